@@ -1,8 +1,3 @@
-// Package approval asks people what an agent may do with its tools. [Requests] shows what the agent wants, lets it wait
-// until somebody has decided or the time is over, and tells it the decision. The package also says what a rule of a chat
-// covers, and which files are for admins only.
-//
-// What a chat's mode allows unasked does not belong here, nor who may talk to the bot.
 package approval
 
 import (

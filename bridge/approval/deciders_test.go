@@ -44,7 +44,8 @@ func newDeciding(t *testing.T, kind chat.Kind, rules access.Config) *deciding {
 	t.Cleanup(func() { _ = store.Close() })
 	d.store = store
 	key := chat.FeishuChat("oc_1")
-	_, err = store.Accept(t.Context(), db.Inbound{Incoming: chat.Incoming{Key: key, Kind: kind, ID: "om_1", Text: "go", Actor: asker}, Class: chat.Talk})
+	m := chat.Incoming{Key: key, Kind: kind, ID: "om_1", Text: "go", Actor: asker}
+	_, err = store.Accept(t.Context(), db.Inbound{Incoming: m, Class: chat.Talk})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +66,8 @@ func newDeciding(t *testing.T, kind chat.Kind, rules access.Config) *deciding {
 func (d *deciding) wants(q claude.ToolAsk) (verdicts chan claude.Decision, waiting *db.Approval) {
 	d.Helper()
 	verdicts = make(chan claude.Decision, 4)
-	waits := d.as.Ask(d.Context(), d.claim, Workspace{Dir: d.dir}, q, func(v claude.Decision) bool { verdicts <- v; return true })
+	answer := func(v claude.Decision) bool { verdicts <- v; return true }
+	waits := d.as.Ask(d.Context(), d.claim, Workspace{Dir: d.dir}, q, answer)
 	list, err := d.store.Approvals().Waiting(d.Context())
 	if err != nil || waits != (len(list) == 1) {
 		d.Fatalf("waits %v, %+v, %v", waits, list, err)
@@ -137,7 +139,9 @@ func TestWhoDecides(t *testing.T) {
 			if tc.private && a.Always != nil {
 				t.Errorf("for good: %+v", a.Always)
 			}
-			if got := d.card().Footer; strings.Contains(got, "Only an admin") != tc.admins || strings.Contains(got, "Magpie's own files") != (tc.admins && tc.private) {
+			got := d.card().Footer
+			if strings.Contains(got, "Only an admin") != tc.admins ||
+				strings.Contains(got, "Magpie's own files") != (tc.admins && tc.private) {
 				t.Errorf("the card says %q", got)
 			}
 			if got := d.press(a, nobody, DoAllow); got != i18n.ApprovalNotYours.In(i18n.English) {
@@ -184,7 +188,8 @@ func TestARuleDoesNotAllowWhatOnlyAdminsMay(t *testing.T) {
 	if verdicts, a := d.wants(ask); a != nil || !(<-verdicts).Allow {
 		t.Fatal("there is no rule")
 	}
-	d.as.reserved = NewReserved(Protected{Data: d.data, Files: []string{filepath.Join(d.data, "-l")}}, d.store) // called so
+	file := filepath.Join(d.data, "-l") // called so
+	d.as.reserved = NewReserved(Protected{Data: d.data, Files: []string{file}}, d.store)
 	if _, a := d.wants(ask); a == nil {
 		t.Error("the rule allows it")
 	}
@@ -193,13 +198,14 @@ func TestARuleDoesNotAllowWhatOnlyAdminsMay(t *testing.T) {
 // Where no admin can press a button, the card says so, and the agent does not wait.
 func TestNobodyWaitsForAnAdminThatIsNotThere(t *testing.T) {
 	t.Parallel()
+	denied := access.Config{Admins: []string{"ou_2"}, Deny: []string{"ou_2"}}
 	for name, tc := range map[string]struct {
 		kind   chat.Kind
 		access access.Config
 		want   i18n.Phrase
 	}{
 		"no admin":                   {chat.Group, access.Config{}, i18n.NoAdmins},
-		"a denied admin":             {chat.Group, access.Config{Admins: []string{"ou_2"}, Deny: []string{"ou_2"}}, i18n.NoAdmins},
+		"a denied admin":             {chat.Group, denied, i18n.NoAdmins},
 		"a private chat of a member": {chat.Private, access.Config{Owner: boss.ID}, i18n.AdminsAway},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -260,7 +266,8 @@ func TestWhatIsAskedWhereEverythingIs(t *testing.T) {
 				input = map[string]any{"pattern": "x"}
 			}
 			verdicts := make(chan claude.Decision, 1)
-			waits := d.as.Ask(t.Context(), d.claim, tc.w, askFor(t, tc.tool, input), func(v claude.Decision) bool { verdicts <- v; return true })
+			answer := func(v claude.Decision) bool { verdicts <- v; return true }
+			waits := d.as.Ask(t.Context(), d.claim, tc.w, askFor(t, tc.tool, input), answer)
 			if waits != tc.waits {
 				t.Fatalf("waits: %v", waits)
 			}

@@ -49,7 +49,8 @@ func askingOn(t *testing.T, patience time.Duration, out delivery.Messenger) *ask
 	}
 	t.Cleanup(func() { _ = store.Close() })
 	key := chat.FeishuChat("oc_1")
-	_, err = store.Accept(t.Context(), db.Inbound{Incoming: chat.Incoming{Key: key, ID: "om_1", Text: "go", Actor: asker}, Class: chat.Talk})
+	m := chat.Incoming{Key: key, ID: "om_1", Text: "go", Actor: asker}
+	_, err = store.Accept(t.Context(), db.Inbound{Incoming: m, Class: chat.Talk})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +64,8 @@ func askingOn(t *testing.T, patience time.Duration, out delivery.Messenger) *ask
 	a.outbox = delivery.NewOutbox(store, out, delivery.Spool{}, english, zerolog.Nop())
 	who := access.NewAuthorizer(rules, store.Grants(), nil, 0, zerolog.Nop())
 	a.as = NewRequests(Config{Language: english}, store, a.outbox, who, zerolog.Nop())
-	ask := claude.ToolAsk{ID: "r1", Use: "t1", Name: "Bash", Input: json.RawMessage(`{"command": "make",  "description": "x"}`)}
+	input := json.RawMessage(`{"command": "make",  "description": "x"}`)
+	ask := claude.ToolAsk{ID: "r1", Use: "t1", Name: "Bash", Input: input}
 	a.as.Ask(t.Context(), claim, Workspace{Dir: "/p"}, ask, func(v claude.Decision) bool {
 		if !a.gone {
 			a.verdicts <- v
@@ -91,7 +93,8 @@ func (a *asking) work() {
 func (a *asking) press(event, do string) string {
 	a.Helper()
 	toast, err := a.as.Press(a.Context(), chat.Press{
-		ID: event, Key: a.approval.Key, Actor: asker, Action: chat.Action{Do: do, Turn: a.approval.Turn, ID: ActionID(a.approval)},
+		ID: event, Key: a.approval.Key, Actor: asker,
+		Action: chat.Action{Do: do, Turn: a.approval.Turn, ID: ActionID(a.approval)},
 	}, i18n.English)
 	if err != nil {
 		a.Error(err)
@@ -169,7 +172,8 @@ func TestTheAgentDoesNotWaitForACardThatCannotBeShown(t *testing.T) {
 			if v := a.verdict(); v.Allow || v.Why != notAsked {
 				t.Errorf("verdict %+v", v)
 			}
-			if _, err := a.store.Outbox().Next(t.Context(), a.approval.Key); !errors.Is(err, db.ErrNotFound) || a.state() != db.Withdrawn {
+			_, err := a.store.Outbox().Next(t.Context(), a.approval.Key)
+			if !errors.Is(err, db.ErrNotFound) || a.state() != db.Withdrawn {
 				t.Errorf("it is %s, and more is to be shown: %v", a.state(), err)
 			}
 			if list := out.Closed; len(list) != 1 || list[0].Body != i18n.Withheld.EN || len(list[0].Buttons) != 0 {
@@ -257,7 +261,9 @@ func TestAnApprovalExpires(t *testing.T) {
 // A turn that ends leaves nothing open, and its agent is told nothing.
 func TestATurnLeavesNothingOpen(t *testing.T) {
 	t.Parallel()
-	for end, want := range map[db.TurnState]db.ApprovalState{db.Cancelled: db.Withdrawn, db.Failed: db.Withdrawn, db.Interrupted: db.Lost} {
+	for end, want := range map[db.TurnState]db.ApprovalState{
+		db.Cancelled: db.Withdrawn, db.Failed: db.Withdrawn, db.Interrupted: db.Lost,
+	} {
 		a := newAsking(t, time.Hour)
 		a.as.EndTurn(t.Context(), a.approval.Turn+1, end)
 		if a.state() != db.Waiting {
@@ -279,7 +285,8 @@ func TestAQuestionThatCannotBeStored(t *testing.T) {
 	}
 	claim := db.Claim{Turn: db.Turn{ID: a.approval.Turn, Key: a.approval.Key}}
 	var got claude.Decision
-	a.as.Ask(t.Context(), claim, Workspace{Dir: "/p"}, claude.ToolAsk{Name: "Bash", Input: json.RawMessage(`{"command":"make"}`)}, func(v claude.Decision) bool {
+	ask := claude.ToolAsk{Name: "Bash", Input: json.RawMessage(`{"command":"make"}`)}
+	a.as.Ask(t.Context(), claim, Workspace{Dir: "/p"}, ask, func(v claude.Decision) bool {
 		got = v
 		return true
 	})
@@ -318,7 +325,8 @@ func TestPeopleHaveHalfAnHour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsking(t, 0)
 		a.work()
-		if got := Card(a.approval, i18n.Chinese).Footer; a.approval.Expires.Sub(a.approval.Created) != 30*time.Minute || !strings.HasPrefix(got, "30 分钟内没有人决定就视为拒绝") {
+		got, patience := Card(a.approval, i18n.Chinese).Footer, a.approval.Expires.Sub(a.approval.Created)
+		if patience != 30*time.Minute || !strings.HasPrefix(got, "30 分钟内没有人决定就视为拒绝") {
 			t.Errorf("until %v, the card says %q", a.approval.Expires, got)
 		}
 		time.Sleep(30*time.Minute - time.Millisecond)
