@@ -21,14 +21,33 @@ const (
 	doTurnAway = "turn-away"
 )
 
+// chatLanguages says in which language people are spoken to.
+type chatLanguages interface {
+	// OfChat is the language in which a chat is spoken to.
+	OfChat(ctx context.Context, key chat.Key) i18n.Lang
+	// WhenSpoken is the language in which a chat is answered that has just spoken another one; empty = it has not.
+	WhenSpoken(ctx context.Context, key chat.Key, spoken string) i18n.Lang
+	// OfUser is the language in which somebody is spoken to in private.
+	OfUser(ctx context.Context, user string) i18n.Lang
+}
+
 // accessRequests tells the owner of strangers who write to the bot, and does what he decides.
 type accessRequests struct {
 	authorizer *access.Authorizer
 	grants     db.Grants
 	outbox     *delivery.Outbox
+	languages  chatLanguages
 	secrets    redact.Known // which a stranger may know
-	languages  languages
 	log        zerolog.Logger
+}
+
+func newAccessRequests(
+	authorizer *access.Authorizer, store *db.DB, o *delivery.Outbox, ls chatLanguages, secrets redact.Known,
+	log zerolog.Logger,
+) *accessRequests {
+	return &accessRequests{
+		authorizer: authorizer, grants: store.Grants(), outbox: o, languages: ls, secrets: secrets, log: log,
+	}
 }
 
 // record handles a message of a stranger, which is not stored. In a private chat it asks the owner for access; while the
@@ -41,7 +60,7 @@ func (d *accessRequests) record(ctx context.Context, m chat.Incoming) error {
 	}
 	reply := a.UnauthorizedReply
 	if a.Unset() {
-		l := d.languages.whenSpoken(ctx, m.Key, string(i18n.Detect(m.Text)))
+		l := d.languages.WhenSpoken(ctx, m.Key, string(i18n.Detect(m.Text)))
 		reply = fmt.Sprintf(i18n.NotAllowed.In(l), m.Actor.ID)
 	}
 	var tell []db.Post
@@ -51,7 +70,7 @@ func (d *accessRequests) record(ctx context.Context, m chat.Incoming) error {
 	who := db.Grant{Subject: m.Actor.ID, Name: i18n.Visible(m.Actor.Name), Key: m.Key}
 	if admin := a.Approver(); admin != "" {
 		who.Message = m.ID
-		card := delivery.RedactCard(requestCard(m, d.languages.ofUser(ctx, admin)), d.secrets)
+		card := delivery.RedactCard(requestCard(m, d.languages.OfUser(ctx, admin)), d.secrets)
 		tell = append(tell, db.Post{
 			Key: chat.FeishuUser(admin), Grant: m.Actor.ID, Idem: "request:" + m.ID, Card: &card,
 		})
@@ -72,6 +91,7 @@ func (d *accessRequests) wake(list []db.Post) {
 // glimpse is how much of a stranger's message is shown, in runes.
 const glimpse = 100
 
+// requestCard asks an admin whether the author of a message may talk to the bot.
 func requestCard(m chat.Incoming, l i18n.Lang) chat.Card {
 	text := fmt.Sprintf(i18n.AccessRequest.In(l), i18n.PersonName(m.Actor.Name, m.Actor.ID), m.Actor.ID)
 	if words := i18n.Visible(m.Text); words != "" {
@@ -114,20 +134,24 @@ func (d *accessRequests) answer(ctx context.Context, p chat.Press, l i18n.Lang) 
 
 // outcome is what is said of a decision: on the card, where the request is delivered before it, and to who is let in.
 func (d *accessRequests) outcome(ctx context.Context, who db.Grant, l i18n.Lang) []db.Post {
-	said := decided(who, l)
-	body := fmt.Sprintf(i18n.AccessDecided.In(l), said, who.Subject)
-	card := delivery.RedactCard(chat.Card{Body: body, Summary: said}, d.secrets)
+	card := delivery.RedactCard(decisionCard(who, l), d.secrets)
 	tell := []db.Post{{
 		Key: chat.FeishuUser(d.authorizer.Load().Approver()), Grant: who.Subject,
 		Idem: "request:" + who.Message + ":" + string(who.State), Card: &card,
 	}}
 	if who.State == db.Allowed {
-		welcome := i18n.AccessWelcome.In(d.languages.ofChat(ctx, who.Key))
+		welcome := i18n.AccessWelcome.In(d.languages.OfChat(ctx, who.Key))
 		// It answers no message: the one that asked may be taken back, and what it was answered with is not the
 		// welcome.
 		tell = append(tell, db.Post{Key: who.Key, Idem: "welcome:" + who.Message, Text: welcome})
 	}
 	return tell
+}
+
+// decisionCard says on the card of a request what was decided about who has asked.
+func decisionCard(who db.Grant, l i18n.Lang) chat.Card {
+	said := decided(who, l)
+	return chat.Card{Body: fmt.Sprintf(i18n.AccessDecided.In(l), said, who.Subject), Summary: said}
 }
 
 // decided says what was decided about somebody.
@@ -146,7 +170,7 @@ func (d *accessRequests) addedByStranger(ctx context.Context, c chat.Change) *db
 		return nil
 	}
 	who := i18n.PersonName(c.Actor.Name, c.Actor.ID)
-	text := fmt.Sprintf(i18n.AddedByStranger.In(d.languages.ofUser(ctx, owner)), who, i18n.SafeName(c.Title), c.Key.ID)
+	text := fmt.Sprintf(i18n.AddedByStranger.In(d.languages.OfUser(ctx, owner)), who, i18n.SafeName(c.Title), c.Key.ID)
 	idem := fmt.Sprintf("added:%s:%d", c.Key.ID, c.Time.UnixMilli())
 	return &db.Post{Key: chat.FeishuUser(owner), Idem: idem, Text: d.secrets.Text(text)}
 }

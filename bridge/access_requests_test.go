@@ -2,14 +2,12 @@ package bridge
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"magpie/bridge/access"
-	"magpie/bridge/approval"
 	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/i18n"
 	"magpie/db"
@@ -70,13 +68,16 @@ func TestWhatIsSaidOfStrangersIsNotLost(t *testing.T) {
 	boss.Key, boss.Actor.ID = chat.FeishuChat("oc_boss"), "ou_boss"
 	l.must(l.bridge.Message(t.Context(), boss))
 	l.say("om_1", "你好")
-	l.must(l.bridge.Change(t.Context(), chat.Change{Key: chat.FeishuChat("oc_2"), Kind: chat.Group, Did: chat.Added, Actor: chat.Actor{ID: "ou_1"}, Time: time.Now()}))
+	l.must(l.bridge.Change(t.Context(), chat.Change{
+		Key: chat.FeishuChat("oc_2"), Kind: chat.Group, Did: chat.Added, Actor: chat.Actor{ID: "ou_1"}, Time: time.Now(),
+	}))
 	l.start()
 	l.until("a failed try", func() bool { return l.count(`SELECT COUNT(*) FROM outbox WHERE attempts > 0`) > 0 })
 	out.open(true)
 	l.until("the request", func() bool { return l.unsent() == 0 })
 	l.stop()
-	if len(out.Said) != 3 || len(out.Closed) != 1 || out.Closed[0].Summary != i18n.AccessRequestSummary.EN || len(out.Closed[0].Buttons) != 2 {
+	if len(out.Said) != 3 || len(out.Closed) != 1 || out.Closed[0].Summary != i18n.AccessRequestSummary.EN ||
+		len(out.Closed[0].Buttons) != 2 {
 		t.Fatalf("said %q, shown %+v", out.Said, out.Closed)
 	}
 
@@ -107,52 +108,35 @@ func TestWhatIsSaidOfStrangersIsNotLost(t *testing.T) {
 	}
 }
 
-// What a stranger is called and writes, and what a group is called, is no markup in what the owner reads.
+// What a stranger is called and writes is no markup in what the owner reads.
 func TestAStrangersNameIsNoMarkup(t *testing.T) {
 	t.Parallel()
 	const name = "[点此](https://evil.example)"
-	m := heard("om_1", "**急** "+name+"\n```\n<at id=all></at>")
-	m.Actor = chat.Actor{ID: "ou_x", Name: name}
+	m := chat.Incoming{Text: "**急** " + name + "\n```\n<at id=all></at>", Actor: chat.Actor{ID: "ou_x", Name: name}}
 	want := "**`" + name + "`**（ou_x）想和我对话。允许吗？\n\n````\n**急** " + name + " ``` <at id=all></at>\n````\n"
 	if got := requestCard(m, i18n.Chinese).Body; got != want {
 		t.Errorf("the request says %q", got)
 	}
-	for name, want := range map[string]string{"张三-研发": "张三-研发", "Tom (PM)": "Tom (PM)", "O'Neil": "O'Neil", "- a": "`- a`", "a_b": "`a_b`", "evil.example": "`evil.example`"} {
-		if got := i18n.SafeName(name); got != want {
-			t.Errorf("nameText(%q) = %q, want %q", name, got, want)
-		}
-	}
-	w := testWorld(t)
-	w.bridge.SetAccess(access.Config{Owner: "ou_boss"})
 	who := db.Grant{Subject: "ou_x", Name: name, State: db.Allowed}
-	if got := w.bridge.access.requests.outcome(w.ctx, who, i18n.Chinese)[0].Card.Body; got != "已允许 `"+name+"` 使用（编号 ou_x）" {
+	if got := decisionCard(who, i18n.Chinese).Body; got != "已允许 `"+name+"` 使用（编号 ou_x）" {
 		t.Errorf("the decision says %q", got)
-	}
-	added := changed(chat.Added, 1000)
-	added.Actor, added.Title = m.Actor, "`](https://evil.example)"
-	w.must(w.bridge.Change(w.ctx, added))
-	if got := waiting(w, chat.FeishuUser("ou_boss")); !strings.HasPrefix(got, "`"+name+"` 把我加进了群“`'](https://evil.example)`”。") {
-		t.Errorf("of a group it says %q", got)
-	}
-	a := askingFor("Bash", `{"command": "make"}`)
-	a.Settlement = db.Settlement{State: db.Approved, By: m.Actor}
-	if got := approval.Card(a, i18n.Chinese).Status; got != "✅ `"+name+"` 已允许" {
-		t.Errorf("an approval says %q", got)
-	}
-	if got := listed(name, "ou_x"); got != "`"+name+"` `ou_x`" {
-		t.Errorf("a list says %q", got)
-	}
-	for _, plain := range []string{"小明", "Ann Lee 2", "Zoë"} {
-		if got := i18n.SafeName(plain); got != plain {
-			t.Errorf("%q is written %q", plain, got)
-		}
 	}
 }
 
-func askingFor(tool, input string) db.Approval {
-	now := time.UnixMilli(1000)
-	return db.Approval{
-		ID: "3f0b5a52-7f3c-4d52-9a52-4b1c1a1a1a1a", Turn: 7, Tool: tool, Input: json.RawMessage(input), Project: "/p",
-		Created: now, Expires: now.Add(30 * time.Minute), Settlement: db.Settlement{State: db.Waiting},
+// What a group and the people in a list are called is no markup either.
+func TestTheNameOfAGroupIsNoMarkup(t *testing.T) {
+	t.Parallel()
+	const name = "[点此](https://evil.example)"
+	w := testWorld(t)
+	w.bridge.SetAccess(access.Config{Owner: "ou_boss"})
+	added := changed(chat.Added, 1000)
+	added.Actor, added.Title = chat.Actor{ID: "ou_x", Name: name}, "`](https://evil.example)"
+	w.must(w.bridge.Change(w.ctx, added))
+	want := "`" + name + "` 把我加进了群“`'](https://evil.example)`”。"
+	if got := waiting(w, chat.FeishuUser("ou_boss")); !strings.HasPrefix(got, want) {
+		t.Errorf("of a group it says %q", got)
+	}
+	if got := listed(name, "ou_x"); got != "`"+name+"` `ou_x`" {
+		t.Errorf("a list says %q", got)
 	}
 }

@@ -61,8 +61,7 @@ func replyCards(t *testing.T) map[string]any {
 		all["70-budget-is-used-up"] = newTurnRig(i18n.Chinese).ended(db.Failed, spent.notice).Card(time.Now())
 		all["64-stranger-asks"] = requestCard(chat.Incoming{Text: "你好，\n能帮我看看 <at id=all></at> 吗？", Actor: chat.Actor{ID: "ou_x", Name: "小红"}}, i18n.Chinese)
 		for name, state := range map[string]db.GrantState{"65-stranger-allowed": db.Allowed, "66-stranger-ignored": db.Ignored} {
-			tell := w.bridge.access.requests.outcome(w.ctx, db.Grant{Subject: "ou_x", Name: "小红", State: state}, i18n.Chinese)
-			all[name] = *tell[0].Card
+			all[name] = decisionCard(db.Grant{Subject: "ou_x", Name: "小红", State: state}, i18n.Chinese)
 		}
 	})
 	return all

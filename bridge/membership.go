@@ -62,7 +62,7 @@ func (p chatMembership) join(ctx context.Context, c chat.Change) error {
 	welcome := who == access.Admitted
 	say := p.requests.addedByStranger(ctx, c)
 	if welcome {
-		greeting := p.greeting(ctx, c.Key, p.languages.ofChat(ctx, c.Key))
+		greeting := p.greeting(ctx, c.Key, p.languages.OfChat(ctx, c.Key))
 		say = &db.Post{Key: c.Key, Idem: fmt.Sprintf("greeting:%v:%d", c.Key, c.Time.UnixMilli()), Text: greeting}
 	}
 	fresh, err := p.chats.Join(ctx, c, say)
@@ -92,7 +92,7 @@ func (p chatMembership) open(ctx context.Context, c chat.Change) error {
 	if who, err := p.access.Authorize(ctx, c.Key, c.Actor); err != nil || who != access.Admitted {
 		return err
 	}
-	fresh, err := p.chats.Open(ctx, c, i18n.GreetingPrivate.In(p.languages.ofChat(ctx, c.Key)))
+	fresh, err := p.chats.Open(ctx, c, i18n.GreetingPrivate.In(p.languages.OfChat(ctx, c.Key)))
 	if err == nil && fresh {
 		p.outbox.Wake(c.Key)
 	}

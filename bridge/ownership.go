@@ -25,15 +25,22 @@ type Founder interface {
 	Owner(ctx context.Context) (string, error)
 }
 
+// ownedApp is the app of the bot on the platform.
+type ownedApp struct {
+	id      string   // empty = its owner is not looked for
+	founder Founder  // nil = nobody can be asked
+	found   db.Owner // who was found by an earlier process; no User = nobody
+}
+
 // ownership finds out to whom the bot belongs when the configuration does not say so: the platform is asked, and when
 // it does not tell, the first who sends the code of the log in a private chat is the owner. What was found is kept.
 type ownership struct {
-	app     string  // empty = nobody is looked for
-	founder Founder // nil = nobody can be asked
-	owners  db.Owners
-	out     delivery.Messenger
-	log     zerolog.Logger
-	apply   func(access.Config) // makes the access rules count
+	app        string
+	founder    Founder
+	owners     db.Owners
+	out        delivery.Messenger
+	authorizer *access.Authorizer // which is told who the owner is
+	log        zerolog.Logger
 
 	mu         sync.Mutex
 	configured access.Config
@@ -42,8 +49,12 @@ type ownership struct {
 	unknown    bool     // the platform was asked and did not know
 }
 
-func newOwnership(cfg Config, store *db.DB, out delivery.Messenger, log zerolog.Logger, apply func(access.Config)) *ownership {
-	return &ownership{app: cfg.App, founder: cfg.Founder, owners: store.Owners(), out: out, log: log, apply: apply, found: cfg.Found}
+func newOwnership(
+	app ownedApp, owners db.Owners, out delivery.Messenger, authorizer *access.Authorizer, log zerolog.Logger,
+) *ownership {
+	return &ownership{
+		app: app.id, founder: app.founder, found: app.found, owners: owners, out: out, authorizer: authorizer, log: log,
+	}
 }
 
 // set takes over what the configuration says. Whom it names owns the bot, whoever was found.
@@ -63,7 +74,7 @@ func (o *ownership) applyLocked() {
 	if a.Owner != "" {
 		o.code = ""
 	}
-	o.apply(a)
+	o.authorizer.Store(&a)
 }
 
 // owner is to whom the bot belongs; empty = it is not known.
@@ -137,11 +148,13 @@ const codeWord = "MAGPIE-"
 // issueLocked puts out a code, unless the owner may still be found otherwise or nobody is kept out for want of one.
 func (o *ownership) issueLocked() {
 	a := o.configured
-	if !o.unknown || o.code != "" || a.Owner != "" || o.found.User != "" || len(a.Admins) > 0 || slices.Contains(a.Allow, "*") {
+	owned := a.Owner != "" || o.found.User != "" || len(a.Admins) > 0
+	if !o.unknown || o.code != "" || owned || slices.Contains(a.Allow, "*") {
 		return
 	}
 	o.code = codeWord + rand.Text() // 130 bits: nobody guesses it
-	o.log.Warn().Str("code", o.code).Msg("nobody owns the bot: whoever sends it this code in a private chat becomes its owner; it is good once")
+	o.log.Warn().Str("code", o.code).Msg("nobody owns the bot: whoever sends it this code in a private chat " +
+		"becomes its owner; it is good once")
 }
 
 // claim takes in a message that may be the code, before anybody asks who its author is. It reports whether the message
@@ -179,7 +192,8 @@ func (o *ownership) welcome(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, welcomeTimeout)
 		defer cancel()
 		text := i18n.OwnerWelcome.ZH + "\n\n" + i18n.OwnerWelcome.EN // his language is not known yet
-		if _, err = o.out.Reply(ctx, chat.Ref{Key: chat.FeishuUser(user)}, text, "welcome:"+o.app+":"+user); err == nil {
+		to, idem := chat.Ref{Key: chat.FeishuUser(user)}, "welcome:"+o.app+":"+user
+		if _, err = o.out.Reply(ctx, to, text, idem); err == nil {
 			err = o.owners.Welcomed(ctx, o.app, user)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -34,8 +35,10 @@ type estate struct {
 	store *db.DB
 	out   *deliverytest.Recorder
 	log   *strings.Builder
-	rules access.Config
 }
+
+// rules are those that count now.
+func (e *estate) rules() access.Config { return *e.authorizer.Load() }
 
 // openEstate takes up what an earlier process has left in the database at path.
 func openEstate(t testing.TB, path string, f Founder, a access.Config) *estate {
@@ -49,7 +52,9 @@ func openEstate(t testing.TB, path string, f Founder, a access.Config) *estate {
 		t.Fatal(err)
 	}
 	e := &estate{TB: t, store: store, out: &deliverytest.Recorder{}, log: &strings.Builder{}}
-	e.ownership = newOwnership(Config{App: "cli_1", Founder: f, Found: found}, store, e.out, zerolog.New(e.log), func(a access.Config) { e.rules = a })
+	log := zerolog.New(e.log)
+	who := access.NewAuthorizer(a, store.Grants(), nil, 0, log)
+	e.ownership = newOwnership(ownedApp{"cli_1", f, found}, store.Owners(), e.out, who, log)
 	e.set(a)
 	return e
 }
@@ -77,12 +82,12 @@ func TestThePlatformTellsTheOwner(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "magpie.db")
 	f := &founder{user: "ou_creator"}
 	e := openEstate(t, path, f, access.Config{Allow: []string{"ou_2"}})
-	if e.rules.Owner != "" {
-		t.Errorf("before anybody was asked, the bot belongs to %s", e.rules.Owner)
+	if e.rules().Owner != "" {
+		t.Errorf("before anybody was asked, the bot belongs to %s", e.rules().Owner)
 	}
 	e.run(t.Context())
-	if e.rules.Owner != "ou_creator" || len(e.rules.Allow) != 1 || e.code != "" {
-		t.Errorf("rules %+v, code %q", e.rules, e.code)
+	if e.rules().Owner != "ou_creator" || len(e.rules().Allow) != 1 || e.code != "" {
+		t.Errorf("rules %+v, code %q", e.rules(), e.code)
 	}
 	if len(e.out.Said) != 1 || !strings.Contains(e.out.Said[0], "Magpie") {
 		t.Errorf("welcomed with %q", e.out.Said)
@@ -91,7 +96,7 @@ func TestThePlatformTellsTheOwner(t *testing.T) {
 
 	// The next process knows him at once, and neither asks nor welcomes again.
 	e = openEstate(t, path, f, access.Config{})
-	if e.rules.Owner != "ou_creator" {
+	if e.rules().Owner != "ou_creator" {
 		t.Error("the owner was forgotten")
 	}
 	e.run(t.Context())
@@ -100,12 +105,12 @@ func TestThePlatformTellsTheOwner(t *testing.T) {
 	}
 	// The configuration wins, and when it names nobody any more, who was found is the owner again.
 	e.set(access.Config{Owner: "ou_config"})
-	if e.rules.Owner != "ou_config" {
-		t.Errorf("the configuration does not win: %+v", e.rules)
+	if e.rules().Owner != "ou_config" {
+		t.Errorf("the configuration does not win: %+v", e.rules())
 	}
 	e.set(access.Config{Admins: []string{"ou_3"}})
-	if e.rules.Owner != "ou_creator" {
-		t.Errorf("without a configured owner: %+v", e.rules)
+	if e.rules().Owner != "ou_creator" {
+		t.Errorf("without a configured owner: %+v", e.rules())
 	}
 	e.close()
 }
@@ -134,25 +139,25 @@ func TestTheBearerOfTheCodeOwnsTheBot(t *testing.T) {
 		"in a group":           {chat.Group, "ou_1", code},
 		"without an author":    {chat.Private, "", code},
 	} {
-		if e.write(tc.kind, "om_0", tc.user, tc.text) || e.rules.Owner != "" {
-			t.Fatalf("%s makes an owner of %q", name, e.rules.Owner)
+		if e.write(tc.kind, "om_0", tc.user, tc.text) || e.rules().Owner != "" {
+			t.Fatalf("%s makes an owner of %q", name, e.rules().Owner)
 		}
 	}
-	if !e.write(chat.Private, "om_1", "ou_1", " "+strings.ToLower(code)+"\n") || e.rules.Owner != "ou_1" {
-		t.Fatalf("the code is not taken: %+v", e.rules)
+	if !e.write(chat.Private, "om_1", "ou_1", " "+strings.ToLower(code)+"\n") || e.rules().Owner != "ou_1" {
+		t.Fatalf("the code is not taken: %+v", e.rules())
 	}
 	if !e.write(chat.Private, "om_1", "ou_1", code) {
 		t.Error("the same message, delivered again, is a question")
 	}
-	if e.write(chat.Private, "om_2", "ou_2", code) || e.rules.Owner != "ou_1" {
-		t.Errorf("the code is good twice: the bot belongs to %s", e.rules.Owner)
+	if e.write(chat.Private, "om_2", "ou_2", code) || e.rules().Owner != "ou_1" {
+		t.Errorf("the code is good twice: the bot belongs to %s", e.rules().Owner)
 	}
 	e.close()
 
 	e = openEstate(t, path, nil, access.Config{})
 	e.run(t.Context())
-	if e.rules.Owner != "ou_1" || e.code != "" || !e.write(chat.Private, "om_1", "ou_1", code) {
-		t.Errorf("after a restart the bot belongs to %q, code %q", e.rules.Owner, e.code)
+	if e.rules().Owner != "ou_1" || e.code != "" || !e.write(chat.Private, "om_1", "ou_1", code) {
+		t.Errorf("after a restart the bot belongs to %q, code %q", e.rules().Owner, e.code)
 	}
 	if len(e.out.Said) != 1 {
 		t.Errorf("welcomed %d times", len(e.out.Said))
@@ -186,7 +191,9 @@ func TestWhenThereIsACode(t *testing.T) {
 	if len(codes) != 2 {
 		t.Error("two bots have the same code")
 	}
-	for name, a := range map[string]access.Config{"owner": {Owner: "ou_1"}, "admin": {Admins: []string{"ou_1"}}, "open door": {Allow: []string{"*"}}} {
+	for name, a := range map[string]access.Config{
+		"owner": {Owner: "ou_1"}, "admin": {Admins: []string{"ou_1"}}, "open door": {Allow: []string{"*"}},
+	} {
 		e := openEstate(t, filepath.Join(t.TempDir(), "magpie.db"), refuses, a)
 		if e.run(t.Context()); e.code != "" {
 			t.Errorf("with an %s there is a code", name)
@@ -203,13 +210,16 @@ func TestWhenThereIsACode(t *testing.T) {
 // Who corrects a mistyped code in the message that he has sent owns the bot as well.
 func TestTheCodeInAnEditedMessage(t *testing.T) {
 	t.Parallel()
-	w := testWorld(t, func(c *Config) { c.App = "cli_1" })
-	w.bridge.access.ownership.unknown = true
-	w.bridge.SetAccess(access.Config{})
-	code := w.bridge.access.ownership.code
-	w.must(w.bridge.Message(w.ctx, heard("om_1", code[:20])))
-	w.must(w.bridge.Edited(w.ctx, heard("om_1", code)))
-	if got := w.bridge.access.authorizer.Load().Owner; got != "ou_1" {
+	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l.remake(func(c *Config) { c.App, c.Access = "cli_1", access.Config{} })
+	l.bridge.access.ownership.run(t.Context()) // the platform cannot be asked
+	code := regexp.MustCompile(`MAGPIE-\w+`).FindString(l.logs.String())
+	if len(code) < 30 {
+		t.Fatalf("code %q", code)
+	}
+	l.must(l.bridge.Message(t.Context(), heard("om_1", code[:20])))
+	l.must(l.bridge.Edited(t.Context(), heard("om_1", code)))
+	if got := l.bridge.access.authorizer.Load().Owner; got != "ou_1" {
 		t.Errorf("the bot belongs to %q", got)
 	}
 }

@@ -32,12 +32,12 @@ type pressHandler struct {
 func (ph *pressHandler) press(ctx context.Context, p chat.Press) (toast string, err error) {
 	switch who, err := ph.access.authorizer.Authorize(ctx, p.Key, p.Actor); {
 	case err != nil:
-		return i18n.PressFailed.In(ph.languages.ofChat(ctx, p.Key)), err
+		return i18n.PressFailed.In(ph.languages.OfChat(ctx, p.Key)), err
 	case who != access.Admitted:
-		return i18n.NotForYou.In(ph.languages.ofChat(ctx, p.Key)), nil
+		return i18n.NotForYou.In(ph.languages.OfChat(ctx, p.Key)), nil
 	}
 	p.Key, p.Values = ph.chatOf(ctx, p), formWithoutCodes(p.Values)
-	l := ph.languages.ofChat(ctx, p.Key)
+	l := ph.languages.OfChat(ctx, p.Key)
 	defer func() {
 		if err != nil {
 			toast = i18n.PressFailed.In(l)

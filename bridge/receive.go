@@ -77,7 +77,7 @@ var goOn = regexp.MustCompile(`(?i)^\s*(继续|接着说|continue|go on)\s*[。.
 // ask takes in a question.
 func (rc *receiver) ask(ctx context.Context, m chat.Incoming) error {
 	e := db.Inbound{Incoming: m, Class: chat.Talk, Lang: rc.languages.spoken(ctx, m)}
-	l := rc.languages.whenSpoken(ctx, m.Key, e.Lang)
+	l := rc.languages.WhenSpoken(ctx, m.Key, e.Lang)
 	switch {
 	case rc.cfg.late(m):
 		e.Held = func(turn int64) chat.Card { return heldCard(turn, l, m.Time) }
@@ -131,7 +131,7 @@ func (rc *receiver) edited(ctx context.Context, m chat.Incoming) error {
 	if rc.listening.toBot(ctx, m) {
 		e.Class = chat.Talk
 	}
-	l := rc.languages.whenSpoken(ctx, m.Key, e.Lang)
+	l := rc.languages.WhenSpoken(ctx, m.Key, e.Lang)
 	e.Held = func(turn int64) chat.Card { return editedCard(turn, l) }
 	e.Text = questionIn(e.Text)
 	got, err := rc.inbox.history.edit(ctx, e)

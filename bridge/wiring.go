@@ -18,13 +18,11 @@ import (
 // New makes a bridge. Run starts it.
 func New(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messenger, log zerolog.Logger) *Bridge {
 	w := newWiring(cfg, store, pool, out, log)
+	app := ownedApp{cfg.App, cfg.Founder, cfg.Found}
 	door := accessControl{
 		authorizer: w.authorizer,
-		ownership:  newOwnership(cfg, store, w.out, log, func(a access.Config) { w.authorizer.Store(&a) }),
-		requests: &accessRequests{
-			authorizer: w.authorizer, grants: store.Grants(), outbox: w.outbox, secrets: cfg.Secrets,
-			languages: w.languages, log: log,
-		},
+		ownership:  newOwnership(app, store.Owners(), w.out, w.authorizer, log),
+		requests:   newAccessRequests(w.authorizer, store, w.outbox, w.languages, cfg.Secrets, log),
 	}
 	background := newBackground(cfg, store, w.authorizer)
 	rc := &receiver{
@@ -93,7 +91,7 @@ func newWiring(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messeng
 	w.context = contextmgr.New(store, cfg.Context, log)
 	w.languages = languages{w.cfg, store.Chats(), log}
 	w.history = historyWriter{w.cfg, store, w.languages, w.context.Zone()}
-	w.outbox = delivery.NewOutbox(store, w.out, cfg.spool(), w.languages.ofChat, log)
+	w.outbox = delivery.NewOutbox(store, w.out, cfg.spool(), w.languages.OfChat, log)
 	w.reactions = delivery.NewReactions(w.out, log)
 	w.turns = &turnQueue{
 		cfg: w.cfg, store: store.Queue(), jobs: workqueue.New(pool.Limits().Turns + onlookers),
@@ -107,7 +105,7 @@ func newWiring(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messeng
 	w.logins = &logins{pool: pool, out: w.out, jobs: w.scheduler.jobs, log: log, patience: loginTime}
 	w.authorizer = access.NewAuthorizer(cfg.Access, store.Grants(), cfg.Departments, cfg.Waits.Departments, log)
 	w.approvals = approval.NewRequests(approval.Config{
-		Protected: cfg.protected(), Secrets: cfg.Secrets, Language: w.languages.ofChat,
+		Protected: cfg.protected(), Secrets: cfg.Secrets, Language: w.languages.OfChat,
 	}, store, w.outbox, w.authorizer, log)
 	return w
 }
