@@ -10,7 +10,6 @@ import (
 	"magpie/bridge/access"
 	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/i18n"
-	"magpie/db"
 	"magpie/internal/chat"
 )
 
@@ -82,7 +81,7 @@ func TestWhatIsSaidOfStrangersIsNotLost(t *testing.T) {
 	}
 
 	out.open(false)
-	press := pressed("ev_1", doLetIn, 0)
+	press := pressed("ev_1", access.DoLetIn, 0)
 	press.Actor.ID, press.Action.ID = "ou_boss", "ou_1"
 	if got, err := l.bridge.Press(t.Context(), press); err != nil || !strings.Contains(got, "ou_1") {
 		t.Fatalf("told %q, %v", got, err)
@@ -108,22 +107,7 @@ func TestWhatIsSaidOfStrangersIsNotLost(t *testing.T) {
 	}
 }
 
-// What a stranger is called and writes is no markup in what the owner reads.
-func TestAStrangersNameIsNoMarkup(t *testing.T) {
-	t.Parallel()
-	const name = "[点此](https://evil.example)"
-	m := chat.Incoming{Text: "**急** " + name + "\n```\n<at id=all></at>", Actor: chat.Actor{ID: "ou_x", Name: name}}
-	want := "**`" + name + "`**（ou_x）想和我对话。允许吗？\n\n````\n**急** " + name + " ``` <at id=all></at>\n````\n"
-	if got := requestCard(m, i18n.Chinese).Body; got != want {
-		t.Errorf("the request says %q", got)
-	}
-	who := db.Grant{Subject: "ou_x", Name: name, State: db.Allowed}
-	if got := decisionCard(who, i18n.Chinese).Body; got != "已允许 `"+name+"` 使用（编号 ou_x）" {
-		t.Errorf("the decision says %q", got)
-	}
-}
-
-// What a group and the people in a list are called is no markup either.
+// What a group and the people in a list are called is no markup.
 func TestTheNameOfAGroupIsNoMarkup(t *testing.T) {
 	t.Parallel()
 	const name = "[点此](https://evil.example)"

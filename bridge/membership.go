@@ -18,7 +18,7 @@ import (
 type chatMembership struct {
 	chats     db.Chats
 	access    *access.Authorizer
-	requests  *accessRequests
+	requests  *access.Requests
 	languages languages
 	listening listening
 	outbox    *delivery.Outbox
@@ -60,7 +60,7 @@ func (p chatMembership) join(ctx context.Context, c chat.Change) error {
 		return err
 	}
 	welcome := who == access.Admitted
-	say := p.requests.addedByStranger(ctx, c)
+	say := p.requests.AddedByStranger(ctx, c)
 	if welcome {
 		greeting := p.greeting(ctx, c.Key, p.languages.OfChat(ctx, c.Key))
 		say = &db.Post{Key: c.Key, Idem: fmt.Sprintf("greeting:%v:%d", c.Key, c.Time.UnixMilli()), Text: greeting}

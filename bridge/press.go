@@ -18,7 +18,7 @@ import (
 
 // pressHandler does what the buttons of cards are for.
 type pressHandler struct {
-	access      accessControl
+	access      access.Control
 	languages   languages
 	lanes       *workqueue.Lanes
 	turns       db.Turns
@@ -30,7 +30,7 @@ type pressHandler struct {
 
 // press handles a pressed button, and returns the toast to show, also when it fails.
 func (ph *pressHandler) press(ctx context.Context, p chat.Press) (toast string, err error) {
-	switch who, err := ph.access.authorizer.Authorize(ctx, p.Key, p.Actor); {
+	switch who, err := ph.access.Authorizer.Authorize(ctx, p.Key, p.Actor); {
 	case err != nil:
 		return i18n.PressFailed.In(ph.languages.OfChat(ctx, p.Key)), err
 	case who != access.Admitted:
@@ -44,8 +44,8 @@ func (ph *pressHandler) press(ctx context.Context, p chat.Press) (toast string, 
 		}
 	}()
 	switch {
-	case p.Action.Do == doLetIn || p.Action.Do == doTurnAway:
-		return ph.access.requests.answer(ctx, p, l)
+	case p.Action.Do == access.DoLetIn || p.Action.Do == access.DoTurnAway:
+		return ph.access.Requests.Answer(ctx, p, l)
 	case p.Action.Do == turncard.DoStop && ph.lanes.StopTurn(p.Key, p.Action.Turn):
 		// it ends anyway, unless the program dies before
 		if err := ph.turns.Stop(context.WithoutCancel(ctx), p.Key, p.Action.Turn); err != nil {

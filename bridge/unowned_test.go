@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -80,5 +81,22 @@ func TestAnOwnerHearsOfWhoWroteBeforeHim(t *testing.T) {
 	got, err := l.bridge.receiver.commands.set.adminUsers(t.Context(), ordered{m: users, lang: i18n.English, chat: db.Chat{Key: users.Key}})
 	if l.must(err); !strings.Contains(got.reply, "ou_a` waits") || strings.Contains(got.reply, "ou_boss` waits") {
 		t.Errorf("listed:\n%s", got.reply)
+	}
+}
+
+// Who corrects a mistyped code in the message that he has sent owns the bot as well.
+func TestTheCodeInAnEditedMessage(t *testing.T) {
+	t.Parallel()
+	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l.remake(func(c *Config) { c.App, c.Access = "cli_1", access.Config{} })
+	l.bridge.access.Ownership.Run(t.Context()) // the platform cannot be asked
+	code := regexp.MustCompile(`MAGPIE-\w+`).FindString(l.logs.String())
+	if len(code) < 30 {
+		t.Fatalf("code %q", code)
+	}
+	l.must(l.bridge.Message(t.Context(), heard("om_1", code[:20])))
+	l.must(l.bridge.Edited(t.Context(), heard("om_1", code)))
+	if got := l.bridge.access.Authorizer.Load().Owner; got != "ou_1" {
+		t.Errorf("the bot belongs to %q", got)
 	}
 }

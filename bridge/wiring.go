@@ -18,15 +18,15 @@ import (
 // New makes a bridge. Run starts it.
 func New(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messenger, log zerolog.Logger) *Bridge {
 	w := newWiring(cfg, store, pool, out, log)
-	app := ownedApp{cfg.App, cfg.Founder, cfg.Found}
-	door := accessControl{
-		authorizer: w.authorizer,
-		ownership:  newOwnership(app, store.Owners(), w.out, w.authorizer, log),
-		requests:   newAccessRequests(w.authorizer, store, w.outbox, w.languages, cfg.Secrets, log),
+	app := access.App{ID: cfg.App, Founder: cfg.Founder, Found: cfg.Found}
+	control := access.Control{
+		Authorizer: w.authorizer,
+		Ownership:  access.NewOwnership(app, store.Owners(), w.out, w.authorizer, log),
+		Requests:   access.NewRequests(w.authorizer, store, w.outbox, w.languages, cfg.Secrets, log),
 	}
 	background := newBackground(cfg, store, w.authorizer)
 	rc := &receiver{
-		cfg: w.cfg, access: door, listening: w.listening, background: background, logins: w.logins, files: w.files,
+		cfg: w.cfg, access: control, listening: w.listening, background: background, logins: w.logins, files: w.files,
 		languages: w.languages, interrupted: interruptedTurns{store.Turns(), w.turns, w.outbox},
 		inbox: inbox{w.history, w.reactions, w.outbox, w.turns},
 	}
@@ -35,15 +35,15 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messenger, lo
 		inbox: rc.inbox, late: lateReplies{w.scheduler.jobs, w.outbox, log},
 	}
 	b := &Bridge{
-		cfg: w.cfg, db: store, log: log, context: w.context, access: door, receiver: rc, turns: w.turns,
+		cfg: w.cfg, db: store, log: log, context: w.context, access: control, receiver: rc, turns: w.turns,
 		scheduler: w.scheduler, approvals: w.approvals, outbox: w.outbox, reactions: w.reactions,
 		runner: w.turnRunner(background),
 		presses: &pressHandler{
-			access: door, languages: w.languages, lanes: &w.turns.lanes, turns: store.Turns(),
+			access: control, languages: w.languages, lanes: &w.turns.lanes, turns: store.Turns(),
 			interrupted: rc.interrupted, commands: rc.commands, approvals: w.approvals, log: log,
 		},
 		membership: chatMembership{
-			chats: store.Chats(), access: w.authorizer, requests: door.requests, languages: w.languages,
+			chats: store.Chats(), access: w.authorizer, requests: control.Requests, languages: w.languages,
 			listening: w.listening, outbox: w.outbox, log: log,
 		},
 		recovery: recovery{

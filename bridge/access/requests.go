@@ -1,4 +1,4 @@
-package bridge
+package access
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"magpie/bridge/access"
 	"magpie/bridge/delivery"
 	"magpie/bridge/i18n"
 	"magpie/contextmgr/redact"
@@ -15,14 +14,14 @@ import (
 	"magpie/internal/chat"
 )
 
-// What the buttons of a stranger's request do; Action.ID is who asks.
+// What the buttons of a stranger's request do; the ID of their Action is who asks.
 const (
-	doLetIn    = "let-in"
-	doTurnAway = "turn-away"
+	DoLetIn    = "let-in"    // from now on
+	DoTurnAway = "turn-away" // without a word
 )
 
-// chatLanguages says in which language people are spoken to.
-type chatLanguages interface {
+// Languages says in which language people are spoken to.
+type Languages interface {
 	// OfChat is the language in which a chat is spoken to.
 	OfChat(ctx context.Context, key chat.Key) i18n.Lang
 	// WhenSpoken is the language in which a chat is answered that has just spoken another one; empty = it has not.
@@ -31,28 +30,29 @@ type chatLanguages interface {
 	OfUser(ctx context.Context, user string) i18n.Lang
 }
 
-// accessRequests tells the owner of strangers who write to the bot, and does what he decides.
-type accessRequests struct {
-	authorizer *access.Authorizer
+// Requests tells the owner of strangers who write to the bot, and does what he decides.
+type Requests struct {
+	authorizer *Authorizer
 	grants     db.Grants
 	outbox     *delivery.Outbox
-	languages  chatLanguages
+	languages  Languages
 	secrets    redact.Known // which a stranger may know
 	log        zerolog.Logger
 }
 
-func newAccessRequests(
-	authorizer *access.Authorizer, store *db.DB, o *delivery.Outbox, ls chatLanguages, secrets redact.Known,
+// NewRequests makes what asks the owner about strangers, by way of an outbox. No secret is shown in what it delivers.
+func NewRequests(
+	authorizer *Authorizer, store *db.DB, o *delivery.Outbox, ls Languages, secrets redact.Known,
 	log zerolog.Logger,
-) *accessRequests {
-	return &accessRequests{
+) *Requests {
+	return &Requests{
 		authorizer: authorizer, grants: store.Grants(), outbox: o, languages: ls, secrets: secrets, log: log,
 	}
 }
 
-// record handles a message of a stranger, which is not stored. In a private chat it asks the owner for access; while the
-// bot has no owner, the stranger gets instructions how to become it. A stranger gets at most one reply a day.
-func (d *accessRequests) record(ctx context.Context, m chat.Incoming) error {
+// record handles a message of a stranger, which is not stored. In a private chat it asks the owner for access; while
+// the bot has no owner, the stranger gets instructions how to become it. A stranger gets at most one reply a day.
+func (d *Requests) record(ctx context.Context, m chat.Incoming) error {
 	d.log.Info().Stringer("chat", m.Key).Str("user", m.Actor.ID).Msg("message of a stranger ignored")
 	a := d.authorizer.Load()
 	if m.Kind != chat.Private {
@@ -70,7 +70,7 @@ func (d *accessRequests) record(ctx context.Context, m chat.Incoming) error {
 	who := db.Grant{Subject: m.Actor.ID, Name: i18n.Visible(m.Actor.Name), Key: m.Key}
 	if admin := a.Approver(); admin != "" {
 		who.Message = m.ID
-		card := delivery.RedactCard(requestCard(m, d.languages.OfUser(ctx, admin)), d.secrets)
+		card := delivery.RedactCard(RequestCard(m, d.languages.OfUser(ctx, admin)), d.secrets)
 		tell = append(tell, db.Post{
 			Key: chat.FeishuUser(admin), Grant: m.Actor.ID, Idem: "request:" + m.ID, Card: &card,
 		})
@@ -82,36 +82,36 @@ func (d *accessRequests) record(ctx context.Context, m chat.Incoming) error {
 	return err
 }
 
-func (d *accessRequests) wake(list []db.Post) {
+func (d *Requests) wake(list []db.Post) {
 	for _, p := range list {
 		d.outbox.Wake(p.Key)
 	}
 }
 
-// glimpse is how much of a stranger's message is shown, in runes.
-const glimpse = 100
+// longestPreview is how much of a stranger's message is shown, in runes.
+const longestPreview = 100
 
-// requestCard asks an admin whether the author of a message may talk to the bot.
-func requestCard(m chat.Incoming, l i18n.Lang) chat.Card {
+// RequestCard asks an admin whether the author of a message may talk to the bot.
+func RequestCard(m chat.Incoming, l i18n.Lang) chat.Card {
 	text := fmt.Sprintf(i18n.AccessRequest.In(l), i18n.PersonName(m.Actor.Name, m.Actor.ID), m.Actor.ID)
 	if words := i18n.Visible(m.Text); words != "" {
-		text += "\n\n" + i18n.CodeBlock("", i18n.Truncate(words, glimpse))
+		text += "\n\n" + i18n.CodeBlock("", i18n.Truncate(words, longestPreview))
 	}
 	return chat.Card{Body: text, Summary: i18n.AccessRequestSummary.In(l), Buttons: []chat.Button{
-		{Label: i18n.LetInButton.In(l), Action: chat.Action{Do: doLetIn, ID: m.Actor.ID}},
-		{Label: i18n.TurnAwayButton.In(l), Action: chat.Action{Do: doTurnAway, ID: m.Actor.ID}},
+		{Label: i18n.LetInButton.In(l), Action: chat.Action{Do: DoLetIn, ID: m.Actor.ID}},
+		{Label: i18n.TurnAwayButton.In(l), Action: chat.Action{Do: DoTurnAway, ID: m.Actor.ID}},
 	}}
 }
 
-// answer does what a button of a request orders.
-func (d *accessRequests) answer(ctx context.Context, p chat.Press, l i18n.Lang) (string, error) {
+// Answer does what a button of a request orders.
+func (d *Requests) Answer(ctx context.Context, p chat.Press, l i18n.Lang) (string, error) {
 	if !d.authorizer.Load().IsAdmin(p.Actor) {
 		d.log.Warn().Stringer("chat", p.Key).Str("user", p.Actor.ID).
 			Msg("somebody who is no admin wants to let a stranger in")
 		return i18n.ForAdmins.In(l), nil
 	}
 	state := db.Ignored
-	if p.Action.Do == doLetIn {
+	if p.Action.Do == DoLetIn {
 		state = db.Allowed
 	}
 	who, err := d.grants.Get(ctx, p.Action.ID)
@@ -133,8 +133,8 @@ func (d *accessRequests) answer(ctx context.Context, p chat.Press, l i18n.Lang) 
 }
 
 // outcome is what is said of a decision: on the card, where the request is delivered before it, and to who is let in.
-func (d *accessRequests) outcome(ctx context.Context, who db.Grant, l i18n.Lang) []db.Post {
-	card := delivery.RedactCard(decisionCard(who, l), d.secrets)
+func (d *Requests) outcome(ctx context.Context, who db.Grant, l i18n.Lang) []db.Post {
+	card := delivery.RedactCard(DecisionCard(who, l), d.secrets)
 	tell := []db.Post{{
 		Key: chat.FeishuUser(d.authorizer.Load().Approver()), Grant: who.Subject,
 		Idem: "request:" + who.Message + ":" + string(who.State), Card: &card,
@@ -148,8 +148,8 @@ func (d *accessRequests) outcome(ctx context.Context, who db.Grant, l i18n.Lang)
 	return tell
 }
 
-// decisionCard says on the card of a request what was decided about who has asked.
-func decisionCard(who db.Grant, l i18n.Lang) chat.Card {
+// DecisionCard says on the card of a request what was decided about who has asked.
+func DecisionCard(who db.Grant, l i18n.Lang) chat.Card {
 	said := decided(who, l)
 	return chat.Card{Body: fmt.Sprintf(i18n.AccessDecided.In(l), said, who.Subject), Summary: said}
 }
@@ -163,8 +163,8 @@ func decided(who db.Grant, l i18n.Lang) string {
 	return fmt.Sprintf(said.In(l), i18n.PersonName(who.Name, who.Subject))
 }
 
-// addedByStranger tells the owner that the bot was added to a group that may not talk to it; nil = there is no owner.
-func (d *accessRequests) addedByStranger(ctx context.Context, c chat.Change) *db.Post {
+// AddedByStranger tells the owner that the bot was added to a group that may not talk to it; nil = there is no owner.
+func (d *Requests) AddedByStranger(ctx context.Context, c chat.Change) *db.Post {
 	owner := d.authorizer.Load().Approver()
 	if owner == "" {
 		return nil

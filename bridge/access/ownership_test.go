@@ -1,16 +1,14 @@
-package bridge
+package access
 
 import (
 	"context"
 	"errors"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/rs/zerolog"
 
-	"magpie/bridge/access"
 	"magpie/bridge/delivery/deliverytest"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -30,7 +28,7 @@ func (f *founder) Owner(context.Context) (string, error) {
 
 // estate is an ownership with what it tells others.
 type estate struct {
-	*ownership
+	*Ownership
 	testing.TB
 	store *db.DB
 	out   *deliverytest.Recorder
@@ -38,10 +36,10 @@ type estate struct {
 }
 
 // rules are those that count now.
-func (e *estate) rules() access.Config { return *e.authorizer.Load() }
+func (e *estate) rules() Config { return *e.authorizer.Load() }
 
 // openEstate takes up what an earlier process has left in the database at path.
-func openEstate(t testing.TB, path string, f Founder, a access.Config) *estate {
+func openEstate(t testing.TB, path string, f Founder, a Config) *estate {
 	t.Helper()
 	store, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + path})
 	if err != nil {
@@ -53,9 +51,9 @@ func openEstate(t testing.TB, path string, f Founder, a access.Config) *estate {
 	}
 	e := &estate{TB: t, store: store, out: &deliverytest.Recorder{}, log: &strings.Builder{}}
 	log := zerolog.New(e.log)
-	who := access.NewAuthorizer(a, store.Grants(), nil, 0, log)
-	e.ownership = newOwnership(ownedApp{"cli_1", f, found}, store.Owners(), e.out, who, log)
-	e.set(a)
+	who := NewAuthorizer(a, store.Grants(), nil, 0, log)
+	e.Ownership = NewOwnership(App{"cli_1", f, found}, store.Owners(), e.out, who, log)
+	e.Set(a)
 	return e
 }
 
@@ -69,7 +67,8 @@ func (e *estate) close() {
 // write is somebody who writes to the bot.
 func (e *estate) write(kind chat.Kind, id, user, text string) bool {
 	e.Helper()
-	m := chat.Incoming{Key: room, Kind: kind, ID: id, Actor: chat.Actor{ID: user}, Text: text, ToBot: true}
+	key := chat.FeishuChat("oc_1")
+	m := chat.Incoming{Key: key, Kind: kind, ID: id, Actor: chat.Actor{ID: user}, Text: text, ToBot: true}
 	taken, err := e.claim(e.Context(), m)
 	if err != nil {
 		e.Fatal(err)
@@ -81,11 +80,11 @@ func TestThePlatformTellsTheOwner(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "magpie.db")
 	f := &founder{user: "ou_creator"}
-	e := openEstate(t, path, f, access.Config{Allow: []string{"ou_2"}})
+	e := openEstate(t, path, f, Config{Allow: []string{"ou_2"}})
 	if e.rules().Owner != "" {
 		t.Errorf("before anybody was asked, the bot belongs to %s", e.rules().Owner)
 	}
-	e.run(t.Context())
+	e.Run(t.Context())
 	if e.rules().Owner != "ou_creator" || len(e.rules().Allow) != 1 || e.code != "" {
 		t.Errorf("rules %+v, code %q", e.rules(), e.code)
 	}
@@ -95,20 +94,20 @@ func TestThePlatformTellsTheOwner(t *testing.T) {
 	e.close()
 
 	// The next process knows him at once, and neither asks nor welcomes again.
-	e = openEstate(t, path, f, access.Config{})
+	e = openEstate(t, path, f, Config{})
 	if e.rules().Owner != "ou_creator" {
 		t.Error("the owner was forgotten")
 	}
-	e.run(t.Context())
+	e.Run(t.Context())
 	if f.asks != 1 || len(e.out.Said) != 0 {
 		t.Errorf("asked %d times, welcomed again with %q", f.asks, e.out.Said)
 	}
 	// The configuration wins, and when it names nobody any more, who was found is the owner again.
-	e.set(access.Config{Owner: "ou_config"})
+	e.Set(Config{Owner: "ou_config"})
 	if e.rules().Owner != "ou_config" {
 		t.Errorf("the configuration does not win: %+v", e.rules())
 	}
-	e.set(access.Config{Admins: []string{"ou_3"}})
+	e.Set(Config{Admins: []string{"ou_3"}})
 	if e.rules().Owner != "ou_creator" {
 		t.Errorf("without a configured owner: %+v", e.rules())
 	}
@@ -118,8 +117,8 @@ func TestThePlatformTellsTheOwner(t *testing.T) {
 func TestTheBearerOfTheCodeOwnsTheBot(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "magpie.db")
-	e := openEstate(t, path, &founder{err: errors.New("access denied")}, access.Config{})
-	e.run(t.Context())
+	e := openEstate(t, path, &founder{err: errors.New("access denied")}, Config{})
+	e.Run(t.Context())
 	code := e.code
 	if len(code) < len(codeWord)+26 || strings.Count(e.log.String(), code) != 1 {
 		t.Fatalf("code %q, log %s", code, e.log)
@@ -154,8 +153,8 @@ func TestTheBearerOfTheCodeOwnsTheBot(t *testing.T) {
 	}
 	e.close()
 
-	e = openEstate(t, path, nil, access.Config{})
-	e.run(t.Context())
+	e = openEstate(t, path, nil, Config{})
+	e.Run(t.Context())
 	if e.rules().Owner != "ou_1" || e.code != "" || !e.write(chat.Private, "om_1", "ou_1", code) {
 		t.Errorf("after a restart the bot belongs to %q, code %q", e.rules().Owner, e.code)
 	}
@@ -172,17 +171,17 @@ func TestWhenThereIsACode(t *testing.T) {
 	refuses := &founder{err: errors.New("access denied")}
 	codes := map[string]bool{}
 	for range 2 {
-		e := openEstate(t, filepath.Join(t.TempDir(), "magpie.db"), refuses, access.Config{})
+		e := openEstate(t, filepath.Join(t.TempDir(), "magpie.db"), refuses, Config{})
 		if e.code != "" {
 			t.Error("a code before the platform was asked")
 		}
-		e.run(t.Context())
+		e.Run(t.Context())
 		codes[e.code] = true
-		e.set(access.Config{Owner: "ou_1"})
+		e.Set(Config{Owner: "ou_1"})
 		if e.write(chat.Private, "om_1", "ou_2", e.code) || e.code != "" {
 			t.Error("the code is good although there is an owner")
 		}
-		e.set(access.Config{})
+		e.Set(Config{})
 		if e.code == "" || codes[e.code] {
 			t.Errorf("after a reload without an owner the code is %q", e.code)
 		}
@@ -191,35 +190,18 @@ func TestWhenThereIsACode(t *testing.T) {
 	if len(codes) != 2 {
 		t.Error("two bots have the same code")
 	}
-	for name, a := range map[string]access.Config{
+	for name, a := range map[string]Config{
 		"owner": {Owner: "ou_1"}, "admin": {Admins: []string{"ou_1"}}, "open door": {Allow: []string{"*"}},
 	} {
 		e := openEstate(t, filepath.Join(t.TempDir(), "magpie.db"), refuses, a)
-		if e.run(t.Context()); e.code != "" {
+		if e.Run(t.Context()); e.code != "" {
 			t.Errorf("with an %s there is a code", name)
 		}
 		e.close()
 	}
-	e := openEstate(t, filepath.Join(t.TempDir(), "magpie.db"), &founder{}, access.Config{})
-	if e.run(t.Context()); e.code == "" {
+	e := openEstate(t, filepath.Join(t.TempDir(), "magpie.db"), &founder{}, Config{})
+	if e.Run(t.Context()); e.code == "" {
 		t.Error("a platform that names nobody leaves no way to own the bot")
 	}
 	e.close()
-}
-
-// Who corrects a mistyped code in the message that he has sent owns the bot as well.
-func TestTheCodeInAnEditedMessage(t *testing.T) {
-	t.Parallel()
-	l := newBridgeRig(t, &deliverytest.Recorder{})
-	l.remake(func(c *Config) { c.App, c.Access = "cli_1", access.Config{} })
-	l.bridge.access.ownership.run(t.Context()) // the platform cannot be asked
-	code := regexp.MustCompile(`MAGPIE-\w+`).FindString(l.logs.String())
-	if len(code) < 30 {
-		t.Fatalf("code %q", code)
-	}
-	l.must(l.bridge.Message(t.Context(), heard("om_1", code[:20])))
-	l.must(l.bridge.Edited(t.Context(), heard("om_1", code)))
-	if got := l.bridge.access.authorizer.Load().Owner; got != "ou_1" {
-		t.Errorf("the bot belongs to %q", got)
-	}
 }
