@@ -13,43 +13,43 @@ import (
 	"magpie/internal/chat"
 )
 
-// porch is a messenger of which the calls fail for a while.
-type porch struct {
+// flakyMessenger is a messenger of which the calls fail for a while.
+type flakyMessenger struct {
 	deliverytest.Recorder
-	shut bool
+	down bool
 }
 
-func (p *porch) reached() error {
+func (p *flakyMessenger) check() error {
 	p.Mu.Lock()
 	defer p.Mu.Unlock()
-	if p.shut {
+	if p.down {
 		return errors.New("not now")
 	}
 	return nil
 }
 
-func (p *porch) open(yes bool) {
+func (p *flakyMessenger) setDown(down bool) {
 	p.Mu.Lock()
 	defer p.Mu.Unlock()
-	p.shut = !yes
+	p.down = down
 }
 
-func (p *porch) Reply(ctx context.Context, to chat.Ref, text, idem string) (string, error) {
-	if err := p.reached(); err != nil {
+func (p *flakyMessenger) Reply(ctx context.Context, to chat.Ref, text, idem string) (string, error) {
+	if err := p.check(); err != nil {
 		return "", err
 	}
 	return p.Recorder.Reply(ctx, to, text, idem)
 }
 
-func (p *porch) Post(ctx context.Context, to chat.Ref, card chat.Card, idem string) (string, error) {
-	if err := p.reached(); err != nil {
+func (p *flakyMessenger) Post(ctx context.Context, to chat.Ref, card chat.Card, idem string) (string, error) {
+	if err := p.check(); err != nil {
 		return "", err
 	}
 	return p.Recorder.Post(ctx, to, card, idem)
 }
 
-func (p *porch) Close(ctx context.Context, id string, card chat.Card) error {
-	if err := p.reached(); err != nil {
+func (p *flakyMessenger) Close(ctx context.Context, id string, card chat.Card) error {
+	if err := p.check(); err != nil {
 		return err
 	}
 	return p.Recorder.Close(ctx, id, card)
@@ -60,7 +60,7 @@ func (l *bridgeRig) unsent() int { return l.count(`SELECT COUNT(*) FROM outbox`)
 // What the owner and a stranger are to be told survives a platform that fails, and the end of the program.
 func TestWhatIsSaidOfStrangersIsNotLost(t *testing.T) {
 	t.Parallel()
-	out := &porch{shut: true}
+	out := &flakyMessenger{down: true}
 	l := newBridgeRig(t, out)
 	l.bridge.SetAccess(access.Config{Owner: "ou_boss", UnauthorizedReply: "not yet"})
 	boss := heard("om_0", "/lang en")
@@ -72,7 +72,7 @@ func TestWhatIsSaidOfStrangersIsNotLost(t *testing.T) {
 	}))
 	l.start()
 	l.until("a failed try", func() bool { return l.count(`SELECT COUNT(*) FROM outbox WHERE attempts > 0`) > 0 })
-	out.open(true)
+	out.setDown(false)
 	l.until("the request", func() bool { return l.unsent() == 0 })
 	l.stop()
 	if len(out.Said) != 3 || len(out.Closed) != 1 || out.Closed[0].Summary != i18n.AccessRequestSummary.EN ||
@@ -80,7 +80,7 @@ func TestWhatIsSaidOfStrangersIsNotLost(t *testing.T) {
 		t.Fatalf("said %q, shown %+v", out.Said, out.Closed)
 	}
 
-	out.open(false)
+	out.setDown(true)
 	press := pressed("ev_1", access.DoLetIn, 0)
 	press.Actor.ID, press.Action.ID = "ou_boss", "ou_1"
 	if got, err := l.bridge.Press(t.Context(), press); err != nil || !strings.Contains(got, "ou_1") {
@@ -94,7 +94,7 @@ func TestWhatIsSaidOfStrangersIsNotLost(t *testing.T) {
 	}
 	l.sql(`UPDATE outbox SET created_at = created_at - 7200000`) // the platform fails for hours
 	out.Found = []chat.Sent{{ID: "om_not_yet", Time: time.Now()}}
-	out.open(true)
+	out.setDown(false)
 	l.remake(func(*Config) {})
 	l.start()
 	l.until("the decision", func() bool { return l.unsent() == 0 })

@@ -87,7 +87,8 @@ type wiring struct {
 }
 
 func newWiring(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messenger, log zerolog.Logger) *wiring {
-	w := &wiring{base: base{cfg: &cfg, db: store, pool: pool, out: delivery.RedactingMessenger{Messenger: out, Secrets: cfg.Secrets}, log: log}}
+	redacting := delivery.RedactingMessenger{Messenger: out, Secrets: cfg.Secrets}
+	w := &wiring{base: base{cfg: &cfg, db: store, pool: pool, out: redacting, log: log}}
 	w.context = contextmgr.New(store, cfg.Context, log)
 	w.languages = languages{w.cfg, store.Chats(), log}
 	w.history = historyWriter{w.cfg, store, w.languages, w.context.Zone()}

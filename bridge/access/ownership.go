@@ -48,7 +48,7 @@ type Ownership struct {
 	unknown    bool     // the platform was asked and did not know
 }
 
-// NewOwnership makes what finds the owner of an app. It tells an authorizer who the owner is, and welcomes him by out.
+// NewOwnership makes an Ownership of an app. It tells the authorizer who the owner is, and welcomes him through out.
 func NewOwnership(
 	app App, owners db.Owners, out delivery.Messenger, authorizer *Authorizer, log zerolog.Logger,
 ) *Ownership {

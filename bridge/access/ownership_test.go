@@ -26,8 +26,8 @@ func (f *founder) Owner(context.Context) (string, error) {
 	return f.user, f.err
 }
 
-// estate is an ownership with what it tells others.
-type estate struct {
+// ownershipRig is an Ownership with what it tells others.
+type ownershipRig struct {
 	*Ownership
 	testing.TB
 	store *db.DB
@@ -36,10 +36,10 @@ type estate struct {
 }
 
 // rules are those that count now.
-func (e *estate) rules() Config { return *e.authorizer.Load() }
+func (e *ownershipRig) rules() Config { return *e.authorizer.Load() }
 
-// openEstate takes up what an earlier process has left in the database at path.
-func openEstate(t testing.TB, path string, f Founder, a Config) *estate {
+// newOwnershipRig takes up what an earlier process has left in the database at path.
+func newOwnershipRig(t testing.TB, path string, f Founder, a Config) *ownershipRig {
 	t.Helper()
 	store, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + path})
 	if err != nil {
@@ -49,7 +49,7 @@ func openEstate(t testing.TB, path string, f Founder, a Config) *estate {
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		t.Fatal(err)
 	}
-	e := &estate{TB: t, store: store, out: &deliverytest.Recorder{}, log: &strings.Builder{}}
+	e := &ownershipRig{TB: t, store: store, out: &deliverytest.Recorder{}, log: &strings.Builder{}}
 	log := zerolog.New(e.log)
 	who := NewAuthorizer(a, store.Grants(), nil, 0, log)
 	e.Ownership = NewOwnership(App{"cli_1", f, found}, store.Owners(), e.out, who, log)
@@ -57,7 +57,7 @@ func openEstate(t testing.TB, path string, f Founder, a Config) *estate {
 	return e
 }
 
-func (e *estate) close() {
+func (e *ownershipRig) close() {
 	e.Helper()
 	if err := e.store.Close(); err != nil {
 		e.Fatal(err)
@@ -65,7 +65,7 @@ func (e *estate) close() {
 }
 
 // write is somebody who writes to the bot.
-func (e *estate) write(kind chat.Kind, id, user, text string) bool {
+func (e *ownershipRig) write(kind chat.Kind, id, user, text string) bool {
 	e.Helper()
 	key := chat.FeishuChat("oc_1")
 	m := chat.Incoming{Key: key, Kind: kind, ID: id, Actor: chat.Actor{ID: user}, Text: text, ToBot: true}
@@ -80,7 +80,7 @@ func TestThePlatformTellsTheOwner(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "magpie.db")
 	f := &founder{user: "ou_creator"}
-	e := openEstate(t, path, f, Config{Allow: []string{"ou_2"}})
+	e := newOwnershipRig(t, path, f, Config{Allow: []string{"ou_2"}})
 	if e.rules().Owner != "" {
 		t.Errorf("before anybody was asked, the bot belongs to %s", e.rules().Owner)
 	}
@@ -94,7 +94,7 @@ func TestThePlatformTellsTheOwner(t *testing.T) {
 	e.close()
 
 	// The next process knows him at once, and neither asks nor welcomes again.
-	e = openEstate(t, path, f, Config{})
+	e = newOwnershipRig(t, path, f, Config{})
 	if e.rules().Owner != "ou_creator" {
 		t.Error("the owner was forgotten")
 	}
@@ -117,7 +117,7 @@ func TestThePlatformTellsTheOwner(t *testing.T) {
 func TestTheBearerOfTheCodeOwnsTheBot(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "magpie.db")
-	e := openEstate(t, path, &founder{err: errors.New("access denied")}, Config{})
+	e := newOwnershipRig(t, path, &founder{err: errors.New("access denied")}, Config{})
 	e.Run(t.Context())
 	code := e.code
 	if len(code) < len(codeWord)+26 || strings.Count(e.log.String(), code) != 1 {
@@ -153,7 +153,7 @@ func TestTheBearerOfTheCodeOwnsTheBot(t *testing.T) {
 	}
 	e.close()
 
-	e = openEstate(t, path, nil, Config{})
+	e = newOwnershipRig(t, path, nil, Config{})
 	e.Run(t.Context())
 	if e.rules().Owner != "ou_1" || e.code != "" || !e.write(chat.Private, "om_1", "ou_1", code) {
 		t.Errorf("after a restart the bot belongs to %q, code %q", e.rules().Owner, e.code)
@@ -171,7 +171,7 @@ func TestWhenThereIsACode(t *testing.T) {
 	refuses := &founder{err: errors.New("access denied")}
 	codes := map[string]bool{}
 	for range 2 {
-		e := openEstate(t, filepath.Join(t.TempDir(), "magpie.db"), refuses, Config{})
+		e := newOwnershipRig(t, filepath.Join(t.TempDir(), "magpie.db"), refuses, Config{})
 		if e.code != "" {
 			t.Error("a code before the platform was asked")
 		}
@@ -193,13 +193,13 @@ func TestWhenThereIsACode(t *testing.T) {
 	for name, a := range map[string]Config{
 		"owner": {Owner: "ou_1"}, "admin": {Admins: []string{"ou_1"}}, "open door": {Allow: []string{"*"}},
 	} {
-		e := openEstate(t, filepath.Join(t.TempDir(), "magpie.db"), refuses, a)
+		e := newOwnershipRig(t, filepath.Join(t.TempDir(), "magpie.db"), refuses, a)
 		if e.Run(t.Context()); e.code != "" {
 			t.Errorf("with an %s there is a code", name)
 		}
 		e.close()
 	}
-	e := openEstate(t, filepath.Join(t.TempDir(), "magpie.db"), &founder{}, Config{})
+	e := newOwnershipRig(t, filepath.Join(t.TempDir(), "magpie.db"), &founder{}, Config{})
 	if e.Run(t.Context()); e.code == "" {
 		t.Error("a platform that names nobody leaves no way to own the bot")
 	}

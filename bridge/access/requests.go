@@ -40,7 +40,7 @@ type Requests struct {
 	log        zerolog.Logger
 }
 
-// NewRequests makes what asks the owner about strangers, by way of an outbox. No secret is shown in what it delivers.
+// NewRequests makes a Requests whose cards and texts are delivered by an outbox, without the secrets.
 func NewRequests(
 	authorizer *Authorizer, store *db.DB, o *delivery.Outbox, ls Languages, secrets redact.Known,
 	log zerolog.Logger,
@@ -52,15 +52,15 @@ func NewRequests(
 
 // record handles a message of a stranger, which is not stored. In a private chat it asks the owner for access; while
 // the bot has no owner, the stranger gets instructions how to become it. A stranger gets at most one reply a day.
-func (d *Requests) record(ctx context.Context, m chat.Incoming) error {
-	d.log.Info().Stringer("chat", m.Key).Str("user", m.Actor.ID).Msg("message of a stranger ignored")
-	a := d.authorizer.Load()
+func (rs *Requests) record(ctx context.Context, m chat.Incoming) error {
+	rs.log.Info().Stringer("chat", m.Key).Str("user", m.Actor.ID).Msg("message of a stranger ignored")
+	a := rs.authorizer.Load()
 	if m.Kind != chat.Private {
 		return nil
 	}
 	reply := a.UnauthorizedReply
 	if a.Unset() {
-		l := d.languages.WhenSpoken(ctx, m.Key, string(i18n.Detect(m.Text)))
+		l := rs.languages.WhenSpoken(ctx, m.Key, string(i18n.Detect(m.Text)))
 		reply = fmt.Sprintf(i18n.NotAllowed.In(l), m.Actor.ID)
 	}
 	var tell []db.Post
@@ -70,21 +70,21 @@ func (d *Requests) record(ctx context.Context, m chat.Incoming) error {
 	who := db.Grant{Subject: m.Actor.ID, Name: i18n.Visible(m.Actor.Name), Key: m.Key}
 	if admin := a.Approver(); admin != "" {
 		who.Message = m.ID
-		card := delivery.RedactCard(RequestCard(m, d.languages.OfUser(ctx, admin)), d.secrets)
+		card := delivery.RedactCard(RequestCard(m, rs.languages.OfUser(ctx, admin)), rs.secrets)
 		tell = append(tell, db.Post{
 			Key: chat.FeishuUser(admin), Grant: m.Actor.ID, Idem: "request:" + m.ID, Card: &card,
 		})
 	}
-	fresh, err := d.grants.Ask(ctx, who, tell...)
+	fresh, err := rs.grants.Ask(ctx, who, tell...)
 	if err == nil && fresh {
-		d.wake(tell)
+		rs.wake(tell)
 	}
 	return err
 }
 
-func (d *Requests) wake(list []db.Post) {
+func (rs *Requests) wake(list []db.Post) {
 	for _, p := range list {
-		d.outbox.Wake(p.Key)
+		rs.outbox.Wake(p.Key)
 	}
 }
 
@@ -104,9 +104,9 @@ func RequestCard(m chat.Incoming, l i18n.Lang) chat.Card {
 }
 
 // Answer does what a button of a request orders.
-func (d *Requests) Answer(ctx context.Context, p chat.Press, l i18n.Lang) (string, error) {
-	if !d.authorizer.Load().IsAdmin(p.Actor) {
-		d.log.Warn().Stringer("chat", p.Key).Str("user", p.Actor.ID).
+func (rs *Requests) Answer(ctx context.Context, p chat.Press, l i18n.Lang) (string, error) {
+	if !rs.authorizer.Load().IsAdmin(p.Actor) {
+		rs.log.Warn().Stringer("chat", p.Key).Str("user", p.Actor.ID).
 			Msg("somebody who is no admin wants to let a stranger in")
 		return i18n.ForAdmins.In(l), nil
 	}
@@ -114,33 +114,33 @@ func (d *Requests) Answer(ctx context.Context, p chat.Press, l i18n.Lang) (strin
 	if p.Action.Do == DoLetIn {
 		state = db.Allowed
 	}
-	who, err := d.grants.Get(ctx, p.Action.ID)
+	who, err := rs.grants.Get(ctx, p.Action.ID)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		return "", err
 	}
 	who.State, who.By = state, p.Actor.ID
-	tell := d.outcome(ctx, who, l)
-	err = d.grants.Decide(ctx, p.Action.ID, state, p.Actor.ID, tell...)
+	tell := rs.outcome(ctx, who, l)
+	err = rs.grants.Decide(ctx, p.Action.ID, state, p.Actor.ID, tell...)
 	if errors.Is(err, db.ErrNotFound) {
 		return i18n.AccessDecidedBefore.In(l), nil
 	} else if err != nil {
 		return "", err
 	}
-	d.wake(tell)
-	d.log.Info().Str("user", who.Subject).Str("by", who.By).Str("state", string(who.State)).
+	rs.wake(tell)
+	rs.log.Info().Str("user", who.Subject).Str("by", who.By).Str("state", string(who.State)).
 		Msg("decided about a stranger")
 	return decided(who, l), nil
 }
 
 // outcome is what is said of a decision: on the card, where the request is delivered before it, and to who is let in.
-func (d *Requests) outcome(ctx context.Context, who db.Grant, l i18n.Lang) []db.Post {
-	card := delivery.RedactCard(DecisionCard(who, l), d.secrets)
+func (rs *Requests) outcome(ctx context.Context, who db.Grant, l i18n.Lang) []db.Post {
+	card := delivery.RedactCard(DecisionCard(who, l), rs.secrets)
 	tell := []db.Post{{
-		Key: chat.FeishuUser(d.authorizer.Load().Approver()), Grant: who.Subject,
+		Key: chat.FeishuUser(rs.authorizer.Load().Approver()), Grant: who.Subject,
 		Idem: "request:" + who.Message + ":" + string(who.State), Card: &card,
 	}}
 	if who.State == db.Allowed {
-		welcome := i18n.AccessWelcome.In(d.languages.OfChat(ctx, who.Key))
+		welcome := i18n.AccessWelcome.In(rs.languages.OfChat(ctx, who.Key))
 		// It answers no message: the one that asked may be taken back, and what it was answered with is not the
 		// welcome.
 		tell = append(tell, db.Post{Key: who.Key, Idem: "welcome:" + who.Message, Text: welcome})
@@ -164,13 +164,13 @@ func decided(who db.Grant, l i18n.Lang) string {
 }
 
 // AddedByStranger tells the owner that the bot was added to a group that may not talk to it; nil = there is no owner.
-func (d *Requests) AddedByStranger(ctx context.Context, c chat.Change) *db.Post {
-	owner := d.authorizer.Load().Approver()
+func (rs *Requests) AddedByStranger(ctx context.Context, c chat.Change) *db.Post {
+	owner := rs.authorizer.Load().Approver()
 	if owner == "" {
 		return nil
 	}
 	who := i18n.PersonName(c.Actor.Name, c.Actor.ID)
-	text := fmt.Sprintf(i18n.AddedByStranger.In(d.languages.OfUser(ctx, owner)), who, i18n.SafeName(c.Title), c.Key.ID)
+	text := fmt.Sprintf(i18n.AddedByStranger.In(rs.languages.OfUser(ctx, owner)), who, i18n.SafeName(c.Title), c.Key.ID)
 	idem := fmt.Sprintf("added:%s:%d", c.Key.ID, c.Time.UnixMilli())
-	return &db.Post{Key: chat.FeishuUser(owner), Idem: idem, Text: d.secrets.Text(text)}
+	return &db.Post{Key: chat.FeishuUser(owner), Idem: idem, Text: rs.secrets.Text(text)}
 }

@@ -1,6 +1,6 @@
 // Package approval asks people what an agent may do with its tools. [Requests] shows what the agent wants, lets it wait
-// until somebody has decided or the time is over, and tells it the decision. The package also says what a rule of a chat
-// covers, and which files are for admins only.
+// until somebody has decided or the time is over, and tells it the decision. The package also says what a rule of a
+// chat covers, and which files are for admins only.
 //
 // What a chat's mode allows unasked does not belong here, nor who may talk to the bot.
 package approval
@@ -62,7 +62,7 @@ type Config struct {
 	Language func(context.Context, chat.Key) i18n.Lang
 }
 
-// NewRequests makes what asks people. It shows its cards by way of an outbox, and admins are who the authorizer says.
+// NewRequests makes a Requests whose cards are delivered by an outbox. The authorizer knows who is an admin.
 func NewRequests(
 	cfg Config, store *db.DB, o *delivery.Outbox, access *access.Authorizer, log zerolog.Logger,
 ) *Requests {
