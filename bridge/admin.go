@@ -207,12 +207,15 @@ func (cs adminCommands) adminCost(ctx context.Context, o ordered) (order, error)
 	return order{reply: strings.TrimSpace(text)}, nil
 }
 
+// longestListed is how much of a name is shown in a list for admins, in runes.
+const longestListed = 100
+
 // listed is how somebody, or a chat, is called in a list for admins.
 func listed(name, id string) string {
 	if id == "" {
 		return "–"
 	}
-	return strings.TrimSpace(i18n.SafeName(i18n.Truncate(i18n.Visible(name), glimpse)) + " `" + id + "`")
+	return strings.TrimSpace(i18n.SafeName(i18n.Truncate(i18n.Visible(name), longestListed)) + " `" + id + "`")
 }
 
 // spenders lists them, a line each.

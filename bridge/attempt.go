@@ -7,6 +7,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/approval"
 	"magpie/bridge/attachment"
 	"magpie/bridge/workqueue"
 	"magpie/contextmgr"
@@ -20,7 +21,7 @@ type attemptRunner struct {
 	cfg       *Config
 	pool      *claude.Pool
 	lanes     *workqueue.Lanes
-	approvals *approvals
+	approvals *approval.Requests
 	specs     processSpecs
 	prompts   promptBuilder
 	turns     db.Turns
@@ -52,12 +53,12 @@ func (r attemptRunner) run(ctx context.Context, t *turn) (claude.Result, error) 
 		switch e := ev.(type) {
 		case claude.ToolAsk:
 			place := r.cfg.workspace(t.claim.Chat, p.Dir())
-			if r.approvals.ask(ctx, t.claim, place, e, func(v claude.Decision) bool { return p.Answer(e.ID, v) }) {
+			if r.approvals.Ask(ctx, t.claim, place, e, func(v claude.Decision) bool { return p.Answer(e.ID, v) }) {
 				r.pool.Yield(p)
 			}
 		case claude.ToolAskEnd:
 			if ctx.Err() == nil { // else the turn ends, and tells why
-				r.approvals.withdraw(ctx, e.ID)
+				r.approvals.Withdraw(ctx, e.ID)
 			}
 		case claude.Started:
 			t.session.begun(e.Session, p.Dir())
@@ -67,7 +68,7 @@ func (r attemptRunner) run(ctx context.Context, t *turn) (claude.Result, error) 
 		r.take(ctx, t, ev)
 		switch ev.(type) {
 		case claude.ToolAsk, claude.ToolAskEnd, claude.ToolAllowed, claude.ToolDenied:
-			r.lanes.SetWaiting(t.claim.Turn.Key, r.approvals.asked(t.claim.Turn.ID))
+			r.lanes.SetWaiting(t.claim.Turn.Key, r.approvals.Pending(t.claim.Turn.ID))
 		}
 	}
 	if r.ownCommand(t) != "" {

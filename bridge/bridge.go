@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/access"
+	"magpie/bridge/approval"
 	"magpie/bridge/attachment"
 	"magpie/bridge/delivery"
 	"magpie/contextmgr"
@@ -31,10 +32,10 @@ type Config struct {
 	Departments access.DepartmentLookup // nil = departments mean nothing
 	// the platform's id of the app; empty = its owner is not looked for
 	App            string
-	Founder        Founder  // nil = the platform cannot be asked for the owner
-	Found          db.Owner // who was found earlier to be the owner, if anybody
-	Project        string   // working folder of chats that have none of their own
-	PermissionMode string   // of chats that have none of their own
+	Founder        access.Founder // nil = the platform cannot be asked for the owner
+	Found          db.Owner       // who was found earlier to be the owner, if anybody
+	Project        string         // working folder of chats that have none of their own
+	PermissionMode string         // of chats that have none of their own
 	// the CLI asks for each use of a tool, also where it only reads
 	AskEverything bool
 	Projects      map[string]Project                      // to which chats can change, by name
@@ -101,7 +102,7 @@ type Bridge struct {
 	db         *db.DB
 	log        zerolog.Logger
 	context    *contextmgr.Manager
-	access     accessControl
+	access     access.Control
 	receiver   *receiver
 	presses    *pressHandler
 	membership chatMembership
@@ -109,7 +110,7 @@ type Bridge struct {
 	turns      *turnQueue
 	runner     *turnRunner
 	scheduler  *compactionScheduler
-	approvals  *approvals
+	approvals  *approval.Requests
 	outbox     *delivery.Outbox
 	reactions  *delivery.Reactions
 }
@@ -118,7 +119,7 @@ type Bridge struct {
 func (b *Bridge) SetBudget(limits Budget) { b.runner.agents.budget.Store(&limits) }
 
 // SetAccess changes who may talk to the bot, from the next message on.
-func (b *Bridge) SetAccess(a access.Config) { b.access.ownership.set(a) }
+func (b *Bridge) SetAccess(a access.Config) { b.access.Ownership.Set(a) }
 
 // Run takes up what an earlier process left, and answers messages until ctx is done. Then it begins nothing new,
 // interrupts the turns that wait for people, gives the others most of the configured time, interrupts what is left, and
@@ -150,12 +151,12 @@ func (b *Bridge) Run(ctx context.Context) error {
 	}()
 	var aside sync.WaitGroup
 	aside.Go(func() { b.context.Run(ctx) })
-	aside.Go(func() { b.access.ownership.run(ctx) })
+	aside.Go(func() { b.access.Ownership.Run(ctx) })
 	defer aside.Wait()
 	answered, decided, delivered := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(decided)
-		b.approvals.jobs.Run(last, answered)
+		b.approvals.Run(last, answered)
 	}()
 	go func() {
 		defer close(delivered)

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"magpie/bridge/access"
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -59,10 +60,9 @@ func replyCards(t *testing.T) map[string]any {
 			t.Fatalf("%v", err)
 		}
 		all["70-budget-is-used-up"] = newTurnRig(i18n.Chinese).ended(db.Failed, spent.notice).Card(time.Now())
-		all["64-stranger-asks"] = requestCard(chat.Incoming{Text: "你好，\n能帮我看看 <at id=all></at> 吗？", Actor: chat.Actor{ID: "ou_x", Name: "小红"}}, i18n.Chinese)
+		all["64-stranger-asks"] = access.RequestCard(chat.Incoming{Text: "你好，\n能帮我看看 <at id=all></at> 吗？", Actor: chat.Actor{ID: "ou_x", Name: "小红"}}, i18n.Chinese)
 		for name, state := range map[string]db.GrantState{"65-stranger-allowed": db.Allowed, "66-stranger-ignored": db.Ignored} {
-			tell := w.bridge.access.requests.outcome(w.ctx, db.Grant{Subject: "ou_x", Name: "小红", State: state}, i18n.Chinese)
-			all[name] = *tell[0].Card
+			all[name] = access.DecisionCard(db.Grant{Subject: "ou_x", Name: "小红", State: state}, i18n.Chinese)
 		}
 	})
 	return all

@@ -37,27 +37,27 @@ func (cfg Config) ordersIn(text string) i18n.Lang {
 	return ""
 }
 
-// ofChat is the language in which a chat is spoken to.
-func (ls languages) ofChat(ctx context.Context, key chat.Key) i18n.Lang {
-	return ls.whenSpoken(ctx, key, "")
+// OfChat is the language in which a chat is spoken to.
+func (ls languages) OfChat(ctx context.Context, key chat.Key) i18n.Lang {
+	return ls.WhenSpoken(ctx, key, "")
 }
 
-// whenSpoken is the language in which a chat is answered that has just spoken another one; empty = it has not.
-func (ls languages) whenSpoken(ctx context.Context, key chat.Key, spoken string) i18n.Lang {
+// WhenSpoken is the language in which a chat is answered that has just spoken another one; empty = it has not.
+func (ls languages) WhenSpoken(ctx context.Context, key chat.Key, spoken string) i18n.Lang {
 	c := ls.load(ctx, key)
 	c.Lang = cmp.Or(spoken, c.Lang)
 	return ls.cfg.langOf(c)
 }
 
-// ofUser is the language in which somebody is spoken to in private.
-func (ls languages) ofUser(ctx context.Context, user string) i18n.Lang {
+// OfUser is the language in which somebody is spoken to in private.
+func (ls languages) OfUser(ctx context.Context, user string) i18n.Lang {
 	key, err := ls.chats.Private(ctx, user)
 	if errors.Is(err, db.ErrNotFound) {
 		key = chat.FeishuUser(user)
 	} else if err != nil {
 		ls.log.Error().Err(err).Str("user", user).Msg("private chat of a user is not known")
 	}
-	return ls.ofChat(ctx, key)
+	return ls.OfChat(ctx, key)
 }
 
 // load is what is known of a chat; nothing when it is new.

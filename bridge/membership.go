@@ -18,7 +18,7 @@ import (
 type chatMembership struct {
 	chats     db.Chats
 	access    *access.Authorizer
-	requests  *accessRequests
+	requests  *access.Requests
 	languages languages
 	listening listening
 	outbox    *delivery.Outbox
@@ -60,9 +60,9 @@ func (p chatMembership) join(ctx context.Context, c chat.Change) error {
 		return err
 	}
 	welcome := who == access.Admitted
-	say := p.requests.addedByStranger(ctx, c)
+	say := p.requests.AddedByStranger(ctx, c)
 	if welcome {
-		greeting := p.greeting(ctx, c.Key, p.languages.ofChat(ctx, c.Key))
+		greeting := p.greeting(ctx, c.Key, p.languages.OfChat(ctx, c.Key))
 		say = &db.Post{Key: c.Key, Idem: fmt.Sprintf("greeting:%v:%d", c.Key, c.Time.UnixMilli()), Text: greeting}
 	}
 	fresh, err := p.chats.Join(ctx, c, say)
@@ -92,7 +92,7 @@ func (p chatMembership) open(ctx context.Context, c chat.Change) error {
 	if who, err := p.access.Authorize(ctx, c.Key, c.Actor); err != nil || who != access.Admitted {
 		return err
 	}
-	fresh, err := p.chats.Open(ctx, c, i18n.GreetingPrivate.In(p.languages.ofChat(ctx, c.Key)))
+	fresh, err := p.chats.Open(ctx, c, i18n.GreetingPrivate.In(p.languages.OfChat(ctx, c.Key)))
 	if err == nil && fresh {
 		p.outbox.Wake(c.Key)
 	}

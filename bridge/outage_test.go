@@ -67,7 +67,7 @@ func TestWhatWasSaidWaitsUntilItsAuthorIsKnown(t *testing.T) {
 		return chat.Incoming{Key: room, Kind: chat.Group, ID: id, Text: id, Actor: chat.Actor{ID: who}, Time: began.Add(time.Minute)}
 	}
 	g := &group{said: []chat.Incoming{said("om_boss", "ou_boss"), said("om_1", "ou_1")}}
-	b := newBackground(Config{Groups: g, Context: l.bridge.cfg.Context}, l.bridge.db, l.bridge.access.authorizer)
+	b := newBackground(Config{Groups: g, Context: l.bridge.cfg.Context}, l.bridge.db, l.bridge.access.Authorizer)
 	b.kept, b.wait = func(text string) string { return text }, time.Minute
 	spoken := func(id string, at time.Time) db.Claim {
 		q := said(id, "ou_boss")

@@ -18,34 +18,34 @@ import (
 
 // pressHandler does what the buttons of cards are for.
 type pressHandler struct {
-	access      accessControl
+	access      access.Control
 	languages   languages
 	lanes       *workqueue.Lanes
 	turns       db.Turns
 	interrupted interruptedTurns
 	commands    commandRunner
-	approvals   *approvals
+	approvals   *approval.Requests
 	log         zerolog.Logger
 }
 
 // press handles a pressed button, and returns the toast to show, also when it fails.
 func (ph *pressHandler) press(ctx context.Context, p chat.Press) (toast string, err error) {
-	switch who, err := ph.access.authorizer.Authorize(ctx, p.Key, p.Actor); {
+	switch who, err := ph.access.Authorizer.Authorize(ctx, p.Key, p.Actor); {
 	case err != nil:
-		return i18n.PressFailed.In(ph.languages.ofChat(ctx, p.Key)), err
+		return i18n.PressFailed.In(ph.languages.OfChat(ctx, p.Key)), err
 	case who != access.Admitted:
-		return i18n.NotForYou.In(ph.languages.ofChat(ctx, p.Key)), nil
+		return i18n.NotForYou.In(ph.languages.OfChat(ctx, p.Key)), nil
 	}
 	p.Key, p.Values = ph.chatOf(ctx, p), formWithoutCodes(p.Values)
-	l := ph.languages.ofChat(ctx, p.Key)
+	l := ph.languages.OfChat(ctx, p.Key)
 	defer func() {
 		if err != nil {
 			toast = i18n.PressFailed.In(l)
 		}
 	}()
 	switch {
-	case p.Action.Do == doLetIn || p.Action.Do == doTurnAway:
-		return ph.access.requests.answer(ctx, p, l)
+	case p.Action.Do == access.DoLetIn || p.Action.Do == access.DoTurnAway:
+		return ph.access.Requests.Answer(ctx, p, l)
 	case p.Action.Do == turncard.DoStop && ph.lanes.StopTurn(p.Key, p.Action.Turn):
 		// it ends anyway, unless the program dies before
 		if err := ph.turns.Stop(context.WithoutCancel(ctx), p.Key, p.Action.Turn); err != nil {
@@ -57,7 +57,7 @@ func (ph *pressHandler) press(ctx context.Context, p chat.Press) (toast string, 
 	case p.Action.Do == turncard.DoCommand || p.Action.Do == turncard.DoGoOn:
 		return "", ph.commands.press(ctx, p)
 	case slices.Contains([]string{approval.DoAllow, approval.DoAlways, approval.DoRefuse}, p.Action.Do):
-		return ph.approvals.press(ctx, p, l)
+		return ph.approvals.Press(ctx, p, l)
 	}
 	return i18n.StopOver.In(l), nil
 }

@@ -12,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"magpie/bridge/approval"
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/claude"
@@ -145,6 +146,20 @@ func (cfg Config) permissionMode(c db.Chat) string {
 		return p.ceiling
 	}
 	return mode
+}
+
+// workspace is where the agent of a chat works, given its folder. Where the most that is allowed is less than usual, it
+// is for looking only: an approved plan would lead out of that mode.
+func (cfg Config) workspace(c db.Chat, dir string) approval.Workspace {
+	p, err := cfg.site(c)
+	readOnly := err != nil || rank(p.ceiling) < rank(defaultMode)
+	return approval.Workspace{Dir: dir, ReadOnly: readOnly, AskAll: cfg.AskEverything}
+}
+
+// protected is what nobody but admins may let an agent touch.
+func (cfg Config) protected() approval.Protected {
+	g := cfg.Guard
+	return approval.Protected{Data: g.Data, State: g.State, Received: cfg.Files.Folder, Files: g.Files, Homes: g.Homes}
 }
 
 // projectName is how users see a project that has no name of its own: its folder's.

@@ -9,9 +9,11 @@ import (
 
 	"github.com/google/uuid"
 
+	"magpie/bridge/approval"
 	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/turncard"
 	"magpie/db"
+	"magpie/internal/claude"
 )
 
 // folders makes folders below a temporary one, whose path it returns.
@@ -72,6 +74,24 @@ func TestWhereNoAgentWorks(t *testing.T) {
 	g.Data = filepath.Join(dir, "home/me/work/data") // not made yet
 	if _, err := g.Check(filepath.Join(dir, "home/me/work")); err == nil {
 		t.Error("data that is about to be made is not guarded")
+	}
+}
+
+// An agent may only read where the most that its project allows is less than the usual mode, or the project is gone.
+func TestWhereAnAgentOnlyReads(t *testing.T) {
+	t.Parallel()
+	cfg := Config{Project: "/p", PermissionMode: claude.PlanMode, AskEverything: true, Projects: map[string]Project{
+		"plans": {Path: "/plans", Mode: claude.PlanMode}, "silent": {Path: "/silent", Mode: "dontAsk"},
+		"edits": {Path: "/edits", Mode: editsMode}, "plain": {Path: "/plain"}, "free": {Path: "/free", Bypass: true},
+	}}
+	for project, readOnly := range map[string]bool{
+		"plans": true, "silent": true, "gone": true, "edits": false, "free": false, "plain": true, "": true,
+	} {
+		want := approval.Workspace{Dir: "/here", ReadOnly: readOnly, AskAll: true}
+		c := db.Chat{Settings: db.Settings{Project: project}}
+		if got := cfg.workspace(c, "/here"); got != want {
+			t.Errorf("project %q: %+v", project, got)
+		}
 	}
 }
 

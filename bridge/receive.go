@@ -20,7 +20,7 @@ import (
 // receiver takes messages in: it checks who may write, and tells commands, questions and the talk of groups apart.
 type receiver struct {
 	cfg         *Config
-	access      accessControl
+	access      access.Control
 	listening   listening
 	background  *background
 	logins      *logins
@@ -34,12 +34,12 @@ type receiver struct {
 // message takes in a message that the platform has delivered. The platform delivers it again until message returns nil,
 // so it returns as soon as the message is stored.
 func (rc *receiver) message(ctx context.Context, m chat.Incoming) error {
-	if taken, err := rc.access.claim(ctx, m); taken || err != nil {
+	if taken, err := rc.access.Claim(ctx, m); taken || err != nil {
 		return err
 	}
 	code, isCode := rc.logins.take(&m) // before anybody else sees it
 	rc.background.heard(m)
-	if admitted, err := rc.access.admit(ctx, m); err != nil || !admitted {
+	if admitted, err := rc.access.Admit(ctx, m); err != nil || !admitted {
 		return err
 	}
 	if isCode {
@@ -77,7 +77,7 @@ var goOn = regexp.MustCompile(`(?i)^\s*(继续|接着说|continue|go on)\s*[。.
 // ask takes in a question.
 func (rc *receiver) ask(ctx context.Context, m chat.Incoming) error {
 	e := db.Inbound{Incoming: m, Class: chat.Talk, Lang: rc.languages.spoken(ctx, m)}
-	l := rc.languages.whenSpoken(ctx, m.Key, e.Lang)
+	l := rc.languages.WhenSpoken(ctx, m.Key, e.Lang)
 	switch {
 	case rc.cfg.late(m):
 		e.Held = func(turn int64) chat.Card { return heldCard(turn, l, m.Time) }
@@ -115,7 +115,7 @@ func (rc *receiver) ask(ctx context.Context, m chat.Incoming) error {
 // edited takes in that the author of a message has changed it. A question that nobody has begun to answer is changed;
 // about another one its author is asked. A command is carried out once, as it was.
 func (rc *receiver) edited(ctx context.Context, m chat.Incoming) error {
-	if taken, err := rc.access.claim(ctx, m); taken || err != nil {
+	if taken, err := rc.access.Claim(ctx, m); taken || err != nil {
 		return err
 	}
 	if _, isCode := rc.logins.take(&m); isCode {
@@ -124,14 +124,14 @@ func (rc *receiver) edited(ctx context.Context, m chat.Incoming) error {
 	if m.Unreadable != "" || strings.TrimSpace(questionIn(m.Text)) == "" {
 		return nil
 	}
-	if who, err := rc.access.authorizer.Authorize(ctx, m.Key, m.Actor); err != nil || who != access.Admitted {
+	if who, err := rc.access.Authorizer.Authorize(ctx, m.Key, m.Actor); err != nil || who != access.Admitted {
 		return err
 	}
 	e := db.Inbound{Incoming: m, Class: chat.Overheard, Lang: rc.languages.spoken(ctx, m)}
 	if rc.listening.toBot(ctx, m) {
 		e.Class = chat.Talk
 	}
-	l := rc.languages.whenSpoken(ctx, m.Key, e.Lang)
+	l := rc.languages.WhenSpoken(ctx, m.Key, e.Lang)
 	e.Held = func(turn int64) chat.Card { return editedCard(turn, l) }
 	e.Text = questionIn(e.Text)
 	got, err := rc.inbox.history.edit(ctx, e)

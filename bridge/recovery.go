@@ -8,6 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/approval"
 	"magpie/bridge/delivery"
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
@@ -25,7 +26,7 @@ const maxAttempts = 3
 type recovery struct {
 	db        *db.DB
 	pool      *claude.Pool
-	approvals *approvals
+	approvals *approval.Requests
 	cutOff    cutOffTurns
 	turns     *turnQueue
 	scheduler *compactionScheduler
@@ -44,7 +45,7 @@ func (r recovery) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for err := r.approvals.recover(ctx); err != nil && !db.Permanent(err); err = r.approvals.recover(ctx) {
+	for err := r.approvals.Recover(ctx); err != nil && !db.Permanent(err); err = r.approvals.Recover(ctx) {
 		r.log.Error().Err(err).Msg("approvals not recovered; trying again")
 		if workqueue.Sleep(ctx, workqueue.StoreRetry); ctx.Err() != nil {
 			return ctx.Err()

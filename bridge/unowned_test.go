@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -13,8 +14,8 @@ import (
 	"magpie/internal/chat"
 )
 
-// knocks is a private message of somebody in a chat of his own.
-func knocks(user, id string) chat.Incoming {
+// privateMessage is a private message of somebody in a chat of his own.
+func privateMessage(user, id string) chat.Incoming {
 	m := heard(id, "你好")
 	m.Key, m.Actor = chat.FeishuChat("oc_of_"+user), chat.Actor{ID: user, Name: "小红"}
 	return m
@@ -27,7 +28,7 @@ func TestABotWithoutAnOwnerAnswersStrangersOnceADay(t *testing.T) {
 	l := newBridgeRig(t, rec)
 	told := func(id, user string) (n int) {
 		t.Helper()
-		l.must(l.bridge.Message(t.Context(), knocks(user, id)))
+		l.must(l.bridge.Message(t.Context(), privateMessage(user, id)))
 		return l.count(`SELECT COUNT(*) FROM outbox WHERE chat_key LIKE '%oc_of_` + user + `'`)
 	}
 	delivered := func() { l.start(); l.until("the outbox to be empty", func() bool { return l.unsent() == 0 }); l.stop() }
@@ -62,13 +63,13 @@ func TestAnOwnerHearsOfWhoWroteBeforeHim(t *testing.T) {
 	l := newBridgeRig(t, &deliverytest.Recorder{})
 	l.bridge.SetAccess(access.Config{})
 	for _, user := range []string{"ou_a", "ou_boss"} {
-		l.must(l.bridge.Message(t.Context(), knocks(user, "om_1"+user)))
+		l.must(l.bridge.Message(t.Context(), privateMessage(user, "om_1"+user)))
 	}
 	l.start()
 	l.until("the outbox to be empty", func() bool { return l.unsent() == 0 })
 	l.stop()
 	l.bridge.SetAccess(access.Config{Owner: "ou_boss", UnauthorizedReply: "not yet"})
-	l.must(l.bridge.Message(t.Context(), knocks("ou_a", "om_2")))
+	l.must(l.bridge.Message(t.Context(), privateMessage("ou_a", "om_2")))
 	if n := l.count(`SELECT COUNT(*) FROM outbox WHERE subject = 'ou_a' AND chat_key LIKE '%ou_boss'`); n != 1 {
 		t.Errorf("%d requests", n)
 	}
@@ -80,5 +81,22 @@ func TestAnOwnerHearsOfWhoWroteBeforeHim(t *testing.T) {
 	got, err := l.bridge.receiver.commands.set.adminUsers(t.Context(), ordered{m: users, lang: i18n.English, chat: db.Chat{Key: users.Key}})
 	if l.must(err); !strings.Contains(got.reply, "ou_a` waits") || strings.Contains(got.reply, "ou_boss` waits") {
 		t.Errorf("listed:\n%s", got.reply)
+	}
+}
+
+// Who corrects a mistyped code in the message that he has sent owns the bot as well.
+func TestTheCodeInAnEditedMessage(t *testing.T) {
+	t.Parallel()
+	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l.remake(func(c *Config) { c.App, c.Access = "cli_1", access.Config{} })
+	l.bridge.access.Ownership.Run(t.Context()) // the platform cannot be asked
+	code := regexp.MustCompile(`MAGPIE-\w+`).FindString(l.logs.String())
+	if len(code) < 30 {
+		t.Fatalf("code %q", code)
+	}
+	l.must(l.bridge.Message(t.Context(), heard("om_1", code[:20])))
+	l.must(l.bridge.Edited(t.Context(), heard("om_1", code)))
+	if got := l.bridge.access.Authorizer.Load().Owner; got != "ou_1" {
+		t.Errorf("the bot belongs to %q", got)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/access"
+	"magpie/bridge/approval"
 	"magpie/bridge/attachment"
 	"magpie/bridge/delivery"
 	"magpie/bridge/workqueue"
@@ -17,17 +18,15 @@ import (
 // New makes a bridge. Run starts it.
 func New(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messenger, log zerolog.Logger) *Bridge {
 	w := newWiring(cfg, store, pool, out, log)
-	door := accessControl{
-		authorizer: w.authorizer,
-		ownership:  newOwnership(cfg, store, w.out, log, func(a access.Config) { w.authorizer.Store(&a) }),
-		requests: &accessRequests{
-			authorizer: w.authorizer, grants: store.Grants(), outbox: w.outbox, secrets: cfg.Secrets,
-			languages: w.languages, log: log,
-		},
+	app := access.App{ID: cfg.App, Founder: cfg.Founder, Found: cfg.Found}
+	control := access.Control{
+		Authorizer: w.authorizer,
+		Ownership:  access.NewOwnership(app, store.Owners(), w.out, w.authorizer, log),
+		Requests:   access.NewRequests(w.authorizer, store, w.outbox, w.languages, cfg.Secrets, log),
 	}
 	background := newBackground(cfg, store, w.authorizer)
 	rc := &receiver{
-		cfg: w.cfg, access: door, listening: w.listening, background: background, logins: w.logins, files: w.files,
+		cfg: w.cfg, access: control, listening: w.listening, background: background, logins: w.logins, files: w.files,
 		languages: w.languages, interrupted: interruptedTurns{store.Turns(), w.turns, w.outbox},
 		inbox: inbox{w.history, w.reactions, w.outbox, w.turns},
 	}
@@ -36,15 +35,15 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messenger, lo
 		inbox: rc.inbox, late: lateReplies{w.scheduler.jobs, w.outbox, log},
 	}
 	b := &Bridge{
-		cfg: w.cfg, db: store, log: log, context: w.context, access: door, receiver: rc, turns: w.turns,
+		cfg: w.cfg, db: store, log: log, context: w.context, access: control, receiver: rc, turns: w.turns,
 		scheduler: w.scheduler, approvals: w.approvals, outbox: w.outbox, reactions: w.reactions,
 		runner: w.turnRunner(background),
 		presses: &pressHandler{
-			access: door, languages: w.languages, lanes: &w.turns.lanes, turns: store.Turns(),
+			access: control, languages: w.languages, lanes: &w.turns.lanes, turns: store.Turns(),
 			interrupted: rc.interrupted, commands: rc.commands, approvals: w.approvals, log: log,
 		},
 		membership: chatMembership{
-			chats: store.Chats(), access: w.authorizer, requests: door.requests, languages: w.languages,
+			chats: store.Chats(), access: w.authorizer, requests: control.Requests, languages: w.languages,
 			listening: w.listening, outbox: w.outbox, log: log,
 		},
 		recovery: recovery{
@@ -84,15 +83,16 @@ type wiring struct {
 	tools      *toolHandlers
 	logins     *logins
 	authorizer *access.Authorizer
-	approvals  *approvals
+	approvals  *approval.Requests
 }
 
 func newWiring(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messenger, log zerolog.Logger) *wiring {
-	w := &wiring{base: base{cfg: &cfg, db: store, pool: pool, out: delivery.RedactingMessenger{Messenger: out, Secrets: cfg.Secrets}, log: log}}
+	redacting := delivery.RedactingMessenger{Messenger: out, Secrets: cfg.Secrets}
+	w := &wiring{base: base{cfg: &cfg, db: store, pool: pool, out: redacting, log: log}}
 	w.context = contextmgr.New(store, cfg.Context, log)
 	w.languages = languages{w.cfg, store.Chats(), log}
 	w.history = historyWriter{w.cfg, store, w.languages, w.context.Zone()}
-	w.outbox = delivery.NewOutbox(store, w.out, cfg.spool(), w.languages.ofChat, log)
+	w.outbox = delivery.NewOutbox(store, w.out, cfg.spool(), w.languages.OfChat, log)
 	w.reactions = delivery.NewReactions(w.out, log)
 	w.turns = &turnQueue{
 		cfg: w.cfg, store: store.Queue(), jobs: workqueue.New(pool.Limits().Turns + onlookers),
@@ -105,7 +105,9 @@ func newWiring(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messeng
 	w.tools = newToolHandlers(cfg, store, w.context, w.outbox, log)
 	w.logins = &logins{pool: pool, out: w.out, jobs: w.scheduler.jobs, log: log, patience: loginTime}
 	w.authorizer = access.NewAuthorizer(cfg.Access, store.Grants(), cfg.Departments, cfg.Waits.Departments, log)
-	w.approvals = newApprovals(cfg, store, w.outbox, w.languages, w.authorizer, log)
+	w.approvals = approval.NewRequests(approval.Config{
+		Protected: cfg.protected(), Secrets: cfg.Secrets, Language: w.languages.OfChat,
+	}, store, w.outbox, w.authorizer, log)
 	return w
 }
 

@@ -1,5 +1,7 @@
-// Package access says who may talk to the bot and who is an admin, by the configuration and by what was decided in the
-// chat. What somebody may have the agent do does not belong here, nor the reply to somebody who may not talk.
+// Package access says who may talk to the bot and who is an admin: by the configuration, by what the platform tells of
+// departments and of the app's owner, and by what was decided in the chat. It asks the owner about strangers.
+//
+// What somebody may have the agent do does not belong here.
 package access
 
 import (

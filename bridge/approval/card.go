@@ -1,6 +1,3 @@
-// Package approval is what people decide about: what an agent wants of a tool, how that is shown and what a press on it
-// decides, what a rule of a chat covers, and which files are for admins only. Who is asked, and how long an agent waits
-// for them, does not belong here, nor what a chat's mode allows unasked.
 package approval
 
 import (

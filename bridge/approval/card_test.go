@@ -56,6 +56,15 @@ func TestACardShowsExactlyWhatIsAsked(t *testing.T) {
 	}
 }
 
+func TestTheNameOfWhoDecidedIsNoMarkup(t *testing.T) {
+	const name = "[点此](https://evil.example)"
+	a := askingFor("Bash", `{"command": "make"}`)
+	a.Settlement = db.Settlement{State: db.Approved, By: chat.Actor{ID: "ou_x", Name: name}}
+	if got := Card(a, i18n.Chinese).Status; got != "✅ `"+name+"` 已允许" {
+		t.Errorf("an approval says %q", got)
+	}
+}
+
 func TestWhatIsShownOfEachTool(t *testing.T) {
 	for _, tc := range []struct{ tool, input, want string }{
 		{"Write", `{"file_path":"/p/a/b.txt","content":"x\ny\n"}`, "**The agent wants to write a file (what it holds is replaced)**\n\n```\na/b.txt\n```\n\n```\nx\ny\n```\n"},

@@ -1,4 +1,4 @@
-package bridge
+package access
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"magpie/bridge/access"
 	"magpie/bridge/delivery"
 	"magpie/bridge/i18n"
 	"magpie/db"
@@ -25,29 +24,41 @@ type Founder interface {
 	Owner(ctx context.Context) (string, error)
 }
 
-// ownership finds out to whom the bot belongs when the configuration does not say so: the platform is asked, and when
+// App is the app of the bot on the platform.
+type App struct {
+	ID      string   // the platform's; empty = its owner is not looked for
+	Founder Founder  // nil = the platform cannot be asked for the owner
+	Found   db.Owner // who was found earlier to be the owner, if anybody
+}
+
+// Ownership finds out to whom the bot belongs when the configuration does not say so: the platform is asked, and when
 // it does not tell, the first who sends the code of the log in a private chat is the owner. What was found is kept.
-type ownership struct {
-	app     string  // empty = nobody is looked for
-	founder Founder // nil = nobody can be asked
-	owners  db.Owners
-	out     delivery.Messenger
-	log     zerolog.Logger
-	apply   func(access.Config) // makes the access rules count
+type Ownership struct {
+	app        string
+	founder    Founder
+	owners     db.Owners
+	out        delivery.Messenger
+	authorizer *Authorizer // which is told who the owner is
+	log        zerolog.Logger
 
 	mu         sync.Mutex
-	configured access.Config
+	configured Config
 	found      db.Owner // no User = nobody yet
 	code       string   // that makes its bearer the owner; empty = none is out
 	unknown    bool     // the platform was asked and did not know
 }
 
-func newOwnership(cfg Config, store *db.DB, out delivery.Messenger, log zerolog.Logger, apply func(access.Config)) *ownership {
-	return &ownership{app: cfg.App, founder: cfg.Founder, owners: store.Owners(), out: out, log: log, apply: apply, found: cfg.Found}
+// NewOwnership makes an Ownership of an app. It tells the authorizer who the owner is, and welcomes him through out.
+func NewOwnership(
+	app App, owners db.Owners, out delivery.Messenger, authorizer *Authorizer, log zerolog.Logger,
+) *Ownership {
+	return &Ownership{
+		app: app.ID, founder: app.Founder, found: app.Found, owners: owners, out: out, authorizer: authorizer, log: log,
+	}
 }
 
-// set takes over what the configuration says. Whom it names owns the bot, whoever was found.
-func (o *ownership) set(a access.Config) {
+// Set takes over what the configuration says. Whom it names owns the bot, whoever was found.
+func (o *Ownership) Set(a Config) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.configured = a
@@ -55,7 +66,7 @@ func (o *ownership) set(a access.Config) {
 	o.issueLocked()
 }
 
-func (o *ownership) applyLocked() {
+func (o *Ownership) applyLocked() {
 	a := o.configured
 	if a.Owner == "" {
 		a.Owner = o.found.User
@@ -63,11 +74,11 @@ func (o *ownership) applyLocked() {
 	if a.Owner != "" {
 		o.code = ""
 	}
-	o.apply(a)
+	o.authorizer.Store(&a)
 }
 
 // owner is to whom the bot belongs; empty = it is not known.
-func (o *ownership) owner() string {
+func (o *Ownership) owner() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.configured.Owner != "" {
@@ -79,8 +90,8 @@ func (o *ownership) owner() string {
 // askTimeout is how long the platform may take to tell the owner.
 const askTimeout = 30 * time.Second
 
-// run looks for the owner, and welcomes him.
-func (o *ownership) run(ctx context.Context) {
+// Run looks for the owner, and welcomes him.
+func (o *Ownership) Run(ctx context.Context) {
 	if o.app == "" {
 		return
 	}
@@ -94,7 +105,7 @@ func (o *ownership) run(ctx context.Context) {
 }
 
 // asked reports whether the platform has told the owner.
-func (o *ownership) asked(ctx context.Context) bool {
+func (o *Ownership) asked(ctx context.Context) bool {
 	if o.founder == nil {
 		return false
 	}
@@ -115,7 +126,7 @@ func (o *ownership) asked(ctx context.Context) bool {
 }
 
 // take stores who was found and lets him in. If somebody else was quicker, that one stays.
-func (o *ownership) take(ctx context.Context, owner db.Owner) error {
+func (o *Ownership) take(ctx context.Context, owner db.Owner) error {
 	if _, err := o.owners.SetIfUnknown(ctx, owner); err != nil {
 		return err
 	}
@@ -135,18 +146,20 @@ func (o *ownership) take(ctx context.Context, owner db.Owner) error {
 const codeWord = "MAGPIE-"
 
 // issueLocked puts out a code, unless the owner may still be found otherwise or nobody is kept out for want of one.
-func (o *ownership) issueLocked() {
+func (o *Ownership) issueLocked() {
 	a := o.configured
-	if !o.unknown || o.code != "" || a.Owner != "" || o.found.User != "" || len(a.Admins) > 0 || slices.Contains(a.Allow, "*") {
+	owned := a.Owner != "" || o.found.User != "" || len(a.Admins) > 0
+	if !o.unknown || o.code != "" || owned || slices.Contains(a.Allow, "*") {
 		return
 	}
 	o.code = codeWord + rand.Text() // 130 bits: nobody guesses it
-	o.log.Warn().Str("code", o.code).Msg("nobody owns the bot: whoever sends it this code in a private chat becomes its owner; it is good once")
+	o.log.Warn().Str("code", o.code).Msg("nobody owns the bot: whoever sends it this code in a private chat " +
+		"becomes its owner; it is good once")
 }
 
 // claim takes in a message that may be the code, before anybody asks who its author is. It reports whether the message
 // was one: then it is nothing that is kept or answered otherwise.
-func (o *ownership) claim(ctx context.Context, m chat.Incoming) (bool, error) {
+func (o *Ownership) claim(ctx context.Context, m chat.Incoming) (bool, error) {
 	o.mu.Lock()
 	code, spent := o.code, o.found.Message
 	o.mu.Unlock()
@@ -169,7 +182,7 @@ func (o *ownership) claim(ctx context.Context, m chat.Incoming) (bool, error) {
 const welcomeTimeout = time.Minute
 
 // welcome writes to an owner who has not heard of the bot yet. What fails is tried again at the next start.
-func (o *ownership) welcome(ctx context.Context) {
+func (o *Ownership) welcome(ctx context.Context) {
 	user := o.owner()
 	if o.app == "" || user == "" {
 		return
@@ -179,7 +192,8 @@ func (o *ownership) welcome(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, welcomeTimeout)
 		defer cancel()
 		text := i18n.OwnerWelcome.ZH + "\n\n" + i18n.OwnerWelcome.EN // his language is not known yet
-		if _, err = o.out.Reply(ctx, chat.Ref{Key: chat.FeishuUser(user)}, text, "welcome:"+o.app+":"+user); err == nil {
+		to, idem := chat.Ref{Key: chat.FeishuUser(user)}, "welcome:"+o.app+":"+user
+		if _, err = o.out.Reply(ctx, to, text, idem); err == nil {
 			err = o.owners.Welcomed(ctx, o.app, user)
 		}
 	}

@@ -1,4 +1,4 @@
-package bridge
+package approval
 
 import (
 	"encoding/json"
@@ -9,7 +9,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/access"
-	"magpie/bridge/approval"
 	"magpie/bridge/delivery"
 	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/i18n"
@@ -19,10 +18,10 @@ import (
 	"magpie/internal/claude"
 )
 
-// deciding is approvals on a real database in a chat, in which a member has asked something.
+// deciding is Requests on a real database in a chat, in which a member has asked something.
 type deciding struct {
 	*testing.T
-	as    *approvals
+	as    *Requests
 	store *db.DB
 	claim db.Claim
 	dir   string
@@ -45,7 +44,8 @@ func newDeciding(t *testing.T, kind chat.Kind, rules access.Config) *deciding {
 	t.Cleanup(func() { _ = store.Close() })
 	d.store = store
 	key := chat.FeishuChat("oc_1")
-	_, err = store.Accept(t.Context(), db.Inbound{Incoming: chat.Incoming{Key: key, Kind: kind, ID: "om_1", Text: "go", Actor: asker}, Class: chat.Talk})
+	m := chat.Incoming{Key: key, Kind: kind, ID: "om_1", Text: "go", Actor: asker}
+	_, err = store.Accept(t.Context(), db.Inbound{Incoming: m, Class: chat.Talk})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,10 +53,9 @@ func newDeciding(t *testing.T, kind chat.Kind, rules access.Config) *deciding {
 		t.Fatal(err)
 	}
 	rules.Allow = []string{"*"}
-	cfg := Config{Access: rules, Lang: "en", Guard: Guard{Data: d.data}}
-	ls := languages{&cfg, store.Chats(), zerolog.Nop()}
-	out := delivery.NewOutbox(store, &deliverytest.Recorder{}, delivery.Spool{}, ls.ofChat, zerolog.Nop())
-	d.as = newApprovals(cfg, store, out, ls, access.NewAuthorizer(rules, store.Grants(), nil, 0, zerolog.Nop()), zerolog.Nop())
+	out := delivery.NewOutbox(store, &deliverytest.Recorder{}, delivery.Spool{}, english, zerolog.Nop())
+	who := access.NewAuthorizer(rules, store.Grants(), nil, 0, zerolog.Nop())
+	d.as = NewRequests(Config{Protected: Protected{Data: d.data}, Language: english}, store, out, who, zerolog.Nop())
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() { defer close(done); d.as.jobs.Run(t.Context(), stop) }()
 	t.Cleanup(func() { close(stop); <-done })
@@ -67,7 +66,8 @@ func newDeciding(t *testing.T, kind chat.Kind, rules access.Config) *deciding {
 func (d *deciding) wants(q claude.ToolAsk) (verdicts chan claude.Decision, waiting *db.Approval) {
 	d.Helper()
 	verdicts = make(chan claude.Decision, 4)
-	waits := d.as.ask(d.Context(), d.claim, workspace{dir: d.dir}, q, func(v claude.Decision) bool { verdicts <- v; return true })
+	answer := func(v claude.Decision) bool { verdicts <- v; return true }
+	waits := d.as.Ask(d.Context(), d.claim, Workspace{Dir: d.dir}, q, answer)
 	list, err := d.store.Approvals().Waiting(d.Context())
 	if err != nil || waits != (len(list) == 1) {
 		d.Fatalf("waits %v, %+v, %v", waits, list, err)
@@ -80,8 +80,8 @@ func (d *deciding) wants(q claude.ToolAsk) (verdicts chan claude.Decision, waiti
 
 func (d *deciding) press(a *db.Approval, who chat.Actor, do string) string {
 	d.Helper()
-	toast, err := d.as.press(d.Context(), chat.Press{
-		ID: "ev_" + who.ID + do, Key: a.Key, Actor: who, Action: chat.Action{Do: do, Turn: a.Turn, ID: approval.ActionID(*a)},
+	toast, err := d.as.Press(d.Context(), chat.Press{
+		ID: "ev_" + who.ID + do, Key: a.Key, Actor: who, Action: chat.Action{Do: do, Turn: a.Turn, ID: ActionID(*a)},
 	}, i18n.English)
 	if err != nil {
 		d.Error(err)
@@ -139,25 +139,27 @@ func TestWhoDecides(t *testing.T) {
 			if tc.private && a.Always != nil {
 				t.Errorf("for good: %+v", a.Always)
 			}
-			if got := d.card().Footer; strings.Contains(got, "Only an admin") != tc.admins || strings.Contains(got, "Magpie's own files") != (tc.admins && tc.private) {
+			got := d.card().Footer
+			if strings.Contains(got, "Only an admin") != tc.admins ||
+				strings.Contains(got, "Magpie's own files") != (tc.admins && tc.private) {
 				t.Errorf("the card says %q", got)
 			}
-			if got := d.press(a, nobody, approval.DoAllow); got != i18n.ApprovalNotYours.In(i18n.English) {
+			if got := d.press(a, nobody, DoAllow); got != i18n.ApprovalNotYours.In(i18n.English) {
 				t.Errorf("somebody else is told %q", got)
 			}
 			if tc.tool == claude.QuestionTool { // it wants an answer
 				return
 			}
 			if tc.admins {
-				if got := d.press(a, asker, approval.DoAllow); got != i18n.AdminsAllow.In(i18n.English) {
+				if got := d.press(a, asker, DoAllow); got != i18n.AdminsAllow.In(i18n.English) {
 					t.Errorf("who asked is told %q", got)
 				}
 				if len(verdicts) != 0 {
 					t.Fatal("who asked has allowed it")
 				}
-				d.press(a, boss, approval.DoAllow)
+				d.press(a, boss, DoAllow)
 			} else {
-				d.press(a, asker, approval.DoAllow)
+				d.press(a, asker, DoAllow)
 			}
 			if v := <-verdicts; !v.Allow {
 				t.Errorf("%+v", v)
@@ -170,7 +172,7 @@ func TestWhoAskedMayRefuseWhatOnlyAdminsAllow(t *testing.T) {
 	t.Parallel()
 	d := newDeciding(t, chat.Group, access.Config{Owner: boss.ID, Deciders: access.AdminsDecide})
 	verdicts, a := d.wants(askFor(t, "Bash", map[string]any{"command": "make test"}))
-	d.press(a, asker, approval.DoRefuse)
+	d.press(a, asker, DoRefuse)
 	if v := <-verdicts; v.Allow {
 		t.Error("it is allowed")
 	}
@@ -182,11 +184,12 @@ func TestARuleDoesNotAllowWhatOnlyAdminsMay(t *testing.T) {
 	d := newDeciding(t, chat.Group, access.Config{Owner: boss.ID})
 	ask := askFor(t, "Bash", map[string]any{"command": "ls -l"})
 	_, a := d.wants(ask)
-	d.press(a, asker, approval.DoAlways)
+	d.press(a, asker, DoAlways)
 	if verdicts, a := d.wants(ask); a != nil || !(<-verdicts).Allow {
 		t.Fatal("there is no rule")
 	}
-	d.as.private = approval.NewReserved(approval.Protected{Data: d.data, Files: []string{filepath.Join(d.data, "-l")}}, d.store) // called so
+	file := filepath.Join(d.data, "-l") // called so
+	d.as.reserved = NewReserved(Protected{Data: d.data, Files: []string{file}}, d.store)
 	if _, a := d.wants(ask); a == nil {
 		t.Error("the rule allows it")
 	}
@@ -195,13 +198,14 @@ func TestARuleDoesNotAllowWhatOnlyAdminsMay(t *testing.T) {
 // Where no admin can press a button, the card says so, and the agent does not wait.
 func TestNobodyWaitsForAnAdminThatIsNotThere(t *testing.T) {
 	t.Parallel()
+	denied := access.Config{Admins: []string{"ou_2"}, Deny: []string{"ou_2"}}
 	for name, tc := range map[string]struct {
 		kind   chat.Kind
 		access access.Config
 		want   i18n.Phrase
 	}{
 		"no admin":                   {chat.Group, access.Config{}, i18n.NoAdmins},
-		"a denied admin":             {chat.Group, access.Config{Admins: []string{"ou_2"}, Deny: []string{"ou_2"}}, i18n.NoAdmins},
+		"a denied admin":             {chat.Group, denied, i18n.NoAdmins},
 		"a private chat of a member": {chat.Private, access.Config{Owner: boss.ID}, i18n.AdminsAway},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -235,26 +239,26 @@ func TestNobodyWaitsForAnAdminThatIsNotThere(t *testing.T) {
 func TestWhatIsAskedWhereEverythingIs(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		w     workspace
+		w     Workspace
 		tool  string
 		path  string
 		waits bool
 		allow bool // when it does not wait
 	}{
-		"a to-do list":                 {workspace{everything: true}, "TodoWrite", "", false, true},
-		"a tool of this program":       {workspace{everything: true}, agenttools.Prefix + "remember", "", false, true},
-		"reading":                      {workspace{everything: true}, "Read", "a.txt", true, false},
-		"a tool that is not known":     {workspace{everything: true}, "mcp__magpies__remember", "", true, false},
-		"a to-do list, asked by rules": {workspace{}, "TodoWrite", "", true, false},
-		"looking":                      {workspace{everything: true, looksOnly: true}, "Read", "a.txt", true, false},
-		"searching":                    {workspace{everything: true, looksOnly: true}, "Grep", "", true, false},
-		"looking elsewhere":            {workspace{everything: true, looksOnly: true}, "Read", "/etc/hostname", false, false},
-		"running, for looking only":    {workspace{everything: true, looksOnly: true}, "Bash", "", false, false},
+		"a to-do list":                 {Workspace{AskAll: true}, "TodoWrite", "", false, true},
+		"a tool of this program":       {Workspace{AskAll: true}, agenttools.Prefix + "remember", "", false, true},
+		"reading":                      {Workspace{AskAll: true}, "Read", "a.txt", true, false},
+		"a tool that is not known":     {Workspace{AskAll: true}, "mcp__magpies__remember", "", true, false},
+		"a to-do list, asked by rules": {Workspace{}, "TodoWrite", "", true, false},
+		"looking":                      {Workspace{AskAll: true, ReadOnly: true}, "Read", "a.txt", true, false},
+		"searching":                    {Workspace{AskAll: true, ReadOnly: true}, "Grep", "", true, false},
+		"looking elsewhere":            {Workspace{AskAll: true, ReadOnly: true}, "Read", "/etc/hostname", false, false},
+		"running, for looking only":    {Workspace{AskAll: true, ReadOnly: true}, "Bash", "", false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := newDeciding(t, chat.Group, access.Config{Owner: boss.ID})
-			tc.w.dir = d.dir
+			tc.w.Dir = d.dir
 			input := map[string]any{"command": "ls"}
 			if tc.path != "" {
 				input = map[string]any{"file_path": tc.path}
@@ -262,7 +266,8 @@ func TestWhatIsAskedWhereEverythingIs(t *testing.T) {
 				input = map[string]any{"pattern": "x"}
 			}
 			verdicts := make(chan claude.Decision, 1)
-			waits := d.as.ask(t.Context(), d.claim, tc.w, askFor(t, tc.tool, input), func(v claude.Decision) bool { verdicts <- v; return true })
+			answer := func(v claude.Decision) bool { verdicts <- v; return true }
+			waits := d.as.Ask(t.Context(), d.claim, tc.w, askFor(t, tc.tool, input), answer)
 			if waits != tc.waits {
 				t.Fatalf("waits: %v", waits)
 			}
@@ -274,13 +279,4 @@ func TestWhatIsAskedWhereEverythingIs(t *testing.T) {
 			}
 		})
 	}
-}
-
-func askFor(t *testing.T, tool string, input map[string]any) claude.ToolAsk {
-	t.Helper()
-	data, err := json.Marshal(input)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return claude.ToolAsk{ID: "r2", Use: "t2", Name: tool, Input: data}
 }

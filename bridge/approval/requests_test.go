@@ -1,4 +1,4 @@
-package bridge
+package approval
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/access"
-	"magpie/bridge/approval"
 	"magpie/bridge/delivery"
 	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/i18n"
@@ -22,10 +21,10 @@ import (
 	"magpie/internal/claude"
 )
 
-// asking is approvals on a real database, with an agent that has asked for a command.
+// asking is Requests on a real database, with an agent that has asked for a command.
 type asking struct {
 	*testing.T
-	as       *approvals
+	as       *Requests
 	store    *db.DB
 	approval db.Approval
 	verdicts chan claude.Decision
@@ -33,12 +32,13 @@ type asking struct {
 	gone     bool // the agent does not take answers any more
 }
 
-var asker = chat.Actor{ID: "ou_1", Name: "小明"}
-
 func newAsking(t *testing.T, patience time.Duration) *asking {
 	t.Helper()
 	return askingOn(t, patience, &deliverytest.Recorder{})
 }
+
+// english is the language of all chats.
+func english(context.Context, chat.Key) i18n.Lang { return i18n.English }
 
 // askingOn is an asking whose cards are shown by out.
 func askingOn(t *testing.T, patience time.Duration, out delivery.Messenger) *asking {
@@ -49,7 +49,8 @@ func askingOn(t *testing.T, patience time.Duration, out delivery.Messenger) *ask
 	}
 	t.Cleanup(func() { _ = store.Close() })
 	key := chat.FeishuChat("oc_1")
-	_, err = store.Accept(t.Context(), db.Inbound{Incoming: chat.Incoming{Key: key, ID: "om_1", Text: "go", Actor: asker}, Class: chat.Talk})
+	m := chat.Incoming{Key: key, ID: "om_1", Text: "go", Actor: asker}
+	_, err = store.Accept(t.Context(), db.Inbound{Incoming: m, Class: chat.Talk})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,15 +58,15 @@ func askingOn(t *testing.T, patience time.Duration, out delivery.Messenger) *ask
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := Config{Access: access.Config{Allow: []string{"*"}}, Lang: "en"}
-	cfg.Access.ApprovalTimeout.Duration = patience
+	rules := access.Config{Allow: []string{"*"}}
+	rules.ApprovalTimeout.Duration = patience
 	a := &asking{T: t, store: store, verdicts: make(chan claude.Decision, 10)}
-	ls := languages{&cfg, store.Chats(), zerolog.Nop()}
-	a.outbox = delivery.NewOutbox(store, out, delivery.Spool{}, ls.ofChat, zerolog.Nop())
-	who := access.NewAuthorizer(cfg.Access, store.Grants(), nil, 0, zerolog.Nop())
-	a.as = newApprovals(cfg, store, a.outbox, ls, who, zerolog.Nop())
-	ask := claude.ToolAsk{ID: "r1", Use: "t1", Name: "Bash", Input: json.RawMessage(`{"command": "make",  "description": "x"}`)}
-	a.as.ask(t.Context(), claim, workspace{dir: "/p"}, ask, func(v claude.Decision) bool {
+	a.outbox = delivery.NewOutbox(store, out, delivery.Spool{}, english, zerolog.Nop())
+	who := access.NewAuthorizer(rules, store.Grants(), nil, 0, zerolog.Nop())
+	a.as = NewRequests(Config{Language: english}, store, a.outbox, who, zerolog.Nop())
+	input := json.RawMessage(`{"command": "make",  "description": "x"}`)
+	ask := claude.ToolAsk{ID: "r1", Use: "t1", Name: "Bash", Input: input}
+	a.as.Ask(t.Context(), claim, Workspace{Dir: "/p"}, ask, func(v claude.Decision) bool {
 		if !a.gone {
 			a.verdicts <- v
 		}
@@ -91,8 +92,9 @@ func (a *asking) work() {
 
 func (a *asking) press(event, do string) string {
 	a.Helper()
-	toast, err := a.as.press(a.Context(), chat.Press{
-		ID: event, Key: a.approval.Key, Actor: asker, Action: chat.Action{Do: do, Turn: a.approval.Turn, ID: approval.ActionID(a.approval)},
+	toast, err := a.as.Press(a.Context(), chat.Press{
+		ID: event, Key: a.approval.Key, Actor: asker,
+		Action: chat.Action{Do: do, Turn: a.approval.Turn, ID: ActionID(a.approval)},
 	}, i18n.English)
 	if err != nil {
 		a.Error(err)
@@ -164,17 +166,20 @@ func TestTheAgentDoesNotWaitForACardThatCannotBeShown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			out := &hider{post: tc.post, close: tc.close}
 			a := askingOn(t, time.Hour, out)
-			flush(t.Context(), a.outbox) // the question, and what became of it
+			stop := make(chan struct{})
+			close(stop)
+			a.outbox.Run(t.Context(), stop) // the question, and what became of it
 			if v := a.verdict(); v.Allow || v.Why != notAsked {
 				t.Errorf("verdict %+v", v)
 			}
-			if _, err := a.store.Outbox().Next(t.Context(), a.approval.Key); !errors.Is(err, db.ErrNotFound) || a.state() != db.Withdrawn {
+			_, err := a.store.Outbox().Next(t.Context(), a.approval.Key)
+			if !errors.Is(err, db.ErrNotFound) || a.state() != db.Withdrawn {
 				t.Errorf("it is %s, and more is to be shown: %v", a.state(), err)
 			}
 			if list := out.Closed; len(list) != 1 || list[0].Body != i18n.Withheld.EN || len(list[0].Buttons) != 0 {
 				t.Errorf("shown %+v", list)
 			}
-			if got := a.press("ev_1", approval.DoAllow); got != i18n.ApprovalOver.EN {
+			if got := a.press("ev_1", DoAllow); got != i18n.ApprovalOver.EN {
 				t.Errorf("a press told %q", got)
 			}
 		})
@@ -187,7 +192,7 @@ func TestAPressIsAnsweredBeforeItIsStored(t *testing.T) {
 	t.Parallel()
 	a := newAsking(t, time.Hour)
 	began := time.Now()
-	if got := a.press("ev_1", approval.DoAllow); got != i18n.ApprovalNoted.EN {
+	if got := a.press("ev_1", DoAllow); got != i18n.ApprovalNoted.EN {
 		t.Errorf("told %q", got)
 	}
 	if took := time.Since(began); soon >= time.Second || took > soon+time.Minute {
@@ -196,12 +201,12 @@ func TestAPressIsAnsweredBeforeItIsStored(t *testing.T) {
 	if len(a.verdicts) != 0 || a.state() != db.Waiting {
 		t.Fatal("the agent goes on before anything is stored")
 	}
-	a.press("ev_1", approval.DoAllow) // told again by the platform
+	a.press("ev_1", DoAllow) // told again by the platform
 	a.work()
 	if v := a.verdict(); !v.Allow || string(v.Input) != `{"command": "make",  "description": "x"}` {
 		t.Errorf("verdict %+v", v)
 	}
-	if got := a.press("ev_2", approval.DoRefuse); got != i18n.ApprovalOver.EN {
+	if got := a.press("ev_2", DoRefuse); got != i18n.ApprovalOver.EN {
 		t.Errorf("afterwards told %q", got)
 	}
 	if len(a.verdicts) != 0 || a.state() != db.Approved {
@@ -215,7 +220,7 @@ func TestAnApprovalThatCameTooLate(t *testing.T) {
 	a := newAsking(t, time.Hour)
 	a.work()
 	a.gone = true
-	a.press("ev_1", approval.DoAlways)
+	a.press("ev_1", DoAlways)
 	a.becomes(db.Withdrawn) // who pressed does not wait for that for long
 	if a.approval.Always == nil {
 		t.Fatal("it has no always")
@@ -248,7 +253,7 @@ func TestAnApprovalExpires(t *testing.T) {
 	if v := a.verdict(); v.Allow || v.Why != notDecided || a.state() != db.Expired {
 		t.Errorf("%+v, %s", v, a.state())
 	}
-	if got := a.press("ev_1", approval.DoAllow); got != i18n.ApprovalOver.EN || len(a.verdicts) != 0 {
+	if got := a.press("ev_1", DoAllow); got != i18n.ApprovalOver.EN || len(a.verdicts) != 0 {
 		t.Errorf("told %q", got)
 	}
 }
@@ -256,13 +261,15 @@ func TestAnApprovalExpires(t *testing.T) {
 // A turn that ends leaves nothing open, and its agent is told nothing.
 func TestATurnLeavesNothingOpen(t *testing.T) {
 	t.Parallel()
-	for end, want := range map[db.TurnState]db.ApprovalState{db.Cancelled: db.Withdrawn, db.Failed: db.Withdrawn, db.Interrupted: db.Lost} {
+	for end, want := range map[db.TurnState]db.ApprovalState{
+		db.Cancelled: db.Withdrawn, db.Failed: db.Withdrawn, db.Interrupted: db.Lost,
+	} {
 		a := newAsking(t, time.Hour)
-		a.as.leave(t.Context(), a.approval.Turn+1, end)
+		a.as.EndTurn(t.Context(), a.approval.Turn+1, end)
 		if a.state() != db.Waiting {
 			t.Error("another turn's end has settled it")
 		}
-		a.as.leave(t.Context(), a.approval.Turn, end)
+		a.as.EndTurn(t.Context(), a.approval.Turn, end)
 		if got := a.state(); got != want || len(a.verdicts) != 0 || a.as.waits(a.approval.ID) {
 			t.Errorf("%s: state %s, %d verdicts", end, got, len(a.verdicts))
 		}
@@ -278,7 +285,8 @@ func TestAQuestionThatCannotBeStored(t *testing.T) {
 	}
 	claim := db.Claim{Turn: db.Turn{ID: a.approval.Turn, Key: a.approval.Key}}
 	var got claude.Decision
-	a.as.ask(t.Context(), claim, workspace{dir: "/p"}, claude.ToolAsk{Name: "Bash", Input: json.RawMessage(`{"command":"make"}`)}, func(v claude.Decision) bool {
+	ask := claude.ToolAsk{Name: "Bash", Input: json.RawMessage(`{"command":"make"}`)}
+	a.as.Ask(t.Context(), claim, Workspace{Dir: "/p"}, ask, func(v claude.Decision) bool {
 		got = v
 		return true
 	})
@@ -291,29 +299,22 @@ func TestAQuestionThatCannotBeStored(t *testing.T) {
 func TestAProjectForLookingOnly(t *testing.T) {
 	t.Parallel()
 	a := newAsking(t, time.Hour)
-	cfg := Config{Project: "/p", PermissionMode: claude.PlanMode, Projects: map[string]Project{
-		"plans": {Path: "/plans", Mode: claude.PlanMode}, "silent": {Path: "/silent", Mode: "dontAsk"}, "edits": {Path: "/edits", Mode: editsMode}, "plain": {Path: "/plain"},
-		"free": {Path: "/free", Bypass: true},
-	}}
-	for project, want := range map[string]map[string]bool{
-		"plans":  {claude.PlanTool: false, "Bash": false, "Write": false, claude.QuestionTool: true},
-		"silent": {claude.PlanTool: false, claude.QuestionTool: true},
-		"gone":   {"Bash": false},
-		"edits":  {claude.PlanTool: true, "Bash": true},
-		"free":   {claude.PlanTool: true, "Bash": true},
-		"plain":  {claude.PlanTool: false, "Bash": false},
-		"":       {claude.PlanTool: false, "Bash": false, claude.QuestionTool: true},
+	claim := db.Claim{Turn: db.Turn{ID: a.approval.Turn, Key: a.approval.Key}}
+	input := json.RawMessage(`{"plan":"x","command":"x","file_path":"x","questions":[{"question":"a"}]}`)
+	for w, want := range map[Workspace]map[string]bool{
+		{Dir: "/p", ReadOnly: true}: {claude.PlanTool: false, "Bash": false, "Write": false, claude.QuestionTool: true},
+		{Dir: "/p"}:                 {claude.PlanTool: true, "Bash": true},
 	} {
 		for tool, asked := range want {
-			claim := db.Claim{Turn: db.Turn{ID: a.approval.Turn, Key: a.approval.Key}, Chat: db.Chat{Settings: db.Settings{Project: project}}}
-			input := json.RawMessage(`{"plan":"x","command":"x","file_path":"x","questions":[{"question":"a"}]}`)
 			var verdicts []claude.Decision
-			waits := a.as.ask(t.Context(), claim, cfg.workspace(claim.Chat, "/p"), claude.ToolAsk{Name: tool, Input: input}, func(v claude.Decision) bool {
+			q := claude.ToolAsk{Name: tool, Input: input}
+			waits := a.as.Ask(t.Context(), claim, w, q, func(v claude.Decision) bool {
 				verdicts = append(verdicts, v)
 				return true
 			})
-			if waits != asked || !asked && (len(verdicts) != 1 || verdicts[0].Allow || verdicts[0].Why != lookOnly) {
-				t.Errorf("%s in project %q: waits %v, %+v", tool, project, waits, verdicts)
+			refused := len(verdicts) == 1 && !verdicts[0].Allow && verdicts[0].Why == lookOnly
+			if waits != asked || !asked && !refused {
+				t.Errorf("%s in %+v: waits %v, %+v", tool, w, waits, verdicts)
 			}
 		}
 	}
@@ -324,7 +325,8 @@ func TestPeopleHaveHalfAnHour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsking(t, 0)
 		a.work()
-		if got := approval.Card(a.approval, i18n.Chinese).Footer; a.approval.Expires.Sub(a.approval.Created) != 30*time.Minute || !strings.HasPrefix(got, "30 分钟内没有人决定就视为拒绝") {
+		got, patience := Card(a.approval, i18n.Chinese).Footer, a.approval.Expires.Sub(a.approval.Created)
+		if patience != 30*time.Minute || !strings.HasPrefix(got, "30 分钟内没有人决定就视为拒绝") {
 			t.Errorf("until %v, the card says %q", a.approval.Expires, got)
 		}
 		time.Sleep(30*time.Minute - time.Millisecond)

@@ -1,4 +1,4 @@
-package bridge
+package approval
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/access"
-	"magpie/bridge/approval"
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -22,7 +21,7 @@ func mayDecide(a *access.Config, ap db.Approval, who chat.Actor) bool {
 }
 
 // adminsOnly reports whether only admins may allow what is asked. A question is for who asked.
-func adminsOnly(a *access.Config, ap db.Approval, about approval.Touched) bool {
+func adminsOnly(a *access.Config, ap db.Approval, about Touched) bool {
 	return about.Any() || a.Deciders == access.AdminsDecide && ap.Tool != claude.QuestionTool
 }
 
@@ -34,10 +33,10 @@ func nobodyDecides(a *access.Config, c db.Claim) bool {
 }
 
 // forAdmins reports whether only admins may allow what waits.
-func (as *approvals) forAdmins(id string) bool {
-	as.mu.Lock()
-	defer as.mu.Unlock()
-	return as.open[id].admins
+func (rs *Requests) forAdmins(id string) bool {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	return rs.open[id].admins
 }
 
 // nobodyMayAllow is what the agent reads where no admin can be asked.
@@ -45,26 +44,26 @@ const nobodyMayAllow = "Only an admin may allow this, and none can be asked in t
 	"other means. Tell the user what you wanted to do and why, and that an admin has to ask for it."
 
 // closed shows what an agent wants where nobody may allow it, and why.
-func (as *approvals) closed(ctx context.Context, a db.Approval, about approval.Touched, replyTo string) {
+func (rs *Requests) closed(ctx context.Context, a db.Approval, about Touched, replyTo string) {
 	ctx, log := context.WithoutCancel(ctx), zerolog.Ctx(ctx)
-	l := as.languages.ofChat(ctx, a.Key)
+	l := rs.language(ctx, a.Key)
 	why := i18n.AdminsAway
-	if !as.access.Load().HasAdmin() {
+	if !rs.access.Load().HasAdmin() {
 		why = i18n.NoAdmins
 	}
 	done := a
 	done.State = db.Withdrawn
-	card := approval.Card(done, l)
+	card := Card(done, l)
 	card.Status = why.In(l)
 	card.Summary = card.Status
 	card.Footer = about.Notice(l)
-	err := as.rows.Ask(ctx, a, card, replyTo)
+	err := rs.rows.Ask(ctx, a, card, replyTo)
 	if err == nil {
-		err = as.rows.Settle(ctx, done, db.Settling{From: db.Waiting, Card: card})
+		err = rs.rows.Settle(ctx, done, db.Settling{From: db.Waiting, Card: card})
 	}
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		log.Error().Err(err).Str("tool", a.Tool).Msg("people are not told that nobody may allow a tool")
 	}
 	log.Warn().Str("tool", a.Tool).Msg("tool refused: only an admin may allow it, and none can be asked here")
-	as.outbox.Wake(a.Key)
+	rs.outbox.Wake(a.Key)
 }

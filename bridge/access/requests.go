@@ -1,0 +1,176 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rs/zerolog"
+
+	"magpie/bridge/delivery"
+	"magpie/bridge/i18n"
+	"magpie/contextmgr/redact"
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// What the buttons of a stranger's request do; the ID of their Action is who asks.
+const (
+	DoLetIn    = "let-in"    // from now on
+	DoTurnAway = "turn-away" // without a word
+)
+
+// Languages says in which language people are spoken to.
+type Languages interface {
+	// OfChat is the language in which a chat is spoken to.
+	OfChat(ctx context.Context, key chat.Key) i18n.Lang
+	// WhenSpoken is the language in which a chat is answered that has just spoken another one; empty = it has not.
+	WhenSpoken(ctx context.Context, key chat.Key, spoken string) i18n.Lang
+	// OfUser is the language in which somebody is spoken to in private.
+	OfUser(ctx context.Context, user string) i18n.Lang
+}
+
+// Requests tells the owner of strangers who write to the bot, and does what he decides.
+type Requests struct {
+	authorizer *Authorizer
+	grants     db.Grants
+	outbox     *delivery.Outbox
+	languages  Languages
+	secrets    redact.Known // which a stranger may know
+	log        zerolog.Logger
+}
+
+// NewRequests makes a Requests whose cards and texts are delivered by an outbox, without the secrets.
+func NewRequests(
+	authorizer *Authorizer, store *db.DB, o *delivery.Outbox, ls Languages, secrets redact.Known,
+	log zerolog.Logger,
+) *Requests {
+	return &Requests{
+		authorizer: authorizer, grants: store.Grants(), outbox: o, languages: ls, secrets: secrets, log: log,
+	}
+}
+
+// record handles a message of a stranger, which is not stored. In a private chat it asks the owner for access; while
+// the bot has no owner, the stranger gets instructions how to become it. A stranger gets at most one reply a day.
+func (rs *Requests) record(ctx context.Context, m chat.Incoming) error {
+	rs.log.Info().Stringer("chat", m.Key).Str("user", m.Actor.ID).Msg("message of a stranger ignored")
+	a := rs.authorizer.Load()
+	if m.Kind != chat.Private {
+		return nil
+	}
+	reply := a.UnauthorizedReply
+	if a.Unset() {
+		l := rs.languages.WhenSpoken(ctx, m.Key, string(i18n.Detect(m.Text)))
+		reply = fmt.Sprintf(i18n.NotAllowed.In(l), m.Actor.ID)
+	}
+	var tell []db.Post
+	if reply != "" {
+		tell = append(tell, db.Post{Key: m.Key, ReplyTo: m.ID, Idem: "stranger:" + m.ID, Text: reply})
+	}
+	who := db.Grant{Subject: m.Actor.ID, Name: i18n.Visible(m.Actor.Name), Key: m.Key}
+	if admin := a.Approver(); admin != "" {
+		who.Message = m.ID
+		card := delivery.RedactCard(RequestCard(m, rs.languages.OfUser(ctx, admin)), rs.secrets)
+		tell = append(tell, db.Post{
+			Key: chat.FeishuUser(admin), Grant: m.Actor.ID, Idem: "request:" + m.ID, Card: &card,
+		})
+	}
+	fresh, err := rs.grants.Ask(ctx, who, tell...)
+	if err == nil && fresh {
+		rs.wake(tell)
+	}
+	return err
+}
+
+func (rs *Requests) wake(list []db.Post) {
+	for _, p := range list {
+		rs.outbox.Wake(p.Key)
+	}
+}
+
+// longestPreview is how much of a stranger's message is shown, in runes.
+const longestPreview = 100
+
+// RequestCard asks an admin whether the author of a message may talk to the bot.
+func RequestCard(m chat.Incoming, l i18n.Lang) chat.Card {
+	text := fmt.Sprintf(i18n.AccessRequest.In(l), i18n.PersonName(m.Actor.Name, m.Actor.ID), m.Actor.ID)
+	if words := i18n.Visible(m.Text); words != "" {
+		text += "\n\n" + i18n.CodeBlock("", i18n.Truncate(words, longestPreview))
+	}
+	return chat.Card{Body: text, Summary: i18n.AccessRequestSummary.In(l), Buttons: []chat.Button{
+		{Label: i18n.LetInButton.In(l), Action: chat.Action{Do: DoLetIn, ID: m.Actor.ID}},
+		{Label: i18n.TurnAwayButton.In(l), Action: chat.Action{Do: DoTurnAway, ID: m.Actor.ID}},
+	}}
+}
+
+// Answer does what a button of a request orders.
+func (rs *Requests) Answer(ctx context.Context, p chat.Press, l i18n.Lang) (string, error) {
+	if !rs.authorizer.Load().IsAdmin(p.Actor) {
+		rs.log.Warn().Stringer("chat", p.Key).Str("user", p.Actor.ID).
+			Msg("somebody who is no admin wants to let a stranger in")
+		return i18n.ForAdmins.In(l), nil
+	}
+	state := db.Ignored
+	if p.Action.Do == DoLetIn {
+		state = db.Allowed
+	}
+	who, err := rs.grants.Get(ctx, p.Action.ID)
+	if err != nil && !errors.Is(err, db.ErrNotFound) {
+		return "", err
+	}
+	who.State, who.By = state, p.Actor.ID
+	tell := rs.outcome(ctx, who, l)
+	err = rs.grants.Decide(ctx, p.Action.ID, state, p.Actor.ID, tell...)
+	if errors.Is(err, db.ErrNotFound) {
+		return i18n.AccessDecidedBefore.In(l), nil
+	} else if err != nil {
+		return "", err
+	}
+	rs.wake(tell)
+	rs.log.Info().Str("user", who.Subject).Str("by", who.By).Str("state", string(who.State)).
+		Msg("decided about a stranger")
+	return decided(who, l), nil
+}
+
+// outcome is what is said of a decision: on the card, where the request is delivered before it, and to who is let in.
+func (rs *Requests) outcome(ctx context.Context, who db.Grant, l i18n.Lang) []db.Post {
+	card := delivery.RedactCard(DecisionCard(who, l), rs.secrets)
+	tell := []db.Post{{
+		Key: chat.FeishuUser(rs.authorizer.Load().Approver()), Grant: who.Subject,
+		Idem: "request:" + who.Message + ":" + string(who.State), Card: &card,
+	}}
+	if who.State == db.Allowed {
+		welcome := i18n.AccessWelcome.In(rs.languages.OfChat(ctx, who.Key))
+		// It answers no message: the one that asked may be taken back, and what it was answered with is not the
+		// welcome.
+		tell = append(tell, db.Post{Key: who.Key, Idem: "welcome:" + who.Message, Text: welcome})
+	}
+	return tell
+}
+
+// DecisionCard says on the card of a request what was decided about who has asked.
+func DecisionCard(who db.Grant, l i18n.Lang) chat.Card {
+	said := decided(who, l)
+	return chat.Card{Body: fmt.Sprintf(i18n.AccessDecided.In(l), said, who.Subject), Summary: said}
+}
+
+// decided says what was decided about somebody.
+func decided(who db.Grant, l i18n.Lang) string {
+	said := i18n.TurnedAway
+	if who.State == db.Allowed {
+		said = i18n.HasLetIn
+	}
+	return fmt.Sprintf(said.In(l), i18n.PersonName(who.Name, who.Subject))
+}
+
+// AddedByStranger tells the owner that the bot was added to a group that may not talk to it; nil = there is no owner.
+func (rs *Requests) AddedByStranger(ctx context.Context, c chat.Change) *db.Post {
+	owner := rs.authorizer.Load().Approver()
+	if owner == "" {
+		return nil
+	}
+	who := i18n.PersonName(c.Actor.Name, c.Actor.ID)
+	text := fmt.Sprintf(i18n.AddedByStranger.In(rs.languages.OfUser(ctx, owner)), who, i18n.SafeName(c.Title), c.Key.ID)
+	idem := fmt.Sprintf("added:%s:%d", c.Key.ID, c.Time.UnixMilli())
+	return &db.Post{Key: chat.FeishuUser(owner), Idem: idem, Text: rs.secrets.Text(text)}
+}

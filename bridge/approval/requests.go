@@ -1,0 +1,226 @@
+// Package approval asks people what an agent may do with its tools. [Requests] shows what the agent wants, lets it wait
+// until somebody has decided or the time is over, and tells it the decision. The package also says what a rule of a
+// chat covers, and which files are for admins only.
+//
+// What a chat's mode allows unasked does not belong here, nor who may talk to the bot.
+package approval
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/rs/zerolog"
+
+	"magpie/bridge/access"
+	"magpie/bridge/delivery"
+	"magpie/bridge/i18n"
+	"magpie/bridge/workqueue"
+	"magpie/contextmgr/redact"
+	"magpie/db"
+	"magpie/internal/chat"
+	"magpie/internal/claude"
+)
+
+// Requests asks people what agents may do, each by a card of its own, and lets the agent wait until somebody decides
+// or the time is over.
+type Requests struct {
+	rows     db.Approvals
+	rules    db.Rules
+	outbox   *delivery.Outbox
+	language func(context.Context, chat.Key) i18n.Lang
+	access   *access.Authorizer
+	secrets  redact.Known
+	reserved Reserved // about which only admins decide
+	log      zerolog.Logger
+	jobs     *workqueue.Queue // stores what was decided
+
+	mu   sync.Mutex
+	open map[string]pending // by the id of the approval: those whose agent waits
+}
+
+// pending is an approval whose agent waits.
+type pending struct {
+	approval db.Approval
+	admins   bool   // only they may allow it
+	ask      string // the agent's id of it
+	answer   func(claude.Decision) bool
+	timer    *time.Timer
+}
+
+// decisions is how many approvals are settled at the same time.
+const decisions = 8
+
+// Config is what the configuration says of approvals.
+type Config struct {
+	Protected Protected    // files about which only admins decide
+	Secrets   redact.Known // a tool whose input holds one of these is refused
+	// the language in which a chat is spoken to
+	Language func(context.Context, chat.Key) i18n.Lang
+}
+
+// NewRequests makes a Requests whose cards are delivered by an outbox. The authorizer knows who is an admin.
+func NewRequests(
+	cfg Config, store *db.DB, o *delivery.Outbox, access *access.Authorizer, log zerolog.Logger,
+) *Requests {
+	rs := &Requests{
+		rows: store.Approvals(), rules: store.Rules(), outbox: o, language: cfg.Language, access: access,
+		secrets: cfg.Secrets, reserved: NewReserved(cfg.Protected, store), log: log,
+		jobs: workqueue.New(decisions), open: map[string]pending{},
+	}
+	o.OnUnseen(rs.unseen)
+	return rs
+}
+
+// Run stores what is decided, with ctx. Once stop is closed it returns as soon as nothing is left to store.
+func (rs *Requests) Run(ctx context.Context, stop <-chan struct{}) { rs.jobs.Run(ctx, stop) }
+
+// Workspace is where an agent works.
+type Workspace struct {
+	Dir      string
+	ReadOnly bool // nothing but reading in it can be allowed, by anybody
+	AskAll   bool // people are asked about each use of a tool
+}
+
+// Ask has people decide about what an agent wants, unless a rule of the chat allows it. It does not wait for them, and
+// reports whether the agent has to; answer is called once they have decided.
+func (rs *Requests) Ask(
+	ctx context.Context, c db.Claim, w Workspace, q claude.ToolAsk, answer func(claude.Decision) bool,
+) (waits bool) {
+	log := zerolog.Ctx(ctx)
+	about := rs.reserved.Of(ctx, c.Turn.Key, q, w.Dir)
+	if v, why := rs.settled(ctx, c, w, q, about); why != "" {
+		log.Info().Str("tool", q.Name).Bool("allowed", v.Allow).Msg(why)
+		answer(v)
+		return false
+	}
+	patience := rs.access.Load().Patience()
+	now := time.Now().Truncate(time.Millisecond)
+	a := db.Approval{
+		ID: uuid.NewString(), Key: c.Turn.Key, Turn: c.Turn.ID, Tool: q.Name, Input: q.Input, Project: w.Dir,
+		Created: now, Expires: now.Add(patience), Settlement: db.Settlement{State: db.Waiting},
+	}
+	if !about.Any() {
+		a.Always = PermitFor(q, w.Dir)
+	}
+	for _, m := range c.Asked {
+		a.Askers = append(a.Askers, m.Actor.ID)
+	}
+	p := pending{approval: a, admins: adminsOnly(rs.access.Load(), a, about), ask: q.ID, answer: answer}
+	l := rs.language(ctx, a.Key)
+	card := Card(a, l)
+	if p.admins {
+		card.Footer = strings.TrimSpace(about.Notice(l) + " " + card.Footer)
+	}
+	if p.admins && nobodyDecides(rs.access.Load(), c) {
+		rs.closed(ctx, a, about, c.Turn.ReplyTo)
+		answer(claude.Decision{Why: nobodyMayAllow})
+		return false
+	}
+	p.timer = time.AfterFunc(patience, func() { rs.jobs.Enqueue(func(ctx context.Context) { rs.expire(ctx, a) }) })
+	rs.mu.Lock()
+	rs.open[a.ID] = p // before it can be seen: somebody may press at once
+	rs.mu.Unlock()
+	if err := rs.rows.Ask(context.WithoutCancel(ctx), a, card, c.Turn.ReplyTo); err != nil {
+		log.Error().Err(err).Str("tool", q.Name).Msg("nobody could be asked; tool refused")
+		rs.take(a.ID)
+		answer(claude.Decision{Why: notAsked})
+		return false
+	}
+	log.Info().Str("tool", q.Name).Str("approval", a.ID).Dur("patience", patience).Bool("admins", p.admins).
+		Msg("people are asked for approval")
+	rs.outbox.Wake(a.Key)
+	return true
+}
+
+// What the agent reads when nothing was decided.
+const (
+	notAsked = "This needs a permission, and nobody could be asked for it right now. Do not try it again or by " +
+		"other means. Tell the user what you wanted to do and why."
+	lookOnly = "This project is for looking only: nothing can be changed or run in it, and a plan for it cannot be " +
+		"approved. Do not try it by other means. Answer with what you have found, and with your plan if there is " +
+		"one."
+	notWithSecrets = "This holds a password or key of the program that you run in, so it can neither be shown to " +
+		"the user, who would have to allow it, nor be done. Do it without that, and do not try it by other means."
+	notDecided = "This needs a permission, and nobody has given it in time. Do not try it again or by other means. " +
+		"Tell the user what you wanted to do and why, so that they can ask for it again."
+)
+
+// settled is the answer to what an agent wants where people need not be asked, and why that is; without a reason they
+// have to be.
+func (rs *Requests) settled(
+	ctx context.Context, c db.Claim, w Workspace, q claude.ToolAsk, about Touched,
+) (v claude.Decision, why string) {
+	if w.ReadOnly && q.Name != claude.QuestionTool && !OnlyReads(q, w.Dir) {
+		return claude.Decision{Why: lookOnly}, "tool refused: the project is for looking only"
+	}
+	if w.AskAll && IsInternal(q.Name) {
+		return claude.Decision{Allow: true, Input: q.Input},
+			"tool allowed: it is the program's own, or for the agent's own notes"
+	}
+	if HoldsSecret(q.Input, rs.secrets) {
+		return claude.Decision{Why: notWithSecrets}, "tool refused: what it wants holds a secret"
+	}
+	if n := rs.ruled(ctx, c.Turn.Key, w.Dir, q); n != 0 && !about.Any() {
+		return claude.Decision{Allow: true, Input: q.Input}, fmt.Sprintf("tool allowed by rule %d of the chat", n)
+	}
+	if text := Unshowable(q.Name, q.Input); text != "" {
+		return claude.Decision{Why: text},
+			fmt.Sprintf("tool refused: what it wants, of %d bytes, cannot be shown", len(q.Input))
+	}
+	return claude.Decision{}, ""
+}
+
+// ruled is the number of the rule that allows what an agent wants; 0 = none does. Plan mode is for looking only, there
+// no rule counts.
+func (rs *Requests) ruled(ctx context.Context, key chat.Key, dir string, q claude.ToolAsk) int64 {
+	if q.Mode == claude.PlanMode {
+		return 0
+	}
+	list, err := rs.rules.List(ctx, key)
+	if err != nil {
+		zerolog.Ctx(ctx).Error().Err(err).Msg("rules not read; asking")
+		return 0
+	}
+	for _, r := range list {
+		if r.Project == dir && Covers(r.Permit, q.Name, q.Input, dir) {
+			return r.Number
+		}
+	}
+	return 0
+}
+
+// take removes a pending approval; nobody else can answer it then.
+func (rs *Requests) take(id string) (pending, bool) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	p, ok := rs.open[id]
+	if ok {
+		p.timer.Stop()
+		delete(rs.open, id)
+	}
+	return p, ok
+}
+
+func (rs *Requests) waits(id string) bool {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	_, ok := rs.open[id]
+	return ok
+}
+
+// Pending reports whether people are to decide about something that a turn wants. Whatever else its agent does
+// meanwhile, the turn cannot end without them.
+func (rs *Requests) Pending(turn int64) bool {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	for _, p := range rs.open {
+		if p.approval.Turn == turn {
+			return true
+		}
+	}
+	return false
+}
