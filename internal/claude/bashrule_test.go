@@ -158,17 +158,32 @@ func settled(t *testing.T, c claude.Config, kind string, rules ...string) claude
 	return c
 }
 
+// families are the commands that may be allowed by their first words, and the options that may follow.
+var families = map[string]string{
+	"git status": "-s --short -b --branch --porcelain -v --ignored",
+	"git diff": "-- --stat --numstat --shortstat --cached --staged --name-only --name-status --check -b -w --word-diff " +
+		"--no-color",
+	"git add":    "-- -A --all -u --update -v -n --dry-run",
+	"git commit": "-- -m --message -a --all -am --amend --no-edit --allow-empty -q -v -s --signoff",
+	"go build":   "-v -race -tags -trimpath -p",
+	"go vet":     "-v -tags",
+	"go test": "-v -race -tags -run -skip -count -short -timeout -bench -benchmem -cover -cpu -failfast -json -list " +
+		"-parallel -shuffle -p",
+	"npm test": "-s --silent",
+	"cargo build": "-r --release -p --package --workspace --all --lib --bin --bins --features --all-features " +
+		"--no-default-features -v -q --locked --offline",
+	"cargo test": "-r --release -p --package --workspace --all --lib --bin --bins --test --tests --doc --features " +
+		"--all-features --no-default-features --no-run -v -q --locked --offline",
+}
+
 // What "always" may stand for is what surely does no more: no option of a family is one that a rule is refused for.
 func TestFamiliesAreOfKnownCommands(t *testing.T) {
 	t.Parallel()
 	c := claudetest.ScriptedConfig(t)
-	for _, prefix := range []string{
-		"git status", "git diff", "git add", "git commit", "go build", "go vet", "go test", "npm test", "cargo build",
-		"cargo test",
-	} {
+	for prefix, want := range families {
 		options, known := claude.BashFamily(prefix)
-		if !known {
-			t.Errorf("%s is no family", prefix)
+		if got := strings.Join(options, " "); !known || got != want {
+			t.Errorf("%s may have the options %s, want %s", prefix, got, want)
 		}
 		err := allowing(c, "Bash("+prefix+" *)").Validate()
 		for _, o := range options {
