@@ -126,8 +126,13 @@ func TestMembersAreNotAskedForAgainAndAgain(t *testing.T) {
 	room := p.Group("team", ann)
 	p.run(rec)
 	p.Inject(feishusim.Fault{Path: "/open-apis/im/v1/chats/", Code: 99991672})
-	p.Say(room, ann, "hello")
-	next(t, rec.messages)
+	for range 3 {
+		p.Say(room, ann, "hello")
+		next(t, rec.messages)
+	}
+	if n := p.asked(); n != 1 {
+		t.Errorf("for one person the members were asked for %d times", n)
+	}
 	for i := range 20 {
 		stranger := p.AddUser(fmt.Sprint("stranger ", i))
 		p.Join(room, stranger)

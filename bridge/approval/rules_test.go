@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"magpie/db"
@@ -191,5 +192,61 @@ func TestFilesOfTheProject(t *testing.T) {
 	p := PermitFor(claude.ToolAsk{Name: "Write", Input: input}, dir)
 	if p == nil || p.Kind != db.PathRule || !Covers(*p, "Write", input, dir) || Covers(*p, "Write", json.RawMessage(`{"file_path":"`+other+`/b.txt"}`), dir) {
 		t.Errorf("outside of the project: %+v", p)
+	}
+}
+
+// What docs/approvals.md says is asked for each time, in both languages: "always" is neither offered for such a command
+// nor does an earlier rule for it count.
+func TestCommandsWithoutAlways(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/approvals.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	chinese, english, ok := strings.Cut(string(page), "\n# Approving what the agent does\n")
+	if !ok {
+		t.Fatal("docs/approvals.md has no English half")
+	}
+	listed := func(half, from, to string) string {
+		_, rest, _ := strings.Cut(half, from)
+		list, _, found := strings.Cut(rest, to)
+		if !found {
+			t.Errorf("docs/approvals.md does not list them between %q and %q", from, to)
+		}
+		return list
+	}
+	inChinese := listed(chinese, "带有 `;`", "的命令每次都会询问")
+	inEnglish := listed(english, "A command with `;`", "is asked for each time")
+	for _, tc := range []struct{ command, chinese, english string }{
+		{"a; b", "", ""}, // with which both lists begin
+		{"ls | tee x", "`|`", "`|`"},
+		{"a || b", "`|`", "`|`"},
+		{"a && b", "`&`", "`&`"},
+		{"a & b", "`&`", "`&`"},
+		{"echo ran >> made.txt", "`>`", "`>`"},
+		{"echo ran > made.txt", "`>`", "`>`"},
+		{"sort < a.txt", "`<`", "`<`"},
+		{"cat <<<a", "`<`", "`<`"},
+		{"diff a <(b)", "`()`", "`()`"},
+		{"echo $(a)", "`$`", "`$`"},
+		{"echo $A", "`$`", "`$`"},
+		{"echo `a`", "反引号", "a backtick"},
+		{"(a", "`()`", "`()`"}, {"a)", "`()`", "`()`"},
+		{"{ a", "`{}`", "`{}`"}, {"a }", "`{}`", "`{}`"},
+		{"! a", "`!`", "`!`"},
+		{`a \b`, "反斜杠", "a backslash"},
+		{"a\nb", "换行", "a line break"}, {"a\rb", "换行", "a line break"},
+		{"a\x00b", "", ""}, // which no shell takes
+	} {
+		if !strings.Contains(inChinese, tc.chinese) || !strings.Contains(inEnglish, tc.english) {
+			t.Errorf("docs/approvals.md does not say in both languages that %q is asked for each time", tc.command)
+		}
+		if got := PermitFor(widestAsk(t, tc.command), "/p"); got != nil {
+			t.Errorf("%q may be allowed for good: %+v", tc.command, got)
+		}
+		rule := db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: tc.command}
+		if Covers(rule, "Bash", bashInput(t, tc.command), "/p") {
+			t.Errorf("%q is covered by an earlier rule", tc.command)
+		}
 	}
 }

@@ -95,6 +95,28 @@ func TestOnlyFilesOfTheProjectAreTaken(t *testing.T) {
 	}
 }
 
+// A project may lie in the program's own folder. A file with two names, both in the project, is its own nevertheless.
+func TestAFileWithTwoNamesInAProjectWithinTheData(t *testing.T) {
+	data := t.TempDir()
+	project := filepath.Join(data, "projects", "a")
+	first := deliverytest.WriteFile(t, filepath.Join(project, "a.txt"), []byte("words"))
+	theirs := deliverytest.WriteFile(t, filepath.Join(data, "files", "b.txt"), []byte("secret"))
+	err := errors.Join(os.Link(first, filepath.Join(project, "b.txt")), os.Link(theirs, filepath.Join(project, "c.txt")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Spool{Dir: filepath.Join(data, "outgoing"), Private: []string{data}}
+	for _, name := range []string{"a.txt", "b.txt"} {
+		if _, err := o.take(project, name); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	var refused *agenttools.RefusedError
+	if _, err := o.take(project, "c.txt"); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "never sent") {
+		t.Errorf("a file of another chat: %v", err)
+	}
+}
+
 func TestPicturesAreKnownByTheirContent(t *testing.T) {
 	project := t.TempDir()
 	o := Spool{Dir: t.TempDir()}

@@ -67,20 +67,28 @@ var bashCommands = func() map[string]bashCommand {
 				"-q", "--locked", "--offline"},
 			can: "--config makes it run other programs",
 		},
-		"find":   {can: "-exec runs other commands, and -delete and -fprint change files"},
-		"fd":     {can: "-x runs other commands"},
-		"rg":     {can: "--pre runs other commands"},
-		"ag":     {can: "--pager runs other commands"},
-		"sed":    {can: "its commands e and w run other commands and write any file, and -i changes files"},
-		"tar":    {can: "--to-command and --checkpoint-action run other commands, and it writes any file"},
-		"rsync":  {can: "-e runs other commands, and it writes any file"},
-		"scp":    {can: "-S runs other commands, and it writes any file"},
-		"sftp":   {can: "-S runs other commands, and it writes any file"},
-		"sort":   {can: "-o writes any file, and --compress-program runs other commands"},
-		"curl":   {can: "-o writes any file"},
-		"wget":   {can: "-O writes any file"},
-		"aria2c": {can: "-o writes any file"},
-		"date":   {can: "-s sets the clock"},
+		"find":    {can: "-exec runs other commands, and -delete and -fprint change files"},
+		"fd":      {can: "-x runs other commands"},
+		"rg":      {can: "--pre runs other commands"},
+		"ag":      {can: "--pager runs other commands"},
+		"gfind":   {can: "-exec runs other commands, and -delete and -fprint change files"},
+		"ack":     {can: "--pager runs other commands"},
+		"ugrep":   {can: "--filter runs other commands"},
+		"bat":     {can: "--pager runs other commands"},
+		"gsed":    {can: "its commands e and w run other commands and write any file, and -i changes files"},
+		"sed":     {can: "its commands e and w run other commands and write any file, and -i changes files"},
+		"tar":     {can: "--to-command and --checkpoint-action run other commands, and it writes any file"},
+		"gtar":    {can: "--to-command and --checkpoint-action run other commands, and it writes any file"},
+		"bsdtar":  {can: "--use-compress-program runs other commands, and it writes any file"},
+		"tcpdump": {can: "-z runs other commands, and -w writes any file"},
+		"rsync":   {can: "-e runs other commands, and it writes any file"},
+		"scp":     {can: "-S runs other commands, and it writes any file"},
+		"sftp":    {can: "-S runs other commands, and it writes any file"},
+		"sort":    {can: "-o writes any file, and --compress-program runs other commands"},
+		"curl":    {can: "-o writes any file"},
+		"wget":    {can: "-O writes any file"},
+		"aria2c":  {can: "-o writes any file"},
+		"date":    {can: "-s sets the clock"},
 	}
 	for can, names := range openCommands {
 		for name := range strings.FieldsSeq(names) {
@@ -98,19 +106,23 @@ var openCommands = map[string]string{
 		"netcat socat screen tmux at batch crontab systemd-run systemctl service docker docker-compose " +
 		"podman nerdctl kubectl helm vagrant terraform tofu ansible ansible-playbook npx pnpm pnpx yarn " +
 		"bunx corepack uv uvx pipx poetry pdm hatch conda nix nix-shell mise asdf direnv ld.so busybox " +
-		"toybox run-parts gh",
-	runsCode: "bash sh zsh dash ash ksh csh tcsh fish pwsh powershell python python2 python3 pypy pypy3 ipython " +
+		"toybox run-parts gh hg svn jj setpriv capsh prlimit numactl setarch unbuffer rlwrap firejail bwrap " +
+		"proot xvfb-run dbus-run-session start-stop-daemon hyperfine fzf lftp rsh mosh pm2 nodemon buildah ctr " +
+		"crictl oc minikube packer pulumi terragrunt flatpak guix gcloud",
+	runsCode: "bash sh zsh dash ash ksh csh tcsh fish pwsh powershell python pypy ipython " +
 		"node nodejs deno bun tsx ts-node ruby irb perl php lua luajit tclsh wish Rscript R julia octave " +
 		"java javac jshell kotlin scala groovy clojure elixir erl iex ghci runghc racket guile sbcl swift " +
-		"osascript awk gawk mawk nawk m4 bc dc sqlite3 psql mysql mariadb mongosh redis-cli duckdb",
+		"osascript awk gawk mawk nawk m4 bc dc sqlite3 psql mysql mariadb mongosh redis-cli duckdb ocaml " +
+		"crystal nim dart zig exiftool",
 	runsScripts: "make gmake bmake ninja cmake ctest meson bazel buck scons just task rake gradle gradlew mvn mvnw " +
-		"ant sbt pip pip3 tox nox pytest py.test jest vitest mocha ava karma cypress playwright eslint " +
+		"ant sbt pip tox nox pytest py.test jest vitest mocha ava karma cypress playwright eslint " +
 		"prettier stylelint webpack vite rollup esbuild tsc turbo nx lerna gulp grunt bundle gem composer " +
 		"mix rebar3 stack cabal pod fastlane brew apt apt-get dpkg yum dnf rpm pacman apk snap cc gcc g++ " +
-		"c++ clang clang++ ld as rustc ghc pre-commit lefthook husky",
+		"c++ clang clang++ ld as rustc ghc pre-commit lefthook husky dotnet msbuild flutter xcodebuild dune opam " +
+		"rspec rails phpunit invoke inv fab mypy pylint golangci-lint sphinx-build mkdocs ng next nuxt astro babel",
 	writesFiles: "tee ln dd install truncate patch split csplit uniq xxd tree shuf zip unzip 7z 7za cpio ar gzip " +
 		"gunzip bzip2 xz zstd openssl gpg base64 iconv yq jo sponge objcopy strip convert magick ffmpeg " +
-		"pandoc groff",
+		"pandoc groff ssh-keygen age pg_dump mysqldump http xh aws",
 	"it opens an editor or a pager, which runs any other command": "less more most man info vi vim nvim view ex ed " +
 		"nano pico emacs emacsclient code",
 }
@@ -189,7 +201,15 @@ func danger(words []string) (name, can string) {
 			return name, c.can
 		}
 	}
+	if c, ok := bashCommands[withoutVersion(bare[0])]; ok {
+		return bare[0], c.can
+	}
 	return "", ""
+}
+
+// withoutVersion is the name of a command of which several versions may be installed, such as python3.12 or gcc-13.
+func withoutVersion(name string) string {
+	return strings.TrimRight(strings.TrimRight(name, "0123456789."), "-")
 }
 
 // checkAllowed reports the rules of a list that are rejected.

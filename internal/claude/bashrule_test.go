@@ -13,6 +13,49 @@ import (
 	"magpie/internal/modelsim"
 )
 
+// openCommands are the commands that can do anything, by what is said of them.
+var openCommands = map[string]string{
+	"any other command": `
+		env sudo doas su runuser pkexec nice ionice chrt taskset time timeout nohup setsid stdbuf xargs parallel watch
+		entr exec eval command builtin source . trap coproc script expect unshare nsenter chroot fakeroot flock strace
+		ltrace gdb lldb perf valgrind ssh autossh sshpass telnet nc ncat netcat socat screen tmux at batch crontab
+		systemd-run systemctl service docker docker-compose podman nerdctl kubectl helm vagrant terraform tofu ansible
+		ansible-playbook npx pnpm pnpx yarn bunx corepack uv uvx pipx poetry pdm hatch conda nix nix-shell mise asdf
+		direnv ld.so busybox toybox run-parts gh hg svn jj setpriv capsh prlimit numactl setarch unbuffer rlwrap
+		firejail bwrap proot xvfb-run dbus-run-session start-stop-daemon hyperfine fzf lftp rsh mosh pm2 nodemon buildah
+		ctr crictl oc minikube packer pulumi terragrunt flatpak guix gcloud`,
+	"program text": `
+		bash sh zsh dash ash ksh csh tcsh fish pwsh powershell python pypy ipython node nodejs
+		deno bun tsx ts-node ruby irb perl php lua luajit tclsh wish Rscript R julia octave java javac jshell kotlin
+		scala groovy clojure elixir erl iex ghci runghc racket guile sbcl swift osascript awk gawk mawk nawk m4 bc dc
+		sqlite3 psql mysql mariadb mongosh redis-cli duckdb ocaml crystal nim dart zig exiftool`,
+	"files of the project": `
+		make gmake bmake ninja cmake ctest meson bazel buck scons just task rake gradle gradlew mvn mvnw ant sbt pip
+		tox nox pytest py.test jest vitest mocha ava karma cypress playwright eslint prettier stylelint webpack
+		vite rollup esbuild tsc turbo nx lerna gulp grunt bundle gem composer mix rebar3 stack cabal pod fastlane brew
+		apt apt-get dpkg yum dnf rpm pacman apk snap cc gcc g++ c++ clang clang++ ld as rustc ghc pre-commit lefthook
+		husky dotnet msbuild flutter xcodebuild dune opam rspec rails phpunit invoke inv fab mypy pylint golangci-lint
+		sphinx-build mkdocs ng next nuxt astro babel`,
+	"any file": `
+		tee ln dd install truncate patch split csplit uniq xxd tree shuf zip unzip 7z 7za cpio ar gzip gunzip bzip2 xz
+		zstd openssl gpg base64 iconv yq jo sponge objcopy strip convert magick ffmpeg pandoc groff ssh-keygen age
+		pg_dump mysqldump http xh aws`,
+	"a pager": `
+		less more most man info vi vim nvim view ex ed nano pico emacs emacsclient code`,
+}
+
+// Each row of the program's table stands in a rule of the test below, or it could be lost without notice.
+func TestEachKnownCommandIsTested(t *testing.T) {
+	t.Parallel()
+	tested := 0
+	for _, names := range openCommands {
+		tested += len(strings.Fields(names))
+	}
+	if n := claude.OpenCommands(); n != tested {
+		t.Errorf("%d commands can do anything, and %d are tested", n, tested)
+	}
+}
+
 // A rule that seems to allow a harmless command, and allows everything, ends the program at its start.
 func TestAttackBroadRules(t *testing.T) {
 	t.Parallel()
@@ -40,11 +83,24 @@ func TestAttackBroadRules(t *testing.T) {
 		"Bash(timeout 5 *)": "any other command", "Bash(watch *)": "any other command", "Bash(less *)": "a pager",
 		"Bash(man *)": "a pager",
 		"Bash(vi *)":  "an editor", "Bash(go *)": "-exec", "Bash(go test *)": "-exec", "Bash(go build:*)": "-toolexec",
-		"Bash(go vet *)": "-vettool", "Bash(cargo test *)": "--config", "Bash(docker *)": "any other command",
+		"Bash(go vet *)": "-vettool", "Bash(cargo *)": "--config", "Bash(cargo build *)": "--config",
+		"Bash(cargo test *)": "--config", "Bash(docker *)": "any other command",
+		"Bash(fd *)": "-x", "Bash(ag *)": "--pager", "Bash(ack *)": "--pager", "Bash(bat *)": "--pager",
+		"Bash(ugrep *)": "--filter", "Bash(rsync *)": "-e", "Bash(scp *)": "-S", "Bash(sftp *)": "-S",
+		"Bash(aria2c *)": "-o", "Bash(date *)": "-s", "Bash(tcpdump *)": "-z", "Bash(gfind *)": "-exec",
+		"Bash(gsed *)": "-i", "Bash(gtar *)": "--to-command", "Bash(bsdtar *)": "--use-compress-program",
+		"Bash(python3.12 -c *)": "program text", "Bash(/usr/bin/perl5.36.0:*)": "program text",
+		"Bash(python2 *)": "program text", "Bash(pypy3 *)": "program text", "Bash(pip3 *)": "files of the project",
+		"Bash(gcc-13 *)": "files of the project", "Bash(clang++-18 *)": "files of the project",
 		"Bash(rg *)": "--pre",
 		"Bash(dd *)": "any file", "Bash(pytest *)": "files of the project",
 		"Bash(* --version)": "command's name", "Bash(g*)": "command's name", "Bash(*log)": "command's name",
 		"Bash(A=1 *)": "command's name",
+	}
+	for want, names := range openCommands {
+		for name := range strings.FieldsSeq(names) {
+			refused["Bash("+name+" *)"] = want
+		}
 	}
 	for rule, want := range refused {
 		for where, c := range map[string]claude.Config{
@@ -67,6 +123,8 @@ func TestAttackBroadRules(t *testing.T) {
 		"Bash(git log)", "Bash(git log --oneline -5)", "Bash(go vet ./...)", "Bash(make test)", "Bash(find . -name x)",
 		`Bash(find . -name \*.go)`,
 		"Bash(git status *)", "Bash(git status:*)", "Bash(git add *)", "Bash(git commit -m *)", "Bash(git ls-files *)",
+		"Bash(git rev-parse *)", "Bash(git rm *)", "Bash(git mv *)", "Bash(git switch *)", "Bash(git restore *)",
+		"Bash(md5sum *)", "Bash(sha256 *)", "Bash(... *)",
 		"Bash(touch *)", "Bash(mkdir -p *)", "Bash(rm *)", "Bash(cp *)", "Bash(echo *)", "Bash(sleep *)",
 		"Bash(./scripts/lint *)", "Bash(mytool:*)",
 	} {
@@ -100,17 +158,32 @@ func settled(t *testing.T, c claude.Config, kind string, rules ...string) claude
 	return c
 }
 
+// families are the commands that may be allowed by their first words, and the options that may follow.
+var families = map[string]string{
+	"git status": "-s --short -b --branch --porcelain -v --ignored",
+	"git diff": "-- --stat --numstat --shortstat --cached --staged --name-only --name-status --check -b -w --word-diff " +
+		"--no-color",
+	"git add":    "-- -A --all -u --update -v -n --dry-run",
+	"git commit": "-- -m --message -a --all -am --amend --no-edit --allow-empty -q -v -s --signoff",
+	"go build":   "-v -race -tags -trimpath -p",
+	"go vet":     "-v -tags",
+	"go test": "-v -race -tags -run -skip -count -short -timeout -bench -benchmem -cover -cpu -failfast -json -list " +
+		"-parallel -shuffle -p",
+	"npm test": "-s --silent",
+	"cargo build": "-r --release -p --package --workspace --all --lib --bin --bins --features --all-features " +
+		"--no-default-features -v -q --locked --offline",
+	"cargo test": "-r --release -p --package --workspace --all --lib --bin --bins --test --tests --doc --features " +
+		"--all-features --no-default-features --no-run -v -q --locked --offline",
+}
+
 // What "always" may stand for is what surely does no more: no option of a family is one that a rule is refused for.
 func TestFamiliesAreOfKnownCommands(t *testing.T) {
 	t.Parallel()
 	c := claudetest.ScriptedConfig(t)
-	for _, prefix := range []string{
-		"git status", "git diff", "git add", "git commit", "go build", "go vet", "go test", "npm test", "cargo build",
-		"cargo test",
-	} {
+	for prefix, want := range families {
 		options, known := claude.BashFamily(prefix)
-		if !known {
-			t.Errorf("%s is no family", prefix)
+		if got := strings.Join(options, " "); !known || got != want {
+			t.Errorf("%s may have the options %s, want %s", prefix, got, want)
 		}
 		err := allowing(c, "Bash("+prefix+" *)").Validate()
 		for _, o := range options {

@@ -1,5 +1,15 @@
 package claude
 
+import "strings"
+
+// OpenCommands is how many commands can do anything.
+func OpenCommands() (n int) {
+	for _, names := range openCommands {
+		n += len(strings.Fields(names))
+	}
+	return n
+}
+
 // Works reports whether a process of the pool is known to work unasked.
 func (pl *Pool) Works() bool {
 	pl.mu.Lock()

@@ -27,7 +27,10 @@ import (
 // mostMemory is what a picture may take beside its file and what it becomes, in bytes.
 const mostMemory = 64 << 20
 
-const pictureVariable = "MAGPIE_TEST_PICTURE"
+const (
+	pictureVariable = "MAGPIE_TEST_PICTURE"
+	timesVariable   = "MAGPIE_TEST_PICTURE_TIMES" // for each further time that it is read meanwhile a sign
+)
 
 // TestAPictureInAProcess is the process of the test below.
 func TestAPictureInAProcess(t *testing.T) {
@@ -44,7 +47,14 @@ func TestAPictureInAProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := peakMemory(t)
-	_, err = claude.NewImage(file)
+	results := make(chan error)
+	for range len(os.Getenv(timesVariable)) + 1 {
+		go func() { _, err := claude.NewImage(file); results <- err }()
+	}
+	err = <-results
+	for range len(os.Getenv(timesVariable)) {
+		err = errors.Join(err, <-results)
+	}
 	if err != nil && !errors.Is(err, claude.ErrNoImage) {
 		t.Fatal(err)
 	}
@@ -124,6 +134,36 @@ func progressiveJPEG(w, h int) []byte {
 	return append(b, 0xFF, 0xD9)
 }
 
+// plainJPEG is a grey picture without subsampling: sequential, or progressive with its first scan only, with three
+// components or, as for print, with four. By its Adobe marker three are red, green and blue.
+func plainJPEG(w, h int, progressive bool, components byte, adobe bool) []byte {
+	b := []byte{0xFF, 0xD8}
+	if adobe {
+		b = append(b, 0xFF, 0xEE, 0, 14, 'A', 'd', 'o', 'b', 'e', 0, 100, 0, 0, 0, 0, 0)
+	}
+	b = append(append(b, 0xFF, 0xDB, 0, 67, 0), bytes.Repeat([]byte{1}, 64)...)
+	frame, last, bits := byte(0xC0), byte(63), 2
+	if progressive {
+		frame, last, bits = 0xC2, 0, 1
+	}
+	b = append(b, 0xFF, frame, 0, 8+3*components, 8, byte(h>>8), byte(h), byte(w>>8), byte(w), components)
+	for i := range components {
+		b = append(b, i+1, 0x11, 0)
+	}
+	for class := range 2 { // tables with the code 0, for 0
+		b = append(b, 0xFF, 0xC4, 0, 20, byte(class)<<4, 1)
+		b = append(b, make([]byte, 16)...)
+	}
+	b = append(b, 0xFF, 0xDA, 0, 6+2*components, components)
+	for i := range components {
+		b = append(b, i+1, 0)
+	}
+	b = append(b, 0, last, 0)
+	blocks := (w + 7) / 8 * ((h + 7) / 8) * int(components)
+	b = append(b, make([]byte, (blocks*bits+7)/8)...)
+	return append(b, 0xFF, 0xD9)
+}
+
 // photograph is a JPEG file as phones make them.
 func photograph(t *testing.T, w, h int) []byte {
 	t.Helper()
@@ -170,21 +210,28 @@ func TestPicturesTakeLittleMemory(t *testing.T) {
 	for name, tt := range map[string]struct {
 		file  func() []byte
 		shown bool
+		more  string
 	}{
-		"png of 16 bits":             {func() []byte { return bigPNG(t, 4990, 16, false, true) }, true},
-		"interlaced png of 16 bits":  {func() []byte { return bigPNG(t, 4990, 16, true, false) }, true},
-		"small png of 16 bits":       {func() []byte { return bigPNG(t, 1568, 16, true, true) }, true},
-		"png of noise":               {func() []byte { return bigPNG(t, 3000, 8, false, true) }, true},
-		"png bomb":                   {func() []byte { return bigPNG(t, 9990, 8, false, false) }, true},
-		"png bomb of a head":         {func() []byte { return bomb(100_000) }, false},
-		"photograph of 48 megapixel": {func() []byte { return photograph(t, 8000, 6000) }, true},
-		"jpeg bomb":                  {func() []byte { return enlarged(photograph(t, 64, 64)) }, false},
-		"progressive photograph":     {func() []byte { return progressiveJPEG(4032, 3024) }, true},
-		"progressive jpeg bomb":      {func() []byte { return progressiveJPEG(16_000, 16_000) }, false},
-		"moving gif":                 {func() []byte { return movingGIF(t, 1000, 300) }, true},
-		"gif of 20 megapixels":       {func() []byte { return movingGIF(t, 4400, 2) }, true},
-		"gif bomb":                   {func() []byte { return movingGIF(t, 9000, 1) }, false},
-		"webp bomb":                  {func() []byte { return webp }, false},
+		"png of 16 bits":             {func() []byte { return bigPNG(t, 4990, 16, false, true) }, true, ""},
+		"interlaced png of 16 bits":  {func() []byte { return bigPNG(t, 4990, 16, true, false) }, true, ""},
+		"small png of 16 bits":       {func() []byte { return bigPNG(t, 1568, 16, true, true) }, true, ""},
+		"png of noise":               {func() []byte { return bigPNG(t, 3000, 8, false, true) }, true, ""},
+		"png bomb":                   {func() []byte { return bigPNG(t, 9990, 8, false, false) }, true, ""},
+		"png bomb of a head":         {func() []byte { return bomb(100_000) }, false, ""},
+		"photograph of 48 megapixel": {func() []byte { return photograph(t, 8000, 6000) }, true, ""},
+		"jpeg bomb":                  {func() []byte { return enlarged(photograph(t, 64, 64)) }, false, ""},
+		"progressive photograph":     {func() []byte { return progressiveJPEG(4032, 3024) }, true, ""},
+		"progressive jpeg bomb":      {func() []byte { return progressiveJPEG(16_000, 16_000) }, false, ""},
+		"jpeg without subsampling":   {func() []byte { return plainJPEG(3135, 3135, false, 3, false) }, true, ""},
+		"jpeg of red, green, blue":   {func() []byte { return plainJPEG(3135, 3135, false, 3, true) }, true, ""},
+		"jpeg for print":             {func() []byte { return plainJPEG(3135, 3135, false, 4, true) }, true, ""},
+		"progressive, all its color": {func() []byte { return plainJPEG(3135, 2400, true, 3, false) }, true, ""},
+		"progressive, for print":     {func() []byte { return plainJPEG(3135, 1800, true, 4, true) }, true, ""},
+		"moving gif":                 {func() []byte { return movingGIF(t, 1000, 300) }, true, ""},
+		"gif of 20 megapixels":       {func() []byte { return movingGIF(t, 4400, 2) }, true, ""},
+		"four gifs at a time":        {func() []byte { return movingGIF(t, 4400, 1) }, true, "+++"},
+		"gif bomb":                   {func() []byte { return movingGIF(t, 9000, 1) }, false, ""},
+		"webp bomb":                  {func() []byte { return webp }, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "picture")
@@ -192,7 +239,7 @@ func TestPicturesTakeLittleMemory(t *testing.T) {
 				t.Fatal(err)
 			}
 			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestAPictureInAProcess$", "-test.v")
-			cmd.Env = []string{pictureVariable + "=" + path}
+			cmd.Env = []string{pictureVariable + "=" + path, timesVariable + "=" + tt.more}
 			out, err := cmd.CombinedOutput()
 			var grown int64
 			var shown bool

@@ -131,6 +131,7 @@ type decoder struct {
 	jfif                bool
 	adobeTransformValid bool
 	adobeTransform      uint8
+	rgb                 bool   // as far as is known before the frame; what comes later must not take more memory
 	eobRun              uint16 // End-of-Band run, specified in section G.1.2.2.
 
 	comp       [maxComponents]component
@@ -632,7 +633,7 @@ func (d *decoder) decode(r io.Reader) (image.Image, error) {
 	if d.img3 != nil {
 		if d.blackPix != nil {
 			return d.applyBlack()
-		} else if d.isRGB() {
+		} else if d.rgb {
 			return d.convertToRGB()
 		}
 		return d.img3, nil
@@ -743,7 +744,8 @@ func (d *decoder) convertToRGB() (image.Image, error) {
 }
 
 // Decode reads a JPEG image from r. It is scaled down by 2, 4 or 8 as long as its longer side keeps at least side
-// pixels. An [ErrTooLarge] says that this would still take too much memory or time.
+// pixels, and further where it takes too much memory. An [ErrTooLarge] says that this would still take too much of it, or
+// too much time.
 func Decode(r io.Reader, side int) (image.Image, error) {
 	d := decoder{side: side}
 	return d.decode(r)

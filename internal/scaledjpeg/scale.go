@@ -16,32 +16,42 @@ var ErrTooLarge = errors.New("the picture is too large")
 // Bounds of a picture.
 const (
 	maxPixels = 100_000_000
-	maxCoeffs = 22 << 20 // of a progressive picture, in 2 bytes each: about 15 megapixels with the usual subsampling
-	maxImage  = 40 << 20 // bytes of what is decoded, when it has been made smaller
+	maxBytes  = 50 << 20 // that are taken at a time
 	maxScans  = 200      // each goes through the whole picture, however few bytes it has; encoders make about 10
 )
 
 // fit chooses how much smaller the picture becomes, and refuses one that takes too much anyway.
 func (d *decoder) fit() error {
-	for d.shift < 3 && max(d.width, d.height)>>(d.shift+1) >= d.side {
-		d.shift++
-	}
 	if d.width == 0 || d.height == 0 || d.width > maxPixels/d.height {
 		return fmt.Errorf("%w: %d x %d pixels", ErrTooLarge, d.width, d.height)
 	}
+	d.rgb = d.nComp == 3 && d.isRGB()
+	for d.shift < 3 && (max(d.width, d.height)>>(d.shift+1) >= d.side || d.memory() > maxBytes) {
+		d.shift++
+	}
+	if d.memory() > maxBytes {
+		return fmt.Errorf("%w: %d x %d pixels", ErrTooLarge, d.width, d.height)
+	}
+	return nil
+}
+
+// memory is how many bytes the picture takes: its components, what they are converted to, and the coefficients of a progressive
+// one, which are kept until its end.
+func (d *decoder) memory() int {
 	h0, v0 := d.comp[0].h, d.comp[0].v
 	mcus := ((d.width + 8*h0 - 1) / (8 * h0)) * ((d.height + 8*v0 - 1) / (8 * v0))
 	blocks := 0
 	for _, c := range d.comp[:d.nComp] {
 		blocks += mcus * c.h * c.v
 	}
-	if d.progressive && blocks > maxCoeffs/blockSize {
-		return fmt.Errorf("%w: %d x %d pixels, progressive", ErrTooLarge, d.width, d.height)
+	n := blocks * d.blockSide() * d.blockSide()
+	if size := d.bounds().Size(); d.rgb || d.nComp == 4 {
+		n += 4 * size.X * size.Y
 	}
-	if blocks*d.blockSide()*d.blockSide() > maxImage {
-		return fmt.Errorf("%w: %d x %d pixels", ErrTooLarge, d.width, d.height)
+	if d.progressive {
+		n += blocks * blockSize * 2
 	}
-	return nil
+	return n
 }
 
 // blockSide is how many pixels wide and high a block becomes.

@@ -2,6 +2,7 @@ package scaledpng
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"image"
 	"image/draw"
@@ -113,6 +114,27 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 			if _, err := Decode(file[:cut], 10); !errors.Is(err, ErrFormat) {
 				t.Errorf("%s cut off after %d bytes: %v", name, cut, err)
 			}
+		}
+	}
+}
+
+func TestTooLargePicturesAreRefused(t *testing.T) {
+	for name, tt := range map[string]struct {
+		width, height uint32
+		depth, kind   byte
+		refused       bool
+	}{
+		"100,000 x 100,000":        {100_000, 100_000, 1, gray, true},
+		"20,000 x 20,000 of a bit": {20_000, 20_000, 1, gray, true},
+		"a long row":               {600_000, 100, 16, rgbAlpha, true},
+		"a row of 100 million":     {100_000_000, 1, 8, paletted, true},
+		"a row as long as may be":  {maxRow / 8, 100, 16, rgbAlpha, false},
+		"100 megapixels":           {10_000, 10_000, 8, rgbAlpha, false},
+	} {
+		head := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, tt.width), tt.height)
+		_, err := parseHeader(append(head, tt.depth, tt.kind, 0, 0, 0))
+		if errors.Is(err, ErrTooLarge) != tt.refused || err != nil && !tt.refused {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
