@@ -242,10 +242,6 @@ func (pl *Pool) LogIn(ctx context.Context, owner string, d Dialog) error {
 	if err := c.LogIn(ctx, d); err != nil {
 		return err
 	}
-	pl.mu.Lock()
-	defer pl.mu.Unlock()
-	for len(pl.idle) > 0 {
-		pl.retireIdle(0)
-	}
+	pl.idle.retireAll()
 	return nil
 }

@@ -58,14 +58,15 @@ type Process struct {
 	fresh     bool   // it has not served a turn yet
 	mode      string // permission mode that it has reported; empty = none
 	meter     meter
-	poolState poolState
+
+	slot       slotState // guarded by the mu of processes
+	lastActive time.Time // time of its chat's last message; while it is idle, guarded by the mu of idleProcesses
 }
 
-// poolState is what the pool records about a process. The pool's mu guards it.
-type poolState struct {
-	hasSlot    bool      // it holds a process slot
-	yielded    bool      // its turn has returned its slots
-	lastActive time.Time // time of its chat's last message
+// slotState is what becomes of a process's slot.
+type slotState struct {
+	held    bool // the process has it
+	yielded bool // its turn has returned its slots
 }
 
 // stderrTail bounds how much of a process's error output is kept, in bytes.
