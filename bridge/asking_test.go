@@ -49,7 +49,7 @@ func askingOn(t *testing.T, patience time.Duration, out delivery.Messenger) *ask
 	}
 	t.Cleanup(func() { _ = store.Close() })
 	key := chat.FeishuChat("oc_1")
-	_, err = store.Accept(t.Context(), db.Inbound{Incoming: chat.Incoming{Key: key, ID: "om_1", Text: "go", Actor: asker}, Class: chat.Talk})
+	_, err = store.Messages().Accept(t.Context(), db.Inbound{Incoming: chat.Incoming{Key: key, ID: "om_1", Text: "go", Actor: asker}, Class: chat.Talk})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ func newDeciding(t *testing.T, kind chat.Kind, rules access.Config) *deciding {
 	t.Cleanup(func() { _ = store.Close() })
 	d.store = store
 	key := chat.FeishuChat("oc_1")
-	_, err = store.Accept(t.Context(), db.Inbound{Incoming: chat.Incoming{Key: key, Kind: kind, ID: "om_1", Text: "go", Actor: asker}, Class: chat.Talk})
+	_, err = store.Messages().Accept(t.Context(), db.Inbound{Incoming: chat.Incoming{Key: key, Kind: kind, ID: "om_1", Text: "go", Actor: asker}, Class: chat.Talk})
 	if err != nil {
 		t.Fatal(err)
 	}
