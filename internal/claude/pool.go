@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"runtime"
@@ -51,7 +52,10 @@ func NewPool(c Config) *Pool {
 	free := &processSlots{slots: s, limits: l, idle: idle, background: background}
 	return &Pool{
 		cfg: c, limits: l, slots: s, processSlots: free, processes: ps, idle: idle, background: background,
-		tasks: &taskRunner{cfg: c, slots: s, processSlots: free, processes: ps, background: background},
+		tasks: &taskRunner{
+			user: c.User, quiet: cmp.Or(c.Quiet, quietPeriod), timeout: c.TaskLimit.Duration, slots: s,
+			processSlots: free, processes: ps, background: background,
+		},
 	}
 }
 
@@ -148,7 +152,7 @@ func (pl *Pool) Close() {
 
 // Sweep ends what an earlier run of this program has left behind; see [Sweep]. It is called before the first turn.
 func (pl *Pool) Sweep(ctx context.Context) (killed int, err error) {
-	a, err := pl.cfg.account()
+	a, err := findAccount(pl.cfg.User)
 	if err != nil {
 		return 0, err
 	}

@@ -32,9 +32,9 @@ func (ps *processes) start(ctx context.Context, owner string, spec Spec) (p *Pro
 		ps.slots.processes.Release(1)
 		return nil, context.Cause(ctx)
 	}
-	c, err := ps.cfg.forOwner(owner)
+	a, err := newAgent(ps.cfg, owner)
 	if err == nil {
-		p, err = start(c, spec)
+		p, err = a.start(spec)
 	}
 	if err != nil {
 		ps.slots.starts.Release(1)

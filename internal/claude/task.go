@@ -1,7 +1,6 @@
 package claude
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,7 +51,9 @@ func (pl *Pool) RunTask(ctx context.Context, q Task) (Reply, error) { return pl.
 
 // taskRunner runs tasks, each in a process of its own.
 type taskRunner struct {
-	cfg          Config
+	user         string        // of this machine, as whom the agent runs; empty = this program's user
+	quiet        time.Duration // how long the chats must be quiet before a task runs
+	timeout      time.Duration
 	slots        *slots
 	processSlots *processSlots
 	processes    *processes
@@ -69,7 +70,7 @@ func (tr *taskRunner) run(ctx context.Context, q Task) (Reply, error) {
 		return Reply{}, fmt.Errorf("ask the agent: %w", err)
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // it is empty, and lies where such folders are cleaned up
-	as, err := tr.cfg.account()
+	as, err := findAccount(tr.user)
 	if err != nil {
 		return Reply{}, err
 	}
@@ -78,7 +79,7 @@ func (tr *taskRunner) run(ctx context.Context, q Task) (Reply, error) {
 	}
 	waiting, cancel := context.WithTimeoutCause(ctx, maxQuietWait, ErrTaskBusy)
 	defer cancel()
-	for pause := cmp.Or(tr.cfg.Quiet, quietPeriod); ; pause *= 2 {
+	for pause := tr.quiet; ; pause *= 2 {
 		reply, err := tr.runOnce(ctx, waiting, dir, q, pause)
 		switch {
 		case err == nil:
@@ -106,7 +107,7 @@ func (tr *taskRunner) runOnce(ctx, waiting context.Context, dir string, q Task, 
 		return Reply{}, err
 	}
 	defer done()
-	ctx, cancel := context.WithTimeoutCause(ctx, tr.cfg.TaskLimit.Duration, ErrTaskTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, tr.timeout, ErrTaskTimeout)
 	defer cancel()
 	tr.processes.countRunning(1)
 	defer tr.processes.countRunning(-1)
@@ -152,18 +153,18 @@ func (p *Process) reply(ctx context.Context, question string) (Reply, error) {
 }
 
 // taskArguments make the CLI a plain model: it has no tools and keeps no transcript.
-func taskArguments(c Config, spec Spec) []string {
+func (a agent) taskArguments(spec Spec) []string {
 	args := []string{
 		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
 		"--include-partial-messages", "--tools=", "--setting-sources=", "--strict-mcp-config",
 		"--disable-slash-commands",
 		"--no-session-persistence", "--system-prompt=" + spec.Task,
 	}
-	if strings.TrimSpace(c.Settings) != "" {
-		args = append(args, "--settings="+c.settingsFile("login"))
+	if strings.TrimSpace(a.cfg.Settings) != "" {
+		args = append(args, "--settings="+a.state.loginSettings())
 	}
-	if c.Model != "" {
-		args = append(args, "--model="+c.Model)
+	if a.cfg.Model != "" {
+		args = append(args, "--model="+a.cfg.Model)
 	}
 	return args
 }
