@@ -16,19 +16,18 @@ import (
 var passedOn = regexp.MustCompile(`^//[a-zA-Z][\w:-]*([ \t].*)?$`)
 
 // forwarded reports whether a text is a command of the agent's own that chats may give, and the command.
-func forwarded(agent claude.Config, text string) (line string, ok bool) {
+func forwarded(own claude.SlashCommands, text string) (line string, ok bool) {
 	text = strings.TrimSpace(text)
 	if !passedOn.MatchString(text) {
 		return "", false
 	}
-	return text[1:], agent.TakesCommand(text[1:])
+	return text[1:], own.Allow(text[1:])
 }
 
 // forwardCommand is the plan for a text that looks like a command of the agent's own.
 func (cs conversationCommands) forwardCommand(ctx context.Context, o ordered) (order, error) {
-	agent := cs.pool.Config()
-	if _, ok := forwarded(agent, o.m.Text); !ok {
-		own := agent.SlashCommands()
+	own := cs.pool.Config().SlashCommands()
+	if _, ok := forwarded(own, o.m.Text); !ok {
 		name, _ := splitWord(o.m.Text)
 		return o.say(i18n.NotPassed, name, "`//"+strings.Join(own, "` `//")+"`")
 	}
@@ -43,7 +42,7 @@ func (r attemptRunner) ownCommand(t *turn) string {
 	if len(t.claim.Asked) != 1 {
 		return ""
 	}
-	line, ok := forwarded(r.pool.Config(), t.claim.Asked[0].Text)
+	line, ok := forwarded(r.pool.Config().SlashCommands(), t.claim.Asked[0].Text)
 	if !ok {
 		return ""
 	}

@@ -107,7 +107,7 @@ const mostOrder = 100
 
 func (cs helpCommands) suggest(o ordered, name string) (order, error) {
 	word := strings.TrimPrefix(name, "/")
-	if cs.pool.Config().TakesCommand(name) {
+	if cs.pool.Config().SlashCommands().Allow(name) {
 		return o.say(i18n.PassIt, name, "/"+name)
 	}
 	meant, ok := nearest(word, cs.mine(o))

@@ -40,7 +40,7 @@ func (w historyWriter) accept(ctx context.Context, e db.Inbound) (db.AcceptResul
 		card := delivery.RedactCard(*e.Card, w.cfg.Secrets)
 		e.Card = &card
 	}
-	return w.db.Accept(ctx, e)
+	return w.db.Messages().Accept(ctx, e)
 }
 
 // edit stores what a message says after its author has changed it.

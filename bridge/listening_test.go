@@ -53,7 +53,7 @@ func TestWhatIsForTheBot(t *testing.T) {
 					ls.rule = chat.MentionCommands
 					before := heard("om_0", "hi")
 					before.Key = in.Key
-					_, err := l.bridge.db.Accept(t.Context(), db.Inbound{Incoming: before, Class: chat.Command})
+					_, err := l.bridge.db.Messages().Accept(t.Context(), db.Inbound{Incoming: before, Class: chat.Command})
 					l.must(err)
 					l.must(l.bridge.db.Chats().Set(t.Context(), in.Key, func(set *db.Settings) { set.Mention = string(rule) }))
 					if !rule.Known() {

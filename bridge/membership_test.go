@@ -169,7 +169,7 @@ func TestRemovedWhileATurnRuns(t *testing.T) {
 	for _, key := range []chat.Key{room, topic} {
 		in := heard("om_"+key.Thread, "hello")
 		in.Key = key
-		_, err := l.bridge.db.Accept(t.Context(), db.Inbound{Incoming: in, Class: chat.Talk})
+		_, err := l.bridge.db.Messages().Accept(t.Context(), db.Inbound{Incoming: in, Class: chat.Talk})
 		l.must(err)
 		c, err := l.bridge.db.Queue().Claim(t.Context(), key, db.TurnIDs{Session: "s", Prompt: "p"}, true)
 		l.must(err)
@@ -192,7 +192,7 @@ func TestAPressBelongsToTheTurnsTopic(t *testing.T) {
 	topic.Thread = "omt_1"
 	in := heard("om_1", "hello")
 	in.Key = topic
-	got, err := l.bridge.db.Accept(t.Context(), db.Inbound{Incoming: in, Class: chat.Talk})
+	got, err := l.bridge.db.Messages().Accept(t.Context(), db.Inbound{Incoming: in, Class: chat.Talk})
 	l.must(err)
 	for _, tt := range []struct {
 		pressed chat.Key

@@ -72,7 +72,7 @@ func TestWhatWasSaidWaitsUntilItsAuthorIsKnown(t *testing.T) {
 	spoken := func(id string, at time.Time) db.Claim {
 		q := said(id, "ou_boss")
 		q.ToBot, q.Time = true, at
-		got, err := l.bridge.db.Accept(t.Context(), db.Inbound{Incoming: q, Class: chat.Talk})
+		got, err := l.bridge.db.Messages().Accept(t.Context(), db.Inbound{Incoming: q, Class: chat.Talk})
 		l.must(err)
 		l.sql(`UPDATE turns SET state = 'done'`)
 		return db.Claim{Turn: db.Turn{ID: got.Turn, Key: room}, Chat: db.Chat{Kind: chat.Group}}

@@ -24,7 +24,7 @@ func (cs conversationCommands) retry(ctx context.Context, o ordered) (order, err
 	if question == "" {
 		return o.say(i18n.RetryNothing)
 	}
-	if _, own := forwarded(cs.pool.Config(), question); own {
+	if _, own := forwarded(cs.pool.Config().SlashCommands(), question); own {
 		return order{ask: question}, nil
 	}
 	for _, l := range []i18n.Lang{i18n.Chinese, i18n.English} { // asked for the third time it says so once

@@ -56,7 +56,7 @@ func group(t *testing.T, n int) (*db.DB, chat.Key) {
 		if i%10 == 0 {
 			e.Class = chat.Talk
 		}
-		if _, err := d.Accept(t.Context(), e); err != nil {
+		if _, err := d.Messages().Accept(t.Context(), e); err != nil {
 			t.Fatal(err)
 		}
 		if e.Class == chat.Talk {
@@ -138,7 +138,7 @@ func TestTheBackgroundIsBounded(t *testing.T) {
 	long := db.Inbound{Class: chat.Overheard, Incoming: chat.Incoming{
 		Key: key, Kind: chat.Group, ID: "om_long", Text: strings.Repeat("长", 100_000), Time: time.Unix(100, 0),
 	}}
-	if _, err := d.Accept(t.Context(), long); err != nil {
+	if _, err := d.Messages().Accept(t.Context(), long); err != nil {
 		t.Fatal(err)
 	}
 	p := New(d, Defaults(), zerolog.Nop()).Build(t.Context(), Request{
@@ -156,7 +156,7 @@ func TestTheBackgroundIsNotRecalled(t *testing.T) {
 		e := db.Inbound{Class: chat.Overheard, Incoming: chat.Incoming{
 			Key: key, Kind: chat.Group, ID: fmt.Sprint("om_x", i), Text: text, Time: time.Unix(int64(100+i), 0),
 		}}
-		if _, err := d.Accept(t.Context(), e); err != nil {
+		if _, err := d.Messages().Accept(t.Context(), e); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -181,7 +181,8 @@ func TestOnlyTheConversationIsCompared(t *testing.T) {
 	s.said(here, append([]string{"the old vessels"}, small(40)...)...)
 	s.learn()
 	anew := chat.Incoming{Key: here, Kind: chat.Private, ID: "om_new", Text: "/new", Time: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)}
-	if _, err := s.d.Accept(t.Context(), db.Inbound{Incoming: anew, Class: chat.Command, Effects: []db.Effect{db.StartConversation{}}}); err != nil {
+	begin := db.Inbound{Incoming: anew, Class: chat.Command, Effects: []db.Effect{db.StartConversation{}}}
+	if _, err := s.d.Messages().Accept(t.Context(), begin); err != nil {
 		t.Fatal(err)
 	}
 	s.said(here, "x1 y1", "x2 y2", "x3 y3", "x4 y4", "x5 y5", "x6 y6", "x7 y7", "x8 y8", "x9 y9")
@@ -205,7 +206,7 @@ func TestTheQuestionIsNotItsOwnMeasure(t *testing.T) {
 	asked := chat.Incoming{
 		Key: here, Kind: chat.Private, ID: "om_q", Text: howLarge, Time: time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC),
 	}
-	a, err := s.d.Accept(t.Context(), db.Inbound{Incoming: asked, Class: chat.Talk})
+	a, err := s.d.Messages().Accept(t.Context(), db.Inbound{Incoming: asked, Class: chat.Talk})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,7 +293,7 @@ func TestVectorsAreMadeForWhatNeedsThem(t *testing.T) {
 	s.said(here, small(150)...)
 	for i, class := range []chat.Class{chat.Overheard, chat.Command} {
 		m := chat.Incoming{Key: here, Kind: chat.Group, ID: fmt.Sprintf("om_%d", i), Text: "not talk", Time: time.Now()}
-		if _, err := s.d.Accept(t.Context(), db.Inbound{Incoming: m, Class: class}); err != nil {
+		if _, err := s.d.Messages().Accept(t.Context(), db.Inbound{Incoming: m, Class: class}); err != nil {
 			t.Fatal(err)
 		}
 	}

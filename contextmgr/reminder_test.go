@@ -136,7 +136,7 @@ func TestASessionIsNotRemindedOfItsOwnTurns(t *testing.T) {
 			Incoming: chat.Incoming{Key: key, Kind: chat.Private, ID: session + said, Text: said,
 				Time: time.Date(2026, 8, 1, 9, 0, 0, 0, time.UTC)}, Class: chat.Talk,
 		}
-		if _, err := d.Accept(t.Context(), e); err != nil {
+		if _, err := d.Messages().Accept(t.Context(), e); err != nil {
 			t.Fatal(err)
 		}
 		c, err := d.Queue().Claim(t.Context(), key, db.TurnIDs{Session: session, Prompt: "p"}, false)
@@ -207,7 +207,7 @@ func TestTheQuestionIsNotRecalled(t *testing.T) {
 			Incoming: chat.Incoming{Key: key, Kind: chat.Private, ID: fmt.Sprint(i), Text: text, Time: time.Now()},
 			Class:    chat.Talk,
 		}
-		a, err := d.Accept(t.Context(), e)
+		a, err := d.Messages().Accept(t.Context(), e)
 		if err != nil {
 			t.Fatal(err)
 		}

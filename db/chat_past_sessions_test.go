@@ -121,7 +121,7 @@ func TestNobodyGoesBackToTheSessionOfAnotherChat(t *testing.T) {
 	for _, session := range []string{"s-1", "", "s-unknown"} {
 		e := back("om_2", session)
 		e.Key = chat.FeishuChat("oc_other")
-		if _, err := d.Accept(t.Context(), e); !errors.Is(err, db.ErrNotFound) {
+		if _, err := d.Messages().Accept(t.Context(), e); !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("%q: %v", session, err)
 		}
 	}

@@ -105,7 +105,7 @@ func TestAMessageChangesSettingsOnce(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Accept(t.Context(), broken); err == nil {
+	if _, err := d.Messages().Accept(t.Context(), broken); err == nil {
 		t.Fatal("stored")
 	}
 	if got := model(); got != "sonnet" {

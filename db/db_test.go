@@ -30,7 +30,7 @@ func say(id, text string) db.Inbound {
 
 func accept(t testing.TB, d *db.DB, e db.Inbound) db.AcceptResult {
 	t.Helper()
-	a, err := d.Accept(t.Context(), e)
+	a, err := d.Messages().Accept(t.Context(), e)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -377,7 +377,7 @@ func TestConcurrentAccepts(t *testing.T) {
 			for i := range 25 {
 				e := say(fmt.Sprintf("om_%d_%d", w, i), "x")
 				e.Key = chat.FeishuChat(fmt.Sprintf("oc_%d", w%3))
-				if _, err := d.Accept(context.Background(), e); err != nil {
+				if _, err := d.Messages().Accept(context.Background(), e); err != nil {
 					errs <- err
 					return
 				}

@@ -93,7 +93,7 @@ func acceptMany(b testing.TB, d *db.DB, writers, messages int, text func(n int64
 				n := accepts.Add(1)
 				e := say(fmt.Sprintf("om_%d", n), text(n))
 				e.Key = chat.FeishuChat(fmt.Sprintf("oc_%d", n%1000))
-				if _, err := d.Accept(b.Context(), e); err != nil {
+				if _, err := d.Messages().Accept(b.Context(), e); err != nil {
 					b.Error(err)
 					return
 				}

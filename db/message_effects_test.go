@@ -28,7 +28,7 @@ func TestEffectsOfAMessage(t *testing.T) {
 	}
 	e.ID = "om_3"
 	e.Effects = []db.Effect{db.SetTitle{Title: "third"}, db.ResumeSession{Session: db.Session{ID: "of nobody"}}}
-	if _, err := d.Accept(t.Context(), e); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Messages().Accept(t.Context(), e); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("a session that the chat never had: %v", err)
 	}
 	known, err := d.Messages().Known(t.Context(), oc, "om_3")

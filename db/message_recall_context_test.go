@@ -42,7 +42,7 @@ func TestAChatCannotGoBackToWhatWasTakenBack(t *testing.T) {
 			t.Errorf("sessions to go back to: %v %v", left, err)
 		}
 		for _, s := range []string{"s-1", "s-3"} {
-			if _, err := d.Accept(t.Context(), back("om_back", s)); !errors.Is(err, db.ErrNotFound) {
+			if _, err := d.Messages().Accept(t.Context(), back("om_back", s)); !errors.Is(err, db.ErrNotFound) {
 				t.Errorf("back to %s: %v", s, err)
 			}
 		}

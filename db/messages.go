@@ -37,56 +37,6 @@ type AcceptResult struct {
 	Turn  int64 // the turn that will answer it; 0 = none
 }
 
-// Accept stores a message and applies its effects in one transaction. Talk to the bot is queued to be answered: in the
-// turn that already waits in the chat, else in a turn of its own. A message that is already known changes nothing. Once
-// Accept returns without error the message survives a crash, so it may be acknowledged to the platform.
-func (d *DB) Accept(ctx context.Context, e Inbound) (AcceptResult, error) {
-	var a AcceptResult
-	err := d.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		a = AcceptResult{}
-		if err := touchChat(ctx, tx, e); err != nil {
-			return err
-		}
-		m := chat.Message{
-			Key: e.Key, ID: e.ID, Role: chat.User, Class: e.Class, Actor: e.Actor, Text: e.Text, Time: e.Time,
-		}
-		fresh, err := d.Messages().add(ctx, tx, &m)
-		if err != nil || !fresh {
-			return err
-		}
-		a.Fresh = true
-		if _, err := d.Files().add(ctx, tx, e.Key, e.ID, e.Files); err != nil {
-			return err
-		}
-		if gone, err := d.Messages().lookBack(ctx, tx, m); err != nil || gone {
-			return err
-		}
-		if err := e.count(ctx, tx); err != nil {
-			return err
-		}
-		in := &accepting{db: d, in: e, message: m}
-		for _, effect := range e.Effects {
-			if err := effect.apply(ctx, tx, in); err != nil {
-				return err
-			}
-		}
-		if reply := in.in.Reply; reply != "" || e.Card != nil {
-			p := Post{Key: e.Key, Idem: "reply:" + e.ID, ReplyTo: e.answered(), Text: reply, Card: e.Card}
-			if err := d.Outbox().post(ctx, tx, p); err != nil {
-				return err
-			}
-		}
-		if e.Class == chat.Talk {
-			a.Turn, err = d.Queue().add(ctx, tx, in.message, e)
-		}
-		return err
-	})
-	if err != nil {
-		return AcceptResult{}, fmt.Errorf("accept message %s: %w", e.ID, err)
-	}
-	return a, nil
-}
-
 const (
 	countBot = `UPDATE chats SET bot_turns = bot_turns + 1 WHERE key = ?1`
 	resetBot = `UPDATE chats SET bot_turns = 0 WHERE key = ?1 AND bot_turns > 0`
@@ -126,6 +76,57 @@ type Messages struct{ db *DB }
 
 // Messages gives the messages of the database.
 func (d *DB) Messages() Messages { return Messages{d} }
+
+// Accept stores a message and applies its effects in one transaction. Talk to the bot is queued to be answered: in the
+// turn that already waits in the chat, else in a turn of its own. A message that is already known changes nothing. Once
+// Accept returns without error the message survives a crash, so it may be acknowledged to the platform.
+func (said Messages) Accept(ctx context.Context, e Inbound) (AcceptResult, error) {
+	var a AcceptResult
+	d := said.db
+	err := d.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		a = AcceptResult{}
+		if err := touchChat(ctx, tx, e); err != nil {
+			return err
+		}
+		m := chat.Message{
+			Key: e.Key, ID: e.ID, Role: chat.User, Class: e.Class, Actor: e.Actor, Text: e.Text, Time: e.Time,
+		}
+		fresh, err := said.add(ctx, tx, &m)
+		if err != nil || !fresh {
+			return err
+		}
+		a.Fresh = true
+		if _, err := d.Files().add(ctx, tx, e.Key, e.ID, e.Files); err != nil {
+			return err
+		}
+		if gone, err := said.lookBack(ctx, tx, m); err != nil || gone {
+			return err
+		}
+		if err := e.count(ctx, tx); err != nil {
+			return err
+		}
+		in := &accepting{db: d, in: e, message: m}
+		for _, effect := range e.Effects {
+			if err := effect.apply(ctx, tx, in); err != nil {
+				return err
+			}
+		}
+		if reply := in.in.Reply; reply != "" || e.Card != nil {
+			p := Post{Key: e.Key, Idem: "reply:" + e.ID, ReplyTo: e.answered(), Text: reply, Card: e.Card}
+			if err := d.Outbox().post(ctx, tx, p); err != nil {
+				return err
+			}
+		}
+		if e.Class == chat.Talk {
+			a.Turn, err = d.Queue().add(ctx, tx, in.message, e)
+		}
+		return err
+	})
+	if err != nil {
+		return AcceptResult{}, fmt.Errorf("accept message %s: %w", e.ID, err)
+	}
+	return a, nil
+}
 
 const nextSeq = `UPDATE chats SET next_seq = next_seq + 1 WHERE key = ?1 RETURNING next_seq - 1, epoch`
 

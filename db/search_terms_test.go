@@ -38,7 +38,7 @@ func TestFindIsExact(t *testing.T) {
 				if starts {
 					e.Effects = []db.Effect{db.StartConversation{}}
 				}
-				if _, err := d.Accept(context.Background(), e); err != nil {
+				if _, err := d.Messages().Accept(context.Background(), e); err != nil {
 					t.Fatal(err)
 				}
 				m := chat.Message{Text: e.Text, Class: e.Class, Actor: e.Actor, Time: e.Time, Seq: int64(len(model[key]) + 1)}

@@ -138,7 +138,7 @@ func (g *backfill) fetchChat(ctx context.Context, a chat.Activity, later bool) e
 	}
 	for _, item := range items {
 		s := fromList(item, l, a.Kind)
-		in, ok := c.incoming(s)
+		in, ok := c.reader.incoming(s)
 		switch {
 		case !ok:
 			continue
@@ -150,7 +150,7 @@ func (g *backfill) fetchChat(ctx context.Context, a chat.Activity, later bool) e
 		case c.known.has(in.ID):
 			continue
 		}
-		if err := c.resolveChat(ctx, s, &in); errors.Is(err, errUnknownGroupMode) {
+		if err := c.reader.resolveChat(ctx, s, &in); errors.Is(err, errUnknownGroupMode) {
 			continue // its event arrives sooner or later, and says to which chat it belongs
 		} else if err != nil {
 			return err

@@ -26,7 +26,7 @@ func (t eventHandler) membershipChanged(run context.Context, did chat.Doing, pay
 		Actor: chat.Actor{ID: openapi.String(event.Get("operator_id.open_id"))}, Title: event.Get("name").String(),
 		Time: millis(payload.Get("header.create_time").String()),
 	}
-	if t.client.refused.malformed(t.client.log, "the bot's place in a chat", []string{c.Key.ID}, c.Actor.ID) {
+	if t.client.reader.malformed("the bot's place in a chat", []string{c.Key.ID}, c.Actor.ID) {
 		return nil
 	}
 	if did == chat.Opened {

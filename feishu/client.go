@@ -44,21 +44,20 @@ type Handler interface {
 
 // Client is one app of the platform.
 type Client struct {
-	cfg          Config
-	log          zerolog.Logger
-	api          *openapi.Client
-	messages     messages
-	names        *names
-	eventLimiter *eventLimiter
-	order        sequencer
-	known        seenCache // ids of messages that the handler has accepted
-	refused      malformedLog
-	cards        *cards
-	reactions    *reactions
-	state        state
-	topics       topics
-	transcriber  transcriber
-	waits        timeouts
+	cfg       Config
+	log       zerolog.Logger
+	api       *openapi.Client
+	messages  messages
+	names     *names
+	order     sequencer
+	known     seenCache // ids of messages that the handler has accepted
+	reader    *messageReader
+	cards     *cards
+	reactions *reactions
+	state     *state
+	topics    *topics
+	waits     timeouts
+	*transcriber
 	*uploads
 }
 
@@ -74,12 +73,21 @@ func New(cfg Config, log zerolog.Logger) *Client {
 	a := openapi.New(cfg.api(), log)
 	ms := messages{api: a, appID: cfg.AppID}
 	n := cfg.patience()
-	w := timeouts{message: n * messageTimeout, press: n * pressTimeout, backfill: n * backfillTimeout}
-	return &Client{cfg: cfg, log: log, api: a, messages: ms, waits: w,
-		names: &names{api: a, patience: cmp.Or(cfg.NameWait, nameWait)}, eventLimiter: &eventLimiter{},
+	names := &names{api: a, patience: cmp.Or(cfg.NameWait, nameWait)}
+	topics := topicsOf(ms, cfg.Topics, n*pressWait)
+	state := &state{}
+	return &Client{
+		cfg: cfg, log: log, api: a, messages: ms, names: names, state: state, topics: topics,
+		reader: &messageReader{
+			appID: cfg.AppID, answerBots: cfg.AnswerBots, state: state, names: names, topics: topics,
+			malformedLog: malformedLog{log: log},
+		},
 		cards:     &cards{messages: ms, log: log},
 		reactions: &reactions{api: a, app: cfg.AppID},
-		topics:    topicsOf(ms, cfg.Topics, n*pressWait), uploads: newUploads(ms, log)}
+		waits:     timeouts{message: n * messageTimeout, press: n * pressTimeout, backfill: n * backfillTimeout},
+
+		transcriber: &transcriber{api: a}, uploads: newUploads(ms, log),
+	}
 }
 
 // keyOf is the idempotency key of one send: the same for the same seed, kind and part, also in another process. The

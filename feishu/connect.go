@@ -22,7 +22,8 @@ import (
 func (c *Client) Run(ctx context.Context, h Handler) error {
 	ctx = c.log.WithContext(ctx)
 	g := &backfill{eventHandler: eventHandler{c, h}}
-	l := newConnection(c, g, g.dispatcher(ctx, g))
+	limiter := &eventLimiter{}
+	l := newConnection(c, g, g.dispatcher(ctx, g, limiter), limiter)
 	defer c.api.HTTP.CloseIdleConnections()
 	c.names.setListener(h.Named)
 	defer c.names.wait()
@@ -40,11 +41,11 @@ type connection struct {
 	lastLogged error // the error that was logged last; nil after a successful connect
 }
 
-func newConnection(c *Client, g *backfill, events *dispatcher.EventDispatcher) *connection {
+func newConnection(c *Client, g *backfill, events *dispatcher.EventDispatcher, limiter *eventLimiter) *connection {
 	return &connection{client: c, backfill: g, template: larkws.NewClient(c.cfg.AppID, c.cfg.AppSecret,
 		larkws.WithDomain(c.cfg.baseURL()), larkws.WithEventHandler(events),
 		larkws.WithAutoReconnect(false), // its waits are up to 2.5 minutes (ws/client_lifecycle.go)
-		larkws.WithHttpClient(c.api.HTTP), larkws.WithWebSocketDialer(keepAliveDialer(c.eventLimiter)),
+		larkws.WithHttpClient(c.api.HTTP), larkws.WithWebSocketDialer(keepAliveDialer(limiter)),
 		larkws.WithLogger(openapi.SDKLogger(c.log)))}
 }
 
@@ -60,9 +61,11 @@ func shallowCopy[T any](template *T) *T {
 func (l *connection) connect(ctx context.Context) (up time.Duration, err error) {
 	c := l.client
 	if c.state.botID() == "" {
-		if err := c.whoAmI(ctx); err != nil {
+		id, err := fetchBotID(ctx, c.api)
+		if err != nil {
 			return 0, err
 		}
+		c.state.update(func(now *Status) { now.BotOpenID = id })
 	}
 	if l.ws == nil {
 		l.ws = shallowCopy(l.template)
@@ -194,19 +197,18 @@ func jitter(d time.Duration) time.Duration {
 	return d - d/10 + rand.N(d/5+1)
 }
 
-// whoAmI fetches the bot's own open_id: a message that mentions it is for the bot.
-func (c *Client) whoAmI(ctx context.Context) error {
-	answer, err := c.api.Call(ctx, openapi.Request{
+// fetchBotID fetches the bot's own open_id: a message that mentions it is for the bot.
+func fetchBotID(ctx context.Context, api *openapi.Client) (string, error) {
+	answer, err := api.Call(ctx, openapi.Request{
 		Op: "ask who the bot is", Method: http.MethodGet, Path: "/open-apis/bot/v3/info",
 	})
 	if err != nil {
-		return err
+		return "", err
 	}
 	id := answer.Get("bot.open_id").String()
 	if id == "" {
-		return fmt.Errorf("feishu: ask who the bot is: %w",
+		return "", fmt.Errorf("feishu: ask who the bot is: %w",
 			&openapi.Error{Op: "bot info has no open_id", Code: 230006, Msg: "the app has no bot"})
 	}
-	c.state.update(func(now *Status) { now.BotOpenID = id })
-	return nil
+	return id, nil
 }

@@ -15,7 +15,7 @@ import (
 // new message, and a missing text is fetched. Returning nil acknowledges it.
 func (t eventHandler) messageUpdated(run context.Context, payload gjson.Result) error {
 	s := fromEvent(payload.Get("event"))
-	if t.client.refused.malformed(t.client.log, "an edited message", []string{s.id}) {
+	if t.client.reader.malformed("an edited message", []string{s.id}) {
 		return nil
 	}
 	if s.content == "" || s.chat == "" {
@@ -30,11 +30,11 @@ func (t eventHandler) messageUpdated(run context.Context, payload gjson.Result) 
 		}
 		s = fromList(items[0], listQuery{}, s.kind)
 	}
-	in, ok := t.client.incoming(s)
+	in, ok := t.client.reader.incoming(s)
 	if !ok {
 		return nil
 	}
-	if err := t.client.resolveChat(run, s, &in); err != nil && !errors.Is(err, errUnknownGroupMode) {
+	if err := t.client.reader.resolveChat(run, s, &in); err != nil && !errors.Is(err, errUnknownGroupMode) {
 		return err
 	}
 	return t.inOrder(run, in.Key.ID, in.Time, func(ctx context.Context) error {
@@ -47,7 +47,7 @@ func (t eventHandler) messageUpdated(run context.Context, payload gjson.Result) 
 func (t eventHandler) messageRecalled(run context.Context, payload gjson.Result) error {
 	event := payload.Get("event")
 	id, room := event.Get("message_id").String(), event.Get("chat_id").String()
-	if t.client.refused.malformed(t.client.log, "a message that was taken back", []string{room, id}) {
+	if t.client.reader.malformed("a message that was taken back", []string{room, id}) {
 		return nil
 	}
 	return t.recall(run, room, id, millis(event.Get("recall_time").String()))

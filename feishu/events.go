@@ -3,7 +3,6 @@ package feishu
 import (
 	"cmp"
 	"context"
-	"strconv"
 	"time"
 
 	larkevent "github.com/larksuite/oapi-sdk-go/v3/event"
@@ -49,11 +48,12 @@ type eventHandler struct {
 
 // dispatcher routes the SDK's events. The handlers get ctx and not the SDK's context, which ends with each connection:
 // a message that is being stored must be stored even if its acknowledgement cannot be sent any more.
-func (t eventHandler) dispatcher(ctx context.Context, missed *backfill) *dispatcher.EventDispatcher {
+func (t eventHandler) dispatcher(ctx context.Context, missed *backfill,
+	limiter *eventLimiter) *dispatcher.EventDispatcher {
 	c, d := t.client, dispatcher.NewEventDispatcher("", "") // the long connection needs neither token nor key
 	d.InitConfig(larkevent.WithLogger(openapi.SDKLogger(c.log)))
 	d.OnCustomizedEvent("im.message.receive_v1", func(_ context.Context, e *larkevent.EventReq) error {
-		defer c.eventLimiter.enter()()
+		defer limiter.enter()()
 		c.state.countEvent()
 		return t.receive(ctx, missed, gjson.ParseBytes(e.Body))
 	})
@@ -62,33 +62,33 @@ func (t eventHandler) dispatcher(ctx context.Context, missed *backfill) *dispatc
 		"im.chat.member.user.added_v1": t.membersAdded,
 	} {
 		d.OnCustomizedEvent(kind, func(_ context.Context, e *larkevent.EventReq) error {
-			defer c.eventLimiter.enter()()
+			defer limiter.enter()()
 			c.state.countEvent()
 			return take(ctx, gjson.ParseBytes(e.Body))
 		})
 	}
 	for kind, did := range membershipEvents {
 		d.OnCustomizedEvent(kind, func(_ context.Context, e *larkevent.EventReq) error {
-			defer c.eventLimiter.enter()()
+			defer limiter.enter()()
 			c.state.countEvent()
 			return t.membershipChanged(ctx, did, gjson.ParseBytes(e.Body))
 		})
 	}
 	for _, kind := range ignored {
 		d.OnCustomizedEvent(kind, func(context.Context, *larkevent.EventReq) error {
-			c.eventLimiter.enter()()
+			limiter.enter()()
 			return nil
 		})
 	}
 	d.OnP2CardActionTrigger(func(_ context.Context,
 		e *callback.CardActionTriggerEvent) (*callback.CardActionTriggerResponse, error) {
-		defer c.eventLimiter.enter()()
+		defer limiter.enter()()
 		c.state.countEvent()
 		return t.press(ctx, e), nil
 	})
 	d.OnP2CardURLPreviewGet(func(context.Context,
 		*callback.URLPreviewGetEvent) (*callback.URLPreviewGetResponse, error) {
-		c.eventLimiter.enter()()
+		limiter.enter()()
 		return &callback.URLPreviewGetResponse{}, nil
 	})
 	return d
@@ -98,11 +98,11 @@ func (t eventHandler) dispatcher(ctx context.Context, missed *backfill) *dispatc
 // (im-v1/message/events/receive).
 func (t eventHandler) receive(run context.Context, missed *backfill, payload gjson.Result) error {
 	s := fromEvent(payload.Get("event"))
-	m, ok := t.client.incoming(s)
+	m, ok := t.client.reader.incoming(s)
 	if !ok {
 		return nil // not from a person, or without an id: there is nothing to answer
 	}
-	_ = t.client.resolveChat(run, s, &m) // an event holds everything needed, so there is no call that could fail
+	_ = t.client.reader.resolveChat(run, s, &m) // an event holds everything needed, so there is no call that could fail
 	missed.runBefore(run, m.Key)
 	return t.deliver(run, m)
 }
@@ -142,114 +142,6 @@ func (t eventHandler) inOrder(run context.Context, room string, at time.Time, f 
 	return f(ctx)
 }
 
-// rawMessage is a message before it is interpreted, with the fields that events and lists share.
-type rawMessage struct {
-	id          string
-	chat        string
-	thread      string // the topic that it belongs to; empty = none
-	startsTopic bool   // it is the topic's first message
-	fromList    bool   // it may be older than its topic
-	kind        chat.Kind
-	senderID    string // open_id
-	senderType  string // user or app
-	msgType     string // text, post, image and so on
-	content     string // JSON, by its form
-	mentions    []mention
-	createTime  string // in milliseconds
-	parentID    string // the message that it replies to; empty = none
-}
-
-// fromEvent reads a message of an event (page im-v1/message/events/receive).
-func fromEvent(event gjson.Result) rawMessage {
-	msg := event.Get("message")
-	s := rawMessage{
-		id: openapi.String(msg.Get("message_id")), chat: openapi.String(msg.Get("chat_id")),
-		thread: openapi.String(msg.Get("thread_id")), startsTopic: msg.Get("root_id").String() == "", kind: chat.Group,
-		senderID:   openapi.String(event.Get("sender.sender_id.open_id")),
-		senderType: event.Get("sender.sender_type").String(),
-		msgType:    msg.Get("message_type").String(), content: msg.Get("content").String(),
-		mentions: mentionsOf(msg, "id.open_id"), createTime: msg.Get("create_time").String(),
-		parentID: openapi.String(msg.Get("parent_id")),
-	}
-	if msg.Get("chat_type").String() == "p2p" {
-		s.kind = chat.Private
-	}
-	return s
-}
-
-// fromList reads a message of a list (page im-v1/message/list), which does not contain the kind of chat. A list of a
-// chat contains only the first message of each topic; in the list of a topic the first message is the one without a
-// root.
-func fromList(item gjson.Result, in listQuery, kind chat.Kind) rawMessage {
-	return rawMessage{
-		id: openapi.String(item.Get("message_id")), chat: openapi.String(item.Get("chat_id")),
-		thread: openapi.String(item.Get("thread_id")), kind: kind,
-		startsTopic: in.thread == "" || item.Get("root_id").String() == "", fromList: true,
-		senderID: openapi.String(item.Get("sender.id")), senderType: item.Get("sender.sender_type").String(),
-		msgType: item.Get("msg_type").String(), content: item.Get("body.content").String(),
-		mentions: mentionsOf(item, "id"), createTime: item.Get("create_time").String(),
-		parentID: openapi.String(item.Get("parent_id")),
-	}
-}
-
-// incoming converts a message for the handler. It reports false for messages that nobody has to answer: those of the
-// platform, of other bots (unless the configuration accepts them), and those with malformed ids.
-func (c *Client) incoming(s rawMessage) (chat.Incoming, bool) {
-	bot := c.state.botID()
-	in := chat.Incoming{
-		Key: chat.FeishuChat(s.chat), Kind: s.kind, ID: s.id, Actor: chat.Actor{ID: s.senderID},
-		Time: millis(s.createTime), ToBot: s.kind == chat.Private,
-	}
-	in.Actor.Bot = s.senderType == "app"
-	if in.ID == "" || in.Key.ID == "" || s.msgType == "system" ||
-		(s.senderType != "user" && s.senderType != "" && !(c.cfg.AnswerBots && s.fromOtherBot(c.cfg.AppID, bot))) {
-		return in, false
-	}
-	if c.refused.malformed(c.log, "a message", []string{s.chat, s.id}, s.thread, s.senderID) {
-		return in, false
-	}
-	in.ToOthers = mentionsAll(s.content)
-	for _, m := range s.mentions {
-		meant := m.id == bot && bot != ""
-		in.ToBot, in.ToOthers = in.ToBot || meant, in.ToOthers || !meant
-		c.names.learn(m.id, m.name)
-	}
-	in.ToOthers = in.ToOthers && !in.ToBot
-	r := contentReader{id: s.id, mentions: s.mentions, bot: bot, nameOf: c.names.known}
-	text, ok := r.read(s.msgType, gjson.Parse(s.content))
-	if !ok {
-		in.Unreadable = s.msgType
-	}
-	in.Text, in.Files = text, r.files
-	return in, true
-}
-
-// resolveChat finds out to which chat a message belongs, as far as the platform reports it, and which message it
-// replies to. In a topic every message replies to the first one, so that is a quote only where the topic is a chat of
-// its own, whose History lacks the first message.
-func (c *Client) resolveChat(ctx context.Context, s rawMessage, in *chat.Incoming) (err error) {
-	in.Key, err = c.topics.chatOf(ctx, s)
-	if s.parentID != "" && (s.thread == "" || in.Key.Thread != "") {
-		in.Files = append(in.Files, chat.File{Number: len(in.Files) + 1, Kind: chat.Quote, Of: s.parentID})
-	}
-	return err
-}
-
-// fromOtherBot reports whether another bot wrote the message.
-func (s rawMessage) fromOtherBot(app, bot string) bool {
-	return s.senderType == "app" && s.senderID != "" && s.senderID != app && s.senderID != bot
-}
-
-// millis reads a time in milliseconds. An invalid one counts as now, so that the message still gets a place in the
-// order.
-func millis(s string) time.Time {
-	ms, err := strconv.ParseInt(s, 10, 64)
-	if err != nil {
-		return time.Now().UTC()
-	}
-	return time.UnixMilli(ms).UTC()
-}
-
 // wording is a text that the client itself shows to users.
 type wording struct{ zh, en string }
 
@@ -274,7 +166,7 @@ func (t eventHandler) press(ctx context.Context,
 	ctx, cancel := context.WithTimeout(ctx, c.waits.press)
 	defer cancel()
 	p, ok := pressOf(e)
-	if !ok || c.refused.malformed(c.log, "a button", []string{p.Key.ID, p.Actor.ID}, p.Card, p.ID) {
+	if !ok || c.reader.malformed("a button", []string{p.Key.ID, p.Actor.ID}, p.Card, p.ID) {
 		return toastOf("error", c.cfg.words(staleButton))
 	}
 	p.Actor.Name = c.names.known(p.Actor.ID)

@@ -21,10 +21,13 @@ const idChars = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_
 
 // malformedLog remembers which kinds of malformed events were logged. Each is logged once: whoever can send one can
 // send many.
-type malformedLog struct{ logged sync.Map }
+type malformedLog struct {
+	log    zerolog.Logger
+	logged sync.Map // what is malformed
+}
 
 // malformed reports whether one of the ids is not well-formed, and logs that. The optional ids may be empty.
-func (r *malformedLog) malformed(log zerolog.Logger, what string, ids []string, optional ...string) bool {
+func (r *malformedLog) malformed(what string, ids []string, optional ...string) bool {
 	for _, id := range optional {
 		if id != "" {
 			ids = append(ids, id)
@@ -35,7 +38,7 @@ func (r *malformedLog) malformed(log zerolog.Logger, what string, ids []string, 
 			continue
 		}
 		if _, known := r.logged.LoadOrStore(what, true); !known {
-			log.Warn().Str("of", what).Str("id", id[:min(len(id), longestID)]).
+			r.log.Warn().Str("of", what).Str("id", id[:min(len(id), longestID)]).
 				Msg("feishu: the platform told of something whose id is none; it is left out, and this is not " +
 					"logged again")
 		}

@@ -91,7 +91,7 @@ func TestQuietConnectionStands(t *testing.T) {
 func TestConnectingAgainLeavesNothingBehind(t *testing.T) {
 	c := New(Config{AppID: "cli_x", AppSecret: "x"}, nopLogger)
 	g := &backfill{eventHandler: eventHandler{c, newRecorder()}}
-	l := newConnection(c, g, g.dispatcher(t.Context(), g))
+	l := newConnection(c, g, g.dispatcher(t.Context(), g, &eventLimiter{}), &eventLimiter{})
 	before := runtime.NumGoroutine()
 	for range 100 {
 		if shallowCopy(l.template) == l.template {

@@ -21,7 +21,7 @@ func (c *Client) ListMessages(ctx context.Context, key chat.Key, kind chat.Kind,
 	var said []chat.Incoming
 	for _, item := range items {
 		s := fromList(item, l, kind)
-		in, ok := c.incoming(s)
+		in, ok := c.reader.incoming(s)
 		if !ok || item.Get("deleted").Bool() || in.Time.Before(since) {
 			continue
 		}

@@ -69,7 +69,7 @@ func TestManyCallsShareOneToken(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 20 {
 			wg.Go(func() {
-				if err := p.whoAmI(p.ctx()); err != nil {
+				if _, err := fetchBotID(p.ctx(), p.api); err != nil {
 					t.Error(err)
 				}
 			})

@@ -46,12 +46,12 @@ const (
 	maxCards  = 1000
 )
 
-func topicsOf(ms messages, on bool, patience time.Duration) topics {
+func topicsOf(ms messages, on bool, patience time.Duration) *topics {
 	cards, err := simplelru.NewLRU[string, chat.Key](maxCards, nil)
 	if err != nil {
 		panic(err) // only for a size that is not positive
 	}
-	return topics{
+	return &topics{
 		api: ms.api, messages: ms, enabled: on, timeout: patience, groups: map[string]groupMode{}, cards: cards,
 	}
 }

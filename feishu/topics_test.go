@@ -351,7 +351,7 @@ func TestOtherBots(t *testing.T) {
 		t.Errorf("said %+v", said)
 	}
 	quiet := p.another()
-	if _, ok := quiet.incoming(rawMessage{id: "om_1", chat: room, senderType: "app", senderID: other.OpenID}); ok {
+	if _, ok := quiet.reader.incoming(rawMessage{id: "om_1", chat: room, senderType: "app", senderID: other.OpenID}); ok {
 		t.Error("another bot came through unasked")
 	}
 	p.clean()

@@ -28,6 +28,7 @@ const (
 
 // transcriber converts recordings to text, if the tenant has booked that.
 type transcriber struct {
+	api     *openapi.Client
 	decoder string // the program that decodes recordings; empty = ffmpeg, if it is installed
 
 	mu          sync.Mutex
@@ -48,17 +49,17 @@ func (e *transcriber) pause() {
 
 // Transcribe returns the words of a recording; "" = not possible. It needs ffmpeg, since the platform does not accept
 // the format in which it records.
-func (c *Client) Transcribe(ctx context.Context, recording *os.File, length time.Duration) (string, error) {
-	if length > longestSpeech || c.transcriber.paused() {
+func (e *transcriber) Transcribe(ctx context.Context, recording *os.File, length time.Duration) (string, error) {
+	if length > longestSpeech || e.paused() {
 		return "", nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, speechTimeout)
 	defer cancel()
-	pcm, err := c.transcriber.decode(ctx, recording)
+	pcm, err := e.decode(ctx, recording)
 	if err != nil || len(pcm) == 0 {
 		return "", err
 	}
-	answer, err := c.api.Call(ctx, openapi.Request{
+	answer, err := e.api.Call(ctx, openapi.Request{
 		Op: "turn speech into text", Method: http.MethodPost,
 		Path: "/open-apis/speech_to_text/v1/speech/file_recognize",
 		Body: map[string]any{
@@ -69,7 +70,7 @@ func (c *Client) Transcribe(ctx context.Context, recording *os.File, length time
 		},
 	})
 	if openapi.ClassOf(err) == openapi.Refused && err != nil {
-		c.transcriber.pause() // most tenants have no speech recognition
+		e.pause() // most tenants have no speech recognition
 	}
 	return answer.Get("data.recognition_text").String(), err
 }

@@ -45,7 +45,7 @@ func newDeciding(t *testing.T, kind chat.Kind, rules access.Config) *deciding {
 	d.store = store
 	key := chat.FeishuChat("oc_1")
 	m := chat.Incoming{Key: key, Kind: kind, ID: "om_1", Text: "go", Actor: asker}
-	_, err = store.Accept(t.Context(), db.Inbound{Incoming: m, Class: chat.Talk})
+	_, err = store.Messages().Accept(t.Context(), db.Inbound{Incoming: m, Class: chat.Talk})
 	if err != nil {
 		t.Fatal(err)
 	}

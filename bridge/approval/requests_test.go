@@ -17,6 +17,7 @@ import (
 	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/i18n"
 	"magpie/db"
+	"magpie/db/dbtest"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 )
@@ -43,14 +44,10 @@ func english(context.Context, chat.Key) i18n.Lang { return i18n.English }
 // askingOn is an asking whose cards are shown by out.
 func askingOn(t *testing.T, patience time.Duration, out delivery.Messenger) *asking {
 	t.Helper()
-	store, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + filepath.Join(t.TempDir(), "magpie.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = store.Close() })
+	store := dbtest.New(t)
 	key := chat.FeishuChat("oc_1")
 	m := chat.Incoming{Key: key, ID: "om_1", Text: "go", Actor: asker}
-	_, err = store.Accept(t.Context(), db.Inbound{Incoming: m, Class: chat.Talk})
+	_, err := store.Messages().Accept(t.Context(), db.Inbound{Incoming: m, Class: chat.Talk})
 	if err != nil {
 		t.Fatal(err)
 	}

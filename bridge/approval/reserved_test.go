@@ -21,7 +21,7 @@ func TestWhatIsForAdminsOnly(t *testing.T) {
 		{Key: own, Kind: chat.Group, Title: "自己", ID: "om_1", Text: "go", Actor: asker},
 		{Key: other, Kind: chat.Group, Title: "财务群", ID: "om_2", Text: "go", Actor: asker},
 	} {
-		if _, err := store.Accept(t.Context(), db.Inbound{Incoming: m, Class: chat.Talk}); err != nil {
+		if _, err := store.Messages().Accept(t.Context(), db.Inbound{Incoming: m, Class: chat.Talk}); err != nil {
 			t.Fatal(err)
 		}
 	}

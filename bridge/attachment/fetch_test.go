@@ -117,7 +117,7 @@ func (c *cabinet) send(id, text string, files ...chat.File) {
 	m := chat.Incoming{
 		Key: room, Kind: chat.Private, ID: id, Text: text, Actor: chat.Actor{ID: "ou_1"}, Time: time.Now(), ToBot: true, Files: files,
 	}
-	_, err := c.db.Accept(c.Context(), db.Inbound{Incoming: m, Class: chat.Talk})
+	_, err := c.db.Messages().Accept(c.Context(), db.Inbound{Incoming: m, Class: chat.Talk})
 	c.must(err)
 }
 

@@ -74,7 +74,7 @@ func (r *rig) begin(key chat.Key, id string) db.Turn {
 		Key: key, Kind: chat.Private, ID: id, Text: "question", Actor: chat.Actor{ID: "ou_1"},
 		Time: time.Now(), ToBot: true,
 	}
-	_, err := r.store.Accept(r.Context(), db.Inbound{Incoming: in, Class: chat.Talk})
+	_, err := r.store.Messages().Accept(r.Context(), db.Inbound{Incoming: in, Class: chat.Talk})
 	r.must(err)
 	c, err := r.store.Queue().Claim(r.Context(), key, db.TurnIDs{Session: "s", Prompt: "p-" + id}, true)
 	r.must(err)

@@ -58,7 +58,7 @@ func (p *doctorRig) group(id string, rule chat.MentionRule, left bool) {
 		Key: chat.FeishuChat(id), Kind: chat.Group, ID: "om_1", Text: "/mention", Actor: chat.Actor{ID: "ou_1"},
 		Time: time.Now(), ToBot: true,
 	}
-	_, err = store.Accept(p.Context(), db.Inbound{Incoming: m, Class: chat.Command, Effects: []db.Effect{
+	_, err = store.Messages().Accept(p.Context(), db.Inbound{Incoming: m, Class: chat.Command, Effects: []db.Effect{
 		db.SetMention{Mention: string(rule)},
 	}})
 	must(p, err)

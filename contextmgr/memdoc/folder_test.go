@@ -39,7 +39,7 @@ func (d *folderRig) must(err error) {
 
 // meet makes a chat known.
 func (d *folderRig) meet(key chat.Key) {
-	_, err := d.store.Accept(d.Context(), db.Inbound{
+	_, err := d.store.Messages().Accept(d.Context(), db.Inbound{
 		Incoming: chat.Incoming{Key: key, Kind: chat.Private, ID: "om_1", Text: "hi"}, Class: chat.Talk,
 	})
 	d.must(err)

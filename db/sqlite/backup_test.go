@@ -31,7 +31,7 @@ func acceptAll(t *testing.T, d *db.DB, writers int) (known func() []string, stop
 				default:
 				}
 				e := say(fmt.Sprintf("om_%d_%d", w, i), strings.Repeat("x", 300))
-				if _, err := d.Accept(t.Context(), e); err != nil {
+				if _, err := d.Messages().Accept(t.Context(), e); err != nil {
 					t.Error(err)
 					return
 				}

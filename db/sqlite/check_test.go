@@ -149,7 +149,7 @@ func TestDamageWhileTheDatabaseIsOpen(t *testing.T) {
 			damage(t, path, seed)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			_, err = d.Accept(ctx, say("om_new", "x"))
+			_, err = d.Messages().Accept(ctx, say("om_new", "x"))
 			told := []error{err}
 			c, err := d.Queue().Claim(ctx, oc, names("s"), true)
 			told = append(told, err, d.Turns().Finish(ctx, db.TurnResult{Turn: c.Turn, State: db.Done, Answer: "a", Usage: &db.Usage{}}))

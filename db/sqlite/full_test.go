@@ -30,7 +30,7 @@ func acceptUntilFull(t *testing.T, d *db.DB) (stored int, refused db.Inbound) {
 	t.Helper()
 	for i := 1; i < 5000; i++ {
 		e := say(fmt.Sprintf("om_%d", i), strings.Repeat("x", 2000))
-		if _, err := d.Accept(t.Context(), e); errors.Is(err, sqlite.ErrFull) {
+		if _, err := d.Messages().Accept(t.Context(), e); errors.Is(err, sqlite.ErrFull) {
 			return i, e
 		} else if err != nil {
 			t.Fatal(err)
@@ -71,7 +71,7 @@ func TestAFullDiskRefusesMessagesAndRecovers(t *testing.T) {
 	for i := range 32 {
 		wg.Go(func() {
 			e := say(fmt.Sprintf("om_many_%d", i), strings.Repeat("x", 100*i))
-			_, err := d.Accept(t.Context(), e)
+			_, err := d.Messages().Accept(t.Context(), e)
 			if err != nil && !errors.Is(err, sqlite.ErrFull) {
 				t.Error(err)
 			}

@@ -25,7 +25,7 @@ func say(id, text string) db.Inbound {
 
 func accept(t testing.TB, d *db.DB, e db.Inbound) db.AcceptResult {
 	t.Helper()
-	a, err := d.Accept(t.Context(), e)
+	a, err := d.Messages().Accept(t.Context(), e)
 	if err != nil {
 		t.Fatal(err)
 	}

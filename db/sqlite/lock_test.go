@@ -112,7 +112,7 @@ func TestReadingOnlyTakesNoLockAndWritesNothing(t *testing.T) {
 		if err := ro.Check(t.Context()); err != nil {
 			t.Errorf("%s: %v", when, err)
 		}
-		if a, err := ro.Accept(t.Context(), say("om_2", "x")); err == nil {
+		if a, err := ro.Messages().Accept(t.Context(), say("om_2", "x")); err == nil {
 			t.Errorf("%s: accepted %+v", when, a)
 		}
 		if err := ro.Turns().SetCard(t.Context(), 1, "card"); err == nil {
@@ -150,7 +150,7 @@ func TestAnotherProcessHoldsTheDatabase(t *testing.T) {
 	for w := range 16 {
 		wg.Go(func() {
 			for try := range 50 {
-				a, err := d.Accept(t.Context(), say(fmt.Sprintf("om_w%d", w), "x"))
+				a, err := d.Messages().Accept(t.Context(), say(fmt.Sprintf("om_w%d", w), "x"))
 				if err != nil {
 					failed.Add(1)
 					continue // as the platform does

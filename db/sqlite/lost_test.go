@@ -75,7 +75,7 @@ func (g *guarded) refused() *sqlite.LostError {
 	g.Helper()
 	var lost *sqlite.LostError
 	for range 2 {
-		if _, err := g.d.Accept(g.Context(), say("om_late", "words")); !errors.As(err, &lost) {
+		if _, err := g.d.Messages().Accept(g.Context(), say("om_late", "words")); !errors.As(err, &lost) {
 			g.Fatalf("a message is taken: %v", err)
 		}
 		if err := g.d.Healthy(g.Context()); !errors.As(err, &lost) {

@@ -56,7 +56,7 @@ func help(what string, args []string) error {
 			go func() {
 				for i := range 100_000 {
 					id := fmt.Sprintf("om_%d_%d", w, i)
-					if _, err := d.Accept(ctx, say(id, "x")); err == nil {
+					if _, err := d.Messages().Accept(ctx, say(id, "x")); err == nil {
 						fmt.Println(id)
 					}
 				}

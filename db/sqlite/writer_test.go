@@ -237,7 +237,7 @@ func TestWhoComesAfterCloseGetsAnError(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Accept(t.Context(), say("om_1", "hi")); err == nil {
+	if _, err := d.Messages().Accept(t.Context(), say("om_1", "hi")); err == nil {
 		t.Error("accepted")
 	}
 }
@@ -287,7 +287,7 @@ func acceptMany(b testing.TB, d *db.DB, writers, messages int) {
 				n := accepts.Add(1)
 				e := say(fmt.Sprintf("om_%d", n), "how do I stop the build?")
 				e.Key = chat.FeishuChat(fmt.Sprintf("oc_%d", n%1000))
-				if _, err := d.Accept(b.Context(), e); err != nil {
+				if _, err := d.Messages().Accept(b.Context(), e); err != nil {
 					b.Error(err)
 					return
 				}

@@ -19,15 +19,11 @@ type account struct {
 	credential *syscall.Credential
 }
 
-// account looks up [Config.User]; nil = agents run as this program does.
-func (c Config) account() (*account, error) {
-	if c.User == "" {
+// findAccount looks up a user, such as [Config.User]; without a name it is nil.
+func findAccount(name string) (*account, error) {
+	if name == "" {
 		return nil, nil
 	}
-	return findAccount(c.User)
-}
-
-func findAccount(name string) (*account, error) {
 	u, err := user.Lookup(name)
 	if err != nil {
 		return nil, fmt.Errorf("[claude] user: %w", err)
@@ -85,7 +81,7 @@ func (a *account) allowInto(path string) error {
 // Group is the group of the user as whom agents run; 0 = they run as this program does. A file that this group may
 // read, agents may read.
 func (c Config) Group() (int, error) {
-	a, err := c.account()
+	a, err := findAccount(c.User)
 	if a == nil || err != nil {
 		return 0, err
 	}

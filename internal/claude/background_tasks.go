@@ -15,6 +15,8 @@ const quietPeriod = 3 * time.Second
 // backgroundTasks are requests to the agent outside of all chats, such as summaries. Usually nobody waits for them, so
 // they give way to turns.
 type backgroundTasks struct {
+	slots   *slots
+	limits  Limits
 	tickets chan struct{} // one for each task that runs or waits for a quiet moment
 
 	mu           sync.Mutex
@@ -28,57 +30,59 @@ type backgroundTask struct {
 	wanted <-chan struct{} // closed when somebody waits for the reply; then it is not preempted
 }
 
-func newBackgroundTasks(l Limits) *backgroundTasks {
-	return &backgroundTasks{tickets: make(chan struct{}, max(1, l.Turns/4)), lastActivity: time.Now()}
+func newBackgroundTasks(l Limits, s *slots) *backgroundTasks {
+	return &backgroundTasks{
+		slots: s, limits: l, tickets: make(chan struct{}, max(1, l.Turns/4)), lastActivity: time.Now(),
+	}
 }
 
 // noteActivity restarts the quiet period.
-func (qs *backgroundTasks) noteActivity() {
-	qs.mu.Lock()
-	defer qs.mu.Unlock()
-	qs.lastActivity = time.Now()
+func (bt *backgroundTasks) noteActivity() {
+	bt.mu.Lock()
+	defer bt.mu.Unlock()
+	bt.lastActivity = time.Now()
 }
 
 // untilQuiet is the time until the chats have been quiet for that long, if nothing happens until then.
-func (qs *backgroundTasks) untilQuiet(pause time.Duration) time.Duration {
-	qs.mu.Lock()
-	defer qs.mu.Unlock()
-	return pause - time.Since(qs.lastActivity)
+func (bt *backgroundTasks) untilQuiet(pause time.Duration) time.Duration {
+	bt.mu.Lock()
+	defer bt.mu.Unlock()
+	return pause - time.Since(bt.lastActivity)
 }
 
 // preempt cancels the newest task for which nobody waits, and reports whether there was one. Its slot becomes free when
 // its process has ended.
-func (qs *backgroundTasks) preempt() bool {
-	qs.mu.Lock()
-	defer qs.mu.Unlock()
-	for i, g := range slices.Backward(qs.running) {
+func (bt *backgroundTasks) preempt() bool {
+	bt.mu.Lock()
+	defer bt.mu.Unlock()
+	for i, g := range slices.Backward(bt.running) {
 		select {
 		case <-g.wanted:
 		default:
 			g.cancel(errPreempted)
-			qs.running = slices.Delete(qs.running, i, i+1)
+			bt.running = slices.Delete(bt.running, i, i+1)
 			return true
 		}
 	}
 	return false
 }
 
-// tryStart adds g to the running tasks if it gets a slot. Both happen under one lock, so that a turn that finds no free
-// slot finds the task that it can preempt.
-func (qs *backgroundTasks) tryStart(g *backgroundTask, place func() bool) bool {
-	qs.mu.Lock()
-	defer qs.mu.Unlock()
-	if !place() {
+// tryStart adds g to the running tasks if it gets a spare slot. Both happen under one lock, so that a turn that finds no
+// free slot finds the task that it can preempt.
+func (bt *backgroundTasks) tryStart(g *backgroundTask) bool {
+	bt.mu.Lock()
+	defer bt.mu.Unlock()
+	if !bt.tryAcquireSpare() {
 		return false
 	}
-	qs.running = append(qs.running, g)
+	bt.running = append(bt.running, g)
 	return true
 }
 
-func (qs *backgroundTasks) finish(g *backgroundTask) {
-	qs.mu.Lock()
-	defer qs.mu.Unlock()
-	qs.running = slices.DeleteFunc(qs.running, func(other *backgroundTask) bool { return other == g })
+func (bt *backgroundTasks) finish(g *backgroundTask) {
+	bt.mu.Lock()
+	defer bt.mu.Unlock()
+	bt.running = slices.DeleteFunc(bt.running, func(other *backgroundTask) bool { return other == g })
 }
 
 // errWanted says that somebody started to wait for the reply of a task that waits for a quiet moment.
@@ -86,23 +90,23 @@ var errWanted = errors.New("somebody waits for the answer")
 
 // waitUntilQuiet waits until nothing has happened in the chats for a while and a slot for g is free, and takes that
 // slot. The caller calls done afterwards.
-func (pl *Pool) waitUntilQuiet(ctx context.Context, g *backgroundTask, pause time.Duration) (done func(), err error) {
-	qs := pl.background
+func (bt *backgroundTasks) waitUntilQuiet(ctx context.Context, g *backgroundTask, pause time.Duration,
+) (done func(), err error) {
 	select {
-	case qs.tickets <- struct{}{}:
+	case bt.tickets <- struct{}{}:
 	case <-g.wanted:
 		return nil, errWanted
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	done = func() { <-qs.tickets }
-	t := time.NewTimer(max(0, qs.untilQuiet(pause)))
+	done = func() { <-bt.tickets }
+	t := time.NewTimer(max(0, bt.untilQuiet(pause)))
 	defer t.Stop()
 	for {
 		select {
 		case <-t.C:
-			left := qs.untilQuiet(pause)
-			if left <= 0 && qs.tryStart(g, pl.tryTakeSpareSlot) {
+			left := bt.untilQuiet(pause)
+			if left <= 0 && bt.tryStart(g) {
 				return done, nil
 			}
 			t.Reset(cmp.Or(max(0, left), pause))
@@ -116,7 +120,7 @@ func (pl *Pool) waitUntilQuiet(ctx context.Context, g *backgroundTask, pause tim
 	}
 }
 
-// tryTakeSpareSlot takes a process slot if one is free, no turn waits, and memory allows another process.
-func (pl *Pool) tryTakeSpareSlot() bool {
-	return pl.slots.waiting() == 0 && !pl.limits.tight(1) && pl.slots.processes.TryAcquire(1)
+// tryAcquireSpare acquires a process slot if one is free, no turn waits, and memory allows another process.
+func (bt *backgroundTasks) tryAcquireSpare() bool {
+	return bt.slots.waiting() == 0 && !bt.limits.tight(1) && bt.slots.processes.TryAcquire(1)
 }

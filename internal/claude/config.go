@@ -80,8 +80,6 @@ type Config struct {
 	// Folder names the folder, below State, in which the agents of a chat keep their state, by the owner of their
 	// processes. The caller supplies it; nil = they use that of the machine's user.
 	Folder func(owner string) (id string, err error) `toml:"-" env:"-" json:"-"`
-
-	folder folder `toml:"-" env:"-"`
 }
 
 // Defaults returns the configuration of a program that configures nothing.

@@ -1,6 +1,8 @@
 package claude
 
 import (
+	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -34,42 +36,40 @@ var imposedVariables = map[string]string{
 	"MCP_CONNECT_TIMEOUT_MS": "30000",
 }
 
-// environment is the environment of a process, as "NAME=value".
-type environment []string
+// environment is the environment of a process: values by the names of the variables.
+type environment map[string]string
 
-// value is the value of a variable; empty = it is not set.
-func (e environment) value(name string) string {
-	for _, kv := range e {
-		if value, ok := strings.CutPrefix(kv, name+"="); ok {
-			return value
-		}
-	}
-	return ""
-}
-
-// environ is the environment of the CLI.
-func (c Config) environ() environment {
-	env := map[string]string{}
-	for _, kv := range c.Environ {
+// newEnvironment is the environment of the CLI for an account: what it may inherit of inherited, this program's own
+// environment as "NAME=value", and what is configured.
+func newEnvironment(inherited []string, as *account, configured map[string]string) environment {
+	env := environment{}
+	for _, kv := range inherited {
 		if name, value, ok := strings.Cut(kv, "="); ok && isInherited(name) {
 			env[name] = value
 		}
 	}
-	if a, err := c.account(); err == nil { // an unknown one cannot start anything
-		a.setVariables(env)
+	as.setVariables(env)
+	maps.Copy(env, imposedVariables)
+	maps.Copy(env, configured)
+	return env
+}
+
+// list is the environment as "NAME=value", in the order of the names.
+func (e environment) list() []string {
+	list := make([]string, 0, len(e))
+	for _, name := range slices.Sorted(maps.Keys(e)) {
+		list = append(list, name+"="+e[name])
 	}
-	for name, value := range imposedVariables {
-		env[name] = value
-	}
-	for name, value := range c.Env {
-		env[name] = value
-	}
-	list := make(environment, 0, len(env))
-	for name, value := range env {
-		list = append(list, name+"="+value)
-	}
-	slices.Sort(list)
 	return list
+}
+
+// configDir is the CLI's folder in this environment: of the machine's user, with that user's configuration and login,
+// or of a chat.
+func (e environment) configDir() string {
+	if dir := e[stateVariable]; dir != "" {
+		return dir
+	}
+	return filepath.Join(e["HOME"], ".claude")
 }
 
 func isInherited(name string) bool {

@@ -12,9 +12,9 @@ func OpenCommands() (n int) {
 
 // Works reports whether a process of the pool is known to work unasked.
 func (pl *Pool) Works() bool {
-	pl.mu.Lock()
-	defer pl.mu.Unlock()
-	for p := range pl.processes {
+	pl.processes.mu.Lock()
+	defer pl.processes.mu.Unlock()
+	for p := range pl.processes.all {
 		if p.out.isBusy() {
 			return true
 		}

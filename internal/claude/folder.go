@@ -2,9 +2,9 @@ package claude
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -46,66 +46,36 @@ type folder struct {
 	decisions string // the file with that user's account, MCP servers and decisions about projects
 }
 
-// forOwner is the configuration of one chat's agents.
-func (c Config) forOwner(owner string) (Config, error) {
-	if c.Folder == nil || owner == backgroundOwner {
-		return c, nil
+// newFolder is a chat's folder at path, on a machine with this environment.
+func newFolder(path string, env environment) folder {
+	f := folder{path, env.configDir(), filepath.Join(env["HOME"], ".claude.json")}
+	if env[stateVariable] != "" {
+		f.decisions = filepath.Join(f.machine, ".claude.json")
 	}
-	id, err := c.Folder(owner)
-	if err != nil {
-		return c, fmt.Errorf("folder of a chat's agents: %w", err)
-	}
-	env := c.environ()
-	c.folder = folder{filepath.Join(c.StateDir(), id), c.machineDir(), filepath.Join(env.value("HOME"), ".claude.json")}
-	if env.value(stateVariable) != "" {
-		c.folder.decisions = filepath.Join(c.folder.machine, ".claude.json")
-	}
-	c.Env = maps.Clone(c.Env)
-	if c.Env == nil {
-		c.Env = map[string]string{}
-	}
-	c.Env[stateVariable], c.Env[loginVariable] = c.folder.path, c.folder.path
-	c.Env[temporaryVariable] = filepath.Join(c.folder.path, "tmp")
-	if c.ConfigDir != isolatedDir {
-		c.Env[loginVariable] = env.value(loginVariable)
-		if c.Env[loginVariable] == "" {
-			c.Env[loginVariable] = env.value(stateVariable) // empty = the CLI's default place
-		}
-	}
-	return c, nil
+	return f
 }
 
-// machineDir is the CLI's folder of the machine's user, with that user's configuration and login.
-func (c Config) machineDir() string {
-	env := c.environ()
-	if dir := env.value(stateVariable); dir != "" {
-		return dir
+// setVariables makes the CLI use the folder. Unless it is isolated, the login remains that of the machine's user.
+func (f folder) setVariables(env environment, isolated bool) {
+	login := f.path
+	if !isolated {
+		login = cmp.Or(env[loginVariable], env[stateVariable]) // empty = the CLI's default place
 	}
-	return filepath.Join(env.value("HOME"), ".claude")
+	env[stateVariable], env[loginVariable] = f.path, login
+	env[temporaryVariable] = filepath.Join(f.path, "tmp")
 }
 
-// prepareFolder prepares the folder for a process that may read the folder files. Existing state is kept.
-func (c Config) prepareFolder(files string) error {
-	as, err := c.account()
-	if err != nil {
+// prepare makes the folder. Unless it is isolated, it gets the configuration of the machine's user.
+func (f folder) prepare(isolated bool) error {
+	if err := os.MkdirAll(filepath.Join(f.path, "tmp"), 0o700); err != nil || isolated {
 		return err
 	}
-	return as.runAs(func() error {
-		if err := os.MkdirAll(filepath.Join(c.folder.path, "tmp"), 0o700); err != nil {
-			return fmt.Errorf("folder of a chat's agents: %w", err)
+	for _, name := range configured {
+		if err := link(filepath.Join(f.machine, name), filepath.Join(f.path, name)); err != nil {
+			return err
 		}
-		if c.ConfigDir != isolatedDir {
-			for _, name := range configured {
-				if err := link(filepath.Join(c.folder.machine, name), filepath.Join(c.folder.path, name)); err != nil {
-					return fmt.Errorf("folder of a chat's agents: %w", err)
-				}
-			}
-			if err := copyDecisions(c.folder.decisions, filepath.Join(c.folder.path, ".claude.json")); err != nil {
-				return fmt.Errorf("folder of a chat's agents: %w", err)
-			}
-		}
-		return c.writeOwnSettings(files)
-	})
+	}
+	return copyDecisions(f.decisions, filepath.Join(f.path, ".claude.json"))
 }
 
 // link makes path a symbolic link to target, or removes it if target does not exist.

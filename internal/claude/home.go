@@ -32,7 +32,7 @@ func (c Config) checkPolicy() error {
 	if _, err := readSettings(c.Settings); err != nil {
 		errs = append(errs, err)
 	}
-	as, err := c.account()
+	as, err := findAccount(c.User)
 	return errors.Join(append(errs, err, as.check())...)
 }
 
@@ -47,7 +47,7 @@ func (c Config) Homes() []string {
 	if u, err := user.Current(); err == nil && u.HomeDir != "" {
 		list = append(list, u.HomeDir)
 	}
-	if a, err := c.account(); err == nil && a != nil {
+	if a, err := findAccount(c.User); err == nil && a != nil {
 		list = append(list, a.home)
 	}
 	return list
@@ -57,7 +57,8 @@ func (c Config) Homes() []string {
 // program's own folder.
 func (c Config) StateDir() string {
 	if c.User != "" {
-		return filepath.Join(c.environ().value("HOME"), ".magpie", c.Instance)
+		as, _ := findAccount(c.User) // an unknown one cannot start anything
+		return filepath.Join(newEnvironment(c.Environ, as, c.Env)["HOME"], ".magpie", c.Instance)
 	}
 	return c.State
 }
@@ -67,5 +68,21 @@ func (c Config) Prepare() error {
 	if c.Folder != nil && c.StateDir() == "" {
 		return errors.New("[claude] config_dir: no folder for the chats' own")
 	}
-	return c.writeSettings()
+	s, err := readSettings(c.Settings)
+	if err != nil || s == nil {
+		return err
+	}
+	as, err := findAccount(c.User)
+	if err != nil {
+		return err
+	}
+	dir := stateDir(c.StateDir())
+	for path, content := range map[string]settings{
+		dir.settings(): s.withImposed(c.Command, c.AsksEverything()), dir.loginSettings(): s.only(loginSettings),
+	} {
+		if err := as.writePrivate(path, content.encode()); err != nil {
+			return err
+		}
+	}
+	return nil
 }

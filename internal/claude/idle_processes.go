@@ -1,12 +1,193 @@
 package claude
 
 import (
+	"context"
 	"slices"
+	"sync"
 	"time"
 )
 
-// idleProcesses are processes that wait for their chat's next message, in the order in which their last turns ended.
-type idleProcesses []*idle
+// idleProcesses keeps the processes of chats between their turns, and ends them when their time is over or others need
+// their slots. Each chat is an owner with at most one process.
+type idleProcesses struct {
+	keepAlive time.Duration // how long a process waits for its chat's next message; 0 = not at all
+	processes *processes
+	tasks     sync.WaitGroup // processes that are ending
+
+	mu     sync.Mutex // is locked before that of processes
+	list   idleList
+	ending map[string]*Process // by owner
+	closed bool
+}
+
+func newIdleProcesses(keepAlive time.Duration, ps *processes) *idleProcesses {
+	return &idleProcesses{keepAlive: keepAlive, processes: ps, ending: map[string]*Process{}}
+}
+
+// stats are the numbers of processes at one moment.
+func (ip *idleProcesses) stats() PoolStats {
+	ip.mu.Lock()
+	defer ip.mu.Unlock()
+	s := ip.processes.stats()
+	s.Idle = len(ip.list)
+	return s
+}
+
+// has reports whether owner has an idle process with this session.
+func (ip *idleProcesses) has(owner, session string) bool {
+	ip.mu.Lock()
+	defer ip.mu.Unlock()
+	i := ip.list.indexOf(owner)
+	return i >= 0 && ip.list[i].p.spec.Session == session && ip.list[i].p.alive()
+}
+
+// noteActivity records that owner's chat is active, so that its process is among the last to be ended for others.
+func (ip *idleProcesses) noteActivity(owner string, now time.Time) {
+	ip.mu.Lock()
+	defer ip.mu.Unlock()
+	if i := ip.list.indexOf(owner); i >= 0 {
+		ip.list[i].p.lastActive = now
+	}
+}
+
+// take counts a new running turn and returns owner's idle process, if it fits. unfit are owner's processes that do not
+// fit or are ending: they must have ended before another is started.
+func (ip *idleProcesses) take(owner string, spec Spec) (p *Process, unfit []*Process, err error) {
+	ip.mu.Lock()
+	defer ip.mu.Unlock()
+	if ip.closed {
+		return nil, nil, ErrClosed
+	}
+	ip.processes.countRunning(1)
+	if old := ip.ending[owner]; old != nil {
+		unfit = append(unfit, old)
+	}
+	if i := ip.list.indexOf(owner); i >= 0 {
+		own := ip.list.remove(i)
+		if own.fits(spec) {
+			return own, nil, nil
+		}
+		unfit = append(unfit, own)
+	}
+	return nil, unfit, nil
+}
+
+// put returns a process after a turn. It becomes idle, or ends: also if it has yielded its slot and none is free. If
+// memory is tight, an idle process ends as well. put reports whether the process had yielded.
+func (ip *idleProcesses) put(owner string, p *Process, tight bool) (yielded bool) {
+	ip.mu.Lock()
+	defer ip.mu.Unlock()
+	yielded = ip.processes.endYield(p)
+	if ip.closed { // close ends the process
+		ip.processes.countRunning(-1)
+		return yielded
+	}
+	if !p.alive() || !p.reusable() || ip.keepAlive == 0 || !ip.processes.hasSlot(p) {
+		ip.retire(owner, p) // in the background: the turn is over, and nobody need wait for the process
+		return yielded
+	}
+	ip.processes.countRunning(-1)
+	ip.add(owner, p)
+	if tight {
+		ip.retireIdle(ip.list.leastUsed(time.Now()))
+	}
+	return yielded
+}
+
+// add makes a process idle. The caller holds mu.
+func (ip *idleProcesses) add(owner string, p *Process) {
+	it := &idle{owner: owner, p: p}
+	it.timer = time.AfterFunc(ip.keepAlive, func() {
+		ip.mu.Lock()
+		defer ip.mu.Unlock()
+		if i := slices.Index(ip.list, it); i >= 0 {
+			ip.retireIdle(i)
+		}
+	})
+	ip.list = append(ip.list, it)
+}
+
+// retireIdle ends the i-th idle process. The caller holds mu.
+func (ip *idleProcesses) retireIdle(i int) (gone <-chan struct{}) {
+	owner := ip.list[i].owner
+	p := ip.list.remove(i)
+	ip.processes.countRunning(1)
+	return ip.retire(owner, p)
+}
+
+// retire ends a process in the background. Until it has ended it counts as running, and its owner's next one waits for
+// it. The caller holds mu.
+func (ip *idleProcesses) retire(owner string, p *Process) (gone <-chan struct{}) {
+	ip.ending[owner] = p
+	done := make(chan struct{})
+	ip.tasks.Go(func() {
+		defer close(done)
+		ip.processes.end(context.Background(), p)
+		ip.mu.Lock()
+		defer ip.mu.Unlock()
+		ip.processes.countRunning(-1)
+		if ip.ending[owner] == p {
+			delete(ip.ending, owner)
+		}
+	})
+	return done
+}
+
+// evict ends owner's idle process, or else the least used one; nil = there is none. With pass its slot goes to the
+// caller.
+func (ip *idleProcesses) evict(owner string, pass bool) (gone <-chan struct{}) {
+	ip.mu.Lock()
+	defer ip.mu.Unlock()
+	i := ip.list.indexOf(owner)
+	if i < 0 {
+		i = ip.list.leastUsed(time.Now())
+	}
+	if i < 0 {
+		return nil
+	}
+	if pass {
+		ip.processes.passSlot(ip.list[i].p)
+	}
+	return ip.retireIdle(i)
+}
+
+// drop ends owner's idle process, if there is one, and waits for its end.
+func (ip *idleProcesses) drop(owner string) {
+	ip.mu.Lock()
+	i := ip.list.indexOf(owner)
+	if i < 0 {
+		ip.mu.Unlock()
+		return
+	}
+	gone := ip.retireIdle(i)
+	ip.mu.Unlock()
+	<-gone
+}
+
+// retireAll ends all idle processes in the background.
+func (ip *idleProcesses) retireAll() {
+	ip.mu.Lock()
+	defer ip.mu.Unlock()
+	for len(ip.list) > 0 {
+		ip.retireIdle(0)
+	}
+}
+
+// close forgets the idle processes, which [processes.close] ends, and keeps none any more.
+func (ip *idleProcesses) close() {
+	ip.mu.Lock()
+	defer ip.mu.Unlock()
+	ip.closed = true
+	for len(ip.list) > 0 {
+		ip.list.remove(0)
+	}
+}
+
+// wait waits for the processes that are ending. It is called after close.
+func (ip *idleProcesses) wait() { ip.tasks.Wait() }
+
+// idleList are processes that wait for their chat's next message, in the order in which their last turns ended.
+type idleList []*idle
 
 // idle is one such process.
 type idle struct {
@@ -16,8 +197,8 @@ type idle struct {
 }
 
 // indexOf is the position of owner's process; -1 = it has none.
-func (b idleProcesses) indexOf(owner string) int {
-	return slices.IndexFunc(b, func(i *idle) bool { return i.owner == owner })
+func (l idleList) indexOf(owner string) int {
+	return slices.IndexFunc(l, func(i *idle) bool { return i.owner == owner })
 }
 
 // activePeriod is how long after a message the next one of the same chat is likely.
@@ -25,13 +206,13 @@ const activePeriod = 10 * time.Second
 
 // leastUsed is the process that is ended if another needs its slot: the one that has waited longest among chats that
 // are silent. If none is silent, it is the one whose chat was active least recently. -1 = there is none.
-func (b idleProcesses) leastUsed(now time.Time) int {
+func (l idleList) leastUsed(now time.Time) int {
 	first := -1
-	for i, it := range b {
-		if now.Sub(it.p.poolState.lastActive) >= activePeriod {
+	for i, it := range l {
+		if now.Sub(it.p.lastActive) >= activePeriod {
 			return i
 		}
-		if first < 0 || it.p.poolState.lastActive.Before(b[first].p.poolState.lastActive) {
+		if first < 0 || it.p.lastActive.Before(l[first].p.lastActive) {
 			first = i
 		}
 	}
@@ -39,9 +220,9 @@ func (b idleProcesses) leastUsed(now time.Time) int {
 }
 
 // remove removes the i-th process, for which the caller is responsible from then on.
-func (b *idleProcesses) remove(i int) *Process {
-	it := (*b)[i]
+func (l *idleList) remove(i int) *Process {
+	it := (*l)[i]
 	it.timer.Stop()
-	*b = slices.Delete(*b, i, i+1)
+	*l = slices.Delete(*l, i, i+1)
 	return it.p
 }

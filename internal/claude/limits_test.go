@@ -97,22 +97,22 @@ func TestCountsAreReadAsTheyAreWritten(t *testing.T) {
 // Who has spoken in the last ten seconds keeps the process while another one waits; else who waits longest goes.
 func TestWhoseProcessMakesRoom(t *testing.T) {
 	now := time.Now()
-	spoke := func(ago ...time.Duration) (b idleProcesses) {
+	spoke := func(ago ...time.Duration) (l idleList) {
 		for _, d := range ago {
-			b = append(b, &idle{p: &Process{poolState: poolState{lastActive: now.Add(-d)}}})
+			l = append(l, &idle{p: &Process{lastActive: now.Add(-d)}})
 		}
-		return b
+		return l
 	}
 	for name, tc := range map[string]struct {
-		bench idleProcesses
-		want  int
+		list idleList
+		want int
 	}{
 		"none":             {nil, -1},
 		"the oldest":       {spoke(time.Minute, time.Hour), 0},
 		"a silent chat":    {spoke(9*time.Second, time.Second, 10*time.Second, time.Hour), 2},
 		"all of them talk": {spoke(3*time.Second, 9*time.Second, time.Second), 1},
 	} {
-		if got := tc.bench.leastUsed(now); got != tc.want {
+		if got := tc.list.leastUsed(now); got != tc.want {
 			t.Errorf("%s: %d, want %d", name, got, tc.want)
 		}
 	}
@@ -144,7 +144,7 @@ func TestAQuestionWaitsForAQuietMoment(t *testing.T) {
 				pl.background.noteActivity()
 			}
 		}()
-		done, err := pl.waitUntilQuiet(context.Background(), &backgroundTask{}, quietPeriod)
+		done, err := pl.background.waitUntilQuiet(context.Background(), &backgroundTask{}, quietPeriod)
 		if took := time.Since(began); err != nil || took != 20*(quietPeriod-time.Millisecond)+quietPeriod {
 			t.Fatalf("%v after %v", err, took)
 		}

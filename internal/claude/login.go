@@ -31,27 +31,45 @@ var (
 	errNoLink       = errors.New("the CLI ended without showing a link")
 )
 
-// LogIn logs the CLI in to an account, for a person who need not be at this machine. It returns when the CLI has ended:
-// nil after a successful login, or the cause of ctx if that ended first. Nothing that the CLI shows after a code was
-// pasted leaves this function.
-func (c Config) LogIn(ctx context.Context, d Dialog) error {
+// LogIn logs the CLI in to an account, for a person who need not be at this machine. It is the account of owner's
+// agents, or of all agents unless each chat has its own login. It returns when the CLI has ended: nil after a
+// successful login, or the cause of ctx if that ended first. Nothing that the CLI shows after a code was pasted leaves
+// this function.
+//
+// Idle processes end afterwards: they may know only the old login.
+func (pl *Pool) LogIn(ctx context.Context, owner string, d Dialog) error {
+	if pl.cfg.ConfigDir != isolatedDir {
+		owner = backgroundOwner
+	}
+	a, err := newAgent(pl.cfg, owner)
+	if err == nil {
+		err = a.prepare("")
+	}
+	if err == nil {
+		err = a.logIn(ctx, d)
+	}
+	if err != nil {
+		return err
+	}
+	pl.idle.retireAll()
+	return nil
+}
+
+// logIn logs the CLI in; see [Pool.LogIn].
+func (a agent) logIn(ctx context.Context, d Dialog) error {
 	dir, err := os.MkdirTemp("", "magpie-login-") // a folder without a project's settings
 	if err != nil {
 		return fmt.Errorf("log in: %w", err)
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // it is empty, and lies where such folders are cleaned up
-	as, err := c.account()
-	if err == nil {
-		err = as.allowInto(dir)
-	}
-	if err != nil {
+	if err := a.account.allowInto(dir); err != nil {
 		return fmt.Errorf("log in: %w", err)
 	}
 	keys, tty, err := openTerminal()
 	if err != nil {
 		return fmt.Errorf("log in: %w", err)
 	}
-	p, err := startLogin(c, as, dir, tty)
+	p, err := a.startLogin(dir, tty)
 	if err != nil {
 		return fmt.Errorf("log in: %w", errors.Join(err, keys.Close()))
 	}
@@ -94,14 +112,14 @@ func openTerminal() (keys, tty *os.File, err error) {
 const terminalWidth = 4000
 
 // startLogin starts the CLI in a terminal, as the user whose login it is.
-func startLogin(c Config, as *account, dir string, tty *os.File) (*proctree.Child, error) {
+func (a agent) startLogin(dir string, tty *os.File) (*proctree.Child, error) {
 	defer tty.Close() //nolint:errcheck // the CLI has its own copy
-	cmd := exec.Command(c.Command, "auth", "login")
+	cmd := exec.Command(a.cfg.Command, "auth", "login")
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, tty, tty, tty
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	as.setCredential(cmd)
-	p := proctree.New(cmd, c.Instance)
-	return p, p.Start(append(c.environ(), "TERM=xterm", "BROWSER=true")) // do not open a browser on this machine
+	a.account.setCredential(cmd)
+	p := proctree.New(cmd, a.cfg.Instance)
+	return p, p.Start(append(a.env.list(), "TERM=xterm", "BROWSER=true")) // do not open a browser on this machine
 }
 
 // login is the CLI's terminal during a login.
@@ -224,28 +242,4 @@ func (l *login) result() error {
 		return fmt.Errorf("%w: %w", errNoLink, l.p.Err())
 	}
 	return ErrLoginRefused
-}
-
-// LogIn is [Config.LogIn] for the agents of owner; unless each chat has its own login, that is all agents. Idle
-// processes end afterwards: they may know only the old login.
-func (pl *Pool) LogIn(ctx context.Context, owner string, d Dialog) error {
-	c := pl.cfg
-	if c.ConfigDir == isolatedDir {
-		var err error
-		if c, err = c.forOwner(owner); err != nil {
-			return err
-		}
-		if err := c.prepareFolder(""); err != nil {
-			return err
-		}
-	}
-	if err := c.LogIn(ctx, d); err != nil {
-		return err
-	}
-	pl.mu.Lock()
-	defer pl.mu.Unlock()
-	for len(pl.idle) > 0 {
-		pl.retireIdle(0)
-	}
-	return nil
 }

@@ -42,7 +42,7 @@ func logIn(t *testing.T, c claude.Config, codes ...string) loggingIn {
 		typed <- codes[0]
 		codes = codes[1:]
 	}
-	l.err = c.LogIn(ctx, claude.Dialog{
+	l.err = claude.NewPool(c).LogIn(ctx, "a", claude.Dialog{
 		Link:  func(url string) { l.links = append(l.links, url); next() },
 		Again: func() { l.again++; next() },
 		Codes: typed,
@@ -115,7 +115,8 @@ func TestALoginThatShowsNothingIsCutOff(t *testing.T) {
 	late := errors.New("five minutes are over")
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 300*time.Millisecond, late)
 	defer cancel()
-	err := c.LogIn(ctx, claude.Dialog{Link: func(string) { t.Error("a link") }, Again: func() { t.Error("again") }})
+	err := claude.NewPool(c).LogIn(ctx, "a",
+		claude.Dialog{Link: func(string) { t.Error("a link") }, Again: func() { t.Error("again") }})
 	if !errors.Is(err, late) {
 		t.Errorf("%v", err)
 	}

@@ -3,11 +3,10 @@ package claude
 import (
 	"bytes"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 )
@@ -21,16 +20,16 @@ const (
 	noMentions    = "CLAUDE_CODE_DISABLE_FILE_MENTIONS"
 )
 
-// withoutMentions is env for a CLI that answers people: with [noMentions] in place of [noAttachments] if this CLI
+// withoutMentions is e for a CLI that answers people: with [noMentions] in place of [noAttachments] if this CLI
 // certainly knows it.
 func (e environment) withoutMentions(command string) environment {
 	if knows, _ := knownPrograms.knows(command, noMentions); !knows {
 		return e
 	}
-	e = slices.DeleteFunc(slices.Clone(e), func(kv string) bool {
-		return strings.HasPrefix(kv, noAttachments+"=") || strings.HasPrefix(kv, noMentions+"=")
-	})
-	return append(e, noMentions+"=1")
+	e = maps.Clone(e)
+	delete(e, noAttachments)
+	e[noMentions] = "1"
+	return e
 }
 
 // program identifies a version of a file. A CLI that is updated while this program runs is another program.

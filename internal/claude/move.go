@@ -1,8 +1,6 @@
 package claude
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -23,27 +21,22 @@ var ofSession = []string{
 // from the folder that the chat's agents used under an earlier name. Missing files are no error. An interrupted move
 // can be repeated as long as no agent of the chat was started. None may be running.
 func (c Config) MoveSessions(owner string, sessions []string) error {
-	c, err := c.forOwner(owner)
+	a, err := newAgent(c, owner)
 	if err != nil {
 		return err
 	}
-	as, err := c.account()
-	if err != nil {
-		return err
-	}
-	sum := sha256.Sum256([]byte(owner))
-	earlier := filepath.Join(c.StateDir(), "chats", hex.EncodeToString(sum[:12]))
-	err = as.runAs(func() error {
-		if err := os.MkdirAll(c.StateDir(), 0o700); err != nil {
+	earlier := a.state.earlierFolder(owner)
+	err = a.account.runAs(func() error {
+		if err := os.MkdirAll(string(a.state), 0o700); err != nil {
 			return err
 		}
-		if _, err := os.Lstat(c.folder.path); errors.Is(err, fs.ErrNotExist) {
-			if err := os.Rename(earlier, c.folder.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Lstat(a.folder.path); errors.Is(err, fs.ErrNotExist) {
+			if err := os.Rename(earlier, a.folder.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
 		}
-		for _, from := range []string{c.folder.machine, earlier} {
-			if err := moveAll(from, c.folder.path, sessions); err != nil {
+		for _, from := range []string{a.folder.machine, earlier} {
+			if err := moveAll(from, a.folder.path, sessions); err != nil {
 				return err
 			}
 		}

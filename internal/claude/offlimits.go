@@ -30,8 +30,8 @@ var askRules = []string{"Bash(du *)", "Bash(wc *--files0*)"}
 // bashAskRules are the ask rules for Bash: askRules, or every command with a CLI that is older than [noMentions]. That
 // CLI takes a harmless command for harmless whatever file is its input (cat < FILE), and removes the input before it
 // evaluates any rule.
-func (c Config) bashAskRules() []string {
-	if knows, sure := knownPrograms.knows(c.Command, noMentions); sure && !knows {
+func bashAskRules(command string) []string {
+	if knows, sure := knownPrograms.knows(command, noMentions); sure && !knows {
 		return []string{"Bash"}
 	}
 	return askRules
@@ -39,29 +39,29 @@ func (c Config) bashAskRules() []string {
 
 // offLimits are the deny rules that keep the agents of a chat away from everything that belongs to others: the data
 // folder except files, the state of other chats' agents, and the files with secrets.
-func (c Config) offLimits(files string) (deny []string) {
+func (a agent) offLimits(files string) (deny []string) {
 	var paths []string
-	kept := []string{realPath(c.folder.path)}
+	kept := []string{realPath(a.folder.path)}
 	if files != "" {
 		kept = append(kept, realPath(files))
 	}
-	for _, root := range []string{c.Data, c.StateDir()} {
+	for _, root := range []string{a.cfg.Data, string(a.state)} {
 		if root != "" {
 			paths = append(paths, allExcept(realPath(root), kept)...)
 		}
 	}
-	whole := append([]string{c.folder.decisions}, c.Private...)
+	whole := append([]string{a.folder.decisions}, a.cfg.Private...)
 	for _, name := range stateOfMachine {
-		whole = append(whole, filepath.Join(c.folder.machine, name))
+		whole = append(whole, filepath.Join(a.folder.machine, name))
 	}
 	for _, name := range secretsOfChat {
-		whole = append(whole, filepath.Join(c.folder.path, name))
+		whole = append(whole, filepath.Join(a.folder.path, name))
 	}
 	for _, path := range whole {
 		paths = append(paths, escapePattern(realPath(path)))
 	}
 	for _, pattern := range memoriesOfChat {
-		paths = append(paths, escapePattern(realPath(c.folder.path))+"/"+pattern)
+		paths = append(paths, escapePattern(realPath(a.folder.path))+"/"+pattern)
 	}
 	for _, path := range slices.Compact(slices.Sorted(slices.Values(paths))) {
 		deny = append(deny, "Read(/"+path+")", "Edit(/"+path+")")

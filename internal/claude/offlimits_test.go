@@ -118,9 +118,9 @@ func BenchmarkFurnish(b *testing.B) {
 		Folder: func(string) (string, error) { return id, nil },
 	}
 	for b.Loop() {
-		own, err := c.forOwner("a")
+		own, err := newAgent(c, "a")
 		if err == nil {
-			err = own.prepareFolder(filepath.Join(data, "files", "0a1b2c"))
+			err = own.prepare(filepath.Join(data, "files", "0a1b2c"))
 		}
 		if err != nil {
 			b.Fatal(err)

@@ -57,7 +57,7 @@ func TestNoTimeCountsWhilePeopleAreAsked(t *testing.T) {
 			}
 			synctest.Test(t, func(t *testing.T) {
 				in := &stdinRecorder{}
-				p := &Process{child: proctree.New(gone, ""), limits: tc.limits, in: newInput(in)}
+				p := &Process{child: proctree.New(gone, ""), timeouts: newTimeouts(tc.limits), in: newInput(in)}
 				p.out = newOutputRouter(p.in)
 				defer func() { p.in.close(); <-p.in.done }()
 				r := &run{

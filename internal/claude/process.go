@@ -51,21 +51,24 @@ type Process struct {
 	in     *input
 	out    *outputRouter
 	stderr *tailBuffer
-	limits Config
 	ending sync.Once // close
+
+	timeouts timeouts
+	commands SlashCommands
 
 	syncState SyncState
 	fresh     bool   // it has not served a turn yet
 	mode      string // permission mode that it has reported; empty = none
 	meter     meter
-	poolState poolState
+
+	slot       slotState // guarded by the mu of processes
+	lastActive time.Time // time of its chat's last message; while it is idle, guarded by the mu of idleProcesses
 }
 
-// poolState is what the pool records about a process. The pool's mu guards it.
-type poolState struct {
-	hasSlot    bool      // it holds a process slot
-	yielded    bool      // its turn has returned its slots
-	lastActive time.Time // time of its chat's last message
+// slotState is what becomes of a process's slot.
+type slotState struct {
+	held    bool // the process has it
+	yielded bool // its turn has returned its slots
 }
 
 // stderrTail bounds how much of a process's error output is kept, in bytes.
@@ -82,21 +85,15 @@ const (
 )
 
 // start starts a process. It has no output until its first message.
-func start(c Config, spec Spec) (*Process, error) {
-	as, err := c.account()
-	if err != nil {
+func (a agent) start(spec Spec) (*Process, error) {
+	if err := a.prepare(spec.Files); err != nil {
 		return nil, err
 	}
-	if c.folder.path != "" {
-		if err := c.prepareFolder(spec.Files); err != nil {
-			return nil, err
-		}
-	}
-	tools := spec.tools()
-	cmd := exec.Command(c.Command, append(arguments(c, spec), tools.arguments()...)...)
+	c, tools := a.cfg, spec.tools()
+	cmd := exec.Command(c.Command, append(a.arguments(spec), tools.arguments()...)...)
 	cmd.Dir = spec.Dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // signals to the bridge's process group must not reach it
-	as.setCredential(cmd)
+	a.account.setCredential(cmd)
 	cmd.WaitDelay = waitDelay
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -106,12 +103,12 @@ func start(c Config, spec Spec) (*Process, error) {
 	in := newInput(stdin)
 	p := &Process{
 		child: proctree.New(cmd, c.Instance), spec: spec, in: in, out: newOutputRouter(in),
-		stderr: &tailBuffer{max: stderrTail},
-		limits: c, fresh: true,
+		stderr:   &tailBuffer{max: stderrTail},
+		timeouts: newTimeouts(c), commands: c.SlashCommands(), fresh: true,
 	}
 	cmd.Stdout = &lineWriter{emit: p.out.deliver}
 	cmd.Stderr = p.stderr
-	if err := p.child.Start(tools.environ(c.environ().withoutMentions(c.Command))); err != nil {
+	if err := p.child.Start(tools.environ(a.env.withoutMentions(c.Command).list())); err != nil {
 		tools.close()
 		in.close()
 		return nil, fmt.Errorf("start claude: %w", err)
@@ -126,13 +123,15 @@ func start(c Config, spec Spec) (*Process, error) {
 	return p, nil
 }
 
-func arguments(c Config, spec Spec) []string {
+// arguments are those of the CLI for a process.
+func (a agent) arguments(spec Spec) []string {
 	if spec.Task != "" {
-		return taskArguments(c, spec)
+		return a.taskArguments(spec)
 	}
+	c := a.cfg
 	args := []string{
 		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
-		"--include-partial-messages", "--permission-prompt-tool", "stdio", c.settingsArgument(),
+		"--include-partial-messages", "--permission-prompt-tool", "stdio", a.settingsArgument(),
 		"--setting-sources=" + strings.Join(c.SettingSources, ","),
 		"--disallowedTools=" + strings.Join(disallowedTools, ","),
 	}

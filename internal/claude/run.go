@@ -43,6 +43,21 @@ func (p *Process) runTurn(ctx context.Context, ask func()) iter.Seq2[Event, erro
 	}
 }
 
+// timeouts are those of a process's turns.
+type timeouts struct {
+	turn        time.Duration
+	silence     time.Duration // without output while no tool runs
+	toolSilence time.Duration // without output while a tool runs
+	grace       time.Duration // for each step of stopping a turn
+}
+
+func newTimeouts(c Config) timeouts {
+	return timeouts{
+		turn: c.TurnLimit.Duration, silence: c.Silence.Duration, toolSilence: c.ToolSilence.Duration,
+		grace: cmp.Or(c.Grace, grace),
+	}
+}
+
 // run is one turn of a process.
 type run struct {
 	p     *Process
@@ -57,7 +72,7 @@ type run struct {
 
 // loop runs until the turn or the process has ended.
 func (r *run) loop(ctx context.Context, yield func(Event, error) bool) {
-	bounds := newTurnTimers(r.p.limits.TurnLimit.Duration, r.p.limits.Silence.Duration)
+	bounds := newTurnTimers(r.p.timeouts.turn, r.p.timeouts.silence)
 	defer bounds.stop()
 	defer r.stop.end()
 	left := func() {
@@ -118,9 +133,9 @@ func (r *run) loop(ctx context.Context, yield func(Event, error) bool) {
 // silenceLimit is the current silence timeout: a tool may run silently for long, the model may not.
 func (r *run) silenceLimit() time.Duration {
 	if len(r.open) > 0 {
-		return r.p.limits.ToolSilence.Duration
+		return r.p.timeouts.toolSilence
 	}
-	return r.p.limits.Silence.Duration
+	return r.p.timeouts.silence
 }
 
 // handleLine handles one line and reports whether it ended the turn, and whether the caller wants more events.
@@ -214,7 +229,7 @@ func (s *stopper) stepTimeout() time.Duration {
 	if errors.Is(s.cause, context.Canceled) {
 		return shutdownGrace
 	}
-	return cmp.Or(s.p.limits.Grace, grace)
+	return s.p.timeouts.grace
 }
 
 func (s *stopper) collect() { s.left = append(s.left, s.p.child.Descendants()...) }

@@ -6,19 +6,21 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
 )
 
+// settings are settings of the CLI, by their keys.
+type settings map[string]json.RawMessage
+
 // imposedSettings apply to every agent. Transcripts are kept: by default the CLI deletes those of chats that were
 // silent for 30 days. People are asked in plan mode, too: by default a model decides there what the agent may do, and
 // the agent may enter that mode at any time. The CLI's own memory is off, since the bridge's commands do not cover it.
 // Messages of other sessions are refused: the model would take a message of another chat's agent for a colleague's
 // request.
-var imposedSettings = map[string]json.RawMessage{
+var imposedSettings = settings{
 	"cleanupPeriodDays": json.RawMessage("36500"), "useAutoModeDuringPlan": json.RawMessage("false"),
 	"autoMemoryEnabled": json.RawMessage("false"), "crossSessionInbound": json.RawMessage(`"refuse"`),
 }
@@ -33,7 +35,7 @@ var loginSettings = []string{"apiKeyHelper", "env", "awsAuthRefresh", "awsCreden
 
 // readSettings reads [Config.Settings], the JSON itself or the path of its file: nil if there are none. The CLI
 // silently ignores a file with a mistake, including its deny rules. So mistakes are found here.
-func readSettings(text string) (map[string]json.RawMessage, error) {
+func readSettings(text string) (settings, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
 		return nil, nil
@@ -46,7 +48,7 @@ func readSettings(text string) (map[string]json.RawMessage, error) {
 		}
 		where, text = where+": "+text, string(data)
 	}
-	var s map[string]json.RawMessage
+	var s settings
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
 		return nil, fmt.Errorf("%s: no JSON object: %s", where, jsonMistake(err))
 	}
@@ -174,78 +176,79 @@ func checkHooks(v gjson.Result) error {
 	return nil
 }
 
-// settingsArgument passes the settings to the CLI. The operator's settings may contain secrets, and everybody on the
-// machine may read arguments, so they are passed in a file; see [Config.Prepare].
-func (c Config) settingsArgument() string {
-	switch {
-	case c.folder.path != "":
-		return "--settings=" + c.ownSettings()
-	case strings.TrimSpace(c.Settings) == "":
-		return "--settings=" + string(encode(c.withImposed(nil)))
-	}
-	return "--settings=" + c.settingsFile("settings")
-}
-
-// ownSettings is the settings file of a chat's agents.
-func (c Config) ownSettings() string {
-	return filepath.Join(c.StateDir(), "settings", filepath.Base(c.folder.path)+".json")
-}
-
-// writeOwnSettings writes the settings of a chat's agents, which may read the folder files: those of all agents, and
-// the deny rules.
-func (c Config) writeOwnSettings(files string) error {
-	s := c.withImposed(nil)
-	if strings.TrimSpace(c.Settings) != "" {
-		data, err := os.ReadFile(c.settingsFile("settings"))
-		if err != nil {
-			return fmt.Errorf("settings of the agents: %w", err)
-		}
-		if err := json.Unmarshal(data, &s); err != nil {
-			return fmt.Errorf("settings of the agents: %w", err)
-		}
-		if v := gjson.ParseBytes(s["permissions"]); v.Exists() && checkPermissions(v) != nil {
-			return fmt.Errorf("settings of the agents: %w", checkPermissions(v))
+// withImposed are s, the operator's settings, with those that cannot be changed, for the CLI command. With askAll the
+// agent asks before each use of a tool: an ask rule takes precedence over all allow rules, in each mode.
+func (s settings) withImposed(command string, askAll bool) settings {
+	all := maps.Clone(imposedSettings)
+	for key, v := range s {
+		if _, ok := all[key]; !ok {
+			all[key] = v
 		}
 	}
-	s["permissions"] = withRules(s["permissions"], "deny", c.offLimits(files)...)
-	if !slices.Contains(c.AllowedTools, "Bash") { // else the operator has allowed all of Bash
-		s["permissions"] = withRules(s["permissions"], "ask", c.bashAskRules()...)
+	mentions := noAttachments
+	if knows, _ := knownPrograms.knows(command, noMentions); knows {
+		mentions = noMentions
 	}
-	path := c.ownSettings()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("settings of the agents: %w", err)
+	all.setVariables(noMemory, mentions)
+	if askAll {
+		all.addRules("ask", "*")
 	}
-	if err := replaceFile(path, encode(s)); err != nil {
-		return fmt.Errorf("settings of the agents: %w", err)
-	}
-	return nil
+	return all
 }
 
-func (c Config) settingsFile(name string) string { return filepath.Join(c.StateDir(), name+".json") }
-
-// writeSettings writes the settings files that the CLI reads.
-func (c Config) writeSettings() error {
-	s, err := readSettings(c.Settings)
-	if err != nil || s == nil {
-		return err
-	}
-	as, err := c.account()
-	if err != nil {
-		return err
-	}
-	login := map[string]json.RawMessage{}
-	for _, key := range loginSettings {
+// only are the settings with these keys.
+func (s settings) only(keys []string) settings {
+	some := settings{}
+	for _, key := range keys {
 		if v, ok := s[key]; ok {
-			login[key] = v
+			some[key] = v
 		}
 	}
-	for name, content := range map[string]map[string]json.RawMessage{"settings": c.withImposed(s), "login": login} {
-		if err := as.writePrivate(c.settingsFile(name), encode(content)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return some
 }
+
+// setVariables sets variables to 1 in the environment that settings give the CLI: the settings of a project count
+// before the environment of the process, and could take them back.
+func (s settings) setVariables(names ...string) {
+	var all map[string]json.RawMessage
+	if env := s["env"]; env != nil {
+		if err := json.Unmarshal(env, &all); err != nil {
+			panic(err) // checkSetting has read it
+		}
+	}
+	if all == nil { // also when the settings say null
+		all = map[string]json.RawMessage{}
+	}
+	for _, name := range names {
+		all[name] = json.RawMessage(`"1"`)
+	}
+	s["env"] = encode(all)
+}
+
+// addRules adds permission rules of a kind (allow, ask or deny).
+func (s settings) addRules(kind string, rules ...string) {
+	all := map[string]json.RawMessage{}
+	var list []string
+	if permissions := s["permissions"]; permissions != nil {
+		if err := json.Unmarshal(permissions, &all); err != nil {
+			panic(err) // checkPermissions has read it
+		}
+	}
+	if all[kind] != nil {
+		if err := json.Unmarshal(all[kind], &list); err != nil {
+			panic(err) // likewise
+		}
+	}
+	data, err := json.Marshal(append(list, rules...))
+	if err != nil {
+		panic(err) // made of strings only
+	}
+	all[kind] = data
+	s["permissions"] = encode(all)
+}
+
+// encode is the JSON object.
+func (s settings) encode() []byte { return encode(s) }
 
 func encode(s map[string]json.RawMessage) []byte {
 	data, err := json.Marshal(s)

@@ -15,17 +15,22 @@ import (
 var safeCommands = []string{"compact", "context", "cost", "usage"}
 
 // SlashCommands are the CLI's slash commands that chats may use, without the slash.
-func (c Config) SlashCommands() []string { return append(slices.Clone(safeCommands), c.Commands...) }
+type SlashCommands []string
+
+// SlashCommands are the safe ones and [Config.Commands].
+func (c Config) SlashCommands() SlashCommands {
+	return append(slices.Clone(safeCommands), c.Commands...)
+}
 
 var (
 	slashName    = regexp.MustCompile(`^[a-zA-Z][\w:-]*$`)
 	slashCommand = regexp.MustCompile(`^/([a-zA-Z][\w:-]*)(\s|$)`)
 )
 
-// TakesCommand reports whether line begins with one of [Config.SlashCommands], such as "/compact".
-func (c Config) TakesCommand(line string) bool {
+// Allow reports whether line begins with one of the commands, such as "/compact".
+func (s SlashCommands) Allow(line string) bool {
 	word := slashCommand.FindStringSubmatch(line)
-	return word != nil && slices.Contains(c.SlashCommands(), word[1])
+	return word != nil && slices.Contains(s, word[1])
 }
 
 // checkCommands refuses commands with which chats could change the settings of the CLI.
@@ -46,7 +51,7 @@ func (c Config) checkCommands() (errs []error) {
 // Command has the CLI run one of [Config.SlashCommands], such as "/compact". Its events are those of [Process.Run]. Any
 // other line is a prompt.
 func (p *Process) Command(ctx context.Context, id, line string) iter.Seq2[Event, error] {
-	if p.spec.Task != "" || !p.limits.TakesCommand(line) {
+	if p.spec.Task != "" || !p.commands.Allow(line) {
 		return p.Run(ctx, id, line)
 	}
 	return p.runTurn(ctx, func() { p.in.sendUserMessage(id, line) })

@@ -52,3 +52,50 @@ func (ps *slots) waiting() int {
 	defer ps.mu.Unlock()
 	return ps.queue
 }
+
+// processSlots gets the slots of new processes, also from those who can spare theirs.
+type processSlots struct {
+	slots      *slots
+	limits     Limits
+	idle       *idleProcesses
+	background *backgroundTasks
+}
+
+// acquire gets owner a slot for a new process. If none is free, it preempts a background task for which nobody waits.
+// If there is no such task, the least used idle process ends and passes its slot on; if owner has an idle process
+// itself, it is that one, since the new one replaces it.
+func (ps *processSlots) acquire(ctx context.Context, owner string) error {
+	if ps.slots.processes.TryAcquire(1) {
+		if !ps.limits.tight(1) {
+			return nil
+		}
+		return ps.await(ctx, ps.idle.evict(owner, false))
+	}
+	if !ps.background.preempt() {
+		if gone := ps.idle.evict(owner, true); gone != nil {
+			if ps.limits.machine != nil && !ps.limits.tight(1) {
+				return nil // there is memory for both until the old one has ended
+			}
+			return ps.await(ctx, gone)
+		}
+	}
+	// All slots belong to other turns, which are fewer than the slots, or to processes that are ending: one gets free.
+	if err := ps.slots.processes.Acquire(ctx, 1); err != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// await waits for the end of a process (nil = none) for a caller that holds a slot.
+func (ps *processSlots) await(ctx context.Context, gone <-chan struct{}) error {
+	if gone == nil {
+		return nil
+	}
+	select {
+	case <-gone:
+		return nil
+	case <-ctx.Done():
+		ps.slots.processes.Release(1)
+		return context.Cause(ctx)
+	}
+}

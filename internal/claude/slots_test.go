@@ -94,7 +94,7 @@ func TestAQuestionThatIsWanted(t *testing.T) {
 	q.Owner, q.Wanted = "b", wanted
 	go func() { _, err := r.pool.RunTask(t.Context(), q); replied <- err }()
 	if err := poll(t.Context(), "the question",
-		func() bool { return blocked("claude.(*Pool).waitUntilQuiet(") > 0 }); err != nil {
+		func() bool { return blocked("claude.(*backgroundTasks).waitUntilQuiet(") > 0 }); err != nil {
 		t.Fatal(err)
 	}
 	close(wanted)
@@ -113,7 +113,7 @@ func TestStartsTakeTurns(t *testing.T) {
 	next := make(chan *claude.Process)
 	go func() { next <- r.acquire("next", fresh()) }()
 	if err := poll(t.Context(), "a start that waits",
-		func() bool { return blocked("claude.(*Pool).start(") > 0 }); err != nil {
+		func() bool { return blocked("claude.(*processes).start(") > 0 }); err != nil {
 		t.Fatal(err)
 	}
 	if s := r.pool.Stats(); s.Started != len(list) {

@@ -1,7 +1,6 @@
 package claude
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,7 +47,21 @@ var errPreempted = errors.New("the place is needed for a turn")
 // seconds, and ends no idle process. If a turn needs the slot, the task is stopped, and runs again after a longer quiet
 // period. A task that is wanted queues for a slot like a turn. When RunTask returns, nothing of the task is running,
 // and nothing of it is left on the disk. A reply is never empty.
-func (pl *Pool) RunTask(ctx context.Context, q Task) (Reply, error) {
+func (pl *Pool) RunTask(ctx context.Context, q Task) (Reply, error) { return pl.tasks.run(ctx, q) }
+
+// taskRunner runs tasks, each in a process of its own.
+type taskRunner struct {
+	user         string        // of this machine, as whom the agent runs; empty = this program's user
+	quiet        time.Duration // how long the chats must be quiet before a task runs
+	timeout      time.Duration
+	slots        *slots
+	processSlots *processSlots
+	processes    *processes
+	background   *backgroundTasks
+}
+
+// run is [Pool.RunTask].
+func (tr *taskRunner) run(ctx context.Context, q Task) (Reply, error) {
 	if strings.TrimSpace(q.System) == "" || strings.TrimSpace(q.Text) == "" {
 		return Reply{}, errors.New("ask the agent: nothing is asked")
 	}
@@ -57,7 +70,7 @@ func (pl *Pool) RunTask(ctx context.Context, q Task) (Reply, error) {
 		return Reply{}, fmt.Errorf("ask the agent: %w", err)
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // it is empty, and lies where such folders are cleaned up
-	as, err := pl.cfg.account()
+	as, err := findAccount(tr.user)
 	if err != nil {
 		return Reply{}, err
 	}
@@ -66,8 +79,8 @@ func (pl *Pool) RunTask(ctx context.Context, q Task) (Reply, error) {
 	}
 	waiting, cancel := context.WithTimeoutCause(ctx, maxQuietWait, ErrTaskBusy)
 	defer cancel()
-	for pause := cmp.Or(pl.cfg.Quiet, quietPeriod); ; pause *= 2 {
-		reply, err := pl.runOnce(ctx, waiting, dir, q, pause)
+	for pause := tr.quiet; ; pause *= 2 {
+		reply, err := tr.runOnce(ctx, waiting, dir, q, pause)
 		switch {
 		case err == nil:
 			return reply, nil
@@ -81,41 +94,41 @@ func (pl *Pool) RunTask(ctx context.Context, q Task) (Reply, error) {
 const backgroundOwner = ""
 
 // runOnce runs the task when there is a slot, for which it waits until waiting ends.
-func (pl *Pool) runOnce(ctx, waiting context.Context, dir string, q Task, pause time.Duration) (Reply, error) {
+func (tr *taskRunner) runOnce(ctx, waiting context.Context, dir string, q Task, pause time.Duration) (Reply, error) {
 	ctx, leave := context.WithCancelCause(ctx)
 	defer leave(nil)
 	g := &backgroundTask{leave, q.Wanted}
-	defer pl.background.finish(g)
-	done, err := pl.waitUntilQuiet(waiting, g, pause)
+	defer tr.background.finish(g)
+	done, err := tr.background.waitUntilQuiet(waiting, g, pause)
 	if errors.Is(err, errWanted) {
-		done, err = pl.queueTask(waiting, q.Owner)
+		done, err = tr.queue(waiting, q.Owner)
 	}
 	if err != nil {
 		return Reply{}, err
 	}
 	defer done()
-	ctx, cancel := context.WithTimeoutCause(ctx, pl.cfg.TaskLimit.Duration, ErrTaskTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, tr.timeout, ErrTaskTimeout)
 	defer cancel()
-	pl.countRunning(1)
-	defer pl.countRunning(-1)
-	p, err := pl.start(ctx, backgroundOwner, Spec{Dir: dir, Task: q.System})
+	tr.processes.countRunning(1)
+	defer tr.processes.countRunning(-1)
+	p, err := tr.processes.start(ctx, backgroundOwner, Spec{Dir: dir, Task: q.System})
 	if err != nil {
 		return Reply{}, err
 	}
-	defer pl.endProcess(ctx, p)
+	defer tr.processes.end(ctx, p)
 	return p.reply(ctx, q.Text)
 }
 
-// queueTask waits for a turn's slot and a process slot.
-func (pl *Pool) queueTask(ctx context.Context, owner string) (done func(), err error) {
-	if err := pl.slots.acquireTurn(ctx); err != nil {
+// queue waits for a turn's slot and a process slot.
+func (tr *taskRunner) queue(ctx context.Context, owner string) (done func(), err error) {
+	if err := tr.slots.acquireTurn(ctx); err != nil {
 		return nil, err
 	}
-	if err := pl.acquireSlot(ctx, owner); err != nil {
-		pl.slots.releaseTurn()
+	if err := tr.processSlots.acquire(ctx, owner); err != nil {
+		tr.slots.releaseTurn()
 		return nil, err
 	}
-	return pl.slots.releaseTurn, nil
+	return tr.slots.releaseTurn, nil
 }
 
 // reply runs the only turn of a task's process.
@@ -140,18 +153,18 @@ func (p *Process) reply(ctx context.Context, question string) (Reply, error) {
 }
 
 // taskArguments make the CLI a plain model: it has no tools and keeps no transcript.
-func taskArguments(c Config, spec Spec) []string {
+func (a agent) taskArguments(spec Spec) []string {
 	args := []string{
 		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
 		"--include-partial-messages", "--tools=", "--setting-sources=", "--strict-mcp-config",
 		"--disable-slash-commands",
 		"--no-session-persistence", "--system-prompt=" + spec.Task,
 	}
-	if strings.TrimSpace(c.Settings) != "" {
-		args = append(args, "--settings="+c.settingsFile("login"))
+	if strings.TrimSpace(a.cfg.Settings) != "" {
+		args = append(args, "--settings="+a.state.loginSettings())
 	}
-	if c.Model != "" {
-		args = append(args, "--model="+c.Model)
+	if a.cfg.Model != "" {
+		args = append(args, "--model="+a.cfg.Model)
 	}
 	return args
 }

@@ -21,25 +21,13 @@ var ErrNoTitle = errors.New("the model has found no title")
 // nothing into the transcript, and the session does not see it. If a turn runs meanwhile, the cost is part of what the
 // process reports next. A reply with an error contains the cost nevertheless.
 func (pl *Pool) Title(ctx context.Context, session, text string) (Reply, error) {
-	p := pl.ofSession(session)
+	p := pl.processes.ofSession(session)
 	if p == nil {
 		return Reply{}, ErrNoProcess
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, pl.cfg.TaskLimit.Duration, ErrTaskTimeout)
 	defer cancel()
 	return p.title(ctx, text)
-}
-
-// ofSession finds the process of a session, whatever it is doing; nil = none.
-func (pl *Pool) ofSession(session string) *Process {
-	pl.mu.Lock()
-	defer pl.mu.Unlock()
-	for p := range pl.processes {
-		if p.spec.Session == session && p.alive() {
-			return p
-		}
-	}
-	return nil
 }
 
 func (p *Process) title(ctx context.Context, text string) (r Reply, err error) {

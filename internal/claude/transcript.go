@@ -24,8 +24,8 @@ type Transcripts struct {
 
 // Transcripts are those of owner's agents.
 func (c Config) Transcripts(owner string) Transcripts {
-	c, err := c.forOwner(owner)
-	return Transcripts{filepath.Join(c.machineDir(), "projects"), err}
+	a, err := newAgent(c, owner)
+	return Transcripts{filepath.Join(a.env.configDir(), "projects"), err}
 }
 
 // Path is the file of a session that runs in the folder dir. It may not exist.

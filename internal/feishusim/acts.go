@@ -6,25 +6,11 @@ import (
 	"time"
 )
 
-// people are the users: what they do in the chats, and the events that tell the bot of it. A wrong id given to a
-// method is a mistake of the caller and panics.
+// people are the users: what they write and do in the chats, and the events that tell the bot of it. A wrong id given
+// to a method is a mistake of the caller and panics.
 type people struct {
-	world        *world
-	hub          *hub
+	*eventSource
 	mentionsOnly bool
-}
-
-// act changes the world and then pushes the event that f returns, if any.
-func (p *people) act(f func(w *world) *event) {
-	ev := func() *event {
-		p.world.mu.Lock()
-		defer p.world.mu.Unlock()
-		return f(p.world)
-	}()
-	p.world.notify.bump()
-	if ev != nil {
-		p.hub.push(ev)
-	}
 }
 
 // Recall makes the sender of a message, a user or the bot, recall it. Only users' messages cause an event.
@@ -55,21 +41,6 @@ func (p *people) Edit(messageID string, content json.RawMessage) {
 		m.updated = time.Now()
 		m.show("edit", visibleContent(m.Type, m.Content, m.mentions), nil, false)
 		return w.messageEvent(eventUpdated, m, w.users[i], w.mustChat(m.ChatID))
-	})
-}
-
-// Redeliver pushes a user's message once more, as the platform may do even after an ack: the same event, or with
-// newEventID another event of the same message.
-func (p *people) Redeliver(messageID string, newEventID bool) {
-	p.act(func(w *world) *event {
-		ev := w.messages.must(messageID).event
-		if ev == nil {
-			panic("feishusim: no event told of " + messageID)
-		}
-		if newEventID {
-			return ev.renamed(randomHex(16))
-		}
-		return ev
 	})
 }
 
@@ -125,68 +96,4 @@ func (m *message) passedOn(upper string) *message {
 		part.parts = append(part.parts, p.passedOn(part.ID))
 	}
 	return &part
-}
-
-// Join makes somebody a member of a group. Most apps get no event for it; see TellJoined.
-func (p *people) Join(chatID string, u User) {
-	p.act(func(w *world) *event {
-		c := w.mustChat(chatID)
-		c.Members = append(slices.Clone(c.Members), u)
-		return nil
-	})
-}
-
-// TellJoined sends the event for people who have joined a group (doc: im-v1/chat-member/events/added).
-func (p *people) TellJoined(chatID string, users ...User) {
-	p.act(func(w *world) *event { return w.joined(w.mustChat(chatID), users) })
-}
-
-// AddBot makes a user add the bot to a group.
-func (p *people) AddBot(chatID string, by User) { p.act(botMember(chatID, by, true, eventBotAdded)) }
-
-// RemoveBot makes a user remove the bot from a group.
-func (p *people) RemoveBot(chatID string, by User) {
-	p.act(botMember(chatID, by, false, eventBotDeleted))
-}
-
-func botMember(chatID string, by User, in bool, kind string) func(*world) *event {
-	return func(w *world) *event {
-		c := w.mustChat(chatID)
-		c.BotIn = in
-		return w.membership(kind, c, by)
-	}
-}
-
-// Disband makes a user dissolve a group.
-func (p *people) Disband(chatID string, by User) {
-	p.act(func(w *world) *event {
-		c := w.mustChat(chatID)
-		c.dissolved = true
-		return w.membership(eventDisbanded, c, by)
-	})
-}
-
-// EnterChat makes a user open the private chat with the bot.
-func (p *people) EnterChat(u User) {
-	p.act(func(w *world) *event {
-		c := w.privateChat(u)
-		body := map[string]any{"chat_id": c.ID, "operator_id": u.ids()}
-		if all := w.messages.in(c.ID); len(all) > 0 {
-			last := all[len(all)-1]
-			body["last_message_id"], body["last_message_create_time"] = last.ID, millis(last.Created)
-		}
-		return w.newEvent(eventChatEntered, "", body)
-	})
-}
-
-// Emit pushes an event of any type with this body, for what there is no method.
-func (p *people) Emit(eventType string, body any) {
-	p.act(func(w *world) *event { return w.newEvent(eventType, "", body) })
-}
-
-// EmitPayload pushes an event whose payload is these bytes, whatever they are, and returns the id of the event.
-func (p *people) EmitPayload(payload []byte) (eventID string) {
-	ev := &event{id: randomHex(16), payload: payload}
-	p.hub.push(ev)
-	return ev.id
 }

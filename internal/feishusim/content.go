@@ -17,14 +17,14 @@ const (
 var postTags = []string{"text", "a", "at", "img", "media", "emotion", "hr", "code_block", "md"}
 
 // compose makes a message of the bot; the caller gives it a chat and stores it.
-func (w *world) compose(q *request, msgType, content string) (*message, *refusal) {
+func (a *imAPI) compose(q *request, msgType, content string) (*message, *refusal) {
 	now := time.Now()
-	m := &message{updated: now, Message: Message{ID: newID("om_"), Type: msgType, Sender: w.bot, FromBot: true,
+	m := &message{updated: now, Message: Message{ID: newID("om_"), Type: msgType, Sender: a.world.bot, FromBot: true,
 		Created: now, Content: content}}
 	if msgType == "interactive" {
-		return m, w.composeCard(q, m)
+		return m, a.composeCard(q, m)
 	}
-	if bad := w.files.check(q, msgType, content); bad != nil {
+	if bad := a.world.files.check(q, msgType, content); bad != nil {
 		return nil, bad
 	}
 	m.show("create", visibleContent(msgType, content, nil), nil, false)
@@ -32,7 +32,7 @@ func (w *world) compose(q *request, msgType, content string) (*message, *refusal
 }
 
 // composeCard fills in a message that shows a card: an entity, a template, or a card of its own.
-func (w *world) composeCard(q *request, m *message) *refusal {
+func (a *imAPI) composeCard(q *request, m *message) *refusal {
 	var in struct {
 		Type string `json:"type"`
 		Data struct {
@@ -44,7 +44,7 @@ func (w *world) composeCard(q *request, m *message) *refusal {
 	_ = json.Unmarshal([]byte(m.Content), &in)
 	switch in.Type {
 	case "card":
-		return w.attach(in.Data.CardID, m)
+		return a.attach(in.Data.CardID, m)
 	case "template":
 		if in.Data.TemplateID == "" {
 			return refuse(RuleCard, codeCardRefused,
@@ -53,7 +53,7 @@ func (w *world) composeCard(q *request, m *message) *refusal {
 		m.show("create", "[template "+in.Data.TemplateID+"]", json.RawMessage(m.Content), false)
 		return nil
 	}
-	root, bad := w.inlineCard(q, m.Content)
+	root, bad := a.inlineCard(q, m.Content)
 	if bad == nil {
 		m.showCard(root, "create")
 	}
@@ -61,8 +61,8 @@ func (w *world) composeCard(q *request, m *message) *refusal {
 }
 
 // attach lets a message show a card entity. An entity can be sent once (doc: cardkit-v1/card/create).
-func (w *world) attach(cardID string, m *message) *refusal {
-	e := w.cards[cardID]
+func (a *imAPI) attach(cardID string, m *message) *refusal {
+	e := a.world.cards[cardID]
 	switch {
 	case e == nil:
 		return refuse(RuleUnknownID, codeCardRefused,
@@ -81,10 +81,10 @@ func (w *world) attach(cardID string, m *message) *refusal {
 }
 
 // inlineCard parses and checks the card JSON of a message.
-func (w *world) inlineCard(q *request, content string) (map[string]any, *refusal) {
+func (a *imAPI) inlineCard(q *request, content string) (map[string]any, *refusal) {
 	root, f := parseCard(content)
 	if f == nil {
-		f = checkCard(root, w.files.ownImage)
+		f = checkCard(root, a.world.files.ownImage)
 	}
 	if f != nil {
 		return nil, f.inMessage()
@@ -117,7 +117,7 @@ func (q *request) noteAtAll(node any) {
 }
 
 // check checks the content of every type but cards.
-func (fs files) check(q *request, msgType, content string) *refusal {
+func (fs *files) check(q *request, msgType, content string) *refusal {
 	var c map[string]any
 	if err := json.Unmarshal([]byte(content), &c); err != nil {
 		return refuse(RuleContent, codeParam,
@@ -154,7 +154,7 @@ func checkText(content string, c map[string]any) *refusal {
 }
 
 // checkPost checks rich text: languages around, lines of nodes inside.
-func (fs files) checkPost(content string, c map[string]any) *refusal {
+func (fs *files) checkPost(content string, c map[string]any) *refusal {
 	if len(content) > maxPost {
 		return refuse(RuleSize, codeTooLong, "The length of the message content reaches its limit.")
 	}
@@ -183,7 +183,7 @@ func (fs files) checkPost(content string, c map[string]any) *refusal {
 	return nil
 }
 
-func (fs files) checkPostLine(line any) *refusal {
+func (fs *files) checkPostLine(line any) *refusal {
 	nodes, ok := line.([]any)
 	if !ok {
 		return refuse(RuleContent, codeParam,

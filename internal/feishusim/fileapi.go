@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Sizes of uploads (docs: im-v1/image/create, im-v1/file/create).
@@ -29,29 +30,58 @@ type file struct {
 
 func (f *file) image() bool { return strings.HasPrefix(f.contentType, "image/") }
 
-// files are all files by their image_key or file_key.
-type files map[string]*file
+// files keeps all files by their image_key or file_key.
+type files struct {
+	mu    sync.Mutex
+	byKey map[string]*file
+}
+
+func newFiles() *files { return &files{byKey: make(map[string]*file)} }
+
+// Upload stores a file as if a user had uploaded it, for the content of a message that the user sends. A content type
+// image/... gives an image_key, every other a file_key.
+func (fs *files) Upload(name, contentType string, data []byte) (key string) {
+	return fs.add(&file{name: name, contentType: contentType, data: append([]byte{}, data...)})
+}
+
+// File returns what was uploaded under a key, by the bot or by a user.
+func (fs *files) File(key string) (name string, data []byte, ok bool) {
+	f := fs.get(key)
+	if f == nil {
+		return "", nil, false
+	}
+	return f.name, append([]byte{}, f.data...), true
+}
+
+// get returns the file with a key; nil = there is none. A file does not change.
+func (fs *files) get(key string) *file {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	return fs.byKey[key]
+}
 
 // add stores f under a new key.
-func (fs files) add(f *file) string {
+func (fs *files) add(f *file) string {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
 	f.key = "file_v3_00" + randomHex(16)
 	if f.image() {
 		f.key = "img_v3_02" + randomHex(16)
 	}
-	fs[f.key] = f
+	fs.byKey[f.key] = f
 	return f.key
 }
 
 // ownImage reports whether the bot may show the image.
-func (fs files) ownImage(key string) bool {
-	f := fs[key]
+func (fs *files) ownImage(key string) bool {
+	f := fs.get(key)
 	return f != nil && f.own && f.image()
 }
 
 // checkKey: the bot can send only what it has uploaded itself, and only as what it is (doc: im-v1/message/create,
 // 230055).
-func (fs files) checkKey(key, msgType string) *refusal {
-	f := fs[key]
+func (fs *files) checkKey(key, msgType string) *refusal {
+	f := fs.get(key)
 	fits := func() bool {
 		switch msgType {
 		case "image":
@@ -79,19 +109,11 @@ func (fs files) checkKey(key, msgType string) *refusal {
 	return nil
 }
 
-// File returns what was uploaded under a key, by the bot or by a user.
-func (w *world) File(key string) (name string, data []byte, ok bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	f := w.files[key]
-	if f == nil {
-		return "", nil, false
-	}
-	return f.name, append([]byte{}, f.data...), true
-}
-
 // fileAPI serves uploads and downloads.
-type fileAPI struct{ world *world }
+type fileAPI struct {
+	world *world
+	files *files
+}
 
 func (a *fileAPI) routes() []route {
 	return []route{
@@ -135,9 +157,7 @@ func (a *fileAPI) uploadFile(q *request) (any, *refusal) {
 
 func (a *fileAPI) add(f *file) string {
 	f.own = true
-	a.world.mu.Lock()
-	defer a.world.mu.Unlock()
-	return a.world.files.add(f)
+	return a.files.add(f)
 }
 
 // readUpload reads the multipart part with this name, and gives access to the form's other fields.
@@ -165,9 +185,7 @@ func readUpload(q *request, part string, limit int) (*file, func(string) string,
 
 // own serves what the bot itself has uploaded.
 func (a *fileAPI) own(_ http.ResponseWriter, q *request) reply {
-	a.world.mu.Lock()
-	defer a.world.mu.Unlock()
-	f := a.world.files[q.PathValue("key")]
+	f := a.files.get(q.PathValue("key"))
 	if f == nil || !f.own {
 		return refused(refuse(RuleUnknownID, codeFileParam, "no file of the app with key %q", q.PathValue("key")))
 	}
@@ -196,7 +214,7 @@ func (a *fileAPI) ofMessage(q *request) (*file, *refusal) {
 	if bad != nil {
 		return nil, bad
 	}
-	f := w.files[key]
+	f := a.files.get(key)
 	switch {
 	case kind != "image" && kind != "file":
 		return nil, refuse(RuleField, codeFileParam, "Invalid request param: type %q", kind)

@@ -25,7 +25,7 @@ func (p *people) Press(ctx context.Context, messageID string, by User, value any
 func (p *people) Submit(ctx context.Context, messageID string, by User, value any,
 	filled map[string][]string) (json.RawMessage, error) {
 	action := Action{Value: value}
-	form, name := p.world.formWith(messageID, value)
+	form, name := p.formWith(messageID, value)
 	switch {
 	case form != nil:
 		values, err := fillIn(form, filled)
@@ -40,7 +40,8 @@ func (p *people) Submit(ctx context.Context, messageID string, by User, value an
 }
 
 // formWith finds the newest form of a message that contains the button with this value; nil if there is none.
-func (w *world) formWith(messageID string, value any) (form map[string]any, name string) {
+func (p *people) formWith(messageID string, value any) (form map[string]any, name string) {
+	w := p.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, st := range slices.Backward(w.messages.must(messageID).States) {

@@ -109,7 +109,7 @@ func (a *imAPI) send(q *request, in outgoing, target func() (*chat, *message, *r
 	if bad != nil {
 		return nil, bad
 	}
-	m, bad := w.compose(q, in.MsgType, in.Content)
+	m, bad := a.compose(q, in.MsgType, in.Content)
 	if bad != nil {
 		return nil, bad
 	}
@@ -143,7 +143,6 @@ func (a *imAPI) patch(q *request) (any, *refusal) {
 		return nil, bad
 	}
 	return a.change(q, func(m *message) *refusal {
-		w := a.world
 		switch {
 		case m.Type != "interactive":
 			return refuse(RuleContent, codeParam,
@@ -154,7 +153,7 @@ func (a *imAPI) patch(q *request) (any, *refusal) {
 			q.violate(RulePatchEntity, "message %s shows card entity %s", m.ID, m.CardID)
 		}
 		old := m.card()
-		root, bad := w.inlineCard(q, in.Content)
+		root, bad := a.inlineCard(q, in.Content)
 		if bad != nil {
 			return bad
 		}

@@ -174,7 +174,7 @@ func (pr *press) finish(w *world, answer json.RawMessage, failed error) error {
 }
 
 // apply checks the answer and shows its card, except on a card in streaming mode, which ignores it.
-func (pr *press) apply(answer json.RawMessage, fs files) error {
+func (pr *press) apply(answer json.RawMessage, fs *files) error {
 	var in struct {
 		Toast *struct {
 			Type string `json:"type"`

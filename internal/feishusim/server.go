@@ -7,15 +7,10 @@
 package feishusim
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
-	"sync"
-	"time"
-
-	"magpie/internal/httpdrain"
 )
 
 // Server is the platform, with one app. Its parts are embedded for their exported methods.
@@ -25,18 +20,16 @@ type Server struct {
 	*faults
 	*hub
 	*world
+	*eventSource
 	*people
+	*chatMembers
 	*speech
 	*console
 	*registrations
+	*httpServer
 
 	cfg    Config
 	notify *notifier
-	host   string
-	http   *http.Server
-	stop   context.CancelFunc
-	accept sync.WaitGroup      // the accept loop
-	work   *httpdrain.Handlers // handlers in work
 }
 
 // Start starts a platform that listens on the loopback interface.
@@ -46,23 +39,19 @@ func Start(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	s := &Server{cfg: cfg, notify: newNotifier(), host: ln.Addr().String(), stop: stop, work: &httpdrain.Handlers{}}
+	s := &Server{cfg: cfg, notify: newNotifier()}
 	s.records = &records{notify: s.notify}
 	s.auth = newAuth(cfg)
 	s.faults = &faults{}
 	s.hub = newHub(cfg, s.auth, s.records, s.notify)
 	s.world = newWorld(cfg, s.notify, s.records)
-	s.people = &people{world: s.world, hub: s.hub, mentionsOnly: cfg.MentionsOnly}
+	s.eventSource = &eventSource{world: s.world, hub: s.hub}
+	s.people = &people{eventSource: s.eventSource, mentionsOnly: cfg.MentionsOnly}
+	s.chatMembers = &chatMembers{eventSource: s.eventSource}
 	s.speech = &speech{}
 	s.console = newConsole(cfg)
 	s.registrations = newRegistrations(s.auth, s.console)
-	s.http = &http.Server{
-		Handler:           s.work.Wrap(s.routes()),
-		ReadHeaderTimeout: time.Minute,
-		BaseContext:       func(net.Listener) context.Context { return ctx },
-	}
-	s.accept.Go(func() { _ = s.http.Serve(ln) }) // ends with ErrServerClosed; an earlier end shows in every call
+	s.httpServer = serve(ln, s.routes())
 	return s, nil
 }
 
@@ -83,17 +72,12 @@ func (c Config) listen() (net.Listener, error) {
 
 // Close stops everything and waits until nothing runs any more. What was recorded can still be read.
 func (s *Server) Close() error {
-	s.stop()
-	err := s.http.Close()
+	err := s.httpServer.close()
 	s.hub.close()
-	s.accept.Wait()
-	s.work.Wait()
+	s.httpServer.wait()
 	s.world.close()
 	return err
 }
-
-// URL returns the base of all HTTP APIs, http://127.0.0.1:<port>.
-func (s *Server) URL() string { return "http://" + s.host }
 
 // routes builds the HTTP side.
 func (s *Server) routes() http.Handler {
@@ -109,7 +93,7 @@ func (s *Server) routes() http.Handler {
 		s.auth.routes(), s.hub.routes(), im.routes(), kit.routes(),
 		(&reactionAPI{world: s.world, push: s.push}).routes(),
 		(&callbackAPI{world: s.world}).routes(),
-		(&fileAPI{world: s.world}).routes(),
+		(&fileAPI{world: s.world, files: s.files}).routes(),
 		(&chatAPI{world: s.world}).routes(),
 		(&departmentAPI{world: s.world}).routes(),
 		s.speech.routes(),

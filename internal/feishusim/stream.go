@@ -22,18 +22,14 @@ type stream struct {
 }
 
 // UploadStream stores a file as Upload does.
-func (w *world) UploadStream(name, contentType string, s Stream) (key string) {
+func (fs *files) UploadStream(name, contentType string, s Stream) (key string) {
 	setDefault(&s.Piece, 64<<10)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.files.add(&file{name: name, contentType: contentType, stream: &stream{Stream: s}})
+	return fs.add(&file{name: name, contentType: contentType, stream: &stream{Stream: s}})
 }
 
 // Served returns how many bytes of a file that UploadStream stored were written, over all requests.
-func (w *world) Served(key string) int64 {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.files[key].stream.served.Load()
+func (fs *files) Served(key string) int64 {
+	return fs.get(key).stream.served.Load()
 }
 
 // serve writes the file until it is through or the client has gone.

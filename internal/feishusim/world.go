@@ -5,18 +5,19 @@ import (
 	"sync"
 )
 
-// world is what the platform remembers: people, chats, messages, cards, files. One lock guards it all; no method
-// that holds it calls out.
+// world is what the platform remembers: people, chats, messages, cards, files. One lock guards all but the files; no
+// method that holds it calls out.
 type world struct {
 	notify *notifier
 	rec    *records
 	alarms *alarms
 	app
 
+	*files
+
 	mu sync.Mutex
 	directory
 	messages messages
-	files    files
 	cards    map[string]*entity
 	presses  map[string]*press // by their token
 }
@@ -34,7 +35,7 @@ func newWorld(cfg Config, n *notifier, rec *records) *world {
 			byID: make(map[string]*chat), private: make(map[string]*chat), departments: make(map[string]*department),
 			staff: make(map[string][]string),
 		},
-		files: make(files), cards: make(map[string]*entity), presses: make(map[string]*press),
+		files: newFiles(), cards: make(map[string]*entity), presses: make(map[string]*press),
 	}
 }
 
@@ -114,14 +115,6 @@ func (w *world) Messages(chatID string) []Message {
 		out = append(out, m.copy())
 	}
 	return out
-}
-
-// Upload stores a file as if a user had uploaded it, for the content of a message that the user sends. A content type
-// image/... gives an image_key, every other a file_key.
-func (w *world) Upload(name, contentType string, data []byte) (key string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.files.add(&file{name: name, contentType: contentType, data: append([]byte{}, data...)})
 }
 
 // reachable returns a message that exists, is not recalled, and stands in a chat that the bot is in. gone is the code

@@ -59,26 +59,27 @@ func agentsHome(name string) (home, group string, err error) {
 // prepareAgents makes the agents' user ready for the service: the user itself, and the folders in which it works. It
 // says what it does; with dryRun it does nothing else.
 func (u unit) prepareAgents(ctx context.Context, dryRun bool) error {
-	if u.Agents == "" {
+	if u.Agents.User == "" {
 		if u.System {
 			fmt.Fprintf(os.Stderr, "agents run as %s, like the service: they can read its secret and its data. "+
 				"Another user for them: --agents NAME\n", u.User)
 		}
 		return nil
 	}
-	fmt.Fprintf(os.Stderr, "agents run as %s, who can read neither the secret nor the data of the service\n", u.Agents)
-	who, err := user.Lookup(u.Agents)
+	fmt.Fprintf(os.Stderr, "agents run as %s, who can read neither the secret nor the data of the service\n",
+		u.Agents.User)
+	who, err := user.Lookup(u.Agents.User)
 	if _, unknown := errors.AsType[user.UnknownUserError](err); unknown {
 		create := exec.CommandContext(ctx, "useradd", "--system", "--user-group", "--create-home",
-			"--home-dir", stateDir(u.Agents), "--shell", "/usr/sbin/nologin", u.Agents)
+			"--home-dir", stateDir(u.Agents.User), "--shell", "/usr/sbin/nologin", u.Agents.User)
 		fmt.Fprintln(os.Stderr, strings.Join(create.Args, " "))
 		if dryRun {
 			return nil
 		}
 		if out, err := create.CombinedOutput(); err != nil {
-			return fmt.Errorf("create the user %s: %w: %s", u.Agents, err, strings.TrimSpace(string(out)))
+			return fmt.Errorf("create the user %s: %w: %s", u.Agents.User, err, strings.TrimSpace(string(out)))
 		}
-		who, err = user.Lookup(u.Agents)
+		who, err = user.Lookup(u.Agents.User)
 	}
 	if err != nil {
 		return err
@@ -91,7 +92,7 @@ func (u unit) prepareAgents(ctx context.Context, dryRun bool) error {
 	if err != nil {
 		return err
 	}
-	for _, dir := range u.projects {
+	for _, dir := range u.Agents.projects {
 		if u.hasOwnFilesIn(dir) {
 			return &config.Error{Err: fmt.Errorf("%s cannot be a project: the service has its own files in it", dir)}
 		}

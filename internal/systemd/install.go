@@ -161,24 +161,24 @@ func (i Installation) systemPaths(u *unit, c config.Config) error {
 	if !canRead(u.Config, owner) {
 		fmt.Fprintf(os.Stderr, "warning: %s cannot read %s: chown %s %[2]s\n", u.User, u.Config, u.User)
 	}
-	u.projects, u.data = projects(c), dataFolder(c)
+	u.Agents.projects, u.data = projects(c), dataFolder(c)
 	if !filepath.IsAbs(u.data) {
 		u.data = filepath.Join(u.Dir, u.data)
 	}
-	for n, path := range u.projects {
+	for n, path := range u.Agents.projects {
 		if !filepath.IsAbs(path) {
-			u.projects[n] = filepath.Join(u.Dir, path)
+			u.Agents.projects[n] = filepath.Join(u.Dir, path)
 		}
 	}
 	home := []string{filepath.Join(owner.HomeDir, ".claude"), filepath.Join(owner.HomeDir, ".claude.json")}
-	if u.Agents = i.agentsUser(c, owner, u.projects); u.Agents != "" {
-		agents, group, err := agentsHome(u.Agents)
+	if u.Agents.User = i.agentsUser(c, owner, u.Agents.projects); u.Agents.User != "" {
+		dir, group, err := agentsHome(u.Agents.User)
 		if err != nil {
 			return err
 		}
-		u.AgentsGroup, u.AgentsConfigured, home = group, c.Claude.User == u.Agents, []string{agents}
+		u.Agents.Group, u.Agents.Configured, home = group, c.Claude.User == u.Agents.User, []string{dir}
 	}
-	for _, path := range append(append(slices.Clone(u.projects), u.data), home...) {
+	for _, path := range append(append(slices.Clone(u.Agents.projects), u.data), home...) {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(u.Dir, path)
 		}

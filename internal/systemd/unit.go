@@ -30,16 +30,21 @@ type unit struct {
 	Path    string // PATH of the agent
 	Secret  string // file that holds the app secret; empty = it is in the configuration
 
-	Agents           string   // the user as whom agents run; empty = who runs the service
-	AgentsGroup      string   // the group of that user
-	AgentsConfigured bool     // the configuration names that user
-	projects         []string // in which agents work
-	data             string   // folder of the database
+	Agents agents
+	data   string // folder of the database
 
 	Environment  string        // a file with variables; it need not exist
 	Writable     []string      // folders and files of a system unit that it writes to, beside its state
 	Shutdown     time.Duration // shutdown_timeout
 	RestartSteps bool          // systemd 254 and later let the pause between restarts grow
+}
+
+// agents is as whom and where agents run.
+type agents struct {
+	User       string   // empty = who runs the service
+	Group      string   // of that user
+	Configured bool     // the configuration names that user
+	projects   []string // folders in which agents work
 }
 
 const systemPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -52,7 +57,7 @@ func standardUnit() unit {
 	return unit{
 		Name: "magpie", System: true, User: "magpie", Program: "/usr/local/bin/magpie", Path: systemPath,
 		Config: "/etc/magpie/magpie.toml", Secret: "/etc/magpie/app_secret", Environment: "/etc/magpie/environment",
-		Dir: stateDir("magpie"), Agents: "magpie-agent", AgentsGroup: "magpie-agent",
+		Dir: stateDir("magpie"), Agents: agents{User: "magpie-agent", Group: "magpie-agent"},
 		Writable: []string{"/srv/magpie", stateDir("magpie-agent")},
 	}
 }

@@ -70,12 +70,12 @@ func TestSystemdTakesTheUnits(t *testing.T) {
 func TestTheUnitIsASandbox(t *testing.T) {
 	atHome, alone := standardUnit(), standardUnit()
 	atHome.Writable = []string{"/home/me/work"}
-	alone.Agents = ""
+	alone.Agents.User = ""
 	for name, u := range map[string]unit{
 		"standard": standardUnit(), "project in a home folder": atHome, "one user": alone,
 	} {
 		most := 2.5
-		if u.Agents == "" {
+		if u.Agents.User == "" {
 			most = 1.6
 		}
 		out := analyze(t, u, "security", "--offline=true", "--no-pager")

@@ -1,0 +1,130 @@
+package feishu
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"magpie/feishu/openapi"
+	"magpie/internal/chat"
+)
+
+// rawMessage is a message before it is interpreted, with the fields that events and lists share.
+type rawMessage struct {
+	id          string
+	chat        string
+	thread      string // the topic that it belongs to; empty = none
+	startsTopic bool   // it is the topic's first message
+	fromList    bool   // it may be older than its topic
+	kind        chat.Kind
+	senderID    string // open_id
+	senderType  string // user or app
+	msgType     string // text, post, image and so on
+	content     string // JSON, by its form
+	mentions    []mention
+	createTime  string // in milliseconds
+	parentID    string // the message that it replies to; empty = none
+}
+
+// fromEvent reads a message of an event (page im-v1/message/events/receive).
+func fromEvent(event gjson.Result) rawMessage {
+	msg := event.Get("message")
+	s := rawMessage{
+		id: openapi.String(msg.Get("message_id")), chat: openapi.String(msg.Get("chat_id")),
+		thread: openapi.String(msg.Get("thread_id")), startsTopic: msg.Get("root_id").String() == "", kind: chat.Group,
+		senderID:   openapi.String(event.Get("sender.sender_id.open_id")),
+		senderType: event.Get("sender.sender_type").String(),
+		msgType:    msg.Get("message_type").String(), content: msg.Get("content").String(),
+		mentions: mentionsOf(msg, "id.open_id"), createTime: msg.Get("create_time").String(),
+		parentID: openapi.String(msg.Get("parent_id")),
+	}
+	if msg.Get("chat_type").String() == "p2p" {
+		s.kind = chat.Private
+	}
+	return s
+}
+
+// fromList reads a message of a list (page im-v1/message/list), which does not contain the kind of chat. A list of a
+// chat contains only the first message of each topic; in the list of a topic the first message is the one without a
+// root.
+func fromList(item gjson.Result, in listQuery, kind chat.Kind) rawMessage {
+	return rawMessage{
+		id: openapi.String(item.Get("message_id")), chat: openapi.String(item.Get("chat_id")),
+		thread: openapi.String(item.Get("thread_id")), kind: kind,
+		startsTopic: in.thread == "" || item.Get("root_id").String() == "", fromList: true,
+		senderID: openapi.String(item.Get("sender.id")), senderType: item.Get("sender.sender_type").String(),
+		msgType: item.Get("msg_type").String(), content: item.Get("body.content").String(),
+		mentions: mentionsOf(item, "id"), createTime: item.Get("create_time").String(),
+		parentID: openapi.String(item.Get("parent_id")),
+	}
+}
+
+// messageReader converts messages, of events and of lists, for the handler.
+type messageReader struct {
+	appID      string
+	answerBots bool // messages of other bots count as well
+	state      *state
+	names      *names
+	topics     *topics
+	malformedLog
+}
+
+// incoming converts a message for the handler. It reports false for messages that nobody has to answer: those of the
+// platform, of other bots (unless the configuration accepts them), and those with malformed ids.
+func (r *messageReader) incoming(s rawMessage) (chat.Incoming, bool) {
+	bot := r.state.botID()
+	in := chat.Incoming{
+		Key: chat.FeishuChat(s.chat), Kind: s.kind, ID: s.id, Actor: chat.Actor{ID: s.senderID},
+		Time: millis(s.createTime), ToBot: s.kind == chat.Private,
+	}
+	in.Actor.Bot = s.senderType == "app"
+	if in.ID == "" || in.Key.ID == "" || s.msgType == "system" ||
+		(s.senderType != "user" && s.senderType != "" && !(r.answerBots && s.fromOtherBot(r.appID, bot))) {
+		return in, false
+	}
+	if r.malformed("a message", []string{s.chat, s.id}, s.thread, s.senderID) {
+		return in, false
+	}
+	in.ToOthers = mentionsAll(s.content)
+	for _, m := range s.mentions {
+		meant := m.id == bot && bot != ""
+		in.ToBot, in.ToOthers = in.ToBot || meant, in.ToOthers || !meant
+		r.names.learn(m.id, m.name)
+	}
+	in.ToOthers = in.ToOthers && !in.ToBot
+	content := contentReader{id: s.id, mentions: s.mentions, bot: bot, nameOf: r.names.known}
+	text, ok := content.read(s.msgType, gjson.Parse(s.content))
+	if !ok {
+		in.Unreadable = s.msgType
+	}
+	in.Text, in.Files = text, content.files
+	return in, true
+}
+
+// resolveChat finds out to which chat a message belongs, as far as the platform reports it, and which message it
+// replies to. In a topic every message replies to the first one, so that is a quote only where the topic is a chat of
+// its own, whose History lacks the first message.
+func (r *messageReader) resolveChat(ctx context.Context, s rawMessage, in *chat.Incoming) (err error) {
+	in.Key, err = r.topics.chatOf(ctx, s)
+	if s.parentID != "" && (s.thread == "" || in.Key.Thread != "") {
+		in.Files = append(in.Files, chat.File{Number: len(in.Files) + 1, Kind: chat.Quote, Of: s.parentID})
+	}
+	return err
+}
+
+// fromOtherBot reports whether another bot wrote the message.
+func (s rawMessage) fromOtherBot(app, bot string) bool {
+	return s.senderType == "app" && s.senderID != "" && s.senderID != app && s.senderID != bot
+}
+
+// millis reads a time in milliseconds. An invalid one counts as now, so that the message still gets a place in the
+// order.
+func millis(s string) time.Time {
+	ms, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		return time.Now().UTC()
+	}
+	return time.UnixMilli(ms).UTC()
+}

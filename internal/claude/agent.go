@@ -1,0 +1,97 @@
+package claude
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/gjson"
+)
+
+// agent is how the CLI is run for one owner: as which user, in which environment, and with which files.
+type agent struct {
+	cfg     Config
+	account *account // nil = this program's user
+	env     environment
+	state   stateDir
+	folder  folder // zero = it shares that of the machine's user
+}
+
+// newAgent returns the agent of owner: of a chat, or backgroundOwner.
+func newAgent(c Config, owner string) (agent, error) {
+	as, err := findAccount(c.User)
+	if err != nil {
+		return agent{}, err
+	}
+	a := agent{
+		cfg: c, account: as, env: newEnvironment(c.Environ, as, c.Env), state: stateDir(c.StateDir()),
+	}
+	if c.Folder == nil || owner == backgroundOwner {
+		return a, nil
+	}
+	id, err := c.Folder(owner)
+	if err != nil {
+		return agent{}, fmt.Errorf("folder of a chat's agents: %w", err)
+	}
+	a.folder = newFolder(a.state.folder(id), a.env)
+	a.folder.setVariables(a.env, c.ConfigDir == isolatedDir)
+	return a, nil
+}
+
+// prepare prepares the agent's folder for a process that may read the folder files. Existing state is kept.
+func (a agent) prepare(files string) error {
+	if a.folder.path == "" {
+		return nil
+	}
+	return a.account.runAs(func() error {
+		if err := a.folder.prepare(a.cfg.ConfigDir == isolatedDir); err != nil {
+			return fmt.Errorf("folder of a chat's agents: %w", err)
+		}
+		if err := a.writeSettings(files); err != nil {
+			return fmt.Errorf("settings of the agents: %w", err)
+		}
+		return nil
+	})
+}
+
+// settingsArgument passes the settings to the CLI. The operator's settings may contain secrets, and everybody on the
+// machine may read arguments, so they are passed in a file; see [Config.Prepare].
+func (a agent) settingsArgument() string {
+	switch {
+	case a.folder.path != "":
+		return "--settings=" + a.state.chatSettings(a.folder.path)
+	case strings.TrimSpace(a.cfg.Settings) == "":
+		return "--settings=" + string(settings{}.withImposed(a.cfg.Command, a.cfg.AsksEverything()).encode())
+	}
+	return "--settings=" + a.state.settings()
+}
+
+// writeSettings writes the settings of a chat's agent, which may read the folder files: those of all agents, and the
+// deny rules.
+func (a agent) writeSettings(files string) error {
+	s := settings{}.withImposed(a.cfg.Command, a.cfg.AsksEverything())
+	if strings.TrimSpace(a.cfg.Settings) != "" {
+		data, err := os.ReadFile(a.state.settings())
+		if err != nil {
+			return err
+		}
+		if err := json.Unmarshal(data, &s); err != nil {
+			return err
+		}
+		if v := gjson.ParseBytes(s["permissions"]); v.Exists() && checkPermissions(v) != nil {
+			return checkPermissions(v)
+		}
+	}
+	s.addRules("deny", a.offLimits(files)...)
+	if !slices.Contains(a.cfg.AllowedTools, "Bash") { // else the operator has allowed all of Bash
+		s.addRules("ask", bashAskRules(a.cfg.Command)...)
+	}
+	path := a.state.chatSettings(a.folder.path)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return replaceFile(path, s.encode())
+}

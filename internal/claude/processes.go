@@ -1,0 +1,173 @@
+package claude
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// processes starts processes, each in a slot of its own, and knows all that have not ended.
+type processes struct {
+	cfg   Config
+	slots *slots
+	tasks sync.WaitGroup // processes that are starting, or are ended by close
+
+	mu     sync.Mutex
+	all    map[*Process]bool
+	count  PoolStats // Running, Yielded and Started
+	closed bool
+}
+
+func newProcesses(c Config, s *slots) *processes {
+	return &processes{cfg: c, slots: s, all: map[*Process]bool{}}
+}
+
+// startLimit is how long a process without output delays the start of others.
+const startLimit = 15 * time.Second
+
+// start starts a process in the caller's slot, unless the pool was closed. As many start at the same time as there are
+// cores: more would only slow all of them down.
+func (ps *processes) start(ctx context.Context, owner string, spec Spec) (p *Process, err error) {
+	if err := ps.slots.starts.Acquire(ctx, 1); err != nil {
+		ps.slots.processes.Release(1)
+		return nil, context.Cause(ctx)
+	}
+	a, err := newAgent(ps.cfg, owner)
+	if err == nil {
+		p, err = a.start(spec)
+	}
+	if err != nil {
+		ps.slots.starts.Release(1)
+		ps.slots.processes.Release(1)
+		return nil, err
+	}
+	if !ps.add(p) {
+		ps.slots.starts.Release(1)
+		ps.end(ctx, p)
+		return nil, ErrClosed
+	}
+	return p, nil
+}
+
+// add records a process that has been started in a slot. After close it reports false, and the caller ends the process.
+func (ps *processes) add(p *Process) bool {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	ps.count.Started++
+	p.slot.held = true
+	if ps.closed {
+		return false
+	}
+	ps.all[p] = true
+	ps.tasks.Go(func() { ps.awaitStart(p) })
+	return true
+}
+
+// awaitStart lets another process start after this one has.
+func (ps *processes) awaitStart(p *Process) {
+	defer ps.slots.starts.Release(1)
+	t := time.NewTimer(startLimit)
+	defer t.Stop()
+	select {
+	case <-p.out.ready:
+	case <-p.child.Exited():
+	case <-t.C:
+	}
+}
+
+// end ends a process, waits for its end and releases its slot.
+func (ps *processes) end(ctx context.Context, p *Process) {
+	p.close(ctx)
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	delete(ps.all, p)
+	ps.releaseSlot(p)
+}
+
+// ofSession finds the process of a session, whatever it is doing; nil = none.
+func (ps *processes) ofSession(session string) *Process {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	for p := range ps.all {
+		if p.spec.Session == session && p.alive() {
+			return p
+		}
+	}
+	return nil
+}
+
+// stats are the numbers of running, yielded and started processes.
+func (ps *processes) stats() PoolStats {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	return ps.count
+}
+
+// countRunning changes the number of running processes.
+func (ps *processes) countRunning(more int) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	ps.count.Running += more
+}
+
+// yield releases the slot of a process whose turn waits for people, unless it has none any more or that many turns have
+// done so. It reports whether it has.
+func (ps *processes) yield(p *Process, most int) bool {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if p.slot.yielded || ps.count.Yielded >= most {
+		return false
+	}
+	p.slot.yielded = true
+	ps.count.Yielded++
+	ps.count.Running--
+	ps.releaseSlot(p)
+	return true
+}
+
+// endYield gives a process that has yielded a slot again, if one is free, and reports whether it had yielded.
+func (ps *processes) endYield(p *Process) bool {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if !p.slot.yielded {
+		return false
+	}
+	p.slot.yielded = false
+	p.slot.held = ps.slots.processes.TryAcquire(1)
+	ps.count.Yielded--
+	ps.count.Running++
+	return true
+}
+
+// hasSlot reports whether a process holds a slot.
+func (ps *processes) hasSlot(p *Process) bool {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	return p.slot.held
+}
+
+// passSlot leaves the slot of a process to the caller.
+func (ps *processes) passSlot(p *Process) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	p.slot.held = false
+}
+
+// releaseSlot releases the slot of a process, if it has one. The caller holds mu.
+func (ps *processes) releaseSlot(p *Process) {
+	if p.slot.held {
+		p.slot.held = false
+		ps.slots.processes.Release(1)
+	}
+}
+
+// close ends all processes, with everything that they have started, and waits for their end. None starts any more.
+func (ps *processes) close() {
+	ps.mu.Lock()
+	ps.closed = true
+	for p := range ps.all {
+		ps.tasks.Go(func() { ps.end(context.Background(), p) })
+	}
+	ps.mu.Unlock()
+	ps.tasks.Wait()
+}

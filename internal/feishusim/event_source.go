@@ -1,0 +1,47 @@
+package feishusim
+
+// eventSource pushes events: those that tell the bot of a change of the world, and others.
+type eventSource struct {
+	world *world
+	hub   *hub
+}
+
+// act changes the world and then pushes the event that f returns, if any.
+func (s *eventSource) act(f func(w *world) *event) {
+	ev := func() *event {
+		s.world.mu.Lock()
+		defer s.world.mu.Unlock()
+		return f(s.world)
+	}()
+	s.world.notify.bump()
+	if ev != nil {
+		s.hub.push(ev)
+	}
+}
+
+// Redeliver pushes a user's message once more, as the platform may do even after an ack: the same event, or with
+// newEventID another event of the same message.
+func (s *eventSource) Redeliver(messageID string, newEventID bool) {
+	s.act(func(w *world) *event {
+		ev := w.messages.must(messageID).event
+		if ev == nil {
+			panic("feishusim: no event told of " + messageID)
+		}
+		if newEventID {
+			return ev.renamed(randomHex(16))
+		}
+		return ev
+	})
+}
+
+// Emit pushes an event of any type with this body, for what there is no method.
+func (s *eventSource) Emit(eventType string, body any) {
+	s.act(func(w *world) *event { return w.newEvent(eventType, "", body) })
+}
+
+// EmitPayload pushes an event whose payload is these bytes, whatever they are, and returns the id of the event.
+func (s *eventSource) EmitPayload(payload []byte) (eventID string) {
+	ev := &event{id: randomHex(16), payload: payload}
+	s.hub.push(ev)
+	return ev.id
+}
