@@ -6,7 +6,8 @@
 //   - Other words are folded (width, case), split where camelCase and snake_case have their joints, and stemmed.
 //   - Words that nobody looks for (the, 的) are no terms.
 //
-// The terms of a text are the same for ever: an index that was made with others has to be made anew, see [Version].
+// The terms of a text never change under one [Version]: an index that was built with other terms has to
+// be rebuilt.
 package tokenize
 
 import (
@@ -20,14 +21,17 @@ import (
 	"magpie/internal/text"
 )
 
-// Version changes with the terms.
+// Version must be raised with every change of the terms, stem rules and word lists included.
 const Version = 1
 
-// longest is how many bytes of a word count. What is longer is a key, a hash or an address, and told apart by less.
+// longest is how many bytes of a word count. A longer word is a key, a hash or an address, and 48 bytes
+// tell those apart.
 const longest = 48
 
 // Terms are the terms of text, in its order, each as often as it is there.
 func Terms(text string) []string {
+	// Width, ligatures and composed accents must not decide whether a word is found. Most text is
+	// normal already, and checking costs less than converting.
 	if !norm.NFKC.IsNormalString(text) {
 		text = norm.NFKC.String(text)
 	}
@@ -46,7 +50,8 @@ func Terms(text string) []string {
 	return t.list
 }
 
-// mark begins the terms that are no words, so that no text can have them.
+// mark begins the terms that are no words. It is neither a letter nor a digit, so no text can produce
+// such a term.
 const mark = "§"
 
 // Day is the term for the day of t, in UTC.
@@ -69,7 +74,8 @@ func inWord(r rune) bool {
 		r >= 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.M, r)) && !written(r)
 }
 
-// characters takes up the run of such characters that s begins with, and returns its length.
+// characters adds the terms of the run of such characters that s begins with, and returns its length in
+// bytes. A pair of two particles is skipped: it would be in nearly every message and find nothing.
 func (t *terms) characters(s string) int {
 	before, beforeAt, idle := rune(0), 0, false
 	i := 0
@@ -91,8 +97,9 @@ func (t *terms) characters(s string) int {
 	return i
 }
 
-// word takes up the word that s begins with, and returns its length. Parts that are joined by an underscore, an
-// apostrophe or a change of case are terms of their own, beside the whole.
+// word adds the terms of the word that s begins with, and returns its length in bytes. Parts that are
+// joined by an underscore, an apostrophe or a change of case are terms of their own, beside the whole:
+// parseConfig is found by parseconfig and by config.
 func (t *terms) word(s string) int {
 	end, joints := 0, 0
 	var last rune
@@ -151,7 +158,7 @@ func split(word string) []string {
 	return parts
 }
 
-// add takes up one word, folded and stemmed, unless nobody looks for it.
+// add adds one word, folded and stemmed, unless it is a function word.
 func (t *terms) add(word string) {
 	word = strings.ToLower(word)
 	if function[word] {
