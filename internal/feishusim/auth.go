@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// ticketTTL is how long the URL of a long connection can be used, once.
+// ticketTTL is how long the URL of a long connection can be used, once. The platform does not document
+// it.
 const ticketTTL = time.Minute
 
 // renewBefore: a token with at least this much life left is handed out again; with less there is a new one and both

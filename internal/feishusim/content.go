@@ -40,7 +40,8 @@ func (w *world) composeCard(q *request, m *message) *refusal {
 			TemplateID string `json:"template_id"`
 		} `json:"data"`
 	}
-	// A plain card is also JSON, without these members; anything else fails in inlineCard.
+	// A card of its own is JSON without these members, and anything that is no JSON at all fails in
+	// inlineCard, so the error says nothing here.
 	_ = json.Unmarshal([]byte(m.Content), &in)
 	switch in.Type {
 	case "card":
@@ -60,7 +61,8 @@ func (w *world) composeCard(q *request, m *message) *refusal {
 	return bad
 }
 
-// attach lets a message show a card entity. An entity can be sent once (doc: cardkit-v1/card/create).
+// attach lets a message show a card entity. An entity can be sent once (doc: cardkit-v1/card/create);
+// which code the platform gives for the second time is not documented.
 func (w *world) attach(cardID string, m *message) *refusal {
 	e := w.cards[cardID]
 	switch {
@@ -98,7 +100,8 @@ func shared(root map[string]any) bool {
 	return root["schema"] == schemaV2 || member(root, "config", "update_multi") == true
 }
 
-// noteAtAll notes a card or text that pings everybody.
+// noteAtAll records a card or text that pings everybody. The platform allows it, but text from a model
+// must never do it.
 func (q *request) noteAtAll(node any) {
 	switch n := node.(type) {
 	case string:
@@ -153,7 +156,7 @@ func checkText(content string, c map[string]any) *refusal {
 	return nil
 }
 
-// checkPost checks rich text: languages around, lines of nodes inside.
+// checkPost checks rich text: an object of languages, each with lines of nodes.
 func (fs files) checkPost(content string, c map[string]any) *refusal {
 	if len(content) > maxPost {
 		return refuse(RuleSize, codeTooLong, "The length of the message content reaches its limit.")

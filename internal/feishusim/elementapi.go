@@ -64,6 +64,7 @@ func (d *draft) appendTo(target string, elements []any) *refusal {
 	if !ok {
 		return refuse(RuleCard, codeKitAdd, "element %q holds no elements", target)
 	}
+	// The capacity is cut so that append copies: other drafts share the backing array.
 	owner["elements"] = append(list[:len(list):len(list)], elements...)
 	return nil
 }
@@ -143,7 +144,7 @@ type elementAction struct {
 	Settings   json.RawMessage `json:"settings"`
 }
 
-// batch applies several steps, or none.
+// batch applies several steps to the draft. One failing step refuses the whole call, so none is applied.
 func (a *cardAPI) batch(d *draft) *refusal {
 	var in struct {
 		Actions string `json:"actions"`

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Fault makes matching requests go wrong. With neither Status, Code, Body nor Reset the request is served anyway.
+// Fault makes matching requests go wrong. With neither Status, Code, Body nor Reset the request is
+// served normally, only later.
 type Fault struct {
 	Method string        // "" matches every method
 	Path   string        // prefix; with a * a pattern over the whole path as in path.Match; "" matches every path

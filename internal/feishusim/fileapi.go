@@ -142,6 +142,7 @@ func (a *fileAPI) add(f *file) string {
 
 // readUpload reads the multipart part with this name, and gives access to the form's other fields.
 func readUpload(q *request, part string, limit int) (*file, func(string) string, *refusal) {
+	// The body was read already; ParseMultipartForm wants it as a stream.
 	q.Body = io.NopCloser(strings.NewReader(string(q.body)))
 	if err := q.ParseMultipartForm(maxRequest); err != nil {
 		return nil, nil, refuse(RuleField, codeFileParam, "Invalid request param: %v", err)
@@ -203,6 +204,7 @@ func (a *fileAPI) ofMessage(q *request) (*file, *refusal) {
 	case m.Type == "merge_forward" || m.upper != "" || m.Type == "interactive" || m.Type == "sticker" ||
 		m.Type == "folder":
 		return nil, refuse(RulePermission, codeFileForwarded, "Unsupported message type.")
+	// The key must stand in the content of this message: a key alone opens no file (doc: im-v1/message/get-2).
 	case f == nil || !strings.Contains(m.Content, `"`+key+`"`):
 		return nil, refuse(RuleUnknownID, codeFileNotIn, "File not in message.")
 	case f.image() != (kind == "image"):

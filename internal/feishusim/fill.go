@@ -43,6 +43,7 @@ func (p *people) Submit(ctx context.Context, messageID string, by User, value an
 func (w *world) formWith(messageID string, value any) (form map[string]any, name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	// The newest state comes first: a card may have had several forms with the same button.
 	for _, st := range slices.Backward(w.messages.must(messageID).States) {
 		var card any
 		if json.Unmarshal(st.Card, &card) != nil {

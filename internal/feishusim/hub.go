@@ -73,6 +73,7 @@ func (h *hub) DropConnections(reset bool) {
 func (h *hub) Freeze(on bool) {
 	h.mu.Lock()
 	h.frozen = on
+	// On both edges: an ack may be lost when freezing starts, and what was pushed during it was never sent.
 	for _, at := range h.waiting {
 		at.pardon()
 	}
@@ -142,6 +143,7 @@ func (h *hub) serveEndpoint(_ http.ResponseWriter, q *request) reply {
 		bad = refuse("", codeTooManyConns, "the number of connections exceeded the limit")
 	}
 	if bad != nil {
+		// HTTP 200 with a code, and data as an object: the Node SDK reads data.URL before it looks at the code.
 		rep := refused(bad)
 		rep.status = http.StatusOK
 		rep.fields = map[string]any{"data": map[string]any{}}
@@ -166,6 +168,7 @@ func (h *hub) serveConnection(w http.ResponseWriter, q *request) reply {
 	if err != nil {
 		return refusedHandshake(http.StatusForbidden, http.StatusForbidden, "service_id is invalid", 0)
 	}
+	// Clients are programs; without this the upgrader refuses any that sends an Origin header.
 	up := websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }}
 	sock, err := up.Upgrade(w, q.Request, nil)
 	if err != nil {

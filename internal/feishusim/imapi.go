@@ -91,9 +91,11 @@ func (a *imAPI) send(q *request, in outgoing, target func() (*chat, *message, *r
 	defer w.notify.bump()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	// The hash decides whether a repeated uuid is a retry of this message or a mistake of the client.
 	hash := sha256.Sum256([]byte(q.URL.Path + "\x00" + in.ReceiveID + "\x00" + in.MsgType + "\x00" + in.Content))
 	if old, ok := w.messages.sentAs(in.UUID, time.Now()); ok && in.UUID != "" {
-		// A restarted process does not know the entity of the one that died: it sends another, and gets the first.
+		// A restarted process does not know the entity of the one that died: it creates another with the same
+		// uuid, and gets the first message back.
 		if old.request != hash && !refersToEntity(in) {
 			q.violate(RuleUUIDReused, "uuid %q was used for another message", in.UUID)
 		}

@@ -105,6 +105,7 @@ func (a *imAPI) list(q *request) (any, *refusal) {
 	if bad != nil {
 		return nil, bad
 	}
+	// The list may have become shorter since the token was issued.
 	from = min(from, len(all))
 	to := min(from+size, len(all))
 	items := []any{}
@@ -149,6 +150,7 @@ func (a *imAPI) container(q *request) ([]*message, *refusal) {
 		}
 		chatID = id
 		keep = func(m *message) bool {
+			// A topic's first message counts as a message of the chat; only its replies are inside.
 			inside := m.ThreadID != "" && w.messages.threadRoot(m.ThreadID) != m
 			return !inside && !m.Created.Before(from) && m.Created.Before(to)
 		}
@@ -191,6 +193,7 @@ func timeRange(q *request) (from, to time.Time, bad *refusal) {
 	if from, bad = read("start_time", 0, 0); bad != nil {
 		return from, to, bad
 	}
+	// end_time is inclusive and messages have milliseconds, so the whole last second belongs to the range.
 	to, bad = read("end_time", 1<<40, 1)
 	return from, to, bad
 }

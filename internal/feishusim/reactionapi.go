@@ -32,6 +32,7 @@ func (a *reactionAPI) create(q *request) (any, *refusal) {
 	if !emojis[in.Type.Emoji] {
 		return nil, refuse(RuleField, codeEmoji, "The reaction_type %q is invalid.", in.Type.Emoji)
 	}
+	// Pushed after the lock is released: push takes the hub's lock, and nothing here may hold both.
 	data, ev, bad := a.add(q.PathValue("message_id"), in.Type.Emoji)
 	if bad == nil {
 		a.push(ev)
@@ -45,7 +46,7 @@ func (a *reactionAPI) add(messageID, emoji string) (any, *event, *refusal) {
 	})
 }
 
-// on changes the reactions of a message and returns the event for it.
+// on changes the reactions of a message under the lock and returns the event for the caller to push.
 func (a *reactionAPI) on(messageID string,
 	change func(*message) (*reaction, string, *refusal)) (any, *event, *refusal) {
 	w := a.world

@@ -36,7 +36,7 @@ type Server struct {
 	http   *http.Server
 	stop   context.CancelFunc
 	accept sync.WaitGroup      // the accept loop
-	work   *httpdrain.Handlers // handlers in work
+	work   *httpdrain.Handlers // running handlers
 }
 
 // Start starts a platform that listens on the loopback interface.
@@ -62,11 +62,11 @@ func Start(cfg Config) (*Server, error) {
 		ReadHeaderTimeout: time.Minute,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 	}
-	s.accept.Go(func() { _ = s.http.Serve(ln) }) // ends with ErrServerClosed; an earlier end shows in every call
+	s.accept.Go(func() { _ = s.http.Serve(ln) }) // ends with ErrServerClosed; an earlier failure shows in every call
 	return s, nil
 }
 
-// listen opens the door for clients.
+// listen opens the listener. Only loopback is allowed: the double has no access control worth the name.
 func (c Config) listen() (net.Listener, error) {
 	if c.Pipe != nil {
 		return c.Pipe, nil
@@ -75,13 +75,15 @@ func (c Config) listen() (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
+	// The address is checked after listening, because a host name may resolve to anything.
 	if a, ok := ln.Addr().(*net.TCPAddr); !ok || !a.IP.IsLoopback() {
 		return nil, errors.Join(fmt.Errorf("listen: %s is not a loopback address", c.Listen), ln.Close())
 	}
 	return ln, nil
 }
 
-// Close stops everything and waits until nothing runs any more. What was recorded can still be read.
+// Close stops everything and waits until nothing runs any more. The records can still be read. The
+// order matters: the hub closes the long connections, on which handlers wait.
 func (s *Server) Close() error {
 	s.stop()
 	err := s.http.Close()
@@ -120,6 +122,8 @@ func (s *Server) routes() http.Handler {
 			mux.HandleFunc(rt.pattern, g.handler(rt))
 		}
 	}
+	// A client that calls an API that this double does not have gets the platform's 404 and a violation,
+	// so a test cannot pass by accident.
 	mux.HandleFunc("/", g.handler(route{pattern: "/", open: true, serve: servePathUnknown}))
 	return mux
 }
