@@ -79,6 +79,8 @@ func (g *backfill) markDone(key chat.Key) {
 func (g *backfill) run(ctx context.Context) {
 	before := g.client.Status().Backfilled
 	for try := range backfillTries {
+		// Waits 2 s, 4 s, ... before the tries after the first: about four minutes in all, after which the
+		// next connection tries again.
 		if try > 0 && openapi.Sleep(ctx, backfillBackoff<<(try-1)) != nil {
 			return
 		}
@@ -91,6 +93,7 @@ func (g *backfill) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
+		// The chats that succeeded are no longer pending, so the next round only repeats the others.
 		if err != nil {
 			g.client.log.Warn().Err(err).Msg("feishu: not all chats could be asked for what was missed")
 			continue
@@ -112,6 +115,7 @@ func (g *backfill) runBefore(ctx context.Context, key chat.Key) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, g.client.waits.backfill)
 	defer cancel()
+	// Several messages of a chat may arrive at once; one list call serves them all.
 	_, err, _ := g.urgent.Do(key.String(), func() (any, error) { return nil, g.fetchChat(ctx, left[i], false) })
 	if err != nil {
 		g.client.log.Debug().Err(err).Msg("feishu: what was missed in a chat may come after what is new")
@@ -126,6 +130,7 @@ func (g *backfill) fetchChat(ctx context.Context, a chat.Activity, later bool) e
 		lowPriority: later,
 	}
 	items, _, err := c.messages.list(ctx, l)
+	// These errors do not go away by repeating, and a chat that stays pending would slow down every round.
 	final := []openapi.Class{openapi.Refused, openapi.MessageGone, openapi.NoAccess}
 	switch {
 	case errors.As(err, new(*openapi.Error)) && slices.Contains(final, openapi.ClassOf(err)):
@@ -147,6 +152,7 @@ func (g *backfill) fetchChat(ctx context.Context, a chat.Activity, later bool) e
 				return fmt.Errorf("take back a message: %w", err)
 			}
 			continue
+		// The event of this message arrived after all, so it was handled already.
 		case c.known.has(in.ID):
 			continue
 		}

@@ -199,6 +199,7 @@ func (s *cardPage) draw(ctx context.Context, a *openapi.Client, card chat.Card) 
 	switch {
 	case err == nil:
 		s.shown = &card
+	// Whether the update was applied is unknown, so the next draw replaces the whole card.
 	case ctx.Err() != nil || openapi.ClassOf(err) == openapi.Unknown:
 		s.shown = nil
 	}
@@ -209,6 +210,7 @@ func (s *cardPage) draw(ctx context.Context, a *openapi.Client, card chat.Card) 
 // updates of elements.
 func (s *cardPage) drawEntity(ctx context.Context, card chat.Card, tries int) error {
 	e := s.entity
+	// The final value always replaces the card: one call draws it and ends streaming mode.
 	if s.shown == nil || !card.Live {
 		return e.replace(ctx, card, tries)
 	}

@@ -192,7 +192,7 @@ func (k *card) draw(ctx context.Context, value chat.Card, last bool) error {
 			return err
 		}
 	}
-	for i := len(want); i < len(k.pages); i++ { // the text became shorter
+	for i := len(want); i < len(k.pages); i++ { // the text became shorter, and a message that people have seen is not taken away
 		if err := k.drawPage(ctx, i, chat.Card{Body: "…", Summary: value.Summary}, last); err != nil {
 			return err
 		}

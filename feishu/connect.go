@@ -43,7 +43,7 @@ type connection struct {
 func newConnection(c *Client, g *backfill, events *dispatcher.EventDispatcher) *connection {
 	return &connection{client: c, backfill: g, template: larkws.NewClient(c.cfg.AppID, c.cfg.AppSecret,
 		larkws.WithDomain(c.cfg.baseURL()), larkws.WithEventHandler(events),
-		larkws.WithAutoReconnect(false), // its waits are up to 2.5 minutes (ws/client_lifecycle.go)
+		larkws.WithAutoReconnect(false), // its own waits are up to 2.5 minutes: a random 0 to 30 s, then 120 s each (ws/client_lifecycle.go)
 		larkws.WithHttpClient(c.api.HTTP), larkws.WithWebSocketDialer(keepAliveDialer(c.eventLimiter)),
 		larkws.WithLogger(openapi.SDKLogger(c.log)))}
 }
@@ -76,6 +76,7 @@ func (l *connection) connect(ctx context.Context) (up time.Duration, err error) 
 	l.ws.SetOnReady(func() {
 		ready = time.Now()
 		c.state.setConnected()
+		// The platform has answered, so calls need not wait until the breaker's timeout ends.
 		c.api.CloseCircuit()
 		c.log.Info().Msg("feishu: connected")
 		repairs.Go(func() { l.backfill.run(repair) })
@@ -163,6 +164,8 @@ func connectLoop(ctx context.Context, connect func(context.Context) (time.Durati
 		if ctx.Err() != nil {
 			return
 		}
+		// A shorter connection does not count as a success: a platform that accepts and drops at once would
+		// be called without a pause.
 		if up >= stableAfter {
 			failures = 0
 		}
@@ -181,7 +184,7 @@ func connectLoop(ctx context.Context, connect func(context.Context) (time.Durati
 	}
 }
 
-// backoffAfter is the wait after so many consecutive failures.
+// backoffAfter is the wait after this number of consecutive failures: 0.3 s, then 1, 2, 4 ... 30 s.
 func backoffAfter(failures int) time.Duration {
 	if failures == 0 {
 		return firstWait

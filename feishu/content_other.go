@@ -141,6 +141,7 @@ func period(from, to gjson.Result) string {
 		if n <= 0 {
 			continue
 		}
+		// Seconds reach 1e11 in the year 5138, milliseconds had it in 1973.
 		if n < 1e11 {
 			n *= 1000
 		}
@@ -151,6 +152,7 @@ func period(from, to gjson.Result) string {
 
 func (r *contentReader) todo(c gjson.Result) string {
 	text := chat.Mark("任务", c.Get("summary.title").String()) + inBrackets(period(c.Get("due_time"), gjson.Result{}))
+	// The text of a task is a rich text without the object around it.
 	return strings.TrimSpace(text + "\n" + r.flatten(gjson.Parse(`{"content":`+rawArray(c.Get("summary.content"))+`}`)))
 }
 

@@ -105,7 +105,7 @@ func (ms messages) listAfter(ctx context.Context, chatID string, question gjson.
 		seen[id] = true
 		return again
 	})
-	// A stable sort keeps the platform's order within a millisecond.
+	// A stable sort keeps the platform's order within a millisecond, which is the precision of its times.
 	slices.SortStableFunc(all, func(a, b gjson.Result) int {
 		return cmp.Compare(a.Get("create_time").Int(), b.Get("create_time").Int())
 	})

@@ -99,7 +99,7 @@ type forward struct {
 // list writes the messages of one forward, and of the forwards inside it, indented by depth.
 func (f *forward) list(id string, deep int) {
 	items := f.under[id]
-	delete(f.under, id) // a cycle would not end
+	delete(f.under, id) // otherwise a cycle in the ids would not end
 	for _, item := range items {
 		if f.shown == mostPassedOn || f.runes >= longestPassed || deep == deepestPassed {
 			return

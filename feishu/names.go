@@ -67,6 +67,7 @@ func (n *names) learn(id, name string) {
 	if n.people[id] == name {
 		return
 	}
+	// At the limit everything is forgotten at once. That costs only repeated lookups.
 	if n.people == nil || len(n.people) >= maxPeople {
 		n.people, n.unpublished = make(map[string]string), make(map[string]string)
 	}
@@ -205,7 +206,7 @@ func (n *names) fetchMembers(ctx context.Context, chatID string) error {
 	return nil
 }
 
-// setListener sets who is told new names from now on.
+// setListener sets who learns new names from now on.
 func (n *names) setListener(tell func(ctx context.Context, names map[string]string) error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -87,7 +87,8 @@ type behavior struct {
 	Value chat.Action `json:"value"`
 }
 
-// typingSpeed makes the client type out new text at 160 letters per second, and show it at once when more text arrives.
+// typingSpeed makes the client type out new text at 160 letters per second, and show it at once when
+// more text arrives. The platform's default of 14 letters per second falls behind a long answer.
 var typingSpeed = streaming{Frequency: byDefault{50}, Step: byDefault{8}, Strategy: "fast"}
 
 // Card is the JSON of a card for one page of a body. A live card gets streaming mode if stream is true, which only card
@@ -95,6 +96,7 @@ var typingSpeed = streaming{Frequency: byDefault{50}, Step: byDefault{8}, Strate
 func Card(c chat.Card, stream bool) string {
 	var card cardJSON
 	card.Schema = "2.0"
+	// Schema 2.0 refuses update_multi false (code 300302).
 	card.Config = cardConfig{StreamingMode: stream && c.Live, UpdateMulti: true}
 	if c.Summary != "" {
 		card.Config.Summary = &plain{Content: text.Clip(withoutMentions(oneLine(c.Summary)), maxSummary)}
@@ -230,6 +232,7 @@ func Steps(shown, want chat.Card) []Step {
 		return []Step{{}}
 	}
 	var ss []Step
+	// The body must come first: Calls looks for it there.
 	if shown.Body != want.Body {
 		ss = append(ss, Step{Element: bodyID, Text: bodyText(want)})
 	}

@@ -101,6 +101,7 @@ func FormValues(a *callback.CallBackAction) map[string][]string {
 	values := map[string][]string{}
 	add := func(name string, value any) {
 		s, ok := value.(string)
+		// maxInput counts characters, of at most four bytes in UTF-8.
 		if ok && s != "" && len(values) < maxFields+maxButtons {
 			values[name] = append(values[name], text.Clip(stripControl(s), 4*maxInput))
 		}

@@ -194,6 +194,7 @@ func parseAnswer(op string, resp *larkcore.ApiResp) (gjson.Result, error) {
 		e.LogID = answer.Get("error.log_id").String()
 	}
 	if s, err := strconv.ParseFloat(resp.Header.Get("X-Ogw-Ratelimit-Reset"), 64); err == nil && s > 0 {
+		// capped: an absurd value must not stop the client for long
 		e.wait = min(time.Duration(s*float64(time.Second)), time.Minute)
 	}
 	return gjson.Result{}, e
