@@ -27,6 +27,8 @@ func (c Config) account() (*account, error) {
 	return findAccount(c.User)
 }
 
+// findAccount reads the user's ids, supplementary groups included: without them the CLI could not open
+// files that the user may read through a group.
 func findAccount(name string) (*account, error) {
 	u, err := user.Lookup(name)
 	if err != nil {

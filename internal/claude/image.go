@@ -110,6 +110,7 @@ func shrink(picture image.Image) *image.RGBA {
 	return to
 }
 
+// mean reads whole rows of bytes; At for each pixel would allocate a colour each time.
 func mean(from *image.RGBA, part image.Rectangle) color.RGBA {
 	var sum [4]int
 	for y := part.Min.Y; y < part.Max.Y; y++ {
@@ -130,6 +131,7 @@ type atMost struct {
 
 var errTooBig = errors.New("too big")
 
+// Write fails instead of growing, so that a picture that PNG cannot compress is given up early.
 func (b *atMost) Write(p []byte) (int, error) {
 	if b.Len()+len(p) > b.bytes {
 		return 0, errTooBig
@@ -137,6 +139,8 @@ func (b *atMost) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
+// compressed prefers PNG, since screenshots of text suffer from JPEG. A photograph that is too big as
+// PNG becomes a JPEG.
 func compressed(picture *image.RGBA) (Image, error) {
 	lossless := atMost{bytes: biggestPNG}
 	switch err := png.Encode(&lossless, picture); {

@@ -107,12 +107,14 @@ func (h *outputRouter) currentRun() *run {
 	return h.turn
 }
 
+// attach and detach bracket a turn; output that comes outside of them belongs to no caller.
 func (h *outputRouter) attach(r *run) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.turn = r
 }
 
+// Closing done outside of the lock: whoever waits for it may call back at once.
 func (h *outputRouter) detach(r *run) {
 	h.mu.Lock()
 	h.turn = nil

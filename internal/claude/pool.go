@@ -107,6 +107,7 @@ func (pl *Pool) noteActivity(owner string, now time.Time) {
 	}
 }
 
+// acquire returns a process for the owner's next turn: an idle one that fits, or a new one.
 func (pl *Pool) acquire(ctx context.Context, owner string, spec Spec) (*Process, error) {
 	p, unfit, err := pl.takeIdle(owner, spec)
 	for _, old := range unfit {

@@ -126,6 +126,10 @@ func start(c Config, spec Spec) (*Process, error) {
 	return p, nil
 }
 
+// arguments are complete for every start: a resumed session restores neither flags nor, reliably, the
+// model (CLI 2.1.197). Values follow an equals sign, because variadic options such as --allowedTools
+// would take the next argument, too. The prompt is never among them: it goes through stdin, which has
+// no length limit and cannot be mistaken for an option. --verbose is required with stream-json output.
 func arguments(c Config, spec Spec) []string {
 	if spec.Task != "" {
 		return taskArguments(c, spec)

@@ -84,6 +84,8 @@ type outcomeReader struct {
 	over     bool            // another prompt follows
 }
 
+// line reads one record of the transcript. Records of subagents are side chains and belong to no
+// answer; a record that was written twice counts once.
 func (r *outcomeReader) line(line []byte) {
 	if !gjson.ValidBytes(line) {
 		r.truncatedLine(line)

@@ -113,6 +113,8 @@ func each(v gjson.Result, kind, inner func(gjson.Result) bool) bool {
 	return ok
 }
 
+// checkPermissions refuses keys that the CLI would ignore or that would bypass the bridge's own rules:
+// a setting without effect looks like protection and is none.
 func checkPermissions(v gjson.Result) error {
 	if !v.IsObject() {
 		return errors.New("permissions: want an object")
@@ -160,6 +162,7 @@ func texts(v gjson.Result) (list []string) {
 	return list
 }
 
+// checkHooks checks the outer form only; what a hook does is its author's affair.
 func checkHooks(v gjson.Result) error {
 	matchers := func(v gjson.Result) bool {
 		return v.IsObject() && each(v.Get("hooks"), gjson.Result.IsArray, func(h gjson.Result) bool {

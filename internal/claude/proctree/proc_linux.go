@@ -208,6 +208,7 @@ func sessionOf(pid int) int {
 // Kill kills those processes that still are who they were.
 func Kill(list []Descendant) { signalAll(list, syscall.SIGKILL) }
 
+// signalAll compares the start time before it signals: a pid may belong to another process by now.
 func signalAll(list []Descendant, sig syscall.Signal) {
 	for _, d := range list {
 		p, err := os.FindProcess(d.pid) // a handle, so that the process checked below is the one that is signalled

@@ -79,6 +79,8 @@ type sweeper struct {
 	alive  []Descendant
 }
 
+// scan refreshes the list of living processes. A process that was seen once stays known even if it has
+// lost its mark and its parent; only processes of our own users count.
 func (s *sweeper) scan() {
 	all := processes(0)
 	var roots []stat

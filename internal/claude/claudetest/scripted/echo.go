@@ -32,6 +32,8 @@ type echo struct {
 	said   int
 }
 
+// newEcho keeps a transcript only on request: most tests need none, and the real CLI's path for it must
+// be computed.
 func newEcho(out *output, o options) (*echo, error) {
 	a := &echo{output: out, mode: o.mode}
 	if !o.keep || os.Getenv("MAGPIE_SCRIPTED_TRANSCRIPT") != "1" {

@@ -113,6 +113,7 @@ func (a *agent) use(ctx context.Context, name string, input gjson.Result) outcom
 	return outcome{"<tool_use_error>Error: No such tool available: " + name + "</tool_use_error>", true, nil}
 }
 
+// numbered writes line numbers as the real Read tool does, since models and tests quote them.
 func numbered(text string) string {
 	var b strings.Builder
 	for i, line := range strings.Split(text, "\n") {

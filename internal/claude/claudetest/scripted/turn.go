@@ -104,6 +104,7 @@ func (a *agent) control(o order) (object, error) {
 	return object{}, nil
 }
 
+// systemPrompt is a short stand-in for that of the real CLI; --system-prompt replaces both.
 func (a *agent) systemPrompt() string {
 	if a.system != "" {
 		return a.system
@@ -154,6 +155,7 @@ func (a *agent) turn(ctx context.Context, m message) error {
 	}
 }
 
+// initLine has the members that the bridge reads, with the types of the real CLI.
 func (a *agent) initLine() object {
 	names := []string{}
 	for _, d := range a.toolbox.definitions() {
