@@ -109,6 +109,8 @@ func (d *toolHandlers) attend(c db.Claim, project string) (leave func()) {
 // errNobodyAsks refuses what an agent wants between two turns: nobody has asked for it.
 var errNobodyAsks = &agenttools.RefusedError{Reason: "Nobody has asked you anything right now."}
 
+// running returns the turn that a tool call belongs to. A call after the turn's end is refused: nobody
+// would see what it did, and there would be no one to charge with it.
 func (d *toolHandlers) running(key chat.Key) (asked, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -119,6 +121,7 @@ func (d *toolHandlers) running(key chat.Key) (asked, error) {
 	return a, nil
 }
 
+// audience is who asked in this turn. Memories of other people must not reach their answer.
 func (a asked) audience() contextmgr.Audience {
 	r := contextmgr.Audience{Key: a.claim.Turn.Key, Project: a.project}
 	for _, m := range a.claim.Asked {
@@ -135,6 +138,9 @@ type toRemember struct {
 	Scope    string   `json:"scope,omitempty" jsonschema:"chat: for everybody here (the default in groups); user: only for the person who asks (the default in private chats); project: only while the chat works in this project"`
 }
 
+// remember stores what the agent wants to keep. It is idempotent: an agent that repeats a call after a
+// lost answer gets the number of the existing memory. Text is cleaned of secrets first, since a memory
+// is put into later prompts.
 func (d *toolHandlers) remember(ctx context.Context, key chat.Key, in toRemember) (string, error) {
 	a, err := d.running(key)
 	if err != nil {
@@ -223,6 +229,7 @@ const (
 	resultLength = 700 // runes of one message
 )
 
+// bounded keeps an agent's limit in range: results fill the context window, and a model may ask for any number.
 func bounded(limit int) int {
 	if limit <= 0 {
 		return usualResults
@@ -261,6 +268,8 @@ type historyQuery struct {
 	Before string `json:"before,omitempty" jsonschema:"only messages of before this day, as 2026-05-04"`
 }
 
+// searchHistory searches only the chat of the turn, before the turn's own messages, in the zone in
+// which people write dates.
 func (d *toolHandlers) searchHistory(ctx context.Context, key chat.Key, in historyQuery) (string, error) {
 	a, err := d.running(key)
 	if err != nil {

@@ -52,6 +52,7 @@ func (cs conversationCommands) stop(ctx context.Context, o ordered) (order, erro
 		return o.say(i18n.NothingToStop)
 	}
 	done, err := o.do(db.StopTurns{Turns: turns}, i18n.Stopped)
+	// Only after the transaction: the stop must be recorded first, or a crash in between would run the turns again.
 	done.then = func() { cs.turns.lanes.HaltTurns(key, turns...) }
 	return done, err
 }

@@ -69,6 +69,8 @@ var atOnce = func() <-chan struct{} {
 // made, or a message was taken back.
 var errOutdated = errors.New("the conversation has changed meanwhile")
 
+// try makes one summary. The model is asked without a lock or a transaction, so the chat may change
+// meanwhile; the final write checks the epoch and the previous summary, and fails with errOutdated.
 func (sm summaries) try(ctx context.Context, key chat.Key, wanted <-chan struct{}) error {
 	c, err := sm.db.Chats().Get(ctx, key)
 	if err != nil {
@@ -89,6 +91,7 @@ func (sm summaries) try(ctx context.Context, key chat.Key, wanted <-chan struct{
 	}
 	lang, before := sm.cfg.langOf(c), contextmgr.Summary{Text: c.Summary.Text, Until: c.Summary.Until}
 	task := sm.cfg.Context.SummaryTask(string(lang), c.Kind, before, older)
+	// Failpoints mark where the crash tests end the process.
 	failpoint.At("summary: asking")
 	reply, err := sm.budget.askAgent(ctx, key, "summary", claude.Task{
 		System: task.Instruction, Text: task.Input, Owner: key.String(), Wanted: wanted,
@@ -107,6 +110,7 @@ func (sm summaries) try(ctx context.Context, key chat.Key, wanted <-chan struct{
 	kept := len(list) - len(older)
 	done := fmt.Sprintf(i18n.CompactDone.In(lang), len(older), chars, utf8.RuneCountInString(s.Text), kept)
 	made := db.Compaction{Key: key, Epoch: c.Epoch, Before: c.Summary, Of: of, Summary: s, Reply: done}
+	// The summary is paid for by now, so a shutdown must not discard it.
 	err = sm.db.Chats().Compact(context.WithoutCancel(ctx), made)
 	if errors.Is(err, db.ErrNotFound) {
 		return errOutdated
@@ -116,8 +120,10 @@ func (sm summaries) try(ctx context.Context, key chat.Key, wanted <-chan struct{
 	sm.log.Info().Stringer("chat", key).Int("messages", len(older)).Int64("session_tokens", c.Session.Tokens).
 		Bool("asked", c.Compacting != "").Msg("chat compacted")
 	failpoint.At("summary: stored")
+	// The running process still holds the long context, so it must not answer the next message.
 	sm.pool.Drop(key.String())
 	sm.outbox.Wake(key)
+	// A second compaction right after the first would follow every turn and cost a summary each time.
 	if again := c.Summary.Seq != 0 && len(list) <= sm.cfg.Context.KeepRecent+2; again && c.Compacting == "" {
 		sm.log.Warn().Stringer("chat", key).
 			Msg("a session was full after one turn: [context] window is small for what the agent reads there")
@@ -180,6 +186,7 @@ func (sm summaries) failed(ctx context.Context, c db.Chat, err error) error {
 // noticeableWork is how long making a summary takes before the user who asked for it gets a notice that it has begun.
 const noticeableWork = 5 * time.Second
 
+// tellBegun is best effort. The idempotency key makes a retry after a restart send no second notice.
 func (sm summaries) tellBegun(ctx context.Context, c db.Chat) {
 	to := chat.Ref{Key: c.Key, ID: c.CompactTo}
 	if _, err := sm.out.Reply(ctx, to, i18n.CompactBegun.In(sm.cfg.langOf(c)), "begun:"+c.Compacting); err != nil {

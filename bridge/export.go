@@ -131,6 +131,7 @@ type transcript struct {
 	epoch int64
 }
 
+// add writes one message. Commands, notices and other bookkeeping are not part of the conversation.
 func (t *transcript) add(r db.Record) {
 	if r.Class != chat.Talk || r.Role != chat.User && r.Role != chat.Assistant {
 		return

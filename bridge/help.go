@@ -105,6 +105,8 @@ func (cs helpCommands) unknown(name string) plan {
 // mostOrder is the longest command line of a button, in runes.
 const mostOrder = 100
 
+// suggest answers an unknown command. A name that the CLI knows is suggested with its double slash;
+// otherwise the nearest command is offered as a button, unless the line is too long for a button's value.
 func (cs helpCommands) suggest(o ordered, name string) (order, error) {
 	word := strings.TrimPrefix(name, "/")
 	if cs.pool.Config().TakesCommand(name) {

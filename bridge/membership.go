@@ -76,6 +76,7 @@ func (p chatMembership) join(ctx context.Context, c chat.Change) error {
 	return nil
 }
 
+// greeting falls back to the rule for mentions: it is the default, and a wrong hint does less harm than none.
 func (p chatMembership) greeting(ctx context.Context, key chat.Key, l i18n.Lang) string {
 	c, err := p.chats.Get(ctx, key)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {

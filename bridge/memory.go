@@ -166,6 +166,8 @@ func (t *memoryTalk) about(name string, then func(db.Memory) (order, error)) (or
 // memoryPage is how many memories one reply lists.
 const memoryPage = 40
 
+// list shows a page, the newest memory first. A page that does not exist is the first one, so that an
+// old link to a shortened list still works.
 func (t *memoryTalk) list(page string) order {
 	if len(t.all) == 0 {
 		return order{reply: i18n.MemoryNone.In(t.l)}
@@ -207,6 +209,7 @@ func (t *memoryTalk) day(at time.Time) string {
 	return at.In(t.zone).Format(time.DateOnly)
 }
 
+// show prints a memory completely. Its number is unique only in this chat, so the id is printed, too.
 func (t *memoryTalk) show(x db.Memory) (order, error) {
 	words := strings.Join(x.Keywords, i18n.Listing.In(t.l))
 	if words == "" {
@@ -218,6 +221,8 @@ func (t *memoryTalk) show(x db.Memory) (order, error) {
 // excerpt is how much of a message a reply quotes, in runes.
 const excerpt = 80
 
+// why lists who changed a memory and which messages it came from. A memory without stored
+// versions still shows its sources.
 func (t *memoryTalk) why(ctx context.Context, x db.Memory) (order, error) {
 	versions, err := t.db.Memories().Versions(ctx, t.said.Key, x.ID)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
@@ -305,6 +310,7 @@ func (t *memoryTalk) remove(x db.Memory, why string, reply db.MemoryReply) order
 	return order{effects: []db.Effect{db.ForgetMemory{Memory: x, By: t.by(why), Reply: reply}}}
 }
 
+// edit replaces the text. A title that was derived from the old text is dropped, so that saving derives a new one.
 func (t *memoryTalk) edit(x db.Memory, given string) order {
 	text := t.clean(given)
 	switch {
@@ -334,6 +340,7 @@ func (t *memoryTalk) forget(x db.Memory) (order, error) {
 	return t.remove(x, "/memory forget", t.done(i18n.MemoryForgot)), nil
 }
 
+// approve needs somebody in charge: an agent proposes memories from text that anybody in the chat may have written.
 func (t *memoryTalk) approve(x db.Memory) (order, error) {
 	switch {
 	case !t.inCharge:

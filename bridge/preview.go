@@ -94,6 +94,7 @@ func (b Built) Outline(english bool) string {
 	return b.outline(i18n.Chinese)
 }
 
+// outline is the result in figures, for people who do not want to read the whole prompt.
 func (b Built) outline(l i18n.Lang) string {
 	p, session := b.Prompt, i18n.OutlineNew.In(l)
 	switch {

@@ -25,6 +25,7 @@ type session struct {
 
 func newSession(cfg *Config, store *db.DB, c *db.Claim) *session {
 	s := &session{cfg: cfg, db: store, claim: c, resume: c.Resume}
+	// Until the CLI reports another id, log lines carry the planned one.
 	s.logged.Store(c.Turn.Session)
 	return s
 }

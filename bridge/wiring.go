@@ -87,6 +87,8 @@ type wiring struct {
 	approvals  *approvals
 }
 
+// newWiring makes the parts in the order of their dependencies. The messenger is wrapped first, so that
+// no part can send a secret.
 func newWiring(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messenger, log zerolog.Logger) *wiring {
 	w := &wiring{base: base{cfg: &cfg, db: store, pool: pool, out: delivery.RedactingMessenger{Messenger: out, Secrets: cfg.Secrets}, log: log}}
 	w.context = contextmgr.New(store, cfg.Context, log)

@@ -180,6 +180,8 @@ func (g *Authorizer) remembered(user string) (membership, bool) {
 func (g *Authorizer) remember(user string, ids []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	// Forgetting all at once is rare and costs one lookup per user; an eviction order would have to be
+	// kept on every message.
 	if len(g.members) >= mostStaff {
 		clear(g.members)
 	}

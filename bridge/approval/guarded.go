@@ -67,6 +67,7 @@ func guarded(file, dir string) bool {
 	return false
 }
 
+// matches uses path.Match: its only error is a malformed pattern, and these patterns are our own constants.
 func matches(patterns []string, name string) bool {
 	for _, p := range patterns {
 		if ok, err := path.Match(p, name); ok && err == nil {

@@ -84,6 +84,8 @@ func questionBody(input json.RawMessage, l i18n.Lang) string {
 func choiceField(i int) string { return "choice_" + strconv.Itoa(i) }
 func wordsField(i int) string  { return "words_" + strconv.Itoa(i) }
 
+// questionFields makes a form of the questions. Every question also gets a field for free text, since
+// AskUserQuestion accepts an answer in other words than its options (CLI 2.1.197).
 func questionFields(input json.RawMessage, l i18n.Lang) []chat.Field {
 	list, err := questionsOf(input)
 	if err != nil { // see questionBody

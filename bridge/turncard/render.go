@@ -120,6 +120,7 @@ type figures struct {
 	held, window int64 // tokens that the session holds, and could hold; 0 = not known
 }
 
+// figuresOf counts cached input as input: for the context window it makes no difference where a token came from.
 func figuresOf(r claude.Result, took time.Duration) figures {
 	return figures{
 		model: r.Model, took: took, in: r.Usage.Input + r.Usage.CacheRead + r.Usage.CacheNew, out: r.Usage.Output,
@@ -127,6 +128,7 @@ func figuresOf(r claude.Result, took time.Duration) figures {
 	}
 }
 
+// parts leaves out every figure that the CLI did not report, instead of showing a zero that would be wrong.
 func (f figures) parts(l i18n.Lang) []string {
 	if f == (figures{}) {
 		return nil

@@ -29,6 +29,7 @@ func (j *Queue) Enqueue(f func(context.Context)) {
 	j.wake()
 }
 
+// wake never blocks: the signal has room for one, and one is enough to make run look at the whole list.
 func (j *Queue) wake() {
 	select {
 	case j.signal <- struct{}{}:
@@ -65,6 +66,8 @@ func (j *Queue) Run(ctx context.Context, stop <-chan struct{}) {
 	}
 }
 
+// take claims as many jobs as there are free places, under the lock that done uses, so the limit cannot
+// be exceeded.
 func (j *Queue) take() []func(context.Context) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
