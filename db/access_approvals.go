@@ -96,6 +96,7 @@ func (as Approvals) draw(ctx context.Context, tx *sql.Tx, a Approval, state Appr
 
 const approvalColumns = `id, chat_key, turn_id, tool, input, hash, project, rule, askers, state, decided_by, decider, words, created_at, expires_at`
 
+// scanApproval compares the hash of the input: what a person has approved must be exactly what the tool gets.
 func scanApproval(scan scanner) (Approval, error) {
 	var a Approval
 	var key, input, hash, rule, askers string

@@ -159,6 +159,7 @@ func (l Ledger) Moments(ctx context.Context, key chat.Key, since time.Time) ([]M
 	return list, nil
 }
 
+// scanMoment converts back the number of a quarter of an hour, which is how the ledger groups its rows.
 func scanMoment(scan scanner) (m Moment, err error) {
 	var at int64
 	err = scan(&at, &m.Answers, &m.Apart.Tokens, &m.Apart.USD, &m.Tokens, &m.USD)

@@ -76,6 +76,8 @@ const compactAsked = `SELECT compact_for, compact_reply FROM chats WHERE key = ?
 
 const setCompact = `UPDATE chats SET compact_for = ?2, compact_reply = ?3 WHERE key = ?1`
 
+// answerCompact answers whoever asked for the compaction, in the transaction that ends it: after a
+// crash the request is either open or answered, never both.
 func (cs Chats) answerCompact(ctx context.Context, tx *sql.Tx, key chat.Key, reply string) error {
 	var asked, answered string
 	if err := tx.QueryRowContext(ctx, compactAsked, key.String()).Scan(&asked, &answered); errors.Is(err, sql.ErrNoRows) {

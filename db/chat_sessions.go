@@ -48,6 +48,7 @@ func (t Turn) keepSession(ctx context.Context, tx *sql.Tx, s Session) error {
 
 const sessionAside = `SELECT session_id, node, cwd, turn_id FROM sessions WHERE chat_key = ?1 AND session_id = ?2`
 
+// loadSessionAside finds a session that the chat has put aside for another one.
 func loadSessionAside(ctx context.Context, tx *sql.Tx, key chat.Key, id string) (s Session, err error) {
 	err = tx.QueryRowContext(ctx, sessionAside, key.String(), id).Scan(&s.ID, &s.Node, &s.Cwd, &s.Turn)
 	if err != nil {

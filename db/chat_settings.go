@@ -83,6 +83,7 @@ func (cs Chats) Set(ctx context.Context, key chat.Key, change func(*Settings)) e
 	return nil
 }
 
+// changeSettings keeps members that this version does not know: a newer one may have written them.
 func changeSettings(ctx context.Context, tx *sql.Tx, key chat.Key, change func(*Settings)) error {
 	var stored string
 	err := tx.QueryRowContext(ctx, selectSettings, key.String()).Scan(&stored)

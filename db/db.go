@@ -160,6 +160,7 @@ func OpenReadOnly(ctx context.Context, c Config) (*DB, error) {
 	return d, nil
 }
 
+// millis stores the zero time as 0, because year 1 in milliseconds would not survive the way back through SQL.
 func millis(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

@@ -154,6 +154,7 @@ func (ms Memories) Versions(ctx context.Context, key chat.Key, id string) ([]Mem
 	return list, nil
 }
 
+// scanMemoryVersion appends its columns to those of a memory, so the query must select them in this order.
 func scanMemoryVersion(scan scanner) (v MemoryVersion, err error) {
 	v.Memory, err = scanMemory(func(to ...any) error {
 		return scan(append(to, &v.Act, &v.By.Who, &v.By.Why, &v.TitleHash)...)
@@ -266,6 +267,8 @@ const countMemories = `SELECT COUNT(*) FROM memories WHERE chat_key = ?1`
 
 const nextMemoryNumber = `SELECT COALESCE(MAX(number), 0) + 1 FROM memory_versions WHERE chat_key = ?1`
 
+// create numbers a memory within its chat. The number is taken in the same transaction, so two agents
+// cannot get the same one.
 func (ms Memories) create(ctx context.Context, tx *sql.Tx, m Memory, by Change) (Memory, error) {
 	if _, err := loadChat(ctx, tx, m.Key); err != nil {
 		return Memory{}, err
@@ -348,6 +351,8 @@ func (ms Memories) forget(ctx context.Context, tx *sql.Tx, m Memory, by Change) 
 	return old, overwriting(ctx, tx, func() error { return ms.remove(ctx, tx, old, by) })
 }
 
+// remove deletes the text everywhere, in old versions, too, and leaves an empty version that says who
+// removed it. Of the title only a hash remains.
 func (ms Memories) remove(ctx context.Context, tx *sql.Tx, m Memory, by Change) error {
 	if _, err := tx.ExecContext(ctx, deleteMemory, m.Key.String(), m.ID); err != nil {
 		return fmt.Errorf("delete memory: %w", err)

@@ -81,6 +81,7 @@ func oneLine(s string, most int) string {
 	return strings.TrimRight(string(runes[:most-1]), " ") + "…"
 }
 
+// tidyKeywords bounds number and length: they come from a model, and each of them costs room in the index.
 func tidyKeywords(words []string) []string {
 	var kept []string
 	for _, w := range words {

@@ -21,6 +21,7 @@ func (rs Records) Of(ctx context.Context, key chat.Key) iter.Seq2[Record, error]
 	return rs.read(ctx, key.String())
 }
 
+// read yields an error only if the caller still reads: yielding after a break would panic.
 func (rs Records) read(ctx context.Context, only string) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		enough := false

@@ -78,6 +78,8 @@ func (im *Importer) Add(ctx context.Context, list []Record) (added int, err erro
 
 const addChat = `INSERT INTO chats (no, key, kind) VALUES ((SELECT COALESCE(MAX(no), 0) + 1 FROM chats), ?1, ?2) ON CONFLICT (key) DO NOTHING`
 
+// add is idempotent: a message that is known is skipped, so an interrupted import can be repeated.
+// Messages of the past are placed before the oldest one of the chat.
 func (im *Importer) add(ctx context.Context, tx *sql.Tx, r *Record, batch int) (fresh bool, err error) {
 	p := im.chats[r.Key]
 	if p == nil {
@@ -118,6 +120,7 @@ func (im *Importer) add(ctx context.Context, tx *sql.Tx, r *Record, batch int) (
 
 const oldestMessage = `SELECT sent_at, seq FROM messages WHERE chat_key = ?1 ORDER BY seq LIMIT 1`
 
+// oldest reserves room for a batch before the oldest message, so that sequence numbers stay in the order of time.
 func oldest(ctx context.Context, tx *sql.Tx, key chat.Key, batch int) (*place, error) {
 	p := place{first: math.MinInt64}
 	err := tx.QueryRowContext(ctx, oldestMessage, key.String()).Scan(&p.first, &p.seq)

@@ -110,6 +110,7 @@ func (e Inbound) count(ctx context.Context, tx *sql.Tx) error {
 // answered is the message that the reply answers.
 func (e Inbound) answered() string { return cmp.Or(e.ReplyTo, e.ID) }
 
+// touchChat creates the chat with its first message; kind and title follow what the newest message says.
 func touchChat(ctx context.Context, tx *sql.Tx, e Inbound) error {
 	if err := e.Key.Validate(); err != nil {
 		return err
@@ -204,6 +205,8 @@ func scanMessage(rows *sql.Rows, key chat.Key, first ...any) (chat.Message, erro
 	return m, err
 }
 
+// queryMessages skips a row that cannot be read: one damaged message must not make a whole chat
+// unusable. Such rows are counted elsewhere (unreadable.go).
 func queryMessages(
 	ctx context.Context, q querier, key chat.Key, query string, args ...any,
 ) (_ []chat.Message, err error) {
@@ -255,6 +258,8 @@ func (h History) For(ctx context.Context, key chat.Key, epoch, after, turn int64
 	return h.walk(ctx, selectAnswered, key, epoch, after, turn)
 }
 
+// walk reads page by page, so that no read transaction stays open while the caller works: an open one
+// keeps the write-ahead log from being truncated.
 func (h History) walk(
 	ctx context.Context, query string, key chat.Key, epoch, after, turn int64,
 ) iter.Seq2[chat.Message, error] {

@@ -120,6 +120,8 @@ func separates(r rune) bool {
 	return r < utf8.RuneSelf && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
 }
 
+// postings quotes the terms, as FTS5 would read some characters as operators. A term that the index
+// would split finds nothing instead of something else.
 func postings(ctx context.Context, q querier, terms []string, base, first int64, most int) (_ []Postings, err error) {
 	quoted := make([]string, len(terms))
 	for i, t := range terms {
@@ -213,6 +215,8 @@ type entry struct {
 	row int64
 }
 
+// toIndex returns the last row that it looked at even when that row is damaged: otherwise the index
+// would try the same row forever.
 func toIndex(ctx context.Context, q querier, upto int64, most int) (list []entry, last int64, err error) {
 	rows, err := q.QueryContext(ctx, selectToIndex, upto, most)
 	if err != nil {

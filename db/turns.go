@@ -414,6 +414,7 @@ func (ts Turns) keep(ctx context.Context, tx *sql.Tx, e TurnResult) error {
 	return e.Turn.keepSession(ctx, tx, e.Session)
 }
 
+// recordAnswer uses an id that follows from the turn, so an answer that is recorded twice is one message.
 func (ts Turns) recordAnswer(ctx context.Context, tx *sql.Tx, e TurnResult, now time.Time) error {
 	if e.Answer == "" {
 		return nil

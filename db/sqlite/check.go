@@ -41,6 +41,7 @@ func checkQuickly(ctx context.Context, f *File, closed bool, small int64) error 
 // not hinder anybody.
 func (f *File) Check(ctx context.Context) error { return check(ctx, f, "PRAGMA integrity_check(10)") }
 
+// check runs a pragma that looks for damage, and explains in its error what the operator can do.
 func check(ctx context.Context, f *File, pragma string) (err error) {
 	defer func() { err = explain(f.path, err) }()
 	var lost *LostError

@@ -129,6 +129,8 @@ func (o *openFiles) isLost() error {
 	return nil
 }
 
+// compare looks at the names, not at the open files: those stay readable after somebody has deleted or
+// replaced them.
 func (o *openFiles) compare() *LostError {
 	for i, suffix := range suffixes {
 		info, err := os.Stat(o.path + suffix)

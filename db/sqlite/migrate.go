@@ -45,6 +45,7 @@ const hasVersion = `SELECT COUNT(*) FROM sqlite_master WHERE name = 'goose_db_ve
 
 const selectVersion = `SELECT COALESCE(MAX(version_id), 0) FROM goose_db_version`
 
+// schemaVersion is 0 for a new file, which has no table of versions yet.
 func schemaVersion(ctx context.Context, f *File) (v int64, err error) {
 	var known int
 	err = f.read.QueryRowContext(ctx, hasVersion).Scan(&known)

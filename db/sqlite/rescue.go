@@ -44,6 +44,8 @@ type guard struct {
 	again time.Time // when saving is tried again
 }
 
+// look reports each kind of loss once and tries to save the content, again after a pause. It saves even
+// during shutdown: the open files are the last copy.
 func (g *guard) look(ctx context.Context) {
 	files := g.file.files
 	_ = files.check() // it is kept in lost

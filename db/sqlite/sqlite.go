@@ -176,6 +176,7 @@ func (c *connector) Connect(context.Context) (driver.Conn, error) { return c.dri
 
 func (c *connector) Driver() driver.Driver { return &c.driver }
 
+// connect escapes the path: a question mark in a folder's name would otherwise begin the parameters of the DSN.
 func connect(ctx context.Context, path string, conns int, q url.Values, hook func(*sqlite3.SQLiteConn) error) (*sql.DB, error) {
 	dsn := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: q.Encode()}
 	pool := sql.OpenDB(&connector{dsn: dsn.String(), driver: sqlite3.SQLiteDriver{ConnectHook: hook}})
