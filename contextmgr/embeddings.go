@@ -63,6 +63,7 @@ func newEmbeddings(store *db.DB, c MemoryConfig, log zerolog.Logger) *embeddings
 	return m
 }
 
+// embeddingsOf logs at most one failure of each kind per minute: an endpoint that is down fails with every message.
 func embeddingsOf(store *db.DB, c embed.Config, log zerolog.Logger) *embeddings {
 	const often = time.Minute
 	return &embeddings{
