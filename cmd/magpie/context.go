@@ -107,6 +107,7 @@ type asking struct {
 }
 
 func (p prospect) of(ctx context.Context, q asking) (bridge.Built, error) {
+	// The time of the question decides; otherwise that of the command line, and otherwise now.
 	for _, at := range []time.Time{p.at, time.Now()} {
 		if q.At.IsZero() {
 			q.At = at
@@ -149,6 +150,7 @@ func (p prospect) batch(ctx context.Context, in io.Reader, out io.Writer) error 
 	}
 }
 
+// readQuestion explains in its errors what a line must look like: the input is written by hand or by scripts.
 func readQuestion(l line) (q asking, err error) {
 	switch {
 	case l.long:
@@ -165,6 +167,8 @@ func readQuestion(l line) (q asking, err error) {
 	return q, nil
 }
 
+// writeLine writes each line with one Write, so that lines in a pipe are complete even if the command
+// is interrupted.
 func writeLine(out io.Writer, v any) error {
 	var b bytes.Buffer
 	if err := plainEncoder(&b).Encode(v); err != nil {

@@ -108,6 +108,8 @@ type intake struct {
 // errStrict ends a strict import.
 var errStrict = errors.New("stopped at the first bad line; the lines before it are imported")
 
+// run stores complete batches even when it stops early: an import is idempotent, so it may be repeated
+// after the mistake was corrected.
 func (im *intake) run(ctx context.Context) error {
 	defer im.progress.clear()
 	for {
@@ -139,6 +141,7 @@ func (im *intake) run(ctx context.Context) error {
 	}
 }
 
+// blame prints only the first bad lines; a file of the wrong kind would flood the terminal.
 func (im *intake) blame(l line, err error) {
 	switch {
 	case im.bad <= mostComplaints:
@@ -171,6 +174,8 @@ var errCompressed = errors.New("the file is compressed: try gunzip -c FILE | mag
 
 var gzipMagic = []byte{0x1f, 0x8b}
 
+// readRecord looks for gzip only at the beginning: a compressed file is the usual mistake, and its
+// error should say so.
 func readRecord(l line) (db.Record, error) {
 	switch {
 	case l.number == 1 && bytes.HasPrefix(l.text, gzipMagic):
@@ -253,6 +258,7 @@ func exportFile(name string, records iter.Seq2[db.Record, error]) (n int, err er
 	return n, os.Rename(f.Name(), name)
 }
 
+// writeRecords reuses one buffer and writes in large pieces, since a history may have millions of records.
 func writeRecords(out io.Writer, records iter.Seq2[db.Record, error]) (n int, err error) {
 	w := bufio.NewWriterSize(out, 256<<10)
 	var b bytes.Buffer

@@ -41,6 +41,7 @@ func (r *lineReader) next() (line, error) {
 	}
 }
 
+// line reads on to the end of a line that is too long, so that the next one begins where it should.
 func (r *lineReader) line() (line, error) {
 	r.buf = r.buf[:0]
 	r.n++

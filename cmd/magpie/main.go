@@ -36,6 +36,7 @@ type configFlag struct {
 }
 
 func main() {
+	// First of all: other programs of the same user can read the environment in /proc.
 	for _, name := range config.PrivateVariables(os.Environ()) {
 		wipe(name)
 	}
