@@ -176,6 +176,7 @@ func (v *view) aboutFacts() (string, bool) {
 	return fmt.Sprintf(lang.pick("%s是%s。", "%s is %s."), f.key, f.value), true
 }
 
+// count has a maximum: a question for a huge number must not fill the memory.
 func count(digits string) string {
 	n, err := strconv.Atoi(digits)
 	if err != nil || n > maxCount { // an error means too many digits

@@ -101,6 +101,7 @@ func parseBlocks(content gjson.Result) []block {
 	return list
 }
 
+// joinText shows other blocks by their kind, so that the double can see that there was a picture or a result.
 func joinText(blocks []block, sep string) string {
 	parts := make([]string, 0, len(blocks))
 	for _, b := range blocks {

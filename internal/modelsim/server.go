@@ -90,6 +90,8 @@ func (s *Server) Reset() {
 	s.record.clear()
 }
 
+// routes records every path that the real API would not have: a test can then see that the CLI has
+// begun to call something new.
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	here := func(http.ResponseWriter, *http.Request) {} // the CLI looks whether anybody is there, by HEAD
