@@ -54,6 +54,8 @@ func act[In, Out any](do func(context.Context, In) (Out, error)) http.HandlerFun
 	}
 }
 
+// decode insists on the content type: a form of another site can send only others, so this keeps a
+// foreign page from acting here (CSRF).
 func decode[In any](w http.ResponseWriter, r *http.Request) (in In, err error) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return in, refuse("request", "the body must be application/json")
@@ -122,6 +124,7 @@ type toast struct {
 	Content string `json:"content"`
 }
 
+// press returns what the client would show: a refusal of the form, or the toast.
 func (p *Playground) press(ctx context.Context, in pressRequest) (toast, error) {
 	m, ok := p.cfg.Sim.Message(in.Message)
 	if !ok {

@@ -128,6 +128,7 @@ func (b *Browser) Picture(selector string) []byte {
 	return data
 }
 
+// hear collects what the page complains about; a test fails on any of it.
 func (b *Browser) hear(ev any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
