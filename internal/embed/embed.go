@@ -124,6 +124,7 @@ type response struct {
 	} `json:"data"`
 }
 
+// call leaves address and body out of its errors: both may contain a key, and errors are logged.
 func (c *Client) call(ctx context.Context, texts []string) ([]Vector, error) {
 	body, err := json.Marshal(request{Model: c.cfg.Model, Input: texts, Format: "float"})
 	if err != nil {

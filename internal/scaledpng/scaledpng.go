@@ -84,6 +84,8 @@ func Decode(file []byte, side int) (*image.RGBA, error) {
 	return s.picture(), nil
 }
 
+// parseHeader accepts only what PNG defines: 13 bytes; compression and filter method 0; and the depths
+// that each colour type allows (PNG 11.2.1).
 func parseHeader(data []byte) (h header, err error) {
 	if len(data) != 13 || data[10] != 0 || data[11] != 0 || data[12] > 1 {
 		return h, ErrFormat

@@ -167,6 +167,7 @@ func (t *terms) add(word string) {
 	t.addWhole(stemOf(word))
 }
 
+// addWhole cuts at a rune, so that a term is valid UTF-8.
 func (t *terms) addWhole(word string) {
 	if word = text.Prefix(word, longest); word != "" {
 		t.list = append(t.list, word)
