@@ -56,6 +56,7 @@ func (a *account) check() error {
 		return nil
 	case !canRunAs:
 		return errors.New("[claude] user: this system cannot run the agents as another user; leave this empty")
+	// Protection by a user id works only against a user with fewer rights than the service.
 	case a.credential.Uid == 0:
 		return errors.New("[claude] user: root is no protection; name a user with fewer rights")
 	case a.credential.Uid == uint32(os.Geteuid()):

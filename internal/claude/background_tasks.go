@@ -88,6 +88,7 @@ var errWanted = errors.New("somebody waits for the answer")
 // slot. The caller calls done afterwards.
 func (pl *Pool) waitUntilQuiet(ctx context.Context, g *backgroundTask, pause time.Duration) (done func(), err error) {
 	qs := pl.background
+	// One task at a time waits for quiet; otherwise several would start at the same moment, just when people are back.
 	select {
 	case qs.tickets <- struct{}{}:
 	case <-g.wanted:
@@ -105,6 +106,7 @@ func (pl *Pool) waitUntilQuiet(ctx context.Context, g *backgroundTask, pause tim
 			if left <= 0 && qs.tryStart(g, pl.tryTakeSpareSlot) {
 				return done, nil
 			}
+			// If it is quiet but no slot is free, it looks again after the pause.
 			t.Reset(cmp.Or(max(0, left), pause))
 		case <-g.wanted:
 			done()

@@ -79,6 +79,7 @@ func system(v gjson.Result) []Event {
 func (d *decoder) stream(ev gjson.Result) []Event {
 	switch ev.Get("type").String() {
 	case "message_start":
+		// A repeated request after a cut stream has another id; what was streamed under the old one is replaced.
 		events := d.startMessage(ev.Get("message.id").String())
 		d.count(ev.Get("message.usage"))
 		d.streamed = true
@@ -298,6 +299,8 @@ func models(v gjson.Result) (name string, window int64, total Usage) {
 
 // classify finds out why a turn failed. The subtype "success" means nothing: errors of the API arrive with it.
 func (d *decoder) classify(v gjson.Result, r Result) Failure {
+	// From the most specific to the least: a subtype or reason is certain, a text may be rephrased by the
+	// next version, and an HTTP status says least.
 	switch v.Get("subtype").String() {
 	case "error_max_turns", "error_max_budget_usd":
 		return FailLimit

@@ -48,6 +48,7 @@ func NewImage(file []byte) (Image, error) {
 	if len(file) > biggestFile {
 		return Image{}, fmt.Errorf("%w: %d bytes", ErrNoImage, len(file))
 	}
+	// Only the header is read here: the size decides how much memory decoding takes.
 	size, form, err := image.DecodeConfig(bytes.NewReader(file))
 	if err != nil {
 		return Image{}, fmt.Errorf("%w: %w", ErrNoImage, err)
@@ -55,6 +56,7 @@ func NewImage(file []byte) (Image, error) {
 	if size.Width < 1 || size.Height < 1 {
 		return Image{}, fmt.Errorf("%w: %d x %d pixels", ErrNoImage, size.Width, size.Height)
 	}
+	// One at a time: the limit of 64 MB is for the whole program.
 	decoding <- struct{}{}
 	defer func() { <-decoding }()
 	small := max(size.Width, size.Height) <= imageSide
@@ -65,6 +67,7 @@ func NewImage(file []byte) (Image, error) {
 		return Image{}, fmt.Errorf("%w: %w", ErrNoImage, err)
 	}
 	switch {
+	// A small picture is passed on unchanged, since decoding has shown that it is whole.
 	case small && form == "jpeg" && len(file) <= biggestPNG:
 		return Image{"image/jpeg", file}, nil
 	case small && form == "png" && len(file) <= biggestPNG:

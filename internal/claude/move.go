@@ -31,12 +31,14 @@ func (c Config) MoveSessions(owner string, sessions []string) error {
 	if err != nil {
 		return err
 	}
+	// Earlier versions named the folder by a hash.
 	sum := sha256.Sum256([]byte(owner))
 	earlier := filepath.Join(c.StateDir(), "chats", hex.EncodeToString(sum[:12]))
 	err = as.runAs(func() error {
 		if err := os.MkdirAll(c.StateDir(), 0o700); err != nil {
 			return err
 		}
+		// A whole folder is renamed at once if the new one does not exist yet; otherwise session by session.
 		if _, err := os.Lstat(c.folder.path); errors.Is(err, fs.ErrNotExist) {
 			if err := os.Rename(earlier, c.folder.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err

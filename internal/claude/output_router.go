@@ -43,6 +43,7 @@ func (h *outputRouter) deliver(line []byte) {
 	if r == nil {
 		return
 	}
+	// Outside of the lock: the turn may read slowly, and control responses must still get through.
 	select {
 	case r.lines <- line:
 	case <-r.done:

@@ -91,6 +91,7 @@ func (pl *Pool) start(ctx context.Context, owner string, spec Spec) (p *Process,
 	pl.mu.Lock()
 	pl.count.Started++
 	p.poolState.hasSlot = true
+	// Closing may have happened while the process started; then nobody else would end it.
 	closed := pl.closed
 	if !closed {
 		pl.processes[p] = true

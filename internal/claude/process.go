@@ -202,6 +202,8 @@ func (p *Process) exitError() error { return &ExitError{Err: p.child.Err(), Stde
 // takes three seconds at most, or less if ctx ends. Further callers wait for the first one.
 func (p *Process) close(ctx context.Context) {
 	p.ending.Do(func() {
+		// Descendants are listed first: after the death of their parent they can no longer be found by it
+		// (each Bash call of the CLI leads a session of its own, 2.1.197).
 		var left []proctree.Descendant
 		if !p.child.Childless() {
 			left = p.child.Descendants()
@@ -215,6 +217,7 @@ func (p *Process) close(ctx context.Context) {
 			}
 		}
 		proctree.Kill(left)
+		// Others may have been started since the list was made.
 		if len(left) > 0 || p.alive() || !p.child.Alone() {
 			proctree.Kill(p.child.Descendants())
 		}

@@ -103,6 +103,7 @@ func (r *outcomeReader) line(line []byte) {
 		r.seen[id] = true
 	}
 	switch {
+	// The answer of a prompt begins behind the prompt; records before it belong to earlier ones.
 	case !r.out.Known:
 		r.out.Known = kind == "user" && v.Get("uuid").String() == r.id
 		r.group = v.Get("promptId").String()

@@ -50,6 +50,7 @@ func readSettings(text string) (map[string]json.RawMessage, error) {
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
 		return nil, fmt.Errorf("%s: no JSON object: %s", where, jsonMistake(err))
 	}
+	// "null" is valid JSON and leaves a nil map.
 	if s == nil {
 		return nil, fmt.Errorf("%s: no JSON object: null", where)
 	}
@@ -92,6 +93,7 @@ func checkSetting(key string, v gjson.Result) error {
 			return fmt.Errorf("%s: want a text", key)
 		}
 	case "cleanupPeriodDays", "crossSessionInbound", "useAutoModeDuringPlan", "autoMemoryEnabled":
+		// Two sources for one setting would hide which one counts.
 		return fmt.Errorf("%s: this is set by magpie", key)
 	case "disableAllHooks", "includeCoAuthoredBy", "enableAllProjectMcpServers":
 		if !v.IsBool() {
@@ -237,6 +239,7 @@ func (c Config) writeSettings() error {
 		return err
 	}
 	login := map[string]json.RawMessage{}
+	// Background tasks use no tools, so hooks and permissions would be of no use to them.
 	for _, key := range loginSettings {
 		if v, ok := s[key]; ok {
 			login[key] = v

@@ -87,6 +87,7 @@ func (pl *Pool) runOnce(ctx, waiting context.Context, dir string, q Task, pause 
 	g := &backgroundTask{leave, q.Wanted}
 	defer pl.background.finish(g)
 	done, err := pl.waitUntilQuiet(waiting, g, pause)
+	// Somebody waits for the result now, so it need not be quiet any more.
 	if errors.Is(err, errWanted) {
 		done, err = pl.queueTask(waiting, q.Owner)
 	}
@@ -131,6 +132,7 @@ func (p *Process) reply(ctx context.Context, question string) (Reply, error) {
 	}
 	switch text := strings.TrimSpace(r.Text); {
 	case r.Failure != "":
+		// A failure is an error here: a task's text goes into a summary, where an error text would be taken for content.
 		return Reply{}, fmt.Errorf("failure %q: %s", r.Failure, text)
 	case text == "":
 		return Reply{}, errors.New("it said nothing")

@@ -42,8 +42,9 @@ func (pl *Pool) ofSession(session string) *Process {
 	return nil
 }
 
-// title asks a process that runs anyway, and does not store the title in the session (persist false). The cost is the difference of two readings, because the CLI reports only
-// totals; it stays unknown if a turn ran in between.
+// title asks a process that runs anyway, and does not store the title in the session (persist false). The
+// cost is the difference of two readings, because the CLI reports only totals; it stays unknown if a turn
+// ran in between.
 func (p *Process) title(ctx context.Context, text string) (r Reply, err error) {
 	turns := p.meter.turns()
 	v, err := p.control(ctx, object{"subtype": "generate_session_title", "description": text, "persist": false})

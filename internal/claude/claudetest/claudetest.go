@@ -35,6 +35,7 @@ func command(t testing.TB, variable string, folder ...string) string {
 	if path := os.Getenv(variable); path != "" {
 		return path
 	}
+	// GOMOD finds the module's root from any package; without a module it is empty, which the check below reports.
 	mod, err := exec.Command("go", "env", "GOMOD").Output()
 	if err != nil {
 		t.Fatal(err)

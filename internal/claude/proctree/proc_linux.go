@@ -75,6 +75,7 @@ func descendants(all, roots []stat, led map[int]bool) []Descendant {
 		}
 	}
 	seen := map[int]bool{}
+	// Marked as seen, and therefore never in the list: killing an ancestor would end this program.
 	for pid := os.Getpid(); pid > 0 && !seen[pid]; pid = parents[pid] {
 		seen[pid] = true
 	}

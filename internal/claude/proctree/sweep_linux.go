@@ -44,6 +44,7 @@ func Sweep(ctx context.Context, instance string, users ...uint32) (killed int, e
 		}
 		s.scan()
 	}
+	// New processes may appear while others are killed, so the list is made again until it is empty.
 	for range sweepLimit / sweepTick {
 		s.scan()
 		if len(s.alive) == 0 {

@@ -133,6 +133,7 @@ func read(in io.Reader, out *output, r responder, prompts chan<- message) error 
 			return err
 		}
 		var m message
+		// The real CLI exits with status 1 on a malformed line (2.1.197), and so does this one.
 		if err := json.Unmarshal(line, &m); err != nil {
 			return fmt.Errorf("input line: %w", err)
 		}

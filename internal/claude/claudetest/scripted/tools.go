@@ -125,6 +125,7 @@ func numbered(text string) string {
 // bash runs a command. When ctx ends, so does all that it has started.
 func bash(ctx context.Context, command string) outcome {
 	cmd := exec.CommandContext(ctx, "bash", "-c", command)
+	// A process group, so that children of the shell end, too.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
@@ -148,6 +149,7 @@ var reading = []string{"cat", "date", "echo", "head", "ls", "ps", "pwd", "sleep"
 
 // unasked reports whether the CLI would use a tool without asking anybody.
 func (a *agent) unasked(name string, input gjson.Result, mode string) bool {
+	// The CLI sends these two as permission requests always: the answer is their result.
 	if name == claude.QuestionTool || name == claude.PlanTool {
 		return false
 	}
@@ -163,6 +165,7 @@ func (a *agent) unasked(name string, input gjson.Result, mode string) bool {
 		return mode == "acceptEdits" && inside
 	case "Bash":
 		command := input.Get("command").String()
+		// What a shell might expand or redirect is not known to be harmless.
 		if strings.ContainsAny(command, "<>$`(){}\n") {
 			return false
 		}
