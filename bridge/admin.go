@@ -130,11 +130,13 @@ func (cs adminCommands) adminChats(ctx context.Context, o ordered) (order, error
 	return order{reply: i18n.ChatsHead.In(o.lang) + "\n" + spenders(list) + i18n.ChatsUsage.In(o.lang)}, nil
 }
 
-// grant lets a user, or everybody in a chat, talk to the bot, or not any more. The configuration counts first.
+// grant gives or revokes access for a user, or for everybody in a chat. What the configuration says
+// takes precedence.
 func (cs adminCommands) grant(ctx context.Context, o ordered, word, id, kind string) (order, error) {
 	allow := slices.Contains(allowWords, strings.ToLower(word))
 	switch {
 	case !allow && !slices.Contains(revokeWords, strings.ToLower(word)):
+		// The id is shown and stored, so its form is checked first.
 		return o.say(i18n.AdminUsage)
 	case !strings.HasPrefix(id, kind) || len(id) > 100 || strings.ContainsFunc(id, isSpace):
 		return o.say(i18n.WantsID, kind)
@@ -143,6 +145,7 @@ func (cs adminCommands) grant(ctx context.Context, o ordered, word, id, kind str
 	if err != nil {
 		return order{}, err
 	}
+	// Revoking what is not granted would be acknowledged without effect; often the rule is in the configuration.
 	if !allow && !slices.ContainsFunc(who, func(g db.Grant) bool { return g.Subject == id }) {
 		return o.say(i18n.NoSuchGrant)
 	}

@@ -154,6 +154,7 @@ func (d *toolHandlers) remember(ctx context.Context, key chat.Key, in toRemember
 	if err != nil {
 		return "", err
 	}
+	// Text, scope and subject decide, and not the title: an agent phrases a title differently each time.
 	same := func(k db.Memory) bool { return k.Text == m.Text && k.Scope == m.Scope && k.Of == m.Of }
 	if i := slices.IndexFunc(known, same); i >= 0 {
 		return fmt.Sprintf("This is remembered already, as number %d.", known[i].Number), nil
@@ -200,6 +201,7 @@ func (a asked) memory(in toRemember) (db.Memory, error) {
 	switch m.Scope {
 	case db.ChatScope:
 	case db.UserScope:
+		// A memory about a person needs one person: with several it would be stored about the wrong one.
 		for i, q := range a.claim.Asked {
 			if i > 0 && q.Actor.ID != m.Of {
 				return db.Memory{}, errSeveralAsk

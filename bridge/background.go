@@ -82,12 +82,13 @@ func (g *background) wanted(c db.Claim) bool {
 	return !g.asked[c.Turn.Key] && time.Now().After(g.rest)
 }
 
-// ask begins to ask for what was said since the bot was last spoken to; wait returns when it is stored, or cannot be
-// had.
+// ask starts to fetch the messages of the group since the bot was last addressed. wait returns when
+// they are stored, or cannot be fetched.
 func (g *background) ask(ctx context.Context, c db.Claim) (wait func()) {
 	if !g.wanted(c) {
 		return func() {}
 	}
+	// In a goroutine: the fetch runs while the process of the agent is acquired.
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -100,6 +101,7 @@ func (g *background) ask(ctx context.Context, c db.Claim) (wait func()) {
 			g.owe(c.Turn.Key, since)
 		default:
 			g.owe(c.Turn.Key, since)
+			// Fetching is paused after an error: a missing permission does not come back by asking with every message.
 			g.pause()
 			g.warnOnce.Do(func() {
 				zerolog.Ctx(ctx).Warn().Err(err).Msg("what was said in groups is known only as far as events tell of it")

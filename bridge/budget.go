@@ -179,8 +179,9 @@ func (p *budget) count(running func(reservation) bool) (n int) {
 	return n
 }
 
-// refuse refuses what is over a limit, when so many turns run that count for it.
+// refuse returns an error if a limit is exceeded, or would be when each of the running turns uses its maximum.
 func (p *budget) refuse(list []allowance, err error, running int, words i18n.Phrase) error {
+	// Fails open: without the database the turn fails anyway.
 	if err != nil {
 		p.log.Error().Err(err).Msg("what was spent today is not known")
 		return nil
@@ -237,7 +238,7 @@ func (p *budget) askTitle(ctx context.Context, c db.Chat, task contextmgr.Task) 
 	return p.askAgent(ctx, c.Key, "title", claude.Task{System: task.Instruction, Text: task.Input})
 }
 
-// pay lets ask ask the agent, if a limit of the day leaves anything for it, and books what it cost.
+// pay runs ask if the daily limits leave room, and books what it cost.
 func (p *budget) pay(ctx context.Context, key chat.Key, what string, ask func() (claude.Reply, error)) (string, error) {
 	began := time.Now()
 	user, err := p.payer(ctx, key)
@@ -245,6 +246,7 @@ func (p *budget) pay(ctx context.Context, key chat.Key, what string, ask func() 
 		return "", err
 	}
 	reply, err := ask()
+	// A failed call may have cost something, too.
 	if reply.Usage != (claude.Usage{}) || err == nil {
 		p.book(ctx, db.Expense{Key: key, User: user, Purpose: what}, reply)
 	}

@@ -156,8 +156,8 @@ func (sm summaries) nothing(ctx context.Context, c db.Chat) error {
 	return nil
 }
 
-// failed handles a summary that could not be made. The user who asked for it gets a reply, unless it is tried again:
-// after the turn that did not wait for it, or at the next start of the program.
+// failed handles a summary that could not be made. Whoever asked for it gets a reply, unless it will be
+// tried again: after the next turn, or at the next start of the program.
 func (sm summaries) failed(ctx context.Context, c db.Chat, err error) error {
 	log := sm.log.With().Stringer("chat", c.Key).Logger()
 	switch {

@@ -125,8 +125,9 @@ func (u *compactionScheduler) make(key chat.Key) {
 	}
 }
 
-// start begins with a summary. The caller holds mu.
+// start starts a summary. The caller holds mu.
 func (u *compactionScheduler) start(key chat.Key, c *chatState) {
+	// halt stops this summary alone; the context of the queue ends with the program.
 	halt, stop := context.WithCancelCause(context.Background())
 	done, wanted := make(chan struct{}), make(chan struct{})
 	c.done, c.stop, c.wanted = done, stop, sync.OnceFunc(func() { close(wanted) })
@@ -188,7 +189,8 @@ func (u *compactionScheduler) title(key chat.Key, f func(context.Context)) {
 // mostNoted is how many turns of a chat may wait to be looked through.
 const mostNoted = 10
 
-// note has f look through a turn, after those before it in the chat, unless too many wait or the program ends.
+// note enqueues f, which looks through a turn for memories, behind earlier ones of the chat. It reports
+// false if too many wait.
 func (u *compactionScheduler) note(key chat.Key, f func(context.Context)) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -202,6 +204,7 @@ func (u *compactionScheduler) note(key chat.Key, f func(context.Context)) bool {
 	}
 	u.noted[key] = nil
 	u.jobs.Enqueue(func(ctx context.Context) {
+		// One job works off the whole list of a chat, so that its memories are made in order.
 		for next := f; next != nil; next = u.nextNote(key) {
 			if ctx.Err() == nil {
 				next(ctx)

@@ -38,6 +38,7 @@ func (cs reportCommands) lastReport(ctx context.Context, c db.Chat) string {
 
 // describe says what the agent was told, and why not more.
 func describe(t db.ContextReport, l i18n.Lang) string {
+	// The most important first: a lost session explains everything else.
 	if t.Lost != "" && t.Session == db.Begun {
 		why := lostText(claude.LostCause(t.Lost)).In(l)
 		if t.Unread && t.Messages == 0 {

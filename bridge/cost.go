@@ -80,6 +80,7 @@ func chart(bins []bin) string {
 			continue
 		}
 		bar := "▏"
+		// The longest bar stands for the largest sum; half a block rounds up.
 		if n := int(b.USD/cmp.Or(most, 1)*barLength + 0.5); n > 0 {
 			bar = strings.Repeat("█", n)
 		}

@@ -128,6 +128,7 @@ func (cs helpCommands) suggest(o ordered, name string) (order, error) {
 // nearest finds the command that an unknown word may stand for: its name begins with the word, or is one or two typing
 // errors away.
 func nearest(word string, among []command) (command, bool) {
+	// Short words get one typing error at most; otherwise nearly every one would fit some command.
 	best, least := command{}, 3
 	if utf8.RuneCountInString(word) < 4 {
 		least = 2
@@ -149,6 +150,7 @@ func nearest(word string, among []command) (command, bool) {
 // distance is the Damerau-Levenshtein distance: insertions, deletions, substitutions, and swaps of neighbours.
 func distance(a, b string) int {
 	x, y := []rune(a), []rune(b)
+	// Three rows suffice: a swap looks back two.
 	before, last, row := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)
 	for j := range last {
 		last[j] = j

@@ -97,6 +97,7 @@ func (ls *logins) begin(o ordered) {
 		codes: make(chan string, 1), cancel: cancel,
 	}
 	ls.mu.Lock()
+	// Checked again under the lock: the command's own check was made earlier.
 	defer ls.mu.Unlock()
 	if ls.now != nil {
 		cancel(nil)
@@ -165,8 +166,8 @@ const codeTaken = "[login code]"
 // codeAmong is what a code among other words may be. An address that goes on after a # has a slash or a dot before it.
 var codeAmong = regexp.MustCompile(`(^|[^A-Za-z0-9_#/.-])([A-Za-z0-9_-]{20,}#[A-Za-z0-9_-]{20,})`)
 
-// withoutCodes is a text in which no code can be read. Among other words a code must look made by a machine: the name
-// of a page and of a part of it can be as long.
+// withoutCodes removes login codes from a text. Among other words a code is recognized by its mixture
+// of digits, capitals and small letters: the address of a page with a fragment can be as long.
 func withoutCodes(text string) string {
 	if loginCode.MatchString(text) {
 		return codeTaken
@@ -198,9 +199,8 @@ func formWithoutCodes(filled map[string][]string) map[string][]string {
 	return clean
 }
 
-// take takes a code out of a message, before anything else sees it: all that is kept of the message is that there was
-// one. It reports false for a message that is none. What looks like a code is never kept, whoever sends it and whenever
-// it comes.
+// take removes a login code from a message before anything else sees it: only the fact that there was one is kept.
+// It reports false for other messages. Whatever looks like a code is never stored, no matter who sends it and when.
 func (ls *logins) take(m *chat.Incoming) (plan, bool) {
 	ls.mu.Lock()
 	t := ls.now

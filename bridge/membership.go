@@ -63,6 +63,7 @@ func (p chatMembership) join(ctx context.Context, c chat.Change) error {
 	say := p.requests.addedByStranger(ctx, c)
 	if welcome {
 		greeting := p.greeting(ctx, c.Key, p.languages.ofChat(ctx, c.Key))
+		// the key contains the event's time: a redelivered event greets once, a later invitation again
 		say = &db.Post{Key: c.Key, Idem: fmt.Sprintf("greeting:%v:%d", c.Key, c.Time.UnixMilli()), Text: greeting}
 	}
 	fresh, err := p.chats.Join(ctx, c, say)

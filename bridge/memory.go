@@ -115,6 +115,7 @@ func (cs memoryCommands) aboutMemory(ctx context.Context, o ordered) (order, err
 		return order{}, err
 	}
 	boss := cs.access.Load().InCharge(m)
+	// Memories about a person are visible to that person and to whoever is in charge.
 	all = slices.DeleteFunc(all, func(x db.Memory) bool {
 		return !boss && x.Scope == db.UserScope && x.Of != m.Actor.ID
 	})

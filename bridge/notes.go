@@ -27,13 +27,14 @@ type notes struct {
 	log       zerolog.Logger
 }
 
-// learn has the agent look through a turn that is done for what is worth remembering, where that is wanted. Nobody
-// waits for it.
+// learn has a background task look through a finished turn for facts worth remembering, if the
+// configuration allows it. Nobody waits for the result.
 func (n notes) learn(c db.Chat, turn int64, asked []chat.Message) {
 	cfg, words := n.cfg.Context.Memory, 0
 	for _, m := range asked {
 		words += contextmgr.EstimateTokens(m.Text)
 	}
+	// A few words seldom contain a lasting fact, and each task costs a call of the model.
 	if !cfg.Capture || c.Kind != chat.Private && !cfg.CaptureGroup || words < fewWords {
 		return
 	}

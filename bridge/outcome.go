@@ -17,6 +17,7 @@ import (
 func failed(log *zerolog.Logger, err error) turncard.Outcome {
 	var exit *claude.ExitError
 	var spent *spentError
+	// In this order: a stop and a shutdown also end the process, so the exit error that follows says nothing.
 	switch {
 	case errors.Is(err, workqueue.ErrStopped):
 		return turncard.Outcome{State: db.Cancelled, Notice: i18n.Stopped}

@@ -55,14 +55,16 @@ func courtesy(ctx context.Context) time.Duration {
 	return 2 * time.Second
 }
 
-// paint shows how the turn goes on, until rest is called.
+// paint shows the progress of the turn until the returned function is called.
 func (d turnDisplay) paint(turn context.Context, t *turn) (rest func()) {
+	// Not cancelled with the turn: the last state must be drawn after it has ended.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(turn))
 	idle, over := context.WithCancel(ctx)
 	to, id, draft, searches := chat.Ref{Key: t.claim.Turn.Key, ID: t.claim.Turn.ReplyTo}, t.claim.Turn.ID, "", 0
 	t.painter = turncard.NewPainter(d.out, turncard.Target{
 		To: to, Idem: delivery.CardKey(id, to), ID: t.claim.Turn.Card,
 		Find: func(ctx context.Context) (string, error) {
+			// The first attempt of a turn cannot have a card yet.
 			if t.claim.Turn.Attempts == 1 {
 				return "", nil
 			}
@@ -88,6 +90,7 @@ func (d turnDisplay) paint(turn context.Context, t *turn) (rest func()) {
 			}
 		},
 	}, t.view)
+	// The outbox must not draw the same card at the same time: one writer per card.
 	release := d.outbox.HoldCard(id)
 	done := make(chan struct{})
 	go func() {
@@ -97,6 +100,7 @@ func (d turnDisplay) paint(turn context.Context, t *turn) (rest func()) {
 	}()
 	return func() {
 		over()
+		// A card that cannot be drawn must not hold up the end of the turn for long.
 		late := time.AfterFunc(courtesy(turn), cancel)
 		<-done
 		late.Stop()

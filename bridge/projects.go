@@ -181,9 +181,11 @@ func (g Guard) Refuses(dir string) error {
 	if err != nil {
 		return err
 	}
+	// Its parent is itself: the root.
 	if real == filepath.Dir(real) {
 		return errors.New("agents may not work in the root of the file system")
 	}
+	// Keys and logins lie in home folders, so an agent may work below one but not in it.
 	for _, home := range g.Homes {
 		if home, err := safepath.Dir(home); err == nil && safepath.Contains(real, home) {
 			return errors.New("agents may not work in a home folder itself, or in what holds it; name a folder in it")

@@ -35,6 +35,7 @@ type recovery struct {
 // run ends the agents that are left. The turns that ran are finished, queued again, or interrupted; then the chats that
 // have work are woken.
 func (r recovery) run(ctx context.Context) error {
+	// First of all: an agent of the earlier run may still be writing into the session that a new one would resume.
 	if n, err := r.pool.Sweep(ctx); err != nil {
 		r.log.Error().Err(err).Msg("agents of an earlier run may still be there")
 	} else if n > 0 {
@@ -44,6 +45,7 @@ func (r recovery) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// Without approvals no turn can be recovered, so this is repeated until it works or cannot.
 	for err := r.approvals.recover(ctx); err != nil && !db.Permanent(err); err = r.approvals.recover(ctx) {
 		r.log.Error().Err(err).Msg("approvals not recovered; trying again")
 		if workqueue.Sleep(ctx, workqueue.StoreRetry); ctx.Err() != nil {
@@ -77,6 +79,7 @@ func (r recovery) run(ctx context.Context) error {
 	for _, key := range awaited {
 		r.scheduler.make(key)
 	}
+	// Only now new turns may begin, behind those of the earlier run.
 	close(r.turns.recovered)
 	return nil
 }

@@ -52,6 +52,7 @@ func (cs sessionCommands) resume(ctx context.Context, o ordered) (order, error) 
 	card := &chat.Card{Summary: i18n.FirstLine(i18n.ResumeHead.In(o.lang))}
 	for i, p := range list {
 		mark := ""
+		// The session that is in use needs no button.
 		if p.ID == o.chat.Session.ID {
 			mark = i18n.ResumeNow.In(o.lang)
 		} else if len(card.Buttons) < mostButtons {

@@ -48,6 +48,7 @@ func (cs conversationCommands) lastQuestion(ctx context.Context, o ordered) (str
 		if m.Role != chat.User {
 			continue
 		}
+		// The messages come newest first; another turn ends the search.
 		if len(asked) > 0 && m.Turn != last.Turn {
 			break
 		}

@@ -41,6 +41,7 @@ func questionsOf(input json.RawMessage) ([]question, error) {
 		return nil, fmt.Errorf("ask 1 to %d questions", mostQuestions)
 	}
 	seen := map[string]bool{}
+	// Answers are sent back by the text of the question (CLI 2.1.197), so it must be there and unique.
 	for _, q := range in.Questions {
 		switch {
 		case strings.TrimSpace(q.Question) == "":
@@ -145,9 +146,11 @@ func answersOf(input json.RawMessage, values map[string][]string) (a answers, mi
 		if len(chosen) == 0 {
 			return answers{}, q.Question, nil
 		}
+		// Several labels in one string, as the CLI expects them.
 		byQuestion[q.Question] = strings.Join(chosen, ", ")
 		a.said = append(a.said, i18n.PlainText(byQuestion[q.Question]))
 	}
+	// The other members of the input are sent back unchanged: the tool gets its complete input again.
 	all := map[string]json.RawMessage{}
 	if err := json.Unmarshal(input, &all); err != nil {
 		return answers{}, "", err

@@ -81,6 +81,7 @@ func Covers(p db.Permit, tool string, input json.RawMessage, dir string) bool {
 	switch p.Kind {
 	case db.ExactRule:
 		command, ok := plainCommand(input)
+		// A rule never covers a command that consists of several, since it was shown as one.
 		return ok && command == p.Content && single(command)
 	case db.PrefixRule:
 		command, ok := plainCommand(input)

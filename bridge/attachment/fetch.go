@@ -288,9 +288,10 @@ func (fs *Store) quoted(ctx context.Context, key chat.Key, id string) (text, who
 // someone stands for a person without a name in what the agent reads, whose labels are Chinese in every chat.
 const someone = "用户"
 
-// one fetches a file of the message with that seq. Its path is absolute.
+// one fetches a file of the message with this sequence number. Its path is absolute.
 func (fs *Store) one(ctx context.Context, key chat.Key, seq int64, f chat.File) (chat.File, int64) {
 	log := zerolog.Ctx(ctx)
+	// The state until something else is known: a failure leaves the file as missed.
 	f.State = chat.Missed
 	if fs.Source == nil {
 		return f, 0
@@ -400,7 +401,8 @@ func (fs *Store) reserve(ctx context.Context, key chat.Key) (most int64, err err
 	}
 }
 
-// claim is reserve as far as it need not wait; else it says for what.
+// claim reserves room if there is some now. Otherwise it returns a channel that is closed when other
+// downloads have released theirs.
 func (fs *Store) claim(ctx context.Context, key chat.Key) (most int64, freed <-chan struct{}, err error) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -409,6 +411,7 @@ func (fs *Store) claim(ctx context.Context, key chat.Key) (most int64, freed <-c
 		return 0, nil, err
 	}
 	coming := fs.coming[key.Parent()]
+	// Downloads that run count with their maximum, since their size is known only afterwards.
 	left := filesOfChat*fs.Most - held - coming
 	switch {
 	case left < fs.Most && coming > 0:
@@ -473,7 +476,7 @@ func (fs *Store) write(
 	return info.Size(), head[:n], err
 }
 
-// ending is what the name of a file ends with that has no name.
+// ending is the extension for a file without a name, by its content or else by its kind.
 func ending(kind chat.FileKind, head []byte) string {
 	switch http.DetectContentType(head) {
 	case "image/png":

@@ -58,11 +58,13 @@ func (fd *fileDelivery) show(ctx context.Context, to chat.Ref, p db.Post, sent [
 			return "", err
 		}
 		failpoint.At("file: uploaded")
+		// Stored even during shutdown: otherwise the same file would be uploaded again.
 		if err := fd.store.Uploaded(context.WithoutCancel(ctx), p.File.ID, p.File.Upload); err != nil {
 			return "", err
 		}
 		failpoint.At("file: upload noted")
 	}
+	// An earlier attempt may have sent the message without noticing; it is recognized by its upload key.
 	for _, s := range sent {
 		if s.File == p.File.Upload {
 			return s.ID, nil
@@ -94,13 +96,14 @@ type File struct {
 	Caption string // Markdown; empty = none
 }
 
-// SendFile has a file delivered as an answer to what a turn answers, and waits for that, patience long at most. It
-// returns the delivery as it is then, and whether it is a new one: a turn sends the same content under the same name
-// with the same caption once. An [agenttools.RefusedError] tells the agent why nothing was sent.
+// SendFile enqueues a file as an answer in the turn's chat, and waits at most patience for its delivery. It
+// returns the delivery in its state then, and whether it is a new one: a turn sends the same content under
+// the same name and caption once. An [agenttools.RefusedError] tells the agent why nothing was sent.
 func (o *Outbox) SendFile(
 	ctx context.Context, turn db.Turn, f File, patience time.Duration,
 ) (p db.FileDelivery, isNew bool, err error) {
 	copies := o.fileDelivery.copies
+	// A copy is delivered: the agent may change or delete the file while the delivery waits.
 	c, err := copies.take(f.Project, f.Path)
 	if err != nil {
 		return p, false, err
@@ -110,6 +113,7 @@ func (o *Outbox) SendFile(
 		Size: c.size, Copy: c.name,
 	}
 	p, isNew, err = o.posts.FileDeliveries().Leave(ctx, turn, p, fileIdem(turn.ID, p, c))
+	// The earlier delivery has a copy of its own.
 	if err != nil || !isNew {
 		copies.drop(c.name)
 	}

@@ -53,6 +53,7 @@ func (s Spool) take(project, path string) (c copied, err error) {
 		return copied{}, fmt.Errorf("folder of what goes out: %w", err)
 	}
 	c.name = uuid.NewString()
+	// O_EXCL: the name is new, and nothing that lies there already may be overwritten or followed.
 	dst, err := os.OpenFile(s.path(c.name), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
 		return copied{}, fmt.Errorf("copy what goes out: %w", err)
@@ -87,6 +88,7 @@ func (s Spool) refuseSecrets(name, path string) error {
 // fill copies a file that was opened. It counts the bytes on the way: the file may still grow.
 func (c *copied) fill(dst *os.File, src io.Reader, path string) error {
 	sum := sha256.New()
+	// One byte more than allowed shows that the file is too large.
 	n, err := io.Copy(io.MultiWriter(dst, sum), io.LimitReader(src, maxFile+1))
 	switch {
 	case err != nil:
@@ -105,6 +107,7 @@ func (c *copied) fill(dst *os.File, src io.Reader, path string) error {
 	pictures := []string{"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"}
 	c.size, c.sum = n, hex.EncodeToString(sum.Sum(nil))
 	c.picture = n <= maxPicture && slices.Contains(pictures, http.DetectContentType(head[:read]))
+	// Synced before the database refers to it: after a crash there must be no delivery of an empty file.
 	return dst.Sync()
 }
 
@@ -126,8 +129,8 @@ func (s Spool) sweep(needed []string) error {
 	return err
 }
 
-// open opens a file that really lies in the project. It goes from folder to folder by what is open already, so nothing
-// that is changed meanwhile leads anywhere else.
+// open opens a file inside the project. It walks from folder to folder through open handles, so a link
+// that is exchanged meanwhile cannot lead elsewhere.
 func (s Spool) open(project, path string) (*os.File, error) {
 	rel, err := liesIn(project, path)
 	if err != nil {
@@ -174,7 +177,7 @@ func (s Spool) secrets(project *os.Root) (*ownFiles, error) {
 	return own, nil
 }
 
-// liesIn is where a file lies in the project, all links resolved.
+// liesIn returns the path of a file relative to the project, with all links resolved.
 func liesIn(project, path string) (rel string, err error) {
 	outside := agenttools.Refused("Not sent: only files of the project folder can be sent, and %q does not lie there. "+
 		"Copy it into the project if the user wants it.", path)
@@ -190,6 +193,7 @@ func liesIn(project, path string) (rel string, err error) {
 		path = filepath.Join(given, path)
 	}
 	path = filepath.Clean(path)
+	// The project may be given by a link, so a path may begin with either of its names.
 	if !safepath.Contains(given, path) && !safepath.Contains(root, path) {
 		return "", outside
 	}

@@ -119,7 +119,7 @@ func (o *Outbox) Run(ctx context.Context, stop <-chan struct{}) {
 	<-polled
 }
 
-// poll wakes the chats for which the time has come to try again.
+// poll wakes the chats whose deliveries are due for another attempt.
 func (o *Outbox) poll(ctx context.Context, stop <-chan struct{}) {
 	t := time.NewTicker(poll)
 	defer t.Stop()

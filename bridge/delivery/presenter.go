@@ -34,7 +34,7 @@ const (
 	maxSearches = 5
 )
 
-// show makes p visible. It returns the id of the message that shows it, when it is not a card that is drawn again.
+// show delivers p. It returns the id of the new message, or nothing for a card, which may be drawn again.
 func (pr *presenter) show(ctx context.Context, p db.Post) (string, error) {
 	to := chat.Ref{Key: p.Key, ID: p.ReplyTo}
 	if p.Turn == 0 && p.Approval == "" && p.Grant == "" || p.File != nil {
@@ -100,7 +100,7 @@ func (pr *presenter) send(ctx context.Context, to chat.Ref, p db.Post) (string, 
 	return message, err
 }
 
-// card is the card on which p is drawn: its own, or a new one.
+// card returns the id of the card for p: the existing one, or that of a new one.
 func (pr *presenter) card(ctx context.Context, to chat.Ref, p db.Post) (id string, err error) {
 	if p.CardID != "" {
 		return p.CardID, nil
@@ -120,6 +120,7 @@ func (pr *presenter) card(ctx context.Context, to chat.Ref, p db.Post) (id strin
 	if err != nil {
 		return "", err
 	}
+	// Stored even during shutdown: the card is visible, and without its id the next process would post another.
 	ctx = context.WithoutCancel(ctx)
 	switch {
 	case p.Approval != "":
@@ -179,15 +180,16 @@ func (pr *presenter) FindCard(ctx context.Context, to chat.Ref, p db.Post) (stri
 	return notAmong(others, sent), nil
 }
 
-// find lists what was sent in answer to a message, when that may have been so long ago that the platform does not know
-// its key any more. Before that, sending it again does no harm. What the History knows was sent for something else, and
-// what answers nothing cannot be looked for.
+// find lists what was sent in answer to a message, if that may be so long ago that the platform has
+// forgotten the idempotency key; until then sending again does no harm. Messages that the History knows are
+// left out, since they were sent for something else. A post that answers no message cannot be searched for.
 func (pr *presenter) find(ctx context.Context, to chat.Ref, since time.Time, p db.Post) ([]chat.Sent, error) {
 	if to.ID == "" || time.Since(since) <= keyLifetime {
 		return nil, nil
 	}
 	sent, err := pr.out.Find(ctx, to)
 	switch {
+	// Given up after some tries: a message that might appear twice is better than one that never appears.
 	case err != nil && (p.Attempts < maxSearches || errors.Is(err, chat.ErrGone)):
 		return nil, fmt.Errorf("look whether it was sent: %w", err)
 	case err != nil:

@@ -144,7 +144,7 @@ func (p *Painter) draw(ctx context.Context, v State, c chat.Card) error {
 	return nil
 }
 
-// open posts the card, or draws on the one that the turn has from before a restart.
+// open posts the card, or draws on the one that an earlier process posted for the turn.
 func (p *Painter) open(ctx context.Context) (chat.Card, error) {
 	v := p.latest()
 	c := v.Card(time.Now())
@@ -158,6 +158,7 @@ func (p *Painter) open(ctx context.Context) (chat.Card, error) {
 	if p.ID != "" {
 		return c, p.draw(ctx, v, c)
 	}
+	// The draft is stored before it becomes visible, so that a restart never shows less than people have seen.
 	p.Shows(ctx, v.Answer())
 	failpoint.At("card: posting")
 	id, err := p.out.Post(ctx, p.To, c, p.Idem)

@@ -25,6 +25,7 @@ func (v State) Card(now time.Time) chat.Card {
 		return c
 	}
 	notice := v.outcome.Notice.In(v.Lang)
+	// Without an answer the notice takes its place, so that the card is not empty.
 	switch {
 	case c.Body == "" && notice != "":
 		c.Body = notice

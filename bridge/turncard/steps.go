@@ -134,6 +134,7 @@ func (in stepInput) line() string {
 	if len(in.Todos) > 0 {
 		return fmt.Sprintf("%d/%d %s", done, len(in.Todos), in.Title)
 	}
+	// In this order: the first member that is set says most about what the tool does.
 	return cmp.Or(in.Command, shortPath(in.FilePath), shortPath(in.NotebookPath), in.Pattern, in.URL, in.Query, in.Title,
 		in.Description, in.Skill, in.Plan, in.Prompt, shortPath(in.Path))
 }

@@ -51,6 +51,7 @@ func (j *Queue) Run(ctx context.Context, stop <-chan struct{}) {
 	for {
 		select {
 		case <-stop:
+			// A nil channel blocks forever, so the closed one is not selected again and again.
 			stopping, stop = true, nil
 		case <-j.signal:
 		}
