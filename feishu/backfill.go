@@ -44,6 +44,7 @@ func (g *backfill) recordPending(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, g.client.waits.message)
 	defer cancel()
 	active, err := g.handler.Active(ctx)
+	// An error is not fatal: the chats that were pending before are still fetched.
 	if err != nil {
 		g.client.log.Warn().Err(err).Msg("feishu: active chats not known, messages that were missed may come late")
 	}
@@ -55,6 +56,7 @@ func (g *backfill) recordPending(ctx context.Context) {
 		}
 		g.pending = append(g.pending, a)
 	}
+	// By milliseconds, in which the platform counts: a finer order would depend on our own clock.
 	slices.SortStableFunc(g.pending, func(a, b chat.Activity) int {
 		return cmp.Compare(b.Since.UnixMilli(), a.Since.UnixMilli())
 	})

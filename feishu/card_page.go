@@ -92,6 +92,7 @@ func (o pageSender) send(ctx context.Context, d *draft) (*cardPage, error) {
 		if !o.mayUseOtherKind(ctx, err) {
 			return nil, err
 		}
+		// The kind is remembered in the draft, so that a retry does not go through the refused ones again.
 		o.log.Warn().Err(err).Msg("feishu: no card, sending text")
 		d.kind = "post"
 	}
@@ -108,6 +109,7 @@ func (o pageSender) findLaterPages(ctx context.Context, message string) ([]*card
 	if err != nil {
 		return nil, err
 	}
+	// If the message is not in the list, first is -1 and every card counts as later.
 	first := slices.IndexFunc(found, func(s chat.Sent) bool { return s.ID == message })
 	var pages []*cardPage
 	for _, sent := range found[first+1:] {
@@ -275,6 +277,7 @@ func (s *cardPage) finish(ctx context.Context, o pageSender, card chat.Card, see
 	if err := s.fallback(ctx, o, card, seed, part); err != nil {
 		return err
 	}
+	// The text is delivered by now; without this people would see a card that seems to go on for ten minutes.
 	if s.entity != nil {
 		if err := s.entity.setStreaming(ctx, false, lastTries); err != nil {
 			if !mayFallBack(ctx, err) {

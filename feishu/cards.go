@@ -155,6 +155,8 @@ func (cs *cards) find(id string) (*card, error) {
 	if err != nil {
 		return nil, err
 	}
+	// A restored card knows neither what its pages show nor how many there are. Within the lifetime of
+	// keys a repeated send finds later pages by itself; after that they must be searched for.
 	k := &card{
 		sender: pageSender{messages: cs.messages, log: cs.log, to: to, uncertain: true}, seed: first.message,
 		pages:      []*cardPage{first},
@@ -214,6 +216,7 @@ func (k *card) drawPage(ctx context.Context, i int, content chat.Card, last bool
 	if openapi.ClassOf(err) != openapi.EntityLost {
 		return err
 	}
+	// Another key than the lost page's: with the same one the platform would return the message without its card.
 	s, err := k.sendPage(ctx, content, k.seed+"/again", i)
 	if err != nil {
 		return err

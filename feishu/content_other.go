@@ -187,6 +187,7 @@ func cardText(c gjson.Result) string {
 // collectText appends the texts in e, of at most deep levels, to lines.
 func collectText(e gjson.Result, deep int, lines *[]string) {
 	switch {
+	// Whatever is nested deeper is left out.
 	case deep == 0:
 	case e.IsArray():
 		var line strings.Builder

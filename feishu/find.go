@@ -50,6 +50,7 @@ func (ms messages) find(ctx context.Context, to chat.Ref) ([]chat.Sent, error) {
 			ID: item.Get("message_id").String(), Time: millis(item.Get("create_time").String()),
 			File: fileOf(item.Get("msg_type").String(), gjson.Parse(item.Get("body.content").String())),
 		}
+		// A message does not contain its card, so the entity is looked up.
 		if item.Get("msg_type").String() == "interactive" {
 			if s.Card, err = ms.cardName(ctx, s, to); err != nil {
 				return nil, err

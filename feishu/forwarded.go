@@ -39,6 +39,7 @@ func (c *Client) Quoted(ctx context.Context, key chat.Key, id string) (chat.Inco
 		return chat.Incoming{}, err
 	}
 	s := fromList(items[0], listQuery{}, "")
+	// A message of another chat must not be read into this one, even if somebody forges the id.
 	if s.chat != key.ID {
 		return chat.Incoming{}, fmt.Errorf("read a message of another chat: %w", chat.ErrGone)
 	}

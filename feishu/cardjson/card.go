@@ -51,6 +51,7 @@ type cardConfig struct {
 	Streaming     *streaming `json:"streaming_config,omitempty"`
 }
 
+// plain is a text without markup. The summary of a card has no tag, hence omitempty.
 type plain struct {
 	Tag     string `json:"tag,omitempty"`
 	Content string `json:"content"`
@@ -82,6 +83,8 @@ type element struct {
 	Behaviors []behavior `json:"behaviors,omitempty"`
 }
 
+// behavior is a callback. Its value must be an object: for a string the SDK's event parser fails and
+// the person sees an error (feishu-cards/card-callback-communication).
 type behavior struct {
 	Type  string      `json:"type"`
 	Value chat.Action `json:"value"`
@@ -128,6 +131,7 @@ func elements(c chat.Card) []any {
 	for _, p := range panels(c) {
 		es = append(es, p)
 	}
+	// The body is there even when it is empty: elements that are updated one by one must exist from the beginning.
 	es = append(es, element{Tag: "markdown", ID: bodyID, Content: bodyText(c)})
 	if c.Form != nil {
 		es = append(es, drawForm(*c.Form))

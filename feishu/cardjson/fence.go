@@ -50,6 +50,7 @@ func tableRow(line string) bool {
 	return strings.Contains(line, "|") && strings.TrimSpace(line) != ""
 }
 
+// separatorLine allows for quote marks in front, so that a table in a quote counts, too.
 var separatorLine = regexp.MustCompile(`^[ \t>]*\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t\r\n]*$`)
 
 func tableSeparator(line string) bool {

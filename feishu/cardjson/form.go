@@ -88,6 +88,7 @@ func drawField(id string, f chat.Field, most int) fieldJSON {
 	case chat.Words:
 		out.Tag, out.InputType, out.Rows, out.MaxLength = "input", "multiline_text", 2, maxInput
 	}
+	// More options than the limit are cut off; the field for free words remains for what is missing.
 	for _, o := range f.Options[:min(len(f.Options), most)] {
 		out.Options = append(out.Options, optionJSON{Text: label(o.Label, maxOption), Value: o.Value})
 	}

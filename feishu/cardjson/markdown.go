@@ -68,6 +68,8 @@ func (w *writer) line(line, next string) {
 		if before != "" {
 			w.emit(before)
 		}
+		// The fence is written without indent and list marker, which the platform does not accept; a marker
+		// gets a line of its own.
 		w.code = &f
 		w.emit("```" + f.lang)
 		return

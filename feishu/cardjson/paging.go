@@ -94,6 +94,7 @@ func (s *scan) line(line string) {
 		s.head, s.prev = s.prev+line, ""
 		s.tables++
 		return
+	// A row of the open table may also be the header of another one, so it is remembered.
 	case s.head != "" && tableRow(line):
 		s.prev = line
 		return

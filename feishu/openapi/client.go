@@ -127,6 +127,7 @@ func (c *Client) roundTrip(ctx context.Context, r Request, token string) (gjson.
 	sent := time.Now()
 	resp, err := larkcore.Request(ctx, req, config, options...)
 	if err != nil {
+		// An error of ctx is the caller's own wish and says nothing about the platform, so the breaker must not count it.
 		if ctx.Err() != nil {
 			return gjson.Result{}, ctx.Err()
 		}
