@@ -68,9 +68,9 @@ const ask = `INSERT INTO grants (subject, state, name, chat_key, message_id, ask
 
 const lastAsked = `SELECT asked_at FROM grants WHERE subject = ?1`
 
-// Ask notes that somebody wants to be let in, and leaves what is to be said of it to be delivered: to him, which is no
-// card of the request, once a day at most. It reports false, and does nothing, when that is decided, waits to be
-// decided, was asked less than a day ago, or when nothing is left to be said of what was asked before.
+// Ask stores a request for access and enqueues its notices. The person who asks gets a reply at most
+// once a day; that reply is not the card of the request. It reports false and changes nothing if the
+// request was decided, is waiting for a decision, was made less than a day ago, or has no notices left.
 func (g Grants) Ask(ctx context.Context, who Grant, tell ...Post) (fresh bool, err error) {
 	err = g.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		now := g.db.now()
@@ -79,6 +79,7 @@ func (g Grants) Ask(ctx context.Context, who Grant, tell ...Post) (fresh bool, e
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
+		// Only the cards for whoever decides remain; the person has had an answer today.
 		if err == nil && last > millis(now.Add(-askAgain)) {
 			tell = slices.DeleteFunc(slices.Clone(tell), func(p Post) bool { return p.Grant == "" })
 			if len(tell) == 0 {
@@ -167,6 +168,7 @@ const letIn = `INSERT INTO grants (subject, state, name, decided_by, decided_at)
 
 const revoke = `DELETE FROM grants WHERE subject = ?1`
 
+// grantColumns is in the order in which scanGrant reads.
 const grantColumns = `subject, state, name, chat_key, message_id, card_id, decided_by, asked_at, decided_at`
 
 const selectGrants = `SELECT ` + grantColumns + ` FROM grants`

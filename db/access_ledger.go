@@ -136,6 +136,8 @@ func (l Ledger) sum(ctx context.Context, query string, args ...any) (s Spending,
 	return s, nil
 }
 
+// quarter is the length of a [Moment] in milliseconds. Every time zone is offset by a multiple of it,
+// so days of any zone can be summed up from it.
 const quarter = int64(15 * time.Minute / time.Millisecond)
 
 // A turn for which several pay is one answer.

@@ -25,6 +25,7 @@ type chatCache struct {
 	settled  uint64             // counts the settled groups of writes that changed a chat
 }
 
+// hotChat is a cached chat with its row number, by which the update hook of SQLite reports changes.
 type hotChat struct {
 	Chat
 	row int64

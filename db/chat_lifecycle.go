@@ -18,6 +18,7 @@ type Summary struct {
 	Until time.Time // when that was written
 }
 
+// noSession resets all columns of a chat's session at once, so that no statement forgets one.
 const noSession = `session_id = '', session_node = '', session_cwd = '', session_turn = 0, session_tokens = 0, session_window = 0`
 
 // Whoever has a summary made is not silent.
@@ -35,10 +36,10 @@ type Compaction struct {
 	Reply   string // tells who asked for it
 }
 
-// Compact makes a summary the chat's and drops the session: the next one begins with the summary and what came after
-// it. Who asked for it is told. No turn of the chat may be running. When the chat has begun anew since it had that
-// epoch, has another summary than before, or a message of which this one was made was taken back, nothing is changed,
-// and Compact returns [ErrNotFound].
+// Compact stores a summary and drops the session: the next one begins with the summary and the messages
+// after it. Whoever asked for it gets the reply. No turn of the chat may be running. If the chat has
+// started a new conversation, has another summary, or one of the summarized messages was recalled,
+// nothing is changed and Compact returns [ErrNotFound].
 func (cs Chats) Compact(ctx context.Context, c Compaction) error {
 	err := cs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		if err := cs.db.Messages().stand(ctx, tx, c.Key, c.Of); err != nil {
@@ -52,6 +53,7 @@ func (cs Chats) Compact(ctx context.Context, c Compaction) error {
 		if n, err := res.RowsAffected(); err != nil || n == 0 {
 			return errors.Join(err, ErrNotFound)
 		}
+		// Sessions of other machines hold the uncompacted conversation, too.
 		if _, err := tx.ExecContext(ctx, forgetSessionsAside, c.Key.String()); err != nil {
 			return err
 		}

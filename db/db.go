@@ -126,6 +126,7 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 	if err != nil {
 		return nil, err
 	}
+	// Without FTS5 the program would start and fail at the first message.
 	if !fullText {
 		return nil, errors.New("this program was built without full-text search: build it with -tags sqlite_fts5, as scripts/run does")
 	}
@@ -134,6 +135,7 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 	if err != nil {
 		return nil, err
 	}
+	// Before anything is stored: the index must be complete when the first search runs.
 	use(d, engine)
 	if err := d.Index().catchUp(ctx); err != nil {
 		return nil, errors.Join(engine.Explain(err), d.Close())

@@ -90,6 +90,7 @@ var (
 // memoriesPerChat bounds what somebody who keeps on remembering can do, and what one question has to choose from.
 const memoriesPerChat = 1000
 
+// memoryColumns is in the order in which scanMemory reads; memoryVersionColumns must begin with the same meanings.
 const memoryColumns = `id, chat_key, number, scope, of, state, title, content, keywords, sources, version,
 	created_at, updated_at`
 
@@ -277,6 +278,7 @@ func (ms Memories) create(ctx context.Context, tx *sql.Tx, m Memory, by Change) 
 	if err := tx.QueryRowContext(ctx, countMemories, m.Key.String()).Scan(&n); err != nil {
 		return Memory{}, fmt.Errorf("count memories: %w", err)
 	}
+	// Counted in the transaction, so that two agents together cannot exceed the limit.
 	if n >= memoriesPerChat {
 		return Memory{}, ErrTooManyMemories
 	}

@@ -37,8 +37,8 @@ func scanDerived(scan scanner) (m derived, err error) {
 	return m, err
 }
 
-// unlearn forgets what was remembered of messages that are marked as recalled and of nothing else. What has other
-// sources too, or was changed since, counts no more until somebody approves it.
+// unlearn deletes memories that come from recalled messages alone. A memory that also has other
+// sources, or was changed since, is only proposed again, until somebody approves it.
 func (ms Memories) unlearn(ctx context.Context, tx *sql.Tx, key chat.Key, ids []string) error {
 	by := Change{Who: unlearner, Why: recalled}
 	found, err := ms.derived(ctx, tx, key, ids)

@@ -35,7 +35,8 @@ func (rs Records) read(ctx context.Context, only string) iter.Seq2[Record, error
 	}
 }
 
-// walk calls f for every message until f has enough. It keeps nothing in memory, and one connection to itself.
+// walk calls f for every message until f returns false. It reads row by row and keeps one connection
+// busy meanwhile.
 func (rs Records) walk(ctx context.Context, only string, f func(Record) bool) (err error) {
 	rows, err := rs.db.read.QueryContext(ctx, selectExport, only)
 	if err != nil {

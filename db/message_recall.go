@@ -166,7 +166,7 @@ func (said Messages) expectRecalled(ctx context.Context, tx *sql.Tx, room chat.K
 
 const knownEvent = `SELECT 1 FROM events WHERE id = ?1`
 
-// lookBack marks a message that is being stored when it was taken back before it came.
+// lookBack marks a message that is being stored if it was recalled before it arrived: the two events have no order.
 func (said Messages) lookBack(ctx context.Context, tx *sql.Tx, m chat.Message) (bool, error) {
 	var one int
 	err := tx.QueryRowContext(ctx, knownEvent, recallEvent(m.Key, m.ID)).Scan(&one)
@@ -201,7 +201,8 @@ const giveSessionUp = `UPDATE chats SET ` + noSession + ` WHERE key = ?1 AND epo
 
 const giveSummaryUp = `UPDATE chats SET summary = '', summary_seq = 0, summary_at = 0 WHERE key = ?1 AND epoch = ?2 AND summary_seq >= ?3 AND summary_seq <> 0`
 
-// forgetContext gives up what may hold the message in other words, also what the chat could go back to.
+// forgetContext drops everything that may repeat the message in other words: the summary, the session,
+// and the past sessions that a chat could return to.
 func (v version) forgetContext(ctx context.Context, tx *sql.Tx) error {
 	var turn int64
 	key := v.Key.String()
@@ -254,8 +255,8 @@ func (ts Turns) TakenBack(ctx context.Context, key chat.Key, turn int64) (bool, 
 
 const cancelTurn = `UPDATE turns SET state = 'cancelled', failure = 'recalled', ended_at = ?2, draft = '' WHERE id = ?1`
 
-// withdraw takes a question out of its turn, and returns the turn's number when that runs. A turn of which no question
-// is left is over, and so is what it said.
+// withdraw removes a question from its turn, and returns the turn's number if it is running. A turn
+// without questions ends, and its answer is hidden.
 func (ts Turns) withdraw(ctx context.Context, tx *sql.Tx, m chat.Message, over chat.Card) (running int64, err error) {
 	if m.Turn == 0 || m.Role != chat.User {
 		return 0, nil
@@ -274,6 +275,7 @@ func (ts Turns) withdraw(ctx context.Context, tx *sql.Tx, m chat.Message, over c
 		if _, err := tx.ExecContext(ctx, stopTurn, t.ID, t.Key.String()); err != nil {
 			return 0, fmt.Errorf("stop turn %d: %w", t.ID, err)
 		}
+		// The rest is asked again, unless the agent has acted already: repeating its commands could do harm.
 		if left > 0 && !t.Acted {
 			return t.ID, ts.askRest(ctx, tx, t)
 		}
@@ -291,8 +293,8 @@ const moveQuestions = `UPDATE messages SET turn_id = ?3 WHERE chat_key = ?1 AND 
 const lastQuestion = `SELECT message_id FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'` + stands + written + `
 	ORDER BY seq DESC LIMIT 1`
 
-// askRest puts what is left of a turn, which is being stopped, into the one that waits, else into a turn of its own:
-// nobody has taken those questions back, and they came before what waits.
+// askRest moves the remaining questions of a turn that is being stopped into the waiting turn, or into
+// a new one: nobody has recalled them, and they are older than what waits.
 func (ts Turns) askRest(ctx context.Context, tx *sql.Tx, t Turn) error {
 	var id int64
 	var last string

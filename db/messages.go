@@ -58,6 +58,7 @@ func (d *DB) Accept(ctx context.Context, e Inbound) (AcceptResult, error) {
 		if _, err := d.Files().add(ctx, tx, e.Key, e.ID, e.Files); err != nil {
 			return err
 		}
+		// A recalled message is stored as recalled and must have no effects.
 		if gone, err := d.Messages().lookBack(ctx, tx, m); err != nil || gone {
 			return err
 		}
@@ -136,8 +137,8 @@ const insertMessage = `INSERT INTO messages
 	(chat_key, seq, epoch, turn_id, message_id, role, class, actor_id, actor_name, content, sent_at)
 	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)`
 
-// add gives m its seq, and its epoch unless it has a turn, whose epoch it then must carry already.
-// It reports false, and does nothing, when the message id is known.
+// add gives m its sequence number, and the epoch of the chat unless it has a turn: then it must carry
+// that turn's epoch already. It reports false and changes nothing if the message id is known.
 func (said Messages) add(ctx context.Context, tx *sql.Tx, m *chat.Message) (bool, error) {
 	known, err := isKnown(ctx, tx, m)
 	if err != nil || known {
@@ -193,6 +194,7 @@ func storeMessage(ctx context.Context, tx *sql.Tx, m *chat.Message) (id int64, e
 	return id, nil
 }
 
+// messageColumns is in the order in which scanMessage reads.
 const messageColumns = `seq, epoch, turn_id, message_id, role, class, actor_id, actor_name, content, sent_at`
 
 // scanMessage reads a row of messageColumns, and the columns before them into first.

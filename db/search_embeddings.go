@@ -76,8 +76,8 @@ func (es Embeddings) Save(ctx context.Context, model string, list []Embedding) e
 const selectEmbeddings = `SELECT seq, vector FROM embeddings WHERE chat_key = ?1 AND epoch = ?2 AND model = ?3 AND dim = ?4
 	ORDER BY seq DESC LIMIT ?5`
 
-// Each hands the vectors of one conversation to f that have that model and length: the newest first, so many at most.
-// A vector is f's only until f returns.
+// Each passes the vectors of one conversation with this model and dimension to f, the newest first, up
+// to a maximum. A vector is valid only until f returns, because the driver reuses its memory.
 func (es Embeddings) Each(ctx context.Context, key chat.Key, epoch int64, model string, dim, most int, f func(seq int64, vector []byte)) (err error) {
 	defer func() {
 		if err != nil {

@@ -297,9 +297,10 @@ func (ix Index) renew(ctx context.Context) error {
 
 const behind = `SELECT version <> ?1, EXISTS (SELECT 1 FROM messages WHERE id > upto) FROM indexed`
 
-// catchUp makes the index whole: after an upgrade it may lack messages, or have been made with other terms. That takes
-// some 20 s for a million messages.
+// catchUp completes the index at start-up: after an upgrade it may lack messages, or may have been
+// built with other terms. That takes about 20 s for a million messages.
 func (ix Index) catchUp(ctx context.Context) error {
+	// Small transactions: each one holds the write lock.
 	const chunk = 2000
 	var outdated, more bool
 	if err := ix.db.read.QueryRowContext(ctx, behind, tokenize.Version).Scan(&outdated, &more); err != nil {

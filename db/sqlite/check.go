@@ -60,7 +60,7 @@ func check(ctx context.Context, f *File, pragma string) (err error) {
 	return errors.Join(integrity(ctx, own, f.path, pragma), own.Close())
 }
 
-// integrity has SQLite check a database. A [*CorruptError] says what it found.
+// integrity runs a check of SQLite. A [*CorruptError] contains what it found.
 func integrity(ctx context.Context, pool *sql.DB, path, pragma string) (err error) {
 	rows, err := pool.QueryContext(ctx, pragma)
 	if err != nil {

@@ -63,8 +63,8 @@ func beforeUpgrade(f *File, version int64) string {
 	return fmt.Sprintf("%s.before-%d", f.path, version)
 }
 
-// migrate brings the schema up to date. A database that holds something is copied first: the way back from a bad
-// upgrade. There is one copy per version, the latest.
+// migrate upgrades the schema. A database that is not empty is copied first, as the way back from a
+// failed upgrade. There is one copy per version, the latest.
 func migrate(ctx context.Context, f *File, files fs.FS) error {
 	s, err := pending(ctx, f, files)
 	if err != nil || s.from == s.to {

@@ -88,8 +88,8 @@ func (o *openFiles) settle(path string, err error) *LostError {
 	}
 }
 
-// rescue copies what the open connection holds, whatever has become of its file. Nothing is written meanwhile, and
-// nothing is acknowledged later that the copy lacks.
+// rescue copies what the open connection holds, whatever has become of its file. It excludes writers,
+// so nothing is acknowledged that the copy lacks.
 func (f *File) rescue(ctx context.Context) (path string, err error) {
 	select {
 	case f.writer.leading <- struct{}{}:
@@ -100,6 +100,7 @@ func (f *File) rescue(ctx context.Context) (path string, err error) {
 	name := filepath.Base(f.path) + rescueMark + time.Now().UTC().Format(rescueTimeForm)
 	path = filepath.Join(existing(filepath.Dir(f.path)), name)
 	err = writeCopy(path, func(tmp string) error {
+		// VACUUM INTO reads through the open connection, and therefore also a file without a name.
 		if _, err := f.write.ExecContext(ctx, "VACUUM INTO ?1", tmp); err != nil {
 			return err
 		}

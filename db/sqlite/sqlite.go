@@ -65,10 +65,10 @@ func Real(path string) string {
 // Files are those of which the database at path is made, or may be.
 func Files(path string) []string { return []string{path, path + "-wal", path + "-shm", path + ".lock"} }
 
-// Open opens the database to serve it: it creates the file and its folder when they do not exist, checks it, and brings
-// its schema up to date. While it is open nobody else can open it so; see [LockedError], [CorruptError] and
-// [ErrNewerSchema].
+// Open opens the database for serving: it creates the file and its folder if necessary, checks it, and upgrades its
+// schema. No other process can open it this way meanwhile; see [LockedError], [CorruptError] and [ErrNewerSchema].
 func Open(ctx context.Context, path string, o Options) (_ *DB, err error) {
+	// After a loss the rescued copy must be put in place first; a new empty file would hide it.
 	if err := refuseAfterLoss(Real(path)); err != nil {
 		return nil, err
 	}
@@ -78,6 +78,7 @@ func Open(ctx context.Context, path string, o Options) (_ *DB, err error) {
 	keepTogether()
 	path = Real(path)
 	d := &DB{&File{path: path, options: o}}
+	// Locked before anything is read: another process may be upgrading the schema.
 	if d.lock, err = lock(path); err != nil {
 		return nil, err
 	}
