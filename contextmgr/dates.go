@@ -102,6 +102,7 @@ func (c calendar) named(year, month, day int) (span, bool) {
 		return at(year), year > 1900 && year < 2200
 	}
 	s := at(c.today.Year())
+	// People who name a month without a year mean the past.
 	if s.from.After(c.today) {
 		s = at(c.today.Year() - 1)
 	}

@@ -95,6 +95,7 @@ func (s *embeddings) search(ctx context.Context, key chat.Key, epoch int64, text
 	list, err := s.compare(soon, key, epoch, text)
 	if err != nil {
 		if ctx.Err() == nil {
+			// Searching by words still works, so this is a warning at most once a minute and no error.
 			s.searchLog.Do(func() { s.log.Warn().Err(err).Stringer("chat", key).Msg("recalled by words only") })
 		}
 		return nil
@@ -152,6 +153,7 @@ func blend(hits []hit, near map[int64]float64) float64 {
 	for _, h := range hits {
 		words, meaning = max(words, h.score), max(meaning, near[h.Seq])
 	}
+	// Without a second score there is nothing to scale.
 	if meaning == 0 {
 		return words
 	}

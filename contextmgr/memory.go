@@ -157,6 +157,7 @@ func selectMemories(list []db.Memory, question string, runes int) []db.Memory {
 		room := runes
 		var chosen []db.Memory
 		for _, m := range rankMemories(list, question, false) {
+			// A long memory is shortened instead of skipped, if something useful remains.
 			if over := memoryRunes(m) - room; over > 0 {
 				if m = shortenMemory(m, over); memoryRunes(m) > room {
 					continue
