@@ -183,6 +183,7 @@ func (s *scan) write(text string, origin []int) string {
 	done := 0
 	for i := 0; i < len(s.found); {
 		f := s.found[i]
+		// Overlapping finds become one, so that no rest of either remains.
 		for i++; i < len(s.found) && s.found[i].start < f.end; i++ {
 			f.end = max(f.end, s.found[i].end)
 		}
