@@ -12,6 +12,7 @@ import (
 	"magpie/internal/doctor"
 )
 
+// doctorCmd exits with an error if a check has failed, so scripts need not parse its output.
 type doctorCmd struct {
 	configFlag
 	JSON bool `help:"Print one JSON object." name:"json"`

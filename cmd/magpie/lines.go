@@ -29,6 +29,7 @@ func newLineReader(in io.Reader) *lineReader {
 	return &lineReader{in: bufio.NewReaderSize(in, 256<<10)}
 }
 
+// byteOrderMark begins files that Windows programs save as UTF-8.
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
 // next returns the next line that is not blank, or [io.EOF].

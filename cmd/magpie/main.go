@@ -17,6 +17,7 @@ import (
 	"magpie/internal/setup"
 )
 
+// cli has all commands; kong reads the tags.
 type cli struct {
 	Setup      setupCmd         `cmd:"" help:"Set up a bridge: the app, the configuration, the service."`
 	Serve      serveCmd         `cmd:"" help:"Run the bridge."`

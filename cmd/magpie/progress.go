@@ -27,6 +27,7 @@ func newProgress(f *os.File, total int64, unit string) *progress {
 	return p
 }
 
+// redraw is slow enough not to slow down the import, and fast enough to look alive.
 const redraw = 200 * time.Millisecond
 
 // show redraws the bar, at most once per redraw interval.

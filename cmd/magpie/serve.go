@@ -91,6 +91,8 @@ func newProgram(
 	if err != nil {
 		return nil, err
 	}
+	// Before the database: two programs with one app would take each other's events, because the platform
+	// gives each event to one connection only.
 	app, err := holdApp(c.Feishu.AppID)
 	if err != nil {
 		return nil, err
@@ -117,6 +119,7 @@ func newProgram(
 		pool: claude.NewPool(c.Claude), client: feishu.New(c.Feishu, log),
 	}
 	p.metrics = newMetrics(p.snapshot)
+	// The tools are served over HTTP on the loopback interface; without tools there is no listener.
 	if c.Memory.Tools || c.Feishu.SendFiles {
 		if p.tools, err = agenttools.Listen(log); err != nil {
 			return nil, errors.Join(err, store.Close(), app.Close())

@@ -44,6 +44,7 @@ func (l *leftOut) look(ctx context.Context, unreadable func(context.Context) ([]
 	}
 	for _, row := range rows {
 		name := fmt.Sprint(row.Table, row.Row)
+		// The check runs daily, and a damaged row stays damaged.
 		if l.logged[name] {
 			continue
 		}
