@@ -46,6 +46,7 @@ func (a *answer) play(ctx context.Context, steps []Step) error {
 			return err
 		}
 	}
+	// Without streaming the answer is one JSON document; the CLI asks for it after a cut stream (2.1.197).
 	if !a.req.Stream {
 		return a.whole()
 	}

@@ -114,7 +114,8 @@ func command(question string) (string, bool) {
 	return strings.TrimSpace(m[2]), true
 }
 
-// reply is the answer to the question, in words.
+// reply answers in words. Statements and questions about facts come first, so that tests of memory do
+// not depend on other rules.
 func (v *view) reply() string {
 	if text, ok := v.aboutName(); ok {
 		return text

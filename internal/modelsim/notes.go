@@ -56,6 +56,7 @@ const (
 
 // attribute finds the author of a text and returns the text without additions.
 func attribute(role, text string) (string, origin) {
+	// A message that arrived while a tool ran is a system message with an introduction of the CLI (2.1.197).
 	if role == "system" {
 		rest, ok := strings.CutPrefix(strings.TrimSpace(text), midTurnOpening)
 		if !ok {

@@ -58,6 +58,7 @@ var secretHeaders = []string{"Authorization", "X-Api-Key", "Cookie", "Proxy-Auth
 func parseRequest(r *http.Request, body []byte) *Request {
 	doc := gjson.ParseBytes(body)
 	header := r.Header.Clone()
+	// Requests are kept and shown in test failures, so keys must not be in them.
 	for _, name := range secretHeaders {
 		header.Del(name)
 	}

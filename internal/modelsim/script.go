@@ -25,6 +25,7 @@ type script struct {
 	rules []*scriptedRule
 }
 
+// scriptedRule counts its uses, since a rule may be limited to a number of them.
 type scriptedRule struct {
 	Rule
 	used int
