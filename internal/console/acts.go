@@ -35,6 +35,7 @@ func refuse(code, detail string) error { return &problem{http.StatusBadRequest, 
 // act makes a handler of a function from a JSON request to a JSON answer.
 func act[In, Out any](do func(context.Context, In) (Out, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		// A button is answered within seconds; the deadline only keeps a lost request from staying forever.
 		ctx, cancel := context.WithTimeout(r.Context(), actPatience)
 		defer cancel()
 		in, err := decode[In](w, r)
@@ -95,6 +96,7 @@ func (p *Playground) say(_ context.Context, in sayRequest) (sayAnswer, error) {
 	if err != nil {
 		return sayAnswer{}, err
 	}
+	// A private chat needs no mention, and the platform sends none there.
 	mention := in.Mention && c.Mode == "group"
 	switch {
 	case strings.TrimSpace(in.Text) == "" && !mention:

@@ -41,6 +41,7 @@ func Browse(t *testing.T, url string) *Browser {
 	if path == "" {
 		t.Fatal("no Chromium: run scripts/test")
 	}
+	// Without the sandbox, because tests also run as root and in containers, where it cannot be set up.
 	options := []chromedp.ExecAllocatorOption{chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()),
 		chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.WindowSize(1440, 900),
 		chromedp.WSURLReadTimeout(patience)}
