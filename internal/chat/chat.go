@@ -89,8 +89,10 @@ func ValidID(s string) error {
 		return fmt.Errorf("it is longer than %d bytes", longestID)
 	case !utf8.ValidString(s):
 		return errors.New("it is not UTF-8")
+	// Keys are joined with colons.
 	case strings.Contains(s, ":"):
 		return errors.New("a colon cannot be part of it")
+	// Two ids that look the same must not be different.
 	case strings.ContainsFunc(s, hidden):
 		return errors.New("a space or a character that is not seen cannot be part of it")
 	}

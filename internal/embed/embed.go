@@ -111,6 +111,7 @@ func (c *Client) Embed(ctx context.Context, texts []string) ([]Vector, error) {
 	return list, nil
 }
 
+// request has the format of OpenAI's embeddings API, which other servers imitate.
 type request struct {
 	Model  string   `json:"model"`
 	Input  []string `json:"input"`
@@ -173,6 +174,7 @@ func (c *Client) vectors(answer response, n int) ([]Vector, error) {
 		return nil, fmt.Errorf("%d vectors for %d texts", len(answer.Data), n)
 	}
 	list, dim := make([]Vector, n), c.Dim()
+	// By index, because the API does not promise the order.
 	for _, d := range answer.Data {
 		if d.Index < 0 || d.Index >= n || list[d.Index] != nil {
 			return nil, fmt.Errorf("no or two vectors for a text, index %d of %d", d.Index, n)
@@ -181,6 +183,7 @@ func (c *Client) vectors(answer response, n int) ([]Vector, error) {
 		if err != nil {
 			return nil, err
 		}
+		// Another model behind the same name would make stored vectors useless, so a change of the length is an error.
 		if dim = cmp.Or(dim, len(v)); len(v) != dim {
 			return nil, fmt.Errorf("a vector of length %d among those of length %d", len(v), dim)
 		}

@@ -43,6 +43,7 @@ type header struct {
 	interlaced    bool
 }
 
+// signature also detects files that were damaged by a transfer as text (PNG 5.2).
 const signature = "\x89PNG\r\n\x1a\n"
 
 // Decode scales a picture down so that its longer side has at most side pixels; a smaller picture keeps
@@ -182,6 +183,7 @@ func (c *chunks) colors(h header) (*colors, error) {
 			for i, a := range data {
 				found.palette[i] = premultiplied(found.palette[i], uint32(a))
 			}
+		// For other kinds the chunk has one colour that is transparent.
 		case kind == "tRNS":
 			found.clear = data
 		case kind == "IDAT" && known:
@@ -219,6 +221,7 @@ func (p pass) read(r io.Reader, h header, c *colors, s *scaler) error {
 	}
 	n := h.rowBytes(width)
 	row, above := make([]byte, 1+n), make([]byte, 1+n)
+	// Bytes wrap around on purpose: filters calculate modulo 256.
 	for y := p.y; y < h.height; y += p.dy {
 		if _, err := io.ReadFull(r, row); err != nil {
 			return err

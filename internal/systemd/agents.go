@@ -68,6 +68,7 @@ func (u unit) prepareAgents(ctx context.Context, dryRun bool) error {
 	}
 	fmt.Fprintf(os.Stderr, "agents run as %s, who can read neither the secret nor the data of the service\n", u.Agents)
 	who, err := user.Lookup(u.Agents)
+	// Only if there is no such user; any other error of the lookup must not create one.
 	if _, unknown := errors.AsType[user.UnknownUserError](err); unknown {
 		create := exec.CommandContext(ctx, "useradd", "--system", "--user-group", "--create-home",
 			"--home-dir", stateDir(u.Agents), "--shell", "/usr/sbin/nologin", u.Agents)
@@ -91,6 +92,7 @@ func (u unit) prepareAgents(ctx context.Context, dryRun bool) error {
 	if err != nil {
 		return err
 	}
+	// After the user exists, since the folders will belong to it.
 	for _, dir := range u.projects {
 		if u.hasOwnFilesIn(dir) {
 			return &config.Error{Err: fmt.Errorf("%s cannot be a project: the service has its own files in it", dir)}
@@ -152,6 +154,7 @@ func giveFolder(ctx context.Context, dir string, owner, who *user.User, agent *s
 	if err := chownFolder(dir, owner, agent); err != nil {
 		return fmt.Errorf("give %s to %s: %w", dir, who.Username, err)
 	}
+	// A folder above may be closed; changing the modes of other people's folders is not for a program.
 	if !canWrite(ctx, dir, agent) {
 		fmt.Fprintf(os.Stderr, "warning: %s cannot get into %s: a folder above it is closed to that user\n",
 			who.Username, dir)
@@ -195,6 +198,7 @@ func chownFolder(dir string, owner *user.User, agent *syscall.Credential) error 
 		if err != nil {
 			return err
 		}
+		// Files of anybody else are left alone.
 		if st, ok := info.Sys().(*syscall.Stat_t); path != "." && (!ok || fmt.Sprint(st.Uid) != owner.Uid) {
 			return nil
 		}

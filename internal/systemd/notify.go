@@ -82,6 +82,7 @@ func (n *Notifier) reportStatus(ctx context.Context, stopping <-chan struct{}) {
 	tick := time.NewTicker(reportEvery)
 	defer tick.Stop()
 	for {
+		// Only changes are sent: each message wakes the service manager.
 		if line := n.status(); line != said {
 			n.notify("STATUS=" + line)
 			said = line

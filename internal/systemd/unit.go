@@ -42,6 +42,8 @@ type unit struct {
 	RestartSteps bool          // systemd 254 and later let the pause between restarts grow
 }
 
+// systemPath is set explicitly, because the PATH of a system service depends on the distribution and
+// may lack /usr/local/bin.
 const systemPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // stateDir is where system services of that name keep their data.
@@ -77,6 +79,8 @@ func (u unit) HidesHome() bool {
 //go:embed magpie.service.tmpl
 var unitText string
 
+// In the arguments of ExecStart a dollar sign begins a variable and a percent sign a specifier
+// (systemd.service(5)).
 var unitTemplate = template.Must(template.New("magpie.service").Funcs(template.FuncMap{
 	"arg":   func(s string) string { return quote(strings.ReplaceAll(s, "$", "$$")) },
 	"word":  quote,

@@ -16,6 +16,7 @@ var stems [1 << 12]atomic.Pointer[stemmed]
 
 type stemmed struct{ word, stem string }
 
+// seed is random: the order of the cache is of no meaning, and nobody can construct collisions.
 var seed = maphash.MakeSeed()
 
 // stemOf is the stem of an English word in lower case; words of other languages come back unchanged.

@@ -107,6 +107,7 @@ func (t *terms) word(s string) int {
 		r, size := utf8.DecodeRuneInString(s[end:])
 		if joins(r) {
 			next, _ := utf8.DecodeRuneInString(s[end+size:])
+			// A joint must be followed by more of the word; otherwise it is punctuation.
 			if end+size >= len(s) || !inWord(next) || written(next) {
 				break
 			}
@@ -125,6 +126,7 @@ func (t *terms) word(s string) int {
 		return end
 	}
 	parts := split(whole)
+	// With an apostrophe the whole would be a word that nobody writes.
 	if len(parts) > 1 && !strings.ContainsAny(whole, "'’") {
 		t.addWhole(strings.ToLower(strings.ReplaceAll(whole, "_", "")))
 	}
