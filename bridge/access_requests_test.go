@@ -70,13 +70,15 @@ func TestWhatIsSaidOfStrangersIsNotLost(t *testing.T) {
 	boss.Key, boss.Actor.ID = chat.FeishuChat("oc_boss"), "ou_boss"
 	l.must(l.bridge.Message(t.Context(), boss))
 	l.say("om_1", "你好")
-	l.must(l.bridge.Change(t.Context(), chat.Change{Key: chat.FeishuChat("oc_2"), Kind: chat.Group, Did: chat.Added, Actor: chat.Actor{ID: "ou_1"}, Time: time.Now()}))
+	l.must(l.bridge.Change(t.Context(), chat.Change{Key: chat.FeishuChat("oc_2"), Kind: chat.Group, Did: chat.Added,
+		Actor: chat.Actor{ID: "ou_1"}, Time: time.Now()}))
 	l.start()
 	l.until("a failed try", func() bool { return l.count(`SELECT COUNT(*) FROM outbox WHERE attempts > 0`) > 0 })
 	out.open(true)
 	l.until("the request", func() bool { return l.unsent() == 0 })
 	l.stop()
-	if len(out.Said) != 3 || len(out.Closed) != 1 || out.Closed[0].Summary != i18n.AccessRequestSummary.EN || len(out.Closed[0].Buttons) != 2 {
+	if len(out.Said) != 3 || len(out.Closed) != 1 || out.Closed[0].Summary != i18n.AccessRequestSummary.EN ||
+		len(out.Closed[0].Buttons) != 2 {
 		t.Fatalf("said %q, shown %+v", out.Said, out.Closed)
 	}
 
@@ -117,7 +119,8 @@ func TestAStrangersNameIsNoMarkup(t *testing.T) {
 	if got := requestCard(m, i18n.Chinese).Body; got != want {
 		t.Errorf("the request says %q", got)
 	}
-	for name, want := range map[string]string{"张三-研发": "张三-研发", "Tom (PM)": "Tom (PM)", "O'Neil": "O'Neil", "- a": "`- a`", "a_b": "`a_b`", "evil.example": "`evil.example`"} {
+	for name, want := range map[string]string{"张三-研发": "张三-研发", "Tom (PM)": "Tom (PM)", "O'Neil": "O'Neil",
+		"- a": "`- a`", "a_b": "`a_b`", "evil.example": "`evil.example`"} {
 		if got := i18n.SafeName(name); got != want {
 			t.Errorf("nameText(%q) = %q, want %q", name, got, want)
 		}
@@ -125,13 +128,15 @@ func TestAStrangersNameIsNoMarkup(t *testing.T) {
 	w := testWorld(t)
 	w.bridge.SetAccess(access.Config{Owner: "ou_boss"})
 	who := db.Grant{Subject: "ou_x", Name: name, State: db.Allowed}
-	if got := w.bridge.access.requests.outcome(w.ctx, who, i18n.Chinese)[0].Card.Body; got != "已允许 `"+name+"` 使用（编号 ou_x）" {
+	if got := w.bridge.access.requests.outcome(w.ctx, who, i18n.Chinese)[0].Card.Body; got != "已允许 `"+name+
+		"` 使用（编号 ou_x）" {
 		t.Errorf("the decision says %q", got)
 	}
 	added := changed(chat.Added, 1000)
 	added.Actor, added.Title = m.Actor, "`](https://evil.example)"
 	w.must(w.bridge.Change(w.ctx, added))
-	if got := waiting(w, chat.FeishuUser("ou_boss")); !strings.HasPrefix(got, "`"+name+"` 把我加进了群“`'](https://evil.example)`”。") {
+	if got := waiting(w, chat.FeishuUser("ou_boss")); !strings.HasPrefix(got,
+		"`"+name+"` 把我加进了群“`'](https://evil.example)`”。") {
 		t.Errorf("of a group it says %q", got)
 	}
 	a := askingFor("Bash", `{"command": "make"}`)

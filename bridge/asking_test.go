@@ -49,7 +49,8 @@ func askingOn(t *testing.T, patience time.Duration, out delivery.Messenger) *ask
 	}
 	t.Cleanup(func() { _ = store.Close() })
 	key := chat.FeishuChat("oc_1")
-	_, err = store.Accept(t.Context(), db.Inbound{Incoming: chat.Incoming{Key: key, ID: "om_1", Text: "go", Actor: asker}, Class: chat.Talk})
+	_, err = store.Accept(t.Context(), db.Inbound{Incoming: chat.Incoming{Key: key, ID: "om_1", Text: "go",
+		Actor: asker}, Class: chat.Talk})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +65,8 @@ func askingOn(t *testing.T, patience time.Duration, out delivery.Messenger) *ask
 	a.outbox = delivery.NewOutbox(store, out, delivery.Spool{}, ls.ofChat, zerolog.Nop())
 	who := access.NewAuthorizer(cfg.Access, store.Grants(), nil, 0, zerolog.Nop())
 	a.as = newApprovals(cfg, store, a.outbox, ls, who, zerolog.Nop())
-	ask := claude.ToolAsk{ID: "r1", Use: "t1", Name: "Bash", Input: json.RawMessage(`{"command": "make",  "description": "x"}`)}
+	ask := claude.ToolAsk{ID: "r1", Use: "t1", Name: "Bash",
+		Input: json.RawMessage(`{"command": "make",  "description": "x"}`)}
 	a.as.ask(t.Context(), claim, workspace{dir: "/p"}, ask, func(v claude.Decision) bool {
 		if !a.gone {
 			a.verdicts <- v
@@ -92,7 +94,8 @@ func (a *asking) work() {
 func (a *asking) press(event, do string) string {
 	a.Helper()
 	toast, err := a.as.press(a.Context(), chat.Press{
-		ID: event, Key: a.approval.Key, Actor: asker, Action: chat.Action{Do: do, Turn: a.approval.Turn, ID: approval.ActionID(a.approval)},
+		ID: event, Key: a.approval.Key, Actor: asker,
+		Action: chat.Action{Do: do, Turn: a.approval.Turn, ID: approval.ActionID(a.approval)},
 	}, i18n.English)
 	if err != nil {
 		a.Error(err)
@@ -168,7 +171,8 @@ func TestTheAgentDoesNotWaitForACardThatCannotBeShown(t *testing.T) {
 			if v := a.verdict(); v.Allow || v.Why != notAsked {
 				t.Errorf("verdict %+v", v)
 			}
-			if _, err := a.store.Outbox().Next(t.Context(), a.approval.Key); !errors.Is(err, db.ErrNotFound) || a.state() != db.Withdrawn {
+			if _, err := a.store.Outbox().Next(t.Context(), a.approval.Key); !errors.Is(err, db.ErrNotFound) ||
+				a.state() != db.Withdrawn {
 				t.Errorf("it is %s, and more is to be shown: %v", a.state(), err)
 			}
 			if list := out.Closed; len(list) != 1 || list[0].Body != i18n.Withheld.EN || len(list[0].Buttons) != 0 {
@@ -256,7 +260,8 @@ func TestAnApprovalExpires(t *testing.T) {
 // A turn that ends leaves nothing open, and its agent is told nothing.
 func TestATurnLeavesNothingOpen(t *testing.T) {
 	t.Parallel()
-	for end, want := range map[db.TurnState]db.ApprovalState{db.Cancelled: db.Withdrawn, db.Failed: db.Withdrawn, db.Interrupted: db.Lost} {
+	for end, want := range map[db.TurnState]db.ApprovalState{db.Cancelled: db.Withdrawn, db.Failed: db.Withdrawn,
+		db.Interrupted: db.Lost} {
 		a := newAsking(t, time.Hour)
 		a.as.leave(t.Context(), a.approval.Turn+1, end)
 		if a.state() != db.Waiting {
@@ -278,10 +283,11 @@ func TestAQuestionThatCannotBeStored(t *testing.T) {
 	}
 	claim := db.Claim{Turn: db.Turn{ID: a.approval.Turn, Key: a.approval.Key}}
 	var got claude.Decision
-	a.as.ask(t.Context(), claim, workspace{dir: "/p"}, claude.ToolAsk{Name: "Bash", Input: json.RawMessage(`{"command":"make"}`)}, func(v claude.Decision) bool {
-		got = v
-		return true
-	})
+	a.as.ask(t.Context(), claim, workspace{dir: "/p"},
+		claude.ToolAsk{Name: "Bash", Input: json.RawMessage(`{"command":"make"}`)}, func(v claude.Decision) bool {
+			got = v
+			return true
+		})
 	if got.Allow || got.Why != notAsked {
 		t.Errorf("verdict %+v", got)
 	}
@@ -292,7 +298,8 @@ func TestAProjectForLookingOnly(t *testing.T) {
 	t.Parallel()
 	a := newAsking(t, time.Hour)
 	cfg := Config{Project: "/p", PermissionMode: claude.PlanMode, Projects: map[string]Project{
-		"plans": {Path: "/plans", Mode: claude.PlanMode}, "silent": {Path: "/silent", Mode: "dontAsk"}, "edits": {Path: "/edits", Mode: editsMode}, "plain": {Path: "/plain"},
+		"plans": {Path: "/plans", Mode: claude.PlanMode}, "silent": {Path: "/silent", Mode: "dontAsk"},
+		"edits": {Path: "/edits", Mode: editsMode}, "plain": {Path: "/plain"},
 		"free": {Path: "/free", Bypass: true},
 	}}
 	for project, want := range map[string]map[string]bool{
@@ -305,13 +312,15 @@ func TestAProjectForLookingOnly(t *testing.T) {
 		"":       {claude.PlanTool: false, "Bash": false, claude.QuestionTool: true},
 	} {
 		for tool, asked := range want {
-			claim := db.Claim{Turn: db.Turn{ID: a.approval.Turn, Key: a.approval.Key}, Chat: db.Chat{Settings: db.Settings{Project: project}}}
+			claim := db.Claim{Turn: db.Turn{ID: a.approval.Turn, Key: a.approval.Key},
+				Chat: db.Chat{Settings: db.Settings{Project: project}}}
 			input := json.RawMessage(`{"plan":"x","command":"x","file_path":"x","questions":[{"question":"a"}]}`)
 			var verdicts []claude.Decision
-			waits := a.as.ask(t.Context(), claim, cfg.workspace(claim.Chat, "/p"), claude.ToolAsk{Name: tool, Input: input}, func(v claude.Decision) bool {
-				verdicts = append(verdicts, v)
-				return true
-			})
+			waits := a.as.ask(t.Context(), claim, cfg.workspace(claim.Chat, "/p"), claude.ToolAsk{Name: tool, Input: input},
+				func(v claude.Decision) bool {
+					verdicts = append(verdicts, v)
+					return true
+				})
 			if waits != asked || !asked && (len(verdicts) != 1 || verdicts[0].Allow || verdicts[0].Why != lookOnly) {
 				t.Errorf("%s in project %q: waits %v, %+v", tool, project, waits, verdicts)
 			}

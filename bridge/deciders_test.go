@@ -45,7 +45,8 @@ func newDeciding(t *testing.T, kind chat.Kind, rules access.Config) *deciding {
 	t.Cleanup(func() { _ = store.Close() })
 	d.store = store
 	key := chat.FeishuChat("oc_1")
-	_, err = store.Accept(t.Context(), db.Inbound{Incoming: chat.Incoming{Key: key, Kind: kind, ID: "om_1", Text: "go", Actor: asker}, Class: chat.Talk})
+	_, err = store.Accept(t.Context(), db.Inbound{Incoming: chat.Incoming{Key: key, Kind: kind, ID: "om_1", Text: "go",
+		Actor: asker}, Class: chat.Talk})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +57,8 @@ func newDeciding(t *testing.T, kind chat.Kind, rules access.Config) *deciding {
 	cfg := Config{Access: rules, Lang: "en", Guard: Guard{Data: d.data}}
 	ls := languages{&cfg, store.Chats(), zerolog.Nop()}
 	out := delivery.NewOutbox(store, &deliverytest.Recorder{}, delivery.Spool{}, ls.ofChat, zerolog.Nop())
-	d.as = newApprovals(cfg, store, out, ls, access.NewAuthorizer(rules, store.Grants(), nil, 0, zerolog.Nop()), zerolog.Nop())
+	d.as = newApprovals(cfg, store, out, ls, access.NewAuthorizer(rules, store.Grants(), nil, 0, zerolog.Nop()),
+		zerolog.Nop())
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() { defer close(done); d.as.jobs.Run(t.Context(), stop) }()
 	t.Cleanup(func() { close(stop); <-done })
@@ -67,7 +69,8 @@ func newDeciding(t *testing.T, kind chat.Kind, rules access.Config) *deciding {
 func (d *deciding) wants(q claude.ToolAsk) (verdicts chan claude.Decision, waiting *db.Approval) {
 	d.Helper()
 	verdicts = make(chan claude.Decision, 4)
-	waits := d.as.ask(d.Context(), d.claim, workspace{dir: d.dir}, q, func(v claude.Decision) bool { verdicts <- v; return true })
+	waits := d.as.ask(d.Context(), d.claim, workspace{dir: d.dir}, q,
+		func(v claude.Decision) bool { verdicts <- v; return true })
 	list, err := d.store.Approvals().Waiting(d.Context())
 	if err != nil || waits != (len(list) == 1) {
 		d.Fatalf("waits %v, %+v, %v", waits, list, err)
@@ -139,7 +142,8 @@ func TestWhoDecides(t *testing.T) {
 			if tc.private && a.Always != nil {
 				t.Errorf("for good: %+v", a.Always)
 			}
-			if got := d.card().Footer; strings.Contains(got, "Only an admin") != tc.admins || strings.Contains(got, "Magpie's own files") != (tc.admins && tc.private) {
+			if got := d.card().Footer; strings.Contains(got, "Only an admin") != tc.admins ||
+				strings.Contains(got, "Magpie's own files") != (tc.admins && tc.private) {
 				t.Errorf("the card says %q", got)
 			}
 			if got := d.press(a, nobody, approval.DoAllow); got != i18n.ApprovalNotYours.In(i18n.English) {
@@ -186,7 +190,9 @@ func TestARuleDoesNotAllowWhatOnlyAdminsMay(t *testing.T) {
 	if verdicts, a := d.wants(ask); a != nil || !(<-verdicts).Allow {
 		t.Fatal("there is no rule")
 	}
-	d.as.private = approval.NewReserved(approval.Protected{Data: d.data, Files: []string{filepath.Join(d.data, "-l")}}, d.store) // called so
+	// called so
+	d.as.private = approval.NewReserved(approval.Protected{Data: d.data, Files: []string{filepath.Join(d.data, "-l")}},
+		d.store)
 	if _, a := d.wants(ask); a == nil {
 		t.Error("the rule allows it")
 	}
@@ -200,8 +206,9 @@ func TestNobodyWaitsForAnAdminThatIsNotThere(t *testing.T) {
 		access access.Config
 		want   i18n.Phrase
 	}{
-		"no admin":                   {chat.Group, access.Config{}, i18n.NoAdmins},
-		"a denied admin":             {chat.Group, access.Config{Admins: []string{"ou_2"}, Deny: []string{"ou_2"}}, i18n.NoAdmins},
+		"no admin": {chat.Group, access.Config{}, i18n.NoAdmins},
+		"a denied admin": {chat.Group, access.Config{Admins: []string{"ou_2"}, Deny: []string{"ou_2"}},
+			i18n.NoAdmins},
 		"a private chat of a member": {chat.Private, access.Config{Owner: boss.ID}, i18n.AdminsAway},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -262,7 +269,8 @@ func TestWhatIsAskedWhereEverythingIs(t *testing.T) {
 				input = map[string]any{"pattern": "x"}
 			}
 			verdicts := make(chan claude.Decision, 1)
-			waits := d.as.ask(t.Context(), d.claim, tc.w, askFor(t, tc.tool, input), func(v claude.Decision) bool { verdicts <- v; return true })
+			waits := d.as.ask(t.Context(), d.claim, tc.w, askFor(t, tc.tool, input),
+				func(v claude.Decision) bool { verdicts <- v; return true })
 			if waits != tc.waits {
 				t.Fatalf("waits: %v", waits)
 			}

@@ -59,8 +59,10 @@ func replyCards(t *testing.T) map[string]any {
 			t.Fatalf("%v", err)
 		}
 		all["70-budget-is-used-up"] = newTurnRig(i18n.Chinese).ended(db.Failed, spent.notice).Card(time.Now())
-		all["64-stranger-asks"] = requestCard(chat.Incoming{Text: "你好，\n能帮我看看 <at id=all></at> 吗？", Actor: chat.Actor{ID: "ou_x", Name: "小红"}}, i18n.Chinese)
-		for name, state := range map[string]db.GrantState{"65-stranger-allowed": db.Allowed, "66-stranger-ignored": db.Ignored} {
+		all["64-stranger-asks"] = requestCard(chat.Incoming{Text: "你好，\n能帮我看看 <at id=all></at> 吗？",
+			Actor: chat.Actor{ID: "ou_x", Name: "小红"}}, i18n.Chinese)
+		for name, state := range map[string]db.GrantState{"65-stranger-allowed": db.Allowed,
+			"66-stranger-ignored": db.Ignored} {
 			tell := w.bridge.access.requests.outcome(w.ctx, db.Grant{Subject: "ou_x", Name: "小红", State: state}, i18n.Chinese)
 			all[name] = *tell[0].Card
 		}
@@ -72,6 +74,8 @@ func replyCards(t *testing.T) map[string]any {
 func (w *memoryRig) spendOverDays(key chat.Key, user string) {
 	for turn, usd := range []float64{0.5, 1.25, 2} {
 		time.Sleep(17 * time.Hour)
-		w.must(w.bridge.runner.agents.budget.ledger.Book(w.ctx, db.Expense{Key: key, User: user, Purpose: "test", Turn: int64(turn), Usage: db.Usage{Input: 1000, Output: 200, CostUSD: usd}}))
+		w.must(w.bridge.runner.agents.budget.ledger.Book(w.ctx,
+			db.Expense{Key: key, User: user, Purpose: "test", Turn: int64(turn),
+				Usage: db.Usage{Input: 1000, Output: 200, CostUSD: usd}}))
 	}
 }

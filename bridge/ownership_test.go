@@ -49,7 +49,8 @@ func openEstate(t testing.TB, path string, f Founder, a access.Config) *estate {
 		t.Fatal(err)
 	}
 	e := &estate{TB: t, store: store, out: &deliverytest.Recorder{}, log: &strings.Builder{}}
-	e.ownership = newOwnership(Config{App: "cli_1", Founder: f, Found: found}, store, e.out, zerolog.New(e.log), func(a access.Config) { e.rules = a })
+	e.ownership = newOwnership(Config{App: "cli_1", Founder: f, Found: found}, store, e.out, zerolog.New(e.log),
+		func(a access.Config) { e.rules = a })
 	e.set(a)
 	return e
 }
@@ -186,7 +187,8 @@ func TestWhenThereIsACode(t *testing.T) {
 	if len(codes) != 2 {
 		t.Error("two bots have the same code")
 	}
-	for name, a := range map[string]access.Config{"owner": {Owner: "ou_1"}, "admin": {Admins: []string{"ou_1"}}, "open door": {Allow: []string{"*"}}} {
+	for name, a := range map[string]access.Config{"owner": {Owner: "ou_1"}, "admin": {Admins: []string{"ou_1"}},
+		"open door": {Allow: []string{"*"}}} {
 		e := openEstate(t, filepath.Join(t.TempDir(), "magpie.db"), refuses, a)
 		if e.run(t.Context()); e.code != "" {
 			t.Errorf("with an %s there is a code", name)

@@ -18,7 +18,8 @@ import (
 func TestATextThatMayHaveBeenSentLongAgoIsLookedFor(t *testing.T) {
 	rec := &deliverytest.Recorder{Found: []chat.Sent{{ID: "om_there"}}}
 	o := newRig(t, rec).outbox
-	id, err := o.send(t.Context(), chat.Ref{Key: room, ID: "om_1"}, db.Post{Key: room, Text: "words", Created: time.Now().Add(-2 * keyLifetime)})
+	id, err := o.send(t.Context(), chat.Ref{Key: room, ID: "om_1"},
+		db.Post{Key: room, Text: "words", Created: time.Now().Add(-2 * keyLifetime)})
 	if err != nil || id != "om_there" || len(rec.Said) != 0 {
 		t.Errorf("sent %q again: %s, %v", rec.Said, id, err)
 	}
@@ -128,7 +129,8 @@ func (b *blind) Find(context.Context, chat.Ref) ([]chat.Sent, error) {
 func TestACardWithoutATurnIsPosted(t *testing.T) {
 	rec := &deliverytest.Recorder{}
 	r := newRig(t, rec)
-	in := chat.Incoming{Key: room, ID: "om_0", Text: "/status", Actor: chat.Actor{ID: "ou_1"}, Time: time.Now(), ToBot: true}
+	in := chat.Incoming{Key: room, ID: "om_0", Text: "/status", Actor: chat.Actor{ID: "ou_1"}, Time: time.Now(),
+		ToBot: true}
 	_, err := r.store.Accept(t.Context(), db.Inbound{Incoming: in, Class: chat.Command, Reply: "fine"})
 	r.must(err)
 	card := &chat.Card{Body: "a card", Buttons: []chat.Button{{Label: "x", Action: chat.Action{Do: "x"}}}}
@@ -174,14 +176,17 @@ func TestTheCardOfAnApprovalIsTakenUp(t *testing.T) {
 	at := first.Begun
 	r.must(r.store.Turns().SetCard(t.Context(), 1, "om_turn/card"))
 	out.Found = []chat.Sent{
-		{ID: "om_turn", Card: "om_turn/card", Time: at}, {ID: "om_page", Card: "om_page/card", Time: at.Add(-2 * clockSkew)}, {ID: "om_ask", Card: "om_ask/card", Time: at},
+		{ID: "om_turn", Card: "om_turn/card", Time: at},
+		{ID: "om_page", Card: "om_page/card", Time: at.Add(-2 * clockSkew)}, {ID: "om_ask", Card: "om_ask/card", Time: at},
 	}
-	if id, err := r.outbox.card(t.Context(), chat.Ref{Key: room, ID: "om_1"}, first); err != nil || id != "om_ask/card" || out.Posts != 0 {
+	if id, err := r.outbox.card(t.Context(), chat.Ref{Key: room, ID: "om_1"}, first); err != nil ||
+		id != "om_ask/card" || out.Posts != 0 {
 		t.Errorf("drawn on %s, %d posts, %v", id, out.Posts, err)
 	}
 	r.must(r.store.Outbox().Delivered(t.Context(), first, ""))
 	second := ask("a2")
-	if id, err := r.outbox.card(t.Context(), chat.Ref{Key: room, ID: "om_1"}, second); err != nil || id != "card" || out.Posts != 1 {
+	if id, err := r.outbox.card(t.Context(), chat.Ref{Key: room, ID: "om_1"}, second); err != nil || id != "card" ||
+		out.Posts != 1 {
 		t.Errorf("another one is drawn on %s, %d posts, %v", id, out.Posts, err)
 	}
 }
