@@ -183,8 +183,10 @@ func TestOnlyTheConversationIsCompared(t *testing.T) {
 	s.said(there, append([]string{paraphrased}, small(40)...)...)
 	s.said(here, append([]string{"the old vessels"}, small(40)...)...)
 	s.learn()
-	anew := chat.Incoming{Key: here, Kind: chat.Private, ID: "om_new", Text: "/new", Time: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)}
-	if _, err := s.d.Accept(t.Context(), db.Inbound{Incoming: anew, Class: chat.Command, Effects: []db.Effect{db.StartConversation{}}}); err != nil {
+	anew := chat.Incoming{Key: here, Kind: chat.Private, ID: "om_new", Text: "/new",
+		Time: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)}
+	if _, err := s.d.Accept(t.Context(), db.Inbound{Incoming: anew, Class: chat.Command,
+		Effects: []db.Effect{db.StartConversation{}}}); err != nil {
 		t.Fatal(err)
 	}
 	s.said(here, "x1 y1", "x2 y2", "x3 y3", "x4 y4", "x5 y5", "x6 y6", "x7 y7", "x8 y8", "x9 y9")
