@@ -237,7 +237,7 @@ func (cs adminCommands) adminReload(_ context.Context, o ordered) (order, error)
 		none := i18n.Nothing.In(o.lang)
 		switch {
 		case err != nil: // it names keys and lines, and no values
-			cs.log.Error().Err(err).Msg("configuration not read anew")
+			cs.log.Error().Err(err).Msg("configuration not reloaded")
 			return i18n.ReloadFailed.In(o.lang)
 		case len(got.Later) > 0:
 			applied := cmp.Or(strings.Join(got.Applied, ", "), none)

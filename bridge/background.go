@@ -104,7 +104,7 @@ func (g *background) ask(ctx context.Context, c db.Claim) (wait func()) {
 			// Fetching is paused after an error: a missing permission does not come back by asking with every message.
 			g.pause()
 			g.warnOnce.Do(func() {
-				zerolog.Ctx(ctx).Warn().Err(err).Msg("what was said in groups is known only as far as events tell of it")
+				zerolog.Ctx(ctx).Warn().Err(err).Msg("messages of groups cannot be listed; only those with events are known")
 			})
 		}
 	}()
@@ -152,7 +152,7 @@ func (g *background) since(key chat.Key, addressed time.Time) time.Time {
 }
 
 // errWhoSaid says that it is not known of everybody whether he may talk to the bot.
-var errWhoSaid = errors.New("it is not known who may talk to the bot")
+var errWhoSaid = errors.New("access rules not available")
 
 // take stores what was said, and tells since when. An error says that some of it is missing.
 func (g *background) take(ctx context.Context, c db.Claim) (since time.Time, err error) {

@@ -183,7 +183,7 @@ func (p *budget) count(running func(reservation) bool) (n int) {
 func (p *budget) refuse(list []allowance, err error, running int, words i18n.Phrase) error {
 	// Fails open: without the database the turn fails anyway.
 	if err != nil {
-		p.log.Error().Err(err).Msg("what was spent today is not known")
+		p.log.Error().Err(err).Msg("spending of today not available")
 		return nil
 	}
 	for _, a := range list {
@@ -233,7 +233,7 @@ func (p *budget) askTitle(ctx context.Context, c db.Chat, task contextmgr.Task) 
 		return title, err
 	}
 	if !errors.Is(err, claude.ErrNoProcess) {
-		p.log.Warn().Err(err).Stringer("chat", c.Key).Msg("the chat's process has found no title")
+		p.log.Warn().Err(err).Stringer("chat", c.Key).Msg("the chat's process returned no title")
 	}
 	return p.askAgent(ctx, c.Key, "title", claude.Task{System: task.Instruction, Text: task.Input})
 }
@@ -255,7 +255,7 @@ func (p *budget) pay(ctx context.Context, key chat.Key, what string, ask func() 
 	}
 	u := reply.Usage
 	p.log.Info().Stringer("chat", key).Str("task", what).Int64("input", u.Input+u.CacheRead+u.CacheNew).Int64("output", u.Output).
-		Float64("cost_usd", reply.CostUSD).Dur("took", time.Since(began)).Msg("agent asked apart")
+		Float64("cost_usd", reply.CostUSD).Dur("took", time.Since(began)).Msg("background task finished")
 	return reply.Text, nil
 }
 
@@ -267,7 +267,7 @@ func (p *budget) payer(ctx context.Context, key chat.Key) (user string, err erro
 		return "", err
 	}
 	if user, err = p.ledger.Asker(ctx, key); err != nil {
-		p.log.Error().Err(err).Stringer("chat", key).Msg("who pays is not known")
+		p.log.Error().Err(err).Stringer("chat", key).Msg("payer not found")
 	}
 	if user == "" {
 		return "", nil
@@ -280,7 +280,7 @@ func (p *budget) payer(ctx context.Context, key chat.Key) (user string, err erro
 func (p *budget) book(ctx context.Context, e db.Expense, r claude.Reply) {
 	e.Usage = db.Usage{Model: r.Model, Input: r.Usage.Input, Output: r.Usage.Output, CacheRead: r.Usage.CacheRead, CacheNew: r.Usage.CacheNew, CostUSD: r.CostUSD}
 	if err := p.ledger.Book(context.WithoutCancel(ctx), e); err != nil {
-		p.log.Error().Err(err).Stringer("chat", e.Key).Msg("what the agent has cost is not booked")
+		p.log.Error().Err(err).Stringer("chat", e.Key).Msg("cost of a background task not booked")
 	}
 }
 
@@ -292,7 +292,7 @@ const priced = 30
 func (p *budget) estimate(ctx context.Context, u db.Usage) float64 {
 	usd, err := p.ledger.Price(ctx, u.Model, p.midnight(time.Now(), -priced))
 	if err != nil {
-		p.log.Error().Err(err).Msg("what a turn has cost is not known")
+		p.log.Error().Err(err).Msg("cost of a turn not available")
 	}
 	return usd * float64(u.Tokens())
 }

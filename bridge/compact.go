@@ -176,7 +176,7 @@ func (sm summaries) failed(ctx context.Context, c db.Chat, err error) error {
 			text = i18n.CompactChanged
 		}
 		if err := sm.db.Chats().AnswerCompact(ctx, c.Key, text.In(sm.cfg.langOf(c))); err != nil {
-			log.Error().Err(err).Msg("failed compaction not told")
+			log.Error().Err(err).Msg("reply about a failed compaction not stored")
 		}
 		sm.outbox.Wake(c.Key)
 	}

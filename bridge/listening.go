@@ -30,7 +30,7 @@ func (ls listening) toBot(ctx context.Context, m chat.Incoming) bool {
 	// On an error c is empty, and the configured rule counts.
 	c, err := ls.db.Chats().Get(ctx, m.Key)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
-		ls.log.Error().Err(err).Stringer("chat", m.Key).Msg("rule of the group is not known")
+		ls.log.Error().Err(err).Stringer("chat", m.Key).Msg("mention rule of the group not available")
 	}
 	switch {
 	// Two bots that answer each other would never stop.

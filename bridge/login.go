@@ -25,7 +25,7 @@ const loginTime = 5 * time.Minute
 
 // Why a login is given up.
 var (
-	errLoginTime  = errors.New("nobody has pasted a code in time")
+	errLoginTime  = errors.New("no code was pasted in time")
 	errLoginEnded = errors.New("the login was cancelled")
 )
 

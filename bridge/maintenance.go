@@ -51,7 +51,7 @@ func (mt maintenance) afterTurn(ctx context.Context, t endedTurn) {
 	}
 	c, err := mt.db.Chats().Get(ctx, t.Key)
 	if err != nil {
-		zerolog.Ctx(ctx).Error().Err(err).Msg("chat not read anew")
+		zerolog.Ctx(ctx).Error().Err(err).Msg("chat not reloaded")
 		return
 	}
 	if mt.due(c) || mt.long(ctx, c) {
@@ -79,7 +79,7 @@ func (mt maintenance) long(ctx context.Context, c db.Chat) bool {
 	}
 	list, err := mt.db.Messages().Settled(ctx, c.Key, c.Epoch, c.After(), mostLoaded)
 	if err != nil {
-		zerolog.Ctx(ctx).Error().Err(err).Msg("length of the chat not known")
+		zerolog.Ctx(ctx).Error().Err(err).Msg("length of the chat not available")
 		return false
 	}
 	tokens := contextmgr.EstimateTokens(c.Summary.Text)

@@ -81,7 +81,7 @@ func (p chatMembership) join(ctx context.Context, c chat.Change) error {
 func (p chatMembership) greeting(ctx context.Context, key chat.Key, l i18n.Lang) string {
 	c, err := p.chats.Get(ctx, key)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
-		p.log.Error().Err(err).Stringer("chat", key).Msg("rule of the group is not known")
+		p.log.Error().Err(err).Stringer("chat", key).Msg("mention rule of the group not available")
 	}
 	if p.listening.ruleOf(c) == chat.MentionNone {
 		return i18n.GreetingAll.In(l)

@@ -121,7 +121,7 @@ func (n notes) keep(ctx context.Context, note db.Memory, reply string) error {
 			return err
 		}
 		known = append(known, saved)
-		zerolog.Ctx(ctx).Info().Str("memory", saved.ID).Str("state", string(saved.State)).Msg("remembered after a turn")
+		zerolog.Ctx(ctx).Info().Str("memory", saved.ID).Str("state", string(saved.State)).Msg("memories made from a turn")
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func failed(log *zerolog.Logger, err error) turncard.Outcome {
 func stopped(ctx context.Context, turns db.Turns, t db.Turn) turncard.Outcome {
 	gone, err := turns.TakenBack(context.WithoutCancel(ctx), t.Key, t.ID)
 	if err != nil {
-		zerolog.Ctx(ctx).Error().Err(err).Msg("why the turn was stopped is not known")
+		zerolog.Ctx(ctx).Error().Err(err).Msg("cause of the stop not available")
 	}
 	if gone {
 		return turncard.Outcome{State: db.Cancelled, Failure: turncard.FailRecalled, Notice: i18n.Recalled}

@@ -111,7 +111,7 @@ func (r cutOffTurns) recover(ctx context.Context, t db.Turn) error {
 	}
 	idle := err == nil && !did.Ended && !did.Acted && did.Text == "" && !t.Acted && t.Draft == ""
 	if idle && !t.Stopped && t.Attempts < maxAttempts {
-		log.Warn().Msg("turn was cut off before it did anything; beginning it again")
+		log.Warn().Msg("turn was cut off before it did anything; running it again")
 		return r.db.Queue().Requeue(ctx, t.ID)
 	}
 	unanswered, err := r.db.Approvals().Unanswered(ctx, t.ID)

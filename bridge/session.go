@@ -55,7 +55,7 @@ func (s *session) compare(ctx context.Context, p *claude.Process) syncState {
 		now = compare(*s.claim, s.resume, s.prompts, p.SyncState())
 	}
 	if now.isBehind {
-		zerolog.Ctx(ctx).Warn().Int64("held", now.turn).Msg("session is behind; what it lacks comes from the History")
+		zerolog.Ctx(ctx).Warn().Int64("held", now.turn).Msg("session is behind; the missing messages come from the History")
 	}
 	return now
 }

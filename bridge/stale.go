@@ -38,16 +38,16 @@ func (mt maintenance) beginAnew(ctx context.Context, c db.Claim) {
 	}
 	log := zerolog.Ctx(ctx)
 	if err := mt.db.Chats().BeginAnew(context.WithoutCancel(ctx), key, c.Turn.Epoch, before-1); err != nil {
-		log.Error().Err(err).Msg("stale chat does not begin anew")
+		log.Error().Err(err).Msg("stale chat not reset")
 		return
 	}
-	log.Info().Time("silent_since", c.Chat.Turned).Msg("stale chat begins anew")
+	log.Info().Time("silent_since", c.Chat.Turned).Msg("stale chat reset")
 	if c.Chat.Kind != chat.Private && !mt.cfg.Context.Memory.CaptureGroup {
 		return
 	}
 	mt.scheduler.jobs.Enqueue(func(ctx context.Context) {
 		if err := mt.notes.capture(ctx, c); err != nil {
-			mt.log.Error().Err(err).Stringer("chat", key).Msg("key points of a stale chat not remembered")
+			mt.log.Error().Err(err).Stringer("chat", key).Msg("memories of a stale chat not stored")
 		}
 	})
 }

@@ -20,7 +20,7 @@ func (mt maintenance) makeTitle(ctx context.Context, c db.Chat, asked []chat.Mes
 	}
 	title := contextmgr.Title(mt.cfg.clean(reply))
 	if err != nil || title == "" {
-		log.Warn().Err(err).Msg("the agent has found no title; it is made of the question")
+		log.Warn().Err(err).Msg("the agent returned no title; using the question")
 		title = contextmgr.FallbackTitle(mt.cfg.clean(asked[0].Text))
 	}
 	if err := mt.db.Chats().SetTopic(ctx, c.Key, c.Epoch, title); err != nil {

@@ -86,6 +86,6 @@ func (tf turnFiles) reportMissing(ctx context.Context, t *turn, failed, large []
 	}
 	// Enqueued instead of sent: a failing platform must not fail the turn.
 	if err := tf.outbox.Add(context.WithoutCancel(ctx), post); err != nil {
-		zerolog.Ctx(ctx).Error().Err(err).Msg("what could not be fetched is not told")
+		zerolog.Ctx(ctx).Error().Err(err).Msg("notice about missing files not stored")
 	}
 }

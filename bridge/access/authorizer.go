@@ -149,7 +149,7 @@ func (g *Authorizer) departments(ctx context.Context, user string) ([]string, er
 		defer cancel()
 		ids, err := g.lookup.Departments(ctx, user)
 		if err != nil {
-			g.log.Warn().Err(err).Str("user", user).Msg("departments of a user are not told")
+			g.log.Warn().Err(err).Str("user", user).Msg("departments of a user not available")
 			return nil, err
 		}
 		g.remember(user, ids)

@@ -99,7 +99,7 @@ func (fs *Store) prepare(key chat.Key) (string, error) {
 func (fs *Store) Dir(ctx context.Context, key chat.Key) string {
 	dir, err := fs.prepare(key)
 	if err != nil {
-		zerolog.Ctx(ctx).Error().Err(err).Msg("files cannot be given to the agent")
+		zerolog.Ctx(ctx).Error().Err(err).Msg("files not available to the agent")
 	}
 	return dir
 }
@@ -206,7 +206,7 @@ func (fs *Store) resolve(ctx context.Context, key chat.Key, m *chat.Message, f *
 	case errors.Is(err, db.ErrNotFound): // the message was taken back
 		fs.Remove(stored.Path)
 	case err != nil:
-		zerolog.Ctx(ctx).Error().Err(err).Msg("what became of a file is not stored")
+		zerolog.Ctx(ctx).Error().Err(err).Msg("outcome of a file not stored")
 	}
 }
 
@@ -223,13 +223,13 @@ func (fs *Store) quotes(ctx context.Context, key chat.Key, m *chat.Message) {
 		}
 		f.State, f.Said, f.Name = chat.Here, i18n.Truncate(text, quoteLength), who
 		if err != nil {
-			zerolog.Ctx(ctx).Warn().Err(err).Msg("a quoted message is not known")
+			zerolog.Ctx(ctx).Warn().Err(err).Msg("quoted message not available")
 			f.State = chat.Missed
 		}
 		fs.resolve(ctx, key, m, f, 0)
 		added, err := fs.db.Files().Add(context.WithoutCancel(ctx), key, m.ID, more)
 		if err != nil {
-			zerolog.Ctx(ctx).Error().Err(err).Msg("files of a quoted message are not stored")
+			zerolog.Ctx(ctx).Error().Err(err).Msg("files of a quoted message not stored")
 		}
 		for i := range added {
 			if old := more[i]; old.State == chat.Here { // it came with the message itself
@@ -299,7 +299,7 @@ func (fs *Store) one(ctx context.Context, key chat.Key, seq int64, f chat.File) 
 	if f.Kind == chat.Forwarded {
 		text, err := fs.Source.Forwarded(ctx, key, f.Of)
 		if err != nil {
-			log.Warn().Err(err).Msg("messages that were passed on are not known")
+			log.Warn().Err(err).Msg("forwarded messages not available")
 			return f, 0
 		}
 		f.State, f.Said = chat.Here, fs.forAgent(text)
@@ -311,13 +311,13 @@ func (fs *Store) one(ctx context.Context, key chat.Key, seq int64, f chat.File) 
 		f.State = chat.TooBig
 		return f, 0
 	case err != nil:
-		log.Warn().Err(err).Str("kind", string(f.Kind)).Msg("a file could not be fetched")
+		log.Warn().Err(err).Str("kind", string(f.Kind)).Msg("file not fetched")
 		return f, 0
 	}
 	f.State, f.Path = chat.Here, path
 	if f.Kind == chat.Sound {
 		if f.Said, err = fs.transcribe(ctx, f); err != nil {
-			log.Debug().Err(err).Msg("a recording was not understood")
+			log.Debug().Err(err).Msg("recording not transcribed")
 		}
 	}
 	return f, size

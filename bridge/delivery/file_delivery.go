@@ -85,7 +85,7 @@ func (o *Outbox) RemoveUnneeded(ctx context.Context) {
 		err = o.fileDelivery.copies.sweep(needed)
 	}
 	if err != nil && ctx.Err() == nil {
-		o.log.Warn().Err(err).Msg("copies of files that went out are left")
+		o.log.Warn().Err(err).Msg("copies of delivered files not deleted")
 	}
 }
 

@@ -50,13 +50,13 @@ func (s Spool) take(project, path string) (c copied, err error) {
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
-		return copied{}, fmt.Errorf("folder of what goes out: %w", err)
+		return copied{}, fmt.Errorf("folder for outgoing files: %w", err)
 	}
 	c.name = uuid.NewString()
 	// O_EXCL: the name is new, and nothing that lies there already may be overwritten or followed.
 	dst, err := os.OpenFile(s.path(c.name), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
-		return copied{}, fmt.Errorf("copy what goes out: %w", err)
+		return copied{}, fmt.Errorf("copy an outgoing file: %w", err)
 	}
 	err = errors.Join(c.fill(dst, src, path), dst.Close())
 	if err == nil {
@@ -73,11 +73,11 @@ func (s Spool) take(project, path string) (c copied, err error) {
 func (s Spool) refuseSecrets(name, path string) error {
 	f, err := os.Open(s.path(name))
 	if err != nil {
-		return fmt.Errorf("look at what goes out: %w", err)
+		return fmt.Errorf("check an outgoing file: %w", err)
 	}
 	found, err := s.Known.Within(f)
 	if err = errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("look at what goes out: %w", err)
+		return fmt.Errorf("check an outgoing file: %w", err)
 	}
 	if found {
 		return agenttools.Refused("Not sent: %q holds a secret of the bridge. Send it without that, if at all.", path)
@@ -92,7 +92,7 @@ func (c *copied) fill(dst *os.File, src io.Reader, path string) error {
 	n, err := io.Copy(io.MultiWriter(dst, sum), io.LimitReader(src, maxFile+1))
 	switch {
 	case err != nil:
-		return fmt.Errorf("copy what goes out: %w", err)
+		return fmt.Errorf("copy an outgoing file: %w", err)
 	case n == 0:
 		return agenttools.Refused("Not sent: %q is empty.", path)
 	case n > maxFile:
@@ -102,7 +102,7 @@ func (c *copied) fill(dst *os.File, src io.Reader, path string) error {
 	head := make([]byte, 512)
 	read, err := dst.ReadAt(head, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("look at what goes out: %w", err)
+		return fmt.Errorf("check an outgoing file: %w", err)
 	}
 	pictures := []string{"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"}
 	c.size, c.sum = n, hex.EncodeToString(sum.Sum(nil))

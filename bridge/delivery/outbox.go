@@ -126,7 +126,7 @@ func (o *Outbox) poll(ctx context.Context, stop <-chan struct{}) {
 	for {
 		keys, err := o.posts.Due(ctx, batch)
 		if err != nil && ctx.Err() == nil {
-			o.log.Error().Err(err).Msg("what is to be delivered is not known; trying again")
+			o.log.Error().Err(err).Msg("pending deliveries not found; trying again")
 		}
 		for _, key := range keys {
 			o.Wake(key)
@@ -170,13 +170,13 @@ func (o *Outbox) deliver(ctx context.Context, p db.Post) {
 	case errors.Is(err, chat.ErrGone) && o.readdress(ctx, log, p):
 		return
 	case errors.Is(err, chat.ErrGone):
-		log.Info().Msg("the question was taken back; its answer is not shown")
+		log.Info().Msg("question recalled; its answer is not shown")
 	case errors.Is(err, chat.ErrUnreachable):
-		log.Warn().Err(err).Msg("the chat cannot be reached; what was to be shown there is only in the History")
+		log.Warn().Err(err).Msg("chat not reachable; the text is only in the History")
 	case ctx.Err() != nil:
 		return // it waits for the next start
 	case time.Since(p.Created) > giveUp && p.Attempts >= minTries:
-		log.Error().Err(err).Msg("not delivered for days; given up")
+		log.Error().Err(err).Msg("delivery failed for days; giving up")
 	default:
 		wait := backoff(p.Attempts)
 		log.Warn().Err(err).Dur("retry_in", wait).Int("attempts", p.Attempts+1).Msg("not delivered yet")
@@ -199,7 +199,7 @@ func (o *Outbox) readdress(ctx context.Context, log zerolog.Logger, p db.Post) b
 	}
 	err := o.posts.Readdress(context.WithoutCancel(ctx), p)
 	if err == nil {
-		log.Info().Msg("the question was taken back; the answer is shown with the one before it")
+		log.Info().Msg("question recalled; the answer is shown with the previous one")
 	} else if !errors.Is(err, db.ErrNotFound) {
 		log.Error().Err(err).Msg("answer not readdressed; trying again")
 		workqueue.Sleep(ctx, workqueue.StoreRetry)
@@ -211,7 +211,7 @@ func (o *Outbox) readdress(ctx context.Context, log zerolog.Logger, p db.Post) b
 // note stores what became of a delivery. A delivery that is not noted is repeated, which does no harm.
 func (o *Outbox) note(ctx context.Context, log zerolog.Logger, f func(context.Context) error) {
 	if err := f(context.WithoutCancel(ctx)); err != nil {
-		log.Error().Err(err).Msg("delivery not noted; it will be repeated")
+		log.Error().Err(err).Msg("delivery not recorded; it will be repeated")
 		workqueue.Sleep(ctx, workqueue.StoreRetry)
 	}
 }

@@ -29,7 +29,7 @@ func (o *ownFiles) refuse(info fs.FileInfo) error {
 	if st, ok := info.Sys().(*syscall.Stat_t); !own && info.Mode().IsRegular() && (!ok || st.Nlink > 1) {
 		var err error
 		if own, err = o.holds(info); err != nil {
-			return fmt.Errorf("look for other names of what is to be sent: %w", err)
+			return fmt.Errorf("look for other names of an outgoing file: %w", err)
 		}
 	}
 	if own {

@@ -191,9 +191,9 @@ func (pr *presenter) find(ctx context.Context, to chat.Ref, since time.Time, p d
 	switch {
 	// Given up after some tries: a message that might appear twice is better than one that never appears.
 	case err != nil && (p.Attempts < maxSearches || errors.Is(err, chat.ErrGone)):
-		return nil, fmt.Errorf("look whether it was sent: %w", err)
+		return nil, fmt.Errorf("search for an earlier delivery: %w", err)
 	case err != nil:
-		pr.log.Warn().Err(err).Stringer("chat", to.Key).Msg("what was sent cannot be looked for; sending it")
+		pr.log.Warn().Err(err).Stringer("chat", to.Key).Msg("cannot search for an earlier delivery; sending again")
 	}
 	var open []chat.Sent
 	for _, s := range sent {
@@ -224,7 +224,7 @@ func (pr *presenter) file(ctx context.Context, to chat.Ref, p db.Post) (string, 
 	if !errors.Is(err, chat.ErrNotTaken) {
 		return id, err
 	}
-	pr.log.Warn().Err(err).Stringer("chat", p.Key).Msg("a file is not taken by the platform")
+	pr.log.Warn().Err(err).Stringer("chat", p.Key).Msg("file refused by the platform")
 	p.File.State = db.RefusedFile
 	notice := fmt.Sprintf(i18n.FileRefused.In(pr.lang(ctx, p.Key)), p.File.Name)
 	_, err = pr.out.Reply(ctx, to, notice, p.Idem+":refused")

@@ -97,7 +97,7 @@ func (rs *Reactions) show(ctx context.Context, to chat.Ref, r *reaction) {
 		}
 		ctx, cancel := context.WithTimeout(ctx, timeout(s))
 		if err := rs.out.SetReaction(ctx, to, s); err != nil {
-			rs.log.Debug().Err(err).Stringer("chat", to.Key).Msg("no signal on a question")
+			rs.log.Debug().Err(err).Stringer("chat", to.Key).Msg("reaction to a question not set")
 		}
 		cancel()
 	}
