@@ -54,7 +54,7 @@ func (s serveCmd) Run(ctx context.Context) error {
 	p.load = load
 	rest, err := proctree.AdoptOrphans()
 	if err != nil {
-		p.log.Warn().Err(err).Msg("what agents leave behind may be found only at the next start")
+		p.log.Warn().Err(err).Msg("orphaned processes may be found only at the next start")
 	} else {
 		defer rest()
 	}
@@ -201,7 +201,7 @@ func (p *program) run(ctx context.Context) error {
 	if p.tools != nil { // until the last agent has ended, and not only until ctx is done
 		managed.Go(func() {
 			if err := p.tools.Serve(alive); err != nil {
-				p.log.Error().Err(err).Msg("agents have no tools any more")
+				p.log.Error().Err(err).Msg("the tool server has stopped; agents have no tools")
 			}
 		})
 	}

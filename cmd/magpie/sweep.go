@@ -40,7 +40,7 @@ type leftOut struct {
 func (l *leftOut) look(ctx context.Context, unreadable func(context.Context) ([]db.Unreadable, error)) int {
 	rows, err := unreadable(ctx)
 	if err != nil && ctx.Err() == nil {
-		l.log.Error().Err(err).Msg("the database could not be looked through")
+		l.log.Error().Err(err).Msg("database not checked for unreadable rows")
 	}
 	for _, row := range rows {
 		name := fmt.Sprint(row.Table, row.Row)
