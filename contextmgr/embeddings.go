@@ -96,7 +96,9 @@ func (s *embeddings) search(ctx context.Context, key chat.Key, epoch int64, text
 	if err != nil {
 		if ctx.Err() == nil {
 			// Searching by words still works, so this is a warning at most once a minute and no error.
-			s.searchLog.Do(func() { s.log.Warn().Err(err).Stringer("chat", key).Msg("recalled by words only") })
+			s.searchLog.Do(func() {
+				s.log.Warn().Err(err).Stringer("chat", key).Msg("semantic search failed; searching by words only")
+			})
 		}
 		return nil
 	}
@@ -189,9 +191,9 @@ func (s *embeddings) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		switch err := b.work(ctx); {
 		case err != nil && ctx.Err() == nil:
-			s.backlogLog.Do(func() { s.log.Warn().Err(err).Msg("no vectors for what was said; later") })
+			s.backlogLog.Do(func() { s.log.Warn().Err(err).Msg("no embeddings for messages; trying again later") })
 		case b.made > 0:
-			s.log.Info().Int("messages", b.made).Msg("vectors made for what was said")
+			s.log.Info().Int("messages", b.made).Msg("embeddings made for messages")
 			b.made = 0
 		}
 		select {
