@@ -110,7 +110,7 @@ func scanApproval(scan scanner) (Approval, error) {
 	}
 	a.Input, a.Created, a.Expires = json.RawMessage(input), fromMillis(created), fromMillis(expires)
 	if a.Hash() != hash {
-		return Approval{}, fmt.Errorf("approval %s: its input is not what was stored", a.ID)
+		return Approval{}, fmt.Errorf("approval %s: its input has changed since it was stored", a.ID)
 	}
 	if rule != "" {
 		a.Always = new(Permit)

@@ -46,7 +46,7 @@ const isAllowed = `SELECT EXISTS (SELECT 1 FROM grants WHERE subject IN (?1, ?2)
 func (g Grants) Allow(ctx context.Context, user, chatID string) (bool, error) {
 	var yes bool
 	if err := g.db.read.QueryRowContext(ctx, isAllowed, user, chatID).Scan(&yes); err != nil {
-		return false, fmt.Errorf("look up who is let in: %w", err)
+		return false, fmt.Errorf("look up a grant: %w", err)
 	}
 	return yes, nil
 }
@@ -94,7 +94,7 @@ func (g Grants) Ask(ctx context.Context, who Grant, tell ...Post) (fresh bool, e
 		return g.tell(ctx, tx, tell)
 	})
 	if err != nil {
-		return false, fmt.Errorf("ask to be let in: %w", err)
+		return false, fmt.Errorf("ask for access: %w", err)
 	}
 	return fresh, nil
 }
@@ -125,7 +125,7 @@ func (g Grants) Get(ctx context.Context, subject string) (Grant, error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		return Grant{}, ErrNotFound
 	} else if err != nil {
-		return Grant{}, fmt.Errorf("look up who is let in: %w", err)
+		return Grant{}, fmt.Errorf("look up a grant: %w", err)
 	}
 	return who, nil
 }
@@ -147,7 +147,7 @@ func (g Grants) Decide(ctx context.Context, subject string, s GrantState, by str
 		return g.tell(ctx, tx, tell)
 	})
 	if err != nil {
-		return fmt.Errorf("decide who is let in: %w", err)
+		return fmt.Errorf("decide about access: %w", err)
 	}
 	return nil
 }
@@ -177,7 +177,7 @@ const selectGrants = `SELECT ` + grantColumns + ` FROM grants`
 func (g Grants) List(ctx context.Context) ([]Grant, error) {
 	list, err := collect(ctx, g.db.read, scanGrant, selectGrants+` ORDER BY MAX(asked_at, decided_at) DESC, subject`)
 	if err != nil {
-		return nil, fmt.Errorf("list who is let in: %w", err)
+		return nil, fmt.Errorf("list grants: %w", err)
 	}
 	return list, nil
 }

@@ -135,7 +135,7 @@ func (cs Chats) BeginAnew(ctx context.Context, key chat.Key, epoch, seq int64) e
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("begin %v anew: %w", key, err)
+		return fmt.Errorf("reset %v: %w", key, err)
 	}
 	return nil
 }

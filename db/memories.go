@@ -374,7 +374,7 @@ func (ms Memories) remove(ctx context.Context, tx *sql.Tx, m Memory, by Change) 
 // the file.
 func overwriting(ctx context.Context, tx *sql.Tx, f func() error) error {
 	if _, err := tx.ExecContext(ctx, `PRAGMA secure_delete = ON`); err != nil {
-		return fmt.Errorf("overwrite what is deleted: %w", err)
+		return fmt.Errorf("overwrite deleted data: %w", err)
 	}
 	err := f()
 	_, off := tx.ExecContext(ctx, `PRAGMA secure_delete = OFF`)

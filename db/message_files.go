@@ -94,7 +94,7 @@ func (fs Files) Settle(ctx context.Context, key chat.Key, message string, f chat
 		return fs.db.Messages().reword(ctx, tx, key, message, text)
 	})
 	if err != nil {
-		return fmt.Errorf("note what became of a file of message %s: %w", message, err)
+		return fmt.Errorf("store the outcome of a file of message %s: %w", message, err)
 	}
 	return nil
 }

@@ -68,7 +68,7 @@ const countStanding = `SELECT COUNT(*) FROM messages WHERE chat_key = ?1 AND mes
 func (said Messages) stand(ctx context.Context, tx *sql.Tx, key chat.Key, ids []string) error {
 	var n int
 	if err := tx.QueryRowContext(ctx, countStanding, key.String(), list(ids)).Scan(&n); err != nil {
-		return fmt.Errorf("do the messages still stand: %w", err)
+		return fmt.Errorf("check for recalled messages: %w", err)
 	}
 	if n < len(ids) {
 		return ErrNotFound
@@ -173,7 +173,7 @@ func (said Messages) lookBack(ctx context.Context, tx *sql.Tx, m chat.Message) (
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	} else if err != nil {
-		return false, fmt.Errorf("was message %s taken back: %w", m.ID, err)
+		return false, fmt.Errorf("check whether message %s was recalled: %w", m.ID, err)
 	}
 	list, err := versions(ctx, tx, m.Key.String(), m.ID)
 	if err != nil {
@@ -207,7 +207,7 @@ func (v version) forgetContext(ctx context.Context, tx *sql.Tx) error {
 	var turn int64
 	key := v.Key.String()
 	if err := tx.QueryRowContext(ctx, firstTold, key, v.Turn, v.Epoch, v.Seq, millis(v.Time)).Scan(&turn); err != nil {
-		return fmt.Errorf("was the agent told of message %s: %w", v.ID, err)
+		return fmt.Errorf("check whether the agent has seen message %s: %w", v.ID, err)
 	}
 	if turn > 0 {
 		if err := giveUp(ctx, tx, v.Key, v.Epoch); err != nil {
@@ -241,7 +241,7 @@ const questionsLeft = `SELECT COUNT(*) FILTER (WHERE state = ''), COUNT(*) FILTE
 // leftOf counts what a turn still asks, and what of it was taken back.
 func leftOf(ctx context.Context, q querier, key chat.Key, turn int64) (left, gone int, err error) {
 	if err := q.QueryRowContext(ctx, questionsLeft, key.String(), turn).Scan(&left, &gone); err != nil {
-		return 0, 0, fmt.Errorf("what turn %d asks: %w", turn, err)
+		return 0, 0, fmt.Errorf("questions of turn %d: %w", turn, err)
 	}
 	return left, gone, nil
 }
@@ -315,7 +315,7 @@ func (ts Turns) askRest(ctx context.Context, tx *sql.Tx, t Turn) error {
 		_, err = tx.ExecContext(ctx, askTurn, id, Answerable(last), t.Continues)
 	}
 	if err != nil {
-		return fmt.Errorf("ask what is left of turn %d: %w", t.ID, err)
+		return fmt.Errorf("ask the rest of turn %d: %w", t.ID, err)
 	}
 	return nil
 }

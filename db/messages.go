@@ -301,7 +301,7 @@ const unseenLimit = 500
 func (said Messages) Unseen(ctx context.Context, key chat.Key, epoch, seen, before int64) ([]chat.Message, error) {
 	list, err := queryMessages(ctx, said.db.read, key, selectUnseen, key.String(), seen, before, epoch, unseenLimit)
 	if err != nil {
-		return nil, fmt.Errorf("read what the session of %v has not seen: %w", key, err)
+		return nil, fmt.Errorf("read messages that the session of %v lacks: %w", key, err)
 	}
 	slices.Reverse(list)
 	return list, nil

@@ -281,7 +281,7 @@ func (o Outbox) Backlog(ctx context.Context) (Backlog, error) {
 	var b Backlog
 	var oldest int64
 	if err := o.db.read.QueryRowContext(ctx, backlog).Scan(&b.Turns, &b.Posts, &oldest); err != nil {
-		return Backlog{}, fmt.Errorf("count what waits: %w", err)
+		return Backlog{}, fmt.Errorf("count deliveries: %w", err)
 	}
 	b.Oldest = fromMillis(oldest)
 	return b, nil

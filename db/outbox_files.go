@@ -132,7 +132,7 @@ func (p FileDelivery) settle(ctx context.Context, tx *sql.Tx, messageID string) 
 		state = Dropped
 	}
 	if _, err := tx.ExecContext(ctx, setParcelState, p.ID, state); err != nil {
-		return fmt.Errorf("note what became of file %d: %w", p.ID, err)
+		return fmt.Errorf("store the outcome of file %d: %w", p.ID, err)
 	}
 	return nil
 }

@@ -187,11 +187,11 @@ const insertTerms = `INSERT INTO terms (rowid, list) VALUES (?1, ?2)`
 func indexMore(ctx context.Context, tx *sql.Tx, most int) (bool, error) {
 	var upto int64
 	if err := tx.QueryRowContext(ctx, selectIndexed).Scan(&upto); err != nil {
-		return false, fmt.Errorf("what is indexed: %w", err)
+		return false, fmt.Errorf("state of the index: %w", err)
 	}
 	list, last, err := toIndex(ctx, tx, upto, most)
 	if err != nil {
-		return false, fmt.Errorf("read what to index: %w", err)
+		return false, fmt.Errorf("read messages to index: %w", err)
 	}
 	if last == upto {
 		return false, nil
@@ -204,7 +204,7 @@ func indexMore(ctx context.Context, tx *sql.Tx, most int) (bool, error) {
 		}
 	}
 	if _, err := tx.ExecContext(ctx, setIndexed, last); err != nil {
-		return false, fmt.Errorf("note what is indexed: %w", err)
+		return false, fmt.Errorf("record the state of the index: %w", err)
 	}
 	return true, nil
 }
@@ -290,7 +290,7 @@ const renewTerms = `DROP TABLE terms;
 // renew empties the index; catchUp fills it.
 func (ix Index) renew(ctx context.Context) error {
 	if _, err := ix.db.engine.Exec(ctx, renewTerms); err != nil {
-		return fmt.Errorf("make the damaged index anew: %w", err)
+		return fmt.Errorf("rebuild the damaged index: %w", err)
 	}
 	return nil
 }
@@ -308,7 +308,7 @@ func (ix Index) catchUp(ctx context.Context) error {
 	}
 	if outdated {
 		if _, err := ix.db.engine.Exec(ctx, forgetTerms, tokenize.Version); err != nil {
-			return fmt.Errorf("make the index anew: %w", err)
+			return fmt.Errorf("rebuild the index: %w", err)
 		}
 		more = true
 	}

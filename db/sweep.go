@@ -120,7 +120,7 @@ func deleteMessages(ctx context.Context, tx *sql.Tx, list []stored) error {
 		}
 	}
 	if _, err := tx.ExecContext(ctx, lowerIndexed); err != nil {
-		return fmt.Errorf("note what is indexed: %w", err)
+		return fmt.Errorf("record the state of the index: %w", err)
 	}
 	return nil
 }

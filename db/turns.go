@@ -165,7 +165,7 @@ func (q Queue) add(ctx context.Context, tx *sql.Tx, m chat.Message, e Inbound) (
 		}
 	}
 	if _, err := tx.ExecContext(ctx, ask, id, replyTo, old.ID); err != nil {
-		return 0, fmt.Errorf("note what the turn answers: %w", err)
+		return 0, fmt.Errorf("record the questions of the turn: %w", err)
 	}
 	return id, nil
 }
