@@ -46,7 +46,7 @@ func (g *backfill) recordPending(ctx context.Context) {
 	active, err := g.handler.Active(ctx)
 	// An error is not fatal: the chats that were pending before are still fetched.
 	if err != nil {
-		g.client.log.Warn().Err(err).Msg("feishu: active chats not known, messages that were missed may come late")
+		g.client.log.Warn().Err(err).Msg("feishu: active chats not available; missed messages may come late")
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -97,11 +97,11 @@ func (g *backfill) run(ctx context.Context) {
 		}
 		// The chats that succeeded are no longer pending, so the next round only repeats the others.
 		if err != nil {
-			g.client.log.Warn().Err(err).Msg("feishu: not all chats could be asked for what was missed")
+			g.client.log.Warn().Err(err).Msg("feishu: missed messages of some chats not listed; trying again")
 			continue
 		}
 		if n := g.client.Status().Backfilled - before; n > 0 {
-			g.client.log.Info().Int64("messages", n).Msg("feishu: took in what was missed")
+			g.client.log.Info().Int64("messages", n).Msg("feishu: backfilled missed messages")
 		}
 		return
 	}
@@ -120,7 +120,7 @@ func (g *backfill) runBefore(ctx context.Context, key chat.Key) {
 	// Several messages of a chat may arrive at once; one list call serves them all.
 	_, err, _ := g.urgent.Do(key.String(), func() (any, error) { return nil, g.fetchChat(ctx, left[i], false) })
 	if err != nil {
-		g.client.log.Debug().Err(err).Msg("feishu: what was missed in a chat may come after what is new")
+		g.client.log.Debug().Err(err).Msg("feishu: backfill of a chat timed out; missed messages may follow new ones")
 	}
 }
 
@@ -137,7 +137,7 @@ func (g *backfill) fetchChat(ctx context.Context, a chat.Activity, later bool) e
 	switch {
 	case errors.As(err, new(*openapi.Error)) && slices.Contains(final, openapi.ClassOf(err)):
 		// permanent: no permission, or no longer a member
-		c.log.Debug().Err(err).Msg("feishu: a chat cannot be asked for what was missed")
+		c.log.Debug().Err(err).Msg("feishu: missed messages of a chat cannot be listed")
 		g.markDone(a.Key)
 		return nil
 	case err != nil:

@@ -272,7 +272,7 @@ func (s *cardPage) finish(ctx context.Context, o pageSender, card chat.Card, see
 		if err == nil || !mayFallBack(ctx, err) {
 			return err
 		}
-		o.log.Warn().Err(err).Msg("feishu: a card could not be finished, trying otherwise")
+		o.log.Warn().Err(err).Msg("feishu: card not finished; falling back to another form")
 	}
 	if err := s.fallback(ctx, o, card, seed, part); err != nil {
 		return err
@@ -283,7 +283,7 @@ func (s *cardPage) finish(ctx context.Context, o pageSender, card chat.Card, see
 			if !mayFallBack(ctx, err) {
 				return err
 			}
-			o.log.Warn().Err(err).Msg("feishu: a card seems to go on until the platform ends its streaming mode")
+			o.log.Warn().Err(err).Msg("feishu: streaming mode of a card not ended; the platform ends it by itself")
 		}
 	}
 	s.shown = &card

@@ -233,7 +233,7 @@ func (k *card) nextPage(ctx context.Context, content chat.Card, i int) (*cardPag
 		case err != nil && !mayFallBack(ctx, err):
 			return nil, err
 		case err != nil: // for example no permission to list a group's messages
-			k.sender.log.Warn().Err(err).Msg("feishu: pages that were sent long ago cannot be looked for")
+			k.sender.log.Warn().Err(err).Msg("feishu: earlier pages of a card cannot be searched for")
 		}
 		k.foundPages, k.mustSearch = later, false
 	}

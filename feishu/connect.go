@@ -207,7 +207,7 @@ func (c *Client) whoAmI(ctx context.Context) error {
 	}
 	id := answer.Get("bot.open_id").String()
 	if id == "" {
-		return fmt.Errorf("feishu: ask who the bot is: %w",
+		return fmt.Errorf("feishu: get the bot's id: %w",
 			&openapi.Error{Op: "bot info has no open_id", Code: 230006, Msg: "the app has no bot"})
 	}
 	c.state.update(func(now *Status) { now.BotOpenID = id })

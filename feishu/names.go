@@ -90,7 +90,7 @@ func (n *names) publish(ctx context.Context) {
 		return
 	}
 	if ctx.Err() == nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("feishu: names are not stored; trying again with the next ones")
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("feishu: names not stored; trying again with the next ones")
 	}
 	// Names that were learned meanwhile are newer, so they overwrite the ones that failed.
 	n.mu.Lock()
