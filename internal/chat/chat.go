@@ -291,5 +291,5 @@ var (
 	ErrUnreachable = errors.New("the bot cannot reach this chat")
 	ErrRefused     = errors.New("the platform does not allow this content")
 	ErrNotTaken    = errors.New("the platform does not take this file")
-	ErrTooBig      = errors.New("the file is bigger than what is taken in")
+	ErrTooBig      = errors.New("the file is larger than the limit")
 )

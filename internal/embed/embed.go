@@ -163,7 +163,7 @@ func (c *Client) call(ctx context.Context, texts []string) ([]Vector, error) {
 	}
 	var answer response
 	if err := json.Unmarshal(data, &answer); err != nil {
-		return nil, errors.New("the answer is not what it should be")
+		return nil, errors.New("malformed answer")
 	}
 	return c.vectors(answer, len(texts))
 }

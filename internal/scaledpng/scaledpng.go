@@ -17,7 +17,7 @@ var (
 	ErrTooLarge = errors.New("the picture is too large")
 
 	// ErrFormat says that a file is no PNG picture, or a damaged one.
-	ErrFormat = errors.New("not a whole PNG file")
+	ErrFormat = errors.New("not a complete PNG file")
 )
 
 // Bounds of a picture. A few bytes of a file can promise billions of pixels, so both are checked before
