@@ -1,4 +1,7 @@
 // Package db keeps what must outlive a crash: chats, their History, and the turns that answer it.
+//
+// Decisions do not belong here: who may talk to the bot, when a turn runs, what a prompt contains. Nor does
+// SQLite itself, which is in db/sqlite.
 package db
 
 import (

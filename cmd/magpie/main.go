@@ -1,4 +1,7 @@
 // Command magpie lets people in Feishu chat with a Claude Code agent that runs on this machine.
+//
+// The commands read flags, put the parts together and print. Rules about chats, agents and the platform do not
+// belong here: they are in the packages that the commands call.
 package main
 
 import (

@@ -2,6 +2,8 @@
 //
 // A document begins with front matter between two lines of three dashes: a simple subset of YAML, with a key, a colon
 // and a value on each line. The text of the memory follows.
+//
+// Which memories there are, and who may change them, does not belong here.
 package memdoc
 
 import (

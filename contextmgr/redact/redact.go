@@ -3,6 +3,8 @@
 //
 // Checksums are verified, so that order numbers, timestamps and constants stay. UUIDs, hashes, version numbers and the
 // ids of the platform stay, too. An ambiguous number is taken for a person's.
+//
+// Which texts are redacted, and by which policy, does not belong here: callers decide.
 package redact
 
 import (

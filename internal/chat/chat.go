@@ -1,5 +1,7 @@
 // Package chat holds the types that all of Magpie shares: chats, messages, cards. It is a leaf: of our packages it
 // imports only internal/text, and any package may import it.
+//
+// What a platform, the agent or the database does with them does not belong here.
 package chat
 
 import (

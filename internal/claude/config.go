@@ -1,5 +1,7 @@
 // Package claude runs the Claude Code CLI: it starts processes, speaks stream-json with them in both directions, stops
 // them with everything that they have started, and finds their transcripts.
+//
+// Chats, people and cards do not belong here: this package knows owners, prompts and sessions.
 package claude
 
 import (

@@ -1,5 +1,7 @@
 // Package embed is a client for an OpenAI-compatible embeddings endpoint. It returns a vector for each text; texts with
 // a similar meaning have vectors of a similar direction.
+//
+// Which texts get a vector, and where vectors are stored, does not belong here.
 package embed
 
 import (

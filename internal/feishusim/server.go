@@ -4,6 +4,9 @@
 //
 // What it knows about the platform comes from its documentation (open.feishu.cn/document) and from the source of the
 // official SDK (github.com/larksuite/oapi-sdk-go/v3); comments name the page or file.
+//
+// What a test expects of the bridge does not belong here, nor the page on which people use this platform
+// (console).
 package feishusim
 
 import (

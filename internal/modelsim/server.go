@@ -3,6 +3,8 @@
 //
 // Answers come from scripts, which tests write, or else from the brain: a small deterministic model that knows only
 // what is in the request, so that its answers prove which context has reached the model.
+//
+// The CLI's own behaviour does not belong here: tests run the real CLI, or claudetest/scripted.
 package modelsim
 
 import (

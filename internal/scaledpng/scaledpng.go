@@ -1,5 +1,8 @@
 // Package scaledpng decodes PNG pictures row by row into smaller ones, without the memory that the whole picture would
 // take. See the PNG specification, https://www.w3.org/TR/png-3/.
+//
+// Colour profiles and other metadata are ignored. Which size is good for the model, and other formats, do not
+// belong here.
 package scaledpng
 
 import (

@@ -1,4 +1,6 @@
 // Package smalldisk gives tests a disk that is soon full.
+//
+// What happens when the disk is full does not belong here: tests say that.
 package smalldisk
 
 import (

@@ -8,6 +8,8 @@
 //
 // The terms of a text never change under one [Version]: an index that was built with other terms has to
 // be rebuilt.
+//
+// Storing an index (db) and ranking what it finds (contextmgr) do not belong here.
 package tokenize
 
 import (

@@ -1,5 +1,7 @@
 // Package claudetest lets tests run the real Claude Code CLI with a model on the loopback interface, independent of the
 // machine's own login and settings.
+//
+// The double of the model does not belong here (modelsim), nor what a test expects of the bridge.
 package claudetest
 
 import (

@@ -1,4 +1,6 @@
 // Package consoletest drives the playground's page in a headless Chromium.
+//
+// What the page must show does not belong here: tests say that.
 package consoletest
 
 import (

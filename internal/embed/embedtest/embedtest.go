@@ -1,5 +1,7 @@
 // Package embedtest is a loopback double of an embeddings endpoint, for tests. It is strict about what it is sent, and
 // can be made to misbehave.
+//
+// What a search must find does not belong here: tests say that.
 package embedtest
 
 import (
