@@ -71,7 +71,7 @@ func (cs adminCommands) administer(ctx context.Context, o ordered) (order, error
 	return o.say(i18n.AdminUsage)
 }
 
-// The words that change who is let in.
+// Words of commands that grant and revoke access.
 var (
 	allowWords  = []string{"allow", "允许"}
 	revokeWords = []string{"revoke", "撤销"}

@@ -61,7 +61,8 @@ func (d *toolHandlers) tools(kind chat.Kind) []agenttools.Tool {
 	return tools
 }
 
-// What the agent is told of its tools.
+// Descriptions of the tools, for the agent. The model decides by them alone when to use a tool, so they
+// also say when not to.
 const (
 	keeps        = "Keeps something for good, so that it is known in later conversations of this chat. Use it when the user asks you to remember something"
 	keepsUnasked = ", and when you learn a lasting fact, preference or decision that will matter in weeks"
@@ -216,7 +217,7 @@ func (a asked) memory(in toRemember) (db.Memory, error) {
 	return m, nil
 }
 
-// usualScope is whom a memory is for when nobody says.
+// usualScope is the scope of a memory for which none was given. In a private chat it belongs to the person.
 func usualScope(kind chat.Kind) db.MemoryScope {
 	if kind == chat.Private {
 		return db.UserScope

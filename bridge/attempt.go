@@ -103,7 +103,8 @@ func (ps processSpecs) of(ctx context.Context, t *turn) (claude.Spec, error) {
 	}, nil
 }
 
-// noticeable is how long a turn waits for a free process before its user is told.
+// noticeable is how long a turn waits for a free process before the card says so. Shorter waits would
+// only make the card flicker.
 const noticeable = 500 * time.Millisecond
 
 // acquire gets the turn its process, and shows that it waits for one.
@@ -125,7 +126,7 @@ func (r attemptRunner) acquire(ctx context.Context, t *turn, spec claude.Spec) (
 	return r.pool.Acquire(ctx, key.String(), spec)
 }
 
-// promptBuilder builds what the agents of turns are told.
+// promptBuilder builds the prompts of turns.
 type promptBuilder struct {
 	cfg     *Config
 	context *contextmgr.Manager

@@ -32,8 +32,8 @@ const (
 	mostGroups  = 10_000                 // remembered
 )
 
-// background takes in what was said in groups but not to the bot, where events do not tell of it. It is stored: what
-// is known need not be asked for again, and has an id by which it counts once if it comes by an event after all.
+// background stores messages of groups that were not addressed to the bot and for which no event arrived. They
+// are stored under their ids, so they need not be fetched again, and count once if their event arrives after all.
 type background struct {
 	groups     Groups // nil = the platform cannot be asked
 	db         *db.DB

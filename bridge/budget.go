@@ -20,9 +20,9 @@ import (
 	"magpie/internal/claude"
 )
 
-// Budget is the [budget] section: what agents may cost. Of all limits 0 means that there is none. A day is one of the
-// configured time zone; what runs when a limit is reached goes on, and nothing new begins. A turn that runs counts for
-// what it may come to.
+// Budget is the [budget] section: what agents may cost. 0 means no limit. A day is one of the
+// configured time zone. A running turn reserves its per-turn maximum against the daily limits; it goes
+// on when a limit is reached, but no new one begins.
 type Budget struct {
 	// one answer, which ends there; each needs a process of its own then
 	TurnUSD float64 `toml:"turn_usd" env:"TURN_USD"`
@@ -62,7 +62,7 @@ type budget struct {
 	lives map[int64]reservation // of the turns that were let pass and are not booked yet
 }
 
-// reservation is for whom a turn runs.
+// reservation names the chat and the users that a running turn counts for.
 type reservation struct {
 	room  chat.Key // without a topic
 	users []string
@@ -74,7 +74,8 @@ const (
 	turnFloorTokens = 20_000
 )
 
-// midnight is when the day began that a time is in, or the one so many days later.
+// midnight is the beginning of the day of t, or of a day this many days later. It is computed by date,
+// because a day with a change of the clocks does not have 24 hours.
 func (p *budget) midnight(t time.Time, days int) time.Time {
 	y, m, d := t.In(p.zone).Date()
 	return time.Date(y, m, d+days, 0, 0, 0, 0, p.zone)
@@ -153,7 +154,8 @@ func (p *budget) release(turn int64) {
 	delete(p.lives, turn)
 }
 
-// spent says for whom nothing is left of a limit. The caller holds the lock.
+// spent returns an error if a limit of the reservation's chat or users is used up. The caller holds the
+// lock, so that two turns cannot both take the last of a limit.
 func (p *budget) spent(ctx context.Context, of reservation) error {
 	list, err := p.ofChat(ctx, of.room)
 	running := p.count(func(other reservation) bool { return other.room == of.room })
@@ -208,7 +210,7 @@ func (p *budget) refuse(list []allowance, err error, running int, words i18n.Phr
 	return nil
 }
 
-// limited says how a turn has ended that has cost all that one may.
+// limited changes the outcome of a turn that was ended by the per-turn limit, so that people read the reason.
 func (p *budget) limited(o turncard.Outcome) turncard.Outcome {
 	if usd := p.Load().TurnUSD; o.Failure == string(claude.FailLimit) && usd > 0 {
 		text := i18n.TurnSpent
@@ -259,8 +261,8 @@ func (p *budget) pay(ctx context.Context, key chat.Key, what string, ask func() 
 	return reply.Text, nil
 }
 
-// payer tells who pays for what the agent is asked payer from the turns: who has asked in the chat last. It refuses
-// what nobody has anything left for.
+// payer finds the user whose limits a background task counts against: the last one who asked in the
+// chat. It returns an error if those limits are used up.
 func (p *budget) payer(ctx context.Context, key chat.Key) (user string, err error) {
 	list, err := p.ofChat(ctx, key)
 	if err := p.refuse(list, err, 0, i18n.ChatSpent); err != nil {
@@ -276,7 +278,7 @@ func (p *budget) payer(ctx context.Context, key chat.Key) (user string, err erro
 	return user, p.refuse(list, err, 0, i18n.UserSpent)
 }
 
-// book notes what the agent has cost a user that was asked apart from the turns.
+// book records the cost of a background task. A failure is logged only: the money is spent, and the result is good.
 func (p *budget) book(ctx context.Context, e db.Expense, r claude.Reply) {
 	e.Usage = db.Usage{Model: r.Model, Input: r.Usage.Input, Output: r.Usage.Output, CacheRead: r.Usage.CacheRead, CacheNew: r.Usage.CacheNew, CostUSD: r.CostUSD}
 	if err := p.ledger.Book(context.WithoutCancel(ctx), e); err != nil {

@@ -65,8 +65,8 @@ var atOnce = func() <-chan struct{} {
 	return c
 }()
 
-// errOutdated says that a summary does not match its messages any more: a new conversation was started while it was
-// made, or a message was taken back.
+// errOutdated means that a summary does not match its messages any more: while it was made, a new
+// conversation was started or a message was recalled.
 var errOutdated = errors.New("the conversation has changed meanwhile")
 
 // try makes one summary. The model is asked without a lock or a transaction, so the chat may change

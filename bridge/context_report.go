@@ -69,7 +69,7 @@ func describe(t db.ContextReport, l i18n.Lang) string {
 	return text
 }
 
-// lostText says for people why a session was given up.
+// lostText says for people why a session could not be continued.
 func lostText(c claude.LostCause) i18n.Phrase {
 	switch c {
 	case claude.LostMissing:

@@ -23,7 +23,7 @@ import (
 // loginTime is how long a login may take from the command to the code.
 const loginTime = 5 * time.Minute
 
-// Why a login is given up.
+// Reasons for which a login ends without success.
 var (
 	errLoginTime  = errors.New("no code was pasted in time")
 	errLoginEnded = errors.New("the login was cancelled")
@@ -79,7 +79,7 @@ func (ls *logins) going() bool {
 	return ls.now != nil
 }
 
-// end gives up the login that goes on.
+// end cancels the login in progress.
 func (ls *logins) end() {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()

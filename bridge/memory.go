@@ -82,7 +82,7 @@ func leftOut(text, kept string, l i18n.Lang) string {
 	return "\n" + i18n.Redacted.In(l)
 }
 
-// memoryProblem is what users are told of a change that was not made.
+// memoryProblem is the text for users about a change that was refused.
 func memoryProblem(err error) i18n.Phrase {
 	switch {
 	case errors.Is(err, db.ErrChanged):

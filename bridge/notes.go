@@ -94,7 +94,8 @@ func (n notes) askAgent(ctx context.Context, key chat.Key, what string, task con
 	return reply, err
 }
 
-// known are the memories that those know for whom note is: never those of somebody else, whose words would end in it.
+// known returns the memories that the model may see while it writes this one: never those of other
+// people, whose words could end up in it.
 func (n notes) known(ctx context.Context, note db.Memory) ([]db.Memory, error) {
 	list, err := n.db.Memories().Of(ctx, note.Key)
 	return slices.DeleteFunc(list, func(x db.Memory) bool { return x.Scope == db.UserScope && x.Of != note.Of }), err

@@ -43,7 +43,7 @@ func failed(log *zerolog.Logger, err error) turncard.Outcome {
 	return turncard.Outcome{State: db.Failed, Failure: "internal", Notice: i18n.FailUnknown}
 }
 
-// stopped is the outcome of a turn that somebody has stopped, or whose question was taken back.
+// stopped is the outcome of a turn that somebody has stopped, or whose question was recalled.
 func stopped(ctx context.Context, turns db.Turns, t db.Turn) turncard.Outcome {
 	gone, err := turns.TakenBack(context.WithoutCancel(ctx), t.Key, t.ID)
 	if err != nil {

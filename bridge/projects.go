@@ -124,7 +124,7 @@ func (cfg Config) workplace(c db.Chat) (string, error) {
 	return dir, nil
 }
 
-// project is the chat's working folder; empty when there is none any more.
+// project is the chat's working folder; empty if the configuration no longer has its project.
 func (cfg Config) project(c db.Chat) string {
 	p, err := cfg.site(c)
 	if err != nil {

@@ -179,7 +179,7 @@ func memoryRunes(m db.Memory) int {
 	return utf8.RuneCountInString(m.Title) + utf8.RuneCountInString(m.Text)
 }
 
-// shortenMemory makes m shorter by so many runes, if enough of it is left to be useful.
+// shortenMemory shortens m by this many runes, if enough remains to be useful.
 func shortenMemory(m db.Memory, by int) db.Memory {
 	if left := utf8.RuneCountInString(m.Text) - by; left > minShown {
 		m.Text = text.Shorten(m.Text, left)

@@ -34,7 +34,7 @@ type Grant struct {
 	Decided time.Time
 }
 
-// Grants is who was let in, or turned away, from within the chat.
+// Grants are the decisions about access that were made in chats, beside those of the configuration.
 type Grants struct{ db *DB }
 
 // Grants gives the grants of the database.
@@ -42,7 +42,7 @@ func (d *DB) Grants() Grants { return Grants{d} }
 
 const isAllowed = `SELECT EXISTS (SELECT 1 FROM grants WHERE subject IN (?1, ?2) AND state = 'allowed')`
 
-// Allow reports whether a user, or everybody in a chat, was let in.
+// Allow reports whether a user, or everybody in a chat, was granted access.
 func (g Grants) Allow(ctx context.Context, user, chatID string) (bool, error) {
 	var yes bool
 	if err := g.db.read.QueryRowContext(ctx, isAllowed, user, chatID).Scan(&yes); err != nil {
@@ -51,8 +51,8 @@ func (g Grants) Allow(ctx context.Context, user, chatID string) (bool, error) {
 	return yes, nil
 }
 
-// How often somebody may ask to be let in. A request whose card is not there was most likely never seen; one that
-// nobody was there to see is made as soon as somebody is.
+// Intervals between requests for access by the same person. A request without a card was most likely never seen,
+// so it may be repeated earlier; a request for which there was no approver is made as soon as there is one.
 const (
 	askAgain  = 24 * time.Hour
 	askUnseen = 10 * time.Minute

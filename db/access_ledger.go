@@ -10,7 +10,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// forTurn is the purpose of what a turn has cost. Others name what the agent was asked apart from the turns.
+// forTurn is the purpose of a turn's cost. Background tasks have purposes of their own.
 const forTurn = "turn"
 
 // Expense is what the agent has cost once.

@@ -13,7 +13,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// MemoryScope says for whom in its chat a memory counts.
+// MemoryScope says for whom in its chat a memory is used.
 type MemoryScope string
 
 // The scopes.
@@ -174,12 +174,13 @@ func (ms Memories) Chats(ctx context.Context) ([]chat.Key, error) {
 	return list, nil
 }
 
-// Save stores a memory of a chat that is known, and returns it as it is then. Without an ID it is a new one. An ID that
-// no memory has had is kept: it comes from another database. Otherwise this makes a new version, unless nothing is new;
-// when m.Version is given, that is the version that was changed, and any other one is an [ErrChanged].
+// Save stores a memory of a known chat and returns the stored version. Without an ID it is a new one;
+// an unknown ID is kept, since it comes from another database. Otherwise a new version is made, unless
+// nothing has changed. If m.Version is given and is not the current version, the result is
+// [ErrChanged], so that two people who edit a memory do not overwrite each other.
 //
-// The title is made one line, or from the text when there is none. The zero values of scope and state mean the whole
-// chat and active.
+// The title becomes one line, or is made from the text. The zero values of scope and state mean the
+// whole chat and active.
 func (ms Memories) Save(ctx context.Context, m Memory, by Change) (saved Memory, err error) {
 	err = ms.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		saved, err = ms.save(ctx, tx, m, by)
@@ -191,8 +192,8 @@ func (ms Memories) Save(ctx context.Context, m Memory, by Change) (saved Memory,
 	return saved, nil
 }
 
-// Learn stores a new memory that was made of its sources. When one of those was taken back meanwhile, or is gone,
-// nothing is stored, and Learn returns [ErrNotFound].
+// Learn stores a new memory that was derived from its sources. If one of them was recalled or deleted
+// meanwhile, nothing is stored and Learn returns [ErrNotFound].
 func (ms Memories) Learn(ctx context.Context, m Memory, by Change) (saved Memory, err error) {
 	err = ms.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		if err := ms.db.Messages().stand(ctx, tx, m.Key, m.Sources); err != nil {

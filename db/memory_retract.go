@@ -8,7 +8,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// unlearner changes a memory when what it was made of is taken back.
+// unlearner is recorded as the author of changes that follow from a recalled message.
 const unlearner = "magpie"
 
 // What the bot has answered is no source of its own: it goes with the question.

@@ -10,7 +10,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// editID is the message id of what a message says after it was edited so many times.
+// editID is the message id of the version of a message after this many edits.
 func editID(id string, times int) string { return fmt.Sprintf("edit:%s:%d", id, times) }
 
 // Answerable is the platform's id of a message of the History.

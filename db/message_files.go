@@ -140,8 +140,8 @@ const pathsOfMessages = `SELECT DISTINCT path FROM files` + filesOf + ` AND path
 
 const dropFiles = `UPDATE files SET state = 'past', path = '', said = '', name = ''` + filesOf
 
-// drop forgets the files of messages of a chat or its topics that were taken back, also where they are quoted, and
-// tells where they lie.
+// drop removes the files of recalled messages of a chat or its topics from the database, also where
+// they are quoted, and returns their paths for the caller to delete.
 func (fs Files) drop(ctx context.Context, tx *sql.Tx, key chat.Key, ids []string) ([]string, error) {
 	paths, err := collect(ctx, tx, scanText, pathsOfMessages, key.String(), list(ids))
 	if err != nil {

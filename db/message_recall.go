@@ -9,7 +9,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// Recalled is what is left to do when a message was taken back.
+// Recalled is what the caller has to do after a message was recalled; the database has done its part.
 type Recalled struct {
 	Key     chat.Key
 	Running int64    // the turn that runs and asks it; 0 = none
@@ -139,7 +139,7 @@ func (said Messages) Recall(ctx context.Context, room chat.Key, id string, over 
 	return r, nil
 }
 
-// unlearn takes what was remembered of a message, which was taken back, out of every later context.
+// unlearn keeps memories of recalled messages out of every later context.
 func (said Messages) unlearn(ctx context.Context, tx *sql.Tx, list []version) error {
 	var ids []string
 	for _, v := range list {
@@ -155,7 +155,7 @@ func recallEvent(room chat.Key, id string) string {
 	return "recalled:" + room.String() + ":" + id
 }
 
-// expectRecalled remembers that a message was taken back which is not known.
+// expectRecalled records the recall of an unknown message: the message itself may still arrive.
 func (said Messages) expectRecalled(ctx context.Context, tx *sql.Tx, room chat.Key, id string) error {
 	err := takeEvent(ctx, said.db, tx, recallEvent(room, id))
 	if errors.Is(err, ErrRepeated) {
@@ -238,7 +238,7 @@ func giveUp(ctx context.Context, tx *sql.Tx, key chat.Key, epoch int64) error {
 const questionsLeft = `SELECT COUNT(*) FILTER (WHERE state = ''), COUNT(*) FILTER (WHERE state = 'recalled') FROM messages
 	WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'`
 
-// leftOf counts what a turn still asks, and what of it was taken back.
+// leftOf counts the questions of a turn that remain, and those that were recalled.
 func leftOf(ctx context.Context, q querier, key chat.Key, turn int64) (left, gone int, err error) {
 	if err := q.QueryRowContext(ctx, questionsLeft, key.String(), turn).Scan(&left, &gone); err != nil {
 		return 0, 0, fmt.Errorf("questions of turn %d: %w", turn, err)
@@ -246,8 +246,8 @@ func leftOf(ctx context.Context, q querier, key chat.Key, turn int64) (left, gon
 	return left, gone, nil
 }
 
-// TakenBack reports whether all that a turn of a chat asked was taken back, or is asked by another turn since part of
-// it was.
+// TakenBack reports whether all questions of a turn were recalled, or moved to another turn after some
+// of them were.
 func (ts Turns) TakenBack(ctx context.Context, key chat.Key, turn int64) (bool, error) {
 	left, gone, err := leftOf(ctx, ts.db.read, key, turn)
 	return gone > 0 && left == 0, err

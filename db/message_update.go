@@ -10,7 +10,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// stands leaves out what was taken back or replaced: whatever a later context is made of asks for it.
+// stands excludes recalled and replaced messages. Every query that contributes to a later context must contain it.
 const stands = ` AND state = ''`
 
 const selectStored = `SELECT id, (SELECT no FROM chats WHERE key = chat_key), ` + messageColumns + ` FROM messages

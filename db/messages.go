@@ -254,8 +254,8 @@ func (h History) Of(ctx context.Context, key chat.Key, epoch, after, before int6
 	return h.walk(ctx, selectHistory, key, epoch, after, before)
 }
 
-// For is [History.Of] for a turn that is asked now. It may have waited while later ones were answered: they are told,
-// too.
+// For is [History.Of] for a turn that runs now. The turn may have waited while later ones were
+// answered; those belong to its History, too.
 func (h History) For(ctx context.Context, key chat.Key, epoch, after, turn int64) iter.Seq2[chat.Message, error] {
 	return h.walk(ctx, selectAnswered, key, epoch, after, turn)
 }

@@ -37,8 +37,8 @@ const selectUnembedded = `SELECT m.id, m.content, m.chat_key, m.seq FROM message
 		AND e.model = ?1 AND (e.dim = ?2 OR ?2 = 0))
 	ORDER BY m.id DESC LIMIT ?5`
 
-// Missing lists what was said in all chats and has no vector of that model and length (0 = of any length): the newest
-// first, so many at most, with ids between after and before.
+// Missing lists messages of all chats without a vector of this model and dimension (0 = any dimension):
+// the newest first, up to a maximum, with ids between after and before.
 func (es Embeddings) Missing(ctx context.Context, model string, dim int, after, before int64, most int) ([]Unembedded, error) {
 	list, err := collect(ctx, es.db.read, scanUnembedded, selectUnembedded, model, dim, after, before, most)
 	if err != nil {

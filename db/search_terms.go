@@ -276,7 +276,7 @@ func (ix Index) Size(ctx context.Context) (bytes int64, err error) {
 
 const forgetTerms = `INSERT INTO terms (terms) VALUES ('delete-all'); UPDATE indexed SET upto = 0, version = ?1`
 
-// onlyIndex reports whether what a check found is damage to the index, which can be made anew.
+// onlyIndex reports whether a check has found damage only in the index, which can be rebuilt from the messages.
 func onlyIndex(err error) bool {
 	var corrupt *sqlite.CorruptError
 	return errors.As(err, &corrupt) && strings.Contains(corrupt.Err.Error(), `table "terms"`)

@@ -254,7 +254,7 @@ func (q Queue) Requeue(ctx context.Context, turn int64) error {
 	return nil
 }
 
-// A turn whose session was given up has none any more, whatever it is called next.
+// A turn whose session was dropped keeps none, even under its new names.
 const renameTurn = `UPDATE turns SET session_id = CASE WHEN session_id = '' THEN '' ELSE ?2 END, ` + askedBefore + `, prompt_id = ?3 WHERE id = ?1`
 
 // Rename gives a running turn another session and another name for its prompt, before the agent can act.
@@ -442,7 +442,7 @@ func (q Queue) Chats(ctx context.Context) ([]chat.Key, error) {
 
 const queuedTurns = `SELECT id FROM turns WHERE chat_key = ?1 AND state = 'queued'` + isOpen + ` ORDER BY id`
 
-// Turns lists the chat's turns that wait to be run. There are several when the chat was begun anew meanwhile.
+// Turns lists the chat's queued turns. There are several if a new conversation was started while one waited.
 func (q Queue) Turns(ctx context.Context, key chat.Key) (turns []int64, err error) {
 	if turns, err = collect(ctx, q.db.read, scanNumber, queuedTurns, key.String()); err != nil {
 		return nil, fmt.Errorf("queued turns of %v: %w", key, err)

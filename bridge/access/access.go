@@ -109,7 +109,7 @@ func (a Config) Patience() time.Duration {
 	return a.ApprovalTimeout.Duration
 }
 
-// Approver is who decides about strangers: the owner, or an admin when there is none.
+// Approver returns who decides about requests of strangers: the owner, or an admin if there is no owner.
 func (a Config) Approver() string {
 	if a.Owner == "" && len(a.Admins) > 0 {
 		return a.Admins[0]

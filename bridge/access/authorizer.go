@@ -53,8 +53,8 @@ const (
 	mostStaff     = 20_000           // remembered
 )
 
-// NewAuthorizer makes an authorizer; wait is how long a message waits for what is not known of departments, 0 = the
-// usual time.
+// NewAuthorizer makes an authorizer. wait is how long a message waits for the departments of its
+// author; 0 is the default.
 func NewAuthorizer(
 	a Config, grants db.Grants, lookup DepartmentLookup, wait time.Duration, log zerolog.Logger,
 ) *Authorizer {

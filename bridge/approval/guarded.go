@@ -51,8 +51,8 @@ var (
 		authorized_keys* known_hosts ld.so.preload ld.so.conf rc.local`)
 )
 
-// guarded reports whether a file may decide what is run later, or what people and agents are told to do. Inside
-// the project its own path counts, and not where the project lies.
+// guarded reports whether a file may decide what is run later, or is an instruction to people or agents: a
+// change there could lift the very rule that allowed it. Inside the project the path relative to it counts.
 func guarded(file, dir string) bool {
 	if rel, err := filepath.Rel(dir, file); err == nil && filepath.IsLocal(rel) {
 		file = rel

@@ -49,7 +49,7 @@ type Touched struct {
 // Any reports whether something is.
 func (a Touched) Any() bool { return a.Own || a.Other }
 
-// NewReserved makes what tells of p, and whose of the chats in the store a file is.
+// NewReserved makes a check for the places in p. It needs the store to find out to which chat a file belongs.
 func NewReserved(p Protected, store *db.DB) Reserved {
 	r := Reserved{folder: p.Data, state: p.State, files: p.Files, homes: p.Homes}
 	if real, err := safepath.Resolve(p.State); p.State != "" && err == nil {
@@ -273,7 +273,8 @@ func (r Reserved) touches(path, pattern string) bool {
 	return false
 }
 
-// mayLead reports whether a pattern below a folder may stand for a path, for what lies above it, or in it.
+// mayLead reports whether a pattern below a folder may match a path, a folder above it, or something in
+// it. In case of doubt it does.
 func mayLead(dir, pattern, path string) bool {
 	rel, err := filepath.Rel(dir, path)
 	if err != nil || !filepath.IsLocal(rel) {

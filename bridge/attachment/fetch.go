@@ -29,7 +29,7 @@ import (
 
 // Source gives what belongs to a message and does not come with it. An error that matches [chat.ErrTooBig] says why.
 type Source interface {
-	// Download writes a file of a message to w, so many bytes at most.
+	// Download writes a file of a message to w, at most this many bytes.
 	Download(ctx context.Context, f chat.File, most int64, w io.Writer) error
 	// Quoted reads a message that another one of the chat answers. Without an author it is the bot's own.
 	Quoted(ctx context.Context, key chat.Key, id string) (chat.Incoming, error)
@@ -80,7 +80,8 @@ func (fs *Store) folder(key chat.Key) string {
 	return filepath.Join(fs.Folder, key.Stable(""))
 }
 
-// prepare makes the folder of a chat. Only we can look into it, and the agents' user, who is told its name.
+// prepare makes the folder of a chat. Only this program can list it; the agents' user can enter the
+// folders whose names it knows.
 func (fs *Store) prepare(key chat.Key) (string, error) {
 	dir := fs.folder(key)
 	if dir == "" {
@@ -104,8 +105,8 @@ func (fs *Store) Dir(ctx context.Context, key chat.Key) string {
 	return dir
 }
 
-// Of are the files of a question. In a topic that is a chat of its own every message answers the first one; the agent
-// is told of it once.
+// Of returns the files of a question. In a topic that is a chat of its own every message replies to the
+// first one, so the agent gets that quote only once.
 func (fs *Store) Of(ctx context.Context, m chat.Incoming) ([]chat.File, error) {
 	if m.Key.Thread == "" {
 		return m.Files, nil

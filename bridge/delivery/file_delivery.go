@@ -163,7 +163,7 @@ func (fd *fileDelivery) done(p db.Post) {
 	}
 }
 
-// await returns a delivery as soon as it is known what became of it, or as it is when that takes longer than most.
+// await returns a delivery when its outcome is known, or its present state after most.
 func (fd *fileDelivery) await(ctx context.Context, id int64, most time.Duration) (db.FileDelivery, error) {
 	fd.mu.Lock()
 	ch := fd.awaited[id]

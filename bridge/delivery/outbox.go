@@ -54,9 +54,9 @@ const (
 	deliveries = 16 // chats that are delivered to at the same time
 )
 
-// OnUnseen has the outbox call f when the card of an approval cannot be shown, so that nobody can decide. f is told
-// what people read in place of the card; it reports whether it has settled the approval, whose new card is delivered
-// next. OnUnseen must be called before Run.
+// OnUnseen sets the function that is called when the card of an approval cannot be shown, so that
+// nobody can decide. notice is the text that people see instead. f reports whether it has settled the
+// approval; then its new card is delivered next. OnUnseen must be called before Run.
 func (o *Outbox) OnUnseen(f func(ctx context.Context, approval, notice string) (settled bool)) {
 	o.unseen = f
 }
@@ -191,8 +191,8 @@ func (o *Outbox) deliver(ctx context.Context, p db.Post) {
 	o.fileDelivery.done(p)
 }
 
-// readdress lets an answer to several questions, of which one was taken back, answer another. It reports whether there
-// is something to be tried again.
+// readdress moves an answer to another question of the same turn after the one that it answered was
+// recalled. It reports whether the delivery must be tried again.
 func (o *Outbox) readdress(ctx context.Context, log zerolog.Logger, p db.Post) bool {
 	if p.Turn == 0 || p.File == nil && p.CardID != "" { // it has been shown, and was taken away
 		return false
@@ -216,7 +216,7 @@ func (o *Outbox) note(ctx context.Context, log zerolog.Logger, f func(context.Co
 	}
 }
 
-// backoff is the wait after so many failed attempts.
+// backoff is the wait after this number of failed attempts.
 func backoff(attempts int) time.Duration {
 	d := min(minRetryWait<<min(attempts, 10), maxRetryWait)
 	return d - d/10 + rand.N(d/5)

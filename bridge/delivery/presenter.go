@@ -58,8 +58,8 @@ func (pr *presenter) show(ctx context.Context, p db.Post) (string, error) {
 	return "", err
 }
 
-// withhold shows that there is a card that the platform does not allow, in place of it when it is drawn already. Nobody
-// can decide about what he cannot read.
+// withhold shows a notice in place of a card that the platform refuses, for example because of its
+// words. An approval that nobody can read must not be decided.
 func (pr *presenter) withhold(ctx context.Context, to chat.Ref, p db.Post, card string) error {
 	notice := pr.withheld(ctx, p.Key)
 	if p.Approval != "" && pr.unseen(ctx, p.Approval, notice) {
@@ -149,7 +149,7 @@ func (pr *presenter) findApprovalCard(ctx context.Context, to chat.Ref, p db.Pos
 	return notAmong(others, slices.DeleteFunc(sent, early)), nil
 }
 
-// notAmong is the first card of what was sent that is none of the others; empty = there is none.
+// notAmong returns the first sent card that is none of the others; empty if there is none.
 func notAmong(others []string, sent []chat.Sent) string {
 	for _, s := range sent {
 		other := func(card string) bool { return strings.HasPrefix(card, s.ID) }

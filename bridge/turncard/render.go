@@ -12,7 +12,7 @@ import (
 	"magpie/internal/claude"
 )
 
-// Card draws the view as it is at a time.
+// Card draws the state as it looks at this time: running turns show how long they have taken.
 func (v State) Card(now time.Time) chat.Card {
 	c := chat.Card{Body: v.Answer(), Live: v.outcome.State == "", Panels: v.panels()}
 	if c.Live {

@@ -92,7 +92,7 @@ func scrubbed(text string) string {
 	return redact.Text(text, secrets)
 }
 
-// stepInput is what tools are given, as far as it is shown.
+// stepInput has the members of tool inputs that a card shows. Tools of the CLI share their names.
 type stepInput struct {
 	Command, Pattern, URL, Query, Title, Description, Skill, Plan, Prompt string
 

@@ -18,7 +18,7 @@ type Queue struct {
 	active int
 }
 
-// New makes a queue of which so many jobs are done at the same time.
+// New makes a queue that runs at most this many jobs at the same time.
 func New(most int) *Queue { return &Queue{most: most, signal: make(chan struct{}, 1)} }
 
 // Enqueue leaves a job. It never blocks.

@@ -112,7 +112,7 @@ func (f *File) rescue(ctx context.Context) (path string, err error) {
 	return path, nil
 }
 
-// checkCopy reads a whole copy. Damage to what can be made anew does not count: a start does that.
+// checkCopy reads the whole copy. Damage to derived data is ignored, because the next start rebuilds it.
 func (f *File) checkCopy(ctx context.Context, path string) error {
 	pool, err := connect(ctx, path, 1, url.Values{"mode": {"ro"}, "immutable": {"1"}, "_query_only": {"1"}}, nil)
 	if err != nil {

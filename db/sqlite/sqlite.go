@@ -27,9 +27,9 @@ const readers = 4
 type Options struct {
 	Schema fs.FS // the migrations, as goose reads them
 
-	// Changed is called within a write for every row that it changes, and Settled after the commit or rollback of each
-	// group of writes, before anybody is told of it. SQLite does not tell of rows that go by REPLACE or by DELETE without
-	// WHERE.
+	// Changed is called during a write for every row that it changes, and Settled after the commit or
+	// rollback of each group of writes, before any caller gets its result. SQLite does not report rows
+	// that are deleted by REPLACE or by DELETE without WHERE.
 	Changed func(table string, row int64)
 	Settled func()
 
@@ -135,7 +135,7 @@ func (d *DB) openPools(ctx context.Context) (err error) {
 	return checkQuickly(ctx, d.File, false, smallDatabase)
 }
 
-// prepareWriter sets what a connection string cannot say, and has Changed told of what is written.
+// prepareWriter sets what a connection string cannot express, and connects Changed to SQLite's update hook.
 func (d *DB) prepareWriter(c *sqlite3.SQLiteConn) error {
 	// Without a limit the log would stay as long as it has once been. A savepoint's undo log has no need of a file.
 	_, err := c.Exec(fmt.Sprintf("PRAGMA journal_size_limit = %d; PRAGMA temp_store = MEMORY", walLimit), nil)

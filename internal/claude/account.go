@@ -13,7 +13,7 @@ import (
 	"syscall"
 )
 
-// account is the operating system's user as whom agents run; nil = the user of this program.
+// account is the operating system's user that runs agents; nil is the user of this program.
 type account struct {
 	name, home string
 	credential *syscall.Credential
@@ -85,8 +85,8 @@ func (a *account) allowInto(path string) error {
 	return os.Chmod(path, 0o755)
 }
 
-// Group is the group of the user as whom agents run; 0 = they run as this program does. A file that this group may
-// read, agents may read.
+// Group is the primary group of the user that runs agents; 0 if they run as this program. Agents may
+// read files that this group may read.
 func (c Config) Group() (int, error) {
 	a, err := c.account()
 	if a == nil || err != nil {

@@ -117,7 +117,7 @@ func (v *view) digest() string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// readDigest reads such a list out of what the CLI made of it; everything is one message when there is none.
+// readDigest reads such a list from the CLI's summary. A text without a list becomes one message.
 func readDigest(text string) []said {
 	var list []said
 	_, lines, _ := strings.Cut(text, summaryHeading)

@@ -17,7 +17,7 @@ import (
 	"magpie/internal/safepath"
 )
 
-// Installation is the service as it is to be installed.
+// Installation describes the service that is to be installed.
 type Installation struct {
 	Service
 	Config  string // the configuration file; empty = the one that "magpie serve" would find

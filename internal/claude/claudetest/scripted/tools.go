@@ -21,7 +21,7 @@ import (
 	"magpie/internal/claude"
 )
 
-// toolbox is what the agent can do, and whom it has to ask for that.
+// toolbox has the tools of the agent and the rules about their use.
 type toolbox struct {
 	none    bool     // it has no tools
 	denied  []string // names, see --disallowedTools
