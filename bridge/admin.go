@@ -62,6 +62,7 @@ func (cs adminCommands) administer(ctx context.Context, o ordered) (order, error
 		if !slices.Contains(w.names, strings.ToLower(word)) {
 			continue
 		}
+		// Figures and names of other chats are not for everybody in a group.
 		if w.private && o.m.Kind != chat.Private {
 			return o.say(i18n.OnlyPrivate)
 		}
@@ -114,7 +115,7 @@ func (cs adminCommands) adminUsers(ctx context.Context, o ordered) (order, error
 	return order{reply: s.String()}, nil
 }
 
-// adminChats lists the chats in which most goes on, and lets everybody in a chat talk to the bot.
+// adminChats lists the busiest chats, or grants access to everybody in a chat.
 func (cs adminCommands) adminChats(ctx context.Context, o ordered) (order, error) {
 	word, id := splitWord(o.args)
 	if word != "" {

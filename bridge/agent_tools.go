@@ -94,7 +94,7 @@ func (d *toolHandlers) serve(c db.Chat) func() claude.Tools {
 	}
 }
 
-// attend notes the turn that runs in a chat, until leave is called.
+// attend records the running turn of a chat until leave is called; tool calls belong to it.
 func (d *toolHandlers) attend(c db.Claim, project string) (leave func()) {
 	key := c.Turn.Key
 	d.mu.Lock()

@@ -60,7 +60,8 @@ func newBackground(cfg Config, store *db.DB, door *access.Authorizer) *backgroun
 	return g
 }
 
-// heard notes a message, which shows what events tell of.
+// heard records that an event arrived for a message that was not for the bot: the app gets all messages
+// of this group, so nothing need be fetched there.
 func (g *background) heard(m chat.Incoming) {
 	if m.ToBot || m.Kind == chat.Private || time.Since(m.Time) > alive {
 		return
@@ -111,7 +112,7 @@ func (g *background) ask(ctx context.Context, c db.Claim) (wait func()) {
 	return func() { <-done }
 }
 
-// known notes that nothing is missing in a chat but what events will tell, if they do.
+// known records that nothing is missing in a chat any more, except for what future events bring.
 func (g *background) known(key chat.Key) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

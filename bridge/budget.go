@@ -158,6 +158,7 @@ func (p *budget) release(turn int64) {
 // lock, so that two turns cannot both take the last of a limit.
 func (p *budget) spent(ctx context.Context, of reservation) error {
 	list, err := p.ofChat(ctx, of.room)
+	// The other running turns count with their maximum, because their cost is not known yet.
 	running := p.count(func(other reservation) bool { return other.room == of.room })
 	if err := p.refuse(list, err, running, i18n.ChatSpent); err != nil {
 		return err
@@ -234,6 +235,7 @@ func (p *budget) askTitle(ctx context.Context, c db.Chat, task contextmgr.Task) 
 	if _, spent := errors.AsType[*spentError](err); err == nil || spent || errors.Is(err, claude.ErrNoTitle) || ctx.Err() != nil {
 		return title, err
 	}
+	// No process is the usual case and no reason for a warning.
 	if !errors.Is(err, claude.ErrNoProcess) {
 		p.log.Warn().Err(err).Stringer("chat", c.Key).Msg("the chat's process returned no title")
 	}
@@ -271,6 +273,7 @@ func (p *budget) payer(ctx context.Context, key chat.Key) (user string, err erro
 	if user, err = p.ledger.Asker(ctx, key); err != nil {
 		p.log.Error().Err(err).Stringer("chat", key).Msg("payer not found")
 	}
+	// Nobody has asked yet, for example after an import; the limits of the chat have been checked.
 	if user == "" {
 		return "", nil
 	}

@@ -34,6 +34,7 @@ func (cs conversationCommands) forget(ctx context.Context, o ordered, answer i18
 	if err != nil {
 		return order{}, err
 	}
+	// In the background: ending a process can take seconds.
 	drop := func() {
 		cs.turns.jobs.Enqueue(func(context.Context) { cs.pool.Drop(o.m.Key.String()) })
 	}

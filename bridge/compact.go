@@ -144,6 +144,7 @@ func (sm summaries) nothing(ctx context.Context, c db.Chat) error {
 		return sm.failed(ctx, c, err)
 	}
 	sm.outbox.Wake(c.Key)
+	// Tool results fill a session without being part of the History.
 	if !sm.cfg.Context.NeedsCompaction(c.Session.Tokens, c.Session.Window) {
 		return nil
 	}

@@ -63,8 +63,8 @@ func newCompactionScheduler(compact func(context.Context, chat.Key, <-chan struc
 	return u
 }
 
-// begin is called before a turn works with the chat's session, and lets no summary begin until end. It waits for one
-// that is being made, but not for long, and calls tell when it has to. due says that one should be made before.
+// begin is called before a turn uses the chat's session, and prevents new summaries until end. It waits a limited
+// time for a running summary, and calls tell when it has to. due means that a summary should be made first.
 func (u *compactionScheduler) begin(ctx context.Context, key chat.Key, due bool, tell func()) {
 	for c := u.enter(key, due); c.done != nil && ctx.Err() == nil; c = u.enter(key, false) {
 		c.wanted()
@@ -73,6 +73,7 @@ func (u *compactionScheduler) begin(ctx context.Context, key chat.Key, due bool,
 		select {
 		case <-c.done:
 		case <-t.C:
+			// A person waits, so the summary is abandoned; it is tried again later.
 			c.stop(errImpatient)
 			<-c.done
 		case <-ctx.Done():
@@ -81,7 +82,7 @@ func (u *compactionScheduler) begin(ctx context.Context, key chat.Key, due bool,
 	}
 }
 
-// enter notes a turn when no summary is being made; otherwise it returns what to wait for.
+// enter registers a turn if no summary is running; otherwise it returns what to wait for.
 func (u *compactionScheduler) enter(key chat.Key, due bool) chatState {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -170,7 +171,7 @@ func (u *compactionScheduler) mayRetry(key chat.Key, now time.Time) bool {
 	return !failed || !now.Before(r.until)
 }
 
-// title has f make the chat's title, unless one is being made.
+// title has f make the chat's title, unless that is in progress already.
 func (u *compactionScheduler) title(key chat.Key, f func(context.Context)) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -214,7 +215,7 @@ func (u *compactionScheduler) note(key chat.Key, f func(context.Context)) bool {
 	return true
 }
 
-// nextNote is the look of the chat that has waited longest; nil = none does.
+// nextNote returns the job of the chat that has waited longest, or nil.
 func (u *compactionScheduler) nextNote(key chat.Key) func(context.Context) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"magpie/internal/claude"
 )
 
-// reportOf is what a prompt tells the agent beside the question.
+// reportOf summarizes for people what a prompt contained besides the question.
 func reportOf(r contextmgr.Request, p contextmgr.Prompt, lost claude.LostCause) *db.ContextReport {
 	t := &db.ContextReport{Session: db.Begun, Lost: string(lost), Messages: p.Stats.Messages, Unread: p.Unread}
 	switch {

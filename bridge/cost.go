@@ -54,6 +54,7 @@ func (p *budget) bins(s stretch, now time.Time) []bin {
 		begin := p.midnight(now, 0)
 		y, m, d := begin.Date()
 		for h := 0; h < 24; h += hoursOfBin {
+			// By date and hour: with a change of the clocks a day is not 24 equal steps.
 			list = append(list, bin{label: fmt.Sprintf("%02d:00", h), from: time.Date(y, m, d, h, 0, 0, 0, p.zone)})
 		}
 		return list

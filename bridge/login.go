@@ -187,7 +187,8 @@ func withoutCodes(text string) string {
 	})
 }
 
-// formWithoutCodes is what was filled in, in which no code can be read.
+// formWithoutCodes returns a copy of the form values without login codes. It copies because the event
+// is handled elsewhere, too.
 func formWithoutCodes(filled map[string][]string) map[string][]string {
 	clean := maps.Clone(filled)
 	for name, values := range filled {

@@ -71,8 +71,8 @@ func (mt maintenance) afterTurn(ctx context.Context, t endedTurn) {
 	}
 }
 
-// long reports whether what was said since the last summary would fill a session, as far as it can be estimated: when
-// the agent tells nothing about its session, or the chat has none.
+// long estimates whether the messages since the last summary would fill a session. It is only needed if
+// the agent has not reported the size of the session, or there is none.
 func (mt maintenance) long(ctx context.Context, c db.Chat) bool {
 	if c.Session.Tokens > 0 || !mt.scheduler.mayRetry(c.Key, time.Now()) {
 		return false

@@ -25,7 +25,7 @@ type chatMembership struct {
 	log       zerolog.Logger
 }
 
-// Change takes in what happened to the bot's place in a chat.
+// Change handles a change of the bot's membership in a chat.
 func (b *Bridge) Change(ctx context.Context, c chat.Change) error {
 	switch c.Did {
 	case chat.Added:
@@ -38,7 +38,7 @@ func (b *Bridge) Change(ctx context.Context, c chat.Change) error {
 	return nil
 }
 
-// leave stops the running turns of a chat that the bot is not in any more. What waited there is dropped.
+// leave stops the running turns of a chat that the bot has left. Waiting turns are dropped.
 func (b *Bridge) leave(ctx context.Context, c chat.Change) error {
 	running, fresh, err := b.db.Chats().Leave(ctx, c)
 	if err != nil || !fresh {

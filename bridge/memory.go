@@ -254,7 +254,7 @@ func (t *memoryTalk) why(ctx context.Context, x db.Memory) (order, error) {
 	return order{reply: s.String()}, nil
 }
 
-// name is who made a change, as users know him.
+// name is how users know the author of a change.
 func (t *memoryTalk) name(who string) string {
 	switch {
 	case who == t.said.Actor.ID:

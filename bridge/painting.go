@@ -35,7 +35,8 @@ func (d turnDisplay) ended(t *turn, state db.TurnState) {
 	d.reactions.Set(t.claim.Asked, delivery.ReactionOf(state))
 }
 
-// draw shows a last view that the outbox does not deliver. It tries once, and only if there is a card.
+// draw shows a final state that the outbox does not deliver. It tries only once: the turn goes on
+// later, and its card is drawn again then.
 func (d turnDisplay) draw(ctx context.Context, t *turn, v turncard.State) {
 	if t.painter.ID == "" {
 		return

@@ -138,6 +138,7 @@ func (cfg Config) project(c db.Chat) string {
 func (cfg Config) permissionMode(c db.Chat) string {
 	mode := cmp.Or(c.Settings.Mode, cfg.PermissionMode)
 	p, err := cfg.site(c)
+	// Without a project the strictest mode counts.
 	if err != nil {
 		return modes[0]
 	}

@@ -161,6 +161,7 @@ func (r cutOffTurns) recover(ctx context.Context, t db.Turn) error {
 // workedIn is the folder in which a session of a chat has run: the chat may have changed its project since.
 func (cfg Config) workedIn(c db.Chat, transcripts claude.Transcripts, session string) string {
 	dir := cfg.project(c)
+	// The CLI files sessions by working folder, so all known folders are tried.
 	for _, s := range append([]site{{path: dir}}, cfg.sites()...) {
 		if path, err := transcripts.Path(s.path, session); err != nil || s.path == "" {
 			continue

@@ -104,6 +104,7 @@ func pick(list []db.PastSession, name string) (db.PastSession, bool) {
 		return list[n-1], true
 	}
 	for _, p := range list {
+		// Shorter beginnings could match by accident.
 		if len(name) >= shortID && strings.HasPrefix(p.ID, strings.ToLower(name)) {
 			return p, true
 		}

@@ -124,6 +124,7 @@ func Unshowable(tool string, input json.RawMessage) string {
 			return "The questions cannot be shown: " + err.Error() + "."
 		}
 	}
+	// What does not fit on a card cannot be approved: the hidden part might be the harmful one.
 	if _, body := shown(db.Approval{Tool: tool, Input: input}, i18n.English); len(body) > longestShown {
 		return "This is too long to be shown to the user, who has to allow it. Do it in smaller steps. " +
 			"A long command can be written to a file piece by piece and run from there."

@@ -59,6 +59,7 @@ func guarded(file, dir string) bool {
 	}
 	parts := strings.Split(filepath.ToSlash(file), "/")
 	for i, part := range parts {
+		// Normalized first: some file systems ignore case and invisible characters.
 		part = plainName(part)
 		if matches(guardedFolders, part) || i == len(parts)-1 && matches(guardedFiles, part) {
 			return true

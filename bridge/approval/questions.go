@@ -170,6 +170,7 @@ func (q question) chosen(values []string) ([]string, error) {
 	var labels []string
 	for _, v := range values {
 		n, err := strconv.Atoi(v)
+		// The value comes from a press, which anybody could have made up.
 		if err != nil || n < 0 || n >= len(q.Options) {
 			return nil, errors.New("there is no such option")
 		}

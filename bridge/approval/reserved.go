@@ -285,6 +285,7 @@ func mayLead(dir, pattern, path string) bool {
 		if i == len(names) || p == "**" {
 			return true
 		}
+		// A malformed pattern counts as a match, since another program may read it differently.
 		if ok, err := filepath.Match(p, names[i]); err == nil && !ok {
 			return false
 		}

@@ -113,6 +113,7 @@ func (fs *Store) Of(ctx context.Context, m chat.Incoming) ([]chat.File, error) {
 	}
 	_, err := fs.db.Chats().Get(ctx, m.Key)
 	switch {
+	// the first message of the topic that gets here, for which the quote is new
 	case errors.Is(err, db.ErrNotFound):
 		return m.Files, nil
 	case err != nil:
@@ -386,8 +387,8 @@ type space struct {
 	freed  chan struct{}      // closed when some of it is free again; nil = nobody waits for that
 }
 
-// reserve keeps room for the next file of a chat, and tells how big it may be, in bytes. When others are under way that
-// may take what is left, it waits until it is known what they have taken.
+// reserve reserves room for the next file of a chat and returns its maximum size in bytes. If running
+// downloads might take what is left, it waits for their real sizes.
 func (fs *Store) reserve(ctx context.Context, key chat.Key) (most int64, err error) {
 	for {
 		most, freed, err := fs.claim(ctx, key)
@@ -431,7 +432,7 @@ func (fs *Store) claim(ctx context.Context, key chat.Key) (most int64, freed <-c
 	return most, nil, nil
 }
 
-// free gives back what was reserved in a chat.
+// free releases a reservation and wakes all who wait for room, since any of them may fit now.
 func (s *space) free(key chat.Key, bytes int64) {
 	if bytes == 0 {
 		return

@@ -40,6 +40,7 @@ func (fd *fileDelivery) content(p db.Post) (chat.Upload, error) {
 	}
 	var err error
 	u.Data, err = os.ReadFile(fd.copies.path(p.File.Copy))
+	// The copy cannot come back, so the delivery is given up instead of repeated.
 	if errors.Is(err, os.ErrNotExist) {
 		return u, fmt.Errorf("the copy is gone: %w", chat.ErrNotTaken)
 	}
@@ -147,7 +148,7 @@ func (o *Outbox) delay(ctx context.Context, p db.Post, until time.Time) error {
 	return o.posts.Delay(ctx, p, until)
 }
 
-// done tells whoever waits for it what became of the file of p, and removes the copy.
+// done reports the outcome of a file to whoever waits for it, and removes the copy.
 func (fd *fileDelivery) done(p db.Post) {
 	if p.File == nil {
 		return

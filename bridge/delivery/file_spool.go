@@ -115,7 +115,7 @@ func (s Spool) path(name string) string { return filepath.Join(s.Dir, name) }
 
 func (s Spool) drop(name string) { _ = os.Remove(s.path(name)) } // what stays is found at the next start
 
-// sweep removes all copies but those that are still needed.
+// sweep removes copies without a delivery, which a crash between copying and storing may leave.
 func (s Spool) sweep(needed []string) error {
 	entries, err := os.ReadDir(s.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -161,7 +161,8 @@ func (s Spool) open(project, path string) (*os.File, error) {
 	return f, nil
 }
 
-// secrets are the folders and files that are never sent, whatever they are called.
+// secrets lists the folders and files that are never sent. They are compared by device and inode, so
+// another name does not help.
 func (s Spool) secrets(project *os.Root) (*ownFiles, error) {
 	root, err := project.Stat(".")
 	if err != nil {

@@ -87,8 +87,8 @@ func (o *Outbox) Wake(key chat.Key) {
 	}
 }
 
-// HoldCard leaves a turn's card to its painter until release is called. Who releases it wakes the chat when there is
-// something to be delivered.
+// HoldCard leaves a turn's card to its painter until release is called, because a card must have one
+// writer. Whoever calls release wakes the chat if something is to be delivered.
 func (o *Outbox) HoldCard(turn int64) (release func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -147,6 +147,7 @@ func (o *Outbox) work(ctx context.Context, key chat.Key) {
 		p, err := o.posts.Next(ctx, key)
 		switch {
 		case err != nil && db.Permanent(err), err == nil && !o.ready(p):
+			// Between the last look and Leave work may have arrived; then the loop looks again.
 			if o.lanes.Leave(key) {
 				return
 			}

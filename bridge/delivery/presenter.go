@@ -134,8 +134,8 @@ func (pr *presenter) card(ctx context.Context, to chat.Ref, p db.Post) (id strin
 // clockSkew is how much earlier than an approval was asked for its card can have been posted, by the platform's clock.
 const clockSkew = 5 * time.Second
 
-// findApprovalCard looks for the card of an approval that was posted without being noted; empty = none as far as is
-// known. No card that was sent before the approval was asked for is it.
+// findApprovalCard searches for the card of an approval that was posted but not recorded, because the
+// process died in between. Cards from before the request are excluded. Empty if none is found.
 func (pr *presenter) findApprovalCard(ctx context.Context, to chat.Ref, p db.Post) (string, error) {
 	sent, err := pr.find(ctx, to, p.Begun, p)
 	if err != nil || len(sent) == 0 {

@@ -131,6 +131,7 @@ func inVain(err error) bool {
 // draw draws v, which looks like c, on the existing card. A failed drawing is skipped: the next one, or
 // the last, contains everything. Only the end of all drawing is an error.
 func (p *Painter) draw(ctx context.Context, v State, c chat.Card) error {
+	// The draft first: after a crash the card must not show more than is stored.
 	p.Shows(ctx, v.Answer())
 	failpoint.At("card: drawing")
 	err := p.out.Edit(ctx, p.ID, c)

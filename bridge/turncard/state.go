@@ -182,6 +182,7 @@ func (v State) Answer() string {
 const mostThoughts = 8 << 10
 
 // lastOf returns the end of a text, at most this many bytes, and only whole lines if there are any.
+// The end matters: it is what the agent thinks now.
 func lastOf(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -44,6 +44,7 @@ func (ss steps) ended(e claude.ToolResult, now time.Time) steps {
 	if i < 0 {
 		return ss
 	}
+	// Cloned, because the painter may be reading the previous state.
 	ss = slices.Clone(ss)
 	ss[i].ended, ss[i].failed = now, e.Failed
 	if !ss[i].refused {
@@ -204,7 +205,8 @@ func diffOf(input json.RawMessage) string {
 	return strings.Join(lines, "\n")
 }
 
-// lines are the lines of a diff: what both texts begin and end with is left out.
+// lines returns the lines of a diff without the common beginning and end. The CLI's edits quote their
+// surroundings, which would hide the change.
 func (e edit) lines() []string {
 	before, after := splitLines(e.Old), splitLines(e.New+e.Content)
 	for len(before) > 0 && len(after) > 0 && before[0] == after[0] {

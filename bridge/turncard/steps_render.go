@@ -89,6 +89,7 @@ func (s step) head(l i18n.Lang) string {
 		mark = "✗"
 	}
 	text := mark + " **" + ToolName(s.tool, l) + "**"
+	// A backquote would end the inline code.
 	if s.input != "" {
 		text += " `" + strings.ReplaceAll(s.input, "`", "'") + "`"
 	}
@@ -104,6 +105,7 @@ func (s step) details() string {
 	if s.diff != "" {
 		text = "\n" + i18n.CodeBlock("diff", s.diff)
 	}
+	// The result of a successful edit only repeats the file.
 	if s.result != "" && (s.diff == "" || s.failed) {
 		text += "\n" + i18n.CodeBlock("", s.result)
 	}
