@@ -87,6 +87,7 @@ type operation struct {
 	UUID     string    `json:"uuid"`
 }
 
+// cardData is a card in a request: its JSON in a string, as all bodies of CardKit are.
 type cardData struct {
 	Type string `json:"type"`
 	Data string `json:"data"`

@@ -22,6 +22,8 @@ func (r *contentReader) addFile(kind chat.FileKind, key, name string, length tim
 	}
 }
 
+// image, and the other readers of attachments, leave a mark in the text at the place of the attachment, so that the
+// agent sees what belongs where.
 func (r *contentReader) image(c gjson.Result) string {
 	r.images++
 	r.addFile(chat.Picture, c.Get("image_key").String(), "", 0)

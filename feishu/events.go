@@ -321,6 +321,7 @@ func pressOf(e *callback.CardActionTriggerEvent) (chat.Press, bool) {
 	return p, do != "" && p.Key.ID != "" && p.Actor.ID != ""
 }
 
+// toastOf is an answer that shows a short text to the person who pressed, and changes no card.
 func toastOf(kind, text string) *callback.CardActionTriggerResponse {
 	return &callback.CardActionTriggerResponse{Toast: &callback.Toast{Type: kind, Content: text}}
 }

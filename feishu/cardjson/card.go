@@ -44,6 +44,8 @@ type cardJSON struct {
 	} `json:"body"`
 }
 
+// cardConfig is the config of a card. Summary is the line in the list of chats; without it the platform shows
+// "[generating]" there while the card streams.
 type cardConfig struct {
 	StreamingMode bool       `json:"streaming_mode"`
 	UpdateMulti   bool       `json:"update_multi"`
@@ -57,6 +59,7 @@ type plain struct {
 	Content string `json:"content"`
 }
 
+// streaming is streaming_config: how the client types out text that arrives. Clients before 7.20 ignore it.
 type streaming struct {
 	Frequency byDefault `json:"print_frequency_ms"`
 	Step      byDefault `json:"print_step"`
@@ -67,6 +70,7 @@ type byDefault struct {
 	Default int `json:"default"`
 }
 
+// element is any element of a card, with the members that this package uses; empty ones are left out.
 type element struct {
 	Tag       string     `json:"tag"`
 	ID        string     `json:"element_id,omitempty"`

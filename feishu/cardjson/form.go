@@ -43,6 +43,7 @@ type fieldJSON struct {
 	MaxLength int          `json:"max_length,omitempty"`
 }
 
+// optionJSON is one choice. Text is what people see, and Value is what the callback reports.
 type optionJSON struct {
 	Text  *plain `json:"text"`
 	Value string `json:"value"`

@@ -190,6 +190,8 @@ func (c *cardCheck) element(tag string, n map[string]any, depth int) {
 	}
 }
 
+// checkID checks form and uniqueness of an element_id: a letter, then at most 19 letters, digits or
+// underscores (doc: feishu-cards/card-json-v2-structure).
 func (c *cardCheck) checkID(n map[string]any) {
 	v, ok := n["element_id"]
 	if !ok {

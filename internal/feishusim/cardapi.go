@@ -60,6 +60,7 @@ func (d cardData) read(q *request, w *world) (map[string]any, *refusal) {
 	return root, nil
 }
 
+// create makes an entity that no message shows yet. Its streaming clock runs from here and not from the message.
 func (a *cardAPI) create(q *request) (any, *refusal) {
 	var in cardData
 	if bad := q.decode(&in); bad != nil {
@@ -205,7 +206,8 @@ func (a *cardAPI) content(d *draft) *refusal {
 	return nil
 }
 
-// update replaces the whole card; its config decides about streaming mode again.
+// update replaces the whole card; its config decides about streaming mode again. It works in any mode
+// (doc: cardkit-v1/card/update), so it is the way back after a refused element.
 func (a *cardAPI) update(d *draft) *refusal {
 	var in struct {
 		Card cardData `json:"card"`

@@ -22,7 +22,7 @@ func member(v any, keys ...string) any {
 	return v
 }
 
-// clone copies decoded JSON.
+// clone copies decoded JSON, so that a draft and the states of a message never share a map.
 func clone(v any) any {
 	switch n := v.(type) {
 	case map[string]any:

@@ -59,6 +59,8 @@ func (c *conn) serve() {
 	}
 }
 
+// receive handles a frame of the client: pings and acknowledgements. Anything else breaks the protocol,
+// since clients send nothing of their own.
 func (c *conn) receive(f *larkws.Frame) {
 	if f.Service != c.service {
 		c.hub.rec.violate(RuleFrame, 0, "service %d, not the URL's service_id %d", f.Service, c.service)

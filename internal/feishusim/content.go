@@ -143,6 +143,7 @@ func (fs files) check(q *request, msgType, content string) *refusal {
 		"Your request contains an invalid request parameter, ext=invalid msg_type %q", msgType)
 }
 
+// checkText counts the whole content, with its JSON around the text: that is what the platform limits.
 func checkText(content string, c map[string]any) *refusal {
 	switch t, ok := c["text"].(string); {
 	case !ok:

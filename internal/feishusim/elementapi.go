@@ -35,7 +35,8 @@ func readElement(raw string) (map[string]any, *refusal) {
 	return el, nil
 }
 
-// insert puts elements beside the target, or at the end of it or of the body.
+// insert puts elements beside the target, at its end, or at the end of the body (doc:
+// cardkit-v1/card-element/create).
 func (d *draft) insert(kind, target string, elements []any) *refusal {
 	d.q.noteAtAll(elements)
 	switch kind {
@@ -78,6 +79,7 @@ func (a *cardAPI) updateElement(d *draft) *refusal {
 	return d.replace(d.q.PathValue("element_id"), in.Element)
 }
 
+// replace puts another element in the place of one; it may have another tag and another id.
 func (d *draft) replace(id, raw string) *refusal {
 	el, bad := readElement(raw)
 	if bad != nil {
@@ -101,6 +103,8 @@ func (a *cardAPI) patchElement(d *draft) *refusal {
 	return d.merge(d.q.PathValue("element_id"), in.Partial)
 }
 
+// merge changes members of an element. Its tag stays (code 300312), because the client would have to
+// build another component.
 func (d *draft) merge(id, raw string) *refusal {
 	patch, bad := readElement(raw)
 	if bad != nil {

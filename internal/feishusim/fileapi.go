@@ -103,6 +103,7 @@ func (a *fileAPI) routes() []route {
 	}
 }
 
+// uploadImage recognizes the picture by its content: the platform looks at the file, too, and not at its name.
 func (a *fileAPI) uploadImage(q *request) (any, *refusal) {
 	f, form, bad := readUpload(q, "image", maxImage)
 	if bad != nil {
@@ -118,6 +119,7 @@ func (a *fileAPI) uploadImage(q *request) (any, *refusal) {
 	return map[string]string{"image_key": a.add(f)}, nil
 }
 
+// uploadFile stores the type, because a message can only show the file as what it was uploaded as (code 230055).
 func (a *fileAPI) uploadFile(q *request) (any, *refusal) {
 	f, form, bad := readUpload(q, "file", maxFile)
 	if bad != nil {

@@ -107,6 +107,8 @@ type gateway struct {
 	onCard map[string]map[*request]bool // requests in work per card entity
 }
 
+// handler reads the request, takes a fault for it, and records it in any case: tests look at refused
+// and broken calls, too.
 func (g *gateway) handler(rt route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		q := &request{Request: r, number: g.rec.nextCall(), at: time.Now(), rec: g.rec}
@@ -255,6 +257,8 @@ func (g *gateway) write(w http.ResponseWriter, q *request, rep reply) {
 	_, _ = w.Write(raw) // if the client has gone, the record still says what it would have got
 }
 
+// envelope writes the usual form of an answer: code, msg, and data or whatever the API has in its
+// place. Errors carry a log id, by which the platform's support finds a call.
 func envelope(q *request, rep reply) []byte {
 	out := map[string]any{"code": rep.code, "msg": rep.msg}
 	for k, v := range rep.fields {

@@ -55,7 +55,8 @@ func (h *hub) Connected() int {
 	return h.made
 }
 
-// DropConnections ends all long connections: with a close frame, or with a TCP reset.
+// DropConnections ends all long connections: with a close frame, or with a TCP reset. The list is
+// copied first, because every dropped connection removes itself from the map.
 func (h *hub) DropConnections(reset bool) {
 	h.mu.Lock()
 	var all []*conn
@@ -98,6 +99,7 @@ func (h *hub) begin() bool {
 	return true
 }
 
+// close ends the pushes, then the connections, and waits for both. It may be called twice.
 func (h *hub) close() {
 	h.mu.Lock()
 	if !h.closed {
@@ -109,7 +111,8 @@ func (h *hub) close() {
 	h.work.Wait()
 }
 
-// pick returns a random connection, or nil.
+// pick returns a random connection, or nil if there is none. A client with two connections therefore
+// gets each event on one of them only.
 func (h *hub) pick() *conn {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -193,6 +196,8 @@ func refusedHandshake(status, code int, msg string, authCode int) reply {
 	return rep
 }
 
+// admit adds a connection unless the hub is closed; the check and the counting are one step, so that
+// close misses none.
 func (h *hub) admit(c *conn) bool {
 	h.mu.Lock()
 	ok := !h.closed

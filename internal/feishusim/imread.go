@@ -61,7 +61,8 @@ func (m *message) shownContent(raw bool) string {
 	}))
 }
 
-// get answers with the message, and for a merged forward with its parts too.
+// get answers with the message, and for a merged forward with its parts too. Recalled messages are
+// returned as such and are no error (doc: im-v1/message/get).
 func (a *imAPI) get(q *request) (any, *refusal) {
 	w := a.world
 	w.mu.Lock()
@@ -119,7 +120,8 @@ func (a *imAPI) list(q *request) (any, *refusal) {
 	return map[string]any{"items": items, "has_more": next != "", "page_token": next}, nil
 }
 
-// paging reads page_size and page_token; the token is the index of the first message.
+// paging reads page_size and page_token. The token is the index of the first message; clients must
+// treat it as opaque.
 func paging(q *request) (size, from int, bad *refusal) {
 	size = 20
 	var err error

@@ -167,7 +167,8 @@ func (ms *messages) answer(m *message, parent *message, topic bool) {
 	}
 }
 
-// threadRoot returns the first message of a topic, or nil.
+// threadRoot returns the first message of a topic, or nil. The list is in the order of time, so the
+// first match is it.
 func (ms *messages) threadRoot(threadID string) *message {
 	if threadID == "" {
 		return nil

@@ -83,6 +83,8 @@ func (as *alarms) claim(a *alarm) bool {
 	return true
 }
 
+// close stops all timers and then waits for the functions that are running; the lock must be free for
+// them meanwhile.
 func (as *alarms) close() {
 	as.mu.Lock()
 	as.closed = true

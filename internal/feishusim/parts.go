@@ -69,6 +69,7 @@ func (c *cardCheck) part(tag string, n map[string]any) {
 	}
 }
 
+// options checks the choices of a select: two with one value could not be told apart in the callback.
 func (c *cardCheck) options(n map[string]any) {
 	options, _ := n["options"].([]any)
 	values := make(map[string]bool)

@@ -72,6 +72,8 @@ func (a *reactionAPI) delete(q *request) (any, *refusal) {
 	return data, bad
 }
 
+// remove deletes a reaction of the bot. Repeating it is no violation: the answer to the first call may
+// have been lost.
 func (a *reactionAPI) remove(messageID, reactionID string) (any, *event, *refusal) {
 	return a.on(messageID, func(m *message) (*reaction, string, *refusal) {
 		i := slices.IndexFunc(m.reactions, func(r *reaction) bool { return r.id == reactionID })
@@ -90,6 +92,7 @@ func (a *reactionAPI) remove(messageID, reactionID string) (any, *event, *refusa
 	})
 }
 
+// list returns the reactions of a message, of one type or all, in one page.
 func (a *reactionAPI) list(q *request) (any, *refusal) {
 	w := a.world
 	w.mu.Lock()

@@ -63,7 +63,8 @@ func (r *registrations) SetBrand(brand string) {
 	r.brand = brand
 }
 
-// Scan is somebody who scans the address and confirms what it asks for.
+// Scan is somebody who scans the address and confirms what it asks for. The app gets its permissions
+// before the client hears of it.
 func (r *registrations) Scan(u User, address string) error {
 	g, wants, err := r.open(address)
 	if err != nil {
@@ -152,6 +153,7 @@ func (r *registrations) routes() []route {
 	return []route{{pattern: "POST /oauth/v1/app/registration", open: true, secret: true, serve: r.serve}}
 }
 
+// serve handles both actions of the endpoint. Bodies are forms here and not JSON, as OAuth wants it.
 func (r *registrations) serve(_ http.ResponseWriter, q *request) reply {
 	if q.Header.Get("Content-Type") != "application/x-www-form-urlencoded" {
 		return r.fail(q, "invalid_request", "the body must be a form")
@@ -169,6 +171,8 @@ func (r *registrations) serve(_ http.ResponseWriter, q *request) reply {
 	return r.fail(q, "invalid_request", "action %q", form.Get("action"))
 }
 
+// begin creates a device code for the program and a user code for the page (RFC 8628, 3.2). The
+// archetype and the method are those that the SDK sends.
 func (r *registrations) begin(q *request, form url.Values) reply {
 	if form.Get("archetype") != "PersonalAgent" || form.Get("auth_method") != "client_secret" {
 		return r.fail(q, "invalid_request", "archetype %q, auth_method %q", form.Get("archetype"),

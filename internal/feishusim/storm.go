@@ -64,7 +64,8 @@ func (fs *faults) Storm(seed uint64, rate float64, kinds ...Fault) (stop func() 
 	}
 }
 
-// Dealt returns how many faults the current storm has caused so far.
+// Dealt returns how many faults the current storm has caused so far. A test that expects faults can
+// wait for a number of them.
 func (fs *faults) Dealt() int {
 	fs.mu.Lock()
 	s := fs.storm
