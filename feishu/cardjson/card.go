@@ -45,7 +45,7 @@ type cardJSON struct {
 }
 
 // cardConfig is the config of a card. Summary is the line in the list of chats; without it the platform shows
-// "[generating]" there while the card streams.
+// "[生成中...]" there while the card streams.
 type cardConfig struct {
 	StreamingMode bool       `json:"streaming_mode"`
 	UpdateMulti   bool       `json:"update_multi"`
@@ -59,7 +59,7 @@ type plain struct {
 	Content string `json:"content"`
 }
 
-// streaming is streaming_config: how the client types out text that arrives. Clients before 7.20 ignore it.
+// streaming is streaming_config: how the client types out text that arrives. It needs clients of 7.20 or newer.
 type streaming struct {
 	Frequency byDefault `json:"print_frequency_ms"`
 	Step      byDefault `json:"print_step"`
