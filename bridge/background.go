@@ -152,7 +152,7 @@ func (g *background) since(key chat.Key, addressed time.Time) time.Time {
 	return addressed
 }
 
-// errWhoSaid says that it is not known of everybody whether he may talk to the bot.
+// errWhoSaid means that the access of some authors could not be determined.
 var errWhoSaid = errors.New("access rules not available")
 
 // take stores what was said, and tells since when. An error says that some of it is missing.

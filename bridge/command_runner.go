@@ -28,7 +28,7 @@ type commandRunner struct {
 	late      lateReplies
 }
 
-// given is the plan of a command that somebody has given, if he may give it.
+// given is the plan of a command, if its sender may use it.
 func (r commandRunner) given(cmd *command, by chat.Actor) plan {
 	if !cmd.free(r.access.Load(), by) {
 		return say(i18n.ForAdmins)

@@ -13,7 +13,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// lastRounds is how many questions and answers of a stale chat its key points are made of.
+// lastRounds is how many questions and answers of a stale chat are summarized as its key points.
 const lastRounds = 5
 
 // stale reports whether the chat was silent for longer than after before the claimed turn, so that its context starts
@@ -52,8 +52,8 @@ func (mt maintenance) beginAnew(ctx context.Context, c db.Claim) {
 	})
 }
 
-// capture stores the key points of the last messages before the claimed turn as a memory, unless one of those messages
-// was taken back meanwhile.
+// capture stores the key points of the last messages before the claimed turn as a memory, unless one of
+// those messages was recalled meanwhile.
 func (n notes) capture(ctx context.Context, c db.Claim) error {
 	said, err := n.rounds(ctx, c)
 	if err != nil || len(said) == 0 {

@@ -26,7 +26,7 @@ const compactChat = `UPDATE chats SET summary = ?4, summary_seq = ?3, summary_at
 	turned_at = CASE WHEN compact_for <> '' AND turned_at > 0 THEN ?6 ELSE turned_at END
 	WHERE key = ?1 AND epoch = ?2 AND summary_seq = ?7 AND (summary_seq < ?3 OR summary_seq = 0) AND (anew_seq < ?3 OR anew_seq = 0)`
 
-// Compaction is a summary that was made of a part of a chat's History.
+// Compaction is a summary of a part of a chat's History.
 type Compaction struct {
 	Key     chat.Key
 	Epoch   int64
@@ -103,8 +103,8 @@ func (cs Chats) AwaitedCompactions(ctx context.Context) ([]chat.Key, error) {
 
 const oldestOpen = `SELECT COALESCE(MIN(id), ?2) FROM turns WHERE chat_key = ?1` + isOpen
 
-// Settled is what has been said and answered in an epoch of a chat since the message with seq after (0 = since the
-// first), so many messages at most. What is being asked, or waits to be asked, is left out.
+// Settled returns the answered messages of an epoch of a chat after sequence number after (0 = from the
+// first), at most this many. Questions that are running or waiting are left out.
 func (said Messages) Settled(ctx context.Context, key chat.Key, epoch, after int64, most int) (newestFirst []chat.Message, err error) {
 	var before int64
 	if err := said.db.read.QueryRowContext(ctx, oldestOpen, key.String(), int64(math.MaxInt64)).Scan(&before); err != nil {

@@ -34,8 +34,8 @@ const (
 	selectPlaces = `SELECT chat_key, id FROM turns WHERE ` + inChat + ` AND state = 'running'` + isOpen
 )
 
-// Join notes that the bot was added to a chat, and leaves what is to be said of it to be delivered; nil = nothing is.
-// It reports false, and does nothing, when it is told again, or late.
+// Join records that the bot was added to a chat, and enqueues say; nil enqueues nothing. It reports
+// false and changes nothing for an event that is repeated or out of date.
 func (cs Chats) Join(ctx context.Context, c chat.Change, say *Post) (fresh bool, err error) {
 	return cs.enter(ctx, c, setJoined, c.Time, say)
 }

@@ -86,10 +86,11 @@ func (v version) withdraw(ctx context.Context, tx *sql.Tx, state string) error {
 	return forgetTraces(ctx, tx, v.stored)
 }
 
-// Recall takes a message back, with its files, and the answer when nothing else was asked with it. What else a turn
-// that runs asks is asked anew, unless a tool may have been used for it. What waited for its answer is over, and looks
-// as over says. The session that may hold it is given up, the summary that covers it, and what was remembered of it.
-// One that is not known is remembered, in case it comes yet, and Recall returns [ErrNotFound].
+// Recall marks a message as recalled, with its files, and with the answer if it was the only question.
+// The other questions of a running turn are asked again, unless a tool may have been used for it.
+// Whatever waited for its answer ends, and its card shows over. The session that may contain it is
+// dropped, as are the summary that covers it and memories made from it. An unknown message is recorded
+// as recalled in case it still arrives, and Recall returns [ErrNotFound].
 func (said Messages) Recall(ctx context.Context, room chat.Key, id string, over chat.Card) (r Recalled, err error) {
 	err = said.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		r = Recalled{}
@@ -188,7 +189,7 @@ func (said Messages) lookBack(ctx context.Context, tx *sql.Tx, m chat.Message) (
 	return true, err
 }
 
-// What was overheard is told with the questions that were written after it, whenever it came.
+// Messages that were not for the bot go into the prompt of the next question, no matter when they arrived.
 const firstTold = `SELECT COALESCE(CASE WHEN ?2 > 0 THEN (SELECT id FROM turns WHERE chat_key = ?1 AND id = ?2 AND attempts > 0)
 	ELSE (SELECT MIN(turn_id) FROM messages WHERE chat_key = ?1 AND turn_id > 0 AND epoch = ?3 AND seq > ?4 - 500 AND (seq > ?4 OR sent_at >= ?5))
 	END, 0)`

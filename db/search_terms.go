@@ -65,8 +65,8 @@ const findTerms = `SELECT (SELECT group_concat(rowid - ?2, ' ') FROM
 // They are few, so they are not looked for by their chat: that would read the whole chat.
 const notIndexed = `SELECT ` + messageColumns + ` FROM messages WHERE id > (SELECT upto FROM indexed) AND chat_key || '' = ?1` + stands + ` ORDER BY id DESC LIMIT 1000`
 
-// Find tells which messages of a chat, since the epoch began, hold which of the terms: of each term the newest ones, at
-// most so many and a batch. It finds talk and what was overheard.
+// Find returns, for each term, the newest messages of a chat's epoch that contain it, at most this many
+// and a batch. It finds talk, and messages that were not for the bot.
 func (ix Index) Find(ctx context.Context, key chat.Key, epoch int64, terms []string, most int) (found Found, err error) {
 	defer func() {
 		if err != nil {

@@ -90,7 +90,7 @@ func (a Config) HasAdmin() bool {
 	return known(a.Owner) || slices.ContainsFunc(a.Admins, known)
 }
 
-// InCharge reports whether somebody may decide what his chat remembers: in private everybody does so for himself.
+// InCharge reports whether somebody may decide what a chat remembers: in private everybody does so for themselves.
 func (a Config) InCharge(m chat.Incoming) bool {
 	return m.Kind == chat.Private || a.IsAdmin(m.Actor)
 }

@@ -1,6 +1,6 @@
-// Package attachment has what belongs to messages and does not come with them: files, quotes, forwarded messages,
-// recordings. It fetches them, keeps them in a folder for each chat, shows pictures to the model and deletes what is
-// past. When a turn waits for them does not belong here, nor what people are told of what is missing.
+// Package attachment handles what belongs to messages but does not come with them: files, quotes, forwarded
+// messages, recordings. It fetches them, keeps them in a folder per chat, shows pictures to the model and deletes
+// expired files. When a turn waits for them does not belong here, nor what people read about missing ones.
 package attachment
 
 import (

@@ -211,7 +211,7 @@ func (pr *presenter) find(ctx context.Context, to chat.Ref, since time.Time, p d
 // CardKey is the idempotency key of a turn's card.
 func CardKey(turn int64, to chat.Ref) string { return fmt.Sprintf("turn:%d:%s", turn, to.ID) }
 
-// file shows the file of p. If the platform does not accept it, people are told so instead.
+// file delivers the file of p. If the platform refuses it, people get a notice instead.
 func (pr *presenter) file(ctx context.Context, to chat.Ref, p db.Post) (string, error) {
 	var sent []chat.Sent
 	if p.File.Upload != "" { // what was not uploaded was not sent

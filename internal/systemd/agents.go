@@ -21,8 +21,9 @@ import (
 // SameUser, in place of the name of the agents' user, means the user that runs the service.
 const SameUser = "same"
 
-// agentsUser is who runs the agents of a system service; empty = who runs the service. A person's own service stays as
-// it is: another user would have neither the login of his CLI nor a way into his home folder.
+// agentsUser is the user that runs the agents of a system service; empty for the user of the service. A
+// person's own service keeps its user: another one would have neither the login of that person's CLI
+// nor access to the home folder.
 func (i Installation) agentsUser(c config.Config, owner *user.User, paths []string) string {
 	atHome := func(path string) bool {
 		return strings.HasPrefix(path+"/", "/home/") || strings.HasPrefix(path+"/", "/root/")

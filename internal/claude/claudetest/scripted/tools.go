@@ -34,7 +34,7 @@ type toolbox struct {
 // builtIn are the tools that it really has.
 var builtIn = []string{"AskUserQuestion", "Bash", "Edit", "ExitPlanMode", "Read", "Write"}
 
-// definitions are the tools as the model is told of them.
+// definitions are the tools in the form of the model's API.
 func (t *toolbox) definitions() []object {
 	if t.none {
 		return nil
