@@ -87,7 +87,7 @@ func TestAChangedApprovalIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := d.Approvals().Get(t.Context(), a.ID); err == nil ||
-		!strings.Contains(err.Error(), "not what was stored") {
+		!strings.Contains(err.Error(), "has changed since it was stored") {
 		t.Errorf("got %v", err)
 	}
 }
