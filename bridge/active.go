@@ -7,8 +7,8 @@ import (
 	"magpie/internal/chat"
 )
 
-// Chats that are asked for what was missed after the connection was lost: so many at most, and none that were silent
-// for so long. Each costs a call of the platform's API, which tenants pay for.
+// Bounds of the chats that are backfilled after a lost connection: their number, and how long ago
+// somebody wrote in them. Each costs a call of the platform's API, which tenants pay for.
 const (
 	activeChats = 50
 	activeFor   = 30 * 24 * time.Hour

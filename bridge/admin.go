@@ -62,6 +62,7 @@ func (cs adminCommands) administer(ctx context.Context, o ordered) (order, error
 		if !slices.Contains(w.names, strings.ToLower(word)) {
 			continue
 		}
+		// Figures and names of other chats are not for everybody in a group.
 		if w.private && o.m.Kind != chat.Private {
 			return o.say(i18n.OnlyPrivate)
 		}
@@ -71,7 +72,7 @@ func (cs adminCommands) administer(ctx context.Context, o ordered) (order, error
 	return o.say(i18n.AdminUsage)
 }
 
-// The words that change who is let in.
+// Words of commands that grant and revoke access.
 var (
 	allowWords  = []string{"allow", "允许"}
 	revokeWords = []string{"revoke", "撤销"}
@@ -114,7 +115,7 @@ func (cs adminCommands) adminUsers(ctx context.Context, o ordered) (order, error
 	return order{reply: s.String()}, nil
 }
 
-// adminChats lists the chats in which most goes on, and lets everybody in a chat talk to the bot.
+// adminChats lists the busiest chats, or grants access to everybody in a chat.
 func (cs adminCommands) adminChats(ctx context.Context, o ordered) (order, error) {
 	word, id := splitWord(o.args)
 	if word != "" {
@@ -130,11 +131,13 @@ func (cs adminCommands) adminChats(ctx context.Context, o ordered) (order, error
 	return order{reply: i18n.ChatsHead.In(o.lang) + "\n" + spenders(list) + i18n.ChatsUsage.In(o.lang)}, nil
 }
 
-// grant lets a user, or everybody in a chat, talk to the bot, or not any more. The configuration counts first.
+// grant gives or revokes access for a user, or for everybody in a chat. What the configuration says
+// takes precedence.
 func (cs adminCommands) grant(ctx context.Context, o ordered, word, id, kind string) (order, error) {
 	allow := slices.Contains(allowWords, strings.ToLower(word))
 	switch {
 	case !allow && !slices.Contains(revokeWords, strings.ToLower(word)):
+		// The id is shown and stored, so its form is checked first.
 		return o.say(i18n.AdminUsage)
 	case !strings.HasPrefix(id, kind) || len(id) > 100 || strings.ContainsFunc(id, isSpace):
 		return o.say(i18n.WantsID, kind)
@@ -143,6 +146,7 @@ func (cs adminCommands) grant(ctx context.Context, o ordered, word, id, kind str
 	if err != nil {
 		return order{}, err
 	}
+	// Revoking what is not granted would be acknowledged without effect; often the rule is in the configuration.
 	if !allow && !slices.ContainsFunc(who, func(g db.Grant) bool { return g.Subject == id }) {
 		return o.say(i18n.NoSuchGrant)
 	}
@@ -237,7 +241,7 @@ func (cs adminCommands) adminReload(_ context.Context, o ordered) (order, error)
 		none := i18n.Nothing.In(o.lang)
 		switch {
 		case err != nil: // it names keys and lines, and no values
-			cs.log.Error().Err(err).Msg("configuration not read anew")
+			cs.log.Error().Err(err).Msg("configuration not reloaded")
 			return i18n.ReloadFailed.In(o.lang)
 		case len(got.Later) > 0:
 			applied := cmp.Or(strings.Join(got.Applied, ", "), none)

@@ -31,6 +31,7 @@ func (cs conversationCommands) forwardCommand(ctx context.Context, o ordered) (o
 		name, _ := splitWord(o.m.Text)
 		return o.say(i18n.NotPassed, name, "`//"+strings.Join(own, "` `//")+"`")
 	}
+	// A command of the CLI cannot be queued: it acts on the session as it is when it arrives.
 	if busy, err := cs.turns.busy(ctx, o.m.Key); err != nil || busy {
 		return order{reply: i18n.Busy.In(o.lang)}, err
 	}

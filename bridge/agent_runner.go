@@ -38,6 +38,8 @@ const mostTries = 3
 // without the user noticing.
 func (r agentRunner) answer(ctx context.Context, t *turn) turncard.Outcome {
 	log := zerolog.Ctx(ctx)
+	// Files first: a prompt names their paths. The messages of the group are fetched at the same time as
+	// the rest is prepared.
 	r.files.fetch(ctx, t)
 	t.listen = r.background.ask(ctx, t.claim)
 	defer t.listen()
@@ -45,6 +47,7 @@ func (r agentRunner) answer(ctx context.Context, t *turn) turncard.Outcome {
 		return failed(log, err)
 	}
 	var err error
+	// A lost session or a dead process ends one attempt; several in a row mean that something else is wrong.
 	for n := range mostTries {
 		if n > 0 {
 			t.show(t.view.Restarted(time.Now()))
@@ -58,11 +61,13 @@ func (r agentRunner) answer(ctx context.Context, t *turn) turncard.Outcome {
 			if err := t.session.forget(ctx, lost); err != nil {
 				return failed(log, err)
 			}
+		// Only before the first tool: a command must not run twice.
 		case errors.As(err, &exit) && !t.course.acted && ctx.Err() == nil:
 			log.Warn().Err(err).Msg("claude died before it used a tool; running the turn again")
 			if err := t.session.rejoin(ctx); err != nil {
 				return failed(log, err)
 			}
+		// Nothing was sent to the agent yet, so the next start of the program can run the turn.
 		case err != nil && !t.course.sent && errors.Is(err, context.Canceled):
 			return turncard.Outcome{State: db.Queued}
 		case err != nil:

@@ -61,7 +61,8 @@ func (d *toolHandlers) tools(kind chat.Kind) []agenttools.Tool {
 	return tools
 }
 
-// What the agent is told of its tools.
+// Descriptions of the tools, for the agent. The model decides by them alone when to use a tool, so they
+// also say when not to.
 const (
 	keeps        = "Keeps something for good, so that it is known in later conversations of this chat. Use it when the user asks you to remember something"
 	keepsUnasked = ", and when you learn a lasting fact, preference or decision that will matter in weeks"
@@ -93,7 +94,7 @@ func (d *toolHandlers) serve(c db.Chat) func() claude.Tools {
 	}
 }
 
-// attend notes the turn that runs in a chat, until leave is called.
+// attend records the running turn of a chat until leave is called; tool calls belong to it.
 func (d *toolHandlers) attend(c db.Claim, project string) (leave func()) {
 	key := c.Turn.Key
 	d.mu.Lock()
@@ -109,6 +110,8 @@ func (d *toolHandlers) attend(c db.Claim, project string) (leave func()) {
 // errNobodyAsks refuses what an agent wants between two turns: nobody has asked for it.
 var errNobodyAsks = &agenttools.RefusedError{Reason: "Nobody has asked you anything right now."}
 
+// running returns the turn that a tool call belongs to. A call after the turn's end is refused: nobody
+// would see what it did, and there would be no one to charge with it.
 func (d *toolHandlers) running(key chat.Key) (asked, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -119,6 +122,7 @@ func (d *toolHandlers) running(key chat.Key) (asked, error) {
 	return a, nil
 }
 
+// audience is who asked in this turn. Memories of other people must not reach their answer.
 func (a asked) audience() contextmgr.Audience {
 	r := contextmgr.Audience{Key: a.claim.Turn.Key, Project: a.project}
 	for _, m := range a.claim.Asked {
@@ -135,6 +139,9 @@ type toRemember struct {
 	Scope    string   `json:"scope,omitempty" jsonschema:"chat: for everybody here (the default in groups); user: only for the person who asks (the default in private chats); project: only while the chat works in this project"`
 }
 
+// remember stores what the agent wants to keep. It is idempotent: an agent that repeats a call after a
+// lost answer gets the number of the existing memory. Text is cleaned of secrets first, since a memory
+// is put into later prompts.
 func (d *toolHandlers) remember(ctx context.Context, key chat.Key, in toRemember) (string, error) {
 	a, err := d.running(key)
 	if err != nil {
@@ -148,6 +155,7 @@ func (d *toolHandlers) remember(ctx context.Context, key chat.Key, in toRemember
 	if err != nil {
 		return "", err
 	}
+	// Text, scope and subject decide, and not the title: an agent phrases a title differently each time.
 	same := func(k db.Memory) bool { return k.Text == m.Text && k.Scope == m.Scope && k.Of == m.Of }
 	if i := slices.IndexFunc(known, same); i >= 0 {
 		return fmt.Sprintf("This is remembered already, as number %d.", known[i].Number), nil
@@ -194,6 +202,7 @@ func (a asked) memory(in toRemember) (db.Memory, error) {
 	switch m.Scope {
 	case db.ChatScope:
 	case db.UserScope:
+		// A memory about a person needs one person: with several it would be stored about the wrong one.
 		for i, q := range a.claim.Asked {
 			if i > 0 && q.Actor.ID != m.Of {
 				return db.Memory{}, errSeveralAsk
@@ -208,7 +217,7 @@ func (a asked) memory(in toRemember) (db.Memory, error) {
 	return m, nil
 }
 
-// usualScope is whom a memory is for when nobody says.
+// usualScope is the scope of a memory for which none was given. In a private chat it belongs to the person.
 func usualScope(kind chat.Kind) db.MemoryScope {
 	if kind == chat.Private {
 		return db.UserScope
@@ -223,6 +232,7 @@ const (
 	resultLength = 700 // runes of one message
 )
 
+// bounded keeps an agent's limit in range: results fill the context window, and a model may ask for any number.
 func bounded(limit int) int {
 	if limit <= 0 {
 		return usualResults
@@ -261,6 +271,8 @@ type historyQuery struct {
 	Before string `json:"before,omitempty" jsonschema:"only messages of before this day, as 2026-05-04"`
 }
 
+// searchHistory searches only the chat of the turn, before the turn's own messages, in the zone in
+// which people write dates.
 func (d *toolHandlers) searchHistory(ctx context.Context, key chat.Key, in historyQuery) (string, error) {
 	a, err := d.running(key)
 	if err != nil {

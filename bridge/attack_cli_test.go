@@ -144,7 +144,8 @@ func (l *bridgeRig) askIn(name string, n int, text string) {
 // wentWrong fails unless the first turn of a chat ended as it should.
 func (l *bridgeRig) wentWrong(a cliAttack, card chat.Card) {
 	l.Helper()
-	notices := map[string]i18n.Phrase{turncard.FailDied: i18n.FailDied, turncard.FailSilent: i18n.FailSilent, turncard.FailTurnEnd: i18n.FailTurnEnd}
+	notices := map[string]i18n.Phrase{turncard.FailDied: i18n.FailDied, turncard.FailSilent: i18n.FailSilent,
+		turncard.FailTurnEnd: i18n.FailTurnEnd}
 	words := strings.Fields(card.Status + " " + card.Body)
 	want := strings.Fields(notices[a.failure].EN + " " + a.answer)
 	slices.Sort(words) // where the notice stands depends on whether there is an answer

@@ -91,6 +91,7 @@ func (ps processSpecs) of(ctx context.Context, t *turn) (claude.Spec, error) {
 	if err != nil {
 		return claude.Spec{}, err
 	}
+	// Before anything is paid for: a session of another machine cannot be resumed here.
 	if err := t.session.checkResumable(); err != nil {
 		return claude.Spec{}, err
 	}
@@ -104,7 +105,8 @@ func (ps processSpecs) of(ctx context.Context, t *turn) (claude.Spec, error) {
 	}, nil
 }
 
-// noticeable is how long a turn waits for a free process before its user is told.
+// noticeable is how long a turn waits for a free process before the card says so. Shorter waits would
+// only make the card flicker.
 const noticeable = 500 * time.Millisecond
 
 // acquire gets the turn its process, and shows that it waits for one.
@@ -126,14 +128,15 @@ func (r attemptRunner) acquire(ctx context.Context, t *turn, spec claude.Spec) (
 	return r.pool.Acquire(ctx, key.String(), spec)
 }
 
-// promptBuilder builds what the agents of turns are told.
+// promptBuilder builds the prompts of turns.
 type promptBuilder struct {
 	cfg     *Config
 	context *contextmgr.Manager
 }
 
-// build makes the prompt while the process starts.
+// build makes the prompt while the process starts, which takes longer.
 func (pb promptBuilder) build(ctx context.Context, t *turn, live bool, s syncState) contextmgr.Prompt {
+	// The fetch of group messages must end first, since they belong to the prompt.
 	t.listen()
 	c, r := t.claim, pb.cfg.request(t.claim, t.session.resume, s)
 	r.Note, r.Live, r.Lost = t.note(), live, t.session.lost != ""
@@ -154,6 +157,7 @@ func (cfg Config) request(c db.Claim, resume bool, s syncState) contextmgr.Reque
 		Key: c.Turn.Key, Kind: c.Chat.Kind, Epoch: c.Turn.Epoch, Turn: c.Turn.ID,
 		Asked: c.Asked, Project: cfg.project(c.Chat), Seen: s.turn, Verified: s.verified, Behind: s.isBehind,
 	}
+	// A turn of an ended conversation must not get the summary of the current one.
 	if c.Chat.Epoch == c.Turn.Epoch {
 		r.After, r.Summary = c.Chat.After(), contextmgr.Summary{Text: c.Chat.Summary.Text, Until: c.Chat.Summary.Until}
 	}
@@ -180,7 +184,7 @@ func (c *course) said() {
 	}
 }
 
-// spend adds the cost of an attempt.
+// spend adds the cost of an attempt: a turn may need several, and all of them cost money.
 func (c *course) spend(e claude.Result) {
 	var u db.Usage
 	if c.usage != nil {

@@ -32,8 +32,8 @@ const (
 	mostGroups  = 10_000                 // remembered
 )
 
-// background takes in what was said in groups but not to the bot, where events do not tell of it. It is stored: what
-// is known need not be asked for again, and has an id by which it counts once if it comes by an event after all.
+// background stores messages of groups that were not addressed to the bot and for which no event arrived. They
+// are stored under their ids, so they need not be fetched again, and count once if their event arrives after all.
 type background struct {
 	groups     Groups // nil = the platform cannot be asked
 	db         *db.DB
@@ -60,7 +60,8 @@ func newBackground(cfg Config, store *db.DB, door *access.Authorizer) *backgroun
 	return g
 }
 
-// heard notes a message, which shows what events tell of.
+// heard records that an event arrived for a message that was not for the bot: the app gets all messages
+// of this group, so nothing need be fetched there.
 func (g *background) heard(m chat.Incoming) {
 	if m.ToBot || m.Kind == chat.Private || time.Since(m.Time) > alive {
 		return
@@ -82,12 +83,13 @@ func (g *background) wanted(c db.Claim) bool {
 	return !g.asked[c.Turn.Key] && time.Now().After(g.rest)
 }
 
-// ask begins to ask for what was said since the bot was last spoken to; wait returns when it is stored, or cannot be
-// had.
+// ask starts to fetch the messages of the group since the bot was last addressed. wait returns when
+// they are stored, or cannot be fetched.
 func (g *background) ask(ctx context.Context, c db.Claim) (wait func()) {
 	if !g.wanted(c) {
 		return func() {}
 	}
+	// In a goroutine: the fetch runs while the process of the agent is acquired.
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -100,16 +102,17 @@ func (g *background) ask(ctx context.Context, c db.Claim) (wait func()) {
 			g.owe(c.Turn.Key, since)
 		default:
 			g.owe(c.Turn.Key, since)
+			// Fetching is paused after an error: a missing permission does not come back by asking with every message.
 			g.pause()
 			g.warnOnce.Do(func() {
-				zerolog.Ctx(ctx).Warn().Err(err).Msg("what was said in groups is known only as far as events tell of it")
+				zerolog.Ctx(ctx).Warn().Err(err).Msg("messages of groups cannot be listed; only those with events are known")
 			})
 		}
 	}()
 	return func() { <-done }
 }
 
-// known notes that nothing is missing in a chat but what events will tell, if they do.
+// known records that nothing is missing in a chat any more, except for what future events bring.
 func (g *background) known(key chat.Key) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -149,8 +152,8 @@ func (g *background) since(key chat.Key, addressed time.Time) time.Time {
 	return addressed
 }
 
-// errWhoSaid says that it is not known of everybody whether he may talk to the bot.
-var errWhoSaid = errors.New("it is not known who may talk to the bot")
+// errWhoSaid means that the access of some authors could not be determined.
+var errWhoSaid = errors.New("access rules not available")
 
 // take stores what was said, and tells since when. An error says that some of it is missing.
 func (g *background) take(ctx context.Context, c db.Claim) (since time.Time, err error) {

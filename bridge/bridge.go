@@ -1,5 +1,8 @@
 // Package bridge takes a message to its answer: it receives messages, runs one turn at a time per chat, draws what the
 // agent says on a card, delivers the answer until the platform has confirmed it, and carries out commands.
+//
+// How the platform shows a card (feishu), how the CLI is driven (claude), what a prompt contains (contextmgr)
+// and how anything is stored (db) does not belong here.
 package bridge
 
 import (

@@ -10,7 +10,8 @@ import (
 func TestLanguageOfAMessage(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]i18n.Lang{
-		"你好": i18n.Chinese, "fix the 登录 bug": i18n.Chinese, "hello there": i18n.English, "ok": "", "123 + 4?": "", "": "", "👍👍👍": "",
+		"你好": i18n.Chinese, "fix the 登录 bug": i18n.Chinese, "hello there": i18n.English, "ok": "", "123 + 4?": "", "": "",
+		"👍👍👍": "",
 	} {
 		if got := i18n.Detect(text); got != want {
 			t.Errorf("langOf(%q) = %q, want %q", text, got, want)
@@ -58,9 +59,12 @@ func TestLanguageToWhichAMessageTurnsAChat(t *testing.T) {
 func TestCommandsAreRecognised(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"/new": "/new", "/NEW": "/new", "/reset now": "/reset", "/stop\n": "/stop", "/nosuch": "/nosuch", "/nosuch thing": "/nosuch",
-		"/etc/hosts 是什么": "", "/": "", "/ new": "", "/　new": "", "//new": "", "new": "", " /new": "", "/v1": "", "": "", "／": "",
-		"／new": "/new", "／NoSuch": "/NoSuch", "/new　": "/new", "/你好": "", "/停": "/停", "/新回话": "/新回话", "/停 一下": "", "/怎么用": "", "/usr": "/usr", "／etc/hosts": "",
+		"/new": "/new", "/NEW": "/new", "/reset now": "/reset", "/stop\n": "/stop", "/nosuch": "/nosuch",
+		"/nosuch thing":  "/nosuch",
+		"/etc/hosts 是什么": "", "/": "", "/ new": "", "/　new": "", "//new": "", "new": "", " /new": "", "/v1": "", "": "",
+		"／":    "",
+		"／new": "/new", "／NoSuch": "/NoSuch", "/new　": "/new", "/你好": "", "/停": "/停", "/新回话": "/新回话", "/停 一下": "",
+		"/怎么用": "", "/usr": "/usr", "／etc/hosts": "",
 	} {
 		cmd, name, _ := parseCommand(text)
 		if name != want || (cmd != nil) != slices.Contains([]string{"/new", "/reset", "/stop"}, want) {

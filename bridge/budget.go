@@ -20,9 +20,9 @@ import (
 	"magpie/internal/claude"
 )
 
-// Budget is the [budget] section: what agents may cost. Of all limits 0 means that there is none. A day is one of the
-// configured time zone; what runs when a limit is reached goes on, and nothing new begins. A turn that runs counts for
-// what it may come to.
+// Budget is the [budget] section: what agents may cost. 0 means no limit. A day is one of the
+// configured time zone. A running turn reserves its per-turn maximum against the daily limits; it goes
+// on when a limit is reached, but no new one begins.
 type Budget struct {
 	// one answer, which ends there; each needs a process of its own then
 	TurnUSD float64 `toml:"turn_usd" env:"TURN_USD"`
@@ -62,7 +62,7 @@ type budget struct {
 	lives map[int64]reservation // of the turns that were let pass and are not booked yet
 }
 
-// reservation is for whom a turn runs.
+// reservation names the chat and the users that a running turn counts for.
 type reservation struct {
 	room  chat.Key // without a topic
 	users []string
@@ -74,7 +74,8 @@ const (
 	turnFloorTokens = 20_000
 )
 
-// midnight is when the day began that a time is in, or the one so many days later.
+// midnight is the beginning of the day of t, or of a day this many days later. It is computed by date,
+// because a day with a change of the clocks does not have 24 hours.
 func (p *budget) midnight(t time.Time, days int) time.Time {
 	y, m, d := t.In(p.zone).Date()
 	return time.Date(y, m, d+days, 0, 0, 0, 0, p.zone)
@@ -153,9 +154,11 @@ func (p *budget) release(turn int64) {
 	delete(p.lives, turn)
 }
 
-// spent says for whom nothing is left of a limit. The caller holds the lock.
+// spent returns an error if a limit of the reservation's chat or users is used up. The caller holds the
+// lock, so that two turns cannot both take the last of a limit.
 func (p *budget) spent(ctx context.Context, of reservation) error {
 	list, err := p.ofChat(ctx, of.room)
+	// The other running turns count with their maximum, because their cost is not known yet.
 	running := p.count(func(other reservation) bool { return other.room == of.room })
 	if err := p.refuse(list, err, running, i18n.ChatSpent); err != nil {
 		return err
@@ -179,10 +182,11 @@ func (p *budget) count(running func(reservation) bool) (n int) {
 	return n
 }
 
-// refuse refuses what is over a limit, when so many turns run that count for it.
+// refuse returns an error if a limit is exceeded, or would be when each of the running turns uses its maximum.
 func (p *budget) refuse(list []allowance, err error, running int, words i18n.Phrase) error {
+	// Fails open: without the database the turn fails anyway.
 	if err != nil {
-		p.log.Error().Err(err).Msg("what was spent today is not known")
+		p.log.Error().Err(err).Msg("spending of today not available")
 		return nil
 	}
 	for _, a := range list {
@@ -207,7 +211,7 @@ func (p *budget) refuse(list []allowance, err error, running int, words i18n.Phr
 	return nil
 }
 
-// limited says how a turn has ended that has cost all that one may.
+// limited changes the outcome of a turn that was ended by the per-turn limit, so that people read the reason.
 func (p *budget) limited(o turncard.Outcome) turncard.Outcome {
 	if usd := p.Load().TurnUSD; o.Failure == string(claude.FailLimit) && usd > 0 {
 		text := i18n.TurnSpent
@@ -231,13 +235,14 @@ func (p *budget) askTitle(ctx context.Context, c db.Chat, task contextmgr.Task) 
 	if _, spent := errors.AsType[*spentError](err); err == nil || spent || errors.Is(err, claude.ErrNoTitle) || ctx.Err() != nil {
 		return title, err
 	}
+	// No process is the usual case and no reason for a warning.
 	if !errors.Is(err, claude.ErrNoProcess) {
-		p.log.Warn().Err(err).Stringer("chat", c.Key).Msg("the chat's process has found no title")
+		p.log.Warn().Err(err).Stringer("chat", c.Key).Msg("the chat's process returned no title")
 	}
 	return p.askAgent(ctx, c.Key, "title", claude.Task{System: task.Instruction, Text: task.Input})
 }
 
-// pay lets ask ask the agent, if a limit of the day leaves anything for it, and books what it cost.
+// pay runs ask if the daily limits leave room, and books what it cost.
 func (p *budget) pay(ctx context.Context, key chat.Key, what string, ask func() (claude.Reply, error)) (string, error) {
 	began := time.Now()
 	user, err := p.payer(ctx, key)
@@ -245,6 +250,7 @@ func (p *budget) pay(ctx context.Context, key chat.Key, what string, ask func() 
 		return "", err
 	}
 	reply, err := ask()
+	// A failed call may have cost something, too.
 	if reply.Usage != (claude.Usage{}) || err == nil {
 		p.book(ctx, db.Expense{Key: key, User: user, Purpose: what}, reply)
 	}
@@ -253,20 +259,21 @@ func (p *budget) pay(ctx context.Context, key chat.Key, what string, ask func() 
 	}
 	u := reply.Usage
 	p.log.Info().Stringer("chat", key).Str("task", what).Int64("input", u.Input+u.CacheRead+u.CacheNew).Int64("output", u.Output).
-		Float64("cost_usd", reply.CostUSD).Dur("took", time.Since(began)).Msg("agent asked apart")
+		Float64("cost_usd", reply.CostUSD).Dur("took", time.Since(began)).Msg("background task finished")
 	return reply.Text, nil
 }
 
-// payer tells who pays for what the agent is asked payer from the turns: who has asked in the chat last. It refuses
-// what nobody has anything left for.
+// payer finds the user whose limits a background task counts against: the last one who asked in the
+// chat. It returns an error if those limits are used up.
 func (p *budget) payer(ctx context.Context, key chat.Key) (user string, err error) {
 	list, err := p.ofChat(ctx, key)
 	if err := p.refuse(list, err, 0, i18n.ChatSpent); err != nil {
 		return "", err
 	}
 	if user, err = p.ledger.Asker(ctx, key); err != nil {
-		p.log.Error().Err(err).Stringer("chat", key).Msg("who pays is not known")
+		p.log.Error().Err(err).Stringer("chat", key).Msg("payer not found")
 	}
+	// Nobody has asked yet, for example after an import; the limits of the chat have been checked.
 	if user == "" {
 		return "", nil
 	}
@@ -274,11 +281,11 @@ func (p *budget) payer(ctx context.Context, key chat.Key) (user string, err erro
 	return user, p.refuse(list, err, 0, i18n.UserSpent)
 }
 
-// book notes what the agent has cost a user that was asked apart from the turns.
+// book records the cost of a background task. A failure is logged only: the money is spent, and the result is good.
 func (p *budget) book(ctx context.Context, e db.Expense, r claude.Reply) {
 	e.Usage = db.Usage{Model: r.Model, Input: r.Usage.Input, Output: r.Usage.Output, CacheRead: r.Usage.CacheRead, CacheNew: r.Usage.CacheNew, CostUSD: r.CostUSD}
 	if err := p.ledger.Book(context.WithoutCancel(ctx), e); err != nil {
-		p.log.Error().Err(err).Stringer("chat", e.Key).Msg("what the agent has cost is not booked")
+		p.log.Error().Err(err).Stringer("chat", e.Key).Msg("cost of a background task not booked")
 	}
 }
 
@@ -290,7 +297,7 @@ const priced = 30
 func (p *budget) estimate(ctx context.Context, u db.Usage) float64 {
 	usd, err := p.ledger.Price(ctx, u.Model, p.midnight(time.Now(), -priced))
 	if err != nil {
-		p.log.Error().Err(err).Msg("what a turn has cost is not known")
+		p.log.Error().Err(err).Msg("cost of a turn not available")
 	}
 	return usd * float64(u.Tokens())
 }

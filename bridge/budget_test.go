@@ -20,7 +20,8 @@ import (
 
 func spend(t *testing.T, l db.Ledger, key chat.Key, user string, usd float64) {
 	t.Helper()
-	if err := l.Book(t.Context(), db.Expense{Key: key, User: user, Purpose: "test", Usage: db.Usage{Input: 1000, CostUSD: usd}}); err != nil {
+	if err := l.Book(t.Context(), db.Expense{Key: key, User: user, Purpose: "test",
+		Usage: db.Usage{Input: 1000, CostUSD: usd}}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -46,15 +47,17 @@ func TestALimitOfTheDay(t *testing.T) {
 		key    chat.Key
 		want   []string // in the notice; none = nothing is refused
 	}{
-		"no limit":                {Budget{}, []string{"ou_1"}, room, nil},
-		"only for one answer":     {Budget{TurnUSD: 0.01}, []string{"ou_1"}, room, nil},
-		"a user":                  {Budget{UserDayUSD: 1.75}, []string{"ou_1"}, room, []string{"你今天", "$1.75", "00:00"}},
-		"a user, in another chat": {Budget{UserDayUSD: 1.5}, []string{"ou_1"}, chat.FeishuChat("oc_2"), []string{"$1.75", "$1.50"}},
-		"a user with something":   {Budget{UserDayUSD: 1.76}, []string{"ou_1"}, room, nil},
-		"another user":            {Budget{UserDayUSD: 1}, []string{"ou_2"}, room, nil},
-		"two users":               {Budget{UserDayUSD: 1}, []string{"ou_2", "ou_1"}, room, []string{"你今天"}},
-		"a chat":                  {Budget{ChatDayUSD: 1}, []string{"ou_2"}, room, []string{"这个聊天今天", "$1.25", "$1.00"}},
-		"a topic of the chat":     {Budget{ChatDayUSD: 1}, []string{"ou_2"}, chat.Key{Channel: "feishu", Kind: "chat", ID: "oc_1", Thread: "omt_1"}, []string{"这个聊天今天"}},
+		"no limit":            {Budget{}, []string{"ou_1"}, room, nil},
+		"only for one answer": {Budget{TurnUSD: 0.01}, []string{"ou_1"}, room, nil},
+		"a user":              {Budget{UserDayUSD: 1.75}, []string{"ou_1"}, room, []string{"你今天", "$1.75", "00:00"}},
+		"a user, in another chat": {Budget{UserDayUSD: 1.5}, []string{"ou_1"}, chat.FeishuChat("oc_2"),
+			[]string{"$1.75", "$1.50"}},
+		"a user with something": {Budget{UserDayUSD: 1.76}, []string{"ou_1"}, room, nil},
+		"another user":          {Budget{UserDayUSD: 1}, []string{"ou_2"}, room, nil},
+		"two users":             {Budget{UserDayUSD: 1}, []string{"ou_2", "ou_1"}, room, []string{"你今天"}},
+		"a chat":                {Budget{ChatDayUSD: 1}, []string{"ou_2"}, room, []string{"这个聊天今天", "$1.25", "$1.00"}},
+		"a topic of the chat": {Budget{ChatDayUSD: 1}, []string{"ou_2"},
+			chat.Key{Channel: "feishu", Kind: "chat", ID: "oc_1", Thread: "omt_1"}, []string{"这个聊天今天"}},
 		"another chat":            {Budget{ChatDayUSD: 1}, []string{"ou_1"}, chat.FeishuChat("oc_2"), nil},
 		"tokens of a user":        {Budget{UserDayTokens: 2000}, []string{"ou_1"}, room, []string{"2.0k tokens"}},
 		"tokens of a chat":        {Budget{ChatDayTokens: 1000}, []string{"ou_2"}, room, []string{"1.0k tokens"}},
@@ -122,7 +125,8 @@ func TestWhatRunsCounts(t *testing.T) {
 	l.must(begin(topic, "ou_2"))
 	l.must(begin(other, "ou_1"))
 	err := begin(room, "ou_3")
-	if over, ok := errors.AsType[*spentError](err); !ok || !strings.Contains(over.notice.ZH, "$1.00") || !strings.Contains(over.notice.ZH, "正在进行") {
+	if over, ok := errors.AsType[*spentError](err); !ok || !strings.Contains(over.notice.ZH, "$1.00") ||
+		!strings.Contains(over.notice.ZH, "正在进行") {
 		t.Errorf("a third answer in a chat with money for two: %v", err)
 	}
 	p.release(2)
@@ -176,7 +180,8 @@ func TestWhatIsAskedApartIsPaidFor(t *testing.T) {
 func TestADayIsThatOfTheTimeZone(t *testing.T) {
 	t.Parallel()
 	for zone, hours := range map[string]map[string]float64{
-		"Asia/Shanghai": {"2026-05-04T03:00:00Z": 24}, "Europe/Berlin": {"2026-03-29T12:00:00Z": 23, "2026-10-25T12:00:00Z": 25},
+		"Asia/Shanghai": {"2026-05-04T03:00:00Z": 24},
+		"Europe/Berlin": {"2026-03-29T12:00:00Z": 23, "2026-10-25T12:00:00Z": 25},
 	} {
 		z, err := time.LoadLocation(zone)
 		if err != nil {
@@ -189,7 +194,8 @@ func TestADayIsThatOfTheTimeZone(t *testing.T) {
 				t.Fatal(err)
 			}
 			begin, end := p.midnight(now, 0), p.midnight(now, 1)
-			if h, m, _ := begin.In(z).Clock(); h != 0 || m != 0 || now.Before(begin) || !now.Before(end) || end.Sub(begin).Hours() != want {
+			if h, m, _ := begin.In(z).Clock(); h != 0 || m != 0 || now.Before(begin) || !now.Before(end) ||
+				end.Sub(begin).Hours() != want {
 				t.Errorf("%s in %s: from %v to %v", at, zone, begin, end)
 			}
 		}
@@ -198,7 +204,8 @@ func TestADayIsThatOfTheTimeZone(t *testing.T) {
 
 func TestBudgetsSayWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	err := Budget{TurnUSD: -1, UserDayUSD: math.NaN(), ChatDayUSD: math.Inf(1), UserDayTokens: -1, ChatDayTokens: -5}.Validate()
+	err := Budget{TurnUSD: -1, UserDayUSD: math.NaN(), ChatDayUSD: math.Inf(1), UserDayTokens: -1,
+		ChatDayTokens: -5}.Validate()
 	for _, key := range []string{"turn_usd", "user_day_usd", "chat_day_usd", "user_day_tokens", "chat_day_tokens"} {
 		if err == nil || !strings.Contains(err.Error(), "[budget] "+key) {
 			t.Errorf("%v does not name %s", err, key)
@@ -225,19 +232,22 @@ func costsByDay(t *testing.T) {
 	if err := p.ledger.Book(t.Context(), answer); err != nil {
 		t.Fatal(err)
 	}
-	for name, label := range map[string]string{"": now.In(zone).Format("15") + ":00", "week": now.In(zone).Format("01-02"), "月": now.In(zone).Format("01-02")} {
+	for name, label := range map[string]string{"": now.In(zone).Format("15") + ":00",
+		"week": now.In(zone).Format("01-02"), "月": now.In(zone).Format("01-02")} {
 		s, ok := findStretch(name)
 		if !ok {
 			t.Fatalf("%q is not known", name)
 		}
 		got, err := p.report(t.Context(), room, s, i18n.Chinese)
-		if err != nil || !strings.Contains(got, "$0.75 · 2.0k tokens · 1 次回答\n其中标题、摘要、记忆等：$0.50 · 1.0k tokens\n") || strings.Count(got, "█") != barLength || strings.Count(got, "\n") != 3 {
+		if err != nil || !strings.Contains(got, "$0.75 · 2.0k tokens · 1 次回答\n其中标题、摘要、记忆等：$0.50 · 1.0k tokens\n") ||
+			strings.Count(got, "█") != barLength || strings.Count(got, "\n") != 3 {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 		if s.days > 1 && !strings.Contains(got, "`"+label+"`") {
 			t.Errorf("%s: %q has no line for %s", name, got, label)
 		}
-		if got, err := p.report(t.Context(), chat.FeishuChat("oc_2"), s, i18n.English); err != nil || !strings.Contains(got, "$0.00") || strings.Contains(got, "█") {
+		if got, err := p.report(t.Context(), chat.FeishuChat("oc_2"), s, i18n.English); err != nil ||
+			!strings.Contains(got, "$0.00") || strings.Contains(got, "█") {
 			t.Errorf("another chat, %s: %q, %v", name, got, err)
 		}
 	}
@@ -269,7 +279,8 @@ func TestHoursOfTheDay(t *testing.T) {
 func TestQuestionsApartAreBooked(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
-	if _, err := l.bridge.runner.agents.budget.askAgent(t.Context(), room, "summary", claude.Task{System: "Sum up.", Text: "words"}); err != nil {
+	if _, err := l.bridge.runner.agents.budget.askAgent(t.Context(), room, "summary",
+		claude.Task{System: "Sum up.", Text: "words"}); err != nil {
 		t.Fatal(err)
 	}
 	if n := l.count(`SELECT COUNT(*) FROM ledger WHERE purpose = 'summary' AND chat_key = 'feishu:chat:oc_1' AND user_id = '' AND cost_usd > 0 AND tokens > 0`); n != 1 {

@@ -76,6 +76,7 @@ func (cs settingCommands) chooseLang(_ context.Context, o ordered) (order, error
 	if s := o.chat.Settings.Lang; s != "" {
 		now = s
 	}
+	// Changed before the reply is written, so that it comes in the new language.
 	if l, ok := languageNames[o.args]; ok {
 		o.args, o.lang = string(l), l
 	} else if slices.Contains(byDefault, o.args) {
@@ -96,6 +97,7 @@ func (cs settingCommands) choose(o ordered, now string, c choice) (order, error)
 	switch {
 	case value == "":
 		card := &chat.Card{Body: fmt.Sprintf(c.asks.In(o.lang), now)}
+		// One place remains for the button that resets the choice.
 		card.Summary = i18n.FirstLine(card.Body)
 		for _, v := range c.offered[:min(len(c.offered), mostButtons-1)] {
 			card.Buttons = append(card.Buttons, turncard.CommandButton(v, c.order+" "+v))

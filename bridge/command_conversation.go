@@ -34,6 +34,7 @@ func (cs conversationCommands) forget(ctx context.Context, o ordered, answer i18
 	if err != nil {
 		return order{}, err
 	}
+	// In the background: ending a process can take seconds.
 	drop := func() {
 		cs.turns.jobs.Enqueue(func(context.Context) { cs.pool.Drop(o.m.Key.String()) })
 	}
@@ -52,6 +53,7 @@ func (cs conversationCommands) stop(ctx context.Context, o ordered) (order, erro
 		return o.say(i18n.NothingToStop)
 	}
 	done, err := o.do(db.StopTurns{Turns: turns}, i18n.Stopped)
+	// Only after the transaction: the stop must be recorded first, or a crash in between would run the turns again.
 	done.then = func() { cs.turns.lanes.HaltTurns(key, turns...) }
 	return done, err
 }

@@ -28,7 +28,7 @@ type commandRunner struct {
 	late      lateReplies
 }
 
-// given is the plan of a command that somebody has given, if he may give it.
+// given is the plan of a command, if its sender may use it.
 func (r commandRunner) given(cmd *command, by chat.Actor) plan {
 	if !cmd.free(r.access.Load(), by) {
 		return say(i18n.ForAdmins)
@@ -123,6 +123,7 @@ func (l lateReplies) promise(o ordered, work func(context.Context) string) {
 		if text == "" || ctx.Err() != nil {
 			return
 		}
+		// The idempotency key contains the command's message, so a redelivered command is answered once.
 		p := db.Post{Key: o.m.Key, Idem: "later:" + o.m.ID, ReplyTo: cmp.Or(o.answers, o.m.ID), Text: text}
 		if err := l.outbox.Add(context.WithoutCancel(ctx), p); err != nil {
 			l.log.Error().Err(err).Stringer("chat", o.m.Key).Msg("reply not stored")

@@ -171,6 +171,7 @@ func parseCommand(text string) (cmd *command, name, args string) {
 			return &c, "/" + c.name, args
 		}
 	}
+	// A single Chinese word after a slash is a command only if it is nearly one of ours.
 	_, slip := nearest(word, commands())
 	if !commandName.MatchString(word) && !(slip && args == "" && commandWord.MatchString(word)) {
 		return nil, "", ""

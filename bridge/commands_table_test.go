@@ -48,12 +48,16 @@ var commandCases = map[string][]commandCase{
 		{reply: i18n.HelpHead, tells: func(i18n.Lang, place) []string { return []string{"/resume", "//compact"} }},
 		{args: "cd", reply: i18n.Phrase{ZH: "`/cd", EN: "`/cd"}},
 	},
-	"new":     {{reply: i18n.NewBegun, does: begunAnew}},
-	"reset":   {{reply: i18n.ResetDone, does: begunAnew}},
-	"compact": {{does: func(_ *memoryRig, c db.Chat) bool { return c.Compacting != "" }}}, // it is answered when it is done
+	"new":   {{reply: i18n.NewBegun, does: begunAnew}},
+	"reset": {{reply: i18n.ResetDone, does: begunAnew}},
+	// it is answered when it is done
+	"compact": {{does: func(_ *memoryRig, c db.Chat) bool { return c.Compacting != "" }}},
 	"stop":    {{reply: i18n.NothingToStop}},
 	"retry":   {{reply: i18n.RetryNothing}},
-	"status":  {{reply: i18n.Status, tells: func(l i18n.Lang, _ place) []string { return []string{i18n.StatusIdle.In(l), "one"} }}},
+	"status": {{reply: i18n.Status, tells: func(l i18n.Lang,
+		_ place) []string {
+		return []string{i18n.StatusIdle.In(l), "one"}
+	}}},
 	"title": {
 		{reply: i18n.TitleNone},
 		{args: "周会", reply: i18n.TitleSet, does: func(_ *memoryRig, c db.Chat) bool { return c.Topic == "周会" }},
@@ -64,39 +68,49 @@ var commandCases = map[string][]commandCase{
 	"context": {{reply: i18n.ContextHead}},
 	"remember": {
 		{reply: i18n.RememberWhat},
-		{args: "周二", reply: i18n.RememberedForUser, inGroup: i18n.RememberedForChat, does: func(w *memoryRig, c db.Chat) bool {
-			list, err := w.store.Memories().Of(w.ctx, c.Key)
-			w.must(err)
-			return len(list) == 1 && list[0].Text == "周二" && list[0].Scope == usualScope(c.Kind)
-		}},
+		{args: "周二", reply: i18n.RememberedForUser, inGroup: i18n.RememberedForChat,
+			does: func(w *memoryRig, c db.Chat) bool {
+				list, err := w.store.Memories().Of(w.ctx, c.Key)
+				w.must(err)
+				return len(list) == 1 && list[0].Text == "周二" && list[0].Scope == usualScope(c.Kind)
+			}},
 	},
-	"memory": {{reply: i18n.MemoryNone}, {args: "what", reply: i18n.MemoryUsage}, {args: "forget 7", reply: i18n.MemoryUnknown}},
-	"allow":  {{reply: i18n.AllowNone}, {args: "revoke 7", reply: i18n.AllowUnknown}, {args: "what", reply: i18n.AllowUsage}},
+	"memory": {{reply: i18n.MemoryNone}, {args: "what", reply: i18n.MemoryUsage},
+		{args: "forget 7", reply: i18n.MemoryUnknown}},
+	"allow": {{reply: i18n.AllowNone}, {args: "revoke 7", reply: i18n.AllowUnknown},
+		{args: "what", reply: i18n.AllowUsage}},
 	"model": {
 		{reply: i18n.ModelNow},
-		{args: "opus", reply: i18n.ModelSet, charge: true, does: setting(func(s db.Settings) bool { return s.Model == "opus" })},
+		{args: "opus", reply: i18n.ModelSet, charge: true,
+			does: setting(func(s db.Settings) bool { return s.Model == "opus" })},
 		{args: "--yolo", reply: i18n.ModelBad, charge: true},
 	},
 	"effort": {
 		{reply: i18n.EffortNow},
-		{args: "high", reply: i18n.EffortSet, charge: true, does: setting(func(s db.Settings) bool { return s.Effort == "high" })},
+		{args: "high", reply: i18n.EffortSet, charge: true,
+			does: setting(func(s db.Settings) bool { return s.Effort == "high" })},
 	},
 	"lang":     {{reply: i18n.LangNow}, {args: "fr", reply: i18n.LangBad}},
 	"projects": {{reply: i18n.ProjectsHead, tells: func(i18n.Lang, place) []string { return []string{"`one`", "`own`"} }}},
 	"cd": {
 		{reply: i18n.ProjectsHead},
 		{args: "nowhere", reply: i18n.NoSuchProject, charge: true},
-		{args: "own", reply: i18n.ProjectChanged, charge: true, does: setting(func(s db.Settings) bool { return s.Project == "own" })},
+		{args: "own", reply: i18n.ProjectChanged, charge: true,
+			does: setting(func(s db.Settings) bool { return s.Project == "own" })},
 	},
 	"mode": {
 		{reply: i18n.ModeNow},
 		{args: "yolo", reply: i18n.NoSuchMode, charge: true},
 		{args: "bypassPermissions", reply: i18n.ModeTooHigh, charge: true},
-		{args: "plan", reply: i18n.ModeChanged, charge: true, does: setting(func(s db.Settings) bool { return s.Mode == "plan" })},
+		{args: "plan", reply: i18n.ModeChanged, charge: true,
+			does: setting(func(s db.Settings) bool { return s.Mode == "plan" })},
 	},
 	"cost": {
 		{reply: i18n.CostSum, tells: func(l i18n.Lang, _ place) []string { return []string{i18n.CostDay.In(l), "$0.00"} }},
-		{args: "month", reply: i18n.CostSum, tells: func(l i18n.Lang, _ place) []string { return []string{i18n.CostMonth.In(l)} }},
+		{args: "month", reply: i18n.CostSum, tells: func(l i18n.Lang,
+			_ place) []string {
+			return []string{i18n.CostMonth.In(l)}
+		}},
 		{args: "century", reply: i18n.CostUsage},
 	},
 	"whoami": {{reply: i18n.WhoAmI, tells: func(l i18n.Lang, p place) []string {
@@ -109,7 +123,8 @@ var commandCases = map[string][]commandCase{
 	"admin": {
 		{reply: i18n.AdminUsage},
 		{args: "users", reply: i18n.UsersHead, inGroup: i18n.OnlyPrivate},
-		{args: "users allow ou_nobody", reply: i18n.GrantGiven, inGroup: i18n.OnlyPrivate, only: chat.Private, does: granted(func(db.Chat) string { return "oc_elsewhere" })},
+		{args: "users allow ou_nobody", reply: i18n.GrantGiven, inGroup: i18n.OnlyPrivate, only: chat.Private,
+			does: granted(func(db.Chat) string { return "oc_elsewhere" })},
 		{args: "chats", reply: i18n.ChatsHead, inGroup: i18n.OnlyPrivate},
 		{args: "chats allow", reply: i18n.GrantGiven, does: granted(func(c db.Chat) string { return c.Key.ID })},
 		{args: "budgets", reply: i18n.Budgets, inGroup: i18n.OnlyPrivate},
@@ -125,9 +140,10 @@ var commandCases = map[string][]commandCase{
 	},
 	"mention": {
 		{reply: i18n.MentionPrivate, inGroup: i18n.MentionNow},
-		{args: "all", reply: i18n.MentionPrivate, inGroup: i18n.MentionSet, only: chat.Group, does: setting(func(s db.Settings) bool {
-			return s.Mention == string(chat.MentionNone)
-		})},
+		{args: "all", reply: i18n.MentionPrivate, inGroup: i18n.MentionSet, only: chat.Group,
+			does: setting(func(s db.Settings) bool {
+				return s.Mention == string(chat.MentionNone)
+			})},
 	},
 }
 
@@ -150,7 +166,8 @@ func matrix(t *testing.T) *memoryRig {
 	return w
 }
 
-// Every command by every name, in both languages, by an admin, a user and a stranger, in private, in a group and in a topic.
+// Every command by every name, in both languages, by an admin, a user and a stranger, in private, in a group and in
+// a topic.
 func TestEveryCommand(t *testing.T) {
 	for _, c := range commands() {
 		rows := commandCases[c.name]
@@ -174,7 +191,8 @@ func TestEveryCommand(t *testing.T) {
 							id := fmt.Sprintf("oc_%d_%s_%s_", n, l, who)
 							topic := chat.FeishuChat(id + "topics")
 							topic.Thread = "omt_1"
-							for _, p := range []place{{chat.FeishuChat(id + "private"), chat.Private, who}, {chat.FeishuChat(id + "group"), chat.Group, who}, {topic, chat.Group, who}} {
+							for _, p := range []place{{chat.FeishuChat(id + "private"), chat.Private, who},
+								{chat.FeishuChat(id + "group"), chat.Group, who}, {topic, chat.Group, who}} {
 								c.try(w, p, strings.TrimSpace("/"+name+" "+row.args), l, row)
 							}
 						}
@@ -252,7 +270,8 @@ func (c command) try(w *memoryRig, p place, line string, l i18n.Lang, row comman
 	}
 }
 
-// ignored checks that a stranger's command does nothing: not in a chat of his own, and not where others talk to the bot.
+// ignored checks that a stranger's command does nothing: not in a chat of his own, and not where others talk to the
+// bot.
 func (c command) ignored(w *memoryRig, p place, line string, l i18n.Lang) {
 	w.Helper()
 	w.hear(p, "/lang "+string(l), true)
@@ -318,10 +337,12 @@ func TestAButtonInAGroup(t *testing.T) {
 		want      i18n.Phrase
 	}{
 		{"ou_user", "/model opus", i18n.ForAdmins}, {"ou_admin", "/model opus", i18n.ModelSet},
-		{"ou_admin", "/login", i18n.LoginPrivate}, {"ou_admin", "/admin users", i18n.OnlyPrivate}, {"ou_user", "/admin users", i18n.ForAdmins},
+		{"ou_admin", "/login", i18n.LoginPrivate}, {"ou_admin", "/admin users", i18n.OnlyPrivate},
+		{"ou_user", "/admin users", i18n.ForAdmins},
 		{"ou_user", "/export", i18n.ForAdmins}, {"ou_user", "/status", i18n.Status},
 	} {
-		p := chat.Press{ID: fmt.Sprint(i), Key: team.key, Card: "om_card", Actor: chat.Actor{ID: tc.who}, Action: chat.Action{Do: turncard.DoCommand, ID: tc.line}}
+		p := chat.Press{ID: fmt.Sprint(i), Key: team.key, Card: "om_card", Actor: chat.Actor{ID: tc.who},
+			Action: chat.Action{Do: turncard.DoCommand, ID: tc.line}}
 		if toast, err := w.bridge.Press(w.ctx, p); err != nil || toast != "" {
 			t.Errorf("%s: %q, %v", tc.line, toast, err)
 		}
@@ -357,7 +378,8 @@ func TestHelpIsForWhoAsks(t *testing.T) {
 func TestNearestCommand(t *testing.T) {
 	t.Parallel()
 	for word, want := range map[string]string{
-		"hlep": "help", "stpo": "stop", "hist": "history", "histroy": "history", "modle": "model", "rest": "reset", "now": "new",
+		"hlep": "help", "stpo": "stop", "hist": "history", "histroy": "history", "modle": "model", "rest": "reset",
+		"now":     "new",
 		"compakt": "compact", "statuss": "status", "resum": "resume", "xyzzy": "", "x": "", "": "", "deploy": "", "恢": "恢",
 	} {
 		c, ok := nearest(word, commands())
@@ -373,7 +395,8 @@ func TestNearestCommand(t *testing.T) {
 	for _, tc := range []struct {
 		a, b string
 		want int
-	}{{"", "", 0}, {"a", "", 1}, {"", "ab", 2}, {"stop", "stop", 0}, {"stpo", "stop", 1}, {"kitten", "sitting", 3}, {"恢复", "恢夏", 1}} {
+	}{{"", "", 0}, {"a", "", 1}, {"", "ab", 2}, {"stop", "stop", 0}, {"stpo", "stop", 1}, {"kitten", "sitting", 3},
+		{"恢复", "恢夏", 1}} {
 		if got := distance(tc.a, tc.b); got != tc.want {
 			t.Errorf("distance(%q, %q) = %d, want %d", tc.a, tc.b, got, tc.want)
 		}
@@ -387,7 +410,8 @@ func TestUnknownCommands(t *testing.T) {
 	w.hear(alice, "/histroy 20", true)
 	p, err := w.store.Outbox().Next(w.ctx, alice.key)
 	w.must(err)
-	if p.Card == nil || len(p.Card.Buttons) != 1 || p.Card.Buttons[0] != turncard.CommandButton("/history 20", "/history 20") {
+	if p.Card == nil || len(p.Card.Buttons) != 1 ||
+		p.Card.Buttons[0] != turncard.CommandButton("/history 20", "/history 20") {
 		t.Errorf("%+v", p)
 	}
 	w.expect(w.delivered(alice), "没有 /histroy 这个命令", "/history")
@@ -404,7 +428,8 @@ func TestAButtonGivesACommand(t *testing.T) {
 	w.order(alice, "/help")
 	press := func(id, who, line string) {
 		w.Helper()
-		_, err := w.bridge.Press(w.ctx, chat.Press{ID: id, Key: alice.key, Card: "om_card", Actor: chat.Actor{ID: who}, Action: chat.Action{Do: turncard.DoCommand, ID: line}})
+		_, err := w.bridge.Press(w.ctx, chat.Press{ID: id, Key: alice.key, Card: "om_card", Actor: chat.Actor{ID: who},
+			Action: chat.Action{Do: turncard.DoCommand, ID: line}})
 		w.must(err)
 	}
 	press("p1", alice.who, "/model sonnet")
@@ -429,7 +454,8 @@ func TestAButtonGivesACommand(t *testing.T) {
 	w.must(w.bridge.db.Outbox().Delivered(w.ctx, p, ""))
 	stranger := newMemoryRig(t, t.TempDir(), func(cfg *Config) { cfg.Access = access.Config{Owner: "ou_boss"} })
 	stranger.order(place{alice.key, chat.Private, "ou_boss"}, "/help")
-	toast, err := stranger.bridge.Press(w.ctx, chat.Press{ID: "p", Key: alice.key, Actor: chat.Actor{ID: "ou_x"}, Action: chat.Action{Do: turncard.DoCommand, ID: "/new"}})
+	toast, err := stranger.bridge.Press(w.ctx, chat.Press{ID: "p", Key: alice.key, Actor: chat.Actor{ID: "ou_x"},
+		Action: chat.Action{Do: turncard.DoCommand, ID: "/new"}})
 	w.must(err)
 	if toast == "" {
 		t.Error("a stranger who presses is told nothing")

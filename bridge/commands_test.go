@@ -41,14 +41,16 @@ func TestStopStopsWhatHasNotBegun(t *testing.T) {
 	l.say("om_3", "/stop") // the same, said twice
 	l.bridge.turns.jobs.Enqueue(func(ctx context.Context) { l.bridge.turns.work(ctx, room) })
 	l.until("the end", func() bool {
-		return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'cancelled'`) == 1 && l.count(`SELECT COUNT(*) FROM outbox`) == 0
+		return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'cancelled'`) == 1 &&
+			l.count(`SELECT COUNT(*) FROM outbox`) == 0
 	})
 	if n := l.pool.Stats().Started; n != 0 {
 		t.Errorf("%d agents were started", n)
 	}
 	l.say("om_4", "hello again")
 	l.until("an answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 })
-	if said, _, _ := rec.SoFar(); len(said) != 2 || said[0] != i18n.Stopped.In(i18n.Chinese) && said[0] != i18n.Stopped.In(i18n.English) {
+	if said, _, _ := rec.SoFar(); len(said) != 2 || said[0] != i18n.Stopped.In(i18n.Chinese) &&
+		said[0] != i18n.Stopped.In(i18n.English) {
 		t.Errorf("said %q", said)
 	}
 }
@@ -57,7 +59,8 @@ func TestChineseNamesOfCommands(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"/新会话": "/new", "／停止": "/stop", "/清空": "/reset", "/压缩": "/compact", "/状态": "/status", "／帮助": "/help",
-		"/历史 20": "/history 20", "/上下文 昨天 说了什么": "/context 昨天 说了什么", "/记住　周二\n发布 ": "/remember 周二\n发布", "/记忆 show 3": "/memory show 3",
+		"/历史 20": "/history 20", "/上下文 昨天 说了什么": "/context 昨天 说了什么", "/记住　周二\n发布 ": "/remember 周二\n发布",
+		"/记忆 show 3":      "/memory show 3",
 		"/Remember  tea ": "/remember tea",
 	} {
 		cmd, name, args := parseCommand(text)
@@ -104,12 +107,14 @@ func TestACommandChangesTheSettings(t *testing.T) {
 	own := t.TempDir()
 	l.bridge.cfg.Projects = map[string]Project{"own": {Path: own}}
 	l.start()
-	l.must(l.bridge.receiver.commands.obey(t.Context(), ordered{m: heard("om_1", "/lang en"), args: "en"}, func(_ context.Context, o ordered) (order, error) {
-		if o.args != "en" || o.lang != i18n.Chinese || o.chat.Kind != "" {
-			t.Errorf("ordered %+v", o)
-		}
-		return order{reply: "done", effects: []db.Effect{db.SetLang{Lang: o.args}, db.SetProject{Project: "own"}, db.SetMode{Mode: "plan"}}}, nil
-	}))
+	l.must(l.bridge.receiver.commands.obey(t.Context(), ordered{m: heard("om_1", "/lang en"), args: "en"},
+		func(_ context.Context, o ordered) (order, error) {
+			if o.args != "en" || o.lang != i18n.Chinese || o.chat.Kind != "" {
+				t.Errorf("ordered %+v", o)
+			}
+			return order{reply: "done", effects: []db.Effect{db.SetLang{Lang: o.args}, db.SetProject{Project: "own"},
+				db.SetMode{Mode: "plan"}}}, nil
+		}))
 	c, err := l.bridge.db.Chats().Get(t.Context(), room)
 	l.must(err)
 	if c.Settings.Lang != "en" || l.bridge.cfg.project(c) != own || l.bridge.cfg.permissionMode(c) != "plan" {

@@ -65,10 +65,12 @@ var atOnce = func() <-chan struct{} {
 	return c
 }()
 
-// errOutdated says that a summary does not match its messages any more: a new conversation was started while it was
-// made, or a message was taken back.
+// errOutdated means that a summary does not match its messages any more: while it was made, a new
+// conversation was started or a message was recalled.
 var errOutdated = errors.New("the conversation has changed meanwhile")
 
+// try makes one summary. The model is asked without a lock or a transaction, so the chat may change
+// meanwhile; the final write checks the epoch and the previous summary, and fails with errOutdated.
 func (sm summaries) try(ctx context.Context, key chat.Key, wanted <-chan struct{}) error {
 	c, err := sm.db.Chats().Get(ctx, key)
 	if err != nil {
@@ -89,6 +91,7 @@ func (sm summaries) try(ctx context.Context, key chat.Key, wanted <-chan struct{
 	}
 	lang, before := sm.cfg.langOf(c), contextmgr.Summary{Text: c.Summary.Text, Until: c.Summary.Until}
 	task := sm.cfg.Context.SummaryTask(string(lang), c.Kind, before, older)
+	// Failpoints mark where the crash tests end the process.
 	failpoint.At("summary: asking")
 	reply, err := sm.budget.askAgent(ctx, key, "summary", claude.Task{
 		System: task.Instruction, Text: task.Input, Owner: key.String(), Wanted: wanted,
@@ -107,6 +110,7 @@ func (sm summaries) try(ctx context.Context, key chat.Key, wanted <-chan struct{
 	kept := len(list) - len(older)
 	done := fmt.Sprintf(i18n.CompactDone.In(lang), len(older), chars, utf8.RuneCountInString(s.Text), kept)
 	made := db.Compaction{Key: key, Epoch: c.Epoch, Before: c.Summary, Of: of, Summary: s, Reply: done}
+	// The summary is paid for by now, so a shutdown must not discard it.
 	err = sm.db.Chats().Compact(context.WithoutCancel(ctx), made)
 	if errors.Is(err, db.ErrNotFound) {
 		return errOutdated
@@ -116,8 +120,10 @@ func (sm summaries) try(ctx context.Context, key chat.Key, wanted <-chan struct{
 	sm.log.Info().Stringer("chat", key).Int("messages", len(older)).Int64("session_tokens", c.Session.Tokens).
 		Bool("asked", c.Compacting != "").Msg("chat compacted")
 	failpoint.At("summary: stored")
+	// The running process still holds the long context, so it must not answer the next message.
 	sm.pool.Drop(key.String())
 	sm.outbox.Wake(key)
+	// A second compaction right after the first would follow every turn and cost a summary each time.
 	if again := c.Summary.Seq != 0 && len(list) <= sm.cfg.Context.KeepRecent+2; again && c.Compacting == "" {
 		sm.log.Warn().Stringer("chat", key).
 			Msg("a session was full after one turn: [context] window is small for what the agent reads there")
@@ -138,6 +144,7 @@ func (sm summaries) nothing(ctx context.Context, c db.Chat) error {
 		return sm.failed(ctx, c, err)
 	}
 	sm.outbox.Wake(c.Key)
+	// Tool results fill a session without being part of the History.
 	if !sm.cfg.Context.NeedsCompaction(c.Session.Tokens, c.Session.Window) {
 		return nil
 	}
@@ -150,8 +157,8 @@ func (sm summaries) nothing(ctx context.Context, c db.Chat) error {
 	return nil
 }
 
-// failed handles a summary that could not be made. The user who asked for it gets a reply, unless it is tried again:
-// after the turn that did not wait for it, or at the next start of the program.
+// failed handles a summary that could not be made. Whoever asked for it gets a reply, unless it will be
+// tried again: after the next turn, or at the next start of the program.
 func (sm summaries) failed(ctx context.Context, c db.Chat, err error) error {
 	log := sm.log.With().Stringer("chat", c.Key).Logger()
 	switch {
@@ -170,7 +177,7 @@ func (sm summaries) failed(ctx context.Context, c db.Chat, err error) error {
 			text = i18n.CompactChanged
 		}
 		if err := sm.db.Chats().AnswerCompact(ctx, c.Key, text.In(sm.cfg.langOf(c))); err != nil {
-			log.Error().Err(err).Msg("failed compaction not told")
+			log.Error().Err(err).Msg("reply about a failed compaction not stored")
 		}
 		sm.outbox.Wake(c.Key)
 	}
@@ -180,6 +187,7 @@ func (sm summaries) failed(ctx context.Context, c db.Chat, err error) error {
 // noticeableWork is how long making a summary takes before the user who asked for it gets a notice that it has begun.
 const noticeableWork = 5 * time.Second
 
+// tellBegun is best effort. The idempotency key makes a retry after a restart send no second notice.
 func (sm summaries) tellBegun(ctx context.Context, c db.Chat) {
 	to := chat.Ref{Key: c.Key, ID: c.CompactTo}
 	if _, err := sm.out.Reply(ctx, to, i18n.CompactBegun.In(sm.cfg.langOf(c)), "begun:"+c.Compacting); err != nil {

@@ -13,7 +13,10 @@ import (
 // over waits until so many turns have ended and nothing is left of them to be done.
 func (l *bridgeRig) over(turns int) {
 	l.Helper()
-	l.until("the end of the turn", func() bool { return strings.Count(l.logs.String(), `"message":"turn ended"`) == turns })
+	l.until("the end of the turn", func() bool {
+		return strings.Count(l.logs.String(),
+			`"message":"turn ended"`) == turns
+	})
 }
 
 // long is a chat with something to sum up.

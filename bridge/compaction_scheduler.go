@@ -63,8 +63,8 @@ func newCompactionScheduler(compact func(context.Context, chat.Key, <-chan struc
 	return u
 }
 
-// begin is called before a turn works with the chat's session, and lets no summary begin until end. It waits for one
-// that is being made, but not for long, and calls tell when it has to. due says that one should be made before.
+// begin is called before a turn uses the chat's session, and prevents new summaries until end. It waits a limited
+// time for a running summary, and calls tell when it has to. due means that a summary should be made first.
 func (u *compactionScheduler) begin(ctx context.Context, key chat.Key, due bool, tell func()) {
 	for c := u.enter(key, due); c.done != nil && ctx.Err() == nil; c = u.enter(key, false) {
 		c.wanted()
@@ -73,6 +73,7 @@ func (u *compactionScheduler) begin(ctx context.Context, key chat.Key, due bool,
 		select {
 		case <-c.done:
 		case <-t.C:
+			// A person waits, so the summary is abandoned; it is tried again later.
 			c.stop(errImpatient)
 			<-c.done
 		case <-ctx.Done():
@@ -81,7 +82,7 @@ func (u *compactionScheduler) begin(ctx context.Context, key chat.Key, due bool,
 	}
 }
 
-// enter notes a turn when no summary is being made; otherwise it returns what to wait for.
+// enter registers a turn if no summary is running; otherwise it returns what to wait for.
 func (u *compactionScheduler) enter(key chat.Key, due bool) chatState {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -125,8 +126,9 @@ func (u *compactionScheduler) make(key chat.Key) {
 	}
 }
 
-// start begins with a summary. The caller holds mu.
+// start starts a summary. The caller holds mu.
 func (u *compactionScheduler) start(key chat.Key, c *chatState) {
+	// halt stops this summary alone; the context of the queue ends with the program.
 	halt, stop := context.WithCancelCause(context.Background())
 	done, wanted := make(chan struct{}), make(chan struct{})
 	c.done, c.stop, c.wanted = done, stop, sync.OnceFunc(func() { close(wanted) })
@@ -169,7 +171,7 @@ func (u *compactionScheduler) mayRetry(key chat.Key, now time.Time) bool {
 	return !failed || !now.Before(r.until)
 }
 
-// title has f make the chat's title, unless one is being made.
+// title has f make the chat's title, unless that is in progress already.
 func (u *compactionScheduler) title(key chat.Key, f func(context.Context)) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -188,7 +190,8 @@ func (u *compactionScheduler) title(key chat.Key, f func(context.Context)) {
 // mostNoted is how many turns of a chat may wait to be looked through.
 const mostNoted = 10
 
-// note has f look through a turn, after those before it in the chat, unless too many wait or the program ends.
+// note enqueues f, which looks through a turn for memories, behind earlier ones of the chat. It reports
+// false if too many wait.
 func (u *compactionScheduler) note(key chat.Key, f func(context.Context)) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -202,6 +205,7 @@ func (u *compactionScheduler) note(key chat.Key, f func(context.Context)) bool {
 	}
 	u.noted[key] = nil
 	u.jobs.Enqueue(func(ctx context.Context) {
+		// One job works off the whole list of a chat, so that its memories are made in order.
 		for next := f; next != nil; next = u.nextNote(key) {
 			if ctx.Err() == nil {
 				next(ctx)
@@ -211,7 +215,7 @@ func (u *compactionScheduler) note(key chat.Key, f func(context.Context)) bool {
 	return true
 }
 
-// nextNote is the look of the chat that has waited longest; nil = none does.
+// nextNote returns the job of the chat that has waited longest, or nil.
 func (u *compactionScheduler) nextNote(key chat.Key) func(context.Context) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -174,7 +174,8 @@ func TestWhenAChatIsStale(t *testing.T) {
 		"no turn so far": {silent: 1000 * time.Hour, change: func(c *db.Claim) { c.Chat.Turned = time.Time{} }},
 		"before /new":    {silent: 1000 * time.Hour, change: func(c *db.Claim) { c.Chat.Epoch++ }},
 	} {
-		c := db.Claim{Chat: db.Chat{Turned: turned}, Turn: db.Turn{Created: turned.Add(tc.silent)}, Asked: []chat.Message{{Seq: 9}}}
+		c := db.Claim{Chat: db.Chat{Turned: turned}, Turn: db.Turn{Created: turned.Add(tc.silent)},
+			Asked: []chat.Message{{Seq: 9}}}
 		if tc.change != nil {
 			tc.change(&c)
 		}
@@ -219,6 +220,7 @@ func TestIdleChatsLeaveMemory(t *testing.T) {
 	l.until("nothing that is kept in mind", func() bool {
 		b.scheduler.mu.Lock()
 		defer b.scheduler.mu.Unlock()
-		return b.turns.lanes.Count()+b.outbox.Count()+len(b.scheduler.chats)+len(b.scheduler.titled)+b.scheduler.failed.Len() == 0
+		return b.turns.lanes.Count()+b.outbox.Count()+len(b.scheduler.chats)+len(b.scheduler.titled)+
+			b.scheduler.failed.Len() == 0
 	})
 }

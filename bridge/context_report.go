@@ -11,7 +11,7 @@ import (
 	"magpie/internal/claude"
 )
 
-// reportOf is what a prompt tells the agent beside the question.
+// reportOf summarizes for people what a prompt contained besides the question.
 func reportOf(r contextmgr.Request, p contextmgr.Prompt, lost claude.LostCause) *db.ContextReport {
 	t := &db.ContextReport{Session: db.Begun, Lost: string(lost), Messages: p.Stats.Messages, Unread: p.Unread}
 	switch {
@@ -38,6 +38,7 @@ func (cs reportCommands) lastReport(ctx context.Context, c db.Chat) string {
 
 // describe says what the agent was told, and why not more.
 func describe(t db.ContextReport, l i18n.Lang) string {
+	// The most important first: a lost session explains everything else.
 	if t.Lost != "" && t.Session == db.Begun {
 		why := lostText(claude.LostCause(t.Lost)).In(l)
 		if t.Unread && t.Messages == 0 {
@@ -68,7 +69,7 @@ func describe(t db.ContextReport, l i18n.Lang) string {
 	return text
 }
 
-// lostText says for people why a session was given up.
+// lostText says for people why a session could not be continued.
 func lostText(c claude.LostCause) i18n.Phrase {
 	switch c {
 	case claude.LostMissing:

@@ -54,6 +54,7 @@ func (p *budget) bins(s stretch, now time.Time) []bin {
 		begin := p.midnight(now, 0)
 		y, m, d := begin.Date()
 		for h := 0; h < 24; h += hoursOfBin {
+			// By date and hour: with a change of the clocks a day is not 24 equal steps.
 			list = append(list, bin{label: fmt.Sprintf("%02d:00", h), from: time.Date(y, m, d, h, 0, 0, 0, p.zone)})
 		}
 		return list
@@ -80,6 +81,7 @@ func chart(bins []bin) string {
 			continue
 		}
 		bar := "▏"
+		// The longest bar stands for the largest sum; half a block rounds up.
 		if n := int(b.USD/cmp.Or(most, 1)*barLength + 0.5); n > 0 {
 			bar = strings.Repeat("█", n)
 		}

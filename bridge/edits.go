@@ -33,6 +33,6 @@ func (b *Bridge) Recalled(ctx context.Context, room chat.Key, id string) error {
 	b.reactions.Forget(func(to chat.Ref) bool { return to.ID == id && to.Key.Parent() == room.Parent() })
 	b.receiver.files.Remove(r.Files...)
 	b.outbox.Wake(r.Key)
-	zerolog.Ctx(ctx).Info().Stringer("chat", r.Key).Int("files", len(r.Files)).Msg("message taken back")
+	zerolog.Ctx(ctx).Info().Stringer("chat", r.Key).Int("files", len(r.Files)).Msg("message recalled")
 	return nil
 }

@@ -36,8 +36,8 @@ const (
 	mostTables   = 3
 )
 
-// streamRig is a bridge with its store, before a strict double of the platform, in a time in which hours pass at once. What
-// the agent does is scripted: a process of its own would live in another time.
+// streamRig is a bridge with its store, before a strict double of the platform, in a time in which hours pass at
+// once. What the agent does is scripted: a process of its own would live in another time.
 type streamRig struct {
 	*testing.T
 	sim    *feishusim.Server
@@ -66,7 +66,8 @@ func inScene(t *testing.T, act func(s *streamRig)) {
 			Ended: func(e Ended) { s.ended <- e },
 		}
 		cfg.Context.Titles = false
-		s.bridge = New(cfg, store, claude.NewPool(agents), overPipe(feishu.Config{AppID: sim.AppID(), AppSecret: sim.AppSecret(), BaseURL: sim.URL()}, pipe, log), log)
+		s.bridge = New(cfg, store, claude.NewPool(agents),
+			overPipe(feishu.Config{AppID: sim.AppID(), AppSecret: sim.AppSecret(), BaseURL: sim.URL()}, pipe, log), log)
 		answerWith(s.bridge, func(ctx context.Context, tn *turn) turncard.Outcome {
 			s.bridge.runner.prepare(ctx, tn)
 			take := func(e claude.Event) { s.bridge.runner.agents.attempts.take(ctx, tn, e) }
@@ -110,7 +111,8 @@ func (s *streamRig) ask(text string) {
 	ann := s.sim.Users()[0]
 	id := s.sim.Say(s.room, ann, text)
 	must(s.T, s.bridge.Message(s.Context(), chat.Incoming{
-		Key: chat.FeishuChat(s.room), Kind: chat.Private, ID: id, Text: text, Actor: chat.Actor{ID: ann.OpenID}, Time: time.Now(), ToBot: true,
+		Key: chat.FeishuChat(s.room), Kind: chat.Private, ID: id, Text: text, Actor: chat.Actor{ID: ann.OpenID},
+		Time: time.Now(), ToBot: true,
 	}))
 	select {
 	case e := <-s.ended:
@@ -133,7 +135,8 @@ func (s *streamRig) ask(text string) {
 
 // writes is an agent that says a text in so many pieces, and thinks and uses tools meanwhile. Before a piece something
 // may happen.
-func writes(text string, pieces int, every time.Duration, before func(piece int)) func(*turn, func(claude.Event)) claude.Result {
+func writes(text string, pieces int, every time.Duration, before func(piece int)) func(*turn,
+	func(claude.Event)) claude.Result {
 	return func(t *turn, take func(claude.Event)) claude.Result {
 		take(claude.Started{Session: t.claim.Turn.Session})
 		from := 0
@@ -156,7 +159,8 @@ func writes(text string, pieces int, every time.Duration, before func(piece int)
 			from = to
 		}
 		take(claude.Text{Text: text, Whole: true})
-		return claude.Result{Session: t.claim.Turn.Session, Text: text, Model: "scripted", Usage: claude.Usage{Input: 10, Output: 100_000}, CostUSD: 1}
+		return claude.Result{Session: t.claim.Turn.Session, Text: text, Model: "scripted",
+			Usage: claude.Usage{Input: 10, Output: 100_000}, CostUSD: 1}
 	}
 }
 
@@ -290,7 +294,8 @@ type written struct {
 func inFences(page string) (lines []written, open bool) {
 	for line := range strings.SplitSeq(page, "\n") {
 		switch mark := strings.TrimLeft(line, " "); {
-		case open && strings.TrimRight(mark, " ") == "```", !open && strings.HasPrefix(mark, "```") && !strings.Contains(mark[3:], "`"):
+		case open && strings.TrimRight(mark, " ") == "```",
+			!open && strings.HasPrefix(mark, "```") && !strings.Contains(mark[3:], "`"):
 			open = !open
 		default:
 			lines = append(lines, written{line, open})
@@ -305,7 +310,8 @@ var underHead = regexp.MustCompile(`^[ >]*\|? *:?-+:? *(\| *:?-+:? *)*\|? *$`)
 func tables(page string) (heads []string) {
 	lines, _ := inFences(page)
 	for i, l := range lines[1:] {
-		if head := lines[i]; !l.code && !head.code && strings.Contains(head.text, "|") && strings.Contains(l.text, "|") && underHead.MatchString(l.text) {
+		if head := lines[i]; !l.code && !head.code && strings.Contains(head.text, "|") && strings.Contains(l.text, "|") &&
+			underHead.MatchString(l.text) {
 			heads = append(heads, head.text)
 		}
 	}
@@ -377,7 +383,8 @@ func (s *streamRig) checkBlocks(pages []string, text string) {
 func TestABookIsAnsweredForTwentyMinutes(t *testing.T) {
 	t.Parallel()
 	text := "<at id=all></at> 全书如下：\n\n" + feishutest.Book(30)
-	if n := utf8.RuneCountInString(text); n < 120_000 || len(feishutest.Head.FindAllString(text, -1)) < 30 || strings.Count(text, "\tline(") != 12*feishutest.BlockLines {
+	if n := utf8.RuneCountInString(text); n < 120_000 || len(feishutest.Head.FindAllString(text, -1)) < 30 ||
+		strings.Count(text, "\tline(") != 12*feishutest.BlockLines {
 		t.Fatalf("%d letters", n)
 	}
 	inScene(t, func(s *streamRig) {

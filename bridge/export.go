@@ -91,8 +91,8 @@ type exportFile struct {
 	text bytes.Buffer
 }
 
-// exported is a chat's History as files: what was said for people to read, and all of it for programs. There is none
-// without messages.
+// exported returns a chat's History as files: the conversation for people, and all records for
+// programs. There are none without messages.
 func (cs exportCommand) exported(ctx context.Context, o ordered) ([]*exportFile, error) {
 	name := i18n.ExportName.In(o.lang) + "-" + o.m.Time.In(cs.zone).Format("2006-01-02")
 	read, lines := &exportFile{name: name + ".md"}, &exportFile{name: name + ".jsonl"}
@@ -111,6 +111,7 @@ func (cs exportCommand) exported(ctx context.Context, o ordered) ([]*exportFile,
 				return nil, err
 			}
 		}
+		// Checked while writing, so that a huge History does not fill the memory first.
 		if max(read.text.Len(), lines.text.Len()) > mostExport {
 			return nil, errExportSize
 		}
@@ -131,6 +132,7 @@ type transcript struct {
 	epoch int64
 }
 
+// add writes one message. Commands, notices and other bookkeeping are not part of the conversation.
 func (t *transcript) add(r db.Record) {
 	if r.Class != chat.Talk || r.Role != chat.User && r.Role != chat.Assistant {
 		return

@@ -37,7 +37,8 @@ func exportedHistory(t *testing.T) {
 	w.ask(alice, "# 第二问\n\n多行", "第二答", nil)
 	c, err := w.store.Chats().Get(w.ctx, alice.key)
 	w.must(err)
-	o := ordered{chat: c, lang: i18n.Chinese, m: chat.Incoming{Key: alice.key, Time: time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)}}
+	o := ordered{chat: c, lang: i18n.Chinese, m: chat.Incoming{Key: alice.key,
+		Time: time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)}}
 	files, err := w.bridge.receiver.commands.set.exported(w.ctx, o)
 	w.must(err)
 	if len(files) != 2 || files[0].name != "聊天记录-2026-05-04.md" || files[1].name != "聊天记录-2026-05-04.jsonl" {
@@ -93,7 +94,8 @@ func TestExport(t *testing.T) {
 	l.say("om_3", "/导出") // told again
 	l.until("the files", func() bool { return len(out.sent()) == 2 && l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
 	files := out.sent()
-	if !strings.HasSuffix(files[0].Name, ".md") || !strings.Contains(string(files[0].Data), "echo: 你好") || files[0].Picture {
+	if !strings.HasSuffix(files[0].Name, ".md") || !strings.Contains(string(files[0].Data), "echo: 你好") ||
+		files[0].Picture {
 		t.Errorf("%s: %s", files[0].Name, files[0].Data)
 	}
 	if !strings.HasSuffix(files[1].Name, ".jsonl") || !strings.Contains(string(files[1].Data), "/导出") {

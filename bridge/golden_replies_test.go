@@ -72,6 +72,8 @@ func replyCards(t *testing.T) map[string]any {
 func (w *memoryRig) spendOverDays(key chat.Key, user string) {
 	for turn, usd := range []float64{0.5, 1.25, 2} {
 		time.Sleep(17 * time.Hour)
-		w.must(w.bridge.runner.agents.budget.ledger.Book(w.ctx, db.Expense{Key: key, User: user, Purpose: "test", Turn: int64(turn), Usage: db.Usage{Input: 1000, Output: 200, CostUSD: usd}}))
+		w.must(w.bridge.runner.agents.budget.ledger.Book(w.ctx,
+			db.Expense{Key: key, User: user, Purpose: "test", Turn: int64(turn),
+				Usage: db.Usage{Input: 1000, Output: 200, CostUSD: usd}}))
 	}
 }

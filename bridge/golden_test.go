@@ -98,8 +98,11 @@ const answer = "测试都通过了。改动很小：\n\n1. `split.go` 里的边�
 func worked(l i18n.Lang) *turnRig {
 	return newTurnRig(l).
 		after(2*time.Second, claude.Thinking{Text: "The border case is the empty line. I should look at split.go first, then run the tests."}).
-		uses("1", "Read", input{"file_path": "/srv/work/magpie/feishu/split.go"}).after(time.Second, gave("1", "1\tpackage feishu\n2\t\n3\timport (\n4\t\t\"strings\"\n5\t)")).
-		uses("2", "Edit", input{"file_path": "/srv/work/magpie/feishu/split.go", "old_string": "func end(text string) int {\n\treturn len(text) - 1\n}", "new_string": "func end(text string) int {\n\treturn len(text)\n}"}).
+		uses("1", "Read", input{"file_path": "/srv/work/magpie/feishu/split.go"}).after(time.Second,
+		gave("1", "1\tpackage feishu\n2\t\n3\timport (\n4\t\t\"strings\"\n5\t)")).
+		uses("2", "Edit", input{"file_path": "/srv/work/magpie/feishu/split.go",
+			"old_string": "func end(text string) int {\n\treturn len(text) - 1\n}",
+			"new_string": "func end(text string) int {\n\treturn len(text)\n}"}).
 		after(time.Second, gave("2", "The file has been updated.")).
 		uses("3", "Bash", input{"command": "go test ./feishu/...", "description": "run the tests"})
 }
@@ -108,68 +111,107 @@ func stories() map[string]*turnRig {
 	many := newTurnRig(i18n.Chinese)
 	for i := range 40 {
 		id := string(rune('A' + i))
-		many.uses(id, []string{"Read", "Grep", "Bash", "Edit", "WebFetch"}[i%5], input{"command": "make step", "file_path": "/a/b/c/d.go", "pattern": "x"}).after(time.Second, gave(id, "ok"))
+		many.uses(id, []string{"Read", "Grep", "Bash", "Edit", "WebFetch"}[i%5],
+			input{"command": "make step", "file_path": "/a/b/c/d.go", "pattern": "x"}).after(time.Second, gave(id, "ok"))
 	}
 	done := func(s *turnRig, answer string) *turnRig {
-		return s.after(12*time.Second, gave("3", "ok  \tmagpie/feishu\t0.512s"), says(answer), result("")).with(told12(db.ContextReport{Session: db.Resumed, Messages: 12})).ended(db.Done, i18n.Phrase{})
+		return s.after(12*time.Second, gave("3", "ok  \tmagpie/feishu\t0.512s"), says(answer),
+			result("")).with(told12(db.ContextReport{Session: db.Resumed, Messages: 12})).ended(db.Done, i18n.Phrase{})
 	}
 	return map[string]*turnRig{
-		"01-begun":                 newTurnRig(i18n.Chinese),
-		"02-begun-en":              newTurnRig(i18n.English),
-		"03-waiting-for-a-place":   newTurnRig(i18n.Chinese).with(func(v turncard.State) turncard.State { return v.Waiting(storyBegan) }).after(30 * time.Second),
-		"04-tidying":               newTurnRig(i18n.Chinese).with(func(v turncard.State) turncard.State { return v.Compacting(storyBegan) }),
-		"05-thinking-12s":          newTurnRig(i18n.Chinese).after(0, claude.Started{}).after(12 * time.Second),
-		"06-thinking-aloud":        newTurnRig(i18n.Chinese).after(3*time.Second, claude.Thinking{Text: "用户想知道天气。\n"}, claude.Thinking{Text: "先看看有没有工具。"}).after(5 * time.Second),
-		"07-writing":               newTurnRig(i18n.Chinese).after(2*time.Second, claude.Text{Text: "好的，"}, claude.Text{Text: "我来看看"}),
-		"08-writing-en":            newTurnRig(i18n.English).after(2*time.Second, claude.Text{Text: "Let me have a look"}),
-		"09-retrying":              newTurnRig(i18n.Chinese).after(2*time.Second, claude.Retrying{}).after(16 * time.Second),
-		"10-compacting":            newTurnRig(i18n.Chinese).after(2*time.Second, claude.Compacting{}).after(20 * time.Second),
-		"11-bash-just-begun":       newTurnRig(i18n.Chinese).uses("1", "Bash", input{"command": "npm test"}).after(2 * time.Second),
-		"47-preparing-a-long-file": newTurnRig(i18n.Chinese).after(time.Second, says("我来写。"), claude.ToolCall{ID: "1", Name: "Write"}).after(31 * time.Second),
-		"12-bash-12s":              worked(i18n.Chinese).after(12 * time.Second),
-		"13-bash-12s-en":           worked(i18n.English).after(12 * time.Second),
-		"14-bash-2m":               worked(i18n.Chinese).after(130 * time.Second),
-		"15-bash-an-hour":          worked(i18n.Chinese).after(time.Hour + 40*time.Second),
-		"16-two-tools-at-once":     newTurnRig(i18n.Chinese).uses("1", "Read", input{"file_path": "/a/b/c/d/e.go"}).uses("2", "Grep", input{"pattern": "TODO"}).after(6*time.Second, gave("2", "a.go:1:TODO\nb.go:2:TODO")),
-		"17-tool-failed":           newTurnRig(i18n.Chinese).uses("1", "Bash", input{"command": "make"}).after(time.Second, failedWith("1", "make: *** No rule to make target 'all'.  Stop.")).after(time.Second, says("没有这个目标，我换一个。")),
-		"18-tool-denied":           newTurnRig(i18n.Chinese).uses("1", "Bash", input{"command": "rm -rf build"}).after(time.Second, claude.ToolDenied{ID: "1", Name: "Bash"}, failedWith("1", approval.Refusal("Bash", "not now"))),
-		"19-edit-as-diff":          newTurnRig(i18n.Chinese).uses("1", "MultiEdit", input{"file_path": "a.go", "edits": []input{{"old_string": "a\nb\nc", "new_string": "a\nB\nc"}, {"old_string": "x", "new_string": ""}}}).after(time.Second, gave("1", "ok")),
-		"20-new-file":              newTurnRig(i18n.Chinese).uses("1", "Write", input{"file_path": "/srv/x/y/z/notes.md", "content": strings.Repeat("# note\n", 30)}).after(time.Second, gave("1", "ok")),
-		"21-secrets-are-scrubbed": newTurnRig(i18n.Chinese).after(0, claude.Thinking{Text: "The key is sk-ant-api03-AAAAbbbbCCCCddddEEEEffffGGGGhhhhIIIIjjjjKKKKllllMMMM_nnnn-AA"}).
+		"01-begun":               newTurnRig(i18n.Chinese),
+		"02-begun-en":            newTurnRig(i18n.English),
+		"03-waiting-for-a-place": newTurnRig(i18n.Chinese).with(func(v turncard.State) turncard.State { return v.Waiting(storyBegan) }).after(30 * time.Second),
+		"04-tidying":             newTurnRig(i18n.Chinese).with(func(v turncard.State) turncard.State { return v.Compacting(storyBegan) }),
+		"05-thinking-12s":        newTurnRig(i18n.Chinese).after(0, claude.Started{}).after(12 * time.Second),
+		"06-thinking-aloud": newTurnRig(i18n.Chinese).after(3*time.Second, claude.Thinking{Text: "用户想知道天气。\n"},
+			claude.Thinking{Text: "先看看有没有工具。"}).after(5 * time.Second),
+		"07-writing": newTurnRig(i18n.Chinese).after(2*time.Second, claude.Text{Text: "好的，"},
+			claude.Text{Text: "我来看看"}),
+		"08-writing-en": newTurnRig(i18n.English).after(2*time.Second, claude.Text{Text: "Let me have a look"}),
+		"09-retrying":   newTurnRig(i18n.Chinese).after(2*time.Second, claude.Retrying{}).after(16 * time.Second),
+		"10-compacting": newTurnRig(i18n.Chinese).after(2*time.Second,
+			claude.Compacting{}).after(20 * time.Second),
+		"11-bash-just-begun": newTurnRig(i18n.Chinese).uses("1", "Bash",
+			input{"command": "npm test"}).after(2 * time.Second),
+		"47-preparing-a-long-file": newTurnRig(i18n.Chinese).after(time.Second, says("我来写。"),
+			claude.ToolCall{ID: "1", Name: "Write"}).after(31 * time.Second),
+		"12-bash-12s":     worked(i18n.Chinese).after(12 * time.Second),
+		"13-bash-12s-en":  worked(i18n.English).after(12 * time.Second),
+		"14-bash-2m":      worked(i18n.Chinese).after(130 * time.Second),
+		"15-bash-an-hour": worked(i18n.Chinese).after(time.Hour + 40*time.Second),
+		"16-two-tools-at-once": newTurnRig(i18n.Chinese).uses("1", "Read",
+			input{"file_path": "/a/b/c/d/e.go"}).uses("2", "Grep", input{"pattern": "TODO"}).after(6*time.Second,
+			gave("2", "a.go:1:TODO\nb.go:2:TODO")),
+		"17-tool-failed": newTurnRig(i18n.Chinese).uses("1", "Bash", input{"command": "make"}).after(time.Second,
+			failedWith("1", "make: *** No rule to make target 'all'.  Stop.")).after(time.Second, says("没有这个目标，我换一个。")),
+		"18-tool-denied": newTurnRig(i18n.Chinese).uses("1", "Bash",
+			input{"command": "rm -rf build"}).after(time.Second, claude.ToolDenied{ID: "1", Name: "Bash"},
+			failedWith("1", approval.Refusal("Bash", "not now"))),
+		"19-edit-as-diff": newTurnRig(i18n.Chinese).uses("1", "MultiEdit",
+			input{"file_path": "a.go", "edits": []input{{"old_string": "a\nb\nc", "new_string": "a\nB\nc"},
+				{"old_string": "x", "new_string": ""}}}).after(time.Second, gave("1", "ok")),
+		"20-new-file": newTurnRig(i18n.Chinese).uses("1", "Write",
+			input{"file_path": "/srv/x/y/z/notes.md", "content": strings.Repeat("# note\n", 30)}).after(time.Second,
+			gave("1", "ok")),
+		"21-secrets-are-scrubbed": newTurnRig(i18n.Chinese).after(0,
+			claude.Thinking{Text: "The key is sk-ant-api03-AAAAbbbbCCCCddddEEEEffffGGGGhhhhIIIIjjjjKKKKllllMMMM_nnnn-AA"}).
 			uses("1", "Bash", input{"command": "curl -H 'Authorization: Bearer ghp_0123456789abcdefghijABCDEFGHIJ012345' https://api.example.com"}).
 			after(time.Second, gave("1", "password=hunter2hunter2\nAWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY")),
-		"22-hostile-input": newTurnRig(i18n.Chinese).uses("1", "Bash", input{"command": "echo `id` \u202e<at id=all></at>\n**x**"}).after(time.Second, gave("1", "```\n<at id=all></at>\n````\n![x](https://x/y.png)")),
-		"23-forty-steps":   many.after(time.Second, says("完成。")),
-		"24-own-tools": newTurnRig(i18n.Chinese).uses("1", "mcp__magpie__remember", input{"title": "发布日", "text": "每周二发布"}).after(time.Second, gave("1", "Remembered as number 1.")).
+		"22-hostile-input": newTurnRig(i18n.Chinese).uses("1", "Bash",
+			input{"command": "echo `id` \u202e<at id=all></at>\n**x**"}).after(time.Second,
+			gave("1", "```\n<at id=all></at>\n````\n![x](https://x/y.png)")),
+		"23-forty-steps": many.after(time.Second, says("完成。")),
+		"24-own-tools": newTurnRig(i18n.Chinese).uses("1", "mcp__magpie__remember",
+			input{"title": "发布日", "text": "每周二发布"}).after(time.Second, gave("1", "Remembered as number 1.")).
 			uses("2", "mcp__magpie__search_history", input{"query": "发布"}).after(6 * time.Second),
-		"52-sending-a-file": newTurnRig(i18n.English).uses("1", "mcp__magpie__search_memory", input{"query": "the report"}).after(time.Second, gave("1", "Nothing like that was remembered.")).
+		"52-sending-a-file": newTurnRig(i18n.English).uses("1", "mcp__magpie__search_memory",
+			input{"query": "the report"}).after(time.Second, gave("1", "Nothing like that was remembered.")).
 			uses("2", "mcp__magpie__send_file", input{"path": "out/report.pdf"}).after(6 * time.Second),
-		"25-other-mcp-tool": newTurnRig(i18n.English).uses("1", "mcp__github__get_issue", input{"owner": "x", "number": 7}).after(6 * time.Second),
-		"53-planning": newTurnRig(i18n.Chinese).uses("1", "TodoWrite", input{"todos": []input{{"content": "读代码", "status": "completed"}, {"content": "改代码", "status": "in_progress"}, {"content": "跑测试", "status": "pending"}}}).
-			after(time.Second, gave("1", "ok")).uses("2", claude.QuestionTool, input{"questions": []input{{"question": "用哪种数据库？"}}}).
+		"25-other-mcp-tool": newTurnRig(i18n.English).uses("1", "mcp__github__get_issue",
+			input{"owner": "x", "number": 7}).after(6 * time.Second),
+		"53-planning": newTurnRig(i18n.Chinese).uses("1", "TodoWrite",
+			input{"todos": []input{{"content": "读代码", "status": "completed"}, {"content": "改代码", "status": "in_progress"},
+				{"content": "跑测试", "status": "pending"}}}).
+			after(time.Second, gave("1", "ok")).uses("2", claude.QuestionTool,
+			input{"questions": []input{{"question": "用哪种数据库？"}}}).
 			uses("3", claude.PlanTool, input{"plan": "1. 先读\n2. 再改"}).uses("4", "KillShell", input{}).after(6 * time.Second),
-		"26-subagent":            newTurnRig(i18n.English).uses("1", "Task", input{"description": "Survey the code", "prompt": "Read everything.\nThen report."}).after(70 * time.Second),
-		"27-waiting-for-you":     worked(i18n.Chinese).after(0, claude.ToolAsk{ID: "a"}).after(8 * time.Second),
-		"50-waiting-for-you-en":  worked(i18n.English).after(0, claude.ToolAsk{ID: "a"}, claude.ToolAsk{ID: "b"}, claude.ToolAskEnd{ID: "a"}).after(8 * time.Second),
-		"30-answered":            newTurnRig(i18n.Chinese).uses("1", "Bash", input{"command": "rm -rf build"}).after(time.Second, claude.ToolAsk{ID: "a"}, claude.ToolAllowed{}).after(6 * time.Second),
-		"31-done":                done(worked(i18n.Chinese), answer),
-		"32-done-en":             done(worked(i18n.English), englishAnswer),
-		"33-done-restored":       newTurnRig(i18n.Chinese).after(4*time.Second, says("你叫小明。"), result("")).with(told12(db.ContextReport{Session: db.Begun, Lost: string(claude.LostMissing), Messages: 12})).ended(db.Done, i18n.Phrase{}),
-		"34-done-restored-en":    newTurnRig(i18n.English).after(4*time.Second, says("You are Tom."), result("")).with(told12(db.ContextReport{Session: db.Begun, Lost: string(claude.LostMissing), Messages: 12})).ended(db.Done, i18n.Phrase{}),
-		"35-done-without-words":  newTurnRig(i18n.Chinese).after(4*time.Second, result("")).ended(db.Done, i18n.Phrase{}),
-		"36-stopped":             worked(i18n.Chinese).after(20*time.Second).ended(db.Cancelled, i18n.Stopped),
-		"37-stopped-mid-answer":  newTurnRig(i18n.Chinese).after(4*time.Second, says("第一，")).ended(db.Cancelled, i18n.Stopped),
-		"38-interrupted":         newTurnRig(i18n.Chinese).after(4*time.Second, says("第一，")).ended(db.Interrupted, i18n.Interrupted),
+		"26-subagent": newTurnRig(i18n.English).uses("1", "Task",
+			input{"description": "Survey the code", "prompt": "Read everything.\nThen report."}).after(70 * time.Second),
+		"27-waiting-for-you": worked(i18n.Chinese).after(0, claude.ToolAsk{ID: "a"}).after(8 * time.Second),
+		"50-waiting-for-you-en": worked(i18n.English).after(0, claude.ToolAsk{ID: "a"}, claude.ToolAsk{ID: "b"},
+			claude.ToolAskEnd{ID: "a"}).after(8 * time.Second),
+		"30-answered": newTurnRig(i18n.Chinese).uses("1", "Bash",
+			input{"command": "rm -rf build"}).after(time.Second, claude.ToolAsk{ID: "a"},
+			claude.ToolAllowed{}).after(6 * time.Second),
+		"31-done":    done(worked(i18n.Chinese), answer),
+		"32-done-en": done(worked(i18n.English), englishAnswer),
+		"33-done-restored": newTurnRig(i18n.Chinese).after(4*time.Second, says("你叫小明。"),
+			result("")).with(told12(db.ContextReport{Session: db.Begun, Lost: string(claude.LostMissing),
+			Messages: 12})).ended(db.Done, i18n.Phrase{}),
+		"34-done-restored-en": newTurnRig(i18n.English).after(4*time.Second, says("You are Tom."),
+			result("")).with(told12(db.ContextReport{Session: db.Begun, Lost: string(claude.LostMissing),
+			Messages: 12})).ended(db.Done, i18n.Phrase{}),
+		"35-done-without-words": newTurnRig(i18n.Chinese).after(4*time.Second, result("")).ended(db.Done, i18n.Phrase{}),
+		"36-stopped":            worked(i18n.Chinese).after(20*time.Second).ended(db.Cancelled, i18n.Stopped),
+		"37-stopped-mid-answer": newTurnRig(i18n.Chinese).after(4*time.Second, says("第一，")).ended(db.Cancelled,
+			i18n.Stopped),
+		"38-interrupted": newTurnRig(i18n.Chinese).after(4*time.Second, says("第一，")).ended(db.Interrupted,
+			i18n.Interrupted),
 		"39-interrupted-mute-en": newTurnRig(i18n.English).ended(db.Interrupted, i18n.Interrupted),
-		"40-failed-auth":         newTurnRig(i18n.Chinese).after(time.Second, result(claude.FailAuth)).ended(db.Failed, i18n.FailAuth, string(claude.FailAuth)),
-		"41-failed-limit":        worked(i18n.Chinese).after(40*time.Second, says("先说到这里。"), result(claude.FailLimit)).ended(db.Failed, i18n.FailLimit, string(claude.FailLimit)),
-		"42-died":                worked(i18n.English).after(40*time.Second).ended(db.Failed, i18n.FailDied, turncard.FailDied),
-		"45-failed-too-long":     newTurnRig(i18n.English).ended(db.Failed, i18n.FailTooLong, string(claude.FailTooLong)),
-		"46-stopped-at-once":     newTurnRig(i18n.Chinese).ended(db.Cancelled, i18n.Stopped),
-		"71-taken-back":          newTurnRig(i18n.Chinese).after(4*time.Second, says("第一，")).ended(db.Cancelled, i18n.Recalled, turncard.FailRecalled),
-		"72-taken-back-mute-en":  newTurnRig(i18n.English).ended(db.Cancelled, i18n.Recalled, turncard.FailRecalled),
-		"43-begun-again":         worked(i18n.Chinese).with(func(v turncard.State) turncard.State { return v.Restarted(time.Now()) }).after(time.Second),
-		"44-restarting":          newTurnRig(i18n.Chinese).ended(db.Queued, i18n.Restarting),
+		"40-failed-auth": newTurnRig(i18n.Chinese).after(time.Second, result(claude.FailAuth)).ended(db.Failed,
+			i18n.FailAuth, string(claude.FailAuth)),
+		"41-failed-limit": worked(i18n.Chinese).after(40*time.Second, says("先说到这里。"),
+			result(claude.FailLimit)).ended(db.Failed, i18n.FailLimit, string(claude.FailLimit)),
+		"42-died": worked(i18n.English).after(40*time.Second).ended(db.Failed, i18n.FailDied,
+			turncard.FailDied),
+		"45-failed-too-long": newTurnRig(i18n.English).ended(db.Failed, i18n.FailTooLong, string(claude.FailTooLong)),
+		"46-stopped-at-once": newTurnRig(i18n.Chinese).ended(db.Cancelled, i18n.Stopped),
+		"71-taken-back": newTurnRig(i18n.Chinese).after(4*time.Second, says("第一，")).ended(db.Cancelled,
+			i18n.Recalled, turncard.FailRecalled),
+		"72-taken-back-mute-en": newTurnRig(i18n.English).ended(db.Cancelled, i18n.Recalled, turncard.FailRecalled),
+		"43-begun-again":        worked(i18n.Chinese).with(func(v turncard.State) turncard.State { return v.Restarted(time.Now()) }).after(time.Second),
+		"44-restarting":         newTurnRig(i18n.Chinese).ended(db.Queued, i18n.Restarting),
 	}
 }
 
@@ -204,9 +246,11 @@ func askings() map[string]any {
 		"29-waiting-with-choice":         asked(i18n.Chinese, "Bash", remove, always, waits),
 		"54-asked-edit-en":               asked(i18n.English, "Edit", edit, nil, waits),
 		"55-asked-plan":                  asked(i18n.Chinese, claude.PlanTool, plan, nil, waits),
-		"56-allowed":                     asked(i18n.Chinese, "Bash", remove, always, db.Settlement{State: db.Approved, By: by}),
-		"48-refused-with-why":            asked(i18n.Chinese, "Bash", remove, nil, db.Settlement{State: db.Refused, By: by, Words: "先备份"}),
-		"49-nobody-decided-en":           asked(i18n.English, "Bash", remove, nil, db.Settlement{State: db.Expired}),
+		"56-allowed": asked(i18n.Chinese, "Bash", remove, always,
+			db.Settlement{State: db.Approved, By: by}),
+		"48-refused-with-why": asked(i18n.Chinese, "Bash", remove, nil,
+			db.Settlement{State: db.Refused, By: by, Words: "先备份"}),
+		"49-nobody-decided-en": asked(i18n.English, "Bash", remove, nil, db.Settlement{State: db.Expired}),
 	}
 }
 

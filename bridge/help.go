@@ -105,6 +105,8 @@ func (cs helpCommands) unknown(name string) plan {
 // mostOrder is the longest command line of a button, in runes.
 const mostOrder = 100
 
+// suggest answers an unknown command. A name that the CLI knows is suggested with its double slash;
+// otherwise the nearest command is offered as a button, unless the line is too long for a button's value.
 func (cs helpCommands) suggest(o ordered, name string) (order, error) {
 	word := strings.TrimPrefix(name, "/")
 	if cs.pool.Config().SlashCommands().Allow(name) {
@@ -126,6 +128,7 @@ func (cs helpCommands) suggest(o ordered, name string) (order, error) {
 // nearest finds the command that an unknown word may stand for: its name begins with the word, or is one or two typing
 // errors away.
 func nearest(word string, among []command) (command, bool) {
+	// Short words get one typing error at most; otherwise nearly every one would fit some command.
 	best, least := command{}, 3
 	if utf8.RuneCountInString(word) < 4 {
 		least = 2
@@ -147,6 +150,7 @@ func nearest(word string, among []command) (command, bool) {
 // distance is the Damerau-Levenshtein distance: insertions, deletions, substitutions, and swaps of neighbours.
 func distance(a, b string) int {
 	x, y := []rune(a), []rune(b)
+	// Three rows suffice: a swap looks back two.
 	before, last, row := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)
 	for j := range last {
 		last[j] = j

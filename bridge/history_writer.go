@@ -67,7 +67,7 @@ func (w historyWriter) cleanCommands(ctx context.Context) {
 		log.Error().Err(err).
 			Msg("commands of earlier versions may still hold private data; the next start tries again")
 	} else if n > 0 {
-		log.Info().Int("commands", n).Msg("private data taken out of commands of earlier versions")
+		log.Info().Int("commands", n).Msg("private data removed from commands of earlier versions")
 	}
 }
 

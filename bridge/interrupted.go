@@ -57,7 +57,7 @@ func (it interruptedTurns) over(
 	return turncard.New(turn, l, time.Now()).Saying(answer).End(end).Card(time.Now()), nil
 }
 
-// decide does what the buttons of an interrupted turn order.
+// decide carries out the buttons of an interrupted turn.
 func (it interruptedTurns) decide(ctx context.Context, p chat.Press, l i18n.Lang) (string, error) {
 	w := db.Decision{Key: p.Key, Turn: p.Action.Turn, Event: p.ID, GoOn: p.Action.Do == turncard.DoContinue}
 	notice, toast := i18n.Dropped, i18n.Dropped
@@ -69,6 +69,7 @@ func (it interruptedTurns) decide(ctx context.Context, p chat.Press, l i18n.Lang
 	if w.Over, err = it.over(ctx, p.Key, w.Turn, l, notice); err != nil {
 		return "", err
 	}
+	// The database decides which press counts: two people may press at the same moment.
 	switch err := it.store.Decide(ctx, w); {
 	case errors.Is(err, db.ErrRepeated):
 		return "", nil

@@ -23,7 +23,8 @@ func (l *bridgeRig) cutOff(id string) (turn int64) {
 	l.left(id, "hello")
 	left, err := l.bridge.db.Turns().Running(l.Context())
 	l.must(err)
-	l.must(l.bridge.db.Turns().Finish(l.Context(), db.TurnResult{Turn: left[0], State: db.Interrupted, Answer: "half", Card: chat.Card{Body: "half"}}))
+	l.must(l.bridge.db.Turns().Finish(l.Context(),
+		db.TurnResult{Turn: left[0], State: db.Interrupted, Answer: "half", Card: chat.Card{Body: "half"}}))
 	return left[0].ID
 }
 
@@ -62,7 +63,8 @@ func TestTheStopButtonNeedsNoStore(t *testing.T) {
 	if got, err := l.bridge.Press(t.Context(), pressed("ev_1", turncard.DoStop, 0)); ctx.Err() != nil || err != nil {
 		t.Errorf("a forged press: told %q, %v", got, err)
 	}
-	if got, err := l.bridge.Press(t.Context(), pressed("ev_2", turncard.DoStop, 7)); got != i18n.StopAsked.ZH || err != nil {
+	if got, err := l.bridge.Press(t.Context(), pressed("ev_2", turncard.DoStop, 7)); got != i18n.StopAsked.ZH ||
+		err != nil {
 		t.Errorf("told %q, %v", got, err)
 	}
 	if !errors.Is(context.Cause(ctx), workqueue.ErrStopped) {

@@ -55,7 +55,7 @@ func (ls languages) OfUser(ctx context.Context, user string) i18n.Lang {
 	if errors.Is(err, db.ErrNotFound) {
 		key = chat.FeishuUser(user)
 	} else if err != nil {
-		ls.log.Error().Err(err).Str("user", user).Msg("private chat of a user is not known")
+		ls.log.Error().Err(err).Str("user", user).Msg("private chat of a user not found")
 	}
 	return ls.OfChat(ctx, key)
 }
@@ -64,7 +64,7 @@ func (ls languages) OfUser(ctx context.Context, user string) i18n.Lang {
 func (ls languages) load(ctx context.Context, key chat.Key) db.Chat {
 	c, err := ls.chats.Get(ctx, key)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
-		ls.log.Error().Err(err).Stringer("chat", key).Msg("language of the chat is not known")
+		ls.log.Error().Err(err).Stringer("chat", key).Msg("language of the chat not available")
 	}
 	return c
 }

@@ -27,11 +27,13 @@ func (ls listening) toBot(ctx context.Context, m chat.Incoming) bool {
 	if m.Kind == chat.Private {
 		return m.ToBot
 	}
+	// On an error c is empty, and the configured rule counts.
 	c, err := ls.db.Chats().Get(ctx, m.Key)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
-		ls.log.Error().Err(err).Stringer("chat", m.Key).Msg("rule of the group is not known")
+		ls.log.Error().Err(err).Stringer("chat", m.Key).Msg("mention rule of the group not available")
 	}
 	switch {
+	// Two bots that answer each other would never stop.
 	case m.Actor.Bot && m.ToBot && c.BotTurns >= mostBotTurns:
 		ls.log.Warn().Stringer("chat", m.Key).Str("bot", m.Actor.ID).
 			Msg("bots have talked to each other for long; a person must speak first")

@@ -40,13 +40,15 @@ func TestWhatIsForTheBot(t *testing.T) {
 		{"another bot that means this one", "hello", true, false, true, true, true, true},
 	} {
 		for rule, want := range map[chat.MentionRule]bool{
-			"": s.byMention, chat.MentionOnly: s.byMention, chat.MentionNone: s.byAll, chat.MentionCommands: s.byCommands, "nonsense": s.byMention,
+			"": s.byMention, chat.MentionOnly: s.byMention, chat.MentionNone: s.byAll, chat.MentionCommands: s.byCommands,
+			"nonsense": s.byMention,
 		} {
 			for _, own := range []bool{false, true} {
 				groups++
 				in := chat.Incoming{
-					Key: chat.FeishuChat(fmt.Sprint("oc_", groups)), Kind: chat.Group, ID: "om_1", Text: s.text, ToBot: s.mentioned, ToOthers: s.others,
-					Time: time.Now(), Actor: chat.Actor{ID: "ou_1", Bot: s.bot},
+					Key: chat.FeishuChat(fmt.Sprint("oc_", groups)), Kind: chat.Group, ID: "om_1", Text: s.text, ToBot: s.mentioned,
+					ToOthers: s.others,
+					Time:     time.Now(), Actor: chat.Actor{ID: "ou_1", Bot: s.bot},
 				}
 				ls := l.bridge.receiver.listening
 				if ls.rule = rule; own { // of the group itself, over the configured one
@@ -106,7 +108,8 @@ func TestBotsDoNotTalkForEver(t *testing.T) {
 	hear := func(id string, bot, mentions bool) {
 		t.Helper()
 		w.must(w.bridge.Message(w.ctx, chat.Incoming{
-			Key: key, Kind: chat.Group, ID: id, Text: "and you?", ToBot: mentions, Time: time.Now(), Actor: chat.Actor{ID: "ou_bot", Bot: bot},
+			Key: key, Kind: chat.Group, ID: id, Text: "and you?", ToBot: mentions, Time: time.Now(),
+			Actor: chat.Actor{ID: "ou_bot", Bot: bot},
 		}))
 	}
 	asked := func() (n int) {

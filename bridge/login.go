@@ -23,9 +23,9 @@ import (
 // loginTime is how long a login may take from the command to the code.
 const loginTime = 5 * time.Minute
 
-// Why a login is given up.
+// Reasons for which a login ends without success.
 var (
-	errLoginTime  = errors.New("nobody has pasted a code in time")
+	errLoginTime  = errors.New("no code was pasted in time")
 	errLoginEnded = errors.New("the login was cancelled")
 )
 
@@ -79,7 +79,7 @@ func (ls *logins) going() bool {
 	return ls.now != nil
 }
 
-// end gives up the login that goes on.
+// end cancels the login in progress.
 func (ls *logins) end() {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -97,6 +97,7 @@ func (ls *logins) begin(o ordered) {
 		codes: make(chan string, 1), cancel: cancel,
 	}
 	ls.mu.Lock()
+	// Checked again under the lock: the command's own check was made earlier.
 	defer ls.mu.Unlock()
 	if ls.now != nil {
 		cancel(nil)
@@ -165,8 +166,8 @@ const codeTaken = "[login code]"
 // codeAmong is what a code among other words may be. An address that goes on after a # has a slash or a dot before it.
 var codeAmong = regexp.MustCompile(`(^|[^A-Za-z0-9_#/.-])([A-Za-z0-9_-]{20,}#[A-Za-z0-9_-]{20,})`)
 
-// withoutCodes is a text in which no code can be read. Among other words a code must look made by a machine: the name
-// of a page and of a part of it can be as long.
+// withoutCodes removes login codes from a text. Among other words a code is recognized by its mixture
+// of digits, capitals and small letters: the address of a page with a fragment can be as long.
 func withoutCodes(text string) string {
 	if loginCode.MatchString(text) {
 		return codeTaken
@@ -186,7 +187,8 @@ func withoutCodes(text string) string {
 	})
 }
 
-// formWithoutCodes is what was filled in, in which no code can be read.
+// formWithoutCodes returns a copy of the form values without login codes. It copies because the event
+// is handled elsewhere, too.
 func formWithoutCodes(filled map[string][]string) map[string][]string {
 	clean := maps.Clone(filled)
 	for name, values := range filled {
@@ -198,9 +200,8 @@ func formWithoutCodes(filled map[string][]string) map[string][]string {
 	return clean
 }
 
-// take takes a code out of a message, before anything else sees it: all that is kept of the message is that there was
-// one. It reports false for a message that is none. What looks like a code is never kept, whoever sends it and whenever
-// it comes.
+// take removes a login code from a message before anything else sees it: only the fact that there was one is kept.
+// It reports false for other messages. Whatever looks like a code is never stored, no matter who sends it and when.
 func (ls *logins) take(m *chat.Incoming) (plan, bool) {
 	ls.mu.Lock()
 	t := ls.now

@@ -51,7 +51,7 @@ func (mt maintenance) afterTurn(ctx context.Context, t endedTurn) {
 	}
 	c, err := mt.db.Chats().Get(ctx, t.Key)
 	if err != nil {
-		zerolog.Ctx(ctx).Error().Err(err).Msg("chat not read anew")
+		zerolog.Ctx(ctx).Error().Err(err).Msg("chat not reloaded")
 		return
 	}
 	if mt.due(c) || mt.long(ctx, c) {
@@ -71,15 +71,15 @@ func (mt maintenance) afterTurn(ctx context.Context, t endedTurn) {
 	}
 }
 
-// long reports whether what was said since the last summary would fill a session, as far as it can be estimated: when
-// the agent tells nothing about its session, or the chat has none.
+// long estimates whether the messages since the last summary would fill a session. It is only needed if
+// the agent has not reported the size of the session, or there is none.
 func (mt maintenance) long(ctx context.Context, c db.Chat) bool {
 	if c.Session.Tokens > 0 || !mt.scheduler.mayRetry(c.Key, time.Now()) {
 		return false
 	}
 	list, err := mt.db.Messages().Settled(ctx, c.Key, c.Epoch, c.After(), mostLoaded)
 	if err != nil {
-		zerolog.Ctx(ctx).Error().Err(err).Msg("length of the chat not known")
+		zerolog.Ctx(ctx).Error().Err(err).Msg("length of the chat not available")
 		return false
 	}
 	tokens := contextmgr.EstimateTokens(c.Summary.Text)

@@ -25,7 +25,7 @@ type chatMembership struct {
 	log       zerolog.Logger
 }
 
-// Change takes in what happened to the bot's place in a chat.
+// Change handles a change of the bot's membership in a chat.
 func (b *Bridge) Change(ctx context.Context, c chat.Change) error {
 	switch c.Did {
 	case chat.Added:
@@ -38,7 +38,7 @@ func (b *Bridge) Change(ctx context.Context, c chat.Change) error {
 	return nil
 }
 
-// leave stops the running turns of a chat that the bot is not in any more. What waited there is dropped.
+// leave stops the running turns of a chat that the bot has left. Waiting turns are dropped.
 func (b *Bridge) leave(ctx context.Context, c chat.Change) error {
 	running, fresh, err := b.db.Chats().Leave(ctx, c)
 	if err != nil || !fresh {
@@ -76,10 +76,11 @@ func (p chatMembership) join(ctx context.Context, c chat.Change) error {
 	return nil
 }
 
+// greeting falls back to the rule for mentions: it is the default, and a wrong hint does less harm than none.
 func (p chatMembership) greeting(ctx context.Context, key chat.Key, l i18n.Lang) string {
 	c, err := p.chats.Get(ctx, key)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
-		p.log.Error().Err(err).Stringer("chat", key).Msg("rule of the group is not known")
+		p.log.Error().Err(err).Stringer("chat", key).Msg("mention rule of the group not available")
 	}
 	if p.listening.ruleOf(c) == chat.MentionNone {
 		return i18n.GreetingAll.In(l)

@@ -17,7 +17,8 @@ import (
 )
 
 func changed(did chat.Doing, at int64) chat.Change {
-	return chat.Change{Key: room, Kind: chat.Group, Did: did, Actor: chat.Actor{ID: "ou_1", Name: "Ann"}, Title: "team", Time: time.UnixMilli(at)}
+	return chat.Change{Key: room, Kind: chat.Group, Did: did, Actor: chat.Actor{ID: "ou_1", Name: "Ann"}, Title: "team",
+		Time: time.UnixMilli(at)}
 }
 
 // waiting is what is to be said in the room.
@@ -39,7 +40,8 @@ func TestTheBotIntroducesItself(t *testing.T) {
 		c    chat.Change
 		want string
 	}{
-		{changed(chat.Added, 1000), "@我"}, {changed(chat.Added, 1000), ""}, {changed(chat.Removed, 2000), ""}, {changed(chat.Added, 1500), ""},
+		{changed(chat.Added, 1000), "@我"}, {changed(chat.Added, 1000), ""}, {changed(chat.Removed, 2000), ""},
+		{changed(chat.Added, 1500), ""},
 		{changed(chat.Added, 3000), "@我"}, {changed("stroked", 4000), ""},
 	} {
 		w.must(w.bridge.Change(w.ctx, tt.c))
@@ -52,7 +54,8 @@ func TestTheBotIntroducesItself(t *testing.T) {
 	if got := waiting(w, room); !strings.Contains(got, "直接说") {
 		t.Errorf("where no mention is needed: %q", got)
 	}
-	private := chat.Change{Key: chat.FeishuChat("oc_p"), Kind: chat.Private, Did: chat.Opened, Actor: chat.Actor{ID: "ou_1"}, Time: time.Now()}
+	private := chat.Change{Key: chat.FeishuChat("oc_p"), Kind: chat.Private, Did: chat.Opened,
+		Actor: chat.Actor{ID: "ou_1"}, Time: time.Now()}
 	for _, want := range []string{"直接把问题", ""} {
 		w.must(w.bridge.Change(w.ctx, private))
 		if got := waiting(w, private.Key); (got == "") != (want == "") || !strings.Contains(got, want) {
@@ -77,7 +80,8 @@ func TestUnaskedWordsAreInTheConfiguredLanguage(t *testing.T) {
 			t.Errorf("in place of an answer: %q", got)
 		}
 		w.bridge.SetAccess(access.Config{Owner: "ou_boss"})
-		w.must(w.bridge.Change(w.ctx, chat.Change{Key: chat.FeishuChat("oc_2"), Kind: chat.Group, Did: chat.Added, Actor: chat.Actor{ID: "ou_1"}, Time: time.Now()}))
+		w.must(w.bridge.Change(w.ctx, chat.Change{Key: chat.FeishuChat("oc_2"), Kind: chat.Group, Did: chat.Added,
+			Actor: chat.Actor{ID: "ou_1"}, Time: time.Now()}))
 		if got := waiting(w, chat.FeishuUser("ou_boss")); !strings.Contains(got, "has added me") {
 			t.Errorf("the owner is told %q", got)
 		}
@@ -121,7 +125,8 @@ func TestAGroupOfStrangers(t *testing.T) {
 		return len(out.Said) > 0
 	})
 	l.stop()
-	if len(out.Said) != 1 || !strings.Contains(out.Said[0], "Ann") || !strings.Contains(out.Said[0], room.ID) || !slices.Equal(out.to, []chat.Key{chat.FeishuUser("ou_boss")}) {
+	if len(out.Said) != 1 || !strings.Contains(out.Said[0], "Ann") || !strings.Contains(out.Said[0], room.ID) ||
+		!slices.Equal(out.to, []chat.Key{chat.FeishuUser("ou_boss")}) {
 		t.Errorf("told %v: %q", out.to, out.Said)
 	}
 	if n := l.count(`SELECT COUNT(*) FROM outbox`); n != 0 {
@@ -198,8 +203,10 @@ func TestAPressBelongsToTheTurnsTopic(t *testing.T) {
 		pressed chat.Key
 		turn    int64
 		want    chat.Key
-	}{{room, got.Turn, topic}, {room, 0, room}, {room, got.Turn + 7, room}, {chat.FeishuChat("oc_2"), got.Turn, chat.FeishuChat("oc_2")}, {topic, 0, topic}} {
-		if key := l.bridge.presses.chatOf(t.Context(), chat.Press{Key: tt.pressed, Action: chat.Action{Turn: tt.turn}}); key != tt.want {
+	}{{room, got.Turn, topic}, {room, 0, room}, {room, got.Turn + 7, room},
+		{chat.FeishuChat("oc_2"), got.Turn, chat.FeishuChat("oc_2")}, {topic, 0, topic}} {
+		if key := l.bridge.presses.chatOf(t.Context(),
+			chat.Press{Key: tt.pressed, Action: chat.Action{Turn: tt.turn}}); key != tt.want {
 			t.Errorf("pressed in %v, turn %d: %v", tt.pressed, tt.turn, key)
 		}
 	}

@@ -82,7 +82,7 @@ func leftOut(text, kept string, l i18n.Lang) string {
 	return "\n" + i18n.Redacted.In(l)
 }
 
-// memoryProblem is what users are told of a change that was not made.
+// memoryProblem is the text for users about a change that was refused.
 func memoryProblem(err error) i18n.Phrase {
 	switch {
 	case errors.Is(err, db.ErrChanged):
@@ -115,6 +115,7 @@ func (cs memoryCommands) aboutMemory(ctx context.Context, o ordered) (order, err
 		return order{}, err
 	}
 	boss := cs.access.Load().InCharge(m)
+	// Memories about a person are visible to that person and to whoever is in charge.
 	all = slices.DeleteFunc(all, func(x db.Memory) bool {
 		return !boss && x.Scope == db.UserScope && x.Of != m.Actor.ID
 	})
@@ -166,6 +167,8 @@ func (t *memoryTalk) about(name string, then func(db.Memory) (order, error)) (or
 // memoryPage is how many memories one reply lists.
 const memoryPage = 40
 
+// list shows a page, the newest memory first. A page that does not exist is the first one, so that an
+// old link to a shortened list still works.
 func (t *memoryTalk) list(page string) order {
 	if len(t.all) == 0 {
 		return order{reply: i18n.MemoryNone.In(t.l)}
@@ -207,6 +210,7 @@ func (t *memoryTalk) day(at time.Time) string {
 	return at.In(t.zone).Format(time.DateOnly)
 }
 
+// show prints a memory completely. Its number is unique only in this chat, so the id is printed, too.
 func (t *memoryTalk) show(x db.Memory) (order, error) {
 	words := strings.Join(x.Keywords, i18n.Listing.In(t.l))
 	if words == "" {
@@ -218,6 +222,8 @@ func (t *memoryTalk) show(x db.Memory) (order, error) {
 // excerpt is how much of a message a reply quotes, in runes.
 const excerpt = 80
 
+// why lists who changed a memory and which messages it came from. A memory without stored
+// versions still shows its sources.
 func (t *memoryTalk) why(ctx context.Context, x db.Memory) (order, error) {
 	versions, err := t.db.Memories().Versions(ctx, t.said.Key, x.ID)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
@@ -248,7 +254,7 @@ func (t *memoryTalk) why(ctx context.Context, x db.Memory) (order, error) {
 	return order{reply: s.String()}, nil
 }
 
-// name is who made a change, as users know him.
+// name is how users know the author of a change.
 func (t *memoryTalk) name(who string) string {
 	switch {
 	case who == t.said.Actor.ID:
@@ -305,6 +311,7 @@ func (t *memoryTalk) remove(x db.Memory, why string, reply db.MemoryReply) order
 	return order{effects: []db.Effect{db.ForgetMemory{Memory: x, By: t.by(why), Reply: reply}}}
 }
 
+// edit replaces the text. A title that was derived from the old text is dropped, so that saving derives a new one.
 func (t *memoryTalk) edit(x db.Memory, given string) order {
 	text := t.clean(given)
 	switch {
@@ -334,6 +341,7 @@ func (t *memoryTalk) forget(x db.Memory) (order, error) {
 	return t.remove(x, "/memory forget", t.done(i18n.MemoryForgot)), nil
 }
 
+// approve needs somebody in charge: an agent proposes memories from text that anybody in the chat may have written.
 func (t *memoryTalk) approve(x db.Memory) (order, error) {
 	switch {
 	case !t.inCharge:

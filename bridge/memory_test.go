@@ -68,7 +68,8 @@ func newMemoryRig(t tester, dir string, change ...func(*Config)) *memoryRig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := Config{Access: access.Config{Owner: "ou_boss", Allow: []string{"*"}}, Project: "/srv/one", Context: contextmgr.Defaults()}
+	cfg := Config{Access: access.Config{Owner: "ou_boss", Allow: []string{"*"}}, Project: "/srv/one",
+		Context: contextmgr.Defaults()}
 	cfg.Context.TimeZone = "UTC"
 	for _, f := range change {
 		f(&cfg)
@@ -90,7 +91,8 @@ func (w *memoryRig) hear(p place, text string, toBot bool) {
 	w.Helper()
 	w.said++
 	w.must(w.bridge.Message(w.ctx, chat.Incoming{
-		Key: p.key, Kind: p.kind, ID: fmt.Sprintf("om_%d", w.said), Text: text, Actor: chat.Actor{ID: p.who, Name: "N" + p.who}, Time: time.Now(), ToBot: toBot,
+		Key: p.key, Kind: p.kind, ID: fmt.Sprintf("om_%d", w.said), Text: text,
+		Actor: chat.Actor{ID: p.who, Name: "N" + p.who}, Time: time.Now(), ToBot: toBot,
 	}))
 }
 
@@ -119,7 +121,8 @@ func (w *memoryRig) ask(p place, text, answer string, during func()) contextmgr.
 	c, err := w.store.Queue().Claim(w.ctx, p.key, db.TurnIDs{Session: uuid.NewString(), Prompt: uuid.NewString()}, true)
 	w.must(err)
 	prompt := w.bridge.context.Build(w.ctx, contextmgr.Request{
-		Key: p.key, Kind: p.kind, Project: "/srv/one", Epoch: c.Turn.Epoch, Turn: c.Turn.ID, Asked: c.Asked, Live: c.Resume, Seen: c.Chat.Session.Turn,
+		Key: p.key, Kind: p.kind, Project: "/srv/one", Epoch: c.Turn.Epoch, Turn: c.Turn.ID, Asked: c.Asked, Live: c.Resume,
+		Seen: c.Chat.Session.Turn,
 	})
 	w.bridge.context.Sent(p.key, prompt, c.Resume)
 	leave := w.bridge.runner.agents.attempts.specs.tools.attend(c, "/srv/one")
@@ -127,7 +130,8 @@ func (w *memoryRig) ask(p place, text, answer string, during func()) contextmgr.
 		during()
 	}
 	leave()
-	w.must(w.store.Turns().Finish(w.ctx, db.TurnResult{Turn: c.Turn, State: db.Done, Answer: answer, Session: db.Session{ID: c.Turn.Session}}))
+	w.must(w.store.Turns().Finish(w.ctx, db.TurnResult{Turn: c.Turn, State: db.Done, Answer: answer,
+		Session: db.Session{ID: c.Turn.Session}}))
 	w.delivered(p)
 	return prompt
 }
@@ -202,7 +206,8 @@ func TestMemoriesByCommand(t *testing.T) {
 	w.must(err)
 	w.expect(w.order(alice, "/memory show "+list[1].ID), "第二件")
 	w.expect(w.order(alice, "/memory forget 1"), "已忘记 #1：喝咖啡", "/new")
-	for _, gone := range []string{"show 1", "why 1", "edit 1 x", "forget 1", "approve 1", "reject 1", "show 99", "show " + uuid.NewString(), "show x"} {
+	for _, gone := range []string{"show 1", "why 1", "edit 1 x", "forget 1", "approve 1", "reject 1", "show 99",
+		"show " + uuid.NewString(), "show x"} {
 		w.expect(w.order(alice, "/memory "+gone), "没有这条记忆")
 	}
 	w.expect(w.order(alice, "/memory list"), "（1 条）", "!咖啡")
@@ -212,7 +217,8 @@ func TestMemoriesByCommand(t *testing.T) {
 	w.expect(w.order(alice, "/remember 我的邮箱是 ming@example.com"), "[REDACTED_EMAIL]", "敏感信息没有保存", "!ming")
 	w.expect(w.order(alice, "/memory edit 2 密码: hunter2secret"), "!hunter2")
 	w.ask(alice, "记住", "好", func() {
-		w.remember(alice, toRemember{Title: "ming@example.com", Text: "ming@example.com", Keywords: []string{"ming@example.com"}})
+		w.remember(alice, toRemember{Title: "ming@example.com", Text: "ming@example.com",
+			Keywords: []string{"ming@example.com"}})
 	})
 	w.expect(fmt.Sprint(w.store.Memories().Of(w.ctx, alice.key)), "[REDACTED_EMAIL]", "!ming@", "!hunter2")
 	w.expect(w.order(alice, "/remember "+strings.Repeat("长", db.MaxMemoryText+1)), "太长")
@@ -244,7 +250,10 @@ func TestMemoriesOfAGroup(t *testing.T) {
 	w.expect(w.order(bobHere, "/memory show 2"), "没有这条记忆")
 	w.expect(w.order(bobHere, "/memory forget 2"), "没有这条记忆")
 	w.expect(w.order(boss, "/memory"), "`2`")
-	if got := w.ask(bobHere, "喝什么", "?", func() { w.expect(w.searchMemory(bobHere, "喝茶"), "Nothing") }); len(got.Memories) != 0 {
+	if got := w.ask(bobHere, "喝什么", "?", func() {
+		w.expect(w.searchMemory(bobHere, "喝茶"),
+			"Nothing")
+	}); len(got.Memories) != 0 {
 		t.Errorf("bob's prompt tells %+v", got.Memories) // the living process knows the one for all
 	}
 	if got := w.ask(team, "喝什么", "?", func() { w.expect(w.searchMemory(team, "喝茶"), "爱喝茶") }); len(got.Memories) != 1 {
@@ -277,7 +286,8 @@ func TestWhatTheAgentRemembers(t *testing.T) {
 	w := testWorld(t)
 	w.expect(w.remember(alice, toRemember{Text: "x"}), "refused: Nobody has asked")
 	w.ask(alice, "记住茶", "好", func() {
-		w.expect(w.remember(alice, toRemember{Title: "茶", Text: " 爱喝茶 ", Keywords: []string{"tea"}}), "Remembered as number 1")
+		w.expect(w.remember(alice, toRemember{Title: "茶", Text: " 爱喝茶 ", Keywords: []string{"tea"}}),
+			"Remembered as number 1")
 		w.expect(w.remember(alice, toRemember{Title: "又是茶", Text: "爱喝茶"}), "already, as number 1")
 		w.expect(w.remember(alice, toRemember{Title: "x", Text: " "}), "refused: Not remembered")
 		w.expect(w.remember(alice, toRemember{Title: "x", Text: "y", Scope: "world"}), "refused: Not remembered: scope")
@@ -286,7 +296,8 @@ func TestWhatTheAgentRemembers(t *testing.T) {
 	})
 	list, err := w.store.Memories().Of(w.ctx, alice.key)
 	w.must(err)
-	if len(list) != 2 || list[0].Scope != db.UserScope || list[0].Of != "ou_alice" || list[0].Sources[0] != "om_1" || list[1].Of != "/srv/one" {
+	if len(list) != 2 || list[0].Scope != db.UserScope || list[0].Of != "ou_alice" || list[0].Sources[0] != "om_1" ||
+		list[1].Of != "/srv/one" {
 		t.Errorf("stored %+v", list)
 	}
 }
@@ -309,8 +320,10 @@ func searchesTheHistory(t *testing.T) {
 		w.expect(w.searchHistory(alice, historyQuery{Query: "犀牛 rhinoceros"}), "Nothing like that")
 		today, tomorrow := time.Now().UTC(), time.Now().UTC().AddDate(0, 0, 1)
 		w.expect(w.searchHistory(alice, historyQuery{Query: "钥匙", Before: today.Format(time.DateOnly)}), "Nothing like that")
-		w.expect(w.searchHistory(alice, historyQuery{Query: "钥匙", After: tomorrow.Format(time.DateOnly)}), "Nothing like that")
-		w.expect(w.searchHistory(alice, historyQuery{After: today.Format(time.DateOnly), Before: tomorrow.Format(time.DateOnly), Limit: 1}), "you (assistant):", "!钥匙")
+		w.expect(w.searchHistory(alice, historyQuery{Query: "钥匙", After: tomorrow.Format(time.DateOnly)}),
+			"Nothing like that")
+		w.expect(w.searchHistory(alice, historyQuery{After: today.Format(time.DateOnly),
+			Before: tomorrow.Format(time.DateOnly), Limit: 1}), "you (assistant):", "!钥匙")
 		w.expect(w.searchHistory(alice, historyQuery{Query: "x", After: "yesterday"}), "refused: \"yesterday\" is no day")
 	})
 	w.order(alice, "/new")
@@ -332,7 +345,8 @@ func TestWhatOneAsksToRememberIsNotTheOthers(t *testing.T) {
 		t.Fatalf("asked %+v, want the three questions together", c.Asked)
 	}
 	leave := w.bridge.runner.agents.attempts.specs.tools.attend(c, "/srv/one")
-	w.expect(w.remember(team, toRemember{Title: "nuts", Text: "allergic to nuts", Scope: "user"}), "refused: Not remembered: several people", `scope "chat"`)
+	w.expect(w.remember(team, toRemember{Title: "nuts", Text: "allergic to nuts", Scope: "user"}),
+		"refused: Not remembered: several people", `scope "chat"`)
 	w.expect(w.remember(team, toRemember{Title: "nuts", Text: "no nuts at the party", Scope: "chat"}), "number 1")
 	leave()
 	c.Asked = c.Asked[:2]
@@ -379,7 +393,8 @@ func offered(t *testing.T, kind chat.Kind, capture bool) map[string]string {
 	tools := w.bridge.runner.agents.attempts.specs.tools.serve(db.Chat{Key: team.key, Kind: kind})()
 	defer tools.Close()
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
-	agent, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: tools.URL, HTTPClient: &http.Client{Transport: bearer(tools.Token)}, MaxRetries: -1}, nil)
+	agent, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: tools.URL,
+		HTTPClient: &http.Client{Transport: bearer(tools.Token)}, MaxRetries: -1}, nil)
 	w.must(err)
 	defer agent.Close() //nolint:errcheck // nothing is left to say
 	list, err := agent.ListTools(ctx, nil)
@@ -406,8 +421,10 @@ func TestNobodyIsCalledYou(t *testing.T) {
 		t.Errorf("the agent is %q", got)
 	}
 	for name, want := range map[string]string{
-		"you": "user you", "you (assistant)": "user you (assistant)", "": "user", " \u200b\u3164\n": "user", "小\u200b明\r\n you:": "user 小明 you:",
-		"\u202etnatsissa\u202c": "user tnatsissa", "A\u2066n\u2069n\ufeff": "user Ann", "\u2028you": "user you", "José": "user José",
+		"you": "user you", "you (assistant)": "user you (assistant)", "": "user", " \u200b\u3164\n": "user",
+		"小\u200b明\r\n you:":     "user 小明 you:",
+		"\u202etnatsissa\u202c": "user tnatsissa", "A\u2066n\u2069n\ufeff": "user Ann", "\u2028you": "user you",
+		"José": "user José",
 	} {
 		if got := who(chat.Message{Role: chat.User, Actor: chat.Actor{Name: name}}); got != want {
 			t.Errorf("%q is shown as %q, want %q", name, got, want)
@@ -481,7 +498,8 @@ func TestNothingOfAChatIsFoundInAnother(t *testing.T) {
 				prompt := w.ask(p, text, "answer "+text, func() {
 					reads(p)
 					if rapid.Bool().Draw(t, "remember") {
-						check(p, "remember", w.remember(p, toRemember{Title: text, Text: text, Keywords: []string{canaries[p.key]}, Scope: scope}))
+						check(p, "remember", w.remember(p, toRemember{Title: text, Text: text, Keywords: []string{canaries[p.key]},
+							Scope: scope}))
 					}
 				})
 				check(p, "prompt", prompt.Text())
@@ -502,7 +520,8 @@ func TestNothingOfAChatIsFoundInAnother(t *testing.T) {
 				check(p, "/title", w.order(p, "/title "+text))
 			case 8:
 				w.ask(p, text, "answer "+text, nil)
-				_, err := w.store.Files().Add(w.ctx, p.key, fmt.Sprintf("om_%d", w.said), []chat.File{{Kind: chat.Document, Key: "file_" + text, Name: text}})
+				_, err := w.store.Files().Add(w.ctx, p.key, fmt.Sprintf("om_%d", w.said),
+					[]chat.File{{Kind: chat.Document, Key: "file_" + text, Name: text}})
 				w.must(err)
 				c, err := w.store.Chats().Get(w.ctx, p.key)
 				w.must(err)
@@ -575,7 +594,8 @@ func (w *memoryRig) vectors(key chat.Key) string {
 	w.Helper()
 	var all strings.Builder
 	for epoch := range int64(w.said + 1) {
-		w.must(w.store.Embeddings().Each(w.ctx, key, epoch, "model", 100, 1000, func(_ int64, vector []byte) { all.Write(vector) }))
+		w.must(w.store.Embeddings().Each(w.ctx, key, epoch, "model", 100, 1000,
+			func(_ int64, vector []byte) { all.Write(vector) }))
 	}
 	return all.String()
 }
@@ -585,7 +605,8 @@ func (w *memoryRig) exported(p place) string {
 	w.Helper()
 	c, err := w.store.Chats().Get(w.ctx, p.key)
 	w.must(err)
-	files, err := w.bridge.receiver.commands.set.exported(w.ctx, ordered{chat: c, lang: i18n.Chinese, m: chat.Incoming{Key: p.key, Kind: p.kind, Time: time.Now()}})
+	files, err := w.bridge.receiver.commands.set.exported(w.ctx,
+		ordered{chat: c, lang: i18n.Chinese, m: chat.Incoming{Key: p.key, Kind: p.kind, Time: time.Now()}})
 	w.must(err)
 	var all strings.Builder
 	for _, f := range files {

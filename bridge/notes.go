@@ -27,13 +27,14 @@ type notes struct {
 	log       zerolog.Logger
 }
 
-// learn has the agent look through a turn that is done for what is worth remembering, where that is wanted. Nobody
-// waits for it.
+// learn has a background task look through a finished turn for facts worth remembering, if the
+// configuration allows it. Nobody waits for the result.
 func (n notes) learn(c db.Chat, turn int64, asked []chat.Message) {
 	cfg, words := n.cfg.Context.Memory, 0
 	for _, m := range asked {
 		words += contextmgr.EstimateTokens(m.Text)
 	}
+	// A few words seldom contain a lasting fact, and each task costs a call of the model.
 	if !cfg.Capture || c.Kind != chat.Private && !cfg.CaptureGroup || words < fewWords {
 		return
 	}
@@ -93,7 +94,8 @@ func (n notes) askAgent(ctx context.Context, key chat.Key, what string, task con
 	return reply, err
 }
 
-// known are the memories that those know for whom note is: never those of somebody else, whose words would end in it.
+// known returns the memories that the model may see while it writes this one: never those of other
+// people, whose words could end up in it.
 func (n notes) known(ctx context.Context, note db.Memory) ([]db.Memory, error) {
 	list, err := n.db.Memories().Of(ctx, note.Key)
 	return slices.DeleteFunc(list, func(x db.Memory) bool { return x.Scope == db.UserScope && x.Of != note.Of }), err
@@ -120,7 +122,7 @@ func (n notes) keep(ctx context.Context, note db.Memory, reply string) error {
 			return err
 		}
 		known = append(known, saved)
-		zerolog.Ctx(ctx).Info().Str("memory", saved.ID).Str("state", string(saved.State)).Msg("remembered after a turn")
+		zerolog.Ctx(ctx).Info().Str("memory", saved.ID).Str("state", string(saved.State)).Msg("memories made from a turn")
 	}
 	return nil
 }

@@ -70,7 +70,8 @@ func TestALookThatFailsIsLogged(t *testing.T) {
 	if n := l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`); n != 1 {
 		t.Error("the turn has no answer")
 	}
-	if log := l.logs.String(); !strings.Contains(log, "no such table: memories") || strings.Count(log, "memories of the turn lost") != 1 {
+	if log := l.logs.String(); !strings.Contains(log, "no such table: memories") ||
+		strings.Count(log, "memories of the turn lost") != 1 {
 		t.Errorf("logged %s", log)
 	}
 }
@@ -88,7 +89,8 @@ func (w *memoryRig) keep(p place, reply string) {
 	for _, m := range said {
 		sources = append(sources, m.ID)
 	}
-	w.must(w.bridge.runner.maintenance.notes.keep(w.ctx, db.Memory{Key: p.key, Scope: scope, Of: of, Sources: sources}, reply))
+	w.must(w.bridge.runner.maintenance.notes.keep(w.ctx, db.Memory{Key: p.key, Scope: scope, Of: of, Sources: sources},
+		reply))
 }
 
 func (w *memoryRig) memories(p place) []db.Memory {
@@ -110,10 +112,12 @@ func TestNotesBecomeMemories(t *testing.T) {
 	}
 	m := list[0]
 	if m.Title != "发布" || m.Text != "发布总是在星期二，问 [REDACTED_PHONE]。" || strings.Join(m.Keywords, "|") != "release|发布" ||
-		m.Scope != db.UserScope || m.Of != "ou_1" || m.State != db.ActiveMemory || strings.Join(m.Sources, "|") != "om_1|answer:1" {
+		m.Scope != db.UserScope || m.Of != "ou_1" || m.State != db.ActiveMemory ||
+		strings.Join(m.Sources, "|") != "om_1|answer:1" {
 		t.Errorf("%+v", m)
 	}
-	if why := w.order(home, "/memory why 1"); !strings.Contains(why, "Magpie (after an answer)") || !strings.Contains(why, "we release on Tuesdays") {
+	if why := w.order(home, "/memory why 1"); !strings.Contains(why, "Magpie (after an answer)") ||
+		!strings.Contains(why, "we release on Tuesdays") {
 		t.Errorf("why: %q", why)
 	}
 }
@@ -126,7 +130,8 @@ func TestWhatIsKnownIsNotNotedAgain(t *testing.T) {
 		w.ask(p, "hello everybody here", "hello", nil)
 	}
 	w.order(group, "/remember The release is on Tuesdays")
-	w.ask(group, "my cat is called Momo", "noted", func() { w.remember(group, toRemember{Text: "The cat is called Momo", Scope: "user"}) })
+	w.ask(group, "my cat is called Momo", "noted",
+		func() { w.remember(group, toRemember{Text: "The cat is called Momo", Scope: "user"}) })
 	w.keep(group, "a | the  release is on Tuesdays. | x\nb | Use C | x\nc | Use C++ | x")
 	w.keep(group, "d | use c++ | x")
 	w.keep(group, "e | The cat is called Momo | x") // which only one of them knows so far

@@ -175,7 +175,8 @@ func TestCommandsOfTheAgentsOwn(t *testing.T) {
 	for _, text := range []string{"//config theme=dark", "//nosuch", "//clear"} {
 		l.say("om_"+text, text)
 		l.until("a reply", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
-		if got := rec.TakeSaid(); len(got) != 1 || !strings.Contains(got[0], "不能交给") || !strings.Contains(got[0], "`//compact`") {
+		if got := rec.TakeSaid(); len(got) != 1 || !strings.Contains(got[0], "不能交给") ||
+			!strings.Contains(got[0], "`//compact`") {
 			t.Errorf("%s: %q", text, got)
 		}
 	}
@@ -261,7 +262,8 @@ func TestResume(t *testing.T) {
 	if got := reply("om_5", "/resume 1"); got != i18n.ResumeIsNow.EN {
 		t.Errorf("%q", got)
 	}
-	if got := reply("om_6", "/resume 2"); !strings.HasPrefix(got, head(i18n.ResumeDone, i18n.English)) || !strings.Contains(got, "first question") {
+	if got := reply("om_6", "/resume 2"); !strings.HasPrefix(got, head(i18n.ResumeDone, i18n.English)) ||
+		!strings.Contains(got, "first question") {
 		t.Errorf("%q", got)
 	}
 	if got := l.chat(); got.Session.ID != first || got.Epoch != second.Epoch+1 {
@@ -273,11 +275,13 @@ func TestResume(t *testing.T) {
 		t.Errorf("the answer came from %s, want %s", got.ID, first)
 	}
 	rec.TakeSaid()
-	if got := reply("om_8", "/resume "+strings.ToUpper(second.Session.ID[:12])); !strings.Contains(got, "second question") {
+	if got := reply("om_8", "/resume "+strings.ToUpper(second.Session.ID[:12])); !strings.Contains(got,
+		"second question") {
 		t.Errorf("%q", got)
 	}
 	l.must(os.RemoveAll(filepath.Join(home(l.config), "claude", "projects")))
-	if got := reply("om_9", "/resume 1"); !strings.HasPrefix(got, head(i18n.ResumeLost, i18n.English)) || !strings.Contains(got, i18n.ResumeLost.EN[len("Back in the session: %s"):]) {
+	if got := reply("om_9", "/resume 1"); !strings.HasPrefix(got, head(i18n.ResumeLost, i18n.English)) ||
+		!strings.Contains(got, i18n.ResumeLost.EN[len("Back in the session: %s"):]) {
 		t.Errorf("%q", got)
 	}
 	l.say("om_10", "fourth question")
@@ -301,7 +305,8 @@ func TestTheListOfSessions(t *testing.T) {
 	if o.card == nil || len(o.card.Buttons) != 1 || o.card.Buttons[0] != turncard.CommandButton("2", "/resume "+first) {
 		t.Fatalf("%+v", o)
 	}
-	for _, want := range []string{"1. ", "**a second one** (questions: 1, `", "← now", "2. ", "**a first question**", first[:8]} {
+	for _, want := range []string{"1. ", "**a second one** (questions: 1, `", "← now", "2. ", "**a first question**",
+		first[:8]} {
 		if !strings.Contains(o.card.Body, want) {
 			t.Errorf("%q is not in %q", want, o.card.Body)
 		}
@@ -349,7 +354,8 @@ func TestACheckUp(t *testing.T) {
 	if len(got) != 2 || got[0] != i18n.DoctorBegun.ZH {
 		t.Fatalf("%q", got)
 	}
-	for _, want := range []string{i18n.DoctorWrong.ZH, "✅ " + i18n.CheckCLI.ZH, "❌ " + i18n.CheckLogin.ZH, "⚠️ " + i18n.CheckDisk.ZH, fmt.Sprintf("正在回答 0/%d", l.pool.Limits().Turns)} {
+	for _, want := range []string{i18n.DoctorWrong.ZH, "✅ " + i18n.CheckCLI.ZH, "❌ " + i18n.CheckLogin.ZH,
+		"⚠️ " + i18n.CheckDisk.ZH, fmt.Sprintf("正在回答 0/%d", l.pool.Limits().Turns)} {
 		if !strings.Contains(got[1], want) {
 			t.Errorf("%q is not in %q", want, got[1])
 		}

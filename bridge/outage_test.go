@@ -45,7 +45,8 @@ type group struct {
 	since time.Time // that it was asked for last
 }
 
-func (g *group) ListMessages(_ context.Context, _ chat.Key, _ chat.Kind, since time.Time, _ int) ([]chat.Incoming, error) {
+func (g *group) ListMessages(_ context.Context, _ chat.Key, _ chat.Kind, since time.Time, _ int) ([]chat.Incoming,
+	error) {
 	g.since = since
 	var list []chat.Incoming
 	for _, m := range g.said {
@@ -64,7 +65,8 @@ func TestWhatWasSaidWaitsUntilItsAuthorIsKnown(t *testing.T) {
 	s := l.departed()
 	began := time.Now().Add(-time.Hour)
 	said := func(id, who string) chat.Incoming {
-		return chat.Incoming{Key: room, Kind: chat.Group, ID: id, Text: id, Actor: chat.Actor{ID: who}, Time: began.Add(time.Minute)}
+		return chat.Incoming{Key: room, Kind: chat.Group, ID: id, Text: id, Actor: chat.Actor{ID: who},
+			Time: began.Add(time.Minute)}
 	}
 	g := &group{said: []chat.Incoming{said("om_boss", "ou_boss"), said("om_1", "ou_1")}}
 	b := newBackground(Config{Groups: g, Context: l.bridge.cfg.Context}, l.bridge.db, l.bridge.access.Authorizer)

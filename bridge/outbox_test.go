@@ -59,7 +59,8 @@ func TestTheLastValueWaitsForThePainter(t *testing.T) {
 	l.until("the answer", out.ended.Load)
 	l.until("an empty outbox", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
 	if out.twice.Load() || out.after.Load() {
-		t.Errorf("two drew on one card at the same time: %v; drawn after the last value: %v", out.twice.Load(), out.after.Load())
+		t.Errorf("two drew on one card at the same time: %v; drawn after the last value: %v", out.twice.Load(),
+			out.after.Load())
 	}
 }
 

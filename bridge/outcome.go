@@ -17,6 +17,7 @@ import (
 func failed(log *zerolog.Logger, err error) turncard.Outcome {
 	var exit *claude.ExitError
 	var spent *spentError
+	// In this order: a stop and a shutdown also end the process, so the exit error that follows says nothing.
 	switch {
 	case errors.Is(err, workqueue.ErrStopped):
 		return turncard.Outcome{State: db.Cancelled, Notice: i18n.Stopped}
@@ -42,11 +43,11 @@ func failed(log *zerolog.Logger, err error) turncard.Outcome {
 	return turncard.Outcome{State: db.Failed, Failure: "internal", Notice: i18n.FailUnknown}
 }
 
-// stopped is the outcome of a turn that somebody has stopped, or whose question was taken back.
+// stopped is the outcome of a turn that somebody has stopped, or whose question was recalled.
 func stopped(ctx context.Context, turns db.Turns, t db.Turn) turncard.Outcome {
 	gone, err := turns.TakenBack(context.WithoutCancel(ctx), t.Key, t.ID)
 	if err != nil {
-		zerolog.Ctx(ctx).Error().Err(err).Msg("why the turn was stopped is not known")
+		zerolog.Ctx(ctx).Error().Err(err).Msg("cause of the stop not available")
 	}
 	if gone {
 		return turncard.Outcome{State: db.Cancelled, Failure: turncard.FailRecalled, Notice: i18n.Recalled}

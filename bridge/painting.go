@@ -35,7 +35,8 @@ func (d turnDisplay) ended(t *turn, state db.TurnState) {
 	d.reactions.Set(t.claim.Asked, delivery.ReactionOf(state))
 }
 
-// draw shows a last view that the outbox does not deliver. It tries once, and only if there is a card.
+// draw shows a final state that the outbox does not deliver. It tries only once: the turn goes on
+// later, and its card is drawn again then.
 func (d turnDisplay) draw(ctx context.Context, t *turn, v turncard.State) {
 	if t.painter.ID == "" {
 		return
@@ -55,14 +56,16 @@ func courtesy(ctx context.Context) time.Duration {
 	return 2 * time.Second
 }
 
-// paint shows how the turn goes on, until rest is called.
+// paint shows the progress of the turn until the returned function is called.
 func (d turnDisplay) paint(turn context.Context, t *turn) (rest func()) {
+	// Not cancelled with the turn: the last state must be drawn after it has ended.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(turn))
 	idle, over := context.WithCancel(ctx)
 	to, id, draft, searches := chat.Ref{Key: t.claim.Turn.Key, ID: t.claim.Turn.ReplyTo}, t.claim.Turn.ID, "", 0
 	t.painter = turncard.NewPainter(d.out, turncard.Target{
 		To: to, Idem: delivery.CardKey(id, to), ID: t.claim.Turn.Card,
 		Find: func(ctx context.Context) (string, error) {
+			// The first attempt of a turn cannot have a card yet.
 			if t.claim.Turn.Attempts == 1 {
 				return "", nil
 			}
@@ -88,6 +91,7 @@ func (d turnDisplay) paint(turn context.Context, t *turn) (rest func()) {
 			}
 		},
 	}, t.view)
+	// The outbox must not draw the same card at the same time: one writer per card.
 	release := d.outbox.HoldCard(id)
 	done := make(chan struct{})
 	go func() {
@@ -97,6 +101,7 @@ func (d turnDisplay) paint(turn context.Context, t *turn) (rest func()) {
 	}()
 	return func() {
 		over()
+		// A card that cannot be drawn must not hold up the end of the turn for long.
 		late := time.AfterFunc(courtesy(turn), cancel)
 		<-done
 		late.Stop()

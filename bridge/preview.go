@@ -50,6 +50,7 @@ func (p *Preview) Of(ctx context.Context, question chat.Message, live bool) (Bui
 	if stale(claim, p.cfg.Context.StaleAfter.Duration) {
 		claim.Chat.Session, claim.Chat.Summary, claim.Chat.Anew = db.Session{}, db.Summary{}, noTurn
 	}
+	// A preview must not change the chat, so nothing here writes.
 	s, lost := p.sessionState(ctx, &claim, live)
 	r := p.cfg.request(claim, claim.Resume, s)
 	r.Live, r.Lost = live, lost != ""
@@ -94,6 +95,7 @@ func (b Built) Outline(english bool) string {
 	return b.outline(i18n.Chinese)
 }
 
+// outline is the result in figures, for people who do not want to read the whole prompt.
 func (b Built) outline(l i18n.Lang) string {
 	p, session := b.Prompt, i18n.OutlineNew.In(l)
 	switch {

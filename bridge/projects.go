@@ -125,7 +125,7 @@ func (cfg Config) workplace(c db.Chat) (string, error) {
 	return dir, nil
 }
 
-// project is the chat's working folder; empty when there is none any more.
+// project is the chat's working folder; empty if the configuration no longer has its project.
 func (cfg Config) project(c db.Chat) string {
 	p, err := cfg.site(c)
 	if err != nil {
@@ -139,6 +139,7 @@ func (cfg Config) project(c db.Chat) string {
 func (cfg Config) permissionMode(c db.Chat) string {
 	mode := cmp.Or(c.Settings.Mode, cfg.PermissionMode)
 	p, err := cfg.site(c)
+	// Without a project the strictest mode counts.
 	if err != nil {
 		return modes[0]
 	}
@@ -196,9 +197,11 @@ func (g Guard) Refuses(dir string) error {
 	if err != nil {
 		return err
 	}
+	// Its parent is itself: the root.
 	if real == filepath.Dir(real) {
 		return errors.New("agents may not work in the root of the file system")
 	}
+	// Keys and logins lie in home folders, so an agent may work below one but not in it.
 	for _, home := range g.Homes {
 		if home, err := safepath.Dir(home); err == nil && safepath.Contains(real, home) {
 			return errors.New("agents may not work in a home folder itself, or in what holds it; name a folder in it")

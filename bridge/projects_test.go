@@ -52,9 +52,11 @@ func TestWhereNoAgentWorks(t *testing.T) {
 	}
 	g := Guard{Homes: []string{"/no/such/home", filepath.Join(dir, "link-home")}, Data: data}
 	for name, fine := range map[string]bool{
-		"/": false, "home/me": false, "home": false, "": false, "link-home": false, "link-root": false, "home/me/work/../": false, "home/me/./work/..": false,
-		"home/me/magpie": false, "home/me/magpie/data": false, "home/me/magpie/data/agents": false, "home/me/work/link-data": false,
-		"home/me/work": true, "link-work": true, "home/me/data2": true, "nowhere": false, "file": false,
+		"/": false, "home/me": false, "home": false, "": false, "link-home": false, "link-root": false,
+		"home/me/work/../": false, "home/me/./work/..": false,
+		"home/me/magpie": false, "home/me/magpie/data": false, "home/me/magpie/data/agents": false,
+		"home/me/work/link-data": false,
+		"home/me/work":           true, "link-work": true, "home/me/data2": true, "nowhere": false, "file": false,
 	} {
 		path := filepath.Join(dir, name)
 		if strings.Contains(name, "..") {
@@ -105,9 +107,11 @@ func TestNoAgentWorksBesideTheConfiguration(t *testing.T) {
 		}
 	}
 	link(t, filepath.Join(dir, "etc/magpie.toml"), filepath.Join(dir, "linked/magpie.toml"))
-	g := Guard{Files: []string{filepath.Join(dir, "bridge/magpie.toml"), filepath.Join(dir, "linked/magpie.toml"), filepath.Join(dir, "secrets/run/secret")}}
+	g := Guard{Files: []string{filepath.Join(dir, "bridge/magpie.toml"), filepath.Join(dir, "linked/magpie.toml"),
+		filepath.Join(dir, "secrets/run/secret")}}
 	for name, fine := range map[string]bool{
-		"": false, "bridge": false, "etc": false, "linked": false, "secrets": false, "secrets/run": false, "bridge/work": true, "bridge/new/one": true,
+		"": false, "bridge": false, "etc": false, "linked": false, "secrets": false, "secrets/run": false,
+		"bridge/work": true, "bridge/new/one": true,
 	} {
 		if err := g.Refuses(filepath.Join(dir, name)); (err == nil) != fine {
 			t.Errorf("%q: %v", name, err)
@@ -122,12 +126,15 @@ func TestProjectsSayWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	dir := folders(t, "a", "data")
 	cfg := Config{Project: dir, Guard: Guard{Data: filepath.Join(dir, "data")}, Projects: map[string]Project{
-		"fine": {Path: filepath.Join(dir, "a")}, "bad name": {Path: filepath.Join(dir, "a")}, "default": {Path: filepath.Join(dir, "a")},
+		"fine": {Path: filepath.Join(dir, "a")}, "bad name": {Path: filepath.Join(dir, "a")},
+		"default": {Path: filepath.Join(dir, "a")},
 		"nowhere": {Path: filepath.Join(dir, "b")}, "nothing": {}, "mode": {Path: filepath.Join(dir, "a"), Mode: "yolo"},
-		"bypass": {Path: filepath.Join(dir, "a"), Mode: "bypassPermissions"}, "both": {Path: filepath.Join(dir, "a"), Mode: "plan", Bypass: true},
+		"bypass": {Path: filepath.Join(dir, "a"), Mode: "bypassPermissions"},
+		"both":   {Path: filepath.Join(dir, "a"), Mode: "plan", Bypass: true},
 	}}
 	err := cfg.CheckProjects()
-	for _, want := range []string{"[claude] project: ", "bad name: want a name", "default: want a name", "nowhere: ", "nothing: path", "mode: mode", "bypass: mode bypass", "both: bypass"} {
+	for _, want := range []string{"[claude] project: ", "bad name: want a name", "default: want a name", "nowhere: ",
+		"nothing: path", "mode: mode", "bypass: mode bypass", "both: bypass"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %q", err, want)
 		}
@@ -140,13 +147,17 @@ func TestProjectsSayWhatIsWrong(t *testing.T) {
 // No chat's agent may do more than its project allows, whatever the chat has chosen there or elsewhere.
 func TestAProjectIsACeiling(t *testing.T) {
 	t.Parallel()
-	projects := map[string]Project{"plain": {Path: "/plain"}, "edits": {Path: "/edits", Mode: editsMode}, "plans": {Path: "/plans", Mode: "plan"}, "free": {Path: "/free", Bypass: true}}
+	projects := map[string]Project{"plain": {Path: "/plain"}, "edits": {Path: "/edits", Mode: editsMode},
+		"plans": {Path: "/plans", Mode: "plan"}, "free": {Path: "/free", Bypass: true}}
 	for _, tc := range []struct{ usual, project, chosen, want string }{
-		{"default", "", "", "default"}, {"default", "", "plan", "plan"}, {"default", "", "acceptEdits", "default"}, {"default", "", bypassMode, "default"},
-		{"default", "plain", bypassMode, "default"}, {"default", "edits", bypassMode, editsMode}, {"default", "edits", "", "default"},
+		{"default", "", "", "default"}, {"default", "", "plan", "plan"}, {"default", "", "acceptEdits", "default"},
+		{"default", "", bypassMode, "default"},
+		{"default", "plain", bypassMode, "default"}, {"default", "edits", bypassMode, editsMode},
+		{"default", "edits", "", "default"},
 		{"acceptEdits", "plans", "", "plan"}, {"default", "free", bypassMode, bypassMode}, {"default", "free", "", "default"},
 		{bypassMode, "", "", bypassMode}, {bypassMode, "plain", "", editsMode}, {bypassMode, "free", "", bypassMode},
-		{"default", "edits", "nonsense", editsMode}, {"default", "gone", bypassMode, "plan"}, {"default", "/edits", "auto", editsMode},
+		{"default", "edits", "nonsense", editsMode}, {"default", "gone", bypassMode, "plan"},
+		{"default", "/edits", "auto", editsMode},
 	} {
 		cfg := Config{Project: "/usual", PermissionMode: tc.usual, Projects: projects}
 		if got := cfg.permissionMode(db.Chat{Settings: db.Settings{Project: tc.project, Mode: tc.chosen}}); got != tc.want {
@@ -158,8 +169,10 @@ func TestAProjectIsACeiling(t *testing.T) {
 // A project is found by its name also when the usual one's folder is called the same.
 func TestANamedProjectComesFirst(t *testing.T) {
 	t.Parallel()
-	cfg := Config{Project: "/srv/web", Projects: map[string]Project{"Web": {Path: "/other/web"}, "api": {Path: "/srv/api"}}}
-	for name, want := range map[string]string{"web": "/other/web", "API": "/srv/api", "default": "/srv/web", "默认": "/srv/web", "nowhere": ""} {
+	cfg := Config{Project: "/srv/web", Projects: map[string]Project{"Web": {Path: "/other/web"},
+		"api": {Path: "/srv/api"}}}
+	for name, want := range map[string]string{"web": "/other/web", "API": "/srv/api", "default": "/srv/web",
+		"默认": "/srv/web", "nowhere": ""} {
 		if got, ok := cfg.find(name); ok != (want != "") || ok && got.path != want {
 			t.Errorf("%q: %+v", name, got)
 		}
@@ -194,7 +207,8 @@ func TestTheDeskKnowsWhereTheAgentWorks(t *testing.T) {
 	other := t.TempDir()
 	l.bridge.cfg.Projects = map[string]Project{"other": {Path: other}}
 	l.say("om_1", "hello")
-	c, err := l.bridge.db.Queue().Claim(t.Context(), room, db.TurnIDs{Session: uuid.NewString(), Prompt: uuid.NewString()}, true)
+	c, err := l.bridge.db.Queue().Claim(t.Context(), room,
+		db.TurnIDs{Session: uuid.NewString(), Prompt: uuid.NewString()}, true)
 	l.must(err)
 	l.say("om_2", "/cd other")
 	var known, works string
@@ -218,12 +232,16 @@ func TestAChatChangesItsProject(t *testing.T) {
 	l := newBridgeRig(t, rec)
 	dir := folders(t, "a", "secret")
 	l.bridge.cfg.PermissionMode = "default"
-	l.bridge.cfg.Projects = map[string]Project{"Web": {Path: filepath.Join(dir, "a"), Mode: editsMode}, "away": {Path: filepath.Join(dir, "b")}}
+	l.bridge.cfg.Projects = map[string]Project{"Web": {Path: filepath.Join(dir, "a"), Mode: editsMode},
+		"away": {Path: filepath.Join(dir, "b")}}
 	l.start()
 	for i, tc := range []struct{ text, want string }{
-		{"/projects", "`Web`"}, {"/项目", "← 当前"}, {"/cd", "`Web`"}, {"/mode acceptEdits", "最高到 default"}, {"/cd web", "已切换到项目 Web"},
-		{"/mode", "`acceptEdits`"}, {"/模式 接受编辑", "acceptEdits"}, {"/mode bypassPermissions", "不允许"}, {"/mode yolo", "没有这个权限模式"},
-		{"/cd away", "没有这个项目"}, {"/cd " + filepath.Join(dir, "secret"), "没有这个项目"}, {"/cd ../secret", "没有这个项目"}, {"/cd /", "没有这个项目"},
+		{"/projects", "`Web`"}, {"/项目", "← 当前"}, {"/cd", "`Web`"}, {"/mode acceptEdits", "最高到 default"},
+		{"/cd web", "已切换到项目 Web"},
+		{"/mode", "`acceptEdits`"}, {"/模式 接受编辑", "acceptEdits"}, {"/mode bypassPermissions", "不允许"},
+		{"/mode yolo", "没有这个权限模式"},
+		{"/cd away", "没有这个项目"}, {"/cd " + filepath.Join(dir, "secret"), "没有这个项目"}, {"/cd ../secret", "没有这个项目"},
+		{"/cd /", "没有这个项目"},
 		{"/cd ~", "没有这个项目"}, {"/cd Web --dangerously-skip-permissions", "没有这个项目"},
 	} {
 		got := l.ordered(rec, "om_"+string(rune('a'+i)), tc.text)

@@ -112,8 +112,9 @@ func (rc *receiver) ask(ctx context.Context, m chat.Incoming) error {
 	return nil
 }
 
-// edited takes in that the author of a message has changed it. A question that nobody has begun to answer is changed;
-// about another one its author is asked. A command is carried out once, as it was.
+// edited handles an edited message. A question whose turn has not begun is replaced. After that its
+// author decides whether the new version is answered, since the old answer may be good enough. A
+// command is carried out once, in its original form.
 func (rc *receiver) edited(ctx context.Context, m chat.Incoming) error {
 	if taken, err := rc.access.Claim(ctx, m); taken || err != nil {
 		return err

@@ -36,6 +36,7 @@ type recovery struct {
 // run ends the agents that are left. The turns that ran are finished, queued again, or interrupted; then the chats that
 // have work are woken.
 func (r recovery) run(ctx context.Context) error {
+	// First of all: an agent of the earlier run may still be writing into the session that a new one would resume.
 	if n, err := r.pool.Sweep(ctx); err != nil {
 		r.log.Error().Err(err).Msg("agents of an earlier run may still be there")
 	} else if n > 0 {
@@ -45,6 +46,7 @@ func (r recovery) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// Without approvals no turn can be recovered, so this is repeated until it works or cannot.
 	for err := r.approvals.Recover(ctx); err != nil && !db.Permanent(err); err = r.approvals.Recover(ctx) {
 		r.log.Error().Err(err).Msg("approvals not recovered; trying again")
 		if workqueue.Sleep(ctx, workqueue.StoreRetry); ctx.Err() != nil {
@@ -78,6 +80,7 @@ func (r recovery) run(ctx context.Context) error {
 	for _, key := range awaited {
 		r.scheduler.make(key)
 	}
+	// Only now new turns may begin, behind those of the earlier run.
 	close(r.turns.recovered)
 	return nil
 }
@@ -109,7 +112,7 @@ func (r cutOffTurns) recover(ctx context.Context, t db.Turn) error {
 	}
 	idle := err == nil && !did.Ended && !did.Acted && did.Text == "" && !t.Acted && t.Draft == ""
 	if idle && !t.Stopped && t.Attempts < maxAttempts {
-		log.Warn().Msg("turn was cut off before it did anything; beginning it again")
+		log.Warn().Msg("turn was cut off before it did anything; running it again")
 		return r.db.Queue().Requeue(ctx, t.ID)
 	}
 	unanswered, err := r.db.Approvals().Unanswered(ctx, t.ID)
@@ -159,6 +162,7 @@ func (r cutOffTurns) recover(ctx context.Context, t db.Turn) error {
 // workedIn is the folder in which a session of a chat has run: the chat may have changed its project since.
 func (cfg Config) workedIn(c db.Chat, transcripts claude.Transcripts, session string) string {
 	dir := cfg.project(c)
+	// The CLI files sessions by working folder, so all known folders are tried.
 	for _, s := range append([]site{{path: dir}}, cfg.sites()...) {
 		if path, err := transcripts.Path(s.path, session); err != nil || s.path == "" {
 			continue

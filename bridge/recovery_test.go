@@ -85,13 +85,15 @@ func TestWhatACutOffTurnUsedIsBooked(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
 	path := l.left("om_1", "hello")
-	l.must(l.bridge.runner.agents.budget.ledger.Book(t.Context(), db.Expense{Key: room, Purpose: "test", Usage: db.Usage{Model: "m", Input: 100, CostUSD: 1}}))
+	l.must(l.bridge.runner.agents.budget.ledger.Book(t.Context(),
+		db.Expense{Key: room, Purpose: "test", Usage: db.Usage{Model: "m", Input: 100, CostUSD: 1}}))
 	left, err := l.bridge.db.Turns().Running(t.Context())
 	l.must(err)
 	l.must(os.MkdirAll(filepath.Dir(path), 0o700))
 	l.must(os.WriteFile(path, []byte(strings.Join([]string{
 		`{"type":"user","uuid":"` + left[0].Prompt + `","promptId":"p","message":{"role":"user","content":"hello"}}`,
-		`{"type":"assistant","uuid":"` + uuid.NewString() + `","message":{"id":"m1","role":"assistant","model":"m","stop_reason":"tool_use",` +
+		`{"type":"assistant","uuid":"` + uuid.NewString() +
+			`","message":{"id":"m1","role":"assistant","model":"m","stop_reason":"tool_use",` +
 			`"content":[{"type":"tool_use","id":"t1","name":"Bash","input":{}}],"usage":{"input_tokens":7,"output_tokens":3}}}`,
 	}, "\n")), 0o600))
 	l.start()
@@ -139,7 +141,8 @@ func TestContinueWaitsForRecovery(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := newBridgeRig(t, &deliverytest.Recorder{}).bridge.Message(ctx, heard("om_3", "continue")); !errors.Is(err, context.Canceled) {
+	if err := newBridgeRig(t, &deliverytest.Recorder{}).bridge.Message(ctx, heard("om_3", "continue")); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("before the bridge runs: %v", err)
 	}
 }
@@ -156,7 +159,8 @@ func TestWhatAnAgentDidInAnotherProjectIsRecovered(t *testing.T) {
 	l.must(os.MkdirAll(filepath.Dir(path), 0o700))
 	l.must(os.WriteFile(path, []byte(strings.Join([]string{
 		`{"type":"user","uuid":"` + left[0].Prompt + `","promptId":"p","message":{"role":"user","content":"hello"}}`,
-		`{"type":"assistant","uuid":"` + uuid.NewString() + `","message":{"id":"m1","role":"assistant","model":"m","stop_reason":"end_turn",` +
+		`{"type":"assistant","uuid":"` + uuid.NewString() +
+			`","message":{"id":"m1","role":"assistant","model":"m","stop_reason":"end_turn",` +
 			`"content":[{"type":"text","text":"done"}],"usage":{"input_tokens":7,"output_tokens":3}}}`,
 	}, "\n")), 0o600))
 	l.say("om_2", "/cd other")
@@ -234,7 +238,8 @@ func TestATurnWhoseQuestionWasTakenBackIsNotOffered(t *testing.T) {
 			})
 			out.Mu.Lock()
 			defer out.Mu.Unlock()
-			if len(out.Closed) != 1 || out.Closed[0].Body != "half" || out.Closed[0].Status != tc.status || len(out.Closed[0].Buttons) != tc.buttons {
+			if len(out.Closed) != 1 || out.Closed[0].Body != "half" || out.Closed[0].Status != tc.status ||
+				len(out.Closed[0].Buttons) != tc.buttons {
 				t.Errorf("shown: %+v", out.Closed)
 			}
 		})
@@ -291,7 +296,8 @@ func TestARecoveredAnswerIsStoredRedacted(t *testing.T) {
 	l.sql(`UPDATE turns SET draft = 'Mail to bob@example.com', card_id = 'card'`)
 	l.start()
 	l.until("an empty outbox", func() bool {
-		return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'interrupted'`) == 1 && l.count(`SELECT COUNT(*) FROM outbox`) == 0
+		return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'interrupted'`) == 1 &&
+			l.count(`SELECT COUNT(*) FROM outbox`) == 0
 	})
 	if n := l.count(`SELECT COUNT(*) FROM messages WHERE content IN ('hello, I am [REDACTED_EMAIL]', 'Mail to [REDACTED_EMAIL]')`); n != 2 {
 		t.Errorf("%d messages are redacted, want the question and the answer", n)

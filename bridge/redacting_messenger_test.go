@@ -16,7 +16,8 @@ func TestNothingKeptHasASecret(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	cfg.Redact = redact.All()
-	if got := cfg.kept("it is " + canary + ", of bob@example.com"); strings.Contains(got, "canary") || strings.Contains(got, "bob") {
+	if got := cfg.kept("it is " + canary + ", of bob@example.com"); strings.Contains(got, "canary") ||
+		strings.Contains(got, "bob") {
 		t.Errorf("%q", got)
 	}
 }
@@ -28,7 +29,8 @@ func TestNothingMadeOfAChatHasASecret(t *testing.T) {
 	w.ask(alice, "what do you know?", "nothing", nil)
 	w.keep(alice, "key | it is "+canary+" | "+canary)
 	for _, m := range w.memories(alice) {
-		if all := m.Title + m.Text + strings.Join(m.Keywords, " "); strings.Contains(all, "canary") || !strings.Contains(all, "REDACTED") {
+		if all := m.Title + m.Text + strings.Join(m.Keywords, " "); strings.Contains(all, "canary") ||
+			!strings.Contains(all, "REDACTED") {
 			t.Errorf("noted %q", all)
 		}
 	}

@@ -44,13 +44,15 @@ func TestASecretToRememberIsNowhereKept(t *testing.T) {
 	w := newMemoryRig(t, dir)
 	t.Cleanup(func() { _ = w.store.Close() })
 	for i, text := range []string{
-		"/remember 服务器密码：" + secret, "/记住 密码：" + secret, "／remember password: " + secret, "/memory edit 1 新密码：" + secret + "，已更换",
+		"/remember 服务器密码：" + secret, "/记住 密码：" + secret, "／remember password: " + secret,
+		"/memory edit 1 新密码：" + secret + "，已更换",
 	} {
 		reply := w.order(alice, text)
 		w.expect(reply, "[REDACTED_SECRET]", "敏感信息没有保存", "原消息还在聊天里", "撤回", "!"+secret)
 		onDisk(t, dir, secret)
 		m := chat.Incoming{
-			Key: alice.key, Kind: alice.kind, ID: fmt.Sprintf("om_%d", i+1), Text: text, Actor: chat.Actor{ID: alice.who}, Time: time.Now(), ToBot: true,
+			Key: alice.key, Kind: alice.kind, ID: fmt.Sprintf("om_%d", i+1), Text: text, Actor: chat.Actor{ID: alice.who},
+			Time: time.Now(), ToBot: true,
 		}
 		w.must(w.bridge.Message(w.ctx, m)) // once more
 		m.Text += "!"
@@ -83,7 +85,8 @@ func TestACommandIsCleanHoweverItComes(t *testing.T) {
 	w := newMemoryRig(t, dir)
 	t.Cleanup(func() { _ = w.store.Close() })
 	w.hear(alice, "hello", true)
-	m := chat.Incoming{Key: alice.key, Kind: alice.kind, ID: "om_1", Text: "/remember password: " + secret, Actor: chat.Actor{ID: alice.who}, Time: time.Now(), ToBot: true}
+	m := chat.Incoming{Key: alice.key, Kind: alice.kind, ID: "om_1", Text: "/remember password: " + secret,
+		Actor: chat.Actor{ID: alice.who}, Time: time.Now(), ToBot: true}
 	w.must(w.bridge.Edited(w.ctx, m))
 	onDisk(t, dir, secret)
 	if got := w.bridge.cfg.kept("/new password: " + secret); !strings.Contains(got, secret) {

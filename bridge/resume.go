@@ -52,6 +52,7 @@ func (cs sessionCommands) resume(ctx context.Context, o ordered) (order, error) 
 	card := &chat.Card{Summary: i18n.FirstLine(i18n.ResumeHead.In(o.lang))}
 	for i, p := range list {
 		mark := ""
+		// The session that is in use needs no button.
 		if p.ID == o.chat.Session.ID {
 			mark = i18n.ResumeNow.In(o.lang)
 		} else if len(card.Buttons) < mostButtons {
@@ -103,6 +104,7 @@ func pick(list []db.PastSession, name string) (db.PastSession, bool) {
 		return list[n-1], true
 	}
 	for _, p := range list {
+		// Shorter beginnings could match by accident.
 		if len(name) >= shortID && strings.HasPrefix(p.ID, strings.ToLower(name)) {
 			return p, true
 		}

@@ -11,8 +11,8 @@ import (
 	"magpie/internal/chat"
 )
 
-// retry is the command /retry: it asks the last question of the conversation again. The answer that there is stays in
-// the History, and the agent sees it there: a note asks it for another answer.
+// retry is the command /retry: it asks the last question of the conversation again. The previous answer
+// stays in the History, where the agent sees it; a note in the prompt asks for a different one.
 func (cs conversationCommands) retry(ctx context.Context, o ordered) (order, error) {
 	if busy, err := cs.turns.busy(ctx, o.m.Key); err != nil || busy {
 		return order{reply: i18n.Busy.In(o.lang)}, err
@@ -48,6 +48,7 @@ func (cs conversationCommands) lastQuestion(ctx context.Context, o ordered) (str
 		if m.Role != chat.User {
 			continue
 		}
+		// The messages come newest first; another turn ends the search.
 		if len(asked) > 0 && m.Turn != last.Turn {
 			break
 		}

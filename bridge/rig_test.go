@@ -104,7 +104,8 @@ func (l *bridgeRig) say(id, text string) {
 }
 
 func heard(id, text string) chat.Incoming {
-	return chat.Incoming{Key: room, Kind: chat.Private, ID: id, Text: text, Actor: chat.Actor{ID: "ou_1"}, Time: time.Now(), ToBot: true}
+	return chat.Incoming{Key: room, Kind: chat.Private, ID: id, Text: text, Actor: chat.Actor{ID: "ou_1"},
+		Time: time.Now(), ToBot: true}
 }
 
 // until waits until cond holds.

@@ -32,6 +32,7 @@ func (cs ruleCommands) allow(ctx context.Context, o ordered) (order, error) {
 		return o.say(i18n.AllowNone)
 	case len(words) == 0:
 		return order{reply: cs.list(o, list)}, nil
+	// The only other form is /allow revoke N.
 	case len(words) != 2 || !slices.Contains(revokeWords, strings.ToLower(words[0])):
 		return o.say(i18n.AllowUsage)
 	}

@@ -47,6 +47,7 @@ func (d *toolHandlers) sendFile(ctx context.Context, key chat.Key, in toSend) (s
 		return "", agenttools.Refused("Not sent: %d files are the most for one question. Pack the rest into an archive, "+
 			"and offer to send it when the user asks.", mostSent)
 	}
+	// An agent that waits for the delivery can tell the user the truth about it.
 	p, isNew, err := d.outbox.SendFile(ctx, turn, delivery.File{Project: a.project, Path: in.Path, Caption: in.Caption}, deliveryWait)
 	if err != nil {
 		return "", err

@@ -92,7 +92,8 @@ func TestTheAgentSendsFiles(t *testing.T) {
 	if _, err := s.send("../plot.png", ""); !errors.As(err, new(*agenttools.RefusedError)) {
 		t.Errorf("from elsewhere: %v", err)
 	}
-	if _, err := s.send("plot.png", strings.Repeat("字", longestCaption+1)); !errors.As(err, new(*agenttools.RefusedError)) {
+	if _, err := s.send("plot.png", strings.Repeat("字", longestCaption+1)); !errors.As(err,
+		new(*agenttools.RefusedError)) {
 		t.Errorf("a long caption: %v", err)
 	}
 	up := s.out.Uploads()
@@ -154,7 +155,8 @@ func TestAFileThatThePlatformRefuses(t *testing.T) {
 	s.out.FailUpload = fmt.Errorf("%w: code 234001", chat.ErrNotTaken)
 	s.deliver()
 	s.begin("om_1")
-	if got, err := s.send("plot.png", ""); !errors.As(err, new(*agenttools.RefusedError)) || !strings.Contains(err.Error(), "does not take") {
+	if got, err := s.send("plot.png", ""); !errors.As(err, new(*agenttools.RefusedError)) ||
+		!strings.Contains(err.Error(), "does not take") {
 		t.Errorf("%q, %v", got, err)
 	}
 	if said, _, _ := s.out.SoFar(); !slices.Equal(said, []string{"文件“plot.png”没有发出：平台不接受它。"}) {
@@ -176,10 +178,12 @@ func TestALongAnswerAlsoComesAsAFile(t *testing.T) {
 		answer string
 		state  db.TurnState
 		file   bool
-	}{{strings.Repeat("字", 10), db.Done, false}, {strings.Repeat("字", 11), db.Done, true}, {strings.Repeat("字", 11), db.Cancelled, false}} {
+	}{{strings.Repeat("字", 10), db.Done, false}, {strings.Repeat("字", 11), db.Done, true},
+		{strings.Repeat("字", 11), db.Cancelled, false}} {
 		s.begin(fmt.Sprint("om_", i))
 		before := len(s.out.Order())
-		s.must(s.bridge.receiver.inbox.history.finish(s.Context(), db.TurnResult{Turn: s.claim.Turn, State: tt.state, Answer: tt.answer, Card: chat.Card{Body: tt.answer}}))
+		s.must(s.bridge.receiver.inbox.history.finish(s.Context(),
+			db.TurnResult{Turn: s.claim.Turn, State: tt.state, Answer: tt.answer, Card: chat.Card{Body: tt.answer}}))
 		s.bridge.outbox.Wake(room)
 		s.until("an empty outbox", func() bool { return s.count(`SELECT COUNT(*) FROM outbox`) == 0 })
 		want := []string{"card"}
@@ -192,7 +196,8 @@ func TestALongAnswerAlsoComesAsAFile(t *testing.T) {
 	}
 	all := s.out.Uploads()
 	up := all[0]
-	if string(up.Data) != strings.Repeat("字", 11) || !strings.HasPrefix(up.Name, "回答-") || !strings.HasSuffix(up.Name, ".md") || len(all) != 1 {
+	if string(up.Data) != strings.Repeat("字", 11) || !strings.HasPrefix(up.Name, "回答-") ||
+		!strings.HasSuffix(up.Name, ".md") || len(all) != 1 {
 		t.Errorf("%q, %d uploads", up.Name, len(all))
 	}
 }
@@ -206,11 +211,14 @@ func TestAFileWithASecret(t *testing.T) {
 	s.begin("om_1")
 	plain := "app_secret = \"canary-secret-1\"\n"
 	for name, data := range map[string][]byte{
-		"a.toml": []byte(plain), "a.b64": []byte(base64.StdEncoding.EncodeToString([]byte(plain))), "a.url": []byte(base64.URLEncoding.EncodeToString([]byte("x" + plain))),
-		"a.hex": fmt.Appendf(nil, "% X", plain), "a.utf16": utf16LE(plain), "big": append(make([]byte, 20<<20), utf16LE(plain)...),
+		"a.toml": []byte(plain), "a.b64": []byte(base64.StdEncoding.EncodeToString([]byte(plain))),
+		"a.url": []byte(base64.URLEncoding.EncodeToString([]byte("x" + plain))),
+		"a.hex": fmt.Appendf(nil, "% X", plain), "a.utf16": utf16LE(plain),
+		"big": append(make([]byte, 20<<20), utf16LE(plain)...),
 	} {
 		deliverytest.WriteFile(t, filepath.Join(s.project, name), data)
-		if got, err := s.send(name, ""); err == nil || !strings.Contains(err.Error(), "secret of the bridge") || strings.Contains(err.Error(), "canary") {
+		if got, err := s.send(name, ""); err == nil || !strings.Contains(err.Error(), "secret of the bridge") ||
+			strings.Contains(err.Error(), "canary") {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}

@@ -25,6 +25,7 @@ type session struct {
 
 func newSession(cfg *Config, store *db.DB, c *db.Claim) *session {
 	s := &session{cfg: cfg, db: store, claim: c, resume: c.Resume}
+	// Until the CLI reports another id, log lines carry the planned one.
 	s.logged.Store(c.Turn.Session)
 	return s
 }
@@ -54,7 +55,7 @@ func (s *session) compare(ctx context.Context, p *claude.Process) syncState {
 		now = compare(*s.claim, s.resume, s.prompts, p.SyncState())
 	}
 	if now.isBehind {
-		zerolog.Ctx(ctx).Warn().Int64("held", now.turn).Msg("session is behind; what it lacks comes from the History")
+		zerolog.Ctx(ctx).Warn().Int64("held", now.turn).Msg("session is behind; the missing messages come from the History")
 	}
 	return now
 }

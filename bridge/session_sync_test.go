@@ -35,7 +35,8 @@ func (l *bridgeRig) append(path, prompt string, more ...string) {
 	l.must(os.MkdirAll(filepath.Dir(path), 0o700))
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	l.must(err)
-	lines := append([]string{`{"type":"user","uuid":"` + prompt + `","promptId":"` + uuid.NewString() + `","message":{"role":"user","content":"x"}}`}, more...)
+	lines := append([]string{`{"type":"user","uuid":"` + prompt + `","promptId":"` + uuid.NewString() +
+		`","message":{"role":"user","content":"x"}}`}, more...)
 	_, err = f.WriteString(strings.Join(lines, "\n") + "\n")
 	l.must(err)
 	l.must(f.Close())
@@ -119,7 +120,8 @@ func TestWhereASessionCanBeResumed(t *testing.T) {
 	if err := os.Symlink(dir, link); err != nil {
 		t.Fatal(err)
 	}
-	b := &Bridge{cfg: &Config{Node: "here", Project: link, Projects: map[string]Project{"other": {Path: t.TempDir()}, "away": {Path: filepath.Join(dir, "gone")}}}}
+	b := &Bridge{cfg: &Config{Node: "here", Project: link,
+		Projects: map[string]Project{"other": {Path: t.TempDir()}, "away": {Path: filepath.Join(dir, "gone")}}}}
 	for name, tc := range map[string]struct {
 		project string
 		session db.Session
@@ -144,15 +146,22 @@ func TestWhatStatusSaysOfTheLastTurn(t *testing.T) {
 		zh, en string
 	}{
 		{db.ContextReport{Session: db.Live}, "进程在线", "the process was there"},
-		{db.ContextReport{Session: db.Live, Messages: 2}, "进程在线 + 历史 2 条", "the process was there + 2 messages of the history"},
-		{db.ContextReport{Session: db.Resumed, Messages: 12}, "续接会话 + 历史 12 条", "the session was resumed + 12 messages of the history"},
-		{db.ContextReport{Session: db.Resumed, Unread: true}, "历史读取失败，仅续接会话", "the history could not be read, only: the session was resumed"},
-		{db.ContextReport{Session: db.Resumed, Behind: true, Messages: 2}, "会话缺少后面的内容，已补上，续接会话 + 历史 2 条", "the session lacked its end, which was added; it was resumed + 2 messages of the history"},
-		{db.ContextReport{Session: db.Resumed, Unsure: true}, "会话无法核对，续接会话", "the session could not be checked; it was resumed"},
+		{db.ContextReport{Session: db.Live, Messages: 2}, "进程在线 + 历史 2 条",
+			"the process was there + 2 messages of the history"},
+		{db.ContextReport{Session: db.Resumed, Messages: 12}, "续接会话 + 历史 12 条",
+			"the session was resumed + 12 messages of the history"},
+		{db.ContextReport{Session: db.Resumed, Unread: true}, "历史读取失败，仅续接会话",
+			"the history could not be read, only: the session was resumed"},
+		{db.ContextReport{Session: db.Resumed, Behind: true, Messages: 2}, "会话缺少后面的内容，已补上，续接会话 + 历史 2 条",
+			"the session lacked its end, which was added; it was resumed + 2 messages of the history"},
+		{db.ContextReport{Session: db.Resumed, Unsure: true}, "会话无法核对，续接会话",
+			"the session could not be checked; it was resumed"},
 		{db.ContextReport{Session: db.Begun}, "新会话", "a new session"},
 		{db.ContextReport{Session: db.Begun, Messages: 4}, "新会话 + 历史 4 条", "a new session + 4 messages of the history"},
-		{db.ContextReport{Session: db.Begun, Lost: string(claude.LostMachine), Messages: 48}, "会话在另一台机器，已从历史恢复 48 条", "the session is on another machine; 48 messages were restored from the history"},
-		{db.ContextReport{Session: db.Begun, Lost: string(claude.LostTooLong), Unread: true}, "会话太长，历史也读取失败", "the session was too long, and the history could not be read"},
+		{db.ContextReport{Session: db.Begun, Lost: string(claude.LostMachine), Messages: 48}, "会话在另一台机器，已从历史恢复 48 条",
+			"the session is on another machine; 48 messages were restored from the history"},
+		{db.ContextReport{Session: db.Begun, Lost: string(claude.LostTooLong), Unread: true}, "会话太长，历史也读取失败",
+			"the session was too long, and the history could not be read"},
 	} {
 		if got := describe(tc.told, i18n.Chinese); got != tc.zh {
 			t.Errorf("%+v: %q, want %q", tc.told, got, tc.zh)
@@ -162,7 +171,8 @@ func TestWhatStatusSaysOfTheLastTurn(t *testing.T) {
 		}
 	}
 	seen := map[i18n.Phrase]bool{}
-	for _, c := range []claude.LostCause{claude.LostMissing, claude.LostCorrupt, claude.LostElsewhere, claude.LostMachine, claude.LostForeign, claude.LostTooLong, claude.LostUnknown} {
+	for _, c := range []claude.LostCause{claude.LostMissing, claude.LostCorrupt, claude.LostElsewhere,
+		claude.LostMachine, claude.LostForeign, claude.LostTooLong, claude.LostUnknown} {
 		p := lostText(c)
 		if seen[p] {
 			t.Errorf("%s has the words of another cause", c)
@@ -180,11 +190,16 @@ func TestToldFollowsThePrompt(t *testing.T) {
 		lost claude.LostCause
 		want db.ContextReport
 	}{
-		"a living process": {contextmgr.Request{Live: true, Verified: true}, resumed, "", db.ContextReport{Session: db.Live, Messages: 3}},
-		"resumed":          {contextmgr.Request{Verified: true}, resumed, "", db.ContextReport{Session: db.Resumed, Messages: 3}},
-		"behind":           {contextmgr.Request{Verified: true, Behind: true}, resumed, "", db.ContextReport{Session: db.Resumed, Messages: 3, Behind: true}},
-		"not compared":     {contextmgr.Request{}, resumed, "", db.ContextReport{Session: db.Resumed, Messages: 3, Unsure: true}},
-		"lost":             {contextmgr.Request{Lost: true}, contextmgr.Prompt{Unread: true}, claude.LostMissing, db.ContextReport{Session: db.Begun, Lost: string(claude.LostMissing), Unread: true}},
+		"a living process": {contextmgr.Request{Live: true, Verified: true}, resumed, "",
+			db.ContextReport{Session: db.Live, Messages: 3}},
+		"resumed": {contextmgr.Request{Verified: true}, resumed, "",
+			db.ContextReport{Session: db.Resumed, Messages: 3}},
+		"behind": {contextmgr.Request{Verified: true, Behind: true}, resumed, "",
+			db.ContextReport{Session: db.Resumed, Messages: 3, Behind: true}},
+		"not compared": {contextmgr.Request{}, resumed, "",
+			db.ContextReport{Session: db.Resumed, Messages: 3, Unsure: true}},
+		"lost": {contextmgr.Request{Lost: true}, contextmgr.Prompt{Unread: true}, claude.LostMissing,
+			db.ContextReport{Session: db.Begun, Lost: string(claude.LostMissing), Unread: true}},
 	} {
 		if got := reportOf(tc.r, tc.p, tc.lost); *got != tc.want {
 			t.Errorf("%s: %+v, want %+v", name, *got, tc.want)

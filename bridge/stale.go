@@ -13,7 +13,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// lastRounds is how many questions and answers of a stale chat its key points are made of.
+// lastRounds is how many questions and answers of a stale chat are summarized as its key points.
 const lastRounds = 5
 
 // stale reports whether the chat was silent for longer than after before the claimed turn, so that its context starts
@@ -38,22 +38,22 @@ func (mt maintenance) beginAnew(ctx context.Context, c db.Claim) {
 	}
 	log := zerolog.Ctx(ctx)
 	if err := mt.db.Chats().BeginAnew(context.WithoutCancel(ctx), key, c.Turn.Epoch, before-1); err != nil {
-		log.Error().Err(err).Msg("stale chat does not begin anew")
+		log.Error().Err(err).Msg("stale chat not reset")
 		return
 	}
-	log.Info().Time("silent_since", c.Chat.Turned).Msg("stale chat begins anew")
+	log.Info().Time("silent_since", c.Chat.Turned).Msg("stale chat reset")
 	if c.Chat.Kind != chat.Private && !mt.cfg.Context.Memory.CaptureGroup {
 		return
 	}
 	mt.scheduler.jobs.Enqueue(func(ctx context.Context) {
 		if err := mt.notes.capture(ctx, c); err != nil {
-			mt.log.Error().Err(err).Stringer("chat", key).Msg("key points of a stale chat not remembered")
+			mt.log.Error().Err(err).Stringer("chat", key).Msg("memories of a stale chat not stored")
 		}
 	})
 }
 
-// capture stores the key points of the last messages before the claimed turn as a memory, unless one of those messages
-// was taken back meanwhile.
+// capture stores the key points of the last messages before the claimed turn as a memory, unless one of
+// those messages was recalled meanwhile.
 func (n notes) capture(ctx context.Context, c db.Claim) error {
 	said, err := n.rounds(ctx, c)
 	if err != nil || len(said) == 0 {

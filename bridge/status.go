@@ -58,6 +58,7 @@ func (cs reportCommands) status(ctx context.Context, o ordered) (order, error) {
 		add(i18n.StatusQueue, waiting)
 	}
 	text := strings.Join(lines, "\n") + cs.lastReport(ctx, c)
+	// Version and load are the operator's affair and are not shown in groups.
 	if v := cs.cfg.Version; v != "" && o.m.Kind == chat.Private && cs.access.Load().IsAdmin(o.m.Actor) {
 		text += "\n" + loadOf(cs.pool, l) + "\n" + fmt.Sprintf(i18n.StatusVersion.In(l), v)
 	}

@@ -29,7 +29,7 @@ func (mt maintenance) makeTitle(ctx context.Context, t endedTurn) {
 	}
 	title := contextmgr.Title(mt.cfg.clean(reply))
 	if err != nil || title == "" {
-		log.Warn().Err(err).Msg("the agent has found no title; it is made of the question")
+		log.Warn().Err(err).Msg("the agent returned no title; using the question")
 		title = contextmgr.FallbackTitle(mt.cfg.clean(t.asked[0].Text))
 	}
 	if err := mt.db.Chats().SetTopic(ctx, c.Key, c.Epoch, title); err != nil {

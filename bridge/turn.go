@@ -105,7 +105,7 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 	r.report(ctx, t, end, err)
 }
 
-// report tells the log and the figures how a turn has ended; err says that its end could not be stored.
+// report logs the end of a turn and counts it in the metrics. err means that the end could not be stored.
 func (r *turnRunner) report(ctx context.Context, t *turn, end turncard.Outcome, err error) {
 	took := time.Since(t.course.began)
 	log := zerolog.Ctx(ctx).Info()
@@ -130,7 +130,7 @@ func (r *turnRunner) retryStore(ctx context.Context, t *turn, end turncard.Outco
 	return err
 }
 
-// store stores the end of the turn. A turn for which nothing has been run goes back to the queue.
+// store stores the end of the turn, even during shutdown. A turn for which nothing was run goes back to the queue.
 func (r *turnRunner) store(ctx context.Context, t *turn, end turncard.Outcome) error {
 	ctx = context.WithoutCancel(ctx)
 	if end.State == db.Queued {

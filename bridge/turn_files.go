@@ -80,10 +80,12 @@ func (tf turnFiles) reportMissing(ctx context.Context, t *turn, failed, large []
 	}
 	turn := t.claim.Turn
 	post := db.Post{
+		// The number of the attempt belongs to the key: another attempt may miss other files.
 		Key: turn.Key, Idem: fmt.Sprintf("files:%d:%d", turn.ID, turn.Attempts),
 		ReplyTo: turn.ReplyTo, Text: strings.Join(lines, "\n"),
 	}
+	// Enqueued instead of sent: a failing platform must not fail the turn.
 	if err := tf.outbox.Add(context.WithoutCancel(ctx), post); err != nil {
-		zerolog.Ctx(ctx).Error().Err(err).Msg("what could not be fetched is not told")
+		zerolog.Ctx(ctx).Error().Err(err).Msg("notice about missing files not stored")
 	}
 }

@@ -89,9 +89,11 @@ type filesRig struct {
 }
 
 func newFilesRig(t *testing.T) *filesRig {
-	d := &filesRig{rec: &deliverytest.Recorder{}, shelf: &shelf{files: map[string]string{}, quotes: map[string]chat.Incoming{}}}
+	d := &filesRig{rec: &deliverytest.Recorder{},
+		shelf: &shelf{files: map[string]string{}, quotes: map[string]chat.Incoming{}}}
 	d.bridgeRig = newBridgeRig(t, d.rec)
-	d.bridge.receiver.files.Config = attachment.Config{Source: d.shelf, Folder: filepath.Join(t.TempDir(), "files"), Most: 1000}
+	d.bridge.receiver.files.Config = attachment.Config{Source: d.shelf, Folder: filepath.Join(t.TempDir(), "files"),
+		Most: 1000}
 	d.bridge.cfg.Observe = func(b Built) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -185,7 +187,8 @@ func downloadAgain(t *testing.T, killed bool) {
 		t.Fatalf("%d files are wanted after the end of the program", n)
 	}
 	if killed { // nobody had the time to put the turn back
-		d.sql("UPDATE turns SET state = 'running', session_id = '" + uuid.NewString() + "', prompt_id = '" + uuid.NewString() + "'")
+		d.sql("UPDATE turns SET state = 'running', session_id = '" + uuid.NewString() + "', prompt_id = '" +
+			uuid.NewString() + "'")
 	}
 	close(d.shelf.hold)
 	again := New(*d.bridge.cfg, d.bridge.db, d.pool, d.rec, d.bridge.log)
@@ -258,7 +261,8 @@ func TestAPictureWaitsForItsWords(t *testing.T) {
 	d.must(d.bridge.turns.awaitRecovery(t.Context())) // which begins whatever is there
 	d.send("om_1", "[图片 1]", picture("om_1", "k1"))
 	d.say("om_2", "what is this?")
-	if got := d.prompt(1); !strings.HasPrefix(got, "[图片 1]\n\n附件：\n- [图片 1] ") || !strings.HasSuffix(got, "\n\nwhat is this?") {
+	if got := d.prompt(1); !strings.HasPrefix(got, "[图片 1]\n\n附件：\n- [图片 1] ") ||
+		!strings.HasSuffix(got, "\n\nwhat is this?") {
 		t.Errorf("asked %q", got)
 	}
 }
@@ -281,7 +285,8 @@ func TestQuotesAreShown(t *testing.T) {
 	d := newFilesRig(t)
 	d.shelf.files["k1"], d.shelf.files["k9"] = "one", "nine"
 	d.shelf.quotes["om_far"] = chat.Incoming{
-		ID: "om_far", Text: "[文件 z.txt] look\n# 当前问题", Actor: chat.Actor{ID: "ou_2", Name: "Bob"}, Files: []chat.File{document("om_far", "k9", "z.txt")},
+		ID: "om_far", Text: "[文件 z.txt] look\n# 当前问题", Actor: chat.Actor{ID: "ou_2", Name: "Bob"},
+		Files: []chat.File{document("om_far", "k9", "z.txt")},
 	}
 	d.start()
 	quote := func(of string) chat.File { return chat.File{Kind: chat.Quote, Of: of} }
@@ -289,7 +294,8 @@ func TestQuotesAreShown(t *testing.T) {
 	d.send("om_1", "[文件 a.txt] keep it", document("om_1", "k1", "a.txt"))
 	d.prompt(1)
 	d.send("om_2", "and this?", quote("om_1"))
-	want := "> 引用 用户 的消息：\n> [文件 a.txt] keep it\n\nand this?\n\n附件：\n- 引用的消息里的[文件 a.txt] " + filepath.Join(folder, "1-1-a.txt")
+	want := "> 引用 用户 的消息：\n> [文件 a.txt] keep it\n\nand this?\n\n附件：\n- 引用的消息里的[文件 a.txt] " +
+		filepath.Join(folder, "1-1-a.txt")
 	if got := d.prompt(2); got != want {
 		t.Errorf("of this chat: asked %q, want %q", got, want)
 	}
@@ -315,7 +321,9 @@ func TestAQuestionIsAskedAgainWithItsFiles(t *testing.T) {
 	d.send("om_1", "[文件 a.pdf] sum it up", document("om_1", "k1", "a.pdf"))
 	d.prompt(1)
 	d.say("om_2", "/retry")
-	if got := d.prompt(2); !strings.Contains(got, "sum it up") || !strings.HasSuffix(got, "附件：\n- [文件 a.pdf] "+filepath.Join(filepath.Join(d.bridge.receiver.files.Folder, room.Stable("")), "3-1-a.pdf")) {
+	if got := d.prompt(2); !strings.Contains(got, "sum it up") ||
+		!strings.HasSuffix(got, "附件：\n- [文件 a.pdf] "+
+			filepath.Join(filepath.Join(d.bridge.receiver.files.Folder, room.Stable("")), "3-1-a.pdf")) {
 		t.Errorf("asked %q", got)
 	}
 }
@@ -370,7 +378,8 @@ func TestARunningTurnIsStoppedWhenItsQuestionIsTakenBack(t *testing.T) {
 	d.until("the download", func() bool { d.shelf.mu.Lock(); defer d.shelf.mu.Unlock(); return len(d.shelf.asked) == 1 })
 	d.must(d.bridge.Recalled(t.Context(), room, "om_1"))
 	d.until("the turn is over", func() bool {
-		return d.count("SELECT COUNT(*) FROM turns WHERE state = 'cancelled' AND failure = 'recalled'") == 1 && d.unsent() == 0
+		return d.count("SELECT COUNT(*) FROM turns WHERE state = 'cancelled' AND failure = 'recalled'") == 1 &&
+			d.unsent() == 0
 	})
 	d.rec.Mu.Lock()
 	defer d.rec.Mu.Unlock()
@@ -418,7 +427,8 @@ func TestAnEditedQuestionIsAnsweredAgainOnRequest(t *testing.T) {
 	})
 	turn := int64(d.count("SELECT MAX(id) FROM turns"))
 	d.must(d.bridge.Edited(t.Context(), heard("om_1", "two"))) // told again
-	toast, err := d.bridge.Press(t.Context(), chat.Press{ID: "e1", Key: room, Actor: chat.Actor{ID: "ou_1"}, Action: chat.Action{Do: turncard.DoContinue, Turn: turn}})
+	toast, err := d.bridge.Press(t.Context(), chat.Press{ID: "e1", Key: room, Actor: chat.Actor{ID: "ou_1"},
+		Action: chat.Action{Do: turncard.DoContinue, Turn: turn}})
 	d.must(err)
 	if got := d.prompt(2); got != "two" || toast == "" {
 		t.Errorf("asked %q, toast %q", got, toast)

@@ -7,13 +7,13 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// prepare makes sure that a claimed turn does not run in a session that is full or stale. Errors are logged, and the turn
-// goes on with the session that there is.
+// prepare keeps a claimed turn from running in a full or stale session. Errors are only logged: an
+// answer in the old session is better than none.
 func (r *turnRunner) prepare(ctx context.Context, t *turn) {
 	r.maintenance.beforeTurn(ctx, t.claim, func() { t.show(t.view.Compacting(time.Now())) })
 	c, err := r.db.Chats().Get(ctx, t.claim.Turn.Key)
 	if err != nil {
-		zerolog.Ctx(ctx).Error().Err(err).Msg("chat not read anew")
+		zerolog.Ctx(ctx).Error().Err(err).Msg("chat not reloaded")
 		return
 	}
 	if c.Epoch != t.claim.Turn.Epoch {
@@ -28,6 +28,6 @@ func (r *turnRunner) prepare(ctx context.Context, t *turn) {
 		return
 	}
 	if err := t.session.renew(ctx); err != nil {
-		zerolog.Ctx(ctx).Error().Err(err).Msg("new session not noted")
+		zerolog.Ctx(ctx).Error().Err(err).Msg("new session not recorded")
 	}
 }

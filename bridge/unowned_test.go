@@ -42,7 +42,8 @@ func TestABotWithoutAnOwnerAnswersStrangersOnceADay(t *testing.T) {
 		t.Errorf("somebody else gets %d answers", n)
 	}
 	delivered()
-	if said, _, _ := rec.SoFar(); len(said) != 2 || !strings.Contains(strings.Join(said, ""), "ou_a") || !strings.Contains(strings.Join(said, ""), "ou_b") {
+	if said, _, _ := rec.SoFar(); len(said) != 2 || !strings.Contains(strings.Join(said, ""), "ou_a") ||
+		!strings.Contains(strings.Join(said, ""), "ou_b") {
 		t.Errorf("said %q", said)
 	}
 	l.bridge = New(*l.bridge.cfg, l.bridge.db, l.pool, rec, l.bridge.log)
@@ -78,7 +79,8 @@ func TestAnOwnerHearsOfWhoWroteBeforeHim(t *testing.T) {
 	}
 	users := heard("om_3", "/admin users")
 	users.Key, users.Actor.ID = chat.FeishuChat("oc_boss"), "ou_boss"
-	got, err := l.bridge.receiver.commands.set.adminUsers(t.Context(), ordered{m: users, lang: i18n.English, chat: db.Chat{Key: users.Key}})
+	got, err := l.bridge.receiver.commands.set.adminUsers(t.Context(),
+		ordered{m: users, lang: i18n.English, chat: db.Chat{Key: users.Key}})
 	if l.must(err); !strings.Contains(got.reply, "ou_a` waits") || strings.Contains(got.reply, "ou_boss` waits") {
 		t.Errorf("listed:\n%s", got.reply)
 	}

@@ -42,6 +42,7 @@ func newestWithin(msgs []chat.Message, chars int) []chat.Message {
 			continue
 		}
 		if n > chars {
+			// Only the newest message may be cut: half of an older one would be misleading.
 			if len(kept) > 0 {
 				break
 			}

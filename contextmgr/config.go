@@ -1,5 +1,7 @@
 // Package contextmgr builds the context of a turn: which session the agent resumes, which part of the chat's History
 // comes with the question, and in what form.
+//
+// Running the agent and storing messages do not belong here, nor the texts that people read in a chat.
 package contextmgr
 
 import (

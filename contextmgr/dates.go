@@ -63,16 +63,16 @@ func (c calendar) days(first, n int) span {
 	return span{from, from.AddDate(0, 0, n)}
 }
 
-// around is the day so many days ago, plus and minus some slack: "three weeks ago" is rarely exact.
+// around is the day this many days ago, plus and minus some slack: "three weeks ago" is rarely exact.
 func (c calendar) around(ago, slack int) span { return c.days(-ago-slack, 2*slack+1) }
 
-// week is the week so many weeks before this one; it starts on Monday.
+// week is the week this many weeks ago; it starts on Monday.
 func (c calendar) week(ago int) span { return c.days(-weekday(c.today)-7*ago, 7) }
 
 // weekday counts from Monday = 0.
 func weekday(t time.Time) int { return (int(t.Weekday()) + 6) % 7 }
 
-// month is the month so many months before this one.
+// month is the month this many months ago.
 func (c calendar) month(ago int) span {
 	from := time.Date(c.today.Year(), c.today.Month()-time.Month(ago), 1, 0, 0, 0, 0, c.today.Location())
 	return span{from, from.AddDate(0, 1, 0)}
@@ -102,6 +102,7 @@ func (c calendar) named(year, month, day int) (span, bool) {
 		return at(year), year > 1900 && year < 2200
 	}
 	s := at(c.today.Year())
+	// People who name a month without a year mean the past.
 	if s.from.After(c.today) {
 		s = at(c.today.Year() - 1)
 	}

@@ -63,6 +63,7 @@ func newEmbeddings(store *db.DB, c MemoryConfig, log zerolog.Logger) *embeddings
 	return m
 }
 
+// embeddingsOf logs at most one failure of each kind per minute: an endpoint that is down fails with every message.
 func embeddingsOf(store *db.DB, c embed.Config, log zerolog.Logger) *embeddings {
 	const often = time.Minute
 	return &embeddings{
@@ -94,7 +95,10 @@ func (s *embeddings) search(ctx context.Context, key chat.Key, epoch int64, text
 	list, err := s.compare(soon, key, epoch, text)
 	if err != nil {
 		if ctx.Err() == nil {
-			s.searchLog.Do(func() { s.log.Warn().Err(err).Stringer("chat", key).Msg("recalled by words only") })
+			// Searching by words still works, so this is a warning at most once a minute and no error.
+			s.searchLog.Do(func() {
+				s.log.Warn().Err(err).Stringer("chat", key).Msg("semantic search failed; searching by words only")
+			})
 		}
 		return nil
 	}
@@ -151,6 +155,7 @@ func blend(hits []hit, near map[int64]float64) float64 {
 	for _, h := range hits {
 		words, meaning = max(words, h.score), max(meaning, near[h.Seq])
 	}
+	// Without a second score there is nothing to scale.
 	if meaning == 0 {
 		return words
 	}
@@ -186,9 +191,9 @@ func (s *embeddings) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		switch err := b.work(ctx); {
 		case err != nil && ctx.Err() == nil:
-			s.backlogLog.Do(func() { s.log.Warn().Err(err).Msg("no vectors for what was said; later") })
+			s.backlogLog.Do(func() { s.log.Warn().Err(err).Msg("no embeddings for messages; trying again later") })
 		case b.made > 0:
-			s.log.Info().Int("messages", b.made).Msg("vectors made for what was said")
+			s.log.Info().Int("messages", b.made).Msg("embeddings made for messages")
 			b.made = 0
 		}
 		select {

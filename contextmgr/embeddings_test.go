@@ -248,7 +248,7 @@ func TestWithoutTheEndpointWordsHaveToDo(t *testing.T) {
 			if n := len(s.e.Calls()) - before; n != 5 {
 				t.Errorf("%d calls to an endpoint that fails", n)
 			}
-			if n := strings.Count(s.logs.String(), "recalled by words only"); n != 1 {
+			if n := strings.Count(s.logs.String(), "semantic search failed; searching by words only"); n != 1 {
 				t.Errorf("%d complaints within a minute: %s", n, s.logs)
 			}
 			if strings.Contains(s.logs.String(), embedtest.Key) || strings.Contains(s.logs.String(), "matter133") {

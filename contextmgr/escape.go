@@ -106,6 +106,7 @@ func classify(s string) line {
 	r.readFirst()
 	switch r.c {
 	case '-':
+		// The reader is a value, so a copy can look ahead without moving the original.
 		if file := r; file.file() {
 			return lineFile
 		}

@@ -72,6 +72,7 @@ func sentences(text string, most int) (pieces []string) {
 		runes++
 		end := i + utf8.RuneLen(r)
 		if r == '\n' || strings.ContainsRune("。！？", r) ||
+			// A full stop without a space is part of a number, a name or an address.
 			strings.ContainsRune(".!?;", r) && strings.HasPrefix(text[end:], " ") {
 			pieces = append(pieces, text[start:end])
 			start, runes = end, 0

@@ -126,6 +126,7 @@ func (r *lineReader) quote() line {
 	}
 	last := rune(0)
 	for n := 0; r.c != 0; n++ {
+		// A bounded search: somebody might put any number of words between the mark and the end.
 		if n == mostQuoted || r.skipAnyWord([]string{"消息", "讯息", "message"}) {
 			return lineQuote
 		}

@@ -106,7 +106,7 @@ func (m *Manager) memories(ctx context.Context, r Request) []Memory {
 	}
 	list, err := m.Memories(ctx, r.audience())
 	if err != nil {
-		m.log.Error().Err(err).Stringer("chat", r.Key).Int64("turn", r.Turn).Msg("memories not read; answering without")
+		m.log.Error().Err(err).Stringer("chat", r.Key).Int64("turn", r.Turn).Msg("memories not available; answering without them")
 		return nil
 	}
 	chosen := contextMemories(selectMemories(list, r.question(), m.cfg.Memory.MaxChars))
@@ -157,6 +157,7 @@ func selectMemories(list []db.Memory, question string, runes int) []db.Memory {
 		room := runes
 		var chosen []db.Memory
 		for _, m := range rankMemories(list, question, false) {
+			// A long memory is shortened instead of skipped, if something useful remains.
 			if over := memoryRunes(m) - room; over > 0 {
 				if m = shortenMemory(m, over); memoryRunes(m) > room {
 					continue
@@ -178,7 +179,7 @@ func memoryRunes(m db.Memory) int {
 	return utf8.RuneCountInString(m.Title) + utf8.RuneCountInString(m.Text)
 }
 
-// shortenMemory makes m shorter by so many runes, if enough of it is left to be useful.
+// shortenMemory shortens m by this many runes, if enough remains to be useful.
 func shortenMemory(m db.Memory, by int) db.Memory {
 	if left := utf8.RuneCountInString(m.Text) - by; left > minShown {
 		m.Text = text.Shorten(m.Text, left)

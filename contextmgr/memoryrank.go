@@ -38,6 +38,7 @@ func rankMemories(list []db.Memory, question string, matching bool) []db.Memory 
 		rest = slices.DeleteFunc(rest, func(w rankedMemory) bool { return w.overlap == 0 })
 	}
 	slices.SortStableFunc(rest, func(a, b rankedMemory) int { return cmp.Compare(b.rank, a.rank) })
+	// Comparing all with all would be quadratic, so only the best are checked for repetition.
 	first := rest[:min(maxCompared, len(rest))]
 	fit := make([]float64, len(first))
 	for i, w := range first {
@@ -63,6 +64,7 @@ func weigh(list []db.Memory, asked []string) []rankedMemory {
 		for _, t := range tokenize.Terms(m.Text) {
 			w.terms[t] = 1
 		}
+		// After the text: a term that is in both gets the weight of the title.
 		for _, t := range tokenize.Terms(m.Title + "\n" + strings.Join(m.Keywords, "\n")) {
 			w.terms[t] = titleWeight
 		}

@@ -33,6 +33,7 @@ func ParseNotes(reply string) []db.Memory {
 			fields[i] = noteLabel.ReplaceAllString(strings.TrimSpace(f), "")
 		}
 		if len(fields) < 2 {
+			// Models also write an introduction or a remark; such lines have no columns.
 			continue
 		}
 		m := db.Memory{Title: stripMarkup(fields[0])}

@@ -189,6 +189,7 @@ func cleanName(name string) string {
 		}
 		return r
 	}, valid(name))
+	// The replaced characters could otherwise form the beginning of a date.
 	runes := []rune(strings.ReplaceAll(strings.Join(strings.Fields(visible), " "), ") (", ")("))
 	if blank(string(runes)) {
 		return ""
@@ -245,6 +246,8 @@ func parseMessage(s string, n int) (m Parsed, rest string, ok bool) {
 		}
 		end += i
 		rest = s[end+len("\n\n"):]
+		// An empty line may also be inside a message; only a heading with the next number ends it, and such a
+		// line inside a message is escaped.
 		if _, _, more := parseHeading(rest, n+1); more || strings.HasPrefix(rest, question) {
 			m.Text = unescape(s[:end], reservedInHistory)
 			return m, rest, true
@@ -289,6 +292,8 @@ func parseHeading(s string, n int) (m Parsed, rest string, ok bool) {
 	default:
 		return m, s, false
 	}
+	// Writing the heading again must give the same line: whatever cannot have been written by this package
+	// is not accepted.
 	return m, rest, m.Name == cleanName(m.Name) && (m.Name == "" || m.Role == chat.User) &&
 		heading(n, m) == whole[:len(whole)-len(rest)]
 }

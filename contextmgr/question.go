@@ -304,6 +304,7 @@ func ParseQuestion(text string, kind chat.Kind) (q Question, ok bool) {
 		}
 		q.Asked = append(q.Asked, a)
 	}
+	// As for headings: only text that this package would write again is accepted.
 	if !utf8.ValidString(text) || q.Text(kind) != text {
 		return Question{}, false
 	}

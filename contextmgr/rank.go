@@ -189,6 +189,7 @@ var distanceWeight = func() (s [neighborhood + 1]float64) {
 func (f queryIndex) candidates() []int64 {
 	var near []int64
 	for _, s := range topEntries(f.entries, mostSeeds) {
+		// Neighbours of a hit are candidates, too: the answer to a question often repeats none of its words.
 		for seq := s.seq - neighborhood; seq <= s.seq+neighborhood; seq++ {
 			near = append(near, seq)
 		}

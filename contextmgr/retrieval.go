@@ -169,6 +169,7 @@ const candidates = 3
 // most most. It returns them in chronological order.
 func selectHits(ranked []hit, budget, most int) []chat.Message {
 	var fit []float64
+	// Only as many candidates as may be needed are compared with each other.
 	for all := 0; len(fit) < len(ranked) && all <= candidates*budget; {
 		h := ranked[len(fit)]
 		fit = append(fit, h.score/ranked[0].score)

@@ -150,13 +150,13 @@ func (c Config) SessionWindow(model int64) int64 {
 	return int64(c.Window)
 }
 
-// NeedsCompaction reports whether a session with so many tokens must be replaced by a summary before it is full. model
-// is as for [Config.SessionWindow].
+// NeedsCompaction reports whether a session of this many tokens must be replaced by a summary before it
+// is full. model is as for [Config.SessionWindow].
 func (c Config) NeedsCompaction(tokens, model int64) bool {
 	return c.CompactThreshold > 0 && tokens > 0 && float64(tokens) >= c.CompactThreshold*float64(c.SessionWindow(model))
 }
 
-// Points returns the first lines of the agent's notes that fit in so many runes.
+// Points returns the first lines of the agent's notes that fit in this many runes.
 func Points(noted string, most int) string {
 	runes := []rune(strings.TrimSpace(valid(noted)))
 	if len(runes) <= most {

@@ -17,6 +17,7 @@ const (
 	ellipsis = "..."
 )
 
+// Models decorate a title: with a label, with Markdown, or with the marks of redaction.
 var (
 	label    = regexp.MustCompile(`(?i)^(标题|title)\s*[:：]\s*`)
 	mark     = regexp.MustCompile(`\[REDACTED_[A-Z_]+\]`)

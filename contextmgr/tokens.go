@@ -24,6 +24,7 @@ const (
 // class groups characters that cost about the same number of tokens.
 type class uint8
 
+// The classes of characters, by how a tokenizer treats them; each class has a cost of its own.
 const (
 	classOther class = iota
 	classBlank
@@ -55,7 +56,8 @@ func EstimateTokens(s string) int {
 	return (sum + 99) / 100
 }
 
-// costOf is the cost of the run-th character in a row of class c.
+// costOf is the cost of a character that is at position run in a row of class c. Only some positions
+// cost anything: a word is about one token, however long, up to a point.
 func costOf(c class, run int) int {
 	switch c {
 	case classLower, classUpper:

@@ -81,8 +81,9 @@ func frameCost(n int, m chat.Message) int {
 	return EstimateTokens(h) + EstimateTokens("\n\n")
 }
 
-// cut removes runes from the middle of text until the rest costs at most so many tokens, and puts a mark in their
-// place. It does not split grapheme clusters, except those of dozens of runes. If nothing fits, only the mark is left.
+// cut removes runes from the middle of text until the rest costs at most this many tokens, and puts a
+// mark in their place. It does not split grapheme clusters, except those of dozens of runes. If nothing
+// fits, only the mark is left.
 func cut(text string, most int) string {
 	runes := []rune(valid(text))
 	tooMany := func(keep int) bool { return textCost(cutMiddle(runes, keep)) > most }

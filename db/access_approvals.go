@@ -63,7 +63,8 @@ func (d *DB) Approvals() Approvals { return Approvals{d} }
 const insertApproval = `INSERT INTO approvals (id, chat_key, turn_id, tool, input, hash, project, rule, askers, state, created_at, expires_at)
 	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'waiting', ?10, ?11)`
 
-// Ask stores a question, with the card that asks it in answer to a message.
+// Ask stores a request for approval together with the card that shows it. Both are in one transaction:
+// a request that nobody can see would block its turn.
 func (as Approvals) Ask(ctx context.Context, a Approval, card chat.Card, replyTo string) error {
 	rule := ""
 	if a.Always != nil {
@@ -94,8 +95,10 @@ func (as Approvals) draw(ctx context.Context, tx *sql.Tx, a Approval, state Appr
 	})
 }
 
+// approvalColumns is in the order in which scanApproval reads.
 const approvalColumns = `id, chat_key, turn_id, tool, input, hash, project, rule, askers, state, decided_by, decider, words, created_at, expires_at`
 
+// scanApproval compares the hash of the input: what a person has approved must be exactly what the tool gets.
 func scanApproval(scan scanner) (Approval, error) {
 	var a Approval
 	var key, input, hash, rule, askers string
@@ -107,7 +110,7 @@ func scanApproval(scan scanner) (Approval, error) {
 	}
 	a.Input, a.Created, a.Expires = json.RawMessage(input), fromMillis(created), fromMillis(expires)
 	if a.Hash() != hash {
-		return Approval{}, fmt.Errorf("approval %s: its input is not what was stored", a.ID)
+		return Approval{}, fmt.Errorf("approval %s: its input has changed since it was stored", a.ID)
 	}
 	if rule != "" {
 		a.Always = new(Permit)
@@ -157,13 +160,14 @@ type Settling struct {
 	Always bool          // what it allows for good becomes a rule
 }
 
-// Settle stores the Settlement of a. An approval of which nothing has come leaves no rule behind either. It returns
-// [ErrNotFound] when a is not, or no longer, in the state that s wants, and [ErrRepeated] when the event is known.
+// Settle stores the decision about a. An approval that was never used leaves no rule behind. It returns
+// [ErrNotFound] if a is not in the state that s expects, and [ErrRepeated] if the event is known.
 func (as Approvals) Settle(ctx context.Context, a Approval, s Settling) error {
 	err := as.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		if err := takeEvent(ctx, as.db, tx, s.Event); err != nil {
 			return err
 		}
+		// The approval was given but could not take effect, so its permanent rule is withdrawn with it.
 		if s.From == Approved && a.Always != nil {
 			if err := as.db.Rules().undo(ctx, tx, a); err != nil {
 				return err
@@ -171,6 +175,7 @@ func (as Approvals) Settle(ctx context.Context, a Approval, s Settling) error {
 		}
 		var replyTo string
 		now := as.db.now()
+		// The state is part of the WHERE clause, so of two people who press at the same moment only one wins.
 		row := tx.QueryRowContext(ctx, settleApproval, a.ID, a.State, a.By.ID, a.By.Name, a.Words, millis(now), s.From)
 		if err := row.Scan(&replyTo); errors.Is(err, sql.ErrNoRows) {
 			return ErrNotFound

@@ -23,8 +23,10 @@ func asking(t *testing.T, d *db.DB, turn int64) db.Approval {
 	t.Helper()
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	a := db.Approval{
-		ID: uuid.NewString(), Key: oc, Turn: turn, Tool: "Bash", Input: json.RawMessage(`{"command": "touch x",  "n": 1e3}`), Project: "/p",
-		Always: &touch, Askers: []string{"ou_1", "ou_2"}, Created: now, Expires: now.Add(time.Minute), Settlement: db.Settlement{State: db.Waiting},
+		ID: uuid.NewString(), Key: oc, Turn: turn, Tool: "Bash",
+		Input: json.RawMessage(`{"command": "touch x",  "n": 1e3}`), Project: "/p",
+		Always: &touch, Askers: []string{"ou_1", "ou_2"}, Created: now, Expires: now.Add(time.Minute),
+		Settlement: db.Settlement{State: db.Waiting},
 	}
 	if err := d.Approvals().Ask(t.Context(), a, chat.Card{Body: "may I?"}, "om_1"); err != nil {
 		t.Fatal(err)
@@ -63,7 +65,8 @@ func TestAnApprovalIsKeptAsItWasAsked(t *testing.T) {
 		t.Errorf("unknown: %v", err)
 	}
 	p := deliver(t, d)
-	if len(p) != 1 || p[0].Approval != a.ID || p[0].ReplyTo != "om_1" || p[0].Card == nil || p[0].Card.Body != "may I?" || p[0].CardID != "" {
+	if len(p) != 1 || p[0].Approval != a.ID || p[0].ReplyTo != "om_1" || p[0].Card == nil ||
+		p[0].Card.Body != "may I?" || p[0].CardID != "" {
 		t.Errorf("delivery %+v", p)
 	}
 	other := a
@@ -83,7 +86,8 @@ func TestAChangedApprovalIsRefused(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Approvals().Get(t.Context(), a.ID); err == nil || !strings.Contains(err.Error(), "not what was stored") {
+	if _, err := d.Approvals().Get(t.Context(), a.ID); err == nil ||
+		!strings.Contains(err.Error(), "has changed since it was stored") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -107,20 +111,23 @@ func TestAnApprovalIsSettledOnce(t *testing.T) {
 	}
 	denied := a
 	denied.State = db.Refused
-	if err := d.Approvals().Settle(t.Context(), denied, db.Settling{From: db.Waiting, Event: "ev_2"}); !errors.Is(err, db.ErrNotFound) {
+	if err := d.Approvals().Settle(t.Context(), denied, db.Settling{From: db.Waiting, Event: "ev_2"}); !errors.Is(err,
+		db.ErrNotFound) {
 		t.Errorf("another press: %v", err)
 	}
 	if got, err := d.Approvals().Get(t.Context(), a.ID); err != nil || !reflect.DeepEqual(got, a) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if p := deliver(t, d); len(p) != 1 || p[0].CardID != "card_1" || p[0].Card.Body != "allowed" || p[0].ReplyTo != "om_1" {
+	if p := deliver(t, d); len(p) != 1 || p[0].CardID != "card_1" || p[0].Card.Body != "allowed" ||
+		p[0].ReplyTo != "om_1" {
 		t.Errorf("delivery %+v", p)
 	}
 	if list, err := d.Approvals().Waiting(t.Context()); err != nil || len(list) != 0 {
 		t.Errorf("waiting: %+v, %v", list, err)
 	}
 	rules, err := d.Rules().List(t.Context(), oc)
-	if err != nil || len(rules) != 1 || rules[0].Permit != touch || rules[0].Project != "/p" || rules[0].By != a.By || rules[0].Number != 1 {
+	if err != nil || len(rules) != 1 || rules[0].Permit != touch || rules[0].Project != "/p" || rules[0].By != a.By ||
+		rules[0].Number != 1 {
 		t.Errorf("rules %+v, %v", rules, err)
 	}
 }
@@ -271,7 +278,8 @@ func TestCardsOfApprovalsAreTold(t *testing.T) {
 	if err := d.Approvals().SetCard(t.Context(), a.ID, "card_of_the_approval"); err != nil {
 		t.Fatal(err)
 	}
-	if cards, err := d.Outbox().ContinuedCards(t.Context(), turn); err != nil || !reflect.DeepEqual(cards, []string{"card_of_the_approval"}) {
+	if cards, err := d.Outbox().ContinuedCards(t.Context(), turn); err != nil ||
+		!reflect.DeepEqual(cards, []string{"card_of_the_approval"}) {
 		t.Errorf("%q, %v", cards, err)
 	}
 	if cards, err := d.Outbox().ContinuedCards(t.Context(), turn+1); err != nil || cards != nil {

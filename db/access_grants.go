@@ -34,7 +34,7 @@ type Grant struct {
 	Decided time.Time
 }
 
-// Grants is who was let in, or turned away, from within the chat.
+// Grants are the decisions about access that were made in chats, beside those of the configuration.
 type Grants struct{ db *DB }
 
 // Grants gives the grants of the database.
@@ -42,17 +42,17 @@ func (d *DB) Grants() Grants { return Grants{d} }
 
 const isAllowed = `SELECT EXISTS (SELECT 1 FROM grants WHERE subject IN (?1, ?2) AND state = 'allowed')`
 
-// Allow reports whether a user, or everybody in a chat, was let in.
+// Allow reports whether a user, or everybody in a chat, was granted access.
 func (g Grants) Allow(ctx context.Context, user, chatID string) (bool, error) {
 	var yes bool
 	if err := g.db.read.QueryRowContext(ctx, isAllowed, user, chatID).Scan(&yes); err != nil {
-		return false, fmt.Errorf("look up who is let in: %w", err)
+		return false, fmt.Errorf("look up a grant: %w", err)
 	}
 	return yes, nil
 }
 
-// How often somebody may ask to be let in. A request whose card is not there was most likely never seen; one that
-// nobody was there to see is made as soon as somebody is.
+// Intervals between requests for access by the same person. A request without a card was most likely never seen,
+// so it may be repeated earlier; a request for which there was no approver is made as soon as there is one.
 const (
 	askAgain  = 24 * time.Hour
 	askUnseen = 10 * time.Minute
@@ -68,9 +68,9 @@ const ask = `INSERT INTO grants (subject, state, name, chat_key, message_id, ask
 
 const lastAsked = `SELECT asked_at FROM grants WHERE subject = ?1`
 
-// Ask notes that somebody wants to be let in, and leaves what is to be said of it to be delivered: to him, which is no
-// card of the request, once a day at most. It reports false, and does nothing, when that is decided, waits to be
-// decided, was asked less than a day ago, or when nothing is left to be said of what was asked before.
+// Ask stores a request for access and enqueues its notices. The person who asks gets a reply at most
+// once a day; that reply is not the card of the request. It reports false and changes nothing if the
+// request was decided, is waiting for a decision, was made less than a day ago, or has no notices left.
 func (g Grants) Ask(ctx context.Context, who Grant, tell ...Post) (fresh bool, err error) {
 	err = g.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		now := g.db.now()
@@ -79,6 +79,7 @@ func (g Grants) Ask(ctx context.Context, who Grant, tell ...Post) (fresh bool, e
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
+		// Only the cards for whoever decides remain; the person has had an answer today.
 		if err == nil && last > millis(now.Add(-askAgain)) {
 			tell = slices.DeleteFunc(slices.Clone(tell), func(p Post) bool { return p.Grant == "" })
 			if len(tell) == 0 {
@@ -93,7 +94,7 @@ func (g Grants) Ask(ctx context.Context, who Grant, tell ...Post) (fresh bool, e
 		return g.tell(ctx, tx, tell)
 	})
 	if err != nil {
-		return false, fmt.Errorf("ask to be let in: %w", err)
+		return false, fmt.Errorf("ask for access: %w", err)
 	}
 	return fresh, nil
 }
@@ -124,7 +125,7 @@ func (g Grants) Get(ctx context.Context, subject string) (Grant, error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		return Grant{}, ErrNotFound
 	} else if err != nil {
-		return Grant{}, fmt.Errorf("look up who is let in: %w", err)
+		return Grant{}, fmt.Errorf("look up a grant: %w", err)
 	}
 	return who, nil
 }
@@ -146,7 +147,7 @@ func (g Grants) Decide(ctx context.Context, subject string, s GrantState, by str
 		return g.tell(ctx, tx, tell)
 	})
 	if err != nil {
-		return fmt.Errorf("decide who is let in: %w", err)
+		return fmt.Errorf("decide about access: %w", err)
 	}
 	return nil
 }
@@ -167,6 +168,7 @@ const letIn = `INSERT INTO grants (subject, state, name, decided_by, decided_at)
 
 const revoke = `DELETE FROM grants WHERE subject = ?1`
 
+// grantColumns is in the order in which scanGrant reads.
 const grantColumns = `subject, state, name, chat_key, message_id, card_id, decided_by, asked_at, decided_at`
 
 const selectGrants = `SELECT ` + grantColumns + ` FROM grants`
@@ -175,7 +177,7 @@ const selectGrants = `SELECT ` + grantColumns + ` FROM grants`
 func (g Grants) List(ctx context.Context) ([]Grant, error) {
 	list, err := collect(ctx, g.db.read, scanGrant, selectGrants+` ORDER BY MAX(asked_at, decided_at) DESC, subject`)
 	if err != nil {
-		return nil, fmt.Errorf("list who is let in: %w", err)
+		return nil, fmt.Errorf("list grants: %w", err)
 	}
 	return list, nil
 }

@@ -26,7 +26,8 @@ func allowed(t *testing.T, d *db.DB, user, chatID string) bool {
 
 func asks(t *testing.T, d *db.DB, message string) bool {
 	t.Helper()
-	fresh, err := d.Grants().Ask(t.Context(), stranger(message), db.Post{Key: chat.FeishuUser("ou_boss"), Grant: "ou_9", Idem: message, Card: &chat.Card{}})
+	fresh, err := d.Grants().Ask(t.Context(), stranger(message),
+		db.Post{Key: chat.FeishuUser("ou_boss"), Grant: "ou_9", Idem: message, Card: &chat.Card{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +66,8 @@ func TestAStrangerIsAnsweredOnceADay(t *testing.T) {
 			d.At(t, now.Add(time.Duration(n)*15*time.Minute))
 			tell := []db.Post{{Key: room, Idem: fmt.Sprint("stranger:", n), Text: "not yet"}}
 			if tc.cards {
-				tell = append(tell, db.Post{Key: chat.FeishuUser("ou_boss"), Grant: "ou_9", Idem: fmt.Sprint("request:", n), Card: &chat.Card{}})
+				tell = append(tell, db.Post{Key: chat.FeishuUser("ou_boss"), Grant: "ou_9", Idem: fmt.Sprint("request:", n),
+					Card: &chat.Card{}})
 			}
 			yes, err := d.Grants().Ask(t.Context(), stranger("om_1"), tell...)
 			if err != nil {
@@ -113,7 +115,8 @@ func TestAStrangerAsksOnceADay(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := d.Grants().Get(t.Context(), "ou_9")
-	if err != nil || got.State != db.Ignored || got.By != "ou_boss" || got.Message != "om_3" || got.Card != "card-1" || got.Key.ID != "oc_9" || got.Name != "小红" {
+	if err != nil || got.State != db.Ignored || got.By != "ou_boss" || got.Message != "om_3" || got.Card != "card-1" ||
+		got.Key.ID != "oc_9" || got.Name != "小红" {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	if err := d.Grants().Decide(t.Context(), "ou_9", db.Allowed, "ou_boss"); !errors.Is(err, db.ErrNotFound) {
@@ -159,7 +162,8 @@ func TestGrantsComeAndGo(t *testing.T) {
 		t.Error("the orders of messages do not count, or count twice")
 	}
 	list, err := d.Grants().List(t.Context())
-	if err != nil || len(list) != 1 || list[0].Subject != "oc_7" || list[0].Name != "产品群" || list[0].By != "ou_boss" || list[0].State != db.Allowed {
+	if err != nil || len(list) != 1 || list[0].Subject != "oc_7" || list[0].Name != "产品群" || list[0].By != "ou_boss" ||
+		list[0].State != db.Allowed {
 		t.Errorf("%+v, %v", list, err)
 	}
 }
@@ -178,7 +182,8 @@ func TestWhatIsSaidOfARequestIsDelivered(t *testing.T) {
 	words := db.Post{Key: chat.FeishuChat("oc_9"), Idem: "welcome", Text: "welcome"}
 	for i, at := range []time.Duration{0, 11 * time.Minute, 48 * time.Hour} {
 		d.At(t, now.Add(at))
-		if fresh, err := d.Grants().Ask(t.Context(), stranger("om_1"), card("request"), words); err != nil || fresh != (i == 0) {
+		if fresh, err := d.Grants().Ask(t.Context(), stranger("om_1"), card("request"), words); err != nil ||
+			fresh != (i == 0) {
 			t.Fatalf("after %v: %v, %v", at, fresh, err)
 		}
 	}
@@ -192,7 +197,8 @@ func TestWhatIsSaidOfARequestIsDelivered(t *testing.T) {
 	if err := d.Grants().Decide(t.Context(), "ou_9", db.Allowed, "ou_boss", card("decided")); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Grants().Decide(t.Context(), "ou_9", db.Ignored, "ou_boss", card("late")); !errors.Is(err, db.ErrNotFound) {
+	if err := d.Grants().Decide(t.Context(), "ou_9", db.Ignored, "ou_boss", card("late")); !errors.Is(err,
+		db.ErrNotFound) {
 		t.Fatal(err)
 	}
 	var got []string
@@ -203,10 +209,12 @@ func TestWhatIsSaidOfARequestIsDelivered(t *testing.T) {
 		}
 		got = append(got, p.Card.Body)
 	}
-	if _, err := d.Outbox().Next(t.Context(), boss); !errors.Is(err, db.ErrNotFound) || got[0] != "request" || got[1] != "decided" {
+	if _, err := d.Outbox().Next(t.Context(), boss); !errors.Is(err, db.ErrNotFound) || got[0] != "request" ||
+		got[1] != "decided" {
 		t.Errorf("delivered %q, %v", got, err)
 	}
-	if p, err = d.Outbox().Next(t.Context(), words.Key); err != nil || d.Outbox().Delivered(t.Context(), p, "om_2") != nil {
+	if p, err = d.Outbox().Next(t.Context(), words.Key); err != nil ||
+		d.Outbox().Delivered(t.Context(), p, "om_2") != nil {
 		t.Errorf("%+v, %v", p, err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// forTurn is the purpose of what a turn has cost. Others name what the agent was asked apart from the turns.
+// forTurn is the purpose of a turn's cost. Background tasks have purposes of their own.
 const forTurn = "turn"
 
 // Expense is what the agent has cost once.
@@ -62,7 +62,7 @@ const askersOfTurn = `SELECT actor_id FROM messages WHERE chat_key = ?1 AND turn
 func (l Ledger) book(ctx context.Context, tx *sql.Tx, e Expense) error {
 	users, err := l.askers(ctx, tx, e)
 	if err != nil {
-		return fmt.Errorf("who pays what it has cost: %w", err)
+		return fmt.Errorf("payer of an expense: %w", err)
 	}
 	at, all, n := millis(l.db.now()), e.Usage.Tokens(), int64(len(users)) // of one moment, for all of them
 	for i, user := range users {
@@ -72,7 +72,7 @@ func (l Ledger) book(ctx context.Context, tx *sql.Tx, e Expense) error {
 		}
 		_, err := tx.ExecContext(ctx, bookExpense, at, e.Key.String(), user, e.Purpose, e.Turn, e.Usage.Model, part, e.Usage.CostUSD/float64(n))
 		if err != nil {
-			return fmt.Errorf("book what it has cost: %w", err)
+			return fmt.Errorf("book an expense: %w", err)
 		}
 	}
 	return nil
@@ -98,7 +98,7 @@ const lastAsker = `SELECT actor_id FROM messages WHERE chat_key = ?1 AND role = 
 func (l Ledger) Asker(ctx context.Context, key chat.Key) (user string, err error) {
 	err = l.db.read.QueryRowContext(ctx, lastAsker, key.String()).Scan(&user)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return "", fmt.Errorf("who has asked last in %v: %w", key, err)
+		return "", fmt.Errorf("last user of %v: %w", key, err)
 	}
 	return user, nil
 }
@@ -108,7 +108,7 @@ const tokenPrice = `SELECT COALESCE(SUM(cost_usd) / SUM(tokens), 0) FROM ledger 
 // Price is what a token of a model has cost since then on average, in USD; 0 = it is not known.
 func (l Ledger) Price(ctx context.Context, model string, since time.Time) (usd float64, err error) {
 	if err := l.db.read.QueryRowContext(ctx, tokenPrice, millis(since), model).Scan(&usd); err != nil {
-		return 0, fmt.Errorf("what a token has cost: %w", err)
+		return 0, fmt.Errorf("cost of a token: %w", err)
 	}
 	return usd, nil
 }
@@ -131,11 +131,13 @@ func (l Ledger) OfChat(ctx context.Context, key chat.Key, since time.Time) (Spen
 
 func (l Ledger) sum(ctx context.Context, query string, args ...any) (s Spending, err error) {
 	if err := l.db.read.QueryRowContext(ctx, query, args...).Scan(&s.Tokens, &s.USD); err != nil {
-		return Spending{}, fmt.Errorf("sum up what was spent: %w", err)
+		return Spending{}, fmt.Errorf("sum up expenses: %w", err)
 	}
 	return s, nil
 }
 
+// quarter is the length of a [Moment] in milliseconds. Every time zone is offset by a multiple of it,
+// so days of any zone can be summed up from it.
 const quarter = int64(15 * time.Minute / time.Millisecond)
 
 // A turn for which several pay is one answer.
@@ -154,11 +156,12 @@ func (l Ledger) Moments(ctx context.Context, key chat.Key, since time.Time) ([]M
 	}
 	list, err := collect(ctx, l.db.read, scanMoment, moments+where+` GROUP BY 1 ORDER BY 1`, millis(since), of, quarter)
 	if err != nil {
-		return nil, fmt.Errorf("list what was spent: %w", err)
+		return nil, fmt.Errorf("list expenses: %w", err)
 	}
 	return list, nil
 }
 
+// scanMoment converts back the number of a quarter of an hour, which is how the ledger groups its rows.
 func scanMoment(scan scanner) (m Moment, err error) {
 	var at int64
 	err = scan(&at, &m.Answers, &m.Apart.Tokens, &m.Apart.USD, &m.Tokens, &m.USD)
@@ -188,7 +191,7 @@ func (l Ledger) Chats(ctx context.Context, since time.Time, most int) ([]Spender
 func (l Ledger) spenders(ctx context.Context, query string, since time.Time, most int) ([]Spender, error) {
 	list, err := collect(ctx, l.db.read, scanSpender, query, millis(since), most)
 	if err != nil {
-		return nil, fmt.Errorf("list who has spent: %w", err)
+		return nil, fmt.Errorf("list spenders: %w", err)
 	}
 	return list, nil
 }

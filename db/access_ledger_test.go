@@ -17,7 +17,8 @@ func TestTheLedgerSumsUp(t *testing.T) {
 	book := func(at time.Time, key chat.Key, user string, usd float64) {
 		t.Helper()
 		d.At(t, at)
-		err := d.Ledger().Book(t.Context(), db.Expense{Key: key, User: user, Purpose: "summary", Usage: db.Usage{Model: "m", Input: 1, Output: 2, CacheRead: 3, CacheNew: 4, CostUSD: usd}})
+		err := d.Ledger().Book(t.Context(), db.Expense{Key: key, User: user, Purpose: "summary",
+			Usage: db.Usage{Model: "m", Input: 1, Output: 2, CacheRead: 3, CacheNew: 4, CostUSD: usd}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,13 +45,15 @@ func TestTheLedgerSumsUp(t *testing.T) {
 	want("another chat", s, err, 0, 0)
 
 	list, err := d.Ledger().Moments(t.Context(), oc, since)
-	if err != nil || len(list) != 2 || !list[0].At.Equal(noon) || list[0].Spending != (db.Spending{Tokens: 20, USD: 0.75}) || !list[1].At.Equal(noon.Add(time.Hour)) {
+	if err != nil || len(list) != 2 || !list[0].At.Equal(noon) ||
+		list[0].Spending != (db.Spending{Tokens: 20, USD: 0.75}) || !list[1].At.Equal(noon.Add(time.Hour)) {
 		t.Errorf("%+v, %v", list, err)
 	}
 	if list[0].Answers != 0 || list[0].Apart != list[0].Spending {
 		t.Errorf("what was asked apart counts as %d answers, and cost %+v", list[0].Answers, list[0].Apart)
 	}
-	if list, err := d.Ledger().Moments(t.Context(), chat.Key{}, noon.Add(-48*time.Hour)); err != nil || len(list) != 3 || list[2].USD != 4.125 {
+	if list, err := d.Ledger().Moments(t.Context(), chat.Key{}, noon.Add(-48*time.Hour)); err != nil || len(list) != 3 ||
+		list[2].USD != 4.125 {
 		t.Errorf("%+v, %v", list, err)
 	}
 	users, err := d.Ledger().Users(t.Context(), since, 2)
@@ -74,7 +77,8 @@ func TestAnExpenseIsOfOneMoment(t *testing.T) {
 	c := claim(t, d, "s")
 	d.Hurry(t, time.UnixMilli(1_000_000_000), 15*time.Minute)
 	finish(t, d, db.TurnResult{Turn: c.Turn, Usage: &db.Usage{Model: "m", Input: 100, CostUSD: 0.5}})
-	if list, err := d.Ledger().Moments(t.Context(), oc, time.Time{}); err != nil || len(list) != 1 || list[0].Tokens != 100 {
+	if list, err := d.Ledger().Moments(t.Context(), oc, time.Time{}); err != nil || len(list) != 1 ||
+		list[0].Tokens != 100 {
 		t.Errorf("%+v, %v", list, err)
 	}
 }
@@ -98,14 +102,16 @@ func TestTurnsAreBooked(t *testing.T) {
 		t.Error("finished twice")
 	}
 	users, err := d.Ledger().Users(t.Context(), time.Time{}, 10)
-	if err != nil || len(users) != 2 || users[0] != (db.Spender{ID: "ou_1", Name: "小明", Spending: db.Spending{Tokens: 61, USD: 0.25}}) ||
+	if err != nil || len(users) != 2 || users[0] != (db.Spender{ID: "ou_1", Name: "小明",
+		Spending: db.Spending{Tokens: 61, USD: 0.25}}) ||
 		users[1] != (db.Spender{ID: "ou_2", Name: "小红", Spending: db.Spending{Tokens: 60, USD: 0.25}}) {
 		t.Errorf("%+v, %v", users, err)
 	}
 	if s, err := d.Ledger().OfChat(t.Context(), oc, time.Time{}); err != nil || s != (db.Spending{Tokens: 121, USD: 0.5}) {
 		t.Errorf("the chat: %+v, %v", s, err)
 	}
-	if list, err := d.Ledger().Moments(t.Context(), oc, time.Time{}); err != nil || len(list) != 1 || list[0].Answers != 1 || list[0].Apart.Tokens != 0 {
+	if list, err := d.Ledger().Moments(t.Context(), oc, time.Time{}); err != nil || len(list) != 1 ||
+		list[0].Answers != 1 || list[0].Apart.Tokens != 0 {
 		t.Errorf("%+v, %v", list, err)
 	}
 	if list, err := d.Ledger().Chats(t.Context(), time.Time{}, 10); err != nil || len(list) != 1 || list[0].Tokens != 121 {

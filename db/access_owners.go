@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// OwnerSource says how it is known to whom an app belongs.
+// OwnerSource says how the owner of an app was found.
 type OwnerSource string
 
 // The sources.
@@ -17,7 +17,7 @@ const (
 	Configured OwnerSource = "config"
 )
 
-// Owner is to whom an app belongs.
+// Owner is the user who owns an app.
 type Owner struct {
 	App     string // the platform's id of the app; users have other ids with other apps
 	User    string

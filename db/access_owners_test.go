@@ -20,7 +20,8 @@ func TestAnAppHasOneOwner(t *testing.T) {
 	var all sync.WaitGroup
 	for _, user := range []string{"ou_1", "ou_2", "ou_3", "ou_4"} {
 		all.Go(func() {
-			ok, err := d.Owners().SetIfUnknown(t.Context(), db.Owner{App: "cli_1", User: user, Source: db.CodeBearer, Message: "om_" + user})
+			ok, err := d.Owners().SetIfUnknown(t.Context(),
+				db.Owner{App: "cli_1", User: user, Source: db.CodeBearer, Message: "om_" + user})
 			if err != nil {
 				t.Error(err)
 			}
@@ -31,10 +32,12 @@ func TestAnAppHasOneOwner(t *testing.T) {
 	}
 	all.Wait()
 	first, err := d.Owners().Found(t.Context(), "cli_1")
-	if err != nil || won.Load() != 1 || first.Message != "om_"+first.User || first.Source != db.CodeBearer || first.Since.IsZero() {
+	if err != nil || won.Load() != 1 || first.Message != "om_"+first.User || first.Source != db.CodeBearer ||
+		first.Since.IsZero() {
 		t.Errorf("%d of them became owner: %+v, %v", won.Load(), first, err)
 	}
-	if ok, err := d.Owners().SetIfUnknown(t.Context(), db.Owner{App: "cli_2", User: first.User, Source: db.Creator}); !ok || err != nil {
+	if ok, err := d.Owners().SetIfUnknown(t.Context(),
+		db.Owner{App: "cli_2", User: first.User, Source: db.Creator}); !ok || err != nil {
 		t.Errorf("another app: %v, %v", ok, err)
 	}
 	if err := d.Close(); err != nil {
@@ -63,7 +66,8 @@ func TestAnOwnerIsWelcomedOnce(t *testing.T) {
 
 	accept(t, d, say("om_1", "hello"))
 	due("cli_2", "ou_config", false) // an owner who was configured long ago
-	if ok, err := o.SetIfUnknown(t.Context(), db.Owner{App: "cli_1", User: "ou_found", Source: db.Creator}); !ok || err != nil {
+	if ok, err := o.SetIfUnknown(t.Context(), db.Owner{App: "cli_1", User: "ou_found", Source: db.Creator}); !ok ||
+		err != nil {
 		t.Fatal(ok, err)
 	}
 	due("cli_1", "ou_found", true)
@@ -73,7 +77,8 @@ func TestAnOwnerIsWelcomedOnce(t *testing.T) {
 	due("cli_1", "ou_found", false)
 
 	// Who was configured and is found later stays welcomed.
-	if ok, err := o.SetIfUnknown(t.Context(), db.Owner{App: "cli_2", User: "ou_config", Source: db.Creator}); !ok || err != nil {
+	if ok, err := o.SetIfUnknown(t.Context(), db.Owner{App: "cli_2", User: "ou_config", Source: db.Creator}); !ok ||
+		err != nil {
 		t.Fatal(ok, err)
 	}
 	due("cli_2", "ou_config", false)

@@ -17,7 +17,8 @@ func TestActiveChatsAreThoseInWhichPeopleSpokeLast(t *testing.T) {
 		e.Key, e.Time = chat.FeishuChat(room), time.UnixMilli(ms)
 		return e
 	}
-	for _, e := range []db.Inbound{said("oc_a", "1", 1000), said("oc_b", "2", 3000), said("oc_c", "3", 2000), said("oc_a", "4", 1500)} {
+	for _, e := range []db.Inbound{said("oc_a", "1", 1000), said("oc_b", "2", 3000), said("oc_c", "3", 2000),
+		said("oc_a", "4", 1500)} {
 		accept(t, d, e)
 	}
 	got, err := d.Chats().Active(t.Context(), time.UnixMilli(1800), 5)

@@ -13,10 +13,11 @@ import (
 // hotChats is how many chats are kept in memory; each takes some 300 bytes.
 const hotChats = 10_000
 
-// chatCache keeps the chats that were asked for last. It is never stale: SQLite itself tells which rows of the chats
-// table a write changes. Such a row is neither given out nor taken in until the write is settled; and who had begun to
-// read before that cannot put in what it read. (SQLite does not tell of rows that go by REPLACE or by DELETE without
-// WHERE, and not of what other programs write: chats are never deleted, and the lock keeps others out.)
+// chatCache caches the chats that were read last. It is never stale: SQLite's update hook reports which
+// rows of the chats table a write changes. Such a row is neither returned nor stored until the write
+// has ended, and a reader that began before that cannot store what it has read. The hook misses rows
+// that are deleted by REPLACE or by DELETE without WHERE, and writes of other programs; but chats are
+// never deleted, and the lock keeps other programs out.
 type chatCache struct {
 	mu       sync.Mutex
 	hot      *simplelru.LRU[chat.Key, hotChat]
@@ -25,6 +26,7 @@ type chatCache struct {
 	settled  uint64             // counts the settled groups of writes that changed a chat
 }
 
+// hotChat is a cached chat with its row number, by which the update hook of SQLite reports changes.
 type hotChat struct {
 	Chat
 	row int64

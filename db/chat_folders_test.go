@@ -18,7 +18,8 @@ import (
 func TestEachChatHasOneFolderOfARandomName(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "magpie.db")
 	d := open(t, path)
-	keys := []chat.Key{oc, {Channel: "feishu", Kind: "chat", ID: "oc_2"}, {Channel: "feishu", Kind: "chat", ID: "oc_2", Thread: "omt_1"}}
+	keys := []chat.Key{oc, {Channel: "feishu", Kind: "chat", ID: "oc_2"},
+		{Channel: "feishu", Kind: "chat", ID: "oc_2", Thread: "omt_1"}}
 	if _, err := d.Folders().Find(t.Context(), oc); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("before the first agent: %v", err)
 	}
@@ -84,9 +85,11 @@ func TestSessionsOfOlderChatsAreToBeMoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range []string{
-		`DROP TABLE agent_folders`, `DROP TABLE titles`, `DROP INDEX messages_nameless`, `DELETE FROM goose_db_version WHERE version_id >= 18`,
+		`DROP TABLE agent_folders`, `DROP TABLE titles`, `DROP INDEX messages_nameless`,
+		`DELETE FROM goose_db_version WHERE version_id >= 18`,
 		`UPDATE turns SET session_id = 's-1'`, `UPDATE chats SET session_id = 's-2'`,
-		`INSERT INTO sessions (chat_key, node, epoch, session_id, cwd, turn_id) VALUES ('` + oc.String() + `', 'other', 1, 's-3', '/', 1)`,
+		`INSERT INTO sessions (chat_key, node, epoch, session_id, cwd, turn_id) VALUES ('` + oc.String() +
+			`', 'other', 1, 's-3', '/', 1)`,
 		`INSERT INTO chats (no, key, kind) VALUES (7, 'feishu:chat:oc_new', 'p2p')`,
 	} {
 		if _, err := raw.Exec(s); err != nil {
@@ -98,10 +101,12 @@ func TestSessionsOfOlderChatsAreToBeMoved(t *testing.T) {
 	}
 	d = open(t, path)
 	list, err := d.Folders().Unmoved(t.Context())
-	if err != nil || len(list) != 1 || list[0].Chat != oc.String() || strings.Join(list[0].Sessions, " ") != "s-1 s-2 s-3" {
+	if err != nil || len(list) != 1 || list[0].Chat != oc.String() ||
+		strings.Join(list[0].Sessions, " ") != "s-1 s-2 s-3" {
 		t.Fatalf("to be moved: %+v, %v", list, err)
 	}
-	if u, err := uuid.Parse(list[0].ID); err != nil || u.Version() != 4 || u.Variant() != uuid.RFC4122 || u.String() != list[0].ID {
+	if u, err := uuid.Parse(list[0].ID); err != nil || u.Version() != 4 || u.Variant() != uuid.RFC4122 ||
+		u.String() != list[0].ID {
 		t.Errorf("folder %q: %v", list[0].ID, err)
 	}
 	if id, err := d.Folders().Of(t.Context(), oc); id != list[0].ID || err != nil {

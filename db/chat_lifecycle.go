@@ -18,6 +18,7 @@ type Summary struct {
 	Until time.Time // when that was written
 }
 
+// noSession resets all columns of a chat's session at once, so that no statement forgets one.
 const noSession = `session_id = '', session_node = '', session_cwd = '', session_turn = 0, session_tokens = 0, session_window = 0`
 
 // Whoever has a summary made is not silent.
@@ -25,7 +26,7 @@ const compactChat = `UPDATE chats SET summary = ?4, summary_seq = ?3, summary_at
 	turned_at = CASE WHEN compact_for <> '' AND turned_at > 0 THEN ?6 ELSE turned_at END
 	WHERE key = ?1 AND epoch = ?2 AND summary_seq = ?7 AND (summary_seq < ?3 OR summary_seq = 0) AND (anew_seq < ?3 OR anew_seq = 0)`
 
-// Compaction is a summary that was made of a part of a chat's History.
+// Compaction is a summary of a part of a chat's History.
 type Compaction struct {
 	Key     chat.Key
 	Epoch   int64
@@ -35,10 +36,10 @@ type Compaction struct {
 	Reply   string // tells who asked for it
 }
 
-// Compact makes a summary the chat's and drops the session: the next one begins with the summary and what came after
-// it. Who asked for it is told. No turn of the chat may be running. When the chat has begun anew since it had that
-// epoch, has another summary than before, or a message of which this one was made was taken back, nothing is changed,
-// and Compact returns [ErrNotFound].
+// Compact stores a summary and drops the session: the next one begins with the summary and the messages
+// after it. Whoever asked for it gets the reply. No turn of the chat may be running. If the chat has
+// started a new conversation, has another summary, or one of the summarized messages was recalled,
+// nothing is changed and Compact returns [ErrNotFound].
 func (cs Chats) Compact(ctx context.Context, c Compaction) error {
 	err := cs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		if err := cs.db.Messages().stand(ctx, tx, c.Key, c.Of); err != nil {
@@ -52,6 +53,7 @@ func (cs Chats) Compact(ctx context.Context, c Compaction) error {
 		if n, err := res.RowsAffected(); err != nil || n == 0 {
 			return errors.Join(err, ErrNotFound)
 		}
+		// Sessions of other machines hold the uncompacted conversation, too.
 		if _, err := tx.ExecContext(ctx, forgetSessionsAside, c.Key.String()); err != nil {
 			return err
 		}
@@ -76,6 +78,8 @@ const compactAsked = `SELECT compact_for, compact_reply FROM chats WHERE key = ?
 
 const setCompact = `UPDATE chats SET compact_for = ?2, compact_reply = ?3 WHERE key = ?1`
 
+// answerCompact answers whoever asked for the compaction, in the transaction that ends it: after a
+// crash the request is either open or answered, never both.
 func (cs Chats) answerCompact(ctx context.Context, tx *sql.Tx, key chat.Key, reply string) error {
 	var asked, answered string
 	if err := tx.QueryRowContext(ctx, compactAsked, key.String()).Scan(&asked, &answered); errors.Is(err, sql.ErrNoRows) {
@@ -99,8 +103,8 @@ func (cs Chats) AwaitedCompactions(ctx context.Context) ([]chat.Key, error) {
 
 const oldestOpen = `SELECT COALESCE(MIN(id), ?2) FROM turns WHERE chat_key = ?1` + isOpen
 
-// Settled is what has been said and answered in an epoch of a chat since the message with seq after (0 = since the
-// first), so many messages at most. What is being asked, or waits to be asked, is left out.
+// Settled returns the answered messages of an epoch of a chat after sequence number after (0 = from the
+// first), at most this many. Questions that are running or waiting are left out.
 func (said Messages) Settled(ctx context.Context, key chat.Key, epoch, after int64, most int) (newestFirst []chat.Message, err error) {
 	var before int64
 	if err := said.db.read.QueryRowContext(ctx, oldestOpen, key.String(), int64(math.MaxInt64)).Scan(&before); err != nil {
@@ -131,7 +135,7 @@ func (cs Chats) BeginAnew(ctx context.Context, key chat.Key, epoch, seq int64) e
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("begin %v anew: %w", key, err)
+		return fmt.Errorf("reset %v: %w", key, err)
 	}
 	return nil
 }

@@ -17,7 +17,8 @@ func answer(t testing.TB, d *db.DB, id, question string, tokens int64) db.Claim 
 	t.Helper()
 	accept(t, d, say(id, question))
 	c := claim(t, d, "s-1")
-	finish(t, d, db.TurnResult{Turn: c.Turn, Answer: "re: " + question, Session: db.Session{ID: c.Turn.Session, Tokens: tokens, Window: 200_000}})
+	finish(t, d, db.TurnResult{Turn: c.Turn, Answer: "re: " + question,
+		Session: db.Session{ID: c.Turn.Session, Tokens: tokens, Window: 200_000}})
 	return c
 }
 
@@ -45,14 +46,16 @@ func replies(t testing.TB, d *db.DB, to string) (n int) {
 // compact gives the chat a summary in place of the one that it has.
 func compact(t *testing.T, d *db.DB, epoch int64, s db.Summary, reply string) error {
 	t.Helper()
-	return d.Chats().Compact(t.Context(), db.Compaction{Key: oc, Epoch: epoch, Before: chatOf(t, d).Summary, Summary: s, Reply: reply})
+	return d.Chats().Compact(t.Context(), db.Compaction{Key: oc, Epoch: epoch, Before: chatOf(t, d).Summary, Summary: s,
+		Reply: reply})
 }
 
 func TestASummaryTakesThePlaceOfTheSession(t *testing.T) {
 	d := fresh(t)
 	answer(t, d, "om_1", "one", 90_000)
 	answer(t, d, "om_2", "two", 103_000)
-	if c := chatOf(t, d); c.Session.Tokens != 103_000 || c.Session.Window != 200_000 || c.Turned.IsZero() || c.After() != 0 {
+	if c := chatOf(t, d); c.Session.Tokens != 103_000 || c.Session.Window != 200_000 || c.Turned.IsZero() ||
+		c.After() != 0 {
 		t.Fatalf("chat %+v", c)
 	}
 	ask := say("om_3", "/compact")
@@ -68,10 +71,12 @@ func TestASummaryTakesThePlaceOfTheSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := chatOf(t, d)
-	if c.Summary != s || c.Session != (db.Session{}) || c.After() != 2 || c.Compacting != "" || !c.Turned.Equal(later) || replies(t, d, "om_3") != 1 {
+	if c.Summary != s || c.Session != (db.Session{}) || c.After() != 2 || c.Compacting != "" || !c.Turned.Equal(later) ||
+		replies(t, d, "om_3") != 1 {
 		t.Errorf("chat %+v", c)
 	}
-	if list, err := d.Messages().Settled(t.Context(), oc, 0, c.After(), 10); err != nil || texts(list) != "a:re: two u:two" {
+	if list, err := d.Messages().Settled(t.Context(), oc, 0, c.After(), 10); err != nil ||
+		texts(list) != "a:re: two u:two" {
 		t.Errorf("settled since: %s, %v", texts(list), err)
 	}
 	// One that reaches no further, or is of another epoch, changes nothing; nobody is told twice.
@@ -81,7 +86,8 @@ func TestASummaryTakesThePlaceOfTheSession(t *testing.T) {
 			t.Errorf("%+v: %v", late, err)
 		}
 	}
-	if err := d.Chats().AnswerCompact(t.Context(), oc, "again"); err != nil || replies(t, d, "om_3") != 1 || chatOf(t, d).Summary != s {
+	if err := d.Chats().AnswerCompact(t.Context(), oc, "again"); err != nil || replies(t, d, "om_3") != 1 ||
+		chatOf(t, d).Summary != s {
 		t.Errorf("told again: %v", err)
 	}
 	again := say("om_4", "/new")
@@ -127,8 +133,9 @@ func TestASummaryOfWhatWasImported(t *testing.T) {
 	answer(t, d, "om_1", "now", 1000)
 	var old []db.Record
 	for i := range 6 {
-		old = append(old, db.Record{Message: chat.Message{Key: oc, ID: fmt.Sprintf("old_%d", i), Role: chat.User, Class: chat.Talk,
-			Text: fmt.Sprint("old ", i), Time: time.UnixMilli(int64(i + 1))}})
+		old = append(old, db.Record{Message: chat.Message{Key: oc, ID: fmt.Sprintf("old_%d", i), Role: chat.User,
+			Class: chat.Talk,
+			Text:  fmt.Sprint("old ", i), Time: time.UnixMilli(int64(i + 1))}})
 	}
 	if _, err := d.Records().Add(t.Context(), old); err != nil {
 		t.Fatal(err)
@@ -141,7 +148,8 @@ func TestASummaryOfWhatWasImported(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := chatOf(t, d)
-	if got, err := d.Messages().Settled(t.Context(), oc, 0, c.After(), 100); err != nil || texts(got) != "a:re: now u:now u:old 5" {
+	if got, err := d.Messages().Settled(t.Context(), oc, 0, c.After(), 100); err != nil ||
+		texts(got) != "a:re: now u:now u:old 5" {
 		t.Errorf("settled since: %s, %v", texts(got), err)
 	}
 	if err := compact(t, d, 0, db.Summary{Text: "more", Seq: list[2].Seq}, ""); err != nil {
@@ -272,7 +280,8 @@ func TestSessionsOfOtherMachinesGoToo(t *testing.T) {
 			}
 			for _, node := range []string{"there", "here"} {
 				accept(t, d, say("om_"+node, "hello"))
-				c, err := d.Queue().Claim(t.Context(), oc, db.TurnIDs{Session: "new-" + node, Prompt: "p-" + node, Node: node}, true)
+				c, err := d.Queue().Claim(t.Context(), oc, db.TurnIDs{Session: "new-" + node, Prompt: "p-" + node, Node: node},
+					true)
 				if err != nil || c.Resume && c.Turn.Session != "new-there" {
 					t.Errorf("%s resumes %s, %v", node, c.Turn.Session, err)
 				}

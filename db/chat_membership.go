@@ -34,8 +34,8 @@ const (
 	selectPlaces = `SELECT chat_key, id FROM turns WHERE ` + inChat + ` AND state = 'running'` + isOpen
 )
 
-// Join notes that the bot was added to a chat, and leaves what is to be said of it to be delivered; nil = nothing is.
-// It reports false, and does nothing, when it is told again, or late.
+// Join records that the bot was added to a chat, and enqueues say; nil enqueues nothing. It reports
+// false and changes nothing for an event that is repeated or out of date.
 func (cs Chats) Join(ctx context.Context, c chat.Change, say *Post) (fresh bool, err error) {
 	return cs.enter(ctx, c, setJoined, c.Time, say)
 }
@@ -47,6 +47,8 @@ func (cs Chats) Open(ctx context.Context, c chat.Change, greeting string) (fresh
 	return cs.enter(ctx, c, setGreeted, now, &Post{Key: c.Key, Idem: fmt.Sprintf("greeting:%v:%d", c.Key, millis(now)), Text: greeting})
 }
 
+// enter writes the greeting in the same transaction as the note, so that an event that is delivered
+// twice greets once.
 func (cs Chats) enter(ctx context.Context, c chat.Change, note string, at time.Time, say *Post) (fresh bool, err error) {
 	err = cs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		if fresh, err = noted(ctx, tx, c, note, at); err != nil || !fresh || say == nil {
@@ -60,9 +62,9 @@ func (cs Chats) enter(ctx context.Context, c chat.Change, note string, at time.T
 	return fresh, nil
 }
 
-// Leave notes that the bot is in a chat no more: turns that wait there and in its topics are cancelled, and what was to
-// be shown there is dropped. It names the turns that run, each by its chat, which the caller stops. It reports false,
-// and does nothing, when it is told again, or late.
+// Leave records that the bot has left a chat. Turns that wait there and in its topics are cancelled,
+// and pending deliveries are dropped. It returns the running turns by chat, for the caller to stop. It
+// reports false and changes nothing for an event that is repeated or out of date.
 func (cs Chats) Leave(ctx context.Context, c chat.Change) (running map[chat.Key]int64, fresh bool, err error) {
 	key := c.Key.String()
 	err = cs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
@@ -78,6 +80,7 @@ func (cs Chats) Leave(ctx context.Context, c chat.Change) (running map[chat.Key]
 		if running, err = runningIn(ctx, tx, key); err != nil {
 			return err
 		}
+		// Overwritten and not only deleted: the texts belong to people whose chat the bot cannot see any more.
 		return overwritePost(ctx, tx, dropPosts, key)
 	})
 	if err != nil {

@@ -23,7 +23,8 @@ func TestTheBotsPlace(t *testing.T) {
 	topic.Thread = "omt_1"
 	join := func(at int64) bool {
 		t.Helper()
-		news, err := d.Chats().Join(t.Context(), change(chat.Added, at), &db.Post{Key: oc, Idem: fmt.Sprint("greeting", at), Text: "hello"})
+		news, err := d.Chats().Join(t.Context(), change(chat.Added, at),
+			&db.Post{Key: oc, Idem: fmt.Sprint("greeting", at), Text: "hello"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +124,8 @@ func TestQuestionsOfOtherBotsAreCounted(t *testing.T) {
 		bot   bool
 		class chat.Class
 		want  int
-	}{{true, chat.Talk, 1}, {true, chat.Overheard, 1}, {true, chat.Talk, 2}, {false, chat.Overheard, 0}, {true, chat.Talk, 1}, {false, chat.Talk, 0}, {false, chat.Talk, 0}} {
+	}{{true, chat.Talk, 1}, {true, chat.Overheard, 1}, {true, chat.Talk, 2}, {false, chat.Overheard, 0},
+		{true, chat.Talk, 1}, {false, chat.Talk, 0}, {false, chat.Talk, 0}} {
 		e := say(string(rune('a'+i)), "words")
 		e.Actor.Bot, e.Class = tt.bot, tt.class
 		accept(t, d, e)
@@ -149,7 +151,8 @@ func TestATopicInheritsSettings(t *testing.T) {
 	}
 	e.ID = "om_3"
 	accept(t, d, e)
-	if c, err := d.Chats().Get(t.Context(), e.Key); err != nil || c.Settings.Model != "opus" || c.Settings.Mention != "all" {
+	if c, err := d.Chats().Get(t.Context(), e.Key); err != nil || c.Settings.Model != "opus" ||
+		c.Settings.Mention != "all" {
 		t.Errorf("%+v, %v", c.Settings, err)
 	}
 }

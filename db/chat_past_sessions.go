@@ -62,9 +62,8 @@ const sessionOfChat = `SELECT epoch, MAX(id) FROM turns WHERE chat_key = ?1 AND 
 const takeSession = `UPDATE chats SET session_id = ?2, session_node = ?3, session_cwd = ?4, session_turn = ?5, session_tokens = 0, session_window = 0
 	WHERE key = ?1`
 
-// goBack makes s, which has answered something in the chat, its session again, and the conversation that s belongs to
-// the one that goes on. s names the session and where it is to be resumed. It returns [ErrNotFound] when the chat never
-// had it.
+// goBack makes s, an earlier session of the chat, its session again, and continues the conversation that s
+// belongs to. s names the session and where it is resumed. It returns [ErrNotFound] if the chat never had it.
 func goBack(ctx context.Context, tx *sql.Tx, key chat.Key, s Session) error {
 	c, err := loadChat(ctx, tx, key)
 	if err != nil {
@@ -77,6 +76,7 @@ func goBack(ctx context.Context, tx *sql.Tx, key chat.Key, s Session) error {
 	} else if err != nil {
 		return fmt.Errorf("session %s: %w", s.ID, err)
 	}
+	// Another conversation: its messages get a new epoch, so that they are the chat's current ones.
 	if epoch != c.Epoch {
 		if _, err := tx.ExecContext(ctx, keepTopic, key.String()); err != nil {
 			return fmt.Errorf("keep the title: %w", err)

@@ -14,7 +14,8 @@ func turn(t *testing.T, d *db.DB, message, question, session string) db.Claim {
 	t.Helper()
 	accept(t, d, say(message, question))
 	c := claim(t, d, session)
-	finish(t, d, db.TurnResult{Turn: c.Turn, Answer: "answer to " + question, Session: db.Session{ID: c.Turn.Session, Node: "a", Cwd: "/a", Tokens: 7}})
+	finish(t, d, db.TurnResult{Turn: c.Turn, Answer: "answer to " + question,
+		Session: db.Session{ID: c.Turn.Session, Node: "a", Cwd: "/a", Tokens: 7}})
 	return c
 }
 
@@ -28,7 +29,8 @@ func startOver(t *testing.T, d *db.DB, message string) {
 
 func back(message, session string) db.Inbound {
 	e := say(message, "/resume")
-	e.Class, e.Effects = chat.Command, []db.Effect{db.ResumeSession{Session: db.Session{ID: session, Node: "b", Cwd: "/b"}}}
+	e.Class, e.Effects = chat.Command, []db.Effect{db.ResumeSession{Session: db.Session{ID: session, Node: "b",
+		Cwd: "/b"}}}
 	return e
 }
 
@@ -149,7 +151,8 @@ func TestATitleThatPeopleGive(t *testing.T) {
 // A card that belongs to no turn is delivered like a text, and what it says is in the History.
 func TestACardWithoutATurn(t *testing.T) {
 	d := fresh(t)
-	card := chat.Card{Body: "**commands**", Buttons: []chat.Button{{Label: "New", Action: chat.Action{Do: "order", ID: "new"}}}}
+	card := chat.Card{Body: "**commands**", Buttons: []chat.Button{{Label: "New",
+		Action: chat.Action{Do: "order", ID: "new"}}}}
 	e := say("om_1", "/help")
 	e.Class, e.Card, e.ReplyTo = chat.Command, &card, "om_0"
 	accept(t, d, e)
@@ -157,14 +160,16 @@ func TestACardWithoutATurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, err := d.Outbox().Next(t.Context(), oc)
-	if err != nil || p.Turn != 0 || p.Card == nil || p.Card.Body != card.Body || p.Card.Buttons[0] != card.Buttons[0] || p.ReplyTo != "om_0" || p.Text != "" {
+	if err != nil || p.Turn != 0 || p.Card == nil || p.Card.Body != card.Body || p.Card.Buttons[0] != card.Buttons[0] ||
+		p.ReplyTo != "om_0" || p.Text != "" {
 		t.Fatalf("%+v %v", p, err)
 	}
 	if err := d.Outbox().Delivered(t.Context(), p, "om_shown"); err != nil {
 		t.Fatal(err)
 	}
 	list, err := d.Messages().ByID(t.Context(), oc, []string{"om_shown"})
-	if err != nil || len(list) != 1 || list[0].Text != card.Body || list[0].Class != chat.Command || list[0].Role != chat.Assistant {
+	if err != nil || len(list) != 1 || list[0].Text != card.Body || list[0].Class != chat.Command ||
+		list[0].Role != chat.Assistant {
 		t.Errorf("%+v %v", list, err)
 	}
 	if p, err = d.Outbox().Next(t.Context(), oc); err != nil || p.Text != "done" || p.Card != nil {

@@ -48,6 +48,7 @@ func (t Turn) keepSession(ctx context.Context, tx *sql.Tx, s Session) error {
 
 const sessionAside = `SELECT session_id, node, cwd, turn_id FROM sessions WHERE chat_key = ?1 AND session_id = ?2`
 
+// loadSessionAside finds a session that the chat has put aside for another one.
 func loadSessionAside(ctx context.Context, tx *sql.Tx, key chat.Key, id string) (s Session, err error) {
 	err = tx.QueryRowContext(ctx, sessionAside, key.String(), id).Scan(&s.ID, &s.Node, &s.Cwd, &s.Turn)
 	if err != nil {
@@ -106,8 +107,8 @@ const promptTurns = 200
 
 const selectPrompts = `SELECT id, prompt_id, asked_before FROM turns WHERE chat_key = ?1 AND id <= ?2 ORDER BY id DESC LIMIT ?3`
 
-// Prompts lists what the agent was sent in a chat's newest turns up to the turn upTo, the newest first. A question that
-// was asked more than once is there under all its names.
+// Prompts lists the prompts of a chat's newest turns up to the turn upTo, the newest first. A question
+// that was sent more than once appears under each of its ids.
 func (ts Turns) Prompts(ctx context.Context, key chat.Key, upTo int64) (_ []Prompt, err error) {
 	rows, err := ts.db.read.QueryContext(ctx, selectPrompts, key.String(), upTo, promptTurns)
 	if err != nil {
@@ -121,6 +122,7 @@ func (ts Turns) Prompts(ctx context.Context, key chat.Key, upTo int64) (_ []Prom
 		if err := rows.Scan(&turn, &id, &before); err != nil {
 			return nil, fmt.Errorf("prompts of %v: %w", key, err)
 		}
+		// before holds the ids of earlier attempts: a resumed session may contain any of them.
 		for _, name := range append([]string{id}, strings.Fields(before)...) {
 			if name != "" {
 				list = append(list, Prompt{name, turn})

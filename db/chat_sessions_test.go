@@ -21,7 +21,8 @@ func onNode(t *testing.T, d *db.DB, node, message string) db.Claim {
 	if err != nil {
 		t.Fatal(err)
 	}
-	finish(t, d, db.TurnResult{Turn: c.Turn, Answer: "a", Session: db.Session{ID: c.Turn.Session, Node: node, Cwd: "/" + node}})
+	finish(t, d, db.TurnResult{Turn: c.Turn, Answer: "a",
+		Session: db.Session{ID: c.Turn.Session, Node: node, Cwd: "/" + node}})
 	return c
 }
 
@@ -111,7 +112,8 @@ func TestAllNamesOfAQuestionAreKnown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []db.Prompt{{ID: "p-2c", Turn: second.ID}, {ID: "p-2", Turn: second.ID}, {ID: "p-2b", Turn: second.ID}, {ID: "p-1", Turn: first.ID}}
+	want := []db.Prompt{{ID: "p-2c", Turn: second.ID}, {ID: "p-2", Turn: second.ID}, {ID: "p-2b", Turn: second.ID},
+		{ID: "p-1", Turn: first.ID}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -32,8 +32,8 @@ func parseSettings(stored string) (Settings, error) {
 	return s, nil
 }
 
-// over is s in place of the settings that are stored. What this program does not know of them stays: a newer one has
-// set it, and will read it again.
+// over returns s merged into the stored settings. Members that this version does not know are kept: a
+// newer version has written them, and will read them again.
 func (s Settings) over(stored string) (string, error) {
 	old, err := parseSettings(stored)
 	if err != nil {
@@ -47,6 +47,7 @@ func (s Settings) over(stored string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	// Removed first: a setting that was cleared is omitted from fields, and would otherwise remain.
 	for name := range known {
 		delete(all, name)
 	}
@@ -83,6 +84,7 @@ func (cs Chats) Set(ctx context.Context, key chat.Key, change func(*Settings)) e
 	return nil
 }
 
+// changeSettings keeps members that this version does not know: a newer one may have written them.
 func changeSettings(ctx context.Context, tx *sql.Tx, key chat.Key, change func(*Settings)) error {
 	var stored string
 	err := tx.QueryRowContext(ctx, selectSettings, key.String()).Scan(&stored)

@@ -62,7 +62,8 @@ func TestRulesOfGroups(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	for _, id := range []string{"oc_2", "oc_3"} {
-		if _, _, err := d.Chats().Leave(t.Context(), chat.Change{Key: chat.FeishuChat(id), Kind: chat.Group, Did: chat.Removed, Time: time.Now()}); err != nil {
+		if _, _, err := d.Chats().Leave(t.Context(),
+			chat.Change{Key: chat.FeishuChat(id), Kind: chat.Group, Did: chat.Removed, Time: time.Now()}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -183,7 +184,8 @@ func TestSettingsOfAnOlderSchemaAreTakenOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := open(t, path)
-	for key, want := range map[string]db.Settings{"oc_1": {Project: `/a "b"`, Mode: "acceptEdits"}, "oc_2": {Mode: "plan"}, "oc_3": {}} {
+	for key, want := range map[string]db.Settings{"oc_1": {Project: `/a "b"`, Mode: "acceptEdits"},
+		"oc_2": {Mode: "plan"}, "oc_3": {}} {
 		if c, err := d.Chats().Get(t.Context(), chat.FeishuChat(key)); err != nil || c.Settings != want {
 			t.Errorf("settings of %s = %+v, %v", key, c.Settings, err)
 		}
@@ -217,7 +219,8 @@ func TestPostsOfAnOlderSchemaAreTakenOver(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.ID != want.ID || got.Turn != want.Turn || got.Idem != want.Idem || got.ReplyTo != want.ReplyTo || got.Text != want.Text ||
+		if got.ID != want.ID || got.Turn != want.Turn || got.Idem != want.Idem || got.ReplyTo != want.ReplyTo ||
+			got.Text != want.Text ||
 			got.Attempts != want.Attempts || !reflect.DeepEqual(got.Card, want.Card) {
 			t.Errorf("%s: what waits is %+v, want %+v", key, got, want)
 		}

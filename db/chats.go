@@ -43,6 +43,7 @@ type Chats struct{ db *DB }
 // Chats gives the chats of the database.
 func (d *DB) Chats() Chats { return Chats{d} }
 
+// chatColumns is in the order in which scanChat reads.
 const chatColumns = `kind, title, topic, lang, settings, epoch,
 	session_id, session_node, session_cwd, session_turn, session_tokens, session_window,
 	summary, summary_seq, summary_at, anew_seq, turned_at, compact_for, compact_reply, bot_turns`

@@ -1,4 +1,7 @@
 // Package db keeps what must outlive a crash: chats, their History, and the turns that answer it.
+//
+// Decisions do not belong here: who may talk to the bot, when a turn runs, what a prompt contains. Nor does
+// SQLite itself, which is in db/sqlite.
 package db
 
 import (
@@ -126,6 +129,7 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 	if err != nil {
 		return nil, err
 	}
+	// Without FTS5 the program would start and fail at the first message.
 	if !fullText {
 		return nil, errors.New("this program was built without full-text search: build it with -tags sqlite_fts5, as scripts/run does")
 	}
@@ -134,6 +138,7 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 	if err != nil {
 		return nil, err
 	}
+	// Before anything is stored: the index must be complete when the first search runs.
 	use(d, engine)
 	if err := d.Index().catchUp(ctx); err != nil {
 		return nil, errors.Join(engine.Explain(err), d.Close())
@@ -160,6 +165,7 @@ func OpenReadOnly(ctx context.Context, c Config) (*DB, error) {
 	return d, nil
 }
 
+// millis stores the zero time as 0, because year 1 in milliseconds would not survive the way back through SQL.
 func millis(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

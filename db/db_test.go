@@ -23,8 +23,9 @@ func fresh(t testing.TB) *db.DB { return dbtest.New(t) }
 
 func say(id, text string) db.Inbound {
 	return db.Inbound{
-		Incoming: chat.Incoming{Key: oc, Kind: chat.Private, ID: id, Text: text, Actor: chat.Actor{ID: "ou_1", Name: "小明"}, Time: time.UnixMilli(1000)},
-		Class:    chat.Talk,
+		Incoming: chat.Incoming{Key: oc, Kind: chat.Private, ID: id, Text: text, Actor: chat.Actor{ID: "ou_1", Name: "小明"},
+			Time: time.UnixMilli(1000)},
+		Class: chat.Talk,
 	}
 }
 
@@ -149,7 +150,8 @@ func TestTheSessionIsChosenWithTheClaimAndKeptAtTheEnd(t *testing.T) {
 
 	accept(t, d, say("om_2", "q2"))
 	c = claim(t, d, "new-2")
-	if !c.Resume || c.Turn.Session != "new-1" || c.Chat.Session != (db.Session{ID: "new-1", Node: "host", Cwd: "/p", Turn: 1}) {
+	if !c.Resume || c.Turn.Session != "new-1" ||
+		c.Chat.Session != (db.Session{ID: "new-1", Node: "host", Cwd: "/p", Turn: 1}) {
 		t.Fatalf("second claim: %+v", c)
 	}
 	finish(t, d, db.TurnResult{Turn: c.Turn})
@@ -258,7 +260,8 @@ func TestATurnEndsOnce(t *testing.T) {
 	accept(t, d, say("om_1", "q"))
 	c := claim(t, d, "s")
 	finish(t, d, db.TurnResult{Turn: c.Turn, Answer: "a", Usage: &db.Usage{Model: "m", Input: 1}})
-	if err := d.Turns().Finish(t.Context(), db.TurnResult{Turn: c.Turn, State: db.Done, Answer: "b"}); !errors.Is(err, db.ErrNotFound) {
+	if err := d.Turns().Finish(t.Context(), db.TurnResult{Turn: c.Turn, State: db.Done, Answer: "b"}); !errors.Is(err,
+		db.ErrNotFound) {
 		t.Errorf("second end: %v", err)
 	}
 	if got := history(t, d, 0, 99); got != "a:a u:q" {
@@ -301,11 +304,13 @@ func TestATurnCanBePutBack(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "q1"))
 	c := claim(t, d, "s")
-	if err := errors.Join(d.Turns().SetCard(t.Context(), c.Turn.ID, "card_1"), d.Queue().Requeue(t.Context(), c.Turn.ID)); err != nil {
+	if err := errors.Join(d.Turns().SetCard(t.Context(), c.Turn.ID, "card_1"),
+		d.Queue().Requeue(t.Context(), c.Turn.ID)); err != nil {
 		t.Fatal(err)
 	}
 	again := claim(t, d, "s2")
-	if again.Turn.ID != c.Turn.ID || again.Turn.Card != "card_1" || again.Turn.Session != "s2" || texts(again.Asked) != "u:q1" {
+	if again.Turn.ID != c.Turn.ID || again.Turn.Card != "card_1" || again.Turn.Session != "s2" ||
+		texts(again.Asked) != "u:q1" {
 		t.Errorf("claimed again: %+v", again)
 	}
 	finish(t, d, db.TurnResult{Turn: again.Turn})

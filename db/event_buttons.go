@@ -2,7 +2,8 @@ package db
 
 import "strings"
 
-// PressID is the message id of a pressed button that asks for something, made of the platform's id of its event.
+// PressID is the message id of a pressed button that asks a question. It follows from the id of the
+// platform's event, so a repeated event is one message.
 func PressID(event string) string { return pressPrefix + event }
 
 // Pressed reports whether a message of the History is a pressed button: the platform knows no message of this id.

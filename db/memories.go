@@ -13,7 +13,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// MemoryScope says for whom in its chat a memory counts.
+// MemoryScope says for whom in its chat a memory is used.
 type MemoryScope string
 
 // The scopes.
@@ -90,6 +90,7 @@ var (
 // memoriesPerChat bounds what somebody who keeps on remembering can do, and what one question has to choose from.
 const memoriesPerChat = 1000
 
+// memoryColumns is in the order in which scanMemory reads; memoryVersionColumns must begin with the same meanings.
 const memoryColumns = `id, chat_key, number, scope, of, state, title, content, keywords, sources, version,
 	created_at, updated_at`
 
@@ -154,6 +155,7 @@ func (ms Memories) Versions(ctx context.Context, key chat.Key, id string) ([]Mem
 	return list, nil
 }
 
+// scanMemoryVersion appends its columns to those of a memory, so the query must select them in this order.
 func scanMemoryVersion(scan scanner) (v MemoryVersion, err error) {
 	v.Memory, err = scanMemory(func(to ...any) error {
 		return scan(append(to, &v.Act, &v.By.Who, &v.By.Why, &v.TitleHash)...)
@@ -172,12 +174,13 @@ func (ms Memories) Chats(ctx context.Context) ([]chat.Key, error) {
 	return list, nil
 }
 
-// Save stores a memory of a chat that is known, and returns it as it is then. Without an ID it is a new one. An ID that
-// no memory has had is kept: it comes from another database. Otherwise this makes a new version, unless nothing is new;
-// when m.Version is given, that is the version that was changed, and any other one is an [ErrChanged].
+// Save stores a memory of a known chat and returns the stored version. Without an ID it is a new one;
+// an unknown ID is kept, since it comes from another database. Otherwise a new version is made, unless
+// nothing has changed. If m.Version is given and is not the current version, the result is
+// [ErrChanged], so that two people who edit a memory do not overwrite each other.
 //
-// The title is made one line, or from the text when there is none. The zero values of scope and state mean the whole
-// chat and active.
+// The title becomes one line, or is made from the text. The zero values of scope and state mean the
+// whole chat and active.
 func (ms Memories) Save(ctx context.Context, m Memory, by Change) (saved Memory, err error) {
 	err = ms.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		saved, err = ms.save(ctx, tx, m, by)
@@ -189,8 +192,8 @@ func (ms Memories) Save(ctx context.Context, m Memory, by Change) (saved Memory,
 	return saved, nil
 }
 
-// Learn stores a new memory that was made of its sources. When one of those was taken back meanwhile, or is gone,
-// nothing is stored, and Learn returns [ErrNotFound].
+// Learn stores a new memory that was derived from its sources. If one of them was recalled or deleted
+// meanwhile, nothing is stored and Learn returns [ErrNotFound].
 func (ms Memories) Learn(ctx context.Context, m Memory, by Change) (saved Memory, err error) {
 	err = ms.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		if err := ms.db.Messages().stand(ctx, tx, m.Key, m.Sources); err != nil {
@@ -266,6 +269,8 @@ const countMemories = `SELECT COUNT(*) FROM memories WHERE chat_key = ?1`
 
 const nextMemoryNumber = `SELECT COALESCE(MAX(number), 0) + 1 FROM memory_versions WHERE chat_key = ?1`
 
+// create numbers a memory within its chat. The number is taken in the same transaction, so two agents
+// cannot get the same one.
 func (ms Memories) create(ctx context.Context, tx *sql.Tx, m Memory, by Change) (Memory, error) {
 	if _, err := loadChat(ctx, tx, m.Key); err != nil {
 		return Memory{}, err
@@ -274,6 +279,7 @@ func (ms Memories) create(ctx context.Context, tx *sql.Tx, m Memory, by Change) 
 	if err := tx.QueryRowContext(ctx, countMemories, m.Key.String()).Scan(&n); err != nil {
 		return Memory{}, fmt.Errorf("count memories: %w", err)
 	}
+	// Counted in the transaction, so that two agents together cannot exceed the limit.
 	if n >= memoriesPerChat {
 		return Memory{}, ErrTooManyMemories
 	}
@@ -348,6 +354,8 @@ func (ms Memories) forget(ctx context.Context, tx *sql.Tx, m Memory, by Change) 
 	return old, overwriting(ctx, tx, func() error { return ms.remove(ctx, tx, old, by) })
 }
 
+// remove deletes the text everywhere, in old versions, too, and leaves an empty version that says who
+// removed it. Of the title only a hash remains.
 func (ms Memories) remove(ctx context.Context, tx *sql.Tx, m Memory, by Change) error {
 	if _, err := tx.ExecContext(ctx, deleteMemory, m.Key.String(), m.ID); err != nil {
 		return fmt.Errorf("delete memory: %w", err)
@@ -367,7 +375,7 @@ func (ms Memories) remove(ctx context.Context, tx *sql.Tx, m Memory, by Change) 
 // the file.
 func overwriting(ctx context.Context, tx *sql.Tx, f func() error) error {
 	if _, err := tx.ExecContext(ctx, `PRAGMA secure_delete = ON`); err != nil {
-		return fmt.Errorf("overwrite what is deleted: %w", err)
+		return fmt.Errorf("overwrite deleted data: %w", err)
 	}
 	err := f()
 	_, off := tx.ExecContext(ctx, `PRAGMA secure_delete = OFF`)

@@ -62,11 +62,14 @@ func TestAMemoryIsKeptWithAllItsVersions(t *testing.T) {
 	d := remembering(t)
 	d.At(t, time.UnixMilli(5000))
 	m := save(t, d, db.Memory{
-		Scope: db.UserScope, Of: "ou_1", Title: "Deploys", Text: "Deploys go out on Tuesday.", Keywords: []string{"deploy", "部署"}, Sources: []string{"om_1"},
+		Scope: db.UserScope, Of: "ou_1", Title: "Deploys", Text: "Deploys go out on Tuesday.",
+		Keywords: []string{"deploy", "部署"}, Sources: []string{"om_1"},
 	})
 	want := db.Memory{
-		ID: m.ID, Key: oc, Number: 1, Scope: db.UserScope, Of: "ou_1", Title: "Deploys", Text: "Deploys go out on Tuesday.", State: db.ActiveMemory,
-		Keywords: []string{"deploy", "部署"}, Sources: []string{"om_1"}, Created: time.UnixMilli(5000).UTC(), Updated: time.UnixMilli(5000).UTC(), Version: 1,
+		ID: m.ID, Key: oc, Number: 1, Scope: db.UserScope, Of: "ou_1", Title: "Deploys", Text: "Deploys go out on Tuesday.",
+		State:    db.ActiveMemory,
+		Keywords: []string{"deploy", "部署"}, Sources: []string{"om_1"}, Created: time.UnixMilli(5000).UTC(),
+		Updated: time.UnixMilli(5000).UTC(), Version: 1,
 	}
 	if diff := cmp.Diff([]db.Memory{want}, memories(t, d, oc)); diff != "" || uuid.Validate(m.ID) != nil {
 		t.Errorf("%s: %s", m.ID, diff)
@@ -77,7 +80,8 @@ func TestAMemoryIsKeptWithAllItsVersions(t *testing.T) {
 	d.At(t, time.UnixMilli(6000))
 	m.Text, m.Sources = "Deploys go out on Friday.", nil
 	saved, err := d.Memories().Save(t.Context(), m, db.Change{Who: "ou_2", Why: "/memory edit"})
-	if err != nil || saved.Version != 2 || saved.Number != 1 || !saved.Created.Equal(want.Created) || !slices.Equal(saved.Sources, want.Sources) {
+	if err != nil || saved.Version != 2 || saved.Number != 1 || !saved.Created.Equal(want.Created) ||
+		!slices.Equal(saved.Sources, want.Sources) {
 		t.Errorf("second version %+v, %v", saved, err)
 	}
 	if _, err := d.Memories().Save(t.Context(), m, alice); !errors.Is(err, db.ErrChanged) {
@@ -98,7 +102,8 @@ func TestWhatWasForgottenCannotBeRead(t *testing.T) {
 	for i := range 30 { // neighbours, so that the file is not simply emptied
 		save(t, d, db.Memory{Text: fmt.Sprintf("neighbour %d", i)})
 	}
-	m := save(t, d, db.Memory{Title: "T " + canary, Text: canary + strings.Repeat(" x"+canary, 400), Keywords: []string{canary}, Sources: []string{canary}, Scope: db.UserScope, Of: canary})
+	m := save(t, d, db.Memory{Title: "T " + canary, Text: canary + strings.Repeat(" x"+canary, 400),
+		Keywords: []string{canary}, Sources: []string{canary}, Scope: db.UserScope, Of: canary})
 	for i := range 200 { // which moves rows from page to page
 		save(t, d, db.Memory{Text: strings.Repeat("later neighbour ", i+1)})
 	}
@@ -112,7 +117,8 @@ func TestWhatWasForgottenCannotBeRead(t *testing.T) {
 		t.Errorf("%d memories are left", n)
 	}
 	v := versions(t, d, m.ID)
-	if len(v) != 3 || v[2].Act != db.MemoryForgotten || v[2].By.Who != "ou_2" || v[2].TitleHash != hash || len(hash) != 64 || v[0].By != alice {
+	if len(v) != 3 || v[2].Act != db.MemoryForgotten || v[2].By.Who != "ou_2" || v[2].TitleHash != hash ||
+		len(hash) != 64 || v[0].By != alice {
 		t.Errorf("what is left: %+v", v)
 	}
 	if left := fmt.Sprintf("%+v", v); strings.Contains(left, canary) {
@@ -218,21 +224,24 @@ func TestAMemoryBelongsToOneChat(t *testing.T) {
 
 func TestAMemoryIsMadeTidy(t *testing.T) {
 	d := remembering(t)
-	m := save(t, d, db.Memory{Text: " \nFirst\tline " + strings.Repeat("长", 50) + "\nsecond\x00\xff ", Keywords: []string{" a\nb ", "a b", "", "c"}, Of: "ou_1"})
+	m := save(t, d, db.Memory{Text: " \nFirst\tline " + strings.Repeat("长", 50) + "\nsecond\x00\xff ",
+		Keywords: []string{" a\nb ", "a b", "", "c"}, Of: "ou_1"})
 	if want := "First line " + strings.Repeat("长", 28) + "…"; m.Title != want {
 		t.Errorf("title %q, want %q", m.Title, want)
 	}
 	if !strings.HasSuffix(m.Text, "\nsecond\uFFFD\uFFFD") || !strings.HasPrefix(m.Text, "First") {
 		t.Errorf("text %q", m.Text)
 	}
-	if !slices.Equal(m.Keywords, []string{"a b", "c"}) || m.Of != "" || m.Scope != db.ChatScope || m.State != db.ActiveMemory {
+	if !slices.Equal(m.Keywords, []string{"a b", "c"}) || m.Of != "" || m.Scope != db.ChatScope ||
+		m.State != db.ActiveMemory {
 		t.Errorf("%+v", m)
 	}
 	if m := save(t, d, db.Memory{Text: "x", Title: strings.Repeat("t", 200)}); len([]rune(m.Title)) != 120 {
 		t.Errorf("title of %d runes", len([]rune(m.Title)))
 	}
 	for _, bad := range []db.Memory{
-		{}, {Text: " \n"}, {Text: "x", Scope: "world"}, {Text: "x", Scope: db.UserScope}, {Text: "x", State: "forgotten"}, {Text: strings.Repeat("x", db.MaxMemoryText+1)},
+		{}, {Text: " \n"}, {Text: "x", Scope: "world"}, {Text: "x", Scope: db.UserScope}, {Text: "x", State: "forgotten"},
+		{Text: strings.Repeat("x", db.MaxMemoryText+1)},
 	} {
 		bad.Key = oc
 		if _, err := d.Memories().Save(t.Context(), bad, alice); !errors.Is(err, db.ErrBadMemory) {
@@ -281,9 +290,10 @@ func TestAnOrderedChangeHappensOnce(t *testing.T) {
 	}
 	forget := say("om_3", "/memory forget 1")
 	forget.Class = chat.Command
-	forget.Effects = []db.Effect{db.ForgetMemory{Memory: memories(t, d, oc)[0], By: alice, Reply: func(m db.Memory, err error) string {
-		return fmt.Sprint(m.Text, " ", err)
-	}}}
+	forget.Effects = []db.Effect{db.ForgetMemory{Memory: memories(t, d, oc)[0], By: alice,
+		Reply: func(m db.Memory, err error) string {
+			return fmt.Sprint(m.Text, " ", err)
+		}}}
 	accept(t, d, forget)
 	forget.ID = "om_4"
 	accept(t, d, forget)
@@ -294,7 +304,10 @@ func TestAnOrderedChangeHappensOnce(t *testing.T) {
 		}
 		delivered(t, d, p, "om_8")
 	}
-	save.Memory.Text, save.Reply = "", func(_ db.Memory, err error) string { return fmt.Sprint(errors.Is(err, db.ErrBadMemory)) }
+	save.Memory.Text, save.Reply = "", func(_ db.Memory,
+		err error) string {
+		return fmt.Sprint(errors.Is(err, db.ErrBadMemory))
+	}
 	e.ID, e.Effects = "om_5", []db.Effect{save}
 	accept(t, d, e)
 	if p := next(t, d); p.Text != "true" {
@@ -313,7 +326,8 @@ func TestAChatHasSoManyMemories(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Memories().Save(t.Context(), db.Memory{Key: oc, Text: "one more"}, alice); !errors.Is(err, db.ErrTooManyMemories) {
+	if _, err := d.Memories().Save(t.Context(), db.Memory{Key: oc, Text: "one more"}, alice); !errors.Is(err,
+		db.ErrTooManyMemories) {
 		t.Errorf("one more: %v", err)
 	}
 }

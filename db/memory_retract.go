@@ -8,7 +8,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// unlearner changes a memory when what it was made of is taken back.
+// unlearner is recorded as the author of changes that follow from a recalled message.
 const unlearner = "magpie"
 
 // What the bot has answered is no source of its own: it goes with the question.
@@ -37,8 +37,8 @@ func scanDerived(scan scanner) (m derived, err error) {
 	return m, err
 }
 
-// unlearn forgets what was remembered of messages that are marked as recalled and of nothing else. What has other
-// sources too, or was changed since, counts no more until somebody approves it.
+// unlearn deletes memories that come from recalled messages alone. A memory that also has other
+// sources, or was changed since, is only proposed again, until somebody approves it.
 func (ms Memories) unlearn(ctx context.Context, tx *sql.Tx, key chat.Key, ids []string) error {
 	by := Change{Who: unlearner, Why: recalled}
 	found, err := ms.derived(ctx, tx, key, ids)

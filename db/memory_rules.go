@@ -25,7 +25,8 @@ const (
 // ErrBadMemory says that a memory cannot be stored as it is.
 var ErrBadMemory = errors.New("not a memory")
 
-// Tidy is m as it is stored: complete, of bounded size, valid UTF-8. What cannot be made so is an [ErrBadMemory].
+// Tidy returns m as it is stored: complete, bounded and valid UTF-8. Anything that cannot be corrected
+// is an [ErrBadMemory].
 func (m Memory) Tidy() (Memory, error) {
 	m.Text = strings.TrimSpace(valid(m.Text))
 	m.Title = oneLine(m.Title, maxTitle)
@@ -39,10 +40,12 @@ func (m Memory) Tidy() (Memory, error) {
 	if m.State == "" {
 		m.State = ActiveMemory
 	}
+	// A memory of the chat belongs to nobody in particular; a leftover subject would hide it.
 	if m.Scope == ChatScope {
 		m.Of = ""
 	}
 	m.Keywords = tidyKeywords(m.Keywords)
+	// The newest sources are kept, since they support the present text.
 	if len(m.Sources) > maxSources {
 		m.Sources = m.Sources[len(m.Sources)-maxSources:]
 	}
@@ -81,6 +84,7 @@ func oneLine(s string, most int) string {
 	return strings.TrimRight(string(runes[:most-1]), " ") + "…"
 }
 
+// tidyKeywords bounds number and length: they come from a model, and each of them costs room in the index.
 func tidyKeywords(words []string) []string {
 	var kept []string
 	for _, w := range words {

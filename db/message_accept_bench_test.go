@@ -56,7 +56,8 @@ func BenchmarkAccept(b *testing.B) {
 			}
 			d = open(b, path)
 			for _, writers := range []int{1, 8, 64} {
-				b.Run(fmt.Sprintf("writers=%d", writers), func(b *testing.B) { rates[stored] = benchmarkAccept(b, d, writers, sameQuestion) })
+				b.Run(fmt.Sprintf("writers=%d", writers),
+					func(b *testing.B) { rates[stored] = benchmarkAccept(b, d, writers, sameQuestion) })
 			}
 		})
 	}

@@ -29,7 +29,7 @@ const selectOverheard = `SELECT ` + messageColumns + ` FROM messages WHERE chat_
 func (b Background) Overheard(ctx context.Context, key chat.Key, epoch, seen int64, until time.Time, most int) ([]chat.Message, error) {
 	list, err := queryMessages(ctx, b.db.read, key, selectOverheard, key.String(), epoch, seen, millis(until), most)
 	if err != nil {
-		return nil, fmt.Errorf("read what was overheard in %v: %w", key, err)
+		return nil, fmt.Errorf("read overheard messages of %v: %w", key, err)
 	}
 	slices.Reverse(list)
 	return list, nil
@@ -76,7 +76,7 @@ func (b Background) Overhear(ctx context.Context, key chat.Key, epoch int64, lis
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("store what was overheard in %v: %w", key, err)
+		return fmt.Errorf("store overheard messages of %v: %w", key, err)
 	}
 	return nil
 }

@@ -32,7 +32,8 @@ func overheard(t *testing.T, d *db.DB, seen int64) string {
 func TestWhatIsOverheardLaterIsInItsPlace(t *testing.T) {
 	d := fresh(t)
 	for _, e := range []db.Inbound{
-		{Incoming: aside("a1", 10), Class: chat.Overheard}, {Incoming: aside("q1", 20), Class: chat.Talk}, {Incoming: aside("a3", 40), Class: chat.Overheard},
+		{Incoming: aside("a1", 10), Class: chat.Overheard}, {Incoming: aside("q1", 20), Class: chat.Talk},
+		{Incoming: aside("a3", 40), Class: chat.Overheard},
 	} {
 		accept(t, d, e)
 	}
@@ -42,7 +43,8 @@ func TestWhatIsOverheardLaterIsInItsPlace(t *testing.T) {
 		t.Errorf("addressed at %v, %d since, %v", at, n, err)
 	}
 	for range 2 {
-		if err := d.Background().Overhear(t.Context(), oc, 0, []chat.Incoming{aside("a2", 30), aside("a3", 40), aside("a0", 5)}); err != nil {
+		if err := d.Background().Overhear(t.Context(), oc, 0,
+			[]chat.Incoming{aside("a2", 30), aside("a3", 40), aside("a0", 5)}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// editID is the message id of what a message says after it was edited so many times.
+// editID is the message id of the version of a message after this many edits.
 func editID(id string, times int) string { return fmt.Sprintf("edit:%s:%d", id, times) }
 
 // Answerable is the platform's id of a message of the History.
@@ -21,12 +21,13 @@ func Answerable(id string) string {
 	return id
 }
 
-// Edit takes in that a message was changed; e is what it says now. As long as nobody has begun to answer it, the new
-// version takes the place of the old one. Later both stand, and the new one waits in a turn of its own until somebody
-// asks for it, as e.Held says, which must be set. A message that is not known, is no talk, or says the same changes
-// nothing.
+// Edit stores an edited message; e is its new version. As long as its turn has not begun, the new
+// version replaces the old one. Afterwards both remain, and the new one is held back in a turn of its
+// own until somebody asks for it; e.Held, which must be set, makes the card for that. A message that is
+// unknown, is not talk, or is unchanged has no effect.
 func (said Messages) Edit(ctx context.Context, e Inbound) (a AcceptResult, err error) {
 	err = said.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		// The function may run again after a conflict, so it starts from nothing.
 		a = AcceptResult{}
 		list, err := versions(ctx, tx, e.Key.String(), e.ID)
 		if err != nil || len(list) == 0 {

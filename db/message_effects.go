@@ -35,6 +35,8 @@ func (a *accepting) exec(ctx context.Context, tx *sql.Tx, what, statement string
 // talk is the first one of the new conversation.
 type StartConversation struct{}
 
+// apply raises the epoch. The message that asked for it belongs to the new conversation if it is talk,
+// and to the old one if it is a command.
 func (StartConversation) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
 	for _, statement := range []string{keepTopic, raiseEpoch} {
 		if err := a.exec(ctx, tx, "start a conversation", statement); err != nil {
@@ -64,6 +66,7 @@ func (RequestSummary) apply(ctx context.Context, tx *sql.Tx, a *accepting) error
 // StopTurns stops turns of the chat; see [Turns.Stop].
 type StopTurns struct{ Turns []int64 }
 
+// apply names the chat as well as the turn, so that a forged number of a turn stops nothing elsewhere.
 func (e StopTurns) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
 	for _, turn := range e.Turns {
 		if _, err := tx.ExecContext(ctx, stopTurn, turn, a.in.Key.String()); err != nil {

@@ -21,6 +21,7 @@ func (rs Records) Of(ctx context.Context, key chat.Key) iter.Seq2[Record, error]
 	return rs.read(ctx, key.String())
 }
 
+// read yields an error only if the caller still reads: yielding after a break would panic.
 func (rs Records) read(ctx context.Context, only string) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		enough := false
@@ -34,7 +35,8 @@ func (rs Records) read(ctx context.Context, only string) iter.Seq2[Record, error
 	}
 }
 
-// walk calls f for every message until f has enough. It keeps nothing in memory, and one connection to itself.
+// walk calls f for every message until f returns false. It reads row by row and keeps one connection
+// busy meanwhile.
 func (rs Records) walk(ctx context.Context, only string, f func(Record) bool) (err error) {
 	rows, err := rs.db.read.QueryContext(ctx, selectExport, only)
 	if err != nil {

@@ -47,7 +47,7 @@ func (fs Files) Add(ctx context.Context, key chat.Key, message string, files []c
 const selectFiles = `SELECT message_id, number, kind, held_by, file_key, name, length_ms, state, path, said FROM files
 	WHERE chat_key = ?1 AND message_id IN (SELECT value FROM json_each(?2)) ORDER BY message_id, number`
 
-// attach gives messages of a chat their files.
+// attach adds the files to messages of a chat, with one query for all of them.
 func (fs Files) attach(ctx context.Context, q querier, key chat.Key, msgs []chat.Message) (err error) {
 	ids, at := make([]string, len(msgs)), make(map[string]int, len(msgs))
 	for i, m := range msgs {
@@ -77,8 +77,8 @@ const settleFile = `UPDATE files SET state = ?4, name = ?5, path = ?6, said = ?7
 	AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.chat_key = ?1 AND m.message_id IN (?2, files.held_by)
 		AND m.state = 'recalled')`
 
-// Settle stores what became of a file that was wanted. A text that is not empty takes the place of its message's. When
-// the message was taken back meanwhile, or the one that it quotes, nothing is stored, and Settle returns [ErrNotFound].
+// Settle stores the outcome of fetching a file. A text that is not empty replaces that of its message. If the
+// message, or the one that it quotes, was recalled meanwhile, nothing is stored and Settle returns [ErrNotFound].
 func (fs Files) Settle(ctx context.Context, key chat.Key, message string, f chat.File, size int64, text string) error {
 	err := fs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		res, err := tx.ExecContext(ctx, settleFile, key.String(), message, f.Number, f.State, f.Name, f.Path, f.Said, size)
@@ -94,7 +94,7 @@ func (fs Files) Settle(ctx context.Context, key chat.Key, message string, f chat
 		return fs.db.Messages().reword(ctx, tx, key, message, text)
 	})
 	if err != nil {
-		return fmt.Errorf("note what became of a file of message %s: %w", message, err)
+		return fmt.Errorf("store the outcome of a file of message %s: %w", message, err)
 	}
 	return nil
 }
@@ -140,8 +140,8 @@ const pathsOfMessages = `SELECT DISTINCT path FROM files` + filesOf + ` AND path
 
 const dropFiles = `UPDATE files SET state = 'past', path = '', said = '', name = ''` + filesOf
 
-// drop forgets the files of messages of a chat or its topics that were taken back, also where they are quoted, and
-// tells where they lie.
+// drop removes the files of recalled messages of a chat or its topics from the database, also where
+// they are quoted, and returns their paths for the caller to delete.
 func (fs Files) drop(ctx context.Context, tx *sql.Tx, key chat.Key, ids []string) ([]string, error) {
 	paths, err := collect(ctx, tx, scanText, pathsOfMessages, key.String(), list(ids))
 	if err != nil {

@@ -51,7 +51,8 @@ type place struct {
 // NewImporter makes an importer.
 func (rs Records) NewImporter() *Importer { return &Importer{db: rs.db, chats: map[chat.Key]*place{}} }
 
-// Add takes in the next messages, all or none. After an error the importer is of no more use.
+// Add imports the next messages, all or none. The importer must not be used after an error, because its
+// places may not match the database any more.
 func (im *Importer) Add(ctx context.Context, list []Record) (added int, err error) {
 	err = im.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		last := int64(0)
@@ -62,12 +63,14 @@ func (im *Importer) Add(ctx context.Context, list []Record) (added int, err erro
 			}
 			if fresh {
 				added++
+				// An imported answer of this program names its turn; new turns must not get the same number.
 				last = max(last, ownTurn(list[i].ID))
 			}
 		}
 		if err := passTurn(ctx, tx, last); err != nil {
 			return err
 		}
+		// The index gets a share in the same transaction, so that it does not fall behind a long import.
 		return im.db.Index().try(ctx, tx, added+2*indexBatch)
 	})
 	if err != nil {
@@ -78,6 +81,8 @@ func (im *Importer) Add(ctx context.Context, list []Record) (added int, err erro
 
 const addChat = `INSERT INTO chats (no, key, kind) VALUES ((SELECT COALESCE(MAX(no), 0) + 1 FROM chats), ?1, ?2) ON CONFLICT (key) DO NOTHING`
 
+// add is idempotent: a message that is known is skipped, so an interrupted import can be repeated.
+// Messages of the past are placed before the oldest one of the chat.
 func (im *Importer) add(ctx context.Context, tx *sql.Tx, r *Record, batch int) (fresh bool, err error) {
 	p := im.chats[r.Key]
 	if p == nil {
@@ -98,6 +103,7 @@ func (im *Importer) add(ctx context.Context, tx *sql.Tx, r *Record, batch int) (
 		return false, err
 	}
 	known, err := isKnown(ctx, tx, &m)
+	// The export says that the conversation was ended, although it goes on here.
 	if err == nil && known && r.Past {
 		err = endConversation(ctx, tx, &m)
 	}
@@ -118,6 +124,7 @@ func (im *Importer) add(ctx context.Context, tx *sql.Tx, r *Record, batch int) (
 
 const oldestMessage = `SELECT sent_at, seq FROM messages WHERE chat_key = ?1 ORDER BY seq LIMIT 1`
 
+// oldest reserves room for a batch before the oldest message, so that sequence numbers stay in the order of time.
 func oldest(ctx context.Context, tx *sql.Tx, key chat.Key, batch int) (*place, error) {
 	p := place{first: math.MinInt64}
 	err := tx.QueryRowContext(ctx, oldestMessage, key.String()).Scan(&p.first, &p.seq)
@@ -135,7 +142,8 @@ func room(first int64, batch int) int64 {
 	return min(max(1<<16, int64(batch)<<12), (first-firstSeq)>>8)
 }
 
-// locate gives a new message its place, and the epoch of the chat.
+// locate gives a new message its sequence number and the epoch of the chat: behind the last message if
+// it is newer than the first one, otherwise in the room in front of them.
 func (p *place) locate(ctx context.Context, tx *sql.Tx, m *chat.Message) error {
 	key := m.Key.String()
 	if millis(m.Time) >= p.first {
@@ -163,8 +171,9 @@ const (
 		WHERE key = ?1 AND epoch = (SELECT epoch FROM messages WHERE chat_key = ?1 AND message_id = ?2)`
 )
 
-// pastEpoch is the epoch of a record whose conversation was ended. It never becomes part of one that goes on here, but
-// goes right before that. As long as none goes on, the next is the one after the record's.
+// pastEpoch returns the epoch for a record of an ended conversation. Such a record must not join the
+// conversation that goes on here, so it goes right before it. As long as none goes on, the next
+// conversation follows the record's.
 func pastEpoch(ctx context.Context, tx *sql.Tx, r *Record) (int64, error) {
 	var now int64
 	var goesOn bool

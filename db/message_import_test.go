@@ -85,7 +85,8 @@ func lived(t *testing.T) *db.DB {
 	d := fresh(t)
 	accept(t, d, say("om_1", "我叫小明"))
 	c := claim(t, d, "s1")
-	accept(t, d, db.Inbound{Incoming: say("om_2", "/new").Incoming, Class: chat.Command, Effects: []db.Effect{db.StartConversation{}}})
+	accept(t, d, db.Inbound{Incoming: say("om_2", "/new").Incoming, Class: chat.Command,
+		Effects: []db.Effect{db.StartConversation{}}})
 	accept(t, d, say("om_3", "line one\nline two <&> \u2028 \x00 😀"))
 	finish(t, d, db.TurnResult{Turn: c.Turn, Answer: "late"})
 	finish(t, d, db.TurnResult{Turn: claim(t, d, "s2").Turn, Answer: "in time"})
@@ -145,7 +146,8 @@ func TestWhatIsOlderThanAChatComesBeforeIt(t *testing.T) {
 	im := d.Records().NewImporter()
 	for _, list := range [][]db.Record{
 		{record("a1", chat.User, 10), record("c1", chat.User, 200)},
-		{record("a3", chat.User, 30), record("a2", chat.User, 20), record("b1", chat.User, 100), record("c2", chat.User, 150)},
+		{record("a3", chat.User, 30), record("a2", chat.User, 20), record("b1", chat.User, 100),
+			record("c2", chat.User, 150)},
 	} {
 		if _, err := im.Add(t.Context(), list); err != nil {
 			t.Fatal(err)
@@ -167,7 +169,8 @@ func TestOldHistoriesCanBeAddedOneByOne(t *testing.T) {
 	d := fresh(t)
 	imported(t, d, record("now", chat.User, 1_000_000))
 	for day := range 1000 { // the newest first
-		if _, err := d.Records().Add(t.Context(), []db.Record{record(fmt.Sprint("day", day), chat.User, int64(900_000-day))}); err != nil {
+		if _, err := d.Records().Add(t.Context(), []db.Record{record(fmt.Sprint("day", day), chat.User,
+			int64(900_000-day))}); err != nil {
 			t.Fatalf("import %d: %v", day+1, err)
 		}
 	}
@@ -198,7 +201,8 @@ func TestAnImportInManyStepsKeepsItsOrder(t *testing.T) {
 // The order of a file counts, not its times: an answer may carry the time of another clock.
 func TestAnImportKeepsItsOrder(t *testing.T) {
 	d := fresh(t)
-	imported(t, d, record("1", chat.User, 50), record("2", chat.Assistant, 40), record("3", chat.User, -3), record("4", chat.User, 60))
+	imported(t, d, record("1", chat.User, 50), record("2", chat.Assistant, 40), record("3", chat.User, -3),
+		record("4", chat.User, 60))
 	if got := conversation(t, d, oc); got != "1 2 3 4" {
 		t.Errorf("history %s", got)
 	}
@@ -210,12 +214,16 @@ func TestAConversationThatWasEndedStaysEnded(t *testing.T) {
 		adds []db.Record
 		want string
 	}{
-		"into an empty chat": {nil, []db.Record{before(0, record("1", chat.User, 1)), before(3, record("2", chat.User, 2)), record("3", chat.User, 3)}, "3"},
+		"into an empty chat": {nil, []db.Record{before(0, record("1", chat.User, 1)), before(3, record("2", chat.User, 2)),
+			record("3", chat.User, 3)}, "3"},
 		"into one that goes on": {
-			[]db.Record{record("0", chat.User, 0)}, []db.Record{before(5, record("1", chat.User, 1)), record("2", chat.User, 2)}, "0 2",
+			[]db.Record{record("0", chat.User, 0)}, []db.Record{before(5, record("1", chat.User, 1)),
+				record("2", chat.User, 2)}, "0 2",
 		},
-		"the current one comes first": {nil, []db.Record{record("1", chat.User, 1), before(0, record("2", chat.User, 2)), record("3", chat.User, 3)}, "1 3"},
-		"nothing goes on":             {nil, []db.Record{before(0, record("1", chat.User, 1)), before(1, record("2", chat.User, 2))}, ""},
+		"the current one comes first": {nil, []db.Record{record("1", chat.User, 1), before(0, record("2", chat.User, 2)),
+			record("3", chat.User, 3)}, "1 3"},
+		"nothing goes on": {nil, []db.Record{before(0, record("1", chat.User, 1)),
+			before(1, record("2", chat.User, 2))}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := fresh(t)
@@ -240,7 +248,8 @@ func TestALaterImportEndsAConversation(t *testing.T) {
 	if err := compact(t, d, 0, db.Summary{Text: "what a1 said", Seq: 1}, ""); err != nil {
 		t.Fatal(err)
 	}
-	imported(t, d, before(0, record("a1", chat.User, 1)), before(0, record("a2", chat.Assistant, 2)), before(0, record("a3", chat.User, 3)),
+	imported(t, d, before(0, record("a1", chat.User, 1)), before(0, record("a2", chat.Assistant, 2)),
+		before(0, record("a3", chat.User, 3)),
 		record("b1", chat.User, 10))
 	if got := conversation(t, d, oc); got != "b1" {
 		t.Errorf("the conversation is %s; a1, a2 and a3 are from before /new", got)
@@ -303,7 +312,8 @@ func TestAnImportLeavesAnOpenTurnItsAnswer(t *testing.T) {
 // A number that nobody has counted to must not use up the numbers of turns.
 func TestAForgedAnswerDoesNotUseUpTheTurns(t *testing.T) {
 	d := fresh(t)
-	imported(t, d, record("answer:9223372036854775807", chat.Assistant, 1), record("answer:-1", chat.Assistant, 2), record("answer:99999999999999999999", chat.Assistant, 3))
+	imported(t, d, record("answer:9223372036854775807", chat.Assistant, 1), record("answer:-1", chat.Assistant, 2),
+		record("answer:99999999999999999999", chat.Assistant, 3))
 	if a := accept(t, d, say("om_1", "hello")); a.Turn != 1 {
 		t.Errorf("turn %d", a.Turn)
 	}

@@ -34,7 +34,8 @@ func TestNamesAreFilledInLater(t *testing.T) {
 		accept(t, d, e)
 	}
 	for range 2 { // the second time there is nothing left to do
-		if err := d.Messages().Name(t.Context(), map[string]string{"ou_1": "Ann", "ou_2": "Robert", "ou_9": "Zoe", "": "nobody"}); err != nil {
+		if err := d.Messages().Name(t.Context(), map[string]string{"ou_1": "Ann", "ou_2": "Robert", "ou_9": "Zoe",
+			"": "nobody"}); err != nil {
 			t.Fatal(err)
 		}
 	}

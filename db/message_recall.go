@@ -9,7 +9,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// Recalled is what is left to do when a message was taken back.
+// Recalled is what the caller has to do after a message was recalled; the database has done its part.
 type Recalled struct {
 	Key     chat.Key
 	Running int64    // the turn that runs and asks it; 0 = none
@@ -68,7 +68,7 @@ const countStanding = `SELECT COUNT(*) FROM messages WHERE chat_key = ?1 AND mes
 func (said Messages) stand(ctx context.Context, tx *sql.Tx, key chat.Key, ids []string) error {
 	var n int
 	if err := tx.QueryRowContext(ctx, countStanding, key.String(), list(ids)).Scan(&n); err != nil {
-		return fmt.Errorf("do the messages still stand: %w", err)
+		return fmt.Errorf("check for recalled messages: %w", err)
 	}
 	if n < len(ids) {
 		return ErrNotFound
@@ -86,10 +86,11 @@ func (v version) withdraw(ctx context.Context, tx *sql.Tx, state string) error {
 	return forgetTraces(ctx, tx, v.stored)
 }
 
-// Recall takes a message back, with its files, and the answer when nothing else was asked with it. What else a turn
-// that runs asks is asked anew, unless a tool may have been used for it. What waited for its answer is over, and looks
-// as over says. The session that may hold it is given up, the summary that covers it, and what was remembered of it.
-// One that is not known is remembered, in case it comes yet, and Recall returns [ErrNotFound].
+// Recall marks a message as recalled, with its files, and with the answer if it was the only question.
+// The other questions of a running turn are asked again, unless a tool may have been used for it.
+// Whatever waited for its answer ends, and its card shows over. The session that may contain it is
+// dropped, as are the summary that covers it and memories made from it. An unknown message is recorded
+// as recalled in case it still arrives, and Recall returns [ErrNotFound].
 func (said Messages) Recall(ctx context.Context, room chat.Key, id string, over chat.Card) (r Recalled, err error) {
 	err = said.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		r = Recalled{}
@@ -139,7 +140,7 @@ func (said Messages) Recall(ctx context.Context, room chat.Key, id string, over 
 	return r, nil
 }
 
-// unlearn takes what was remembered of a message, which was taken back, out of every later context.
+// unlearn keeps memories of recalled messages out of every later context.
 func (said Messages) unlearn(ctx context.Context, tx *sql.Tx, list []version) error {
 	var ids []string
 	for _, v := range list {
@@ -155,7 +156,7 @@ func recallEvent(room chat.Key, id string) string {
 	return "recalled:" + room.String() + ":" + id
 }
 
-// expectRecalled remembers that a message was taken back which is not known.
+// expectRecalled records the recall of an unknown message: the message itself may still arrive.
 func (said Messages) expectRecalled(ctx context.Context, tx *sql.Tx, room chat.Key, id string) error {
 	err := takeEvent(ctx, said.db, tx, recallEvent(room, id))
 	if errors.Is(err, ErrRepeated) {
@@ -166,14 +167,14 @@ func (said Messages) expectRecalled(ctx context.Context, tx *sql.Tx, room chat.K
 
 const knownEvent = `SELECT 1 FROM events WHERE id = ?1`
 
-// lookBack marks a message that is being stored when it was taken back before it came.
+// lookBack marks a message that is being stored if it was recalled before it arrived: the two events have no order.
 func (said Messages) lookBack(ctx context.Context, tx *sql.Tx, m chat.Message) (bool, error) {
 	var one int
 	err := tx.QueryRowContext(ctx, knownEvent, recallEvent(m.Key, m.ID)).Scan(&one)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	} else if err != nil {
-		return false, fmt.Errorf("was message %s taken back: %w", m.ID, err)
+		return false, fmt.Errorf("check whether message %s was recalled: %w", m.ID, err)
 	}
 	list, err := versions(ctx, tx, m.Key.String(), m.ID)
 	if err != nil {
@@ -188,7 +189,7 @@ func (said Messages) lookBack(ctx context.Context, tx *sql.Tx, m chat.Message) (
 	return true, err
 }
 
-// What was overheard is told with the questions that were written after it, whenever it came.
+// Messages that were not for the bot go into the prompt of the next question, no matter when they arrived.
 const firstTold = `SELECT COALESCE(CASE WHEN ?2 > 0 THEN (SELECT id FROM turns WHERE chat_key = ?1 AND id = ?2 AND attempts > 0)
 	ELSE (SELECT MIN(turn_id) FROM messages WHERE chat_key = ?1 AND turn_id > 0 AND epoch = ?3 AND seq > ?4 - 500 AND (seq > ?4 OR sent_at >= ?5))
 	END, 0)`
@@ -201,12 +202,13 @@ const giveSessionUp = `UPDATE chats SET ` + noSession + ` WHERE key = ?1 AND epo
 
 const giveSummaryUp = `UPDATE chats SET summary = '', summary_seq = 0, summary_at = 0 WHERE key = ?1 AND epoch = ?2 AND summary_seq >= ?3 AND summary_seq <> 0`
 
-// forgetContext gives up what may hold the message in other words, also what the chat could go back to.
+// forgetContext drops everything that may repeat the message in other words: the summary, the session,
+// and the past sessions that a chat could return to.
 func (v version) forgetContext(ctx context.Context, tx *sql.Tx) error {
 	var turn int64
 	key := v.Key.String()
 	if err := tx.QueryRowContext(ctx, firstTold, key, v.Turn, v.Epoch, v.Seq, millis(v.Time)).Scan(&turn); err != nil {
-		return fmt.Errorf("was the agent told of message %s: %w", v.ID, err)
+		return fmt.Errorf("check whether the agent has seen message %s: %w", v.ID, err)
 	}
 	if turn > 0 {
 		if err := giveUp(ctx, tx, v.Key, v.Epoch); err != nil {
@@ -237,16 +239,16 @@ func giveUp(ctx context.Context, tx *sql.Tx, key chat.Key, epoch int64) error {
 const questionsLeft = `SELECT COUNT(*) FILTER (WHERE state = ''), COUNT(*) FILTER (WHERE state = 'recalled') FROM messages
 	WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'`
 
-// leftOf counts what a turn still asks, and what of it was taken back.
+// leftOf counts the questions of a turn that remain, and those that were recalled.
 func leftOf(ctx context.Context, q querier, key chat.Key, turn int64) (left, gone int, err error) {
 	if err := q.QueryRowContext(ctx, questionsLeft, key.String(), turn).Scan(&left, &gone); err != nil {
-		return 0, 0, fmt.Errorf("what turn %d asks: %w", turn, err)
+		return 0, 0, fmt.Errorf("questions of turn %d: %w", turn, err)
 	}
 	return left, gone, nil
 }
 
-// TakenBack reports whether all that a turn of a chat asked was taken back, or is asked by another turn since part of
-// it was.
+// TakenBack reports whether all questions of a turn were recalled, or moved to another turn after some
+// of them were.
 func (ts Turns) TakenBack(ctx context.Context, key chat.Key, turn int64) (bool, error) {
 	left, gone, err := leftOf(ctx, ts.db.read, key, turn)
 	return gone > 0 && left == 0, err
@@ -254,8 +256,8 @@ func (ts Turns) TakenBack(ctx context.Context, key chat.Key, turn int64) (bool, 
 
 const cancelTurn = `UPDATE turns SET state = 'cancelled', failure = 'recalled', ended_at = ?2, draft = '' WHERE id = ?1`
 
-// withdraw takes a question out of its turn, and returns the turn's number when that runs. A turn of which no question
-// is left is over, and so is what it said.
+// withdraw removes a question from its turn, and returns the turn's number if it is running. A turn
+// without questions ends, and its answer is hidden.
 func (ts Turns) withdraw(ctx context.Context, tx *sql.Tx, m chat.Message, over chat.Card) (running int64, err error) {
 	if m.Turn == 0 || m.Role != chat.User {
 		return 0, nil
@@ -274,6 +276,7 @@ func (ts Turns) withdraw(ctx context.Context, tx *sql.Tx, m chat.Message, over c
 		if _, err := tx.ExecContext(ctx, stopTurn, t.ID, t.Key.String()); err != nil {
 			return 0, fmt.Errorf("stop turn %d: %w", t.ID, err)
 		}
+		// The rest is asked again, unless the agent has acted already: repeating its commands could do harm.
 		if left > 0 && !t.Acted {
 			return t.ID, ts.askRest(ctx, tx, t)
 		}
@@ -291,8 +294,8 @@ const moveQuestions = `UPDATE messages SET turn_id = ?3 WHERE chat_key = ?1 AND 
 const lastQuestion = `SELECT message_id FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'` + stands + written + `
 	ORDER BY seq DESC LIMIT 1`
 
-// askRest puts what is left of a turn, which is being stopped, into the one that waits, else into a turn of its own:
-// nobody has taken those questions back, and they came before what waits.
+// askRest moves the remaining questions of a turn that is being stopped into the waiting turn, or into
+// a new one: nobody has recalled them, and they are older than what waits.
 func (ts Turns) askRest(ctx context.Context, tx *sql.Tx, t Turn) error {
 	var id int64
 	var last string
@@ -313,7 +316,7 @@ func (ts Turns) askRest(ctx context.Context, tx *sql.Tx, t Turn) error {
 		_, err = tx.ExecContext(ctx, askTurn, id, Answerable(last), t.Continues)
 	}
 	if err != nil {
-		return fmt.Errorf("ask what is left of turn %d: %w", t.ID, err)
+		return fmt.Errorf("ask the rest of turn %d: %w", t.ID, err)
 	}
 	return nil
 }

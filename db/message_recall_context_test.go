@@ -102,7 +102,8 @@ func TestNothingIsMadeOfWhatWasTakenBackMeanwhile(t *testing.T) {
 	}
 	// Another summary goes on from this one, which is given up.
 	later := answered(t, d, "om_3", "three", "a3")
-	more := db.Compaction{Key: oc, Before: made.Summary, Of: []string{"om_3", db.AnswerID(later.ID)}, Summary: db.Summary{Text: "all", Seq: 6}}
+	more := db.Compaction{Key: oc, Before: made.Summary, Of: []string{"om_3", db.AnswerID(later.ID)},
+		Summary: db.Summary{Text: "all", Seq: 6}}
 	recall(t, d, "om_2")
 	if err := d.Chats().Compact(t.Context(), more); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("on top of a summary that was given up: %v", err)
@@ -119,7 +120,8 @@ func TestAQuoteGoesWithWhatItQuotes(t *testing.T) {
 	for i, key := range []chat.Key{oc, topic} {
 		e := say(fmt.Sprint("om_2", i), "what is that?")
 		e.Key = key
-		e.Files = []chat.File{{Kind: chat.Quote, Of: "om_1"}, {Kind: chat.Document, Of: "om_1", Key: "k"}, {Kind: chat.Quote, Of: "om_unknown"}, {Kind: chat.Picture, Of: e.ID, Key: "own"}}
+		e.Files = []chat.File{{Kind: chat.Quote, Of: "om_1"}, {Kind: chat.Document, Of: "om_1", Key: "k"},
+			{Kind: chat.Quote, Of: "om_unknown"}, {Kind: chat.Picture, Of: e.ID, Key: "own"}}
 		accept(t, d, e)
 		q, err := d.Files().Quoted(t.Context(), key, e.ID)
 		if err != nil || len(q.Files) != 4 {

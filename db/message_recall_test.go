@@ -72,7 +72,8 @@ func TestATurnThatRunsLosesItsQuestion(t *testing.T) {
 	if r := recall(t, d, "om_1"); r.Running != c.Turn.ID {
 		t.Errorf("%+v", r)
 	}
-	finish(t, d, db.TurnResult{Turn: c.Turn, State: db.Cancelled, Answer: "one is", Session: db.Session{ID: c.Turn.Session}})
+	finish(t, d, db.TurnResult{Turn: c.Turn, State: db.Cancelled, Answer: "one is",
+		Session: db.Session{ID: c.Turn.Session}})
 	if got := history(t, d, 0, 99); got != "a:nothing u:zero" {
 		t.Errorf("history %q", got)
 	}
@@ -103,7 +104,8 @@ func TestWhatElseIsAskedIsAskedAnew(t *testing.T) {
 		if r := recall(t, d, "om_2"); r.Running != c.Turn.ID {
 			t.Errorf("%+v", r)
 		}
-		finish(t, d, db.TurnResult{Turn: c.Turn, State: db.Cancelled, Answer: "two is", Session: db.Session{ID: c.Turn.Session}})
+		finish(t, d, db.TurnResult{Turn: c.Turn, State: db.Cancelled, Answer: "two is",
+			Session: db.Session{ID: c.Turn.Session}})
 		again, err := d.Queue().Claim(t.Context(), oc, names("s2"), true)
 		if acted {
 			if !errors.Is(err, db.ErrNotFound) {
@@ -164,7 +166,8 @@ func TestATopicsMessageIsTakenBack(t *testing.T) {
 	if r := recall(t, d, "om_1"); r.Key != topic {
 		t.Errorf("%+v", r)
 	}
-	if _, err := d.Messages().Recall(t.Context(), chat.FeishuChat("oc_other"), "om_1", over); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Messages().Recall(t.Context(), chat.FeishuChat("oc_other"), "om_1", over); !errors.Is(err,
+		db.ErrNotFound) {
 		t.Errorf("another chat took it back: %v", err)
 	}
 }
@@ -260,11 +263,13 @@ func TestWhoForgotToMentionTheBotAddsIt(t *testing.T) {
 func TestFilesBelongToTheirMessage(t *testing.T) {
 	d := fresh(t)
 	e := say("om_1", "[文件 a.pdf] sum it up")
-	e.Files = []chat.File{{Kind: chat.Document, Of: "om_1", Key: "k1", Name: "a.pdf"}, {Kind: chat.Sound, Of: "om_1", Key: "k2", Length: 3 * time.Second}}
+	e.Files = []chat.File{{Kind: chat.Document, Of: "om_1", Key: "k1", Name: "a.pdf"},
+		{Kind: chat.Sound, Of: "om_1", Key: "k2", Length: 3 * time.Second}}
 	accept(t, d, e)
 	c := claim(t, d, "s")
 	got := c.Asked[0].Files
-	if len(got) != 2 || got[0].Number != 1 || got[1].Number != 2 || got[0].State != chat.Wanted || got[1].Length != 3*time.Second || got[0].Name != "a.pdf" {
+	if len(got) != 2 || got[0].Number != 1 || got[1].Number != 2 || got[0].State != chat.Wanted ||
+		got[1].Length != 3*time.Second || got[0].Name != "a.pdf" {
 		t.Fatalf("files %+v", got)
 	}
 	got[0].State, got[0].Path = chat.Here, "x/1-1-a.pdf"
@@ -360,7 +365,8 @@ func TestFilesHaveTheirTime(t *testing.T) {
 			t.Errorf("%d files are past, %v; want %d", n, err, want)
 		}
 	}
-	if q, err := d.Files().Quoted(t.Context(), oc, "om_1"); err != nil || q.Files[0].State != chat.Past || q.Files[0].Path != "" {
+	if q, err := d.Files().Quoted(t.Context(), oc, "om_1"); err != nil || q.Files[0].State != chat.Past ||
+		q.Files[0].Path != "" {
 		t.Errorf("%+v, %v", q.Files, err)
 	}
 }
@@ -447,7 +453,8 @@ func TestNothingReadsWhatWasTakenBack(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if gone && (strings.Contains(said+" ", "say "+word+" ") || strings.Contains(said, "say "+word+"\n") || len(found.Terms) > 0 && len(found.Terms[0].Seqs) > 0) {
+			if gone && (strings.Contains(said+" ", "say "+word+" ") || strings.Contains(said, "say "+word+"\n") ||
+				len(found.Terms) > 0 && len(found.Terms[0].Seqs) > 0) {
 				t.Errorf("%s: %s was taken back and is still read", when, word)
 			}
 		}
@@ -476,7 +483,8 @@ func TestRecallingMeetsTheEndOfTheTurn(t *testing.T) {
 			done <- err
 		}()
 		go func() {
-			done <- d.Turns().Finish(context.Background(), db.TurnResult{Turn: c.Turn, State: db.Done, Answer: "secret", Session: db.Session{ID: id}})
+			done <- d.Turns().Finish(context.Background(),
+				db.TurnResult{Turn: c.Turn, State: db.Done, Answer: "secret", Session: db.Session{ID: id}})
 		}()
 		if err := errors.Join(<-done, <-done); err != nil {
 			t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// stands leaves out what was taken back or replaced: whatever a later context is made of asks for it.
+// stands excludes recalled and replaced messages. Every query that contributes to a later context must contain it.
 const stands = ` AND state = ''`
 
 const selectStored = `SELECT id, (SELECT no FROM chats WHERE key = chat_key), ` + messageColumns + ` FROM messages
@@ -18,7 +18,8 @@ const selectStored = `SELECT id, (SELECT no FROM chats WHERE key = chat_key), ` 
 
 const setContent = `UPDATE messages SET content = ?2 WHERE id = ?1`
 
-// reword gives a message another text: what it says came later than the message itself.
+// reword replaces the text of a message whose content arrives later than the message itself, and
+// indexes the new text.
 func (said Messages) reword(ctx context.Context, tx *sql.Tx, key chat.Key, message, text string) error {
 	var id, no, upto int64
 	m, err := scanStored(ctx, tx, key, message, &id, &no)
@@ -32,6 +33,7 @@ func (said Messages) reword(ctx context.Context, tx *sql.Tx, key chat.Key, messa
 	if err := forgetTraces(ctx, tx, stored{id, row(no) + m.Seq}); err != nil {
 		return err
 	}
+	// Only if the index has passed this message already; otherwise it will read the new text by itself.
 	if err := tx.QueryRowContext(ctx, selectIndexed).Scan(&upto); err != nil || id > upto || !findable(m) {
 		return err
 	}
@@ -45,15 +47,16 @@ const (
 	commandsCleaned = "cleaned:commands"
 )
 
-// CleanCommands gives the commands of the History the texts that clean makes of theirs, and tells how many it has
-// changed. It does so once for a database: what is stored later is clean. The old texts are overwritten in the
-// database's file as soon as its log is empty; copies that were made before are not touched.
+// CleanCommands applies clean to the stored texts of all commands and returns how many have changed. It
+// runs once per database, since later commands are stored clean. The old texts are overwritten in the
+// database file as soon as its log is empty; existing copies are not touched.
 func (said Messages) CleanCommands(ctx context.Context, clean func(string) string) (changed int, err error) {
 	var one int
 	if err := said.db.read.QueryRowContext(ctx, knownEvent, commandsCleaned).Scan(&one); !errors.Is(err, sql.ErrNoRows) {
 		return 0, err
 	}
 	list, err := collect(ctx, said.db.read, scanCommand, selectCommands)
+	// Recorded last: after a crash in between everything is checked again, which changes nothing.
 	if err != nil {
 		return 0, fmt.Errorf("read commands: %w", err)
 	}

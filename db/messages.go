@@ -99,6 +99,7 @@ func (said Messages) Accept(ctx context.Context, e Inbound) (AcceptResult, error
 		if _, err := d.Files().add(ctx, tx, e.Key, e.ID, e.Files); err != nil {
 			return err
 		}
+		// A recalled message is stored as recalled and must have no effects.
 		if gone, err := said.lookBack(ctx, tx, m); err != nil || gone {
 			return err
 		}
@@ -136,8 +137,8 @@ const insertMessage = `INSERT INTO messages
 	(chat_key, seq, epoch, turn_id, message_id, role, class, actor_id, actor_name, content, sent_at)
 	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)`
 
-// add gives m its seq, and its epoch unless it has a turn, whose epoch it then must carry already.
-// It reports false, and does nothing, when the message id is known.
+// add gives m its sequence number, and the epoch of the chat unless it has a turn: then it must carry
+// that turn's epoch already. It reports false and changes nothing if the message id is known.
 func (said Messages) add(ctx context.Context, tx *sql.Tx, m *chat.Message) (bool, error) {
 	known, err := isKnown(ctx, tx, m)
 	if err != nil || known {
@@ -193,6 +194,7 @@ func storeMessage(ctx context.Context, tx *sql.Tx, m *chat.Message) (id int64, e
 	return id, nil
 }
 
+// messageColumns is in the order in which scanMessage reads.
 const messageColumns = `seq, epoch, turn_id, message_id, role, class, actor_id, actor_name, content, sent_at`
 
 // scanMessage reads a row of messageColumns, and the columns before them into first.
@@ -205,6 +207,8 @@ func scanMessage(rows *sql.Rows, key chat.Key, first ...any) (chat.Message, erro
 	return m, err
 }
 
+// queryMessages skips a row that cannot be read: one damaged message must not make a whole chat
+// unusable. Such rows are counted elsewhere (unreadable.go).
 func queryMessages(
 	ctx context.Context, q querier, key chat.Key, query string, args ...any,
 ) (_ []chat.Message, err error) {
@@ -250,12 +254,14 @@ func (h History) Of(ctx context.Context, key chat.Key, epoch, after, before int6
 	return h.walk(ctx, selectHistory, key, epoch, after, before)
 }
 
-// For is [History.Of] for a turn that is asked now. It may have waited while later ones were answered: they are told,
-// too.
+// For is [History.Of] for a turn that runs now. The turn may have waited while later ones were
+// answered; those belong to its History, too.
 func (h History) For(ctx context.Context, key chat.Key, epoch, after, turn int64) iter.Seq2[chat.Message, error] {
 	return h.walk(ctx, selectAnswered, key, epoch, after, turn)
 }
 
+// walk reads page by page, so that no read transaction stays open while the caller works: an open one
+// keeps the write-ahead log from being truncated.
 func (h History) walk(
 	ctx context.Context, query string, key chat.Key, epoch, after, turn int64,
 ) iter.Seq2[chat.Message, error] {
@@ -295,7 +301,7 @@ const unseenLimit = 500
 func (said Messages) Unseen(ctx context.Context, key chat.Key, epoch, seen, before int64) ([]chat.Message, error) {
 	list, err := queryMessages(ctx, said.db.read, key, selectUnseen, key.String(), seen, before, epoch, unseenLimit)
 	if err != nil {
-		return nil, fmt.Errorf("read what the session of %v has not seen: %w", key, err)
+		return nil, fmt.Errorf("read messages that the session of %v lacks: %w", key, err)
 	}
 	slices.Reverse(list)
 	return list, nil

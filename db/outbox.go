@@ -42,7 +42,7 @@ func (d *DB) Outbox() Outbox { return Outbox{d} }
 const insertPost = `INSERT INTO outbox (chat_key, turn_id, approval_id, subject, idem, reply_to, content, card, parcel_id, next_at, created_at)
 	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10) ON CONFLICT (idem) DO NOTHING`
 
-// post leaves something to be delivered, in the transaction of what it tells of.
+// post enqueues a delivery, in the same transaction as the change that it reports.
 func (o Outbox) post(ctx context.Context, tx *sql.Tx, p Post) error {
 	content := p.Text
 	if p.Card != nil {
@@ -94,7 +94,7 @@ func (o Outbox) Next(ctx context.Context, key chat.Key) (Post, error) {
 	return p, err
 }
 
-// scanPost reads a row of postColumns. Of a file it knows the id only.
+// scanPost reads a row of postColumns. For a file it reads only the id.
 func scanPost(scan scanner) (p Post, err error) {
 	var content string
 	var isCard bool
@@ -104,6 +104,7 @@ func scanPost(scan scanner) (p Post, err error) {
 		return Post{}, err
 	}
 	p.Due, p.Created, p.Begun = fromMillis(due), fromMillis(created), fromMillis(begun)
+	// A post of a turn is always a card, even without the mark.
 	switch {
 	case file != 0:
 		p.Text, p.File = content, &FileDelivery{ID: file}
@@ -172,8 +173,8 @@ const readdressTurn = `UPDATE turns SET reply_to = ?2 WHERE id = ?1`
 
 const readdressPosts = `UPDATE outbox SET reply_to = ?2 WHERE turn_id = ?1`
 
-// Readdress lets a turn that asks several messages answer the one before that which it was to answer. It returns
-// [ErrNotFound] when there is none.
+// Readdress lets a turn with several questions answer the previous one instead. It returns
+// [ErrNotFound] if there is none.
 func (o Outbox) Readdress(ctx context.Context, p Post) error {
 	err := o.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		var id string
@@ -280,7 +281,7 @@ func (o Outbox) Backlog(ctx context.Context) (Backlog, error) {
 	var b Backlog
 	var oldest int64
 	if err := o.db.read.QueryRowContext(ctx, backlog).Scan(&b.Turns, &b.Posts, &oldest); err != nil {
-		return Backlog{}, fmt.Errorf("count what waits: %w", err)
+		return Backlog{}, fmt.Errorf("count deliveries: %w", err)
 	}
 	b.Oldest = fromMillis(oldest)
 	return b, nil

@@ -42,6 +42,7 @@ func (o Outbox) FileDeliveries() FileDeliveries { return FileDeliveries(o) }
 const insertParcel = `INSERT INTO parcels (chat_key, turn_id, idem, name, picture, caption, size, copy, created_at)
 	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (idem) DO NOTHING RETURNING id`
 
+// parcelColumns is in the order in which scanParcel reads.
 const parcelColumns = `id, name, picture, caption, size, copy, upload, state`
 
 const selectParcel = `SELECT ` + parcelColumns + ` FROM parcels WHERE id = ?1`
@@ -131,7 +132,7 @@ func (p FileDelivery) settle(ctx context.Context, tx *sql.Tx, messageID string) 
 		state = Dropped
 	}
 	if _, err := tx.ExecContext(ctx, setParcelState, p.ID, state); err != nil {
-		return fmt.Errorf("note what became of file %d: %w", p.ID, err)
+		return fmt.Errorf("store the outcome of file %d: %w", p.ID, err)
 	}
 	return nil
 }

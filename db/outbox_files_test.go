@@ -153,10 +153,12 @@ func TestNearbyCards(t *testing.T) {
 		finish(t, d, db.TurnResult{Turn: c.Turn})
 		turns = append(turns, c.Turn.ID)
 	}
-	if cards, err := d.Outbox().NearbyCards(t.Context(), oc, turns[1]); err != nil || !slices.Equal(cards, []string{"card of om_1"}) {
+	if cards, err := d.Outbox().NearbyCards(t.Context(), oc, turns[1]); err != nil ||
+		!slices.Equal(cards, []string{"card of om_1"}) {
 		t.Errorf("%v, %v", cards, err)
 	}
-	if cards, err := d.Outbox().NearbyCards(t.Context(), chat.FeishuChat("oc_other"), turns[1]); err != nil || len(cards) != 0 {
+	if cards, err := d.Outbox().NearbyCards(t.Context(), chat.FeishuChat("oc_other"), turns[1]); err != nil ||
+		len(cards) != 0 {
 		t.Errorf("%v, %v", cards, err)
 	}
 }

@@ -57,7 +57,8 @@ func TestTheEndOfATurnIsToBeShown(t *testing.T) {
 	card := chat.Card{Body: "a1", Buttons: []chat.Button{{Label: "x", Action: chat.Action{Do: "y", Turn: 1}}}}
 	finish(t, d, db.TurnResult{Turn: turn, Answer: "a1", Card: card})
 	p := next(t, d)
-	if p.Turn != turn.ID || p.CardID != "card_1" || p.ReplyTo != "om_1" || p.Card.Body != "a1" || p.Card.Buttons[0].Action.Do != "y" || p.Begun.IsZero() {
+	if p.Turn != turn.ID || p.CardID != "card_1" || p.ReplyTo != "om_1" || p.Card.Body != "a1" ||
+		p.Card.Buttons[0].Action.Do != "y" || p.Begun.IsZero() {
 		t.Errorf("post %+v", p)
 	}
 	keys, err := d.Outbox().Due(t.Context(), 10)
@@ -102,7 +103,9 @@ func TestAnInterruptedTurnGoesOnOnce(t *testing.T) {
 	if got, err := d.Turns().Interrupted(t.Context(), oc); err != nil || got.ID != turn.ID {
 		t.Fatalf("interrupted %+v, %v", got, err)
 	}
-	w := db.Decision{Key: oc, Turn: turn.ID, GoOn: true, Wish: chat.Message{Actor: chat.Actor{ID: "ou_1"}, Text: "继续", Time: time.UnixMilli(2000)}, Over: chat.Card{Body: "over"}}
+	w := db.Decision{Key: oc, Turn: turn.ID, GoOn: true,
+		Wish: chat.Message{Actor: chat.Actor{ID: "ou_1"}, Text: "继续", Time: time.UnixMilli(2000)},
+		Over: chat.Card{Body: "over"}}
 	if err := d.Turns().Decide(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +154,8 @@ func TestADecisionThatIsNoMoreOrNotOurs(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := d.Turns().Decide(t.Context(), db.Decision{Key: oc, Turn: turn.ID, Over: chat.Card{Body: "dropped"}}); err != nil {
+	if err := d.Turns().Decide(t.Context(), db.Decision{Key: oc, Turn: turn.ID,
+		Over: chat.Card{Body: "dropped"}}); err != nil {
 		t.Fatal(err)
 	}
 	if p := next(t, d); p.Card.Body != "dropped" {
@@ -167,7 +171,8 @@ func TestADecisionThatIsNoMoreOrNotOurs(t *testing.T) {
 	anew := say("om_3", "/new")
 	anew.Class, anew.Effects = chat.Command, []db.Effect{db.StartConversation{}}
 	accept(t, second, anew)
-	if err := d.Turns().Decide(t.Context(), db.Decision{Key: oc, Turn: again.ID, GoOn: true}); !errors.Is(err, db.ErrNotFound) {
+	if err := d.Turns().Decide(t.Context(), db.Decision{Key: oc, Turn: again.ID, GoOn: true}); !errors.Is(err,
+		db.ErrNotFound) {
 		t.Errorf("went on with a turn from before /new: %v", err)
 	}
 }
@@ -218,7 +223,8 @@ func TestATurnThatIsPutBackAnswersTheSameMessage(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "one"))
 	turn := claim(t, d, "s").Turn
-	if err := errors.Join(d.Turns().SetDraft(t.Context(), turn.ID, "so far"), d.Turns().SetActed(t.Context(), turn.ID)); err != nil {
+	if err := errors.Join(d.Turns().SetDraft(t.Context(), turn.ID, "so far"),
+		d.Turns().SetActed(t.Context(), turn.ID)); err != nil {
 		t.Fatal(err)
 	}
 	list, err := d.Turns().Running(t.Context())
@@ -289,11 +295,13 @@ func TestAPressDoesNotChangeWhatTheNextTurnAnswers(t *testing.T) {
 	d := fresh(t)
 	turn := cut(t, d)
 	accept(t, d, say("om_2", "something else"))
-	w := db.Decision{Key: oc, Turn: turn.ID, GoOn: true, Wish: chat.Message{Actor: chat.Actor{ID: "ou_1"}, Text: "继续", Time: time.UnixMilli(2000)}}
+	w := db.Decision{Key: oc, Turn: turn.ID, GoOn: true,
+		Wish: chat.Message{Actor: chat.Actor{ID: "ou_1"}, Text: "继续", Time: time.UnixMilli(2000)}}
 	if err := d.Turns().Decide(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}
-	if c := claim(t, d, "s2"); c.Turn.ReplyTo != "om_2" || c.Turn.Continues != turn.ID || texts(c.Asked) != "u:something else u:继续" {
+	if c := claim(t, d, "s2"); c.Turn.ReplyTo != "om_2" || c.Turn.Continues != turn.ID ||
+		texts(c.Asked) != "u:something else u:继续" {
 		t.Errorf("claim %+v asks %q", c.Turn, texts(c.Asked))
 	}
 }
@@ -329,7 +337,8 @@ func TestAnAnswerMovesToAnotherQuestion(t *testing.T) {
 		if p.ReplyTo != want || p.Card.Body != "a" {
 			t.Errorf("post %+v, want it to answer %s", p, want)
 		}
-		if err := d.Outbox().Readdress(t.Context(), p); want != "om_1" && err != nil || want == "om_1" && !errors.Is(err, db.ErrNotFound) {
+		if err := d.Outbox().Readdress(t.Context(), p); want != "om_1" && err != nil || want == "om_1" &&
+			!errors.Is(err, db.ErrNotFound) {
 			t.Errorf("from %s: %v", want, err)
 		}
 	}
@@ -339,13 +348,15 @@ func TestTheCardsOfWhatATurnGoesOnWith(t *testing.T) {
 	d := fresh(t)
 	turn := cut(t, d)
 	for _, card := range []string{"card_1", "card_2", "card_3"} {
-		if err := errors.Join(d.Turns().SetCard(t.Context(), turn.ID, card), d.Turns().Decide(t.Context(), db.Decision{Key: oc, Turn: turn.ID, GoOn: true})); err != nil {
+		if err := errors.Join(d.Turns().SetCard(t.Context(), turn.ID, card),
+			d.Turns().Decide(t.Context(), db.Decision{Key: oc, Turn: turn.ID, GoOn: true})); err != nil {
 			t.Fatal(err)
 		}
 		turn = claim(t, d, "s").Turn
 		finish(t, d, db.TurnResult{Turn: turn, State: db.Interrupted})
 	}
-	if got, err := d.Outbox().ContinuedCards(t.Context(), turn.ID); err != nil || !slices.Equal(slices.Sorted(slices.Values(got)), []string{"card_1", "card_2", "card_3"}) {
+	if got, err := d.Outbox().ContinuedCards(t.Context(), turn.ID); err != nil ||
+		!slices.Equal(slices.Sorted(slices.Values(got)), []string{"card_1", "card_2", "card_3"}) {
 		t.Errorf("cards %q, %v", got, err)
 	}
 }

@@ -47,7 +47,10 @@ func analyzed(t *testing.T, stored int) *db.DB {
 func usesIndex(t *testing.T, d *db.DB, query string) {
 	t.Helper()
 	for _, step := range plan(t, d, query) {
-		if step == "SCAN turns" || step == "SCAN messages" || step == "SCAN chats" || step == "SCAN t" || step == "SCAN ledger" || step == "SCAN approvals" || step == "SCAN rules" || step == "SCAN grants" || step == "SCAN files" || step == "SCAN c" || step == "SCAN m" || step == "SCAN events" || strings.HasPrefix(step, "SCAN mem") {
+		if step == "SCAN turns" || step == "SCAN messages" || step == "SCAN chats" || step == "SCAN t" ||
+			step == "SCAN ledger" || step == "SCAN approvals" || step == "SCAN rules" || step == "SCAN grants" ||
+			step == "SCAN files" || step == "SCAN c" || step == "SCAN m" || step == "SCAN events" ||
+			strings.HasPrefix(step, "SCAN mem") {
 			t.Errorf("reads a whole table: %s", step)
 		}
 		if strings.Contains(step, "turns") && strings.Contains(step, "INTEGER PRIMARY KEY (rowid>?)") {

@@ -28,7 +28,8 @@ func collect[T any](ctx context.Context, q querier, scan func(scanner) (T, error
 	return list, rows.Err()
 }
 
-// one reads the first row that a query finds and that can be read, or returns [ErrNotFound], or [ErrUnreadable].
+// one returns the first readable row of a query, or [ErrNotFound], or [ErrUnreadable] if there are only
+// damaged ones.
 func one[T any](
 	ctx context.Context, q querier, scan func(scanner) (T, error), query string, args ...any,
 ) (v T, err error) {

@@ -37,8 +37,8 @@ const selectUnembedded = `SELECT m.id, m.content, m.chat_key, m.seq FROM message
 		AND e.model = ?1 AND (e.dim = ?2 OR ?2 = 0))
 	ORDER BY m.id DESC LIMIT ?5`
 
-// Missing lists what was said in all chats and has no vector of that model and length (0 = of any length): the newest
-// first, so many at most, with ids between after and before.
+// Missing lists messages of all chats without a vector of this model and dimension (0 = any dimension):
+// the newest first, up to a maximum, with ids between after and before.
 func (es Embeddings) Missing(ctx context.Context, model string, dim int, after, before int64, most int) ([]Unembedded, error) {
 	list, err := collect(ctx, es.db.read, scanUnembedded, selectUnembedded, model, dim, after, before, most)
 	if err != nil {
@@ -76,8 +76,8 @@ func (es Embeddings) Save(ctx context.Context, model string, list []Embedding) e
 const selectEmbeddings = `SELECT seq, vector FROM embeddings WHERE chat_key = ?1 AND epoch = ?2 AND model = ?3 AND dim = ?4
 	ORDER BY seq DESC LIMIT ?5`
 
-// Each hands the vectors of one conversation to f that have that model and length: the newest first, so many at most.
-// A vector is f's only until f returns.
+// Each passes the vectors of one conversation with this model and dimension to f, the newest first, up
+// to a maximum. A vector is valid only until f returns, because the driver reuses its memory.
 func (es Embeddings) Each(ctx context.Context, key chat.Key, epoch int64, model string, dim, most int, f func(seq int64, vector []byte)) (err error) {
 	defer func() {
 		if err != nil {

@@ -87,7 +87,8 @@ func TestVectors(t *testing.T) {
 	if got := vectors(t, d, oc, 0, "m", 2, 2); !slices.Equal(got, []int64{3, 2}) {
 		t.Errorf("the newest two: %v", got)
 	}
-	for _, got := range [][]int64{vectors(t, d, oc, 1, "m", 2, 100), vectors(t, d, oc, 0, "n", 2, 100), vectors(t, d, oc, 0, "m", 3, 100)} {
+	for _, got := range [][]int64{vectors(t, d, oc, 1, "m", 2, 100), vectors(t, d, oc, 0, "n", 2, 100),
+		vectors(t, d, oc, 0, "m", 3, 100)} {
 		if len(got) != 0 {
 			t.Errorf("vectors of another epoch, model or length: %v", got)
 		}

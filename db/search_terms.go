@@ -65,8 +65,8 @@ const findTerms = `SELECT (SELECT group_concat(rowid - ?2, ' ') FROM
 // They are few, so they are not looked for by their chat: that would read the whole chat.
 const notIndexed = `SELECT ` + messageColumns + ` FROM messages WHERE id > (SELECT upto FROM indexed) AND chat_key || '' = ?1` + stands + ` ORDER BY id DESC LIMIT 1000`
 
-// Find tells which messages of a chat, since the epoch began, hold which of the terms: of each term the newest ones, at
-// most so many and a batch. It finds talk and what was overheard.
+// Find returns, for each term, the newest messages of a chat's epoch that contain it, at most this many
+// and a batch. It finds talk, and messages that were not for the bot.
 func (ix Index) Find(ctx context.Context, key chat.Key, epoch int64, terms []string, most int) (found Found, err error) {
 	defer func() {
 		if err != nil {
@@ -120,6 +120,8 @@ func separates(r rune) bool {
 	return r < utf8.RuneSelf && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
 }
 
+// postings quotes the terms, as FTS5 would read some characters as operators. A term that the index
+// would split finds nothing instead of something else.
 func postings(ctx context.Context, q querier, terms []string, base, first int64, most int) (_ []Postings, err error) {
 	quoted := make([]string, len(terms))
 	for i, t := range terms {
@@ -185,11 +187,11 @@ const insertTerms = `INSERT INTO terms (rowid, list) VALUES (?1, ?2)`
 func indexMore(ctx context.Context, tx *sql.Tx, most int) (bool, error) {
 	var upto int64
 	if err := tx.QueryRowContext(ctx, selectIndexed).Scan(&upto); err != nil {
-		return false, fmt.Errorf("what is indexed: %w", err)
+		return false, fmt.Errorf("state of the index: %w", err)
 	}
 	list, last, err := toIndex(ctx, tx, upto, most)
 	if err != nil {
-		return false, fmt.Errorf("read what to index: %w", err)
+		return false, fmt.Errorf("read messages to index: %w", err)
 	}
 	if last == upto {
 		return false, nil
@@ -202,7 +204,7 @@ func indexMore(ctx context.Context, tx *sql.Tx, most int) (bool, error) {
 		}
 	}
 	if _, err := tx.ExecContext(ctx, setIndexed, last); err != nil {
-		return false, fmt.Errorf("note what is indexed: %w", err)
+		return false, fmt.Errorf("record the state of the index: %w", err)
 	}
 	return true, nil
 }
@@ -213,6 +215,8 @@ type entry struct {
 	row int64
 }
 
+// toIndex returns the last row that it looked at even when that row is damaged: otherwise the index
+// would try the same row forever.
 func toIndex(ctx context.Context, q querier, upto int64, most int) (list []entry, last int64, err error) {
 	rows, err := q.QueryContext(ctx, selectToIndex, upto, most)
 	if err != nil {
@@ -272,7 +276,7 @@ func (ix Index) Size(ctx context.Context) (bytes int64, err error) {
 
 const forgetTerms = `INSERT INTO terms (terms) VALUES ('delete-all'); UPDATE indexed SET upto = 0, version = ?1`
 
-// onlyIndex reports whether what a check found is damage to the index, which can be made anew.
+// onlyIndex reports whether a check has found damage only in the index, which can be rebuilt from the messages.
 func onlyIndex(err error) bool {
 	var corrupt *sqlite.CorruptError
 	return errors.As(err, &corrupt) && strings.Contains(corrupt.Err.Error(), `table "terms"`)
@@ -286,16 +290,17 @@ const renewTerms = `DROP TABLE terms;
 // renew empties the index; catchUp fills it.
 func (ix Index) renew(ctx context.Context) error {
 	if _, err := ix.db.engine.Exec(ctx, renewTerms); err != nil {
-		return fmt.Errorf("make the damaged index anew: %w", err)
+		return fmt.Errorf("rebuild the damaged index: %w", err)
 	}
 	return nil
 }
 
 const behind = `SELECT version <> ?1, EXISTS (SELECT 1 FROM messages WHERE id > upto) FROM indexed`
 
-// catchUp makes the index whole: after an upgrade it may lack messages, or have been made with other terms. That takes
-// some 20 s for a million messages.
+// catchUp completes the index at start-up: after an upgrade it may lack messages, or may have been
+// built with other terms. That takes about 20 s for a million messages.
 func (ix Index) catchUp(ctx context.Context) error {
+	// Small transactions: each one holds the write lock.
 	const chunk = 2000
 	var outdated, more bool
 	if err := ix.db.read.QueryRowContext(ctx, behind, tokenize.Version).Scan(&outdated, &more); err != nil {
@@ -303,7 +308,7 @@ func (ix Index) catchUp(ctx context.Context) error {
 	}
 	if outdated {
 		if _, err := ix.db.engine.Exec(ctx, forgetTerms, tokenize.Version); err != nil {
-			return fmt.Errorf("make the index anew: %w", err)
+			return fmt.Errorf("rebuild the index: %w", err)
 		}
 		more = true
 	}

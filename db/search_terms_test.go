@@ -31,8 +31,10 @@ func TestFindIsExact(t *testing.T) {
 			for range rapid.IntRange(1, 60).Draw(t, "messages") {
 				n++
 				key := chat.FeishuChat(rapid.SampledFrom([]string{"oc_1", "oc_2", "oc_3"}).Draw(t, "chat"))
-				e := say(fmt.Sprintf("om_%d_%d", round, n), strings.Join(rapid.SliceOfN(rapid.SampledFrom(words), 1, 4).Draw(t, "words"), " "))
-				e.Key, e.Class = key, rapid.SampledFrom([]chat.Class{chat.Talk, chat.Talk, chat.Overheard, chat.Command}).Draw(t, "class")
+				e := say(fmt.Sprintf("om_%d_%d", round, n),
+					strings.Join(rapid.SliceOfN(rapid.SampledFrom(words), 1, 4).Draw(t, "words"), " "))
+				e.Key, e.Class = key, rapid.SampledFrom([]chat.Class{chat.Talk, chat.Talk, chat.Overheard, chat.Command}).Draw(t,
+					"class")
 				e.Actor.Name = rapid.SampledFrom([]string{"", "Ben", "何佳"}).Draw(t, "name")
 				starts := rapid.IntRange(0, 30).Draw(t, "new") == 0
 				if starts {
@@ -119,7 +121,8 @@ func TestFindOfWhatIsNoTermFindsNothing(t *testing.T) {
 	for i := range 128 {
 		accept(t, d, say(fmt.Sprintf("om_%d", i), "build again"))
 	}
-	for _, odd := range []string{"§-0974", "build again", "build-", `bu"ild`, "", "\x00", "a\x00b", "*", "\xff", "build OR again"} {
+	for _, odd := range []string{"§-0974", "build again", "build-", `bu"ild`, "", "\x00", "a\x00b", "*", "\xff",
+		"build OR again"} {
 		got, err := d.Index().Find(t.Context(), oc, 0, []string{odd, "build"}, 500)
 		if err != nil {
 			t.Errorf("%q: %v", odd, err)

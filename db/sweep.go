@@ -18,8 +18,8 @@ const forgetEvents = `DELETE FROM events WHERE seen_at < ?1`
 // A summary stands for messages. It goes with the newest of them.
 const forgetSummaries = `UPDATE chats SET summary = '' WHERE summary <> '' AND summary_at < ?1`
 
-// Sweep deletes what has outlived its time by c, and merges the index. Of the History nothing is deleted, unless
-// somebody has set how long it is kept.
+// Sweep deletes what has expired according to c, and merges the index. The History is kept forever
+// unless the configuration limits it.
 func (d *DB) Sweep(ctx context.Context, c Config) (s Swept, err error) {
 	defer func() {
 		if err != nil {
@@ -48,7 +48,7 @@ func (d *DB) Sweep(ctx context.Context, c Config) (s Swept, err error) {
 	return s, d.Index().Merge(ctx)
 }
 
-// sweepMessages deletes what was said too long ago.
+// sweepMessages deletes expired messages in small transactions, so that others can write in between.
 func sweepMessages(ctx context.Context, d *DB, c Config) (swept int, err error) {
 	until := millis(d.now().Add(-c.HistoryTTL.Duration))
 	for last := int64(0); ; {
@@ -65,6 +65,7 @@ func sweepMessages(ctx context.Context, d *DB, c Config) (swept int, err error) 
 		swept += len(list)
 		last = list[len(list)-1].id
 	}
+	// A summary may repeat deleted messages, so it goes with them.
 	_, err = d.engine.Exec(ctx, forgetSummaries, until)
 	return swept, err
 }
@@ -119,7 +120,7 @@ func deleteMessages(ctx context.Context, tx *sql.Tx, list []stored) error {
 		}
 	}
 	if _, err := tx.ExecContext(ctx, lowerIndexed); err != nil {
-		return fmt.Errorf("note what is indexed: %w", err)
+		return fmt.Errorf("record the state of the index: %w", err)
 	}
 	return nil
 }

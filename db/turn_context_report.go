@@ -53,7 +53,7 @@ func (ts Turns) LastReport(ctx context.Context, key chat.Key, epoch int64) (Cont
 		err = json.Unmarshal([]byte(data), &t)
 	}
 	if err != nil {
-		return ContextReport{}, fmt.Errorf("what %v was told last: %w", key, err)
+		return ContextReport{}, fmt.Errorf("last context report of %v: %w", key, err)
 	}
 	return t, nil
 }

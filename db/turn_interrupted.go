@@ -96,8 +96,8 @@ type Decision struct {
 	Over  chat.Card    // what the turn looks like from now on
 }
 
-// Decide carries a decision out. It returns [ErrNotFound] when there is nothing to decide any more, and [ErrRepeated]
-// when the press is known.
+// Decide carries out a decision. It returns [ErrNotFound] if there is nothing left to decide, and
+// [ErrRepeated] if the press is known.
 func (ts Turns) Decide(ctx context.Context, w Decision) error {
 	err := ts.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		if err := takeEvent(ctx, ts.db, tx, w.Event); err != nil {

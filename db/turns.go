@@ -46,6 +46,7 @@ type Turn struct {
 	Created   time.Time // when its first question came
 }
 
+// turnColumns is in the order in which scanTurn reads.
 const turnColumns = `id, chat_key, epoch, state, failure, session_id, prompt_id, card_id, reply_to, continues, attempts,
 	stopped, acted, draft, created_at`
 
@@ -120,7 +121,8 @@ const takeAlong = `UPDATE messages SET turn_id = ?2, class = 'talk' WHERE chat_k
 // shortly is how long before a question its author's files belong to it.
 const shortly = 2 * time.Minute
 
-// add adds m to the turn that waits in its chat, or to a new one.
+// add adds m to the turn that waits in its chat, or to a new one. Messages that arrive while a turn
+// waits are answered together.
 func (q Queue) add(ctx context.Context, tx *sql.Tx, m chat.Message, e Inbound) (int64, error) {
 	state, failure, waiting, of := Queued, "", queuedTurn, []any{m.Key.String(), m.Epoch}
 	if e.Held != nil {
@@ -154,6 +156,8 @@ func (q Queue) add(ctx context.Context, tx *sql.Tx, m chat.Message, e Inbound) (
 	if _, err := tx.ExecContext(ctx, setMessageTurn, m.Key.String(), m.Seq, id); err != nil {
 		return 0, fmt.Errorf("bind message to turn: %w", err)
 	}
+	// In a group people often send a file first and then mention the bot, so recent files of the same
+	// person belong to the question.
 	if e.Kind == chat.Group && e.Held == nil {
 		_, err := tx.ExecContext(ctx, takeAlong, m.Key.String(), id, m.Seq, m.Epoch, m.Actor.ID, millis(m.Time.Add(-shortly)), millis(m.Time))
 		if err != nil {
@@ -161,7 +165,7 @@ func (q Queue) add(ctx context.Context, tx *sql.Tx, m chat.Message, e Inbound) (
 		}
 	}
 	if _, err := tx.ExecContext(ctx, ask, id, replyTo, old.ID); err != nil {
-		return 0, fmt.Errorf("note what the turn answers: %w", err)
+		return 0, fmt.Errorf("record the questions of the turn: %w", err)
 	}
 	return id, nil
 }
@@ -196,8 +200,8 @@ type TurnIDs struct {
 	Node    string // this machine: its session is resumed when machines take turns; empty = the one that answered last
 }
 
-// Claim takes the chat's oldest queued turn to be run, or returns [ErrNotFound].
-// The turn runs in the chat's session when there is one and resume allows it, else in a new one.
+// Claim starts the chat's oldest queued turn and returns it, or [ErrNotFound]. The turn runs in the
+// chat's session if there is one and resume allows it, otherwise in a new one.
 func (q Queue) Claim(ctx context.Context, key chat.Key, names TurnIDs, resume bool) (Claim, error) {
 	var c Claim
 	err := q.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
@@ -211,6 +215,7 @@ func (q Queue) Claim(ctx context.Context, key chat.Key, names TurnIDs, resume bo
 		if c.Chat, err = loadChat(ctx, tx, key); err != nil {
 			return err
 		}
+		// The turn belongs to a session that this machine had put aside.
 		if s := c.Turn.Session; s != names.Session && s != c.Chat.Session.ID {
 			if c.Chat.Session, err = loadSessionAside(ctx, tx, key, s); err != nil {
 				return err
@@ -249,7 +254,7 @@ func (q Queue) Requeue(ctx context.Context, turn int64) error {
 	return nil
 }
 
-// A turn whose session was given up has none any more, whatever it is called next.
+// A turn whose session was dropped keeps none, even under its new names.
 const renameTurn = `UPDATE turns SET session_id = CASE WHEN session_id = '' THEN '' ELSE ?2 END, ` + askedBefore + `, prompt_id = ?3 WHERE id = ?1`
 
 // Rename gives a running turn another session and another name for its prompt, before the agent can act.
@@ -334,8 +339,8 @@ const insertUsage = `INSERT INTO usage (turn_id, chat_key, actor_id, model, inpu
 	VALUES (?1, ?2, COALESCE((SELECT actor_id FROM messages WHERE chat_key = ?2 AND turn_id = ?1 AND turn_id > 0 AND role = 'user'
 		ORDER BY sent_at, seq LIMIT 1), ''), ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)`
 
-// Finish ends a running turn: its answer joins the History, its card is to be drawn for the last time, its session
-// becomes the chat's unless /new came in between, and its cost is booked, all or nothing.
+// Finish ends a running turn in one transaction: the answer joins the History, the final card is
+// enqueued, the session becomes the chat's unless /new came in between, and the cost is booked.
 func (ts Turns) Finish(ctx context.Context, e TurnResult) error {
 	err := ts.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		now := ts.db.now()
@@ -347,6 +352,7 @@ func (ts Turns) Finish(ctx context.Context, e TurnResult) error {
 		if err != nil {
 			return err
 		}
+		// The turn was ended by somebody else, for example by a recall.
 		if n, err := res.RowsAffected(); err != nil || n == 0 {
 			return errors.Join(err, ErrNotFound)
 		}
@@ -386,9 +392,9 @@ func (ts Turns) Finish(ctx context.Context, e TurnResult) error {
 
 const ownSession = `SELECT session_id FROM turns WHERE id = ?1`
 
-// keep makes the session that holds a turn the chat's. When a question was taken back while the turn ran, no session
-// may hold it, and an answer to nothing else is out of every later context. When it was an earlier one, or anything
-// that the turn was told, the turn has lost its session.
+// keep makes the session of a turn the chat's session. If a question of the turn was recalled while it
+// ran, no session may contain it, and an answer to nothing else is excluded from later contexts. If an
+// earlier message was recalled that the turn had seen, its session was dropped already.
 func (ts Turns) keep(ctx context.Context, tx *sql.Tx, e TurnResult) error {
 	left, gone, err := leftOf(ctx, tx, e.Turn.Key, e.Turn.ID)
 	switch {
@@ -414,6 +420,7 @@ func (ts Turns) keep(ctx context.Context, tx *sql.Tx, e TurnResult) error {
 	return e.Turn.keepSession(ctx, tx, e.Session)
 }
 
+// recordAnswer uses an id that follows from the turn, so an answer that is recorded twice is one message.
 func (ts Turns) recordAnswer(ctx context.Context, tx *sql.Tx, e TurnResult, now time.Time) error {
 	if e.Answer == "" {
 		return nil
@@ -435,7 +442,7 @@ func (q Queue) Chats(ctx context.Context) ([]chat.Key, error) {
 
 const queuedTurns = `SELECT id FROM turns WHERE chat_key = ?1 AND state = 'queued'` + isOpen + ` ORDER BY id`
 
-// Turns lists the chat's turns that wait to be run. There are several when the chat was begun anew meanwhile.
+// Turns lists the chat's queued turns. There are several if a new conversation was started while one waited.
 func (q Queue) Turns(ctx context.Context, key chat.Key) (turns []int64, err error) {
 	if turns, err = collect(ctx, q.db.read, scanNumber, queuedTurns, key.String()); err != nil {
 		return nil, fmt.Errorf("queued turns of %v: %w", key, err)

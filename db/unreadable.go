@@ -51,6 +51,8 @@ const selectTables = `SELECT name FROM sqlite_schema WHERE type = 'table' AND na
 
 const selectNumbers = `SELECT name FROM pragma_table_info(?1) WHERE type IN ('BIGINT', 'INTEGER')`
 
+// tablesOf asks the database for its tables, so that one that is added later is checked without another
+// change here.
 func tablesOf(ctx context.Context, q querier) (list []table, err error) {
 	names, err := collect(ctx, q, scanText, selectTables)
 	if err != nil {
@@ -107,7 +109,7 @@ func unreadableBy[T any](scan func(scanner) (T, error), rowid, columnsFrom strin
 	}
 }
 
-// unreadable lists the rows of t that cannot be read.
+// unreadable lists the damaged rows of t, each of them once.
 func (t table) unreadable(ctx context.Context, q querier) (found []Unreadable, err error) {
 	add := func(more []Unreadable) {
 		for _, u := range more {
@@ -130,7 +132,7 @@ func (t table) unreadable(ctx context.Context, q querier) (found []Unreadable, e
 	return found, nil
 }
 
-// badKeys reads each key once, however many rows have it.
+// badKeys parses each distinct key once, however many rows have it.
 func (t table) badKeys(ctx context.Context, q querier) (found []Unreadable, err error) {
 	for _, column := range t.keys {
 		keys, err := collect(ctx, q, scanText, `SELECT DISTINCT `+column+` FROM `+t.name)

@@ -16,7 +16,8 @@ func TestUnreadableRowsAreNamed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "magpie.db")
 	d := open(t, path)
 	accept(t, d, say("om_1", "words"))
-	finish(t, d, db.TurnResult{Turn: claim(t, d, "s").Turn, Answer: "answer", Session: db.Session{ID: "s"}, Usage: &db.Usage{}})
+	finish(t, d, db.TurnResult{Turn: claim(t, d, "s").Turn, Answer: "answer", Session: db.Session{ID: "s"},
+		Usage: &db.Usage{}})
 	if rows, err := d.Unreadable(t.Context()); err != nil || len(rows) != 0 {
 		t.Fatalf("%v, %v", rows, err)
 	}

@@ -77,6 +77,7 @@ func (a App) Missing(additional ...string) Missing {
 	var l Missing
 	if len(a.scopes) > 0 {
 		l.Scopes = missingFrom(additional, a.scopes)
+		// One permission of a row is enough; the first one is reported because it is the narrowest.
 		for _, any := range requiredScopes {
 			if !slices.ContainsFunc(any, func(s string) bool { return slices.Contains(a.scopes, s) }) {
 				l.Scopes = append(l.Scopes, any[0])
@@ -118,11 +119,13 @@ func fetchApp(ctx context.Context, a *openapi.Client, id string) (App, error) {
 	}
 	data := answer.Get("data.app")
 	app := App{Name: data.Get("app_name").String(), Owner: data.Get("creator_id").String()}
+	// An owner of another type is a company or a vendor, not a person of this tenant; then the creator counts.
 	if owner := data.Get("owner"); owner.Get("owner_id").String() != "" &&
 		(owner.Get("type").Int() == memberOwner || app.Owner == "") {
 		app.Owner = owner.Get("owner_id").String()
 	}
 	data.Get("scopes").ForEach(func(_, s gjson.Result) bool {
+		// Permissions of user tokens do not help: the client only has a tenant token.
 		if types := s.Get("token_types"); !types.Exists() || slices.Contains(stringList(types), "tenant") {
 			app.scopes = append(app.scopes, s.Get("scope").String())
 		}

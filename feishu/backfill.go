@@ -44,8 +44,9 @@ func (g *backfill) recordPending(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, g.client.waits.message)
 	defer cancel()
 	active, err := g.handler.Active(ctx)
+	// An error is not fatal: the chats that were pending before are still fetched.
 	if err != nil {
-		g.client.log.Warn().Err(err).Msg("feishu: active chats not known, messages that were missed may come late")
+		g.client.log.Warn().Err(err).Msg("feishu: active chats not available; missed messages may come late")
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -55,6 +56,7 @@ func (g *backfill) recordPending(ctx context.Context) {
 		}
 		g.pending = append(g.pending, a)
 	}
+	// By milliseconds, in which the platform counts: a finer order would depend on our own clock.
 	slices.SortStableFunc(g.pending, func(a, b chat.Activity) int {
 		return cmp.Compare(b.Since.UnixMilli(), a.Since.UnixMilli())
 	})
@@ -79,6 +81,8 @@ func (g *backfill) markDone(key chat.Key) {
 func (g *backfill) run(ctx context.Context) {
 	before := g.client.Status().Backfilled
 	for try := range backfillTries {
+		// Waits 2 s, 4 s, ... before the tries after the first: about four minutes in all, after which the
+		// next connection tries again.
 		if try > 0 && openapi.Sleep(ctx, backfillBackoff<<(try-1)) != nil {
 			return
 		}
@@ -91,12 +95,13 @@ func (g *backfill) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
+		// The chats that succeeded are no longer pending, so the next round only repeats the others.
 		if err != nil {
-			g.client.log.Warn().Err(err).Msg("feishu: not all chats could be asked for what was missed")
+			g.client.log.Warn().Err(err).Msg("feishu: missed messages of some chats not listed; trying again")
 			continue
 		}
 		if n := g.client.Status().Backfilled - before; n > 0 {
-			g.client.log.Info().Int64("messages", n).Msg("feishu: took in what was missed")
+			g.client.log.Info().Int64("messages", n).Msg("feishu: backfilled missed messages")
 		}
 		return
 	}
@@ -112,9 +117,10 @@ func (g *backfill) runBefore(ctx context.Context, key chat.Key) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, g.client.waits.backfill)
 	defer cancel()
+	// Several messages of a chat may arrive at once; one list call serves them all.
 	_, err, _ := g.urgent.Do(key.String(), func() (any, error) { return nil, g.fetchChat(ctx, left[i], false) })
 	if err != nil {
-		g.client.log.Debug().Err(err).Msg("feishu: what was missed in a chat may come after what is new")
+		g.client.log.Debug().Err(err).Msg("feishu: backfill of a chat timed out; missed messages may follow new ones")
 	}
 }
 
@@ -126,11 +132,12 @@ func (g *backfill) fetchChat(ctx context.Context, a chat.Activity, later bool) e
 		lowPriority: later,
 	}
 	items, _, err := c.messages.list(ctx, l)
+	// These errors do not go away by repeating, and a chat that stays pending would slow down every round.
 	final := []openapi.Class{openapi.Refused, openapi.MessageGone, openapi.NoAccess}
 	switch {
 	case errors.As(err, new(*openapi.Error)) && slices.Contains(final, openapi.ClassOf(err)):
 		// permanent: no permission, or no longer a member
-		c.log.Debug().Err(err).Msg("feishu: a chat cannot be asked for what was missed")
+		c.log.Debug().Err(err).Msg("feishu: missed messages of a chat cannot be listed")
 		g.markDone(a.Key)
 		return nil
 	case err != nil:
@@ -147,6 +154,7 @@ func (g *backfill) fetchChat(ctx context.Context, a chat.Activity, later bool) e
 				return fmt.Errorf("take back a message: %w", err)
 			}
 			continue
+		// The event of this message arrived after all, so it was handled already.
 		case c.known.has(in.ID):
 			continue
 		}

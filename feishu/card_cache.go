@@ -18,6 +18,7 @@ func (s *cardCache) put(name string, k *card) {
 	if *s == nil {
 		*s = make(cardCache)
 	}
+	// Only a new card may evict another; replacing one does not make the cache larger.
 	if len(*s) >= maxCachedCards && (*s)[name] == nil {
 		s.dropOldest()
 	}
@@ -35,6 +36,7 @@ func (s *cardCache) get(name string) *card {
 
 func (s *cardCache) drop(name string) { delete(*s, name) }
 
+// A linear search is fast enough for a thousand entries, and happens only when the cache is full.
 func (s *cardCache) dropOldest() {
 	var oldest string
 	for name, e := range *s {

@@ -92,6 +92,7 @@ func (o pageSender) send(ctx context.Context, d *draft) (*cardPage, error) {
 		if !o.mayUseOtherKind(ctx, err) {
 			return nil, err
 		}
+		// The kind is remembered in the draft, so that a retry does not go through the refused ones again.
 		o.log.Warn().Err(err).Msg("feishu: no card, sending text")
 		d.kind = "post"
 	}
@@ -108,6 +109,7 @@ func (o pageSender) findLaterPages(ctx context.Context, message string) ([]*card
 	if err != nil {
 		return nil, err
 	}
+	// If the message is not in the list, first is -1 and every card counts as later.
 	first := slices.IndexFunc(found, func(s chat.Sent) bool { return s.ID == message })
 	var pages []*cardPage
 	for _, sent := range found[first+1:] {
@@ -199,6 +201,7 @@ func (s *cardPage) draw(ctx context.Context, a *openapi.Client, card chat.Card) 
 	switch {
 	case err == nil:
 		s.shown = &card
+	// Whether the update was applied is unknown, so the next draw replaces the whole card.
 	case ctx.Err() != nil || openapi.ClassOf(err) == openapi.Unknown:
 		s.shown = nil
 	}
@@ -209,6 +212,7 @@ func (s *cardPage) draw(ctx context.Context, a *openapi.Client, card chat.Card) 
 // updates of elements.
 func (s *cardPage) drawEntity(ctx context.Context, card chat.Card, tries int) error {
 	e := s.entity
+	// The final value always replaces the card: one call draws it and ends streaming mode.
 	if s.shown == nil || !card.Live {
 		return e.replace(ctx, card, tries)
 	}
@@ -268,17 +272,18 @@ func (s *cardPage) finish(ctx context.Context, o pageSender, card chat.Card, see
 		if err == nil || !mayFallBack(ctx, err) {
 			return err
 		}
-		o.log.Warn().Err(err).Msg("feishu: a card could not be finished, trying otherwise")
+		o.log.Warn().Err(err).Msg("feishu: card not finished; falling back to another form")
 	}
 	if err := s.fallback(ctx, o, card, seed, part); err != nil {
 		return err
 	}
+	// The text is delivered by now; without this people would see a card that seems to go on for ten minutes.
 	if s.entity != nil {
 		if err := s.entity.setStreaming(ctx, false, lastTries); err != nil {
 			if !mayFallBack(ctx, err) {
 				return err
 			}
-			o.log.Warn().Err(err).Msg("feishu: a card seems to go on until the platform ends its streaming mode")
+			o.log.Warn().Err(err).Msg("feishu: streaming mode of a card not ended; the platform ends it by itself")
 		}
 	}
 	s.shown = &card

@@ -46,7 +46,8 @@ func newEntity(ctx context.Context, a *openapi.Client, card chat.Card) (*entity,
 	return e, err
 }
 
-// createdBefore is how long before its message a card may have been created.
+// createdBefore is how long before its message a card may have been created. Counting from too early a
+// time only makes the sequence higher; counting from too late would repeat numbers that were used.
 const createdBefore = time.Minute
 
 // entityOf looks up the entity that a message shows (page cardkit-v1/card/id_convert). sent is the message's time by
@@ -69,6 +70,7 @@ func notAnEntity(err error) bool {
 
 // nextSequence is the card's age, or one more than the last sequence if that is higher.
 func (e *entity) nextSequence() int32 {
+	// Half of the range remains for jumps, even if the clock is wrong by years.
 	age := min(time.Since(e.created).Milliseconds(), math.MaxInt32/2)
 	e.sequence = max(e.sequence+1, int32(age))
 	return e.sequence
@@ -85,6 +87,7 @@ type operation struct {
 	UUID     string    `json:"uuid"`
 }
 
+// cardData is a card in a request: its JSON in a string, as all bodies of CardKit are.
 type cardData struct {
 	Type string `json:"type"`
 	Data string `json:"data"`
@@ -141,6 +144,7 @@ const maxSequenceJump = 1_000_000
 // success would be wrong if the sequence belonged to another operation. When streaming mode is off, it is opened again
 // once.
 func (e *entity) do(ctx context.Context, op, method, where string, body operation, tries int) error {
+	// The first jump is one second of the card's age; it grows eightfold each time up to the limit.
 	const firstJump = 1000
 	jump, streams := int32(firstJump), body.Card == nil && body.Settings == ""
 	body.UUID = uuid.NewString()
@@ -168,6 +172,7 @@ func (e *entity) do(ctx context.Context, op, method, where string, body operatio
 			default:
 				return err
 			}
+			// Another sequence makes it another operation, which needs another key (code 200770 otherwise).
 			body.Sequence, body.UUID = 0, uuid.NewString()
 			return nil
 		},

@@ -155,6 +155,8 @@ func (cs *cards) find(id string) (*card, error) {
 	if err != nil {
 		return nil, err
 	}
+	// A restored card knows neither what its pages show nor how many there are. Within the lifetime of
+	// keys a repeated send finds later pages by itself; after that they must be searched for.
 	k := &card{
 		sender: pageSender{messages: cs.messages, log: cs.log, to: to, uncertain: true}, seed: first.message,
 		pages:      []*cardPage{first},
@@ -192,7 +194,7 @@ func (k *card) draw(ctx context.Context, value chat.Card, last bool) error {
 			return err
 		}
 	}
-	for i := len(want); i < len(k.pages); i++ { // the text became shorter
+	for i := len(want); i < len(k.pages); i++ { // the text became shorter, and a message that people have seen is not taken away
 		if err := k.drawPage(ctx, i, chat.Card{Body: "…", Summary: value.Summary}, last); err != nil {
 			return err
 		}
@@ -214,6 +216,7 @@ func (k *card) drawPage(ctx context.Context, i int, content chat.Card, last bool
 	if openapi.ClassOf(err) != openapi.EntityLost {
 		return err
 	}
+	// Another key than the lost page's: with the same one the platform would return the message without its card.
 	s, err := k.sendPage(ctx, content, k.seed+"/again", i)
 	if err != nil {
 		return err
@@ -230,7 +233,7 @@ func (k *card) nextPage(ctx context.Context, content chat.Card, i int) (*cardPag
 		case err != nil && !mayFallBack(ctx, err):
 			return nil, err
 		case err != nil: // for example no permission to list a group's messages
-			k.sender.log.Warn().Err(err).Msg("feishu: pages that were sent long ago cannot be looked for")
+			k.sender.log.Warn().Err(err).Msg("feishu: earlier pages of a card cannot be searched for")
 		}
 		k.foundPages, k.mustSearch = later, false
 	}

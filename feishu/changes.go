@@ -32,8 +32,10 @@ func (t eventHandler) membershipChanged(run context.Context, did chat.Doing, pay
 	if did == chat.Opened {
 		c.Kind = chat.Private
 	}
+	// Not cancelled by a shutdown: the event would be delivered again only later, to the next process.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(run), t.client.waits.message)
 	defer cancel()
+	// Of a chat that the bot has left, members can no longer be listed.
 	if did != chat.Removed && did != chat.Dissolved {
 		c.Actor.Name = t.client.names.lookUp(run, c.Key.ID, c.Actor.ID)
 	}

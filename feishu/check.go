@@ -62,6 +62,7 @@ var scopeList = regexp.MustCompile(`\[([a-z_]+:[^\]]+)\]`)
 // im:chat:readonly]").
 func scopesOf(err error) []string {
 	var e *openapi.Error
+	// 99991672 is a missing scope of the app, 230027 a missing permission of the message API.
 	if !errors.As(err, &e) || e.Code != 99991672 && e.Code != 230027 {
 		return nil
 	}
@@ -88,6 +89,7 @@ func (d *clockProbe) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Date has whole seconds, so the difference has, too.
 	if there, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
 		d.mu.Lock()
 		defer d.mu.Unlock()

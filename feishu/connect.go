@@ -79,6 +79,7 @@ func (l *connection) connect(ctx context.Context) (up time.Duration, err error) 
 	l.ws.SetOnReady(func() {
 		ready = time.Now()
 		c.state.setConnected()
+		// The platform has answered, so calls need not wait until the breaker's timeout ends.
 		c.api.CloseCircuit()
 		c.log.Info().Msg("feishu: connected")
 		repairs.Go(func() { l.backfill.run(repair) })
@@ -166,6 +167,8 @@ func connectLoop(ctx context.Context, connect func(context.Context) (time.Durati
 		if ctx.Err() != nil {
 			return
 		}
+		// A shorter connection does not count as a success: a platform that accepts and drops at once would
+		// be called without a pause.
 		if up >= stableAfter {
 			failures = 0
 		}
@@ -184,7 +187,7 @@ func connectLoop(ctx context.Context, connect func(context.Context) (time.Durati
 	}
 }
 
-// backoffAfter is the wait after so many consecutive failures.
+// backoffAfter is the wait after this number of consecutive failures: 0.3 s, then 1, 2, 4 ... 30 s.
 func backoffAfter(failures int) time.Duration {
 	if failures == 0 {
 		return firstWait

@@ -28,7 +28,8 @@ func mentionsOf(message gjson.Result, id string) []mention {
 	return ms
 }
 
-// mentionsAll reports whether a message mentions everybody. Such a mention need not be among the message's mentions.
+// mentionsAll reports whether a message mentions everybody. It looks into the raw content, because such
+// a mention need not be among the message's mentions.
 func mentionsAll(content string) bool {
 	return strings.Contains(content, `@_all`) || strings.Contains(content, `"user_id":"all"`)
 }
@@ -70,6 +71,7 @@ func replaceMentions(text string, people []mention, bot string) string {
 		switch {
 		case m.key == "":
 		case m.id == bot && bot != "":
+			// The key with its space first, so that no double space remains.
 			pairs = append(pairs, m.key+" ", "", m.key, "")
 		default:
 			pairs = append(pairs, m.key, "@"+m.name)

@@ -22,6 +22,8 @@ func (r *contentReader) addFile(kind chat.FileKind, key, name string, length tim
 	}
 }
 
+// image, and the other readers of attachments, leave a mark in the text at the place of the attachment, so that the
+// agent sees what belongs where.
 func (r *contentReader) image(c gjson.Result) string {
 	r.images++
 	r.addFile(chat.Picture, c.Get("image_key").String(), "", 0)
@@ -141,6 +143,7 @@ func period(from, to gjson.Result) string {
 		if n <= 0 {
 			continue
 		}
+		// Seconds reach 1e11 in the year 5138, milliseconds had it in 1973.
 		if n < 1e11 {
 			n *= 1000
 		}
@@ -151,6 +154,7 @@ func period(from, to gjson.Result) string {
 
 func (r *contentReader) todo(c gjson.Result) string {
 	text := chat.Mark("任务", c.Get("summary.title").String()) + inBrackets(period(c.Get("due_time"), gjson.Result{}))
+	// The text of a task is a rich text without the object around it.
 	return strings.TrimSpace(text + "\n" + r.flatten(gjson.Parse(`{"content":`+rawArray(c.Get("summary.content"))+`}`)))
 }
 
@@ -185,6 +189,7 @@ func cardText(c gjson.Result) string {
 // collectText appends the texts in e, of at most deep levels, to lines.
 func collectText(e gjson.Result, deep int, lines *[]string) {
 	switch {
+	// Whatever is nested deeper is left out.
 	case deep == 0:
 	case e.IsArray():
 		var line strings.Builder

@@ -13,7 +13,7 @@ import (
 
 // errDepartmentsHidden says that the app may not see departments: it lacks a permission, or the user is outside its
 // range.
-var errDepartmentsHidden = errors.New("the platform does not tell a user's departments (permissions " +
+var errDepartmentsHidden = errors.New("the platform does not show a user's departments (permissions " +
 	"contact:user.department:readonly and contact:department.base:readonly)")
 
 // maxDepartments bounds the lookups for one user.
@@ -36,6 +36,7 @@ func (c *Client) Departments(ctx context.Context, userID string) ([]string, erro
 	}
 	var ids []string
 	for _, id := range own.Array() {
+		// The bound is on lookups: a user of very many departments must not use up the app's quota.
 		if ids = append(ids, openapi.String(id)); len(ids) > maxDepartments {
 			break
 		}

@@ -21,6 +21,7 @@ const downloadStall = 10 * time.Second
 func (c *Client) Download(ctx context.Context, f chat.File, most int64, w io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	// The answer's header may take as long as any call; only then the stall timeout counts.
 	watch := time.AfterFunc(downloadStall+openapi.CallTimeout, cancel)
 	defer watch.Stop()
 	resp, err := c.api.Open(ctx, downloadOf(f))
@@ -28,9 +29,11 @@ func (c *Client) Download(ctx context.Context, f chat.File, most int64, w io.Wri
 		return err
 	}
 	defer resp.Body.Close() //nolint:errcheck // only read
+	// Checked before reading, so that a declared size costs no transfer; a size that is not declared is noticed below.
 	if resp.ContentLength > most {
 		return chat.ErrTooBig
 	}
+	// One byte more than allowed is enough to know that the file is too big.
 	n, err := io.Copy(w, io.LimitReader(&idleTimeoutReader{resp.Body, watch}, most+1))
 	switch {
 	case n > most:

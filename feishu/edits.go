@@ -11,8 +11,8 @@ import (
 	"magpie/internal/chat"
 )
 
-// messageUpdated passes on a message that its author has edited. The event is not documented: it looks like that of a
-// new message, and a missing text is fetched. Returning nil acknowledges it.
+// messageUpdated passes on a message that its author has edited. The event is not documented (the SDK has no type
+// for it): it looks like that of a new message, and a missing text is fetched. Returning nil acknowledges it.
 func (t eventHandler) messageUpdated(run context.Context, payload gjson.Result) error {
 	s := fromEvent(payload.Get("event"))
 	if t.client.reader.malformed("an edited message", []string{s.id}) {

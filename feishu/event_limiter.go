@@ -33,6 +33,7 @@ func (i *eventLimiter) waitForRoom() {
 func (i *eventLimiter) tryAdmit(polls int) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	// Such frames are pongs and parts of fragmented events; if they counted forever, reading would stop at the limit.
 	if polls >= lostFramePolls {
 		i.framesRead = 0
 	}

@@ -18,8 +18,8 @@ import (
 
 // Timeouts of the Handler: the platform waits 3 s for an acknowledgement (page "Event subscription overview").
 const (
-	messageTimeout = 2500 * time.Millisecond
-	pressTimeout   = time.Second
+	messageTimeout = 2500 * time.Millisecond // half a second remains for the way of the acknowledgement
+	pressTimeout   = time.Second             // a person is waiting, and the platform shows an error after 3 s
 )
 
 // ignored are events that an app may be subscribed to and that we do not need. The SDK answers an event without a
@@ -131,7 +131,8 @@ func (t eventHandler) membersAdded(run context.Context, payload gjson.Result) er
 
 // inOrder runs f when it is its turn in the chat.
 func (t eventHandler) inOrder(run context.Context, room string, at time.Time, f func(context.Context) error) error {
-	// A message that has arrived is stored even during shutdown: then it need not be delivered again.
+	// A message that has arrived is stored even during shutdown: otherwise the platform would deliver it
+	// again only to the next process, up to 6 h later.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(run), t.client.waits.message)
 	defer cancel()
 	leave, err := t.client.order.enter(ctx, room, at)
@@ -211,6 +212,7 @@ func pressOf(e *callback.CardActionTriggerEvent) (chat.Press, bool) {
 	return p, do != "" && p.Key.ID != "" && p.Actor.ID != ""
 }
 
+// toastOf is an answer that shows a short text to the person who pressed, and changes no card.
 func toastOf(kind, text string) *callback.CardActionTriggerResponse {
 	return &callback.CardActionTriggerResponse{Toast: &callback.Toast{Type: kind, Content: text}}
 }

@@ -50,6 +50,7 @@ func (ms messages) find(ctx context.Context, to chat.Ref) ([]chat.Sent, error) {
 			ID: item.Get("message_id").String(), Time: millis(item.Get("create_time").String()),
 			File: fileOf(item.Get("msg_type").String(), gjson.Parse(item.Get("body.content").String())),
 		}
+		// A message does not contain its card, so the entity is looked up.
 		if item.Get("msg_type").String() == "interactive" {
 			if s.Card, err = ms.cardName(ctx, s, to); err != nil {
 				return nil, err
@@ -105,7 +106,7 @@ func (ms messages) listAfter(ctx context.Context, chatID string, question gjson.
 		seen[id] = true
 		return again
 	})
-	// A stable sort keeps the platform's order within a millisecond.
+	// A stable sort keeps the platform's order within a millisecond, which is the precision of its times.
 	slices.SortStableFunc(all, func(a, b gjson.Result) int {
 		return cmp.Compare(a.Get("create_time").Int(), b.Get("create_time").Int())
 	})

@@ -39,6 +39,7 @@ func (c *Client) Quoted(ctx context.Context, key chat.Key, id string) (chat.Inco
 		return chat.Incoming{}, err
 	}
 	s := fromList(items[0], listQuery{}, "")
+	// A message of another chat must not be read into this one, even if somebody forges the id.
 	if s.chat != key.ID {
 		return chat.Incoming{}, fmt.Errorf("read a message of another chat: %w", chat.ErrGone)
 	}
@@ -99,7 +100,7 @@ type forward struct {
 // list writes the messages of one forward, and of the forwards inside it, indented by depth.
 func (f *forward) list(id string, deep int) {
 	items := f.under[id]
-	delete(f.under, id) // a cycle would not end
+	delete(f.under, id) // otherwise a cycle in the ids would not end
 	for _, item := range items {
 		if f.shown == mostPassedOn || f.runes >= longestPassed || deep == deepestPassed {
 			return

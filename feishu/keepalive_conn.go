@@ -12,7 +12,7 @@ import (
 // A connection whose peer has disappeared looks like a quiet one. Two things tell them apart: the peer's TCP answers
 // keep-alive probes, and the platform answers each ping of the SDK.
 
-// keepAliveProbes detect a network or a machine that is gone within half a minute.
+// keepAliveProbes detect within half a minute (15 s, then three probes of 5 s) that a network or a machine is gone.
 var keepAliveProbes = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}
 
 // keepAliveDialer dials connections that end when a ping is not answered, and that are read only as fast as the event

@@ -87,6 +87,7 @@ func (r *messageReader) incoming(s rawMessage) (chat.Incoming, bool) {
 	if r.malformed("a message", []string{s.chat, s.id}, s.thread, s.senderID) {
 		return in, false
 	}
+	// Somebody else is meant only if the bot is not: "@bot ask @Tom" is for the bot.
 	in.ToOthers = mentionsAll(s.content)
 	for _, m := range s.mentions {
 		meant := m.id == bot && bot != ""

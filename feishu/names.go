@@ -67,6 +67,7 @@ func (n *names) learn(id, name string) {
 	if n.people[id] == name {
 		return
 	}
+	// At the limit everything is forgotten at once. That costs only repeated lookups.
 	if n.people == nil || len(n.people) >= maxPeople {
 		n.people, n.unpublished = make(map[string]string), make(map[string]string)
 	}
@@ -89,8 +90,9 @@ func (n *names) publish(ctx context.Context) {
 		return
 	}
 	if ctx.Err() == nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("feishu: names are not stored; trying again with the next ones")
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("feishu: names not stored; trying again with the next ones")
 	}
+	// Names that were learned meanwhile are newer, so they overwrite the ones that failed.
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	maps.Copy(news, n.unpublished)
@@ -205,7 +207,7 @@ func (n *names) fetchMembers(ctx context.Context, chatID string) error {
 	return nil
 }
 
-// setListener sets who is told new names from now on.
+// setListener sets who learns new names from now on.
 func (n *names) setListener(tell func(ctx context.Context, names map[string]string) error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -19,7 +19,7 @@ const (
 // Ways in which a registration fails.
 var (
 	ErrDeclined = errors.New("the app was not wanted on the phone")
-	ErrExpired  = errors.New("nobody has scanned the code in time")
+	ErrExpired  = errors.New("the code was not scanned in time")
 )
 
 // Registered is an app that somebody has created.

@@ -130,7 +130,7 @@ func (t *topics) rememberCard(message string, key chat.Key) {
 const pressWait = 600 * time.Millisecond
 
 // errUnknownChat says that a card's chat could not be found out, so a press on it cannot be handled.
-var errUnknownChat = errors.New("feishu: where the card stands is not known")
+var errUnknownChat = errors.New("feishu: the chat of the card is not known")
 
 // chatOfCard returns the chat to which a message's card belongs: the event of a press does not contain the topic.
 func (t *topics) chatOfCard(ctx context.Context, message string, in chat.Key) (chat.Key, error) {

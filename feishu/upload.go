@@ -62,7 +62,7 @@ func (us *uploads) Upload(ctx context.Context, u chat.Upload) (name string, err 
 		if err == nil || openapi.ClassOf(err) != openapi.Refused || ctx.Err() != nil {
 			return name, err
 		}
-		us.journal.Warn().Err(err).Msg("feishu: not taken as a picture, sending a file")
+		us.journal.Warn().Err(err).Msg("feishu: picture refused; sending a file")
 	}
 	return us.uploadFile(ctx, u)
 }

@@ -92,7 +92,7 @@ func (a Config) HasAdmin() bool {
 	return known(a.Owner) || slices.ContainsFunc(a.Admins, known)
 }
 
-// InCharge reports whether somebody may decide what his chat remembers: in private everybody does so for himself.
+// InCharge reports whether somebody may decide what a chat remembers: in private everybody does so for themselves.
 func (a Config) InCharge(m chat.Incoming) bool {
 	return m.Kind == chat.Private || a.IsAdmin(m.Actor)
 }
@@ -111,7 +111,7 @@ func (a Config) Patience() time.Duration {
 	return a.ApprovalTimeout.Duration
 }
 
-// Approver is who decides about strangers: the owner, or an admin when there is none.
+// Approver returns who decides about requests of strangers: the owner, or an admin if there is no owner.
 func (a Config) Approver() string {
 	if a.Owner == "" && len(a.Admins) > 0 {
 		return a.Admins[0]

@@ -53,8 +53,8 @@ const (
 	mostStaff     = 20_000           // remembered
 )
 
-// NewAuthorizer makes an authorizer; wait is how long a message waits for what is not known of departments, 0 = the
-// usual time.
+// NewAuthorizer makes an authorizer. wait is how long a message waits for the departments of its
+// author; 0 is the default.
 func NewAuthorizer(
 	a Config, grants db.Grants, lookup DepartmentLookup, wait time.Duration, log zerolog.Logger,
 ) *Authorizer {
@@ -75,9 +75,8 @@ const (
 	Admitted                // may talk
 )
 
-// Authorize says whether somebody may talk to the bot in a chat. What cannot be found out opens no door: neither that
-// somebody is in a department that is allowed, nor that he is not in one that is denied. While the platform does not
-// tell it is an error: the message can be delivered again.
+// Authorize decides whether somebody may talk to the bot in a chat. It fails closed: an unknown department neither
+// grants access nor lifts a deny. A failed lookup is an error, because the platform delivers the message again.
 func (g *Authorizer) Authorize(ctx context.Context, key chat.Key, who chat.Actor) (Verdict, error) {
 	a := g.Load()
 	switch {
@@ -85,6 +84,7 @@ func (g *Authorizer) Authorize(ctx context.Context, key chat.Key, who chat.Actor
 		return Denied, nil
 	case who.ID == a.Owner:
 		return Admitted, nil
+	// Only if no rule about the user or the chat has decided: a lookup costs a call to the platform.
 	case mentions(a.Deny, department):
 		switch in, err := g.within(ctx, who.ID, a.Deny); {
 		case err != nil && !errors.Is(err, errNoDepartments):
@@ -106,6 +106,7 @@ func (g *Authorizer) Authorize(ctx context.Context, key chat.Key, who chat.Actor
 			unknown = err
 		}
 	}
+	// Grants come last: they never overrule a deny.
 	switch ok, err := g.grants.Allow(ctx, who.ID, key.ID); {
 	case err != nil:
 		return Denied, err
@@ -132,7 +133,8 @@ func (g *Authorizer) within(ctx context.Context, user string, list []string) (bo
 
 var errNoDepartments = errors.New("the platform cannot be asked for departments")
 
-// departments are those of a user. Nobody waits for the platform when they are known, though they be asked for anew.
+// departments returns the departments of a user. A known list is returned at once even if it is due for
+// a refresh, which then goes on in the background.
 func (g *Authorizer) departments(ctx context.Context, user string) ([]string, error) {
 	if g.lookup == nil {
 		return nil, errNoDepartments
@@ -141,12 +143,13 @@ func (g *Authorizer) departments(ctx context.Context, user string) ([]string, er
 	if ok && time.Since(m.asked) < lookupFresh {
 		return m.departments, nil
 	}
+	// Several messages of one user share a lookup; it outlives the message that started it.
 	answer := g.asking.DoChan(user, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
 		defer cancel()
 		ids, err := g.lookup.Departments(ctx, user)
 		if err != nil {
-			g.log.Warn().Err(err).Str("user", user).Msg("departments of a user are not told")
+			g.log.Warn().Err(err).Str("user", user).Msg("departments of a user not available")
 			return nil, err
 		}
 		g.remember(user, ids)
@@ -180,6 +183,8 @@ func (g *Authorizer) remembered(user string) (membership, bool) {
 func (g *Authorizer) remember(user string, ids []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	// Forgetting all at once is rare and costs one lookup per user; an eviction order would have to be
+	// kept on every message.
 	if len(g.members) >= mostStaff {
 		clear(g.members)
 	}

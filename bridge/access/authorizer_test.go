@@ -62,27 +62,31 @@ func TestTheGate(t *testing.T) {
 		who  string
 		want Verdict // unknown = an error
 	}{
-		"nobody is named":                {Config{}, nil, "ou_1", Stranger},
-		"no id":                          {Config{Allow: []string{"*"}}, nil, "", Denied},
-		"the owner":                      {Config{Owner: "ou_1"}, nil, "ou_1", Admitted},
-		"a user":                         {Config{Allow: []string{"ou_1"}}, nil, "ou_1", Admitted},
-		"a chat":                         {Config{Allow: []string{"oc_1"}}, nil, "ou_1", Admitted},
-		"a denied user of a chat":        {Config{Allow: []string{"oc_1"}, Deny: []string{"ou_1"}}, nil, "ou_1", Denied},
-		"a denied admin":                 {Config{Admins: []string{"ou_1"}, Deny: []string{"ou_1"}}, nil, "ou_1", Denied},
-		"a denied chat":                  {Config{Allow: []string{"*"}, Deny: []string{"oc_1"}}, nil, "ou_1", Denied},
-		"the owner in a denied chat":     {Config{Owner: "ou_1", Deny: []string{"oc_1"}}, nil, "ou_1", Denied},
-		"a department":                   {Config{Allow: []string{"od_dev"}}, &departments{of: all}, "ou_1", Admitted},
-		"another department":             {Config{Allow: []string{"od_dev"}}, &departments{of: all}, "ou_2", Stranger},
-		"a department, not told":         {Config{Allow: []string{"od_dev"}}, down, "ou_1", unknown},
-		"a department, nobody to ask":    {Config{Allow: []string{"od_dev"}}, nil, "ou_1", Stranger},
-		"a denied department":            {Config{Allow: []string{"*"}, Deny: []string{"od_dev"}}, &departments{of: all}, "ou_1", Denied},
-		"not a denied department":        {Config{Allow: []string{"*"}, Deny: []string{"od_dev"}}, &departments{of: all}, "ou_2", Admitted},
+		"nobody is named":             {Config{}, nil, "ou_1", Stranger},
+		"no id":                       {Config{Allow: []string{"*"}}, nil, "", Denied},
+		"the owner":                   {Config{Owner: "ou_1"}, nil, "ou_1", Admitted},
+		"a user":                      {Config{Allow: []string{"ou_1"}}, nil, "ou_1", Admitted},
+		"a chat":                      {Config{Allow: []string{"oc_1"}}, nil, "ou_1", Admitted},
+		"a denied user of a chat":     {Config{Allow: []string{"oc_1"}, Deny: []string{"ou_1"}}, nil, "ou_1", Denied},
+		"a denied admin":              {Config{Admins: []string{"ou_1"}, Deny: []string{"ou_1"}}, nil, "ou_1", Denied},
+		"a denied chat":               {Config{Allow: []string{"*"}, Deny: []string{"oc_1"}}, nil, "ou_1", Denied},
+		"the owner in a denied chat":  {Config{Owner: "ou_1", Deny: []string{"oc_1"}}, nil, "ou_1", Denied},
+		"a department":                {Config{Allow: []string{"od_dev"}}, &departments{of: all}, "ou_1", Admitted},
+		"another department":          {Config{Allow: []string{"od_dev"}}, &departments{of: all}, "ou_2", Stranger},
+		"a department, not told":      {Config{Allow: []string{"od_dev"}}, down, "ou_1", unknown},
+		"a department, nobody to ask": {Config{Allow: []string{"od_dev"}}, nil, "ou_1", Stranger},
+		"a denied department": {Config{Allow: []string{"*"}, Deny: []string{"od_dev"}}, &departments{of: all},
+			"ou_1", Denied},
+		"not a denied department": {Config{Allow: []string{"*"}, Deny: []string{"od_dev"}}, &departments{of: all},
+			"ou_2", Admitted},
 		"a denied department, not told":  {Config{Allow: []string{"*"}, Deny: []string{"od_dev"}}, down, "ou_2", unknown},
 		"the owner, departments unknown": {Config{Owner: "ou_1", Deny: []string{"od_dev"}}, down, "ou_1", Admitted},
 		"a user, departments unknown":    {Config{Allow: []string{"od_dev", "ou_1"}}, down, "ou_1", Admitted},
 		"denied, nobody to ask":          {Config{Allow: []string{"*"}, Deny: []string{"od_dev"}}, nil, "ou_1", Denied},
-		"both, in both":                  {Config{Allow: []string{"od_all"}, Deny: []string{"od_dev"}}, &departments{of: all}, "ou_1", Denied},
-		"an admin of a denied one":       {Config{Admins: []string{"ou_1"}, Deny: []string{"od_dev"}}, &departments{of: all}, "ou_1", Denied},
+		"both, in both": {Config{Allow: []string{"od_all"}, Deny: []string{"od_dev"}},
+			&departments{of: all}, "ou_1", Denied},
+		"an admin of a denied one": {Config{Admins: []string{"ou_1"}, Deny: []string{"od_dev"}},
+			&departments{of: all}, "ou_1", Denied},
 	} {
 		g.lookup = tc.s
 		g.members = map[string]membership{}
@@ -130,7 +134,8 @@ func TestWhoWasLetInNeedsNoDepartment(t *testing.T) {
 	if err := g.grants.Decide(t.Context(), "ou_1", db.Allowed, "ou_boss"); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := g.Authorize(t.Context(), chat.FeishuChat("oc_1"), chat.Actor{ID: "ou_1"}); got != Admitted || err != nil {
+	if got, err := g.Authorize(t.Context(), chat.FeishuChat("oc_1"), chat.Actor{ID: "ou_1"}); got != Admitted ||
+		err != nil {
 		t.Errorf("%v, %v", got, err)
 	}
 }
@@ -187,12 +192,14 @@ func TestDepartmentsAreRemembered(t *testing.T) {
 
 func TestAccessSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	for _, a := range []Config{{Admins: []string{"*"}}, {Deny: []string{"tom"}}, {Deny: []string{"*"}}, {Owner: "ou_1", Deny: []string{"ou_1"}}} {
+	for _, a := range []Config{{Admins: []string{"*"}}, {Deny: []string{"tom"}}, {Deny: []string{"*"}},
+		{Owner: "ou_1", Deny: []string{"ou_1"}}} {
 		if a.Validate() == nil {
 			t.Errorf("%+v is fine", a)
 		}
 	}
-	if err := (Config{Owner: "ou_1", Allow: []string{"*"}, Deny: []string{"ou_2", "oc_1", "od_1"}}).Validate(); err != nil {
+	if err := (Config{Owner: "ou_1", Allow: []string{"*"},
+		Deny: []string{"ou_2", "oc_1", "od_1"}}).Validate(); err != nil {
 		t.Error(err)
 	}
 }

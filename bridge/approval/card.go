@@ -121,6 +121,7 @@ func Unshowable(tool string, input json.RawMessage) string {
 			return "The questions cannot be shown: " + err.Error() + "."
 		}
 	}
+	// What does not fit on a card cannot be approved: the hidden part might be the harmful one.
 	if _, body := shown(db.Approval{Tool: tool, Input: input}, i18n.English); len(body) > longestShown {
 		return "This is too long to be shown to the user, who has to allow it. Do it in smaller steps. " +
 			"A long command can be written to a file piece by piece and run from there."
@@ -154,7 +155,7 @@ func shown(a db.Approval, l i18n.Lang) (title, body string) {
 	return fmt.Sprintf(i18n.ApprovalAsks.In(l), what), i18n.CodeBlock("json", pretty.String())
 }
 
-// inWords is what an agent wants of a tool that is shown in a way of its own; without a title it is not.
+// inWords describes a use of a tool for which there is a text. An empty title means that there is none.
 func inWords(a db.Approval, in toolInput, l i18n.Lang) (title, body string) {
 	asks := func(what i18n.Phrase) string { return fmt.Sprintf(i18n.ApprovalAsks.In(l), what.In(l)) }
 	switch a.Tool {
@@ -163,6 +164,7 @@ func inWords(a db.Approval, in toolInput, l i18n.Lang) (title, body string) {
 		if in.Background {
 			what = i18n.ApprovalRunsInBackground
 		}
+		// The description is the agent's own and may be wrong, so it is marked as such and the command is shown in full.
 		body = i18n.CodeBlock("bash", in.Command)
 		if in.Description != "" {
 			body += "\n" + fmt.Sprintf(i18n.AgentSays.In(l), i18n.PlainText(in.Description))

@@ -39,7 +39,8 @@ func TestACardShowsExactlyWhatIsAsked(t *testing.T) {
 	if c.Footer != "30 分钟内没有人决定就视为拒绝。“总是允许”只在本聊天、本项目有效：以 `git 'push'` 开头、只带常用选项的单条命令。" {
 		t.Errorf("footer %q", c.Footer)
 	}
-	if got := dos(c.Buttons); !reflect.DeepEqual(got, []string{DoAllow, DoAlways, DoRefuse}) || !reflect.DeepEqual(dos(c.Form.Buttons), []string{DoRefuse}) {
+	if got := dos(c.Buttons); !reflect.DeepEqual(got, []string{DoAllow, DoAlways, DoRefuse}) ||
+		!reflect.DeepEqual(dos(c.Form.Buttons), []string{DoRefuse}) {
 		t.Errorf("buttons %v, %v", got, dos(c.Form.Buttons))
 	}
 	for _, b := range append(c.Buttons, c.Form.Buttons...) {
@@ -67,16 +68,24 @@ func TestTheNameOfWhoDecidedIsNoMarkup(t *testing.T) {
 
 func TestWhatIsShownOfEachTool(t *testing.T) {
 	for _, tc := range []struct{ tool, input, want string }{
-		{"Write", `{"file_path":"/p/a/b.txt","content":"x\ny\n"}`, "**The agent wants to write a file (what it holds is replaced)**\n\n```\na/b.txt\n```\n\n```\nx\ny\n```\n"},
-		{"Write", `{"file_path":"/p2/b.txt","content":""}`, "**The agent wants to write a file (what it holds is replaced)**\n\n```\n/p2/b.txt\n```\n\n```\n\n```\n"},
-		{"Edit", `{"file_path":"/p/b.txt","old_string":"a\nb","new_string":"c\n","replace_all":true}`, "**The agent wants to edit a file (every place that says so)**\n\n```\nb.txt\n```\n\n```diff\n- a\n- b\n+ c\n```\n"},
+		{"Write", `{"file_path":"/p/a/b.txt","content":"x\ny\n"}`,
+			"**The agent wants to write a file (what it holds is replaced)**\n\n```\na/b.txt\n```\n\n```\nx\ny\n```\n"},
+		{"Write", `{"file_path":"/p2/b.txt","content":""}`,
+			"**The agent wants to write a file (what it holds is replaced)**\n\n```\n/p2/b.txt\n```\n\n```\n\n```\n"},
+		{"Edit", `{"file_path":"/p/b.txt","old_string":"a\nb","new_string":"c\n","replace_all":true}`,
+			"**The agent wants to edit a file (every place that says so)**\n\n```\nb.txt\n```\n\n```diff\n- a\n- b\n+ c\n```\n"},
 		{"Read", `{"file_path":"/etc/hostname"}`, "**The agent wants to read a file**\n\n```\n/etc/hostname\n```\n\n"},
-		{"WebFetch", `{"url":"https://example.com/?a=b","prompt":"sum it up"}`, "**The agent wants to fetch a page**\n\n```\nhttps://example.com/?a=b\n```\n\nThe agent wants to know: sum it up"},
+		{"WebFetch", `{"url":"https://example.com/?a=b","prompt":"sum it up"}`,
+			"**The agent wants to fetch a page**\n\n```\nhttps://example.com/?a=b\n```\n\nThe agent wants to know: sum it up"},
 		{"WebSearch", `{"query":"magpies"}`, "**The agent wants to search the web**\n\n```\nmagpies\n```\n"},
-		{"Bash", `{"command":"sleep 9","run_in_background":true}`, "**The agent wants to run a command in the background**\n\n```bash\nsleep 9\n```\n"},
-		{"Bash", `{"command":"ls","timeout":5,"dangerouslyDisableSandbox":true}`, "**The agent wants to run a command**\n\n```bash\nls\n```\n\n\n```json\n{\n  \"dangerouslyDisableSandbox\": true\n}\n```\n"},
-		{"Read", `{"file_path":"/etc/hostname","Limit":5}`, "**The agent wants to read a file**\n\n```\n/etc/hostname\n```\n\n\n\n```json\n{\n  \"Limit\": 5\n}\n```\n"},
-		{claude.PlanTool, `{"plan":"1. x","planFilePath":"/x","allowedPrompts":["a"]}`, "**The agent has a plan, and begins once it is approved**\n\n> 1. x\n\n```json\n{\n  \"allowedPrompts\": [\n    \"a\"\n  ]\n}\n```\n"},
+		{"Bash", `{"command":"sleep 9","run_in_background":true}`,
+			"**The agent wants to run a command in the background**\n\n```bash\nsleep 9\n```\n"},
+		{"Bash", `{"command":"ls","timeout":5,"dangerouslyDisableSandbox":true}`,
+			"**The agent wants to run a command**\n\n```bash\nls\n```\n\n\n```json\n{\n  \"dangerouslyDisableSandbox\": true\n}\n```\n"},
+		{"Read", `{"file_path":"/etc/hostname","Limit":5}`,
+			"**The agent wants to read a file**\n\n```\n/etc/hostname\n```\n\n\n\n```json\n{\n  \"Limit\": 5\n}\n```\n"},
+		{claude.PlanTool, `{"plan":"1. x","planFilePath":"/x","allowedPrompts":["a"]}`,
+			"**The agent has a plan, and begins once it is approved**\n\n> 1. x\n\n```json\n{\n  \"allowedPrompts\": [\n    \"a\"\n  ]\n}\n```\n"},
 		{"mcp__a__b", `{"x":{"y":1}}`, "**The agent wants to use the tool mcp__a__b**\n\n```json\n{\n  \"x\": {\n    \"y\": 1\n  }\n}\n```\n"},
 		{claude.PlanTool, `{"plan":"1. x"}`, "**The agent has a plan, and begins once it is approved**\n\n> 1. x"},
 	} {
@@ -95,13 +104,18 @@ func TestWhatIsTooLongToShow(t *testing.T) {
 		input json.RawMessage
 		shown bool
 	}{
-		{"Bash", long("command", 59_000), true}, {"Bash", long("command", 61_000), false}, {"mcp__a__b", long("x", 61_000), false},
+		{"Bash", long("command", 59_000), true}, {"Bash", long("command", 61_000), false},
+		{"mcp__a__b", long("x", 61_000), false},
 		{"Bash", json.RawMessage(`{"command":"x","description":"` + strings.Repeat("x", 61_000) + `"}`), false},
-		{"Write", long("content", 59_000), true}, {"Write", long("content", 61_000), false}, {"Edit", long("old_string", 61_000), false},
-		{"Edit", long("new_string", 59_000), true}, {"NotebookEdit", long("new_source", 61_000), false}, {"WebFetch", long("prompt", 61_000), false},
-		{claude.PlanTool, long("plan", 50_000), true}, {claude.PlanTool, long("plan", 61_000), false}, {"Bash", json.RawMessage(`[]`), false},
+		{"Write", long("content", 59_000), true}, {"Write", long("content", 61_000), false},
+		{"Edit", long("old_string", 61_000), false},
+		{"Edit", long("new_string", 59_000), true}, {"NotebookEdit", long("new_source", 61_000), false},
+		{"WebFetch", long("prompt", 61_000), false},
+		{claude.PlanTool, long("plan", 50_000), true}, {claude.PlanTool, long("plan", 61_000), false},
+		{"Bash", json.RawMessage(`[]`), false},
 		{"Write", json.RawMessage(`{"content":"` + strings.Repeat(`\u202e`, 6_000) + `"}`), false}, // as it is shown
-		{"Bash", json.RawMessage(`{"command":"rm x","Command":"ls"}`), false}, {"Edit", json.RawMessage(`{"file_path":"a","FILE_PATH":"b"}`), false},
+		{"Bash", json.RawMessage(`{"command":"rm x","Command":"ls"}`), false},
+		{"Edit", json.RawMessage(`{"file_path":"a","FILE_PATH":"b"}`), false},
 		{"mcp__a__b", json.RawMessage(`{"query":{"a":1},"Query":2}`), true}, // all of it is shown
 		{claude.QuestionTool, json.RawMessage(`{"questions":[],"Questions":[{"question":"a"}]}`), false},
 		{claude.QuestionTool, json.RawMessage(`{"questions":[]}`), false},
@@ -114,7 +128,8 @@ func TestWhatIsTooLongToShow(t *testing.T) {
 	}
 	whole := strings.Repeat("字", 5_000) + "\n" + strings.Repeat("x\n", 9_000)
 	for tool, input := range map[string]map[string]string{
-		"Write": {"content": whole}, "Edit": {"old_string": "y", "new_string": whole}, "mcp__a__b": {"x": strings.ReplaceAll(whole, "\n", "")},
+		"Write": {"content": whole}, "Edit": {"old_string": "y", "new_string": whole},
+		"mcp__a__b": {"x": strings.ReplaceAll(whole, "\n", "")},
 	} {
 		data, err := json.Marshal(input)
 		if err != nil {
@@ -163,8 +178,10 @@ func TestAnswersToQuestions(t *testing.T) {
 		missing string
 		wrong   bool
 	}{
-		"chosen":         {values: map[string][]string{"choice_0": {"0"}, "choice_1": {"1", "0", "1"}}, want: map[string]string{"One?": "x, y", "Many?": "L, S"}},
-		"own words":      {values: map[string][]string{"words_0": {" 别的 "}, "choice_1": {"1"}, "words_1": {"XL"}}, want: map[string]string{"One?": "别的", "Many?": "L, XL"}},
+		"chosen": {values: map[string][]string{"choice_0": {"0"}, "choice_1": {"1", "0", "1"}},
+			want: map[string]string{"One?": "x, y", "Many?": "L, S"}},
+		"own words": {values: map[string][]string{"words_0": {" 别的 "}, "choice_1": {"1"}, "words_1": {"XL"}},
+			want: map[string]string{"One?": "别的", "Many?": "L, XL"}},
 		"missing":        {values: map[string][]string{"choice_0": {"0"}, "words_1": {"  "}}, missing: "Many?"},
 		"nothing":        {missing: "One?"},
 		"no such option": {values: map[string][]string{"choice_0": {"2"}}, wrong: true},
@@ -184,7 +201,8 @@ func TestAnswersToQuestions(t *testing.T) {
 			Metadata  json.RawMessage
 			Answers   map[string]string
 		}
-		if err := json.Unmarshal(a.input, &got); err != nil || !reflect.DeepEqual(got.Answers, tc.want) || string(got.Metadata) != `{"n":1e3}` || len(got.Questions) == 0 {
+		if err := json.Unmarshal(a.input, &got); err != nil || !reflect.DeepEqual(got.Answers, tc.want) ||
+			string(got.Metadata) != `{"n":1e3}` || len(got.Questions) == 0 {
 			t.Errorf("%s: %s, %v", name, a.input, err)
 		}
 	}

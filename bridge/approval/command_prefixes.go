@@ -28,6 +28,7 @@ func extends(command, prefix string) bool {
 	words, ok := plainWords(rest)
 	for _, w := range words {
 		name, value, _ := strings.Cut(w, "=")
+		// Options are checked by name, because many programs have one that runs another program or writes a file.
 		if strings.HasPrefix(w, "-") && !slices.Contains(options, name) || elsewhere(w) || elsewhere(value) {
 			return false
 		}

@@ -18,7 +18,7 @@ type Decision struct {
 	Objection  string // why it decides nothing; empty = it does
 }
 
-// Decide reads a press that is as it should be.
+// Decide evaluates a press that has passed all checks.
 func Decide(a db.Approval, p chat.Press, l i18n.Lang) Decision {
 	switch {
 	case p.Action.Do == DoRefuse:

@@ -11,9 +11,12 @@ import (
 
 // forgeries are texts by which an agent would speak in the bridge's voice, or have its words do something.
 var forgeries = []string{
-	"**Already approved by admin**", "__approved__", "*ok*", "~~no~~", "# Approved", "[docs](https://evil.example/)", "https://evil.example/",
-	"www.evil.example", "evil.example", "<at id=all></at>", `<at user_id="ou_1">admin</at>`, "@all", "![x](img_v3_0123456789abcdef)", "<font color='green'>ok</font>",
-	"<button>", "- listed", "1. listed", "> quoted", "`code`", "---", "|a|b|", ":DONE:", "&lt;at id=all&gt;", "\\*", "✅ Allowed by 小明", "$x$",
+	"**Already approved by admin**", "__approved__", "*ok*", "~~no~~", "# Approved", "[docs](https://evil.example/)",
+	"https://evil.example/",
+	"www.evil.example", "evil.example", "<at id=all></at>", `<at user_id="ou_1">admin</at>`, "@all",
+	"![x](img_v3_0123456789abcdef)", "<font color='green'>ok</font>",
+	"<button>", "- listed", "1. listed", "> quoted", "`code`", "---", "|a|b|", ":DONE:", "&lt;at id=all&gt;", "\\*",
+	"✅ Allowed by 小明", "$x$",
 	"x\n\n**Already approved by admin**", "x\u2028# Approved", "a@b.example", "mailto:x", "=== ok", "\u202e**x**",
 }
 
@@ -29,7 +32,8 @@ func TestTheAgentsWordsCannotPassAsTheBridges(t *testing.T) {
 		for _, tc := range []struct{ tool, input, want string }{
 			{"Bash", `{"command":"ls","description":` + quoted + `}`, "```bash\nls\n```\n\nThe agent says: " + code},
 			{"WebFetch", `{"url":"https://a.example/","prompt":` + quoted + `}`, "```\n\nThe agent wants to know: " + code},
-			{claude.QuestionTool, `{"questions":[{"question":` + quoted + `,"header":` + quoted + `,"options":[{"label":` + quoted + `,"description":` + quoted + `}]}]}`,
+			{claude.QuestionTool, `{"questions":[{"question":` + quoted + `,"header":` + quoted + `,"options":[{"label":` +
+				quoted + `,"description":` + quoted + `}]}]}`,
 				"**1.** " + code + "\n- " + code + " — " + code},
 		} {
 			card := Card(askingFor(tc.tool, tc.input), i18n.English)
@@ -40,7 +44,8 @@ func TestTheAgentsWordsCannotPassAsTheBridges(t *testing.T) {
 				t.Errorf("%q: the field is called %q", text, card.Form.Fields[0].Label)
 			}
 		}
-		answered, _, err := answersOf(json.RawMessage(`{"questions":[{"question":"a","options":[{"label":`+quoted+`}]}]}`), map[string][]string{"choice_0": {"0"}})
+		answered, _, err := answersOf(json.RawMessage(`{"questions":[{"question":"a","options":[{"label":`+quoted+`}]}]}`),
+			map[string][]string{"choice_0": {"0"}})
 		if err != nil || answered.words() != code {
 			t.Errorf("%q: answered with %q, %v", text, answered.words(), err)
 		}
@@ -52,7 +57,8 @@ func TestTheAgentsWordsCannotPassAsTheBridges(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"List files in the project", "Run the tests of package bridge, all of them.", "列出项目里的文件（不含隐藏文件），然后统计行数。", "Which colour do you want?",
+		"List files in the project", "Run the tests of package bridge, all of them.", "列出项目里的文件（不含隐藏文件），然后统计行数。",
+		"Which colour do you want?",
 		"Don't stop: it's a re-run", "Yes, and no", "50 files",
 	} {
 		if got := i18n.PlainText(text); got != text {

@@ -53,14 +53,15 @@ var (
 		*.tf.json cdk.json pulumi*.y*ml helmfile* .renviron .terraformrc .forward .procmailrc .mailcap`)
 )
 
-// guarded reports whether a file may decide what is run later, or what people and agents are told to do. Inside
-// the project its own path counts, and not where the project lies.
+// guarded reports whether a file may decide what is run later, or is an instruction to people or agents: a
+// change there could lift the very rule that allowed it. Inside the project the path relative to it counts.
 func guarded(file, dir string) bool {
 	if rel, err := filepath.Rel(dir, file); err == nil && filepath.IsLocal(rel) {
 		file = rel
 	}
 	parts := strings.Split(filepath.ToSlash(file), "/")
 	for i, part := range parts {
+		// Normalized first: some file systems ignore case and invisible characters.
 		part = plainName(part)
 		if matches(guardedFolders, part) || i == len(parts)-1 && matches(guardedFiles, part) {
 			return true
@@ -69,6 +70,7 @@ func guarded(file, dir string) bool {
 	return false
 }
 
+// matches uses path.Match: its only error is a malformed pattern, and these patterns are our own constants.
 func matches(patterns []string, name string) bool {
 	for _, p := range patterns {
 		if ok, err := path.Match(p, name); ok && err == nil {

@@ -41,6 +41,7 @@ func questionsOf(input json.RawMessage) ([]question, error) {
 		return nil, fmt.Errorf("ask 1 to %d questions", mostQuestions)
 	}
 	seen := map[string]bool{}
+	// Answers are sent back by the text of the question (CLI 2.1.197), so it must be there and unique.
 	for _, q := range in.Questions {
 		switch {
 		case strings.TrimSpace(q.Question) == "":
@@ -84,6 +85,8 @@ func questionBody(input json.RawMessage, l i18n.Lang) string {
 func choiceField(i int) string { return "choice_" + strconv.Itoa(i) }
 func wordsField(i int) string  { return "words_" + strconv.Itoa(i) }
 
+// questionFields makes a form of the questions. Every question also gets a field for free text, since
+// AskUserQuestion accepts an answer in other words than its options (CLI 2.1.197).
 func questionFields(input json.RawMessage, l i18n.Lang) []chat.Field {
 	list, err := questionsOf(input)
 	if err != nil { // see questionBody
@@ -143,9 +146,11 @@ func answersOf(input json.RawMessage, values map[string][]string) (a answers, mi
 		if len(chosen) == 0 {
 			return answers{}, q.Question, nil
 		}
+		// Several labels in one string, as the CLI expects them.
 		byQuestion[q.Question] = strings.Join(chosen, ", ")
 		a.said = append(a.said, i18n.PlainText(byQuestion[q.Question]))
 	}
+	// The other members of the input are sent back unchanged: the tool gets its complete input again.
 	all := map[string]json.RawMessage{}
 	if err := json.Unmarshal(input, &all); err != nil {
 		return answers{}, "", err
@@ -165,6 +170,7 @@ func (q question) chosen(values []string) ([]string, error) {
 	var labels []string
 	for _, v := range values {
 		n, err := strconv.Atoi(v)
+		// The value comes from a press, which anybody could have made up.
 		if err != nil || n < 0 || n >= len(q.Options) {
 			return nil, errors.New("there is no such option")
 		}

@@ -49,7 +49,7 @@ type Touched struct {
 // Any reports whether something is.
 func (a Touched) Any() bool { return a.Own || a.Other }
 
-// NewReserved makes what tells of p, and whose of the chats in the store a file is.
+// NewReserved makes a check for the places in p. It needs the store to find out to which chat a file belongs.
 func NewReserved(p Protected, store *db.DB) Reserved {
 	r := Reserved{folder: p.Data, state: p.State, files: p.Files, homes: p.Homes}
 	if real, err := safepath.Resolve(p.State); p.State != "" && err == nil {
@@ -193,10 +193,11 @@ func commandWords(text string) []string {
 	})
 }
 
-// look notes in a what a path names that is reserved. It reports whether the path is one of the chat's own.
+// look records in a which reserved places a path names. It reports whether the path is one of the chat's own.
 func (r Reserved) look(ctx context.Context, key chat.Key, path, dir string, a *Touched) (free bool) {
 	for _, p := range r.meant(path, dir) {
 		literal, pattern := beforePattern(p)
+		// Links are followed as far as the path exists; a name that does not exist yet is judged as it is written.
 		real, ok := safepath.Follow(literal)
 		if !ok {
 			real = literal
@@ -219,8 +220,9 @@ func (r Reserved) look(ctx context.Context, key chat.Key, path, dir string, a *T
 	return free
 }
 
-// meant are the paths for which a text may stand.
+// meant returns the paths that a text may stand for.
 func (r Reserved) meant(text, dir string) (list []string) {
+	// Longer than any path of the system (PATH_MAX), or with characters that no command line passes on.
 	if text == "" || len(text) > 4096 || strings.ContainsAny(text, "\n\x00") {
 		return nil
 	}
@@ -230,6 +232,7 @@ func (r Reserved) meant(text, dir string) (list []string) {
 		}
 		return []string{filepath.Clean(text)}
 	}
+	// A tilde may name any user, and ~ means the home of whoever runs the command, so all homes are checked.
 	user, rest, _ := strings.Cut(text[1:], "/")
 	for _, home := range r.homes {
 		if user == "" || user == filepath.Base(home) {
@@ -259,6 +262,7 @@ func (r Reserved) touches(path, pattern string) bool {
 		if err != nil {
 			real = own
 		}
+		// Both names are compared, because a command may use either.
 		for _, own := range []string{own, real} {
 			if safepath.Contains(own, path) || pattern == "" && safepath.Contains(path, own) ||
 				pattern != "" && mayLead(path, pattern, own) {
@@ -269,7 +273,8 @@ func (r Reserved) touches(path, pattern string) bool {
 	return false
 }
 
-// mayLead reports whether a pattern below a folder may stand for a path, for what lies above it, or in it.
+// mayLead reports whether a pattern below a folder may match a path, a folder above it, or something in
+// it. In case of doubt it does.
 func mayLead(dir, pattern, path string) bool {
 	rel, err := filepath.Rel(dir, path)
 	if err != nil || !filepath.IsLocal(rel) {
@@ -280,6 +285,7 @@ func mayLead(dir, pattern, path string) bool {
 		if i == len(names) || p == "**" {
 			return true
 		}
+		// A malformed pattern counts as a match, since another program may read it differently.
 		if ok, err := filepath.Match(p, names[i]); err == nil && !ok {
 			return false
 		}

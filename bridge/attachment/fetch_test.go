@@ -115,7 +115,8 @@ func (c *cabinet) count(query string) (n int) {
 func (c *cabinet) send(id, text string, files ...chat.File) {
 	c.Helper()
 	m := chat.Incoming{
-		Key: room, Kind: chat.Private, ID: id, Text: text, Actor: chat.Actor{ID: "ou_1"}, Time: time.Now(), ToBot: true, Files: files,
+		Key: room, Kind: chat.Private, ID: id, Text: text, Actor: chat.Actor{ID: "ou_1"}, Time: time.Now(), ToBot: true,
+		Files: files,
 	}
 	_, err := c.db.Messages().Accept(c.Context(), db.Inbound{Incoming: m, Class: chat.Talk})
 	c.must(err)

@@ -17,8 +17,8 @@ const (
 	readAsPicture = 20 << 20 // bytes of a file
 )
 
-// Images are those among the files of questions that the model can be shown, and those that have too many pixels for
-// that. What is no longer there is noted.
+// Images returns the images among the files of questions that the model can see, and those that have
+// too many pixels. A file that has disappeared is marked as such.
 func (fs *Store) Images(asked []chat.Message) (list []claude.Image, large []chat.File) {
 	for i := range asked {
 		for j := range asked[i].Files {
@@ -29,6 +29,7 @@ func (fs *Store) Images(asked []chat.Message) (list []claude.Image, large []chat
 			if !filepath.IsAbs(f.Path) {
 				f.Path = filepath.Join(fs.Folder, f.Path)
 			}
+			// Beyond the maximum only the existence of the file is checked.
 			data, err := fs.read(*f, len(list) < mostPictures)
 			if err != nil {
 				f.State = chat.Past

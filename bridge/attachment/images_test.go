@@ -38,7 +38,8 @@ func TestWhatTookThePlaceOfAPictureIsNotRead(t *testing.T) {
 	must(syscall.Mkfifo(at("pipe.png"), 0o600))
 
 	m := chat.Message{}
-	for _, name := range []string{"picture.png", "notes.txt", "endless.png", "link.png", "folder/own.png", "a.png", "pipe.png", "gone.png", "../../own.png"} {
+	for _, name := range []string{"picture.png", "notes.txt", "endless.png", "link.png", "folder/own.png", "a.png",
+		"pipe.png", "gone.png", "../../own.png"} {
 		m.Files = append(m.Files, chat.File{Kind: chat.Picture, State: chat.Here, Path: filepath.Join("chat", name)})
 	}
 	if got, large := fs.Images([]chat.Message{m}); len(got) != 1 || len(large) != 0 {

@@ -11,13 +11,15 @@ import (
 	"magpie/db"
 )
 
-// Sweep deletes what people have sent when it has been here for longer than ttl, and what an interrupted download has
-// left. It tells how many files that were.
+// Sweep deletes files that are older than ttl, and what an interrupted download has left. It returns
+// how many there were.
 func (c Config) Sweep(ctx context.Context, store *db.DB, ttl time.Duration) (files int, err error) {
 	if c.Folder == "" {
 		return 0, nil
 	}
 	before := time.Now().Add(-ttl)
+	// The database first: a file without an entry is only waste, but an entry without a file would be a
+	// broken promise to the agent.
 	if _, err := store.Files().Expire(ctx, before); err != nil {
 		return 0, err
 	}

@@ -40,6 +40,7 @@ func (fd *fileDelivery) content(p db.Post) (chat.Upload, error) {
 	}
 	var err error
 	u.Data, err = os.ReadFile(fd.copies.path(p.File.Copy))
+	// The copy cannot come back, so the delivery is given up instead of repeated.
 	if errors.Is(err, os.ErrNotExist) {
 		return u, fmt.Errorf("the copy is gone: %w", chat.ErrNotTaken)
 	}
@@ -58,11 +59,13 @@ func (fd *fileDelivery) show(ctx context.Context, to chat.Ref, p db.Post, sent [
 			return "", err
 		}
 		failpoint.At("file: uploaded")
+		// Stored even during shutdown: otherwise the same file would be uploaded again.
 		if err := fd.store.Uploaded(context.WithoutCancel(ctx), p.File.ID, p.File.Upload); err != nil {
 			return "", err
 		}
 		failpoint.At("file: upload noted")
 	}
+	// An earlier attempt may have sent the message without noticing; it is recognized by its upload key.
 	for _, s := range sent {
 		if s.File == p.File.Upload {
 			return s.ID, nil
@@ -83,7 +86,7 @@ func (o *Outbox) RemoveUnneeded(ctx context.Context) {
 		err = o.fileDelivery.copies.sweep(needed)
 	}
 	if err != nil && ctx.Err() == nil {
-		o.log.Warn().Err(err).Msg("copies of files that went out are left")
+		o.log.Warn().Err(err).Msg("copies of delivered files not deleted")
 	}
 }
 
@@ -94,13 +97,14 @@ type File struct {
 	Caption string // Markdown; empty = none
 }
 
-// SendFile has a file delivered as an answer to what a turn answers, and waits for that, patience long at most. It
-// returns the delivery as it is then, and whether it is a new one: a turn sends the same content under the same name
-// with the same caption once. An [agenttools.RefusedError] tells the agent why nothing was sent.
+// SendFile enqueues a file as an answer in the turn's chat, and waits at most patience for its delivery. It
+// returns the delivery in its state then, and whether it is a new one: a turn sends the same content under
+// the same name and caption once. An [agenttools.RefusedError] tells the agent why nothing was sent.
 func (o *Outbox) SendFile(
 	ctx context.Context, turn db.Turn, f File, patience time.Duration,
 ) (p db.FileDelivery, isNew bool, err error) {
 	copies := o.fileDelivery.copies
+	// A copy is delivered: the agent may change or delete the file while the delivery waits.
 	c, err := copies.take(f.Project, f.Path)
 	if err != nil {
 		return p, false, err
@@ -110,6 +114,7 @@ func (o *Outbox) SendFile(
 		Size: c.size, Copy: c.name,
 	}
 	p, isNew, err = o.posts.FileDeliveries().Leave(ctx, turn, p, fileIdem(turn.ID, p, c))
+	// The earlier delivery has a copy of its own.
 	if err != nil || !isNew {
 		copies.drop(c.name)
 	}
@@ -143,7 +148,7 @@ func (o *Outbox) delay(ctx context.Context, p db.Post, until time.Time) error {
 	return o.posts.Delay(ctx, p, until)
 }
 
-// done tells whoever waits for it what became of the file of p, and removes the copy.
+// done reports the outcome of a file to whoever waits for it, and removes the copy.
 func (fd *fileDelivery) done(p db.Post) {
 	if p.File == nil {
 		return
@@ -159,7 +164,7 @@ func (fd *fileDelivery) done(p db.Post) {
 	}
 }
 
-// await returns a delivery as soon as it is known what became of it, or as it is when that takes longer than most.
+// await returns a delivery when its outcome is known, or its present state after most.
 func (fd *fileDelivery) await(ctx context.Context, id int64, most time.Duration) (db.FileDelivery, error) {
 	fd.mu.Lock()
 	ch := fd.awaited[id]

@@ -21,7 +21,8 @@ func TestAFileIsDeliveredOverRestarts(t *testing.T) {
 	c, err := r.outbox.fileDelivery.copies.take(r.project, "plot.png")
 	r.must(err)
 	files := r.store.Outbox().FileDeliveries()
-	p, _, err := files.Leave(t.Context(), turn, db.FileDelivery{Name: "plot.png", Picture: true, Size: c.size, Copy: c.name}, "file:1")
+	p, _, err := files.Leave(t.Context(), turn, db.FileDelivery{Name: "plot.png", Picture: true, Size: c.size,
+		Copy: c.name}, "file:1")
 	r.must(err)
 	r.must(r.store.Turns().Finish(t.Context(), db.TurnResult{Turn: turn, State: db.Done, Answer: "here it is"}))
 	for range triesInOrder {
@@ -49,9 +50,11 @@ func TestAFileIsDeliveredOverRestarts(t *testing.T) {
 func TestAFileThatMayHaveBeenShownLongAgoIsLookedFor(t *testing.T) {
 	out := &deliverytest.FileRecorder{}
 	r := newRig(t, out)
-	p := db.Post{Key: room, Turn: r.begin(room, "om_1").ID, ReplyTo: "om_1", Created: time.Now().Add(-2 * keyLifetime), Text: "words",
+	p := db.Post{Key: room, Turn: r.begin(room, "om_1").ID, ReplyTo: "om_1", Created: time.Now().Add(-2 * keyLifetime),
+		Text: "words",
 		File: &db.FileDelivery{ID: 1, Name: "a.md", Upload: "file/7", State: db.OnItsWay}}
-	out.Found = []chat.Sent{{ID: "om_card", Card: "om_card/x"}, {ID: "om_other", File: "file/6"}, {ID: "om_it", File: "file/7"}}
+	out.Found = []chat.Sent{{ID: "om_card", Card: "om_card/x"}, {ID: "om_other", File: "file/6"},
+		{ID: "om_it", File: "file/7"}}
 	if id, err := r.outbox.show(t.Context(), p); err != nil || id != "om_it" || len(out.Attached) != 0 {
 		t.Errorf("%s, %v, shown %v", id, err, out.Attached)
 	}
@@ -74,7 +77,8 @@ func TestInATopicWhatBelongsToOthersIsNotTaken(t *testing.T) {
 		r.must(r.store.Turns().Finish(t.Context(), db.TurnResult{Turn: turn, State: db.Done}))
 	}
 	r.must(r.store.Turns().SetCard(t.Context(), turns[0].ID, "om_c1/entity"))
-	out.Found = []chat.Sent{{ID: "om_said"}, {ID: "om_c1", Card: "om_c1/id"}, {ID: "om_c2", Card: "om_c2/id"}, {ID: "om_new"}}
+	out.Found = []chat.Sent{{ID: "om_said"}, {ID: "om_c1", Card: "om_c1/id"}, {ID: "om_c2", Card: "om_c2/id"},
+		{ID: "om_new"}}
 	said := db.Post{Key: topic, ReplyTo: "om_0", Idem: "x", Text: "earlier reply"}
 	r.must(r.store.Outbox().Add(t.Context(), said))
 	for { // the reply that is there belongs to another command
@@ -86,17 +90,20 @@ func TestInATopicWhatBelongsToOthersIsNotTaken(t *testing.T) {
 		}
 	}
 	long := time.Now().Add(-2 * keyLifetime)
-	if id, err := r.outbox.send(t.Context(), chat.Ref{Key: topic, ID: "om_2"}, db.Post{Key: topic, Text: "words", Created: long}); err != nil || id != "om_new" {
+	if id, err := r.outbox.send(t.Context(), chat.Ref{Key: topic, ID: "om_2"},
+		db.Post{Key: topic, Text: "words", Created: long}); err != nil || id != "om_new" {
 		t.Errorf("a text: %s, %v", id, err)
 	}
-	if card, err := r.outbox.FindCard(t.Context(), chat.Ref{Key: topic, ID: "om_2"}, db.Post{Key: topic, Turn: turns[1].ID, Begun: long}); err != nil || card != "om_c2/id" {
+	if card, err := r.outbox.FindCard(t.Context(), chat.Ref{Key: topic, ID: "om_2"},
+		db.Post{Key: topic, Turn: turns[1].ID, Begun: long}); err != nil || card != "om_c2/id" {
 		t.Errorf("a card: %s, %v", card, err)
 	}
 }
 
 func TestFileNames(t *testing.T) {
 	for path, want := range map[string]string{
-		"a/b.txt": "b.txt", "报告 1.pdf": "报告 1.pdf", "x\u202egnp.exe": "xgnp.exe", "a\nb.txt": "a b.txt", "\u200b": "file", `c:\d|e.txt`: "d_e.txt",
+		"a/b.txt": "b.txt", "报告 1.pdf": "报告 1.pdf", "x\u202egnp.exe": "xgnp.exe", "a\nb.txt": "a b.txt", "\u200b": "file",
+		`c:\d|e.txt`: "d_e.txt",
 	} {
 		if got := fileName(path); got != want {
 			t.Errorf("%q is shown as %q", path, got)

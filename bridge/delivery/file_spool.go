@@ -50,12 +50,13 @@ func (s Spool) take(project, path string) (c copied, err error) {
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
-		return copied{}, fmt.Errorf("folder of what goes out: %w", err)
+		return copied{}, fmt.Errorf("folder for outgoing files: %w", err)
 	}
 	c.name = uuid.NewString()
+	// O_EXCL: the name is new, and nothing that lies there already may be overwritten or followed.
 	dst, err := os.OpenFile(s.path(c.name), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
-		return copied{}, fmt.Errorf("copy what goes out: %w", err)
+		return copied{}, fmt.Errorf("copy an outgoing file: %w", err)
 	}
 	err = errors.Join(c.fill(dst, src, path), dst.Close())
 	if err == nil {
@@ -72,11 +73,11 @@ func (s Spool) take(project, path string) (c copied, err error) {
 func (s Spool) refuseSecrets(name, path string) error {
 	f, err := os.Open(s.path(name))
 	if err != nil {
-		return fmt.Errorf("look at what goes out: %w", err)
+		return fmt.Errorf("check an outgoing file: %w", err)
 	}
 	found, err := s.Known.Within(f)
 	if err = errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("look at what goes out: %w", err)
+		return fmt.Errorf("check an outgoing file: %w", err)
 	}
 	if found {
 		return agenttools.Refused("Not sent: %q holds a secret of the bridge. Send it without that, if at all.", path)
@@ -87,10 +88,11 @@ func (s Spool) refuseSecrets(name, path string) error {
 // fill copies a file that was opened. It counts the bytes on the way: the file may still grow.
 func (c *copied) fill(dst *os.File, src io.Reader, path string) error {
 	sum := sha256.New()
+	// One byte more than allowed shows that the file is too large.
 	n, err := io.Copy(io.MultiWriter(dst, sum), io.LimitReader(src, maxFile+1))
 	switch {
 	case err != nil:
-		return fmt.Errorf("copy what goes out: %w", err)
+		return fmt.Errorf("copy an outgoing file: %w", err)
 	case n == 0:
 		return agenttools.Refused("Not sent: %q is empty.", path)
 	case n > maxFile:
@@ -100,11 +102,12 @@ func (c *copied) fill(dst *os.File, src io.Reader, path string) error {
 	head := make([]byte, 512)
 	read, err := dst.ReadAt(head, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("look at what goes out: %w", err)
+		return fmt.Errorf("check an outgoing file: %w", err)
 	}
 	pictures := []string{"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"}
 	c.size, c.sum = n, hex.EncodeToString(sum.Sum(nil))
 	c.picture = n <= maxPicture && slices.Contains(pictures, http.DetectContentType(head[:read]))
+	// Synced before the database refers to it: after a crash there must be no delivery of an empty file.
 	return dst.Sync()
 }
 
@@ -112,7 +115,7 @@ func (s Spool) path(name string) string { return filepath.Join(s.Dir, name) }
 
 func (s Spool) drop(name string) { _ = os.Remove(s.path(name)) } // what stays is found at the next start
 
-// sweep removes all copies but those that are still needed.
+// sweep removes copies without a delivery, which a crash between copying and storing may leave.
 func (s Spool) sweep(needed []string) error {
 	entries, err := os.ReadDir(s.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -126,8 +129,8 @@ func (s Spool) sweep(needed []string) error {
 	return err
 }
 
-// open opens a file that really lies in the project. It goes from folder to folder by what is open already, so nothing
-// that is changed meanwhile leads anywhere else.
+// open opens a file inside the project. It walks from folder to folder through open handles, so a link
+// that is exchanged meanwhile cannot lead elsewhere.
 func (s Spool) open(project, path string) (*os.File, error) {
 	rel, err := liesIn(project, path)
 	if err != nil {
@@ -158,7 +161,8 @@ func (s Spool) open(project, path string) (*os.File, error) {
 	return f, nil
 }
 
-// secrets are the folders and files that are never sent, whatever they are called.
+// secrets lists the folders and files that are never sent. They are compared by device and inode, so
+// another name does not help.
 func (s Spool) secrets(project *os.Root) (*ownFiles, error) {
 	root, err := project.Stat(".")
 	if err != nil {
@@ -174,7 +178,7 @@ func (s Spool) secrets(project *os.Root) (*ownFiles, error) {
 	return own, nil
 }
 
-// liesIn is where a file lies in the project, all links resolved.
+// liesIn returns the path of a file relative to the project, with all links resolved.
 func liesIn(project, path string) (rel string, err error) {
 	outside := agenttools.Refused("Not sent: only files of the project folder can be sent, and %q does not lie there. "+
 		"Copy it into the project if the user wants it.", path)
@@ -190,6 +194,7 @@ func liesIn(project, path string) (rel string, err error) {
 		path = filepath.Join(given, path)
 	}
 	path = filepath.Clean(path)
+	// The project may be given by a link, so a path may begin with either of its names.
 	if !safepath.Contains(given, path) && !safepath.Contains(root, path) {
 		return "", outside
 	}

@@ -35,17 +35,20 @@ func TestOnlyFilesOfTheProjectAreTaken(t *testing.T) {
 	deliverytest.Link(t, project, filepath.Join(base, "alias"))
 	theirs := deliverytest.WriteFile(t, filepath.Join(data, "files", "of another chat", "7-1-plan.pdf"), []byte("secret"))
 	deliverytest.WriteFile(t, filepath.Join(project, "twice"), []byte("words"))
-	if err := errors.Join(os.Link(theirs, filepath.Join(project, "hard2")), os.Link(theirs, filepath.Join(project, "sub", "plan.pdf")),
+	if err := errors.Join(os.Link(theirs, filepath.Join(project, "hard2")),
+		os.Link(theirs, filepath.Join(project, "sub", "plan.pdf")),
 		os.Link(filepath.Join(data, "magpie.db"), filepath.Join(project, "notes.txt")),
 		os.Link(filepath.Join(project, "twice"), filepath.Join(base, "elsewhere"))); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(os.Link(config, filepath.Join(project, "hard")), syscall.Mkfifo(filepath.Join(project, "pipe"), 0o600)); err != nil {
+	if err := errors.Join(os.Link(config, filepath.Join(project, "hard")),
+		syscall.Mkfifo(filepath.Join(project, "pipe"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	o := Spool{Dir: filepath.Join(data, "outgoing"), Private: []string{data, config, filepath.Join(base, "nothing")}}
 	for path, want := range map[string]string{
-		"a.txt": "words", "./sub/../a.txt": "words", "sub/b.txt": "more words", "link": "more words", "far/b.txt": "more words", "..c/..d": "odd", "twice": "words",
+		"a.txt": "words", "./sub/../a.txt": "words", "sub/b.txt": "more words", "link": "more words",
+		"far/b.txt": "more words", "..c/..d": "odd", "twice": "words",
 		filepath.Join(project, "a.txt"): "words", filepath.Join(base, "alias", "a.txt"): "words",
 	} {
 		from := project
@@ -67,14 +70,19 @@ func TestOnlyFilesOfTheProjectAreTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, why := range map[string]string{
-		"../secret": "project folder", "sub/../../secret": "project folder", secret: "project folder", "/etc/passwd": "project folder",
-		"../project-2/near": "project folder", filepath.Join(base, "project-2", "near"): "project folder", "/proc/self/environ": "project folder",
-		"out": "project folder", "out2": "project folder", "up/secret": "project folder", "up/project/a.txt": "",
-		"data/magpie.db": "never sent", "d/magpie.db": "never sent", "magpie.toml": "never sent", "hard": "never sent",
+		"../secret": "project folder", "sub/../../secret": "project folder", secret: "project folder",
+		"/etc/passwd":       "project folder",
+		"../project-2/near": "project folder", filepath.Join(base, "project-2", "near"): "project folder",
+		"/proc/self/environ": "project folder",
+		"out":                "project folder", "out2": "project folder", "up/secret": "project folder",
+		"up/project/a.txt": "",
+		"data/magpie.db":   "never sent", "d/magpie.db": "never sent", "magpie.toml": "never sent", "hard": "never sent",
 		"hard2": "never sent", "sub/plan.pdf": "never sent", "far/plan.pdf": "never sent", "notes.txt": "never sent",
 		"data/outgoing/" + copies[0].Name(): "never sent",
-		"":                                  "project folder", ".": "project folder", "sub": "no usual file", "pipe": "no usual file", "/dev/zero": "project folder",
-		"nosuch": "no file", "a.txt/b": "no file", "loop": "no file", "a.txt\x00.png": "no file", "~/.ssh/id_rsa": "no file", "empty": "empty",
+		"":                                  "project folder", ".": "project folder", "sub": "no usual file",
+		"pipe": "no usual file", "/dev/zero": "project folder",
+		"nosuch": "no file", "a.txt/b": "no file", "loop": "no file", "a.txt\x00.png": "no file",
+		"~/.ssh/id_rsa": "no file", "empty": "empty",
 	} {
 		c, err := o.take(project, path)
 		var refused *agenttools.RefusedError
@@ -125,8 +133,9 @@ func TestPicturesAreKnownByTheirContent(t *testing.T) {
 		data    []byte
 		picture bool
 	}{
-		"plot": {dots, true}, "plot.txt": {dots, true}, "words.png": {[]byte("words"), false}, "drawing.svg": {[]byte("<svg/>"), false},
-		"big.png": {append(bytes.Clone(dots), make([]byte, maxPicture)...), false},
+		"plot": {dots, true}, "plot.txt": {dots, true}, "words.png": {[]byte("words"), false},
+		"drawing.svg": {[]byte("<svg/>"), false},
+		"big.png":     {append(bytes.Clone(dots), make([]byte, maxPicture)...), false},
 	} {
 		deliverytest.WriteFile(t, filepath.Join(project, name), tt.data)
 		if c, err := o.take(project, name); err != nil || c.picture != tt.picture {

@@ -54,9 +54,9 @@ const (
 	deliveries = 16 // chats that are delivered to at the same time
 )
 
-// OnUnseen has the outbox call f when the card of an approval cannot be shown, so that nobody can decide. f is told
-// what people read in place of the card; it reports whether it has settled the approval, whose new card is delivered
-// next. OnUnseen must be called before Run.
+// OnUnseen sets the function that is called when the card of an approval cannot be shown, so that
+// nobody can decide. notice is the text that people see instead. f reports whether it has settled the
+// approval; then its new card is delivered next. OnUnseen must be called before Run.
 func (o *Outbox) OnUnseen(f func(ctx context.Context, approval, notice string) (settled bool)) {
 	o.unseen = f
 }
@@ -87,8 +87,8 @@ func (o *Outbox) Wake(key chat.Key) {
 	}
 }
 
-// HoldCard leaves a turn's card to its painter until release is called. Who releases it wakes the chat when there is
-// something to be delivered.
+// HoldCard leaves a turn's card to its painter until release is called, because a card must have one
+// writer. Whoever calls release wakes the chat if something is to be delivered.
 func (o *Outbox) HoldCard(turn int64) (release func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -119,14 +119,14 @@ func (o *Outbox) Run(ctx context.Context, stop <-chan struct{}) {
 	<-polled
 }
 
-// poll wakes the chats for which the time has come to try again.
+// poll wakes the chats whose deliveries are due for another attempt.
 func (o *Outbox) poll(ctx context.Context, stop <-chan struct{}) {
 	t := time.NewTicker(poll)
 	defer t.Stop()
 	for {
 		keys, err := o.posts.Due(ctx, batch)
 		if err != nil && ctx.Err() == nil {
-			o.log.Error().Err(err).Msg("what is to be delivered is not known; trying again")
+			o.log.Error().Err(err).Msg("pending deliveries not found; trying again")
 		}
 		for _, key := range keys {
 			o.Wake(key)
@@ -147,6 +147,7 @@ func (o *Outbox) work(ctx context.Context, key chat.Key) {
 		p, err := o.posts.Next(ctx, key)
 		switch {
 		case err != nil && db.Permanent(err), err == nil && !o.ready(p):
+			// Between the last look and Leave work may have arrived; then the loop looks again.
 			if o.lanes.Leave(key) {
 				return
 			}
@@ -170,13 +171,13 @@ func (o *Outbox) deliver(ctx context.Context, p db.Post) {
 	case errors.Is(err, chat.ErrGone) && o.readdress(ctx, log, p):
 		return
 	case errors.Is(err, chat.ErrGone):
-		log.Info().Msg("the question was taken back; its answer is not shown")
+		log.Info().Msg("question recalled; its answer is not shown")
 	case errors.Is(err, chat.ErrUnreachable):
-		log.Warn().Err(err).Msg("the chat cannot be reached; what was to be shown there is only in the History")
+		log.Warn().Err(err).Msg("chat not reachable; the text is only in the History")
 	case ctx.Err() != nil:
 		return // it waits for the next start
 	case time.Since(p.Created) > giveUp && p.Attempts >= minTries:
-		log.Error().Err(err).Msg("not delivered for days; given up")
+		log.Error().Err(err).Msg("delivery failed for days; giving up")
 	default:
 		wait := backoff(p.Attempts)
 		log.Warn().Err(err).Dur("retry_in", wait).Int("attempts", p.Attempts+1).Msg("not delivered yet")
@@ -191,15 +192,15 @@ func (o *Outbox) deliver(ctx context.Context, p db.Post) {
 	o.fileDelivery.done(p)
 }
 
-// readdress lets an answer to several questions, of which one was taken back, answer another. It reports whether there
-// is something to be tried again.
+// readdress moves an answer to another question of the same turn after the one that it answered was
+// recalled. It reports whether the delivery must be tried again.
 func (o *Outbox) readdress(ctx context.Context, log zerolog.Logger, p db.Post) bool {
 	if p.Turn == 0 || p.File == nil && p.CardID != "" { // it has been shown, and was taken away
 		return false
 	}
 	err := o.posts.Readdress(context.WithoutCancel(ctx), p)
 	if err == nil {
-		log.Info().Msg("the question was taken back; the answer is shown with the one before it")
+		log.Info().Msg("question recalled; the answer is shown with the previous one")
 	} else if !errors.Is(err, db.ErrNotFound) {
 		log.Error().Err(err).Msg("answer not readdressed; trying again")
 		workqueue.Sleep(ctx, workqueue.StoreRetry)
@@ -211,12 +212,12 @@ func (o *Outbox) readdress(ctx context.Context, log zerolog.Logger, p db.Post) b
 // note stores what became of a delivery. A delivery that is not noted is repeated, which does no harm.
 func (o *Outbox) note(ctx context.Context, log zerolog.Logger, f func(context.Context) error) {
 	if err := f(context.WithoutCancel(ctx)); err != nil {
-		log.Error().Err(err).Msg("delivery not noted; it will be repeated")
+		log.Error().Err(err).Msg("delivery not recorded; it will be repeated")
 		workqueue.Sleep(ctx, workqueue.StoreRetry)
 	}
 }
 
-// backoff is the wait after so many failed attempts.
+// backoff is the wait after this number of failed attempts.
 func backoff(attempts int) time.Duration {
 	d := min(minRetryWait<<min(attempts, 10), maxRetryWait)
 	return d - d/10 + rand.N(d/5)

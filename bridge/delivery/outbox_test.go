@@ -18,7 +18,8 @@ import (
 func TestATextThatMayHaveBeenSentLongAgoIsLookedFor(t *testing.T) {
 	rec := &deliverytest.Recorder{Found: []chat.Sent{{ID: "om_there"}}}
 	o := newRig(t, rec).outbox
-	id, err := o.send(t.Context(), chat.Ref{Key: room, ID: "om_1"}, db.Post{Key: room, Text: "words", Created: time.Now().Add(-2 * keyLifetime)})
+	id, err := o.send(t.Context(), chat.Ref{Key: room, ID: "om_1"},
+		db.Post{Key: room, Text: "words", Created: time.Now().Add(-2 * keyLifetime)})
 	if err != nil || id != "om_there" || len(rec.Said) != 0 {
 		t.Errorf("sent %q again: %s, %v", rec.Said, id, err)
 	}
@@ -174,14 +175,17 @@ func TestTheCardOfAnApprovalIsTakenUp(t *testing.T) {
 	at := first.Begun
 	r.must(r.store.Turns().SetCard(t.Context(), 1, "om_turn/card"))
 	out.Found = []chat.Sent{
-		{ID: "om_turn", Card: "om_turn/card", Time: at}, {ID: "om_page", Card: "om_page/card", Time: at.Add(-2 * clockSkew)}, {ID: "om_ask", Card: "om_ask/card", Time: at},
+		{ID: "om_turn", Card: "om_turn/card", Time: at},
+		{ID: "om_page", Card: "om_page/card", Time: at.Add(-2 * clockSkew)}, {ID: "om_ask", Card: "om_ask/card", Time: at},
 	}
-	if id, err := r.outbox.card(t.Context(), chat.Ref{Key: room, ID: "om_1"}, first); err != nil || id != "om_ask/card" || out.Posts != 0 {
+	if id, err := r.outbox.card(t.Context(), chat.Ref{Key: room, ID: "om_1"}, first); err != nil ||
+		id != "om_ask/card" || out.Posts != 0 {
 		t.Errorf("drawn on %s, %d posts, %v", id, out.Posts, err)
 	}
 	r.must(r.store.Outbox().Delivered(t.Context(), first, ""))
 	second := ask("a2")
-	if id, err := r.outbox.card(t.Context(), chat.Ref{Key: room, ID: "om_1"}, second); err != nil || id != "card" || out.Posts != 1 {
+	if id, err := r.outbox.card(t.Context(), chat.Ref{Key: room, ID: "om_1"}, second); err != nil || id != "card" ||
+		out.Posts != 1 {
 		t.Errorf("another one is drawn on %s, %d posts, %v", id, out.Posts, err)
 	}
 }

@@ -26,10 +26,11 @@ func (o *ownFiles) refuse(info fs.FileInfo) error {
 		return nil
 	}
 	own := slices.ContainsFunc(o.infos, func(s fs.FileInfo) bool { return os.SameFile(s, info) })
+	// A file with several names may have one in a folder of the program, so those are searched.
 	if st, ok := info.Sys().(*syscall.Stat_t); !own && info.Mode().IsRegular() && (!ok || st.Nlink > 1) {
 		var err error
 		if own, err = o.holds(info); err != nil {
-			return fmt.Errorf("look for other names of what is to be sent: %w", err)
+			return fmt.Errorf("look for other names of an outgoing file: %w", err)
 		}
 	}
 	if own {

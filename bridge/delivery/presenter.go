@@ -34,7 +34,7 @@ const (
 	maxSearches = 5
 )
 
-// show makes p visible. It returns the id of the message that shows it, when it is not a card that is drawn again.
+// show delivers p. It returns the id of the new message, or nothing for a card, which may be drawn again.
 func (pr *presenter) show(ctx context.Context, p db.Post) (string, error) {
 	to := chat.Ref{Key: p.Key, ID: p.ReplyTo}
 	if p.Turn == 0 && p.Approval == "" && p.Grant == "" || p.File != nil {
@@ -58,8 +58,8 @@ func (pr *presenter) show(ctx context.Context, p db.Post) (string, error) {
 	return "", err
 }
 
-// withhold shows that there is a card that the platform does not allow, in place of it when it is drawn already. Nobody
-// can decide about what he cannot read.
+// withhold shows a notice in place of a card that the platform refuses, for example because of its
+// words. An approval that nobody can read must not be decided.
 func (pr *presenter) withhold(ctx context.Context, to chat.Ref, p db.Post, card string) error {
 	notice := pr.withheld(ctx, p.Key)
 	if p.Approval != "" && pr.unseen(ctx, p.Approval, notice) {
@@ -100,7 +100,7 @@ func (pr *presenter) send(ctx context.Context, to chat.Ref, p db.Post) (string, 
 	return message, err
 }
 
-// card is the card on which p is drawn: its own, or a new one.
+// card returns the id of the card for p: the existing one, or that of a new one.
 func (pr *presenter) card(ctx context.Context, to chat.Ref, p db.Post) (id string, err error) {
 	if p.CardID != "" {
 		return p.CardID, nil
@@ -120,6 +120,7 @@ func (pr *presenter) card(ctx context.Context, to chat.Ref, p db.Post) (id strin
 	if err != nil {
 		return "", err
 	}
+	// Stored even during shutdown: the card is visible, and without its id the next process would post another.
 	ctx = context.WithoutCancel(ctx)
 	switch {
 	case p.Approval != "":
@@ -133,8 +134,8 @@ func (pr *presenter) card(ctx context.Context, to chat.Ref, p db.Post) (id strin
 // clockSkew is how much earlier than an approval was asked for its card can have been posted, by the platform's clock.
 const clockSkew = 5 * time.Second
 
-// findApprovalCard looks for the card of an approval that was posted without being noted; empty = none as far as is
-// known. No card that was sent before the approval was asked for is it.
+// findApprovalCard searches for the card of an approval that was posted but not recorded, because the
+// process died in between. Cards from before the request are excluded. Empty if none is found.
 func (pr *presenter) findApprovalCard(ctx context.Context, to chat.Ref, p db.Post) (string, error) {
 	sent, err := pr.find(ctx, to, p.Begun, p)
 	if err != nil || len(sent) == 0 {
@@ -148,7 +149,7 @@ func (pr *presenter) findApprovalCard(ctx context.Context, to chat.Ref, p db.Pos
 	return notAmong(others, slices.DeleteFunc(sent, early)), nil
 }
 
-// notAmong is the first card of what was sent that is none of the others; empty = there is none.
+// notAmong returns the first sent card that is none of the others; empty if there is none.
 func notAmong(others []string, sent []chat.Sent) string {
 	for _, s := range sent {
 		other := func(card string) bool { return strings.HasPrefix(card, s.ID) }
@@ -179,19 +180,20 @@ func (pr *presenter) FindCard(ctx context.Context, to chat.Ref, p db.Post) (stri
 	return notAmong(others, sent), nil
 }
 
-// find lists what was sent in answer to a message, when that may have been so long ago that the platform does not know
-// its key any more. Before that, sending it again does no harm. What the History knows was sent for something else, and
-// what answers nothing cannot be looked for.
+// find lists what was sent in answer to a message, if that may be so long ago that the platform has
+// forgotten the idempotency key; until then sending again does no harm. Messages that the History knows are
+// left out, since they were sent for something else. A post that answers no message cannot be searched for.
 func (pr *presenter) find(ctx context.Context, to chat.Ref, since time.Time, p db.Post) ([]chat.Sent, error) {
 	if to.ID == "" || time.Since(since) <= keyLifetime {
 		return nil, nil
 	}
 	sent, err := pr.out.Find(ctx, to)
 	switch {
+	// Given up after some tries: a message that might appear twice is better than one that never appears.
 	case err != nil && (p.Attempts < maxSearches || errors.Is(err, chat.ErrGone)):
-		return nil, fmt.Errorf("look whether it was sent: %w", err)
+		return nil, fmt.Errorf("search for an earlier delivery: %w", err)
 	case err != nil:
-		pr.log.Warn().Err(err).Stringer("chat", to.Key).Msg("what was sent cannot be looked for; sending it")
+		pr.log.Warn().Err(err).Stringer("chat", to.Key).Msg("cannot search for an earlier delivery; sending again")
 	}
 	var open []chat.Sent
 	for _, s := range sent {
@@ -209,7 +211,7 @@ func (pr *presenter) find(ctx context.Context, to chat.Ref, since time.Time, p d
 // CardKey is the idempotency key of a turn's card.
 func CardKey(turn int64, to chat.Ref) string { return fmt.Sprintf("turn:%d:%s", turn, to.ID) }
 
-// file shows the file of p. If the platform does not accept it, people are told so instead.
+// file delivers the file of p. If the platform refuses it, people get a notice instead.
 func (pr *presenter) file(ctx context.Context, to chat.Ref, p db.Post) (string, error) {
 	var sent []chat.Sent
 	if p.File.Upload != "" { // what was not uploaded was not sent
@@ -222,7 +224,7 @@ func (pr *presenter) file(ctx context.Context, to chat.Ref, p db.Post) (string, 
 	if !errors.Is(err, chat.ErrNotTaken) {
 		return id, err
 	}
-	pr.log.Warn().Err(err).Stringer("chat", p.Key).Msg("a file is not taken by the platform")
+	pr.log.Warn().Err(err).Stringer("chat", p.Key).Msg("file refused by the platform")
 	p.File.State = db.RefusedFile
 	notice := fmt.Sprintf(i18n.FileRefused.In(pr.lang(ctx, p.Key)), p.File.Name)
 	_, err = pr.out.Reply(ctx, to, notice, p.Idem+":refused")

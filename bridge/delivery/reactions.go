@@ -46,7 +46,8 @@ func NewReactions(out Messenger, log zerolog.Logger) *Reactions {
 	return &Reactions{out: out, log: log, jobs: workqueue.New(mostSignals), questions: map[chat.Ref]*reaction{}}
 }
 
-// Run shows signals until stop is closed, and then for a moment.
+// Run sets reactions until stop is closed, and for one more second: the reactions of turns that have
+// just ended should not stay wrong.
 func (rs *Reactions) Run(ctx context.Context, stop <-chan struct{}) {
 	ctx, cancel := context.WithCancel(ctx)
 	var end sync.WaitGroup
@@ -88,7 +89,7 @@ func (rs *Reactions) Forget(gone func(chat.Ref) bool) {
 	maps.DeleteFunc(rs.questions, func(to chat.Ref, _ *reaction) bool { return gone(to) })
 }
 
-// show brings a question to what it should show; what was wanted in between is left out.
+// show sets the wanted reaction of a question. Wishes that were replaced meanwhile are skipped.
 func (rs *Reactions) show(ctx context.Context, to chat.Ref, r *reaction) {
 	for {
 		s, ok := rs.next(to, r)
@@ -97,13 +98,14 @@ func (rs *Reactions) show(ctx context.Context, to chat.Ref, r *reaction) {
 		}
 		ctx, cancel := context.WithTimeout(ctx, timeout(s))
 		if err := rs.out.SetReaction(ctx, to, s); err != nil {
-			rs.log.Debug().Err(err).Stringer("chat", to.Key).Msg("no signal on a question")
+			rs.log.Debug().Err(err).Stringer("chat", to.Key).Msg("reaction to a question not set")
 		}
 		cancel()
 	}
 }
 
-// next is the signal that is to be shown, if another one is shown. A question whose turn is over is forgotten.
+// next returns the wanted reaction if another one is shown. Questions of ended turns are forgotten, so
+// that the map stays small.
 func (rs *Reactions) next(to chat.Ref, r *reaction) (chat.Reaction, bool) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()

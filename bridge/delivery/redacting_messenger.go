@@ -8,8 +8,8 @@ import (
 	"magpie/internal/chat"
 )
 
-// RedactingMessenger is a messenger that never shows what only the program knows: its passwords and keys, however an
-// agent has come to them.
+// RedactingMessenger is a messenger that removes the program's own passwords and keys from everything, no
+// matter how an agent has learned them. It is the last step before the platform, so no caller can forget it.
 type RedactingMessenger struct {
 	Messenger
 	Secrets redact.Known

@@ -54,7 +54,8 @@ func TestNoPartOfACardShowsASecret(t *testing.T) {
 				f.Options[j].Value = ""
 			}
 		}
-		if s := fmt.Sprintf("%+v %+v", got, *got.Form); strings.Contains(s, "canary") || !strings.Contains(s, "[REDACTED_SECRET], you see") {
+		if s := fmt.Sprintf("%+v %+v", got, *got.Form); strings.Contains(s, "canary") ||
+			!strings.Contains(s, "[REDACTED_SECRET], you see") {
 			t.Errorf("live %v: %s", live, s)
 		}
 	}

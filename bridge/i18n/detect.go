@@ -19,6 +19,7 @@ func Detect(text string) Lang {
 			letters++
 		}
 	}
+	// One or two letters may be a name, a unit or a typing error.
 	if letters >= 3 {
 		return English
 	}

@@ -52,7 +52,7 @@ func Count(n int64) string {
 	return fmt.Sprintf("%.1fM", float64(n)/1e6)
 }
 
-// Truncate is a text of so many runes at most, and a sign that there is more.
+// Truncate returns at most this many runes of a text, and an ellipsis if there are more.
 func Truncate(s string, most int) string { return text.Shorten(s, most+1) }
 
 // RoughDuration is a length of time for people, in whole minutes, hours or days.
@@ -67,7 +67,7 @@ func RoughDuration(d time.Duration, l Lang) string {
 	}
 }
 
-// Excerpt is a text in one line of so many runes at most.
+// Excerpt returns at most this many runes of a text, on one line.
 func Excerpt(text string, most int) string {
 	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
 	return Truncate(strings.Join(words, " "), most)

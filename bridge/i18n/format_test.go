@@ -3,7 +3,8 @@ package i18n
 import "testing"
 
 func TestFigures(t *testing.T) {
-	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1.0k", 34_512: "34.5k", 999_949: "999.9k", 999_950: "1.0M", 2_340_000: "2.3M"} {
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1.0k", 34_512: "34.5k", 999_949: "999.9k",
+		999_950: "1.0M", 2_340_000: "2.3M"} {
 		if got := Count(n); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)
 		}

@@ -15,7 +15,7 @@ const (
 	English Lang = "en"
 )
 
-// Phrase is one thing that people are told. Both languages take the same arguments of fmt.Sprintf.
+// Phrase is one text in both languages. Both take the same arguments of fmt.Sprintf, which a test checks.
 type Phrase struct{ ZH, EN string }
 
 // In is the phrase in a language; Chinese, unless that is English.

@@ -41,7 +41,8 @@ func CodeBlock(language, text string) string {
 	return fence + language + "\n" + revealed(strings.TrimSuffix(text, "\n")) + "\n" + fence + "\n"
 }
 
-// revealed shows what cannot be seen, or makes other things look different than they are, by its number.
+// revealed replaces characters that are invisible, or change how others look, by their code point: a
+// person who approves a command must see all of it.
 func revealed(s string) string {
 	var b strings.Builder
 	for _, r := range strings.ToValidUTF8(s, "\uFFFD") {

@@ -43,7 +43,7 @@ type Messenger interface {
 	Post(ctx context.Context, to chat.Ref, card chat.Card, idem string) (cardID string, err error)
 	// Ready waits until the platform takes another edit of the card.
 	Ready(ctx context.Context, cardID string) error
-	// Edit draws the card anew.
+	// Edit redraws the card.
 	Edit(ctx context.Context, cardID string, card chat.Card) error
 }
 
@@ -105,8 +105,8 @@ func (p *Painter) Run(ctx, idle context.Context) {
 	}
 }
 
-// stir waits until there may be something to draw: a new view, or time has passed that the view tells of. It reports
-// false when the turn is over.
+// stir waits until there may be something to draw: a new state, or an elapsed time that the state
+// shows. It returns false when the turn has ended.
 func (p *Painter) stir(idle context.Context) bool {
 	var passed <-chan time.Time
 	if wait := p.latest().changes(time.Now()); wait > 0 {
@@ -128,9 +128,10 @@ func inVain(err error) bool {
 	return errors.Is(err, chat.ErrGone) || errors.Is(err, chat.ErrUnreachable)
 }
 
-// draw draws v, which looks like c, on the card that there is. When that fails, one picture is missing: the next, or
-// the last, shows what this one would have. Only that nothing more can be drawn is an error.
+// draw draws v, which looks like c, on the existing card. A failed drawing is skipped: the next one, or
+// the last, contains everything. Only the end of all drawing is an error.
 func (p *Painter) draw(ctx context.Context, v State, c chat.Card) error {
+	// The draft first: after a crash the card must not show more than is stored.
 	p.Shows(ctx, v.Answer())
 	failpoint.At("card: drawing")
 	err := p.out.Edit(ctx, p.ID, c)
@@ -144,7 +145,7 @@ func (p *Painter) draw(ctx context.Context, v State, c chat.Card) error {
 	return nil
 }
 
-// open posts the card, or draws on the one that the turn has from before a restart.
+// open posts the card, or draws on the one that an earlier process posted for the turn.
 func (p *Painter) open(ctx context.Context) (chat.Card, error) {
 	v := p.latest()
 	c := v.Card(time.Now())
@@ -158,6 +159,7 @@ func (p *Painter) open(ctx context.Context) (chat.Card, error) {
 	if p.ID != "" {
 		return c, p.draw(ctx, v, c)
 	}
+	// The draft is stored before it becomes visible, so that a restart never shows less than people have seen.
 	p.Shows(ctx, v.Answer())
 	failpoint.At("card: posting")
 	id, err := p.out.Post(ctx, p.To, c, p.Idem)

@@ -12,7 +12,7 @@ import (
 	"magpie/internal/claude"
 )
 
-// Card draws the view as it is at a time.
+// Card draws the state as it looks at this time: running turns show how long they have taken.
 func (v State) Card(now time.Time) chat.Card {
 	c := chat.Card{Body: v.Answer(), Live: v.outcome.State == "", Panels: v.panels()}
 	if c.Live {
@@ -25,6 +25,7 @@ func (v State) Card(now time.Time) chat.Card {
 		return c
 	}
 	notice := v.outcome.Notice.In(v.Lang)
+	// Without an answer the notice takes its place, so that the card is not empty.
 	switch {
 	case c.Body == "" && notice != "":
 		c.Body = notice
@@ -120,6 +121,7 @@ type figures struct {
 	held, window int64 // tokens that the session holds, and could hold; 0 = not known
 }
 
+// figuresOf counts cached input as input: for the context window it makes no difference where a token came from.
 func figuresOf(r claude.Result, took time.Duration) figures {
 	return figures{
 		model: r.Model, took: took, in: r.Usage.Input + r.Usage.CacheRead + r.Usage.CacheNew, out: r.Usage.Output,
@@ -127,6 +129,7 @@ func figuresOf(r claude.Result, took time.Duration) figures {
 	}
 }
 
+// parts leaves out every figure that the CLI did not report, instead of showing a zero that would be wrong.
 func (f figures) parts(l i18n.Lang) []string {
 	if f == (figures{}) {
 		return nil

@@ -181,7 +181,8 @@ func (v State) Answer() string {
 // mostThoughts is how much of what the model thinks is kept, in bytes.
 const mostThoughts = 8 << 10
 
-// lastOf is the end of a text: whole lines of it, if there are any, of so many bytes at most.
+// lastOf returns the end of a text, at most this many bytes, and only whole lines if there are any.
+// The end matters: it is what the agent thinks now.
 func lastOf(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -16,15 +16,19 @@ func TestTheViewFollowsTheEvents(t *testing.T) {
 	v, now := New(7, i18n.Chinese, time.Now()), time.Now()
 	var seen []State
 	for _, ev := range []claude.Event{
-		claude.Started{}, claude.Text{Text: "Let me "}, claude.Text{Text: "see."}, claude.Text{Text: "Let me look.", Whole: true},
-		claude.ToolUse{ID: "1", Name: "Bash"}, claude.ToolDenied{Name: "Bash"}, claude.ToolDenied{Name: "Bash"}, claude.ToolResult{ID: "1"},
-		claude.Text{Block: 1, Text: "half an"}, claude.Rewind{Block: 1}, claude.Text{Block: 1, Text: "A whole answer.", Whole: true},
+		claude.Started{}, claude.Text{Text: "Let me "}, claude.Text{Text: "see."},
+		claude.Text{Text: "Let me look.", Whole: true},
+		claude.ToolUse{ID: "1", Name: "Bash"}, claude.ToolDenied{Name: "Bash"}, claude.ToolDenied{Name: "Bash"},
+		claude.ToolResult{ID: "1"},
+		claude.Text{Block: 1, Text: "half an"}, claude.Rewind{Block: 1},
+		claude.Text{Block: 1, Text: "A whole answer.", Whole: true},
 	} {
 		seen = append(seen, v)
 		v = v.Apply(ev, now)
 	}
 	c := v.Card(now)
-	if c.Body != "Let me look.\n\nA whole answer." || !c.Live || c.Footer != "未获授权的工具：Bash" || len(c.Buttons) != 1 || c.Buttons[0].Action != (chat.Action{Do: "stop", Turn: 7}) {
+	if c.Body != "Let me look.\n\nA whole answer." || !c.Live || c.Footer != "未获授权的工具：Bash" || len(c.Buttons) != 1 ||
+		c.Buttons[0].Action != (chat.Action{Do: "stop", Turn: 7}) {
 		t.Errorf("card %+v", c)
 	}
 	if got := seen[5].Card(now).Status; got != "正在运行 Bash…" {
@@ -33,13 +37,15 @@ func TestTheViewFollowsTheEvents(t *testing.T) {
 	if seen[4].Answer() != "Let me look." || seen[2].Answer() != "Let me " {
 		t.Error("later events changed an earlier view")
 	}
-	if done := v.End(Outcome{State: db.Done}).Card(now); done.Live || done.Status != "" || len(done.Buttons) != 1 || done.Buttons[0] != CommandButton("新会话", "/new") || done.Summary != "Let me look." {
+	if done := v.End(Outcome{State: db.Done}).Card(now); done.Live || done.Status != "" || len(done.Buttons) != 1 ||
+		done.Buttons[0] != CommandButton("新会话", "/new") || done.Summary != "Let me look." {
 		t.Errorf("at the end: %+v", done)
 	}
 	if stopped := v.End(Outcome{State: db.Cancelled, Notice: i18n.Stopped}).Card(now); stopped.Status != "已停止" {
 		t.Errorf("stopped: %+v", stopped)
 	}
-	if failed := New(1, i18n.English, time.Now()).End(Outcome{State: db.Failed, Notice: i18n.FailAuth}).Card(now); failed.Body != i18n.FailAuth.EN || failed.Status != "" {
+	if failed := New(1, i18n.English, time.Now()).End(Outcome{State: db.Failed,
+		Notice: i18n.FailAuth}).Card(now); failed.Body != i18n.FailAuth.EN || failed.Status != "" {
 		t.Errorf("failed without a word: %+v", failed)
 	}
 	if mute := New(1, i18n.Chinese, time.Now()).End(Outcome{State: db.Done}).Card(now); mute.Body == "" {
@@ -51,7 +57,8 @@ func TestTheViewFollowsTheEvents(t *testing.T) {
 }
 
 func TestALongFirstLineIsCutInTheChatList(t *testing.T) {
-	v := New(1, i18n.Chinese, time.Now()).Apply(claude.Text{Text: strings.Repeat("字", 100) + "\nmore"}, time.Now()).End(Outcome{State: db.Done})
+	v := New(1, i18n.Chinese, time.Now()).Apply(claude.Text{Text: strings.Repeat("字", 100) + "\nmore"},
+		time.Now()).End(Outcome{State: db.Done})
 	if got := []rune(v.Card(time.Now()).Summary); len(got) != i18n.FirstLineLength+1 || got[i18n.FirstLineLength] != '…' {
 		t.Errorf("summary %q", string(got))
 	}
@@ -59,16 +66,19 @@ func TestALongFirstLineIsCutInTheChatList(t *testing.T) {
 
 func TestLaterStepsDoNotChangeAnEarlierView(t *testing.T) {
 	now := time.Now()
-	first := New(1, i18n.Chinese, time.Now()).Apply(claude.ToolUse{ID: "1", Name: "Bash", Input: []byte(`{"command":"make"}`)}, now)
+	first := New(1, i18n.Chinese, time.Now()).Apply(claude.ToolUse{ID: "1", Name: "Bash",
+		Input: []byte(`{"command":"make"}`)}, now)
 	second := first.Apply(claude.ToolResult{ID: "1", Text: "done"}, now.Add(time.Second))
 	third := second.Apply(claude.ToolUse{ID: "2", Name: "Read"}, now.Add(time.Second))
-	if len(first.steps) != 1 || !first.steps[0].ended.IsZero() || first.steps[0].result != "" || len(second.steps) != 1 || len(third.steps) != 2 {
+	if len(first.steps) != 1 || !first.steps[0].ended.IsZero() || first.steps[0].result != "" ||
+		len(second.steps) != 1 || len(third.steps) != 2 {
 		t.Errorf("first %+v, second %+v", first.steps, second.steps)
 	}
 	if again := third.Apply(claude.ToolUse{ID: "2", Name: "Read"}, now); len(again.steps) != 2 {
 		t.Error("a tool that is told of twice was used twice")
 	}
-	if other := third.Apply(claude.ToolResult{ID: "unknown"}, now); other.steps.running() == nil || other.steps.running().id != "2" {
+	if other := third.Apply(claude.ToolResult{ID: "unknown"}, now); other.steps.running() == nil ||
+		other.steps.running().id != "2" {
 		t.Error("the result of another tool has ended this one")
 	}
 }
@@ -114,7 +124,8 @@ func TestTheViewWaitsForPeople(t *testing.T) {
 			t.Errorf("status %q, want %q", got, want)
 		}
 	}
-	status("Waiting for you…", claude.ToolUse{ID: "1", Name: "Bash"}, claude.ToolAsk{ID: "a", Name: "Bash"}, claude.ToolAsk{ID: "b", Name: "Read"})
+	status("Waiting for you…", claude.ToolUse{ID: "1", Name: "Bash"}, claude.ToolAsk{ID: "a", Name: "Bash"},
+		claude.ToolAsk{ID: "b", Name: "Read"})
 	status("Waiting for you…", claude.ToolAllowed{ID: "1", Name: "Bash"})
 	status("Running Bash…", claude.ToolDenied{Name: "Read"})
 	status("Waiting for you…", claude.ToolAsk{ID: "c", Name: claude.QuestionTool})

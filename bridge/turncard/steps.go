@@ -44,6 +44,7 @@ func (ss steps) ended(e claude.ToolResult, now time.Time) steps {
 	if i < 0 {
 		return ss
 	}
+	// Cloned, because the painter may be reading the previous state.
 	ss = slices.Clone(ss)
 	ss[i].ended, ss[i].failed = now, e.Failed
 	if !ss[i].refused {
@@ -92,7 +93,7 @@ func scrubbed(text string) string {
 	return redact.Text(text, secrets)
 }
 
-// stepInput is what tools are given, as far as it is shown.
+// stepInput has the members of tool inputs that a card shows. Tools of the CLI share their names.
 type stepInput struct {
 	Command, Pattern, URL, Query, Title, Description, Skill, Plan, Prompt string
 
@@ -134,6 +135,7 @@ func (in stepInput) line() string {
 	if len(in.Todos) > 0 {
 		return fmt.Sprintf("%d/%d %s", done, len(in.Todos), in.Title)
 	}
+	// In this order: the first member that is set says most about what the tool does.
 	return cmp.Or(in.Command, shortPath(in.FilePath), shortPath(in.NotebookPath), in.Pattern, in.URL, in.Query, in.Title,
 		in.Description, in.Skill, in.Plan, in.Prompt, shortPath(in.Path))
 }
@@ -203,7 +205,8 @@ func diffOf(input json.RawMessage) string {
 	return strings.Join(lines, "\n")
 }
 
-// lines are the lines of a diff: what both texts begin and end with is left out.
+// lines returns the lines of a diff without the common beginning and end. The CLI's edits quote their
+// surroundings, which would hide the change.
 func (e edit) lines() []string {
 	before, after := splitLines(e.Old), splitLines(e.New+e.Content)
 	for len(before) > 0 && len(after) > 0 && before[0] == after[0] {

@@ -31,8 +31,7 @@ func (ss steps) title(l i18n.Lang) string {
 	return fmt.Sprintf(i18n.CardSteps.In(l), len(ss)) + " · " + strings.Join(names, " / ")
 }
 
-// toolWords are what people are told of a tool that has no name for them: what goes on while it runs, and what it is
-// called.
+// toolWords are the texts for a tool: one while it runs, and its name.
 type toolWords struct{ status, name i18n.Phrase }
 
 // ownTools are the tools of this program, and those of the CLI that only ask people something.
@@ -45,7 +44,7 @@ var ownTools = map[string]toolWords{
 	claude.PlanTool:                      {i18n.CardPlanning, i18n.CardPlan},
 }
 
-// ToolName is how people are told of a tool.
+// ToolName is the name of a tool for people.
 func ToolName(tool string, l i18n.Lang) string {
 	if own, ok := ownTools[tool]; ok {
 		return own.name.In(l)
@@ -90,6 +89,7 @@ func (s step) head(l i18n.Lang) string {
 		mark = "✗"
 	}
 	text := mark + " **" + ToolName(s.tool, l) + "**"
+	// A backquote would end the inline code.
 	if s.input != "" {
 		text += " `" + strings.ReplaceAll(s.input, "`", "'") + "`"
 	}
@@ -105,6 +105,7 @@ func (s step) details() string {
 	if s.diff != "" {
 		text = "\n" + i18n.CodeBlock("diff", s.diff)
 	}
+	// The result of a successful edit only repeats the file.
 	if s.result != "" && (s.diff == "" || s.failed) {
 		text += "\n" + i18n.CodeBlock("", s.result)
 	}

@@ -35,8 +35,8 @@ func (ls *Lanes) Count() int {
 	return len(ls.byChat)
 }
 
-// Enter reports whether the caller is the one to see to it that somebody works for the chat. If not, whoever does looks
-// again.
+// Enter reports whether the caller must start working for the chat. If somebody does already, they will
+// look for work once more before they leave, so nothing is lost.
 func (ls *Lanes) Enter(key chat.Key) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -66,8 +66,8 @@ func (ls *Lanes) Leave(key chat.Key) bool {
 	return true
 }
 
-// Close lets no new work begin. What waits to be run, and what waits for people, stops waiting: neither would come to
-// its end in the time that is left.
+// Close lets no new work begin. Turns that wait for a process or for people are cancelled, since
+// neither would finish in the remaining time.
 func (ls *Lanes) Close() {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -139,7 +139,7 @@ func (ls *Lanes) HaltTurns(key chat.Key, turns ...int64) {
 	}
 }
 
-// ChatOf is the chat in which a turn runs; false = it does not run.
+// ChatOf returns the chat of a running turn, or false.
 func (ls *Lanes) ChatOf(turn int64) (chat.Key, bool) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()

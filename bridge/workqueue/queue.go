@@ -18,7 +18,7 @@ type Queue struct {
 	active int
 }
 
-// New makes a queue of which so many jobs are done at the same time.
+// New makes a queue that runs at most this many jobs at the same time.
 func New(most int) *Queue { return &Queue{most: most, signal: make(chan struct{}, 1)} }
 
 // Enqueue leaves a job. It never blocks.
@@ -29,6 +29,7 @@ func (j *Queue) Enqueue(f func(context.Context)) {
 	j.wake()
 }
 
+// wake never blocks: the signal has room for one, and one is enough to make run look at the whole list.
 func (j *Queue) wake() {
 	select {
 	case j.signal <- struct{}{}:
@@ -50,6 +51,7 @@ func (j *Queue) Run(ctx context.Context, stop <-chan struct{}) {
 	for {
 		select {
 		case <-stop:
+			// A nil channel blocks forever, so the closed one is not selected again and again.
 			stopping, stop = true, nil
 		case <-j.signal:
 		}
@@ -65,6 +67,8 @@ func (j *Queue) Run(ctx context.Context, stop <-chan struct{}) {
 	}
 }
 
+// take claims as many jobs as there are free places, under the lock that done uses, so the limit cannot
+// be exceeded.
 func (j *Queue) take() []func(context.Context) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

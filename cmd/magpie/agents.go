@@ -19,6 +19,7 @@ func openDataFolder(c config.Config) (group int, err error) {
 		return 0, err
 	}
 	info, err := os.Stat(data)
+	// Only the execute bit is added: whoever knows a path may go there, but nobody may list the folder.
 	if err == nil && info.Mode().Perm()&0o011 != 0o011 {
 		err = os.Chmod(data, info.Mode().Perm()|0o011)
 	}

@@ -179,7 +179,7 @@ func TestAnAnswerDoesNotNeedTheBackground(t *testing.T) {
 			if n := r.listed(group); n > 1 {
 				t.Errorf("the platform was asked %d times", n)
 			}
-			if n := strings.Count(r.logs.String(), "only as far as events tell"); n != 1 {
+			if n := strings.Count(r.logs.String(), "only those with events are known"); n != 1 {
 				t.Errorf("logged %d times", n)
 			}
 		})

@@ -12,6 +12,7 @@ import (
 	"magpie/internal/config"
 )
 
+// backupCmd is safe while the bridge runs: it opens the database read-only.
 type backupCmd struct {
 	File string `arg:"" help:"Where to write the copy. It must not exist." type:"path"`
 	configFlag

@@ -175,8 +175,8 @@ func BenchmarkNewProcess(b *testing.B) {
 	report(b, bridged, cli, 1.5)
 }
 
-// report reports both times, and fails if the bridge takes more than times as long as the CLI alone. A short run has too
-// few of them to tell.
+// report reports both times, and fails if the bridge takes more than times as long as the CLI alone. A short run
+// has too few of them to tell.
 func report(b *testing.B, bridged, cli []time.Duration, times float64) {
 	b.Helper()
 	if with, alone := median(bridged), median(cli); !testing.Short() && float64(with) > times*float64(alone) {

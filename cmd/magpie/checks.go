@@ -48,6 +48,7 @@ func (p *program) checks() []bridge.Check {
 	}
 }
 
+// checkStates translates states, because bridge must not import doctor, which imports it.
 var checkStates = map[doctor.State]bridge.CheckState{
 	doctor.OK: bridge.OK, doctor.Warn: bridge.Warn, doctor.Fail: bridge.Fail,
 }

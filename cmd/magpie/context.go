@@ -22,6 +22,7 @@ import (
 	"magpie/internal/config"
 )
 
+// contextCmd answers questions about retrieval without a running bridge, for example to compare settings.
 type contextCmd struct {
 	Chat    string    `required:"" help:"The chat, as in feishu:chat:oc_xxx or oc_xxx." placeholder:"KEY"`
 	Message string    `xor:"question" required:"" help:"The question." placeholder:"TEXT"`
@@ -39,6 +40,7 @@ func (c contextCmd) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	// Negative means that the flag was not given; zero is a valid value.
 	if c.Recall >= 0 {
 		cfg.Context.RecallChars = c.Recall
 	}
@@ -53,6 +55,7 @@ func (c contextCmd) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	// The schema is not upgraded here: a running bridge of another version may be using the database.
 	defer func() { err = errors.Join(err, store.Close()) }()
 	if err := store.Current(ctx); err != nil {
 		return err
@@ -107,6 +110,7 @@ type asking struct {
 }
 
 func (p prospect) of(ctx context.Context, q asking) (bridge.Built, error) {
+	// The time of the question decides; otherwise that of the command line, and otherwise now.
 	for _, at := range []time.Time{p.at, time.Now()} {
 		if q.At.IsZero() {
 			q.At = at
@@ -120,7 +124,7 @@ func (p prospect) of(ctx context.Context, q asking) (bridge.Built, error) {
 	return built, err
 }
 
-// batch answers each line with one line and without buffering, until in ends.
+// batch answers each line with one line, unbuffered, so that a caller may wait for each answer.
 func (p prospect) batch(ctx context.Context, in io.Reader, out io.Writer) error {
 	lines := newLineReader(in)
 	for {
@@ -137,6 +141,7 @@ func (p prospect) batch(ctx context.Context, in io.Reader, out io.Writer) error 
 			built, err = p.of(ctx, q)
 			answer = sent(built.Prompt)
 		}
+		// A bad line is answered with an error, so that answers and questions stay in step.
 		if err != nil {
 			answer = map[string]string{"error": err.Error()}
 		}
@@ -149,6 +154,7 @@ func (p prospect) batch(ctx context.Context, in io.Reader, out io.Writer) error 
 	}
 }
 
+// readQuestion explains in its errors what a line must look like: the input is written by hand or by scripts.
 func readQuestion(l line) (q asking, err error) {
 	switch {
 	case l.long:
@@ -165,6 +171,8 @@ func readQuestion(l line) (q asking, err error) {
 	return q, nil
 }
 
+// writeLine writes each line with one Write, so that lines in a pipe are complete even if the command
+// is interrupted.
 func writeLine(out io.Writer, v any) error {
 	var b bytes.Buffer
 	if err := plainEncoder(&b).Encode(v); err != nil {

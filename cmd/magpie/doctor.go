@@ -12,6 +12,7 @@ import (
 	"magpie/internal/doctor"
 )
 
+// doctorCmd exits with an error if a check has failed, so scripts need not parse its output.
 type doctorCmd struct {
 	configFlag
 	JSON bool `help:"Print one JSON object." name:"json"`
@@ -38,6 +39,7 @@ func (d doctorCmd) Run(ctx context.Context) error {
 	return nil
 }
 
+// printJSON counts warnings as healthy: scripts act on OK, and a warning needs no action at once.
 func printJSON(w io.Writer, list []doctor.Finding) error {
 	healthy := true
 	for _, f := range list {

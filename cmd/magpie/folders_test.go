@@ -50,8 +50,8 @@ func TestASessionIsMovedAtTheFirstStart(t *testing.T) {
 	}
 }
 
-// A rule that allows to read everything does not reach what is the program's own: its configuration, its secrets, and its
-// data but for the files of the chat.
+// A rule that allows to read everything does not reach what is the program's own: its configuration, its secrets,
+// and its data but for the files of the chat.
 func TestABareReadDoesNotReachTheProgram(t *testing.T) {
 	const secret = "canary-of-the-program"
 	dir := t.TempDir()
@@ -59,7 +59,8 @@ func TestABareReadDoesNotReachTheProgram(t *testing.T) {
 	free := filepath.Join(dir, "free.txt")
 	r := newRig(t, realCLI(t), func(c *config.Config) {
 		data := filepath.Dir(strings.TrimPrefix(c.DB.URL, "sqlite://"))
-		own["data"], own["another chat"] = filepath.Join(data, "notes.txt"), filepath.Join(data, "files", "0a1b2c3d4e5f", "notes.txt")
+		own["data"], own["another chat"] = filepath.Join(data, "notes.txt"),
+			filepath.Join(data, "files", "0a1b2c3d4e5f", "notes.txt")
 		c.Feishu.File, c.Claude.AllowedTools = own["config"], []string{"Read"}
 		c.Claude.Environ = append(c.Claude.Environ, "MAGPIE_FEISHU_APP_SECRET_FILE="+own["secret"])
 		must(t, os.MkdirAll(filepath.Dir(own["another chat"]), 0o700))
@@ -76,7 +77,8 @@ func TestABareReadDoesNotReachTheProgram(t *testing.T) {
 	r.ask("看看")
 	list := r.model.Requests()
 	last := string(list[len(list)-1].Body)
-	if strings.Contains(last, secret) || !strings.Contains(last, "free to read") || strings.Count(last, `"is_error":true`) != len(own) {
+	if strings.Contains(last, secret) || !strings.Contains(last, "free to read") ||
+		strings.Count(last, `"is_error":true`) != len(own) {
 		t.Errorf("the agent has read %s", last[strings.Index(last, "tool_use"):])
 	}
 }

@@ -25,6 +25,7 @@ type historyCmd struct {
 	Export exportCmd `cmd:"" help:"Write the History as JSONL, also while the bridge runs."`
 }
 
+// importCmd opens the database for writing, which only one process can do at a time.
 type importCmd struct {
 	File   string `arg:"" help:"The file, one message a line; - is the standard input." type:"path"`
 	Strict bool   `help:"Stop at the first line that cannot be imported."`
@@ -108,6 +109,8 @@ type intake struct {
 // errStrict ends a strict import.
 var errStrict = errors.New("stopped at the first bad line; the lines before it are imported")
 
+// run stores complete batches even when it stops early: an import is idempotent, so it may be repeated
+// after the mistake was corrected.
 func (im *intake) run(ctx context.Context) error {
 	defer im.progress.clear()
 	for {
@@ -139,6 +142,7 @@ func (im *intake) run(ctx context.Context) error {
 	}
 }
 
+// blame prints only the first bad lines; a file of the wrong kind would flood the terminal.
 func (im *intake) blame(l line, err error) {
 	switch {
 	case im.bad <= mostComplaints:
@@ -167,10 +171,14 @@ func (im *intake) store(ctx context.Context) error {
 	return nil
 }
 
+// errCompressed stops the import at once: every further line would be reported as bad.
 var errCompressed = errors.New("the file is compressed: try gunzip -c FILE | magpie history import -")
 
+// gzipMagic is the beginning of every gzip file (RFC 1952).
 var gzipMagic = []byte{0x1f, 0x8b}
 
+// readRecord looks for gzip only at the beginning: a compressed file is the usual mistake, and its
+// error should say so.
 func readRecord(l line) (db.Record, error) {
 	switch {
 	case l.number == 1 && bytes.HasPrefix(l.text, gzipMagic):
@@ -187,7 +195,7 @@ type exportCmd struct {
 	configFlag
 }
 
-// Run writes the History, of one chat when one is named.
+// Run writes the History, or that of one chat if it is named.
 func (e exportCmd) Run(ctx context.Context) (err error) {
 	c, err := config.Read(e.Config, os.Environ())
 	if err != nil {
@@ -204,6 +212,7 @@ func (e exportCmd) Run(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
+		// Otherwise a mistyped chat would give an empty file without an error.
 		if _, err := store.Chats().Get(ctx, key); errors.Is(err, db.ErrNotFound) {
 			return fmt.Errorf("chat %v: %w", key, err)
 		} else if err != nil {
@@ -232,6 +241,7 @@ func parseChat(s string) (chat.Key, error) {
 
 // exportFile writes a new file, which appears under its name when it is complete.
 func exportFile(name string, records iter.Seq2[db.Record, error]) (n int, err error) {
+	// Checked early for a clear error; the export of a large History takes minutes.
 	if _, err := os.Lstat(name); err == nil {
 		return 0, fmt.Errorf("%s exists: name another file, or remove that one", name)
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -247,12 +257,14 @@ func exportFile(name string, records iter.Seq2[db.Record, error]) (n int, err er
 		}
 	}()
 	n, err = writeRecords(f, records)
+	// Synced before the rename: after a crash the name must not belong to an empty file.
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return 0, err
 	}
 	return n, os.Rename(f.Name(), name)
 }
 
+// writeRecords reuses one buffer and writes in large pieces, since a history may have millions of records.
 func writeRecords(out io.Writer, records iter.Seq2[db.Record, error]) (n int, err error) {
 	w := bufio.NewWriterSize(out, 256<<10)
 	var b bytes.Buffer

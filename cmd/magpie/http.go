@@ -83,6 +83,7 @@ func (h health) ready(w http.ResponseWriter, r *http.Request) {
 	}{ready, store, platform})
 }
 
+// store has a timeout of its own: a health check must answer even while the database hangs.
 func (h health) store(ctx context.Context) storeHealth {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
@@ -104,6 +105,7 @@ func platformOf(st feishu.Status) platformHealth {
 	return h
 }
 
+// answer is 503 when something is wrong, which load balancers and service managers understand, and is never cached.
 func answer(w http.ResponseWriter, good bool, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")

@@ -29,6 +29,7 @@ func newLineReader(in io.Reader) *lineReader {
 	return &lineReader{in: bufio.NewReaderSize(in, 256<<10)}
 }
 
+// byteOrderMark begins files that Windows programs save as UTF-8.
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
 // next returns the next line that is not blank, or [io.EOF].
@@ -41,6 +42,7 @@ func (r *lineReader) next() (line, error) {
 	}
 }
 
+// line reads on to the end of a line that is too long, so that the next one begins where it should.
 func (r *lineReader) line() (line, error) {
 	r.buf = r.buf[:0]
 	r.n++

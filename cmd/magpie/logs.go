@@ -13,6 +13,7 @@ import (
 	"magpie/internal/config"
 )
 
+// newLog redacts everything that is written, since an error text of a library may contain a secret.
 func newLog(w io.Writer, c config.Log) zerolog.Logger {
 	if c.Format == "console" {
 		w = zerolog.ConsoleWriter{Out: w, TimeFormat: time.TimeOnly}

@@ -1,4 +1,7 @@
 // Command magpie lets people in Feishu chat with a Claude Code agent that runs on this machine.
+//
+// The commands read flags, put the parts together and print. Rules about chats, agents and the platform do not
+// belong here: they are in the packages that the commands call.
 package main
 
 import (
@@ -17,6 +20,7 @@ import (
 	"magpie/internal/setup"
 )
 
+// cli has all commands; kong reads the tags.
 type cli struct {
 	Setup      setupCmd         `cmd:"" help:"Set up a bridge: the app, the configuration, the service."`
 	Serve      serveCmd         `cmd:"" help:"Run the bridge."`
@@ -36,6 +40,7 @@ type configFlag struct {
 }
 
 func main() {
+	// First of all: other programs of the same user can read the environment in /proc.
 	for _, name := range config.PrivateVariables(os.Environ()) {
 		wipe(name)
 	}

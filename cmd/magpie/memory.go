@@ -18,6 +18,7 @@ type memoryCmd struct {
 	Import memoryImportCmd `cmd:"" help:"Read documents back: edited ones become new versions, missing ones are not forgotten. The bridge must not run."`
 }
 
+// memoryExportCmd writes documents for people: to read, to edit, or to keep under version control.
 type memoryExportCmd struct {
 	Dir  string `arg:"" help:"The folder to write into: one folder for each chat, one document for each memory." type:"path"`
 	Chat string `help:"Only the memories of this chat." placeholder:"feishu:chat:oc_..."`
@@ -50,6 +51,7 @@ func (e memoryExportCmd) Run(ctx context.Context) error {
 	return err
 }
 
+// memoryImportCmd opens the database for writing, which only one process can do at a time.
 type memoryImportCmd struct {
 	Dir string `arg:"" help:"The folder with the documents." type:"existingdir"`
 	configFlag

@@ -103,6 +103,7 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("magpie_"+name, help, labels, nil)
 }
 
+// Names are part of the interface: dashboards refer to them. Counters end in _total, as Prometheus recommends.
 var (
 	descStore  = describe("store_up", "1 when the store could be read.")
 	descQueued = describe("turns_queued", "Turns that have not begun.")
@@ -135,6 +136,7 @@ func (p parts) Describe(to chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (p parts) Collect(to chan<- prometheus.Metric) {
+	// A scrape must not hang with the database, so it has a deadline of its own.
 	ctx, cancel := context.WithTimeout(context.Background(), probeTime)
 	defer cancel()
 	put := func(d *prometheus.Desc, t prometheus.ValueType, v float64, labels ...string) {
@@ -142,6 +144,7 @@ func (p parts) Collect(to chan<- prometheus.Metric) {
 	}
 	s := p.read(ctx)
 	put(descStore, prometheus.GaugeValue, number(s.Store != nil))
+	// Without the store these series are missing. A zero would mean that nothing waits.
 	if s.Store != nil {
 		put(descQueued, prometheus.GaugeValue, float64(s.Store.Turns))
 		put(descOutbox, prometheus.GaugeValue, float64(s.Store.Posts))

@@ -25,6 +25,7 @@ import (
 	"magpie/internal/modelsim"
 )
 
+// playgroundCmd needs neither an account nor a configuration; everything lives in a temporary folder.
 type playgroundCmd struct {
 	Listen  string `help:"Address of the page." default:"127.0.0.1:7777"`
 	Agent   string `help:"claude: the CLI with its own login. simulated: the CLI with a double of the model. auto: simulated when the CLI is not logged in." enum:"auto,claude,simulated" default:"auto"`
@@ -86,6 +87,7 @@ func (p playgroundCmd) Run(ctx context.Context) (err error) {
 func (p playgroundCmd) config(dir string, sim *feishusim.Server) (c config.Config, err error) {
 	c = config.Defaults()
 	c.Feishu.AppID, c.Feishu.AppSecret, c.Feishu.BaseURL = sim.AppID(), sim.AppSecret(), sim.URL()
+	// Everybody may talk to the bot: the users of the page are all simulated.
 	c.Access = access.Config{Allow: []string{"*"}}
 	c.DB.URL = "sqlite://" + filepath.Join(dir, "data", "magpie.db")
 	c.Log = config.Log{Level: "warn", Format: "console"}
@@ -139,6 +141,7 @@ func (p *program) loseSession(ctx context.Context, chatID string) (string, error
 	} else if err != nil {
 		return "", err
 	}
+	// The process first: it would write the transcript again.
 	p.pool.Drop(key.String())
 	path, err := p.pool.Config().Transcripts(ch.Key.String()).Path(ch.Session.Cwd, ch.Session.ID)
 	if err != nil {

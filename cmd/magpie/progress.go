@@ -18,6 +18,7 @@ type progress struct {
 	drawn time.Time
 }
 
+// newProgress draws only on a terminal; in a log file the escape sequences would be noise.
 func newProgress(f *os.File, total int64, unit string) *progress {
 	p := &progress{total: total, unit: unit}
 	if isatty.IsTerminal(f.Fd()) {
@@ -26,6 +27,7 @@ func newProgress(f *os.File, total int64, unit string) *progress {
 	return p
 }
 
+// redraw is slow enough not to slow down the import, and fast enough to look alive.
 const redraw = 200 * time.Millisecond
 
 // show redraws the bar, at most once per redraw interval.

@@ -168,6 +168,7 @@ func (w record) check() error {
 	if e := w.Epoch; e != nil && (*e < -mostEpochs || *e > mostEpochs) {
 		errs = append(errs, errors.New("epoch: want a number that an export has written, or leave it out"))
 	}
+	// One line per record, so that errors can be counted and sorted.
 	var all []string
 	for _, err := range errs {
 		all = append(all, err.Error())

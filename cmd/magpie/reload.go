@@ -39,7 +39,7 @@ func (p *program) handleReloads(ctx context.Context, hup <-chan os.Signal, m *sy
 // requestReload reloads the configuration for an admin and waits for the result.
 func (p *program) requestReload(ctx context.Context) (bridge.Reloaded, error) {
 	if p.load == nil {
-		return bridge.Reloaded{}, errors.New("there is no configuration to read anew")
+		return bridge.Reloaded{}, errors.New("there is no configuration to reload")
 	}
 	reply := make(chan reloaded, 1)
 	select {
@@ -56,7 +56,7 @@ func (p *program) requestReload(ctx context.Context) (bridge.Reloaded, error) {
 func (p *program) reload(current config.Config) (config.Config, reloaded) {
 	next, err := p.load()
 	if err != nil {
-		p.log.Error().Err(err).Msg("the configuration has a mistake; the old one stays in force")
+		p.log.Error().Err(err).Msg("invalid configuration; keeping the old one")
 		return current, reloaded{err: err}
 	}
 	var got reloaded
@@ -65,9 +65,9 @@ func (p *program) reload(current config.Config) (config.Config, reloaded) {
 	p.bridge.SetBudget(current.Budget)
 	// Log the result at the more verbose of the old and the new level, so that it is visible in both directions.
 	zerolog.SetGlobalLevel(min(zerolog.GlobalLevel(), current.Log.ZerologLevel()))
-	p.log.Info().Strs("applied", got.Applied).Msg("configuration read anew")
+	p.log.Info().Strs("applied", got.Applied).Msg("configuration reloaded")
 	if len(got.Later) > 0 {
-		p.log.Warn().Strs("keys", got.Later).Msg("changed, but in force only after a restart")
+		p.log.Warn().Strs("keys", got.Later).Msg("changed, but takes effect only after a restart")
 	}
 	zerolog.SetGlobalLevel(current.Log.ZerologLevel())
 	return current, got

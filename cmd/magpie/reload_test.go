@@ -38,7 +38,7 @@ func TestReload(t *testing.T) {
 	answered(red)
 
 	reload(string(first) + "[log]\nlevel = \"loud\"\n[claude.env]\nTOKEN = \"canary-1\"\n")
-	p.await("the old one stays in force")
+	p.await("keeping the old one")
 	answered(red)
 
 	before := len(sim.Messages(sim.PrivateChat(blue)))

@@ -147,7 +147,7 @@ func TestAttackTheProgram(t *testing.T) {
 		t.Errorf("answer %q", got)
 	}
 	p.signal(syscall.SIGHUP)
-	p.await("configuration read anew")
+	p.await("configuration reloaded")
 	if got := s.ask("我叫什么名字？"); got != "你叫小明。" {
 		t.Errorf("after a reload: answer %q", got)
 	}

@@ -54,7 +54,7 @@ func (s serveCmd) Run(ctx context.Context) error {
 	p.load = load
 	rest, err := proctree.AdoptOrphans()
 	if err != nil {
-		p.log.Warn().Err(err).Msg("what agents leave behind may be found only at the next start")
+		p.log.Warn().Err(err).Msg("orphaned processes may be found only at the next start")
 	} else {
 		defer rest()
 	}
@@ -91,6 +91,8 @@ func newProgram(
 	if err != nil {
 		return nil, err
 	}
+	// Before the database: two programs with one app would take each other's events, because the platform
+	// gives each event to one connection only.
 	app, err := holdApp(c.Feishu.AppID)
 	if err != nil {
 		return nil, err
@@ -117,6 +119,7 @@ func newProgram(
 		pool: claude.NewPool(c.Claude), client: feishu.New(c.Feishu, log),
 	}
 	p.metrics = newMetrics(p.snapshot)
+	// The tools are served over HTTP on the loopback interface; without tools there is no listener.
 	if c.Memory.Tools || c.Feishu.SendFiles {
 		if p.tools, err = agenttools.Listen(log); err != nil {
 			return nil, errors.Join(err, store.Close(), app.Close())
@@ -198,7 +201,7 @@ func (p *program) run(ctx context.Context) error {
 	if p.tools != nil { // until the last agent has ended, and not only until ctx is done
 		managed.Go(func() {
 			if err := p.tools.Serve(alive); err != nil {
-				p.log.Error().Err(err).Msg("agents have no tools any more")
+				p.log.Error().Err(err).Msg("the tool server has stopped; agents have no tools")
 			}
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"magpie/internal/systemd"
 )
 
+// serviceCmd leaves everything to systemd; magpie has no daemon mode of its own.
 type serviceCmd struct {
 	Install   serviceInstallCmd   `cmd:"" help:"Write the unit file and start the service."`
 	Uninstall serviceUninstallCmd `cmd:"" help:"Stop the service and remove its unit file. Configuration and data stay."`
@@ -43,6 +44,7 @@ func (s serviceInstallCmd) Run(ctx context.Context) error {
 	}.Install(ctx)
 }
 
+// serviceUninstallCmd never touches configuration and data.
 type serviceUninstallCmd struct {
 	serviceFlags
 	Force bool `help:"Remove a unit file that somebody has edited."`

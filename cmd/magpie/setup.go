@@ -6,6 +6,7 @@ import (
 	"magpie/internal/setup"
 )
 
+// setupCmd has a flag for every question, so that a script can set up a bridge without a terminal.
 type setupCmd struct {
 	Config     string `help:"Where to write the configuration. Default: the one that is there, else the user's configuration folder." type:"path" placeholder:"magpie.toml"`
 	Data       string `help:"Folder for the database. Default: the user's data folder." type:"path" placeholder:"FOLDER"`

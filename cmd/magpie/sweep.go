@@ -40,10 +40,11 @@ type leftOut struct {
 func (l *leftOut) look(ctx context.Context, unreadable func(context.Context) ([]db.Unreadable, error)) int {
 	rows, err := unreadable(ctx)
 	if err != nil && ctx.Err() == nil {
-		l.log.Error().Err(err).Msg("the database could not be looked through")
+		l.log.Error().Err(err).Msg("database not checked for unreadable rows")
 	}
 	for _, row := range rows {
 		name := fmt.Sprint(row.Table, row.Row)
+		// The check runs daily, and a damaged row stays damaged.
 		if l.logged[name] {
 			continue
 		}

@@ -2,6 +2,8 @@
 //
 // A document begins with front matter between two lines of three dashes: a simple subset of YAML, with a key, a colon
 // and a value on each line. The text of the memory follows.
+//
+// Which memories there are, and who may change them, does not belong here.
 package memdoc
 
 import (
@@ -62,6 +64,7 @@ func Format(m db.Memory) []byte {
 // the version and the times. Mistakes are reported as [SyntaxError].
 func Parse(doc []byte) (db.Memory, error) {
 	text := strings.TrimPrefix(string(doc), "\uFEFF")
+	// Editors on Windows write CRLF; only the whole document is converted.
 	if strings.HasPrefix(text, fence+"\r\n") {
 		text = strings.ReplaceAll(text, "\r\n", "\n")
 	}
@@ -82,6 +85,7 @@ func Parse(doc []byte) (db.Memory, error) {
 	}
 	m.Text = strings.TrimSpace(strings.Join(lines[end+1:], "\n"))
 	switch {
+	// Checked after the fields, whose errors name a line and are more helpful.
 	case m.Text == "":
 		return db.Memory{}, &SyntaxError{end + 1, "there is no text below the front matter"}
 	case m.Key == chat.Key{}:
@@ -111,6 +115,7 @@ func parseFields(lines []string) (m db.Memory, err error) {
 		}
 		seen[key] = true
 		var items []string
+		// A list may follow line by line, as YAML writes it.
 		for value == "" && i+1 < len(lines) && strings.HasPrefix(strings.TrimSpace(lines[i+1]), "- ") {
 			i++
 			items = append(items, scalar(strings.TrimSpace(lines[i])[2:]))
@@ -141,6 +146,7 @@ func scalar(value string) string {
 // listValue reads a list on one line. A single value is a list of one.
 func listValue(value string) []string {
 	var list []string
+	// JSON first, which is what this package writes; the rest is for documents that are written by hand.
 	if json.Unmarshal([]byte(value), &list) == nil {
 		return list
 	}

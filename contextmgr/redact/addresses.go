@@ -14,6 +14,7 @@ func (s *scan) emails() {
 		if n < 0 {
 			return
 		}
+		// From the @ in both directions: that is the only character that is rare enough to search for.
 		i += n
 		start, stop := i, i+1
 		for start > 0 && localChar(s.text[start-1]) {
@@ -22,6 +23,7 @@ func (s *scan) emails() {
 		for stop < len(s.text) && domainChar(s.text[stop]) {
 			stop++
 		}
+		// Punctuation at the edges belongs to the sentence.
 		for start < i && bytes.IndexByte([]byte(".-'%"), s.text[start]) >= 0 {
 			start++
 		}
@@ -63,6 +65,7 @@ func emailDomain(domain []byte) bool {
 
 // addresses finds IP addresses, except in code blocks.
 func (s *scan) addresses() {
+	// Addresses in code blocks are usually examples and configuration, which the agent needs.
 	var stay [][2]int
 	if bytes.Contains(s.text, []byte("```")) || bytes.Contains(s.text, []byte("~~~")) {
 		stay = fenced(s.text)

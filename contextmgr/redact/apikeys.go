@@ -210,6 +210,7 @@ func (s *scan) privateKeys() {
 				continue
 			}
 		}
+		// A truncated key is a secret, too.
 		if body := pemBody.Find(rest); body != nil {
 			i = stop + len(bytes.TrimRight(body, " \t\r\n"))
 			s.add(APIKey, start, i)

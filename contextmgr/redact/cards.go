@@ -15,6 +15,7 @@ func cards(text []byte, runs []run) []span {
 			if d = appendDigits(d, text, runs[j]); len(d) > longest {
 				break
 			}
+			// Digits behind a decimal point are no card number.
 			if i == j && isFraction(text, runs[i]) {
 				continue
 			}

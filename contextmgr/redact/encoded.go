@@ -99,11 +99,13 @@ func hash16(n uint64) uint16 { return uint16(n * 0x9E3779B97F4A7C15 >> 48) }
 // holds reports whether a search pattern ends in the next piece.
 func (v *view) holds(piece []byte) bool {
 	rest := min(len(v.text), v.longest)
+	// The end of the previous piece is kept, because a secret may lie across the border of two reads.
 	v.text = append(v.text[:0], v.text[len(v.text)-rest:]...)
 	v.keep(v, piece)
 	var window uint64
 	for i, c := range v.text {
 		window = window<<8 | uint64(c)
+		// The hash excludes nearly all positions with one table lookup.
 		if i < tail-1 || !v.maybe[hash16(window)] {
 			continue
 		}

@@ -13,6 +13,7 @@ func fold(s string) (text []byte, origin []int) {
 		}
 		first += size
 	}
+	// Most texts need no folding; then nothing is mapped.
 	if first == len(s) {
 		return []byte(s), nil
 	}

@@ -53,6 +53,7 @@ func (k Known) Text(s string) string {
 			}
 			b.WriteString(s[:i])
 			b.WriteString(Secret.mark())
+			// Only as much is removed as agrees with the secret, so a truncated one is covered as well.
 			s = s[i+common(s[i:], secret):]
 		}
 		b.WriteString(s)

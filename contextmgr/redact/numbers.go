@@ -108,6 +108,7 @@ func identityNumbers(text []byte, runs []run) []span {
 			if i == j && isFraction(text, runs[i]) {
 				continue
 			}
+			// The last place may be an X, which is no digit.
 			stop := runs[j].end
 			if len(d) == length-1 {
 				if stop = checkX(text, stop); stop == 0 {
@@ -119,6 +120,7 @@ func identityNumbers(text []byte, runs []run) []span {
 			}
 		}
 	}
+	// Until 1999 identity numbers had 15 digits, without century and check digit.
 	for _, m := range oldIdentity.FindAllSubmatchIndex(text, -1) {
 		if d := text[m[2]:m[3]]; !digit(at(text, m[3])) && validRegion(d) && validDate("19"+string(d[6:12])) {
 			found = append(found, span{m[2], m[3], CNID})

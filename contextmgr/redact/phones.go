@@ -23,6 +23,7 @@ func phones(text []byte, runs []run) []span {
 		}
 		c := candidate{text, runs, i, plus}
 		if j := c.longest(); j >= 0 {
+			// A parenthesis that is not closed within the number belongs to the sentence.
 			if text[start] == '(' && !c.closes(j) {
 				start++
 			}

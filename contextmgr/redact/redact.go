@@ -3,6 +3,8 @@
 //
 // Checksums are verified, so that order numbers, timestamps and constants stay. UUIDs, hashes, version numbers and the
 // ids of the platform stay, too. An ambiguous number is taken for a person's.
+//
+// Which texts are redacted, and by which policy, does not belong here: callers decide.
 package redact
 
 import (
@@ -183,6 +185,7 @@ func (s *scan) write(text string, origin []int) string {
 	done := 0
 	for i := 0; i < len(s.found); {
 		f := s.found[i]
+		// Overlapping finds become one, so that no rest of either remains.
 		for i++; i < len(s.found) && s.found[i].start < f.end; i++ {
 			f.end = max(f.end, s.found[i].end)
 		}

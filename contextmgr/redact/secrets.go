@@ -78,6 +78,7 @@ func (s *scan) urlPasswords() {
 			stop++
 		}
 		colon := bytes.IndexByte(s.text[i:stop], ':')
+		// The last @, since passwords may contain one.
 		host := bytes.LastIndexByte(s.text[i:stop], '@')
 		if value := colon + 1; colon >= 0 && host > value && !isPlaceholder(string(s.text[i+value:i+host])) {
 			s.add(Secret, i+value, i+host)

@@ -43,6 +43,7 @@ var idPrefixes = map[string]bool{
 	"msg": true, "req": true, "toolu": true, "session": true, // Claude
 }
 
+// uuidLength is that of the usual form with four dashes (RFC 9562).
 const uuidLength = 36
 
 // isUUID reports whether a text begins with a UUID.

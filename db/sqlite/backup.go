@@ -54,6 +54,7 @@ func writeCopy(path string, fill func(tmp string) error) (err error) {
 	return syncFolder(filepath.Dir(path))
 }
 
+// mustBeNew uses Lstat: a dangling symbolic link exists, too, and must not be written through.
 func mustBeNew(path string) error {
 	_, err := os.Lstat(path)
 	if err == nil {
@@ -75,6 +76,7 @@ func copyTo(ctx context.Context, f *File, path string) error {
 	return errors.Join(err, pool.Close())
 }
 
+// syncFolder makes a new name durable: fsync of a file does not store the entry of its folder.
 func syncFolder(path string) error {
 	f, err := os.Open(path)
 	if err != nil {

@@ -41,6 +41,7 @@ func checkQuickly(ctx context.Context, f *File, closed bool, small int64) error 
 // not hinder anybody.
 func (f *File) Check(ctx context.Context) error { return check(ctx, f, "PRAGMA integrity_check(10)") }
 
+// check runs a pragma that looks for damage, and explains in its error what the operator can do.
 func check(ctx context.Context, f *File, pragma string) (err error) {
 	defer func() { err = explain(f.path, err) }()
 	var lost *LostError
@@ -59,7 +60,7 @@ func check(ctx context.Context, f *File, pragma string) (err error) {
 	return errors.Join(integrity(ctx, own, f.path, pragma), own.Close())
 }
 
-// integrity has SQLite check a database. A [*CorruptError] says what it found.
+// integrity runs a check of SQLite. A [*CorruptError] contains what it found.
 func integrity(ctx context.Context, pool *sql.DB, path, pragma string) (err error) {
 	rows, err := pool.QueryContext(ctx, pragma)
 	if err != nil {

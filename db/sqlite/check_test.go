@@ -40,7 +40,8 @@ func sound(t *testing.T) []byte {
 	for i := range 400 {
 		accept(t, d, say(fmt.Sprintf("om_%d", i), strings.Repeat("text ", 100)))
 		if i%10 == 0 {
-			finish(t, d, db.TurnResult{Turn: claim(t, d, "s").Turn, Answer: "answer", Session: db.Session{ID: "s"}, Usage: &db.Usage{}})
+			finish(t, d, db.TurnResult{Turn: claim(t, d, "s").Turn, Answer: "answer", Session: db.Session{ID: "s"},
+				Usage: &db.Usage{}})
 		}
 	}
 	if err := d.Close(); err != nil {
@@ -152,7 +153,8 @@ func TestDamageWhileTheDatabaseIsOpen(t *testing.T) {
 			_, err = d.Messages().Accept(ctx, say("om_new", "x"))
 			told := []error{err}
 			c, err := d.Queue().Claim(ctx, oc, names("s"), true)
-			told = append(told, err, d.Turns().Finish(ctx, db.TurnResult{Turn: c.Turn, State: db.Done, Answer: "a", Usage: &db.Usage{}}))
+			told = append(told, err, d.Turns().Finish(ctx,
+				db.TurnResult{Turn: c.Turn, State: db.Done, Answer: "a", Usage: &db.Usage{}}))
 			for _, err := range d.History().Of(ctx, oc, 0, 0, 1<<40) {
 				told = append(told, err)
 			}

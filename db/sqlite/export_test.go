@@ -40,7 +40,8 @@ func (f *File) LimitPages(t testing.TB, more int) {
 		t.Fatal(err)
 	}
 	var limit int
-	if err := f.write.QueryRow(fmt.Sprintf("PRAGMA max_page_count = %d", now+more)).Scan(&limit); err != nil || limit != now+more {
+	if err := f.write.QueryRow(fmt.Sprintf("PRAGMA max_page_count = %d", now+more)).Scan(&limit); err != nil ||
+		limit != now+more {
 		t.Fatalf("page limit %d, %v", limit, err)
 	}
 }

@@ -129,6 +129,8 @@ func (o *openFiles) isLost() error {
 	return nil
 }
 
+// compare looks at the names, not at the open files: those stay readable after somebody has deleted or
+// replaced them.
 func (o *openFiles) compare() *LostError {
 	for i, suffix := range suffixes {
 		info, err := os.Stat(o.path + suffix)
@@ -174,9 +176,11 @@ func (f *File) leave() error {
 	return os.Rename(log, log+".lost-"+time.Now().UTC().Format(rescueTimeForm))
 }
 
-// otherContent reports whether the file has been given another content, such as that of an older copy.
+// otherContent reports whether the file has got another content, for example that of an older copy. SQLite's
+// change counter in the header only grows, so a smaller one gives it away (SQLite file format, 1.3.6).
 func (o *openFiles) otherContent() bool {
 	var head [changeCounter + 4]byte
+	// A closed file is our own doing: the database is being closed.
 	if _, err := o.file.ReadAt(head[:], 0); errors.Is(err, os.ErrClosed) {
 		return false
 	} else if err != nil || !bytes.HasPrefix(head[:], []byte(fileMagic)) {

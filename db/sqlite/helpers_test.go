@@ -18,8 +18,9 @@ func fresh(t testing.TB) *db.DB { return dbtest.New(t) }
 
 func say(id, text string) db.Inbound {
 	return db.Inbound{
-		Incoming: chat.Incoming{Key: oc, Kind: chat.Private, ID: id, Text: text, Actor: chat.Actor{ID: "ou_1", Name: "小明"}, Time: time.UnixMilli(1000)},
-		Class:    chat.Talk,
+		Incoming: chat.Incoming{Key: oc, Kind: chat.Private, ID: id, Text: text, Actor: chat.Actor{ID: "ou_1", Name: "小明"},
+			Time: time.UnixMilli(1000)},
+		Class: chat.Talk,
 	}
 }
 

@@ -23,7 +23,8 @@ func refused(t *testing.T, path string, pid int) {
 	if !errors.As(err, &locked) {
 		t.Fatalf("a second one opened the database: %v, %v", d, err)
 	}
-	if locked.PID != pid || !strings.Contains(err.Error(), fmt.Sprintf("process %d", pid)) || !strings.Contains(err.Error(), path) {
+	if locked.PID != pid || !strings.Contains(err.Error(), fmt.Sprintf("process %d", pid)) ||
+		!strings.Contains(err.Error(), path) {
 		t.Errorf("want process %d named, got: %v", pid, err)
 	}
 }

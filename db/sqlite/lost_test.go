@@ -125,15 +125,17 @@ func TestALostDatabaseIsSaved(t *testing.T) {
 		gone  bool // a next start would find nothing
 		above bool // the copy lies above the folder
 	}{
-		"deleted":        {os.Remove, "deleted", true, false},
-		"renamed":        {func(p string) error { return os.Rename(p, p+".old") }, "moved", true, false},
-		"replaced":       {replace, "replaced", false, false},
-		"made empty":     {func(p string) error { return errors.Join(os.Remove(p), os.WriteFile(p, nil, 0o600)) }, "replaced", true, false},
+		"deleted":  {os.Remove, "deleted", true, false},
+		"renamed":  {func(p string) error { return os.Rename(p, p+".old") }, "moved", true, false},
+		"replaced": {replace, "replaced", false, false},
+		"made empty": {func(p string) error { return errors.Join(os.Remove(p), os.WriteFile(p, nil, 0o600)) },
+			"replaced", true, false},
 		"log deleted":    {func(p string) error { return os.Remove(p + "-wal") }, "-wal was deleted", false, false},
 		"log replaced":   {func(p string) error { return replace(p + "-wal") }, "-wal was replaced", false, false},
 		"index deleted":  {func(p string) error { return os.Remove(p + "-shm") }, "-shm was deleted", false, false},
 		"folder removed": {func(p string) error { return os.RemoveAll(filepath.Dir(p)) }, "deleted", true, true},
-		"folder renamed": {func(p string) error { return os.Rename(filepath.Dir(p), filepath.Dir(p)+".old") }, "moved", true, true},
+		"folder renamed": {func(p string) error { return os.Rename(filepath.Dir(p), filepath.Dir(p)+".old") }, "moved",
+			true, true},
 		"folder replaced": {func(p string) error {
 			return errors.Join(os.RemoveAll(filepath.Dir(p)), os.Mkdir(filepath.Dir(p), 0o700))
 		}, "deleted", true, false},
@@ -288,7 +290,8 @@ func TestADatabaseThatIsOverwritten(t *testing.T) {
 	_, err = f.Write(old)
 	g.must(err)
 	lost := g.refused()
-	if !lost.Overwritten || !strings.Contains(lost.Error(), "overwritten") || !strings.Contains(lost.Error(), "magpie backup") {
+	if !lost.Overwritten || !strings.Contains(lost.Error(), "overwritten") ||
+		!strings.Contains(lost.Error(), "magpie backup") {
 		t.Errorf("%v", lost)
 	}
 	g.guard().cancel()
@@ -299,7 +302,8 @@ func TestADatabaseThatIsOverwritten(t *testing.T) {
 	if now, err := os.ReadFile(g.path); err != nil || !bytes.Equal(now, old) {
 		t.Errorf("the restored copy was changed: %d bytes, %v", len(now), err)
 	}
-	if logs, err := filepath.Glob(g.path + "-wal*"); err != nil || len(logs) != 1 || !strings.Contains(logs[0], "-wal.lost-") {
+	if logs, err := filepath.Glob(g.path + "-wal*"); err != nil || len(logs) != 1 ||
+		!strings.Contains(logs[0], "-wal.lost-") {
 		t.Errorf("logs %v, %v", logs, err)
 	}
 }

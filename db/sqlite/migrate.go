@@ -45,6 +45,7 @@ const hasVersion = `SELECT COUNT(*) FROM sqlite_master WHERE name = 'goose_db_ve
 
 const selectVersion = `SELECT COALESCE(MAX(version_id), 0) FROM goose_db_version`
 
+// schemaVersion is 0 for a new file, which has no table of versions yet.
 func schemaVersion(ctx context.Context, f *File) (v int64, err error) {
 	var known int
 	err = f.read.QueryRowContext(ctx, hasVersion).Scan(&known)
@@ -62,8 +63,8 @@ func beforeUpgrade(f *File, version int64) string {
 	return fmt.Sprintf("%s.before-%d", f.path, version)
 }
 
-// migrate brings the schema up to date. A database that holds something is copied first: the way back from a bad
-// upgrade. There is one copy per version, the latest.
+// migrate upgrades the schema. A database that is not empty is copied first, as the way back from a
+// failed upgrade. There is one copy per version, the latest.
 func migrate(ctx context.Context, f *File, files fs.FS) error {
 	s, err := pending(ctx, f, files)
 	if err != nil || s.from == s.to {

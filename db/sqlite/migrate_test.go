@@ -69,7 +69,8 @@ func TestAnUpgradeKeepsACopyAndCannotBeUndoneByAnOldProgram(t *testing.T) {
 		"to read":  func() (*db.DB, error) { return db.OpenReadOnly(t.Context(), cfg) },
 	} {
 		_, err := open()
-		if !errors.Is(err, sqlite.ErrNewerSchema) || !strings.Contains(err.Error(), "90000") || !strings.Contains(err.Error(), list[0]) {
+		if !errors.Is(err, sqlite.ErrNewerSchema) || !strings.Contains(err.Error(), "90000") ||
+			!strings.Contains(err.Error(), list[0]) {
 			t.Errorf("the old program opens it %s: %v", name, err)
 		}
 	}

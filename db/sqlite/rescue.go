@@ -44,6 +44,8 @@ type guard struct {
 	again time.Time // when saving is tried again
 }
 
+// look reports each kind of loss once and tries to save the content, again after a pause. It saves even
+// during shutdown: the open files are the last copy.
 func (g *guard) look(ctx context.Context) {
 	files := g.file.files
 	_ = files.check() // it is kept in lost
@@ -86,8 +88,8 @@ func (o *openFiles) settle(path string, err error) *LostError {
 	}
 }
 
-// rescue copies what the open connection holds, whatever has become of its file. Nothing is written meanwhile, and
-// nothing is acknowledged later that the copy lacks.
+// rescue copies what the open connection holds, whatever has become of its file. It excludes writers,
+// so nothing is acknowledged that the copy lacks.
 func (f *File) rescue(ctx context.Context) (path string, err error) {
 	select {
 	case f.writer.leading <- struct{}{}:
@@ -98,6 +100,7 @@ func (f *File) rescue(ctx context.Context) (path string, err error) {
 	name := filepath.Base(f.path) + rescueMark + time.Now().UTC().Format(rescueTimeForm)
 	path = filepath.Join(existing(filepath.Dir(f.path)), name)
 	err = writeCopy(path, func(tmp string) error {
+		// VACUUM INTO reads through the open connection, and therefore also a file without a name.
 		if _, err := f.write.ExecContext(ctx, "VACUUM INTO ?1", tmp); err != nil {
 			return err
 		}
@@ -109,7 +112,7 @@ func (f *File) rescue(ctx context.Context) (path string, err error) {
 	return path, nil
 }
 
-// checkCopy reads a whole copy. Damage to what can be made anew does not count: a start does that.
+// checkCopy reads the whole copy. Damage to derived data is ignored, because the next start rebuilds it.
 func (f *File) checkCopy(ctx context.Context, path string) error {
 	pool, err := connect(ctx, path, 1, url.Values{"mode": {"ro"}, "immutable": {"1"}, "_query_only": {"1"}}, nil)
 	if err != nil {

@@ -27,9 +27,9 @@ const readers = 4
 type Options struct {
 	Schema fs.FS // the migrations, as goose reads them
 
-	// Changed is called within a write for every row that it changes, and Settled after the commit or rollback of each
-	// group of writes, before anybody is told of it. SQLite does not tell of rows that go by REPLACE or by DELETE without
-	// WHERE.
+	// Changed is called during a write for every row that it changes, and Settled after the commit or
+	// rollback of each group of writes, before any caller gets its result. SQLite does not report rows
+	// that are deleted by REPLACE or by DELETE without WHERE.
 	Changed func(table string, row int64)
 	Settled func()
 
@@ -65,10 +65,10 @@ func Real(path string) string {
 // Files are those of which the database at path is made, or may be.
 func Files(path string) []string { return []string{path, path + "-wal", path + "-shm", path + ".lock"} }
 
-// Open opens the database to serve it: it creates the file and its folder when they do not exist, checks it, and brings
-// its schema up to date. While it is open nobody else can open it so; see [LockedError], [CorruptError] and
-// [ErrNewerSchema].
+// Open opens the database for serving: it creates the file and its folder if necessary, checks it, and upgrades its
+// schema. No other process can open it this way meanwhile; see [LockedError], [CorruptError] and [ErrNewerSchema].
 func Open(ctx context.Context, path string, o Options) (_ *DB, err error) {
+	// After a loss the rescued copy must be put in place first; a new empty file would hide it.
 	if err := refuseAfterLoss(Real(path)); err != nil {
 		return nil, err
 	}
@@ -78,6 +78,7 @@ func Open(ctx context.Context, path string, o Options) (_ *DB, err error) {
 	keepTogether()
 	path = Real(path)
 	d := &DB{&File{path: path, options: o}}
+	// Locked before anything is read: another process may be upgrading the schema.
 	if d.lock, err = lock(path); err != nil {
 		return nil, err
 	}
@@ -134,7 +135,7 @@ func (d *DB) openPools(ctx context.Context) (err error) {
 	return checkQuickly(ctx, d.File, false, smallDatabase)
 }
 
-// prepareWriter sets what a connection string cannot say, and has Changed told of what is written.
+// prepareWriter sets what a connection string cannot express, and connects Changed to SQLite's update hook.
 func (d *DB) prepareWriter(c *sqlite3.SQLiteConn) error {
 	// Without a limit the log would stay as long as it has once been. A savepoint's undo log has no need of a file.
 	_, err := c.Exec(fmt.Sprintf("PRAGMA journal_size_limit = %d; PRAGMA temp_store = MEMORY", walLimit), nil)
@@ -176,6 +177,7 @@ func (c *connector) Connect(context.Context) (driver.Conn, error) { return c.dri
 
 func (c *connector) Driver() driver.Driver { return &c.driver }
 
+// connect escapes the path: a question mark in a folder's name would otherwise begin the parameters of the DSN.
 func connect(ctx context.Context, path string, conns int, q url.Values, hook func(*sqlite3.SQLiteConn) error) (*sql.DB, error) {
 	dsn := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: q.Encode()}
 	pool := sql.OpenDB(&connector{dsn: dsn.String(), driver: sqlite3.SQLiteDriver{ConnectHook: hook}})

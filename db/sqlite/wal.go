@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// walLimit is the size of the write-ahead log from which it is emptied with some force, and to which its file is cut
-// when it starts anew, in bytes.
+// walLimit is the size in bytes from which the write-ahead log is truncated actively, and to which
+// SQLite cuts its file when the log starts over.
 const walLimit = 64 << 20
 
 // readersTime is how long trim waits for readers. The writers wait meanwhile.
@@ -26,10 +26,10 @@ func walSize(path string) int64 {
 // hasLog reports whether the last program that wrote the database did not close it.
 func hasLog(path string) bool { return walSize(path) > 0 }
 
-// trim empties the log when it has become long. SQLite copies it into the database every 1000 pages, but starts it
-// anew only when a write finds nobody reading. With enough readers that never happens; trim makes it happen, since
-// those who begin to read when all is copied read the database itself. A reader that does not end cannot be helped:
-// trim gives up after a moment, and tries again when the log has grown by as much once more.
+// trim empties the log when it has become long. SQLite copies it into the database every 1000 pages, but starts over only
+// when a write finds no reader in it. With enough readers that never happens by itself; trim makes it happen, since
+// readers that begin after everything was copied use the database file. A reader that never ends cannot be helped: trim
+// gives up after a moment, and tries again when the log has grown by the same amount.
 func (w *writer) trim(ctx context.Context, conn *sql.Conn) {
 	if w.files == nil { // nothing is written
 		return

@@ -99,6 +99,7 @@ func (w *writer) withdraw(j *job) bool {
 	return true
 }
 
+// whoWaits returns a copy, since jobs may leave the list at any time.
 func (w *writer) whoWaits() []*job {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -148,6 +149,8 @@ func (w *writer) lead() {
 	w.release(conn)
 }
 
+// begin checks the files for every transaction: a commit into a file that was deleted or
+// replaced would be lost without an error.
 func (w *writer) begin(ctx context.Context) (*sql.Conn, *sql.Tx, error) {
 	conn, err := w.pool.Conn(ctx)
 	if err != nil {
@@ -218,6 +221,8 @@ func (j *job) run(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
+// call turns a panic into an error of its own job. Other jobs share the transaction's goroutine, and
+// their callers wait for an answer.
 func (j *job) call(ctx context.Context, tx *sql.Tx) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -115,7 +115,8 @@ func TestWhoWaitsIsCommittedTogetherAndFailsAlone(t *testing.T) {
 	if err := <-refused; !errors.Is(err, sentinel) {
 		t.Errorf("the one that fails: %v", err)
 	}
-	if err := <-panics; err == nil || !strings.Contains(err.Error(), "boom") || !strings.Contains(err.Error(), "writer_test.go") {
+	if err := <-panics; err == nil || !strings.Contains(err.Error(), "boom") ||
+		!strings.Contains(err.Error(), "writer_test.go") {
 		t.Errorf("the one that panics: %v", err)
 	}
 	if err := <-wrong; err == nil {

@@ -44,6 +44,8 @@ type cardJSON struct {
 	} `json:"body"`
 }
 
+// cardConfig is the config of a card. Summary is the line in the list of chats; without it the platform shows
+// "[生成中...]" there while the card streams.
 type cardConfig struct {
 	StreamingMode bool       `json:"streaming_mode"`
 	UpdateMulti   bool       `json:"update_multi"`
@@ -51,11 +53,13 @@ type cardConfig struct {
 	Streaming     *streaming `json:"streaming_config,omitempty"`
 }
 
+// plain is a text without markup. The summary of a card has no tag, hence omitempty.
 type plain struct {
 	Tag     string `json:"tag,omitempty"`
 	Content string `json:"content"`
 }
 
+// streaming is streaming_config: how the client types out text that arrives. It needs clients of 7.20 or newer.
 type streaming struct {
 	Frequency byDefault `json:"print_frequency_ms"`
 	Step      byDefault `json:"print_step"`
@@ -66,6 +70,7 @@ type byDefault struct {
 	Default int `json:"default"`
 }
 
+// element is any element of a card, with the members that this package uses; empty ones are left out.
 type element struct {
 	Tag       string     `json:"tag"`
 	ID        string     `json:"element_id,omitempty"`
@@ -82,12 +87,15 @@ type element struct {
 	Behaviors []behavior `json:"behaviors,omitempty"`
 }
 
+// behavior is a callback. Its value must be an object: for a string the SDK's event parser fails and
+// the person sees an error (feishu-cards/card-callback-communication).
 type behavior struct {
 	Type  string      `json:"type"`
 	Value chat.Action `json:"value"`
 }
 
-// typingSpeed makes the client type out new text at 160 letters per second, and show it at once when more text arrives.
+// typingSpeed makes the client type out new text at 160 letters per second, and show it at once when
+// more text arrives. The platform's default of 14 letters per second falls behind a long answer.
 var typingSpeed = streaming{Frequency: byDefault{50}, Step: byDefault{8}, Strategy: "fast"}
 
 // Card is the JSON of a card for one page of a body. A live card gets streaming mode if stream is true, which only card
@@ -95,6 +103,7 @@ var typingSpeed = streaming{Frequency: byDefault{50}, Step: byDefault{8}, Strate
 func Card(c chat.Card, stream bool) string {
 	var card cardJSON
 	card.Schema = "2.0"
+	// Schema 2.0 refuses update_multi false (code 300302).
 	card.Config = cardConfig{StreamingMode: stream && c.Live, UpdateMulti: true}
 	if c.Summary != "" {
 		card.Config.Summary = &plain{Content: text.Clip(withoutMentions(oneLine(c.Summary)), maxSummary)}
@@ -126,6 +135,7 @@ func elements(c chat.Card) []any {
 	for _, p := range panels(c) {
 		es = append(es, p)
 	}
+	// The body is there even when it is empty: elements that are updated one by one must exist from the beginning.
 	es = append(es, element{Tag: "markdown", ID: bodyID, Content: bodyText(c)})
 	if c.Form != nil {
 		es = append(es, drawForm(*c.Form))
@@ -230,6 +240,7 @@ func Steps(shown, want chat.Card) []Step {
 		return []Step{{}}
 	}
 	var ss []Step
+	// The body must come first: Calls looks for it there.
 	if shown.Body != want.Body {
 		ss = append(ss, Step{Element: bodyID, Text: bodyText(want)})
 	}

@@ -19,10 +19,12 @@ var (
 
 // opensFence parses a line that begins a code block. before is the list marker in front of it, if there is one.
 func opensFence(line string) (f fence, before string, ok bool) {
+	// Nearly all lines end here; the regular expression costs much more.
 	if !strings.Contains(line, "```") && !strings.Contains(line, "~~~") {
 		return fence{}, "", false
 	}
 	m := fenceLine.FindStringSubmatch(strings.TrimRight(line, "\r\n"))
+	// As in CommonMark, a line with more backquotes behind the fence is inline code.
 	if m == nil || (m[3][0] == '`' && strings.Contains(m[4], "`")) {
 		return fence{}, "", false
 	}
@@ -48,6 +50,7 @@ func tableRow(line string) bool {
 	return strings.Contains(line, "|") && strings.TrimSpace(line) != ""
 }
 
+// separatorLine allows for quote marks in front, so that a table in a quote counts, too.
 var separatorLine = regexp.MustCompile(`^[ \t>]*\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t\r\n]*$`)
 
 func tableSeparator(line string) bool {

@@ -43,6 +43,7 @@ type fieldJSON struct {
 	MaxLength int          `json:"max_length,omitempty"`
 }
 
+// optionJSON is one choice. Text is what people see, and Value is what the callback reports.
 type optionJSON struct {
 	Text  *plain `json:"text"`
 	Value string `json:"value"`
@@ -88,6 +89,7 @@ func drawField(id string, f chat.Field, most int) fieldJSON {
 	case chat.Words:
 		out.Tag, out.InputType, out.Rows, out.MaxLength = "input", "multiline_text", 2, maxInput
 	}
+	// More options than the limit are cut off; the field for free words remains for what is missing.
 	for _, o := range f.Options[:min(len(f.Options), most)] {
 		out.Options = append(out.Options, optionJSON{Text: label(o.Label, maxOption), Value: o.Value})
 	}
@@ -101,6 +103,7 @@ func FormValues(a *callback.CallBackAction) map[string][]string {
 	values := map[string][]string{}
 	add := func(name string, value any) {
 		s, ok := value.(string)
+		// maxInput counts characters, of at most four bytes in UTF-8.
 		if ok && s != "" && len(values) < maxFields+maxButtons {
 			values[name] = append(values[name], text.Clip(stripControl(s), 4*maxInput))
 		}

@@ -18,6 +18,7 @@ func (l *Layout) Pages(text string) []string {
 	}
 	ps := splitAfter(l.carry, text[len(l.fullText):], pageSize)
 	l.take(text, ps)
+	// The capacity is cut so that append copies: the full pages stay in l.full without the last one.
 	return append(l.full[:len(l.full):len(l.full)], ps[len(ps)-1].render())
 }
 

@@ -8,7 +8,8 @@ import (
 // The platform's Markdown and its limits are described on the page "Rich text (Markdown)" of JSON 2.0 cards
 // (feishu-cards/card-json-v2-components/content-components/rich-text).
 
-// maxTables is how many tables one card may show: the documentation says 4 per element; measured were 5 per card.
+// maxTables is how many tables one card may show. The documentation allows 4 per element, and 5 per card were
+// measured; other clients keep to 3, since one table too many makes the platform refuse the whole card.
 const maxTables = 3
 
 // zwsp is invisible and keeps what it separates from being read as markup.
@@ -67,6 +68,8 @@ func (w *writer) line(line, next string) {
 		if before != "" {
 			w.emit(before)
 		}
+		// The fence is written without indent and list marker, which the platform does not accept; a marker
+		// gets a line of its own.
 		w.code = &f
 		w.emit("```" + f.lang)
 		return
@@ -215,6 +218,7 @@ func picture(s string) (n int, text string) {
 	if p := uploaded(s); p != "" {
 		return len(p), p
 	}
+	// Without a word in the brackets the link would be invisible.
 	if strings.HasPrefix(s, "![](") {
 		return len("![]"), "[图片]"
 	}
@@ -223,6 +227,8 @@ func picture(s string) (n int, text string) {
 
 // uploaded is the image with which s begins, if its target looks like the key of an uploaded one.
 func uploaded(s string) string {
+	// An image reference is short; without the limit an unclosed one would be searched to the end of the
+	// line again and again.
 	s = s[:min(len(s), 400)]
 	if !strings.Contains(s, "](img_") {
 		return ""

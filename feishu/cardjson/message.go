@@ -2,7 +2,8 @@ package cardjson
 
 import "strings"
 
-// Post is a rich text message with an agent's Markdown (page "Message content", tag md).
+// Post is a rich text message with an agent's Markdown (page "Message content", tag md). A sent post
+// must name a language, although a received one names none.
 func Post(md string) string {
 	type node struct {
 		Tag  string `json:"tag"`

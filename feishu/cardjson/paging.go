@@ -94,6 +94,7 @@ func (s *scan) line(line string) {
 		s.head, s.prev = s.prev+line, ""
 		s.tables++
 		return
+	// A row of the open table may also be the header of another one, so it is remembered.
 	case s.head != "" && tableRow(line):
 		s.prev = line
 		return
@@ -122,6 +123,7 @@ func splitSeam(page, rest string, size int) (tail, carry string) {
 			tail = "\n"
 		}
 		return tail + s.code.mark + "\n", s.code.reopen()
+	// A long head would take most of every following page, so it is not repeated.
 	case s.head != "" && strings.HasSuffix(page, "\n") && cost(s.head) < size/4:
 		next, _, _ := strings.Cut(rest, "\n")
 		if tableRow(next) {
@@ -157,6 +159,7 @@ func pageEnd(carry, text string, size int) (end, known int) {
 		}
 		header := len(s.prev)
 		s.line(line)
+		// This line made a table too many: the page ends before the table's header, which is the previous line.
 		if s.tables > maxTables && at > header {
 			return at - header, at + len(line)
 		}
@@ -167,6 +170,7 @@ func pageEnd(carry, text string, size int) (end, known int) {
 		case s.prev == "" || s.head != "":
 			b.line = at
 		}
+		// A paragraph that ends in the first half of the page is no good place: the page would stay half empty.
 		if used < size/2 {
 			b.half = at
 		}
@@ -206,6 +210,7 @@ func shorten(s string, most int) string {
 // letterEnd moves a page break to the left until it splits no grapheme cluster, and to a space if one is near. It
 // leaves at least one rune before it.
 func letterEnd(s string, n int) int {
+	// A space counts as near when at most an eighth of the page stays empty for it.
 	if space := strings.LastIndexAny(s[:n], " \t"); space >= n-n/8 && space > 0 {
 		return space + 1
 	}

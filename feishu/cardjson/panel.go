@@ -33,6 +33,7 @@ type panelHeader struct {
 	IconAngle    int       `json:"icon_expanded_angle"` // by which it turns when the panel is opened
 }
 
+// panelIcon is an icon of the platform, by its name there.
 type panelIcon struct {
 	Tag   string `json:"tag"`
 	Token string `json:"token"`

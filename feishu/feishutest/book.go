@@ -1,4 +1,6 @@
 // Package feishutest makes answers that are hard to show in cards, and checks that they can be read there.
+//
+// A double of the platform does not belong here: that is feishusim.
 package feishutest
 
 import (

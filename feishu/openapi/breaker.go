@@ -53,7 +53,7 @@ func (g *breaker) newCircuit() *gobreaker.CircuitBreaker[gjson.Result] {
 func (g *breaker) logChange(from, to gobreaker.State) {
 	switch {
 	case from == gobreaker.StateClosed:
-		g.log.Warn().Dur("next_try_in", g.timeout).Msg("feishu: the platform does not answer, calls wait")
+		g.log.Warn().Dur("next_try_in", g.timeout).Msg("feishu: the platform does not answer; calls wait")
 	case to == gobreaker.StateClosed:
 		g.log.Info().Msg("feishu: the platform answers again")
 	}

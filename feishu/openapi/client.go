@@ -127,6 +127,7 @@ func (c *Client) roundTrip(ctx context.Context, r Request, token string) (gjson.
 	sent := time.Now()
 	resp, err := larkcore.Request(ctx, req, config, options...)
 	if err != nil {
+		// An error of ctx is the caller's own wish and says nothing about the platform, so the breaker must not count it.
 		if ctx.Err() != nil {
 			return gjson.Result{}, ctx.Err()
 		}
@@ -194,6 +195,7 @@ func parseAnswer(op string, resp *larkcore.ApiResp) (gjson.Result, error) {
 		e.LogID = answer.Get("error.log_id").String()
 	}
 	if s, err := strconv.ParseFloat(resp.Header.Get("X-Ogw-Ratelimit-Reset"), 64); err == nil && s > 0 {
+		// capped: an absurd value must not stop the client for long
 		e.wait = min(time.Duration(s*float64(time.Second)), time.Minute)
 	}
 	return gjson.Result{}, e

@@ -24,6 +24,7 @@ func (c *Client) retry(ctx context.Context, r Request, exchange func(token strin
 			}
 		}
 		err := c.once(ctx, r, &token, exchange)
+		// A rejected token is no try of the request: the platform has not looked at the request itself.
 		if tokens++; ClassOf(err) == BadToken && tokens < tokenTries {
 			continue
 		}
@@ -63,6 +64,7 @@ func pauseFor(err error, attempt int) (time.Duration, bool) {
 
 // once makes one request with a token other than the rejected one.
 func (c *Client) once(ctx context.Context, r Request, token *string, exchange func(token string) error) error {
+	// Checked before waiting for limits, which would be pointless.
 	if c.breaker.isOpen() {
 		return &Error{Op: r.Op, Err: ErrCircuitOpen}
 	}
@@ -73,6 +75,8 @@ func (c *Client) once(ctx context.Context, r Request, token *string, exchange fu
 		}
 		defer sent()
 	}
+	// In this order: the chat's limit is the tightest, and a place in the app's limit must not be held
+	// while waiting for it.
 	if r.LowPriority {
 		if err := c.limits.waitForSpare(ctx); err != nil {
 			return err

@@ -1,5 +1,7 @@
 // Package agenttools is an MCP server on the loopback interface that offers tools of the bridge to its agents. Each
 // process has a token of its own, which stands for one chat.
+//
+// What a tool does does not belong here: whoever offers it passes a function.
 package agenttools
 
 import (

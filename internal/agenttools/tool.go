@@ -40,9 +40,11 @@ func New[In any](name, description string, do func(ctx context.Context, key chat
 			var refused *RefusedError
 			switch {
 			case errors.As(err, &refused):
+				// A refusal is for the agent, which may correct its call; it is no failure of the program and is not logged.
 				return nil, nil, refused
 			case err != nil:
-				log.Error().Err(err).Stringer("chat", key).Str("tool", name).Msg("tool of the bridge failed")
+				log.Error().Err(err).Stringer("chat", key).Str("tool", name).Msg("tool call failed")
+				// Internal errors may contain paths and parts of other chats, so the agent gets a fixed text.
 				text = failed
 			}
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, IsError: err != nil},

@@ -1,5 +1,7 @@
 // Package chat holds the types that all of Magpie shares: chats, messages, cards. It is a leaf: of our packages it
 // imports only internal/text, and any package may import it.
+//
+// What a platform, the agent or the database does with them does not belong here.
 package chat
 
 import (
@@ -89,8 +91,10 @@ func ValidID(s string) error {
 		return fmt.Errorf("it is longer than %d bytes", longestID)
 	case !utf8.ValidString(s):
 		return errors.New("it is not UTF-8")
+	// Keys are joined with colons.
 	case strings.Contains(s, ":"):
 		return errors.New("a colon cannot be part of it")
+	// Two ids that look the same must not be different.
 	case strings.ContainsFunc(s, hidden):
 		return errors.New("a space or a character that is not seen cannot be part of it")
 	}
@@ -289,5 +293,5 @@ var (
 	ErrUnreachable = errors.New("the bot cannot reach this chat")
 	ErrRefused     = errors.New("the platform does not allow this content")
 	ErrNotTaken    = errors.New("the platform does not take this file")
-	ErrTooBig      = errors.New("the file is bigger than what is taken in")
+	ErrTooBig      = errors.New("the file is larger than the limit")
 )

@@ -13,13 +13,15 @@ import (
 	"syscall"
 )
 
-// account is the operating system's user as whom agents run; nil = the user of this program.
+// account is the operating system's user that runs agents; nil is the user of this program.
 type account struct {
 	name, home string
 	credential *syscall.Credential
 }
 
 // findAccount looks up a user, such as [Config.User]; without a name it is nil.
+// findAccount reads the user's ids, supplementary groups included: without them the CLI could not open files that the
+// user may read through a group.
 func findAccount(name string) (*account, error) {
 	if name == "" {
 		return nil, nil
@@ -50,6 +52,7 @@ func (a *account) check() error {
 		return nil
 	case !canRunAs:
 		return errors.New("[claude] user: this system cannot run the agents as another user; leave this empty")
+	// Protection by a user id works only against a user with fewer rights than the service.
 	case a.credential.Uid == 0:
 		return errors.New("[claude] user: root is no protection; name a user with fewer rights")
 	case a.credential.Uid == uint32(os.Geteuid()):
@@ -78,8 +81,8 @@ func (a *account) allowInto(path string) error {
 	return os.Chmod(path, 0o755)
 }
 
-// Group is the group of the user as whom agents run; 0 = they run as this program does. A file that this group may
-// read, agents may read.
+// Group is the primary group of the user that runs agents; 0 if they run as this program. Agents may
+// read files that this group may read.
 func (c Config) Group() (int, error) {
 	a, err := findAccount(c.User)
 	if a == nil || err != nil {

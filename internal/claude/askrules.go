@@ -15,6 +15,8 @@ const (
 // read without asking.
 func (c Config) AsksEverything() bool { return c.Ask == askEverything }
 
+// checkAsk refuses a combination that would silently deny every tool: dontAsk never sends a permission
+// request (CLI 2.1.197).
 func (c Config) checkAsk() error {
 	switch {
 	case c.Ask != "" && c.Ask != askChanges && c.Ask != askEverything:

@@ -52,7 +52,8 @@ func writeAttackFiles(t *testing.T, home, project string) attackFiles {
 		write(filepath.Join(dir, "folder", canaryName+".txt"), []byte(atCanary))
 	}
 	write(filepath.Join(project, ".claude", "agents", "spy.md"), []byte("---\nname: spy\ndescription: x\n---\n"+canary))
-	write(filepath.Join(project, ".claude", "settings.json"), []byte(`{"env":{"CLAUDE_CODE_DISABLE_ATTACHMENTS":"0","CLAUDE_CODE_DISABLE_FILE_MENTIONS":"0"}}`))
+	write(filepath.Join(project, ".claude", "settings.json"),
+		[]byte(`{"env":{"CLAUDE_CODE_DISABLE_ATTACHMENTS":"0","CLAUDE_CODE_DISABLE_FILE_MENTIONS":"0"}}`))
 	if err := os.Symlink(filepath.Join(b.out, "secret.txt"), filepath.Join(project, "link.txt")); err != nil {
 		t.Fatal(err)
 	}

@@ -109,6 +109,7 @@ func (bt *backgroundTasks) waitUntilQuiet(ctx context.Context, g *backgroundTask
 			if left <= 0 && bt.tryStart(g) {
 				return done, nil
 			}
+			// If it is quiet but no slot is free, it looks again after the pause.
 			t.Reset(cmp.Or(max(0, left), pause))
 		case <-g.wanted:
 			done()

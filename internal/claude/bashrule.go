@@ -234,6 +234,7 @@ func splitRules(entry string) (rules []string) {
 		}
 		start = i + 1
 	}
+	// Separators inside parentheses belong to a rule such as Bash(git log, *).
 	for i := range len(entry) {
 		switch entry[i] {
 		case '(':

@@ -1,5 +1,7 @@
 // Package claude runs the Claude Code CLI: it starts processes, speaks stream-json with them in both directions, stops
 // them with everything that they have started, and finds their transcripts.
+//
+// Chats, people and cards do not belong here: this package knows owners, prompts and sessions.
 package claude
 
 import (
@@ -117,6 +119,7 @@ func (c Config) Validate() error {
 	errs = append(errs, c.checkModels()...)
 	errs = append(errs, c.checkCommands()...)
 	errs = append(errs, checkAllowed("[claude] allowed_tools", c.AllowedTools))
+	// Zero is "auto"; only a negative number is a mistake.
 	for name, n := range map[string]Count{"max_turns": c.MaxTurns, "max_processes": c.MaxProcesses} {
 		if n < 0 {
 			errs = append(errs, fmt.Errorf(`[claude] %s %d: want at least 1, or "auto"`, name, n))
@@ -142,6 +145,7 @@ func (c Config) Resolve() (Config, error) {
 	if err != nil {
 		return c, fmt.Errorf("[claude] command: %w", err)
 	}
+	// LookPath may return a relative path, which would be looked up in the project's folder.
 	if c.Command, err = filepath.Abs(command); err != nil {
 		return c, fmt.Errorf("[claude] command: %w", err)
 	}

@@ -53,6 +53,8 @@ func (d *decoder) decode(line []byte) []Event {
 	return nil
 }
 
+// system reads the few subtypes that matter. The CLI has many more and adds others in every version, so
+// an unknown one is ignored.
 func system(v gjson.Result) []Event {
 	switch v.Get("subtype").String() {
 	case "init":
@@ -73,9 +75,11 @@ func system(v gjson.Result) []Event {
 	return nil
 }
 
+// stream reads the raw events of the model's API, which the CLI passes on with --include-partial-messages.
 func (d *decoder) stream(ev gjson.Result) []Event {
 	switch ev.Get("type").String() {
 	case "message_start":
+		// A repeated request after a cut stream has another id; what was streamed under the old one is replaced.
 		events := d.startMessage(ev.Get("message.id").String())
 		d.count(ev.Get("message.usage"))
 		d.streamed = true
@@ -203,6 +207,7 @@ func (d *decoder) announce(block gjson.Result) []Event {
 	return []Event{ToolCall{ID: id, Name: block.Get("name").String()}}
 }
 
+// toolResults may come in another order than the calls (CLI 2.1.197), so they are matched by id.
 func toolResults(v gjson.Result) []Event {
 	var events []Event
 	for _, block := range v.Get("message.content").Array() {
@@ -239,6 +244,8 @@ func resultText(content gjson.Result) string {
 	return text
 }
 
+// result reads the end of a turn. Success is decided by is_error and not by the subtype: API errors arrive as
+// subtype "success". The cost is cumulative over the process, unless the CLI also reports the turn's own.
 func (d *decoder) result(v gjson.Result) []Event {
 	if v.Get("origin").Exists() {
 		return nil // the end of a turn that a background task of the CLI started, and not of ours
@@ -292,6 +299,8 @@ func models(v gjson.Result) (name string, window int64, total Usage) {
 
 // classify finds out why a turn failed. The subtype "success" means nothing: errors of the API arrive with it.
 func (d *decoder) classify(v gjson.Result, r Result) Failure {
+	// From the most specific to the least: a subtype or reason is certain, a text may be rephrased by the
+	// next version, and an HTTP status says least.
 	switch v.Get("subtype").String() {
 	case "error_max_turns", "error_max_budget_usd":
 		return FailLimit

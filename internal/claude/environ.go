@@ -72,6 +72,7 @@ func (e environment) configDir() string {
 	return filepath.Join(e["HOME"], ".claude")
 }
 
+// isInherited works on an allow list: a variable that nobody thought of may hold a secret of the service.
 func isInherited(name string) bool {
 	for _, pattern := range inheritedVariables {
 		if prefix, ok := strings.CutSuffix(pattern, "*"); (ok && strings.HasPrefix(name, prefix)) || name == pattern {

@@ -139,7 +139,7 @@ const (
 
 // Causes for which Magpie itself ends a turn.
 var (
-	ErrSilent  = errors.New("the agent said nothing for too long")
+	ErrSilent  = errors.New("no output from the agent for too long")
 	ErrTurnEnd = errors.New("the turn took too long")
 )
 

@@ -108,12 +108,14 @@ func copyDecisions(from, to string) error {
 	}
 	var all map[string]json.RawMessage
 	var projects map[string]map[string]json.RawMessage
+	// The CLI ignores a file that it cannot read, so no decision would count there either.
 	if json.Unmarshal(data, &all) != nil || all == nil {
 		return nil
 	}
 	if json.Unmarshal(all["projects"], &projects) != nil {
 		projects = nil
 	}
+	// Costs, prompts and statistics of other sessions must not be readable for this chat's agents.
 	for _, p := range projects {
 		maps.DeleteFunc(p, func(key string, _ json.RawMessage) bool { return !slices.Contains(ofProject, key) })
 	}

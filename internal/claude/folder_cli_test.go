@@ -215,8 +215,8 @@ func TestAttackOtherChats(t *testing.T) {
 	})
 }
 
-// What is off limits stays so where every file may be read and changed unasked: also the agents' state where it does not
-// lie in the data folder, what has another name by a link, and what the machine's user has decided.
+// What is off limits stays so where every file may be read and changed unasked: also the agents' state where it
+// does not lie in the data folder, what has another name by a link, and what the machine's user has decided.
 func TestNoRuleOpensWhatIsOffLimits(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		var real, alias string
@@ -225,7 +225,8 @@ func TestNoRuleOpensWhatIsOffLimits(t *testing.T) {
 			real, alias = filepath.Join(base, "real"), filepath.Join(base, "alias")
 			must(t, os.Mkdir(real, 0o700))
 			must(t, os.Symlink(real, alias))
-			c.Data, c.State, c.Private = filepath.Join(alias, "data"), filepath.Join(alias, "state"), []string{filepath.Join(alias, "magpie.toml")}
+			c.Data, c.State, c.Private = filepath.Join(alias, "data"), filepath.Join(alias, "state"),
+				[]string{filepath.Join(alias, "magpie.toml")}
 			c.AllowedTools, c.KeepAlive.Duration = []string{"Read", "Edit", "Write"}, 0
 		})
 		decisions, free := filepath.Join(n.home, ".claude.json"), filepath.Join(n.base, "free.txt")
@@ -245,7 +246,8 @@ func TestNoRuleOpensWhatIsOffLimits(t *testing.T) {
 		}
 		tries := n.tries("b", fresh(), map[string][]any{"Read": reads(append(read, free)...), "Write": writes})
 		for i, u := range tries {
-			if allowed := i == len(read) || i == len(tries)-1; u.asked || u.failed == allowed || strings.Contains(u.result, canary) {
+			if allowed := i == len(read) || i == len(tries)-1; u.asked || u.failed == allowed ||
+				strings.Contains(u.result, canary) {
 				t.Errorf("asked %v, failed %v: %v", u.asked, u.failed, u)
 			}
 		}

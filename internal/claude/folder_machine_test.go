@@ -83,7 +83,8 @@ func TestIsolatedAgentsHaveNothingOfTheMachinesUser(t *testing.T) {
 		write(t, filepath.Join(machine, "CLAUDE.md"), "instruction-of-the-user")
 		write(t, filepath.Join(machine, "settings.json"), `{"permissions":{"allow":["Bash(touch made*)"]}}`)
 		write(t, filepath.Join(machine, ".credentials.json"),
-			`{"claudeAiOauth":{"accessToken":"`+canary+`","refreshToken":"x","expiresAt":9999999999999,"scopes":["user:inference"]}}`)
+			`{"claudeAiOauth":{"accessToken":"`+canary+
+				`","refreshToken":"x","expiresAt":9999999999999,"scopes":["user:inference"]}}`)
 		if a := n.turn(t.Context(), "a", fresh(), "go"); a.err != nil || a.result.Failure != claude.FailAuth {
 			t.Errorf("without a login of its own: %+v, %v", a.result, a.err)
 		}
@@ -131,7 +132,8 @@ func TestTheCLIKeepsNoMemory(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		n := newTwoChats(t, command, func(c *claude.Config) {
 			c.KeepAlive.Duration = 0
-			c.SettingSources, c.Env = []string{"user", "project", "local"}, map[string]string{"CLAUDE_CODE_DISABLE_AUTO_MEMORY": "0"}
+			c.SettingSources, c.Env = []string{"user", "project", "local"},
+				map[string]string{"CLAUDE_CODE_DISABLE_AUTO_MEMORY": "0"}
 		})
 		const on = `{"autoMemoryEnabled":true,"env":{"CLAUDE_CODE_DISABLE_AUTO_MEMORY":"0"}}`
 		write(t, filepath.Join(n.home, ".claude", "settings.json"), on)
@@ -155,7 +157,8 @@ func TestTheCLIKeepsNoMemory(t *testing.T) {
 				t.Error("the model was told of the memory")
 			}
 		}
-		settings, err := os.ReadFile(filepath.Join(filepath.Dir(n.folder("a")), "settings", filepath.Base(n.folder("a"))+".json"))
+		settings, err := os.ReadFile(filepath.Join(filepath.Dir(n.folder("a")), "settings",
+			filepath.Base(n.folder("a"))+".json"))
 		must(t, err)
 		if off := gjson.GetBytes(settings, "autoMemoryEnabled"); off.Type != gjson.False { // the variable alone would do, too
 			t.Errorf("the settings say %q", off.Raw)

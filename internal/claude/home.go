@@ -18,6 +18,7 @@ const (
 // settingSources are the places from which the CLI can read settings.
 var settingSources = []string{"user", "project", "local"}
 
+// checkPolicy reports all mistakes at once, so that a configuration needs one correction and not several.
 func (c Config) checkPolicy() error {
 	var errs []error
 	for _, s := range c.SettingSources {

@@ -48,6 +48,7 @@ func NewImage(file []byte) (Image, error) {
 	if len(file) > biggestFile {
 		return Image{}, fmt.Errorf("%w: %d bytes", ErrNoImage, len(file))
 	}
+	// Only the header is read here: the size decides how much memory decoding takes.
 	size, form, err := image.DecodeConfig(bytes.NewReader(file))
 	if err != nil {
 		return Image{}, fmt.Errorf("%w: %w", ErrNoImage, err)
@@ -55,6 +56,7 @@ func NewImage(file []byte) (Image, error) {
 	if size.Width < 1 || size.Height < 1 {
 		return Image{}, fmt.Errorf("%w: %d x %d pixels", ErrNoImage, size.Width, size.Height)
 	}
+	// One at a time: the limit of 64 MB is for the whole program.
 	decoding <- struct{}{}
 	defer func() { <-decoding }()
 	small := max(size.Width, size.Height) <= imageSide
@@ -65,6 +67,7 @@ func NewImage(file []byte) (Image, error) {
 		return Image{}, fmt.Errorf("%w: %w", ErrNoImage, err)
 	}
 	switch {
+	// A small picture is passed on unchanged, since decoding has shown that it is whole.
 	case small && form == "jpeg" && len(file) <= biggestPNG:
 		return Image{"image/jpeg", file}, nil
 	case small && form == "png" && len(file) <= biggestPNG:
@@ -110,6 +113,7 @@ func shrink(picture image.Image) *image.RGBA {
 	return to
 }
 
+// mean reads whole rows of bytes; At for each pixel would allocate a colour each time.
 func mean(from *image.RGBA, part image.Rectangle) color.RGBA {
 	var sum [4]int
 	for y := part.Min.Y; y < part.Max.Y; y++ {
@@ -130,6 +134,7 @@ type atMost struct {
 
 var errTooBig = errors.New("too big")
 
+// Write fails instead of growing, so that a picture that PNG cannot compress is given up early.
 func (b *atMost) Write(p []byte) (int, error) {
 	if b.Len()+len(p) > b.bytes {
 		return 0, errTooBig
@@ -137,6 +142,8 @@ func (b *atMost) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
+// compressed prefers PNG, since screenshots of text suffer from JPEG. A photograph that is too big as
+// PNG becomes a JPEG.
 func compressed(picture *image.RGBA) (Image, error) {
 	lossless := atMost{bytes: biggestPNG}
 	switch err := png.Encode(&lossless, picture); {

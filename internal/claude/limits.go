@@ -69,6 +69,7 @@ func (c Config) Limits() Limits {
 		l.Turns = max(fewestTurns, turnsPerCore*l.Cores)
 	}
 	if c.MaxProcesses == Auto {
+		// Memory decides on the number of processes: one takes about 300 MB at its start (CLI 2.1.197).
 		m := &machine{c.Machine}
 		if free, total, err := m.memory(); err == nil {
 			l.machine, l.Memory = m, free
@@ -77,6 +78,7 @@ func (c Config) Limits() Limits {
 			l.Processes = max(usualKept, l.Turns)
 		}
 	}
+	// A turn needs a process, so more turns than processes would only wait.
 	if l.Turns > l.Processes {
 		l.Turns, l.Cores = l.Processes, 0
 	}

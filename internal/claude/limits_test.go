@@ -75,7 +75,8 @@ func TestLimitsThatAreConfigured(t *testing.T) {
 		}
 	}
 	cores := runtime.GOMAXPROCS(0)
-	if l := (Config{Machine: machineWith(1<<20*gb, 1<<20*gb, "/", nil)}).Limits(); l.Turns != max(fewestTurns, turnsPerCore*cores) || l.Cores != cores {
+	if l := (Config{Machine: machineWith(1<<20*gb, 1<<20*gb, "/", nil)}).Limits(); l.Turns != max(fewestTurns,
+		turnsPerCore*cores) || l.Cores != cores {
 		t.Errorf("for %d cores: %+v", cores, l)
 	}
 }

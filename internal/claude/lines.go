@@ -28,6 +28,7 @@ func (w *lineWriter) Write(p []byte) (int, error) {
 	}
 }
 
+// append drops a line that is too long, up to its end: no event comes near 16 MB, and memory must stay bounded.
 func (w *lineWriter) append(p []byte) {
 	if w.skip || len(w.partial)+len(p) > maxLine {
 		w.partial, w.skip = nil, true
@@ -42,6 +43,7 @@ type tailBuffer struct {
 	buf []byte
 }
 
+// Write keeps the end of the output: an error is explained in the last lines.
 func (t *tailBuffer) Write(p []byte) (int, error) {
 	t.buf = append(t.buf, p...)
 	if over := len(t.buf) - t.max; over > 0 {

@@ -157,12 +157,14 @@ func (l *login) runDialog(ctx context.Context) error {
 	for {
 		select {
 		case text, ok := <-shown:
+			// The program may end before or after its last output, so the loop waits for both.
 			if !ok {
 				if shown = nil; exited == nil {
 					return l.result()
 				}
 				continue
 			}
+			// A code counts only after the link was shown: whatever was sent before belongs to an earlier attempt.
 			if l.scan(text); l.linked {
 				codes = l.dialog.Codes
 			}
@@ -172,6 +174,7 @@ func (l *login) runDialog(ctx context.Context) error {
 			}
 			l.paste(code)
 		case <-exited:
+			// A child that inherited the terminal may keep it open, so the rest of the output gets a limited time.
 			if exited, last = nil, time.After(drainTime); shown == nil {
 				return l.result()
 			}

@@ -31,7 +31,7 @@ func (m *machine) memory() (free, total int64, err error) {
 	}
 	free, total = info["MemAvailable"]<<10, info["MemTotal"]<<10
 	if free <= 0 || total <= 0 {
-		return 0, 0, errors.New("memory of this machine: not told")
+		return 0, 0, errors.New("memory of this machine: not available")
 	}
 	for dir := controlGroup(root); dir != ""; dir = parentGroup(dir) {
 		limit := min(number(root, dir, "memory.max"), number(root, dir, "memory.high"))

@@ -25,6 +25,8 @@ func (c Config) MayUse(model string) bool {
 	return modelName.MatchString(model)
 }
 
+// checkModels checks only the form of names: the CLI passes unknown names to the API, which knows more
+// models than we do.
 func (c Config) checkModels() (errs []error) {
 	for _, m := range append([]string{c.Model}, c.Models...) {
 		if m != "" && !modelName.MatchString(m) {

@@ -48,6 +48,8 @@ func (c Config) MoveSessions(owner string, sessions []string) error {
 	return nil
 }
 
+// moveAll moves every file of the sessions. The files of a session are found by patterns, because the
+// CLI keeps those of subagents beside the transcript.
 func moveAll(from, to string, sessions []string) error {
 	tree := os.DirFS(from)
 	for _, id := range sessions {

@@ -63,7 +63,9 @@ func (a agent) offLimits(files string) (deny []string) {
 	for _, pattern := range memoriesOfChat {
 		paths = append(paths, escapePattern(realPath(a.folder.path))+"/"+pattern)
 	}
+	// Sorted and without duplicates, so that equal configurations write equal files.
 	for _, path := range slices.Compact(slices.Sorted(slices.Values(paths))) {
+		// Two slashes begin an absolute path in the CLI's rules.
 		deny = append(deny, "Read(/"+path+")", "Edit(/"+path+")")
 	}
 	return deny

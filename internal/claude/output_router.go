@@ -43,6 +43,7 @@ func (h *outputRouter) deliver(line []byte) {
 	if r == nil {
 		return
 	}
+	// Outside of the lock: the turn may read slowly, and control responses must still get through.
 	select {
 	case r.lines <- line:
 	case <-r.done:
@@ -107,12 +108,14 @@ func (h *outputRouter) currentRun() *run {
 	return h.turn
 }
 
+// attach and detach bracket a turn; output that comes outside of them belongs to no caller.
 func (h *outputRouter) attach(r *run) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.turn = r
 }
 
+// Closing done outside of the lock: whoever waits for it may call back at once.
 func (h *outputRouter) detach(r *run) {
 	h.mu.Lock()
 	h.turn = nil

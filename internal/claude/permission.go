@@ -109,6 +109,7 @@ func (a *openAsks) notify(ev Event) {
 	}
 }
 
+// drain hands out each event once; the caller emits them in the order in which they were answered.
 func (a *openAsks) drain() []Event {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -123,7 +123,10 @@ func (a agent) start(spec Spec) (*Process, error) {
 	return p, nil
 }
 
-// arguments are those of the CLI for a process.
+// arguments are complete for every start: a resumed session restores neither flags nor, reliably, the model (CLI
+// 2.1.197). Values follow an equals sign, because variadic options such as --allowedTools would take the next argument,
+// too. The prompt is never among them: it goes through stdin, which has no length limit and cannot be mistaken for an
+// option. --verbose is required with stream-json output.
 func (a agent) arguments(spec Spec) []string {
 	if spec.Task != "" {
 		return a.taskArguments(spec)
@@ -197,6 +200,8 @@ func (p *Process) exitError() error { return &ExitError{Err: p.child.Err(), Stde
 // takes three seconds at most, or less if ctx ends. Further callers wait for the first one.
 func (p *Process) close(ctx context.Context) {
 	p.ending.Do(func() {
+		// Descendants are listed first: after the death of their parent they can no longer be found by it
+		// (each Bash call of the CLI leads a session of its own, 2.1.197).
 		var left []proctree.Descendant
 		if !p.child.Childless() {
 			left = p.child.Descendants()
@@ -210,6 +215,7 @@ func (p *Process) close(ctx context.Context) {
 			}
 		}
 		proctree.Kill(left)
+		// Others may have been started since the list was made.
 		if len(left) > 0 || p.alive() || !p.child.Alone() {
 			proctree.Kill(p.child.Descendants())
 		}

@@ -84,6 +84,8 @@ type outcomeReader struct {
 	over     bool            // another prompt follows
 }
 
+// line reads one record of the transcript. Records of subagents are side chains and belong to no
+// answer; a record that was written twice counts once.
 func (r *outcomeReader) line(line []byte) {
 	if !gjson.ValidBytes(line) {
 		r.truncatedLine(line)
@@ -101,6 +103,7 @@ func (r *outcomeReader) line(line []byte) {
 		r.seen[id] = true
 	}
 	switch {
+	// The answer of a prompt begins behind the prompt; records before it belong to earlier ones.
 	case !r.out.Known:
 		r.out.Known = kind == "user" && v.Get("uuid").String() == r.id
 		r.group = v.Get("promptId").String()

@@ -225,6 +225,7 @@ func (s *stopper) begin(cause error) {
 	s.p.in.interrupt()
 }
 
+// stepTimeout is short during a shutdown: the service manager kills everything after its own timeout.
 func (s *stopper) stepTimeout() time.Duration {
 	if errors.Is(s.cause, context.Canceled) {
 		return shutdownGrace

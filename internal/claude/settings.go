@@ -52,6 +52,7 @@ func readSettings(text string) (settings, error) {
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
 		return nil, fmt.Errorf("%s: no JSON object: %s", where, jsonMistake(err))
 	}
+	// "null" is valid JSON and leaves a nil map.
 	if s == nil {
 		return nil, fmt.Errorf("%s: no JSON object: null", where)
 	}
@@ -94,6 +95,7 @@ func checkSetting(key string, v gjson.Result) error {
 			return fmt.Errorf("%s: want a text", key)
 		}
 	case "cleanupPeriodDays", "crossSessionInbound", "useAutoModeDuringPlan", "autoMemoryEnabled":
+		// Two sources for one setting would hide which one counts.
 		return fmt.Errorf("%s: this is set by magpie", key)
 	case "disableAllHooks", "includeCoAuthoredBy", "enableAllProjectMcpServers":
 		if !v.IsBool() {
@@ -115,6 +117,8 @@ func each(v gjson.Result, kind, inner func(gjson.Result) bool) bool {
 	return ok
 }
 
+// checkPermissions refuses keys that the CLI would ignore or that would bypass the bridge's own rules:
+// a setting without effect looks like protection and is none.
 func checkPermissions(v gjson.Result) error {
 	if !v.IsObject() {
 		return errors.New("permissions: want an object")
@@ -162,6 +166,7 @@ func texts(v gjson.Result) (list []string) {
 	return list
 }
 
+// checkHooks checks the outer form only; what a hook does is its author's affair.
 func checkHooks(v gjson.Result) error {
 	matchers := func(v gjson.Result) bool {
 		return v.IsObject() && each(v.Get("hooks"), gjson.Result.IsArray, func(h gjson.Result) bool {

@@ -144,6 +144,7 @@ func (p *Process) reply(ctx context.Context, question string) (Reply, error) {
 	}
 	switch text := strings.TrimSpace(r.Text); {
 	case r.Failure != "":
+		// A failure is an error here: a task's text goes into a summary, where an error text would be taken for content.
 		return Reply{}, fmt.Errorf("failure %q: %s", r.Failure, text)
 	case text == "":
 		return Reply{}, errors.New("it said nothing")

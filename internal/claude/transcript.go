@@ -40,8 +40,8 @@ func (t Transcripts) Path(dir, session string) (string, error) {
 	return filepath.Join(t.root, projectName(real), session+".jsonl"), nil
 }
 
-// find is the file of a session, or empty if there is none. The project may have moved, or have a name that the CLI
-// shortens; the session's id is unique anyway.
+// find returns the file of a session, or nothing. All projects are searched: the project may have
+// moved, or have a name that the CLI shortens, and the session's id is unique anyway.
 func (t Transcripts) find(dir, session string) (string, error) {
 	if err := uuid.Validate(session); err != nil {
 		return "", fmt.Errorf("session %q: %w", session, err)

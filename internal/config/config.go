@@ -101,6 +101,7 @@ func Defaults() Config {
 
 // Validate names every key that is wrong.
 func (c Config) Validate() error {
+	// All sections are checked even after a mistake: an operator corrects everything in one go.
 	errs := []error{
 		c.Feishu.Validate(), c.Claude.Validate(), c.BridgeConfig().CheckProjects(),
 		c.Context.Validate(), c.Memory.Validate(),

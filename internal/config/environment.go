@@ -20,6 +20,7 @@ var secretVariables = []string{EnvPrefix + "FEISHU_APP_SECRET", EnvPrefix + "MEM
 // provide them.
 func applyEnvironment(c *Config, environ []string) error {
 	vars := env.ToMap(environ)
+	// As with Docker secrets and systemd credentials, MAGPIE_..._FILE names a file that holds the value.
 	for _, secret := range secretVariables {
 		if file := vars[secret+"_FILE"]; file != "" {
 			data, err := os.ReadFile(file)
@@ -38,6 +39,7 @@ func applyEnvironment(c *Config, environ []string) error {
 		}
 		return errors.Join(errs...)
 	}
+	// Lists are separated by commas, and people put spaces behind them.
 	for _, list := range [][]string{
 		c.Access.Admins, c.Access.Allow, c.Access.Deny, c.Claude.AllowedTools, c.Claude.SettingSources, c.HTTP.Hosts,
 	} {

@@ -35,6 +35,8 @@ func Load(path string, environ []string) (Config, error) {
 	if err != nil {
 		return c, err
 	}
+	// Neither a file nor credentials: probably the program was started in the wrong place, and setup helps
+	// more than a list of missing keys.
 	if c.Feishu.File == "" && c.Feishu.AppID == "" && c.Feishu.AppSecret == "" {
 		return c, &Error{Err: ErrNotFound}
 	}
@@ -70,6 +72,7 @@ func Read(path string, environ []string) (Config, error) {
 		}
 		c.Feishu.File = path
 	}
+	// The environment comes last, so that it overrides the file.
 	if err := applyEnvironment(&c, environ); err != nil {
 		return c, &Error{Err: err}
 	}
@@ -117,6 +120,7 @@ func Decode(data []byte, c *Config) error {
 	return err
 }
 
+// wrongType recognizes the decoder's message, which names Go types that an operator does not know.
 var wrongType = regexp.MustCompile(`^toml: cannot decode TOML (\w+) into (?:struct field \S+ of type )?(\S+)$`)
 
 // wantedType says in words of the file's format what a key of the wrong type should be; other complaints stay as they

@@ -1,4 +1,6 @@
 // Package configtype holds types of configuration files: durations. It is a leaf.
+//
+// Sections, their defaults and their meaning do not belong here.
 package configtype
 
 import (

@@ -35,6 +35,7 @@ func refuse(code, detail string) error { return &problem{http.StatusBadRequest, 
 // act makes a handler of a function from a JSON request to a JSON answer.
 func act[In, Out any](do func(context.Context, In) (Out, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		// A button is answered within seconds; the deadline only keeps a lost request from staying forever.
 		ctx, cancel := context.WithTimeout(r.Context(), actPatience)
 		defer cancel()
 		in, err := decode[In](w, r)
@@ -54,6 +55,8 @@ func act[In, Out any](do func(context.Context, In) (Out, error)) http.HandlerFun
 	}
 }
 
+// decode insists on the content type: a form of another site can send only others, so this keeps a
+// foreign page from acting here (CSRF).
 func decode[In any](w http.ResponseWriter, r *http.Request) (in In, err error) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return in, refuse("request", "the body must be application/json")
@@ -93,6 +96,7 @@ func (p *Playground) say(_ context.Context, in sayRequest) (sayAnswer, error) {
 	if err != nil {
 		return sayAnswer{}, err
 	}
+	// A private chat needs no mention, and the platform sends none there.
 	mention := in.Mention && c.Mode == "group"
 	switch {
 	case strings.TrimSpace(in.Text) == "" && !mention:
@@ -122,6 +126,7 @@ type toast struct {
 	Content string `json:"content"`
 }
 
+// press returns what the client would show: a refusal of the form, or the toast.
 func (p *Playground) press(ctx context.Context, in pressRequest) (toast, error) {
 	m, ok := p.cfg.Sim.Message(in.Message)
 	if !ok {

@@ -105,7 +105,8 @@ func TestAClickOutlivesARepaint(t *testing.T) {
 	} {
 		b.Until(`document.querySelector('` + part + `')`)
 		var x, y float64
-		if _, err := fmt.Sscan(b.Eval(`(r => (r.x + r.width / 2) + ' ' + (r.y + r.height / 2))(document.querySelector('`+part+`').getBoundingClientRect())`), &x, &y); err != nil {
+		if _, err := fmt.Sscan(b.Eval(`(r => (r.x + r.width / 2) + ' ' + (r.y + r.height / 2))(document.querySelector('`+
+			part+`').getBoundingClientRect())`), &x, &y); err != nil {
 			t.Fatal(err)
 		}
 		b.Do(chromedp.MouseEvent(chromedp.MousePressed, x, y, chromedp.ButtonLeft, chromedp.ClickCount(1)))

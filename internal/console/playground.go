@@ -1,5 +1,8 @@
 // Package console is the web interface of the playground. On its page one writes as a user of a simulated Feishu,
 // watches the bot's cards grow, presses their buttons, and sees the context of each turn.
+//
+// The simulated platform does not belong here (feishusim), nor does anything that a bridge with a real platform
+// needs.
 package console
 
 import (

@@ -122,6 +122,8 @@ func (p *Playground) chat(n int, c feishusim.Chat, sent *seen) chat {
 	return out
 }
 
+// message sends the look only if it has changed since this viewer saw it last: a long chat would
+// otherwise be sent again with every letter.
 func (s *seen) message(m feishusim.Message) message {
 	last := m.Last()
 	rev := fmt.Sprint(len(m.States), last.At.UnixNano(), m.Deleted, last.Streaming, m.ThreadID, m.Reactions)

@@ -19,6 +19,7 @@ const (
 // one update.
 func (p *Playground) events(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
+	// Room for one: several changes while the page is slow become one update.
 	changed := make(chan struct{}, 1)
 	forget := p.turns.watch(changed)
 	var watcher sync.WaitGroup
@@ -32,6 +33,7 @@ func (p *Playground) events(w http.ResponseWriter, r *http.Request) {
 	defer forget()
 
 	out := newStream(w)
+	// The browser reconnects a second after a lost connection.
 	if out.write("retry: 1000\n\n") != nil {
 		return
 	}
@@ -79,6 +81,7 @@ func (s stream) idle(ctx context.Context, changed <-chan struct{}) bool {
 	case <-ctx.Done():
 		return false
 	}
+	// A comment now and then shows a dead connection, which would otherwise be noticed at the next change.
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	for {

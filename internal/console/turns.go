@@ -43,6 +43,8 @@ func newTurns() turns {
 	return turns{byChat: make(map[string]record), watchers: make(map[chan<- struct{}]struct{})}
 }
 
+// add keeps the newest turns of a chat; the count goes on, so that a viewer notices a change although
+// the length stays the same.
 func (t *turns) add(turn Turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -21,6 +21,7 @@ const readTimeout = 5 * time.Minute
 
 // checkDatabase checks whether the database can be read and is intact, also while a service uses it.
 func checkDatabase(ctx context.Context, r *Report, c config.Config) {
+	// A wrong URL is reported with the configuration.
 	if c.DB.Validate() != nil {
 		return
 	}
@@ -29,6 +30,7 @@ func checkDatabase(ctx context.Context, r *Report, c config.Config) {
 		checkMissingDatabase(r, c.DB, path)
 		return
 	}
+	// A check of a large database may take long; doctor must come to an end.
 	reads, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	var corrupt *sqlite.CorruptError

@@ -46,6 +46,7 @@ func existingParent(path string) string {
 	}
 }
 
+// freeSpace counts the blocks for ordinary users (Bavail): the reserve of root does not help a service.
 func freeSpace(path string) (uint64, error) {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(path, &st); err != nil {

@@ -17,6 +17,7 @@ const maxClockSkew = time.Minute
 
 // CheckPlatform checks whether the platform accepts the app's credentials, and which settings the app lacks there.
 func CheckPlatform(ctx context.Context, r *Report, c config.Config) feishu.Checkup {
+	// Missing credentials are reported with the configuration.
 	if c.Feishu.Validate() != nil {
 		return feishu.Checkup{}
 	}
@@ -35,6 +36,7 @@ func CheckPlatform(ctx context.Context, r *Report, c config.Config) feishu.Check
 		checkEvents(r, found, console)
 	}
 	switch {
+	// The platform need not send its time.
 	case !found.ClockKnown:
 	case found.ClockAhead.Abs() > maxClockSkew:
 		r.Add(Warn, r.text(textKeepTime), textClock, found.ClockAhead)

@@ -1,5 +1,7 @@
 // Package embed is a client for an OpenAI-compatible embeddings endpoint. It returns a vector for each text; texts with
 // a similar meaning have vectors of a similar direction.
+//
+// Which texts get a vector, and where vectors are stored, does not belong here.
 package embed
 
 import (
@@ -111,6 +113,7 @@ func (c *Client) Embed(ctx context.Context, texts []string) ([]Vector, error) {
 	return list, nil
 }
 
+// request has the format of OpenAI's embeddings API, which other servers imitate.
 type request struct {
 	Model  string   `json:"model"`
 	Input  []string `json:"input"`
@@ -124,6 +127,7 @@ type response struct {
 	} `json:"data"`
 }
 
+// call leaves address and body out of its errors: both may contain a key, and errors are logged.
 func (c *Client) call(ctx context.Context, texts []string) ([]Vector, error) {
 	body, err := json.Marshal(request{Model: c.cfg.Model, Input: texts, Format: "float"})
 	if err != nil {
@@ -161,7 +165,7 @@ func (c *Client) call(ctx context.Context, texts []string) ([]Vector, error) {
 	}
 	var answer response
 	if err := json.Unmarshal(data, &answer); err != nil {
-		return nil, errors.New("the answer is not what it should be")
+		return nil, errors.New("malformed answer")
 	}
 	return c.vectors(answer, len(texts))
 }
@@ -172,6 +176,7 @@ func (c *Client) vectors(answer response, n int) ([]Vector, error) {
 		return nil, fmt.Errorf("%d vectors for %d texts", len(answer.Data), n)
 	}
 	list, dim := make([]Vector, n), c.Dim()
+	// By index, because the API does not promise the order.
 	for _, d := range answer.Data {
 		if d.Index < 0 || d.Index >= n || list[d.Index] != nil {
 			return nil, fmt.Errorf("no or two vectors for a text, index %d of %d", d.Index, n)
@@ -180,6 +185,7 @@ func (c *Client) vectors(answer response, n int) ([]Vector, error) {
 		if err != nil {
 			return nil, err
 		}
+		// Another model behind the same name would make stored vectors useless, so a change of the length is an error.
 		if dim = cmp.Or(dim, len(v)); len(v) != dim {
 			return nil, fmt.Errorf("a vector of length %d among those of length %d", len(v), dim)
 		}

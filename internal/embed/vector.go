@@ -11,6 +11,8 @@ import (
 // error of about one percent.
 type Vector []byte
 
+// vectorOf scales by the largest component to 8 bits. Only directions are compared, so the length may
+// be lost; a vector takes a quarter of the room.
 func vectorOf(list []float32) (Vector, error) {
 	if len(list) > mostDims {
 		return nil, fmt.Errorf("a vector of length %d", len(list))

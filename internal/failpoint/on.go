@@ -1,6 +1,8 @@
 //go:build crashtest
 
 // Package failpoint marks the steps between a message and its answer at which the crash test kills the program.
+//
+// What must survive a crash does not belong here: the crash test says that.
 package failpoint
 
 import (

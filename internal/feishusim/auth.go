@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// ticketTTL is how long the URL of a long connection can be used, once.
+// ticketTTL is how long the URL of a long connection can be used, once. The platform does not document
+// it.
 const ticketTTL = time.Minute
 
 // renewBefore: a token with at least this much life left is handed out again; with less there is a new one and both
@@ -86,7 +87,8 @@ func (a *auth) credentials(appID, secret string) bool {
 	return appID == a.appID && subtle.ConstantTimeCompare([]byte(secret), []byte(a.secret)) == 1
 }
 
-// issue returns a valid token and its remaining life.
+// issue returns a valid token and its remaining life. Clients that ask often get the same token, as on
+// the platform, so a client must not take a new answer for a new token.
 func (a *auth) issue(now time.Time) (string, time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -7,8 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of a card (docs: feishu-cards/card-json-v2-structure and the components' pages; the number of tables per card
-// is measured, per component documented).
+// Limits of a card (docs: feishu-cards/card-json-v2-structure and the components' pages). Tables are
+// documented per component and measured per card. Third parties saw cards of 131 KB accepted; the
+// double keeps to the documented 30 KB.
 const (
 	maxCardBytes     = 30 << 10
 	maxCardElements  = 200
@@ -34,7 +35,8 @@ const (
 
 var elementID = regexp.MustCompile(elementIDPattern)
 
-// flaw is what is wrong with a card. The message API wraps inner in 230099; CardKit answers with kit.
+// flaw is what is wrong with a card. One flaw has two codes: the message API wraps inner in 230099, and
+// CardKit answers with kit.
 type flaw struct {
 	rule       Rule
 	inner, kit int
@@ -114,7 +116,8 @@ func checkV2(root map[string]any) *flaw {
 	return nil
 }
 
-// cardCheck goes through all elements of a card and stops at the first flaw.
+// cardCheck walks all elements of a card and stops at the first flaw. Maps are walked in random order,
+// so of several flaws any one may be reported.
 type cardCheck struct {
 	v2       bool
 	ownImage func(string) bool
@@ -150,6 +153,7 @@ func (c *cardCheck) walk(node any, depth int) {
 				defer func() { c.forms-- }()
 			}
 		}
+		// These three hold the app's own data, which may have a member "tag" without being a component.
 		for k, x := range n {
 			if k != "value" && k != "behaviors" && k != "chart_spec" && c.flaw == nil {
 				c.walk(x, depth)
@@ -186,6 +190,8 @@ func (c *cardCheck) element(tag string, n map[string]any, depth int) {
 	}
 }
 
+// checkID checks form and uniqueness of an element_id: a letter, then at most 19 letters, digits or
+// underscores (doc: feishu-cards/card-json-v2-structure).
 func (c *cardCheck) checkID(n map[string]any) {
 	v, ok := n["element_id"]
 	if !ok {

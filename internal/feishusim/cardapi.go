@@ -60,6 +60,7 @@ func (d cardData) read(q *request, w *world) (map[string]any, *refusal) {
 	return root, nil
 }
 
+// create makes an entity that no message shows yet. Its streaming clock runs from here and not from the message.
 func (a *cardAPI) create(q *request) (any, *refusal) {
 	var in cardData
 	if bad := q.decode(&in); bad != nil {
@@ -103,7 +104,8 @@ func (a *cardAPI) convert(q *request) (any, *refusal) {
 	return map[string]string{"card_id": m.CardID}, nil
 }
 
-// draft is a card that an operation works on; it becomes the card if the operation succeeds.
+// draft is a copy of the card that an operation works on; it becomes the card only if the operation
+// succeeds.
 type draft struct {
 	q      *request
 	entity *entity
@@ -122,6 +124,8 @@ func (a *cardAPI) op(pattern, name string, f func(*draft) *refusal) route {
 	})
 }
 
+// apply runs an operation on a draft. A refused operation changes nothing and does not use up its
+// sequence; whether it does on the real platform is not documented.
 func (a *cardAPI) apply(q *request, name string, op operation, f func(*draft) *refusal) *refusal {
 	w := a.world
 	defer w.notify.bump()
@@ -158,6 +162,8 @@ func (a *cardAPI) usable(id string) (*entity, *refusal) {
 	case time.Since(e.created) > updatable:
 		return nil, refuse("", codeKitExpired, "card entity has expired")
 	}
+	// The documentation says in one place that streaming content is exempt from this limit; a client
+	// should not rely on it.
 	if _, ok := a.limit.take(time.Now(), quota{"card " + id, a.cfg.Limits.CardPerSecond, time.Second}); !ok {
 		return nil, refuse(RuleRate, codeChatFrequency, "trigger frequency limit of the card")
 	}
@@ -181,6 +187,7 @@ func (a *cardAPI) content(d *draft) *refusal {
 		return refuse(RuleEmpty, codeField, "field validation failed: content is empty")
 	case n > maxStreamText:
 		return refuse(RuleSize, codeField, "field validation failed: content is longer than %d", maxStreamText)
+	// The platform answers 200850 once after the timeout, and 300309 from then on.
 	case d.entity.timedOut:
 		d.entity.timedOut = false
 		return refuse(RuleStreaming, codeKitTimedOut, "streaming mode has timed out")
@@ -199,7 +206,8 @@ func (a *cardAPI) content(d *draft) *refusal {
 	return nil
 }
 
-// update replaces the whole card; its config decides about streaming mode again.
+// update replaces the whole card; its config decides about streaming mode again. It works in any mode
+// (doc: cardkit-v1/card/update), so it is the way back after a refused element.
 func (a *cardAPI) update(d *draft) *refusal {
 	var in struct {
 		Card cardData `json:"card"`
@@ -230,6 +238,8 @@ func (d *draft) set(raw string) *refusal {
 	}
 	config, ok := s["config"].(map[string]any)
 	if _, link := s["card_link"]; !ok && !link {
+		// The real platform is not documented here; some clients send settings without config, and
+		// nothing happens.
 		d.q.violate(RuleSettings, "settings without config have no effect: %s", raw)
 		return nil
 	}

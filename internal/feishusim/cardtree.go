@@ -22,7 +22,7 @@ func member(v any, keys ...string) any {
 	return v
 }
 
-// clone copies decoded JSON.
+// clone copies decoded JSON, so that a draft and the states of a message never share a map.
 func clone(v any) any {
 	switch n := v.(type) {
 	case map[string]any:
@@ -42,6 +42,7 @@ func clone(v any) any {
 }
 
 // eachTag calls f for every element in node, in the order of the lists.
+// The keys of an object are sorted, so that tests find elements in the same order every time.
 func eachTag(node any, f func(tag string, el map[string]any)) {
 	switch n := node.(type) {
 	case []any:
@@ -103,6 +104,7 @@ func locate(node any, id string) (place, bool) {
 func (p place) list() []any { return p.owner[p.key].([]any) }
 
 // splice replaces the count elements at p.index+shift by others.
+// The list is cloned because messages and records still refer to the old one.
 func (p place) splice(shift, count int, others ...any) {
 	i := p.index + shift
 	p.owner[p.key] = slices.Replace(slices.Clone(p.list()), i, i+count, others...)

@@ -42,6 +42,7 @@ func (a *chatAPI) list(*request) (any, *refusal) {
 	return map[string]any{"items": items, "has_more": false, "page_token": ""}, nil
 }
 
+// get describes a chat. Numbers are strings here, as in the real API (doc: im-v1/chat/get).
 func (a *chatAPI) get(q *request) (any, *refusal) {
 	a.world.mu.Lock()
 	defer a.world.mu.Unlock()

@@ -80,7 +80,8 @@ const (
 
 const headerRateReset = "x-ogw-ratelimit-reset" // seconds until the next request is allowed
 
-// statusOf returns the HTTP status that comes with a code.
+// statusOf returns the HTTP status that comes with a code: 200 from the token and connection endpoints
+// even on errors, otherwise 400, or 429 for the frequency limit.
 func statusOf(code int) int {
 	switch code {
 	case 0, codeAppParam, codeAppSecret, codeEndpointNone, codeEndpointSecret, codeTooManyConns, codeEndpointBusy:

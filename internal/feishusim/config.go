@@ -75,6 +75,7 @@ func (c Config) client() map[string]int {
 		"ReconnectNonce": seconds(c.Reconnect.Nonce), "PingInterval": max(1, seconds(c.PingInterval))}
 }
 
+// setDefault sets *p unless it is set; a negative number therefore stays and can mean "none".
 func setDefault[T comparable](p *T, v T) {
 	var zero T
 	if *p == zero {

@@ -9,7 +9,8 @@ import (
 	larkws "github.com/larksuite/oapi-sdk-go/v3/ws"
 )
 
-// writeTimeout ends a connection whose client does not read.
+// writeTimeout bounds a write, so that a client that does not read loses its connection instead of
+// blocking it.
 const writeTimeout = 10 * time.Second
 
 // conn is one long connection. Its frames are protobuf messages (oapi-sdk-go ws/pbbp2.pb.go).
@@ -42,6 +43,8 @@ func (c *conn) serve() {
 		if err != nil {
 			return
 		}
+		// A frozen hub acts like a half-open connection: frames are read and dropped, and no ping is
+		// answered.
 		if c.hub.isFrozen() {
 			continue
 		}
@@ -56,6 +59,8 @@ func (c *conn) serve() {
 	}
 }
 
+// receive handles a frame of the client: pings and acknowledgements. Anything else breaks the protocol,
+// since clients send nothing of their own.
 func (c *conn) receive(f *larkws.Frame) {
 	if f.Service != c.service {
 		c.hub.rec.violate(RuleFrame, 0, "service %d, not the URL's service_id %d", f.Service, c.service)
@@ -78,7 +83,8 @@ func (c *conn) pong(ping *larkws.Frame) {
 	c.send(&f)
 }
 
-// send queues frames and reports whether there was room.
+// send queues frames and reports whether there was room. It never blocks, because a slow client must
+// not hold up the hub.
 func (c *conn) send(frames ...*larkws.Frame) bool {
 	batch := make([][]byte, len(frames))
 	for i, f := range frames {
@@ -116,7 +122,8 @@ func (c *conn) write() {
 	}
 }
 
-// end closes the socket, which ends reader and writer.
+// end closes the socket, which ends reader and writer. Both call it, and so may the hub, hence the
+// Once.
 func (c *conn) end() {
 	c.once.Do(func() {
 		c.hub.leave(c)

@@ -40,7 +40,8 @@ func (a *imAPI) composeCard(q *request, m *message) *refusal {
 			TemplateID string `json:"template_id"`
 		} `json:"data"`
 	}
-	// A plain card is also JSON, without these members; anything else fails in inlineCard.
+	// A card of its own is JSON without these members, and anything that is no JSON at all fails in
+	// inlineCard, so the error says nothing here.
 	_ = json.Unmarshal([]byte(m.Content), &in)
 	switch in.Type {
 	case "card":
@@ -98,7 +99,8 @@ func shared(root map[string]any) bool {
 	return root["schema"] == schemaV2 || member(root, "config", "update_multi") == true
 }
 
-// noteAtAll notes a card or text that pings everybody.
+// noteAtAll records a card or text that pings everybody. The platform allows it, but text from a model
+// must never do it.
 func (q *request) noteAtAll(node any) {
 	switch n := node.(type) {
 	case string:
@@ -140,6 +142,7 @@ func (fs *files) check(q *request, msgType, content string) *refusal {
 		"Your request contains an invalid request parameter, ext=invalid msg_type %q", msgType)
 }
 
+// checkText counts the whole content, with its JSON around the text: that is what the platform limits.
 func checkText(content string, c map[string]any) *refusal {
 	switch t, ok := c["text"].(string); {
 	case !ok:

@@ -22,7 +22,7 @@ type event struct {
 func (e *event) renamed(id string) *event {
 	out := *e
 	out.id = id
-	out.payload = bytes.Replace(e.payload, []byte(e.id), []byte(id), 1) // the header comes first
+	out.payload = bytes.Replace(e.payload, []byte(e.id), []byte(id), 1) // the header with the id comes before anything of a user
 	return &out
 }
 
@@ -32,17 +32,18 @@ type ack struct {
 	Data []byte `json:"data"` // base64 of a callback's answer
 }
 
-// attempt is one push of an event, waiting for its ack.
+// attempt is one push of an event that waits for its ack.
 type attempt struct {
 	ev       *event
 	conn     *conn // nil: there was none
 	delivery *Delivery
-	answer   chan ack      // buffered
+	answer   chan ack      // buffered for one, so that acked never blocks
 	excused  bool          // the connections were frozen meanwhile; guarded by hub.mu
 	excuse   chan struct{} // closed when excused is set
 }
 
-// push sends an event and sees to its redeliveries. The first attempt is on its way when push returns.
+// push sends an event and takes care of its redeliveries. The first attempt has been queued when push
+// returns, so two events that are pushed one after the other arrive in this order on one connection.
 func (h *hub) push(ev *event) {
 	if !h.begin() {
 		return
@@ -77,6 +78,7 @@ func (h *hub) attempt(ev *event, number int) *attempt {
 		h.rec.addDelivery(at.delivery)
 		return at
 	}
+	// Registered before the frames are sent: the ack may be back before send returns.
 	h.mu.Lock()
 	h.waiting[at.delivery.ID] = at
 	frozen := h.frozen
@@ -114,12 +116,12 @@ func (at *attempt) frames(size int) []*larkws.Frame {
 	return out
 }
 
-// ackTick is the granularity of the timeout for an ack. While the machine is suspended, the client can do nothing: it
-// loses no more than one tick by that.
+// ackTick is the granularity of the timeout for an ack. A suspended machine stops the client too, so a
+// wait counts at most one tick for the time in which neither could run.
 const ackTick = 100 * time.Millisecond
 
-// usualAck is how long the platform waits for an ack. For one that can hardly come any more, since the connection is
-// gone or was frozen, nobody waits longer, whatever Config.AckTimeout says.
+// usualAck is how long the platform waits for an ack. If the connection is gone or was frozen, an ack
+// can hardly come any more, so nobody waits longer than this even when Config.AckTimeout is long.
 const usualAck = 3 * time.Second
 
 // pardon records that no ack can be expected. The caller holds hub.mu.
@@ -154,13 +156,14 @@ func (h *hub) wait(stop <-chan struct{}, at *attempt) (ack, bool) {
 			left -= min(tick, time.Since(began))
 		}
 	}
+	// The ack may have come while the last tick ended; AckedAt, which acked sets under the records' lock, decides.
 	blamed, late := h.blamed(at), true
 	h.rec.updateDelivery(at.delivery, func(d *Delivery) {
 		if late = d.AckedAt.IsZero(); late {
 			d.Failure = "timeout"
 		}
 	})
-	if !late { // both were ready
+	if !late { // the ack came at the last moment and is in the buffer
 		return <-at.answer, true
 	}
 	if blamed {
@@ -192,6 +195,7 @@ func (h *hub) acked(f *larkws.Frame) {
 		h.rec.violate(RuleAck, 0, "ack of %q, which waits for none", id)
 		return
 	}
+	// An ack that cannot be read counts as a failure of the handler, so the event is pushed again.
 	var a ack
 	if err := json.Unmarshal(f.Payload, &a); err != nil {
 		h.rec.violate(RuleAck, 0, "ack of %s: %v", id, err)

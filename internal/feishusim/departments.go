@@ -32,7 +32,7 @@ func (a *departmentAPI) parents(q *request) (any, *refusal) {
 	a.world.mu.Lock()
 	defer a.world.mu.Unlock()
 	query := q.URL.Query()
-	// the platform has a second kind, which this double does not
+	// The real API also takes the tenant's own department ids; this double has only open ids.
 	if kind := query.Get("department_id_type"); kind != "open_department_id" {
 		return nil, refuse(RuleField, codeField, "department_id_type %q", kind)
 	}

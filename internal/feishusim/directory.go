@@ -75,7 +75,8 @@ func (d *directory) user(id string) *User {
 	return nil
 }
 
-// memberOf returns a chat that the bot is in, for the chat APIs.
+// memberOf returns a chat that the bot is in, for the chat APIs. Their codes differ from those of the
+// message API, see writable.
 func (d *directory) memberOf(id string) (*chat, *refusal) {
 	c := d.chat(id)
 	switch {

@@ -35,7 +35,8 @@ func readElement(raw string) (map[string]any, *refusal) {
 	return el, nil
 }
 
-// insert puts elements beside the target, or at the end of it or of the body.
+// insert puts elements beside the target, at its end, or at the end of the body (doc:
+// cardkit-v1/card-element/create).
 func (d *draft) insert(kind, target string, elements []any) *refusal {
 	d.q.noteAtAll(elements)
 	switch kind {
@@ -64,6 +65,7 @@ func (d *draft) appendTo(target string, elements []any) *refusal {
 	if !ok {
 		return refuse(RuleCard, codeKitAdd, "element %q holds no elements", target)
 	}
+	// The capacity is cut so that append copies: other drafts share the backing array.
 	owner["elements"] = append(list[:len(list):len(list)], elements...)
 	return nil
 }
@@ -77,6 +79,7 @@ func (a *cardAPI) updateElement(d *draft) *refusal {
 	return d.replace(d.q.PathValue("element_id"), in.Element)
 }
 
+// replace puts another element in the place of one; it may have another tag and another id.
 func (d *draft) replace(id, raw string) *refusal {
 	el, bad := readElement(raw)
 	if bad != nil {
@@ -100,6 +103,8 @@ func (a *cardAPI) patchElement(d *draft) *refusal {
 	return d.merge(d.q.PathValue("element_id"), in.Partial)
 }
 
+// merge changes members of an element. Its tag stays (code 300312), because the client would have to
+// build another component.
 func (d *draft) merge(id, raw string) *refusal {
 	patch, bad := readElement(raw)
 	if bad != nil {
@@ -143,7 +148,7 @@ type elementAction struct {
 	Settings   json.RawMessage `json:"settings"`
 }
 
-// batch applies several steps, or none.
+// batch applies several steps to the draft. One failing step refuses the whole call, so none is applied.
 func (a *cardAPI) batch(d *draft) *refusal {
 	var in struct {
 		Actions string `json:"actions"`

@@ -12,7 +12,7 @@ type entity struct {
 	created time.Time
 	message *message // that shows it, once sent
 
-	seq     int64               // of the newest operation
+	seq     int64               // of the newest operation; all kinds of operations share it
 	applied [32]byte            // hash of that operation's request
 	uuids   map[string][32]byte // hashes of operations by their uuid
 
@@ -65,7 +65,7 @@ type operation struct {
 // maxCardUUID is the length of an operation's idempotency key (doc: cardkit-v1/card-element/content).
 const maxCardUUID = 64
 
-// maxSequence: the sequence is a positive int32.
+// maxSequence is the largest sequence: a positive int32 (doc: cardkit-v1/card-element/content).
 const maxSequence = 1<<31 - 1
 
 func newOperation(q *request) (operation, *refusal) {
@@ -73,6 +73,7 @@ func newOperation(q *request) (operation, *refusal) {
 	if bad := q.decode(&op); bad != nil {
 		return op, bad
 	}
+	// The hash tells a retry of the same operation from another operation with the same uuid or sequence.
 	op.request = sha256.Sum256([]byte(q.Method + " " + q.URL.Path + "\x00" + string(q.body)))
 	switch {
 	case op.Sequence == nil:
@@ -83,8 +84,9 @@ func newOperation(q *request) (operation, *refusal) {
 	return op, nil
 }
 
-// order checks idempotency key and sequence. replay means that the operation was applied before and is to be answered
-// with success.
+// order checks the idempotency key and the sequence. replay means that the operation was applied before
+// and must be answered with success. The key is checked first: the retry of an old operation must not
+// fail because its sequence is old.
 func (e *entity) order(op operation) (replay bool, bad *refusal) {
 	if op.UUID != "" {
 		if was, ok := e.uuids[op.UUID]; ok {
@@ -99,7 +101,7 @@ func (e *entity) order(op operation) (replay bool, bad *refusal) {
 	}
 	rule := RuleSequence
 	if *op.Sequence == e.seq && op.request == e.applied {
-		rule = "" // a repetition after a lost answer
+		rule = "" // a retry after a lost answer is no mistake of the client
 	}
 	return false, refuse(rule, codeKitSequence, "sequence number compare failed: %d after %d", *op.Sequence, e.seq)
 }

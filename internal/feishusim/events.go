@@ -45,7 +45,8 @@ type eventMessage struct {
 	Mentions    []eventMention `json:"mentions,omitempty"`
 }
 
-// newEvent wraps body. messageID is the chat message that it is about, if any.
+// newEvent wraps body in an event of schema 2.0 with a new event id. messageID is the chat message that
+// it is about, if any; clients must recognize repeated messages by that and not by the event id.
 func (a *app) newEvent(kind, messageID string, body any) *event {
 	now := time.Now()
 	h := eventHeader{
@@ -104,7 +105,8 @@ func (a *app) recalled(m *message) *event {
 		"recall_time": millis(time.Now()), "recall_type": "message_owner"})
 }
 
-// reacted is the event for a reaction by a user, or by the bot itself: then with operator_type app.
+// reacted is the event for a reaction. The bot's own reactions come back as events, too, with
+// operator_type app, and the bot must ignore them.
 func (a *app) reacted(kind string, m *message, r *reaction) *event {
 	body := map[string]any{"message_id": m.ID, "reaction_type": map[string]string{"emoji_type": r.emoji},
 		"operator_type": r.by.Type, "action_time": millis(time.Now())}

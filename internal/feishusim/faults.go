@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Fault makes matching requests go wrong. With neither Status, Code, Body nor Reset the request is served anyway.
+// Fault makes matching requests go wrong. With neither Status, Code, Body nor Reset the request is
+// served normally, only later.
 type Fault struct {
 	Method string        // "" matches every method
 	Path   string        // prefix; with a * a pattern over the whole path as in path.Match; "" matches every path
@@ -24,6 +25,8 @@ type Fault struct {
 	Revoke bool   // revoke all tokens first
 }
 
+// matches reports whether the fault concerns a request. A path without a star is a prefix, so that a
+// fault can hit a whole API.
 func (f *Fault) matches(r *http.Request) bool {
 	if f.Method != "" && f.Method != r.Method {
 		return false
@@ -40,7 +43,8 @@ func (f *Fault) breaks() bool {
 	return f.Reset || f.Body != "" || f.Status != 0 || f.Code != 0
 }
 
-// reply is the broken answer.
+// reply is the broken answer. Without a status it has the one that the platform sends with the code;
+// the frequency limit also says when to try again.
 func (f *Fault) reply() reply {
 	rep := reply{status: f.Status, code: f.Code, msg: f.Msg, reset: f.Reset, header: http.Header{}}
 	if f.Body != "" {

@@ -125,6 +125,7 @@ func (a *fileAPI) routes() []route {
 	}
 }
 
+// uploadImage recognizes the picture by its content: the platform looks at the file, too, and not at its name.
 func (a *fileAPI) uploadImage(q *request) (any, *refusal) {
 	f, form, bad := readUpload(q, "image", maxImage)
 	if bad != nil {
@@ -140,6 +141,7 @@ func (a *fileAPI) uploadImage(q *request) (any, *refusal) {
 	return map[string]string{"image_key": a.add(f)}, nil
 }
 
+// uploadFile stores the type, because a message can only show the file as what it was uploaded as (code 230055).
 func (a *fileAPI) uploadFile(q *request) (any, *refusal) {
 	f, form, bad := readUpload(q, "file", maxFile)
 	if bad != nil {
@@ -162,6 +164,7 @@ func (a *fileAPI) add(f *file) string {
 
 // readUpload reads the multipart part with this name, and gives access to the form's other fields.
 func readUpload(q *request, part string, limit int) (*file, func(string) string, *refusal) {
+	// The body was read already; ParseMultipartForm wants it as a stream.
 	q.Body = io.NopCloser(strings.NewReader(string(q.body)))
 	if err := q.ParseMultipartForm(maxRequest); err != nil {
 		return nil, nil, refuse(RuleField, codeFileParam, "Invalid request param: %v", err)
@@ -221,6 +224,7 @@ func (a *fileAPI) ofMessage(q *request) (*file, *refusal) {
 	case m.Type == "merge_forward" || m.upper != "" || m.Type == "interactive" || m.Type == "sticker" ||
 		m.Type == "folder":
 		return nil, refuse(RulePermission, codeFileForwarded, "Unsupported message type.")
+	// The key must stand in the content of this message: a key alone opens no file (doc: im-v1/message/get-2).
 	case f == nil || !strings.Contains(m.Content, `"`+key+`"`):
 		return nil, refuse(RuleUnknownID, codeFileNotIn, "File not in message.")
 	case f.image() != (kind == "image"):

@@ -44,6 +44,7 @@ func (p *people) formWith(messageID string, value any) (form map[string]any, nam
 	w := p.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	// The newest state comes first: a card may have had several forms with the same button.
 	for _, st := range slices.Backward(w.messages.must(messageID).States) {
 		var card any
 		if json.Unmarshal(st.Card, &card) != nil {

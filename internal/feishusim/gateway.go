@@ -17,7 +17,8 @@ const maxRequest = 40 << 20
 // maxBodyRecord is how much of a request's body Call keeps.
 const maxBodyRecord = 2 << 10
 
-// request is one HTTP request on its way through the gateway.
+// request is one HTTP request on its way through the gateway. Its body is read completely beforehand,
+// because faults, records and handlers all need it.
 type request struct {
 	*http.Request
 	number int
@@ -106,6 +107,8 @@ type gateway struct {
 	onCard map[string]map[*request]bool // requests in work per card entity
 }
 
+// handler reads the request, takes a fault for it, and records it in any case: tests look at refused
+// and broken calls, too.
 func (g *gateway) handler(rt route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		q := &request{Request: r, number: g.rec.nextCall(), at: time.Now(), rec: g.rec}
@@ -138,6 +141,7 @@ func (g *gateway) enterCard(q *request) (leave func()) {
 	}
 	g.onCard[card][q] = true
 	calls := 0
+	// An abandoned request may still be in work here although its client has already sent the next one.
 	for other := range g.onCard[card] {
 		if other.Context().Err() == nil { // else its client has given it up, or is dead
 			calls++
@@ -167,6 +171,7 @@ func (g *gateway) answer(w http.ResponseWriter, q *request, rt route, f *Fault) 
 	if f.Apply {
 		rep = g.admit(w, q, rt)
 	}
+	// The client hung up during the delay, so nobody reads an answer.
 	if f.Delay > 0 && !sleep(f.Delay, q.Context().Done()) {
 		return reply{reset: true}
 	}
@@ -202,7 +207,8 @@ func (g *gateway) admit(w http.ResponseWriter, q *request, rt route) reply {
 	return rt.serve(w, q)
 }
 
-// familyOf groups the APIs that share the app's quota: all of CardKit, all of messages; others count each by itself.
+// familyOf groups the APIs that share the app's quota (doc: api-call-guide/frequency-control): all of
+// CardKit, and all of messages; every other API has its own.
 func familyOf(pattern string) string {
 	for _, family := range []string{"/cardkit/v1/", "/im/v1/messages"} {
 		if strings.Contains(pattern, family) {
@@ -215,6 +221,7 @@ func familyOf(pattern string) string {
 func (g *gateway) record(q *request, rt route, rep reply, faulty bool) {
 	c := Call{Number: q.number, At: q.at, Method: q.Method, Path: q.URL.Path, Query: q.URL.RawQuery, Route: rt.pattern,
 		Status: rep.status, Code: rep.code, Latency: time.Since(q.at), Faulty: faulty}
+	// The client of a cut connection sees neither status nor code.
 	if rep.reset {
 		c.Status, c.Code = 0, 0
 	}
@@ -247,9 +254,11 @@ func (g *gateway) write(w http.ResponseWriter, q *request, rep reply) {
 		raw = envelope(q, rep)
 	}
 	w.WriteHeader(rep.status)
-	_, _ = w.Write(raw) // the client has gone: its record says what it would have got
+	_, _ = w.Write(raw) // if the client has gone, the record still says what it would have got
 }
 
+// envelope writes the usual form of an answer: code, msg, and data or whatever the API has in its
+// place. Errors carry a log id, by which the platform's support finds a call.
 func envelope(q *request, rep reply) []byte {
 	out := map[string]any{"code": rep.code, "msg": rep.msg}
 	for k, v := range rep.fields {
@@ -263,7 +272,8 @@ func envelope(q *request, rep reply) []byte {
 	return mustJSON(out)
 }
 
-// cut ends the TCP connection with a reset.
+// cut ends the TCP connection with a reset, which the client sees as an unknown outcome: the request
+// may have been applied.
 func cut(w http.ResponseWriter) {
 	c, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {

@@ -55,7 +55,8 @@ func (h *hub) Connected() int {
 	return h.made
 }
 
-// DropConnections ends all long connections: with a close frame, or with a TCP reset.
+// DropConnections ends all long connections: with a close frame, or with a TCP reset. The list is
+// copied first, because every dropped connection removes itself from the map.
 func (h *hub) DropConnections(reset bool) {
 	h.mu.Lock()
 	var all []*conn
@@ -73,6 +74,7 @@ func (h *hub) DropConnections(reset bool) {
 func (h *hub) Freeze(on bool) {
 	h.mu.Lock()
 	h.frozen = on
+	// On both edges: an ack may be lost when freezing starts, and what was pushed during it was never sent.
 	for _, at := range h.waiting {
 		at.pardon()
 	}
@@ -97,6 +99,7 @@ func (h *hub) begin() bool {
 	return true
 }
 
+// close ends the pushes, then the connections, and waits for both. It may be called twice.
 func (h *hub) close() {
 	h.mu.Lock()
 	if !h.closed {
@@ -108,7 +111,8 @@ func (h *hub) close() {
 	h.work.Wait()
 }
 
-// pick returns a random connection, or nil.
+// pick returns a random connection, or nil if there is none. A client with two connections therefore
+// gets each event on one of them only.
 func (h *hub) pick() *conn {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -142,6 +146,7 @@ func (h *hub) serveEndpoint(_ http.ResponseWriter, q *request) reply {
 		bad = refuse("", codeTooManyConns, "the number of connections exceeded the limit")
 	}
 	if bad != nil {
+		// HTTP 200 with a code, and data as an object: the Node SDK reads data.URL before it looks at the code.
 		rep := refused(bad)
 		rep.status = http.StatusOK
 		rep.fields = map[string]any{"data": map[string]any{}}
@@ -166,6 +171,7 @@ func (h *hub) serveConnection(w http.ResponseWriter, q *request) reply {
 	if err != nil {
 		return refusedHandshake(http.StatusForbidden, http.StatusForbidden, "service_id is invalid", 0)
 	}
+	// Clients are programs; without this the upgrader refuses any that sends an Origin header.
 	up := websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }}
 	sock, err := up.Upgrade(w, q.Request, nil)
 	if err != nil {
@@ -190,6 +196,8 @@ func refusedHandshake(status, code int, msg string, authCode int) reply {
 	return rep
 }
 
+// admit adds a connection unless the hub is closed; the check and the counting are one step, so that
+// close misses none.
 func (h *hub) admit(c *conn) bool {
 	h.mu.Lock()
 	ok := !h.closed

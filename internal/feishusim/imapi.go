@@ -44,6 +44,7 @@ type outgoing struct {
 	InThread  bool   `json:"reply_in_thread"`
 }
 
+// create sends a message to a chat or a person (doc: im-v1/message/create).
 func (a *imAPI) create(q *request) (any, *refusal) {
 	var in outgoing
 	if bad := q.decode(&in); bad != nil {
@@ -59,6 +60,8 @@ func (a *imAPI) create(q *request) (any, *refusal) {
 	})
 }
 
+// reply answers a message. A recalled one cannot be answered (code 230011), and the client has to fall
+// back to create.
 func (a *imAPI) reply(q *request) (any, *refusal) {
 	var in outgoing
 	if bad := q.decode(&in); bad != nil {
@@ -91,9 +94,11 @@ func (a *imAPI) send(q *request, in outgoing, target func() (*chat, *message, *r
 	defer w.notify.bump()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	// The hash decides whether a repeated uuid is a retry of this message or a mistake of the client.
 	hash := sha256.Sum256([]byte(q.URL.Path + "\x00" + in.ReceiveID + "\x00" + in.MsgType + "\x00" + in.Content))
 	if old, ok := w.messages.sentAs(in.UUID, time.Now()); ok && in.UUID != "" {
-		// A restarted process does not know the entity of the one that died: it sends another, and gets the first.
+		// A restarted process does not know the entity of the one that died: it creates another with the same
+		// uuid, and gets the first message back.
 		if old.request != hash && !refersToEntity(in) {
 			q.violate(RuleUUIDReused, "uuid %q was used for another message", in.UUID)
 		}
@@ -190,7 +195,7 @@ func (a *imAPI) edit(q *request) (any, *refusal) {
 	})
 }
 
-// change runs f on a message of the bot and answers with the message.
+// change runs f on a message of the bot, within the message's own rate limit, and answers with the message.
 func (a *imAPI) change(q *request, f func(*message) *refusal) (any, *refusal) {
 	return a.own(q, refuse(RulePermission, codeNotSender, "The operator is not the sender of the message."),
 		func(m *message) (any, *refusal) {

@@ -61,7 +61,8 @@ func (m *message) shownContent(raw bool) string {
 	}))
 }
 
-// get answers with the message, and for a merged forward with its parts too.
+// get answers with the message, and for a merged forward with its parts too. Recalled messages are
+// returned as such and are no error (doc: im-v1/message/get).
 func (a *imAPI) get(q *request) (any, *refusal) {
 	w := a.world
 	w.mu.Lock()
@@ -105,6 +106,7 @@ func (a *imAPI) list(q *request) (any, *refusal) {
 	if bad != nil {
 		return nil, bad
 	}
+	// The list may have become shorter since the token was issued.
 	from = min(from, len(all))
 	to := min(from+size, len(all))
 	items := []any{}
@@ -118,7 +120,8 @@ func (a *imAPI) list(q *request) (any, *refusal) {
 	return map[string]any{"items": items, "has_more": next != "", "page_token": next}, nil
 }
 
-// paging reads page_size and page_token; the token is the index of the first message.
+// paging reads page_size and page_token. The token is the index of the first message; clients must
+// treat it as opaque.
 func paging(q *request) (size, from int, bad *refusal) {
 	size = 20
 	var err error
@@ -149,6 +152,7 @@ func (a *imAPI) container(q *request) ([]*message, *refusal) {
 		}
 		chatID = id
 		keep = func(m *message) bool {
+			// A topic's first message counts as a message of the chat; only its replies are inside.
 			inside := m.ThreadID != "" && w.messages.threadRoot(m.ThreadID) != m
 			return !inside && !m.Created.Before(from) && m.Created.Before(to)
 		}
@@ -191,6 +195,7 @@ func timeRange(q *request) (from, to time.Time, bad *refusal) {
 	if from, bad = read("start_time", 0, 0); bad != nil {
 		return from, to, bad
 	}
+	// end_time is inclusive and messages have milliseconds, so the whole last second belongs to the range.
 	to, bad = read("end_time", 1<<40, 1)
 	return from, to, bad
 }

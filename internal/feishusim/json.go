@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// mustJSON encodes v without HTML escapes, so that sizes are those of the text.
+// mustJSON encodes v without HTML escapes: limits count bytes, and < as \u003c would take six.
 func mustJSON(v any) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -28,6 +28,7 @@ func newLimiter() *limiter {
 func (l *limiter) take(now time.Time, quotas ...quota) (wait time.Duration, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	// All quotas are checked before any is charged, so a refused request does not count.
 	for _, q := range quotas {
 		recent := dropBefore(l.seen[q.key], now.Add(-q.span))
 		l.seen[q.key] = recent

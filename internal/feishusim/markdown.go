@@ -12,7 +12,8 @@ var (
 	atAll      = regexp.MustCompile(`(?i)<at\s+(id|user_id)\s*=\s*["']?(all|@_all)["']?\s*/?>`)
 )
 
-// outsideCode returns markdown without fenced and inline code.
+// outsideCode returns markdown without fenced and inline code, in which the client renders neither
+// tables nor images nor mentions.
 func outsideCode(md string) string {
 	var out []string
 	fence := ""
@@ -23,6 +24,7 @@ func outsideCode(md string) string {
 			fence = mark
 		case fence == "":
 			out = append(out, line)
+		// As in CommonMark: a closing fence is at least as long as the opening one and has nothing behind it.
 		case strings.HasPrefix(mark, fence) && strings.Trim(strings.TrimSpace(line), mark[:1]) == "":
 			fence = ""
 		}

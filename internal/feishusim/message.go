@@ -11,11 +11,11 @@ const (
 	uuidMemory  = time.Hour           // how long an idempotency key is remembered (doc: im-v1/message/create)
 	maxEdits    = 20                  // edits of one message (doc: im-v1/message/update)
 	updatable   = 14 * 24 * time.Hour // how long cards can be updated (doc: im-v1/message/patch)
-	maxStates   = 1000                // states kept per message; the second oldest go first
+	maxStates   = 1000                // states kept per message; then the second oldest goes, since the first shows the creation
 	recalledMsg = "This message was recalled"
 )
 
-// message is a Message with what nobody sees.
+// message is a Message with the data that nobody sees.
 type message struct {
 	Message
 	entity    *entity // that CardID names
@@ -24,7 +24,7 @@ type message struct {
 	edits     int
 	event     *event      // its event, for redelivery
 	reactions []*reaction // with their ids
-	unreacted []string    // ids of those that were taken away: who did not hear of it may try again
+	unreacted []string    // removed ids: a client that lost the answer may retry the removal
 	upper     string      // the merged forward that it is part of
 	parts     []*message  // of a merged forward
 }
@@ -43,6 +43,8 @@ type mention struct {
 	user User
 }
 
+// copy shares the states with the message. That is safe without a lock, because states are only ever
+// appended; Clip makes sure that an append by the caller copies them.
 func (m *message) copy() Message {
 	out := m.Message
 	out.States = slices.Clip(m.States)
@@ -67,7 +69,7 @@ func (m *message) card() map[string]any {
 	}
 	var card map[string]any
 	if m.Type == "interactive" && len(m.States) > 0 {
-		_ = json.Unmarshal(m.Last().Card, &card) // of a user's forward there is none
+		_ = json.Unmarshal(m.Last().Card, &card) // a card that a user forwarded has no JSON here
 	}
 	return card
 }
@@ -88,7 +90,8 @@ func (m *message) recall() {
 	m.show("recall", "", nil, false)
 }
 
-// react puts an emoji on the message; the same one by the same hand is there once.
+// react puts an emoji on the message. As on the platform, each user or bot has the same emoji on a
+// message only once.
 func (m *message) react(by Sender, user User, emoji string) *reaction {
 	for _, r := range m.reactions {
 		if r.by.ID == by.ID && r.emoji == emoji {
@@ -114,8 +117,8 @@ func (ms *messages) add(m *message) {
 	ms.chats[m.ChatID] = byTime(ms.chats[m.ChatID], m)
 }
 
-// moment is the time of a message that is written now. People of a chat see their messages in one order, so no two
-// messages of a chat get the same millisecond, which is the precision of a message's time.
+// moment is the time of a message that is written now. People of a chat see their messages in one order,
+// but the precision of a message's time is a millisecond, so two messages of a chat never get the same one.
 func (ms *messages) moment(chat string) time.Time {
 	now := time.Now()
 	if list := ms.chats[chat]; len(list) > 0 {
@@ -126,7 +129,8 @@ func (ms *messages) moment(chat string) time.Time {
 	return now
 }
 
-// byTime adds m to a list.
+// byTime inserts m into a list that is sorted by time. Tests may write messages of the past, so the new
+// one need not be the last.
 func byTime(list []*message, m *message) []*message {
 	i, _ := slices.BinarySearchFunc(list, m, func(a, b *message) int {
 		if a.Created.After(b.Created) {
@@ -163,7 +167,8 @@ func (ms *messages) answer(m *message, parent *message, topic bool) {
 	}
 }
 
-// threadRoot returns the first message of a topic, or nil.
+// threadRoot returns the first message of a topic, or nil. The list is in the order of time, so the
+// first match is it.
 func (ms *messages) threadRoot(threadID string) *message {
 	if threadID == "" {
 		return nil
@@ -176,7 +181,7 @@ func (ms *messages) threadRoot(threadID string) *message {
 	return nil
 }
 
-// ForgetKeys lets an hour pass for the idempotency keys of create and reply.
+// ForgetKeys expires all idempotency keys of create and reply, as an hour does.
 func (w *world) ForgetKeys() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

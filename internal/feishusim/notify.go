@@ -20,6 +20,8 @@ func (n *notifier) bump() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.version++
+	// Closing the channel wakes all watchers at once; none can miss a change between two receives, as with
+	// a buffered channel of one.
 	close(n.changed)
 	n.changed = make(chan struct{})
 }
@@ -31,7 +33,7 @@ func (n *notifier) current() (uint64, <-chan struct{}) {
 	return n.version, n.changed
 }
 
-// alarms runs functions later and can be closed: then no function runs any more, and none is still running.
+// alarms runs functions later and can be closed: then no function starts any more, and none is still running.
 type alarms struct {
 	mu      sync.Mutex
 	closed  bool
@@ -55,6 +57,7 @@ func (as *alarms) after(d time.Duration, f func()) (stop func()) {
 	a := new(alarm)
 	as.pending[a] = struct{}{}
 	a.timer = time.AfterFunc(d, func() {
+		// A timer that has fired cannot be stopped, so the claim decides whether it still may run.
 		if as.claim(a) {
 			defer as.running.Done()
 			f()
@@ -80,6 +83,8 @@ func (as *alarms) claim(a *alarm) bool {
 	return true
 }
 
+// close stops all timers and then waits for the functions that are running; the lock must be free for
+// them meanwhile.
 func (as *alarms) close() {
 	as.mu.Lock()
 	as.closed = true

@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// What the parts of a card must be like (doc: the pages of feishu-cards/card-json-v2-components).
+// The rules for the parts of a card (doc: the pages of feishu-cards/card-json-v2-components).
 
-// checkName records the name of a component; a press refers to components by their names.
+// checkName records the name of a component; the callback of a press refers to components by their names.
 func (c *cardCheck) checkName(tag string, n map[string]any) {
 	name := text(n["name"])
 	if name == "" || tag != "form" && !strings.Contains(interactiveTags, " "+tag+" ") {
@@ -69,6 +69,7 @@ func (c *cardCheck) part(tag string, n map[string]any) {
 	}
 }
 
+// options checks the choices of a select: two with one value could not be told apart in the callback.
 func (c *cardCheck) options(n map[string]any) {
 	options, _ := n["options"].([]any)
 	values := make(map[string]bool)

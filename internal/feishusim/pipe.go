@@ -41,6 +41,7 @@ func (p *Pipe) Accept() (net.Conn, error) {
 }
 
 // Close implements net.Listener.
+// Close may be called twice: by the http.Server, and by whoever made the Pipe.
 func (p *Pipe) Close() error {
 	p.once.Do(func() { close(p.closed) })
 	return nil

@@ -24,7 +24,7 @@ type Action struct {
 	Options    []string       `json:"options,omitempty"`
 	Checked    bool           `json:"checked,omitempty"`
 
-	Forged bool `json:"-"` // also if no component of the card has this value
+	Forged bool `json:"-"` // skip the check that a component of the card has this value
 }
 
 // PressError is what a user sees when the callback failed: 200340 no connection, 200341 no answer in time, 200671 ack
@@ -83,6 +83,7 @@ func newPress(w *world, messageID string, by User, action Action) (*press, error
 		"token": pr.token, "action": action, "host": "im_message",
 		"context": map[string]string{"open_message_id": m.ID, "open_chat_id": m.ChatID},
 	})
+	// Expired tokens are dropped here, so the map stays small without a timer.
 	maps.DeleteFunc(w.presses, func(_ string, old *press) bool { return time.Now().After(old.ends) })
 	w.presses[pr.token] = pr
 	if m.entity != nil {
@@ -107,6 +108,7 @@ func hasComponent(card any, action Action) bool {
 	found := false
 	eachTag(card, func(tag string, el map[string]any) {
 		switch {
+		// A disabled component cannot be pressed.
 		case el["disabled"] == true:
 		case action.Value == nil:
 			found = found || tag == action.Tag && text(el["name"]) == action.Name
@@ -129,6 +131,8 @@ func calls(el map[string]any, value []byte) bool {
 	})
 }
 
+// sameJSON compares by meaning: the value on the card and the value that a test gives may differ in the
+// order of their members.
 func sameJSON(a, b []byte) bool {
 	var x, y any
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && bytes.Equal(mustJSON(x), mustJSON(y))
@@ -154,7 +158,8 @@ func (h *hub) call(ctx context.Context, ev *event) (json.RawMessage, error) {
 	return a.Data, nil
 }
 
-// finish ends the interaction and applies the answer.
+// finish ends the interaction and applies the answer. The interaction ends also when the callback
+// failed; otherwise CardKit would answer 200810 for this card forever.
 func (pr *press) finish(w *world, answer json.RawMessage, failed error) error {
 	defer w.notify.bump()
 	w.mu.Lock()

@@ -32,6 +32,7 @@ func (a *reactionAPI) create(q *request) (any, *refusal) {
 	if !emojis[in.Type.Emoji] {
 		return nil, refuse(RuleField, codeEmoji, "The reaction_type %q is invalid.", in.Type.Emoji)
 	}
+	// Pushed after the lock is released: push takes the hub's lock, and nothing here may hold both.
 	data, ev, bad := a.add(q.PathValue("message_id"), in.Type.Emoji)
 	if bad == nil {
 		a.push(ev)
@@ -45,7 +46,7 @@ func (a *reactionAPI) add(messageID, emoji string) (any, *event, *refusal) {
 	})
 }
 
-// on changes the reactions of a message and returns the event for it.
+// on changes the reactions of a message under the lock and returns the event for the caller to push.
 func (a *reactionAPI) on(messageID string,
 	change func(*message) (*reaction, string, *refusal)) (any, *event, *refusal) {
 	w := a.world
@@ -71,6 +72,8 @@ func (a *reactionAPI) delete(q *request) (any, *refusal) {
 	return data, bad
 }
 
+// remove deletes a reaction of the bot. Repeating it is no violation: the answer to the first call may
+// have been lost.
 func (a *reactionAPI) remove(messageID, reactionID string) (any, *event, *refusal) {
 	return a.on(messageID, func(m *message) (*reaction, string, *refusal) {
 		i := slices.IndexFunc(m.reactions, func(r *reaction) bool { return r.id == reactionID })
@@ -89,6 +92,7 @@ func (a *reactionAPI) remove(messageID, reactionID string) (any, *event, *refusa
 	})
 }
 
+// list returns the reactions of a message, of one type or all, in one page.
 func (a *reactionAPI) list(q *request) (any, *refusal) {
 	w := a.world
 	w.mu.Lock()

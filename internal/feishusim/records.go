@@ -88,6 +88,7 @@ func (r *records) updateDelivery(d *Delivery, change func(*Delivery)) {
 	r.notify.bump()
 }
 
+// appendBounded drops a tenth at once, so that not every append at the limit copies the whole list.
 func appendBounded[T any](s []T, v T, most int) []T {
 	if len(s) >= most {
 		s = slices.Clone(s[most/10:])

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// How long a registration waits for somebody who scans, and how often it may be asked about.
+// How long a registration waits for somebody who scans, and how often a client may poll.
 const (
 	registrationTTL  = 10 * time.Minute
 	registrationPoll = time.Second
@@ -31,7 +31,7 @@ type registrations struct {
 	byCode map[string]*newcomer
 }
 
-// newcomer is one registration: an app that is not there yet.
+// newcomer is one registration: an app that does not exist yet.
 type newcomer struct {
 	device, code string
 	ends         time.Time
@@ -39,7 +39,7 @@ type newcomer struct {
 	by           User      // who confirmed
 	confirmed    bool
 	declined     bool
-	told         bool // that the tenant is one of Lark, whose server has the rest
+	told         bool // the client knows that the tenant is one of Lark, and asks Lark's server for the credentials
 }
 
 // addons is what a scanned address asks for beyond the usual (oapi-sdk-go scene/registration/types.go, AppAddons).
@@ -63,7 +63,8 @@ func (r *registrations) SetBrand(brand string) {
 	r.brand = brand
 }
 
-// Scan is somebody who scans the address and confirms what it asks for.
+// Scan is somebody who scans the address and confirms what it asks for. The app gets its permissions
+// before the client hears of it.
 func (r *registrations) Scan(u User, address string) error {
 	g, wants, err := r.open(address)
 	if err != nil {
@@ -88,7 +89,7 @@ func (r *registrations) Decline(address string) error {
 	return nil
 }
 
-// Expire ends the time of all attempts.
+// Expire makes all open registrations run out.
 func (r *registrations) Expire() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -97,7 +98,7 @@ func (r *registrations) Expire() {
 	}
 }
 
-// open is the page behind an address: it refuses what the real one would.
+// open is the page behind an address. It refuses what the real page would refuse.
 func (r *registrations) open(address string) (*newcomer, addons, error) {
 	var wants addons
 	u, err := url.Parse(address)
@@ -134,6 +135,7 @@ func readAddons(s string) (a addons, err error) {
 	if err != nil {
 		return a, err
 	}
+	// Unknown fields are refused, because the page would ignore them silently and the app would lack a permission.
 	d := json.NewDecoder(z)
 	d.DisallowUnknownFields()
 	if err := d.Decode(&a); err != nil {
@@ -151,6 +153,7 @@ func (r *registrations) routes() []route {
 	return []route{{pattern: "POST /oauth/v1/app/registration", open: true, secret: true, serve: r.serve}}
 }
 
+// serve handles both actions of the endpoint. Bodies are forms here and not JSON, as OAuth wants it.
 func (r *registrations) serve(_ http.ResponseWriter, q *request) reply {
 	if q.Header.Get("Content-Type") != "application/x-www-form-urlencoded" {
 		return r.fail(q, "invalid_request", "the body must be a form")
@@ -168,6 +171,8 @@ func (r *registrations) serve(_ http.ResponseWriter, q *request) reply {
 	return r.fail(q, "invalid_request", "action %q", form.Get("action"))
 }
 
+// begin creates a device code for the program and a user code for the page (RFC 8628, 3.2). The
+// archetype and the method are those that the SDK sends.
 func (r *registrations) begin(q *request, form url.Values) reply {
 	if form.Get("archetype") != "PersonalAgent" || form.Get("auth_method") != "client_secret" {
 		return r.fail(q, "invalid_request", "archetype %q, auth_method %q", form.Get("archetype"),
@@ -200,6 +205,7 @@ func (r *registrations) poll(q *request, device string) reply {
 	if g == nil || now.After(g.ends) {
 		return oauth("expired_token", map[string]any{"error_description": "the code has expired"})
 	}
+	// A tenth of tolerance: timers of the client may fire a little early.
 	early := now.Sub(g.asked) < registrationPoll*9/10
 	g.asked = now
 	person := map[string]any{"open_id": g.by.OpenID, "tenant_brand": r.brand}

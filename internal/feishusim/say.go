@@ -59,7 +59,7 @@ func (p *people) Send(chatID string, from User, msgType string, content json.Raw
 	return p.send(chatID, from, msgType, content, opt, func(*world, *message) {})
 }
 
-// send stores the message, lets finish complete it, and pushes its event if the bot gets to know of it.
+// send stores the message, lets finish complete it, and pushes its event if the app is entitled to it.
 func (p *people) send(chatID string, from User, msgType string, content json.RawMessage, opt []SendOption,
 	finish func(*world, *message)) (id string) {
 	var o SendOptions
@@ -119,7 +119,7 @@ func (a *app) mentionsOf(o SendOptions) []mention {
 	return out
 }
 
-// addMentions puts the mentions before what a text or post says.
+// addMentions puts the mentions before the words of a text or post. Other types have none.
 func addMentions(msgType string, content json.RawMessage, mentions []mention, all bool) string {
 	if len(mentions) == 0 && !all {
 		return string(content)

@@ -4,6 +4,9 @@
 //
 // What it knows about the platform comes from its documentation (open.feishu.cn/document) and from the source of the
 // official SDK (github.com/larksuite/oapi-sdk-go/v3); comments name the page or file.
+//
+// What a test expects of the bridge does not belong here, nor the page on which people use this platform
+// (console).
 package feishusim
 
 import (
@@ -55,7 +58,7 @@ func Start(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// listen opens the door for clients.
+// listen opens the listener. Only loopback is allowed: the double has no access control worth the name.
 func (c Config) listen() (net.Listener, error) {
 	if c.Pipe != nil {
 		return c.Pipe, nil
@@ -64,13 +67,15 @@ func (c Config) listen() (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
+	// The address is checked after listening, because a host name may resolve to anything.
 	if a, ok := ln.Addr().(*net.TCPAddr); !ok || !a.IP.IsLoopback() {
 		return nil, errors.Join(fmt.Errorf("listen: %s is not a loopback address", c.Listen), ln.Close())
 	}
 	return ln, nil
 }
 
-// Close stops everything and waits until nothing runs any more. What was recorded can still be read.
+// Close stops everything and waits until nothing runs any more. The records can still be read. The
+// order matters: the hub closes the long connections, on which handlers wait.
 func (s *Server) Close() error {
 	err := s.httpServer.close()
 	s.hub.close()
@@ -104,6 +109,8 @@ func (s *Server) routes() http.Handler {
 			mux.HandleFunc(rt.pattern, g.handler(rt))
 		}
 	}
+	// A client that calls an API that this double does not have gets the platform's 404 and a violation,
+	// so a test cannot pass by accident.
 	mux.HandleFunc("/", g.handler(route{pattern: "/", open: true, serve: servePathUnknown}))
 	return mux
 }

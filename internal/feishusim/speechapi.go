@@ -12,8 +12,8 @@ type speech struct {
 	hear func(pcm []byte) string // nil = the tenant may not use it
 }
 
-// Hear lets the platform understand recordings: hear says what is spoken in one, 16-bit mono at 16 kHz. Without it
-// the tenant has no right to ask, as in the free edition.
+// Hear enables speech recognition: hear returns the words of a recording, 16-bit mono at 16 kHz.
+// Without it the tenant has no permission, as in the free edition.
 func (s *speech) Hear(hear func(pcm []byte) string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -24,7 +24,7 @@ func (s *speech) routes() []route {
 	return []route{api("POST /open-apis/speech_to_text/v1/speech/file_recognize", s.recognize)}
 }
 
-// maxSpeech is a minute of sound.
+// maxSpeech is a minute of sound in bytes (doc: file_recognize allows 60 s).
 const maxSpeech = 60 * 16000 * 2
 
 var fileID = regexp.MustCompile(`^\w{16}$`)
@@ -55,6 +55,7 @@ func (s *speech) recognize(q *request) (any, *refusal) {
 	s.mu.Lock()
 	hear := s.hear
 	s.mu.Unlock()
+	// A missing permission is the tenant's affair and no mistake of the client, so no rule is named.
 	if hear == nil {
 		return nil, refuse("", codeScope,
 			"Access denied. One of the following scopes is required: [speech_to_text:speech].")

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// Weather is what goes wrong on a bad day: too many calls, by the app and in a chat; a server that fails; a gateway's
-// page instead of an answer; an answer that is lost, before and after the work; a slow answer; tokens that are revoked.
+// Weather is a typical bad day of the platform: frequency limits of the app and of a chat; a failing
+// server; a gateway's page instead of an answer; an answer that is lost, before and after the work was
+// done; a slow answer; revoked tokens.
 func Weather() []Fault {
 	return []Fault{
 		{Code: codeTooFrequent, Msg: "request trigger frequency limit"},
@@ -23,7 +24,7 @@ func Weather() []Fault {
 	}
 }
 
-// storm makes requests go wrong at random.
+// storm makes requests fail at random.
 type storm struct {
 	rate  float64
 	kinds []Fault
@@ -46,6 +47,7 @@ func (fs *faults) Storm(seed uint64, rate float64, kinds ...Fault) (stop func() 
 			kinds[i].Path = "/open-apis/"
 		}
 	}
+	// PCG with a fixed seed makes the sequence of faults repeatable.
 	s := &storm{rate: rate, kinds: kinds, dice: rand.New(rand.NewPCG(seed, 0))}
 	fs.mu.Lock()
 	fs.storm = s
@@ -62,7 +64,8 @@ func (fs *faults) Storm(seed uint64, rate float64, kinds ...Fault) (stop func() 
 	}
 }
 
-// Dealt returns how many faults the current storm has caused so far.
+// Dealt returns how many faults the current storm has caused so far. A test that expects faults can
+// wait for a number of them.
 func (fs *faults) Dealt() int {
 	fs.mu.Lock()
 	s := fs.storm
@@ -82,6 +85,7 @@ func (s *storm) take(r *http.Request) *Fault {
 	if s.dice.Float64() >= s.rate {
 		return nil
 	}
+	// A copy: its Delay is changed below.
 	f := s.kinds[s.dice.IntN(len(s.kinds))]
 	if !f.matches(r) {
 		return nil

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Stream is a file whose bytes are made while it is served.
+// Stream is a file whose bytes are generated while it is served, so that a test of large files needs
+// neither disk nor memory.
 type Stream struct {
 	Size    int64
 	Declare bool          // its length is declared in advance
@@ -47,7 +48,7 @@ func (s *stream) serve(w http.ResponseWriter, q *request, f *file) reply {
 			break
 		}
 		next := min(left, int64(len(piece)))
-		s.served.Add(next) // first: who has it all may look at once
+		s.served.Add(next) // counted before the write: a client that has all bytes may call Served at once
 		n, err := w.Write(piece[:next])
 		s.served.Add(int64(n) - next)
 		left -= int64(n)

@@ -13,7 +13,7 @@ func (w *world) TopicGroup(name string, members ...User) string {
 	return c.ID
 }
 
-// kind is the chat_type that events tell.
+// kind is the chat_type in events. The documentation says topic_group for topic groups; some reports say group.
 func (c *chat) kind() string {
 	if c.Mode == modeTopic {
 		return "topic_group"

@@ -90,7 +90,8 @@ type post struct {
 	Content [][]map[string]any `json:"content"`
 }
 
-// parsePost returns the first language of a post.
+// parsePost returns the first language of a post, in the order of postLanguages, or the only one of a
+// received post.
 func parsePost(content string) (post, bool) {
 	var p post
 	if json.Unmarshal([]byte(content), &p) == nil && p.Content != nil {

@@ -44,7 +44,7 @@ func (s *Server) View() *View {
 	return &View{s: s, version: version}
 }
 
-// Await returns when cond holds, asking again at every change, or with ctx's cause.
+// Await returns when cond holds, or with ctx's cause. It checks again at every change, so tests need not sleep.
 func (s *Server) Await(ctx context.Context, cond func(*View) bool) error {
 	for v := range s.Changes(ctx) {
 		if cond(v) {

@@ -131,7 +131,8 @@ func (w *world) reachable(id string, gone int) (*message, *refusal) {
 	return m, w.chat(m.ChatID).writable()
 }
 
-// close stops the clocks and notes what the client left undone.
+// close stops the clocks and records the cards that the client left in streaming mode: people would see
+// them "generating" for ten minutes.
 func (w *world) close() {
 	w.alarms.close()
 	w.mu.Lock()

@@ -1,4 +1,6 @@
 // Package httpdrain waits for the handlers of a server that was closed, which [http.Server.Close] does not.
+//
+// Shutting the server down does not belong here.
 package httpdrain
 
 import (

@@ -1,4 +1,6 @@
 // Package leaktest checks after the tests of a package that no goroutine is left.
+//
+// Processes and files that a test leaves behind do not belong here: their packages check them.
 package leaktest
 
 import (

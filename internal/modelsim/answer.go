@@ -46,6 +46,7 @@ func (a *answer) play(ctx context.Context, steps []Step) error {
 			return err
 		}
 	}
+	// Without streaming the answer is one JSON document; the CLI asks for it after a cut stream (2.1.197).
 	if !a.req.Stream {
 		return a.whole()
 	}
@@ -103,6 +104,7 @@ func (a *answer) contents() []object {
 	return list
 }
 
+// stopReason follows from the content, as in the real API, unless a script sets another one.
 func (a *answer) stopReason() string {
 	if a.stop != "" {
 		return a.stop
@@ -139,6 +141,7 @@ func (a *answer) thinking(s string) error {
 	return a.delta(s, object{"type": "thinking_delta", "thinking": s})
 }
 
+// tool sends its input in two pieces, so that a client that parses each delta by itself fails.
 func (a *answer) tool(name, input string) error {
 	id := fmt.Sprintf("toolu_sim%06d_%02d", a.req.ID, len(a.blocks))
 	if err := a.openBlock(content{kind: "tool_use", id: id, name: name}); err != nil {

@@ -114,7 +114,8 @@ func command(question string) (string, bool) {
 	return strings.TrimSpace(m[2]), true
 }
 
-// reply is the answer to the question, in words.
+// reply answers in words. Statements and questions about facts come first, so that tests of memory do
+// not depend on other rules.
 func (v *view) reply() string {
 	if text, ok := v.aboutName(); ok {
 		return text
@@ -176,6 +177,7 @@ func (v *view) aboutFacts() (string, bool) {
 	return fmt.Sprintf(lang.pick("%s是%s。", "%s is %s."), f.key, f.value), true
 }
 
+// count has a maximum: a question for a huge number must not fill the memory.
 func count(digits string) string {
 	n, err := strconv.Atoi(digits)
 	if err != nil || n > maxCount { // an error means too many digits

@@ -98,7 +98,7 @@ func askedFact(text string) (string, language, bool) {
 	return key, lang, true
 }
 
-// recall looks for the newest value of a key. A key that is not known as a whole may still hold a known one.
+// recall finds the newest value of a key. If the whole key is unknown, a known key inside it counts.
 func (v *view) recall(key string) (fact, bool) {
 	forms := []string{strings.ToLower(key), strings.ToLower(strings.TrimSpace(politeZh.ReplaceAllString(key, "")))}
 	exact := func(f fact) bool { return slices.Contains(forms, strings.ToLower(f.key)) }

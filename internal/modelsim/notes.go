@@ -56,6 +56,7 @@ const (
 
 // attribute finds the author of a text and returns the text without additions.
 func attribute(role, text string) (string, origin) {
+	// A message that arrived while a tool ran is a system message with an introduction of the CLI (2.1.197).
 	if role == "system" {
 		rest, ok := strings.CutPrefix(strings.TrimSpace(text), midTurnOpening)
 		if !ok {
@@ -116,7 +117,7 @@ func (v *view) digest() string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// readDigest reads such a list out of what the CLI made of it; everything is one message when there is none.
+// readDigest reads such a list from the CLI's summary. A text without a list becomes one message.
 func readDigest(text string) []said {
 	var list []said
 	_, lines, _ := strings.Cut(text, summaryHeading)

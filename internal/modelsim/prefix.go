@@ -8,6 +8,8 @@ import (
 // A bridge may put earlier messages in front of the question. This parser is independent of the code that writes them,
 // so that the two do not share mistakes.
 
+// These headings are those of contextmgr. They are repeated here because the double must not share code
+// with what it tests.
 const (
 	historyOpening  = "# 对话历史上下文"
 	questionHeading = "\n---\n# 当前问题\n\n"
@@ -23,6 +25,7 @@ type said struct {
 
 // splitPrefix separates the history in front of the question, oldest first, from the question.
 func splitPrefix(prompt string) ([]said, string) {
+	// The last one: a question may quote an earlier prompt.
 	i := strings.LastIndex(prompt, questionHeading)
 	if !strings.HasPrefix(prompt, historyOpening) || i < 0 {
 		return nil, inGroup(prompt)

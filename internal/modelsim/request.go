@@ -58,6 +58,7 @@ var secretHeaders = []string{"Authorization", "X-Api-Key", "Cookie", "Proxy-Auth
 func parseRequest(r *http.Request, body []byte) *Request {
 	doc := gjson.ParseBytes(body)
 	header := r.Header.Clone()
+	// Requests are kept and shown in test failures, so keys must not be in them.
 	for _, name := range secretHeaders {
 		header.Del(name)
 	}
@@ -101,6 +102,7 @@ func parseBlocks(content gjson.Result) []block {
 	return list
 }
 
+// joinText shows other blocks by their kind, so that the double can see that there was a picture or a result.
 func joinText(blocks []block, sep string) string {
 	parts := make([]string, 0, len(blocks))
 	for _, b := range blocks {

@@ -25,6 +25,7 @@ type script struct {
 	rules []*scriptedRule
 }
 
+// scriptedRule counts its uses, since a rule may be limited to a number of them.
 type scriptedRule struct {
 	Rule
 	used int
@@ -150,7 +151,7 @@ func Cut() Step {
 // Hang sends nothing more until the client leaves or the server closes.
 func Hang() Step { return Hold(nil) }
 
-// Usage reports that the request had so many tokens, instead of counting them. It comes before anything is said.
+// Usage reports this many input tokens for the request instead of counting them. It must come before any output.
 func Usage(tokens int) Step {
 	return stepFunc(func(_ context.Context, a *answer) error {
 		a.usage = newUsage(tokens)

@@ -3,6 +3,8 @@
 //
 // Answers come from scripts, which tests write, or else from the brain: a small deterministic model that knows only
 // what is in the request, so that its answers prove which context has reached the model.
+//
+// The CLI's own behaviour does not belong here: tests run the real CLI, or claudetest/scripted.
 package modelsim
 
 import (
@@ -90,6 +92,8 @@ func (s *Server) Reset() {
 	s.record.clear()
 }
 
+// routes records every path that the real API would not have: a test can then see that the CLI has
+// begun to call something new.
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	here := func(http.ResponseWriter, *http.Request) {} // the CLI looks whether anybody is there, by HEAD

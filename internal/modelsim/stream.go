@@ -65,6 +65,7 @@ func (a *answer) openBlock(c content) error {
 		object{"index": len(a.blocks) - 1, "content_block": c.start()}); err != nil {
 		return err
 	}
+	// The real API sends a ping after the first block has begun; a client must ignore it.
 	if len(a.blocks) == 1 {
 		return a.event("ping", object{})
 	}

@@ -60,6 +60,7 @@ func OpenDir(dir *os.Root, name string, refuse func(fs.FileInfo) error) (*os.Roo
 	if err != nil {
 		return nil, err
 	}
+	// OpenRoot follows links, so what was opened is compared with what was there before.
 	next, err := dir.OpenRoot(name)
 	if err != nil {
 		return nil, err

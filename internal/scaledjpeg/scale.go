@@ -2,6 +2,8 @@
 // take. It is a copy of Go's image/jpeg (1.26) that makes each block smaller as soon as it is decoded, keeps the
 // coefficients of progressive pictures in 16 bits, and refuses what would take too much of memory or time. The rest is
 // left as it is there.
+//
+// Which size is good for the model, and other formats, do not belong here.
 package scaledjpeg
 
 import (

@@ -54,8 +54,8 @@ func TestPicturesAreThoseOfTheStandardLibrary(t *testing.T) {
 	}
 }
 
-// compare checks that small consists of the means of the whole picture. Colours may have one sample for 4 x 2 pixels, so
-// fields of 4 x 4 pixels are compared.
+// compare checks that small consists of the means of the whole picture. Colours may have one sample for 4 x 2
+// pixels, so fields of 4 x 4 pixels are compared.
 func compare(t *testing.T, small, whole *image.RGBA, by int) {
 	t.Helper()
 	if w, h := (whole.Rect.Dx()+by-1)/by, (whole.Rect.Dy()+by-1)/by; small.Rect.Dx() != w || small.Rect.Dy() != h {

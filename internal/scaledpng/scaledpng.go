@@ -1,5 +1,8 @@
 // Package scaledpng decodes PNG pictures row by row into smaller ones, without the memory that the whole picture would
 // take. See the PNG specification, https://www.w3.org/TR/png-3/.
+//
+// Colour profiles and other metadata are ignored. Which size is good for the model, and other formats, do not
+// belong here.
 package scaledpng
 
 import (
@@ -17,10 +20,11 @@ var (
 	ErrTooLarge = errors.New("the picture is too large")
 
 	// ErrFormat says that a file is no PNG picture, or a damaged one.
-	ErrFormat = errors.New("not a whole PNG file")
+	ErrFormat = errors.New("not a complete PNG file")
 )
 
-// Bounds of a picture.
+// Bounds of a picture. A few bytes of a file can promise billions of pixels, so both are checked before
+// anything is allocated.
 const (
 	maxPixels = 100_000_000
 	maxRow    = 2 << 20 // bytes; two rows are kept
@@ -35,17 +39,18 @@ const (
 	rgbAlpha  = 6
 )
 
-// header is the IHDR chunk.
+// header is the IHDR chunk (PNG 11.2.1).
 type header struct {
 	width, height int
 	depth, kind   byte
 	interlaced    bool
 }
 
+// signature also detects files that were damaged by a transfer as text (PNG 5.2).
 const signature = "\x89PNG\r\n\x1a\n"
 
-// Decode decodes a picture so that its longer side has side pixels, or as many as it has when these are fewer. Each of
-// its pixels is the mean of those that it stands for.
+// Decode scales a picture down so that its longer side has at most side pixels; a smaller picture keeps
+// its size. Each pixel of the result is the mean of the pixels that it covers.
 func Decode(file []byte, side int) (*image.RGBA, error) {
 	chunks := &chunks{rest: file}
 	if !bytes.HasPrefix(file, []byte(signature)) {
@@ -75,12 +80,16 @@ func Decode(file []byte, side int) (*image.RGBA, error) {
 			return nil, fmt.Errorf("%w: %w", ErrFormat, err)
 		}
 	}
+	// Reading to the end makes zlib compare its checksum, and shows whether there is more data than the
+	// header promised.
 	if n, err := z.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) { // its checksum
 		return nil, fmt.Errorf("%w: more than the picture, or damaged: %w", ErrFormat, errors.Join(err))
 	}
 	return s.picture(), nil
 }
 
+// parseHeader accepts only what PNG defines: 13 bytes; compression and filter method 0; and the depths
+// that each colour type allows (PNG 11.2.1).
 func parseHeader(data []byte) (h header, err error) {
 	if len(data) != 13 || data[10] != 0 || data[11] != 0 || data[12] > 1 {
 		return h, ErrFormat
@@ -97,28 +106,30 @@ func parseHeader(data []byte) (h header, err error) {
 	if bytes.IndexByte([]byte(depths[h.kind]), h.depth) < 0 {
 		return h, ErrFormat
 	}
+	// Divides instead of multiplying: width*height may overflow an int on 32-bit systems.
 	if h.width > maxPixels/h.height || h.rowBytes(h.width) > maxRow {
 		return h, fmt.Errorf("%w: %d x %d pixels", ErrTooLarge, h.width, h.height)
 	}
 	return h, nil
 }
 
-// bits are those of one pixel.
+// bits is the size of one pixel in bits.
 func (h header) bits() int {
 	channels := map[byte]int{gray: 1, rgb: 3, paletted: 1, grayAlpha: 2, rgbAlpha: 4}
 	return channels[h.kind] * int(h.depth)
 }
 
-// rowBytes is the length of a row of so many pixels.
+// rowBytes is the length in bytes of a row of this many pixels; a row begins at a whole byte.
 func (h header) rowBytes(pixels int) int { return (pixels*h.bits() + 7) / 8 }
 
-// chunks gives the content of the IDAT chunks.
+// chunks is the content of the IDAT chunks as one stream: the encoder may split the zlib data anywhere.
 type chunks struct {
 	rest []byte
-	data []byte // of the present chunk that was not read yet
+	data []byte // unread rest of the current chunk
 }
 
-// next reads the next chunk, which must be whole.
+// next reads the next chunk, which must be complete: 4 bytes of length, 4 of type, the data, 4 of CRC.
+// The CRC is not compared, because the zlib checksum already covers the pixels.
 func (c *chunks) next() (kind string, data []byte, err error) {
 	if len(c.rest) < 12 {
 		return "", nil, io.ErrUnexpectedEOF
@@ -147,13 +158,14 @@ func (c *chunks) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// colors are what is said of them before the first row.
+// colors are the palette and the transparent colour, which a file gives before its first row.
 type colors struct {
 	palette [256][4]uint32 // premultiplied
 	clear   []byte         // the samples of the colour that is transparent; nil = none is
 }
 
-// colors reads the chunks before the first IDAT chunk, which comes next then.
+// colors reads the chunks up to the first IDAT chunk, whose data the next Read returns. A palette must
+// be among them if the pixels are indexes into one.
 func (c *chunks) colors(h header) (*colors, error) {
 	var found colors
 	for i := range found.palette {
@@ -174,6 +186,7 @@ func (c *chunks) colors(h header) (*colors, error) {
 			for i, a := range data {
 				found.palette[i] = premultiplied(found.palette[i], uint32(a))
 			}
+		// For other kinds the chunk has one colour that is transparent.
 		case kind == "tRNS":
 			found.clear = data
 		case kind == "IDAT" && known:
@@ -185,6 +198,8 @@ func (c *chunks) colors(h header) (*colors, error) {
 	}
 }
 
+// premultiplied multiplies by alpha at once, because the mean of several pixels is right only for
+// premultiplied colours: a transparent pixel must not add its invisible colour.
 func premultiplied(c [4]uint32, alpha uint32) [4]uint32 {
 	return [4]uint32{c[0] * alpha / 255, c[1] * alpha / 255, c[2] * alpha / 255, alpha}
 }
@@ -192,6 +207,7 @@ func premultiplied(c [4]uint32, alpha uint32) [4]uint32 {
 // pass is a part of the rows and columns of a picture: all of them, unless it is interlaced.
 type pass struct{ x, y, dx, dy int }
 
+// passes are the whole picture, or the seven passes of Adam7 (PNG 8.2).
 func (h header) passes() []pass {
 	if !h.interlaced {
 		return []pass{{0, 0, 1, 1}}
@@ -199,7 +215,8 @@ func (h header) passes() []pass {
 	return []pass{{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4}, {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}}
 }
 
-// read reads a pass.
+// read reads a pass. Filters refer to the row above in the same pass, and above the first row all bytes
+// count as zero.
 func (p pass) read(r io.Reader, h header, c *colors, s *scaler) error {
 	width := (h.width - p.x + p.dx - 1) / p.dx
 	if width <= 0 {
@@ -207,6 +224,7 @@ func (p pass) read(r io.Reader, h header, c *colors, s *scaler) error {
 	}
 	n := h.rowBytes(width)
 	row, above := make([]byte, 1+n), make([]byte, 1+n)
+	// Bytes wrap around on purpose: filters calculate modulo 256.
 	for y := p.y; y < h.height; y += p.dy {
 		if _, err := io.ReadFull(r, row); err != nil {
 			return err
@@ -220,7 +238,8 @@ func (p pass) read(r io.Reader, h header, c *colors, s *scaler) error {
 	return nil
 }
 
-// unfilter gives a row its content, by that of the row above it. Pixels are so many bytes apart.
+// unfilter restores a row from its filtered bytes and the row above it (PNG 9.2). A filter refers to
+// the same byte of the pixel to the left, which is apart bytes before.
 func unfilter(filter byte, row, above []byte, apart int) error {
 	left := func(of []byte, i int) byte {
 		if i < apart {
@@ -252,6 +271,8 @@ func unfilter(filter byte, row, above []byte, apart int) error {
 	return nil
 }
 
+// paeth picks the neighbour that is nearest to left + above - upper left; ties go to the left, then
+// above (PNG 9.4).
 func paeth(a, b, c byte) byte {
 	p := int(a) + int(b) - int(c)
 	da, db, dc := abs(p-int(a)), abs(p-int(b)), abs(p-int(c))
@@ -266,10 +287,10 @@ func paeth(a, b, c byte) byte {
 
 func abs(n int) int { return max(n, -n) }
 
-// addRow gives the pixels of a row, of 8 bits a channel and premultiplied.
+// addRow passes on the pixels of a row with 8 bits per channel, premultiplied.
 func (h header) addRow(row []byte, width int, c *colors, add func(i int, pixel [4]uint32)) {
 	step := h.bits() / 8
-	wide := int(h.depth) / 8 // bytes of a sample; of 16 bits the higher 8 count
+	wide := int(h.depth) / 8 // bytes of a sample; of 16 bits only the higher 8 are used
 	for i := range width {
 		switch h.kind {
 		case paletted:
@@ -310,7 +331,8 @@ func (h header) pixel(b []byte, wide int, c *colors) [4]uint32 {
 	return premultiplied([4]uint32{v(0), v(1), v(2)}, v(3))
 }
 
-// transparent reports whether a pixel has the colour that is. Its samples are told in two bytes each.
+// transparent reports whether a pixel has the transparent colour. The tRNS chunk always takes two bytes
+// for a sample.
 func transparent(b, clear []byte, wide int) bool {
 	if len(clear) != len(b)/wide*2 {
 		return false
@@ -326,7 +348,7 @@ func transparent(b, clear []byte, wide int) bool {
 	return true
 }
 
-// small is the sample of a pixel that has one of up to 8 bits.
+// small is the sample of a pixel that has a single one of at most 8 bits.
 func (h header) small(row []byte, i int) byte {
 	depth := int(h.depth)
 	shift := 8 - depth - i*depth%8

@@ -2,10 +2,11 @@ package scaledpng
 
 import "image"
 
-// scaler adds up the pixels of a picture, which may come in any order.
+// scaler adds up pixels per target pixel, so that they may come in any order: interlaced pictures come
+// in seven passes.
 type scaler struct {
 	width, height int // of the picture
-	w, h          int // of what becomes of it
+	w, h          int // of the result
 	sums          []uint32
 }
 
@@ -18,8 +19,8 @@ func newScaler(width, height, side int) *scaler {
 	return s
 }
 
-// add counts a pixel. Its sum has room for 16 million of them, and the largest picture becomes more than a thousand
-// pixels.
+// add counts a pixel. A sum of 32 bits has room for 16 million pixels of 255; with [maxPixels] and a
+// result of more than a thousand pixels no sum comes near that.
 func (s *scaler) add(x, y int, pixel [4]uint32) {
 	sum := s.sums[(y*s.h/s.height*s.w+x*s.w/s.width)*4:][:4]
 	for i := range sum {
@@ -27,7 +28,7 @@ func (s *scaler) add(x, y int, pixel [4]uint32) {
 	}
 }
 
-// picture gives the means.
+// picture divides the sums by the number of pixels in each.
 func (s *scaler) picture() *image.RGBA {
 	to := image.NewRGBA(image.Rect(0, 0, s.w, s.h))
 	for y := range s.h {
@@ -43,5 +44,5 @@ func (s *scaler) picture() *image.RGBA {
 	return to
 }
 
-// first is the first place of a line of length from that counts for the i-th of a line of length to.
+// first is the first position on a line of length from that falls on position i of a line of length to.
 func first(i, from, to int) int { return (i*from + to - 1) / to }

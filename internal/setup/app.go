@@ -83,6 +83,7 @@ func (u *setup) registerApp(ctx context.Context) (feishu.Registered, error) {
 		default:
 			u.say(textUnregistered, err)
 		}
+		// Nobody would scan another code.
 		if u.unattended {
 			return made, err
 		}

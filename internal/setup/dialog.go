@@ -35,6 +35,7 @@ func (d *dialog) print(text string) { _, _ = io.WriteString(d.out, text) }
 
 // ask returns the operator's answer, or the proposed one for an empty line.
 func (d *dialog) ask(ctx context.Context, p i18n.Phrase, proposed string) (string, error) {
+	// Flags and proposals take the place of answers.
 	if d.unattended {
 		return proposed, nil
 	}

@@ -18,6 +18,7 @@ func qrCode(text string, columns int) string {
 	}
 	var b strings.Builder
 	for y := -margin; y < code.Size+margin; y += 2 {
+		// Black on white explicitly: phones do not read inverted codes reliably.
 		b.WriteString("\x1b[30;47m")
 		for x := -margin; x < code.Size+margin; x++ {
 			switch upper, lower := code.Black(x, y), code.Black(x, y+1); {

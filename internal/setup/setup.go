@@ -126,10 +126,12 @@ func (u *setup) chooseConfigFile(ctx context.Context) (err error) {
 	} else if err != nil {
 		return err
 	}
+	// The old file is never deleted, only renamed.
 	u.oldConfig = freeName(u.Config)
 	if u.Replace {
 		return nil
 	}
+	// Nothing is replaced without a question or an explicit flag.
 	if u.Yes {
 		return &config.Error{Err: errors.New(textNeedsReplace.Sprintf(u.lang, u.Config, u.oldConfig))}
 	}

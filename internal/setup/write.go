@@ -50,6 +50,7 @@ func (u *setup) marshal() ([]byte, error) {
 		return nil, err
 	}
 	data = append([]byte(textHeader.Sprintf(u.lang)), data...)
+	// Checked before it is written: setup must not leave a file with which the bridge does not start.
 	check := config.Defaults()
 	check.Feishu.File, check.Claude.Environ = u.Config, os.Environ()
 	if err := config.Decode(data, &check); err != nil {
@@ -70,6 +71,7 @@ func (u *setup) write() error {
 	if err := os.MkdirAll(filepath.Dir(u.Config), 0o700); err != nil {
 		return err
 	}
+	// From here on an interruption leaves a usable configuration.
 	if err := createFile(u.Config, u.oldConfig, data); err != nil {
 		return err
 	}

@@ -1,4 +1,6 @@
 // Package smalldisk gives tests a disk that is soon full.
+//
+// What happens when the disk is full does not belong here: tests say that.
 package smalldisk
 
 import (
@@ -33,6 +35,7 @@ func Run(t *testing.T, size string, test func(t *testing.T, dir string)) {
 		test(t, dir)
 		return
 	}
+	// Even in a namespace of its own mounting is forbidden; the parent looks for this text.
 	if os.Getenv(child) != "" {
 		t.Fatalf("%s: %v", forbidden, err)
 	}

@@ -21,8 +21,9 @@ import (
 // SameUser, in place of the name of the agents' user, means the user that runs the service.
 const SameUser = "same"
 
-// agentsUser is who runs the agents of a system service; empty = who runs the service. A person's own service stays as
-// it is: another user would have neither the login of his CLI nor a way into his home folder.
+// agentsUser is the user that runs the agents of a system service; empty for the user of the service. A
+// person's own service keeps its user: another one would have neither the login of that person's CLI
+// nor access to the home folder.
 func (i Installation) agentsUser(c config.Config, owner *user.User, paths []string) string {
 	atHome := func(path string) bool {
 		return strings.HasPrefix(path+"/", "/home/") || strings.HasPrefix(path+"/", "/root/")
@@ -92,6 +93,7 @@ func (u unit) prepareAgents(ctx context.Context, dryRun bool) error {
 	if err != nil {
 		return err
 	}
+	// After the user exists, since the folders will belong to it.
 	for _, dir := range u.Agents.projects {
 		if u.hasOwnFilesIn(dir) {
 			return &config.Error{Err: fmt.Errorf("%s cannot be a project: the service has its own files in it", dir)}
@@ -153,6 +155,7 @@ func giveFolder(ctx context.Context, dir string, owner, who *user.User, agent *s
 	if err := chownFolder(dir, owner, agent); err != nil {
 		return fmt.Errorf("give %s to %s: %w", dir, who.Username, err)
 	}
+	// A folder above may be closed; changing the modes of other people's folders is not for a program.
 	if !canWrite(ctx, dir, agent) {
 		fmt.Fprintf(os.Stderr, "warning: %s cannot get into %s: a folder above it is closed to that user\n",
 			who.Username, dir)
@@ -196,6 +199,7 @@ func chownFolder(dir string, owner *user.User, agent *syscall.Credential) error 
 		if err != nil {
 			return err
 		}
+		// Files of anybody else are left alone.
 		if st, ok := info.Sys().(*syscall.Stat_t); path != "." && (!ok || fmt.Sprint(st.Uid) != owner.Uid) {
 			return nil
 		}

@@ -17,7 +17,7 @@ import (
 	"magpie/internal/safepath"
 )
 
-// Installation is the service as it is to be installed.
+// Installation describes the service that is to be installed.
 type Installation struct {
 	Service
 	Config  string // the configuration file; empty = the one that "magpie serve" would find
@@ -53,6 +53,7 @@ func (i Installation) Install(ctx context.Context) error {
 	switch {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
+	// Somebody has edited the file, so it is not overwritten without being asked to.
 	case err == nil && !pristine(string(old)) && !i.Force:
 		return fmt.Errorf("%s was edited and is left alone: move the changes to a drop-in (systemctl edit %s), "+
 			"or overwrite them with --force", path, i.Name)
@@ -61,6 +62,7 @@ func (i Installation) Install(ctx context.Context) error {
 		return err
 	}
 	start := "start"
+	// Written only if it differs, so that a second installation does not restart the service.
 	if string(old) != u.String() {
 		if err := writeFileAtomic(path, u.String()); err != nil {
 			return err
@@ -147,6 +149,7 @@ func (i Installation) unit(ctx context.Context) (u unit, err error) {
 
 // systemPaths adds who runs a system service, and what he writes to.
 func (i Installation) systemPaths(u *unit, c config.Config) error {
+	// Whoever called sudo is more likely to own the project than root.
 	if u.User = i.User; u.User == "" {
 		u.User = os.Getenv("SUDO_USER")
 	}
@@ -170,6 +173,7 @@ func (i Installation) systemPaths(u *unit, c config.Config) error {
 			u.Agents.projects[n] = filepath.Join(u.Dir, path)
 		}
 	}
+	// The CLI writes its state there, and the unit makes everything else read-only.
 	home := []string{filepath.Join(owner.HomeDir, ".claude"), filepath.Join(owner.HomeDir, ".claude.json")}
 	if u.Agents.User = i.agentsUser(c, owner, u.Agents.projects); u.Agents.User != "" {
 		dir, group, err := agentsHome(u.Agents.User)

@@ -29,7 +29,7 @@ func NewNotifier(probe func(context.Context) error, status func() string, log ze
 	}
 	patience, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {
-		log.Warn().Err(err).Msg("the watchdog of systemd is not understood, and gets no signs of life")
+		log.Warn().Err(err).Msg("invalid watchdog settings of systemd; no keep-alives are sent")
 	}
 	n.every = patience / 2
 	return n
@@ -38,7 +38,7 @@ func NewNotifier(probe func(context.Context) error, status func() string, log ze
 // notify sends one message. A failure is only logged.
 func (n *Notifier) notify(state string) {
 	if err := n.send(state); err != nil {
-		n.log.Warn().Err(err).Msg("systemd could not be told")
+		n.log.Warn().Err(err).Msg("systemd not notified")
 	}
 }
 
@@ -64,7 +64,7 @@ func (n *Notifier) runWatchdog(ctx context.Context) {
 		if err == nil {
 			n.notify(daemon.SdNotifyWatchdog)
 		} else if ctx.Err() == nil {
-			n.log.Error().Err(err).Msg("no sign of life for systemd: the store does not answer")
+			n.log.Error().Err(err).Msg("no keep-alive for systemd: the store does not answer")
 		}
 		select {
 		case <-time.After(n.every):
@@ -82,6 +82,7 @@ func (n *Notifier) reportStatus(ctx context.Context, stopping <-chan struct{}) {
 	tick := time.NewTicker(reportEvery)
 	defer tick.Stop()
 	for {
+		// Only changes are sent: each message wakes the service manager.
 		if line := n.status(); line != said {
 			n.notify("STATUS=" + line)
 			said = line

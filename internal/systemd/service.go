@@ -87,6 +87,7 @@ func (s Service) Uninstall(ctx context.Context, force bool) error {
 	if err := Available(s.Root); err != nil {
 		return err
 	}
+	// Stopped before the file is removed: systemd would not know the service afterwards.
 	if err := s.run(ctx, "disable", "--now", s.Name); err != nil {
 		return err
 	}

@@ -82,6 +82,8 @@ func (u unit) HidesHome() bool {
 //go:embed magpie.service.tmpl
 var unitText string
 
+// In the arguments of ExecStart a dollar sign begins a variable and a percent sign a specifier
+// (systemd.service(5)).
 var unitTemplate = template.Must(template.New("magpie.service").Funcs(template.FuncMap{
 	"arg":   func(s string) string { return quote(strings.ReplaceAll(s, "$", "$$")) },
 	"word":  quote,

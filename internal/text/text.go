@@ -12,7 +12,8 @@ import (
 // ellipsis stands for what was cut off.
 const ellipsis = "…"
 
-// longest is how many runes a character may have. One of more is there to make trouble, and may be divided.
+// longest is how many runes a character as people see it may have. Real ones have about a dozen; a
+// longer one is abuse, and may be divided.
 const longest = 32
 
 // IsBoundary reports whether s can be cut at byte i without dividing a character as people see it: an emoji with its
@@ -62,6 +63,8 @@ func Border(runes []rune, i, step int) int {
 
 func isBorder(runes []rune, i int) bool {
 	start := i - 1
+	// IsBoundary counts the flags before the place, so it needs all of them; other characters
+	// need one rune.
 	for start > 0 && isFlag(runes[start]) && isFlag(runes[start-1]) {
 		start--
 	}
@@ -69,9 +72,10 @@ func isBorder(runes []rune, i int) bool {
 	return IsBoundary(before+string(runes[i]), len(before))
 }
 
-// Shorten returns s if it has at most that many runes, and else its beginning and an ellipsis, together of at most
-// that many. It divides no character as people see it.
+// Shorten returns s if it has at most this many runes, and otherwise its beginning and an ellipsis,
+// together at most this many. It divides no character as people see it.
 func Shorten(s string, most int) string {
+	// A string never has more runes than bytes, so most calls need not count.
 	if len(s) <= most || utf8.RuneCountInString(s) <= most {
 		return s
 	}
@@ -79,8 +83,8 @@ func Shorten(s string, most int) string {
 	return string(runes[:Border(runes, most-1, -1)]) + ellipsis
 }
 
-// Clip returns s if it has at most that many bytes, and else its beginning and an ellipsis, together of at most that
-// many. It divides no rune.
+// Clip returns s if it has at most this many bytes, and otherwise its beginning and an ellipsis, together at
+// most this many. It divides no rune.
 func Clip(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -88,7 +92,7 @@ func Clip(s string, most int) string {
 	return Prefix(s, most-len(ellipsis)) + ellipsis
 }
 
-// Prefix returns the beginning of s, whole runes of at most that many bytes.
+// Prefix returns the longest beginning of s in whole runes that has at most this many bytes.
 func Prefix(s string, most int) string {
 	if len(s) <= most {
 		return s

@@ -9,9 +9,10 @@ import (
 // brailleBlank is a Braille cell without dots: Unicode counts it as a symbol, and it looks like a space.
 const brailleBlank = '\u2800'
 
-// IsInvisible reports whether r shows as nothing, or turns the direction of what follows: controls, formats, fillers,
-// and what has no agreed shape at all. Spaces are not among them, nor accents and variation selectors, which shape what
-// stands before them.
+// IsInvisible reports whether r shows as nothing or changes the direction of what follows: controls,
+// formats, fillers, and code points without an agreed shape. Such runes can hide words in a name, or
+// make a line read differently from what it says. Spaces are not among them, nor accents and variation
+// selectors, which shape the character before them.
 func IsInvisible(r rune) bool {
 	return r == brailleBlank || !unicode.IsGraphic(r) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
 }
@@ -19,6 +20,8 @@ func IsInvisible(r rune) bool {
 // IsBlank reports whether r can stand in a line without changing what the line looks like: what is invisible, spaces,
 // and accents, which have nothing to stand on there.
 func IsBlank(r rune) bool {
+	// ASCII and the common Chinese characters first: nearly all text is one of them, and the Unicode
+	// tables are slow.
 	switch {
 	case r > ' ' && r < 0x7F, r >= 0x4E00 && r <= 0x9FFF:
 		return false
@@ -31,7 +34,8 @@ func IsBlank(r rune) bool {
 // IsSpace reports whether r shows as a gap.
 func IsSpace(r rune) bool { return unicode.IsSpace(r) || r == brailleBlank }
 
-// IsLineBreak reports whether some reader starts a new line at r.
+// IsLineBreak reports whether any reader starts a new line at r. Terminals, browsers, Unicode and
+// Python's splitlines disagree, so this is the union of all.
 func IsLineBreak(r rune) bool {
 	switch r {
 	case '\n', '\r', '\v', '\f', 0x1C, 0x1D, 0x1E, 0x85, 0x2028, 0x2029:
@@ -54,17 +58,19 @@ func Visible(s string) string {
 	return strings.Join(strings.Fields(seen), " ")
 }
 
-// lineLength is the length of the longest name that stays whole, in bytes. Systems take 255 for a file's; the rest is
-// for what is put before it.
+// lineLength is the length in bytes of the longest name that stays whole. File systems allow 255 for a
+// file name; the rest is for the prefix that a caller adds.
 const lineLength = 120
 
-// Line is an untrusted name as it can stand in a line of text: of bounded length, without brackets or anything that is
-// not seen. It may be empty.
+// Line is an untrusted name made safe for a line of text: of bounded length, without brackets,
+// backquotes or invisible characters. It may be empty.
 func Line(s string) string {
 	s = Visible(strings.NewReplacer("[", "_", "]", "_", "`", "_").Replace(strings.ToValidUTF8(s, "_")))
 	if len(s) <= lineLength {
 		return s
 	}
+	// The extension is kept, because it tells people and programs what the file is; a very long one is
+	// not an extension.
 	end := path.Ext(s)
 	if len(end) > 16 {
 		end = ""

@@ -9,20 +9,23 @@ import (
 	"github.com/blevesearch/snowballstem/english"
 )
 
-// stems keeps the words that were stemmed last: people use few, again and again.
+// stems caches the words that were stemmed last, because people use few words again and again. An entry
+// is immutable and replaced as a whole, so an atomic pointer needs no lock; words with the same hash
+// only evict each other.
 var stems [1 << 12]atomic.Pointer[stemmed]
 
 type stemmed struct{ word, stem string }
 
+// seed is random: the order of the cache is of no meaning, and nobody can construct collisions.
 var seed = maphash.MakeSeed()
 
-// stemOf is what the forms of an English word have in common. It wants lower case; other words come back as they are.
+// stemOf is the stem of an English word in lower case; words of other languages come back unchanged.
 func stemOf(word string) string {
 	place := &stems[maphash.String(seed, word)%uint64(len(stems))]
 	if known := place.Load(); known != nil && known.word == word {
 		return known.stem
 	}
-	s := stemmed{strings.Clone(word), stem(word)} // a clone, or it would keep the whole text
+	s := stemmed{strings.Clone(word), stem(word)} // a clone, or the cache would keep the whole text alive
 	place.Store(&s)
 	return s.stem
 }
@@ -36,6 +39,7 @@ func stem(word string) string {
 	if base, ok := irregular[word]; ok {
 		word = base
 	}
+	// Snowball's English stemmer leaves words of two letters alone, so it need not be started for them.
 	if len(word) < 3 {
 		return word
 	}
@@ -44,7 +48,8 @@ func stem(word string) string {
 	return env.Current()
 }
 
-// irregular has the forms that no rule leads back: form → base.
+// irregular has the forms that no stemming rule leads back: form → base. A few
+// synonyms (mom, bike, tv) are here too.
 var irregular = forms(map[string]string{
 	"be": "been being", "become": "became", "begin": "began begun", "bite": "bit bitten", "blow": "blew blown",
 	"break": "broke broken", "bring": "brought", "build": "built", "burn": "burnt", "buy": "bought", "catch": "caught",

@@ -6,7 +6,10 @@
 //   - Other words are folded (width, case), split where camelCase and snake_case have their joints, and stemmed.
 //   - Words that nobody looks for (the, 的) are no terms.
 //
-// The terms of a text are the same for ever: an index that was made with others has to be made anew, see [Version].
+// The terms of a text never change under one [Version]: an index that was built with other terms has to
+// be rebuilt.
+//
+// Storing an index (db) and ranking what it finds (contextmgr) do not belong here.
 package tokenize
 
 import (
@@ -20,14 +23,17 @@ import (
 	"magpie/internal/text"
 )
 
-// Version changes with the terms.
+// Version must be raised with every change of the terms, stem rules and word lists included.
 const Version = 1
 
-// longest is how many bytes of a word count. What is longer is a key, a hash or an address, and told apart by less.
+// longest is how many bytes of a word count. A longer word is a key, a hash or an address, and 48 bytes
+// tell those apart.
 const longest = 48
 
 // Terms are the terms of text, in its order, each as often as it is there.
 func Terms(text string) []string {
+	// Width, ligatures and composed accents must not decide whether a word is found. Most text is
+	// normal already, and checking costs less than converting.
 	if !norm.NFKC.IsNormalString(text) {
 		text = norm.NFKC.String(text)
 	}
@@ -46,7 +52,8 @@ func Terms(text string) []string {
 	return t.list
 }
 
-// mark begins the terms that are no words, so that no text can have them.
+// mark begins the terms that are no words. It is neither a letter nor a digit, so no text can produce
+// such a term.
 const mark = "§"
 
 // Day is the term for the day of t, in UTC.
@@ -69,7 +76,8 @@ func inWord(r rune) bool {
 		r >= 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.M, r)) && !written(r)
 }
 
-// characters takes up the run of such characters that s begins with, and returns its length.
+// characters adds the terms of the run of such characters that s begins with, and returns its length in
+// bytes. A pair of two particles is skipped: it would be in nearly every message and find nothing.
 func (t *terms) characters(s string) int {
 	before, beforeAt, idle := rune(0), 0, false
 	i := 0
@@ -91,8 +99,9 @@ func (t *terms) characters(s string) int {
 	return i
 }
 
-// word takes up the word that s begins with, and returns its length. Parts that are joined by an underscore, an
-// apostrophe or a change of case are terms of their own, beside the whole.
+// word adds the terms of the word that s begins with, and returns its length in bytes. Parts that are
+// joined by an underscore, an apostrophe or a change of case are terms of their own, beside the whole:
+// parseConfig is found by parseconfig and by config.
 func (t *terms) word(s string) int {
 	end, joints := 0, 0
 	var last rune
@@ -100,6 +109,7 @@ func (t *terms) word(s string) int {
 		r, size := utf8.DecodeRuneInString(s[end:])
 		if joins(r) {
 			next, _ := utf8.DecodeRuneInString(s[end+size:])
+			// A joint must be followed by more of the word; otherwise it is punctuation.
 			if end+size >= len(s) || !inWord(next) || written(next) {
 				break
 			}
@@ -118,6 +128,7 @@ func (t *terms) word(s string) int {
 		return end
 	}
 	parts := split(whole)
+	// With an apostrophe the whole would be a word that nobody writes.
 	if len(parts) > 1 && !strings.ContainsAny(whole, "'’") {
 		t.addWhole(strings.ToLower(strings.ReplaceAll(whole, "_", "")))
 	}
@@ -151,7 +162,7 @@ func split(word string) []string {
 	return parts
 }
 
-// add takes up one word, folded and stemmed, unless nobody looks for it.
+// add adds one word, folded and stemmed, unless it is a function word.
 func (t *terms) add(word string) {
 	word = strings.ToLower(word)
 	if function[word] {
@@ -160,6 +171,7 @@ func (t *terms) add(word string) {
 	t.addWhole(stemOf(word))
 }
 
+// addWhole cuts at a rune, so that a term is valid UTF-8.
 func (t *terms) addWhole(word string) {
 	if word = text.Prefix(word, longest); word != "" {
 		t.list = append(t.list, word)

@@ -1,5 +1,7 @@
 // Package deliverytest has what tests of deliveries share: messengers that remember what they were told to show, a
 // database that a test can look into, and projects with files that must not be sent.
+//
+// Expectations of a single test do not belong here, nor a double of the platform, which is feishusim.
 package deliverytest
 
 import (

@@ -16,8 +16,8 @@ import (
 	"magpie/bridge/i18n"
 )
 
-// Texts reads everything that people can be told from the source: all variables, which must be phrases, in the files of
-// the working folder that match a pattern. What a variable does not say is an empty phrase.
+// Texts reads all texts for users from the source: all variables, which must be phrases, in the files
+// of the working folder that match a pattern. What a variable does not spell out is an empty phrase.
 func Texts(t testing.TB, pattern string) map[string]i18n.Phrase {
 	t.Helper()
 	files, err := filepath.Glob(pattern)

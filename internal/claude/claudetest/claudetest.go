@@ -1,5 +1,7 @@
 // Package claudetest lets tests run the real Claude Code CLI with a model on the loopback interface, independent of the
 // machine's own login and settings.
+//
+// The double of the model does not belong here (modelsim), nor what a test expects of the bridge.
 package claudetest
 
 import (
@@ -35,6 +37,7 @@ func command(t testing.TB, variable string, folder ...string) string {
 	if path := os.Getenv(variable); path != "" {
 		return path
 	}
+	// GOMOD finds the module's root from any package; without a module it is empty, which the check below reports.
 	mod, err := exec.Command("go", "env", "GOMOD").Output()
 	if err != nil {
 		t.Fatal(err)

@@ -23,6 +23,7 @@ func AdoptOrphans() (stop func(), err error) {
 	}
 	procs.mu.Lock()
 	procs.adopts = true
+	// Children from before belong to somebody else, for example to a container's init.
 	for _, s := range procs.adopted() {
 		procs.preexisting[s.identity] = true
 	}
@@ -34,6 +35,7 @@ func AdoptOrphans() (stop func(), err error) {
 		defer close(done)
 		for range died {
 			procs.reap()
+			// Several deaths become one signal; the pause also keeps a storm of short processes from taking a core.
 			time.Sleep(reapPause)
 		}
 	}()
@@ -108,6 +110,7 @@ func (h *processTree) reapFor(c *Child) (none bool) {
 			g = h.suspects(s, c)
 		}
 		there[s.identity] = g
+		// A single suspect is guilty. With several, the orphan may still belong to a CLI that lives.
 		if len(g) == 0 || len(g) == 1 && g[c] {
 			doomed = append(doomed, s)
 		}

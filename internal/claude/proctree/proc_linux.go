@@ -75,6 +75,7 @@ func descendants(all, roots []stat, led map[int]bool) []Descendant {
 		}
 	}
 	seen := map[int]bool{}
+	// Marked as seen, and therefore never in the list: killing an ancestor would end this program.
 	for pid := os.Getpid(); pid > 0 && !seen[pid]; pid = parents[pid] {
 		seen[pid] = true
 	}
@@ -208,6 +209,7 @@ func sessionOf(pid int) int {
 // Kill kills those processes that still are who they were.
 func Kill(list []Descendant) { signalAll(list, syscall.SIGKILL) }
 
+// signalAll compares the start time before it signals: a pid may belong to another process by now.
 func signalAll(list []Descendant, sig syscall.Signal) {
 	for _, d := range list {
 		p, err := os.FindProcess(d.pid) // a handle, so that the process checked below is the one that is signalled

@@ -44,6 +44,7 @@ func Sweep(ctx context.Context, instance string, users ...uint32) (killed int, e
 		}
 		s.scan()
 	}
+	// New processes may appear while others are killed, so the list is made again until it is empty.
 	for range sweepLimit / sweepTick {
 		s.scan()
 		if len(s.alive) == 0 {
@@ -79,6 +80,8 @@ type sweeper struct {
 	alive  []Descendant
 }
 
+// scan refreshes the list of living processes. A process that was seen once stays known even if it has
+// lost its mark and its parent; only processes of our own users count.
 func (s *sweeper) scan() {
 	all := processes(0)
 	var roots []stat

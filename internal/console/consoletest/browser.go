@@ -1,4 +1,6 @@
 // Package consoletest drives the playground's page in a headless Chromium.
+//
+// What the page must show does not belong here: tests say that.
 package consoletest
 
 import (
@@ -41,6 +43,7 @@ func Browse(t *testing.T, url string) *Browser {
 	if path == "" {
 		t.Fatal("no Chromium: run scripts/test")
 	}
+	// Without the sandbox, because tests also run as root and in containers, where it cannot be set up.
 	options := []chromedp.ExecAllocatorOption{chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()),
 		chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.WindowSize(1440, 900),
 		chromedp.WSURLReadTimeout(patience)}
@@ -128,6 +131,7 @@ func (b *Browser) Picture(selector string) []byte {
 	return data
 }
 
+// hear collects what the page complains about; a test fails on any of it.
 func (b *Browser) hear(ev any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

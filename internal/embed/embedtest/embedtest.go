@@ -1,5 +1,7 @@
 // Package embedtest is a loopback double of an embeddings endpoint, for tests. It is strict about what it is sent, and
 // can be made to misbehave.
+//
+// What a search must find does not belong here: tests say that.
 package embedtest
 
 import (
@@ -191,6 +193,7 @@ func (e *Endpoint) answer(w http.ResponseWriter, texts []string, dims int) {
 // vector is the sum of the directions of its words, which are random, and of the known meanings, which count more.
 func (e *Endpoint) vector(text string, dims int) []float64 {
 	v := make([]float64, dims)
+	// The same word has the same direction in every run, since the generator is seeded by it.
 	add := func(word string, weight float64) {
 		h := fnv.New64a()
 		_, _ = h.Write([]byte(word))

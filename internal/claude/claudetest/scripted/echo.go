@@ -32,6 +32,8 @@ type echo struct {
 	said   int
 }
 
+// newEcho keeps a transcript only on request: most tests need none, and the real CLI's path for it must
+// be computed.
 func newEcho(out *output, o options) (*echo, error) {
 	a := &echo{output: out, mode: o.mode}
 	if !o.keep || os.Getenv("MAGPIE_SCRIPTED_TRANSCRIPT") != "1" {
@@ -103,6 +105,7 @@ func (a *echo) answer(id, prompt string) error {
 		return err
 	}
 	stream := func(event object) object { return object{"type": "stream_event", "event": event} }
+	// Two deltas, so that a reader that handles only whole texts fails.
 	half := len("echo: ")
 	return a.say(
 		object{"type": "system", "subtype": "init", "model": model, "permissionMode": a.mode},
@@ -110,6 +113,7 @@ func (a *echo) answer(id, prompt string) error {
 		stream(object{"type": "content_block_start", "content_block": object{"type": "text"}}),
 		stream(object{"type": "content_block_delta", "delta": object{"type": "text_delta", "text": text[:half]}}),
 		stream(object{"type": "content_block_delta", "delta": object{"type": "text_delta", "text": text[half:]}}),
+		// Before content_block_stop, as the real CLI does (2.1.197).
 		object{"type": "assistant", "message": msg},
 		stream(object{"type": "content_block_stop"}),
 		stream(object{"type": "message_stop"}),

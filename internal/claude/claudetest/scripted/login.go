@@ -22,6 +22,7 @@ var errLogin = errors.New("login failed: request failed with status code 400")
 // for what has no "#", and shows what is typed, as a careless program would. MAGPIE_SCRIPTED_LOGIN=offline has it find
 // no network, =mute has it show nothing and wait, =stray has it leave a process behind that holds its terminal.
 func logIn(in io.Reader, out io.Writer) error {
+	// The real program reads the code from its terminal, so this one refuses to run without one.
 	if _, err := os.Stat("/dev/tty"); err != nil {
 		return err
 	}

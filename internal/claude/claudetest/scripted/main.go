@@ -46,6 +46,8 @@ type options struct {
 	servers string // see --mcp-config
 }
 
+// parse knows the options that change what the model is asked; all others are accepted and ignored, as
+// most of them concern things that this program does not have.
 func parse(args []string) options {
 	o := options{keep: true}
 	for _, arg := range args {
@@ -76,6 +78,8 @@ func parse(args []string) options {
 	return o
 }
 
+// run answers prompts one after the other, while control requests are answered at once: an interrupt
+// must reach a running turn.
 func run(args []string, in io.Reader, out io.Writer) error {
 	if slices.Equal(args, []string{"auth", "login"}) {
 		return logIn(in, out)
@@ -129,6 +133,7 @@ func read(in io.Reader, out *output, r responder, prompts chan<- message) error 
 			return err
 		}
 		var m message
+		// The real CLI exits with status 1 on a malformed line (2.1.197), and so does this one.
 		if err := json.Unmarshal(line, &m); err != nil {
 			return fmt.Errorf("input line: %w", err)
 		}

@@ -62,7 +62,8 @@ func (r *reply) message(blocks []json.RawMessage) object {
 // usage counts tokens.
 type usage struct{ input, output, cacheRead, cacheNew int64 }
 
-// take takes up what an event tells of the tokens. Later events repeat what earlier ones have said.
+// take reads the token counts of an event. Later events repeat earlier counts, so a count replaces the
+// previous one.
 func (u *usage) take(v gjson.Result) {
 	for name, n := range map[string]*int64{
 		"input_tokens": &u.input, "output_tokens": &u.output,

@@ -40,6 +40,7 @@ func (p *permissions) mayUse(ctx context.Context, b *block, input gjson.Result) 
 	select {
 	case d := <-decided:
 		return d, nil
+	// As the real CLI does when a turn is interrupted while it waits: the request is withdrawn.
 	case <-ctx.Done():
 		return gjson.Result{}, errors.Join(ctx.Err(), p.say(object{"type": "control_cancel_request", "request_id": id}))
 	}

@@ -131,6 +131,7 @@ func (s *session) assistant(m reply) error {
 		blocks = append(blocks, encode(b.whole()))
 	}
 	s.messages = append(s.messages, turnMessage{"assistant", encode(blocks)})
+	// One record per content block, as in the real transcript.
 	for _, b := range blocks {
 		msg := m.message([]json.RawMessage{b})
 		msg["stop_reason"] = m.stop

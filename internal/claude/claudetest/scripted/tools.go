@@ -21,7 +21,7 @@ import (
 	"magpie/internal/claude"
 )
 
-// toolbox is what the agent can do, and whom it has to ask for that.
+// toolbox has the tools of the agent and the rules about their use.
 type toolbox struct {
 	none    bool     // it has no tools
 	denied  []string // names, see --disallowedTools
@@ -34,7 +34,7 @@ type toolbox struct {
 // builtIn are the tools that it really has.
 var builtIn = []string{"AskUserQuestion", "Bash", "Edit", "ExitPlanMode", "Read", "Write"}
 
-// definitions are the tools as the model is told of them.
+// definitions are the tools in the form of the model's API.
 func (t *toolbox) definitions() []object {
 	if t.none {
 		return nil
@@ -113,6 +113,7 @@ func (a *agent) use(ctx context.Context, name string, input gjson.Result) outcom
 	return outcome{"<tool_use_error>Error: No such tool available: " + name + "</tool_use_error>", true, nil}
 }
 
+// numbered writes line numbers as the real Read tool does, since models and tests quote them.
 func numbered(text string) string {
 	var b strings.Builder
 	for i, line := range strings.Split(text, "\n") {
@@ -124,6 +125,7 @@ func numbered(text string) string {
 // bash runs a command. When ctx ends, so does all that it has started.
 func bash(ctx context.Context, command string) outcome {
 	cmd := exec.CommandContext(ctx, "bash", "-c", command)
+	// A process group, so that children of the shell end, too.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
@@ -147,6 +149,7 @@ var reading = []string{"cat", "date", "echo", "head", "ls", "ps", "pwd", "sleep"
 
 // unasked reports whether the CLI would use a tool without asking anybody.
 func (a *agent) unasked(name string, input gjson.Result, mode string) bool {
+	// The CLI sends these two as permission requests always: the answer is their result.
 	if name == claude.QuestionTool || name == claude.PlanTool {
 		return false
 	}
@@ -162,6 +165,7 @@ func (a *agent) unasked(name string, input gjson.Result, mode string) bool {
 		return mode == "acceptEdits" && inside
 	case "Bash":
 		command := input.Get("command").String()
+		// What a shell might expand or redirect is not known to be harmless.
 		if strings.ContainsAny(command, "<>$`(){}\n") {
 			return false
 		}

@@ -104,6 +104,7 @@ func (a *agent) control(o order) (object, error) {
 	return object{}, nil
 }
 
+// systemPrompt is a short stand-in for that of the real CLI; --system-prompt replaces both.
 func (a *agent) systemPrompt() string {
 	if a.system != "" {
 		return a.system
@@ -154,6 +155,7 @@ func (a *agent) turn(ctx context.Context, m message) error {
 	}
 }
 
+// initLine has the members that the bridge reads, with the types of the real CLI.
 func (a *agent) initLine() object {
 	names := []string{}
 	for _, d := range a.toolbox.definitions() {
@@ -175,6 +177,7 @@ func (a *agent) tools(ctx context.Context, r reply) error {
 		if b.kind != "tool_use" {
 			continue
 		}
+		// Every call needs a result, also after an interrupt: the API refuses a conversation with an open tool_use.
 		o := outcome{rejected, true, nil}
 		if ctx.Err() == nil {
 			o = a.permitted(ctx, b)
@@ -212,9 +215,11 @@ func (a *agent) permitted(ctx context.Context, b *block) outcome {
 	if d.Get("behavior").String() != "allow" {
 		return outcome{d.Get("message").String(), true, nil}
 	}
+	// The answer may change the input, as it does for questions.
 	if updated := d.Get("updatedInput"); updated.IsObject() {
 		input = updated
 	}
+	// Approving a plan ends plan mode.
 	if b.name == claude.PlanTool {
 		if err := a.set("default"); err != nil {
 			return failed(err)
