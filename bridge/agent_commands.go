@@ -2,14 +2,12 @@ package bridge
 
 import (
 	"context"
-	"iter"
 	"regexp"
 	"strings"
 
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/claude"
-	"magpie/internal/failpoint"
 )
 
 // passedOn is a line like "//compact": a command of the agent's own.
@@ -48,18 +46,6 @@ func (r attemptRunner) ownCommand(t *turn) string {
 		return ""
 	}
 	return line
-}
-
-// ask puts the question to a process, or has it carry out a command of its own.
-func (r attemptRunner) ask(ctx context.Context, t *turn, p *claude.Process) iter.Seq2[claude.Event, error] {
-	t.course.sent = true
-	if line := r.ownCommand(t); line != "" {
-		return p.Command(ctx, t.claim.Turn.Prompt, line)
-	}
-	prompt := r.prompts.build(ctx, t, !p.Fresh(), t.session.compare(ctx, p))
-	r.prompts.context.Sent(t.claim.Turn.Key, prompt, !p.Fresh())
-	failpoint.At("prompt: sending")
-	return p.Run(ctx, t.claim.Turn.Prompt, prompt.Text(), t.shown...)
 }
 
 // carriedOut takes up that the agent has carried out a command of its own. Most say nothing, and ask the model nothing:

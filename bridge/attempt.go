@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"iter"
 	"sync"
 	"time"
 
@@ -75,6 +76,18 @@ func (r attemptRunner) run(ctx context.Context, t *turn) (claude.Result, error) 
 		t.carriedOut(result)
 	}
 	return result, t.session.lostWith(result, t.course.acted)
+}
+
+// ask puts the question to a process, or has it carry out a command of its own.
+func (r attemptRunner) ask(ctx context.Context, t *turn, p *claude.Process) iter.Seq2[claude.Event, error] {
+	t.course.sent = true
+	if line := r.ownCommand(t); line != "" {
+		return p.Command(ctx, t.claim.Turn.Prompt, line)
+	}
+	prompt := r.prompts.build(ctx, t, !p.Fresh(), t.session.compare(ctx, p))
+	r.prompts.context.Sent(t.claim.Turn.Key, prompt, !p.Fresh())
+	failpoint.At("prompt: sending")
+	return p.Run(ctx, t.claim.Turn.Prompt, prompt.Text(), t.shown...)
 }
 
 // processSpecs says in which processes turns are asked.

@@ -105,6 +105,31 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 	r.report(ctx, t, end, err)
 }
 
+// prepare keeps a claimed turn from running in a full or stale session. Errors are only logged: an
+// answer in the old session is better than none.
+func (r *turnRunner) prepare(ctx context.Context, t *turn) {
+	r.maintenance.beforeTurn(ctx, t.claim, func() { t.show(t.view.Compacting(time.Now())) })
+	c, err := r.db.Chats().Get(ctx, t.claim.Turn.Key)
+	if err != nil {
+		zerolog.Ctx(ctx).Error().Err(err).Msg("chat not reloaded")
+		return
+	}
+	if c.Epoch != t.claim.Turn.Epoch {
+		return // /new came; the turn belongs to what was before
+	}
+	dropped := c.Session.ID == "" && t.session.resume
+	if !dropped {
+		c.Session = t.claim.Chat.Session
+	}
+	t.claim.Chat = c
+	if !dropped {
+		return
+	}
+	if err := t.session.renew(ctx); err != nil {
+		zerolog.Ctx(ctx).Error().Err(err).Msg("new session not recorded")
+	}
+}
+
 // report logs the end of a turn and counts it in the metrics. err means that the end could not be stored.
 func (r *turnRunner) report(ctx context.Context, t *turn, end turncard.Outcome, err error) {
 	took := time.Since(t.course.began)
