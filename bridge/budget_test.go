@@ -158,6 +158,7 @@ func TestWhatIsAskedApartIsPaidFor(t *testing.T) {
 		const booked = `SELECT COUNT(*) FROM ledger WHERE purpose = 'title' AND user_id = 'ou_1' AND cost_usd > 0 AND tokens > 0`
 		return l.count(booked) == 1
 	})
+	l.until("it to be stored", func() bool { return l.count(`SELECT COUNT(*) FROM chats WHERE topic <> ''`) == 1 })
 	// The end of a turn may have seen the chat before the title of the turn before was stored.
 	l.bridge.runner.maintenance.makeTitle(t.Context(), endedTurn{
 		Turn: db.Turn{Key: room}, asked: []chat.Message{{Key: room, Text: "again"}}, answer: "yes",
