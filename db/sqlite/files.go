@@ -172,8 +172,32 @@ func (f *File) leave() error {
 	if _, err := f.read.Conn(context.Background()); err != nil {
 		return fmt.Errorf("leave the overwritten database: %w", err)
 	}
-	log := f.path + "-wal"
-	return os.Rename(log, log+".lost-"+time.Now().UTC().Format(rescueTimeForm))
+	return setLogAside(f.path)
+}
+
+// setLogAside renames the log at path if there is one. SQLite would apply it to whatever comes to the path next, such
+// as an older copy or the one that was saved: it cannot know that the log is not that database's.
+func setLogAside(path string) error {
+	log := path + suffixes[logFile]
+	err := os.Rename(log, log+".lost-"+time.Now().UTC().Format(rescueTimeForm))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// leftLog reports whether the log is where it was and the database is not. SQLite deletes the log when it closes a
+// database, but not that of a file that has lost its name.
+func (o *openFiles) leftLog() bool {
+	if o.known == nil {
+		return false
+	}
+	file, err := os.Stat(o.path)
+	if err == nil && os.SameFile(file, o.known[0]) || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	log, err := os.Stat(o.path + suffixes[logFile])
+	return err == nil && os.SameFile(log, o.known[logFile])
 }
 
 // otherContent reports whether the file has got another content, for example that of an older copy. SQLite's
@@ -238,7 +262,8 @@ func existing(folder string) string {
 }
 
 // refuseAfterLoss refuses to begin with an empty database where a lost one was saved: what people have said would seem
-// to be gone, and its operator would find out too late.
+// to be gone, and its operator would find out too late. A log that a killed program has left there is set aside, so that
+// the copy can be moved to the path.
 func refuseAfterLoss(path string) error {
 	if info, err := os.Stat(path); err == nil && info.Size() > 0 {
 		return nil
@@ -248,6 +273,11 @@ func refuseAfterLoss(path string) error {
 	copies, err := Rescued(path)
 	if err != nil || len(copies) == 0 {
 		return err
+	}
+	if l, err := lock(path); err == nil { // else the program that has lost the database still runs, or the folder is gone
+		if err := errors.Join(setLogAside(path), unlock(l)); err != nil {
+			return fmt.Errorf("log of the lost database: %w", err)
+		}
 	}
 	last := copies[len(copies)-1]
 	return fmt.Errorf("database %[1]s is missing, and %[2]s holds what it held when it was lost: move %[2]s to %[1]s "+

@@ -208,6 +208,9 @@ func (f *File) Close() error {
 		errs = append(errs, f.writer.close()) // the last connection empties the log into the database
 	}
 	if f.files != nil {
+		if f.files.leftLog() {
+			errs = append(errs, setLogAside(f.path))
+		}
 		errs = append(errs, f.files.close())
 	}
 	if f.lock != nil {
