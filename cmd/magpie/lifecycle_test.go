@@ -412,7 +412,7 @@ func TestAConversationGetsATitleOnce(t *testing.T) {
 	if got := r.chatNow().Topic; got != "我们的事" {
 		t.Errorf("title %q", got)
 	}
-	r.ask("/new 数到 8")
+	r.sim.Say(r.chat, r.user, "/new 数到 8") // which has two answers: to the command, and to the question
 	r.until("a title", func() bool { return r.chatNow().Topic == "认识小明 [REDACTED_PHONE]" })
 	if n := count(r.model.Requests(), isTitle); n != 4 {
 		t.Errorf("%d titles were asked for", n)
