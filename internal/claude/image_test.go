@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"image"
 	"image/color"
+	"image/draw"
 	"image/gif"
 	"image/jpeg"
 	"image/png"
@@ -36,9 +37,7 @@ func noise(w, h int) *image.RGBA {
 // plain is a picture of one colour.
 func plain(w, h int, c color.RGBA) *image.RGBA {
 	p := image.NewRGBA(image.Rect(0, 0, w, h))
-	for i := range p.Pix {
-		p.Pix[i] = []uint8{c.R, c.G, c.B, c.A}[i%4]
-	}
+	draw.Draw(p, p.Bounds(), image.NewUniform(c), image.Point{}, draw.Src)
 	return p
 }
 
@@ -137,9 +136,9 @@ func TestPicturesAreMadeSmall(t *testing.T) {
 		w, h int
 	}{
 		"small png":    {pngOf(t, plain(40, 20, color.RGBA{9, 8, 7, 255})), 40, 20},
-		"a photograph": {jpegOf(t, plain(4000, 3000, color.RGBA{200, 100, 50, 255})), 1568, 1176},
+		"a photograph": {jpegOf(t, plain(2000, 1500, color.RGBA{200, 100, 50, 255})), 1568, 1176},
 		"a screenshot": {pngOf(t, plain(1170, 2532, color.RGBA{1, 2, 3, 255})), 724, 1568},
-		"noise":        {pngOf(t, noise(1200, 900)), 1200, 900},
+		"noise":        {pngOf(t, noise(700, 600)), 700, 600},
 		"a line":       {pngOf(t, plain(5000, 1, color.RGBA{1, 2, 3, 255})), 1568, 1},
 		"moving":       {anim.Bytes(), 10, 10},
 	} {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -17,13 +18,25 @@ import (
 // denied reports whether a pattern holds for a path or for a folder in which it lies, as the CLI reads patterns.
 func denied(patterns []string, path string) bool {
 	for _, p := range patterns {
-		re := regexp.MustCompile(`(?i)^` +
-			strings.NewReplacer(`.`, `\.`, `*`, `[^/]*`, `?`, `[^/]`).Replace(p) + `(/|$)`)
-		if re.MatchString(path) {
+		if matcher(p).MatchString(path) {
 			return true
 		}
 	}
 	return false
+}
+
+// matchers holds the expressions of the patterns that were asked for: there are thousands, and each is asked for again.
+var matchers sync.Map
+
+// matcher is a pattern as a regular expression.
+func matcher(pattern string) *regexp.Regexp {
+	if re, ok := matchers.Load(pattern); ok {
+		return re.(*regexp.Regexp)
+	}
+	re := regexp.MustCompile(`(?i)^` +
+		strings.NewReplacer(`.`, `\.`, `*`, `[^/]*`, `?`, `[^/]`).Replace(pattern) + `(/|$)`)
+	matchers.Store(pattern, re)
+	return re
 }
 
 func TestAllButWhatIsKeptIsOffLimits(t *testing.T) {
