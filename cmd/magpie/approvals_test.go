@@ -326,6 +326,7 @@ func TestALoginCodeIsNotPassedOnAsAReason(t *testing.T) {
 
 // A plan with more tables than a card takes is shown on several, and the last of them asks.
 func TestAPlanOfSeveralCards(t *testing.T) {
+	t.Parallel()
 	sim := startSim(t)
 	client := clientOf(sim)
 	person := sim.AddUser("小明")

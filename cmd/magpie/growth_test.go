@@ -20,6 +20,7 @@ import (
 // The service's resources do not grow with the number of messages: ten times as many end with the same memory,
 // goroutines and files. The service is a process of its own, so that the test's doubles do not count.
 func TestTenTimesTheMessagesTakeTheSameMemory(t *testing.T) {
+	t.Parallel()
 	const chats = 20
 	few := 100
 	if *full {

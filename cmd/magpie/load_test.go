@@ -365,6 +365,7 @@ func (l *load) inOrder(rounds int) {
 const idleMemory = 40 << 20
 
 func TestManyKnownChatsTakeLittle(t *testing.T) {
+	t.Parallel()
 	const chats, asked = 10_000, 50 // asked: chats that are asked for what was missed
 	l := newLoad(t, chats)
 	l.fillHistory()

@@ -134,6 +134,7 @@ func TestTheToolsOfOneChatKnowNothingOfAnother(t *testing.T) {
 
 // With approval, memories that the agent and members propose reach no prompt until an admin has approved them.
 func TestProposedMemoriesWait(t *testing.T) {
+	t.Parallel()
 	var boss feishusim.User
 	r := makeRig(t, feishusim.Config{}, oneProcessPerTurn)
 	boss = r.sim.AddUser("老板")

@@ -114,6 +114,7 @@ func recordSums(t *testing.T, sums map[string]string) {
 
 // The pictures show the cards as they are drawn today.
 func TestPicturesAreNotStale(t *testing.T) {
+	t.Parallel()
 	noted := recordedSums(t)
 	for card, sum := range currentSums(t) {
 		if noted[card] != sum && !*makePictures {

@@ -59,6 +59,7 @@ func startPlayground(t *testing.T, args ...string) string {
 }
 
 func TestThePlaygroundInABrowser(t *testing.T) {
+	t.Parallel()
 	b := consoletest.Browse(t, startPlayground(t))
 	b.Until(`document.querySelector('#bridge[data-state=up]')`)
 	if agent := b.Eval(`document.querySelector('#agent').textContent`); !strings.Contains(agent, "未登录") {

@@ -181,6 +181,7 @@ var scanned = regexp.MustCompile(`http://127\.0\.0\.1:\d+/page/cli\?\S+`)
 
 // A new user gets from nothing to the first answer by scanning and pressing Enter.
 func TestSetupFromScanToFirstAnswer(t *testing.T) {
+	t.Parallel()
 	model, err := modelsim.Start(modelsim.Config{})
 	must(t, err)
 	defer model.Close() //nolint:errcheck // its end is nothing that this test looks at

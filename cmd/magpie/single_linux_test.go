@@ -13,6 +13,7 @@ import (
 )
 
 func TestOneProgramServesAnApp(t *testing.T) {
+	t.Parallel()
 	app := "cli_" + uuid.NewString()
 	first, err := holdApp(app)
 	must(t, err)
