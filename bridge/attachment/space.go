@@ -1,0 +1,76 @@
+package attachment
+
+import (
+	"context"
+	"sync"
+
+	"magpie/internal/chat"
+)
+
+// space is what is being downloaded into the chats.
+type space struct {
+	mu     sync.Mutex
+	coming map[chat.Key]int64 // bytes that are reserved, by chat without topic
+	freed  chan struct{}      // closed when some of it is free again; nil = nobody waits for that
+}
+
+// reserve reserves room for the next file of a chat and returns its maximum size in bytes. If running
+// downloads might take what is left, it waits for their real sizes.
+func (fs *Store) reserve(ctx context.Context, key chat.Key) (most int64, err error) {
+	for {
+		most, freed, err := fs.claim(ctx, key)
+		if freed == nil {
+			return most, err
+		}
+		select {
+		case <-freed:
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}
+}
+
+// claim reserves room if there is some now. Otherwise it returns a channel that is closed when other
+// downloads have released theirs.
+func (fs *Store) claim(ctx context.Context, key chat.Key) (most int64, freed <-chan struct{}, err error) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	held, err := fs.db.Files().Held(ctx, key)
+	if err != nil {
+		return 0, nil, err
+	}
+	coming := fs.coming[key.Parent()]
+	// Downloads that run count with their maximum, since their size is known only afterwards.
+	left := filesOfChat*fs.Most - held - coming
+	switch {
+	case left < fs.Most && coming > 0:
+		if fs.freed == nil {
+			fs.freed = make(chan struct{})
+		}
+		return 0, fs.freed, nil
+	case left <= 0:
+		return 0, nil, errNoRoom
+	}
+	if fs.coming == nil {
+		fs.coming = map[chat.Key]int64{}
+	}
+	most = min(left, fs.Most)
+	fs.coming[key.Parent()] += most
+	return most, nil, nil
+}
+
+// free releases a reservation and wakes all who wait for room, since any of them may fit now.
+func (s *space) free(key chat.Key, bytes int64) {
+	if bytes == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.coming[key.Parent()] -= bytes; s.coming[key.Parent()] == 0 {
+		delete(s.coming, key.Parent())
+	}
+	if s.freed != nil {
+		close(s.freed)
+		s.freed = nil
+	}
+}
