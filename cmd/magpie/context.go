@@ -90,7 +90,7 @@ func preview(ctx context.Context, cfg config.Config, store *db.DB) (*bridge.Prev
 		return nil, err
 	}
 	b := cfg.BridgeConfig()
-	b.Node, b.Context = node, cfg.ContextConfig()
+	b.Node = node
 	return bridge.NewPreview(b, store, contextmgr.New(store, cfg.ContextConfig(), log), agents), nil
 }
 

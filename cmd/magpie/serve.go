@@ -17,7 +17,6 @@ import (
 
 	"magpie/bridge"
 	"magpie/bridge/attachment"
-	"magpie/contextmgr/redact"
 	"magpie/db"
 	"magpie/feishu"
 	"magpie/internal/agenttools"
@@ -126,18 +125,12 @@ func newProgram(
 		}
 	}
 	p.files = attachment.Config{Source: p.client, Folder: files, Most: int64(c.Feishu.MaxFile), Group: group}
-	p.bridge = bridge.New(bridge.Config{
-		App: c.Feishu.AppID, Founder: p.client, Found: found,
-		Access: c.Access, Departments: p.client, Project: c.Claude.Project, PermissionMode: c.Claude.PermissionMode,
-		AskEverything: c.Claude.AsksEverything(), Node: node, Context: c.ContextConfig(), Groups: p.client,
-		Tools: p.tools, Observe: observe, Files: p.files,
-		Projects: c.Projects, Guard: c.BridgeConfig().Guard, Budget: c.Budget,
-		Reload: p.requestReload, Secrets: redact.NewKnown(c.Secrets()), Redact: c.Redact.Policy(),
-		MaxAge: c.Recovery.MaxAge.Duration, Waits: c.Waits, Shutdown: c.Shutdown.Duration, Ended: p.metrics.ended,
-		Mention: c.Feishu.GroupMention, LongAnswer: c.Feishu.LongAnswer, Outgoing: outgoing, Private: private,
-		Lang: c.Feishu.FixedLang(), NewLang: c.Feishu.DefaultLang(),
-		Version: version(), Checks: p.checks(), Line: appendRecord,
-	}, store, p.pool, p.client, log)
+	b := c.BridgeConfig()
+	b.Founder, b.Found, b.Departments, b.Groups = p.client, found, p.client, p.client
+	b.Tools, b.Files, b.Checks, b.Reload = p.tools, p.files, p.checks(), p.requestReload
+	b.Node, b.Version, b.Outgoing, b.Private = node, version(), outgoing, private
+	b.Observe, b.Ended, b.Line = observe, p.metrics.ended, appendRecord
+	p.bridge = bridge.New(b, store, p.pool, p.client, log)
 	if c.HTTP.Listen != "" {
 		if p.http, err = listen(c.HTTP, log); err != nil {
 			return nil, errors.Join(err, p.closeTools(), store.Close(), app.Close())

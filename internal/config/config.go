@@ -173,12 +173,18 @@ func (c Config) PrivateFiles() (list []string) {
 	return list
 }
 
-// BridgeConfig is the part of [bridge.Config] that says where agents work, and what they may do there.
+// BridgeConfig is what the configuration says of the bridge. What the program makes at a start is missing: clients,
+// folders, functions.
 func (c Config) BridgeConfig() bridge.Config {
 	guard := bridge.Guard{Homes: c.Claude.Homes(), Files: c.PrivateFiles(), State: c.Claude.StateDir()}
 	guard.Data, _, _ = c.DB.Place() // Validate reports an invalid path
 	return bridge.Config{
-		Project: c.Claude.Project, PermissionMode: c.Claude.PermissionMode, Projects: c.Projects, Guard: guard,
+		App: c.Feishu.AppID, Access: c.Access, Project: c.Claude.Project, Projects: c.Projects, Guard: guard,
+		PermissionMode: c.Claude.PermissionMode, AskEverything: c.Claude.AsksEverything(), Context: c.ContextConfig(),
+		Budget: c.Budget, Secrets: redact.NewKnown(c.Secrets()), Redact: c.Redact.Policy(),
+		MaxAge: c.Recovery.MaxAge.Duration, Waits: c.Waits, Shutdown: c.Shutdown.Duration,
+		Mention: c.Feishu.GroupMention, LongAnswer: c.Feishu.LongAnswer,
+		Lang: c.Feishu.FixedLang(), NewLang: c.Feishu.DefaultLang(),
 	}
 }
 
