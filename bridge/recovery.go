@@ -36,7 +36,12 @@ type recovery struct {
 // run ends the agents that are left. The turns that ran are finished, queued again, or interrupted; then the chats that
 // have work are woken.
 func (r recovery) run(ctx context.Context) error {
-	// First of all: an agent of the earlier run may still be writing into the session that a new one would resume.
+	// What arrives from here on wakes its chat when it is due: a picture waits for its words.
+	keys, err := r.db.Queue().Chats(ctx)
+	if err != nil {
+		return err
+	}
+	// Before any turn: an agent of the earlier run may still be writing into the session that a new one would resume.
 	if n, err := r.pool.Sweep(ctx); err != nil {
 		r.log.Error().Err(err).Msg("agents of an earlier run may still be there")
 	} else if n > 0 {
@@ -66,9 +71,8 @@ func (r recovery) run(ctx context.Context) error {
 			}
 		}
 	}
-	keys, err := r.db.Queue().Chats(ctx)
-	if err != nil {
-		return err
+	for _, t := range left {
+		r.turns.wake(t.Key) // it may have been queued again
 	}
 	for _, key := range keys {
 		r.turns.wake(key)
