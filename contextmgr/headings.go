@@ -97,15 +97,15 @@ func underlined(s string) bool {
 	if strings.HasSuffix(s[:end], "\r") && strings.HasPrefix(s[end:], "\n") {
 		end++
 	}
-	if ruled(s[end:]) {
+	if beginsWithUnderline(s[end:]) {
 		return true
 	}
 	plain := strings.IndexByte(s[:min(len(s), mostUnderline)], '\n') // for some readers no other break ends the line
-	return plain >= 0 && ruled(s[plain+1:])
+	return plain >= 0 && beginsWithUnderline(s[plain+1:])
 }
 
-// ruled reports whether the line at the start of s is a row of equals signs or hyphens.
-func ruled(s string) bool {
+// beginsWithUnderline reports whether the line at the start of s is a row of equals signs or hyphens.
+func beginsWithUnderline(s string) bool {
 	r := lineReader{rest: strings.TrimLeft(s, `\`)}
 	r.readFirst()
 	sign := r.c

@@ -141,19 +141,19 @@ func (c Config) Older(msgs []chat.Message) []chat.Message {
 	return msgs[:max(0, len(msgs)-c.KeepRecent)]
 }
 
-// SessionWindow is how many tokens a session may hold. model is the window of the model as the agent reported it; 0 =
+// SessionWindow is how many tokens a session may hold. modelWindow is that of the model as the agent reported it; 0 =
 // not known.
-func (c Config) SessionWindow(model int64) int64 {
-	if model > 0 {
-		return min(int64(c.Window), model)
+func (c Config) SessionWindow(modelWindow int64) int64 {
+	if modelWindow > 0 {
+		return min(int64(c.Window), modelWindow)
 	}
 	return int64(c.Window)
 }
 
 // NeedsCompaction reports whether a session of this many tokens must be replaced by a summary before it
-// is full. model is as for [Config.SessionWindow].
-func (c Config) NeedsCompaction(tokens, model int64) bool {
-	return c.CompactThreshold > 0 && tokens > 0 && float64(tokens) >= c.CompactThreshold*float64(c.SessionWindow(model))
+// is full. modelWindow is as for [Config.SessionWindow].
+func (c Config) NeedsCompaction(tokens, modelWindow int64) bool {
+	return c.CompactThreshold > 0 && tokens > 0 && float64(tokens) >= c.CompactThreshold*float64(c.SessionWindow(modelWindow))
 }
 
 // Points returns the first lines of the agent's notes that fit in this many runes.

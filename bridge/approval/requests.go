@@ -164,7 +164,7 @@ func (rs *Requests) settled(
 	if HoldsSecret(q.Input, rs.secrets) {
 		return claude.Decision{Why: notWithSecrets}, "tool refused: what it wants holds a secret"
 	}
-	if n := rs.ruled(ctx, c.Turn.Key, w.Dir, q); n != 0 && !about.Any() {
+	if n := rs.ruleFor(ctx, c.Turn.Key, w.Dir, q); n != 0 && !about.Any() {
 		return claude.Decision{Allow: true, Input: q.Input}, fmt.Sprintf("tool allowed by rule %d of the chat", n)
 	}
 	if text := Unshowable(q.Name, q.Input); text != "" {
@@ -174,9 +174,9 @@ func (rs *Requests) settled(
 	return claude.Decision{}, ""
 }
 
-// ruled is the number of the rule that allows what an agent wants; 0 = none does. Plan mode is for looking only, there
+// ruleFor is the number of the rule that allows what an agent wants; 0 = none does. Plan mode is for looking only, there
 // no rule counts.
-func (rs *Requests) ruled(ctx context.Context, key chat.Key, dir string, q claude.ToolAsk) int64 {
+func (rs *Requests) ruleFor(ctx context.Context, key chat.Key, dir string, q claude.ToolAsk) int64 {
 	if q.Mode == claude.PlanMode {
 		return 0
 	}

@@ -2,8 +2,8 @@ package redact
 
 import "strings"
 
-// suspicious reports whether s may contain anything to redact. It is much cheaper than a search.
-func suspicious(s string) bool {
+// mayMatch reports whether s may contain anything to redact. It is much cheaper than a search.
+func mayMatch(s string) bool {
 	digits, colons := 0, 0
 	for i := range len(s) {
 		c := s[i]
