@@ -135,12 +135,12 @@ func (p *Process) Answer(id string, v Decision) bool {
 	if !ok {
 		return false
 	}
-	p.in.sendDecision(id, v)
 	if v.Allow {
 		r.asks.notify(ToolAllowed{ID: q.Use, Name: q.Name})
 	} else {
 		r.asks.notify(ToolDenied{ID: q.Use, Name: q.Name})
 	}
+	p.in.sendDecision(id, v) // last: the run must know of the decision before the process can act on it
 	return true
 }
 

@@ -80,6 +80,13 @@ func (r *run) loop(ctx context.Context, yield func(Event, error) bool) {
 		yield = func(Event, error) bool { return false }
 		r.stop.begin(context.Canceled)
 	}
+	answered := func() {
+		for _, ev := range r.asks.drain() {
+			if !yield(ev, nil) {
+				left()
+			}
+		}
+	}
 	ended, deaf := ctx.Done(), r.p.in.failed
 	for {
 		if r.asks.any() {
@@ -87,6 +94,7 @@ func (r *run) loop(ctx context.Context, yield func(Event, error) bool) {
 		}
 		select {
 		case line := <-r.lines:
+			answered() // a decision comes before what it has led to
 			result, more := r.handleLine(line, yield)
 			if !more {
 				left()
@@ -100,11 +108,7 @@ func (r *run) loop(ctx context.Context, yield func(Event, error) bool) {
 			}
 			bounds.restart(r.silenceLimit())
 		case <-r.asks.signal:
-			for _, ev := range r.asks.drain() {
-				if !yield(ev, nil) {
-					left()
-				}
-			}
+			answered()
 			bounds.restart(r.silenceLimit())
 		case <-bounds.silence.C:
 			r.stop.begin(ErrSilent)
