@@ -38,7 +38,7 @@ type Ownership struct {
 	founder    Founder
 	owners     db.Owners
 	out        delivery.Messenger
-	authorizer *Authorizer // which is told who the owner is
+	authorizer *Authorizer // learns who the owner is
 	log        zerolog.Logger
 
 	mu         sync.Mutex

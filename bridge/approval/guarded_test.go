@@ -134,7 +134,7 @@ var guardedExamples = strings.Fields(`
 	phpunit.xml.dist phpstan.neon.dist .php-cs-fixer.dist.php .golangci.yml kustomization.yaml main.tf.json cdk.json
 	Pulumi.prod.yaml helmfile.yaml .Renviron .terraformrc .forward .procmailrc .mailcap`)
 
-// No pattern can be lost, or be there in vain: each guards an example that is not guarded without it.
+// Each pattern is needed: it guards an example that no other pattern guards.
 func TestEachGuardedPatternIsNeeded(t *testing.T) {
 	t.Parallel()
 	dir := folders(t, "p")

@@ -16,7 +16,7 @@ func (rs *Requests) expire(ctx context.Context, a db.Approval) {
 	a.State = db.Expired
 	rs.log.Info().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", a.ID).Msg("nobody has decided in time")
 	err := rs.resolve(ctx, a, db.Settling{From: db.Waiting}, claude.Decision{Why: notDecided})
-	if err != nil && !errors.Is(err, db.ErrNotFound) { // the agent is told anyway; the card is closed at the next start
+	if err != nil && !errors.Is(err, db.ErrNotFound) { // the agent gets its answer anyway; the card is closed at the next start
 		rs.log.Error().Err(err).Str("approval", a.ID).Msg("end of an approval not stored")
 		if p, ok := rs.take(a.ID); ok {
 			p.answer(claude.Decision{Why: notDecided})
@@ -40,7 +40,7 @@ func (rs *Requests) unseen(ctx context.Context, id, notice string) bool {
 	err := rs.rows.Settle(ctx, a, db.Settling{From: db.Waiting, Card: card})
 	if errors.Is(err, db.ErrNotFound) { // somebody has decided just now
 		return false
-	} else if err != nil { // the agent is told anyway; the card is closed at the next start
+	} else if err != nil { // the agent gets its answer anyway; the card is closed at the next start
 		rs.log.Error().Err(err).Str("approval", id).Msg("end of an approval not stored")
 	}
 	rs.log.Warn().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", id).
