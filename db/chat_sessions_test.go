@@ -15,7 +15,7 @@ import (
 func onNode(t *testing.T, d *db.DB, node, message string) db.Claim {
 	t.Helper()
 	accept(t, d, say(message, "q"))
-	n := names("s-" + message)
+	n := turnIDs("s-" + message)
 	n.Node = node
 	c, err := d.Queue().Claim(t.Context(), oc, n, true)
 	if err != nil {
@@ -35,7 +35,7 @@ func TestEachMachineHasASession(t *testing.T) {
 		t.Errorf("a machine without a session is offered %+v", other.Chat.Session)
 	}
 	accept(t, d, say("om_3", "q"))
-	n := names("s-b")
+	n := turnIDs("s-b")
 	n.Node = "b"
 	c, err := d.Queue().Claim(t.Context(), oc, n, true)
 	if err != nil {

@@ -15,70 +15,19 @@ import (
 	"magpie/internal/chat"
 )
 
-var oc = chat.FeishuChat("oc_1")
-
-func open(t testing.TB, path string) *db.DB { return dbtest.Open(t, path) }
-
-func fresh(t testing.TB) *db.DB { return dbtest.New(t) }
-
-func say(id, text string) db.Inbound {
-	return db.Inbound{
-		Incoming: chat.Incoming{Key: oc, Kind: chat.Private, ID: id, Text: text, Actor: chat.Actor{ID: "ou_1", Name: "小明"},
-			Time: time.UnixMilli(1000)},
-		Class: chat.Talk,
-	}
-}
-
-func accept(t testing.TB, d *db.DB, e db.Inbound) db.AcceptResult {
-	t.Helper()
-	a, err := d.Messages().Accept(t.Context(), e)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
-
-// names are the ids of a turn that is claimed.
-func names(session string) db.TurnIDs { return db.TurnIDs{Session: session, Prompt: "p-" + session} }
-
-func claim(t testing.TB, d *db.DB, session string) db.Claim {
-	t.Helper()
-	c, err := d.Queue().Claim(t.Context(), oc, names(session), true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
-func finish(t testing.TB, d *db.DB, e db.TurnResult) {
-	t.Helper()
-	if e.State == "" {
-		e.State = db.Done
-	}
-	if err := d.Turns().Finish(t.Context(), e); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func texts(list []chat.Message) string {
-	var s []string
-	for _, m := range list {
-		s = append(s, string(m.Role[0])+":"+m.Text)
-	}
-	return strings.Join(s, " ")
-}
-
-func history(t testing.TB, d *db.DB, epoch, before int64) string {
-	t.Helper()
-	var list []chat.Message
-	for m, err := range d.History().Of(t.Context(), oc, epoch, 0, before) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		list = append(list, m)
-	}
-	return texts(list)
-}
+// The conversation of most tests.
+var (
+	oc      = dbtest.Chat
+	open    = dbtest.Open
+	fresh   = dbtest.New
+	say     = dbtest.Say
+	accept  = dbtest.Accept
+	turnIDs = dbtest.TurnIDs
+	claim   = dbtest.Claim
+	finish  = dbtest.Finish
+	texts   = dbtest.Texts
+	history = dbtest.History
+)
 
 func TestARedeliveredMessageIsAcceptedOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a", "magpie.db")
@@ -113,7 +62,7 @@ func TestMessagesThatComeWhileATurnRunsAreAskedTogetherByTheNext(t *testing.T) {
 	accept(t, d, early)
 	second := claim(t, d, "x")
 	finish(t, d, db.TurnResult{Turn: first.Turn, Answer: "1"})
-	if _, err := d.Queue().Claim(t.Context(), oc, names("x"), true); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Queue().Claim(t.Context(), oc, turnIDs("x"), true); !errors.Is(err, db.ErrNotFound) {
 		t.Fatalf("a third turn: %v", err)
 	}
 	if texts(second.Asked) != "u:two u:three" {
@@ -175,7 +124,7 @@ func TestAClaimMayRefuseTheSession(t *testing.T) {
 	accept(t, d, say("om_1", "q1"))
 	finish(t, d, db.TurnResult{Turn: claim(t, d, "s").Turn, Session: db.Session{ID: "s"}})
 	accept(t, d, say("om_2", "q2"))
-	c, err := d.Queue().Claim(t.Context(), oc, names("new"), false)
+	c, err := d.Queue().Claim(t.Context(), oc, turnIDs("new"), false)
 	if err != nil || c.Resume || c.Turn.Session != "new" {
 		t.Errorf("claim = %+v, %v", c, err)
 	}
@@ -317,7 +266,7 @@ func TestATurnCanBePutBack(t *testing.T) {
 	if err := d.Queue().Requeue(t.Context(), c.Turn.ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Queue().Claim(t.Context(), oc, names("s3"), true); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Queue().Claim(t.Context(), oc, turnIDs("s3"), true); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("a turn that has ended was put back: %v", err)
 	}
 }

@@ -52,7 +52,7 @@ func TestAQuestionThatWaitsIsTakenBack(t *testing.T) {
 	if r := recall(t, d, "om_1"); r.Key != oc || r.Running != 0 {
 		t.Errorf("%+v", r)
 	}
-	if _, err := d.Queue().Claim(t.Context(), oc, names("s"), true); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Queue().Claim(t.Context(), oc, turnIDs("s"), true); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("it is asked all the same: %v", err)
 	}
 	empty(t, d)
@@ -106,7 +106,7 @@ func TestWhatElseIsAskedIsAskedAnew(t *testing.T) {
 		}
 		finish(t, d, db.TurnResult{Turn: c.Turn, State: db.Cancelled, Answer: "two is",
 			Session: db.Session{ID: c.Turn.Session}})
-		again, err := d.Queue().Claim(t.Context(), oc, names("s2"), true)
+		again, err := d.Queue().Claim(t.Context(), oc, turnIDs("s2"), true)
 		if acted {
 			if !errors.Is(err, db.ErrNotFound) {
 				t.Errorf("a tool may be used twice: %v", err)
@@ -196,7 +196,7 @@ func TestWhatWasAnsweredIsChangedOnRequest(t *testing.T) {
 	delivered(t, d, next(t, d), "")
 	edit(t, d, "om_1", "two")
 	a := edit(t, d, "om_1", "three")
-	if _, err := d.Queue().Claim(t.Context(), oc, names("s"), true); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Queue().Claim(t.Context(), oc, turnIDs("s"), true); !errors.Is(err, db.ErrNotFound) {
 		t.Fatalf("it is answered unasked: %v", err)
 	}
 	p := next(t, d)
@@ -425,7 +425,7 @@ func TestNothingReadsWhatWasTakenBack(t *testing.T) {
 			accept(t, d, e)
 			ids, of[id], words[word] = append(ids, id), append(of[id], word), false
 		case roll < 7:
-			c, err := d.Queue().Claim(t.Context(), oc, names(fmt.Sprint("s", n)), true)
+			c, err := d.Queue().Claim(t.Context(), oc, turnIDs(fmt.Sprint("s", n)), true)
 			if errors.Is(err, db.ErrNotFound) {
 				continue
 			} else if err != nil {

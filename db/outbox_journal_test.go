@@ -161,7 +161,7 @@ func TestADecisionThatIsNoMoreOrNotOurs(t *testing.T) {
 	if p := next(t, d); p.Card.Body != "dropped" {
 		t.Errorf("post %+v", p)
 	}
-	if _, err := d.Queue().Claim(t.Context(), oc, names("x"), true); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Queue().Claim(t.Context(), oc, turnIDs("x"), true); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("a dropped turn runs: %v", err)
 	}
 	second := d
@@ -197,7 +197,7 @@ func TestLateQuestionsWaitToBeAskedFor(t *testing.T) {
 			if p := next(t, d); p.Card.Body != "late" || p.Card.Buttons[0].Action.Turn != first.Turn || p.ReplyTo != "om_1" {
 				t.Errorf("post %+v", p)
 			}
-			if _, err := d.Queue().Claim(t.Context(), oc, names("x"), true); !errors.Is(err, db.ErrNotFound) {
+			if _, err := d.Queue().Claim(t.Context(), oc, turnIDs("x"), true); !errors.Is(err, db.ErrNotFound) {
 				t.Fatalf("a late turn runs unasked: %v", err)
 			}
 			want := "u:one u:two"

@@ -152,7 +152,7 @@ func TestDamageWhileTheDatabaseIsOpen(t *testing.T) {
 			defer cancel()
 			_, err = d.Messages().Accept(ctx, say("om_new", "x"))
 			told := []error{err}
-			c, err := d.Queue().Claim(ctx, oc, names("s"), true)
+			c, err := d.Queue().Claim(ctx, oc, turnIDs("s"), true)
 			told = append(told, err, d.Turns().Finish(ctx,
 				db.TurnResult{Turn: c.Turn, State: db.Done, Answer: "a", Usage: &db.Usage{}}))
 			for _, err := range d.History().Of(ctx, oc, 0, 0, 1<<40) {
