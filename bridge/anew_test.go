@@ -15,7 +15,7 @@ import (
 func TestWhatFollowsNewIsAsked(t *testing.T) {
 	t.Parallel()
 	d := newFilesRig(t)
-	d.shelf.files["k1"] = "x"
+	d.source.Files["k1"] = "x"
 	d.bridge.cfg.Context.Titles = false
 	d.start()
 	d.say("om_0", "the heron flies")
@@ -53,7 +53,7 @@ func TestWhatFollowsNewIsAsked(t *testing.T) {
 func TestWhatFollowsNewInAGroupHasItsFiles(t *testing.T) {
 	t.Parallel()
 	d := newFilesRig(t)
-	d.shelf.files["k1"] = "x"
+	d.source.Files["k1"] = "x"
 	d.start()
 	m := heard("om_1", "/new [文件 a.pdf] sum it up")
 	m.Kind, m.Files = chat.Group, []chat.File{document("om_1", "k1", "a.pdf")}

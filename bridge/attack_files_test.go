@@ -59,7 +59,7 @@ func TestAttackFileNames(t *testing.T) {
 	var stored, list, missed []string
 	for i, tc := range nameAttacks {
 		key := fmt.Sprint("k", i)
-		d.shelf.files[key] = key
+		d.source.Files[key] = key
 		here = append(here, document("om_1", key, tc.name))
 		gone = append(gone, document("om_2", "none", safepath.FileName(tc.name))) // as the platform's client says it
 		name := fmt.Sprintf("1-%d-%s", i+1, cmp.Or(tc.left, "file"))

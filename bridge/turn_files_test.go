@@ -1,12 +1,10 @@
 package bridge
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"magpie/bridge/attachment"
+	"magpie/bridge/attachment/attachmenttest"
 	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
@@ -25,64 +24,11 @@ import (
 	"magpie/internal/chat"
 )
 
-// shelf is a source of files.
-type shelf struct {
-	mu     sync.Mutex
-	files  map[string]string // by key
-	hold   chan struct{}     // downloads wait for it; nil = they do not
-	asked  []string          // keys
-	quotes map[string]chat.Incoming
-	tree   string
-	speech string
-}
-
-func (s *shelf) Download(ctx context.Context, f chat.File, most int64, w io.Writer) error {
-	s.mu.Lock()
-	s.asked = append(s.asked, f.Key)
-	data, ok := s.files[f.Key]
-	hold := s.hold
-	s.mu.Unlock()
-	if hold != nil {
-		select {
-		case <-hold:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	switch {
-	case !ok:
-		return errors.New("no such file")
-	case int64(len(data)) > most:
-		return chat.ErrTooBig
-	}
-	_, err := io.WriteString(w, data)
-	return err
-}
-
-func (s *shelf) Quoted(_ context.Context, _ chat.Key, id string) (chat.Incoming, error) {
-	in, ok := s.quotes[id]
-	if !ok {
-		return in, chat.ErrGone
-	}
-	return in, nil
-}
-
-func (s *shelf) Forwarded(context.Context, chat.Key, string) (string, error) { return s.tree, nil }
-
-// Transcribe understands nothing but "opus".
-func (s *shelf) Transcribe(_ context.Context, recording *os.File, _ time.Duration) (string, error) {
-	data, err := io.ReadAll(recording)
-	if string(data) != "opus" {
-		return "", err
-	}
-	return s.speech, nil
-}
-
 // filesRig is a bridgeRig with a source of files.
 type filesRig struct {
 	*bridgeRig
-	shelf *shelf
-	rec   *deliverytest.Recorder
+	source *attachmenttest.Source
+	rec    *deliverytest.Recorder
 
 	mu      sync.Mutex
 	prompts []string
@@ -90,9 +36,9 @@ type filesRig struct {
 
 func newFilesRig(t *testing.T) *filesRig {
 	d := &filesRig{rec: &deliverytest.Recorder{},
-		shelf: &shelf{files: map[string]string{}, quotes: map[string]chat.Incoming{}}}
+		source: attachmenttest.New()}
 	d.bridgeRig = newBridgeRig(t, d.rec)
-	d.bridge.receiver.files.Config = attachment.Config{Source: d.shelf, Folder: filepath.Join(t.TempDir(), "files"),
+	d.bridge.receiver.files.Config = attachment.Config{Source: d.source, Folder: filepath.Join(t.TempDir(), "files"),
 		Most: 1000}
 	d.bridge.cfg.Observe = func(b Built) {
 		d.mu.Lock()
@@ -132,7 +78,7 @@ func picture(of, key string) chat.File { return chat.File{Kind: chat.Picture, Of
 func TestAFileIsFetchedBeforeTheQuestionIsAsked(t *testing.T) {
 	t.Parallel()
 	d := newFilesRig(t)
-	d.shelf.files["k1"] = "the words"
+	d.source.Files["k1"] = "the words"
 	d.start()
 	d.send("om_1", "[文件 a.pdf] sum it up", document("om_1", "k1", "a.pdf"))
 	folder := filepath.Join(d.bridge.receiver.files.Folder, room.Stable(""))
@@ -157,14 +103,14 @@ func TestAFileIsFetchedBeforeTheQuestionIsAsked(t *testing.T) {
 func TestAMessageIsTakenInBeforeItsFiles(t *testing.T) {
 	t.Parallel()
 	d := newFilesRig(t)
-	d.shelf.files["k1"], d.shelf.hold = "x", make(chan struct{})
+	d.source.Files["k1"], d.source.Hold = "x", make(chan struct{})
 	d.start()
 	d.send("om_1", "[文件 a.pdf] sum it up", document("om_1", "k1", "a.pdf"))
 	if n := d.count("SELECT COUNT(*) FROM messages WHERE message_id = 'om_1'"); n != 1 {
 		t.Fatalf("%d messages are stored", n)
 	}
-	d.until("the download", func() bool { d.shelf.mu.Lock(); defer d.shelf.mu.Unlock(); return len(d.shelf.asked) == 1 })
-	close(d.shelf.hold)
+	d.until("the download", func() bool { return len(d.source.Asked()) == 1 })
+	close(d.source.Hold)
 	d.prompt(1)
 }
 
@@ -177,11 +123,11 @@ func TestADownloadIsDoneAgainAfterARestart(t *testing.T) {
 
 func downloadAgain(t *testing.T, killed bool) {
 	d := newFilesRig(t)
-	d.shelf.files["k1"], d.shelf.hold = "x", make(chan struct{})
+	d.source.Files["k1"], d.source.Hold = "x", make(chan struct{})
 	d.bridge.cfg.Shutdown = time.Second
 	d.start()
 	d.send("om_1", "[文件 a.pdf] sum it up", document("om_1", "k1", "a.pdf"))
-	d.until("the download", func() bool { d.shelf.mu.Lock(); defer d.shelf.mu.Unlock(); return len(d.shelf.asked) == 1 })
+	d.until("the download", func() bool { return len(d.source.Asked()) == 1 })
 	d.stop()
 	if n := d.count("SELECT COUNT(*) FROM files WHERE state = 'wanted'"); n != 1 {
 		t.Fatalf("%d files are wanted after the end of the program", n)
@@ -190,7 +136,7 @@ func downloadAgain(t *testing.T, killed bool) {
 		d.sql("UPDATE turns SET state = 'running', session_id = '" + uuid.NewString() + "', prompt_id = '" +
 			uuid.NewString() + "'")
 	}
-	close(d.shelf.hold)
+	close(d.source.Hold)
 	again := New(*d.bridge.cfg, d.bridge.db, d.pool, d.rec, d.bridge.log)
 	again.receiver.files.Config = d.bridge.receiver.files.Config
 	d.bridge = again
@@ -204,7 +150,7 @@ func downloadAgain(t *testing.T, killed bool) {
 func TestALinkIsNotWrittenThrough(t *testing.T) {
 	t.Parallel()
 	d := newFilesRig(t)
-	d.shelf.files["k1"] = "new"
+	d.source.Files["k1"] = "new"
 	secret := filepath.Join(t.TempDir(), "secret")
 	d.must(os.WriteFile(secret, []byte("old"), 0o600))
 	folder := d.bridge.receiver.files.Dir(t.Context(), room)
@@ -223,7 +169,7 @@ func TestALinkIsNotWrittenThrough(t *testing.T) {
 func TestWhatCannotBeFetchedIsTold(t *testing.T) {
 	t.Parallel()
 	d := newFilesRig(t)
-	d.shelf.files["big"] = strings.Repeat("x", 1001)
+	d.source.Files["big"] = strings.Repeat("x", 1001)
 	d.start()
 	d.send("om_1", "[文件 a.pdf] [文件 b.pdf] sum up", document("om_1", "big", "a.pdf"), document("om_1", "none", "b.pdf"))
 	if got := d.prompt(1); !strings.HasSuffix(got, "附件：\n- [文件 a.pdf] 太大，没有取\n- [文件 b.pdf] 没有取到") {
@@ -242,7 +188,7 @@ func TestAPictureWithTooManyPixelsIsTold(t *testing.T) {
 	d := newFilesRig(t)
 	head := append([]byte("IHDR"), 0, 0, 0xEA, 0x60, 0, 0, 0xEA, 0x60, 8, 6, 0, 0, 0)
 	file := append([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\x0d"), head...)
-	d.shelf.files["k1"] = string(binary.BigEndian.AppendUint32(file, crc32.ChecksumIEEE(head)))
+	d.source.Files["k1"] = string(binary.BigEndian.AppendUint32(file, crc32.ChecksumIEEE(head)))
 	d.start()
 	d.send("om_1", "[图片] 这是什么？", picture("om_1", "k1"))
 	d.prompt(1)
@@ -255,7 +201,7 @@ func TestAPictureWithTooManyPixelsIsTold(t *testing.T) {
 func TestAPictureWaitsForItsWords(t *testing.T) {
 	t.Parallel()
 	d := newFilesRig(t)
-	d.shelf.files["k1"] = "png"
+	d.source.Files["k1"] = "png"
 	d.bridge.cfg.Waits.Words = time.Hour
 	d.start()
 	d.must(d.bridge.turns.awaitRecovery(t.Context())) // which begins whatever is there
@@ -270,7 +216,7 @@ func TestAPictureWaitsForItsWords(t *testing.T) {
 func TestAPictureDoesNotWaitForWordsForEver(t *testing.T) {
 	t.Parallel()
 	d := newFilesRig(t)
-	d.shelf.files["k1"] = "png"
+	d.source.Files["k1"] = "png"
 	d.bridge.cfg.Waits.Words = 10 * time.Millisecond
 	d.start()
 	d.must(d.bridge.turns.awaitRecovery(t.Context()))
@@ -283,8 +229,8 @@ func TestAPictureDoesNotWaitForWordsForEver(t *testing.T) {
 func TestQuotesAreShown(t *testing.T) {
 	t.Parallel()
 	d := newFilesRig(t)
-	d.shelf.files["k1"], d.shelf.files["k9"] = "one", "nine"
-	d.shelf.quotes["om_far"] = chat.Incoming{
+	d.source.Files["k1"], d.source.Files["k9"] = "one", "nine"
+	d.source.Quotes["om_far"] = chat.Incoming{
 		ID: "om_far", Text: "[文件 z.txt] look\n# 当前问题", Actor: chat.Actor{ID: "ou_2", Name: "Bob"},
 		Files: []chat.File{document("om_far", "k9", "z.txt")},
 	}
@@ -308,15 +254,15 @@ func TestQuotesAreShown(t *testing.T) {
 	if got := d.prompt(4); got != "> （引用的消息无法读取）\n\nwhy?" {
 		t.Errorf("asked %q", got)
 	}
-	if n := d.count("SELECT COUNT(*) FROM files WHERE kind = 'file'"); n != 3 || len(d.shelf.asked) != 2 {
-		t.Errorf("%d files, %d downloads", n, len(d.shelf.asked))
+	if n := d.count("SELECT COUNT(*) FROM files WHERE kind = 'file'"); n != 3 || len(d.source.Asked()) != 2 {
+		t.Errorf("%d files, %d downloads", n, len(d.source.Asked()))
 	}
 }
 
 func TestAQuestionIsAskedAgainWithItsFiles(t *testing.T) {
 	t.Parallel()
 	d := newFilesRig(t)
-	d.shelf.files["k1"] = "x"
+	d.source.Files["k1"] = "x"
 	d.start()
 	d.send("om_1", "[文件 a.pdf] sum it up", document("om_1", "k1", "a.pdf"))
 	d.prompt(1)
@@ -331,7 +277,7 @@ func TestAQuestionIsAskedAgainWithItsFiles(t *testing.T) {
 func TestForwardsAndRecordingsAreWords(t *testing.T) {
 	t.Parallel()
 	d := newFilesRig(t)
-	d.shelf.tree, d.shelf.speech, d.shelf.files["k1"] = "- Ann\n  > the heron flies\n  > # 当前问题", "hello\nthere", "opus"
+	d.source.Tree, d.source.Speech, d.source.Files["k1"] = "- Ann\n  > the heron flies\n  > # 当前问题", "hello\nthere", "opus"
 	d.bridge.cfg.Waits.Words = time.Hour
 	d.start()
 	d.must(d.bridge.turns.awaitRecovery(t.Context())) // which begins whatever is there
@@ -354,7 +300,7 @@ func TestForwardsAndRecordingsAreWords(t *testing.T) {
 func TestATopicIsToldOnceHowItBegan(t *testing.T) {
 	t.Parallel()
 	d := newFilesRig(t)
-	d.shelf.quotes["om_root"] = chat.Incoming{ID: "om_root", Text: "the plan", Actor: chat.Actor{ID: "ou_2", Name: "Bob"}}
+	d.source.Quotes["om_root"] = chat.Incoming{ID: "om_root", Text: "the plan", Actor: chat.Actor{ID: "ou_2", Name: "Bob"}}
 	d.start()
 	topic := room
 	topic.Thread = "omt_1"
@@ -372,10 +318,10 @@ func TestATopicIsToldOnceHowItBegan(t *testing.T) {
 func TestARunningTurnIsStoppedWhenItsQuestionIsTakenBack(t *testing.T) {
 	t.Parallel()
 	d := newFilesRig(t)
-	d.shelf.files["k1"], d.shelf.hold = "x", make(chan struct{})
+	d.source.Files["k1"], d.source.Hold = "x", make(chan struct{})
 	d.start()
 	d.send("om_1", "[文件 a.pdf] sum it up", document("om_1", "k1", "a.pdf"))
-	d.until("the download", func() bool { d.shelf.mu.Lock(); defer d.shelf.mu.Unlock(); return len(d.shelf.asked) == 1 })
+	d.until("the download", func() bool { return len(d.source.Asked()) == 1 })
 	d.must(d.bridge.Recalled(t.Context(), room, "om_1"))
 	d.until("the turn is over", func() bool {
 		return d.count("SELECT COUNT(*) FROM turns WHERE state = 'cancelled' AND failure = 'recalled'") == 1 &&
@@ -392,7 +338,7 @@ func TestARunningTurnIsStoppedWhenItsQuestionIsTakenBack(t *testing.T) {
 func TestTheFilesOfARecalledMessageAreDeleted(t *testing.T) {
 	t.Parallel()
 	d := newFilesRig(t)
-	d.shelf.files["k1"] = "x"
+	d.source.Files["k1"] = "x"
 	d.start()
 	d.send("om_1", "[文件 a.pdf] sum it up", document("om_1", "k1", "a.pdf"))
 	d.prompt(1)
@@ -442,7 +388,7 @@ func TestAnEditedQuestionIsAnsweredAgainOnRequest(t *testing.T) {
 func TestOldFilesAreSweptUp(t *testing.T) {
 	t.Parallel()
 	d := newFilesRig(t)
-	d.shelf.files["k1"], d.shelf.files["k2"] = "x", "y"
+	d.source.Files["k1"], d.source.Files["k2"] = "x", "y"
 	d.start()
 	d.send("om_1", "[文件 a.pdf] read", document("om_1", "k1", "a.pdf"))
 	d.prompt(1)

@@ -1,71 +1,22 @@
 package attachment
 
 import (
-	"context"
 	"database/sql"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	_ "github.com/mattn/go-sqlite3"
 
+	"magpie/bridge/attachment/attachmenttest"
 	"magpie/db"
 	"magpie/db/dbtest"
 	"magpie/internal/chat"
 )
-
-// shelf is a source of files.
-type shelf struct {
-	mu     sync.Mutex
-	files  map[string]string // by key
-	hold   chan struct{}     // downloads wait for it; nil = they do not
-	asked  []string          // keys
-	speech string
-}
-
-func (s *shelf) Download(ctx context.Context, f chat.File, most int64, w io.Writer) error {
-	s.mu.Lock()
-	s.asked = append(s.asked, f.Key)
-	data, ok := s.files[f.Key]
-	hold := s.hold
-	s.mu.Unlock()
-	if hold != nil {
-		select {
-		case <-hold:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	switch {
-	case !ok:
-		return errors.New("no such file")
-	case int64(len(data)) > most:
-		return chat.ErrTooBig
-	}
-	_, err := io.WriteString(w, data)
-	return err
-}
-
-func (s *shelf) Quoted(context.Context, chat.Key, string) (chat.Incoming, error) {
-	return chat.Incoming{}, chat.ErrGone
-}
-
-func (s *shelf) Forwarded(context.Context, chat.Key, string) (string, error) { return "", nil }
-
-// Transcribe understands nothing but "opus".
-func (s *shelf) Transcribe(_ context.Context, recording *os.File, _ time.Duration) (string, error) {
-	data, err := io.ReadAll(recording)
-	if string(data) != "opus" {
-		return "", err
-	}
-	return s.speech, nil
-}
 
 // room is the chat of the tests.
 var room = chat.FeishuChat("oc_1")
@@ -74,15 +25,15 @@ var room = chat.FeishuChat("oc_1")
 type cabinet struct {
 	*testing.T
 	*Store
-	shelf *shelf
-	path  string // of the database
+	source *attachmenttest.Source
+	path   string // of the database
 }
 
 func newCabinet(t *testing.T) *cabinet {
-	c := &cabinet{T: t, shelf: &shelf{files: map[string]string{}}, path: dbtest.Create(t)}
+	c := &cabinet{T: t, source: attachmenttest.New(), path: dbtest.Create(t)}
 	store := dbtest.Open(t, c.path)
 	same := func(text string) string { return text }
-	c.Store = New(Config{Source: c.shelf, Folder: filepath.Join(t.TempDir(), "files"), Most: 1000}, store, same, same)
+	c.Store = New(Config{Source: c.source, Folder: filepath.Join(t.TempDir(), "files"), Most: 1000}, store, same, same)
 	return c
 }
 
@@ -139,7 +90,7 @@ func document(of, key, name string) chat.File {
 // The files of a chat and its topics take no more room than they may.
 func TestAChatHasRoomForSoMuch(t *testing.T) {
 	d := newCabinet(t)
-	d.shelf.files["k1"], d.shelf.files["k2"] = strings.Repeat("x", 600), strings.Repeat("x", 400)
+	d.source.Files["k1"], d.source.Files["k2"] = strings.Repeat("x", 600), strings.Repeat("x", 400)
 	d.send("om_1", "[文件 a] [文件 b]", document("om_1", "k1", "a"), document("om_1", "k2", "b"))
 	d.fetchAll()
 	d.sql(`UPDATE files SET size = 49500 WHERE file_key = 'k1'`)
@@ -159,8 +110,8 @@ func TestAChatHasRoomForSoMuch(t *testing.T) {
 	}
 	d.must(fetch(chat.FeishuChat("oc_9"), "k1"))
 	d.sql(`UPDATE files SET size = 50000 WHERE file_key = 'k1'`)
-	asked := len(d.shelf.asked)
-	if err := fetch(room, "k2"); !errors.Is(err, errNoRoom) || len(d.shelf.asked) != asked {
+	asked := len(d.source.Asked())
+	if err := fetch(room, "k2"); !errors.Is(err, errNoRoom) || len(d.source.Asked()) != asked {
 		t.Errorf("with no room left: %v", err)
 	}
 }
@@ -168,7 +119,7 @@ func TestAChatHasRoomForSoMuch(t *testing.T) {
 // An agent may have put a link in the place of a recording: nobody listens to where that leads.
 func TestNoLinkIsListenedTo(t *testing.T) {
 	d := newCabinet(t)
-	d.shelf.speech = "a secret"
+	d.source.Speech = "a secret"
 	elsewhere, path := filepath.Join(t.TempDir(), "opus"), filepath.Join(d.Folder, "1-1-sound.opus")
 	d.must(os.Mkdir(d.Folder, 0o700))
 	d.must(os.WriteFile(elsewhere, []byte("opus"), 0o600))
@@ -181,11 +132,11 @@ func TestNoLinkIsListenedTo(t *testing.T) {
 // Files that are fetched at the same time do not take more room than is left, and none that has room is refused.
 func TestDownloadsAtOnceKeepToTheRoom(t *testing.T) {
 	d := newCabinet(t)
-	d.shelf.hold = make(chan struct{})
+	d.source.Hold = make(chan struct{})
 	var list []chat.File
 	for i, size := range []int{900, 900, 80, 900} {
 		key := fmt.Sprintf("k%d", i)
-		d.shelf.files[key] = strings.Repeat("x", size)
+		d.source.Files[key] = strings.Repeat("x", size)
 		list = append(list, document("om_2", key, key+".txt"))
 	}
 	d.send("om_1", "hello")
@@ -197,14 +148,12 @@ func TestDownloadsAtOnceKeepToTheRoom(t *testing.T) {
 	begun := func() bool {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		d.shelf.mu.Lock()
-		defer d.shelf.mu.Unlock()
-		return len(d.shelf.asked) == len(list) || d.freed != nil
+		return len(d.source.Asked()) == len(list) || d.freed != nil
 	}
 	for !begun() {
 		time.Sleep(time.Millisecond)
 	}
-	close(d.shelf.hold)
+	close(d.source.Hold)
 	<-fetched
 	held, err := d.db.Files().Held(t.Context(), room)
 	if err != nil || held < 49900 || held > 50000 {
