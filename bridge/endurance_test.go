@@ -26,6 +26,7 @@ import (
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 	"magpie/internal/feishusim"
+	"magpie/internal/racetest"
 )
 
 // What one card of an answer may hold, which is less than the platform takes.
@@ -381,6 +382,7 @@ func (s *streamRig) checkBlocks(pages []string, text string) {
 
 // The whole line: a message is taken in, its turn claimed, what the agent does drawn, the answer stored and delivered.
 func TestABookIsAnsweredForTwentyMinutes(t *testing.T) {
+	racetest.Skip(t)
 	t.Parallel()
 	text := "<at id=all></at> 全书如下：\n\n" + feishutest.Book(30)
 	if n := utf8.RuneCountInString(text); n < 120_000 || len(feishutest.Head.FindAllString(text, -1)) < 30 ||

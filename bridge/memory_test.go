@@ -31,6 +31,7 @@ import (
 	"magpie/internal/agenttools"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/racetest"
 )
 
 // tester is what the tests here ask of testing.T and rapid.T.
@@ -455,6 +456,7 @@ func TestEveryToolHasAName(t *testing.T) {
 
 // Whatever happens in which order: nothing of one chat is ever found in another, by any way there is to read something.
 func TestNothingOfAChatIsFoundInAnother(t *testing.T) {
+	racetest.Skip(t)
 	t.Parallel()
 	dir, runs := t.TempDir(), 0
 	all := 0

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"magpie/internal/chat"
+	"magpie/internal/racetest"
 )
 
 // structural is what the prefix's own lines look like once everything invisible is gone.
@@ -227,9 +228,7 @@ func TestEveryPartParsesBack(t *testing.T) {
 
 // Messages of a hostile user must not cost more than their length. Anything quadratic takes minutes here.
 func TestHostileTextIsCheap(t *testing.T) {
-	if raced {
-		t.Skip("the race detector makes everything twenty times slower; scripts/test runs this without it, too")
-	}
+	racetest.Skip(t)
 	const n = 50_000
 	for name, text := range map[string]string{
 		"line breaks": strings.Repeat("\r", n), "hashes": strings.Repeat("#", n),

@@ -2,7 +2,8 @@
 # Everything is pinned: Go modules by go.sum, the CLI by package-lock.json in scripts/cli and scripts/cli/oldest.
 
 # A build tag compiles SQLite with full-text search; without it the program does not open its database.
-export GOFLAGS="${GOFLAGS:+$GOFLAGS }-tags=sqlite_fts5"
+# Without paths in it, what was compiled in one checkout serves another, and a program does not tell where it was built.
+export GOFLAGS="${GOFLAGS:+$GOFLAGS }-tags=sqlite_fts5 -trimpath"
 
 say() { printf '%s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"magpie/internal/racetest"
 )
 
 // workFolder is a folder with a configuration and its database, in which the command line is run.
@@ -278,7 +280,7 @@ func TestALargeImportIsFast(t *testing.T) { // not parallel: Linux counts the pa
 	memory := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss >> 10 // MB
 	t.Logf("%v, %d MB", took, memory)
 	most := int64(200)
-	if raced {
+	if racetest.Enabled {
 		most *= 3 // it keeps notes of its own
 	}
 	if took > 20*time.Second || memory > most {

@@ -5,6 +5,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"magpie/internal/racetest"
 )
 
 // hostile are texts, repeated to any length, in which a careless search would go over the same ground again and again.
@@ -35,9 +37,7 @@ var hostile = map[string]string{
 // A text in one piece takes as long as its four quarters, give or take what else the machine does and the collection of
 // garbage; were it quadratic, it would take four times as long.
 func TestTimeGrowsWithTheLengthAndNoFaster(t *testing.T) {
-	if raced {
-		t.Skip("the race detector makes everything twenty times slower; scripts/test runs this without it, too")
-	}
+	racetest.Skip(t)
 	const large = 1 << 20
 	const small, most = large / 4, 3
 	took := func(text string, times int, best time.Duration) time.Duration {

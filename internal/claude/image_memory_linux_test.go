@@ -22,6 +22,7 @@ import (
 	"testing"
 
 	"magpie/internal/claude"
+	"magpie/internal/racetest"
 )
 
 // mostMemory is what a picture may take beside its file and what it becomes, in bytes.
@@ -203,9 +204,7 @@ func movingGIF(t *testing.T, side, frames int) []byte {
 
 // Whatever a picture says of itself, it takes bounded memory; photographs as people send them are shown.
 func TestPicturesTakeLittleMemory(t *testing.T) {
-	if raced {
-		t.Skip("the race detector takes a multiple of what the program takes: scripts/test runs this without it")
-	}
+	racetest.Skip(t)
 	webp := append([]byte("RIFF\x24\x00\x00\x00WEBPVP8L\x18\x00\x00\x00\x2f\xff\xff\xff\x0f"), make([]byte, 1000)...)
 	for name, tt := range map[string]struct {
 		file  func() []byte

@@ -24,6 +24,7 @@ import (
 	"magpie/internal/claude"
 	"magpie/internal/claude/claudetest"
 	"magpie/internal/modelsim"
+	"magpie/internal/racetest"
 )
 
 // noise is a picture that no form makes small.
@@ -126,6 +127,7 @@ func picturesReachTheModel(t *testing.T, command string) {
 }
 
 func TestPicturesAreMadeSmall(t *testing.T) {
+	racetest.Skip(t)
 	var anim bytes.Buffer
 	frame := image.NewPaletted(image.Rect(0, 0, 10, 10), color.Palette{color.Black, color.White})
 	if err := gif.EncodeAll(&anim, &gif.GIF{Image: []*image.Paletted{frame, frame}, Delay: []int{1, 1}}); err != nil {

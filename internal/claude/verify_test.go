@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/tidwall/gjson"
+
+	"magpie/internal/racetest"
 )
 
 // promptsOf are the prompts of a recorded transcript, the newest first.
@@ -63,6 +65,7 @@ func TestVerifyOfRecordedTranscripts(t *testing.T) {
 
 // A file from a backup ends earlier. At every byte, the last prompt that is there whole is the one that counts.
 func TestVerifyOfAnEarlierTranscript(t *testing.T) {
+	racetest.Skip(t)
 	for _, name := range []string{"two-tools", "interrupt-tool", "compaction"} {
 		data := readTranscript(t, name)
 		sent := promptsOf(data)
