@@ -76,7 +76,7 @@ func TestAttackSendFilePaths(t *testing.T) {
 			}
 		})
 	}
-	if n := s.count(`SELECT (SELECT COUNT(*) FROM outbox) + (SELECT COUNT(*) FROM parcels)`); n != 0 {
+	if n := s.count(`SELECT (SELECT COUNT(*) FROM outbox) + (SELECT COUNT(*) FROM file_deliveries)`); n != 0 {
 		t.Errorf("%d rows are stored", n)
 	}
 	if up, shown := s.out.Uploads(), s.out.Order(); len(up) != 0 || len(shown) != 0 {

@@ -139,7 +139,7 @@ func TestOneExportAtATime(t *testing.T) {
 	})
 	close(goOn)
 	l.until("the files", func() bool { return len(out.sent()) == 2 && l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
-	if n := l.count(`SELECT COUNT(*) FROM parcels`); n != 2 {
+	if n := l.count(`SELECT COUNT(*) FROM file_deliveries`); n != 2 {
 		t.Errorf("%d files", n)
 	}
 }

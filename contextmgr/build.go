@@ -121,7 +121,7 @@ func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 	if part == none {
 		return c, nil
 	}
-	c.Background = m.overheard(ctx, r)
+	c.Background = m.backgroundMessages(ctx, r)
 	if part == unseen {
 		missed, err := m.db.Messages().Unseen(ctx, r.Key, r.Epoch, r.Seen, r.Turn)
 		c.History = truncate(missed, limits)

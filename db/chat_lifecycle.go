@@ -42,7 +42,7 @@ type Compaction struct {
 // nothing is changed and Compact returns [ErrNotFound].
 func (cs Chats) Compact(ctx context.Context, c Compaction) error {
 	err := cs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		if err := cs.db.Messages().stand(ctx, tx, c.Key, c.Of); err != nil {
+		if err := cs.db.Messages().requireAll(ctx, tx, c.Key, c.Of); err != nil {
 			return err
 		}
 		res, err := tx.ExecContext(ctx, compactChat, c.Key.String(), c.Epoch, c.Summary.Seq, c.Summary.Text, millis(c.Summary.Until),
@@ -105,12 +105,12 @@ const oldestOpen = `SELECT COALESCE(MIN(id), ?2) FROM turns WHERE chat_key = ?1`
 
 // Settled returns the answered messages of an epoch of a chat after sequence number after (0 = from the
 // first), at most this many. Questions that are running or waiting are left out.
-func (said Messages) Settled(ctx context.Context, key chat.Key, epoch, after int64, most int) (newestFirst []chat.Message, err error) {
+func (ms Messages) Settled(ctx context.Context, key chat.Key, epoch, after int64, most int) (newestFirst []chat.Message, err error) {
 	var before int64
-	if err := said.db.read.QueryRowContext(ctx, oldestOpen, key.String(), int64(math.MaxInt64)).Scan(&before); err != nil {
+	if err := ms.db.read.QueryRowContext(ctx, oldestOpen, key.String(), int64(math.MaxInt64)).Scan(&before); err != nil {
 		return nil, fmt.Errorf("open turns of %v: %w", key, err)
 	}
-	for m, err := range said.db.History().Of(ctx, key, epoch, after, before) {
+	for m, err := range ms.db.History().Of(ctx, key, epoch, after, before) {
 		if err != nil {
 			return nil, err
 		}

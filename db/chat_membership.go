@@ -28,8 +28,8 @@ const (
 
 	cancelQueued = `UPDATE turns SET state = 'cancelled', failure = '` + cancelledChat + `', ended_at = ?2
 		WHERE ` + inChat + ` AND state = 'queued'` + isOpen
-	dropParcels = `UPDATE parcels SET state = 'dropped', caption = '' WHERE state = 'waiting' AND id IN (SELECT parcel_id FROM outbox WHERE ` + inChat + `)`
-	dropPosts   = `DELETE FROM outbox WHERE ` + inChat
+	dropFileDeliveries = `UPDATE file_deliveries SET state = 'dropped', caption = '' WHERE state = 'waiting' AND id IN (SELECT file_delivery_id FROM outbox WHERE ` + inChat + `)`
+	dropPosts          = `DELETE FROM outbox WHERE ` + inChat
 
 	selectPlaces = `SELECT chat_key, id FROM turns WHERE ` + inChat + ` AND state = 'running'` + isOpen
 )
@@ -74,7 +74,7 @@ func (cs Chats) Leave(ctx context.Context, c chat.Change) (running map[chat.Key]
 		if _, err := tx.ExecContext(ctx, cancelQueued, key, millis(cs.db.now())); err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, dropParcels, key); err != nil {
+		if _, err := tx.ExecContext(ctx, dropFileDeliveries, key); err != nil {
 			return err
 		}
 		if running, err = runningIn(ctx, tx, key); err != nil {

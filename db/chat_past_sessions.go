@@ -23,7 +23,7 @@ type PastSession struct {
 
 // The index turns_chat leads to the turns of a chat.
 const pastSessions = `SELECT s.session_id, s.epoch, s.last, s.many, s.began, s.ended,
-	COALESCE((SELECT content FROM messages m WHERE m.chat_key = ?1 AND m.turn_id = s.first AND m.turn_id > 0 AND m.role = 'user'` + stands + `
+	COALESCE((SELECT content FROM messages m WHERE m.chat_key = ?1 AND m.turn_id = s.first AND m.turn_id > 0 AND m.role = 'user'` + notRecalled + `
 		ORDER BY m.sent_at, m.seq LIMIT 1), '')
 	FROM (SELECT session_id, MAX(epoch) AS epoch, MIN(id) AS first, MAX(id) AS last, COUNT(*) AS many, MIN(created_at) AS began, MAX(ended_at) AS ended
 		FROM turns WHERE chat_key = ?1 AND state = 'done' AND session_id <> '' GROUP BY session_id) s

@@ -196,7 +196,7 @@ func (ms Memories) Save(ctx context.Context, m Memory, by Change) (saved Memory,
 // meanwhile, nothing is stored and Learn returns [ErrNotFound].
 func (ms Memories) Learn(ctx context.Context, m Memory, by Change) (saved Memory, err error) {
 	err = ms.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		if err := ms.db.Messages().stand(ctx, tx, m.Key, m.Sources); err != nil {
+		if err := ms.db.Messages().requireAll(ctx, tx, m.Key, m.Sources); err != nil {
 			return err
 		}
 		saved, err = ms.save(ctx, tx, m, by)

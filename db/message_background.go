@@ -22,7 +22,7 @@ const isLate = ` AND seq >= (SELECT next_seq FROM chats WHERE key = ?1) - 500`
 
 const selectOverheard = `SELECT ` + messageColumns + ` FROM messages WHERE chat_key = ?1 AND epoch = ?2 AND class = 'overheard' AND role = 'user'
 	AND sent_at > COALESCE((SELECT MAX(sent_at) FROM messages WHERE chat_key = ?1 AND turn_id = ?3 AND turn_id > 0 AND role = 'user'), -1)
-	AND sent_at <= ?4` + stands + isLate + ` ORDER BY sent_at DESC, seq DESC LIMIT ?5`
+	AND sent_at <= ?4` + notRecalled + isLate + ` ORDER BY sent_at DESC, seq DESC LIMIT ?5`
 
 // Overheard is what was said in a group but not to the bot, after the questions of turn seen and until a time: the
 // newest messages of an epoch, in the order in which they were written. With no such turn it goes back further.

@@ -25,8 +25,8 @@ func Answerable(id string) string {
 // version replaces the old one. Afterwards both remain, and the new one is held back in a turn of its
 // own until somebody asks for it; e.Held, which must be set, makes the card for that. A message that is
 // unknown, is not talk, or is unchanged has no effect.
-func (said Messages) Edit(ctx context.Context, e Inbound) (a AcceptResult, err error) {
-	err = said.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+func (ms Messages) Edit(ctx context.Context, e Inbound) (a AcceptResult, err error) {
+	err = ms.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		// The function may run again after a conflict, so it starts from nothing.
 		a = AcceptResult{}
 		list, err := versions(ctx, tx, e.Key.String(), e.ID)
@@ -34,14 +34,14 @@ func (said Messages) Edit(ctx context.Context, e Inbound) (a AcceptResult, err e
 			return err
 		}
 		old := list[len(list)-1]
-		same, err := said.same(ctx, tx, old, e)
+		same, err := ms.same(ctx, tx, old, e)
 		if err != nil || same || old.state != "" || old.Class == chat.Command || old.Role != chat.User {
 			return err
 		}
 		a.Fresh = true
 		e, id := e, e.ID
 		e.ID, e.Key = editID(id, len(list)), old.Key
-		a.Turn, err = said.replace(ctx, tx, old, e)
+		a.Turn, err = ms.replace(ctx, tx, old, e)
 		return err
 	})
 	if err != nil {
@@ -51,9 +51,9 @@ func (said Messages) Edit(ctx context.Context, e Inbound) (a AcceptResult, err e
 }
 
 // same reports whether a version says what an entry says, with the same files.
-func (said Messages) same(ctx context.Context, tx *sql.Tx, old version, e Inbound) (bool, error) {
+func (ms Messages) same(ctx context.Context, tx *sql.Tx, old version, e Inbound) (bool, error) {
 	msgs := []chat.Message{old.Message}
-	if err := said.db.Files().attach(ctx, tx, old.Key, msgs); err != nil {
+	if err := ms.db.Files().attach(ctx, tx, old.Key, msgs); err != nil {
 		return false, err
 	}
 	had := slices.DeleteFunc(msgs[0].Files, func(f chat.File) bool { return f.Of != Answerable(old.ID) })
@@ -62,7 +62,7 @@ func (said Messages) same(ctx context.Context, tx *sql.Tx, old version, e Inboun
 }
 
 // replace stores e as the newest version of a message, and returns the turn that will answer it.
-func (said Messages) replace(ctx context.Context, tx *sql.Tx, old version, e Inbound) (int64, error) {
+func (ms Messages) replace(ctx context.Context, tx *sql.Tx, old version, e Inbound) (int64, error) {
 	m := chat.Message{Key: e.Key, ID: e.ID, Role: chat.User, Class: e.Class, Actor: e.Actor, Text: e.Text, Time: e.Time}
 	waits := false
 	if old.Turn > 0 {
@@ -79,10 +79,10 @@ func (said Messages) replace(ctx context.Context, tx *sql.Tx, old version, e Inb
 			return 0, err
 		}
 	}
-	if _, err := said.add(ctx, tx, &m); err != nil {
+	if _, err := ms.add(ctx, tx, &m); err != nil {
 		return 0, err
 	}
-	if _, err := said.db.Files().add(ctx, tx, m.Key, m.ID, e.Files); err != nil {
+	if _, err := ms.db.Files().add(ctx, tx, m.Key, m.ID, e.Files); err != nil {
 		return 0, err
 	}
 	switch {
@@ -96,5 +96,5 @@ func (said Messages) replace(ctx context.Context, tx *sql.Tx, old version, e Inb
 	if err := e.count(ctx, tx); err != nil {
 		return 0, err
 	}
-	return said.db.Queue().add(ctx, tx, m, e)
+	return ms.db.Queue().add(ctx, tx, m, e)
 }

@@ -10,7 +10,7 @@ import (
 )
 
 const selectExport = `SELECT ` + messageColumns + `, key, kind, epoch < now
-	FROM (SELECT key, kind, epoch AS now FROM chats WHERE ?1 = '' OR key = ?1 ORDER BY key) CROSS JOIN messages ON chat_key = key` + stands + `
+	FROM (SELECT key, kind, epoch AS now FROM chats WHERE ?1 = '' OR key = ?1 ORDER BY key) CROSS JOIN messages ON chat_key = key` + notRecalled + `
 	ORDER BY key, seq`
 
 // All walks through the History of all chats as it is at this moment: chat by chat, each in its order.

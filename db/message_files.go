@@ -91,7 +91,7 @@ func (fs Files) Settle(ctx context.Context, key chat.Key, message string, f chat
 		if text == "" {
 			return nil
 		}
-		return fs.db.Messages().reword(ctx, tx, key, message, text)
+		return fs.db.Messages().setText(ctx, tx, key, message, text)
 	})
 	if err != nil {
 		return fmt.Errorf("store the outcome of a file of message %s: %w", message, err)
@@ -154,7 +154,7 @@ func (fs Files) drop(ctx context.Context, tx *sql.Tx, key chat.Key, ids []string
 }
 
 // The card of an answer is known by the message that shows it.
-const answerShownBy = `SELECT ` + messageColumns + ` FROM messages WHERE chat_key = ?1` + stands + ` AND message_id IN (
+const answerShownBy = `SELECT ` + messageColumns + ` FROM messages WHERE chat_key = ?1` + notRecalled + ` AND message_id IN (
 	SELECT 'answer:' || id FROM (SELECT id, card_id FROM turns WHERE chat_key = ?1 ORDER BY id DESC LIMIT 300)
 	WHERE card_id = ?2 OR substr(card_id, 1, length(?2) + 1) = ?2 || '/')`
 

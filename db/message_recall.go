@@ -61,13 +61,13 @@ func versions(ctx context.Context, q querier, room, id string) (list []version, 
 	return list, rows.Err()
 }
 
-const countStanding = `SELECT COUNT(*) FROM messages WHERE chat_key = ?1 AND message_id IN (SELECT value FROM json_each(?2))` + stands
+const countNotRecalled = `SELECT COUNT(*) FROM messages WHERE chat_key = ?1 AND message_id IN (SELECT value FROM json_each(?2))` + notRecalled
 
-// stand makes sure that what was read of a chat a while ago may still be used: without one of these messages it is an
+// requireAll makes sure that what was read of a chat a while ago may still be used: without one of these messages it is an
 // [ErrNotFound].
-func (said Messages) stand(ctx context.Context, tx *sql.Tx, key chat.Key, ids []string) error {
+func (ms Messages) requireAll(ctx context.Context, tx *sql.Tx, key chat.Key, ids []string) error {
 	var n int
-	if err := tx.QueryRowContext(ctx, countStanding, key.String(), list(ids)).Scan(&n); err != nil {
+	if err := tx.QueryRowContext(ctx, countNotRecalled, key.String(), list(ids)).Scan(&n); err != nil {
 		return fmt.Errorf("check for recalled messages: %w", err)
 	}
 	if n < len(ids) {
@@ -91,21 +91,21 @@ func (v version) withdraw(ctx context.Context, tx *sql.Tx, state string) error {
 // Whatever waited for its answer ends, and its card shows over. The session that may contain it is
 // dropped, as are the summary that covers it and memories made from it. An unknown message is recorded
 // as recalled in case it still arrives, and Recall returns [ErrNotFound].
-func (said Messages) Recall(ctx context.Context, room chat.Key, id string, over chat.Card) (r Recalled, err error) {
-	err = said.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+func (ms Messages) Recall(ctx context.Context, room chat.Key, id string, over chat.Card) (r Recalled, err error) {
+	err = ms.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		r = Recalled{}
 		list, err := versions(ctx, tx, room.String(), id)
 		if err != nil {
 			return err
 		}
-		if r.Files, err = said.db.Files().drop(ctx, tx, room, []string{id}); err != nil {
+		if r.Files, err = ms.db.Files().drop(ctx, tx, room, []string{id}); err != nil {
 			return err
 		}
 		if len(list) == 0 {
 			if len(r.Files) > 0 { // others quote it
 				r.Key = room
 			}
-			return said.expectRecalled(ctx, tx, room, id)
+			return ms.expectRecalled(ctx, tx, room, id)
 		}
 		r.Key = list[0].Key
 		for _, v := range list {
@@ -118,18 +118,18 @@ func (said Messages) Recall(ctx context.Context, room chat.Key, id string, over 
 			if err := v.forgetContext(ctx, tx); err != nil {
 				return err
 			}
-			running, err := said.db.Turns().withdraw(ctx, tx, v.Message, over)
+			running, err := ms.db.Turns().withdraw(ctx, tx, v.Message, over)
 			if err != nil {
 				return err
 			}
 			r.Running = max(r.Running, running)
-			paths, err := said.db.Files().drop(ctx, tx, v.Key, []string{v.ID})
+			paths, err := ms.db.Files().drop(ctx, tx, v.Key, []string{v.ID})
 			if err != nil {
 				return err
 			}
 			r.Files = append(r.Files, paths...)
 		}
-		return said.unlearn(ctx, tx, list)
+		return ms.unlearn(ctx, tx, list)
 	})
 	if err == nil && r.Key == (chat.Key{}) {
 		err = ErrNotFound
@@ -141,14 +141,14 @@ func (said Messages) Recall(ctx context.Context, room chat.Key, id string, over 
 }
 
 // unlearn keeps memories of recalled messages out of every later context.
-func (said Messages) unlearn(ctx context.Context, tx *sql.Tx, list []version) error {
+func (ms Messages) unlearn(ctx context.Context, tx *sql.Tx, list []version) error {
 	var ids []string
 	for _, v := range list {
 		if v.state != recalled {
 			ids = append(ids, v.ID)
 		}
 	}
-	return said.db.Memories().unlearn(ctx, tx, list[0].Key, ids)
+	return ms.db.Memories().unlearn(ctx, tx, list[0].Key, ids)
 }
 
 func recallEvent(room chat.Key, id string) string {
@@ -157,8 +157,8 @@ func recallEvent(room chat.Key, id string) string {
 }
 
 // expectRecalled records the recall of an unknown message: the message itself may still arrive.
-func (said Messages) expectRecalled(ctx context.Context, tx *sql.Tx, room chat.Key, id string) error {
-	err := takeEvent(ctx, said.db, tx, recallEvent(room, id))
+func (ms Messages) expectRecalled(ctx context.Context, tx *sql.Tx, room chat.Key, id string) error {
+	err := takeEvent(ctx, ms.db, tx, recallEvent(room, id))
 	if errors.Is(err, ErrRepeated) {
 		return nil
 	}
@@ -168,7 +168,7 @@ func (said Messages) expectRecalled(ctx context.Context, tx *sql.Tx, room chat.K
 const knownEvent = `SELECT 1 FROM events WHERE id = ?1`
 
 // lookBack marks a message that is being stored if it was recalled before it arrived: the two events have no order.
-func (said Messages) lookBack(ctx context.Context, tx *sql.Tx, m chat.Message) (bool, error) {
+func (ms Messages) lookBack(ctx context.Context, tx *sql.Tx, m chat.Message) (bool, error) {
 	var one int
 	err := tx.QueryRowContext(ctx, knownEvent, recallEvent(m.Key, m.ID)).Scan(&one)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -185,7 +185,7 @@ func (said Messages) lookBack(ctx context.Context, tx *sql.Tx, m chat.Message) (
 			return false, err
 		}
 	}
-	_, err = said.db.Files().drop(ctx, tx, m.Key, []string{m.ID})
+	_, err = ms.db.Files().drop(ctx, tx, m.Key, []string{m.ID})
 	return true, err
 }
 
@@ -289,9 +289,9 @@ func (ts Turns) withdraw(ctx context.Context, tx *sql.Tx, m chat.Message, over c
 	return 0, hideAnswer(ctx, tx, t)
 }
 
-const moveQuestions = `UPDATE messages SET turn_id = ?3 WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'` + stands
+const moveQuestions = `UPDATE messages SET turn_id = ?3 WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'` + notRecalled
 
-const lastQuestion = `SELECT message_id FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'` + stands + written + `
+const lastQuestion = `SELECT message_id FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'` + notRecalled + written + `
 	ORDER BY seq DESC LIMIT 1`
 
 // askRest moves the remaining questions of a turn that is being stopped into the waiting turn, or into

@@ -10,17 +10,17 @@ import (
 	"magpie/internal/chat"
 )
 
-// stands excludes recalled and replaced messages. Every query that contributes to a later context must contain it.
-const stands = ` AND state = ''`
+// notRecalled excludes recalled and replaced messages. Every query that contributes to a later context must contain it.
+const notRecalled = ` AND state = ''`
 
 const selectStored = `SELECT id, (SELECT no FROM chats WHERE key = chat_key), ` + messageColumns + ` FROM messages
 	WHERE chat_key = ?1 AND message_id = ?2`
 
 const setContent = `UPDATE messages SET content = ?2 WHERE id = ?1`
 
-// reword replaces the text of a message whose content arrives later than the message itself, and
+// setText replaces the text of a message whose content arrives later than the message itself, and
 // indexes the new text.
-func (said Messages) reword(ctx context.Context, tx *sql.Tx, key chat.Key, message, text string) error {
+func (ms Messages) setText(ctx context.Context, tx *sql.Tx, key chat.Key, message, text string) error {
 	var id, no, upto int64
 	m, err := scanStored(ctx, tx, key, message, &id, &no)
 	if err != nil {
@@ -50,12 +50,12 @@ const (
 // CleanCommands applies clean to the stored texts of all commands and returns how many have changed. It
 // runs once per database, since later commands are stored clean. The old texts are overwritten in the
 // database file as soon as its log is empty; existing copies are not touched.
-func (said Messages) CleanCommands(ctx context.Context, clean func(string) string) (changed int, err error) {
+func (ms Messages) CleanCommands(ctx context.Context, clean func(string) string) (changed int, err error) {
 	var one int
-	if err := said.db.read.QueryRowContext(ctx, knownEvent, commandsCleaned).Scan(&one); !errors.Is(err, sql.ErrNoRows) {
+	if err := ms.db.read.QueryRowContext(ctx, knownEvent, commandsCleaned).Scan(&one); !errors.Is(err, sql.ErrNoRows) {
 		return 0, err
 	}
-	list, err := collect(ctx, said.db.read, scanCommand, selectCommands)
+	list, err := collect(ctx, ms.db.read, scanCommand, selectCommands)
 	// Recorded last: after a crash in between everything is checked again, which changes nothing.
 	if err != nil {
 		return 0, fmt.Errorf("read commands: %w", err)
@@ -65,15 +65,15 @@ func (said Messages) CleanCommands(ctx context.Context, clean func(string) strin
 		if text == m.Text {
 			continue
 		}
-		err := said.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-			return overwriting(ctx, tx, func() error { return said.reword(ctx, tx, m.Key, m.ID, text) })
+		err := ms.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+			return overwriting(ctx, tx, func() error { return ms.setText(ctx, tx, m.Key, m.ID, text) })
 		})
 		if err != nil {
 			return changed, fmt.Errorf("clean command %s: %w", m.ID, err)
 		}
 		changed++
 	}
-	err = said.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return takeEvent(ctx, said.db, tx, commandsCleaned) })
+	err = ms.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return takeEvent(ctx, ms.db, tx, commandsCleaned) })
 	if err != nil && !errors.Is(err, ErrRepeated) {
 		return changed, fmt.Errorf("commands are clean: %w", err)
 	}

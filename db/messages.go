@@ -80,9 +80,9 @@ func (d *DB) Messages() Messages { return Messages{d} }
 // Accept stores a message and applies its effects in one transaction. Talk to the bot is queued to be answered: in the
 // turn that already waits in the chat, else in a turn of its own. A message that is already known changes nothing. Once
 // Accept returns without error the message survives a crash, so it may be acknowledged to the platform.
-func (said Messages) Accept(ctx context.Context, e Inbound) (AcceptResult, error) {
+func (ms Messages) Accept(ctx context.Context, e Inbound) (AcceptResult, error) {
 	var a AcceptResult
-	d := said.db
+	d := ms.db
 	err := d.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		a = AcceptResult{}
 		if err := touchChat(ctx, tx, e); err != nil {
@@ -91,7 +91,7 @@ func (said Messages) Accept(ctx context.Context, e Inbound) (AcceptResult, error
 		m := chat.Message{
 			Key: e.Key, ID: e.ID, Role: chat.User, Class: e.Class, Actor: e.Actor, Text: e.Text, Time: e.Time,
 		}
-		fresh, err := said.add(ctx, tx, &m)
+		fresh, err := ms.add(ctx, tx, &m)
 		if err != nil || !fresh {
 			return err
 		}
@@ -100,7 +100,7 @@ func (said Messages) Accept(ctx context.Context, e Inbound) (AcceptResult, error
 			return err
 		}
 		// A recalled message is stored as recalled and must have no effects.
-		if gone, err := said.lookBack(ctx, tx, m); err != nil || gone {
+		if gone, err := ms.lookBack(ctx, tx, m); err != nil || gone {
 			return err
 		}
 		if err := e.count(ctx, tx); err != nil {
@@ -139,7 +139,7 @@ const insertMessage = `INSERT INTO messages
 
 // add gives m its sequence number, and the epoch of the chat unless it has a turn: then it must carry
 // that turn's epoch already. It reports false and changes nothing if the message id is known.
-func (said Messages) add(ctx context.Context, tx *sql.Tx, m *chat.Message) (bool, error) {
+func (ms Messages) add(ctx context.Context, tx *sql.Tx, m *chat.Message) (bool, error) {
 	known, err := isKnown(ctx, tx, m)
 	if err != nil || known {
 		return false, err
@@ -155,7 +155,7 @@ func (said Messages) add(ctx context.Context, tx *sql.Tx, m *chat.Message) (bool
 	if err != nil {
 		return false, err
 	}
-	return true, said.db.Index().passing(ctx, tx, id)
+	return true, ms.db.Index().passing(ctx, tx, id)
 }
 
 func isKnown(ctx context.Context, tx *sql.Tx, m *chat.Message) (bool, error) {
@@ -233,7 +233,7 @@ const (
 	selectTalk = `SELECT ` + messageColumns + ` FROM messages
 	WHERE chat_key = ?1 AND epoch = ?2 AND seq < ?3 AND seq > ?4 AND class = 'talk' AND role IN ('user', 'assistant')
 	AND `
-	latestTalk = stands + ` ORDER BY seq DESC LIMIT ?6`
+	latestTalk = notRecalled + ` ORDER BY seq DESC LIMIT ?6`
 
 	selectHistory  = selectTalk + `turn_id < ?5` + latestTalk
 	selectAnswered = selectTalk + `(turn_id < ?5 OR turn_id > ?5 AND EXISTS (
@@ -291,15 +291,15 @@ func (h History) walk(
 
 const selectUnseen = `SELECT ` + messageColumns + ` FROM messages
 	WHERE chat_key = ?1 AND turn_id > ?2 AND turn_id < ?3 AND turn_id > 0 AND epoch = ?4
-	AND class = 'talk' AND role IN ('user', 'assistant')` + stands + ` ORDER BY seq DESC LIMIT ?5`
+	AND class = 'talk' AND role IN ('user', 'assistant')` + notRecalled + ` ORDER BY seq DESC LIMIT ?5`
 
 // unseenLimit bounds what a session can have missed.
 const unseenLimit = 500
 
 // Unseen is the conversation of the turns after seen and before the turn before, oldest first: what a session that
 // holds the turns up to seen does not know.
-func (said Messages) Unseen(ctx context.Context, key chat.Key, epoch, seen, before int64) ([]chat.Message, error) {
-	list, err := queryMessages(ctx, said.db.read, key, selectUnseen, key.String(), seen, before, epoch, unseenLimit)
+func (ms Messages) Unseen(ctx context.Context, key chat.Key, epoch, seen, before int64) ([]chat.Message, error) {
+	list, err := queryMessages(ctx, ms.db.read, key, selectUnseen, key.String(), seen, before, epoch, unseenLimit)
 	if err != nil {
 		return nil, fmt.Errorf("read messages that the session of %v lacks: %w", key, err)
 	}
@@ -308,12 +308,12 @@ func (said Messages) Unseen(ctx context.Context, key chat.Key, epoch, seen, befo
 }
 
 const selectLatest = `SELECT ` + messageColumns + ` FROM messages
-	WHERE chat_key = ?1 AND class = 'talk' AND role IN ('user', 'assistant')` + stands + `
+	WHERE chat_key = ?1 AND class = 'talk' AND role IN ('user', 'assistant')` + notRecalled + `
 	ORDER BY epoch DESC, seq DESC LIMIT ?2`
 
 // Latest is the end of a chat's History, oldest first, whatever /new has ended in between.
-func (said Messages) Latest(ctx context.Context, key chat.Key, most int) ([]chat.Message, error) {
-	list, err := queryMessages(ctx, said.db.read, key, selectLatest, key.String(), most)
+func (ms Messages) Latest(ctx context.Context, key chat.Key, most int) ([]chat.Message, error) {
+	list, err := queryMessages(ctx, ms.db.read, key, selectLatest, key.String(), most)
 	if err != nil {
 		return nil, fmt.Errorf("read the last messages of %v: %w", key, err)
 	}
@@ -322,15 +322,15 @@ func (said Messages) Latest(ctx context.Context, key chat.Key, most int) ([]chat
 }
 
 const selectMessages = `SELECT ` + messageColumns + ` FROM messages
-	WHERE chat_key = ?1 AND seq IN (SELECT value FROM json_each(?2))` + stands + ` ORDER BY seq`
+	WHERE chat_key = ?1 AND seq IN (SELECT value FROM json_each(?2))` + notRecalled + ` ORDER BY seq`
 
 // BySeq are those of a chat's messages with the seqs that exist, oldest first.
-func (said Messages) BySeq(ctx context.Context, key chat.Key, seqs []int64) ([]chat.Message, error) {
+func (ms Messages) BySeq(ctx context.Context, key chat.Key, seqs []int64) ([]chat.Message, error) {
 	list, err := json.Marshal(seqs)
 	if err != nil {
 		return nil, err
 	}
-	msgs, err := queryMessages(ctx, said.db.read, key, selectMessages, key.String(), string(list))
+	msgs, err := queryMessages(ctx, ms.db.read, key, selectMessages, key.String(), string(list))
 	if err != nil {
 		return nil, fmt.Errorf("read messages of %v: %w", key, err)
 	}
@@ -338,11 +338,11 @@ func (said Messages) BySeq(ctx context.Context, key chat.Key, seqs []int64) ([]c
 }
 
 const selectMessagesByID = `SELECT ` + messageColumns + ` FROM messages
-	WHERE chat_key = ?1 AND message_id IN (SELECT value FROM json_each(?2))` + stands + ` ORDER BY seq`
+	WHERE chat_key = ?1 AND message_id IN (SELECT value FROM json_each(?2))` + notRecalled + ` ORDER BY seq`
 
 // ByID are those of a chat's messages with these ids of the platform that exist, oldest first.
-func (said Messages) ByID(ctx context.Context, key chat.Key, ids []string) ([]chat.Message, error) {
-	msgs, err := queryMessages(ctx, said.db.read, key, selectMessagesByID, key.String(), list(ids))
+func (ms Messages) ByID(ctx context.Context, key chat.Key, ids []string) ([]chat.Message, error) {
+	msgs, err := queryMessages(ctx, ms.db.read, key, selectMessagesByID, key.String(), list(ids))
 	if err != nil {
 		return nil, fmt.Errorf("read messages of %v: %w", key, err)
 	}

@@ -39,7 +39,7 @@ type Outbox struct{ db *DB }
 // Outbox gives the outbox of the database.
 func (d *DB) Outbox() Outbox { return Outbox{d} }
 
-const insertPost = `INSERT INTO outbox (chat_key, turn_id, approval_id, subject, idem, reply_to, content, card, parcel_id, next_at, created_at)
+const insertPost = `INSERT INTO outbox (chat_key, turn_id, approval_id, subject, idem, reply_to, content, card, file_delivery_id, next_at, created_at)
 	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10) ON CONFLICT (idem) DO NOTHING`
 
 // post enqueues a delivery, in the same transaction as the change that it reports.
@@ -74,7 +74,7 @@ func (o Outbox) Add(ctx context.Context, p Post) error {
 }
 
 const postColumns = `o.id, o.turn_id, o.approval_id, o.subject, o.idem, o.reply_to, o.content, o.card, o.attempts, o.next_at, o.created_at,
-	COALESCE(t.card_id, a.card_id, g.card_id, ''), COALESCE(t.created_at, a.created_at, 0), o.parcel_id
+	COALESCE(t.card_id, a.card_id, g.card_id, ''), COALESCE(t.created_at, a.created_at, 0), o.file_delivery_id
 	FROM outbox o LEFT JOIN turns t ON t.id = o.turn_id LEFT JOIN approvals a ON a.id = o.approval_id LEFT JOIN grants g ON g.subject = o.subject`
 
 const nextPost = `SELECT ` + postColumns + ` WHERE o.chat_key = ?1 ORDER BY o.id`

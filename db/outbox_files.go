@@ -39,17 +39,17 @@ type FileDeliveries struct{ db *DB }
 // FileDeliveries gives the files in the outbox.
 func (o Outbox) FileDeliveries() FileDeliveries { return FileDeliveries(o) }
 
-const insertParcel = `INSERT INTO parcels (chat_key, turn_id, idem, name, picture, caption, size, copy, created_at)
+const insertFileDelivery = `INSERT INTO file_deliveries (chat_key, turn_id, idem, name, picture, caption, size, copy, created_at)
 	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (idem) DO NOTHING RETURNING id`
 
-// parcelColumns is in the order in which scanParcel reads.
-const parcelColumns = `id, name, picture, caption, size, copy, upload, state`
+// fileDeliveryColumns is in the order in which scanFileDelivery reads.
+const fileDeliveryColumns = `id, name, picture, caption, size, copy, upload, state`
 
-const selectParcel = `SELECT ` + parcelColumns + ` FROM parcels WHERE id = ?1`
+const selectFileDelivery = `SELECT ` + fileDeliveryColumns + ` FROM file_deliveries WHERE id = ?1`
 
-const parcelByIdem = `SELECT ` + parcelColumns + ` FROM parcels WHERE idem = ?1`
+const fileDeliveryByIdem = `SELECT ` + fileDeliveryColumns + ` FROM file_deliveries WHERE idem = ?1`
 
-func scanParcel(row *sql.Row) (FileDelivery, error) {
+func scanFileDelivery(row *sql.Row) (FileDelivery, error) {
 	var p FileDelivery
 	err := row.Scan(&p.ID, &p.Name, &p.Picture, &p.Caption, &p.Size, &p.Copy, &p.Upload, &p.State)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -66,7 +66,7 @@ func (ps FileDeliveries) Leave(ctx context.Context, t Turn, p FileDelivery, idem
 			return err
 		}
 		fresh = p.ID != 0
-		left, err = scanParcel(tx.QueryRowContext(ctx, parcelByIdem, idem))
+		left, err = scanFileDelivery(tx.QueryRowContext(ctx, fileDeliveryByIdem, idem))
 		return err
 	})
 	if err != nil {
@@ -91,7 +91,7 @@ func (ps FileDeliveries) Write(ctx context.Context, to chat.Ref, p FileDelivery,
 
 // add adds a file and its post. It gives 0 when the file is known.
 func (ps FileDeliveries) add(ctx context.Context, tx *sql.Tx, t Turn, p FileDelivery, idem, content string) (id int64, err error) {
-	err = tx.QueryRowContext(ctx, insertParcel, t.Key.String(), t.ID, idem, p.Name, p.Picture, p.Caption, p.Size, p.Copy, millis(ps.db.now())).Scan(&id)
+	err = tx.QueryRowContext(ctx, insertFileDelivery, t.Key.String(), t.ID, idem, p.Name, p.Picture, p.Caption, p.Size, p.Copy, millis(ps.db.now())).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, nil
 	} else if err != nil {
@@ -103,14 +103,14 @@ func (ps FileDeliveries) add(ctx context.Context, tx *sql.Tx, t Turn, p FileDeli
 
 // Get returns a file, or [ErrNotFound].
 func (ps FileDeliveries) Get(ctx context.Context, id int64) (FileDelivery, error) {
-	p, err := scanParcel(ps.db.read.QueryRowContext(ctx, selectParcel, id))
+	p, err := scanFileDelivery(ps.db.read.QueryRowContext(ctx, selectFileDelivery, id))
 	if err != nil {
 		return FileDelivery{}, fmt.Errorf("file %d: %w", id, err)
 	}
 	return p, nil
 }
 
-const setUpload = `UPDATE parcels SET upload = ?2 WHERE id = ?1`
+const setUpload = `UPDATE file_deliveries SET upload = ?2 WHERE id = ?1`
 
 // Uploaded notes the platform's name of a file, before anybody can see it: by that it is found if it was shown.
 func (ps FileDeliveries) Uploaded(ctx context.Context, id int64, upload string) error {
@@ -120,7 +120,7 @@ func (ps FileDeliveries) Uploaded(ctx context.Context, id int64, upload string) 
 	return nil
 }
 
-const setParcelState = `UPDATE parcels SET state = ?2, caption = '' WHERE id = ?1`
+const setFileDeliveryState = `UPDATE file_deliveries SET state = ?2, caption = '' WHERE id = ?1`
 
 // settle notes what became of a file whose post is done with.
 func (p FileDelivery) settle(ctx context.Context, tx *sql.Tx, messageID string) error {
@@ -131,23 +131,23 @@ func (p FileDelivery) settle(ctx context.Context, tx *sql.Tx, messageID string) 
 	case messageID == "":
 		state = Dropped
 	}
-	if _, err := tx.ExecContext(ctx, setParcelState, p.ID, state); err != nil {
+	if _, err := tx.ExecContext(ctx, setFileDeliveryState, p.ID, state); err != nil {
 		return fmt.Errorf("store the outcome of file %d: %w", p.ID, err)
 	}
 	return nil
 }
 
-const turnParcels = `SELECT COUNT(*) FROM parcels WHERE turn_id = ?1`
+const countFileDeliveries = `SELECT COUNT(*) FROM file_deliveries WHERE turn_id = ?1`
 
-// Of counts the parcels that a turn has given.
+// Of counts the deliveries that a turn has given.
 func (ps FileDeliveries) Of(ctx context.Context, turn int64) (n int, err error) {
-	if err := ps.db.read.QueryRowContext(ctx, turnParcels, turn).Scan(&n); err != nil {
+	if err := ps.db.read.QueryRowContext(ctx, countFileDeliveries, turn).Scan(&n); err != nil {
 		return 0, fmt.Errorf("files of turn %d: %w", turn, err)
 	}
 	return n, nil
 }
 
-const neededCopies = `SELECT copy FROM parcels WHERE copy <> '' AND id IN (SELECT parcel_id FROM outbox WHERE parcel_id > 0)`
+const neededCopies = `SELECT copy FROM file_deliveries WHERE copy <> '' AND id IN (SELECT file_delivery_id FROM outbox WHERE file_delivery_id > 0)`
 
 // Copies names the copies that are still to be shown.
 func (ps FileDeliveries) Copies(ctx context.Context) ([]string, error) {
@@ -171,7 +171,7 @@ func (ps FileDeliveries) Postpone(ctx context.Context, p Post, until time.Time) 
 	return nil
 }
 
-const forgetParcels = `DELETE FROM parcels WHERE created_at < ?1 AND id NOT IN (SELECT parcel_id FROM outbox)`
+const forgetFileDeliveries = `DELETE FROM file_deliveries WHERE created_at < ?1 AND id NOT IN (SELECT file_delivery_id FROM outbox)`
 
 // history is what the History says of a file that was shown.
 func (p FileDelivery) history() string {

@@ -30,7 +30,7 @@ func leave(t testing.TB, d *db.DB, c db.Claim, p db.FileDelivery, idem string) (
 	return p, fresh
 }
 
-func TestAParcelIsLeftOnceAndGoesBeforeTheCard(t *testing.T) {
+func TestAFileIsLeftOnceAndGoesBeforeTheCard(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "plot it"))
 	c := claim(t, d, "s-1")
@@ -45,21 +45,21 @@ func TestAParcelIsLeftOnceAndGoesBeforeTheCard(t *testing.T) {
 	if post.File == nil || *post.File != p || post.Card != nil || post.ReplyTo != "om_1" {
 		t.Fatalf("post %+v", post)
 	}
-	parcels := d.Outbox().FileDeliveries()
-	if err := parcels.Uploaded(t.Context(), p.ID, "image/img_1"); err != nil {
+	deliveries := d.Outbox().FileDeliveries()
+	if err := deliveries.Uploaded(t.Context(), p.ID, "image/img_1"); err != nil {
 		t.Fatal(err)
 	}
 	if got := nextPost(t, d).File.Upload; got != "image/img_1" {
 		t.Errorf("upload %q", got)
 	}
-	if names, err := parcels.Copies(t.Context()); err != nil || !slices.Equal(names, []string{"c-1"}) {
+	if names, err := deliveries.Copies(t.Context()); err != nil || !slices.Equal(names, []string{"c-1"}) {
 		t.Errorf("copies %v, %v", names, err)
 	}
 	delivered(t, d, nextPost(t, d), "om_file")
-	if got, err := parcels.Get(t.Context(), p.ID); err != nil || got.State != db.Shown || got.Caption != "" {
+	if got, err := deliveries.Get(t.Context(), p.ID); err != nil || got.State != db.Shown || got.Caption != "" {
 		t.Errorf("shown: %+v, %v", got, err)
 	}
-	if names, err := parcels.Copies(t.Context()); err != nil || len(names) != 0 {
+	if names, err := deliveries.Copies(t.Context()); err != nil || len(names) != 0 {
 		t.Errorf("copies of what was shown: %v, %v", names, err)
 	}
 	if nextPost(t, d).Card == nil {
@@ -77,7 +77,7 @@ func TestAParcelIsLeftOnceAndGoesBeforeTheCard(t *testing.T) {
 }
 
 // A file that cannot be delivered does not hold up the answer.
-func TestAParcelThatWaitsLetsOthersGoFirst(t *testing.T) {
+func TestAFileThatWaitsLetsOthersGoFirst(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "plot it"))
 	c := claim(t, d, "s-1")

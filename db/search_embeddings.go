@@ -31,7 +31,7 @@ type Embeddings struct{ db *DB }
 func (d *DB) Embeddings() Embeddings { return Embeddings{d} }
 
 const selectUnembedded = `SELECT m.id, m.content, m.chat_key, m.seq FROM messages m NOT INDEXED
-	WHERE m.id > ?3 AND m.id < ?4 AND m.class = 'talk' AND m.role IN ('user', 'assistant')` + stands + `
+	WHERE m.id > ?3 AND m.id < ?4 AND m.class = 'talk' AND m.role IN ('user', 'assistant')` + notRecalled + `
 	AND m.epoch = (SELECT c.epoch FROM chats c WHERE c.key = m.chat_key)
 	AND NOT EXISTS (SELECT 1 FROM embeddings e WHERE e.chat_key = m.chat_key AND e.epoch = m.epoch AND e.seq = m.seq
 		AND e.model = ?1 AND (e.dim = ?2 OR ?2 = 0))
@@ -54,7 +54,7 @@ func scanUnembedded(scan scanner) (u Unembedded, err error) {
 
 // The message may have been deleted since it was read.
 const saveEmbedding = `INSERT INTO embeddings (chat_key, epoch, seq, model, dim, vector)
-	SELECT chat_key, epoch, seq, ?3, ?4, ?5 FROM messages WHERE chat_key = ?1 AND seq = ?2` + stands + `
+	SELECT chat_key, epoch, seq, ?3, ?4, ?5 FROM messages WHERE chat_key = ?1 AND seq = ?2` + notRecalled + `
 	ON CONFLICT (chat_key, epoch, seq) DO UPDATE SET model = excluded.model, dim = excluded.dim, vector = excluded.vector`
 
 // Save stores vectors that a model has made. They take the place of those of other models.

@@ -63,7 +63,7 @@ const findTerms = `SELECT (SELECT group_concat(rowid - ?2, ' ') FROM
 	FROM json_each(?1) ORDER BY key`
 
 // They are few, so they are not looked for by their chat: that would read the whole chat.
-const notIndexed = `SELECT ` + messageColumns + ` FROM messages WHERE id > (SELECT upto FROM indexed) AND chat_key || '' = ?1` + stands + ` ORDER BY id DESC LIMIT 1000`
+const notIndexed = `SELECT ` + messageColumns + ` FROM messages WHERE id > (SELECT upto FROM indexed) AND chat_key || '' = ?1` + notRecalled + ` ORDER BY id DESC LIMIT 1000`
 
 // Find returns, for each term, the newest messages of a chat's epoch that contain it, at most this many
 // and a batch. It finds talk, and messages that were not for the bot.
@@ -179,7 +179,7 @@ const selectIndexed = `SELECT upto FROM indexed`
 const setIndexed = `UPDATE indexed SET upto = ?1`
 
 const selectToIndex = `SELECT id, (SELECT no FROM chats WHERE key = chat_key), ` + messageColumns + ` FROM messages
-	WHERE id > ?1` + stands + ` ORDER BY id LIMIT ?2`
+	WHERE id > ?1` + notRecalled + ` ORDER BY id LIMIT ?2`
 
 const insertTerms = `INSERT INTO terms (rowid, list) VALUES (?1, ?2)`
 

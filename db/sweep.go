@@ -37,7 +37,7 @@ func (d *DB) Sweep(ctx context.Context, c Config) (s Swept, err error) {
 	if _, err := d.engine.Exec(ctx, forgetApprovals, millis(d.now().Add(-c.CacheTTL.Duration))); err != nil {
 		return s, err
 	}
-	if _, err := d.engine.Exec(ctx, forgetParcels, millis(d.now().Add(-c.CacheTTL.Duration))); err != nil {
+	if _, err := d.engine.Exec(ctx, forgetFileDeliveries, millis(d.now().Add(-c.CacheTTL.Duration))); err != nil {
 		return s, err
 	}
 	if c.HistoryTTL.Duration > 0 {

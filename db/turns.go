@@ -115,7 +115,7 @@ const setMessageTurn = `UPDATE messages SET turn_id = ?3 WHERE chat_key = ?1 AND
 
 // Nobody can mention the bot in a picture or a file. What its author has sent shortly before belongs to the question.
 const takeAlong = `UPDATE messages SET turn_id = ?2, class = 'talk' WHERE chat_key = ?1 AND seq < ?3 AND seq > ?3 - 30 AND epoch = ?4
-	AND class = 'overheard' AND turn_id = 0 AND actor_id = ?5 AND actor_id <> '' AND sent_at >= ?6 AND sent_at <= ?7` + stands + `
+	AND class = 'overheard' AND turn_id = 0 AND actor_id = ?5 AND actor_id <> '' AND sent_at >= ?6 AND sent_at <= ?7` + notRecalled + `
 	AND EXISTS (SELECT 1 FROM files f WHERE f.chat_key = ?1 AND f.message_id = messages.message_id AND f.kind <> 'quote')`
 
 // shortly is how long before a question its author's files belong to it.
@@ -190,7 +190,7 @@ const claimTurn = `UPDATE turns SET state = 'running', started_at = ?2, attempts
 	WHERE id = head RETURNING ` + turnColumns
 
 const selectAsked = `SELECT ` + messageColumns + ` FROM messages
-	WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'` + stands + ` ORDER BY sent_at, seq`
+	WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'` + notRecalled + ` ORDER BY sent_at, seq`
 
 // TurnIDs are the ids that a turn gets when it is claimed. They are stored with it before the agent can act, so that
 // they are known after a crash.
@@ -464,7 +464,7 @@ func (ts Turns) Place(ctx context.Context, turn int64) (chat.Key, error) {
 	return keys[0], nil
 }
 
-const waitingMessages = `SELECT COUNT(*) FROM messages WHERE chat_key = ?1 AND turn_id > 0 AND role = 'user'` + stands + `
+const waitingMessages = `SELECT COUNT(*) FROM messages WHERE chat_key = ?1 AND turn_id > 0 AND role = 'user'` + notRecalled + `
 	AND turn_id IN (SELECT id FROM turns WHERE chat_key = ?1 AND state = 'queued'` + isOpen + `)`
 
 // Waiting counts the messages of a chat that wait to be answered.

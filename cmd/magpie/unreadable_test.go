@@ -54,7 +54,7 @@ var badRows = []struct{ name, plant string }{
 		VALUES (991, KEY, 991, 0, 'om_bad', 'user', 'talk', 'x', 'now')`},
 	{"files 991", `INSERT INTO files (id, chat_key, message_id, number, kind, held_by, file_key, name, length_ms,
 		state, created_at) VALUES (991, KEY, 'om_bad', 1, 'image', '', '', '', 'long', 'here', 1)`},
-	{"parcels 991", `INSERT INTO parcels (id, chat_key, turn_id, idem, name, picture, caption, size, copy, created_at)
+	{"file_deliveries 991", `INSERT INTO file_deliveries (id, chat_key, turn_id, idem, name, picture, caption, size, copy, created_at)
 		VALUES (991, KEY, 1, 'bad', '', 0, '', 'big', '', 1)`},
 	{"sessions 991", `INSERT INTO sessions (rowid, chat_key, node, epoch, session_id, cwd, turn_id)
 		VALUES (991, KEY, 'n', 0, 's', '/', 'last')`},
