@@ -88,10 +88,28 @@ func (d *toolHandlers) serve(c db.Chat) func() claude.Tools {
 	if d.server == nil {
 		return nil
 	}
-	return func() claude.Tools {
-		g := d.server.Grant(c.Key, d.tools(c.Kind))
-		return claude.Tools{Server: agenttools.ServerName, URL: g.URL, Token: g.Token, Names: g.Names, Close: g.Revoke}
+	return func() claude.Tools { return toolsOf(d.server.Grant(c.Key, d.tools(c.Kind))) }
+}
+
+// serveUnbound is serve for a process that has no chat yet.
+func (d *toolHandlers) serveUnbound(kind chat.Kind) func() claude.Tools {
+	if d.server == nil {
+		return nil
 	}
+	return func() claude.Tools {
+		g := d.server.GrantUnbound(d.tools(kind))
+		tools := toolsOf(g)
+		tools.Bind = func(owner string) {
+			if key, err := chat.ParseKey(owner); err == nil { // it was made of a key
+				g.Bind(key)
+			}
+		}
+		return tools
+	}
+}
+
+func toolsOf(g agenttools.Grant) claude.Tools {
+	return claude.Tools{Server: agenttools.ServerName, URL: g.URL, Token: g.Token, Names: g.Names, Close: g.Revoke}
 }
 
 // attend records the running turn of a chat until leave is called; tool calls belong to it.

@@ -54,7 +54,7 @@ func TestAttackFileNames(t *testing.T) {
 		t.Fatalf("%d names, want %d", len(nameAttacks), rows)
 	}
 	d := newFilesRig(t)
-	folder := filepath.Join(d.bridge.receiver.files.Folder, room.Stable(""))
+	folder := d.received()
 	var here, gone []chat.File
 	var stored, list, missed []string
 	for i, tc := range nameAttacks {

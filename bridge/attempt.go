@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"sync"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"magpie/bridge/workqueue"
 	"magpie/contextmgr"
 	"magpie/db"
+	"magpie/internal/chat"
 	"magpie/internal/claude"
 	"magpie/internal/failpoint"
 )
@@ -23,6 +25,8 @@ type attemptRunner struct {
 	pool      *claude.Pool
 	lanes     *workqueue.Lanes
 	approvals *approval.Requests
+	chats     db.Chats
+	folders   db.Folders
 	specs     processSpecs
 	prompts   promptBuilder
 	turns     db.Turns
@@ -100,22 +104,71 @@ type processSpecs struct {
 
 // of says what process a turn is to be asked of.
 func (ps processSpecs) of(ctx context.Context, t *turn) (claude.Spec, error) {
-	dir, err := ps.cfg.workplace(t.claim.Chat)
-	if err != nil {
-		return claude.Spec{}, err
-	}
 	// Before anything is paid for: a session of another machine cannot be resumed here.
 	if err := t.session.checkResumable(); err != nil {
 		return claude.Spec{}, err
 	}
+	spec, err := ps.ofChat(t.claim.Chat)
+	spec.Session, spec.Resume = t.claim.Turn.Session, t.session.resume
+	spec.Known, spec.Files = func() []string { return t.session.known(ctx) }, ps.files.Dir(ctx, t.claim.Turn.Key)
+	return spec, err
+}
+
+// ofChat says what process a chat needs, apart from its session and its files.
+func (ps processSpecs) ofChat(c db.Chat) (claude.Spec, error) {
+	dir, err := ps.cfg.workplace(c)
 	return claude.Spec{
-		Session: t.claim.Turn.Session, Resume: t.session.resume,
-		Model: t.claim.Chat.Settings.Model, Effort: t.claim.Chat.Settings.Effort,
-		Budget: ps.budget.Load().TurnUSD,
-		Dir:    dir, Mode: ps.cfg.permissionMode(t.claim.Chat), Name: t.claim.Turn.Key.Stable("magpie-"),
-		Tools: ps.tools.serve(t.claim.Chat),
-		Known: func() []string { return t.session.known(ctx) }, Files: ps.files.Dir(ctx, t.claim.Turn.Key),
-	}, nil
+		Model: c.Settings.Model, Effort: c.Settings.Effort, Budget: ps.budget.Load().TurnUSD,
+		Dir: dir, Mode: ps.cfg.permissionMode(c), Name: c.Key.Stable("magpie-"), Kind: string(c.Kind),
+		Tools: ps.tools.serve(c), Spare: ps.spare(c.Kind),
+	}, err
+}
+
+// spare returns what a process of a chat of that kind needs before it is known of which, by the id of its folder.
+func (ps processSpecs) spare(kind chat.Kind) func(folder string) claude.Spec {
+	return func(folder string) claude.Spec {
+		return claude.Spec{Tools: ps.tools.serveUnbound(kind), Files: ps.files.Named(folder)}
+	}
+}
+
+// expect has a process started for a chat like the one that was active last.
+func (r attemptRunner) expect(ctx context.Context) {
+	last := db.Chat{Kind: chat.Private}
+	list, err := r.chats.Active(ctx, time.Time{}, 1)
+	if err == nil && len(list) > 0 {
+		last, err = r.chats.Get(ctx, list[0].Key)
+	}
+	var spec claude.Spec
+	if err == nil {
+		spec, err = r.specs.ofChat(last)
+	}
+	if err == nil {
+		err = r.pool.Expect(spec)
+	}
+	if err != nil { // the first turn tells people what is wrong
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("no process started ahead")
+	}
+}
+
+// takeSpare gives a chat in which no agent has worked yet a process that was started ahead, if there is one.
+func (r attemptRunner) takeSpare(ctx context.Context, t *turn) {
+	key := t.claim.Turn.Key
+	if t.session.resume {
+		return
+	}
+	if _, err := r.folders.Find(ctx, key); !errors.Is(err, db.ErrNotFound) {
+		return
+	}
+	spec, err := r.specs.ofChat(t.claim.Chat)
+	if err == nil {
+		err = r.pool.TakeSpare(key.String(), spec, func(folder string) (bool, error) {
+			id, err := r.folders.Bind(ctx, key, folder)
+			return id == folder, err
+		})
+	}
+	if err != nil { // then the turn starts a process of its own, or tells why it cannot
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("process started ahead not taken")
+	}
 }
 
 // noticeable is how long a turn waits for a free process before the card says so. Shorter waits would
@@ -138,7 +191,15 @@ func (r attemptRunner) acquire(ctx context.Context, t *turn, spec claude.Spec) (
 	defer failpoint.At("process: started")
 	r.lanes.SetWaiting(key, !t.course.sent)
 	defer r.lanes.SetWaiting(key, false)
-	return r.pool.Acquire(ctx, key.String(), spec)
+	p, err := r.pool.Acquire(ctx, key.String(), spec)
+	if err != nil || p.Session() == t.claim.Turn.Session {
+		return p, err
+	}
+	if err := t.session.rename(ctx, p.Session()); err != nil { // it was started ahead, with a session of its own
+		r.pool.Release(key.String(), p)
+		return nil, err
+	}
+	return p, nil
 }
 
 // promptBuilder builds the prompts of turns.

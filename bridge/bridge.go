@@ -135,6 +135,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 		return err
 	}
 	b.outbox.RemoveUnneeded(ctx) // before an agent leaves something there
+	b.runner.agents.attempts.expect(ctx)
 	work, interrupt := context.WithCancel(context.WithoutCancel(ctx))
 	defer interrupt()
 	last, cut := context.WithCancel(context.WithoutCancel(ctx))

@@ -52,7 +52,7 @@ func (cs adminCommands) checkUp(_ context.Context, o ordered) (order, error) {
 // loadOf says how much the agent has to do, and how much it may.
 func loadOf(pool *claude.Pool, lang i18n.Lang) string {
 	st, l := pool.Stats(), pool.Limits()
-	all := st.Running + st.Yielded + st.Idle
+	all := st.Running + st.Yielded + st.Idle + st.Spare
 	return fmt.Sprintf(i18n.DoctorLoad.In(lang), st.Running, l.Turns, st.Waiting, all, l.Processes)
 }
 

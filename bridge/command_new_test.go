@@ -62,7 +62,7 @@ func TestWhatFollowsNewInAGroupHasItsFiles(t *testing.T) {
 	d.must(d.bridge.Message(t.Context(), overheard)) // the bot is not meant
 	d.must(d.bridge.Message(t.Context(), m))
 	want := "[文件 a.pdf] sum it up\n\n附件：\n- [文件 a.pdf] " +
-		filepath.Join(filepath.Join(d.bridge.receiver.files.Folder, room.Stable("")), "2-1-a.pdf")
+		filepath.Join(d.received(), "2-1-a.pdf")
 	if got := d.prompt(1); !strings.HasSuffix(got, want) {
 		t.Errorf("asked %q, want %q", got, want)
 	}

@@ -57,6 +57,7 @@ func inScene(t *testing.T, act func(s *streamRig)) {
 		store, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + path})
 		must(t, err)
 		agents := claude.Defaults()
+		agents.Spare = 0
 		agents.Instance, err = store.Instance()
 		must(t, err)
 		s := &streamRig{T: t, sim: sim, room: sim.PrivateChat(sim.AddUser("Ann")), ended: make(chan Ended, 1)}

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -46,6 +47,9 @@ func (r recovery) run(ctx context.Context) error {
 		r.log.Error().Err(err).Msg("agents of an earlier run may still be there")
 	} else if n > 0 {
 		r.log.Warn().Int("processes", n).Msg("agents of an earlier run were ended")
+	}
+	if err := r.pool.Config().RemoveSpares(r.isChats(ctx)); err != nil {
+		r.log.Error().Err(err).Msg("what processes without a chat have left is not removed")
 	}
 	left, err := r.db.Turns().Running(ctx)
 	if err != nil {
@@ -180,5 +184,16 @@ func (cfg Config) workedIn(c db.Chat, transcripts claude.Transcripts, session st
 func (cfg Config) ended(e Ended) {
 	if cfg.Ended != nil {
 		cfg.Ended(e)
+	}
+}
+
+// isChats returns a function that reports whether a folder is that of a chat's agents.
+func (r recovery) isChats(ctx context.Context) func(folder string) (bool, error) {
+	return func(folder string) (bool, error) {
+		_, err := r.db.Folders().Chat(ctx, folder)
+		if errors.Is(err, db.ErrNotFound) {
+			return false, nil
+		}
+		return err == nil, err
 	}
 }

@@ -48,6 +48,9 @@ func newFilesRig(t *testing.T) *filesRig {
 	return d
 }
 
+// received is the folder with the files that people have sent.
+func (d *filesRig) received() string { return d.bridge.receiver.files.Dir(d.Context(), room) }
+
 // prompt waits for the agent to be asked for the nth time, and gives the question.
 func (d *filesRig) prompt(n int) string {
 	d.Helper()
@@ -81,7 +84,7 @@ func TestAFileIsFetchedBeforeTheQuestionIsAsked(t *testing.T) {
 	d.source.Files["k1"] = "the words"
 	d.start()
 	d.send("om_1", "[文件 a.pdf] sum it up", document("om_1", "k1", "a.pdf"))
-	folder := filepath.Join(d.bridge.receiver.files.Folder, room.Stable(""))
+	folder := d.received()
 	path := filepath.Join(folder, "1-1-a.pdf")
 	if got, want := d.prompt(1), "[文件 a.pdf] sum it up\n\n附件：\n- [文件 a.pdf] "+path; got != want {
 		t.Errorf("asked %q, want %q", got, want)
@@ -236,7 +239,7 @@ func TestQuotesAreShown(t *testing.T) {
 	}
 	d.start()
 	quote := func(of string) chat.File { return chat.File{Kind: chat.Quote, Of: of} }
-	folder := filepath.Join(d.bridge.receiver.files.Folder, room.Stable(""))
+	folder := d.received()
 	d.send("om_1", "[文件 a.txt] keep it", document("om_1", "k1", "a.txt"))
 	d.prompt(1)
 	d.send("om_2", "and this?", quote("om_1"))
@@ -269,7 +272,7 @@ func TestAQuestionIsAskedAgainWithItsFiles(t *testing.T) {
 	d.say("om_2", "/retry")
 	if got := d.prompt(2); !strings.Contains(got, "sum it up") ||
 		!strings.HasSuffix(got, "附件：\n- [文件 a.pdf] "+
-			filepath.Join(filepath.Join(d.bridge.receiver.files.Folder, room.Stable("")), "3-1-a.pdf")) {
+			filepath.Join(d.received(), "3-1-a.pdf")) {
 		t.Errorf("asked %q", got)
 	}
 }
@@ -342,7 +345,7 @@ func TestTheFilesOfARecalledMessageAreDeleted(t *testing.T) {
 	d.start()
 	d.send("om_1", "[文件 a.pdf] sum it up", document("om_1", "k1", "a.pdf"))
 	d.prompt(1)
-	path := filepath.Join(filepath.Join(d.bridge.receiver.files.Folder, room.Stable("")), "1-1-a.pdf")
+	path := filepath.Join(d.received(), "1-1-a.pdf")
 	if _, err := os.Stat(path); err != nil {
 		t.Fatal(err)
 	}
@@ -392,7 +395,7 @@ func TestOldFilesAreSweptUp(t *testing.T) {
 	d.start()
 	d.send("om_1", "[文件 a.pdf] read", document("om_1", "k1", "a.pdf"))
 	d.prompt(1)
-	folder := filepath.Join(d.bridge.receiver.files.Folder, room.Stable(""))
+	folder := d.received()
 	d.must(os.WriteFile(filepath.Join(folder, ".left.part"), nil, 0o600))
 	outside := filepath.Join(t.TempDir(), "outside")
 	d.must(os.WriteFile(outside, nil, 0o600))

@@ -123,6 +123,7 @@ func (w *wiring) turnRunner(background *background) *turnRunner {
 			budget: w.budget, background: background, files: turnFiles{w.files, w.outbox},
 			attempts: attemptRunner{
 				cfg: w.cfg, pool: w.pool, lanes: lanes, approvals: w.approvals, turns: w.db.Turns(),
+				chats: w.db.Chats(), folders: w.db.Folders(),
 				specs:   processSpecs{w.cfg, w.budget, w.tools, w.files},
 				prompts: promptBuilder{w.cfg, w.context},
 			},

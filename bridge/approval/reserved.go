@@ -115,6 +115,9 @@ func chatOfFiles(ctx context.Context, store *db.DB, folder, path string) (chat.K
 	if !ok {
 		return chat.Key{}, false
 	}
+	if key, err := store.Folders().Chat(ctx, own); err == nil {
+		return key, true
+	}
 	list, err := store.Chats().Active(ctx, time.UnixMilli(0), mostChats)
 	if err != nil { // it is the program's, then
 		return chat.Key{}, false

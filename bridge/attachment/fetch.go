@@ -72,21 +72,32 @@ func New(cfg Config, store *db.DB, kept, forAgent func(string) string) *Store {
 	return &Store{Config: cfg, db: store, kept: kept, forAgent: forAgent}
 }
 
-// folder is where the files of a chat lie.
-func (fs *Store) folder(key chat.Key) string {
-	if fs.Folder == "" {
-		return ""
+// name is the name of the folder in which the files of a chat lie: that of the folder of its agents, unless it had
+// files before its agents had one.
+func (fs *Store) name(ctx context.Context, key chat.Key) (string, error) {
+	earlier := key.Stable("")
+	if _, err := os.Stat(filepath.Join(fs.Folder, earlier)); err == nil {
+		return earlier, nil
 	}
-	return filepath.Join(fs.Folder, key.Stable(""))
+	return fs.db.Folders().Of(ctx, key)
 }
 
-// prepare makes the folder of a chat. Only this program can list it; the agents' user can enter the
-// folders whose names it knows.
-func (fs *Store) prepare(key chat.Key) (string, error) {
-	dir := fs.folder(key)
-	if dir == "" {
+// prepare makes the folder of a chat.
+func (fs *Store) prepare(ctx context.Context, key chat.Key) (string, error) {
+	if fs.Folder == "" {
 		return "", nil
 	}
+	name, err := fs.name(ctx, key)
+	if err != nil {
+		return "", err
+	}
+	return fs.make(name)
+}
+
+// make makes the folder of that name. Only this program can list it; the agents' user can enter the folders whose names
+// it knows.
+func (fs *Store) make(name string) (string, error) {
+	dir := filepath.Join(fs.Folder, name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("folder for the files of a chat: %w", err)
 	}
@@ -98,9 +109,22 @@ func (fs *Store) prepare(key chat.Key) (string, error) {
 
 // Dir is the folder for the files of a chat; without one a turn is answered anyway.
 func (fs *Store) Dir(ctx context.Context, key chat.Key) string {
-	dir, err := fs.prepare(key)
+	dir, err := fs.prepare(ctx, key)
 	if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("files not available to the agent")
+	}
+	return dir
+}
+
+// Named is the folder for the files of the chat whose agents keep their state in the folder with that id; empty = it
+// cannot be made.
+func (fs *Store) Named(folder string) string {
+	if fs.Folder == "" {
+		return ""
+	}
+	dir, err := fs.make(folder)
+	if err != nil {
+		return ""
 	}
 	return dir
 }
@@ -345,7 +369,7 @@ func (fs *Store) download(
 		return "", 0, err
 	}
 	defer func() { fs.free(key, most-size) }()
-	dir, err := fs.prepare(key)
+	dir, err := fs.prepare(ctx, key)
 	if err != nil || dir == "" {
 		return "", 0, errors.Join(err, errNoFolder)
 	}

@@ -91,7 +91,7 @@ func TestMetricsOfTheParts(t *testing.T) {
 	s = snapshot{
 		Store:    &db.Backlog{Turns: 3, Posts: 2, Oldest: time.Now().Add(-time.Hour)},
 		Platform: feishu.Status{Reconnects: 4, CircuitOpen: true, Events: 9, Backfilled: 8, Calls: feishu.Calls{Limited: 5}},
-		CLI:      claude.PoolStats{Running: 1, Idle: 6, Waiting: 7, Started: 11},
+		CLI:      claude.PoolStats{Running: 1, Idle: 6, Spare: 8, Waiting: 7, Started: 11},
 		Limits:   claude.Limits{Turns: 12, Processes: 68},
 	}
 	got := page()
@@ -103,7 +103,7 @@ func TestMetricsOfTheParts(t *testing.T) {
 		"magpie_turns_queued 3", "magpie_outbox_pending 2",
 		"magpie_platform_connected 0", "magpie_platform_reconnects_total 4",
 		`magpie_platform_calls_total{class="limited"} 5`, `magpie_cli_processes{state="running"} 1`,
-		`magpie_cli_processes{state="idle"} 6`, "magpie_turns_waiting_for_process 7", `magpie_cli_limit{of="turns"} 12`,
+		`magpie_cli_processes{state="idle"} 6`, `magpie_cli_processes{state="spare"} 8`, "magpie_turns_waiting_for_process 7", `magpie_cli_limit{of="turns"} 12`,
 		`magpie_cli_limit{of="processes"} 68`, "magpie_cli_process_starts_total 11",
 		"magpie_platform_circuit_open 1", "magpie_platform_events_total 9",
 		"magpie_platform_backfilled_messages_total 8",

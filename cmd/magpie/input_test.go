@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"image"
 	"image/png"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -93,7 +94,7 @@ func TestPicturesAndFilesReachTheModel(t *testing.T) {
 		return strings.Contains(all[len(all)-1].LastUser(), "总结一下")
 	})
 	req := r.lastRequest()
-	path := filepath.Join(filepath.Dir(r.cfg.DatabasePath()), "files", key.Stable(""))
+	path := filepath.Join(filepath.Dir(r.cfg.DatabasePath()), "files", r.folder(key))
 	if !strings.Contains(req.LastUser(), "> 引用 小红 的消息：\n> [文件 a.txt]") ||
 		!strings.Contains(req.LastUser(), "引用的消息里的[文件 a.txt] "+path) {
 		t.Errorf("in a topic the model was asked %q", req.LastUser())
@@ -103,7 +104,10 @@ func TestPicturesAndFilesReachTheModel(t *testing.T) {
 func TestTheAgentReadsWhatWasSent(t *testing.T) {
 	r := newRig(t, withFiles)
 	report := r.sim.Upload("a.txt", "text/plain", []byte("the secret word is heron"))
-	path := filepath.Join(filepath.Dir(r.cfg.DatabasePath()), "files", chat.FeishuChat(r.chat).Stable(""), "1-1-a.txt")
+	// where the files of chats lay before their agents had folders: it is found and used
+	dir := filepath.Join(filepath.Dir(r.cfg.DatabasePath()), "files", chat.FeishuChat(r.chat).Stable(""))
+	must(t, os.MkdirAll(dir, 0o700))
+	path := filepath.Join(dir, "1-1-a.txt")
 	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{
 		modelsim.Tool("Read", map[string]any{"file_path": path}),
 	}})

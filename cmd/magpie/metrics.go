@@ -163,6 +163,7 @@ func (p parts) Collect(to chan<- prometheus.Metric) {
 	}
 	put(descProcesses, prometheus.GaugeValue, float64(s.CLI.Running), "running")
 	put(descProcesses, prometheus.GaugeValue, float64(s.CLI.Idle), "idle")
+	put(descProcesses, prometheus.GaugeValue, float64(s.CLI.Spare), "spare")
 	put(descWaiting, prometheus.GaugeValue, float64(s.CLI.Waiting))
 	put(descLimit, prometheus.GaugeValue, float64(s.Limits.Turns), "turns")
 	put(descLimit, prometheus.GaugeValue, float64(s.Limits.Processes), "processes")

@@ -85,6 +85,7 @@ func (s *service) run(vars ...string) {
 		"CLAUDE_ALLOWED_TOOLS": strings.Join(c.Claude.AllowedTools, ","),
 		"CLAUDE_KEEP_ALIVE":    c.Claude.KeepAlive.String(),
 		"CLAUDE_MAX_PROCESSES": fmt.Sprint(c.Claude.MaxProcesses),
+		"CLAUDE_SPARE":         fmt.Sprint(c.Claude.Spare),
 		"CONTEXT_TITLES":       fmt.Sprint(c.Context.Titles), "CONTEXT_KEEP_RECENT": fmt.Sprint(c.Context.KeepRecent),
 		"TEST_PACE": fmt.Sprint(c.Feishu.Pace), "TEST_NAME_WAIT": c.Feishu.NameWait.String(),
 		"TEST_ACK_WAIT": c.Feishu.AckTimeout.String(), "DB_URL": c.DB.URL, "ACCESS_ALLOW": "*",

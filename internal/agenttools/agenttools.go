@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -53,14 +54,22 @@ func Listen(log zerolog.Logger) (*Server, error) {
 // Grant is what one process needs to use the tools for its chat.
 type Grant struct {
 	URL    string
-	Token  string   // sent as bearer token
-	Names  []string // of the tools
-	Revoke func()   // makes the token invalid
+	Token  string             // sent as bearer token
+	Names  []string           // of the tools
+	Revoke func()             // makes the token invalid
+	Bind   func(key chat.Key) // says in which chat they are used, if that is not known yet
 }
 
 // Grant creates a token for these tools in one chat.
 func (s *Server) Grant(key chat.Key, tools []Tool) Grant {
-	token := rand.Text()
+	g := s.GrantUnbound(tools)
+	g.Bind(key)
+	return g
+}
+
+// GrantUnbound creates a token for these tools in the chat that is bound later, once. Until then calls are refused.
+func (s *Server) GrantUnbound(tools []Tool) Grant {
+	token, of := rand.Text(), new(atomic.Pointer[chat.Key])
 	id := sha256.Sum256([]byte(token))
 	var names []string
 	for _, t := range tools {
@@ -71,7 +80,7 @@ func (s *Server) Grant(key chat.Key, tools []Tool) Grant {
 			SchemaCache: s.schemas,
 		})
 		for _, t := range tools {
-			t.offer(m, key, s.log)
+			t.offer(m, of, s.log)
 		}
 		return m
 	})
@@ -85,6 +94,7 @@ func (s *Server) Grant(key chat.Key, tools []Tool) Grant {
 			defer s.mu.Unlock()
 			delete(s.grants, id)
 		},
+		Bind: func(key chat.Key) { of.CompareAndSwap(nil, &key) },
 	}
 }
 

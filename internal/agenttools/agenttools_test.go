@@ -93,6 +93,27 @@ func call(t *testing.T, s *mcp.ClientSession, args map[string]any) (string, bool
 	return strings.Join(text, "|"), r.IsError
 }
 
+// Until it is known for which chat a process works, its calls are refused; then it works for that chat for good.
+func TestATokenIsBoundOnce(t *testing.T) {
+	g := serve(t).GrantUnbound(where())
+	session, err := connect(t, g.URL, g.Token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list, err := session.ListTools(t.Context(), nil); err != nil || len(list.Tools) != 1 {
+		t.Errorf("%v, %v", list, err)
+	}
+	if got, bad := call(t, session, map[string]any{"text": "hi"}); !bad || !strings.Contains(got, "Nobody") {
+		t.Errorf("before: %q, %v", got, bad)
+	}
+	for _, key := range []chat.Key{here, there} {
+		g.Bind(key)
+		if got, bad := call(t, session, map[string]any{"text": "hi"}); bad || got != "feishu:chat:oc_here hi" {
+			t.Errorf("bound to %v: %q, %v", key, got, bad)
+		}
+	}
+}
+
 // A token stands for one chat, whatever is said with it, and for nothing once it is revoked.
 func TestATokenStandsForOneChat(t *testing.T) {
 	s := serve(t)

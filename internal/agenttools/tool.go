@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/rs/zerolog"
@@ -14,7 +15,7 @@ import (
 // Tool is an action that the agent of a chat may request from the bridge.
 type Tool struct {
 	name  string
-	offer func(to *mcp.Server, key chat.Key, log zerolog.Logger)
+	offer func(to *mcp.Server, of *atomic.Pointer[chat.Key], log zerolog.Logger)
 }
 
 // RefusedError tells the agent, in the text of Reason, why something was not done.
@@ -27,6 +28,9 @@ func Refused(format string, args ...any) error {
 	return &RefusedError{Reason: fmt.Sprintf(format, args...)}
 }
 
+// errNoChat refuses the call of an agent whose chat is not known yet.
+var errNoChat = &RefusedError{Reason: "Nobody has asked you anything yet."}
+
 // failed is the agent's message for internal errors, whose details it does not need.
 const failed = "This did not work, through no fault of yours. Go on without it."
 
@@ -34,8 +38,13 @@ const failed = "This did not work, through no fault of yours. Go on without it."
 // input: it is the one for which the agent's process was started. An error other than a [RefusedError] is logged, and
 // the agent learns only that there was one.
 func New[In any](name, description string, do func(ctx context.Context, key chat.Key, in In) (string, error)) Tool {
-	offer := func(to *mcp.Server, key chat.Key, log zerolog.Logger) {
+	offer := func(to *mcp.Server, of *atomic.Pointer[chat.Key], log zerolog.Logger) {
 		handle := func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
+			bound := of.Load()
+			if bound == nil {
+				return nil, nil, errNoChat
+			}
+			key := *bound
 			text, err := do(ctx, key, in)
 			var refused *RefusedError
 			switch {

@@ -20,8 +20,20 @@ type agent struct {
 	folder  folder // zero = it shares that of the machine's user
 }
 
-// newAgent returns the agent of owner: of a chat, or backgroundOwner.
-func newAgent(c Config, owner string) (agent, error) {
+// agentOf returns the agent of owner: of a chat, or backgroundOwner.
+func (c Config) agentOf(owner string) (agent, error) {
+	if c.Folder == nil || owner == backgroundOwner {
+		return newAgent(c, "")
+	}
+	id, err := c.Folder(owner)
+	if err != nil {
+		return agent{}, fmt.Errorf("folder of a chat's agents: %w", err)
+	}
+	return newAgent(c, id)
+}
+
+// newAgent returns the agent whose folder has that id; empty = it shares that of the machine's user.
+func newAgent(c Config, id string) (agent, error) {
 	as, err := findAccount(c.User)
 	if err != nil {
 		return agent{}, err
@@ -29,12 +41,8 @@ func newAgent(c Config, owner string) (agent, error) {
 	a := agent{
 		cfg: c, account: as, env: newEnvironment(c.Environ, as, c.Env), state: stateDir(c.StateDir()),
 	}
-	if c.Folder == nil || owner == backgroundOwner {
+	if id == "" {
 		return a, nil
-	}
-	id, err := c.Folder(owner)
-	if err != nil {
-		return agent{}, fmt.Errorf("folder of a chat's agents: %w", err)
 	}
 	a.folder = newFolder(a.state.folder(id), a.env)
 	a.folder.setVariables(a.env, c.ConfigDir == isolatedDir)

@@ -122,6 +122,13 @@ func (bt *backgroundTasks) waitUntilQuiet(ctx context.Context, g *backgroundTask
 }
 
 // tryAcquireSpare acquires a process slot if one is free, no turn waits, and memory allows another process.
-func (bt *backgroundTasks) tryAcquireSpare() bool {
-	return bt.slots.waiting() == 0 && !bt.limits.tight(1) && bt.slots.processes.TryAcquire(1)
+func (bt *backgroundTasks) tryAcquireSpare() bool { return bt.tryAcquireSpareOf(1) }
+
+// tryAcquireSpareOf is tryAcquireSpare where that many are free.
+func (bt *backgroundTasks) tryAcquireSpareOf(free int64) bool {
+	if bt.slots.waiting() > 0 || bt.limits.tight(free) || !bt.slots.processes.TryAcquire(free) {
+		return false
+	}
+	bt.slots.processes.Release(free - 1)
+	return true
 }

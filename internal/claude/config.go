@@ -45,6 +45,9 @@ type Config struct {
 	MaxTurns  Count    `toml:"max_turns" env:"MAX_TURNS"` // turns that run at the same time
 	// processes, running or idle
 	MaxProcesses Count `toml:"max_processes" env:"MAX_PROCESSES"`
+	// processes that are started ahead for chats that have none yet, one for each recent combination of project,
+	// mode, model and effort; 0 = none
+	Spare int `toml:"spare" env:"SPARE"`
 	// timeout without output while no tool runs: the model's API hangs
 	Silence     Duration `toml:"silence_timeout" env:"SILENCE_TIMEOUT"`
 	ToolSilence Duration `toml:"tool_timeout" env:"TOOL_TIMEOUT"` // timeout without output while a tool runs
@@ -88,7 +91,7 @@ type Config struct {
 func Defaults() Config {
 	return Config{
 		Command: "claude", Project: ".", PermissionMode: "default",
-		KeepAlive: Duration{Duration: 5 * time.Minute}, Silence: Duration{Duration: 3 * time.Minute},
+		KeepAlive: Duration{Duration: 5 * time.Minute}, Spare: 1, Silence: Duration{Duration: 3 * time.Minute},
 		ToolSilence: Duration{Duration: 30 * time.Minute}, TurnLimit: Duration{Duration: 2 * time.Hour},
 		TaskLimit: Duration{Duration: 2 * time.Minute},
 		// "local" is not read: it holds what the owner has allowed for the terminal, which is not meant for chats.
@@ -124,6 +127,9 @@ func (c Config) Validate() error {
 		if n < 0 {
 			errs = append(errs, fmt.Errorf(`[claude] %s %d: want at least 1, or "auto"`, name, n))
 		}
+	}
+	if c.Spare < 0 {
+		errs = append(errs, errors.New("[claude] spare: want 0 or more"))
 	}
 	if c.KeepAlive.Duration < 0 {
 		errs = append(errs, errors.New("[claude] keep_alive: want 0 or more"))

@@ -29,7 +29,7 @@ func write(t *testing.T, path, text string) {
 type twoChats struct {
 	*rig
 	base, home, data string
-	folder           func(owner string) string
+	folders          *claudetest.Folders
 }
 
 // newTwoChats sets up a program with its data and configuration, and a user of the machine.
@@ -42,7 +42,7 @@ func newTwoChats(t *testing.T, command string, change ...func(*claude.Config)) t
 		c.Command, c.Project = command, filepath.Join(base, "work")
 		must(t, os.MkdirAll(c.Project, 0o700))
 		c.Environ = append(without(without(c.Environ, "CLAUDE_CONFIG_DIR"), "HOME"), "HOME="+n.home)
-		n.folder = claudetest.OwnFolders(c, n.data)
+		n.folders = claudetest.OwnFolders(c, n.data)
 		c.Private = []string{filepath.Join(base, "magpie.toml")}
 		for _, f := range change {
 			f(c)
@@ -52,6 +52,8 @@ func newTwoChats(t *testing.T, command string, change ...func(*claude.Config)) t
 	})
 	return n
 }
+
+func (n twoChats) folder(owner string) string { return n.folders.Path(owner) }
 
 // toolUse is one tool call and its outcome.
 type toolUse struct {
@@ -141,10 +143,13 @@ func TestAttackOtherChats(t *testing.T) {
 		for name, allowed := range map[string][]string{"by default": nil, "with a bare Read": {"Read"}} {
 			t.Run(name, func(t *testing.T) {
 				n := newTwoChats(t, command, func(c *claude.Config) {
-					c.AllowedTools, c.KeepAlive.Duration = allowed, 0
+					c.AllowedTools, c.KeepAlive.Duration, c.Spare = allowed, 0, 1
 				})
 				files := filepath.Join(n.data, "files", "0a1b2c3d4e5f")
 				own := filepath.Join(n.data, "files", "0a1b2c3d4e6f")
+				if allowed != nil { // the agent is in a process that was started ahead
+					own = n.takeSpare("b")
+				}
 				for _, path := range []string{
 					filepath.Join(n.data, "magpie.txt"), filepath.Join(n.data, ".hidden"),
 					filepath.Join(n.data, "Agents.txt"),

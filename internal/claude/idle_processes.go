@@ -87,17 +87,32 @@ func (ip *idleProcesses) put(owner string, p *Process, tight bool) (yielded bool
 		return yielded
 	}
 	ip.processes.countRunning(-1)
-	ip.add(owner, p)
+	ip.add(owner, p, ip.keepAlive)
 	if tight {
 		ip.retireIdle(ip.list.leastUsed(time.Now()))
 	}
 	return yielded
 }
 
-// add makes a process idle. The caller holds mu.
-func (ip *idleProcesses) add(owner string, p *Process) {
+// aheadTime is how long a process that was started ahead waits for the first message of its chat.
+const aheadTime = time.Minute
+
+// adopt makes a process that has not served a turn yet that of owner, and reports whether it has: not if owner has one.
+func (ip *idleProcesses) adopt(owner string, p *Process) bool {
+	ip.mu.Lock()
+	defer ip.mu.Unlock()
+	if ip.closed || ip.ending[owner] != nil || ip.list.indexOf(owner) >= 0 {
+		return false
+	}
+	p.lastActive = time.Now()
+	ip.add(owner, p, aheadTime)
+	return true
+}
+
+// add makes a process idle for that long. The caller holds mu.
+func (ip *idleProcesses) add(owner string, p *Process, wait time.Duration) {
 	it := &idle{owner: owner, p: p}
-	it.timer = time.AfterFunc(ip.keepAlive, func() {
+	it.timer = time.AfterFunc(wait, func() {
 		ip.mu.Lock()
 		defer ip.mu.Unlock()
 		if i := slices.Index(ip.list, it); i >= 0 {

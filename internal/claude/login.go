@@ -41,7 +41,7 @@ func (pl *Pool) LogIn(ctx context.Context, owner string, d Dialog) error {
 	if pl.cfg.ConfigDir != isolatedDir {
 		owner = backgroundOwner
 	}
-	a, err := newAgent(pl.cfg, owner)
+	a, err := pl.cfg.agentOf(owner)
 	if err == nil {
 		err = a.prepare("")
 	}
@@ -52,6 +52,7 @@ func (pl *Pool) LogIn(ctx context.Context, owner string, d Dialog) error {
 		return err
 	}
 	pl.idle.retireAll()
+	pl.spares.retireAll()
 	return nil
 }
 

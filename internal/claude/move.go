@@ -21,7 +21,7 @@ var ofSession = []string{
 // from the folder that the chat's agents used under an earlier name. Missing files are no error. An interrupted move
 // can be repeated as long as no agent of the chat was started. None may be running.
 func (c Config) MoveSessions(owner string, sessions []string) error {
-	a, err := newAgent(c, owner)
+	a, err := c.agentOf(owner)
 	if err != nil {
 		return err
 	}

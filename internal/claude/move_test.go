@@ -21,7 +21,7 @@ import (
 func TestSessionsAreMovedIntoTheFolderOfTheirChat(t *testing.T) {
 	home, data := t.TempDir(), t.TempDir()
 	c := claude.Config{Environ: []string{"HOME=" + home}}
-	folder := claudetest.OwnFolders(&c, data)
+	folder := claudetest.OwnFolders(&c, data).Path
 	first, second, foreign := uuid.NewString(), uuid.NewString(), uuid.NewString()
 	machine := filepath.Join(home, ".claude")
 	sum := sha256.Sum256([]byte("a"))
@@ -81,7 +81,7 @@ func TestSessionsAreMovedToAnotherDisk(t *testing.T) {
 	t.Cleanup(func() { _ = os.RemoveAll(other) })
 	home := t.TempDir()
 	c := claude.Config{Environ: []string{"HOME=" + home}}
-	folder := claudetest.OwnFolders(&c, other)
+	folder := claudetest.OwnFolders(&c, other).Path
 	id := uuid.NewString()
 	write(t, filepath.Join(home, ".claude", "projects", "-w", id+".jsonl"), "text")
 	write(t, filepath.Join(home, ".claude", "projects", "-w", id, "subagents", "x.jsonl"), "inner")

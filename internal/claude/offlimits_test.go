@@ -131,7 +131,7 @@ func BenchmarkFurnish(b *testing.B) {
 		Folder: func(string) (string, error) { return id, nil },
 	}
 	for b.Loop() {
-		own, err := newAgent(c, "a")
+		own, err := c.agentOf("a")
 		if err == nil {
 			err = own.prepare(filepath.Join(data, "files", "0a1b2c"))
 		}

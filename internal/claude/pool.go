@@ -19,6 +19,7 @@ type Pool struct {
 	processSlots *processSlots
 	processes    *processes
 	idle         *idleProcesses
+	spares       *spares
 	background   *backgroundTasks
 	tasks        *taskRunner
 }
@@ -27,6 +28,7 @@ type Pool struct {
 type PoolStats struct {
 	Running int // processes that serve a turn or are ending
 	Idle    int // processes that wait for their chat's next message
+	Spare   int // processes that were started ahead and have no chat yet
 	Waiting int // turns that wait for a slot
 	Yielded int // processes that have returned their slots; see [Pool.Yield]
 	Started int // processes started since the pool was created
@@ -35,7 +37,7 @@ type PoolStats struct {
 // Stats returns the current numbers.
 func (pl *Pool) Stats() PoolStats {
 	s := pl.idle.stats()
-	s.Waiting = pl.slots.waiting()
+	s.Spare, s.Waiting = pl.spares.count(), pl.slots.waiting()
 	return s
 }
 
@@ -49,9 +51,11 @@ func NewPool(c Config) *Pool {
 	ps := newProcesses(c, s)
 	idle := newIdleProcesses(c.KeepAlive.Duration, ps)
 	background := newBackgroundTasks(l, s)
-	free := &processSlots{slots: s, limits: l, idle: idle, background: background}
+	spares := newSpares(c, ps, background)
+	free := &processSlots{slots: s, limits: l, idle: idle, spares: spares, background: background}
 	return &Pool{
-		cfg: c, limits: l, slots: s, processSlots: free, processes: ps, idle: idle, background: background,
+		cfg: c, limits: l, slots: s, processSlots: free, processes: ps, idle: idle, spares: spares,
+		background: background,
 		tasks: &taskRunner{
 			user: c.User, quiet: cmp.Or(c.Quiet, quietPeriod), timeout: c.TaskLimit.Duration, slots: s,
 			processSlots: free, processes: ps, background: background,
@@ -67,6 +71,49 @@ func (pl *Pool) Limits() Limits { return pl.limits }
 
 // HasIdle reports whether owner has an idle process with this session.
 func (pl *Pool) HasIdle(owner, session string) bool { return pl.idle.has(owner, session) }
+
+// Expect starts a spare process with this spec in the background, if there is room: turns are likely to ask for it.
+func (pl *Pool) Expect(spec Spec) error {
+	dir, err := realDir(spec.Dir)
+	if err != nil {
+		return err
+	}
+	spec.Dir = dir
+	pl.spares.want(spec)
+	pl.spares.fill()
+	return nil
+}
+
+// TakeSpare makes a spare process that of owner, who has none, if there is one that fits spec; the next Acquire returns
+// it, with a session of its own. bind stores that owner's agents keep their state in the spare process's folder, and
+// reports whether they do: nobody else can have it then.
+func (pl *Pool) TakeSpare(owner string, spec Spec, bind func(folder string) (bool, error)) error {
+	dir, err := realDir(spec.Dir)
+	if err != nil {
+		return err
+	}
+	spec.Dir = dir
+	if spec.Resume || spec.Budget > 0 {
+		return nil
+	}
+	it := pl.spares.take(spec)
+	if it == nil {
+		return nil
+	}
+	bound, err := bind(it.folder)
+	if err != nil || !bound {
+		pl.spares.back(it)
+		return err
+	}
+	if it.p.tools.Bind != nil {
+		it.p.tools.Bind(owner)
+	}
+	it.p.spec.Name, it.p.unnamed = spec.Name, spec.Name != ""
+	if !pl.idle.adopt(owner, it.p) {
+		pl.processes.end(context.Background(), it.p)
+	}
+	return pl.cfg.unmark(it.folder)
+}
 
 // Acquire returns a process for one turn of owner: the idle one if it fits spec, else a new one. It waits for a free
 // slot. If the session to resume is missing or not what it was, it returns a [LostError], before it pays for a start.
@@ -89,6 +136,7 @@ func (pl *Pool) Acquire(ctx context.Context, owner string, spec Spec) (*Process,
 		return nil, err
 	}
 	p.lastActive = spoke
+	pl.spares.want(spec)
 	return p, nil
 }
 
@@ -133,10 +181,12 @@ func (pl *Pool) Yield(p *Process) {
 func (pl *Pool) Release(owner string, p *Process) {
 	p.out.markReady() // whatever it did, it must not delay the start of others
 	pl.background.noteActivity()
+	p.sendName()
 	// The turn's slot is released last: whoever gets it finds the process among the idle ones.
 	if yielded := pl.idle.put(owner, p, pl.limits.tight(0)); !yielded {
 		pl.slots.releaseTurn()
 	}
+	pl.spares.fill()
 }
 
 // Drop ends owner's idle process, if there is one: its chat starts a new session.
@@ -146,8 +196,10 @@ func (pl *Pool) Drop(owner string) { pl.idle.drop(owner) }
 // seconds at most. A running turn is cut off.
 func (pl *Pool) Close() {
 	pl.idle.close()
+	pl.spares.stop()
 	pl.processes.close()
 	pl.idle.wait()
+	pl.spares.close()
 }
 
 // Sweep ends what an earlier run of this program has left behind; see [Sweep]. It is called before the first turn.

@@ -33,6 +33,12 @@ type Spec struct {
 
 	Files string // a folder besides Dir that the agent may read; empty = none
 
+	Kind string // of the chat, on which the tools depend
+
+	// Spare returns the spec of a process like this one that has no chat yet, and whose state is in the folder with that
+	// id. nil = none is started ahead; see [Pool.TakeSpare].
+	Spare func(folder string) Spec `json:"-"`
+
 	// Tools is called for every process that is started. It may be nil.
 	Tools func() Tools `json:"-"`
 }
@@ -44,10 +50,16 @@ func (s Spec) prompts() []string {
 	return s.Known()
 }
 
+// combination is what processes of different chats may have in common.
+type combination struct{ dir, mode, model, effort, kind string }
+
+func (s Spec) combination() combination { return combination{s.Dir, s.Mode, s.Model, s.Effort, s.Kind} }
+
 // Process is one running CLI. It serves one turn at a time.
 type Process struct {
 	child  *proctree.Child
 	spec   Spec
+	tools  Tools
 	in     *input
 	out    *outputRouter
 	stderr *tailBuffer
@@ -58,6 +70,7 @@ type Process struct {
 
 	syncState SyncState
 	fresh     bool   // it has not served a turn yet
+	unnamed   bool   // its session does not have its name yet
 	mode      string // permission mode that it has reported; empty = none
 	meter     meter
 
@@ -102,7 +115,7 @@ func (a agent) start(spec Spec) (*Process, error) {
 	}
 	in := newInput(stdin)
 	p := &Process{
-		child: proctree.New(cmd, c.Instance), spec: spec, in: in, out: newOutputRouter(in),
+		child: proctree.New(cmd, c.Instance), spec: spec, tools: tools, in: in, out: newOutputRouter(in),
 		stderr:   &tailBuffer{max: stderrTail},
 		timeouts: newTimeouts(c), commands: c.SlashCommands(), fresh: true,
 	}
@@ -176,12 +189,29 @@ func (p *Process) SyncState() SyncState { return p.syncState }
 // Dir is the process's working folder, without symbolic links.
 func (p *Process) Dir() string { return p.spec.Dir }
 
+// Session is the id of the process's session. It is another one than a turn has asked for if the process was started
+// ahead; see [Pool.TakeSpare].
+func (p *Process) Session() string { return p.spec.Session }
+
 // fits reports whether the process can serve the next turn with this spec. A process that works on its own cannot: the
 // answer would be lost in its output.
 func (p *Process) fits(spec Spec) bool {
-	return p.alive() && !p.out.isBusy() && p.spec.Budget == spec.Budget && p.reusable() &&
-		p.spec.Session == spec.Session && p.spec.Dir == spec.Dir && p.spec.Files == spec.Files &&
-		p.spec.Mode == spec.Mode && p.spec.Model == spec.Model && p.spec.Effort == spec.Effort
+	return p.alive() && !p.out.isBusy() && p.spec.Budget == spec.Budget && p.reusable() && p.fitsSession(spec) &&
+		p.spec.Files == spec.Files && p.spec.combination() == spec.combination()
+}
+
+// fitsSession reports whether the process has the session that spec wants, or a new one in place of a new one.
+func (p *Process) fitsSession(spec Spec) bool {
+	return p.spec.Session == spec.Session || p.fresh && !p.spec.Resume && !spec.Resume
+}
+
+// sendName gives the session of a process that was started ahead its name. It comes after the first turn, which it must
+// not delay.
+func (p *Process) sendName() {
+	if p.unnamed {
+		p.unnamed = false
+		p.in.sendControl(object{"subtype": "rename_session", "title": p.spec.Name})
+	}
 }
 
 // reusable reports whether the process may serve another turn.

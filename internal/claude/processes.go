@@ -25,14 +25,19 @@ func newProcesses(c Config, s *slots) *processes {
 // startLimit is how long a process without output delays the start of others.
 const startLimit = 15 * time.Second
 
-// start starts a process in the caller's slot, unless the pool was closed. As many start at the same time as there are
-// cores: more would only slow all of them down.
-func (ps *processes) start(ctx context.Context, owner string, spec Spec) (p *Process, err error) {
+// start starts a process of owner in the caller's slot, unless the pool was closed.
+func (ps *processes) start(ctx context.Context, owner string, spec Spec) (*Process, error) {
+	return ps.startAgent(ctx, spec, func() (agent, error) { return ps.cfg.agentOf(owner) })
+}
+
+// startAgent is start for an agent. As many start at the same time as there are cores: more would only slow all of them
+// down.
+func (ps *processes) startAgent(ctx context.Context, spec Spec, of func() (agent, error)) (p *Process, err error) {
 	if err := ps.slots.starts.Acquire(ctx, 1); err != nil {
 		ps.slots.processes.Release(1)
 		return nil, context.Cause(ctx)
 	}
-	a, err := newAgent(ps.cfg, owner)
+	a, err := of()
 	if err == nil {
 		p, err = a.start(spec)
 	}

@@ -60,18 +60,25 @@ type processSlots struct {
 	slots      *slots
 	limits     Limits
 	idle       *idleProcesses
+	spares     *spares
 	background *backgroundTasks
 }
 
-// acquire gets owner a slot for a new process. If none is free, it preempts a background task for which nobody waits.
-// If there is no such task, the least used idle process ends and passes its slot on; if owner has an idle process
+// acquire gets owner a slot for a new process. If none is free, a spare process ends and passes its slot on. If there is
+// none, it preempts a background task for which nobody waits. If there is no such task, the least used idle process ends and passes its slot on; if owner has an idle process
 // itself, it is that one, since the new one replaces it.
 func (ps *processSlots) acquire(ctx context.Context, owner string) error {
 	if ps.slots.processes.TryAcquire(1) {
 		if !ps.limits.tight(1) {
 			return nil
 		}
+		if gone := ps.spares.evict(false); gone != nil {
+			return ps.await(ctx, gone)
+		}
 		return ps.await(ctx, ps.idle.evict(owner, false))
+	}
+	if gone := ps.spares.evict(true); gone != nil {
+		return ps.await(ctx, gone)
 	}
 	if !ps.background.preempt() {
 		if gone := ps.idle.evict(owner, true); gone != nil {

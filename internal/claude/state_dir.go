@@ -3,6 +3,7 @@ package claude
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"os"
 	"path/filepath"
 )
 
@@ -16,6 +17,19 @@ func (d stateDir) folder(id string) string { return filepath.Join(string(d), id)
 func (d stateDir) earlierFolder(owner string) string {
 	sum := sha256.Sum256([]byte(owner))
 	return filepath.Join(string(d), "chats", hex.EncodeToString(sum[:12]))
+}
+
+// spareMark is a file that says that the folder with that id is that of a spare process, or was until the program was
+// killed.
+func (d stateDir) spareMark(id string) string { return filepath.Join(string(d), "spares", id) }
+
+// mark writes the mark of a spare process.
+func (d stateDir) mark(id string) error {
+	path := d.spareMark(id)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(path, nil, 0o600)
 }
 
 // settings is the settings file of all agents of chats.

@@ -13,6 +13,9 @@ type Tools struct {
 	Token  string   // sent as bearer token
 	Names  []string // of its tools; they need no permission
 	Close  func()   // called when the process has ended
+
+	// Bind makes the tools those of a chat, by the owner of its processes. nil = they are.
+	Bind func(owner string)
 }
 
 // tools are those of a new process.

@@ -24,7 +24,7 @@ type Transcripts struct {
 
 // Transcripts are those of owner's agents.
 func (c Config) Transcripts(owner string) Transcripts {
-	a, err := newAgent(c, owner)
+	a, err := c.agentOf(owner)
 	return Transcripts{filepath.Join(a.env.configDir(), "projects"), err}
 }
 

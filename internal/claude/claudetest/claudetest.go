@@ -71,27 +71,42 @@ func Config(t testing.TB, url string) claude.Config {
 	t.Helper()
 	c := claude.Defaults()
 	c.Command, c.Environ, c.Project = Command(t), Environ(t, url), t.TempDir()
-	c.Quiet = 100 * time.Millisecond
+	c.Quiet, c.Spare = 100*time.Millisecond, 0
 	if err := c.Validate(); err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
+// Folders are the folders of the agents of each chat.
+type Folders struct {
+	state string
+
+	mu  sync.Mutex
+	ids map[string]string // by owner
+}
+
 // OwnFolders makes data the folder of the program's data, in which the agents of each chat have a folder of their own.
-// It returns what names these.
-func OwnFolders(c *claude.Config, data string) func(owner string) string {
-	var mu sync.Mutex
-	ids := map[string]string{}
-	name := func(owner string) string {
-		mu.Lock()
-		defer mu.Unlock()
-		if ids[owner] == "" {
-			ids[owner] = uuid.NewString()
-		}
-		return ids[owner]
+func OwnFolders(c *claude.Config, data string) *Folders {
+	f := &Folders{state: filepath.Join(data, "agents"), ids: map[string]string{}}
+	c.Data, c.State = data, f.state
+	c.Folder = func(owner string) (string, error) { return f.bind(owner, uuid.NewString()), nil }
+	return f
+}
+
+// Path is the folder of the agents of owner, who gets one.
+func (f *Folders) Path(owner string) string {
+	return filepath.Join(f.state, f.bind(owner, uuid.NewString()))
+}
+
+// Bind makes a folder that of the agents of owner, and reports whether it is: not if owner has another one.
+func (f *Folders) Bind(owner, id string) bool { return f.bind(owner, id) == id }
+
+func (f *Folders) bind(owner, id string) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ids[owner] == "" {
+		f.ids[owner] = id
 	}
-	c.Data, c.State = data, filepath.Join(data, "agents")
-	c.Folder = func(owner string) (string, error) { return name(owner), nil }
-	return func(owner string) string { return filepath.Join(c.State, name(owner)) }
+	return f.ids[owner]
 }

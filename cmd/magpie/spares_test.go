@@ -1,0 +1,103 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"magpie/internal/chat"
+	"magpie/internal/config"
+	"magpie/internal/feishusim"
+	"magpie/internal/modelsim"
+)
+
+func oneSpare(c *config.Config) { c.Claude.Spare = 1 }
+
+// hasSpare waits until a process has been started ahead of any chat.
+func (r *rig) hasSpare() {
+	r.Helper()
+	for end := time.Now().Add(patience); r.prog.pool.Stats().Spare != 1; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			r.Fatal("no process without a chat")
+		}
+	}
+}
+
+// folder is the folder in which the agents of a chat keep their state.
+func (r *rig) folder(key chat.Key) string {
+	r.Helper()
+	id, err := r.prog.store.Folders().Find(r.Context(), key)
+	must(r, err)
+	return id
+}
+
+// The first message of each chat is answered by a process that was started before anybody has said anything. It is that
+// of its chat from then on, with the chat's tools, and its session is resumed after a restart.
+func TestTheFirstMessageMeetsAProcess(t *testing.T) {
+	r := newRig(t, realCLI(t), oneSpare, func(c *config.Config) { c.Memory.Tools = true })
+	r.hasSpare()
+	if n := len(r.model.Requests()); n != 0 {
+		t.Errorf("the model was asked %d times", n)
+	}
+	started := r.prog.pool.Stats().Started
+	r.uses("请记住", "remember", map[string]any{
+		"title": "发布日", "text": "发布总是在星期二", "keywords": []string{"发布"},
+	})
+	r.ask("我叫小明，请记住发布日")
+	if n := r.count(`SELECT COUNT(*) FROM memories WHERE chat_key = ?1`, chat.FeishuChat(r.chat).String()); n != 1 {
+		t.Errorf("%d memories of the chat, whose agent has remembered one", n)
+	}
+	session := r.lastSession()
+	if !strings.Contains(r.transcriptPath(), r.folder(chat.FeishuChat(r.chat))) {
+		t.Errorf("the transcript is %s", r.transcriptPath())
+	}
+	r.hasSpare() // the next one
+	other := r.sim.AddUser("小红")
+	room := r.sim.PrivateChat(other)
+	r.answer(room, r.sim.Say(room, other, "我叫小红"))
+	r.hasSpare()
+	if n := r.prog.pool.Stats().Started - started; n != 2 {
+		t.Errorf("%d processes were started for two chats, of which both met one", n)
+	}
+	if r.folder(chat.FeishuChat(room)) == r.folder(chat.FeishuChat(r.chat)) {
+		t.Error("two chats have one folder")
+	}
+	for range 2 {
+		if got := r.ask("我叫什么名字？"); got != "你叫小明。" || r.lastSession() != session {
+			t.Errorf("answer %q in session %s, want %s", got, r.lastSession(), session)
+		}
+		r.stop()
+		if left, err := filepath.Glob(filepath.Join(r.prog.pool.Config().State, "spares", "*")); len(left) > 0 || err != nil {
+			t.Errorf("left of processes that had no chat: %v %v", left, err)
+		}
+		r.start()
+	}
+}
+
+// What comes with the first message is where the agent may read it.
+func TestTheFirstMessageIsAFile(t *testing.T) {
+	r := newRig(t, realCLI(t), oneSpare, withFiles)
+	r.hasSpare()
+	started := r.prog.pool.Stats().Started
+	key := r.sim.Upload("a.txt", "text/plain", []byte("the secret word is heron"))
+	r.awaitReceived(r.sim.Send(r.chat, r.user, "file", mustJSON(map[string]string{
+		"file_key": key, "file_name": "a.txt",
+	})))
+	id := r.sim.Say(r.chat, r.user, "看看")
+	r.await("the question", func(v *feishusim.View) bool { return len(r.model.Requests()) > 0 })
+	r.answer(r.chat, id)
+	path := filepath.Join(filepath.Dir(r.cfg.DatabasePath()), "files", r.folder(chat.FeishuChat(r.chat)), "1-1-a.txt")
+	if req := r.lastRequest(); !strings.Contains(req.LastUser(), path) {
+		t.Errorf("the model was asked %q", req.LastUser())
+	}
+	r.hasSpare()
+	if n := r.prog.pool.Stats().Started - started; n != 1 {
+		t.Errorf("%d processes were started, and not only the next one", n)
+	}
+	r.calls(modelsim.Tool("Read", map[string]any{"file_path": path}))
+	r.ask("读一下")
+	if last := string(r.lastRequest().Body); !strings.Contains(last, "the secret word is heron") {
+		t.Error("the agent cannot read the file")
+	}
+}

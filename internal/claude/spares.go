@@ -1,0 +1,286 @@
+package claude
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// spares are processes that are started before a chat needs them, since a start takes the CLI about a second. Each has
+// a session, a folder and files of its own, which become those of the chat that takes it. Until then it is asked
+// nothing: it costs memory, but no request to the model.
+type spares struct {
+	cfg        Config
+	processes  *processes
+	background *backgroundTasks
+	tasks      sync.WaitGroup // processes that are starting or ending
+	starting   context.Context
+	stop       context.CancelFunc
+
+	mu     sync.Mutex
+	recent []Spec // those that turns have asked for: one for each combination, the most recent first
+	list   []*spare
+	busy   bool // one is starting
+}
+
+// spare is a process without a chat.
+type spare struct {
+	folder string // id of the folder with its state
+	p      *Process
+	timer  *time.Timer // ends it when it is old
+}
+
+// spareAge is how long a spare process waits for a chat: what it has read at its start, such as the state of the
+// project's repository, grows old.
+const spareAge = 30 * time.Minute
+
+func newSpares(c Config, ps *processes, background *backgroundTasks) *spares {
+	s := &spares{cfg: c, processes: ps, background: background}
+	s.starting, s.stop = context.WithCancel(context.Background())
+	return s
+}
+
+// want notes that a turn has asked for a process with this spec.
+func (s *spares) want(spec Spec) {
+	if s.cfg.Spare == 0 || spec.Spare == nil || spec.Budget > 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.recent = slices.DeleteFunc(s.recent, func(r Spec) bool { return r.combination() == spec.combination() })
+	s.recent = slices.Insert(s.recent, 0, Spec{
+		Dir: spec.Dir, Mode: spec.Mode, Model: spec.Model, Effort: spec.Effort, Kind: spec.Kind, Spare: spec.Spare,
+	})
+	s.recent = s.recent[:min(len(s.recent), s.cfg.Spare)]
+}
+
+// fill starts the spare processes that are missing, one after the other, if there is room for them. A spare for which
+// nobody has asked recently makes room for one that is missing.
+func (s *spares) fill() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.busy || s.starting.Err() != nil {
+		return
+	}
+	missing := slices.IndexFunc(s.recent, func(r Spec) bool { return s.indexOf(r) < 0 })
+	if missing < 0 {
+		return
+	}
+	if len(s.list) >= s.cfg.Spare {
+		s.retire(slices.IndexFunc(s.list, func(it *spare) bool {
+			return !slices.ContainsFunc(s.recent, func(r Spec) bool { return it.fits(r) })
+		}))
+	}
+	if !s.background.tryAcquireSpareOf(2) { // one is left for whatever is asked for next
+		return
+	}
+	s.busy = true
+	wanted := s.recent[missing]
+	s.tasks.Go(func() {
+		it := s.start(wanted)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.busy = false
+		if it == nil {
+			return // the next turn fails to start its process as well, and tells why
+		}
+		s.add(it)
+		s.tasks.Go(s.fill)
+	})
+}
+
+// start starts a process in a slot; nil = it could not.
+func (s *spares) start(wanted Spec) *spare {
+	it := &spare{folder: uuid.NewString()}
+	spec := wanted.Spare(it.folder)
+	spec.Session, spec.Kind = uuid.NewString(), wanted.Kind
+	spec.Dir, spec.Mode, spec.Model, spec.Effort = wanted.Dir, wanted.Mode, wanted.Model, wanted.Effort
+	p, err := s.processes.startAgent(s.starting, spec, func() (a agent, err error) {
+		if s.cfg.Folder == nil {
+			return newAgent(s.cfg, "")
+		}
+		if a, err = newAgent(s.cfg, it.folder); err == nil {
+			err = a.account.runAs(func() error { return a.state.mark(it.folder) })
+		}
+		return a, err
+	})
+	if err != nil {
+		return nil
+	}
+	it.p = p
+	return it
+}
+
+// add adds a spare process. The caller holds mu.
+func (s *spares) add(it *spare) {
+	it.timer = time.AfterFunc(spareAge, func() {
+		s.mu.Lock()
+		s.retire(slices.Index(s.list, it))
+		s.mu.Unlock()
+		s.fill()
+	})
+	s.list = append(s.list, it)
+}
+
+// fits reports whether the process is what a turn with this spec asks for.
+func (it *spare) fits(spec Spec) bool {
+	return it.p.alive() && it.p.spec.combination() == spec.combination()
+}
+
+// indexOf is the position of the spare process that a turn with this spec can take; -1 = there is none. The caller
+// holds mu.
+func (s *spares) indexOf(spec Spec) int {
+	return slices.IndexFunc(s.list, func(it *spare) bool { return it.fits(spec) })
+}
+
+// take removes the spare process that a turn with this spec can take; nil = there is none.
+func (s *spares) take(spec Spec) *spare {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := s.indexOf(spec)
+	if i < 0 {
+		return nil
+	}
+	return s.remove(i)
+}
+
+// back returns a process that was taken for nothing.
+func (s *spares) back(it *spare) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.add(it)
+}
+
+// remove removes the i-th process, for which the caller is responsible from then on. The caller holds mu.
+func (s *spares) remove(i int) *spare {
+	it := s.list[i]
+	it.timer.Stop()
+	s.list = slices.Delete(s.list, i, i+1)
+	return it
+}
+
+// evict ends a spare process, and those that have ended anyway, for a process that is needed; nil = there is none. With
+// pass its slot goes to the caller.
+func (s *spares) evict(pass bool) (gone <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.list) == 0 {
+		return nil
+	}
+	if pass {
+		s.processes.passSlot(s.list[0].p)
+	}
+	return s.retire(0)
+}
+
+// retire ends the i-th process in the background, and removes its folders. The caller holds mu.
+func (s *spares) retire(i int) (gone <-chan struct{}) {
+	if i < 0 {
+		return nil
+	}
+	it, done := s.remove(i), make(chan struct{})
+	s.tasks.Go(func() {
+		defer close(done)
+		s.processes.end(context.Background(), it.p)
+		if s.cfg.Folder == nil {
+			return
+		}
+		if a, err := newAgent(s.cfg, it.folder); err == nil {
+			_ = a.discard() // what is left is removed at the next start
+		}
+		if it.p.spec.Files != "" {
+			_ = os.Remove(it.p.spec.Files) // it is empty
+		}
+	})
+	return done
+}
+
+// retireAll ends all spare processes in the background.
+func (s *spares) retireAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.list) > 0 {
+		s.retire(0)
+	}
+}
+
+// count is how many there are.
+func (s *spares) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.list)
+}
+
+// close ends all spare processes and waits for their end. None starts any more.
+func (s *spares) close() {
+	s.stop()
+	s.retireAll()
+	s.tasks.Wait()
+	s.retireAll()
+	s.tasks.Wait()
+}
+
+// discard removes the folder of an agent that no chat has, with its settings.
+func (a agent) discard() error {
+	id := filepath.Base(a.folder.path)
+	return a.account.runAs(func() error {
+		if err := os.RemoveAll(a.folder.path); err != nil {
+			return err
+		}
+		if err := os.RemoveAll(a.state.chatSettings(a.folder.path)); err != nil {
+			return err
+		}
+		return os.RemoveAll(a.state.spareMark(id))
+	})
+}
+
+// unmark removes the mark of a spare process that has become a chat's.
+func (c Config) unmark(folder string) error {
+	if c.Folder == nil {
+		return nil
+	}
+	a, err := newAgent(c, folder)
+	if err != nil {
+		return err
+	}
+	return a.account.runAs(func() error { return os.Remove(a.state.spareMark(folder)) })
+}
+
+// RemoveSpares removes the folders of spare processes that were left when the program was killed, except those that
+// have become a chat's. No process may be running.
+func (c Config) RemoveSpares(isChats func(folder string) (bool, error)) error {
+	marks, err := os.ReadDir(filepath.Dir(stateDir(c.StateDir()).spareMark("x")))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("spare processes of the last run: %w", err)
+	}
+	var errs []error
+	for _, m := range marks {
+		if uuid.Validate(m.Name()) != nil {
+			continue
+		}
+		taken, err := isChats(m.Name())
+		if err == nil && taken {
+			err = c.unmark(m.Name())
+		} else if err == nil {
+			var a agent
+			if a, err = newAgent(c, m.Name()); err == nil {
+				err = a.discard()
+			}
+		}
+		errs = append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("spare processes of the last run: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,236 @@
+package claude_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"magpie/internal/claude"
+	"magpie/internal/claude/claudetest"
+)
+
+// ahead is a spec like that of fresh, for which processes are started ahead. Their files lie in data.
+func (r *rig) ahead(data string) claude.Spec {
+	spec := withDir(fresh(), r.cfg.Project)
+	spec.Kind, spec.Name = "p2p", "magpie-0123456789abcdef01234567"
+	spec.Spare = func(folder string) claude.Spec {
+		dir := filepath.Join(data, "files", folder)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			r.Error(err)
+		}
+		return claude.Spec{Files: dir}
+	}
+	return spec
+}
+
+// hasSpares waits until that many processes without a chat are there.
+func (r *rig) hasSpares(n int) {
+	r.Helper()
+	must(r.T, poll(r.Context(), "processes without a chat", func() bool { return r.pool.Stats().Spare == n }))
+}
+
+// takeSpare waits for a process without a chat and gives it to owner, and returns the folder for the chat's files.
+func (n twoChats) takeSpare(owner string) (files string) {
+	n.Helper()
+	spec := n.ahead(n.data)
+	must(n.T, n.pool.Expect(spec))
+	n.hasSpares(1)
+	must(n.T, n.pool.TakeSpare(owner, spec, func(folder string) (bool, error) {
+		files = filepath.Join(n.data, "files", folder)
+		return n.folders.Bind(owner, folder), nil
+	}))
+	if files == "" || n.pool.Stats().Idle != 1 {
+		n.Fatal("no process was taken")
+	}
+	return files
+}
+
+// The first message of a chat meets a process that runs, in a session, a folder and files of its own. The process costs
+// no request before it is asked. A later process resumes the session.
+func TestAChatTakesASpareProcess(t *testing.T) {
+	claudetest.Versions(t, func(t *testing.T, command string) {
+		n := newTwoChats(t, command, func(c *claude.Config) { c.Spare = 1 })
+		spec := n.ahead(n.data)
+		spec.Files = n.takeSpare("a")
+		if asked := n.model.Requests(); len(asked) != 0 {
+			t.Errorf("the model was asked %d times before anybody has said anything", len(asked))
+		}
+		started := n.pool.Stats().Started
+		a := n.turn(t.Context(), "a", spec, "我叫小明")
+		if a.err != nil || a.text() == "" {
+			t.Fatalf("%q %v", a.text(), a.err)
+		}
+		if a.result.Session == spec.Session {
+			t.Error("the process has no session of its own")
+		}
+		n.hasSpares(1) // the next one
+		if again := n.pool.Stats().Started - started; again != 1 {
+			t.Errorf("%d processes were started", again)
+		}
+		spec.Session = a.result.Session
+		n.pool.Drop("a")
+		path, err := n.cfg.Transcripts("a").Path(n.cfg.Project, spec.Session)
+		must(t, err)
+		data, err := os.ReadFile(path)
+		if err != nil || !strings.HasPrefix(path, n.folder("a")) ||
+			!strings.Contains(string(data), `"customTitle":"`+spec.Name+`"`) {
+			t.Errorf("the session is not in the chat's folder, or has no name: %s %v", path, err)
+		}
+		if a := n.turn(t.Context(), "a", resumed(spec), "who am I?"); a.err != nil || a.result.Session != spec.Session {
+			t.Errorf("resumed: %q %v", a.result.Session, a.err)
+		}
+	})
+}
+
+// sparesRig is a pool with the scripted agent.
+func newSparesRig(t *testing.T, change ...func(*claude.Config)) twoChats {
+	t.Helper()
+	return newTwoChats(t, claudetest.Scripted(t), append([]func(*claude.Config){
+		func(c *claude.Config) { c.Spare, c.Environ = 1, claudetest.Environ(t, "") },
+	}, change...)...)
+}
+
+// A process is started ahead when a turn has ended, and not while it runs.
+func TestASpareProcessComesAfterTheTurn(t *testing.T) {
+	n := newSparesRig(t)
+	p, err := n.pool.Acquire(t.Context(), "a", n.ahead(n.data))
+	must(t, err)
+	if s := n.pool.Stats(); s.Started != 1 || s.Spare != 0 {
+		t.Errorf("%+v while the turn runs", s)
+	}
+	n.pool.Release("a", p)
+	n.hasSpares(1)
+	if s := n.pool.Stats(); s.Started != 2 || s.Idle != 1 || s.Running != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// A chat takes only what it would have started.
+func TestASpareProcessFits(t *testing.T) {
+	n := newSparesRig(t)
+	spec := n.ahead(n.data)
+	must(t, n.pool.Expect(spec))
+	n.hasSpares(1)
+	other := t.TempDir()
+	refused := errors.New("the disk is full")
+	for what, change := range map[string]func(*claude.Spec){
+		"another folder": func(s *claude.Spec) { s.Dir = other }, "another mode": func(s *claude.Spec) { s.Mode = "plan" },
+		"another model": func(s *claude.Spec) { s.Model = "opus" }, "another effort": func(s *claude.Spec) { s.Effort = "low" },
+		"another kind": func(s *claude.Spec) { s.Kind = "group" }, "a session": func(s *claude.Spec) { s.Resume = true },
+		"a limit": func(s *claude.Spec) { s.Budget = 1 },
+	} {
+		s := spec
+		change(&s)
+		must(t, n.pool.TakeSpare("a", s, func(string) (bool, error) { t.Error(what); return true, nil }))
+	}
+	if err := n.pool.TakeSpare("a", spec, func(string) (bool, error) { return false, refused }); !errors.Is(err, refused) {
+		t.Error(err)
+	}
+	must(t, n.pool.TakeSpare("a", spec, func(string) (bool, error) { return false, nil })) // it has a folder
+	if s := n.pool.Stats(); s.Spare != 1 || s.Idle != 0 || s.Started != 1 {
+		t.Errorf("%+v", s)
+	}
+	// What has been taken, and is not what the turn wants, ends; the turn has its own.
+	spec.Files = n.takeSpare("a")
+	spec.Mode = "plan"
+	p, err := n.pool.Acquire(t.Context(), "a", spec)
+	must(t, err)
+	defer n.pool.Release("a", p)
+	if p.Session() != spec.Session {
+		t.Error("a process of another mode serves the turn")
+	}
+}
+
+// The combination that was asked for last is the one that is started ahead.
+func TestTheSpareProcessIsOfTheLastTurn(t *testing.T) {
+	n := newSparesRig(t)
+	one, two := n.ahead(n.data), n.ahead(n.data)
+	two.Mode = "plan"
+	must(t, n.pool.Expect(one))
+	n.hasSpares(1)
+	n.pool.Release("a", n.acquire2("a", two))
+	must(t, poll(t.Context(), "another process", func() bool {
+		taken := false
+		must(t, n.pool.TakeSpare("b", two, func(string) (bool, error) { taken = true; return false, nil }))
+		return taken
+	}))
+	n.hasSpares(1)
+}
+
+func (n twoChats) acquire2(owner string, spec claude.Spec) *claude.Process {
+	n.Helper()
+	p, err := n.pool.Acquire(n.Context(), owner, spec)
+	must(n.T, err)
+	return p
+}
+
+// A process without a chat gives its place to any turn, before an idle one does; nothing of it is left.
+func TestASpareProcessMakesRoom(t *testing.T) {
+	n := newSparesRig(t, func(c *claude.Config) { c.MaxProcesses = 3 })
+	spec := n.ahead(n.data)
+	pa := n.acquire2("a", spec)
+	n.pool.Release("a", pa)
+	n.hasSpares(1)
+	if left := n.left(); left != "1 folders 1 marks" {
+		t.Errorf("of a process that waits: %s", left)
+	}
+	b, c := spec, spec
+	b.Session, c.Session, b.Spare, c.Spare = uuid.NewString(), uuid.NewString(), nil, nil
+	pb := n.acquire2("b", b)
+	pc := n.acquire2("c", c)
+	if s := n.pool.Stats(); s.Spare != 0 || s.Idle != 1 || s.Running != 2 || !running(pa) {
+		t.Errorf("%+v", s)
+	}
+	must(t, poll(t.Context(), "an empty folder", func() bool { return n.left() == "0 folders 0 marks" }))
+	n.pool.Release("b", pb)
+	n.pool.Release("c", pc)
+}
+
+// left counts what processes without a chat have on the disk.
+func (n twoChats) left() string {
+	n.Helper()
+	marks, _ := filepath.Glob(filepath.Join(strings.ReplaceAll(n.cfg.State, "[", `\[`), "spares", "*"))
+	folders := 0
+	for _, m := range marks {
+		if _, err := os.Stat(filepath.Join(n.cfg.State, filepath.Base(m))); err == nil {
+			folders++
+		}
+	}
+	return fmt.Sprintf("%d folders %d marks", folders, len(marks))
+}
+
+// After kill -9 the folders of processes that had no chat are removed, and those that a chat has just taken are kept.
+func TestSparesOfAKilledBridgeAreRemoved(t *testing.T) {
+	n := newSparesRig(t)
+	if err := n.cfg.RemoveSpares(nil); err != nil {
+		t.Error("where there was none:", err)
+	}
+	kept, gone := uuid.NewString(), uuid.NewString()
+	for _, id := range []string{kept, gone} {
+		write(t, filepath.Join(n.cfg.State, "spares", id), "")
+		write(t, filepath.Join(n.cfg.State, id, "projects", "x.jsonl"), "{}")
+		write(t, filepath.Join(n.cfg.State, "settings", id+".json"), "{}")
+	}
+	write(t, filepath.Join(n.cfg.State, "spares", "..x"), "")
+	unknown := errors.New("the database is locked")
+	if err := n.cfg.RemoveSpares(func(string) (bool, error) { return false, unknown }); !errors.Is(err, unknown) {
+		t.Error(err)
+	}
+	if left := n.left(); left != "2 folders 3 marks" {
+		t.Errorf("what is not known to be nobody's is kept: %s", left)
+	}
+	must(t, n.cfg.RemoveSpares(func(id string) (bool, error) { return id == kept, nil }))
+	for path, want := range map[string]bool{
+		kept + "/projects/x.jsonl": true, "settings/" + kept + ".json": true, "spares/" + kept: false,
+		gone: false, "settings/" + gone + ".json": false, "spares/" + gone: false,
+	} {
+		if _, err := os.Stat(filepath.Join(n.cfg.State, path)); (err == nil) != want {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
