@@ -92,7 +92,7 @@ func (l Ledger) Book(ctx context.Context, e Expense) error {
 	return l.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return l.book(ctx, tx, e) })
 }
 
-const lastAsker = `SELECT actor_id FROM messages WHERE chat_key = ?1 AND role = 'user' AND turn_id > 0 ORDER BY seq DESC LIMIT 1`
+const lastAsker = `SELECT actor_id FROM messages WHERE chat_key = ?1 AND role = 'user' AND +turn_id > 0 ORDER BY seq DESC LIMIT 1`
 
 // Asker is who has asked last in a chat; empty = nobody.
 func (l Ledger) Asker(ctx context.Context, key chat.Key) (user string, err error) {

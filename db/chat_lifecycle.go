@@ -101,7 +101,7 @@ func (cs Chats) AwaitedCompactions(ctx context.Context) ([]chat.Key, error) {
 	return chatKeys(ctx, cs.db.read, awaitedCompactions)
 }
 
-const oldestOpen = `SELECT COALESCE(MIN(id), ?2) FROM turns WHERE chat_key = ?1` + isOpen
+const oldestOpen = `SELECT COALESCE(MIN(id), ?2) FROM turns INDEXED BY turns_open WHERE chat_key = ?1` + isOpen
 
 // Settled returns the answered messages of an epoch of a chat after sequence number after (0 = from the
 // first), at most this many. Questions that are running or waiting are left out.

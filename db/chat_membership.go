@@ -26,12 +26,12 @@ const (
 
 	setGreeted = `UPDATE chats SET greeted_at = ?2 WHERE key = ?1 AND greeted_at = 0 AND next_seq = 1`
 
-	cancelQueued = `UPDATE turns SET state = 'cancelled', failure = '` + cancelledChat + `', ended_at = ?2
+	cancelQueued = `UPDATE turns INDEXED BY turns_open SET state = 'cancelled', failure = '` + cancelledChat + `', ended_at = ?2
 		WHERE ` + inChat + ` AND state = 'queued'` + isOpen
 	dropFileDeliveries = `UPDATE file_deliveries SET state = 'dropped', caption = '' WHERE state = 'waiting' AND id IN (SELECT file_delivery_id FROM outbox WHERE ` + inChat + `)`
 	dropPosts          = `DELETE FROM outbox WHERE ` + inChat
 
-	selectPlaces = `SELECT chat_key, id FROM turns WHERE ` + inChat + ` AND state = 'running'` + isOpen
+	selectPlaces = `SELECT chat_key, id FROM turns INDEXED BY turns_open WHERE ` + inChat + ` AND state = 'running'` + isOpen
 )
 
 // Join records that the bot was added to a chat, and enqueues say; nil enqueues nothing. It reports

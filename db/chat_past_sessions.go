@@ -56,7 +56,7 @@ var takeUp = []string{
 	dropTopic,
 }
 
-const sessionOfChat = `SELECT epoch, MAX(id) FROM turns WHERE chat_key = ?1 AND session_id = ?2 AND session_id <> '' AND state = 'done' GROUP BY epoch
+const sessionOfChat = `SELECT epoch, MAX(id) FROM turns INDEXED BY turns_session WHERE chat_key = ?1 AND session_id = ?2 AND session_id <> '' AND state = 'done' GROUP BY epoch
 	ORDER BY 2 DESC LIMIT 1`
 
 const takeSession = `UPDATE chats SET session_id = ?2, session_node = ?3, session_cwd = ?4, session_turn = ?5, session_tokens = 0, session_window = 0

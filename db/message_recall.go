@@ -191,11 +191,11 @@ func (ms Messages) lookBack(ctx context.Context, tx *sql.Tx, m chat.Message) (bo
 
 // Messages that were not for the bot go into the prompt of the next question, no matter when they arrived.
 const firstTold = `SELECT COALESCE(CASE WHEN ?2 > 0 THEN (SELECT id FROM turns WHERE chat_key = ?1 AND id = ?2 AND attempts > 0)
-	ELSE (SELECT MIN(turn_id) FROM messages WHERE chat_key = ?1 AND turn_id > 0 AND epoch = ?3 AND seq > ?4 - 500 AND (seq > ?4 OR sent_at >= ?5))
+	ELSE (SELECT MIN(+turn_id) FROM messages WHERE chat_key = ?1 AND +turn_id > 0 AND +epoch = ?3 AND seq > ?4 - 500 AND (seq > ?4 OR sent_at >= ?5))
 	END, 0)`
 
 // A session holds what its turns were told, so one that ran later may hold it as well.
-const forgetPastSessions = `UPDATE turns SET session_id = '' WHERE chat_key = ?1 AND session_id <> '' AND session_id IN
+const forgetPastSessions = `UPDATE turns SET session_id = '' WHERE +chat_key = ?1 AND session_id <> '' AND session_id IN
 	(SELECT session_id FROM turns WHERE chat_key = ?1 AND epoch = ?2 AND id >= ?3 AND session_id <> '')`
 
 const giveSessionUp = `UPDATE chats SET ` + noSession + ` WHERE key = ?1 AND epoch = ?2`

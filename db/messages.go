@@ -338,7 +338,7 @@ func (ms Messages) BySeq(ctx context.Context, key chat.Key, seqs []int64) ([]cha
 }
 
 const selectMessagesByID = `SELECT ` + messageColumns + ` FROM messages
-	WHERE chat_key = ?1 AND message_id IN (SELECT value FROM json_each(?2))` + notRecalled + ` ORDER BY seq`
+	WHERE chat_key = ?1 AND message_id IN (SELECT value FROM json_each(?2))` + notRecalled + ` ORDER BY +seq`
 
 // ByID are those of a chat's messages with these ids of the platform that exist, oldest first.
 func (ms Messages) ByID(ctx context.Context, key chat.Key, ids []string) ([]chat.Message, error) {

@@ -167,7 +167,7 @@ func (o Outbox) Delivered(ctx context.Context, p Post, messageID string) error {
 
 const earlierQuestion = `SELECT message_id FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'` + written + `
 	AND state <> 'recalled' AND seq < (SELECT seq FROM messages WHERE chat_key = ?1 AND message_id = ?3)
-	ORDER BY seq DESC LIMIT 1`
+	ORDER BY +seq DESC LIMIT 1`
 
 const readdressTurn = `UPDATE turns SET reply_to = ?2 WHERE id = ?1`
 
@@ -274,7 +274,7 @@ type Backlog struct {
 	Oldest time.Time // of the posts; zero = none
 }
 
-const backlog = `SELECT (SELECT COUNT(*) FROM turns WHERE state = 'queued'` + isOpen + `), COUNT(*), COALESCE(MIN(created_at), 0) FROM outbox`
+const backlog = `SELECT (SELECT COUNT(*) FROM turns INDEXED BY turns_open WHERE state = 'queued'` + isOpen + `), COUNT(*), COALESCE(MIN(created_at), 0) FROM outbox`
 
 // Backlog counts what waits to be answered and to be delivered.
 func (o Outbox) Backlog(ctx context.Context) (Backlog, error) {

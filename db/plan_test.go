@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -55,6 +56,42 @@ func usesIndex(t *testing.T, d *db.DB, query string) {
 		}
 		if strings.Contains(step, "turns") && strings.Contains(step, "INTEGER PRIMARY KEY (rowid>?)") {
 			t.Errorf("reads most of a table: %s", step)
+		}
+	}
+}
+
+// ofChat are the statements that read the rows of a chat by nothing but the chat, and why that does not grow with it.
+var ofChat = map[string]string{
+	"what was told":         "in the order of the index, until the first row that has something, which most have",
+	"the answer on a card":  "in the order of the index, 300 at most",
+	"the last messages":     "in the order of the index, as many as are wanted",
+	"the oldest message":    "in the order of the index, one",
+	"sessions":              "asked for by a command",
+	"where an epoch begins": "in the order of the index, one",
+	"who has asked last":    "in the order of the index, until the first question",
+	"an interrupted turn":   "whether there is one after a turn",
+	"memories of a message": "the memories of a chat are few",
+}
+
+// leadsTo is a step that reads rows of the largest tables by an index.
+var leadsTo = regexp.MustCompile(`^SEARCH (?:turns|messages|t|m) USING (?:COVERING )?INDEX (\w+) \(([^)]*)\)`)
+
+// What a statement reads does not grow with its chat either. That is so from the beginning, when SQLite has no figures
+// about the data: a service may run for months before they are collected.
+func TestFrequentStatementsReadNoWholeChat(t *testing.T) {
+	for _, stored := range []int{0, 20_000} {
+		d := analyzed(t, stored)
+		for name, query := range db.Frequent {
+			for _, step := range plan(t, d, query) {
+				m := leadsTo.FindStringSubmatch(step)
+				if m == nil {
+					continue
+				}
+				few := m[1] == "turns_open" || m[1] == "turns_interrupted"
+				if whole := m[2] == "chat_key=?" || m[2] == "chat_key=? AND turn_id>?"; whole && !few && ofChat[name] == "" {
+					t.Errorf("with %d messages, %s: %s", stored, name, step)
+				}
+			}
 		}
 	}
 }

@@ -26,7 +26,7 @@ func cardIdem(t Turn, what string) string {
 	return fmt.Sprintf("card:%d:%d:%s", t.ID, t.Attempts, what)
 }
 
-const interruptedTurn = `SELECT id FROM turns WHERE chat_key = ?1 AND state = 'interrupted' AND NOT EXISTS (
+const interruptedTurn = `SELECT id FROM turns INDEXED BY turns_interrupted WHERE chat_key = ?1 AND state = 'interrupted' AND NOT EXISTS (
 	SELECT 1 FROM messages m WHERE m.chat_key = ?1 AND m.turn_id > turns.id AND m.turn_id > 0) ORDER BY id DESC LIMIT 1`
 
 // Interrupted returns the chat's newest turn if it was interrupted and nobody has decided about it yet, else

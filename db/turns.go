@@ -76,13 +76,15 @@ func loadTurn(ctx context.Context, q querier, key chat.Key, id int64) (Turn, err
 	return t, nil
 }
 
-// isOpen is what the index turns_open asks for: without its very words a query would read all turns there are.
+// isOpen is what the index turns_open asks for: without its very words a query would read all turns there are. The index
+// is named in each query: as long as SQLite has no figures about the data, and it collects them only at Close, it would
+// rather read all turns of the chat.
 const isOpen = ` AND state IN ('queued', 'running')`
 
-const queuedTurn = `SELECT id FROM turns WHERE chat_key = ?1 AND epoch = ?2 AND state = 'queued' AND stopped = 0` + isOpen + ` ORDER BY id DESC LIMIT 1`
+const queuedTurn = `SELECT id FROM turns INDEXED BY turns_open WHERE chat_key = ?1 AND epoch = ?2 AND state = 'queued' AND stopped = 0` + isOpen + ` ORDER BY id DESC LIMIT 1`
 
 // An edited question waits in a turn of its own: the offer to answer it speaks of that question only.
-const lateTurn = `SELECT id FROM turns WHERE chat_key = ?1 AND epoch = ?2 AND state = 'interrupted' AND failure = 'late' AND created_at >= ?3
+const lateTurn = `SELECT id FROM turns INDEXED BY turns_interrupted WHERE chat_key = ?1 AND epoch = ?2 AND state = 'interrupted' AND failure = 'late' AND created_at >= ?3
 	AND NOT EXISTS (SELECT 1 FROM messages WHERE chat_key = ?1 AND turn_id = turns.id AND turn_id > 0 AND message_id LIKE 'edit:%')
 	AND ?4 NOT LIKE 'edit:%' ORDER BY id DESC LIMIT 1`
 
@@ -184,7 +186,7 @@ const askedBefore = `asked_before = CASE WHEN prompt_id = '' THEN asked_before E
 const claimTurn = `UPDATE turns SET state = 'running', started_at = ?2, attempts = attempts + 1, ` + askedBefore + `, prompt_id = ?5,
 	session_id = CASE WHEN ?4 AND session <> '' THEN session ELSE ?3 END
 	FROM (SELECT t.id AS head, CASE WHEN c.epoch = t.epoch THEN COALESCE(s.session_id, c.session_id) ELSE '' END AS session
-		FROM turns t JOIN chats c ON c.key = t.chat_key LEFT JOIN sessions s ON s.chat_key = c.key AND s.node = ?6
+		FROM turns t INDEXED BY turns_open JOIN chats c ON c.key = t.chat_key LEFT JOIN sessions s ON s.chat_key = c.key AND s.node = ?6
 			AND s.epoch = c.epoch AND c.session_id <> '' AND c.session_node NOT IN ('', ?6)
 		WHERE t.chat_key = ?1 AND t.state = 'queued'` + isOpen + ` ORDER BY t.id LIMIT 1)
 	WHERE id = head RETURNING ` + turnColumns
@@ -433,14 +435,14 @@ func (ts Turns) recordAnswer(ctx context.Context, tx *sql.Tx, e TurnResult, now 
 	return err
 }
 
-const queuedChats = `SELECT DISTINCT chat_key FROM turns WHERE state = 'queued'` + isOpen
+const queuedChats = `SELECT DISTINCT chat_key FROM turns INDEXED BY turns_open WHERE state = 'queued'` + isOpen
 
 // Chats lists the chats in which a turn waits.
 func (q Queue) Chats(ctx context.Context) ([]chat.Key, error) {
 	return chatKeys(ctx, q.db.read, queuedChats)
 }
 
-const queuedTurns = `SELECT id FROM turns WHERE chat_key = ?1 AND state = 'queued'` + isOpen + ` ORDER BY id`
+const queuedTurns = `SELECT id FROM turns INDEXED BY turns_open WHERE chat_key = ?1 AND state = 'queued'` + isOpen + ` ORDER BY id`
 
 // Turns lists the chat's queued turns. There are several if a new conversation was started while one waited.
 func (q Queue) Turns(ctx context.Context, key chat.Key) (turns []int64, err error) {
@@ -465,7 +467,7 @@ func (ts Turns) Place(ctx context.Context, turn int64) (chat.Key, error) {
 }
 
 const waitingMessages = `SELECT COUNT(*) FROM messages WHERE chat_key = ?1 AND turn_id > 0 AND role = 'user'` + notRecalled + `
-	AND turn_id IN (SELECT id FROM turns WHERE chat_key = ?1 AND state = 'queued'` + isOpen + `)`
+	AND turn_id IN (SELECT id FROM turns INDEXED BY turns_open WHERE chat_key = ?1 AND state = 'queued'` + isOpen + `)`
 
 // Waiting counts the messages of a chat that wait to be answered.
 func (q Queue) Waiting(ctx context.Context, key chat.Key) (n int, err error) {
