@@ -17,6 +17,7 @@ type conversationCommands struct {
 	turns     *turnQueue
 	pool      *claude.Pool
 	scheduler *compactionScheduler
+	ahead     *aheadStarts
 }
 
 func (cs conversationCommands) startNew(ctx context.Context, o ordered) (order, error) {
@@ -36,7 +37,12 @@ func (cs conversationCommands) forget(ctx context.Context, o ordered, answer i18
 	}
 	// In the background: ending a process can take seconds.
 	drop := func() {
-		cs.turns.jobs.Enqueue(func(context.Context) { cs.pool.Drop(o.m.Key.String()) })
+		cs.turns.jobs.Enqueue(func(context.Context) {
+			cs.pool.Drop(o.m.Key.String())
+			if o.args == "" {
+				cs.ahead.expect(o.m.Key)
+			}
+		})
 	}
 	done, err := o.do(db.StartConversation{}, answer)
 	done.ask, done.files, done.then = o.args, files, drop

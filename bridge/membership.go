@@ -22,6 +22,7 @@ type chatMembership struct {
 	languages languages
 	listening listening
 	outbox    *delivery.Outbox
+	ahead     *aheadStarts
 	log       zerolog.Logger
 }
 
@@ -88,11 +89,13 @@ func (p chatMembership) greeting(ctx context.Context, key chat.Key, l i18n.Lang)
 	return i18n.GreetingMention.In(l)
 }
 
-// open introduces the bot to somebody who opens the private chat for the first time, and who may talk to it.
+// open introduces the bot to somebody who opens the private chat for the first time, and who may talk to it. Whoever
+// opens it is likely to ask something.
 func (p chatMembership) open(ctx context.Context, c chat.Change) error {
 	if who, err := p.access.Authorize(ctx, c.Key, c.Actor); err != nil || who != access.Admitted {
 		return err
 	}
+	p.ahead.expect(c.Key)
 	fresh, err := p.chats.Open(ctx, c, i18n.GreetingPrivate.In(p.languages.OfChat(ctx, c.Key)))
 	if err == nil && fresh {
 		p.outbox.Wake(c.Key)

@@ -25,6 +25,7 @@ type pressHandler struct {
 	interrupted interruptedTurns
 	commands    commandRunner
 	approvals   *approval.Requests
+	ahead       *aheadStarts
 	log         zerolog.Logger
 }
 
@@ -38,6 +39,7 @@ func (ph *pressHandler) press(ctx context.Context, p chat.Press) (toast string, 
 	}
 	p.Key, p.Values = ph.chatOf(ctx, p), formWithoutCodes(p.Values)
 	l := ph.languages.OfChat(ctx, p.Key)
+	ph.ahead.sign(p.Key)
 	defer func() {
 		if err != nil {
 			toast = i18n.PressFailed.In(l)

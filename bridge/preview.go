@@ -35,12 +35,25 @@ const noTurn = math.MaxInt64
 // Of builds the context of a question; live says that a living process would be asked, else a new one. It returns
 // [db.ErrNotFound] for a chat that is not known.
 func (p *Preview) Of(ctx context.Context, question chat.Message, live bool) (Built, error) {
-	c, err := p.db.Chats().Get(ctx, question.Key)
+	claim, err := p.claim(ctx, question)
 	if err != nil {
 		return Built{}, err
 	}
+	// A preview must not change the chat, so nothing here writes.
+	s, lost := p.sessionState(ctx, &claim, live)
+	r := p.cfg.request(claim, claim.Resume, s)
+	r.Live, r.Lost = live, lost != ""
+	return Built{Key: question.Key, Turn: noTurn, Prompt: p.context.Build(ctx, r), Live: live, Lost: lost}, nil
+}
+
+// claim is what the claim of a question would be; without a text nothing is asked.
+func (p *Preview) claim(ctx context.Context, question chat.Message) (db.Claim, error) {
+	c, err := p.db.Chats().Get(ctx, question.Key)
+	if err != nil {
+		return db.Claim{}, err
+	}
 	if c.Session, err = p.db.Chats().SessionOn(ctx, c, p.cfg.Node); err != nil {
-		return Built{}, err
+		return db.Claim{}, err
 	}
 	claim := db.Claim{Chat: c, Turn: db.Turn{ID: noTurn, Key: c.Key, Epoch: c.Epoch, Created: question.Time}}
 	if question.Text != "" {
@@ -50,19 +63,17 @@ func (p *Preview) Of(ctx context.Context, question chat.Message, live bool) (Bui
 	if stale(claim, p.cfg.Context.StaleAfter.Duration) {
 		claim.Chat.Session, claim.Chat.Summary, claim.Chat.Anew = db.Session{}, db.Summary{}, noTurn
 	}
-	// A preview must not change the chat, so nothing here writes.
-	s, lost := p.sessionState(ctx, &claim, live)
-	r := p.cfg.request(claim, claim.Resume, s)
-	r.Live, r.Lost = live, lost != ""
-	return Built{Key: c.Key, Turn: noTurn, Prompt: p.context.Build(ctx, r), Live: live, Lost: lost}, nil
+	if claim.Chat.Session.ID != "" && p.cfg.Context.Resumes() {
+		claim.Turn.Session, claim.Resume = claim.Chat.Session.ID, true
+	}
+	return claim, nil
 }
 
 // sessionState finds out in which session a turn would run, and how far that holds the conversation, or why it is lost.
 func (p *Preview) sessionState(ctx context.Context, c *db.Claim, live bool) (s syncState, lost claude.LostCause) {
-	if c.Chat.Session.ID == "" || !p.cfg.Context.Resumes() {
+	if !c.Resume {
 		return syncState{}, ""
 	}
-	c.Turn.Session, c.Resume = c.Chat.Session.ID, true
 	if live {
 		return syncState{turn: held(*c), verified: true}, ""
 	}

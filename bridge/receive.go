@@ -29,6 +29,7 @@ type receiver struct {
 	commands    commandRunner
 	interrupted interruptedTurns
 	inbox       inbox
+	ahead       *aheadStarts
 }
 
 // message takes in a message that the platform has delivered. The platform delivers it again until message returns nil,
@@ -48,6 +49,7 @@ func (rc *receiver) message(ctx context.Context, m chat.Incoming) error {
 	if !rc.listening.toBot(ctx, m) {
 		m.Files = slices.DeleteFunc(m.Files, func(f chat.File) bool { return f.Kind == chat.Quote })
 		_, err := rc.inbox.history.accept(ctx, db.Inbound{Incoming: m, Class: chat.Overheard})
+		rc.ahead.sign(m.Key)
 		return err
 	}
 	cmd, name, args := parseCommand(m.Text)

@@ -29,6 +29,7 @@ type sessionCommands struct {
 	chats db.Chats
 	pool  *claude.Pool
 	turns *turnQueue
+	ahead *aheadStarts
 	zone  *time.Location
 	log   zerolog.Logger
 }
@@ -92,7 +93,12 @@ func (cs sessionCommands) goBack(ctx context.Context, o ordered, list []db.PastS
 	key := o.m.Key.String()
 	back, err := o.do(db.ResumeSession{Session: db.Session{ID: past.ID, Node: cs.cfg.Node, Cwd: dir}},
 		done, i18n.Excerpt(past.Question, contextWords))
-	back.then = func() { cs.turns.jobs.Enqueue(func(context.Context) { cs.pool.Drop(key) }) }
+	back.then = func() {
+		cs.turns.jobs.Enqueue(func(context.Context) {
+			cs.pool.Drop(key)
+			cs.ahead.expect(o.m.Key)
+		})
+	}
 	return back, err
 }
 

@@ -52,6 +52,9 @@ func (s *session) known(ctx context.Context) []string {
 func (s *session) compare(ctx context.Context, p *claude.Process) syncState {
 	now := syncState{turn: held(*s.claim), verified: true}
 	if p.Fresh() {
+		if s.resume && s.prompts == nil { // the process was started, and its transcript compared, ahead of the turn
+			s.known(ctx)
+		}
 		now = compare(*s.claim, s.resume, s.prompts, p.SyncState())
 	}
 	if now.isBehind {

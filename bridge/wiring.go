@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"sync"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -12,6 +13,7 @@ import (
 	"magpie/bridge/workqueue"
 	"magpie/contextmgr"
 	"magpie/db"
+	"magpie/internal/chat"
 	"magpie/internal/claude"
 )
 
@@ -28,7 +30,7 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messenger, lo
 	rc := &receiver{
 		cfg: w.cfg, access: control, listening: w.listening, background: background, logins: w.logins, files: w.files,
 		languages: w.languages, interrupted: interruptedTurns{store.Turns(), w.turns, w.outbox},
-		inbox: inbox{w.history, w.reactions, w.outbox, w.turns},
+		inbox: inbox{w.history, w.reactions, w.outbox, w.turns}, ahead: w.ahead,
 	}
 	rc.commands = commandRunner{
 		cfg: w.cfg, chats: store.Chats(), languages: w.languages, access: w.authorizer, set: w.commandSet(),
@@ -40,11 +42,11 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messenger, lo
 		runner: w.turnRunner(background),
 		presses: &pressHandler{
 			access: control, languages: w.languages, lanes: &w.turns.lanes, turns: store.Turns(),
-			interrupted: rc.interrupted, commands: rc.commands, approvals: w.approvals, log: log,
+			interrupted: rc.interrupted, commands: rc.commands, approvals: w.approvals, ahead: w.ahead, log: log,
 		},
 		membership: chatMembership{
 			chats: store.Chats(), access: w.authorizer, requests: control.Requests, languages: w.languages,
-			listening: w.listening, outbox: w.outbox, log: log,
+			listening: w.listening, outbox: w.outbox, ahead: w.ahead, log: log,
 		},
 		recovery: recovery{
 			db: store, pool: pool, approvals: w.approvals, turns: w.turns, scheduler: w.scheduler, log: log,
@@ -84,6 +86,8 @@ type wiring struct {
 	logins     *logins
 	authorizer *access.Authorizer
 	approvals  *approval.Requests
+	specs      processSpecs
+	ahead      *aheadStarts
 }
 
 // newWiring makes the parts in the order of their dependencies. The messenger is wrapped first, so that
@@ -110,6 +114,12 @@ func newWiring(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messeng
 	w.approvals = approval.NewRequests(approval.Config{
 		Protected: cfg.protected(), Secrets: cfg.Secrets, Language: w.languages.OfChat,
 	}, store, w.outbox, w.authorizer, log)
+	w.specs = processSpecs{w.cfg, w.budget, w.tools, w.files}
+	w.ahead = &aheadStarts{
+		preview: NewPreview(*w.cfg, store, w.context, pool.Config()), db: store, pool: pool, specs: w.specs,
+		due: maintenance{cfg: w.cfg, scheduler: w.scheduler}.due, jobs: w.scheduler.jobs, log: log,
+		last: map[chat.Key]time.Time{},
+	}
 	return w
 }
 
@@ -124,7 +134,7 @@ func (w *wiring) turnRunner(background *background) *turnRunner {
 			attempts: attemptRunner{
 				cfg: w.cfg, pool: w.pool, lanes: lanes, approvals: w.approvals, turns: w.db.Turns(),
 				chats: w.db.Chats(), folders: w.db.Folders(),
-				specs:   processSpecs{w.cfg, w.budget, w.tools, w.files},
+				specs:   w.specs,
 				prompts: promptBuilder{w.cfg, w.context},
 			},
 		},
@@ -139,8 +149,8 @@ func (w *wiring) turnRunner(background *background) *turnRunner {
 func (w *wiring) commandSet() *commandSet {
 	zone := w.context.Zone()
 	return &commandSet{
-		conversationCommands: conversationCommands{w.cfg, w.db, w.files, w.turns, w.pool, w.scheduler},
-		sessionCommands:      sessionCommands{w.cfg, w.db.Chats(), w.pool, w.turns, zone, w.log},
+		conversationCommands: conversationCommands{w.cfg, w.db, w.files, w.turns, w.pool, w.scheduler, w.ahead},
+		sessionCommands:      sessionCommands{w.cfg, w.db.Chats(), w.pool, w.turns, w.ahead, zone, w.log},
 		memoryCommands:       memoryCommands{w.cfg, w.db, w.authorizer, zone},
 		settingCommands:      settingCommands{w.cfg, w.authorizer, w.pool, w.log},
 		reportCommands:       reportCommands{w.cfg, w.db, w.context, w.pool, w.turns, w.authorizer, w.log},

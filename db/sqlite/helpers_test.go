@@ -12,6 +12,5 @@ var (
 	turnIDs = dbtest.TurnIDs
 	claim   = dbtest.Claim
 	finish  = dbtest.Finish
-	texts   = dbtest.Texts
 	history = dbtest.History
 )

@@ -74,6 +74,8 @@ type Config struct {
 	// Quiet is how long the chats must be quiet before a background task runs; 0 is the default. Tests of the replies
 	// use less.
 	Quiet time.Duration `toml:"-" env:"-"`
+	// Ahead is how long a process that was started ahead of a turn waits for it; 0 is the default. Tests use less.
+	Ahead time.Duration `toml:"-" env:"-"`
 	// Machine is a file system with the /proc and /sys from which the free memory is read; nil = this machine's.
 	Machine fs.FS `toml:"-" env:"-"`
 	// State is the folder for files that only agents need. The caller supplies it.

@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -11,17 +12,23 @@ import (
 // their slots. Each chat is an owner with at most one process.
 type idleProcesses struct {
 	keepAlive time.Duration // how long a process waits for its chat's next message; 0 = not at all
+	ahead     time.Duration // how long one that was started ahead of a turn waits for it
 	processes *processes
 	tasks     sync.WaitGroup // processes that are ending
 
-	mu     sync.Mutex // is locked before that of processes
-	list   idleList
-	ending map[string]*Process // by owner
-	closed bool
+	mu       sync.Mutex // is locked before that of processes
+	list     idleList
+	ending   map[string]*Process      // by owner
+	turns    map[string]int           // that have a process or are getting one, by owner
+	starting map[string]chan struct{} // closed when a process has been started ahead of its owner's turn, by owner
+	closed   bool
 }
 
-func newIdleProcesses(keepAlive time.Duration, ps *processes) *idleProcesses {
-	return &idleProcesses{keepAlive: keepAlive, processes: ps, ending: map[string]*Process{}}
+func newIdleProcesses(c Config, ps *processes) *idleProcesses {
+	return &idleProcesses{
+		keepAlive: c.KeepAlive.Duration, ahead: cmp.Or(c.Ahead, aheadTime), processes: ps, ending: map[string]*Process{}, turns: map[string]int{},
+		starting: map[string]chan struct{}{},
+	}
 }
 
 // stats are the numbers of processes at one moment.
@@ -33,12 +40,12 @@ func (ip *idleProcesses) stats() PoolStats {
 	return s
 }
 
-// has reports whether owner has an idle process with this session.
+// has reports whether owner has an idle process that has served a turn of this session.
 func (ip *idleProcesses) has(owner, session string) bool {
 	ip.mu.Lock()
 	defer ip.mu.Unlock()
 	i := ip.list.indexOf(owner)
-	return i >= 0 && ip.list[i].p.spec.Session == session && ip.list[i].p.alive()
+	return i >= 0 && ip.list[i].p.spec.Session == session && ip.list[i].p.alive() && !ip.list[i].p.fresh
 }
 
 // noteActivity records that owner's chat is active, so that its process is among the last to be ended for others.
@@ -51,13 +58,26 @@ func (ip *idleProcesses) noteActivity(owner string, now time.Time) {
 }
 
 // take counts a new running turn and returns owner's idle process, if it fits. unfit are owner's processes that do not
-// fit or are ending: they must have ended before another is started.
-func (ip *idleProcesses) take(owner string, spec Spec) (p *Process, unfit []*Process, err error) {
+// fit or are ending: they must have ended before another is started. It waits for a process that is being started ahead.
+// The caller calls leave when the turn has no process any more.
+func (ip *idleProcesses) take(ctx context.Context, owner string, spec Spec) (p *Process, unfit []*Process, err error) {
 	ip.mu.Lock()
 	defer ip.mu.Unlock()
+	for started := ip.starting[owner]; started != nil; started = ip.starting[owner] {
+		ip.mu.Unlock()
+		select {
+		case <-started:
+		case <-ctx.Done():
+		}
+		ip.mu.Lock()
+		if ctx.Err() != nil {
+			return nil, nil, context.Cause(ctx)
+		}
+	}
 	if ip.closed {
 		return nil, nil, ErrClosed
 	}
+	ip.turns[owner]++
 	ip.processes.countRunning(1)
 	if old := ip.ending[owner]; old != nil {
 		unfit = append(unfit, old)
@@ -72,11 +92,46 @@ func (ip *idleProcesses) take(owner string, spec Spec) (p *Process, unfit []*Pro
 	return nil, unfit, nil
 }
 
+// leave counts a turn that has no process. The caller holds mu.
+func (ip *idleProcesses) leave(owner string) {
+	if ip.turns[owner]--; ip.turns[owner] == 0 {
+		delete(ip.turns, owner)
+	}
+}
+
+// fail is leave after a start that failed.
+func (ip *idleProcesses) fail(owner string) {
+	ip.mu.Lock()
+	defer ip.mu.Unlock()
+	ip.leave(owner)
+	ip.processes.countRunning(-1)
+}
+
+// reserve lets the caller start a process ahead of owner's next turn, unless owner has one or a turn is being answered.
+// Turns wait until done is called.
+func (ip *idleProcesses) reserve(owner string) (done func(), ok bool) {
+	ip.mu.Lock()
+	defer ip.mu.Unlock()
+	if ip.closed || ip.turns[owner] > 0 || ip.starting[owner] != nil || ip.ending[owner] != nil ||
+		ip.list.indexOf(owner) >= 0 {
+		return nil, false
+	}
+	started := make(chan struct{})
+	ip.starting[owner] = started
+	return func() {
+		ip.mu.Lock()
+		defer ip.mu.Unlock()
+		delete(ip.starting, owner)
+		close(started)
+	}, true
+}
+
 // put returns a process after a turn. It becomes idle, or ends: also if it has yielded its slot and none is free. If
 // memory is tight, an idle process ends as well. put reports whether the process had yielded.
 func (ip *idleProcesses) put(owner string, p *Process, tight bool) (yielded bool) {
 	ip.mu.Lock()
 	defer ip.mu.Unlock()
+	ip.leave(owner)
 	yielded = ip.processes.endYield(p)
 	if ip.closed { // close ends the process
 		ip.processes.countRunning(-1)
@@ -94,7 +149,7 @@ func (ip *idleProcesses) put(owner string, p *Process, tight bool) (yielded bool
 	return yielded
 }
 
-// aheadTime is how long a process that was started ahead waits for the first message of its chat.
+// aheadTime is how long a process that was started ahead of a turn waits for it, if nothing else is configured.
 const aheadTime = time.Minute
 
 // adopt makes a process that has not served a turn yet that of owner, and reports whether it has: not if owner has one.
@@ -105,7 +160,7 @@ func (ip *idleProcesses) adopt(owner string, p *Process) bool {
 		return false
 	}
 	p.lastActive = time.Now()
-	ip.add(owner, p, aheadTime)
+	ip.add(owner, p, ip.ahead)
 	return true
 }
 
@@ -219,9 +274,13 @@ func (l idleList) indexOf(owner string) int {
 // activePeriod is how long after a message the next one of the same chat is likely.
 const activePeriod = 10 * time.Second
 
-// leastUsed is the process that is ended if another needs its slot: the one that has waited longest among chats that
-// are silent. If none is silent, it is the one whose chat was active least recently. -1 = there is none.
+// leastUsed is the process that is ended if another needs its slot: one that was started ahead, else the one that has
+// waited longest among chats that are silent. If none is silent, it is the one whose chat was active least recently.
+// -1 = there is none.
 func (l idleList) leastUsed(now time.Time) int {
+	if i := slices.IndexFunc(l, func(it *idle) bool { return it.p.fresh }); i >= 0 {
+		return i
+	}
 	first := -1
 	for i, it := range l {
 		if now.Sub(it.p.lastActive) >= activePeriod {

@@ -49,7 +49,7 @@ func NewPool(c Config) *Pool {
 	l := c.Limits()
 	s := newSlots(l, runtime.GOMAXPROCS(0))
 	ps := newProcesses(c, s)
-	idle := newIdleProcesses(c.KeepAlive.Duration, ps)
+	idle := newIdleProcesses(c, ps)
 	background := newBackgroundTasks(l, s)
 	spares := newSpares(c, ps, background)
 	free := &processSlots{slots: s, limits: l, idle: idle, spares: spares, background: background}
@@ -69,7 +69,7 @@ func (pl *Pool) Config() Config { return pl.cfg }
 // Limits are the maximum numbers of turns and processes.
 func (pl *Pool) Limits() Limits { return pl.limits }
 
-// HasIdle reports whether owner has an idle process with this session.
+// HasIdle reports whether owner has an idle process that has served a turn of this session.
 func (pl *Pool) HasIdle(owner, session string) bool { return pl.idle.has(owner, session) }
 
 // Expect starts a spare process with this spec in the background, if there is room: turns are likely to ask for it.
@@ -141,29 +141,73 @@ func (pl *Pool) Acquire(ctx context.Context, owner string, spec Spec) (*Process,
 }
 
 func (pl *Pool) acquire(ctx context.Context, owner string, spec Spec) (*Process, error) {
-	p, unfit, err := pl.idle.take(owner, spec)
+	p, unfit, err := pl.idle.take(ctx, owner, spec)
 	for _, old := range unfit {
 		pl.processes.end(ctx, old) // synchronously: two processes must never use one session
 	}
 	if err != nil || p != nil {
 		return p, err
 	}
+	p, err = pl.verifyAndStart(ctx, owner, spec, func() error { return pl.processSlots.acquire(ctx, owner) })
+	if err != nil {
+		pl.idle.fail(owner)
+	}
+	return p, err
+}
+
+// StartAhead starts the process that owner's next turn is likely to ask for, so that the turn need not wait for it. It
+// does nothing if owner has a process or a turn, or if there is no room, and it returns the error of [Pool.Acquire] for
+// a session that cannot be resumed. The process ends if no turn comes within a minute; until then it is asked nothing
+// and writes nothing, and it makes room for any turn.
+func (pl *Pool) StartAhead(ctx context.Context, owner string, spec Spec) error {
+	dir, err := realDir(spec.Dir)
+	if err != nil {
+		return err
+	}
+	spec.Dir = dir
+	if spec.Budget > 0 { // a process with a limit serves one turn, which begins with its start
+		return nil
+	}
+	done, ok := pl.idle.reserve(owner)
+	if !ok {
+		return nil
+	}
+	defer done()
+	p, err := pl.verifyAndStart(ctx, owner, spec, func() error {
+		if !pl.background.tryAcquireSpareOf(2) { // one is left for whatever is asked for next
+			return errNoRoom
+		}
+		return nil
+	})
+	if errors.Is(err, errNoRoom) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if !pl.idle.adopt(owner, p) {
+		pl.processes.end(ctx, p)
+	}
+	return nil
+}
+
+// errNoRoom says that a process that nobody waits for must not be started now.
+var errNoRoom = errors.New("claude: no room for another process")
+
+// verifyAndStart starts a process in the slot that it acquires, unless the session to resume is not what it was.
+func (pl *Pool) verifyAndStart(ctx context.Context, owner string, spec Spec, acquire func() error) (p *Process, err error) {
 	var syncState SyncState
 	if spec.Resume { // not earlier: an ending process still writes its transcript
 		syncState, err = pl.cfg.Transcripts(owner).Verify(spec.Dir, spec.Session, spec.prompts())
 	}
 	spec.Known = nil // the process may live much longer than the caller's data
 	if err == nil {
-		err = pl.processSlots.acquire(ctx, owner)
+		err = acquire()
 	}
 	if err == nil {
 		p, err = pl.processes.start(ctx, owner, spec)
 	}
 	if err == nil {
 		p.syncState = syncState
-	}
-	if err != nil {
-		pl.processes.countRunning(-1)
 	}
 	return p, err
 }

@@ -1,0 +1,94 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/rs/zerolog"
+
+	"magpie/bridge/workqueue"
+	"magpie/db"
+	"magpie/internal/chat"
+	"magpie/internal/claude"
+)
+
+// aheadStarts has the process of a chat started when something tells that a question is likely to come: it would have
+// to be started, and to resume the session, while somebody waits.
+type aheadStarts struct {
+	preview *Preview
+	db      *db.DB
+	pool    *claude.Pool
+	specs   processSpecs
+	due     func(db.Chat) bool // whether a summary comes before the next turn
+	jobs    *workqueue.Queue
+	log     zerolog.Logger
+
+	mu   sync.Mutex
+	last map[chat.Key]time.Time // when a process was last asked for because of a mere sign
+}
+
+// Bounds of what a sign brings about: most signs are followed by no question.
+const (
+	signPeriod = 10 * time.Minute // of one chat, at most one of them counts
+	signAge    = time.Hour        // in a chat that was silent for longer they do not count
+)
+
+// sign notes that somebody is active in a chat who may have a question.
+func (a *aheadStarts) sign(key chat.Key) {
+	now := time.Now()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for other, at := range a.last {
+		if now.Sub(at) >= signPeriod {
+			delete(a.last, other)
+		}
+	}
+	if _, ok := a.last[key]; ok {
+		return
+	}
+	a.last[key] = now
+	a.enqueue(key, signAge)
+}
+
+// expect notes that a question is coming.
+func (a *aheadStarts) expect(key chat.Key) { a.enqueue(key, 0) }
+
+func (a *aheadStarts) enqueue(key chat.Key, age time.Duration) {
+	a.jobs.Enqueue(func(ctx context.Context) {
+		if err := a.start(ctx, key, age); err != nil {
+			// the turn finds out as well, and goes on from the History
+			a.log.Debug().Err(err).Stringer("chat", key).Msg("no process started ahead of the question")
+		}
+	})
+}
+
+// start starts the process that the next turn of a chat would start, unless the chat was silent for longer than age; 0
+// = no matter how long.
+func (a *aheadStarts) start(ctx context.Context, key chat.Key, age time.Duration) error {
+	if _, err := a.db.Folders().Find(ctx, key); errors.Is(err, db.ErrNotFound) {
+		return nil // its first turn takes a spare process
+	} else if err != nil {
+		return err
+	}
+	claim, err := a.preview.claim(ctx, chat.Message{Key: key, Text: "?", Time: time.Now()})
+	if err != nil || a.due(claim.Chat) || age > 0 && time.Since(claim.Chat.Turned) > age {
+		return err
+	}
+	spec, err := a.specs.ofChat(claim.Chat)
+	if err != nil {
+		return err
+	}
+	if claim.Resume {
+		if cause := a.preview.cfg.away(claim.Chat); cause != "" {
+			return &claude.LostError{Session: claim.Turn.Session, Cause: cause}
+		}
+	} else {
+		claim.Turn.Session = uuid.NewString()
+	}
+	spec.Session, spec.Resume, spec.Files = claim.Turn.Session, claim.Resume, a.specs.files.Dir(ctx, key)
+	spec.Known = func() []string { return names(known(ctx, a.db, claim)) }
+	return a.pool.StartAhead(ctx, key.String(), spec)
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"magpie/bridge/turncard"
+	"magpie/internal/chat"
+	"magpie/internal/claude"
+	"magpie/internal/config"
+	"magpie/internal/feishusim"
+)
+
+// hasProcess waits until a process waits for its chat's next message, after that many starts.
+func (r *rig) hasProcess(starts int) {
+	r.Helper()
+	var s claude.PoolStats
+	for end := time.Now().Add(patience); s.Idle != 1 || s.Started != starts || s.Running != 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			r.Fatalf("no process is there: %+v, want %d starts", s, starts)
+		}
+		s = r.prog.pool.Stats()
+	}
+}
+
+// Whoever opens the chat, writes to others in the group, or presses a button, is likely to ask something: the process
+// that would have to be started is there when the question comes. It holds the session, writes nothing to it, and
+// costs no request.
+func TestTheProcessIsThereBeforeTheQuestion(t *testing.T) {
+	signs := map[string]func(r *rig, group string){
+		"the chat is opened": func(r *rig, _ string) { r.sim.EnterChat(r.user) },
+		"a button is pressed": func(r *rig, _ string) {
+			help := r.answer(r.chat, r.sim.Say(r.chat, r.user, "/help"))
+			_, err := r.sim.Press(r.Context(), help.ID, r.user, chat.Action{Do: turncard.DoCommand, ID: "/status"})
+			must(r, err)
+		},
+		"somebody else is spoken to": func(r *rig, group string) { r.sim.Say(group, r.user, "大家早") },
+	}
+	for name, sign := range signs {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, realCLI(t), func(c *config.Config) { c.Claude.Ahead = time.Hour })
+			room, group := r.chat, ""
+			options := []feishusim.SendOption(nil)
+			if name == "somebody else is spoken to" {
+				group = r.sim.Group("队", r.user, r.sim.AddUser("小红"))
+				room, options = group, append(options, feishusim.Mention())
+			}
+			r.answer(room, r.sim.Say(room, r.user, "我叫小明", options...))
+			key := chat.FeishuChat(room)
+			r.prog.pool.Drop(key.String())
+			c, err := r.prog.store.Chats().Get(t.Context(), key)
+			must(t, err)
+			path, err := r.prog.pool.Config().Transcripts(key.String()).Path(c.Session.Cwd, c.Session.ID)
+			must(t, err)
+			before, err := os.ReadFile(path)
+			must(t, err)
+			asked := len(r.model.Requests())
+			sign(r, group)
+			r.hasProcess(2)
+			if after, err := os.ReadFile(path); err != nil || string(after) != string(before) || len(r.model.Requests()) != asked {
+				t.Errorf("%d bytes more, %d requests, %v", len(after)-len(before), len(r.model.Requests())-asked, err)
+			}
+			got := visibleText(r.answer(room, r.sim.Say(room, r.user, "我叫什么名字？", options...)))
+			if got != "你叫小明。" {
+				t.Errorf("answer %q", got)
+			}
+			if b := r.lastBuilt(); b.Live || !b.Prompt.UseResume || b.Lost != "" {
+				t.Errorf("live %v, resumed %v, lost %q", b.Live, b.Prompt.UseResume, b.Lost)
+			}
+			if n := r.prog.pool.Stats().Started; n != 2 {
+				t.Errorf("%d processes were started", n)
+			}
+		})
+	}
+}
+
+// After /new a process with a new session is there, in the folder that the chat's agents have.
+func TestAProcessIsThereAfterNew(t *testing.T) {
+	r := newRig(t, realCLI(t))
+	r.ask("我叫小明")
+	first := r.lastSession()
+	r.ask("/new")
+	r.hasProcess(2)
+	r.ask("你好")
+	if n, now := r.prog.pool.Stats().Started, r.lastSession(); n != 2 || now == first || now == "" {
+		t.Errorf("%d processes were started; session %q after %q", n, now, first)
+	}
+	if got := r.ask("我叫什么名字？"); got == "你叫小明。" {
+		t.Error("the new conversation knows the old one")
+	}
+	if r.transcriptPath(); r.prog.pool.Stats().Started != 2 {
+		t.Errorf("%+v", r.prog.pool.Stats())
+	}
+}
+
+// A chat that was silent for long is not one in which every sign counts, and a sign counts once in a while only.
+func TestMostSignsStartNothing(t *testing.T) {
+	r := newRig(t, func(c *config.Config) { c.Claude.Ahead = time.Hour })
+	group := r.sim.Group("队", r.user, r.sim.AddUser("小红"))
+	key := chat.FeishuChat(group)
+	r.sim.Say(group, r.user, "大家早") // the bot was never asked anything here
+	r.answer(group, r.sim.Say(group, r.user, "你好", feishusim.Mention()))
+	if n := r.prog.pool.Stats().Started; n != 1 {
+		t.Errorf("%d processes", n)
+	}
+	r.prog.pool.Drop(key.String())
+	r.sim.Say(group, r.user, "还在吗") // the second sign within ten minutes
+	r.awaitReceived(r.sim.Say(group, r.user, "嗯"))
+	r.ask("私聊")
+	if n := r.prog.pool.Stats().Started; n != 2 {
+		t.Errorf("%d processes", n)
+	}
+}

@@ -1,0 +1,118 @@
+package claude_test
+
+import (
+	"errors"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"magpie/internal/claude"
+	"magpie/internal/claude/claudetest"
+)
+
+// A process that was started ahead of a turn has the session, verified as always. Until the turn comes it costs no
+// request and writes nothing; then it answers, and no other is started.
+func TestAProcessIsStartedAheadOfItsTurn(t *testing.T) { claudetest.Versions(t, startedAhead) }
+
+func startedAhead(t *testing.T, command string) {
+	r := newRig(t, by(command))
+	spec := withDir(fresh(), r.cfg.Project)
+	r.turn(t.Context(), "a", spec, "我叫小明")
+	r.pool.Drop("a")
+	path, err := r.cfg.Transcripts("a").Path(spec.Dir, spec.Session)
+	must(t, err)
+	before, err := os.ReadFile(path)
+	must(t, err)
+	spec.Resume = true
+	asked, verified := len(r.model.Requests()), 0
+	spec.Known = func() []string { verified++; return nil }
+	must(t, r.pool.StartAhead(t.Context(), "a", spec))
+	must(t, r.pool.StartAhead(t.Context(), "a", spec)) // it is there
+	if s := r.pool.Stats(); s.Idle != 1 || s.Started != 2 || verified != 1 {
+		t.Errorf("%+v, verified %d times", s, verified)
+	}
+	if r.pool.HasIdle("a", spec.Session) {
+		t.Error("it counts as one that has served a turn")
+	}
+	time.Sleep(time.Second) // it has read its session
+	if after, err := os.ReadFile(path); err != nil || string(after) != string(before) || len(r.model.Requests()) != asked {
+		t.Errorf("the transcript has become %d bytes longer, %v; %d requests", len(after)-len(before), err,
+			len(r.model.Requests())-asked)
+	}
+	p := r.acquire("a", spec)
+	if s := r.pool.Stats(); s.Started != 2 || !p.Fresh() {
+		t.Errorf("the turn has another process: %+v", s)
+	}
+	must(t, r.pool.StartAhead(t.Context(), "a", spec)) // a turn runs
+	r.pool.Release("a", p)
+	if a := r.turn(t.Context(), "a", spec, "我叫什么名字？"); a.err != nil || a.text() != "你叫小明。" {
+		t.Errorf("%q %v", a.text(), a.err)
+	}
+	if s := r.pool.Stats(); s.Started != 2 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// Where a turn would find its session lost, none is started. One that is not wanted ends by itself, and makes room for
+// whatever is asked for.
+func TestAProcessAheadIsNotInTheWay(t *testing.T) {
+	r := newRig(t, scripted(t), func(c *claude.Config) { c.MaxProcesses, c.Ahead = 3, time.Hour })
+	lost := withDir(resumed(fresh()), r.cfg.Project)
+	var gone *claude.LostError
+	if err := r.pool.StartAhead(t.Context(), "a", lost); !errors.As(err, &gone) {
+		t.Errorf("%v for a session that is not there", err)
+	}
+	limited := withDir(fresh(), r.cfg.Project)
+	limited.Budget = 1
+	must(t, r.pool.StartAhead(t.Context(), "a", limited))
+	if s := r.pool.Stats(); s.Started != 0 || s.Idle != 0 || s.Running != 0 {
+		t.Errorf("%+v", s)
+	}
+	r.pool.Release("idle", r.acquire("idle", fresh()))
+	must(t, r.pool.StartAhead(t.Context(), "ahead", withDir(fresh(), r.cfg.Project)))
+	must(t, r.pool.StartAhead(t.Context(), "no room", withDir(fresh(), r.cfg.Project))) // one place is left
+	if s := r.pool.Stats(); s.Started != 2 || s.Idle != 2 {
+		t.Errorf("%+v", s)
+	}
+	one, two := r.acquire("one", fresh()), r.acquire("two", fresh())
+	if s := r.pool.Stats(); s.Idle != 1 || s.Running != 2 {
+		t.Errorf("%+v", s)
+	}
+	must(t, r.pool.StartAhead(t.Context(), "idle", withDir(fresh(), r.cfg.Project)))
+	if s := r.pool.Stats(); s.Started != 4 {
+		t.Errorf("the process of the other chat has ended, and not the one that nobody has asked: %+v", s)
+	}
+	r.pool.Release("one", one)
+	r.pool.Release("two", two)
+}
+
+func TestAProcessAheadEndsUnused(t *testing.T) {
+	r := newRig(t, scripted(t), func(c *claude.Config) { c.Ahead = 50 * time.Millisecond })
+	must(t, r.pool.StartAhead(t.Context(), "a", withDir(fresh(), r.cfg.Project)))
+	must(t, poll(t.Context(), "its end", func() bool { s := r.pool.Stats(); return s.Idle == 0 && s.Running == 0 }))
+	if s := r.pool.Stats(); s.Started != 1 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// A turn that comes while its process is being started ahead waits for that one: a session has one process.
+func TestATurnMeetsItsProcessWhileThatStarts(t *testing.T) {
+	r := newRig(t, scripted(t))
+	for range 20 {
+		spec := withDir(fresh(), r.cfg.Project)
+		before := r.pool.Stats().Started
+		var both sync.WaitGroup
+		var p *claude.Process
+		var aheadErr, err error
+		both.Go(func() { aheadErr = r.pool.StartAhead(t.Context(), "a", spec) })
+		both.Go(func() { p, err = r.pool.Acquire(t.Context(), "a", spec) })
+		both.Wait()
+		must(t, errors.Join(aheadErr, err))
+		if s := r.pool.Stats(); s.Started != before+1 || s.Running != 1 || s.Idle != 0 {
+			t.Fatalf("%+v, %d at the beginning", s, before)
+		}
+		r.pool.Release("a", p)
+		r.pool.Drop("a")
+	}
+}
