@@ -53,7 +53,22 @@ func (cs adminCommands) checkUp(_ context.Context, o ordered) (order, error) {
 func loadOf(pool *claude.Pool, lang i18n.Lang) string {
 	st, l := pool.Stats(), pool.Limits()
 	all := st.Running + st.Yielded + st.Idle + st.Spare
-	return fmt.Sprintf(i18n.DoctorLoad.In(lang), st.Running, l.Turns, st.Waiting, all, l.Processes)
+	return fmt.Sprintf(i18n.DoctorLoad.In(lang), st.Running, l.Turns, st.Waiting, all, l.Processes) + reasons(l, lang)
+}
+
+// reasons says from what the limits were computed, if they were.
+func reasons(l claude.Limits, lang i18n.Lang) string {
+	var list []string
+	if l.Cores > 0 {
+		list = append(list, fmt.Sprintf(i18n.DoctorCores.In(lang), l.Cores))
+	}
+	if l.Memory > 0 {
+		list = append(list, fmt.Sprintf(i18n.DoctorMemory.In(lang), float64(l.Memory)/(1<<30)))
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(i18n.DoctorAuto.In(lang), strings.Join(list, i18n.Listing.In(lang)))
 }
 
 // checkName is what users call a thing that was looked at.

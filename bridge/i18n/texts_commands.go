@@ -119,8 +119,11 @@ var (
 		"Something is wrong. Run magpie doctor on the bot's machine for the details."}
 	DoctorLoad = Phrase{"正在回答 %d/%d，排队 %d；进程 %d/%d",
 		"Answering %d of %d at most, waiting: %d; processes: %d of %d at most"}
-	CheckCLI   = Phrase{"Claude Code 的安装", "Installation of Claude Code"}
-	CheckLogin = Phrase{"Claude 账户的登录（失效时发送 /login）",
+	DoctorAuto   = Phrase{"（上限按%s自动得出）", " (limits by %s)"}
+	DoctorCores  = Phrase{"%d 个处理器核心", "%d processor cores"}
+	DoctorMemory = Phrase{"启动时的 %.1f GB 空闲内存", "%.1f GB of memory that were free at the start"}
+	CheckCLI     = Phrase{"Claude Code 的安装", "Installation of Claude Code"}
+	CheckLogin   = Phrase{"Claude 账户的登录（失效时发送 /login）",
 		"Login of the Claude account (send /login if it has expired)"}
 	CheckPlatform = Phrase{"与平台的连接", "Connection to the platform"}
 	CheckDatabase = Phrase{"数据存储", "Storage"}

@@ -41,7 +41,7 @@ type Config struct {
 	// commands of the CLI that chats may use as "//name", besides the safe ones
 	Commands []string `toml:"slash_commands" env:"SLASH_COMMANDS"`
 	// how long a process waits for its chat's next message; 0 = one process per turn
-	KeepAlive Duration `toml:"keep_alive" env:"KEEP_ALIVE"`
+	KeepAlive KeepAlive `toml:"keep_alive" env:"KEEP_ALIVE"`
 	MaxTurns  Count    `toml:"max_turns" env:"MAX_TURNS"` // turns that run at the same time
 	// processes, running or idle
 	MaxProcesses Count `toml:"max_processes" env:"MAX_PROCESSES"`
@@ -76,6 +76,8 @@ type Config struct {
 	Quiet time.Duration `toml:"-" env:"-"`
 	// Ahead is how long a process that was started ahead of a turn waits for it; 0 is the default. Tests use less.
 	Ahead time.Duration `toml:"-" env:"-"`
+	// MemoryPeriod is how often the free memory is read while processes are idle; 0 is the default. Tests use less.
+	MemoryPeriod time.Duration `toml:"-" env:"-"`
 	// Machine is a file system with the /proc and /sys from which the free memory is read; nil = this machine's.
 	Machine fs.FS `toml:"-" env:"-"`
 	// State is the folder for files that only agents need. The caller supplies it.
@@ -93,7 +95,7 @@ type Config struct {
 func Defaults() Config {
 	return Config{
 		Command: "claude", Project: ".", PermissionMode: "default",
-		KeepAlive: Duration{Duration: 5 * time.Minute}, Spare: 1, Silence: Duration{Duration: 3 * time.Minute},
+		KeepAlive: AutoKeepAlive, Spare: 1, Silence: Duration{Duration: 3 * time.Minute},
 		ToolSilence: Duration{Duration: 30 * time.Minute}, TurnLimit: Duration{Duration: 2 * time.Hour},
 		TaskLimit: Duration{Duration: 2 * time.Minute},
 		// "local" is not read: it holds what the owner has allowed for the terminal, which is not meant for chats.
@@ -133,8 +135,8 @@ func (c Config) Validate() error {
 	if c.Spare < 0 {
 		errs = append(errs, errors.New("[claude] spare: want 0 or more"))
 	}
-	if c.KeepAlive.Duration < 0 {
-		errs = append(errs, errors.New("[claude] keep_alive: want 0 or more"))
+	if c.KeepAlive.Duration < 0 && c.KeepAlive != AutoKeepAlive {
+		errs = append(errs, errors.New(`[claude] keep_alive: want 0 or more, or "auto"`))
 	}
 	for name, d := range map[string]Duration{
 		"silence_timeout": c.Silence, "tool_timeout": c.ToolSilence, "turn_timeout": c.TurnLimit,

@@ -26,7 +26,7 @@ type idleProcesses struct {
 
 func newIdleProcesses(c Config, ps *processes) *idleProcesses {
 	return &idleProcesses{
-		keepAlive: c.KeepAlive.Duration, ahead: cmp.Or(c.Ahead, aheadTime), processes: ps, ending: map[string]*Process{}, turns: map[string]int{},
+		keepAlive: c.KeepAlive.wait(), ahead: cmp.Or(c.Ahead, aheadTime), processes: ps, ending: map[string]*Process{}, turns: map[string]int{},
 		starting: map[string]chan struct{}{},
 	}
 }

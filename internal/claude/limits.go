@@ -2,8 +2,10 @@ package claude
 
 import (
 	"errors"
+	"fmt"
 	"runtime"
 	"strconv"
+	"time"
 )
 
 // Count is a configured number, or [Auto]. The zero value is Auto.
@@ -39,6 +41,51 @@ func (n *Count) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// KeepAlive is how long a process waits for its chat's next message: a configured time, or [AutoKeepAlive].
+type KeepAlive struct{ time.Duration }
+
+// AutoKeepAlive keeps processes as long as there is memory for them, two hours at most.
+var AutoKeepAlive = KeepAlive{-1}
+
+func (k KeepAlive) String() string {
+	if k == AutoKeepAlive {
+		return auto
+	}
+	return k.Duration.String()
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (k KeepAlive) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (k *KeepAlive) UnmarshalText(text []byte) error {
+	if string(text) == auto {
+		*k = AutoKeepAlive
+		return nil
+	}
+	var d Duration
+	if err := d.UnmarshalText(text); err != nil {
+		return fmt.Errorf(`%w, or "auto"`, err)
+	}
+	if d.Duration < 0 {
+		return errors.New(`want 0 or more, or "auto"`)
+	}
+	k.Duration = d.Duration
+	return nil
+}
+
+// longestIdle is how long a process waits for its chat's next message if nothing else is configured. It takes memory
+// that nothing else wants.
+const longestIdle = 2 * time.Hour
+
+// wait is the time itself.
+func (k KeepAlive) wait() time.Duration {
+	if k == AutoKeepAlive {
+		return longestIdle
+	}
+	return k.Duration
+}
+
 // Constants of the automatic limits.
 const (
 	fewestTurns   = 8         // turns mostly wait for the model
@@ -54,6 +101,9 @@ type Limits struct {
 	Processes int // running or idle
 	Cores     int // from which the number of turns was computed; 0 = it is configured
 
+	// Idle is how long a process waits for its chat's next message; less if its memory is needed.
+	Idle time.Duration
+
 	// Memory was free when the number of processes was computed, in bytes; 0 = the number is configured, or the memory
 	// is not known.
 	Memory int64
@@ -63,7 +113,7 @@ type Limits struct {
 
 // Limits are the configured limits, or those that the machine allows.
 func (c Config) Limits() Limits {
-	l := Limits{Turns: int(c.MaxTurns), Processes: int(c.MaxProcesses)}
+	l := Limits{Turns: int(c.MaxTurns), Processes: int(c.MaxProcesses), Idle: c.KeepAlive.wait()}
 	if c.MaxTurns == Auto {
 		l.Cores = runtime.GOMAXPROCS(0)
 		l.Turns = max(fewestTurns, turnsPerCore*l.Cores)

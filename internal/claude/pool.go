@@ -22,6 +22,7 @@ type Pool struct {
 	spares       *spares
 	background   *backgroundTasks
 	tasks        *taskRunner
+	memory       *memoryWatch
 }
 
 // PoolStats describes a pool's processes and turns.
@@ -54,7 +55,8 @@ func NewPool(c Config) *Pool {
 	spares := newSpares(c, ps, background)
 	free := &processSlots{slots: s, limits: l, idle: idle, spares: spares, background: background}
 	return &Pool{
-		cfg: c, limits: l, slots: s, processSlots: free, processes: ps, idle: idle, spares: spares,
+		memory: &memoryWatch{limits: l, spares: spares, idle: idle, period: cmp.Or(c.MemoryPeriod, memoryPeriod)},
+		cfg:    c, limits: l, slots: s, processSlots: free, processes: ps, idle: idle, spares: spares,
 		background: background,
 		tasks: &taskRunner{
 			user: c.User, quiet: cmp.Or(c.Quiet, quietPeriod), timeout: c.TaskLimit.Duration, slots: s,
@@ -231,6 +233,7 @@ func (pl *Pool) Release(owner string, p *Process) {
 		pl.slots.releaseTurn()
 	}
 	pl.spares.fill()
+	pl.memory.watch()
 }
 
 // Drop ends owner's idle process, if there is one: its chat starts a new session.
@@ -240,6 +243,7 @@ func (pl *Pool) Drop(owner string) { pl.idle.drop(owner) }
 // seconds at most. A running turn is cut off.
 func (pl *Pool) Close() {
 	pl.idle.close()
+	pl.memory.stop()
 	pl.spares.stop()
 	pl.processes.close()
 	pl.idle.wait()

@@ -1,0 +1,55 @@
+package claude
+
+import (
+	"sync"
+	"time"
+)
+
+// memoryWatch ends idle processes when other programs need their memory. Processes that start look for themselves.
+type memoryWatch struct {
+	limits Limits
+	spares *spares
+	idle   *idleProcesses
+	period time.Duration // how often it looks
+
+	mu     sync.Mutex
+	timer  *time.Timer // nil = nothing is idle
+	closed bool
+}
+
+// memoryPeriod is how often the free memory is read while processes are idle.
+const memoryPeriod = 10 * time.Second
+
+// watch begins to look, as long as anything is idle.
+func (w *memoryWatch) watch() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.limits.machine == nil || w.closed || w.timer != nil {
+		return
+	}
+	w.timer = time.AfterFunc(w.period, w.look)
+}
+
+// look ends one process if memory is tight: a spare one, else the least used idle one.
+func (w *memoryWatch) look() {
+	left := w.spares.count() > 0 || w.idle.stats().Idle > 0
+	if left && w.limits.tight(0) && w.spares.evict(false) == nil {
+		w.idle.evict("", false)
+	}
+	w.mu.Lock()
+	w.timer = nil
+	w.mu.Unlock()
+	if left {
+		w.watch()
+	}
+}
+
+// stop ends the watch.
+func (w *memoryWatch) stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+}

@@ -1,0 +1,65 @@
+package claude_test
+
+import (
+	"fmt"
+	"io/fs"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"magpie/internal/claude"
+)
+
+// machine is a machine with 16 GB of memory, of which 8 are free; but once after tight was set, it is only one.
+type machine struct{ tight atomic.Bool }
+
+func (m *machine) Open(name string) (fs.File, error) {
+	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+}
+
+func (m *machine) ReadFile(name string) ([]byte, error) {
+	if name != "proc/meminfo" {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
+	}
+	free := 8 << 20
+	if m.tight.CompareAndSwap(true, false) {
+		free = 1 << 20
+	}
+	return fmt.Appendf(nil, "MemTotal: %d kB\nMemAvailable: %d kB\n", 16<<20, free), nil
+}
+
+// Processes wait for their chats' next messages until something else needs their memory; then those that have no chat
+// go first, and the least used of the others.
+func TestIdleProcessesEndWhenTheirMemoryIsNeeded(t *testing.T) {
+	m := &machine{}
+	n := newSparesRig(t, func(c *claude.Config) { c.Machine, c.MemoryPeriod = m, 5*time.Millisecond })
+	spec := n.ahead(n.data)
+	a, b := n.acquire2("a", spec), n.acquire2("b", spec)
+	n.pool.Release("a", a)
+	n.pool.Release("b", b)
+	n.hasSpares(1)
+	for _, want := range []string{"2 idle, 1 spare", "2 idle, 0 spare", "1 idle, 0 spare", "0 idle, 0 spare"} {
+		now := func() string { s := n.pool.Stats(); return fmt.Sprintf("%d idle, %d spare", s.Idle, s.Spare) }
+		must(t, poll(t.Context(), want, func() bool { return now() == want }))
+		time.Sleep(50 * time.Millisecond) // it looks again and again
+		if now() != want {
+			t.Errorf("%s, want %s", now(), want)
+		}
+		m.tight.Store(true)
+	}
+}
+
+func TestKeepAliveIsReadAsItIsWritten(t *testing.T) {
+	for text, want := range map[string]time.Duration{"auto": 2 * time.Hour, "0s": 0, "5m0s": 5 * time.Minute} {
+		var c claude.Config
+		err := c.KeepAlive.UnmarshalText([]byte(text))
+		if got := c.Limits().Idle; err != nil || got != want || c.KeepAlive.String() != text {
+			t.Errorf("%s: %v, %v, %v", text, got, c.KeepAlive, err)
+		}
+	}
+	for _, text := range []string{"", "-1s", "5", "Auto", "forever"} {
+		if err := new(claude.KeepAlive).UnmarshalText([]byte(text)); err == nil {
+			t.Errorf("%q is taken", text)
+		}
+	}
+}
