@@ -53,6 +53,9 @@ func (rc *receiver) message(ctx context.Context, m chat.Incoming) error {
 		return err
 	}
 	cmd, name, args := parseCommand(m.Text)
+	if stopWord.MatchString(m.Text) && len(m.Files) == 0 && rc.inbox.turns.lanes.RunningTurn(m.Key) != 0 {
+		cmd, name, args = parseCommand("/stop")
+	}
 	var p plan
 	switch {
 	case m.Unreadable != "":
@@ -72,6 +75,10 @@ func (rc *receiver) message(ctx context.Context, m chat.Incoming) error {
 	}
 	return rc.commands.obey(ctx, ordered{m: m, args: args}, p)
 }
+
+// stopWord matches a message that says no more than to stop. It is a command only while a turn runs: at any other time it
+// may well be an answer to the agent.
+var stopWord = regexp.MustCompile(`(?i)^\s*(停止|停下|停|stop|cancel)\s*[。.!！~]*\s*$`)
 
 // goOn matches a message that asks to go on with an interrupted answer.
 var goOn = regexp.MustCompile(`(?i)^\s*(继续|接着说|continue|go on)\s*[。.!！~]*\s*$`)

@@ -87,3 +87,28 @@ func TestAStopWaitsForNoDecision(t *testing.T) {
 		t.Error("something ran that nobody has allowed")
 	}
 }
+
+// While an answer is being written, a bare "stop" in either language stops it; at any other time it is a question.
+func TestStopInPlainWords(t *testing.T) {
+	for _, words := range []string{"停", "停止。", "Stop!", " cancel "} {
+		t.Run(words, func(t *testing.T) {
+			r := newRig(t)
+			r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("说到一半"), modelsim.Hang()}})
+			id := r.sim.Say(r.chat, r.user, "说点什么")
+			r.shows(r.chat, id, "说到一半")
+			stop := r.sim.Say(r.chat, r.user, words)
+			if got := visibleText(r.answer(r.chat, id)); !strings.Contains(got, "已停止") && !strings.Contains(got, "Stopped") {
+				t.Errorf("the answer: %q", got)
+			}
+			if got := r.answer(r.chat, stop).Text(); got != "已停止" && got != "Stopped" {
+				t.Errorf("the reply: %q", got)
+			}
+			asked := len(r.model.Requests())
+			r.answer(r.chat, r.sim.Say(r.chat, r.user, words))
+			last := r.lastRequest()
+			if n := len(r.model.Requests()); n != asked+1 || !strings.Contains(last.LastUser(), strings.TrimSpace(words)) {
+				t.Errorf("%d requests; while nothing runs it is a question", n-asked)
+			}
+		})
+	}
+}
