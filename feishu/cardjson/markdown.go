@@ -156,7 +156,7 @@ func sanitizeLine(line string) string {
 		}
 		line = line[:m[3]] + mark + line[m[6]:]
 	}
-	if !strings.ContainsAny(line, "<!`") {
+	if !strings.ContainsAny(line, "<!`") && !strings.Contains(line, "](") {
 		return line
 	}
 	var b strings.Builder
@@ -183,9 +183,30 @@ func token(s string) (n int, text string) {
 		return span(s)
 	case s[0] == '!':
 		return picture(s)
+	case s[0] == '[':
+		return link(s)
 	}
 	return 1, s[:1]
 }
+
+// localLink is a link whose target is no address on the web.
+var localLink = regexp.MustCompile(`^\[([^\[\]\n]{1,300})\]\(([^()\s]{1,500})(?:[ \t]+"[^"\n]{0,200}")?\)`)
+
+// link writes a link in plain words, unless it leads to the web: the platform refuses a message with any other one
+// (230001, "invalid href"), and agents often link to files.
+func link(s string) (n int, text string) {
+	m := localLink.FindStringSubmatch(s[:min(len(s), 1100)])
+	if m == nil || web.MatchString(m[2]) {
+		return 1, s[:1]
+	}
+	text = sanitizeLine(m[1])
+	if words := strings.Trim(m[1], "`"); words != m[2] && !strings.HasPrefix(m[2], "#") {
+		text += " (" + sanitizeLine(m[2]) + ")"
+	}
+	return len(m[0]), text
+}
+
+var web = regexp.MustCompile(`(?i)^https?://`)
 
 // span reads inline code, or only the backticks if they are not closed on this line.
 func span(s string) (n int, text string) {
@@ -204,7 +225,7 @@ func span(s string) (n int, text string) {
 	return ticks, s[:ticks]
 }
 
-// picture keeps an uploaded image and turns any other into a link.
+// picture keeps an uploaded image and turns any other into a link, or into words.
 func picture(s string) (n int, text string) {
 	bangs := len(s) - len(strings.TrimLeft(s, "!"))
 	switch rest := s[bangs:]; {
@@ -220,7 +241,11 @@ func picture(s string) (n int, text string) {
 	}
 	// Without a word in the brackets the link would be invisible.
 	if strings.HasPrefix(s, "![](") {
-		return len("![]"), "[图片]"
+		const named = "[图片]"
+		if n, text := link(named + s[len("![]"):]); n > 1 {
+			return n - len(named) + len("![]"), text
+		}
+		return len("![]"), named
 	}
 	return 1, ""
 }
