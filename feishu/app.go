@@ -1,6 +1,7 @@
 package feishu
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -121,7 +122,7 @@ func fetchApp(ctx context.Context, a *openapi.Client, id string) (App, error) {
 	app := App{Name: data.Get("app_name").String(), Owner: data.Get("creator_id").String()}
 	// An owner of another type is a company or a vendor, not a person of this tenant; then the creator counts.
 	if owner := data.Get("owner"); owner.Get("owner_id").String() != "" &&
-		(owner.Get("type").Int() == memberOwner || app.Owner == "") {
+		(cmp.Or(owner.Get("type").Int(), owner.Get("owner_type").Int()) == memberOwner || app.Owner == "") {
 		app.Owner = owner.Get("owner_id").String()
 	}
 	data.Get("scopes").ForEach(func(_, s gjson.Result) bool {
@@ -133,6 +134,9 @@ func fetchApp(ctx context.Context, a *openapi.Client, id string) (App, error) {
 	})
 	app.events, app.callbacks = stringList(data.Get("event.subscribed_events")),
 		stringList(data.Get("callback.subscribed_callbacks"))
+	if len(app.events) == 0 { // it may be empty although events are subscribed
+		app.events = nil
+	}
 	if app.callbacks == nil {
 		app.callbacks = stringList(data.Get("callback_info.subscribed_callbacks"))
 	}

@@ -1,6 +1,7 @@
 package feishu
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -31,7 +32,8 @@ func mentionsOf(message gjson.Result, id string) []mention {
 // mentionsAll reports whether a message mentions everybody. It looks into the raw content, because such
 // a mention need not be among the message's mentions.
 func mentionsAll(content string) bool {
-	return strings.Contains(content, `@_all`) || strings.Contains(content, `"user_id":"all"`)
+	return strings.Contains(content, `@_all`) || strings.Contains(content, `"user_id":"all"`) ||
+		strings.Contains(content, `<at user_id=\"all\">`)
 }
 
 // contentReader converts the content of one message to text, and collects its attachments.
@@ -40,6 +42,7 @@ type contentReader struct {
 	mentions []mention
 	bot      string
 	nameOf   func(id string) string // name by open_id; empty = not known
+	readBack bool                   // the content comes from a call and not from an event
 
 	files  []chat.File
 	images int
@@ -50,7 +53,7 @@ type contentReader struct {
 func (r *contentReader) read(form string, content gjson.Result) (text string, ok bool) {
 	switch form {
 	case "text":
-		text = content.Get("text").String()
+		text = r.edited(content.Get("text").String())
 	case "post":
 		text = r.flatten(content)
 	default:
@@ -83,9 +86,9 @@ func replaceMentions(text string, people []mention, bot string) string {
 
 // flatten converts a rich text message to the most similar Markdown.
 func (r *contentReader) flatten(content gjson.Result) string {
-	if !content.Get("content").Exists() { // content per language, as posts are sent
+	if !content.Get("content").Exists() && !content.Get("content_v2").Exists() { // content per language, as posts are sent
 		content.ForEach(func(_, lang gjson.Result) bool {
-			if lang.Get("content").Exists() {
+			if lang.Get("content").Exists() || lang.Get("content_v2").Exists() {
 				content = lang
 				return false
 			}
@@ -96,7 +99,11 @@ func (r *contentReader) flatten(content gjson.Result) string {
 	if title := content.Get("title").String(); title != "" {
 		lines = append(lines, "# "+title, "")
 	}
-	for _, paragraph := range content.Get("content").Array() {
+	paragraphs := content.Get("content_v2")
+	if !paragraphs.IsArray() || len(paragraphs.Array()) == 0 {
+		paragraphs = content.Get("content")
+	}
+	for _, paragraph := range paragraphs.Array() {
 		var b strings.Builder
 		for _, e := range paragraph.Array() {
 			b.WriteString(r.inline(e))
@@ -126,9 +133,67 @@ func (r *contentReader) inline(e gjson.Result) string {
 		return "```" + strings.ToLower(e.Get("language").String()) + "\n" + strings.TrimRight(text, "\n") + "\n```"
 	case "hr":
 		return "---"
+	case "md":
+		return r.markdown(text)
 	default:
 		return styled(text, e.Get("style"))
 	}
+}
+
+var (
+	code       = regexp.MustCompile("(?s)```.*?```|`[^`\n]*`")
+	atTag      = regexp.MustCompile(`<at user_id="([^"]*)">([^<]*)</at>`)
+	pictureTag = regexp.MustCompile(`!\[[^\]\n]*\]\((img_[A-Za-z0-9_-]+)\)`)
+)
+
+// markdown converts the platform's own Markdown, in which people are tags and pictures have keys: in content_v2 of a
+// post, and in an edited text. Code stays as it is.
+func (r *contentReader) markdown(s string) string {
+	var b strings.Builder
+	for len(s) > 0 {
+		span := code.FindStringIndex(s)
+		if span == nil {
+			span = []int{len(s), len(s)}
+		}
+		prose := atTag.ReplaceAllStringFunc(s[:span[0]], func(tag string) string {
+			m := atTag.FindStringSubmatch(tag)
+			return r.person(m[1], m[2])
+		})
+		prose = pictureTag.ReplaceAllStringFunc(prose, func(tag string) string {
+			return r.picture(pictureTag.FindStringSubmatch(tag)[1])
+		})
+		b.WriteString(prose + s[span[0]:span[1]])
+		s = s[span[1]:]
+	}
+	return b.String()
+}
+
+// person is a mention in the platform's Markdown, as text.
+func (r *contentReader) person(id, name string) string {
+	switch {
+	case id == "all":
+		return "@all"
+	case id == r.bot && r.bot != "":
+		return ""
+	case name != "":
+		return "@" + name
+	}
+	return "@" + r.nameOf(id)
+}
+
+var paragraph = regexp.MustCompile(`(?s)<p>(.*?)</p>`)
+
+// edited is a text without the paragraphs into which the platform puts it when its author has edited it, and in which
+// it is read back.
+func (r *contentReader) edited(text string) string {
+	if !r.readBack || !strings.HasPrefix(text, "<p>") || !strings.HasSuffix(text, "</p>") {
+		return text
+	}
+	var lines []string
+	for _, m := range paragraph.FindAllStringSubmatch(text, -1) {
+		lines = append(lines, m[1])
+	}
+	return r.markdown(strings.Join(lines, "\n"))
 }
 
 func link(text, href string) string {
@@ -163,6 +228,8 @@ func styled(text string, styles gjson.Result) string {
 			text = "*" + text + "*"
 		case "lineThrough":
 			text = "~~" + text + "~~"
+		case "codeInline":
+			text = "`" + text + "`"
 		}
 	}
 	return text

@@ -24,9 +24,11 @@ func (r *contentReader) addFile(kind chat.FileKind, key, name string, length tim
 
 // image, and the other readers of attachments, leave a mark in the text at the place of the attachment, so that the
 // agent sees what belongs where.
-func (r *contentReader) image(c gjson.Result) string {
+func (r *contentReader) image(c gjson.Result) string { return r.picture(c.Get("image_key").String()) }
+
+func (r *contentReader) picture(key string) string {
 	r.images++
-	r.addFile(chat.Picture, c.Get("image_key").String(), "", 0)
+	r.addFile(chat.Picture, key, "", 0)
 	return chat.Mark(chat.Picture.Word(), strconv.Itoa(r.images))
 }
 
@@ -85,7 +87,11 @@ func (r *contentReader) readOther(form string, c gjson.Result) (text string, ok 
 	case "merge_forward":
 		return r.forwarded(), true
 	case "interactive":
-		return strings.TrimSpace(chat.Mark("卡片", c.Get("title").String()) + "\n" + cardText(c)), true
+		text := cardText(c)
+		if strings.Contains(text, tooOld) {
+			text = ""
+		}
+		return strings.TrimSpace(chat.Mark("卡片", c.Get("title").String()) + "\n" + text), true
 	case "location":
 		return chat.Mark("位置", c.Get("name").String()) + coordinates(c), true
 	case "share_user":
@@ -241,3 +247,6 @@ func inlineText(e gjson.Result) (string, bool) {
 	}
 	return "", false
 }
+
+// tooOld is all that a card of version 2.0 says where its content is not available.
+const tooOld = "请升级至最新版本客户端"

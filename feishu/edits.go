@@ -15,12 +15,15 @@ import (
 // for it): it looks like that of a new message, and a missing text is fetched. Returning nil acknowledges it.
 func (t eventHandler) messageUpdated(run context.Context, payload gjson.Result) error {
 	s := fromEvent(payload.Get("event"))
-	if t.client.reader.malformed("an edited message", []string{s.id}) {
-		return nil
+	if s.byBot() || t.client.reader.malformed("an edited message", []string{s.id}) {
+		return nil // the event comes for each update of a bot's card, too
 	}
 	if s.content == "" || s.chat == "" {
 		ctx, cancel := context.WithTimeout(run, t.client.waits.message)
 		defer cancel()
+		if !t.client.messages.readBacks.enter(ctx, s.id) {
+			return nil
+		}
 		items, err := t.client.fetchMessage(ctx, s.id)
 		switch v := openapi.ClassOf(err); {
 		case err != nil && (v == openapi.Unknown || v == openapi.RateLimited || v == openapi.CircuitOpen):
@@ -28,7 +31,9 @@ func (t eventHandler) messageUpdated(run context.Context, payload gjson.Result) 
 		case err != nil:
 			return nil //nolint:nilerr // permanent: the message is gone or may not be read
 		}
-		s = fromList(items[0], listQuery{}, s.kind)
+		if s = fromList(items[0], listQuery{}, s.kind); s.byBot() {
+			return nil
+		}
 	}
 	in, ok := t.client.reader.incoming(s)
 	if !ok {

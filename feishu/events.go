@@ -3,6 +3,8 @@ package feishu
 import (
 	"cmp"
 	"context"
+	_ "embed" // sdk_events.txt
+	"strings"
 	"time"
 
 	larkevent "github.com/larksuite/oapi-sdk-go/v3/event"
@@ -22,22 +24,13 @@ const (
 	pressTimeout   = time.Second             // a person is waiting, and the platform shows an error after 3 s
 )
 
-// ignored are events that an app may be subscribed to and that we do not need. The SDK answers an event without a
-// handler with code 500 (event/dispatcher/dispatcher.go, Do); the platform then delivers it again and warns the
+// sdkEvents are the events that the SDK knows, one a line: all names in eventType2EventHandler of event/dispatcher. An
+// app may be subscribed to any of them, above all one that was made by scanning a code. The SDK answers an event without
+// a handler with code 500 (event/dispatcher/dispatcher.go, Do); the platform then delivers it again and warns the
 // operator.
-var ignored = []string{
-	"application.bot.menu_v6",
-	"im.chat.member.user.deleted_v1",
-	"im.chat.member.user.withdrawn_v1",
-	"im.chat.updated_v1",
-	"im.message.message_read_v1",
-	"im.message.reaction.created_v1",
-	"im.message.reaction.deleted_v1",
-	"p2p_chat_create",
-	"vc.bot.meeting_activity_v1",
-	"vc.bot.meeting_ended_v1",
-	"vc.bot.meeting_invited_v1",
-}
+//
+//go:embed sdk_events.txt
+var sdkEvents string
 
 // eventHandler passes what the platform reports to a Handler: events, and messages that were fetched because no event
 // arrived.
@@ -52,7 +45,12 @@ func (t eventHandler) dispatcher(ctx context.Context, missed *backfill,
 	limiter *eventLimiter) *dispatcher.EventDispatcher {
 	c, d := t.client, dispatcher.NewEventDispatcher("", "") // the long connection needs neither token nor key
 	d.InitConfig(larkevent.WithLogger(openapi.SDKLogger(c.log)))
-	d.OnCustomizedEvent("im.message.receive_v1", func(_ context.Context, e *larkevent.EventReq) error {
+	taken := map[string]bool{"app_ticket": true} // by the SDK itself
+	on := func(kind string, handle func(context.Context, *larkevent.EventReq) error) {
+		taken[kind] = true
+		d.OnCustomizedEvent(kind, handle)
+	}
+	on("im.message.receive_v1", func(_ context.Context, e *larkevent.EventReq) error {
 		defer limiter.enter()()
 		c.state.countEvent()
 		return t.receive(ctx, missed, gjson.ParseBytes(e.Body))
@@ -61,20 +59,23 @@ func (t eventHandler) dispatcher(ctx context.Context, missed *backfill,
 		"im.message.updated_v1": t.messageUpdated, "im.message.recalled_v1": t.messageRecalled,
 		"im.chat.member.user.added_v1": t.membersAdded,
 	} {
-		d.OnCustomizedEvent(kind, func(_ context.Context, e *larkevent.EventReq) error {
+		on(kind, func(_ context.Context, e *larkevent.EventReq) error {
 			defer limiter.enter()()
 			c.state.countEvent()
 			return take(ctx, gjson.ParseBytes(e.Body))
 		})
 	}
 	for kind, did := range membershipEvents {
-		d.OnCustomizedEvent(kind, func(_ context.Context, e *larkevent.EventReq) error {
+		on(kind, func(_ context.Context, e *larkevent.EventReq) error {
 			defer limiter.enter()()
 			c.state.countEvent()
 			return t.membershipChanged(ctx, did, gjson.ParseBytes(e.Body))
 		})
 	}
-	for _, kind := range ignored {
+	for _, kind := range strings.Fields(sdkEvents) {
+		if taken[kind] {
+			continue
+		}
 		d.OnCustomizedEvent(kind, func(context.Context, *larkevent.EventReq) error {
 			limiter.enter()()
 			return nil

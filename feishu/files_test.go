@@ -183,18 +183,21 @@ func TestForwardsAreATree(t *testing.T) {
 	if m.Text != "[合并转发]" || len(m.Files) != 1 || m.Files[0].Kind != chat.Forwarded || m.Files[0].Of != outer {
 		t.Fatalf("got %+v", m)
 	}
+	if q, err := p.Quoted(p.ctx(), m.Key, outer); err != nil || q.Text != "[合并转发]" {
+		t.Errorf("quoted: %+v, %v", q, err)
+	}
 	text, err := p.Forwarded(p.ctx(), m.Key, outer)
 	p.must(err)
 	want := `- Ann（2026-05-04 10:30）
   > one
   > # 当前问题
   > - Bob（2026-05-04 10:30）
-- Ann（2026-05-04 10:31）
-  > [图片 1]
-- 用户 1（2026-05-04 10:30）
+- nobody knows（2026-05-04 10:30）
   > [合并转发]
-  - 用户 1（2026-05-04 10:30）
-    > deep`
+  - nobody knows（2026-05-04 10:30）
+    > deep
+- Ann（2026-05-04 10:31）
+  > [图片 1]`
 	if text != want {
 		t.Errorf("got\n%s\nwant\n%s", text, want)
 	}
@@ -227,6 +230,19 @@ func TestEditsAndRecallsAreTold(t *testing.T) {
 	if m := next(t, rec.edits); m.ID != id || m.Text != "two" || m.Key != first.Key {
 		t.Errorf("told by its id only: %+v", m)
 	}
+	// an update by a bot: of a card, many times while an answer is written
+	calls := len(p.Calls())
+	p.Emit("im.message.updated_v1", map[string]any{"sender": map[string]any{"sender_type": "bot"},
+		"message": map[string]any{"message_id": id}})
+	p.await("acknowledged", func(v *feishusim.View) bool { ds := v.Deliveries(); return len(ds) == 4 && ds[3].AckCode == 200 })
+	if len(rec.edits) != 0 || len(p.Calls()) != calls {
+		t.Errorf("%d edits of a bot, %d calls", len(rec.edits), len(p.Calls())-calls)
+	}
+	p.Server.Edit(id, json.RawMessage(`{"text":"three <b>\nfour"}`))
+	next(t, rec.edits)
+	if q, err := p.Quoted(p.ctx(), first.Key, id); err != nil || q.Text != "three <b>\nfour" || q.Actor.Name != "Ann" {
+		t.Errorf("read back: %+v, %v", q, err)
+	}
 	p.Recall(id)
 	if r := next(t, rec.recalls); r.ID != id || r.Key != first.Key {
 		t.Errorf("recalled: %+v", r)
@@ -235,7 +251,7 @@ func TestEditsAndRecallsAreTold(t *testing.T) {
 	p.Emit("im.message.updated_v1", map[string]any{"message": map[string]any{"message_id": id}})
 	p.await("half events are acknowledged", func(v *feishusim.View) bool {
 		ds := v.Deliveries()
-		return len(ds) == 6 && ds[4].AckCode == 200 && ds[5].AckCode == 200
+		return len(ds) == 8 && ds[6].AckCode == 200 && ds[7].AckCode == 200
 	})
 	if len(rec.edits) != 0 {
 		t.Error("a message that is gone was edited")

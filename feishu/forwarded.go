@@ -1,12 +1,16 @@
 package feishu
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
+	larkcore "github.com/larksuite/oapi-sdk-go/v3/core"
 	"github.com/tidwall/gjson"
 
 	"magpie/feishu/openapi"
@@ -14,12 +18,33 @@ import (
 	"magpie/internal/text"
 )
 
-// fetchMessage fetches a message, followed by the messages that it passes on (page "Query message content",
-// im-v1/message/get).
+// fetchMessage fetches a message with the names of its authors (page "Query message content", im-v1/message/get). Cards
+// come as they were sent: by default those of version 2.0 only say that the client is too old. That cannot be asked for
+// with a merged forward, which makes the platform fail.
 func (c *Client) fetchMessage(ctx context.Context, id string) (items []gjson.Result, err error) {
+	items, err = c.fetchItems(ctx, id, larkcore.QueryParams{
+		"with_sender_name": {"true"}, "card_msg_content_type": {"user_card_content"},
+	})
+	var refused *openapi.Error
+	if errors.As(err, &refused) && (refused.Code == codeNoCardContent || refused.Status >= http.StatusInternalServerError) {
+		return c.fetchForward(ctx, id)
+	}
+	return items, err
+}
+
+// codeNoCardContent is the code with which the content of cards is refused for a merged forward.
+const codeNoCardContent = 2200
+
+// fetchForward fetches a message, followed by the messages that it passes on.
+func (c *Client) fetchForward(ctx context.Context, id string) (items []gjson.Result, err error) {
+	return c.fetchItems(ctx, id, larkcore.QueryParams{"with_sender_name": {"true"}})
+}
+
+func (c *Client) fetchItems(ctx context.Context, id string, query larkcore.QueryParams) (items []gjson.Result, err error) {
 	const op = "read a message"
 	answer, err := c.api.Call(ctx, openapi.Request{
-		Op: op, Method: http.MethodGet, Path: openapi.Path("/open-apis/im/v1/messages/", id), Tries: liveTries,
+		Op: op, Method: http.MethodGet, Path: openapi.Path("/open-apis/im/v1/messages/", id), Query: query,
+		Tries: liveTries,
 	})
 	if err != nil {
 		return nil, err
@@ -43,14 +68,17 @@ func (c *Client) Quoted(ctx context.Context, key chat.Key, id string) (chat.Inco
 	if s.chat != key.ID {
 		return chat.Incoming{}, fmt.Errorf("read a message of another chat: %w", chat.ErrGone)
 	}
-	r := contentReader{id: id, mentions: s.mentions, bot: c.state.botID(), nameOf: c.names.known}
+	r := contentReader{id: id, mentions: s.mentions, bot: c.state.botID(), nameOf: c.names.known, readBack: true}
 	text, _ := r.read(s.msgType, gjson.Parse(s.content))
 	in := chat.Incoming{Key: key, ID: id, Text: text, Files: r.files, Time: millis(s.createTime)}
 	switch {
-	case s.senderType == "user":
-		in.Actor = chat.Actor{ID: s.senderID, Name: c.names.lookUpWithin(ctx, key.ID, s.senderID)}
-	case s.senderID != c.cfg.AppID:
-		in.Actor = chat.Actor{ID: s.senderID, Name: botName}
+	case !s.byBot():
+		in.Actor = chat.Actor{ID: s.senderID, Name: s.senderName}
+		if in.Actor.Name == "" {
+			in.Actor.Name = c.names.lookUpWithin(ctx, key.ID, s.senderID)
+		}
+	case s.fromOtherBot(c.cfg.AppID, c.state.botID()):
+		in.Actor = chat.Actor{ID: s.senderID, Name: cmp.Or(s.senderName, botName)}
 	}
 	return in, nil
 }
@@ -69,16 +97,25 @@ const (
 // Forwarded reads the messages of a merged forward as a list of who said what and when. Every line that a person wrote
 // follows a mark, so that it cannot imitate an entry of the list.
 func (c *Client) Forwarded(ctx context.Context, key chat.Key, id string) (string, error) {
-	items, err := c.fetchMessage(ctx, id)
+	items, err := c.fetchForward(ctx, id)
 	if err != nil {
 		return "", err
 	}
 	f := forward{client: c, ctx: ctx, chat: key.ID, under: map[string][]gjson.Result{}, strangers: map[string]string{}}
+	root := items[0].Get("message_id").String()
 	for _, item := range items[1:] {
-		upper := item.Get("upper_message_id").String()
+		if item.Get("message_id").String() == root {
+			continue
+		}
+		upper := cmp.Or(item.Get("upper_message_id").String(), root) // it may be missing right below the forward
 		f.under[upper] = append(f.under[upper], item)
 	}
-	f.list(items[0].Get("message_id").String(), 0)
+	for _, list := range f.under {
+		slices.SortStableFunc(list, func(a, b gjson.Result) int {
+			return millis(a.Get("create_time").String()).Compare(millis(b.Get("create_time").String()))
+		})
+	}
+	f.list(root, 0)
 	if left := len(items) - 1 - f.shown; left > 0 {
 		fmt.Fprintf(&f.text, "（另有 %d 条没有列出）\n", left)
 	}
@@ -107,7 +144,7 @@ func (f *forward) list(id string, deep int) {
 		}
 		f.shown++
 		s := fromList(item, listQuery{}, "")
-		r := contentReader{id: s.id, mentions: s.mentions, bot: "", nameOf: f.client.names.known}
+		r := contentReader{id: s.id, mentions: s.mentions, bot: "", nameOf: f.client.names.known, readBack: true}
 		said, _ := r.read(s.msgType, gjson.Parse(s.content))
 		if item.Get("deleted").Bool() {
 			said = "（已撤回）"
@@ -129,7 +166,10 @@ func (f *forward) write(s string) {
 // name returns the name of an author. People of other chats have no known names, but must be told apart, so they are
 // numbered.
 func (f *forward) name(s rawMessage) string {
-	if s.senderType != "user" {
+	if name := text.Line(s.senderName); name != "" {
+		return name
+	}
+	if s.byBot() {
 		return botName
 	}
 	if name := text.Line(f.client.names.lookUpWithin(f.ctx, f.chat, s.senderID)); name != "" {

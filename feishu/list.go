@@ -34,6 +34,7 @@ func (ms messages) list(ctx context.Context, l listQuery) (items []gjson.Result,
 	query.Set("container_id", l.chat)
 	query.Set("sort_type", "ByCreateTimeAsc")
 	query.Set("page_size", strconv.Itoa(pageOfList))
+	query.Set("with_sender_name", "true")
 	if l.newest {
 		query.Set("sort_type", "ByCreateTimeDesc")
 	}

@@ -1,6 +1,7 @@
 package feishu
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"time"
@@ -20,7 +21,8 @@ type rawMessage struct {
 	fromList    bool   // it may be older than its topic
 	kind        chat.Kind
 	senderID    string // open_id
-	senderType  string // user or app
+	senderName  string // empty = not said
+	senderType  string // user, or of a bot: bot in events, app in lists
 	msgType     string // text, post, image and so on
 	content     string // JSON, by its form
 	mentions    []mention
@@ -54,8 +56,10 @@ func fromList(item gjson.Result, in listQuery, kind chat.Kind) rawMessage {
 		id: openapi.String(item.Get("message_id")), chat: openapi.String(item.Get("chat_id")),
 		thread: openapi.String(item.Get("thread_id")), kind: kind,
 		startsTopic: in.thread == "" || item.Get("root_id").String() == "", fromList: true,
-		senderID: openapi.String(item.Get("sender.id")), senderType: item.Get("sender.sender_type").String(),
-		msgType: item.Get("msg_type").String(), content: item.Get("body.content").String(),
+		senderID:   cmp.Or(openapi.String(item.Get("sender.open_bot_id")), openapi.String(item.Get("sender.id"))),
+		senderType: item.Get("sender.sender_type").String(),
+		senderName: openapi.String(item.Get("sender.sender_name")),
+		msgType:    item.Get("msg_type").String(), content: item.Get("body.content").String(),
 		mentions: mentionsOf(item, "id"), createTime: item.Get("create_time").String(),
 		parentID: openapi.String(item.Get("parent_id")),
 	}
@@ -79,7 +83,7 @@ func (r *messageReader) incoming(s rawMessage) (chat.Incoming, bool) {
 		Key: chat.FeishuChat(s.chat), Kind: s.kind, ID: s.id, Actor: chat.Actor{ID: s.senderID},
 		Time: millis(s.createTime), ToBot: s.kind == chat.Private,
 	}
-	in.Actor.Bot = s.senderType == "app"
+	in.Actor.Bot = s.byBot()
 	if in.ID == "" || in.Key.ID == "" || s.msgType == "system" ||
 		(s.senderType != "user" && s.senderType != "" && !(r.answerBots && s.fromOtherBot(r.appID, bot))) {
 		return in, false
@@ -95,7 +99,10 @@ func (r *messageReader) incoming(s rawMessage) (chat.Incoming, bool) {
 		r.names.learn(m.id, m.name)
 	}
 	in.ToOthers = in.ToOthers && !in.ToBot
-	content := contentReader{id: s.id, mentions: s.mentions, bot: bot, nameOf: r.names.known}
+	if s.senderName != "" && !s.byBot() {
+		r.names.learn(s.senderID, s.senderName)
+	}
+	content := contentReader{id: s.id, mentions: s.mentions, bot: bot, nameOf: r.names.known, readBack: s.fromList}
 	text, ok := content.read(s.msgType, gjson.Parse(s.content))
 	if !ok {
 		in.Unreadable = s.msgType
@@ -115,9 +122,12 @@ func (r *messageReader) resolveChat(ctx context.Context, s rawMessage, in *chat.
 	return err
 }
 
+// byBot reports whether a bot wrote the message.
+func (s rawMessage) byBot() bool { return s.senderType == "app" || s.senderType == "bot" }
+
 // fromOtherBot reports whether another bot wrote the message.
 func (s rawMessage) fromOtherBot(app, bot string) bool {
-	return s.senderType == "app" && s.senderID != "" && s.senderID != app && s.senderID != bot
+	return s.byBot() && s.senderID != "" && s.senderID != app && s.senderID != bot
 }
 
 // millis reads a time in milliseconds. An invalid one counts as now, so that the message still gets a place in the

@@ -26,6 +26,8 @@ func (c *Client) Reply(ctx context.Context, to chat.Ref, text, idem string) (mes
 type messages struct {
 	api   *openapi.Client
 	appID string // identifies the bot's own messages
+
+	readBacks *readBacks
 }
 
 // sendAllMarkdown sends a Markdown text in as many messages as it needs.

@@ -62,9 +62,12 @@ func (e *Error) Is(target error) bool {
 	return false
 }
 
-// unreachable are the codes for a bot that was removed from the chat, and for a dissolved chat. Errors that an operator
-// can fix, such as the app's availability range, are not among them.
-var unreachable = []int{230002, 232009, 232011}
+// unreachable are the codes for a bot that was removed from the chat, for a dissolved, muted or encrypted chat, for one
+// whose settings keep the bot silent, and for a person who has left, belongs to another tenant, or does not want the
+// bot's messages. Errors that an operator can fix, such as the app's availability range, are not among them.
+var unreachable = []int{
+	230002, 232009, 232011, 230018, 230029, 230034, 230035, 230038, 230053, 230075,
+}
 
 // censored are the codes for texts with forbidden words (page im-v1/message/create).
 var censored = []int{230022, 230028}
@@ -94,6 +97,12 @@ func ClassOf(err error) Class {
 	if !errors.As(err, &e) {
 		return Refused
 	}
+	switch {
+	case slices.Contains(unreachable, e.Code):
+		return NoAccess
+	case e.Code == 230099 && strings.Contains(e.Msg, "card action is lock"): // somebody is pressing a button
+		return Busy
+	}
 	switch e.Code {
 	case 0:
 		if errors.Is(e.Err, ErrCircuitOpen) {
@@ -112,9 +121,9 @@ func ClassOf(err error) Class {
 		return StreamingOff
 	case 200740, 200750, 300311:
 		return EntityLost
-	case 230011, 230110, 231003, 99992354: // the last one: no message has this id
+	case 230011, 230019, 230110, 231003, 99992354: // the second one: a topic; the last one: no message has this id
 		return MessageGone
-	case 230002, 230006, 230013, 232009, 232011, 10003, 10014:
+	case 230006, 230013, 232025, 232034, 10003, 10012, 10014, 99991662:
 		return NoAccess
 	}
 	switch {
@@ -142,9 +151,24 @@ func hintOf(code int) string {
 	case 403, 514:
 		return "the long connection is refused: choose it in the console under Events & Callbacks, and check the " +
 			"app's status"
-	case 99991672, 230027:
+	case 99991672:
 		return "a permission is missing: add it in the console and publish a new version"
-	case 230006:
+	case 230027:
+		return "a permission is missing: add it in the console and publish a new version; in an external group the app must " +
+			"be shared with other companies"
+	case 99991662:
+		return "the app is disabled in this company"
+	case 10012:
+		return "the app's credentials are not valid any more: copy them from the console"
+	case 232034:
+		return "the app is not installed in this company"
+	case 230018:
+		return "the settings of the group do not let the bot write"
+	case 230035:
+		return "the group is muted, or the bot is blocked there"
+	case 230053:
+		return "this person does not want messages of the bot"
+	case 230006, 232025:
 		return "turn the app's bot on in the console and publish a new version"
 	case 230013:
 		return "the person is outside of the app's availability range"

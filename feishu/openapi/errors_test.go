@@ -17,3 +17,42 @@ func TestGone(t *testing.T) {
 		}
 	}
 }
+
+// What the platform's codes mean for the next try.
+func TestClassesOfCodes(t *testing.T) {
+	for code, want := range map[int]Class{
+		230035: NoAccess, 230018: NoAccess, 230053: NoAccess, 230029: NoAccess, 230034: NoAccess, 230038: NoAccess,
+		230075: NoAccess, 230002: NoAccess, 232009: NoAccess, 232011: NoAccess, 230006: NoAccess, 230013: NoAccess,
+		99991662: NoAccess, 10012: NoAccess, 232025: NoAccess, 232034: NoAccess, 10003: NoAccess, 10014: NoAccess,
+		230019: MessageGone, 230011: MessageGone, 200810: Busy, 230049: Busy, 230001: Refused, 230099: Refused,
+		230027: Refused, 99991672: Refused, 99991400: RateLimited, 300317: SequenceUsed, 300309: StreamingOff,
+		200740: EntityLost, 99991663: BadToken,
+	} {
+		if got := ClassOf(&Error{Code: code, Status: 400}); got != want {
+			t.Errorf("%d: class %d, want %d", code, got, want)
+		}
+	}
+	lock := &Error{Code: 230099, Status: 400, Msg: "Failed to create card content, ext=ErrCode: 11310; ErrMsg: card action is lock"}
+	if got := ClassOf(lock); got != Busy {
+		t.Errorf("a card that somebody is pressing: class %d", got)
+	}
+	tables := &Error{Code: 230099, Status: 400, Msg: "ext=ErrCode: 11310; ErrMsg: card table number over limit"}
+	if got := ClassOf(tables); got != Refused {
+		t.Errorf("a card with too many tables: class %d", got)
+	}
+	if got := ClassOf(&Error{Code: 2200, Status: 500}); got != Unknown {
+		t.Errorf("an internal error: class %d", got)
+	}
+	for _, code := range []int{230002, 232009, 232011, 230018, 230029, 230034, 230035, 230038, 230053, 230075} {
+		if err := error(&Error{Code: code}); !errors.Is(err, chat.ErrUnreachable) {
+			t.Errorf("%d: somebody can be reached", code)
+		}
+	}
+	for _, code := range []int{
+		230018, 230035, 230053, 230027, 99991662, 10012, 232025, 232034, 99991672, 230006, 230013, 230002, 232011, 10003,
+	} {
+		if (&Error{Code: code}).Hint() == "" {
+			t.Errorf("%d: no hint", code)
+		}
+	}
+}

@@ -10,7 +10,7 @@ func (w *world) AddApp(name string) User {
 // sender is how messages tell who has written them.
 func (u User) sender() Sender {
 	if u.AppID != "" {
-		return Sender{ID: u.AppID, Type: "app", Name: u.Name}
+		return Sender{ID: u.AppID, Type: "app", Name: u.Name, OpenBotID: u.OpenID}
 	}
 	return Sender{ID: u.OpenID, Type: "user", Name: u.Name}
 }

@@ -84,7 +84,13 @@ func (a *app) received(m *message, from User, c *chat) *event {
 }
 
 // messageEvent is an event of this kind with a user's message as it is now.
+//
+// Events say "bot" of a bot's message where lists say "app".
 func (a *app) messageEvent(kind string, m *message, from User, c *chat) *event {
+	senderType := from.sender().Type
+	if senderType == "app" {
+		senderType = "bot"
+	}
 	em := eventMessage{MessageID: m.ID, RootID: m.RootID, ParentID: m.ParentID, CreateTime: millis(m.Created),
 		UpdateTime: millis(m.updated), ChatID: m.ChatID, ThreadID: m.ThreadID, ChatType: c.kind(), MessageType: m.Type,
 		Content: m.Content}
@@ -94,7 +100,7 @@ func (a *app) messageEvent(kind string, m *message, from User, c *chat) *event {
 		})
 	}
 	return a.newEvent(kind, m.ID, map[string]any{
-		"sender":  map[string]any{"sender_id": from.ids(), "sender_type": from.sender().Type, "tenant_key": a.tenant},
+		"sender":  map[string]any{"sender_id": from.ids(), "sender_type": senderType, "tenant_key": a.tenant},
 		"message": em,
 	})
 }

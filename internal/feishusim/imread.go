@@ -2,8 +2,10 @@ package feishusim
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -15,14 +17,21 @@ func (m *message) data(tenant string, raw bool) map[string]any {
 	if m.Sender.Type == "app" {
 		idType = "app_id"
 	}
+	sender := map[string]any{
+		"id": m.Sender.ID, "id_type": idType, "sender_type": m.Sender.Type, "tenant_key": tenant,
+	}
+	if m.Sender.Name != "" {
+		sender["sender_name"] = m.Sender.Name
+	}
+	if m.Sender.OpenBotID != "" {
+		sender["open_bot_id"] = m.Sender.OpenBotID
+	}
 	out := map[string]any{
 		"message_id": m.ID, "msg_type": m.Type, "chat_id": m.ChatID,
 		"create_time": millis(m.Created), "update_time": millis(m.updated),
 		"deleted": m.Deleted, "updated": m.updated.After(m.Created),
-		"sender": map[string]any{
-			"id": m.Sender.ID, "id_type": idType, "sender_type": m.Sender.Type, "tenant_key": tenant,
-		},
-		"body": map[string]any{"content": m.shownContent(raw)},
+		"sender": sender,
+		"body":   map[string]any{"content": m.shownContent(raw)},
 	}
 	for k, v := range map[string]string{
 		"root_id": m.RootID, "parent_id": m.ParentID, "thread_id": m.ThreadID, "upper_message_id": m.upper,
@@ -50,6 +59,14 @@ func (m *message) shownContent(raw bool) string {
 	}
 	card := m.card()
 	switch {
+	case m.Type == "text" && m.edited: // read back, an edited text is made of paragraphs
+		var body struct {
+			Text string `json:"text"`
+		}
+		if err := json.Unmarshal([]byte(m.Content), &body); err != nil {
+			return m.Content
+		}
+		return string(mustJSON(map[string]string{"text": "<p>" + strings.ReplaceAll(body.Text, "\n", "</p><p>") + "</p>"}))
 	case m.Type != "interactive" || card == nil:
 		return m.Content
 	case raw:
@@ -75,17 +92,36 @@ func (a *imAPI) get(q *request) (any, *refusal) {
 	if bad := w.chat(m.ChatID).writable(); bad != nil {
 		return nil, bad
 	}
-	raw := q.URL.Query().Get("card_msg_content_type") == "raw_card_content"
-	return map[string]any{"items": m.tree(w.tenant, raw)}, nil
+	raw := slices.Contains([]string{"raw_card_content", "user_card_content"}, q.URL.Query().Get("card_msg_content_type"))
+	if raw && m.Type == "merge_forward" {
+		return nil, &refusal{code: 2200, msg: "Internal Error"}
+	}
+	items := m.tree(w.tenant, raw)
+	if q.URL.Query().Get("with_sender_name") != "true" {
+		withoutNames(items)
+	}
+	for _, item := range items { // what lies right below the forward may say nothing of it
+		if item["upper_message_id"] == m.ID {
+			delete(item, "upper_message_id")
+		}
+	}
+	return map[string]any{"items": items}, nil
 }
 
 // tree is the message and, when it is a merged forward, all that it passes on, also what that passes on.
-func (m *message) tree(tenant string, raw bool) []any {
-	items := []any{m.data(tenant, raw)}
+func (m *message) tree(tenant string, raw bool) []map[string]any {
+	items := []map[string]any{m.data(tenant, raw)}
 	for _, p := range m.parts {
 		items = append(items, p.tree(tenant, raw)...)
 	}
 	return items
+}
+
+// withoutNames takes away what only comes when it is asked for.
+func withoutNames(items []map[string]any) {
+	for _, item := range items {
+		delete(item["sender"].(map[string]any), "sender_name")
+	}
 }
 
 // list answers with a page of a chat or of a topic. A chat shows of its topics only the first message.
@@ -109,13 +145,16 @@ func (a *imAPI) list(q *request) (any, *refusal) {
 	// The list may have become shorter since the token was issued.
 	from = min(from, len(all))
 	to := min(from+size, len(all))
-	items := []any{}
+	items := []map[string]any{}
 	for _, m := range all[from:to] {
 		items = append(items, m.data(w.tenant, q.URL.Query().Get("card_msg_content_type") == "raw_card_content"))
 	}
 	next := ""
 	if to < len(all) {
 		next = strconv.Itoa(to)
+	}
+	if q.URL.Query().Get("with_sender_name") != "true" {
+		withoutNames(items)
 	}
 	return map[string]any{"items": items, "has_more": next != "", "page_token": next}, nil
 }

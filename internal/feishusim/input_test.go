@@ -82,7 +82,7 @@ func TestForwardsHoldForwards(t *testing.T) {
 		t.Fatalf("%d items", len(items))
 	}
 	nested, one := items[1].(map[string]any), items[2].(map[string]any)
-	if nested["msg_type"] != "merge_forward" || nested["upper_message_id"] != outer ||
+	if nested["msg_type"] != "merge_forward" || nested["upper_message_id"] != nil ||
 		one["upper_message_id"] != nested["message_id"] {
 		t.Errorf("items %+v", items)
 	}

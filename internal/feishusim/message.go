@@ -21,6 +21,7 @@ type message struct {
 	entity    *entity // that CardID names
 	mentions  []mention
 	updated   time.Time
+	edited    bool // by its author
 	edits     int
 	event     *event      // its event, for redelivery
 	reactions []*reaction // with their ids

@@ -25,6 +25,8 @@ type Sender struct {
 	ID   string // open id of a user, app id of a bot
 	Type string // user | app
 	Name string
+
+	OpenBotID string // open id of a bot
 }
 
 // Message is what the people in a chat see, with its past.

@@ -23,10 +23,12 @@ type world struct {
 }
 
 func newWorld(cfg Config, n *notifier, rec *records) *world {
+	botID := newID("ou_")
 	return &world{
 		notify: n, rec: rec, alarms: newAlarms(),
 		app: app{
-			tenant: randomHex(8), bot: Sender{ID: cfg.AppID, Type: "app", Name: cfg.BotName}, botID: newID("ou_"),
+			tenant: randomHex(8), botID: botID,
+			bot: Sender{ID: cfg.AppID, Type: "app", Name: cfg.BotName, OpenBotID: botID},
 		},
 		messages: messages{
 			byID: make(map[string]*message), chats: make(map[string][]*message), uuids: make(map[string]sent),

@@ -1,0 +1,44 @@
+package feishu
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// However often a message is updated, it is read once a second at most, and once more after the last update.
+func TestAMessageIsReadOnceASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rb := &readBacks{last: map[string]readBack{}}
+		began, reads := time.Now(), make(chan time.Duration, 100)
+		for range 30 {
+			go func() {
+				if rb.enter(context.Background(), "om_1") {
+					reads <- time.Since(began)
+				}
+			}()
+			time.Sleep(100 * time.Millisecond)
+		}
+		time.Sleep(10 * time.Second)
+		var last time.Duration
+		for n := len(reads); n > 0; n-- {
+			at := <-reads
+			if last != 0 && at-last < readBackPeriod {
+				t.Errorf("read after %v and after %v", last, at)
+			}
+			last = at
+		}
+		if last < 2900*time.Millisecond {
+			t.Errorf("the last update, after 2.9 s, is not read: %v", last)
+		}
+		if !rb.enter(t.Context(), "om_2") || len(rb.last) != 1 {
+			t.Errorf("%d messages are remembered", len(rb.last))
+		}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		if !rb.enter(ended, "om_2") {
+			t.Error("nobody reads the message")
+		}
+	})
+}
