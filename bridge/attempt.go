@@ -131,12 +131,12 @@ func (ps processSpecs) spare(kind chat.Kind) func(folder string) claude.Spec {
 	}
 }
 
-// expect has a process started for a chat like the one that was active last.
+// expect has a process started for a new chat, of the kind of the one that was active last.
 func (r attemptRunner) expect(ctx context.Context) {
 	last := db.Chat{Kind: chat.Private}
 	list, err := r.chats.Active(ctx, time.Time{}, 1)
 	if err == nil && len(list) > 0 {
-		last, err = r.chats.Get(ctx, list[0].Key)
+		last.Kind = list[0].Kind
 	}
 	var spec claude.Spec
 	if err == nil {
@@ -162,7 +162,7 @@ func (r attemptRunner) takeSpare(ctx context.Context, t *turn) {
 	spec, err := r.specs.ofChat(t.claim.Chat)
 	if err == nil {
 		err = r.pool.TakeSpare(key.String(), spec, func(folder string) (bool, error) {
-			id, err := r.folders.Bind(ctx, key, folder)
+			id, err := r.folders.Bind(context.WithoutCancel(ctx), key, folder)
 			return id == folder, err
 		})
 	}

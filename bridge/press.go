@@ -39,7 +39,9 @@ func (ph *pressHandler) press(ctx context.Context, p chat.Press) (toast string, 
 	}
 	p.Key, p.Values = ph.chatOf(ctx, p), formWithoutCodes(p.Values)
 	l := ph.languages.OfChat(ctx, p.Key)
-	ph.ahead.sign(p.Key)
+	if ph.lanes.RunningTurn(p.Key) == 0 {
+		ph.ahead.sign(p.Key)
+	}
 	defer func() {
 		if err != nil {
 			toast = i18n.PressFailed.In(l)

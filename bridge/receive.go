@@ -48,12 +48,14 @@ func (rc *receiver) message(ctx context.Context, m chat.Incoming) error {
 	}
 	if !rc.listening.toBot(ctx, m) {
 		m.Files = slices.DeleteFunc(m.Files, func(f chat.File) bool { return f.Kind == chat.Quote })
-		_, err := rc.inbox.history.accept(ctx, db.Inbound{Incoming: m, Class: chat.Overheard})
-		rc.ahead.sign(m.Key)
+		got, err := rc.inbox.history.accept(ctx, db.Inbound{Incoming: m, Class: chat.Overheard})
+		if err == nil && got.Fresh && !rc.cfg.late(m) {
+			rc.ahead.sign(m.Key)
+		}
 		return err
 	}
 	cmd, name, args := parseCommand(m.Text)
-	if stopWord.MatchString(m.Text) && len(m.Files) == 0 && rc.inbox.turns.lanes.RunningTurn(m.Key) != 0 {
+	if stopWord.MatchString(m.Text) && !hasFiles(m) && rc.inbox.turns.lanes.RunningTurn(m.Key) != 0 {
 		cmd, name, args = parseCommand("/stop")
 	}
 	var p plan
@@ -79,6 +81,11 @@ func (rc *receiver) message(ctx context.Context, m chat.Incoming) error {
 // stopWord matches a message that says no more than to stop. It is a command only while a turn runs: at any other time it
 // may well be an answer to the agent.
 var stopWord = regexp.MustCompile(`(?i)^\s*(停止|停下|停|stop|cancel)\s*[。.!！~]*\s*$`)
+
+// hasFiles reports whether a message brings anything along. What it replies to does not count.
+func hasFiles(m chat.Incoming) bool {
+	return slices.ContainsFunc(m.Files, func(f chat.File) bool { return f.Kind != chat.Quote })
+}
 
 // goOn matches a message that asks to go on with an interrupted answer.
 var goOn = regexp.MustCompile(`(?i)^\s*(继续|接着说|continue|go on)\s*[。.!！~]*\s*$`)

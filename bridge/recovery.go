@@ -48,7 +48,7 @@ func (r recovery) run(ctx context.Context) error {
 	} else if n > 0 {
 		r.log.Warn().Int("processes", n).Msg("agents of an earlier run were ended")
 	}
-	if err := r.pool.Config().RemoveSpares(r.isChats(ctx)); err != nil {
+	if err := r.pool.Config().RemoveSpares(r.cutOff.cfg.Files.Folder, r.isChats(ctx)); err != nil {
 		r.log.Error().Err(err).Msg("what processes without a chat have left is not removed")
 	}
 	left, err := r.db.Turns().Running(ctx)

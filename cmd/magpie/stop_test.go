@@ -96,7 +96,11 @@ func TestStopInPlainWords(t *testing.T) {
 			r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("说到一半"), modelsim.Hang()}})
 			id := r.sim.Say(r.chat, r.user, "说点什么")
 			r.shows(r.chat, id, "说到一半")
-			stop := r.sim.Say(r.chat, r.user, words)
+			opts := []feishusim.SendOption(nil)
+			if words == "停" { // a reply to what is being written
+				opts = append(opts, feishusim.ReplyTo(replies(r.sim.View(), r.chat, id)[0].ID))
+			}
+			stop := r.sim.Say(r.chat, r.user, words, opts...)
 			if got := visibleText(r.answer(r.chat, id)); !strings.Contains(got, "已停止") && !strings.Contains(got, "Stopped") {
 				t.Errorf("the answer: %q", got)
 			}

@@ -42,7 +42,7 @@ type Config struct {
 	Commands []string `toml:"slash_commands" env:"SLASH_COMMANDS"`
 	// how long a process waits for its chat's next message; 0 = one process per turn
 	KeepAlive KeepAlive `toml:"keep_alive" env:"KEEP_ALIVE"`
-	MaxTurns  Count    `toml:"max_turns" env:"MAX_TURNS"` // turns that run at the same time
+	MaxTurns  Count     `toml:"max_turns" env:"MAX_TURNS"` // turns that run at the same time
 	// processes, running or idle
 	MaxProcesses Count `toml:"max_processes" env:"MAX_PROCESSES"`
 	// processes that are started ahead for chats that have none yet, one for each recent combination of project,

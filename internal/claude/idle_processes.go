@@ -24,9 +24,9 @@ type idleProcesses struct {
 	closed   bool
 }
 
-func newIdleProcesses(c Config, ps *processes) *idleProcesses {
+func newIdleProcesses(c Config, keepAlive time.Duration, ps *processes) *idleProcesses {
 	return &idleProcesses{
-		keepAlive: c.KeepAlive.wait(), ahead: cmp.Or(c.Ahead, aheadTime), processes: ps, ending: map[string]*Process{}, turns: map[string]int{},
+		keepAlive: keepAlive, ahead: cmp.Or(c.Ahead, aheadTime), processes: ps, ending: map[string]*Process{}, turns: map[string]int{},
 		starting: map[string]chan struct{}{},
 	}
 }
@@ -156,7 +156,7 @@ const aheadTime = time.Minute
 func (ip *idleProcesses) adopt(owner string, p *Process) bool {
 	ip.mu.Lock()
 	defer ip.mu.Unlock()
-	if ip.closed || ip.ending[owner] != nil || ip.list.indexOf(owner) >= 0 {
+	if ip.closed || ip.ending[owner] != nil || ip.list.indexOf(owner) >= 0 || p.logins != ip.processes.logins.Load() {
 		return false
 	}
 	p.lastActive = time.Now()

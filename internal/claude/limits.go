@@ -78,6 +78,9 @@ func (k *KeepAlive) UnmarshalText(text []byte) error {
 // that nothing else wants.
 const longestIdle = 2 * time.Hour
 
+// usualIdle is the same where the free memory is not known.
+const usualIdle = 5 * time.Minute
+
 // wait is the time itself.
 func (k KeepAlive) wait() time.Duration {
 	if k == AutoKeepAlive {
@@ -108,7 +111,8 @@ type Limits struct {
 	// is not known.
 	Memory int64
 
-	machine *machine // nil = memory is not checked
+	machine *machine // nil = memory is not checked when a process starts
+	watched *machine // nil = memory is not checked while processes are idle
 }
 
 // Limits are the configured limits, or those that the machine allows.
@@ -126,6 +130,14 @@ func (c Config) Limits() Limits {
 			l.Processes = max(1, int((free-reserve(total))/processMemory))
 		} else {
 			l.Processes = max(usualKept, l.Turns)
+		}
+	}
+	if l.watched = l.machine; c.KeepAlive == AutoKeepAlive && l.watched == nil {
+		m := &machine{c.Machine}
+		if _, _, err := m.memory(); err == nil {
+			l.watched = m
+		} else {
+			l.Idle = usualIdle
 		}
 	}
 	// A turn needs a process, so more turns than processes would only wait.
@@ -146,4 +158,13 @@ func (l Limits) tight(more int64) bool {
 	}
 	free, total, err := l.machine.memory()
 	return err == nil && free-more*processMemory < reserve(total)
+}
+
+// scarce reports whether reserved memory is in use while processes are idle.
+func (l Limits) scarce() bool {
+	if l.watched == nil {
+		return false
+	}
+	free, total, err := l.watched.memory()
+	return err == nil && free < reserve(total)
 }

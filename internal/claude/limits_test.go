@@ -70,7 +70,7 @@ func TestLimitsThatAreConfigured(t *testing.T) {
 		"the memory for the processes": {4, Auto, Limits{Turns: 4, Processes: 68, Memory: 15 * gb}},
 	} {
 		l := Config{Machine: big, MaxTurns: tc.turns, MaxProcesses: tc.processes}.Limits()
-		if l.machine = nil; l != tc.want {
+		if l.machine, l.watched = nil, nil; l != tc.want {
 			t.Errorf("%s: %+v, want %+v", name, l, tc.want)
 		}
 	}

@@ -51,8 +51,10 @@ func (pl *Pool) LogIn(ctx context.Context, owner string, d Dialog) error {
 	if err != nil {
 		return err
 	}
+	pl.processes.logins.Add(1)
 	pl.idle.retireAll()
 	pl.spares.retireAll()
+	pl.spares.fill()
 	return nil
 }
 

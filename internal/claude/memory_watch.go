@@ -24,7 +24,7 @@ const memoryPeriod = 10 * time.Second
 func (w *memoryWatch) watch() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.limits.machine == nil || w.closed || w.timer != nil {
+	if w.limits.watched == nil || w.closed || w.timer != nil {
 		return
 	}
 	w.timer = time.AfterFunc(w.period, w.look)
@@ -32,13 +32,13 @@ func (w *memoryWatch) watch() {
 
 // look ends one process if memory is tight: a spare one, else the least used idle one.
 func (w *memoryWatch) look() {
+	w.mu.Lock()
+	w.timer = nil // what becomes idle from here on is watched anew
+	w.mu.Unlock()
 	left := w.spares.count() > 0 || w.idle.stats().Idle > 0
-	if left && w.limits.tight(0) && w.spares.evict(false) == nil {
+	if left && w.limits.scarce() && w.spares.evict(false) == nil {
 		w.idle.evict("", false)
 	}
-	w.mu.Lock()
-	w.timer = nil
-	w.mu.Unlock()
 	if left {
 		w.watch()
 	}

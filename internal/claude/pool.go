@@ -50,13 +50,14 @@ func NewPool(c Config) *Pool {
 	l := c.Limits()
 	s := newSlots(l, runtime.GOMAXPROCS(0))
 	ps := newProcesses(c, s)
-	idle := newIdleProcesses(c, ps)
+	idle := newIdleProcesses(c, l.Idle, ps)
 	background := newBackgroundTasks(l, s)
 	spares := newSpares(c, ps, background)
+	memory := &memoryWatch{limits: l, spares: spares, idle: idle, period: cmp.Or(c.MemoryPeriod, memoryPeriod)}
+	spares.added = memory.watch
 	free := &processSlots{slots: s, limits: l, idle: idle, spares: spares, background: background}
 	return &Pool{
-		memory: &memoryWatch{limits: l, spares: spares, idle: idle, period: cmp.Or(c.MemoryPeriod, memoryPeriod)},
-		cfg:    c, limits: l, slots: s, processSlots: free, processes: ps, idle: idle, spares: spares,
+		memory: memory, cfg: c, limits: l, slots: s, processSlots: free, processes: ps, idle: idle, spares: spares,
 		background: background,
 		tasks: &taskRunner{
 			user: c.User, quiet: cmp.Or(c.Quiet, quietPeriod), timeout: c.TaskLimit.Duration, slots: s,
@@ -88,14 +89,18 @@ func (pl *Pool) Expect(spec Spec) error {
 
 // TakeSpare makes a spare process that of owner, who has none, if there is one that fits spec; the next Acquire returns
 // it, with a session of its own. bind stores that owner's agents keep their state in the spare process's folder, and
-// reports whether they do: nobody else can have it then.
+// reports whether they do: nobody else can have it then. If that is not known, the process ends.
 func (pl *Pool) TakeSpare(owner string, spec Spec, bind func(folder string) (bool, error)) error {
 	dir, err := realDir(spec.Dir)
 	if err != nil {
 		return err
 	}
 	spec.Dir = dir
-	if spec.Resume || spec.Budget > 0 {
+	if spec.Resume {
+		return nil
+	}
+	pl.spares.want(spec)
+	if spec.Budget > 0 {
 		return nil
 	}
 	it := pl.spares.take(spec)
@@ -103,9 +108,13 @@ func (pl *Pool) TakeSpare(owner string, spec Spec, bind func(folder string) (boo
 		return nil
 	}
 	bound, err := bind(it.folder)
-	if err != nil || !bound {
-		pl.spares.back(it)
+	if err != nil { // the folder may be owner's: it is decided at the next start of the program
+		pl.processes.end(context.Background(), it.p)
 		return err
+	}
+	if !bound {
+		pl.spares.back(it)
+		return nil
 	}
 	if it.p.tools.Bind != nil {
 		it.p.tools.Bind(owner)
@@ -138,7 +147,6 @@ func (pl *Pool) Acquire(ctx context.Context, owner string, spec Spec) (*Process,
 		return nil, err
 	}
 	p.lastActive = spoke
-	pl.spares.want(spec)
 	return p, nil
 }
 
@@ -150,7 +158,12 @@ func (pl *Pool) acquire(ctx context.Context, owner string, spec Spec) (*Process,
 	if err != nil || p != nil {
 		return p, err
 	}
-	p, err = pl.verifyAndStart(ctx, owner, spec, func() error { return pl.processSlots.acquire(ctx, owner) })
+	p, err = pl.verifyAndStart(owner, spec, func() (*Process, error) {
+		if err := pl.processSlots.acquire(ctx, owner); err != nil {
+			return nil, err
+		}
+		return pl.processes.start(ctx, owner, spec)
+	})
 	if err != nil {
 		pl.idle.fail(owner)
 	}
@@ -175,11 +188,11 @@ func (pl *Pool) StartAhead(ctx context.Context, owner string, spec Spec) error {
 		return nil
 	}
 	defer done()
-	p, err := pl.verifyAndStart(ctx, owner, spec, func() error {
+	p, err := pl.verifyAndStart(owner, spec, func() (*Process, error) {
 		if !pl.background.tryAcquireSpareOf(2) { // one is left for whatever is asked for next
-			return errNoRoom
+			return nil, errNoRoom
 		}
-		return nil
+		return pl.processes.startUnasked(ctx, spec, func() (agent, error) { return pl.cfg.agentOf(owner) })
 	})
 	if errors.Is(err, errNoRoom) {
 		return nil
@@ -189,24 +202,22 @@ func (pl *Pool) StartAhead(ctx context.Context, owner string, spec Spec) error {
 	if !pl.idle.adopt(owner, p) {
 		pl.processes.end(ctx, p)
 	}
+	pl.memory.watch()
 	return nil
 }
 
 // errNoRoom says that a process that nobody waits for must not be started now.
 var errNoRoom = errors.New("claude: no room for another process")
 
-// verifyAndStart starts a process in the slot that it acquires, unless the session to resume is not what it was.
-func (pl *Pool) verifyAndStart(ctx context.Context, owner string, spec Spec, acquire func() error) (p *Process, err error) {
+// verifyAndStart starts a process, unless the session to resume is not what it was.
+func (pl *Pool) verifyAndStart(owner string, spec Spec, start func() (*Process, error)) (p *Process, err error) {
 	var syncState SyncState
 	if spec.Resume { // not earlier: an ending process still writes its transcript
 		syncState, err = pl.cfg.Transcripts(owner).Verify(spec.Dir, spec.Session, spec.prompts())
 	}
 	spec.Known = nil // the process may live much longer than the caller's data
 	if err == nil {
-		err = acquire()
-	}
-	if err == nil {
-		p, err = pl.processes.start(ctx, owner, spec)
+		p, err = start()
 	}
 	if err == nil {
 		p.syncState = syncState
@@ -229,7 +240,7 @@ func (pl *Pool) Release(owner string, p *Process) {
 	pl.background.noteActivity()
 	p.sendName()
 	// The turn's slot is released last: whoever gets it finds the process among the idle ones.
-	if yielded := pl.idle.put(owner, p, pl.limits.tight(0)); !yielded {
+	if yielded := pl.idle.put(owner, p, pl.limits.scarce()); !yielded {
 		pl.slots.releaseTurn()
 	}
 	pl.spares.fill()
@@ -245,6 +256,7 @@ func (pl *Pool) Close() {
 	pl.idle.close()
 	pl.memory.stop()
 	pl.spares.stop()
+	pl.spares.retireAll()
 	pl.processes.close()
 	pl.idle.wait()
 	pl.spares.close()

@@ -34,6 +34,8 @@ func running(p *claude.Process) bool {
 func TestAnIdleProcessMakesRoom(t *testing.T) {
 	r := newRig(t, scripted(t), func(c *claude.Config) { c.MaxProcesses = 2 })
 	a, b := fresh(), fresh()
+	r.turn(t.Context(), "a", a, "hello")
+	r.turn(t.Context(), "b", b, "hello")
 	pa, pb := r.acquire("a", a), r.acquire("b", b)
 	r.pool.Release("a", pa)
 	r.pool.Release("b", pb)

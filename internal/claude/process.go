@@ -71,6 +71,7 @@ type Process struct {
 	syncState SyncState
 	fresh     bool   // it has not served a turn yet
 	unnamed   bool   // its session does not have its name yet
+	logins    int64  // how often somebody had logged in when it was started
 	mode      string // permission mode that it has reported; empty = none
 	meter     meter
 

@@ -3,6 +3,7 @@ package claude
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -11,6 +12,8 @@ type processes struct {
 	cfg   Config
 	slots *slots
 	tasks sync.WaitGroup // processes that are starting, or are ended by close
+	// logins is how often somebody has logged in: a process that was started before knows only the login of then
+	logins atomic.Int64
 
 	mu     sync.Mutex
 	all    map[*Process]bool
@@ -25,18 +28,34 @@ func newProcesses(c Config, s *slots) *processes {
 // startLimit is how long a process without output delays the start of others.
 const startLimit = 15 * time.Second
 
+// unaskedLimit is the same for a process that is asked nothing. It is about as long as a start takes.
+const unaskedLimit = time.Second
+
 // start starts a process of owner in the caller's slot, unless the pool was closed.
 func (ps *processes) start(ctx context.Context, owner string, spec Spec) (*Process, error) {
-	return ps.startAgent(ctx, spec, func() (agent, error) { return ps.cfg.agentOf(owner) })
-}
-
-// startAgent is start for an agent. As many start at the same time as there are cores: more would only slow all of them
-// down.
-func (ps *processes) startAgent(ctx context.Context, spec Spec, of func() (agent, error)) (p *Process, err error) {
+	// As many start at the same time as there are cores: more would only slow all of them down.
 	if err := ps.slots.starts.Acquire(ctx, 1); err != nil {
 		ps.slots.processes.Release(1)
 		return nil, context.Cause(ctx)
 	}
+	return ps.startAgent(ctx, spec, startLimit, func() (agent, error) { return ps.cfg.agentOf(owner) })
+}
+
+// startUnasked is start for a process that nobody waits for, and which therefore says nothing: it starts only while
+// there is a core for it.
+func (ps *processes) startUnasked(ctx context.Context, spec Spec, of func() (agent, error)) (*Process, error) {
+	if !ps.slots.starts.TryAcquire(1) {
+		ps.slots.processes.Release(1)
+		return nil, errNoRoom
+	}
+	return ps.startAgent(ctx, spec, unaskedLimit, of)
+}
+
+// startAgent starts a process of an agent. The caller has a slot and a start, which is released when the process has
+// started, after limit at most.
+func (ps *processes) startAgent(ctx context.Context, spec Spec, limit time.Duration, of func() (agent, error),
+) (p *Process, err error) {
+	logins := ps.logins.Load()
 	a, err := of()
 	if err == nil {
 		p, err = a.start(spec)
@@ -46,7 +65,8 @@ func (ps *processes) startAgent(ctx context.Context, spec Spec, of func() (agent
 		ps.slots.processes.Release(1)
 		return nil, err
 	}
-	if !ps.add(p) {
+	p.logins = logins
+	if !ps.add(p, limit) {
 		ps.slots.starts.Release(1)
 		ps.end(ctx, p)
 		return nil, ErrClosed
@@ -55,7 +75,7 @@ func (ps *processes) startAgent(ctx context.Context, spec Spec, of func() (agent
 }
 
 // add records a process that has been started in a slot. After close it reports false, and the caller ends the process.
-func (ps *processes) add(p *Process) bool {
+func (ps *processes) add(p *Process, limit time.Duration) bool {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	ps.count.Started++
@@ -64,14 +84,14 @@ func (ps *processes) add(p *Process) bool {
 		return false
 	}
 	ps.all[p] = true
-	ps.tasks.Go(func() { ps.awaitStart(p) })
+	ps.tasks.Go(func() { ps.awaitStart(p, limit) })
 	return true
 }
 
 // awaitStart lets another process start after this one has.
-func (ps *processes) awaitStart(p *Process) {
+func (ps *processes) awaitStart(p *Process, limit time.Duration) {
 	defer ps.slots.starts.Release(1)
-	t := time.NewTimer(startLimit)
+	t := time.NewTimer(limit)
 	defer t.Stop()
 	select {
 	case <-p.out.ready:

@@ -33,6 +33,7 @@ func (p *Process) runTurn(ctx context.Context, ask func()) iter.Seq2[Event, erro
 			stop: stopper{p: p},
 		}
 		p.fresh = false
+		p.child.SetAsked()
 		p.meter.beginTurn()
 		p.out.attach(r)
 		defer p.out.detach(r)

@@ -3,6 +3,7 @@ package claude
 import (
 	"context"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 )
@@ -88,11 +89,36 @@ func (ps *processSlots) acquire(ctx context.Context, owner string) error {
 			return ps.await(ctx, gone)
 		}
 	}
-	// All slots belong to other turns, which are fewer than the slots, or to processes that are ending: one gets free.
-	if err := ps.slots.processes.Acquire(ctx, 1); err != nil {
-		return context.Cause(ctx)
+	return ps.wait(ctx, owner)
+}
+
+// recheck is how often a turn that waits for a slot looks whether another process can end for it.
+const recheck = 50 * time.Millisecond
+
+// wait waits for a slot. All belong to other turns, which are no more than the slots, to processes that are ending, or to
+// processes that are starting without a turn: those it ends once they have started.
+func (ps *processSlots) wait(ctx context.Context, owner string) error {
+	acquired := make(chan error, 1)
+	go func() { acquired <- ps.slots.processes.Acquire(ctx, 1) }()
+	look := time.NewTicker(recheck)
+	defer look.Stop()
+	for {
+		var gone <-chan struct{}
+		select {
+		case err := <-acquired:
+			if err != nil {
+				return context.Cause(ctx)
+			}
+			return nil
+		case <-look.C:
+			if gone = ps.spares.evict(false); gone == nil {
+				gone = ps.idle.evict(owner, false)
+			}
+		}
+		if gone != nil {
+			<-gone // its slot is released, first come, first served
+		}
 	}
-	return nil
 }
 
 // await waits for the end of a process (nil = none) for a caller that holds a slot.

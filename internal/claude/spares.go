@@ -24,6 +24,7 @@ type spares struct {
 	tasks      sync.WaitGroup // processes that are starting or ending
 	starting   context.Context
 	stop       context.CancelFunc
+	added      func() // is called when a process waits; nil = nobody wants to know
 
 	mu     sync.Mutex
 	recent []Spec // those that turns have asked for: one for each combination, the most recent first
@@ -48,13 +49,20 @@ func newSpares(c Config, ps *processes, background *backgroundTasks) *spares {
 	return s
 }
 
-// want notes that a turn has asked for a process with this spec.
+// want notes that a chat that has no process yet asks for one with this spec.
 func (s *spares) want(spec Spec) {
-	if s.cfg.Spare == 0 || spec.Spare == nil || spec.Budget > 0 {
+	if s.cfg.Spare == 0 || spec.Spare == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if spec.Budget > 0 { // a process with a limit serves one turn, which begins with its start
+		s.recent = nil
+		for len(s.list) > 0 {
+			s.retire(0)
+		}
+		return
+	}
 	s.recent = slices.DeleteFunc(s.recent, func(r Spec) bool { return r.combination() == spec.combination() })
 	s.recent = slices.Insert(s.recent, 0, Spec{
 		Dir: spec.Dir, Mode: spec.Mode, Model: spec.Model, Effort: spec.Effort, Kind: spec.Kind, Spare: spec.Spare,
@@ -75,9 +83,16 @@ func (s *spares) fill() {
 		return
 	}
 	if len(s.list) >= s.cfg.Spare {
-		s.retire(slices.IndexFunc(s.list, func(it *spare) bool {
+		gone := s.retire(slices.IndexFunc(s.list, func(it *spare) bool {
 			return !slices.ContainsFunc(s.recent, func(r Spec) bool { return it.fits(r) })
 		}))
+		s.tasks.Go(func() {
+			if gone != nil {
+				<-gone
+				s.fill()
+			}
+		})
+		return
 	}
 	if !s.background.tryAcquireSpareOf(2) { // one is left for whatever is asked for next
 		return
@@ -93,41 +108,77 @@ func (s *spares) fill() {
 			return // the next turn fails to start its process as well, and tells why
 		}
 		s.add(it)
-		s.tasks.Go(s.fill)
+		if it.p.alive() {
+			s.tasks.Go(s.fill)
+		}
 	})
 }
 
 // start starts a process in a slot; nil = it could not.
 func (s *spares) start(wanted Spec) *spare {
 	it := &spare{folder: uuid.NewString()}
+	a, err := s.agent(it.folder)
+	if err == nil && s.cfg.Folder != nil {
+		err = a.account.runAs(func() error { return a.state.mark(it.folder) })
+	}
+	if err != nil {
+		s.processes.slots.processes.Release(1)
+		return nil
+	}
 	spec := wanted.Spare(it.folder)
 	spec.Session, spec.Kind = uuid.NewString(), wanted.Kind
 	spec.Dir, spec.Mode, spec.Model, spec.Effort = wanted.Dir, wanted.Mode, wanted.Model, wanted.Effort
-	p, err := s.processes.startAgent(s.starting, spec, func() (a agent, err error) {
-		if s.cfg.Folder == nil {
-			return newAgent(s.cfg, "")
-		}
-		if a, err = newAgent(s.cfg, it.folder); err == nil {
-			err = a.account.runAs(func() error { return a.state.mark(it.folder) })
-		}
-		return a, err
-	})
+	it.p, err = s.processes.startUnasked(s.starting, spec, func() (agent, error) { return a, nil })
 	if err != nil {
+		s.discard(it.folder, spec.Files)
 		return nil
 	}
-	it.p = p
 	return it
+}
+
+// agent is the agent of a spare process.
+func (s *spares) agent(folder string) (agent, error) {
+	if s.cfg.Folder == nil {
+		return newAgent(s.cfg, "")
+	}
+	return newAgent(s.cfg, folder)
+}
+
+// discard removes what a spare process has on the disk. What cannot be removed is tried again at the next start.
+func (s *spares) discard(folder, files string) {
+	if files != "" {
+		_ = os.Remove(files) // it is empty
+	}
+	if a, err := s.agent(folder); err == nil && s.cfg.Folder != nil {
+		_ = a.discard()
+	}
 }
 
 // add adds a spare process. The caller holds mu.
 func (s *spares) add(it *spare) {
 	it.timer = time.AfterFunc(spareAge, func() {
-		s.mu.Lock()
-		s.retire(slices.Index(s.list, it))
-		s.mu.Unlock()
+		s.end(it)
 		s.fill()
 	})
 	s.list = append(s.list, it)
+	if it.p.logins != s.processes.logins.Load() {
+		s.retire(len(s.list) - 1)
+		return
+	}
+	go func() {
+		<-it.p.child.Exited()
+		s.end(it)
+	}()
+	if s.added != nil {
+		s.added()
+	}
+}
+
+// end ends a spare process, if it still is one.
+func (s *spares) end(it *spare) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.retire(slices.Index(s.list, it))
 }
 
 // fits reports whether the process is what a turn with this spec asks for.
@@ -190,15 +241,7 @@ func (s *spares) retire(i int) (gone <-chan struct{}) {
 	s.tasks.Go(func() {
 		defer close(done)
 		s.processes.end(context.Background(), it.p)
-		if s.cfg.Folder == nil {
-			return
-		}
-		if a, err := newAgent(s.cfg, it.folder); err == nil {
-			_ = a.discard() // what is left is removed at the next start
-		}
-		if it.p.spec.Files != "" {
-			_ = os.Remove(it.p.spec.Files) // it is empty
-		}
+		s.discard(it.folder, it.p.spec.Files)
 	})
 	return done
 }
@@ -255,8 +298,8 @@ func (c Config) unmark(folder string) error {
 }
 
 // RemoveSpares removes the folders of spare processes that were left when the program was killed, except those that
-// have become a chat's. No process may be running.
-func (c Config) RemoveSpares(isChats func(folder string) (bool, error)) error {
+// have become a chat's. files is where the files of chats lie; empty = nowhere. No process may be running.
+func (c Config) RemoveSpares(files string, isChats func(folder string) (bool, error)) error {
 	marks, err := os.ReadDir(filepath.Dir(stateDir(c.StateDir()).spareMark("x")))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -274,6 +317,9 @@ func (c Config) RemoveSpares(isChats func(folder string) (bool, error)) error {
 		} else if err == nil {
 			var a agent
 			if a, err = newAgent(c, m.Name()); err == nil {
+				if files != "" {
+					_ = os.Remove(filepath.Join(files, m.Name())) // it is empty
+				}
 				err = a.discard()
 			}
 		}

@@ -98,8 +98,7 @@ func newSparesRig(t *testing.T, change ...func(*claude.Config)) twoChats {
 // A process is started ahead when a turn has ended, and not while it runs.
 func TestASpareProcessComesAfterTheTurn(t *testing.T) {
 	n := newSparesRig(t)
-	p, err := n.pool.Acquire(t.Context(), "a", n.ahead(n.data))
-	must(t, err)
+	p := n.first("a", n.ahead(n.data))
 	if s := n.pool.Stats(); s.Started != 1 || s.Spare != 0 {
 		t.Errorf("%+v while the turn runs", s)
 	}
@@ -122,18 +121,21 @@ func TestASpareProcessFits(t *testing.T) {
 		"another folder": func(s *claude.Spec) { s.Dir = other }, "another mode": func(s *claude.Spec) { s.Mode = "plan" },
 		"another model": func(s *claude.Spec) { s.Model = "opus" }, "another effort": func(s *claude.Spec) { s.Effort = "low" },
 		"another kind": func(s *claude.Spec) { s.Kind = "group" }, "a session": func(s *claude.Spec) { s.Resume = true },
-		"a limit": func(s *claude.Spec) { s.Budget = 1 },
 	} {
 		s := spec
 		change(&s)
 		must(t, n.pool.TakeSpare("a", s, func(string) (bool, error) { t.Error(what); return true, nil }))
 	}
-	if err := n.pool.TakeSpare("a", spec, func(string) (bool, error) { return false, refused }); !errors.Is(err, refused) {
-		t.Error(err)
-	}
 	must(t, n.pool.TakeSpare("a", spec, func(string) (bool, error) { return false, nil })) // it has a folder
 	if s := n.pool.Stats(); s.Spare != 1 || s.Idle != 0 || s.Started != 1 {
 		t.Errorf("%+v", s)
+	}
+	// Whose folder it is then is not known: nobody else gets it, and it is not removed.
+	if err := n.pool.TakeSpare("a", spec, func(string) (bool, error) { return true, refused }); !errors.Is(err, refused) {
+		t.Error(err)
+	}
+	if s, left := n.pool.Stats(), n.left(); s.Spare != 0 || s.Idle != 0 || left != "1 folders 1 marks" {
+		t.Errorf("%+v, %s", s, left)
 	}
 	// What has been taken, and is not what the turn wants, ends; the turn has its own.
 	spec.Files = n.takeSpare("a")
@@ -144,6 +146,10 @@ func TestASpareProcessFits(t *testing.T) {
 	if p.Session() != spec.Session {
 		t.Error("a process of another mode serves the turn")
 	}
+	// Where each turn has a limit none is started ahead.
+	spec.Mode, spec.Budget = "default", 1
+	must(t, n.pool.TakeSpare("b", spec, func(string) (bool, error) { t.Error("taken"); return true, nil }))
+	n.hasSpares(0)
 }
 
 // The combination that was asked for last is the one that is started ahead.
@@ -153,13 +159,20 @@ func TestTheSpareProcessIsOfTheLastTurn(t *testing.T) {
 	two.Mode = "plan"
 	must(t, n.pool.Expect(one))
 	n.hasSpares(1)
-	n.pool.Release("a", n.acquire2("a", two))
+	n.pool.Release("a", n.first("a", two))
 	must(t, poll(t.Context(), "another process", func() bool {
 		taken := false
 		must(t, n.pool.TakeSpare("b", two, func(string) (bool, error) { taken = true; return false, nil }))
 		return taken
 	}))
 	n.hasSpares(1)
+}
+
+// first is a process for the first message of a chat, which meets none.
+func (n twoChats) first(owner string, spec claude.Spec) *claude.Process {
+	n.Helper()
+	must(n.T, n.pool.TakeSpare(owner, spec, func(string) (bool, error) { return false, nil }))
+	return n.acquire2(owner, spec)
 }
 
 func (n twoChats) acquire2(owner string, spec claude.Spec) *claude.Process {
@@ -173,7 +186,9 @@ func (n twoChats) acquire2(owner string, spec claude.Spec) *claude.Process {
 func TestASpareProcessMakesRoom(t *testing.T) {
 	n := newSparesRig(t, func(c *claude.Config) { c.MaxProcesses = 3 })
 	spec := n.ahead(n.data)
-	pa := n.acquire2("a", spec)
+	pa := n.first("a", spec)
+	for range pa.Run(t.Context(), uuid.NewString(), "hello") { //nolint:revive // until it has answered
+	}
 	n.pool.Release("a", pa)
 	n.hasSpares(1)
 	if left := n.left(); left != "1 folders 1 marks" {
@@ -207,30 +222,60 @@ func (n twoChats) left() string {
 // After kill -9 the folders of processes that had no chat are removed, and those that a chat has just taken are kept.
 func TestSparesOfAKilledBridgeAreRemoved(t *testing.T) {
 	n := newSparesRig(t)
-	if err := n.cfg.RemoveSpares(nil); err != nil {
+	if err := n.cfg.RemoveSpares("", nil); err != nil {
 		t.Error("where there was none:", err)
 	}
 	kept, gone := uuid.NewString(), uuid.NewString()
 	for _, id := range []string{kept, gone} {
+		must(t, os.MkdirAll(filepath.Join(n.data, "files", id), 0o700))
 		write(t, filepath.Join(n.cfg.State, "spares", id), "")
 		write(t, filepath.Join(n.cfg.State, id, "projects", "x.jsonl"), "{}")
 		write(t, filepath.Join(n.cfg.State, "settings", id+".json"), "{}")
 	}
 	write(t, filepath.Join(n.cfg.State, "spares", "..x"), "")
 	unknown := errors.New("the database is locked")
-	if err := n.cfg.RemoveSpares(func(string) (bool, error) { return false, unknown }); !errors.Is(err, unknown) {
+	if err := n.cfg.RemoveSpares(filepath.Join(n.data, "files"), func(string) (bool, error) { return false, unknown }); !errors.Is(err, unknown) {
 		t.Error(err)
 	}
 	if left := n.left(); left != "2 folders 3 marks" {
 		t.Errorf("what is not known to be nobody's is kept: %s", left)
 	}
-	must(t, n.cfg.RemoveSpares(func(id string) (bool, error) { return id == kept, nil }))
+	must(t, n.cfg.RemoveSpares(filepath.Join(n.data, "files"), func(id string) (bool, error) { return id == kept, nil }))
 	for path, want := range map[string]bool{
 		kept + "/projects/x.jsonl": true, "settings/" + kept + ".json": true, "spares/" + kept: false,
+		"../files/" + kept: true, "../files/" + gone: false,
 		gone: false, "settings/" + gone + ".json": false, "spares/" + gone: false,
 	} {
 		if _, err := os.Stat(filepath.Join(n.cfg.State, path)); (err == nil) != want {
 			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+// A turn that finds all places taken gets that of a process that was just starting without a chat.
+func TestNoTurnWaitsBehindASpareProcess(t *testing.T) {
+	n := newSparesRig(t, func(c *claude.Config) { c.MaxProcesses = 2 })
+	spec := n.ahead(n.data)
+	for range 5 {
+		must(t, n.pool.Expect(spec))
+		got := make(chan *claude.Process, 2)
+		errs := make(chan error, 2)
+		for _, owner := range []string{"a", "b"} {
+			go func() {
+				s := withDir(fresh(), n.cfg.Project)
+				p, err := n.pool.Acquire(t.Context(), owner, s)
+				got <- p
+				errs <- err
+			}()
+		}
+		a, b := <-got, <-got
+		must(t, errors.Join(<-errs, <-errs))
+		if s := n.pool.Stats(); s.Running != 2 || s.Spare != 0 {
+			t.Errorf("%+v", s)
+		}
+		for _, p := range []*claude.Process{a, b} {
+			n.pool.Release("x"+p.Session(), p)
+			n.pool.Drop("x" + p.Session())
 		}
 	}
 }

@@ -6,6 +6,7 @@ package proctree
 import (
 	"context"
 	"os/exec"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -19,6 +20,7 @@ type Child struct {
 	self   identity      // its entry in the process table
 	exited chan struct{} // closed when it has ended and its output was read
 	err    error         // how it ended; set before exited is closed
+	asked  atomic.Bool   // it was asked something
 	alone  bool          // it has ended without leaving possible descendants; set before exited is closed
 }
 
@@ -98,6 +100,9 @@ func (c *Child) Kill() {
 	_ = c.cmd.Process.Kill() // fails only if it has ended already
 	Kill(left)
 }
+
+// SetAsked notes that the CLI is asked something: before, it starts nothing that could outlive it.
+func (c *Child) SetAsked() { c.asked.Store(true) }
 
 // KillOrphans kills the orphans that only this CLI, which lives on, can have started.
 func (c *Child) KillOrphans() { procs.killOrphansOf(c) }

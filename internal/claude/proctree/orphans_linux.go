@@ -122,12 +122,15 @@ func (h *processTree) reapFor(c *Child) (none bool) {
 	return len(adopted) == 0
 }
 
-// suspects are the CLIs that may have started a new orphan: all that are alive, and c, which may just have ended. If
+// suspects are the CLIs that may have started a new orphan: all that are alive and were asked, and c, which may just have
+// ended. If
 // the orphan has a mark, it is that CLI alone; or none, if that CLI ended long ago.
 func (h *processTree) suspects(s stat, c *Child) suspects {
 	g := suspects{c: true}
 	for _, other := range h.own {
-		g[other] = true
+		if other.asked.Load() {
+			g[other] = true
+		}
 	}
 	mark, ok := variable(s.pid, markName)
 	if ok {
