@@ -221,6 +221,17 @@ func (ip *idleProcesses) evict(owner string, pass bool) (gone <-chan struct{}) {
 	return ip.retireIdle(i)
 }
 
+// evictUnasked ends an idle process that has not served a turn yet; nil = there is none.
+func (ip *idleProcesses) evictUnasked() (gone <-chan struct{}) {
+	ip.mu.Lock()
+	defer ip.mu.Unlock()
+	i := slices.IndexFunc(ip.list, func(it *idle) bool { return it.p.fresh })
+	if i < 0 {
+		return nil
+	}
+	return ip.retireIdle(i)
+}
+
 // drop ends owner's idle process, if there is one, and waits for its end.
 func (ip *idleProcesses) drop(owner string) {
 	ip.mu.Lock()

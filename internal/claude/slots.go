@@ -3,6 +3,7 @@ package claude
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -63,11 +64,12 @@ type processSlots struct {
 	idle       *idleProcesses
 	spares     *spares
 	background *backgroundTasks
+	waiters    atomic.Int64 // turns that wait for a slot
 }
 
 // acquire gets owner a slot for a new process. If none is free, a spare process ends and passes its slot on. If there is
-// none, it preempts a background task for which nobody waits. If there is no such task, the least used idle process ends and passes its slot on; if owner has an idle process
-// itself, it is that one, since the new one replaces it.
+// none, it preempts a background task for which nobody waits. If there is no such task, the least used idle process
+// ends and passes its slot on; if owner has an idle process itself, it is that one, since the new one replaces it.
 func (ps *processSlots) acquire(ctx context.Context, owner string) error {
 	if ps.slots.processes.TryAcquire(1) {
 		if !ps.limits.tight(1) {
@@ -78,8 +80,10 @@ func (ps *processSlots) acquire(ctx context.Context, owner string) error {
 		}
 		return ps.await(ctx, ps.idle.evict(owner, false))
 	}
-	if gone := ps.spares.evict(true); gone != nil {
-		return ps.await(ctx, gone)
+	if ps.waiters.Load() == 0 { // else a spare process ends for who has waited longest
+		if gone := ps.spares.evict(true); gone != nil {
+			return ps.await(ctx, gone)
+		}
 	}
 	if !ps.background.preempt() {
 		if gone := ps.idle.evict(owner, true); gone != nil {
@@ -89,15 +93,17 @@ func (ps *processSlots) acquire(ctx context.Context, owner string) error {
 			return ps.await(ctx, gone)
 		}
 	}
-	return ps.wait(ctx, owner)
+	return ps.wait(ctx)
 }
 
 // recheck is how often a turn that waits for a slot looks whether another process can end for it.
 const recheck = 50 * time.Millisecond
 
-// wait waits for a slot. All belong to other turns, which are no more than the slots, to processes that are ending, or to
-// processes that are starting without a turn: those it ends once they have started.
-func (ps *processSlots) wait(ctx context.Context, owner string) error {
+// wait waits for a slot, first come, first served. All belong to other turns, which are fewer than the slots, to
+// processes that are ending, or to processes that were starting without a turn: those it ends.
+func (ps *processSlots) wait(ctx context.Context) error {
+	ps.waiters.Add(1)
+	defer ps.waiters.Add(-1)
 	acquired := make(chan error, 1)
 	go func() { acquired <- ps.slots.processes.Acquire(ctx, 1) }()
 	look := time.NewTicker(recheck)
@@ -112,11 +118,11 @@ func (ps *processSlots) wait(ctx context.Context, owner string) error {
 			return nil
 		case <-look.C:
 			if gone = ps.spares.evict(false); gone == nil {
-				gone = ps.idle.evict(owner, false)
+				gone = ps.idle.evictUnasked()
 			}
 		}
 		if gone != nil {
-			<-gone // its slot is released, first come, first served
+			<-gone
 		}
 	}
 }

@@ -43,6 +43,9 @@ type spare struct {
 // project's repository, grows old.
 const spareAge = 30 * time.Minute
 
+// spareRetry is how long a start waits for the starts of others.
+const spareRetry = 2 * time.Second
+
 func newSpares(c Config, ps *processes, background *backgroundTasks) *spares {
 	s := &spares{cfg: c, processes: ps, background: background}
 	s.starting, s.stop = context.WithCancel(context.Background())
@@ -129,6 +132,9 @@ func (s *spares) start(wanted Spec) *spare {
 	spec.Session, spec.Kind = uuid.NewString(), wanted.Kind
 	spec.Dir, spec.Mode, spec.Model, spec.Effort = wanted.Dir, wanted.Mode, wanted.Model, wanted.Effort
 	it.p, err = s.processes.startUnasked(s.starting, spec, func() (agent, error) { return a, nil })
+	if errors.Is(err, errNoRoom) { // all cores are busy with other starts
+		time.AfterFunc(spareRetry, s.fill)
+	}
 	if err != nil {
 		s.discard(it.folder, spec.Files)
 		return nil
