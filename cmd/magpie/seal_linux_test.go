@@ -129,6 +129,7 @@ func TestAttackTheProgram(t *testing.T) {
 		"MAGPIE_CLAUDE_COMMAND=" + s.cfg.Claude.Command, "MAGPIE_CLAUDE_PROJECT=" + work,
 		"MAGPIE_DB_URL=sqlite://" + filepath.Join(home, "data/magpie.db"),
 		"MAGPIE_ACCESS_ALLOW=*", "MAGPIE_HTTP_LISTEN=:0", "MAGPIE_CONTEXT_TITLES=false", "MAGPIE_CLAUDE_KEEP_ALIVE=0s",
+		"MAGPIE_CLAUDE_SPARE=0", // it is killed, and what ends with it may still write to its folder
 		"MAGPIE_CLAUDE_ENV=ANTHROPIC_BASE_URL=" + s.model.URL() + ",ANTHROPIC_API_KEY=sk-test-dummy",
 	}
 	p := startProcess(t, cmd)
