@@ -38,6 +38,7 @@ const mostTries = 3
 // without the user noticing.
 func (r agentRunner) answer(ctx context.Context, t *turn) turncard.Outcome {
 	log := zerolog.Ctx(ctx)
+	t.decided = r.attempts.approvals.TakeOver(ctx, t.claim.Turn)
 	r.attempts.takeSpare(ctx, t) // before anything needs a folder of the chat
 	// Files first: a prompt names their paths. The messages of the group are fetched at the same time as
 	// the rest is prepared.

@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 
+	"magpie/bridge/approval"
 	"magpie/bridge/attachment"
 	"magpie/bridge/i18n"
 	"magpie/db"
@@ -18,6 +19,8 @@ type conversationCommands struct {
 	pool      *claude.Pool
 	scheduler *compactionScheduler
 	ahead     *aheadStarts
+	asks      *approval.Requests
+	cutOff    interruptedTurns
 }
 
 func (cs conversationCommands) startNew(ctx context.Context, o ordered) (order, error) {
@@ -37,6 +40,7 @@ func (cs conversationCommands) forget(ctx context.Context, o ordered, answer i18
 	}
 	// In the background: ending a process can take seconds.
 	drop := func() {
+		cs.asks.Reconsider(o.m.Key)
 		cs.turns.jobs.Enqueue(func(context.Context) {
 			cs.pool.Drop(o.m.Key.String())
 			if o.args == "" {
@@ -56,10 +60,25 @@ func (cs conversationCommands) stop(ctx context.Context, o ordered) (order, erro
 		return order{}, err
 	}
 	if len(turns) == 0 {
-		return o.say(i18n.NothingToStop)
+		return cs.drop(ctx, o)
 	}
 	done, err := o.do(db.StopTurns{Turns: turns}, i18n.Stopped)
 	// Only after the transaction: the stop must be recorded first, or a crash in between would run the turns again.
 	done.then = func() { cs.turns.lanes.HaltTurns(key, turns...) }
+	return done, err
+}
+
+// drop ends the wait for decisions that would make an interrupted turn go on: nothing else can be stopped.
+func (cs conversationCommands) drop(ctx context.Context, o ordered) (order, error) {
+	turn := cs.asks.Left(o.m.Key)
+	if turn == 0 {
+		return o.say(i18n.NothingToStop)
+	}
+	over, err := cs.cutOff.over(ctx, o.m.Key, turn, o.lang, i18n.Stopped)
+	if err != nil {
+		return order{}, err
+	}
+	done, err := o.do(db.DropTurn{Turn: turn, Over: over}, i18n.Stopped)
+	done.then = func() { cs.asks.Reconsider(o.m.Key) }
 	return done, err
 }

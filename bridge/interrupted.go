@@ -29,6 +29,21 @@ type interruptedTurns struct {
 	outbox *delivery.Outbox
 }
 
+// AwaitRecovery waits until the turns of the last run are known.
+func (it interruptedTurns) AwaitRecovery(ctx context.Context) error {
+	return it.turns.awaitRecovery(ctx)
+}
+
+// Wake has the turns of a chat run.
+func (it interruptedTurns) Wake(key chat.Key) { it.turns.wake(key) }
+
+// GoesOn is the card of an interrupted turn with which another one goes on.
+func (it interruptedTurns) GoesOn(
+	ctx context.Context, key chat.Key, turn int64, l i18n.Lang,
+) (chat.Card, error) {
+	return it.over(ctx, key, turn, l, i18n.GoesOn)
+}
+
 // continues makes e go on with the chat's interrupted turn, if there is one.
 func (it interruptedTurns) continues(ctx context.Context, e *db.Inbound, l i18n.Lang) error {
 	if err := it.turns.awaitRecovery(ctx); err != nil {
@@ -41,7 +56,7 @@ func (it interruptedTurns) continues(ctx context.Context, e *db.Inbound, l i18n.
 		return err
 	}
 	e.Continues = t.ID
-	e.Over, err = it.over(ctx, e.Key, t.ID, l, i18n.GoesOn)
+	e.Over, err = it.GoesOn(ctx, e.Key, t.ID, l)
 	return err
 }
 

@@ -57,7 +57,9 @@ func (ph *pressHandler) press(ctx context.Context, p chat.Press) (toast string, 
 		}
 		return i18n.StopAsked.In(l), nil
 	case p.Action.Do == turncard.DoContinue || p.Action.Do == turncard.DoDrop:
-		return ph.interrupted.decide(ctx, p, l)
+		toast, err := ph.interrupted.decide(ctx, p, l)
+		ph.approvals.Reconsider(p.Key)
+		return toast, err
 	case p.Action.Do == turncard.DoCommand || p.Action.Do == turncard.DoGoOn:
 		return "", ph.commands.press(ctx, p)
 	case slices.Contains([]string{approval.DoAllow, approval.DoAlways, approval.DoRefuse}, p.Action.Do):

@@ -55,13 +55,6 @@ func (r recovery) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Without approvals no turn can be recovered, so this is repeated until it works or cannot.
-	for err := r.approvals.Recover(ctx); err != nil && !db.Permanent(err); err = r.approvals.Recover(ctx) {
-		r.log.Error().Err(err).Msg("approvals not recovered; trying again")
-		if workqueue.Sleep(ctx, workqueue.StoreRetry); ctx.Err() != nil {
-			return ctx.Err()
-		}
-	}
 	for _, t := range left {
 		for err := r.cutOff.recover(ctx, t); err != nil; err = r.cutOff.recover(ctx, t) {
 			log := r.log.Error().Err(err).Stringer("chat", t.Key).Int64("turn", t.ID)
@@ -73,6 +66,12 @@ func (r recovery) run(ctx context.Context) error {
 			if workqueue.Sleep(ctx, workqueue.StoreRetry); ctx.Err() != nil {
 				return ctx.Err()
 			}
+		}
+	}
+	for err := r.approvals.Recover(ctx); err != nil && !db.Permanent(err); err = r.approvals.Recover(ctx) {
+		r.log.Error().Err(err).Msg("approvals not recovered; trying again")
+		if workqueue.Sleep(ctx, workqueue.StoreRetry); ctx.Err() != nil {
+			return ctx.Err()
 		}
 	}
 	for _, t := range left {
@@ -134,6 +133,7 @@ func (r cutOffTurns) recover(ctx context.Context, t db.Turn) error {
 		end = stopped(ctx, r.db.Turns(), t)
 		log.Warn().Msg("turn was cut off while it was being stopped")
 	case unanswered: // the agent may have gone on without the permission, but nobody has decided that it should
+		end.Notice = i18n.InterruptedAsking
 		log.Warn().Msg("turn was cut off while people were asked; its asker decides whether it goes on")
 	case did.Ended:
 		end = turncard.OutcomeOf(did.Failure)
@@ -142,7 +142,7 @@ func (r cutOffTurns) recover(ctx context.Context, t db.Turn) error {
 	default:
 		log.Warn().Msg("turn was cut off; its asker decides whether it goes on")
 	}
-	if !did.Ended && !unanswered && len(t.Draft) > len(text) {
+	if unanswered || !did.Ended && len(t.Draft) > len(text) {
 		text = t.Draft
 	}
 	e := db.TurnResult{

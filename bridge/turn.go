@@ -7,6 +7,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/approval"
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
 	"magpie/bridge/workqueue"
@@ -20,6 +21,7 @@ type turn struct {
 	claim   db.Claim
 	session *session
 	course  course
+	decided []db.Approval     // by people, while the turn was interrupted with which this one goes on
 	report  *db.ContextReport // nil = nothing yet
 	view    turncard.State
 	painter *turncard.Painter
@@ -36,8 +38,11 @@ func newTurn(cfg *Config, store *db.DB, c db.Claim) *turn {
 
 // note is a line for the agent below the question; empty = none.
 func (t *turn) note() string {
-	if t.claim.Turn.Continues == 0 {
+	switch {
+	case t.claim.Turn.Continues == 0:
 		return ""
+	case len(t.decided) > 0:
+		return i18n.DecidedNote.Sprintf(t.view.Lang, approval.Told(t.decided))
 	}
 	return i18n.GoOnNote.In(t.view.Lang)
 }
@@ -83,6 +88,9 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 	r.lanes.EndTurn(key) // from here on there is nothing to stop
 	if end.State == db.Cancelled {
 		end = stopped(ctx, r.db.Turns(), t.claim.Turn)
+	}
+	if end.State == db.Interrupted && r.agents.attempts.approvals.Pending(t.claim.Turn.ID) {
+		end.Notice = i18n.InterruptedAsking
 	}
 	r.agents.leave(ctx, t, end.State)
 	failpoint.At("end: storing")

@@ -29,7 +29,7 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messenger, lo
 	background := newBackground(cfg, store, w.authorizer)
 	rc := &receiver{
 		cfg: w.cfg, access: control, listening: w.listening, background: background, logins: w.logins, files: w.files,
-		languages: w.languages, interrupted: interruptedTurns{store.Turns(), w.turns, w.outbox},
+		languages: w.languages, interrupted: w.cutOff,
 		inbox: inbox{w.history, w.reactions, w.outbox, w.turns}, ahead: w.ahead,
 	}
 	rc.commands = commandRunner{
@@ -86,6 +86,7 @@ type wiring struct {
 	logins     *logins
 	authorizer *access.Authorizer
 	approvals  *approval.Requests
+	cutOff     interruptedTurns
 	specs      processSpecs
 	ahead      *aheadStarts
 }
@@ -111,8 +112,9 @@ func newWiring(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messeng
 	w.tools = newToolHandlers(cfg, store, w.context, w.outbox, log)
 	w.logins = &logins{pool: pool, out: w.out, jobs: w.scheduler.jobs, log: log, patience: loginTime}
 	w.authorizer = access.NewAuthorizer(cfg.Access, store.Grants(), cfg.Departments, cfg.Waits.Departments, log)
+	w.cutOff = interruptedTurns{store.Turns(), w.turns, w.outbox}
 	w.approvals = approval.NewRequests(approval.Config{
-		Protected: cfg.protected(), Secrets: cfg.Secrets, Language: w.languages.OfChat,
+		Protected: cfg.protected(), Secrets: cfg.Secrets, Language: w.languages.OfChat, Interrupted: w.cutOff,
 	}, store, w.outbox, w.authorizer, log)
 	w.specs = processSpecs{w.cfg, w.budget, w.tools, w.files}
 	w.ahead = &aheadStarts{
@@ -149,17 +151,19 @@ func (w *wiring) turnRunner(background *background) *turnRunner {
 func (w *wiring) commandSet() *commandSet {
 	zone := w.context.Zone()
 	return &commandSet{
-		conversationCommands: conversationCommands{w.cfg, w.db, w.files, w.turns, w.pool, w.scheduler, w.ahead},
-		sessionCommands:      sessionCommands{w.cfg, w.db.Chats(), w.pool, w.turns, w.ahead, zone, w.log},
-		memoryCommands:       memoryCommands{w.cfg, w.db, w.authorizer, zone},
-		settingCommands:      settingCommands{w.cfg, w.authorizer, w.pool, w.log},
-		reportCommands:       reportCommands{w.cfg, w.db, w.context, w.pool, w.turns, w.authorizer, w.log},
-		ruleCommands:         ruleCommands{w.db.Rules(), zone},
-		adminCommands:        adminCommands{w.cfg, w.db.Grants(), w.authorizer, w.budget, w.pool, w.log},
-		helpCommands:         helpCommands{w.cfg, w.authorizer, w.pool},
-		exportCommand:        exportCommand{w.cfg, w.db, w.authorizer, w.outbox, zone, w.log, new(sync.Map)},
-		listening:            w.listening,
-		budget:               w.budget,
-		logins:               w.logins,
+		conversationCommands: conversationCommands{
+			w.cfg, w.db, w.files, w.turns, w.pool, w.scheduler, w.ahead, w.approvals, w.cutOff,
+		},
+		sessionCommands: sessionCommands{w.cfg, w.db.Chats(), w.pool, w.turns, w.ahead, zone, w.log},
+		memoryCommands:  memoryCommands{w.cfg, w.db, w.authorizer, zone},
+		settingCommands: settingCommands{w.cfg, w.authorizer, w.pool, w.log},
+		reportCommands:  reportCommands{w.cfg, w.db, w.context, w.pool, w.turns, w.authorizer, w.log},
+		ruleCommands:    ruleCommands{w.db.Rules(), zone},
+		adminCommands:   adminCommands{w.cfg, w.db.Grants(), w.authorizer, w.budget, w.pool, w.log},
+		helpCommands:    helpCommands{w.cfg, w.authorizer, w.pool},
+		exportCommand:   exportCommand{w.cfg, w.db, w.authorizer, w.outbox, zone, w.log, new(sync.Map)},
+		listening:       w.listening,
+		budget:          w.budget,
+		logins:          w.logins,
 	}
 }

@@ -23,29 +23,30 @@ const (
 	Refused   ApprovalState = "refused"
 	Expired   ApprovalState = "expired"   // nobody decided in time
 	Withdrawn ApprovalState = "withdrawn" // its turn ended before
-	Lost      ApprovalState = "lost"      // the program ended before
 )
 
 // Approval is something that an agent wants to do and people are asked about.
 type Approval struct {
-	ID      string // UUID
-	Key     chat.Key
-	Turn    int64 // that waits for it
-	Tool    string
-	Input   json.RawMessage // exactly as the agent wants it
-	Project string          // working folder of the agent
-	Always  *Permit         // what may be allowed for good with it; nil = nothing
-	Askers  []string        // the users who asked for the turn
-	Created time.Time
-	Expires time.Time
+	ID       string // UUID
+	Key      chat.Key
+	Turn     int64 // whose agent has asked
+	NeededBy int64 // the turn that needs the decision: Turn, or the last one that goes on with it
+	Tool     string
+	Input    json.RawMessage // exactly as the agent wants it
+	Project  string          // working folder of the agent
+	Always   *Permit         // what may be allowed for good with it; nil = nothing
+	Askers   []string        // the users who asked for the turn
+	Created  time.Time
+	Expires  time.Time
 	Settlement
 }
 
 // Settlement is what became of an approval.
 type Settlement struct {
-	State ApprovalState
-	By    chat.Actor // who decided; an empty ID = nobody
-	Words string     // why it was refused, or what was answered
+	State   ApprovalState
+	By      chat.Actor      // who decided; an empty ID = nobody
+	Words   string          // why it was refused, or what was answered
+	Answers json.RawMessage // the tool's input with the answers to its questions; nil = it runs as it was asked
 }
 
 // Hash tells one input of a tool from another.
@@ -60,8 +61,8 @@ type Approvals struct{ db *DB }
 // Approvals gives the approvals of the database.
 func (d *DB) Approvals() Approvals { return Approvals{d} }
 
-const insertApproval = `INSERT INTO approvals (id, chat_key, turn_id, tool, input, hash, project, rule, askers, state, created_at, expires_at)
-	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'waiting', ?10, ?11)`
+const insertApproval = `INSERT INTO approvals (id, chat_key, turn_id, needed_by, tool, input, hash, project, rule, askers, state, created_at, expires_at)
+	VALUES (?1, ?2, ?3, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'waiting', ?10, ?11)`
 
 // Ask stores a request for approval together with the card that shows it. Both are in one transaction:
 // a request that nobody can see would block its turn.
@@ -96,21 +97,25 @@ func (as Approvals) draw(ctx context.Context, tx *sql.Tx, a Approval, state Appr
 }
 
 // approvalColumns is in the order in which scanApproval reads.
-const approvalColumns = `id, chat_key, turn_id, tool, input, hash, project, rule, askers, state, decided_by, decider, words, created_at, expires_at`
+const approvalColumns = `id, chat_key, turn_id, needed_by, tool, input, hash, project, rule, askers, state, decided_by, decider, words, answers,
+	created_at, expires_at`
 
 // scanApproval compares the hash of the input: what a person has approved must be exactly what the tool gets.
 func scanApproval(scan scanner) (Approval, error) {
 	var a Approval
-	var key, input, hash, rule, askers string
+	var key, input, hash, rule, askers, answers string
 	var created, expires int64
-	err := scan(&a.ID, &key, &a.Turn, &a.Tool, &input, &hash, &a.Project, &rule, &askers, &a.State, &a.By.ID, &a.By.Name, &a.Words,
-		&created, &expires)
+	err := scan(&a.ID, &key, &a.Turn, &a.NeededBy, &a.Tool, &input, &hash, &a.Project, &rule, &askers, &a.State, &a.By.ID, &a.By.Name,
+		&a.Words, &answers, &created, &expires)
 	if err != nil {
 		return Approval{}, err
 	}
 	a.Input, a.Created, a.Expires = json.RawMessage(input), fromMillis(created), fromMillis(expires)
 	if a.Hash() != hash {
 		return Approval{}, fmt.Errorf("approval %s: its input has changed since it was stored", a.ID)
+	}
+	if answers != "" {
+		a.Answers = json.RawMessage(answers)
 	}
 	if rule != "" {
 		a.Always = new(Permit)
@@ -140,7 +145,7 @@ func (as Approvals) Get(ctx context.Context, id string) (Approval, error) {
 
 const waitingApprovals = `SELECT ` + approvalColumns + ` FROM approvals WHERE state = 'waiting' ORDER BY created_at, id`
 
-// Waiting lists what nobody has decided yet. At the start of the program that is what a dead process left.
+// Waiting lists what nobody has decided yet. At the start of the program that is what the last run of it left.
 func (as Approvals) Waiting(ctx context.Context) ([]Approval, error) {
 	list, err := collect(ctx, as.db.read, scanApproval, waitingApprovals)
 	if err != nil {
@@ -149,8 +154,53 @@ func (as Approvals) Waiting(ctx context.Context) ([]Approval, error) {
 	return list, nil
 }
 
-const settleApproval = `UPDATE approvals SET state = ?2, decided_by = ?3, decider = ?4, words = ?5, decided_at = ?6
-	WHERE id = ?1 AND state = ?7 RETURNING COALESCE((SELECT reply_to FROM turns WHERE id = turn_id), '')`
+const untoldApprovals = `SELECT ` + approvalColumns + ` FROM approvals INDEXED BY approvals_untold WHERE needed_by = ?1 AND told = 0
+	ORDER BY created_at, id`
+
+// Untold lists what the agent of a turn does not know yet of what earlier ones have asked: what was decided when they
+// were gone, and what waits to be decided.
+func (as Approvals) Untold(ctx context.Context, turn int64) ([]Approval, error) {
+	list, err := collect(ctx, as.db.read, scanApproval, untoldApprovals, turn)
+	if err != nil {
+		return nil, fmt.Errorf("decisions for turn %d: %w", turn, err)
+	}
+	return list, nil
+}
+
+const tellApproval = `UPDATE approvals SET told = 1 WHERE id = ?1 AND told = 0 AND state <> 'waiting' RETURNING 1`
+
+// Tell notes that an agent is about to be told a decision, before it is: each decision counts once. It returns
+// [ErrNotFound] if an agent was told before, or nobody has decided.
+func (as Approvals) Tell(ctx context.Context, id string) error {
+	err := as.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		var one int
+		err := tx.QueryRowContext(ctx, tellApproval, id).Scan(&one)
+		if errors.Is(err, sql.ErrNoRows) {
+			return ErrNotFound
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("tell the decision about %s: %w", id, err)
+	}
+	return nil
+}
+
+const inheritApprovals = `UPDATE approvals SET needed_by = ?2 WHERE id IN (
+	SELECT id FROM approvals INDEXED BY approvals_untold WHERE needed_by = ?1 AND told = 0)`
+
+// inherit has a turn get the decisions that an earlier one needed, with which it goes on.
+func (as Approvals) inherit(ctx context.Context, tx *sql.Tx, earlier, turn int64) error {
+	if _, err := tx.ExecContext(ctx, inheritApprovals, earlier, turn); err != nil {
+		return fmt.Errorf("take over the approvals of turn %d: %w", earlier, err)
+	}
+	return nil
+}
+
+// Only a decision can be news for an agent: what expired or was withdrawn it may ask again.
+const settleApproval = `UPDATE approvals SET state = ?2, decided_by = ?3, decider = ?4, words = ?5, answers = ?6, decided_at = ?7,
+	told = CASE WHEN ?2 IN ('approved', 'refused') THEN ?8 ELSE 1 END
+	WHERE id = ?1 AND state = ?9 RETURNING needed_by, COALESCE((SELECT reply_to FROM turns WHERE id = turn_id), '')`
 
 // Settling is how an approval comes to its Settlement.
 type Settling struct {
@@ -158,10 +208,19 @@ type Settling struct {
 	Event  string        // the platform's id of the press that decides, each counts once; empty = nobody pressed
 	Card   chat.Card     // what it looks like from now on
 	Always bool          // what it allows for good becomes a rule
+	Told   bool          // an agent waits for it; else the turn that goes on gets it
+	GoOn   *Continuation // an interrupted turn goes on with it; nil = none does
+}
+
+// Continuation is how an interrupted turn goes on.
+type Continuation struct {
+	Wish chat.Message // the wish to go on, as the History shows it: who, when and in which words
+	Over chat.Card    // what the turn looks like from now on
 }
 
 // Settle stores the decision about a. An approval that was never used leaves no rule behind. It returns
-// [ErrNotFound] if a is not in the state that s expects, and [ErrRepeated] if the event is known.
+// [ErrNotFound] if a is not in the state that s expects, or no turn needs it any more, and [ErrRepeated] if the event
+// is known.
 func (as Approvals) Settle(ctx context.Context, a Approval, s Settling) error {
 	err := as.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		if err := takeEvent(ctx, as.db, tx, s.Event); err != nil {
@@ -174,13 +233,19 @@ func (as Approvals) Settle(ctx context.Context, a Approval, s Settling) error {
 			}
 		}
 		var replyTo string
+		var neededBy int64
 		now := as.db.now()
 		// The state is part of the WHERE clause, so of two people who press at the same moment only one wins.
-		row := tx.QueryRowContext(ctx, settleApproval, a.ID, a.State, a.By.ID, a.By.Name, a.Words, millis(now), s.From)
-		if err := row.Scan(&replyTo); errors.Is(err, sql.ErrNoRows) {
+		row := tx.QueryRowContext(ctx, settleApproval, a.ID, a.State, a.By.ID, a.By.Name, a.Words, string(a.Answers), millis(now), s.Told, s.From)
+		if err := row.Scan(&neededBy, &replyTo); errors.Is(err, sql.ErrNoRows) {
 			return ErrNotFound
 		} else if err != nil {
 			return err
+		}
+		if s.GoOn != nil {
+			if err := as.db.Turns().decided(ctx, tx, a.Key, neededBy, *s.GoOn); err != nil {
+				return err
+			}
 		}
 		if s.Always && a.Always != nil {
 			if err := as.db.Rules().add(ctx, tx, a, now); err != nil {
@@ -195,14 +260,38 @@ func (as Approvals) Settle(ctx context.Context, a Approval, s Settling) error {
 	return nil
 }
 
-const unansweredApproval = `SELECT EXISTS (SELECT 1 FROM approvals WHERE turn_id = ?1 AND state IN ('waiting', 'lost'))`
+const unansweredApproval = `SELECT EXISTS (SELECT 1 FROM approvals INDEXED BY approvals_untold
+	WHERE needed_by = ?1 AND told = 0 AND state = 'waiting')`
 
-// Unanswered reports whether the end of the program came while people were asked in a turn.
+// Unanswered reports whether people have yet to decide about something that a turn needs.
 func (as Approvals) Unanswered(ctx context.Context, turn int64) (yes bool, err error) {
 	if err := as.db.read.QueryRowContext(ctx, unansweredApproval, turn).Scan(&yes); err != nil {
 		return false, fmt.Errorf("approvals of turn %d: %w", turn, err)
 	}
 	return yes, nil
+}
+
+// Needed reports whether a turn still needs the decision about a: it has not ended, or it was interrupted and may go on.
+func (as Approvals) Needed(ctx context.Context, a Approval) (bool, error) {
+	_, err := goingOn(ctx, as.db.read, a.Key, a.NeededBy)
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	} else if err != nil {
+		return false, fmt.Errorf("who needs approval %s: %w", a.ID, err)
+	}
+	return true, nil
+}
+
+const askerName = `SELECT actor_name FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user' AND actor_id = ?3
+	AND actor_name <> '' LIMIT 1`
+
+// AskerName is the name that a user had who asked for the turn of an approval; empty = it is not known.
+func (as Approvals) AskerName(ctx context.Context, a Approval, user string) (name string, err error) {
+	err = as.db.read.QueryRowContext(ctx, askerName, a.Key.String(), a.Turn, user).Scan(&name)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return "", fmt.Errorf("name of who asked for turn %d: %w", a.Turn, err)
+	}
+	return name, nil
 }
 
 const setApprovalCard = `UPDATE approvals SET card_id = ?2 WHERE id = ?1`

@@ -23,7 +23,7 @@ func asking(t *testing.T, d *db.DB, turn int64) db.Approval {
 	t.Helper()
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	a := db.Approval{
-		ID: uuid.NewString(), Key: oc, Turn: turn, Tool: "Bash",
+		ID: uuid.NewString(), Key: oc, Turn: turn, NeededBy: turn, Tool: "Bash",
 		Input: json.RawMessage(`{"command": "touch x",  "n": 1e3}`), Project: "/p",
 		Always: &touch, Askers: []string{"ou_1", "ou_2"}, Created: now, Expires: now.Add(time.Minute),
 		Settlement: db.Settlement{State: db.Waiting},
@@ -102,7 +102,9 @@ func TestAnApprovalIsSettledOnce(t *testing.T) {
 	}
 	deliver(t, d)
 	a.Settlement = db.Settlement{State: db.Approved, By: chat.Actor{ID: "ou_1", Name: "小明"}, Words: "ok"}
-	settling := db.Settling{From: db.Waiting, Event: "ev_1", Card: chat.Card{Body: "allowed"}, Always: true}
+	settling := db.Settling{
+		From: db.Waiting, Event: "ev_1", Card: chat.Card{Body: "allowed"}, Always: true, Told: true,
+	}
 	if err := d.Approvals().Settle(t.Context(), a, settling); err != nil {
 		t.Fatal(err)
 	}
@@ -239,12 +241,12 @@ func TestUnansweredApprovals(t *testing.T) {
 	if !unanswered() {
 		t.Error("what waits counts as answered")
 	}
-	a.State = db.Lost
+	a.State = db.Withdrawn
 	if err := d.Approvals().Settle(t.Context(), a, db.Settling{From: db.Waiting}); err != nil {
 		t.Fatal(err)
 	}
-	if !unanswered() {
-		t.Error("what was lost counts as answered")
+	if unanswered() {
+		t.Error("what was withdrawn counts as unanswered")
 	}
 }
 

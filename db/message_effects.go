@@ -76,6 +76,21 @@ func (e StopTurns) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
 	return nil
 }
 
+// DropTurn drops an interrupted turn of the chat, so that nobody can go on with it. Over is what it looks like from then
+// on. Nothing happens when somebody has decided about it before.
+type DropTurn struct {
+	Turn int64
+	Over chat.Card
+}
+
+func (e DropTurn) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
+	err := a.db.Turns().drop(ctx, tx, a.in.Key, e.Turn, e.Over)
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
 // SetTitle gives the chat's conversation a title, in place of the one that it has.
 type SetTitle struct{ Title string }
 

@@ -103,32 +103,65 @@ func (ts Turns) Decide(ctx context.Context, w Decision) error {
 		if err := takeEvent(ctx, ts.db, tx, w.Event); err != nil {
 			return err
 		}
+		if !w.GoOn {
+			return ts.drop(ctx, tx, w.Key, w.Turn, w.Over)
+		}
 		t, err := undecided(ctx, tx, w.Key, w.Turn)
 		if err != nil {
 			return err
-		}
-		if !w.GoOn {
-			if _, err := resolve(ctx, tx, w.Key, t.ID, dropped); err != nil {
-				return err
-			}
-			return ts.db.Outbox().post(ctx, tx, Post{Key: w.Key, Turn: t.ID, Idem: cardIdem(t, dropped), ReplyTo: t.ReplyTo, Card: &w.Over})
 		}
 		if t.Failure == Late {
 			_, err := resolve(ctx, tx, w.Key, t.ID, continued)
 			return err
 		}
-		m := w.Wish
-		m.Key, m.ID, m.Role, m.Class = w.Key, continueID(t.ID), chat.User, chat.Talk
-		if _, err := ts.db.Messages().add(ctx, tx, &m); err != nil {
-			return err
-		}
-		_, err = ts.db.Queue().add(ctx, tx, m, Inbound{Continues: t.ID, Over: w.Over})
-		return err
+		return ts.goOn(ctx, tx, t, Continuation{w.Wish, w.Over})
 	})
 	if err != nil {
 		return fmt.Errorf("decide about turn %d: %w", w.Turn, err)
 	}
 	return nil
+}
+
+// drop ends the wait for a decision about an interrupted turn, or returns [ErrNotFound].
+func (ts Turns) drop(ctx context.Context, tx *sql.Tx, key chat.Key, id int64, over chat.Card) error {
+	t, err := undecided(ctx, tx, key, id)
+	if err != nil {
+		return err
+	}
+	if _, err := resolve(ctx, tx, key, t.ID, dropped); err != nil {
+		return err
+	}
+	return ts.db.Outbox().post(ctx, tx, Post{Key: key, Turn: t.ID, Idem: cardIdem(t, dropped), ReplyTo: t.ReplyTo, Card: &over})
+}
+
+// goOn has a new turn go on with one that was interrupted.
+func (ts Turns) goOn(ctx context.Context, tx *sql.Tx, t Turn, how Continuation) error {
+	m := how.Wish
+	m.Key, m.ID, m.Role, m.Class = t.Key, continueID(t.ID), chat.User, chat.Talk
+	if _, err := ts.db.Messages().add(ctx, tx, &m); err != nil {
+		return err
+	}
+	_, err := ts.db.Queue().add(ctx, tx, m, Inbound{Continues: t.ID, Over: how.Over})
+	return err
+}
+
+// decided has a turn go on because somebody has decided what it was waiting for. A turn that goes on already gets the
+// decision as well. It returns [ErrNotFound] if the turn has ended, or another conversation has begun.
+func (ts Turns) decided(ctx context.Context, tx *sql.Tx, key chat.Key, turn int64, how Continuation) error {
+	t, err := goingOn(ctx, tx, key, turn)
+	if err == nil && t.State == Interrupted {
+		return ts.goOn(ctx, tx, t, how)
+	}
+	return err
+}
+
+// goingOn loads a turn that has not ended, or was interrupted and may go on. Otherwise it returns [ErrNotFound].
+func goingOn(ctx context.Context, q querier, key chat.Key, id int64) (Turn, error) {
+	t, err := loadTurn(ctx, q, key, id)
+	if err != nil || t.State == Queued || t.State == Running {
+		return t, err
+	}
+	return undecided(ctx, q, key, id)
 }
 
 const selectAnswer = `SELECT content FROM messages WHERE chat_key = ?1 AND message_id = ?2`

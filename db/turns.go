@@ -169,6 +169,9 @@ func (q Queue) add(ctx context.Context, tx *sql.Tx, m chat.Message, e Inbound) (
 	if _, err := tx.ExecContext(ctx, ask, id, replyTo, old.ID); err != nil {
 		return 0, fmt.Errorf("record the questions of the turn: %w", err)
 	}
+	if old.ID != 0 {
+		return id, q.db.Approvals().inherit(ctx, tx, old.ID, id)
+	}
 	return id, nil
 }
 

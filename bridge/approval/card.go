@@ -81,7 +81,7 @@ func OutcomeLine(a db.Approval, l i18n.Lang) string {
 	}
 	line := map[db.ApprovalState]i18n.Phrase{
 		db.Approved: i18n.ApprovalWasAllowed, db.Refused: i18n.ApprovalWasRefused, db.Expired: i18n.ApprovalWasExpired,
-		db.Withdrawn: i18n.ApprovalWasWithdrawn, db.Lost: i18n.ApprovalWasLost,
+		db.Withdrawn: i18n.ApprovalWasWithdrawn,
 	}[a.State]
 	switch {
 	case a.Tool == claude.PlanTool && a.State == db.Approved:

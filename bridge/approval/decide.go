@@ -47,7 +47,7 @@ func Decide(a db.Approval, p chat.Press, l i18n.Lang) Decision {
 		return Decision{Objection: fmt.Sprintf(i18n.ApprovalUnanswered.In(l), i18n.FirstLine(missing))}
 	}
 	return Decision{
-		Settlement: db.Settlement{State: db.Approved, By: p.Actor, Words: answers.words()},
+		Settlement: db.Settlement{State: db.Approved, By: p.Actor, Words: answers.words(), Answers: answers.input},
 		Verdict:    claude.Decision{Allow: true, Input: answers.input}, Toast: i18n.ApprovalAnswered.In(l),
 	}
 }

@@ -55,7 +55,8 @@ func newDeciding(t *testing.T, kind chat.Kind, rules access.Config) *deciding {
 	rules.Allow = []string{"*"}
 	out := delivery.NewOutbox(store, &deliverytest.Recorder{}, delivery.Spool{}, english, zerolog.Nop())
 	who := access.NewAuthorizer(rules, store.Grants(), nil, 0, zerolog.Nop())
-	d.as = NewRequests(Config{Protected: Protected{Data: d.data}, Language: english}, store, out, who, zerolog.Nop())
+	cfg := Config{Protected: Protected{Data: d.data}, Language: english, Interrupted: nothingInterrupted{}}
+	d.as = NewRequests(cfg, store, out, who, zerolog.Nop())
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() { defer close(done); d.as.jobs.Run(t.Context(), stop) }()
 	t.Cleanup(func() { close(stop); <-done })

@@ -20,6 +20,9 @@ func (rs *Requests) Press(ctx context.Context, p chat.Press, l i18n.Lang) (toast
 	id, _, _ := strings.Cut(p.Action.ID, ".")
 	log := rs.log.With().Stringer("chat", p.Key).Str("user", p.Actor.ID).Str("approval", id).
 		Str("do", p.Action.Do).Logger()
+	if err := rs.awaitRecovery(ctx); err != nil {
+		return "", err
+	}
 	a, err := rs.rows.Get(ctx, id)
 	if errors.Is(err, db.ErrNotFound) {
 		log.Warn().Msg("press for an approval that there is not")
@@ -30,17 +33,28 @@ func (rs *Requests) Press(ctx context.Context, p chat.Press, l i18n.Lang) (toast
 	if why := rs.objection(a, p, l, log); why != "" {
 		return why, nil
 	}
+	if p.Actor.Name == "" { // the platform's answer would take too long
+		if p.Actor.Name, err = rs.rows.AskerName(ctx, a, p.Actor.ID); err != nil {
+			return "", err
+		}
+	}
 	d := Decide(a, p, l)
 	if d.Objection != "" {
 		return d.Objection, nil
 	}
 	a.Settlement = d.Settlement
 	s := db.Settling{From: db.Waiting, Event: p.ID, Always: p.Action.Do == DoAlways}
+	if !rs.attended(a.ID) {
+		if s.GoOn, err = rs.continuation(ctx, a, p.Actor, l); err != nil {
+			return "", err
+		}
+	}
 	switch stored, err := rs.resolveSoon(ctx, a, s, d.Verdict); {
 	case !stored:
 		return i18n.ApprovalNoted.In(l), nil
 	case errors.Is(err, db.ErrRepeated), errors.Is(err, db.ErrNotFound):
-		log.Info().Msg("press for an approval that is settled")
+		log.Info().Msg("press for an approval that is settled, or that no turn needs")
+		rs.Reconsider(a.Key)
 		return i18n.ApprovalOver.In(l), nil
 	case err != nil:
 		return "", err
@@ -71,6 +85,13 @@ func (rs *Requests) objection(a db.Approval, p chat.Press, l i18n.Lang, log zero
 
 // soon is how long a press waits for its decision to be stored. The platform waits one second for the answer.
 const soon = 700 * time.Millisecond
+
+// awaitRecovery waits until it is known what the last run has left, no longer than a press can.
+func (rs *Requests) awaitRecovery(ctx context.Context) error {
+	ctx, stop := context.WithTimeout(ctx, soon)
+	defer stop()
+	return rs.interrupted.AwaitRecovery(ctx)
+}
 
 // resolveSoon has a decision stored. It reports false when that takes longer than a press can wait: the card will show
 // what became of it.

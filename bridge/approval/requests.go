@@ -28,27 +28,38 @@ import (
 // Requests asks people what agents may do, each by a card of its own, and lets the agent wait until somebody decides
 // or the time is over.
 type Requests struct {
-	rows     db.Approvals
-	rules    db.Rules
-	outbox   *delivery.Outbox
-	language func(context.Context, chat.Key) i18n.Lang
-	access   *access.Authorizer
-	secrets  redact.Known
-	reserved Reserved // about which only admins decide
-	log      zerolog.Logger
-	jobs     *workqueue.Queue // stores what was decided
+	rows        db.Approvals
+	rules       db.Rules
+	outbox      *delivery.Outbox
+	language    func(context.Context, chat.Key) i18n.Lang
+	access      *access.Authorizer
+	interrupted Interrupted
+	secrets     redact.Known
+	reserved    Reserved // about which only admins decide
+	log         zerolog.Logger
+	jobs        *workqueue.Queue // stores what was decided
 
 	mu   sync.Mutex
-	open map[string]pending // by the id of the approval: those whose agent waits
+	open map[string]pending // by the id of the approval: those that wait for people
 }
 
-// pending is an approval whose agent waits.
+// pending is an approval that waits for people.
 type pending struct {
 	approval db.Approval
-	admins   bool   // only they may allow it
-	ask      string // the agent's id of it
-	answer   func(claude.Decision) bool
+	admins   bool                       // only they may allow it
+	ask      string                     // the agent's id of it
+	answer   func(claude.Decision) bool // tells the agent; nil = it is gone, and the turn that goes on gets the decision
 	timer    *time.Timer
+}
+
+// tell tells the agent a decision, and reports whether it can use it.
+func (p pending) tell(v claude.Decision) bool { return p.answer != nil && p.answer(v) }
+
+// request is what an agent asks for.
+type request struct {
+	ask    claude.ToolAsk
+	about  Touched
+	answer func(claude.Decision) bool
 }
 
 // decisions is how many approvals are settled at the same time.
@@ -59,7 +70,8 @@ type Config struct {
 	Protected Protected    // files about which only admins decide
 	Secrets   redact.Known // a tool whose input holds one of these is refused
 	// the language in which a chat is spoken to
-	Language func(context.Context, chat.Key) i18n.Lang
+	Language    func(context.Context, chat.Key) i18n.Lang
+	Interrupted Interrupted
 }
 
 // NewRequests makes a Requests whose cards are delivered by an outbox. The authorizer knows who is an admin.
@@ -68,7 +80,7 @@ func NewRequests(
 ) *Requests {
 	rs := &Requests{
 		rows: store.Approvals(), rules: store.Rules(), outbox: o, language: cfg.Language, access: access,
-		secrets: cfg.Secrets, reserved: NewReserved(cfg.Protected, store), log: log,
+		interrupted: cfg.Interrupted, secrets: cfg.Secrets, reserved: NewReserved(cfg.Protected, store), log: log,
 		jobs: workqueue.New(decisions), open: map[string]pending{},
 	}
 	o.OnUnseen(rs.unseen)
@@ -97,11 +109,14 @@ func (rs *Requests) Ask(
 		answer(v)
 		return false
 	}
+	if waits, done := rs.askedBefore(ctx, c, w, request{q, about, answer}); done {
+		return waits
+	}
 	patience := rs.access.Load().Patience()
 	now := time.Now().Truncate(time.Millisecond)
 	a := db.Approval{
-		ID: uuid.NewString(), Key: c.Turn.Key, Turn: c.Turn.ID, Tool: q.Name, Input: q.Input, Project: w.Dir,
-		Created: now, Expires: now.Add(patience), Settlement: db.Settlement{State: db.Waiting},
+		ID: uuid.NewString(), Key: c.Turn.Key, Turn: c.Turn.ID, NeededBy: c.Turn.ID, Tool: q.Name, Input: q.Input,
+		Project: w.Dir, Created: now, Expires: now.Add(patience), Settlement: db.Settlement{State: db.Waiting},
 	}
 	if !about.Any() {
 		a.Always = PermitFor(q, w.Dir)
@@ -120,7 +135,7 @@ func (rs *Requests) Ask(
 		answer(claude.Decision{Why: nobodyMayAllow})
 		return false
 	}
-	p.timer = time.AfterFunc(patience, func() { rs.jobs.Enqueue(func(ctx context.Context) { rs.expire(ctx, a) }) })
+	p.timer = rs.expireAfter(a, patience)
 	rs.mu.Lock()
 	rs.open[a.ID] = p // before it can be seen: somebody may press at once
 	rs.mu.Unlock()
@@ -218,7 +233,7 @@ func (rs *Requests) Pending(turn int64) bool {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	for _, p := range rs.open {
-		if p.approval.Turn == turn {
+		if p.approval.NeededBy == turn && p.answer != nil {
 			return true
 		}
 	}

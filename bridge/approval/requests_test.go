@@ -59,7 +59,7 @@ func askingOn(t *testing.T, patience time.Duration, out delivery.Messenger) *ask
 	a := &asking{T: t, store: store, verdicts: make(chan claude.Decision, 10)}
 	a.outbox = delivery.NewOutbox(store, out, delivery.Spool{}, english, zerolog.Nop())
 	who := access.NewAuthorizer(rules, store.Grants(), nil, 0, zerolog.Nop())
-	a.as = NewRequests(Config{Language: english}, store, a.outbox, who, zerolog.Nop())
+	a.as = NewRequests(Config{Language: english, Interrupted: nothingInterrupted{}}, store, a.outbox, who, zerolog.Nop())
 	input := json.RawMessage(`{"command": "make",  "description": "x"}`)
 	ask := claude.ToolAsk{ID: "r1", Use: "t1", Name: "Bash", Input: input}
 	a.as.Ask(t.Context(), claim, Workspace{Dir: "/p"}, ask, func(v claude.Decision) bool {
@@ -75,6 +75,17 @@ func askingOn(t *testing.T, patience time.Duration, out delivery.Messenger) *ask
 	a.approval = list[0]
 	return a
 }
+
+// nothingInterrupted is an Interrupted where nothing was.
+type nothingInterrupted struct{}
+
+func (nothingInterrupted) AwaitRecovery(context.Context) error { return nil }
+
+func (nothingInterrupted) GoesOn(context.Context, chat.Key, int64, i18n.Lang) (chat.Card, error) {
+	return chat.Card{}, nil
+}
+
+func (nothingInterrupted) Wake(chat.Key) {}
 
 // work lets decisions be stored, until the test ends.
 func (a *asking) work() {
@@ -254,11 +265,11 @@ func TestAnApprovalExpires(t *testing.T) {
 	}
 }
 
-// A turn that ends leaves nothing open, and its agent is told nothing.
+// A turn that ends leaves nothing open, unless it was interrupted, and its agent is told nothing.
 func TestATurnLeavesNothingOpen(t *testing.T) {
 	t.Parallel()
 	for end, want := range map[db.TurnState]db.ApprovalState{
-		db.Cancelled: db.Withdrawn, db.Failed: db.Withdrawn, db.Interrupted: db.Lost,
+		db.Cancelled: db.Withdrawn, db.Failed: db.Withdrawn, db.Interrupted: db.Waiting, db.Queued: db.Waiting,
 	} {
 		a := newAsking(t, time.Hour)
 		a.as.EndTurn(t.Context(), a.approval.Turn+1, end)
@@ -266,7 +277,9 @@ func TestATurnLeavesNothingOpen(t *testing.T) {
 			t.Error("another turn's end has settled it")
 		}
 		a.as.EndTurn(t.Context(), a.approval.Turn, end)
-		if got := a.state(); got != want || len(a.verdicts) != 0 || a.as.waits(a.approval.ID) {
+		open := want == db.Waiting
+		if got := a.state(); got != want || len(a.verdicts) != 0 || a.as.waits(a.approval.ID) != open ||
+			a.as.attended(a.approval.ID) {
 			t.Errorf("%s: state %s, %d verdicts", end, got, len(a.verdicts))
 		}
 	}

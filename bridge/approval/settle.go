@@ -2,14 +2,22 @@ package approval
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"time"
 
 	"github.com/rs/zerolog"
 
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/failpoint"
 )
+
+// expireAfter settles an approval that nobody has decided by then.
+func (rs *Requests) expireAfter(a db.Approval, d time.Duration) *time.Timer {
+	return time.AfterFunc(d, func() { rs.jobs.Enqueue(func(ctx context.Context) { rs.expire(ctx, a) }) })
+}
 
 // expire settles what nobody has decided in time.
 func (rs *Requests) expire(ctx context.Context, a db.Approval) {
@@ -19,7 +27,7 @@ func (rs *Requests) expire(ctx context.Context, a db.Approval) {
 	if err != nil && !errors.Is(err, db.ErrNotFound) { // the agent gets its answer anyway; the card is closed at the next start
 		rs.log.Error().Err(err).Str("approval", a.ID).Msg("end of an approval not stored")
 		if p, ok := rs.take(a.ID); ok {
-			p.answer(claude.Decision{Why: notDecided})
+			p.tell(claude.Decision{Why: notDecided})
 		}
 	}
 }
@@ -46,23 +54,33 @@ func (rs *Requests) unseen(ctx context.Context, id, notice string) bool {
 	rs.log.Warn().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", id).
 		Msg("nobody can be asked: the card cannot be shown; tool refused")
 	if p, ok := rs.take(id); ok {
-		p.answer(claude.Decision{Why: notAsked})
+		p.tell(claude.Decision{Why: notAsked})
 	}
 	return err == nil
 }
 
-// resolve stores what became of an approval, and then tells the agent.
+// resolve stores what became of an approval, and then tells the agent, or the turn that goes on.
 func (rs *Requests) resolve(ctx context.Context, a db.Approval, s db.Settling, v claude.Decision) error {
 	ctx = context.WithoutCancel(ctx)
 	l := rs.language(ctx, a.Key)
 	a.Words = rs.secrets.Text(a.Words) // the agent reads them as they were written
+	if s.Told = rs.attended(a.ID); !s.Told {
+		a.Answers = json.RawMessage(rs.secrets.Text(string(a.Answers)))
+	}
 	s.Card = Card(a, l)
 	if err := rs.rows.Settle(ctx, a, s); err != nil {
 		return err
 	}
+	failpoint.At("decision: stored")
 	rs.outbox.Wake(a.Key)
-	p, ok := rs.take(a.ID)
-	if ok && p.answer(v) || a.State != db.Approved {
+	if s.GoOn != nil {
+		rs.interrupted.Wake(a.Key)
+	}
+	p, _ := rs.take(a.ID)
+	if !s.Told {
+		return rs.tellNew(ctx, a, p, v)
+	}
+	if p.tell(v) || a.State != db.Approved {
 		return nil
 	}
 	// Its turn has ended while this was stored, so nothing was run.
@@ -72,18 +90,34 @@ func (rs *Requests) resolve(ctx context.Context, a db.Approval, s db.Settling, v
 	return err
 }
 
-// Withdraw settles what an agent does not ask any more.
-func (rs *Requests) Withdraw(ctx context.Context, ask string) {
-	rs.drop(ctx, db.Withdrawn, func(p pending) bool { return p.ask == ask })
+// tellNew tells an agent a decision if it has come while that was stored, and asks for the same. There is nothing to do
+// if none has.
+func (rs *Requests) tellNew(ctx context.Context, a db.Approval, p pending, v claude.Decision) error {
+	if p.answer == nil {
+		return nil
+	}
+	if a.State == db.Approved || a.State == db.Refused {
+		if err := rs.rows.Tell(ctx, a.ID); err != nil { // it must not be used twice
+			p.tell(claude.Decision{Why: notAsked})
+			return err
+		}
+	}
+	p.tell(v)
+	return nil
 }
 
-// EndTurn settles what a turn still asks when it ends.
+// Withdraw settles what an agent does not ask any more.
+func (rs *Requests) Withdraw(ctx context.Context, ask string) {
+	rs.drop(ctx, db.Withdrawn, func(p pending) bool { return p.answer != nil && p.ask == ask })
+}
+
+// EndTurn settles what a turn still asks when it ends. If it may go on, people may still decide.
 func (rs *Requests) EndTurn(ctx context.Context, turn int64, end db.TurnState) {
-	state := db.Withdrawn
-	if end == db.Interrupted {
-		state = db.Lost
+	if end == db.Interrupted || end == db.Queued {
+		rs.leave(turn)
+		return
 	}
-	rs.drop(ctx, state, func(p pending) bool { return p.approval.Turn == turn })
+	rs.drop(ctx, db.Withdrawn, func(p pending) bool { return p.approval.NeededBy == turn })
 }
 
 // drop settles pending approvals that nobody waits for any more.
@@ -105,24 +139,4 @@ func (rs *Requests) drop(ctx context.Context, state db.ApprovalState, which func
 			zerolog.Ctx(ctx).Error().Err(err).Str("approval", a.ID).Msg("end of an approval not stored")
 		}
 	}
-}
-
-// Recover settles what an earlier process has asked: the agents that waited for it are gone.
-func (rs *Requests) Recover(ctx context.Context) error {
-	list, err := rs.rows.Waiting(ctx)
-	if err != nil {
-		return err
-	}
-	for _, a := range list {
-		a.State = db.Lost
-		rs.log.Warn().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", a.ID).
-			Msg("the program ended before anybody decided")
-		s := db.Settling{From: db.Waiting, Card: Card(a, rs.language(ctx, a.Key))}
-		err := rs.rows.Settle(ctx, a, s)
-		if err != nil && !db.Permanent(err) {
-			return err
-		}
-		rs.outbox.Wake(a.Key)
-	}
-	return nil
 }

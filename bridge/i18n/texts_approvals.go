@@ -33,17 +33,16 @@ var (
 	ApprovalOther              = Phrase{"其他（%s）", "Other (%s)"}
 	ApprovalOtherHint          = Phrase{"用自己的话回答", "In your own words"}
 
-	ApprovalWasAllowed   = Phrase{"✅ %s 已允许", "✅ Allowed by %s"}
-	ApprovalFromNowOn    = Phrase{"从此在本聊天总是允许：%s", "Always allowed in this chat from now on: %s"}
-	ApprovalWasRefused   = Phrase{"🚫 %s 已拒绝，没有执行", "🚫 Denied by %s; it was not done"}
-	ApprovalWasExpired   = Phrase{"⌛ 没有人在时限内决定，没有执行", "⌛ Nobody decided in time; it was not done"}
-	ApprovalWasWithdrawn = Phrase{"⏹ 这一轮已经结束，没有执行", "⏹ The turn is over; it was not done"}
-	ApprovalWasLost      = Phrase{"⚠️ 服务在等待时重启了，没有执行。需要的话请让助手继续",
-		"⚠️ The service restarted while it waited; it was not done. Let the agent go on if you still want it"}
+	ApprovalWasAllowed     = Phrase{"✅ %s 已允许", "✅ Allowed by %s"}
+	ApprovalFromNowOn      = Phrase{"从此在本聊天总是允许：%s", "Always allowed in this chat from now on: %s"}
+	ApprovalWasRefused     = Phrase{"🚫 %s 已拒绝，没有执行", "🚫 Denied by %s; it was not done"}
+	ApprovalWasExpired     = Phrase{"⌛ 没有人在时限内决定，没有执行", "⌛ Nobody decided in time; it was not done"}
+	ApprovalWasWithdrawn   = Phrase{"⏹ 这一轮已经结束，没有执行", "⏹ The turn is over; it was not done"}
 	ApprovalWasApproved    = Phrase{"✅ %s 已批准计划", "✅ Approved by %s"}
 	ApprovalWasNotApproved = Phrase{"✏️ %s 要求继续规划", "✏️ %s wants it to keep planning"}
 	ApprovalWasAnswered    = Phrase{"✅ %s 已回答", "✅ Answered by %s"}
 	ApprovalWasSkipped     = Phrase{"🚫 %s 没有回答", "🚫 %s did not answer"}
+	WishAllow              = Phrase{"允许", "allow it"}
 	ApprovalSomebody       = Phrase{"有人", "somebody"}
 	ApprovalSaid           = Phrase{"说明：%s", "Said: %s"}
 

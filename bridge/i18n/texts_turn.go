@@ -10,6 +10,8 @@ var (
 	Stopped     = Phrase{"已停止", "Stopped"}
 	Interrupted = Phrase{"这次回答被中断了。按“继续”或发送“继续”可以接着说。",
 		"This answer was interrupted. Press or send “continue” to go on."}
+	InterruptedAsking = Phrase{"服务重启了。我还在等你确认下面的请求，决定之后会接着做。",
+		"The service was restarted. I am still waiting for your decision on the request below, and go on after it."}
 	Restarting = Phrase{"服务正在重启，随后继续回答。", "The service is restarting; the answer follows."}
 	NoAnswer   = Phrase{"（没有文字回答）", "(no answer in words)"}
 	Denied     = Phrase{"未获授权的工具：%s", "Tools without permission: %s"}
@@ -24,6 +26,8 @@ var (
 	ContinueWord   = Phrase{"继续", "continue"}
 	GoOnNote       = Phrase{"（说明：上一次回答因服务中断而没有完成。请先确认已经做到哪一步，再从中断处接着完成，不要重复已经做过的操作。）",
 		"(Note: the previous answer was cut off because the service went down. First make sure what has been done already, then go on from there; do not repeat what was done.)"}
+	DecidedNote = Phrase{"（说明：上一次回答因服务中断而没有完成。请先确认已经做到哪一步，再从中断处接着完成，不要重复已经做过的操作。当时等用户决定的操作都没有执行，用户现在的决定如下：%s。decision 是 allowed 的，用完全相同的 input 再调用一次该工具，不会再询问；是 denied 的不要再试；answers 是用户的回答，不必再问。）",
+		"(Note: the previous answer was cut off because the service went down. First make sure what has been done already, then go on from there; do not repeat what was done. What waited for the user's decision was not done, and the user has decided now: %s. Where the decision is allowed, call the tool once more with exactly the same input: it runs without asking. Do not try again what is denied. The answers are the user's; do not ask again.)"}
 	Late = Phrase{"这条消息晚到了%s，还没有处理。需要现在回答吗？",
 		"This message arrived %s late and has not been answered. Shall I answer it now?"}
 	LateCommand = Phrase{"命令 %s 晚到了%s，没有执行。需要的话请再发一次。",

@@ -1,0 +1,309 @@
+package approval
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"magpie/bridge/i18n"
+	"magpie/db"
+	"magpie/internal/chat"
+	"magpie/internal/claude"
+	"magpie/internal/failpoint"
+)
+
+// Interrupted is what a decision needs of the turns that the end of the program has cut off.
+type Interrupted interface {
+	// AwaitRecovery waits until those of the last run are known.
+	AwaitRecovery(ctx context.Context) error
+	// GoesOn is the card of an interrupted turn with which another one goes on.
+	GoesOn(ctx context.Context, key chat.Key, turn int64, l i18n.Lang) (chat.Card, error)
+	// Wake has the turns of a chat run.
+	Wake(key chat.Key)
+}
+
+// Recover keeps what the last run of the program has asked, where a turn still needs it: people may decide as if nothing
+// had happened. The rest is withdrawn. The turns must be recovered before.
+func (rs *Requests) Recover(ctx context.Context) error {
+	list, err := rs.rows.Waiting(ctx)
+	if err != nil {
+		return err
+	}
+	for _, a := range list {
+		needed, err := rs.rows.Needed(ctx, a)
+		if err != nil {
+			return err
+		}
+		if needed {
+			rs.keep(ctx, a)
+			continue
+		}
+		a.State = db.Withdrawn
+		rs.log.Warn().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", a.ID).
+			Msg("no turn needs what people were asked")
+		s := db.Settling{From: db.Waiting, Card: Card(a, rs.language(ctx, a.Key))}
+		if err := rs.rows.Settle(ctx, a, s); err != nil && !db.Permanent(err) {
+			return err
+		}
+		rs.outbox.Wake(a.Key)
+	}
+	return nil
+}
+
+// keep has an approval wait for people whose agent is gone, for the rest of its time.
+func (rs *Requests) keep(ctx context.Context, a db.Approval) {
+	about := rs.reserved.Of(ctx, a.Key, claude.ToolAsk{Name: a.Tool, Input: a.Input}, a.Project)
+	p := pending{approval: a, admins: adminsOnly(rs.access.Load(), a, about)}
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if _, ok := rs.open[a.ID]; ok {
+		return
+	}
+	p.timer = rs.expireAfter(a, time.Until(a.Expires))
+	rs.open[a.ID] = p
+	rs.log.Info().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", a.ID).
+		Msg("people may still decide what an earlier run has asked")
+}
+
+// leave lets the approvals of a turn wait for people without its agent, which is gone.
+func (rs *Requests) leave(turn int64) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	for id, p := range rs.open {
+		if p.approval.NeededBy == turn {
+			p.ask, p.answer = "", nil
+			rs.open[id] = p
+		}
+	}
+}
+
+// TakeOver has a turn get what the ones still needed with which it goes on. It returns what people have decided
+// meanwhile, for the agent to know.
+func (rs *Requests) TakeOver(ctx context.Context, t db.Turn) (decided []db.Approval) {
+	if t.Continues == 0 {
+		return nil
+	}
+	list, err := rs.rows.Untold(ctx, t.ID)
+	if err != nil { // then the agent asks again
+		zerolog.Ctx(ctx).Error().Err(err).Msg("decisions about an interrupted turn not read")
+		return nil
+	}
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	for _, a := range list {
+		if p, ok := rs.open[a.ID]; ok {
+			p.approval.NeededBy = t.ID
+			rs.open[a.ID] = p
+		}
+	}
+	return slices.DeleteFunc(list, func(a db.Approval) bool { return a.State == db.Waiting })
+}
+
+// askedBefore tells an agent that goes on with an interrupted turn what people have decided, or has it wait for them,
+// when it asks for the same as the agent before it. done is false when it asks for something else.
+func (rs *Requests) askedBefore(ctx context.Context, c db.Claim, w Workspace, r request) (waits, done bool) {
+	if c.Turn.Continues == 0 {
+		return false, false
+	}
+	log := zerolog.Ctx(ctx).With().Str("tool", r.ask.Name).Logger()
+	list, err := rs.rows.Untold(ctx, c.Turn.ID)
+	if err != nil { // people are asked again
+		log.Error().Err(err).Msg("decisions about an interrupted turn not read")
+		return false, false
+	}
+	i := slices.IndexFunc(list, func(a db.Approval) bool { return a.Project == w.Dir && sameCall(a, r.ask) })
+	if i < 0 {
+		return false, false
+	}
+	a := list[i]
+	onlyAdmins := adminsOnly(rs.access.Load(), a, r.about)
+	if rs.adopt(a.ID, r, onlyAdmins) {
+		log.Info().Str("approval", a.ID).Msg("the agent asks again for what people are deciding")
+		return true, true
+	}
+	if a.State == db.Waiting { // it was decided just now
+		a, err = rs.rows.Get(ctx, a.ID)
+	}
+	if err == nil && a.State == db.Approved && onlyAdmins && !rs.access.Load().IsAdmin(a.By) {
+		log.Warn().Str("approval", a.ID).Msg("only admins may allow by now what somebody has allowed; asking again")
+		return false, false
+	}
+	if err == nil {
+		err = rs.rows.Tell(context.WithoutCancel(ctx), a.ID)
+	}
+	if err != nil {
+		log.Error().Err(err).Str("approval", a.ID).Msg("decision cannot be used; asking again")
+		return false, false
+	}
+	failpoint.At("decision: used")
+	log.Info().Str("approval", a.ID).Str("state", string(a.State)).Msg("people have decided before")
+	r.answer(verdictOf(a))
+	return false, true
+}
+
+// adopt has an agent wait for a decision that no other one waits for. It reports false when there is none.
+func (rs *Requests) adopt(id string, r request, admins bool) bool {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	p, ok := rs.open[id]
+	if !ok || p.answer != nil {
+		return false
+	}
+	p.ask, p.answer, p.admins = r.ask.ID, r.answer, p.admins || admins
+	rs.open[id] = p
+	return true
+}
+
+// Reconsider withdraws what no turn of a chat needs any more: people have dropped an interrupted turn, or begun
+// another conversation.
+func (rs *Requests) Reconsider(key chat.Key) {
+	rs.jobs.Enqueue(func(ctx context.Context) {
+		for _, a := range rs.left(key) {
+			log := rs.log.With().Stringer("chat", key).Str("approval", a.ID).Logger()
+			needed, err := rs.rows.Needed(ctx, a)
+			if err == nil && !needed {
+				a.State = db.Withdrawn
+				err = rs.resolve(ctx, a, db.Settling{From: db.Waiting}, claude.Decision{})
+				rs.take(a.ID)
+			}
+			if err != nil && !errors.Is(err, db.ErrNotFound) { // it expires
+				log.Error().Err(err).Msg("what no turn needs any more is not withdrawn")
+			}
+		}
+	})
+}
+
+// Left is an interrupted turn of a chat that people may make go on by a decision; 0 = there is none.
+func (rs *Requests) Left(key chat.Key) (turn int64) {
+	for _, a := range rs.left(key) {
+		turn = max(turn, a.NeededBy)
+	}
+	return turn
+}
+
+// left are the approvals of a chat for which no agent waits.
+func (rs *Requests) left(key chat.Key) (list []db.Approval) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	for _, p := range rs.open {
+		if p.approval.Key == key && p.answer == nil {
+			list = append(list, p.approval)
+		}
+	}
+	return list
+}
+
+// attended reports whether an agent waits for a decision.
+func (rs *Requests) attended(id string) bool {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	return rs.open[id].answer != nil
+}
+
+// continuation is how the turn that needs a decision goes on with it.
+func (rs *Requests) continuation(
+	ctx context.Context, a db.Approval, by chat.Actor, l i18n.Lang,
+) (*db.Continuation, error) {
+	over, err := rs.interrupted.GoesOn(ctx, a.Key, a.NeededBy, l)
+	if err != nil {
+		return nil, err
+	}
+	wish := chat.Message{Actor: by, Text: wishOf(a, l), Time: time.Now()}
+	return &db.Continuation{Wish: wish, Over: over}, nil
+}
+
+// wishOf is a decision in words, as the History shows it.
+func wishOf(a db.Approval, l i18n.Lang) string {
+	said := i18n.WishAllow
+	switch {
+	case a.Tool == claude.QuestionTool && a.State == db.Approved:
+		return a.Words
+	case a.Tool == claude.QuestionTool:
+		said = i18n.ApprovalSkipButton
+	case a.Tool == claude.PlanTool && a.State == db.Approved:
+		said = i18n.ApprovalApproveButton
+	case a.Tool == claude.PlanTool:
+		said = i18n.ApprovalKeepPlanningButton
+	case a.State == db.Refused:
+		said = i18n.ApprovalRefuseButton
+	}
+	if a.State == db.Refused && a.Words != "" {
+		return said.In(l) + " · " + fmt.Sprintf(i18n.ApprovalSaid.In(l), a.Words)
+	}
+	return said.In(l)
+}
+
+// verdictOf is a stored decision as the agent gets it.
+func verdictOf(a db.Approval) claude.Decision {
+	switch {
+	case a.State == db.Refused:
+		return claude.Decision{Why: Refusal(a.Tool, a.Words)}
+	case a.Answers != nil:
+		return claude.Decision{Allow: true, Input: a.Answers}
+	}
+	return claude.Decision{Allow: true, Input: a.Input}
+}
+
+// sameCall reports whether an agent asks for exactly what an approval is about. What a command's description says of it
+// changes nothing: the command that runs is the one that was shown.
+func sameCall(a db.Approval, q claude.ToolAsk) bool {
+	if a.Tool != q.Name {
+		return false
+	}
+	var was, is map[string]any
+	if json.Unmarshal(a.Input, &was) != nil || json.Unmarshal(q.Input, &is) != nil {
+		return bytes.Equal(a.Input, q.Input)
+	}
+	if a.Tool == "Bash" {
+		delete(was, "description")
+		delete(is, "description")
+	}
+	return reflect.DeepEqual(was, is)
+}
+
+// longestToldInput is how much of a tool's input an agent is reminded of, in bytes. It finds a longer one in its session.
+const longestToldInput = 8_000
+
+// Told is what an agent is told of decisions, as one line of JSON.
+func Told(decided []db.Approval) string {
+	type entry struct {
+		Tool     string          `json:"tool"`
+		Input    json.RawMessage `json:"input,omitempty"`
+		Decision string          `json:"decision"`
+		Reason   string          `json:"reason,omitempty"`
+		Answers  json.RawMessage `json:"answers,omitempty"`
+	}
+	list := make([]entry, 0, len(decided))
+	for _, a := range decided {
+		e := entry{Tool: a.Tool, Input: a.Input, Decision: "allowed"}
+		if a.State == db.Refused {
+			e.Decision, e.Reason = "denied", a.Words
+		}
+		if a.Answers != nil {
+			var filled struct {
+				Answers json.RawMessage `json:"answers"`
+			}
+			if json.Unmarshal(a.Answers, &filled) == nil {
+				e.Decision, e.Answers = "answered", filled.Answers
+			}
+		}
+		if len(e.Input) > longestToldInput {
+			e.Input = nil
+		}
+		list = append(list, e)
+	}
+	var b bytes.Buffer
+	out := json.NewEncoder(&b)
+	out.SetEscapeHTML(false) // the agent reads it
+	if err := out.Encode(list); err != nil {
+		return "[]"
+	}
+	return string(bytes.TrimSpace(b.Bytes()))
+}

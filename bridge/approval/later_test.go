@@ -1,0 +1,168 @@
+package approval
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"magpie/bridge/i18n"
+	"magpie/db"
+	"magpie/internal/chat"
+	"magpie/internal/claude"
+)
+
+// What a decision covers that comes later: the same tool with the same input, however it is written.
+func TestWhatIsTheSameCall(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		tool, was, is string
+		want          bool
+	}{
+		"the same bytes":             {"Bash", `{"command":"make"}`, `{"command":"make"}`, true},
+		"another order":              {"Write", `{"file_path":"a","content":"b"}`, `{ "content":"b", "file_path":"a" }`, true},
+		"described otherwise":        {"Bash", `{"command":"make","description":"x"}`, `{"command":"make","description":"y"}`, true},
+		"not described":              {"Bash", `{"command":"make","description":"x"}`, `{"command":"make"}`, true},
+		"another command":            {"Bash", `{"command":"make"}`, `{"command":"make "}`, false},
+		"out of the sandbox":         {"Bash", `{"command":"make"}`, `{"command":"make","dangerouslyDisableSandbox":true}`, false},
+		"in the background":          {"Bash", `{"command":"make"}`, `{"command":"make","run_in_background":true}`, false},
+		"another tool's description": {"mcp__a__b", `{"description":"x"}`, `{"description":"y"}`, false},
+		"no JSON":                    {"mcp__a__b", `x`, `x`, true},
+	} {
+		a := db.Approval{Tool: c.tool, Input: json.RawMessage(c.was)}
+		q := claude.ToolAsk{Name: c.tool, Input: json.RawMessage(c.is)}
+		if got := sameCall(a, q); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+		q.Name = "Other"
+		if sameCall(a, q) {
+			t.Errorf("%s: another tool is the same", name)
+		}
+	}
+}
+
+func TestWhatAnAgentIsToldOfDecisions(t *testing.T) {
+	t.Parallel()
+	long := json.RawMessage(`{"content":"` + string(make8000()) + `"}`)
+	got := Told([]db.Approval{
+		{Tool: "Bash", Input: json.RawMessage(`{"command":"a && b > c"}`), Settlement: db.Settlement{State: db.Approved}},
+		{Tool: "Write", Input: long, Settlement: db.Settlement{State: db.Refused, Words: "不要"}},
+		{Tool: claude.QuestionTool, Input: json.RawMessage(`{"questions":[]}`), Settlement: db.Settlement{
+			State: db.Approved, Answers: json.RawMessage(`{"questions":[],"answers":{"a":"b"}}`),
+		}},
+	})
+	want := `[{"tool":"Bash","input":{"command":"a && b > c"},"decision":"allowed"},` +
+		`{"tool":"Write","decision":"denied","reason":"不要"},` +
+		`{"tool":"AskUserQuestion","input":{"questions":[]},"decision":"answered","answers":{"a":"b"}}]`
+	if got != want {
+		t.Errorf("told %s", got)
+	}
+}
+
+func make8000() []byte {
+	b := make([]byte, longestToldInput)
+	for i := range b {
+		b[i] = 'x'
+	}
+	return b
+}
+
+// interrupt ends the turn as the end of the program does, and has another one go on with it.
+func (a *asking) interrupt() db.Claim {
+	a.Helper()
+	ctx, turn := a.Context(), a.approval.Turn
+	a.as.EndTurn(ctx, turn, db.Interrupted)
+	claimed := db.Turn{ID: turn, Key: a.approval.Key, State: db.Running}
+	if err := a.store.Turns().Finish(ctx, db.TurnResult{Turn: claimed, State: db.Interrupted}); err != nil {
+		a.Fatal(err)
+	}
+	w := db.Decision{Key: a.approval.Key, Turn: turn, GoOn: true, Wish: chat.Message{Actor: asker, Text: "go on"}}
+	if err := a.store.Turns().Decide(ctx, w); err != nil {
+		a.Fatal(err)
+	}
+	c, err := a.store.Queue().Claim(ctx, a.approval.Key, db.TurnIDs{Session: "s2", Prompt: "p2"}, true)
+	if err != nil || c.Turn.Continues != turn {
+		a.Fatalf("%+v, %v", c.Turn, err)
+	}
+	return c
+}
+
+// askAgain has the agent of a turn want what the one before wanted.
+func (a *asking) askAgain(c db.Claim) (waits bool) {
+	ask := claude.ToolAsk{ID: "r2", Use: "t2", Name: "Bash", Input: json.RawMessage(`{"command":"make"}`)}
+	return a.as.Ask(a.Context(), c, Workspace{Dir: "/p"}, ask, func(v claude.Decision) bool {
+		a.verdicts <- v
+		return true
+	})
+}
+
+// A turn goes on before anybody has decided: its agent waits for the card that is there, and gets exactly what was
+// shown. The end of that turn withdraws what it has not asked for again.
+func TestATurnGoesOnBeforeTheDecision(t *testing.T) {
+	t.Parallel()
+	a := newAsking(t, time.Hour)
+	a.work()
+	c := a.interrupt()
+	if got := a.as.TakeOver(t.Context(), c.Turn); len(got) != 0 {
+		t.Errorf("decided: %+v", got)
+	}
+	if a.as.Pending(c.Turn.ID) {
+		t.Error("the turn waits for what its agent has not asked for")
+	}
+	if !a.askAgain(c) || !a.as.Pending(c.Turn.ID) {
+		t.Fatal("the agent does not wait")
+	}
+	if a.askAgain(c); a.state() != db.Waiting { // twice at once: the second needs a card of its own
+		t.Error("one decision would count twice")
+	}
+	a.press("ev_1", DoAllow)
+	if v := a.verdict(); !v.Allow || string(v.Input) != string(a.approval.Input) {
+		t.Errorf("verdict %+v", v)
+	}
+	a.as.EndTurn(t.Context(), c.Turn.ID, db.Done)
+	list, err := a.store.Approvals().Waiting(t.Context())
+	if err != nil || len(list) != 0 {
+		t.Errorf("still waiting: %+v, %v", list, err)
+	}
+	if left, err := a.store.Approvals().Untold(t.Context(), c.Turn.ID); err != nil || len(left) != 0 {
+		t.Errorf("not told: %+v, %v", left, err)
+	}
+}
+
+func TestWhatATurnDoesNotAskForAgainIsWithdrawn(t *testing.T) {
+	t.Parallel()
+	a := newAsking(t, time.Hour)
+	a.work()
+	c := a.interrupt()
+	a.as.TakeOver(t.Context(), c.Turn)
+	a.as.EndTurn(t.Context(), c.Turn.ID, db.Done)
+	if a.state() != db.Withdrawn {
+		t.Errorf("state %s", a.state())
+	}
+	if got := a.press("ev_1", DoAllow); got != i18n.ApprovalOver.EN {
+		t.Errorf("told %q", got)
+	}
+}
+
+// A decision counts once, and what has changed since makes it void: the project, and who may decide.
+func TestALaterDecisionCountsOnce(t *testing.T) {
+	t.Parallel()
+	a := newAsking(t, time.Hour)
+	a.work()
+	c := a.interrupt()
+	a.as.TakeOver(t.Context(), c.Turn)
+	a.press("ev_1", DoAllow)
+	a.becomes(db.Approved)
+	elsewhere := claude.ToolAsk{ID: "r9", Name: "Bash", Input: a.approval.Input}
+	if !a.as.Ask(t.Context(), c, Workspace{Dir: "/other"}, elsewhere, func(claude.Decision) bool { return true }) {
+		t.Error("it counts in another project")
+	}
+	if a.askAgain(c) {
+		t.Fatal("people are asked again")
+	}
+	if v := a.verdict(); !v.Allow || string(v.Input) != string(a.approval.Input) {
+		t.Errorf("verdict %+v", v)
+	}
+	if !a.askAgain(c) {
+		t.Error("it counts twice")
+	}
+}

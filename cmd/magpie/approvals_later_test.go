@@ -1,0 +1,420 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"magpie/bridge/access"
+	"magpie/internal/claude"
+	"magpie/internal/feishusim"
+	"magpie/internal/modelsim"
+)
+
+// leftOpen asks for something that needs an approval, ends the program while people are asked, and starts it again. It
+// gives the message, and the card that asks.
+func (r *rig) leftOpen(step modelsim.Step) (id string, card feishusim.Message) {
+	r.Helper()
+	r.calls(step)
+	id = r.sim.Say(r.chat, r.user, "动手吧")
+	r.approval(r.chat, id, 1)
+	r.stop()
+	r.start()
+	return id, r.stillAsks(id)
+}
+
+// stillAsks checks that a turn that was cut off waits for people, and gives the card that asks.
+func (r *rig) stillAsks(id string) feishusim.Message {
+	r.Helper()
+	r.await("the turn to say what it waits for", func(v *feishusim.View) bool {
+		list := ofTurns(v, r.chat, id)
+		return len(list) == 1 && strings.Contains(list[0].Text(), "还在等你确认") && !running(list[0])
+	})
+	card := r.approval(r.chat, id, 1)
+	if !offers(card, doAllow) {
+		r.Errorf("the card has lost its buttons: %s", card.Last().Card)
+	}
+	return card
+}
+
+// goneOn waits until the n-th turn that answers a message has ended, and checks that those before say so.
+func (r *rig) goneOn(id string, n int) feishusim.Message {
+	r.Helper()
+	var list []feishusim.Message
+	r.await(fmt.Sprintf("the end of turn %d", n), func(v *feishusim.View) bool {
+		list = ofTurns(v, r.chat, id)
+		return len(list) >= n && !running(list[n-1]) && !list[n-1].Last().Streaming &&
+			strings.Contains(list[n-2].Text(), "已在后面继续")
+	})
+	if len(list) != n || hasButtons(list[n-2]) {
+		r.Errorf("%d cards of turns, want %d; the one before offers %s", len(list), n, list[n-2].Last().Card)
+	}
+	return list[n-1]
+}
+
+// asksOnce checks that people were asked so many times in answer to a message.
+func (r *rig) asksOnly(id string, want int) {
+	r.Helper()
+	n := 0
+	for _, m := range replies(r.sim.View(), r.chat, id) {
+		if asks(m) {
+			n++
+		}
+	}
+	if n != want {
+		r.Errorf("people were asked %d times, want %d", n, want)
+	}
+}
+
+// ran checks how often the command of appendLine has run.
+func (r *rig) ran(file string, want int) {
+	r.Helper()
+	if got := strings.Count(r.project(file), "\n"); got != want {
+		r.Errorf("the command ran %d times, want %d", got, want)
+	}
+}
+
+// The bridge is killed, or terminated, while people are asked. The card keeps its buttons: who presses makes the turn go
+// on, and what was allowed runs once, without being asked for again.
+func TestADecisionOutlivesTheBridge(t *testing.T) {
+	for name, end := range map[string]func(*service){
+		"killed":     (*service).kill,
+		"terminated": func(s *service) { s.terminate() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newService(t, feishusim.Config{}, realCLI(t))
+			s.run()
+			s.connected()
+			s.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{bash(appendLine("out.txt"))}})
+			id := s.sim.Say(s.chat, s.user, "动手吧")
+			value := s.button(s.approval(s.chat, id, 1), doAllow)
+			end(s)
+			s.run()
+			s.connected()
+			card := s.stillAsks(id)
+			s.ran("out.txt", 0)
+			s.calls(bash(appendLine("out.txt")), modelsim.Text("接着做完了"))
+			if got := s.press(card, doAllow); !confirmed(got, "已允许") {
+				t.Errorf("got %q", got)
+			}
+			if got := visibleText(s.goneOn(id, 2)); got != "接着做完了" {
+				t.Errorf("answer %q", got)
+			}
+			s.closed(card, "小明 已允许")
+			s.asksOnly(id, 1)
+			s.ran("out.txt", 1)
+			got, err := s.sim.Press(t.Context(), card.ID, s.user, value)
+			if err != nil || !strings.Contains(string(got), "已经处理过") {
+				t.Errorf("pressed again: %s, %v", got, err)
+			}
+			s.terminate()
+			s.clean()
+		})
+	}
+}
+
+// The program is killed around a decision about what its last run has asked. What was allowed runs once at most, and
+// never without having been allowed.
+func TestACrashAroundADecision(t *testing.T) {
+	for _, step := range []string{"decision: stored", "decision: used"} {
+		t.Run(step, func(t *testing.T) {
+			t.Parallel()
+			s := newService(t, feishusim.Config{}, realCLI(t))
+			s.run()
+			s.connected()
+			s.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{bash(appendLine("out.txt"))}})
+			id := s.sim.Say(s.chat, s.user, "动手吧")
+			s.approval(s.chat, id, 1)
+			s.kill()
+			s.run("MAGPIE_CRASH_AT=" + step)
+			s.connected()
+			card := s.stillAsks(id)
+			s.model.Script(
+				modelsim.Rule{Match: afterTool, Steps: []modelsim.Step{modelsim.Text("接着做完了")}},
+				modelsim.Rule{Match: asksFor("允许"), Steps: []modelsim.Step{bash(appendLine("out.txt"))}},
+				modelsim.Rule{Match: asksFor("继续"), Steps: []modelsim.Step{bash(appendLine("out.txt"))}})
+			value := s.button(card, doAllow)
+			_, _ = s.sim.Press(t.Context(), card.ID, s.user, value) // the answer may be lost with the program
+			if !s.died(patience) {
+				t.Fatalf("the program did not come to this step: %s", s.logs)
+			}
+			s.ran("out.txt", 0)
+			s.run()
+			s.connected()
+			s.closed(card, "小明 已允许")
+			if step == "decision: stored" { // the turn has not begun, so it does now
+				if got := visibleText(s.goneOn(id, 2)); got != "接着做完了" {
+					t.Errorf("answer %q", got)
+				}
+				s.asksOnly(id, 1)
+			} else { // nobody knows whether it has run, so it is asked for again
+				s.await("the end of the turn that was cut off", func(v *feishusim.View) bool {
+					list := ofTurns(v, s.chat, id)
+					return len(list) == 2 && !running(list[1]) && !list[1].Last().Streaming
+				})
+				again := s.sim.Say(s.chat, s.user, "继续")
+				asked := s.approval(s.chat, again, 1)
+				s.ran("out.txt", 0)
+				s.press(asked, doAllow)
+				if got := visibleText(s.turnDone(s.chat, again)); got != "接着做完了" {
+					t.Errorf("answer %q", got)
+				}
+			}
+			s.ran("out.txt", 1)
+			s.terminate()
+			s.clean()
+		})
+	}
+}
+
+// The program is killed right after a decision about what an agent waits for. Nobody knows whether it has run, so it is
+// asked for again.
+func TestACrashRightAfterADecision(t *testing.T) {
+	t.Parallel()
+	s := newService(t, feishusim.Config{})
+	s.run("MAGPIE_CRASH_AT=decision: stored")
+	s.connected()
+	s.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{bash(appendLine("out.txt"))}})
+	id := s.sim.Say(s.chat, s.user, "动手吧")
+	card := s.approval(s.chat, id, 1)
+	_, _ = s.sim.Press(t.Context(), card.ID, s.user, s.button(card, doAllow))
+	if !s.died(patience) {
+		t.Fatalf("the program did not come to this step: %s", s.logs)
+	}
+	s.run()
+	s.connected()
+	s.closed(card, "小明 已允许")
+	cut := s.turnDone(s.chat, id)
+	s.calls(bash(appendLine("out.txt")), modelsim.Text("接着做完了"))
+	s.press(cut, doContinue)
+	again := s.approval(s.chat, id, 2)
+	s.ran("out.txt", 0)
+	s.press(again, doAllow)
+	s.goneOn(id, 2)
+	s.ran("out.txt", 1)
+	s.terminate()
+	s.clean()
+}
+
+func TestARefusalOutlivesTheBridge(t *testing.T) {
+	r := newRig(t)
+	id, card := r.leftOpen(bash(appendLine("out.txt")))
+	r.calls(bash(appendLine("out.txt")), modelsim.Text("那就算了"))
+	if got := r.fill(card, doRefuse, map[string]any{"why": "先跑测试"}); !confirmed(got, "已拒绝") {
+		t.Errorf("got %q", got)
+	}
+	if got := visibleText(r.goneOn(id, 2)); got != "那就算了" {
+		t.Errorf("answer %q", got)
+	}
+	r.closed(card, "小明 已拒绝，没有执行 · 说明：先跑测试")
+	for _, want := range []string{`"decision":"denied","reason":"先跑测试"`, "They say: 先跑测试"} {
+		if !r.agentRead(want) {
+			t.Errorf("the agent did not read %s", want)
+		}
+	}
+	r.asksOnly(id, 1)
+	r.ran("out.txt", 0)
+}
+
+// What is not exactly what was allowed is asked for.
+func TestOnlyWhatWasAllowedRunsLater(t *testing.T) {
+	r := newRig(t)
+	id, card := r.leftOpen(bash(appendLine("out.txt")))
+	r.calls(bash(appendLine("other.txt")), bash(appendLine("out.txt")), bash(appendLine("out.txt")),
+		modelsim.Text("完了"))
+	r.press(card, doAllow)
+	r.press(r.approval(r.chat, id, 2), doRefuse)
+	third := r.approval(r.chat, id, 3) // the second time is asked for again
+	r.ran("out.txt", 1)
+	r.press(third, doRefuse)
+	r.goneOn(id, 2)
+	r.ran("other.txt", 0)
+	r.ran("out.txt", 1)
+}
+
+func TestAlwaysOutlivesTheBridge(t *testing.T) {
+	r := newRig(t)
+	command := r.script("out.txt")
+	id, card := r.leftOpen(bash(command))
+	r.calls(bash(command), bash(command), modelsim.Text("完了"))
+	r.press(card, doAlways)
+	r.goneOn(id, 2)
+	r.closed(card, "从此在本聊天总是允许")
+	r.asksOnly(id, 1)
+	r.ran("out.txt", 2)
+}
+
+func TestAnswersOutliveTheBridge(t *testing.T) {
+	r := newRig(t, realCLI(t))
+	question := modelsim.Tool(claude.QuestionTool, map[string]any{"questions": []any{
+		map[string]any{"question": "用哪种颜色？", "header": "颜色", "multiSelect": false, "options": []any{
+			map[string]string{"label": "红", "description": "热"}, map[string]string{"label": "蓝", "description": "冷"},
+		}},
+	}})
+	id, card := r.leftOpen(question)
+	r.calls(question, modelsim.Text("知道了"))
+	r.fill(card, doAllow, map[string]any{"choice_0": "1"})
+	if got := visibleText(r.goneOn(id, 2)); got != "知道了" {
+		t.Errorf("answer %q", got)
+	}
+	r.closed(card, "小明 已回答 · 蓝")
+	for _, want := range []string{`"decision":"answered","answers":{"用哪种颜色？":"蓝"}`, `"用哪种颜色？"="蓝"`} {
+		if !r.agentRead(want) {
+			t.Errorf("the agent did not read %s", want)
+		}
+	}
+	r.asksOnly(id, 1)
+}
+
+func TestAPlanOutlivesTheBridge(t *testing.T) {
+	r := newRig(t, realCLI(t))
+	r.ask("/mode plan")
+	plan := modelsim.Tool(claude.PlanTool, map[string]string{"plan": "1. 先这样"})
+	id, card := r.leftOpen(plan)
+	r.calls(plan, modelsim.Text("按计划做了"))
+	r.press(card, doAllow)
+	if got := visibleText(r.goneOn(id, 2)); got != "按计划做了" {
+		t.Errorf("answer %q", got)
+	}
+	r.closed(card, "小明 已批准计划")
+	r.asksOnly(id, 1)
+}
+
+// Two tools wait when the bridge ends. The first decision makes the turn go on; when its agent asks for the other tool,
+// it waits for the card that is there.
+func TestADecisionWhileTheTurnGoesOn(t *testing.T) {
+	r := newRig(t, realCLI(t))
+	fetch := func(site string) modelsim.Step {
+		return modelsim.Tool("WebFetch", map[string]string{"url": "https://" + site + "/page", "prompt": "看看"})
+	}
+	both := []modelsim.Step{fetch("one.example"), fetch("two.example")}
+	r.model.Script(modelsim.Rule{Times: 1, Steps: both})
+	id := r.sim.Say(r.chat, r.user, "看看这两个网页")
+	first, second := r.approval(r.chat, id, 1), r.approval(r.chat, id, 2)
+	r.stop()
+	r.start()
+	r.model.Script(modelsim.Rule{Times: 1, Steps: both}, modelsim.Rule{Times: 1, Steps: []modelsim.Step{
+		modelsim.Text("那就算了"),
+	}})
+	r.stillAsks(id)
+	r.press(first, doRefuse)
+	r.await("the turn to wait for the other decision", func(v *feishusim.View) bool {
+		list := ofTurns(v, r.chat, id)
+		return len(list) == 2 && running(list[1]) && strings.Contains(list[1].Text(), "等你确认")
+	})
+	if got := r.press(second, doRefuse); !confirmed(got, "已拒绝") {
+		t.Errorf("got %q", got)
+	}
+	r.goneOn(id, 2)
+	r.closed(first, "已拒绝")
+	r.closed(second, "已拒绝")
+	r.asksOnly(id, 2)
+}
+
+// The session is lost while people are asked: what was allowed runs all the same.
+func TestADecisionOutlivesTheSession(t *testing.T) {
+	r := newRig(t, realCLI(t))
+	r.ask("你好")
+	r.calls(bash(appendLine("out.txt")))
+	id := r.sim.Say(r.chat, r.user, "动手吧")
+	r.approval(r.chat, id, 1)
+	dir := r.configDir()
+	r.stop()
+	r.until("the CLI's folder to be gone", func() bool { return os.RemoveAll(dir) == nil })
+	r.start()
+	card := r.stillAsks(id)
+	r.calls(bash(appendLine("out.txt")), modelsim.Text("完了"))
+	r.press(card, doAllow)
+	r.goneOn(id, 2)
+	if !r.agentRead(`"decision":"allowed"`) || !r.agentRead("动手吧") {
+		t.Error("the agent does not know what was asked and decided")
+	}
+	r.asksOnly(id, 1)
+	r.ran("out.txt", 1)
+}
+
+func TestAnApprovalExpiresWhileTheBridgeIsDown(t *testing.T) {
+	r := newRig(t)
+	r.calls(bash(appendLine("out.txt")))
+	id := r.sim.Say(r.chat, r.user, "动手吧")
+	card := r.approval(r.chat, id, 1)
+	value := r.button(card, doAllow)
+	r.stop()
+	r.sql(`UPDATE approvals SET expires_at = created_at + 1`)
+	r.start()
+	r.closed(card, "没有人在时限内决定")
+	got, err := r.sim.Press(t.Context(), card.ID, r.user, value)
+	if err != nil || !strings.Contains(string(got), "已失效") {
+		t.Errorf("%s, %v", got, err)
+	}
+	r.calls(bash(appendLine("out.txt")), modelsim.Text("完了"))
+	r.press(r.turnDone(r.chat, id), doContinue)
+	r.press(r.approval(r.chat, id, 2), doAllow)
+	r.goneOn(id, 2)
+	r.ran("out.txt", 1)
+}
+
+// Nobody can decide any more about what a turn wanted that was stopped or dropped since, or whose conversation is over.
+func TestADecisionThatNoTurnNeeds(t *testing.T) {
+	for name, end := range map[string]func(*rig, string){
+		"stopped": func(r *rig, _ string) {
+			if got := r.ask("/stop"); !strings.Contains(got, "已停止") {
+				r.Errorf("got %q", got)
+			}
+		},
+		"dropped":          func(r *rig, id string) { r.press(r.turnDone(r.chat, id), doDrop) },
+		"new conversation": func(r *rig, _ string) { r.ask("/new") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			id, card := r.leftOpen(bash(appendLine("out.txt")))
+			value := r.button(card, doAllow)
+			end(r, id)
+			r.closed(card, "这一轮已经结束，没有执行")
+			got, err := r.sim.Press(t.Context(), card.ID, r.user, value)
+			if err != nil || !strings.Contains(string(got), "已失效") {
+				t.Errorf("%s, %v", got, err)
+			}
+			r.ran("out.txt", 0)
+			if n := r.count(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`); n != 0 {
+				t.Errorf("%d turns go on", n)
+			}
+		})
+	}
+}
+
+// Others cannot decide after the end of the bridge either, and what only admins may allow stays so.
+func TestWhoDecidesAfterTheEndOfTheBridge(t *testing.T) {
+	r := newRig(t)
+	boss, other := r.sim.AddUser("老板"), r.sim.AddUser("小红")
+	rules := access.Config{Allow: []string{"*"}, Admins: []string{boss.OpenID}}
+	r.cfg.Access = rules
+	r.prog.bridge.SetAccess(rules)
+	r.chat = r.sim.Group("测试群", r.user, boss, other)
+	database := strings.TrimPrefix(r.cfg.DB.URL, "sqlite://")
+	r.calls(bash("cp " + database + " copy.db"))
+	id := r.sim.Say(r.chat, r.user, "动手吧", feishusim.Mention())
+	r.approval(r.chat, id, 1)
+	r.stop()
+	r.start()
+	card := r.stillAsks(id)
+	value := r.button(card, doAllow)
+	press := func(who feishusim.User, want string) {
+		t.Helper()
+		got, err := r.sim.Press(t.Context(), card.ID, who, value)
+		if err != nil || !strings.Contains(string(got), want) && !confirmed(string(got), want) {
+			t.Errorf("%s is told %s, %v", who.Name, got, err)
+		}
+	}
+	press(other, "只有提问的人或管理员")
+	press(r.user, "只有管理员可以允许")
+	r.calls(bash("cp "+database+" copy.db"), modelsim.Text("完了"))
+	press(boss, "已允许")
+	r.goneOn(id, 2)
+	r.asksOnly(id, 1)
+	if r.project("copy.db") == "" {
+		t.Error("what an admin has allowed did not run")
+	}
+}
