@@ -21,6 +21,7 @@ import (
 	"magpie/db"
 	"magpie/db/dbtest"
 	"magpie/internal/chat"
+	"magpie/internal/racetest"
 	"magpie/internal/tokenize"
 )
 
@@ -212,6 +213,7 @@ func evidence(q evalQuestion, list []chat.Message) float64 {
 // TestRecall prints how much of the evidence is recalled, per language, kind of question and conversation, and fails
 // when it is less than it was.
 func TestRecall(t *testing.T) {
+	racetest.Skip(t)
 	all := trials(t)
 	d := keep(t, all...)
 	sizes := []int{1000, 2000, 5000}

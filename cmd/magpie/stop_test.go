@@ -56,15 +56,15 @@ func TestAStopWaitsForNoDecision(t *testing.T) {
 		t.Helper()
 		r.await("the turn to be interrupted", func(v *feishusim.View) bool {
 			list := ofTurns(v, chatID, id)
-			return len(list) == 1 && strings.Contains(list[0].Text(), "中断") && offers(list[0], doContinue)
+			return len(list) == 1 && strings.Contains(list[0].Text(), "还在等你确认") && offers(list[0], doContinue)
 		})
 	}
 	for _, a := range open {
 		ended(a.chat, a.id)
-		r.await("the card that asked without buttons", func(v *feishusim.View) bool {
+		r.await("the card that asks with its buttons", func(v *feishusim.View) bool {
 			list := v.Messages(a.chat)
 			i := slices.IndexFunc(list, func(m feishusim.Message) bool { return m.ID == a.card.ID })
-			return !hasButtons(list[i])
+			return offers(list[i], doRefuse)
 		})
 	}
 	close(hold)
