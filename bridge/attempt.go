@@ -70,6 +70,7 @@ func (r attemptRunner) run(ctx context.Context, t *turn) (claude.Result, error) 
 		case claude.Result:
 			result = e
 		}
+		t.actions.took(ctx, ev)
 		r.take(ctx, t, ev)
 		switch ev.(type) {
 		case claude.ToolAsk, claude.ToolAskEnd, claude.ToolAllowed, claude.ToolDenied:

@@ -79,6 +79,7 @@ type commandSet struct {
 	settingCommands
 	reportCommands
 	ruleCommands
+	decisionCommands
 	adminCommands
 	helpCommands
 	exportCommand
@@ -130,6 +131,8 @@ func commands() []command {
 			plan: (*commandSet).logIn},
 		{name: "allow", aliases: []string{"授权"}, args: i18n.ArgsAllow, help: i18n.HelpAllow,
 			plan: (*commandSet).allow},
+		{name: "approvals", aliases: []string{"审批"}, args: i18n.ArgsApprovals, help: i18n.HelpApprovals,
+			plan: (*commandSet).listDecisions},
 		{name: "mention", aliases: []string{"提及"}, args: i18n.ArgsMention, help: i18n.HelpMention,
 			plan: (*commandSet).mention},
 		{name: "projects", aliases: []string{"项目"}, help: i18n.HelpProjects,

@@ -79,6 +79,8 @@ var commandCases = map[string][]commandCase{
 		{args: "forget 7", reply: i18n.MemoryUnknown}},
 	"allow": {{reply: i18n.AllowNone}, {args: "revoke 7", reply: i18n.AllowUnknown},
 		{args: "what", reply: i18n.AllowUsage}},
+	"approvals": {{reply: i18n.DecisionsNone}, {args: "30", reply: i18n.DecisionsNone},
+		{args: "0", reply: i18n.DecisionsUsage}},
 	"model": {
 		{reply: i18n.ModelNow},
 		{args: "opus", reply: i18n.ModelSet, charge: true,

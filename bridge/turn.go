@@ -20,6 +20,7 @@ import (
 type turn struct {
 	claim   db.Claim
 	session *session
+	actions *actionLog
 	course  course
 	decided []db.Approval     // by people, while the turn was interrupted with which this one goes on
 	report  *db.ContextReport // nil = nothing yet
@@ -32,7 +33,7 @@ type turn struct {
 func newTurn(cfg *Config, store *db.DB, c db.Claim) *turn {
 	now := time.Now()
 	t := &turn{claim: c, course: course{began: now}, view: turncard.New(c.Turn.ID, cfg.langOf(c.Chat), now)}
-	t.session = newSession(cfg, store, &t.claim)
+	t.session, t.actions = newSession(cfg, store, &t.claim), newActionLog(cfg, store, c.Turn)
 	return t
 }
 
@@ -171,7 +172,7 @@ func (r *turnRunner) store(ctx context.Context, t *turn, end turncard.Outcome) e
 	}
 	e := db.TurnResult{
 		Turn: t.claim.Turn, State: end.State, Failure: end.Failure, Answer: t.view.Answer(), Usage: t.course.usage,
-		Card: t.view.End(end).Card(time.Now()), Report: t.report,
+		Card: t.view.End(end).Card(time.Now()), Report: t.report, Actions: t.actions.rest(),
 	}
 	if r.cfg.Context.Resumes() {
 		e.Session = t.session.kept

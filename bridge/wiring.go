@@ -115,6 +115,7 @@ func newWiring(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messeng
 	w.cutOff = interruptedTurns{store.Turns(), w.turns, w.outbox}
 	w.approvals = approval.NewRequests(approval.Config{
 		Protected: cfg.protected(), Secrets: cfg.Secrets, Language: w.languages.OfChat, Interrupted: w.cutOff,
+		Recorded: cfg.recorded,
 	}, store, w.outbox, w.authorizer, log)
 	w.specs = processSpecs{w.cfg, w.budget, w.tools, w.files}
 	w.ahead = &aheadStarts{
@@ -154,16 +155,17 @@ func (w *wiring) commandSet() *commandSet {
 		conversationCommands: conversationCommands{
 			w.cfg, w.db, w.files, w.turns, w.pool, w.scheduler, w.ahead, w.approvals, w.cutOff,
 		},
-		sessionCommands: sessionCommands{w.cfg, w.db.Chats(), w.pool, w.turns, w.ahead, zone, w.log},
-		memoryCommands:  memoryCommands{w.cfg, w.db, w.authorizer, zone},
-		settingCommands: settingCommands{w.cfg, w.authorizer, w.pool, w.log},
-		reportCommands:  reportCommands{w.cfg, w.db, w.context, w.pool, w.turns, w.authorizer, w.log},
-		ruleCommands:    ruleCommands{w.db.Rules(), zone},
-		adminCommands:   adminCommands{w.cfg, w.db.Grants(), w.authorizer, w.budget, w.pool, w.log},
-		helpCommands:    helpCommands{w.cfg, w.authorizer, w.pool},
-		exportCommand:   exportCommand{w.cfg, w.db, w.authorizer, w.outbox, zone, w.log, new(sync.Map)},
-		listening:       w.listening,
-		budget:          w.budget,
-		logins:          w.logins,
+		sessionCommands:  sessionCommands{w.cfg, w.db.Chats(), w.pool, w.turns, w.ahead, zone, w.log},
+		memoryCommands:   memoryCommands{w.cfg, w.db, w.authorizer, zone},
+		settingCommands:  settingCommands{w.cfg, w.authorizer, w.pool, w.log},
+		reportCommands:   reportCommands{w.cfg, w.db, w.context, w.pool, w.turns, w.authorizer, w.log},
+		ruleCommands:     ruleCommands{w.db.Rules(), zone},
+		decisionCommands: decisionCommands{w.db.Messages(), zone},
+		adminCommands:    adminCommands{w.cfg, w.db.Grants(), w.authorizer, w.budget, w.pool, w.log},
+		helpCommands:     helpCommands{w.cfg, w.authorizer, w.pool},
+		exportCommand:    exportCommand{w.cfg, w.db, w.authorizer, w.outbox, zone, w.log, new(sync.Map)},
+		listening:        w.listening,
+		budget:           w.budget,
+		logins:           w.logins,
 	}
 }

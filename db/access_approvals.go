@@ -200,7 +200,8 @@ func (as Approvals) inherit(ctx context.Context, tx *sql.Tx, earlier, turn int64
 // Only a decision can be news for an agent: what expired or was withdrawn it may ask again.
 const settleApproval = `UPDATE approvals SET state = ?2, decided_by = ?3, decider = ?4, words = ?5, answers = ?6, decided_at = ?7,
 	told = CASE WHEN ?2 IN ('approved', 'refused') THEN ?8 ELSE 1 END
-	WHERE id = ?1 AND state = ?9 RETURNING needed_by, COALESCE((SELECT reply_to FROM turns WHERE id = turn_id), '')`
+	WHERE id = ?1 AND state = ?9 RETURNING needed_by, COALESCE((SELECT reply_to FROM turns WHERE id = turn_id), ''),
+		COALESCE((SELECT epoch FROM turns WHERE id = turn_id), 0)`
 
 // Settling is how an approval comes to its Settlement.
 type Settling struct {
@@ -210,6 +211,7 @@ type Settling struct {
 	Always bool          // what it allows for good becomes a rule
 	Told   bool          // an agent waits for it; else the turn that goes on gets it
 	GoOn   *Continuation // an interrupted turn goes on with it; nil = none does
+	Action Action        // the decision as the History holds it; without a Decision it holds none
 }
 
 // Continuation is how an interrupted turn goes on.
@@ -233,14 +235,20 @@ func (as Approvals) Settle(ctx context.Context, a Approval, s Settling) error {
 			}
 		}
 		var replyTo string
-		var neededBy int64
+		var neededBy, epoch int64
 		now := as.db.now()
 		// The state is part of the WHERE clause, so of two people who press at the same moment only one wins.
 		row := tx.QueryRowContext(ctx, settleApproval, a.ID, a.State, a.By.ID, a.By.Name, a.Words, string(a.Answers), millis(now), s.Told, s.From)
-		if err := row.Scan(&neededBy, &replyTo); errors.Is(err, sql.ErrNoRows) {
+		if err := row.Scan(&neededBy, &replyTo, &epoch); errors.Is(err, sql.ErrNoRows) {
 			return ErrNotFound
 		} else if err != nil {
 			return err
+		}
+		done := RecordedAction{Action: s.Action, Key: a.Key, Turn: a.Turn, Epoch: epoch, By: a.By, Time: now}
+		if s.Action.Decision != "" {
+			if err := as.db.Messages().record(ctx, tx, []RecordedAction{done}); err != nil {
+				return err
+			}
 		}
 		if s.GoOn != nil {
 			if err := as.db.Turns().decided(ctx, tx, a.Key, neededBy, *s.GoOn); err != nil {

@@ -319,9 +319,10 @@ type TurnResult struct {
 	Card    chat.Card // what the turn looks like from now on
 	// the session that now holds the turn; an empty ID leaves the chat's as it is. Its Turn is set here
 	Session Session
-	Usage   *Usage         // nil when the agent did not report any
-	File    *LongAnswer    // the answer, when it is also given as a file; nil = it is not
-	Report  *ContextReport // nil when the agent was not asked, or it is not known
+	Usage   *Usage           // nil when the agent did not report any
+	File    *LongAnswer      // the answer, when it is also given as a file; nil = it is not
+	Report  *ContextReport   // nil when the agent was not asked, or it is not known
+	Actions []RecordedAction // of the agent that are not stored yet
 }
 
 // Usage is what a turn cost.
@@ -360,6 +361,9 @@ func (ts Turns) Finish(ctx context.Context, e TurnResult) error {
 		// The turn was ended by somebody else, for example by a recall.
 		if n, err := res.RowsAffected(); err != nil || n == 0 {
 			return errors.Join(err, ErrNotFound)
+		}
+		if err := ts.db.Messages().record(ctx, tx, e.Actions); err != nil {
+			return err
 		}
 		if err := ts.recordAnswer(ctx, tx, e, now); err != nil {
 			return err

@@ -57,9 +57,9 @@ func (rs *Requests) closed(ctx context.Context, a db.Approval, about Touched, re
 	card.Status = why.In(l)
 	card.Summary = card.Status
 	card.Footer = about.Notice(l)
-	err := rs.rows.Ask(ctx, a, card, replyTo)
+	err := rs.store.Approvals().Ask(ctx, a, card, replyTo)
 	if err == nil {
-		err = rs.rows.Settle(ctx, done, db.Settling{From: db.Waiting, Card: card})
+		err = rs.settle(ctx, done, db.Settling{From: db.Waiting, Card: card})
 	}
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		log.Error().Err(err).Str("tool", a.Tool).Msg("people are not told that nobody may allow a tool")

@@ -32,12 +32,12 @@ type Interrupted interface {
 // Recover keeps what the last run of the program has asked, where a turn still needs it: people may decide as if nothing
 // had happened. The rest is withdrawn. The turns must be recovered before.
 func (rs *Requests) Recover(ctx context.Context) error {
-	list, err := rs.rows.Waiting(ctx)
+	list, err := rs.store.Approvals().Waiting(ctx)
 	if err != nil {
 		return err
 	}
 	for _, a := range list {
-		needed, err := rs.rows.Needed(ctx, a)
+		needed, err := rs.store.Approvals().Needed(ctx, a)
 		if err != nil {
 			return err
 		}
@@ -49,7 +49,7 @@ func (rs *Requests) Recover(ctx context.Context) error {
 		rs.log.Warn().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", a.ID).
 			Msg("no turn needs what people were asked")
 		s := db.Settling{From: db.Waiting, Card: Card(a, rs.language(ctx, a.Key))}
-		if err := rs.rows.Settle(ctx, a, s); err != nil && !db.Permanent(err) {
+		if err := rs.settle(ctx, a, s); err != nil && !db.Permanent(err) {
 			return err
 		}
 		rs.outbox.Wake(a.Key)
@@ -90,7 +90,7 @@ func (rs *Requests) TakeOver(ctx context.Context, t db.Turn) (decided []db.Appro
 	if t.Continues == 0 {
 		return nil
 	}
-	list, err := rs.rows.Untold(ctx, t.ID)
+	list, err := rs.store.Approvals().Untold(ctx, t.ID)
 	if err != nil { // then the agent asks again
 		zerolog.Ctx(ctx).Error().Err(err).Msg("decisions about an interrupted turn not read")
 		return nil
@@ -113,7 +113,7 @@ func (rs *Requests) askedBefore(ctx context.Context, c db.Claim, w Workspace, r 
 		return false, false
 	}
 	log := zerolog.Ctx(ctx).With().Str("tool", r.ask.Name).Logger()
-	list, err := rs.rows.Untold(ctx, c.Turn.ID)
+	list, err := rs.store.Approvals().Untold(ctx, c.Turn.ID)
 	if err != nil { // people are asked again
 		log.Error().Err(err).Msg("decisions about an interrupted turn not read")
 		return false, false
@@ -129,14 +129,14 @@ func (rs *Requests) askedBefore(ctx context.Context, c db.Claim, w Workspace, r 
 		return true, true
 	}
 	if a.State == db.Waiting { // it was decided just now
-		a, err = rs.rows.Get(ctx, a.ID)
+		a, err = rs.store.Approvals().Get(ctx, a.ID)
 	}
 	if err == nil && a.State == db.Approved && onlyAdmins && !rs.access.Load().IsAdmin(a.By) {
 		log.Warn().Str("approval", a.ID).Msg("only admins may allow by now what somebody has allowed; asking again")
 		return false, false
 	}
 	if err == nil {
-		err = rs.rows.Tell(context.WithoutCancel(ctx), a.ID)
+		err = rs.store.Approvals().Tell(context.WithoutCancel(ctx), a.ID)
 	}
 	if err != nil {
 		log.Error().Err(err).Str("approval", a.ID).Msg("decision cannot be used; asking again")
@@ -167,7 +167,7 @@ func (rs *Requests) Reconsider(key chat.Key) {
 	rs.jobs.Enqueue(func(ctx context.Context) {
 		for _, a := range rs.left(key) {
 			log := rs.log.With().Stringer("chat", key).Str("approval", a.ID).Logger()
-			needed, err := rs.rows.Needed(ctx, a)
+			needed, err := rs.store.Approvals().Needed(ctx, a)
 			if err == nil && !needed {
 				a.State = db.Withdrawn
 				err = rs.resolve(ctx, a, db.Settling{From: db.Waiting}, claude.Decision{})

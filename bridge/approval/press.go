@@ -23,7 +23,7 @@ func (rs *Requests) Press(ctx context.Context, p chat.Press, l i18n.Lang) (toast
 	if err := rs.awaitRecovery(ctx); err != nil {
 		return "", err
 	}
-	a, err := rs.rows.Get(ctx, id)
+	a, err := rs.store.Approvals().Get(ctx, id)
 	if errors.Is(err, db.ErrNotFound) {
 		log.Warn().Msg("press for an approval that there is not")
 		return i18n.ApprovalOver.In(l), nil
@@ -34,7 +34,7 @@ func (rs *Requests) Press(ctx context.Context, p chat.Press, l i18n.Lang) (toast
 		return why, nil
 	}
 	if p.Actor.Name == "" { // the platform's answer would take too long
-		if p.Actor.Name, err = rs.rows.AskerName(ctx, a, p.Actor.ID); err != nil {
+		if p.Actor.Name, err = rs.store.Approvals().AskerName(ctx, a, p.Actor.ID); err != nil {
 			return "", err
 		}
 	}

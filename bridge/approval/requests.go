@@ -28,12 +28,12 @@ import (
 // Requests asks people what agents may do, each by a card of its own, and lets the agent wait until somebody decides
 // or the time is over.
 type Requests struct {
-	rows        db.Approvals
-	rules       db.Rules
+	store       *db.DB
 	outbox      *delivery.Outbox
 	language    func(context.Context, chat.Key) i18n.Lang
 	access      *access.Authorizer
 	interrupted Interrupted
+	recorded    func(string) string // what the History holds of a text
 	secrets     redact.Known
 	reserved    Reserved // about which only admins decide
 	log         zerolog.Logger
@@ -72,6 +72,7 @@ type Config struct {
 	// the language in which a chat is spoken to
 	Language    func(context.Context, chat.Key) i18n.Lang
 	Interrupted Interrupted
+	Recorded    func(string) string // what the History holds of a tool's input; nil = all of it
 }
 
 // NewRequests makes a Requests whose cards are delivered by an outbox. The authorizer knows who is an admin.
@@ -79,8 +80,8 @@ func NewRequests(
 	cfg Config, store *db.DB, o *delivery.Outbox, access *access.Authorizer, log zerolog.Logger,
 ) *Requests {
 	rs := &Requests{
-		rows: store.Approvals(), rules: store.Rules(), outbox: o, language: cfg.Language, access: access,
-		interrupted: cfg.Interrupted, secrets: cfg.Secrets, reserved: NewReserved(cfg.Protected, store), log: log,
+		store: store, outbox: o, language: cfg.Language, access: access,
+		interrupted: cfg.Interrupted, recorded: cfg.Recorded, secrets: cfg.Secrets, reserved: NewReserved(cfg.Protected, store), log: log,
 		jobs: workqueue.New(decisions), open: map[string]pending{},
 	}
 	o.OnUnseen(rs.unseen)
@@ -104,9 +105,10 @@ func (rs *Requests) Ask(
 ) (waits bool) {
 	log := zerolog.Ctx(ctx)
 	about := rs.reserved.Of(ctx, c.Turn.Key, q, w.Dir)
-	if v, why := rs.settled(ctx, c, w, q, about); why != "" {
-		log.Info().Str("tool", q.Name).Bool("allowed", v.Allow).Msg(why)
-		answer(v)
+	if s := rs.settled(ctx, c, w, q, about); s.why != "" {
+		log.Info().Str("tool", q.Name).Bool("allowed", s.Allow).Msg(s.why)
+		rs.record(c.Turn, q, s)
+		answer(s.Decision)
 		return false
 	}
 	if waits, done := rs.askedBefore(ctx, c, w, request{q, about, answer}); done {
@@ -139,7 +141,7 @@ func (rs *Requests) Ask(
 	rs.mu.Lock()
 	rs.open[a.ID] = p // before it can be seen: somebody may press at once
 	rs.mu.Unlock()
-	if err := rs.rows.Ask(context.WithoutCancel(ctx), a, card, c.Turn.ReplyTo); err != nil {
+	if err := rs.store.Approvals().Ask(context.WithoutCancel(ctx), a, card, c.Turn.ReplyTo); err != nil {
 		log.Error().Err(err).Str("tool", q.Name).Msg("nobody could be asked; tool refused")
 		rs.take(a.ID)
 		answer(claude.Decision{Why: notAsked})
@@ -164,29 +166,39 @@ const (
 		"Tell the user what you wanted to do and why, so that they can ask for it again."
 )
 
-// settled is the answer to what an agent wants where people need not be asked, and why that is; without a reason they
-// have to be.
+// settledDecision is a decision for which people need not be asked.
+type settledDecision struct {
+	claude.Decision
+	why  string // for operators; empty = people have to be asked
+	rule int64  // the rule of the chat that allows it; 0 = none does
+}
+
+// settled is the answer to what an agent wants where people need not be asked.
 func (rs *Requests) settled(
 	ctx context.Context, c db.Claim, w Workspace, q claude.ToolAsk, about Touched,
-) (v claude.Decision, why string) {
-	if w.ReadOnly && q.Name != claude.QuestionTool && !OnlyReads(q, w.Dir) {
-		return claude.Decision{Why: lookOnly}, "tool refused: the project is for looking only"
+) (s settledDecision) {
+	refused := func(text, why string) settledDecision {
+		return settledDecision{Decision: claude.Decision{Why: text}, why: refusedUnasked + why}
 	}
+	if w.ReadOnly && q.Name != claude.QuestionTool && !OnlyReads(q, w.Dir) {
+		return refused(lookOnly, "the project is for looking only")
+	}
+	s.Decision = claude.Decision{Allow: true, Input: q.Input}
 	if w.AskAll && IsInternal(q.Name) {
-		return claude.Decision{Allow: true, Input: q.Input},
-			"tool allowed: it is the program's own, or for the agent's own notes"
+		s.why = "tool allowed: it is the program's own, or for the agent's own notes"
+		return s
 	}
 	if HoldsSecret(q.Input, rs.secrets) {
-		return claude.Decision{Why: notWithSecrets}, "tool refused: what it wants holds a secret"
+		return refused(notWithSecrets, "what it wants holds a secret")
 	}
-	if n := rs.ruleFor(ctx, c.Turn.Key, w.Dir, q); n != 0 && !about.Any() {
-		return claude.Decision{Allow: true, Input: q.Input}, fmt.Sprintf("tool allowed by rule %d of the chat", n)
+	if s.rule = rs.ruleFor(ctx, c.Turn.Key, w.Dir, q); s.rule != 0 && !about.Any() {
+		s.why = fmt.Sprintf("tool allowed by rule %d of the chat", s.rule)
+		return s
 	}
 	if text := Unshowable(q.Name, q.Input); text != "" {
-		return claude.Decision{Why: text},
-			fmt.Sprintf("tool refused: what it wants, of %d bytes, cannot be shown", len(q.Input))
+		return refused(text, fmt.Sprintf("what it wants, of %d bytes, cannot be shown", len(q.Input)))
 	}
-	return claude.Decision{}, ""
+	return settledDecision{}
 }
 
 // ruleFor is the number of the rule that allows what an agent wants; 0 = none does. Plan mode is for looking only, there
@@ -195,7 +207,7 @@ func (rs *Requests) ruleFor(ctx context.Context, key chat.Key, dir string, q cla
 	if q.Mode == claude.PlanMode {
 		return 0
 	}
-	list, err := rs.rules.List(ctx, key)
+	list, err := rs.store.Rules().List(ctx, key)
 	if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("rules not read; asking")
 		return 0

@@ -45,7 +45,7 @@ func (rs *Requests) unseen(ctx context.Context, id, notice string) bool {
 	a.State = db.Withdrawn
 	line := OutcomeLine(a, rs.language(ctx, a.Key))
 	card := chat.Card{Status: line, Body: notice, Summary: line}
-	err := rs.rows.Settle(ctx, a, db.Settling{From: db.Waiting, Card: card})
+	err := rs.settle(ctx, a, db.Settling{From: db.Waiting, Card: card})
 	if errors.Is(err, db.ErrNotFound) { // somebody has decided just now
 		return false
 	} else if err != nil { // the agent gets its answer anyway; the card is closed at the next start
@@ -68,7 +68,7 @@ func (rs *Requests) resolve(ctx context.Context, a db.Approval, s db.Settling, v
 		a.Answers = json.RawMessage(rs.secrets.Text(string(a.Answers)))
 	}
 	s.Card = Card(a, l)
-	if err := rs.rows.Settle(ctx, a, s); err != nil {
+	if err := rs.settle(ctx, a, s); err != nil {
 		return err
 	}
 	failpoint.At("decision: stored")
@@ -85,7 +85,7 @@ func (rs *Requests) resolve(ctx context.Context, a db.Approval, s db.Settling, v
 	}
 	// Its turn has ended while this was stored, so nothing was run.
 	a.Settlement = db.Settlement{State: db.Withdrawn}
-	err := rs.rows.Settle(ctx, a, db.Settling{From: db.Approved, Card: Card(a, l)})
+	err := rs.settle(ctx, a, db.Settling{From: db.Approved, Card: Card(a, l)})
 	rs.outbox.Wake(a.Key)
 	return err
 }
@@ -97,7 +97,7 @@ func (rs *Requests) tellNew(ctx context.Context, a db.Approval, p pending, v cla
 		return nil
 	}
 	if a.State == db.Approved || a.State == db.Refused {
-		if err := rs.rows.Tell(ctx, a.ID); err != nil { // it must not be used twice
+		if err := rs.store.Approvals().Tell(ctx, a.ID); err != nil { // it must not be used twice
 			p.tell(claude.Decision{Why: notAsked})
 			return err
 		}

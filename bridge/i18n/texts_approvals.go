@@ -80,8 +80,25 @@ var (
 	ScopeHost   = Phrase{"访问 %s 的网页", "pages of %s"}
 	ScopeTool   = Phrase{"工具 %s", "the tool %s"}
 
-	HelpAllow = Phrase{"查看或撤销本聊天总是允许的操作", "list or revoke what is always allowed in this chat"}
-	ArgsAllow = Phrase{"[revoke 编号]", "[revoke number]"}
+	HelpAllow      = Phrase{"查看或撤销本聊天总是允许的操作", "list or revoke what is always allowed in this chat"}
+	ArgsAllow      = Phrase{"[revoke 编号]", "[revoke number]"}
+	HelpApprovals  = Phrase{"最近允许、拒绝过哪些操作", "what was allowed and denied lately"}
+	ArgsApprovals  = Phrase{"[天数]", "[days]"}
+	DecisionsHead  = Phrase{"**最近 %d 天的决定**", "**Decisions of the last %d days**"}
+	DecisionsMore  = Phrase{"（更早的 %d 条没有列出）", "(%d earlier ones are left out)"}
+	DecisionsNone  = Phrase{"最近 %d 天里没有需要决定的操作。", "There was nothing to decide in the last %d days."}
+	DecisionsUsage = Phrase{"用法：/approvals 天数，例如 /approvals 30", "Usage: /approvals and a number of days, such as /approvals 30"}
+
+	DecidedAllowed  = Phrase{"✅ %s 允许一次", "✅ %s allowed once"}
+	DecidedAlways   = Phrase{"✅ %s 从此总是允许", "✅ %s allowed from then on"}
+	DecidedByRule   = Phrase{"✅ 规则 %d 允许", "✅ rule %d allowed"}
+	DecidedDenied   = Phrase{"🚫 %s 拒绝", "🚫 %s denied"}
+	DecidedUnasked  = Phrase{"🚫 不询问，直接拒绝", "🚫 denied without asking"}
+	DecidedByNobody = Phrase{"⌛ 没有人决定", "⌛ nobody decided"}
+	DecidedTooLate  = Phrase{"⏹ 那一轮结束了，不再需要", "⏹ not needed after its turn ended"}
+
+	Colon = Phrase{"：", ": "}
+
 	AllowNone = Phrase{"这个聊天里没有“总是允许”的操作，助手每次都会先问。",
 		"Nothing is always allowed in this chat; the agent asks each time."}
 	AllowHead  = Phrase{"**本聊天总是允许的操作**", "**Always allowed in this chat**"}

@@ -35,7 +35,7 @@ func (ss steps) begun(e claude.ToolUse, now time.Time) steps {
 	if slices.ContainsFunc(ss, func(s step) bool { return s.id == e.ID }) {
 		return ss
 	}
-	return append(slices.Clone(ss), step{id: e.ID, tool: e.Name, input: inputLine(e), diff: diffOf(e.Input), began: now})
+	return append(slices.Clone(ss), step{id: e.ID, tool: e.Name, input: InputLine(e.Input), diff: diffOf(e.Input), began: now})
 }
 
 // ended are the steps after a tool gave its result.
@@ -104,13 +104,13 @@ type stepInput struct {
 	Todos        []struct{ Content, Status string }
 }
 
-// inputLine says in one line what a tool was given.
-func inputLine(e claude.ToolUse) string {
+// InputLine says in one line what a tool was given.
+func InputLine(input json.RawMessage) string {
 	var in stepInput
-	_ = json.Unmarshal(e.Input, &in) // what it is not, it says below as it came
+	_ = json.Unmarshal(input, &in) // what it is not, it says below as it came
 	text := in.line()
 	if text == "" {
-		text = strings.Trim(string(e.Input), "{} \n")
+		text = strings.Trim(string(input), "{} \n")
 	}
 	if text == "null" {
 		return ""

@@ -29,6 +29,7 @@ type cli struct {
 	Memory     memoryCmd        `cmd:"" help:"Export and import what is remembered."`
 	Context    contextCmd       `cmd:"" help:"Show what the agent would be sent with a question, without sending it."`
 	History    historyCmd       `cmd:"" help:"Import and export what was said."`
+	Audit      auditCmd         `cmd:"" help:"List who has allowed the agents what, when, and by which rule."`
 	Service    serviceCmd       `cmd:"" help:"Run the bridge as a service of systemd."`
 	Playground playgroundCmd    `cmd:"" help:"Try everything on this machine, without a Feishu account."`
 	Version    kong.VersionFlag `help:"Print the version."`

@@ -1,0 +1,87 @@
+package bridge
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
+	"magpie/db"
+)
+
+// decisionCommands are the commands that show what agents were allowed to do.
+type decisionCommands struct {
+	messages db.Messages
+	zone     *time.Location
+}
+
+// How far back the list of decisions goes, and how long it may be.
+const (
+	usualDays      = 7
+	mostDays       = 3650
+	mostDecisions  = 40
+	decisionColumn = 120 // characters of a tool's input
+)
+
+// listDecisions lists who has decided what in a chat: /approvals, and a number of days.
+func (cs decisionCommands) listDecisions(ctx context.Context, o ordered) (order, error) {
+	days, err := strconv.Atoi(cmp.Or(o.args, strconv.Itoa(usualDays)))
+	if err != nil || days < 1 || days > mostDays {
+		return o.say(i18n.DecisionsUsage)
+	}
+	now := time.Now()
+	list, err := cs.messages.Decisions(ctx, o.m.Key, now.AddDate(0, 0, -days), now.Add(time.Minute))
+	if err != nil {
+		return order{}, err
+	}
+	if len(list) == 0 {
+		return o.say(i18n.DecisionsNone, days)
+	}
+	lines := []string{fmt.Sprintf(i18n.DecisionsHead.In(o.lang), days)}
+	if more := len(list) - mostDecisions; more > 0 {
+		lines, list = append(lines, fmt.Sprintf(i18n.DecisionsMore.In(o.lang), more)), list[more:]
+	}
+	for _, r := range list {
+		lines = append(lines, cs.line(r, o.lang))
+	}
+	return order{reply: strings.Join(lines, "\n")}, nil
+}
+
+// line is a decision in one line.
+func (cs decisionCommands) line(r db.RecordedAction, l i18n.Lang) string {
+	text := "- " + r.Time.In(cs.zone).Format("01-02 15:04") + " " + decided(r, l) + i18n.Colon.In(l) +
+		"**" + turncard.ToolName(r.Tool, l) + "**"
+	if in := turncard.InputLine(json.RawMessage(r.Input)); in != "" {
+		text += " " + i18n.InlineCode(i18n.Excerpt(in, decisionColumn))
+	}
+	if r.Reason != "" && r.By.ID != "" {
+		text += " · " + fmt.Sprintf(i18n.ApprovalSaid.In(l), i18n.PlainText(i18n.Excerpt(r.Reason, decisionColumn)))
+	}
+	return text
+}
+
+// decided says who has decided what.
+func decided(r db.RecordedAction, l i18n.Lang) string {
+	who := cmp.Or(i18n.SafeName(r.By.Name), i18n.ApprovalSomebody.In(l))
+	switch r.Decision {
+	case db.AllowedOnce:
+		return i18n.DecidedAllowed.Sprintf(l, who)
+	case db.AllowedAlways:
+		return i18n.DecidedAlways.Sprintf(l, who)
+	case db.AllowedByRule:
+		return i18n.DecidedByRule.Sprintf(l, r.Rule)
+	case db.Unanswered:
+		return i18n.DecidedByNobody.In(l)
+	case db.NotNeeded:
+		return i18n.DecidedTooLate.In(l)
+	}
+	if r.By.ID == "" {
+		return i18n.DecidedUnasked.In(l)
+	}
+	return i18n.DecidedDenied.Sprintf(l, who)
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"magpie/bridge/i18n"
+	"magpie/db"
+	"magpie/internal/chat"
+	"magpie/internal/config"
+)
+
+// auditCmd lists what was decided about the tools of agents.
+type auditCmd struct {
+	Chat  string `help:"Only this chat, as in feishu:chat:oc_xxx or oc_xxx." placeholder:"KEY"`
+	Since string `help:"From this day or for this long: 2026-05-04, 30d, 12h. All, if it is left out." placeholder:"WHEN"`
+	JSON  bool   `name:"json" help:"Write one JSON object a line."`
+	configFlag
+}
+
+// Run prints the decisions, oldest first.
+func (a auditCmd) Run(ctx context.Context) (err error) {
+	c, err := config.Read(a.Config, os.Environ())
+	if err != nil {
+		return err
+	}
+	var key chat.Key
+	if a.Chat != "" {
+		if key, err = parseChat(a.Chat); err != nil {
+			return err
+		}
+	}
+	now := time.Now()
+	from, err := sinceTime(a.Since, now)
+	if err != nil {
+		return err
+	}
+	store, err := db.OpenReadOnly(ctx, c.DB)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	list, err := store.Messages().Decisions(ctx, key, from, now.Add(time.Minute))
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(os.Stdout)
+	for _, r := range list {
+		if a.JSON {
+			err = appendDecision(out, r)
+		} else {
+			_, err = fmt.Fprintln(out, decisionLine(r))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(list) == 0 && !a.JSON {
+		fmt.Fprintln(out, "No decisions.")
+	}
+	return out.Flush()
+}
+
+// sinceTime reads a day, or how long ago something was; without either it is the beginning of time.
+func sinceTime(s string, now time.Time) (time.Time, error) {
+	if s == "" {
+		return time.UnixMilli(0), nil
+	}
+	if day, err := time.ParseInLocation(time.DateOnly, s, now.Location()); err == nil {
+		return day, nil
+	}
+	if days, ok := strings.CutSuffix(s, "d"); ok {
+		if n, err := strconv.Atoi(days); err == nil && n >= 0 {
+			return now.AddDate(0, 0, -n), nil
+		}
+	}
+	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
+		return now.Add(-d), nil
+	}
+	return time.Time{}, fmt.Errorf("--since %s: want a day such as 2026-05-04, or a length of time such as 30d or 12h", s)
+}
+
+// decision is one decision as JSON.
+type decision struct {
+	TS       string     `json:"ts"` // RFC 3339
+	Chat     string     `json:"chat"`
+	Turn     int64      `json:"turn"`
+	Decision db.Verdict `json:"decision"`
+	UserID   string     `json:"user_id"` // empty = nobody
+	UserName string     `json:"user_name"`
+	Rule     int64      `json:"rule,omitempty"`
+	Tool     string     `json:"tool"`
+	Input    string     `json:"input"` // JSON, which may be cut
+	Reason   string     `json:"reason,omitempty"`
+}
+
+func appendDecision(out *bufio.Writer, r db.RecordedAction) error {
+	var b bytes.Buffer
+	err := plainEncoder(&b).Encode(decision{
+		TS: timeText(r.Time), Chat: r.Key.String(), Turn: r.Turn, Decision: r.Decision, UserID: r.By.ID,
+		UserName: r.By.Name, Rule: r.Rule, Tool: r.Tool, Input: r.Input, Reason: r.Reason,
+	})
+	if err == nil {
+		_, err = out.Write(b.Bytes())
+	}
+	return err
+}
+
+// decisionLine is one decision for people.
+func decisionLine(r db.RecordedAction) string {
+	what := string(r.Decision)
+	if r.Rule != 0 {
+		what += " " + strconv.FormatInt(r.Rule, 10)
+	}
+	who := strings.TrimSpace(i18n.Visible(r.By.Name) + " " + r.By.ID)
+	if who == "" {
+		who = "-"
+	}
+	line := fmt.Sprintf("%s  %s  %s  %s  %s  %s", r.Time.Local().Format("2006-01-02 15:04:05"), r.Key, what, who,
+		i18n.Visible(r.Tool), i18n.Visible(r.Input))
+	if r.Reason != "" {
+		line += "  (" + i18n.Visible(r.Reason) + ")"
+	}
+	return line
+}

@@ -1,0 +1,142 @@
+package db
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"magpie/internal/chat"
+)
+
+// Action is what an agent did with a tool, or what was decided about that: the content of those messages of the History
+// whose role is tool or system. It is there for people who want to know later what happened; no prompt holds it. Its
+// texts are those that the History may hold, cut.
+type Action struct {
+	Use      string  `json:"use,omitempty"` // the agent's id of the use of the tool, or the id of the approval
+	Tool     string  `json:"tool"`
+	Input    string  `json:"input,omitempty"`  // as JSON, which may be cut
+	Output   string  `json:"output,omitempty"` // of a tool that has ended
+	Ended    bool    `json:"ended,omitempty"`
+	Failed   bool    `json:"failed,omitempty"`
+	Decision Verdict `json:"decision,omitempty"` // empty = the agent did it, see Ended
+	Rule     int64   `json:"rule,omitempty"`     // the rule of the chat that has allowed it
+	Reason   string  `json:"reason,omitempty"`   // why it was decided so, or what was answered
+}
+
+// Verdict is how it was decided what an agent may do.
+type Verdict string
+
+// The verdicts.
+const (
+	AllowedOnce   Verdict = "allowed"
+	AllowedAlways Verdict = "always" // in the chat, from then on
+	AllowedByRule Verdict = "rule"
+	Denied        Verdict = "denied" // by somebody, or without asking anybody
+	Unanswered    Verdict = "expired"
+	NotNeeded     Verdict = "withdrawn"
+)
+
+// RecordedAction is an action at its place in the History.
+type RecordedAction struct {
+	Action
+	Key   chat.Key
+	Turn  int64
+	Epoch int64
+	By    chat.Actor // who has decided; an empty ID = nobody
+	Time  time.Time
+}
+
+// id is the message id of an action: what is recorded twice is one message.
+func (r RecordedAction) id() string {
+	kind := "tool"
+	switch {
+	case r.Decision != "":
+		kind = "decision"
+	case r.Ended:
+		kind = "result"
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%s:%d:%s:%s", kind, r.Turn, r.Use, r.Decision), ":")
+}
+
+// message is the action as the History holds it.
+func (r RecordedAction) message() (chat.Message, error) {
+	var content bytes.Buffer
+	out := json.NewEncoder(&content)
+	out.SetEscapeHTML(false) // people read it
+	if err := out.Encode(r.Action); err != nil {
+		return chat.Message{}, fmt.Errorf("record the use of %s: %w", r.Tool, err)
+	}
+	role := chat.Tool
+	if r.Decision != "" {
+		role = chat.System
+	}
+	return chat.Message{
+		Key: r.Key, Epoch: r.Epoch, Turn: r.Turn, ID: r.id(), Role: role, Class: chat.Command, Actor: r.By,
+		Text: string(bytes.TrimSpace(content.Bytes())), Time: r.Time,
+	}, nil
+}
+
+// Record adds actions of turns to the History.
+func (ms Messages) Record(ctx context.Context, list []RecordedAction) error {
+	err := ms.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return ms.record(ctx, tx, list) })
+	if err != nil {
+		return fmt.Errorf("record what an agent did: %w", err)
+	}
+	return nil
+}
+
+func (ms Messages) record(ctx context.Context, tx *sql.Tx, list []RecordedAction) error {
+	for _, r := range list {
+		m, err := r.message()
+		if err != nil {
+			return err
+		}
+		if _, err := ms.add(ctx, tx, &m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const selectDecided = `SELECT ` + messageColumns + `, chat_key FROM messages INDEXED BY messages_decided
+	WHERE role = 'system' AND chat_key = ?1 AND sent_at >= ?2 AND sent_at < ?3 ORDER BY sent_at, seq`
+
+const selectAllDecided = `SELECT ` + messageColumns + `, chat_key FROM messages INDEXED BY messages_decided
+	WHERE role = 'system' AND sent_at >= ?2 AND sent_at < ?3 ORDER BY sent_at, chat_key, seq`
+
+// Decisions lists what was decided between two times about the tools of a chat's agents, oldest first; of all chats, if
+// key is the zero Key.
+func (ms Messages) Decisions(ctx context.Context, key chat.Key, from, until time.Time) ([]RecordedAction, error) {
+	query := selectDecided
+	if key == (chat.Key{}) {
+		query = selectAllDecided
+	}
+	list, err := collect(ctx, ms.db.read, scanDecided, query, key.String(), millis(from), millis(until))
+	if err != nil {
+		return nil, fmt.Errorf("list decisions: %w", err)
+	}
+	return list, nil
+}
+
+func scanDecided(scan scanner) (RecordedAction, error) {
+	var m chat.Message
+	var key string
+	var at int64
+	err := scan(&m.Seq, &m.Epoch, &m.Turn, &m.ID, &m.Role, &m.Class, &m.Actor.ID, &m.Actor.Name, &m.Text, &at, &key)
+	if err != nil {
+		return RecordedAction{}, err
+	}
+	r := RecordedAction{Turn: m.Turn, Epoch: m.Epoch, By: m.Actor, Time: fromMillis(at)}
+	if r.Key, err = chat.ParseKey(key); err != nil {
+		return r, err
+	}
+	if err := json.Unmarshal([]byte(m.Text), &r.Action); err != nil || r.Decision == "" {
+		return r, errors.Join(err, fmt.Errorf("message %s is no decision", m.ID))
+	}
+	return r, nil
+}
