@@ -30,6 +30,7 @@ type attemptRunner struct {
 	specs     processSpecs
 	prompts   promptBuilder
 	turns     db.Turns
+	servers   *serverStates
 }
 
 // run runs the agent once.
@@ -67,6 +68,7 @@ func (r attemptRunner) run(ctx context.Context, t *turn) (claude.Result, error) 
 			}
 		case claude.Started:
 			t.session.begun(e.Session, p.Dir())
+			r.servers.note(p.Dir(), e.Servers)
 		case claude.Result:
 			result = e
 		}

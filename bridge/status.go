@@ -24,6 +24,7 @@ type reportCommands struct {
 	pool    *claude.Pool
 	turns   *turnQueue
 	access  *access.Authorizer
+	servers *serverStates
 	log     zerolog.Logger
 }
 
@@ -54,6 +55,9 @@ func (cs reportCommands) status(ctx context.Context, o ordered) (order, error) {
 		add(i18n.StatusTitle, c.Topic)
 	}
 	add(i18n.StatusModel, modelOf(agent, o), effortOf(agent, o))
+	if broken := cs.servers.of(realPath(cs.cfg.project(c))); broken != "" {
+		add(i18n.StatusServers, broken)
+	}
 	if waiting > 0 {
 		add(i18n.StatusQueue, waiting)
 	}

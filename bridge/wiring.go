@@ -87,6 +87,7 @@ type wiring struct {
 	authorizer *access.Authorizer
 	approvals  *approval.Requests
 	cutOff     interruptedTurns
+	servers    *serverStates
 	specs      processSpecs
 	ahead      *aheadStarts
 }
@@ -117,6 +118,7 @@ func newWiring(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messeng
 		Protected: cfg.protected(), Secrets: cfg.Secrets, Language: w.languages.OfChat, Interrupted: w.cutOff,
 		Recorded: cfg.recorded,
 	}, store, w.outbox, w.authorizer, log)
+	w.servers = &serverStates{broken: map[string][]claude.MCPServer{}}
 	w.specs = processSpecs{w.cfg, w.budget, w.tools, w.files}
 	w.ahead = &aheadStarts{
 		preview: NewPreview(*w.cfg, store, w.context, pool.Config()), db: store, pool: pool, specs: w.specs,
@@ -136,7 +138,7 @@ func (w *wiring) turnRunner(background *background) *turnRunner {
 			budget: w.budget, background: background, files: turnFiles{w.files, w.outbox},
 			attempts: attemptRunner{
 				cfg: w.cfg, pool: w.pool, lanes: lanes, approvals: w.approvals, turns: w.db.Turns(),
-				chats: w.db.Chats(), folders: w.db.Folders(),
+				chats: w.db.Chats(), folders: w.db.Folders(), servers: w.servers,
 				specs:   w.specs,
 				prompts: promptBuilder{w.cfg, w.context},
 			},
@@ -158,7 +160,7 @@ func (w *wiring) commandSet() *commandSet {
 		sessionCommands:  sessionCommands{w.cfg, w.db.Chats(), w.pool, w.turns, w.ahead, zone, w.log},
 		memoryCommands:   memoryCommands{w.cfg, w.db, w.authorizer, zone},
 		settingCommands:  settingCommands{w.cfg, w.authorizer, w.pool, w.log},
-		reportCommands:   reportCommands{w.cfg, w.db, w.context, w.pool, w.turns, w.authorizer, w.log},
+		reportCommands:   reportCommands{w.cfg, w.db, w.context, w.pool, w.turns, w.authorizer, w.servers, w.log},
 		ruleCommands:     ruleCommands{w.db.Rules(), zone},
 		decisionCommands: decisionCommands{w.db.Messages(), zone},
 		adminCommands:    adminCommands{w.cfg, w.db.Grants(), w.authorizer, w.budget, w.pool, w.log},

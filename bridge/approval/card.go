@@ -145,6 +145,9 @@ func shown(a db.Approval, l i18n.Lang) (title, body string) {
 		return title, body + besides(a)
 	}
 	what := fmt.Sprintf(i18n.ApprovalUses.In(l), i18n.Visible(a.Tool))
+	if server, tool, ok := claude.ServerTool(a.Tool); ok {
+		what = fmt.Sprintf(i18n.ApprovalUsesOf.In(l), i18n.Visible(server), i18n.Visible(tool))
+	}
 	if a.Tool == "NotebookEdit" {
 		what = i18n.ApprovalEditsNotebook.In(l)
 	}

@@ -86,7 +86,7 @@ func TestWhatIsShownOfEachTool(t *testing.T) {
 			"**The agent wants to read a file**\n\n```\n/etc/hostname\n```\n\n\n\n```json\n{\n  \"Limit\": 5\n}\n```\n"},
 		{claude.PlanTool, `{"plan":"1. x","planFilePath":"/x","allowedPrompts":["a"]}`,
 			"**The agent has a plan, and begins once it is approved**\n\n> 1. x\n\n```json\n{\n  \"allowedPrompts\": [\n    \"a\"\n  ]\n}\n```\n"},
-		{"mcp__a__b", `{"x":{"y":1}}`, "**The agent wants to use the tool mcp__a__b**\n\n```json\n{\n  \"x\": {\n    \"y\": 1\n  }\n}\n```\n"},
+		{"mcp__a__b", `{"x":{"y":1}}`, "**The agent wants to use the tool b of the MCP server a**\n\n```json\n{\n  \"x\": {\n    \"y\": 1\n  }\n}\n```\n"},
 		{claude.PlanTool, `{"plan":"1. x"}`, "**The agent has a plan, and begins once it is approved**\n\n> 1. x"},
 	} {
 		if got := Card(askingFor(tc.tool, tc.input), i18n.English).Body; got != tc.want {

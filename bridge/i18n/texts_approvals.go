@@ -56,6 +56,7 @@ var (
 	ApprovalFetches          = Phrase{"访问网页", "fetch a page"}
 	ApprovalSearches         = Phrase{"搜索网页", "search the web"}
 	ApprovalUses             = Phrase{"使用工具 %s", "use the tool %s"}
+	ApprovalUsesOf           = Phrase{"使用 MCP 服务器 %[1]s 的工具 %[2]s", "use the tool %[2]s of the MCP server %[1]s"}
 	ApprovalSeveral          = Phrase{"（可多选）", " (several may be chosen)"}
 
 	AgentSays          = Phrase{"助手的说明：%s", "The agent says: %s"}

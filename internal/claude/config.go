@@ -62,6 +62,8 @@ type Config struct {
 	Settings string `toml:"settings" env:"SETTINGS"`
 	// per-chat | isolated: whether each chat has only its own sessions, or also its own login and settings
 	ConfigDir string `toml:"config_dir" env:"CONFIG_DIR"`
+	// "all" | "none" | names: which MCP servers of the machine's user and of the project agents get
+	MCP MCPServers `toml:"mcp" env:"MCP"`
 	// user of this machine as whom agents run; empty = this program's user
 	User string `toml:"user" env:"USER"`
 
@@ -100,6 +102,7 @@ func Defaults() Config {
 		TaskLimit: Duration{Duration: 2 * time.Minute},
 		// "local" is not read: it holds what the owner has allowed for the terminal, which is not meant for chats.
 		SettingSources: []string{"user", "project"}, ConfigDir: perChatDir, Ask: askChanges,
+		MCP: MCPServers{allServers},
 	}
 }
 
@@ -123,6 +126,9 @@ func (c Config) Validate() error {
 			strings.Join(PermissionModes, ", ")))
 	}
 	errs = append(errs, c.checkAsk())
+	if err := c.MCP.check(); err != nil {
+		errs = append(errs, fmt.Errorf("[claude] mcp: %w", err))
+	}
 	errs = append(errs, c.checkModels()...)
 	errs = append(errs, c.checkCommands()...)
 	errs = append(errs, checkAllowed("[claude] allowed_tools", c.AllowedTools))

@@ -29,6 +29,12 @@ import (
 const roleVariable = "MAGPIE_TEST_BRIDGE"
 
 func TestMain(m *testing.M) {
+	if started := os.Getenv(serverVariable); started != "" {
+		if err := serveMCP(started); err != nil {
+			os.Exit(1)
+		}
+		return
+	}
 	job := os.Getenv(roleVariable)
 	if job == "" {
 		os.Exit(m.Run())

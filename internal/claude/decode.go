@@ -58,10 +58,14 @@ func (d *decoder) decode(line []byte) []Event {
 func system(v gjson.Result) []Event {
 	switch v.Get("subtype").String() {
 	case "init":
-		return []Event{Started{
+		e := Started{
 			Session: v.Get("session_id").String(), Model: v.Get("model").String(),
 			Mode: v.Get("permissionMode").String(),
-		}}
+		}
+		for _, s := range v.Get("mcp_servers").Array() {
+			e.Servers = append(e.Servers, MCPServer{s.Get("name").String(), s.Get("status").String()})
+		}
+		return []Event{e}
 	case "status":
 		if v.Get("status").String() == "compacting" {
 			return []Event{Compacting{}}

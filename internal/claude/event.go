@@ -15,7 +15,17 @@ type Started struct {
 	Session string
 	Model   string
 	Mode    string // permission mode
+	Servers []MCPServer
 }
+
+// MCPServer is an MCP server of a process.
+type MCPServer struct {
+	Name   string
+	Status string // of the CLI: connected, pending, failed, needs-auth, disabled
+}
+
+// Broken reports whether the agent does without the server.
+func (s MCPServer) Broken() bool { return s.Status == "failed" || s.Status == "needs-auth" }
 
 // Text is a piece of the answer. An answer consists of blocks, numbered from 0.
 type Text struct {

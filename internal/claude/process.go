@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -103,8 +104,12 @@ func (a agent) start(spec Spec) (*Process, error) {
 	if err := a.prepare(spec.Files); err != nil {
 		return nil, err
 	}
+	servers, err := a.prepareServers(spec)
+	if err != nil {
+		return nil, err
+	}
 	c, tools := a.cfg, spec.tools()
-	cmd := exec.Command(c.Command, append(a.arguments(spec), tools.arguments()...)...)
+	cmd := exec.Command(c.Command, slices.Concat(a.arguments(spec), servers, tools.arguments())...)
 	cmd.Dir = spec.Dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // signals to the bridge's process group must not reach it
 	a.account.setCredential(cmd)

@@ -31,6 +31,7 @@ app_secret = "s"
 command = "`+claudetest.Command(t)+`"
 project = "`+t.TempDir()+`"
 keep_alive = "0s"
+mcp = "none"
 allowed_tools = ["Read", "Bash(go vet ./...)"]
 [claude.env]
 FOO = "bar"
@@ -52,7 +53,7 @@ owner = "ou_1"
 		"MAGPIE_MEMORY_EMBEDDINGS_KEY_FILE=" + secret, "MAGPIE_MEMORY_EMBEDDINGS_MODEL=m",
 		"MAGPIE_MEMORY_EMBEDDINGS_URL=http://127.0.0.1:1/v1/embeddings",
 		"MAGPIE_MEMORY_MAX_CHARS=99", "MAGPIE_CONTEXT_MAX_CHARS=98", "MAGPIE_MEMORY_CAPTURE_GROUP_MEMORY=true",
-		"MAGPIE_MEMORY_CAPTURE=true",
+		"MAGPIE_MEMORY_CAPTURE=true", "MAGPIE_CLAUDE_MCP=github, db",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -62,6 +63,7 @@ owner = "ou_1"
 		{c.Claude.MaxProcesses, claude.Count(9)}, {Defaults().Claude.MaxProcesses, claude.Auto},
 		{c.Claude.MaxTurns, claude.Auto}, {c.Claude.Silence.Duration, 90 * time.Second},
 		{c.Claude.KeepAlive.Duration, time.Duration(0)},
+		{c.Claude.MCP, claude.MCPServers{"github", "db"}}, {Defaults().Claude.MCP, claude.MCPServers{"all"}},
 		{c.Claude.AllowedTools, []string{"Read", "Bash(go vet ./...)"}},
 		{c.Claude.Env, map[string]string{"FOO": "bar"}},
 		{string(c.Context.Mode), "economy"}, {c.Context.MinChars, 7}, {c.Context.MinUserMessages, 3},
@@ -151,10 +153,11 @@ func TestConfigMistakesAreShown(t *testing.T) {
 		"no list": {
 			"[access]\nallow = \"ou_1\"\n", nil, []string{`want a list, as in ["one", "two"]`, "   2| allow = …"},
 		},
-		"no section":   {"context = 5\n", nil, []string{"this cannot be of the type integer", "   1| context = …"}},
-		"bad duration": {"[claude]\nkeep_alive = \"5 minutes\"\n", nil, []string{"keep_alive", "unit"}},
-		"empty level":  {"[log]\nlevel = \"\"\n", nil, []string{"[log] level"}},
-		"bad top key":  {"", []string{"MAGPIE_SHUTDOWN_TIMEOUT=soon"}, []string{"MAGPIE_SHUTDOWN_TIMEOUT"}},
+		"no section":     {"context = 5\n", nil, []string{"this cannot be of the type integer", "   1| context = …"}},
+		"all and a name": {"[claude]\nmcp = [\"all\", \"db\"]\n", nil, []string{"[claude] mcp", "list of names"}},
+		"bad duration":   {"[claude]\nkeep_alive = \"5 minutes\"\n", nil, []string{"keep_alive", "unit"}},
+		"empty level":    {"[log]\nlevel = \"\"\n", nil, []string{"[log] level"}},
+		"bad top key":    {"", []string{"MAGPIE_SHUTDOWN_TIMEOUT=soon"}, []string{"MAGPIE_SHUTDOWN_TIMEOUT"}},
 		"embeddings": {
 			"[memory]\nembeddings_url = \"ftp://x\"\n", nil,
 			[]string{"[memory] embeddings_url", "[memory] embeddings_model"},

@@ -32,6 +32,21 @@ func (c CLI) Check(ctx context.Context, r *Report) {
 		c.CheckLogin(ctx, r, path)
 	}
 	checkLimits(r, c.Config.Limits())
+	c.checkServers(r)
+}
+
+// checkServers names the MCP servers of agents, and those whose program is not there.
+func (c CLI) checkServers(r *Report) {
+	names, missing, err := c.Config.ServerNames(c.Config.Project)
+	if err != nil {
+		r.Add(Warn, "", textServersUnread, err)
+	}
+	for _, name := range missing {
+		r.Add(Warn, r.text(textServerInstall), textServerMissing, name)
+	}
+	if len(names) > 0 {
+		r.Add(OK, "", textServers, strings.Join(names, " "))
+	}
 }
 
 // AddMissing adds that there is no CLI, and how to install it. The check of the configuration has found that already

@@ -123,6 +123,17 @@ var (
 		EN: "install it: npm install -g @anthropic-ai/claude-code",
 	}
 
+	textServers       = i18n.Phrase{ZH: "claude：助手可以用的 MCP 服务器：%s", EN: "claude: MCP servers of the agents: %s"}
+	textServerMissing = i18n.Phrase{
+		ZH: "claude：MCP 服务器 %s 的程序找不到，助手用不了它",
+		EN: "claude: the program of the MCP server %s is not there; agents do without it",
+	}
+	textServerInstall = i18n.Phrase{
+		ZH: "安装它，或用 claude mcp remove 去掉，或在 [claude] mcp 里列出要用的",
+		EN: "install it, remove it with claude mcp remove, or list the others in [claude] mcp",
+	}
+	textServersUnread = i18n.Phrase{ZH: "claude：MCP 服务器的配置读不了：%v", EN: "claude: the MCP servers cannot be read: %v"}
+
 	textLimits = i18n.Phrase{
 		ZH: "claude：最多同时运行 %d 轮（%s），保留 %d 个进程（%s）",
 		EN: "claude: at most %d turns at a time (%s) and %d processes (%s)",

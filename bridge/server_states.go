@@ -1,0 +1,40 @@
+package bridge
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"magpie/bridge/i18n"
+	"magpie/internal/claude"
+)
+
+// serverStates is which MCP servers did not start, by the folder in which their agents work: as the last turn there has
+// found them.
+type serverStates struct {
+	mu     sync.Mutex
+	broken map[string][]claude.MCPServer
+}
+
+// note takes up how the servers of a process in dir are.
+func (s *serverStates) note(dir string, list []claude.MCPServer) {
+	broken := slices.DeleteFunc(slices.Clone(list), func(m claude.MCPServer) bool { return !m.Broken() })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(broken) == 0 {
+		delete(s.broken, dir)
+		return
+	}
+	s.broken[dir] = broken
+}
+
+// of names the servers that did not start in dir; empty = all did.
+func (s *serverStates) of(dir string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var names []string
+	for _, m := range s.broken[dir] {
+		names = append(names, i18n.InlineCode(m.Name))
+	}
+	return strings.Join(names, " ")
+}

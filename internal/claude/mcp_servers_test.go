@@ -1,0 +1,166 @@
+package claude_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/rs/zerolog"
+
+	"magpie/internal/agenttools"
+	"magpie/internal/chat"
+	"magpie/internal/claude"
+	"magpie/internal/claude/claudetest"
+)
+
+// serverVariable makes the test program an MCP server, which writes into the file that it names when it starts.
+const serverVariable = "MAGPIE_TEST_MCP_SERVER"
+
+// serveMCP is an MCP server with one tool, on stdin and stdout.
+func serveMCP(started string) error {
+	if err := os.WriteFile(started, []byte("started"), 0o600); err != nil {
+		return err
+	}
+	s := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	mcp.AddTool(s, &mcp.Tool{Name: "echo", Description: "Echoes."},
+		func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "echo of " + filepath.Base(started)}}}, nil, nil
+		})
+	return s.Run(context.Background(), &mcp.StdioTransport{})
+}
+
+// ownTools is a server of the program's own, as each process has one.
+func ownTools(t *testing.T) func() claude.Tools {
+	t.Helper()
+	s, err := agenttools.Listen(zerolog.Nop())
+	must(t, err)
+	done, ctx := make(chan error, 1), t.Context()
+	go func() { done <- s.Serve(ctx) }()
+	t.Cleanup(func() { must(t, <-done) })
+	say := agenttools.New("say", "Says something.",
+		func(context.Context, chat.Key, struct{}) (string, error) { return "said", nil })
+	return func() claude.Tools {
+		g := s.Grant(chat.FeishuChat("oc_1"), []agenttools.Tool{say})
+		return claude.Tools{
+			Server: agenttools.ServerName, URL: g.URL, Token: g.Token, Names: g.Names, Close: g.Revoke,
+		}
+	}
+}
+
+// serverChats is a rig whose user and project have configured MCP servers.
+func serverChats(t *testing.T, command string, mcp claude.MCPServers) (n twoChats, started func() string) {
+	t.Helper()
+	n = newTwoChats(t, command, func(c *claude.Config) { c.KeepAlive.Duration, c.MCP = 0, mcp })
+	program, err := os.Executable()
+	must(t, err)
+	server := func(name string) string {
+		return string(encode(t, map[string]any{"command": program, "env": map[string]string{
+			serverVariable: filepath.Join(n.base, "started-"+name),
+		}}))
+	}
+	write(t, filepath.Join(n.home, ".claude.json"), `{"mcpServers":{"everywhere":`+server("everywhere")+`},"projects":{"`+
+		n.cfg.Project+`":{"mcpServers":{"here":`+server("here")+`,"off":`+server("off")+`},
+		"disabledMcpServers":["off"],"enabledMcpjsonServers":["approved"]}}}`)
+	write(t, filepath.Join(n.cfg.Project, ".mcp.json"),
+		`{"mcpServers":{"approved":`+server("approved")+`,"planted":`+server("planted")+`}}`)
+	return n, func() string {
+		list, err := filepath.Glob(filepath.Join(n.base, "started-*"))
+		must(t, err)
+		for i, path := range list {
+			list[i] = strings.TrimPrefix(filepath.Base(path), "started-")
+		}
+		slices.Sort(list)
+		return strings.Join(list, " ")
+	}
+}
+
+// The servers that the machine's user has configured, and those of the project that this user has approved, serve the
+// agents of chats. What somebody puts into a project starts nothing, unless the configuration names it.
+func TestTheUsersOwnMCPServers(t *testing.T) {
+	claudetest.Versions(t, func(t *testing.T, command string) {
+		for name, tc := range map[string]struct {
+			mcp  claude.MCPServers
+			want string
+		}{
+			"all":   {claude.MCPServers{"all"}, "approved everywhere here"},
+			"none":  {claude.MCPServers{"none"}, ""},
+			"names": {claude.MCPServers{"planted", "here"}, "here planted"},
+		} {
+			t.Run(name, func(t *testing.T) {
+				n, started := serverChats(t, command, tc.mcp)
+				names, missing, err := n.cfg.ServerNames(n.cfg.Project)
+				if err != nil || strings.Join(names, " ") != tc.want || len(missing) > 0 {
+					t.Errorf("said to be %q, without %q, %v", names, missing, err)
+				}
+				spec := fresh()
+				spec.Tools = ownTools(t)
+				steps := map[string][]any{agenttools.Prefix + "say": {map[string]string{}}}
+				if tc.want != "" {
+					steps["mcp__here__echo"] = []any{map[string]string{}}
+				}
+				tries := n.tries("a", spec, steps)
+				if got := started(); got != tc.want {
+					t.Errorf("started: %q, want %q", got, tc.want)
+				}
+				for _, u := range tries {
+					own := strings.HasPrefix(u.tool, agenttools.Prefix)
+					if own && (u.asked || u.result == "") || !own && (!u.asked || strings.Contains(u.result, "echo of")) {
+						t.Errorf("asked %v: %v", u.asked, u)
+					}
+				}
+			})
+		}
+	})
+}
+
+// A server that cannot start, or does not answer, is named and in nobody's way.
+func TestABrokenMCPServerBlocksNothing(t *testing.T) {
+	claudetest.Versions(t, func(t *testing.T, command string) {
+		n := newTwoChats(t, command, func(c *claude.Config) { c.KeepAlive.Duration = 0 })
+		silent := filepath.Join(n.home, "silent")
+		write(t, silent, "#!/bin/sh\nexec sleep 100\n")
+		must(t, os.Chmod(silent, 0o700))
+		write(t, filepath.Join(n.home, ".claude.json"),
+			`{"mcpServers":{"missing":{"command":"/nonexistent"},"silent":{"command":"`+silent+`"}}}`)
+		if _, missing, err := n.cfg.ServerNames(n.cfg.Project); err != nil || !slices.Equal(missing, []string{"missing"}) {
+			t.Errorf("said to be missing: %q, %v", missing, err)
+		}
+		spec := fresh()
+		spec.Tools = ownTools(t)
+		began := time.Now()
+		a := n.turn(t.Context(), "a", spec, "go")
+		if a.err != nil {
+			t.Fatal(a.err)
+		}
+		t.Logf("asked after %v", n.model.Requests()[0].At.Sub(began))
+		for _, ev := range a.events {
+			if s, ok := ev.(claude.Started); ok {
+				i := slices.IndexFunc(s.Servers, func(m claude.MCPServer) bool { return m.Name == "missing" })
+				if i < 0 || !s.Servers[i].Broken() {
+					t.Errorf("the servers: %+v", s.Servers)
+				}
+			}
+		}
+	})
+}
+
+func TestReadingTheServersOfTheConfiguration(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]claude.MCPServers{
+		"all": {"all"}, "none": {"none"}, "": {}, "github, db": {"github", "db"},
+	} {
+		var got claude.MCPServers
+		if err := got.UnmarshalText([]byte(text)); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
+	}
+	var got claude.MCPServers
+	if err := got.UnmarshalText([]byte("all,github")); err == nil {
+		t.Error("all and a name are both taken")
+	}
+}
