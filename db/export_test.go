@@ -53,6 +53,7 @@ var Frequent = map[string]string{
 	"next number of a memory": nextMemoryNumber, "versions of a memory": selectMemoryVersions,
 	"messages by id": selectMessagesByID,
 	"an approval":    selectApproval, "what waits for approval": waitingApprovals,
+	"the number of an action": nextAction, "decisions": selectDecided,
 	"decisions for a turn": untoldApprovals, "what is told": tellApproval, "what is inherited": inheritApprovals,
 	"what is settled": settleApproval, "who asked": askerName,
 	"approvals of a turn": unansweredApproval, "settled approvals": forgetApprovals, "rules": selectRules,

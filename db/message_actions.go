@@ -96,12 +96,28 @@ func (ms Messages) record(ctx context.Context, tx *sql.Tx, list []RecordedAction
 		if err != nil {
 			return err
 		}
-		if _, err := ms.add(ctx, tx, &m); err != nil {
+		known, err := isKnown(ctx, tx, &m)
+		if err != nil {
+			return err
+		}
+		if known {
+			continue
+		}
+		if err := tx.QueryRowContext(ctx, nextAction, r.Key.String(), firstAction, firstSeq).Scan(&m.Seq); err != nil {
+			return fmt.Errorf("number the use of %s: %w", r.Tool, err)
+		}
+		if _, err := storeMessage(ctx, tx, &m); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// firstAction is in front of all that was said: the numbers of what was said must be close together, since search takes
+// messages with numbers that are close for neighbors.
+const firstAction = -1 << 62
+
+const nextAction = `SELECT COALESCE(MAX(seq), ?2) + 1 FROM messages WHERE chat_key = ?1 AND seq < ?3`
 
 const selectDecided = `SELECT ` + messageColumns + `, chat_key FROM messages INDEXED BY messages_decided
 	WHERE role = 'system' AND chat_key = ?1 AND sent_at >= ?2 AND sent_at < ?3 ORDER BY sent_at, seq`

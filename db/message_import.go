@@ -122,12 +122,12 @@ func (im *Importer) add(ctx context.Context, tx *sql.Tx, r *Record, batch int) (
 	return true, err
 }
 
-const oldestMessage = `SELECT sent_at, seq FROM messages WHERE chat_key = ?1 ORDER BY seq LIMIT 1`
+const oldestMessage = `SELECT sent_at, seq FROM messages WHERE chat_key = ?1 AND seq >= ?2 ORDER BY seq LIMIT 1`
 
 // oldest reserves room for a batch before the oldest message, so that sequence numbers stay in the order of time.
 func oldest(ctx context.Context, tx *sql.Tx, key chat.Key, batch int) (*place, error) {
 	p := place{first: math.MinInt64}
-	err := tx.QueryRowContext(ctx, oldestMessage, key.String()).Scan(&p.first, &p.seq)
+	err := tx.QueryRowContext(ctx, oldestMessage, key.String(), firstSeq).Scan(&p.first, &p.seq)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return nil, fmt.Errorf("oldest message: %w", err)
 	}

@@ -1,0 +1,56 @@
+package db_test
+
+import (
+	"testing"
+	"time"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// What agents did is recorded once, and takes no number between the messages of a conversation: search takes numbers
+// that are close for neighbors, and an import puts old messages in front.
+func TestActionsAreApartFromWhatWasSaid(t *testing.T) {
+	d := fresh(t)
+	turn := accept(t, d, say("om_1", "one")).Turn
+	now := time.Now().UTC().Truncate(time.Millisecond)
+	action := func(use string, ended bool) db.RecordedAction {
+		return db.RecordedAction{
+			Action: db.Action{Use: use, Tool: "Bash", Ended: ended}, Key: oc, Turn: turn, Epoch: 1, Time: now,
+		}
+	}
+	decided := action("t1", false)
+	decided.Decision, decided.By = db.AllowedOnce, chat.Actor{ID: "ou_1", Name: "小明"}
+	for range 2 {
+		list := []db.RecordedAction{action("t1", false), decided, action("t1", true)}
+		if err := d.Messages().Record(t.Context(), list); err != nil {
+			t.Fatal(err)
+		}
+	}
+	accept(t, d, say("om_2", "two"))
+	old := db.Record{Kind: chat.Private, Message: chat.Message{
+		Key: oc, ID: "om_0", Role: chat.User, Class: chat.Talk, Text: "zero", Time: time.UnixMilli(0),
+	}}
+	if n, err := d.Records().NewImporter().Add(t.Context(), []db.Record{old}); err != nil || n != 1 {
+		t.Fatalf("%d imported, %v", n, err)
+	}
+	seqs := map[string]int64{}
+	var roles []chat.Role
+	for r, err := range d.Records().Of(t.Context(), oc) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		seqs[r.ID] = r.Seq
+		roles = append(roles, r.Role)
+	}
+	if len(seqs) != 6 || seqs["om_2"] != seqs["om_1"]+1 || seqs["om_0"] >= seqs["om_1"] {
+		t.Errorf("numbers %v of %v", seqs, roles)
+	}
+	got, err := d.Messages().Decisions(t.Context(), oc, now.Add(-time.Hour), now.Add(time.Hour))
+	if err != nil || len(got) != 1 || got[0] != decided {
+		t.Errorf("decisions %+v, %v", got, err)
+	}
+	if list, err := d.Messages().Decisions(t.Context(), chat.Key{}, now.Add(time.Hour), now.Add(2*time.Hour)); err != nil || len(list) != 0 {
+		t.Errorf("later decisions %+v, %v", list, err)
+	}
+}
