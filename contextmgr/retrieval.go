@@ -165,6 +165,10 @@ func questionText(asked []chat.Message) string {
 // candidates is the multiple of the budget from which the selection is made.
 const candidates = 3
 
+// nearlySame is how similar two messages are that say the same. One of them is enough: the newer one, since it may
+// correct a detail of the older one.
+const nearlySame = 0.85
+
 // selectHits selects the best-ranked messages that add something new, within a budget of runes, of which each uses at
 // most most. It returns them in chronological order.
 func selectHits(ranked []hit, budget, most int) []chat.Message {
@@ -177,13 +181,22 @@ func selectHits(ranked []hit, budget, most int) []chat.Message {
 	}
 	var msgs []chat.Message
 	alike := func(i, j int) float64 { return ranked[i].about.like(ranked[j].about) }
+	var taken []int // of ranked, each the message in msgs
+	length := func(i int) int { return min(ranked[i].chars, most) }
 	selectDiverse(fit, alike, func(i int) bool {
-		chars := min(ranked[i].chars, most)
-		if chars > budget {
+		chars, k := length(i), slices.IndexFunc(taken, func(j int) bool { return alike(i, j) >= nearlySame })
+		if k >= 0 {
+			chars -= length(taken[k])
+		}
+		if chars > budget || k >= 0 && ranked[i].Seq < ranked[taken[k]].Seq {
 			return false
 		}
 		budget -= chars
-		msgs = append(msgs, ranked[i].Message)
+		if k >= 0 {
+			taken[k], msgs[k] = i, ranked[i].Message
+			return true
+		}
+		taken, msgs = append(taken, i), append(msgs, ranked[i].Message)
 		return true
 	})
 	slices.SortFunc(msgs, func(a, b chat.Message) int { return cmp.Compare(a.Seq, b.Seq) })

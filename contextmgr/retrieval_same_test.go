@@ -1,0 +1,68 @@
+package contextmgr
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"magpie/internal/chat"
+)
+
+// What was said several times in nearly the same words comes back once, and leaves room for the rest.
+func TestWhatWasSaidBeforeIsRecalledOnce(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		lines    []string
+		question string
+	}{
+		"zh": {[]string{
+			"部署脚本在 /opt/deploy/run.sh，用 make deploy 运行，完成后看 Grafana。",
+			"部署脚本在 /opt/deploy/run.sh，用 make deploy 运行，完成后看 Grafana",
+			"提醒：部署脚本在 /opt/deploy/run.sh，用 make deploy 运行，完成后看 Grafana！",
+			"部署脚本在 /opt/deploy/run.sh，用 make deploy 运行，完成后看 Grafana 哦",
+			"再说一次：部署脚本在 /opt/deploy/run.sh，用 make deploy 运行，完成后看 Grafana。",
+		}, "部署脚本在哪里？"},
+		"en": {[]string{
+			"The deploy script is /opt/deploy/run.sh, start it with make deploy, then look at Grafana.",
+			"the deploy script is /opt/deploy/run.sh, start it with make deploy, then look at Grafana",
+			"Reminder: the deploy script is /opt/deploy/run.sh, start it with make deploy, then look at Grafana!",
+			"The deploy script is /opt/deploy/run.sh; start it with make deploy, then look at Grafana, please.",
+			"Again: the deploy script is /opt/deploy/run.sh, start it with make deploy, then look at Grafana.",
+		}, "Where is the deploy script?"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			key := chat.FeishuChat("oc_" + name)
+			began := time.Date(2026, 5, 1, 9, 0, 0, 0, time.UTC)
+			c := evalChat{name: name, key: key, kind: chat.Private}
+			add := func(text string) {
+				n := len(c.msgs)
+				c.msgs = append(c.msgs, chat.Message{
+					Key: key, ID: fmt.Sprintf("om_%d", n), Role: chat.User, Class: chat.Talk, Text: text,
+					Time: began.Add(time.Duration(n) * time.Hour),
+				})
+			}
+			for i, line := range tc.lines {
+				add(line)
+				for j := range 8 { // what was said in between
+					add(fmt.Sprintf("message %d-%d is about %s", i, j, strings.Repeat(string(rune('a'+j)), 5)))
+				}
+			}
+			other := "部署脚本 deploy script: Lina wrote it, ask her about rollbacks."
+			add(other)
+			q := evalQuestion{Question: tc.question, AskedAt: began.AddDate(0, 0, 10)}
+			same, found, newest := 0, false, false
+			for _, m := range ours(t, keep(t, c))(c, q, 5000) {
+				if strings.Contains(m.Text, "/opt/deploy/run.sh") {
+					same++
+					newest = m.Text == tc.lines[len(tc.lines)-1]
+				}
+				found = found || m.Text == other
+			}
+			if same != 1 || !newest || !found {
+				t.Errorf("%d times, the newest: %v, the other message found: %v", same, newest, found)
+			}
+		})
+	}
+}
