@@ -202,7 +202,7 @@ func TestTheQuestionIsNotRecalled(t *testing.T) {
 	d := keep(t)
 	key := chat.FeishuChat("oc_1")
 	var turns []int64
-	for i, text := range []string{"钥匙在哪里", "钥匙在哪里？", "钥匙，在哪里？"} {
+	for i, text := range []string{"钥匙在哪里", "办公室的钥匙是谁拿走的？", "备用的钥匙放在仓库还是前台？"} {
 		e := db.Inbound{
 			Incoming: chat.Incoming{Key: key, Kind: chat.Private, ID: fmt.Sprint(i), Text: text, Time: time.Now()},
 			Class:    chat.Talk,
