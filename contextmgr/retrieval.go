@@ -112,11 +112,21 @@ func (m *Manager) startSearch(ctx context.Context, r Request) *pendingSearch {
 	return l
 }
 
-// recall waits for the search and returns the related messages, oldest first, without those that known accepts, within
-// a budget of runes. It returns none if nothing matches.
+// recall waits for the search and returns the related messages, oldest first, within a budget of runes: without those
+// that known accepts, and without older ones that say the same as these. It returns none if nothing matches.
 func (l *pendingSearch) recall(known func(chat.Message) bool, budget int) ([]chat.Message, error) {
 	<-l.done
-	hits := slices.DeleteFunc(l.hits, func(h hit) bool { return known(h.Message) })
+	var old []hit
+	hits := slices.DeleteFunc(l.hits, func(h hit) bool {
+		k := known(h.Message)
+		if k {
+			old = append(old, h)
+		}
+		return k
+	})
+	hits = slices.DeleteFunc(hits, func(h hit) bool {
+		return slices.ContainsFunc(old, func(k hit) bool { return k.Seq > h.Seq && k.about.like(h.about) >= nearlySame })
+	})
 	return l.excerpts(selectHits(hits, budget, maxMessageRunes(budget)), maxMessageRunes(budget)), l.err
 }
 
