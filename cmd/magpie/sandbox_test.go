@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"magpie/internal/claude/claudetest"
 	"magpie/internal/feishusim"
@@ -76,7 +77,13 @@ func outsideTmp(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/var/tmp", "magpie-test-")
 	must(t, err)
-	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
+	t.Cleanup(func() {
+		// what was killed may write its last file just now
+		for end := time.Now().Add(patience); os.RemoveAll(dir) != nil && time.Now().Before(end); {
+			time.Sleep(50 * time.Millisecond)
+		}
+		must(t, os.RemoveAll(dir))
+	})
 	return dir
 }
 

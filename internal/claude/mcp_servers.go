@@ -24,6 +24,9 @@ const (
 	noServers  = "none"
 )
 
+// MarshalText implements encoding.TextMarshaler.
+func (m MCPServers) MarshalText() ([]byte, error) { return []byte(strings.Join(m, ",")), nil }
+
 // UnmarshalText reads "all", "none", or names with commas between them.
 func (m *MCPServers) UnmarshalText(text []byte) error {
 	*m = MCPServers{}
