@@ -41,7 +41,7 @@ func (l *actionLog) took(ctx context.Context, ev claude.Event) {
 	switch e := ev.(type) {
 	case claude.ToolUse:
 		l.tools[e.ID] = e.Name
-		l.add(ctx, db.Action{Use: e.ID, Tool: e.Name, Input: approval.ShortInput(e.Input)})
+		l.add(ctx, db.Action{Use: e.ID, Tool: e.Name, Input: approval.ShortInput(e.Input, l.kept)})
 	case claude.ToolResult:
 		l.add(ctx, db.Action{Use: e.ID, Tool: l.tools[e.ID], Output: e.Text, Ended: true, Failed: e.Failed})
 	}
@@ -50,7 +50,7 @@ func (l *actionLog) took(ctx context.Context, ev claude.Event) {
 // add has an action stored. What the program's own tools were told stands elsewhere: memories must be forgotten when
 // people want that.
 func (l *actionLog) add(ctx context.Context, a db.Action) {
-	if strings.HasPrefix(a.Tool, agenttools.Prefix) {
+	if a.Output = l.kept(a.Output); strings.HasPrefix(a.Tool, agenttools.Prefix) {
 		a.Input, a.Output = "", ""
 	}
 	l.mu.Lock()
@@ -77,9 +77,6 @@ func (l *actionLog) write(ctx context.Context, done chan struct{}) {
 		l.mu.Unlock()
 		if len(list) == 0 {
 			return
-		}
-		for i, r := range list {
-			list[i].Input, list[i].Output = l.kept(r.Input), l.kept(r.Output)
 		}
 		if err := l.store.Record(ctx, list); err != nil {
 			zerolog.Ctx(ctx).Error().Err(err).Int("actions", len(list)).Msg("what the agent did is not stored yet")

@@ -28,7 +28,7 @@ func (r agentRunner) attend(t *turn) (leave func()) {
 
 // leave ends what the agent still wants when its turn has ended.
 func (r agentRunner) leave(ctx context.Context, t *turn, state db.TurnState) {
-	r.attempts.approvals.EndTurn(ctx, t.claim.Turn.ID, state)
+	r.attempts.approvals.EndTurn(ctx, t.claim.Turn, state)
 }
 
 // mostTries is how often one turn may be begun: a lost session, then a process that died, then none.

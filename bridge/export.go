@@ -106,7 +106,8 @@ func (cs exportCommand) exported(ctx context.Context, o ordered) ([]*exportFile,
 			return nil, err
 		}
 		page.add(r)
-		if cs.cfg.Line != nil {
+		// What the agent did is for "magpie history export": it would make the file many times as large.
+		if cs.cfg.Line != nil && (r.Role == chat.User || r.Role == chat.Assistant) {
 			if err := cs.cfg.Line(&lines.text, r); err != nil {
 				return nil, err
 			}

@@ -316,6 +316,14 @@ func (s signature) like(t signature) float64 {
 	return float64(both) / math.Sqrt(float64(s.size())*float64(t.size()))
 }
 
+// fullest is how many bits of a signature tell texts apart: those of two long texts are alike whatever they say.
+const fullest = 256
+
+// same reports whether two texts say nearly the same.
+func (s signature) same(t signature) bool {
+	return s.size() <= fullest && t.size() <= fullest && s.like(t) >= nearlySame
+}
+
 // rank sorts messages by relevance, the best first, and drops those without any. near holds semantic scores by seq.
 func (f queryIndex) rank(msgs []chat.Message, near map[int64]float64) []hit {
 	numbers := make(map[string]int, len(f.terms))

@@ -125,7 +125,7 @@ func (l *pendingSearch) recall(known func(chat.Message) bool, budget int) ([]cha
 		return k
 	})
 	hits = slices.DeleteFunc(hits, func(h hit) bool {
-		return slices.ContainsFunc(old, func(k hit) bool { return k.Seq > h.Seq && k.about.like(h.about) >= nearlySame })
+		return slices.ContainsFunc(old, func(k hit) bool { return k.Seq > h.Seq && k.about.same(h.about) })
 	})
 	return l.excerpts(selectHits(hits, budget, maxMessageRunes(budget)), maxMessageRunes(budget)), l.err
 }
@@ -194,7 +194,7 @@ func selectHits(ranked []hit, budget, most int) []chat.Message {
 	var taken []int // of ranked, each the message in msgs
 	length := func(i int) int { return min(ranked[i].chars, most) }
 	selectDiverse(fit, alike, func(i int) bool {
-		chars, k := length(i), slices.IndexFunc(taken, func(j int) bool { return alike(i, j) >= nearlySame })
+		chars, k := length(i), slices.IndexFunc(taken, func(j int) bool { return ranked[i].about.same(ranked[j].about) })
 		if k >= 0 {
 			chars -= length(taken[k])
 		}

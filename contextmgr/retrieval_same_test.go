@@ -66,3 +66,18 @@ func TestWhatWasSaidBeforeIsRecalledOnce(t *testing.T) {
 		})
 	}
 }
+
+// Long texts fill their signatures, and are not the same for that.
+func TestLongTextsAreNotTheSame(t *testing.T) {
+	t.Parallel()
+	text := func(begin int) (s signature) {
+		for i := range 2000 {
+			s.add(fmt.Sprint(begin + i))
+		}
+		return s
+	}
+	one, other := text(0), text(100_000)
+	if one.like(other) < nearlySame || one.same(other) {
+		t.Errorf("alike %.2f, the same: %v", one.like(other), one.same(other))
+	}
+}

@@ -167,6 +167,18 @@ func (as Approvals) Untold(ctx context.Context, turn int64) ([]Approval, error) 
 	return list, nil
 }
 
+const undeliveredApprovals = `SELECT ` + approvalColumns + ` FROM approvals INDEXED BY approvals_untold
+	WHERE told = 0 AND state IN ('approved', 'refused') ORDER BY created_at, id`
+
+// Undelivered lists the decisions that no agent was told, of all turns.
+func (as Approvals) Undelivered(ctx context.Context) ([]Approval, error) {
+	list, err := collect(ctx, as.db.read, scanApproval, undeliveredApprovals)
+	if err != nil {
+		return nil, fmt.Errorf("decisions that were not used: %w", err)
+	}
+	return list, nil
+}
+
 const tellApproval = `UPDATE approvals SET told = 1 WHERE id = ?1 AND told = 0 AND state <> 'waiting' RETURNING 1`
 
 // Tell notes that an agent is about to be told a decision, before it is: each decision counts once. It returns
@@ -288,6 +300,19 @@ func (as Approvals) Needed(ctx context.Context, a Approval) (bool, error) {
 		return false, fmt.Errorf("who needs approval %s: %w", a.ID, err)
 	}
 	return true, nil
+}
+
+const earlierAskers = `WITH RECURSIVE earlier (id) AS (
+	SELECT continues FROM turns WHERE id = ?2 UNION SELECT (SELECT continues FROM turns WHERE id = earlier.id) FROM earlier WHERE id > 0)
+	SELECT DISTINCT actor_id FROM messages WHERE chat_key = ?1 AND turn_id IN earlier AND turn_id > 0 AND role = 'user' AND actor_id <> ''`
+
+// EarlierAskers lists the users who asked for the turns with which a turn goes on.
+func (as Approvals) EarlierAskers(ctx context.Context, key chat.Key, turn int64) ([]string, error) {
+	list, err := collect(ctx, as.db.read, scanText, earlierAskers, key.String(), turn)
+	if err != nil {
+		return nil, fmt.Errorf("who asked before turn %d: %w", turn, err)
+	}
+	return list, nil
 }
 
 const askerName = `SELECT actor_name FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user' AND actor_id = ?3

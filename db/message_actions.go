@@ -106,7 +106,11 @@ func (ms Messages) record(ctx context.Context, tx *sql.Tx, list []RecordedAction
 		if err := tx.QueryRowContext(ctx, nextAction, r.Key.String(), firstAction, firstSeq).Scan(&m.Seq); err != nil {
 			return fmt.Errorf("number the use of %s: %w", r.Tool, err)
 		}
-		if _, err := storeMessage(ctx, tx, &m); err != nil {
+		id, err := storeMessage(ctx, tx, &m)
+		if err == nil {
+			err = ms.db.Index().passing(ctx, tx, id) // of what was said before
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package db_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -52,5 +53,36 @@ func TestActionsAreApartFromWhatWasSaid(t *testing.T) {
 	}
 	if list, err := d.Messages().Decisions(t.Context(), chat.Key{}, now.Add(time.Hour), now.Add(2*time.Hour)); err != nil || len(list) != 0 {
 		t.Errorf("later decisions %+v, %v", list, err)
+	}
+}
+
+// However much agents do, what was said gets into the index.
+func TestActionsDoNotHoldUpTheIndex(t *testing.T) {
+	d := fresh(t)
+	turn := accept(t, d, say("om_1", "one")).Turn
+	for i := range 30 {
+		var list []db.RecordedAction
+		for j := range 20 {
+			list = append(list, db.RecordedAction{
+				Action: db.Action{Use: fmt.Sprint(i, j), Tool: "Bash"}, Key: oc, Turn: turn, Epoch: 1, Time: time.Now(),
+			})
+		}
+		if err := d.Messages().Record(t.Context(), list); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rows, err := d.Read(`SELECT (SELECT upto FROM indexed) - (SELECT id FROM messages WHERE message_id = 'om_1')`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var ahead int
+	for rows.Next() {
+		if err := rows.Scan(&ahead); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if rows.Err() != nil || ahead < 300 {
+		t.Errorf("the index is %d messages ahead, %v", ahead, rows.Err())
 	}
 }

@@ -285,6 +285,10 @@ func (ts Turns) withdraw(ctx context.Context, tx *sql.Tx, m chat.Message, over c
 		return 0, nil
 	case t.State == Queued || t.State == Interrupted && t.Failure == Late:
 		return 0, ts.cancel(ctx, tx, t, over)
+	case t.State == Interrupted: // nobody can go on with it
+		if _, err := resolve(ctx, tx, t.Key, t.ID, dropped); err != nil {
+			return 0, err
+		}
 	}
 	return 0, hideAnswer(ctx, tx, t)
 }
@@ -333,8 +337,13 @@ func (ts Turns) cancel(ctx context.Context, tx *sql.Tx, t Turn, over chat.Card) 
 	return ts.db.Outbox().post(ctx, tx, Post{Key: t.Key, Turn: t.ID, Idem: cardIdem(t, recalled), ReplyTo: t.ReplyTo, Card: &over})
 }
 
-// hideAnswer takes what a turn said out of every later context.
+const recallActions = `UPDATE messages SET state = 'recalled' WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'tool'`
+
+// hideAnswer takes what a turn said out of every later context, and what it did out of every export.
 func hideAnswer(ctx context.Context, tx *sql.Tx, t Turn) error {
+	if _, err := tx.ExecContext(ctx, recallActions, t.Key.String(), t.ID); err != nil {
+		return fmt.Errorf("hide what turn %d did: %w", t.ID, err)
+	}
 	answers, err := versions(ctx, tx, t.Key.String(), AnswerID(t.ID))
 	if err != nil {
 		return err

@@ -54,6 +54,29 @@ func (rs *Requests) Recover(ctx context.Context) error {
 		}
 		rs.outbox.Wake(a.Key)
 	}
+	return rs.deliver(ctx)
+}
+
+// deliver has turns go on that were interrupted just after somebody had decided what they waited for.
+func (rs *Requests) deliver(ctx context.Context) error {
+	list, err := rs.store.Approvals().Undelivered(ctx)
+	if err != nil {
+		return err
+	}
+	for _, a := range list {
+		how, err := rs.continuation(ctx, a, a.By, rs.language(ctx, a.Key))
+		if err != nil {
+			return err
+		}
+		w := db.Decision{Key: a.Key, Turn: a.NeededBy, GoOn: true, Wish: how.Wish, Over: how.Over}
+		switch err := rs.store.Turns().Decide(ctx, w); {
+		case errors.Is(err, db.ErrNotFound): // it goes on already, or has ended
+		case err != nil && !db.Permanent(err):
+			return err
+		case err == nil:
+			rs.interrupted.Wake(a.Key)
+		}
+	}
 	return nil
 }
 
@@ -167,11 +190,14 @@ func (rs *Requests) Reconsider(key chat.Key) {
 	rs.jobs.Enqueue(func(ctx context.Context) {
 		for _, a := range rs.left(key) {
 			log := rs.log.With().Stringer("chat", key).Str("approval", a.ID).Logger()
-			needed, err := rs.store.Approvals().Needed(ctx, a)
+			a, err := rs.store.Approvals().Get(ctx, a.ID) // another turn may have taken it over
+			needed := false
+			if err == nil {
+				needed, err = rs.store.Approvals().Needed(ctx, a)
+			}
 			if err == nil && !needed {
 				a.State = db.Withdrawn
-				err = rs.resolve(ctx, a, db.Settling{From: db.Waiting}, claude.Decision{})
-				rs.take(a.ID)
+				err = rs.resolve(ctx, a, db.Settling{From: db.Waiting}, claude.Decision{Why: notAsked})
 			}
 			if err != nil && !errors.Is(err, db.ErrNotFound) { // it expires
 				log.Error().Err(err).Msg("what no turn needs any more is not withdrawn")
@@ -215,7 +241,7 @@ func (rs *Requests) continuation(
 	if err != nil {
 		return nil, err
 	}
-	wish := chat.Message{Actor: by, Text: wishOf(a, l), Time: time.Now()}
+	wish := chat.Message{Actor: by, Text: rs.kept(wishOf(a, l)), Time: time.Now()}
 	return &db.Continuation{Wish: wish, Over: over}, nil
 }
 

@@ -70,7 +70,7 @@ func make8000() []byte {
 func (a *asking) interrupt() db.Claim {
 	a.Helper()
 	ctx, turn := a.Context(), a.approval.Turn
-	a.as.EndTurn(ctx, turn, db.Interrupted)
+	a.as.EndTurn(ctx, db.Turn{ID: turn}, db.Interrupted)
 	claimed := db.Turn{ID: turn, Key: a.approval.Key, State: db.Running}
 	if err := a.store.Turns().Finish(ctx, db.TurnResult{Turn: claimed, State: db.Interrupted}); err != nil {
 		a.Fatal(err)
@@ -118,7 +118,7 @@ func TestATurnGoesOnBeforeTheDecision(t *testing.T) {
 	if v := a.verdict(); !v.Allow || string(v.Input) != string(a.approval.Input) {
 		t.Errorf("verdict %+v", v)
 	}
-	a.as.EndTurn(t.Context(), c.Turn.ID, db.Done)
+	a.as.EndTurn(t.Context(), c.Turn, db.Done)
 	list, err := a.store.Approvals().Waiting(t.Context())
 	if err != nil || len(list) != 0 {
 		t.Errorf("still waiting: %+v, %v", list, err)
@@ -134,7 +134,7 @@ func TestWhatATurnDoesNotAskForAgainIsWithdrawn(t *testing.T) {
 	a.work()
 	c := a.interrupt()
 	a.as.TakeOver(t.Context(), c.Turn)
-	a.as.EndTurn(t.Context(), c.Turn.ID, db.Done)
+	a.as.EndTurn(t.Context(), c.Turn, db.Done)
 	if a.state() != db.Withdrawn {
 		t.Errorf("state %s", a.state())
 	}

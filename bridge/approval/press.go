@@ -44,10 +44,9 @@ func (rs *Requests) Press(ctx context.Context, p chat.Press, l i18n.Lang) (toast
 	}
 	a.Settlement = d.Settlement
 	s := db.Settling{From: db.Waiting, Event: p.ID, Always: p.Action.Do == DoAlways}
-	if !rs.attended(a.ID) {
-		if s.GoOn, err = rs.continuation(ctx, a, p.Actor, l); err != nil {
-			return "", err
-		}
+	// Its agent may be gone by the time when this is stored.
+	if s.GoOn, err = rs.continuation(ctx, a, p.Actor, l); err != nil {
+		return "", err
 	}
 	switch stored, err := rs.resolveSoon(ctx, a, s, d.Verdict); {
 	case !stored:

@@ -15,24 +15,42 @@ import (
 // LongestRecorded is how much the History holds of a tool's input, and of its output, in characters.
 const LongestRecorded = 2000
 
-// ShortInput is a tool's input as the History holds it: long members are cut, so that it can still be read.
-func ShortInput(input json.RawMessage) string {
-	all := map[string]any{}
-	if len(input) <= LongestRecorded || json.Unmarshal(input, &all) != nil {
-		return string(input)
+// ShortInput is a tool's input as the History holds it, where kept is what it holds of a text. Texts within it are cut,
+// so that it can still be read.
+func ShortInput(input json.RawMessage, kept func(string) string) string {
+	var v any
+	if json.Unmarshal(input, &v) != nil {
+		return kept(string(input))
 	}
-	for name, value := range all {
-		if s, ok := value.(string); ok {
-			all[name] = text.Shorten(s, LongestRecorded/2/len(all))
-		}
+	most := LongestRecorded
+	if len(input) > LongestRecorded {
+		members, _ := v.(map[string]any)
+		most = LongestRecorded / 2 / max(len(members), 1)
 	}
 	var b bytes.Buffer
 	out := json.NewEncoder(&b)
 	out.SetEscapeHTML(false)
-	if err := out.Encode(all); err != nil {
-		return string(input)
+	if err := out.Encode(withTexts(v, func(s string) string { return text.Shorten(kept(s), most) })); err != nil {
+		return kept(string(input))
 	}
-	return string(bytes.TrimSpace(b.Bytes()))
+	return text.Shorten(string(bytes.TrimSpace(b.Bytes())), LongestRecorded)
+}
+
+// withTexts changes the texts within a JSON value.
+func withTexts(v any, change func(string) string) any {
+	switch v := v.(type) {
+	case string:
+		return change(v)
+	case []any:
+		for i, e := range v {
+			v[i] = withTexts(e, change)
+		}
+	case map[string]any:
+		for name, e := range v {
+			v[name] = withTexts(e, change)
+		}
+	}
+	return v
 }
 
 // refusedUnasked begins the reasons of refusals about which nobody was asked.
@@ -41,7 +59,7 @@ const refusedUnasked = "tool refused: "
 // settle stores what became of an approval, and records it in the History.
 func (rs *Requests) settle(ctx context.Context, a db.Approval, s db.Settling) error {
 	s.Action = db.Action{
-		Use: a.ID, Tool: a.Tool, Input: rs.kept(ShortInput(a.Input)), Decision: verdicts[a.State], Reason: rs.kept(a.Words),
+		Use: a.ID, Tool: a.Tool, Input: ShortInput(a.Input, rs.kept), Decision: verdicts[a.State], Reason: rs.kept(a.Words),
 	}
 	if s.Always {
 		s.Action.Decision, s.Action.Reason = db.AllowedAlways, ""
@@ -56,11 +74,14 @@ var verdicts = map[db.ApprovalState]db.Verdict{
 
 // record records a decision for which nobody was asked. What agents note for themselves is no news to anybody.
 func (rs *Requests) record(t db.Turn, q claude.ToolAsk, s settledDecision) {
-	a := db.Action{Use: q.Use, Tool: q.Name, Input: rs.kept(ShortInput(q.Input)), Rule: s.rule}
+	a := db.Action{Use: q.Use, Tool: q.Name, Input: ShortInput(q.Input, rs.kept), Rule: s.rule}
 	switch {
 	case s.rule != 0:
 		a.Decision = db.AllowedByRule
 	case !s.Allow:
+		if s.Why == notWithSecrets {
+			a.Input = ""
+		}
 		a.Decision, a.Reason = db.Denied, strings.TrimPrefix(s.why, refusedUnasked)
 	default:
 		return

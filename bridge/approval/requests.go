@@ -105,14 +105,17 @@ func (rs *Requests) Ask(
 ) (waits bool) {
 	log := zerolog.Ctx(ctx)
 	about := rs.reserved.Of(ctx, c.Turn.Key, q, w.Dir)
-	if s := rs.settled(ctx, c, w, q, about); s.why != "" {
+	s := rs.settled(ctx, c, w, q, about)
+	if s.why == "" || s.rule != 0 {
+		if waits, done := rs.askedBefore(ctx, c, w, request{q, about, answer}); done {
+			return waits
+		}
+	}
+	if s.why != "" {
 		log.Info().Str("tool", q.Name).Bool("allowed", s.Allow).Msg(s.why)
 		rs.record(c.Turn, q, s)
 		answer(s.Decision)
 		return false
-	}
-	if waits, done := rs.askedBefore(ctx, c, w, request{q, about, answer}); done {
-		return waits
 	}
 	patience := rs.access.Load().Patience()
 	now := time.Now().Truncate(time.Millisecond)
@@ -123,9 +126,7 @@ func (rs *Requests) Ask(
 	if !about.Any() {
 		a.Always = PermitFor(q, w.Dir)
 	}
-	for _, m := range c.Asked {
-		a.Askers = append(a.Askers, m.Actor.ID)
-	}
+	a.Askers = rs.askers(ctx, c)
 	p := pending{approval: a, admins: adminsOnly(rs.access.Load(), a, about), ask: q.ID, answer: answer}
 	l := rs.language(ctx, a.Key)
 	card := Card(a, l)
@@ -151,6 +152,21 @@ func (rs *Requests) Ask(
 		Msg("people are asked for approval")
 	rs.outbox.Wake(a.Key)
 	return true
+}
+
+// askers are the users for whom an agent works. Somebody else may have made an interrupted turn go on.
+func (rs *Requests) askers(ctx context.Context, c db.Claim) (list []string) {
+	for _, m := range c.Asked {
+		list = append(list, m.Actor.ID)
+	}
+	if c.Turn.Continues == 0 {
+		return list
+	}
+	earlier, err := rs.store.Approvals().EarlierAskers(ctx, c.Turn.Key, c.Turn.ID)
+	if err != nil { // then only those may decide who made it go on
+		zerolog.Ctx(ctx).Error().Err(err).Msg("who asked before is not known")
+	}
+	return append(list, earlier...)
 }
 
 // What the agent reads when nothing was decided.

@@ -272,11 +272,11 @@ func TestATurnLeavesNothingOpen(t *testing.T) {
 		db.Cancelled: db.Withdrawn, db.Failed: db.Withdrawn, db.Interrupted: db.Waiting, db.Queued: db.Waiting,
 	} {
 		a := newAsking(t, time.Hour)
-		a.as.EndTurn(t.Context(), a.approval.Turn+1, end)
+		a.as.EndTurn(t.Context(), db.Turn{ID: a.approval.Turn + 1}, end)
 		if a.state() != db.Waiting {
 			t.Error("another turn's end has settled it")
 		}
-		a.as.EndTurn(t.Context(), a.approval.Turn, end)
+		a.as.EndTurn(t.Context(), db.Turn{ID: a.approval.Turn}, end)
 		open := want == db.Waiting
 		if got := a.state(); got != want || len(a.verdicts) != 0 || a.as.waits(a.approval.ID) != open ||
 			a.as.attended(a.approval.ID) {

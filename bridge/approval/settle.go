@@ -64,7 +64,9 @@ func (rs *Requests) resolve(ctx context.Context, a db.Approval, s db.Settling, v
 	ctx = context.WithoutCancel(ctx)
 	l := rs.language(ctx, a.Key)
 	a.Words = rs.secrets.Text(a.Words) // the agent reads them as they were written
-	if s.Told = rs.attended(a.ID); !s.Told {
+	if s.Told = rs.attended(a.ID); s.Told {
+		s.GoOn, a.Answers = nil, nil
+	} else if a.Answers != nil {
 		a.Answers = json.RawMessage(rs.secrets.Text(string(a.Answers)))
 	}
 	s.Card = Card(a, l)
@@ -112,12 +114,33 @@ func (rs *Requests) Withdraw(ctx context.Context, ask string) {
 }
 
 // EndTurn settles what a turn still asks when it ends. If it may go on, people may still decide.
-func (rs *Requests) EndTurn(ctx context.Context, turn int64, end db.TurnState) {
+func (rs *Requests) EndTurn(ctx context.Context, t db.Turn, end db.TurnState) {
 	if end == db.Interrupted || end == db.Queued {
-		rs.leave(turn)
+		rs.leave(t.ID)
 		return
 	}
-	rs.drop(ctx, db.Withdrawn, func(p pending) bool { return p.approval.NeededBy == turn })
+	rs.drop(ctx, db.Withdrawn, func(p pending) bool { return p.approval.NeededBy == t.ID })
+	if t.Continues != 0 {
+		rs.forgo(ctx, t.ID)
+	}
+}
+
+// forgo withdraws what people have allowed and a turn has not asked for again before it ended: nothing was run.
+func (rs *Requests) forgo(ctx context.Context, turn int64) {
+	ctx, log := context.WithoutCancel(ctx), zerolog.Ctx(ctx)
+	list, err := rs.store.Approvals().Untold(ctx, turn)
+	for _, a := range list {
+		if a.State != db.Approved {
+			continue
+		}
+		a.Settlement = db.Settlement{State: db.Withdrawn}
+		s := db.Settling{From: db.Approved, Card: Card(a, rs.language(ctx, a.Key))}
+		err = errors.Join(err, rs.settle(ctx, a, s))
+		rs.outbox.Wake(a.Key)
+	}
+	if err != nil {
+		log.Error().Err(err).Int64("turn", turn).Msg("decisions that a turn did not use are not settled")
+	}
 }
 
 // drop settles pending approvals that nobody waits for any more.

@@ -313,6 +313,68 @@ func TestADecisionWhileTheTurnGoesOn(t *testing.T) {
 	r.asksOnly(id, 2)
 }
 
+// "Continue" makes a turn go on before anybody has decided: its agent waits for the card that is there. Who made it go on
+// and who asked first may both decide.
+func TestATurnGoesOnWithoutADecision(t *testing.T) {
+	r := newRig(t)
+	boss := r.sim.AddUser("老板")
+	rules := access.Config{Allow: []string{"*"}, Admins: []string{boss.OpenID}}
+	r.cfg.Access = rules
+	r.prog.bridge.SetAccess(rules)
+	r.chat = r.sim.Group("测试群", r.user, boss)
+	r.calls(bash(appendLine("out.txt")))
+	id := r.sim.Say(r.chat, r.user, "动手吧", feishusim.Mention())
+	r.approval(r.chat, id, 1)
+	r.stop()
+	r.start()
+	card := r.stillAsks(id)
+	r.calls(bash(appendLine("out.txt")), bash(appendLine("more.txt")), modelsim.Text("完了"))
+	cut := r.turnDone(r.chat, id)
+	_, err := r.sim.Press(t.Context(), cut.ID, boss, r.button(cut, doContinue))
+	must(t, err)
+	r.await("the turn to wait", func(v *feishusim.View) bool {
+		list := ofTurns(v, r.chat, id)
+		return len(list) == 2 && running(list[1]) && strings.Contains(list[1].Text(), "等你确认")
+	})
+	r.asksOnly(id, 1)
+	r.press(card, doAllow)
+	r.press(r.approval(r.chat, id, 2), doAllow) // asked for by the turn that the boss has made go on
+	if got := visibleText(r.goneOn(id, 2)); got != "完了" {
+		t.Errorf("answer %q", got)
+	}
+	r.closed(card, "小明 已允许")
+	r.ran("out.txt", 1)
+	r.ran("more.txt", 1)
+}
+
+// What was allowed while the turn went on, and was not asked for again, was not done, and its card says so.
+func TestWhatIsAllowedButNotAskedForAgain(t *testing.T) {
+	r := newRig(t)
+	id, card := r.leftOpen(bash(appendLine("out.txt")))
+	r.calls(modelsim.Text("不用了"))
+	r.press(card, doAllow)
+	r.goneOn(id, 2)
+	r.closed(card, "这一轮已经结束，没有执行")
+	r.ran("out.txt", 0)
+}
+
+// The question of an interrupted turn is recalled: nobody can make it go on any more.
+func TestARecalledQuestionAsksNothing(t *testing.T) {
+	r := newRig(t)
+	id, card := r.leftOpen(bash(appendLine("out.txt")))
+	value := r.button(card, doAllow)
+	r.sim.Recall(id)
+	r.until("the recall", func() bool {
+		return r.count(`SELECT COUNT(*) FROM messages WHERE message_id = ?1 AND state = 'recalled'`, id) == 1
+	})
+	got, err := r.sim.Press(t.Context(), card.ID, r.user, value)
+	if err != nil || !strings.Contains(string(got), "已失效") {
+		t.Errorf("%s, %v", got, err)
+	}
+	r.closed(card, "这一轮已经结束，没有执行")
+	r.ran("out.txt", 0)
+}
+
 // The session is lost while people are asked: what was allowed runs all the same.
 func TestADecisionOutlivesTheSession(t *testing.T) {
 	r := newRig(t, realCLI(t))

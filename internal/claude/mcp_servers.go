@@ -68,11 +68,10 @@ const projectServers = ".mcp.json"
 
 // serverSource is where servers are configured, and which of them their user has decided about.
 type serverSource struct {
-	Servers   map[string]json.RawMessage `json:"mcpServers"`
-	Enabled   []string                   `json:"enabledMcpjsonServers"`
-	Disabled  []string                   `json:"disabledMcpjsonServers"`
-	Off       []string                   `json:"disabledMcpServers"`
-	EnableAll bool                       `json:"enableAllProjectMcpServers"`
+	Servers  map[string]json.RawMessage `json:"mcpServers"`
+	Enabled  []string                   `json:"enabledMcpjsonServers"`
+	Disabled []string                   `json:"disabledMcpjsonServers"`
+	Off      []string                   `json:"disabledMcpServers"`
 }
 
 // readSource reads a file of the machine's user or of a project. One that is not there configures nothing, and neither
@@ -89,7 +88,8 @@ func readSource(path string, to any) error {
 }
 
 // servers are the definitions of the servers that an agent gets which works in dir, by name: what the machine's user
-// has configured for this project goes before what the project has, and that before what holds everywhere.
+// has configured for this project goes before what the project has and that user has approved, and that before what
+// holds everywhere. What the project has besides comes last: it must not take the place of a server that is trusted.
 func (a agent) servers(dir string) (map[string]json.RawMessage, error) {
 	found := map[string]json.RawMessage{}
 	if len(a.cfg.MCP) == 0 || slices.Contains(a.cfg.MCP, noServers) {
@@ -107,7 +107,6 @@ func (a agent) servers(dir string) (map[string]json.RawMessage, error) {
 	}
 	errs = append(errs, readSource(filepath.Join(dir, projectServers), &project))
 	here := user.Projects[dir]
-	all := everywhere.EnableAll || here.EnableAll
 	enabled := slices.Concat(everywhere.Enabled, here.Enabled)
 	disabled := slices.Concat(everywhere.Disabled, here.Disabled)
 	take := func(list map[string]json.RawMessage, approved func(name string) bool) {
@@ -118,10 +117,11 @@ func (a agent) servers(dir string) (map[string]json.RawMessage, error) {
 		}
 	}
 	own := func(string) bool { return true }
+	approved := func(name string) bool { return slices.Contains(enabled, name) && !slices.Contains(disabled, name) }
+	take(project.Servers, func(string) bool { return false }) // those that the configuration names
 	take(user.Servers, own)
-	take(project.Servers, func(name string) bool {
-		return (all || slices.Contains(enabled, name)) && !slices.Contains(disabled, name)
-	})
+	maps.DeleteFunc(project.Servers, func(name string, _ json.RawMessage) bool { return !approved(name) })
+	take(project.Servers, own)
 	take(here.Servers, own)
 	return found, errors.Join(errs...)
 }
@@ -134,7 +134,11 @@ func (a agent) prepareServers(spec Spec) (arguments []string, err error) {
 	}
 	err = a.account.runAs(func() error {
 		found, _ := a.servers(spec.Dir) // the agent can answer without what cannot be read; the checks name it
+		path := filepath.Join(a.folder.path, mcpFile)
 		if len(found) == 0 {
+			if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) {
+				return err
+			}
 			return nil
 		}
 		data, err := json.Marshal(object{"mcpServers": found})
@@ -144,7 +148,6 @@ func (a agent) prepareServers(spec Spec) (arguments []string, err error) {
 		if a.env[serverTimeout] == "" {
 			a.env[serverTimeout] = "10000"
 		}
-		path := filepath.Join(a.folder.path, mcpFile)
 		arguments = []string{"--mcp-config=" + path}
 		return replaceFile(path, data)
 	})

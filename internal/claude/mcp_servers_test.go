@@ -67,7 +67,7 @@ func serverChats(t *testing.T, command string, mcp claude.MCPServers) (n twoChat
 		n.cfg.Project+`":{"mcpServers":{"here":`+server("here")+`,"off":`+server("off")+`},
 		"disabledMcpServers":["off"],"enabledMcpjsonServers":["approved"]}}}`)
 	write(t, filepath.Join(n.cfg.Project, ".mcp.json"),
-		`{"mcpServers":{"approved":`+server("approved")+`,"planted":`+server("planted")+`}}`)
+		`{"mcpServers":{"approved":`+server("approved")+`,"planted":`+server("planted")+`,"everywhere":`+server("false")+`}}`)
 	return n, func() string {
 		list, err := filepath.Glob(filepath.Join(n.base, "started-*"))
 		must(t, err)
@@ -87,9 +87,10 @@ func TestTheUsersOwnMCPServers(t *testing.T) {
 			mcp  claude.MCPServers
 			want string
 		}{
-			"all":   {claude.MCPServers{"all"}, "approved everywhere here"},
-			"none":  {claude.MCPServers{"none"}, ""},
-			"names": {claude.MCPServers{"planted", "here"}, "here planted"},
+			"all":                         {claude.MCPServers{"all"}, "approved everywhere here"},
+			"none":                        {claude.MCPServers{"none"}, ""},
+			"names":                       {claude.MCPServers{"planted", "here"}, "here planted"},
+			"a name that is planted, too": {claude.MCPServers{"here", "everywhere"}, "everywhere here"},
 		} {
 			t.Run(name, func(t *testing.T) {
 				n, started := serverChats(t, command, tc.mcp)

@@ -18,7 +18,7 @@ var stateOfMachine = []string{
 }
 
 // secretsOfChat are the secrets in a chat's folder.
-var secretsOfChat = []string{".claude.json", ".credentials.json", "backups"}
+var secretsOfChat = []string{".claude.json", ".credentials.json", "backups", mcpFile, mcpFile + ".new"}
 
 // memoriesOfChat are where the CLI writes memories without asking. The bridge has a Memory of its own.
 var memoriesOfChat = []string{"projects/*/memory", "agent-memory"}
