@@ -32,13 +32,6 @@ func nobodyDecides(a *access.Config, c db.Claim) bool {
 	return !a.HasAdmin() || c.Chat.Kind == chat.Private && !asksAdmin
 }
 
-// forAdmins reports whether only admins may allow what waits.
-func (rs *Requests) forAdmins(id string) bool {
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
-	return rs.open[id].admins
-}
-
 // nobodyMayAllow is what the agent reads where no admin can be asked.
 const nobodyMayAllow = "Only an admin may allow this, and none can be asked in this chat. Do not try it again or by " +
 	"other means. Tell the user what you wanted to do and why, and that an admin has to ask for it."

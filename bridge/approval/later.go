@@ -84,27 +84,22 @@ func (rs *Requests) deliver(ctx context.Context) error {
 func (rs *Requests) keep(ctx context.Context, a db.Approval) {
 	about := rs.reserved.Of(ctx, a.Key, claude.ToolAsk{Name: a.Tool, Input: a.Input}, a.Project)
 	p := pending{approval: a, admins: adminsOnly(rs.access.Load(), a, about)}
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
-	if _, ok := rs.open[a.ID]; ok {
+	if !rs.open.add(p, func() *time.Timer { return rs.expireAfter(a, time.Until(a.Expires)) }) {
 		return
 	}
-	p.timer = rs.expireAfter(a, time.Until(a.Expires))
-	rs.open[a.ID] = p
 	rs.log.Info().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", a.ID).
 		Msg("people may still decide what an earlier run has asked")
 }
 
 // leave lets the approvals of a turn wait for people without its agent, which is gone.
 func (rs *Requests) leave(turn int64) {
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
-	for id, p := range rs.open {
-		if p.approval.NeededBy == turn {
-			p.ask, p.answer = "", nil
-			rs.open[id] = p
+	rs.open.change(func(p *pending) bool {
+		if p.approval.NeededBy != turn {
+			return false
 		}
-	}
+		p.ask, p.answer = "", nil
+		return true
+	})
 }
 
 // TakeOver has a turn get what the ones still needed with which it goes on. It returns what people have decided
@@ -118,14 +113,13 @@ func (rs *Requests) TakeOver(ctx context.Context, t db.Turn) (decided []db.Appro
 		zerolog.Ctx(ctx).Error().Err(err).Msg("decisions about an interrupted turn not read")
 		return nil
 	}
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
-	for _, a := range list {
-		if p, ok := rs.open[a.ID]; ok {
+	rs.open.change(func(p *pending) bool {
+		mine := slices.ContainsFunc(list, func(a db.Approval) bool { return a.ID == p.approval.ID })
+		if mine {
 			p.approval.NeededBy = t.ID
-			rs.open[a.ID] = p
 		}
-	}
+		return mine
+	})
 	return slices.DeleteFunc(list, func(a db.Approval) bool { return a.State == db.Waiting })
 }
 
@@ -173,22 +167,20 @@ func (rs *Requests) askedBefore(ctx context.Context, c db.Claim, w Workspace, r 
 
 // adopt has an agent wait for a decision that no other one waits for. It reports false when there is none.
 func (rs *Requests) adopt(id string, r request, admins bool) bool {
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
-	p, ok := rs.open[id]
-	if !ok || p.answer != nil {
-		return false
-	}
-	p.ask, p.answer, p.admins = r.ask.ID, r.answer, p.admins || admins
-	rs.open[id] = p
-	return true
+	return rs.open.change(func(p *pending) bool {
+		if p.approval.ID != id || p.answer != nil {
+			return false
+		}
+		p.ask, p.answer, p.admins = r.ask.ID, r.answer, p.admins || admins
+		return true
+	})
 }
 
 // Reconsider withdraws what no turn of a chat needs any more: people have dropped an interrupted turn, or begun
 // another conversation.
 func (rs *Requests) Reconsider(key chat.Key) {
 	rs.jobs.Enqueue(func(ctx context.Context) {
-		for _, a := range rs.left(key) {
+		for _, a := range rs.open.left(key) {
 			log := rs.log.With().Stringer("chat", key).Str("approval", a.ID).Logger()
 			a, err := rs.store.Approvals().Get(ctx, a.ID) // another turn may have taken it over
 			needed := false
@@ -208,29 +200,10 @@ func (rs *Requests) Reconsider(key chat.Key) {
 
 // Left is an interrupted turn of a chat that people may make go on by a decision; 0 = there is none.
 func (rs *Requests) Left(key chat.Key) (turn int64) {
-	for _, a := range rs.left(key) {
+	for _, a := range rs.open.left(key) {
 		turn = max(turn, a.NeededBy)
 	}
 	return turn
-}
-
-// left are the approvals of a chat for which no agent waits.
-func (rs *Requests) left(key chat.Key) (list []db.Approval) {
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
-	for _, p := range rs.open {
-		if p.approval.Key == key && p.answer == nil {
-			list = append(list, p.approval)
-		}
-	}
-	return list
-}
-
-// attended reports whether an agent waits for a decision.
-func (rs *Requests) attended(id string) bool {
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
-	return rs.open[id].answer != nil
 }
 
 // continuation is how the turn that needs a decision goes on with it.

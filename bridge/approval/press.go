@@ -65,17 +65,18 @@ func (rs *Requests) Press(ctx context.Context, p chat.Press, l i18n.Lang) (toast
 // objection is why a press decides nothing about an approval, whatever its form says; empty = it does.
 func (rs *Requests) objection(a db.Approval, p chat.Press, l i18n.Lang, log zerolog.Logger) string {
 	sameChat := a.Key.Channel == p.Key.Channel && a.Key.ID == p.Key.ID
+	waiting, open := rs.open.get(a.ID)
 	switch rules := rs.access.Load(); {
 	case !sameChat || a.Turn != p.Action.Turn || p.Action.ID != ActionID(a):
 		log.Warn().Stringer("asked_in", a.Key).Msg("press for an approval does not fit to what was asked")
 		return i18n.ApprovalOver.In(l)
-	case a.State != db.Waiting || !rs.waits(a.ID):
+	case a.State != db.Waiting || !open:
 		log.Info().Str("state", string(a.State)).Msg("press for an approval that is settled")
 		return i18n.ApprovalOver.In(l)
 	case !mayDecide(rules, a, p.Actor):
 		log.Warn().Msg("somebody who may not decide has pressed")
 		return i18n.ApprovalNotYours.In(l)
-	case p.Action.Do != DoRefuse && rs.forAdmins(a.ID) && !rules.IsAdmin(p.Actor):
+	case p.Action.Do != DoRefuse && waiting.admins && !rules.IsAdmin(p.Actor):
 		log.Warn().Msg("somebody who is no admin wants to allow what only admins may")
 		return i18n.AdminsAllow.In(l)
 	}

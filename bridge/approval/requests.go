@@ -9,7 +9,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -38,22 +37,8 @@ type Requests struct {
 	reserved    Reserved // about which only admins decide
 	log         zerolog.Logger
 	jobs        *workqueue.Queue // stores what was decided
-
-	mu   sync.Mutex
-	open map[string]pending // by the id of the approval: those that wait for people
+	open        pendings
 }
-
-// pending is an approval that waits for people.
-type pending struct {
-	approval db.Approval
-	admins   bool                       // only they may allow it
-	ask      string                     // the agent's id of it
-	answer   func(claude.Decision) bool // tells the agent; nil = it is gone, and the turn that goes on gets the decision
-	timer    *time.Timer
-}
-
-// tell tells the agent a decision, and reports whether it can use it.
-func (p pending) tell(v claude.Decision) bool { return p.answer != nil && p.answer(v) }
 
 // request is what an agent asks for.
 type request struct {
@@ -82,7 +67,7 @@ func NewRequests(
 	rs := &Requests{
 		store: store, outbox: o, language: cfg.Language, access: access,
 		interrupted: cfg.Interrupted, recorded: cfg.Recorded, secrets: cfg.Secrets, reserved: NewReserved(cfg.Protected, store), log: log,
-		jobs: workqueue.New(decisions), open: map[string]pending{},
+		jobs: workqueue.New(decisions), open: pendings{byID: map[string]pending{}},
 	}
 	o.OnUnseen(rs.unseen)
 	return rs
@@ -138,13 +123,11 @@ func (rs *Requests) Ask(
 		answer(claude.Decision{Why: nobodyMayAllow})
 		return false
 	}
-	p.timer = rs.expireAfter(a, patience)
-	rs.mu.Lock()
-	rs.open[a.ID] = p // before it can be seen: somebody may press at once
-	rs.mu.Unlock()
+	// Before it can be seen: somebody may press at once.
+	rs.open.add(p, func() *time.Timer { return rs.expireAfter(a, patience) })
 	if err := rs.store.Approvals().Ask(context.WithoutCancel(ctx), a, card, c.Turn.ReplyTo); err != nil {
 		log.Error().Err(err).Str("tool", q.Name).Msg("nobody could be asked; tool refused")
-		rs.take(a.ID)
+		rs.open.take(a.ID)
 		answer(claude.Decision{Why: notAsked})
 		return false
 	}
@@ -236,34 +219,6 @@ func (rs *Requests) ruleFor(ctx context.Context, key chat.Key, dir string, q cla
 	return 0
 }
 
-// take removes a pending approval; nobody else can answer it then.
-func (rs *Requests) take(id string) (pending, bool) {
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
-	p, ok := rs.open[id]
-	if ok {
-		p.timer.Stop()
-		delete(rs.open, id)
-	}
-	return p, ok
-}
-
-func (rs *Requests) waits(id string) bool {
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
-	_, ok := rs.open[id]
-	return ok
-}
-
 // Pending reports whether people are to decide about something that a turn wants. Whatever else its agent does
 // meanwhile, the turn cannot end without them.
-func (rs *Requests) Pending(turn int64) bool {
-	rs.mu.Lock()
-	defer rs.mu.Unlock()
-	for _, p := range rs.open {
-		if p.approval.NeededBy == turn && p.answer != nil {
-			return true
-		}
-	}
-	return false
-}
+func (rs *Requests) Pending(turn int64) bool { return rs.open.attendedIn(turn) }

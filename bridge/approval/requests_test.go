@@ -277,9 +277,9 @@ func TestATurnLeavesNothingOpen(t *testing.T) {
 			t.Error("another turn's end has settled it")
 		}
 		a.as.EndTurn(t.Context(), db.Turn{ID: a.approval.Turn}, end)
-		open := want == db.Waiting
-		if got := a.state(); got != want || len(a.verdicts) != 0 || a.as.waits(a.approval.ID) != open ||
-			a.as.attended(a.approval.ID) {
+		_, open := a.as.open.get(a.approval.ID)
+		if got := a.state(); got != want || len(a.verdicts) != 0 || open != (want == db.Waiting) ||
+			a.as.open.attended(a.approval.ID) {
 			t.Errorf("%s: state %s, %d verdicts", end, got, len(a.verdicts))
 		}
 	}

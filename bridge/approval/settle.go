@@ -26,7 +26,7 @@ func (rs *Requests) expire(ctx context.Context, a db.Approval) {
 	err := rs.resolve(ctx, a, db.Settling{From: db.Waiting}, claude.Decision{Why: notDecided})
 	if err != nil && !errors.Is(err, db.ErrNotFound) { // the agent gets its answer anyway; the card is closed at the next start
 		rs.log.Error().Err(err).Str("approval", a.ID).Msg("end of an approval not stored")
-		if p, ok := rs.take(a.ID); ok {
+		if p, ok := rs.open.take(a.ID); ok {
 			p.tell(claude.Decision{Why: notDecided})
 		}
 	}
@@ -35,9 +35,7 @@ func (rs *Requests) expire(ctx context.Context, a db.Approval) {
 // unseen ends an approval whose card cannot be shown, as a notice says in place of it: the agent need not wait for what
 // nobody can decide. It reports false when nobody waited for it any more.
 func (rs *Requests) unseen(ctx context.Context, id, notice string) bool {
-	rs.mu.Lock()
-	p, ok := rs.open[id]
-	rs.mu.Unlock()
+	p, ok := rs.open.get(id)
 	if !ok {
 		return false
 	}
@@ -53,7 +51,7 @@ func (rs *Requests) unseen(ctx context.Context, id, notice string) bool {
 	}
 	rs.log.Warn().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", id).
 		Msg("nobody can be asked: the card cannot be shown; tool refused")
-	if p, ok := rs.take(id); ok {
+	if p, ok := rs.open.take(id); ok {
 		p.tell(claude.Decision{Why: notAsked})
 	}
 	return err == nil
@@ -64,7 +62,7 @@ func (rs *Requests) resolve(ctx context.Context, a db.Approval, s db.Settling, v
 	ctx = context.WithoutCancel(ctx)
 	l := rs.language(ctx, a.Key)
 	a.Words = rs.secrets.Text(a.Words) // the agent reads them as they were written
-	if s.Told = rs.attended(a.ID); s.Told {
+	if s.Told = rs.open.attended(a.ID); s.Told {
 		s.GoOn, a.Answers = nil, nil
 	} else if a.Answers != nil {
 		a.Answers = json.RawMessage(rs.secrets.Text(string(a.Answers)))
@@ -78,7 +76,7 @@ func (rs *Requests) resolve(ctx context.Context, a db.Approval, s db.Settling, v
 	if s.GoOn != nil {
 		rs.interrupted.Wake(a.Key)
 	}
-	p, _ := rs.take(a.ID)
+	p, _ := rs.open.take(a.ID)
 	if !s.Told {
 		return rs.tellNew(ctx, a, p, v)
 	}
@@ -145,17 +143,8 @@ func (rs *Requests) forgo(ctx context.Context, turn int64) {
 
 // drop settles pending approvals that nobody waits for any more.
 func (rs *Requests) drop(ctx context.Context, state db.ApprovalState, which func(pending) bool) {
-	rs.mu.Lock()
-	var list []db.Approval
-	for id, p := range rs.open {
-		if which(p) {
-			p.timer.Stop()
-			delete(rs.open, id)
-			list = append(list, p.approval)
-		}
-	}
-	rs.mu.Unlock()
-	for _, a := range list {
+	for _, p := range rs.open.takeAll(which) {
+		a := p.approval
 		a.State = state
 		err := rs.resolve(ctx, a, db.Settling{From: db.Waiting}, claude.Decision{})
 		if err != nil && !errors.Is(err, db.ErrNotFound) { // the next start closes its card
