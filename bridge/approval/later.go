@@ -270,7 +270,7 @@ func sameCall(a db.Approval, q claude.ToolAsk) bool {
 // longestToldInput is how much of a tool's input an agent is reminded of, in bytes. It finds a longer one in its session.
 const longestToldInput = 8_000
 
-// Told is what an agent is told of decisions, as one line of JSON.
+// Told describes decisions to an agent, as one line of JSON.
 func Told(decided []db.Approval) string {
 	type entry struct {
 		Tool     string          `json:"tool"`

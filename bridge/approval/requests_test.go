@@ -265,7 +265,7 @@ func TestAnApprovalExpires(t *testing.T) {
 	}
 }
 
-// A turn that ends leaves nothing open, unless it was interrupted, and its agent is told nothing.
+// A turn that ends leaves nothing open, unless it was interrupted, and its agent gets no answer.
 func TestATurnLeavesNothingOpen(t *testing.T) {
 	t.Parallel()
 	for end, want := range map[db.TurnState]db.ApprovalState{

@@ -375,7 +375,7 @@ func TestARecalledQuestionAsksNothing(t *testing.T) {
 	r.ran("out.txt", 0)
 }
 
-// The session is lost while people are asked: what was allowed runs all the same.
+// The session is lost while people are asked: what was allowed still runs.
 func TestADecisionOutlivesTheSession(t *testing.T) {
 	r := newRig(t, realCLI(t))
 	r.ask("你好")

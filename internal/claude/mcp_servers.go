@@ -49,7 +49,7 @@ func (m MCPServers) check() error {
 // picks reports whether a server is among them. One of the project's .mcp.json counts only when the machine's user has
 // approved it, or the configuration names it: the CLI itself would start it, and those of the folders above, without
 // asking (with -p; measured with 2.1.197 and 2.1.330, which do not obey disabledMcpjsonServers either), and everything
-// that can write to the project could have put it there. So the CLI is told not to look for any.
+// that can write to the project could have put it there. So the CLI runs with --strict-mcp-config.
 func (m MCPServers) picks(name string, approved bool) bool {
 	return slices.Contains(m, name) || approved && slices.Contains(m, allServers)
 }
