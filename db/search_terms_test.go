@@ -23,7 +23,7 @@ import (
 // What Find finds is what somebody finds who reads everything: in this chat, in this epoch, talk and overheard.
 func TestFindIsExact(t *testing.T) {
 	words := []string{"bridge", "鹊桥", "builds", "部署", "parseHTTPRequest", "Ben", "上海"}
-	for round := range 6 {
+	for round := range 2 {
 		d := fresh(t)
 		model := map[chat.Key][]chat.Message{}
 		n := 0

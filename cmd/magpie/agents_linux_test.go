@@ -53,6 +53,7 @@ echo over
 // gives it the files that people have sent, resumes its sessions, and ends what it leaves behind: as root, and as an
 // ordinary user with the unit's capabilities.
 func TestAttackTheService(t *testing.T) {
+	t.Parallel()
 	dir := common(t, map[string]string{"magpie": binary(t)})
 	for name, ordinary := range map[string]bool{"root": false, "capabilities": true} {
 		t.Run(name, func(t *testing.T) { t.Parallel(); attackTheService(t, filepath.Join(dir, "magpie"), ordinary) })

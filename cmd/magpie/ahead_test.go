@@ -28,6 +28,7 @@ func (r *rig) hasProcess(starts int) {
 // that would have to be started is there when the question comes. It holds the session, writes nothing to it, and
 // costs no request.
 func TestTheProcessIsThereBeforeTheQuestion(t *testing.T) {
+	t.Parallel()
 	signs := map[string]func(r *rig, group string){
 		"the chat is opened": func(r *rig, _ string) { r.sim.EnterChat(r.user) },
 		"a button is pressed": func(r *rig, _ string) {

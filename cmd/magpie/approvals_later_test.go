@@ -78,6 +78,7 @@ func (r *rig) ran(file string, want int) {
 // The bridge is killed, or terminated, while people are asked. The card keeps its buttons: who presses makes the turn go
 // on, and what was allowed runs once, without being asked for again.
 func TestADecisionOutlivesTheBridge(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string]func(*service){
 		"killed":     (*service).kill,
 		"terminated": func(s *service) { s.terminate() },
@@ -118,6 +119,7 @@ func TestADecisionOutlivesTheBridge(t *testing.T) {
 // The program is killed around a decision about what its last run has asked. What was allowed runs once at most, and
 // never without having been allowed.
 func TestACrashAroundADecision(t *testing.T) {
+	t.Parallel()
 	for _, step := range []string{"decision: stored", "decision: used"} {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
@@ -420,6 +422,7 @@ func TestAnApprovalExpiresWhileTheBridgeIsDown(t *testing.T) {
 
 // Nobody can decide any more about what a turn wanted that was stopped or dropped since, or whose conversation is over.
 func TestADecisionThatNoTurnNeeds(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string]func(*rig, string){
 		"stopped": func(r *rig, _ string) {
 			if got := r.ask("/stop"); !strings.Contains(got, "已停止") {

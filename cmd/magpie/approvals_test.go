@@ -422,6 +422,7 @@ func TestEverythingIsAskedInTheChat(t *testing.T) {
 
 // What policy or mode allow is not asked.
 func TestCallsThatPolicyAllowsNeedNoApproval(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		mode  string
 		rules []string

@@ -64,6 +64,7 @@ func (r *rig) listed(chatID string) (calls int) {
 }
 
 func TestGroupMessagesReachTheAgentAsBackground(t *testing.T) {
+	t.Parallel()
 	for name, keepAlive := range map[string]time.Duration{"living process": time.Minute, "new process": 0} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, func(c *config.Config) { c.Claude.KeepAlive.Duration = keepAlive })
@@ -153,6 +154,7 @@ func TestAPrivateChatHasNoBackground(t *testing.T) {
 
 // Neither a missing permission nor a slow platform keeps anybody waiting, and the log says so once.
 func TestAnAnswerDoesNotNeedTheBackground(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		platform feishusim.Config
 		fault    *feishusim.Fault
@@ -220,6 +222,7 @@ func TestNewForgetsTheBackgroundToo(t *testing.T) {
 }
 
 func TestTheAgentKnowsWhoAsks(t *testing.T) {
+	t.Parallel()
 	for name, keepAlive := range map[string]time.Duration{"living process": time.Minute, "new process": 0} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, func(c *config.Config) { c.Claude.KeepAlive.Duration = keepAlive })

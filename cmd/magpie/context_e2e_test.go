@@ -56,6 +56,7 @@ func TestANewProcessGetsBothContexts(t *testing.T) {
 }
 
 func TestNewAndResetForgetButKeepTheHistory(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct{ command, reply string }{
 		{"/new", "已开始新会话。"},
 		{"/reset", "已清空对话历史，下次对话将从零开始。"},
@@ -106,6 +107,7 @@ func TestARestartGoesOnWithTheConversation(t *testing.T) {
 
 // What never reached the session, since it was stopped while it waited, comes with the next question.
 func TestTheAgentGetsWhatItsSessionHasNotSeen(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []contextmgr.Mode{contextmgr.Hybrid, contextmgr.Economy} {
 		t.Run(string(mode), func(t *testing.T) {
 			r := newRig(t, func(c *config.Config) { c.Context.Mode, c.Claude.MaxProcesses = mode, 1 })

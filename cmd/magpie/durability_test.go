@@ -60,6 +60,7 @@ func (r *rig) interruptAnswer() (id string, card feishusim.Message) {
 }
 
 func TestAnInterruptedAnswerGoesOn(t *testing.T) {
+	t.Parallel()
 	for _, how := range []string{"button", "word"} {
 		t.Run(how, func(t *testing.T) {
 			r := newRig(t)
@@ -142,6 +143,7 @@ func TestAStopLetsAnAnswerFinish(t *testing.T) {
 
 // The platform is away when the answer is there: it comes when the platform is back, also after a restart.
 func TestAnAnswerWaitsForThePlatform(t *testing.T) {
+	t.Parallel()
 	for _, restart := range []bool{false, true} {
 		t.Run(fmt.Sprintf("restart=%v", restart), func(t *testing.T) {
 			r := newRig(t)
@@ -177,6 +179,7 @@ func TestAnAnswerWaitsForThePlatform(t *testing.T) {
 }
 
 func TestALateMessageIsAnsweredOnRequest(t *testing.T) {
+	t.Parallel()
 	for _, how := range []string{"button", "word", "drop"} {
 		t.Run(how, func(t *testing.T) {
 			r := newRig(t)

@@ -86,6 +86,7 @@ func TestAPostIsRead(t *testing.T) {
 }
 
 func TestStopInTheMiddleOfAnAnswer(t *testing.T) {
+	t.Parallel()
 	for _, how := range []string{"command", "button"} {
 		t.Run(how, func(t *testing.T) {
 			r := newRig(t, realCLI(t))

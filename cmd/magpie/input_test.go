@@ -286,6 +286,7 @@ func (r *rig) inOrder(text string, parts ...string) {
 // Messages of every type, alone and mixed, reach the agent in the order in which they were sent: at once in private, in
 // groups and topics with the next mention of the bot. There files belong to the question, and texts precede it.
 func TestEveryMessageTypeReachesTheAgent(t *testing.T) {
+	t.Parallel()
 	for _, where := range venues {
 		t.Run(where.name, func(t *testing.T) {
 			r := newRig(t, withFiles, func(c *config.Config) {
@@ -331,6 +332,7 @@ func TestEveryMessageTypeReachesTheAgent(t *testing.T) {
 // A message type that cannot be read is not dropped silently: in private its author gets a reply at once, in groups and
 // topics the agent sees a placeholder. Messages of the platform itself are ignored.
 func TestMessageTypesThatCannotBeRead(t *testing.T) {
+	t.Parallel()
 	const polite = "暂时还不能阅读这种消息"
 	for _, where := range venues {
 		t.Run(where.name, func(t *testing.T) {
@@ -375,6 +377,7 @@ func TestMessageTypesThatCannotBeRead(t *testing.T) {
 // While the bot is busy people send several things in quick succession. In whatever order they arrive, the agent gets
 // all of them in one prompt, in the order in which they were sent.
 func TestABurstReachesTheAgentInOrder(t *testing.T) {
+	t.Parallel()
 	for _, where := range append(venues, venue{"group", chat.MentionNone}, venue{"topic", chat.MentionNone}) {
 		t.Run(where.name+" "+string(where.mention), func(t *testing.T) {
 			r := newRig(t, withFiles, func(c *config.Config) {

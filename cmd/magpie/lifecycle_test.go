@@ -274,6 +274,7 @@ var summarySteps = regexp.MustCompile(`^summary: `)
 // The program is killed while a summary is being made that somebody has asked for. Then the chat has the old session or
 // the new summary, and the person who asked gets one reply.
 func TestACrashInASummary(t *testing.T) {
+	t.Parallel()
 	for _, step := range append([]string{"while the agent thinks"}, crashSteps(t)...) {
 		if !summarySteps.MatchString(step) && strings.Contains(step, ":") {
 			continue

@@ -16,54 +16,54 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// Every way of losing a session: the name is known anyway, with one card, no error text, one model answer.
+// Every way of losing a session, one after the other: the name is known anyway, with one card, no error text, one model
+// answer, and the chat has a session again.
 func TestTheUserDoesNotNoticeALostSession(t *testing.T) {
-	for name, lose := range map[string]func(r *rig){
-		"transcript deleted": func(r *rig) { r.dropProcess(); must(r, os.Remove(r.transcriptPath())) },
-		"transcript emptied": func(r *rig) { r.dropProcess(); must(r, os.Truncate(r.transcriptPath(), 0)) },
-		"transcript torn": func(r *rig) {
+	r := newRig(t, realCLI(t), func(c *config.Config) {
+		c.Projects = map[string]bridge.Project{"other": {Path: t.TempDir()}}
+	})
+	r.ask("我叫小明")
+	for _, tc := range []struct {
+		name string
+		lose func()
+		goes bool // the session goes on
+	}{
+		{"transcript torn", func() {
 			r.dropProcess()
 			info, err := os.Stat(r.transcriptPath())
 			must(r, err)
 			must(r, os.Truncate(r.transcriptPath(), info.Size()/3))
-		},
-		"other project path": func(r *rig) {
+		}, true}, // what is left of it is used
+		{"transcript deleted", func() { r.dropProcess(); must(r, os.Remove(r.transcriptPath())) }, false},
+		{"transcript emptied", func() { r.dropProcess(); must(r, os.Truncate(r.transcriptPath(), 0)) }, false},
+		{"other project path", func() {
 			move := func(s *db.Settings) { s.Project = "other" }
 			must(r, r.prog.store.Chats().Set(r.Context(), chat.FeishuChat(r.chat), move))
-		},
-		"unknown id": func(r *rig) {
-			key := chat.FeishuChat(r.chat)
-			c, err := r.prog.store.Chats().Get(r.Context(), key)
-			must(r, err)
+		}, false},
+		{"unknown id", func() {
+			c := r.chatNow()
 			r.dropProcess()
 			r.replaceSession(c)
-		},
-		"process killed":        func(r *rig) { r.killProcess() },
-		"config folder deleted": func(r *rig) { r.removeConfig() },
-		"config folder deleted and process killed": func(r *rig) {
-			r.killProcess()
-			r.removeConfig()
-		},
+		}, false},
+		{"process killed", r.killProcess, true},
+		{"config folder deleted", r.removeConfig, true},
+		{"config folder deleted and process killed", func() { r.killProcess(); r.removeConfig() }, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			r := newRig(t, realCLI(t), func(c *config.Config) {
-				c.Projects = map[string]bridge.Project{"other": {Path: t.TempDir()}}
-			})
-			r.ask("我叫小明")
-			asked := len(r.model.Requests())
-			lose(r)
-			id := r.sim.Say(r.chat, r.user, "我的名字叫什么？")
-			if got := visibleText(r.answer(r.chat, id)); got != "你叫小明。" {
-				t.Errorf("answer %q", got)
-			}
-			if n := len(r.model.Requests()) - asked; n != 1 {
-				t.Errorf("the model was asked %d times", n)
-			}
-			// and the chat has a session again
-			if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
-				t.Errorf("next answer %q", got)
-			}
-		})
+		before, asked := r.lastSession(), len(r.model.Requests())
+		tc.lose()
+		id := r.sim.Say(r.chat, r.user, "我的名字叫什么？")
+		if got := visibleText(r.answer(r.chat, id)); got != "你叫小明。" {
+			t.Errorf("%s: answer %q", tc.name, got)
+		}
+		if n := len(r.model.Requests()) - asked; n != 1 {
+			t.Errorf("%s: the model was asked %d times", tc.name, n)
+		}
+		if goes := r.lastSession() == before; goes != tc.goes {
+			t.Errorf("%s: the session goes on: %v", tc.name, goes)
+		}
+		if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
+			t.Errorf("%s: next answer %q", tc.name, got)
+		}
 	}
 }
 

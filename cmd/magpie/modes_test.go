@@ -20,6 +20,7 @@ import (
 // The double of the model does not count tokens as the real one does, so they are estimated here, of what the requests
 // carry: of the conversation, and of the whole with the CLI's own instructions and tools.
 func TestTokensOfTheModes(t *testing.T) {
+	t.Parallel()
 	const resumed = 5
 	turns, slack := 15, 500 // tokens, for the headings between the messages
 	if *full {

@@ -256,6 +256,7 @@ var fileSteps = regexp.MustCompile(`^file: `)
 
 // A long answer comes as a card and as a file, each once, wherever the program is killed.
 func TestACrashWhileAFileIsDelivered(t *testing.T) {
+	t.Parallel()
 	answer := strings.Repeat("很长的回答。", 30)
 	for _, step := range append([]string{"delivery: noted"}, crashSteps(t)...) {
 		if !fileSteps.MatchString(step) && step != "delivery: noted" {

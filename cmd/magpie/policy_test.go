@@ -62,6 +62,7 @@ func TestCommandsSpeakTheChatsLanguage(t *testing.T) {
 
 // The modes, as a chat's second turn sees them when its process is gone.
 func TestModes(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		mode           contextmgr.Mode
 		session        contextmgr.SessionMode

@@ -485,6 +485,7 @@ func TestTheAgentsEnvironment(t *testing.T) {
 // An admin reloads the configuration; the reply names the keys that are in force, those that need a restart, and a
 // mistake.
 func TestAnAdminReloadsTheConfiguration(t *testing.T) {
+	t.Parallel()
 	r := makeRig(t, feishusim.Config{}, func(c *config.Config) { c.Budget.TurnUSD = 5 })
 	r.cfg.Access = access.Config{Owner: r.user.OpenID}
 	next, mistake := make(chan config.Config, 1), errors.New("line 3: unknown key")
@@ -518,6 +519,7 @@ func TestAnAdminReloadsTheConfiguration(t *testing.T) {
 // Limits of a day in tokens, of users and of chats, count in the running program, and say their numbers. Other chats
 // and users go on.
 func TestLimitsOfADayEndToEnd(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		limits bridge.Budget
 		group  bool // what is used up is the group's, and its other members are refused too

@@ -90,6 +90,7 @@ func TestAStopWaitsForNoDecision(t *testing.T) {
 
 // While an answer is being written, a bare "stop" in either language stops it; at any other time it is a question.
 func TestStopInPlainWords(t *testing.T) {
+	t.Parallel()
 	for _, words := range []string{"停", "停止。", "Stop!", " cancel "} {
 		t.Run(words, func(t *testing.T) {
 			r := newRig(t)

@@ -100,6 +100,7 @@ func TestATerminatedServiceAnnouncesItAndContinues(t *testing.T) {
 
 // Somebody stops an answer, and the program dies at once: the answer stays stopped.
 func TestAStopOutlivesTheProgram(t *testing.T) {
+	t.Parallel()
 	for _, how := range []string{"button", "word"} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()

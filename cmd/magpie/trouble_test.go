@@ -67,6 +67,7 @@ func TestADeniedToolIsNamedOnTheCard(t *testing.T) {
 // A process that dies before it has used a tool is replaced within the turn; after that, what it did may not happen
 // twice.
 func TestTheProcessDiesInTheMiddleOfATurn(t *testing.T) {
+	t.Parallel()
 	t.Run("before a tool", func(t *testing.T) {
 		r := newRig(t, realCLI(t))
 		r.ask("我叫小明")

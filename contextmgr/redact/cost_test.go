@@ -38,7 +38,7 @@ var hostile = map[string]string{
 // garbage; were it quadratic, it would take four times as long.
 func TestTimeGrowsWithTheLengthAndNoFaster(t *testing.T) {
 	racetest.Skip(t)
-	const large = 1 << 20
+	const large = 1 << 18
 	const small, most = large / 4, 3
 	took := func(text string, times int, best time.Duration) time.Duration {
 		began := worked(t)

@@ -54,8 +54,8 @@ func TestSecretsAreFoundInTheirEncodings(t *testing.T) {
 					"behind much": io.MultiReader(strings.NewReader(strings.Repeat("x\n\x00 ", 40_000)),
 						strings.NewReader(" "+text)),
 				} {
-					if name == "UTF-16LE" && pad > 0 && how == "behind much" {
-						continue // 160,001 bytes in front of it make no difference to the other cases
+					if pad > 2 && how == "behind much" {
+						continue // base64 comes in three phases, the wide encodings in fewer
 					}
 					if found, err := k.Within(r); err != nil || !found {
 						t.Errorf("%q in %s behind %d bytes, %s: %v, %v", secret, name, pad, how, found, err)
