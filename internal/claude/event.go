@@ -81,6 +81,9 @@ type ToolAllowed struct{ ID, Name string }
 // ToolDenied says that a [ToolAsk] was answered: this tool use was refused.
 type ToolDenied struct{ ID, Name string }
 
+// Steered says that the agent reads a message that was handed to the turn; see [Process.Steer].
+type Steered struct{ ID string }
+
 // Retrying says that the model's API failed and is called again after Delay.
 type Retrying struct {
 	Delay   time.Duration
@@ -111,6 +114,10 @@ type Result struct {
 // Usage counts the tokens of one turn.
 type Usage struct{ Input, Output, CacheRead, CacheNew int64 }
 
+func (u Usage) plus(v Usage) Usage {
+	return Usage{u.Input + v.Input, u.Output + v.Output, u.CacheRead + v.CacheRead, u.CacheNew + v.CacheNew}
+}
+
 func (Started) event()     {}
 func (Text) event()        {}
 func (Rewind) event()      {}
@@ -122,6 +129,7 @@ func (ToolAsk) event()     {}
 func (ToolAskEnd) event()  {}
 func (ToolAllowed) event() {}
 func (ToolDenied) event()  {}
+func (Steered) event()     {}
 func (Retrying) event()    {}
 func (Compacting) event()  {}
 func (Result) event()      {}

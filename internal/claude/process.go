@@ -71,6 +71,7 @@ type Process struct {
 
 	syncState SyncState
 	fresh     bool   // it has not served a turn yet
+	spoiled   bool   // it has messages that no turn will read
 	unnamed   bool   // its session does not have its name yet
 	logins    int64  // how often somebody had logged in when it was started
 	mode      string // permission mode that it has reported; empty = none
@@ -153,7 +154,7 @@ func (a agent) arguments(spec Spec) []string {
 	c := a.cfg
 	args := []string{
 		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
-		"--include-partial-messages", "--permission-prompt-tool", "stdio", a.settingsArgument(),
+		"--include-partial-messages", "--replay-user-messages", "--permission-prompt-tool", "stdio", a.settingsArgument(),
 		"--setting-sources=" + strings.Join(c.SettingSources, ","),
 		"--disallowedTools=" + strings.Join(disallowedTools, ","),
 	}
@@ -221,7 +222,7 @@ func (p *Process) sendName() {
 }
 
 // reusable reports whether the process may serve another turn.
-func (p *Process) reusable() bool { return p.fresh || p.spec.Budget == 0 }
+func (p *Process) reusable() bool { return !p.spoiled && (p.fresh || p.spec.Budget == 0) }
 
 // Pid is its process id.
 func (p *Process) Pid() int { return p.child.Pid() }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -29,11 +30,14 @@ type Outcome struct {
 	Failure Failure
 	Model   string // the last one that answered
 	Usage   Usage  // of the complete messages in the transcript
+	// those of the messages handed to the turn that the agent has read; see [Process.Steer]
+	Steered []string
 }
 
 // ReadOutcome reads the outcome of the prompt with that id (see [Process.Run]) in a session that ran in the folder dir.
+// steered are the ids of the messages that were handed to its turn, in order.
 // A missing transcript gives an empty Outcome and no error. The session must not be running.
-func (t Transcripts) ReadOutcome(dir, session, id string) (Outcome, error) {
+func (t Transcripts) ReadOutcome(dir, session, id string, steered ...string) (Outcome, error) {
 	path, err := t.find(dir, session)
 	if err != nil || path == "" {
 		return Outcome{}, err
@@ -45,7 +49,7 @@ func (t Transcripts) ReadOutcome(dir, session, id string) (Outcome, error) {
 		return Outcome{}, fmt.Errorf("recall a prompt: %w", err)
 	}
 	defer f.Close() //nolint:errcheck // only read
-	o, err := readOutcome(f, id)
+	o, err := readOutcome(f, id, steered...)
 	if err != nil {
 		return Outcome{}, fmt.Errorf("recall a prompt: %w", err)
 	}
@@ -53,9 +57,9 @@ func (t Transcripts) ReadOutcome(dir, session, id string) (Outcome, error) {
 }
 
 // readOutcome reads a transcript from its beginning. It keeps one line, the answer, and 16 bytes per line in memory.
-func readOutcome(f io.Reader, id string) (Outcome, error) {
+func readOutcome(f io.Reader, id string, steered ...string) (Outcome, error) {
 	br := bufio.NewReaderSize(f, 64<<10)
-	r := outcomeReader{id: id, seen: map[uuid.UUID]bool{}, messages: map[string]bool{}, open: map[string]bool{}}
+	r := outcomeReader{id: id, steers: steered, seen: map[uuid.UUID]bool{}, messages: map[string]bool{}, open: map[string]bool{}}
 	for !r.over {
 		line, err := readLine(br)
 		if line = bytes.TrimSpace(line); len(line) > 0 {
@@ -73,6 +77,7 @@ func readOutcome(f io.Reader, id string) (Outcome, error) {
 // outcomeReader follows one turn through a transcript.
 type outcomeReader struct {
 	id       string             // of the prompt
+	steers   []string           // ids of the messages that were handed to its turn, and were not found yet
 	seen     map[uuid.UUID]bool // lines so far: compacting a session repeats the newest ones
 	group    string             // the CLI's id for everything that belongs to the prompt; known from its line on
 	out      Outcome
@@ -93,6 +98,10 @@ func (r *outcomeReader) line(line []byte) {
 	}
 	v := gjson.ParseBytes(line)
 	kind := v.Get("type").String()
+	if kind == "attachment" && r.out.Known && v.Get("attachment.type").String() == "queued_command" {
+		r.steered(v.Get("attachment.source_uuid").String(), false)
+		return
+	}
 	if kind != "user" && kind != "assistant" || v.Get("isSidechain").Bool() {
 		return
 	}
@@ -185,6 +194,10 @@ func (r *outcomeReader) user(v gjson.Result) {
 			delete(r.open, block.Get("tool_use_id").String())
 		}
 	}
+	if r.steered(v.Get("uuid").String(), true) {
+		r.group = v.Get("promptId").String()
+		return
+	}
 	if group := v.Get("promptId").String(); group != r.group && group != "" || group == "" && !isNote(v) {
 		r.over = true
 		return
@@ -193,6 +206,23 @@ func (r *outcomeReader) user(v gjson.Result) {
 		r.out.Failure = FailAborted
 	}
 	r.stop = "" // the model is to answer this
+}
+
+// steered notes that the agent reads a message that was handed to the turn, and reports whether it is one. Those that it
+// reads at the end of its answer, together, are one line with the id of the last one.
+func (r *outcomeReader) steered(id string, together bool) bool {
+	i := slices.Index(r.steers, id)
+	if i < 0 {
+		return false
+	}
+	from := i
+	if together {
+		from = 0
+	}
+	r.out.Steered = append(r.out.Steered, r.steers[from:i+1]...)
+	r.steers = slices.Delete(slices.Clone(r.steers), from, i+1)
+	r.stop = "" // the model is to answer this
+	return true
 }
 
 // isNote reports whether a line with the role of the user was written by the CLI itself: a tool result, an

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -205,7 +206,7 @@ func TestRecallWithoutATranscript(t *testing.T) {
 	c := Config{Environ: []string{"HOME=" + dir}}
 	for _, project := range []string{dir, filepath.Join(dir, "gone")} {
 		if got, err := c.Transcripts("").ReadOutcome(project, uuid.NewString(), uuid.NewString()); err != nil ||
-			got != (Outcome{}) {
+			!reflect.DeepEqual(got, Outcome{}) {
 			t.Errorf("%+v %v", got, err)
 		}
 	}
@@ -230,7 +231,7 @@ func FuzzRecall(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !got.Known && got != (Outcome{}) {
+		if !got.Known && !reflect.DeepEqual(got, Outcome{}) {
 			t.Fatalf("an unknown prompt has %+v", got)
 		}
 		if got.Ended && got.Failure == FailAborted {

@@ -22,11 +22,11 @@ import (
 // The CLI silently drops a prompt whose id its session contains already: Run would then wait until the silence timeout.
 // So an id is used once per session.
 func (p *Process) Run(ctx context.Context, id, text string, images ...Image) iter.Seq2[Event, error] {
-	return p.runTurn(ctx, func() { p.in.sendPrompt(id, text, images) })
+	return p.runTurn(ctx, true, func() { p.in.sendPrompt(id, text, images) })
 }
 
-// runTurn runs a turn that ask begins.
-func (p *Process) runTurn(ctx context.Context, ask func()) iter.Seq2[Event, error] {
+// runTurn runs a turn that ask begins, and that takes messages while it runs if it is steerable.
+func (p *Process) runTurn(ctx context.Context, steerable bool, ask func()) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		r := &run{
 			p: p, lines: make(chan []byte), done: make(chan struct{}), open: map[string]bool{}, asks: newOpenAsks(),
@@ -39,6 +39,9 @@ func (p *Process) runTurn(ctx context.Context, ask func()) iter.Seq2[Event, erro
 		defer p.out.detach(r)
 		p.restoreMode()
 		ask()
+		if steerable {
+			r.steers.begin()
+		}
 		failpoint.At("prompt: sent")
 		r.loop(ctx, yield)
 	}
@@ -69,6 +72,9 @@ type run struct {
 	asks  *openAsks
 	plan  json.RawMessage // input of the agent's last call of [PlanTool]
 	stop  stopper
+
+	steers steers
+	before Result // the sum of the results after which the agent went on
 }
 
 // loop runs until the turn or the process has ended.
@@ -79,7 +85,7 @@ func (r *run) loop(ctx context.Context, yield func(Event, error) bool) {
 	left := func() {
 		// after the caller has left its loop, yield may not be called again
 		yield = func(Event, error) bool { return false }
-		r.stop.begin(context.Canceled)
+		r.stopped(context.Canceled)
 	}
 	answered := func() {
 		for _, ev := range r.asks.drain() {
@@ -112,21 +118,23 @@ func (r *run) loop(ctx context.Context, yield func(Event, error) bool) {
 			answered()
 			bounds.restart(r.silenceLimit())
 		case <-bounds.silence.C:
-			r.stop.begin(ErrSilent)
+			r.stopped(ErrSilent)
 		case <-bounds.turn.C:
-			r.stop.begin(ErrTurnEnd)
+			r.stopped(ErrTurnEnd)
 		case <-ended:
 			ended = nil
-			r.stop.begin(context.Cause(ctx))
+			r.stopped(context.Cause(ctx))
 		case <-deaf:
 			deaf = nil
-			r.stop.begin(errInputClosed)
+			r.stopped(errInputClosed)
 		case <-r.stop.next():
 			r.stop.escalate()
 		case <-r.p.child.Exited():
 			r.stop.sweep()
 			if cause := r.stop.cause; cause != nil && !errors.Is(cause, errInputClosed) {
 				yield(nil, cause)
+			} else if r.before.Failure != "" {
+				yield(r.before, nil)
 			} else {
 				yield(nil, r.p.exitError())
 			}
@@ -164,6 +172,9 @@ func (r *run) handleLine(line []byte, yield func(Event, error) bool) (ended, mor
 		return false, true
 	}
 	r.p.trackMode(line)
+	if id, ok := replayed(line); ok && r.steers.read(id) {
+		return false, yield(Steered{ID: id}, nil)
+	}
 	more = true
 	for _, ev := range r.dec.decode(line) {
 		switch e := ev.(type) {
@@ -177,11 +188,14 @@ func (r *run) handleLine(line []byte, yield func(Event, error) bool) (ended, mor
 		case Retrying:
 			if e.Failure == FailAuth { // the CLI would retry for minutes without a chance
 				r.dec.failure = FailAuth
-				r.stop.begin(errUnauthorized)
+				r.stopped(errUnauthorized)
 			}
 		case Result:
-			ended = true
-			ev = r.turnResult(e)
+			e = r.turnResult(e)
+			if r.goesOn(e) {
+				continue
+			}
+			ended, ev = true, e
 		}
 		more = more && yield(ev, nil)
 	}
@@ -194,9 +208,25 @@ var errInputClosed = errors.New("claude does not read its input")
 // errUnauthorized stops a turn whose retries cannot succeed; it becomes a failed Result, and not an error.
 var errUnauthorized = errors.New("not logged in")
 
+// goesOn reports whether the agent goes on after a result, with messages that were handed to the turn: also after a
+// failure, unless the process cannot.
+func (r *run) goesOn(e Result) bool {
+	if e.Failure == FailSession || r.steers.end() {
+		return false
+	}
+	r.before = e
+	r.p.meter.beginTurn()
+	return true
+}
+
+// stopped has the turn end. A process with messages that it has not read ends with it: after an interrupt it would
+// begin with them at once.
+func (r *run) stopped(cause error) { r.stop.begin(cause, r.steers.abandon()) }
+
 // turnResult converts the process's running totals to values of this turn.
 func (r *run) turnResult(e Result) Result {
-	e.CostUSD = r.p.meter.endTurn(e)
+	e.CostUSD = r.before.CostUSD + r.p.meter.endTurn(e)
+	e.Usage = e.Usage.plus(r.before.Usage)
 	if errors.Is(r.stop.cause, errUnauthorized) {
 		r.stop.cause = nil
 		e.Failure = FailAuth
@@ -219,15 +249,19 @@ type stopper struct {
 	left  []proctree.Descendant // descendants seen since the stop began
 }
 
-// begin asks the CLI to interrupt the turn. Only the first cause counts.
-func (s *stopper) begin(cause error) {
+// begin asks the CLI to interrupt the turn, or to end with it. Only the first cause counts.
+func (s *stopper) begin(cause error, end bool) {
 	if s.cause != nil {
 		return
 	}
 	s.cause = cause
 	s.collect()
 	s.timer = time.NewTimer(s.stepTimeout())
-	s.p.in.interrupt()
+	if s.p.spoiled = end; end {
+		s.p.child.Signal(syscall.SIGINT)
+	} else {
+		s.p.in.interrupt()
+	}
 }
 
 // stepTimeout is short during a shutdown: the service manager kills everything after its own timeout.

@@ -44,6 +44,7 @@ type options struct {
 	system  string // instead of its own system prompt
 	toolbox toolbox
 	servers string // see --mcp-config
+	replay  bool   // a prompt is repeated when the model gets it
 }
 
 // parse knows the options that change what the model is asked; all others are accepted and ignored, as
@@ -73,6 +74,8 @@ func parse(args []string) options {
 			o.toolbox.folders = append(o.toolbox.folders, value)
 		case "--mcp-config":
 			o.servers = value
+		case "--replay-user-messages":
+			o.replay = true
 		}
 	}
 	return o
@@ -88,26 +91,50 @@ func run(args []string, in io.Reader, out io.Writer) error {
 	stream := &output{session: o.session, w: bufio.NewWriter(out)}
 	var r responder
 	var err error
+	prompts := newInbox()
 	if url := os.Getenv("ANTHROPIC_BASE_URL"); url != "" {
-		r, err = newAgent(stream, o, url)
+		r, err = newAgent(stream, o, url, prompts)
 	} else {
 		r, err = newEcho(stream, o)
 	}
 	if err != nil {
 		return err
 	}
-	prompts := make(chan message, 100) // what is written meanwhile waits
 	failed := make(chan error, 1)
 	go func() {
-		defer close(prompts)
 		failed <- read(in, stream, r, prompts)
+		prompts.close()
 	}()
-	for m := range prompts {
-		if err := r.prompt(m); err != nil {
+	for list := prompts.next(); len(list) > 0; list = prompts.next() {
+		m, err := together(stream, o, list)
+		if err == nil {
+			err = r.prompt(m)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return <-failed
+}
+
+// together makes one prompt of those that have come while another one was answered. All but the last are repeated here.
+func together(out *output, o options, list []message) (message, error) {
+	last := len(list) - 1
+	m := list[last]
+	if last == 0 {
+		return m, nil
+	}
+	var texts []string
+	for i, one := range list {
+		texts = append(texts, one.Message.Content.text())
+		if o.replay && i < last {
+			if err := out.say(one.replayed()); err != nil {
+				return m, err
+			}
+		}
+	}
+	m.Message.Content = content(encode(strings.Join(texts, "\n")))
+	return m, nil
 }
 
 // responder answers messages of the input.
@@ -123,7 +150,7 @@ type responder interface {
 var errUnsupported = errors.New("unsupported control request subtype")
 
 // read passes on the prompts of the input, and has done at once what else is asked for.
-func read(in io.Reader, out *output, r responder, prompts chan<- message) error {
+func read(in io.Reader, out *output, r responder, prompts *inbox) error {
 	br := bufio.NewReader(in)
 	for {
 		line, err := br.ReadBytes('\n')
@@ -139,7 +166,7 @@ func read(in io.Reader, out *output, r responder, prompts chan<- message) error 
 		}
 		switch m.Type {
 		case "user":
-			prompts <- m
+			prompts.put(m)
 		case "control_request":
 			response, failed := r.control(m.Order)
 			said := object{"subtype": "success", "request_id": m.Request, "response": response}
@@ -165,6 +192,14 @@ type message struct {
 	Message struct {
 		Content content `json:"content"`
 	} `json:"message"`
+}
+
+// replayed is the line that says that the model gets it.
+func (m message) replayed() object {
+	return object{
+		"type": "user", "uuid": m.UUID, "isReplay": true, "parent_tool_use_id": nil,
+		"message": object{"role": "user", "content": json.RawMessage(m.Message.Content)},
+	}
 }
 
 // content is a text, or blocks.

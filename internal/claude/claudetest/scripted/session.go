@@ -45,6 +45,14 @@ type transcriptLine struct {
 		Model   string          `json:"model"`
 		Content json.RawMessage `json:"content"`
 	} `json:"message"`
+	Attachment struct {
+		Prompt string `json:"prompt"` // of a queued_command
+	} `json:"attachment"`
+}
+
+// steeredNote is what the model is told of a message that came while its tools ran.
+func steeredNote(text string) string {
+	return "The user sent a new message while you were working:\n" + text
 }
 
 // openSession begins a session, or goes on with one that has a transcript.
@@ -82,7 +90,11 @@ func (s *session) read(data []byte) error {
 	for {
 		line, err := lines.ReadBytes('\n')
 		var l transcriptLine
-		said := json.Unmarshal(line, &l) == nil && (l.Type == "user" || l.Type == "assistant")
+		known := json.Unmarshal(line, &l) == nil
+		if known && l.Type == "attachment" {
+			s.messages = append(s.messages, turnMessage{"system", encode(steeredNote(l.Attachment.Prompt))})
+		}
+		said := known && (l.Type == "user" || l.Type == "assistant")
 		if said && l.Message.Model != "<synthetic>" {
 			s.parent, s.group = l.UUID, l.PromptID
 			if l.Type == "user" {
@@ -118,6 +130,16 @@ func (s *session) user(id string, content any) error {
 	s.messages = append(s.messages, turnMessage{"user", raw})
 	return s.write(object{
 		"type": "user", "uuid": id, "promptId": s.group, "message": object{"role": "user", "content": raw},
+	})
+}
+
+// attached adds a message that came while the model's tools ran, which the model gets as a note.
+func (s *session) attached(id, text string) error {
+	s.prompts[id] = true
+	s.messages = append(s.messages, turnMessage{"system", encode(steeredNote(text))})
+	return s.write(object{
+		"type": "attachment", "uuid": uuid.NewString(),
+		"attachment": object{"type": "queued_command", "prompt": text, "source_uuid": id, "commandMode": "prompt"},
 	})
 }
 

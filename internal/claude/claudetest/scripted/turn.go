@@ -33,16 +33,19 @@ type agent struct {
 	system  string // instead of its own system prompt
 	toolbox toolbox
 	conv    *session
+	replay  bool
+	prompts *inbox // that come while it answers
 
 	mu    sync.Mutex
 	stop  func() // interrupts the turn that runs
 	spent usage
 }
 
-func newAgent(out *output, o options, url string) (*agent, error) {
+func newAgent(out *output, o options, url string, prompts *inbox) (*agent, error) {
 	a := &agent{
 		output: out, permissions: &permissions{output: out, mode: o.mode, decisions: map[string]chan gjson.Result{}},
 		api: api{url, o.session, fullName(o.model)}, system: o.system, toolbox: o.toolbox,
+		replay: o.replay, prompts: prompts,
 	}
 	var err error
 	if a.conv, err = openSession(o.session, o.resume, o.keep); errors.Is(err, errNoConversation) {
@@ -127,6 +130,11 @@ func (a *agent) turn(ctx context.Context, m message) error {
 	if err := a.conv.user(m.UUID, m.Message.Content.blocks()); err != nil {
 		return err
 	}
+	if a.replay {
+		if err := a.say(m.replayed()); err != nil {
+			return err
+		}
+	}
 	var spent usage
 	for calls := 1; ; calls++ {
 		r, err := a.api.ask(ctx, object{
@@ -152,7 +160,26 @@ func (a *agent) turn(ctx context.Context, m message) error {
 			}
 			return a.aborted("aborted_tools", spent, calls)
 		}
+		if err := a.steered(); err != nil {
+			return err
+		}
 	}
+}
+
+// steered tells the model what was written while its tools ran, as the CLI does.
+func (a *agent) steered() error {
+	for _, m := range a.prompts.now() {
+		if err := a.conv.attached(m.UUID, m.Message.Content.text()); err != nil {
+			return err
+		}
+		if !a.replay {
+			continue
+		}
+		if err := a.say(m.replayed()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // initLine has the members that the bridge reads, with the types of the real CLI.

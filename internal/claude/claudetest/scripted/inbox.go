@@ -1,0 +1,55 @@
+package main
+
+import "sync"
+
+// inbox is the prompts that were read and are not answered yet. What is written meanwhile waits.
+type inbox struct {
+	mu     sync.Mutex
+	wake   *sync.Cond
+	list   []message
+	closed bool
+}
+
+func newInbox() *inbox {
+	b := &inbox{}
+	b.wake = sync.NewCond(&b.mu)
+	return b
+}
+
+func (b *inbox) put(m message) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.list = append(b.list, m)
+	b.wake.Signal()
+}
+
+// close says that no more comes.
+func (b *inbox) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	b.wake.Signal()
+}
+
+// next waits for prompts and takes all that there are. There are none when no more come.
+func (b *inbox) next() []message {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for len(b.list) == 0 && !b.closed {
+		b.wake.Wait()
+	}
+	return b.take()
+}
+
+// now takes the prompts that are there.
+func (b *inbox) now() []message {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.take()
+}
+
+func (b *inbox) take() []message {
+	list := b.list
+	b.list = nil
+	return list
+}

@@ -1,0 +1,211 @@
+package claude_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"magpie/internal/claude"
+	"magpie/internal/claude/claudetest"
+	"magpie/internal/modelsim"
+)
+
+// agents runs a test with each version of the CLI, and with the scripted agent.
+func agents(t *testing.T, test func(t *testing.T, command string)) {
+	claudetest.Versions(t, test)
+	t.Run("scripted", func(t *testing.T) { test(t, claudetest.Scripted(t)) })
+}
+
+// steeredTurn runs a turn to which messages are handed when an event says so, and returns their ids.
+func (r *rig) steeredTurn(ctx context.Context, p *claude.Process, id string, when func(claude.Event) bool,
+	messages ...string) (ids []string, a answer) {
+	r.Helper()
+	for ev, err := range p.Run(ctx, id, "go on") {
+		if err != nil {
+			a.err = err
+			break
+		}
+		a.take(ev)
+		if len(ids) > 0 || !when(ev) {
+			continue
+		}
+		for _, text := range messages {
+			ids = append(ids, uuid.NewString())
+			if !p.Steer(ids[len(ids)-1], text) {
+				r.Errorf("%q is not taken", text)
+			}
+		}
+	}
+	return ids, a
+}
+
+func (a answer) steered() (ids []string) {
+	for _, ev := range a.events {
+		if e, ok := ev.(claude.Steered); ok {
+			ids = append(ids, e.ID)
+		}
+	}
+	return ids
+}
+
+// text reports whether an event is a piece of the answer.
+func isText(ev claude.Event) bool {
+	_, ok := ev.(claude.Text)
+	return ok
+}
+
+// The agent reads a message when the tool that runs has ended.
+func TestAMessageReachesTheAgentBehindATool(t *testing.T) {
+	agents(t, func(t *testing.T, command string) {
+		r := newRig(t, by(command), func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
+		r.model.Script(
+			modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("first"), bash("sleep 0.3; echo done >> out.txt")}},
+			modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("second")}})
+		spec, id := fresh(), uuid.NewString()
+		p := r.acquire("a", spec)
+		if p.Steer(uuid.NewString(), "too early") {
+			t.Error("a message is taken before a turn runs")
+		}
+		ids, a := r.steeredTurn(t.Context(), p, id, func(ev claude.Event) bool {
+			_, ok := ev.(claude.ToolUse)
+			return ok
+		}, "also: the blue ones")
+		if a.err != nil || a.text() != "first|second" || !slices.Equal(a.steered(), ids) {
+			t.Errorf("answer %q, read %v, want %v; %v", a.text(), a.steered(), ids, a.err)
+		}
+		if p.Steer(uuid.NewString(), "too late") {
+			t.Error("a message is taken after the turn")
+		}
+		list := r.model.Requests()
+		if n := len(list); n != 2 || !strings.Contains(list[1].AllText(), "also: the blue ones") {
+			t.Errorf("%d requests, the last: %s", n, list[n-1].AllText())
+		}
+		r.pool.Release("a", p)
+		r.pool.Drop("a")
+		r.readAs(spec, id, ids, claude.Outcome{Text: "first\n\nsecond", Acted: true})
+	})
+}
+
+// readAs checks what the transcript says about a turn, and that the session can be resumed.
+func (r *rig) readAs(spec claude.Spec, id string, steered []string, want claude.Outcome) {
+	r.Helper()
+	spec.Resume, spec.Dir = true, r.cfg.Project
+	transcripts := r.cfg.Transcripts("")
+	got, err := transcripts.ReadOutcome(r.cfg.Project, spec.Session, id, steered...)
+	if err != nil || !got.Known || !got.Ended || got.Text != want.Text || got.Acted != want.Acted ||
+		!slices.Equal(got.Steered, steered) {
+		r.Errorf("the transcript tells %+v, want %+v, read %v; %v", got, want, steered, err)
+	}
+	s, err := transcripts.Verify(r.cfg.Project, spec.Session, append(slices.Clone(steered), id))
+	if err != nil || !s.Whole {
+		r.Errorf("the session: %+v, %v", s, err)
+	}
+	if a := r.turn(r.Context(), "a", spec, "我叫小明"); a.err != nil || a.text() == "" {
+		r.Errorf("next turn: %q, %v", a.text(), a.err)
+	}
+}
+
+// The agent reads messages that come while it writes when it has finished, all together, and goes on.
+func TestAMessageMakesTheAnswerGoOn(t *testing.T) {
+	agents(t, func(t *testing.T, command string) {
+		r := newRig(t, by(command))
+		hold := make(chan struct{})
+		r.model.Script(
+			modelsim.Rule{Times: 1, Steps: []modelsim.Step{
+				modelsim.Usage(1000), modelsim.Text("one"), modelsim.Hold(hold), modelsim.Text(" two"),
+			}},
+			modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Usage(1500), modelsim.Text("three")}})
+		spec, id := fresh(), uuid.NewString()
+		p := r.acquire("a", spec)
+		ids, a := r.steeredTurn(t.Context(), p, id, func(ev claude.Event) bool {
+			if isText(ev) { // both are in the input before the answer ends
+				time.AfterFunc(100*time.Millisecond, func() { close(hold) })
+				return true
+			}
+			return false
+		}, "also: four", "also: five")
+		if a.err != nil || a.text() != "one two|three" || !slices.Equal(a.steered(), ids) {
+			t.Errorf("answer %q, read %v, want %v; %v", a.text(), a.steered(), ids, a.err)
+		}
+		if n := len(slices.DeleteFunc(slices.Clone(a.events), func(ev claude.Event) bool {
+			_, ok := ev.(claude.Result)
+			return !ok
+		})); n != 1 {
+			t.Errorf("%d results", n)
+		}
+		u := a.result.Usage
+		if got := a.result; got.Text != "three" || u.Input+u.CacheRead+u.CacheNew != 2500 || got.CostUSD <= 0 {
+			t.Errorf("result %+v", got)
+		}
+		if n := len(r.model.Requests()); n != 2 {
+			t.Errorf("%d requests", n)
+		}
+		r.pool.Release("a", p)
+		r.pool.Drop("a")
+		r.readAs(spec, id, ids, claude.Outcome{Text: "one two\n\nthree"})
+	})
+}
+
+// A message that the agent has not read when its turn is stopped is never read: the CLI must not begin with it alone.
+func TestAnUnreadMessageEndsWithItsTurn(t *testing.T) {
+	agents(t, func(t *testing.T, command string) {
+		r := newRig(t, by(command))
+		r.model.Script(modelsim.Rule{Steps: []modelsim.Step{modelsim.Text("on"), modelsim.Hang()}})
+		spec, id := fresh(), uuid.NewString()
+		p := r.acquire("a", spec)
+		ctx, stop := context.WithCancelCause(t.Context())
+		defer stop(nil)
+		why := errors.New("stopped by a test")
+		ids, a := r.steeredTurn(ctx, p, id, func(ev claude.Event) bool {
+			if isText(ev) {
+				time.AfterFunc(200*time.Millisecond, func() { stop(why) })
+			}
+			return isText(ev)
+		}, "also: more")
+		if !errors.Is(a.err, why) || len(ids) != 1 || len(a.steered()) != 0 {
+			t.Errorf("handed over %v, read %v; %v", ids, a.steered(), a.err)
+		}
+		r.pool.Release("a", p)
+		r.pool.Drop("a")
+		if n := len(r.model.Requests()); n != 1 || r.pool.Stats().Idle != 0 {
+			t.Errorf("%d requests, %+v", n, r.pool.Stats())
+		}
+		o, err := r.cfg.Transcripts("").ReadOutcome(r.cfg.Project, spec.Session, id, ids...)
+		if err != nil || !o.Known || len(o.Steered) != 0 || o.Ended {
+			t.Errorf("the transcript tells %+v, %v", o, err)
+		}
+		r.model.Reset()
+		spec.Resume = true
+		if a := r.turn(t.Context(), "a", spec, "我叫小明"); a.err != nil || a.text() == "" ||
+			strings.Contains(r.model.Requests()[0].AllText(), "also: more") {
+			t.Errorf("next turn: %q, %v", a.text(), a.err)
+		}
+	})
+}
+
+// A message also makes a turn go on whose answer fails.
+func TestAMessageIsReadAfterAFailure(t *testing.T) {
+	agents(t, func(t *testing.T, command string) {
+		r := newRig(t, by(command))
+		hold := make(chan struct{})
+		r.model.Script(
+			modelsim.Rule{Match: func(q *modelsim.Request) bool { return strings.Contains(q.AllText(), "also: more") },
+				Steps: []modelsim.Step{modelsim.Text("read")}},
+			modelsim.Rule{Steps: []modelsim.Step{modelsim.Hold(hold), modelsim.Fail(400, "invalid_request_error", "bad")}})
+		ids, a := r.steeredTurn(t.Context(), r.acquire("a", fresh()), uuid.NewString(), func(ev claude.Event) bool {
+			_, ok := ev.(claude.Started)
+			if ok {
+				time.AfterFunc(100*time.Millisecond, func() { close(hold) })
+			}
+			return ok
+		}, "/also: more") // no command of the CLI
+		if a.err != nil || a.result.Failure != "" || a.text() != "read" || !slices.Equal(a.steered(), ids) {
+			t.Errorf("answer %q, %+v, read %v, want %v; %v", a.text(), a.result, a.steered(), ids, a.err)
+		}
+	})
+}
