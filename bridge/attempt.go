@@ -31,6 +31,7 @@ type attemptRunner struct {
 	prompts   promptBuilder
 	turns     db.Turns
 	servers   *serverStates
+	steering  *steering
 }
 
 // run runs the agent once.
@@ -51,6 +52,11 @@ func (r attemptRunner) run(ctx context.Context, t *turn) (claude.Result, error) 
 		return claude.Result{}, context.Cause(ctx)
 	}
 	t.show(t.view.Restarted(time.Now()))
+	if r.ownCommand(t) == "" {
+		if err := r.steering.ask(ctx, t); err != nil {
+			return claude.Result{}, err
+		}
+	}
 	var result claude.Result
 	for ev, err := range r.ask(ctx, t, p) {
 		if err != nil {
@@ -69,6 +75,12 @@ func (r attemptRunner) run(ctx context.Context, t *turn) (claude.Result, error) 
 		case claude.Started:
 			t.session.begun(e.Session, p.Dir())
 			r.servers.note(p.Dir(), e.Servers)
+			r.steering.attach(t, p)
+		case claude.Steered:
+			if m, ok := r.steering.read(ctx, t, e.ID); ok {
+				t.claim.Asked = append(t.claim.Asked, m)
+				t.show(t.view.Added(m.Text, time.Now()))
+			}
 		case claude.Result:
 			result = e
 		}

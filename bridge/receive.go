@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"magpie/bridge/access"
 	"magpie/bridge/attachment"
 	"magpie/bridge/i18n"
@@ -30,6 +32,7 @@ type receiver struct {
 	interrupted interruptedTurns
 	inbox       inbox
 	ahead       *aheadStarts
+	steering    *steering
 }
 
 // message takes in a message that the platform has delivered. The platform delivers it again until message returns nil,
@@ -101,12 +104,15 @@ func (rc *receiver) ask(ctx context.Context, m chat.Incoming) error {
 		if err := rc.interrupted.continues(ctx, &e, l); err != nil {
 			return err
 		}
+	default:
+		e.Steer = db.Steer{Turn: rc.steering.turnFor(ctx, m), Prompt: uuid.NewString()}
 	}
-	files, err := rc.files.Of(ctx, m)
-	if err != nil {
-		return err
+	if e.Steer.Turn == 0 { // else it has no files, and quotes what its agent says just now
+		var err error
+		if e.Files, err = rc.files.Of(ctx, m); err != nil {
+			return err
+		}
 	}
-	e.Files = files
 	failpoint.At("message: received")
 	got, err := rc.inbox.history.accept(ctx, e)
 	failpoint.At("message: stored")
@@ -115,6 +121,9 @@ func (rc *receiver) ask(ctx context.Context, m chat.Incoming) error {
 	}
 	if e.Held != nil || e.Continues != 0 {
 		rc.inbox.outbox.Wake(m.Key)
+	}
+	if got.Steered {
+		rc.steering.hand(got.Turn, e.Steer.Prompt, got.Message)
 	}
 	if e.Held == nil {
 		rc.inbox.reactions.Set([]chat.Message{{Key: m.Key, ID: m.ID}}, chat.Working)

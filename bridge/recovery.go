@@ -113,7 +113,11 @@ func (r cutOffTurns) recover(ctx context.Context, t db.Turn) error {
 	}
 	transcripts := r.pool.Config().Transcripts(t.Key.String())
 	dir := r.cfg.workedIn(c, transcripts, t.Session)
-	did, err := transcripts.ReadOutcome(dir, t.Session, t.Prompt)
+	steers, err := r.db.Turns().Steers(ctx, t.ID)
+	if err != nil {
+		return err
+	}
+	did, err := transcripts.ReadOutcome(dir, t.Session, t.Prompt, steers...)
 	if err != nil {
 		log.Error().Err(err).Msg("transcript not read")
 	}
@@ -147,7 +151,8 @@ func (r cutOffTurns) recover(ctx context.Context, t db.Turn) error {
 	}
 	e := db.TurnResult{
 		Turn: t, State: end.State, Failure: end.Failure, Answer: text,
-		Card: turncard.New(t.ID, r.cfg.langOf(c), time.Now()).Saying(text).End(end).Card(time.Now()),
+		Card:       turncard.New(t.ID, r.cfg.langOf(c), time.Now()).Saying(text).End(end).Card(time.Now()),
+		SteersRead: did.Steered,
 	}
 	if did.Known && r.cfg.Context.Resumes() {
 		e.Session = db.Session{ID: t.Session, Node: r.cfg.Node, Cwd: realPath(dir)}

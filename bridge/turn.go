@@ -28,6 +28,8 @@ type turn struct {
 	painter *turncard.Painter
 	shown   []claude.Image // pictures that the model sees
 	listen  func()         // waits for what was said in the group
+
+	steersRead []string // names of the messages that were handed to it and that the agent has read
 }
 
 func newTurn(cfg *Config, store *db.DB, c db.Claim) *turn {
@@ -85,6 +87,7 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 	rest := r.display.begin(ctx, t)
 	r.prepare(work, t)
 	defer r.agents.attend(t)() // the project is settled now
+	defer r.agents.attempts.steering.begin(t.claim)()
 	end := answer(work, t)
 	r.lanes.EndTurn(key) // from here on there is nothing to stop
 	if end.State == db.Cancelled {
@@ -173,6 +176,7 @@ func (r *turnRunner) store(ctx context.Context, t *turn, end turncard.Outcome) e
 	e := db.TurnResult{
 		Turn: t.claim.Turn, State: end.State, Failure: end.Failure, Answer: t.view.Answer(), Usage: t.course.usage,
 		Card: t.view.End(end).Card(time.Now()), Report: t.report, Actions: t.actions.rest(),
+		SteersRead: t.steersRead,
 	}
 	if r.cfg.Context.Resumes() {
 		e.Session = t.session.kept

@@ -31,6 +31,7 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messenger, lo
 		cfg: w.cfg, access: control, listening: w.listening, background: background, logins: w.logins, files: w.files,
 		languages: w.languages, interrupted: w.cutOff,
 		inbox: inbox{w.history, w.reactions, w.outbox, w.turns}, ahead: w.ahead,
+		steering: w.steering,
 	}
 	rc.commands = commandRunner{
 		cfg: w.cfg, chats: store.Chats(), languages: w.languages, access: w.authorizer, set: w.commandSet(),
@@ -90,6 +91,7 @@ type wiring struct {
 	servers    *serverStates
 	specs      processSpecs
 	ahead      *aheadStarts
+	steering   *steering
 }
 
 // newWiring makes the parts in the order of their dependencies. The messenger is wrapped first, so that
@@ -113,6 +115,10 @@ func newWiring(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messeng
 	w.tools = newToolHandlers(cfg, store, w.context, w.outbox, log)
 	w.logins = &logins{pool: pool, out: w.out, jobs: w.scheduler.jobs, log: log, patience: loginTime}
 	w.authorizer = access.NewAuthorizer(cfg.Access, store.Grants(), cfg.Departments, cfg.Waits.Departments, log)
+	w.steering = &steering{
+		turns: store.Turns(), lanes: &w.turns.lanes, access: w.authorizer, always: pool.Config().WhileBusy == claude.Steers,
+		log: log,
+	}
 	w.cutOff = interruptedTurns{store.Turns(), w.turns, w.outbox}
 	w.approvals = approval.NewRequests(approval.Config{
 		Protected: cfg.protected(), Secrets: cfg.Secrets, Language: w.languages.OfChat, Interrupted: w.cutOff,
@@ -139,7 +145,7 @@ func (w *wiring) turnRunner(background *background) *turnRunner {
 			attempts: attemptRunner{
 				cfg: w.cfg, pool: w.pool, lanes: lanes, approvals: w.approvals, turns: w.db.Turns(),
 				chats: w.db.Chats(), folders: w.db.Folders(), servers: w.servers,
-				specs:   w.specs,
+				specs: w.specs, steering: w.steering,
 				prompts: promptBuilder{w.cfg, w.context},
 			},
 		},

@@ -56,6 +56,11 @@ func questionOf(r Request) Question {
 	return q.merged(r.Kind)
 }
 
+// QuestionText is the text of messages that the agent gets without a context: while it works on an earlier question.
+func QuestionText(asked []chat.Message, kind chat.Kind) string {
+	return valid(questionOf(Request{Asked: asked, Kind: kind}).Text(kind))
+}
+
 // merged merges consecutive messages of a private chat where their boundary would not be visible anyway.
 func (q Question) merged(kind chat.Kind) Question {
 	if kind != chat.Private {

@@ -301,6 +301,16 @@ const lastQuestion = `SELECT message_id FROM messages WHERE chat_key = ?1 AND tu
 // askRest moves the remaining questions of a turn that is being stopped into the waiting turn, or into
 // a new one: nobody has recalled them, and they are older than what waits.
 func (ts Turns) askRest(ctx context.Context, tx *sql.Tx, t Turn) error {
+	if err := ts.askAgain(ctx, tx, t, moveQuestions, t.Continues); err != nil {
+		return err
+	}
+	_, err := tx.ExecContext(ctx, forgetSteers, t.ID)
+	return err
+}
+
+// askAgain moves questions of a turn that ends into the waiting turn, or into a new one, which goes on with what that
+// turn went on with.
+func (ts Turns) askAgain(ctx context.Context, tx *sql.Tx, t Turn, move string, continues int64) error {
 	var id int64
 	var last string
 	err := tx.QueryRowContext(ctx, queuedTurn, t.Key.String(), t.Epoch).Scan(&id)
@@ -308,7 +318,7 @@ func (ts Turns) askRest(ctx context.Context, tx *sql.Tx, t Turn) error {
 		err = tx.QueryRowContext(ctx, insertTurn, t.Key.String(), t.Epoch, Queued, "", millis(ts.db.now())).Scan(&id)
 	}
 	if err == nil {
-		_, err = tx.ExecContext(ctx, moveQuestions, t.Key.String(), t.ID, id)
+		_, err = tx.ExecContext(ctx, move, t.Key.String(), t.ID, id)
 	}
 	if err == nil {
 		err = tx.QueryRowContext(ctx, lastQuestion, t.Key.String(), id).Scan(&last)
@@ -317,10 +327,10 @@ func (ts Turns) askRest(ctx context.Context, tx *sql.Tx, t Turn) error {
 		last, err = t.ReplyTo, nil
 	}
 	if err == nil {
-		_, err = tx.ExecContext(ctx, askTurn, id, Answerable(last), t.Continues)
+		_, err = tx.ExecContext(ctx, askTurn, id, Answerable(last), continues)
 	}
 	if err != nil {
-		return fmt.Errorf("ask the rest of turn %d: %w", t.ID, err)
+		return fmt.Errorf("ask questions of turn %d again: %w", t.ID, err)
 	}
 	return nil
 }

@@ -29,12 +29,15 @@ type Inbound struct {
 	Continues int64                      // the interrupted turn that it asks to go on with; 0 = none
 	Over      chat.Card                  // what that turn looks like from now on
 	Held      func(turn int64) chat.Card // not nil: the turn waits until somebody asks for it, and this card says so
+	Steer     Steer                      // the turn that it is handed to, if that still runs; zero = none
 }
 
 // AcceptResult is the result of storing a message.
 type AcceptResult struct {
-	Fresh bool  // false: the message was known already, and nothing was changed
-	Turn  int64 // the turn that will answer it; 0 = none
+	Fresh   bool         // false: the message was known already, and nothing was changed
+	Turn    int64        // the turn that will answer it; 0 = none
+	Steered bool         // that turn runs, and the message has to be handed to it
+	Message chat.Message // as it was stored
 }
 
 const (
@@ -118,9 +121,17 @@ func (ms Messages) Accept(ctx context.Context, e Inbound) (AcceptResult, error) 
 				return err
 			}
 		}
-		if e.Class == chat.Talk {
-			a.Turn, err = d.Queue().add(ctx, tx, in.message, e)
+		a.Message = in.message
+		if e.Class != chat.Talk {
+			return nil
 		}
+		if e.Steer.Turn != 0 {
+			if a.Steered, err = d.Queue().steer(ctx, tx, in.message, e.Steer); err != nil || a.Steered {
+				a.Turn = e.Steer.Turn
+				return err
+			}
+		}
+		a.Turn, err = d.Queue().add(ctx, tx, in.message, e)
 		return err
 	})
 	if err != nil {

@@ -253,7 +253,14 @@ const requeueTurn = `UPDATE turns SET state = 'queued', session_id = '', ` + ask
 
 // Requeue puts back a turn that has done and shown nothing yet. It is claimed again in its old place.
 func (q Queue) Requeue(ctx context.Context, turn int64) error {
-	if _, err := q.db.engine.Exec(ctx, requeueTurn, turn); err != nil {
+	err := q.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, requeueTurn, turn)
+		if err == nil {
+			_, err = tx.ExecContext(ctx, forgetSteers, turn) // it asks all its messages when it is claimed
+		}
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("put turn %d back: %w", turn, err)
 	}
 	return nil
@@ -278,6 +285,17 @@ func (ts Turns) SetCard(ctx context.Context, turn int64, card string) error {
 		return fmt.Errorf("set card of turn %d: %w", turn, err)
 	}
 	return nil
+}
+
+const turnCard = `SELECT card_id FROM turns WHERE id = ?1`
+
+// CardOf is the card that shows a turn; empty = none yet. It returns [ErrNotFound] for a turn that is not known.
+func (ts Turns) CardOf(ctx context.Context, turn int64) (string, error) {
+	card, err := one(ctx, ts.db.read, scanText, turnCard, turn)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return "", fmt.Errorf("card of turn %d: %w", turn, err)
+	}
+	return card, err
 }
 
 const setTurnDraft = `UPDATE turns SET draft = ?2 WHERE id = ?1 AND state = 'running'`
@@ -323,6 +341,9 @@ type TurnResult struct {
 	File    *LongAnswer      // the answer, when it is also given as a file; nil = it is not
 	Report  *ContextReport   // nil when the agent was not asked, or it is not known
 	Actions []RecordedAction // of the agent that are not stored yet
+	// names of the messages that were handed to the turn and that its agent has read; see [Turns.SteersRead]. The others
+	// are queued again, unless the turn was stopped
+	SteersRead []string
 }
 
 // Usage is what a turn cost.
@@ -364,6 +385,9 @@ func (ts Turns) Finish(ctx context.Context, e TurnResult) error {
 		}
 		if err := ts.db.Messages().record(ctx, tx, e.Actions); err != nil {
 			return err
+		}
+		if err := ts.askUnread(ctx, tx, e); err != nil {
+			return fmt.Errorf("messages that were not read: %w", err)
 		}
 		if err := ts.recordAnswer(ctx, tx, e, now); err != nil {
 			return err

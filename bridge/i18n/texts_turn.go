@@ -78,4 +78,5 @@ var (
 	CardQuestion       = Phrase{"提问", "Question"}
 	CardPlanning       = Phrase{"正在提交计划…", "Handing in a plan…"}
 	CardPlan           = Phrase{"计划", "Plan"}
+	CardAddition       = Phrase{"补充", "Added"}
 )

@@ -102,6 +102,12 @@ func (v State) Apply(ev claude.Event, now time.Time) State {
 	return v
 }
 
+// Added is the state after the agent has read a message that was handed to the turn.
+func (v State) Added(text string, now time.Time) State {
+	v.steps = v.steps.added(text, now)
+	return v
+}
+
 // thinking is the state of a turn in which the model thinks.
 func (v State) thinking(now time.Time) State {
 	if v.phase.text != i18n.Thinking {

@@ -38,6 +38,15 @@ func (ss steps) begun(e claude.ToolUse, now time.Time) steps {
 	return append(slices.Clone(ss), step{id: e.ID, tool: e.Name, input: InputLine(e.Input), diff: diffOf(e.Input), began: now})
 }
 
+// addition is the tool that a step names in which the agent reads a message.
+const addition = "magpie:addition"
+
+// added are the steps after the agent has read a message.
+func (ss steps) added(text string, now time.Time) steps {
+	text = i18n.Excerpt(i18n.Visible(scrubbed(text)), mostInput)
+	return append(slices.Clone(ss), step{tool: addition, input: text, began: now, ended: now})
+}
+
 // ended are the steps after a tool gave its result.
 func (ss steps) ended(e claude.ToolResult, now time.Time) steps {
 	i := slices.IndexFunc(ss, func(s step) bool { return s.id == e.ID })

@@ -42,6 +42,7 @@ var ownTools = map[string]toolWords{
 	agenttools.Prefix + "send_file":      {i18n.SendingFile, i18n.CardSendFile},
 	claude.QuestionTool:                  {i18n.CardAsking, i18n.CardQuestion},
 	claude.PlanTool:                      {i18n.CardPlanning, i18n.CardPlan},
+	addition:                             {i18n.Thinking, i18n.CardAddition},
 }
 
 // ToolName is the name of a tool for people.
@@ -93,7 +94,7 @@ func (s step) head(l i18n.Lang) string {
 	if s.input != "" {
 		text += " `" + strings.ReplaceAll(s.input, "`", "'") + "`"
 	}
-	if !s.ended.IsZero() {
+	if !s.ended.IsZero() && s.tool != addition {
 		text += " " + i18n.Duration(s.ended.Sub(s.began), l)
 	}
 	return text

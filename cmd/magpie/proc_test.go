@@ -15,21 +15,29 @@ func (r *rig) killProcess() {
 	must(r, syscall.Kill(r.agent(), syscall.SIGKILL))
 }
 
-// agent is the process that holds the private chat's session.
+// agent is the process that holds the session of the turn that runs, or of the private chat.
 func (r *rig) agent() (pid int) {
 	r.Helper()
-	c := r.chatNow()
+	session := r.chatNow().Session.ID
+	running, err := r.prog.store.Turns().Running(r.Context())
+	must(r, err)
+	if len(running) == 1 {
+		session = running[0].Session
+	}
+	if session == "" {
+		r.Fatal("the chat has no session")
+	}
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	must(r, err)
 	for _, file := range files {
 		args, err := os.ReadFile(file)
-		if err != nil || !bytes.Contains(args, []byte("="+c.Session.ID)) {
+		if err != nil || !bytes.Contains(args, []byte("="+session)) {
 			continue
 		}
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
 		must(r, err)
 		return pid
 	}
-	r.Fatalf("no process holds session %s", c.Session.ID)
+	r.Fatalf("no process holds session %s", session)
 	return 0
 }

@@ -48,6 +48,8 @@ type Config struct {
 	// processes that are started ahead for chats that have none yet, one for each recent combination of project,
 	// mode, model and effort; 0 = none
 	Spare int `toml:"spare" env:"SPARE"`
+	// queue | steer: what becomes of a message that comes while a turn of its chat runs
+	WhileBusy string `toml:"while_busy" env:"WHILE_BUSY"`
 	// timeout without output while no tool runs: the model's API hangs
 	Silence     Duration `toml:"silence_timeout" env:"SILENCE_TIMEOUT"`
 	ToolSilence Duration `toml:"tool_timeout" env:"TOOL_TIMEOUT"` // timeout without output while a tool runs
@@ -97,7 +99,7 @@ type Config struct {
 func Defaults() Config {
 	return Config{
 		Command: "claude", Project: ".", PermissionMode: "default",
-		KeepAlive: AutoKeepAlive, Spare: 1, Silence: Duration{Duration: 3 * time.Minute},
+		KeepAlive: AutoKeepAlive, Spare: 1, WhileBusy: Queues, Silence: Duration{Duration: 3 * time.Minute},
 		ToolSilence: Duration{Duration: 30 * time.Minute}, TurnLimit: Duration{Duration: 2 * time.Hour},
 		TaskLimit: Duration{Duration: 2 * time.Minute},
 		// "local" is not read: it holds what the owner has allowed for the terminal, which is not meant for chats.
@@ -108,6 +110,13 @@ func Defaults() Config {
 
 // PermissionModes are those of the CLI, from the strictest to the most permissive.
 var PermissionModes = []string{"plan", "dontAsk", "default", "acceptEdits", "auto", "bypassPermissions"}
+
+// What becomes of a message that comes while a turn of its chat runs: it waits for the next one, or is handed to this
+// one; see [Process.Steer].
+const (
+	Queues = "queue"
+	Steers = "steer"
+)
 
 // Validate reports all mistakes in c.
 func (c Config) Validate() error {
@@ -137,6 +146,9 @@ func (c Config) Validate() error {
 		if n < 0 {
 			errs = append(errs, fmt.Errorf(`[claude] %s %d: want at least 1, or "auto"`, name, n))
 		}
+	}
+	if c.WhileBusy != Queues && c.WhileBusy != Steers {
+		errs = append(errs, fmt.Errorf("[claude] while_busy %q: want %s or %s", c.WhileBusy, Queues, Steers))
 	}
 	if c.Spare < 0 {
 		errs = append(errs, errors.New("[claude] spare: want 0 or more"))

@@ -1,0 +1,187 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/rs/zerolog"
+
+	"magpie/bridge/access"
+	"magpie/bridge/workqueue"
+	"magpie/contextmgr"
+	"magpie/db"
+	"magpie/internal/chat"
+	"magpie/internal/claude"
+	"magpie/internal/failpoint"
+)
+
+// steering hands messages to turns that run: what their askers want to add.
+type steering struct {
+	turns  db.Turns
+	lanes  *workqueue.Lanes
+	access *access.Authorizer
+	always bool // not only messages that say that they are an addition
+	log    zerolog.Logger
+
+	mu      sync.Mutex
+	running map[int64]*steeredTurn // by number
+}
+
+// steeredTurn is a turn that runs, with the messages that were handed to it.
+type steeredTurn struct {
+	kind   chat.Kind
+	askers []string
+	unread []steer                    // in the order in which they came
+	agent  func(id, text string) bool // gives a message to the agent; nil = it does not have the question yet
+}
+
+// steer is a message that the agent has not read yet.
+type steer struct {
+	prompt  string
+	message chat.Message
+	handed  bool // the agent's process has it
+}
+
+// begin lets messages be handed to a turn, until end is called. Those that were not read then are queued by the
+// turn's end.
+func (s *steering) begin(c db.Claim) (end func()) {
+	t := &steeredTurn{kind: c.Chat.Kind}
+	for _, m := range c.Asked {
+		t.askers = append(t.askers, m.Actor.ID)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running == nil {
+		s.running = map[int64]*steeredTurn{}
+	}
+	s.running[c.Turn.ID] = t
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.running, c.Turn.ID)
+	}
+}
+
+// addition matches a message that says that it adds something to what was asked before.
+var addition = regexp.MustCompile(`(?i)^\s*(补充|also\s*[:：])`)
+
+// turnFor is the running turn to which a message belongs; 0 = it is a question of its own. In a group only those who
+// have asked may add something, and admins: the turn goes on in the name of its askers. A file is always a question of
+// its own.
+func (s *steering) turnFor(ctx context.Context, m chat.Incoming) int64 {
+	turn := s.lanes.RunningTurn(m.Key)
+	if turn == 0 || hasFiles(m) || !s.always && !addition.MatchString(m.Text) && !s.quotesCard(ctx, turn, m) {
+		return 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.running[turn]
+	if t == nil || !slices.Contains(t.askers, m.Actor.ID) && !s.access.Load().InCharge(m) {
+		return 0
+	}
+	return turn
+}
+
+// quotesCard reports whether a message replies to the card of a turn.
+func (s *steering) quotesCard(ctx context.Context, turn int64, m chat.Incoming) bool {
+	i := slices.IndexFunc(m.Files, func(f chat.File) bool { return f.Kind == chat.Quote })
+	if i < 0 {
+		return false
+	}
+	card, err := s.turns.CardOf(ctx, turn)
+	if err != nil && !errors.Is(err, db.ErrNotFound) {
+		s.log.Error().Err(err).Int64("turn", turn).Msg("card of a turn not found; its quote is a question")
+	}
+	message, _, _ := strings.Cut(card, "/") // the id of a card begins with that of its first message
+	return card != "" && m.Files[i].Of == message
+}
+
+// hand gives a message that was stored for a turn to its agent, now or when the agent has the question.
+func (s *steering) hand(turn int64, prompt string, m chat.Message) {
+	failpoint.At("steer: stored")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.running[turn]
+	if t == nil {
+		return // its end has queued the message
+	}
+	t.unread = append(t.unread, steer{prompt: prompt, message: m})
+	t.pass()
+	failpoint.At("steer: handed")
+}
+
+// pass gives the agent what it does not have yet. The caller holds mu.
+func (t *steeredTurn) pass() {
+	for i := range t.unread {
+		if u := &t.unread[i]; t.agent != nil && !u.handed {
+			u.handed = t.agent(u.prompt, contextmgr.QuestionText([]chat.Message{u.message}, t.kind))
+		}
+	}
+}
+
+// ask makes the messages that the agent has not read questions of the turn, whose prompt is about to be built: it is
+// the first one, or the process that had them has died.
+func (s *steering) ask(ctx context.Context, t *turn) error {
+	s.mu.Lock()
+	running := s.running[t.claim.Turn.ID]
+	if running == nil {
+		s.mu.Unlock()
+		return nil
+	}
+	list := running.unread
+	running.unread, running.agent = nil, nil
+	s.mu.Unlock()
+	if len(list) == 0 {
+		return nil
+	}
+	var prompts []string
+	for _, u := range list {
+		prompts = append(prompts, u.prompt)
+		t.claim.Asked = append(t.claim.Asked, u.message)
+	}
+	return s.turns.SteersRead(context.WithoutCancel(ctx), t.claim.Turn.ID, prompts...)
+}
+
+// attach has the messages of a turn given to the process that has its question.
+func (s *steering) attach(t *turn, p *claude.Process) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if running := s.running[t.claim.Turn.ID]; running != nil {
+		running.agent = p.Steer
+		running.pass()
+	}
+}
+
+// read notes that the agent reads a message, and returns it.
+func (s *steering) read(ctx context.Context, t *turn, prompt string) (chat.Message, bool) {
+	m, ok := s.take(t.claim.Turn.ID, prompt)
+	if !ok {
+		return chat.Message{}, false
+	}
+	failpoint.At("steer: read")
+	t.steersRead = append(t.steersRead, prompt)
+	if err := s.turns.SteersRead(context.WithoutCancel(ctx), t.claim.Turn.ID, prompt); err != nil { // its end stores it
+		zerolog.Ctx(ctx).Error().Err(err).Msg("message that the agent has read not noted")
+	}
+	return m, true
+}
+
+func (s *steering) take(turn int64, prompt string) (chat.Message, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.running[turn]
+	if t == nil {
+		return chat.Message{}, false
+	}
+	i := slices.IndexFunc(t.unread, func(u steer) bool { return u.prompt == prompt })
+	if i < 0 {
+		return chat.Message{}, false
+	}
+	m := t.unread[i].message
+	t.unread = slices.Delete(t.unread, i, i+1)
+	return m, true
+}

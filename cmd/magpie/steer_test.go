@@ -1,0 +1,277 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"magpie/internal/claude"
+	"magpie/internal/config"
+	"magpie/internal/feishusim"
+	"magpie/internal/modelsim"
+)
+
+// tells matches the requests that contain words anywhere.
+func tells(words string) func(*modelsim.Request) bool {
+	return func(q *modelsim.Request) bool { return strings.Contains(q.AllText(), words) }
+}
+
+// writing begins an answer that is held in the middle, and returns the question's id and what lets it go on.
+func (r *rig) writing(chatID string, opt ...feishusim.SendOption) (id string, goOn func()) {
+	r.Helper()
+	hold := make(chan struct{})
+	r.model.Script(modelsim.Rule{Match: asksFor("数一数"), Times: 1, Steps: []modelsim.Step{
+		modelsim.Text("一"), modelsim.Hold(hold), modelsim.Text("二"),
+	}})
+	id = r.sim.Say(chatID, r.user, "数一数", opt...)
+	r.shows(chatID, id, "一")
+	return id, func() { close(hold) }
+}
+
+// unanswered checks that nothing of its own answers a message.
+func (r *rig) unanswered(chatID, id string) {
+	r.Helper()
+	if list := replies(r.sim.View(), chatID, id); len(list) != 0 {
+		r.Errorf("it is answered on its own: %q", list[0].Text())
+	}
+}
+
+// What is added while a tool runs reaches the agent behind it, and is part of the one answer.
+func TestAnAdditionReachesTheRunningTurn(t *testing.T) {
+	r := newRig(t, realCLI(t), func(c *config.Config) { c.Claude.AllowedTools = []string{"Bash"} })
+	gate := filepath.Join(t.TempDir(), "gate")
+	r.model.Script(
+		modelsim.Rule{Match: tells("也看看蓝色的"), Steps: []modelsim.Step{modelsim.Text("红的蓝的都看了")}},
+		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("先看红的"), modelsim.Tool("Bash", map[string]string{
+			"command": "for i in $(seq 600); do [ -e " + gate + " ] && break; sleep 0.1; done", "description": "look",
+		})}},
+	)
+	id := r.sim.Say(r.chat, r.user, "看看红色的")
+	r.shows(r.chat, id, "Bash")
+	added := r.sim.Say(r.chat, r.user, "补充：也看看蓝色的")
+	r.until("the message to be handed over", func() bool { return r.count(`SELECT COUNT(*) FROM steers`) == 1 })
+	must(t, os.WriteFile(gate, nil, 0o600))
+	card := r.answer(r.chat, id)
+	if got := visibleText(card); got != "先看红的\n\n红的蓝的都看了" || !strings.Contains(card.Text(), "**补充** `补充：也看看蓝色的`") {
+		t.Errorf("answer %q of %q", got, card.Text())
+	}
+	if n := len(r.model.Requests()); n != 2 {
+		t.Errorf("%d requests", n)
+	}
+	r.unanswered(r.chat, added)
+	if got := r.ask("我刚才问了什么？"); strings.Contains(got, "丢失") {
+		t.Errorf("next answer %q", got)
+	}
+	if n := r.count(`SELECT COUNT(*) FROM steers`); n != 0 {
+		t.Errorf("%d messages are still to be read", n)
+	}
+}
+
+// What is added while the agent writes makes its answer go on: by its first word, by quoting the card, or always.
+func TestAnAdditionMakesTheAnswerGoOn(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		text   string
+		quotes bool
+		always bool
+	}{
+		"a word": {text: "Also: 三"}, "the card is quoted": {text: "还有三", quotes: true}, "always": {text: "还有三", always: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, func(c *config.Config) {
+				if tc.always {
+					c.Claude.WhileBusy = claude.Steers
+				}
+			})
+			id, goOn := r.writing(r.chat)
+			r.model.Script(modelsim.Rule{Match: asksFor("三"), Steps: []modelsim.Step{modelsim.Text("三")}})
+			var opt []feishusim.SendOption
+			if tc.quotes {
+				opt = append(opt, feishusim.ReplyTo(replies(r.sim.View(), r.chat, id)[0].ID))
+			}
+			added := r.sim.Say(r.chat, r.user, tc.text, opt...)
+			r.until("the message to be handed over", func() bool { return r.count(`SELECT COUNT(*) FROM steers`) == 1 })
+			goOn()
+			if got := visibleText(r.answer(r.chat, id)); got != "一二\n\n三" {
+				t.Errorf("answer %q", got)
+			}
+			r.unanswered(r.chat, added)
+			r.await("both messages to be done", func(v *feishusim.View) bool {
+				return sameReaction(v, id, added)
+			})
+			if n := r.count(`SELECT COUNT(*) FROM messages WHERE turn_id = 1 AND role = 'user'`); n != 2 {
+				t.Errorf("the turn has %d questions", n)
+			}
+		})
+	}
+}
+
+// What is added while the turn waits for a process is part of its question.
+func TestAnAdditionToAQuestionThatWaits(t *testing.T) {
+	r := newRig(t, func(c *config.Config) { c.Claude.MaxTurns = 1 })
+	red := r.sim.AddUser("小红")
+	other := r.sim.PrivateChat(red)
+	_, goOn := r.writing(r.chat)
+	id := r.sim.Say(other, red, "我叫小红")
+	r.shows(other, id, "排队")
+	added := r.sim.Say(other, red, "补充：我还有一只猫")
+	r.until("the message to be handed over", func() bool { return r.count(`SELECT COUNT(*) FROM steers`) == 1 })
+	goOn()
+	r.answer(other, id)
+	if q := r.lastRequest(); len(r.model.Requests()) != 2 || !strings.Contains(q.LastUser(), "我叫小红") ||
+		!strings.Contains(q.LastUser(), "补充：我还有一只猫") {
+		t.Errorf("%d requests, the last: %s", len(r.model.Requests()), q.LastUser())
+	}
+	r.unanswered(other, added)
+	if n := r.count(`SELECT COUNT(*) FROM steers`); n != 0 {
+		t.Errorf("%d messages are still to be read", n)
+	}
+}
+
+// What is not an addition waits as always: another question, what somebody else of the group adds, a message with a file.
+func TestOtherMessagesWaitForTheTurn(t *testing.T) {
+	t.Parallel()
+	t.Run("a question", func(t *testing.T) {
+		r := newRig(t)
+		id, goOn := r.writing(r.chat)
+		next := r.sim.Say(r.chat, r.user, "数到 3")
+		r.until("the question to wait", func() bool { return r.count(`SELECT COUNT(*) FROM turns WHERE state = 'queued'`) == 1 })
+		goOn()
+		if got := visibleText(r.answer(r.chat, id)); got != "一二" {
+			t.Errorf("answer %q", got)
+		}
+		if got := visibleText(r.answer(r.chat, next)); got != "1 2 3" {
+			t.Errorf("next answer %q", got)
+		}
+	})
+	t.Run("somebody else", func(t *testing.T) {
+		r := newRig(t)
+		other := r.sim.AddUser("小红")
+		group := r.sim.Group("项目", r.user, other)
+		id, goOn := r.writing(group, feishusim.Mention())
+		r.model.Script(modelsim.Rule{Match: asksFor("再数"), Steps: []modelsim.Step{modelsim.Text("好")}})
+		next := r.sim.Say(group, other, "补充：再数", feishusim.Mention())
+		r.until("the question to wait", func() bool { return r.count(`SELECT COUNT(*) FROM turns WHERE state = 'queued'`) == 1 })
+		goOn()
+		if got := visibleText(r.answer(group, id)); got != "一二" {
+			t.Errorf("answer %q", got)
+		}
+		if got := visibleText(r.answer(group, next)); got != "好" {
+			t.Errorf("next answer %q", got)
+		}
+	})
+}
+
+// A turn that is stopped takes with it what was added to it.
+func TestAStopEndsAnAdditionToo(t *testing.T) {
+	r := newRig(t, realCLI(t))
+	id, goOn := r.writing(r.chat)
+	defer goOn()
+	added := r.sim.Say(r.chat, r.user, "补充：三")
+	r.until("the message to be handed over", func() bool { return r.count(`SELECT COUNT(*) FROM steers`) == 1 })
+	r.sim.Say(r.chat, r.user, "停")
+	if got := visibleText(r.answer(r.chat, id)); !strings.Contains(got, "已停止") {
+		t.Errorf("answer %q", got)
+	}
+	if got := r.ask("数到 3"); got != "1 2 3" {
+		t.Errorf("next answer %q", got)
+	}
+	r.unanswered(r.chat, added)
+	if n := len(r.model.Requests()); n != 2 {
+		t.Errorf("%d requests", n)
+	}
+	if n := r.count(`SELECT COUNT(*) FROM steers`); n != 0 {
+		t.Errorf("%d messages are still to be read", n)
+	}
+}
+
+// An addition that the agent could not read any more, because its process died, is answered: with the question if
+// nothing was done yet, else on its own.
+func TestAnAdditionOutlivesTheProcess(t *testing.T) {
+	t.Parallel()
+	t.Run("before a tool", func(t *testing.T) {
+		r := newRig(t, realCLI(t))
+		id, goOn := r.writing(r.chat)
+		defer goOn()
+		added := r.sim.Say(r.chat, r.user, "补充：三")
+		r.until("the message to be handed over", func() bool { return r.count(`SELECT COUNT(*) FROM steers`) == 1 })
+		r.model.Script(modelsim.Rule{Match: asksFor("补充：三"), Steps: []modelsim.Step{modelsim.Text("一二三")}})
+		r.killProcess()
+		if got := visibleText(r.answer(r.chat, id)); got != "一二三" {
+			t.Errorf("answer %q", got)
+		}
+		r.unanswered(r.chat, added)
+	})
+	t.Run("behind a tool", func(t *testing.T) {
+		r := newRig(t, realCLI(t), func(c *config.Config) { c.Claude.AllowedTools = []string{"Bash"} })
+		r.model.Script(
+			modelsim.Rule{Match: asksFor("补充：三"), Steps: []modelsim.Step{modelsim.Text("三")}},
+			modelsim.Rule{Times: 1, Steps: []modelsim.Step{
+				modelsim.Tool("Bash", map[string]string{"command": "sleep 300", "description": "wait"}),
+			}})
+		id := r.sim.Say(r.chat, r.user, "等一下")
+		r.shows(r.chat, id, "sleep 300")
+		added := r.sim.Say(r.chat, r.user, "补充：三")
+		r.until("the message to be handed over", func() bool { return r.count(`SELECT COUNT(*) FROM steers`) == 1 })
+		r.killProcess()
+		r.answer(r.chat, id)
+		if got := visibleText(r.answer(r.chat, added)); got != "三" {
+			t.Errorf("answer %q", got)
+		}
+	})
+}
+
+// The program is killed around a message that was handed to a turn. The agent goes on alone, and may read it. After the
+// restart the message is answered once: with its turn if the agent has read it, else on its own.
+func TestACrashAroundAnAddition(t *testing.T) {
+	t.Parallel()
+	for _, step := range []string{"steer: stored", "steer: handed", "steer: read"} {
+		t.Run(step, func(t *testing.T) {
+			t.Parallel()
+			s := newService(t, feishusim.Config{}, realCLI(t))
+			s.run("MAGPIE_CRASH_AT=" + step)
+			s.connected()
+			id, goOn := s.writing(s.chat)
+			s.model.Script(modelsim.Rule{Match: asksFor("三"), Steps: []modelsim.Step{modelsim.Text("三")}})
+			added := s.sim.Say(s.chat, s.user, "补充：三")
+			if step == "steer: read" {
+				s.until("the message to be handed over", func() bool { return s.count(`SELECT COUNT(*) FROM steers`) == 1 })
+				time.AfterFunc(500*time.Millisecond, goOn) // the agent has it in its input
+			}
+			if !s.died(patience) {
+				t.Fatalf("the program did not come to this step: %s", s.logs)
+			}
+			if step != "steer: read" {
+				goOn()
+			}
+			s.alone(patience)
+			s.run()
+			s.connected()
+			switch got := visibleText(s.answer(s.chat, id)); {
+			case got == "一二\n\n三" && step != "steer: stored":
+				s.unanswered(s.chat, added)
+			case got == "一二" && step != "steer: read": // it was not in the agent's input yet
+				if got := visibleText(s.answer(s.chat, added)); got != "三" {
+					t.Errorf("the addition is answered with %q", got)
+				}
+			default:
+				t.Errorf("answer %q", got)
+			}
+			if n := count(s.model.Requests(), asksFor("三")); n != 1 {
+				t.Errorf("the model was asked %d times", n)
+			}
+			s.terminate()
+			s.clean()
+		})
+	}
+}
+
+// sameReaction reports whether two messages show the same single reaction.
+func sameReaction(v *feishusim.View, a, b string) bool {
+	x, _ := v.Message(a)
+	y, _ := v.Message(b)
+	return len(x.Reactions) == 1 && slices.Equal(x.Reactions, y.Reactions)
+}

@@ -1,0 +1,81 @@
+package db_test
+
+import (
+	"testing"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// steered stores a message for a turn.
+func steered(t *testing.T, d *db.DB, id string, turn int64) db.AcceptResult {
+	t.Helper()
+	e := say(id, "also: "+id)
+	e.Steer = db.Steer{Turn: turn, Prompt: "prompt-" + id}
+	return accept(t, d, e)
+}
+
+// A message for a turn that runs belongs to it once it is read. What is not read when the turn ends is asked next, in
+// order, and what comes then waits like any question.
+func TestMessagesForATurnThatRuns(t *testing.T) {
+	d := fresh(t)
+	accept(t, d, say("om_1", "question"))
+	c := claim(t, d, "s-1")
+	for _, id := range []string{"om_2", "om_3", "om_4"} {
+		if a := steered(t, d, id, c.Turn.ID); !a.Steered || a.Turn != c.Turn.ID || a.Message.Text != "also: "+id {
+			t.Errorf("%s: %+v", id, a)
+		}
+	}
+	if err := d.Turns().SteersRead(t.Context(), c.Turn.ID, "prompt-om_2"); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := d.Turns().Steers(t.Context(), c.Turn.ID); err != nil || len(list) != 2 || list[0] != "prompt-om_3" {
+		t.Errorf("%v, %v", list, err)
+	}
+	end := db.TurnResult{Turn: c.Turn, State: db.Failed, SteersRead: []string{"prompt-om_3"}}
+	if err := d.Turns().Finish(t.Context(), end); err != nil {
+		t.Fatal(err)
+	}
+	if a := steered(t, d, "om_5", c.Turn.ID); a.Steered || a.Turn == c.Turn.ID || a.Turn == 0 {
+		t.Errorf("after the turn: %+v", a)
+	}
+	next := claim(t, d, "s-2")
+	if n := len(next.Asked); n != 2 || next.Asked[0].ID != "om_4" || next.Asked[1].ID != "om_5" || next.Turn.ReplyTo != "om_5" {
+		t.Errorf("next: %+v", next)
+	}
+	prompts, err := d.Turns().Prompts(t.Context(), oc, c.Turn.ID)
+	if err != nil || len(prompts) != 4 {
+		t.Errorf("the session may hold %v, %v", prompts, err)
+	}
+}
+
+// A turn that is stopped takes what was not read with it, one that is put back asks it, and one of an ended conversation
+// takes nothing.
+func TestUnreadMessagesOfATurn(t *testing.T) {
+	d := fresh(t)
+	accept(t, d, say("om_1", "question"))
+	c := claim(t, d, "s-3")
+	steered(t, d, "om_2", c.Turn.ID)
+	if err := d.Queue().Requeue(t.Context(), c.Turn.ID); err != nil {
+		t.Fatal(err)
+	}
+	if c = claim(t, d, "s-4"); len(c.Asked) != 2 {
+		t.Errorf("%d messages are asked", len(c.Asked))
+	}
+	if list, err := d.Turns().Steers(t.Context(), c.Turn.ID); err != nil || len(list) != 0 {
+		t.Errorf("%v, %v", list, err)
+	}
+	steered(t, d, "om_3", c.Turn.ID)
+	e := say("om_4", "/new")
+	e.Class, e.Effects = chat.Command, []db.Effect{db.StartConversation{}}
+	accept(t, d, e)
+	if a := steered(t, d, "om_5", c.Turn.ID); a.Steered {
+		t.Errorf("in another conversation: %+v", a)
+	}
+	if err := d.Turns().Finish(t.Context(), db.TurnResult{Turn: c.Turn, State: db.Cancelled}); err != nil {
+		t.Fatal(err)
+	}
+	if next := claim(t, d, "s-5"); len(next.Asked) != 1 || next.Asked[0].ID != "om_5" {
+		t.Errorf("next: %+v", next.Asked)
+	}
+}
