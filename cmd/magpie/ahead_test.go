@@ -40,7 +40,11 @@ func TestTheProcessIsThereBeforeTheQuestion(t *testing.T) {
 	}
 	for name, sign := range signs {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, realCLI(t), func(c *config.Config) { c.Claude.Ahead = time.Hour })
+			r := newRig(t, func(c *config.Config) {
+				if c.Claude.Ahead = time.Hour; name == "the chat is opened" {
+					realCLI(t)(c)
+				}
+			})
 			room, group := r.chat, ""
 			options := []feishusim.SendOption(nil)
 			if name == "somebody else is spoken to" {
@@ -78,7 +82,7 @@ func TestTheProcessIsThereBeforeTheQuestion(t *testing.T) {
 
 // After /new a process with a new session is there, in the folder that the chat's agents have.
 func TestAProcessIsThereAfterNew(t *testing.T) {
-	r := newRig(t, realCLI(t))
+	r := newRig(t)
 	r.ask("我叫小明")
 	first := r.lastSession()
 	r.ask("/new")

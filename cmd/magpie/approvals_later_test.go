@@ -249,7 +249,7 @@ func TestAlwaysOutlivesTheBridge(t *testing.T) {
 }
 
 func TestAnswersOutliveTheBridge(t *testing.T) {
-	r := newRig(t, realCLI(t))
+	r := newRig(t)
 	question := modelsim.Tool(claude.QuestionTool, map[string]any{"questions": []any{
 		map[string]any{"question": "用哪种颜色？", "header": "颜色", "multiSelect": false, "options": []any{
 			map[string]string{"label": "红", "description": "热"}, map[string]string{"label": "蓝", "description": "冷"},
@@ -271,7 +271,7 @@ func TestAnswersOutliveTheBridge(t *testing.T) {
 }
 
 func TestAPlanOutlivesTheBridge(t *testing.T) {
-	r := newRig(t, realCLI(t))
+	r := newRig(t)
 	r.ask("/mode plan")
 	plan := modelsim.Tool(claude.PlanTool, map[string]string{"plan": "1. 先这样"})
 	id, card := r.leftOpen(plan)
@@ -379,7 +379,7 @@ func TestARecalledQuestionAsksNothing(t *testing.T) {
 
 // The session is lost while people are asked: what was allowed still runs.
 func TestADecisionOutlivesTheSession(t *testing.T) {
-	r := newRig(t, realCLI(t))
+	r := newRig(t)
 	r.ask("你好")
 	r.calls(bash(appendLine("out.txt")))
 	id := r.sim.Say(r.chat, r.user, "动手吧")

@@ -256,7 +256,7 @@ func TestAlwaysInThisChat(t *testing.T) {
 }
 
 func TestAFileToolIsAllowedWithinTheProject(t *testing.T) {
-	r := newRig(t, realCLI(t))
+	r := newRig(t)
 	path := func(name string) string { return filepath.Join(r.cfg.Claude.Project, name) }
 	write := func(name, content string) modelsim.Step {
 		return modelsim.Tool("Write", map[string]string{"file_path": path(name), "content": content})

@@ -25,7 +25,7 @@ func (r *rig) output(args ...string) string {
 // What agents did and what people have decided stands in the History: it can be exported and listed, and no prompt
 // holds it.
 func TestTheRecordOfWhatAgentsDid(t *testing.T) {
-	r := newRig(t, realCLI(t), func(c *config.Config) { c.Claude.KeepAlive.Duration = 0 }) // each prompt has the History
+	r := newRig(t, func(c *config.Config) { c.Claude.KeepAlive.Duration = 0 }) // each prompt has the History
 	long := strings.Repeat("x", 5000)
 	r.calls(bash("echo canary-one; echo "+long+" > big.txt"), bash("rm -f canary-two"), modelsim.Text("完了"))
 	id := r.sim.Say(r.chat, r.user, "动手吧")

@@ -380,7 +380,7 @@ func TestAStaleChatStartsANewConversation(t *testing.T) {
 
 // A conversation gets its title once, from the agent, and keeps it over restarts. The next one gets another.
 func TestAConversationGetsATitleOnce(t *testing.T) {
-	r := newRig(t, realCLI(t), func(c *config.Config) { c.Context.Titles = true })
+	r := newRig(t, func(c *config.Config) { c.Context.Titles = true })
 	r.model.Script(modelsim.Rule{Match: isTitle, Steps: []modelsim.Step{
 		modelsim.Text(`{"title": "**“认识小明 13812345678”**\n\n（新对话）"}`),
 	}})

@@ -70,7 +70,7 @@ func TestWhatAUserSaysIsRemembered(t *testing.T) {
 }
 
 func TestTheAgentRemembersAndSearches(t *testing.T) {
-	r := newRig(t, realCLI(t), oneProcessPerTurn)
+	r := newRig(t, oneProcessPerTurn)
 	r.ask("我把备用钥匙放在蓝色抽屉里了")
 	r.uses("请记住", "remember", map[string]any{
 		"title": "颜色", "text": "小明最喜欢的颜色是靛蓝。", "keywords": []string{"color", "颜色", "indigo"},

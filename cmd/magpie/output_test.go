@@ -79,7 +79,7 @@ func (r *rig) ends(chatID, id string) string {
 }
 
 func TestTheAgentSendsFilesOfItsProjectOnly(t *testing.T) {
-	r := newRig(t, realCLI(t), output)
+	r := newRig(t, output)
 	var plot bytes.Buffer
 	if err := png.Encode(&plot, image.NewGray(image.Rect(0, 0, 8, 8))); err != nil {
 		t.Fatal(err)

@@ -41,7 +41,9 @@ type rig struct {
 	built chan bridge.Built
 	logs  *logbook
 	stop  func()
-	load  func() (config.Config, error) // how the program reloads its configuration; nil = it cannot
+	// when the program was stopped last; zero = never
+	stopped time.Time
+	load    func() (config.Config, error) // how the program reloads its configuration; nil = it cannot
 
 	user feishusim.User
 	chat string // the user's private chat
@@ -136,6 +138,9 @@ func (l *logbook) String() string {
 // start starts the program; after stop it may be started again.
 func (r *rig) start() {
 	r.Helper()
+	if !r.stopped.IsZero() { // the platform counts the messages of a second over a restart, but the program does not
+		time.Sleep(time.Until(r.stopped.Add(time.Second)))
+	}
 	before := r.sim.Connected() // the platform may not have noticed yet that an earlier one is gone
 	log := newLog(r.logs, r.cfg.Log).Level(zerolog.InfoLevel)
 	prog, err := newProgram(context.Background(), r.cfg, log, func(b bridge.Built) { r.built <- b })
@@ -148,6 +153,7 @@ func (r *rig) start() {
 	go func() { done <- prog.run(ctx) }()
 	r.stop = func() {
 		cancel()
+		r.stopped = time.Now()
 		if err := <-done; err != nil {
 			r.Errorf("program: %v", err)
 		}

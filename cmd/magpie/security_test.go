@@ -225,7 +225,7 @@ func TestNamesAreOnlyNames(t *testing.T) {
 
 // No command finds data of another chat, even with its ids.
 func TestAnotherChatsThingsAreNotFound(t *testing.T) {
-	r := newRig(t, realCLI(t))
+	r := newRig(t)
 	r.ask("我叫小明，我的密语是 canary-4712")
 	c := r.chatNow()
 	red := r.sim.AddUser("小红")

@@ -141,11 +141,7 @@ func TestASwappedTranscriptIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []contextmgr.Mode{contextmgr.Economy, contextmgr.Resume} {
 		t.Run(string(mode), func(t *testing.T) {
-			r := newRig(t, func(c *config.Config) {
-				if c.Context.Mode = mode; mode == contextmgr.Economy {
-					realCLI(t)(c)
-				}
-			})
+			r := newRig(t, func(c *config.Config) { c.Context.Mode = mode })
 			red := r.sim.AddUser("小红")
 			other := r.sim.PrivateChat(red)
 			r.ask("我叫小明")
@@ -246,11 +242,7 @@ func TestTheContextDegrades(t *testing.T) {
 		},
 	} {
 		t.Run(lang, func(t *testing.T) {
-			r := newRig(t, func(c *config.Config) {
-				if c.Claude.KeepAlive.Duration = 0; lang == "zh" {
-					realCLI(t)(c)
-				}
-			})
+			r := newRig(t, func(c *config.Config) { c.Claude.KeepAlive.Duration = 0 })
 			status := func(want string) {
 				t.Helper()
 				if got := r.ask("/status"); !strings.Contains(got, want) {

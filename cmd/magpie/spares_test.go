@@ -77,7 +77,7 @@ func TestTheFirstMessageMeetsAProcess(t *testing.T) {
 
 // What comes with the first message is where the agent may read it.
 func TestTheFirstMessageIsAFile(t *testing.T) {
-	r := newRig(t, realCLI(t), oneSpare, withFiles)
+	r := newRig(t, oneSpare, withFiles)
 	r.hasSpare()
 	started := r.prog.pool.Stats().Started
 	key := r.sim.Upload("a.txt", "text/plain", []byte("the secret word is heron"))
