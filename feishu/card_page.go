@@ -29,6 +29,7 @@ type cardPage struct {
 	message string
 	entity  *entity       // nil: the message is the card
 	rate    *rate.Limiter // of a card inside its message; nil: it cannot be redrawn
+	prose   bool          // of a card inside its message: the platform refuses its looks
 	shown   *chat.Card    // what it shows; nil: unknown
 }
 
@@ -53,7 +54,7 @@ type draft struct {
 	part    int
 	content chat.Card
 	entity  *entity // nil: not created yet
-	kind    string  // card, plain or post: the best kind that the platform has not refused
+	kind    string  // card, plain, prose or post: the best kind that the platform has not refused
 }
 
 // sendPage sends a page in the best form that the platform accepts. seed and part form the idempotency key. After an
@@ -73,7 +74,7 @@ func (k *card) sendPage(ctx context.Context, content chat.Card, seed string, par
 }
 
 // send sends a draft. When the platform refuses one kind of message it falls back to the next: a streaming card, a
-// plain card, text.
+// plain card, a card without markup, text.
 func (o pageSender) send(ctx context.Context, d *draft) (*cardPage, error) {
 	if d.kind == "card" {
 		s, err := o.sendEntity(ctx, d)
@@ -83,18 +84,21 @@ func (o pageSender) send(ctx context.Context, d *draft) (*cardPage, error) {
 		o.log.Warn().Err(err).Msg("feishu: no streaming card, sending a plain one")
 		d.kind = "plain"
 	}
-	if d.kind == "plain" {
-		m, err := o.messages.send(ctx, o.to, "interactive", cardjson.Card(d.content, false),
-			keyOf(d.seed, "plain", d.part))
+	for d.kind == "plain" || d.kind == "prose" {
+		s := &cardPage{rate: openapi.PatchRate(), prose: d.kind == "prose"}
+		m, err := o.messages.send(ctx, o.to, "interactive", s.inMessage(d.content), keyOf(d.seed, d.kind, d.part))
 		if err == nil {
-			return &cardPage{message: m.id, rate: openapi.PatchRate(), shown: o.shownAfterSend(d.content, m)}, nil
+			s.message, s.shown = m.id, o.shownAfterSend(d.content, m)
+			return s, nil
 		}
 		if !o.mayUseOtherKind(ctx, err) {
 			return nil, err
 		}
 		// The kind is remembered in the draft, so that a retry does not go through the refused ones again.
-		o.log.Warn().Err(err).Msg("feishu: no card, sending text")
-		d.kind = "post"
+		if d.kind = "post"; !s.prose && openapi.ClassOf(err) == openapi.Refused {
+			d.kind = "prose"
+		}
+		o.log.Warn().Err(err).Str("kind", d.kind).Msg("feishu: card refused, sending another kind of message")
 	}
 	id, err := o.messages.sendMarkdown(ctx, o.to, plainTextOf(d.content), d.seed, d.part)
 	if err != nil {
@@ -246,12 +250,20 @@ func (s *cardPage) redrawWhole(ctx context.Context, card chat.Card, err error, t
 	return err
 }
 
+// inMessage is the JSON of a card inside its message.
+func (s *cardPage) inMessage(card chat.Card) string {
+	if s.prose {
+		return cardjson.Prose(card)
+	}
+	return cardjson.Card(card, false)
+}
+
 // patch replaces the card of a message (page im-v1/message/patch).
 func (s *cardPage) patch(ctx context.Context, a *openapi.Client, card chat.Card, tries int) error {
 	r := openapi.Request{
 		Op: "update a card", Method: http.MethodPatch, Tries: tries,
 		Path: openapi.Path("/open-apis/im/v1/messages/", s.message),
-		Body: map[string]string{"content": cardjson.Card(card, false)},
+		Body: map[string]string{"content": s.inMessage(card)},
 	}
 	if s.rate != nil {
 		r.Before = func(ctx context.Context) error { return openapi.Wait(ctx, s.rate) }
@@ -291,9 +303,16 @@ func (s *cardPage) finish(ctx context.Context, o pageSender, card chat.Card, see
 }
 
 // fallback delivers the final value when the platform refuses to draw it on the entity: as a card inside the message,
-// else as text.
+// then without markup, else as text.
 func (s *cardPage) fallback(ctx context.Context, o pageSender, card chat.Card, seed string, part int) error {
 	if s.entity != nil {
+		err := s.patch(ctx, o.messages.api, card, liveTries)
+		if err == nil || !mayFallBack(ctx, err) {
+			return err
+		}
+	}
+	if !s.prose && (s.entity != nil || s.rate != nil) {
+		s.prose = true
 		err := s.patch(ctx, o.messages.api, card, liveTries)
 		if err == nil || !mayFallBack(ctx, err) {
 			return err

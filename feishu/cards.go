@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
 	"sync"
@@ -38,7 +39,7 @@ func (c *Client) Ready(ctx context.Context, cardID string) error {
 	if err := k.ready(ctx); err != nil {
 		return err
 	}
-	return c.api.Ready(ctx)
+	return c.api.Ready(ctx, http.MethodPut, openapi.Path("/open-apis/cardkit/v1/cards/", "", "/elements/", "", "/content"))
 }
 
 // Edit draws a later value of a card, on as many messages as its body needs. What could not be drawn is drawn by the

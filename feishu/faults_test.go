@@ -27,7 +27,7 @@ func TestWithoutCardsThereIsText(t *testing.T) {
 	tests := []struct {
 		refuse int
 		kind   string
-	}{{1, "post"}, {2, "text"}}
+	}{{2, "post"}, {3, "text"}}
 	for _, tt := range tests {
 		t.Run(tt.kind, func(t *testing.T) {
 			p, ask := asked(t, feishusim.Config{})

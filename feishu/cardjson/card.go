@@ -115,6 +115,22 @@ func Card(c chat.Card, stream bool) string {
 	return toJSON(card)
 }
 
+// Prose is the JSON of a card that shows its text without any markup: for a platform that refuses how [Card] looks. It
+// has the same buttons and the same form, and no panels.
+func Prose(c chat.Card) string {
+	words := c.Body
+	if strings.TrimSpace(words) == "" {
+		words = cmp.Or(c.Status, c.Summary, zwsp)
+	}
+	var card cardJSON
+	card.Schema, card.Config.UpdateMulti = "2.0", true
+	card.Body.Elements = append(card.Body.Elements, element{
+		Tag: "div", ID: bodyID, Text: &plain{Tag: "plain_text", Content: withoutMentions(stripControl(words))},
+	})
+	card.Body.Elements = append(card.Body.Elements, inputs(c)...)
+	return toJSON(card)
+}
+
 // StreamingMode is the settings JSON that turns a card's streaming mode on or off (page cardkit-v1/card/settings).
 func StreamingMode(on bool) string {
 	return toJSON(struct {
@@ -145,6 +161,19 @@ func elements(c chat.Card) []any {
 			Tag: "markdown", ID: footerID, Content: smallText(c.Footer, maxFooter), TextSize: "notation",
 		})
 	}
+	return append(es, drawButtons(c)...)
+}
+
+// inputs are the parts of a card that people use.
+func inputs(c chat.Card) (es []any) {
+	if c.Form != nil {
+		es = append(es, drawForm(*c.Form))
+	}
+	return append(es, drawButtons(c)...)
+}
+
+// drawButtons is the row of a card's buttons, if it has some.
+func drawButtons(c chat.Card) (es []any) {
 	if len(c.Buttons) > 0 {
 		columns := buttonColumns("button", c.Buttons)
 		es = append(es, element{Tag: "column_set", ID: buttonsID, FlexMode: "flow", Columns: columns})

@@ -49,7 +49,7 @@ type Request struct {
 	Query       larkcore.QueryParams
 	Body        any                       // sent as JSON
 	Form        func() *larkcore.Formdata // instead of Body; called for each try, since a try consumes the form
-	LowPriority bool                      // all other calls go first
+	LowPriority bool                      // all other calls to the same API go first
 	Chat        string                    // the chat to which it sends a message: their rate is limited
 
 	// Tries is how often the request is made at most until its outcome is known; 0 is once. A request with more than
@@ -146,13 +146,13 @@ func (c *Client) CircuitOpen() bool { return c.breaker.tripped() }
 // CloseCircuit closes the circuit, since there is other evidence that the platform is back.
 func (c *Client) CloseCircuit() { c.breaker.reset() }
 
-// Ready waits until a call could be made at once: until the circuit allows a try and the app's limits have room. Its
-// only error is ctx's.
-func (c *Client) Ready(ctx context.Context) error {
+// Ready waits until a call to an API could be made at once: until the circuit allows a try and the app's limits have
+// room. Its only error is ctx's.
+func (c *Client) Ready(ctx context.Context, method, path string) error {
 	if err := c.breaker.wait(ctx); err != nil {
 		return err
 	}
-	return c.limits.ready(ctx)
+	return c.limits.of(method, path).ready(ctx)
 }
 
 // SurelyAfter reports whether the platform's time at is certainly not before our time t. It reports false until the

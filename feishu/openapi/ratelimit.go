@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"math"
+	"strings"
 	"sync"
 	"time"
 
@@ -11,15 +12,22 @@ import (
 )
 
 // limits keeps the app below the platform's rate limits (pages "Frequency control", im-v1/message/create and
-// cardkit-v1/card/update). Each limiter allows a little less than the platform does in any second, including its burst.
+// cardkit-v1/card/update): the platform counts the calls of an app to each API apart, and the messages of a chat.
 type limits struct {
+	pace    float64 // multiplies the platform's rates
+	started time.Time
+
+	mu    sync.Mutex
+	apis  map[string]*apiLimits // by method and path, without the ids in it
+	chats map[string]slots
+}
+
+// apiLimits are the limits of one API. Each limiter allows a little less than the platform does in any second, including
+// its burst.
+type apiLimits struct {
 	second *rate.Limiter // the platform allows 50 per second
 	minute *rate.Limiter // the platform allows 1000 per minute
 	fifo   fifo          // the queue in front of both
-
-	started time.Time
-	mu      sync.Mutex
-	chats   map[string]slots
 }
 
 // slots are the messages to one chat that may be in flight or have arrived within the last second. A slot is taken
@@ -59,20 +67,44 @@ func (t fifo) take(ctx context.Context, limiters ...*rate.Limiter) error {
 
 // newLimits returns the limits of an app; pace multiplies the platform's rates.
 func newLimits(pace float64) limits {
-	return limits{
+	return limits{pace: pace, started: time.Now(), apis: map[string]*apiLimits{}, chats: map[string]slots{}}
+}
+
+// of returns the limits of the API to which a call goes.
+func (l *limits) of(method, path string) *apiLimits {
+	name := method + " " + template(path)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.apis[name] == nil {
+		l.apis[name] = newAPILimits(l.pace)
+	}
+	return l.apis[name]
+}
+
+func newAPILimits(pace float64) *apiLimits {
+	return &apiLimits{
 		second: rate.NewLimiter(rate.Limit(40*pace), int(math.Ceil(8*pace))),
 		minute: rate.NewLimiter(rate.Limit(14*pace), int(math.Ceil(120*pace))),
 		fifo:   newFIFO(),
-
-		started: time.Now(),
 	}
 }
 
-// takeApp waits until the app may make a call.
-func (l *limits) takeApp(ctx context.Context) error { return l.fifo.take(ctx, l.minute, l.second) }
+// template is a path without the ids in it. Behind the service and its version, names and ids take turns:
+// /open-apis/im/v1/messages/om_1/reactions/r_1.
+func template(path string) string {
+	parts := strings.Split(path, "/")
+	const first = 4 // the first name, behind "", "open-apis", the service and the version
+	for i := first + 1; i < len(parts); i += 2 {
+		parts[i] = ":id"
+	}
+	return strings.Join(parts, "/")
+}
+
+// take waits until the app may make a call.
+func (l *apiLimits) take(ctx context.Context) error { return l.fifo.take(ctx, l.minute, l.second) }
 
 // ready waits until a call would not have to wait.
-func (l *limits) ready(ctx context.Context) error {
+func (l *apiLimits) ready(ctx context.Context) error {
 	if err := WaitForRoom(ctx, l.minute, 1); err != nil {
 		return err
 	}
@@ -80,7 +112,7 @@ func (l *limits) ready(ctx context.Context) error {
 }
 
 // waitForSpare waits until half of the burst is free, so that a call of low priority leaves room for urgent ones.
-func (l *limits) waitForSpare(ctx context.Context) error {
+func (l *apiLimits) waitForSpare(ctx context.Context) error {
 	if err := WaitForRoom(ctx, l.minute, l.minute.Burst()/2); err != nil {
 		return err
 	}
@@ -107,9 +139,6 @@ func (l *limits) slots(chat string) slots {
 	}
 	if len(l.chats) >= 1000 {
 		maps.DeleteFunc(l.chats, func(_ string, s slots) bool { return len(s) == 0 })
-	}
-	if l.chats == nil {
-		l.chats = make(map[string]slots)
 	}
 	s := make(slots, chatSlots)
 	if left := chatSpan - time.Since(l.started); left > 0 { // still in the first second

@@ -35,8 +35,8 @@ func TestLimitsAreKept(t *testing.T) {
 	}{
 		{"card", CardRate(), 100, time.Second, 10},
 		{"plain card", PatchRate(), 20, time.Second, 4},
-		{"app in a second", newLimits(1).second, 300, time.Second, 50},
-		{"app in a minute", newLimits(1).minute, 3000, time.Minute, 1000},
+		{"app in a second", newAPILimits(1).second, 300, time.Second, 50},
+		{"app in a minute", newAPILimits(1).minute, 3000, time.Minute, 1000},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -101,9 +101,9 @@ func TestMessagesOfAChatAreKeptApart(t *testing.T) {
 func TestThePaceIsAMultipleOfTheRates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pace, calls = 100, 5000
-		began, l := time.Now(), newLimits(pace)
+		began, l := time.Now(), newAPILimits(pace)
 		for range calls {
-			if err := l.takeApp(t.Context()); err != nil {
+			if err := l.take(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -116,16 +116,16 @@ func TestThePaceIsAMultipleOfTheRates(t *testing.T) {
 // When the machine has stood still, those who waited do not all go at once.
 func TestOneCallWaitsForItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLimits(1)
+		l := newAPILimits(1)
 		for range l.second.Burst() {
-			if err := l.takeApp(t.Context()); err != nil {
+			if err := l.take(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
 		var calls sync.WaitGroup
 		for range 30 {
 			calls.Go(func() {
-				if err := l.takeApp(t.Context()); err != nil {
+				if err := l.take(t.Context()); err != nil {
 					t.Error(err)
 				}
 			})
@@ -178,12 +178,12 @@ func TestWaitingEndsWithTheContext(t *testing.T) {
 
 func TestAnswersDoNotWaitBehindWhatMayWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLimits(1)
+		l := newAPILimits(1)
 		ctx, cancel := context.WithCancel(t.Context())
 		var background sync.WaitGroup
 		for range 4 {
 			background.Go(func() {
-				for errors.Join(l.waitForSpare(ctx), l.takeApp(ctx)) == nil {
+				for errors.Join(l.waitForSpare(ctx), l.take(ctx)) == nil {
 				}
 			})
 		}
@@ -192,7 +192,7 @@ func TestAnswersDoNotWaitBehindWhatMayWait(t *testing.T) {
 		}
 		began := time.Now()
 		for range 40 {
-			if err := l.takeApp(ctx); err != nil {
+			if err := l.take(ctx); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -202,4 +202,25 @@ func TestAnswersDoNotWaitBehindWhatMayWait(t *testing.T) {
 		cancel()
 		background.Wait()
 	})
+}
+
+// Calls to one API take nothing of the rate of another, whatever ids are in their paths.
+func TestEachAPIHasItsOwnLimits(t *testing.T) {
+	l := newLimits(1)
+	update := l.of("PUT", "/open-apis/cardkit/v1/cards/735/elements/body/content")
+	if l.of("PUT", "/open-apis/cardkit/v1/cards/736/elements/status/content") != update {
+		t.Error("each card has limits of its own")
+	}
+	for _, other := range [][2]string{
+		{"POST", "/open-apis/im/v1/messages"}, {"GET", "/open-apis/im/v1/messages"}, {"GET", "/open-apis/im/v1/messages/om_1"},
+		{"POST", "/open-apis/im/v1/messages/om_1/reply"}, {"PUT", "/open-apis/cardkit/v1/cards/735"},
+		{"PATCH", "/open-apis/cardkit/v1/cards/735/elements/body"},
+	} {
+		if l.of(other[0], other[1]) == update {
+			t.Errorf("%v shares its limits with another API", other)
+		}
+	}
+	if n := len(l.apis); n != 7 {
+		t.Errorf("%d APIs", n)
+	}
 }

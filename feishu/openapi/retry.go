@@ -77,12 +77,13 @@ func (c *Client) once(ctx context.Context, r Request, token *string, exchange fu
 	}
 	// In this order: the chat's limit is the tightest, and a place in the app's limit must not be held
 	// while waiting for it.
+	limits := c.limits.of(r.Method, r.Path)
 	if r.LowPriority {
-		if err := c.limits.waitForSpare(ctx); err != nil {
+		if err := limits.waitForSpare(ctx); err != nil {
 			return err
 		}
 	}
-	if err := c.limits.takeApp(ctx); err != nil {
+	if err := limits.take(ctx); err != nil {
 		return err
 	}
 	var err error

@@ -77,6 +77,9 @@ func checkCard(root map[string]any, ownImage func(key string) bool) *flaw {
 		if f := checkV2(root); f != nil {
 			return f
 		}
+		if f := checkCardProperties(root); f != nil {
+			return f
+		}
 	}
 	c.walk(root, 0)
 	if c.flaw == nil && c.tables > maxCardTables {
@@ -164,6 +167,9 @@ func (c *cardCheck) walk(node any, depth int) {
 
 func (c *cardCheck) element(tag string, n map[string]any, depth int) {
 	c.elements++
+	if f := checkProperties(tag, n); c.v2 && c.flaw == nil {
+		c.flaw = f
+	}
 	c.checkID(n)
 	c.checkName(tag, n)
 	switch {

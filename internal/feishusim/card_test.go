@@ -39,6 +39,10 @@ func TestCardChecks(t *testing.T) {
 		"tag action": {codeCardTag, codeCardTag, RuleCard, card(false, obj{
 			"tag": "action", "actions": []any{},
 		})},
+		"property unknown": {codeCardJSON, codeKitParam, RuleCard, card(false, obj{"tag": "markdown", "content": "x", "colour": "red"})},
+		"value unknown": {codeCardJSON, codeKitParam, RuleCard, card(false, obj{
+			"tag": "button", "type": "scary", "text": obj{"tag": "plain_text", "content": "x"},
+		})},
 		"tag unknown": {codeCardTag, codeCardTag, RuleCard, card(false, obj{"tag": "blink"})},
 		"image URL": {codeCardImage, codeCardImage, RuleImage,
 			card(false, markdown("md", "see ![x](https://x/y.png)"))},

@@ -36,7 +36,7 @@ type Reconnect struct {
 // Limits are the platform's request rates (doc: api-call-guide/frequency-control, im-v1/message/create,
 // cardkit-v1/card-element/content). 0 is the documented value, a negative number means no limit.
 type Limits struct {
-	AppPerSecond     int // requests of one app to one API family; default 50
+	AppPerSecond     int // requests of one app to one API; default 50
 	AppPerMinute     int // the same per minute; default 1000
 	ChatPerSecond    int // messages into one chat; default 5
 	MessagePerSecond int // updates of one message; default 5

@@ -194,10 +194,9 @@ func (g *gateway) admit(w http.ResponseWriter, q *request, rt route) reply {
 	if bad := g.auth.check(q.Header.Get("Authorization"), time.Now()); bad != nil {
 		return refused(bad)
 	}
-	family := familyOf(rt.pattern)
-	wait, ok := g.limit.take(time.Now(),
-		quota{family + " 1s", g.limits.AppPerSecond, time.Second},
-		quota{family + " 1m", g.limits.AppPerMinute, time.Minute})
+	wait, ok := g.limit.take(time.Now(), // doc: api-call-guide/frequency-control, each API has its own quota
+		quota{rt.pattern + " 1s", g.limits.AppPerSecond, time.Second},
+		quota{rt.pattern + " 1m", g.limits.AppPerMinute, time.Minute})
 	if !ok {
 		rep := refused(refuse(RuleRate, codeTooFrequent, "request trigger frequency limit"))
 		rep.header.Set(headerRateReset, fmt.Sprint(int((wait+time.Second-1)/time.Second)))
@@ -205,17 +204,6 @@ func (g *gateway) admit(w http.ResponseWriter, q *request, rt route) reply {
 		return rep
 	}
 	return rt.serve(w, q)
-}
-
-// familyOf groups the APIs that share the app's quota (doc: api-call-guide/frequency-control): all of
-// CardKit, and all of messages; every other API has its own.
-func familyOf(pattern string) string {
-	for _, family := range []string{"/cardkit/v1/", "/im/v1/messages"} {
-		if strings.Contains(pattern, family) {
-			return family
-		}
-	}
-	return pattern
 }
 
 func (g *gateway) record(q *request, rt route, rep reply, faulty bool) {

@@ -26,7 +26,7 @@ func testRates(t *testing.T) {
 	}
 	k.content(codeChatFrequency, "md", "x")
 	var a answer
-	for range 6 {
+	for range 7 {
 		if a = c.do("PUT", pathCards+"/x", obj{"sequence": 1}); a.Code == codeTooFrequent {
 			break
 		}
