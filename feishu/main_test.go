@@ -44,7 +44,10 @@ func newPlatform(t *testing.T, cfg feishusim.Config) *platform {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { sim.Close() })
+	t.Cleanup(func() {
+		checkCalls(t, sim.Calls())
+		sim.Close()
+	})
 	p := &platform{Server: sim, t: t, log: &syncBuffer{}}
 	p.Client = p.another()
 	return p
