@@ -64,6 +64,13 @@ func (cs reportCommands) status(ctx context.Context, o ordered) (order, error) {
 	text := strings.Join(lines, "\n") + cs.lastReport(ctx, c)
 	// Version and load are the operator's affair and are not shown in groups.
 	if v := cs.cfg.Version; v != "" && o.m.Kind == chat.Private && cs.access.Load().IsAdmin(o.m.Actor) {
+		silenced, err := cs.db.Chats().AllSilenced(ctx)
+		if err != nil {
+			return order{}, err
+		}
+		if n := len(silenced); n > 0 {
+			text += "\n" + i18n.StatusSilenced.Sprintf(l, n)
+		}
 		text += "\n" + loadOf(cs.pool, l) + "\n" + fmt.Sprintf(i18n.StatusVersion.In(l), v)
 	}
 	return order{reply: text}, nil

@@ -88,7 +88,7 @@ func TestSessionsOfOlderChatsAreToBeMoved(t *testing.T) {
 		`DROP TABLE agent_folders`, `DROP TABLE titles`, `DROP INDEX messages_nameless`,
 		`ALTER TABLE file_deliveries RENAME TO parcels`, `DROP INDEX file_deliveries_turn`,
 		`CREATE INDEX parcels_turn ON parcels (turn_id)`, `ALTER TABLE outbox RENAME COLUMN file_delivery_id TO parcel_id`,
-		`DROP TABLE steers`, `DROP INDEX messages_decided`, `DROP INDEX approvals_untold`, `ALTER TABLE approvals DROP COLUMN needed_by`,
+		`DROP TABLE silenced`, `DROP TABLE steers`, `DROP INDEX messages_decided`, `DROP INDEX approvals_untold`, `ALTER TABLE approvals DROP COLUMN needed_by`,
 		`ALTER TABLE approvals DROP COLUMN answers`, `ALTER TABLE approvals DROP COLUMN told`,
 		`DELETE FROM goose_db_version WHERE version_id >= 18`,
 		`UPDATE turns SET session_id = 's-1'`, `UPDATE chats SET session_id = 's-2'`,

@@ -109,6 +109,11 @@ func (ms Messages) Accept(ctx context.Context, e Inbound) (AcceptResult, error) 
 		if err := e.count(ctx, tx); err != nil {
 			return err
 		}
+		if e.Class != chat.Overheard {
+			if _, err := tx.ExecContext(ctx, unsilence, e.Key.String()); err != nil {
+				return fmt.Errorf("end the silence of the chat: %w", err)
+			}
+		}
 		in := &accepting{db: d, in: e, message: m}
 		for _, effect := range e.Effects {
 			if err := effect.apply(ctx, tx, in); err != nil {

@@ -164,7 +164,7 @@ func (o *Outbox) work(ctx context.Context, key chat.Key) {
 func (o *Outbox) deliver(ctx context.Context, p db.Post) {
 	log := o.log.With().Stringer("chat", p.Key).Int64("turn", p.Turn).Str("answers", p.ReplyTo).Logger()
 	failpoint.At("delivery: begun")
-	id, err := o.show(ctx, p)
+	id, err := o.showUnlessSilenced(ctx, p)
 	failpoint.At("delivery: shown")
 	switch {
 	case err == nil:
@@ -172,7 +172,7 @@ func (o *Outbox) deliver(ctx context.Context, p db.Post) {
 		return
 	case errors.Is(err, chat.ErrGone):
 		log.Info().Msg("question recalled; its answer is not shown")
-	case errors.Is(err, chat.ErrUnreachable):
+	case errors.Is(err, chat.ErrUnreachable), errors.Is(err, chat.ErrSilenced):
 		log.Warn().Err(err).Msg("chat not reachable; the text is only in the History")
 	case ctx.Err() != nil:
 		return // it waits for the next start
@@ -190,6 +190,24 @@ func (o *Outbox) deliver(ctx context.Context, p db.Post) {
 	o.note(ctx, log, func(ctx context.Context) error { return o.posts.Delivered(ctx, p, id) })
 	failpoint.At("delivery: noted")
 	o.fileDelivery.done(p)
+}
+
+// showUnlessSilenced shows p, unless the platform has said lately that the bot may say nothing in its chat.
+func (o *Outbox) showUnlessSilenced(ctx context.Context, p db.Post) (string, error) {
+	chats := o.db.Chats()
+	switch silenced, err := chats.Silenced(ctx, p.Key); {
+	case err != nil:
+		return "", err
+	case silenced:
+		return "", chat.ErrSilenced
+	}
+	id, err := o.show(ctx, p)
+	if errors.Is(err, chat.ErrSilenced) {
+		if err := chats.Silence(context.WithoutCancel(ctx), p.Key, err.Error()); err != nil {
+			o.log.Error().Err(err).Stringer("chat", p.Key).Msg("silence of a chat not noted")
+		}
+	}
+	return id, err
 }
 
 // readdress moves an answer to another question of the same turn after the one that it answered was

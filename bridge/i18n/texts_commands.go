@@ -70,6 +70,9 @@ var (
 	StatusModel   = Phrase{"**模型**：%s（思考深度：%s）", "**Model**: %s (effort: %s)"}
 	StatusQueue   = Phrase{"**排队**：%d 条消息等待回答", "**Queue**: %d messages wait for an answer"}
 	StatusServers = Phrase{"**MCP 服务器**：%s 没有启动，助手暂时用不了", "**MCP servers**: %s did not start; the agent does without"}
+	// for admins
+	StatusSilenced = Phrase{"**发不出消息的聊天**：%d 个（群被禁言、群设置不允许，或对方不接收），详见 `magpie doctor`",
+		"**Chats that take no messages**: %d (muted, not allowed by their settings, or not wanted); see `magpie doctor`"}
 	StatusVersion = Phrase{"**版本**：%s", "**Version**: %s"}
 
 	TitleNone  = Phrase{"还没有标题。发送 /title 新标题 起一个。", "There is no title yet. Give one with /title and the title."}

@@ -156,6 +156,13 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 		}, 1, []string{
 			"fail  database: ", fmt.Sprintf("was lost while process %d uses it - do not stop magpie yet", os.Getpid()),
 		}},
+		"a group is muted": {func(p *doctorRig) {
+			p.group("oc_muted", chat.MentionNone, false)
+			store, err := db.Open(p.Context(), db.Config{URL: "sqlite://" + filepath.Join(p.dir, "data", "magpie.db")})
+			must(p, err)
+			err = store.Chats().Silence(p.Context(), chat.FeishuChat("oc_muted"), "code 230035")
+			must(p, errors.Join(err, store.Close()))
+		}, 0, []string{`warn  chat "feishu:chat:oc_muted": since `, "code 230035 - unmute the group"}},
 		"no bot": {func(p *doctorRig) {
 			p.sim.Inject(feishusim.Fault{
 				Path: "/open-apis/bot/v3/info", Code: 230006, Msg: "bot ability is not activated",

@@ -47,13 +47,15 @@ func (e *Error) Error() string {
 // Unwrap returns the reason for which there was no answer.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Is makes [errors.Is] work for [chat.ErrGone], [chat.ErrUnreachable], [chat.ErrRefused] and [chat.ErrTooBig].
+// Is makes [errors.Is] work for [chat.ErrGone], [chat.ErrUnreachable], [chat.ErrSilenced], [chat.ErrRefused] and [chat.ErrTooBig].
 func (e *Error) Is(target error) bool {
 	switch target {
 	case chat.ErrGone:
 		return ClassOf(e) == MessageGone
 	case chat.ErrUnreachable:
 		return slices.Contains(unreachable, e.Code)
+	case chat.ErrSilenced:
+		return slices.Contains(silenced, e.Code)
 	case chat.ErrRefused:
 		return slices.Contains(censored, e.Code)
 	case chat.ErrTooBig:
@@ -68,6 +70,10 @@ func (e *Error) Is(target error) bool {
 var unreachable = []int{
 	230002, 232009, 232011, 230018, 230029, 230034, 230035, 230038, 230053, 230075,
 }
+
+// silenced are those of them for chats whose members can let the bot speak again: a muted group, a group whose settings
+// keep the bot silent, and a person who does not want the bot's messages.
+var silenced = []int{230018, 230035, 230053}
 
 // censored are the codes for texts with forbidden words (page im-v1/message/create).
 var censored = []int{230022, 230028}

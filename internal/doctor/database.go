@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,6 +68,7 @@ func checkRows(ctx context.Context, r *Report, c db.Config, path string) {
 	if store.Current(ctx) != nil {
 		return // an older schema; its rows can be read once the bridge has started
 	}
+	checkSilenced(ctx, r, store)
 	rows, err := store.Unreadable(ctx)
 	if err != nil {
 		r.Add(Warn, r.text(textMayRead), textDBUnread, path, err)
@@ -83,6 +85,18 @@ func checkRows(ctx context.Context, r *Report, c db.Config, path string) {
 		names = append(names, "…")
 	}
 	r.Add(Warn, r.text(textCorrectRows, path), textRowsUnread, len(rows), strings.Join(names, "; "))
+}
+
+// checkSilenced lists chats in which the platform lets the bot say nothing.
+func checkSilenced(ctx context.Context, r *Report, store *db.DB) {
+	list, err := store.Chats().AllSilenced(ctx)
+	if err != nil {
+		r.Add(Warn, "", textSilencedUnread, err)
+		return
+	}
+	for _, s := range list[:min(len(list), maxNamedRows)] {
+		r.Add(Warn, r.text(textLetSpeak), textSilenced, cmp.Or(s.Title, s.Key.String()), s.Since.Format(time.DateTime), s.Why)
+	}
 }
 
 // checkMissingDatabase reports why there is no database: none was created yet, or one was lost.

@@ -54,7 +54,17 @@ var (
 		EN: "do not stop magpie yet, and do what its log says",
 	}
 
-	textRowsUnread = i18n.Phrase{
+	textSilenced = i18n.Phrase{
+		ZH: "聊天“%s”：从 %s 起平台不让机器人在这里说话，三天内不再尝试：%s",
+		EN: `chat "%s": since %s the platform lets the bot say nothing there, and nothing is tried for three days: %s`,
+	}
+	textLetSpeak = i18n.Phrase{
+		ZH: "取消禁言，或在群设置里允许机器人发言；私聊由对方重新接收机器人的消息。有人在那里再次对机器人说话，就会重新尝试",
+		EN: "unmute the group, or let the bot write in its settings; in a private chat the person has to accept the bot's messages " +
+			"again. The next message to the bot there makes it try again",
+	}
+	textSilencedUnread = i18n.Phrase{ZH: "数据库：读不到被禁言的聊天：%v", EN: "database: silenced chats not read: %v"}
+	textRowsUnread     = i18n.Phrase{
 		ZH: "数据库：%d 行数据无法读取，已跳过：%s",
 		EN: "database: %d rows cannot be read and are left out: %s",
 	}

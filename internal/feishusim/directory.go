@@ -20,6 +20,7 @@ type directory struct {
 type chat struct {
 	Chat
 	dissolved bool
+	silence   int // the code with which it takes no messages of the bot; 0 = it takes them
 }
 
 func (c *chat) private() bool { return c.Mode == "p2p" }

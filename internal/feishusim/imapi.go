@@ -108,6 +108,9 @@ func (a *imAPI) send(q *request, in outgoing, target func() (*chat, *message, *r
 	if bad == nil {
 		bad = c.writable()
 	}
+	if bad == nil && c.silence != 0 {
+		bad = refuse("", c.silence, "The bot may not write in this chat.")
+	}
 	if bad == nil {
 		bad = a.perChat(c)
 	}
