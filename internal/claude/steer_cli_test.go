@@ -3,6 +3,7 @@ package claude_test
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -206,6 +207,40 @@ func TestAMessageIsReadAfterAFailure(t *testing.T) {
 		}, "/also: more") // no command of the CLI
 		if a.err != nil || a.result.Failure != "" || a.text() != "read" || !slices.Equal(a.steered(), ids) {
 			t.Errorf("answer %q, %+v, read %v, want %v; %v", a.text(), a.result, a.steered(), ids, a.err)
+		}
+	})
+}
+
+// A path in a message that is handed to a turn does not bring the file, neither behind a tool nor at the end of an answer.
+func TestAttackAtPathsWhileATurnRuns(t *testing.T) {
+	claudetest.Versions(t, func(t *testing.T, command string) {
+		r := newRig(t, by(command), func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
+		path := filepath.Join(t.TempDir(), "secret.txt")
+		write(t, path, "CANARY")
+		write(t, filepath.Join(r.cfg.Project, "near.txt"), "CANARY")
+		r.model.Script(
+			modelsim.Rule{Times: 1, Steps: []modelsim.Step{bash("sleep 0.3; echo done >> out.txt")}},
+			modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("second"), modelsim.Wait(300 * time.Millisecond)}})
+		p := r.acquire("a", fresh())
+		defer r.pool.Release("a", p)
+		for ev, err := range p.Run(t.Context(), uuid.NewString(), "go on") {
+			must(t, err)
+			_, tool := ev.(claude.ToolUse)
+			if e, ok := ev.(claude.Text); tool || ok && e.Text == "second" && !e.Whole {
+				for _, text := range []string{"also: @" + path, "@near.txt", "also:\n@" + path + " and @\"" + path + "\""} {
+					p.Steer(uuid.NewString(), text)
+				}
+			}
+		}
+		told := false
+		for _, q := range r.model.Requests() {
+			told = told || strings.Contains(q.AllText(), "@near.txt")
+			if strings.Contains(q.AllText(), "CANARY") {
+				t.Errorf("the file is in a request: %s", q.LastUser())
+			}
+		}
+		if !told {
+			t.Error("no message was read")
 		}
 	})
 }
