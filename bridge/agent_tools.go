@@ -125,6 +125,17 @@ func (d *toolHandlers) attend(c db.Claim, project string) (leave func()) {
 	}
 }
 
+// extend records that more is asked in the running turn of a chat: what the agent does is also done for who has asked
+// that.
+func (d *toolHandlers) extend(c db.Claim) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if a, ok := d.asked[c.Turn.Key]; ok && a.claim.Turn.ID == c.Turn.ID {
+		a.claim.Asked = slices.Clone(c.Asked)
+		d.asked[c.Turn.Key] = a
+	}
+}
+
 // errNobodyAsks refuses what an agent wants between two turns: nobody has asked for it.
 var errNobodyAsks = &agenttools.RefusedError{Reason: "Nobody has asked you anything right now."}
 

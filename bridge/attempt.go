@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"sync"
 	"time"
 
@@ -56,6 +57,7 @@ func (r attemptRunner) run(ctx context.Context, t *turn) (claude.Result, error) 
 		if err := r.steering.ask(ctx, t); err != nil {
 			return claude.Result{}, err
 		}
+		r.specs.tools.extend(t.claim)
 	}
 	var result claude.Result
 	for ev, err := range r.ask(ctx, t, p) {
@@ -78,7 +80,8 @@ func (r attemptRunner) run(ctx context.Context, t *turn) (claude.Result, error) 
 			r.steering.attach(t, p)
 		case claude.Steered:
 			if m, ok := r.steering.read(ctx, t, e.ID); ok {
-				t.claim.Asked = append(t.claim.Asked, m)
+				t.claim.Asked = append(slices.Clip(t.claim.Asked), m)
+				r.specs.tools.extend(t.claim)
 				t.show(t.view.Added(m.Text, time.Now()))
 			}
 		case claude.Result:

@@ -122,11 +122,11 @@ func (rc *receiver) ask(ctx context.Context, m chat.Incoming) error {
 	if e.Held != nil || e.Continues != 0 {
 		rc.inbox.outbox.Wake(m.Key)
 	}
-	if got.Steered {
-		rc.steering.hand(got.Turn, e.Steer.Prompt, got.Message)
-	}
 	if e.Held == nil {
 		rc.inbox.reactions.Set([]chat.Message{{Key: m.Key, ID: m.ID}}, chat.Working)
+	}
+	if got.Steered {
+		rc.steering.hand(got.Turn, e.Steer.Prompt, got.Message)
 	}
 	if wordless(m) {
 		// at the end of the program it stays in the queue

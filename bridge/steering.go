@@ -22,6 +22,7 @@ import (
 // steering hands messages to turns that run: what their askers want to add.
 type steering struct {
 	turns  db.Turns
+	queue  db.Queue
 	lanes  *workqueue.Lanes
 	access *access.Authorizer
 	always bool // not only messages that say that they are an addition
@@ -67,14 +68,18 @@ func (s *steering) begin(c db.Claim) (end func()) {
 }
 
 // addition matches a message that says that it adds something to what was asked before.
-var addition = regexp.MustCompile(`(?i)^\s*(补充|also\s*[:：])`)
+var addition = regexp.MustCompile(`(?i)^\s*(补充(一下|一点|说明)?\s*([:：,，。、]|\s)|also\s*[:：])`)
 
 // turnFor is the running turn to which a message belongs; 0 = it is a question of its own. In a group only those who
 // have asked may add something, and admins: the turn goes on in the name of its askers. A file is always a question of
-// its own.
+// its own, and so is a message that quotes another one than the card of the turn.
 func (s *steering) turnFor(ctx context.Context, m chat.Incoming) int64 {
 	turn := s.lanes.RunningTurn(m.Key)
-	if turn == 0 || hasFiles(m) || !s.always && !addition.MatchString(m.Text) && !s.quotesCard(ctx, turn, m) {
+	if turn == 0 || hasFiles(m) {
+		return 0
+	}
+	own := s.quotesCard(ctx, turn, m)
+	if !own && (len(m.Files) > 0 || !s.always && !addition.MatchString(m.Text)) || s.waits(ctx, m.Key) {
 		return 0
 	}
 	s.mu.Lock()
@@ -84,6 +89,15 @@ func (s *steering) turnFor(ctx context.Context, m chat.Incoming) int64 {
 		return 0
 	}
 	return turn
+}
+
+// waits reports whether questions of the chat wait already: what comes then may belong to them, such as words to a file.
+func (s *steering) waits(ctx context.Context, key chat.Key) bool {
+	waiting, err := s.queue.Turns(ctx, key)
+	if err != nil {
+		s.log.Error().Err(err).Stringer("chat", key).Msg("waiting turns not found; an addition waits with them")
+	}
+	return err != nil || len(waiting) > 0
 }
 
 // quotesCard reports whether a message replies to the card of a turn.
@@ -143,7 +157,19 @@ func (s *steering) ask(ctx context.Context, t *turn) error {
 		prompts = append(prompts, u.prompt)
 		t.claim.Asked = append(t.claim.Asked, u.message)
 	}
-	return s.turns.SteersRead(context.WithoutCancel(ctx), t.claim.Turn.ID, prompts...)
+	return s.turns.SteersAsked(context.WithoutCancel(ctx), t.claim.Turn.ID, prompts...)
+}
+
+// unread are the messages of a turn that its agent has not read.
+func (s *steering) unread(turn int64) (list []chat.Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.running[turn]; t != nil {
+		for _, u := range t.unread {
+			list = append(list, u.message)
+		}
+	}
+	return list
 }
 
 // attach has the messages of a turn given to the process that has its question.
@@ -164,6 +190,7 @@ func (s *steering) read(ctx context.Context, t *turn, prompt string) (chat.Messa
 	}
 	failpoint.At("steer: read")
 	t.steersRead = append(t.steersRead, prompt)
+	defer failpoint.At("steer: noted")
 	if err := s.turns.SteersRead(context.WithoutCancel(ctx), t.claim.Turn.ID, prompt); err != nil { // its end stores it
 		zerolog.Ctx(ctx).Error().Err(err).Msg("message that the agent has read not noted")
 	}

@@ -87,7 +87,10 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 	rest := r.display.begin(ctx, t)
 	r.prepare(work, t)
 	defer r.agents.attend(t)() // the project is settled now
-	defer r.agents.attempts.steering.begin(t.claim)()
+	steering := r.agents.attempts.steering
+	if r.agents.attempts.ownCommand(t) == "" { // a command of the CLI's own takes no messages
+		defer steering.begin(t.claim)()
+	}
 	end := answer(work, t)
 	r.lanes.EndTurn(key) // from here on there is nothing to stop
 	if end.State == db.Cancelled {
@@ -108,6 +111,9 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 	case err != nil:
 		r.display.draw(ctx, t, t.view.End(end)) // nobody should have to wait for a full disk
 		err = r.retryStore(ctx, t, end, err)
+	}
+	if end.State == db.Cancelled {
+		t.claim.Asked = append(t.claim.Asked, steering.unread(t.claim.Turn.ID)...)
 	}
 	r.display.ended(t, end.State)
 	r.maintenance.afterTurn(ctx, endedTurn{

@@ -131,6 +131,9 @@ func (ts Turns) drop(ctx context.Context, tx *sql.Tx, key chat.Key, id int64, ov
 	if _, err := resolve(ctx, tx, key, t.ID, dropped); err != nil {
 		return err
 	}
+	if _, err := tx.ExecContext(ctx, forgetSteers, t.ID); err != nil {
+		return fmt.Errorf("drop what turn %d has not read: %w", t.ID, err)
+	}
 	return ts.db.Outbox().post(ctx, tx, Post{Key: key, Turn: t.ID, Idem: cardIdem(t, dropped), ReplyTo: t.ReplyTo, Card: &over})
 }
 

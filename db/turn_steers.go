@@ -38,35 +38,43 @@ func (q Queue) steer(ctx context.Context, tx *sql.Tx, m chat.Message, s Steer) (
 	return true, nil
 }
 
-const readSteer = `DELETE FROM steers WHERE turn_id = ?1 AND prompt_id = ?2`
+const readSteer = `UPDATE steers SET is_read = 1 WHERE turn_id = ?1 AND prompt_id = ?2`
 
-// SteersRead notes that the agent of a turn has read messages that were handed to it, or that they are part of its
-// prompt. They belong to the turn then, whatever becomes of it.
+// SteersRead notes that the agent of a turn has read messages that were handed to it. They belong to the turn then,
+// whatever becomes of it.
 func (ts Turns) SteersRead(ctx context.Context, turn int64, prompts ...string) error {
+	return ts.eachSteer(ctx, readSteer, turn, prompts)
+}
+
+const askSteer = `DELETE FROM steers WHERE turn_id = ?1 AND prompt_id = ?2`
+
+// SteersAsked notes that messages that were handed to a turn are part of its prompt.
+func (ts Turns) SteersAsked(ctx context.Context, turn int64, prompts ...string) error {
+	return ts.eachSteer(ctx, askSteer, turn, prompts)
+}
+
+func (ts Turns) eachSteer(ctx context.Context, statement string, turn int64, prompts []string) error {
 	err := ts.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		return forgetRead(ctx, tx, turn, prompts)
+		return eachSteer(ctx, tx, statement, turn, prompts)
 	})
 	if err != nil {
-		return fmt.Errorf("messages read by turn %d: %w", turn, err)
+		return fmt.Errorf("messages handed to turn %d: %w", turn, err)
 	}
 	return nil
 }
 
-func forgetRead(ctx context.Context, tx *sql.Tx, turn int64, prompts []string) error {
+func eachSteer(ctx context.Context, tx *sql.Tx, statement string, turn int64, prompts []string) error {
 	for _, prompt := range prompts {
-		if _, err := tx.ExecContext(ctx, readSteer, turn, prompt); err != nil {
+		if _, err := tx.ExecContext(ctx, statement, turn, prompt); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-const forgetSteers = `DELETE FROM steers WHERE turn_id = ?1`
-
 const selectSteers = `SELECT prompt_id FROM steers WHERE turn_id = ?1 ORDER BY seq`
 
-// Steers lists the names of the messages that were handed to a turn, and that its agent is not known to have read, in
-// order.
+// Steers lists the names of the messages that were handed to a turn, in order, also of those that its agent has read.
 func (ts Turns) Steers(ctx context.Context, turn int64) ([]string, error) {
 	list, err := collect(ctx, ts.db.read, scanText, selectSteers, turn)
 	if err != nil {
@@ -76,26 +84,51 @@ func (ts Turns) Steers(ctx context.Context, turn int64) ([]string, error) {
 }
 
 const (
-	hasSteers  = `SELECT COUNT(*) FROM steers WHERE turn_id = ?1`
-	moveSteers = `UPDATE messages SET turn_id = ?3 WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'
-		AND seq IN (SELECT seq FROM steers WHERE turn_id = ?2)` + notRecalled
+	unread       = ` AND seq IN (SELECT seq FROM steers WHERE turn_id = ?2 AND is_read = 0)`
+	countUnread  = `SELECT COUNT(*) FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'` + unread + notRecalled
+	moveUnread   = `UPDATE messages SET turn_id = ?3 WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'` + unread + notRecalled
+	forgetSteers = `DELETE FROM steers WHERE turn_id = ?1`
 )
 
-// askUnread has the messages of a turn that has ended answered that its agent has not read: in the turn that waits, or
-// in one of their own. Those of a turn that was stopped are not answered.
-func (ts Turns) askUnread(ctx context.Context, tx *sql.Tx, e TurnResult) error {
-	t, n := e.Turn, 0
-	if err := forgetRead(ctx, tx, t.ID, e.SteersRead); err != nil {
+// endSteers decides about the messages that were handed to a turn that ends. Those that its agent has not read are asked
+// next, unless the turn was stopped; an interrupted one keeps them until somebody makes it go on.
+func (ts Turns) endSteers(ctx context.Context, tx *sql.Tx, e TurnResult) error {
+	if err := eachSteer(ctx, tx, readSteer, e.Turn.ID, e.SteersRead); err != nil {
 		return err
 	}
-	if err := tx.QueryRowContext(ctx, hasSteers, t.ID).Scan(&n); err != nil || n == 0 {
+	switch e.State {
+	case Interrupted:
+		return nil
+	case Cancelled:
+		_, err := tx.ExecContext(ctx, forgetSteers, e.Turn.ID)
 		return err
 	}
-	if e.State != Cancelled {
-		if err := ts.askAgain(ctx, tx, t, moveSteers, 0); err != nil {
+	return ts.askUnread(ctx, tx, e.Turn)
+}
+
+// askUnread moves the messages that the agent of a turn has not read into the turn that waits, or into one of their own.
+func (ts Turns) askUnread(ctx context.Context, tx *sql.Tx, t Turn) error {
+	var n int
+	if err := tx.QueryRowContext(ctx, countUnread, t.Key.String(), t.ID).Scan(&n); err != nil {
+		return err
+	}
+	if n > 0 {
+		if err := ts.askAgain(ctx, tx, t, moveUnread, 0); err != nil {
 			return err
 		}
 	}
 	_, err := tx.ExecContext(ctx, forgetSteers, t.ID)
 	return err
+}
+
+// continueSteers gives what the agent of an interrupted turn has not read to the turn that goes on with it.
+func continueSteers(ctx context.Context, tx *sql.Tx, old Turn, id int64) error {
+	_, err := tx.ExecContext(ctx, moveUnread, old.Key.String(), old.ID, id)
+	if err == nil {
+		_, err = tx.ExecContext(ctx, forgetSteers, old.ID)
+	}
+	if err != nil {
+		return fmt.Errorf("messages that turn %d has not read: %w", old.ID, err)
+	}
+	return nil
 }

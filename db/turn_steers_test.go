@@ -2,6 +2,7 @@ package db_test
 
 import (
 	"testing"
+	"time"
 
 	"magpie/db"
 	"magpie/internal/chat"
@@ -29,7 +30,7 @@ func TestMessagesForATurnThatRuns(t *testing.T) {
 	if err := d.Turns().SteersRead(t.Context(), c.Turn.ID, "prompt-om_2"); err != nil {
 		t.Fatal(err)
 	}
-	if list, err := d.Turns().Steers(t.Context(), c.Turn.ID); err != nil || len(list) != 2 || list[0] != "prompt-om_3" {
+	if list, err := d.Turns().Steers(t.Context(), c.Turn.ID); err != nil || len(list) != 3 || list[0] != "prompt-om_2" {
 		t.Errorf("%v, %v", list, err)
 	}
 	end := db.TurnResult{Turn: c.Turn, State: db.Failed, SteersRead: []string{"prompt-om_3"}}
@@ -76,6 +77,60 @@ func TestUnreadMessagesOfATurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if next := claim(t, d, "s-5"); len(next.Asked) != 1 || next.Asked[0].ID != "om_5" {
+		t.Errorf("next: %+v", next.Asked)
+	}
+}
+
+// An interrupted turn keeps what was not read, for the turn that goes on with it; one that is dropped forgets it.
+func TestUnreadMessagesOfAnInterruptedTurn(t *testing.T) {
+	for _, goOn := range []bool{true, false} {
+		d := fresh(t)
+		accept(t, d, say("om_1", "question"))
+		c := claim(t, d, "s-1")
+		steered(t, d, "om_2", c.Turn.ID)
+		steered(t, d, "om_3", c.Turn.ID)
+		if err := d.Turns().SteersRead(t.Context(), c.Turn.ID, "prompt-om_2"); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Turns().Finish(t.Context(), db.TurnResult{Turn: c.Turn, State: db.Interrupted}); err != nil {
+			t.Fatal(err)
+		}
+		if waiting, err := d.Queue().Turns(t.Context(), oc); err != nil || len(waiting) != 0 {
+			t.Errorf("turns %v wait, %v", waiting, err)
+		}
+		decision := db.Decision{Key: oc, Turn: c.Turn.ID, Event: "press", GoOn: goOn, Wish: chat.Message{Text: "go on", Time: time.UnixMilli(9000)}}
+		if err := d.Turns().Decide(t.Context(), decision); err != nil {
+			t.Fatal(err)
+		}
+		if list, err := d.Turns().Steers(t.Context(), c.Turn.ID); err != nil || len(list) != 0 {
+			t.Errorf("%v, %v", list, err)
+		}
+		if !goOn {
+			continue
+		}
+		if next := claim(t, d, "s-2"); len(next.Asked) != 2 || next.Asked[0].ID != "om_3" || next.Turn.Continues != c.Turn.ID {
+			t.Errorf("next: %+v", next)
+		}
+	}
+}
+
+// When a message is recalled that was handed to a turn, the others are still answered.
+func TestARecalledAdditionTakesNoOtherWithIt(t *testing.T) {
+	d := fresh(t)
+	accept(t, d, say("om_1", "question"))
+	c := claim(t, d, "s-1")
+	if err := d.Turns().SetActed(t.Context(), c.Turn.ID); err != nil {
+		t.Fatal(err)
+	}
+	steered(t, d, "om_2", c.Turn.ID)
+	steered(t, d, "om_3", c.Turn.ID)
+	if _, err := d.Messages().Recall(t.Context(), oc, "om_3", chat.Card{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Turns().Finish(t.Context(), db.TurnResult{Turn: c.Turn, State: db.Cancelled}); err != nil {
+		t.Fatal(err)
+	}
+	if next := claim(t, d, "s-2"); len(next.Asked) != 1 || next.Asked[0].ID != "om_2" {
 		t.Errorf("next: %+v", next.Asked)
 	}
 }

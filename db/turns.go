@@ -155,6 +155,11 @@ func (q Queue) add(ctx context.Context, tx *sql.Tx, m chat.Message, e Inbound) (
 	if err != nil {
 		return 0, fmt.Errorf("queue turn: %w", err)
 	}
+	if old.ID != 0 {
+		if err := continueSteers(ctx, tx, old, id); err != nil {
+			return 0, err
+		}
+	}
 	if _, err := tx.ExecContext(ctx, setMessageTurn, m.Key.String(), m.Seq, id); err != nil {
 		return 0, fmt.Errorf("bind message to turn: %w", err)
 	}
@@ -342,7 +347,7 @@ type TurnResult struct {
 	Report  *ContextReport   // nil when the agent was not asked, or it is not known
 	Actions []RecordedAction // of the agent that are not stored yet
 	// names of the messages that were handed to the turn and that its agent has read; see [Turns.SteersRead]. The others
-	// are queued again, unless the turn was stopped
+	// are queued again, unless the turn was stopped or interrupted
 	SteersRead []string
 }
 
@@ -386,7 +391,7 @@ func (ts Turns) Finish(ctx context.Context, e TurnResult) error {
 		if err := ts.db.Messages().record(ctx, tx, e.Actions); err != nil {
 			return err
 		}
-		if err := ts.askUnread(ctx, tx, e); err != nil {
+		if err := ts.endSteers(ctx, tx, e); err != nil {
 			return fmt.Errorf("messages that were not read: %w", err)
 		}
 		if err := ts.recordAnswer(ctx, tx, e, now); err != nil {

@@ -228,7 +228,7 @@ func TestAnAdditionOutlivesTheProcess(t *testing.T) {
 // restart the message is answered once: with its turn if the agent has read it, else on its own.
 func TestACrashAroundAnAddition(t *testing.T) {
 	t.Parallel()
-	for _, step := range []string{"steer: stored", "steer: handed", "steer: read"} {
+	for _, step := range []string{"steer: stored", "steer: handed", "steer: read", "steer: noted"} {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
 			s := newService(t, feishusim.Config{}, realCLI(t))
@@ -237,14 +237,15 @@ func TestACrashAroundAnAddition(t *testing.T) {
 			id, goOn := s.writing(s.chat)
 			s.model.Script(modelsim.Rule{Match: asksFor("三"), Steps: []modelsim.Step{modelsim.Text("三")}})
 			added := s.sim.Say(s.chat, s.user, "补充：三")
-			if step == "steer: read" {
+			atRead := step == "steer: read" || step == "steer: noted"
+			if atRead {
 				s.until("the message to be handed over", func() bool { return s.count(`SELECT COUNT(*) FROM steers`) == 1 })
 				time.AfterFunc(500*time.Millisecond, goOn) // the agent has it in its input
 			}
 			if !s.died(patience) {
 				t.Fatalf("the program did not come to this step: %s", s.logs)
 			}
-			if step != "steer: read" {
+			if !atRead {
 				goOn()
 			}
 			s.alone(patience)
@@ -253,7 +254,7 @@ func TestACrashAroundAnAddition(t *testing.T) {
 			switch got := visibleText(s.answer(s.chat, id)); {
 			case got == "一二\n\n三" && step != "steer: stored":
 				s.unanswered(s.chat, added)
-			case got == "一二" && step != "steer: read": // it was not in the agent's input yet
+			case got == "一二" && !atRead: // it was not in the agent's input yet
 				if got := visibleText(s.answer(s.chat, added)); got != "三" {
 					t.Errorf("the addition is answered with %q", got)
 				}

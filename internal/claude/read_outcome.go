@@ -209,8 +209,11 @@ func (r *outcomeReader) user(v gjson.Result) {
 }
 
 // steered notes that the agent reads a message that was handed to the turn, and reports whether it is one. Those that it
-// reads at the end of its answer, together, are one line with the id of the last one.
+// reads at the end of its answer, together, are one line with the id of the last one: they were sent in this order.
 func (r *outcomeReader) steered(id string, together bool) bool {
+	if slices.Contains(r.out.Steered, id) { // it is recorded in both forms
+		return true
+	}
 	i := slices.Index(r.steers, id)
 	if i < 0 {
 		return false

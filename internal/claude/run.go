@@ -74,8 +74,13 @@ type run struct {
 	stop  stopper
 
 	steers steers
-	before Result // the sum of the results after which the agent went on
+	held   *Result // after which the agent goes on with messages: the sum so far; nil = none
+	goes   bool    // it has gone on since
 }
+
+// steerWait is how long the agent may take to go on after a result: messages that the user's hooks refuse are dropped
+// without a word.
+const steerWait = 15 * time.Second
 
 // loop runs until the turn or the process has ended.
 func (r *run) loop(ctx context.Context, yield func(Event, error) bool) {
@@ -118,6 +123,12 @@ func (r *run) loop(ctx context.Context, yield func(Event, error) bool) {
 			answered()
 			bounds.restart(r.silenceLimit())
 		case <-bounds.silence.C:
+			if r.held != nil && !r.goes {
+				r.p.spoiled = r.steers.abandon()
+				r.p.child.Signal(syscall.SIGTERM)
+				yield(*r.held, nil)
+				return
+			}
 			r.stopped(ErrSilent)
 		case <-bounds.turn.C:
 			r.stopped(ErrTurnEnd)
@@ -131,13 +142,14 @@ func (r *run) loop(ctx context.Context, yield func(Event, error) bool) {
 			r.stop.escalate()
 		case <-r.p.child.Exited():
 			r.stop.sweep()
-			if cause := r.stop.cause; cause != nil && !errors.Is(cause, errInputClosed) {
-				yield(nil, cause)
-			} else if r.before.Failure != "" {
-				yield(r.before, nil)
-			} else {
-				yield(nil, r.p.exitError())
+			err := r.stop.cause
+			if err == nil || errors.Is(err, errInputClosed) {
+				err = r.p.exitError()
 			}
+			if r.held != nil && (!yield(*r.held, nil) || r.stop.cause == nil && !r.goes) {
+				return // the answer is whole; what was not read is asked again
+			}
+			yield(nil, err)
 			return
 		}
 	}
@@ -145,8 +157,11 @@ func (r *run) loop(ctx context.Context, yield func(Event, error) bool) {
 
 // silenceLimit is the current silence timeout: a tool may run silently for long, the model may not.
 func (r *run) silenceLimit() time.Duration {
-	if len(r.open) > 0 {
+	switch {
+	case len(r.open) > 0:
 		return r.p.timeouts.toolSilence
+	case r.held != nil && !r.goes:
+		return min(steerWait, r.p.timeouts.silence)
 	}
 	return r.p.timeouts.silence
 }
@@ -173,11 +188,14 @@ func (r *run) handleLine(line []byte, yield func(Event, error) bool) (ended, mor
 	}
 	r.p.trackMode(line)
 	if id, ok := replayed(line); ok && r.steers.read(id) {
+		r.goes = true
 		return false, yield(Steered{ID: id}, nil)
 	}
 	more = true
 	for _, ev := range r.dec.decode(line) {
 		switch e := ev.(type) {
+		case Started:
+			r.goes = true
 		case ToolUse:
 			r.open[e.ID] = true
 			if e.Name == PlanTool {
@@ -214,7 +232,7 @@ func (r *run) goesOn(e Result) bool {
 	if e.Failure == FailSession || r.steers.end() {
 		return false
 	}
-	r.before = e
+	r.held, r.goes = &e, false
 	r.p.meter.beginTurn()
 	return true
 }
@@ -225,8 +243,10 @@ func (r *run) stopped(cause error) { r.stop.begin(cause, r.steers.abandon()) }
 
 // turnResult converts the process's running totals to values of this turn.
 func (r *run) turnResult(e Result) Result {
-	e.CostUSD = r.before.CostUSD + r.p.meter.endTurn(e)
-	e.Usage = e.Usage.plus(r.before.Usage)
+	e.CostUSD = r.p.meter.endTurn(e)
+	if r.held != nil {
+		e.CostUSD, e.Usage = e.CostUSD+r.held.CostUSD, e.Usage.plus(r.held.Usage)
+	}
 	if errors.Is(r.stop.cause, errUnauthorized) {
 		r.stop.cause = nil
 		e.Failure = FailAuth

@@ -244,3 +244,34 @@ func TestAttackAtPathsWhileATurnRuns(t *testing.T) {
 		}
 	})
 }
+
+// A hook of the user's may refuse a message, of which the CLI says nothing: the turn ends with the answer that is there.
+func TestAMessageThatAHookRefuses(t *testing.T) {
+	claudetest.Versions(t, func(t *testing.T, command string) {
+		r := newRig(t, by(command), func(c *claude.Config) { c.Silence.Duration = 3 * time.Second })
+		write(t, filepath.Join(r.cfg.Project, ".claude", "settings.json"),
+			`{"hooks":{"UserPromptSubmit":[{"hooks":[{"type":"command","command":"! grep -q also: || exit 2"}]}]}}`)
+		hold := make(chan struct{})
+		r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{
+			modelsim.Usage(1000), modelsim.Text("one"), modelsim.Hold(hold), modelsim.Text(" two"),
+		}})
+		p := r.acquire("a", fresh())
+		ids, a := r.steeredTurn(t.Context(), p, uuid.NewString(), func(ev claude.Event) bool {
+			if isText(ev) {
+				time.AfterFunc(100*time.Millisecond, func() { close(hold) })
+			}
+			return isText(ev)
+		}, "also: four")
+		if a.err != nil || a.text() != "one two" || a.result.Failure != "" || a.result.CostUSD <= 0 {
+			t.Errorf("answer %q, %+v, %v", a.text(), a.result, a.err)
+		}
+		if len(ids) != 1 || len(a.steered()) != 0 {
+			t.Errorf("handed over %v, read %v", ids, a.steered())
+		}
+		r.pool.Release("a", p)
+		r.pool.Drop("a")
+		if n := len(r.model.Requests()); n != 1 || r.pool.Stats().Idle != 0 {
+			t.Errorf("%d requests, %+v", n, r.pool.Stats())
+		}
+	})
+}
