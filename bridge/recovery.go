@@ -113,7 +113,7 @@ func (r cutOffTurns) recover(ctx context.Context, t db.Turn) error {
 	}
 	transcripts := r.pool.Config().Transcripts(t.Key.String())
 	dir := r.cfg.workedIn(c, transcripts, t.Session)
-	steers, err := r.db.Turns().Steers(ctx, t.ID)
+	steers, err := r.db.Steers().Of(ctx, t.ID)
 	if err != nil {
 		return err
 	}

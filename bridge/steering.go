@@ -21,6 +21,7 @@ import (
 
 // steering hands messages to turns that run: what their askers want to add.
 type steering struct {
+	store  db.Steers
 	turns  db.Turns
 	queue  db.Queue
 	lanes  *workqueue.Lanes
@@ -157,7 +158,7 @@ func (s *steering) ask(ctx context.Context, t *turn) error {
 		prompts = append(prompts, u.prompt)
 		t.claim.Asked = append(t.claim.Asked, u.message)
 	}
-	return s.turns.SteersAsked(context.WithoutCancel(ctx), t.claim.Turn.ID, prompts...)
+	return s.store.Asked(context.WithoutCancel(ctx), t.claim.Turn.ID, prompts...)
 }
 
 // unread are the messages of a turn that its agent has not read.
@@ -191,7 +192,7 @@ func (s *steering) read(ctx context.Context, t *turn, prompt string) (chat.Messa
 	failpoint.At("steer: read")
 	t.steersRead = append(t.steersRead, prompt)
 	defer failpoint.At("steer: noted")
-	if err := s.turns.SteersRead(context.WithoutCancel(ctx), t.claim.Turn.ID, prompt); err != nil { // its end stores it
+	if err := s.store.Read(context.WithoutCancel(ctx), t.claim.Turn.ID, prompt); err != nil { // its end stores it
 		zerolog.Ctx(ctx).Error().Err(err).Msg("message that the agent has read not noted")
 	}
 	return m, true

@@ -116,7 +116,7 @@ func newWiring(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messeng
 	w.logins = &logins{pool: pool, out: w.out, jobs: w.scheduler.jobs, log: log, patience: loginTime}
 	w.authorizer = access.NewAuthorizer(cfg.Access, store.Grants(), cfg.Departments, cfg.Waits.Departments, log)
 	w.steering = &steering{
-		turns: store.Turns(), queue: store.Queue(), lanes: &w.turns.lanes, access: w.authorizer, always: pool.Config().WhileBusy == claude.Steers,
+		store: store.Steers(), turns: store.Turns(), queue: store.Queue(), lanes: &w.turns.lanes, access: w.authorizer, always: pool.Config().WhileBusy == claude.Steers,
 		log: log,
 	}
 	w.cutOff = interruptedTurns{store.Turns(), w.turns, w.outbox}

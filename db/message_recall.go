@@ -278,9 +278,9 @@ func (ts Turns) withdraw(ctx context.Context, tx *sql.Tx, m chat.Message, over c
 		}
 		// The rest is asked again, unless the agent has acted already: repeating its commands could do harm.
 		if left > 0 && !t.Acted {
-			return t.ID, ts.askRest(ctx, tx, t)
+			return t.ID, ts.db.Queue().askRest(ctx, tx, t)
 		}
-		return t.ID, ts.askUnread(ctx, tx, t) // of that nothing is done yet
+		return t.ID, ts.db.Steers().askUnread(ctx, tx, t) // of that nothing is done yet
 	case left > 0:
 		return 0, nil
 	case t.State == Queued || t.State == Interrupted && t.Failure == Late:
@@ -300,8 +300,8 @@ const lastQuestion = `SELECT message_id FROM messages WHERE chat_key = ?1 AND tu
 
 // askRest moves the remaining questions of a turn that is being stopped into the waiting turn, or into
 // a new one: nobody has recalled them, and they are older than what waits.
-func (ts Turns) askRest(ctx context.Context, tx *sql.Tx, t Turn) error {
-	if err := ts.askAgain(ctx, tx, t, moveQuestions, t.Continues); err != nil {
+func (q Queue) askRest(ctx context.Context, tx *sql.Tx, t Turn) error {
+	if err := q.askAgain(ctx, tx, t, moveQuestions, t.Continues); err != nil {
 		return err
 	}
 	_, err := tx.ExecContext(ctx, forgetSteers, t.ID)
@@ -310,12 +310,12 @@ func (ts Turns) askRest(ctx context.Context, tx *sql.Tx, t Turn) error {
 
 // askAgain moves questions of a turn that ends into the waiting turn, or into a new one, which goes on with what that
 // turn went on with.
-func (ts Turns) askAgain(ctx context.Context, tx *sql.Tx, t Turn, move string, continues int64) error {
+func (q Queue) askAgain(ctx context.Context, tx *sql.Tx, t Turn, move string, continues int64) error {
 	var id int64
 	var last string
 	err := tx.QueryRowContext(ctx, queuedTurn, t.Key.String(), t.Epoch).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {
-		err = tx.QueryRowContext(ctx, insertTurn, t.Key.String(), t.Epoch, Queued, "", millis(ts.db.now())).Scan(&id)
+		err = tx.QueryRowContext(ctx, insertTurn, t.Key.String(), t.Epoch, Queued, "", millis(q.db.now())).Scan(&id)
 	}
 	if err == nil {
 		_, err = tx.ExecContext(ctx, move, t.Key.String(), t.ID, id)

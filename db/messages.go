@@ -131,7 +131,7 @@ func (ms Messages) Accept(ctx context.Context, e Inbound) (AcceptResult, error) 
 			return nil
 		}
 		if e.Steer.Turn != 0 {
-			if a.Steered, err = d.Queue().steer(ctx, tx, in.message, e.Steer); err != nil || a.Steered {
+			if a.Steered, err = d.Steers().add(ctx, tx, in.message, e.Steer); err != nil || a.Steered {
 				a.Turn = e.Steer.Turn
 				return err
 			}

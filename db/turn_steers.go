@@ -8,6 +8,12 @@ import (
 	"magpie/internal/chat"
 )
 
+// Steers is the messages that were handed to turns while they ran.
+type Steers struct{ db *DB }
+
+// Steers gives the messages that were handed to turns while they ran.
+func (d *DB) Steers() Steers { return Steers{d} }
+
 // Steer asks that a message is handed to a turn that runs, and not queued.
 type Steer struct {
 	Turn   int64
@@ -20,8 +26,8 @@ const steerTurn = `UPDATE turns SET asked_before = asked_before || ?3 || ' '
 
 const insertSteer = `INSERT INTO steers (turn_id, chat_key, seq, prompt_id) VALUES (?1, ?2, ?3, ?4)`
 
-// steer adds m to a turn that runs, and reports whether it still does.
-func (q Queue) steer(ctx context.Context, tx *sql.Tx, m chat.Message, s Steer) (bool, error) {
+// add adds m to a turn that runs, and reports whether it still does.
+func (ss Steers) add(ctx context.Context, tx *sql.Tx, m chat.Message, s Steer) (bool, error) {
 	res, err := tx.ExecContext(ctx, steerTurn, s.Turn, m.Key.String(), s.Prompt, m.Epoch)
 	if err != nil {
 		return false, fmt.Errorf("steer turn %d: %w", s.Turn, err)
@@ -40,21 +46,21 @@ func (q Queue) steer(ctx context.Context, tx *sql.Tx, m chat.Message, s Steer) (
 
 const readSteer = `UPDATE steers SET is_read = 1 WHERE turn_id = ?1 AND prompt_id = ?2`
 
-// SteersRead notes that the agent of a turn has read messages that were handed to it. They belong to the turn then,
+// Read notes that the agent of a turn has read messages that were handed to it. They belong to the turn then,
 // whatever becomes of it.
-func (ts Turns) SteersRead(ctx context.Context, turn int64, prompts ...string) error {
-	return ts.eachSteer(ctx, readSteer, turn, prompts)
+func (ss Steers) Read(ctx context.Context, turn int64, prompts ...string) error {
+	return ss.each(ctx, readSteer, turn, prompts)
 }
 
 const askSteer = `DELETE FROM steers WHERE turn_id = ?1 AND prompt_id = ?2`
 
-// SteersAsked notes that messages that were handed to a turn are part of its prompt.
-func (ts Turns) SteersAsked(ctx context.Context, turn int64, prompts ...string) error {
-	return ts.eachSteer(ctx, askSteer, turn, prompts)
+// Asked notes that messages that were handed to a turn are part of its prompt.
+func (ss Steers) Asked(ctx context.Context, turn int64, prompts ...string) error {
+	return ss.each(ctx, askSteer, turn, prompts)
 }
 
-func (ts Turns) eachSteer(ctx context.Context, statement string, turn int64, prompts []string) error {
-	err := ts.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+func (ss Steers) each(ctx context.Context, statement string, turn int64, prompts []string) error {
+	err := ss.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		return eachSteer(ctx, tx, statement, turn, prompts)
 	})
 	if err != nil {
@@ -74,9 +80,9 @@ func eachSteer(ctx context.Context, tx *sql.Tx, statement string, turn int64, pr
 
 const selectSteers = `SELECT prompt_id FROM steers WHERE turn_id = ?1 ORDER BY seq`
 
-// Steers lists the names of the messages that were handed to a turn, in order, also of those that its agent has read.
-func (ts Turns) Steers(ctx context.Context, turn int64) ([]string, error) {
-	list, err := collect(ctx, ts.db.read, scanText, selectSteers, turn)
+// Of lists the names of the messages that were handed to a turn, in order, also of those that its agent has read.
+func (ss Steers) Of(ctx context.Context, turn int64) ([]string, error) {
+	list, err := collect(ctx, ss.db.read, scanText, selectSteers, turn)
 	if err != nil {
 		return nil, fmt.Errorf("messages handed to turn %d: %w", turn, err)
 	}
@@ -90,9 +96,9 @@ const (
 	forgetSteers = `DELETE FROM steers WHERE turn_id = ?1`
 )
 
-// endSteers decides about the messages that were handed to a turn that ends. Those that its agent has not read are asked
+// end decides about the messages that were handed to a turn that ends. Those that its agent has not read are asked
 // next, unless the turn was stopped; an interrupted one keeps them until somebody makes it go on.
-func (ts Turns) endSteers(ctx context.Context, tx *sql.Tx, e TurnResult) error {
+func (ss Steers) end(ctx context.Context, tx *sql.Tx, e TurnResult) error {
 	if err := eachSteer(ctx, tx, readSteer, e.Turn.ID, e.SteersRead); err != nil {
 		return err
 	}
@@ -103,17 +109,17 @@ func (ts Turns) endSteers(ctx context.Context, tx *sql.Tx, e TurnResult) error {
 		_, err := tx.ExecContext(ctx, forgetSteers, e.Turn.ID)
 		return err
 	}
-	return ts.askUnread(ctx, tx, e.Turn)
+	return ss.askUnread(ctx, tx, e.Turn)
 }
 
 // askUnread moves the messages that the agent of a turn has not read into the turn that waits, or into one of their own.
-func (ts Turns) askUnread(ctx context.Context, tx *sql.Tx, t Turn) error {
+func (ss Steers) askUnread(ctx context.Context, tx *sql.Tx, t Turn) error {
 	var n int
 	if err := tx.QueryRowContext(ctx, countUnread, t.Key.String(), t.ID).Scan(&n); err != nil {
 		return err
 	}
 	if n > 0 {
-		if err := ts.askAgain(ctx, tx, t, moveUnread, 0); err != nil {
+		if err := ss.db.Queue().askAgain(ctx, tx, t, moveUnread, 0); err != nil {
 			return err
 		}
 	}

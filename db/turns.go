@@ -346,7 +346,7 @@ type TurnResult struct {
 	File    *LongAnswer      // the answer, when it is also given as a file; nil = it is not
 	Report  *ContextReport   // nil when the agent was not asked, or it is not known
 	Actions []RecordedAction // of the agent that are not stored yet
-	// names of the messages that were handed to the turn and that its agent has read; see [Turns.SteersRead]. The others
+	// names of the messages that were handed to the turn and that its agent has read; see [Steers.Read]. The others
 	// are queued again, unless the turn was stopped or interrupted
 	SteersRead []string
 }
@@ -391,7 +391,7 @@ func (ts Turns) Finish(ctx context.Context, e TurnResult) error {
 		if err := ts.db.Messages().record(ctx, tx, e.Actions); err != nil {
 			return err
 		}
-		if err := ts.endSteers(ctx, tx, e); err != nil {
+		if err := ts.db.Steers().end(ctx, tx, e); err != nil {
 			return fmt.Errorf("messages that were not read: %w", err)
 		}
 		if err := ts.recordAnswer(ctx, tx, e, now); err != nil {
