@@ -16,7 +16,7 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// Every way of losing a session, one after the other: the name is known anyway, with one card, no error text, one model
+// Every way of losing a session, in one chat: the name is known anyway, with one card, no error text, one model
 // answer, and the chat has a session again.
 func TestTheUserDoesNotNoticeALostSession(t *testing.T) {
 	r := newRig(t, realCLI(t), func(c *config.Config) {

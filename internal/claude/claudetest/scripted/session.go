@@ -50,7 +50,7 @@ type transcriptLine struct {
 	} `json:"attachment"`
 }
 
-// steeredNote is what the model is told of a message that came while its tools ran.
+// steeredNote is the text in which the model gets a message that came while its tools ran.
 func steeredNote(text string) string {
 	return "The user sent a new message while you were working:\n" + text
 }
