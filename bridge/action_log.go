@@ -17,7 +17,7 @@ import (
 
 // actionLog stores what the agent of a turn does with tools, beside the turn: nobody waits for it.
 type actionLog struct {
-	store db.Messages
+	store db.Actions
 	turn  db.Turn
 	kept  func(string) string // a text as the History may hold it
 	tools map[string]string   // by use
@@ -28,7 +28,7 @@ type actionLog struct {
 }
 
 func newActionLog(cfg *Config, store *db.DB, t db.Turn) *actionLog {
-	return &actionLog{store: store.Messages(), turn: t, kept: cfg.recorded, tools: map[string]string{}}
+	return &actionLog{store: store.Messages().Actions(), turn: t, kept: cfg.recorded, tools: map[string]string{}}
 }
 
 // recorded is what the History holds of a tool's input or output.

@@ -65,7 +65,7 @@ func (cs reportCommands) showHistory(ctx context.Context, o ordered) (order, err
 		}
 		n = min(n, historyMost)
 	}
-	list, err := cs.db.Messages().Latest(ctx, m.Key, n)
+	list, err := cs.db.History().Latest(ctx, m.Key, n)
 	if err != nil {
 		return order{}, err
 	}

@@ -16,8 +16,8 @@ import (
 
 // decisionCommands are the commands that show what agents were allowed to do.
 type decisionCommands struct {
-	messages db.Messages
-	zone     *time.Location
+	actions db.Actions
+	zone    *time.Location
 }
 
 // How far back the list of decisions goes, and how long it may be.
@@ -35,7 +35,7 @@ func (cs decisionCommands) listDecisions(ctx context.Context, o ordered) (order,
 		return o.say(i18n.DecisionsUsage)
 	}
 	now := time.Now()
-	list, err := cs.messages.Decisions(ctx, o.m.Key, now.AddDate(0, 0, -days), now.Add(time.Minute))
+	list, err := cs.actions.Decisions(ctx, o.m.Key, now.AddDate(0, 0, -days), now.Add(time.Minute))
 	if err != nil {
 		return order{}, err
 	}

@@ -24,7 +24,7 @@ func heldCard(turn int64, l i18n.Lang, sent time.Time) chat.Card {
 
 // interruptedTurns goes on with turns that were interrupted, or drops them, as their askers decide.
 type interruptedTurns struct {
-	store  db.Turns
+	store  *db.DB
 	turns  *turnQueue
 	outbox *delivery.Outbox
 }
@@ -49,7 +49,7 @@ func (it interruptedTurns) continues(ctx context.Context, e *db.Inbound, l i18n.
 	if err := it.turns.awaitRecovery(ctx); err != nil {
 		return err
 	}
-	t, err := it.store.Interrupted(ctx, e.Key)
+	t, err := it.store.Turns().Interruptions().Newest(ctx, e.Key)
 	if errors.Is(err, db.ErrNotFound) {
 		return nil // an ordinary message
 	} else if err != nil {
@@ -64,7 +64,7 @@ func (it interruptedTurns) continues(ctx context.Context, e *db.Inbound, l i18n.
 func (it interruptedTurns) over(
 	ctx context.Context, key chat.Key, turn int64, l i18n.Lang, notice i18n.Phrase,
 ) (chat.Card, error) {
-	answer, err := it.store.Answer(ctx, key, turn)
+	answer, err := it.store.Turns().Answer(ctx, key, turn)
 	if err != nil {
 		return chat.Card{}, err
 	}
@@ -85,7 +85,7 @@ func (it interruptedTurns) decide(ctx context.Context, p chat.Press, l i18n.Lang
 		return "", err
 	}
 	// The database decides which press counts: two people may press at the same moment.
-	switch err := it.store.Decide(ctx, w); {
+	switch err := it.store.Turns().Interruptions().Decide(ctx, w); {
 	case errors.Is(err, db.ErrRepeated):
 		return "", nil
 	case errors.Is(err, db.ErrNotFound):

@@ -229,7 +229,7 @@ func (t *memoryTalk) why(ctx context.Context, x db.Memory) (order, error) {
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		return order{}, err
 	}
-	sources, err := t.db.Messages().ByID(ctx, t.said.Key, x.Sources)
+	sources, err := t.db.History().ByID(ctx, t.said.Key, x.Sources)
 	if err != nil {
 		return order{}, err
 	}

@@ -625,9 +625,9 @@ func (w *memoryRig) messages(key chat.Key) []chat.Message {
 	for i := range w.said + 1 {
 		seqs, ids = append(seqs, int64(i)), append(ids, fmt.Sprintf("om_%d", i))
 	}
-	bySeq, err := w.store.Messages().BySeq(w.ctx, key, seqs)
+	bySeq, err := w.store.History().BySeq(w.ctx, key, seqs)
 	w.must(err)
-	byID, err := w.store.Messages().ByID(w.ctx, key, ids)
+	byID, err := w.store.History().ByID(w.ctx, key, ids)
 	w.must(err)
 	return append(bySeq, byID...)
 }

@@ -55,7 +55,7 @@ func (n notes) learn(c db.Chat, turn int64, asked []chat.Message) {
 
 // take remembers what is worth it of the messages with these ids.
 func (n notes) take(ctx context.Context, c db.Chat, ids []string) error {
-	said, err := n.db.Messages().ByID(ctx, c.Key, ids)
+	said, err := n.db.History().ByID(ctx, c.Key, ids)
 	if err != nil || len(said) == 0 { // they may have been deleted
 		return err
 	}

@@ -112,8 +112,8 @@ func (r cutOffTurns) recover(ctx context.Context, t db.Turn) error {
 		return err
 	}
 	transcripts := r.pool.Config().Transcripts(t.Key.String())
-	dir := r.cfg.workedIn(c, transcripts, t.Session)
-	steers, err := r.db.Steers().Of(ctx, t.ID)
+	dir := r.workedIn(c, transcripts, t.Session)
+	steers, err := r.db.Turns().Steers().Of(ctx, t.ID)
 	if err != nil {
 		return err
 	}
@@ -173,10 +173,10 @@ func (r cutOffTurns) recover(ctx context.Context, t db.Turn) error {
 }
 
 // workedIn is the folder in which a session of a chat has run: the chat may have changed its project since.
-func (cfg Config) workedIn(c db.Chat, transcripts claude.Transcripts, session string) string {
-	dir := cfg.project(c)
+func (r cutOffTurns) workedIn(c db.Chat, transcripts claude.Transcripts, session string) string {
+	dir := r.cfg.project(c)
 	// The CLI files sessions by working folder, so all known folders are tried.
-	for _, s := range append([]site{{path: dir}}, cfg.sites()...) {
+	for _, s := range append([]site{{path: dir}}, r.cfg.sites()...) {
 		if path, err := transcripts.Path(s.path, session); err != nil || s.path == "" {
 			continue
 		} else if _, err := os.Stat(path); err == nil {

@@ -64,7 +64,7 @@ func (cs reportCommands) status(ctx context.Context, o ordered) (order, error) {
 	text := strings.Join(lines, "\n") + cs.lastReport(ctx, c)
 	// Version and load are the operator's affair and are not shown in groups.
 	if v := cs.cfg.Version; v != "" && o.m.Kind == chat.Private && cs.access.Load().IsAdmin(o.m.Actor) {
-		silenced, err := cs.db.Chats().AllSilenced(ctx)
+		silenced, err := cs.db.Chats().Silences().List(ctx)
 		if err != nil {
 			return order{}, err
 		}

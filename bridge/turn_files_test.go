@@ -293,7 +293,7 @@ func TestForwardsAndRecordingsAreWords(t *testing.T) {
 	if got := d.prompt(2); !strings.HasPrefix(got, "[语音 3 秒] hello there\n\n附件：\n- [语音] ") {
 		t.Errorf("asked %q", got)
 	}
-	list, err := d.bridge.db.Messages().ByID(t.Context(), room, []string{"om_1", "om_3"})
+	list, err := d.bridge.db.History().ByID(t.Context(), room, []string{"om_1", "om_3"})
 	d.must(err)
 	if len(list) != 2 || !strings.Contains(list[0].Text, "heron") || list[1].Text != "[语音 3 秒] hello there" {
 		t.Errorf("the History says %+v", list)
@@ -355,7 +355,7 @@ func TestTheFilesOfARecalledMessageAreDeleted(t *testing.T) {
 	}
 	d.say("om_2", "what did I send?")
 	d.prompt(2)
-	list, err := d.bridge.db.Messages().Latest(t.Context(), room, 10)
+	list, err := d.bridge.db.History().Latest(t.Context(), room, 10)
 	d.must(err)
 	for _, m := range list {
 		if strings.Contains(m.Text, "sum it up") {

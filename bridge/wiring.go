@@ -116,10 +116,11 @@ func newWiring(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messeng
 	w.logins = &logins{pool: pool, out: w.out, jobs: w.scheduler.jobs, log: log, patience: loginTime}
 	w.authorizer = access.NewAuthorizer(cfg.Access, store.Grants(), cfg.Departments, cfg.Waits.Departments, log)
 	w.steering = &steering{
-		store: store.Steers(), turns: store.Turns(), queue: store.Queue(), lanes: &w.turns.lanes, access: w.authorizer, always: pool.Config().WhileBusy == claude.Steers,
+		store: store.Turns().Steers(), turns: store.Turns(), queue: store.Queue(), lanes: &w.turns.lanes,
+		access: w.authorizer, always: pool.Config().WhileBusy == claude.Steers,
 		log: log,
 	}
-	w.cutOff = interruptedTurns{store.Turns(), w.turns, w.outbox}
+	w.cutOff = interruptedTurns{store, w.turns, w.outbox}
 	w.approvals = approval.NewRequests(approval.Config{
 		Protected: cfg.protected(), Secrets: cfg.Secrets, Language: w.languages.OfChat, Interrupted: w.cutOff,
 		Recorded: cfg.recorded,
@@ -168,7 +169,7 @@ func (w *wiring) commandSet() *commandSet {
 		settingCommands:  settingCommands{w.cfg, w.authorizer, w.pool, w.log},
 		reportCommands:   reportCommands{w.cfg, w.db, w.context, w.pool, w.turns, w.authorizer, w.servers, w.log},
 		ruleCommands:     ruleCommands{w.db.Rules(), zone},
-		decisionCommands: decisionCommands{w.db.Messages(), zone},
+		decisionCommands: decisionCommands{w.db.Messages().Actions(), zone},
 		adminCommands:    adminCommands{w.cfg, w.db.Grants(), w.authorizer, w.budget, w.pool, w.log},
 		helpCommands:     helpCommands{w.cfg, w.authorizer, w.pool},
 		exportCommand:    exportCommand{w.cfg, w.db, w.authorizer, w.outbox, zone, w.log, new(sync.Map)},

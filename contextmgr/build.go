@@ -123,7 +123,7 @@ func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 	}
 	c.Background = m.backgroundMessages(ctx, r)
 	if part == unseen {
-		missed, err := m.db.Messages().Unseen(ctx, r.Key, r.Epoch, r.Seen, r.Turn)
+		missed, err := m.db.History().Unseen(ctx, r.Key, r.Epoch, r.Seen, r.Turn)
 		c.History = truncate(missed, limits)
 		if past != nil {
 			err = errors.Join(err, m.retrieveForLive(ctx, r, past, &c))

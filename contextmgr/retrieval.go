@@ -142,7 +142,7 @@ func (m *Manager) search(ctx context.Context, r Request, q query) (queryIndex, [
 		return queryIndex{}, nil, err
 	}
 	f := newQueryIndex(q, found)
-	msgs, err := m.db.Messages().BySeq(ctx, r.Key, slices.AppendSeq(f.candidates(), maps.Keys(near)))
+	msgs, err := m.db.History().BySeq(ctx, r.Key, slices.AppendSeq(f.candidates(), maps.Keys(near)))
 	if err != nil {
 		return queryIndex{}, nil, err
 	}

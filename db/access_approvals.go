@@ -258,12 +258,12 @@ func (as Approvals) Settle(ctx context.Context, a Approval, s Settling) error {
 		}
 		done := RecordedAction{Action: s.Action, Key: a.Key, Turn: a.Turn, Epoch: epoch, By: a.By, Time: now}
 		if s.Action.Decision != "" {
-			if err := as.db.Messages().record(ctx, tx, []RecordedAction{done}); err != nil {
+			if err := as.db.Messages().Actions().record(ctx, tx, []RecordedAction{done}); err != nil {
 				return err
 			}
 		}
 		if s.GoOn != nil {
-			if err := as.db.Turns().decided(ctx, tx, a.Key, neededBy, *s.GoOn); err != nil {
+			if err := as.db.Turns().Interruptions().decided(ctx, tx, a.Key, neededBy, *s.GoOn); err != nil {
 				return err
 			}
 		}

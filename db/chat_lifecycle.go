@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"magpie/internal/chat"
@@ -99,26 +98,6 @@ const awaitedCompactions = `SELECT key FROM chats WHERE compact_for <> ''`
 // AwaitedCompactions lists the chats in which somebody waits for a summary.
 func (cs Chats) AwaitedCompactions(ctx context.Context) ([]chat.Key, error) {
 	return chatKeys(ctx, cs.db.read, awaitedCompactions)
-}
-
-const oldestOpen = `SELECT COALESCE(MIN(id), ?2) FROM turns INDEXED BY turns_open WHERE chat_key = ?1` + isOpen
-
-// Settled returns the answered messages of an epoch of a chat after sequence number after (0 = from the
-// first), at most this many. Questions that are running or waiting are left out.
-func (ms Messages) Settled(ctx context.Context, key chat.Key, epoch, after int64, most int) (newestFirst []chat.Message, err error) {
-	var before int64
-	if err := ms.db.read.QueryRowContext(ctx, oldestOpen, key.String(), int64(math.MaxInt64)).Scan(&before); err != nil {
-		return nil, fmt.Errorf("open turns of %v: %w", key, err)
-	}
-	for m, err := range ms.db.History().Of(ctx, key, epoch, after, before) {
-		if err != nil {
-			return nil, err
-		}
-		if newestFirst = append(newestFirst, m); len(newestFirst) == most {
-			break
-		}
-	}
-	return newestFirst, nil
 }
 
 const beginAnew = `UPDATE chats SET anew_seq = ?3, summary = '', summary_seq = 0, summary_at = 0, ` + noSession + `

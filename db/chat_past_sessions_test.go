@@ -167,7 +167,7 @@ func TestACardWithoutATurn(t *testing.T) {
 	if err := d.Outbox().Delivered(t.Context(), p, "om_shown"); err != nil {
 		t.Fatal(err)
 	}
-	list, err := d.Messages().ByID(t.Context(), oc, []string{"om_shown"})
+	list, err := d.History().ByID(t.Context(), oc, []string{"om_shown"})
 	if err != nil || len(list) != 1 || list[0].Text != card.Body || list[0].Class != chat.Command ||
 		list[0].Role != chat.Assistant {
 		t.Errorf("%+v %v", list, err)

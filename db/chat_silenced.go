@@ -20,12 +20,18 @@ type Silenced struct {
 	Why   string // what the platform says, for operators
 }
 
+// Silences is where the platform lets the bot say nothing.
+type Silences struct{ db *DB }
+
+// Silences gives the chats in which the bot may say nothing.
+func (cs Chats) Silences() Silences { return Silences(cs) }
+
 const insertSilenced = `INSERT INTO silenced (chat_key, since, why) VALUES (?1, ?2, ?3)
 	ON CONFLICT (chat_key) DO UPDATE SET since = excluded.since, why = excluded.why`
 
-// Silence notes that the platform lets the bot say nothing in a chat.
-func (cs Chats) Silence(ctx context.Context, key chat.Key, why string) error {
-	if _, err := cs.db.engine.Exec(ctx, insertSilenced, key.String(), millis(cs.db.now()), why); err != nil {
+// Begin notes that the platform lets the bot say nothing in a chat.
+func (ss Silences) Begin(ctx context.Context, key chat.Key, why string) error {
+	if _, err := ss.db.engine.Exec(ctx, insertSilenced, key.String(), millis(ss.db.now()), why); err != nil {
 		return fmt.Errorf("silence %v: %w", key, err)
 	}
 	return nil
@@ -36,11 +42,11 @@ const unsilence = `DELETE FROM silenced WHERE chat_key = ?1`
 
 const isSilenced = `SELECT COUNT(*) FROM silenced WHERE chat_key = ?1 AND since > ?2`
 
-// Silenced reports whether nothing should be sent to a chat for now.
-func (cs Chats) Silenced(ctx context.Context, key chat.Key) (bool, error) {
+// Has reports whether nothing should be sent to a chat for now.
+func (ss Silences) Has(ctx context.Context, key chat.Key) (bool, error) {
 	var n int
-	since := millis(cs.db.now().Add(-silence))
-	if err := cs.db.read.QueryRowContext(ctx, isSilenced, key.String(), since).Scan(&n); err != nil {
+	since := millis(ss.db.now().Add(-silence))
+	if err := ss.db.read.QueryRowContext(ctx, isSilenced, key.String(), since).Scan(&n); err != nil {
 		return false, fmt.Errorf("is %v silenced: %w", key, err)
 	}
 	return n > 0, nil
@@ -49,9 +55,9 @@ func (cs Chats) Silenced(ctx context.Context, key chat.Key) (bool, error) {
 const selectSilenced = `SELECT s.chat_key, c.title, c.kind, s.since, s.why FROM silenced s JOIN chats c ON c.key = s.chat_key
 	WHERE s.since > ?1 AND c.left_at <= c.joined_at ORDER BY s.since DESC`
 
-// AllSilenced lists the chats to which nothing is sent for now, the last one first.
-func (cs Chats) AllSilenced(ctx context.Context) ([]Silenced, error) {
-	list, err := collect(ctx, cs.db.read, scanSilenced, selectSilenced, millis(cs.db.now().Add(-silence)))
+// List lists the chats to which nothing is sent for now, the last one first.
+func (ss Silences) List(ctx context.Context) ([]Silenced, error) {
+	list, err := collect(ctx, ss.db.read, scanSilenced, selectSilenced, millis(ss.db.now().Add(-silence)))
 	if err != nil {
 		return nil, fmt.Errorf("list silenced chats: %w", err)
 	}

@@ -223,7 +223,7 @@ func TestUnseen(t *testing.T) {
 	d := fresh(t)
 	unseen := func(seen, before int64) string {
 		t.Helper()
-		list, err := d.Messages().Unseen(t.Context(), oc, 0, seen, before)
+		list, err := d.History().Unseen(t.Context(), oc, 0, seen, before)
 		if err != nil {
 			t.Fatal(err)
 		}

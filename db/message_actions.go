@@ -81,16 +81,22 @@ func (r RecordedAction) message() (chat.Message, error) {
 	}, nil
 }
 
+// Actions is what agents have done with their tools, and what was decided about that.
+type Actions struct{ db *DB }
+
+// Actions gives what agents have done.
+func (ms Messages) Actions() Actions { return Actions(ms) }
+
 // Record adds actions of turns to the History.
-func (ms Messages) Record(ctx context.Context, list []RecordedAction) error {
-	err := ms.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return ms.record(ctx, tx, list) })
+func (as Actions) Record(ctx context.Context, list []RecordedAction) error {
+	err := as.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return as.record(ctx, tx, list) })
 	if err != nil {
 		return fmt.Errorf("record what an agent did: %w", err)
 	}
 	return nil
 }
 
-func (ms Messages) record(ctx context.Context, tx *sql.Tx, list []RecordedAction) error {
+func (as Actions) record(ctx context.Context, tx *sql.Tx, list []RecordedAction) error {
 	for _, r := range list {
 		m, err := r.message()
 		if err != nil {
@@ -108,7 +114,7 @@ func (ms Messages) record(ctx context.Context, tx *sql.Tx, list []RecordedAction
 		}
 		id, err := storeMessage(ctx, tx, &m)
 		if err == nil {
-			err = ms.db.Index().passing(ctx, tx, id) // of what was said before
+			err = as.db.Index().passing(ctx, tx, id) // of what was said before
 		}
 		if err != nil {
 			return err
@@ -131,12 +137,12 @@ const selectAllDecided = `SELECT ` + messageColumns + `, chat_key FROM messages 
 
 // Decisions lists what was decided between two times about the tools of a chat's agents, oldest first; of all chats, if
 // key is the zero Key.
-func (ms Messages) Decisions(ctx context.Context, key chat.Key, from, until time.Time) ([]RecordedAction, error) {
+func (as Actions) Decisions(ctx context.Context, key chat.Key, from, until time.Time) ([]RecordedAction, error) {
 	query := selectDecided
 	if key == (chat.Key{}) {
 		query = selectAllDecided
 	}
-	list, err := collect(ctx, ms.db.read, scanDecided, query, key.String(), millis(from), millis(until))
+	list, err := collect(ctx, as.db.read, scanDecided, query, key.String(), millis(from), millis(until))
 	if err != nil {
 		return nil, fmt.Errorf("list decisions: %w", err)
 	}

@@ -24,7 +24,7 @@ func TestActionsAreApartFromWhatWasSaid(t *testing.T) {
 	decided.Decision, decided.By = db.AllowedOnce, chat.Actor{ID: "ou_1", Name: "小明"}
 	for range 2 {
 		list := []db.RecordedAction{action("t1", false), decided, action("t1", true)}
-		if err := d.Messages().Record(t.Context(), list); err != nil {
+		if err := d.Messages().Actions().Record(t.Context(), list); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -47,11 +47,11 @@ func TestActionsAreApartFromWhatWasSaid(t *testing.T) {
 	if len(seqs) != 6 || seqs["om_2"] != seqs["om_1"]+1 || seqs["om_0"] >= seqs["om_1"] {
 		t.Errorf("numbers %v of %v", seqs, roles)
 	}
-	got, err := d.Messages().Decisions(t.Context(), oc, now.Add(-time.Hour), now.Add(time.Hour))
+	got, err := d.Messages().Actions().Decisions(t.Context(), oc, now.Add(-time.Hour), now.Add(time.Hour))
 	if err != nil || len(got) != 1 || got[0] != decided {
 		t.Errorf("decisions %+v, %v", got, err)
 	}
-	if list, err := d.Messages().Decisions(t.Context(), chat.Key{}, now.Add(time.Hour), now.Add(2*time.Hour)); err != nil || len(list) != 0 {
+	if list, err := d.Messages().Actions().Decisions(t.Context(), chat.Key{}, now.Add(time.Hour), now.Add(2*time.Hour)); err != nil || len(list) != 0 {
 		t.Errorf("later decisions %+v, %v", list, err)
 	}
 }
@@ -67,7 +67,7 @@ func TestActionsDoNotHoldUpTheIndex(t *testing.T) {
 				Action: db.Action{Use: fmt.Sprint(i, j), Tool: "Bash"}, Key: oc, Turn: turn, Epoch: 1, Time: time.Now(),
 			})
 		}
-		if err := d.Messages().Record(t.Context(), list); err != nil {
+		if err := d.Messages().Actions().Record(t.Context(), list); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -84,7 +84,7 @@ type DropTurn struct {
 }
 
 func (e DropTurn) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
-	err := a.db.Turns().drop(ctx, tx, a.in.Key, e.Turn, e.Over)
+	err := a.db.Turns().Interruptions().drop(ctx, tx, a.in.Key, e.Turn, e.Over)
 	if errors.Is(err, ErrNotFound) {
 		return nil
 	}

@@ -280,7 +280,7 @@ func (ts Turns) withdraw(ctx context.Context, tx *sql.Tx, m chat.Message, over c
 		if left > 0 && !t.Acted {
 			return t.ID, ts.db.Queue().askRest(ctx, tx, t)
 		}
-		return t.ID, ts.db.Steers().askUnread(ctx, tx, t) // of that nothing is done yet
+		return t.ID, ts.db.Turns().Steers().askUnread(ctx, tx, t) // of that nothing is done yet
 	case left > 0:
 		return 0, nil
 	case t.State == Queued || t.State == Interrupted && t.Failure == Late:

@@ -205,7 +205,7 @@ func TestWhatWasAnsweredIsChangedOnRequest(t *testing.T) {
 	}
 	delivered(t, d, p, "")
 	empty(t, d)
-	if err := d.Turns().Decide(t.Context(), db.Decision{Key: oc, Turn: a.Turn, Event: "e1", GoOn: true}); err != nil {
+	if err := d.Turns().Interruptions().Decide(t.Context(), db.Decision{Key: oc, Turn: a.Turn, Event: "e1", GoOn: true}); err != nil {
 		t.Fatal(err)
 	}
 	c := claim(t, d, "s")
@@ -383,16 +383,16 @@ func seen(t testing.TB, d *db.DB, ids []string) string {
 		s.WriteString(texts(list) + "\n")
 	}
 	s.WriteString(history(t, d, 0, 1<<40))
-	put(d.Messages().Unseen(ctx, oc, 0, 0, 1<<40))
-	put(d.Messages().Latest(ctx, oc, 1000))
-	put(d.Messages().ByID(ctx, oc, ids))
-	put(d.Messages().Settled(ctx, oc, 0, 0, 1000))
+	put(d.History().Unseen(ctx, oc, 0, 0, 1<<40))
+	put(d.History().Latest(ctx, oc, 1000))
+	put(d.History().ByID(ctx, oc, ids))
+	put(d.History().Settled(ctx, oc, 0, 0, 1000))
 	put(d.Background().Overheard(ctx, oc, 0, 0, time.Now(), 1000))
 	var seqs []int64
 	for i := range int64(2000) {
 		seqs = append(seqs, i)
 	}
-	put(d.Messages().BySeq(ctx, oc, seqs))
+	put(d.History().BySeq(ctx, oc, seqs))
 	for r, err := range d.Records().Of(ctx, oc) {
 		put([]chat.Message{r.Message}, err)
 	}

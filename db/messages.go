@@ -4,12 +4,8 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
-	"math"
-	"slices"
 
 	"magpie/internal/chat"
 )
@@ -131,7 +127,7 @@ func (ms Messages) Accept(ctx context.Context, e Inbound) (AcceptResult, error) 
 			return nil
 		}
 		if e.Steer.Turn != 0 {
-			if a.Steered, err = d.Steers().add(ctx, tx, in.message, e.Steer); err != nil || a.Steered {
+			if a.Steered, err = d.Turns().Steers().add(ctx, tx, in.message, e.Steer); err != nil || a.Steered {
 				a.Turn = e.Steer.Turn
 				return err
 			}
@@ -240,127 +236,4 @@ func queryMessages(
 		}
 	}
 	return list, rows.Err()
-}
-
-// historyPage is how many messages one step of the walk reads.
-const historyPage = 32
-
-const (
-	selectTalk = `SELECT ` + messageColumns + ` FROM messages
-	WHERE chat_key = ?1 AND epoch = ?2 AND seq < ?3 AND seq > ?4 AND class = 'talk' AND role IN ('user', 'assistant')
-	AND `
-	latestTalk = notRecalled + ` ORDER BY seq DESC LIMIT ?6`
-
-	selectHistory  = selectTalk + `turn_id < ?5` + latestTalk
-	selectAnswered = selectTalk + `(turn_id < ?5 OR turn_id > ?5 AND EXISTS (
-	SELECT 1 FROM turns t WHERE t.id = turn_id AND t.state NOT IN ('queued', 'running')
-		AND NOT (t.state = 'interrupted' AND t.failure = '` + Late + `')))` + latestTalk
-)
-
-// History is the conversations, to be walked.
-type History struct{ db *DB }
-
-// History gives the conversations.
-func (d *DB) History() History { return History{d} }
-
-// Of walks the conversation of one epoch backwards from the newest message to the one after seq after (0 = to the
-// first), without the messages of turn before and later ones: those are being asked now, or wait to be asked. It reads
-// page by page, so what the caller does not pull costs nothing, however long the History is.
-func (h History) Of(ctx context.Context, key chat.Key, epoch, after, before int64) iter.Seq2[chat.Message, error] {
-	return h.walk(ctx, selectHistory, key, epoch, after, before)
-}
-
-// For is [History.Of] for a turn that runs now. The turn may have waited while later ones were
-// answered; those belong to its History, too.
-func (h History) For(ctx context.Context, key chat.Key, epoch, after, turn int64) iter.Seq2[chat.Message, error] {
-	return h.walk(ctx, selectAnswered, key, epoch, after, turn)
-}
-
-// walk reads page by page, so that no read transaction stays open while the caller works: an open one
-// keeps the write-ahead log from being truncated.
-func (h History) walk(
-	ctx context.Context, query string, key chat.Key, epoch, after, turn int64,
-) iter.Seq2[chat.Message, error] {
-	return func(yield func(chat.Message, error) bool) {
-		if after == 0 {
-			after = math.MinInt64 // what was imported may lie before seq 0
-		}
-		seq := int64(math.MaxInt64)
-		for {
-			page, err := queryMessages(ctx, h.db.read, key, query, key.String(), epoch, seq, after, turn, historyPage)
-			if err != nil {
-				yield(chat.Message{}, fmt.Errorf("read history of %v: %w", key, err))
-				return
-			}
-			for _, m := range page {
-				if !yield(m, nil) {
-					return
-				}
-				seq = m.Seq
-			}
-			if len(page) < historyPage {
-				return
-			}
-		}
-	}
-}
-
-const selectUnseen = `SELECT ` + messageColumns + ` FROM messages
-	WHERE chat_key = ?1 AND turn_id > ?2 AND turn_id < ?3 AND turn_id > 0 AND epoch = ?4
-	AND class = 'talk' AND role IN ('user', 'assistant')` + notRecalled + ` ORDER BY seq DESC LIMIT ?5`
-
-// unseenLimit bounds what a session can have missed.
-const unseenLimit = 500
-
-// Unseen is the conversation of the turns after seen and before the turn before, oldest first: what a session that
-// holds the turns up to seen does not know.
-func (ms Messages) Unseen(ctx context.Context, key chat.Key, epoch, seen, before int64) ([]chat.Message, error) {
-	list, err := queryMessages(ctx, ms.db.read, key, selectUnseen, key.String(), seen, before, epoch, unseenLimit)
-	if err != nil {
-		return nil, fmt.Errorf("read messages that the session of %v lacks: %w", key, err)
-	}
-	slices.Reverse(list)
-	return list, nil
-}
-
-const selectLatest = `SELECT ` + messageColumns + ` FROM messages
-	WHERE chat_key = ?1 AND class = 'talk' AND role IN ('user', 'assistant')` + notRecalled + `
-	ORDER BY epoch DESC, seq DESC LIMIT ?2`
-
-// Latest is the end of a chat's History, oldest first, whatever /new has ended in between.
-func (ms Messages) Latest(ctx context.Context, key chat.Key, most int) ([]chat.Message, error) {
-	list, err := queryMessages(ctx, ms.db.read, key, selectLatest, key.String(), most)
-	if err != nil {
-		return nil, fmt.Errorf("read the last messages of %v: %w", key, err)
-	}
-	slices.Reverse(list)
-	return list, nil
-}
-
-const selectMessages = `SELECT ` + messageColumns + ` FROM messages
-	WHERE chat_key = ?1 AND seq IN (SELECT value FROM json_each(?2))` + notRecalled + ` ORDER BY seq`
-
-// BySeq are those of a chat's messages with the seqs that exist, oldest first.
-func (ms Messages) BySeq(ctx context.Context, key chat.Key, seqs []int64) ([]chat.Message, error) {
-	list, err := json.Marshal(seqs)
-	if err != nil {
-		return nil, err
-	}
-	msgs, err := queryMessages(ctx, ms.db.read, key, selectMessages, key.String(), string(list))
-	if err != nil {
-		return nil, fmt.Errorf("read messages of %v: %w", key, err)
-	}
-	return msgs, nil
-}
-
-const selectMessagesByID = `SELECT ` + messageColumns + ` FROM messages
-	WHERE chat_key = ?1 AND message_id IN (SELECT value FROM json_each(?2))` + notRecalled + ` ORDER BY +seq`
-
-// ByID are those of a chat's messages with these ids of the platform that exist, oldest first.
-func (ms Messages) ByID(ctx context.Context, key chat.Key, ids []string) ([]chat.Message, error) {
-	msgs, err := queryMessages(ctx, ms.db.read, key, selectMessagesByID, key.String(), list(ids))
-	if err != nil {
-		return nil, fmt.Errorf("read messages of %v: %w", key, err)
-	}
-	return msgs, nil
 }

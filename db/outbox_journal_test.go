@@ -100,16 +100,16 @@ func TestACommandAndItsReplyAreOne(t *testing.T) {
 func TestAnInterruptedTurnGoesOnOnce(t *testing.T) {
 	d := fresh(t)
 	turn := cut(t, d)
-	if got, err := d.Turns().Interrupted(t.Context(), oc); err != nil || got.ID != turn.ID {
+	if got, err := d.Turns().Interruptions().Newest(t.Context(), oc); err != nil || got.ID != turn.ID {
 		t.Fatalf("interrupted %+v, %v", got, err)
 	}
 	w := db.Decision{Key: oc, Turn: turn.ID, GoOn: true,
 		Wish: chat.Message{Actor: chat.Actor{ID: "ou_1"}, Text: "继续", Time: time.UnixMilli(2000)},
 		Over: chat.Card{Body: "over"}}
-	if err := d.Turns().Decide(t.Context(), w); err != nil {
+	if err := d.Turns().Interruptions().Decide(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Turns().Decide(t.Context(), w); !errors.Is(err, db.ErrNotFound) {
+	if err := d.Turns().Interruptions().Decide(t.Context(), w); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("pressed twice: %v", err)
 	}
 	if p := next(t, d); p.Turn != turn.ID || p.Card.Body != "over" {
@@ -122,7 +122,7 @@ func TestAnInterruptedTurnGoesOnOnce(t *testing.T) {
 	if got := history(t, d, 0, c.Turn.ID); got != "a:half u:question" {
 		t.Errorf("history %q", got)
 	}
-	if _, err := d.Turns().Interrupted(t.Context(), oc); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Turns().Interruptions().Newest(t.Context(), oc); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("interrupted: %v", err)
 	}
 }
@@ -138,7 +138,7 @@ func TestAnInterruptedTurnGoesOnByWord(t *testing.T) {
 	if c.Turn.Continues != turn.ID || c.Turn.ReplyTo != "om_2" || next(t, d).Card.Body != "over" {
 		t.Errorf("claim %+v", c)
 	}
-	if err := d.Turns().Decide(t.Context(), db.Decision{Key: oc, Turn: turn.ID}); !errors.Is(err, db.ErrNotFound) {
+	if err := d.Turns().Interruptions().Decide(t.Context(), db.Decision{Key: oc, Turn: turn.ID}); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("dropped afterwards: %v", err)
 	}
 }
@@ -150,11 +150,11 @@ func TestADecisionThatIsNoMoreOrNotOurs(t *testing.T) {
 		"another chat's turn": {Key: chat.FeishuChat("oc_2"), Turn: turn.ID, GoOn: true},
 		"no such turn":        {Key: oc, Turn: 99, GoOn: true},
 	} {
-		if err := d.Turns().Decide(t.Context(), w); !errors.Is(err, db.ErrNotFound) {
+		if err := d.Turns().Interruptions().Decide(t.Context(), w); !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := d.Turns().Decide(t.Context(), db.Decision{Key: oc, Turn: turn.ID,
+	if err := d.Turns().Interruptions().Decide(t.Context(), db.Decision{Key: oc, Turn: turn.ID,
 		Over: chat.Card{Body: "dropped"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestADecisionThatIsNoMoreOrNotOurs(t *testing.T) {
 	anew := say("om_3", "/new")
 	anew.Class, anew.Effects = chat.Command, []db.Effect{db.StartConversation{}}
 	accept(t, second, anew)
-	if err := d.Turns().Decide(t.Context(), db.Decision{Key: oc, Turn: again.ID, GoOn: true}); !errors.Is(err,
+	if err := d.Turns().Interruptions().Decide(t.Context(), db.Decision{Key: oc, Turn: again.ID, GoOn: true}); !errors.Is(err,
 		db.ErrNotFound) {
 		t.Errorf("went on with a turn from before /new: %v", err)
 	}
@@ -202,7 +202,7 @@ func TestLateQuestionsWaitToBeAskedFor(t *testing.T) {
 			}
 			want := "u:one u:two"
 			if how == "button" {
-				if err := d.Turns().Decide(t.Context(), db.Decision{Key: oc, Turn: first.Turn, GoOn: true}); err != nil {
+				if err := d.Turns().Interruptions().Decide(t.Context(), db.Decision{Key: oc, Turn: first.Turn, GoOn: true}); err != nil {
 					t.Fatal(err)
 				}
 			} else {
@@ -245,12 +245,12 @@ func TestAnEventCountsOnce(t *testing.T) {
 	d.At(t, now)
 	w := db.Decision{Key: oc, Turn: cut(t, d).ID, Event: "ev_1"}
 	for i, want := range []error{nil, db.ErrRepeated, db.ErrRepeated} {
-		if err := d.Turns().Decide(t.Context(), w); !errors.Is(err, want) {
+		if err := d.Turns().Interruptions().Decide(t.Context(), w); !errors.Is(err, want) {
 			t.Errorf("time %d: %v", i, err)
 		}
 	}
 	w.Event = "ev_2"
-	if err := d.Turns().Decide(t.Context(), w); !errors.Is(err, db.ErrNotFound) {
+	if err := d.Turns().Interruptions().Decide(t.Context(), w); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("another: %v", err)
 	}
 	// It is remembered for thirty days, and not for ever.
@@ -265,7 +265,7 @@ func TestAnEventCountsOnce(t *testing.T) {
 		if err != nil || (s.Events == 1) != (after > 30*24*time.Hour) {
 			t.Errorf("after %v: %+v %v", after, s, err)
 		}
-		if err := d.Turns().Decide(t.Context(), w); !errors.Is(err, want) {
+		if err := d.Turns().Interruptions().Decide(t.Context(), w); !errors.Is(err, want) {
 			t.Errorf("after %v: %v, want %v", after, err, want)
 		}
 	}
@@ -297,7 +297,7 @@ func TestAPressDoesNotChangeWhatTheNextTurnAnswers(t *testing.T) {
 	accept(t, d, say("om_2", "something else"))
 	w := db.Decision{Key: oc, Turn: turn.ID, GoOn: true,
 		Wish: chat.Message{Actor: chat.Actor{ID: "ou_1"}, Text: "继续", Time: time.UnixMilli(2000)}}
-	if err := d.Turns().Decide(t.Context(), w); err != nil {
+	if err := d.Turns().Interruptions().Decide(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}
 	if c := claim(t, d, "s2"); c.Turn.ReplyTo != "om_2" || c.Turn.Continues != turn.ID ||
@@ -349,7 +349,7 @@ func TestTheCardsOfWhatATurnGoesOnWith(t *testing.T) {
 	turn := cut(t, d)
 	for _, card := range []string{"card_1", "card_2", "card_3"} {
 		if err := errors.Join(d.Turns().SetCard(t.Context(), turn.ID, card),
-			d.Turns().Decide(t.Context(), db.Decision{Key: oc, Turn: turn.ID, GoOn: true})); err != nil {
+			d.Turns().Interruptions().Decide(t.Context(), db.Decision{Key: oc, Turn: turn.ID, GoOn: true})); err != nil {
 			t.Fatal(err)
 		}
 		turn = claim(t, d, "s").Turn
@@ -368,7 +368,7 @@ func TestALateTurnDoesNotMakeTheSessionForget(t *testing.T) {
 	accept(t, d, say("om_2", "two"))
 	second := claim(t, d, "s").Turn
 	finish(t, d, db.TurnResult{Turn: second, Answer: "a2", Session: db.Session{ID: "s"}})
-	if err := d.Turns().Decide(t.Context(), db.Decision{Key: oc, Turn: first.Turn, GoOn: true}); err != nil {
+	if err := d.Turns().Interruptions().Decide(t.Context(), db.Decision{Key: oc, Turn: first.Turn, GoOn: true}); err != nil {
 		t.Fatal(err)
 	}
 	finish(t, d, db.TurnResult{Turn: claim(t, d, "x").Turn, Answer: "a1", Session: db.Session{ID: "s"}})
@@ -392,7 +392,7 @@ func TestALateQuestionKnowsWhatWasAnsweredMeanwhile(t *testing.T) {
 	later := say("om_4", "late, too")
 	later.Held = held
 	accept(t, d, later)
-	if err := d.Turns().Decide(t.Context(), db.Decision{Key: oc, Turn: turn, Event: "e1", GoOn: true}); err != nil {
+	if err := d.Turns().Interruptions().Decide(t.Context(), db.Decision{Key: oc, Turn: turn, Event: "e1", GoOn: true}); err != nil {
 		t.Fatal(err)
 	}
 	c := claim(t, d, "s1")

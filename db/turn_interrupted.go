@@ -18,7 +18,7 @@ const (
 // AnswerID is the message id of a turn's answer in the History.
 func AnswerID(turn int64) string { return fmt.Sprintf("answer:%d", turn) }
 
-// continueID is the message id of the wish to go on with a turn, when it was a pressed button: one of each turn counts.
+// continueID is the message id of the wish to go on with a turn, when it was a pressed button: one of each turn counis.
 func continueID(turn int64) string { return fmt.Sprintf(continuePrefix+"%d", turn) }
 
 // cardIdem names one value of a turn's card.
@@ -26,19 +26,25 @@ func cardIdem(t Turn, what string) string {
 	return fmt.Sprintf("card:%d:%d:%s", t.ID, t.Attempts, what)
 }
 
+// Interruptions is what people decide about turns that were cut off.
+type Interruptions struct{ db *DB }
+
+// Interruptions gives the turns that were cut off.
+func (ts Turns) Interruptions() Interruptions { return Interruptions(ts) }
+
 const interruptedTurn = `SELECT id FROM turns INDEXED BY turns_interrupted WHERE chat_key = ?1 AND state = 'interrupted' AND NOT EXISTS (
 	SELECT 1 FROM messages m WHERE m.chat_key = ?1 AND m.turn_id > turns.id AND m.turn_id > 0) ORDER BY id DESC LIMIT 1`
 
-// Interrupted returns the chat's newest turn if it was interrupted and nobody has decided about it yet, else
+// Newest returns the chat's newest turn if it was interrupted and nobody has decided about it yet, else
 // [ErrNotFound].
-func (ts Turns) Interrupted(ctx context.Context, key chat.Key) (Turn, error) {
+func (is Interruptions) Newest(ctx context.Context, key chat.Key) (Turn, error) {
 	var id int64
-	if err := ts.db.read.QueryRowContext(ctx, interruptedTurn, key.String()).Scan(&id); errors.Is(err, sql.ErrNoRows) {
+	if err := is.db.read.QueryRowContext(ctx, interruptedTurn, key.String()).Scan(&id); errors.Is(err, sql.ErrNoRows) {
 		return Turn{}, ErrNotFound
 	} else if err != nil {
 		return Turn{}, fmt.Errorf("newest turn of %v: %w", key, err)
 	}
-	return undecided(ctx, ts.db.read, key, id)
+	return undecided(ctx, is.db.read, key, id)
 }
 
 // undecided loads a turn that waits for somebody to decide whether it goes on, or returns [ErrNotFound].
@@ -98,13 +104,13 @@ type Decision struct {
 
 // Decide carries out a decision. It returns [ErrNotFound] if there is nothing left to decide, and
 // [ErrRepeated] if the press is known.
-func (ts Turns) Decide(ctx context.Context, w Decision) error {
-	err := ts.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		if err := takeEvent(ctx, ts.db, tx, w.Event); err != nil {
+func (is Interruptions) Decide(ctx context.Context, w Decision) error {
+	err := is.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		if err := takeEvent(ctx, is.db, tx, w.Event); err != nil {
 			return err
 		}
 		if !w.GoOn {
-			return ts.drop(ctx, tx, w.Key, w.Turn, w.Over)
+			return is.drop(ctx, tx, w.Key, w.Turn, w.Over)
 		}
 		t, err := undecided(ctx, tx, w.Key, w.Turn)
 		if err != nil {
@@ -114,7 +120,7 @@ func (ts Turns) Decide(ctx context.Context, w Decision) error {
 			_, err := resolve(ctx, tx, w.Key, t.ID, continued)
 			return err
 		}
-		return ts.goOn(ctx, tx, t, Continuation{w.Wish, w.Over})
+		return is.goOn(ctx, tx, t, Continuation{w.Wish, w.Over})
 	})
 	if err != nil {
 		return fmt.Errorf("decide about turn %d: %w", w.Turn, err)
@@ -123,7 +129,7 @@ func (ts Turns) Decide(ctx context.Context, w Decision) error {
 }
 
 // drop ends the wait for a decision about an interrupted turn, or returns [ErrNotFound].
-func (ts Turns) drop(ctx context.Context, tx *sql.Tx, key chat.Key, id int64, over chat.Card) error {
+func (is Interruptions) drop(ctx context.Context, tx *sql.Tx, key chat.Key, id int64, over chat.Card) error {
 	t, err := undecided(ctx, tx, key, id)
 	if err != nil {
 		return err
@@ -134,26 +140,26 @@ func (ts Turns) drop(ctx context.Context, tx *sql.Tx, key chat.Key, id int64, ov
 	if _, err := tx.ExecContext(ctx, forgetSteers, t.ID); err != nil {
 		return fmt.Errorf("drop what turn %d has not read: %w", t.ID, err)
 	}
-	return ts.db.Outbox().post(ctx, tx, Post{Key: key, Turn: t.ID, Idem: cardIdem(t, dropped), ReplyTo: t.ReplyTo, Card: &over})
+	return is.db.Outbox().post(ctx, tx, Post{Key: key, Turn: t.ID, Idem: cardIdem(t, dropped), ReplyTo: t.ReplyTo, Card: &over})
 }
 
 // goOn has a new turn go on with one that was interrupted.
-func (ts Turns) goOn(ctx context.Context, tx *sql.Tx, t Turn, how Continuation) error {
+func (is Interruptions) goOn(ctx context.Context, tx *sql.Tx, t Turn, how Continuation) error {
 	m := how.Wish
 	m.Key, m.ID, m.Role, m.Class = t.Key, continueID(t.ID), chat.User, chat.Talk
-	if _, err := ts.db.Messages().add(ctx, tx, &m); err != nil {
+	if _, err := is.db.Messages().add(ctx, tx, &m); err != nil {
 		return err
 	}
-	_, err := ts.db.Queue().add(ctx, tx, m, Inbound{Continues: t.ID, Over: how.Over})
+	_, err := is.db.Queue().add(ctx, tx, m, Inbound{Continues: t.ID, Over: how.Over})
 	return err
 }
 
 // decided has a turn go on because somebody has decided what it was waiting for. A turn that goes on already gets the
 // decision as well. It returns [ErrNotFound] if the turn has ended, or another conversation has begun.
-func (ts Turns) decided(ctx context.Context, tx *sql.Tx, key chat.Key, turn int64, how Continuation) error {
+func (is Interruptions) decided(ctx context.Context, tx *sql.Tx, key chat.Key, turn int64, how Continuation) error {
 	t, err := goingOn(ctx, tx, key, turn)
 	if err == nil && t.State == Interrupted {
-		return ts.goOn(ctx, tx, t, how)
+		return is.goOn(ctx, tx, t, how)
 	}
 	return err
 }
@@ -165,16 +171,4 @@ func goingOn(ctx context.Context, q querier, key chat.Key, id int64) (Turn, erro
 		return t, err
 	}
 	return undecided(ctx, q, key, id)
-}
-
-const selectAnswer = `SELECT content FROM messages WHERE chat_key = ?1 AND message_id = ?2`
-
-// Answer is what the agent said in a turn that has ended; empty = nothing.
-func (ts Turns) Answer(ctx context.Context, key chat.Key, turn int64) (string, error) {
-	var text string
-	err := ts.db.read.QueryRowContext(ctx, selectAnswer, key.String(), AnswerID(turn)).Scan(&text)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return "", fmt.Errorf("answer of turn %d: %w", turn, err)
-	}
-	return text, nil
 }

@@ -12,7 +12,7 @@ import (
 type Steers struct{ db *DB }
 
 // Steers gives the messages that were handed to turns while they ran.
-func (d *DB) Steers() Steers { return Steers{d} }
+func (ts Turns) Steers() Steers { return Steers(ts) }
 
 // Steer asks that a message is handed to a turn that runs, and not queued.
 type Steer struct {

@@ -27,10 +27,10 @@ func TestMessagesForATurnThatRuns(t *testing.T) {
 			t.Errorf("%s: %+v", id, a)
 		}
 	}
-	if err := d.Steers().Read(t.Context(), c.Turn.ID, "prompt-om_2"); err != nil {
+	if err := d.Turns().Steers().Read(t.Context(), c.Turn.ID, "prompt-om_2"); err != nil {
 		t.Fatal(err)
 	}
-	if list, err := d.Steers().Of(t.Context(), c.Turn.ID); err != nil || len(list) != 3 || list[0] != "prompt-om_2" {
+	if list, err := d.Turns().Steers().Of(t.Context(), c.Turn.ID); err != nil || len(list) != 3 || list[0] != "prompt-om_2" {
 		t.Errorf("%v, %v", list, err)
 	}
 	end := db.TurnResult{Turn: c.Turn, State: db.Failed, SteersRead: []string{"prompt-om_3"}}
@@ -63,7 +63,7 @@ func TestUnreadMessagesOfATurn(t *testing.T) {
 	if c = claim(t, d, "s-4"); len(c.Asked) != 2 {
 		t.Errorf("%d messages are asked", len(c.Asked))
 	}
-	if list, err := d.Steers().Of(t.Context(), c.Turn.ID); err != nil || len(list) != 0 {
+	if list, err := d.Turns().Steers().Of(t.Context(), c.Turn.ID); err != nil || len(list) != 0 {
 		t.Errorf("%v, %v", list, err)
 	}
 	steered(t, d, "om_3", c.Turn.ID)
@@ -89,7 +89,7 @@ func TestUnreadMessagesOfAnInterruptedTurn(t *testing.T) {
 		c := claim(t, d, "s-1")
 		steered(t, d, "om_2", c.Turn.ID)
 		steered(t, d, "om_3", c.Turn.ID)
-		if err := d.Steers().Read(t.Context(), c.Turn.ID, "prompt-om_2"); err != nil {
+		if err := d.Turns().Steers().Read(t.Context(), c.Turn.ID, "prompt-om_2"); err != nil {
 			t.Fatal(err)
 		}
 		if err := d.Turns().Finish(t.Context(), db.TurnResult{Turn: c.Turn, State: db.Interrupted}); err != nil {
@@ -99,10 +99,10 @@ func TestUnreadMessagesOfAnInterruptedTurn(t *testing.T) {
 			t.Errorf("turns %v wait, %v", waiting, err)
 		}
 		decision := db.Decision{Key: oc, Turn: c.Turn.ID, Event: "press", GoOn: goOn, Wish: chat.Message{Text: "go on", Time: time.UnixMilli(9000)}}
-		if err := d.Turns().Decide(t.Context(), decision); err != nil {
+		if err := d.Turns().Interruptions().Decide(t.Context(), decision); err != nil {
 			t.Fatal(err)
 		}
-		if list, err := d.Steers().Of(t.Context(), c.Turn.ID); err != nil || len(list) != 0 {
+		if list, err := d.Turns().Steers().Of(t.Context(), c.Turn.ID); err != nil || len(list) != 0 {
 			t.Errorf("%v, %v", list, err)
 		}
 		if !goOn {

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rs/zerolog"
+
+	"magpie/bridge/workqueue"
 	"magpie/db"
 	"magpie/internal/claude"
 	"magpie/internal/text"
@@ -56,15 +59,23 @@ func withTexts(v any, change func(string) string) any {
 // refusedUnasked begins the reasons of refusals about which nobody was asked.
 const refusedUnasked = "tool refused: "
 
+// recorder stores decisions, and records them in the History.
+type recorder struct {
+	store    *db.DB
+	jobs     *workqueue.Queue
+	recorded func(string) string // what the History holds of a text; nil = all of it
+	log      zerolog.Logger
+}
+
 // settle stores what became of an approval, and records it in the History.
-func (rs *Requests) settle(ctx context.Context, a db.Approval, s db.Settling) error {
+func (r recorder) settle(ctx context.Context, a db.Approval, s db.Settling) error {
 	s.Action = db.Action{
-		Use: a.ID, Tool: a.Tool, Input: ShortInput(a.Input, rs.kept), Decision: verdicts[a.State], Reason: rs.kept(a.Words),
+		Use: a.ID, Tool: a.Tool, Input: ShortInput(a.Input, r.kept), Decision: verdicts[a.State], Reason: r.kept(a.Words),
 	}
 	if s.Always {
 		s.Action.Decision, s.Action.Reason = db.AllowedAlways, ""
 	}
-	return rs.store.Approvals().Settle(ctx, a, s)
+	return r.store.Approvals().Settle(ctx, a, s)
 }
 
 // verdicts are what became of approvals, as the History holds it.
@@ -73,8 +84,8 @@ var verdicts = map[db.ApprovalState]db.Verdict{
 }
 
 // record records a decision for which nobody was asked. What agents note for themselves is no news to anybody.
-func (rs *Requests) record(t db.Turn, q claude.ToolAsk, s settledDecision) {
-	a := db.Action{Use: q.Use, Tool: q.Name, Input: ShortInput(q.Input, rs.kept), Rule: s.rule}
+func (r recorder) record(t db.Turn, q claude.ToolAsk, s settledDecision) {
+	a := db.Action{Use: q.Use, Tool: q.Name, Input: ShortInput(q.Input, r.kept), Rule: s.rule}
 	switch {
 	case s.rule != 0:
 		a.Decision = db.AllowedByRule
@@ -87,19 +98,19 @@ func (rs *Requests) record(t db.Turn, q claude.ToolAsk, s settledDecision) {
 		return
 	}
 	done := db.RecordedAction{Action: a, Key: t.Key, Turn: t.ID, Epoch: t.Epoch, Time: time.Now()}
-	rs.jobs.Enqueue(func(ctx context.Context) {
-		err := rs.store.Messages().Record(context.WithoutCancel(ctx), []db.RecordedAction{done})
+	r.jobs.Enqueue(func(ctx context.Context) {
+		err := r.store.Messages().Actions().Record(context.WithoutCancel(ctx), []db.RecordedAction{done})
 		if err != nil {
-			rs.log.Error().Err(err).Stringer("chat", t.Key).Int64("turn", t.ID).Str("tool", q.Name).
+			r.log.Error().Err(err).Stringer("chat", t.Key).Int64("turn", t.ID).Str("tool", q.Name).
 				Msg("decision not recorded")
 		}
 	})
 }
 
 // kept is what the History holds of a text.
-func (rs *Requests) kept(text string) string {
-	if rs.recorded == nil {
+func (r recorder) kept(text string) string {
+	if r.recorded == nil {
 		return text
 	}
-	return rs.recorded(text)
+	return r.recorded(text)
 }

@@ -7,7 +7,6 @@ package approval
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -27,17 +26,8 @@ import (
 // Requests asks people what agents may do, each by a card of its own, and lets the agent wait until somebody decides
 // or the time is over.
 type Requests struct {
-	store       *db.DB
-	outbox      *delivery.Outbox
-	language    func(context.Context, chat.Key) i18n.Lang
-	access      *access.Authorizer
-	interrupted Interrupted
-	recorded    func(string) string // what the History holds of a text
-	secrets     redact.Known
-	reserved    Reserved // about which only admins decide
-	log         zerolog.Logger
-	jobs        *workqueue.Queue // stores what was decided
-	open        pendings
+	*leftovers
+	unasked unasked
 }
 
 // request is what an agent asks for.
@@ -64,10 +54,14 @@ type Config struct {
 func NewRequests(
 	cfg Config, store *db.DB, o *delivery.Outbox, access *access.Authorizer, log zerolog.Logger,
 ) *Requests {
+	st := &settler{
+		recorder: recorder{store, workqueue.New(decisions), cfg.Recorded, log},
+		outbox:   o, language: cfg.Language, interrupted: cfg.Interrupted, secrets: cfg.Secrets,
+		open: pendings{byID: map[string]pending{}},
+	}
 	rs := &Requests{
-		store: store, outbox: o, language: cfg.Language, access: access,
-		interrupted: cfg.Interrupted, recorded: cfg.Recorded, secrets: cfg.Secrets, reserved: NewReserved(cfg.Protected, store), log: log,
-		jobs: workqueue.New(decisions), open: pendings{byID: map[string]pending{}},
+		leftovers: &leftovers{st, access, NewReserved(cfg.Protected, store)},
+		unasked:   unasked{store.Rules(), cfg.Secrets},
 	}
 	o.OnUnseen(rs.unseen)
 	return rs
@@ -90,7 +84,7 @@ func (rs *Requests) Ask(
 ) (waits bool) {
 	log := zerolog.Ctx(ctx)
 	about := rs.reserved.Of(ctx, c.Turn.Key, q, w.Dir)
-	s := rs.settled(ctx, c, w, q, about)
+	s := rs.unasked.decide(ctx, c, w, q, about)
 	if s.why == "" || s.rule != 0 {
 		if waits, done := rs.askedBefore(ctx, c, w, request{q, about, answer}); done {
 			return waits
@@ -152,6 +146,27 @@ func (rs *Requests) askers(ctx context.Context, c db.Claim) (list []string) {
 	return append(list, earlier...)
 }
 
+// Pending reports whether people are to decide about something that a turn wants. Whatever else its agent does
+// meanwhile, the turn cannot end without them.
+func (rs *Requests) Pending(turn int64) bool { return rs.open.attendedIn(turn) }
+
+// Withdraw settles what an agent does not ask any more.
+func (rs *Requests) Withdraw(ctx context.Context, ask string) {
+	rs.drop(ctx, db.Withdrawn, func(p pending) bool { return p.answer != nil && p.ask == ask })
+}
+
+// EndTurn settles what a turn still asks when it ends. If it may go on, people may still decide.
+func (rs *Requests) EndTurn(ctx context.Context, t db.Turn, end db.TurnState) {
+	if end == db.Interrupted || end == db.Queued {
+		rs.leave(t.ID)
+		return
+	}
+	rs.drop(ctx, db.Withdrawn, func(p pending) bool { return p.approval.NeededBy == t.ID })
+	if t.Continues != 0 {
+		rs.forgo(ctx, t.ID)
+	}
+}
+
 // What the agent reads when nothing was decided.
 const (
 	notAsked = "This needs a permission, and nobody could be asked for it right now. Do not try it again or by " +
@@ -164,61 +179,3 @@ const (
 	notDecided = "This needs a permission, and nobody has given it in time. Do not try it again or by other means. " +
 		"Tell the user what you wanted to do and why, so that they can ask for it again."
 )
-
-// settledDecision is a decision for which people need not be asked.
-type settledDecision struct {
-	claude.Decision
-	why  string // for operators; empty = people have to be asked
-	rule int64  // the rule of the chat that allows it; 0 = none does
-}
-
-// settled is the answer to what an agent wants where people need not be asked.
-func (rs *Requests) settled(
-	ctx context.Context, c db.Claim, w Workspace, q claude.ToolAsk, about Touched,
-) (s settledDecision) {
-	refused := func(text, why string) settledDecision {
-		return settledDecision{Decision: claude.Decision{Why: text}, why: refusedUnasked + why}
-	}
-	if w.ReadOnly && q.Name != claude.QuestionTool && !OnlyReads(q, w.Dir) {
-		return refused(lookOnly, "the project is for looking only")
-	}
-	s.Decision = claude.Decision{Allow: true, Input: q.Input}
-	if w.AskAll && IsInternal(q.Name) {
-		s.why = "tool allowed: it is the program's own, or for the agent's own notes"
-		return s
-	}
-	if HoldsSecret(q.Input, rs.secrets) {
-		return refused(notWithSecrets, "what it wants holds a secret")
-	}
-	if s.rule = rs.ruleFor(ctx, c.Turn.Key, w.Dir, q); s.rule != 0 && !about.Any() {
-		s.why = fmt.Sprintf("tool allowed by rule %d of the chat", s.rule)
-		return s
-	}
-	if text := Unshowable(q.Name, q.Input); text != "" {
-		return refused(text, fmt.Sprintf("what it wants, of %d bytes, cannot be shown", len(q.Input)))
-	}
-	return settledDecision{}
-}
-
-// ruleFor is the number of the rule that allows what an agent wants; 0 = none does. Plan mode is for looking only, there
-// no rule counts.
-func (rs *Requests) ruleFor(ctx context.Context, key chat.Key, dir string, q claude.ToolAsk) int64 {
-	if q.Mode == claude.PlanMode {
-		return 0
-	}
-	list, err := rs.store.Rules().List(ctx, key)
-	if err != nil {
-		zerolog.Ctx(ctx).Error().Err(err).Msg("rules not read; asking")
-		return 0
-	}
-	for _, r := range list {
-		if r.Project == dir && Covers(r.Permit, q.Name, q.Input, dir) {
-			return r.Number
-		}
-	}
-	return 0
-}
-
-// Pending reports whether people are to decide about something that a turn wants. Whatever else its agent does
-// meanwhile, the turn cannot end without them.
-func (rs *Requests) Pending(turn int64) bool { return rs.open.attendedIn(turn) }

@@ -194,8 +194,8 @@ func (o *Outbox) deliver(ctx context.Context, p db.Post) {
 
 // showUnlessSilenced shows p, unless the platform has said lately that the bot may say nothing in its chat.
 func (o *Outbox) showUnlessSilenced(ctx context.Context, p db.Post) (string, error) {
-	chats := o.db.Chats()
-	switch silenced, err := chats.Silenced(ctx, p.Key); {
+	silences := o.db.Chats().Silences()
+	switch silenced, err := silences.Has(ctx, p.Key); {
 	case err != nil:
 		return "", err
 	case silenced:
@@ -203,7 +203,7 @@ func (o *Outbox) showUnlessSilenced(ctx context.Context, p db.Post) (string, err
 	}
 	id, err := o.show(ctx, p)
 	if errors.Is(err, chat.ErrSilenced) {
-		if err := chats.Silence(context.WithoutCancel(ctx), p.Key, err.Error()); err != nil {
+		if err := silences.Begin(context.WithoutCancel(ctx), p.Key, err.Error()); err != nil {
 			o.log.Error().Err(err).Stringer("chat", p.Key).Msg("silence of a chat not noted")
 		}
 	}

@@ -158,7 +158,7 @@ func TestDamageWhileTheDatabaseIsOpen(t *testing.T) {
 			for _, err := range d.History().Of(ctx, oc, 0, 0, 1<<40) {
 				told = append(told, err)
 			}
-			_, err = d.Messages().Unseen(ctx, oc, 0, 1, 1<<40)
+			_, err = d.History().Unseen(ctx, oc, 0, 1, 1<<40)
 			told = append(told, err)
 			_, err = d.Queue().Chats(ctx)
 			told = append(told, err)

@@ -139,7 +139,7 @@ func (c Config) Validate() error {
 		errs = append(errs, fmt.Errorf("[claude] mcp: %w", err))
 	}
 	errs = append(errs, c.checkModels()...)
-	errs = append(errs, c.checkCommands()...)
+	errs = append(errs, c.SlashCommands().validate()...)
 	errs = append(errs, checkAllowed("[claude] allowed_tools", c.AllowedTools))
 	// Zero is "auto"; only a negative number is a mistake.
 	for name, n := range map[string]Count{"max_turns": c.MaxTurns, "max_processes": c.MaxProcesses} {

@@ -45,7 +45,7 @@ func (ip *idleProcesses) has(owner, session string) bool {
 	ip.mu.Lock()
 	defer ip.mu.Unlock()
 	i := ip.list.indexOf(owner)
-	return i >= 0 && ip.list[i].p.spec.Session == session && ip.list[i].p.alive() && !ip.list[i].p.fresh
+	return i >= 0 && ip.list[i].p.spec.Session == session && ip.list[i].p.alive() && !ip.list[i].p.session.fresh
 }
 
 // noteActivity records that owner's chat is active, so that its process is among the last to be ended for others.
@@ -225,7 +225,7 @@ func (ip *idleProcesses) evict(owner string, pass bool) (gone <-chan struct{}) {
 func (ip *idleProcesses) evictUnasked() (gone <-chan struct{}) {
 	ip.mu.Lock()
 	defer ip.mu.Unlock()
-	i := slices.IndexFunc(ip.list, func(it *idle) bool { return it.p.fresh })
+	i := slices.IndexFunc(ip.list, func(it *idle) bool { return it.p.session.fresh })
 	if i < 0 {
 		return nil
 	}
@@ -289,7 +289,7 @@ const activePeriod = 10 * time.Second
 // waited longest among chats that are silent. If none is silent, it is the one whose chat was active least recently.
 // -1 = there is none.
 func (l idleList) leastUsed(now time.Time) int {
-	if i := slices.IndexFunc(l, func(it *idle) bool { return it.p.fresh }); i >= 0 {
+	if i := slices.IndexFunc(l, func(it *idle) bool { return it.p.session.fresh }); i >= 0 {
 		return i
 	}
 	first := -1

@@ -144,20 +144,23 @@ func (p *Process) Answer(id string, v Decision) bool {
 	return true
 }
 
-// restoreMode sets the process's permission mode again: an approved plan, or the agent itself, may have changed it.
-func (p *Process) restoreMode() {
-	if p.mode != "" && p.mode != p.spec.Mode && p.spec.Mode != "" {
-		p.in.setMode(p.spec.Mode)
+// permissionMode is the mode that a process has reported; empty = none.
+type permissionMode string
+
+// restore sets the mode that is wanted again: an approved plan, or the agent itself, may have changed it.
+func (m permissionMode) restore(in *input, wanted string) {
+	if m != "" && string(m) != wanted && wanted != "" {
+		in.setMode(wanted)
 	}
 }
 
-// trackMode records the mode that the process reports.
-func (p *Process) trackMode(line []byte) {
+// track records the mode that the process reports.
+func (m *permissionMode) track(line []byte) {
 	if kind := gjson.GetBytes(line, "type").String(); kind != "system" {
 		return
 	}
 	if mode := gjson.GetBytes(line, "permissionMode").String(); mode != "" {
-		p.mode = mode
+		*m = permissionMode(mode)
 	}
 }
 

@@ -119,7 +119,7 @@ func (pl *Pool) TakeSpare(owner string, spec Spec, bind func(folder string) (boo
 	if it.p.tools.Bind != nil {
 		it.p.tools.Bind(owner)
 	}
-	it.p.spec.Name, it.p.unnamed = spec.Name, spec.Name != ""
+	it.p.spec.Name, it.p.session.unnamed = spec.Name, spec.Name != ""
 	if !pl.idle.adopt(owner, it.p) {
 		pl.processes.end(context.Background(), it.p)
 	}
@@ -220,7 +220,7 @@ func (pl *Pool) verifyAndStart(owner string, spec Spec, start func() (*Process, 
 		p, err = start()
 	}
 	if err == nil {
-		p.syncState = syncState
+		p.session.sync = syncState
 	}
 	return p, err
 }

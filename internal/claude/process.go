@@ -69,16 +69,21 @@ type Process struct {
 	timeouts timeouts
 	commands SlashCommands
 
-	syncState SyncState
-	fresh     bool   // it has not served a turn yet
-	spoiled   bool   // it has messages that no turn will read
-	unnamed   bool   // its session does not have its name yet
-	logins    int64  // how often somebody had logged in when it was started
-	mode      string // permission mode that it has reported; empty = none
-	meter     meter
+	session sessionState
+	spoiled bool  // it has messages that no turn will read
+	logins  int64 // how often somebody had logged in when it was started
+	meter   meter
 
 	slot       slotState // guarded by the mu of processes
 	lastActive time.Time // time of its chat's last message; while it is idle, guarded by the mu of idleProcesses
+}
+
+// sessionState is what is known of a process's session.
+type sessionState struct {
+	sync    SyncState // what its transcript showed before the process was started
+	fresh   bool      // the process has not served a turn yet
+	unnamed bool      // it does not have its name yet
+	mode    permissionMode
 }
 
 // slotState is what becomes of a process's slot.
@@ -124,7 +129,7 @@ func (a agent) start(spec Spec) (*Process, error) {
 	p := &Process{
 		child: proctree.New(cmd, c.Instance), spec: spec, tools: tools, in: in, out: newOutputRouter(in),
 		stderr:   &tailBuffer{max: stderrTail},
-		timeouts: newTimeouts(c), commands: c.SlashCommands(), fresh: true,
+		timeouts: newTimeouts(c), commands: c.SlashCommands(), session: sessionState{fresh: true},
 	}
 	cmd.Stdout = &lineWriter{emit: p.out.deliver}
 	cmd.Stderr = p.stderr
@@ -188,10 +193,10 @@ func (a agent) arguments(spec Spec) []string {
 }
 
 // Fresh reports whether the process has not served a turn yet: it knows only what its session holds.
-func (p *Process) Fresh() bool { return p.fresh }
+func (p *Process) Fresh() bool { return p.session.fresh }
 
 // SyncState is what the transcript of a resumed session showed before the process was started.
-func (p *Process) SyncState() SyncState { return p.syncState }
+func (p *Process) SyncState() SyncState { return p.session.sync }
 
 // Dir is the process's working folder, without symbolic links.
 func (p *Process) Dir() string { return p.spec.Dir }
@@ -209,20 +214,20 @@ func (p *Process) fits(spec Spec) bool {
 
 // fitsSession reports whether the process has the session that spec wants, or a new one in place of a new one.
 func (p *Process) fitsSession(spec Spec) bool {
-	return p.spec.Session == spec.Session || p.fresh && !p.spec.Resume && !spec.Resume
+	return p.spec.Session == spec.Session || p.session.fresh && !p.spec.Resume && !spec.Resume
 }
 
 // sendName gives the session of a process that was started ahead its name. It comes after the first turn, which it must
 // not delay.
 func (p *Process) sendName() {
-	if p.unnamed {
-		p.unnamed = false
+	if p.session.unnamed {
+		p.session.unnamed = false
 		p.in.sendControl(object{"subtype": "rename_session", "title": p.spec.Name})
 	}
 }
 
 // reusable reports whether the process may serve another turn.
-func (p *Process) reusable() bool { return !p.spoiled && (p.fresh || p.spec.Budget == 0) }
+func (p *Process) reusable() bool { return !p.spoiled && (p.session.fresh || p.spec.Budget == 0) }
 
 // Pid is its process id.
 func (p *Process) Pid() int { return p.child.Pid() }

@@ -32,12 +32,12 @@ func (p *Process) runTurn(ctx context.Context, steerable bool, ask func()) iter.
 			p: p, lines: make(chan []byte), done: make(chan struct{}), open: map[string]bool{}, asks: newOpenAsks(),
 			stop: stopper{p: p},
 		}
-		p.fresh = false
+		p.session.fresh = false
 		p.child.SetAsked()
 		p.meter.beginTurn()
 		p.out.attach(r)
 		defer p.out.detach(r)
-		p.restoreMode()
+		p.session.mode.restore(p.in, p.spec.Mode)
 		ask()
 		if steerable {
 			r.steers.begin()
@@ -173,7 +173,7 @@ func (r *run) handleLine(line []byte, yield func(Event, error) bool) (ended, mor
 			r.p.in.refuse(q)
 			return false, true
 		}
-		q.Mode = r.p.mode
+		q.Mode = string(r.p.session.mode)
 		if q.Name == PlanTool {
 			q.Input = withPlan(q.Input, r.plan)
 		}
@@ -186,7 +186,7 @@ func (r *run) handleLine(line []byte, yield func(Event, error) bool) (ended, mor
 		}
 		return false, true
 	}
-	r.p.trackMode(line)
+	r.p.session.mode.track(line)
 	if id, ok := replayed(line); ok && r.steers.read(id) {
 		r.goes = true
 		return false, yield(Steered{ID: id}, nil)

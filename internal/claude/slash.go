@@ -33,9 +33,9 @@ func (s SlashCommands) Allow(line string) bool {
 	return word != nil && slices.Contains(s, word[1])
 }
 
-// checkCommands refuses commands with which chats could change the settings of the CLI.
-func (c Config) checkCommands() (errs []error) {
-	for _, name := range c.Commands {
+// validate refuses commands with which chats could change the settings of the CLI.
+func (s SlashCommands) validate() (errs []error) {
+	for _, name := range s {
 		switch {
 		case !slashName.MatchString(name):
 			errs = append(errs, fmt.Errorf("[claude] slash_commands: %q is no name of a command; write it "+

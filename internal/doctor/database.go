@@ -89,7 +89,7 @@ func checkRows(ctx context.Context, r *Report, c db.Config, path string) {
 
 // checkSilenced lists chats in which the platform lets the bot say nothing.
 func checkSilenced(ctx context.Context, r *Report, store *db.DB) {
-	list, err := store.Chats().AllSilenced(ctx)
+	list, err := store.Chats().Silences().List(ctx)
 	if err != nil {
 		r.Add(Warn, "", textSilencedUnread, err)
 		return

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/bridge/access"
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -29,71 +30,79 @@ type Interrupted interface {
 	Wake(key chat.Key)
 }
 
+// leftovers are approvals whose agent is gone, because the end of the program has cut off its turn: people may still
+// decide, and the turn that goes on gets the decision.
+type leftovers struct {
+	*settler
+	access   *access.Authorizer
+	reserved Reserved // about which only admins decide
+}
+
 // Recover keeps what the last run of the program has asked, where a turn still needs it: people may decide as if nothing
 // had happened. The rest is withdrawn. The turns must be recovered before.
-func (rs *Requests) Recover(ctx context.Context) error {
-	list, err := rs.store.Approvals().Waiting(ctx)
+func (ls *leftovers) Recover(ctx context.Context) error {
+	list, err := ls.store.Approvals().Waiting(ctx)
 	if err != nil {
 		return err
 	}
 	for _, a := range list {
-		needed, err := rs.store.Approvals().Needed(ctx, a)
+		needed, err := ls.store.Approvals().Needed(ctx, a)
 		if err != nil {
 			return err
 		}
 		if needed {
-			rs.keep(ctx, a)
+			ls.keep(ctx, a)
 			continue
 		}
 		a.State = db.Withdrawn
-		rs.log.Warn().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", a.ID).
+		ls.log.Warn().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", a.ID).
 			Msg("no turn needs what people were asked")
-		s := db.Settling{From: db.Waiting, Card: Card(a, rs.language(ctx, a.Key))}
-		if err := rs.settle(ctx, a, s); err != nil && !db.Permanent(err) {
+		s := db.Settling{From: db.Waiting, Card: Card(a, ls.language(ctx, a.Key))}
+		if err := ls.settle(ctx, a, s); err != nil && !db.Permanent(err) {
 			return err
 		}
-		rs.outbox.Wake(a.Key)
+		ls.outbox.Wake(a.Key)
 	}
-	return rs.deliver(ctx)
+	return ls.deliver(ctx)
 }
 
 // deliver has turns go on that were interrupted just after somebody had decided what they waited for.
-func (rs *Requests) deliver(ctx context.Context) error {
-	list, err := rs.store.Approvals().Undelivered(ctx)
+func (ls *leftovers) deliver(ctx context.Context) error {
+	list, err := ls.store.Approvals().Undelivered(ctx)
 	if err != nil {
 		return err
 	}
 	for _, a := range list {
-		how, err := rs.continuation(ctx, a, a.By, rs.language(ctx, a.Key))
+		how, err := ls.continuation(ctx, a, a.By, ls.language(ctx, a.Key))
 		if err != nil {
 			return err
 		}
 		w := db.Decision{Key: a.Key, Turn: a.NeededBy, GoOn: true, Wish: how.Wish, Over: how.Over}
-		switch err := rs.store.Turns().Decide(ctx, w); {
+		switch err := ls.store.Turns().Interruptions().Decide(ctx, w); {
 		case errors.Is(err, db.ErrNotFound): // it goes on already, or has ended
 		case err != nil && !db.Permanent(err):
 			return err
 		case err == nil:
-			rs.interrupted.Wake(a.Key)
+			ls.interrupted.Wake(a.Key)
 		}
 	}
 	return nil
 }
 
 // keep has an approval wait for people whose agent is gone, for the rest of its time.
-func (rs *Requests) keep(ctx context.Context, a db.Approval) {
-	about := rs.reserved.Of(ctx, a.Key, claude.ToolAsk{Name: a.Tool, Input: a.Input}, a.Project)
-	p := pending{approval: a, admins: adminsOnly(rs.access.Load(), a, about)}
-	if !rs.open.add(p, func() *time.Timer { return rs.expireAfter(a, time.Until(a.Expires)) }) {
+func (ls *leftovers) keep(ctx context.Context, a db.Approval) {
+	about := ls.reserved.Of(ctx, a.Key, claude.ToolAsk{Name: a.Tool, Input: a.Input}, a.Project)
+	p := pending{approval: a, admins: adminsOnly(ls.access.Load(), a, about)}
+	if !ls.open.add(p, func() *time.Timer { return ls.expireAfter(a, time.Until(a.Expires)) }) {
 		return
 	}
-	rs.log.Info().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", a.ID).
+	ls.log.Info().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", a.ID).
 		Msg("people may still decide what an earlier run has asked")
 }
 
 // leave lets the approvals of a turn wait for people without its agent, which is gone.
-func (rs *Requests) leave(turn int64) {
-	rs.open.change(func(p *pending) bool {
+func (ls *leftovers) leave(turn int64) {
+	ls.open.change(func(p *pending) bool {
 		if p.approval.NeededBy != turn {
 			return false
 		}
@@ -104,16 +113,16 @@ func (rs *Requests) leave(turn int64) {
 
 // TakeOver has a turn get what the ones still needed with which it goes on. It returns what people have decided
 // meanwhile, for the agent to know.
-func (rs *Requests) TakeOver(ctx context.Context, t db.Turn) (decided []db.Approval) {
+func (ls *leftovers) TakeOver(ctx context.Context, t db.Turn) (decided []db.Approval) {
 	if t.Continues == 0 {
 		return nil
 	}
-	list, err := rs.store.Approvals().Untold(ctx, t.ID)
+	list, err := ls.store.Approvals().Untold(ctx, t.ID)
 	if err != nil { // then the agent asks again
 		zerolog.Ctx(ctx).Error().Err(err).Msg("decisions about an interrupted turn not read")
 		return nil
 	}
-	rs.open.change(func(p *pending) bool {
+	ls.open.change(func(p *pending) bool {
 		mine := slices.ContainsFunc(list, func(a db.Approval) bool { return a.ID == p.approval.ID })
 		if mine {
 			p.approval.NeededBy = t.ID
@@ -125,12 +134,12 @@ func (rs *Requests) TakeOver(ctx context.Context, t db.Turn) (decided []db.Appro
 
 // askedBefore tells an agent that goes on with an interrupted turn what people have decided, or has it wait for them,
 // when it asks for the same as the agent before it. done is false when it asks for something else.
-func (rs *Requests) askedBefore(ctx context.Context, c db.Claim, w Workspace, r request) (waits, done bool) {
+func (ls *leftovers) askedBefore(ctx context.Context, c db.Claim, w Workspace, r request) (waits, done bool) {
 	if c.Turn.Continues == 0 {
 		return false, false
 	}
 	log := zerolog.Ctx(ctx).With().Str("tool", r.ask.Name).Logger()
-	list, err := rs.store.Approvals().Untold(ctx, c.Turn.ID)
+	list, err := ls.store.Approvals().Untold(ctx, c.Turn.ID)
 	if err != nil { // people are asked again
 		log.Error().Err(err).Msg("decisions about an interrupted turn not read")
 		return false, false
@@ -140,20 +149,20 @@ func (rs *Requests) askedBefore(ctx context.Context, c db.Claim, w Workspace, r 
 		return false, false
 	}
 	a := list[i]
-	onlyAdmins := adminsOnly(rs.access.Load(), a, r.about)
-	if rs.adopt(a.ID, r, onlyAdmins) {
+	onlyAdmins := adminsOnly(ls.access.Load(), a, r.about)
+	if ls.adopt(a.ID, r, onlyAdmins) {
 		log.Info().Str("approval", a.ID).Msg("the agent asks again for what people are deciding")
 		return true, true
 	}
 	if a.State == db.Waiting { // it was decided just now
-		a, err = rs.store.Approvals().Get(ctx, a.ID)
+		a, err = ls.store.Approvals().Get(ctx, a.ID)
 	}
-	if err == nil && a.State == db.Approved && onlyAdmins && !rs.access.Load().IsAdmin(a.By) {
+	if err == nil && a.State == db.Approved && onlyAdmins && !ls.access.Load().IsAdmin(a.By) {
 		log.Warn().Str("approval", a.ID).Msg("only admins may allow by now what somebody has allowed; asking again")
 		return false, false
 	}
 	if err == nil {
-		err = rs.store.Approvals().Tell(context.WithoutCancel(ctx), a.ID)
+		err = ls.store.Approvals().Tell(context.WithoutCancel(ctx), a.ID)
 	}
 	if err != nil {
 		log.Error().Err(err).Str("approval", a.ID).Msg("decision cannot be used; asking again")
@@ -166,8 +175,8 @@ func (rs *Requests) askedBefore(ctx context.Context, c db.Claim, w Workspace, r 
 }
 
 // adopt has an agent wait for a decision that no other one waits for. It reports false when there is none.
-func (rs *Requests) adopt(id string, r request, admins bool) bool {
-	return rs.open.change(func(p *pending) bool {
+func (ls *leftovers) adopt(id string, r request, admins bool) bool {
+	return ls.open.change(func(p *pending) bool {
 		if p.approval.ID != id || p.answer != nil {
 			return false
 		}
@@ -178,18 +187,18 @@ func (rs *Requests) adopt(id string, r request, admins bool) bool {
 
 // Reconsider withdraws what no turn of a chat needs any more: people have dropped an interrupted turn, or begun
 // another conversation.
-func (rs *Requests) Reconsider(key chat.Key) {
-	rs.jobs.Enqueue(func(ctx context.Context) {
-		for _, a := range rs.open.left(key) {
-			log := rs.log.With().Stringer("chat", key).Str("approval", a.ID).Logger()
-			a, err := rs.store.Approvals().Get(ctx, a.ID) // another turn may have taken it over
+func (ls *leftovers) Reconsider(key chat.Key) {
+	ls.jobs.Enqueue(func(ctx context.Context) {
+		for _, a := range ls.open.left(key) {
+			log := ls.log.With().Stringer("chat", key).Str("approval", a.ID).Logger()
+			a, err := ls.store.Approvals().Get(ctx, a.ID) // another turn may have taken it over
 			needed := false
 			if err == nil {
-				needed, err = rs.store.Approvals().Needed(ctx, a)
+				needed, err = ls.store.Approvals().Needed(ctx, a)
 			}
 			if err == nil && !needed {
 				a.State = db.Withdrawn
-				err = rs.resolve(ctx, a, db.Settling{From: db.Waiting}, claude.Decision{Why: notAsked})
+				err = ls.resolve(ctx, a, db.Settling{From: db.Waiting}, claude.Decision{Why: notAsked})
 			}
 			if err != nil && !errors.Is(err, db.ErrNotFound) { // it expires
 				log.Error().Err(err).Msg("what no turn needs any more is not withdrawn")
@@ -199,22 +208,22 @@ func (rs *Requests) Reconsider(key chat.Key) {
 }
 
 // Left is an interrupted turn of a chat that people may make go on by a decision; 0 = there is none.
-func (rs *Requests) Left(key chat.Key) (turn int64) {
-	for _, a := range rs.open.left(key) {
+func (ls *leftovers) Left(key chat.Key) (turn int64) {
+	for _, a := range ls.open.left(key) {
 		turn = max(turn, a.NeededBy)
 	}
 	return turn
 }
 
 // continuation is how the turn that needs a decision goes on with it.
-func (rs *Requests) continuation(
+func (ls *leftovers) continuation(
 	ctx context.Context, a db.Approval, by chat.Actor, l i18n.Lang,
 ) (*db.Continuation, error) {
-	over, err := rs.interrupted.GoesOn(ctx, a.Key, a.NeededBy, l)
+	over, err := ls.interrupted.GoesOn(ctx, a.Key, a.NeededBy, l)
 	if err != nil {
 		return nil, err
 	}
-	wish := chat.Message{Actor: by, Text: rs.kept(wishOf(a, l)), Time: time.Now()}
+	wish := chat.Message{Actor: by, Text: ls.kept(wishOf(a, l)), Time: time.Now()}
 	return &db.Continuation{Wish: wish, Over: over}, nil
 }
 

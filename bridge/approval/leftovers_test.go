@@ -76,7 +76,7 @@ func (a *asking) interrupt() db.Claim {
 		a.Fatal(err)
 	}
 	w := db.Decision{Key: a.approval.Key, Turn: turn, GoOn: true, Wish: chat.Message{Actor: asker, Text: "go on"}}
-	if err := a.store.Turns().Decide(ctx, w); err != nil {
+	if err := a.store.Turns().Interruptions().Decide(ctx, w); err != nil {
 		a.Fatal(err)
 	}
 	c, err := a.store.Queue().Claim(ctx, a.approval.Key, db.TurnIDs{Session: "s2", Prompt: "p2"}, true)

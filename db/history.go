@@ -1,0 +1,155 @@
+package db
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+
+	"magpie/internal/chat"
+)
+
+// History is the conversations, to be walked.
+type History struct{ db *DB }
+
+// History gives the conversations.
+func (d *DB) History() History { return History{d} }
+
+// historyPage is how many messages one step of the walk reads.
+const historyPage = 32
+
+const (
+	selectTalk = `SELECT ` + messageColumns + ` FROM messages
+	WHERE chat_key = ?1 AND epoch = ?2 AND seq < ?3 AND seq > ?4 AND class = 'talk' AND role IN ('user', 'assistant')
+	AND `
+	latestTalk = notRecalled + ` ORDER BY seq DESC LIMIT ?6`
+
+	selectHistory  = selectTalk + `turn_id < ?5` + latestTalk
+	selectAnswered = selectTalk + `(turn_id < ?5 OR turn_id > ?5 AND EXISTS (
+	SELECT 1 FROM turns t WHERE t.id = turn_id AND t.state NOT IN ('queued', 'running')
+		AND NOT (t.state = 'interrupted' AND t.failure = '` + Late + `')))` + latestTalk
+)
+
+// Of walks the conversation of one epoch backwards from the newest message to the one after seq after (0 = to the
+// first), without the messages of turn before and later ones: those are being asked now, or wait to be asked. It reads
+// page by page, so what the caller does not pull costs nothing, however long the History is.
+func (h History) Of(ctx context.Context, key chat.Key, epoch, after, before int64) iter.Seq2[chat.Message, error] {
+	return h.walk(ctx, selectHistory, key, epoch, after, before)
+}
+
+// For is [History.Of] for a turn that runs now. The turn may have waited while later ones were
+// answered; those belong to its History, too.
+func (h History) For(ctx context.Context, key chat.Key, epoch, after, turn int64) iter.Seq2[chat.Message, error] {
+	return h.walk(ctx, selectAnswered, key, epoch, after, turn)
+}
+
+// walk reads page by page, so that no read transaction stays open while the caller works: an open one
+// keeps the write-ahead log from being truncated.
+func (h History) walk(
+	ctx context.Context, query string, key chat.Key, epoch, after, turn int64,
+) iter.Seq2[chat.Message, error] {
+	return func(yield func(chat.Message, error) bool) {
+		if after == 0 {
+			after = math.MinInt64 // what was imported may lie before seq 0
+		}
+		seq := int64(math.MaxInt64)
+		for {
+			page, err := queryMessages(ctx, h.db.read, key, query, key.String(), epoch, seq, after, turn, historyPage)
+			if err != nil {
+				yield(chat.Message{}, fmt.Errorf("read history of %v: %w", key, err))
+				return
+			}
+			for _, m := range page {
+				if !yield(m, nil) {
+					return
+				}
+				seq = m.Seq
+			}
+			if len(page) < historyPage {
+				return
+			}
+		}
+	}
+}
+
+const selectUnseen = `SELECT ` + messageColumns + ` FROM messages
+	WHERE chat_key = ?1 AND turn_id > ?2 AND turn_id < ?3 AND turn_id > 0 AND epoch = ?4
+	AND class = 'talk' AND role IN ('user', 'assistant')` + notRecalled + ` ORDER BY seq DESC LIMIT ?5`
+
+// unseenLimit bounds what a session can have missed.
+const unseenLimit = 500
+
+// Unseen is the conversation of the turns after seen and before the turn before, oldest first: what a session that
+// holds the turns up to seen does not know.
+func (h History) Unseen(ctx context.Context, key chat.Key, epoch, seen, before int64) ([]chat.Message, error) {
+	list, err := queryMessages(ctx, h.db.read, key, selectUnseen, key.String(), seen, before, epoch, unseenLimit)
+	if err != nil {
+		return nil, fmt.Errorf("read messages that the session of %v lacks: %w", key, err)
+	}
+	slices.Reverse(list)
+	return list, nil
+}
+
+const selectLatest = `SELECT ` + messageColumns + ` FROM messages
+	WHERE chat_key = ?1 AND class = 'talk' AND role IN ('user', 'assistant')` + notRecalled + `
+	ORDER BY epoch DESC, seq DESC LIMIT ?2`
+
+// Latest is the end of a chat's History, oldest first, whatever /new has ended in between.
+func (h History) Latest(ctx context.Context, key chat.Key, most int) ([]chat.Message, error) {
+	list, err := queryMessages(ctx, h.db.read, key, selectLatest, key.String(), most)
+	if err != nil {
+		return nil, fmt.Errorf("read the last messages of %v: %w", key, err)
+	}
+	slices.Reverse(list)
+	return list, nil
+}
+
+const selectMessages = `SELECT ` + messageColumns + ` FROM messages
+	WHERE chat_key = ?1 AND seq IN (SELECT value FROM json_each(?2))` + notRecalled + ` ORDER BY seq`
+
+// BySeq are those of a chat's messages with the seqs that exist, oldest first.
+func (h History) BySeq(ctx context.Context, key chat.Key, seqs []int64) ([]chat.Message, error) {
+	list, err := json.Marshal(seqs)
+	if err != nil {
+		return nil, err
+	}
+	msgs, err := queryMessages(ctx, h.db.read, key, selectMessages, key.String(), string(list))
+	if err != nil {
+		return nil, fmt.Errorf("read messages of %v: %w", key, err)
+	}
+	return msgs, nil
+}
+
+const selectMessagesByID = `SELECT ` + messageColumns + ` FROM messages
+	WHERE chat_key = ?1 AND message_id IN (SELECT value FROM json_each(?2))` + notRecalled + ` ORDER BY +seq`
+
+// ByID are those of a chat's messages with these ids of the platform that exist, oldest first.
+func (h History) ByID(ctx context.Context, key chat.Key, ids []string) ([]chat.Message, error) {
+	msgs, err := queryMessages(ctx, h.db.read, key, selectMessagesByID, key.String(), list(ids))
+	if err != nil {
+		return nil, fmt.Errorf("read messages of %v: %w", key, err)
+	}
+	return msgs, nil
+}
+
+const oldestOpen = `SELECT COALESCE(MIN(id), ?2) FROM turns INDEXED BY turns_open WHERE chat_key = ?1` + isOpen
+
+// Settled returns the answered messages of an epoch of a chat after sequence number after (0 = from the
+// first), at most this many. Questions that are running or waiting are left out.
+func (h History) Settled(ctx context.Context, key chat.Key, epoch, after int64, most int) (newestFirst []chat.Message, err error) {
+	var before int64
+	if err := h.db.read.QueryRowContext(ctx, oldestOpen, key.String(), int64(math.MaxInt64)).Scan(&before); err != nil {
+		return nil, fmt.Errorf("open turns of %v: %w", key, err)
+	}
+	for m, err := range h.Of(ctx, key, epoch, after, before) {
+		if err != nil {
+			return nil, err
+		}
+		if newestFirst = append(newestFirst, m); len(newestFirst) == most {
+			break
+		}
+	}
+	return newestFirst, nil
+}

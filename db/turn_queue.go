@@ -1,0 +1,214 @@
+package db
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"magpie/internal/chat"
+)
+
+// Queue is the turns that wait to be run.
+type Queue struct{ db *DB }
+
+// Queue gives the turns that wait.
+func (d *DB) Queue() Queue { return Queue{d} }
+
+const queuedTurn = `SELECT id FROM turns INDEXED BY turns_open WHERE chat_key = ?1 AND epoch = ?2 AND state = 'queued' AND stopped = 0` + isOpen + ` ORDER BY id DESC LIMIT 1`
+
+// An edited question waits in a turn of its own: the offer to answer it speaks of that question only.
+const lateTurn = `SELECT id FROM turns INDEXED BY turns_interrupted WHERE chat_key = ?1 AND epoch = ?2 AND state = 'interrupted' AND failure = 'late' AND created_at >= ?3
+	AND NOT EXISTS (SELECT 1 FROM messages WHERE chat_key = ?1 AND turn_id = turns.id AND turn_id > 0 AND message_id LIKE 'edit:%')
+	AND ?4 NOT LIKE 'edit:%' ORDER BY id DESC LIMIT 1`
+
+// together is how long after a late question another one belongs to it. Later the notice may be out of sight.
+const together = 10 * time.Minute
+
+const insertTurn = `INSERT INTO turns (chat_key, epoch, state, failure, created_at) VALUES (?1, ?2, ?3, ?4, ?5) RETURNING id`
+
+// A turn that was begun answers what it answered then: its card may be there already.
+const askTurn = `UPDATE turns SET reply_to = CASE WHEN attempts = 0 THEN ?2 ELSE reply_to END,
+	continues = MAX(continues, ?3) WHERE id = ?1`
+
+// A pressed button is no message that could be answered.
+const askTurnByPress = `UPDATE turns SET reply_to = CASE WHEN reply_to = '' THEN ?2 ELSE reply_to END,
+	continues = MAX(continues, ?3) WHERE id = ?1`
+
+const setMessageTurn = `UPDATE messages SET turn_id = ?3 WHERE chat_key = ?1 AND seq = ?2`
+
+// Nobody can mention the bot in a picture or a file. What its author has sent shortly before belongs to the question.
+const takeAlong = `UPDATE messages SET turn_id = ?2, class = 'talk' WHERE chat_key = ?1 AND seq < ?3 AND seq > ?3 - 30 AND epoch = ?4
+	AND class = 'overheard' AND turn_id = 0 AND actor_id = ?5 AND actor_id <> '' AND sent_at >= ?6 AND sent_at <= ?7` + notRecalled + `
+	AND EXISTS (SELECT 1 FROM files f WHERE f.chat_key = ?1 AND f.message_id = messages.message_id AND f.kind <> 'quote')`
+
+// shortly is how long before a question its author's files belong to it.
+const shortly = 2 * time.Minute
+
+// add adds m to the turn that waits in its chat, or to a new one. Messages that arrive while a turn
+// waits are answered together.
+func (q Queue) add(ctx context.Context, tx *sql.Tx, m chat.Message, e Inbound) (int64, error) {
+	state, failure, waiting, of := Queued, "", queuedTurn, []any{m.Key.String(), m.Epoch}
+	if e.Held != nil {
+		state, failure, waiting, of = Interrupted, Late, lateTurn, append(of, millis(q.db.now().Add(-together)), m.ID)
+	}
+	old, err := resolve(ctx, tx, m.Key, e.Continues, continued)
+	if err != nil {
+		return 0, err
+	}
+	ask, replyTo := askTurn, cmp.Or(e.ReplyTo, Answerable(m.ID))
+	if m.ID == continueID(old.ID) {
+		ask, replyTo = askTurnByPress, old.ReplyTo
+	}
+	if old.ID != 0 {
+		if err := q.db.Outbox().post(ctx, tx, Post{Key: m.Key, Turn: old.ID, Idem: cardIdem(old, continued), ReplyTo: old.ReplyTo, Card: &e.Over}); err != nil {
+			return 0, err
+		}
+	}
+	var id int64
+	err = tx.QueryRowContext(ctx, waiting, of...).Scan(&id)
+	if errors.Is(err, sql.ErrNoRows) {
+		row := tx.QueryRowContext(ctx, insertTurn, m.Key.String(), m.Epoch, state, failure, millis(q.db.now()))
+		if err = row.Scan(&id); err == nil && e.Held != nil {
+			card := e.Held(id)
+			err = q.db.Outbox().post(ctx, tx, Post{Key: m.Key, Turn: id, Idem: fmt.Sprintf("late:%d:%s", id, m.ID), ReplyTo: replyTo, Card: &card})
+		}
+	}
+	if err != nil {
+		return 0, fmt.Errorf("queue turn: %w", err)
+	}
+	if old.ID != 0 {
+		if err := continueSteers(ctx, tx, old, id); err != nil {
+			return 0, err
+		}
+	}
+	if _, err := tx.ExecContext(ctx, setMessageTurn, m.Key.String(), m.Seq, id); err != nil {
+		return 0, fmt.Errorf("bind message to turn: %w", err)
+	}
+	// In a group people often send a file first and then mention the bot, so recent files of the same
+	// person belong to the question.
+	if e.Kind == chat.Group && e.Held == nil {
+		_, err := tx.ExecContext(ctx, takeAlong, m.Key.String(), id, m.Seq, m.Epoch, m.Actor.ID, millis(m.Time.Add(-shortly)), millis(m.Time))
+		if err != nil {
+			return 0, fmt.Errorf("take files along: %w", err)
+		}
+	}
+	if _, err := tx.ExecContext(ctx, ask, id, replyTo, old.ID); err != nil {
+		return 0, fmt.Errorf("record the questions of the turn: %w", err)
+	}
+	if old.ID != 0 {
+		return id, q.db.Approvals().inherit(ctx, tx, old.ID, id)
+	}
+	return id, nil
+}
+
+// Claim is a turn taken to be run, with what it asks.
+type Claim struct {
+	Turn   Turn
+	Chat   Chat           // its session is the one that the turn runs in, when that is resumed
+	Asked  []chat.Message // in the order in which they were written
+	Resume bool           // Turn.Session is the chat's session, else it is a new one
+}
+
+// askedBefore keeps the name that a question had, since a session may know it by that.
+const askedBefore = `asked_before = CASE WHEN prompt_id = '' THEN asked_before ELSE asked_before || prompt_id || ' ' END`
+
+const claimTurn = `UPDATE turns SET state = 'running', started_at = ?2, attempts = attempts + 1, ` + askedBefore + `, prompt_id = ?5,
+	session_id = CASE WHEN ?4 AND session <> '' THEN session ELSE ?3 END
+	FROM (SELECT t.id AS head, CASE WHEN c.epoch = t.epoch THEN COALESCE(s.session_id, c.session_id) ELSE '' END AS session
+		FROM turns t INDEXED BY turns_open JOIN chats c ON c.key = t.chat_key LEFT JOIN sessions s ON s.chat_key = c.key AND s.node = ?6
+			AND s.epoch = c.epoch AND c.session_id <> '' AND c.session_node NOT IN ('', ?6)
+		WHERE t.chat_key = ?1 AND t.state = 'queued'` + isOpen + ` ORDER BY t.id LIMIT 1)
+	WHERE id = head RETURNING ` + turnColumns
+
+const selectAsked = `SELECT ` + messageColumns + ` FROM messages
+	WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'` + notRecalled + ` ORDER BY sent_at, seq`
+
+// TurnIDs are the ids that a turn gets when it is claimed. They are stored with it before the agent can act, so that
+// they are known after a crash.
+type TurnIDs struct {
+	Session string // of a new session, unless the chat's is resumed
+	Prompt  string
+	Node    string // this machine: its session is resumed when machines take turns; empty = the one that answered last
+}
+
+// Claim starts the chat's oldest queued turn and returns it, or [ErrNotFound]. The turn runs in the
+// chat's session if there is one and resume allows it, otherwise in a new one.
+func (q Queue) Claim(ctx context.Context, key chat.Key, names TurnIDs, resume bool) (Claim, error) {
+	var c Claim
+	err := q.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
+		c.Turn, err = one(ctx, tx, scanTurn, claimTurn,
+			key.String(), millis(q.db.now()), names.Session, resume, names.Prompt, names.Node)
+		if errors.Is(err, ErrNotFound) {
+			return ErrNotFound
+		} else if err != nil {
+			return fmt.Errorf("claim turn: %w", err)
+		}
+		if c.Chat, err = loadChat(ctx, tx, key); err != nil {
+			return err
+		}
+		// The turn belongs to a session that this machine had put aside.
+		if s := c.Turn.Session; s != names.Session && s != c.Chat.Session.ID {
+			if c.Chat.Session, err = loadSessionAside(ctx, tx, key, s); err != nil {
+				return err
+			}
+		}
+		if c.Asked, err = queryMessages(ctx, tx, key, selectAsked, key.String(), c.Turn.ID); err != nil {
+			return err
+		}
+		return q.db.Files().attach(ctx, tx, key, c.Asked)
+	})
+	if err != nil {
+		return Claim{}, fmt.Errorf("next turn of %v: %w", key, err)
+	}
+	c.Resume = c.Turn.Session != names.Session
+	return c, nil
+}
+
+const requeueTurn = `UPDATE turns SET state = 'queued', session_id = '', ` + askedBefore + `, prompt_id = '', started_at = 0
+	WHERE id = ?1 AND state = 'running'`
+
+// Requeue puts back a turn that has done and shown nothing yet. It is claimed again in its old place.
+func (q Queue) Requeue(ctx context.Context, turn int64) error {
+	err := q.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, requeueTurn, turn)
+		if err == nil {
+			_, err = tx.ExecContext(ctx, forgetSteers, turn) // it asks all its messages when it is claimed
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("put turn %d back: %w", turn, err)
+	}
+	return nil
+}
+
+const queuedChats = `SELECT DISTINCT chat_key FROM turns INDEXED BY turns_open WHERE state = 'queued'` + isOpen
+
+// Chats lists the chats in which a turn waits.
+func (q Queue) Chats(ctx context.Context) ([]chat.Key, error) {
+	return chatKeys(ctx, q.db.read, queuedChats)
+}
+
+const queuedTurns = `SELECT id FROM turns INDEXED BY turns_open WHERE chat_key = ?1 AND state = 'queued'` + isOpen + ` ORDER BY id`
+
+// Turns lists the chat's queued turns. There are several if a new conversation was started while one waited.
+func (q Queue) Turns(ctx context.Context, key chat.Key) (turns []int64, err error) {
+	if turns, err = collect(ctx, q.db.read, scanNumber, queuedTurns, key.String()); err != nil {
+		return nil, fmt.Errorf("queued turns of %v: %w", key, err)
+	}
+	return turns, nil
+}
+
+const waitingMessages = `SELECT COUNT(*) FROM messages WHERE chat_key = ?1 AND turn_id > 0 AND role = 'user'` + notRecalled + `
+	AND turn_id IN (SELECT id FROM turns INDEXED BY turns_open WHERE chat_key = ?1 AND state = 'queued'` + isOpen + `)`
+
+// Waiting counts the messages of a chat that wait to be answered.
+func (q Queue) Waiting(ctx context.Context, key chat.Key) (n int, err error) {
+	if err := q.db.read.QueryRowContext(ctx, waitingMessages, key.String()).Scan(&n); err != nil {
+		return 0, fmt.Errorf("messages that wait in %v: %w", key, err)
+	}
+	return n, nil
+}

@@ -1,0 +1,149 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"magpie/internal/chat"
+)
+
+// TurnResult is how a turn ended.
+type TurnResult struct {
+	Turn    Turn
+	State   TurnState
+	Failure string    // class of the failure, for operators
+	Answer  string    // what the agent said; may be partial; empty = nothing
+	Card    chat.Card // what the turn looks like from now on
+	// the session that now holds the turn; an empty ID leaves the chat's as it is. Its Turn is set here
+	Session Session
+	Usage   *Usage           // nil when the agent did not report any
+	File    *LongAnswer      // the answer, when it is also given as a file; nil = it is not
+	Report  *ContextReport   // nil when the agent was not asked, or it is not known
+	Actions []RecordedAction // of the agent that are not stored yet
+	// names of the messages that were handed to the turn and that its agent has read; see [Steers.Read]. The others
+	// are queued again, unless the turn was stopped or interrupted
+	SteersRead []string
+}
+
+// Usage is what a turn cost.
+type Usage struct {
+	Model                              string
+	Input, Output, CacheRead, CacheNew int64 // tokens
+	CostUSD                            float64
+	FirstText, Duration                time.Duration
+}
+
+// Tokens are those of all kinds together.
+func (u Usage) Tokens() int64 { return u.Input + u.Output + u.CacheRead + u.CacheNew }
+
+const endTurn = `UPDATE turns SET state = ?2, failure = ?3, ended_at = ?4, told = ?5, draft = '' WHERE id = ?1 AND state = 'running'`
+
+const setTurned = `UPDATE chats SET turned_at = ?2 WHERE key = ?1`
+
+const insertUsage = `INSERT INTO usage (turn_id, chat_key, actor_id, model, input_tokens, output_tokens,
+	cache_read_tokens, cache_write_tokens, cost_usd, first_text_ms, duration_ms, ended_at)
+	VALUES (?1, ?2, COALESCE((SELECT actor_id FROM messages WHERE chat_key = ?2 AND turn_id = ?1 AND turn_id > 0 AND role = 'user'
+		ORDER BY sent_at, seq LIMIT 1), ''), ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)`
+
+// Finish ends a running turn in one transaction: the answer joins the History, the final card is
+// enqueued, the session becomes the chat's unless /new came in between, and the cost is booked.
+func (ts Turns) Finish(ctx context.Context, e TurnResult) error {
+	err := ts.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		now := ts.db.now()
+		report, err := e.Report.store()
+		if err != nil {
+			return err
+		}
+		res, err := tx.ExecContext(ctx, endTurn, e.Turn.ID, e.State, e.Failure, millis(now), report)
+		if err != nil {
+			return err
+		}
+		// The turn was ended by somebody else, for example by a recall.
+		if n, err := res.RowsAffected(); err != nil || n == 0 {
+			return errors.Join(err, ErrNotFound)
+		}
+		if err := ts.db.Messages().Actions().record(ctx, tx, e.Actions); err != nil {
+			return err
+		}
+		if err := ts.db.Turns().Steers().end(ctx, tx, e); err != nil {
+			return fmt.Errorf("messages that were not read: %w", err)
+		}
+		if err := ts.recordAnswer(ctx, tx, e, now); err != nil {
+			return err
+		}
+		if err := ts.db.Outbox().post(ctx, tx, Post{Key: e.Turn.Key, Turn: e.Turn.ID, Idem: cardIdem(e.Turn, "end"), ReplyTo: e.Turn.ReplyTo, Card: &e.Card}); err != nil {
+			return err
+		}
+		if e.File != nil {
+			if err := e.File.leave(ctx, ts.db.Outbox().FileDeliveries(), tx, e.Turn); err != nil {
+				return err
+			}
+		}
+		key := e.Turn.Key.String()
+		if err := ts.keep(ctx, tx, e); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, setTurned, key, millis(now)); err != nil {
+			return fmt.Errorf("note when the turn ended: %w", err)
+		}
+		if u := e.Usage; u != nil {
+			_, err := tx.ExecContext(ctx, insertUsage, e.Turn.ID, key, u.Model, u.Input, u.Output,
+				u.CacheRead, u.CacheNew, u.CostUSD, u.FirstText.Milliseconds(), u.Duration.Milliseconds(), millis(now))
+			if err != nil {
+				return fmt.Errorf("book usage: %w", err)
+			}
+			return ts.db.Ledger().book(ctx, tx, Expense{Key: e.Turn.Key, Purpose: forTurn, Turn: e.Turn.ID, Usage: *u})
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("finish turn %d: %w", e.Turn.ID, err)
+	}
+	return nil
+}
+
+const ownSession = `SELECT session_id FROM turns WHERE id = ?1`
+
+// keep makes the session of a turn the chat's session. If a question of the turn was recalled while it
+// ran, no session may contain it, and an answer to nothing else is excluded from later contexts. If an
+// earlier message was recalled that the turn had seen, its session was dropped already.
+func (ts Turns) keep(ctx context.Context, tx *sql.Tx, e TurnResult) error {
+	left, gone, err := leftOf(ctx, tx, e.Turn.Key, e.Turn.ID)
+	switch {
+	case err != nil:
+		return err
+	case gone > 0 && left == 0:
+		if err := hideAnswer(ctx, tx, e.Turn); err != nil {
+			return err
+		}
+		return giveUp(ctx, tx, e.Turn.Key, e.Turn.Epoch)
+	case gone > 0:
+		return giveUp(ctx, tx, e.Turn.Key, e.Turn.Epoch)
+	case e.Session.ID == "":
+		return nil
+	}
+	var own string
+	if err := tx.QueryRowContext(ctx, ownSession, e.Turn.ID).Scan(&own); err != nil {
+		return fmt.Errorf("session of the turn: %w", err)
+	}
+	if own == "" {
+		return nil
+	}
+	return e.Turn.keepSession(ctx, tx, e.Session)
+}
+
+// recordAnswer uses an id that follows from the turn, so an answer that is recorded twice is one message.
+func (ts Turns) recordAnswer(ctx context.Context, tx *sql.Tx, e TurnResult, now time.Time) error {
+	if e.Answer == "" {
+		return nil
+	}
+	m := chat.Message{
+		Key: e.Turn.Key, Epoch: e.Turn.Epoch, Turn: e.Turn.ID, ID: AnswerID(e.Turn.ID),
+		Role: chat.Assistant, Class: chat.Talk, Text: e.Answer, Time: now,
+	}
+	_, err := ts.db.Messages().add(ctx, tx, &m)
+	return err
+}
