@@ -82,7 +82,7 @@ func (a *aheadStarts) start(ctx context.Context, key chat.Key, age time.Duration
 		return err
 	}
 	if claim.Resume {
-		if cause := a.preview.cfg.away(claim.Chat); cause != "" {
+		if cause := a.preview.cfg.checkResumable(claim.Chat); cause != "" {
 			return &claude.LostError{Session: claim.Turn.Session, Cause: cause}
 		}
 	} else {

@@ -261,12 +261,12 @@ func (cfg Config) request(c db.Claim, resume bool, s syncState) contextmgr.Reque
 
 // course is what the attempts of a turn have done so far.
 type course struct {
-	began time.Time
-	first time.Duration // until the first text; 0 = none yet
-	sent  bool          // the agent may have seen the question
-	acted bool          // a tool was used: running the turn again would not be harmless
-	noted bool          // acted is stored
-	usage *db.Usage     // nil = not reported
+	began       time.Time
+	first       time.Duration // until the first text; 0 = none yet
+	sent        bool          // the agent may have seen the question
+	acted       bool          // a tool was used: running the turn again would not be harmless
+	actedStored bool          // acted is stored
+	usage       *db.Usage     // nil = not reported
 }
 
 // said notes that the agent has said something.
@@ -320,12 +320,12 @@ func (r attemptRunner) take(ctx context.Context, t *turn, ev claude.Event) {
 // it. If storing fails, the next call tries again.
 func (r attemptRunner) markSideEffect(ctx context.Context, t *turn) {
 	t.course.acted = true
-	if t.course.noted {
+	if t.course.actedStored {
 		return
 	}
 	if err := r.turns.SetActed(context.WithoutCancel(ctx), t.claim.Turn.ID); err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("use of a tool not stored")
 		return
 	}
-	t.course.noted = true
+	t.course.actedStored = true
 }

@@ -10,7 +10,7 @@ import (
 	"magpie/db"
 )
 
-// over waits until so many turns have ended and nothing is left of them to be done.
+// over waits until this many turns have ended and nothing is left of them to be done.
 func (l *bridgeRig) over(turns int) {
 	l.Helper()
 	l.until("the end of the turn", func() bool {
@@ -41,7 +41,7 @@ func (l *bridgeRig) long(rec *deliverytest.Recorder) (compact func(id string) st
 	}
 }
 
-// Who asks for a summary in vain is told that the budget is used up, with its numbers.
+// Who asks for a summary and gets none is told that the budget is used up, with its numbers.
 func TestCompactSaysThatTheBudgetIsUsedUp(t *testing.T) {
 	t.Parallel()
 	rec := &deliverytest.Recorder{}

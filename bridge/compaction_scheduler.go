@@ -18,14 +18,14 @@ import (
 // which no turn may be using then.
 type compactionScheduler struct {
 	jobs *workqueue.Queue
-	// makes a chat's summary; see [claude.Question]
+	// makes a chat's summary; see [claude.Task]
 	compact func(ctx context.Context, key chat.Key, wanted <-chan struct{}) error
 
-	mu     sync.Mutex
-	chats  map[chat.Key]*chatState              // those in which a turn runs, or a summary is made
-	titled map[chat.Key]bool                    // chats for which a title is being made
-	noted  map[chat.Key][]func(context.Context) // chats whose turns are looked through, with the looks that wait
-	failed *simplelru.LRU[chat.Key, retryAfter]
+	mu       sync.Mutex
+	chats    map[chat.Key]*chatState              // those in which a turn runs, or a summary is made
+	titled   map[chat.Key]bool                    // chats for which a title is being made
+	readings map[chat.Key][]func(context.Context) // chats whose turns are looked through, with the looks that wait
+	failed   *simplelru.LRU[chat.Key, retryAfter]
 }
 
 // chatState is what goes on in one chat.
@@ -57,7 +57,7 @@ var errImpatient = errors.New("a question has waited for it long enough")
 func newCompactionScheduler(compact func(context.Context, chat.Key, <-chan struct{}) error) *compactionScheduler {
 	u := &compactionScheduler{
 		jobs: workqueue.New(math.MaxInt), compact: compact,
-		chats: map[chat.Key]*chatState{}, titled: map[chat.Key]bool{}, noted: map[chat.Key][]func(context.Context){},
+		chats: map[chat.Key]*chatState{}, titled: map[chat.Key]bool{}, readings: map[chat.Key][]func(context.Context){},
 	}
 	u.failed, _ = simplelru.NewLRU[chat.Key, retryAfter](mostTired, nil) // fails for sizes below 1 only
 	return u
@@ -195,15 +195,15 @@ const mostNoted = 10
 func (u *compactionScheduler) note(key chat.Key, f func(context.Context)) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	list, busy := u.noted[key]
+	list, busy := u.readings[key]
 	switch {
 	case len(list) == mostNoted:
 		return false
 	case busy:
-		u.noted[key] = append(list, f)
+		u.readings[key] = append(list, f)
 		return true
 	}
-	u.noted[key] = nil
+	u.readings[key] = nil
 	u.jobs.Enqueue(func(ctx context.Context) {
 		// One job works off the whole list of a chat, so that its memories are made in order.
 		for next := f; next != nil; next = u.nextNote(key) {
@@ -219,11 +219,11 @@ func (u *compactionScheduler) note(key chat.Key, f func(context.Context)) bool {
 func (u *compactionScheduler) nextNote(key chat.Key) func(context.Context) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	list := u.noted[key]
+	list := u.readings[key]
 	if len(list) == 0 {
-		delete(u.noted, key)
+		delete(u.readings, key)
 		return nil
 	}
-	u.noted[key] = list[1:]
+	u.readings[key] = list[1:]
 	return list[0]
 }

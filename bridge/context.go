@@ -31,7 +31,7 @@ func (cs reportCommands) showContext(ctx context.Context, o ordered) (order, err
 	}
 	m, c, l := o.m, o.chat, o.lang
 	// Of a living process the prompt carries only what is new, so the preview must know whether there is one.
-	live := cs.cfg.Context.Resumes() && c.Session.ID != "" && cs.cfg.away(c) == "" &&
+	live := cs.cfg.Context.Resumes() && c.Session.ID != "" && cs.cfg.checkResumable(c) == "" &&
 		cs.pool.HasIdle(m.Key.String(), c.Session.ID)
 	question := chat.Message{Key: m.Key, ID: m.ID, Actor: m.Actor, Text: o.args, Time: m.Time}
 	built, err := NewPreview(*cs.cfg, cs.db, cs.context, cs.pool.Config()).Of(ctx, question, live)

@@ -182,8 +182,8 @@ func TestTurnsAreLookedThroughOneByOne(t *testing.T) {
 			t.Errorf("%d of %d were looked through", n, began)
 		}
 		u.mu.Lock()
-		if len(u.noted) != 0 {
-			t.Errorf("%d chats are still noted", len(u.noted))
+		if len(u.readings) != 0 {
+			t.Errorf("%d chats are still noted", len(u.readings))
 		}
 		u.mu.Unlock()
 		if !u.note(room, look) {

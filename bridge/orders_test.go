@@ -116,7 +116,7 @@ func TestLanguages(t *testing.T) {
 	}
 }
 
-// settled waits until so many turns are done.
+// settled waits until that many turns are done.
 func (l *bridgeRig) settled(n int) {
 	l.Helper()
 	l.until("answers", func() bool {

@@ -78,7 +78,7 @@ func (p *Preview) sessionState(ctx context.Context, c *db.Claim, live bool) (s s
 		return syncState{turn: held(*c), verified: true}, ""
 	}
 	prompts, last := known(ctx, p.db, *c), claude.SyncState{}
-	if lost = p.cfg.away(c.Chat); lost == "" {
+	if lost = p.cfg.checkResumable(c.Chat); lost == "" {
 		var (
 			gone *claude.LostError
 			err  error

@@ -36,7 +36,7 @@ func (s *session) Run(e *zerolog.Event, _ zerolog.Level, _ string) { e.Any("sess
 // checkResumable refuses a session that cannot be resumed on this machine, or in the project that the chat has now.
 func (s *session) checkResumable() error {
 	own := s.claim.Chat.Session.ID
-	if cause := s.cfg.away(s.claim.Chat); s.resume && own == s.claim.Turn.Session && cause != "" {
+	if cause := s.cfg.checkResumable(s.claim.Chat); s.resume && own == s.claim.Turn.Session && cause != "" {
 		return &claude.LostError{Session: own, Cause: cause}
 	}
 	return nil

@@ -18,8 +18,8 @@ type syncState struct {
 	isBehind bool  // it held more once
 }
 
-// away reports why the chat's session cannot be resumed on this machine or in this project; empty = it can.
-func (cfg Config) away(c db.Chat) claude.LostCause {
+// checkResumable reports why the chat's session cannot be resumed on this machine or in this project; empty = it can.
+func (cfg Config) checkResumable(c db.Chat) claude.LostCause {
 	s := c.Session
 	switch {
 	case s.Node != "" && s.Node != cfg.Node:

@@ -133,7 +133,7 @@ func TestWhereASessionCanBeResumed(t *testing.T) {
 		"in another folder":          {"other", db.Session{Node: "here", Cwd: dir}, claude.LostElsewhere},
 		"in a folder that is away":   {"away", db.Session{Node: "here", Cwd: dir}, ""},
 	} {
-		if got := b.cfg.away(db.Chat{Settings: db.Settings{Project: tc.project}, Session: tc.session}); got != tc.want {
+		if got := b.cfg.checkResumable(db.Chat{Settings: db.Settings{Project: tc.project}, Session: tc.session}); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}

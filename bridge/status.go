@@ -39,7 +39,7 @@ func (cs reportCommands) status(ctx context.Context, o ordered) (order, error) {
 	switch {
 	case c.Session.ID != "" && cs.pool.HasIdle(c.Key.String(), c.Session.ID):
 		session = i18n.StatusLive
-	case c.Session.ID != "" && cs.cfg.away(c) != "":
+	case c.Session.ID != "" && cs.cfg.checkResumable(c) != "":
 		session = i18n.StatusAway
 	case c.Session.ID != "":
 		session = i18n.StatusSession

@@ -132,7 +132,7 @@ func TestAttackPrefixPlaces(t *testing.T) {
 // anyHeading is what the headings of all entries look like once everything invisible is gone.
 var anyHeading = regexp.MustCompile(`^(-{3}|#对话历史上下文|#当前问题|##\[[0-9]+\](用户|助手|记忆|摘要|旁听)(\(.*\))?:)$`)
 
-// structureOf fails unless so many lines of a prompt look structural to readers of either kind.
+// structureOf fails unless that many lines of a prompt look structural to readers of either kind.
 func structureOf(t *testing.T, prompt string, want int) {
 	t.Helper()
 	for _, br := range []*regexp.Regexp{everyBreak, plainBreak} {

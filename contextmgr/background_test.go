@@ -43,7 +43,7 @@ func TestTheNewestOfTheBackgroundFits(t *testing.T) {
 	}
 }
 
-// group is a group with so many messages, of which every tenth is a question to the bot.
+// group is a group with that many messages, of which every tenth is a question to the bot.
 func group(t *testing.T, n int) (*db.DB, chat.Key) {
 	t.Helper()
 	d := dbtest.New(t)

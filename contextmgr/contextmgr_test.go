@@ -37,7 +37,7 @@ func backwards(msgs []chat.Message, pulled *int) iter.Seq2[chat.Message, error] 
 	}
 }
 
-// talk is n rounds of a question and an answer, with so many characters each.
+// talk is n rounds of a question and an answer, with that many characters each.
 func talk(rounds, question, answer int) []chat.Message {
 	var msgs []chat.Message
 	for i := range rounds {

@@ -108,7 +108,7 @@ func keep(tb testing.TB, list ...evalChat) *db.DB {
 	return d
 }
 
-// The judges: what is recalled of a conversation for a question, within so many characters.
+// The judges: what is recalled of a conversation for a question, within a number of characters.
 type retriever func(t evalChat, q evalQuestion, chars int) []chat.Message
 
 // tail recalls what was said last.

@@ -80,7 +80,7 @@ func TestATaskShowsTheConversation(t *testing.T) {
 	}
 }
 
-// However much there is, a summary is made of so many tokens at most, the newest.
+// However much there is, a summary is made of a limited number of tokens at most, the newest.
 func TestWhatASummaryIsMadeOfIsBounded(t *testing.T) {
 	c := Defaults()
 	msgs := dialog(500)

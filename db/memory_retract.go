@@ -37,9 +37,9 @@ func scanDerived(scan scanner) (m derived, err error) {
 	return m, err
 }
 
-// unlearn deletes memories that come from recalled messages alone. A memory that also has other
+// retract deletes memories that come from recalled messages alone. A memory that also has other
 // sources, or was changed since, is only proposed again, until somebody approves it.
-func (ms Memories) unlearn(ctx context.Context, tx *sql.Tx, key chat.Key, ids []string) error {
+func (ms Memories) retract(ctx context.Context, tx *sql.Tx, key chat.Key, ids []string) error {
 	by := Change{Who: unlearner, Why: recalled}
 	found, err := ms.derived(ctx, tx, key, ids)
 	if err != nil {

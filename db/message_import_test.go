@@ -15,7 +15,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// record is talk of the current conversation, written so many seconds after the beginning of time.
+// record is talk of the current conversation, written that many seconds after the beginning of time.
 func record(id string, role chat.Role, second int64) db.Record {
 	return db.Record{Kind: chat.Private, Message: chat.Message{
 		Key: oc, ID: id, Role: role, Class: chat.Talk, Text: "text of " + id, Time: time.Unix(second, 0).UTC(),

@@ -129,7 +129,7 @@ func (ms Messages) Recall(ctx context.Context, room chat.Key, id string, over ch
 			}
 			r.Files = append(r.Files, paths...)
 		}
-		return ms.unlearn(ctx, tx, list)
+		return ms.retract(ctx, tx, list)
 	})
 	if err == nil && r.Key == (chat.Key{}) {
 		err = ErrNotFound
@@ -140,15 +140,15 @@ func (ms Messages) Recall(ctx context.Context, room chat.Key, id string, over ch
 	return r, nil
 }
 
-// unlearn keeps memories of recalled messages out of every later context.
-func (ms Messages) unlearn(ctx context.Context, tx *sql.Tx, list []version) error {
+// retract keeps memories of recalled messages out of every later context.
+func (ms Messages) retract(ctx context.Context, tx *sql.Tx, list []version) error {
 	var ids []string
 	for _, v := range list {
 		if v.state != recalled {
 			ids = append(ids, v.ID)
 		}
 	}
-	return ms.db.Memories().unlearn(ctx, tx, list[0].Key, ids)
+	return ms.db.Memories().retract(ctx, tx, list[0].Key, ids)
 }
 
 func recallEvent(room chat.Key, id string) string {

@@ -53,7 +53,7 @@ func TestAQuestionThatWaitsIsTakenBack(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	if _, err := d.Queue().Claim(t.Context(), oc, turnIDs("s"), true); !errors.Is(err, db.ErrNotFound) {
-		t.Errorf("it is asked all the same: %v", err)
+		t.Errorf("it is asked nevertheless: %v", err)
 	}
 	empty(t, d)
 	accept(t, d, say("om_2", "two"))
@@ -294,7 +294,7 @@ func TestFilesBelongToTheirMessage(t *testing.T) {
 		t.Errorf("of a recalled message: %v", err)
 	}
 	if _, err := d.Files().Quoted(t.Context(), oc, "om_1"); !errors.Is(err, db.ErrNotFound) {
-		t.Errorf("quoted all the same: %v", err)
+		t.Errorf("quoted nevertheless: %v", err)
 	}
 }
 

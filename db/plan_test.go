@@ -24,7 +24,7 @@ func TestFrequentStatementsUseAnIndex(t *testing.T) {
 	}
 }
 
-// analyzed is a database with so many messages, and with SQLite's figures about them.
+// analyzed is a database with that many messages, and with SQLite's figures about them.
 func analyzed(t *testing.T, stored int) *db.DB {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "magpie.db")

@@ -194,7 +194,7 @@ func TestADamagedIndexIsMadeAnew(t *testing.T) {
 		t.Errorf("%d of 300 found, %v", len(got.Terms[0].Seqs), err)
 	}
 	if after := schemaOfTerms(t, d); after != before {
-		t.Errorf("made anew as %s, was %s", after, before)
+		t.Errorf("rebuilt as %s, was %s", after, before)
 	}
 }
 

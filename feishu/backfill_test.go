@@ -79,7 +79,7 @@ func (h *storingHandler) texts() []string {
 	return out
 }
 
-// await returns when so many messages are there.
+// await returns when that many messages are there.
 func (h *storingHandler) await(p *platform, n int) {
 	p.t.Helper()
 	ctx := p.ctx()

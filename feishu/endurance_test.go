@@ -73,7 +73,7 @@ func (p *platform) checkAges(ask chat.Ref, most time.Duration) {
 	}
 }
 
-// grow streams a text in so many pieces.
+// grow streams a text in that many pieces.
 func (p *platform) grow(ask chat.Ref, text string, pieces int, every time.Duration) {
 	p.t.Helper()
 	ctx := p.t.Context()

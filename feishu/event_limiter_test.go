@@ -47,7 +47,7 @@ func (c *blockingHandler) seen() (n, most int) {
 	return c.n, c.most
 }
 
-// However many messages come at once, so many are taken in at the same time; the others are taken in later.
+// However many messages come at once, a limited number are taken in at the same time; the others are taken in later.
 func TestACrowdWaitsOutside(t *testing.T) {
 	const people = 500
 	p := newPlatform(t, feishusim.Config{AckTimeout: time.Minute})

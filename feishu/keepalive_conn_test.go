@@ -64,7 +64,7 @@ func TestHalfOpenConnectionIsNoticed(t *testing.T) {
 	p.run(rec)
 	// the SDK tells a moment after the first event may come
 	p.must(awaitStatus(p, func(s Status) bool { return s.Connected }))
-	// a machine that stands still for a second costs the connection too
+	// a machine that is suspended for a second costs the connection too
 	before := p.Status().Reconnects
 	began := time.Now()
 	p.Freeze(true)

@@ -33,7 +33,7 @@ func TestKilledBetweenPages(t *testing.T) {
 				p.Client = p.another()
 				life, kill := context.WithCancel(p.ctx())
 				remove := p.Inject(feishusim.Fault{Path: replyAPI, Reset: true, Apply: lost})
-				if page > 1 { // those before it are sent again, in vain
+				if page > 1 { // those before it are sent again to no effect
 					p.Inject(feishusim.Fault{Path: replyAPI, Times: page - 1, Delay: time.Nanosecond})
 				}
 				before := cutCalls(p.View())

@@ -10,7 +10,7 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// decoder is a program in the place of ffmpeg that writes so many bytes, if it is given "opus" and asked for the right
+// decoder is a program in the place of ffmpeg that writes that many bytes, if it is given "opus" and asked for the right
 // form.
 func decoder(t *testing.T, bytes string) string {
 	t.Helper()

@@ -53,7 +53,7 @@ func (r *rig) goneOn(id string, n int) feishusim.Message {
 	return list[n-1]
 }
 
-// asksOnce checks that people were asked so many times in answer to a message.
+// asksOnce checks that people were asked that many times in answer to a message.
 func (r *rig) asksOnly(id string, want int) {
 	r.Helper()
 	n := 0

@@ -52,7 +52,7 @@ func (i importCmd) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	im := intake{
+	im := lineImporter{
 		from: newLineReader(in), to: store.Records().NewImporter(), strict: i.Strict, complain: os.Stderr,
 		progress: newProgress(os.Stderr, size, "messages"),
 	}
@@ -93,8 +93,8 @@ const (
 // mostComplaints is how many bad lines are reported one by one; further ones are only counted.
 const mostComplaints = 100
 
-// intake reads records line by line and stores them in batches, so that memory does not grow with the file.
-type intake struct {
+// lineImporter reads records line by line and stores them in batches, so that memory does not grow with the file.
+type lineImporter struct {
 	from     *lineReader
 	to       *db.Importer
 	strict   bool
@@ -111,7 +111,7 @@ var errStrict = errors.New("stopped at the first bad line; the lines before it a
 
 // run stores complete batches even when it stops early: an import is idempotent, so it may be repeated
 // after the mistake was corrected.
-func (im *intake) run(ctx context.Context) error {
+func (im *lineImporter) run(ctx context.Context) error {
 	defer im.progress.clear()
 	for {
 		l, err := im.from.next()
@@ -143,7 +143,7 @@ func (im *intake) run(ctx context.Context) error {
 }
 
 // blame prints only the first bad lines; a file of the wrong kind would flood the terminal.
-func (im *intake) blame(l line, err error) {
+func (im *lineImporter) blame(l line, err error) {
 	switch {
 	case im.bad <= mostComplaints:
 		im.progress.clear()
@@ -156,7 +156,7 @@ func (im *intake) blame(l line, err error) {
 
 // store stores the batch. Batches that were stored earlier stay when ctx ends; an import is idempotent, so it can be
 // repeated.
-func (im *intake) store(ctx context.Context) error {
+func (im *lineImporter) store(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("interrupted: import the file again to go on: %w", ctx.Err())
 	}

@@ -32,7 +32,7 @@ func TestTokensOfTheModes(t *testing.T) {
 	t.Run("measure", func(t *testing.T) {
 		for _, tc := range []struct {
 			mode  contextmgr.Mode
-			every int // a new process before every so many turns; 0 = it stays
+			every int // a new process before every n-th turn; 0 = it stays
 		}{
 			{contextmgr.Database, 1}, {contextmgr.Hybrid, resumed}, {contextmgr.Resume, resumed},
 			{contextmgr.Economy, resumed}, {contextmgr.Hybrid, 0},

@@ -165,7 +165,7 @@ func (p *program) run(ctx context.Context) error {
 			p.metrics.unreadable.Set(float64(left.look(ctx, p.store.Unreadable)))
 			if err := p.store.Index().Err(); err != nil {
 				p.log.Error().Err(err).
-					Msg("messages are not found by their words; the index is made anew when magpie starts")
+					Msg("messages are not found by their words; the index is rebuilt when magpie starts")
 			}
 			s, err := p.store.Sweep(ctx, p.cfg.DB)
 			files, filesErr := p.files.Sweep(ctx, p.store, p.cfg.DB.CacheTTL.Duration)

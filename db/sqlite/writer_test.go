@@ -276,7 +276,7 @@ func benchmarkAccept(b *testing.B, d *db.DB, writers int) (rate float64) {
 // acceptedAtOnce is how many messages an operation of the benchmarks of accepts stores.
 const acceptedAtOnce = 500
 
-// acceptMany has so many writers store so many messages in all.
+// acceptMany has a number of writers store a number of messages in all.
 func acceptMany(b testing.TB, d *db.DB, writers, messages int) {
 	b.Helper()
 	var left atomic.Int64

@@ -183,7 +183,7 @@ func TestWithoutATokenThereIsNothing(t *testing.T) {
 	}
 }
 
-// On a machine that stands still for some seconds the tools are late. The CLI waits for them, and asks the model when
+// On a machine that is suspended for some seconds the tools are late. The CLI waits for them, and asks the model when
 // it has them.
 func TestTheCLIWaitsForItsTools(t *testing.T) {
 	t.Parallel()

@@ -223,7 +223,7 @@ func (l *login) scan(text string) {
 // wholeCode matches text that may be typed in as a code: nothing that a terminal would interpret.
 var wholeCode = regexp.MustCompile(`^[!-~]{1,1000}$`)
 
-// mostCodes bounds how many codes are typed in. So many fit into the buffer of a terminal that nobody reads.
+// mostCodes bounds how many codes are typed in. That many fit into the buffer of a terminal that nobody reads.
 const mostCodes = 3
 
 // paste types in a code.

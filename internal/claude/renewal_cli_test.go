@@ -182,7 +182,7 @@ func TestChatsRenewTheLoginOfTheMachine(t *testing.T) {
 		if service.renewals != 1 {
 			t.Errorf("%d renewals", service.renewals)
 		}
-		// A CLI that stands still for ten seconds loses its lock, so another one may be refused. It finds the new login
+		// A CLI that is suspended for ten seconds loses its lock, so another one may be refused. It finds the new login
 		// then.
 		t.Logf("refused: %q", service.wrong)
 		data, err := os.ReadFile(login)

@@ -181,7 +181,7 @@ func TestTheBreakerOpensAndCloses(t *testing.T) {
 		if err := call(); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("the try: %v", err)
 		}
-		closed("after a try in vain")
+		closed("after a failed try")
 		e.Fail(nil)
 		time.Sleep(31 * time.Second)
 		for range 2 {

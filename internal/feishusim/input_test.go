@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// take downloads a file of a message, and gives up after so many bytes.
+// take downloads a file of a message, and gives up after that many bytes.
 func take(t *testing.T, s *Server, token, message, key string, most int64) (declared, got int64) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL()+pathMessages+"/"+message+"/resources/"+

@@ -74,7 +74,7 @@ func compare(t *testing.T, small, whole *image.RGBA, by int) {
 	}
 }
 
-// mean is that of one channel of a square of so many pixels.
+// mean is that of one channel of a square of that many pixels.
 func mean(p *image.RGBA, x, y, side, channel int) int {
 	sum := 0
 	for i := range side * side {
