@@ -86,11 +86,13 @@ func TestTheUsersOwnMCPServers(t *testing.T) {
 		for name, tc := range map[string]struct {
 			mcp  claude.MCPServers
 			want string
+			bare bool // the program serves no tools of its own
 		}{
-			"all":                         {claude.MCPServers{"all"}, "approved everywhere here"},
-			"none":                        {claude.MCPServers{"none"}, ""},
-			"names":                       {claude.MCPServers{"planted", "here"}, "here planted"},
-			"a name that is planted, too": {claude.MCPServers{"here", "everywhere"}, "everywhere here"},
+			"all":                         {claude.MCPServers{"all"}, "approved everywhere here", false},
+			"none":                        {claude.MCPServers{"none"}, "", false},
+			"none at all":                 {claude.MCPServers{"none"}, "", true},
+			"names":                       {claude.MCPServers{"planted", "here"}, "here planted", false},
+			"a name that is planted, too": {claude.MCPServers{"here", "everywhere"}, "everywhere here", false},
 		} {
 			t.Run(name, func(t *testing.T) {
 				n, started := serverChats(t, command, tc.mcp)
@@ -98,9 +100,11 @@ func TestTheUsersOwnMCPServers(t *testing.T) {
 				if err != nil || strings.Join(names, " ") != tc.want || len(missing) > 0 {
 					t.Errorf("said to be %q, without %q, %v", names, missing, err)
 				}
-				spec := fresh()
-				spec.Tools = ownTools(t)
-				steps := map[string][]any{agenttools.Prefix + "say": {map[string]string{}}}
+				spec, steps := fresh(), map[string][]any{}
+				if !tc.bare {
+					spec.Tools = ownTools(t)
+					steps[agenttools.Prefix+"say"] = []any{map[string]string{}}
+				}
 				if tc.want != "" {
 					steps["mcp__here__echo"] = []any{map[string]string{}}
 				}

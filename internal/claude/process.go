@@ -162,6 +162,7 @@ func (a agent) arguments(spec Spec) []string {
 		"--include-partial-messages", "--replay-user-messages", "--permission-prompt-tool", "stdio", a.settingsArgument(),
 		"--setting-sources=" + strings.Join(c.SettingSources, ","),
 		"--disallowedTools=" + strings.Join(disallowedTools, ","),
+		"--strict-mcp-config", // else servers from a project's own configuration would be started without asking
 	}
 	if spec.Resume {
 		args = append(args, "--resume="+spec.Session)

@@ -29,8 +29,7 @@ func (s Spec) tools() Tools {
 // tokenName is the variable with the token. It is not an argument, since everybody on the machine may read arguments.
 const tokenName = "MAGPIE_TOOLS_TOKEN"
 
-// arguments make the CLI use this server and no other one: servers from a project's own configuration would be started
-// without asking.
+// arguments make the CLI use this server.
 func (t Tools) arguments() []string {
 	if t.URL == "" {
 		return nil
@@ -42,7 +41,7 @@ func (t Tools) arguments() []string {
 	if err != nil {
 		panic(err) // made of strings only
 	}
-	args := []string{"--mcp-config=" + string(config), "--strict-mcp-config"}
+	args := []string{"--mcp-config=" + string(config)}
 	for _, name := range t.Names {
 		args = append(args, "--allowedTools=mcp__"+t.Server+"__"+name)
 	}
