@@ -11,6 +11,7 @@ import (
 	"magpie/bridge/turncard"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/text"
 )
 
 // mostButtons is how many buttons a card takes.
@@ -125,49 +126,16 @@ func (cs helpCommands) suggest(o ordered, name string) (order, error) {
 	return order{card: &chat.Card{Body: text, Summary: i18n.FirstLine(text), Buttons: buttons}}, nil
 }
 
-// nearest finds the command that an unknown word may stand for: its name begins with the word, or is one or two typing
-// errors away.
+// nearest finds the command that an unknown word may stand for.
 func nearest(word string, among []command) (command, bool) {
-	// Short words get one typing error at most; otherwise nearly every one would fit some command.
-	best, least := command{}, 3
-	if utf8.RuneCountInString(word) < 4 {
-		least = 2
-	}
+	byName := map[string]command{}
+	var names []string
 	for _, c := range among {
 		for _, name := range append([]string{c.name}, c.aliases...) {
-			far := distance(strings.ToLower(word), name)
-			if utf8.RuneCountInString(word) > 2 && strings.HasPrefix(name, strings.ToLower(word)) {
-				far = 1
-			}
-			if far < least {
-				best, least = c, far
-			}
+			byName[name] = c
+			names = append(names, name)
 		}
 	}
-	return best, best.name != ""
-}
-
-// distance is the Damerau-Levenshtein distance: insertions, deletions, substitutions, and swaps of neighbours.
-func distance(a, b string) int {
-	x, y := []rune(a), []rune(b)
-	// Three rows suffice: a swap looks back two.
-	before, last, row := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := range x {
-		row[0] = i + 1
-		for j := range y {
-			cost := 1
-			if x[i] == y[j] {
-				cost = 0
-			}
-			row[j+1] = min(last[j+1]+1, row[j]+1, last[j]+cost)
-			if i > 0 && j > 0 && x[i] == y[j-1] && x[i-1] == y[j] {
-				row[j+1] = min(row[j+1], before[j-1]+1)
-			}
-		}
-		before, last, row = last, row, before
-	}
-	return last[len(y)]
+	name, ok := text.Nearest(word, names)
+	return byName[name], ok
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -182,7 +183,10 @@ type Guard struct {
 // Check gives the folder without symbolic links, or says why no agent may work there.
 func (g Guard) Check(dir string) (string, error) {
 	real, err := safepath.Dir(dir)
-	if err == nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("there is no folder %s: create it, or name another one", dir)
+	case err == nil:
 		err = g.Refuses(real)
 	}
 	if err != nil {
@@ -223,7 +227,9 @@ func (g Guard) Refuses(dir string) error {
 	case err != nil:
 		return err
 	case safepath.Contains(real, data), safepath.Contains(data, real):
-		return errors.New("agents may not work where the program keeps its data: they could read what was said in every chat")
+		return fmt.Errorf("agents may not work where the program keeps its data, since they could read every chat there: "+
+			"%s and %s (the data) lie in one another; put the database elsewhere, as in "+
+			`[db] url = "sqlite:///var/lib/magpie/magpie.db", or name another folder`, real, data)
 	}
 	return nil
 }

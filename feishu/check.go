@@ -37,7 +37,7 @@ func Check(ctx context.Context, cfg Config) Checkup {
 	a.HTTP.Transport = clock
 	var found Checkup
 	if found.Credentials = a.CheckCredentials(ctx); found.Credentials == nil {
-		_, found.Bot = fetchBotID(ctx, a)
+		_, _, found.Bot = fetchBot(ctx, a)
 		_, found.Chats = a.Call(ctx,
 			openapi.Request{Op: "list the bot's chats", Method: http.MethodGet, Path: "/open-apis/im/v1/chats",
 				Query: larkcore.QueryParams{"page_size": []string{"1"}}})

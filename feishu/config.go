@@ -10,6 +10,7 @@ import (
 
 	"magpie/feishu/openapi"
 	"magpie/internal/chat"
+	"magpie/internal/configtype"
 )
 
 // The two public hosts of the platform. A tenant exists on one of them only.
@@ -68,10 +69,17 @@ func (c Config) Validate() error {
 	case c.AppID == "":
 		errs = append(errs, errors.New("[feishu] app_id is empty: copy the App ID (cli_...) from the app's page "+
 			"\"Credentials & Basic Info\""))
+	case configtype.IsPlaceholder(c.AppID):
+		errs = append(errs, fmt.Errorf("[feishu] app_id %q is an example: copy the App ID from the app's page "+
+			"\"Credentials & Basic Info\", or run magpie setup", c.AppID))
 	case !strings.HasPrefix(c.AppID, "cli_"):
 		errs = append(errs, fmt.Errorf("[feishu] app_id %q is not an App ID: it begins with cli_", c.AppID))
 	}
-	if c.AppSecret == "" {
+	switch {
+	case configtype.IsPlaceholder(c.AppSecret):
+		errs = append(errs, errors.New("[feishu] app_secret is an example: copy the App Secret from the app's page "+
+			"\"Credentials & Basic Info\", or run magpie setup"))
+	case c.AppSecret == "":
 		errs = append(errs, errors.New("[feishu] app_secret is empty: copy the App Secret from the app's page "+
 			"\"Credentials & Basic Info\""))
 	}

@@ -61,11 +61,11 @@ func shallowCopy[T any](template *T) *T {
 func (l *connection) connect(ctx context.Context) (up time.Duration, err error) {
 	c := l.client
 	if c.state.botID() == "" {
-		id, err := fetchBotID(ctx, c.api)
+		id, name, err := fetchBot(ctx, c.api)
 		if err != nil {
 			return 0, err
 		}
-		c.state.update(func(now *Status) { now.BotOpenID = id })
+		c.state.update(func(now *Status) { now.BotOpenID, now.BotName = id, name })
 	}
 	if l.ws == nil {
 		l.ws = shallowCopy(l.template)
@@ -81,7 +81,7 @@ func (l *connection) connect(ctx context.Context) (up time.Duration, err error) 
 		c.state.setConnected()
 		// The platform has answered, so calls need not wait until the breaker's timeout ends.
 		c.api.CloseCircuit()
-		c.log.Info().Msg("feishu: connected")
+		c.log.Info().Str("bot", c.Status().BotName).Msg("feishu: connected; write to the bot there")
 		repairs.Go(func() { l.backfill.run(repair) })
 	})
 	err = l.ws.Start(ctx)
@@ -200,18 +200,18 @@ func jitter(d time.Duration) time.Duration {
 	return d - d/10 + rand.N(d/5+1)
 }
 
-// fetchBotID fetches the bot's own open_id: a message that mentions it is for the bot.
-func fetchBotID(ctx context.Context, api *openapi.Client) (string, error) {
+// fetchBot fetches the bot's own open_id, since a message that mentions it is for the bot, and its name.
+func fetchBot(ctx context.Context, api *openapi.Client) (id, name string, err error) {
 	answer, err := api.Call(ctx, openapi.Request{
 		Op: "ask who the bot is", Method: http.MethodGet, Path: "/open-apis/bot/v3/info",
 	})
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	id := answer.Get("bot.open_id").String()
+	id = answer.Get("bot.open_id").String()
 	if id == "" {
-		return "", fmt.Errorf("feishu: ask who the bot is: %w",
+		return "", "", fmt.Errorf("feishu: ask who the bot is: %w",
 			&openapi.Error{Op: "bot info has no open_id", Code: 230006, Msg: "the app has no bot"})
 	}
-	return id, nil
+	return id, answer.Get("bot.app_name").String(), nil
 }

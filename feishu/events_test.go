@@ -39,7 +39,8 @@ func TestMessageArrives(t *testing.T) {
 	t.Logf("acknowledged after %v", d.AckedAt.Sub(d.SentAt))
 	// the SDK tells a moment after the first event may come
 	p.must(awaitStatus(p, func(s Status) bool { return s.Connected }))
-	if s := p.Status(); !s.Connected || s.Since.IsZero() || s.LastError != nil || s.BotOpenID != p.BotOpenID() {
+	if s := p.Status(); !s.Connected || s.Since.IsZero() || s.LastError != nil || s.BotOpenID != p.BotOpenID() ||
+		s.BotName == "" {
 		t.Errorf("status %+v", s)
 	}
 	p.clean()

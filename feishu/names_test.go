@@ -69,7 +69,7 @@ func TestManyCallsShareOneToken(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 20 {
 			wg.Go(func() {
-				if _, err := fetchBotID(p.ctx(), p.api); err != nil {
+				if _, _, err := fetchBot(p.ctx(), p.api); err != nil {
 					t.Error(err)
 				}
 			})

@@ -16,6 +16,7 @@ type Status struct {
 	LastError   error     // why the last connection or attempt ended; nil if none did
 	Hint        string    // what the operator must do before the client can connect; empty = nothing
 	BotOpenID   string    // empty until the platform has reported it
+	BotName     string    // as people see it
 	CircuitOpen bool      // calls fail at once, because the HTTP API does not answer
 
 	LastEvent  time.Time // when the last event arrived; zero before the first

@@ -42,8 +42,12 @@ const (
 // everybody is the entry of [Config.Allow] that lets everybody in.
 const everybody = "*"
 
-// department is how the id of one begins.
-const department = "od_"
+// How the platform's ids of users, chats and departments begin.
+const (
+	user       = "ou_"
+	group      = "oc_"
+	department = "od_"
+)
 
 // Validate reports everything that is wrong with a.
 func (a Config) Validate() error {
@@ -57,15 +61,35 @@ func (a Config) Validate() error {
 	if a.Deciders != "" && a.Deciders != AskersDecide && a.Deciders != AdminsDecide {
 		errs = append(errs, fmt.Errorf("[access] deciders %q: want %s or %s", a.Deciders, AskersDecide, AdminsDecide))
 	}
-	for _, id := range a.Deny { // a mistake here would leave a door open
-		begins := func(kind string) bool { return strings.HasPrefix(id, kind) }
-		if !slices.ContainsFunc([]string{"ou_", "oc_", department}, begins) {
-			const want = "want ids of users (ou_…), chats (oc_…) or departments (od_…)"
-			errs = append(errs, fmt.Errorf("[access] deny %q: "+want, id))
-		}
+	const anybody = "IDs of users (ou_…), chats (oc_…) or departments (od_…)"
+	errs = append(errs, checkIDs("deny", a.Deny, anybody, user, group, department)) // a mistake would leave a door open
+	errs = append(errs, checkIDs("allow", without(a.Allow, everybody), anybody+`, or "*" for everybody`,
+		user, group, department))
+	// A mistake here would lock everybody out, the owner as well.
+	errs = append(errs, checkIDs("admins", without(a.Admins, everybody), "IDs of users (ou_…)", user))
+	if a.Owner != "" {
+		const want = "the ID of a user (ou_…); without this key the bot belongs to the app's owner"
+		errs = append(errs, checkIDs("owner", []string{a.Owner}, want, user))
 	}
 	if a.Owner != "" && slices.Contains(a.Deny, a.Owner) {
 		errs = append(errs, errors.New("[access] deny: the owner is among them"))
+	}
+	return errors.Join(errs...)
+}
+
+// without is a list without an entry.
+func without(list []string, entry string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(id string) bool { return id == entry })
+}
+
+// checkIDs refuses ids of a list that do not begin as one of the kinds does, or are placeholders.
+func checkIDs(key string, ids []string, want string, kinds ...string) error {
+	var errs []error
+	for _, id := range ids {
+		begins := func(kind string) bool { return strings.HasPrefix(id, kind) && len(id) > len(kind) }
+		if !slices.ContainsFunc(kinds, begins) || configtype.IsPlaceholder(id) {
+			errs = append(errs, fmt.Errorf("[access] %s %q: want %s", key, id, want))
+		}
 	}
 	return errors.Join(errs...)
 }

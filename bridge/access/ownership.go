@@ -142,8 +142,8 @@ func (o *Ownership) take(ctx context.Context, owner db.Owner) error {
 	return nil
 }
 
-// codeWord begins a code, so that a message which holds one is known without comparing.
-const codeWord = "MAGPIE-"
+// CodeWord begins a code, so that a message which holds one is known without comparing.
+const CodeWord = "MAGPIE-"
 
 // issueLocked puts out a code, unless the owner may still be found otherwise or nobody is kept out for want of one.
 func (o *Ownership) issueLocked() {
@@ -152,7 +152,7 @@ func (o *Ownership) issueLocked() {
 	if !o.unknown || o.code != "" || owned || slices.Contains(a.Allow, "*") {
 		return
 	}
-	o.code = codeWord + rand.Text() // 130 bits: nobody guesses it
+	o.code = CodeWord + rand.Text() // 130 bits: nobody guesses it
 	o.log.Warn().Str("code", o.code).Msg("nobody owns the bot: whoever sends it this code in a private chat " +
 		"becomes its owner; it is good once")
 }
@@ -167,7 +167,7 @@ func (o *Ownership) claim(ctx context.Context, m chat.Incoming) (bool, error) {
 		return true, nil // delivered again
 	}
 	word := strings.ToUpper(strings.TrimSpace(m.Text))
-	if code == "" || m.Kind != chat.Private || m.Actor.ID == "" || !strings.HasPrefix(word, codeWord) {
+	if code == "" || m.Kind != chat.Private || m.Actor.ID == "" || !strings.HasPrefix(word, CodeWord) {
 		return false, nil
 	}
 	if subtle.ConstantTimeCompare([]byte(word), []byte(code)) != 1 {

@@ -120,7 +120,7 @@ func TestTheBearerOfTheCodeOwnsTheBot(t *testing.T) {
 	e := newOwnershipRig(t, path, &founder{err: errors.New("access denied")}, Config{})
 	e.Run(t.Context())
 	code := e.code
-	if len(code) < len(codeWord)+26 || strings.Count(e.log.String(), code) != 1 {
+	if len(code) < len(CodeWord)+26 || strings.Count(e.log.String(), code) != 1 {
 		t.Fatalf("code %q, log %s", code, e.log)
 	}
 	if len(e.out.Said) != 0 {
@@ -133,8 +133,8 @@ func TestTheBearerOfTheCodeOwnsTheBot(t *testing.T) {
 		"no code":              {chat.Private, "ou_1", "hello"},
 		"a part of it":         {chat.Private, "ou_1", code[:len(code)-1]},
 		"more than it":         {chat.Private, "ou_1", code + "A"},
-		"another":              {chat.Private, "ou_1", codeWord + strings.Repeat("A", 26)},
-		"nothing but the word": {chat.Private, "ou_1", codeWord},
+		"another":              {chat.Private, "ou_1", CodeWord + strings.Repeat("A", 26)},
+		"nothing but the word": {chat.Private, "ou_1", CodeWord},
 		"in a group":           {chat.Group, "ou_1", code},
 		"without an author":    {chat.Private, "", code},
 	} {

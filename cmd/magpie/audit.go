@@ -27,7 +27,7 @@ type auditCmd struct {
 
 // Run prints the decisions, oldest first.
 func (a auditCmd) Run(ctx context.Context) (err error) {
-	c, err := config.Read(a.Config, os.Environ())
+	c, err := config.ReadForDatabase(a.Config, os.Environ())
 	if err != nil {
 		return err
 	}

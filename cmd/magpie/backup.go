@@ -20,7 +20,7 @@ type backupCmd struct {
 
 // Run copies the database, also while the bridge runs.
 func (b backupCmd) Run(ctx context.Context) error {
-	c, err := config.Read(b.Config, os.Environ()) // a restore must not need a working CLI
+	c, err := config.ReadForDatabase(b.Config, os.Environ()) // a restore must not need a working CLI
 	if err != nil {
 		return err
 	}

@@ -24,19 +24,19 @@ import (
 
 // contextCmd answers questions about retrieval without a running bridge, for example to compare settings.
 type contextCmd struct {
-	Chat    string    `required:"" help:"The chat, as in feishu:chat:oc_xxx or oc_xxx." placeholder:"KEY"`
-	Message string    `xor:"question" required:"" help:"The question." placeholder:"TEXT"`
-	Batch   bool      `xor:"question" required:"" help:"Read questions from the standard input: {\"message\": \"...\", \"at\": ..., \"user_id\": ..., \"user_name\": ...} a line; answer each with one JSON object a line."`
-	JSON    bool      `name:"json" help:"Print one JSON object."`
-	Recall  int       `name:"recall-chars" default:"-1" help:"How many characters of older messages to recall. Default: as configured." placeholder:"N"`
-	At      time.Time `help:"When the question is asked, as in 2026-05-04T12:00:00+08:00. Default: now."`
+	Chat    string `required:"" help:"The chat, as in feishu:chat:oc_xxx or oc_xxx." placeholder:"KEY"`
+	Message string `xor:"question" required:"" help:"The question." placeholder:"TEXT"`
+	Batch   bool   `xor:"question" required:"" help:"Read questions from the standard input: {\"message\": \"...\", \"at\": ..., \"user_id\": ..., \"user_name\": ...} a line; answer each with one JSON object a line."`
+	JSON    bool   `name:"json" help:"Print one JSON object."`
+	Recall  int    `name:"recall-chars" default:"-1" help:"How many characters of older messages to recall. Default: as configured." placeholder:"N"`
+	At      moment `help:"When the question is asked, as in 2026-05-04, \"2026-05-04 12:00\" or 2026-05-04T12:00:00+08:00. Default: now." placeholder:"TIME"`
 	configFlag
 }
 
 // Run shows the prompt that the agent would get, also while the bridge runs. It starts no agent and changes nothing; an
 // embeddings endpoint is called, as for a turn.
 func (c contextCmd) Run(ctx context.Context) (err error) {
-	cfg, err := config.Read(c.Config, os.Environ())
+	cfg, err := config.ReadForDatabase(c.Config, os.Environ())
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (c contextCmd) Run(ctx context.Context) (err error) {
 	if err := store.Current(ctx); err != nil {
 		return err
 	}
-	p := prospect{key: key, at: c.At}
+	p := prospect{key: key, at: c.At.Time}
 	if p.preview, err = preview(ctx, cfg, store); err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func preview(ctx context.Context, cfg config.Config, store *db.DB) (*bridge.Prev
 	if err != nil {
 		return nil, err
 	}
-	log := newLog(os.Stderr, config.Log{Format: "console"}).Level(zerolog.WarnLevel)
+	log := newLog(os.Stderr, config.Log{Format: config.LogConsole}).Level(zerolog.WarnLevel)
 	agents, err := readOnlyAgentsConfig(ctx, cfg, store)
 	if err != nil {
 		return nil, err

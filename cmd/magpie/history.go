@@ -34,7 +34,7 @@ type importCmd struct {
 
 // Run imports the file and prints a summary. It returns an error if any line was bad.
 func (i importCmd) Run(ctx context.Context) (err error) {
-	c, err := config.Read(i.Config, os.Environ())
+	c, err := config.ReadForDatabase(i.Config, os.Environ())
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ type exportCmd struct {
 
 // Run writes the History, or that of one chat if it is named.
 func (e exportCmd) Run(ctx context.Context) (err error) {
-	c, err := config.Read(e.Config, os.Environ())
+	c, err := config.ReadForDatabase(e.Config, os.Environ())
 	if err != nil {
 		return err
 	}

@@ -3,22 +3,47 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
+	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
+	"golang.org/x/term"
 
+	"magpie/bridge/access"
 	"magpie/contextmgr/redact"
 	"magpie/internal/config"
 )
 
 // newLog redacts everything that is written, since an error text of a library may contain a secret.
 func newLog(w io.Writer, c config.Log) zerolog.Logger {
-	if c.Format == "console" {
-		w = zerolog.ConsoleWriter{Out: w, TimeFormat: time.TimeOnly}
+	onTerminal := isTerminal(w)
+	if c.Format == config.LogConsole || c.Format == config.LogAuto && onTerminal {
+		w = zerolog.ConsoleWriter{
+			Out: w, TimeFormat: time.TimeOnly, NoColor: !onTerminal || os.Getenv("NO_COLOR") != "", FormatExtra: boxCode,
+		}
 	}
 	return zerolog.New(redactedLog{zerolog.MultiLevelWriter(w), c.Secrets}).With().Timestamp().Logger()
+}
+
+// isTerminal reports whether somebody looks at what is written.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// boxCode shows the one-time code of a new bot's owner so that a person finds it among other lines.
+func boxCode(line map[string]any, out *bytes.Buffer) error {
+	code, _ := line["code"].(string)
+	if !strings.HasPrefix(code, access.CodeWord) {
+		return nil
+	}
+	edge := strings.Repeat("─", len(code)+4)
+	_, err := fmt.Fprintf(out, "\n  ┌%s┐\n  │  %s  │\n  └%s┘", edge, code, edge)
+	return err
 }
 
 // redactedLog removes private data and secrets from log lines before it passes them on. A line is a JSON object, and

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"slices"
 	"syscall"
 
@@ -22,17 +21,19 @@ import (
 
 // cli has all commands; kong reads the tags.
 type cli struct {
-	Setup      setupCmd         `cmd:"" help:"Set up a bridge: the app, the configuration, the service."`
-	Serve      serveCmd         `cmd:"" help:"Run the bridge."`
-	Doctor     doctorCmd        `cmd:"" help:"Look whether everything that the bridge needs is there, and say what to do."`
-	Backup     backupCmd        `cmd:"" help:"Copy the database, also while the bridge runs."`
-	Memory     memoryCmd        `cmd:"" help:"Export and import what is remembered."`
-	Context    contextCmd       `cmd:"" help:"Show what the agent would be sent with a question, without sending it."`
-	History    historyCmd       `cmd:"" help:"Import and export what was said."`
-	Audit      auditCmd         `cmd:"" help:"List who has allowed the agents what, when, and by which rule."`
-	Service    serviceCmd       `cmd:"" help:"Run the bridge as a service of systemd."`
-	Playground playgroundCmd    `cmd:"" help:"Try everything on this machine, without a Feishu account."`
-	Version    kong.VersionFlag `help:"Print the version."`
+	Setup      setupCmd      `cmd:"" help:"Set up a bridge: the app, the configuration, the service."`
+	Serve      serveCmd      `cmd:"" help:"Run the bridge."`
+	Doctor     doctorCmd     `cmd:"" help:"Look whether everything that the bridge needs is there, and say what to do."`
+	Backup     backupCmd     `cmd:"" help:"Copy the database, also while the bridge runs."`
+	Memory     memoryCmd     `cmd:"" help:"Export and import what is remembered."`
+	Context    contextCmd    `cmd:"" help:"Show what the agent would be sent with a question, without sending it."`
+	History    historyCmd    `cmd:"" help:"Import and export what was said."`
+	Audit      auditCmd      `cmd:"" help:"List who has allowed the agents what, when, and by which rule."`
+	Service    serviceCmd    `cmd:"" help:"Run the bridge as a service of systemd."`
+	Playground playgroundCmd `cmd:"" help:"Try everything on this machine, without a Feishu account."`
+	Version    versionCmd    `cmd:"" help:"Print the version."`
+
+	PrintVersion kong.VersionFlag `name:"version" help:"Print the version."`
 }
 
 // configFlag is the flag of every command that reads the configuration of a bridge.
@@ -50,9 +51,12 @@ func main() {
 	var c cli
 	parser := kong.Must(&c, kong.Name("magpie"),
 		kong.Description("鹊桥: chat in Feishu with the Claude Code agent on your own machine."),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Vars{"version": version()}, kong.UsageOnError())
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Vars{"version": version()})
 	k, err := parser.Parse(flagsFor(os.Args[1:]))
-	parser.FatalIfErrorf(err)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "magpie: "+usage(err))
+		os.Exit(2)
+	}
 	if err := k.Run(); errors.Is(err, setup.ErrGivenUp) {
 		os.Exit(130) // as a shell does after Ctrl-C
 	} else if err != nil {
@@ -65,26 +69,27 @@ func main() {
 	}
 }
 
-// flagsFor makes flags of the words that people try first: "magpie help", "magpie help serve", "magpie version".
-func flagsFor(args []string) []string {
-	switch {
-	case len(args) > 0 && args[0] == "help":
-		return append(slices.Clone(args[1:]), "--help")
-	case len(args) == 1 && args[0] == "version":
-		return []string{"--version"}
-	}
-	return args
-}
-
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return info.Main.Version + " " + s.Value
+// usage says what is wrong with the command line, and where to read how it should be.
+func usage(err error) string {
+	command := "magpie"
+	var bad *kong.ParseError
+	if errors.As(err, &bad) && bad.Context != nil {
+		for _, step := range bad.Context.Path {
+			if step.Command != nil {
+				command += " " + step.Command.Name
+			}
 		}
 	}
-	return info.Main.Version
+	return err.Error() + "\nSee " + command + " --help."
+}
+
+// flagsFor makes flags of what people try first: "magpie", "magpie help", "magpie help serve".
+func flagsFor(args []string) []string {
+	switch {
+	case len(args) == 0:
+		return []string{"--help"}
+	case args[0] == "help":
+		return append(slices.Clone(args[1:]), "--help")
+	}
+	return args
 }

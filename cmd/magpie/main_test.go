@@ -18,18 +18,28 @@ func TestFirstSteps(t *testing.T) {
 		code int
 		want string
 	}{
-		"help":          {0, "Usage: magpie <command>"},
-		"help serve":    {0, "Usage: magpie serve"},
-		"help history":  {0, "history import <file>"},
-		"--help":        {0, "Usage: magpie <command>"},
-		"version":       {0, string(built)},
-		"version serve": {80, "unexpected argument version"},
-		"nonsense":      {80, "unexpected argument nonsense"},
+		"help":           {0, "Usage: magpie <command>"},
+		"help serve":     {0, "Usage: magpie serve"},
+		"help history":   {0, "history import <file>"},
+		"--help":         {0, "Usage: magpie <command>"},
+		"version":        {0, string(built)},
+		"":               {0, "Usage: magpie <command>"},
+		"version --json": {0, `"version":"` + strings.TrimSpace(string(built)) + `"`},
+		"version serve":  {2, "magpie: unexpected argument serve\nSee magpie version --help.\n"},
+		"nonsense":       {2, "magpie: unexpected argument nonsense\nSee magpie --help.\n"},
+		"serve --port 1": {2, "magpie: unknown flag --port"},
+		"context --chat oc_1 --message x --at yesterday": {2, `want one such as 2026-05-04, "2026-05-04 12:00"`},
 		"serve": {
 			2, "there is no magpie.toml here, nor in the user's or the system's configuration folder: " +
 				"make one with magpie setup",
 		},
-		"doctor": {1, "there is no magpie.toml - make one with magpie setup"},
+		"doctor":                          {1, "there is no magpie.toml - make one with magpie setup"},
+		"backup copy.db":                  {2, "make one with magpie setup"},
+		"history export":                  {2, "make one with magpie setup"},
+		"history import /dev/null":        {2, "make one with magpie setup"},
+		"memory export memories":          {2, "make one with magpie setup"},
+		"audit":                           {2, "make one with magpie setup"},
+		"context --chat oc_1 --message x": {2, "make one with magpie setup"},
 	} {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()

@@ -21,13 +21,13 @@ type memoryCmd struct {
 // memoryExportCmd writes documents for people: to read, to edit, or to keep under version control.
 type memoryExportCmd struct {
 	Dir  string `arg:"" help:"The folder to write into: one folder for each chat, one document for each memory." type:"path"`
-	Chat string `help:"Only the memories of this chat." placeholder:"feishu:chat:oc_..."`
+	Chat string `help:"Only the memories of this chat, as in feishu:chat:oc_xxx or oc_xxx." placeholder:"KEY"`
 	configFlag
 }
 
 // Run exports memories.
 func (e memoryExportCmd) Run(ctx context.Context) error {
-	c, err := config.Read(e.Config, os.Environ())
+	c, err := config.ReadForDatabase(e.Config, os.Environ())
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (e memoryExportCmd) Run(ctx context.Context) error {
 		chats, err = store.Memories().Chats(ctx)
 	} else {
 		chats = make([]chat.Key, 1)
-		chats[0], err = chat.ParseKey(e.Chat)
+		chats[0], err = parseChat(e.Chat)
 	}
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ type memoryImportCmd struct {
 
 // Run imports documents.
 func (i memoryImportCmd) Run(ctx context.Context) error {
-	c, err := config.Read(i.Config, os.Environ())
+	c, err := config.ReadForDatabase(i.Config, os.Environ())
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func (s serveCmd) Run(ctx context.Context) error {
 		return err
 	}
 	if s.plain {
-		c.Log.Format = "console"
+		c.Log.Format = config.LogConsole
 	}
 	zerolog.SetGlobalLevel(c.Log.ZerologLevel()) // of the process, so that a reload reaches every logger
 	p, err := newProgram(ctx, c, newLog(os.Stderr, c.Log), nil)

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -98,7 +97,7 @@ type Config struct {
 // Defaults returns the configuration of a program that configures nothing.
 func Defaults() Config {
 	return Config{
-		Command: "claude", Project: ".", PermissionMode: "default",
+		Command: "claude", Project: DefaultProject, PermissionMode: "default",
 		KeepAlive: AutoKeepAlive, Spare: 1, WhileBusy: Queues, Silence: Duration{Duration: 3 * time.Minute},
 		ToolSilence: Duration{Duration: 30 * time.Minute}, TurnLimit: Duration{Duration: 2 * time.Hour},
 		TaskLimit: Duration{Duration: 2 * time.Minute},
@@ -107,6 +106,9 @@ func Defaults() Config {
 		MCP: MCPServers{allServers},
 	}
 }
+
+// DefaultProject is the folder in which agents work when none is configured. It is made if it is not there.
+const DefaultProject = "~/magpie"
 
 // PermissionModes are those of the CLI, from the strictest to the most permissive.
 var PermissionModes = []string{"plan", "dontAsk", "default", "acceptEdits", "auto", "bypassPermissions"}
@@ -124,11 +126,6 @@ func (c Config) Validate() error {
 	if _, err := exec.LookPath(c.Command); err != nil {
 		errs = append(errs, fmt.Errorf("[claude] command: %w (install it with: npm install -g "+
 			"@anthropic-ai/claude-code)", err))
-	}
-	if info, err := os.Stat(c.Project); err != nil {
-		errs = append(errs, fmt.Errorf("[claude] project: %w", err))
-	} else if !info.IsDir() {
-		errs = append(errs, fmt.Errorf("[claude] project: %s is not a folder", c.Project))
 	}
 	if !slices.Contains(PermissionModes, c.PermissionMode) {
 		errs = append(errs, fmt.Errorf("[claude] permission_mode %q: want one of %s", c.PermissionMode,

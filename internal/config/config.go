@@ -70,10 +70,17 @@ type Recovery struct {
 // Log is the section of the log.
 type Log struct {
 	Level  string `toml:"level" env:"LEVEL"`   // debug | info | warn | error
-	Format string `toml:"format" env:"FORMAT"` // json | console
+	Format string `toml:"format" env:"FORMAT"` // one of the formats below
 
 	Secrets redact.Known `toml:"-" env:"-"` // that reach no line; set by Read
 }
+
+// The formats of the log.
+const (
+	LogAuto    = "auto" // for people on a terminal, else JSON
+	LogConsole = "console"
+	LogJSON    = "json"
+)
 
 // ZerologLevel is the level below which nothing is logged.
 func (c Log) ZerologLevel() zerolog.Level {
@@ -92,7 +99,7 @@ func Defaults() Config {
 		Context: contextmgr.Defaults(),
 		Memory:  contextmgr.MemoryDefaults(),
 		DB:      db.Defaults(),
-		Log:     Log{Level: "info", Format: "json"},
+		Log:     Log{Level: "info", Format: LogAuto},
 
 		Recovery: Recovery{MaxAge: claude.Duration{Duration: 2 * time.Hour}},
 		Shutdown: claude.Duration{Duration: 20 * time.Second},
@@ -110,8 +117,8 @@ func (c Config) Validate() error {
 	if !slices.Contains([]string{"debug", "info", "warn", "error"}, c.Log.Level) {
 		errs = append(errs, fmt.Errorf("[log] level %q: want debug, info, warn or error", c.Log.Level))
 	}
-	if c.Log.Format != "json" && c.Log.Format != "console" {
-		errs = append(errs, fmt.Errorf("[log] format %q: want json or console", c.Log.Format))
+	if !slices.Contains([]string{LogAuto, LogConsole, LogJSON}, c.Log.Format) {
+		errs = append(errs, fmt.Errorf("[log] format %q: want auto, json or console", c.Log.Format))
 	}
 	if c.Recovery.MaxAge.Duration < 0 {
 		errs = append(errs, errors.New("[recovery] max_message_age: want 0 or more"))

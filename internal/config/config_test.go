@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -52,7 +53,7 @@ owner = "ou_1"
 		"MAGPIE_LOG_LEVEL=debug", "MAGPIE_REDACT_HISTORY=true",
 		"MAGPIE_MEMORY_EMBEDDINGS_KEY_FILE=" + secret, "MAGPIE_MEMORY_EMBEDDINGS_MODEL=m",
 		"MAGPIE_MEMORY_EMBEDDINGS_URL=http://127.0.0.1:1/v1/embeddings",
-		"MAGPIE_MEMORY_MAX_CHARS=99", "MAGPIE_CONTEXT_MAX_CHARS=98", "MAGPIE_MEMORY_CAPTURE_GROUP_MEMORY=true",
+		"MAGPIE_MEMORY_MAX_CHARS=99", "MAGPIE_MEMORY_CAPTURE_GROUP_MEMORY=true",
 		"MAGPIE_MEMORY_CAPTURE=true", "MAGPIE_CLAUDE_MCP=github, db",
 	})
 	if err != nil {
@@ -166,7 +167,42 @@ func TestConfigMistakesAreShown(t *testing.T) {
 			"shutdown_timeout = \"-1s\"\n[recovery]\nmax_message_age = \"-1h\"\n", nil,
 			[]string{"shutdown_timeout", "[recovery] max_message_age"},
 		},
-		"bad variable": {"", []string{"MAGPIE_CLAUDE_MAX_PROCESSES=four"}, []string{"MAGPIE_CLAUDE_MAX_PROCESSES"}},
+		"bad variable": {
+			"", []string{"MAGPIE_CLAUDE_MAX_PROCESSES=four", "MAGPIE_CLAUDE_SPARE=one", "MAGPIE_MEMORY_TOOLS=perhaps"},
+			[]string{
+				`MAGPIE_CLAUDE_MAX_PROCESSES: want a whole number from 1 on, or "auto"`, "MAGPIE_CLAUDE_SPARE: want a whole number",
+				"MAGPIE_MEMORY_TOOLS: want true or false",
+			},
+		},
+		"bad duration in a variable": {
+			"", []string{"MAGPIE_CLAUDE_KEEP_ALIVE=abc"}, []string{"MAGPIE_CLAUDE_KEEP_ALIVE", `such as "90s"`},
+		},
+		"unknown variable": {
+			"", []string{"MAGPIE_FEISHU_APPID=cli_1", "MAGPIE_NONSENSE=1", "MAGPIE_TEST_CLAUDE=x", "MAGPIE_PROCESS=x"},
+			[]string{
+				"no key for MAGPIE_FEISHU_APPID; did you mean MAGPIE_FEISHU_APP_ID?",
+				"no key for MAGPIE_NONSENSE; the variable of a key is MAGPIE_<SECTION>_<KEY>",
+			},
+		},
+		"mistyped key":      {"[feishu]\napp_idd = \"x\"\n", nil, []string{"did you mean feishu.app_id?"}},
+		"mistyped section":  {"[feishoo]\napp_id = \"x\"\n", nil, []string{"did you mean feishu?"}},
+		"wrong section":     {"[feishu]\nowner = \"ou_1\"\n", nil, []string{"it belongs to [access]"}},
+		"no section at all": {"owner = \"ou_1\"\n", nil, []string{"it belongs to [access]"}},
+		"examples": {
+			"[feishu]\napp_id = \"cli_...\"\napp_secret = \"...\"\n[access]\nowner = \"ou_...\"\n", nil,
+			[]string{"app_id \"cli_...\" is an example", "app_secret is an example", `[access] owner "ou_..."`},
+		},
+		"names for ids": {
+			"[access]\nowner = \"xiaoming\"\nadmins = [\"oc_1\"]\nallow = [\"ann\", \"*\"]\ndeny = [\"ou_\"]\n", nil,
+			[]string{
+				`[access] owner "xiaoming": want the ID of a user (ou_…)`, `[access] admins "oc_1": want IDs of users`,
+				`[access] allow "ann": want IDs of users (ou_…), chats (oc_…)`, `[access] deny "ou_"`,
+			},
+		},
+		"no project": {
+			"[claude]\nproject = \"/does/not/exist\"\n", nil,
+			[]string{"[claude] project: there is no folder /does/not/exist: create it, or name another one"},
+		},
 		"all at once": {"[claude]\ncommand = \"no-such-claude\"\n[log]\nlevel = \"loud\"\nformat = \"xml\"\n" +
 			"[db]\nurl = \"mysql://\"\n", nil,
 			[]string{"app_id", "app_secret", "[claude] command", "[log] level", "[log] format", "[db] url"}},
@@ -182,8 +218,13 @@ func TestConfigMistakesAreShown(t *testing.T) {
 					t.Errorf("%q does not mention %q", err, want)
 				}
 			}
-			if strings.Contains(err.Error(), "struct field") {
-				t.Errorf("%q speaks of the source", err)
+			for _, word := range []string{"struct field", "strconv", "lstat", "stat /", "configtype."} {
+				if strings.Contains(err.Error(), word) {
+					t.Errorf("%q speaks of the source: %q", err, word)
+				}
+			}
+			if name == "unknown variable" && (strings.Contains(err.Error(), "TEST_") || strings.Contains(err.Error(), "PROCESS;")) {
+				t.Errorf("%q speaks of what the program sets itself", err)
 			}
 		})
 	}
@@ -240,5 +281,56 @@ func TestConfigMistakesDoNotShowSecrets(t *testing.T) {
 	_, err := Load(writeConfig(t, ""), []string{"MAGPIE_CLAUDE_ENV=ANTHROPIC_API_KEY:canary"})
 	if err == nil || strings.Contains(err.Error(), "canary") {
 		t.Errorf("variable: %v", err)
+	}
+}
+
+// Short forms of the home folder are read as a shell does, wherever a path may stand; the default project is made.
+func TestHomeFoldersAreExpanded(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	text := "[feishu]\napp_id = \"cli_1\"\napp_secret = \"s\"\n[claude]\ncommand = \"" + claudetest.Command(t) + "\"\n"
+	c, err := Load(writeConfig(t, text), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := filepath.Join(home, "magpie"); c.Claude.Project != want {
+		t.Errorf("the default project is %s, want %s", c.Claude.Project, want)
+	}
+	for _, short := range []string{"~", "$HOME", "${HOME}"} {
+		c, err := Read(writeConfig(t, text+"project = \""+short+"/work\"\n[projects]\nweb = \""+short+"/web\"\n"+
+			"[db]\nurl = \"sqlite://"+short+"/data/magpie.db\"\n"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := []string{c.Claude.Project, c.Projects["web"].Path, c.DB.URL}
+		want := []string{home + "/work", home + "/web", "sqlite://" + home + "/data/magpie.db"}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", short, got, want)
+		}
+	}
+	if got := expandHome("~ann/work"); got != "~ann/work" {
+		t.Errorf("somebody else's home became %s", got)
+	}
+}
+
+// A command that needs a database does not look for one in whatever folder it was started.
+func TestWithoutAConfigurationThereIsNoDatabase(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	if _, err := ReadForDatabase("", nil); !errors.Is(err, ErrNotFound) {
+		t.Errorf("err = %v, want %v", err, ErrNotFound)
+	}
+	if _, err := ReadForDatabase("", []string{"MAGPIE_DB_URL=sqlite:///elsewhere.db"}); err != nil {
+		t.Errorf("a database that is named: %v", err)
+	}
+	if err := os.MkdirAll("data", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("data/magpie.db", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadForDatabase("", nil); err != nil {
+		t.Errorf("a database that is there: %v", err)
 	}
 }

@@ -1,13 +1,19 @@
 package config
 
 import (
+	"cmp"
+	"encoding"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/caarlos0/env/v11"
+
+	"magpie/internal/text"
 )
 
 // EnvPrefix is the prefix of the variables that override keys: MAGPIE_<SECTION>_<KEY>.
@@ -30,6 +36,9 @@ func applyEnvironment(c *Config, environ []string) error {
 			vars[secret] = strings.TrimSpace(string(data))
 		}
 	}
+	if err := checkVariables(vars); err != nil {
+		return err
+	}
 	err := env.ParseWithOptions(c, env.Options{Prefix: EnvPrefix, Environment: vars})
 	var all env.AggregateError
 	if errors.As(err, &all) {
@@ -48,6 +57,49 @@ func applyEnvironment(c *Config, environ []string) error {
 		}
 	}
 	return err
+}
+
+// foreign are how variables begin that are no keys: those that the program gives to its own processes, and those of its
+// tests.
+var foreign = []string{"PROCESS", "TOOLS_", "TEST_", "SCRIPTED_", "CRASH_"}
+
+// checkVariables refuses variables that look like keys and are none: their value would be ignored without a word.
+func checkVariables(vars map[string]string) error {
+	known := variables()
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(vars)) {
+		rest, ours := strings.CutPrefix(name, EnvPrefix)
+		begins := func(prefix string) bool { return strings.HasPrefix(rest, prefix) }
+		if !ours || slices.Contains(known, name) || slices.ContainsFunc(foreign, begins) {
+			continue
+		}
+		hint := "; the variable of a key is " + EnvPrefix + "<SECTION>_<KEY>"
+		if near, ok := text.Nearest(name, known); ok {
+			hint = "; did you mean " + near + "?"
+		}
+		errs = append(errs, fmt.Errorf("environment: there is no key for %s%s", name, hint))
+	}
+	return errors.Join(errs...)
+}
+
+// variables are those of all keys, and of the files of secrets.
+func variables() (names []string) {
+	for sections, i := reflect.TypeFor[Config](), 0; i < sections.NumField(); i++ {
+		section := sections.Field(i)
+		if name, ok := section.Tag.Lookup("env"); ok { // a key of no section
+			names = append(names, EnvPrefix+name)
+			continue
+		}
+		for j := range section.Type.NumField() {
+			if name := section.Type.Field(j).Tag.Get("env"); name != "" && name != "-" {
+				names = append(names, EnvPrefix+section.Tag.Get("envPrefix")+name)
+			}
+		}
+	}
+	for _, secret := range secretVariables {
+		names = append(names, secret+"_FILE")
+	}
+	return names
 }
 
 // variableError names the variable that cannot be parsed, without its value, which may be a secret.
@@ -69,5 +121,15 @@ func variableError(err error) error {
 			names = append(names, EnvPrefix+section.Tag.Get("envPrefix")+field.Tag.Get("env"))
 		}
 	}
-	return fmt.Errorf("environment: %s cannot be read as %s", strings.Join(names, " or "), bad.Type)
+	want := inWords[bad.Type.String()]
+	switch {
+	case reflect.PointerTo(bad.Type).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
+		want = bad.Err.Error() // of our own; the parser's words would be about Go, and show a value that may be secret
+	case bad.Type.Kind() == reflect.Map:
+		want = "pairs NAME=value, with commas between"
+	}
+	if want != "" && !strings.Contains(want, "want ") {
+		want = "want " + want
+	}
+	return fmt.Errorf("environment: %s: %s", strings.Join(names, " or "), cmp.Or(want, "the value cannot be read"))
 }

@@ -7,12 +7,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
 
 	"magpie/contextmgr/redact"
+	"magpie/internal/text"
 )
 
 // Error is a mistake of the operator, as opposed to a failure of the program.
@@ -29,7 +31,7 @@ var ErrNotFound = errors.New("there is no magpie.toml here, nor in the user's or
 	"make one with magpie setup")
 
 // Load gives the configuration of a bridge that can run: what [Read] gives, with every value checked and every path
-// made absolute. A problem is an [Error] that names every key that is wrong.
+// made absolute. The default project is made if it is not there. A problem is an [Error] that names every key that is wrong.
 func Load(path string, environ []string) (Config, error) {
 	c, err := Read(path, environ)
 	if err != nil {
@@ -40,7 +42,7 @@ func Load(path string, environ []string) (Config, error) {
 	if c.Feishu.File == "" && c.Feishu.AppID == "" && c.Feishu.AppSecret == "" {
 		return c, &Error{Err: ErrNotFound}
 	}
-	if err := c.Validate(); err != nil {
+	if err := errors.Join(c.makeDefaultProject(), c.Validate()); err != nil {
 		return c, &Error{Err: err}
 	}
 	if c.Claude, err = c.Claude.Resolve(); err != nil {
@@ -79,8 +81,22 @@ func Read(path string, environ []string) (Config, error) {
 	if err := applyTestSettings(&c, environ); err != nil {
 		return c, &Error{Err: err}
 	}
+	c.expandPaths()
 	c.Claude.Environ = environ
 	c.Log.Secrets = redact.NewKnown(c.Secrets())
+	return c, nil
+}
+
+// ReadForDatabase is [Read] for commands that need only the database. It refuses to guess: without a configuration, and
+// without a database where an empty one would say that it is, there is nothing to work with.
+func ReadForDatabase(path string, environ []string) (Config, error) {
+	c, err := Read(path, environ)
+	if err != nil || c.Feishu.File != "" || c.DB.URL != Defaults().DB.URL {
+		return c, err
+	}
+	if _, err := os.Stat(c.DatabasePath()); errors.Is(err, fs.ErrNotExist) {
+		return c, &Error{Err: ErrNotFound}
+	}
 	return c, nil
 }
 
@@ -111,7 +127,7 @@ func Decode(data []byte, c *Config) error {
 	case errors.As(err, &strict):
 		var errs []error
 		for _, e := range strict.Errors {
-			errs = append(errs, lineError(data, &e, "unknown key "+strings.Join(e.Key(), ".")))
+			errs = append(errs, lineError(data, &e, "unknown key "+strings.Join(e.Key(), ".")+suggest(e.Key())))
 		}
 		return errors.Join(errs...)
 	case errors.As(err, &bad):
@@ -123,6 +139,51 @@ func Decode(data []byte, c *Config) error {
 // wrongType recognizes the decoder's message, which names Go types that an operator does not know.
 var wrongType = regexp.MustCompile(`^toml: cannot decode TOML (\w+) into (?:struct field \S+ of type )?(\S+)$`)
 
+// inWords are the types of values as an operator knows them.
+var inWords = map[string]string{
+	"string": "text in quotes", "[]string": `a list, as in ["one", "two"]`, "bool": "true or false",
+	"int": "a whole number", "int64": "a whole number", "float64": "a number",
+}
+
+// suggest names the key that an unknown one may stand for; empty = none is like it.
+func suggest(key []string) string {
+	known := keys()
+	if len(key) == 1 { // a section, or a key of none
+		for i, k := range known {
+			known[i], _, _ = strings.Cut(k, ".")
+		}
+	}
+	if near, ok := text.Nearest(strings.Join(key, "."), known); ok {
+		return "; did you mean " + near + "?"
+	}
+	// A key in the wrong section, or in none.
+	for _, k := range keys() {
+		if section, name, found := strings.Cut(k, "."); found && name == key[len(key)-1] {
+			return fmt.Sprintf("; it belongs to [%s]", section)
+		}
+	}
+	return ""
+}
+
+// keys are those of the file, as section.key.
+func keys() (list []string) {
+	for sections, i := reflect.TypeFor[Config](), 0; i < sections.NumField(); i++ {
+		section := sections.Field(i)
+		switch name := section.Tag.Get("toml"); {
+		case name == "-":
+		case section.Type.Kind() == reflect.Map || section.Tag.Get("envPrefix") == "":
+			list = append(list, name)
+		default:
+			for j := range section.Type.NumField() {
+				if key := section.Type.Field(j).Tag.Get("toml"); key != "-" {
+					list = append(list, name+"."+key)
+				}
+			}
+		}
+	}
+	return list
+}
+
 // wantedType says in words of the file's format what a key of the wrong type should be; other complaints stay as they
 // are.
 func wantedType(complaint string) string {
@@ -130,10 +191,7 @@ func wantedType(complaint string) string {
 	if m == nil {
 		return complaint
 	}
-	want, ok := map[string]string{
-		"string": "text in quotes", "[]string": `a list, as in ["one", "two"]`, "bool": "true or false",
-		"int": "a whole number", "int64": "a whole number", "float64": "a number",
-	}[m[2]]
+	want, ok := inWords[m[2]]
 	if !ok {
 		return "this cannot be of the type " + m[1]
 	}

@@ -2,6 +2,8 @@ package config
 
 import (
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,6 +34,12 @@ func TestChangedKeys(t *testing.T) {
 	for _, key := range reloadable {
 		if !known[key] {
 			t.Errorf("there is no key %s", key)
+		}
+	}
+	for key := range known { // these sections are taken over as a whole
+		whole := strings.HasPrefix(key, "[access]") || strings.HasPrefix(key, "[budget]")
+		if whole && !slices.Contains(reloadable, key) {
+			t.Errorf("%s counts at once, and is not said to", key)
 		}
 	}
 }

@@ -1,10 +1,11 @@
-// Package configtype holds types of configuration files: durations. It is a leaf.
+// Package configtype holds types of configuration files, durations, and what they have in common. It is a leaf.
 //
 // Sections, their defaults and their meaning do not belong here.
 package configtype
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -23,3 +24,9 @@ func (d *Duration) UnmarshalText(text []byte) error {
 
 // MarshalText is the inverse of UnmarshalText.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// IsPlaceholder reports whether a value was copied from an example and not filled in, such as "cli_..." or "<secret>".
+func IsPlaceholder(value string) bool {
+	return strings.HasSuffix(value, "...") || strings.HasSuffix(value, "…") || strings.HasSuffix(value, "xxx") ||
+		strings.HasPrefix(value, "<") && strings.HasSuffix(value, ">")
+}

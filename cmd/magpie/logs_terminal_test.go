@@ -1,0 +1,45 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/creack/pty"
+	"github.com/rs/zerolog"
+
+	"magpie/internal/config"
+)
+
+// On a terminal the log is for people, with colours, and the one-time code in a box; elsewhere it has neither.
+func TestTheLogOfATerminal(t *testing.T) {
+	const code = "MAGPIE-ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	log := func(l zerolog.Logger) { l.Warn().Str("code", code).Msg("nobody owns the bot") }
+	var file bytes.Buffer
+	log(newLog(&file, config.Log{Format: config.LogAuto}))
+	if got := file.String(); !strings.HasPrefix(got, `{"level":"warn"`) || strings.Contains(got, "─") {
+		t.Errorf("into a file: %s", got)
+	}
+	file.Reset()
+	log(newLog(&file, config.Log{Format: config.LogConsole}))
+	if got := file.String(); strings.Contains(got, "\x1b[") || !strings.Contains(got, "│  "+code+"  │") {
+		t.Errorf("for people, into a file: %q", got)
+	}
+	read, write, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("NO_COLOR", "")
+	log(newLog(write, config.Log{Format: config.LogAuto}))
+	if err := write.Close(); err != nil {
+		t.Fatal(err)
+	}
+	shown, _ := io.ReadAll(read) // ends with an error when the other side is closed
+	if got := string(shown); !strings.Contains(got, "\x1b[") || !strings.Contains(got, "│  "+code+"  │") {
+		t.Errorf("on a terminal: %q", got)
+	}
+	if err := read.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

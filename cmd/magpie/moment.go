@@ -1,0 +1,19 @@
+package main
+
+import (
+	"fmt"
+	"time"
+)
+
+// moment is a point in time on the command line.
+type moment struct{ time.Time }
+
+// UnmarshalText takes a day, a time of day in this machine's time zone, or a time with its zone.
+func (m *moment) UnmarshalText(text []byte) (err error) {
+	for _, layout := range []string{time.RFC3339, time.DateTime, "2006-01-02 15:04", time.DateOnly} {
+		if m.Time, err = time.ParseInLocation(layout, string(text), time.Local); err == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf(`%q is no time: want one such as 2026-05-04, "2026-05-04 12:00" or 2026-05-04T12:00:00+08:00`, text)
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+)
+
+// Set by scripts/release.
+var (
+	release string // the version, such as 1.2.3; empty = this was built by hand
+	commit  string // the commit that it was built from
+)
+
+type versionCmd struct {
+	JSON bool `name:"json" help:"Print one JSON object."`
+}
+
+// Run prints which version this is.
+func (v versionCmd) Run() error {
+	if !v.JSON {
+		fmt.Println(version())
+		return nil
+	}
+	info := map[string]string{
+		"version": version(), "commit": revision(), "go": runtime.Version(),
+		"os": runtime.GOOS, "arch": runtime.GOARCH,
+	}
+	return json.NewEncoder(os.Stdout).Encode(info)
+}
+
+// version names a release, or else the commit.
+func version() string {
+	if release != "" {
+		return release
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if at := revision(); at != "" {
+		return info.Main.Version + " " + at
+	}
+	return info.Main.Version
+}
+
+// revision is the commit that this was built from; empty = not known.
+func revision() string {
+	if commit != "" {
+		return commit
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return s.Value
+		}
+	}
+	return ""
+}
