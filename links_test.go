@@ -1,0 +1,115 @@
+package magpie_test
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+var (
+	anyLink = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	fenced  = regexp.MustCompile("(?ms)^```.*?^```$")
+)
+
+// anchor is the name under which a heading can be linked, as GitHub makes it.
+func anchor(heading string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == ' ':
+			return '-'
+		case unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_':
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, heading)
+}
+
+// pages are those for people, by their names.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for _, pattern := range []string{"*.md", "docs/*.md"} {
+		names, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found[filepath.ToSlash(name)] = string(data)
+		}
+	}
+	return found
+}
+
+// Every link leads to a file that is there, and to a heading in it; a Chinese page leads to Chinese pages.
+func TestEveryLinkLeadsSomewhere(t *testing.T) {
+	all := pages(t)
+	for name, text := range all {
+		for _, m := range anyLink.FindAllStringSubmatch(fenced.ReplaceAllString(text, ""), -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			file, fragment, _ := strings.Cut(m[1], "#")
+			target := name
+			if file != "" {
+				target = path.Join(path.Dir(name), file)
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			twin := strings.TrimSuffix(target, ".md") + ".zh.md"
+			if _, both := all[twin]; both && strings.HasSuffix(name, ".zh.md") && twin != name {
+				t.Errorf("%s links to %s and not to %s", name, target, twin)
+			}
+			if fragment == "" {
+				continue
+			}
+			there := false
+			for _, h := range heading.FindAllStringSubmatch(fenced.ReplaceAllString(all[target], ""), -1) {
+				there = there || anchor(h[1]) == strings.ToLower(fragment)
+			}
+			if !there {
+				t.Errorf("%s: %s has no heading %s", name, target, fragment)
+			}
+		}
+	}
+}
+
+// What users read is there in both languages, one a file, and each names the other.
+func TestPagesAreThereInBothLanguages(t *testing.T) {
+	forContributors := map[string]bool{"CHANGELOG.md": true, "docs/claude-cli.md": true}
+	all := pages(t)
+	for name, text := range all {
+		base, chinese := strings.CutSuffix(name, ".zh.md")
+		twin := base + ".md"
+		if !chinese {
+			twin = strings.TrimSuffix(name, ".md") + ".zh.md"
+		}
+		if forContributors[name] {
+			continue
+		}
+		if _, ok := all[twin]; !ok {
+			t.Errorf("there is no %s beside %s", twin, name)
+		} else if !strings.Contains(text, "]("+path.Base(twin)+")") {
+			t.Errorf("%s does not link to %s", name, twin)
+		}
+	}
+}
+
+// A README is read in one go; everything else has a page of its own.
+func TestTheREADMEsAreShort(t *testing.T) {
+	for _, name := range []string{"README.md", "README.zh.md"} {
+		if n := strings.Count(pages(t)[name], "\n"); n > 130 {
+			t.Errorf("%s has %d lines", name, n)
+		}
+	}
+}
