@@ -89,8 +89,7 @@ func TestTheUsersOwnMCPServers(t *testing.T) {
 			bare bool // the program serves no tools of its own
 		}{
 			"all":                         {claude.MCPServers{"all"}, "approved everywhere here", false},
-			"none":                        {claude.MCPServers{"none"}, "", false},
-			"none at all":                 {claude.MCPServers{"none"}, "", true},
+			"none":                        {claude.MCPServers{"none"}, "", true},
 			"names":                       {claude.MCPServers{"planted", "here"}, "here planted", false},
 			"a name that is planted, too": {claude.MCPServers{"here", "everywhere"}, "everywhere here", false},
 		} {

@@ -252,11 +252,11 @@ func TestTheChildGetsNoSecrets(t *testing.T) {
 
 func TestConfigSaysWhatIsWrong(t *testing.T) {
 	c := claude.Config{
-		Command: "no-such-claude", Project: "/does/not/exist", PermissionMode: "yolo", MaxTurns: -1, MaxProcesses: -1,
+		Command: "no-such-claude", PermissionMode: "yolo", MaxTurns: -1, MaxProcesses: -1,
 	}
 	err := c.Validate()
 	for _, key := range []string{
-		"command", "project", "permission_mode", "max_turns", "max_processes", "silence_timeout", "tool_timeout",
+		"command", "permission_mode", "max_turns", "max_processes", "silence_timeout", "tool_timeout",
 		"turn_timeout",
 	} {
 		if err == nil || !strings.Contains(err.Error(), "[claude] "+key) {
