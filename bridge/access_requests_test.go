@@ -116,7 +116,7 @@ func TestTheNameOfAGroupIsNoMarkup(t *testing.T) {
 	added := changed(chat.Added, 1000)
 	added.Actor, added.Title = chat.Actor{ID: "ou_x", Name: name}, "`](https://evil.example)"
 	w.must(w.bridge.Change(w.ctx, added))
-	want := "`" + name + "` 把我加进了群“`'](https://evil.example)`”。"
+	want := "`" + name + "` 把我加进了群“`'](https://evil.example)`”，"
 	if got := waiting(w, chat.FeishuUser("ou_boss")); !strings.HasPrefix(got, want) {
 		t.Errorf("of a group it says %q", got)
 	}

@@ -99,7 +99,7 @@ func TestAttackFileNames(t *testing.T) {
 	d.prompt(2)
 	d.until("the user is told", func() bool { said, _, _ := d.rec.SoFar(); return len(said) == 1 })
 	said, _, _ := d.rec.SoFar()
-	told := strings.Split(strings.TrimPrefix(said[0], "Could not be fetched: "), ", ")
+	told := strings.Split(strings.TrimPrefix(said[0], "Couldn't be received: "), ", ")
 	slices.Sort(told) // they are fetched at the same time
 	slices.Sort(missed)
 	if !slices.Equal(told, missed) {

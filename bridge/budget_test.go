@@ -240,7 +240,7 @@ func costsByDay(t *testing.T) {
 			t.Fatalf("%q is not known", name)
 		}
 		got, err := p.report(t.Context(), room, s, i18n.Chinese)
-		if err != nil || !strings.Contains(got, "$0.75 · 2.0k tokens · 1 次回答\n其中标题、摘要、记忆等：$0.50 · 1.0k tokens\n") ||
+		if err != nil || !strings.Contains(got, "$0.75 · 2.0k tokens · 1 次回答\n其中后台任务（标题、摘要、记忆等）：$0.50 · 1.0k tokens\n") ||
 			strings.Count(got, "█") != barLength || strings.Count(got, "\n") != 3 {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -26,6 +27,8 @@ type choice struct {
 	unset   i18n.Phrase // what it is called when nothing is chosen
 	asks    i18n.Phrase // what is shown to who gives the command alone; its %s is how it is now
 	chosen  i18n.Phrase // its %s is what was chosen
+	named   string      // what that is called; empty = as it is given
+	reset   i18n.Phrase // what is said when the choice is reset
 	may     func(value string) bool
 	bad     i18n.Phrase                  // its first %s is the value, its second one what may be chosen
 	set     func(value string) db.Effect // empty = as by default
@@ -49,7 +52,7 @@ func (cs settingCommands) chooseModel(_ context.Context, o ordered) (order, erro
 	}
 	return cs.choose(o, modelOf(cfg, o), choice{
 		order: "/model", offered: offered, unset: i18n.ByDefault, asks: i18n.ModelNow, chosen: i18n.ModelSet,
-		may: cfg.MayUse, bad: i18n.ModelBad,
+		reset: i18n.ModelReset, may: cfg.MayUse, bad: i18n.ModelBad,
 		set: func(v string) db.Effect { return db.SetModel{Model: v} }, private: true,
 	})
 }
@@ -58,7 +61,7 @@ func (cs settingCommands) chooseModel(_ context.Context, o ordered) (order, erro
 func (cs settingCommands) chooseEffort(_ context.Context, o ordered) (order, error) {
 	return cs.choose(o, effortOf(cs.pool.Config(), o), choice{
 		order: "/effort", offered: claude.Efforts, unset: i18n.ByDefault, asks: i18n.EffortNow, chosen: i18n.EffortSet,
-		may: func(v string) bool { return slices.Contains(claude.Efforts, v) }, bad: i18n.EffortBad,
+		reset: i18n.EffortReset, may: func(v string) bool { return slices.Contains(claude.Efforts, v) }, bad: i18n.EffortBad,
 		set: func(v string) db.Effect { return db.SetEffort{Effort: v} }, private: true,
 	})
 }
@@ -74,7 +77,7 @@ func (cs settingCommands) chooseLang(_ context.Context, o ordered) (order, error
 	o.args = strings.ToLower(o.args)
 	now := i18n.ByItself.In(o.lang)
 	if s := o.chat.Settings.Lang; s != "" {
-		now = s
+		now = i18n.LangName.In(i18n.Lang(s))
 	}
 	// Changed before the reply is written, so that it comes in the new language.
 	if l, ok := languageNames[o.args]; ok {
@@ -85,6 +88,7 @@ func (cs settingCommands) chooseLang(_ context.Context, o ordered) (order, error
 	}
 	return cs.choose(o, now, choice{
 		order: "/lang", offered: []string{"zh", "en"}, unset: i18n.ByItself, asks: i18n.LangNow, chosen: i18n.LangSet,
+		named: i18n.LangName.In(o.lang), reset: i18n.LangReset,
 		may: func(v string) bool { return v == string(i18n.Chinese) || v == string(i18n.English) }, bad: i18n.LangBad,
 		set: func(v string) db.Effect { return db.SetLang{Lang: v} },
 	})
@@ -105,13 +109,13 @@ func (cs settingCommands) choose(o ordered, now string, c choice) (order, error)
 		card.Buttons = append(card.Buttons, turncard.CommandButton(c.unset.In(o.lang), c.order+" default"))
 		return order{card: card}, nil
 	case c.private && !cs.access.Load().InCharge(o.m):
-		return o.say(i18n.ForAdmins)
+		return o.say(i18n.ForAdminsInGroups)
 	case rest != "" || !reset && !c.may(value):
 		return o.say(c.bad, excerptOf(o.args), strings.Join(c.offered, i18n.Listing.In(o.lang)))
 	case reset:
-		return o.do(c.set(""), c.chosen, c.unset.In(o.lang))
+		return o.do(c.set(""), c.reset)
 	}
-	return o.do(c.set(value), c.chosen, value)
+	return o.do(c.set(value), c.chosen, cmp.Or(c.named, value))
 }
 
 // excerptOf is the beginning of what somebody wrote, in one line that shows nothing but words.

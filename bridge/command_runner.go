@@ -31,7 +31,7 @@ type commandRunner struct {
 // given is the plan of a command, if its sender may use it.
 func (r commandRunner) given(cmd *command, by chat.Actor) plan {
 	if !cmd.free(r.access.Load(), by) {
-		return say(i18n.ForAdmins)
+		return say(i18n.ForAdminsCommand, "/"+cmd.name)
 	}
 	return func(ctx context.Context, o ordered) (order, error) { return cmd.plan(r.set, ctx, o) }
 }

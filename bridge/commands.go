@@ -117,7 +117,7 @@ func commands() []command {
 			plan: (*commandSet).showContext},
 		{name: "remember", aliases: []string{"记住"}, args: i18n.ArgsRemember, help: i18n.HelpRemember,
 			plan: (*commandSet).rememberThis},
-		{name: "memory", aliases: []string{"记忆"}, help: i18n.HelpMemory, frequent: true,
+		{name: "memory", aliases: []string{"记忆"}, args: i18n.ArgsMemory, help: i18n.HelpMemory, frequent: true,
 			plan: (*commandSet).aboutMemory},
 		{name: "model", aliases: []string{"模型"}, args: i18n.ArgsModel, help: i18n.HelpModel,
 			plan: (*commandSet).chooseModel},

@@ -233,8 +233,10 @@ func (c command) try(w *memoryRig, p place, line string, l i18n.Lang, row comman
 
 	want, may := row.reply, true
 	switch {
-	case c.admin && p.who == "ou_user", row.charge && p.kind == chat.Group && p.who == "ou_user":
-		want, may = i18n.ForAdmins, false
+	case c.admin && p.who == "ou_user":
+		want, may = i18n.ForAdminsCommand, false
+	case row.charge && p.kind == chat.Group && p.who == "ou_user":
+		want, may = i18n.ForAdminsInGroups, false
 	case p.kind == chat.Group && row.inGroup != (i18n.Phrase{}):
 		want = row.inGroup
 	}
@@ -338,10 +340,10 @@ func TestAButtonInAGroup(t *testing.T) {
 		who, line string
 		want      i18n.Phrase
 	}{
-		{"ou_user", "/model opus", i18n.ForAdmins}, {"ou_admin", "/model opus", i18n.ModelSet},
+		{"ou_user", "/model opus", i18n.ForAdminsInGroups}, {"ou_admin", "/model opus", i18n.ModelSet},
 		{"ou_admin", "/login", i18n.LoginPrivate}, {"ou_admin", "/admin users", i18n.OnlyPrivate},
-		{"ou_user", "/admin users", i18n.ForAdmins},
-		{"ou_user", "/export", i18n.ForAdmins}, {"ou_user", "/status", i18n.Status},
+		{"ou_user", "/admin users", i18n.ForAdminsCommand},
+		{"ou_user", "/export", i18n.ForAdminsInGroups}, {"ou_user", "/status", i18n.Status},
 	} {
 		p := chat.Press{ID: fmt.Sprint(i), Key: team.key, Card: "om_card", Actor: chat.Actor{ID: tc.who},
 			Action: chat.Action{Do: turncard.DoCommand, ID: tc.line}}
@@ -367,7 +369,7 @@ func TestHelpIsForWhoAsks(t *testing.T) {
 	w.expect(w.order(user, "/help ／恢复"), "`/resume [编号]`", "回到其中一个", "`/恢复` `/会话`")
 	w.expect(w.order(user, "/帮助 /resme"), "/resume")
 	w.order(user, "/lang en")
-	w.expect(w.order(user, "/help"), "!`/恢复`", "Just write", "/resume")
+	w.expect(w.order(user, "/help"), "!`/恢复`", "Just send", "/resume")
 
 	w.hear(user, "/help", true)
 	p, err := w.store.Outbox().Next(w.ctx, user.key)
@@ -437,7 +439,7 @@ func TestAButtonGivesACommand(t *testing.T) {
 		t.Errorf("%+v %v", c.Settings, err)
 	}
 	press("p2", "ou_user", "/doctor")
-	w.expect(w.delivered(alice), i18n.ForAdmins.ZH)
+	w.expect(w.delivered(alice), i18n.ForAdminsCommand.Sprintf(i18n.Chinese, "/doctor"))
 	for i, forged := range []string{"", "hello", "/nosuch", "//compact", "/", "rm -rf /", "new"} {
 		press(fmt.Sprintf("forged%d", i), alice.who, forged)
 	}

@@ -44,7 +44,7 @@ func describe(t db.ContextReport, l i18n.Lang) string {
 		if t.Unread && t.Messages == 0 {
 			return fmt.Sprintf(i18n.ToldNeither.In(l), why)
 		}
-		return fmt.Sprintf(i18n.ToldLost.In(l), why, t.Messages)
+		return i18n.Plural(t.Messages, i18n.ToldLostOne, i18n.ToldLost).Sprintf(l, why, t.Messages)
 	}
 	var way i18n.Phrase
 	switch {
@@ -61,7 +61,7 @@ func describe(t db.ContextReport, l i18n.Lang) string {
 	}
 	text := way.In(l)
 	if t.Messages > 0 {
-		text += fmt.Sprintf(i18n.ToldHistory.In(l), t.Messages)
+		text += i18n.Plural(t.Messages, i18n.ToldHistoryOne, i18n.ToldHistory).Sprintf(l, t.Messages)
 	}
 	if t.Unread {
 		text = fmt.Sprintf(i18n.ToldUnread.In(l), text)

@@ -40,9 +40,9 @@ func (cs decisionCommands) listDecisions(ctx context.Context, o ordered) (order,
 		return order{}, err
 	}
 	if len(list) == 0 {
-		return o.say(i18n.DecisionsNone, days)
+		return o.say(i18n.Plural(days, i18n.DecisionsNoneDay, i18n.DecisionsNone), days)
 	}
-	lines := []string{fmt.Sprintf(i18n.DecisionsHead.In(o.lang), days)}
+	lines := []string{i18n.Plural(days, i18n.DecisionsDay, i18n.DecisionsHead).Sprintf(o.lang, days)}
 	if more := len(list) - mostDecisions; more > 0 {
 		lines, list = append(lines, fmt.Sprintf(i18n.DecisionsMore.In(o.lang), more)), list[more:]
 	}

@@ -40,7 +40,7 @@ type exportCommand struct {
 // before.
 func (cs exportCommand) exportChat(_ context.Context, o ordered) (order, error) {
 	if !cs.access.Load().InCharge(o.m) {
-		return o.say(i18n.ForAdmins)
+		return o.say(i18n.ForAdminsInGroups)
 	}
 	return order{reply: i18n.ExportBegun.In(o.lang), later: func(ctx context.Context) string {
 		if _, begun := cs.begun.LoadOrStore(o.m.Key, true); begun {

@@ -105,7 +105,7 @@ func TestExport(t *testing.T) {
 	group := heard("om_4", "/export")
 	group.Kind, group.Key = chat.Group, chat.FeishuChat("oc_group")
 	l.must(l.bridge.Message(t.Context(), group))
-	l.until("a reply", func() bool { return slices.Contains(out.TakeSaid(), i18n.ForAdmins.ZH) })
+	l.until("a reply", func() bool { return slices.Contains(out.TakeSaid(), i18n.ForAdminsInGroups.ZH) })
 	if n := len(out.sent()); n != 2 {
 		t.Errorf("%d files", n)
 	}

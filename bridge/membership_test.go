@@ -51,12 +51,12 @@ func TestTheBotIntroducesItself(t *testing.T) {
 	}
 	w.must(w.store.Chats().Set(w.ctx, room, func(s *db.Settings) { s.Mention = "all" }))
 	w.must(w.bridge.Change(w.ctx, changed(chat.Added, 5000)))
-	if got := waiting(w, room); !strings.Contains(got, "直接说") {
+	if got := waiting(w, room); !strings.Contains(got, "直接提问") {
 		t.Errorf("where no mention is needed: %q", got)
 	}
 	private := chat.Change{Key: chat.FeishuChat("oc_p"), Kind: chat.Private, Did: chat.Opened,
 		Actor: chat.Actor{ID: "ou_1"}, Time: time.Now()}
-	for _, want := range []string{"直接把问题", ""} {
+	for _, want := range []string{"直接提问", ""} {
 		w.must(w.bridge.Change(w.ctx, private))
 		if got := waiting(w, private.Key); (got == "") != (want == "") || !strings.Contains(got, want) {
 			t.Errorf("opened: %q", got)
@@ -82,7 +82,7 @@ func TestUnaskedWordsAreInTheConfiguredLanguage(t *testing.T) {
 		w.bridge.SetAccess(access.Config{Owner: "ou_boss"})
 		w.must(w.bridge.Change(w.ctx, chat.Change{Key: chat.FeishuChat("oc_2"), Kind: chat.Group, Did: chat.Added,
 			Actor: chat.Actor{ID: "ou_1"}, Time: time.Now()}))
-		if got := waiting(w, chat.FeishuUser("ou_boss")); !strings.Contains(got, "has added me") {
+		if got := waiting(w, chat.FeishuUser("ou_boss")); !strings.Contains(got, "added me") {
 			t.Errorf("the owner is told %q", got)
 		}
 		w.must(w.bridge.Message(w.ctx, heard("om_1", "你好")))

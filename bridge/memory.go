@@ -262,7 +262,7 @@ func (t *memoryTalk) name(who string) string {
 	case who == byAgent:
 		return i18n.TheAgent.In(t.l)
 	case who == byItself:
-		return "Magpie"
+		return i18n.TheProgram.In(t.l)
 	}
 	return who
 }
@@ -318,7 +318,7 @@ func (t *memoryTalk) edit(x db.Memory, given string) order {
 	case text == "":
 		return order{reply: i18n.MemoryUsage.In(t.l)}
 	case !t.free:
-		return order{reply: i18n.ForAdmins.In(t.l)}
+		return order{reply: i18n.ForAdminsInGroups.In(t.l)}
 	}
 	if strings.HasPrefix(x.Text, strings.TrimSuffix(x.Title, "…")) { // the title was made from the text
 		x.Title = ""
@@ -336,7 +336,7 @@ func (t *memoryTalk) edit(x db.Memory, given string) order {
 // forget orders that a memory is forgotten. Everybody may forget their own ones.
 func (t *memoryTalk) forget(x db.Memory) (order, error) {
 	if !t.free && (x.Scope != db.UserScope || x.Of != t.said.Actor.ID) {
-		return t.say(i18n.ForAdmins)
+		return t.say(i18n.ForAdminsInGroups)
 	}
 	return t.remove(x, "/memory forget", t.done(i18n.MemoryForgot)), nil
 }
@@ -345,7 +345,7 @@ func (t *memoryTalk) forget(x db.Memory) (order, error) {
 func (t *memoryTalk) approve(x db.Memory) (order, error) {
 	switch {
 	case !t.inCharge:
-		return t.say(i18n.ForAdmins)
+		return t.say(i18n.ForAdminsInGroups)
 	case x.State != db.ProposedMemory:
 		return t.say(i18n.MemoryCounts)
 	}
@@ -356,7 +356,7 @@ func (t *memoryTalk) approve(x db.Memory) (order, error) {
 func (t *memoryTalk) reject(x db.Memory) (order, error) {
 	switch {
 	case !t.inCharge:
-		return t.say(i18n.ForAdmins)
+		return t.say(i18n.ForAdminsInGroups)
 	case x.State != db.ProposedMemory:
 		return t.say(i18n.MemoryCounts)
 	}

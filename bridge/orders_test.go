@@ -26,7 +26,7 @@ func TestTitleOfAChat(t *testing.T) {
 	w.expect(w.order(alice, "/title"), "标题：周会准备")
 	w.expect(w.order(alice, "/status"), "**标题**：周会准备")
 	w.expect(w.order(alice, "/title 问 ming@example.com"), "!ming@")
-	w.expect(w.order(alice, "/title \"\""), "不能作标题")
+	w.expect(w.order(alice, "/title \"\""), "这个标题不能用")
 	w.must(w.store.Chats().SetTopic(w.ctx, alice.key, 0, "the agent's"))
 	if c, err := w.store.Chats().Get(w.ctx, alice.key); err != nil || strings.Contains(c.Topic, "agent") {
 		t.Errorf("%q %v", c.Topic, err)
@@ -42,7 +42,7 @@ func TestChoices(t *testing.T) {
 		w.must(err)
 		return c.Settings
 	}
-	w.expect(w.order(alice, "/model"), "现在的模型：默认")
+	w.expect(w.order(alice, "/model"), "当前模型：默认")
 	w.expect(w.order(alice, "/model claude-opus-4-8[1m]"), "claude-opus-4-8[1m]")
 	w.expect(w.order(alice, "/思考 high"), "high")
 	w.expect(w.order(alice, "/status"), "**模型**：claude-opus-4-8[1m]（思考深度：high）")
@@ -58,22 +58,22 @@ func TestChoices(t *testing.T) {
 	if s := settings(); s.Model != "" || s.Effort != "" {
 		t.Errorf("%+v", s)
 	}
-	w.expect(w.order(alice, "/lang English"), "The language is set to: en")
-	w.expect(w.order(alice, "/lang fr"), "“fr” is not supported")
-	w.expect(w.order(alice, "/lang auto"), "好的，语言已设为：自动")
-	w.expect(w.order(alice, "/lang"), "现在的语言设置：自动")
+	w.expect(w.order(alice, "/lang English"), "OK, English from now on.")
+	w.expect(w.order(alice, "/lang fr"), "“fr” isn't supported")
+	w.expect(w.order(alice, "/lang auto"), "好的，语言恢复为自动。")
+	w.expect(w.order(alice, "/lang"), "当前语言：自动")
 	if s := settings(); s.Lang != "" {
 		t.Errorf("%+v", s)
 	}
 
-	w.expect(w.order(team.by("ou_user"), "/model"), "现在的模型")
-	w.expect(w.order(team.by("ou_user"), "/model opus"), i18n.ForAdmins.ZH)
-	w.expect(w.order(team.by("ou_user"), "/lang zh"), "语言已设为")
+	w.expect(w.order(team.by("ou_user"), "/model"), "当前模型")
+	w.expect(w.order(team.by("ou_user"), "/model opus"), i18n.ForAdminsInGroups.ZH)
+	w.expect(w.order(team.by("ou_user"), "/lang zh"), "好的，以后用中文。")
 	w.expect(w.order(team.by("ou_boss"), "/model opus"), "opus")
 	w.expect(w.order(team.by("ou_user"), "/mode"), "`plan`")
-	w.expect(w.order(team.by("ou_user"), "/mode plan"), i18n.ForAdmins.ZH)
+	w.expect(w.order(team.by("ou_user"), "/mode plan"), i18n.ForAdminsInGroups.ZH)
 	w.expect(w.order(team.by("ou_user"), "/cd"), "/cd")
-	w.expect(w.order(team.by("ou_user"), "/cd nowhere"), i18n.ForAdmins.ZH)
+	w.expect(w.order(team.by("ou_user"), "/cd nowhere"), i18n.ForAdminsInGroups.ZH)
 	w.expect(w.order(team.by("ou_boss"), "/mode plan"), "plan")
 	w.expect(w.order(team.by("ou_boss"), "/cd nowhere"), "没有这个项目")
 }
@@ -281,7 +281,7 @@ func TestResume(t *testing.T) {
 	}
 	l.must(os.RemoveAll(filepath.Join(home(l.config), "claude", "projects")))
 	if got := reply("om_9", "/resume 1"); !strings.HasPrefix(got, head(i18n.ResumeLost, i18n.English)) ||
-		!strings.Contains(got, i18n.ResumeLost.EN[len("Back in the session: %s"):]) {
+		!strings.Contains(got, i18n.ResumeLost.EN[len("Back in this session: %s"):]) {
 		t.Errorf("%q", got)
 	}
 	l.say("om_10", "fourth question")
@@ -305,7 +305,7 @@ func TestTheListOfSessions(t *testing.T) {
 	if o.card == nil || len(o.card.Buttons) != 1 || o.card.Buttons[0] != turncard.CommandButton("2", "/resume "+first) {
 		t.Fatalf("%+v", o)
 	}
-	for _, want := range []string{"1. ", "**a second one** (questions: 1, `", "← now", "2. ", "**a first question**",
+	for _, want := range []string{"1. ", "**a second one** (questions: 1, `", "← current", "2. ", "**a first question**",
 		first[:8]} {
 		if !strings.Contains(o.card.Body, want) {
 			t.Errorf("%q is not in %q", want, o.card.Body)
@@ -392,7 +392,7 @@ func TestNobodyWasDecidedAbout(t *testing.T) {
 	t.Parallel()
 	w := testWorld(t, func(c *Config) { c.Access = access.Config{Owner: "ou_boss"} })
 	boss := place{chat.FeishuChat("oc_boss"), chat.Private, "ou_boss"}
-	w.expect(w.order(boss, "/admin users"), "在聊天里决定的："+i18n.Nobody.ZH)
+	w.expect(w.order(boss, "/admin users"), "申请与授权："+i18n.Nobody.ZH)
 	w.order(boss, "/admin users allow ou_1")
-	w.expect(w.order(boss, "/admin users"), "在聊天里决定的：\n", "`ou_1` 已允许")
+	w.expect(w.order(boss, "/admin users"), "申请与授权：\n", "`ou_1` 已允许")
 }

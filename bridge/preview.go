@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"time"
 
 	"magpie/bridge/i18n"
 	"magpie/contextmgr"
@@ -131,6 +130,6 @@ func (b Built) outline(l i18n.Lang) string {
 	if p.Summary.Text != "" {
 		lines = append(lines, fmt.Sprintf(i18n.OutlineSummary.In(l), len([]rune(p.Summary.Text))))
 	}
-	lines = append(lines, fmt.Sprintf(i18n.OutlineTokens.In(l), p.Stats.Tokens, p.Stats.BuildTime.Round(10*time.Microsecond)))
+	lines = append(lines, fmt.Sprintf(i18n.OutlineTokens.In(l), p.Stats.Tokens))
 	return "- " + strings.Join(lines, "\n- ")
 }

@@ -295,7 +295,7 @@ func (cs settingCommands) listProjects(_ context.Context, o ordered) (order, err
 		if err == nil && p == now {
 			mark = i18n.ProjectHere.In(o.lang)
 		}
-		fmt.Fprintf(&s, i18n.ProjectLine.In(o.lang)+"\n", p.shown(), cmp.Or(p.ceiling, defaultMode), mark)
+		fmt.Fprintf(&s, i18n.ProjectLine.In(o.lang)+"\n", p.shown(), modeWords[cmp.Or(p.ceiling, defaultMode)].In(o.lang), mark)
 	}
 	s.WriteString(i18n.ProjectsUsage.In(o.lang))
 	return order{reply: s.String()}, nil
@@ -307,7 +307,7 @@ func (cs settingCommands) changeProject(ctx context.Context, o ordered) (order, 
 		return cs.listProjects(ctx, o)
 	}
 	if !cs.access.Load().InCharge(o.m) {
-		return o.say(i18n.ForAdmins)
+		return o.say(i18n.ForAdminsInGroups)
 	}
 	p, ok := cs.cfg.find(o.args)
 	if ok {
@@ -321,7 +321,7 @@ func (cs settingCommands) changeProject(ctx context.Context, o ordered) (order, 
 	}
 	c := o.chat
 	c.Settings.Project = p.name
-	mode := cmp.Or(cs.cfg.permissionMode(c), defaultMode)
+	mode := modeWords[cmp.Or(cs.cfg.permissionMode(c), defaultMode)].In(o.lang)
 	return o.do(db.SetProject{Project: p.name}, i18n.ProjectChanged, p.shown(), mode)
 }
 
@@ -331,24 +331,39 @@ func (cs settingCommands) changeMode(_ context.Context, o ordered) (order, error
 	if err != nil {
 		return o.say(i18n.ProjectGone)
 	}
+	free := modes[:rank(p.ceiling)+1]
 	if o.args == "" {
-		var free []string
-		for _, m := range modes[:rank(p.ceiling)+1] {
-			free = append(free, "`"+m+"`")
-		}
-		return o.say(i18n.ModeNow, cmp.Or(cs.cfg.permissionMode(o.chat), defaultMode), strings.Join(free, " "))
+		return o.say(i18n.ModeNow, modesShown(o.lang, cs.cfg.permissionMode(o.chat)), modesShown(o.lang, free...))
 	}
 	if !cs.access.Load().InCharge(o.m) {
-		return o.say(i18n.ForAdmins)
+		return o.say(i18n.ForAdminsInGroups)
 	}
-	i := slices.IndexFunc(modes, func(m string) bool { return strings.EqualFold(m, o.args) || modeNames[m] == o.args })
+	i := slices.IndexFunc(modes, func(m string) bool {
+		return strings.EqualFold(m, o.args) || modeNames[m] == o.args || modeWords[m].In(o.lang) == o.args
+	})
 	switch {
 	case i < 0:
-		return o.say(i18n.NoSuchMode, strings.Join(modes[:rank(p.ceiling)+1], i18n.Listing.In(o.lang)))
+		return o.say(i18n.NoSuchMode, modesShown(o.lang, free...))
 	case i > rank(p.ceiling):
-		return o.say(i18n.ModeTooHigh, modes[i], cmp.Or(p.ceiling, defaultMode))
+		return o.say(i18n.ModeTooHigh, modesShown(o.lang, modes[i]), modesShown(o.lang, p.ceiling))
 	}
-	return o.do(db.SetMode{Mode: modes[i]}, i18n.ModeChanged, modes[i])
+	return o.do(db.SetMode{Mode: modes[i]}, i18n.ModeChanged, modesShown(o.lang, modes[i]))
+}
+
+// modeWords are what the modes mean.
+var modeWords = map[string]i18n.Phrase{
+	"plan": i18n.ModePlan, "dontAsk": i18n.ModeDontAsk, defaultMode: i18n.ModeDefault, editsMode: i18n.ModeEdits,
+	"auto": i18n.ModeAuto, bypassMode: i18n.ModeBypass,
+}
+
+// modesShown lists modes by what they mean and what they are called.
+func modesShown(l i18n.Lang, list ...string) string {
+	var shown []string
+	for _, m := range list {
+		m = cmp.Or(m, defaultMode)
+		shown = append(shown, i18n.ModeNamed.Sprintf(l, modeWords[m].In(l), m))
+	}
+	return strings.Join(shown, i18n.Listing.In(l))
 }
 
 // modeNames are what the modes are called in Chinese.

@@ -236,7 +236,7 @@ func TestAChatChangesItsProject(t *testing.T) {
 		"away": {Path: filepath.Join(dir, "b")}}
 	l.start()
 	for i, tc := range []struct{ text, want string }{
-		{"/projects", "`Web`"}, {"/项目", "← 当前"}, {"/cd", "`Web`"}, {"/mode acceptEdits", "最高到 default"},
+		{"/projects", "`Web`"}, {"/项目", "← 当前"}, {"/cd", "`Web`"}, {"/mode acceptEdits", "最高权限是“每次询问”（`default`）"},
 		{"/cd web", "已切换到项目 Web"},
 		{"/mode", "`acceptEdits`"}, {"/模式 接受编辑", "acceptEdits"}, {"/mode bypassPermissions", "不允许"},
 		{"/mode yolo", "没有这个权限模式"},

@@ -73,7 +73,7 @@ func TestASecretToRememberIsNowhereKept(t *testing.T) {
 	}
 	onDisk(t, dir, secret)
 	w.order(alice, "/lang en")
-	w.expect(w.order(alice, "/remember password: "+secret), "was not kept", "still in the chat", "recall it")
+	w.expect(w.order(alice, "/remember password: "+secret), "were not stored", "still in the chat", "recall it")
 	w.expect(w.order(alice, "/remember tea"), "!recall it")
 }
 

@@ -159,7 +159,7 @@ func TestAFileThatThePlatformRefuses(t *testing.T) {
 		!strings.Contains(err.Error(), "does not take") {
 		t.Errorf("%q, %v", got, err)
 	}
-	if said, _, _ := s.out.SoFar(); !slices.Equal(said, []string{"文件“plot.png”没有发出：平台不接受它。"}) {
+	if said, _, _ := s.out.SoFar(); !slices.Equal(said, []string{"文件“plot.png”被平台拒绝，没有发出。"}) {
 		t.Errorf("said %q", said)
 	}
 	s.until("no copy", func() bool { return s.copies() == 0 })

@@ -48,8 +48,7 @@ func (cs reportCommands) status(ctx context.Context, o ordered) (order, error) {
 	if err != nil {
 		return order{}, err
 	}
-	project, mode := cs.cfg.projectShown(c), cs.cfg.Context.Mode
-	lines := []string{fmt.Sprintf(i18n.Status.In(l), state.In(l), project, session.In(l), mode)}
+	lines := []string{fmt.Sprintf(i18n.Status.In(l), state.In(l), cs.cfg.projectShown(c), session.In(l))}
 	add := func(p i18n.Phrase, args ...any) { lines = append(lines, fmt.Sprintf(p.In(l), args...)) }
 	if c.Topic != "" {
 		add(i18n.StatusTitle, c.Topic)
@@ -71,7 +70,7 @@ func (cs reportCommands) status(ctx context.Context, o ordered) (order, error) {
 		if n := len(silenced); n > 0 {
 			text += "\n" + i18n.StatusSilenced.Sprintf(l, n)
 		}
-		text += "\n" + loadOf(cs.pool, l) + "\n" + fmt.Sprintf(i18n.StatusVersion.In(l), v)
+		text += "\n" + i18n.StatusMode.Sprintf(l, cs.cfg.Context.Mode) + "\n" + loadOf(cs.pool, l) + "\n" + fmt.Sprintf(i18n.StatusVersion.In(l), v)
 	}
 	return order{reply: text}, nil
 }

@@ -197,7 +197,7 @@ func TestAPictureWithTooManyPixelsIsTold(t *testing.T) {
 	d.prompt(1)
 	d.until("the user to be told", func() bool {
 		said, _, _ := d.rec.SoFar()
-		return slices.Contains(said, "图片像素太多，助手没有直接看到：[图片]。缩小后再发一次就可以。")
+		return slices.Contains(said, "图片像素太多，助手看不到：[图片]。请缩小后再发一次。")
 	})
 }
 

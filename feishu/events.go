@@ -148,8 +148,8 @@ func (t eventHandler) inOrder(run context.Context, room string, at time.Time, f 
 type wording struct{ zh, en string }
 
 var (
-	staleButton = wording{"这个按钮已失效", "This button does not work any more"}
-	pressFailed = wording{"操作没有成功，请稍后再试", "That did not work, please try again later"}
+	staleButton = wording{"这个按钮已失效", "This button is no longer active"}
+	pressFailed = wording{"操作失败，请稍后再试", "That didn't work. Please try again later"}
 )
 
 // words returns w in the language of a new chat: the client does not know the language of an existing one.

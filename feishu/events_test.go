@@ -325,7 +325,7 @@ func TestPress(t *testing.T) {
 		{"a toast", func(chat.Press) (string, error) { return "stopping", nil },
 			`{"toast":{"type":"info","content":"stopping"}}`},
 		{"an error", func(chat.Press) (string, error) { return "", errors.New("x") },
-			`{"toast":{"type":"error","content":"操作没有成功，请稍后再试"}}`},
+			`{"toast":{"type":"error","content":"操作失败，请稍后再试"}}`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

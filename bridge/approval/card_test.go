@@ -36,7 +36,7 @@ func TestACardShowsExactlyWhatIsAsked(t *testing.T) {
 	if c.Body != want {
 		t.Errorf("body %q", c.Body)
 	}
-	if c.Footer != "30 分钟内没有人决定就视为拒绝。“总是允许”只在本聊天、本项目有效：以 `git 'push'` 开头、只带常用选项的单条命令。" {
+	if c.Footer != "30 分钟内有效。“总是允许”仅限本聊天、本项目里的单条命令（以 `git 'push'` 开头，只带常用选项）。" {
 		t.Errorf("footer %q", c.Footer)
 	}
 	if got := dos(c.Buttons); !reflect.DeepEqual(got, []string{DoAllow, DoAlways, DoRefuse}) ||
@@ -69,14 +69,14 @@ func TestTheNameOfWhoDecidedIsNoMarkup(t *testing.T) {
 func TestWhatIsShownOfEachTool(t *testing.T) {
 	for _, tc := range []struct{ tool, input, want string }{
 		{"Write", `{"file_path":"/p/a/b.txt","content":"x\ny\n"}`,
-			"**The agent wants to write a file (what it holds is replaced)**\n\n```\na/b.txt\n```\n\n```\nx\ny\n```\n"},
+			"**The agent wants to write a file (replacing its contents)**\n\n```\na/b.txt\n```\n\n```\nx\ny\n```\n"},
 		{"Write", `{"file_path":"/p2/b.txt","content":""}`,
-			"**The agent wants to write a file (what it holds is replaced)**\n\n```\n/p2/b.txt\n```\n\n```\n\n```\n"},
+			"**The agent wants to write a file (replacing its contents)**\n\n```\n/p2/b.txt\n```\n\n```\n\n```\n"},
 		{"Edit", `{"file_path":"/p/b.txt","old_string":"a\nb","new_string":"c\n","replace_all":true}`,
-			"**The agent wants to edit a file (every place that says so)**\n\n```\nb.txt\n```\n\n```diff\n- a\n- b\n+ c\n```\n"},
+			"**The agent wants to edit a file (replacing every match)**\n\n```\nb.txt\n```\n\n```diff\n- a\n- b\n+ c\n```\n"},
 		{"Read", `{"file_path":"/etc/hostname"}`, "**The agent wants to read a file**\n\n```\n/etc/hostname\n```\n\n"},
 		{"WebFetch", `{"url":"https://example.com/?a=b","prompt":"sum it up"}`,
-			"**The agent wants to fetch a page**\n\n```\nhttps://example.com/?a=b\n```\n\nThe agent wants to know: sum it up"},
+			"**The agent wants to open a web page**\n\n```\nhttps://example.com/?a=b\n```\n\nThe agent wants to know: sum it up"},
 		{"WebSearch", `{"query":"magpies"}`, "**The agent wants to search the web**\n\n```\nmagpies\n```\n"},
 		{"Bash", `{"command":"sleep 9","run_in_background":true}`,
 			"**The agent wants to run a command in the background**\n\n```bash\nsleep 9\n```\n"},
@@ -85,9 +85,9 @@ func TestWhatIsShownOfEachTool(t *testing.T) {
 		{"Read", `{"file_path":"/etc/hostname","Limit":5}`,
 			"**The agent wants to read a file**\n\n```\n/etc/hostname\n```\n\n\n\n```json\n{\n  \"Limit\": 5\n}\n```\n"},
 		{claude.PlanTool, `{"plan":"1. x","planFilePath":"/x","allowedPrompts":["a"]}`,
-			"**The agent has a plan, and begins once it is approved**\n\n> 1. x\n\n```json\n{\n  \"allowedPrompts\": [\n    \"a\"\n  ]\n}\n```\n"},
-		{"mcp__a__b", `{"x":{"y":1}}`, "**The agent wants to use the tool b of the MCP server a**\n\n```json\n{\n  \"x\": {\n    \"y\": 1\n  }\n}\n```\n"},
-		{claude.PlanTool, `{"plan":"1. x"}`, "**The agent has a plan, and begins once it is approved**\n\n> 1. x"},
+			"**The agent has a plan and will start once you approve it**\n\n> 1. x\n\n```json\n{\n  \"allowedPrompts\": [\n    \"a\"\n  ]\n}\n```\n"},
+		{"mcp__a__b", `{"x":{"y":1}}`, "**The agent wants to use the tool b from the MCP server a**\n\n```json\n{\n  \"x\": {\n    \"y\": 1\n  }\n}\n```\n"},
+		{claude.PlanTool, `{"plan":"1. x"}`, "**The agent has a plan and will start once you approve it**\n\n> 1. x"},
 	} {
 		if got := Card(askingFor(tc.tool, tc.input), i18n.English).Body; got != tc.want {
 			t.Errorf("%s: %q", tc.tool, got)
@@ -152,12 +152,12 @@ func TestWhatBecameOfAnApproval(t *testing.T) {
 		{"Bash", db.Settlement{State: db.Approved, By: by}, "✅ 小明 已允许"},
 		{"Bash", db.Settlement{State: db.Approved, By: chat.Actor{ID: "ou_1"}}, "✅ 有人 已允许"},
 		{"Bash", db.Settlement{State: db.Refused, By: by, Words: "先\n测试"}, "🚫 小明 已拒绝，没有执行 · 说明：先\n测试"},
-		{"Bash", db.Settlement{State: db.Expired}, "⌛ 没有人在时限内决定，没有执行"},
-		{"Bash", db.Settlement{State: db.Withdrawn}, "⏹ 这一轮已经结束，没有执行"},
+		{"Bash", db.Settlement{State: db.Expired}, "⌛ 超时无人处理，没有执行"},
+		{"Bash", db.Settlement{State: db.Withdrawn}, "⏹ 回答已结束，没有执行"},
 		{claude.PlanTool, db.Settlement{State: db.Approved, By: by}, "✅ 小明 已批准计划"},
 		{claude.PlanTool, db.Settlement{State: db.Refused, By: by}, "✏️ 小明 要求继续规划"},
 		{claude.QuestionTool, db.Settlement{State: db.Approved, By: by, Words: "蓝"}, "✅ 小明 已回答 · 蓝"},
-		{claude.QuestionTool, db.Settlement{State: db.Refused, By: by}, "🚫 小明 没有回答"},
+		{claude.QuestionTool, db.Settlement{State: db.Refused, By: by}, "🚫 小明 跳过了问题"},
 	} {
 		a := askingFor(tc.tool, `{"command":"x","plan":"x","questions":[{"question":"a"}]}`)
 		a.Settlement = tc.s

@@ -248,7 +248,7 @@ func TestAnApprovalThatCameTooLate(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if last.Card == nil || !strings.Contains(last.Card.Status, "it was not done") {
+	if last.Card == nil || !strings.Contains(last.Card.Status, "nothing was done") {
 		t.Errorf("the card says %+v", last.Card)
 	}
 }
@@ -335,7 +335,7 @@ func TestPeopleHaveHalfAnHour(t *testing.T) {
 		a := newAsking(t, 0)
 		a.work()
 		got, patience := Card(a.approval, i18n.Chinese).Footer, a.approval.Expires.Sub(a.approval.Created)
-		if patience != 30*time.Minute || !strings.HasPrefix(got, "30 分钟内没有人决定就视为拒绝") {
+		if patience != 30*time.Minute || !strings.HasPrefix(got, "30 分钟内有效") {
 			t.Errorf("until %v, the card says %q", a.approval.Expires, got)
 		}
 		time.Sleep(30*time.Minute - time.Millisecond)

@@ -26,6 +26,14 @@ func (p Phrase) In(l Lang) string {
 	return p.ZH
 }
 
+// Plural is the phrase for a number of things.
+func Plural(n int, one, many Phrase) Phrase {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
 // Sprintf is the phrase in a language, with its arguments.
 func (p Phrase) Sprintf(l Lang, args ...any) string {
 	if len(args) == 0 {

@@ -2,93 +2,109 @@ package i18n
 
 // What is said about who may talk to the bot, where the agent works, and what it may cost.
 var (
-	AccessRequest        = Phrase{"**%s**（%s）想和我对话。允许吗？", "**%s** (%s) wants to talk to me. Allow it?"}
-	AccessRequestSummary = Phrase{"有人想和我对话", "Somebody wants to talk to me"}
+	AccessRequest        = Phrase{"**%s**（%s）想和我对话，是否允许？", "**%s** (%s) wants to talk to me. Allow?"}
+	AccessRequestSummary = Phrase{"有人想和我对话", "Someone wants to talk to me"}
 	LetInButton          = Phrase{"允许", "Allow"}
 	TurnAwayButton       = Phrase{"忽略", "Ignore"}
-	HasLetIn             = Phrase{"已允许 %s 使用", "%s can talk to me now"}
-	TurnedAway           = Phrase{"已忽略 %s", "%s is ignored"}
-	AccessDecidedBefore  = Phrase{"这个请求已经处理过了。", "This request has been decided already."}
-	AccessWelcome        = Phrase{"你现在可以和我对话了，直接说你想做什么。", "You can talk to me now. Just say what you need."}
+	HasLetIn             = Phrase{"已允许 %s 和我对话", "%s can talk to me now"}
+	TurnedAway           = Phrase{"已忽略 %s", "Ignored %s"}
+	AccessDecidedBefore  = Phrase{"这个请求已经处理过了。", "This request has already been handled."}
+	AccessWelcome        = Phrase{"你现在可以和我对话了，直接说你想做什么。", "You can talk to me now. Just tell me what you need."}
+
+	ForAdmins         = Phrase{"只有管理员可以这样做。", "Only an admin can do this."}
+	ForAdminsCommand  = Phrase{"只有管理员可以使用 %s。", "Only admins can use %s."}
+	ForAdminsInGroups = Phrase{"在群里，只有管理员可以这样做。", "In groups, only an admin can do this."}
 
 	ArgsCd         = Phrase{"[项目]", "[project]"}
 	ArgsMode       = Phrase{"[模式]", "[mode]"}
-	HelpProjects   = Phrase{"列出可以使用的项目", "list the projects that can be used"}
-	HelpCd         = Phrase{"切换项目；/cd 默认 回到默认项目", "change to another project; /cd default goes back"}
+	HelpProjects   = Phrase{"列出可用的项目", "list the available projects"}
+	HelpCd         = Phrase{"切换项目，/cd 默认 回到默认项目", "switch projects; /cd default goes back to the default one"}
 	HelpMode       = Phrase{"查看或切换权限模式", "show or change the permission mode"}
-	NotForYou      = Phrase{"你不能使用这个按钮。", "This button is not for you."}
-	PressFailed    = Phrase{"操作没有成功，请稍后再试", "That did not work, please try again later"}
-	AccessDecided  = Phrase{"%s（编号 %s）", "%s (id %s)"}
+	NotForYou      = Phrase{"你不能使用这个按钮。", "You can't use this button."}
+	PressFailed    = Phrase{"操作失败，请稍后再试", "That didn't work. Please try again later"}
+	AccessDecided  = Phrase{"%s（用户 ID：%s）", "%s (user ID: %s)"}
 	ProjectsHead   = Phrase{"**项目**", "**Projects**"}
-	ProjectLine    = Phrase{"- `%s`（权限最高到 %s）%s", "- `%s` (permissions up to %s)%s"}
-	ProjectHere    = Phrase{" ← 当前", " ← here"}
-	ProjectsUsage  = Phrase{"用 /cd 名称 切换。", "Change with /cd NAME."}
-	NoSuchProject  = Phrase{"没有这个项目。/projects 查看全部。", "There is no such project. /projects lists them all."}
-	ProjectChanged = Phrase{"已切换到项目 %s，权限模式 %s。下一条消息开始新的会话，历史仍然保留。",
-		"The project is %s now, with permission mode %s. The next message begins a new session; the history stays."}
-	ProjectGone = Phrase{"这个聊天所在的项目现在不能使用。/projects 查看可用的项目，/cd 切换。",
-		"This chat's project cannot be used now. /projects lists those that can, /cd changes to one."}
-	ChatSpent = Phrase{"这个聊天今天的额度用完了：已用 %s，每日上限 %s。%s 恢复（还有%s）。",
-		"This chat has used up its limit for today: %s of %s. It starts anew at %s, in %s."}
-	UserSpent = Phrase{"你今天的额度用完了：已用 %s，每日上限 %s。%s 恢复（还有%s）。",
-		"You have used up your limit for today: %s of %s. It starts anew at %s, in %s."}
-	SpentByOthers = Phrase{"正在进行的回答可能会用完今天剩下的额度（已用 %s，每日上限 %s）。等它们结束后再问一次。",
-		"The answers that are being given may use up what is left for today (%s of %s so far). Please ask again when they are done."}
-	TurnSpent  = Phrase{"这次回答用完了单次额度 %s，已停在这里。", "This answer has used up what one may cost, %s, and ends here."}
-	ArgsCost   = Phrase{"[日｜周｜月]", "[day|week|month]"}
-	HelpCost   = Phrase{"查看这个聊天的费用", "show what this chat has cost"}
-	CostDay    = Phrase{"今天", "Today"}
-	CostWeek   = Phrase{"最近 7 天", "The last 7 days"}
-	CostMonth  = Phrase{"最近 30 天", "The last 30 days"}
-	CostSum    = Phrase{"**%s**：%s · %s · %d 次回答", "**%s**: %s · %s · answers: %d"}
-	CostApart  = Phrase{"其中标题、摘要、记忆等：%s · %s", "of which titles, summaries, memory and the like: %s · %s"}
-	CostUsage  = Phrase{"用法：/cost、/cost week、/cost month", "Usage: /cost, /cost week, /cost month"}
-	LimitsHead = Phrase{"今天的额度：", "Limits for today:"}
-	ChatLimit  = Phrase{"这个聊天：已用 %s，上限 %s", "this chat: %s of %s"}
-	UserLimit  = Phrase{"你：已用 %s，上限 %s", "you: %s of %s"}
-	TurnLimit  = Phrase{"每次回答最多 %s", "each answer: up to %s"}
-	HelpWhoAmI = Phrase{"查看自己的编号、聊天的编号和权限", "show your id, the chat's, and what you may do"}
-	WhoAmI     = Phrase{"**%s**\n用户：`%s`\n聊天：`%s`\n身份：%s", "**%s**\nUser: `%s`\nChat: `%s`\nRole: %s"}
+	ProjectLine    = Phrase{"- `%s`（最高权限：%s）%s", "- `%s` (up to: %s)%s"}
+	ProjectHere    = Phrase{" ← 当前", " ← current"}
+	ProjectsUsage  = Phrase{"发送 /cd 名称 切换项目。", "Send /cd NAME to switch."}
+	NoSuchProject  = Phrase{"没有这个项目，发送 /projects 查看全部。", "No such project. Send /projects to see them all."}
+	ProjectChanged = Phrase{"已切换到项目 %s，权限模式：%s。下一条消息会开始新的会话，历史仍然保留。",
+		"Switched to %s (permission mode: %s). Your next message starts a new session; the history is kept."}
+	ProjectGone = Phrase{"这个聊天的项目现在不可用。发送 /projects 查看可用的项目，再用 /cd 名称 切换。",
+		"This chat's project isn't available right now. Send /projects to see the others, then /cd NAME to switch."}
+	ChatSpent = Phrase{"这个聊天今天的额度已用完（已用 %s，上限 %s），%s 恢复（还有%s）。",
+		"This chat has reached today's limit (%s of %s used). It resets at %s, in %s."}
+	UserSpent = Phrase{"你今天的额度已用完（已用 %s，上限 %s），%s 恢复（还有%s）。",
+		"You have reached today's limit (%s of %s used). It resets at %s, in %s."}
+	SpentByOthers = Phrase{"正在进行的回答可能会用完今天剩下的额度（已用 %s，上限 %s）。请等它们完成后再问。",
+		"The answers in progress may use up the rest of today's limit (%s of %s used). Please ask again when they are done."}
+	TurnSpent = Phrase{"这次回答达到了单次额度 %s，已停止。点“继续”可以接着做。",
+		"Stopped: this answer reached its limit of %s. Press “Continue” to resume."}
+	ArgsCost  = Phrase{"[日｜周｜月]", "[day|week|month]"}
+	HelpCost  = Phrase{"查看本聊天的费用", "show this chat's cost"}
+	CostDay   = Phrase{"今天", "Today"}
+	CostWeek  = Phrase{"最近 7 天", "Last 7 days"}
+	CostMonth = Phrase{"最近 30 天", "Last 30 days"}
+	CostSum   = Phrase{"**%s**：%s · %s · %d 次回答", "**%s**: %s · %s · answers: %d"}
+	CostApart = Phrase{"其中后台任务（标题、摘要、记忆等）：%s · %s",
+		"of which background tasks (titles, summaries, memory and so on): %s · %s"}
+	CostUsage  = Phrase{"用法：/cost [day｜week｜month]", "Usage: /cost [day|week|month]"}
+	LimitsHead = Phrase{"今天的额度：", "Today's limits:"}
+	ChatLimit  = Phrase{"本聊天：已用 %s，上限 %s", "this chat: %s of %s used"}
+	UserLimit  = Phrase{"你：已用 %s，上限 %s", "you: %s of %s used"}
+	TurnLimit  = Phrase{"每次回答：最多 %s", "each answer: up to %s"}
+	HelpWhoAmI = Phrase{"查看自己的 ID、聊天的 ID 和身份", "show your ID, this chat's ID and your role"}
+	WhoAmI     = Phrase{"**%s**\n用户 ID：`%s`\n聊天 ID：`%s`\n身份：%s", "**%s**\nUser ID: `%s`\nChat ID: `%s`\nRole: %s"}
 	RoleOwner  = Phrase{"所有者", "owner"}
 	RoleAdmin  = Phrase{"管理员", "admin"}
 	RoleMember = Phrase{"用户", "user"}
 	ArgsAdmin  = Phrase{"用户｜聊天｜预算｜费用｜重新加载", "users|chats|budgets|cost|reload"}
-	HelpAdmin  = Phrase{"管理：用户、聊天、预算、费用、重新加载配置",
-		"manage users, chats, budgets and cost, and reload the configuration"}
-	AdminUsage = Phrase{"用法：\n- /admin users [allow｜revoke ou_…]\n- /admin chats [allow｜revoke oc_…]（不写编号就是当前聊天）\n- /admin budgets\n- /admin cost [day｜week｜month]\n- /admin reload",
-		"Usage:\n- /admin users [allow|revoke ou_…]\n- /admin chats [allow|revoke oc_…] (this chat, when no id follows)\n- /admin budgets\n- /admin cost [day|week|month]\n- /admin reload"}
-	OnlyPrivate = Phrase{"这些内容只在与我的私聊里显示。", "This is only shown in a private chat with me."}
-	Nobody      = Phrase{"无", "nobody"}
-	Nothing     = Phrase{"无", "nothing"}
-	UsersHead   = Phrase{"**用户**\n所有者：%s\n管理员：%s\n允许：%s\n禁止：%s\n在聊天里决定的：%s",
-		"**Users**\nOwner: %s\nAdmins: %s\nAllowed: %s\nDenied: %s\nDecided in the chat: %s"}
-	UsersUsage = Phrase{"用 /admin users allow ou_… 允许，/admin users revoke ou_… 撤销。",
-		"Let somebody in with /admin users allow ou_…, take it back with /admin users revoke ou_…."}
-	StateAsked   = Phrase{"等待决定", "waits"}
+	HelpAdmin  = Phrase{"管理用户、聊天、预算和费用，重新加载配置",
+		"manage users, chats, budgets and costs, or reload the configuration"}
+	AdminUsage = Phrase{"用法：\n- /admin users [allow｜revoke ou_…]\n- /admin chats [allow｜revoke oc_…]（不写 ID 就是当前聊天）\n- /admin budgets\n- /admin cost [day｜week｜month]\n- /admin reload",
+		"Usage:\n- /admin users [allow|revoke ou_…]\n- /admin chats [allow|revoke oc_…] (without an ID: this chat)\n- /admin budgets\n- /admin cost [day|week|month]\n- /admin reload"}
+	OnlyPrivate = Phrase{"这些内容不在群里显示，请在与我的私聊里查看。", "I don't show this in groups. Please ask me in a private chat."}
+	Nobody      = Phrase{"无", "none"}
+	Nothing     = Phrase{"无", "none"}
+	UsersHead   = Phrase{"**用户**\n所有者：%s\n管理员：%s\n允许：%s\n禁止：%s\n申请与授权：%s",
+		"**Users**\nOwner: %s\nAdmins: %s\nAllowed: %s\nDenied: %s\nRequests and grants: %s"}
+	UsersUsage = Phrase{"发送 /admin users allow ou_… 允许，/admin users revoke ou_… 撤销。",
+		"Send /admin users allow ou_… to let someone in, /admin users revoke ou_… to undo it."}
+	StateAsked   = Phrase{"待处理", "pending"}
 	StateAllowed = Phrase{"已允许", "allowed"}
 	StateIgnored = Phrase{"已忽略", "ignored"}
-	ChatsHead    = Phrase{"**最近 30 天的聊天**", "**Chats of the last 30 days**"}
-	ChatsUsage   = Phrase{"用 /admin chats allow 让一个群里的所有人都能用，/admin chats revoke 撤销。",
-		"Let everybody in a group talk to me with /admin chats allow, take it back with /admin chats revoke."}
-	WantsID      = Phrase{"请写上编号，以 %s 开头。", "An id has to follow that begins with %s."}
+	ChatsHead    = Phrase{"**最近 30 天的聊天**", "**Chats in the last 30 days**"}
+	ChatsUsage   = Phrase{"发送 /admin chats allow oc_… 让群里所有人都能用，/admin chats revoke oc_… 撤销；在那个群里发送时不用写 ID。",
+		"Send /admin chats allow oc_… to let everyone in a group talk to me, /admin chats revoke oc_… to undo it. In the group itself you can leave out the ID."}
+	WantsID      = Phrase{"请写上以 %s 开头的 ID。", "Please add an ID that starts with %s."}
 	GrantGiven   = Phrase{"已允许 `%s`。", "`%s` can talk to me now."}
-	GrantRevoked = Phrase{"已撤销 `%s`。", "`%s` can no longer talk to me."}
-	NoSuchGrant  = Phrase{"没有这样的记录。配置文件里写的要在那里改。",
-		"Nothing of that kind was decided here. What the configuration says is changed there."}
+	GrantRevoked = Phrase{"已撤销 `%s` 的权限。", "`%s` can no longer talk to me."}
+	NoSuchGrant  = Phrase{"没有这条授权。写在配置文件里的，请在配置文件里修改。",
+		"There is no such grant. If it is set in the configuration, change it there."}
 	Budgets = Phrase{"**预算**\n每次回答：%s\n每人每天：%s，%s\n每个聊天每天：%s，%s",
-		"**Budgets**\nEach answer: %s\nEach user and day: %s, %s\nEach chat and day: %s, %s"}
+		"**Budgets**\nPer answer: %s\nPer user and day: %s, %s\nPer chat and day: %s, %s"}
 	NoLimit     = Phrase{"不限", "no limit"}
 	TodayHead   = Phrase{"**今天**", "**Today**"}
 	ByUser      = Phrase{"**按用户**", "**By user**"}
 	ByChat      = Phrase{"**按聊天**", "**By chat**"}
-	NoReload    = Phrase{"这里不能重新加载配置。", "The configuration cannot be reloaded here."}
-	ReloadDone  = Phrase{"已重新加载配置。生效：%s", "The configuration was reloaded. In force: %s"}
-	ReloadLater = Phrase{"已重新加载配置。生效：%s；重启后才生效：%s",
-		"The configuration was reloaded. In force: %s; only after a restart: %s"}
-	ReloadFailed = Phrase{"配置有错误，仍然使用原来的。日志里写着错在哪里。",
-		"The configuration has a mistake, and the old one stays in force. The log says what is wrong."}
-	ModeNow     = Phrase{"当前权限模式：%s\n可以选择：%s", "The permission mode is %s.\nYou can choose: %s"}
-	NoSuchMode  = Phrase{"没有这个权限模式。可以选择：%s", "There is no such permission mode. You can choose: %s"}
-	ModeTooHigh = Phrase{"这个项目不允许 %s，最高到 %s。", "This project does not allow %s, only up to %s."}
-	ModeChanged = Phrase{"权限模式已改为 %s，从下一条消息起生效。", "The permission mode is %s from the next message on."}
+	NoReload    = Phrase{"这里不能重新加载配置。", "The configuration can't be reloaded here."}
+	ReloadDone  = Phrase{"已重新加载配置。已生效：%s", "Configuration reloaded. Applied: %s"}
+	ReloadLater = Phrase{"已重新加载配置。已生效：%s；重启后生效：%s",
+		"Configuration reloaded. Applied: %s. After a restart: %s"}
+	ReloadFailed = Phrase{"配置有错误，继续使用原来的配置。详情见日志。",
+		"The configuration has an error, so the previous one stays in use. See the log for details."}
+	ModeNow = Phrase{"当前权限模式：%s\n可选：%s\n发送 /mode 名称 切换。",
+		"Permission mode: %s\nAvailable: %s\nSend /mode NAME to change it."}
+	NoSuchMode  = Phrase{"没有这个权限模式。可选：%s", "No such permission mode. Available: %s"}
+	ModeTooHigh = Phrase{"这个项目不允许%s，最高权限是%s。", "This project doesn't allow %s. The most it allows is %s."}
+	ModeChanged = Phrase{"权限模式已改为%s，从下一条消息起生效。", "Permission mode from your next message on: %s"}
+
+	// The permission modes in words.
+	ModePlan    = Phrase{"只规划", "plan only"}
+	ModeDontAsk = Phrase{"只做已允许的", "pre-approved actions only"}
+	ModeDefault = Phrase{"每次询问", "ask first"}
+	ModeEdits   = Phrase{"直接修改文件", "edit files without asking"}
+	ModeAuto    = Phrase{"自动判断", "decide automatically"}
+	ModeBypass  = Phrase{"全部放行", "allow everything"}
+	ModeNamed   = Phrase{"“%s”（`%s`）", "“%s” (`%s`)"}
 )

@@ -2,34 +2,34 @@ package i18n
 
 // What is said by the commands and about them.
 var (
-	NewBegun       = Phrase{"已开始新会话。", "A new conversation begins."}
-	ResetDone      = Phrase{"已清空对话历史，下次对话将从零开始。", "The conversation is cleared; the next one starts from zero."}
-	NothingToStop  = Phrase{"现在没有正在运行的任务。", "Nothing is running right now."}
+	NewBegun       = Phrase{"已开始新对话。", "New conversation started."}
+	ResetDone      = Phrase{"对话已清空，下一条消息从零开始。", "Conversation cleared. Your next message starts from scratch."}
+	NothingToStop  = Phrase{"现在没有正在进行的回答。", "Nothing is running right now."}
 	StopAsked      = Phrase{"正在停止…", "Stopping…"}
-	StopOver       = Phrase{"这一轮已经结束了。", "This turn is already over."}
-	UnknownCommand = Phrase{"没有 %s 这个命令，发送 /help 查看全部命令。", "There is no command %s; /help lists them all."}
+	StopOver       = Phrase{"这次回答已经结束了。", "This answer has already ended."}
+	UnknownCommand = Phrase{"没有 %s 这个命令，发送 /help 查看全部命令。", "There is no command %s. Send /help to see them all."}
 	AskMe          = Phrase{"我在。直接说你想做什么，或发送 /help 查看命令。",
-		"I am here. Say what you need, or send /help for the commands."}
-	Unreadable = Phrase{"暂时还不能阅读这种消息，请用文字告诉我。",
-		"I cannot read this kind of message yet. Please tell me in words."}
-	NotAllowed = Phrase{"这个机器人还没有所有者。日志里如果有一次性口令（MAGPIE-…），把它私聊发给我，你就是所有者；也可以把你的 ID %s 写进配置文件的 [access] owner，然后重新加载。",
-		"This bot has no owner yet. If there is a one-time code (MAGPIE-…) in the log, send it to me in a private chat and you own it; or put your ID, %s, into the configuration file as [access] owner and reload it."}
+		"I'm here. Tell me what you need, or send /help for the commands."}
+	Unreadable = Phrase{"暂时看不懂这种消息，请用文字告诉我。",
+		"I can't read this kind of message yet. Please send it as text."}
+	NotAllowed = Phrase{"这个机器人还没有所有者。如果日志里有一次性口令（MAGPIE-…），把它私聊发给我，机器人就归你所有；也可以把你的 ID %s 写进配置文件的 [access] owner，再重新加载。",
+		"This bot has no owner yet. If the log shows a one-time code (MAGPIE-…), send it to me in a private chat to become the owner. Or set [access] owner to your ID, %s, in the configuration file and reload it."}
 	HelpHelp = Phrase{"查看命令", "list the commands"}
-	HelpHead = Phrase{"**直接发消息就可以和助手对话。** 群里请 @ 我。\n\n命令：",
-		"**Just write to talk with the agent.** In groups, mention me.\n\nCommands:"}
-	HelpNew = Phrase{"开始新会话（历史仍保留），后面可以直接写第一个问题",
-		"start a new conversation (the history is kept); its first question may follow"}
-	HelpReset = Phrase{"清空对话历史，从零开始，后面可以直接写第一个问题",
-		"clear the conversation and start from zero; the first question may follow"}
-	HelpStop   = Phrase{"停止正在进行的回答", "stop the answer that is being written"}
-	HelpStatus = Phrase{"查看当前状态", "show the current state"}
-	Status     = Phrase{"**状态**：%s\n**项目**：%s\n**会话**：%s\n**上下文模式**：%s",
-		"**State**: %s\n**Project**: %s\n**Session**: %s\n**Context mode**: %s"}
+	HelpHead = Phrase{"**直接发消息就可以和助手对话。** 群里请 @我。\n\n命令：",
+		"**Just send a message to talk to the agent.** In groups, mention me.\n\nCommands:"}
+	HelpNew = Phrase{"开始新对话（历史仍保留），后面可以直接写第一个问题",
+		"start a new conversation (the history is kept); you can add the first question"}
+	HelpReset = Phrase{"清空对话，从零开始，后面可以直接写第一个问题",
+		"clear the conversation and start from scratch; you can add the first question"}
+	HelpStop   = Phrase{"停止正在进行的回答", "stop the current answer"}
+	HelpStatus = Phrase{"查看当前状态", "show the current status"}
+	Status     = Phrase{"**状态**：%s\n**项目**：%s\n**会话**：%s",
+		"**Status**: %s\n**Project**: %s\n**Session**: %s"}
 	StatusRunning   = Phrase{"正在回答", "answering"}
 	StatusIdle      = Phrase{"空闲", "idle"}
 	StatusSession   = Phrase{"可续接", "can be resumed"}
-	StatusLive      = Phrase{"进程在线", "process running"}
-	StatusNoSession = Phrase{"尚未开始", "not begun"}
+	StatusLive      = Phrase{"进行中", "active"}
+	StatusNoSession = Phrase{"尚未开始", "none yet"}
 
 	ArgsHelp     = Phrase{"[命令]", "[command]"}
 	ArgsNew      = Phrase{"[第一个问题]", "[first question]"}
@@ -37,123 +37,128 @@ var (
 	ArgsResume   = Phrase{"[编号]", "[number]"}
 	ArgsHistory  = Phrase{"[条数]", "[count]"}
 	ArgsContext  = Phrase{"[问题]", "[question]"}
-	ArgsRemember = Phrase{"要记住的事", "what to remember"}
-	ArgsModel    = Phrase{"[名称｜default]", "[name|default]"}
+	ArgsRemember = Phrase{"要记住的事", "TEXT"}
+	ArgsModel    = Phrase{"[名称｜默认]", "[name|default]"}
 	ArgsEffort   = Phrase{"[low｜medium｜high｜xhigh｜max｜默认]", "[low|medium|high|xhigh|max|default]"}
 	ArgsLang     = Phrase{"[zh｜en｜自动]", "[zh|en|auto]"}
 	ArgsLogin    = Phrase{"[cancel｜取消]", "[cancel]"}
 
 	HelpRetry   = Phrase{"重新回答上一个问题", "answer the last question again"}
-	HelpTitle   = Phrase{"查看或修改这个聊天的标题", "show or change the title of this chat"}
+	HelpTitle   = Phrase{"查看或修改本聊天的标题", "show or change this chat's title"}
 	HelpResume  = Phrase{"列出以前的会话，或回到其中一个", "list earlier sessions, or go back to one"}
 	HelpModel   = Phrase{"查看或选择模型", "show or choose the model"}
-	HelpEffort  = Phrase{"查看或选择思考深度", "show or choose how hard the model thinks"}
-	HelpLang    = Phrase{"选择机器人使用的语言", "choose the language in which the bot speaks"}
-	HelpDoctor  = Phrase{"检查各部分是否正常", "check whether everything works"}
-	HelpLogin   = Phrase{"重新登录 Claude 账户（仅限私聊）", "log in to the Claude account again (in a private chat only)"}
-	HelpSummary = Phrase{"可用的命令", "Available commands"}
+	HelpEffort  = Phrase{"查看或选择思考深度", "show or choose the thinking effort"}
+	HelpLang    = Phrase{"选择机器人使用的语言", "choose the bot's language"}
+	HelpDoctor  = Phrase{"检查各部分是否正常", "check that everything works"}
+	HelpLogin   = Phrase{"重新登录 Claude 账户（仅限私聊）", "log in to the Claude account again (private chats only)"}
+	HelpSummary = Phrase{"可用的命令", "Commands"}
 	HelpAdmins  = Phrase{"管理员：", "For admins:"}
-	HelpMore    = Phrase{"`/help 命令` 查看用法。Claude Code 自己的命令写两个斜杠：%s",
-		"`/help command` tells more. Claude Code's own commands take two slashes: %s"}
+	HelpMore    = Phrase{"发送 `/help 命令` 查看用法。Claude Code 自己的命令写两个斜杠：%s",
+		"Send `/help COMMAND` for details. Claude Code's own commands take two slashes: %s"}
 	HelpAliases = Phrase{"也可以写作：%s", "Also: %s"}
 
 	PerhapsMeant = Phrase{"没有 %s 这个命令。你是想用 %s 吗？", "There is no command %s. Did you mean %s?"}
-	PassIt       = Phrase{"%s 是 Claude Code 自己的命令，请写成 %s。", "%s is a command of Claude Code's own; write it as %s."}
-	NotPassed    = Phrase{"%s 不能交给 Claude Code。可以用的有：%s", "%s is not passed on to Claude Code. These are: %s"}
+	PassIt       = Phrase{"%s 是 Claude Code 自己的命令，请写成 %s。", "%s is one of Claude Code's own commands. Send it as %s."}
+	NotPassed    = Phrase{"%s 不能交给 Claude Code。可以用的有：%s", "%s can't be passed to Claude Code. Available: %s"}
 	Passed       = Phrase{"已完成。", "Done."}
-	Busy         = Phrase{"上一个问题还没有回答完。请稍等，或先发送 /stop。",
+	Busy         = Phrase{"上一个问题还在回答。请稍等，或先发送 /stop。",
 		"The last question is still being answered. Please wait, or send /stop first."}
 	ByDefault = Phrase{"默认", "default"}
 	ByItself  = Phrase{"自动", "auto"}
 
 	StatusTitle   = Phrase{"**标题**：%s", "**Title**: %s"}
 	StatusModel   = Phrase{"**模型**：%s（思考深度：%s）", "**Model**: %s (effort: %s)"}
-	StatusQueue   = Phrase{"**排队**：%d 条消息等待回答", "**Queue**: %d messages wait for an answer"}
-	StatusServers = Phrase{"**MCP 服务器**：%s 没有启动，助手暂时用不了", "**MCP servers**: %s did not start; the agent does without"}
+	StatusQueue   = Phrase{"**排队**：%d 条消息", "**Queue**: %d waiting"}
+	StatusServers = Phrase{"**MCP 服务器**：%s 没有启动，助手暂时用不了", "**MCP servers**: %s did not start and can't be used"}
 	// for admins
+	StatusMode     = Phrase{"**上下文模式**：%s", "**Context mode**: %s"}
 	StatusSilenced = Phrase{"**发不出消息的聊天**：%d 个（群被禁言、群设置不允许，或对方不接收），详见 `magpie doctor`",
-		"**Chats that take no messages**: %d (muted, not allowed by their settings, or not wanted); see `magpie doctor`"}
+		"**Chats I can't write to**: %d (muted, not allowed by their settings, or blocked by the person). See `magpie doctor`"}
 	StatusVersion = Phrase{"**版本**：%s", "**Version**: %s"}
 
-	TitleNone  = Phrase{"还没有标题。发送 /title 新标题 起一个。", "There is no title yet. Give one with /title and the title."}
+	TitleNone  = Phrase{"还没有标题。发送 /title 新标题 起一个。", "No title yet. Send /title TITLE to set one."}
 	TitleIs    = Phrase{"标题：%s", "Title: %s"}
-	TitleSet   = Phrase{"标题已改为：%s", "The title is now: %s"}
-	TitleEmpty = Phrase{"这不能作标题，请换个写法。", "This cannot be a title; put it another way."}
+	TitleSet   = Phrase{"标题已改为：%s", "Title changed to: %s"}
+	TitleEmpty = Phrase{"这个标题不能用，请换一个。", "This title can't be used. Please try another one."}
 
-	ModelNow = Phrase{"现在的模型：%s\n选择一个，或发送 /model 名称。",
-		"The model is now: %s\nChoose one, or send /model and its name."}
-	ModelSet  = Phrase{"从下一个问题起使用模型：%s", "From the next question on, the model is: %s"}
-	ModelBad  = Phrase{"不能使用模型“%s”。可以选择：%s", "The model “%s” cannot be used. Choose from: %s"}
-	EffortNow = Phrase{"现在的思考深度：%s", "The effort is now: %s"}
-	EffortSet = Phrase{"从下一个问题起的思考深度：%s", "From the next question on, the effort is: %s"}
-	EffortBad = Phrase{"没有“%s”这种思考深度。可以选择：%s", "There is no effort “%s”. Choose from: %s"}
-	LangNow   = Phrase{"现在的语言设置：%s", "The language is set to: %s"}
-	LangSet   = Phrase{"好的，语言已设为：%s", "The language is set to: %s"}
-	LangBad   = Phrase{"不支持语言“%s”。可以选择：%s", "The language “%s” is not supported. Choose from: %s"}
+	ModelNow = Phrase{"当前模型：%s\n选择一个，或发送 /model 名称。",
+		"Current model: %s\nChoose one, or send /model NAME."}
+	ModelSet    = Phrase{"好的，从下一个问题起使用模型 %s。", "OK, %s will answer from your next question on."}
+	ModelReset  = Phrase{"好的，从下一个问题起使用默认模型。", "OK, the default model will answer from your next question on."}
+	ModelBad    = Phrase{"不能使用模型“%s”。可选：%s", "The model “%s” isn't available. Choose from: %s"}
+	EffortNow   = Phrase{"当前思考深度：%s", "Current effort: %s"}
+	EffortSet   = Phrase{"好的，从下一个问题起思考深度为 %s。", "OK, effort %s from your next question on."}
+	EffortReset = Phrase{"好的，从下一个问题起使用默认的思考深度。", "OK, default effort from your next question on."}
+	EffortBad   = Phrase{"没有“%s”这种思考深度。可选：%s", "There is no effort “%s”. Choose from: %s"}
+	LangNow     = Phrase{"当前语言：%s", "Current language: %s"}
+	LangSet     = Phrase{"好的，以后用%s。", "OK, %s from now on."}
+	LangReset   = Phrase{"好的，语言恢复为自动。", "OK, back to choosing the language automatically."}
+	LangName    = Phrase{"中文", "English"}
+	LangBad     = Phrase{"不支持语言“%s”。可选：%s", "The language “%s” isn't supported. Choose from: %s"}
 
 	ResumeNever = Phrase{"这里的每个问题都从头开始，没有可以恢复的会话。",
-		"Every question begins from scratch here, so there are no sessions to go back to."}
-	ResumeNothing = Phrase{"还没有以前的会话。", "There are no earlier sessions yet."}
-	ResumeHead    = Phrase{"**以前的会话**（按编号或发送 /resume 编号 回到其中一个）",
-		"**Earlier sessions** (press a number, or send /resume and the number, to go back to one)"}
+		"Every question starts from scratch here, so there are no sessions to go back to."}
+	ResumeNothing = Phrase{"还没有以前的会话。", "No earlier sessions yet."}
+	ResumeHead    = Phrase{"**以前的会话**（点编号或发送 /resume 编号 回到其中一个）",
+		"**Earlier sessions** (press a number or send /resume NUMBER to go back to one)"}
 	ResumeLine    = Phrase{"%d. %s **%s**（%d 个问题，`%s`）%s", "%d. %s **%s** (questions: %d, `%s`)%s"}
-	ResumeNow     = Phrase{" ← 现在", " ← now"}
-	ResumeUnknown = Phrase{"没有找到这个会话。发送 /resume 查看列表。", "There is no such session. /resume lists them."}
-	ResumeIsNow   = Phrase{"现在就在这个会话里。", "You are in this session already."}
-	ResumeDone    = Phrase{"已回到会话：%s", "Back in the session: %s"}
-	ResumeLost    = Phrase{"已回到会话：%s\n助手自己的会话记录已经不在，将从历史恢复。",
-		"Back in the session: %s\nThe agent's own memory of it is gone; it goes on from the history."}
+	ResumeNow     = Phrase{" ← 当前", " ← current"}
+	ResumeUnknown = Phrase{"没有这个会话，发送 /resume 查看列表。", "No such session. Send /resume to see them all."}
+	ResumeIsNow   = Phrase{"现在就在这个会话里。", "You are already in this session."}
+	ResumeDone    = Phrase{"已回到会话：%s", "Back in this session: %s"}
+	ResumeLost    = Phrase{"已回到会话：%s\nClaude 自己的会话记录已经没有了，会从历史恢复。",
+		"Back in this session: %s\nClaude's own record of it is gone, so it will be restored from the history."}
 
-	HelpExport     = Phrase{"把本聊天的历史导出为文件", "send the history of this chat as files"}
+	HelpExport     = Phrase{"把本聊天的历史导出为文件", "export this chat's history as files"}
 	ExportName     = Phrase{"聊天记录", "chat-history"}
-	ExportBegun    = Phrase{"正在导出，文件随后发来。", "Exporting; the files follow."}
+	ExportBegun    = Phrase{"正在导出，完成后会把文件发给你。", "Exporting. I'll send the files when they are ready."}
 	ExportNothing  = Phrase{"还没有可以导出的内容。", "There is nothing to export yet."}
-	ExportTooLarge = Phrase{"历史太长，放不进一个文件。管理员可以在运行机器人的电脑上执行 magpie history export。",
-		"The history is too long for a file. An admin can run magpie history export on the bot's machine."}
-	ExportFailed = Phrase{"这次没能导出，请稍后再试。", "The export did not work. Please try again later."}
+	ExportTooLarge = Phrase{"历史太长，一个文件放不下。管理员可以在运行机器人的电脑上执行 magpie history export。",
+		"The history is too long for one file. An admin can run magpie history export on the bot's machine."}
+	ExportFailed = Phrase{"导出失败，请稍后再试。", "The export failed. Please try again later."}
 
-	RetryNothing = Phrase{"还没有可以重新回答的问题。", "There is no question yet that could be answered again."}
+	RetryNothing = Phrase{"还没有可以重新回答的问题。", "There is no question to answer again yet."}
 	RetryNote    = Phrase{"（请重新回答下面的问题，不要只重复之前的回答。）",
 		"(Please answer the following question anew; do not just repeat the earlier answer.)"}
 
 	DoctorBegun = Phrase{"正在检查…", "Checking…"}
 	DoctorFine  = Phrase{"一切正常。", "Everything works."}
-	DoctorDoubt = Phrase{"可以工作，但有需要留意的地方。", "It works, but something needs a look."}
-	DoctorWrong = Phrase{"有问题。请在运行机器人的电脑上执行 magpie doctor 查看详情。",
-		"Something is wrong. Run magpie doctor on the bot's machine for the details."}
+	DoctorDoubt = Phrase{"可以工作，但有需要留意的地方。", "It works, but something needs attention."}
+	DoctorWrong = Phrase{"发现问题。请在运行机器人的电脑上执行 magpie doctor 查看详情。",
+		"Something is wrong. Run magpie doctor on the bot's machine for details."}
 	DoctorLoad = Phrase{"正在回答 %d/%d，排队 %d；进程 %d/%d",
-		"Answering %d of %d at most, waiting: %d; processes: %d of %d at most"}
-	DoctorAuto   = Phrase{"（上限按%s自动得出）", " (limits by %s)"}
-	DoctorCores  = Phrase{"%d 个处理器核心", "%d processor cores"}
-	DoctorMemory = Phrase{"启动时的 %.1f GB 空闲内存", "%.1f GB of memory that were free at the start"}
-	CheckCLI     = Phrase{"Claude Code 的安装", "Installation of Claude Code"}
+		"Answering %d/%d, queued %d; processes %d/%d"}
+	DoctorAuto   = Phrase{"（上限根据%s得出）", " (limits based on %s)"}
+	DoctorCores  = Phrase{"%d 个 CPU 核心", "%d CPU cores"}
+	DoctorMemory = Phrase{"启动时的 %.1f GB 空闲内存", "%.1f GB of memory free at startup"}
+	CheckCLI     = Phrase{"Claude Code 的安装", "Claude Code installation"}
 	CheckLogin   = Phrase{"Claude 账户的登录（失效时发送 /login）",
-		"Login of the Claude account (send /login if it has expired)"}
-	CheckPlatform = Phrase{"与平台的连接", "Connection to the platform"}
-	CheckDatabase = Phrase{"数据存储", "Storage"}
+		"Claude login (send /login if it has expired)"}
+	CheckPlatform = Phrase{"与飞书（Lark）的连接", "Connection to Feishu (Lark)"}
+	CheckDatabase = Phrase{"数据存储", "Data storage"}
 	CheckDisk     = Phrase{"磁盘空间", "Disk space"}
 	CheckOther    = Phrase{"其他", "Other"}
 
-	LoginPrivate = Phrase{"请在与我的私聊中登录。", "Log in from a private chat with me."}
-	LoginBusy    = Phrase{"已有一次登录在进行。发送 /login cancel 可以取消。",
-		"Somebody is logging in already. /login cancel gives that up."}
-	LoginBegun     = Phrase{"正在准备登录，稍后给你链接。", "Preparing the login; a link follows."}
-	LoginNone      = Phrase{"现在没有进行中的登录。", "Nobody is logging in."}
-	LoginCancelled = Phrase{"登录已取消。", "The login is cancelled."}
+	LoginPrivate = Phrase{"请在与我的私聊里登录。", "Please log in from a private chat with me."}
+	LoginBusy    = Phrase{"已有登录在进行，发送 /login cancel 可以取消。",
+		"A login is already in progress. Send /login cancel to cancel it."}
+	LoginBegun     = Phrase{"正在准备登录，稍后把链接发给你。", "Preparing the login. I'll send you a link."}
+	LoginNone      = Phrase{"现在没有进行中的登录。", "No login is in progress."}
+	LoginCancelled = Phrase{"登录已取消。", "Login canceled."}
 	LoginUsage     = Phrase{"用法：/login 或 /login cancel", "Usage: /login or /login cancel"}
-	LoginLink      = Phrase{"请打开链接登录，然后把得到的授权码直接发给我（5 分钟内有效，授权码不会被保存）：\n%s",
-		"Open this link to log in, then send me the code that you get (within 5 minutes; it is not kept):\n%s"}
-	LoginAgain = Phrase{"授权码不完整，请完整复制后再发一次。", "The code is not complete. Copy all of it and send it again."}
-	LoginDone  = Phrase{"登录成功。", "Logged in."}
+	LoginLink      = Phrase{"请打开链接登录，再把得到的授权码直接发给我（5 分钟内有效，授权码不会保存）：\n%s",
+		"Open this link to log in, then send me the code you get (within 5 minutes; it won't be stored):\n%s"}
+	LoginAgain = Phrase{"授权码不完整，请完整复制后再发一次。", "The code is incomplete. Please copy all of it and send it again."}
+	LoginDone  = Phrase{"登录成功。", "You are logged in."}
 	LoginLate  = Phrase{"没有等到授权码，登录已取消。需要时请再发送 /login。",
-		"No code came, so the login was given up. Send /login to try again."}
-	LoginOffline = Phrase{"连接不上 Claude 的登录服务，登录没有成功。请检查网络后再试。",
-		"Claude's login service cannot be reached. Check the network and try again."}
-	LoginRefused = Phrase{"授权码没有被接受，登录没有成功。请再发送 /login 重试。",
-		"The code was not accepted. Send /login to try again."}
-	LoginFailed = Phrase{"登录没有成功。请在运行机器人的电脑上执行 claude auth login。",
-		"The login did not work. Run claude auth login on the bot's machine."}
+		"No code arrived in time, so the login was canceled. Send /login to try again."}
+	LoginOffline = Phrase{"连接不上 Claude 的登录服务，登录失败。请检查网络后再试。",
+		"Claude's login service can't be reached. Check the network and try again."}
+	LoginRefused = Phrase{"授权码没有通过，登录失败。请再发送 /login 重试。",
+		"The code wasn't accepted. Send /login to try again."}
+	LoginFailed = Phrase{"登录失败。请在运行机器人的电脑上执行 claude auth login。",
+		"The login failed. Run claude auth login on the bot's machine."}
 	LoginTaken   = Phrase{"收到，正在登录…", "Got it, logging in…"}
-	LoginUnasked = Phrase{"这像是登录用的授权码。现在没有进行中的登录，它没有被保存。",
-		"This looks like a login code. Nobody is logging in right now, and it was not kept."}
+	LoginUnasked = Phrase{"这像是登录用的授权码，但现在没有进行中的登录。它没有被保存。",
+		"This looks like a login code, but no login is in progress. It was not stored."}
 )

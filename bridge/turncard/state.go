@@ -69,7 +69,8 @@ func (v State) Apply(ev claude.Event, now time.Time) State {
 		v.blocks = v.blocks[:min(e.Block, len(v.blocks)):min(e.Block, len(v.blocks))]
 	case claude.ToolCall:
 		if v.asks == 0 && v.steps.running() == nil {
-			v.phase = phase{text: i18n.CardPreparing, tool: ToolName(e.Name, v.Lang), since: now}
+			v.phase = phase{since: now}
+			v.phase.text, v.phase.tool = preparing(e.Name, v.Lang)
 		}
 	case claude.ToolUse:
 		v.steps = v.steps.begun(e, now)

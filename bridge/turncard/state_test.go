@@ -27,18 +27,18 @@ func TestTheViewFollowsTheEvents(t *testing.T) {
 		v = v.Apply(ev, now)
 	}
 	c := v.Card(now)
-	if c.Body != "Let me look.\n\nA whole answer." || !c.Live || c.Footer != "未获授权的工具：Bash" || len(c.Buttons) != 1 ||
+	if c.Body != "Let me look.\n\nA whole answer." || !c.Live || c.Footer != "已拒绝：Bash" || len(c.Buttons) != 1 ||
 		c.Buttons[0].Action != (chat.Action{Do: "stop", Turn: 7}) {
 		t.Errorf("card %+v", c)
 	}
-	if got := seen[5].Card(now).Status; got != "正在运行 Bash…" {
+	if got := seen[5].Card(now).Status; got != "正在运行命令…" {
 		t.Errorf("status while the tool runs: %q", got)
 	}
 	if seen[4].Answer() != "Let me look." || seen[2].Answer() != "Let me " {
 		t.Error("later events changed an earlier view")
 	}
 	if done := v.End(Outcome{State: db.Done}).Card(now); done.Live || done.Status != "" || len(done.Buttons) != 1 ||
-		done.Buttons[0] != CommandButton("新会话", "/new") || done.Summary != "Let me look." {
+		done.Buttons[0] != CommandButton("新对话", "/new") || done.Summary != "Let me look." {
 		t.Errorf("at the end: %+v", done)
 	}
 	if stopped := v.End(Outcome{State: db.Cancelled, Notice: i18n.Stopped}).Card(now); stopped.Status != "已停止" {
@@ -99,7 +99,7 @@ func TestTheTimeIsDrawnNowAndThen(t *testing.T) {
 		if n := len(rec.drawn()); n > 12+16+56 {
 			t.Errorf("%d edits in an hour", n)
 		}
-		if got := rec.drawn()[len(rec.drawn())-1].Status; got != "正在运行 Bash… 60 分 00 秒" {
+		if got := rec.drawn()[len(rec.drawn())-1].Status; got != "正在运行命令… 60 分 00 秒" {
 			t.Errorf("after an hour: %q", got)
 		}
 		before := len(rec.drawn())
@@ -127,9 +127,9 @@ func TestTheViewWaitsForPeople(t *testing.T) {
 	status("Waiting for you…", claude.ToolUse{ID: "1", Name: "Bash"}, claude.ToolAsk{ID: "a", Name: "Bash"},
 		claude.ToolAsk{ID: "b", Name: "Read"})
 	status("Waiting for you…", claude.ToolAllowed{ID: "1", Name: "Bash"})
-	status("Running Bash…", claude.ToolDenied{Name: "Read"})
+	status("Running a command…", claude.ToolDenied{Name: "Read"})
 	status("Waiting for you…", claude.ToolAsk{ID: "c", Name: claude.QuestionTool})
-	status("Running Bash…", claude.ToolAskEnd{ID: "c"})
+	status("Running a command…", claude.ToolAskEnd{ID: "c"})
 	v = v.Apply(claude.ToolAsk{ID: "d", Name: claude.PlanTool}, now).Apply(claude.ToolDenied{Name: claude.PlanTool}, now)
 	if got := v.Card(now).Footer; !strings.Contains(got, "Read") || strings.Contains(got, claude.PlanTool) {
 		t.Errorf("refused tools %q", got)

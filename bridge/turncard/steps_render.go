@@ -1,7 +1,6 @@
 package turncard
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -25,10 +24,12 @@ func (ss steps) title(l i18n.Lang) string {
 			names = append(names, name)
 		}
 	}
+	more := ""
 	if len(names) > mostNames {
-		names = append(names[:mostNames:mostNames], "…")
+		names, more = names[:mostNames], "…"
 	}
-	return fmt.Sprintf(i18n.CardSteps.In(l), len(ss)) + " · " + strings.Join(names, " / ")
+	return i18n.Plural(len(ss), i18n.CardStep, i18n.CardSteps).Sprintf(l, len(ss)) + " · " +
+		strings.Join(names, i18n.Listing.In(l)) + more
 }
 
 // toolWords are the texts for a tool: one while it runs, and its name.
@@ -45,10 +46,23 @@ var ownTools = map[string]toolWords{
 	addition:                             {i18n.Thinking, i18n.CardAddition},
 }
 
+// cliTools are what is shown while one of the CLI's own tools runs.
+var cliTools = map[string]i18n.Phrase{
+	"Bash": i18n.RunningCommand,
+	"Read": i18n.ReadingFile, "Write": i18n.WritingFile, "Edit": i18n.EditingFile, "NotebookEdit": i18n.EditingFile,
+	"Grep": i18n.SearchingFiles, "Glob": i18n.SearchingFiles,
+	"WebFetch": i18n.OpeningPage, "WebSearch": i18n.SearchingWeb,
+	"Task": i18n.Delegating, "Agent": i18n.Delegating,
+	"TodoWrite": i18n.ListingTasks, "TaskCreate": i18n.ListingTasks, "TaskUpdate": i18n.ListingTasks,
+}
+
 // ToolName is the name of a tool for people.
 func ToolName(tool string, l i18n.Lang) string {
 	if own, ok := ownTools[tool]; ok {
 		return own.name.In(l)
+	}
+	if server, name, ok := claude.ServerTool(tool); ok {
+		return server + ": " + strings.ReplaceAll(name, "_", " ")
 	}
 	return strings.TrimPrefix(tool, "mcp__")
 }
@@ -58,7 +72,21 @@ func using(tool string, l i18n.Lang) (status i18n.Phrase, name string) {
 	if own, ok := ownTools[tool]; ok {
 		return own.status, ""
 	}
+	if status, ok := cliTools[tool]; ok {
+		return status, ""
+	}
 	return i18n.UsingTool, ToolName(tool, l)
+}
+
+// preparing is what is shown while the model writes what a tool is to do. What it writes to a file takes longest.
+func preparing(tool string, l i18n.Lang) (status i18n.Phrase, name string) {
+	switch tool {
+	case "Write", "Edit", "NotebookEdit":
+		return using(tool, l)
+	case "Bash":
+		return i18n.PreparingCommand, ""
+	}
+	return i18n.CardPreparing, ToolName(tool, l)
 }
 
 // body shows the steps, oldest first: the newest in detail, and of the older ones as many as there is room for.
@@ -71,7 +99,7 @@ func (ss steps) body(l i18n.Lang) string {
 			text += s.details()
 		}
 		if length += len(text) + 2; length > panelLength && len(parts) > 0 {
-			parts = append(parts, fmt.Sprintf(i18n.CardMoreSteps.In(l), i+1))
+			parts = append(parts, i18n.Plural(i+1, i18n.CardMoreStep, i18n.CardMoreSteps).Sprintf(l, i+1))
 			break
 		}
 		parts = append(parts, text)

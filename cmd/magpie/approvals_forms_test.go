@@ -31,7 +31,7 @@ func TestTheAgentAsksQuestions(t *testing.T) {
 		}
 	}
 	got := r.fill(card, doAllow, map[string]any{"choice_0": "1"})
-	if !strings.Contains(got, "还没有回答：要哪些尺寸？") {
+	if !strings.Contains(got, "请先回答：要哪些尺寸？") {
 		t.Errorf("got %q", got)
 	}
 	got = r.fill(card, doAllow, map[string]any{"choice_0": "9", "choice_1": []any{"0"}, "words_2": "x"})
@@ -67,7 +67,7 @@ func TestTwoThingsAreAskedAtOnce(t *testing.T) {
 		first, second = second, first
 	}
 	if !strings.Contains(first.Text(), "https://one.example/page") ||
-		!strings.Contains(second.Text(), "访问 `two.example` 的网页") {
+		!strings.Contains(second.Text(), "网页访问（`two.example`）") {
 		t.Errorf("asked %q and %q", first.Text(), second.Text())
 	}
 	r.fill(second, doRefuse, map[string]any{"why": "不要第二个"})

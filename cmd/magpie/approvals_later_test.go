@@ -45,7 +45,7 @@ func (r *rig) goneOn(id string, n int) feishusim.Message {
 	r.await(fmt.Sprintf("the end of turn %d", n), func(v *feishusim.View) bool {
 		list = ofTurns(v, r.chat, id)
 		return len(list) >= n && !running(list[n-1]) && !list[n-1].Last().Streaming &&
-			strings.Contains(list[n-2].Text(), "已在后面继续")
+			strings.Contains(list[n-2].Text(), "已在下面继续")
 	})
 	if len(list) != n || hasButtons(list[n-2]) {
 		r.Errorf("%d cards of turns, want %d; the one before offers %s", len(list), n, list[n-2].Last().Card)
@@ -243,7 +243,7 @@ func TestAlwaysOutlivesTheBridge(t *testing.T) {
 	r.calls(bash(command), bash(command), modelsim.Text("完了"))
 	r.press(card, doAlways)
 	r.goneOn(id, 2)
-	r.closed(card, "从此在本聊天总是允许")
+	r.closed(card, "以后在本聊天总是允许")
 	r.asksOnly(id, 1)
 	r.ran("out.txt", 2)
 }
@@ -356,7 +356,7 @@ func TestWhatIsAllowedButNotAskedForAgain(t *testing.T) {
 	r.calls(modelsim.Text("不用了"))
 	r.press(card, doAllow)
 	r.goneOn(id, 2)
-	r.closed(card, "这一轮已经结束，没有执行")
+	r.closed(card, "回答已结束，没有执行")
 	r.ran("out.txt", 0)
 }
 
@@ -373,7 +373,7 @@ func TestARecalledQuestionAsksNothing(t *testing.T) {
 	if err != nil || !strings.Contains(string(got), "已失效") {
 		t.Errorf("%s, %v", got, err)
 	}
-	r.closed(card, "这一轮已经结束，没有执行")
+	r.closed(card, "回答已结束，没有执行")
 	r.ran("out.txt", 0)
 }
 
@@ -408,7 +408,7 @@ func TestAnApprovalExpiresWhileTheBridgeIsDown(t *testing.T) {
 	r.stop()
 	r.sql(`UPDATE approvals SET expires_at = created_at + 1`)
 	r.start()
-	r.closed(card, "没有人在时限内决定")
+	r.closed(card, "超时无人处理")
 	got, err := r.sim.Press(t.Context(), card.ID, r.user, value)
 	if err != nil || !strings.Contains(string(got), "已失效") {
 		t.Errorf("%s, %v", got, err)
@@ -437,7 +437,7 @@ func TestADecisionThatNoTurnNeeds(t *testing.T) {
 			id, card := r.leftOpen(bash(appendLine("out.txt")))
 			value := r.button(card, doAllow)
 			end(r, id)
-			r.closed(card, "这一轮已经结束，没有执行")
+			r.closed(card, "回答已结束，没有执行")
 			got, err := r.sim.Press(t.Context(), card.ID, r.user, value)
 			if err != nil || !strings.Contains(string(got), "已失效") {
 				t.Errorf("%s, %v", got, err)

@@ -213,12 +213,12 @@ func TestAlwaysInThisChat(t *testing.T) {
 	}
 	id := again(r.chat)
 	card := r.approval(r.chat, id, 1)
-	if !strings.Contains(card.Text(), "仅这一条命令") {
+	if !strings.Contains(card.Text(), "里的这一条命令") {
 		t.Errorf("the card says %q", card.Text())
 	}
 	r.press(card, doAlways)
 	r.turnDone(r.chat, id)
-	r.closed(card, "从此在本聊天总是允许")
+	r.closed(card, "以后在本聊天总是允许")
 	ran(1)
 
 	r.stop()
@@ -243,7 +243,7 @@ func TestAlwaysInThisChat(t *testing.T) {
 	if got := r.ask("/授权 撤销 7"); !strings.Contains(got, "没有第 7 条") {
 		t.Errorf("got %q", got)
 	}
-	if got := r.ask("/授权 撤销 1"); !strings.Contains(got, "已撤销 1") {
+	if got := r.ask("/授权 撤销 1"); !strings.Contains(got, "已撤销第 1 条") {
 		t.Errorf("got %q", got)
 	}
 	if got := r.ask("/allow"); !strings.Contains(got, "每次都会先问") {
@@ -367,14 +367,14 @@ func TestAnApprovalTimesOut(t *testing.T) {
 	r.await("the card that nobody has decided about", func(v *feishusim.View) bool {
 		list := replies(v, r.chat, id)
 		i := slices.IndexFunc(list, func(m feishusim.Message) bool {
-			return strings.Contains(m.Text(), "没有人在时限内决定")
+			return strings.Contains(m.Text(), "超时无人处理")
 		})
 		if i >= 0 {
 			card = list[i]
 		}
 		return i >= 0
 	})
-	r.closed(card, "没有人在时限内决定")
+	r.closed(card, "超时无人处理")
 	if got := r.turnDone(r.chat, id).Text(); !strings.Contains(got, "那就算了") {
 		t.Errorf("answer %q", got)
 	}
@@ -390,7 +390,7 @@ func TestAStoppedTurnAsksNothingAnyMore(t *testing.T) {
 	card := r.approval(r.chat, id, 1)
 	value := r.button(card, doAllow)
 	r.sim.Say(r.chat, r.user, "/stop")
-	r.closed(card, "这一轮已经结束")
+	r.closed(card, "回答已结束")
 	r.turnDone(r.chat, id)
 	got, err := r.sim.Press(t.Context(), card.ID, r.user, value)
 	if err != nil || !strings.Contains(string(got), "已失效") {

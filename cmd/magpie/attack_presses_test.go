@@ -37,7 +37,7 @@ func newAttackRig(t *testing.T) *attackRig {
 	b.calls(bash(appendLine("expired.txt")), modelsim.Text("那就算了"))
 	room := b.sim.PrivateChat(b.green)
 	wait := func(feishusim.Message) {}
-	b.expired = b.turnOfApproval(room, b.sim.Say(room, b.green, "动手吧"), "没有人在时限内决定", wait)
+	b.expired = b.turnOfApproval(room, b.sim.Say(room, b.green, "动手吧"), "超时无人处理", wait)
 	b.prog.bridge.SetAccess(access)
 
 	b.calls(bash(appendLine("refused.txt")), modelsim.Text("那就算了"))
@@ -48,7 +48,7 @@ func newAttackRig(t *testing.T) *attackRig {
 	})
 	b.calls(bash(appendLine("dropped.txt")))
 	stop := func(feishusim.Message) { b.sim.Say(b.chat, b.user, "/stop") }
-	b.dropped = b.turnOfApproval(b.chat, b.sim.Say(b.chat, b.user, "动手吧"), "这一轮已经结束", stop)
+	b.dropped = b.turnOfApproval(b.chat, b.sim.Say(b.chat, b.user, "动手吧"), "回答已结束", stop)
 	b.calls(bash(appendLine("ours.txt")), bash(appendLine("mine.txt")), modelsim.Text("群里完了"))
 	b.ours = b.approval(b.group, b.sim.Say(b.group, b.user, "动手吧", feishusim.Mention()), 1)
 	b.mine = b.approval(b.chat, b.sim.Say(b.chat, b.user, "你也动手"), 1)
@@ -95,7 +95,7 @@ const (
 	over     = "已失效"        // this request is settled, or no longer valid
 	notYours = "只有提问的人或管理员" // who asked, or an admin, decides
 	notYou   = "你不能使用这个按钮"  // he may not talk here at all
-	turnOver = "这一轮已经结束"    // there is nothing to stop
+	turnOver = "回答已经结束"     // there is nothing to stop
 	refused  = ""           // the platform is told that it was not taken, and tells so
 )
 
@@ -145,7 +145,7 @@ func TestAttackPresses(t *testing.T) {
 		{"a request that was refused", b.refused, b.red, b.asked(b.refused, doAllow), over},
 		{"a request that has expired", b.expired, b.green, b.asked(b.expired, doAllow), over},
 		{"a request that was dropped", b.dropped, b.user, b.asked(b.dropped, doAllow), over},
-		{"a stranger is let in by no admin", b.mine, b.user, letIn, "由管理员决定"},
+		{"a stranger is let in by no admin", b.mine, b.user, letIn, "只有管理员"},
 	}
 	if len(presses) != rows {
 		t.Fatalf("%d presses, want %d", len(presses), rows)

@@ -60,7 +60,7 @@ func TestTheRecordOfWhatAgentsDid(t *testing.T) {
 	got := r.ask("/approvals")
 	for _, want := range []string{
 		"小明 允许一次：**Bash** `echo canary-one", "小明 拒绝：**Bash** `rm -f canary-two` · 说明：先别删",
-		"小明 从此总是允许：**Bash** `sh ran.sh out.txt`", "规则 1 允许：**Bash** `sh ran.sh out.txt`",
+		"小明 选择了总是允许：**Bash** `sh ran.sh out.txt`", "规则 1 允许：**Bash** `sh ran.sh out.txt`",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("/approvals lacks %q:\n%s", want, got)

@@ -45,7 +45,7 @@ func TestTheCardShowsToolsAndUsage(t *testing.T) {
 	text := m.Text()
 	for _, want := range []string{
 		"1 步 · Bash", "✓ **Bash** `echo one; echo two`", "one\ntwo", "思考过程", "I should count.", "数过了。",
-		"token", "上下文已用", "进程在线",
+		"token", "上下文已用", "会话进行中",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the card does not show %q: %s", want, text)

@@ -62,7 +62,7 @@ func TestTheListOfCommandsCanBePressed(t *testing.T) {
 		t.Errorf("it answers %q", got.ParentID)
 	}
 	r.click(help, "/new")
-	r.awaitMessage("已开始新会话")
+	r.awaitMessage("已开始新对话")
 	if got := r.ask("我叫什么名字？"); strings.Contains(got, "小明") {
 		t.Errorf("after /new: %q", got)
 	}
@@ -94,9 +94,9 @@ func buttonsOf(m feishusim.Message) (lines []string) {
 // Every button in the list of commands is answered below the list, and so is the next message.
 func TestEveryButtonInTheListOfCommandsIsAnswered(t *testing.T) {
 	want := map[string]string{
-		"/new": "已开始新会话", "/compact": "没有需要整理", "/stop": "没有正在运行", "/retry": "另一个回答",
+		"/new": "已开始新对话", "/compact": "不需要整理", "/stop": "没有正在进行", "/retry": "另一个回答",
 		"/status": "**状态**",
-		"/resume": "以前的会话", "/context": "下一条消息会带上", "/memory": "还没有记忆", "/cost": "$",
+		"/resume": "以前的会话", "/context": "下一条消息会附上", "/memory": "还没有记忆", "/cost": "$",
 	}
 	r := newRig(t)
 	r.ask("我叫小明")
@@ -197,7 +197,7 @@ func TestLoginThroughTheChat(t *testing.T) {
 	r.awaitMessage("登录成功")
 	r.sim.Say(r.chat, r.user, "/doctor")
 	r.awaitMessage("正在检查")
-	r.awaitMessage("与平台的连接", "✅ 数据存储")
+	r.awaitMessage("与飞书（Lark）的连接", "✅ 数据存储")
 	r.stop()
 	if strings.Contains(r.everything(), "good#scripted") {
 		t.Error("the code was kept")

@@ -58,8 +58,8 @@ func TestANewProcessGetsBothContexts(t *testing.T) {
 func TestNewAndResetForgetButKeepTheHistory(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ command, reply string }{
-		{"/new", "已开始新会话。"},
-		{"/reset", "已清空对话历史，下次对话将从零开始。"},
+		{"/new", "已开始新对话。"},
+		{"/reset", "对话已清空，下一条消息从零开始。"},
 	} {
 		t.Run(tc.command, func(t *testing.T) {
 			r := newRig(t)

@@ -88,14 +88,14 @@ func TestTheContextOfALostSession(t *testing.T) {
 	r.awaitIdle()
 	must(t, os.Remove(r.transcriptPath()))
 	out, err := r.context(r.chat, "--message", "我叫什么名字？").Output()
-	if err != nil || !strings.Contains(string(out), "Session: a new one, for the session's record is gone") {
+	if err != nil || !strings.Contains(string(out), "Session: new (session lost)") {
 		t.Errorf("%v: %s", err, out)
 	}
 	want := r.preview(r.chat, "我叫什么名字？")
 	if want.UseResume || want.ResumeID != "" || len(want.History) != 2 {
 		t.Errorf("shown: %+v", want)
 	}
-	if got := r.ask("/context"); !strings.Contains(got, "会话：新建，因为会话记录丢失") {
+	if got := r.ask("/context"); !strings.Contains(got, "会话：新会话（会话丢失）") {
 		t.Errorf("/context: %q", got)
 	}
 	r.ask("我叫什么名字？")
@@ -181,8 +181,8 @@ func TestTheContextInWords(t *testing.T) {
 	p := newWorkFolder(t)
 	p.ok(sample+goodLine("om_x", `,"chat_kind":"p2p"`)+"\n", "history", "import", "-")
 	for lang, want := range map[string][]string{
-		"zh_CN.UTF-8": {"会话：新建", "最近对话：1 条（用户 1 条，共 1 字）", "token"},
-		"C":           {"Session: a new one", "Recent conversation: 1 messages (1 of users, 1 characters)"},
+		"zh_CN.UTF-8": {"会话：新会话", "最近的对话：1 条（用户 1 条，共 1 字）", "token"},
+		"C":           {"Session: new", "Recent messages: 1 (1 from users, 1 characters)"},
 	} {
 		cmd := magpie(t, p.dir, "context", "--chat", "oc_1", "--message", "问题")
 		cmd.Env = slices.DeleteFunc(cmd.Env, func(v string) bool { return strings.HasPrefix(v, "LANG=") })
@@ -208,20 +208,20 @@ func TestTheContextInWords(t *testing.T) {
 
 func TestContextAndHistoryCommands(t *testing.T) {
 	r := newRig(t)
-	if got := r.ask("/history"); got != "这个聊天还没有历史记录。" {
+	if got := r.ask("/history"); got != "本聊天还没有历史记录。" {
 		t.Errorf("/history of a new chat: %q", got)
 	}
-	if got := r.ask("/context"); !strings.Contains(got, "会话：新建") || !strings.Contains(got, "最近对话：0 条") {
+	if got := r.ask("/context"); !strings.Contains(got, "会话：新会话") || !strings.Contains(got, "最近的对话：0 条") {
 		t.Errorf("/context of a new chat: %q", got)
 	}
 	r.ask("我叫小明")
-	if got := r.ask("/context"); !strings.Contains(got, "进程在线") || strings.Contains(got, "我叫小明") {
+	if got := r.ask("/context"); !strings.Contains(got, "会话进行中") || strings.Contains(got, "我叫小明") {
 		t.Errorf("/context with a living process: %q", got)
 	}
 	r.dropProcess()
 	got := r.ask("/context")
 	for _, want := range []string{
-		"会话：续接", "最近对话：2 条（用户 1 条，共 ", "小明**: 我叫小明", "助手**: 好的，小明",
+		"会话：续接", "最近的对话：2 条（用户 1 条，共 ", "小明**: 我叫小明", "助手**: 好的，小明",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("/context without %q: %q", want, got)
@@ -231,7 +231,7 @@ func TestContextAndHistoryCommands(t *testing.T) {
 	r.ask("please count to 3\nand <at id=all></at> " + strings.Repeat("long ", 100))
 	got = r.ask("/history 50")
 	for _, want := range []string{
-		"The last 4 messages", "**小明**: 我叫小明", "**agent**: 好的", "(then a new conversation began)",
+		"**Latest messages** (4)", "**小明**: 我叫小明", "**agent**: 好的", "(new conversation)",
 		"**小明**: please count to 3 and",
 	} {
 		if !strings.Contains(got, want) {
@@ -249,7 +249,7 @@ func TestContextAndHistoryCommands(t *testing.T) {
 			t.Errorf("%s: %q", bad, got)
 		}
 	}
-	if got := r.ask("/context how many?"); !strings.Contains(got, "What the next message would carry") {
+	if got := r.ask("/context how many?"); !strings.Contains(got, "Context for your next message") {
 		t.Errorf("/context in English: %q", got)
 	}
 	if got := r.ask("/help"); !strings.Contains(got, "/history") || !strings.Contains(got, "/context") {

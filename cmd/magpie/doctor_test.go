@@ -95,10 +95,10 @@ func TestDoctorFindsAHealthyBridge(t *testing.T) {
 	p := newDoctorRig(t)
 	code, out := p.runDoctor()
 	for _, want := range []string{
-		"ok    configuration: ", "ok    permissions: ", "ok    database: ", "will be made",
+		"ok    configuration: ", "ok    permissions: ", "ok    database: ", "will be created",
 		"ok    claude: ", "version " + doctor.TestedCLI, "ok    claude: logged in",
-		"ok    platform: ", "ok    bot: ", "ok    permissions of the app: ", "ok    clock: right",
-		"ok    disk of the database: ", "ok    disk of the project: ", "service manager: ",
+		"ok    platform: ", "ok    bot: ", "ok    app permissions: ", "ok    clock: correct",
+		"ok    disk (database): ", "ok    disk (project): ", "service manager: ",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the doctor does not say %q", want)
@@ -118,14 +118,14 @@ func TestDoctorFindsAHealthyBridge(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &report); err != nil || !report.OK || code != 0 {
 		t.Errorf("while the bridge runs: exit code %d, %v:\n%s", code, err, out)
 	}
-	served := fmt.Sprintf(" is whole; process %d serves it", service.cmd.Process.Pid)
+	served := fmt.Sprintf(" is intact; process %d is using it", service.cmd.Process.Pid)
 	if !slices.ContainsFunc(report.Findings, func(f doctor.Finding) bool { return strings.HasSuffix(f.What, served) }) {
 		t.Errorf("the doctor does not say %q:\n%s", served, out)
 	}
 	service.stop()
 	lock := filepath.Join(p.dir, "data", "magpie.db.lock")
 	must(t, os.WriteFile(lock, fmt.Append(nil, os.Getpid()), 0o600)) // the id is another process's by now
-	if _, out = p.runDoctor(); !strings.Contains(out, " is whole; no process serves it") {
+	if _, out = p.runDoctor(); !strings.Contains(out, " is intact; no process is using it") {
 		t.Errorf("the lock of a process that has ended counts:\n%s", out)
 	}
 }
@@ -139,13 +139,13 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 		want    []string
 	}{
 		"wrong secret": {func(p *doctorRig) { p.sim.SetSecret("changed") }, 1, []string{
-			"fail  platform: the app is refused", "10014", " - copy id and secret anew",
+			"fail  platform: the app was rejected", "10014", " - copy the App ID and App Secret again",
 		}},
 		"a lost database that was saved": {func(p *doctorRig) {
 			must(p, os.Mkdir(filepath.Join(p.dir, "data"), 0o700))
 			must(p, os.WriteFile(filepath.Join(p.dir, "data", "magpie.db.rescued-20260504-030201"), []byte("x"), 0o600))
 		}, 1, []string{
-			"fail  database: ", "was lost; what it held is saved in ", "magpie.db.rescued-20260504-030201 to ",
+			"fail  database: ", "was lost; its contents are saved in ", "magpie.db.rescued-20260504-030201 to ",
 		}},
 		"a lost database that is open": {func(p *doctorRig) {
 			path := filepath.Join(p.dir, "data", "magpie.db")
@@ -154,7 +154,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 			p.Cleanup(func() { must(p, store.Close()) })
 			must(p, os.Remove(path))
 		}, 1, []string{
-			"fail  database: ", fmt.Sprintf("was lost while process %d uses it - do not stop magpie yet", os.Getpid()),
+			"fail  database: ", fmt.Sprintf("was lost while process %d is using it - do not stop Magpie yet", os.Getpid()),
 		}},
 		"a group is muted": {func(p *doctorRig) {
 			p.group("oc_muted", chat.MentionNone, false)
@@ -173,25 +173,25 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 				Path: "/open-apis/im/v1/chats", Code: 99991672, Msg: "scopes is required: [im:chat, im:chat:readonly].",
 			})
 		}, 1, []string{
-			"fail  permissions of the app: missing im:chat or im:chat:readonly - add them: http", "/auth?", "/version",
+			"fail  app permissions: missing im:chat or im:chat:readonly - add them at http", "/auth?", "/version",
 		}},
 		"a permission was never asked for": {func(p *doctorRig) {
 			p.sim.TakeScopes("im:resource", "cardkit:card:write")
 		}, 0, []string{
-			"warn  permissions of the app: missing im:resource, cardkit:card:write - add them: http",
+			"warn  app permissions: missing im:resource, cardkit:card:write - add them at http",
 			"q=im%3Aresource%2Ccardkit%3Acard%3Awrite", "ok    events",
 		}},
 		"the app may not look at itself": {func(p *doctorRig) {
 			p.sim.TakeScopes("application:application:self_manage", "im:resource")
-		}, 0, []string{"warn  permissions of the app: missing im:resource, application:application:self_manage"}},
+		}, 0, []string{"warn  app permissions: missing im:resource, application:application:self_manage"}},
 		"no messages arrive": {func(p *doctorRig) { p.sim.Unsubscribe("im.message.receive_v1") }, 1,
-			[]string{"fail  events: no subscription to im.message.receive_v1", "/event"}},
+			[]string{"fail  events: not subscribed to im.message.receive_v1", "/event"}},
 		"no buttons": {func(p *doctorRig) { p.sim.Unsubscribe("card.action.trigger") }, 0,
 			[]string{"warn  events and callbacks: missing card.action.trigger", "/event"}},
 		"in Chinese": {func(p *doctorRig) { p.env = []string{"LANG=zh_CN.UTF-8"}; p.sim.TakeScopes("im:resource") }, 0,
 			[]string{"warn  应用权限：缺少 im:resource - 在 http", "ok    claude：已登录", "ok    时钟：准确"}},
 		"platform away": {func(p *doctorRig) { p.change(p.sim.URL(), "http://127.0.0.1:1") }, 1, []string{
-			"fail  platform: not reached", " - check the network",
+			"fail  platform: could not connect", " - check the network",
 		}},
 		"two mistakes in the configuration": {func(p *doctorRig) {
 			p.change("[access]", "[log]\nlevel = \"loud\"\nformat = \"xml\"\n[access]")
@@ -206,26 +206,26 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 			p.change("[access]", "[access]\nallow = [\"od_1\"]\n")
 			p.change("[feishu]", "[feishu]\ngroup_mention = \"all\"")
 		}, 0, []string{
-			"warn  permissions of the app: missing contact:user.department:readonly, " +
+			"warn  app permissions: missing contact:user.department:readonly, " +
 				"contact:department.base:readonly, im:message.group_msg",
 		}},
 		"a group wants to be heard as a whole": {
 			func(p *doctorRig) { p.group("oc_1", chat.MentionNone, false) }, 0,
-			[]string{"warn  permissions of the app: missing im:message.group_msg"},
+			[]string{"warn  app permissions: missing im:message.group_msg"},
 		},
 		"groups that are as most are": {
 			func(p *doctorRig) { p.group("oc_1", chat.MentionOnly, false) }, 0,
-			[]string{"ok    permissions of the app"},
+			[]string{"ok    app permissions"},
 		},
 		"a group that the bot has left does not": {
-			func(p *doctorRig) { p.group("oc_1", chat.MentionNone, true) }, 0, []string{"ok    permissions of the app"},
+			func(p *doctorRig) { p.group("oc_1", chat.MentionNone, true) }, 0, []string{"ok    app permissions"},
 		},
 		"no event for edits": {func(p *doctorRig) { p.sim.Unsubscribe("im.message.updated_v1") }, 0, []string{
-			"ok    events and callbacks", "ok    events: im.message.updated_v1 can be subscribed to as well", "/event",
+			"ok    events and callbacks", "ok    events: you can also subscribe to im.message.updated_v1", "/event",
 		}},
 		"rules without a path": {func(p *doctorRig) {
 			p.change("[claude]", "[claude]\nallowed_tools = [\"Read\", \"Edit(./**)\"]")
-		}, 0, []string{"warn  rules of tools: Read: agents may", "Read(./**)"}},
+		}, 0, []string{"warn  tool rules: Read has no limits", "Read(./**)"}},
 		"no configuration": {
 			func(p *doctorRig) { must(p, os.Remove(filepath.Join(p.dir, "magpie.toml"))) }, 1,
 			[]string{"fail  configuration: there is no magpie.toml - make one with magpie setup"},
@@ -235,7 +235,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 			[]string{"warn  permissions: ", " - chmod 600 "},
 		},
 		"nobody may talk": {func(p *doctorRig) { p.change("[access]\nowner = ", "[access]\n# ") }, 0, []string{
-			"warn  access: it is not known to whom", "one-time code",
+			"warn  access: the bot has no owner yet", "one-time code",
 		}},
 		"the platform names the owner": {func(p *doctorRig) {
 			p.change("[access]\nowner = ", "[access]\n# ")
@@ -261,7 +261,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 			must(p, os.WriteFile(old, []byte("#!/bin/sh\necho '1.0.9 (Claude Code)'\n"), 0o755))
 			p.env = []string{"MAGPIE_CLAUDE_COMMAND=" + old}
 		}, 0, []string{
-			"warn  claude: ", "1.0.9; magpie is tested with " + doctor.OldestCLI + " to " + doctor.TestedCLI,
+			"warn  claude: ", "1.0.9; Magpie is tested with " + doctor.OldestCLI + " to " + doctor.TestedCLI,
 			" - npm install",
 		}},
 		"a CLI with a hole": {func(p *doctorRig) {
@@ -276,7 +276,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 			must(p, os.WriteFile(tomorrow, []byte("#!/bin/sh\necho '9.0.0 (Claude Code)'\n"), 0o755))
 			p.env = []string{"MAGPIE_CLAUDE_COMMAND=" + tomorrow}
 		}, 0, []string{
-			"warn  claude: ", "9.0.0; magpie is tested with " + doctor.OldestCLI + " to " + doctor.TestedCLI, " - ",
+			"warn  claude: ", "9.0.0; Magpie is tested with " + doctor.OldestCLI + " to " + doctor.TestedCLI, " - ",
 		}},
 		"a row that cannot be read": {func(p *doctorRig) {
 			path := filepath.Join(p.dir, "data", "magpie.db")
@@ -289,7 +289,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 				`INSERT INTO chats (rowid, no, key, kind) VALUES (991, 991, 'feishu:chat:oc:1', 'p2p')`)
 			must(p, errors.Join(err, raw.Close()))
 		}, 0, []string{
-			"warn  database: 1 rows cannot be read and are left out: chats row 991: ", "magpie backup",
+			"warn  database: 1 rows cannot be read and were skipped: chats row 991: ", "magpie backup",
 		}},
 		"a broken database": {func(p *doctorRig) {
 			must(p, os.Mkdir(filepath.Join(p.dir, "data"), 0o700))

@@ -69,7 +69,7 @@ func TestAnInterruptedAnswerGoesOn(t *testing.T) {
 				t.Errorf("card %q", got)
 			}
 			if how == "button" {
-				if got := r.press(card, doContinue); !strings.Contains(got, "接着") {
+				if got := r.press(card, doContinue); !strings.Contains(got, "好的，继续") {
 					t.Errorf("got %q", got)
 				}
 				r.await("the rest", func(v *feishusim.View) bool {
@@ -93,7 +93,7 @@ func TestAnInterruptedAnswerGoesOn(t *testing.T) {
 			r.await("the old card without buttons", func(v *feishusim.View) bool {
 				m := replies(v, r.chat, id)[0]
 				return !hasButtons(m) && strings.Contains(m.Text(), "说到一半") &&
-					strings.Contains(m.Text(), "后面继续")
+					strings.Contains(m.Text(), "下面继续")
 			})
 			if n := len(r.model.Requests()); n != 2 {
 				t.Errorf("the model was asked %d times", n)
@@ -114,7 +114,7 @@ func TestAnInterruptedAnswerIsDropped(t *testing.T) {
 	r.press(card, doDrop)
 	r.await("the card without buttons", func(v *feishusim.View) bool {
 		m := replies(v, r.chat, id)[0]
-		return !hasButtons(m) && strings.Contains(m.Text(), "不再继续")
+		return !hasButtons(m) && strings.Contains(m.Text(), "不处理了")
 	})
 	if got := r.press(card, doContinue); !strings.Contains(got, "已经结束") {
 		t.Errorf("got %q", got)

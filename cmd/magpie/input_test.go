@@ -151,7 +151,7 @@ func TestAnEditedQuestionIsAnsweredOnRequest(t *testing.T) {
 		if len(list) == 2 {
 			offer = list[1]
 		}
-		return len(list) == 2 && strings.Contains(list[1].Text(), "改过了")
+		return len(list) == 2 && strings.Contains(list[1].Text(), "已编辑")
 	})
 	r.press(offer, "continue")
 	r.await("the new answer", func(v *feishusim.View) bool {
@@ -333,7 +333,7 @@ func TestEveryMessageTypeReachesTheAgent(t *testing.T) {
 // topics the agent sees a placeholder. Messages of the platform itself are ignored.
 func TestMessageTypesThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	const polite = "暂时还不能阅读这种消息"
+	const polite = "暂时看不懂这种消息"
 	for _, where := range venues {
 		t.Run(where.name, func(t *testing.T) {
 			r := newRig(t, func(c *config.Config) {

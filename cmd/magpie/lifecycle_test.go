@@ -78,7 +78,7 @@ func (r *rig) outcome(id string) (text string) {
 // After /compact the agent knows old messages only from the summary: the session is a new one.
 func TestCompactKeepsTheHistory(t *testing.T) {
 	r := newRig(t, realCLI(t))
-	if got := r.compact(); got != "对话还很短，没有需要整理的内容。" {
+	if got := r.compact(); got != "对话还很短，不需要整理。" {
 		t.Errorf("of nothing: %q", got)
 	}
 	r.ask("记住：暗号是芝麻开门")
@@ -162,7 +162,7 @@ func TestCompactReportsItsFailure(t *testing.T) {
 	}})
 	r.ask("我叫小明")
 	before := r.chatNow()
-	if got := r.compact(); !strings.Contains(got, "没能整理成功") || strings.Contains(got, "secret") {
+	if got := r.compact(); !strings.Contains(got, "整理失败") || strings.Contains(got, "secret") {
 		t.Errorf("/compact: %q", got)
 	}
 	if got := r.chatNow(); got.Summary.Text != "" || got.Session != before.Session {

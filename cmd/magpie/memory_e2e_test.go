@@ -96,11 +96,11 @@ func TestTheAgentRemembersAndSearches(t *testing.T) {
 		len(list[0].Sources) != 1 || len(list[0].Keywords) != 3 {
 		t.Errorf("stored %+v, %v", list, err)
 	}
-	if got := r.ask("/memory why 1"); !strings.Contains(got, "助手（回答时记下）") ||
+	if got := r.ask("/memory why 1"); !strings.Contains(got, "助手（回答时）") ||
 		!strings.Contains(got, "请记住我最喜欢靛蓝") {
 		t.Errorf("why: %q", got)
 	}
-	if denied := r.transcript(); strings.Contains(denied, "未获授权") {
+	if denied := r.transcript(); strings.Contains(denied, "已拒绝：") {
 		t.Errorf("a tool needed a permission:\n%s", denied)
 	}
 }

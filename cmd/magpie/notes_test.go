@@ -48,7 +48,7 @@ func TestFactsOfATurnBecomeMemories(t *testing.T) {
 		len(m.Keywords) != 4 || len(m.Sources) != 2 {
 		t.Errorf("remembered %+v", m)
 	}
-	if got := r.ask("/memory why 1"); !strings.Contains(got, "Magpie（回答之后）") ||
+	if got := r.ask("/memory why 1"); !strings.Contains(got, "鹊桥（回答后）") ||
 		!strings.Contains(got, "我们总是在星期二发布") {
 		t.Errorf("why: %q", got)
 	}

@@ -242,7 +242,7 @@ func TestAGroupFromTheFirstToTheLastDay(t *testing.T) {
 	close(rest)
 	before := len(r.model.Requests())
 	r.sim.AddBot(room, r.user)
-	r.await("a greeting for a group with another rule", texts("直接说就可以"))
+	r.await("a greeting for a group with another rule", texts("直接提问就可以"))
 	if got := r.ends(room, r.sim.Say(room, r.user, "我叫什么名字？")); got != "你叫小明。" {
 		t.Errorf("after it came back: %q", got)
 	}

@@ -42,10 +42,10 @@ func TestCommandsSpeakTheChatsLanguage(t *testing.T) {
 	if got := r.ask("/help"); !strings.Contains(got, "/reset") || !strings.Contains(got, "命令") {
 		t.Errorf("/help: %q", got)
 	}
-	if got := r.ask("/status"); !strings.Contains(got, "空闲") || !strings.Contains(got, "hybrid") {
+	if got := r.ask("/status"); !strings.Contains(got, "空闲") || !strings.Contains(got, "**会话**") {
 		t.Errorf("/status: %q", got)
 	}
-	if got := r.ask("/stop"); got != "现在没有正在运行的任务。" {
+	if got := r.ask("/stop"); got != "现在没有正在进行的回答。" {
 		t.Errorf("/stop: %q", got)
 	}
 	if got := r.ask("/hlep"); !strings.Contains(got, "/hlep") || !strings.Contains(got, "/help") {
@@ -55,7 +55,7 @@ func TestCommandsSpeakTheChatsLanguage(t *testing.T) {
 	if got := r.ask("/help"); !strings.Contains(got, "Commands") {
 		t.Errorf("/help in English: %q", got)
 	}
-	if got := r.ask("/reset"); got != "The conversation is cleared; the next one starts from zero." {
+	if got := r.ask("/reset"); got != "Conversation cleared. Your next message starts from scratch." {
 		t.Errorf("/reset in English: %q", got)
 	}
 }
@@ -114,7 +114,7 @@ func TestAChatsOwnProjectAndPermissions(t *testing.T) {
 		t.Errorf("not made in the chat's own project: %v", err)
 	}
 	if got := r.ask("/status"); !strings.Contains(got, "site") || strings.Contains(got, own) ||
-		!strings.Contains(got, "进程在线") {
+		!strings.Contains(got, "**会话**：进行中") {
 		t.Errorf("/status: %q", got)
 	}
 }

@@ -378,7 +378,7 @@ func TestBudgetsEndToEnd(t *testing.T) {
 	}
 	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Usage(60_000), modelsim.Text("好")}})
 	r.ask("再做")
-	if got := r.ask("还有"); !strings.Contains(got, "你今天的额度用完了") || !strings.Contains(got, "$0.20") {
+	if got := r.ask("还有"); !strings.Contains(got, "你今天的额度已用完") || !strings.Contains(got, "$0.20") {
 		t.Errorf("over the limit: %q", got)
 	}
 	if n := len(r.model.Requests()) - asked; n != 1 {
@@ -432,7 +432,7 @@ func TestAdminsLetGroupsIn(t *testing.T) {
 	for _, tc := range []struct{ text, want string }{
 		{"/管理 用户", group}, {"/admin users allow " + group, "ou_"}, {"/admin users allow " + red.OpenID, red.OpenID},
 		{"/admin users", red.OpenID},
-		{"/admin chats 撤销 " + group, "已撤销"}, {"/admin chats revoke " + group, "没有这样的记录"},
+		{"/admin chats 撤销 " + group, "已撤销"}, {"/admin chats revoke " + group, "没有这条授权"},
 		{"/admin users revoke " + red.OpenID, "已撤销"},
 		{"/admin nonsense", "用法"}, {"/admin users allow ou_1 ou_2", "ou_"}, {"/admin chats", group},
 	} {
@@ -506,7 +506,7 @@ func TestAnAdminReloadsTheConfiguration(t *testing.T) {
 	c.Budget.UserDayUSD, c.Access.Deny, c.Claude.Model = 7, []string{"ou_9"}, "opus"
 	next <- c
 	got := r.ask("/管理 重新加载")
-	for _, want := range []string{"[budget] user_day_usd", "[access] deny", "重启后才生效：[claude] model"} {
+	for _, want := range []string{"[budget] user_day_usd", "[access] deny", "重启后生效：[claude] model"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q does not say %s", got, want)
 		}
@@ -526,11 +526,11 @@ func TestLimitsOfADayEndToEnd(t *testing.T) {
 		want   string
 	}{
 		"tokens of a user": {
-			bridge.Budget{UserDayTokens: 50_000}, false, "你今天的额度用完了：已用 60.0k tokens，每日上限 50.0k tokens",
+			bridge.Budget{UserDayTokens: 50_000}, false, "你今天的额度已用完（已用 60.0k tokens，上限 50.0k tokens）",
 		},
 		"tokens of a chat": {
 			bridge.Budget{ChatDayTokens: 50_000}, true,
-			"这个聊天今天的额度用完了：已用 60.0k tokens，每日上限 50.0k tokens",
+			"这个聊天今天的额度已用完（已用 60.0k tokens，上限 50.0k tokens）",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -100,14 +100,14 @@ func TestTwoMachinesTakeTurns(t *testing.T) {
 			if b := r.nextBuilt(); b.Lost != claude.LostMachine || b.Prompt.UseResume || b.Prompt.Stats.Messages != 2 {
 				t.Errorf("context on the laptop: lost %q, %+v", b.Lost, b.Prompt.Stats)
 			}
-			if got := r.ask("/status"); !strings.Contains(got, "会话在另一台机器，已从历史恢复 2 条") ||
+			if got := r.ask("/status"); !strings.Contains(got, "会话在另一台电脑上，已恢复 2 条消息") ||
 				!strings.Contains(got, "可续接") {
 				t.Errorf("/status on the laptop: %q", got)
 			}
 			second := r.lastSession()
 
 			r.machine("desktop", desktop)
-			if got := r.ask("/status"); !strings.Contains(got, "在另一台机器或另一个目录") {
+			if got := r.ask("/status"); !strings.Contains(got, "在另一台电脑或另一个文件夹") {
 				t.Errorf("/status on the desktop: %q", got)
 			}
 			if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
@@ -170,7 +170,7 @@ func TestASwappedTranscriptIsRefused(t *testing.T) {
 				r.lastSession() == session {
 				t.Error("the session was not refused")
 			}
-			if got := r.ask("/status"); !strings.Contains(got, "会话记录与对话不符，已从历史恢复 2 条") {
+			if got := r.ask("/status"); !strings.Contains(got, "会话与对话内容不符，已恢复 2 条消息") {
 				t.Errorf("/status: %q", got)
 			}
 		})
@@ -199,7 +199,7 @@ func TestASessionThatFellBehindGetsWhatItLacks(t *testing.T) {
 				t.Errorf("carried %q in session %s, want %d messages in %s",
 					got, r.lastRequest().SessionID, want, session)
 			}
-			if got := r.ask("/status"); !strings.Contains(got, "会话缺少后面的内容") {
+			if got := r.ask("/status"); !strings.Contains(got, "补上了缺少的消息") {
 				t.Errorf("/status: %q", got)
 			}
 		})
@@ -235,10 +235,10 @@ func TestTheContextDegrades(t *testing.T) {
 	for lang, tc := range map[string]struct {
 		hello, again, both, lost string
 	}{
-		"zh": {"我叫小明", "数到 3", "续接会话 + 历史 2 条", "会话记录丢失，已从历史恢复 4 条"},
+		"zh": {"我叫小明", "数到 3", "续接会话 + 2 条历史消息", "会话丢失，已恢复 4 条消息"},
 		"en": {
-			"my name is Ann", "please count to 3", "the session was resumed + 2 messages of the history",
-			"the session's record is gone; 4 messages were restored from the history",
+			"my name is Ann", "please count to 3", "resumed session + 2 earlier messages",
+			"session lost – restored 4 messages",
 		},
 	} {
 		t.Run(lang, func(t *testing.T) {
@@ -315,7 +315,7 @@ func TestFreshSessions(t *testing.T) {
 				must(t, err)
 				return len(files) == 3
 			})
-			if got := r.ask("/status"); !strings.Contains(got, "新会话 + 历史 4 条") {
+			if got := r.ask("/status"); !strings.Contains(got, "新会话 + 4 条历史消息") {
 				t.Errorf("/status: %q", got)
 			}
 		})

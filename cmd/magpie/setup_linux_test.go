@@ -262,7 +262,7 @@ func TestSetupIsGivenUp(t *testing.T) {
 			})
 			_, err := term.tty.WriteString("\x03")
 			must(t, err)
-			term.await("Given up.")
+			term.await("Canceled.")
 			if code := term.exit(); code != 130 {
 				t.Errorf("exit code %d:\n%s", code, term)
 			}
@@ -285,7 +285,7 @@ func TestSetupIsGivenUpAfterTheScan(t *testing.T) {
 	term.answer("Project folder [", "")
 	screen := term.await("Waiting for you")
 	must(t, n.sim.Scan(n.sim.AddUser("小明"), scanned.FindString(screen)))
-	term.await("Asking the platform")
+	term.await("Checking…")
 	term.until("the platform to be asked", func() bool {
 		for _, c := range n.sim.Calls() {
 			if strings.Contains(c.Path, "tenant_access_token") {
@@ -296,8 +296,8 @@ func TestSetupIsGivenUpAfterTheScan(t *testing.T) {
 	})
 	_, err := term.tty.WriteString("\x03")
 	must(t, err)
-	term.await("Given up.")
-	term.await("The app " + n.sim.AppID() + " was created, but no configuration was written. Its secret is at " +
+	term.await("Canceled.")
+	term.await("The app " + n.sim.AppID() + " was created, but no configuration was saved. Find its secret at " +
 		n.sim.URL())
 	if code := term.exit(); code != 130 {
 		t.Errorf("exit code %d:\n%s", code, term)
@@ -334,12 +334,12 @@ func TestSetupWithAnAppThatIsThere(t *testing.T) {
 	term.answer("项目文件夹 [", "/")
 	term.await("不能用根目录")
 	term.answer("项目文件夹 [", "~/new/project")
-	term.await("会创建它")
+	term.await("将会创建")
 	term.answer("编号 [1]: ", "2")
 	term.answer("App ID: ", n.sim.AppID())
 	term.secret("App Secret（不显示）: ", "wrong-canary")
 	term.await("fail  平台：应用被拒绝")
-	term.answer("仍然写下配置吗？", "")
+	term.answer("仍然写入配置吗？", "")
 	term.answer("App ID: ", n.sim.AppID())
 	term.secret("App Secret（不显示）: ", n.sim.AppSecret())
 	app := n.sim.URL() + "/app/" + n.sim.AppID()
@@ -417,15 +417,15 @@ func TestSetupByFlags(t *testing.T) {
 		"empty secret": {[]string{"--yes", "--replace", "--app-id=cli_1", "--app-secret-file=/dev/null"}, "empty"},
 		"wrong secret": {
 			[]string{"--yes", "--replace", "--app-id=" + n.sim.AppID(), "--app-secret-file=" + n.config()},
-			"did not take",
+			"was not accepted",
 		},
-		"the home": {[]string{"--yes", "--replace", "--project=" + n.home}, "home folder"},
+		"the home": {[]string{"--yes", "--replace", "--project=" + n.home}, "home folders"},
 		"in the data": {
 			[]string{"--yes", "--replace", "--project=" + filepath.Join(n.home, ".local/share/magpie/x")}, "the data",
 		},
 		"a file": {[]string{"--yes", "--replace", "--project=" + secret}, "not a folder"},
 		"nobody's scan": {
-			[]string{"--yes", "--replace", "--scan", "--platform=http://127.0.0.1:1"}, "no app was created",
+			[]string{"--yes", "--replace", "--scan", "--platform=http://127.0.0.1:1"}, "The app could not be created",
 		},
 		"no such folder": {
 			[]string{"--yes", "--replace", "--app-id=cli_1", "--app-secret-file=/no/secret"}, "/no/secret",

@@ -85,7 +85,7 @@ func TestSetupInstallsTheService(t *testing.T) {
 
 	must(t, os.WriteFile(path, append(unit, "# mine\n"...), 0o644))
 	out, code = s.run("--start=service", "--replace")
-	if code != 1 || !strings.Contains(out, "the service was not installed: "+path+" was edited") {
+	if code != 1 || !strings.Contains(out, "the service could not be installed: "+path+" was edited") {
 		t.Errorf("an edited unit, exit code %d:\n%s", code, out)
 	}
 	s.ordered()
@@ -106,7 +106,7 @@ func TestSetupAsksHowToStart(t *testing.T) {
 			s := newServiceSetupRig(t)
 			term := openTerminal(t, s.command(s.args...))
 			term.await("4. How should it run?")
-			term.await("1. as a service of systemd")
+			term.await("1. as a systemd service")
 			term.await("2. now, in this terminal")
 			term.await("3. not yet")
 			term.answer("Number [1]: ", choice)
@@ -131,7 +131,7 @@ func TestSetupWithoutAService(t *testing.T) {
 		out, code := s.run("--start=service")
 		_, flag := s.unit()
 		want = strings.Replace(want, "systemctl ", "systemctl "+flag, 1)
-		if code != 1 || !strings.Contains(out, "没有装好服务："+want+": exit status 4: Failed to obey: Access denied") {
+		if code != 1 || !strings.Contains(out, "服务安装失败："+want+": exit status 4: Failed to obey: Access denied") {
 			t.Errorf("%s fails, exit code %d:\n%s", order, code, out)
 		}
 		if !strings.Contains(out, "启动：magpie serve --config "+s.config()) {
@@ -144,7 +144,7 @@ func TestSetupWithoutAService(t *testing.T) {
 	none := newServiceSetupRig(t)
 	must(t, os.RemoveAll(filepath.Join(none.home, "root/run")))
 	out, code := none.run("--start=service")
-	if code != 1 || !strings.Contains(out, "the service was not installed: systemd does not run this machine") ||
+	if code != 1 || !strings.Contains(out, "the service could not be installed: systemd does not run this machine") ||
 		!strings.Contains(out, "magpie serve --config "+none.config()) {
 		t.Errorf("no systemd, exit code %d:\n%s", code, out)
 	}

@@ -59,7 +59,7 @@ func TestADeniedToolIsNamedOnTheCard(t *testing.T) {
 	r := newRig(t, realCLI(t))
 	id := r.sim.Say(r.chat, r.user, "运行 `touch x.txt`")
 	r.press(r.approval(r.chat, id, 1), doRefuse)
-	if got := r.turnDone(r.chat, id).Text(); !strings.Contains(got, "Bash") || !strings.Contains(got, "授权") {
+	if got := r.turnDone(r.chat, id).Text(); !strings.Contains(got, "Bash") || !strings.Contains(got, "已拒绝") {
 		t.Errorf("answer %q", got)
 	}
 }

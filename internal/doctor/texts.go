@@ -6,219 +6,223 @@ import "magpie/bridge/i18n"
 var (
 	textNoConfig        = i18n.Phrase{ZH: "配置：没有 magpie.toml", EN: "configuration: there is no magpie.toml"}
 	textWriteConfig     = i18n.Phrase{ZH: "运行 magpie setup 创建", EN: "make one with magpie setup"}
-	textFromEnvironment = i18n.Phrase{ZH: "配置：只来自环境变量", EN: "configuration: from the environment only"}
+	textFromEnvironment = i18n.Phrase{ZH: "配置：只来自环境变量", EN: "configuration: environment variables only"}
 	textConfigAt        = i18n.Phrase{ZH: "配置：%s", EN: "configuration: %s"}
 	textConfigWrong     = i18n.Phrase{ZH: "配置：%v", EN: "configuration: %v"}
 	textCorrectIn       = i18n.Phrase{ZH: "在 %s 中改正", EN: "correct it in %s"}
 	textTheEnvironment  = i18n.Phrase{ZH: "环境变量", EN: "the environment"}
-	textNobody          = i18n.Phrase{
-		ZH: "访问：不知道机器人归谁所有",
-		EN: "access: it is not known to whom the bot belongs",
-	}
-	textMakeOwner = i18n.Phrase{
-		ZH: "启动后会向飞书查询应用的所有者；查不到时，把日志里的一次性口令私聊发给机器人",
-		EN: "at its start magpie asks the platform for the app's owner; if it is not told, send the bot the one-time " +
-			"code of the log in a private chat",
+	textNobody          = i18n.Phrase{ZH: "访问：机器人还没有所有者", EN: "access: the bot has no owner yet"}
+	textMakeOwner       = i18n.Phrase{
+		ZH: "启动后会向飞书查询应用的所有者；查不到时，把日志里的一次性口令（MAGPIE-…）私聊发给机器人",
+		EN: "when it starts, Magpie asks the platform for the app's owner; if that fails, send the bot the one-time code (MAGPIE-…) from the log in a private chat",
 	}
 	textOwnedBy    = i18n.Phrase{ZH: "访问：机器人归 %s 所有", EN: "access: the bot belongs to %s"}
 	textOthersRead = i18n.Phrase{
 		ZH: "权限：其他用户能读到 %s 里的密钥（权限 %04o）",
-		EN: "permissions: others can read the secrets in %s (mode %04o)",
+		EN: "permissions: other users can read the secrets in %s (mode %04o)",
 	}
 	textMode = i18n.Phrase{ZH: "权限：%s 的权限是 %04o", EN: "permissions: %s has mode %04o"}
 
 	textRulesBare = i18n.Phrase{
-		ZH: "工具规则：%s 没有限定范围，智能体可以不经询问用在整台机器上",
-		EN: "rules of tools: %s: agents may do that anywhere on this machine, unasked",
+		ZH: "工具规则：%s 没有限定范围，助手可以不经询问用在整台机器上",
+		EN: "tool rules: %s has no limits, so the agent may use it anywhere on this machine without asking",
 	}
 	textRulesNarrow = i18n.Phrase{
-		ZH: `在 [claude] allowed_tools 里限定路径或命令，如 "Read(./**)"、"Bash(git status)"`,
-		EN: `name paths or commands in [claude] allowed_tools, such as "Read(./**)" and "Bash(git status)"`,
+		ZH: `在 [claude] allowed_tools 里限定路径或命令，例如 "Read(./**)"、"Bash(git status)"`,
+		EN: `limit it to paths or commands in [claude] allowed_tools, for example "Read(./**)" and "Bash(git status)"`,
 	}
 
 	textDBRescued = i18n.Phrase{
-		ZH: "数据库：%s 丢失；丢失时的内容保存在 %s",
-		EN: "database: %s was lost; what it held is saved in %s",
+		ZH: "数据库：%s 丢失，丢失前的内容保存在 %s",
+		EN: "database: %s was lost; its contents are saved in %s",
 	}
 	textPutBack = i18n.Phrase{
-		ZH: "停止 magpie；如果还有 %[1]s-wal 和 %[1]s-shm，先移走；把 %[2]s 移到 %[1]s；再启动 magpie",
-		EN: "stop magpie, move %[1]s-wal and %[1]s-shm aside if they exist, move %[2]s to %[1]s, " +
-			"and start magpie again",
+		ZH: "停止鹊桥；如果还有 %[1]s-wal 和 %[1]s-shm，先移走；把 %[2]s 移到 %[1]s；再启动鹊桥",
+		EN: "stop Magpie, move %[1]s-wal and %[1]s-shm away if they exist, move %[2]s to %[1]s, and start Magpie again",
 	}
 	textDBLost = i18n.Phrase{
 		ZH: "数据库：%s 丢失，而进程 %d 还在使用它",
-		EN: "database: %s was lost while process %d uses it",
+		EN: "database: %s was lost while process %d is using it",
 	}
 	textSeeLog = i18n.Phrase{
-		ZH: "先不要停止 magpie，按它的日志处理",
-		EN: "do not stop magpie yet, and do what its log says",
+		ZH: "先不要停止鹊桥，按日志里的说明处理",
+		EN: "do not stop Magpie yet; follow the instructions in its log",
 	}
 
 	textSilenced = i18n.Phrase{
-		ZH: "聊天“%s”：从 %s 起平台不让机器人在这里说话，三天内不再尝试：%s",
-		EN: `chat "%s": since %s the platform lets the bot say nothing there, and nothing is tried for three days: %s`,
+		ZH: "聊天“%s”：从 %s 起平台不让机器人在这里发言，三天内不再尝试：%s",
+		EN: `chat "%s": since %s the platform has not let the bot write there; no retry for three days: %s`,
 	}
 	textLetSpeak = i18n.Phrase{
-		ZH: "取消禁言，或在群设置里允许机器人发言；私聊由对方重新接收机器人的消息。有人在那里再次对机器人说话，就会重新尝试",
-		EN: "unmute the group, or let the bot write in its settings; in a private chat the person has to accept the bot's messages " +
-			"again. The next message to the bot there makes it try again",
+		ZH: "取消禁言，或在群设置里允许机器人发言；私聊要由对方重新接收机器人的消息。那里再有人对机器人说话时会重新尝试",
+		EN: "unmute the group, or let the bot write in the group's settings; in a private chat the person has to accept the bot's messages again. The next message to the bot there triggers a retry",
 	}
-	textSilencedUnread = i18n.Phrase{ZH: "数据库：读不到被禁言的聊天：%v", EN: "database: silenced chats not read: %v"}
-	textRowsUnread     = i18n.Phrase{
+	textSilencedUnread = i18n.Phrase{
+		ZH: "数据库：读不到被禁言的聊天：%v",
+		EN: "database: muted chats could not be read: %v",
+	}
+	textRowsUnread = i18n.Phrase{
 		ZH: "数据库：%d 行数据无法读取，已跳过：%s",
-		EN: "database: %d rows cannot be read and are left out: %s",
+		EN: "database: %d rows cannot be read and were skipped: %s",
 	}
 	textCorrectRows = i18n.Phrase{
-		ZH: "先用 magpie backup 备份并停止 magpie，再用 sqlite3 %s 改正或按 rowid 删除这些行",
-		EN: "make a copy with magpie backup, stop magpie, and correct these rows, or delete them by their rowid, " +
-			"with sqlite3 %s",
+		ZH: "先用 magpie backup 备份并停止鹊桥，再用 sqlite3 %s 改正这些行，或按 rowid 删除",
+		EN: "make a backup with magpie backup, stop Magpie, then correct these rows or delete them by rowid with sqlite3 %s",
 	}
 	textDBLater = i18n.Phrase{
-		ZH: "数据库：%s 将在第一次启动时创建",
-		EN: "database: %s will be made at the first start",
+		ZH: "数据库：%s 会在第一次启动时创建",
+		EN: "database: %s will be created at the first start",
 	}
 	textDBBroken = i18n.Phrase{ZH: "数据库：%v", EN: "database: %v"}
 	textRestore  = i18n.Phrase{
 		ZH: "按提示恢复 magpie backup 生成的最新备份",
-		EN: "restore the latest file made by magpie backup, as said",
+		EN: "restore the latest backup made by magpie backup, as described",
 	}
-	textDBSlow    = i18n.Phrase{ZH: "数据库：%s 在 %v 内没有读完", EN: "database: %s was not read within %v"}
+	textDBSlow    = i18n.Phrase{ZH: "数据库：%s 在 %v 内没有读完", EN: "database: %s could not be read within %v"}
 	textCheckCopy = i18n.Phrase{
 		ZH: "用 magpie backup 生成一份副本，再运行 sqlite3 副本 'PRAGMA integrity_check'",
-		EN: "check a copy that magpie backup makes, with sqlite3 COPY 'PRAGMA integrity_check'",
+		EN: "make a copy with magpie backup and run sqlite3 COPY 'PRAGMA integrity_check' on it",
 	}
 	textDBUnread = i18n.Phrase{ZH: "数据库：%s：%v", EN: "database: %s: %v"}
 	textMayRead  = i18n.Phrase{
-		ZH: "确认运行 magpie 的用户可以读取它，并且 magpie 的版本不比数据旧",
-		EN: "see that the user that runs magpie may read it, and that this magpie is not older than its data",
+		ZH: "请确认运行鹊桥的用户可以读取它，并且鹊桥的版本不比数据旧",
+		EN: "check that the user running Magpie may read it, and that this version of Magpie is not older than the data",
 	}
 	textDBServed = i18n.Phrase{
-		ZH: "数据库：%s 完好；进程 %d 正在使用",
-		EN: "database: %s is whole; process %d serves it",
+		ZH: "数据库：%s 完好，进程 %d 正在使用",
+		EN: "database: %s is intact; process %d is using it",
 	}
-	textDBWhole = i18n.Phrase{ZH: "数据库：%s 完好；没有进程在使用", EN: "database: %s is whole; no process serves it"}
+	textDBWhole = i18n.Phrase{
+		ZH: "数据库：%s 完好，没有进程在使用",
+		EN: "database: %s is intact; no process is using it",
+	}
 
 	textCLIFails     = i18n.Phrase{ZH: "claude：%s --version：%v", EN: "claude: %s --version: %v"}
 	textCLIReinstall = i18n.Phrase{
 		ZH: "重新安装：npm install -g @anthropic-ai/claude-code",
-		EN: "install it anew: npm install -g @anthropic-ai/claude-code",
+		EN: "reinstall it: npm install -g @anthropic-ai/claude-code",
 	}
 	textCLIVersion = i18n.Phrase{ZH: "claude：%s 的版本是 %s", EN: "claude: %s is version %s"}
 	textCLIOld     = i18n.Phrase{
-		ZH: "claude：%s 的版本是 %s；magpie 用 %s 至 %s 测试过",
-		EN: "claude: %s is version %s; magpie is tested with %s to %s",
+		ZH: "claude：%s 的版本是 %s；鹊桥用 %s 至 %s 测试过",
+		EN: "claude: %s is version %s; Magpie is tested with %s to %s",
 	}
 	textCLIOpen = i18n.Phrase{
 		ZH: "claude：%s 的版本是 %s；%s 之前的版本用 cat < 文件 能读取任何文件，所以每条命令都要确认；由脚本启动的 CLI 认不出版本，不会多问",
-		EN: "claude: %s is version %s; before %s, \"cat < FILE\" reads any file, so each command is asked for, " +
-			"unless a script starts the CLI",
+		EN: `claude: %s is version %s; before %s, "cat < FILE" could read any file, so every command needs approval, unless a script starts the CLI`,
 	}
 	textCLINew = i18n.Phrase{
-		ZH: "claude：%s 的版本是 %s；magpie 用 %s 至 %s 测试过",
-		EN: "claude: %s is version %s; magpie is tested with %s to %s",
+		ZH: "claude：%s 的版本是 %s；鹊桥用 %s 至 %s 测试过",
+		EN: "claude: %s is version %s; Magpie is tested with %s to %s",
 	}
 	textCLIStay = i18n.Phrase{
-		ZH: "多半没有问题；若有异常，请升级 magpie",
-		EN: "it will probably work; if something is odd, update magpie",
+		ZH: "一般没有问题；如有异常，请升级鹊桥",
+		EN: "it will probably work; if something looks wrong, update Magpie",
 	}
 	textCLINoLogin = i18n.Phrase{ZH: "claude：没有登录", EN: "claude: not logged in"}
 	textCLILogin   = i18n.Phrase{
-		ZH: "以运行 magpie 的用户执行 claude auth login，或在 [claude.env] 里设置 ANTHROPIC_API_KEY",
-		EN: "as the user that runs magpie: claude auth login, or set ANTHROPIC_API_KEY in [claude.env]",
+		ZH: "以运行鹊桥的用户执行 claude auth login，或在 [claude.env] 里设置 ANTHROPIC_API_KEY",
+		EN: "as the user running Magpie, run claude auth login, or set ANTHROPIC_API_KEY in [claude.env]",
 	}
 	textCLILoggedIn = i18n.Phrase{ZH: "claude：已登录", EN: "claude: logged in"}
-	textCLINone     = i18n.Phrase{ZH: "claude：找不到 %s", EN: "claude: there is no %s"}
+	textCLINone     = i18n.Phrase{ZH: "claude：找不到 %s", EN: "claude: %s not found"}
 	textCLIInstall  = i18n.Phrase{
 		ZH: "安装：npm install -g @anthropic-ai/claude-code",
 		EN: "install it: npm install -g @anthropic-ai/claude-code",
 	}
 
-	textServers       = i18n.Phrase{ZH: "claude：助手可以用的 MCP 服务器：%s", EN: "claude: MCP servers of the agents: %s"}
+	textServers = i18n.Phrase{
+		ZH: "claude：助手可用的 MCP 服务器：%s",
+		EN: "claude: MCP servers available to the agent: %s",
+	}
 	textServerMissing = i18n.Phrase{
-		ZH: "claude：MCP 服务器 %s 的程序找不到，助手用不了它",
-		EN: "claude: the program of the MCP server %s is not there; agents do without it",
+		ZH: "claude：找不到 MCP 服务器 %s 的程序，助手用不了它",
+		EN: "claude: the program of the MCP server %s was not found, so the agent can't use it",
 	}
 	textServerInstall = i18n.Phrase{
 		ZH: "安装它，或用 claude mcp remove 去掉，或在 [claude] mcp 里列出要用的",
-		EN: "install it, remove it with claude mcp remove, or list the others in [claude] mcp",
+		EN: "install it, remove it with claude mcp remove, or list only the others in [claude] mcp",
 	}
-	textServersUnread = i18n.Phrase{ZH: "claude：MCP 服务器的配置读不了：%v", EN: "claude: the MCP servers cannot be read: %v"}
+	textServersUnread = i18n.Phrase{
+		ZH: "claude：MCP 服务器的配置读取失败：%v",
+		EN: "claude: the MCP server configuration could not be read: %v",
+	}
 
 	textLimits = i18n.Phrase{
-		ZH: "claude：最多同时运行 %d 轮（%s），保留 %d 个进程（%s）",
-		EN: "claude: at most %d turns at a time (%s) and %d processes (%s)",
+		ZH: "claude：最多同时回答 %d 个问题（%s），保留 %d 个进程（%s）",
+		EN: "claude: up to %d answers at once (%s) and %d processes (%s)",
 	}
-	textConfigured = i18n.Phrase{ZH: "由配置或另一项限制决定", EN: "by the configuration, or the other limit"}
-	textByCores    = i18n.Phrase{ZH: "按 %d 个核心", EN: "by %d cores"}
-	textByMemory   = i18n.Phrase{ZH: "按 %d MB 空闲内存", EN: "by %d MB of free memory"}
+	textConfigured = i18n.Phrase{ZH: "由配置或另一项限制决定", EN: "set by the configuration or by the other limit"}
+	textByCores    = i18n.Phrase{ZH: "按 %d 个核心", EN: "based on %d cores"}
+	textByMemory   = i18n.Phrase{ZH: "按 %d MB 空闲内存", EN: "based on %d MB of free memory"}
 
-	textRefused  = i18n.Phrase{ZH: "平台：应用被拒绝：%v", EN: "platform: the app is refused: %v"}
+	textRefused  = i18n.Phrase{ZH: "平台：应用被拒绝：%v", EN: "platform: the app was rejected: %v"}
 	textCopyAnew = i18n.Phrase{
 		ZH: "从“凭证与基础信息”页重新复制 App ID 和 App Secret：%s",
-		EN: "copy id and secret anew from the app's page \"Credentials & Basic Info\": %s",
+		EN: `copy the App ID and App Secret again from the app's page "Credentials & Basic Info": %s`,
 	}
-	textUnreached    = i18n.Phrase{ZH: "平台：连接不上：%v", EN: "platform: not reached: %v"}
+	textUnreached    = i18n.Phrase{ZH: "平台：连接不上：%v", EN: "platform: could not connect: %v"}
 	textCheckNetwork = i18n.Phrase{
 		ZH: "检查网络、代理和 [feishu] base_url",
-		EN: "check the network, its proxy, and [feishu] base_url",
+		EN: "check the network, the proxy and [feishu] base_url",
 	}
-	textTaken = i18n.Phrase{
-		ZH: "平台：应用的 App ID 和 App Secret 有效",
-		EN: "platform: it takes the app's id and secret",
-	}
-	textClock    = i18n.Phrase{ZH: "时钟：与平台相差 %v", EN: "clock: %v from the platform's"}
+	textTaken    = i18n.Phrase{ZH: "平台：App ID 和 App Secret 有效", EN: "platform: the App ID and App Secret are valid"}
+	textClock    = i18n.Phrase{ZH: "时钟：与平台相差 %v", EN: "clock: %v off from the platform's"}
 	textKeepTime = i18n.Phrase{
-		ZH: "让系统校时：timedatectl set-ntp true",
-		EN: "let the system keep the time: timedatectl set-ntp true",
+		ZH: "开启系统自动校时：timedatectl set-ntp true",
+		EN: "turn on time synchronization: timedatectl set-ntp true",
 	}
-	textClockRight = i18n.Phrase{ZH: "时钟：准确", EN: "clock: right"}
+	textClockRight = i18n.Phrase{ZH: "时钟：准确", EN: "clock: correct"}
 
 	textBotNone = i18n.Phrase{ZH: "机器人：%v", EN: "bot: %v"}
 	textAddBot  = i18n.Phrase{
 		ZH: "在 %s 添加“机器人”能力，然后在 %s 创建并发布新版本",
-		EN: "add the Bot capability: %s , and publish a new version: %s",
+		EN: "add the Bot capability at %s , then publish a new version at %s",
 	}
-	textBot           = i18n.Phrase{ZH: "机器人：已启用", EN: "bot: there is one"}
-	textScopesRefused = i18n.Phrase{ZH: "应用权限：缺少 %s", EN: "permissions of the app: missing %s"}
+	textBot           = i18n.Phrase{ZH: "机器人：已启用", EN: "bot: enabled"}
+	textScopesRefused = i18n.Phrase{ZH: "应用权限：缺少 %s", EN: "app permissions: missing %s"}
 	textScopesAny     = i18n.Phrase{ZH: " 或 ", EN: " or "}
-	textScopesLack    = i18n.Phrase{ZH: "应用权限：缺少 %s", EN: "permissions of the app: missing %s"}
+	textScopesLack    = i18n.Phrase{ZH: "应用权限：缺少 %s", EN: "app permissions: missing %s"}
 	textAddScopes     = i18n.Phrase{
 		ZH: "在 %s 开通，然后在 %s 创建并发布新版本",
-		EN: "add them: %s , and publish a new version: %s",
+		EN: "add them at %s , then publish a new version at %s",
 	}
-	textScopesUnknown = i18n.Phrase{ZH: "应用权限：%v", EN: "permissions of the app: %v"}
-	textSeeList       = i18n.Phrase{ZH: "对照 README.md 里的权限列表", EN: "see the list of permissions in README.md"}
-	textScopes        = i18n.Phrase{ZH: "应用权限：齐全", EN: "permissions of the app: all that are needed"}
-	textDeaf          = i18n.Phrase{
+	textScopesUnknown = i18n.Phrase{ZH: "应用权限：%v", EN: "app permissions: %v"}
+	textSeeList       = i18n.Phrase{
+		ZH: "对照 docs/feishu-app.zh.md 里的权限列表",
+		EN: "see the list of permissions in docs/feishu-app.md",
+	}
+	textScopes = i18n.Phrase{ZH: "应用权限：齐全", EN: "app permissions: complete"}
+	textDeaf   = i18n.Phrase{
 		ZH: "事件：没有订阅 %s，收不到消息",
-		EN: "events: no subscription to %s, so no message arrives",
+		EN: "events: not subscribed to %s, so no messages arrive",
 	}
 	textEventsLack = i18n.Phrase{ZH: "事件和回调：缺少 %s", EN: "events and callbacks: missing %s"}
 	textAddEvents  = i18n.Phrase{
-		ZH: "在 magpie 运行时到 %s 选择“使用长连接接收”并添加，然后在 %s 创建并发布新版本",
-		EN: "while magpie runs, choose the long connection and add them: %s , and publish a new version: %s",
+		ZH: "在鹊桥运行时到 %s 选择“使用长连接接收”并添加，然后在 %s 创建并发布新版本",
+		EN: "while Magpie is running, choose the long connection and add them at %s , then publish a new version at %s",
 	}
 	textEventsUseful = i18n.Phrase{
 		ZH: "事件：还可以订阅 %s（编辑过的消息、打开私聊时的问候）：%s",
-		EN: "events: %s can be subscribed to as well (edited messages, a greeting in new private chats): %s",
+		EN: "events: you can also subscribe to %s (edited messages, a greeting in new private chats) at %s",
 	}
-	textEvents = i18n.Phrase{ZH: "事件和回调：齐全", EN: "events and callbacks: all that are needed"}
+	textEvents = i18n.Phrase{ZH: "事件和回调：齐全", EN: "events and callbacks: complete"}
 
-	textDiskUnread = i18n.Phrase{ZH: "磁盘（%s）：%s：%v", EN: "disk of the %s: %s: %v"}
-	textDiskLook   = i18n.Phrase{ZH: "用 df 查看", EN: "look at it with df"}
-	textDiskTight  = i18n.Phrase{ZH: "磁盘（%s）：%[3]s 只剩 %[2]d MB", EN: "disk of the %s: only %d MB are free at %s"}
-	textDiskFree   = i18n.Phrase{ZH: "清理一些空间", EN: "free some space"}
-	textDiskRoomy  = i18n.Phrase{ZH: "磁盘（%s）：%[3]s 剩余 %[2]d GB", EN: "disk of the %s: %d GB are free at %s"}
+	textDiskUnread = i18n.Phrase{ZH: "磁盘（%s）：%s：%v", EN: "disk (%s): %s: %v"}
+	textDiskLook   = i18n.Phrase{ZH: "用 df 查看", EN: "check it with df"}
+	textDiskTight  = i18n.Phrase{ZH: "磁盘（%[1]s）：%[3]s 只剩 %[2]d MB", EN: "disk (%s): only %d MB free at %s"}
+	textDiskFree   = i18n.Phrase{ZH: "清理一些空间", EN: "free up some space"}
+	textDiskRoomy  = i18n.Phrase{ZH: "磁盘（%[1]s）：%[3]s 剩余 %[2]d GB", EN: "disk (%s): %d GB free at %s"}
 	textDatabase   = i18n.Phrase{ZH: "数据库", EN: "database"}
 	textProject    = i18n.Phrase{ZH: "项目", EN: "project"}
 
 	textNoManager = i18n.Phrase{
-		ZH: "服务管理：既没有 systemd，也没有 pm2",
-		EN: "service manager: there is neither systemd nor pm2",
+		ZH: "服务管理：没有 systemd，也没有 pm2",
+		EN: "service manager: neither systemd nor pm2 found",
 	}
 	textInstallManager = i18n.Phrase{
-		ZH: "安装 pm2，或者自己保证 magpie serve 退出后会被重新启动",
-		EN: "install pm2, or see to it yourself that magpie serve is started again",
+		ZH: "安装 pm2，或者自己保证 magpie serve 退出后会重新启动",
+		EN: "install pm2, or make sure yourself that magpie serve is restarted when it exits",
 	}
 	textManagers = i18n.Phrase{ZH: "服务管理：%s", EN: "service manager: %s"}
 )

@@ -5,126 +5,130 @@ import "magpie/bridge/i18n"
 // What is said while a bridge is set up.
 var (
 	textWelcome = i18n.Phrase{
-		ZH: "设置 Magpie。方括号里是默认值，按 Enter 采用；随时可以按 Ctrl-C 放弃，不会留下写了一半的文件。",
-		EN: "Setting up Magpie. Enter takes what is in brackets; Ctrl-C gives up at any time and leaves nothing " +
-			"half-written.",
+		ZH: "现在设置鹊桥。按 Enter 采用方括号里的默认值；按 Ctrl-C 退出，不会留下写了一半的文件。",
+		EN: "Setting up Magpie. Press Enter to accept the value in brackets, or Ctrl-C to quit; no half-written file is left behind.",
 	}
 	textYesOrNo       = i18n.Phrase{ZH: "请回答 y 或 n。", EN: "Please answer y or n."}
 	textNumber        = i18n.Phrase{ZH: "编号", EN: "Number"}
 	textNeedsTerminal = i18n.Phrase{
-		ZH: "没有终端可以提问：加上 --yes，并用参数给出需要的内容（magpie setup --help）",
-		EN: "there is no terminal to ask on: add --yes, and give what is needed by flags (magpie setup --help)",
+		ZH: "没有可以提问的终端：请加上 --yes，并用参数给出需要的内容（见 magpie setup --help）",
+		EN: "there is no terminal to ask questions on: add --yes and give the answers as flags (see magpie setup --help)",
 	}
 	textNeedsApp = i18n.Phrase{
-		ZH: "需要 --scan，或者 --app-id 和 --app-secret-file",
-		EN: "--scan is needed, or --app-id and --app-secret-file",
+		ZH: "需要 --scan，或同时给出 --app-id 和 --app-secret-file",
+		EN: "add --scan, or both --app-id and --app-secret-file",
 	}
-	textNeedsSecret  = i18n.Phrase{ZH: "--app-secret-file %s：是空的", EN: "--app-secret-file %s: it is empty"}
+	textNeedsSecret = i18n.Phrase{
+		ZH: "--app-secret-file %s：文件是空的",
+		EN: "--app-secret-file %s: the file is empty",
+	}
 	textNeedsReplace = i18n.Phrase{
-		ZH: "%s 已经存在：要替换它就加上 --replace（旧文件会保留为 %s）",
-		EN: "%s exists: add --replace to replace it (it is kept as %s)",
+		ZH: "%s 已经存在：要替换它，请加上 --replace（旧文件会保留为 %s）",
+		EN: "%s already exists: add --replace to replace it (the old file is kept as %s)",
 	}
-	textExists  = i18n.Phrase{ZH: "%s 已经存在。", EN: "%s exists."}
+	textExists  = i18n.Phrase{ZH: "%s 已经存在。", EN: "%s already exists."}
 	textKeepOld = i18n.Phrase{
-		ZH: "替换它吗？旧文件会改名保留",
+		ZH: "要替换它吗？旧文件会改名保留",
 		EN: "Replace it? The old file is kept under another name",
 	}
-	textKept      = i18n.Phrase{ZH: "旧的配置保留在 %s", EN: "the old configuration is kept as %s"}
+	textKept      = i18n.Phrase{ZH: "旧的配置保留在 %s", EN: "The old configuration is kept as %s"}
 	textLeftAlone = i18n.Phrase{
-		ZH: "保留了原来的配置，什么也没有写。",
-		EN: "The configuration was left alone; nothing was written.",
+		ZH: "保留原来的配置，没有写入任何内容。",
+		EN: "The existing configuration was left unchanged.",
 	}
 
-	textCLIHead     = i18n.Phrase{ZH: "\n1. Claude Code 命令行", EN: "\n1. The Claude Code CLI"}
+	textCLIHead     = i18n.Phrase{ZH: "\n1. Claude Code", EN: "\n1. Claude Code"}
 	textProjectHead = i18n.Phrase{
-		ZH: "\n2. 项目文件夹：智能体在这里工作，可以读写里面的文件",
-		EN: "\n2. The project folder, in which the agent works and whose files it may read and change",
+		ZH: "\n2. 项目文件夹：助手在这里工作，可以读写里面的文件",
+		EN: "\n2. Project folder: the agent works here and can read and change its files",
 	}
-	textProjectAsk      = i18n.Phrase{ZH: "项目文件夹", EN: "Project folder"}
-	textProjectMake     = i18n.Phrase{ZH: "%s 还不存在，会创建它。", EN: "%s does not exist yet and will be made."}
-	textProjectRelative = i18n.Phrase{ZH: "%s：请写绝对路径", EN: "%s: write an absolute path"}
+	textProjectAsk  = i18n.Phrase{ZH: "项目文件夹", EN: "Project folder"}
+	textProjectMake = i18n.Phrase{
+		ZH: "%s 还不存在，将会创建。",
+		EN: "%s does not exist yet and will be created.",
+	}
+	textProjectRelative = i18n.Phrase{ZH: "%s：请写绝对路径", EN: "%s: please enter an absolute path"}
 	textProjectNotThis  = i18n.Phrase{
-		ZH: "%s：不能用根目录、主目录，或存放配置和数据的文件夹",
-		EN: "%s: neither the root, nor a home folder, nor a folder with the configuration or the data will do",
+		ZH: "%s：不能用根目录、主目录，或存放配置和数据的文件夹，请换一个",
+		EN: "%s: please choose another folder. The root, home folders and folders that hold the configuration or the data are not allowed",
 	}
 	textProjectNoFolder = i18n.Phrase{ZH: "%s：不是文件夹", EN: "%s: not a folder"}
 
-	textAppHead = i18n.Phrase{ZH: "\n3. 飞书应用", EN: "\n3. The Feishu or Lark app"}
-	textAppHow  = i18n.Phrase{ZH: "用哪个应用？", EN: "Which app is it?"}
+	textAppHead = i18n.Phrase{ZH: "\n3. 飞书应用", EN: "\n3. Feishu or Lark app"}
+	textAppHow  = i18n.Phrase{ZH: "用哪个应用？", EN: "Which app do you want to use?"}
 	textAppScan = i18n.Phrase{
-		ZH: "用手机扫码创建一个新的（推荐）",
-		EN: "a new one, created by scanning a code with the phone (recommended)",
+		ZH: "用手机扫码创建新应用（推荐）",
+		EN: "a new one: scan a QR code with your phone (recommended)",
 	}
 	textAppEnter = i18n.Phrase{
 		ZH: "已有的应用：输入 App ID 和 App Secret",
-		EN: "one that is there: enter its App ID and App Secret",
+		EN: "an existing one: enter its App ID and App Secret",
 	}
 	textScan = i18n.Phrase{
 		ZH: "用飞书或 Lark 扫描二维码，或者在浏览器里打开：",
-		EN: "Scan this with Feishu or Lark, or open it in a browser:",
+		EN: "Scan this QR code with Feishu or Lark, or open the link in a browser:",
 	}
 	textScanWide = i18n.Phrase{
-		ZH: "（终端不够宽，显示不了二维码）",
-		EN: "(the terminal is too narrow for the code)",
+		ZH: "（终端太窄，显示不了二维码）",
+		EN: "(the terminal is too narrow to show the QR code)",
 	}
 	textWaiting = i18n.Phrase{
-		ZH: "等待确认，%d 分钟内有效…",
-		EN: "Waiting for you to confirm it, for %d minutes …",
+		ZH: "等待你确认，%d 分钟内有效…",
+		EN: "Waiting for you to confirm (valid for %d minutes)…",
 	}
-	textCreated      = i18n.Phrase{ZH: "应用 %s 已创建。", EN: "The app %s was created."}
-	textDeclined     = i18n.Phrase{ZH: "手机上取消了。", EN: "It was declined on the phone."}
-	textExpired      = i18n.Phrase{ZH: "二维码过期了。", EN: "The code has expired."}
-	textAgain        = i18n.Phrase{ZH: "再来一次吗？", EN: "Once more?"}
-	textUnregistered = i18n.Phrase{ZH: "没有创建应用：%v", EN: "no app was created: %v"}
+	textCreated      = i18n.Phrase{ZH: "已创建应用 %s。", EN: "Created the app %s."}
+	textDeclined     = i18n.Phrase{ZH: "已在手机上取消。", EN: "Canceled on the phone."}
+	textExpired      = i18n.Phrase{ZH: "二维码已过期。", EN: "The QR code has expired."}
+	textAgain        = i18n.Phrase{ZH: "再试一次吗？", EN: "Try again?"}
+	textUnregistered = i18n.Phrase{ZH: "创建应用失败：%v", EN: "The app could not be created: %v"}
 	textEnterFrom    = i18n.Phrase{
 		ZH: "在 %s 或 %s 的“凭证与基础信息”页复制：",
-		EN: "Copy them from the app's page \"Credentials & Basic Info\" at %s or %s :",
+		EN: `Copy them from the app's page "Credentials & Basic Info" at %s or %s :`,
 	}
 	textAppID     = i18n.Phrase{ZH: "App ID", EN: "App ID"}
 	textAppSecret = i18n.Phrase{ZH: "App Secret（不显示）", EN: "App Secret (not shown)"}
-	textAsking    = i18n.Phrase{ZH: "正在向平台核对…", EN: "Asking the platform …"}
+	textAsking    = i18n.Phrase{ZH: "正在核对…", EN: "Checking…"}
 	textTryAgain  = i18n.Phrase{ZH: "请重新输入。", EN: "Please enter them again."}
-	textGoOn      = i18n.Phrase{ZH: "仍然写下配置吗？", EN: "Write the configuration anyway?"}
+	textGoOn      = i18n.Phrase{ZH: "仍然写入配置吗？", EN: "Save the configuration anyway?"}
 	textNotTaken  = i18n.Phrase{
-		ZH: "平台没有接受这个应用，什么也没有写",
-		EN: "the platform did not take the app; nothing was written",
+		ZH: "应用没有通过核对，没有写入任何内容",
+		EN: "the app was not accepted; nothing was saved",
 	}
 
 	textOwnerIs = i18n.Phrase{
-		ZH: "机器人归 %s 所有：只有这个人可以和它说话，直到 [access] 里允许别人。",
-		EN: "The bot belongs to %s: nobody else may talk to it until [access] allows it.",
+		ZH: "机器人归 %s 所有。在 [access] 里允许别人之前，只有所有者可以使用。",
+		EN: "The bot belongs to %s. Nobody else can use it until you allow them in [access].",
 	}
 	textOwnerLater = i18n.Phrase{
-		ZH: "还不知道机器人归谁所有：启动后日志里有一个一次性口令，把它私聊发给机器人的人就是所有者。",
-		EN: "It is not known yet to whom the bot belongs: at its start there is a one-time code in the log, and who " +
-			"sends it to the bot in a private chat becomes the owner.",
+		ZH: "机器人还没有所有者。启动后日志里会有一次性口令（MAGPIE-…），把它私聊发给机器人的人就是所有者。",
+		EN: "The bot has no owner yet. When it starts, its log shows a one-time code (MAGPIE-…). Whoever sends it to the bot in a private chat becomes the owner.",
 	}
-	textWrote = i18n.Phrase{ZH: "已写入 %s（只有你能读）。", EN: "Wrote %s (only you can read it)."}
+	textWrote = i18n.Phrase{ZH: "已写入 %s（只有你能读）。", EN: "Saved %s (only you can read it)."}
 	textLost  = i18n.Phrase{
 		ZH: "应用 %s 已经创建，但没有写入配置。它的密钥在 %s",
-		EN: "The app %s was created, but no configuration was written. Its secret is at %s",
+		EN: "The app %s was created, but no configuration was saved. Find its secret at %s",
 	}
 	textConsoleAfter = i18n.Phrase{
-		ZH: "上面的 warn 和 fail 之后可以用 magpie doctor 再检查。",
-		EN: "What is marked warn or fail above is checked again by magpie doctor.",
+		ZH: "处理好上面的 warn 和 fail 之后，可以用 magpie doctor 再检查。",
+		EN: "Once you have dealt with the warn and fail lines above, check again with magpie doctor.",
 	}
 
 	textStartHow     = i18n.Phrase{ZH: "\n4. 怎样运行？", EN: "\n4. How should it run?"}
 	textStartService = i18n.Phrase{
 		ZH: "作为 systemd 服务，开机自动启动",
-		EN: "as a service of systemd, also after a restart of the machine",
+		EN: "as a systemd service that starts at boot",
 	}
 	textStartHere     = i18n.Phrase{ZH: "现在就在这个终端里启动", EN: "now, in this terminal"}
 	textStartNot      = i18n.Phrase{ZH: "先不启动", EN: "not yet"}
 	textStartYourself = i18n.Phrase{ZH: "启动：magpie serve --config %s", EN: "Start it with: magpie serve --config %s"}
-	textServiceFailed = i18n.Phrase{ZH: "没有装好服务：%v", EN: "the service was not installed: %v"}
+	textServiceFailed = i18n.Phrase{ZH: "服务安装失败：%v", EN: "the service could not be installed: %v"}
 	textStarting      = i18n.Phrase{
-		ZH: "启动中；Ctrl-C 停止。在飞书里给机器人发消息吧。",
-		EN: "Starting; Ctrl-C stops it. Now write to the bot.",
+		ZH: "正在启动，按 Ctrl-C 停止。去飞书里给机器人发消息吧。",
+		EN: "Starting; press Ctrl-C to stop. You can now message the bot.",
 	}
 	textHeader = i18n.Phrase{
-		ZH: "# 由 magpie setup 生成。所有选项见 README.zh.md。\n\n",
-		EN: "# Written by magpie setup. README.md lists all keys.\n\n",
+		ZH: "# 由 magpie setup 生成。所有选项见 docs/configuration.zh.md。\n\n",
+		EN: "# Written by magpie setup. For all options see docs/configuration.md.\n\n",
 	}
-	textGivenUp = i18n.Phrase{ZH: "\n已放弃。", EN: "\nGiven up."}
+	textGivenUp = i18n.Phrase{ZH: "\n已退出。", EN: "\nCanceled."}
 )
