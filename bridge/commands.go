@@ -93,7 +93,7 @@ func commands() []command {
 	return []command{
 		{name: "help", aliases: []string{"帮助"}, args: i18n.ArgsHelp, help: i18n.HelpHelp,
 			plan: (*commandSet).help},
-		{name: "new", aliases: []string{"新会话", "新对话"}, args: i18n.ArgsNew, help: i18n.HelpNew, frequent: true, asks: true,
+		{name: "new", aliases: []string{"新对话", "新会话"}, args: i18n.ArgsNew, help: i18n.HelpNew, frequent: true, asks: true,
 			plan: (*commandSet).startNew},
 		{name: "reset", aliases: []string{"清空", "重置"}, args: i18n.ArgsNew, help: i18n.HelpReset, asks: true,
 			plan: (*commandSet).reset},
