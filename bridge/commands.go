@@ -65,9 +65,10 @@ type command struct {
 	aliases  []string    // the first one is what a Chinese button says
 	args     i18n.Phrase // what may follow; empty = nothing
 	help     i18n.Phrase
-	admin    bool // only the owner and admins may give it
-	frequent bool // it has a button in the list of all
-	asks     bool // what follows it is a question
+	group    i18n.Phrase // under which the list of all has it
+	admin    bool        // only the owner and admins may give it
+	frequent bool        // it has a button in the list of all
+	asks     bool        // what follows it is a question
 	plan     func(*commandSet, context.Context, ordered) (order, error)
 }
 
@@ -92,61 +93,61 @@ type commandSet struct {
 func commands() []command {
 	return []command{
 		{name: "help", aliases: []string{"帮助"}, args: i18n.ArgsHelp, help: i18n.HelpHelp,
-			plan: (*commandSet).help},
+			group: i18n.GroupAbout, plan: (*commandSet).help},
 		{name: "new", aliases: []string{"新对话", "新会话"}, args: i18n.ArgsNew, help: i18n.HelpNew, frequent: true, asks: true,
-			plan: (*commandSet).startNew},
+			group: i18n.GroupConversation, plan: (*commandSet).startNew},
 		{name: "reset", aliases: []string{"清空", "重置"}, args: i18n.ArgsNew, help: i18n.HelpReset, asks: true,
-			plan: (*commandSet).reset},
+			group: i18n.GroupConversation, plan: (*commandSet).reset},
 		{name: "compact", aliases: []string{"压缩"}, help: i18n.HelpCompact, frequent: true,
-			plan: (*commandSet).compactNow},
+			group: i18n.GroupConversation, plan: (*commandSet).compactNow},
 		{name: "stop", aliases: []string{"停止"}, help: i18n.HelpStop, frequent: true,
-			plan: (*commandSet).stop},
+			group: i18n.GroupConversation, plan: (*commandSet).stop},
 		{name: "retry", aliases: []string{"重试", "重新回答"}, help: i18n.HelpRetry, frequent: true,
-			plan: (*commandSet).retry},
+			group: i18n.GroupConversation, plan: (*commandSet).retry},
 		{name: "status", aliases: []string{"状态"}, help: i18n.HelpStatus, frequent: true,
-			plan: (*commandSet).status},
+			group: i18n.GroupAbout, plan: (*commandSet).status},
 		{name: "title", aliases: []string{"标题"}, args: i18n.ArgsTitle, help: i18n.HelpTitle,
-			plan: (*commandSet).setTitle},
+			group: i18n.GroupConversation, plan: (*commandSet).setTitle},
 		{name: "resume", aliases: []string{"恢复", "会话"}, args: i18n.ArgsResume, help: i18n.HelpResume, frequent: true,
-			plan: (*commandSet).resume},
+			group: i18n.GroupConversation, plan: (*commandSet).resume},
 		{name: "history", aliases: []string{"历史"}, args: i18n.ArgsHistory, help: i18n.HelpHistory,
-			plan: (*commandSet).showHistory},
+			group: i18n.GroupConversation, plan: (*commandSet).showHistory},
 		{name: "export", aliases: []string{"导出"}, help: i18n.HelpExport,
-			plan: (*commandSet).exportChat},
+			group: i18n.GroupConversation, plan: (*commandSet).exportChat},
 		{name: "context", aliases: []string{"上下文"}, args: i18n.ArgsContext, help: i18n.HelpContext, frequent: true,
-			plan: (*commandSet).showContext},
+			group: i18n.GroupMemory, plan: (*commandSet).showContext},
 		{name: "remember", aliases: []string{"记住"}, args: i18n.ArgsRemember, help: i18n.HelpRemember,
-			plan: (*commandSet).rememberThis},
+			group: i18n.GroupMemory, plan: (*commandSet).rememberThis},
 		{name: "memory", aliases: []string{"记忆"}, args: i18n.ArgsMemory, help: i18n.HelpMemory, frequent: true,
-			plan: (*commandSet).aboutMemory},
+			group: i18n.GroupMemory, plan: (*commandSet).aboutMemory},
 		{name: "model", aliases: []string{"模型"}, args: i18n.ArgsModel, help: i18n.HelpModel,
-			plan: (*commandSet).chooseModel},
+			group: i18n.GroupAgent, plan: (*commandSet).chooseModel},
 		{name: "effort", aliases: []string{"思考"}, args: i18n.ArgsEffort, help: i18n.HelpEffort,
-			plan: (*commandSet).chooseEffort},
+			group: i18n.GroupAgent, plan: (*commandSet).chooseEffort},
 		{name: "lang", aliases: []string{"语言"}, args: i18n.ArgsLang, help: i18n.HelpLang,
-			plan: (*commandSet).chooseLang},
+			group: i18n.GroupAgent, plan: (*commandSet).chooseLang},
 		{name: "doctor", aliases: []string{"诊断"}, help: i18n.HelpDoctor, admin: true,
-			plan: (*commandSet).checkUp},
+			group: i18n.GroupAdmin, plan: (*commandSet).checkUp},
 		{name: "login", aliases: []string{"登录"}, args: i18n.ArgsLogin, help: i18n.HelpLogin, admin: true,
-			plan: (*commandSet).logIn},
+			group: i18n.GroupAdmin, plan: (*commandSet).logIn},
 		{name: "allow", aliases: []string{"授权"}, args: i18n.ArgsAllow, help: i18n.HelpAllow,
-			plan: (*commandSet).allow},
+			group: i18n.GroupPermissions, plan: (*commandSet).allow},
 		{name: "approvals", aliases: []string{"审批"}, args: i18n.ArgsApprovals, help: i18n.HelpApprovals,
-			plan: (*commandSet).listDecisions},
+			group: i18n.GroupPermissions, plan: (*commandSet).listDecisions},
 		{name: "mention", aliases: []string{"提及"}, args: i18n.ArgsMention, help: i18n.HelpMention,
-			plan: (*commandSet).mention},
+			group: i18n.GroupAgent, plan: (*commandSet).mention},
 		{name: "projects", aliases: []string{"项目"}, help: i18n.HelpProjects,
-			plan: (*commandSet).listProjects},
+			group: i18n.GroupAgent, plan: (*commandSet).listProjects},
 		{name: "cd", aliases: []string{"切换"}, args: i18n.ArgsCd, help: i18n.HelpCd,
-			plan: (*commandSet).changeProject},
+			group: i18n.GroupAgent, plan: (*commandSet).changeProject},
 		{name: "cost", aliases: []string{"费用", "花费"}, args: i18n.ArgsCost, help: i18n.HelpCost,
-			plan: (*commandSet).showCost},
+			group: i18n.GroupAbout, plan: (*commandSet).showCost},
 		{name: "whoami", aliases: []string{"我是谁"}, help: i18n.HelpWhoAmI,
-			plan: (*commandSet).whoAmI},
+			group: i18n.GroupAbout, plan: (*commandSet).whoAmI},
 		{name: "admin", aliases: []string{"管理"}, args: i18n.ArgsAdmin, help: i18n.HelpAdmin, admin: true,
-			plan: (*commandSet).administer},
+			group: i18n.GroupAdmin, plan: (*commandSet).administer},
 		{name: "mode", aliases: []string{"模式"}, args: i18n.ArgsMode, help: i18n.HelpMode,
-			plan: (*commandSet).changeMode},
+			group: i18n.GroupAgent, plan: (*commandSet).changeMode},
 	}
 }
 

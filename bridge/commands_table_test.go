@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -364,6 +365,24 @@ func TestHelpIsForWhoAsks(t *testing.T) {
 	boss, user := place{alice.key, chat.Private, "ou_boss"}, place{bob.key, chat.Private, "ou_user"}
 	w.expect(w.order(boss, "/help"), "/doctor", "/login", "管理员", "/model", "`/恢复`", "`//compact`")
 	w.expect(w.order(user, "/help"), "!/doctor", "!/login", "!管理员", "/model")
+	if got := w.order(boss, "/help"); strings.Count(got, "\n- `/") != mostLines {
+		t.Errorf("more than %d commands are explained: %s", mostLines, got)
+	}
+	free := 0
+	for _, c := range commands() {
+		if !c.admin {
+			free++
+		}
+		if !slices.Contains(commandGroups, c.group) || c.admin != (c.group == i18n.GroupAdmin) {
+			t.Errorf("/%s is in group %q", c.name, c.group.In(i18n.English))
+		}
+		w.expect(w.order(boss, "/help"), "`/"+c.name+"`")
+	}
+	for _, all := range []string{"/help all", "/help 全部"} {
+		if got := w.order(user, all); strings.Count(got, "\n- `/") != free {
+			t.Errorf("%s does not explain all: %s", all, got)
+		}
+	}
 	w.expect(w.order(boss, "/help login"), "/login [cancel", "`/登录`")
 	w.expect(w.order(user, "/help login"), "没有 /login 这个命令")
 	w.expect(w.order(user, "/help ／恢复"), "`/resume [编号]`", "回到其中一个", "`/恢复` `/会话`")

@@ -14,8 +14,16 @@ import (
 	"magpie/internal/text"
 )
 
-// mostButtons is how many buttons a card takes.
-const mostButtons = 8
+// mostButtons is how many buttons a card takes, and mostLines how many commands /help explains: a list of all is not read.
+const (
+	mostButtons = 8
+	mostLines   = 6
+)
+
+// commandGroups are the groups of commands in the order of /help.
+var commandGroups = []i18n.Phrase{
+	i18n.GroupConversation, i18n.GroupMemory, i18n.GroupAgent, i18n.GroupPermissions, i18n.GroupAbout, i18n.GroupAdmin,
+}
 
 // helpCommands tell which commands there are, and which one may have been meant.
 type helpCommands struct {
@@ -37,26 +45,34 @@ func (cs helpCommands) mine(o ordered) []command {
 
 // help is the command /help.
 func (cs helpCommands) help(_ context.Context, o ordered) (order, error) {
-	if o.args != "" {
+	all := o.args == "all" || o.args == "全部"
+	if o.args != "" && !all {
 		return cs.explain(o)
 	}
 	l := o.lang
-	var s, admins strings.Builder
+	var s strings.Builder
 	s.WriteString(i18n.HelpHead.In(l) + "\n")
 	card := &chat.Card{Summary: i18n.FirstLine(i18n.HelpSummary.In(l))}
+	groups := map[i18n.Phrase][]string{}
+	lines := 0
 	for _, c := range cs.mine(o) {
-		line := fmt.Sprintf("- %s %s\n", c.names(l), c.help.In(l))
-		if c.admin {
-			admins.WriteString(line)
-			continue
-		}
-		s.WriteString(line)
 		if c.frequent && len(card.Buttons) < mostButtons {
 			card.Buttons = append(card.Buttons, turncard.CommandButton(c.label(l), "/"+c.name))
 		}
+		if all || c.frequent && lines < mostLines {
+			fmt.Fprintf(&s, "- %s %s\n", c.names(l), c.help.In(l))
+			lines++
+			continue
+		}
+		groups[c.group] = append(groups[c.group], "`/"+c.name+"`")
 	}
-	if admins.Len() > 0 {
-		s.WriteString("\n" + i18n.HelpAdmins.In(l) + "\n" + admins.String())
+	if !all {
+		s.WriteString("\n" + i18n.HelpOthers.In(l) + "\n")
+		for _, g := range commandGroups {
+			if names := groups[g]; len(names) > 0 {
+				fmt.Fprintf(&s, "- **%s** %s\n", g.In(l), strings.Join(names, " "))
+			}
+		}
 	}
 	own := cs.pool.Config().SlashCommands()
 	fmt.Fprintf(&s, "\n"+i18n.HelpMore.In(l), "`//"+strings.Join(own, "` `//")+"`")

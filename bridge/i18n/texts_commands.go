@@ -31,7 +31,7 @@ var (
 	StatusLive      = Phrase{"进行中", "active"}
 	StatusNoSession = Phrase{"尚未开始", "none yet"}
 
-	ArgsHelp     = Phrase{"[命令]", "[command]"}
+	ArgsHelp     = Phrase{"[命令｜全部]", "[command|all]"}
 	ArgsNew      = Phrase{"[第一个问题]", "[first question]"}
 	ArgsTitle    = Phrase{"[新标题]", "[new title]"}
 	ArgsResume   = Phrase{"[编号]", "[number]"}
@@ -52,10 +52,18 @@ var (
 	HelpDoctor  = Phrase{"检查各部分是否正常", "check that everything works"}
 	HelpLogin   = Phrase{"重新登录 Claude 账户（仅限私聊）", "log in to the Claude account again (private chats only)"}
 	HelpSummary = Phrase{"可用的命令", "Commands"}
-	HelpAdmins  = Phrase{"管理员：", "For admins:"}
-	HelpMore    = Phrase{"发送 `/help 命令` 查看用法。Claude Code 自己的命令写两个斜杠：%s",
-		"Send `/help COMMAND` for details. Claude Code's own commands take two slashes: %s"}
-	HelpAliases = Phrase{"也可以写作：%s", "Also: %s"}
+	HelpOthers  = Phrase{"其他命令：", "More commands:"}
+	HelpMore    = Phrase{"`/help 命令` 查看用法，`/help 全部` 查看全部。Claude Code 自己的命令写两个斜杠：%s",
+		"`/help COMMAND` shows how to use one, `/help all` explains them all. " +
+			"Claude Code's own commands take two slashes: %s"}
+
+	GroupConversation = Phrase{"对话", "Conversation"}
+	GroupMemory       = Phrase{"记忆", "Memory"}
+	GroupAgent        = Phrase{"设置", "Settings"}
+	GroupPermissions  = Phrase{"审批", "Approvals"}
+	GroupAbout        = Phrase{"状态和费用", "Status and cost"}
+	GroupAdmin        = Phrase{"管理员", "Admins"}
+	HelpAliases       = Phrase{"也可以写作：%s", "Also: %s"}
 
 	PerhapsMeant = Phrase{"没有 %s 这个命令。你是想用 %s 吗？", "There is no command %s. Did you mean %s?"}
 	PassIt       = Phrase{"%s 是 Claude Code 自己的命令，请写成 %s。", "%s is one of Claude Code's own commands. Send it as %s."}
