@@ -33,7 +33,7 @@ func anchor(heading string) string {
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	for _, pattern := range []string{"*.md", "docs/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "examples/*.md"} {
 		names, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -86,7 +86,7 @@ func TestEveryLinkLeadsSomewhere(t *testing.T) {
 
 // What users read is there in both languages, one a file, and each names the other.
 func TestPagesAreThereInBothLanguages(t *testing.T) {
-	forContributors := map[string]bool{"CHANGELOG.md": true, "docs/claude-cli.md": true}
+	forContributors := map[string]bool{"CHANGELOG.md": true, "docs/claude-cli.md": true, "docs/texts-all.md": true}
 	all := pages(t)
 	for name, text := range all {
 		base, chinese := strings.CutSuffix(name, ".zh.md")

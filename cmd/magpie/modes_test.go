@@ -15,7 +15,7 @@ import (
 // What the turns of a conversation make the model read, in each mode, with a process that is gone before every fifth
 // turn, as when people come back after a pause. There are 50 turns, answered by the real CLI, with [full]. While a
 // process stays, three modes are the same; in database mode every turn has a process of its own. The figures are in
-// README.md; -v shows them.
+// docs/figures.md; -v shows them.
 //
 // The double of the model does not count tokens as the real one does, so they are estimated here, of what the requests
 // carry: of the conversation, and of the whole with the CLI's own instructions and tools.

@@ -156,13 +156,13 @@ func checkPanel(t *testing.T, b *consoletest.Browser, s *playgroundRig, chat str
 		BuildTime: time.Millisecond,
 	})
 	b.Until(`document.querySelector('.turn[data-turn="7"][data-lost] pre').textContent === '<b>小明</b>：你好'`)
-	if agent := b.Eval(`document.querySelector('#agent').textContent`); agent != "智能体：真实 Claude Code CLI，模型为本机替身（未登录）" {
+	if agent := b.Eval(`document.querySelector('#agent').textContent`); agent != "助手：真实的 Claude Code，模型是模拟的（未登录）" {
 		t.Errorf("agent %q", agent)
 	}
 	b.Do(chromedp.Click(chromedp.CSS("#lose-session")))
 	b.Until(`document.querySelector('#lost-line').textContent.includes('已删除')`)
 	b.Do(chromedp.Click(chromedp.CSS("#lang")))
-	b.Until(`document.documentElement.lang === 'en' && document.querySelector('#agent').textContent.includes('model double') && localStorage.getItem('magpie.lang') === 'en'`)
+	b.Until(`document.documentElement.lang === 'en' && document.querySelector('#agent').textContent.includes('simulated model') && localStorage.getItem('magpie.lang') === 'en'`)
 
 	b.Do(chromedp.Click(chromedp.CSS("#chat-4")), chromedp.SetValue(chromedp.CSS("#speaker"), s.sim.Users()[2].OpenID))
 	b.Do(chromedp.SendKeys(chromedp.CSS("#composer"), "hi all\r"))

@@ -1,0 +1,179 @@
+package magpie_test
+
+import (
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+var update = flag.Bool("update", false, "write docs/texts-all.md anew")
+
+// phrase is a text that people read, in both languages.
+type phrase struct{ name, zh, en string }
+
+// textFolders are where texts for people are.
+var textFolders = []string{"bridge/i18n", "internal/setup", "internal/doctor"}
+
+// phrases reads the texts of a folder from its source, in the order of their names.
+func phrases(t *testing.T, folder string) (list []phrase) {
+	t.Helper()
+	files, err := filepath.Glob(folder + "/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			if !ok || len(spec.Names) != len(spec.Values) {
+				return true
+			}
+			for i, v := range spec.Values {
+				if lit, ok := v.(*ast.CompositeLit); ok && isPhrase(lit.Type) {
+					list = append(list, phraseOf(t, spec.Names[i].Name, lit))
+				}
+			}
+			return true
+		})
+	}
+	slices.SortFunc(list, func(a, b phrase) int { return strings.Compare(a.name, b.name) })
+	return list
+}
+
+func isPhrase(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e.Name == "Phrase"
+	case *ast.SelectorExpr:
+		return e.Sel.Name == "Phrase"
+	}
+	return false
+}
+
+func phraseOf(t *testing.T, name string, lit *ast.CompositeLit) phrase {
+	t.Helper()
+	p := phrase{name: name}
+	for i, e := range lit.Elts {
+		at := i
+		if kv, ok := e.(*ast.KeyValueExpr); ok {
+			at = 0
+			if fmt.Sprint(kv.Key) == "EN" {
+				at = 1
+			}
+			e = kv.Value
+		}
+		if at == 0 {
+			p.zh = textOf(t, name, e)
+		} else {
+			p.en = textOf(t, name, e)
+		}
+	}
+	return p
+}
+
+// textOf is a text that may be put together of several.
+func textOf(t *testing.T, name string, e ast.Expr) string {
+	t.Helper()
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		s, err := strconv.Unquote(e.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	case *ast.BinaryExpr:
+		return textOf(t, name, e.X) + textOf(t, name, e.Y)
+	case *ast.Ident: // a constant in between
+		return "{" + e.Name + "}"
+	}
+	t.Errorf("%s is no plain text", name)
+	return ""
+}
+
+const textsHead = `# All texts
+
+Every text that Magpie says to people, in Chinese and in English, to be read in one go. ` + "`go test . -update`" + ` writes this page from
+the source; ` + "`%s`" + ` and the like stand for what is filled in.
+`
+
+// texts is the page.
+func texts(t *testing.T) string {
+	var b strings.Builder
+	b.WriteString(textsHead)
+	cell := strings.NewReplacer("\n", "<br>", "|", `\|`)
+	for _, folder := range textFolders {
+		fmt.Fprintf(&b, "\n## `%s`\n\n| | 中文 | English |\n|---|---|---|\n", folder)
+		for _, p := range phrases(t, folder) {
+			fmt.Fprintf(&b, "| %s | %s | %s |\n", p.name, cell.Replace(p.zh), cell.Replace(p.en))
+		}
+	}
+	return b.String()
+}
+
+var (
+	// What only a reader of the source knows: types, packages, verbs of errors, SQL.
+	internals = regexp.MustCompile(`\b(?:nil|struct|goroutine|panic|strconv|context canceled|SQLITE_\w+|lstat|errno|[a-z]+\.[A-Z]\w+)\b`)
+	verb      = regexp.MustCompile(`%(\[\d\])?[-+# 0]*\d*(?:\.\d+)?[a-zA-Z]`)
+	// Words that have another one in these texts.
+	otherWords = regexp.MustCompile(`智能体|纪元|\b(?:so many|in vain)\b`)
+)
+
+// Both languages say everything, in people's words; docs/texts-all.md lists it. -update writes it anew.
+func TestAllTexts(t *testing.T) {
+	n := 0
+	for _, folder := range textFolders {
+		for _, p := range phrases(t, folder) {
+			n++
+			if p.zh == "" != (p.en == "") {
+				t.Errorf("%s is there in one language only", p.name)
+			}
+			for _, s := range []string{p.zh, p.en} {
+				if bad := internals.FindString(s); bad != "" {
+					t.Errorf("%s speaks of %q: %s", p.name, bad, s)
+				}
+				if bad := otherWords.FindString(s); bad != "" {
+					t.Errorf("%s: there is another word for %q: %s", p.name, bad, s)
+				}
+			}
+			if strings.ContainsFunc(p.en, func(r rune) bool { return unicode.Is(unicode.Han, r) }) {
+				t.Errorf("%s is not translated: %s", p.name, p.en)
+			}
+			words := verb.ReplaceAllString(p.zh, "")
+			if !strings.ContainsFunc(words, func(r rune) bool { return unicode.Is(unicode.Han, r) }) &&
+				strings.ContainsFunc(words, unicode.IsLetter) && p.zh != p.en && !commandsOnly[p.name] {
+				t.Errorf("%s is not translated: %s", p.name, p.zh)
+			}
+		}
+	}
+	if n < 500 {
+		t.Errorf("only %d texts were found", n)
+	}
+	want := texts(t)
+	if *update {
+		if err := os.WriteFile("docs/texts-all.md", []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := os.ReadFile("docs/texts-all.md"); err != nil || string(got) != want {
+		t.Errorf("docs/texts-all.md is not what the texts are (%v): write it anew with go test . -update", err)
+	}
+}
+
+// commandsOnly hold nothing but a command and what it says.
+var commandsOnly = map[string]bool{"textCLIFails": true}
