@@ -31,6 +31,7 @@ type cli struct {
 	Audit      auditCmd      `cmd:"" help:"List who has allowed the agents what, when, and by which rule."`
 	Service    serviceCmd    `cmd:"" help:"Run the bridge as a service of systemd."`
 	Playground playgroundCmd `cmd:"" help:"Try everything on this machine, without a Feishu account."`
+	Completion completionCmd `cmd:"" help:"Print what a shell needs to complete commands and flags."`
 	Version    versionCmd    `cmd:"" help:"Print the version."`
 
 	PrintVersion kong.VersionFlag `name:"version" help:"Print the version."`

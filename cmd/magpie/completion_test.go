@@ -1,0 +1,48 @@
+package main
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// A shell that has read the completion knows the commands, those below them, and their flags.
+func TestShellsCompleteCommands(t *testing.T) {
+	t.Parallel()
+	script, err := magpie(t, t.TempDir(), "completion", "bash").Output()
+	must(t, err)
+	for line, want := range map[string]string{
+		"magpie hi":              "history",
+		"magpie history im":      "import",
+		"magpie history export ": "--chat",
+		"magpie completion f":    "fish",
+		"magpie serve --con":     "--config",
+		"magpie nonsense do":     "doctor",
+	} {
+		words := strings.Fields(line)
+		if strings.HasSuffix(line, " ") {
+			words = append(words, "''")
+		}
+		cmd := exec.Command("bash", "--norc", "-c", string(script)+"\nCOMP_WORDS=("+strings.Join(words, " ")+
+			"); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _magpie; printf '%s\\n' \"${COMPREPLY[@]}\"")
+		out, err := cmd.CombinedOutput()
+		if err != nil || !strings.Contains("\n"+string(out), "\n"+want+"\n") {
+			t.Errorf("%q: %v, %s", line, err, out)
+		}
+	}
+	zsh, err := magpie(t, t.TempDir(), "completion", "zsh").Output()
+	must(t, err)
+	if !strings.HasPrefix(string(zsh), "autoload -U +X bashcompinit && bashcompinit\n") {
+		t.Errorf("for zsh: %s", zsh)
+	}
+	fish, err := magpie(t, t.TempDir(), "completion", "fish").Output()
+	must(t, err)
+	for _, want := range []string{
+		"complete -c magpie -n '__fish_use_subcommand' -f -a doctor -d ", "-l config -d ",
+		"complete -c magpie -n '__fish_seen_subcommand_from history; and not __fish_seen_subcommand_from import export' -f -a import",
+	} {
+		if !strings.Contains(string(fish), want) {
+			t.Errorf("fish is not told %q:\n%s", want, fish)
+		}
+	}
+}
