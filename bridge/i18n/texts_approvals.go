@@ -90,7 +90,8 @@ var (
 	DecisionsMore    = Phrase{"（更早的 %d 条没有列出）", "(earlier, not shown: %d)"}
 	DecisionsNone    = Phrase{"最近 %d 天没有审批。", "No decisions in the last %d days."}
 	DecisionsNoneDay = Phrase{"最近 %d 天没有审批。", "No decisions in the last %d day."}
-	DecisionsUsage   = Phrase{"用法：/approvals [天数]，例如 /approvals 30", "Usage: /approvals [days], for example /approvals 30"}
+	DecisionsUsage   = Phrase{"用法：/approvals [天数]，例如 /approvals 30",
+		"Usage: /approvals [days], for example /approvals 30"}
 
 	DecidedAllowed  = Phrase{"✅ %s 允许一次", "✅ %s allowed once"}
 	DecidedAlways   = Phrase{"✅ %s 选择了总是允许", "✅ %s chose “Always”"}

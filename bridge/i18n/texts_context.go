@@ -25,8 +25,9 @@ var (
 	LostUnknown    = Phrase{"会话失效", "session no longer valid"}
 	LostTooLong    = Phrase{"会话过长", "session too long"}
 
-	HelpHistory    = Phrase{"查看最近的消息，例如 /history 20", "show the latest messages, for example /history 20"}
-	HistoryUsage   = Phrase{"用法：/history [条数]，例如 /history 20（最多 %d 条）", "Usage: /history [count], for example /history 20 (up to %d)"}
+	HelpHistory  = Phrase{"查看最近的消息，例如 /history 20", "show the latest messages, for example /history 20"}
+	HistoryUsage = Phrase{"用法：/history [条数]，例如 /history 20（最多 %d 条）",
+		"Usage: /history [count], for example /history 20 (up to %d)"}
 	HistoryNothing = Phrase{"本聊天还没有历史记录。", "This chat has no history yet."}
 	HistoryShown   = Phrase{"**最近 %d 条消息**", "**Latest messages** (%d)"}
 	HistoryAnew    = Phrase{"（以下是新的对话）", "(new conversation)"}
