@@ -41,7 +41,7 @@ func (l *bridgeRig) long(rec *deliverytest.Recorder) (compact func(id string) st
 	}
 }
 
-// Who asks for a summary and gets none is told that the budget is used up, with its numbers.
+// A summary that the budget does not allow is answered with the numbers of the budget.
 func TestCompactSaysThatTheBudgetIsUsedUp(t *testing.T) {
 	t.Parallel()
 	rec := &deliverytest.Recorder{}

@@ -2,7 +2,7 @@ package i18n
 
 // What is said about what people send.
 var (
-	Edited       = Phrase{"这条消息已编辑。要按新的内容重新回答吗？", "This message was edited. Shall I answer it again?"}
+	Edited       = Phrase{"这条消息已编辑。要按新的内容重新回答吗？", "This message was edited. Do you want me to answer it again?"}
 	EditedButton = Phrase{"重新回答", "Answer again"}
 	Recalled     = Phrase{"消息已撤回，不再回答。", "The message was recalled, so I won't answer it."}
 	Receiving    = Phrase{"正在接收文件…", "Receiving files…"}

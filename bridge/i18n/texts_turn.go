@@ -29,7 +29,7 @@ var (
 	DecidedNote = Phrase{"（说明：上一次回答因服务中断而没有完成。请先确认已经做到哪一步，再从中断处接着完成，不要重复已经做过的操作。当时等用户决定的操作都没有执行，用户现在的决定如下：%s。decision 是 allowed 的，用完全相同的 input 再调用一次该工具，不会再询问；是 denied 的不要再试；answers 是用户的回答，不必再问。）",
 		"(Note: the previous answer was cut off because the service went down. First make sure what has been done already, then go on from there; do not repeat what was done. What waited for the user's decision was not done, and the user has decided now: %s. Where the decision is allowed, call the tool once more with exactly the same input: it runs without asking. Do not try again what is denied. The answers are the user's; do not ask again.)"}
 	Late = Phrase{"这条消息晚到了%s，还没有处理。要现在回答吗？",
-		"This message arrived %s late and hasn't been answered. Shall I answer it now?"}
+		"This message arrived %s late and hasn't been answered. Do you want me to answer it now?"}
 	LateCommand = Phrase{"命令 %s 晚到了%s，没有执行。还需要的话请再发一次。",
 		"The command %s arrived %s late and was not run. Send it again if you still need it."}
 	Minutes = Phrase{" %d 分钟", "%d min"}
