@@ -166,6 +166,7 @@ func matrix(t *testing.T) *memoryRig {
 		cfg.Projects = map[string]Project{"own": {Path: own}}
 	})
 	close(w.bridge.turns.recovered) // there is nothing to recover
+	takePlaces(w.bridge)            // the test claims the turns
 	return w
 }
 

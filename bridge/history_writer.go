@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -77,4 +78,31 @@ type inbox struct {
 	reactions *delivery.Reactions
 	outbox    *delivery.Outbox
 	turns     *turnQueue
+}
+
+// question stores a question. When nothing runs in the chat its turn is claimed in the same transaction, unless words are
+// still to come. In any case the caller must call run at last, which has the turn run.
+func (in inbox) question(ctx context.Context, e db.Inbound, wordless bool) (got db.AcceptResult, run func(), err error) {
+	if e.Held != nil || wordless || !in.turns.reserve(e.Key) {
+		got, err = in.history.accept(ctx, e)
+		return got, func() {
+			switch {
+			case err != nil || !got.Fresh:
+			case wordless: // at the end of the program it stays in the queue
+				time.AfterFunc(cmp.Or(in.history.cfg.Waits.Words, wordsWait), func() { in.turns.wake(e.Key) })
+			default:
+				in.turns.wake(e.Key)
+			}
+		}, err
+	}
+	start, queued := in.turns.start(), e
+	e.Start = &start
+	if got, err = in.history.accept(ctx, e); err != nil && ctx.Err() == nil {
+		// A turn that cannot be begun must not keep its message from being stored.
+		got, err = in.history.accept(ctx, queued)
+	}
+	if got.Claim != nil {
+		in.turns.lanes.Claimed(e.Key, got.Claim.Turn.ID)
+	}
+	return got, func() { in.turns.begin(e.Key, got.Claim) }, err
 }

@@ -1,12 +1,10 @@
 package bridge
 
 import (
-	"cmp"
 	"context"
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -114,8 +112,9 @@ func (rc *receiver) ask(ctx context.Context, m chat.Incoming) error {
 		}
 	}
 	failpoint.At("message: received")
-	got, err := rc.inbox.history.accept(ctx, e)
+	got, run, err := rc.inbox.question(ctx, e, wordless(m))
 	failpoint.At("message: stored")
+	defer run()
 	if err != nil || !got.Fresh {
 		return err
 	}
@@ -128,12 +127,6 @@ func (rc *receiver) ask(ctx context.Context, m chat.Incoming) error {
 	if got.Steered {
 		rc.steering.hand(got.Turn, e.Steer.Prompt, got.Message)
 	}
-	if wordless(m) {
-		// at the end of the program it stays in the queue
-		time.AfterFunc(cmp.Or(rc.cfg.Waits.Words, wordsWait), func() { rc.inbox.turns.wake(m.Key) })
-		return nil
-	}
-	rc.inbox.turns.wake(m.Key)
 	return nil
 }
 

@@ -272,6 +272,7 @@ func TestAllThatWaitedStaysStoppedAfterADeath(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
 	close(l.bridge.turns.recovered) // as in the process that died
+	takePlaces(l.bridge)
 	for i, text := range []string{"hello", "/new", "hello again", "/stop", "one more"} {
 		l.say(fmt.Sprintf("om_%d", i+1), text)
 	}

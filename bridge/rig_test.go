@@ -83,6 +83,19 @@ func (l *bridgeRig) start() {
 	})
 }
 
+// takePlaces leaves no place for turns until they are freed: questions queue meanwhile.
+func takePlaces(b *Bridge) (free func()) {
+	places := 0
+	for b.turns.jobs.Reserve() {
+		places++
+	}
+	return func() {
+		for range places {
+			b.turns.jobs.Free()
+		}
+	}
+}
+
 // flush delivers what can be delivered at once.
 func flush(ctx context.Context, o *delivery.Outbox) {
 	stop := make(chan struct{})

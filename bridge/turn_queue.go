@@ -32,19 +32,67 @@ func (q *turnQueue) wake(key chat.Key) {
 	}
 }
 
+// reserve takes the lane of an idle chat and a place for its turn, so that a question can be claimed in the transaction
+// that stores it: whoever waits for an answer waits for one commit. It reports false when the question has to queue.
+func (q *turnQueue) reserve(key chat.Key) bool {
+	select {
+	case <-q.recovered:
+	default:
+		return false
+	}
+	if !q.jobs.Reserve() {
+		return false
+	}
+	if !q.lanes.Enter(key) {
+		q.jobs.Free()
+		return false
+	}
+	return true
+}
+
+// begin uses what reserve has taken: it runs a claimed turn, and what else waits in the chat. Nil gives it back.
+func (q *turnQueue) begin(key chat.Key, claim *db.Claim) {
+	if claim == nil && q.lanes.Leave(key) {
+		q.jobs.Free()
+		return
+	}
+	q.jobs.Fill(func(ctx context.Context) {
+		if claim == nil || !q.runNext(ctx, *claim) {
+			q.work(ctx, key)
+		}
+	})
+}
+
+// start says how a turn is claimed.
+func (q *turnQueue) start() db.Start {
+	return db.Start{
+		TurnIDs: db.TurnIDs{Session: uuid.NewString(), Prompt: uuid.NewString(), Node: q.cfg.Node},
+		Resume:  q.cfg.Context.Resumes(),
+	}
+}
+
+// runNext runs a claimed turn. If other chats wait it leaves the rest of the chat's turns to a job behind them, and
+// reports true.
+func (q *turnQueue) runNext(ctx context.Context, claim db.Claim) (left bool) {
+	failpoint.At("turn: claimed")
+	q.run(ctx, claim)
+	if waiting, _ := q.jobs.Count(); waiting == 0 {
+		return false
+	}
+	q.jobs.Enqueue(func(ctx context.Context) { q.work(ctx, claim.Turn.Key) })
+	return true
+}
+
 // work runs the chat's turns, one after the other, until there are none. Between two of them it lets other chats go
 // first.
 func (q *turnQueue) work(ctx context.Context, key chat.Key) {
 	for !q.lanes.Closed() { // what waits at the end of the program is found at the next start
-		names := db.TurnIDs{Session: uuid.NewString(), Prompt: uuid.NewString(), Node: q.cfg.Node}
+		start := q.start()
 		failpoint.At("turn: claiming")
-		claim, err := q.store.Claim(ctx, key, names, q.cfg.Context.Resumes())
+		claim, err := q.store.Claim(ctx, key, start.TurnIDs, start.Resume)
 		switch {
 		case err == nil:
-			failpoint.At("turn: claimed")
-			q.run(ctx, claim)
-			if waiting, _ := q.jobs.Count(); waiting > 0 {
-				q.jobs.Enqueue(func(ctx context.Context) { q.work(ctx, key) })
+			if q.runNext(ctx, claim) {
 				return
 			}
 		case db.Permanent(err):

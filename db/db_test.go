@@ -50,6 +50,31 @@ func TestARedeliveredMessageIsAcceptedOnce(t *testing.T) {
 	}
 }
 
+// The turn of a message can be claimed in the transaction that stores it: as Claim would, or neither is done.
+func TestAMessageIsClaimedAsItIsAccepted(t *testing.T) {
+	d := fresh(t)
+	in := say("om_1", "hi")
+	in.Files = []chat.File{{Kind: chat.Document, Of: "om_1", Key: "file_1", Name: "a.txt"}}
+	in.Start = &db.Start{TurnIDs: turnIDs("s"), Resume: true}
+	a := accept(t, d, in)
+	if a.Claim == nil || a.Claim.Turn.ID != a.Turn || a.Claim.Turn.State != db.Running || a.Claim.Turn.Session != "s" ||
+		a.Claim.Resume || texts(a.Claim.Asked) != "u:hi" || len(a.Claim.Asked[0].Files) != 1 || a.Claim.Chat.Key != oc {
+		t.Fatalf("%+v", a.Claim)
+	}
+	if again := accept(t, d, in); again.Fresh || again.Claim != nil {
+		t.Errorf("delivered again: %+v", again)
+	}
+	if _, err := d.Queue().Claim(t.Context(), oc, turnIDs("x"), true); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("claimed twice: %v", err)
+	}
+	finish(t, d, db.TurnResult{Turn: a.Claim.Turn, Answer: "yes", Session: db.Session{ID: "s"}})
+	next := say("om_2", "and now?")
+	next.Start = &db.Start{TurnIDs: turnIDs("s2"), Resume: true}
+	if c := accept(t, d, next).Claim; c == nil || !c.Resume || c.Turn.Session != "s" || c.Chat.Session.ID != "s" {
+		t.Errorf("the session is not resumed: %+v", c)
+	}
+}
+
 func TestMessagesThatComeWhileATurnRunsAreAskedTogetherByTheNext(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "one"))

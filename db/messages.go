@@ -26,6 +26,7 @@ type Inbound struct {
 	Over      chat.Card                  // what that turn looks like from now on
 	Held      func(turn int64) chat.Card // not nil: the turn waits until somebody asks for it, and this card says so
 	Steer     Steer                      // the turn that it is handed to, if that still runs; zero = none
+	Start     *Start                     // not nil: nothing runs in the chat, so its turn is claimed at once
 }
 
 // AcceptResult is the result of storing a message.
@@ -34,6 +35,7 @@ type AcceptResult struct {
 	Turn    int64        // the turn that will answer it; 0 = none
 	Steered bool         // that turn runs, and the message has to be handed to it
 	Message chat.Message // as it was stored
+	Claim   *Claim       // the turn that Inbound.Start has begun; nil = none
 }
 
 const (
@@ -77,7 +79,7 @@ type Messages struct{ db *DB }
 func (d *DB) Messages() Messages { return Messages{d} }
 
 // Accept stores a message and applies its effects in one transaction. Talk to the bot is queued to be answered: in the
-// turn that already waits in the chat, else in a turn of its own. A message that is already known changes nothing. Once
+// turn that already waits in the chat, else in a turn of its own, which is claimed if e says so. A message that is already known changes nothing. Once
 // Accept returns without error the message survives a crash, so it may be acknowledged to the platform.
 func (ms Messages) Accept(ctx context.Context, e Inbound) (AcceptResult, error) {
 	var a AcceptResult
@@ -132,7 +134,11 @@ func (ms Messages) Accept(ctx context.Context, e Inbound) (AcceptResult, error) 
 				return err
 			}
 		}
-		a.Turn, err = d.Queue().add(ctx, tx, in.message, e)
+		if a.Turn, err = d.Queue().add(ctx, tx, in.message, e); err != nil || e.Start == nil {
+			return err
+		}
+		claim, err := d.Queue().claim(ctx, tx, e.Key, e.Start.TurnIDs, e.Start.Resume)
+		a.Claim = &claim
 		return err
 	})
 	if err != nil {

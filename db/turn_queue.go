@@ -134,37 +134,47 @@ type TurnIDs struct {
 	Node    string // this machine: its session is resumed when machines take turns; empty = the one that answered last
 }
 
+// Start says how a turn is claimed in the transaction that queues it; see [Queue.Claim].
+type Start struct {
+	TurnIDs
+	Resume bool
+}
+
 // Claim starts the chat's oldest queued turn and returns it, or [ErrNotFound]. The turn runs in the
 // chat's session if there is one and resume allows it, otherwise in a new one.
-func (q Queue) Claim(ctx context.Context, key chat.Key, names TurnIDs, resume bool) (Claim, error) {
-	var c Claim
-	err := q.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
-		c.Turn, err = one(ctx, tx, scanTurn, claimTurn,
-			key.String(), millis(q.db.now()), names.Session, resume, names.Prompt, names.Node)
-		if errors.Is(err, ErrNotFound) {
-			return ErrNotFound
-		} else if err != nil {
-			return fmt.Errorf("claim turn: %w", err)
-		}
-		if c.Chat, err = loadChat(ctx, tx, key); err != nil {
-			return err
-		}
-		// The turn belongs to a session that this machine had put aside.
-		if s := c.Turn.Session; s != names.Session && s != c.Chat.Session.ID {
-			if c.Chat.Session, err = loadSessionAside(ctx, tx, key, s); err != nil {
-				return err
-			}
-		}
-		if c.Asked, err = queryMessages(ctx, tx, key, selectAsked, key.String(), c.Turn.ID); err != nil {
-			return err
-		}
-		return q.db.Files().attach(ctx, tx, key, c.Asked)
+func (q Queue) Claim(ctx context.Context, key chat.Key, names TurnIDs, resume bool) (c Claim, err error) {
+	err = q.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		c, err = q.claim(ctx, tx, key, names, resume)
+		return err
 	})
 	if err != nil {
 		return Claim{}, fmt.Errorf("next turn of %v: %w", key, err)
 	}
-	c.Resume = c.Turn.Session != names.Session
 	return c, nil
+}
+
+func (q Queue) claim(ctx context.Context, tx *sql.Tx, key chat.Key, names TurnIDs, resume bool) (c Claim, err error) {
+	c.Turn, err = one(ctx, tx, scanTurn, claimTurn,
+		key.String(), millis(q.db.now()), names.Session, resume, names.Prompt, names.Node)
+	if errors.Is(err, ErrNotFound) {
+		return c, ErrNotFound
+	} else if err != nil {
+		return c, fmt.Errorf("claim turn: %w", err)
+	}
+	c.Resume = c.Turn.Session != names.Session
+	if c.Chat, err = loadChat(ctx, tx, key); err != nil {
+		return c, err
+	}
+	// The turn belongs to a session that this machine had put aside.
+	if s := c.Turn.Session; c.Resume && s != c.Chat.Session.ID {
+		if c.Chat.Session, err = loadSessionAside(ctx, tx, key, s); err != nil {
+			return c, err
+		}
+	}
+	if c.Asked, err = queryMessages(ctx, tx, key, selectAsked, key.String(), c.Turn.ID); err != nil {
+		return c, err
+	}
+	return c, q.db.Files().attach(ctx, tx, key, c.Asked)
 }
 
 const requeueTurn = `UPDATE turns SET state = 'queued', session_id = '', ` + askedBefore + `, prompt_id = '', started_at = 0

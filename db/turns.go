@@ -107,6 +107,17 @@ func (ts Turns) Rename(ctx context.Context, turn int64, names TurnIDs) error {
 	return nil
 }
 
+const lastDone = `SELECT id FROM turns WHERE state = 'done' ORDER BY id DESC LIMIT 1`
+
+// LastDone is the last turn that was answered; 0 = none.
+func (ts Turns) LastDone(ctx context.Context) (turn int64, err error) {
+	turn, err = one(ctx, ts.db.read, scanNumber, lastDone)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return 0, fmt.Errorf("last turn that was answered: %w", err)
+	}
+	return turn, nil
+}
+
 const setTurnCard = `UPDATE turns SET card_id = ?2 WHERE id = ?1`
 
 // SetCard remembers the card that shows the turn.

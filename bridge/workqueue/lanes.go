@@ -96,6 +96,14 @@ func (ls *Lanes) Closed() bool {
 	return ls.closed
 }
 
+// Claimed notes the turn that is about to begin in the chat: it counts as the one that runs, and is stopped as soon as it
+// begins if somebody stops it before.
+func (ls *Lanes) Claimed(key chat.Key, turn int64) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	ls.byChat[key].turn = turn
+}
+
 // BeginTurn notes the turn that runs, and how to stop it.
 func (ls *Lanes) BeginTurn(key chat.Key, turn int64, stop context.CancelCauseFunc) {
 	ls.mu.Lock()

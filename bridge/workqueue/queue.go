@@ -4,6 +4,7 @@ package workqueue
 
 import (
 	"context"
+	"slices"
 	"sync"
 )
 
@@ -15,7 +16,8 @@ type Queue struct {
 
 	mu     sync.Mutex
 	list   []func(context.Context)
-	active int
+	placed []func(context.Context) // those that have a place already
+	active int                     // places that are taken
 }
 
 // New makes a queue that runs at most this many jobs at the same time.
@@ -25,6 +27,34 @@ func New(most int) *Queue { return &Queue{most: most, signal: make(chan struct{}
 func (j *Queue) Enqueue(f func(context.Context)) {
 	j.mu.Lock()
 	j.list = append(j.list, f)
+	j.mu.Unlock()
+	j.wake()
+}
+
+// Reserve takes a place for a job that does not exist yet, if one is free and no job waits for it. The caller fills it
+// with Fill or gives it back with Free.
+func (j *Queue) Reserve() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(j.list) > 0 || j.active >= j.most {
+		return false
+	}
+	j.active++
+	return true
+}
+
+// Fill leaves a job that is done in a place taken with Reserve.
+func (j *Queue) Fill(f func(context.Context)) {
+	j.mu.Lock()
+	j.placed = append(j.placed, f)
+	j.mu.Unlock()
+	j.wake()
+}
+
+// Free gives back a place: one taken with Reserve, or that of a job that is done.
+func (j *Queue) Free() {
+	j.mu.Lock()
+	j.active--
 	j.mu.Unlock()
 	j.wake()
 }
@@ -57,7 +87,7 @@ func (j *Queue) Run(ctx context.Context, stop <-chan struct{}) {
 		}
 		for _, f := range j.take() {
 			go func() {
-				defer j.done()
+				defer j.Free()
 				f(ctx)
 			}()
 		}
@@ -67,21 +97,14 @@ func (j *Queue) Run(ctx context.Context, stop <-chan struct{}) {
 	}
 }
 
-// take claims as many jobs as there are free places, under the lock that done uses, so the limit cannot
-// be exceeded.
+// take claims the jobs that have a place, and as many others as there are free places, under the lock that Free uses, so
+// the limit cannot be exceeded.
 func (j *Queue) take() []func(context.Context) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	n := min(len(j.list), j.most-j.active)
-	list := j.list[:n]
-	j.list = j.list[n:]
+	list := slices.Concat(j.placed, j.list[:n])
+	j.placed, j.list = nil, j.list[n:]
 	j.active += n
 	return list
-}
-
-func (j *Queue) done() {
-	j.mu.Lock()
-	j.active--
-	j.mu.Unlock()
-	j.wake()
 }

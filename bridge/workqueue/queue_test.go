@@ -58,3 +58,32 @@ func TestChatsWaitForEachOther(t *testing.T) {
 		}
 	})
 }
+
+// A place that is reserved counts, and is not given to anybody else.
+func TestAPlaceCanBeReserved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j, stop := New(2), make(chan struct{})
+		go j.Run(t.Context(), stop)
+		if !j.Reserve() || !j.Reserve() || j.Reserve() {
+			t.Fatal("want two places")
+		}
+		var done []string
+		job := func(name string) func(context.Context) { return func(context.Context) { done = append(done, name) } }
+		j.Enqueue(job("waits"))
+		synctest.Wait()
+		if waiting, active := j.Count(); len(done) > 0 || waiting != 1 || active != 2 || j.Reserve() {
+			t.Errorf("%v done, %d wait, %d active", done, waiting, active)
+		}
+		j.Fill(job("has a place"))
+		synctest.Wait()
+		if want := []string{"has a place", "waits"}; !slices.Equal(done, want) {
+			t.Errorf("%v done, want %v", done, want)
+		}
+		close(stop)
+		j.Free()
+		synctest.Wait()
+		if waiting, active := j.Count(); waiting+active != 0 {
+			t.Errorf("%d wait, %d active", waiting, active)
+		}
+	})
+}

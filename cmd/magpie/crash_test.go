@@ -127,7 +127,12 @@ func crashAt(t *testing.T, step string, finished bool) {
 
 	s.run("MAGPIE_CRASH_AT=" + step)
 	s.connected()
-	id := s.sim.Say(s.chat, s.user, crashQuestion)
+	var id string
+	if step == "turn: claiming" { // a question that finds its chat idle is claimed as it is stored
+		id = s.behindAnother()
+	} else {
+		id = s.sim.Say(s.chat, s.user, crashQuestion)
+	}
 	if !s.died(patience) {
 		t.Fatalf("the program did not come to this step: %s", s.logs)
 	}
@@ -168,6 +173,27 @@ func crashAt(t *testing.T, step string, finished bool) {
 	}
 	s.alone(2 * busy)
 	s.clean()
+}
+
+// behindAnother asks the question while another one is being answered, so that it has to queue.
+func (s *service) behindAnother() (id string) {
+	s.Helper()
+	answer := make(chan struct{})
+	s.model.Script(modelsim.Rule{
+		Name: "another question",
+		Match: func(r *modelsim.Request) bool {
+			return strings.HasSuffix(strings.TrimSpace(r.LastUser()), "先等一下")
+		},
+		Steps: []modelsim.Step{modelsim.Hold(answer), modelsim.Text("好的。")},
+	})
+	s.sim.Say(s.chat, s.user, "先等一下")
+	s.until("the other question", func() bool { return len(s.model.Requests()) == 1 })
+	id = s.sim.Say(s.chat, s.user, crashQuestion)
+	s.until("the question in the queue", func() bool {
+		return s.count(`SELECT COUNT(*) FROM messages WHERE message_id = '`+id+`'`) == 1
+	})
+	close(answer)
+	return id
 }
 
 // release lets an agent that was begun again after the crash go on, once it is behind its tool.

@@ -1,0 +1,140 @@
+package bridge
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"magpie/bridge/delivery/deliverytest"
+	"magpie/bridge/turncard"
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// statesOf are the states of all turns, in order.
+func (l *bridgeRig) statesOf() (list []db.TurnState) {
+	l.Helper()
+	for id := 1; id <= l.count(`SELECT COUNT(*) FROM turns`); id++ {
+		for _, state := range []db.TurnState{db.Queued, db.Running, db.Done, db.Interrupted} {
+			if l.count(fmt.Sprintf(`SELECT COUNT(*) FROM turns WHERE id = %d AND state = '%s'`, id, state)) == 1 {
+				list = append(list, state)
+			}
+		}
+	}
+	return list
+}
+
+// newHeldRig runs a bridge whose answers all wait until release is called.
+func newHeldRig(t *testing.T) (l *bridgeRig, release func()) {
+	t.Helper()
+	l = newBridgeRig(t, &deliverytest.Recorder{})
+	hold := make(chan struct{})
+	answerWith(l.bridge, func(ctx context.Context, _ *turn) turncard.Outcome {
+		select {
+		case <-hold:
+		case <-ctx.Done():
+		}
+		return turncard.Outcome{State: db.Done}
+	})
+	l.start()
+	l.must(l.bridge.turns.awaitRecovery(t.Context()))
+	return l, func() { close(hold) }
+}
+
+// A question that finds its chat idle is claimed with the commit that stores it; others wait until it is their turn.
+func TestAQuestionInAnIdleChatIsClaimedAsItIsStored(t *testing.T) {
+	t.Parallel()
+	l, release := newHeldRig(t)
+	l.say("om_1", "one")
+	if got := l.statesOf(); len(got) != 1 || got[0] != db.Running {
+		t.Errorf("in an idle chat: %v", got)
+	}
+	l.say("om_2", "two")
+	l.say("om_2", "two") // the platform delivers it again
+	if got := l.statesOf(); len(got) != 2 || got[1] != db.Queued {
+		t.Errorf("behind another question: %v", got)
+	}
+	release()
+	done := func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done' AND attempts = 1`) == 2 }
+	l.until("both answers", done)
+	l.until("no work", func() bool { return l.bridge.turns.lanes.Count() == 0 })
+	if waiting, active := l.bridge.turns.jobs.Count(); waiting+active != 0 {
+		t.Errorf("%d jobs wait, %d places are taken", waiting, active)
+	}
+	l.say("om_1", "one") // and again, when nothing runs: it takes no place for ever
+	l.until("no work", func() bool { _, active := l.bridge.turns.jobs.Count(); return active == 0 })
+}
+
+// A question for which there is no place is not claimed: what comes after it is asked together with it.
+func TestAQuestionWithoutAPlaceQueues(t *testing.T) {
+	t.Parallel()
+	l, release := newHeldRig(t)
+	free := takePlaces(l.bridge)
+	l.say("om_1", "one")
+	l.say("om_2", "two")
+	if got := l.statesOf(); len(got) != 1 || got[0] != db.Queued {
+		t.Errorf("%v", got)
+	}
+	free()
+	release()
+	l.until("the answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 })
+}
+
+// A turn that cannot be begun keeps no message from being stored.
+func TestAQuestionIsStoredThoughItsTurnCannotBegin(t *testing.T) {
+	t.Parallel()
+	l, release := newHeldRig(t)
+	release()
+	l.sql(`CREATE TRIGGER broken BEFORE UPDATE OF state ON turns BEGIN SELECT RAISE(FAIL, 'broken'); END`)
+	l.say("om_1", "one")
+	if got := l.statesOf(); len(got) != 1 || got[0] != db.Queued {
+		t.Errorf("%v", got)
+	}
+	l.sql(`DROP TRIGGER broken`)
+	l.say("om_2", "two")
+	l.until("the answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 })
+	if n := l.count(`SELECT COUNT(*) FROM messages WHERE turn_id = 1 AND role = 'user'`); n != 2 {
+		t.Errorf("%d questions are answered", n)
+	}
+}
+
+// A question that is stopped between its claim and its beginning is not answered.
+func TestAQuestionIsStoppedBeforeItsTurnBegins(t *testing.T) {
+	t.Parallel()
+	l := newBridgeRig(t, &deliverytest.Recorder{})
+	close(l.bridge.turns.recovered) // nobody runs the turns yet
+	l.say("om_1", "one")
+	if got := l.statesOf(); len(got) != 1 || got[0] != db.Running {
+		t.Fatalf("%v", got)
+	}
+	l.say("om_2", "/stop")
+	l.bridge.turns.recovered = make(chan struct{})
+	l.start()
+	l.until("the end", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'cancelled'`) == 1 })
+}
+
+// Before what an earlier process has left is recovered, nothing is claimed: the chat may have a turn that runs.
+func TestAQuestionBeforeTheRecoveryQueues(t *testing.T) {
+	t.Parallel()
+	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l.say("om_1", "one")
+	if got := l.statesOf(); len(got) != 1 || got[0] != db.Queued {
+		t.Errorf("%v", got)
+	}
+}
+
+// What needs no answer now is not claimed.
+func TestALateQuestionIsNotClaimed(t *testing.T) {
+	t.Parallel()
+	l := newBridgeRig(t, &deliverytest.Recorder{})
+	close(l.bridge.turns.recovered) // nobody runs the turns yet
+	m := heard("om_1", "are you there?")
+	m.Time = m.Time.Add(-2 * l.bridge.cfg.MaxAge)
+	l.must(l.bridge.Message(t.Context(), m))
+	file := heard("om_2", "")
+	file.Files = []chat.File{{Kind: chat.Picture, Of: "om_2", Key: "img_1"}}
+	l.must(l.bridge.Message(t.Context(), file))
+	if got := l.statesOf(); len(got) != 2 || got[0] != db.Interrupted || got[1] != db.Queued {
+		t.Errorf("%v", got)
+	}
+}
