@@ -194,7 +194,7 @@ func (cs adminCommands) adminCost(ctx context.Context, o ordered) (order, error)
 		return o.say(i18n.AdminUsage)
 	}
 	p := cs.budget
-	text, err := p.report(ctx, chat.Key{}, s, o.lang)
+	r, err := p.report(ctx, chat.Key{}, s, 0, o.lang)
 	if err != nil {
 		return order{}, err
 	}
@@ -207,8 +207,12 @@ func (cs adminCommands) adminCost(ctx context.Context, o ordered) (order, error)
 	if err != nil {
 		return order{}, err
 	}
-	text += i18n.ByUser.In(o.lang) + "\n" + spenders(users) + i18n.ByChat.In(o.lang) + "\n" + spenders(chats)
-	return order{reply: strings.TrimSpace(text)}, nil
+	models, err := p.ledger.Models(ctx, chat.Key{}, since, mostSpenders)
+	if err != nil {
+		return order{}, err
+	}
+	text := i18n.ByUser.In(o.lang) + "\n" + spenders(users) + i18n.ByChat.In(o.lang) + "\n" + spenders(chats)
+	return order{card: r.card(text, o.lang, byModel(models, o.lang))}, nil
 }
 
 // longestListed is how much of a name is shown in a list for admins, in runes.

@@ -62,6 +62,7 @@ type Config struct {
 	Private    []string         // folders and files that agents never send, wherever they lie
 	LongAnswer int              // characters from which an answer is also given as a file; 0 = never
 	Shutdown   time.Duration    // timeout of the program's end; running turns may go on for most of it
+	Simulated  bool             // the model is a double, and nothing is charged
 	Observe    func(Built)      // told of every context that is built; may be nil
 	Ended      func(Ended)      // told of every turn that has ended; may be nil
 	// the language of all chats that have not chosen another one; empty = the one that each chat writes in

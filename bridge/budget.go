@@ -58,6 +58,8 @@ type budget struct {
 	zone   *time.Location
 	log    zerolog.Logger
 
+	simulated bool // the model is a double, and nothing is charged
+
 	mu    sync.Mutex
 	lives map[int64]reservation // of the turns that were let pass and are not booked yet
 }

@@ -217,7 +217,8 @@ func TestBudgetsSayWhatIsWrong(t *testing.T) {
 	}
 }
 
-// The chart has a line for each part of the time in which something was spent, the longest bar for the most.
+// The chart has a bar for each part of the time, and a line for what may be spent in a day; the card says in words what
+// was spent when, and on which model.
 func TestCostsAreShownByDay(t *testing.T) {
 	synctest.Test(t, costsByDay) // where no day ends
 }
@@ -229,7 +230,7 @@ func costsByDay(t *testing.T) {
 	p.Store(&Budget{})
 	now := time.Now()
 	spend(t, p.ledger, room, "ou_1", 0.5)
-	answer := db.Expense{Key: room, User: "ou_1", Purpose: "test", Turn: 1, Usage: db.Usage{Input: 1000, CostUSD: 0.25}}
+	answer := db.Expense{Key: room, User: "ou_1", Purpose: "test", Turn: 1, Usage: db.Usage{Model: "opus", Input: 1000, CostUSD: 0.25}}
 	if err := p.ledger.Book(t.Context(), answer); err != nil {
 		t.Fatal(err)
 	}
@@ -239,18 +240,31 @@ func costsByDay(t *testing.T) {
 		if !ok {
 			t.Fatalf("%q is not known", name)
 		}
-		got, err := p.report(t.Context(), room, s, i18n.Chinese)
-		if err != nil || !strings.Contains(got, "$0.75 · 2.0k tokens · 1 次回答\n其中后台任务（标题、摘要、记忆等）：$0.50 · 1.0k tokens\n") ||
-			strings.Count(got, "█") != barLength || strings.Count(got, "\n") != 3 {
-			t.Errorf("%s: %q, %v", name, got, err)
+		got, err := p.report(t.Context(), room, s, 2.5, i18n.Chinese)
+		if err != nil || got.chart == nil ||
+			got.head != "**"+s.head.ZH+"**：$0.75 · 2.0k tokens · 1 次回答\n其中后台任务（标题、摘要、记忆等）：$0.50 · 1.0k tokens\n" {
+			t.Fatalf("%s: %+v, %v", name, got, err)
 		}
-		if s.days > 1 && !strings.Contains(got, "`"+label+"`") {
-			t.Errorf("%s: %q has no line for %s", name, got, label)
+		sum := 0.0
+		for _, b := range got.chart.Bars {
+			sum += b.Value
 		}
-		if got, err := p.report(t.Context(), chat.FeishuChat("oc_2"), s, i18n.English); err != nil ||
-			!strings.Contains(got, "$0.00") || strings.Contains(got, "█") {
-			t.Errorf("another chat, %s: %q, %v", name, got, err)
+		if daily := s.days > 1; sum != 0.75 || len(got.chart.Bars) != max(6, s.days) || daily != (got.chart.Limit.Value == 2.5) {
+			t.Errorf("%s: %+v", name, got.chart)
 		}
+		if s.days > 1 && got.lines != "- "+label+" $0.75 · 2.0k tokens\n" {
+			t.Errorf("%s: %q, want a line for %s", name, got.lines, label)
+		}
+		if got, err := p.report(t.Context(), chat.FeishuChat("oc_2"), s, 0, i18n.English); err != nil ||
+			!strings.Contains(got.head, "$0.00") || got.chart != nil || got.lines != "" {
+			t.Errorf("another chat, %s: %+v, %v", name, got, err)
+		}
+	}
+	p.simulated = true
+	done, err := p.showCost(t.Context(), ordered{m: chat.Incoming{Key: room}, lang: i18n.English})
+	if err != nil || done.card == nil || len(done.card.Panels) != 2 || !strings.Contains(done.card.Body, "simulated") ||
+		!strings.Contains(done.card.Panels[1].Body, "`opus` $0.25") {
+		t.Errorf("%+v, %v", done.card, err)
 	}
 	if _, ok := findStretch("century"); ok {
 		t.Error("a century is shown")

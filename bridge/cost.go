@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -66,37 +65,20 @@ func (p *budget) bins(s stretch, now time.Time) []bin {
 	return list
 }
 
-// barLength is how long the longest bar of a chart is, in characters.
-const barLength = 14
-
-// chart draws what was spent, a line for each stretch in which something was.
-func chart(bins []bin) string {
-	most := 0.0
-	for _, b := range bins {
-		most = max(most, b.USD)
-	}
-	var s strings.Builder
-	for _, b := range bins {
-		if b.Spending == (db.Spending{}) {
-			continue
-		}
-		bar := "▏"
-		// The longest bar stands for the largest sum; half a block rounds up.
-		if n := int(b.USD/cmp.Or(most, 1)*barLength + 0.5); n > 0 {
-			bar = strings.Repeat("█", n)
-		}
-		fmt.Fprintf(&s, "`%s` %s %s\n", b.label, bar, i18n.USD(b.USD))
-	}
-	return s.String()
+// costReport is what was spent in a stretch of time.
+type costReport struct {
+	head  string      // the sums
+	chart *chat.Chart // nil = nothing was spent
+	lines string      // the amounts of the chart in words
 }
 
-// report says what was spent in a chat; the zero key stands for all chats.
-func (p *budget) report(ctx context.Context, key chat.Key, s stretch, l i18n.Lang) (string, error) {
-	now := time.Now()
-	bins := p.bins(s, now)
+// report says what was spent in a chat; the zero key stands for all chats. limit is a line in the chart of days, which
+// is what may be spent in a day; 0 = none.
+func (p *budget) report(ctx context.Context, key chat.Key, s stretch, limit float64, l i18n.Lang) (r costReport, err error) {
+	bins := p.bins(s, time.Now())
 	list, err := p.ledger.Moments(ctx, key, bins[0].from)
 	if err != nil {
-		return "", err
+		return r, err
 	}
 	var sum db.Moment
 	for _, m := range list {
@@ -108,11 +90,39 @@ func (p *budget) report(ctx context.Context, key chat.Key, s stretch, l i18n.Lan
 		sum.Answers, sum.Apart, sum.Spending = sum.Answers+m.Answers, sum.Apart.Plus(m.Apart), sum.Plus(m.Spending)
 	}
 	usd, tokens := i18n.USD(sum.USD), i18n.Tokens(sum.Tokens)
-	text := fmt.Sprintf(i18n.CostSum.In(l), s.head.In(l), usd, tokens, sum.Answers) + "\n"
+	r.head = fmt.Sprintf(i18n.CostSum.In(l), s.head.In(l), usd, tokens, sum.Answers) + "\n"
 	if a := sum.Apart; a != (db.Spending{}) {
-		text += fmt.Sprintf(i18n.CostApart.In(l), i18n.USD(a.USD), i18n.Tokens(a.Tokens)) + "\n"
+		r.head += fmt.Sprintf(i18n.CostApart.In(l), i18n.USD(a.USD), i18n.Tokens(a.Tokens)) + "\n"
 	}
-	return text + chart(bins), nil
+	if p.simulated {
+		r.head += i18n.CostSimulated.In(l) + "\n"
+	}
+	if sum.USD == 0 {
+		return r, nil
+	}
+	r.chart = &chat.Chart{Title: i18n.CostTitle.In(l)}
+	if s.days > 1 && limit > 0 {
+		r.chart.Limit = chat.Bar{Label: fmt.Sprintf(i18n.CostLimit.In(l), i18n.USD(limit)), Value: limit}
+	}
+	for _, b := range bins {
+		r.chart.Bars = append(r.chart.Bars, chat.Bar{Label: b.label, Value: b.USD})
+		if b.Spending != (db.Spending{}) {
+			r.lines += fmt.Sprintf("- %s %s · %s\n", b.label, i18n.USD(b.USD), i18n.Tokens(b.Tokens))
+		}
+	}
+	return r, nil
+}
+
+// card shows the report, with more lists that can be unfolded.
+func (r costReport) card(below string, l i18n.Lang, more ...chat.Panel) *chat.Card {
+	body := strings.TrimSpace(r.head + below)
+	c := &chat.Card{Body: body, Summary: body, Chart: r.chart}
+	for _, p := range append([]chat.Panel{{Title: i18n.ByTime.In(l), Body: r.lines}}, more...) {
+		if p.Body != "" {
+			c.Panels = append(c.Panels, p)
+		}
+	}
+	return c
 }
 
 // showCost is the command /cost.
@@ -121,12 +131,21 @@ func (p *budget) showCost(ctx context.Context, o ordered) (order, error) {
 	if !ok {
 		return o.say(i18n.CostUsage)
 	}
-	text, err := p.report(ctx, o.m.Key, s, o.lang)
+	r, err := p.report(ctx, o.m.Key, s, p.Load().ChatDayUSD, o.lang)
+	if err != nil {
+		return order{}, err
+	}
+	models, err := p.ledger.Models(ctx, o.m.Key, p.midnight(time.Now(), 1-s.days), mostSpenders)
 	if err != nil {
 		return order{}, err
 	}
 	limits, err := p.limits(ctx, o.m.Key, o.m.Actor.ID, o.lang)
-	return order{reply: strings.TrimSpace(text + limits)}, err
+	return order{card: r.card(limits, o.lang, byModel(models, o.lang))}, err
+}
+
+// byModel lists what each model has cost.
+func byModel(list []db.Spender, l i18n.Lang) chat.Panel {
+	return chat.Panel{Title: i18n.ByModel.In(l), Body: spenders(list)}
 }
 
 // limits says what is left today for a chat and a user; empty = there are no limits.

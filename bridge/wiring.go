@@ -109,7 +109,8 @@ func newWiring(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messeng
 		recovered: make(chan struct{}), log: log,
 	}
 	w.listening = listening{store, cfg.Mention, log}
-	w.budget = &budget{pool: pool, ledger: store.Ledger(), zone: w.context.Zone(), log: log}
+	w.budget = &budget{pool: pool, ledger: store.Ledger(), zone: w.context.Zone(), log: log,
+		simulated: w.cfg.Simulated}
 	w.scheduler = newCompactionScheduler(summaries{w.cfg, store, w.budget, pool, w.outbox, w.out, log}.make)
 	w.files = attachment.New(cfg.Files, store, cfg.kept, withoutCodes)
 	w.tools = newToolHandlers(cfg, store, w.context, w.outbox, log)

@@ -178,6 +178,20 @@ const byChat = `SELECT chat_key, COALESCE((SELECT CASE WHEN title <> '' THEN tit
 		SUM(tokens), SUM(cost_usd) AS usd
 	FROM ledger l WHERE at >= ?1 GROUP BY chat_key ORDER BY usd DESC, 3 DESC, 1 LIMIT ?2`
 
+const byModel = `SELECT model, '', SUM(tokens), SUM(cost_usd) AS usd FROM ledger WHERE at >= ?1 AND (?3 = '' OR chat_key = ?3 OR
+	chat_key >= ?3 || ':' AND chat_key < ?3 || ';') GROUP BY model ORDER BY usd DESC, 3 DESC, 1 LIMIT ?2`
+
+// Models lists for which models most was spent since then in a chat, with all of its topics; of the zero key, in all
+// chats. The id of each is the model's name.
+func (l Ledger) Models(ctx context.Context, key chat.Key, since time.Time, most int) ([]Spender, error) {
+	of := ""
+	if key != (chat.Key{}) {
+		key.Thread = ""
+		of = key.String()
+	}
+	return l.spenders(ctx, byModel, since, most, of)
+}
+
 // Users lists who has spent most since then.
 func (l Ledger) Users(ctx context.Context, since time.Time, most int) ([]Spender, error) {
 	return l.spenders(ctx, byUser, since, most)
@@ -188,8 +202,8 @@ func (l Ledger) Chats(ctx context.Context, since time.Time, most int) ([]Spender
 	return l.spenders(ctx, byChat, since, most)
 }
 
-func (l Ledger) spenders(ctx context.Context, query string, since time.Time, most int) ([]Spender, error) {
-	list, err := collect(ctx, l.db.read, scanSpender, query, millis(since), most)
+func (l Ledger) spenders(ctx context.Context, query string, since time.Time, most int, more ...any) ([]Spender, error) {
+	list, err := collect(ctx, l.db.read, scanSpender, query, append([]any{millis(since), most}, more...)...)
 	if err != nil {
 		return nil, fmt.Errorf("list spenders: %w", err)
 	}

@@ -52,6 +52,14 @@ func RedactCard(c chat.Card, secrets redact.Known) chat.Card {
 	for i, p := range c.Panels {
 		c.Panels[i].Title, c.Panels[i].Body = clean(p.Title), growing(p.Body)
 	}
+	if c.Chart != nil {
+		chart := *c.Chart
+		chart.Title, chart.Bars = clean(chart.Title), slices.Clone(chart.Bars)
+		for i, b := range chart.Bars {
+			chart.Bars[i].Label = clean(b.Label)
+		}
+		c.Chart = &chart
+	}
 	if c.Form == nil {
 		return c
 	}

@@ -48,18 +48,23 @@ var (
 	CostSum   = Phrase{"**%s**：%s · %s · %d 次回答", "**%s**: %s · %s · answers: %d"}
 	CostApart = Phrase{"其中后台任务（标题、摘要、记忆等）：%s · %s",
 		"of which background tasks (titles, summaries, memory and so on): %s · %s"}
-	CostUsage  = Phrase{"用法：/cost [day｜week｜month]", "Usage: /cost [day|week|month]"}
-	LimitsHead = Phrase{"今天的额度：", "Today's limits:"}
-	ChatLimit  = Phrase{"本聊天：已用 %s，上限 %s", "this chat: %s of %s used"}
-	UserLimit  = Phrase{"你：已用 %s，上限 %s", "you: %s of %s used"}
-	TurnLimit  = Phrase{"每次回答：最多 %s", "each answer: up to %s"}
-	HelpWhoAmI = Phrase{"查看自己的 ID、聊天的 ID 和身份", "show your ID, this chat's ID and your role"}
-	WhoAmI     = Phrase{"**%s**\n用户 ID：`%s`\n聊天 ID：`%s`\n身份：%s", "**%s**\nUser ID: `%s`\nChat ID: `%s`\nRole: %s"}
-	RoleOwner  = Phrase{"所有者", "owner"}
-	RoleAdmin  = Phrase{"管理员", "admin"}
-	RoleMember = Phrase{"用户", "user"}
-	ArgsAdmin  = Phrase{"用户｜聊天｜预算｜费用｜重新加载", "users|chats|budgets|cost|reload"}
-	HelpAdmin  = Phrase{"管理用户、聊天、预算和费用，重新加载配置",
+	CostTitle     = Phrase{"费用（美元）", "Cost (USD)"}
+	CostLimit     = Phrase{"每天上限 %s", "daily limit %s"}
+	CostSimulated = Phrase{"（模型是模拟的，不会产生费用）", "(The model is simulated; nothing is charged.)"}
+	ByTime        = Phrase{"按时间", "By time"}
+	ByModel       = Phrase{"按模型", "By model"}
+	CostUsage     = Phrase{"用法：/cost [day｜week｜month]", "Usage: /cost [day|week|month]"}
+	LimitsHead    = Phrase{"今天的额度：", "Today's limits:"}
+	ChatLimit     = Phrase{"本聊天：已用 %s，上限 %s", "this chat: %s of %s used"}
+	UserLimit     = Phrase{"你：已用 %s，上限 %s", "you: %s of %s used"}
+	TurnLimit     = Phrase{"每次回答：最多 %s", "each answer: up to %s"}
+	HelpWhoAmI    = Phrase{"查看自己的 ID、聊天的 ID 和身份", "show your ID, this chat's ID and your role"}
+	WhoAmI        = Phrase{"**%s**\n用户 ID：`%s`\n聊天 ID：`%s`\n身份：%s", "**%s**\nUser ID: `%s`\nChat ID: `%s`\nRole: %s"}
+	RoleOwner     = Phrase{"所有者", "owner"}
+	RoleAdmin     = Phrase{"管理员", "admin"}
+	RoleMember    = Phrase{"用户", "user"}
+	ArgsAdmin     = Phrase{"用户｜聊天｜预算｜费用｜重新加载", "users|chats|budgets|cost|reload"}
+	HelpAdmin     = Phrase{"管理用户、聊天、预算和费用，重新加载配置",
 		"manage users, chats, budgets and costs, or reload the configuration"}
 	AdminUsage = Phrase{"用法：\n- /admin users [allow｜revoke ou_…]\n- /admin chats [allow｜revoke oc_…]（不写 ID 就是当前聊天）\n- /admin budgets\n- /admin cost [day｜week｜month]\n- /admin reload",
 		"Usage:\n- /admin users [allow|revoke ou_…]\n- /admin chats [allow|revoke oc_…] (without an ID: this chat)\n- /admin budgets\n- /admin cost [day|week|month]\n- /admin reload"}

@@ -24,6 +24,7 @@ const (
 	statusID  = "status"
 	bodyID    = "body"
 	footerID  = "footer"
+	chartID   = "chart"
 	buttonsID = "buttons"
 )
 
@@ -153,6 +154,7 @@ func elements(c chat.Card) []any {
 	}
 	// The body is there even when it is empty: elements that are updated one by one must exist from the beginning.
 	es = append(es, element{Tag: "markdown", ID: bodyID, Content: bodyText(c)})
+	es = append(es, drawChart(c)...)
 	if c.Form != nil {
 		es = append(es, drawForm(*c.Form))
 	}

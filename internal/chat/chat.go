@@ -216,12 +216,26 @@ type Action struct {
 type Card struct {
 	Status  string // one line about the progress; empty = none
 	Body    string // Markdown of the agent, as far as it has come
+	Chart   *Chart // below the body; nil = none
 	Panels  []Panel
 	Form    *Form  // input from readers; nil = none
 	Footer  string // small print; empty = none
 	Summary string // one line for the chat list
 	Buttons []Button
 	Live    bool // it will change
+}
+
+// Chart is a bar chart.
+type Chart struct {
+	Title string
+	Bars  []Bar
+	Limit Bar // a line across the bars at its value; 0 = none
+}
+
+// Bar is an amount with its name.
+type Bar struct {
+	Label string
+	Value float64
 }
 
 // Panel is a part of a card that readers can fold.

@@ -21,6 +21,7 @@ var properties = map[string]string{
 	"input":               "name required placeholder default_value disabled width max_length input_type show_icon rows auto_resize max_rows label label_position value behaviors confirm fallback",
 	"checker":             "name checked text disabled overall_checkable button_area checked_style pc_display_rule behaviors hover_tips disabled_tips confirm padding",
 	"text_tag":            "text color",
+	"chart":               "aspect_ratio color_theme chart_spec preview height",
 	"table":               "page_size row_height row_max_height freeze_first_column header_style columns rows",
 	"standard_icon":       "token color size",
 	"custom_icon":         "img_key size",
@@ -52,6 +53,8 @@ var enums = map[string]string{
 	"streaming print_strategy": "fast delay",
 	"markdown text_size":       "heading-0 heading-1 heading-2 heading-3 heading-4 heading normal notation xxxx-large xxx-large xx-large x-large large medium small x-small",
 	"markdown text_align":      "left center right",
+	"chart aspect_ratio":       "1:1 2:1 4:3 16:9",
+	"chart color_theme":        "brand rainbow complementary converse primary",
 }
 
 // checkCardProperties checks the members of a card outside of its components.

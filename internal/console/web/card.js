@@ -81,10 +81,26 @@ function element(el, message) {
       maxlength: el.max_length, placeholder: plain(el.placeholder), 'aria-label': calledBy(el) });
     case 'img': return h('div', { class: 'picture' }, t.unknown(plain(el.alt) || t.picture));
     case 'table': return dataTable(el);
+    case 'chart': return barChart(el.chart_spec);
   }
   const inner = el.elements || el.columns || el.actions;
   if (Array.isArray(inner)) return h('div', { class: 'unknown' }, elements(inner, message));
   return h('div', { class: 'unknown plain' }, plain(el.text) || plain(el.content) || t.unknown(String(el.tag)));
+}
+
+// barChart draws what the bridge uses of the platform's charts: bars, and a line across them.
+function barChart(spec) {
+  const bars = ((spec && spec.data && spec.data.values) || []).map(v => ({ label: String(v[spec.xField] ?? ''), value: Number(v[spec.yField]) || 0 }));
+  const line = spec && Array.isArray(spec.markLine) && spec.markLine[0];
+  const most = Math.max(...bars.map(b => b.value), line ? Number(line.y) || 0 : 0) || 1;
+  const title = String((spec && spec.title && spec.title.text) ?? '');
+  const sized = (node, name, value) => { node.style[name] = value; return node; }; // the page's policy forbids style attributes
+  return h('figure', { class: 'chart', role: 'img', 'aria-label': title + ': ' + bars.map(b => b.label + ' ' + b.value.toFixed(2)).join(', ') },
+    h('figcaption', null, title),
+    h('div', { class: 'bars' },
+      bars.map(b => h('div', { class: 'bar', title: b.label + ' ' + b.value.toFixed(4) }, sized(h('span'), 'height', `${100 * b.value / most}%`))),
+      line ? sized(h('div', { class: 'limit' }, String((line.label && line.label.text) ?? '')), 'bottom', `${100 * (Number(line.y) || 0) / most}%`) : null),
+    h('div', { class: 'bar-labels' }, bars.map(b => h('span', null, b.label))));
 }
 
 function dataTable(el) {
