@@ -186,6 +186,8 @@ func (s *service) behindAnother() (id string) {
 		},
 		Steps: []modelsim.Step{modelsim.Hold(answer), modelsim.Text("好的。")},
 	})
+	// It answers once what an earlier process has left is recovered: until then, every question queues.
+	s.answer(s.chat, s.sim.Say(s.chat, s.user, "/stop"))
 	s.sim.Say(s.chat, s.user, "先等一下")
 	s.until("the other question", func() bool { return len(s.model.Requests()) == 1 })
 	id = s.sim.Say(s.chat, s.user, crashQuestion)
