@@ -27,7 +27,7 @@ func (p *program) checks() []bridge.Check {
 				cli.AddNotRun(r, exec.ErrNotFound)
 			}
 		}),
-		ask("login", func(ctx context.Context, r *doctor.Report) { cli.CheckLogin(ctx, r, c.Claude.Command) }),
+		ask("login", func(ctx context.Context, r *doctor.Report) { cli.CheckLogin(ctx, r) }),
 		{What: "platform", Look: func(context.Context) bridge.CheckState {
 			if s := p.client.Status(); !s.Connected || s.CircuitOpen {
 				return bridge.Fail

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -215,6 +216,7 @@ func TestSetupFromScanToFirstAnswer(t *testing.T) {
 	if got := r.ask("你好"); got == "" {
 		t.Error("the first answer is empty")
 	}
+	term.await("The bot has answered its first message.")
 	took := time.Since(begun)
 	t.Logf("from the start of the setup to the first answer: %v", took.Round(10*time.Millisecond))
 	if took > time.Minute {
@@ -232,6 +234,36 @@ func TestSetupFromScanToFirstAnswer(t *testing.T) {
 		t.Errorf("what nobody should see is on the terminal:\n%s", out)
 	}
 	r.clean()
+}
+
+// Who is not logged in logs in without leaving the setup, as often as it takes.
+func TestSetupLogsIn(t *testing.T) {
+	t.Parallel()
+	n := newSetupRig(t)
+	cli := filepath.Join(n.home, "claude")
+	must(t, os.WriteFile(cli, fmt.Appendf(nil, `#!/bin/sh
+case "$1 $2" in
+"--version "*) echo "2.1.330 (Claude Code)" ;;
+"auth status") test -e "$HOME/logged-in" ;;
+"auth login") exec %s auth login ;;
+esac
+`, claudetest.Scripted(t)), 0o700))
+	n.env = append(n.env, "MAGPIE_CLAUDE_COMMAND="+cli)
+	term := openTerminal(t, n.command())
+	term.await("fail  claude: not logged in")
+	term.answer("Log in to Claude now?", "")
+	term.answer("Paste code here", "wrong#code")
+	term.await("The login did not succeed")
+	term.await("fail  claude: not logged in")
+	term.answer("Log in to Claude now?", "y")
+	term.answer("Paste code here", "good#scripted")
+	term.await("ok    claude: logged in")
+	term.await("Project folder [")
+	_, err := term.tty.WriteString("\x03")
+	must(t, err)
+	if code := term.exit(); code != 130 {
+		t.Errorf("exit code %d:\n%s", code, term)
+	}
 }
 
 // Whatever is asked, Ctrl-C leaves nothing behind, and the terminal as it was.

@@ -111,6 +111,12 @@ func TestSetupAsksHowToStart(t *testing.T) {
 			term.await("3. not yet")
 			term.answer("Number [1]: ", choice)
 			term.await(tc.says)
+			if choice == "" { // it waits for the first answer, for as long as one likes
+				term.await("Now open Feishu and send the bot a message")
+				_, err := term.tty.WriteString("\x03")
+				must(t, err)
+				term.await("Magpie keeps running.")
+			}
 			if code := term.exit(); code != 0 {
 				t.Errorf("exit code %d", code)
 			}

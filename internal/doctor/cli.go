@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"io"
 	"os/exec"
 	"strings"
 	"time"
@@ -26,13 +27,18 @@ type CLI struct {
 	Environ []string // of the program; the CLI gets what is not the program's own
 }
 
-// Check checks whether the CLI is installed, of a known version, and logged in.
-func (c CLI) Check(ctx context.Context, r *Report) {
-	if path, ok := c.CheckVersion(ctx, r); ok {
-		c.CheckLogin(ctx, r, path)
+// Check checks whether the CLI is installed, of a known version, and logged in. It returns the CLI's file, empty when it
+// cannot be run, and whether it is logged in.
+func (c CLI) Check(ctx context.Context, r *Report) (path string, loggedIn bool) {
+	path, ok := c.CheckVersion(ctx, r)
+	if ok {
+		loggedIn = c.CheckLogin(ctx, r)
+	} else {
+		path = ""
 	}
 	checkLimits(r, c.Config.Limits())
 	c.checkServers(r)
+	return path, loggedIn
 }
 
 // checkServers names the MCP servers of agents, and those whose program is not there.
@@ -77,7 +83,7 @@ func (c CLI) CheckVersion(ctx context.Context, r *Report) (path string, ok bool)
 	if err != nil {
 		return "", false // reported by the check of the configuration
 	}
-	out, err := c.run(ctx, path, "--version")
+	out, err := c.run(ctx, "--version")
 	version, _, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
 	switch {
 	case err != nil:
@@ -96,20 +102,34 @@ func (c CLI) CheckVersion(ctx context.Context, r *Report) (path string, ok bool)
 	return path, true
 }
 
-// CheckLogin checks whether the CLI at path is logged in.
-func (c CLI) CheckLogin(ctx context.Context, r *Report, path string) {
-	if _, err := c.run(ctx, path, "auth", "status"); err != nil {
+// CheckLogin checks whether the CLI is logged in, and reports it.
+func (c CLI) CheckLogin(ctx context.Context, r *Report) bool {
+	if _, err := c.run(ctx, "auth", "status"); err != nil {
 		r.Add(Fail, r.text(textCLILogin), textCLINoLogin)
-	} else {
-		r.Add(OK, "", textCLILoggedIn)
+		return false
 	}
+	r.Add(OK, "", textCLILoggedIn)
+	return true
+}
+
+// LogIn runs the CLI's own login, which asks on the terminal in and shows on out.
+func (c CLI) LogIn(ctx context.Context, in io.Reader, out io.Writer) error {
+	cmd := c.command(ctx, "auth", "login")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, out
+	return cmd.Run()
 }
 
 // run runs the CLI in its own environment, without the program's private variables.
-func (c CLI) run(ctx context.Context, path string, args ...string) ([]byte, error) {
+func (c CLI) run(ctx context.Context, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, cliTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, path, args...)
+	cmd := c.command(ctx, args...)
+	cmd.WaitDelay = time.Second
+	return cmd.Output()
+}
+
+func (c CLI) command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, c.Config.Command, args...)
 	for _, kv := range c.Environ {
 		if !strings.HasPrefix(kv, config.EnvPrefix) {
 			cmd.Env = append(cmd.Env, kv)
@@ -118,8 +138,7 @@ func (c CLI) run(ctx context.Context, path string, args ...string) ([]byte, erro
 	for name, value := range c.Config.Env {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
-	cmd.WaitDelay = time.Second
-	return cmd.Output()
+	return cmd
 }
 
 // compareVersions returns -1, 0 or 1 if a is older than, equal to or newer than b, both like 2.1.197. A text that is

@@ -96,10 +96,11 @@ func (u *setup) registerApp(ctx context.Context) (feishu.Registered, error) {
 // showQRCode draws the address that is to be scanned.
 func (u *setup) showQRCode(address string, good time.Duration) {
 	u.say(textScan)
-	if code := qrCode(address, u.columns()); code != "" {
+	columns, rows := u.size()
+	if code, wide, high := qrCode(address, columns, rows); code != "" {
 		u.print("\n" + code + "\n")
-	} else if u.columns() > 0 {
-		u.say(textScanWide)
+	} else if columns > 0 {
+		u.say(textScanSmall, wide, high, columns, rows)
 	}
 	u.print(address + "\n\n")
 	u.say(textWaiting, int(good.Minutes()))

@@ -128,17 +128,17 @@ func (d *dialog) read(ctx context.Context, read func() (string, error)) (string,
 // ErrGivenUp means that the operator has ended the dialog.
 var ErrGivenUp = errors.New("given up")
 
-// columns is the width of the terminal, 0 when there is none.
-func (d *dialog) columns() int {
+// size is the size of the terminal in characters, 0 when there is none.
+func (d *dialog) size() (columns, rows int) {
 	f, ok := d.out.(*os.File)
 	if !ok {
-		return 0
+		return 0, 0
 	}
-	width, _, err := term.GetSize(int(f.Fd()))
+	columns, rows, err := term.GetSize(int(f.Fd()))
 	if err != nil {
-		return 0
+		return 0, 0
 	}
-	return width
+	return columns, rows
 }
 
 // pick prints choices and returns the index of the chosen one; the first is the default.

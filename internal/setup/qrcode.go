@@ -10,11 +10,15 @@ import (
 const margin = 2
 
 // qrCode draws text as a code that phones read: two modules in one character, dark on light whatever colours the
-// terminal has. It is empty when it would be wider than the terminal.
-func qrCode(text string, columns int) string {
+// terminal has. It is empty when the terminal has fewer rows or columns than the code needs, which are returned as well:
+// a code of which a part has scrolled away cannot be read.
+func qrCode(text string, columns, rows int) (drawn string, wide, high int) {
 	code, err := qr.Encode(text, qr.L)
-	if err != nil || code.Size+2*margin > columns {
-		return ""
+	if err != nil {
+		return "", 0, 0
+	}
+	if wide, high = code.Size+2*margin, (code.Size+2*margin+1)/2; wide > columns || high > rows {
+		return "", wide, high
 	}
 	var b strings.Builder
 	for y := -margin; y < code.Size+margin; y += 2 {
@@ -34,5 +38,5 @@ func qrCode(text string, columns int) string {
 		}
 		b.WriteString("\x1b[0m\n")
 	}
-	return b.String()
+	return b.String(), wide, high
 }

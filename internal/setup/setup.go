@@ -174,8 +174,26 @@ func (u *setup) checkCLI(ctx context.Context) error {
 		cli.AddMissing(r)
 		return nil
 	}
-	cli.Check(ctx, r)
-	return ctx.Err()
+	if path, ok := cli.Check(ctx, r); ok || path == "" || u.unattended {
+		return ctx.Err()
+	}
+	return u.logIn(ctx, cli, r)
+}
+
+// logIn logs the CLI in on this terminal, as often as the operator wants to try.
+func (u *setup) logIn(ctx context.Context, cli doctor.CLI, r *doctor.Report) error {
+	for {
+		yes, err := u.confirm(ctx, textLogIn, true)
+		if err != nil || !yes {
+			return err
+		}
+		if err := cli.LogIn(ctx, u.in, u.out); err != nil && ctx.Err() == nil {
+			u.say(textLogInFailed, err)
+		}
+		if cli.CheckLogin(ctx, r) || ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
 }
 
 // report returns a report that prints each finding.

@@ -37,7 +37,15 @@ var (
 		EN: "The existing configuration was left unchanged.",
 	}
 
-	textCLIHead     = i18n.Phrase{ZH: "\n1. Claude Code", EN: "\n1. Claude Code"}
+	textCLIHead = i18n.Phrase{ZH: "\n1. Claude Code", EN: "\n1. Claude Code"}
+	textLogIn   = i18n.Phrase{
+		ZH: "现在登录 Claude 吗？会打开浏览器，或显示一个链接",
+		EN: "Log in to Claude now? It opens a browser, or shows a link",
+	}
+	textLogInFailed = i18n.Phrase{
+		ZH: "没有登录成功：%v",
+		EN: "The login did not succeed: %v",
+	}
 	textProjectHead = i18n.Phrase{
 		ZH: "\n2. 项目文件夹：助手在这里工作，可以读写里面的文件",
 		EN: "\n2. Project folder: the agent works here and can read and change its files",
@@ -68,9 +76,9 @@ var (
 		ZH: "用飞书或 Lark 扫描二维码，或者在浏览器里打开：",
 		EN: "Scan this QR code with Feishu or Lark, or open the link in a browser:",
 	}
-	textScanWide = i18n.Phrase{
-		ZH: "（终端太窄，显示不了二维码）",
-		EN: "(the terminal is too narrow to show the QR code)",
+	textScanSmall = i18n.Phrase{
+		ZH: "（二维码需要 %d 列、%d 行，终端只有 %d 列、%d 行：请打开下面的链接，或放大窗口后重来）",
+		EN: "(the QR code needs %d columns and %d rows, the terminal has %d and %d: open the link below, or enlarge the window and start again)",
 	}
 	textWaiting = i18n.Phrase{
 		ZH: "等待你确认，%d 分钟内有效…",
@@ -122,7 +130,19 @@ var (
 	textStartNot      = i18n.Phrase{ZH: "先不启动", EN: "not yet"}
 	textStartYourself = i18n.Phrase{ZH: "启动：magpie serve --config %s", EN: "Start it with: magpie serve --config %s"}
 	textServiceFailed = i18n.Phrase{ZH: "服务安装失败：%v", EN: "the service could not be installed: %v"}
-	textStarting      = i18n.Phrase{
+	textFirstMessage  = i18n.Phrase{
+		ZH: "鹊桥在后台运行了。现在打开飞书，给机器人发一条消息；等它回答（按 Ctrl-C 不再等待）…",
+		EN: "Magpie is running in the background. Now open Feishu and send the bot a message; waiting for its answer (Ctrl-C to stop waiting)…",
+	}
+	textFirstAnswer = i18n.Phrase{
+		ZH: "机器人已经回答了第一条消息，设置完成。",
+		EN: "The bot has answered its first message. Setup is complete.",
+	}
+	textNotAwaited = i18n.Phrase{
+		ZH: "鹊桥仍在运行。机器人没有回答的话，运行 magpie doctor 检查。",
+		EN: "Magpie keeps running. If the bot does not answer, check with magpie doctor.",
+	}
+	textStarting = i18n.Phrase{
 		ZH: "正在启动，按 Ctrl-C 停止。去飞书里给机器人发消息吧。",
 		EN: "Starting; press Ctrl-C to stop. You can now message the bot.",
 	}

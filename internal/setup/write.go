@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
+	"time"
 
 	"github.com/pelletier/go-toml/v2"
 
 	"magpie/bridge/i18n"
+	"magpie/db"
 	"magpie/internal/config"
 	"magpie/internal/systemd"
 )
@@ -44,7 +47,7 @@ func (u *setup) marshal() ([]byte, error) {
 		c.Claude.Command = u.Claude
 	}
 	c.Access.Owner = u.Owner
-	c.DB.URL = "sqlite://" + filepath.Join(u.Data, "magpie.db")
+	c.DB.URL = u.databaseURL()
 	data, err := toml.Marshal(c)
 	if err != nil {
 		return nil, err
@@ -58,6 +61,8 @@ func (u *setup) marshal() ([]byte, error) {
 	}
 	return data, check.Validate()
 }
+
+func (u *setup) databaseURL() string { return "sqlite://" + filepath.Join(u.Data, "magpie.db") }
 
 // write creates the project's folder and the configuration. The file is written atomically.
 func (u *setup) write() error {
@@ -134,6 +139,7 @@ func (u *setup) start(ctx context.Context) error {
 		}
 		how = ways[n]
 	}
+	before := u.lastAnswered(ctx)
 	switch how {
 	case "service":
 		err := systemd.Installation{Service: service, Config: u.Config, Restart: true}.Install(ctx)
@@ -141,11 +147,54 @@ func (u *setup) start(ctx context.Context) error {
 			u.say(textStartYourself, u.Config)
 			return fmt.Errorf("%s", textServiceFailed.Sprintf(u.lang, err))
 		}
+		if !u.unattended {
+			u.say(textFirstMessage)
+			if !u.awaitAnswer(ctx, before) {
+				u.say(textNotAwaited)
+			}
+		}
 	case "here":
 		u.say(textStarting)
-		return u.serve(ctx, u.Config)
+		ctx, stop := context.WithCancel(ctx)
+		var waiting sync.WaitGroup
+		waiting.Go(func() { u.awaitAnswer(ctx, before) })
+		err := u.serve(ctx, u.Config)
+		stop()
+		waiting.Wait()
+		return err
 	default:
 		u.say(textStartYourself, u.Config)
 	}
 	return nil
+}
+
+// lookPeriod is how often setup looks whether the bot has answered.
+const lookPeriod = time.Second
+
+// awaitAnswer waits until the bot has answered a message after the turn before, and says so: until then nobody knows
+// whether what was set up works. It reports false when ctx ends first.
+func (u *setup) awaitAnswer(ctx context.Context, before int64) bool {
+	for u.lastAnswered(ctx) <= before {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(lookPeriod):
+		}
+	}
+	u.say(textFirstAnswer)
+	return true
+}
+
+// lastAnswered is the last turn that was answered; 0 = none, or there is no database yet.
+func (u *setup) lastAnswered(ctx context.Context) int64 {
+	store, err := db.OpenReadOnly(ctx, db.Config{URL: u.databaseURL()})
+	if err != nil {
+		return 0
+	}
+	defer store.Close() //nolint:errcheck // it was only read
+	turn, err := store.Turns().LastDone(ctx)
+	if err != nil {
+		return 0
+	}
+	return turn
 }
