@@ -98,7 +98,13 @@ func (l *load) metric(name string) float64 {
 // memory reads a line of the service's /proc/<pid>/status, in bytes: VmRSS is now, VmHWM the most there ever was.
 func (l *load) memory(line string) int {
 	l.Helper()
-	data, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(l.cmd.Process.Pid), "status"))
+	return l.memoryOf(l.cmd.Process.Pid, line)
+}
+
+// memoryOf reads a line of the status of any process, in bytes.
+func (l *load) memoryOf(pid int, line string) int {
+	l.Helper()
+	data, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))
 	must(l, err)
 	for text := range strings.Lines(string(data)) {
 		if value, ok := strings.CutPrefix(text, line+":"); ok {
@@ -390,6 +396,47 @@ func TestManyKnownChatsTakeLittle(t *testing.T) {
 	l.within(3*patience, "little memory", func() bool { return l.memory("RssAnon") < idleMemory })
 	l.terminate()
 	l.clean()
+}
+
+// restMemory is what the service may take where nobody has ever said anything, in bytes: a third more than what is aimed
+// at. The process that it starts ahead comes on top.
+const restMemory = 60 << 20 * 13 / 10
+
+// BenchmarkAtRest is what the service takes before anybody has said anything: its own memory, and the one of the CLI that
+// it has started ahead.
+func BenchmarkAtRest(b *testing.B) {
+	for b.Loop() {
+		l := &load{service: newService(b, feishusim.Config{}, realCLI(b), func(c *config.Config) { c.Claude.Spare = 1 })}
+		l.run()
+		l.connected()
+		var spare []int
+		l.until("a process without a chat", func() bool { spare = l.children(); return len(spare) > 0 })
+		time.Sleep(startTime)
+		own := l.memory("VmRSS")
+		if own > restMemory {
+			b.Errorf("%d MB, want %d at most", own>>20, restMemory>>20)
+		}
+		b.ReportMetric(float64(own)/(1<<20), "MB")
+		b.ReportMetric(float64(l.memoryOf(spare[0], "VmRSS"))/(1<<20), "MB-spare")
+		b.ReportMetric(0, "ns/op")
+		l.terminate()
+	}
+}
+
+// children are the processes that the service has started.
+func (l *load) children() (list []int) {
+	l.Helper()
+	tasks, err := filepath.Glob(filepath.Join("/proc", strconv.Itoa(l.cmd.Process.Pid), "task", "*", "children"))
+	must(l, err)
+	for _, path := range tasks {
+		data, _ := os.ReadFile(path) //nolint:errcheck // a thread that has ended has none
+		for _, text := range strings.Fields(string(data)) {
+			pid, err := strconv.Atoi(text)
+			must(l, err)
+			list = append(list, pid)
+		}
+	}
+	return list
 }
 
 // fillHistory fills the database: each chat has a session, and some questions that were answered an hour ago.
