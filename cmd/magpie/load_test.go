@@ -409,8 +409,9 @@ func BenchmarkAtRest(b *testing.B) {
 		l := &load{service: newService(b, feishusim.Config{}, realCLI(b), func(c *config.Config) { c.Claude.Spare = 1 })}
 		l.run()
 		l.connected()
+		time.Sleep(startTime) // what is asked of the CLI first, such as its version, ends meanwhile
 		var spare []int
-		l.until("a process without a chat", func() bool { spare = l.children(); return len(spare) > 0 })
+		l.until("a process without a chat", func() bool { spare = l.children(); return len(spare) == 1 })
 		time.Sleep(startTime)
 		own := l.memory("VmRSS")
 		if own > restMemory {
