@@ -1,11 +1,16 @@
 package feishusim
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"mime"
+	"mime/multipart"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -39,6 +44,24 @@ func (q *request) decode(v any) *refusal {
 		return refuse(RuleField, codeNotJSON, "invalid parameter type in json: %v", err)
 	}
 	return nil
+}
+
+// members are the names in the body, sorted: members of a JSON object, or fields of a form.
+func (q *request) members() (names []string) {
+	kind, params, _ := mime.ParseMediaType(q.Header.Get("Content-Type"))
+	switch kind {
+	case "application/json":
+		var body map[string]json.RawMessage
+		_ = json.Unmarshal(q.body, &body) // no object has no members
+		names = slices.Collect(maps.Keys(body))
+	case "multipart/form-data":
+		form := multipart.NewReader(bytes.NewReader(q.body), params["boundary"])
+		for part, err := form.NextPart(); err == nil; part, err = form.NextPart() {
+			names = append(names, part.FormName())
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // refusal is an error of the platform's envelope. A rule of "" means that the client is not to blame.
@@ -212,6 +235,9 @@ func (g *gateway) record(q *request, rt route, rep reply, faulty bool) {
 	// The client of a cut connection sees neither status nor code.
 	if rep.reset {
 		c.Status, c.Code = 0, 0
+	}
+	if !rt.secret {
+		c.Members = q.members()
 	}
 	if !rt.secret && strings.HasPrefix(q.Header.Get("Content-Type"), "application/json") {
 		c.Body = string(q.body[:min(len(q.body), maxBodyRecord)])
