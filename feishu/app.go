@@ -12,29 +12,37 @@ import (
 	"magpie/feishu/openapi"
 )
 
-// requiredScopes are the permissions that the app must have. One permission of each row is enough; the first one of a
-// row is the narrowest, so it is the one that we ask for.
+// requiredScopes are the permissions that the app must have. One permission of each row is enough, as the pages of the
+// calls and events say; we ask for the first one of a row.
 var requiredScopes = [][]string{
-	{"im:message:send_as_bot", "im:message"},                           // to answer
+	{"im:message:send_as_bot", "im:message"},                           // to answer, and to redraw cards
 	{"im:message.p2p_msg:readonly", "im:message.p2p_msg"},              // to be written to
 	{"im:message.group_at_msg:readonly", "im:message.group_msg"},       // to be mentioned in groups
-	{"im:message:readonly", "im:message"},                              // to read the message that another one answers
-	{"im:message:update", "im:message"},                                // to redraw cards
+	{"im:message:readonly", "im:message"},                              // to read quoted and forwarded messages, and files
+	{"im:message:readonly", "im:message.reactions:read"},               // to find reactions that an earlier process added
 	{"im:message.reactions:write_only"},                                // to show that a question was seen
-	{"im:resource"},                                                    // to read and send files
-	{"im:chat:readonly", "im:chat:read", "im:chat"},                    // to know the chats it is in
+	{"im:resource", "im:resource:upload"},                              // to send files
+	{"im:chat:read", "im:chat:readonly", "im:chat"},                    // to know how people talk in a group
+	{"im:chat.members:read", "im:chat:readonly", "im:chat"},            // to know people's names
+	{"im:chat.members:bot_access", "im:chat:readonly", "im:chat"},      // to be told of groups that it is added to
 	{"cardkit:card:write"},                                             // to stream an answer
-	{"contact:user.base:readonly"},                                     // to know people's names
 	{"application:application:self_manage", "admin:app.info:readonly"}, // to know its owner and its permissions
 }
 
 // Permissions that only some configurations need. All permissions of a list are needed.
 var (
-	// to list a user's departments
-	ForDepartments = []string{"contact:user.department:readonly", "contact:department.base:readonly"}
+	// to list a user's departments: the call, the field in its answer, and the departments above
+	ForDepartments = []string{
+		"contact:contact.base:readonly", "contact:user.department:readonly", "contact:department.base:readonly",
+	}
 	// to receive messages that do not mention the bot
 	ForAllOfGroups = []string{"im:message.group_msg"}
+	// to receive mentions by other bots
+	ForBots = []string{"im:message.group_at_msg.include_bot:readonly"}
 )
+
+// greetingScope is the permission for the event of a private chat that is opened.
+const greetingScope = "im:chat.access_event.bot_p2p_chat:read"
 
 // Events and callbacks that the app must have subscribed to.
 var (
@@ -43,8 +51,9 @@ var (
 		eventMessage, "im.message.recalled_v1", "im.chat.member.bot.added_v1", "im.chat.member.bot.deleted_v1",
 		"im.chat.disbanded_v1",
 	}
-	// only for edited messages and for the greeting
-	optionalEvents    = []string{"im.message.updated_v1", "im.chat.access_event.bot_p2p_chat_entered_v1"}
+	// Only for the greeting. im.message.updated_v1 is not among them: it also comes whenever a bot's card changes, and
+	// nobody knows how often that is.
+	optionalEvents    = []string{"im.chat.access_event.bot_p2p_chat_entered_v1"}
 	requiredCallbacks = []string{"card.action.trigger"}
 )
 
@@ -60,12 +69,13 @@ type App struct {
 // Missing is what an app needs from the console and does not have, as far as the platform reports it.
 type Missing struct {
 	Scopes         []string
+	OptionalScopes []string // permissions without which the bot works, but knows less
 	Events         []string
 	OptionalEvents []string // events without which the bot works, but knows less
 	Callbacks      []string
 }
 
-// Empty reports whether nothing required is missing. Optional events do not count.
+// Empty reports whether nothing required is missing. What is optional does not count.
 func (l Missing) Empty() bool { return len(l.Scopes)+len(l.Events)+len(l.Callbacks) == 0 }
 
 // NoMessageEvent reports whether the app is not subscribed to messages, so that none arrives.
@@ -78,12 +88,13 @@ func (a App) Missing(additional ...string) Missing {
 	var l Missing
 	if len(a.scopes) > 0 {
 		l.Scopes = missingFrom(additional, a.scopes)
-		// One permission of a row is enough; the first one is reported because it is the narrowest.
 		for _, any := range requiredScopes {
-			if !slices.ContainsFunc(any, func(s string) bool { return slices.Contains(a.scopes, s) }) {
+			if !slices.ContainsFunc(any, func(s string) bool { return slices.Contains(a.scopes, s) }) &&
+				!slices.Contains(l.Scopes, any[0]) {
 				l.Scopes = append(l.Scopes, any[0])
 			}
 		}
+		l.OptionalScopes = missingFrom([]string{greetingScope}, a.scopes)
 	}
 	l.Events, l.OptionalEvents, l.Callbacks = missingFrom(requiredEvents, a.events),
 		missingFrom(optionalEvents, a.events), missingFrom(requiredCallbacks, a.callbacks)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -20,6 +21,7 @@ type Checkup struct {
 	Credentials error    // nil = the platform accepts the app's id and secret; the rest is known only then
 	Bot         error    // nil = the app has a bot
 	Chats       error    // nil = the app may see its chats
+	Members     error    // nil = the app may see the members of a chat, or it is in none
 	Missing     []string // permissions that the platform says are missing; one of them is enough
 	AppInfo     error    // nil = App is complete; else only the app's permissions are known
 	App         App      // as far as the platform reports it
@@ -38,16 +40,32 @@ func Check(ctx context.Context, cfg Config) Checkup {
 	var found Checkup
 	if found.Credentials = a.CheckCredentials(ctx); found.Credentials == nil {
 		_, _, found.Bot = fetchBot(ctx, a)
-		_, found.Chats = a.Call(ctx,
-			openapi.Request{Op: "list the bot's chats", Method: http.MethodGet, Path: "/open-apis/im/v1/chats",
-				Query: larkcore.QueryParams{"page_size": []string{"1"}}})
-		found.Missing = append(scopesOf(found.Bot), scopesOf(found.Chats)...)
+		found.Chats, found.Members = checkChats(ctx, a)
+		found.Missing = slices.Concat(scopesOf(found.Bot), scopesOf(found.Chats), scopesOf(found.Members))
 		if found.App, found.AppInfo = fetchApp(ctx, a, cfg.AppID); found.AppInfo != nil {
 			found.App.scopes, _ = grantedScopes(ctx, a) // an error leaves the permissions unknown
 		}
 	}
 	found.ClockAhead, found.ClockKnown = clock.skew()
 	return found
+}
+
+// checkChats lists one of the bot's groups, and one member of it.
+func checkChats(ctx context.Context, a *openapi.Client) (chats, members error) {
+	answer, err := a.Call(ctx, openapi.Request{
+		Op: "list the bot's chats", Method: http.MethodGet, Path: "/open-apis/im/v1/chats",
+		Query: larkcore.QueryParams{"page_size": {"1"}},
+	})
+	group := answer.Get("data.items.0.chat_id").String()
+	if err != nil || group == "" {
+		return err, nil
+	}
+	_, err = a.Call(ctx, openapi.Request{
+		Op: "list the members of a chat", Method: http.MethodGet,
+		Path:  openapi.Path("/open-apis/im/v1/chats/", group, "/members"),
+		Query: larkcore.QueryParams{"page_size": {"1"}, "member_id_type": {"open_id"}},
+	})
+	return nil, err
 }
 
 // Refused reports whether the platform does not know the app, or not with this secret.
@@ -58,8 +76,8 @@ func (c Checkup) Refused() bool {
 
 var scopeList = regexp.MustCompile(`\[([a-z_]+:[^\]]+)\]`)
 
-// scopesOf returns the permissions that a refusal names (code 99991672: "... scopes is required: [im:chat,
-// im:chat:readonly]").
+// scopesOf returns the permissions that a refusal names (code 99991672: "... scopes is required: [im:chat:read,
+// im:chat:readonly]"). One of them is enough.
 func scopesOf(err error) []string {
 	var e *openapi.Error
 	// 99991672 is a missing scope of the app, 230027 a missing permission of the message API.

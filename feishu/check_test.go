@@ -47,6 +47,16 @@ func TestCheck(t *testing.T) {
 		t.Errorf("a missing permission: %+v", got)
 	}
 	remove()
+	sim.Group("team", sim.AddUser("Ann"))
+	sim.TakeScopes("im:chat.members:read")
+	if got := Check(context.Background(), cfg); got.Chats != nil || got.Members == nil ||
+		!slices.Contains(got.Missing, "im:chat.members:read") {
+		t.Errorf("members may not be listed: %+v", got)
+	}
+	sim.GiveScopes("im:chat.members:read")
+	if got := Check(context.Background(), cfg); got.Members != nil {
+		t.Errorf("members may be listed: %+v", got)
+	}
 	remove = sim.Inject(feishusim.Fault{
 		Path: "/open-apis/bot/v3/info", Code: 230006, Msg: "bot ability is not activated",
 	})

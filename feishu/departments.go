@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 
 	larkcore "github.com/larksuite/oapi-sdk-go/v3/core"
 
@@ -14,7 +15,7 @@ import (
 // errDepartmentsHidden says that the app may not see departments: it lacks a permission, or the user is outside its
 // range.
 var errDepartmentsHidden = errors.New("the platform does not show a user's departments (permissions " +
-	"contact:user.department:readonly and contact:department.base:readonly)")
+	strings.Join(ForDepartments, ", ") + ")")
 
 // maxDepartments bounds the lookups for one user.
 const maxDepartments = 50

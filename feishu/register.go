@@ -3,6 +3,7 @@ package feishu
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/larksuite/oapi-sdk-go/v3/scene/registration"
@@ -71,7 +72,9 @@ func Register(ctx context.Context, cfg Config, show func(address string, good ti
 func wanted() *registration.AppAddons {
 	var a registration.AppAddons
 	for _, any := range requiredScopes {
-		a.Scopes.Tenant = append(a.Scopes.Tenant, any[0])
+		if !slices.Contains(a.Scopes.Tenant, any[0]) {
+			a.Scopes.Tenant = append(a.Scopes.Tenant, any[0])
+		}
 	}
 	a.Events.Items.Tenant = requiredEvents
 	a.Callbacks.Items = requiredCallbacks

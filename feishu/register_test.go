@@ -26,9 +26,7 @@ func TestRegisterGivesAnAppWithAllThatItNeeds(t *testing.T) {
 	for _, brand := range []string{"feishu", "lark"} {
 		sim := newSim(t)
 		sim.SetBrand(brand)
-		for _, any := range requiredScopes {
-			sim.TakeScopes(any...)
-		}
+		sim.TakeScopes(slices.Concat(requiredScopes...)...)
 		sim.Unsubscribe(slices.Concat(requiredEvents, requiredCallbacks)...)
 		u := sim.AddUser("小明")
 		address := ""
@@ -87,9 +85,14 @@ func TestMissing(t *testing.T) {
 	}{
 		"nothing is told": {App{}, Missing{}},
 		"a wider permission is as good": {App{scopes: []string{"im:message", "im:message.p2p_msg",
-			"im:message.group_msg", "im:message.reactions:write_only", "im:resource",
-			"im:chat", "cardkit:card:write", "contact:user.base:readonly"}}, Missing{
+			"im:message.group_msg", "im:message.reactions:write_only", "im:message.reactions:read", "im:resource",
+			"im:chat", "cardkit:card:write", greetingScope}}, Missing{
 			Scopes: []string{"application:application:self_manage"},
+		}},
+		"what is missing is named once": {App{scopes: []string{"im:message:send_as_bot",
+			"im:message.p2p_msg", "im:message.group_msg", "im:message.reactions:write_only", "im:resource",
+			"im:chat:readonly", "cardkit:card:write", "application:application:self_manage"}}, Missing{
+			Scopes: []string{"im:message:readonly"}, OptionalScopes: []string{greetingScope},
 		}},
 		"some events": {App{events: []string{eventMessage, "im.chat.disbanded_v1"},
 			callbacks: []string{"url.preview.get"}}, Missing{
@@ -107,7 +110,8 @@ func TestMissing(t *testing.T) {
 			Missing{Events: []string{eventMessage}, OptionalEvents: optionalEvents[1:]}},
 	} {
 		got := tc.app.Missing()
-		if !slices.Equal(got.Scopes, tc.want.Scopes) || !slices.Equal(got.Events, tc.want.Events) ||
+		if !slices.Equal(got.Scopes, tc.want.Scopes) || !slices.Equal(got.OptionalScopes, tc.want.OptionalScopes) ||
+			!slices.Equal(got.Events, tc.want.Events) ||
 			!slices.Equal(got.OptionalEvents, tc.want.OptionalEvents) ||
 			!slices.Equal(got.Callbacks, tc.want.Callbacks) {
 			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
@@ -121,10 +125,10 @@ func TestMissing(t *testing.T) {
 // A configuration with departments, or with all that is said in groups, needs permissions of its own.
 func TestMissingOfTheConfiguration(t *testing.T) {
 	app := App{scopes: []string{"im:message", "im:message.p2p_msg", "im:message.group_msg",
-		"im:message.reactions:write_only", "im:resource",
-		"im:chat", "cardkit:card:write", "contact:user.base:readonly", "application:application:self_manage",
-		"contact:user.department:readonly"}}
-	if got := app.Missing(append(ForDepartments, ForAllOfGroups...)...).Scopes; !slices.Equal(got,
+		"im:message.reactions:write_only", "im:message.reactions:read", "im:resource",
+		"im:chat", "cardkit:card:write", "application:application:self_manage",
+		"contact:contact.base:readonly", "contact:user.department:readonly"}}
+	if got := app.Missing(slices.Concat(ForDepartments, ForAllOfGroups)...).Scopes; !slices.Equal(got,
 		[]string{"contact:department.base:readonly"}) {
 		t.Errorf("%q", got)
 	}

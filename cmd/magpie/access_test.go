@@ -9,6 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"magpie/bridge/access"
+	"magpie/feishu"
 	"magpie/internal/feishusim"
 )
 
@@ -110,6 +111,7 @@ func TestTheOwnerLetsAStrangerIn(t *testing.T) {
 func TestADepartmentMayTalk(t *testing.T) {
 	r := newRig(t)
 	r.stop()
+	r.sim.GiveScopes(feishu.ForDepartments...)
 	top := r.sim.AddDepartment("公司", "")
 	dev := r.sim.AddDepartment("研发", top)
 	r.sim.Assign(r.user, r.sim.AddDepartment("平台组", dev))

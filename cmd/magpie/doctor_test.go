@@ -175,6 +175,20 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 		}, 1, []string{
 			"fail  app permissions: missing im:chat or im:chat:readonly - add them at http", "/auth?", "/version",
 		}},
+		"the app may not list members": {func(p *doctorRig) {
+			p.sim.Group("team", p.sim.AddUser("a"))
+			p.sim.TakeScopes("im:chat.members:read")
+		}, 1, []string{"fail  app permissions: missing im:chat or im:chat.members:read or im:chat:readonly - add them"}},
+		"no permission for the greeting": {func(p *doctorRig) {
+			p.sim.TakeScopes("im:chat.access_event.bot_p2p_chat:read")
+		}, 0, []string{
+			"ok    app permissions: complete",
+			"ok    app permissions: you can also add im:chat.access_event.bot_p2p_chat:read (",
+		}},
+		"other bots are to be answered": {func(p *doctorRig) {
+			p.sim.TakeScopes("im:message.group_at_msg.include_bot:readonly")
+			p.change("[feishu]", "[feishu]\nanswer_bots = true")
+		}, 0, []string{"warn  app permissions: missing im:message.group_at_msg.include_bot:readonly - add them"}},
 		"a permission was never asked for": {func(p *doctorRig) {
 			p.sim.TakeScopes("im:resource", "cardkit:card:write")
 		}, 0, []string{
@@ -206,7 +220,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 			p.change("[access]", "[access]\nallow = [\"od_1\"]\n")
 			p.change("[feishu]", "[feishu]\ngroup_mention = \"all\"")
 		}, 0, []string{
-			"warn  app permissions: missing contact:user.department:readonly, " +
+			"warn  app permissions: missing contact:contact.base:readonly, contact:user.department:readonly, " +
 				"contact:department.base:readonly, im:message.group_msg",
 		}},
 		"a group wants to be heard as a whole": {
@@ -220,8 +234,11 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 		"a group that the bot has left does not": {
 			func(p *doctorRig) { p.group("oc_1", chat.MentionNone, true) }, 0, []string{"ok    app permissions"},
 		},
-		"no event for edits": {func(p *doctorRig) { p.sim.Unsubscribe("im.message.updated_v1") }, 0, []string{
-			"ok    events and callbacks", "ok    events: you can also subscribe to im.message.updated_v1", "/event",
+		"no event for a chat that is opened": {func(p *doctorRig) {
+			p.sim.Unsubscribe("im.chat.access_event.bot_p2p_chat_entered_v1", "im.message.updated_v1")
+		}, 0, []string{
+			"ok    events and callbacks",
+			"ok    events: you can also subscribe to im.chat.access_event.bot_p2p_chat_entered_v1 (", "/event",
 		}},
 		"rules without a path": {func(p *doctorRig) {
 			p.change("[claude]", "[claude]\nallowed_tools = [\"Read\", \"Edit(./**)\"]")

@@ -155,8 +155,8 @@ func hintOf(code int) string {
 	case 1000040350:
 		return "too many connections of this app: stop other programs that use it"
 	case 403, 514:
-		return "the long connection is refused: choose it in the console under Events & Callbacks, and check the " +
-			"app's status"
+		return "the long connection is refused: choose \"Receive events through persistent connection\" in the console " +
+			"under Events & Callbacks, and check the app's status"
 	case 99991672:
 		return "a permission is missing: add it in the console and publish a new version"
 	case 230027:
@@ -177,7 +177,7 @@ func hintOf(code int) string {
 	case 230006, 232025:
 		return "turn the app's bot on in the console and publish a new version"
 	case 230013:
-		return "the person is outside of the app's availability range"
+		return "the person is outside of the app's availability (\"Availability\" of a version in the console)"
 	case 230002, 232011:
 		return "the bot is not in this chat"
 	}

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -32,7 +33,7 @@ func CheckPlatform(ctx context.Context, r *Report, c config.Config) feishu.Check
 		r.Add(Fail, r.text(textCheckNetwork), textUnreached, found.Credentials)
 	default:
 		r.Add(OK, "", textTaken)
-		checkApp(r, found, found.App.Missing(scopes(ctx, c)...).Scopes, console)
+		checkApp(r, found, found.App.Missing(scopes(ctx, c)...), console)
 		checkEvents(r, found, console)
 	}
 	switch {
@@ -57,6 +58,9 @@ func scopes(ctx context.Context, c config.Config) (list []string) {
 	if slices.ContainsFunc(rules, func(r chat.MentionRule) bool { return r.Known() && r != chat.MentionOnly }) {
 		list = append(list, feishu.ForAllOfGroups...)
 	}
+	if c.Feishu.AnswerBots {
+		list = append(list, feishu.ForBots...)
+	}
 	return list
 }
 
@@ -79,7 +83,7 @@ func mentionRules(ctx context.Context, c config.Config) (rules []chat.MentionRul
 }
 
 // checkApp reports whether an accepted app has the bot capability and all permissions.
-func checkApp(r *Report, found feishu.Checkup, lacks []string, console feishu.Console) {
+func checkApp(r *Report, found feishu.Checkup, lacks feishu.Missing, console feishu.Console) {
 	if found.Bot != nil {
 		r.Add(Fail, r.text(textAddBot, console.Bot(), console.Versions()), textBotNone, found.Bot)
 	} else {
@@ -91,12 +95,15 @@ func checkApp(r *Report, found feishu.Checkup, lacks []string, console feishu.Co
 	switch {
 	case len(found.Missing) > 0:
 		r.Add(Fail, add(found.Missing), textScopesRefused, strings.Join(found.Missing, r.text(textScopesAny)))
-	case found.Chats != nil:
-		r.Add(Warn, r.text(textSeeList), textScopesUnknown, found.Chats)
-	case len(lacks) > 0:
-		r.Add(Warn, add(lacks), textScopesLack, strings.Join(lacks, ", "))
+	case found.Chats != nil || found.Members != nil:
+		r.Add(Warn, r.text(textSeeList), textScopesUnknown, errors.Join(found.Chats, found.Members))
+	case len(lacks.Scopes) > 0:
+		r.Add(Warn, add(lacks.Scopes), textScopesLack, strings.Join(lacks.Scopes, ", "))
 	default:
 		r.Add(OK, "", textScopes)
+	}
+	if len(lacks.OptionalScopes) > 0 {
+		r.Add(OK, "", textScopesUseful, strings.Join(lacks.OptionalScopes, ", "), console.Scopes(lacks.OptionalScopes))
 	}
 }
 

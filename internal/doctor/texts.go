@@ -176,16 +176,20 @@ var (
 
 	textBotNone = i18n.Phrase{ZH: "机器人：%v", EN: "bot: %v"}
 	textAddBot  = i18n.Phrase{
-		ZH: "在 %s 添加“机器人”能力，然后在 %s 创建并发布新版本",
-		EN: "add the Bot capability at %s , then publish a new version at %s",
+		ZH: "在 %s 添加“机器人”能力，然后在 %s （版本管理与发布）创建并发布新版本",
+		EN: "add the Bot capability at %s , then publish a new version at %s (Version Management & Release)",
 	}
 	textBot           = i18n.Phrase{ZH: "机器人：已启用", EN: "bot: enabled"}
 	textScopesRefused = i18n.Phrase{ZH: "应用权限：缺少 %s", EN: "app permissions: missing %s"}
 	textScopesAny     = i18n.Phrase{ZH: " 或 ", EN: " or "}
 	textScopesLack    = i18n.Phrase{ZH: "应用权限：缺少 %s", EN: "app permissions: missing %s"}
 	textAddScopes     = i18n.Phrase{
-		ZH: "在 %s 开通，然后在 %s 创建并发布新版本",
-		EN: "add them at %s , then publish a new version at %s",
+		ZH: "在 %s 开通，然后在 %s （版本管理与发布）创建并发布新版本",
+		EN: "add them at %s , then publish a new version at %s (Version Management & Release)",
+	}
+	textScopesUseful = i18n.Phrase{
+		ZH: "应用权限：还可以开通 %s（打开私聊时的问候）：%s",
+		EN: "app permissions: you can also add %s (a greeting in new private chats) at %s",
 	}
 	textScopesUnknown = i18n.Phrase{ZH: "应用权限：%v", EN: "app permissions: %v"}
 	textSeeList       = i18n.Phrase{
@@ -199,12 +203,12 @@ var (
 	}
 	textEventsLack = i18n.Phrase{ZH: "事件和回调：缺少 %s", EN: "events and callbacks: missing %s"}
 	textAddEvents  = i18n.Phrase{
-		ZH: "在鹊桥运行时到 %s 选择“使用长连接接收”并添加，然后在 %s 创建并发布新版本",
-		EN: "while Magpie is running, choose the long connection and add them at %s , then publish a new version at %s",
+		ZH: "在鹊桥运行时到 %s 选择“使用长连接接收”并添加，然后在 %s （版本管理与发布）创建并发布新版本",
+		EN: `while Magpie is running, choose "Receive events through persistent connection" and add them at %s , then publish a new version at %s (Version Management & Release)`,
 	}
 	textEventsUseful = i18n.Phrase{
-		ZH: "事件：还可以订阅 %s（编辑过的消息、打开私聊时的问候）：%s",
-		EN: "events: you can also subscribe to %s (edited messages, a greeting in new private chats) at %s",
+		ZH: "事件：还可以订阅 %s（打开私聊时的问候）：%s",
+		EN: "events: you can also subscribe to %s (a greeting in new private chats) at %s",
 	}
 	textEvents = i18n.Phrase{ZH: "事件和回调：齐全", EN: "events and callbacks: complete"}
 

@@ -10,6 +10,7 @@ import (
 // to a method is a mistake of the caller and panics.
 type people struct {
 	*eventSource
+	page         *console
 	mentionsOnly bool
 }
 

@@ -2,12 +2,16 @@ package feishusim
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"strconv"
 )
 
 // chatAPI serves the bot's own data, chats and people.
-type chatAPI struct{ world *world }
+type chatAPI struct {
+	world *world
+	page  *console
+}
 
 func (a *chatAPI) routes() []route {
 	const chats = "/open-apis/im/v1/chats"
@@ -100,11 +104,16 @@ func (a *chatAPI) user(q *request) (any, *refusal) {
 	if want, ok := u.id(idType); !ok || want != id {
 		return nil, refuse(RuleField, codeUnknownOpenID, "%q is no %s", id, idType)
 	}
-	departments := a.world.staff[u.OpenID]
-	if departments == nil {
-		departments = []string{}
+	user := map[string]any{"open_id": u.OpenID, "union_id": u.UnionID}
+	for scope, fields := range map[string]map[string]any{ // fields that need a permission of their own
+		"contact:user.department:readonly":  {"department_ids": append([]string{}, a.world.staff[u.OpenID]...)},
+		"contact:user.base:readonly":        {"name": u.Name},
+		"contact:user.employee:readonly":    {"status": map[string]bool{"is_activated": true}},
+		"contact:user.employee_id:readonly": {"user_id": u.UserID},
+	} {
+		if a.page.has(scope, contactAsApp) {
+			maps.Copy(user, fields)
+		}
 	}
-	return map[string]any{"user": map[string]any{"department_ids": departments, "open_id": u.OpenID,
-		"user_id": u.UserID, "union_id": u.UnionID,
-		"name": u.Name, "status": map[string]bool{"is_activated": true}}}, nil
+	return map[string]any{"user": user}, nil
 }

@@ -122,6 +122,7 @@ func api(pattern string, f func(*request) (any, *refusal)) route {
 type gateway struct {
 	limits Limits
 	auth   *auth
+	page   *console
 	rec    *records
 	faults *faults
 	limit  *limiter
@@ -209,12 +210,15 @@ func (g *gateway) answer(w http.ResponseWriter, q *request, rt route, f *Fault) 
 	return g.admit(w, q, rt)
 }
 
-// admit checks token and rate, then serves the request.
+// admit checks token, permissions and rate, then serves the request.
 func (g *gateway) admit(w http.ResponseWriter, q *request, rt route) reply {
 	if rt.open {
 		return rt.serve(w, q)
 	}
 	if bad := g.auth.check(q.Header.Get("Authorization"), time.Now()); bad != nil {
+		return refused(bad)
+	}
+	if bad := g.page.need(scopesFor(rt.pattern)); bad != nil {
 		return refused(bad)
 	}
 	wait, ok := g.limit.take(time.Now(), // doc: api-call-guide/frequency-control, each API has its own quota

@@ -348,6 +348,8 @@ func TestChatsAndPeople(t *testing.T) {
 	if member(a.Data["items"].([]any)[0], "member_id") != tom.OpenID {
 		t.Errorf("members %v", a.Data)
 	}
+	c.want(codeScope, "GET", "/open-apis/contact/v3/users/"+tom.OpenID+"?user_id_type=open_id", nil)
+	s.GiveScopes("contact:contact.base:readonly", "contact:user.base:readonly")
 	if a := c.want(0, "GET", "/open-apis/contact/v3/users/"+tom.OpenID+"?user_id_type=open_id",
 		nil); member(a.Data["user"], "name") != "Tom" {
 		t.Errorf("user %v", a.Data)

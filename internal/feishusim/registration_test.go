@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -157,6 +158,33 @@ func TestApplicationNeedsAPermission(t *testing.T) {
 	if waiting != 1 || len(scopes) != len(allScopes) {
 		t.Errorf("%d permissions, of which %d are not granted", len(scopes), waiting)
 	}
+	s.GiveScopes("application:application:self_manage")
 	c.want(codeField, "GET", path, nil)
 	c.want(codeAppForeign, "GET", "/open-apis/application/v6/applications/cli_other?lang=zh_cn", nil)
+}
+
+// Each call is refused without its permission, and one of several is enough.
+func TestCallsNeedPermissions(t *testing.T) {
+	s := start(t, Config{Limits: unlimited})
+	c := newRest(t, s)
+	s.TakeScopes(allScopes...)
+	id, rest := regexp.MustCompile(`\{\w+\}`), map[string]string{
+		"PUT /open-apis/im/v1/messages": "/x", "PATCH /open-apis/im/v1/messages": "/x",
+		"PUT /open-apis/cardkit/v1/cards": "/x", "PATCH /open-apis/cardkit/v1/cards": "/x/settings",
+		"DELETE /open-apis/cardkit/v1/cards":                      "/x/elements/x",
+		"DELETE /open-apis/im/v1/messages/{message_id}/reactions": "/x",
+		"GET /open-apis/contact/v3/users":                         "/x", "GET /open-apis/contact/v3/departments": "/parent",
+		"GET /open-apis/application/v6/applications": "/x",
+	}
+	for route, scopes := range scopesOf {
+		method, path, _ := strings.Cut(id.ReplaceAllString(route+rest[route], "x"), " ")
+		c.want(codeScope, method, path, nil)
+		for _, scope := range scopes {
+			s.GiveScopes(scope)
+			if a := c.do(method, path, nil); a.Code == codeScope {
+				t.Errorf("%s is refused with %s", route, scope)
+			}
+			s.TakeScopes(scope)
+		}
+	}
 }

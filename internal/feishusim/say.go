@@ -72,7 +72,8 @@ func (p *people) send(chatID string, from User, msgType string, content json.Raw
 		finish(w, m)
 		m.event = w.received(m, from, c)
 		id = m.ID
-		if c.BotIn && !c.dissolved && (c.private() || !p.mentionsOnly || o.Mention) {
+		if c.BotIn && !c.dissolved && (c.private() || !p.mentionsOnly || o.Mention) &&
+			(from.AppID == "" || p.page.has("im:message.group_at_msg.include_bot:readonly")) {
 			return m.event
 		}
 		return nil

@@ -49,10 +49,10 @@ func Start(cfg Config) (*Server, error) {
 	s.hub = newHub(cfg, s.auth, s.records, s.notify)
 	s.world = newWorld(cfg, s.notify, s.records)
 	s.eventSource = &eventSource{world: s.world, hub: s.hub}
-	s.people = &people{eventSource: s.eventSource, mentionsOnly: cfg.MentionsOnly}
+	s.console = newConsole(cfg)
+	s.people = &people{eventSource: s.eventSource, page: s.console, mentionsOnly: cfg.MentionsOnly}
 	s.chatMembers = &chatMembers{eventSource: s.eventSource}
 	s.speech = &speech{}
-	s.console = newConsole(cfg)
 	s.registrations = newRegistrations(s.auth, s.console)
 	s.httpServer = serve(ln, s.routes())
 	return s, nil
@@ -88,7 +88,7 @@ func (s *Server) Close() error {
 func (s *Server) routes() http.Handler {
 	limit := newLimiter()
 	g := &gateway{
-		limits: s.cfg.Limits, auth: s.auth, rec: s.records, faults: s.faults, limit: limit,
+		limits: s.cfg.Limits, auth: s.auth, page: s.console, rec: s.records, faults: s.faults, limit: limit,
 		onCard: make(map[string]map[*request]bool),
 	}
 	im := &imAPI{world: s.world, push: s.push, limit: limit, limits: s.cfg.Limits, mentionsOnly: s.cfg.MentionsOnly}
@@ -99,7 +99,7 @@ func (s *Server) routes() http.Handler {
 		(&reactionAPI{world: s.world, push: s.push}).routes(),
 		(&callbackAPI{world: s.world}).routes(),
 		(&fileAPI{world: s.world, files: s.files}).routes(),
-		(&chatAPI{world: s.world}).routes(),
+		(&chatAPI{world: s.world, page: s.console}).routes(),
 		(&departmentAPI{world: s.world}).routes(),
 		s.speech.routes(),
 		s.console.routes(),
