@@ -29,6 +29,14 @@ func (c Console) Versions() string { return c.base + "/version" }
 // Credentials is the page with id and secret.
 func (c Console) Credentials() string { return c.base + "/baseinfo" }
 
+// Apps are the pages that list somebody's apps. On the public platforms it depends on who scans a code which one it is.
+func (c Config) Apps() []string {
+	if base := c.baseURL(); base != hostFeishu && base != hostLark {
+		return []string{base + "/app"}
+	}
+	return []string{hostFeishu + "/app", hostLark + "/app"}
+}
+
 // accountsURL is where apps are created. The public platform uses a host of its own for that.
 func (c Config) accountsURL() string {
 	switch base := c.baseURL(); base {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/larksuite/oapi-sdk-go/v3/scene/registration"
@@ -21,6 +22,8 @@ const (
 var (
 	ErrDeclined = errors.New("the app was not wanted on the phone")
 	ErrExpired  = errors.New("the code was not scanned in time")
+	// ErrUncertain is in addition to why a registration failed: the answer with the credentials may have been lost.
+	ErrUncertain = errors.New("the connection was lost meanwhile, so the app may exist all the same")
 )
 
 // Registered is an app that somebody has created.
@@ -36,25 +39,21 @@ func Register(ctx context.Context, cfg Config, show func(address string, good ti
 	if accounts != accountsFeishu {
 		lark = accounts
 	}
-	made, err := registration.RegisterApp(ctx, &registration.Options{
-		Source: "magpie", Domain: accounts, LarkDomain: lark,
+	registerPollScheme()
+	var lost atomic.Int32
+	made, err := registration.RegisterApp(context.WithValue(ctx, lostPolls{}, &lost), &registration.Options{
+		Source: "magpie", Domain: pollScheme + accounts, LarkDomain: pollScheme + lark,
 		AppPreset: &registration.AppPreset{Name: "Magpie"},
 		Addons:    wanted(),
 		OnQRCode: func(code *registration.QRCodeInfo) {
 			show(code.URL, time.Duration(code.ExpireIn)*time.Second)
 		},
 	})
-	var declined *registration.AccessDeniedError
-	var expired *registration.ExpiredError
 	switch {
 	case ctx.Err() != nil:
 		return Registered{}, ctx.Err()
-	case errors.As(err, &declined):
-		return Registered{}, ErrDeclined
-	case errors.As(err, &expired), errors.Is(err, context.DeadlineExceeded):
-		return Registered{}, ErrExpired
 	case err != nil:
-		return Registered{}, openapi.Cause(err)
+		return Registered{}, registerError(err, lost.Load() > 0)
 	}
 	cfg.AppID, cfg.AppSecret = made.ClientID, made.ClientSecret
 	got := Registered{Config: cfg}
@@ -65,6 +64,24 @@ func Register(ctx context.Context, cfg Config, show func(address string, good ti
 		}
 	}
 	return got, nil
+}
+
+// registerError converts an error of the SDK. interrupted says that polls went without an answer.
+func registerError(err error, interrupted bool) error {
+	var declined *registration.AccessDeniedError
+	var expired *registration.ExpiredError
+	switch {
+	case errors.As(err, &declined):
+		return ErrDeclined
+	case errors.As(err, &expired), errors.Is(err, context.DeadlineExceeded):
+		err = ErrExpired
+	default:
+		err = openapi.Cause(err)
+	}
+	if interrupted {
+		return errors.Join(err, ErrUncertain)
+	}
+	return err
 }
 
 // wanted is what the confirmation page requests beyond the defaults of such apps. Sensitive permissions can be

@@ -78,6 +78,51 @@ func TestRegisterEnds(t *testing.T) {
 	}
 }
 
+// What breaks while the platform is polled does not end a registration. Only when the credentials themselves are lost,
+// nothing helps, and that is said.
+func TestRegisterGoesOnAfterNetworkErrors(t *testing.T) {
+	for name, tc := range map[string]struct {
+		fault feishusim.Fault
+		want  error
+	}{
+		"cut":                  {feishusim.Fault{Reset: true, Times: 2}, nil},
+		"a gateway":            {feishusim.Fault{Status: 502, Body: "<html>bad gateway</html>", Times: 2}, nil},
+		"credentials are lost": {feishusim.Fault{Reset: true, Apply: true, Times: 1}, ErrUncertain},
+		"declined":             {feishusim.Fault{Reset: true, Times: 1}, ErrDeclined},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sim := newSim(t)
+			u := sim.AddUser("小明")
+			got, err := Register(t.Context(), Config{BaseURL: sim.URL()}, func(a string, _ time.Duration) {
+				tc.fault.Path = "/oauth/v1/app/registration"
+				sim.Inject(tc.fault)
+				if errors.Is(tc.want, ErrDeclined) {
+					_ = sim.Decline(a)
+				} else if err := sim.Scan(u, a); err != nil {
+					t.Error(err)
+				}
+			})
+			if !errors.Is(err, tc.want) || (err == nil) != (tc.want == nil) || (err == nil) != (got.User == u.OpenID) {
+				t.Errorf("%+v, %v", got, err)
+			}
+			if errors.Is(err, ErrUncertain) != errors.Is(tc.want, ErrUncertain) {
+				t.Errorf("uncertain: %v", err)
+			}
+		})
+	}
+}
+
+// A code that could not be made is no app, and is not tried again in secret.
+func TestACodeIsMadeOnce(t *testing.T) {
+	sim := newSim(t)
+	sim.Inject(feishusim.Fault{Path: "/oauth/v1/app/registration", Reset: true, Times: 1})
+	_, err := Register(t.Context(), Config{BaseURL: sim.URL()}, func(string, time.Duration) { t.Error("a code is shown") })
+	if err == nil || errors.Is(err, ErrUncertain) || len(sim.Calls()) != 1 {
+		t.Errorf("%v after %d calls", err, len(sim.Calls()))
+	}
+}
+
 func TestMissing(t *testing.T) {
 	for name, tc := range map[string]struct {
 		app  App
@@ -147,6 +192,12 @@ func TestConsole(t *testing.T) {
 			"im:chat"}); got != want {
 			t.Errorf("%q: %s, want %s", base, got, want)
 		}
+	}
+	if got := (Config{BaseURL: "http://127.0.0.1:1234/"}).Apps(); !slices.Equal(got, []string{"http://127.0.0.1:1234/app"}) {
+		t.Errorf("apps: %q", got)
+	}
+	if got := (Config{}).Apps(); !slices.Equal(got, []string{hostFeishu + "/app", hostLark + "/app"}) {
+		t.Errorf("apps: %q", got)
 	}
 	for base, want := range map[string]string{
 		"": accountsFeishu, "lark": accountsLark, "http://127.0.0.1:1234/": "http://127.0.0.1:1234",

@@ -339,6 +339,26 @@ func TestSetupIsGivenUpAfterTheScan(t *testing.T) {
 	}
 }
 
+// When the answer with the credentials is lost, the app is there all the same, and setup says where its secret is.
+func TestSetupSaysWhereLostCredentialsAre(t *testing.T) {
+	t.Parallel()
+	n := newSetupRig(t)
+	term := openTerminal(t, n.command("--scan"))
+	term.answer("Project folder [", "")
+	screen := term.await("Waiting for you")
+	// twice, since it may be asked just before the code is scanned
+	n.sim.Inject(feishusim.Fault{Path: "/oauth/v1/app/registration", Apply: true, Reset: true, Times: 2})
+	must(t, n.sim.Scan(n.sim.AddUser("小明"), scanned.FindString(screen)))
+	term.await("the app may exist all the same. Look for Magpie in your list of apps: " + n.sim.URL() + "/app .")
+	term.answer("Try again?", "n")
+	if code := term.exit(); code == 0 {
+		t.Errorf("exit code %d:\n%s", code, term)
+	}
+	if left := n.left(); len(left) != 0 {
+		t.Errorf("it left %s", left)
+	}
+}
+
 // echoes reports whether the terminal shows what is typed.
 func (t *terminal) echoes() bool {
 	state, err := unix.IoctlGetTermios(int(t.tty.Fd()), unix.TCGETS)

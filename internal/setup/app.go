@@ -3,6 +3,7 @@ package setup
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"magpie/feishu"
@@ -76,6 +77,8 @@ func (u *setup) registerApp(ctx context.Context) (feishu.Registered, error) {
 			return made, nil
 		case ctx.Err() != nil:
 			return made, ctx.Err()
+		case errors.Is(err, feishu.ErrUncertain):
+			u.say(textMaybeCreated, strings.Join(u.feishu.Apps(), " , "))
 		case errors.Is(err, feishu.ErrDeclined):
 			u.say(textDeclined)
 		case errors.Is(err, feishu.ErrExpired):

@@ -1,0 +1,91 @@
+package feishu
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"magpie/feishu/openapi"
+)
+
+// The SDK polls with http.DefaultClient and ends a registration at the first error, although the app may exist by then
+// (scene/registration/registration.go, doRegistrationRequest). A scheme of our own, which the default transport hands to
+// us, is the only way to get below it without changing what else uses that client.
+const pollScheme = "magpie-registration+"
+
+var registerPollScheme = sync.OnceFunc(func() {
+	for _, scheme := range []string{"http", "https"} {
+		http.DefaultTransport.(*http.Transport).RegisterProtocol(pollScheme+scheme, pollRetrier{http.DefaultTransport})
+	}
+})
+
+// Bounds of a poll: its tries take about two minutes. A code is valid for ten.
+const (
+	pollTries    = 15
+	longestPoll  = 10 * time.Second // between two tries
+	maxPollBytes = 1 << 20          // of an answer
+)
+
+// lostPolls is the key of a context's counter of polls without an answer.
+type lostPolls struct{}
+
+// pollRetrier repeats polls until there is an answer.
+type pollRetrier struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (p pollRetrier) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	_ = r.Body.Close() // it was only read
+	if err != nil {
+		return nil, err
+	}
+	form, err := url.ParseQuery(string(body))
+	if err != nil || form.Get("action") != "poll" {
+		return p.once(r, body) // the call that makes a code, of which nobody has seen anything yet
+	}
+	lost, _ := r.Context().Value(lostPolls{}).(*atomic.Int32)
+	for try, pause := 1, time.Second; ; try, pause = try+1, min(2*pause, longestPoll) {
+		resp, err := p.once(r, body)
+		if err == nil || r.Context().Err() != nil {
+			return resp, err
+		}
+		if lost != nil {
+			lost.Add(1)
+		}
+		if try >= pollTries || openapi.Sleep(r.Context(), pause) != nil {
+			return resp, err
+		}
+	}
+}
+
+var errGateway = errors.New("the platform does not answer")
+
+// once makes a call and reads its answer. That of a gateway counts as none.
+func (p pollRetrier) once(r *http.Request, body []byte) (*http.Response, error) {
+	ctx, cancel := context.WithTimeout(r.Context(), openapi.CallTimeout)
+	defer cancel()
+	out := r.Clone(ctx)
+	out.URL.Scheme = strings.TrimPrefix(r.URL.Scheme, pollScheme)
+	out.Body = io.NopCloser(bytes.NewReader(body))
+	resp, err := p.next.RoundTrip(out)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close() //nolint:errcheck // only read
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxPollBytes))
+	if err == nil && resp.StatusCode >= http.StatusInternalServerError {
+		err = errGateway
+	}
+	if err != nil {
+		return nil, err
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(answer))
+	return resp, nil
+}
