@@ -36,16 +36,18 @@ func (c *Client) Run(ctx context.Context, h Handler) error {
 type connection struct {
 	client     *Client
 	template   *larkws.Client // never started
+	watchdog   *watchdog
 	ws         *larkws.Client // reused if it never connected; nil: make one
 	backfill   *backfill
 	lastLogged error // the error that was logged last; nil after a successful connect
 }
 
 func newConnection(c *Client, g *backfill, events *dispatcher.EventDispatcher, limiter *eventLimiter) *connection {
-	return &connection{client: c, backfill: g, template: larkws.NewClient(c.cfg.AppID, c.cfg.AppSecret,
+	w := &watchdog{state: c.state, log: c.log}
+	return &connection{client: c, backfill: g, watchdog: w, template: larkws.NewClient(c.cfg.AppID, c.cfg.AppSecret,
 		larkws.WithDomain(c.cfg.baseURL()), larkws.WithEventHandler(events),
 		larkws.WithAutoReconnect(false), // its waits are up to 2.5 minutes (ws/client_lifecycle.go)
-		larkws.WithHttpClient(c.api.HTTP), larkws.WithWebSocketDialer(keepAliveDialer(limiter)),
+		larkws.WithHttpClient(c.api.HTTP), larkws.WithWebSocketDialer(keepAliveDialer(limiter, w)),
 		larkws.WithLogger(openapi.SDKLogger(c.log)))}
 }
 
@@ -87,6 +89,7 @@ func (l *connection) connect(ctx context.Context) (up time.Duration, err error) 
 	err = l.ws.Start(ctx)
 	stop()
 	repairs.Wait()
+	l.watchdog.ended(!ready.IsZero())
 	if ready.IsZero() {
 		return 0, connectError(err)
 	}

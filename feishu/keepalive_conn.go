@@ -2,11 +2,16 @@ package feishu
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
+	"os"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gorilla/websocket"
+	"github.com/rs/zerolog"
 )
 
 // A connection whose peer has disappeared looks like a quiet one. Two things tell them apart: the peer's TCP answers
@@ -15,9 +20,9 @@ import (
 // keepAliveProbes detect within half a minute (15 s, then three probes of 5 s) that a network or a machine is gone.
 var keepAliveProbes = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}
 
-// keepAliveDialer dials connections that end when a ping is not answered, and that are read only as fast as the event
-// limiter allows.
-func keepAliveDialer(eventLimiter *eventLimiter) *websocket.Dialer {
+// keepAliveDialer dials connections that end when a ping is not answered, as the watchdog decides, and that are read
+// only as fast as the event limiter allows.
+func keepAliveDialer(eventLimiter *eventLimiter, watchdog *watchdog) *websocket.Dialer {
 	d := &net.Dialer{Timeout: 10 * time.Second, KeepAliveConfig: keepAliveProbes, Control: setUserTimeout}
 	return &websocket.Dialer{
 		Proxy: http.ProxyFromEnvironment, HandshakeTimeout: 20 * time.Second,
@@ -26,7 +31,7 @@ func keepAliveDialer(eventLimiter *eventLimiter) *websocket.Dialer {
 			if err != nil {
 				return nil, err
 			}
-			return deadlineConn{c, eventLimiter}, nil
+			return &deadlineConn{Conn: c, eventLimiter: eventLimiter, watchdog: watchdog}, nil
 		},
 	}
 }
@@ -35,29 +40,104 @@ func keepAliveDialer(eventLimiter *eventLimiter) *websocket.Dialer {
 type deadlineConn struct {
 	net.Conn
 	eventLimiter *eventLimiter
+	watchdog     *watchdog
+	deadline     atomic.Int32 // which one counts for the next read
 }
+
+// The deadlines of a read.
+const (
+	noDeadline    int32 = iota
+	earlyDeadline       // after one missing answer to a ping
+	lateDeadline        // the SDK's own: after two
+)
 
 // SetReadDeadline is called by the SDK after each frame, before it handles the frame. t is the time at which the answer
 // to the second next ping is 5 s late (ws/client_session.go, pongWait). One missing answer is enough for us: a
 // reconnect loses nothing.
-func (w deadlineConn) SetReadDeadline(t time.Time) error {
+func (c *deadlineConn) SetReadDeadline(t time.Time) error {
 	wait := time.Until(t)
 	if wait > 0 {
-		w.eventLimiter.waitForRoom()
+		c.eventLimiter.waitForRoom()
 	}
-	now := time.Now()
-	return w.Conn.SetReadDeadline(now.Add(readTimeout(wait)))
+	wait, deadline := c.watchdog.readTimeout(wait)
+	c.deadline.Store(deadline)
+	return c.Conn.SetReadDeadline(time.Now().Add(wait))
+}
+
+// Read tells the watchdog of a connection on which nothing came in time.
+func (c *deadlineConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		c.watchdog.expired(c.deadline.Load())
+	}
+	return n, err
+}
+
+// mostEarlyCuts is how many connections in a row may end at the early deadline.
+const mostEarlyCuts = 2
+
+// watchdog decides how long a connection may be silent. The early deadline relies on an answer to every ping. When
+// connections end at it one after the other, although the platform can be reached at once each time, somebody on the
+// way does not answer every ping; then only the SDK's own deadline counts.
+type watchdog struct {
+	state *state
+	log   zerolog.Logger
+
+	mu    sync.Mutex
+	early bool // the connection ended at the early deadline
+	inRow int  // connections that ended like that
+}
+
+// readTimeout is how long a read may wait, given the SDK's own timeout, and by which deadline.
+func (w *watchdog) readTimeout(sdk time.Duration) (time.Duration, int32) {
+	interval := (sdk - pongGrace) / 2
+	if interval <= 0 {
+		return sdk, noDeadline // also a deadline in the past, which ends a read at once
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.inRow >= mostEarlyCuts {
+		return sdk, lateDeadline
+	}
+	return earlyTimeout(interval), earlyDeadline
+}
+
+// expired counts a connection that ended at a deadline.
+func (w *watchdog) expired(deadline int32) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.early = deadline == earlyDeadline
+	w.state.update(func(now *Status) {
+		switch deadline {
+		case earlyDeadline:
+			now.Silent.Early++
+		case lateDeadline:
+			now.Silent.Late++
+		}
+	})
+}
+
+// ended takes note of the end of an attempt to connect. Where the network has a part in it, the deadline has none.
+func (w *watchdog) ended(connected bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	early := w.early && connected
+	w.early = false
+	switch {
+	case w.inRow >= mostEarlyCuts: // it stays like that
+	case !early:
+		w.inRow = 0
+	default:
+		if w.inRow++; w.inRow == mostEarlyCuts {
+			w.log.Warn().Msg("feishu: not every ping is answered; a silent connection is noticed later from now on")
+		}
+	}
 }
 
 // pongGrace is the SDK's read deadline minus two ping intervals.
 const pongGrace = 5 * time.Second
 
-// readTimeout is how long a read may wait, given the SDK's own timeout: one ping interval, and a quarter of it (1 to 10
-// s) for the answer.
-func readTimeout(sdk time.Duration) time.Duration {
-	interval := (sdk - pongGrace) / 2
-	if interval <= 0 {
-		return sdk // also a deadline in the past, which ends a read at once
-	}
+// earlyTimeout is one ping interval, and a quarter of it (1 to 10 s) for the answer.
+func earlyTimeout(interval time.Duration) time.Duration {
 	return interval + min(max(interval/4, time.Second), 10*time.Second)
 }

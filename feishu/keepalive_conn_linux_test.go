@@ -13,12 +13,12 @@ func TestConnectionsAreProbed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ln.Close()
-	c, err := keepAliveDialer(&eventLimiter{}).NetDialContext(t.Context(), "tcp", ln.Addr().String())
+	c, err := keepAliveDialer(&eventLimiter{}, &watchdog{}).NetDialContext(t.Context(), "tcp", ln.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	raw, err := c.(deadlineConn).Conn.(*net.TCPConn).SyscallConn()
+	raw, err := c.(*deadlineConn).Conn.(*net.TCPConn).SyscallConn()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package feishu
 
 import (
 	"net"
+	"os"
 	"runtime"
 	"slices"
 	"testing"
@@ -17,12 +18,12 @@ func TestPatience(t *testing.T) {
 		20 * time.Second: 25 * time.Second,
 		time.Second:      2 * time.Second,
 	} {
-		if got := readTimeout(2*interval + pongGrace); got != want {
+		if got, deadline := (&watchdog{}).readTimeout(2*interval + pongGrace); got != want || deadline != earlyDeadline {
 			t.Errorf("pings every %v: %v, want %v", interval, got, want)
 		}
 	}
 	for _, odd := range []time.Duration{time.Second, 0, -time.Second} {
-		if got := readTimeout(odd); got != odd {
+		if got, deadline := (&watchdog{}).readTimeout(odd); got != odd || deadline != noDeadline {
 			t.Errorf("a deadline in %v became %v", odd, got)
 		}
 	}
@@ -44,8 +45,8 @@ func TestAMissingPongEndsTheConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &deadlines{}
 		// pings every second
-		if err := (deadlineConn{c, &eventLimiter{}}).SetReadDeadline(time.Now().Add(2*time.Second +
-			pongGrace)); err != nil {
+		watched := &deadlineConn{Conn: c, eventLimiter: &eventLimiter{}, watchdog: &watchdog{}}
+		if err := watched.SetReadDeadline(time.Now().Add(2*time.Second + pongGrace)); err != nil {
 			t.Fatal(err)
 		}
 		if want := time.Now().Add(2 * time.Second); !slices.EqualFunc(c.cachedCard, []time.Time{want},
@@ -53,6 +54,63 @@ func TestAMissingPongEndsTheConnection(t *testing.T) {
 			t.Errorf("deadlines %v, want %v", c.cachedCard, want)
 		}
 	})
+}
+
+// expiredConn is a connection on which nothing comes.
+type expiredConn struct{ deadlines }
+
+func (*expiredConn) Read([]byte) (int, error) {
+	return 0, &net.OpError{Op: "read", Err: os.ErrDeadlineExceeded}
+}
+
+// Two connections in a row that end at the early deadline make the SDK's own one count, unless the network has a part
+// in it. Both are counted.
+func TestTheWatchdogGivesWay(t *testing.T) {
+	const early, closed, unreached = "early", "closed", "unreached"
+	for name, tc := range map[string]struct {
+		ends []string
+		want Silent // after one more silent connection
+	}{
+		"once":                              {[]string{early}, Silent{Early: 2}},
+		"twice":                             {[]string{early, early}, Silent{Early: 2, Late: 1}},
+		"with a network that was away":      {[]string{early, unreached, early}, Silent{Early: 3}},
+		"with a connection that was closed": {[]string{early, closed, early}, Silent{Early: 3}},
+		"for good":                          {[]string{early, early, closed, unreached, closed}, Silent{Early: 2, Late: 1}},
+	} {
+		w := &watchdog{state: &state{}, log: nopLogger}
+		silence := func() {
+			c := &deadlineConn{Conn: &expiredConn{}, eventLimiter: &eventLimiter{}, watchdog: w}
+			if err := c.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Read(nil); err == nil {
+				t.Fatal("something came")
+			}
+		}
+		for _, end := range tc.ends {
+			if end == early {
+				silence()
+			}
+			w.ended(end != unreached)
+		}
+		if silence(); w.state.now.Silent != tc.want {
+			t.Errorf("%s: %+v, want %+v", name, w.state.now.Silent, tc.want)
+		}
+	}
+}
+
+// A platform that does not answer every ping is reconnected to twice, and then left alone.
+func TestAConnectionWithFewPongsStands(t *testing.T) {
+	p := newPlatform(t, feishusim.Config{PingInterval: time.Second, Reconnect: never})
+	p.AnswerPings(4) // every 3 s; the SDK waits for 7 s, and the early deadline is after 2 s
+	p.run(newRecorder())
+	p.must(awaitStatus(p, func(s Status) bool {
+		return s.Connected && s.Reconnects == mostEarlyCuts && time.Since(s.Since) > 2500*time.Millisecond
+	}))
+	if s := p.Status(); s.Silent != (Silent{Early: mostEarlyCuts}) {
+		t.Errorf("status %+v\n%s", s, p.log)
+	}
+	p.clean()
 }
 
 func TestHalfOpenConnectionIsNoticed(t *testing.T) {

@@ -13,6 +13,7 @@ type Status struct {
 	Connected   bool
 	Since       time.Time // of the last change of Connected; zero before the first connection
 	Reconnects  int64     // connections after the first
+	Silent      Silent    // connections that ended because nothing came
 	LastError   error     // why the last connection or attempt ended; nil if none did
 	Hint        string    // what the operator must do before the client can connect; empty = nothing
 	BotOpenID   string    // empty until the platform has reported it
@@ -24,6 +25,10 @@ type Status struct {
 	Backfilled int64     // messages without an event that the backfill has found
 	Calls      Calls
 }
+
+// Silent counts connections that were closed because nothing came from the platform: after one missing answer to a
+// ping, and at the SDK's own deadline, which is after two.
+type Silent struct{ Early, Late int64 }
 
 // Calls counts the outcomes of calls to the HTTP API. Each try counts.
 type Calls = openapi.Calls

@@ -89,10 +89,11 @@ func TestMetricsOfTheParts(t *testing.T) {
 		t.Errorf("the store cannot be read, and the page says\n%s", got)
 	}
 	s = snapshot{
-		Store:    &db.Backlog{Turns: 3, Posts: 2, Oldest: time.Now().Add(-time.Hour)},
-		Platform: feishu.Status{Reconnects: 4, CircuitOpen: true, Events: 9, Backfilled: 8, Calls: feishu.Calls{Limited: 5}},
-		CLI:      claude.PoolStats{Running: 1, Idle: 6, Spare: 8, Waiting: 7, Started: 11},
-		Limits:   claude.Limits{Turns: 12, Processes: 68},
+		Store: &db.Backlog{Turns: 3, Posts: 2, Oldest: time.Now().Add(-time.Hour)},
+		Platform: feishu.Status{Reconnects: 4, CircuitOpen: true, Events: 9, Backfilled: 8, Calls: feishu.Calls{Limited: 5},
+			Silent: feishu.Silent{Early: 2, Late: 1}},
+		CLI:    claude.PoolStats{Running: 1, Idle: 6, Spare: 8, Waiting: 7, Started: 11},
+		Limits: claude.Limits{Turns: 12, Processes: 68},
 	}
 	got := page()
 	for _, want := range []string{
@@ -106,7 +107,8 @@ func TestMetricsOfTheParts(t *testing.T) {
 		`magpie_cli_processes{state="idle"} 6`, `magpie_cli_processes{state="spare"} 8`, "magpie_turns_waiting_for_process 7", `magpie_cli_limit{of="turns"} 12`,
 		`magpie_cli_limit{of="processes"} 68`, "magpie_cli_process_starts_total 11",
 		"magpie_platform_circuit_open 1", "magpie_platform_events_total 9",
-		"magpie_platform_backfilled_messages_total 8",
+		"magpie_platform_backfilled_messages_total 8", `magpie_platform_silent_connections_total{deadline="early"} 2`,
+		`magpie_platform_silent_connections_total{deadline="late"} 1`,
 	} {
 		if !strings.Contains(got, "\n"+want+"\n") {
 			t.Errorf("the page lacks %s", want)

@@ -112,6 +112,7 @@ var (
 		"Age of the oldest text or card that the platform has not confirmed.")
 	descConnected  = describe("platform_connected", "1 while the long connection stands.")
 	descReconnects = describe("platform_reconnects_total", "Long connections after the first.")
+	descSilent     = describe("platform_silent_connections_total", "Connections that ended because nothing came.", "deadline")
 	descAway       = describe("platform_circuit_open", "1 while the platform's HTTP API does not answer.")
 	descEvents     = describe("platform_events_total", "Messages and presses that have arrived.")
 	descRepaired   = describe("platform_backfilled_messages_total",
@@ -127,7 +128,7 @@ var (
 // Describe implements prometheus.Collector.
 func (p parts) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descStore, descQueued, descOutbox, descOldest, descConnected, descReconnects, descAway, descEvents,
+		descStore, descQueued, descOutbox, descOldest, descConnected, descReconnects, descSilent, descAway, descEvents,
 		descRepaired, descCalls, descProcesses, descWaiting, descLimit, descStarted,
 	} {
 		to <- d
@@ -152,6 +153,8 @@ func (p parts) Collect(to chan<- prometheus.Metric) {
 	}
 	put(descConnected, prometheus.GaugeValue, number(s.Platform.Connected))
 	put(descReconnects, prometheus.CounterValue, float64(s.Platform.Reconnects))
+	put(descSilent, prometheus.CounterValue, float64(s.Platform.Silent.Early), "early")
+	put(descSilent, prometheus.CounterValue, float64(s.Platform.Silent.Late), "late")
 	put(descAway, prometheus.GaugeValue, number(s.Platform.CircuitOpen))
 	put(descEvents, prometheus.CounterValue, float64(s.Platform.Events))
 	put(descRepaired, prometheus.CounterValue, float64(s.Platform.Backfilled))

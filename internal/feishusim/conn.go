@@ -19,6 +19,7 @@ type conn struct {
 	sock    *websocket.Conn
 	id      string // device_id of its URL
 	service int32  // service_id of its URL, echoed in every frame
+	pings   int    // received
 
 	out  chan [][]byte // frames that belong together, written in order
 	once sync.Once
@@ -68,7 +69,9 @@ func (c *conn) receive(f *larkws.Frame) {
 	kind := larkws.MessageType(larkws.Headers(f.Headers).GetString(larkws.HeaderType))
 	switch {
 	case f.Method == int32(larkws.FrameTypeControl) && kind == larkws.MessageTypePing:
-		c.pong(f)
+		if c.pings++; c.hub.answers(c.pings) {
+			c.pong(f)
+		}
 	case f.Method == int32(larkws.FrameTypeData) && kind == larkws.MessageTypeEvent:
 		c.hub.acked(f)
 	default:

@@ -30,6 +30,7 @@ type hub struct {
 	mu      sync.Mutex
 	closed  bool
 	frozen  bool
+	pings   int // of a connection, of which the last one is answered; 0: each is
 	conns   map[*conn]struct{}
 	made    int                 // long connections, those that are gone too
 	waiting map[string]*attempt // by delivery id, until its ack
@@ -80,6 +81,20 @@ func (h *hub) Freeze(on bool) {
 	}
 	h.mu.Unlock()
 	h.notify.bump()
+}
+
+// AnswerPings makes the platform answer only every nth ping of a connection.
+func (h *hub) AnswerPings(n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.pings = n
+}
+
+// answers reports whether the nth ping of a connection is answered.
+func (h *hub) answers(n int) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.pings == 0 || n%h.pings == 0
 }
 
 func (h *hub) isFrozen() bool {
