@@ -30,6 +30,7 @@ type cardPage struct {
 	entity  *entity       // nil: the message is the card
 	rate    *rate.Limiter // of a card inside its message; nil: it cannot be redrawn
 	prose   bool          // of a card inside its message: the platform refuses its looks
+	level   updateLevel   // of an entity
 	shown   *chat.Card    // what it shows; nil: unknown
 }
 
@@ -185,7 +186,7 @@ func (o pageSender) sendEntity(ctx context.Context, d *draft) (*cardPage, error)
 }
 
 // draw makes the page show the card, unless it shows it already.
-func (s *cardPage) draw(ctx context.Context, a *openapi.Client, card chat.Card) error {
+func (s *cardPage) draw(ctx context.Context, ms messages, card chat.Card) error {
 	if s.shown != nil && reflect.DeepEqual(*s.shown, card) {
 		return nil
 	}
@@ -196,9 +197,9 @@ func (s *cardPage) draw(ctx context.Context, a *openapi.Client, card chat.Card) 
 	var err error
 	switch {
 	case s.entity != nil:
-		err = s.drawEntity(ctx, card, tries)
+		err = s.drawEntity(ctx, ms.updates, card, tries)
 	case s.rate != nil:
-		err = s.patch(ctx, a, card, tries)
+		err = s.patch(ctx, ms.api, card, tries)
 	default:
 		return nil
 	}
@@ -213,8 +214,8 @@ func (s *cardPage) draw(ctx context.Context, a *openapi.Client, card chat.Card) 
 }
 
 // drawEntity updates the elements that differ. It replaces the whole card when the difference cannot be expressed as
-// updates of elements.
-func (s *cardPage) drawEntity(ctx context.Context, card chat.Card, tries int) error {
+// updates of elements, or when the platform does not make such updates.
+func (s *cardPage) drawEntity(ctx context.Context, updates *partialUpdates, card chat.Card, tries int) error {
 	e := s.entity
 	// The final value always replaces the card: one call draws it and ends streaming mode.
 	if s.shown == nil || !card.Live {
@@ -225,29 +226,51 @@ func (s *cardPage) drawEntity(ctx context.Context, card chat.Card, tries int) er
 			return err
 		}
 	}
+	s.setLevel(updates.ofNewCards())
 	todo := cardjson.Steps(*s.shown, card)
 	switch {
 	case len(todo) == 0:
 		return nil
-	case todo[0].Element == "":
+	case todo[0].Element == "" || levelFor(todo) < s.level:
 		return e.replace(ctx, card, tries)
 	}
 	for _, together := range cardjson.Calls(todo) {
+		level := levelFor(together)
 		if err := e.updateElements(ctx, together, tries); err != nil {
-			return s.redrawWhole(ctx, card, err, tries)
+			return s.redrawWhole(ctx, updates, level, card, err, tries)
 		}
+		updates.accepted(level)
 	}
 	return nil
 }
 
-// redrawWhole replaces the whole card after the platform refused to update a part of it.
-func (s *cardPage) redrawWhole(ctx context.Context, card chat.Card, err error, tries int) error {
+// redrawWhole replaces the whole card after the platform refused to update a part of it. If it takes the whole card, such
+// an update is not tried again on this card.
+func (s *cardPage) redrawWhole(ctx context.Context, updates *partialUpdates, level updateLevel, card chat.Card,
+	err error, tries int) error {
 	s.shown = nil
-	switch openapi.ClassOf(err) {
-	case openapi.Refused, openapi.StreamingOff:
-		return s.entity.replace(ctx, card, tries)
+	class := openapi.ClassOf(err)
+	if class != openapi.Refused && class != openapi.StreamingOff {
+		return err
 	}
-	return err
+	if err := s.entity.replace(ctx, card, tries); err != nil {
+		return err
+	}
+	if class == openapi.Refused {
+		s.setLevel(level + 1)
+		updates.refused(level)
+	}
+	return nil
+}
+
+// setLevel restricts the updates of the page. Without any it is drawn as seldom as a card that is part of its message.
+func (s *cardPage) setLevel(level updateLevel) {
+	if level > s.level && level == noUpdates {
+		slow := openapi.PatchRate()
+		s.entity.rate.SetLimit(slow.Limit())
+		s.entity.rate.SetBurst(slow.Burst())
+	}
+	s.level = max(s.level, level)
 }
 
 // inMessage is the JSON of a card inside its message.
@@ -280,7 +303,7 @@ func (s *cardPage) finish(ctx context.Context, o pageSender, card chat.Card, see
 		return nil
 	}
 	if !static {
-		err := s.draw(ctx, o.messages.api, card)
+		err := s.draw(ctx, o.messages, card)
 		if err == nil || !mayFallBack(ctx, err) {
 			return err
 		}

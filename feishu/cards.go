@@ -251,7 +251,7 @@ func (k *card) updatePage(ctx context.Context, i int, content chat.Card, last bo
 	if last {
 		return k.pages[i].finish(ctx, k.sender, content, k.seed, i)
 	}
-	return k.pages[i].draw(ctx, k.sender.messages.api, content)
+	return k.pages[i].draw(ctx, k.sender.messages, content)
 }
 
 // ready waits for the rate limit of the last page, which is the one that changes.

@@ -71,7 +71,8 @@ type timeouts struct {
 // New returns a client; it connects in [Client.Run]. Everything else works without a connection.
 func New(cfg Config, log zerolog.Logger) *Client {
 	a := openapi.New(cfg.api(), log)
-	ms := messages{api: a, appID: cfg.AppID, readBacks: &readBacks{last: map[string]readBack{}}}
+	ms := messages{api: a, appID: cfg.AppID, readBacks: &readBacks{last: map[string]readBack{}},
+		updates: &partialUpdates{log: log}}
 	n := cfg.patience()
 	names := &names{api: a, patience: cmp.Or(cfg.NameWait, nameWait)}
 	topics := topicsOf(ms, cfg.Topics, n*pressWait)

@@ -28,6 +28,7 @@ type messages struct {
 	appID string // identifies the bot's own messages
 
 	readBacks *readBacks
+	updates   *partialUpdates
 }
 
 // sendAllMarkdown sends a Markdown text in as many messages as it needs.
