@@ -37,7 +37,13 @@ const (
 )
 
 // sign notes that somebody is active in a chat who may have a question.
-func (a *aheadStarts) sign(key chat.Key) {
+func (a *aheadStarts) sign(key chat.Key) { a.signOf(key, nil) }
+
+// signOf does so for somebody who may not be admitted; that is asked for only if the sign counts. nil = admitted.
+func (a *aheadStarts) signOf(key chat.Key, admitted func(context.Context) (bool, error)) {
+	if a.pool.Holds(key.String()) {
+		return
+	}
 	now := time.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -50,15 +56,22 @@ func (a *aheadStarts) sign(key chat.Key) {
 		return
 	}
 	a.last[key] = now
-	a.enqueue(key, signAge)
+	a.enqueue(key, signAge, admitted)
 }
 
 // expect notes that a question is coming.
-func (a *aheadStarts) expect(key chat.Key) { a.enqueue(key, 0) }
+func (a *aheadStarts) expect(key chat.Key) { a.enqueue(key, 0, nil) }
 
-func (a *aheadStarts) enqueue(key chat.Key, age time.Duration) {
+func (a *aheadStarts) enqueue(key chat.Key, age time.Duration, admitted func(context.Context) (bool, error)) {
 	a.jobs.Enqueue(func(ctx context.Context) {
-		if err := a.start(ctx, key, age); err != nil {
+		ok, err := true, error(nil)
+		if admitted != nil {
+			ok, err = admitted(ctx)
+		}
+		if ok && err == nil {
+			err = a.start(ctx, key, age)
+		}
+		if err != nil {
 			// the turn finds out as well, and goes on from the History
 			a.log.Debug().Err(err).Stringer("chat", key).Msg("no process started ahead of the question")
 		}

@@ -39,6 +39,14 @@ func (b *Bridge) Change(ctx context.Context, c chat.Change) error {
 	return nil
 }
 
+// Read handles that somebody has read what the bot wrote in a private chat. It comes for each message.
+func (b *Bridge) Read(_ context.Context, key chat.Key, reader chat.Actor) {
+	b.membership.ahead.signOf(key, func(ctx context.Context) (bool, error) {
+		who, err := b.access.Authorizer.Authorize(ctx, key, reader)
+		return who == access.Admitted, err
+	})
+}
+
 // leave stops the running turns of a chat that the bot has left. Waiting turns are dropped.
 func (b *Bridge) leave(ctx context.Context, c chat.Change) error {
 	running, fresh, err := b.db.Chats().Leave(ctx, c)

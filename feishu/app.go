@@ -51,9 +51,10 @@ var (
 		eventMessage, "im.message.recalled_v1", "im.chat.member.bot.added_v1", "im.chat.member.bot.deleted_v1",
 		"im.chat.disbanded_v1",
 	}
-	// Only for the greeting. im.message.updated_v1 is not among them: it also comes whenever a bot's card changes, and
-	// nobody knows how often that is.
-	optionalEvents    = []string{"im.chat.access_event.bot_p2p_chat_entered_v1"}
+	eventRead = "im.message.message_read_v1" // its permissions are required ones
+	// Only for the greeting, and to start a process before the question. im.message.updated_v1 is not among them: it also
+	// comes whenever a bot's card changes, and nobody knows how often that is.
+	optionalEvents    = []string{"im.chat.access_event.bot_p2p_chat_entered_v1", eventRead}
 	requiredCallbacks = []string{"card.action.trigger"}
 )
 

@@ -55,6 +55,8 @@ func (h *storingHandler) Press(context.Context, chat.Press) (string, error) { re
 
 func (*storingHandler) Change(context.Context, chat.Change) error { return nil }
 
+func (*storingHandler) Read(context.Context, chat.Key, chat.Actor) {}
+
 func (*storingHandler) Named(context.Context, map[string]string) error { return nil }
 
 func (h *storingHandler) Active(context.Context) ([]chat.Activity, error) {

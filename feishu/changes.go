@@ -31,6 +31,7 @@ func (t eventHandler) membershipChanged(run context.Context, did chat.Doing, pay
 	}
 	if did == chat.Opened {
 		c.Kind = chat.Private
+		t.client.reader.private.Add(c.Actor.ID, c.Key.ID)
 	}
 	// Not cancelled by a shutdown: the event would be delivered again only later, to the next process.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(run), t.client.waits.message)

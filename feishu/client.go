@@ -37,6 +37,8 @@ type Handler interface {
 	Active(ctx context.Context) ([]chat.Activity, error)
 	// Change reports a change of the bot's membership in a chat. It may arrive late, and more than once.
 	Change(ctx context.Context, c chat.Change) error
+	// Read reports that a person has read what the bot wrote in a private chat. It comes for each message.
+	Read(ctx context.Context, key chat.Key, reader chat.Actor)
 	// Named reports names by user id when they become known. Messages of these users may have been passed on without a
 	// name before.
 	Named(ctx context.Context, names map[string]string) error
@@ -81,7 +83,7 @@ func New(cfg Config, log zerolog.Logger) *Client {
 		cfg: cfg, log: log, api: a, messages: ms, names: names, state: state, topics: topics,
 		reader: &messageReader{
 			appID: cfg.AppID, answerBots: cfg.AnswerBots, state: state, names: names, topics: topics,
-			malformedLog: malformedLog{log: log},
+			private: newPrivateChats(), malformedLog: malformedLog{log: log},
 		},
 		cards:     &cards{messages: ms, log: log},
 		reactions: &reactions{api: a, app: cfg.AppID},

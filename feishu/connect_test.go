@@ -26,6 +26,7 @@ func (pressFunc) Recalled(context.Context, chat.Key, string) error { return nil 
 func (pressFunc) Message(context.Context, chat.Incoming) error     { return nil }
 func (pressFunc) Active(context.Context) ([]chat.Activity, error)  { return nil, nil }
 func (pressFunc) Change(context.Context, chat.Change) error        { return nil }
+func (pressFunc) Read(context.Context, chat.Key, chat.Actor)       {}
 func (pressFunc) Named(context.Context, map[string]string) error   { return nil }
 func (f pressFunc) Press(ctx context.Context, p chat.Press) (string, error) {
 	return f(ctx, p)

@@ -65,6 +65,10 @@ func (t eventHandler) dispatcher(ctx context.Context, missed *backfill,
 			return take(ctx, gjson.ParseBytes(e.Body))
 		})
 	}
+	on(eventRead, func(_ context.Context, e *larkevent.EventReq) error {
+		defer limiter.enter()() // not counted: it says no more than that a message which was sent has arrived
+		return t.messageRead(ctx, gjson.ParseBytes(e.Body))
+	})
 	for kind, did := range membershipEvents {
 		on(kind, func(_ context.Context, e *larkevent.EventReq) error {
 			defer limiter.enter()()

@@ -250,7 +250,7 @@ func TestOtherEventsAreAcknowledged(t *testing.T) {
 			ignored = append(ignored, kind)
 		}
 	}
-	ignored = append(ignored, "im.message.message_read_v1", "im.message.reaction.created_v1", "im.message.reaction.deleted_v1")
+	ignored = append(ignored, "im.message.reaction.created_v1", "im.message.reaction.deleted_v1")
 	for _, kind := range ignored {
 		p.Emit(kind, map[string]any{"chat_id": room})
 	}

@@ -113,6 +113,7 @@ type recorder struct {
 	recalls  chan chat.Ref
 	presses  chan chat.Press
 	changes  chan chat.Change
+	reads    chan chat.Key
 	names    chan map[string]string
 	fail     func(m chat.Incoming) error
 	toast    func(p chat.Press) (string, error)
@@ -123,6 +124,7 @@ func newRecorder() *recorder {
 	return &recorder{
 		messages: make(chan chat.Incoming, 100), edits: make(chan chat.Incoming, 100),
 		recalls: make(chan chat.Ref, 100), presses: make(chan chat.Press, 100), changes: make(chan chat.Change, 100),
+		reads: make(chan chat.Key, 100),
 		names: make(chan map[string]string, 100),
 	}
 }
@@ -161,6 +163,8 @@ func (r *recorder) Change(_ context.Context, c chat.Change) error {
 	r.changes <- c
 	return nil
 }
+
+func (r *recorder) Read(_ context.Context, key chat.Key, _ chat.Actor) { r.reads <- key }
 
 func (r *recorder) Named(_ context.Context, names map[string]string) error {
 	select {

@@ -72,6 +72,7 @@ type messageReader struct {
 	state      *state
 	names      *names
 	topics     *topics
+	private    privateChats
 	malformedLog
 }
 
@@ -90,6 +91,9 @@ func (r *messageReader) incoming(s rawMessage) (chat.Incoming, bool) {
 	}
 	if r.malformed("a message", []string{s.chat, s.id}, s.thread, s.senderID) {
 		return in, false
+	}
+	if s.kind == chat.Private && !s.byBot() {
+		r.private.Add(s.senderID, s.chat)
 	}
 	// Somebody else is meant only if the bot is not: "@bot ask @Tom" is for the bot.
 	in.ToOthers = mentionsAll(s.content)

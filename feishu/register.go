@@ -93,7 +93,7 @@ func wanted() *registration.AppAddons {
 			a.Scopes.Tenant = append(a.Scopes.Tenant, any[0])
 		}
 	}
-	a.Events.Items.Tenant = requiredEvents
+	a.Events.Items.Tenant = append(slices.Clone(requiredEvents), eventRead)
 	a.Callbacks.Items = requiredCallbacks
 	return &a
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"magpie/bridge/access"
 	"magpie/bridge/turncard"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -36,6 +37,7 @@ func TestTheProcessIsThereBeforeTheQuestion(t *testing.T) {
 			_, err := r.sim.Press(r.Context(), help.ID, r.user, chat.Action{Do: turncard.DoCommand, ID: "/status"})
 			must(r, err)
 		},
+		"an answer is read":          func(r *rig, _ string) { r.sim.Read(r.lastAnswer(r.chat), r.user) },
 		"somebody else is spoken to": func(r *rig, group string) { r.sim.Say(group, r.user, "大家早") },
 	}
 	for name, sign := range signs {
@@ -75,6 +77,57 @@ func TestTheProcessIsThereBeforeTheQuestion(t *testing.T) {
 			}
 			if n := r.prog.pool.Stats().Started; n != 2 {
 				t.Errorf("%d processes were started", n)
+			}
+		})
+	}
+}
+
+// lastAnswer is the id of the bot's last message in a chat.
+func (r *rig) lastAnswer(room string) (id string) {
+	r.Helper()
+	for _, m := range r.sim.Messages(room) {
+		if m.FromBot {
+			id = m.ID
+		}
+	}
+	return id
+}
+
+// Each message that is read is told of. That starts nothing while a process is there, once in a while when none is, and
+// never for somebody who may not talk to the bot any more.
+func TestReadingStartsLittle(t *testing.T) {
+	t.Parallel()
+	for name, admitted := range map[string]bool{"admitted": true, "not admitted any more": false} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, func(c *config.Config) { c.Claude.Ahead = time.Hour })
+			r.ask("我叫小明")
+			answer := r.lastAnswer(r.chat)
+			for range 20 {
+				r.sim.Read(answer, r.user)
+			}
+			r.ask("你好") // by when the others have been handled
+			if n := r.prog.pool.Stats().Started; n != 1 {
+				t.Fatalf("%d processes were started while one was there", n)
+			}
+			boss := r.sim.AddUser("老板")
+			if allow := []string{r.user.OpenID}; admitted {
+				r.prog.bridge.SetAccess(access.Config{Owner: boss.OpenID, Allow: allow})
+			} else {
+				r.prog.bridge.SetAccess(access.Config{Owner: boss.OpenID, Deny: allow})
+			}
+			r.prog.pool.Drop(chat.FeishuChat(r.chat).String())
+			r.sim.Read(answer, r.user)
+			want := 1
+			if admitted {
+				want = 2
+				r.hasProcess(want)
+				r.prog.pool.Drop(chat.FeishuChat(r.chat).String())
+				r.sim.Read(answer, r.user)
+			}
+			room := r.sim.PrivateChat(boss)
+			r.answer(room, r.sim.Say(room, boss, "早"))
+			if n := r.prog.pool.Stats().Started; n != want+1 {
+				t.Errorf("%d processes were started, want %d and the owner's", n, want)
 			}
 		})
 	}

@@ -48,6 +48,13 @@ func (ip *idleProcesses) has(owner, session string) bool {
 	return i >= 0 && ip.list[i].p.spec.Session == session && ip.list[i].p.alive() && !ip.list[i].p.session.fresh
 }
 
+// holds reports whether owner has a turn or a process.
+func (ip *idleProcesses) holds(owner string) bool {
+	ip.mu.Lock()
+	defer ip.mu.Unlock()
+	return ip.turns[owner] > 0 || ip.starting[owner] != nil || ip.list.indexOf(owner) >= 0
+}
+
 // noteActivity records that owner's chat is active, so that its process is among the last to be ended for others.
 func (ip *idleProcesses) noteActivity(owner string, now time.Time) {
 	ip.mu.Lock()

@@ -75,6 +75,9 @@ func (pl *Pool) Limits() Limits { return pl.limits }
 // HasIdle reports whether owner has an idle process that has served a turn of this session.
 func (pl *Pool) HasIdle(owner, session string) bool { return pl.idle.has(owner, session) }
 
+// Holds reports whether owner has a turn, or a process that waits for one or is being started for it.
+func (pl *Pool) Holds(owner string) bool { return pl.idle.holds(owner) }
+
 // Expect starts a spare process with this spec in the background, if there is room: turns are likely to ask for it.
 func (pl *Pool) Expect(spec Spec) error {
 	dir, err := realDir(spec.Dir)

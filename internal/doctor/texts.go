@@ -207,8 +207,8 @@ var (
 		EN: `while Magpie is running, choose "Receive events through persistent connection" and add them at %s , then publish a new version at %s (Version Management & Release)`,
 	}
 	textEventsUseful = i18n.Phrase{
-		ZH: "事件：还可以订阅 %s（打开私聊时的问候）：%s",
-		EN: "events: you can also subscribe to %s (a greeting in new private chats) at %s",
+		ZH: "事件：还可以订阅 %s（打开私聊时的问候，已读回答后提前准备）：%s",
+		EN: "events: you can also subscribe to %s (a greeting in new private chats, a quicker start once an answer is read) at %s",
 	}
 	textEvents = i18n.Phrase{ZH: "事件和回调：齐全", EN: "events and callbacks: complete"}
 

@@ -1,0 +1,49 @@
+package feishu
+
+import (
+	"testing"
+
+	"magpie/internal/chat"
+	"magpie/internal/feishusim"
+)
+
+// Who has read a message is reported with the private chat, which the event does not name, without a call. Of somebody
+// who was not heard of, and of half an event, nothing is.
+func TestReadMessagesAreReported(t *testing.T) {
+	p := newPlatform(t, feishusim.Config{})
+	ann, bob, rec := p.AddUser("Ann"), p.AddUser("Bob"), newRecorder()
+	room, group := p.PrivateChat(ann), p.Group("team", ann, bob)
+	p.run(rec)
+	p.Say(group, bob, "in a group", feishusim.Mention())
+	next(t, rec.messages)
+	p.Say(room, ann, "hello")
+	m := next(t, rec.messages)
+	answer, err := p.Reply(p.ctx(), chat.Ref{Key: m.Key, ID: m.ID}, "hello", "seed")
+	p.must(err)
+	calls := len(p.Calls())
+	p.Server.Read(answer, bob)
+	p.Emit(eventRead, map[string]any{})
+	p.Emit(eventRead, map[string]any{"reader": map[string]any{"reader_id": map[string]any{"open_id": "ou_1/../x"}}})
+	p.Server.Read(answer, ann)
+	if got := next(t, rec.reads); got != m.Key {
+		t.Errorf("read in %v, want %v", got, m.Key)
+	}
+	p.EnterChat(bob)
+	next(t, rec.changes)
+	p.Server.Read(answer, bob)
+	if got := next(t, rec.reads); got != chat.FeishuChat(p.PrivateChat(bob)) {
+		t.Errorf("read in %v", got)
+	}
+	p.await("all acknowledged", func(v *feishusim.View) bool {
+		for _, d := range v.Deliveries() {
+			if d.AckCode != 200 {
+				return false
+			}
+		}
+		return true
+	})
+	if len(rec.reads) != 0 || len(p.Calls()) != calls {
+		t.Errorf("%d more reads, %d calls", len(rec.reads), len(p.Calls())-calls)
+	}
+	p.clean()
+}
