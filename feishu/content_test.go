@@ -31,6 +31,9 @@ func TestReadable(t *testing.T) {
 			`{"content":[[{"tag":"img","image_key":"i"},{"tag":"media","file_key":"f"},{"tag":"emotion","emoji_type":"SMILE"}]]}`, "[图片 1][视频][SMILE]"},
 		{"with a language", "post", `{"zh_cn":{"title":"T","content":[[{"tag":"md","text":"**a**"}]]}}`,
 			"# T\n\n**a**"},
+		{"Markdown with people", "post", `{"content_v2":[[{"tag":"md","text":"<at user_id=\"ou_bot\">Magpie</at>ask <at user_id=\"all\"></at>"}]]}`,
+			"ask @all"},
+		{"underlined", "post", `{"content":[[{"tag":"text","text":"a","style":["underline"]}]]}`, "a"},
 		{"empty", "post", `{}`, ""},
 	}
 	for _, tt := range tests {
@@ -41,5 +44,17 @@ func TestReadable(t *testing.T) {
 				t.Errorf("got %q, %v; want %q", got, ok, tt.want)
 			}
 		})
+	}
+}
+
+func TestMentionsOfEverybody(t *testing.T) {
+	for content, want := range map[string]bool{
+		`{"text":"@_all look"}`: true, `{"content":[[{"tag":"at","user_id":"all"}]]}`: true,
+		`{"content_v2":[[{"tag":"md","text":"<at user_id=\"all\"></at>"}]]}`:     true,
+		`{"content_v2":[[{"tag":"md","text":"<at user_id=\"ou_1\">all</at>"}]]}`: false, `{"text":"all"}`: false,
+	} {
+		if got := mentionsAll(content); got != want {
+			t.Errorf("%s: %v", content, got)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/rs/zerolog"
+	"github.com/tidwall/gjson"
 )
 
 // longestID is an upper bound in bytes; most of the platform's ids have 35.
@@ -24,6 +25,14 @@ const idChars = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_
 type malformedLog struct {
 	log    zerolog.Logger
 	logged sync.Map // what is malformed
+}
+
+// empty logs the shape of a message in which nothing was found to read, once for each type of message.
+func (r *malformedLog) empty(s rawMessage) {
+	if _, known := r.logged.LoadOrStore("empty "+s.msgType, true); !known {
+		r.log.Warn().Str("type", shapeName(s.msgType)).Str("shape", shapeOf(gjson.Parse(s.content))).
+			Msg("feishu: there is nothing to read in a message; if people see something there, please report its shape")
+	}
 }
 
 // malformed reports whether one of the ids is not well-formed, and logs that. The optional ids may be empty.

@@ -112,6 +112,9 @@ func (r *messageReader) incoming(s rawMessage) (chat.Incoming, bool) {
 		in.Unreadable = s.msgType
 	}
 	in.Text, in.Files = text, content.files
+	if text == "" && len(in.Files) == 0 && len(s.mentions) == 0 {
+		r.empty(s)
+	}
 	return in, true
 }
 

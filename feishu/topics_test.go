@@ -347,7 +347,7 @@ func TestOtherBots(t *testing.T) {
 	}
 	said, err := p.ListMessages(p.ctx(), chat.FeishuChat(room), chat.Group, time.Now().Add(-time.Hour), 10)
 	p.must(err)
-	if len(said) != 3 || !said[0].Actor.Bot || said[2].Actor.Bot {
+	if len(said) != 3 || !said[0].Actor.Bot || said[0].Actor.ID != other.OpenID || said[2].Actor.Bot {
 		t.Errorf("said %+v", said)
 	}
 	quiet := p.another()
