@@ -266,6 +266,20 @@ func TestOtherEventsAreAcknowledged(t *testing.T) {
 	p.clean()
 }
 
+// An event that the SDK does not know is refused, and named once in the log.
+func TestAnUnknownEventIsNamedOnce(t *testing.T) {
+	p := newPlatform(t, feishusim.Config{Redeliver: many(10 * time.Millisecond)})
+	p.run(newRecorder())
+	p.Emit("im.hologram.shown_v9", map[string]any{})
+	p.await("refused", func(v *feishusim.View) bool {
+		ds := v.Deliveries()
+		return len(ds) > 3 && ds[2].AckCode == 500
+	})
+	if n := strings.Count(p.log.String(), "im.hologram.shown_v9"); n != 1 {
+		t.Errorf("named %d times: %s", n, p.log)
+	}
+}
+
 func TestHalfEventsAreNoMessages(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{Redeliver: []time.Duration{}})
 	rec := newRecorder()
