@@ -29,9 +29,26 @@ type cardPage struct {
 	message string
 	entity  *entity       // nil: the message is the card
 	rate    *rate.Limiter // of a card inside its message; nil: it cannot be redrawn
-	prose   bool          // of a card inside its message: the platform refuses its looks
+	looks   looks         // of a card inside its message: what the platform has not refused
 	level   updateLevel   // of an entity
 	shown   *chat.Card    // what it shows; nil: unknown
+}
+
+// looks is how a card looks.
+type looks int
+
+const (
+	allLooks     looks = iota
+	tablesAsCode       // the platform refuses the number of tables
+	plainLooks         // no markup: the platform refuses something else
+)
+
+// after is how a card may look after it was refused: nothing is left after plain looks.
+func (l looks) after(err error) looks {
+	if l == allLooks && openapi.TooManyTables(err) {
+		return tablesAsCode
+	}
+	return plainLooks
 }
 
 // needsRotation reports whether new text must start a new card: this card's streaming window is over. A page whose text
@@ -55,7 +72,7 @@ type draft struct {
 	part    int
 	content chat.Card
 	entity  *entity // nil: not created yet
-	kind    string  // card, plain, prose or post: the best kind that the platform has not refused
+	kind    string  // card, plain, code, prose or post: the best kind that the platform has not refused
 }
 
 // sendPage sends a page in the best form that the platform accepts. seed and part form the idempotency key. After an
@@ -74,6 +91,9 @@ func (k *card) sendPage(ctx context.Context, content chat.Card, seed string, par
 	return s, nil
 }
 
+// kindsOfLooks are the kinds of drafts that are a card inside a message, by its looks.
+var kindsOfLooks = []string{allLooks: "plain", tablesAsCode: "code", plainLooks: "prose"}
+
 // send sends a draft. When the platform refuses one kind of message it falls back to the next: a streaming card, a
 // plain card, a card without markup, text.
 func (o pageSender) send(ctx context.Context, d *draft) (*cardPage, error) {
@@ -85,8 +105,8 @@ func (o pageSender) send(ctx context.Context, d *draft) (*cardPage, error) {
 		o.log.Warn().Err(err).Msg("feishu: no streaming card, sending a plain one")
 		d.kind = "plain"
 	}
-	for d.kind == "plain" || d.kind == "prose" {
-		s := &cardPage{rate: openapi.PatchRate(), prose: d.kind == "prose"}
+	for slices.Contains(kindsOfLooks, d.kind) {
+		s := &cardPage{rate: openapi.PatchRate(), looks: looks(slices.Index(kindsOfLooks, d.kind))}
 		m, err := o.messages.send(ctx, o.to, "interactive", s.inMessage(d.content), keyOf(d.seed, d.kind, d.part))
 		if err == nil {
 			s.message, s.shown = m.id, o.shownAfterSend(d.content, m)
@@ -96,8 +116,8 @@ func (o pageSender) send(ctx context.Context, d *draft) (*cardPage, error) {
 			return nil, err
 		}
 		// The kind is remembered in the draft, so that a retry does not go through the refused ones again.
-		if d.kind = "post"; !s.prose && openapi.ClassOf(err) == openapi.Refused {
-			d.kind = "prose"
+		if d.kind = "post"; s.looks != plainLooks && openapi.ClassOf(err) == openapi.Refused {
+			d.kind = kindsOfLooks[s.looks.after(err)]
 		}
 		o.log.Warn().Err(err).Str("kind", d.kind).Msg("feishu: card refused, sending another kind of message")
 	}
@@ -139,6 +159,8 @@ func (o pageSender) mayUseOtherKind(ctx context.Context, err error) bool {
 		return false
 	case openapi.ClassOf(err) == openapi.Unknown:
 		return e.Op == opCreateCard && !o.uncertain // creating a card entity shows nothing yet
+	case openapi.MissingPermission(err):
+		return e.Op != opSend // which is the same for every kind of message
 	}
 	same := []openapi.Class{
 		openapi.MessageGone, openapi.NoAccess, openapi.BadToken, openapi.RateLimited, openapi.CircuitOpen,
@@ -275,8 +297,11 @@ func (s *cardPage) setLevel(level updateLevel) {
 
 // inMessage is the JSON of a card inside its message.
 func (s *cardPage) inMessage(card chat.Card) string {
-	if s.prose {
+	switch s.looks {
+	case plainLooks:
 		return cardjson.Prose(card)
+	case tablesAsCode:
+		card = cardjson.TablesAsCode(card)
 	}
 	return cardjson.Card(card, false)
 }
@@ -302,14 +327,15 @@ func (s *cardPage) finish(ctx context.Context, o pageSender, card chat.Card, see
 	if static && s.shown != nil && s.shown.Body == card.Body {
 		return nil
 	}
+	var refused error
 	if !static {
-		err := s.draw(ctx, o.messages, card)
-		if err == nil || !mayFallBack(ctx, err) {
-			return err
+		refused = s.draw(ctx, o.messages, card)
+		if refused == nil || !mayFallBack(ctx, refused) {
+			return refused
 		}
-		o.log.Warn().Err(err).Msg("feishu: card not finished; falling back to another form")
+		o.log.Warn().Err(refused).Msg("feishu: card not finished; falling back to another form")
 	}
-	if err := s.fallback(ctx, o, card, seed, part); err != nil {
+	if err := s.fallback(ctx, o, card, refused, seed, part); err != nil {
 		return err
 	}
 	// The text is delivered by now; without this people would see a card that seems to go on for ten minutes.
@@ -325,20 +351,19 @@ func (s *cardPage) finish(ctx context.Context, o pageSender, card chat.Card, see
 	return nil
 }
 
-// fallback delivers the final value when the platform refuses to draw it on the entity: as a card inside the message,
-// then without markup, else as text.
-func (s *cardPage) fallback(ctx context.Context, o pageSender, card chat.Card, seed string, part int) error {
-	if s.entity != nil {
-		err := s.patch(ctx, o.messages.api, card, liveTries)
-		if err == nil || !mayFallBack(ctx, err) {
-			return err
+// fallback delivers the final value when the platform has refused to draw it: as a card inside the message, then with
+// plainer looks, else as text.
+func (s *cardPage) fallback(ctx context.Context, o pageSender, card chat.Card, refused error, seed string, part int) error {
+	inMessage := s.entity == nil // it was refused there
+	for ; s.entity != nil || s.rate != nil; inMessage = true {
+		if inMessage && s.looks == plainLooks {
+			break
+		} else if inMessage {
+			s.looks = s.looks.after(refused)
 		}
-	}
-	if !s.prose && (s.entity != nil || s.rate != nil) {
-		s.prose = true
-		err := s.patch(ctx, o.messages.api, card, liveTries)
-		if err == nil || !mayFallBack(ctx, err) {
-			return err
+		refused = s.patch(ctx, o.messages.api, card, liveTries)
+		if refused == nil || !mayFallBack(ctx, refused) {
+			return refused
 		}
 	}
 	_, err := o.messages.sendAllMarkdown(ctx, o.to, plainTextOf(card), keyOf(seed, "last", part))

@@ -80,8 +80,7 @@ var scopeList = regexp.MustCompile(`\[([a-z_]+:[^\]]+)\]`)
 // im:chat:readonly]"). One of them is enough.
 func scopesOf(err error) []string {
 	var e *openapi.Error
-	// 99991672 is a missing scope of the app, 230027 a missing permission of the message API.
-	if !errors.As(err, &e) || e.Code != 99991672 && e.Code != 230027 {
+	if !openapi.MissingPermission(err) || !errors.As(err, &e) {
 		return nil
 	}
 	list := scopeList.FindStringSubmatch(e.Msg)

@@ -1,12 +1,75 @@
 package feishu
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"magpie/internal/chat"
 	"magpie/internal/feishusim"
 )
+
+// A card with too many tables is shown with the tables as code, with the rest of its markup: when it is made, and when
+// its last value is drawn.
+func TestTooManyTablesBecomeCode(t *testing.T) {
+	last := chat.Card{Body: "**so**\n\n| a | b |\n|---|---|\n| 1 | 2 |"}
+	for name, made := range map[string]bool{"when it is made": true, "when it ends": false} {
+		t.Run(name, func(t *testing.T) {
+			p, ask := asked(t, feishusim.Config{})
+			first, tables := chat.Card{Live: true, Status: "on it"}, feishusim.Fault{
+				Code: 230099, Msg: "Failed to create card content, ext=ErrCode: 11310; ErrMsg: card table number over limit;",
+				Times: 1,
+			}
+			if made {
+				first = last
+				p.Inject(feishusim.Fault{Method: "POST", Path: cardAPI, Code: 200860})
+				tables.Method, tables.Path = "POST", replyAPI
+				p.Inject(tables)
+			}
+			id, err := p.Client.Post(p.ctx(), ask, first, "seed")
+			p.must(err)
+			if !made {
+				p.Inject(feishusim.Fault{Method: "PUT", Path: cardAPI + "/*", Code: 300305})
+				tables.Method, tables.Path = "PATCH", "/open-apis/im/v1/messages/*"
+				p.Inject(tables)
+			}
+			p.must(p.Client.Close(p.ctx(), id, last))
+			all := p.answers(ask.Key.ID)
+			if len(all) != 1 || all[0].Type != "interactive" {
+				t.Fatalf("%d messages: %+v\n%s", len(all), all, p.log)
+			}
+			if card := string(all[0].Last().Card); !strings.Contains(card, "**so**") ||
+				!strings.Contains(card, "```\\n| a | b |") {
+				t.Errorf("card %s", card)
+			}
+		})
+	}
+}
+
+// A message that the app may not send is not tried in other forms; a card that it may not make is.
+func TestAMissingPermissionIsNotTriedAgain(t *testing.T) {
+	for _, code := range []int{99991672, 230027} {
+		t.Run(fmt.Sprint(code), func(t *testing.T) {
+			p, ask := asked(t, feishusim.Config{})
+			p.Inject(feishusim.Fault{Path: replyAPI, Code: code, Msg: "permission"})
+			if _, err := p.Client.Post(p.ctx(), ask, chat.Card{Body: "a"}, "seed"); err == nil {
+				t.Error("a card is shown")
+			}
+			if _, err := p.Reply(p.ctx(), ask, "a", "text"); err == nil {
+				t.Error("a text is shown")
+			}
+			sends := 0
+			for _, c := range p.Calls() {
+				if c.Code == code {
+					sends++
+				}
+			}
+			if sends != 2 {
+				t.Errorf("%d: %d sends, want one of each", code, sends)
+			}
+		})
+	}
+}
 
 // A card whose looks the platform refuses is shown without markup, with its buttons, before it becomes a text: when it is
 // made, and when its last value is drawn.

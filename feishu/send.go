@@ -51,7 +51,7 @@ func (ms messages) sendAllMarkdown(ctx context.Context, to chat.Ref, text, idem 
 // sendMarkdown sends one message of Markdown. If the platform refuses it as a post, it is sent as plain text.
 func (ms messages) sendMarkdown(ctx context.Context, to chat.Ref, md, idem string, part int) (id string, err error) {
 	m, err := ms.send(ctx, to, "post", cardjson.Post(md), keyOf(idem, "post", part))
-	if err != nil && openapi.ClassOf(err) == openapi.Refused && ctx.Err() == nil {
+	if err != nil && openapi.ClassOf(err) == openapi.Refused && !openapi.MissingPermission(err) && ctx.Err() == nil {
 		m, err = ms.send(ctx, to, "text", cardjson.Text(md), keyOf(idem, "text", part))
 	}
 	return m.id, err
@@ -73,6 +73,8 @@ type sendBody struct {
 	InThread  bool   `json:"reply_in_thread,omitempty"`
 }
 
+const opSend = "send a message"
+
 // addressedRequest is a send whose receiver is known.
 type addressedRequest struct {
 	openapi.Request
@@ -83,7 +85,7 @@ type addressedRequest struct {
 // message to answer it is the topic's first one.
 func (ms messages) address(ctx context.Context, to chat.Ref) (addressedRequest, error) {
 	r := addressedRequest{Request: openapi.Request{
-		Op: "send a message", Method: http.MethodPost, Path: "/open-apis/im/v1/messages", Tries: sendTries,
+		Op: opSend, Method: http.MethodPost, Path: "/open-apis/im/v1/messages", Tries: sendTries,
 	}}
 	if to.ID == "" && to.Key.Thread != "" {
 		first, err := ms.firstOfTopic(ctx, to.Key)

@@ -116,6 +116,12 @@ func Card(c chat.Card, stream bool) string {
 	return toJSON(card)
 }
 
+// TablesAsCode is the same card with its tables as code: for a platform that refuses their number.
+func TablesAsCode(c chat.Card) chat.Card {
+	c.Body = sanitize(c.Body, 0)
+	return c
+}
+
 // Prose is the JSON of a card that shows its text without any markup: for a platform that refuses how [Card] looks. It
 // has the same buttons and the same form, and no panels.
 func Prose(c chat.Card) string {

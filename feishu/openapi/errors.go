@@ -141,6 +141,18 @@ func ClassOf(err error) Class {
 	return Refused
 }
 
+// MissingPermission reports whether the app lacks a permission for the call.
+func MissingPermission(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && (e.Code == 99991672 || e.Code == 230027)
+}
+
+// TooManyTables reports whether a card was refused because of its tables.
+func TooManyTables(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && strings.Contains(e.Msg, "table number over limit")
+}
+
 // Hint says what the operator can do about the error; empty = not known.
 func (e *Error) Hint() string { return hintOf(e.Code) }
 
