@@ -1,4 +1,4 @@
-//go:build !sqlite_fts5 && !fts5
+//go:build !sqlite_fts5 && !fts5 && cgo
 
 package db
 

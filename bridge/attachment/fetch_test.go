@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	_ "github.com/mattn/go-sqlite3"
-
 	"magpie/bridge/attachment/attachmenttest"
 	"magpie/db"
 	"magpie/db/dbtest"

@@ -37,12 +37,13 @@ func writeCopy(path string, fill func(tmp string) error) (err error) {
 		if err != nil {
 			_ = os.Remove(tmp.Name()) // is no backup; the error says so already
 		}
-		err = errors.Join(err, tmp.Close())
 	}()
-	if err := fill(tmp.Name()); err != nil {
-		return err
+	err = fill(tmp.Name())
+	if err == nil {
+		err = tmp.Sync()
 	}
-	if err := tmp.Sync(); err != nil {
+	// Windows gives no new name to an open file.
+	if err := errors.Join(err, tmp.Close()); err != nil {
 		return err
 	}
 	if err := mustBeNew(path); err != nil {
@@ -74,13 +75,4 @@ func copyTo(ctx context.Context, f *File, path string) error {
 	}
 	_, err = pool.ExecContext(ctx, "VACUUM INTO ?1", path)
 	return errors.Join(err, pool.Close())
-}
-
-// syncFolder makes a new name durable: fsync of a file does not store the entry of its folder.
-func syncFolder(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }

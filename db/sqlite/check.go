@@ -8,8 +8,9 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
+
+	"magpie/internal/diskspace"
 )
 
 // A quick check takes about 1 ms per MB of a database that the system has in memory, and 10 on a slow disk.
@@ -117,11 +118,11 @@ func probe(ctx context.Context, f *File) error {
 	if err != nil {
 		return explain(f.path, err)
 	}
-	var st syscall.Statfs_t
-	if err := syscall.Statfs(filepath.Dir(f.path), &st); err != nil {
+	free, err := diskspace.Free(filepath.Dir(f.path))
+	if err != nil {
 		return fmt.Errorf("space on the disk: %w", err)
 	}
-	if st.Bavail*uint64(st.Bsize) < headroom {
+	if free < headroom {
 		return ErrFull
 	}
 	return nil

@@ -3,9 +3,6 @@ package sqlite
 import (
 	"errors"
 	"fmt"
-	"syscall"
-
-	"github.com/mattn/go-sqlite3"
 )
 
 var (
@@ -54,14 +51,10 @@ func (e *LockedError) Error() string {
 
 // explain gives the errors that somebody has to act upon their types.
 func explain(path string, err error) error {
-	var s sqlite3.Error
-	if !errors.As(err, &s) {
-		return err
-	}
 	switch {
-	case s.Code == sqlite3.ErrFull, s.SystemErrno == syscall.ENOSPC, s.SystemErrno == syscall.EDQUOT, s.ExtendedCode == sqlite3.ErrIoErrSHMSize:
+	case isFull(err):
 		return fmt.Errorf("%w: %w", ErrFull, err)
-	case s.Code == sqlite3.ErrCorrupt, s.Code == sqlite3.ErrNotADB:
+	case isDamage(err):
 		return &CorruptError{Path: path, Err: err}
 	}
 	return err

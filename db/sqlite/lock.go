@@ -7,7 +7,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"syscall"
 )
 
 // lock makes this process the only one that serves the database at path, until the returned file is closed or the
@@ -19,8 +18,8 @@ func lock(path string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock of the database: %w", err)
 	}
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if errors.Is(err, syscall.EWOULDBLOCK) {
+	free, err := tryLock(f)
+	if err == nil && !free {
 		err = &LockedError{Path: path, PID: holder(f)}
 	}
 	if err != nil {
@@ -36,7 +35,7 @@ func lock(path string) (*os.File, error) {
 // unlock gives the lock up; once is enough. Closing the file would not do: a program that is just being started has a
 // copy of it until it runs, and would hold the lock as long.
 func unlock(f *os.File) error {
-	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) // fails when the file is closed already
+	releaseLock(f)
 	if err := f.Close(); !errors.Is(err, os.ErrClosed) {
 		return err
 	}

@@ -16,8 +16,6 @@ import (
 	"os"
 	"path/filepath"
 	"time"
-
-	"github.com/mattn/go-sqlite3"
 )
 
 // readers is how many connections may read at once; the writer is always one.
@@ -121,7 +119,7 @@ func (d *DB) openPools(ctx context.Context) (err error) {
 	// for nothing.
 	d.read, err = connect(ctx, d.path, readers, url.Values{
 		"mode": {"rw"}, "_query_only": {"1"}, "_busy_timeout": {"5000"}, "_stmt_cache_size": {"32"}, "_cache_size": {"-2000"},
-	}, func(*sqlite3.SQLiteConn) error { return d.files.check() })
+	}, func(conn) error { return d.files.check() })
 	if err != nil {
 		return err
 	}
@@ -135,11 +133,11 @@ func (d *DB) openPools(ctx context.Context) (err error) {
 	return checkQuickly(ctx, d.File, false, smallDatabase)
 }
 
-// prepareWriter sets what a connection string cannot express, and connects Changed to SQLite's update hook.
-func (d *DB) prepareWriter(c *sqlite3.SQLiteConn) error {
+// prepareWriter sets what a connection string cannot express, and has SQLite call Changed.
+func (d *DB) prepareWriter(c conn) error {
 	// Without a limit the log would stay as long as it has once been. A savepoint's undo log has no need of a file.
-	_, err := c.Exec(fmt.Sprintf("PRAGMA journal_size_limit = %d; PRAGMA temp_store = MEMORY", walLimit), nil)
-	c.RegisterUpdateHook(func(_ int, _, table string, row int64) { d.options.Changed(table, row) })
+	err := c.exec(fmt.Sprintf("PRAGMA journal_size_limit = %d; PRAGMA temp_store = MEMORY", walLimit))
+	c.onChange(d.options.Changed)
 	return errors.Join(err, d.files.check())
 }
 
@@ -170,17 +168,17 @@ func OpenReadOnly(ctx context.Context, path string, o Options) (_ *DB, err error
 // connector opens connections that are prepared by a hook.
 type connector struct {
 	dsn    string
-	driver sqlite3.SQLiteDriver
+	driver driver.Driver
 }
 
 func (c *connector) Connect(context.Context) (driver.Conn, error) { return c.driver.Open(c.dsn) }
 
-func (c *connector) Driver() driver.Driver { return &c.driver }
+func (c *connector) Driver() driver.Driver { return c.driver }
 
 // connect escapes the path: a question mark in a folder's name would otherwise begin the parameters of the DSN.
-func connect(ctx context.Context, path string, conns int, q url.Values, hook func(*sqlite3.SQLiteConn) error) (*sql.DB, error) {
-	dsn := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: q.Encode()}
-	pool := sql.OpenDB(&connector{dsn: dsn.String(), driver: sqlite3.SQLiteDriver{ConnectHook: hook}})
+func connect(ctx context.Context, path string, conns int, q url.Values, prepare func(conn) error) (*sql.DB, error) {
+	dsn := url.URL{Scheme: "file", Opaque: (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath(), RawQuery: q.Encode()}
+	pool := sql.OpenDB(&connector{dsn: dsn.String(), driver: newDriver(prepare)})
 	pool.SetMaxOpenConns(conns)
 	pool.SetMaxIdleConns(conns)
 	if err := pool.PingContext(ctx); err != nil {

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/mattn/go-sqlite3"
 )
 
 // groupLimit is how many transactions are committed together at most.
@@ -172,7 +170,7 @@ func (w *writer) begin(ctx context.Context) (*sql.Conn, *sql.Tx, error) {
 // release gives the connection back, but closes one on which a transaction is still open: no other could begin there.
 func (w *writer) release(conn *sql.Conn) {
 	_ = conn.Raw(func(c any) error {
-		if s, ok := c.(*sqlite3.SQLiteConn); ok && !s.AutoCommit() {
+		if inTransaction(c) {
 			return driver.ErrBadConn
 		}
 		return nil

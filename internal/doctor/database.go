@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"magpie/db"
@@ -125,7 +123,7 @@ func readDatabase(ctx context.Context, c db.Config) error {
 }
 
 // servedBy returns the process that serves the database, 0 when none does. The lock file outlives the lock, and trying
-// to lock it could make a bridge fail that starts at this moment; /proc/locks shows the holder without that.
+// to lock it could make a bridge fail that starts at this moment.
 func servedBy(path string) int {
 	path += ".lock"
 	text, err := os.ReadFile(path)
@@ -136,15 +134,7 @@ func servedBy(path string) int {
 	if err != nil || pid <= 0 {
 		return 0
 	}
-	locks, err := os.ReadFile("/proc/locks")
-	if err != nil { // not Linux: assume that the process holds it if it is alive
-		if err := syscall.Kill(pid, 0); err != nil && !errors.Is(err, syscall.EPERM) {
-			return 0
-		}
-		return pid
-	}
-	var st syscall.Stat_t
-	if syscall.Stat(path, &st) != nil || !strings.Contains(string(locks), fmt.Sprintf(":%d ", st.Ino)) {
+	if !holds(pid, path) {
 		return 0
 	}
 	return pid

@@ -3,10 +3,10 @@ package doctor
 import (
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"magpie/bridge/i18n"
 	"magpie/internal/config"
+	"magpie/internal/diskspace"
 )
 
 // Space that should be free: a full disk stops the store, and the agent.
@@ -23,7 +23,7 @@ func CheckDisk(r *Report, c config.Config) {
 
 func checkSpace(r *Report, of i18n.Phrase, path string) {
 	what := r.text(of)
-	free, err := freeSpace(path)
+	free, err := diskspace.Free(path)
 	switch {
 	case err != nil:
 		r.Add(Warn, r.text(textDiskLook), textDiskUnread, what, path, err)
@@ -44,13 +44,4 @@ func existingParent(path string) string {
 		}
 		path = filepath.Dir(path)
 	}
-}
-
-// freeSpace counts the blocks for ordinary users (Bavail): the reserve of root does not help a service.
-func freeSpace(path string) (uint64, error) {
-	var st syscall.Statfs_t
-	if err := syscall.Statfs(path, &st); err != nil {
-		return 0, err
-	}
-	return uint64(st.Bavail) * uint64(st.Bsize), nil
 }

@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	_ "github.com/mattn/go-sqlite3" // a connection of its own to the database
-
 	"magpie/db"
 	"magpie/db/dbtest"
 )
