@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 
 	"magpie/internal/agenttools"
 )
@@ -27,7 +26,7 @@ func (o *ownFiles) refuse(info fs.FileInfo) error {
 	}
 	own := slices.ContainsFunc(o.infos, func(s fs.FileInfo) bool { return os.SameFile(s, info) })
 	// A file with several names may have one in a folder of the program, so those are searched.
-	if st, ok := info.Sys().(*syscall.Stat_t); !own && info.Mode().IsRegular() && (!ok || st.Nlink > 1) {
+	if !own && info.Mode().IsRegular() && mayHaveOtherNames(info) {
 		var err error
 		if own, err = o.holds(info); err != nil {
 			return fmt.Errorf("look for other names of an outgoing file: %w", err)

@@ -5,18 +5,16 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 )
 
 // account is the operating system's user that runs agents; nil is the user of this program.
 type account struct {
 	name, home string
-	credential *syscall.Credential
+	credential *credential
 }
 
 // findAccount looks up a user, such as [Config.User]; without a name it is nil.
@@ -25,6 +23,9 @@ type account struct {
 func findAccount(name string) (*account, error) {
 	if name == "" {
 		return nil, nil
+	}
+	if !hasUserIDs {
+		return nil, errNoOtherUser
 	}
 	u, err := user.Lookup(name)
 	if err != nil {
@@ -42,8 +43,10 @@ func findAccount(name string) (*account, error) {
 		}
 		ids = append(ids, uint32(id))
 	}
-	return &account{u.Username, u.HomeDir, &syscall.Credential{Uid: ids[0], Gid: ids[1], Groups: ids[2:]}}, nil
+	return &account{u.Username, u.HomeDir, &credential{Uid: ids[0], Gid: ids[1], Groups: ids[2:]}}, nil
 }
+
+var errNoOtherUser = errors.New("[claude] user: this system cannot run the agents as another user; leave this empty")
 
 // check reports why agents cannot run as the account.
 func (a *account) check() error {
@@ -51,7 +54,7 @@ func (a *account) check() error {
 	case a == nil:
 		return nil
 	case !canRunAs:
-		return errors.New("[claude] user: this system cannot run the agents as another user; leave this empty")
+		return errNoOtherUser
 	// Protection by a user id works only against a user with fewer rights than the service.
 	case a.credential.Uid == 0:
 		return errors.New("[claude] user: root is no protection; name a user with fewer rights")
@@ -89,13 +92,6 @@ func (c Config) Group() (int, error) {
 		return 0, err
 	}
 	return int(a.credential.Gid), nil
-}
-
-// setCredential makes cmd run as the account.
-func (a *account) setCredential(cmd *exec.Cmd) {
-	if a != nil {
-		cmd.SysProcAttr.Credential = a.credential
-	}
 }
 
 // setVariables sets the account's variables in an environment, and removes those that belong to this program's own

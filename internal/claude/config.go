@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -123,9 +124,11 @@ const (
 // Validate reports all mistakes in c.
 func (c Config) Validate() error {
 	var errs []error
-	if _, err := exec.LookPath(c.Command); err != nil {
+	if path, err := exec.LookPath(c.Command); err != nil {
 		errs = append(errs, fmt.Errorf("[claude] command: %w (install it with: npm install -g "+
 			"@anthropic-ai/claude-code)", err))
+	} else if err := refuseBatchFile(runtime.GOOS, path); err != nil {
+		errs = append(errs, err)
 	}
 	if !slices.Contains(PermissionModes, c.PermissionMode) {
 		errs = append(errs, fmt.Errorf("[claude] permission_mode %q: want one of %s", c.PermissionMode,
@@ -162,6 +165,17 @@ func (c Config) Validate() error {
 		}
 	}
 	return errors.Join(append(errs, c.checkPolicy())...)
+}
+
+// refuseBatchFile refuses a batch file as the CLI: Windows runs it by a command interpreter, which would carry out what
+// stands in an argument, such as the title of a chat.
+func refuseBatchFile(system, path string) error {
+	ext := strings.ToLower(filepath.Ext(path))
+	if system != "windows" || ext != ".cmd" && ext != ".bat" {
+		return nil
+	}
+	return fmt.Errorf("[claude] command: %s is a batch file, to which nothing can be passed safely: name the program "+
+		"that it starts, claude.exe", path)
 }
 
 // Resolve makes the paths of c absolute: the CLI is started in the project's folder and not in ours.

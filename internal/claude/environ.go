@@ -44,7 +44,8 @@ type environment map[string]string
 func newEnvironment(inherited []string, as *account, configured map[string]string) environment {
 	env := environment{}
 	for _, kv := range inherited {
-		if name, value, ok := strings.Cut(kv, "="); ok && isInherited(name) {
+		name, value, ok := strings.Cut(kv, "=")
+		if name = variableName(name); ok && isInherited(name) {
 			env[name] = value
 		}
 	}
@@ -69,12 +70,12 @@ func (e environment) configDir() string {
 	if dir := e[stateVariable]; dir != "" {
 		return dir
 	}
-	return filepath.Join(e["HOME"], ".claude")
+	return filepath.Join(e[homeVariable], ".claude")
 }
 
 // isInherited works on an allow list: a variable that nobody thought of may hold a secret of the service.
 func isInherited(name string) bool {
-	for _, pattern := range inheritedVariables {
+	for _, pattern := range slices.Concat(inheritedVariables, systemVariables) {
 		if prefix, ok := strings.CutSuffix(pattern, "*"); (ok && strings.HasPrefix(name, prefix)) || name == pattern {
 			return true
 		}

@@ -48,7 +48,7 @@ type folder struct {
 
 // newFolder is a chat's folder at path, on a machine with this environment.
 func newFolder(path string, env environment) folder {
-	f := folder{path, env.configDir(), filepath.Join(env["HOME"], ".claude.json")}
+	f := folder{path, env.configDir(), filepath.Join(env[homeVariable], ".claude.json")}
 	if env[stateVariable] != "" {
 		f.decisions = filepath.Join(f.machine, ".claude.json")
 	}

@@ -59,7 +59,7 @@ func (c Config) Homes() []string {
 func (c Config) StateDir() string {
 	if c.User != "" {
 		as, _ := findAccount(c.User) // an unknown one cannot start anything
-		return filepath.Join(newEnvironment(c.Environ, as, c.Env)["HOME"], ".magpie", c.Instance)
+		return filepath.Join(newEnvironment(c.Environ, as, c.Env)[homeVariable], ".magpie", c.Instance)
 	}
 	return c.State
 }

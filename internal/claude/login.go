@@ -8,11 +8,7 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
-	"syscall"
 	"time"
-
-	"github.com/creack/pty"
-	"golang.org/x/sys/unix"
 
 	"magpie/internal/claude/proctree"
 )
@@ -91,26 +87,6 @@ func (a agent) logIn(ctx context.Context, d Dialog) error {
 	return err
 }
 
-// openTerminal opens a pseudo-terminal: keys is the person's side, tty that of the program.
-func openTerminal() (keys, tty *os.File, err error) {
-	master, tty, err := pty.Open()
-	if err != nil {
-		return nil, nil, err
-	}
-	defer master.Close() //nolint:errcheck // keys is a copy
-	if err := pty.Setsize(tty, &pty.Winsize{Rows: 50, Cols: terminalWidth}); err != nil {
-		return nil, nil, errors.Join(err, tty.Close())
-	}
-	fd, err := unix.FcntlInt(master.Fd(), unix.F_DUPFD_CLOEXEC, 0)
-	if err == nil {
-		err = unix.SetNonblock(fd, true) // else Close would not end a read
-	}
-	if err != nil {
-		return nil, nil, errors.Join(err, tty.Close())
-	}
-	return os.NewFile(uintptr(fd), master.Name()), tty, nil
-}
-
 // terminalWidth is in characters. It is large so that the link fits on one line.
 const terminalWidth = 4000
 
@@ -119,7 +95,7 @@ func (a agent) startLogin(dir string, tty *os.File) (*proctree.Child, error) {
 	defer tty.Close() //nolint:errcheck // the CLI has its own copy
 	cmd := exec.Command(a.cfg.Command, "auth", "login")
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, tty, tty, tty
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	cmd.SysProcAttr = inTerminal()
 	a.account.setCredential(cmd)
 	p := proctree.New(cmd, a.cfg.Instance)
 	return p, p.Start(append(a.env.list(), "TERM=xterm", "BROWSER=true")) // do not open a browser on this machine

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"github.com/google/uuid"
 )
@@ -80,7 +79,7 @@ func move(from, to string) error {
 		return err
 	}
 	err := os.Rename(from, to)
-	if !errors.Is(err, syscall.EXDEV) {
+	if !errors.Is(err, errOtherDisk) {
 		return err
 	}
 	next, gone := to+".new", from+".moved"

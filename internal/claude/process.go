@@ -117,7 +117,7 @@ func (a agent) start(spec Spec) (*Process, error) {
 	c, tools := a.cfg, spec.tools()
 	cmd := exec.Command(c.Command, slices.Concat(a.arguments(spec), servers, tools.arguments())...)
 	cmd.Dir = spec.Dir
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // signals to the bridge's process group must not reach it
+	cmd.SysProcAttr = proctree.OwnGroup() // signals to the bridge's process group must not reach it
 	a.account.setCredential(cmd)
 	cmd.WaitDelay = waitDelay
 	stdin, err := cmd.StdinPipe()

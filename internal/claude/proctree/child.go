@@ -1,6 +1,7 @@
 // Package proctree starts CLIs and tracks the processes that they start. It finds these in the process table, by a mark
-// in their environment, and by adopting orphans, and kills them when their CLI has ended. That needs Linux; elsewhere
-// only the CLIs themselves are tracked. The output of the CLIs does not belong here.
+// in their environment, and by adopting orphans, and kills them when their CLI has ended. That needs Linux; Windows has
+// job objects for it, and elsewhere only the CLIs' own process groups are killed. The output of the CLIs does not belong
+// here.
 package proctree
 
 import (
@@ -18,6 +19,7 @@ type Child struct {
 	cmd    *exec.Cmd
 	mark   string        // in its environment, which its descendants inherit
 	self   identity      // its entry in the process table
+	group  group         // what the system can kill at once
 	exited chan struct{} // closed when it has ended and its output was read
 	err    error         // how it ended; set before exited is closed
 	asked  atomic.Bool   // it was asked something
@@ -92,13 +94,14 @@ func (c *Child) Childless() bool { return childless(c.Pid()) }
 func (c *Child) Descendants() []Descendant { return descendantsOf(c.self, c.mark) }
 
 // Signal sends it a signal; that fails only if it has ended.
-func (c *Child) Signal(s syscall.Signal) { _ = c.cmd.Process.Signal(s) }
+func (c *Child) Signal(s syscall.Signal) { _ = sendSignal(c.cmd.Process, s) }
 
 // Kill kills it and its descendants, without waiting for their end.
 func (c *Child) Kill() {
 	left := c.Descendants()  // before the parent dies: afterwards only the mark shows whose they were
 	_ = c.cmd.Process.Kill() // fails only if it has ended already
 	Kill(left)
+	procs.killGroupOf(c)
 }
 
 // SetAsked notes that the CLI is asked something: before, it starts nothing that could outlive it.

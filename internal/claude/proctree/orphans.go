@@ -26,6 +26,7 @@ func (h *processTree) start(c *Child) error {
 		return err
 	}
 	c.self = identify(c.Pid())
+	c.group = groupOf(c.cmd.Process)
 	h.own[c.Pid()] = c
 	return nil
 }
@@ -35,11 +36,21 @@ func (h *processTree) remove(c *Child) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.own, c.Pid())
+	c.group.close()
 	if h.adopts {
 		c.alone = h.reapFor(c)
 		for _, g := range h.orphans {
 			delete(g, c)
 		}
+	}
+}
+
+// killGroupOf kills the group of c. One that has ended has none: its number may be that of another.
+func (h *processTree) killGroupOf(c *Child) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.own[c.Pid()] == c {
+		c.group.kill()
 	}
 }
 

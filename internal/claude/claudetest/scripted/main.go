@@ -1,3 +1,5 @@
+//go:build unix
+
 // Command scripted is an agent for tests: it speaks the CLI's stream-json, starts in a few ms, and ends with its input.
 //
 // With a model at ANTHROPIC_BASE_URL it works like the CLI, as far as the bridge can see: it calls the model with the
