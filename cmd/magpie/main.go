@@ -29,7 +29,7 @@ type cli struct {
 	Context    contextCmd    `cmd:"" help:"Show what the agent would be sent with a question, without sending it."`
 	History    historyCmd    `cmd:"" help:"Import and export what was said."`
 	Audit      auditCmd      `cmd:"" help:"List who has allowed the agents what, when, and by which rule."`
-	Service    serviceCmd    `cmd:"" help:"Run the bridge as a service of systemd."`
+	Service    serviceCmd    `cmd:"" help:"Run the bridge as a service: of systemd, launchd or the task scheduler."`
 	Playground playgroundCmd `cmd:"" help:"Try everything on this machine, without a Feishu account."`
 	Completion completionCmd `cmd:"" help:"Print what a shell needs to complete commands and flags."`
 	Version    versionCmd    `cmd:"" help:"Print the version."`

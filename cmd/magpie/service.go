@@ -4,10 +4,10 @@ import (
 	"context"
 	"os"
 
-	"magpie/internal/systemd"
+	"magpie/internal/services"
 )
 
-// serviceCmd leaves everything to systemd; magpie has no daemon mode of its own.
+// serviceCmd leaves everything to what the system has for services; magpie has no daemon mode of its own.
 type serviceCmd struct {
 	Install   serviceInstallCmd   `cmd:"" help:"Write the unit file and start the service."`
 	Uninstall serviceUninstallCmd `cmd:"" help:"Stop the service and remove its unit file. Configuration and data stay."`
@@ -21,9 +21,9 @@ type serviceFlags struct {
 	Root  string `help:"Folder that stands for / when files are written." hidden:"" type:"path"`
 }
 
-func (f serviceFlags) service() systemd.Service {
+func (f serviceFlags) service() services.Service {
 	system := f.Scope == "system" || f.Scope == "auto" && os.Geteuid() == 0
-	return systemd.Service{Name: f.Name, System: system, Root: f.Root}
+	return services.Service{Name: f.Name, System: system, Root: f.Root}
 }
 
 type serviceInstallCmd struct {
@@ -38,10 +38,10 @@ type serviceInstallCmd struct {
 
 // Run installs the service.
 func (s serviceInstallCmd) Run(ctx context.Context) error {
-	return systemd.Installation{
+	return services.Install(ctx, services.Installation{
 		Service: s.service(), Config: s.Config, User: s.User, Agents: s.Agents, Secret: s.Secret,
 		DryRun: s.DryRun, Force: s.Force,
-	}.Install(ctx)
+	})
 }
 
 // serviceUninstallCmd never touches configuration and data.
@@ -52,10 +52,10 @@ type serviceUninstallCmd struct {
 
 // Run removes the service.
 func (s serviceUninstallCmd) Run(ctx context.Context) error {
-	return s.service().Uninstall(ctx, s.Force)
+	return services.Uninstall(ctx, s.service(), s.Force)
 }
 
 type serviceStatusCmd struct{ serviceFlags }
 
 // Run shows how the service is.
-func (s serviceStatusCmd) Run(ctx context.Context) error { return s.service().Status(ctx) }
+func (s serviceStatusCmd) Run(ctx context.Context) error { return services.Status(ctx, s.service()) }

@@ -106,7 +106,7 @@ func TestSetupAsksHowToStart(t *testing.T) {
 			s := newServiceSetupRig(t)
 			term := openTerminal(t, s.command(s.args...))
 			term.await("4. How should it run?")
-			term.await("1. as a systemd service")
+			term.await("1. as a service that starts by itself")
 			term.await("2. now, in this terminal")
 			term.await("3. not yet")
 			term.answer("Number [1]: ", choice)

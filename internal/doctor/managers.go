@@ -4,14 +4,14 @@ import (
 	"os/exec"
 	"strings"
 
-	"magpie/internal/systemd"
+	"magpie/internal/services"
 )
 
 // checkManagers checks which service managers could restart the program after a crash.
 func checkManagers(r *Report) {
 	var managers []string
-	if systemd.Available("") == nil {
-		managers = append(managers, "systemd (magpie service install)")
+	if services.Available("") == nil {
+		managers = append(managers, services.Manager+" (magpie service install)")
 	}
 	if _, err := exec.LookPath("pm2"); err == nil {
 		managers = append(managers, "pm2 (scripts/ecosystem.config.js)")

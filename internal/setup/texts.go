@@ -127,8 +127,8 @@ var (
 
 	textStartHow     = i18n.Phrase{ZH: "\n4. 怎样运行？", EN: "\n4. How should it run?"}
 	textStartService = i18n.Phrase{
-		ZH: "作为 systemd 服务，开机自动启动",
-		EN: "as a systemd service that starts at boot",
+		ZH: "作为系统服务，自动启动",
+		EN: "as a service that starts by itself",
 	}
 	textStartHere     = i18n.Phrase{ZH: "现在就在这个终端里启动", EN: "now, in this terminal"}
 	textStartNot      = i18n.Phrase{ZH: "先不启动", EN: "not yet"}

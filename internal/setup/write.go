@@ -14,7 +14,7 @@ import (
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/config"
-	"magpie/internal/systemd"
+	"magpie/internal/services"
 )
 
 // file is the configuration that a setup writes.
@@ -121,7 +121,7 @@ func createFile(path, old string, data []byte) (err error) {
 
 // start starts the bridge as it is wanted, or says how.
 func (u *setup) start(ctx context.Context) error {
-	service := systemd.Service{Name: "magpie", System: os.Geteuid() == 0, Root: u.Root}
+	bridge := services.Service{Name: "magpie", System: os.Geteuid() == 0, Root: u.Root}
 	how := u.Start
 	if how == "ask" && u.unattended {
 		how = "no"
@@ -129,7 +129,7 @@ func (u *setup) start(ctx context.Context) error {
 	if how == "ask" {
 		ways := []string{"here", "no"}
 		texts := []i18n.Phrase{textStartHere, textStartNot}
-		if systemd.Available(u.Root) == nil {
+		if services.Available(u.Root) == nil {
 			ways, texts = append([]string{"service"}, ways...), append([]i18n.Phrase{textStartService}, texts...)
 		}
 		n, err := u.pick(ctx, textStartHow, texts...)
@@ -142,7 +142,7 @@ func (u *setup) start(ctx context.Context) error {
 	before := u.lastAnswered(ctx)
 	switch how {
 	case "service":
-		err := systemd.Installation{Service: service, Config: u.Config, Restart: true}.Install(ctx)
+		err := services.Install(ctx, services.Installation{Service: bridge, Config: u.Config, Restart: true})
 		if err != nil {
 			u.say(textStartYourself, u.Config)
 			return fmt.Errorf("%s", textServiceFailed.Sprintf(u.lang, err))

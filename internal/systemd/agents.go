@@ -1,3 +1,5 @@
+//go:build unix
+
 package systemd
 
 import (
@@ -17,9 +19,6 @@ import (
 	"magpie/internal/config"
 	"magpie/internal/safepath"
 )
-
-// SameUser, in place of the name of the agents' user, means the user that runs the service.
-const SameUser = "same"
 
 // agentsUser is the user that runs the agents of a system service; empty for the user of the service. A
 // person's own service keeps its user: another one would have neither the login of that person's CLI

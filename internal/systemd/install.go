@@ -1,3 +1,5 @@
+//go:build unix
+
 package systemd
 
 import (
@@ -16,18 +18,6 @@ import (
 	"magpie/internal/config"
 	"magpie/internal/safepath"
 )
-
-// Installation describes the service that is to be installed.
-type Installation struct {
-	Service
-	Config  string // the configuration file; empty = the one that "magpie serve" would find
-	User    string // who runs a system service; empty = who called sudo, else magpie
-	Agents  string // who runs its agents, or [SameUser]; empty = the configuration says, see agentsUser
-	Secret  string // file that holds the app secret; empty = it is in the configuration
-	DryRun  bool   // print the unit file and do nothing
-	Force   bool   // overwrite a unit file that somebody has edited
-	Restart bool   // also when the unit file is as it was: the configuration is new
-}
 
 // Install writes the unit file and starts the service. A second time it changes nothing.
 func (i Installation) Install(ctx context.Context) error {
@@ -102,30 +92,10 @@ func writeFileAtomic(path, text string) error {
 
 // unit is the unit file for this binary, configuration and project.
 func (i Installation) unit(ctx context.Context) (u unit, err error) {
-	u = unit{Name: i.Name, System: i.System, Secret: i.Secret, Config: i.Config, RestartSteps: knowsRestartSteps(ctx)}
-	if u.Program, err = os.Executable(); err != nil {
+	u = unit{Name: i.Name, System: i.System, Secret: i.Secret, RestartSteps: knowsRestartSteps(ctx)}
+	var c config.Config
+	if u.Program, u.Config, c, err = Locate(i.Config); err != nil {
 		return u, err
-	}
-	if u.Program, err = filepath.EvalSymlinks(u.Program); err != nil {
-		return u, err
-	}
-	if u.Config == "" {
-		u.Config = config.Find()
-	}
-	if u.Config == "" {
-		return u, &config.Error{
-			Err: errors.New("there is no magpie.toml: make one with magpie setup, or name it with --config")}
-	}
-	if u.Config, err = filepath.Abs(u.Config); err != nil {
-		return u, err
-	}
-	c := config.Defaults()
-	data, err := os.ReadFile(u.Config)
-	if err != nil {
-		return u, &config.Error{Err: err}
-	}
-	if err := config.Decode(data, &c); err != nil {
-		return u, &config.Error{Err: fmt.Errorf("%s: %w", u.Config, err)}
 	}
 	if c.Claude.User != "" && !u.System {
 		return u, &config.Error{Err: fmt.Errorf("%s: [claude] user does not work in a service of one user, "+

@@ -13,6 +13,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"magpie/internal/config"
 )
 
 // Service is a service of systemd, whether it is installed or not.
@@ -20,6 +22,51 @@ type Service struct {
 	Name   string
 	System bool   // of the machine; else one of this user
 	Root   string // folder that stands for / when files are written; empty = /
+}
+
+// Installation describes the service that is to be installed.
+type Installation struct {
+	Service
+	Config  string // the configuration file; empty = the one that "magpie serve" would find
+	User    string // who runs a system service; empty = who called sudo, else magpie
+	Agents  string // who runs its agents, or [SameUser]; empty = the configuration says, see agentsUser
+	Secret  string // file that holds the app secret; empty = it is in the configuration
+	DryRun  bool   // print the unit file and do nothing
+	Force   bool   // overwrite a unit file that somebody has edited
+	Restart bool   // also when the unit file is as it was: the configuration is new
+}
+
+// SameUser, in place of the name of the agents' user, means the user that runs the service.
+const SameUser = "same"
+
+// Locate finds the program that runs, and the configuration with which it is to run as a service: the one that is named,
+// or else the one that "magpie serve" would find.
+func Locate(file string) (program, found string, c config.Config, err error) {
+	if program, err = os.Executable(); err != nil {
+		return "", "", c, err
+	}
+	if program, err = filepath.EvalSymlinks(program); err != nil {
+		return "", "", c, err
+	}
+	if file == "" {
+		file = config.Find()
+	}
+	if file == "" {
+		return "", "", c, &config.Error{
+			Err: errors.New("there is no magpie.toml: make one with magpie setup, or name it with --config")}
+	}
+	if file, err = filepath.Abs(file); err != nil {
+		return "", "", c, err
+	}
+	c = config.Defaults()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return "", "", c, &config.Error{Err: err}
+	}
+	if err := config.Decode(data, &c); err != nil {
+		return "", "", c, &config.Error{Err: fmt.Errorf("%s: %w", file, err)}
+	}
+	return program, file, c, nil
 }
 
 // UnitPath is the path of the unit file.

@@ -1,0 +1,47 @@
+package services
+
+import (
+	"context"
+	"fmt"
+)
+
+// Manager names what runs services on this system.
+const Manager = "launchd"
+
+// Available is always nil: every Mac has launchd.
+func Available(string) error { return nil }
+
+// Install installs and starts a service, or starts it again.
+func Install(ctx context.Context, i Installation) error {
+	j, err := newJob(i)
+	if err != nil {
+		return err
+	}
+	a, err := newLaunchAgent(j)
+	if err == nil && i.DryRun {
+		fmt.Print(a.plist())
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return a.install(ctx)
+}
+
+// Uninstall stops a service and removes it.
+func Uninstall(ctx context.Context, s Service, _ bool) error {
+	a, err := newLaunchAgent(job{Name: s.Name})
+	if err != nil {
+		return err
+	}
+	return a.uninstall(ctx)
+}
+
+// Status prints how a service is.
+func Status(ctx context.Context, s Service) error {
+	a, err := newLaunchAgent(job{Name: s.Name})
+	if err != nil {
+		return err
+	}
+	return a.status(ctx)
+}

@@ -1,0 +1,39 @@
+package services
+
+import (
+	"context"
+	"fmt"
+)
+
+// Manager names what runs services on this system.
+const Manager = "Task Scheduler"
+
+// Available is always nil: every Windows has the task scheduler.
+func Available(string) error { return nil }
+
+// Install installs and starts a service, or starts it again.
+func Install(ctx context.Context, i Installation) error {
+	j, err := newJob(i)
+	if err != nil {
+		return err
+	}
+	t, err := newScheduledTask(j)
+	if err == nil && i.DryRun {
+		fmt.Print(t.text())
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return t.install(ctx)
+}
+
+// Uninstall stops a service and removes it.
+func Uninstall(ctx context.Context, s Service, _ bool) error {
+	return scheduledTask{job: job{Name: s.Name}}.uninstall(ctx)
+}
+
+// Status prints how a service is.
+func Status(ctx context.Context, s Service) error {
+	return scheduledTask{job: job{Name: s.Name}}.status(ctx)
+}

@@ -1,0 +1,68 @@
+// Package services runs the bridge as a service of what the operating system offers: systemd, launchd on macOS, the task
+// scheduler of Windows. What the program does when it is started and stopped does not belong here.
+package services
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+
+	"magpie/internal/systemd"
+)
+
+// Service is a service, whether it is installed or not. Other managers than systemd run it for one user only.
+type Service = systemd.Service
+
+// Installation describes the service that is to be installed.
+type Installation = systemd.Installation
+
+// onlyPersonal refuses what only systemd can do.
+func onlyPersonal(i Installation) error {
+	switch {
+	case i.System:
+		return errors.New("here a service belongs to one user: call this as the user who is to run the bridge")
+	case i.User != "", i.Agents != "", i.Secret != "":
+		return errors.New("--user, --agents and --secret-file are for services of systemd")
+	}
+	return nil
+}
+
+// job is the bridge as a job that begins when its user logs in.
+type job struct {
+	Name    string
+	Program string
+	Config  string
+	Dir     string // working folder: relative paths of the configuration begin there
+}
+
+// newJob is the job of an installation.
+func newJob(i Installation) (j job, err error) {
+	if err := onlyPersonal(i); err != nil {
+		return j, err
+	}
+	j.Name = i.Name
+	if j.Program, j.Config, _, err = systemd.Locate(i.Config); err != nil {
+		return j, err
+	}
+	j.Dir, err = os.Getwd()
+	return j, err
+}
+
+// run runs a program of the system; what it says becomes part of the error.
+func run(ctx context.Context, name string, args ...string) error {
+	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
+// show runs a program whose output is for the operator.
+func show(ctx context.Context, name string, args ...string) error {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	return cmd.Run()
+}
