@@ -32,6 +32,7 @@ type cli struct {
 	Service    serviceCmd    `cmd:"" help:"Run the bridge as a service: of systemd, launchd or the task scheduler."`
 	Playground playgroundCmd `cmd:"" help:"Try everything on this machine, without a Feishu account."`
 	Completion completionCmd `cmd:"" help:"Print what a shell needs to complete commands and flags."`
+	Man        manCmd        `cmd:"" help:"Print the manual page, as man reads it."`
 	Version    versionCmd    `cmd:"" help:"Print the version."`
 
 	PrintVersion kong.VersionFlag `name:"version" help:"Print the version."`

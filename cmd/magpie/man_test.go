@@ -1,0 +1,45 @@
+package main
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+)
+
+// The manual page names every command, with what --help says of it, and every flag that is no secret.
+func TestTheManualPageIsComplete(t *testing.T) {
+	t.Parallel()
+	out, err := magpie(t, t.TempDir(), "man").Output()
+	must(t, err)
+	page := "\n" + strings.ReplaceAll(string(out), `\-`, "-")
+	root := kong.Must(&cli{}, kong.Name("magpie"), kong.Vars{"version": version()}).Model.Node
+	commands := root.Leaves(true)
+	if len(commands) < 15 {
+		t.Fatalf("there are only %d commands", len(commands))
+	}
+	for _, n := range commands {
+		_, about, found := strings.Cut(page, "\n.SS "+n.FullPath())
+		about, _, _ = strings.Cut(about, "\n.S")
+		if !found || !strings.Contains(about+"\n", "\n"+n.Help+"\n") {
+			t.Errorf("%s is described as %q", n.FullPath(), about)
+		}
+		for _, f := range n.Flags {
+			if strings.Contains(about, `\fB--`+f.Name+`\fR`) == f.Hidden {
+				t.Errorf("%s --%s: hidden %t, and it is described as %q", n.FullPath(), f.Name, f.Hidden, about)
+			}
+		}
+	}
+	if roff(`.a\b`) != `\&.a\eb` {
+		t.Errorf("%q", roff(`.a\b`))
+	}
+	if _, err := exec.LookPath("groff"); err != nil {
+		return // a minimal system; what follows is only a look by another pair of eyes
+	}
+	check := exec.Command("groff", "-man", "-ww", "-z", "-Kutf8", "-Tutf8")
+	check.Stdin = strings.NewReader(string(out))
+	if out, err := check.CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("groff: %v, %s", err, out)
+	}
+}
