@@ -13,6 +13,7 @@ import (
 	"magpie/db"
 	"magpie/internal/claude/claudetest"
 	"magpie/internal/config"
+	"magpie/internal/doctor"
 )
 
 // The dashboard and the alerts ask for metrics that there are.
@@ -53,4 +54,31 @@ func TestTheSampleConfigurationIsRead(t *testing.T) {
 	must(t, c.Feishu.Validate())
 	c.Claude.Command = claudetest.Command(t)
 	must(t, c.Claude.Validate())
+}
+
+// The image is made with the Go, the tags and the CLI with which everything is tested.
+func TestTheDockerfileIsUpToDate(t *testing.T) {
+	read := func(name string) string {
+		data, err := os.ReadFile(filepath.Join("..", "..", name))
+		must(t, err)
+		return string(data)
+	}
+	found := func(pattern, text string) string {
+		m := regexp.MustCompile(pattern).FindStringSubmatch(text)
+		if m == nil {
+			t.Fatalf("there is no %s", pattern)
+		}
+		return m[1]
+	}
+	dockerfile := read("Dockerfile")
+	for _, c := range []struct{ what, got, want string }{
+		{"Go", found(`golang:([\d.]+)-`, dockerfile), found(`(?m)^go (\d+\.\d+)`, read("go.mod"))},
+		{"tags", found(`-tags (\S+)`, dockerfile), found(`-tags (\S+)`, read("scripts/release"))},
+		{"CLI", found(`CLAUDE_CODE=(\S+)`, dockerfile), doctor.TestedCLI},
+		{"user", found(`USER (\d+):`, dockerfile), found(`(?m)^user=(\d+)`, read("scripts/packaging/oci"))},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: %s in the Dockerfile, want %s", c.what, c.got, c.want)
+		}
+	}
 }

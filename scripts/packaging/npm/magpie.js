@@ -6,13 +6,13 @@ const { spawn } = require('child_process');
 const name = `magpie-bridge-${process.platform}-${process.arch}`;
 let program;
 try {
-  program = require.resolve(`${name}/bin/magpie`);
+  program = require.resolve(`${name}/bin/magpie${process.platform === 'win32' ? '.exe' : ''}`);
 } catch {
   console.error(`magpie: the package ${name} is not installed. Either there is no Magpie for this machine, or npm was told ` +
     'to leave optional packages out: npm install -g magpie-bridge --include=optional');
   process.exit(1);
 }
-if (process.execve) { // Node.js 22.15: no process in between
+if (process.execve && process.platform !== 'win32') { // Node.js 22.15: no process in between
   process.execve(program, [program, ...process.argv.slice(2)], process.env);
 }
 const child = spawn(program, process.argv.slice(2), { stdio: 'inherit' });
