@@ -101,17 +101,30 @@ func (ix Index) Find(ctx context.Context, key chat.Key, epoch int64, terms []str
 	if err != nil {
 		return Found{}, err
 	}
-	for i := range found.Terms {
-		p := &found.Terms[i]
-		var newest []int64
-		for _, m := range fresh {
-			if m.Seq >= first.Int64 && findable(m) && slices.Contains(indexTerms(m), p.Term) {
-				newest = append(newest, m.Seq)
+	found.addNewest(fresh, first.Int64)
+	return found, nil
+}
+
+// addNewest puts those messages, the newest first, before the ones from the index. Each is split into terms once.
+func (f Found) addNewest(fresh []chat.Message, first int64) {
+	at := make(map[string][]int, len(f.Terms))
+	for i, p := range f.Terms {
+		at[p.Term] = append(at[p.Term], i)
+	}
+	newest := make([][]int64, len(f.Terms))
+	for _, m := range fresh {
+		if m.Seq < first || !findable(m) {
+			continue
+		}
+		for _, term := range indexTerms(m) {
+			for _, i := range at[term] {
+				newest[i] = append(newest[i], m.Seq)
 			}
 		}
-		p.Seqs = append(newest, p.Seqs...)
 	}
-	return found, nil
+	for i := range f.Terms {
+		f.Terms[i].Seqs = append(newest[i], f.Terms[i].Seqs...)
+	}
 }
 
 // separates says whether the index takes r for the end of a term. What has such an r is a phrase to it, and it knows
