@@ -21,7 +21,11 @@ func (f queryIndex) excerpts(msgs []chat.Message, most int) []chat.Message {
 // excerpt is the part of a text, at most that many runes long, with most of the question's words; in whole lines and
 // sentences if possible. Marks show what is missing.
 func (f queryIndex) excerpt(text string, most int) string {
-	most -= 2 * utf8.RuneCountInString(omitted(utf8.RuneCountInString(text)))
+	marks := 2 * utf8.RuneCountInString(omitted(utf8.RuneCountInString(text)))
+	if most <= marks { // no room for anything between the marks
+		return string([]rune(valid(text))[:most])
+	}
+	most -= marks
 	pieces := sentences(valid(text), max(most/4, 1))
 	weight := map[string]float64{}
 	for i, t := range f.terms {

@@ -176,7 +176,7 @@ func TestASessionIsNotRemindedOfItsOwnTurns(t *testing.T) {
 func TestRecallKeepsItsBudget(t *testing.T) {
 	long := strings.Repeat("这一段讲的是别的事情。", 400) + "备用钥匙在罗成那儿。" + strings.Repeat("后面也是别的事情。", 400)
 	d, key := remembered(t, chat.Private, 300, long, "备用钥匙有两把。")
-	for _, budget := range []int{0, 50, 300, 1000, 5000} {
+	for _, budget := range []int{0, 1, 6, 50, 300, 1000, 5000} {
 		cfg := utcDefaults()
 		cfg.RecallChars = budget
 		p := New(d, cfg, zerolog.Nop()).Build(t.Context(), about(key, "备用钥匙在谁那儿"))
