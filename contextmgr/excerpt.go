@@ -9,7 +9,7 @@ import (
 )
 
 // excerpts cuts texts that are longer than most runes down to the part that is most related to the question.
-func (f queryIndex) excerpts(msgs []chat.Message, most int) []chat.Message {
+func (f *queryIndex) excerpts(msgs []chat.Message, most int) []chat.Message {
 	for i, m := range msgs {
 		if utf8.RuneCountInString(m.Text) > most {
 			msgs[i].Text = f.excerpt(m.Text, most)
@@ -20,7 +20,7 @@ func (f queryIndex) excerpts(msgs []chat.Message, most int) []chat.Message {
 
 // excerpt is the part of a text, at most that many runes long, with most of the question's words; in whole lines and
 // sentences if possible. Marks show what is missing.
-func (f queryIndex) excerpt(text string, most int) string {
+func (f *queryIndex) excerpt(text string, most int) string {
 	marks := 2 * utf8.RuneCountInString(omitted(utf8.RuneCountInString(text)))
 	if most <= marks { // no room for anything between the marks
 		return string([]rune(valid(text))[:most])
@@ -28,8 +28,10 @@ func (f queryIndex) excerpt(text string, most int) string {
 	most -= marks
 	pieces := sentences(valid(text), max(most/4, 1))
 	weight := map[string]float64{}
-	for i, t := range f.terms {
-		weight[t] = f.idf[i]
+	for t, kinds := range f.kindsOf() {
+		for _, kind := range kinds {
+			weight[t] = max(weight[t], f.idf[kind])
+		}
 	}
 	score, long := make([]float64, len(pieces)), make([]int, len(pieces))
 	for i, p := range pieces {

@@ -13,6 +13,7 @@ import (
 // Weights of the ranking.
 const (
 	titleWeight = 2.0 // of a term in the title or the keywords, relative to one in the text
+	memoryFit   = 0.7 // of the overlap with the question, against what a memory adds to those selected
 	youthWeight = 0.1 // newer memories win when nothing else decides
 )
 
@@ -45,7 +46,7 @@ func rankMemories(list []db.Memory, question string, matching bool) []db.Memory 
 		fit[i] = w.rank
 	}
 	sorted := make([]db.Memory, 0, len(rest))
-	selectDiverse(fit, func(i, j int) float64 { return memorySimilarity(first[i], first[j]) }, func(i int) bool {
+	selectDiverse(memoryFit, fit, func(i, j int) float64 { return memorySimilarity(first[i], first[j]) }, func(i int) bool {
 		sorted = append(sorted, first[i].memory)
 		return true
 	})

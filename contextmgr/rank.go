@@ -26,16 +26,17 @@ const (
 // The parameters of BM25. Messages of a chat are short, so their length matters less than usual.
 const (
 	saturation = 1.2
-	lengthNorm = 0.4
+	lengthNorm = 0.3
 )
 
 // What else counts.
 const (
 	// of its weight, for a word that the chat does not contain, in the total that a good match is measured by
 	unknownWord = 0.15
+	relatedWord = 0.7  // of the weight, for a word that is related to one of the question
 	character   = 0.35 // for one character of a Chinese word: a word of two characters gives three terms
 	ownName     = 0.3  // of its weight, for the name of a participant: others use it when they address that person
-	bySpeaker   = 1.35 // for messages of a person whom the question names
+	bySpeaker   = 1.6  // for messages of a person whom the question names
 	onDay       = 1.8  // for messages of a day that the question names
 	leastFit    = 0.15 // fraction of the question's weight that the best message needs; below that nothing matches
 	leastScore  = 0.05 // fraction of the best message's score
@@ -44,7 +45,7 @@ const (
 // indexEntry is what the search index says about one message.
 type indexEntry struct {
 	seq   int64
-	words uint64  // bit set of the question's words that it contains
+	words kindSet // the question's words that it contains, and related ones
 	named bool    // its author is named in the question
 	dated bool    // it is from a day that the question names, or a neighboring day
 	score float64 // from the words and the day
@@ -53,33 +54,37 @@ type indexEntry struct {
 // queryIndex is what the search index says about all messages that match any part of a question.
 type queryIndex struct {
 	query
-	idf     []float64    // inverse document frequency of each word of the question
-	total   float64      // of the idf
-	names   uint64       // bit set of the words that are names of participants
-	daily   float64      // weight of a named day: fewer messages on it count more
-	entries []indexEntry // by seq
+	idf     [kinds]float64 // weight of each of the question's words, by inverse document frequency, and of related ones
+	total   float64        // of the question's words
+	names   uint64         // bit set of the words that are names of participants
+	daily   float64        // weight of a named day: fewer messages on it count more
+	entries []indexEntry   // by seq
 }
 
-// newQueryIndex combines the index's results for the query's words and, after them, its days.
+// newQueryIndex combines the index's results for the query's words, the related ones and, after them, its days.
 func newQueryIndex(q query, found db.Found) queryIndex {
-	f := queryIndex{query: q, idf: make([]float64, len(q.terms))}
+	f := queryIndex{query: q}
 	n := float64(found.Messages)
 	// A mark is a seq and a kind in one integer, so that sorting all marks brings those of a message together.
 	var marks []int64
 	written := 0.0
 	for i, p := range found.Terms {
-		kind := int64(dated)
-		if i < len(q.terms) {
-			kind = int64(i)
-			f.idf[i] = idf(p, n) * share(p.Term)
-			if f.total += f.idf[i]; len(p.Seqs) == 0 {
-				f.total -= (1 - unknownWord) * f.idf[i]
+		kind := f.kindOf(i)
+		switch {
+		case kind < mostTerms:
+			f.idf[kind] = wordWeight(p, n) * share(p.Term)
+			if f.total += f.idf[kind]; len(p.Seqs) == 0 {
+				f.total -= (1 - unknownWord) * f.idf[kind]
 			}
-		} else {
+		case kind >= firstRelated:
+			r := f.related[kind-firstRelated]
+			// A related word counts no more than the one that it stands for, nor than itself.
+			f.idf[kind] = relatedWord * r.strength * min(wordWeight(found.Terms[r.of], n), idf(p, n))
+		default:
 			written += float64(len(p.Seqs))
 		}
 		for _, s := range p.Seqs {
-			marks = append(marks, s*kinds+kind)
+			marks = append(marks, s*kinds+int64(kind))
 		}
 	}
 	f.daily = math.Log(1 + n/(written+1))
@@ -87,17 +92,35 @@ func newQueryIndex(q query, found db.Found) queryIndex {
 	return f
 }
 
-// The kinds of marks; those below mostTerms are numbers of words.
+// The kinds of marks: numbers of words; a day; and from firstRelated on, numbers of related words.
 const (
-	dated = mostTerms
-	kinds = 64
+	dated        = mostTerms
+	firstRelated = 64
+	kindBits     = 7
+	kinds        = 1 << kindBits
 )
+
+// kindOf is the kind of the marks of a lookup.
+func (q query) kindOf(lookup int) int {
+	switch related := lookup - len(q.terms); {
+	case related < 0:
+		return lookup
+	case related < len(q.related):
+		return firstRelated + related
+	}
+	return dated
+}
+
+// kindSet is a bit set of kinds.
+type kindSet [kinds / 64]uint64
+
+func (s *kindSet) add(kind int) { s[kind/64] |= 1 << (kind % 64) }
 
 // addMarks merges all marks of a message into one entry.
 func (f *queryIndex) addMarks(marks []int64) {
 	slices.Sort(marks)
 	for _, mark := range marks {
-		seq, kind := mark>>6, mark&(kinds-1)
+		seq, kind := mark>>kindBits, int(mark&(kinds-1))
 		if len(f.entries) == 0 || f.entries[len(f.entries)-1].seq != seq {
 			f.entries = append(f.entries, indexEntry{seq: seq})
 		}
@@ -106,10 +129,18 @@ func (f *queryIndex) addMarks(marks []int64) {
 			s.dated = true
 			s.score += f.daily
 		} else {
-			s.words |= 1 << kind
+			s.words.add(kind)
 			s.score += f.idf[kind]
 		}
 	}
+}
+
+// wordWeight is the weight of a word of the question.
+func wordWeight(p db.Postings, n float64) float64 {
+	if frameWords[p.Term] {
+		return frameWord * idf(p, n)
+	}
+	return idf(p, n)
 }
 
 // idf is the weight of a term: the fewer of the n messages contain it, the higher.
@@ -130,41 +161,50 @@ func share(term string) float64 {
 }
 
 // find is the position of a message in entries, or where it would be.
-func (f queryIndex) find(seq int64) (int, bool) {
+func (f *queryIndex) find(seq int64) (int, bool) {
 	return slices.BinarySearchFunc(f.entries, seq, func(s indexEntry, seq int64) int { return cmp.Compare(s.seq, seq) })
 }
 
 // entryOf is the entry of the message with that seq; empty if the index has none.
-func (f queryIndex) entryOf(seq int64) indexEntry {
+func (f *queryIndex) entryOf(seq int64) indexEntry {
 	if i, ok := f.find(seq); ok {
 		return f.entries[i]
 	}
 	return indexEntry{seq: seq}
 }
 
-// weights hold how often each of the question's words occurs in a message or around it.
+// weights hold how often each of the question's words, and of the related ones, occurs in a message or around it.
 type weights struct {
-	of    [mostTerms]float64
-	words uint64 // bit set of those that are not 0
+	of    [kinds]float64
+	words kindSet // those that are not 0
 }
 
-func (w *weights) add(words uint64, n float64) {
-	for left := words; left != 0; left &= left - 1 {
-		w.of[bits.TrailingZeros64(left)] += n
+func (w *weights) add(words kindSet, n float64) {
+	for i, left := range words {
+		w.words[i] |= left
+		for ; left != 0; left &= left - 1 {
+			w.of[64*i+bits.TrailingZeros64(left)] += n
+		}
 	}
-	w.words |= words
+}
+
+func (w *weights) addKind(kind int) {
+	w.of[kind]++
+	w.words.add(kind)
 }
 
 // clear resets only the words that were used: the array is large, and one is reused for all messages.
 func (w *weights) clear() {
-	for left := w.words; left != 0; left &= left - 1 {
-		w.of[bits.TrailingZeros64(left)] = 0
+	for i, left := range w.words {
+		for ; left != 0; left &= left - 1 {
+			w.of[64*i+bits.TrailingZeros64(left)] = 0
+		}
 	}
-	w.words = 0
+	w.words = kindSet{}
 }
 
 // addNeighbors adds the words of the messages around one.
-func (f queryIndex) addNeighbors(seq int64, w *weights) {
+func (f *queryIndex) addNeighbors(seq int64, w *weights) {
 	i, _ := f.find(seq)
 	for j := i - 1; j >= 0 && f.entries[j].seq >= seq-neighborhood; j-- {
 		w.add(f.entries[j].words, beforeWeight*distanceWeight[seq-f.entries[j].seq])
@@ -186,7 +226,7 @@ var distanceWeight = func() (s [neighborhood + 1]float64) {
 }()
 
 // candidates are the messages with the best scores by the index alone, including neighbors of matches.
-func (f queryIndex) candidates() []int64 {
+func (f *queryIndex) candidates() []int64 {
 	var near []int64
 	for _, s := range topEntries(f.entries, mostSeeds) {
 		// Neighbours of a hit are candidates, too: the answer to a question often repeats none of its words.
@@ -244,15 +284,25 @@ func (r minHeap) Swap(i, j int)      { r[i], r[j] = r[j], r[i] }
 func (r *minHeap) Push(s any)        { *r = append(*r, s.(indexEntry)) }
 func (r *minHeap) Pop() any          { panic("nothing is taken from a ranking") }
 
-// score is BM25 over a message and its neighbors, with bonuses for its author and its day.
-func (f queryIndex) score(s indexEntry, w *weights, norm float64) (score float64) {
-	for left := w.words; left != 0; left &= left - 1 {
-		t := bits.TrailingZeros64(left)
-		weight, n := f.idf[t], w.of[t]
-		if f.names>>t&1 == 1 {
-			weight *= ownName
+// score is BM25 over a message and its neighbors, with bonuses for its author and its day. Of a word and those that are
+// related to it, only the one with the highest part of the score counts.
+func (f *queryIndex) score(s indexEntry, w *weights, norm float64) (score float64) {
+	var counted [mostTerms]float64
+	for i, left := range w.words {
+		for ; left != 0; left &= left - 1 {
+			kind := 64*i + bits.TrailingZeros64(left)
+			weight, n, word := f.idf[kind], w.of[kind], kind
+			if kind >= firstRelated {
+				word = f.related[kind-firstRelated].of
+			}
+			if f.names>>word&1 == 1 {
+				weight *= ownName
+			}
+			if part := weight * n * (saturation + 1) / (n + saturation*norm); part > counted[word] {
+				score += part - counted[word]
+				counted[word] = part
+			}
 		}
-		score += weight * n * (saturation + 1) / (n + saturation*norm)
 	}
 	if f.names != 0 && s.named {
 		score *= bySpeaker
@@ -264,7 +314,7 @@ func (f queryIndex) score(s indexEntry, w *weights, norm float64) (score float64
 }
 
 // speakers returns the authors of the messages, with a bit set of the question's words that name them.
-func speakers(msgs []chat.Message, numbers map[string]int) map[string]uint64 {
+func speakers(msgs []chat.Message, kindsOf map[string][]int) map[string]uint64 {
 	who := map[string]uint64{}
 	for _, m := range msgs {
 		if _, known := who[m.Actor.Name]; known {
@@ -272,8 +322,10 @@ func speakers(msgs []chat.Message, numbers map[string]int) map[string]uint64 {
 		}
 		who[m.Actor.Name] = 0
 		for _, t := range tokenize.Terms(m.Actor.Name) {
-			if n, asked := numbers[t]; asked && share(t) == 1 {
-				who[m.Actor.Name] |= 1 << n
+			for _, kind := range kindsOf[t] {
+				if kind < mostTerms && share(t) == 1 {
+					who[m.Actor.Name] |= 1 << kind
+				}
 			}
 		}
 	}
@@ -324,22 +376,32 @@ func (s signature) same(t signature) bool {
 	return s.size() <= fullest && t.size() <= fullest && s.like(t) >= nearlySame
 }
 
-// rank sorts messages by relevance, the best first, and drops those without any. near holds semantic scores by seq.
-func (f queryIndex) rank(msgs []chat.Message, near map[int64]float64) []hit {
-	numbers := make(map[string]int, len(f.terms))
-	for i, t := range f.terms {
-		numbers[t] = i
+// kindsOf are the kinds of each term that was looked up. It may be related to several words.
+func (q query) kindsOf() map[string][]int {
+	of := make(map[string][]int, len(q.terms)+len(q.related))
+	for i, t := range q.terms {
+		of[t] = append(of[t], i)
 	}
+	for i, r := range q.related {
+		of[r.term] = append(of[r.term], firstRelated+i)
+	}
+	return of
+}
+
+// rank sorts messages by relevance, the best first, and drops those without any. near holds semantic scores by seq.
+func (f *queryIndex) rank(msgs []chat.Message, near map[int64]float64) []hit {
+	kindsOf := f.kindsOf()
 	terms, all := make([][]string, len(msgs)), 1
 	for i, m := range msgs {
 		terms[i] = tokenize.Terms(headAndTail(m.Text, 4000))
 		all += len(terms[i])
 	}
 	mean := float64(all) / float64(max(len(msgs), 1))
-	who := speakers(msgs, numbers)
+	who := speakers(msgs, kindsOf)
 	for _, names := range who {
 		f.names |= names
 	}
+	asksNumber := asksNumber.MatchString(f.text)
 	hits := make([]hit, len(msgs))
 	var top float64
 	var w weights
@@ -348,8 +410,8 @@ func (f queryIndex) rank(msgs []chat.Message, near map[int64]float64) []hit {
 		w.clear()
 		for _, t := range terms[i] {
 			h.about.add(t)
-			if n, asked := numbers[t]; asked {
-				w.add(1<<n, 1)
+			for _, kind := range kindsOf[t] {
+				w.addKind(kind)
 			}
 		}
 		f.addNeighbors(m.Seq, &w)
@@ -357,6 +419,12 @@ func (f queryIndex) rank(msgs []chat.Message, near map[int64]float64) []hit {
 		s.named = who[m.Actor.Name] != 0
 		s.dated = slices.ContainsFunc(f.spans, func(day span) bool { return day.holds(m.Time.In(f.now.Location())) })
 		h.score = f.score(s, &w, 1-lengthNorm+lengthNorm*float64(len(terms[i]))/mean)
+		if asksNumber && slices.ContainsFunc(terms[i], isNumber) {
+			h.score *= withNumber
+		}
+		if isQuestion(m.Text) {
+			h.score *= ofQuestion
+		}
 		hits[i] = h
 		top = max(top, h.score)
 	}

@@ -22,17 +22,26 @@ import (
 const (
 	mostSpans    = 8   // days, weeks or months of a question
 	mostTerms    = 60  // of a question that are looked up
+	mostRelated  = 48  // terms that say about the same as those
 	mostPostings = 250 // per term; for a more frequent word, the newest messages
 	mostSeeds    = 60  // matches whose neighbors are considered
-	mostRead     = 75  // messages whose texts are read
+	mostRead     = 120 // messages whose texts are read
 )
 
 // query is a parsed question.
 type query struct {
-	text  string // all of it
-	terms []string
-	spans []span
-	now   time.Time
+	text    string // all of it
+	terms   []string
+	related []relatedTerm
+	spans   []span
+	now     time.Time
+}
+
+// relatedTerm is a term that says about the same as one of a query.
+type relatedTerm struct {
+	term     string
+	of       int // number of the query's term
+	strength float64
 }
 
 // parseQuery parses the questions of a turn.
@@ -52,7 +61,32 @@ func parseQuery(text string, now time.Time) query {
 		half := mostTerms / 2
 		q.terms = slices.Concat(q.terms[:half], q.terms[len(q.terms)-half:])
 	}
+	q.related = q.relatedTo(text)
 	return q
+}
+
+// relatedTo are the terms that are related most strongly to those of the query and are not in it themselves.
+func (q query) relatedTo(text string) (list []relatedTerm) {
+	seen := map[relatedTerm]bool{}
+	for _, r := range tokenize.RelatedTo(text) {
+		t := relatedTerm{term: r.Term, of: slices.Index(q.terms, r.Of)}
+		if t.of >= 0 && !seen[t] && !slices.Contains(q.terms, r.Term) {
+			seen[t] = true
+			t.strength = r.Strength
+			list = append(list, t)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b relatedTerm) int { return cmp.Compare(b.strength, a.strength) })
+	return list[:min(len(list), mostRelated)]
+}
+
+// lookups are the terms that are looked up in the index: those of the query, the related ones, and days.
+func (q query) lookups() []string {
+	list := slices.Clone(q.terms)
+	for _, r := range q.related {
+		list = append(list, r.term)
+	}
+	return append(list, q.days()...)
 }
 
 // headAndTail is the beginning and the end of a long text.
@@ -136,7 +170,7 @@ func (m *Manager) search(ctx context.Context, r Request, q query) (queryIndex, [
 	var near map[int64]float64
 	var looking sync.WaitGroup
 	looking.Go(func() { near = m.embeddings.search(ctx, r.Key, r.Epoch, q.text) })
-	found, err := m.db.Index().Find(ctx, r.Key, r.Epoch, slices.Concat(q.terms, q.days()), mostPostings)
+	found, err := m.db.Index().Find(ctx, r.Key, r.Epoch, q.lookups(), mostPostings)
 	looking.Wait()
 	if err != nil || found.Messages == 0 {
 		return queryIndex{}, nil, err
@@ -172,6 +206,10 @@ func questionText(asked []chat.Message) string {
 	return strings.Join(parts, "\n")
 }
 
+// messageFit weighs the score of a message against what it adds to those selected. What says nearly the same is left
+// out anyway, see nearlySame.
+const messageFit = 0.9
+
 // candidates is the multiple of the budget from which the selection is made.
 const candidates = 3
 
@@ -193,7 +231,7 @@ func selectHits(ranked []hit, budget, most int) []chat.Message {
 	alike := func(i, j int) float64 { return ranked[i].about.like(ranked[j].about) }
 	var taken []int // of ranked, each the message in msgs
 	length := func(i int) int { return min(ranked[i].chars, most) }
-	selectDiverse(fit, alike, func(i int) bool {
+	selectDiverse(messageFit, fit, alike, func(i int) bool {
 		chars, k := length(i), slices.IndexFunc(taken, func(j int) bool { return ranked[i].about.same(ranked[j].about) })
 		if k >= 0 {
 			chars -= length(taken[k])

@@ -7,7 +7,7 @@
 //   - Words that nobody looks for (the, 的) are no terms.
 //
 // The terms of a text never change under one [Version]: an index that was built with other terms has to
-// be rebuilt.
+// be rebuilt. [RelatedTo] looks up other words that say the same; it changes no term.
 //
 // Storing an index (db) and ranking what it finds (contextmgr) do not belong here.
 package tokenize
