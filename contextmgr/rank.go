@@ -371,9 +371,17 @@ func (s signature) like(t signature) float64 {
 // fullest is how many bits of a signature tell texts apart: those of two long texts are alike whatever they say.
 const fullest = 256
 
-// same reports whether two texts say nearly the same.
+// In a text of so many terms one detail, a word or a Chinese character, weighs much.
+const (
+	shortFrom = 5
+	shortTo   = 24
+)
+
+// same reports whether two texts say nearly the same: short ones may differ in one detail.
 func (s signature) same(t signature) bool {
-	return s.size() <= fullest && t.size() <= fullest && s.like(t) >= nearlySame
+	most, like := max(s.size(), t.size()), s.like(t)
+	return most <= fullest && like >= nearlySame ||
+		most >= shortFrom && most <= shortTo && like >= nearlySameShort
 }
 
 // kindsOf are the kinds of each term that was looked up. It may be related to several words.

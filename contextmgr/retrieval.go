@@ -215,7 +215,10 @@ const candidates = 3
 
 // nearlySame is how similar two messages are that say the same. One of them is enough: the newer one, since it may
 // correct a detail of the older one.
-const nearlySame = 0.85
+const (
+	nearlySame      = 0.85
+	nearlySameShort = 0.79
+)
 
 // selectHits selects the best-ranked messages that add something new, within a budget of runes, of which each uses at
 // most most. It returns them in chronological order.
