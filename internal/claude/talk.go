@@ -1,0 +1,114 @@
+package claude
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+)
+
+// Said is what was said in a session: a prompt, or what the agent answered to it.
+type Said struct {
+	ID    string // of the line of the transcript with which it begins
+	Agent bool   // the agent said it
+	Text  string
+	Time  time.Time // zero = the transcript does not tell
+}
+
+// mostTalk bounds what [Transcripts.Talk] reads, in bytes of text.
+const mostTalk = 64 << 20
+
+// ErrNoTranscript says that a session has no transcript here.
+var ErrNoTranscript = errors.New("there is no transcript of this session")
+
+// Talk reads what was said in a session, whoever has started it: prompts, and the texts of their answers. What the CLI
+// has written by itself is left out, and so are tools and subagents. A session that is not there is an
+// [ErrNoTranscript].
+func (t Transcripts) Talk(session string) ([]Said, error) {
+	path, err := t.find("/", session)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(path); path == "" || err != nil || !info.Mode().IsRegular() {
+		return nil, ErrNoTranscript
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read a transcript: %w", err)
+	}
+	defer f.Close() //nolint:errcheck // only read
+	return readTalk(f)
+}
+
+func readTalk(f io.Reader) ([]Said, error) {
+	br := bufio.NewReaderSize(f, 64<<10)
+	r := talkReader{seen: map[string]bool{}}
+	for r.size <= mostTalk {
+		line, err := readLine(br)
+		if line = bytes.TrimSpace(line); gjson.ValidBytes(line) {
+			r.line(gjson.ParseBytes(line))
+		}
+		if errors.Is(err, io.EOF) {
+			return r.all, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("read a transcript: %w", err)
+		}
+	}
+	return nil, fmt.Errorf("read a transcript: more than %d MB were said", mostTalk>>20)
+}
+
+// talkReader collects what is said in a transcript.
+type talkReader struct {
+	all  []Said
+	seen map[string]bool // lines so far: compacting a session repeats the newest ones
+	size int
+}
+
+func (r *talkReader) line(v gjson.Result) {
+	kind, id := v.Get("type").String(), v.Get("uuid").String()
+	if kind != "user" && kind != "assistant" || v.Get("isSidechain").Bool() || r.seen[id] {
+		return
+	}
+	r.seen[id] = id != ""
+	agent := kind == "assistant"
+	if agent && v.Get("message.model").String() == "<synthetic>" || !agent && isNote(v) {
+		return
+	}
+	text := textOf(v.Get("message.content"))
+	if text == "" || !agent && isLocalCommand(text) {
+		return
+	}
+	r.size += len(text)
+	// An answer is written block by block, with the use of tools in between.
+	if last := len(r.all) - 1; agent && last >= 0 && r.all[last].Agent {
+		r.all[last].Text += "\n\n" + text
+		return
+	}
+	at, _ := time.Parse(time.RFC3339Nano, v.Get("timestamp").String())
+	r.all = append(r.all, Said{ID: id, Agent: agent, Text: text, Time: at})
+}
+
+// textOf is the text of a message, which is one text or has blocks.
+func textOf(content gjson.Result) string {
+	if content.Type == gjson.String {
+		return strings.TrimSpace(content.String())
+	}
+	var texts []string
+	for _, block := range content.Array() {
+		if text := strings.TrimSpace(block.Get("text").String()); block.Get("type").String() == "text" && text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, "\n\n")
+}
+
+// isLocalCommand reports whether a prompt is one that the CLI has handled by itself, such as /clear, or what came of it.
+func isLocalCommand(prompt string) bool {
+	return strings.HasPrefix(prompt, "<command-") || strings.HasPrefix(prompt, "<local-command-")
+}
