@@ -50,3 +50,29 @@ func TestAPressDoesNotHideWhatWasMissed(t *testing.T) {
 		t.Errorf("active %+v, %v", got, err)
 	}
 }
+
+// What was said to another program tells nothing about which messages of the platform are known: that program may have
+// answered others since.
+func TestWhatWasSaidToAnotherProgramIsNoActivity(t *testing.T) {
+	d := fresh(t)
+	said := db.Record{Message: chat.Message{
+		Key: oc, ID: db.ForeignID("other", "1"), Role: chat.User, Class: chat.Talk, Text: "你好", Time: time.UnixMilli(1000),
+	}}
+	if _, err := d.Records().Add(t.Context(), []db.Record{said}); err != nil {
+		t.Fatal(err)
+	}
+	active := func() []chat.Activity {
+		list, err := d.Chats().Active(t.Context(), time.UnixMilli(0), 5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	if list := active(); len(list) != 0 {
+		t.Errorf("active without a message of the platform: %+v", list)
+	}
+	accept(t, d, say("om_1", "x"))
+	if list := active(); len(list) != 1 {
+		t.Errorf("active: %+v", list)
+	}
+}

@@ -18,5 +18,13 @@ const (
 	continuePrefix = "continue:"
 )
 
-// written leaves the pressed buttons out, see [Pressed]: none of them can be answered, and none was written.
-const written = ` AND message_id NOT LIKE '` + pressPrefix + `%' AND message_id NOT LIKE '` + continuePrefix + `%'`
+// ForeignID is the message id of what was said to another program, which has an id of its own for it, or to which one was
+// given. The platform knows no message of this id, so nothing follows from it about which of its messages are known.
+func ForeignID(program, id string) string { return foreignPrefix + program + ":" + id }
+
+const foreignPrefix = "foreign:"
+
+// written leaves the pressed buttons out, see [Pressed]: none of them can be answered, and none was written. What was
+// said to another program is left out, too.
+const written = ` AND message_id NOT LIKE '` + pressPrefix + `%' AND message_id NOT LIKE '` + continuePrefix + `%'` +
+	` AND message_id NOT LIKE '` + foreignPrefix + `%'`
