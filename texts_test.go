@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "write docs/texts-all.md anew")
 type phrase struct{ name, zh, en string }
 
 // textFolders are where texts for people are.
-var textFolders = []string{"bridge/i18n", "internal/setup", "internal/doctor"}
+var textFolders = []string{"bridge/i18n", "internal/setup", "internal/doctor", "internal/migrate", "cmd/magpie"}
 
 // phrases reads the texts of a folder from its source, in the order of their names.
 func phrases(t *testing.T, folder string) (list []phrase) {

@@ -22,6 +22,7 @@ import (
 // cli has all commands; kong reads the tags.
 type cli struct {
 	Setup      setupCmd      `cmd:"" help:"Set up a bridge: the app, the configuration, the service."`
+	Migrate    migrateCmd    `cmd:"" help:"Take over what another bridge has: its app, its settings, and what was said."`
 	Serve      serveCmd      `cmd:"" help:"Run the bridge."`
 	Doctor     doctorCmd     `cmd:"" help:"Look whether everything that the bridge needs is there, and say what to do."`
 	Backup     backupCmd     `cmd:"" help:"Copy the database, also while the bridge runs."`

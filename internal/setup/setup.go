@@ -106,18 +106,16 @@ func (u *setup) prepare(ctx context.Context) error {
 func (u *setup) chooseConfigFile(ctx context.Context) (err error) {
 	if u.Config == "" {
 		if u.Config = config.Find(); u.Config == "" {
-			dir, err := os.UserConfigDir()
-			if err != nil {
+			if u.Config, err = ConfigFile(); err != nil {
 				return err
 			}
-			u.Config = filepath.Join(dir, "magpie", "magpie.toml")
 		}
 	}
 	if u.Config, err = filepath.Abs(u.Config); err != nil {
 		return err
 	}
 	if u.Data == "" {
-		if u.Data, err = dataDir(); err != nil {
+		if u.Data, err = DataDir(); err != nil {
 			return err
 		}
 	}
@@ -143,8 +141,14 @@ func (u *setup) chooseConfigFile(ctx context.Context) (err error) {
 	return nil
 }
 
-// dataDir is the user's folder for data (XDG Base Directory Specification).
-func dataDir() (string, error) {
+// ConfigFile is where a first configuration is written: in the user's folder for them.
+func ConfigFile() (string, error) {
+	dir, err := os.UserConfigDir()
+	return filepath.Join(dir, "magpie", "magpie.toml"), err
+}
+
+// DataDir is the user's folder for data (XDG Base Directory Specification).
+func DataDir() (string, error) {
 	if dir := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "magpie"), nil
 	}

@@ -77,7 +77,7 @@ func (u *setup) write() error {
 		return err
 	}
 	// From here on an interruption leaves a usable configuration.
-	if err := createFile(u.Config, u.oldConfig, data); err != nil {
+	if err := CreateFile(u.Config, u.oldConfig, data); err != nil {
 		return err
 	}
 	u.createdApp, u.written = "", true
@@ -94,9 +94,9 @@ func (u *setup) write() error {
 	return nil
 }
 
-// createFile creates a file. With old, it replaces an existing one, which is kept under that name; without, an existing
+// CreateFile creates a file. With old, it replaces an existing one, which is kept under that name; without, an existing
 // one is left alone and the call fails.
-func createFile(path, old string, data []byte) (err error) {
+func CreateFile(path, old string, data []byte) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*") // mode 0600
 	if err != nil {
 		return err

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"magpie/bridge/i18n"
+	"magpie/db"
+	"magpie/internal/config"
+	"magpie/internal/migrate"
+	"magpie/internal/setup"
+)
+
+type migrateCmd struct {
+	CCConnect         migrateCCConnectCmd         `cmd:"" name:"cc-connect" help:"From cc-connect."`
+	LarkChannelBridge migrateLarkChannelBridgeCmd `cmd:"" name:"lark-channel-bridge" help:"From lark-channel-bridge."`
+}
+
+type migrateCCConnectCmd struct {
+	Project string `help:"Which of its projects, when they have several apps." placeholder:"NAME"`
+	migrateFlags
+}
+
+// Run shows what can be carried over, and writes it if that is wanted.
+func (m migrateCCConnectCmd) Run(ctx context.Context) error {
+	return m.run(ctx, m.Project, migrate.CCConnect)
+}
+
+type migrateLarkChannelBridgeCmd struct {
+	Profile string `help:"Which of its profiles. Default: the active one." placeholder:"NAME"`
+	migrateFlags
+}
+
+// Run shows what can be carried over, and writes it if that is wanted.
+func (m migrateLarkChannelBridgeCmd) Run(ctx context.Context) error {
+	return m.run(ctx, m.Profile, migrate.LarkChannelBridge)
+}
+
+// migrateFlags say what is read, and where what comes of it goes. Nothing is written without --write.
+type migrateFlags struct {
+	From       string `help:"Its configuration, or the folder of it. Default: where it usually lies." type:"path" placeholder:"PATH"`
+	Write      bool   `help:"Write the configuration and the History. Without it, only show what would be written."`
+	Config     string `help:"The magpie.toml to write; it must not exist. Default: in the user's configuration folder." type:"path" placeholder:"magpie.toml"`
+	Data       string `help:"Folder for the database. Default: the user's data folder." type:"path" placeholder:"FOLDER"`
+	SecretFile string `name:"app-secret-file" help:"File with the app's secret; - reads it from the standard input. Default: as the other program has it." placeholder:"FILE"`
+	Lang       string `help:"Language of the report: zh, en, or auto for the locale's." enum:"auto,zh,en" default:"auto"`
+}
+
+func (m migrateFlags) run(ctx context.Context, name string, read func(migrate.Options) (*migrate.Found, error)) error {
+	o, err := m.options(name)
+	if err != nil {
+		return err
+	}
+	found, err := read(o)
+	if err != nil {
+		return err
+	}
+	fmt.Print(found)
+	blocked := m.check(o)
+	switch {
+	case blocked != nil && m.Write:
+		return blocked
+	case blocked != nil:
+		fmt.Println("\n" + blocked.Error())
+		return nil
+	case !m.Write:
+		fmt.Println("\n" + textMigrateDry.In(o.Lang))
+		return nil
+	}
+	return write(ctx, o, found)
+}
+
+// options fill in what was not said.
+func (m migrateFlags) options(name string) (o migrate.Options, err error) {
+	o = migrate.Options{
+		From: m.From, Name: name, Config: m.Config, Data: m.Data, Lang: i18n.Lang(m.Lang), Environ: os.Environ(),
+	}
+	if m.Lang == "auto" {
+		o.Lang = i18n.OfLocale(o.Environ)
+	}
+	if o.Config == "" {
+		if o.Config, err = setup.ConfigFile(); err != nil {
+			return o, err
+		}
+	}
+	if o.Data == "" {
+		if o.Data, err = setup.DataDir(); err != nil {
+			return o, err
+		}
+	}
+	if m.SecretFile != "" {
+		o.Secret, err = readSecret(m.SecretFile)
+	}
+	return o, err
+}
+
+// readSecret reads the secret of an app from a file.
+func readSecret(name string) (string, error) {
+	in, _, err := openInput(name)
+	if err != nil {
+		return "", &config.Error{Err: err}
+	}
+	data, err := io.ReadAll(io.LimitReader(in, 4<<10))
+	return strings.TrimSpace(string(data)), errors.Join(err, in.Close())
+}
+
+// check says why nothing can be written there. A configuration is never changed, and a database that is there is only
+// gone on with if it was named: what was said to two bots must not get mixed up.
+func (m migrateFlags) check(o migrate.Options) error {
+	there := o.Config
+	if m.Config == "" {
+		there = cmp.Or(config.Find(), there)
+	}
+	if _, err := os.Lstat(there); !errors.Is(err, fs.ErrNotExist) {
+		return &config.Error{Err: errors.New(textMigrateConfig.Sprintf(o.Lang, there))}
+	}
+	file := filepath.Join(o.Data, "magpie.db")
+	if _, err := os.Lstat(file); m.Data == "" && !errors.Is(err, fs.ErrNotExist) {
+		return &config.Error{Err: errors.New(textMigrateData.Sprintf(o.Lang, file, o.Data))}
+	}
+	return nil
+}
+
+// write stores what was said, then writes the configuration: as long as that is not there, everything can be repeated.
+func write(ctx context.Context, o migrate.Options, found *migrate.Found) (err error) {
+	text, err := found.Config()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(o.Config), 0o700); err != nil {
+		return err
+	}
+	c := config.Defaults()
+	if err := config.Decode(text, &c); err != nil {
+		return err
+	}
+	n, err := takeIn(ctx, c.DB, found)
+	if err != nil {
+		return err
+	}
+	if err := setup.CreateFile(o.Config, "", text); err != nil {
+		return err
+	}
+	fmt.Println("\n" + textMigrateDone.Sprintf(o.Lang, o.Config, n, c.DatabasePath()))
+	fmt.Println(textMigrateNext.Sprintf(o.Lang, found.Bridge, o.Config))
+	return nil
+}
+
+// takeIn takes what was said into the History, and sets the chats up. It says how many messages were new.
+func takeIn(ctx context.Context, c db.Config, found *migrate.Found) (added int, err error) {
+	store, err := db.Open(ctx, c)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	to := store.Records().NewImporter()
+	for batch := range batches(found.Records()) {
+		n, err := to.Add(ctx, batch)
+		if err != nil {
+			return added, err
+		}
+		added += n
+	}
+	for _, chat := range found.Chats {
+		err := store.Chats().Set(ctx, chat.Key, func(s *db.Settings) {
+			s.Project, s.Mention = cmp.Or(chat.Project, s.Project), cmp.Or(string(chat.Mention), s.Mention)
+		})
+		if err != nil {
+			return added, err
+		}
+	}
+	return added, store.Index().Merge(ctx)
+}
+
+// batches are records in portions that are stored in one transaction each.
+func batches(records iter.Seq[db.Record]) iter.Seq[[]db.Record] {
+	return func(yield func([]db.Record) bool) {
+		var batch []db.Record
+		bytes := 0
+		for r := range records {
+			batch, bytes = append(batch, r), bytes+len(r.Text)
+			if len(batch) < batchRecords && bytes < batchBytes {
+				continue
+			}
+			if !yield(batch) {
+				return
+			}
+			batch, bytes = nil, 0
+		}
+		if len(batch) > 0 {
+			yield(batch)
+		}
+	}
+}

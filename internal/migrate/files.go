@@ -1,0 +1,84 @@
+package migrate
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+)
+
+// The largest files that are read, in bytes.
+const (
+	largestConfig = 4 << 20
+	largestStore  = 256 << 20
+	largestSecret = 64 << 10
+)
+
+var (
+	errNotRegular = errors.New("not a file")
+	errTooLarge   = errors.New("too large")
+)
+
+// readFile reads a file that is at most so large. It does not wait for what is no file, such as a pipe.
+func readFile(path string, largest int64) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // only read
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, errNotRegular
+	case info.Size() > largest:
+		return nil, errTooLarge
+	}
+	return io.ReadAll(io.LimitReader(f, largest))
+}
+
+// readJSON reads a file of JSON. Errors say where the mistake is, and show nothing of the file: it may hold secrets.
+func readJSON(path string, largest int64, v any) error {
+	data, err := readFile(path, largest)
+	if err != nil {
+		return err
+	}
+	err = json.Unmarshal(data, v)
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		line := bytes.Count(data[:min(int(syntax.Offset), len(data))], []byte("\n")) + 1
+		return fmt.Errorf("line %d: not JSON", line)
+	case errors.As(err, &kind):
+		return fmt.Errorf("%s: want %s, not %s", kind.Field, wanted(kind), kind.Value)
+	}
+	return err
+}
+
+// wanted is what JSON calls the type that is wanted.
+func wanted(e *json.UnmarshalTypeError) string {
+	switch kind := e.Type.Kind().String(); kind {
+	case "struct", "map", "ptr":
+		return "object"
+	case "slice":
+		return "array"
+	default:
+		return kind
+	}
+}
+
+// words are the texts in a list that may hold anything.
+func words(list any) (found []string) {
+	all, _ := list.([]any)
+	for _, v := range all {
+		if s, ok := v.(string); ok {
+			found = append(found, s)
+		}
+	}
+	return found
+}

@@ -1,0 +1,330 @@
+package migrate
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"magpie/internal/chat"
+	"magpie/internal/claude"
+)
+
+// lcbConfig is what is read of the config.json of lark-channel-bridge (src/config/profile-schema.ts and schema.ts of
+// github.com/zarazhangrui/lark-coding-agent-bridge). Before version 2 of the file there were no profiles.
+type lcbConfig struct {
+	Active   string                 `json:"activeProfile"`
+	Profiles map[string]*lcbProfile `json:"profiles"`
+	Secrets  lcbSecrets             `json:"secrets"`
+	lcbProfile
+	App *lcbApp `json:"app"` // of the first versions
+}
+
+// lcbProfile is an app with its agent. Lists are filtered as lark-channel-bridge does: what is no text is left out.
+type lcbProfile struct {
+	Agent    string `json:"agentKind"` // claude, codex …; empty = claude
+	Mode     string `json:"mode"`      // personal | team
+	Accounts struct {
+		App *lcbApp `json:"app"`
+	} `json:"accounts"`
+	Secrets     lcbSecrets `json:"secrets"`
+	Access      lcbAccess  `json:"access"`
+	Preferences struct {
+		Access  lcbAccess `json:"access"`
+		Mention *bool     `json:"requireMentionInGroup"`
+	} `json:"preferences"`
+	Workspaces struct {
+		Default string `json:"default"`
+	} `json:"workspaces"`
+	Permissions struct {
+		Default string `json:"defaultAccess"` // full | workspace | read-only
+	} `json:"permissions"`
+}
+
+type lcbApp struct {
+	ID     string          `json:"id"`
+	Secret json.RawMessage `json:"secret"` // a text, or where to find it
+	Tenant string          `json:"tenant"` // feishu | lark
+}
+
+type lcbAccess struct {
+	Users   any            `json:"allowedUsers"`
+	Chats   any            `json:"allowedChats"`
+	Admins  any            `json:"admins"`
+	Mention *bool          `json:"requireMentionInGroup"`
+	ByChat  map[string]any `json:"chatRequireMention"`
+}
+
+// lcbReader reads what lark-channel-bridge has stored.
+type lcbReader struct {
+	reader
+	cfg     lcbConfig
+	profile lcbProfile
+	state   string // the folder of the profile
+}
+
+// LarkChannelBridge reads what lark-channel-bridge has stored.
+func LarkChannelBridge(o Options) (*Found, error) {
+	r := lcbReader{reader: newReader("lark-channel-bridge", o)}
+	if err := r.open(); err != nil {
+		return nil, err
+	}
+	if err := r.choose(); err != nil {
+		return nil, err
+	}
+	r.setApp()
+	r.setAccess()
+	if kind := cmp.Or(r.profile.Agent, "claude"); kind != "claude" {
+		r.note(textOtherAgent, r.opt.Name, kind)
+	}
+	r.file.Claude.Project = r.usable(r.profile.Workspaces.Default)
+	r.setMode(lcbMode(r.profile.Permissions.Default))
+	r.readWorkspaces()
+	r.readSessions()
+	return r.finish()
+}
+
+// lcbMode is the CLI's permission mode. What is not said is "full" there.
+func lcbMode(mode string) string {
+	switch mode {
+	case "workspace":
+		return "acceptEdits"
+	case "read-only":
+		return "plan"
+	case "", "full":
+		return "bypassPermissions"
+	}
+	return mode
+}
+
+// open finds and reads the configuration.
+func (r *lcbReader) open() error {
+	r.Path = cmp.Or(r.opt.From, r.vars["LARK_CHANNEL_HOME"], filepath.Join(r.home, ".lark-channel"))
+	if info, err := os.Stat(r.Path); err == nil && info.IsDir() {
+		r.Path = filepath.Join(r.Path, "config.json")
+	}
+	err := readJSON(r.Path, largestConfig, &r.cfg)
+	if errors.Is(err, os.ErrNotExist) {
+		return r.fail(textNothingThere, r.Path)
+	} else if err != nil {
+		return r.fail(textUnreadable, r.Path, r.why(err))
+	}
+	return nil
+}
+
+// lcbName is what a profile may be called: its name is that of a folder.
+var lcbName = regexp.MustCompile(`^[^\x00-\x20/\\:*?"<>|]+$`)
+
+// choose takes the profile that is wanted, or the active one. The others are noted.
+func (r *lcbReader) choose() error {
+	root := filepath.Dir(r.Path)
+	if len(r.cfg.Profiles) == 0 { // of an early version
+		r.profile, r.state = r.cfg.lcbProfile, root
+		r.profile.Accounts.App = cmp.Or(r.profile.Accounts.App, r.cfg.App)
+	} else {
+		names := slices.Sorted(maps.Keys(r.cfg.Profiles))
+		name := cmp.Or(r.opt.Name, r.cfg.Active, "claude")
+		p := r.cfg.Profiles[name]
+		if p == nil || !lcbName.MatchString(name) || name == "." || name == ".." {
+			return r.fail(textNoSuchName, r.Path, name, fmt.Sprintf("%q", names))
+		}
+		r.opt.Name, r.profile, r.state = name, *p, filepath.Join(root, "profiles", name)
+		for _, other := range names {
+			if other != name {
+				r.note(textOtherBot, other)
+			}
+		}
+	}
+	if r.profile.Accounts.App == nil || r.profile.Accounts.App.ID == "" {
+		return r.fail(textNoBot, r.Path)
+	}
+	return nil
+}
+
+// setApp takes over the app.
+func (r *lcbReader) setApp() {
+	app, f := r.profile.Accounts.App, &r.file.Feishu
+	f.AppID = app.ID
+	if app.Tenant == "lark" {
+		f.BaseURL = "lark"
+	}
+	secret, err := r.secret(*app)
+	if err != nil {
+		r.note(textSecretUnreadable, err)
+	}
+	f.AppSecret = secret
+}
+
+// setAccess takes over who may use the bot.
+func (r *lcbReader) setAccess() {
+	a, old := r.profile.Access, r.profile.Preferences.Access
+	allow := append(words(a.Users), words(a.Chats)...)
+	r.allow(&r.file.Access.Allow, "allow", append(allow, append(words(old.Users), words(old.Chats)...)...))
+	r.allow(&r.file.Access.Admins, "admins", append(words(a.Admins), words(old.Admins)...))
+	if len(words(a.Users))+len(words(old.Users)) > 0 {
+		r.note(textUsersInGroups)
+	}
+	if r.profile.Mode == "team" {
+		r.note(textWasOpen)
+	}
+	if needed := cmp.Or(a.Mention, r.profile.Preferences.Mention); needed != nil && !*needed {
+		r.file.Feishu.GroupMention = string(chat.MentionNone)
+	}
+	for _, id := range slices.Sorted(maps.Keys(a.ByChat)) {
+		needed, ok := a.ByChat[id].(bool)
+		if key := chat.FeishuChat(id); ok && key.Validate() == nil {
+			c := r.chat(key)
+			if c.Mention = chat.MentionOnly; !needed {
+				c.Mention = chat.MentionNone
+			}
+		}
+	}
+}
+
+// scope is the chat, or the topic, that lark-channel-bridge means.
+func (r *lcbReader) scope(s string) (chat.Key, bool) {
+	id, thread, topic := strings.Cut(s, ":")
+	key := chat.FeishuChat(id)
+	if key.Thread = thread; topic && !strings.HasPrefix(thread, "omt_") {
+		return key, false
+	}
+	return key, strings.HasPrefix(id, "oc_") && key.Validate() == nil
+}
+
+// readWorkspaces takes over the folders to which chats have changed, or can change.
+func (r *lcbReader) readWorkspaces() {
+	var w struct {
+		Chats map[string]any `json:"chats"`
+		Named map[string]any `json:"named"`
+	}
+	path := filepath.Join(r.state, "workspaces.json")
+	if err := readJSON(path, largestConfig, &w); err != nil {
+		if !errors.Is(err, os.ErrNotExist) {
+			r.note(textUnreadableStore, path, r.why(err))
+		}
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.Named)) {
+		if dir, ok := w.Named[name].(string); ok {
+			r.addProject(name, dir)
+		}
+	}
+	for _, scope := range slices.Sorted(maps.Keys(w.Chats)) {
+		entry, _ := w.Chats[scope].(map[string]any)
+		dir, _ := entry["cwd"].(string)
+		if key, ok := r.scope(scope); ok && dir != "" {
+			r.chat(key).Project = r.addProject("", dir)
+		}
+	}
+}
+
+// lcbSession is a session of a scope, from either of two files: the one of today, or that of the catalog.
+type lcbSession struct {
+	Scope   string `json:"scopeId"`
+	Agent   string `json:"agent"` // empty = claude
+	AgentID string `json:"agentId"`
+	Session string `json:"sessionId"`
+	Status  string `json:"status"` // active | archived
+	Updated int64  `json:"updatedAt"`
+}
+
+// readSessions takes over what was said: lark-channel-bridge keeps only which session of the CLI a chat has.
+func (r *lcbReader) readSessions() {
+	chats := map[chat.Key][]lcbSession{}
+	strange := 0
+	for _, s := range r.sessions() {
+		key, ok := r.scope(s.Scope)
+		switch {
+		case s.Session == "" || cmp.Or(s.Agent, s.AgentID, "claude") != "claude":
+		case !ok:
+			strange++
+		case !slices.ContainsFunc(chats[key], func(o lcbSession) bool { return o.Session == s.Session }):
+			chats[key] = append(chats[key], s)
+		}
+	}
+	if strange > 0 {
+		r.note(textNoChats, strange)
+	}
+	byName := func(a, b chat.Key) int { return strings.Compare(a.String(), b.String()) }
+	for _, key := range slices.SortedFunc(maps.Keys(chats), byName) {
+		list := chats[key]
+		slices.SortStableFunc(list, func(a, b lcbSession) int { return cmp.Compare(a.Updated, b.Updated) })
+		for i, s := range list {
+			// Only the newest one is gone on with.
+			past := s.Status == "archived" || i < len(list)-1
+			c := r.chat(key)
+			c.addTalk(talk{id: s.Session, past: past, at: time.UnixMilli(s.Updated), said: r.said(s.Session, c)})
+		}
+	}
+}
+
+// sessions lists the sessions of both files.
+func (r *lcbReader) sessions() (list []lcbSession) {
+	now, catalog := map[string]*lcbSession{}, []lcbSession{}
+	path := filepath.Join(r.state, "sessions.json")
+	for path, v := range map[string]any{path: &now, path + ".catalog.json": &catalog} {
+		if err := readJSON(path, largestStore, v); err != nil && !errors.Is(err, os.ErrNotExist) {
+			r.note(textUnreadableStore, path, r.why(err))
+		}
+	}
+	for _, scope := range slices.Sorted(maps.Keys(now)) {
+		if s := now[scope]; s != nil {
+			s.Scope = scope
+			list = append(list, *s)
+		}
+	}
+	return append(list, catalog...)
+}
+
+// said is what was said in a session. Its prompts tell who has asked, and in what kind of chat.
+func (r *lcbReader) said(session string, c *Chat) []said {
+	return r.transcript(session, func(m claude.Said) said {
+		p := readPrompt(m.Text)
+		if p.private {
+			c.Kind = chat.Private
+		}
+		return said{text: p.text, who: p.who}
+	})
+}
+
+// lcbPrompt is what lark-channel-bridge has made of a question (src/agent/prompt.ts).
+type lcbPrompt struct {
+	text    string
+	who     chat.Actor
+	private bool
+}
+
+// section is a part of such a prompt: JSON between a line with its name and one that ends it.
+var section = regexp.MustCompile(`(?s)^\s*<([a-z_]+)>\n(.*?)\n</([a-z_]+)>`)
+
+// readPrompt takes a prompt apart. One of another form is a question as it stands.
+func readPrompt(prompt string) lcbPrompt {
+	p := lcbPrompt{text: prompt}
+	for rest := prompt; ; {
+		m := section.FindStringSubmatch(rest)
+		if m == nil || m[1] != m[3] {
+			return p
+		}
+		rest = rest[len(m[0]):]
+		switch v := gjson.Parse(m[2]); m[1] {
+		case "bridge_context":
+			p.private = v.Get("chatType").String() == "p2p"
+			if id := v.Get("senderId").String(); chat.ValidID(id) == nil {
+				p.who = chat.Actor{ID: id, Name: v.Get("senderName").String()}
+			}
+			p.text = strings.TrimSpace(rest) // of early versions, which put the question behind it
+		case "user_input":
+			p.text = v.Get("text").String()
+			return p
+		}
+	}
+}

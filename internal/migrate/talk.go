@@ -1,0 +1,139 @@
+package migrate
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// talk is one conversation of a chat.
+type talk struct {
+	id   string    // by which the other bridge knows it
+	past bool      // it was ended
+	at   time.Time // when it was gone on with last
+	said []said
+}
+
+// said is one message.
+type said struct {
+	id   string // by which it is known; empty = none, it follows from what was said
+	role chat.Role
+	who  chat.Actor
+	text string
+	at   time.Time
+}
+
+// chat finds a chat, or adds it.
+func (r reader) chat(key chat.Key) *Chat {
+	i := slices.IndexFunc(r.Chats, func(c Chat) bool { return c.Key == key })
+	if i < 0 {
+		r.Chats = append(r.Chats, Chat{Key: key, Kind: chat.Group}) // the stricter kind, until its first message tells
+		i = len(r.Chats) - 1
+	}
+	return &r.Chats[i]
+}
+
+// addTalk adds a conversation in which something was said. A time that cannot be is replaced by that of the message
+// before.
+func (c *Chat) addTalk(t talk) {
+	last := t.at
+	if !sane(last) {
+		last = time.Unix(0, 0)
+	}
+	t.said = slices.DeleteFunc(t.said, func(m said) bool {
+		return strings.TrimSpace(m.text) == "" || m.role != chat.User && m.role != chat.Assistant
+	})
+	for i, m := range t.said {
+		if !sane(m.at) {
+			t.said[i].at = last
+		}
+		last = t.said[i].at
+	}
+	if len(t.said) > 0 {
+		t.at = last
+		c.talks = append(c.talks, t)
+	}
+}
+
+// sane reports whether something can have been said at a time.
+func sane(t time.Time) bool {
+	return t.Year() >= 2000 && t.Before(time.Now().Add(24*time.Hour))
+}
+
+// Records are all messages, chat by chat: first the conversations that were ended, each by itself, then what goes on,
+// in the order of time. They have the same ids whenever they are read, so taking them in twice adds nothing.
+func (f *Found) Records() iter.Seq[db.Record] {
+	return func(yield func(db.Record) bool) {
+		for _, c := range f.Chats {
+			for _, r := range c.records(f.Bridge) {
+				if !yield(r) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (c Chat) records(from string) (list []db.Record) {
+	talks := slices.Clone(c.talks)
+	slices.SortStableFunc(talks, func(a, b talk) int { return a.at.Compare(b.at) })
+	var now []db.Record
+	ended := int64(0)
+	for _, t := range talks {
+		for _, m := range t.said {
+			r := db.Record{Kind: c.Kind, Past: t.past, Message: chat.Message{
+				Key: c.Key, ID: m.name(from, t), Role: m.role, Class: chat.Talk, Actor: m.who, Text: m.text,
+				Time: m.at.UTC().Truncate(time.Millisecond),
+			}}
+			if t.past {
+				r.Epoch = ended
+				list = append(list, r)
+			} else {
+				now = append(now, r)
+			}
+		}
+		if t.past {
+			ended++
+		}
+	}
+	slices.SortStableFunc(now, func(a, b db.Record) int { return a.Time.Compare(b.Time) })
+	return append(list, now...)
+}
+
+// name is the id of a message that the platform does not know.
+func (m said) name(from string, t talk) string {
+	if m.id != "" {
+		return db.ForeignID(from, m.id)
+	}
+	sum := sha256.New()
+	for _, part := range []string{t.id, string(m.role), m.at.UTC().Format(time.RFC3339Nano), m.text} {
+		_, _ = io.WriteString(sum, fmt.Sprintf("%d:%s", len(part), part))
+	}
+	return db.ForeignID(from, hex.EncodeToString(sum.Sum(nil)[:16]))
+}
+
+// Count is how many messages there are, and when the first and the last one of them was written.
+func (f *Found) Count() (messages int, first, last time.Time) {
+	for _, c := range f.Chats {
+		for _, t := range c.talks {
+			for _, m := range t.said {
+				if messages == 0 || m.at.Before(first) {
+					first = m.at
+				}
+				if m.at.After(last) {
+					last = m.at
+				}
+				messages++
+			}
+		}
+	}
+	return messages, first, last
+}

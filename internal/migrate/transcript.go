@@ -1,0 +1,28 @@
+package migrate
+
+import (
+	"magpie/internal/chat"
+	"magpie/internal/claude"
+)
+
+// transcript is what was said in a session of the CLI of this machine's user; asked makes a question of a prompt. What
+// cannot be read is noted.
+func (r reader) transcript(session string, asked func(claude.Said) said) (list []said) {
+	all, err := claude.Config{Environ: r.opt.Environ}.Transcripts("").Talk(session)
+	if err != nil {
+		r.note(textNoTranscript, session, r.why(err))
+		return nil
+	}
+	for _, m := range all {
+		one := said{text: m.Text}
+		if !m.Agent {
+			one = asked(m)
+		}
+		one.id, one.at, one.role = m.ID, m.Time, chat.User
+		if m.Agent {
+			one.role = chat.Assistant
+		}
+		list = append(list, one)
+	}
+	return list
+}
