@@ -1,19 +1,30 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/alecthomas/kong"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"magpie/db"
 	"magpie/internal/claude/claudetest"
 	"magpie/internal/config"
 	"magpie/internal/doctor"
+	"magpie/internal/systemd"
 )
 
 // The dashboard and the alerts ask for metrics that there are.
@@ -80,5 +91,109 @@ func TestTheDockerfileIsUpToDate(t *testing.T) {
 		if c.got != c.want {
 			t.Errorf("%s: %s in the Dockerfile, want %s", c.what, c.got, c.want)
 		}
+	}
+}
+
+// tomlBlock is a piece of configuration on a page.
+var tomlBlock = regexp.MustCompile("(?ms)^```toml\n(.*?)^```$")
+
+// Every piece of configuration on the pages is one that the program takes, whatever folders the machine has; and both
+// languages show the same.
+func TestTheConfigurationsOnThePagesAreTaken(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
+	must(t, err)
+	shown := map[string][]config.Config{}
+	n := 0
+	for _, page := range pages {
+		data, err := os.ReadFile(page)
+		must(t, err)
+		for _, m := range tomlBlock.FindAllStringSubmatch(string(data), -1) {
+			n++
+			c := config.Defaults()
+			if err := config.Decode([]byte(m[1]), &c); err != nil {
+				t.Errorf("%s: %v\n%s", page, err, m[1])
+				continue
+			}
+			shown[page] = append(shown[page], c)
+			if err := onThisMachine(t, c).Validate(); err != nil {
+				t.Errorf("%s: %v\n%s", page, err, m[1])
+			}
+		}
+	}
+	if n < 18 {
+		t.Errorf("only %d pieces were found", n)
+	}
+	for page, list := range shown {
+		twin := strings.TrimSuffix(page, ".md") + ".zh.md"
+		if !strings.HasSuffix(page, ".zh.md") && !reflect.DeepEqual(list, shown[twin]) {
+			t.Errorf("%s and %s do not show the same", page, twin)
+		}
+	}
+}
+
+// onThisMachine puts what a machine must have in place of what a page names.
+func onThisMachine(t *testing.T, c config.Config) config.Config {
+	t.Helper()
+	c.Feishu.AppSecret, c.Claude.Command, c.Claude.Project = "secret", "sh", t.TempDir()
+	c.Feishu.AppID = cmp.Or(c.Feishu.AppID, "cli_a1b2c3d4e5f60718")
+	c.Claude.User, c.Claude.Settings = "", ""
+	c.Projects = maps.Clone(c.Projects)
+	for name, p := range c.Projects {
+		p.Path = c.Claude.Project
+		c.Projects[name] = p
+	}
+	return c
+}
+
+// The container is given variables that there are, and more time for its stop than that may take.
+func TestTheContainer(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("..", "..", "examples", "compose.yaml"))
+	must(t, err)
+	var environ []string
+	for _, m := range regexp.MustCompile(`(?m)^ +(MAGPIE_\w+): (\S+)`).FindAllStringSubmatch(string(data), -1) {
+		environ = append(environ, m[1]+"="+strings.Replace(m[2], "/run/secrets/app_secret", os.DevNull, 1))
+	}
+	c, err := config.Read("", environ)
+	must(t, err)
+	if len(environ) != 3 || c.Node != "nas" || c.DB.URL != "sqlite:///data/magpie.db" {
+		t.Errorf("with %v the configuration is %+v", environ, c.DB)
+	}
+	grace := regexp.MustCompile(`stop_grace_period: (\S+)`).FindStringSubmatch(string(data))
+	if d, err := time.ParseDuration(grace[1]); err != nil || d < systemd.StopTimeout {
+		t.Errorf("a stop may take %v (%v)", d, err)
+	}
+	words := regexp.MustCompile(`command: \["magpie", (.*)\]`).FindStringSubmatch(string(data))
+	var args []string
+	must(t, json.Unmarshal([]byte("["+words[1]+"]"), &args))
+	if _, err := kong.Must(&cli{}, kong.Vars{"version": ""}).Parse(args); err != nil {
+		t.Error(err)
+	}
+}
+
+// Both files for pm2 tell it the same, but where the program and its configuration lie.
+func TestTheFilesForPM2AreAlike(t *testing.T) {
+	read := func(name string) map[string]any {
+		path, err := filepath.Abs(filepath.Join("..", "..", name))
+		must(t, err)
+		out, err := exec.Command("node", "-p", "JSON.stringify(require("+strconv.Quote(path)+").apps[0])").Output()
+		must(t, err)
+		var app map[string]any
+		must(t, json.Unmarshal(out, &app))
+		return app
+	}
+	installed, inRepository := read("examples/ecosystem.config.js"), read(ecosystem)
+	if args, ok := installed["args"].([]any); !ok || len(args) != 3 || args[0] != "serve" {
+		t.Errorf("the arguments are %v", installed["args"])
+	}
+	for _, app := range []map[string]any{installed, inRepository} {
+		for _, key := range []string{"script", "args", "cwd"} {
+			if app[key] == nil {
+				t.Errorf("%s is missing: %v", key, app)
+			}
+			delete(app, key)
+		}
+	}
+	if diff := gocmp.Diff(inRepository, installed); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -120,3 +120,18 @@ func TestPristine(t *testing.T) {
 		}
 	}
 }
+
+// The unit among the examples is the one that "magpie service install" writes for a user, for any user.
+func TestTheUnitAmongTheExamplesIsThatOfAUser(t *testing.T) {
+	u := unit{
+		Name: "magpie", Program: "/usr/local/bin/magpie", Config: "/HOME/.config/magpie/magpie.toml", Dir: "/HOME",
+		Path: "/HOME/.local/bin:" + systemPath, Environment: "/HOME/.config/magpie/environment",
+	}
+	_, text, _ := strings.Cut(u.String(), "\n")
+	want := "# A service of one user: copy it to ~/.config/systemd/user/magpie.service, or run magpie service install.\n" +
+		strings.ReplaceAll(text, "/HOME", "%h")
+	data, err := os.ReadFile(filepath.Join("..", "..", "examples", "magpie-user.service"))
+	if err != nil || string(data) != want {
+		t.Errorf("examples/magpie-user.service should be (%v)\n%s", err, want)
+	}
+}

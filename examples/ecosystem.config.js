@@ -1,0 +1,35 @@
+// An installed Magpie under pm2, with the configuration of this user:
+//
+//   pm2 start ecosystem.config.js && pm2 save
+//   pm2 restart feishu        pm2 logs feishu        pm2 stop feishu
+//
+// In the folder of the repository: scripts/ecosystem.config.js.
+const path = require('path');
+const os = require('os');
+
+module.exports = {
+  apps: [{
+    name: 'feishu',
+    script: '/usr/local/bin/magpie',
+    args: ['serve', '--config', path.join(os.homedir(), '.config', 'magpie', 'magpie.toml')],
+    cwd: os.homedir(),
+    interpreter: 'none',
+    exec_mode: 'fork', // one instance: two would answer every message twice
+    instances: 1,
+
+    // A stop takes as long as the answers that are being written, and only the bridge is told.
+    kill_timeout: 90000,
+    treekill: false,
+
+    // Exit code 2 is a mistake in the configuration: starting again does not mend it.
+    autorestart: true,
+    exp_backoff_restart_delay: 1000,
+    max_restarts: Number.MAX_SAFE_INTEGER,
+    stop_exit_codes: [2],
+    wait_ready: false,
+
+    time: false,
+    merge_logs: true,
+    vizion: false,
+  }],
+};
