@@ -367,6 +367,17 @@ func TestServiceUserMustReadTheConfiguration(t *testing.T) {
 	}
 }
 
+// The unit can be looked at before there is a user for it.
+func TestADryRunNeedsNoUser(t *testing.T) {
+	t.Parallel()
+	f := newFakeSystemd(t)
+	out, err := f.run("install", "--scope", "system", "--user", "nobody-here", "--dry-run")
+	if err != nil || !strings.Contains(out, "warning: user: unknown user nobody-here: create it (useradd --system") ||
+		!strings.Contains(out, "\nUser=nobody-here\n") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
 func TestServiceMistakesAreExplained(t *testing.T) {
 	t.Parallel()
 	install := []string{"install", "--scope", "system", "--user", "root"}

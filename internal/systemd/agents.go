@@ -89,7 +89,9 @@ func (u unit) prepareAgents(ctx context.Context, dryRun bool) error {
 		return err
 	}
 	owner, err := user.Lookup(u.User)
-	if err != nil {
+	if err != nil && dryRun { // the warning was given
+		return nil
+	} else if err != nil {
 		return err
 	}
 	// After the user exists, since the folders will belong to it.

@@ -128,10 +128,14 @@ func (i Installation) systemPaths(u *unit, c config.Config) error {
 	}
 	owner, err := user.Lookup(u.User)
 	if err != nil {
-		return fmt.Errorf("%w: create it (useradd --system --home-dir %s --shell /usr/sbin/nologin %s), "+
+		err = fmt.Errorf("%w: create it (useradd --system --home-dir %s --shell /usr/sbin/nologin %s), "+
 			"or name another with --user", err, u.Dir, u.User)
-	}
-	if !canRead(u.Config, owner) {
+		if !i.DryRun {
+			return err
+		}
+		fmt.Fprintf(os.Stderr, "warning: %v\n", err)
+		owner = &user.User{Username: u.User, HomeDir: u.Dir} // as it would be created
+	} else if !canRead(u.Config, owner) {
 		fmt.Fprintf(os.Stderr, "warning: %s cannot read %s: chown %s %[2]s\n", u.User, u.Config, u.User)
 	}
 	u.Agents.projects, u.data = projects(c), dataFolder(c)
