@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -18,6 +19,29 @@ import (
 	"magpie/internal/doctor"
 	"magpie/internal/feishusim"
 )
+
+// Without a configuration the CLI is looked at all the same: it is what people have to install first.
+func TestDoctorLooksAtTheCLIWithoutAConfiguration(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	look := func() string {
+		cmd := magpie(t, dir, "doctor")
+		cmd.Env = []string{"HOME=" + dir, "PATH=" + dir}
+		out, _ := cmd.CombinedOutput() // there is no configuration, so it fails
+		return string(out)
+	}
+	if got := look(); !strings.Contains(got, "claude: claude not found - install it: npm install") ||
+		!strings.Contains(got, "there is no magpie.toml") {
+		t.Errorf("without a CLI:\n%s", got)
+	}
+	syscall.ForkLock.RLock() // a program that a child of ours still has open for writing cannot be run
+	err := os.WriteFile(filepath.Join(dir, "claude"), []byte("#!/bin/sh\necho 2.1.330\n"), 0o700)
+	syscall.ForkLock.RUnlock()
+	must(t, err)
+	if got := look(); !strings.Contains(got, "2.1.330") || strings.Contains(got, "not found") {
+		t.Errorf("with one:\n%s", got)
+	}
+}
 
 // doctorRig is a configuration for "magpie doctor", with the platform's double behind it.
 type doctorRig struct {

@@ -9,8 +9,9 @@ import (
 	"magpie/internal/config"
 )
 
-// checkConfig reads the configuration, reports its mistakes, and returns as much of it as can be read.
-func checkConfig(r *Report, path string, environ []string) config.Config {
+// checkConfig reads the configuration, reports its mistakes, and returns as much of it as can be read, and whether there
+// is one.
+func checkConfig(r *Report, path string, environ []string) (_ config.Config, found bool) {
 	if path == "" {
 		path = config.Find()
 	}
@@ -23,11 +24,11 @@ func checkConfig(r *Report, path string, environ []string) config.Config {
 	case err == nil:
 		r.Add(OK, "", textConfigAt, path)
 	}
-	if !errors.Is(err, config.ErrNotFound) { // else it was said
+	if found = !errors.Is(err, config.ErrNotFound); found { // else it was said
 		r.AddMistakes(err, r.text(textCorrectIn, cmp.Or(path, r.text(textTheEnvironment))))
 	}
 	checkPermissions(r, path)
-	return c
+	return c, found
 }
 
 // checkPermissions checks whether other users can read secrets in the file.

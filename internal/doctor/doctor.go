@@ -3,14 +3,21 @@
 // what to do; doing it does not belong here, nor printing the report.
 package doctor
 
-import "context"
+import (
+	"context"
+	"os/exec"
+)
 
 // Examine runs all checks with this environment and the configuration at path; an empty path means the one that the
 // bridge would find. Checks that need a value which a broken configuration does not give are skipped.
 func Examine(ctx context.Context, r *Report, path string, environ []string) {
-	c := checkConfig(r, path, environ)
+	c, found := checkConfig(r, path, environ)
 	checkRules(r, c)
-	CLI{Config: c.Claude, Environ: environ}.Check(ctx, r)
+	cli := CLI{Config: c.Claude, Environ: environ}
+	if _, err := exec.LookPath(c.Claude.Command); err != nil && !found {
+		cli.AddMissing(r)
+	}
+	cli.Check(ctx, r)
 	app := CheckPlatform(ctx, r, c).App
 	checkOwner(ctx, r, c, app)
 	CheckDisk(r, c)
