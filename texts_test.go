@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"magpie/bridge/i18n/i18ntest"
 )
 
 var update = flag.Bool("update", false, "write docs/texts-all.md anew")
@@ -54,6 +56,43 @@ func phrases(t *testing.T, folder string) (list []phrase) {
 	}
 	slices.SortFunc(list, func(a, b phrase) int { return strings.Compare(a.name, b.name) })
 	return list
+}
+
+// mistakes reads what is said of mistakes in the configuration, in all packages; each is named by its package.
+func mistakes(t *testing.T) (list []phrase) {
+	t.Helper()
+	for folder := range packages(t) {
+		files, err := filepath.Glob(folder + "/*.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range files {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				if call, ok := n.(*ast.CallExpr); ok && len(call.Args) > 1 && isMistake(call.Fun) {
+					zh, en := textOf(t, folder, call.Args[0]), textOf(t, folder, call.Args[1])
+					list = append(list, phrase{"`" + folder + "`", zh, en})
+				}
+				return true
+			})
+		}
+	}
+	slices.SortFunc(list, func(a, b phrase) int { return strings.Compare(a.name+a.en+a.zh, b.name+b.en+b.zh) })
+	return slices.Compact(list)
+}
+
+func isMistake(e ast.Expr) bool {
+	if sel, ok := e.(*ast.SelectorExpr); ok {
+		e = sel.Sel
+	}
+	name, ok := e.(*ast.Ident)
+	return ok && name.Name == "Mistakef"
 }
 
 func isPhrase(e ast.Expr) bool {
@@ -123,6 +162,10 @@ func texts(t *testing.T) string {
 			fmt.Fprintf(&b, "| %s | %s | %s |\n", p.name, cell.Replace(p.zh), cell.Replace(p.en))
 		}
 	}
+	b.WriteString("\n## Mistakes in the configuration\n\n| | 中文 | English |\n|---|---|---|\n")
+	for _, p := range mistakes(t) {
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", p.name, cell.Replace(p.zh), cell.Replace(p.en))
+	}
 	return b.String()
 }
 
@@ -137,8 +180,21 @@ var (
 // Both languages say everything, in people's words; docs/texts-all.md lists it. -update writes it anew.
 func TestAllTexts(t *testing.T) {
 	n := 0
-	for _, folder := range textFolders {
-		for _, p := range phrases(t, folder) {
+	all := mistakes(t)
+	if len(all) < 30 {
+		t.Errorf("only %d mistakes were found", len(all))
+	}
+	for _, p := range all {
+		zh, en := i18ntest.Verbs(p.zh), i18ntest.Verbs(p.en)
+		if !slices.Equal(zh, en) {
+			t.Errorf("%s takes other arguments in Chinese than in English: %s", p.name, p.en)
+		}
+	}
+	for i, folder := range append([]string{""}, textFolders...) {
+		if i > 0 {
+			all = phrases(t, folder)
+		}
+		for _, p := range all {
 			n++
 			if p.zh == "" != (p.en == "") {
 				t.Errorf("%s is there in one language only", p.name)
@@ -151,7 +207,7 @@ func TestAllTexts(t *testing.T) {
 					t.Errorf("%s: there is another word for %q: %s", p.name, bad, s)
 				}
 			}
-			if strings.ContainsFunc(p.en, func(r rune) bool { return unicode.Is(unicode.Han, r) }) {
+			if strings.ContainsFunc(p.en, func(r rune) bool { return unicode.Is(unicode.Han, r) }) && !namesMagpie[p.name] {
 				t.Errorf("%s is not translated: %s", p.name, p.en)
 			}
 			words := verb.ReplaceAllString(p.zh, "")
@@ -174,6 +230,9 @@ func TestAllTexts(t *testing.T) {
 		t.Errorf("docs/texts-all.md is not what the texts are (%v): write it anew with go test . -update", err)
 	}
 }
+
+// namesMagpie name the program in Chinese, too.
+var namesMagpie = map[string]bool{"textDescription": true}
 
 // commandsOnly hold nothing but a command and what it says.
 var commandsOnly = map[string]bool{"textCLIFails": true}

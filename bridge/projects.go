@@ -17,6 +17,7 @@ import (
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/claude"
+	"magpie/internal/configtype"
 	"magpie/internal/safepath"
 )
 
@@ -185,7 +186,7 @@ func (g Guard) Check(dir string) (string, error) {
 	real, err := safepath.Dir(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", fmt.Errorf("there is no folder %s: create it, or name another one", dir)
+		return "", configtype.Mistakef("没有文件夹 %s：创建它，或换一个", "there is no folder %s: create it, or name another one", dir)
 	case err == nil:
 		err = g.Refuses(real)
 	}
@@ -203,20 +204,23 @@ func (g Guard) Refuses(dir string) error {
 	}
 	// Its parent is itself: the root.
 	if real == filepath.Dir(real) {
-		return errors.New("agents may not work in the root of the file system")
+		return configtype.Mistakef("助手不能在根目录里工作", "agents may not work in the root of the file system")
 	}
 	// Keys and logins lie in home folders, so an agent may work below one but not in it.
 	for _, home := range g.Homes {
 		if home, err := safepath.Dir(home); err == nil && safepath.Contains(real, home) {
-			return errors.New("agents may not work in a home folder itself, or in what holds it; name a folder in it")
+			return configtype.Mistakef("助手不能直接在主目录或它的上级目录里工作，请指定其中的一个文件夹",
+				"agents may not work in a home folder itself, or in what holds it; name a folder in it")
 		}
 	}
 	for _, file := range g.Files {
 		if in, err := holdsFile(real, file); err != nil {
 			return err
 		} else if in {
-			return fmt.Errorf("agents may not work where the program's configuration or secret lies: they could read the "+
-				"app secret there, or change what they may do; name a folder without %s, or move that file", file)
+			return configtype.Mistakef(
+				"助手不能在放着配置或密钥的文件夹里工作，否则能读到应用密钥、修改自己的权限；请换一个不含 %s 的文件夹，或把那个文件移走",
+				"agents may not work where the program's configuration or secret lies: they could read the app secret there, "+
+					"or change what they may do; name a folder without %s, or move that file", file)
 		}
 	}
 	if g.Data == "" {
@@ -227,9 +231,12 @@ func (g Guard) Refuses(dir string) error {
 	case err != nil:
 		return err
 	case safepath.Contains(real, data), safepath.Contains(data, real):
-		return fmt.Errorf("agents may not work where the program keeps its data, since they could read every chat there: "+
-			"%s and %s (the data) lie in one another; put the database elsewhere, as in "+
-			`[db] url = "sqlite:///var/lib/magpie/magpie.db", or name another folder`, real, data)
+		return configtype.Mistakef(
+			"助手不能在存放数据的文件夹里工作，否则能读到所有聊天：%s 和数据文件夹 %s 一个在另一个里面；"+
+				`把数据库放到别处，例如 [db] url = "sqlite:///var/lib/magpie/magpie.db"，或换一个文件夹`,
+			"agents may not work where the program keeps its data, since they could read every chat there: "+
+				"%s and %s (the data) lie in one another; put the database elsewhere, as in "+
+				`[db] url = "sqlite:///var/lib/magpie/magpie.db", or name another folder`, real, data)
 	}
 	return nil
 }
@@ -254,7 +261,8 @@ func (cfg Config) CheckProjects() error {
 		p := cfg.Projects[name]
 		fail := func(err error) { errs = append(errs, fmt.Errorf("[projects] %s: %w", name, err)) }
 		if !goodName(name) {
-			fail(errors.New("want a name of letters, digits, - and _, and not default or auto"))
+			fail(configtype.Mistakef("名字只能用文字、数字、- 和 _，不能是 default 或 auto",
+				"want a name of letters, digits, - and _, and not default or auto"))
 		}
 		switch {
 		case p.Path == "":

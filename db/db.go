@@ -54,7 +54,8 @@ func (c Config) Validate() error {
 func (c Config) path() (string, error) {
 	path, ok := strings.CutPrefix(c.URL, "sqlite://")
 	if !ok || path == "" {
-		return "", fmt.Errorf("[db] url %q: want sqlite:///path/to/magpie.db", c.URL)
+		return "", configtype.Mistakef("[db] url %q：应为 sqlite:///path/to/magpie.db",
+			"[db] url %q: want sqlite:///path/to/magpie.db", c.URL)
 	}
 	return path, nil
 }

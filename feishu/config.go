@@ -67,31 +67,39 @@ func (c Config) Validate() error {
 	var errs []error
 	switch {
 	case c.AppID == "":
-		errs = append(errs, errors.New("[feishu] app_id is empty: copy the App ID (cli_...) from the app's page "+
-			"\"Credentials & Basic Info\""))
+		errs = append(errs, configtype.Mistakef(
+			"[feishu] app_id 是空的：从应用的“凭证与基础信息”页复制 App ID（cli_…）",
+			"[feishu] app_id is empty: copy the App ID (cli_...) from the app's page \"Credentials & Basic Info\""))
 	case configtype.IsPlaceholder(c.AppID):
-		errs = append(errs, fmt.Errorf("[feishu] app_id %q is an example: copy the App ID from the app's page "+
-			"\"Credentials & Basic Info\", or run magpie setup", c.AppID))
+		errs = append(errs, configtype.Mistakef(
+			"[feishu] app_id %q 只是示例：从应用的“凭证与基础信息”页复制 App ID，或运行 magpie setup",
+			"[feishu] app_id %q is an example: copy the App ID from the app's page \"Credentials & Basic Info\", or run magpie setup",
+			c.AppID))
 	case !strings.HasPrefix(c.AppID, "cli_"):
-		errs = append(errs, fmt.Errorf("[feishu] app_id %q is not an App ID: it begins with cli_", c.AppID))
+		errs = append(errs, configtype.Mistakef("[feishu] app_id %q 不是 App ID：App ID 以 cli_ 开头",
+			"[feishu] app_id %q is not an App ID: it begins with cli_", c.AppID))
 	}
 	switch {
 	case configtype.IsPlaceholder(c.AppSecret):
-		errs = append(errs, errors.New("[feishu] app_secret is an example: copy the App Secret from the app's page "+
-			"\"Credentials & Basic Info\", or run magpie setup"))
+		errs = append(errs, configtype.Mistakef(
+			"[feishu] app_secret 只是示例：从应用的“凭证与基础信息”页复制 App Secret，或运行 magpie setup",
+			"[feishu] app_secret is an example: copy the App Secret from the app's page \"Credentials & Basic Info\", or run magpie setup"))
 	case c.AppSecret == "":
-		errs = append(errs, errors.New("[feishu] app_secret is empty: copy the App Secret from the app's page "+
-			"\"Credentials & Basic Info\""))
+		errs = append(errs, configtype.Mistakef(
+			"[feishu] app_secret 是空的：从应用的“凭证与基础信息”页复制 App Secret",
+			"[feishu] app_secret is empty: copy the App Secret from the app's page \"Credentials & Basic Info\""))
 	}
 	if u, err := url.Parse(c.baseURL()); err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
-		errs = append(errs, errors.New("[feishu] base_url is not an address: leave it empty for Feishu, write "+
-			"\"lark\" for Lark, or a URL such as "+hostFeishu))
+		errs = append(errs, configtype.Mistakef(
+			"[feishu] base_url 不是地址：飞书留空，Lark 写 \"lark\"，或者写 %s 这样的地址",
+			"[feishu] base_url is not an address: leave it empty for Feishu, write \"lark\" for Lark, or a URL such as %s", hostFeishu))
 	}
 	if c.GroupMention != "" && !c.GroupMention.Known() {
-		errs = append(errs, fmt.Errorf("[feishu] group_mention %q: want mention, all or commands", c.GroupMention))
+		errs = append(errs, configtype.Mistakef("[feishu] group_mention %q：应为 mention、all 或 commands",
+			"[feishu] group_mention %q: want mention, all or commands", c.GroupMention))
 	}
 	if !slices.Contains([]string{"", langAuto, "zh", "en"}, c.Lang) {
-		errs = append(errs, fmt.Errorf("[feishu] lang %q: want auto, zh or en", c.Lang))
+		errs = append(errs, configtype.Mistakef("[feishu] lang %q：应为 auto、zh 或 en", "[feishu] lang %q: want auto, zh or en", c.Lang))
 	}
 	if c.LongAnswer < 0 {
 		errs = append(errs, errors.New("[feishu] answer_file_chars: want 0 or more"))

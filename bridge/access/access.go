@@ -6,7 +6,6 @@ package access
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -53,22 +52,28 @@ const (
 func (a Config) Validate() error {
 	var errs []error
 	if slices.Contains(a.Admins, everybody) {
-		errs = append(errs, errors.New(`[access] admins: "*" would make everybody an admin; name the users`))
+		errs = append(errs, configtype.Mistakef(`[access] admins："*" 会让所有人都成为管理员，请逐个写出用户`,
+			`[access] admins: "*" would make everybody an admin; name the users`))
 	}
 	if a.ApprovalTimeout.Duration < 0 {
 		errs = append(errs, errors.New("[access] approval_timeout: want more than 0"))
 	}
 	if a.Deciders != "" && a.Deciders != AskersDecide && a.Deciders != AdminsDecide {
-		errs = append(errs, fmt.Errorf("[access] deciders %q: want %s or %s", a.Deciders, AskersDecide, AdminsDecide))
+		errs = append(errs, configtype.Mistakef("[access] deciders %q：应为 %s 或 %s",
+			"[access] deciders %q: want %s or %s", a.Deciders, AskersDecide, AdminsDecide))
 	}
-	const anybody = "IDs of users (ou_…), chats (oc_…) or departments (od_…)"
+	anybody := configtype.Mistakef("用户（ou_…）、聊天（oc_…）或部门（od_…）的 ID",
+		"IDs of users (ou_…), chats (oc_…) or departments (od_…)")
+	orAll := configtype.Mistakef(`用户（ou_…）、聊天（oc_…）、部门（od_…）的 ID，或表示所有人的 "*"`,
+		`IDs of users (ou_…), chats (oc_…) or departments (od_…), or "*" for everybody`)
 	errs = append(errs, checkIDs("deny", a.Deny, anybody, user, group, department)) // a mistake would leave a door open
-	errs = append(errs, checkIDs("allow", without(a.Allow, everybody), anybody+`, or "*" for everybody`,
-		user, group, department))
+	errs = append(errs, checkIDs("allow", without(a.Allow, everybody), orAll, user, group, department))
 	// A mistake here would lock everybody out, the owner as well.
-	errs = append(errs, checkIDs("admins", without(a.Admins, everybody), "IDs of users (ou_…)", user))
+	users := configtype.Mistakef("用户的 ID（ou_…）", "IDs of users (ou_…)")
+	errs = append(errs, checkIDs("admins", without(a.Admins, everybody), users, user))
 	if a.Owner != "" {
-		const want = "the ID of a user (ou_…); without this key the bot belongs to the app's owner"
+		want := configtype.Mistakef("用户的 ID（ou_…）；不写这一项，机器人就归应用的所有者",
+			"the ID of a user (ou_…); without this key the bot belongs to the app's owner")
 		errs = append(errs, checkIDs("owner", []string{a.Owner}, want, user))
 	}
 	if a.Owner != "" && slices.Contains(a.Deny, a.Owner) {
@@ -83,12 +88,12 @@ func without(list []string, entry string) []string {
 }
 
 // checkIDs refuses ids of a list that do not begin as one of the kinds does, or are placeholders.
-func checkIDs(key string, ids []string, want string, kinds ...string) error {
+func checkIDs(key string, ids []string, want error, kinds ...string) error {
 	var errs []error
 	for _, id := range ids {
 		begins := func(kind string) bool { return strings.HasPrefix(id, kind) && len(id) > len(kind) }
 		if !slices.ContainsFunc(kinds, begins) || configtype.IsPlaceholder(id) {
-			errs = append(errs, fmt.Errorf("[access] %s %q: want %s", key, id, want))
+			errs = append(errs, configtype.Mistakef("[access] %s %q：应为%v", "[access] %s %q: want %v", key, id, want))
 		}
 	}
 	return errors.Join(errs...)

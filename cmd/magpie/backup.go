@@ -10,6 +10,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/config"
+	"magpie/internal/configtype"
 )
 
 // backupCmd is safe while the bridge runs: it opens the database read-only.
@@ -31,7 +32,7 @@ func (b backupCmd) Run(ctx context.Context) error {
 	}
 	err = errors.Join(store.Backup(ctx, b.File), store.Close())
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%w: name another file, or remove that one", err)
+		return configtype.Mistakef("%v：换一个文件名，或先删掉它", "%v: name another file, or remove that one", err)
 	} else if err != nil {
 		return err
 	}

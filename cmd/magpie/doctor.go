@@ -18,9 +18,6 @@ type doctorCmd struct {
 	JSON bool `help:"Print one JSON object." name:"json"`
 }
 
-// errUnhealthy makes the exit code 1; the findings have been printed.
-var errUnhealthy = errors.New("something has to be done, see the lines with \"fail\"")
-
 // Run checks everything that the bridge needs, also while the bridge runs.
 func (d doctorCmd) Run(ctx context.Context) error {
 	report := doctor.Report{Lang: i18n.OfLocale(os.Environ())}
@@ -34,7 +31,7 @@ func (d doctorCmd) Run(ctx context.Context) error {
 		}
 	}
 	if report.Has(doctor.Fail) {
-		return errUnhealthy
+		return errors.New(textUnhealthy.In(report.Lang)) // the findings have been printed
 	}
 	return nil
 }

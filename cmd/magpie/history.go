@@ -18,6 +18,7 @@ import (
 	"magpie/db/sqlite"
 	"magpie/internal/chat"
 	"magpie/internal/config"
+	"magpie/internal/configtype"
 )
 
 type historyCmd struct {
@@ -43,12 +44,8 @@ func (i importCmd) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer in.Close() //nolint:errcheck // only read
-	store, err := db.Open(ctx, c.DB)
-	var locked *sqlite.LockedError
-	if errors.As(err, &locked) {
-		return fmt.Errorf("the bridge is running: stop it first (systemctl stop magpie, or pm2 stop feishu), "+
-			"import, and start it again: %w", err)
-	} else if err != nil {
+	store, err := openAlone(ctx, c.DB)
+	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
@@ -60,13 +57,26 @@ func (i importCmd) Run(ctx context.Context) (err error) {
 	if err = im.run(ctx); err == nil {
 		err = store.Index().Merge(ctx)
 	}
-	fmt.Printf("%d read: %d new, %d known, %d bad, in %v\n",
-		im.good+im.bad, im.added, im.good-im.added, im.bad, time.Since(began).Round(time.Millisecond))
+	fmt.Println(textImported.Sprintf(locale(), im.good+im.bad, im.added, im.good-im.added, im.bad,
+		time.Since(began).Round(time.Millisecond)))
 	if err == nil && im.bad > 0 {
-		err = fmt.Errorf("lines that were not imported: %d; correct them and import the file again, "+
-			"what is known is not added twice", im.bad)
+		err = errors.New(textNotImported.Sprintf(locale(), im.bad))
 	}
 	return err
+}
+
+// openAlone opens the database for an import, during which no bridge may serve it.
+func openAlone(ctx context.Context, c db.Config) (*db.DB, error) {
+	store, err := db.Open(ctx, c)
+	var locked *sqlite.LockedError
+	if !errors.As(err, &locked) {
+		return store, err
+	}
+	who := ""
+	if locked.PID != 0 {
+		who = textByProcess.Sprintf(locale(), locked.PID)
+	}
+	return nil, errors.New(textInUse.Sprintf(locale(), locked.Path, who))
 }
 
 // openInput opens a file, or the standard input, whose size is not known.
@@ -107,7 +117,8 @@ type lineImporter struct {
 }
 
 // errStrict ends a strict import.
-var errStrict = errors.New("stopped at the first bad line; the lines before it are imported")
+var errStrict = configtype.Mistakef("遇到第一行错误就停下了，它之前的行已经导入",
+	"stopped at the first bad line; the lines before it are imported")
 
 // run stores complete batches even when it stops early: an import is idempotent, so it may be repeated
 // after the mistake was corrected.
@@ -147,10 +158,10 @@ func (im *lineImporter) blame(l line, err error) {
 	switch {
 	case im.bad <= mostComplaints:
 		im.progress.clear()
-		fmt.Fprintf(im.complain, "line %d: %v\n", l.number, err)
+		fmt.Fprintln(im.complain, textLine.Sprintf(locale(), l.number, said(err)))
 	case im.bad == mostComplaints+1:
 		im.progress.clear()
-		fmt.Fprintln(im.complain, "further bad lines are only counted")
+		fmt.Fprintln(im.complain, textMoreBad.In(locale()))
 	}
 }
 
@@ -158,7 +169,8 @@ func (im *lineImporter) blame(l line, err error) {
 // repeated.
 func (im *lineImporter) store(ctx context.Context) error {
 	if ctx.Err() != nil {
-		return fmt.Errorf("interrupted: import the file again to go on: %w", ctx.Err())
+		return configtype.Mistakef("已中断，再次导入同一个文件即可继续：%v",
+			"interrupted: import the file again to go on: %v", ctx.Err())
 	}
 	added, err := im.to.Add(ctx, im.batch)
 	if err != nil {
@@ -172,7 +184,8 @@ func (im *lineImporter) store(ctx context.Context) error {
 }
 
 // errCompressed stops the import at once: every further line would be reported as bad.
-var errCompressed = errors.New("the file is compressed: try gunzip -c FILE | magpie history import -")
+var errCompressed = configtype.Mistakef("文件是压缩的：试试 gunzip -c 文件 | magpie history import -",
+	"the file is compressed: try gunzip -c FILE | magpie history import -")
 
 // gzipMagic is the beginning of every gzip file (RFC 1952).
 var gzipMagic = []byte{0x1f, 0x8b}
@@ -226,7 +239,7 @@ func (e exportCmd) Run(ctx context.Context) (err error) {
 	}
 	n, err := exportFile(e.File, records)
 	if err == nil {
-		fmt.Printf("%s: %d messages\n", e.File, n)
+		fmt.Println(textExported.Sprintf(locale(), e.File, n))
 	}
 	return err
 }
@@ -243,7 +256,8 @@ func parseChat(s string) (chat.Key, error) {
 func exportFile(name string, records iter.Seq2[db.Record, error]) (n int, err error) {
 	// Checked early for a clear error; the export of a large History takes minutes.
 	if _, err := os.Lstat(name); err == nil {
-		return 0, fmt.Errorf("%s exists: name another file, or remove that one", name)
+		return 0, configtype.Mistakef("%s 已经存在：换一个文件名，或先删掉它",
+			"%s exists: name another file, or remove that one", name)
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return 0, err
 	}

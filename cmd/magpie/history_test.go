@@ -242,8 +242,9 @@ func TestImportAndExportBesideARunningBridge(t *testing.T) {
 		t.Error(diff)
 	}
 	_, complaints, code := p.run(sample, "history", "import", "-")
-	if code != 1 || !strings.Contains(complaints, "stop it first") ||
-		!strings.Contains(complaints, fmt.Sprint("process ", service.cmd.Process.Pid)) {
+	want := fmt.Sprintf("(process %d): stop it (systemctl stop magpie, or pm2 stop feishu), run this command again, and start it\n",
+		service.cmd.Process.Pid)
+	if code != 1 || !strings.HasSuffix(complaints, want) || strings.Contains(complaints, "[db]") {
 		t.Errorf("exit code %d: %s", code, complaints)
 	}
 	service.stop()

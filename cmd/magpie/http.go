@@ -22,7 +22,7 @@ import (
 func listen(c config.HTTP, log zerolog.Logger) (net.Listener, error) {
 	ln, err := net.Listen("tcp", c.Address())
 	if err != nil {
-		return nil, fmt.Errorf("[http] listen: %w", err)
+		return nil, fmt.Errorf("[http] listen: %w", explainListen(err, c.Address(), "[http] listen (MAGPIE_HTTP_LISTEN)"))
 	}
 	log.Info().Stringer("address", ln.Addr()).Msg("http: listening")
 	if at, err := netip.ParseAddrPort(ln.Addr().String()); err != nil || !at.Addr().Unmap().IsLoopback() {

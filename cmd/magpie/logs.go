@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"magpie/bridge/access"
+	"magpie/bridge/i18n"
 	"magpie/contextmgr/redact"
 	"magpie/internal/config"
 )
@@ -22,9 +23,13 @@ import (
 func newLog(w io.Writer, c config.Log) zerolog.Logger {
 	onTerminal := isTerminal(w)
 	if c.Format == config.LogConsole || c.Format == config.LogAuto && onTerminal {
-		w = zerolog.ConsoleWriter{
+		console := zerolog.ConsoleWriter{
 			Out: w, TimeFormat: time.TimeOnly, NoColor: !onTerminal || os.Getenv("NO_COLOR") != "", FormatExtra: boxCode,
 		}
+		if locale() == i18n.Chinese {
+			console.FormatPrepare = sayInChinese
+		}
+		w = console
 	}
 	return zerolog.New(redactedLog{zerolog.MultiLevelWriter(w), c.Secrets}).With().Timestamp().Logger()
 }

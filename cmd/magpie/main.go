@@ -15,7 +15,9 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"magpie/bridge/i18n"
 	"magpie/internal/config"
+	"magpie/internal/configtype"
 	"magpie/internal/setup"
 )
 
@@ -52,10 +54,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	var c cli
-	parser := kong.Must(&c, kong.Name("magpie"),
-		kong.Description("鹊桥: chat in Feishu with the Claude Code agent on your own machine."),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Vars{"version": version()})
-	k, err := parser.Parse(flagsFor(os.Args[1:]))
+	k, err := newParser(ctx, &c, locale()).Parse(flagsFor(os.Args[1:]))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "magpie: "+usage(err))
 		os.Exit(2)
@@ -63,13 +62,40 @@ func main() {
 	if err := k.Run(); errors.Is(err, setup.ErrGivenUp) {
 		os.Exit(130) // as a shell does after Ctrl-C
 	} else if err != nil {
-		fmt.Fprintf(os.Stderr, "magpie: %v\n", err)
+		fmt.Fprintf(os.Stderr, "magpie: %s\n", said(err))
 		var bad *config.Error
 		if errors.As(err, &bad) {
 			os.Exit(2)
 		}
 		os.Exit(1)
 	}
+}
+
+// newParser makes the parser of the command line, whose help is in the language l.
+func newParser(ctx context.Context, c *cli, l i18n.Lang) *kong.Kong {
+	options := []kong.Option{
+		kong.Name("magpie"), kong.Description(textDescription.In(l)), kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.Vars{"version": version()},
+	}
+	if l == i18n.Chinese {
+		options = append(options, kong.Help(printChineseHelp))
+	}
+	parser := kong.Must(c, options...)
+	if l == i18n.Chinese {
+		translate(parser.Model.Node)
+	}
+	return parser
+}
+
+// locale is the language of whoever runs the program.
+func locale() i18n.Lang { return i18n.OfLocale(os.Environ()) }
+
+// said is an error in the language of whoever runs the program, as far as it is written in it.
+func said(err error) string {
+	if locale() == i18n.Chinese {
+		return configtype.Chinese(err)
+	}
+	return err.Error()
 }
 
 // usage says what is wrong with the command line, and where to read how it should be.
@@ -83,7 +109,11 @@ func usage(err error) string {
 			}
 		}
 	}
-	return err.Error() + "\nSee " + command + " --help."
+	wrong := err.Error()
+	if locale() == i18n.Chinese {
+		wrong = chineseUsage(wrong)
+	}
+	return wrong + "\n" + textSeeHelp.Sprintf(locale(), command)
 }
 
 // flagsFor makes flags of what people try first: "magpie", "magpie help", "magpie help serve".

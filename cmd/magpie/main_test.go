@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -50,6 +52,44 @@ func TestFirstSteps(t *testing.T) {
 			}
 			if strings.Contains(string(out), "app_id is empty") {
 				t.Errorf("it reports mistakes in a configuration that does not exist:\n%s", out)
+			}
+		})
+	}
+}
+
+// Who has chosen Chinese for the terminal is answered in Chinese.
+func TestFirstStepsInChinese(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	wrong := filepath.Join(dir, "wrong.toml")
+	must(t, os.WriteFile(wrong, []byte("[feishu]\napp_idd = \"cli_1\"\n"), 0o600))
+	empty := filepath.Join(dir, "empty.toml")
+	must(t, os.WriteFile(empty, []byte("[feishu]\napp_id = \"cli_...\"\n[claude]\nproject = \""+dir+"/none\"\n"), 0o600))
+	for line, wants := range map[string][]string{
+		"serve":  {"配置：这里没有 magpie.toml，用户和系统的配置文件夹里也没有：运行 magpie setup 创建"},
+		"backup": {`缺少参数 <file>`, "用法见 magpie backup --help"},
+		"doctor": {"配置：没有 magpie.toml", "有需要处理的问题"},
+		"serve --config " + wrong: {
+			wrong + ": 第 2 行：没有 feishu.app_idd 这个键，是不是 feishu.app_id？", "   2| app_idd = …",
+		},
+		"serve --config " + empty: {
+			`app_id "cli_..." 只是示例`, "app_secret 是空的", "没有文件夹 " + dir + "/none：创建它，或换一个",
+		},
+		"help":               {"用法：magpie <command>", "运行鹊桥", "命令："},
+		"help serve":         {"用法：magpie serve", "参数：", "配置文件"},
+		"nonsense":           {"不认识的参数 nonsense", "用法见 magpie --help"},
+		"serve --port 1":     {"没有参数 --port"},
+		"completion nothing": {`应为 "bash","zsh","fish" 之一，而不是 "nothing"`},
+	} {
+		t.Run(line, func(t *testing.T) {
+			t.Parallel()
+			cmd := magpie(t, dir, strings.Fields(line)...)
+			cmd.Env = append(cmd.Env, "LANG=zh_CN.UTF-8")
+			out, _ := cmd.CombinedOutput() // its exit code is that of the same in English
+			for _, want := range wants {
+				if !strings.Contains(string(out), want) {
+					t.Errorf("%q is missing:\n%s", want, out)
+				}
 			}
 		})
 	}

@@ -63,7 +63,7 @@ func (i memoryImportCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	store, err := db.Open(ctx, c.DB)
+	store, err := openAlone(ctx, c.DB)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func TestMemoriesAreExportedAndImported(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	out, err = magpie(t, dir, "memory", "import", "docs").CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "in use by process") {
+	if err == nil || !strings.Contains(string(out), "stop it (systemctl stop magpie") {
 		t.Errorf("while the bridge runs: %v: %s", err, out)
 	}
 	service.stop()

@@ -156,7 +156,7 @@ func write(ctx context.Context, o migrate.Options, found *migrate.Found) (err er
 
 // takeIn takes what was said into the History, and sets the chats up. It says how many messages were new.
 func takeIn(ctx context.Context, c db.Config, found *migrate.Found) (added int, err error) {
-	store, err := db.Open(ctx, c)
+	store, err := openAlone(ctx, c)
 	if err != nil {
 		return 0, err
 	}

@@ -39,7 +39,7 @@ const pace = 40 * time.Millisecond
 func (p playgroundCmd) Run(ctx context.Context) (err error) {
 	ln, err := net.Listen("tcp", p.Listen)
 	if err != nil {
-		return fmt.Errorf("--listen: %w", err)
+		return fmt.Errorf("--listen: %w", explainListen(err, p.Listen, "--listen"))
 	}
 	defer ln.Close() //nolint:errcheck // the server has closed it unless it never began
 	dir, err := os.MkdirTemp("", "magpie-playground-")

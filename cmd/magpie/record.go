@@ -11,6 +11,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/configtype"
 )
 
 // record is one line of an exported History. A missing optional field means the default: talk in the current
@@ -77,8 +78,10 @@ func plainEncoder(b *bytes.Buffer) *json.Encoder {
 }
 
 var (
-	errUTF8 = errors.New("not UTF-8: convert the file, for example with iconv -f GB18030 -t UTF-8")
-	errTime = errors.New("ts: want a time such as 2026-05-04T12:00:00.000+08:00 (RFC 3339)")
+	errUTF8 = configtype.Mistakef("不是 UTF-8：先转换文件，例如 iconv -f GB18030 -t UTF-8",
+		"not UTF-8: convert the file, for example with iconv -f GB18030 -t UTF-8")
+	errTime = configtype.Mistakef("ts：应为 2026-05-04T12:00:00.000+08:00 这样的时间（RFC 3339）",
+		"ts: want a time such as 2026-05-04T12:00:00.000+08:00 (RFC 3339)")
 )
 
 // parseRecord reads one line. Fields that it does not know are ignored.

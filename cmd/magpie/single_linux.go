@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"magpie/internal/configtype"
 )
 
 // holdApp makes this the only program on the machine that serves a Feishu app: the platform gives each event to one of
@@ -24,8 +26,9 @@ func holdApp(appID string) (io.Closer, error) {
 		ln, err = net.Listen("unix", name)
 	}
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("another program on this machine serves the app %s already%s: "+
-			"stop it first, they would take each other's messages", appID, holderOf(name))
+		return nil, configtype.Mistakef("这台机器上已经有程序%[2]s在用应用 %[1]s：先停掉它，否则两个程序会互相抢消息",
+			"another program on this machine serves the app %[1]s already%[2]s: stop it first, they would take each other's messages",
+			appID, holderOf(name))
 	} else if err != nil {
 		return nil, fmt.Errorf("hold the app %s: %w", appID, err)
 	}

@@ -4,6 +4,33 @@ import "magpie/bridge/i18n"
 
 // What the commands say to whoever runs them.
 var (
+	textDescription = i18n.Phrase{
+		ZH: "鹊桥：在飞书里和自己机器上的 Claude Code 助手对话。",
+		EN: "鹊桥: chat in Feishu with the Claude Code agent on your own machine.",
+	}
+	textSeeHelp   = i18n.Phrase{ZH: "用法见 %s --help。", EN: "See %s --help."}
+	textUnhealthy = i18n.Phrase{
+		ZH: "有需要处理的问题，见 fail 开头的几行",
+		EN: "something has to be done, see the lines with \"fail\"",
+	}
+
+	textInUse = i18n.Phrase{
+		ZH: "鹊桥正在运行，数据库 %s 正被使用%s：先停掉它（systemctl stop magpie 或 pm2 stop feishu），再运行这条命令，然后重新启动",
+		EN: "Magpie is running and uses the database %s%s: stop it (systemctl stop magpie, or pm2 stop feishu), run this command again, and start it",
+	}
+	textImported = i18n.Phrase{
+		ZH: "读入 %d 行：新增 %d，已有 %d，错误 %d，用时 %v",
+		EN: "%d read: %d new, %d known, %d bad, in %v",
+	}
+	textNotImported = i18n.Phrase{
+		ZH: "有 %d 行没有导入：改正后再导入一次，已有的不会重复添加",
+		EN: "lines that were not imported: %d; correct them and import the file again, what is known is not added twice",
+	}
+	textLine      = i18n.Phrase{ZH: "第 %d 行：%s", EN: "line %d: %s"}
+	textMoreBad   = i18n.Phrase{ZH: "其余的错误行只计数，不再显示", EN: "further bad lines are only counted"}
+	textExported  = i18n.Phrase{ZH: "%s：%d 条消息", EN: "%s: %d messages"}
+	textByProcess = i18n.Phrase{ZH: "（进程 %d）", EN: " (process %d)"}
+
 	textMigrateDry = i18n.Phrase{
 		ZH: "还没有写入任何内容。确认后加上 --write。",
 		EN: "Nothing was written. If this is what you want, add --write.",

@@ -49,6 +49,15 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("database %s is in use by %s: stop that one first, or give this one a database of its own in [db] url", e.Path, who)
 }
 
+// Chinese is the error in Chinese.
+func (e *LockedError) Chinese() string {
+	who := "另一个进程"
+	if e.PID != 0 {
+		who = fmt.Sprintf("进程 %d", e.PID)
+	}
+	return fmt.Sprintf("数据库 %s 正被%s使用：先停掉它，或在 [db] url 里给这里另外指定一个数据库", e.Path, who)
+}
+
 // explain gives the errors that somebody has to act upon their types.
 func explain(path string, err error) error {
 	switch {

@@ -125,14 +125,15 @@ const (
 func (c Config) Validate() error {
 	var errs []error
 	if path, err := exec.LookPath(c.Command); err != nil {
-		errs = append(errs, fmt.Errorf("[claude] command: %w (install it with: npm install -g "+
-			"@anthropic-ai/claude-code)", err))
+		errs = append(errs, configtype.Mistakef(
+			"[claude] command：%v（安装：npm install -g @anthropic-ai/claude-code）",
+			"[claude] command: %v (install it with: npm install -g @anthropic-ai/claude-code)", err))
 	} else if err := refuseBatchFile(runtime.GOOS, path); err != nil {
 		errs = append(errs, err)
 	}
 	if !slices.Contains(PermissionModes, c.PermissionMode) {
-		errs = append(errs, fmt.Errorf("[claude] permission_mode %q: want one of %s", c.PermissionMode,
-			strings.Join(PermissionModes, ", ")))
+		errs = append(errs, configtype.Mistakef("[claude] permission_mode %q：应为 %s 之一",
+			"[claude] permission_mode %q: want one of %s", c.PermissionMode, strings.Join(PermissionModes, ", ")))
 	}
 	errs = append(errs, c.checkAsk())
 	if err := c.MCP.check(); err != nil {

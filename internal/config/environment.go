@@ -13,6 +13,7 @@ import (
 
 	"github.com/caarlos0/env/v11"
 
+	"magpie/internal/configtype"
 	"magpie/internal/text"
 )
 
@@ -73,11 +74,11 @@ func checkVariables(vars map[string]string) error {
 		if !ours || slices.Contains(known, name) || slices.ContainsFunc(foreign, begins) {
 			continue
 		}
-		hint := "; the variable of a key is " + EnvPrefix + "<SECTION>_<KEY>"
+		hint := configtype.Mistakef("；变量名的形式是 %s<SECTION>_<KEY>", "; the variable of a key is %s<SECTION>_<KEY>", EnvPrefix)
 		if near, ok := text.Nearest(name, known); ok {
-			hint = "; did you mean " + near + "?"
+			hint = configtype.Mistakef("，是不是 %s？", "; did you mean %s?", near)
 		}
-		errs = append(errs, fmt.Errorf("environment: there is no key for %s%s", name, hint))
+		errs = append(errs, configtype.Mistakef("环境变量：没有与 %s 对应的键%v", "environment: there is no key for %s%v", name, hint))
 	}
 	return errors.Join(errs...)
 }
@@ -121,7 +122,10 @@ func variableError(err error) error {
 			names = append(names, EnvPrefix+section.Tag.Get("envPrefix")+field.Tag.Get("env"))
 		}
 	}
-	want := inWords[bad.Type.String()]
+	want := ""
+	if words, ok := inWords[bad.Type.String()]; ok {
+		want = words.Error()
+	}
 	switch {
 	case reflect.PointerTo(bad.Type).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
 		want = bad.Err.Error() // of our own; the parser's words would be about Go, and show a value that may be secret

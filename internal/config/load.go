@@ -14,6 +14,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"magpie/contextmgr/redact"
+	"magpie/internal/configtype"
 	"magpie/internal/text"
 )
 
@@ -22,13 +23,17 @@ type Error struct{ Err error }
 
 func (e *Error) Error() string { return "configuration: " + e.Err.Error() }
 
+// Chinese is the mistake in Chinese.
+func (e *Error) Chinese() string { return "配置：" + configtype.Chinese(e.Err) }
+
 // Unwrap implements the interface of [errors.Is] and [errors.As].
 func (e *Error) Unwrap() error { return e.Err }
 
 // ErrNotFound says what to do when there is no configuration. It replaces the complaints about the defaults, which
 // would not help.
-var ErrNotFound = errors.New("there is no magpie.toml here, nor in the user's or the system's configuration folder: " +
-	"make one with magpie setup")
+var ErrNotFound = configtype.Mistakef(
+	"这里没有 magpie.toml，用户和系统的配置文件夹里也没有：运行 magpie setup 创建",
+	"there is no magpie.toml here, nor in the user's or the system's configuration folder: make one with magpie setup")
 
 // Load gives the configuration of a bridge that can run: what [Read] gives, with every value checked and every path
 // made absolute. The default project is made if it is not there. A problem is an [Error] that names every key that is wrong.
@@ -127,7 +132,8 @@ func Decode(data []byte, c *Config) error {
 	case errors.As(err, &strict):
 		var errs []error
 		for _, e := range strict.Errors {
-			errs = append(errs, lineError(data, &e, "unknown key "+strings.Join(e.Key(), ".")+suggest(e.Key())))
+			errs = append(errs, lineError(data, &e,
+				configtype.Mistakef("没有 %s 这个键%v", "unknown key %s%v", strings.Join(e.Key(), "."), suggest(e.Key()))))
 		}
 		return errors.Join(errs...)
 	case errors.As(err, &bad):
@@ -140,13 +146,17 @@ func Decode(data []byte, c *Config) error {
 var wrongType = regexp.MustCompile(`^toml: cannot decode TOML (\w+) into (?:struct field \S+ of type )?(\S+)$`)
 
 // inWords are the types of values as an operator knows them.
-var inWords = map[string]string{
-	"string": "text in quotes", "[]string": `a list, as in ["one", "two"]`, "bool": "true or false",
-	"int": "a whole number", "int64": "a whole number", "float64": "a number",
+var inWords = map[string]error{
+	"string":   configtype.Mistakef("引号里的文字", "text in quotes"),
+	"[]string": configtype.Mistakef(`列表，例如 ["one", "two"]`, `a list, as in ["one", "two"]`),
+	"bool":     configtype.Mistakef("true 或 false", "true or false"),
+	"int":      configtype.Mistakef("整数", "a whole number"),
+	"int64":    configtype.Mistakef("整数", "a whole number"),
+	"float64":  configtype.Mistakef("数字", "a number"),
 }
 
-// suggest names the key that an unknown one may stand for; empty = none is like it.
-func suggest(key []string) string {
+// suggest names the key that an unknown one may stand for; nothing is said if none is like it.
+func suggest(key []string) error {
 	known := keys()
 	if len(key) == 1 { // a section, or a key of none
 		for i, k := range known {
@@ -154,15 +164,15 @@ func suggest(key []string) string {
 		}
 	}
 	if near, ok := text.Nearest(strings.Join(key, "."), known); ok {
-		return "; did you mean " + near + "?"
+		return configtype.Mistakef("，是不是 %s？", "; did you mean %s?", near)
 	}
 	// A key in the wrong section, or in none.
 	for _, k := range keys() {
 		if section, name, found := strings.Cut(k, "."); found && name == key[len(key)-1] {
-			return fmt.Sprintf("; it belongs to [%s]", section)
+			return configtype.Mistakef("，它属于 [%s]", "; it belongs to [%s]", section)
 		}
 	}
-	return ""
+	return configtype.Mistakef("", "")
 }
 
 // keys are those of the file, as section.key.
@@ -186,20 +196,20 @@ func keys() (list []string) {
 
 // wantedType says in words of the file's format what a key of the wrong type should be; other complaints stay as they
 // are.
-func wantedType(complaint string) string {
+func wantedType(complaint string) error {
 	m := wrongType.FindStringSubmatch(complaint)
 	if m == nil {
-		return complaint
+		return errors.New(complaint)
 	}
 	want, ok := inWords[m[2]]
 	if !ok {
-		return "this cannot be of the type " + m[1]
+		return configtype.Mistakef("这里不能是 %s", "this cannot be of the type %s", m[1])
 	}
-	return fmt.Sprintf("want %s; this is of the type %s", want, m[1])
+	return configtype.Mistakef("应为%v，而这里是 %s", "want %v; this is of the type %s", want, m[1])
 }
 
 // lineError says what is wrong in which line, and shows the line without its value.
-func lineError(data []byte, at *toml.DecodeError, what string) error {
+func lineError(data []byte, at *toml.DecodeError, what error) error {
 	row, _ := at.Position()
 	var line []byte
 	if lines := bytes.Split(data, []byte("\n")); row >= 1 && row <= len(lines) {
@@ -208,5 +218,5 @@ func lineError(data []byte, at *toml.DecodeError, what string) error {
 	if key, _, ok := bytes.Cut(line, []byte("=")); ok {
 		line = append(bytes.TrimSpace(key), " = …"...)
 	}
-	return fmt.Errorf("line %d: %s\n%4d| %s", row, what, row, line)
+	return configtype.Mistakef("第 %d 行：%v\n%4d| %s", "line %d: %v\n%4d| %s", row, what, row, line)
 }

@@ -4,7 +4,6 @@
 package configtype
 
 import (
-	"fmt"
 	"strings"
 	"time"
 )
@@ -16,7 +15,8 @@ type Duration struct{ time.Duration }
 func (d *Duration) UnmarshalText(text []byte) error {
 	v, err := time.ParseDuration(string(text))
 	if err != nil {
-		return fmt.Errorf("duration %q: want a number and a unit, such as \"90s\" or \"5m\"", text)
+		return Mistakef(`时长 %q：应为数字加单位，例如 "90s"、"5m"`,
+			`duration %q: want a number and a unit, such as "90s" or "5m"`, text)
 	}
 	d.Duration = v
 	return nil

@@ -8,6 +8,7 @@ import (
 
 	"magpie/bridge/i18n"
 	"magpie/internal/config"
+	"magpie/internal/configtype"
 )
 
 // State is what a finding means.
@@ -59,7 +60,11 @@ func (r *Report) Add(s State, do string, what i18n.Phrase, args ...any) {
 // AddMistakes adds each mistake in a configuration as a finding, with the same advice.
 func (r *Report) AddMistakes(err error, do string) {
 	for _, e := range mistakes(err) {
-		r.Add(Fail, do, textConfigWrong, e)
+		said := e.Error()
+		if r.Lang == i18n.Chinese {
+			said = configtype.Chinese(e)
+		}
+		r.Add(Fail, do, textConfigWrong, said)
 	}
 }
 

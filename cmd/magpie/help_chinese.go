@@ -1,0 +1,158 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"regexp"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// helpInChinese is what the commands' help says in Chinese, by the English that stands beside the flags.
+var helpInChinese = map[string]string{
+	"Show context-sensitive help.": "显示帮助。",
+	"Print the version.":           "显示版本。",
+
+	"Set up a bridge: the app, the configuration, the service.":                                               "设置鹊桥：应用、配置、服务。",
+	"Where to write the configuration. Default: the one that is there, else the user's configuration folder.": "配置写到哪里。默认：已有的那份，否则写到用户的配置文件夹。",
+	"Folder for the database. Default: the user's data folder.":                                               "数据库的文件夹。默认：用户的数据文件夹。",
+	"Create an app by scanning a code, without asking how.":                                                   "直接扫码创建应用，不再询问。",
+	"The app to use, when there is one.":                                                                      "已有的应用。",
+	"File with the app's secret; - reads it from the standard input.":                                         "存放应用密钥的文件；- 表示从标准输入读取。",
+	"feishu, lark, or an address. Default: found out.":                                                        "feishu、lark 或一个地址。默认：自动判断。",
+	"Folder in which the agent works.":                                                                        "助手工作的文件夹。",
+	"The Claude Code CLI.":                                                                                    "Claude Code 命令行。",
+	"User to whom the bot belongs. Default: who scans, else the app's owner.":                                 "机器人归谁所有。默认：扫码的人，否则是应用的所有者。",
+	"How the bridge is started: service (systemd), here (in this terminal), or no.":                           "怎样启动：service（systemd）、here（在这个终端里）或 no。",
+	"Replace a configuration that is there; it is kept under another name.":                                   "替换已有的配置；旧的会改名保留。",
+	"Ask nothing: take flags and defaults.":                                                                   "不提问：使用参数和默认值。",
+	"Language of the dialog: zh, en, or auto for the locale's.":                                               "对话的语言：zh、en，auto 表示跟随系统。",
+	"Folder that stands for / when the service is written.":                                                   "写服务文件时代表 / 的文件夹。",
+
+	"Take over what another bridge has: its app, its settings, and what was said.": "接手别的桥接程序：应用、设置和说过的话。",
+	"From cc-connect.":                                                                                      "从 cc-connect 迁移。",
+	"From lark-channel-bridge.":                                                                             "从 lark-channel-bridge 迁移。",
+	"Which of its projects, when they have several apps.":                                                   "几个项目用了不同的应用时，选哪个项目。",
+	"Which of its profiles. Default: the active one.":                                                       "选哪个 profile。默认：正在使用的那个。",
+	"Its configuration, or the folder of it. Default: where it usually lies.":                               "它的配置，或配置所在的文件夹。默认：通常的位置。",
+	"Write the configuration and the History. Without it, only show what would be written.":                 "写入配置和历史。不加时只显示会写入什么。",
+	"The magpie.toml to write; it must not exist. Default: in the user's configuration folder.":             "要写的 magpie.toml，不能已经存在。默认：在用户的配置文件夹里。",
+	"File with the app's secret; - reads it from the standard input. Default: as the other program has it.": "存放应用密钥的文件；- 表示从标准输入读取。默认：用原来程序里的。",
+	"Language of the report: zh, en, or auto for the locale's.":                                             "报告的语言：zh、en，auto 表示跟随系统。",
+
+	"Run the bridge.": "运行鹊桥。",
+	"The configuration file. Looked for in the working folder, then the user's and the system's configuration folder.": "配置文件。默认依次在当前文件夹、用户的配置文件夹、系统的配置文件夹里找。",
+	"The configuration file. Looked for as magpie serve does.":                                                         "配置文件。默认和 magpie serve 找的一样。",
+	"Look whether everything that the bridge needs is there, and say what to do.":                                      "检查运行所需的一切，并说明该怎么办。",
+	"Print one JSON object.":                                                                                         "输出一个 JSON 对象。",
+	"Copy the database, also while the bridge runs.":                                                                 "备份数据库，运行时也可以。",
+	"Where to write the copy. It must not exist.":                                                                    "备份写到哪里，文件不能已经存在。",
+	"Export and import what is remembered.":                                                                          "导出和导入记忆。",
+	"Write the memories as Markdown documents, also while the bridge runs.":                                          "把记忆写成 Markdown 文档，运行时也可以。",
+	"Only the memories of this chat, as in feishu:chat:oc_xxx or oc_xxx.":                                            "只要这个聊天的记忆，如 feishu:chat:oc_xxx 或 oc_xxx。",
+	"The folder to write into: one folder for each chat, one document for each memory.":                              "写到哪个文件夹：每个聊天一个文件夹，每条记忆一个文档。",
+	"Read documents back: edited ones become new versions, missing ones are not forgotten. The bridge must not run.": "读回文档：改过的成为新版本，缺少的不会被忘掉。鹊桥不能在运行。",
+	"The folder with the documents.":                                                                                 "文档所在的文件夹。",
+
+	"Show what the agent would be sent with a question, without sending it.": "显示一个问题会附上什么发给助手，但不发送。",
+	"The chat, as in feishu:chat:oc_xxx or oc_xxx.":                          "聊天，如 feishu:chat:oc_xxx 或 oc_xxx。",
+	"The question.": "问题。",
+	"Read questions from the standard input: {\"message\": \"...\", \"at\": ..., \"user_id\": ..., \"user_name\": ...} a line; answer each with one JSON object a line.": "从标准输入读取问题，每行一个 {\"message\": \"...\", \"at\": ..., \"user_id\": ..., \"user_name\": ...}，每个回答一行 JSON。",
+	"How many characters of older messages to recall. Default: as configured.":                                                                                           "最多召回多少字的旧消息。默认：按配置。",
+	"When the question is asked, as in 2026-05-04, \"2026-05-04 12:00\" or 2026-05-04T12:00:00+08:00. Default: now.":                                                     "提问的时间，如 2026-05-04、\"2026-05-04 12:00\" 或 2026-05-04T12:00:00+08:00。默认：现在。",
+
+	"Import and export what was said.":                                           "导入和导出说过的话。",
+	"Take messages from a JSONL file into the History. The bridge must not run.": "把 JSONL 文件里的消息导入历史。鹊桥不能在运行。",
+	"Stop at the first line that cannot be imported.":                            "遇到第一行不能导入的就停下。",
+	"The file, one message a line; - is the standard input.":                     "文件，每行一条消息；- 表示标准输入。",
+	"Write the History as JSONL, also while the bridge runs.":                    "把历史写成 JSONL，运行时也可以。",
+	"Only this chat, as in feishu:chat:oc_xxx or oc_xxx.":                        "只要这个聊天，如 feishu:chat:oc_xxx 或 oc_xxx。",
+	"Where to write; it must not exist. - is the standard output.":               "写到哪里，文件不能已经存在；- 表示标准输出。",
+
+	"List who has allowed the agents what, when, and by which rule.":                "列出谁在什么时候、按哪条规则允许了助手做什么。",
+	"From this day or for this long: 2026-05-04, 30d, 12h. All, if it is left out.": "从哪天起，或最近多久：2026-05-04、30d、12h。不写就是全部。",
+	"Write one JSON object a line.":                                                 "每行输出一个 JSON 对象。",
+
+	"Run the bridge as a service of systemd.":                                          "作为 systemd 服务运行。",
+	"Write the unit file and start the service.":                                       "写好单元文件并启动服务。",
+	"Name of the service.":                                                             "服务的名字。",
+	"system: a service of the machine. user: one of this user. auto: system for root.": "system：整台机器的服务；user：这个用户的服务；auto：root 用 system。",
+	"Folder that stands for / when files are written.":                                 "写文件时代表 / 的文件夹。",
+	"Who runs a system service. Default: who called sudo, else magpie.":                "系统服务由谁运行。默认：调用 sudo 的人，否则是 magpie。",
+	"Who runs the agents of a system service; \"same\" = who runs the service. Default: [claude] user, else a user of their own, which is created, unless a person runs the service.": "系统服务的助手由谁运行；\"same\" = 运行服务的用户。默认：[claude] user，否则新建一个专用用户，除非服务由个人运行。",
+	"A file that holds the app secret, when the configuration does not.":      "存放应用密钥的文件，用于配置里没有写密钥时。",
+	"Print the unit file and do nothing.":                                     "只显示单元文件，不做别的。",
+	"Overwrite a unit file that somebody has edited.":                         "覆盖有人改过的单元文件。",
+	"Stop the service and remove its unit file. Configuration and data stay.": "停止服务并删除单元文件。配置和数据保留。",
+	"Remove a unit file that somebody has edited.":                            "删除有人改过的单元文件。",
+	"Show how the service is.":                                                "显示服务的状态。",
+
+	"Try everything on this machine, without a Feishu account.": "在这台机器上试用全部功能，不需要飞书账户。",
+	"Address of the page.": "页面的地址。",
+	"claude: the CLI with its own login. simulated: the CLI with a double of the model. auto: simulated when the CLI is not logged in.": "claude：命令行用自己的登录；simulated：命令行用模拟的模型；auto：命令行没有登录时用 simulated。",
+	"The CLI.": "Claude Code 命令行。",
+	"Print what a shell needs to complete commands and flags.": "输出 shell 补全命令和参数所需的脚本。",
+	"bash, zsh or fish.": "bash、zsh 或 fish。",
+}
+
+// translate has a command and those below it explained in Chinese.
+func translate(n *kong.Node) {
+	chinese := func(help *string) {
+		if text, ok := helpInChinese[*help]; ok {
+			*help = text
+		}
+	}
+	chinese(&n.Help)
+	for _, f := range n.Flags {
+		chinese(&f.Help)
+	}
+	for _, arg := range n.Positional {
+		chinese(&arg.Help)
+	}
+	for _, child := range n.Children {
+		translate(child)
+	}
+}
+
+// headings are kong's own words around the commands' help.
+var headings = strings.NewReplacer(
+	"\nFlags:\n", "\n参数：\n", "\nArguments:\n", "\n位置参数：\n", "\nCommands:\n", "\n命令：\n",
+	` --help" for more information on a command.`, ` --help" 查看某个命令的用法。`, "\nRun \"", "\n运行 \"",
+)
+
+// printChineseHelp prints the help as kong does, with its own words in Chinese.
+func printChineseHelp(o kong.HelpOptions, ctx *kong.Context) error {
+	var page bytes.Buffer
+	out := ctx.Stdout
+	ctx.Stdout = &page
+	err := kong.DefaultHelpPrinter(o, ctx)
+	ctx.Stdout = out
+	text := strings.Replace(page.String(), "Usage: ", "用法：", 1)
+	_, writeErr := io.WriteString(out, headings.Replace(text))
+	return errors.Join(err, writeErr)
+}
+
+// usageInChinese is what kong says of wrong arguments.
+var usageInChinese = []struct {
+	english *regexp.Regexp
+	chinese string
+}{
+	{regexp.MustCompile(`^unexpected argument (.+)$`), "不认识的参数 $1"},
+	{regexp.MustCompile(`^unknown flag (\S+)(?:, did you mean (.+)\?)?$`), "没有参数 $1"},
+	{regexp.MustCompile(`^missing flags: (.+)$`), "缺少参数 $1"},
+	{regexp.MustCompile(`^(?:missing positional arguments|expected) "?(<.+?)"?$`), "缺少参数 $1"},
+	{regexp.MustCompile(`^expected one of (.+)$`), "应为下列之一：$1"},
+	{regexp.MustCompile(`^(\S+) must be one of (.+) but got (".*")$`), "$1 应为 $2 之一，而不是 $3"},
+}
+
+// chineseUsage says what is wrong with the command line in Chinese, as far as it is known.
+func chineseUsage(english string) string {
+	for _, u := range usageInChinese {
+		if u.english.MatchString(english) {
+			return u.english.ReplaceAllString(english, u.chinese)
+		}
+	}
+	return english
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/alecthomas/kong"
+
+	"magpie/bridge/i18n"
+)
+
+// Every command and every flag is explained in Chinese, and nothing is explained that there is not.
+func TestTheHelpIsThereInChinese(t *testing.T) {
+	unused := map[string]bool{}
+	for english := range helpInChinese {
+		unused[english] = true
+	}
+	var look func(n *kong.Node)
+	check := func(of, help string) {
+		if text, ok := helpInChinese[help]; help != "" && (!ok || !strings.ContainsFunc(text, isHan)) {
+			t.Errorf("%s is not explained in Chinese: %q", of, help)
+		}
+		delete(unused, help)
+	}
+	look = func(n *kong.Node) {
+		if n.Parent != nil {
+			check(n.FullPath(), n.Help)
+		}
+		for _, f := range n.Flags {
+			check("--"+f.Name, f.Help)
+		}
+		for _, arg := range n.Positional {
+			check(arg.Name, arg.Help)
+		}
+		for _, child := range n.Children {
+			look(child)
+		}
+	}
+	look(newParser(t.Context(), &cli{}, i18n.English).Model.Node)
+	for english := range unused {
+		t.Errorf("nothing is explained by %q", english)
+	}
+	look = func(n *kong.Node) {
+		if !strings.ContainsFunc(n.Help, isHan) {
+			t.Errorf("%s says %q", n.FullPath(), n.Help)
+		}
+		for _, child := range n.Children {
+			look(child)
+		}
+	}
+	look(newParser(t.Context(), &cli{}, i18n.Chinese).Model.Node)
+}
+
+func isHan(r rune) bool { return unicode.Is(unicode.Han, r) }

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bytes"
+	"go/ast"
+	"go/constant"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"magpie/internal/config"
+)
+
+// What is said in Chinese is what the program logs.
+func TestTheLinesInChineseAreThere(t *testing.T) {
+	logged := map[string]bool{}
+	root := os.DirFS(filepath.Join("..", ".."))
+	must(t, fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case d != nil && d.Name() == "node_modules":
+			return fs.SkipDir
+		case err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return err
+		}
+		data, err := fs.ReadFile(root, path)
+		if err != nil || !bytes.Contains(data, []byte("Msg(")) {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, data, 0)
+		ast.Inspect(file, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok && len(call.Args) == 1 {
+				if sel, ok := call.Fun.(*ast.SelectorExpr); ok && sel.Sel.Name == "Msg" {
+					logged[folded(call.Args[0])] = true
+				}
+			}
+			return true
+		})
+		return err
+	}))
+	for english := range logInChinese {
+		if !logged[english] {
+			t.Errorf("nothing logs %q", english)
+		}
+	}
+}
+
+// folded is a text that is written in several pieces.
+func folded(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.BinaryExpr:
+		return folded(e.X) + folded(e.Y)
+	case *ast.BasicLit:
+		return constant.StringVal(constant.MakeFromLiteral(e.Value, e.Kind, 0))
+	}
+	return ""
+}
+
+// Only the log that is for people is in Chinese, and only where Chinese was chosen.
+func TestTheLogInChinese(t *testing.T) {
+	t.Setenv("LC_ALL", "zh_CN.UTF-8")
+	for format, want := range map[string]string{config.LogConsole: "鹊桥已启动", config.LogJSON: `"magpie is running"`} {
+		var file bytes.Buffer
+		l := newLog(&file, config.Log{Format: format})
+		l.Info().Str("version", "1.0").Msg("magpie is running")
+		if got := file.String(); !strings.Contains(got, want) || !strings.Contains(got, "version") {
+			t.Errorf("as %s: %s", format, got)
+		}
+	}
+	t.Setenv("LC_ALL", "en_US.UTF-8")
+	var file bytes.Buffer
+	l := newLog(&file, config.Log{Format: config.LogConsole})
+	l.Info().Msg("magpie is running")
+	if got := file.String(); !strings.Contains(got, "magpie is running") {
+		t.Errorf("in English: %s", got)
+	}
+}

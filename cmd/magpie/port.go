@@ -1,0 +1,31 @@
+package main
+
+import (
+	"errors"
+	"net"
+	"syscall"
+
+	"magpie/internal/configtype"
+)
+
+// explainListen says what to do about an address that is in use: who has it, if that can be found out, and what names
+// another one.
+func explainListen(err error, address, how string) error {
+	if !errors.Is(err, syscall.EADDRINUSE) {
+		return err
+	}
+	_, port, splitErr := net.SplitHostPort(address)
+	if splitErr != nil {
+		return err
+	}
+	return configtype.Mistakef("%s 已被占用%v：停掉占用它的程序，或用 %s 换一个地址",
+		"%s is in use%v: stop the program that has it, or name another address with %s", address, portHolder(port), how)
+}
+
+// held names a process that has a port.
+func held(name string, pid int) error {
+	return configtype.Mistakef("（%q，进程 %d）", " by %q (process %d)", name, pid)
+}
+
+// unknownHolder is nobody that could be named.
+var unknownHolder = configtype.Mistakef("", "")

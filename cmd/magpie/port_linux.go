@@ -1,0 +1,40 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// portHolder finds out which process of this user listens on a TCP port (proc_net(5), proc_pid_fd(5)).
+func portHolder(port string) error {
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return unknownHolder
+	}
+	sockets := map[string]bool{}
+	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+		data, _ := os.ReadFile(table) // without it nothing is found
+		for line := range strings.Lines(string(data)) {
+			const local, state, inode, listening = 1, 3, 9, "0A"
+			f := strings.Fields(line)
+			if len(f) > inode && f[state] == listening && strings.HasSuffix(f[local], fmt.Sprintf(":%04X", n)) {
+				sockets["socket:["+f[inode]+"]"] = true
+			}
+		}
+	}
+	files, _ := filepath.Glob("/proc/[0-9]*/fd/*") // of other users' processes there are none
+	for _, file := range files {
+		if link, err := os.Readlink(file); err != nil || !sockets[link] {
+			continue
+		}
+		process := filepath.Dir(filepath.Dir(file))
+		if pid, err := strconv.Atoi(filepath.Base(process)); err == nil {
+			name, _ := os.ReadFile(filepath.Join(process, "comm"))
+			return held(strings.TrimSpace(string(name)), pid)
+		}
+	}
+	return unknownHolder
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"magpie/internal/config"
+	"magpie/internal/configtype"
+)
+
+// An address that is in use: who has it is said, and what names another one.
+func TestAnAddressInUse(t *testing.T) {
+	t.Parallel()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer ln.Close() //nolint:errcheck // nothing was said
+	address := ln.Addr().String()
+	_, err = listen(config.HTTP{Listen: address}, zerolog.Nop())
+	want := fmt.Sprintf("[http] listen: %s is in use by ", address)
+	if err == nil || !strings.HasPrefix(err.Error(), want) ||
+		!strings.Contains(err.Error(), fmt.Sprintf("(process %d)", os.Getpid())) ||
+		!strings.HasSuffix(err.Error(), "name another address with [http] listen (MAGPIE_HTTP_LISTEN)") {
+		t.Errorf("it says: %v", err)
+	}
+	if zh := configtype.Chinese(err); !strings.Contains(zh, address+" 已被占用") {
+		t.Errorf("in Chinese: %s", zh)
+	}
+	out, _ := magpie(t, t.TempDir(), "playground", "--listen", address).CombinedOutput() // fails at once
+	if !strings.Contains(string(out), "--listen: "+address+" is in use by ") ||
+		!strings.Contains(string(out), "name another address with --listen") {
+		t.Errorf("the playground says: %s", out)
+	}
+	other := errors.New("other")
+	if got := explainListen(other, address, "--listen"); got != other {
+		t.Errorf("another error becomes %v", got)
+	}
+}

@@ -1,0 +1,62 @@
+package configtype
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Mistake is something that the operator has to correct, in both languages. As an error it is English.
+type Mistake struct {
+	zh, en string
+	args   []any
+}
+
+// Mistakef makes a [Mistake]. Both texts take the same arguments of fmt.Sprintf, which a test checks; of those that are
+// errors, each language says what it can.
+func Mistakef(zh, en string, args ...any) error { return &Mistake{zh, en, args} }
+
+func (m *Mistake) Error() string { return fmt.Sprintf(m.en, m.args...) }
+
+// Chinese is the mistake in Chinese.
+func (m *Mistake) Chinese() string {
+	args := make([]any, len(m.args))
+	for i, a := range m.args {
+		if err, ok := a.(error); ok {
+			a = errors.New(Chinese(err))
+		}
+		args[i] = a
+	}
+	return fmt.Sprintf(m.zh, args...)
+}
+
+// Unwrap is the first of the arguments that is an error.
+func (m *Mistake) Unwrap() error {
+	for _, a := range m.args {
+		if err, ok := a.(error); ok {
+			return err
+		}
+	}
+	return nil
+}
+
+// Chinese is what an error says, in Chinese where it has words for that. Errors around it stay as they are.
+func Chinese(err error) string {
+	if own, ok := err.(interface{ Chinese() string }); ok { //nolint:errorlint // errors around it are kept
+		return own.Chinese()
+	}
+	var inner []error
+	switch e := err.(type) { //nolint:errorlint // as above
+	case interface{ Unwrap() []error }:
+		inner = e.Unwrap()
+	case interface{ Unwrap() error }:
+		inner = []error{e.Unwrap()}
+	}
+	text := err.Error()
+	for _, e := range inner {
+		if e != nil {
+			text = strings.Replace(text, e.Error(), Chinese(e), 1)
+		}
+	}
+	return text
+}
