@@ -19,8 +19,11 @@ func (b *Bridge) Named(ctx context.Context, names map[string]string) error {
 // Recalled takes back a message of a chat, or of one of its topics: the turn that answers it is stopped, and no later
 // prompt holds it.
 func (b *Bridge) Recalled(ctx context.Context, room chat.Key, id string) error {
-	text := i18n.Recalled.In(b.receiver.languages.OfChat(ctx, room))
-	r, err := b.db.Messages().Recall(ctx, room, id, chat.Card{Body: text, Summary: text})
+	l := b.receiver.languages.OfChat(ctx, room)
+	text := i18n.Recalled.In(l)
+	r, err := b.db.Messages().Recall(ctx, room, id, chat.Card{
+		Title: i18n.Stopped.In(l), State: chat.CardQueued, Body: text, Summary: text,
+	})
 	if errors.Is(err, db.ErrNotFound) {
 		return nil
 	} else if err != nil {

@@ -16,7 +16,8 @@ import (
 // heldCard says that a question came so late that it is run only on request.
 func heldCard(turn int64, l i18n.Lang, sent time.Time) chat.Card {
 	text := fmt.Sprintf(i18n.Late.In(l), i18n.RoughDuration(time.Since(sent), l))
-	return chat.Card{Body: text, Summary: text, Buttons: []chat.Button{
+	head := i18n.HeaderLate.In(l)
+	return chat.Card{Title: head, State: chat.CardNeedsYou, Body: text, Summary: text, Buttons: []chat.Button{
 		{Label: i18n.AnswerButton.In(l), Action: chat.Action{Do: turncard.DoContinue, Turn: turn}},
 		{Label: i18n.DropButton.In(l), Action: chat.Action{Do: turncard.DoDrop, Turn: turn}},
 	}}

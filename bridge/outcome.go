@@ -31,7 +31,7 @@ func failed(log *zerolog.Logger, err error) turncard.Outcome {
 		return turncard.Outcome{State: db.Failed, Failure: turncard.FailTurnEnd, Notice: i18n.FailTurnEnd}
 	case errors.As(err, &spent):
 		log.Info().Err(err).Msg("turn not begun")
-		return turncard.Outcome{State: db.Failed, Failure: "budget", Notice: spent.notice}
+		return turncard.Outcome{State: db.Failed, Failure: turncard.FailBudget, Notice: spent.notice}
 	case errors.Is(err, errNoProject):
 		log.Error().Err(err).Msg("turn failed")
 		return turncard.Outcome{State: db.Failed, Failure: "project", Notice: i18n.ProjectGone}

@@ -165,7 +165,8 @@ func (rc *receiver) edited(ctx context.Context, m chat.Incoming) error {
 // editedCard asks whether a message is to be answered again.
 func editedCard(turn int64, l i18n.Lang) chat.Card {
 	text := i18n.Edited.In(l)
-	return chat.Card{Body: text, Summary: text, Buttons: []chat.Button{
+	head := i18n.HeaderEdited.In(l)
+	return chat.Card{Title: head, State: chat.CardNeedsYou, Body: text, Summary: text, Buttons: []chat.Button{
 		{Label: i18n.EditedButton.In(l), Action: chat.Action{Do: turncard.DoContinue, Turn: turn}},
 		{Label: i18n.DropButton.In(l), Action: chat.Action{Do: turncard.DoDrop, Turn: turn}},
 	}}

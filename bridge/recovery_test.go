@@ -187,7 +187,7 @@ func (l *bridgeRig) forget() {
 func TestAStoppedTurnIsNotBegunAgain(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ draft, body, status string }{
-		"before it did anything": {"", i18n.Stopped.EN, ""}, "in the middle": {"half", "half", i18n.Stopped.EN},
+		"before it did anything": {"", i18n.Stopped.EN, ""}, "in the middle": {"half", "half", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := &deliverytest.Recorder{}
@@ -207,7 +207,8 @@ func TestAStoppedTurnIsNotBegunAgain(t *testing.T) {
 			}
 			out.Mu.Lock()
 			defer out.Mu.Unlock()
-			if len(out.Closed) != 1 || out.Closed[0].Body != tc.body || out.Closed[0].Status != tc.status {
+			if len(out.Closed) != 1 || out.Closed[0].Body != tc.body || out.Closed[0].Status != tc.status ||
+				out.Closed[0].Title != i18n.Stopped.EN {
 				t.Errorf("shown: %+v", out.Closed)
 			}
 		})
@@ -221,7 +222,7 @@ func TestATurnWhoseQuestionWasTakenBackIsNotOffered(t *testing.T) {
 	for name, tc := range map[string]struct {
 		status  string
 		buttons int
-	}{"alone": {i18n.Recalled.EN, 0}, "one of two": {i18n.Stopped.EN, 1}} {
+	}{"alone": {i18n.Recalled.EN, 0}, "one of two": {"", 1}} {
 		t.Run(name, func(t *testing.T) {
 			out := &deliverytest.Recorder{}
 			l := newBridgeRig(t, out)
@@ -239,7 +240,7 @@ func TestATurnWhoseQuestionWasTakenBackIsNotOffered(t *testing.T) {
 			out.Mu.Lock()
 			defer out.Mu.Unlock()
 			if len(out.Closed) != 1 || out.Closed[0].Body != "half" || out.Closed[0].Status != tc.status ||
-				len(out.Closed[0].Buttons) != tc.buttons {
+				out.Closed[0].Title != i18n.Stopped.EN || len(out.Closed[0].Buttons) != tc.buttons {
 				t.Errorf("shown: %+v", out.Closed)
 			}
 		})

@@ -178,6 +178,9 @@ func (k *card) pageContents(value chat.Card) []chat.Card {
 	out := make([]chat.Card, len(pages))
 	for i, p := range pages {
 		out[i] = chat.Card{Body: p, Summary: value.Summary}
+		if !value.Live { // while it changes, only the last page is drawn each time
+			out[i].Title, out[i].State = value.Title, value.State
+		}
 	}
 	last := value
 	last.Body = pages[len(pages)-1]

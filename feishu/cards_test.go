@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"magpie/internal/chat"
 	"magpie/internal/feishusim"
 )
@@ -36,6 +38,31 @@ func (p *platform) must(err error) {
 	if err != nil {
 		p.t.Fatalf("%v\n%s", err, p.log)
 	}
+}
+
+// While a card changes, only its last page has the header; at the end all of them have it.
+func TestTheHeaderOfACardWithPages(t *testing.T) {
+	p, ask := asked(t, feishusim.Config{})
+	card := chat.Card{Title: "Working", State: chat.CardRunning, Live: true, Body: strings.Repeat("Some words.\n\n", 2000)}
+	id, err := p.Client.Post(p.ctx(), ask, card, "seed")
+	p.must(err)
+	headers := func() (list []string) {
+		for _, m := range p.answers(ask.Key.ID) {
+			list = append(list, gjson.GetBytes(m.Last().Card, "header.template").String())
+		}
+		return list
+	}
+	if got := headers(); len(got) < 2 || got[0] != "" || got[len(got)-1] != "blue" {
+		t.Errorf("while it grows: %q", got)
+	}
+	card.Title, card.State, card.Live = "Done", chat.CardDone, false
+	p.must(p.Client.Close(p.ctx(), id, card))
+	for i, color := range headers() {
+		if color != "green" {
+			t.Errorf("page %d is %q at the end", i, color)
+		}
+	}
+	p.clean()
 }
 
 func TestCardGrowsAndCloses(t *testing.T) {

@@ -97,7 +97,8 @@ func RequestCard(m chat.Incoming, l i18n.Lang) chat.Card {
 	if words := i18n.Visible(m.Text); words != "" {
 		text += "\n\n" + i18n.CodeBlock("", i18n.Truncate(words, longestPreview))
 	}
-	return chat.Card{Body: text, Summary: i18n.AccessRequestSummary.In(l), Buttons: []chat.Button{
+	head := i18n.AccessRequestSummary.In(l)
+	return chat.Card{Title: head, State: chat.CardNeedsYou, Body: text, Summary: head, Buttons: []chat.Button{
 		{Label: i18n.LetInButton.In(l), Action: chat.Action{Do: DoLetIn, ID: m.Actor.ID}},
 		{Label: i18n.TurnAwayButton.In(l), Action: chat.Action{Do: DoTurnAway, ID: m.Actor.ID}},
 	}}
@@ -151,7 +152,10 @@ func (rs *Requests) outcome(ctx context.Context, who db.Grant, l i18n.Lang) []db
 // DecisionCard says on the card of a request what was decided about who has asked.
 func DecisionCard(who db.Grant, l i18n.Lang) chat.Card {
 	said := decided(who, l)
-	return chat.Card{Body: fmt.Sprintf(i18n.AccessDecided.In(l), said, who.Subject), Summary: said}
+	return chat.Card{
+		Title: i18n.HeaderOver.In(l), State: chat.CardQueued,
+		Body: fmt.Sprintf(i18n.AccessDecided.In(l), said, who.Subject), Summary: said,
+	}
 }
 
 // decided says what was decided about somebody.

@@ -27,13 +27,15 @@ func Card(a db.Approval, l i18n.Lang) chat.Card {
 	case claude.PlanTool:
 		first = strings.TrimPrefix(first, "> ")
 	}
-	c := chat.Card{Body: title + "\n\n" + body, Summary: strings.ReplaceAll(title, "**", "") + " " + first}
+	c := chat.Card{Title: title, State: chat.CardNeedsYou, Body: body, Panels: note(a, l), Summary: title + " " + first}
 	if a.State != db.Waiting {
-		c.Status = OutcomeLine(a, l)
+		c.Status, c.State = OutcomeLine(a, l), chat.CardQueued
+		if a.State == db.Approved {
+			c.State = chat.CardDone
+		}
 		c.Summary = c.Status
 		return c
 	}
-	c.Status = i18n.CardYourTurn.In(l)
 	patience := i18n.RoughDuration(a.Expires.Sub(a.Created), l)
 	c.Footer = fmt.Sprintf(i18n.ApprovalBounds.In(l), strings.TrimSpace(patience))
 	if a.Always != nil {
@@ -41,7 +43,7 @@ func Card(a db.Approval, l i18n.Lang) chat.Card {
 	}
 	button := func(label i18n.Phrase, do string) chat.Button {
 		act := chat.Action{Do: do, Turn: a.Turn, ID: ActionID(a)}
-		return chat.Button{Label: label.In(l), Danger: do == DoRefuse, Action: act}
+		return chat.Button{Label: label.In(l), Primary: do == DoAllow, Danger: do == DoRefuse, Action: act}
 	}
 	why := func(label, hint i18n.Phrase) chat.Field {
 		return chat.Field{Name: whyField, Label: label.In(l), Hint: hint.In(l), Kind: chat.Words}
@@ -57,12 +59,14 @@ func Card(a db.Approval, l i18n.Lang) chat.Card {
 		c.Form = &chat.Form{
 			Fields:  []chat.Field{why(i18n.ApprovalBetter, i18n.ApprovalBetterHint)},
 			Buttons: []chat.Button{button(i18n.ApprovalKeepPlanningButton, DoRefuse)},
+			Last:    true,
 		}
 		c.Buttons = []chat.Button{button(i18n.ApprovalApproveButton, DoAllow)}
 	default:
 		c.Form = &chat.Form{
 			Fields:  []chat.Field{why(i18n.ApprovalWhy, i18n.ApprovalWhyHint)},
 			Buttons: []chat.Button{button(i18n.ApprovalRefuseSayingButton, DoRefuse)},
+			Last:    true,
 		}
 		c.Buttons = []chat.Button{button(i18n.ApprovalAllowButton, DoAllow)}
 		if a.Always != nil {
@@ -122,7 +126,12 @@ func Unshowable(tool string, input json.RawMessage) string {
 		}
 	}
 	// What does not fit on a card cannot be approved: the hidden part might be the harmful one.
-	if _, body := shown(db.Approval{Tool: tool, Input: input}, i18n.English); len(body) > longestShown {
+	a := db.Approval{Tool: tool, Input: input}
+	_, body := shown(a, i18n.English)
+	for _, p := range note(a, i18n.English) {
+		body += p.Body
+	}
+	if len(body) > longestShown {
 		return "This is too long to be shown to the user, who has to allow it. Do it in smaller steps. " +
 			"A long command can be written to a file piece by piece and run from there."
 	}
@@ -167,21 +176,15 @@ func inWords(a db.Approval, in toolInput, l i18n.Lang) (title, body string) {
 		if in.Background {
 			what = i18n.ApprovalRunsInBackground
 		}
-		// The description is the agent's own and may be wrong, so it is marked as such and the command is shown in full.
-		body = i18n.CodeBlock("bash", in.Command)
-		if in.Description != "" {
-			body += "\n" + fmt.Sprintf(i18n.AgentSays.In(l), i18n.PlainText(in.Description))
-		}
-		return asks(what), body
+		return asks(what), i18n.CodeBlock("bash", in.Command)
 	case "Write":
-		return asks(i18n.ApprovalWrites), named(in.File, a.Project) + i18n.CodeBlock("", in.Content)
+		return asks(i18n.ApprovalWrites), named(in.File, a.Project) + i18n.CodeBlock("diff", marked("+ ", in.Content))
 	case "Edit":
 		what := i18n.ApprovalEdits
 		if in.ReplaceAll {
 			what = i18n.ApprovalEditsAll
 		}
-		diff := i18n.CodeBlock("diff", marked("- ", in.Old)+"\n"+marked("+ ", in.New))
-		return asks(what), named(in.File, a.Project) + diff
+		return asks(what), named(in.File, a.Project) + i18n.CodeBlock("diff", diff(in.Old, in.New))
 	case "Read":
 		return asks(i18n.ApprovalReads), named(in.File, a.Project)
 	case "WebFetch":
@@ -191,6 +194,49 @@ func inWords(a db.Approval, in toolInput, l i18n.Lang) (title, body string) {
 		return asks(i18n.ApprovalSearches), i18n.CodeBlock("", in.Query)
 	}
 	return "", ""
+}
+
+// note is what the agent says of a command. It is the agent's own and may be wrong, so it is folded, and the command is
+// shown in full.
+func note(a db.Approval, l i18n.Lang) []chat.Panel {
+	in, err := readInput(a.Tool, a.Input)
+	if err != nil || a.Tool != "Bash" || in.Description == "" {
+		return nil
+	}
+	return []chat.Panel{{Title: i18n.AgentSays.In(l), Body: i18n.PlainText(in.Description), Last: true}}
+}
+
+// diff is a change of a text, whole: its lines, with marks before those that go and those that come.
+func diff(before, after string) string {
+	if strings.HasSuffix(before, "\n") && strings.HasSuffix(after, "\n") {
+		before, after = before[:len(before)-1], after[:len(after)-1]
+	}
+	gone, come := linesOf(before), linesOf(after)
+	head, tail := 0, 0
+	for head < min(len(gone), len(come)) && gone[head] == come[head] {
+		head++
+	}
+	for tail < min(len(gone), len(come))-head && gone[len(gone)-1-tail] == come[len(come)-1-tail] {
+		tail++
+	}
+	var lines []string
+	add := func(mark string, list []string) {
+		for _, line := range list {
+			lines = append(lines, mark+line)
+		}
+	}
+	add("  ", gone[:head])
+	add("- ", gone[head:len(gone)-tail])
+	add("+ ", come[head:len(come)-tail])
+	add("  ", gone[len(gone)-tail:])
+	return strings.Join(lines, "\n")
+}
+
+func linesOf(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, "\n")
 }
 
 // besides are the parts of an input for which its tool's own way has no words, such as one that leads out of the

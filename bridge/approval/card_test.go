@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
@@ -32,9 +34,13 @@ func TestACardShowsExactlyWhatIsAsked(t *testing.T) {
 	a := askingFor("Bash", `{"command":"echo '`+"```"+`' \u202e\u200b\u001b[8m# x","description":"两\n行"}`)
 	a.Always = &db.Permit{Tool: "Bash", Kind: db.PrefixRule, Content: "git `push`"}
 	c := Card(a, i18n.Chinese)
-	want := "**助手想运行命令**\n\n````bash\necho '```' ⟨U+202E⟩⟨U+200B⟩⟨U+001B⟩[8m# x\n````\n\n助手的说明：两 行"
-	if c.Body != want {
-		t.Errorf("body %q", c.Body)
+	want := "````bash\necho '```' ⟨U+202E⟩⟨U+200B⟩⟨U+001B⟩[8m# x\n````\n"
+	if c.Title != "助手想运行命令" || c.State != chat.CardNeedsYou || c.Status != "" || c.Body != want {
+		t.Errorf("title %q, body %q", c.Title, c.Body)
+	}
+	said := []chat.Panel{{Title: "助手的说明", Body: "两 行", Last: true}}
+	if !reflect.DeepEqual(c.Panels, said) || !c.Form.Last {
+		t.Errorf("panels %+v, form %+v", c.Panels, c.Form)
 	}
 	if c.Footer != "30 分钟内有效。“总是允许”仅限本聊天、本项目里的单条命令（以 `git 'push'` 开头，只带常用选项）。" {
 		t.Errorf("footer %q", c.Footer)
@@ -44,6 +50,9 @@ func TestACardShowsExactlyWhatIsAsked(t *testing.T) {
 		t.Errorf("buttons %v, %v", got, dos(c.Form.Buttons))
 	}
 	for _, b := range append(c.Buttons, c.Form.Buttons...) {
+		if b.Primary != (b.Action.Do == DoAllow) {
+			t.Errorf("button %+v", b)
+		}
 		if b.Action.Turn != 7 || b.Action.ID != a.ID+"."+a.Hash()[:16] {
 			t.Errorf("button %+v", b)
 		}
@@ -69,30 +78,64 @@ func TestTheNameOfWhoDecidedIsNoMarkup(t *testing.T) {
 func TestWhatIsShownOfEachTool(t *testing.T) {
 	for _, tc := range []struct{ tool, input, want string }{
 		{"Write", `{"file_path":"/p/a/b.txt","content":"x\ny\n"}`,
-			"**The agent wants to write a file (replacing its contents)**\n\n```\na/b.txt\n```\n\n```\nx\ny\n```\n"},
+			"The agent wants to write a file (replacing its contents)\n\n```\na/b.txt\n```\n\n```diff\n+ x\n+ y\n```\n"},
 		{"Write", `{"file_path":"/p2/b.txt","content":""}`,
-			"**The agent wants to write a file (replacing its contents)**\n\n```\n/p2/b.txt\n```\n\n```\n\n```\n"},
+			"The agent wants to write a file (replacing its contents)\n\n```\n/p2/b.txt\n```\n\n```diff\n\n```\n"},
 		{"Edit", `{"file_path":"/p/b.txt","old_string":"a\nb","new_string":"c\n","replace_all":true}`,
-			"**The agent wants to edit a file (replacing every match)**\n\n```\nb.txt\n```\n\n```diff\n- a\n- b\n+ c\n```\n"},
-		{"Read", `{"file_path":"/etc/hostname"}`, "**The agent wants to read a file**\n\n```\n/etc/hostname\n```\n\n"},
+			"The agent wants to edit a file (replacing every match)\n\n```\nb.txt\n```\n\n```diff\n- a\n- b\n+ c\n+ \n```\n"},
+		{"Read", `{"file_path":"/etc/hostname"}`, "The agent wants to read a file\n\n```\n/etc/hostname\n```\n\n"},
 		{"WebFetch", `{"url":"https://example.com/?a=b","prompt":"sum it up"}`,
-			"**The agent wants to open a web page**\n\n```\nhttps://example.com/?a=b\n```\n\nThe agent wants to know: sum it up"},
-		{"WebSearch", `{"query":"magpies"}`, "**The agent wants to search the web**\n\n```\nmagpies\n```\n"},
+			"The agent wants to open a web page\n\n```\nhttps://example.com/?a=b\n```\n\nThe agent wants to know: sum it up"},
+		{"WebSearch", `{"query":"magpies"}`, "The agent wants to search the web\n\n```\nmagpies\n```\n"},
 		{"Bash", `{"command":"sleep 9","run_in_background":true}`,
-			"**The agent wants to run a command in the background**\n\n```bash\nsleep 9\n```\n"},
+			"The agent wants to run a command in the background\n\n```bash\nsleep 9\n```\n"},
 		{"Bash", `{"command":"ls","timeout":5,"dangerouslyDisableSandbox":true}`,
-			"**The agent wants to run a command**\n\n```bash\nls\n```\n\n\n```json\n{\n  \"dangerouslyDisableSandbox\": true\n}\n```\n"},
+			"The agent wants to run a command\n\n```bash\nls\n```\n\n\n```json\n{\n  \"dangerouslyDisableSandbox\": true\n}\n```\n"},
 		{"Read", `{"file_path":"/etc/hostname","Limit":5}`,
-			"**The agent wants to read a file**\n\n```\n/etc/hostname\n```\n\n\n\n```json\n{\n  \"Limit\": 5\n}\n```\n"},
+			"The agent wants to read a file\n\n```\n/etc/hostname\n```\n\n\n\n```json\n{\n  \"Limit\": 5\n}\n```\n"},
 		{claude.PlanTool, `{"plan":"1. x","planFilePath":"/x","allowedPrompts":["a"]}`,
-			"**The agent has a plan and will start once you approve it**\n\n> 1. x\n\n```json\n{\n  \"allowedPrompts\": [\n    \"a\"\n  ]\n}\n```\n"},
-		{"mcp__a__b", `{"x":{"y":1}}`, "**The agent wants to use the tool b from the MCP server a**\n\n```json\n{\n  \"x\": {\n    \"y\": 1\n  }\n}\n```\n"},
-		{claude.PlanTool, `{"plan":"1. x"}`, "**The agent has a plan and will start once you approve it**\n\n> 1. x"},
+			"The agent has a plan and will start once you approve it\n\n> 1. x\n\n```json\n{\n  \"allowedPrompts\": [\n    \"a\"\n  ]\n}\n```\n"},
+		{"mcp__a__b", `{"x":{"y":1}}`, "The agent wants to use the tool b from the MCP server a\n\n```json\n{\n  \"x\": {\n    \"y\": 1\n  }\n}\n```\n"},
+		{claude.PlanTool, `{"plan":"1. x"}`, "The agent has a plan and will start once you approve it\n\n> 1. x"},
 	} {
-		if got := Card(askingFor(tc.tool, tc.input), i18n.English).Body; got != tc.want {
+		c := Card(askingFor(tc.tool, tc.input), i18n.English)
+		if got := c.Title + "\n\n" + c.Body; got != tc.want {
 			t.Errorf("%s: %q", tc.tool, got)
 		}
 	}
+}
+
+// A change is shown whole: what stays, too, so that both texts can be read from it.
+func TestAChangeIsShownWhole(t *testing.T) {
+	for _, tc := range []struct{ before, after, want string }{
+		{"a", "b", "- a\n+ b"}, {"", "a\nb", "+ a\n+ b"}, {"a\nb", "", "- a\n- b"}, {"a", "a", "  a"},
+		{"a\nb\nc\n", "a\nB\nc\n", "  a\n- b\n+ B\n  c"}, {"a\na", "a\na\na", "  a\n  a\n+ a"},
+		{"a", "a\n", "  a\n+ "}, {"- a\n+ b", "+ b", "- - a\n  + b"},
+	} {
+		if got := diff(tc.before, tc.after); got != tc.want {
+			t.Errorf("%q to %q: %q, want %q", tc.before, tc.after, got, tc.want)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		lines := rapid.Map(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "- a", "+ b", "  c", ""}), 1, 6),
+			func(l []string) string { return strings.Join(l, "\n") })
+		before, after := lines.Draw(t, "before"), lines.Draw(t, "after")
+		var was, is []string
+		for line := range strings.SplitSeq(diff(before, after), "\n") {
+			if mark, text := line[:min(2, len(line))], line[min(2, len(line)):]; mark != "+ " {
+				was = append(was, text)
+				if mark != "- " {
+					is = append(is, text)
+				}
+			} else {
+				is = append(is, text)
+			}
+		}
+		trim := func(s string) string { return strings.TrimSuffix(s, "\n") }
+		if trim(strings.Join(was, "\n")) != trim(before) || trim(strings.Join(is, "\n")) != trim(after) {
+			t.Fatalf("%q to %q: %q", before, after, diff(before, after))
+		}
+	})
 }
 
 func TestWhatIsTooLongToShow(t *testing.T) {

@@ -30,15 +30,19 @@ func TestTheAgentsWordsCannotPassAsTheBridges(t *testing.T) {
 		}
 		quoted, code := string(data), i18n.InlineCode(text)
 		for _, tc := range []struct{ tool, input, want string }{
-			{"Bash", `{"command":"ls","description":` + quoted + `}`, "```bash\nls\n```\n\nThe agent says: " + code},
+			{"Bash", `{"command":"ls","description":` + quoted + `}`, code},
 			{"WebFetch", `{"url":"https://a.example/","prompt":` + quoted + `}`, "```\n\nThe agent wants to know: " + code},
 			{claude.QuestionTool, `{"questions":[{"question":` + quoted + `,"header":` + quoted + `,"options":[{"label":` +
 				quoted + `,"description":` + quoted + `}]}]}`,
 				"**1.** " + code + "\n- " + code + " — " + code},
 		} {
 			card := Card(askingFor(tc.tool, tc.input), i18n.English)
-			if !strings.HasSuffix(card.Body, tc.want) {
-				t.Errorf("%s %q: %q", tc.tool, text, card.Body)
+			said := card.Body
+			if tc.tool == "Bash" {
+				said = card.Panels[0].Body
+			}
+			if !strings.HasSuffix(said, tc.want) || strings.Contains(card.Title+card.Footer, text) {
+				t.Errorf("%s %q: %q", tc.tool, text, said)
 			}
 			if tc.tool == claude.QuestionTool && card.Form.Fields[0].Label != "1. "+code {
 				t.Errorf("%q: the field is called %q", text, card.Form.Fields[0].Label)

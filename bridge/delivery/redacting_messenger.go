@@ -47,7 +47,8 @@ func RedactCard(c chat.Card, secrets redact.Known) chat.Card {
 	if c.Live {
 		growing = secrets.PartialText
 	}
-	c.Status, c.Body, c.Footer, c.Summary = clean(c.Status), growing(c.Body), clean(c.Footer), growing(c.Summary)
+	c.Title, c.Status, c.Footer = clean(c.Title), clean(c.Status), clean(c.Footer)
+	c.Body, c.Summary = growing(c.Body), growing(c.Summary)
 	c.Panels = slices.Clone(c.Panels)
 	for i, p := range c.Panels {
 		c.Panels[i].Title, c.Panels[i].Body = clean(p.Title), growing(p.Body)
@@ -63,7 +64,8 @@ func RedactCard(c chat.Card, secrets redact.Known) chat.Card {
 	if c.Form == nil {
 		return c
 	}
-	f := chat.Form{Fields: slices.Clone(c.Form.Fields), Buttons: c.Form.Buttons}
+	f := *c.Form
+	f.Fields = slices.Clone(f.Fields)
 	for i, field := range f.Fields {
 		f.Fields[i].Label, f.Fields[i].Hint = clean(field.Label), clean(field.Hint)
 		f.Fields[i].Options = slices.Clone(field.Options)

@@ -40,13 +40,16 @@ func TestNoPartOfACardShowsASecret(t *testing.T) {
 	for _, live := range []bool{false, true} {
 		var c chat.Card
 		fillIn(reflect.ValueOf(&c).Elem(), "it is "+canary+", you see")
-		c.Live = live
+		c.Live, c.Form.Last = live, true
 		before := fmt.Sprintf("%+v %+v", c, *c.Form)
 		got := RedactCard(c, known)
 		if fmt.Sprintf("%+v %+v", c, *c.Form) != before {
 			t.Error("the card itself was changed")
 		}
-		got.Buttons, got.Form.Buttons = nil, nil
+		if !got.Form.Last {
+			t.Error("the form has lost its place")
+		}
+		got.State, got.Buttons, got.Form.Buttons = "", nil, nil
 		for i := range got.Form.Fields {
 			f := &got.Form.Fields[i]
 			f.Name, f.Kind = "", ""

@@ -12,9 +12,9 @@ var (
 	ApprovalNotAnswered   = Phrase{"已跳过", "Skipped"}
 	ApprovalUnanswered    = Phrase{"请先回答：%s", "Please answer this first: %s"}
 
-	ApprovalAsks         = Phrase{"**助手想%s**", "**The agent wants to %s**"}
-	ApprovalAsksPlan     = Phrase{"**助手提出了计划，批准后才会动手**", "**The agent has a plan and will start once you approve it**"}
-	ApprovalAsksQuestion = Phrase{"**助手有问题要问你**", "**The agent needs your input**"}
+	ApprovalAsks         = Phrase{"助手想%s", "The agent wants to %s"}
+	ApprovalAsksPlan     = Phrase{"助手提出了计划，批准后才会动手", "The agent has a plan and will start once you approve it"}
+	ApprovalAsksQuestion = Phrase{"助手有问题要问你", "The agent needs your input"}
 	ApprovalBounds       = Phrase{"%s内有效。", "Expires in %s."}
 	ApprovalBoundsAlways = Phrase{"“总是允许”仅限本聊天、本项目里的%s。", " “Always” covers %s, in this chat and project."}
 
@@ -42,6 +42,7 @@ var (
 	ApprovalWasNotApproved = Phrase{"✏️ %s 要求继续规划", "✏️ %s asked for more planning"}
 	ApprovalWasAnswered    = Phrase{"✅ %s 已回答", "✅ Answered by %s"}
 	ApprovalWasSkipped     = Phrase{"🚫 %s 跳过了问题", "🚫 Skipped by %s"}
+	ApprovalGoesOnAbove    = Phrase{"助手在上面的卡片里继续。", "The agent continues in the card above."}
 	WishAllow              = Phrase{"允许", "allow it"}
 	ApprovalSomebody       = Phrase{"有人", "someone"}
 	ApprovalSaid           = Phrase{"说明：%s", "Note: %s"}
@@ -59,7 +60,7 @@ var (
 	ApprovalUsesOf           = Phrase{"使用 MCP 服务器 %[1]s 的工具 %[2]s", "use the tool %[2]s from the MCP server %[1]s"}
 	ApprovalSeveral          = Phrase{"（可多选）", " (choose one or more)"}
 
-	AgentSays          = Phrase{"助手的说明：%s", "The agent says: %s"}
+	AgentSays          = Phrase{"助手的说明", "What the agent says"}
 	ApprovalFetchesFor = Phrase{"助手想了解：%s", "The agent wants to know: %s"}
 
 	AdminsAllow = Phrase{"只有管理员可以允许。", "Only an admin can allow this."}

@@ -36,6 +36,19 @@ var (
 	Hours   = Phrase{" %d 小时", "%d h"}
 	Days    = Phrase{" %d 天", "%d days"}
 
+	// The headers of cards.
+	HeaderQueued      = Phrase{"排队中", "Queued"}
+	HeaderRunning     = Phrase{"进行中", "Working"}
+	HeaderYourTurn    = Phrase{"等你确认", "Waiting for you"}
+	HeaderDone        = Phrase{"已完成", "Done"}
+	HeaderFailed      = Phrase{"没有完成", "Failed"}
+	HeaderInterrupted = Phrase{"已中断", "Interrupted"}
+	HeaderOver        = Phrase{"已处理", "Closed"}
+	HeaderLogin       = Phrase{"需要登录 Claude", "Claude login needed"}
+	HeaderLimit       = Phrase{"已达上限", "Limit reached"}
+	HeaderLate        = Phrase{"消息晚到了", "Late message"}
+	HeaderEdited      = Phrase{"消息已编辑", "Edited message"}
+
 	FailAuth = Phrase{"Claude 没有登录，或登录已失效。请联系管理员。",
 		"Claude isn't logged in, or the login has expired. Please contact an admin."}
 	FailBilling    = Phrase{"模型账户余额不足，请联系管理员。", "The model account is out of credit. Please contact an admin."}
@@ -85,6 +98,7 @@ var (
 	CardSeconds        = Phrase{"%d 秒", "%d s"}
 	CardMinutesSeconds = Phrase{"%d 分 %02d 秒", "%d min %02d s"}
 	CardTokens         = Phrase{"输入 %s、输出 %s token", "%s tokens in, %s out"}
+	CardDetails        = Phrase{"详情", "Details"}
 	CardWindow         = Phrase{"上下文已用 %d%%", "%d%% of context used"}
 	CardNewButton      = Phrase{"新对话", "New conversation"}
 	CardRetryButton    = Phrase{"重试", "Try again"}

@@ -11,6 +11,7 @@ const (
 	FailSilent   = "silent"
 	FailTurnEnd  = "turn_timeout"
 	FailDied     = "died"
+	FailBudget   = "budget"
 	FailRecalled = "recalled" // no failure: nobody asks any more
 )
 

@@ -8,6 +8,7 @@ import (
 
 	"magpie/bridge/i18n"
 	"magpie/contextmgr/redact"
+	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 )
@@ -15,6 +16,8 @@ import (
 // Card draws the state as it looks at this time: running turns show how long they have taken.
 func (v State) Card(now time.Time) chat.Card {
 	c := chat.Card{Body: v.Answer(), Live: v.outcome.State == "", Panels: v.panels()}
+	title, state := v.header()
+	c.Title, c.State = title.In(v.Lang), state
 	if c.Live {
 		c.Status = v.stateLine(now)
 		c.Summary = v.phase.in(v.Lang)
@@ -31,13 +34,58 @@ func (v State) Card(now time.Time) chat.Card {
 		c.Body = notice
 	case c.Body == "":
 		c.Body = i18n.NoAnswer.In(v.Lang)
-	default:
+	case notice != c.Title:
 		c.Status = notice
 	}
 	c.Buttons = v.offers()
 	c.Footer = v.footer()
+	if details := v.details(); details != "" {
+		c.Panels = append(c.Panels, chat.Panel{Title: i18n.CardDetails.In(v.Lang), Body: details, Last: true})
+	}
 	c.Summary = i18n.FirstLine(c.Body)
 	return c
+}
+
+// header is the title of the card, and what gives it its color. It changes seldom: the platform draws the whole card
+// anew for it, with the panels folded again.
+func (v State) header() (i18n.Phrase, chat.CardState) {
+	switch v.outcome.State {
+	case "":
+		return v.runningHeader()
+	case db.Queued:
+		return i18n.HeaderQueued, chat.CardQueued
+	case db.Cancelled:
+		return i18n.Stopped, chat.CardQueued
+	case db.Interrupted:
+		return i18n.HeaderInterrupted, chat.CardNeedsYou
+	case db.Failed:
+		return failedHeader(v.outcome.Failure)
+	}
+	if v.outcome.Notice != (i18n.Phrase{}) { // one with a notice was decided about later
+		return i18n.HeaderOver, chat.CardQueued
+	}
+	return i18n.HeaderDone, chat.CardDone
+}
+
+func (v State) runningHeader() (i18n.Phrase, chat.CardState) {
+	switch {
+	case v.asks > 0:
+		return i18n.HeaderYourTurn, chat.CardNeedsYou
+	case v.phase.text == i18n.Waiting:
+		return i18n.HeaderQueued, chat.CardQueued
+	}
+	return i18n.HeaderRunning, chat.CardRunning
+}
+
+// failedHeader tells what people can mend from what has failed.
+func failedHeader(failure string) (i18n.Phrase, chat.CardState) {
+	switch failure {
+	case string(claude.FailAuth):
+		return i18n.HeaderLogin, chat.CardNeedsYou
+	case FailBudget, string(claude.FailBilling), string(claude.FailLimit):
+		return i18n.HeaderLimit, chat.CardNeedsYou
+	}
+	return i18n.HeaderFailed, chat.CardFailed
 }
 
 func (v State) button(label i18n.Phrase, do string) chat.Button {
@@ -105,10 +153,17 @@ func (v State) deniedLine() string {
 	return fmt.Sprintf(i18n.Denied.In(v.Lang), strings.Join(names, i18n.Listing.In(v.Lang)))
 }
 
-// footer is the small print below an answer.
+// footer is the small print below an answer: what most readers want to know.
 func (v State) footer() string {
-	parts := append([]string{v.deniedLine()}, v.figures.parts(v.Lang)...)
-	parts = append(parts, v.context)
+	return joined(append([]string{v.deniedLine()}, v.figures.parts(v.Lang)...))
+}
+
+// details are what some readers want to know, too.
+func (v State) details() string {
+	return joined(append(v.figures.details(v.Lang), v.context))
+}
+
+func joined(parts []string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " · ")
 }
 
@@ -139,11 +194,15 @@ func (f figures) parts(l i18n.Lang) []string {
 		name, _, _ := strings.Cut(f.model, "[") // what follows is the size of its window
 		parts = append(parts, name)
 	}
-	if f.in+f.out > 0 {
-		parts = append(parts, fmt.Sprintf(i18n.CardTokens.In(l), i18n.Count(f.in), i18n.Count(f.out)))
-	}
 	if f.cost > 0 {
 		parts = append(parts, i18n.USD(f.cost))
+	}
+	return parts
+}
+
+func (f figures) details(l i18n.Lang) (parts []string) {
+	if f.in+f.out > 0 {
+		parts = append(parts, fmt.Sprintf(i18n.CardTokens.In(l), i18n.Count(f.in), i18n.Count(f.out)))
 	}
 	if f.held > 0 && f.window > 0 {
 		parts = append(parts, fmt.Sprintf(i18n.CardWindow.In(l), max(1, 100*f.held/f.window)))

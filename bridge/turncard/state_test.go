@@ -41,7 +41,8 @@ func TestTheViewFollowsTheEvents(t *testing.T) {
 		done.Buttons[0] != CommandButton("新对话", "/new") || done.Summary != "Let me look." {
 		t.Errorf("at the end: %+v", done)
 	}
-	if stopped := v.End(Outcome{State: db.Cancelled, Notice: i18n.Stopped}).Card(now); stopped.Status != "已停止" {
+	if stopped := v.End(Outcome{State: db.Cancelled, Notice: i18n.Stopped}).Card(now); stopped.Title != "已停止" ||
+		stopped.State != chat.CardQueued || stopped.Status != "" {
 		t.Errorf("stopped: %+v", stopped)
 	}
 	if failed := New(1, i18n.English, time.Now()).End(Outcome{State: db.Failed,

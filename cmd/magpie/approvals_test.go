@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"magpie/bridge/access"
 	"magpie/contextmgr/redact"
 	"magpie/internal/agenttools"
@@ -147,8 +149,17 @@ func TestAnAllowedCommandRunsOnceAsItWasShown(t *testing.T) {
 	id := r.sim.Say(r.chat, r.user, "动手吧")
 	card := r.approval(r.chat, id, 1)
 	if got := card.Text(); !strings.Contains(got, command) || !strings.Contains(got, "试一试") ||
-		!strings.Contains(got, "等你确认") {
+		!strings.Contains(got, "助手想运行命令") {
 		t.Errorf("the card asks %q", got)
+	}
+	var tags []string // from top to bottom
+	for _, el := range gjson.GetBytes(card.Last().Card, "body.elements.#.tag").Array() {
+		tags = append(tags, el.String())
+	}
+	want := []string{"markdown", "markdown", "column_set", "collapsible_panel", "form"}
+	head := gjson.GetBytes(card.Last().Card, "header.template").String()
+	if head != "orange" || !slices.Equal(tags, want) || !strings.Contains(string(card.Last().Card), "primary_filled") {
+		t.Errorf("%s header, %q", head, tags)
 	}
 	r.await("the turn to wait", func(v *feishusim.View) bool {
 		list := ofTurns(v, r.chat, id)
@@ -449,12 +460,12 @@ func TestCallsThatPolicyAllowsNeedNoApproval(t *testing.T) {
 	}
 }
 
-// A change of 60 KB is shown whole, on as many cards as it takes; the last of them has the buttons, and none has any
+// A change of nearly 60 KB is shown whole, on as many cards as it takes; the last of them has the buttons, and none has any
 // afterwards.
 func TestALongChangeIsShownWhole(t *testing.T) {
 	r := newRig(t)
 	var content strings.Builder
-	for n := 1; content.Len() < 59_000; n++ {
+	for n := 1; content.Len() < 55_000; n++ { // each line is shown with a mark
 		fmt.Fprintf(&content, "%04d %s\n", n, strings.Repeat("x", 40))
 	}
 	r.calls(

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tidwall/gjson"
+
 	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
@@ -50,6 +52,17 @@ func TestTheCardShowsToolsAndUsage(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("the card does not show %q: %s", want, text)
 		}
+	}
+	var headers []string // as they were seen, one after the other
+	for _, s := range m.States {
+		head := gjson.GetBytes(s.Card, "header.template").String() + " " +
+			gjson.GetBytes(s.Card, "header.title.content").String()
+		if !slices.Contains(headers, head) {
+			headers = append(headers, head)
+		}
+	}
+	if want := []string{"blue 进行中", "green 已完成"}; !slices.Equal(headers, want) {
+		t.Errorf("headers %q, want %q", headers, want)
 	}
 	if visibleText(m) != "数过了。" {
 		t.Errorf("answer %q", visibleText(m))

@@ -109,7 +109,7 @@ func TestStopInTheMiddleOfAnAnswer(t *testing.T) {
 				!strings.Contains(string(got), "正在停止") {
 				t.Errorf("press: %s %v", got, err)
 			}
-			if got := visibleText(r.answer(r.chat, id)); !strings.Contains(got, "说到一半") ||
+			if got := r.answer(r.chat, id).Text(); !strings.Contains(got, "说到一半") ||
 				!strings.Contains(got, "已停止") {
 				t.Errorf("card %q", got)
 			}

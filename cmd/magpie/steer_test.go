@@ -173,7 +173,7 @@ func TestAStopEndsAnAdditionToo(t *testing.T) {
 	added := r.sim.Say(r.chat, r.user, "补充：三")
 	r.until("the message to be handed over", func() bool { return r.count(`SELECT COUNT(*) FROM steers`) == 1 })
 	r.sim.Say(r.chat, r.user, "停")
-	if got := visibleText(r.answer(r.chat, id)); !strings.Contains(got, "已停止") {
+	if got := r.answer(r.chat, id).Text(); !strings.Contains(got, "已停止") {
 		t.Errorf("answer %q", got)
 	}
 	if got := r.ask("数到 3"); got != "1 2 3" {

@@ -128,7 +128,7 @@ func TestAStopOutlivesTheProgram(t *testing.T) {
 			s.kill()
 			s.run()
 			s.connected()
-			if got := visibleText(s.answer(s.chat, id)); !strings.Contains(got, "已停止") {
+			if got := s.answer(s.chat, id).Text(); !strings.Contains(got, "已停止") {
 				t.Errorf("the card says %q", got)
 			}
 			s.terminate()

@@ -38,8 +38,9 @@ const (
 )
 
 type cardJSON struct {
-	Schema string     `json:"schema"`
-	Config cardConfig `json:"config"`
+	Schema string      `json:"schema"`
+	Config cardConfig  `json:"config"`
+	Header *headerJSON `json:"header,omitempty"`
 	Body   struct {
 		Elements []any `json:"elements"`
 	} `json:"body"`
@@ -52,6 +53,18 @@ type cardConfig struct {
 	UpdateMulti   bool       `json:"update_multi"`
 	Summary       *plain     `json:"summary,omitempty"`
 	Streaming     *streaming `json:"streaming_config,omitempty"`
+}
+
+// headerJSON is the header of a card (page "Title", feishu-cards/card-json-v2-components/content-components/title). Its
+// template is a color.
+type headerJSON struct {
+	Title    *plain `json:"title"`
+	Template string `json:"template"`
+}
+
+// templates are the colors of headers. The header of any other state is grey.
+var templates = map[chat.CardState]string{
+	chat.CardRunning: "blue", chat.CardDone: "green", chat.CardFailed: "red", chat.CardNeedsYou: "orange",
 }
 
 // plain is a text without markup. The summary of a card has no tag, hence omitempty.
@@ -112,6 +125,9 @@ func Card(c chat.Card, stream bool) string {
 	if card.Config.StreamingMode {
 		card.Config.Streaming = &typingSpeed
 	}
+	if c.Title != "" {
+		card.Header = &headerJSON{Title: label(c.Title, maxTitle), Template: cmp.Or(templates[c.State], "grey")}
+	}
 	card.Body.Elements = elements(c)
 	return toJSON(card)
 }
@@ -134,7 +150,7 @@ func Prose(c chat.Card) string {
 	card.Body.Elements = append(card.Body.Elements, element{
 		Tag: "div", ID: bodyID, Text: &plain{Tag: "plain_text", Content: withoutMentions(stripControl(words))},
 	})
-	card.Body.Elements = append(card.Body.Elements, inputs(c)...)
+	card.Body.Elements = append(card.Body.Elements, inputs(c, nil, nil)...)
 	return toJSON(card)
 }
 
@@ -155,29 +171,29 @@ func elements(c chat.Card) []any {
 			Tag: "markdown", ID: statusID, Content: smallText(c.Status, maxStatus), TextSize: "notation",
 		})
 	}
-	for _, p := range panels(c) {
-		es = append(es, p)
-	}
+	es = append(es, drawPanels(c, false)...)
 	// The body is there even when it is empty: elements that are updated one by one must exist from the beginning.
 	es = append(es, element{Tag: "markdown", ID: bodyID, Content: bodyText(c)})
 	es = append(es, drawChart(c)...)
-	if c.Form != nil {
-		es = append(es, drawForm(*c.Form))
-	}
+	var footer []any
 	if c.Footer != "" {
-		es = append(es, element{
+		footer = append(footer, element{
 			Tag: "markdown", ID: footerID, Content: smallText(c.Footer, maxFooter), TextSize: "notation",
 		})
 	}
-	return append(es, drawButtons(c)...)
+	return append(es, inputs(c, footer, drawPanels(c, true))...)
 }
 
-// inputs are the parts of a card that people use.
-func inputs(c chat.Card) (es []any) {
-	if c.Form != nil {
+// inputs are the parts of a card that people use, with what stands above and below its buttons.
+func inputs(c chat.Card, above, below []any) (es []any) {
+	if c.Form != nil && !c.Form.Last {
 		es = append(es, drawForm(*c.Form))
 	}
-	return append(es, drawButtons(c)...)
+	es = slices.Concat(es, above, drawButtons(c), below)
+	if c.Form != nil && c.Form.Last {
+		es = append(es, drawForm(*c.Form))
+	}
+	return es
 }
 
 // drawButtons is the row of a card's buttons, if it has some.
@@ -211,7 +227,10 @@ func buttonColumns(name string, buttons []chat.Button) []element {
 	var columns []element
 	for i, b := range buttons[:min(len(buttons), maxButtons)] {
 		kind := "default"
-		if b.Danger {
+		switch {
+		case b.Primary:
+			kind = "primary_filled"
+		case b.Danger:
 			kind = "danger"
 		}
 		columns = append(columns, element{Tag: "column", Width: "auto", Elements: []element{{
@@ -290,10 +309,10 @@ func Steps(shown, want chat.Card) []Step {
 	return append(ss, panelSteps(shown, want)...)
 }
 
-// sameOutline reports whether two cards differ only in the text of elements that both have.
+// sameOutline reports whether two cards differ only in the text of elements that both have. A header is no element.
 func sameOutline(a, b chat.Card) bool {
-	opens := func(a, b chat.Panel) bool { return a.Open == b.Open }
-	return a.Live == b.Live && (a.Status == "") == (b.Status == "") && (a.Footer == "") == (b.Footer == "") &&
+	opens := func(a, b chat.Panel) bool { return a.Open == b.Open && a.Last == b.Last }
+	return a.Live == b.Live && a.Title == b.Title && a.State == b.State && (a.Status == "") == (b.Status == "") && (a.Footer == "") == (b.Footer == "") &&
 		slices.EqualFunc(a.Panels, b.Panels, opens) && slices.Equal(a.Buttons, b.Buttons) &&
 		reflect.DeepEqual(a.Form, b.Form)
 }

@@ -64,6 +64,8 @@ func TestSteps(t *testing.T) {
 		{"no status", change(func(c *chat.Card) { c.Status = "" }), whole},
 		{"footer", change(func(c *chat.Card) { c.Footer = "f" }), whole},
 		{"buttons", change(func(c *chat.Card) { c.Buttons = []chat.Button{{}} }), whole},
+		{"header", change(func(c *chat.Card) { c.Title = "t" }), whole},
+		{"color", change(func(c *chat.Card) { c.State = chat.CardNeedsYou }), whole},
 		{"end", change(func(c *chat.Card) { c.Live = false }), whole},
 	}
 	for _, tt := range tests {
@@ -72,6 +74,22 @@ func TestSteps(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// The header has the color of the state, and one that is not known is grey.
+func TestHeaders(t *testing.T) {
+	for state, want := range map[chat.CardState]string{
+		chat.CardQueued: "grey", chat.CardRunning: "blue", chat.CardDone: "green", chat.CardFailed: "red",
+		chat.CardNeedsYou: "orange", "": "grey", "new": "grey",
+	} {
+		head := `"header":{"title":{"tag":"plain_text","content":"a b"},"template":"` + want + `"}`
+		if got := Card(chat.Card{Title: "a\nb", State: state}, false); !strings.Contains(got, head) {
+			t.Errorf("%q: %s", state, got)
+		}
+	}
+	if got := Card(chat.Card{State: chat.CardDone}, false); strings.Contains(got, "header") {
+		t.Errorf("without a title: %s", got)
 	}
 }
 
@@ -91,13 +109,26 @@ func TestDrawnCards(t *testing.T) {
 		Panels:  []chat.Panel{{Title: "1 步 · Bash", Body: "▸ **Bash** `go test ./...`"}},
 		Buttons: []chat.Button{{Label: "停止", Danger: true, Action: chat.Action{Do: "stop", Turn: 7}}},
 	}
+	approval := chat.Card{
+		Title: "The agent wants to run a command", State: chat.CardNeedsYou, Body: "```bash\nmake\n```", Footer: "30 min",
+		Panels: []chat.Panel{{Title: "1 step", Body: "ls"}, {Title: "Why", Body: "to see", Last: true}},
+		Form: &chat.Form{
+			Fields:  []chat.Field{{Name: "why", Kind: chat.Words}},
+			Buttons: []chat.Button{{Label: "Deny and explain", Danger: true, Action: chat.Action{Do: "refuse"}}}, Last: true,
+		},
+		Buttons: []chat.Button{
+			{Label: "Allow once", Primary: true, Action: chat.Action{Do: "allow"}},
+			{Label: "Always", Action: chat.Action{Do: "always"}},
+			{Label: "Deny", Danger: true, Action: chat.Action{Do: "refuse"}},
+		},
+	}
 	done := chat.Card{
-		Body: "# Done\n\n" + table + "\n```go\nx := 1", Summary: "Done", Footer: "16 s · $0.09",
+		Title: "Done", State: chat.CardDone, Body: "# Done\n\n" + table + "\n```go\nx := 1", Summary: "Done", Footer: "16 s · $0.09",
 		Panels: []chat.Panel{
 			{Title: "1 step · Edit", Body: "✓ **Edit** `a.go`\n```diff\n-a\n+b\n```\n\n" + table, Open: true},
 		},
 	}
-	for name, c := range map[string]chat.Card{"asking": feishutest.AskingCard(), "running": running, "done": done} {
+	for name, c := range map[string]chat.Card{"approval": approval, "asking": feishutest.AskingCard(), "running": running, "done": done} {
 		t.Run(name, func(t *testing.T) {
 			var got bytes.Buffer
 			if err := json.Indent(&got, []byte(Card(c, true)), "", "  "); err != nil {

@@ -18,6 +18,7 @@ func TestNothingCallsPeople(t *testing.T) {
 			"body":    {Body: text},
 			"half":    {Body: "a " + text[:len(text)-1]},
 			"status":  {Status: text},
+			"title":   {Title: text},
 			"footer":  {Footer: text},
 			"summary": {Summary: text},
 			"button":  {Buttons: []chat.Button{button}},

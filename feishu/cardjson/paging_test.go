@@ -201,7 +201,7 @@ func TestCardsStayBelowTheLimit(t *testing.T) {
 				"~~~\n```\n"})).Draw(t, "unit")
 		text := strings.Repeat(unit, 1+40_000/(len(unit)+1))
 		full := chat.Card{
-			Live: true, Status: strings.Repeat(`"`, 1000), Footer: strings.Repeat("<", 2000),
+			Live: true, Title: strings.Repeat(`"`, 1000), Status: strings.Repeat(`"`, 1000), Footer: strings.Repeat("<", 2000),
 			Summary: strings.Repeat(`\`, 500),
 		}
 		long := strings.Repeat(unit, 1+500/(len(unit)+1))

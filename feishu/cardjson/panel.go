@@ -3,6 +3,7 @@ package cardjson
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"magpie/internal/chat"
 )
@@ -40,16 +41,18 @@ type panelIcon struct {
 	Size  string `json:"size"`
 }
 
-func panels(c chat.Card) []panel {
-	texts := panelTexts(c)
-	out := make([]panel, len(texts))
-	for i, text := range texts {
-		out[i] = panel{
+// drawPanels draws those panels of a card that stand at its end, or those above its body.
+func drawPanels(c chat.Card, last bool) (es []any) {
+	for i, text := range panelTexts(c) {
+		if c.Panels[i].Last != last {
+			continue
+		}
+		es = append(es, panel{
 			Tag: "collapsible_panel", ID: panelID(i), Expanded: c.Panels[i].Open, Header: headOf(c.Panels[i]),
 			Elements: []element{{Tag: "markdown", ID: panelTextID(i), Content: text, TextSize: "notation"}},
-		}
+		})
 	}
-	return out
+	return es
 }
 
 func headOf(p chat.Panel) panelHeader {
@@ -59,7 +62,7 @@ func headOf(p chat.Panel) panelHeader {
 	}
 }
 
-// panelTexts are the texts of a card's panels. Room that the first ones do not need goes to the others. Tables are
+// panelTexts are the texts of a card's panels. Room that the short ones do not need goes to the others. Tables are
 // drawn as code: a card may hold few of them, and those are for the answer.
 func panelTexts(c chat.Card) []string {
 	list := c.Panels[:min(len(c.Panels), maxPanels)]
@@ -67,9 +70,14 @@ func panelTexts(c chat.Card) []string {
 	if c.Form != nil {
 		left = max(leastRoom, left-cost(toJSON(drawForm(*c.Form))))
 	}
+	shortFirst := make([]int, len(list))
+	for i := range list {
+		shortFirst[i] = i
+	}
+	slices.SortStableFunc(shortFirst, func(a, b int) int { return cmp.Compare(len(list[a].Body), len(list[b].Body)) })
 	texts := make([]string, len(list))
-	for i, p := range list {
-		text := opening(p.Body, left/(len(list)-i))
+	for n, i := range shortFirst {
+		text := opening(list[i].Body, left/(len(list)-n))
 		left -= cost(text)
 		texts[i] = cmp.Or(sanitize(text, 0), zwsp)
 	}

@@ -19,7 +19,7 @@ var Mentions = []string{
 func AskingCard() chat.Card {
 	options := []chat.Option{{Value: "0", Label: "Red"}, {Value: "1", Label: "Green"}}
 	return chat.Card{
-		Status: "waiting", Body: "Which one?", Footer: "3 s", Live: true,
+		Title: "Your turn", State: chat.CardNeedsYou, Status: "waiting", Body: "Which one?", Footer: "3 s", Live: true,
 		Panels: []chat.Panel{{Title: "2 steps", Body: "- `ls`"}, {Title: "Thoughts", Body: "hm", Open: true}},
 		Form: &chat.Form{
 			Fields: []chat.Field{

@@ -214,9 +214,11 @@ type Action struct {
 
 // Card is the content of a card, for example of a running turn: a value that is drawn again whenever it changes.
 type Card struct {
-	Status  string // one line about the progress; empty = none
-	Body    string // Markdown of the agent, as far as it has come
-	Chart   *Chart // below the body; nil = none
+	Title   string    // its header; empty = it has none
+	State   CardState // gives the header its color
+	Status  string    // one line about the progress; empty = none
+	Body    string    // Markdown of the agent, as far as it has come
+	Chart   *Chart    // below the body; nil = none
 	Panels  []Panel
 	Form    *Form  // input from readers; nil = none
 	Footer  string // small print; empty = none
@@ -238,17 +240,31 @@ type Bar struct {
 	Value float64
 }
 
+// CardState is how things stand with what a card is about, for people who look for a color.
+type CardState string
+
+// The states of cards. Of other cards it is empty.
+const (
+	CardQueued   CardState = "queued" // or over, and of no interest any more
+	CardRunning  CardState = "running"
+	CardDone     CardState = "done"
+	CardFailed   CardState = "failed"
+	CardNeedsYou CardState = "needs_you" // nothing goes on until people have done something
+)
+
 // Panel is a part of a card that readers can fold.
 type Panel struct {
 	Title string // one line
 	Body  string // Markdown
 	Open  bool   // unfolded at first
+	Last  bool   // below the buttons of the card; else it stands above the body
 }
 
 // Form asks readers for more than a button can express. Its buttons submit the values.
 type Form struct {
 	Fields  []Field
 	Buttons []Button
+	Last    bool // at the end of the card; else it stands above its buttons
 }
 
 // Field is one thing to fill in.
@@ -279,9 +295,10 @@ type Option struct {
 
 // Button is one button of a card.
 type Button struct {
-	Label  string
-	Danger bool
-	Action Action
+	Label   string
+	Primary bool // what most people want; at most one of a card
+	Danger  bool
+	Action  Action
 }
 
 // Reaction is the bot's reaction to a message: an emoji in place of words.

@@ -97,6 +97,9 @@ func checkV2(root map[string]any) *flaw {
 		return &flaw{RuleCard, codeKitNotShared, codeKitNotShared, "update_multi must be true in schema 2.0"}
 	}
 	header, _ := root["header"].(map[string]any)
+	if header != nil && text(member(header, "title", "content")) == "" {
+		return &flaw{RuleCard, codeCardJSON, codeKitParam, "a header needs a title"}
+	}
 	if tags, _ := header["text_tag_list"].([]any); len(tags) > maxHeaderTags {
 		return &flaw{RuleCard, codeCardExceeds, codeKitParam, "too many entries in text_tag_list"}
 	}

@@ -28,11 +28,24 @@ func TestCardChecks(t *testing.T) {
 			"elements": []any{markdown("in", "x")},
 		}
 	}
+	headed := func(header obj) obj {
+		c := card(true, markdown("md", "x"))
+		c["header"] = header
+		return c
+	}
+	title := obj{"tag": "plain_text", "content": "title"}
+	for _, color := range strings.Fields("default blue wathet turquoise green yellow orange red carmine violet purple indigo grey") {
+		if f := checkCard(mustDecode(t, headed(obj{"title": title, "template": color})), nil); f != nil {
+			t.Errorf("a header in %s: %+v", color, f)
+		}
+	}
 	for name, row := range map[string]struct {
 		inner, kit int
 		rule       Rule
 		card       obj
 	}{
+		"header in pink":       {codeCardJSON, codeKitParam, RuleCard, headed(obj{"title": title, "template": "pink"})},
+		"header without title": {codeCardJSON, codeKitParam, RuleCard, headed(obj{"template": "blue"})},
 		"good": {0, 0, "",
 			card(true, markdown("md", strings.Repeat(table, 4)), form(obj{"tag": "input", "name": "i"}, submit))},
 		"tag note": {codeCardTag, codeCardTag, RuleCard, card(false, obj{"tag": "note"})},
