@@ -24,6 +24,7 @@ var byDefault = []string{"default", "auto", "默认", "自动"}
 type choice struct {
 	order   string      // the command that chooses
 	offered []string    // what buttons offer
+	words   []string    // what the buttons say, in the same order; nil = what they offer
 	unset   i18n.Phrase // what it is called when nothing is chosen
 	asks    i18n.Phrase // what is shown to who gives the command alone; its %s is how it is now
 	chosen  i18n.Phrase // its %s is what was chosen
@@ -88,6 +89,7 @@ func (cs settingCommands) chooseLang(_ context.Context, o ordered) (order, error
 	}
 	return cs.choose(o, now, choice{
 		order: "/lang", offered: []string{"zh", "en"}, unset: i18n.ByItself, asks: i18n.LangNow, chosen: i18n.LangSet,
+		words: []string{i18n.LangName.In(i18n.Chinese), i18n.LangName.In(i18n.English)},
 		named: i18n.LangName.In(o.lang), reset: i18n.LangReset,
 		may: func(v string) bool { return v == string(i18n.Chinese) || v == string(i18n.English) }, bad: i18n.LangBad,
 		set: func(v string) db.Effect { return db.SetLang{Lang: v} },
@@ -100,14 +102,18 @@ func (cs settingCommands) choose(o ordered, now string, c choice) (order, error)
 	reset := slices.Contains(byDefault, strings.ToLower(value))
 	switch {
 	case value == "":
-		card := &chat.Card{Body: fmt.Sprintf(c.asks.In(o.lang), now)}
-		// One place remains for the button that resets the choice.
-		card.Summary = i18n.FirstLine(card.Body)
-		for _, v := range c.offered[:min(len(c.offered), mostButtons-1)] {
-			card.Buttons = append(card.Buttons, turncard.CommandButton(v, c.order+" "+v))
+		var buttons []chat.Button
+		for i, v := range c.offered {
+			word := v
+			if c.words != nil {
+				word = c.words[i]
+			}
+			buttons = append(buttons, turncard.CommandButton(word, c.order+" "+v))
 		}
-		card.Buttons = append(card.Buttons, turncard.CommandButton(c.unset.In(o.lang), c.order+" default"))
-		return order{card: card}, nil
+		// One place remains for the button that resets the choice.
+		buttons = buttons[:min(len(buttons), mostButtons-1)]
+		buttons = append(buttons, turncard.CommandButton(c.unset.In(o.lang), c.order+" default"))
+		return offer(fmt.Sprintf(c.asks.In(o.lang), now), buttons)
 	case c.private && !cs.access.Load().InCharge(o.m):
 		return o.say(i18n.ForAdminsInGroups)
 	case rest != "" || !reset && !c.may(value):
@@ -116,6 +122,12 @@ func (cs settingCommands) choose(o ordered, now string, c choice) (order, error)
 		return o.do(c.set(""), c.reset)
 	}
 	return o.do(c.set(value), c.chosen, cmp.Or(c.named, value))
+}
+
+// offer is the order that replies with buttons, as many as a card takes.
+func offer(text string, buttons []chat.Button) (order, error) {
+	buttons = buttons[:min(len(buttons), mostButtons)]
+	return order{card: &chat.Card{Body: text, Summary: i18n.FirstLine(text), Buttons: buttons}}, nil
 }
 
 // excerptOf is the beginning of what somebody wrote, in one line that shows nothing but words.

@@ -7,6 +7,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -75,7 +76,11 @@ func (ls listening) mention(_ context.Context, o ordered) (order, error) {
 	rule, ok := words[word]
 	switch {
 	case word == "":
-		return o.say(i18n.MentionNow, ruleWords(ls.ruleOf(o.chat)).In(o.lang))
+		return offer(i18n.MentionNow.Sprintf(o.lang, ruleWords(ls.ruleOf(o.chat)).In(o.lang)), []chat.Button{
+			turncard.CommandButton(i18n.RuleMentionButton.In(o.lang), "/mention mention"),
+			turncard.CommandButton(i18n.RuleAllButton.In(o.lang), "/mention all"),
+			turncard.CommandButton(i18n.RuleCommandsButton.In(o.lang), "/mention commands"),
+		})
 	case !ok:
 		return o.say(i18n.MentionUsage)
 	}

@@ -70,7 +70,7 @@ func TestChoices(t *testing.T) {
 	w.expect(w.order(team.by("ou_user"), "/model opus"), i18n.ForAdminsInGroups.ZH)
 	w.expect(w.order(team.by("ou_user"), "/lang zh"), "好的，以后用中文。")
 	w.expect(w.order(team.by("ou_boss"), "/model opus"), "opus")
-	w.expect(w.order(team.by("ou_user"), "/mode"), "`plan`")
+	w.expect(w.order(team.by("ou_user"), "/mode"), "`default`")
 	w.expect(w.order(team.by("ou_user"), "/mode plan"), i18n.ForAdminsInGroups.ZH)
 	w.expect(w.order(team.by("ou_user"), "/cd"), "/cd")
 	w.expect(w.order(team.by("ou_user"), "/cd nowhere"), i18n.ForAdminsInGroups.ZH)

@@ -15,7 +15,9 @@ import (
 
 	"magpie/bridge/approval"
 	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
 	"magpie/db"
+	"magpie/internal/chat"
 	"magpie/internal/claude"
 	"magpie/internal/configtype"
 	"magpie/internal/safepath"
@@ -298,15 +300,18 @@ func (cs settingCommands) listProjects(_ context.Context, o ordered) (order, err
 	var s strings.Builder
 	s.WriteString(i18n.ProjectsHead.In(o.lang) + "\n")
 	now, err := cs.cfg.site(o.chat)
+	var others []chat.Button
 	for _, p := range cs.cfg.sites() {
 		mark := ""
 		if err == nil && p == now {
 			mark = i18n.ProjectHere.In(o.lang)
+		} else {
+			others = append(others, turncard.CommandButton(p.shown(), "/cd "+cmp.Or(p.name, byDefault[0])))
 		}
 		fmt.Fprintf(&s, i18n.ProjectLine.In(o.lang)+"\n", p.shown(), modeWords[cmp.Or(p.ceiling, defaultMode)].In(o.lang), mark)
 	}
 	s.WriteString(i18n.ProjectsUsage.In(o.lang))
-	return order{reply: s.String()}, nil
+	return offer(s.String(), others)
 }
 
 // changeProject is the command /cd.
@@ -341,7 +346,11 @@ func (cs settingCommands) changeMode(_ context.Context, o ordered) (order, error
 	}
 	free := modes[:rank(p.ceiling)+1]
 	if o.args == "" {
-		return o.say(i18n.ModeNow, modesShown(o.lang, cs.cfg.permissionMode(o.chat)), modesShown(o.lang, free...))
+		var buttons []chat.Button
+		for _, m := range free {
+			buttons = append(buttons, turncard.CommandButton(modeWords[m].In(o.lang)+" ("+m+")", "/mode "+m))
+		}
+		return offer(i18n.ModeNow.Sprintf(o.lang, modesShown(o.lang, cs.cfg.permissionMode(o.chat))), buttons)
 	}
 	if !cs.access.Load().InCharge(o.m) {
 		return o.say(i18n.ForAdminsInGroups)

@@ -186,18 +186,20 @@ func TestANamedProjectComesFirst(t *testing.T) {
 // ordered is what the bot replies to a command.
 func (l *bridgeRig) ordered(rec *deliverytest.Recorder, id, text string) string {
 	l.Helper()
-	rec.Mu.Lock()
-	before := len(rec.Said)
-	rec.Mu.Unlock()
+	said, cards := rec.Replies()
 	l.say(id, text)
 	l.until("a reply to "+text, func() bool {
-		rec.Mu.Lock()
-		defer rec.Mu.Unlock()
-		return len(rec.Said) > before
+		s, c := rec.Replies()
+		return len(s) > len(said) || len(c) > len(cards)
 	})
-	rec.Mu.Lock()
-	defer rec.Mu.Unlock()
-	return rec.Said[before]
+	s, c := rec.Replies()
+	for _, card := range c[len(cards):] { // with what its buttons say
+		s = append(s, card.Body)
+		for _, b := range card.Buttons {
+			s[len(s)-1] += "\n" + b.Label + ": " + b.Action.ID
+		}
+	}
+	return s[len(said)]
 }
 
 // A chat changes its project right before its turn begins: what the agent's tools go by is where the agent works.
@@ -236,9 +238,10 @@ func TestAChatChangesItsProject(t *testing.T) {
 		"away": {Path: filepath.Join(dir, "b")}}
 	l.start()
 	for i, tc := range []struct{ text, want string }{
-		{"/projects", "`Web`"}, {"/项目", "← 当前"}, {"/cd", "`Web`"}, {"/mode acceptEdits", "最高权限是“每次询问”（`default`）"},
+		{"/projects", "`Web`"}, {"/项目", "← 当前"}, {"/cd", "Web: /cd Web"},
+		{"/mode", "只做已允许的 (dontAsk): /mode dontAsk\n每次询问 (default): /mode default"}, {"/mode acceptEdits", "最高权限是“每次询问”（`default`）"},
 		{"/cd web", "已切换到项目 Web"},
-		{"/mode", "`acceptEdits`"}, {"/模式 接受编辑", "acceptEdits"}, {"/mode bypassPermissions", "不允许"},
+		{"/mode", "(acceptEdits): /mode acceptEdits"}, {"/projects", ": /cd default"}, {"/模式 接受编辑", "acceptEdits"}, {"/mode bypassPermissions", "不允许"},
 		{"/mode yolo", "没有这个权限模式"},
 		{"/cd away", "没有这个项目"}, {"/cd " + filepath.Join(dir, "secret"), "没有这个项目"}, {"/cd ../secret", "没有这个项目"},
 		{"/cd /", "没有这个项目"},
@@ -258,11 +261,11 @@ func TestAChatChangesItsProject(t *testing.T) {
 		t.Fatal(err)
 	}
 	link(t, "/", filepath.Join(dir, "a")) // since the program has started
-	l.say("om_q", "你好")
+	l.say("om_question", "你好")
 	l.until("the end of the turn", func() bool {
 		return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'failed' AND failure = 'project'`) == 1
 	})
-	if got := l.ordered(rec, "om_r", "/切换 默认"); !strings.Contains(got, "已切换到项目") {
+	if got := l.ordered(rec, "om_last", "/切换 默认"); !strings.Contains(got, "已切换到项目") {
 		t.Errorf("/cd default: %q", got)
 	}
 }

@@ -98,8 +98,7 @@ var (
 		"Configuration reloaded. Applied: %s. After a restart: %s"}
 	ReloadFailed = Phrase{"配置有错误，继续使用原来的配置。详情见日志。",
 		"The configuration has an error, so the previous one stays in use. See the log for details."}
-	ModeNow = Phrase{"当前权限模式：%s\n可选：%s\n发送 /mode 名称 切换。",
-		"Permission mode: %s\nAvailable: %s\nSend /mode NAME to change it."}
+	ModeNow     = Phrase{"当前权限模式：%s", "Permission mode: %s"}
 	NoSuchMode  = Phrase{"没有这个权限模式。可选：%s", "No such permission mode. Available: %s"}
 	ModeTooHigh = Phrase{"这个项目不允许%s，最高权限是%s。", "This project doesn't allow %s. The most it allows is %s."}
 	ModeChanged = Phrase{"权限模式已改为%s，从下一条消息起生效。", "Permission mode from your next message on: %s"}

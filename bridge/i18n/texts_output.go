@@ -13,9 +13,11 @@ var (
 	ArgsMention    = Phrase{"[提及｜全部｜命令]", "[mention|all|commands]"}
 	MentionPrivate = Phrase{"私聊里不需要 @我，这个命令只用于群。",
 		"This command is for groups. In a private chat you don't need to mention me."}
-	MentionNow = Phrase{"本群的规则：%s\n可以改为 `/mention mention`、`/mention all` 或 `/mention commands`。",
-		"This group's rule: %s\nTo change it, send `/mention mention`, `/mention all` or `/mention commands`."}
-	MentionUsage = Phrase{"用法：\n- `/mention mention` 只回答 @我 的消息\n- `/mention all` 回答所有消息\n- `/mention commands` 命令不用 @我，其他消息要 @我",
+	MentionNow         = Phrase{"本群的规则：%s", "This group's rule: %s"}
+	RuleMentionButton  = Phrase{"@我才回答", "When mentioned"}
+	RuleAllButton      = Phrase{"回答所有消息", "Every message"}
+	RuleCommandsButton = Phrase{"命令不用 @", "Commands without a mention"}
+	MentionUsage       = Phrase{"用法：\n- `/mention mention` 只回答 @我 的消息\n- `/mention all` 回答所有消息\n- `/mention commands` 命令不用 @我，其他消息要 @我",
 		"Usage:\n- `/mention mention` I answer only messages that mention me\n- `/mention all` I answer every message\n- `/mention commands` commands need no mention, other messages do"}
 	MentionSet  = Phrase{"好的。%s", "OK. %s"}
 	RuleMention = Phrase{"只回答 @我 的消息。", "I answer only messages that mention me."}

@@ -27,6 +27,7 @@ type Recorder struct {
 	Said      []string // texts of replies
 	Reactions []string // the id of a message and its signal, such as "om_1 working"
 	Posts     int      // cards
+	Posted    []chat.Card
 	Found     []chat.Sent
 }
 
@@ -38,11 +39,12 @@ func (r *Recorder) Reply(_ context.Context, _ chat.Ref, text, _ string) (string,
 	return "om_reply", nil
 }
 
-// Post counts a card, and names it "card".
-func (r *Recorder) Post(context.Context, chat.Ref, chat.Card, string) (string, error) {
+// Post remembers a card, and names it "card".
+func (r *Recorder) Post(_ context.Context, _ chat.Ref, c chat.Card, _ string) (string, error) {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
 	r.Posts++
+	r.Posted = append(r.Posted, c)
 	return "card", r.Fail
 }
 
@@ -96,6 +98,13 @@ func (r *Recorder) SoFar() (said []string, closed []chat.Card, posts int) {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
 	return slices.Clone(r.Said), slices.Clone(r.Closed), r.Posts
+}
+
+// Replies are the texts of replies and the cards that were posted so far.
+func (r *Recorder) Replies() (said []string, cards []chat.Card) {
+	r.Mu.Lock()
+	defer r.Mu.Unlock()
+	return slices.Clone(r.Said), slices.Clone(r.Posted)
 }
 
 // TakeSaid are the texts of replies since it was called last.
