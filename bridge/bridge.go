@@ -61,10 +61,12 @@ type Config struct {
 	Outgoing   string           // the folder for files on their way out; empty = agents send none
 	Private    []string         // folders and files that agents never send, wherever they lie
 	LongAnswer int              // characters from which an answer is also given as a file; 0 = never
-	Shutdown   time.Duration    // timeout of the program's end; running turns may go on for most of it
-	Simulated  bool             // the model is a double, and nothing is charged
-	Observe    func(Built)      // told of every context that is built; may be nil
-	Ended      func(Ended)      // told of every turn that has ended; may be nil
+	// how long a turn must have taken for its askers to be called when it ends; 0 = nobody ever is
+	NotifyAfter time.Duration
+	Shutdown    time.Duration // timeout of the program's end; running turns may go on for most of it
+	Simulated   bool          // the model is a double, and nothing is charged
+	Observe     func(Built)   // told of every context that is built; may be nil
+	Ended       func(Ended)   // told of every turn that has ended; may be nil
 	// the language of all chats that have not chosen another one; empty = the one that each chat writes in
 	Lang    string
 	NewLang string  // the language of a chat before anybody has written there; empty = Chinese

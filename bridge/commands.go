@@ -136,6 +136,8 @@ func commands() []command {
 			group: i18n.GroupPermissions, plan: (*commandSet).listDecisions},
 		{name: "mention", aliases: []string{"提及"}, args: i18n.ArgsMention, help: i18n.HelpMention,
 			group: i18n.GroupAgent, plan: (*commandSet).mention},
+		{name: "notify", aliases: []string{"通知", "提醒"}, args: i18n.ArgsNotify, help: i18n.HelpNotify,
+			group: i18n.GroupAgent, plan: (*commandSet).notify},
 		{name: "projects", aliases: []string{"项目"}, help: i18n.HelpProjects,
 			group: i18n.GroupAgent, plan: (*commandSet).listProjects},
 		{name: "cd", aliases: []string{"切换"}, args: i18n.ArgsCd, help: i18n.HelpCd,

@@ -141,6 +141,11 @@ var commandCases = map[string][]commandCase{
 			return w.bridge.receiver.logins.going()
 		}},
 	},
+	"notify": {
+		{reply: i18n.NotifyOn},
+		{args: "off", reply: i18n.NotifyOff, does: setting(func(s db.Settings) bool { return s.Notify == db.NotifyOff })},
+		{args: "loud", reply: i18n.NotifyUsage},
+	},
 	"mention": {
 		{reply: i18n.MentionPrivate, inGroup: i18n.MentionNow},
 		{args: "all", reply: i18n.MentionPrivate, inGroup: i18n.MentionSet, only: chat.Group,

@@ -58,6 +58,7 @@ func (w historyWriter) finish(ctx context.Context, e db.TurnResult) error {
 		l, now := w.languages.OfChat(ctx, e.Turn.Key), time.Now().In(w.zone)
 		e.File = &db.LongAnswer{Name: fmt.Sprintf(i18n.AnswerFile.In(l), now.Format("20060102-150405")), Text: e.Answer}
 	}
+	e.Notice = w.notice(ctx, e)
 	return w.db.Turns().Finish(ctx, e)
 }
 

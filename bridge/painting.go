@@ -70,7 +70,9 @@ func (d turnDisplay) paint(turn context.Context, t *turn) (rest func()) {
 				return "", nil
 			}
 			searches++
-			return d.outbox.FindCard(ctx, to, db.Post{Turn: id, Begun: t.claim.Turn.Created, Attempts: searches})
+			return d.outbox.FindCard(ctx, to, db.Post{
+				Turn: id, Drawn: db.Drawn{Begun: t.claim.Turn.Created}, Attempts: searches,
+			})
 		},
 		Posted: func(ctx context.Context, card string) {
 			failpoint.At("card: posted")

@@ -60,6 +60,9 @@ func (cs reportCommands) status(ctx context.Context, o ordered) (order, error) {
 	if waiting > 0 {
 		add(i18n.StatusQueue, waiting)
 	}
+	if c.Settings.Notify == db.NotifyOff {
+		add(i18n.StatusNotifyOff)
+	}
 	text := strings.Join(lines, "\n") + cs.lastReport(ctx, c)
 	// Version and load are the operator's affair and are not shown in groups.
 	if v := cs.cfg.Version; v != "" && o.m.Kind == chat.Private && cs.access.Load().IsAdmin(o.m.Actor) {

@@ -22,6 +22,7 @@ type Settings struct {
 	// in which the chat is spoken to, "zh" or "en"; empty = as it speaks itself
 	Lang    string `json:"lang,omitempty"`
 	Mention string `json:"mention,omitempty"` // to what the bot listens in a group; empty = the configured rule
+	Notify  string `json:"notify,omitempty"`  // [NotifyOff], or empty
 }
 
 func parseSettings(stored string) (Settings, error) {

@@ -114,6 +114,7 @@ type (
 	SetEffort  struct{ Effort string }
 	SetLang    struct{ Lang string }
 	SetMention struct{ Mention string }
+	SetNotify  struct{ Notify string }
 )
 
 func (e SetProject) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
@@ -138,6 +139,10 @@ func (e SetLang) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
 
 func (e SetMention) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
 	return changeSettings(ctx, tx, a.in.Key, func(s *Settings) { s.Mention = e.Mention })
+}
+
+func (e SetNotify) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
+	return changeSettings(ctx, tx, a.in.Key, func(s *Settings) { s.Notify = e.Notify })
 }
 
 // MemoryReply is the reply to a message that changes a memory, in place of [Inbound.Reply]. The memory is as it was

@@ -23,13 +23,18 @@ type Post struct {
 	Idem     string // makes a repeated send harmless
 	ReplyTo  string // the platform's id of the message that it answers
 	Text     string
+	Mentions []string      // users whom the text calls; none = nobody
 	Card     *chat.Card    // nil = a text
 	File     *FileDelivery // the turn's, which is shown instead of a card; nil = none
 	Attempts int           // so far
 	Due      time.Time     // not before
 	Created  time.Time
+	Drawn
+}
 
-	CardID string    // where the card is drawn already; empty = nowhere as far as is known
+// Drawn is what is known of the card on which a post is drawn.
+type Drawn struct {
+	CardID string    // where it is drawn already; empty = nowhere as far as is known
 	Begun  time.Time // when the turn's first question came: no card of it is older
 }
 
@@ -39,8 +44,8 @@ type Outbox struct{ db *DB }
 // Outbox gives the outbox of the database.
 func (d *DB) Outbox() Outbox { return Outbox{d} }
 
-const insertPost = `INSERT INTO outbox (chat_key, turn_id, approval_id, subject, idem, reply_to, content, card, file_delivery_id, next_at, created_at)
-	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10) ON CONFLICT (idem) DO NOTHING`
+const insertPost = `INSERT INTO outbox (chat_key, turn_id, approval_id, subject, idem, reply_to, content, card, file_delivery_id, next_at, created_at, mentions)
+	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10, ?11) ON CONFLICT (idem) DO NOTHING`
 
 // post enqueues a delivery, in the same transaction as the change that it reports.
 func (o Outbox) post(ctx context.Context, tx *sql.Tx, p Post) error {
@@ -57,7 +62,7 @@ func (o Outbox) post(ctx context.Context, tx *sql.Tx, p Post) error {
 		file = p.File.ID
 	}
 	_, err := tx.ExecContext(ctx, insertPost, p.Key.String(), p.Turn, p.Approval, p.Grant, p.Idem, p.ReplyTo, content, p.Card != nil, file,
-		millis(o.db.now()))
+		millis(o.db.now()), list(p.Mentions))
 	if err != nil {
 		return fmt.Errorf("leave for delivery: %w", err)
 	}
@@ -74,7 +79,7 @@ func (o Outbox) Add(ctx context.Context, p Post) error {
 }
 
 const postColumns = `o.id, o.turn_id, o.approval_id, o.subject, o.idem, o.reply_to, o.content, o.card, o.attempts, o.next_at, o.created_at,
-	COALESCE(t.card_id, a.card_id, g.card_id, ''), COALESCE(t.created_at, a.created_at, 0), o.file_delivery_id
+	COALESCE(t.card_id, a.card_id, g.card_id, ''), COALESCE(t.created_at, a.created_at, 0), o.file_delivery_id, o.mentions
 	FROM outbox o LEFT JOIN turns t ON t.id = o.turn_id LEFT JOIN approvals a ON a.id = o.approval_id LEFT JOIN grants g ON g.subject = o.subject`
 
 const nextPost = `SELECT ` + postColumns + ` WHERE o.chat_key = ?1 ORDER BY o.id`
@@ -96,12 +101,17 @@ func (o Outbox) Next(ctx context.Context, key chat.Key) (Post, error) {
 
 // scanPost reads a row of postColumns. For a file it reads only the id.
 func scanPost(scan scanner) (p Post, err error) {
-	var content string
+	var content, mentions string
 	var isCard bool
 	var due, created, begun, file int64
 	if err := scan(&p.ID, &p.Turn, &p.Approval, &p.Grant, &p.Idem, &p.ReplyTo, &content, &isCard,
-		&p.Attempts, &due, &created, &p.CardID, &begun, &file); err != nil {
+		&p.Attempts, &due, &created, &p.CardID, &begun, &file, &mentions); err != nil {
 		return Post{}, err
+	}
+	if mentions != list(nil) {
+		if err := json.Unmarshal([]byte(mentions), &p.Mentions); err != nil {
+			return Post{}, err
+		}
 	}
 	p.Due, p.Created, p.Begun = fromMillis(due), fromMillis(created), fromMillis(begun)
 	// A post of a turn is always a card, even without the mark.

@@ -21,6 +21,7 @@ type TurnResult struct {
 	Session Session
 	Usage   *Usage           // nil when the agent did not report any
 	File    *LongAnswer      // the answer, when it is also given as a file; nil = it is not
+	Notice  *Notice          // nil = nobody is called
 	Report  *ContextReport   // nil when the agent was not asked, or it is not known
 	Actions []RecordedAction // of the agent that are not stored yet
 	// names of the messages that were handed to the turn and that its agent has read; see [Steers.Read]. The others
@@ -68,6 +69,10 @@ func (ts Turns) Finish(ctx context.Context, e TurnResult) error {
 		if err := ts.db.Messages().Actions().record(ctx, tx, e.Actions); err != nil {
 			return err
 		}
+		users, err := ts.toCall(ctx, tx, e)
+		if err != nil {
+			return err
+		}
 		if err := ts.db.Turns().Steers().end(ctx, tx, e); err != nil {
 			return fmt.Errorf("messages that were not read: %w", err)
 		}
@@ -82,27 +87,35 @@ func (ts Turns) Finish(ctx context.Context, e TurnResult) error {
 				return err
 			}
 		}
-		key := e.Turn.Key.String()
+		if err := ts.call(ctx, tx, e, users); err != nil {
+			return err
+		}
 		if err := ts.keep(ctx, tx, e); err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, setTurned, key, millis(now)); err != nil {
+		if _, err := tx.ExecContext(ctx, setTurned, e.Turn.Key.String(), millis(now)); err != nil {
 			return fmt.Errorf("note when the turn ended: %w", err)
 		}
-		if u := e.Usage; u != nil {
-			_, err := tx.ExecContext(ctx, insertUsage, e.Turn.ID, key, u.Model, u.Input, u.Output,
-				u.CacheRead, u.CacheNew, u.CostUSD, u.FirstText.Milliseconds(), u.Duration.Milliseconds(), millis(now))
-			if err != nil {
-				return fmt.Errorf("book usage: %w", err)
-			}
-			return ts.db.Ledger().book(ctx, tx, Expense{Key: e.Turn.Key, Purpose: forTurn, Turn: e.Turn.ID, Usage: *u})
-		}
-		return nil
+		return ts.book(ctx, tx, e, now)
 	})
 	if err != nil {
 		return fmt.Errorf("finish turn %d: %w", e.Turn.ID, err)
 	}
 	return nil
+}
+
+// book notes what a turn has cost, as far as that is known.
+func (ts Turns) book(ctx context.Context, tx *sql.Tx, e TurnResult, now time.Time) error {
+	u := e.Usage
+	if u == nil {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, insertUsage, e.Turn.ID, e.Turn.Key.String(), u.Model, u.Input, u.Output,
+		u.CacheRead, u.CacheNew, u.CostUSD, u.FirstText.Milliseconds(), u.Duration.Milliseconds(), millis(now))
+	if err != nil {
+		return fmt.Errorf("book usage: %w", err)
+	}
+	return ts.db.Ledger().book(ctx, tx, Expense{Key: e.Turn.Key, Purpose: forTurn, Turn: e.Turn.ID, Usage: *u})
 }
 
 const ownSession = `SELECT session_id FROM turns WHERE id = ?1`

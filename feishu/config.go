@@ -37,6 +37,9 @@ type Config struct {
 	File string `toml:"-" env:"-"`
 	// LongAnswer is the length in characters from which an answer also comes as a Markdown file; 0 = never.
 	LongAnswer int `toml:"answer_file_chars" env:"ANSWER_FILE_CHARS"`
+	// NotifyAfter is how long an answer must have taken for the one who asked to be mentioned when it is there; 0 =
+	// nobody ever is.
+	NotifyAfter configtype.Duration `toml:"notify_after" env:"NOTIFY_AFTER"`
 	// MaxFile is the size up to which files are downloaded; 0 = no file is.
 	MaxFile Size `toml:"max_file_size" env:"MAX_FILE_SIZE"`
 	// Lang is the bot's language: zh, en, or auto for the language of each chat.
@@ -58,7 +61,7 @@ type Config struct {
 func Defaults() Config {
 	return Config{
 		Topics: true, GroupMention: chat.MentionOnly, SendFiles: true, LongAnswer: 20_000, MaxFile: 30 << 20,
-		Lang: langAuto,
+		Lang: langAuto, NotifyAfter: configtype.Duration{Duration: 2 * time.Minute},
 	}
 }
 
@@ -103,6 +106,9 @@ func (c Config) Validate() error {
 	}
 	if c.LongAnswer < 0 {
 		errs = append(errs, errors.New("[feishu] answer_file_chars: want 0 or more"))
+	}
+	if c.NotifyAfter.Duration < 0 {
+		errs = append(errs, errors.New("[feishu] notify_after: want 0 or more"))
 	}
 	if c.MaxFile > maxDownload {
 		errs = append(errs, fmt.Errorf("[feishu] max_file_size %d bytes: the platform gives out 100MB at most",

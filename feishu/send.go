@@ -22,6 +22,18 @@ func (c *Client) Reply(ctx context.Context, to chat.Ref, text, idem string) (mes
 	return c.messages.sendAllMarkdown(ctx, to, text, idem)
 }
 
+// Mention sends a short text that calls users, as an answer to a message. Feishu notifies them; it does not when a card
+// changes. Within an hour the same idem sends nothing twice.
+func (c *Client) Mention(
+	ctx context.Context, to chat.Ref, users []string, text, idem string,
+) (messageID string, err error) {
+	m, err := c.messages.send(ctx, to, "post", cardjson.Mention(users, text), keyOf(idem, "mention", 0))
+	if err != nil && openapi.ClassOf(err) == openapi.Refused && ctx.Err() == nil {
+		return c.messages.sendAllMarkdown(ctx, to, text, idem)
+	}
+	return m.id, err
+}
+
 // messages reads and sends messages (pages im-v1/message).
 type messages struct {
 	api   *openapi.Client

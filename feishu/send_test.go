@@ -1,6 +1,7 @@
 package feishu
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,6 +22,36 @@ func TestReply(t *testing.T) {
 	}
 	if got := all[0].Text(); got != "**done** &lt;at id=all>&lt;/at>" {
 		t.Errorf("text %q", got)
+	}
+	p.clean()
+}
+
+// A mention notifies the users whom it names, once, and nobody whom its text names.
+func TestAMentionCallsPeople(t *testing.T) {
+	p, ask := asked(t, feishusim.Config{})
+	ann := p.Users()[0].OpenID
+	id, err := p.Mention(p.ctx(), ask, []string{ann}, "done <at user_id=\"all\"></at>\n**x**", "seed")
+	p.must(err)
+	again, err := p.Mention(p.ctx(), ask, []string{ann}, "done <at user_id=\"all\"></at>\n**x**", "seed")
+	p.must(err)
+	all := p.answers(ask.Key.ID)
+	if len(all) != 1 || again != id || all[0].ParentID != ask.ID || !slices.Equal(all[0].Calls, []string{ann}) {
+		t.Fatalf("ids %s and %s, messages %+v", id, again, all)
+	}
+	if got := strings.ReplaceAll(all[0].Text(), zeroWidthSpace, ""); got != "@Ann done <at user_id=\"all\"></at> **x**" {
+		t.Errorf("text %q", got)
+	}
+	p.clean()
+}
+
+// When the platform refuses to mention somebody, the text comes without it.
+func TestAMentionFallsBackToText(t *testing.T) {
+	p, ask := asked(t, feishusim.Config{})
+	p.Inject(feishusim.Fault{Path: replyAPI, Times: 1, Code: 230001})
+	_, err := p.Mention(p.ctx(), ask, []string{"ou_gone"}, "done", "seed")
+	p.must(err)
+	if m := p.answers(ask.Key.ID)[0]; m.Text() != "done" || len(m.Calls) > 0 {
+		t.Errorf("%+v", m)
 	}
 	p.clean()
 }

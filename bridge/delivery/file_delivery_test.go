@@ -95,7 +95,7 @@ func TestInATopicWhatBelongsToOthersIsNotTaken(t *testing.T) {
 		t.Errorf("a text: %s, %v", id, err)
 	}
 	if card, err := r.outbox.FindCard(t.Context(), chat.Ref{Key: topic, ID: "om_2"},
-		db.Post{Key: topic, Turn: turns[1].ID, Begun: long}); err != nil || card != "om_c2/id" {
+		db.Post{Key: topic, Turn: turns[1].ID, Drawn: db.Drawn{Begun: long}}); err != nil || card != "om_c2/id" {
 		t.Errorf("a card: %s, %v", card, err)
 	}
 }

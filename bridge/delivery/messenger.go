@@ -19,6 +19,8 @@ import (
 type Messenger interface {
 	// Reply answers a message with a short text.
 	Reply(ctx context.Context, to chat.Ref, text, idem string) (messageID string, err error)
+	// Mention answers a message with a short text without markup that calls these users: the platform notifies them.
+	Mention(ctx context.Context, to chat.Ref, users []string, text, idem string) (messageID string, err error)
 	// Post answers a message with a card and returns the card's durable name.
 	Post(ctx context.Context, to chat.Ref, card chat.Card, idem string) (cardID string, err error)
 	// Ready waits until the platform takes another edit of the card.

@@ -146,7 +146,7 @@ func TestASettledApprovalThatCannotBeShownHasNoButtons(t *testing.T) {
 	out := &censor{}
 	r := newRig(t, out)
 	card := chat.Card{Body: "half", Buttons: []chat.Button{{Label: "x", Action: chat.Action{Do: "x"}}}}
-	p := db.Post{Key: room, Approval: "another", CardID: "card", Card: &card}
+	p := db.Post{Key: room, Approval: "another", Drawn: db.Drawn{CardID: "card"}, Card: &card}
 	if _, err := r.outbox.show(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}

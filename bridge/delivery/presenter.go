@@ -92,7 +92,10 @@ func (pr *presenter) send(ctx context.Context, to chat.Ref, p db.Post) (string, 
 			return s.ID, nil
 		}
 	}
-	if p.Card == nil {
+	switch {
+	case len(p.Mentions) > 0:
+		return pr.out.Mention(ctx, to, p.Mentions, p.Text, p.Idem)
+	case p.Card == nil:
 		return pr.out.Reply(ctx, to, p.Text, p.Idem)
 	}
 	card, err := pr.out.Post(ctx, to, *p.Card, p.Idem)

@@ -20,6 +20,13 @@ func (d RedactingMessenger) Reply(ctx context.Context, to chat.Ref, text, idem s
 	return d.Messenger.Reply(ctx, to, d.Secrets.Text(text), idem)
 }
 
+// Mention calls users with a text without secrets.
+func (d RedactingMessenger) Mention(
+	ctx context.Context, to chat.Ref, users []string, text, idem string,
+) (string, error) {
+	return d.Messenger.Mention(ctx, to, users, d.Secrets.Text(text), idem)
+}
+
 // Attach shows a file with a caption without secrets.
 func (d RedactingMessenger) Attach(ctx context.Context, to chat.Ref, name, caption, idem string) (string, error) {
 	return d.Messenger.Attach(ctx, to, name, d.Secrets.Text(caption), idem)

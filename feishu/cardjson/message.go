@@ -15,6 +15,25 @@ func Post(md string) string {
 	return toJSON(map[string]post{"zh_cn": {Content: [][]node{{{Tag: "md", Text: sanitize(md, maxTables)}}}}})
 }
 
+// Mention is a rich text message that calls users before a text without markup (page "Message content", tags at and
+// text).
+func Mention(users []string, text string) string {
+	type node struct {
+		Tag  string `json:"tag"`
+		User string `json:"user_id,omitempty"`
+		Text string `json:"text,omitempty"`
+	}
+	type post struct {
+		Content [][]node `json:"content"`
+	}
+	var line []node
+	for _, user := range users {
+		line = append(line, node{Tag: "at", User: user}, node{Tag: "text", Text: " "})
+	}
+	line = append(line, node{Tag: "text", Text: withoutMentions(oneLine(stripControl(text)))})
+	return toJSON(map[string]post{"zh_cn": {Content: [][]node{line}}})
+}
+
 // Text is a plain text message. Its only markup are tags, among them the one that mentions people, so tags are broken.
 func Text(text string) string {
 	return toJSON(struct {

@@ -191,7 +191,8 @@ func (c Config) BridgeConfig() bridge.Config {
 		Budget: c.Budget, Secrets: redact.NewKnown(c.Secrets()), Redact: c.Redact.Policy(),
 		MaxAge: c.Recovery.MaxAge.Duration, Waits: c.Waits, Shutdown: c.Shutdown.Duration,
 		Mention: c.Feishu.GroupMention, LongAnswer: c.Feishu.LongAnswer,
-		Lang: c.Feishu.FixedLang(), NewLang: c.Feishu.DefaultLang(),
+		NotifyAfter: c.Feishu.NotifyAfter.Duration,
+		Lang:        c.Feishu.FixedLang(), NewLang: c.Feishu.DefaultLang(),
 	}
 }
 

@@ -164,6 +164,8 @@ var described = []struct{ key, en, zh string }{
 		"聊天没有用 `/lang` 指定时使用的语言：`zh`、`en`，或 `auto` = 跟随聊天里用的语言"},
 	{"[feishu] group_mention", "when the bot answers in groups: `mention` = when mentioned, `all` = every message, `commands` = mentions, and commands without one; `/mention` sets it per group",
 		"群里什么时候回答：`mention` = 被 @ 时，`all` = 每条消息，`commands` = 被 @ 时，命令不用 @；`/mention` 为单个群设置"},
+	{"[feishu] notify_after", "an answer that took longer ends with a short message that mentions the person who asked; `0` = never; `/notify` turns it off per chat",
+		"回答用时超过这个时间，完成后会发一条 @提问者 的短消息；`0` = 从不；可在聊天里用 `/notify` 关闭"},
 	{"[feishu] topics", "each topic of a group is a chat of its own", "群里的每个话题是独立的聊天"},
 	{"[feishu] answer_bots", "answer other bots that mention this one", "是否回复 @ 它的其他机器人"},
 	{"[feishu] max_file_size", "largest file accepted from a chat, at most `100MB` ([files](files.md))",

@@ -27,8 +27,28 @@ func (a *imAPI) compose(q *request, msgType, content string) (*message, *refusal
 	if bad := a.world.files.check(q, msgType, content); bad != nil {
 		return nil, bad
 	}
-	m.show("create", visibleContent(msgType, content, nil), nil, false)
+	called := a.called(msgType, content)
+	for _, c := range called {
+		m.Calls = append(m.Calls, c.user.OpenID)
+	}
+	m.show("create", visibleContent(msgType, content, called), nil, false)
 	return m, nil
+}
+
+// called are the users that a text of the bot mentions. The platform notifies them, as far as it knows them.
+func (a *imAPI) called(msgType, content string) (list []mention) {
+	p, ok := parsePost(content)
+	if msgType != "post" || !ok {
+		return nil
+	}
+	for _, line := range p.Content {
+		for _, node := range line {
+			if u := a.world.user(text(node["user_id"])); node["tag"] == "at" && u != nil {
+				list = append(list, mention{"@" + text(node["user_id"]), *u})
+			}
+		}
+	}
+	return list
 }
 
 // composeCard fills in a message that shows a card: an entity, a template, or a card of its own.
@@ -197,6 +217,9 @@ func (fs *files) checkPostLine(line any) *refusal {
 		case !slices.Contains(postTags, tag):
 			return refuse(RuleContent, codeParam,
 				"Your request contains an invalid request parameter, ext=post tag %q", tag)
+		case tag == "at" && text(member(n, "user_id")) == "":
+			return refuse(RuleContent, codeParam,
+				"Your request contains an invalid request parameter, ext=at without user_id")
 		case tag == "img" && !fs.ownImage(text(member(n, "image_key"))):
 			return refuse(RuleImage, codeNotOwnResource, "Bot is NOT the owner of the resource.")
 		case tag == "md":

@@ -52,6 +52,9 @@ func TestCreateRefusesBadMessages(t *testing.T) {
 		"post tag": {codeParam, RuleContent, body(chat, "post", obj{
 			"zh_cn": obj{"content": []any{[]any{obj{"tag": "marquee"}}}},
 		})},
+		"post mentions nobody": {codeParam, RuleContent, body(chat, "post", obj{
+			"zh_cn": obj{"content": []any{[]any{obj{"tag": "at"}}}},
+		})},
 		"post image URL": {codeCardRefused, RuleImage, body(chat, "post", obj{
 			"zh_cn": obj{"content": []any{[]any{obj{"tag": "md", "text": "![x](https://x/y.png)"}}}},
 		})},

@@ -45,7 +45,8 @@ type Message struct {
 	Content   string // raw JSON as it was sent
 	CardID    string // the CardKit entity that it shows, or ""
 	Reactions []string
-	States    []State // what it looked like, oldest first
+	Calls     []string // open ids of the users whom a post of the bot mentions: they are notified
+	States    []State  // what it looked like, oldest first
 }
 
 // Last returns the newest state; a message always has one.

@@ -72,9 +72,9 @@ func visiblePost(content string) string {
 	for _, line := range p.Content {
 		var b strings.Builder
 		for _, node := range line {
-			for _, k := range []string{"text", "user_name", "emoji_type"} {
+			for _, k := range []string{"text", "user_name", "emoji_type", "user_id"} {
 				if s, ok := node[k].(string); ok {
-					b.WriteString(s)
+					b.WriteString(map[bool]string{true: "@"}[k == "user_id"] + s)
 					break
 				}
 			}

@@ -39,6 +39,14 @@ func (r *Recorder) Reply(_ context.Context, _ chat.Ref, text, _ string) (string,
 	return "om_reply", nil
 }
 
+// Mention remembers a text, with the users that it calls in front.
+func (r *Recorder) Mention(_ context.Context, _ chat.Ref, users []string, text, _ string) (string, error) {
+	r.Mu.Lock()
+	defer r.Mu.Unlock()
+	r.Said = append(r.Said, "@"+strings.Join(users, " @")+" "+text)
+	return "om_mention", nil
+}
+
 // Post remembers a card, and names it "card".
 func (r *Recorder) Post(_ context.Context, _ chat.Ref, c chat.Card, _ string) (string, error) {
 	r.Mu.Lock()

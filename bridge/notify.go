@@ -1,0 +1,46 @@
+package bridge
+
+import (
+	"context"
+	"strings"
+
+	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// notify is the command /notify. Everybody may give it: it is about their own chat.
+func (cs settingCommands) notify(_ context.Context, o ordered) (order, error) {
+	on, known := onOff[strings.ToLower(o.args)]
+	switch {
+	case o.args == "":
+		now := i18n.NotifyOn
+		if o.chat.Settings.Notify == db.NotifyOff {
+			now = i18n.NotifyOff
+		}
+		return offer(now.In(o.lang), []chat.Button{
+			turncard.CommandButton(i18n.OnButton.In(o.lang), "/notify on"),
+			turncard.CommandButton(i18n.OffButton.In(o.lang), "/notify off"),
+		})
+	case !known:
+		return o.say(i18n.NotifyUsage)
+	case on:
+		return o.do(db.SetNotify{}, i18n.NotifyOn)
+	}
+	return o.do(db.SetNotify{Notify: db.NotifyOff}, i18n.NotifyOff)
+}
+
+var onOff = map[string]bool{"on": true, "开": true, "开启": true, "off": false, "关": false, "关闭": false}
+
+// notice is what calls the askers of a turn when it has ended so; nil = nothing does.
+func (w historyWriter) notice(ctx context.Context, e db.TurnResult) *db.Notice {
+	says := map[db.TurnState]i18n.Phrase{
+		db.Done: i18n.NoticeDone, db.Failed: i18n.NoticeFailed, db.Interrupted: i18n.NoticeInterrupted,
+	}
+	text, ok := says[e.State]
+	if !ok || w.cfg.NotifyAfter <= 0 {
+		return nil
+	}
+	return &db.Notice{After: w.cfg.NotifyAfter, Text: text.In(w.languages.OfChat(ctx, e.Turn.Key))}
+}

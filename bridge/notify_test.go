@@ -1,0 +1,62 @@
+package bridge
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"magpie/bridge/delivery/deliverytest"
+	"magpie/bridge/i18n"
+)
+
+// The end of a turn that took long calls who has asked, behind the card, unless the chat wants no calls.
+func TestALongAnswerCallsWhoAsked(t *testing.T) {
+	t.Parallel()
+	rec := &deliverytest.Recorder{}
+	l := newBridgeRig(t, rec)
+	l.remake(func(c *Config) { c.NotifyAfter = time.Nanosecond }) // an agent takes more
+	l.start()
+	answers := 0
+	ask := func(id string) {
+		l.Helper()
+		answers++
+		l.say(id, "请回答")
+		l.until("the answer", func() bool {
+			return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == answers && l.unsent() == 0
+		})
+	}
+	calls := func() (n int) {
+		said, _ := rec.Replies()
+		for _, s := range said {
+			if s == "@ou_1 "+i18n.NoticeDone.ZH {
+				n++
+			}
+		}
+		return n
+	}
+	ask("om_1")
+	if n := calls(); n != 1 {
+		t.Errorf("called %d times", n)
+	}
+	if got := l.ordered(rec, "om_2", "/通知 关"); got != i18n.NotifyOff.ZH {
+		t.Errorf("reply %q", got)
+	}
+	if got := l.ordered(rec, "om_3", "/status"); !strings.Contains(got, i18n.StatusNotifyOff.ZH) {
+		t.Errorf("status %q", got)
+	}
+	ask("om_4")
+	if n := calls(); n != 1 {
+		t.Errorf("called %d times", n)
+	}
+	if got := l.ordered(rec, "om_5", "/notify"); !strings.HasPrefix(got, i18n.NotifyOff.ZH) ||
+		!strings.Contains(got, "开启: /notify on") {
+		t.Errorf("reply %q", got)
+	}
+	if got := l.ordered(rec, "om_6", "/notify on"); got != i18n.NotifyOn.ZH {
+		t.Errorf("reply %q", got)
+	}
+	ask("om_7")
+	if n := calls(); n != 2 {
+		t.Errorf("called %d times", n)
+	}
+}

@@ -1,0 +1,58 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+)
+
+// Notice calls those who have asked for a turn when it has ended: changes of a card notify nobody.
+type Notice struct {
+	// nobody is called when the turn has taken less, and nobody who has decided something for it within this time
+	After time.Duration
+	Text  string
+}
+
+// NotifyOff is the [Settings.Notify] of a chat in which nobody is called.
+const NotifyOff = "off"
+
+// Who has written since knows how things stand, and so does who has added something to a turn. What was written is
+// compared by its place, not by its time.
+const quietAskers = `SELECT DISTINCT actor_id FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'` + notRecalled + `
+	AND actor_id <> '' AND EXISTS (SELECT 1 FROM turns WHERE id = ?2 AND stopped = 0 AND started_at < ?3)
+	AND NOT EXISTS (SELECT 1 FROM steers WHERE turn_id = ?2)
+	AND NOT EXISTS (SELECT 1 FROM messages l WHERE l.chat_key = ?1 AND l.actor_id = messages.actor_id AND l.role = 'user'
+		AND l.seq > (SELECT MAX(+seq) FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'))
+	AND NOT EXISTS (SELECT 1 FROM approvals WHERE turn_id = ?2 AND decided_by = messages.actor_id AND decided_at >= ?3)`
+
+// toCall lists the users whom the end of a turn calls. It reads what the end is about to forget.
+func (ts Turns) toCall(ctx context.Context, tx *sql.Tx, e TurnResult) ([]string, error) {
+	if e.Notice == nil || e.State == Cancelled {
+		return nil, nil
+	}
+	c, err := loadChat(ctx, tx, e.Turn.Key)
+	if err != nil {
+		return nil, err
+	}
+	if c.Settings.Notify == NotifyOff || c.BotTurns > 0 { // another bot that is called would answer
+		return nil, nil
+	}
+	since := ts.db.now().Add(-e.Notice.After)
+	users, err := collect(ctx, tx, scanText, quietAskers, e.Turn.Key.String(), e.Turn.ID, millis(since))
+	if err != nil {
+		return nil, fmt.Errorf("who has asked: %w", err)
+	}
+	return users, nil
+}
+
+// call leaves the notice of a turn that ends for delivery.
+func (ts Turns) call(ctx context.Context, tx *sql.Tx, e TurnResult, users []string) error {
+	if len(users) == 0 {
+		return nil
+	}
+	return ts.db.Outbox().post(ctx, tx, Post{
+		Key: e.Turn.Key, Idem: fmt.Sprintf("notice:%d", e.Turn.ID), ReplyTo: e.Turn.ReplyTo,
+		Text: e.Notice.Text, Mentions: users,
+	})
+}
