@@ -267,6 +267,9 @@ func (as Approvals) Settle(ctx context.Context, a Approval, s Settling) error {
 				return err
 			}
 		}
+		if _, err := tx.ExecContext(ctx, forgetCall, repeatIdem(a.ID)); err != nil {
+			return err
+		}
 		if s.Always && a.Always != nil {
 			if err := as.db.Rules().add(ctx, tx, a, now); err != nil {
 				return err

@@ -115,10 +115,19 @@ func (a Config) IsAdmin(who chat.Actor) bool {
 	return who.ID != "" && (who.ID == a.Owner || slices.Contains(a.Admins, who.ID)) && !slices.Contains(a.Deny, who.ID)
 }
 
+// AdminUsers lists the admins, the owner first.
+func (a Config) AdminUsers() (list []string) {
+	for _, id := range append([]string{a.Owner}, a.Admins...) {
+		if a.IsAdmin(chat.Actor{ID: id}) && !slices.Contains(list, id) {
+			list = append(list, id)
+		}
+	}
+	return list
+}
+
 // HasAdmin reports whether anybody at all is an admin.
 func (a Config) HasAdmin() bool {
-	known := func(id string) bool { return a.IsAdmin(chat.Actor{ID: id}) }
-	return known(a.Owner) || slices.ContainsFunc(a.Admins, known)
+	return len(a.AdminUsers()) > 0
 }
 
 // InCharge reports whether somebody may decide what a chat remembers: in private everybody does so for themselves.

@@ -93,7 +93,7 @@ func (ls *leftovers) deliver(ctx context.Context) error {
 func (ls *leftovers) keep(ctx context.Context, a db.Approval) {
 	about := ls.reserved.Of(ctx, a.Key, claude.ToolAsk{Name: a.Tool, Input: a.Input}, a.Project)
 	p := pending{approval: a, admins: adminsOnly(ls.access.Load(), a, about)}
-	if !ls.open.add(p, func() *time.Timer { return ls.expireAfter(a, time.Until(a.Expires)) }) {
+	if !ls.open.add(p, func() []*time.Timer { return ls.clock(a) }) {
 		return
 	}
 	ls.log.Info().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", a.ID).

@@ -15,7 +15,7 @@ type pending struct {
 	admins   bool                       // only they may allow it
 	ask      string                     // the agent's id of it
 	answer   func(claude.Decision) bool // tells the agent; nil = it is gone, and the turn that goes on gets the decision
-	timer    *time.Timer
+	timers   []*time.Timer
 }
 
 // tell tells the agent a decision, and reports whether it can use it.
@@ -27,14 +27,14 @@ type pendings struct {
 	byID map[string]pending
 }
 
-// add adds an approval, unless it is there. start starts the timer that ends its time.
-func (ps *pendings) add(p pending, start func() *time.Timer) bool {
+// add adds an approval, unless it is there. start starts the timers of its time.
+func (ps *pendings) add(p pending, start func() []*time.Timer) bool {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	if _, ok := ps.byID[p.approval.ID]; ok {
 		return false
 	}
-	p.timer = start()
+	p.timers = start()
 	ps.byID[p.approval.ID] = p
 	return true
 }
@@ -61,7 +61,9 @@ func (ps *pendings) takeAll(which func(pending) bool) (list []pending) {
 	defer ps.mu.Unlock()
 	for id, p := range ps.byID {
 		if which(p) {
-			p.timer.Stop()
+			for _, t := range p.timers {
+				t.Stop()
+			}
 			delete(ps.byID, id)
 			list = append(list, p)
 		}

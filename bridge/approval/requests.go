@@ -118,7 +118,7 @@ func (rs *Requests) Ask(
 		return false
 	}
 	// Before it can be seen: somebody may press at once.
-	rs.open.add(p, func() *time.Timer { return rs.expireAfter(a, patience) })
+	rs.open.add(p, func() []*time.Timer { return rs.clock(a) })
 	if err := rs.store.Approvals().Ask(context.WithoutCancel(ctx), a, card, c.Turn.ReplyTo); err != nil {
 		log.Error().Err(err).Str("tool", q.Name).Msg("nobody could be asked; tool refused")
 		rs.open.take(a.ID)

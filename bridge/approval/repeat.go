@@ -1,0 +1,59 @@
+package approval
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"magpie/bridge/i18n"
+	"magpie/db"
+	"magpie/internal/claude"
+)
+
+const (
+	leastHalf  = time.Minute // people are not called again when half of an approval's time is less
+	mostCalled = 10          // users in one message
+)
+
+// clock has people called again after half of an approval's time, and ends it.
+func (ls *leftovers) clock(a db.Approval) []*time.Timer {
+	timers := []*time.Timer{ls.expireAfter(a, time.Until(a.Expires))}
+	half := a.Expires.Sub(a.Created) / 2
+	if half < leastHalf || time.Until(a.Expires) < leastHalf {
+		return timers
+	}
+	return append(timers, time.AfterFunc(time.Until(a.Created.Add(half)), func() {
+		ls.jobs.Enqueue(func(ctx context.Context) { ls.repeat(ctx, a.ID) })
+	}))
+}
+
+// repeat calls those who may decide about an approval, unless that was done before.
+func (ls *leftovers) repeat(ctx context.Context, id string) {
+	p, ok := ls.open.get(id)
+	if !ok {
+		return
+	}
+	a, users := p.approval, p.approval.Askers
+	if p.admins {
+		users = ls.access.Load().AdminUsers()
+	}
+	users = slices.Compact(slices.Sorted(slices.Values(users)))
+	l, says := ls.language(ctx, a.Key), i18n.ApprovalAgain
+	if a.Tool == claude.QuestionTool {
+		says = i18n.QuestionAgain
+	}
+	left := strings.TrimSpace(i18n.RoughDuration(time.Until(a.Expires).Round(time.Minute), l))
+	text := says.Sprintf(l, left)
+	err := ls.store.Approvals().Repeat(ctx, a, text, users[:min(len(users), mostCalled)])
+	log := ls.log.With().Stringer("chat", a.Key).Str("approval", id).Logger()
+	switch {
+	case errors.Is(err, db.ErrNotFound):
+	case err != nil:
+		log.Error().Err(err).Msg("people are not called again to decide")
+	default:
+		log.Info().Msg("people are called again to decide")
+		ls.outbox.Wake(a.Key)
+	}
+}

@@ -1,0 +1,118 @@
+package approval
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"magpie/bridge/access"
+	"magpie/db"
+)
+
+// calls takes what calls people out of the outbox.
+func (a *asking) calls() (list []db.Post) {
+	a.Helper()
+	for {
+		p, err := a.store.Outbox().Next(a.Context(), a.approval.Key)
+		if errors.Is(err, db.ErrNotFound) {
+			return list
+		} else if err != nil {
+			a.Fatal(err)
+		}
+		if len(p.Mentions) > 0 {
+			list = append(list, p)
+		}
+		if err := a.store.Outbox().Delivered(a.Context(), p, ""); err != nil {
+			a.Fatal(err)
+		}
+	}
+}
+
+// seen lets the card of the approval be shown.
+func (a *asking) seen() {
+	a.Helper()
+	if err := a.store.Approvals().SetCard(a.Context(), a.approval.ID, "om_card/entity/0/oc_1/om_1"); err != nil {
+		a.Fatal(err)
+	}
+}
+
+// restart has a new program take up what this one has asked.
+func (a *asking) restart() {
+	a.Helper()
+	a.as.open.takeAll(func(pending) bool { return true }) // the timers end with the program
+	a.as = NewRequests(Config{Language: english, Interrupted: nothingInterrupted{}}, a.store, a.outbox, a.as.access,
+		zerolog.Nop())
+	if err := a.as.Recover(context.WithoutCancel(a.Context())); err != nil {
+		a.Fatal(err)
+	}
+	a.work()
+}
+
+// People who have not decided after half the time are called once, in answer to the card, also over a restart.
+func TestPeopleAreCalledAgainAfterHalfTheTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAsking(t, 0)
+		a.work()
+		a.seen()
+		time.Sleep(15*time.Minute - time.Millisecond)
+		synctest.Wait()
+		if got := a.calls(); len(got) > 0 {
+			t.Errorf("before that: %+v", got)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		got := a.calls()
+		if len(got) != 1 || got[0].ReplyTo != "om_card" || !slices.Equal(got[0].Mentions, []string{asker.ID}) ||
+			got[0].Text != "this is still waiting for your decision. It expires in 15 min." {
+			t.Errorf("called: %+v", got)
+		}
+		a.restart()
+		time.Sleep(14 * time.Minute)
+		synctest.Wait()
+		if got := a.calls(); len(got) > 0 {
+			t.Errorf("after a restart: %+v", got)
+		}
+	})
+}
+
+// Half of the time is over while the program is off: people are called at its start, and those who may decide now.
+func TestPeopleAreCalledAgainAfterARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAsking(t, time.Hour)
+		a.seen()
+		a.as.open.takeAll(func(pending) bool { return true })
+		time.Sleep(40 * time.Minute)
+		a.as.access.Store(&access.Config{Owner: "ou_boss", Admins: []string{"ou_2"}, Deciders: access.AdminsDecide})
+		a.restart()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		got := a.calls()
+		if len(got) != 1 || !slices.Equal(got[0].Mentions, []string{"ou_2", "ou_boss"}) {
+			t.Errorf("called: %+v", got)
+		}
+	})
+}
+
+// Nobody is called about what was decided before half of its time, nor where there is hardly any.
+func TestNobodyIsCalledAgainInVain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, patience := range []time.Duration{time.Hour, time.Minute} {
+			a := newAsking(t, patience)
+			a.work()
+			a.seen()
+			if patience == time.Hour {
+				a.press("ev_1", DoAllow)
+			}
+			time.Sleep(2 * time.Hour)
+			synctest.Wait()
+			if got := a.calls(); len(got) > 0 {
+				t.Errorf("with %v: %+v", patience, got)
+			}
+		}
+	})
+}

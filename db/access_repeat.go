@@ -1,0 +1,45 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// A card that nobody has seen yet calls people itself when it is shown.
+const repeatApproval = `UPDATE approvals SET repeated_at = ?2 WHERE id = ?1 AND state = 'waiting' AND repeated_at = 0 AND card_id <> ''
+	RETURNING card_id`
+
+func repeatIdem(approval string) string { return "repeat:" + approval }
+
+// Repeat calls people who have not decided about an approval, with an answer to its card. It returns [ErrNotFound] if
+// they were called before, or there is nothing to decide, or the chat wants no calls.
+func (as Approvals) Repeat(ctx context.Context, a Approval, text string, users []string) error {
+	err := as.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		c, err := loadChat(ctx, tx, a.Key)
+		if err != nil {
+			return err
+		}
+		if c.Settings.Notify == NotifyOff {
+			return ErrNotFound
+		}
+		card, err := one(ctx, tx, scanText, repeatApproval, a.ID, millis(as.db.now()))
+		if err != nil {
+			return err
+		}
+		message, _, _ := strings.Cut(card, "/") // with which the name of a card begins
+		return as.db.Outbox().post(ctx, tx, Post{
+			Key: a.Key, Idem: repeatIdem(a.ID), ReplyTo: message, Text: text, Mentions: users,
+		})
+	})
+	if errors.Is(err, ErrNotFound) {
+		return ErrNotFound
+	} else if err != nil {
+		return fmt.Errorf("repeat approval %s: %w", a.ID, err)
+	}
+	return nil
+}
+
+const forgetCall = `DELETE FROM outbox WHERE idem = ?1`

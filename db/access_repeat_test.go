@@ -1,0 +1,45 @@
+package db_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// An approval is repeated once, in answer to its card, and only while people can decide. A call that has not been
+// delivered when they have is void.
+func TestAnApprovalIsRepeatedOnce(t *testing.T) {
+	d := fresh(t)
+	turn := accept(t, d, say("om_1", "go")).Turn
+	a := asking(t, d, turn)
+	repeat := func() error { return d.Approvals().Repeat(t.Context(), a, "still waiting", a.Askers) }
+	if err := repeat(); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("before anybody has seen it: %v", err)
+	}
+	must(t, d.Approvals().SetCard(t.Context(), a.ID, "om_card/entity/x"))
+	deliver(t, d)
+	must(t, d.Chats().Set(t.Context(), oc, func(s *db.Settings) { s.Notify = db.NotifyOff }))
+	if err := repeat(); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("where nobody is called: %v", err)
+	}
+	must(t, d.Chats().Set(t.Context(), oc, func(s *db.Settings) { s.Notify = "" }))
+	must(t, repeat())
+	if err := repeat(); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("a second time: %v", err)
+	}
+	p := next(t, d)
+	if p.ReplyTo != "om_card" || p.Text != "still waiting" || !slices.Equal(p.Mentions, a.Askers) || p.Approval != "" {
+		t.Errorf("delivery %+v", p)
+	}
+	a.Settlement = db.Settlement{State: db.Approved, By: chat.Actor{ID: "ou_1"}}
+	must(t, d.Approvals().Settle(t.Context(), a, db.Settling{From: db.Waiting, Told: true, Card: chat.Card{Body: "allowed"}}))
+	if list := deliver(t, d); len(list) != 1 || list[0].Approval != a.ID {
+		t.Errorf("deliveries after the decision: %+v", list)
+	}
+	if err := repeat(); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("after the decision: %v", err)
+	}
+}
