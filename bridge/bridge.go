@@ -119,6 +119,7 @@ type Bridge struct {
 	approvals  *approval.Requests
 	outbox     *delivery.Outbox
 	reactions  *delivery.Reactions
+	digests    digests
 }
 
 // SetBudget changes what agents may cost, from the next turn on.
@@ -159,6 +160,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 	var aside sync.WaitGroup
 	aside.Go(func() { b.context.Run(ctx) })
 	aside.Go(func() { b.access.Ownership.Run(ctx) })
+	aside.Go(func() { b.digests.Run(ctx) })
 	defer aside.Wait()
 	answered, decided, delivered := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {

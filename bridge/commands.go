@@ -84,6 +84,7 @@ type commandSet struct {
 	adminCommands
 	helpCommands
 	exportCommand
+	digestCommand
 	listening
 	*budget
 	*logins
@@ -138,6 +139,8 @@ func commands() []command {
 			group: i18n.GroupAgent, plan: (*commandSet).mention},
 		{name: "notify", aliases: []string{"通知", "提醒"}, args: i18n.ArgsNotify, help: i18n.HelpNotify,
 			group: i18n.GroupAgent, plan: (*commandSet).notify},
+		{name: "digest", aliases: []string{"日报", "汇总"}, args: i18n.ArgsDigest, help: i18n.HelpDigest, admin: true,
+			group: i18n.GroupAdmin, plan: (*commandSet).digest},
 		{name: "projects", aliases: []string{"项目"}, help: i18n.HelpProjects,
 			group: i18n.GroupAgent, plan: (*commandSet).listProjects},
 		{name: "cd", aliases: []string{"切换"}, args: i18n.ArgsCd, help: i18n.HelpCd,

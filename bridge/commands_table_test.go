@@ -146,6 +146,7 @@ var commandCases = map[string][]commandCase{
 		{args: "off", reply: i18n.NotifyOff, does: setting(func(s db.Settings) bool { return s.Notify == db.NotifyOff })},
 		{args: "loud", reply: i18n.NotifyUsage},
 	},
+	"digest": {{reply: i18n.DigestOwner}, {args: "on 09:00", reply: i18n.DigestOwner}},
 	"mention": {
 		{reply: i18n.MentionPrivate, inGroup: i18n.MentionNow},
 		{args: "all", reply: i18n.MentionPrivate, inGroup: i18n.MentionSet, only: chat.Group,

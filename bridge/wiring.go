@@ -40,7 +40,8 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messenger, lo
 	b := &Bridge{
 		cfg: w.cfg, db: store, log: log, context: w.context, access: control, receiver: rc, turns: w.turns,
 		scheduler: w.scheduler, approvals: w.approvals, outbox: w.outbox, reactions: w.reactions,
-		runner: w.turnRunner(background),
+		digests: digests{store, w.authorizer, w.outbox, w.languages, w.context.Zone(), log},
+		runner:  w.turnRunner(background),
 		presses: &pressHandler{
 			access: control, languages: w.languages, lanes: &w.turns.lanes, turns: store.Turns(),
 			interrupted: rc.interrupted, commands: rc.commands, approvals: w.approvals, ahead: w.ahead, log: log,
@@ -174,6 +175,7 @@ func (w *wiring) commandSet() *commandSet {
 		adminCommands:    adminCommands{w.cfg, w.db.Grants(), w.authorizer, w.budget, w.pool, w.log},
 		helpCommands:     helpCommands{w.cfg, w.authorizer, w.pool},
 		exportCommand:    exportCommand{w.cfg, w.db, w.authorizer, w.outbox, zone, w.log, new(sync.Map)},
+		digestCommand:    digestCommand{w.db.Digests(), w.authorizer, zone},
 		listening:        w.listening,
 		budget:           w.budget,
 		logins:           w.logins,

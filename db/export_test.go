@@ -62,6 +62,7 @@ var Frequent = map[string]string{
 	"what was told": lastTold, "session of a machine": sessionAside, "a session set aside": setSessionAside,
 	"who is let in": isAllowed, "what a user has spent": spent + "user_id = ?2", "what a chat has spent": spent + ofChat,
 	"who waits for a turn": quietAskers, "an approval to repeat": repeatApproval, "a call that is void": forgetCall,
+	"a day's business":    business,
 	"a forgotten session": forgetSessionAside, "vectors of a conversation": selectEmbeddings, "a vector": saveEmbedding,
 	"messages without a vector": selectUnembedded, "the vector of a deleted message": deleteEmbedding,
 }

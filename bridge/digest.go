@@ -1,0 +1,146 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"magpie/bridge/access"
+	"magpie/bridge/delivery"
+	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// digestCommand orders the daily digest.
+type digestCommand struct {
+	digests db.Digests
+	access  *access.Authorizer
+	zone    *time.Location
+}
+
+// The times that the buttons of /digest offer; the first one is the usual.
+var digestTimes = []string{"09:00", "18:00"}
+
+// digest is the command /digest.
+func (cs digestCommand) digest(ctx context.Context, o ordered) (order, error) {
+	if o.m.Kind != chat.Private || o.m.Actor.ID != cs.access.Load().Owner {
+		return o.say(i18n.DigestOwner)
+	}
+	word, at := splitWord(strings.ToLower(o.args))
+	on, known := onOff[word]
+	switch {
+	case word == "":
+		return cs.showDigest(ctx, o)
+	case known && !on && at == "":
+		return o.do(db.EndDigest{}, i18n.DigestOff)
+	case known && !on:
+		return o.say(i18n.DigestUsage)
+	case !known: // only the time
+		at = o.args
+	case at == "":
+		at = digestTimes[0]
+	}
+	clock, err := time.Parse("15:04", strings.ReplaceAll(at, "：", ":"))
+	if err != nil {
+		return o.say(i18n.DigestUsage)
+	}
+	now := time.Now().In(cs.zone)
+	d := db.SetDigest{Minute: clock.Hour()*60 + clock.Minute(), Day: now.Format(time.DateOnly)}
+	if now.Before(dueOn(now, d.Minute)) {
+		d.Day = now.AddDate(0, 0, -1).Format(time.DateOnly)
+	}
+	return o.do(d, i18n.DigestOn, clock.Format("15:04"))
+}
+
+func (cs digestCommand) showDigest(ctx context.Context, o ordered) (order, error) {
+	list, err := cs.digests.List(ctx)
+	if err != nil {
+		return order{}, err
+	}
+	text := i18n.DigestOff.In(o.lang)
+	for _, d := range list {
+		if d.Key == o.m.Key {
+			text = i18n.DigestOn.Sprintf(o.lang, fmt.Sprintf("%02d:%02d", d.Minute/60, d.Minute%60))
+		}
+	}
+	var buttons []chat.Button
+	for _, at := range digestTimes {
+		buttons = append(buttons, turncard.CommandButton(i18n.DigestAtButton.Sprintf(o.lang, at), "/digest on "+at))
+	}
+	return offer(text, append(buttons, turncard.CommandButton(i18n.OffButton.In(o.lang), "/digest off")))
+}
+
+// dueOn is when the digest of a day is due.
+func dueOn(day time.Time, minute int) time.Time {
+	return time.Date(day.Year(), day.Month(), day.Day(), 0, minute, 0, 0, day.Location())
+}
+
+// digests sends the owner what has happened within a day, if anything has.
+type digests struct {
+	db        *db.DB
+	access    *access.Authorizer
+	outbox    *delivery.Outbox
+	languages languages
+	zone      *time.Location
+	log       zerolog.Logger
+}
+
+// Run sends digests when they are due. One that was due while the program was off is sent at its start.
+func (ds digests) Run(ctx context.Context) {
+	t := time.NewTicker(20 * time.Second)
+	defer t.Stop()
+	for {
+		if err := ds.send(ctx, time.Now()); err != nil && ctx.Err() == nil {
+			ds.log.Error().Err(err).Msg("digest not sent; trying again")
+		}
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// send leaves the digests that are due for delivery.
+func (ds digests) send(ctx context.Context, now time.Time) error {
+	now = now.In(ds.zone)
+	list, err := ds.db.Digests().List(ctx)
+	if err != nil {
+		return err
+	}
+	day := now.Format(time.DateOnly)
+	for _, d := range list {
+		if d.Day >= day || now.Before(dueOn(now, d.Minute)) || !ds.ofOwner(ctx, d.Key) {
+			continue
+		}
+		b, err := ds.db.Digests().Business(ctx, now.AddDate(0, 0, -1), now)
+		if err != nil {
+			return err
+		}
+		text := ""
+		if b != (db.Business{}) {
+			l := ds.languages.OfChat(ctx, d.Key)
+			text = i18n.DigestReport.Sprintf(l, b.Turns, b.Failed, i18n.USD(b.CostUSD), b.Waiting)
+		}
+		switch err := ds.db.Digests().Finish(ctx, d.Key, day, text); {
+		case errors.Is(err, db.ErrNotFound): // ended just now
+		case err != nil:
+			return err
+		default:
+			ds.outbox.Wake(d.Key)
+		}
+	}
+	return nil
+}
+
+// ofOwner reports whether a chat is still that of the owner: it may be somebody else by now.
+func (ds digests) ofOwner(ctx context.Context, key chat.Key) bool {
+	own, err := ds.db.Chats().Private(ctx, ds.access.Load().Owner)
+	return err == nil && own == key
+}

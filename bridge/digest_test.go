@@ -1,0 +1,81 @@
+package bridge
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"magpie/bridge/access"
+	"magpie/bridge/i18n"
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// The owner gets a digest at the time that he has chosen: once a day, also after a restart, and only when there is
+// something to tell. Nobody else gets one.
+func TestTheOwnerGetsADailyDigest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // it begins at midnight
+		w := newMemoryRig(t, t.TempDir())
+		defer func() { w.must(w.store.Close()) }()
+		boss := place{alice.key, chat.Private, "ou_boss"}
+		w.order(boss, "/lang en")
+		sent := func() string {
+			t.Helper()
+			w.must(w.bridge.digests.send(w.ctx, time.Now()))
+			post, err := w.store.Outbox().Next(w.ctx, boss.key)
+			if errors.Is(err, db.ErrNotFound) {
+				return ""
+			}
+			w.must(err)
+			w.must(w.store.Outbox().Delivered(w.ctx, post, "om_digest"))
+			return post.Text
+		}
+		for _, wrong := range []place{{boss.key, chat.Private, "ou_user"}, {team.key, chat.Group, "ou_boss"}} {
+			if got := w.order(wrong, "/digest on 09:30"); got == "" || sent() != "" {
+				t.Errorf("%v: %q", wrong, got)
+			}
+		}
+		w.expect(w.order(boss, "/digest"), i18n.DigestOff.EN)
+		for _, wrong := range []string{"25:00", "on soon", "off 09:30", "maybe"} {
+			w.expect(w.order(boss, "/digest "+wrong), i18n.DigestUsage.EN)
+		}
+		w.expect(w.order(boss, "/digest on 9:30"), "09:30")
+		w.expect(w.order(boss, "/digest"), "09:30")
+
+		w.spendOverDays(boss.key, "ou_user") // 51 hours
+		day := time.Date(2000, 1, 3, 9, 29, 0, 0, time.UTC)
+		time.Sleep(time.Until(day))
+		if got := sent(); got != "" {
+			t.Errorf("too early: %q", got)
+		}
+		time.Sleep(time.Minute)
+		if got := sent(); got != i18n.DigestReport.Sprintf(i18n.English, 0, 0, "$3.25", 0) {
+			t.Errorf("digest %q", got)
+		}
+		w.expect(w.order(boss, "/digest 23:00"), "23:00")
+		time.Sleep(14 * time.Hour)
+		if got := sent(); got != "" {
+			t.Errorf("a second one of the day: %q", got)
+		}
+		time.Sleep(48 * time.Hour)
+		if got := sent(); got != "" {
+			t.Errorf("of a day on which nothing happened: %q", got)
+		}
+		w.must(w.bridge.runner.agents.budget.ledger.Book(w.ctx, db.Expense{Key: boss.key, Purpose: "test",
+			Usage: db.Usage{CostUSD: 1}}))
+		w.bridge.SetAccess(access.Config{Owner: "ou_other"})
+		time.Sleep(23*time.Hour + 45*time.Minute)
+		if got := sent(); got != "" {
+			t.Errorf("to somebody who is not the owner any more: %q", got)
+		}
+		w.bridge.SetAccess(access.Config{Owner: "ou_boss"})
+		if got := sent(); got == "" {
+			t.Error("the owner is not told")
+		}
+		w.expect(w.order(boss, "/日报 关"), i18n.DigestOff.EN)
+		if list, err := w.store.Digests().List(w.ctx); err != nil || len(list) != 0 {
+			t.Errorf("%+v, %v", list, err)
+		}
+	})
+}

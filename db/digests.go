@@ -1,0 +1,108 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"magpie/internal/chat"
+)
+
+// Digest is a daily report to the owner.
+type Digest struct {
+	Key    chat.Key // where it is sent
+	Minute int      // of the day
+	Day    string   // the last one that is done, such as "2026-05-04"
+}
+
+// Digests are the daily reports that people want.
+type Digests struct{ db *DB }
+
+// Digests gives the digests of the database.
+func (d *DB) Digests() Digests { return Digests{d} }
+
+const selectDigests = `SELECT chat_key, minute, day FROM digests`
+
+// List lists all digests.
+func (ds Digests) List(ctx context.Context) ([]Digest, error) {
+	list, err := collect(ctx, ds.db.read, func(scan scanner) (d Digest, err error) {
+		var key string
+		if err := scan(&key, &d.Minute, &d.Day); err != nil {
+			return d, err
+		}
+		d.Key, err = chat.ParseKey(key)
+		return d, err
+	}, selectDigests)
+	if err != nil {
+		return nil, fmt.Errorf("list digests: %w", err)
+	}
+	return list, nil
+}
+
+const endDigestDay = `UPDATE digests SET day = ?2 WHERE chat_key = ?1 AND day < ?2`
+
+// Finish notes that the digest of a day is done, and leaves it for delivery; an empty text leaves nothing. It returns
+// [ErrNotFound] if it was done before, or is not wanted any more.
+func (ds Digests) Finish(ctx context.Context, key chat.Key, day, text string) error {
+	err := ds.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		res, err := tx.ExecContext(ctx, endDigestDay, key.String(), day)
+		if err != nil {
+			return err
+		}
+		if n, err := res.RowsAffected(); err != nil || n == 0 {
+			return errors.Join(err, ErrNotFound)
+		}
+		if text == "" {
+			return nil
+		}
+		return ds.db.Outbox().post(ctx, tx, Post{Key: key, Idem: "digest:" + key.String() + ":" + day, Text: text})
+	})
+	if err != nil {
+		return fmt.Errorf("digest of %s: %w", day, err)
+	}
+	return nil
+}
+
+// Business is what the bot has done in a stretch of time.
+type Business struct {
+	Turns   int // that have ended
+	Failed  int // of these
+	CostUSD float64
+	Waiting int // approvals, at its end
+}
+
+const business = `SELECT (SELECT COUNT(*) FROM turns INDEXED BY turns_ended WHERE ended_at > 0 AND ended_at >= ?1 AND ended_at < ?2),
+	(SELECT COUNT(*) FROM turns INDEXED BY turns_ended WHERE ended_at > 0 AND ended_at >= ?1 AND ended_at < ?2 AND state = 'failed'),
+	(SELECT COALESCE(SUM(cost_usd), 0) FROM ledger WHERE at >= ?1 AND at < ?2),
+	(SELECT COUNT(*) FROM approvals WHERE state = 'waiting')`
+
+// Business sums up all chats.
+func (ds Digests) Business(ctx context.Context, from, to time.Time) (b Business, err error) {
+	err = ds.db.read.QueryRowContext(ctx, business, millis(from), millis(to)).Scan(&b.Turns, &b.Failed, &b.CostUSD, &b.Waiting)
+	if err != nil {
+		return b, fmt.Errorf("sum up the day: %w", err)
+	}
+	return b, nil
+}
+
+// SetDigest has a digest sent to the chat every day at this minute of the day. Day is the last one that counts as done.
+type SetDigest struct {
+	Minute int
+	Day    string
+}
+
+const setDigest = `INSERT INTO digests (chat_key, minute, day) VALUES (?1, ?2, ?3)
+	ON CONFLICT (chat_key) DO UPDATE SET minute = excluded.minute, day = MAX(day, excluded.day)`
+
+func (e SetDigest) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
+	return a.exec(ctx, tx, "order a digest", setDigest, e.Minute, e.Day)
+}
+
+// EndDigest ends the digest of the chat.
+type EndDigest struct{}
+
+func (EndDigest) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
+	return a.exec(ctx, tx, "end a digest", `DELETE FROM digests WHERE chat_key = ?1`)
+}

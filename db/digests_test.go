@@ -1,0 +1,59 @@
+package db_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// A digest is left for delivery once a day, and never for a day that is over.
+func TestADigestIsSentOnceADay(t *testing.T) {
+	d := fresh(t)
+	in := say("om_1", "/digest on 09:30")
+	in.Class, in.Effects = chat.Command, []db.Effect{db.SetDigest{Minute: 570, Day: "2026-05-03"}}
+	accept(t, d, in)
+	for _, s := range []struct {
+		day, text   string
+		sent, again bool
+	}{
+		{"2026-05-03", "x", false, true}, {"2026-05-04", "busy", true, false},
+		{"2026-05-04", "busy", false, true}, {"2026-05-05", "", false, false},
+	} {
+		err := d.Digests().Finish(t.Context(), oc, s.day, s.text)
+		if errors.Is(err, db.ErrNotFound) != s.again || err != nil && !s.again {
+			t.Errorf("%s: %v", s.day, err)
+		}
+		if got := len(deliver(t, d)) == 1; got != s.sent {
+			t.Errorf("%s: sent %v", s.day, got)
+		}
+	}
+	list, err := d.Digests().List(t.Context())
+	if want := (db.Digest{Key: oc, Minute: 570, Day: "2026-05-05"}); err != nil || len(list) != 1 || list[0] != want {
+		t.Errorf("%+v, %v", list, err)
+	}
+	in = say("om_2", "/digest off")
+	in.Class, in.Effects = chat.Command, []db.Effect{db.EndDigest{}}
+	accept(t, d, in)
+	if err := d.Digests().Finish(t.Context(), oc, "2026-05-06", "x"); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("after its end: %v", err)
+	}
+	empty(t, d)
+}
+
+// The business of a day is that of all chats.
+func TestTheBusinessOfADay(t *testing.T) {
+	d := fresh(t)
+	for i, state := range []db.TurnState{db.Done, db.Failed, db.Cancelled} {
+		d.At(t, began.Add(time.Duration(i)*time.Hour))
+		accept(t, d, say("om_"+string(rune('a'+i)), "q"))
+		finish(t, d, db.TurnResult{Turn: claim(t, d, "s").Turn, State: state, Usage: &db.Usage{Model: "m", CostUSD: 0.5}})
+	}
+	asking(t, d, accept(t, d, say("om_4", "go")).Turn)
+	got, err := d.Digests().Business(t.Context(), began.Add(time.Minute), began.Add(24*time.Hour))
+	if want := (db.Business{Turns: 2, Failed: 1, CostUSD: 1, Waiting: 1}); err != nil || got != want {
+		t.Errorf("%+v, %v, want %+v", got, err, want)
+	}
+}
