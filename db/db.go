@@ -27,6 +27,9 @@ type Config struct {
 	HistoryTTL configtype.Duration `toml:"history_ttl" env:"HISTORY_TTL"` // how long messages are kept; 0 = for good
 	// how long what only helps at work is kept, such as which events are known
 	CacheTTL configtype.Duration `toml:"cache_ttl" env:"CACHE_TTL"`
+	// Progress is told how far work is that may take minutes, see [sqlite.Options]. The caller supplies it; nil = nobody
+	// wants to know.
+	Progress func(w sqlite.Work, done, total int64) `toml:"-" env:"-"`
 }
 
 // Defaults is the configuration of a program that configures nothing.
@@ -98,13 +101,13 @@ type DB struct {
 var schema embed.FS
 
 // optionsOf is what the engine has to know of the tables of d.
-func optionsOf(d *DB) sqlite.Options {
+func optionsOf(d *DB, c Config) sqlite.Options {
 	migrations, err := fs.Sub(schema, "schema")
 	if err != nil {
 		panic(err) // it is part of the program
 	}
 	return sqlite.Options{
-		Schema: migrations,
+		Schema: migrations, Progress: c.Progress,
 		Changed: func(table string, row int64) {
 			if table == "chats" {
 				d.chats.change(row)
@@ -135,13 +138,13 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 		return nil, errors.New("this program was built without full-text search: build it with -tags sqlite_fts5, as scripts/run does")
 	}
 	d := &DB{now: time.Now, chats: newChatCache(hotChats)}
-	engine, err := sqlite.Open(ctx, path, optionsOf(d))
+	engine, err := sqlite.Open(ctx, path, optionsOf(d, c))
 	if err != nil {
 		return nil, err
 	}
 	// Before anything is stored: the index must be complete when the first search runs.
 	use(d, engine)
-	if err := d.Index().catchUp(ctx); err != nil {
+	if err := d.Index().catchUp(ctx, c.Progress); err != nil {
 		return nil, errors.Join(engine.Explain(err), d.Close())
 	}
 	if err := engine.Remember(); err != nil {
@@ -158,7 +161,7 @@ func OpenReadOnly(ctx context.Context, c Config) (*DB, error) {
 		return nil, err
 	}
 	d := &DB{now: time.Now}
-	engine, err := sqlite.OpenReadOnly(ctx, path, optionsOf(d))
+	engine, err := sqlite.OpenReadOnly(ctx, path, optionsOf(d, c))
 	if err != nil {
 		return nil, err
 	}

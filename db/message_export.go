@@ -21,6 +21,20 @@ func (rs Records) Of(ctx context.Context, key chat.Key) iter.Seq2[Record, error]
 	return rs.read(ctx, key.String())
 }
 
+const countExport = `SELECT COUNT(*) FROM messages WHERE (?1 = '' OR chat_key = ?1)` + notRecalled
+
+// Count is how many records [Records.Of] gives, or [Records.All] if the key is zero. It reads no texts.
+func (rs Records) Count(ctx context.Context, key chat.Key) (n int64, err error) {
+	only := ""
+	if key != (chat.Key{}) {
+		only = key.String()
+	}
+	if err := rs.db.read.QueryRowContext(ctx, countExport, only).Scan(&n); err != nil {
+		return 0, fmt.Errorf("count the history: %w", err)
+	}
+	return n, nil
+}
+
 // read yields an error only if the caller still reads: yielding after a break would panic.
 func (rs Records) read(ctx context.Context, only string) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {

@@ -300,6 +300,21 @@ const renewTerms = `DROP TABLE terms;
 	CREATE VIRTUAL TABLE terms USING fts5 (list, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii');
 	UPDATE indexed SET upto = 0`
 
+const indexProgress = `SELECT upto, COALESCE((SELECT MAX(id) FROM messages), 0) FROM indexed`
+
+// report tells how far the index is, counted by the messages' numbers: of those that were deleted there are none.
+func (ix Index) report(ctx context.Context, to func(w sqlite.Work, done, total int64)) error {
+	if to == nil {
+		return nil
+	}
+	var upto, last int64
+	if err := ix.db.read.QueryRowContext(ctx, indexProgress).Scan(&upto, &last); err != nil {
+		return fmt.Errorf("state of the index: %w", err)
+	}
+	to(sqlite.Indexing, upto, last)
+	return nil
+}
+
 // renew empties the index; catchUp fills it.
 func (ix Index) renew(ctx context.Context) error {
 	if _, err := ix.db.engine.Exec(ctx, renewTerms); err != nil {
@@ -312,7 +327,7 @@ const behind = `SELECT version <> ?1, EXISTS (SELECT 1 FROM messages WHERE id > 
 
 // catchUp completes the index at start-up: after an upgrade it may lack messages, or may have been
 // built with other terms. That takes about 20 s for a million messages.
-func (ix Index) catchUp(ctx context.Context) error {
+func (ix Index) catchUp(ctx context.Context, report func(w sqlite.Work, done, total int64)) error {
 	// Small transactions: each one holds the write lock.
 	const chunk = 2000
 	var outdated, more bool
@@ -326,6 +341,9 @@ func (ix Index) catchUp(ctx context.Context) error {
 		more = true
 	}
 	for more {
+		if err := ix.report(ctx, report); err != nil {
+			return err
+		}
 		err := ix.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
 			more, err = indexMore(ctx, tx, chunk)
 			return err

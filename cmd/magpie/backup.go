@@ -26,11 +26,15 @@ func (b backupCmd) Run(ctx context.Context) error {
 		return err
 	}
 	began := time.Now()
+	show, end := databaseWork()
+	defer end()
+	c.DB.Progress = show
 	store, err := db.OpenReadOnly(ctx, c.DB)
 	if err != nil {
 		return err
 	}
 	err = errors.Join(store.Backup(ctx, b.File), store.Close())
+	end()
 	if errors.Is(err, fs.ErrExist) {
 		return configtype.Mistakef("%v：换一个文件名，或先删掉它", "%v: name another file, or remove that one", err)
 	} else if err != nil {

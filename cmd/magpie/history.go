@@ -51,7 +51,7 @@ func (i importCmd) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, store.Close()) }()
 	im := lineImporter{
 		from: newLineReader(in), to: store.Records().NewImporter(), strict: i.Strict, complain: os.Stderr,
-		progress: newProgress(os.Stderr, size, "messages"),
+		progress: newProgress(os.Stderr, textImporting, textInMessages, size),
 	}
 	began := time.Now()
 	if err = im.run(ctx); err == nil {
@@ -67,6 +67,9 @@ func (i importCmd) Run(ctx context.Context) (err error) {
 
 // openAlone opens the database for an import, during which no bridge may serve it.
 func openAlone(ctx context.Context, c db.Config) (*db.DB, error) {
+	show, end := databaseWork()
+	defer end()
+	c.Progress = show
 	store, err := db.Open(ctx, c)
 	var locked *sqlite.LockedError
 	if !errors.As(err, &locked) {
@@ -179,7 +182,7 @@ func (im *lineImporter) store(ctx context.Context) error {
 	im.good, im.added = im.good+len(im.batch), im.added+added
 	clear(im.batch)
 	im.batch, im.bytes = im.batch[:0], 0
-	im.progress.show(im.from.read, im.good)
+	im.progress.show(im.from.read, int64(im.good))
 	return nil
 }
 
@@ -219,10 +222,9 @@ func (e exportCmd) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	records := store.Records().All(ctx)
+	var key chat.Key // zero = all chats
 	if e.Chat != "" {
-		key, err := parseChat(e.Chat)
-		if err != nil {
+		if key, err = parseChat(e.Chat); err != nil {
 			return err
 		}
 		// Otherwise a mistyped chat would give an empty file without an error.
@@ -231,7 +233,10 @@ func (e exportCmd) Run(ctx context.Context) (err error) {
 		} else if err != nil {
 			return err
 		}
-		records = store.Records().Of(ctx, key)
+	}
+	records, err := watched(ctx, store, key, e.File == "-" && isTerminal(os.Stdout))
+	if err != nil {
+		return err
 	}
 	if e.File == "-" {
 		_, err := writeRecords(os.Stdout, records)
@@ -242,6 +247,34 @@ func (e exportCmd) Run(ctx context.Context) (err error) {
 		fmt.Println(textExported.Sprintf(locale(), e.File, n))
 	}
 	return err
+}
+
+// watched are the records of a chat, or of all chats if the key is zero. It shows how many were read, unless they are
+// seen themselves.
+func watched(ctx context.Context, store *db.DB, key chat.Key, seen bool) (iter.Seq2[db.Record, error], error) {
+	records := store.Records().All(ctx)
+	if key != (chat.Key{}) {
+		records = store.Records().Of(ctx, key)
+	}
+	if seen || !isTerminal(os.Stderr) {
+		return records, nil
+	}
+	total, err := store.Records().Count(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	p := newProgress(os.Stderr, textExporting, textInMessages, total)
+	return func(yield func(db.Record, error) bool) {
+		defer p.clear()
+		n := int64(0)
+		for r, err := range records {
+			p.show(n, n)
+			n++
+			if !yield(r, err) {
+				return
+			}
+		}
+	}, nil
 }
 
 // parseChat reads a chat's key, or the bare id of a Feishu chat.

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -305,31 +304,4 @@ func TestLinesAreRead(t *testing.T) {
 	if _, err := r.next(); !errors.Is(err, io.EOF) {
 		t.Errorf("at the end: %v", err)
 	}
-}
-
-func TestTheBarGrows(t *testing.T) {
-	for _, tc := range []struct {
-		done, total int64
-		want        string
-	}{
-		{0, 200, "[..............................]   0 %  7 messages"},
-		{100, 200, "[###############...............]  50 %  7 messages"},
-		{200, 200, "[##############################] 100 %  7 messages"},
-		{300, 200, "[##############################] 100 %  7 messages"}, // the file has grown
-		{300, 0, "7 messages"},
-	} {
-		if got := bar(tc.done, tc.total, 7, "messages"); got != tc.want {
-			t.Errorf("%d of %d: %q", tc.done, tc.total, got)
-		}
-	}
-	synctest.Test(t, func(t *testing.T) {
-		var out bytes.Buffer
-		p := &progress{out: &out, total: 2, unit: "messages"}
-		p.show(1, 1)
-		p.show(2, 2) // too soon
-		p.clear()
-		if got := out.String(); strings.Count(got, "messages") != 1 || !strings.HasSuffix(got, "\r\x1b[K") {
-			t.Errorf("drawn: %q", got)
-		}
-	})
 }

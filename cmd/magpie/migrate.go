@@ -162,12 +162,17 @@ func takeIn(ctx context.Context, c db.Config, found *migrate.Found) (added int, 
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	to := store.Records().NewImporter()
+	total, _, _ := found.Count()
+	p := newProgress(os.Stderr, textImporting, textInMessages, int64(total))
+	defer p.clear()
+	done := int64(0)
 	for batch := range batches(found.Records()) {
 		n, err := to.Add(ctx, batch)
 		if err != nil {
 			return added, err
 		}
-		added += n
+		added, done = added+n, done+int64(len(batch))
+		p.show(done, done)
 	}
 	for _, chat := range found.Chats {
 		err := store.Chats().Set(ctx, chat.Key, func(s *db.Settings) {

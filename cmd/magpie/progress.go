@@ -8,52 +8,107 @@ import (
 	"time"
 
 	"github.com/mattn/go-isatty"
+
+	"magpie/bridge/i18n"
+	"magpie/db/sqlite"
 )
 
-// progress shows a progress bar on a terminal. It prints nothing elsewhere.
+// progress shows on a terminal how far some work is, how fast it goes, and how long it will take, in one line that is
+// overwritten. It prints nothing elsewhere.
 type progress struct {
 	out   io.Writer // nil = not a terminal
-	total int64     // 0 = not known
-	unit  string
-	drawn time.Time
+	now   func() time.Time
+	lang  i18n.Lang
+	what  i18n.Phrase // the work
+	unit  i18n.Phrase // what is counted
+	total int64       // of what show is told as done; 0 = not known
+
+	began, drawn  time.Time // zero = not yet
+	from, counted int64     // done and count at the beginning
 }
 
 // newProgress draws only on a terminal; in a log file the escape sequences would be noise.
-func newProgress(f *os.File, total int64, unit string) *progress {
-	p := &progress{total: total, unit: unit}
+func newProgress(f *os.File, what, unit i18n.Phrase, total int64) *progress {
+	p := &progress{now: time.Now, lang: locale(), what: what, unit: unit, total: total}
 	if isatty.IsTerminal(f.Fd()) {
 		p.out = f
 	}
 	return p
 }
 
-// redraw is slow enough not to slow down the import, and fast enough to look alive.
+// redraw is slow enough not to slow down the work, and fast enough to look alive.
 const redraw = 200 * time.Millisecond
 
-// show redraws the bar, at most once per redraw interval.
-func (p *progress) show(done int64, count int) {
-	if p.out == nil || time.Since(p.drawn) < redraw {
+// show draws the line anew, at most once per redraw interval: done of the total, which is count units.
+func (p *progress) show(done, count int64) {
+	if p == nil || p.out == nil {
 		return
 	}
-	p.drawn = time.Now()
-	_, _ = io.WriteString(p.out, "\r\x1b[K"+bar(done, p.total, count, p.unit))
+	now := p.now()
+	if p.began.IsZero() {
+		p.began, p.from, p.counted = now, done, count
+	}
+	if now.Sub(p.drawn) < redraw {
+		return
+	}
+	p.drawn = now
+	_, _ = io.WriteString(p.out, "\r\x1b[K"+p.line(now.Sub(p.began), done, count))
 }
 
-// clear removes the bar, so that the next output starts on an empty line.
+// clear removes the line, so that the next output starts on an empty one.
 func (p *progress) clear() {
-	if p.out != nil {
+	if p != nil && p.out != nil && !p.drawn.IsZero() {
 		_, _ = io.WriteString(p.out, "\r\x1b[K")
 	}
 }
 
-// bar renders the bar; without a known total only the count.
-func bar(done, total int64, count int, unit string) string {
-	if total <= 0 {
-		return fmt.Sprintf("%d %s", count, unit)
+// speedAfter is when there is something to say of rate and time left.
+const speedAfter = time.Second
+
+// line is what is shown after so long. Without a total there are only the count and the rate.
+func (p *progress) line(after time.Duration, done, count int64) string {
+	s := p.what.In(p.lang) + " "
+	if p.total > 0 {
+		const width = 20
+		share := min(float64(done)/float64(p.total), 1)
+		full := int(share * width)
+		s += fmt.Sprintf("[%s%s] %3.0f %%  ", strings.Repeat("#", full), strings.Repeat(".", width-full), share*100)
 	}
-	const width = 30
-	share := min(float64(done)/float64(total), 1)
-	full := int(share * width)
-	return fmt.Sprintf("[%s%s] %3.0f %%  %d %s",
-		strings.Repeat("#", full), strings.Repeat(".", width-full), share*100, count, unit)
+	s += p.unit.Sprintf(p.lang, count)
+	if after < speedAfter {
+		return s
+	}
+	s += textRate.Sprintf(p.lang, float64(count-p.counted)/after.Seconds())
+	if moved := done - p.from; p.total > done && moved > 0 {
+		left := time.Duration(float64(after) * float64(p.total-done) / float64(moved))
+		s += textTimeLeft.Sprintf(p.lang, i18n.Duration(max(left, time.Second), p.lang))
+	}
+	return s
+}
+
+// databaseWork shows the work that a database may need before it can be used, such as after an upgrade, until end is
+// called.
+func databaseWork() (show func(w sqlite.Work, done, total int64), end func()) {
+	var now *progress
+	var work sqlite.Work
+	over := false
+	show = func(w sqlite.Work, done, total int64) {
+		if over {
+			return
+		}
+		if w != work {
+			now.clear()
+			work, now = w, newProgress(os.Stderr, textsOfWork[w], unitsOfWork[w], total)
+		}
+		now.total = total
+		count := done
+		if w == sqlite.Copying {
+			count /= 1e6
+		}
+		now.show(done, count)
+	}
+	return show, func() {
+		over = true
+		now.clear()
+	}
 }

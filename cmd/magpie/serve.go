@@ -96,7 +96,10 @@ func newProgram(
 	if err != nil {
 		return nil, err
 	}
+	var ready func()
+	c.DB.Progress, ready = databaseWork()
 	store, err := db.Open(ctx, c.DB)
+	ready()
 	if err != nil {
 		return nil, errors.Join(err, app.Close())
 	}

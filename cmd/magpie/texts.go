@@ -1,6 +1,9 @@
 package main
 
-import "magpie/bridge/i18n"
+import (
+	"magpie/bridge/i18n"
+	"magpie/db/sqlite"
+)
 
 // What the commands say to whoever runs them.
 var (
@@ -26,10 +29,20 @@ var (
 		ZH: "有 %d 行没有导入：改正后再导入一次，已有的不会重复添加",
 		EN: "lines that were not imported: %d; correct them and import the file again, what is known is not added twice",
 	}
-	textLine      = i18n.Phrase{ZH: "第 %d 行：%s", EN: "line %d: %s"}
-	textMoreBad   = i18n.Phrase{ZH: "其余的错误行只计数，不再显示", EN: "further bad lines are only counted"}
-	textExported  = i18n.Phrase{ZH: "%s：%d 条消息", EN: "%s: %d messages"}
-	textByProcess = i18n.Phrase{ZH: "（进程 %d）", EN: " (process %d)"}
+	textLine       = i18n.Phrase{ZH: "第 %d 行：%s", EN: "line %d: %s"}
+	textMoreBad    = i18n.Phrase{ZH: "其余的错误行只计数，不再显示", EN: "further bad lines are only counted"}
+	textExported   = i18n.Phrase{ZH: "%s：%d 条消息", EN: "%s: %d messages"}
+	textImporting  = i18n.Phrase{ZH: "导入", EN: "importing"}
+	textExporting  = i18n.Phrase{ZH: "导出", EN: "exporting"}
+	textCopying    = i18n.Phrase{ZH: "备份", EN: "copying"}
+	textUpgrading  = i18n.Phrase{ZH: "升级数据库", EN: "upgrading"}
+	textIndexing   = i18n.Phrase{ZH: "建立索引", EN: "indexing"}
+	textInMessages = i18n.Phrase{ZH: "%d 条", EN: "%d messages"}
+	textInMB       = i18n.Phrase{ZH: "%d MB", EN: "%d MB"}
+	textInSteps    = i18n.Phrase{ZH: "%d 步", EN: "%d steps"}
+	textRate       = i18n.Phrase{ZH: "，每秒 %.0f", EN: ", %.0f/s"}
+	textTimeLeft   = i18n.Phrase{ZH: "，还需 %s", EN: ", %s left"}
+	textByProcess  = i18n.Phrase{ZH: "（进程 %d）", EN: " (process %d)"}
 
 	textMigrateDry = i18n.Phrase{
 		ZH: "还没有写入任何内容。确认后加上 --write。",
@@ -50,5 +63,15 @@ var (
 	textMigrateNext = i18n.Phrase{
 		ZH: "先停掉 %[1]s（飞书的每个事件只发给一个程序），再运行 magpie doctor --config %[2]s 和 magpie serve --config %[2]s。",
 		EN: "Stop %[1]s first, since Feishu gives each event to one program only. Then run magpie doctor --config %[2]s and magpie serve --config %[2]s.",
+	}
+)
+
+// What a database is doing, and in what that is counted.
+var (
+	textsOfWork = map[sqlite.Work]i18n.Phrase{
+		sqlite.Copying: textCopying, sqlite.Upgrading: textUpgrading, sqlite.Indexing: textIndexing,
+	}
+	unitsOfWork = map[sqlite.Work]i18n.Phrase{
+		sqlite.Copying: textInMB, sqlite.Upgrading: textInSteps, sqlite.Indexing: textInMessages,
 	}
 )

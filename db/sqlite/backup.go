@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync"
+	"time"
 )
 
 // Backup writes a copy of the database to path, as it is at one moment during the call, and private. The database may
@@ -21,7 +23,38 @@ func (f *File) Backup(ctx context.Context, path string) error {
 }
 
 func backup(ctx context.Context, f *File, path string) error {
-	return writeCopy(path, func(tmp string) error { return copyTo(ctx, f, tmp) })
+	return writeCopy(path, func(tmp string) error {
+		defer f.watchCopy(tmp)()
+		return copyTo(ctx, f, tmp)
+	})
+}
+
+// copyPeriod is how often it is looked how large a copy has become. SQLite does not tell.
+const copyPeriod = 200 * time.Millisecond
+
+// watchCopy reports how a copy grows, until end is called.
+func (f *File) watchCopy(tmp string) (end func()) {
+	original, err := os.Stat(f.path)
+	if f.options.Progress == nil || err != nil {
+		return func() {}
+	}
+	stop := make(chan struct{})
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		tick := time.NewTicker(copyPeriod)
+		defer tick.Stop()
+		for more := true; more; {
+			select {
+			case <-stop:
+				more = false
+			case <-tick.C:
+			}
+			if now, err := os.Stat(tmp); err == nil {
+				f.report(Copying, now.Size(), original.Size())
+			}
+		}
+	})
+	return func() { close(stop); watch.Wait() }
 }
 
 // writeCopy has fill write an empty private file, and gives it its name when it is complete and on the disk.

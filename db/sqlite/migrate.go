@@ -83,8 +83,12 @@ func migrate(ctx context.Context, f *File, files fs.FS) error {
 	if err != nil {
 		return fmt.Errorf("database schema: %w", err)
 	}
-	if _, err := p.Up(ctx); err != nil {
-		return fmt.Errorf("bring the database schema up to date: %w", err)
+	for v := s.from; ; v++ {
+		f.report(Upgrading, v-s.from, s.to-s.from)
+		if _, err := p.UpByOne(ctx); errors.Is(err, goose.ErrNoNextVersion) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("bring the database schema up to date: %w", err)
+		}
 	}
-	return nil
 }

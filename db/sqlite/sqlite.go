@@ -31,9 +31,30 @@ type Options struct {
 	Changed func(table string, row int64)
 	Settled func()
 
+	// Progress is told how far work is that may take minutes; nil = nobody wants to know. It is called from another
+	// goroutine, but never twice at the same time.
+	Progress func(w Work, done, total int64)
+
 	// Derived reports whether what a check has found is only damage to what Renew can make anew.
 	Derived func(error) bool
 	Renew   func(context.Context, *DB) error
+}
+
+// Work is something that may take minutes with a large database.
+type Work string
+
+// The kinds of work, and in what they are counted.
+const (
+	Copying   Work = "copy"    // bytes of the copy; it may become smaller than the original
+	Upgrading Work = "upgrade" // steps of the schema
+	Indexing  Work = "index"   // messages
+)
+
+// report tells how far some work is, if somebody wants to know.
+func (f *File) report(w Work, done, total int64) {
+	if f.options.Progress != nil {
+		f.options.Progress(w, done, total)
+	}
 }
 
 // File is an open database as a file: whether it is whole, in its place and on a disk with room.

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+
+	"magpie/bridge/i18n"
+	"magpie/db/sqlite"
+)
+
+// What is shown of some work, by a clock of the test's own.
+func TestProgressShowsRateAndTimeLeft(t *testing.T) {
+	for _, tc := range []struct {
+		after       time.Duration
+		done, total int64
+		count       int64
+		lang        i18n.Lang
+		want        string
+	}{
+		{0, 0, 200, 0, "en", "importing [....................]   0 %  0 messages"},
+		{0, 100, 200, 7, "en", "importing [##########..........]  50 %  7 messages"},
+		{10 * time.Second, 50, 200, 500, "en", "importing [#####...............]  25 %  500 messages, 50/s, 30 s left"},
+		{10 * time.Second, 50, 200, 500, "zh", "导入 [#####...............]  25 %  500 条，每秒 50，还需 30 秒"},
+		{time.Minute, 1, 100, 600, "en", "importing [....................]   1 %  600 messages, 10/s, 99 min 00 s left"},
+		{time.Minute, 200, 200, 600, "en", "importing [####################] 100 %  600 messages, 10/s"},
+		{time.Minute, 300, 200, 600, "en", "importing [####################] 100 %  600 messages, 10/s"}, // the file has grown
+		{time.Minute, 300, 0, 600, "en", "importing 600 messages, 10/s"},                                 // from a pipe
+		{time.Minute, 0, 200, 0, "en", "importing [....................]   0 %  0 messages, 0/s"},        // nothing moves
+	} {
+		p := &progress{lang: tc.lang, what: textImporting, unit: textInMessages, total: tc.total}
+		if got := p.line(tc.after, tc.done, tc.count); got != tc.want {
+			t.Errorf("%d of %d after %v:\n%q, want\n%q", tc.done, tc.total, tc.after, got, tc.want)
+		}
+	}
+}
+
+// One line is overwritten, not too often, and removed at the end; work that was done before the beginning does not
+// count as fast.
+func TestProgressOverwritesOneLine(t *testing.T) {
+	var out bytes.Buffer
+	now := time.Unix(1000, 0)
+	p := &progress{
+		out: &out, now: func() time.Time { return now }, lang: "en", what: textIndexing, unit: textInMessages, total: 1000,
+	}
+	p.clear() // nothing was drawn
+	p.show(500, 500)
+	now = now.Add(redraw / 2)
+	p.show(501, 501) // too soon
+	now = now.Add(2 * time.Second)
+	p.show(710, 710)
+	p.clear()
+	const wipe = "\r\x1b[K"
+	want := wipe + "indexing [##########..........]  50 %  500 messages" +
+		wipe + "indexing [##############......]  71 %  710 messages, 100/s, 3 s left" + wipe
+	if got := out.String(); got != want || strings.Contains(got, "\n") {
+		t.Errorf("drawn: %q, want %q", got, want)
+	}
+}
+
+// A file or a pipe gets nothing, a terminal does.
+func TestProgressIsForTerminals(t *testing.T) {
+	read, write, err := os.Pipe()
+	must(t, err)
+	p := newProgress(write, textCopying, textInMB, 10)
+	p.show(5, 5)
+	p.clear()
+	must(t, write.Close())
+	var got bytes.Buffer
+	_, err = got.ReadFrom(read)
+	must(t, err)
+	if got.Len() > 0 {
+		t.Errorf("into a pipe: %q", got.String())
+	}
+	var none *progress
+	none.show(1, 1)
+	none.clear()
+
+	screen, tty, err := pty.Open()
+	must(t, err)
+	newProgress(tty, textCopying, textInMB, 10).show(5, 5)
+	buf := make([]byte, 200)
+	n, err := screen.Read(buf)
+	must(t, err)
+	if !strings.Contains(string(buf[:n]), "50 %  5 MB") {
+		t.Errorf("on a terminal: %q", buf[:n])
+	}
+	must(t, tty.Close())
+	must(t, screen.Close())
+}
+
+// Each kind of work has its words.
+func TestWorkHasWords(t *testing.T) {
+	for _, w := range []sqlite.Work{sqlite.Copying, sqlite.Upgrading, sqlite.Indexing} {
+		if textsOfWork[w].ZH == "" || unitsOfWork[w].ZH == "" {
+			t.Errorf("%s has no words", w)
+		}
+	}
+}

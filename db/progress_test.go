@@ -1,0 +1,74 @@
+package db_test
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"magpie/db"
+	"magpie/db/dbtest"
+	"magpie/db/sqlite"
+	"magpie/internal/chat"
+)
+
+// What takes long with a large database tells how far it is: the steps of the schema, the index, a copy.
+func TestLongWorkIsReported(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "magpie.db")
+	type report struct{ done, total int64 }
+	seen := map[sqlite.Work][]report{}
+	use := func(do func(d *db.DB) error) {
+		t.Helper()
+		clear(seen)
+		d, err := db.Open(t.Context(), db.Config{URL: dbtest.URL(path), Progress: func(w sqlite.Work, done, total int64) {
+			seen[w] = append(seen[w], report{done, total})
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := do(d); err != nil {
+			t.Error(err)
+		}
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	grows := func(w sqlite.Work, least int) {
+		t.Helper()
+		list := seen[w]
+		inOrder := slices.IsSortedFunc(list, func(a, b report) int { return int(a.done - b.done) })
+		if len(list) < least || !inOrder || list[len(list)-1].total == 0 {
+			t.Errorf("of %s is reported: %v", w, list)
+		}
+	}
+	use(func(d *db.DB) error {
+		grows(sqlite.Upgrading, 5) // from nothing
+		var list []db.Record
+		for i := range 5000 {
+			m := chat.Message{Key: oc, ID: fmt.Sprint("om_", i), Role: chat.User, Class: chat.Talk, Text: "发布在星期二"}
+			list = append(list, db.Record{Message: m})
+		}
+		_, err := d.Records().Add(t.Context(), list)
+		return err
+	})
+	use(func(d *db.DB) error {
+		if len(seen) > 0 {
+			t.Errorf("nothing had to be done, and reported is %v", seen)
+		}
+		return d.Backup(t.Context(), path+".copy")
+	})
+	grows(sqlite.Copying, 1)
+	raw, err := sql.Open("sqlite3", path)
+	if err == nil {
+		_, err = raw.ExecContext(t.Context(), `UPDATE indexed SET version = -1`)
+		err = errors.Join(err, raw.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	use(func(*db.DB) error { return nil })
+	grows(sqlite.Indexing, 3)
+}
