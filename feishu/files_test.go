@@ -161,6 +161,65 @@ func TestQuotes(t *testing.T) {
 	}
 }
 
+// Another bot's card of version 2.0 is read as it was sent, and not as the platform shows it to old clients.
+func TestQuotedCards(t *testing.T) {
+	p := newPlatform(t, feishusim.Config{})
+	p.Client = p.configured(Config{AnswerBots: true})
+	ann, other, rec := p.AddUser("Ann"), p.AddApp("Other"), newRecorder()
+	room := p.Group("team", ann)
+	p.run(rec)
+	id := p.Send(room, other, "interactive",
+		json.RawMessage(`{"schema":"2.0","body":{"elements":[{"tag":"markdown","content":"**built** in 3 s"}]}}`))
+	m := next(t, rec.messages)
+	if q, err := p.Quoted(p.ctx(), m.Key, id); err != nil || q.Text != "[卡片]\n**built** in 3 s" {
+		t.Errorf("%+v, %v", q, err)
+	}
+}
+
+// A forward may be listed again among what it contains.
+func TestAForwardThatContainsItself(t *testing.T) {
+	p := newPlatform(t, feishusim.Config{})
+	const item = `{"message_id":"%s","msg_type":"text","create_time":"1","chat_id":"oc_1","sender":{"sender_name":"Ann"},"body":{"content":"{\"text\":\"%[1]s\"}"}}`
+	p.Inject(feishusim.Fault{Path: "/open-apis/im/v1/messages/", Status: 200, Body: `{"code":0,"data":{"items":[` +
+		strings.Join([]string{fmt.Sprintf(item, "om_root"), fmt.Sprintf(item, "om_root"), fmt.Sprintf(item, "om_part")}, ",") + `]}}`})
+	got, err := p.Forwarded(p.ctx(), chat.FeishuChat("oc_1"), "om_root")
+	if err != nil || !strings.Contains(got, "> om_part") || strings.Contains(got, "> om_root") ||
+		strings.Contains(got, "没有列出") {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// However often a message is said to be updated, without its text, it is read twice in a second: at first and at last.
+func TestManyUpdatesOfAMessage(t *testing.T) {
+	p := newPlatform(t, feishusim.Config{})
+	ann, rec := p.AddUser("Ann"), newRecorder()
+	room := p.PrivateChat(ann)
+	p.run(rec)
+	id := p.Say(room, ann, "one")
+	next(t, rec.messages)
+	for range 6 {
+		p.Emit("im.message.updated_v1", map[string]any{"message": map[string]any{"message_id": id}})
+	}
+	p.await("acknowledged", func(v *feishusim.View) bool {
+		n := 0
+		for _, d := range v.Deliveries() {
+			if d.AckCode == 200 {
+				n++
+			}
+		}
+		return n == 7
+	})
+	reads := 0
+	for _, c := range p.Calls() {
+		if c.Method == "GET" && strings.HasSuffix(c.Path, "/messages/"+id) {
+			reads++
+		}
+	}
+	if reads > 2 || len(rec.edits) != reads {
+		t.Errorf("read %d times, %d edits", reads, len(rec.edits))
+	}
+}
+
 func TestForwardsAreATree(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
 	ann, rec := p.AddUser("Ann"), newRecorder()

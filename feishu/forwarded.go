@@ -103,12 +103,14 @@ func (c *Client) Forwarded(ctx context.Context, key chat.Key, id string) (string
 	}
 	f := forward{client: c, ctx: ctx, chat: key.ID, under: map[string][]gjson.Result{}, strangers: map[string]string{}}
 	root := items[0].Get("message_id").String()
+	parts := 0
 	for _, item := range items[1:] {
 		if item.Get("message_id").String() == root {
 			continue
 		}
 		upper := cmp.Or(item.Get("upper_message_id").String(), root) // it may be missing right below the forward
 		f.under[upper] = append(f.under[upper], item)
+		parts++
 	}
 	for _, list := range f.under {
 		slices.SortStableFunc(list, func(a, b gjson.Result) int {
@@ -116,7 +118,7 @@ func (c *Client) Forwarded(ctx context.Context, key chat.Key, id string) (string
 		})
 	}
 	f.list(root, 0)
-	if left := len(items) - 1 - f.shown; left > 0 {
+	if left := parts - f.shown; left > 0 {
 		fmt.Fprintf(&f.text, "（另有 %d 条没有列出）\n", left)
 	}
 	return strings.TrimSpace(f.text.String()), nil
