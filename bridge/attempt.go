@@ -52,6 +52,7 @@ func (r attemptRunner) run(ctx context.Context, t *turn) (claude.Result, error) 
 	if ctx.Err() != nil {
 		return claude.Result{}, context.Cause(ctx)
 	}
+	p.OnSuggestion(t.suggestion.came)
 	t.show(t.view.Restarted(time.Now()))
 	if r.ownCommand(t) == "" {
 		if err := r.steering.ask(ctx, t); err != nil {
@@ -138,7 +139,8 @@ func (ps processSpecs) ofChat(c db.Chat) (claude.Spec, error) {
 	return claude.Spec{
 		Model: c.Settings.Model, Effort: c.Settings.Effort, Budget: ps.budget.Load().TurnUSD,
 		Dir: dir, Mode: ps.cfg.permissionMode(c), Name: c.Key.Stable("magpie-"), Kind: string(c.Kind),
-		Tools: ps.tools.serve(c), Spare: ps.spare(c.Kind),
+		Suggest: c.Kind == chat.Private, // else it would be for nobody in particular
+		Tools:   ps.tools.serve(c), Spare: ps.spare(c.Kind),
 	}, err
 }
 

@@ -95,6 +95,12 @@ func (r commandRunner) press(ctx context.Context, p chat.Press) error {
 		}
 		what = r.given(cmd, p.Actor)
 	}
+	return r.pressed(ctx, p, db.PressID(p.ID), args, what)
+}
+
+// pressed carries out the plan of a button, as whoever has pressed it. id is that of the press as a message: what has
+// the same one is carried out once.
+func (r commandRunner) pressed(ctx context.Context, p chat.Press, id, args string, what plan) error {
 	c, err := r.chats.Get(ctx, p.Key)
 	if errors.Is(err, db.ErrNotFound) {
 		return nil
@@ -102,8 +108,7 @@ func (r commandRunner) press(ctx context.Context, p chat.Press) error {
 		return err
 	}
 	m := chat.Incoming{
-		Key: p.Key, Kind: c.Kind, ID: db.PressID(p.ID), Actor: p.Actor, Text: p.Action.ID,
-		Time: time.Now(), ToBot: true,
+		Key: p.Key, Kind: c.Kind, ID: id, Actor: p.Actor, Text: p.Action.ID, Time: time.Now(), ToBot: true,
 	}
 	return r.obey(ctx, ordered{m: m, args: args, answers: p.Card}, what)
 }

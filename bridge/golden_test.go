@@ -212,6 +212,9 @@ func stories() map[string]*turnRig {
 		"72-taken-back-mute-en": newTurnRig(i18n.English).ended(db.Cancelled, i18n.Recalled, turncard.FailRecalled),
 		"43-begun-again":        worked(i18n.Chinese).with(func(v turncard.State) turncard.State { return v.Restarted(time.Now()) }).after(time.Second),
 		"44-restarting":         newTurnRig(i18n.Chinese).ended(db.Queued, i18n.Restarting),
+		"73-suggested": newTurnRig(i18n.Chinese).after(4*time.Second, says("测试都通过了。"), result("")).
+			with(func(v turncard.State) turncard.State { return v.Suggesting("提交这些改动") }).
+			ended(db.Done, i18n.Phrase{}),
 	}
 }
 

@@ -62,6 +62,8 @@ func (ph *pressHandler) press(ctx context.Context, p chat.Press) (toast string, 
 		return toast, err
 	case p.Action.Do == turncard.DoCommand || p.Action.Do == turncard.DoGoOn:
 		return "", ph.commands.press(ctx, p)
+	case p.Action.Do == turncard.DoAsk:
+		return ph.commands.askSuggested(ctx, p, l)
 	case slices.Contains([]string{approval.DoAllow, approval.DoAlways, approval.DoRefuse}, p.Action.Do):
 		return ph.approvals.Press(ctx, p, l)
 	}

@@ -30,6 +30,7 @@ type turn struct {
 	listen  func()         // waits for what was said in the group
 
 	steersRead []string // names of the messages that were handed to it and that the agent has read
+	suggestion awaitedSuggestion
 }
 
 func newTurn(cfg *Config, store *db.DB, c db.Claim) *turn {
@@ -65,6 +66,7 @@ type turnRunner struct {
 	display     turnDisplay
 	agents      agentRunner
 	maintenance maintenance
+	suggestions suggestions
 }
 
 // run answers a claimed turn.
@@ -116,6 +118,7 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 		t.claim.Asked = append(t.claim.Asked, steering.unread(t.claim.Turn.ID)...)
 	}
 	r.display.ended(t, end.State)
+	r.suggestions.after(ctx, t, end)
 	r.maintenance.afterTurn(ctx, endedTurn{
 		Turn: t.claim.Turn, asked: t.claim.Asked, state: end.State, answer: t.view.Answer(),
 		ownCommand: r.agents.attempts.ownCommand(t) != "",

@@ -72,6 +72,9 @@ var (
 		"The agent quit unexpectedly. Press “Continue” or send “continue” to resume."}
 	FailUnknown = Phrase{"出错了，请再试一次。", "Something went wrong. Please try again."}
 
+	SuggestionAsked = Phrase{"好的，正在问…", "Asking…"}
+	SuggestionOver  = Phrase{"对话已经继续了，这个建议不再有效。", "The conversation has moved on, so this suggestion no longer applies."}
+
 	Remembering = Phrase{"正在记下…", "Saving a memory…"}
 	LookingBack = Phrase{"正在查找记录…", "Searching past messages…"}
 

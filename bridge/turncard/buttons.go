@@ -10,12 +10,19 @@ import (
 // DoGoOn is what a button does that asks the agent to go on, as whoever presses it.
 const DoGoOn = "go_on"
 
+// DoAsk is what a button does that asks what was suggested, as whoever presses it: the question is the action's ID.
+const DoAsk = "ask"
+
 // offers are the buttons of a turn that is over: what a reader may want to do about it.
 func (v State) offers() []chat.Button {
 	again := CommandButton(i18n.CardNewButton.In(v.Lang), "/new")
 	switch {
 	case v.outcome.State == db.Done && v.outcome.Notice == (i18n.Phrase{}): // one with a notice was decided about later
-		return []chat.Button{again}
+		if v.suggests == "" {
+			return []chat.Button{again}
+		}
+		ask := chat.Action{Do: DoAsk, Turn: v.turn, ID: v.suggests}
+		return []chat.Button{{Label: v.suggests, Action: ask}, again}
 	case v.outcome.State == db.Interrupted:
 		return []chat.Button{v.button(i18n.ContinueButton, DoContinue), v.button(i18n.DropButton, DoDrop)}
 	case v.outcome.Failure == FailRecalled:

@@ -33,6 +33,7 @@ type State struct {
 	figures  figures // what the turn took; known at its end
 	context  string  // what the agent was told beside the question
 	outcome  Outcome // zero while it runs
+	suggests string  // what may be asked next; empty = nothing
 }
 
 // phase is what goes on in a turn that runs.
@@ -171,6 +172,12 @@ func (v State) Saying(answer string) State {
 // End is the state of a turn that is over.
 func (v State) End(o Outcome) State {
 	v.outcome = o
+	return v
+}
+
+// Suggesting is the state of a turn behind which this may be asked next.
+func (v State) Suggesting(question string) State {
+	v.suggests = question
 	return v
 }
 

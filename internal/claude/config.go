@@ -50,6 +50,8 @@ type Config struct {
 	Spare int `toml:"spare" env:"SPARE"`
 	// queue | steer: what becomes of a message that comes while a turn of its chat runs
 	WhileBusy string `toml:"while_busy" env:"WHILE_BUSY"`
+	// whether the next question is suggested below answers, where the CLI can
+	Suggestions bool `toml:"suggestions" env:"SUGGESTIONS"`
 	// timeout without output while no tool runs: the model's API hangs
 	Silence     Duration `toml:"silence_timeout" env:"SILENCE_TIMEOUT"`
 	ToolSilence Duration `toml:"tool_timeout" env:"TOOL_TIMEOUT"` // timeout without output while a tool runs
@@ -99,7 +101,7 @@ type Config struct {
 func Defaults() Config {
 	return Config{
 		Command: "claude", Project: DefaultProject, PermissionMode: "default",
-		KeepAlive: AutoKeepAlive, Spare: 1, WhileBusy: Queues, Silence: Duration{Duration: 3 * time.Minute},
+		KeepAlive: AutoKeepAlive, Spare: 1, WhileBusy: Queues, Suggestions: true, Silence: Duration{Duration: 3 * time.Minute},
 		ToolSilence: Duration{Duration: 30 * time.Minute}, TurnLimit: Duration{Duration: 2 * time.Hour},
 		TaskLimit: Duration{Duration: 2 * time.Minute},
 		// "local" is not read: it holds what the owner has allowed for the terminal, which is not meant for chats.

@@ -39,17 +39,23 @@ type program struct {
 	changed time.Time
 }
 
-// programs caches which programs know a variable, since the files are large.
-type programs struct {
-	mu    sync.Mutex
-	known map[program]bool
+// feature is a variable or an option of a program.
+type feature struct {
+	of   program
+	name string
 }
 
-var knownPrograms = programs{known: map[program]bool{}}
+// programs caches which programs know a feature, since the files are large.
+type programs struct {
+	mu    sync.Mutex
+	known map[feature]bool
+}
 
-// knows reports whether a command's program contains the name of a variable, and whether that is certain. It is not for
-// a script that starts the CLI, or a file that cannot be read.
-func (ps *programs) knows(command, variable string) (knows, sure bool) {
+var knownPrograms = programs{known: map[feature]bool{}}
+
+// knows reports whether a command's program contains the name of a variable or an option, and whether that is certain.
+// It is not for a script that starts the CLI, or a file that cannot be read.
+func (ps *programs) knows(command, name string) (knows, sure bool) {
 	path, err := exec.LookPath(command)
 	if err == nil {
 		path, err = filepath.EvalSymlinks(path)
@@ -66,13 +72,13 @@ func (ps *programs) knows(command, variable string) (knows, sure bool) {
 	if err != nil || !isBinary(f) {
 		return false, false
 	}
-	p := program{path, info.Size(), info.ModTime()}
+	of := feature{program{path, info.Size(), info.ModTime()}, name}
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	known, ok := ps.known[p]
+	known, ok := ps.known[of]
 	if !ok {
-		known = holds(f, variable)
-		ps.known[p] = known
+		known = holds(f, name)
+		ps.known[of] = known
 	}
 	return known, true
 }

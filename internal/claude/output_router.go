@@ -18,6 +18,8 @@ type outputRouter struct {
 	// between turns: the process works on its own, since a background task has ended
 	busy      bool
 	responses map[string]chan<- gjson.Result // waiting callers, by request id
+
+	suggestions suggestions
 }
 
 func newOutputRouter(in *input) *outputRouter {
@@ -31,7 +33,7 @@ func newOutputRouter(in *input) *outputRouter {
 // deliver passes a line to the caller that waits for it, or to the turn that runs.
 func (h *outputRouter) deliver(line []byte) {
 	h.markReady()
-	if h.deliverResponse(line) {
+	if h.deliverResponse(line) || h.suggestions.take(line) {
 		return
 	}
 	h.mu.Lock()
@@ -110,6 +112,7 @@ func (h *outputRouter) currentRun() *run {
 
 // attach and detach bracket a turn; output that comes outside of them belongs to no caller.
 func (h *outputRouter) attach(r *run) {
+	h.suggestions.begin()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.turn = r

@@ -34,6 +34,8 @@ type Spec struct {
 
 	Files string // a folder besides Dir that the agent may read; empty = none
 
+	Suggest bool // the next question may be suggested; see [Process.OnSuggestion]
+
 	Kind string // of the chat, on which the tools depend
 
 	// Spare returns the spec of a process like this one that has no chat yet, and whose state is in the folder with that
@@ -190,7 +192,7 @@ func (a agent) arguments(spec Spec) []string {
 	for _, rule := range c.AllowedTools {
 		args = append(args, "--allowedTools="+rule)
 	}
-	return args
+	return append(args, a.suggestArguments(spec)...)
 }
 
 // Fresh reports whether the process has not served a turn yet: it knows only what its session holds.

@@ -214,6 +214,7 @@ func (r *run) handleLine(line []byte, yield func(Event, error) bool) (ended, mor
 				continue
 			}
 			ended, ev = true, e
+			r.p.out.suggestions.end()
 		}
 		more = more && yield(ev, nil)
 	}

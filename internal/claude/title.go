@@ -39,15 +39,23 @@ func (p *Process) title(ctx context.Context, text string) (r Reply, err error) {
 	if r.Text = strings.TrimSpace(v.Get("title").String()); r.Text == "" {
 		err = ErrNoTitle
 	}
-	used, usedErr := p.control(ctx, object{"subtype": "get_usage"})
-	if usedErr != nil {
-		return r, errors.Join(err, fmt.Errorf("cost of a title: %w", usedErr))
+	spent, spentErr := p.spent(ctx, turns)
+	spent.Text = r.Text
+	return spent, errors.Join(err, spentErr)
+}
+
+// spent is what the process has used of the model since its last report, without a text. It is zero if the process has
+// begun more than that many turns: the report of the next one includes it.
+func (p *Process) spent(ctx context.Context, turns int) (r Reply, err error) {
+	used, err := p.control(ctx, object{"subtype": "get_usage"})
+	if err != nil {
+		return r, fmt.Errorf("cost outside of a turn: %w", err)
 	}
 	model, _, total := models(used.Get("session.model_usage"))
 	if cost, usage, ok := p.meter.readBetween(turns, used.Get("session.total_cost_usd").Float(), total); ok {
 		r.Model, r.CostUSD, r.Usage = model, cost, usage
 	}
-	return r, err
+	return r, nil
 }
 
 // control sends a request to the CLI itself and waits for the response.

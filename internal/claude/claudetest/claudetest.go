@@ -72,6 +72,7 @@ func Config(t testing.TB, url string) claude.Config {
 	c := claude.Defaults()
 	c.Command, c.Environ, c.Project = Command(t), Environ(t, url), t.TempDir()
 	c.Quiet, c.Spare = 100*time.Millisecond, 0
+	c.Suggestions = false // they are requests to the model, which most tests count
 	if err := c.Validate(); err != nil {
 		t.Fatal(err)
 	}

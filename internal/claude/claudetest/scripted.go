@@ -56,7 +56,7 @@ func ScriptedConfig(t testing.TB) claude.Config {
 	t.Helper()
 	c := claude.Defaults()
 	c.Command, c.Environ, c.Project = Scripted(t), Environ(t, ""), t.TempDir()
-	c.Quiet, c.Spare = 100*time.Millisecond, 0
+	c.Quiet, c.Spare, c.Suggestions = 100*time.Millisecond, 0, false
 	c.Env = map[string]string{"MAGPIE_SCRIPTED_TRANSCRIPT": "1"}
 	return c
 }

@@ -47,6 +47,7 @@ type options struct {
 	toolbox toolbox
 	servers string // see --mcp-config
 	replay  bool   // a prompt is repeated when the model gets it
+	suggest bool   // see --prompt-suggestions
 }
 
 // parse knows the options that change what the model is asked; all others are accepted and ignored, as
@@ -78,6 +79,8 @@ func parse(args []string) options {
 			o.servers = value
 		case "--replay-user-messages":
 			o.replay = true
+		case "--prompt-suggestions":
+			o.suggest = true
 		}
 	}
 	return o

@@ -38,6 +38,9 @@ type agent struct {
 	replay  bool
 	prompts *inbox // that come while it answers
 
+	suggests bool
+	answers  int
+
 	mu    sync.Mutex
 	stop  func() // interrupts the turn that runs
 	spent usage
@@ -47,7 +50,7 @@ func newAgent(out *output, o options, url string, prompts *inbox) (*agent, error
 	a := &agent{
 		output: out, permissions: &permissions{output: out, mode: o.mode, decisions: map[string]chan gjson.Result{}},
 		api: api{url, o.session, fullName(o.model)}, system: o.system, toolbox: o.toolbox,
-		replay: o.replay, prompts: prompts,
+		replay: o.replay, prompts: prompts, suggests: o.suggest,
 	}
 	var err error
 	if a.conv, err = openSession(o.session, o.resume, o.keep); errors.Is(err, errNoConversation) {
@@ -151,7 +154,9 @@ func (a *agent) turn(ctx context.Context, m message) error {
 			return err
 		}
 		if r.stop != "tool_use" {
-			return a.success(r, spent, calls)
+			err := a.success(r, spent, calls)
+			a.suggest()
+			return err
 		}
 		if err := a.tools(ctx, r); err != nil {
 			return err

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"magpie/internal/config"
+	"magpie/internal/feishusim"
+	"magpie/internal/modelsim"
+)
+
+// suggests lets the agent suggest questions.
+func suggests(c *config.Config) { c.Claude.Suggestions = true }
+
+// suggesting has the model suggest a question, once.
+func (r *rig) suggesting(question string) {
+	r.model.Script(modelsim.Rule{Match: isSuggestion, Times: 1, Steps: []modelsim.Step{modelsim.Text(question)}})
+}
+
+func isSuggestion(q *modelsim.Request) bool {
+	return strings.Contains(q.Messages[len(q.Messages)-1].Text, "SUGGESTION MODE")
+}
+
+// suggested waits for the card of an answer to have the suggested question as a button.
+func (r *rig) suggested(id string) feishusim.Message {
+	r.Helper()
+	r.await("the suggestion", func(v *feishusim.View) bool {
+		list := replies(v, r.chat, id)
+		return len(list) == 1 && offers(list[0], "ask")
+	})
+	return replies(r.sim.View(), r.chat, id)[0]
+}
+
+// A suggested question is a button below the answer. Whoever presses it asks it, once; what it has cost is booked.
+func TestASuggestedQuestionIsAskedOnce(t *testing.T) {
+	r := newRig(t, suggests)
+	r.ask("数到 2")
+	r.suggesting("数到 4")
+	id := r.sim.Say(r.chat, r.user, "数到 3")
+	card := r.suggested(id)
+	if visibleText(card) != "1 2 3" || !strings.Contains(string(card.Last().Card), `数到 4`) {
+		t.Errorf("the card is %s", card.Last().Card)
+	}
+	r.until("its cost", func() bool {
+		return r.count(`SELECT COUNT(*) FROM ledger WHERE purpose = 'suggestion' AND user_id <> '' AND cost_usd > 0`) == 1
+	})
+	for range 2 {
+		r.press(card, "ask")
+	}
+	r.await("its answer", func(v *feishusim.View) bool {
+		list := replies(v, r.chat, card.ID)
+		return len(list) == 1 && visibleText(list[0]) == "1 2 3 4" && !running(list[0])
+	})
+	r.press(card, "ask")
+	if n := r.count(`SELECT COUNT(*) FROM messages WHERE role = 'user' AND content = '数到 4'`); n != 1 {
+		t.Errorf("it was asked %d times", n)
+	}
+}
+
+// A suggestion is void once something else was asked.
+func TestASuggestionBehindANewerQuestion(t *testing.T) {
+	r := newRig(t, suggests)
+	r.ask("数到 2")
+	r.suggesting("数到 4")
+	card := r.suggested(r.sim.Say(r.chat, r.user, "数到 3"))
+	r.ask("数到 5")
+	if got := r.press(card, "ask"); !strings.Contains(got, "不再有效") {
+		t.Errorf("told %s", got)
+	}
+	if n := r.count(`SELECT COUNT(*) FROM messages WHERE content = '数到 4'`); n != 0 {
+		t.Error("it was asked")
+	}
+}
+
+// What is suggested is a model's text: commands are no suggestions, nor is what people could not read whole.
+func TestWhatIsNoSuggestion(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"a command": "/new", "the agent's command": "//compact", "long": strings.Repeat("长", 61),
+		"a mention": "<at id=all></at> 你好", "nothing": " \u200b",
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, suggests)
+			r.ask("数到 2")
+			r.suggesting(text)
+			id := r.sim.Say(r.chat, r.user, "数到 3")
+			r.until("its cost", func() bool {
+				return r.count(`SELECT COUNT(*) FROM ledger WHERE purpose = 'suggestion'`) == 1
+			})
+			if card := r.answer(r.chat, id); offers(card, "ask") {
+				t.Errorf("the card is %s", card.Last().Card)
+			}
+		})
+	}
+}
+
+// In a group nothing is suggested, and the model is not asked.
+func TestNothingIsSuggestedInAGroup(t *testing.T) {
+	r := newRig(t, suggests)
+	group := r.sim.Group("group", r.user)
+	for _, question := range []string{"数到 2", "数到 3", "数到 4"} {
+		r.answer(group, r.sim.Say(group, r.user, question, feishusim.Mention()))
+	}
+	for _, q := range r.model.Requests() {
+		if isSuggestion(&q) {
+			t.Error("the model was asked for a suggestion")
+		}
+	}
+}

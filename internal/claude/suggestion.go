@@ -1,0 +1,79 @@
+package claude
+
+import (
+	"context"
+	"sync"
+
+	"github.com/tidwall/gjson"
+)
+
+// suggestOption makes the CLI suggest behind each answer what its user may ask next. Those that do not know it refuse to
+// start.
+const suggestOption = "--prompt-suggestions"
+
+// suggestArguments have suggestions made, if that is wanted and the CLI can.
+func (a agent) suggestArguments(spec Spec) []string {
+	if !spec.Suggest || !a.cfg.Suggestions {
+		return nil
+	}
+	if knows, _ := knownPrograms.knows(a.cfg.Command, suggestOption); !knows {
+		return nil
+	}
+	return []string{suggestOption}
+}
+
+// Suggestion is what the user may ask next, as a model guesses: a text that nobody has checked.
+type Suggestion struct {
+	Text  string
+	p     *Process
+	turns int // that the process had begun when it came
+}
+
+// OnSuggestion sets what gets the suggestion behind the process's next turn. That comes, if at all, some time after the
+// turn's [Result] and before the process begins another turn. f is called once at most and must not block.
+func (p *Process) OnSuggestion(f func(Suggestion)) {
+	p.out.suggestions.next(func(text string) { f(Suggestion{text, p, p.meter.turns()}) })
+}
+
+// Cost is what the model took for the suggestion, without a text. It is zero if the process has begun another turn:
+// then it is part of what that turn costs.
+func (s Suggestion) Cost(ctx context.Context) (Reply, error) { return s.p.spent(ctx, s.turns) }
+
+// suggestions passes on what a process suggests.
+type suggestions struct {
+	mu    sync.Mutex
+	after func(text string) // gets that behind the turn that runs or comes; nil = nobody
+	want  func(text string) // gets the one that may come now; nil = none may
+}
+
+func (s *suggestions) next(f func(text string)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.after = f
+}
+
+// begin says that a turn begins: what comes now belongs to an earlier one.
+func (s *suggestions) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.want = nil
+}
+
+// end says that the turn has ended: what comes now belongs to it.
+func (s *suggestions) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.want, s.after = s.after, nil
+}
+
+// take passes on a line if it is a suggestion that may come now.
+func (s *suggestions) take(line []byte) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.want == nil || gjson.GetBytes(line, "type").String() != "prompt_suggestion" {
+		return false
+	}
+	s.want(gjson.GetBytes(line, "suggestion").String())
+	s.want = nil
+	return true
+}
