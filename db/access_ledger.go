@@ -1,6 +1,7 @@
 package db
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -19,6 +20,7 @@ type Expense struct {
 	User    string // who asked; empty = nobody
 	Purpose string
 	Turn    int64 // 0 = none
+	asked   int64 // the turn whose questions Turn answers; 0 = its own
 	Usage   Usage
 }
 
@@ -80,7 +82,7 @@ func (l Ledger) book(ctx context.Context, tx *sql.Tx, e Expense) error {
 
 // askers are those who pay for an expense, who asked first first; at least one, though it be nobody.
 func (l Ledger) askers(ctx context.Context, tx *sql.Tx, e Expense) ([]string, error) {
-	users, err := collect(ctx, tx, scanText, askersOfTurn, e.Key.String(), e.Turn)
+	users, err := collect(ctx, tx, scanText, askersOfTurn, e.Key.String(), cmp.Or(e.asked, e.Turn))
 	if len(users) == 0 {
 		users = []string{e.User}
 	}

@@ -134,7 +134,7 @@ func (h History) ByID(ctx context.Context, key chat.Key, ids []string) ([]chat.M
 	return msgs, nil
 }
 
-const oldestOpen = `SELECT COALESCE(MIN(id), ?2) FROM turns INDEXED BY turns_open WHERE chat_key = ?1` + isOpen
+const oldestOpen = `SELECT COALESCE(MIN(id), ?2) FROM turns INDEXED BY turns_open WHERE chat_key = ?1 AND follows = 0` + isOpen
 
 // Settled returns the answered messages of an epoch of a chat after sequence number after (0 = from the
 // first), at most this many. Questions that are running or waiting are left out.

@@ -17,7 +17,7 @@ type Queue struct{ db *DB }
 // Queue gives the turns that wait.
 func (d *DB) Queue() Queue { return Queue{d} }
 
-const queuedTurn = `SELECT id FROM turns INDEXED BY turns_open WHERE chat_key = ?1 AND epoch = ?2 AND state = 'queued' AND stopped = 0` + isOpen + ` ORDER BY id DESC LIMIT 1`
+const queuedTurn = `SELECT id FROM turns INDEXED BY turns_open WHERE chat_key = ?1 AND epoch = ?2 AND state = 'queued' AND stopped = 0 AND follows = 0` + isOpen + ` ORDER BY id DESC LIMIT 1`
 
 // An edited question waits in a turn of its own: the offer to answer it speaks of that question only.
 const lateTurn = `SELECT id FROM turns INDEXED BY turns_interrupted WHERE chat_key = ?1 AND epoch = ?2 AND state = 'interrupted' AND failure = 'late' AND created_at >= ?3
@@ -116,7 +116,7 @@ type Claim struct {
 const askedBefore = `asked_before = CASE WHEN prompt_id = '' THEN asked_before ELSE asked_before || prompt_id || ' ' END`
 
 const claimTurn = `UPDATE turns SET state = 'running', started_at = ?2, attempts = attempts + 1, ` + askedBefore + `, prompt_id = ?5,
-	session_id = CASE WHEN ?4 AND session <> '' THEN session ELSE ?3 END
+	session_id = CASE WHEN follows > 0 THEN session_id WHEN ?4 AND session <> '' THEN session ELSE ?3 END
 	FROM (SELECT t.id AS head, CASE WHEN c.epoch = t.epoch THEN COALESCE(s.session_id, c.session_id) ELSE '' END AS session
 		FROM turns t INDEXED BY turns_open JOIN chats c ON c.key = t.chat_key LEFT JOIN sessions s ON s.chat_key = c.key AND s.node = ?6
 			AND s.epoch = c.epoch AND c.session_id <> '' AND c.session_node NOT IN ('', ?6)
@@ -166,12 +166,12 @@ func (q Queue) claim(ctx context.Context, tx *sql.Tx, key chat.Key, names TurnID
 		return c, err
 	}
 	// The turn belongs to a session that this machine had put aside.
-	if s := c.Turn.Session; c.Resume && s != c.Chat.Session.ID {
+	if s := c.Turn.Session; c.Resume && s != c.Chat.Session.ID && c.Turn.Follows == 0 {
 		if c.Chat.Session, err = loadSessionAside(ctx, tx, key, s); err != nil {
 			return c, err
 		}
 	}
-	if c.Asked, err = queryMessages(ctx, tx, key, selectAsked, key.String(), c.Turn.ID); err != nil {
+	if c.Asked, err = queryMessages(ctx, tx, key, selectAsked, key.String(), c.Turn.asked()); err != nil {
 		return c, err
 	}
 	return c, q.db.Files().attach(ctx, tx, key, c.Asked)

@@ -27,6 +27,8 @@ type TurnResult struct {
 	// names of the messages that were handed to the turn and that its agent has read; see [Steers.Read]. The others
 	// are queued again, unless the turn was stopped or interrupted
 	SteersRead []string
+	// the agent goes on with something in the background: a turn that follows is there then, see [FollowUps]
+	Unasked bool
 }
 
 // Usage is what a turn cost.
@@ -46,7 +48,7 @@ const setTurned = `UPDATE chats SET turned_at = ?2 WHERE key = ?1`
 
 const insertUsage = `INSERT INTO usage (turn_id, chat_key, actor_id, model, input_tokens, output_tokens,
 	cache_read_tokens, cache_write_tokens, cost_usd, first_text_ms, duration_ms, ended_at)
-	VALUES (?1, ?2, COALESCE((SELECT actor_id FROM messages WHERE chat_key = ?2 AND turn_id = ?1 AND turn_id > 0 AND role = 'user'
+	VALUES (?1, ?2, COALESCE((SELECT actor_id FROM messages WHERE chat_key = ?2 AND turn_id = ?12 AND turn_id > 0 AND role = 'user'
 		ORDER BY sent_at, seq LIMIT 1), ''), ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)`
 
 // Finish ends a running turn in one transaction: the answer joins the History, the final card is
@@ -90,6 +92,11 @@ func (ts Turns) Finish(ctx context.Context, e TurnResult) error {
 		if err := ts.call(ctx, tx, e, users); err != nil {
 			return err
 		}
+		if e.Unasked {
+			if err := ts.FollowUps().add(ctx, tx, e.Turn); err != nil {
+				return err
+			}
+		}
 		if err := ts.keep(ctx, tx, e); err != nil {
 			return err
 		}
@@ -111,11 +118,13 @@ func (ts Turns) book(ctx context.Context, tx *sql.Tx, e TurnResult, now time.Tim
 		return nil
 	}
 	_, err := tx.ExecContext(ctx, insertUsage, e.Turn.ID, e.Turn.Key.String(), u.Model, u.Input, u.Output,
-		u.CacheRead, u.CacheNew, u.CostUSD, u.FirstText.Milliseconds(), u.Duration.Milliseconds(), millis(now))
+		u.CacheRead, u.CacheNew, u.CostUSD, u.FirstText.Milliseconds(), u.Duration.Milliseconds(), millis(now), e.Turn.asked())
 	if err != nil {
 		return fmt.Errorf("book usage: %w", err)
 	}
-	return ts.db.Ledger().book(ctx, tx, Expense{Key: e.Turn.Key, Purpose: forTurn, Turn: e.Turn.ID, Usage: *u})
+	return ts.db.Ledger().book(ctx, tx, Expense{
+		Key: e.Turn.Key, Purpose: forTurn, Turn: e.Turn.ID, asked: e.Turn.Follows, Usage: *u,
+	})
 }
 
 const ownSession = `SELECT session_id FROM turns WHERE id = ?1`

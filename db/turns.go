@@ -1,6 +1,7 @@
 package db
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -38,6 +39,7 @@ type Turn struct {
 	Card      string    // the card that shows it; empty = none yet
 	ReplyTo   string    // the platform's id of the message that the answer answers
 	Continues int64     // the interrupted turn that this one goes on with; 0 = none
+	Follows   int64     // the turn after whose end its agent has begun this one by itself; 0 = somebody asked; see [FollowUps]
 	Attempts  int       // how often it was claimed
 	Stopped   bool      // somebody stopped it: it is not begun again
 	Acted     bool      // a tool may have been used: it must not be run again unasked
@@ -45,16 +47,19 @@ type Turn struct {
 	Created   time.Time // when its first question came
 }
 
+// asked is the turn whose questions it answers.
+func (t Turn) asked() int64 { return cmp.Or(t.Follows, t.ID) }
+
 // turnColumns is in the order in which scanTurn reads.
 const turnColumns = `id, chat_key, epoch, state, failure, session_id, prompt_id, card_id, reply_to, continues, attempts,
-	stopped, acted, draft, created_at`
+	stopped, acted, draft, created_at, follows`
 
 func scanTurn(scan scanner) (Turn, error) {
 	var t Turn
 	var key string
 	var created int64
 	err := scan(&t.ID, &key, &t.Epoch, &t.State, &t.Failure, &t.Session, &t.Prompt, &t.Card, &t.ReplyTo, &t.Continues,
-		&t.Attempts, &t.Stopped, &t.Acted, &t.Draft, &created)
+		&t.Attempts, &t.Stopped, &t.Acted, &t.Draft, &created, &t.Follows)
 	if err != nil {
 		return Turn{}, err
 	}

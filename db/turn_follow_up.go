@@ -1,0 +1,104 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"magpie/internal/chat"
+)
+
+// FollowUps is the turns that agents begin by themselves, when something that they have started has ended in the
+// background. Such a turn is made with the end of the turn that has started that, so that a crash does not lose it. It
+// waits until the agent begins it; then it is queued and claimed like any other. It has no questions of its own: it goes
+// on with those of the turn that it follows. A chat has one of them at most.
+type FollowUps struct{ db *DB }
+
+// FollowUps gives the turns that agents begin by themselves.
+func (ts Turns) FollowUps() FollowUps { return FollowUps(ts) }
+
+const openFollowUp = `SELECT ` + turnColumns + ` FROM turns INDEXED BY turns_open WHERE chat_key = ?1 AND follows > 0` + isOpen + ` ORDER BY id LIMIT 1`
+
+// Open is the follow-up that waits in a chat, or is queued there, or [ErrNotFound].
+func (fs FollowUps) Open(ctx context.Context, key chat.Key) (Turn, error) {
+	t, err := one(ctx, fs.db.read, scanTurn, openFollowUp, key.String())
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		err = fmt.Errorf("follow-up in %v: %w", key, err)
+	}
+	return t, err
+}
+
+const insertFollowUp = `INSERT INTO turns (chat_key, epoch, state, session_id, reply_to, created_at, follows)
+	SELECT ?1, epoch, 'running', session_id, reply_to, ?3, CASE follows WHEN 0 THEN id ELSE follows END FROM turns WHERE id = ?2`
+
+// add makes the follow-up of a turn that ends, unless one waits already.
+func (fs FollowUps) add(ctx context.Context, tx *sql.Tx, t Turn) error {
+	_, err := one(ctx, tx, scanTurn, openFollowUp, t.Key.String())
+	if errors.Is(err, ErrNotFound) {
+		_, err = tx.ExecContext(ctx, insertFollowUp, t.Key.String(), t.ID, millis(fs.db.now()))
+	}
+	if err != nil {
+		return fmt.Errorf("follow-up of turn %d: %w", t.ID, err)
+	}
+	return nil
+}
+
+// Begin makes the follow-up of a turn, unless one waits already, and returns it with the questions with which it goes
+// on. The turn may still run.
+func (fs FollowUps) Begin(ctx context.Context, last Turn) (c Claim, err error) {
+	err = fs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
+		if err := fs.add(ctx, tx, last); err != nil {
+			return err
+		}
+		if c.Turn, err = one(ctx, tx, scanTurn, openFollowUp, last.Key.String()); err != nil {
+			return err
+		}
+		if c.Chat, err = loadChat(ctx, tx, last.Key); err != nil {
+			return err
+		}
+		c.Asked, err = queryMessages(ctx, tx, last.Key, selectAsked, last.Key.String(), c.Turn.asked())
+		return err
+	})
+	if err != nil {
+		return Claim{}, fmt.Errorf("begin the follow-up of turn %d: %w", last.ID, err)
+	}
+	return c, nil
+}
+
+const (
+	queueFollowUp = `UPDATE turns SET state = 'queued' WHERE id = ?1 AND follows > 0 AND state = 'running' AND started_at = 0`
+	waitFollowUp  = `UPDATE turns SET state = 'running', started_at = 0 WHERE id = ?1 AND follows > 0 AND state = 'running'`
+	dropFollowUp  = `UPDATE turns SET state = ?2, ended_at = ?3 WHERE id = ?1 AND follows > 0` + isOpen
+)
+
+// Queue has a follow-up that waits claimed: its agent has begun it.
+func (fs FollowUps) Queue(ctx context.Context, turn int64) error {
+	return fs.change(ctx, "queue", queueFollowUp, turn)
+}
+
+// Wait has a follow-up that was claimed wait again: its agent has not begun it.
+func (fs FollowUps) Wait(ctx context.Context, turn int64) error {
+	return fs.change(ctx, "put back", waitFollowUp, turn)
+}
+
+// Drop ends a follow-up that is not needed: nobody is shown anything.
+func (fs FollowUps) Drop(ctx context.Context, turn int64, end TurnState) error {
+	return fs.change(ctx, "drop", dropFollowUp, turn, end, millis(fs.db.now()))
+}
+
+func (fs FollowUps) change(ctx context.Context, what, statement string, turn int64, args ...any) error {
+	if _, err := fs.db.engine.Exec(ctx, statement, append([]any{turn}, args...)...); err != nil {
+		return fmt.Errorf("%s follow-up %d: %w", what, turn, err)
+	}
+	return nil
+}
+
+// DropFollowUp ends the follow-up that waits in the chat, because somebody has stopped what it waits for.
+type DropFollowUp struct{ Turn int64 }
+
+func (e DropFollowUp) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
+	return a.exec(ctx, tx, "stop what goes on in the background", dropOwnFollowUp, e.Turn, millis(a.db.now()))
+}
+
+const dropOwnFollowUp = `UPDATE turns SET state = 'cancelled', ended_at = ?3 WHERE chat_key = ?1 AND id = ?2 AND follows > 0` + isOpen

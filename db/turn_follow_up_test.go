@@ -1,0 +1,97 @@
+package db_test
+
+import (
+	"errors"
+	"testing"
+
+	"magpie/db"
+	"magpie/internal/chat"
+)
+
+// A turn whose agent goes on in the background leaves one that follows. It waits; what people say meanwhile is asked
+// first, and does not become its question. Once it is begun it goes on with the questions of the turn that it follows, in
+// its session, and they pay for it.
+func TestATurnThatFollows(t *testing.T) {
+	d := fresh(t)
+	fs := d.Turns().FollowUps()
+	accept(t, d, say("om_1", "go"))
+	first := claim(t, d, "s-1")
+	finish(t, d, db.TurnResult{Turn: first.Turn, State: db.Done, Answer: "begun", Unasked: true,
+		Session: db.Session{ID: "s-1", Node: "here"}})
+	f, err := fs.Open(t.Context(), oc)
+	if err != nil || f.State != db.Running || f.Follows != first.Turn.ID || f.ReplyTo != "om_1" {
+		t.Fatalf("%+v, %v", f, err)
+	}
+	accept(t, d, say("om_2", "meanwhile"))
+	second := claim(t, d, "s-2")
+	if second.Turn.ID == f.ID || len(second.Asked) != 1 {
+		t.Fatalf("asked meanwhile: %+v", second)
+	}
+	finish(t, d, db.TurnResult{Turn: second.Turn, State: db.Done, Answer: "yes", Unasked: true,
+		Session: db.Session{ID: "s-1", Node: "here"}})
+	if err := fs.Queue(t.Context(), f.ID); err != nil {
+		t.Fatal(err)
+	}
+	accept(t, d, say("om_3", "later"))
+	c := claim(t, d, "s-3")
+	if c.Turn.ID != f.ID || c.Turn.Session != "s-1" || !c.Resume || texts(c.Asked) != "u:go" {
+		t.Fatalf("begun: %+v", c)
+	}
+	finish(t, d, db.TurnResult{Turn: c.Turn, State: db.Done, Answer: "done", Usage: &db.Usage{Input: 7, CostUSD: 1},
+		Session: db.Session{ID: "s-1", Node: "here"}})
+	if now, err := d.Chats().Get(t.Context(), oc); err != nil || now.Session.Turn != second.Turn.ID {
+		t.Errorf("the session holds the turns up to %d, %v", now.Session.Turn, err)
+	}
+	s, err := d.Ledger().OfUser(t.Context(), first.Asked[0].Actor.ID, first.Turn.Created.AddDate(0, 0, -1))
+	if err != nil || s.USD != 1 {
+		t.Errorf("who has asked pays %+v, %v", s, err)
+	}
+	if next := claim(t, d, "s-4"); texts(next.Asked) != "u:later" {
+		t.Errorf("next: %q", texts(next.Asked))
+	}
+	if _, err := fs.Open(t.Context(), oc); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("there is another one: %v", err)
+	}
+}
+
+// A follow-up that is begun too early waits again, one that is not needed ends, and a turn has one at most, which other
+// chats do not see.
+func TestAFollowUpThatIsNotBegun(t *testing.T) {
+	d := fresh(t)
+	fs := d.Turns().FollowUps()
+	accept(t, d, say("om_1", "go"))
+	first := claim(t, d, "s-1")
+	made, err := fs.Begin(t.Context(), first.Turn) // while the turn runs
+	if err != nil || texts(made.Asked) != "u:go" {
+		t.Fatalf("%+v, %v", made, err)
+	}
+	finish(t, d, db.TurnResult{Turn: first.Turn, State: db.Done, Unasked: true})
+	again, err := fs.Begin(t.Context(), first.Turn)
+	if err != nil || again.Turn.ID != made.Turn.ID {
+		t.Errorf("a second one: %+v, %v", again.Turn, err)
+	}
+	if _, err := fs.Open(t.Context(), chat.FeishuChat("oc_other")); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("in another chat: %v", err)
+	}
+	for range 2 { // of the second time nothing is left to be claimed
+		if err := fs.Queue(t.Context(), made.Turn.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := claim(t, d, "s-2")
+	if err := fs.Wait(t.Context(), c.Turn.ID); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := d.Turns().Running(t.Context()); err != nil || len(left) != 1 || left[0].ID != made.Turn.ID {
+		t.Errorf("%v, %v", left, err)
+	}
+	if err := fs.Drop(t.Context(), made.Turn.ID, db.Done); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := d.Turns().Running(t.Context()); err != nil || len(left) != 0 {
+		t.Errorf("%v, %v", left, err)
+	}
+	if err := fs.Drop(t.Context(), first.Turn.ID, db.Cancelled); err != nil { // no follow-up
+		t.Fatal(err)
+	}
+}
