@@ -31,6 +31,20 @@ func (r agentRunner) leave(ctx context.Context, t *turn, state db.TurnState) {
 	r.attempts.approvals.EndTurn(ctx, t.claim.Turn, state)
 }
 
+// follow reads what the agent of a turn has begun by itself. What it may not cost ends with its process.
+func (r agentRunner) follow(ctx context.Context, t *turn) turncard.Outcome {
+	log := zerolog.Ctx(ctx)
+	if err := r.budget.check(ctx, t.claim); err != nil {
+		r.attempts.pool.Stop(t.claim.Turn.Key.String())
+		return failed(log, err)
+	}
+	result, err := r.attempts.follow(ctx, t)
+	if err != nil {
+		return failed(log, err)
+	}
+	return ended(log, result)
+}
+
 // mostTries is how often one turn may be begun: a lost session, then a process that died, then none.
 const mostTries = 3
 

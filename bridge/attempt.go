@@ -33,6 +33,7 @@ type attemptRunner struct {
 	turns     db.Turns
 	servers   *serverStates
 	steering  *steering
+	followUps followUps
 }
 
 // run runs the agent once.
@@ -53,6 +54,7 @@ func (r attemptRunner) run(ctx context.Context, t *turn) (claude.Result, error) 
 		return claude.Result{}, context.Cause(ctx)
 	}
 	p.OnSuggestion(t.suggestion.came)
+	r.followUps.watch(t.claim.Turn, p)
 	t.show(t.view.Restarted(time.Now()))
 	if r.ownCommand(t) == "" {
 		if err := r.steering.ask(ctx, t); err != nil {
@@ -60,8 +62,37 @@ func (r attemptRunner) run(ctx context.Context, t *turn) (claude.Result, error) 
 		}
 		r.specs.tools.extend(t.claim)
 	}
-	var result claude.Result
-	for ev, err := range r.ask(ctx, t, p) {
+	result, err := r.hear(ctx, t, p, r.ask(ctx, t, p))
+	if err != nil {
+		return result, err
+	}
+	if r.ownCommand(t) != "" {
+		t.carriedOut(result)
+	}
+	return result, t.session.lostWith(result, t.course.acted)
+}
+
+// follow reads a turn that the agent has begun by itself.
+func (r attemptRunner) follow(ctx context.Context, t *turn) (claude.Result, error) {
+	t.course.sent = true
+	p, err := r.pool.AcquireWoken(ctx, t.claim.Turn.Key.String())
+	if err != nil {
+		return claude.Result{}, err
+	}
+	if p == nil {
+		return claude.Result{}, &claude.ExitError{Err: claude.ErrNoProcess}
+	}
+	defer r.pool.Release(t.claim.Turn.Key.String(), p)
+	p.OnSuggestion(t.suggestion.came)
+	return r.hear(ctx, t, p, p.Follow(ctx))
+}
+
+// hear takes up what the agent of a turn does, until the turn has ended.
+func (r attemptRunner) hear(
+	ctx context.Context, t *turn, p *claude.Process, events iter.Seq2[claude.Event, error],
+) (result claude.Result, err error) {
+	defer func() { t.unasked = p.Unasked() }()
+	for ev, err := range events {
 		if err != nil {
 			return result, err
 		}
@@ -95,10 +126,7 @@ func (r attemptRunner) run(ctx context.Context, t *turn) (claude.Result, error) 
 			r.lanes.SetWaiting(t.claim.Turn.Key, r.approvals.Pending(t.claim.Turn.ID))
 		}
 	}
-	if r.ownCommand(t) != "" {
-		t.carriedOut(result)
-	}
-	return result, t.session.lostWith(result, t.course.acted)
+	return result, nil
 }
 
 // ask puts the question to a process, or has it carry out a command of its own.

@@ -2,6 +2,8 @@ package bridge
 
 import (
 	"context"
+	"errors"
+	"slices"
 
 	"magpie/bridge/approval"
 	"magpie/bridge/attachment"
@@ -59,12 +61,28 @@ func (cs conversationCommands) stop(ctx context.Context, o ordered) (order, erro
 	if err != nil {
 		return order{}, err
 	}
-	if len(turns) == 0 {
+	unasked, err := cs.db.Turns().FollowUps().Open(ctx, key)
+	if err != nil && !errors.Is(err, db.ErrNotFound) {
+		return order{}, err
+	}
+	waits := err == nil && !slices.Contains(turns, unasked.ID)
+	if len(turns) == 0 && !waits {
 		return cs.drop(ctx, o)
 	}
 	done, err := o.do(db.StopTurns{Turns: turns}, i18n.Stopped)
+	if waits {
+		done.effects = append(done.effects, db.DropFollowUp{Turn: unasked.ID})
+	}
 	// Only after the transaction: the stop must be recorded first, or a crash in between would run the turns again.
-	done.then = func() { cs.turns.lanes.HaltTurns(key, turns...) }
+	done.then = func() {
+		cs.turns.lanes.HaltTurns(key, turns...)
+		if waits { // it takes seconds
+			cs.turns.jobs.Enqueue(func(ctx context.Context) {
+				cs.asks.EndTurn(ctx, unasked, db.Cancelled)
+				cs.pool.Stop(key.String())
+			})
+		}
+	}
 	return done, err
 }
 

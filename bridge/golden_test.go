@@ -215,6 +215,9 @@ func stories() map[string]*turnRig {
 		"73-suggested": newTurnRig(i18n.Chinese).after(4*time.Second, says("测试都通过了。"), result("")).
 			with(func(v turncard.State) turncard.State { return v.Suggesting("提交这些改动") }).
 			ended(db.Done, i18n.Phrase{}),
+		"74-in-the-background-en": newTurnRig(i18n.English).after(4*time.Second, says("The tests are running."), result("")).
+			with(turncard.State.WithUnasked).ended(db.Done, i18n.Phrase{}),
+		"75-background-cut": newTurnRig(i18n.Chinese).ended(db.Interrupted, i18n.BackgroundCut),
 	}
 }
 

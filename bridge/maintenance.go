@@ -41,6 +41,7 @@ type endedTurn struct {
 	state      db.TurnState
 	answer     string
 	ownCommand bool // it was a command of the agent's own
+	unasked    bool // its process is at work still
 }
 
 // afterTurn does what is due in the chat of a turn that is over.
@@ -54,7 +55,7 @@ func (mt maintenance) afterTurn(ctx context.Context, t endedTurn) {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("chat not reloaded")
 		return
 	}
-	if mt.due(c) || mt.long(ctx, c) {
+	if !t.unasked && (mt.due(c) || mt.long(ctx, c)) {
 		mt.scheduler.make(t.Key)
 	}
 	if t.ownCommand {

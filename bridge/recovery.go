@@ -106,6 +106,9 @@ type cutOffTurns struct {
 // recover decides about a turn that a dead process left. Its transcript tells what the agent did after the bridge
 // had gone; the store tells what people have seen.
 func (r cutOffTurns) recover(ctx context.Context, t db.Turn) error {
+	if t.Follows != 0 {
+		return r.cutFollowUp(ctx, t)
+	}
 	log := r.log.With().Stringer("chat", t.Key).Int64("turn", t.ID).Str("session", t.Session).Logger()
 	c, err := r.db.Chats().Get(ctx, t.Key)
 	if err != nil {
@@ -169,6 +172,39 @@ func (r cutOffTurns) recover(ctx context.Context, t db.Turn) error {
 	}
 	r.reactions.Set([]chat.Message{{Key: t.Key, ID: t.ReplyTo}}, delivery.ReactionOf(end.State))
 	r.cfg.ended(Ended{State: end.State, Failure: end.Failure, Usage: e.Usage, Took: time.Since(t.Created)})
+	return nil
+}
+
+// cutFollowUp ends a turn that its agent has begun by itself, or was to begin. Nobody has asked for it, so it is not begun
+// again unasked.
+func (r cutOffTurns) cutFollowUp(ctx context.Context, t db.Turn) error {
+	c, err := r.db.Chats().Get(ctx, t.Key)
+	if err != nil {
+		return err
+	}
+	unanswered, err := r.db.Approvals().Unanswered(ctx, t.ID)
+	if err != nil {
+		return err
+	}
+	end := turncard.Outcome{State: db.Interrupted, Notice: i18n.BackgroundCut}
+	switch {
+	case unanswered:
+		end.Notice = i18n.InterruptedAsking
+	case t.Stopped:
+		end = turncard.Outcome{State: db.Cancelled, Notice: i18n.Stopped}
+	}
+	r.log.Warn().Stringer("chat", t.Key).Int64("turn", t.ID).Msg("work in the background was cut off")
+	view := turncard.New(t.ID, r.cfg.langOf(c), time.Now())
+	if t.Draft != "" {
+		view = view.Saying(t.Draft)
+	}
+	err = r.history.finish(ctx, db.TurnResult{
+		Turn: t, State: end.State, Answer: t.Draft, Card: view.End(end).Card(time.Now()),
+	})
+	if err != nil {
+		return fmt.Errorf("recover: %w", err)
+	}
+	r.cfg.ended(Ended{State: end.State, Took: time.Since(t.Created)})
 	return nil
 }
 

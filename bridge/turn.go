@@ -31,6 +31,7 @@ type turn struct {
 
 	steersRead []string // names of the messages that were handed to it and that the agent has read
 	suggestion awaitedSuggestion
+	unasked    bool // something goes on in the background
 }
 
 func newTurn(cfg *Config, store *db.DB, c db.Claim) *turn {
@@ -74,7 +75,14 @@ func (r *turnRunner) run(ctx context.Context, claim db.Claim) {
 	t := newTurn(r.cfg, r.db, claim)
 	log := zerolog.Ctx(ctx).With().Stringer("chat", claim.Turn.Key).Int64("turn", claim.Turn.ID).Logger()
 	defer r.agents.budget.release(claim.Turn.ID)
-	r.runWith(log.Hook(t.session).WithContext(ctx), t, r.agents.answer)
+	answer := r.agents.answer
+	if claim.Turn.Follows != 0 {
+		answer = r.agents.follow
+		if !r.agents.attempts.followUps.begun(ctx, claim.Turn) {
+			return
+		}
+	}
+	r.runWith(log.Hook(t.session).WithContext(ctx), t, answer)
 }
 
 // runWith takes a turn to its end, where answer has the agent answer it.
@@ -90,7 +98,8 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 	r.prepare(work, t)
 	defer r.agents.attend(t)() // the project is settled now
 	steering := r.agents.attempts.steering
-	if r.agents.attempts.ownCommand(t) == "" { // a command of the CLI's own takes no messages
+	// A command of the CLI's own takes no messages, nor does a turn that the agent has begun by itself.
+	if r.agents.attempts.ownCommand(t) == "" && t.claim.Turn.Follows == 0 {
 		defer steering.begin(t.claim)()
 	}
 	end := answer(work, t)
@@ -102,6 +111,9 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 		end.Notice = i18n.InterruptedAsking
 	}
 	r.agents.leave(ctx, t, end.State)
+	if t.unasked && end.State == db.Done {
+		t.view = t.view.WithUnasked()
+	}
 	failpoint.At("end: storing")
 	err := r.store(ctx, t, end)
 	failpoint.At("end: stored")
@@ -119,9 +131,10 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 	}
 	r.display.ended(t, end.State)
 	r.suggestions.after(ctx, t, end)
+	r.agents.attempts.followUps.settle(context.WithoutCancel(ctx), t.claim.Turn)
 	r.maintenance.afterTurn(ctx, endedTurn{
 		Turn: t.claim.Turn, asked: t.claim.Asked, state: end.State, answer: t.view.Answer(),
-		ownCommand: r.agents.attempts.ownCommand(t) != "",
+		ownCommand: r.agents.attempts.ownCommand(t) != "", unasked: t.unasked,
 	})
 	r.report(ctx, t, end, err)
 }
@@ -129,6 +142,10 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 // prepare keeps a claimed turn from running in a full or stale session. Errors are only logged: an
 // answer in the old session is better than none.
 func (r *turnRunner) prepare(ctx context.Context, t *turn) {
+	if t.claim.Turn.Follows != 0 { // its agent is at work already
+		r.maintenance.scheduler.begin(ctx, t.claim.Turn.Key, false, func() {})
+		return
+	}
 	r.maintenance.beforeTurn(ctx, t.claim, func() { t.show(t.view.Compacting(time.Now())) })
 	c, err := r.db.Chats().Get(ctx, t.claim.Turn.Key)
 	if err != nil {
@@ -185,7 +202,7 @@ func (r *turnRunner) store(ctx context.Context, t *turn, end turncard.Outcome) e
 	e := db.TurnResult{
 		Turn: t.claim.Turn, State: end.State, Failure: end.Failure, Answer: t.view.Answer(), Usage: t.course.usage,
 		Card: t.view.End(end).Card(time.Now()), Report: t.report, Actions: t.actions.rest(),
-		SteersRead: t.steersRead,
+		SteersRead: t.steersRead, Unasked: t.unasked && (end.State == db.Done || end.State == db.Failed),
 	}
 	if r.cfg.Context.Resumes() {
 		e.Session = t.session.kept

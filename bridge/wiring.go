@@ -93,6 +93,7 @@ type wiring struct {
 	specs      processSpecs
 	ahead      *aheadStarts
 	steering   *steering
+	followUps  followUps
 }
 
 // newWiring makes the parts in the order of their dependencies. The messenger is wrapped first, so that
@@ -127,6 +128,10 @@ func newWiring(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messeng
 		Protected: cfg.protected(), Secrets: cfg.Secrets, Language: w.languages.OfChat, Interrupted: w.cutOff,
 		Recorded: cfg.recorded,
 	}, store, w.outbox, w.authorizer, log)
+	w.followUps = followUps{
+		cfg: w.cfg, store: store.Turns().FollowUps(), pool: pool, turns: w.turns, history: w.history,
+		outbox: w.outbox, approvals: w.approvals, languages: w.languages, log: log,
+	}
 	w.servers = &serverStates{broken: map[string][]claude.MCPServer{}}
 	w.specs = processSpecs{w.cfg, w.budget, w.tools, w.files}
 	w.ahead = &aheadStarts{
@@ -148,7 +153,7 @@ func (w *wiring) turnRunner(background *background) *turnRunner {
 			attempts: attemptRunner{
 				cfg: w.cfg, pool: w.pool, lanes: lanes, approvals: w.approvals, turns: w.db.Turns(),
 				chats: w.db.Chats(), folders: w.db.Folders(), servers: w.servers,
-				specs: w.specs, steering: w.steering,
+				specs: w.specs, steering: w.steering, followUps: w.followUps,
 				prompts: promptBuilder{w.cfg, w.context},
 			},
 		},

@@ -72,6 +72,15 @@ var (
 		"The agent quit unexpectedly. Press “Continue” or send “continue” to resume."}
 	FailUnknown = Phrase{"出错了，请再试一次。", "Something went wrong. Please try again."}
 
+	BackgroundCut = Phrase{"后台任务在完成前被中断了。点“继续”可以接着做。",
+		"The work in the background was interrupted before it was done. Press “Continue” to resume."}
+	BackgroundLimit = Phrase{"后台任务超过了%s的时间上限，已停止。点“继续”可以接着做。",
+		"The work in the background was stopped: it reached its limit of %s. Press “Continue” to resume."}
+	BackgroundMemory = Phrase{"机器资源不足，后台任务已停止。点“继续”可以接着做。",
+		"The work in the background was stopped: the machine needed its resources. Press “Continue” to resume."}
+	BackgroundReplaced = Phrase{"后台任务已停止：对话重新开始了，或换了设置。",
+		"The work in the background was stopped: the conversation was restarted, or its settings changed."}
+
 	SuggestionAsked = Phrase{"好的，正在问…", "Asking…"}
 	SuggestionOver  = Phrase{"对话已经继续了，这个建议不再有效。", "The conversation has moved on, so this suggestion no longer applies."}
 
@@ -113,4 +122,5 @@ var (
 	CardPlanning       = Phrase{"正在提交计划…", "Submitting a plan…"}
 	CardPlan           = Phrase{"计划", "Plan"}
 	CardAddition       = Phrase{"补充", "Added"}
+	CardUnasked        = Phrase{"后台还在继续，有结果会另发消息", "still working in the background, more to follow"}
 )

@@ -155,7 +155,11 @@ func (v State) deniedLine() string {
 
 // footer is the small print below an answer: what most readers want to know.
 func (v State) footer() string {
-	return joined(append([]string{v.deniedLine()}, v.figures.parts(v.Lang)...))
+	parts := append([]string{v.deniedLine()}, v.figures.parts(v.Lang)...)
+	if v.unasked {
+		parts = append(parts, i18n.CardUnasked.In(v.Lang))
+	}
+	return joined(parts)
 }
 
 // details are what some readers want to know, too.

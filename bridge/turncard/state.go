@@ -34,6 +34,7 @@ type State struct {
 	context  string  // what the agent was told beside the question
 	outcome  Outcome // zero while it runs
 	suggests string  // what may be asked next; empty = nothing
+	unasked  bool    // something goes on in the background when it has ended
 }
 
 // phase is what goes on in a turn that runs.
@@ -172,6 +173,12 @@ func (v State) Saying(answer string) State {
 // End is the state of a turn that is over.
 func (v State) End(o Outcome) State {
 	v.outcome = o
+	return v
+}
+
+// WithUnasked is the state of a turn that has ended while something goes on in the background.
+func (v State) WithUnasked() State {
+	v.unasked = true
 	return v
 }
 

@@ -57,8 +57,9 @@ var afterwards = regexp.MustCompile(`^(agent: finished|end: .*|delivery: .*)$`)
 // ofTheCLI are steps at which the CLI itself is about to start, to be asked, or to say something.
 var ofTheCLI = regexp.MustCompile(`^(process|prompt|agent): `)
 
-// ofOthers are steps to which an ordinary turn does not come: TestACrashAroundADecision, TestACrashAroundAnAddition.
-var ofOthers = regexp.MustCompile(`^(decision|steer): `)
+// ofOthers are steps to which an ordinary turn does not come: TestACrashAroundADecision, TestACrashAroundAnAddition,
+// TestACrashAroundAFollowUp.
+var ofOthers = regexp.MustCompile(`^(decision|steer|follow-up): `)
 
 // TestACrashAtEveryStep kills the program at each step of a turn. Whatever the agent had done by then, the message is
 // stored, either the answer becomes visible once or the card reports the interruption and its buttons work, no tool

@@ -56,6 +56,9 @@ type Config struct {
 	Silence     Duration `toml:"silence_timeout" env:"SILENCE_TIMEOUT"`
 	ToolSilence Duration `toml:"tool_timeout" env:"TOOL_TIMEOUT"` // timeout without output while a tool runs
 	TurnLimit   Duration `toml:"turn_timeout" env:"TURN_TIMEOUT"`
+	// how long commands and subagents may run in the background when their turn has ended, where the CLI can; 0 = they end
+	// with it
+	BackgroundLimit Duration `toml:"background_limit" env:"BACKGROUND_LIMIT"`
 	// timeout of a background task, such as a summary or a title
 	TaskLimit Duration `toml:"background_timeout" env:"BACKGROUND_TIMEOUT"`
 	// added to the CLI's environment
@@ -103,7 +106,7 @@ func Defaults() Config {
 		Command: "claude", Project: DefaultProject, PermissionMode: "default",
 		KeepAlive: AutoKeepAlive, Spare: 1, WhileBusy: Queues, Suggestions: true, Silence: Duration{Duration: 3 * time.Minute},
 		ToolSilence: Duration{Duration: 30 * time.Minute}, TurnLimit: Duration{Duration: 2 * time.Hour},
-		TaskLimit: Duration{Duration: 2 * time.Minute},
+		BackgroundLimit: Duration{Duration: 30 * time.Minute}, TaskLimit: Duration{Duration: 2 * time.Minute},
 		// "local" is not read: it holds what the owner has allowed for the terminal, which is not meant for chats.
 		SettingSources: []string{"user", "project"}, ConfigDir: perChatDir, Ask: askChanges,
 		MCP: MCPServers{allServers},
@@ -158,6 +161,9 @@ func (c Config) Validate() error {
 	}
 	if c.KeepAlive.Duration < 0 && c.KeepAlive != AutoKeepAlive {
 		errs = append(errs, errors.New(`[claude] keep_alive: want 0 or more, or "auto"`))
+	}
+	if c.BackgroundLimit.Duration < 0 {
+		errs = append(errs, errors.New("[claude] background_limit: want 0 or more"))
 	}
 	for name, d := range map[string]Duration{
 		"silence_timeout": c.Silence, "tool_timeout": c.ToolSilence, "turn_timeout": c.TurnLimit,

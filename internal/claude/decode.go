@@ -23,6 +23,7 @@ type decoder struct {
 	failure      Failure
 	inputTokens  int64 // of the last call of the model
 	outputTokens int64 // of the last call of the model
+	unasked      bool  // the agent has begun the turn by itself
 }
 
 // decode reads one line. A line that is no JSON object, or of an unknown type, yields nothing.
@@ -251,7 +252,7 @@ func resultText(content gjson.Result) string {
 // result reads the end of a turn. Success is decided by is_error and not by the subtype: API errors arrive as
 // subtype "success". The cost is cumulative over the process, unless the CLI also reports the turn's own.
 func (d *decoder) result(v gjson.Result) []Event {
-	if v.Get("origin").Exists() {
+	if v.Get("origin").Exists() && !d.unasked {
 		return nil // the end of a turn that a background task of the CLI started, and not of ours
 	}
 	u := v.Get("usage")

@@ -20,13 +20,17 @@ var inheritedVariables = []string{
 // noMemory is the variable that switches the CLI's own memory off.
 const noMemory = "CLAUDE_CODE_DISABLE_AUTO_MEMORY"
 
+// noBackground is the variable that makes commands and subagents end within their turn. A CLI that may do something
+// behind it does not get it; see [agent.worksUnasked].
+const noBackground = "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS"
+
 // imposedVariables make the CLI behave as a child process.
 var imposedVariables = map[string]string{
 	noAttachments: "1", // a newer CLI gets another variable; see withoutMentions
 	"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-	// Background tasks and timers could wake the agent between turns, when nobody reads its output.
-	"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
-	"CLAUDE_CODE_DISABLE_CRON":             "1",
+	noBackground: "1",
+	// Timers could wake the agent between turns, long after anybody waits for it.
+	"CLAUDE_CODE_DISABLE_CRON": "1",
 	// The memory is shared: notes of one chat's agent would reach the agents of all chats.
 	noMemory:                  "1",
 	"CLAUDE_CODE_MAX_RETRIES": "4", // the default of 10 keeps a user waiting for three minutes

@@ -13,6 +13,7 @@ import (
 type idleProcesses struct {
 	keepAlive time.Duration // how long a process waits for its chat's next message; 0 = not at all
 	ahead     time.Duration // how long one that was started ahead of a turn waits for it
+	unasked   time.Duration // how long one may do something unasked
 	processes *processes
 	tasks     sync.WaitGroup // processes that are ending
 
@@ -26,8 +27,8 @@ type idleProcesses struct {
 
 func newIdleProcesses(c Config, keepAlive time.Duration, ps *processes) *idleProcesses {
 	return &idleProcesses{
-		keepAlive: keepAlive, ahead: cmp.Or(c.Ahead, aheadTime), processes: ps, ending: map[string]*Process{}, turns: map[string]int{},
-		starting: map[string]chan struct{}{},
+		keepAlive: keepAlive, ahead: cmp.Or(c.Ahead, aheadTime), unasked: c.BackgroundLimit.Duration, processes: ps,
+		ending: map[string]*Process{}, turns: map[string]int{}, starting: map[string]chan struct{}{},
 	}
 }
 
@@ -94,9 +95,41 @@ func (ip *idleProcesses) take(ctx context.Context, owner string, spec Spec) (p *
 		if own.fits(spec) {
 			return own, nil, nil
 		}
+		own.out.unasked.end(EndReplaced)
 		unfit = append(unfit, own)
 	}
 	return nil, unfit, nil
+}
+
+// takeWoken is take for the turn that owner's agent has begun by itself; nil = it has not.
+func (ip *idleProcesses) takeWoken(owner string) *Process {
+	ip.mu.Lock()
+	defer ip.mu.Unlock()
+	i := ip.list.indexOf(owner)
+	if ip.closed || i < 0 || !ip.list[i].p.alive() || !ip.list[i].p.woken() {
+		return nil
+	}
+	ip.turns[owner]++
+	ip.processes.countRunning(1)
+	return ip.list.remove(i)
+}
+
+// state is what owner's idle process does unasked.
+func (ip *idleProcesses) state(owner string) Unasked {
+	ip.mu.Lock()
+	defer ip.mu.Unlock()
+	i := ip.list.indexOf(owner)
+	switch {
+	case ip.turns[owner] > 0:
+		return InTurn
+	case i < 0 || ip.list[i].p.out.unasked.isGone():
+		return NoProcess
+	case ip.list[i].p.woken():
+		return Woken
+	case ip.list[i].p.Unasked():
+		return Working
+	}
+	return Resting
 }
 
 // leave counts a turn that has no process. The caller holds mu.
@@ -145,13 +178,18 @@ func (ip *idleProcesses) put(owner string, p *Process, tight bool) (yielded bool
 		return yielded
 	}
 	if !p.alive() || !p.reusable() || ip.keepAlive == 0 || !ip.processes.hasSlot(p) {
+		p.out.unasked.end(EndMemory)
 		ip.retire(owner, p) // in the background: the turn is over, and nobody need wait for the process
 		return yielded
 	}
 	ip.processes.countRunning(-1)
-	ip.add(owner, p, ip.keepAlive)
+	if left := p.out.unasked.left(ip.unasked); left > 0 {
+		ip.add(owner, p, left, EndLimit)
+	} else {
+		ip.add(owner, p, ip.keepAlive, EndLimit)
+	}
 	if tight {
-		ip.retireIdle(ip.list.leastUsed(time.Now()))
+		ip.retireIdle(ip.list.leastUsed(time.Now()), EndMemory)
 	}
 	return yielded
 }
@@ -167,27 +205,28 @@ func (ip *idleProcesses) adopt(owner string, p *Process) bool {
 		return false
 	}
 	p.lastActive = time.Now()
-	ip.add(owner, p, ip.ahead)
+	ip.add(owner, p, ip.ahead, EndLimit)
 	return true
 }
 
-// add makes a process idle for that long. The caller holds mu.
-func (ip *idleProcesses) add(owner string, p *Process, wait time.Duration) {
+// add makes a process idle for that long; then it ends for that reason. The caller holds mu.
+func (ip *idleProcesses) add(owner string, p *Process, wait time.Duration, why UnaskedEnd) {
 	it := &idle{owner: owner, p: p}
 	it.timer = time.AfterFunc(wait, func() {
 		ip.mu.Lock()
 		defer ip.mu.Unlock()
 		if i := slices.Index(ip.list, it); i >= 0 {
-			ip.retireIdle(i)
+			ip.retireIdle(i, why)
 		}
 	})
 	ip.list = append(ip.list, it)
 }
 
-// retireIdle ends the i-th idle process. The caller holds mu.
-func (ip *idleProcesses) retireIdle(i int) (gone <-chan struct{}) {
+// retireIdle ends the i-th idle process; why is told if it does something unasked. The caller holds mu.
+func (ip *idleProcesses) retireIdle(i int, why UnaskedEnd) (gone <-chan struct{}) {
 	owner := ip.list[i].owner
 	p := ip.list.remove(i)
+	p.out.unasked.end(why)
 	ip.processes.countRunning(1)
 	return ip.retire(owner, p)
 }
@@ -216,8 +255,9 @@ func (ip *idleProcesses) evict(owner string, pass bool) (gone <-chan struct{}) {
 	ip.mu.Lock()
 	defer ip.mu.Unlock()
 	i := ip.list.indexOf(owner)
+	why := EndReplaced
 	if i < 0 {
-		i = ip.list.leastUsed(time.Now())
+		i, why = ip.list.leastUsed(time.Now()), EndMemory
 	}
 	if i < 0 {
 		return nil
@@ -225,7 +265,7 @@ func (ip *idleProcesses) evict(owner string, pass bool) (gone <-chan struct{}) {
 	if pass {
 		ip.processes.passSlot(ip.list[i].p)
 	}
-	return ip.retireIdle(i)
+	return ip.retireIdle(i, why)
 }
 
 // evictUnasked ends an idle process that has not served a turn yet; nil = there is none.
@@ -236,18 +276,18 @@ func (ip *idleProcesses) evictUnasked() (gone <-chan struct{}) {
 	if i < 0 {
 		return nil
 	}
-	return ip.retireIdle(i)
+	return ip.retireIdle(i, EndMemory)
 }
 
 // drop ends owner's idle process, if there is one, and waits for its end.
-func (ip *idleProcesses) drop(owner string) {
+func (ip *idleProcesses) drop(owner string, why UnaskedEnd) {
 	ip.mu.Lock()
 	i := ip.list.indexOf(owner)
 	if i < 0 {
 		ip.mu.Unlock()
 		return
 	}
-	gone := ip.retireIdle(i)
+	gone := ip.retireIdle(i, why)
 	ip.mu.Unlock()
 	<-gone
 }
@@ -257,7 +297,7 @@ func (ip *idleProcesses) retireAll() {
 	ip.mu.Lock()
 	defer ip.mu.Unlock()
 	for len(ip.list) > 0 {
-		ip.retireIdle(0)
+		ip.retireIdle(0, EndReplaced)
 	}
 }
 
@@ -293,20 +333,27 @@ func (l idleList) indexOf(owner string) int {
 const activePeriod = 10 * time.Second
 
 // leastUsed is the process that is ended if another needs its slot: one that was started ahead, else the one that has
-// waited longest among chats that are silent. If none is silent, it is the one whose chat was active least recently.
-// -1 = there is none.
+// waited longest among chats that are silent. If none is silent, it is the one whose chat was active least recently. One
+// that does something unasked is ended only if there is no other. -1 = there is none.
 func (l idleList) leastUsed(now time.Time) int {
 	if i := slices.IndexFunc(l, func(it *idle) bool { return it.p.session.fresh }); i >= 0 {
 		return i
 	}
-	first := -1
+	first, working := -1, -1
 	for i, it := range l {
-		if now.Sub(it.p.lastActive) >= activePeriod {
+		switch {
+		case it.p.Unasked():
+			if working < 0 {
+				working = i
+			}
+		case now.Sub(it.p.lastActive) >= activePeriod:
 			return i
-		}
-		if first < 0 || it.p.lastActive.Before(l[first].p.lastActive) {
+		case first < 0 || it.p.lastActive.Before(l[first].p.lastActive):
 			first = i
 		}
+	}
+	if first < 0 {
+		return working
 	}
 	return first
 }

@@ -100,7 +100,13 @@ func TestWhoseProcessMakesRoom(t *testing.T) {
 	now := time.Now()
 	spoke := func(ago ...time.Duration) (l idleList) {
 		for _, d := range ago {
-			l = append(l, &idle{p: &Process{lastActive: now.Add(-d)}})
+			l = append(l, &idle{p: &Process{lastActive: now.Add(-d), out: newOutputRouter(nil)}})
+		}
+		return l
+	}
+	busy := func(l idleList, i ...int) idleList {
+		for _, i := range i {
+			l[i].p.out.unasked.tasks = map[string]bool{"task": true}
 		}
 		return l
 	}
@@ -108,10 +114,13 @@ func TestWhoseProcessMakesRoom(t *testing.T) {
 		list idleList
 		want int
 	}{
-		"none":             {nil, -1},
-		"the oldest":       {spoke(time.Minute, time.Hour), 0},
-		"a silent chat":    {spoke(9*time.Second, time.Second, 10*time.Second, time.Hour), 2},
-		"all of them talk": {spoke(3*time.Second, 9*time.Second, time.Second), 1},
+		"none":                  {nil, -1},
+		"the oldest":            {spoke(time.Minute, time.Hour), 0},
+		"a silent chat":         {spoke(9*time.Second, time.Second, 10*time.Second, time.Hour), 2},
+		"all of them talk":      {spoke(3*time.Second, 9*time.Second, time.Second), 1},
+		"in the background":     {busy(spoke(time.Hour, time.Minute), 0), 1},
+		"one that talks goes":   {busy(spoke(time.Hour, time.Second), 0), 1},
+		"all in the background": {busy(spoke(time.Hour, time.Minute), 0, 1), 0},
 	} {
 		if got := tc.list.leastUsed(now); got != tc.want {
 			t.Errorf("%s: %d, want %d", name, got, tc.want)

@@ -20,6 +20,7 @@ type outputRouter struct {
 	responses map[string]chan<- gjson.Result // waiting callers, by request id
 
 	suggestions suggestions
+	unasked     unasked
 }
 
 func newOutputRouter(in *input) *outputRouter {
@@ -33,12 +34,13 @@ func newOutputRouter(in *input) *outputRouter {
 // deliver passes a line to the caller that waits for it, or to the turn that runs.
 func (h *outputRouter) deliver(line []byte) {
 	h.markReady()
-	if h.deliverResponse(line) || h.suggestions.take(line) {
+	if h.deliverResponse(line) || h.suggestions.take(line) || h.unasked.ask(line) {
 		return
 	}
 	h.mu.Lock()
+	h.unasked.track(line)
 	r := h.turn
-	if r == nil {
+	if r == nil && !h.unasked.between(line) {
 		h.discardBetweenTurns(line)
 	}
 	h.mu.Unlock()
@@ -52,8 +54,8 @@ func (h *outputRouter) deliver(line []byte) {
 	}
 }
 
-// discardBetweenTurns handles output between turns: the end of a background task may have woken the process. Nobody
-// reads it, but a permission request must be answered or the process waits forever. The caller holds mu.
+// discardBetweenTurns handles output between turns that nobody reads: a subagent in the background may ask for a
+// permission, and waits forever without an answer. The caller holds mu.
 func (h *outputRouter) discardBetweenTurns(line []byte) {
 	if q, ok := toolAsk(line); ok {
 		h.in.refuse(q)
@@ -110,18 +112,21 @@ func (h *outputRouter) currentRun() *run {
 	return h.turn
 }
 
-// attach and detach bracket a turn; output that comes outside of them belongs to no caller.
-func (h *outputRouter) attach(r *run) {
+// attach and detach bracket a turn; output that comes outside of them belongs to no caller. attach returns what the agent
+// has said by itself before, if it has begun a turn.
+func (h *outputRouter) attach(r *run) (backlog [][]byte, woken bool) {
 	h.suggestions.begin()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.turn = r
+	return h.unasked.attach()
 }
 
 // Closing done outside of the lock: whoever waits for it may call back at once.
 func (h *outputRouter) detach(r *run) {
 	h.mu.Lock()
 	h.turn = nil
+	h.unasked.detach()
 	h.mu.Unlock()
 	close(r.done)
 }

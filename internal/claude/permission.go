@@ -98,6 +98,15 @@ func (a *openAsks) remove(id string) (ToolAsk, bool) {
 	return q, true
 }
 
+// abandon removes all requests that are open.
+func (a *openAsks) abandon() []ToolAsk {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	list := a.open
+	a.open = nil
+	return list
+}
+
 // notify queues an event for the run.
 func (a *openAsks) notify(ev Event) {
 	a.mu.Lock()

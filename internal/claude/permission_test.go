@@ -71,7 +71,7 @@ func TestNoTimeCountsWhilePeopleAreAsked(t *testing.T) {
 				done := make(chan struct{})
 				go func() {
 					defer close(done)
-					r.loop(context.Background(), func(ev Event, err error) bool {
+					r.loop(context.Background(), nil, func(ev Event, err error) bool {
 						if err != nil {
 							end = err
 							return false

@@ -250,8 +250,28 @@ func (pl *Pool) Release(owner string, p *Process) {
 	pl.memory.watch()
 }
 
+// AcquireWoken is [Pool.Acquire] for the turn that owner's agent has begun by itself: the caller reads it with
+// [Process.Follow]. The process is nil if there is no such turn any more.
+func (pl *Pool) AcquireWoken(ctx context.Context, owner string) (*Process, error) {
+	if err := pl.slots.acquireTurn(ctx); err != nil {
+		return nil, err
+	}
+	pl.background.noteActivity()
+	p := pl.idle.takeWoken(owner)
+	if p == nil {
+		pl.slots.releaseTurn()
+	}
+	return p, nil
+}
+
+// Unasked is what owner's process does between turns.
+func (pl *Pool) Unasked(owner string) Unasked { return pl.idle.state(owner) }
+
 // Drop ends owner's idle process, if there is one: its chat starts a new session.
-func (pl *Pool) Drop(owner string) { pl.idle.drop(owner) }
+func (pl *Pool) Drop(owner string) { pl.idle.drop(owner, EndReplaced) }
+
+// Stop ends owner's idle process, if there is one, because somebody wants what it does unasked to end.
+func (pl *Pool) Stop(owner string) { pl.idle.drop(owner, EndStopped) }
 
 // Close ends all processes, with everything that they have started, and returns when they have ended, after three
 // seconds at most. A running turn is cut off.

@@ -133,15 +133,19 @@ func (a agent) start(spec Spec) (*Process, error) {
 		stderr:   &tailBuffer{max: stderrTail},
 		timeouts: newTimeouts(c), commands: c.SlashCommands(), session: sessionState{fresh: true},
 	}
+	p.out.unasked = unasked{
+		allowed: a.worksUnasked(spec), mode: spec.Mode, owed: map[string]bool{}, asks: map[string]bool{},
+	}
 	cmd.Stdout = &lineWriter{emit: p.out.deliver}
 	cmd.Stderr = p.stderr
-	if err := p.child.Start(tools.environ(a.env.withoutMentions(c.Command).list())); err != nil {
+	if err := p.child.Start(tools.environ(a.processEnvironment(spec).list())); err != nil {
 		tools.close()
 		in.close()
 		return nil, fmt.Errorf("start claude: %w", err)
 	}
 	go func() {
 		p.child.Wait()
+		p.out.unasked.ended()
 		tools.close()
 		in.close()
 		<-in.done

@@ -191,6 +191,7 @@ func (ps *processes) close() {
 	ps.mu.Lock()
 	ps.closed = true
 	for p := range ps.all {
+		p.out.unasked.end(EndClosed)
 		ps.tasks.Go(func() { ps.end(context.Background(), p) })
 	}
 	ps.mu.Unlock()

@@ -229,9 +229,9 @@ func (r *outcomeReader) steered(id string, together bool) bool {
 }
 
 // isNote reports whether a line with the role of the user was written by the CLI itself: a tool result, an
-// interruption, or information for the model.
+// interruption, the end of a task in the background, or information for the model.
 func isNote(v gjson.Result) bool {
-	return v.Get("isMeta").Bool() || v.Get("isCompactSummary").Bool() ||
+	return v.Get("isMeta").Bool() || v.Get("origin.kind").String() == "task-notification" || v.Get("isCompactSummary").Bool() ||
 		v.Get(`message.content.#(type=="tool_result")`).Exists() ||
 		strings.HasPrefix(v.Get("message.content.0.text").String(), interrupted)
 }

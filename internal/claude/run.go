@@ -25,25 +25,43 @@ func (p *Process) Run(ctx context.Context, id, text string, images ...Image) ite
 	return p.runTurn(ctx, true, func() { p.in.sendPrompt(id, text, images) })
 }
 
-// runTurn runs a turn that ask begins, and that takes messages while it runs if it is steerable.
+// Follow yields the events of the turn that the agent has begun by itself (see [Watcher]), as [Process.Run] does, from
+// its beginning on.
+func (p *Process) Follow(ctx context.Context) iter.Seq2[Event, error] {
+	return p.runTurn(ctx, false, nil)
+}
+
+// runTurn runs a turn that ask begins, and that takes messages while it runs if it is steerable. With a nil ask the
+// agent has begun it. If it has begun one although it is to be asked, that one goes first: it is part of this turn then.
 func (p *Process) runTurn(ctx context.Context, steerable bool, ask func()) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		r := &run{
 			p: p, lines: make(chan []byte), done: make(chan struct{}), open: map[string]bool{}, asks: newOpenAsks(),
-			stop: stopper{p: p},
+			stop: stopper{p: p}, dec: decoder{unasked: ask == nil},
 		}
 		p.session.fresh = false
 		p.child.SetAsked()
 		p.meter.beginTurn()
-		p.out.attach(r)
+		backlog, woken := p.out.attach(r)
 		defer p.out.detach(r)
-		p.session.mode.restore(p.in, p.spec.Mode)
-		ask()
-		if steerable {
-			r.steers.begin()
+		begin := func() {
+			p.session.mode.restore(p.in, p.spec.Mode)
+			ask()
+			if steerable {
+				r.steers.begin()
+			}
+			failpoint.At("prompt: sent")
 		}
-		failpoint.At("prompt: sent")
-		r.loop(ctx, yield)
+		switch {
+		case ask != nil && woken:
+			r.begin = begin
+		case ask != nil:
+			begin()
+		}
+		r.loop(ctx, backlog, yield)
+		for _, q := range r.asks.abandon() { // of subagents in the background, which go on
+			p.in.refuse(q)
+		}
 	}
 }
 
@@ -74,6 +92,7 @@ type run struct {
 	stop  stopper
 
 	steers steers
+	begin  func()  // asks, when the turn that the agent has begun by itself has ended; nil = it was asked
 	held   *Result // after which the agent goes on with messages: the sum so far; nil = none
 	goes   bool    // it has gone on since
 }
@@ -83,7 +102,7 @@ type run struct {
 const steerWait = 15 * time.Second
 
 // loop runs until the turn or the process has ended.
-func (r *run) loop(ctx context.Context, yield func(Event, error) bool) {
+func (r *run) loop(ctx context.Context, backlog [][]byte, yield func(Event, error) bool) {
 	bounds := newTurnTimers(r.p.timeouts.turn, r.p.timeouts.silence)
 	defer bounds.stop()
 	defer r.stop.end()
@@ -100,6 +119,14 @@ func (r *run) loop(ctx context.Context, yield func(Event, error) bool) {
 		}
 	}
 	ended, deaf := ctx.Done(), r.p.in.failed
+	for _, line := range backlog {
+		switch result, more := r.handleLine(line, yield); {
+		case !more:
+			left()
+		case result:
+			return
+		}
+	}
 	for {
 		if r.asks.any() {
 			bounds.pause()
@@ -187,6 +214,14 @@ func (r *run) handleLine(line []byte, yield func(Event, error) bool) (ended, mor
 		return false, true
 	}
 	r.p.session.mode.track(line)
+	if r.begin != nil && isUnasked(line) {
+		if r.stop.cause != nil {
+			return true, true
+		}
+		r.begin()
+		r.begin = nil
+		return false, true
+	}
 	if id, ok := replayed(line); ok && r.steers.read(id) {
 		r.goes = true
 		return false, yield(Steered{ID: id}, nil)
@@ -239,8 +274,14 @@ func (r *run) goesOn(e Result) bool {
 }
 
 // stopped has the turn end. A process with messages that it has not read ends with it: after an interrupt it would
-// begin with them at once.
-func (r *run) stopped(cause error) { r.stop.begin(cause, r.steers.abandon()) }
+// begin with them at once. So does one with something in the background, which is stopped as well.
+func (r *run) stopped(cause error) {
+	unasked := r.p.Unasked()
+	if unasked {
+		r.p.out.unasked.end(EndStopped)
+	}
+	r.stop.begin(cause, r.steers.abandon() || unasked)
+}
 
 // turnResult converts the process's running totals to values of this turn.
 func (r *run) turnResult(e Result) Result {

@@ -17,9 +17,9 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// awake lets the agent start background tasks, which the bridge's configuration does not.
+// awake lets the agent start background tasks although what it does unasked is read by nobody.
 func awake(c *claude.Config) {
-	c.Env = map[string]string{"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "0"}
+	c.Env, c.BackgroundLimit.Duration = map[string]string{"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "0"}, 0
 	c.AllowedTools = []string{"Bash(sleep *)"}
 	c.Silence.Duration, c.ToolSilence.Duration = 40*time.Second, 40*time.Second
 }
@@ -69,7 +69,7 @@ func TestAnAgentThatWakesUpUnaskedDoesNotSpoilTheNextTurn(t *testing.T) {
 
 // The agent is not offered what would speak between turns; a model that tries anyway is told.
 func TestBackgroundTasksAreOff(t *testing.T) {
-	r := newRig(t, func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
+	r := newRig(t, func(c *claude.Config) { c.AllowedTools, c.BackgroundLimit.Duration = []string{"Bash"}, 0 })
 	r.model.Script(
 		modelsim.Rule{Times: 1, Steps: []modelsim.Step{
 			modelsim.Tool("Bash", map[string]any{"command": "true", "description": "bg", "run_in_background": true}),

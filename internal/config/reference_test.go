@@ -208,6 +208,8 @@ var described = []struct{ key, en, zh string }{
 	{"[claude] tool_timeout", "limit without output while a tool runs", "工具运行时，多久没有输出算超时"},
 	{"[claude] turn_timeout", "limit of a whole turn", "一轮回答的总时限"},
 	{"[claude] background_timeout", "limit of background requests: summaries, key points, titles", "生成摘要、要点、标题的超时时间"},
+	{"[claude] background_limit", "how long commands and subagents may go on in the background after their answer; what the agent says when they end comes as a new card. `0s` = they end with the answer. Needs a CLI such as 2.1.330, and neither `keep_alive = \"0s\"` nor `[budget] turn_usd`",
+		"回答结束后，命令和子任务最多还能在后台运行多久；它们结束后助手要说的话会另发一张卡片。`0s` = 随回答一起结束。需要 2.1.330 这样的 CLI，且没有设置 `keep_alive = \"0s\"` 或 `[budget] turn_usd`"},
 	{"[claude.env]", "environment variables for the CLI", "传给 CLI 的环境变量"},
 	{"[claude] setting_sources", "whose settings and `CLAUDE.md` the CLI reads: any of `user`, `project`, `local` ([access](access.md))",
 		"CLI 读取谁的设置和 `CLAUDE.md`：`user`、`project`、`local` 中的几项（[权限](access.md)）"},

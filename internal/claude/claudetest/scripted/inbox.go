@@ -2,7 +2,10 @@
 
 package main
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // inbox is the prompts that were read and are not answered yet. What is written meanwhile waits.
 type inbox struct {
@@ -50,8 +53,16 @@ func (b *inbox) now() []message {
 	return b.take()
 }
 
+// take takes what belongs together: the end of a task is told alone.
 func (b *inbox) take() []message {
-	list := b.list
-	b.list = nil
+	n := slices.IndexFunc(b.list, func(m message) bool { return m.notice })
+	switch {
+	case n < 0:
+		n = len(b.list)
+	case n == 0:
+		n = 1
+	}
+	list := slices.Clone(b.list[:n])
+	b.list = b.list[n:]
 	return list
 }

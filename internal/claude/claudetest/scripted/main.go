@@ -197,6 +197,7 @@ type message struct {
 	Message struct {
 		Content content `json:"content"`
 	} `json:"message"`
+	notice bool // it tells of the end of a task, and was not sent
 }
 
 // replayed is the line that says that the model gets it.

@@ -28,6 +28,7 @@ type session struct {
 	parent   string   // uuid of the last line
 	group    string   // promptId of the last prompt
 	prompts  map[string]bool
+	notice   bool // what comes next tells the model of the end of a task
 }
 
 // turnMessage is one message of the model's API.
@@ -130,9 +131,13 @@ func join(a, b json.RawMessage) json.RawMessage {
 func (s *session) user(id string, content any) error {
 	raw := encode(content)
 	s.messages = append(s.messages, turnMessage{"user", raw})
-	return s.write(object{
+	line := object{
 		"type": "user", "uuid": id, "promptId": s.group, "message": object{"role": "user", "content": raw},
-	})
+	}
+	if s.notice {
+		line["origin"] = object{"kind": "task-notification"}
+	}
+	return s.write(line)
 }
 
 // attached adds a message that came while the model's tools ran, which the model gets as a note.

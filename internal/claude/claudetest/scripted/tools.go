@@ -64,6 +64,9 @@ func (a *agent) use(ctx context.Context, name string, input gjson.Result) outcom
 	path := input.Get("file_path").String()
 	switch name {
 	case "Bash":
+		if input.Get("run_in_background").Bool() {
+			return a.begin(input)
+		}
 		return bash(ctx, input.Get("command").String())
 	case "Read":
 		data, err := os.ReadFile(path)

@@ -37,6 +37,7 @@ type agent struct {
 	conv    *session
 	replay  bool
 	prompts *inbox // that come while it answers
+	tasks   background
 
 	suggests bool
 	answers  int
@@ -44,6 +45,7 @@ type agent struct {
 	mu    sync.Mutex
 	stop  func() // interrupts the turn that runs
 	spent usage
+	woken bool // it has begun the turn that runs by itself
 }
 
 func newAgent(out *output, o options, url string, prompts *inbox) (*agent, error) {
@@ -128,14 +130,15 @@ func (a *agent) turn(ctx context.Context, m message) error {
 		return nil // the CLI drops a prompt that it has
 	}
 	a.conv.prompts[m.UUID] = true
-	a.conv.group = uuid.NewString()
+	a.conv.group, a.woken, a.conv.notice = uuid.NewString(), m.notice, m.notice
 	if err := a.say(a.initLine()); err != nil {
 		return err
 	}
 	if err := a.conv.user(m.UUID, m.Message.Content.blocks()); err != nil {
 		return err
 	}
-	if a.replay {
+	a.conv.notice = false
+	if a.replay && !m.notice {
 		if err := a.say(m.replayed()); err != nil {
 			return err
 		}
@@ -348,6 +351,9 @@ func (a *agent) result(spent usage, calls int, fields object) error {
 	a.spent.add(spent)
 	total := a.spent
 	a.mu.Unlock()
+	if a.woken {
+		fields["origin"] = object{"kind": "task-notification"}
+	}
 	fields["type"], fields["num_turns"], fields["usage"] = "result", calls, spent.object()
 	fields["total_cost_usd"], fields["modelUsage"] = total.cost(), a.modelUsage(total)
 	return a.say(fields)

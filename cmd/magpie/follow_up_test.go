@@ -1,0 +1,271 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"magpie/internal/config"
+	"magpie/internal/feishusim"
+	"magpie/internal/modelsim"
+)
+
+const (
+	begins   = "开始吧"
+	begun    = "已经在后台运行。"
+	followUp = "后台的结果出来了。"
+)
+
+// tellsOfTheEnd matches the requests in which the agent is told that something has ended in the background.
+func tellsOfTheEnd(q *modelsim.Request) bool {
+	return strings.Contains(q.Messages[len(q.Messages)-1].Text, "<task-notification>")
+}
+
+// inBackground asks for something that goes on in the background when its answer is there, and returns the question's id
+// and what lets that end. Then the agent does the steps.
+func (r *rig) inBackground(steps ...modelsim.Step) (id string, end func()) {
+	r.Helper()
+	gate := filepath.Join(r.TempDir(), "gate")
+	r.model.Script(
+		modelsim.Rule{Match: tellsOfTheEnd, Times: 1, Steps: steps},
+		modelsim.Rule{Match: asksFor(begins), Times: 1, Steps: []modelsim.Step{modelsim.Tool("Bash", map[string]any{
+			"command": "for i in $(seq 900); do [ -e " + gate + " ] && break; sleep 0.1; done", "description": "wait",
+			"run_in_background": true,
+		})}},
+		modelsim.Rule{Match: tells("running in background"), Times: 1, Steps: []modelsim.Step{modelsim.Text(begun)}},
+	)
+	id = r.sim.Say(r.chat, r.user, begins)
+	r.shows(r.chat, id, begun)
+	r.until("the end of the turn", func() bool {
+		return r.count(`SELECT COUNT(*) FROM turns WHERE id = 1 AND state = 'done'`) == 1
+	})
+	r.shows(r.chat, id, "后台还在继续")
+	return id, func() { must(r, os.WriteFile(gate, nil, 0o600)) }
+}
+
+// follows waits for the second message that answers a question, until it has the words.
+func (r *rig) follows(id, words string) (m feishusim.Message) {
+	r.Helper()
+	r.await("a second card with "+words, func(v *feishusim.View) bool {
+		list := replies(v, r.chat, id)
+		for _, m = range list[min(1, len(list)):] {
+			if strings.Contains(visibleText(m), words) && !running(m) && !m.Last().Streaming {
+				return true
+			}
+		}
+		return false
+	})
+	return m
+}
+
+// allowBash lets commands run.
+func allowBash(c *config.Config) { c.Claude.AllowedTools = []string{"Bash"} }
+
+// What the agent says when something has ended in the background is a card of its own, with the rights of who has asked:
+// it may ask them, costs, and is part of the History. A question that comes meanwhile is answered at once.
+func TestWhatTheAgentSaysLater(t *testing.T) {
+	r := newRig(t, allowBash)
+	file := filepath.Join(r.cfg.Claude.Project, "result.txt")
+	r.model.Script(modelsim.Rule{Match: tells("File created"), Times: 1,
+		Steps: []modelsim.Step{modelsim.Text("写好了。")}})
+	id, end := r.inBackground(modelsim.Text(followUp),
+		modelsim.Tool("Write", map[string]string{"file_path": file, "content": "x"}))
+	if got := r.ask("数到 3"); got != "1 2 3" {
+		t.Errorf("meanwhile: %q", got)
+	}
+	end()
+	r.await("the question about the file", func(v *feishusim.View) bool { return len(replies(v, r.chat, id)) == 3 })
+	list := replies(r.sim.View(), r.chat, id)
+	for _, m := range list {
+		if offers(m, "allow") {
+			r.press(m, "allow")
+		}
+	}
+	if got := visibleText(r.follows(id, "写好了")); got != followUp+"\n\n写好了。" {
+		t.Errorf("later: %q", got)
+	}
+	if _, err := os.Stat(file); err != nil {
+		t.Error(err)
+	}
+	for query, want := range map[string]int{
+		`SELECT COUNT(*) FROM turns WHERE follows = 1 AND state = 'done'`:                                      1,
+		`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`:                                      0,
+		`SELECT COUNT(*) FROM usage u JOIN turns t ON t.id = u.turn_id WHERE follows = 1 AND actor_id <> ''`:   1,
+		`SELECT COUNT(*) FROM ledger l JOIN turns t ON t.id = l.turn_id WHERE follows = 1 AND user_id <> ''`:   1,
+		`SELECT COUNT(*) FROM messages WHERE role = 'assistant' AND content LIKE '` + followUp + `%'`:          1,
+		`SELECT COUNT(*) FROM messages m JOIN turns t ON t.id = m.turn_id WHERE follows = 1 AND role = 'tool'`: 2,
+	} {
+		if got := r.count(query); got != want {
+			t.Errorf("%s: %d, want %d", query, got, want)
+		}
+	}
+	started := r.prog.pool.Stats().Started
+	if got := r.ask("数到 2"); got != "1 2" || r.prog.pool.Stats().Started != started {
+		t.Errorf("the next answer: %q", got)
+	}
+}
+
+// The same with the CLI itself and a subagent, which may ask people, too. Their session goes on afterwards, also in
+// another process.
+func TestASubagentOfTheCLIGoesOnInTheBackground(t *testing.T) {
+	r := newRig(t, realCLI(t))
+	file := filepath.Join(r.cfg.Claude.Project, "made")
+	subtask := func(q *modelsim.Request) bool { return strings.Contains(q.Messages[0].Text, "the subtask") }
+	r.model.Script(
+		modelsim.Rule{Match: subtask, Times: 1, Steps: []modelsim.Step{
+			modelsim.Tool("Bash", map[string]string{"command": "touch " + file, "description": "touch"}),
+		}},
+		modelsim.Rule{Match: subtask, Times: 1, Steps: []modelsim.Step{modelsim.Text("made it")}},
+		modelsim.Rule{Match: tellsOfTheEnd, Times: 1, Steps: []modelsim.Step{modelsim.Text(followUp)}},
+		modelsim.Rule{Match: asksFor(begins), Times: 1, Steps: []modelsim.Step{modelsim.Tool("Agent", map[string]any{
+			"description": "make", "prompt": "the subtask", "subagent_type": "general-purpose", "run_in_background": true,
+		})}},
+		modelsim.Rule{Match: tells("Async agent launched"), Times: 1, Steps: []modelsim.Step{modelsim.Text(begun)}},
+	)
+	id := r.sim.Say(r.chat, r.user, begins)
+	var asked feishusim.Message
+	r.await("the subagent's question", func(v *feishusim.View) bool {
+		list := replies(v, r.chat, id)
+		i := slices.IndexFunc(list, func(m feishusim.Message) bool { return offers(m, "allow") })
+		if i >= 0 {
+			asked = list[i]
+		}
+		return i >= 0 && r.count(`SELECT COUNT(*) FROM turns WHERE id = 1 AND state = 'done'`) == 1
+	})
+	if got := r.ask("数到 3"); got != "1 2 3" {
+		t.Errorf("meanwhile: %q", got)
+	}
+	r.press(asked, "allow")
+	r.follows(id, followUp)
+	if _, err := os.Stat(file); err != nil {
+		t.Error(err)
+	}
+	r.until("the end of the turn", func() bool {
+		return r.count(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`) == 0
+	})
+	r.stop()
+	r.start()
+	if got := r.ask("数到 2"); got != "1 2" {
+		t.Errorf("after a restart: %q", got)
+	}
+	if strings.Contains(r.logs.String(), "session lost") {
+		t.Error("the session is not resumed")
+	}
+}
+
+// /stop ends what goes on in the background; nothing more is said of it.
+func TestAStopEndsWhatGoesOnInTheBackground(t *testing.T) {
+	r := newRig(t, allowBash)
+	id, _ := r.inBackground(modelsim.Text(followUp))
+	stop := r.sim.Say(r.chat, r.user, "/stop")
+	r.await("the reply", func(v *feishusim.View) bool { return len(replies(v, r.chat, stop)) == 1 })
+	r.until("the end of its process", func() bool { return r.prog.pool.Stats().Idle+r.prog.pool.Stats().Running == 0 })
+	if got := r.ask("数到 3"); got != "1 2 3" {
+		t.Errorf("the next answer: %q", got)
+	}
+	if n := len(replies(r.sim.View(), r.chat, id)); n != 1 {
+		t.Errorf("%d messages answer", n)
+	}
+	if n := r.count(`SELECT COUNT(*) FROM turns WHERE follows = 1 AND state = 'cancelled'`); n != 1 {
+		t.Error("the turn that was to come is still expected")
+	}
+}
+
+// What the agent says later can be stopped like any answer, also by who has waited for it meanwhile.
+func TestWhatTheAgentSaysLaterIsStopped(t *testing.T) {
+	r := newRig(t, allowBash)
+	id, end := r.inBackground(modelsim.Text("后台的结果"), modelsim.Hang())
+	end()
+	r.await("what it says later", func(v *feishusim.View) bool {
+		list := replies(v, r.chat, id)
+		return len(list) == 2 && strings.Contains(visibleText(list[1]), "后台的结果")
+	})
+	r.sim.Say(r.chat, r.user, "停")
+	if got := visibleText(r.follows(id, "已停止")); !strings.Contains(got, "后台的结果") {
+		t.Errorf("stopped: %q", got)
+	}
+	if got := r.ask("数到 3"); got != "1 2 3" {
+		t.Errorf("the next answer: %q", got)
+	}
+}
+
+// What may not cost anything more is not read either.
+func TestNothingIsLeftForWhatTheAgentSaysLater(t *testing.T) {
+	r := newRig(t, allowBash, func(c *config.Config) { c.Budget.ChatDayTokens = 1 << 40 })
+	id, end := r.inBackground(modelsim.Text(followUp))
+	limits := r.cfg.Budget
+	limits.ChatDayTokens = 1
+	r.prog.bridge.SetBudget(limits)
+	end()
+	if got := visibleText(r.follows(id, "额度")); strings.Contains(got, followUp) {
+		t.Errorf("it says %q", got)
+	}
+	r.until("the end of its process", func() bool { return r.prog.pool.Stats().Idle+r.prog.pool.Stats().Running == 0 })
+}
+
+// What goes on in the background ends when its time is over, and with its process. People are told, and may go on where
+// they can.
+func TestWhatGoesOnInTheBackgroundIsCutOff(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		limit  time.Duration
+		cut    func(*rig)
+		says   string
+		goesOn bool
+	}{
+		"its time is over":    {limit: time.Second, cut: func(*rig) {}, says: "时间上限", goesOn: true},
+		"a new conversation":  {limit: time.Hour, cut: func(r *rig) { r.sim.Say(r.chat, r.user, "/new") }, says: "重新开始"},
+		"a restart":           {limit: time.Hour, cut: func(r *rig) { r.stop(); r.start() }, says: "中断", goesOn: true},
+		"the agent has ended": {limit: time.Hour, cut: (*rig).killProcess, says: "中断", goesOn: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, allowBash, func(c *config.Config) { c.Claude.BackgroundLimit.Duration = tc.limit })
+			r.model.Script(modelsim.Rule{Match: asksFor("继续"), Times: 1,
+				Steps: []modelsim.Step{modelsim.Text("接着做完了。")}})
+			id, _ := r.inBackground(modelsim.Text(followUp))
+			tc.cut(r)
+			card := r.follows(id, tc.says)
+			if offers(card, doContinue) != tc.goesOn {
+				t.Errorf("it says %s", card.Text())
+			}
+			if tc.goesOn {
+				r.press(card, doContinue)
+				r.follows(id, "接着做完了")
+			}
+		})
+	}
+}
+
+// A crash around the moment in which the agent goes on by itself loses nothing and repeats nothing: people are told.
+func TestACrashAroundAFollowUp(t *testing.T) {
+	t.Parallel()
+	for _, step := range []string{"follow-up: queueing", "follow-up: queued"} {
+		t.Run(step, func(t *testing.T) {
+			t.Parallel()
+			s := newService(t, feishusim.Config{}, allowBash)
+			s.run("MAGPIE_CRASH_AT=" + step)
+			s.connected()
+			id, end := s.inBackground(modelsim.Text(followUp))
+			end()
+			if !s.died(patience) {
+				t.Fatalf("the program did not come to this step: %s", s.logs)
+			}
+			s.alone(patience)
+			s.run()
+			s.connected()
+			if card := s.follows(id, "中断"); !offers(card, doContinue) {
+				t.Errorf("it says %s", card.Text())
+			}
+			s.until("an empty outbox", func() bool { return s.count(`SELECT COUNT(*) FROM outbox`) == 0 })
+			if n := s.count(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running') OR follows > 0`); n != 1 {
+				t.Errorf("%d turns", n)
+			}
+			s.terminate()
+			s.alone(2 * busy)
+			s.clean()
+		})
+	}
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/google/uuid"
+	"github.com/tidwall/gjson"
+)
+
+// background is the commands that go on when their turn has ended.
+type background struct {
+	mu    sync.Mutex
+	tasks []object
+}
+
+// change adds or removes a task, and says which ones there are now.
+func (bg *background) change(out *output, change func([]object) []object) error {
+	bg.mu.Lock()
+	defer bg.mu.Unlock()
+	bg.tasks = change(bg.tasks)
+	return out.say(object{
+		"type": "system", "subtype": "background_tasks_changed", "tasks": append([]object{}, bg.tasks...),
+	})
+}
+
+// begin runs a command in the background. Its end is a prompt of its own, as in the CLI.
+func (a *agent) begin(input gjson.Result) outcome {
+	if os.Getenv("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS") == "1" {
+		return outcome{"unexpected parameter `run_in_background`", true, nil}
+	}
+	id, what := "b"+uuid.NewString()[:8], input.Get("description").String()
+	task := object{"task_id": id, "task_type": "local_bash", "description": what}
+	if err := a.tasks.change(a.output, func(l []object) []object { return append(l, task) }); err != nil {
+		return failed(err)
+	}
+	go func() {
+		bash(context.Background(), input.Get("command").String()) // it ends with this program's descendants
+		told := a.say(object{
+			"type": "system", "subtype": "task_notification", "task_id": id, "status": "completed", "summary": what,
+		})
+		gone := a.tasks.change(a.output, func(l []object) []object {
+			return slices.DeleteFunc(l, func(t object) bool { return t["task_id"] == id })
+		})
+		if told == nil && gone == nil {
+			a.prompts.put(notification(id, what))
+		}
+	}()
+	return outcome{text: "Command running in background with ID: " + id + ". You will be notified when it completes."}
+}
+
+// notification is what the model is told of a task that has ended.
+func notification(id, what string) message {
+	m := message{Type: "user", UUID: uuid.NewString(), notice: true}
+	m.Message.Content = content(encode(fmt.Sprintf("<task-notification>\n<task-id>%s</task-id>\n"+
+		"<status>completed</status>\n<summary>%s</summary>\n</task-notification>", id, what)))
+	return m
+}

@@ -1,0 +1,171 @@
+package claude_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"magpie/internal/claude"
+	"magpie/internal/claude/claudetest"
+	"magpie/internal/modelsim"
+)
+
+// watched is what a watcher was told.
+type watched struct {
+	woken chan struct{}
+	ended chan claude.UnaskedEnd
+}
+
+func (w watched) watcher() claude.Watcher {
+	return claude.Watcher{
+		Woken: func() { w.woken <- struct{}{} }, Ended: func(why claude.UnaskedEnd) { w.ended <- why },
+	}
+}
+
+// inBackground has the agent of "a" start a command in the background, and watches what comes of it. The steps are what
+// it does when it is told of the end.
+func (r *rig) inBackground(spec claude.Spec, command string, steps ...modelsim.Step) watched {
+	r.Helper()
+	told := func(q *modelsim.Request) bool {
+		return strings.Contains(q.Messages[len(q.Messages)-1].Text, "<task-notification>")
+	}
+	r.model.Script(
+		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Tool("Bash",
+			map[string]any{"command": command, "description": "wait", "run_in_background": true})}},
+		modelsim.Rule{Times: 1, Match: told, Steps: steps},
+		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("started it")}},
+	)
+	w := watched{make(chan struct{}, 9), make(chan claude.UnaskedEnd, 9)}
+	spec.Dir, spec.Mode = r.cfg.Project, "default"
+	p, err := r.pool.Acquire(r.Context(), "a", spec)
+	must(r.T, err)
+	p.Watch(w.watcher())
+	r.pool.Release("a", p)
+	if a := r.turn(r.Context(), "a", spec, "go"); a.err != nil || a.text() != "started it" {
+		r.Fatalf("the turn that starts it: %q %v", a.text(), a.err)
+	}
+	return w
+}
+
+// follow reads the turn that the agent of "a" has begun by itself.
+func (r *rig) follow() (a answer) {
+	r.Helper()
+	p, err := r.pool.AcquireWoken(r.Context(), "a")
+	if err != nil || p == nil {
+		r.Fatalf("no process to read: %v", err)
+	}
+	defer r.pool.Release("a", p)
+	for ev, err := range p.Follow(r.Context()) {
+		if a.err = err; err != nil {
+			break
+		}
+		a.take(ev)
+		if q, ok := ev.(claude.ToolAsk); ok {
+			r.answer(p, q)
+		}
+	}
+	return a
+}
+
+func unaskedRig(t *testing.T, change ...func(*claude.Config)) *rig {
+	t.Helper()
+	return newRig(t, append(change, func(c *claude.Config) {
+		c.AllowedTools = []string{"Bash(sleep *)"}
+		c.BackgroundLimit.Duration = max(c.BackgroundLimit.Duration, 5*time.Minute)
+	})...)
+}
+
+// What a command in the background leads to is a turn of its own, which can ask people. A message that comes while the
+// command runs is answered at once, by the same process.
+func TestACommandInTheBackground(t *testing.T) {
+	r := unaskedRig(t)
+	r.decide = func(claude.ToolAsk) claude.Decision { return claude.Decision{Why: "not now"} }
+	spec := fresh()
+	w := r.inBackground(spec, "sleep 2", modelsim.Text("it is done. "),
+		modelsim.Tool("Bash", map[string]any{"command": "touch x", "description": "touch"}))
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("you said no")},
+		Match: func(q *modelsim.Request) bool {
+			return strings.Contains(q.Messages[len(q.Messages)-1].Text, "not now")
+		}})
+	if got := r.pool.Unasked("a"); got != claude.Working {
+		t.Errorf("after its turn it is %q", got)
+	}
+	before := r.pool.Stats().Started
+	a := r.turn(t.Context(), "a", resumed(spec), "数到 3")
+	if a.err != nil || a.text() != "1 2 3" || r.pool.Stats().Started != before {
+		t.Errorf("meanwhile: %q %v", a.text(), a.err)
+	}
+	await(t, "the agent to begin by itself", w.woken)
+	if got := r.pool.Unasked("a"); got != claude.Woken {
+		t.Errorf("when it has begun it is %q", got)
+	}
+	a = r.follow()
+	if a.err != nil || a.text() != "it is done. |you said no" || a.result.Failure != "" || a.result.CostUSD <= 0 {
+		t.Errorf("what it says unasked: %q %v %+v", a.text(), a.err, a.result)
+	}
+	if got := r.pool.Unasked("a"); got != claude.Resting {
+		t.Errorf("afterwards it is %q", got)
+	}
+	if a := r.turn(t.Context(), "a", resumed(spec), "数到 2"); a.err != nil || a.text() != "1 2" ||
+		r.pool.Stats().Started != before {
+		t.Errorf("the next turn: %q %v", a.text(), a.err)
+	}
+}
+
+// A question that comes just when the agent has begun a turn by itself is asked behind it, and nothing is lost.
+func TestAQuestionBehindWhatTheAgentHasBegun(t *testing.T) {
+	r := unaskedRig(t)
+	spec := fresh()
+	w := r.inBackground(spec, "sleep 1",
+		modelsim.Text("it is "), modelsim.Wait(300*time.Millisecond), modelsim.Text("done"))
+	await(t, "the agent to begin by itself", w.woken)
+	if a := r.turn(t.Context(), "a", resumed(spec), "数到 3"); a.err != nil || a.text() != "it is done|1 2 3" {
+		t.Errorf("%q %v", a.text(), a.err)
+	}
+}
+
+// A background command ends with its process, and who watches is told why.
+func TestWhatRunsInTheBackgroundEndsWithItsProcess(t *testing.T) {
+	for name, tc := range map[string]struct {
+		end  func(r *rig)
+		want claude.UnaskedEnd
+	}{
+		"stopped":     {func(r *rig) { r.pool.Stop("a") }, claude.EndStopped},
+		"replaced":    {func(r *rig) { r.pool.Drop("a") }, claude.EndReplaced},
+		"out of time": {func(*rig) {}, claude.EndLimit},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, func(c *claude.Config) {
+				c.AllowedTools = []string{"Bash(sleep *)"}
+				if tc.want == claude.EndLimit {
+					c.BackgroundLimit.Duration = 2 * time.Second
+				}
+			})
+			w := r.inBackground(fresh(), "sleep 333")
+			tc.end(r)
+			if got := await(t, "the end", w.ended); got != tc.want {
+				t.Errorf("told %q", got)
+			}
+			if got := r.pool.Unasked("a"); got != claude.NoProcess {
+				t.Errorf("afterwards it is %q", got)
+			}
+		})
+	}
+}
+
+// The oldest version presents the end of a command to the model as if the user had written it: there commands end within
+// their turn.
+func TestTheOldestCLIHasNoBackground(t *testing.T) {
+	r := unaskedRig(t, by(claudetest.Oldest(t)))
+	r.model.Script(
+		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Tool("Bash",
+			map[string]any{"command": "sleep 1", "description": "wait", "run_in_background": true})}},
+		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("done")}},
+	)
+	if a := r.turn(t.Context(), "a", fresh(), "go"); a.text() != "done" {
+		t.Fatalf("%q %v", a.text(), a.err)
+	}
+	if !strings.Contains(r.model.Requests()[1].AllText(), "unexpected parameter `run_in_background`") {
+		t.Error("the command was started in the background")
+	}
+}

@@ -1,0 +1,58 @@
+package claude
+
+import (
+	"strings"
+	"testing"
+)
+
+// Of a turn that nobody reads for long only what comes whole is kept.
+func TestTheBacklogOfATurn(t *testing.T) {
+	var b backlog
+	piece := []byte(`{"type":"stream_event","event":"` + strings.Repeat("x", mostBacklog/4) + `"}`)
+	whole := []byte(`{"type":"assistant"}`)
+	b.add(whole)
+	b.add(piece)
+	if len(b.lines) != 2 {
+		t.Errorf("%d lines of a short turn", len(b.lines))
+	}
+	for range 5 {
+		b.add(piece)
+	}
+	b.add(whole)
+	if len(b.lines) != 2 || string(b.lines[1]) != string(whole) {
+		t.Errorf("%d lines of a long turn", len(b.lines))
+	}
+}
+
+// What runs in the background, and what the agent has not been told of yet, is what the CLI has said last.
+func TestWhatRunsInTheBackground(t *testing.T) {
+	const (
+		runs     = `{"type":"system","subtype":"background_tasks_changed","tasks":[{"task_id":"a"},{"task_id":"z","ambient":true}]}`
+		none     = `{"type":"system","subtype":"background_tasks_changed","tasks":[]}`
+		ended    = `{"type":"system","subtype":"task_notification","task_id":"a","status":"completed"}`
+		stopped  = `{"type":"system","subtype":"task_notification","task_id":"a","status":"stopped"}`
+		another  = `{"type":"system","subtype":"task_notification","task_id":"fore","status":"completed"}`
+		told     = `{"type":"user","message":{"content":"<task-notification>\n<task-id>a</task-id>\n</task-notification>"}}`
+		ambient  = `{"type":"system","subtype":"background_tasks_changed","tasks":[{"task_id":"z","ambient":true}]}`
+		begun    = `{"type":"system","subtype":"init"}`
+		nonsense = `{"type":"system","subtype":"background_tasks_changed","tasks":"x"}`
+	)
+	for name, tc := range map[string]struct {
+		lines []string
+		want  bool
+	}{
+		"runs": {[]string{runs}, true}, "has ended": {[]string{runs, ended, none}, true},
+		"was told": {[]string{runs, ended, none, told}, false}, "was stopped": {[]string{runs, stopped, none}, false},
+		"in the foreground": {[]string{another}, false}, "goes on for ever": {[]string{ambient}, false},
+		"nonsense": {[]string{runs, nonsense}, false}, "the agent has begun": {[]string{begun}, true},
+	} {
+		u := unasked{allowed: true, owed: map[string]bool{}, asks: map[string]bool{}}
+		for _, line := range tc.lines {
+			u.track([]byte(line))
+			u.between([]byte(line))
+		}
+		if got := u.busy(); got != tc.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
