@@ -40,10 +40,17 @@ func languageOf(text string) language {
 	return english
 }
 
+// brain answers what no script answers.
+type brain struct {
+	pace time.Duration // between two pieces of text
+	demo bool          // it plays the scenes, and says what it can show
+}
+
 // think is the brain's answer.
-func think(r *Request, pace time.Duration) []Step {
+func (b brain) think(r *Request) []Step {
 	v := look(r)
-	say := func(text string) []Step { return []Step{Chunks(text, deltaRunes, pace)} }
+	v.demo = b.demo
+	say := func(text string) []Step { return []Step{Chunks(text, deltaRunes, b.pace)} }
 	if schema := gjson.GetBytes(r.Body, "output_config.format.schema"); schema.Exists() {
 		return say(fill(schema, r.LastUser()))
 	}
@@ -51,7 +58,12 @@ func think(r *Request, pace time.Duration) []Step {
 	case v.task == compact: // the CLI removes the analysis
 		return say("<analysis>\n" + "Everything that the user said is kept.\n" + "</analysis>\n<summary>\n" +
 			v.digest() + "\n</summary>")
-	case len(v.results) > 0:
+	case b.demo && v.task == byPerson:
+		if steps, ok := b.perform(r, v); ok {
+			return steps
+		}
+	}
+	if len(v.results) > 0 {
 		return say(v.report())
 	}
 	if cmd, ok := command(v.question); ok && !v.ran {
@@ -133,6 +145,9 @@ func (v *view) reply() string {
 	if summarise.MatchString(q) {
 		return languageOf(q).pick("到目前为止：\n", "So far:\n") + v.digest()
 	}
+	if v.demo {
+		return menu(languageOf(q))
+	}
 	return v.echo()
 }
 
@@ -171,6 +186,9 @@ func (v *view) aboutFacts() (string, bool) {
 		return "", false
 	}
 	f, ok := v.recall(key)
+	if value, told := v.told(key); !ok && told {
+		f, ok = fact{key, value}, true
+	}
 	if !ok {
 		return fmt.Sprintf(lang.pick("我不知道%s是什么。", "I don't know what %s is."), key), true
 	}

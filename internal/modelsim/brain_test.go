@@ -42,8 +42,13 @@ func request(t *testing.T, messages []object, extra ...object) *Request {
 // answerTo plays the brain's answer without a server.
 func answerTo(t *testing.T, r *Request) *answer {
 	t.Helper()
+	return answerOf(t, brain{}, r)
+}
+
+func answerOf(t *testing.T, b brain, r *Request) *answer {
+	t.Helper()
 	a := newAnswer(httptest.NewRecorder(), r, newRecord().add(r))
-	if err := a.play(t.Context(), think(r, 0)); err != nil {
+	if err := a.play(t.Context(), b.think(r)); err != nil {
 		t.Fatal(err)
 	}
 	return a

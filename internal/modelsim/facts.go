@@ -118,3 +118,18 @@ func (v *view) recall(key string) (fact, bool) {
 	}
 	return fact{}, false
 }
+
+// told finds the value of a key in what was said without being asked to be remembered, as memories are.
+func (v *view) told(key string) (string, bool) {
+	if !v.demo {
+		return "", false
+	}
+	says := regexp.MustCompile(`(?i)` + regexp.QuoteMeta(key) + `\s*(?:是|为|\bis\b)\s*([^，。,.!?？\n]+)`)
+	return newest(v, func(text string) (string, bool) {
+		m := says.FindStringSubmatch(text)
+		if m == nil || question.MatchString(m[1]) {
+			return "", false
+		}
+		return m[1], true
+	})
+}

@@ -36,6 +36,7 @@ var openings = []struct {
 	{"[Request interrupted by user", interrupted},
 	{"Continue from where you left off.", byCLI},
 	{"(no content)", byCLI},
+	{"Tool loaded.", byCLI},     // after the description of a tool was asked for, since 2.1.330
 	{"[Image: source: ", byCLI}, // where it keeps a copy of a picture, since 2.1.330
 	{"[structured-output-enforce]", goOn},
 	{"[Your previous response had no visible output", goOn},
@@ -82,9 +83,9 @@ func attribute(role, text string) (string, origin) {
 	return text, byPerson
 }
 
-// person is what a person wrote in the message; empty if nobody did. If the CLI has merged several messages, because
+// Person is what a person wrote in the message; empty if nobody did. If the CLI has merged several messages, because
 // none was answered in between, it is the last one.
-func (m *Message) person() string {
+func (m *Message) Person() string {
 	if m.Role == "assistant" {
 		return ""
 	}
@@ -109,7 +110,7 @@ const (
 // digest lists what users said, without the question when that asks for the list.
 func (v *view) digest() string {
 	var b strings.Builder
-	for _, s := range append(slices.Clone(v.known), said{true, v.question}) {
+	for _, s := range append(slices.Clone(v.known), said{user: true, text: v.question}) {
 		if s.user && s.text != "" && !summarise.MatchString(s.text) {
 			b.WriteString(bullet + strings.ReplaceAll(shorten(s.text, 2000), "\n", "\n"+indent) + "\n")
 		}
@@ -123,7 +124,7 @@ func readDigest(text string) []said {
 	_, lines, _ := strings.Cut(text, summaryHeading)
 	for line := range strings.SplitSeq(lines, "\n") {
 		if item, ok := strings.CutPrefix(line, bullet); ok {
-			list = append(list, said{true, item})
+			list = append(list, said{user: true, text: item})
 		} else if more, ok := strings.CutPrefix(line, indent); ok && len(list) > 0 {
 			list[len(list)-1].text += "\n" + more
 		} else if len(list) > 0 {
@@ -131,7 +132,7 @@ func readDigest(text string) []said {
 		}
 	}
 	if list == nil {
-		return []said{{true, text}}
+		return []said{{user: true, text: text}}
 	}
 	return list
 }

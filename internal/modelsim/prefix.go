@@ -19,8 +19,9 @@ var turnHeading = regexp.MustCompile(`^## \[[0-9]+\] (用户|助手|记忆|摘�
 
 // said is one message of a conversation.
 type said struct {
-	user bool
-	text string
+	user  bool
+	text  string
+	aside bool // not said to the bot by a person: a memory, a summary, something overheard
 }
 
 // splitPrefix separates the history in front of the question, oldest first, from the question.
@@ -33,7 +34,7 @@ func splitPrefix(prompt string) ([]said, string) {
 	var list []said
 	for line := range strings.SplitSeq(prompt[:i], "\n") {
 		if h := turnHeading.FindStringSubmatch(line); h != nil {
-			list = append(list, said{user: h[1] != "助手"})
+			list = append(list, said{user: h[1] != "助手", aside: h[1] != "助手" && h[1] != "用户"})
 		} else if len(list) > 0 {
 			list[len(list)-1].text += unescape(line) + "\n"
 		}

@@ -1,7 +1,14 @@
 package modelsim
 
 import (
+	"cmp"
+	"encoding/base64"
 	"encoding/json"
+	"fmt"
+	"image"
+	_ "image/gif" // the formats of pictures that the API takes
+	_ "image/jpeg"
+	_ "image/png"
 	"net/http"
 	"slices"
 	"strings"
@@ -49,6 +56,8 @@ type block struct {
 	kind   string // text | tool_use | tool_result | ...
 	text   string // the text, the tool's name and input, or the tool's result
 	failed bool   // of a tool's result
+	id     string // of the call of a tool, also with its result
+	source string // of a picture: type and size, as in "image/png 640×480"
 }
 
 // Headers that carry credentials are not recorded.
@@ -86,8 +95,10 @@ func parseBlocks(content gjson.Result) []block {
 	}
 	var list []block
 	for _, b := range content.Array() {
-		kind, text := b.Get("type").String(), ""
+		kind, text, source := b.Get("type").String(), "", ""
 		switch kind {
+		case "image":
+			source = pictureSource(b.Get("source"))
 		case "text":
 			text = b.Get("text").String()
 		case "thinking":
@@ -97,9 +108,22 @@ func parseBlocks(content gjson.Result) []block {
 		case "tool_result":
 			text = joinText(parseBlocks(b.Get("content")), "\n")
 		}
-		list = append(list, block{kind, text, b.Get("is_error").Bool()})
+		list = append(list, block{
+			kind: kind, text: text, failed: b.Get("is_error").Bool(), source: source,
+			id: cmp.Or(b.Get("id").String(), b.Get("tool_use_id").String()),
+		})
 	}
 	return list
+}
+
+// pictureSource tells type and size of a picture, so that the brain can say what it was really sent.
+func pictureSource(source gjson.Result) string {
+	kind := source.Get("media_type").String()
+	data := base64.NewDecoder(base64.StdEncoding, strings.NewReader(source.Get("data").String()))
+	if c, _, err := image.DecodeConfig(data); err == nil {
+		return fmt.Sprintf("%s %d×%d", kind, c.Width, c.Height)
+	}
+	return kind
 }
 
 // joinText shows other blocks by their kind, so that the double can see that there was a picture or a result.
@@ -122,7 +146,7 @@ func joinText(blocks []block, sep string) string {
 // interruptions, tool results, its own requests to continue.
 func (r *Request) LastUser() string {
 	for _, m := range slices.Backward(r.Messages) {
-		if text := m.person(); text != "" {
+		if text := m.Person(); text != "" {
 			return text
 		}
 	}

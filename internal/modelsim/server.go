@@ -27,6 +27,9 @@ import (
 type Config struct {
 	Listen string        // a loopback address; empty = 127.0.0.1:0
 	Pace   time.Duration // pause between two pieces of the brain's text; 0 = none
+	Demo   bool          // the brain plays the playground's scenes, and says what it can show
+	// Observe is told of every request, before it is answered; nil = nobody is.
+	Observe func(*Request)
 }
 
 // Server is the model's API. Its parts are embedded for their exported methods.
@@ -34,7 +37,8 @@ type Server struct {
 	*script
 	*record
 
-	pace    time.Duration
+	brain   brain
+	observe func(*Request)
 	url     string
 	http    *http.Server
 	stop    context.CancelFunc
@@ -61,7 +65,8 @@ func Start(cfg Config) (*Server, error) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Server{
-		script: &script{}, record: newRecord(), pace: cfg.Pace, url: "http://" + ln.Addr().String(), stop: stop,
+		script: &script{}, record: newRecord(), brain: brain{cfg.Pace, cfg.Demo}, observe: cfg.Observe,
+		url: "http://" + ln.Addr().String(), stop: stop,
 	}
 	s.http = &http.Server{
 		Handler:           s.work.Wrap(s.routes()),
@@ -118,9 +123,12 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) {
 	}
 	call := s.record.add(parseRequest(r, body))
 	req := call.incoming()
+	if s.observe != nil {
+		s.observe(req)
+	}
 	steps, ok := s.script.take(req)
 	if !ok {
-		steps = think(req, s.pace)
+		steps = s.brain.think(req)
 	}
 	err := newAnswer(w, req, call).play(r.Context(), steps)
 	call.end(err != nil && !errors.Is(err, errCut) && !s.closing.Load())

@@ -12,10 +12,13 @@ type view struct {
 	known    []said // all of both, and earlier prefixes, oldest first
 	seen     map[said]bool
 	question string
-	draft    string  // what the assistant has said to the question so far
-	results  []block // of the tools that were called last
-	ran      bool    // a tool was called for the question
-	task     origin  // byPerson: answer the question; goOn, compact: do what the CLI wants
+	draft    string    // what the assistant has said to the question so far
+	uses     []toolUse // of tools, for the question, in their order
+	pictures []string  // of the question: type and size
+	demo     bool      // say what can be shown instead of an echo
+	results  []block   // of the tools that were called last
+	ran      bool      // a tool was called for the question
+	task     origin    // byPerson: answer the question; goOn, compact: do what the CLI wants
 }
 
 // look reads a request.
@@ -30,6 +33,7 @@ func look(r *Request) *view {
 		for _, b := range m.blocks {
 			if b.kind == "tool_result" {
 				v.results, v.ran = append(v.results, b), true
+				v.returned(b)
 			}
 			if b.kind != "text" {
 				continue
@@ -41,6 +45,7 @@ func look(r *Request) *view {
 					v.turn(prompt)
 				}
 				prompt, asked, v.task, v.draft, v.ran = text, true, byPerson, "", false
+				v.uses, v.pictures = nil, picturesIn(m.blocks)
 			case summary:
 				v.know(readDigest(text)...)
 			case interrupted:
@@ -63,19 +68,60 @@ func (v *view) assistant(blocks []block) {
 	v.results = nil
 	v.task = byPerson // what the CLI wanted was done
 	for _, b := range blocks {
-		if b.kind == "text" && b.text != filler {
+		switch {
+		case b.kind == "text" && b.text != filler:
 			v.draft += b.text
+		case b.kind == "tool_use":
+			name, _, _ := strings.Cut(b.text, " ")
+			v.uses = append(v.uses, toolUse{id: b.id, name: name})
 		}
 	}
+}
+
+// toolUse is one call of a tool.
+type toolUse struct {
+	id     string
+	name   string
+	failed bool   // also when people have refused it
+	result string // empty = there is none yet
+}
+
+// returned notes the result of a call.
+func (v *view) returned(b block) {
+	i := slices.IndexFunc(v.uses, func(u toolUse) bool { return u.id == b.id })
+	if i < 0 {
+		return
+	}
+	text := strings.TrimSpace(additions[0].ReplaceAllString(b.text, ""))
+	v.uses[i].failed, v.uses[i].result = b.failed, text
+}
+
+// used is the newest call of a tool for the question.
+func (v *view) used(name string) (toolUse, bool) {
+	for _, u := range slices.Backward(v.uses) {
+		if u.name == name {
+			return u, true
+		}
+	}
+	return toolUse{}, false
+}
+
+func picturesIn(blocks []block) (list []string) {
+	for _, b := range blocks {
+		if b.kind == "image" {
+			list = append(list, b.source)
+		}
+	}
+	return list
 }
 
 // turn moves a question and what was answered into the past.
 func (v *view) turn(prompt string) {
 	history, question := splitPrefix(prompt)
 	v.learn(history)
-	list := []said{{true, question}}
+	list := []said{{user: true, text: question}}
 	if v.draft != "" {
-		list = append(list, said{false, v.draft})
+		list = append(list, said{user: false, text: v.draft})
 	}
 	v.session = append(v.session, list...)
 	v.know(list...)
@@ -84,14 +130,14 @@ func (v *view) turn(prompt string) {
 func (v *view) know(list ...said) {
 	for _, s := range list {
 		v.known = append(v.known, s)
-		v.seen[said{s.user, spoken(s.text)}] = true
+		v.seen[said{user: s.user, text: spoken(s.text)}] = true
 	}
 }
 
 // learn adds the messages of a prefix that are not known yet. A repeated message keeps its earlier place.
 func (v *view) learn(history []said) {
 	for _, s := range history {
-		if !v.seen[said{s.user, spoken(s.text)}] {
+		if !v.seen[said{user: s.user, text: spoken(s.text)}] {
 			v.know(s)
 		}
 	}
