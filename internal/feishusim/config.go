@@ -13,6 +13,7 @@ type Config struct {
 	BotName   string // default: Magpie
 	Listen    string // default: 127.0.0.1:0; loopback only
 	Pipe      *Pipe  // instead of Listen
+	Folder    string // with what [Server.Save] has written, if anything; empty = the world is new
 
 	AckTimeout time.Duration // an event not acknowledged within it is pushed again; default 3s
 	// the waits before each redelivery; default 15s, 5m, 1h, 6h; empty but not nil: never again

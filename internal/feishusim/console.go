@@ -88,6 +88,12 @@ func (c *console) SetOwner(u User) {
 	c.owner = u.OpenID
 }
 
+func (c *console) ownerID() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.owner
+}
+
 // TakeScopes removes permissions from the app; a removed one counts as requested, and waits for the administrator.
 func (c *console) TakeScopes(scopes ...string) {
 	c.mu.Lock()

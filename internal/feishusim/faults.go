@@ -92,6 +92,14 @@ func (fs *faults) Inject(f Fault) (remove func()) {
 	}
 }
 
+// Unplug cuts the platform off, as a broken network does: all long connections end, and every call is cut off, until
+// plug is called. What people write meanwhile the bot can fetch afterwards.
+func (s *Server) Unplug() (plug func()) {
+	plug = s.Inject(Fault{Reset: true})
+	s.DropConnections(true)
+	return plug
+}
+
 // take returns the fault for r, or nil, and counts it as used.
 func (fs *faults) take(r *http.Request) *Fault {
 	fs.mu.Lock()

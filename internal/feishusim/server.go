@@ -37,6 +37,13 @@ type Server struct {
 
 // Start starts a platform that listens on the loopback interface.
 func Start(cfg Config) (*Server, error) {
+	before, restored, err := load(cfg.Folder)
+	if err != nil {
+		return nil, err
+	}
+	if restored {
+		cfg.AppID, cfg.AppSecret = before.AppID, before.AppSecret
+	}
 	cfg = cfg.withDefaults()
 	ln, err := cfg.listen()
 	if err != nil {
@@ -53,6 +60,12 @@ func Start(cfg Config) (*Server, error) {
 	s.people = &people{eventSource: s.eventSource, page: s.console, mentionsOnly: cfg.MentionsOnly}
 	s.chatMembers = &chatMembers{eventSource: s.eventSource}
 	s.speech = &speech{}
+	if restored {
+		if err := s.world.restore(before, cfg.Folder, cfg.StreamingTTL); err != nil {
+			return nil, errors.Join(err, ln.Close())
+		}
+		s.console.owner = before.Owner
+	}
 	s.registrations = newRegistrations(s.auth, s.console)
 	s.httpServer = serve(ln, s.routes())
 	return s, nil
