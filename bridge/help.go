@@ -25,6 +25,24 @@ var commandGroups = []i18n.Phrase{
 	i18n.GroupConversation, i18n.GroupMemory, i18n.GroupAgent, i18n.GroupPermissions, i18n.GroupAbout, i18n.GroupAdmin,
 }
 
+// Help is a command with what it is for, for those who complete commands.
+type Help struct {
+	Name  string // with the slash
+	About i18n.Phrase
+}
+
+// Commands are all commands, in the order of their groups.
+func Commands() (list []Help) {
+	for _, g := range commandGroups {
+		for _, c := range commands() {
+			if c.group == g {
+				list = append(list, Help{"/" + c.name, c.help})
+			}
+		}
+	}
+	return list
+}
+
 // helpCommands tell which commands there are, and which one may have been meant.
 type helpCommands struct {
 	cfg    *Config

@@ -36,6 +36,9 @@ func collectWords(words map[string][]string, n *kong.Node, path string) {
 		words[path] = append(words[path], arg.EnumSlice()...)
 	}
 	for _, child := range n.Children {
+		if child.Hidden {
+			continue
+		}
 		words[path] = append(words[path], child.Name)
 		collectWords(words, child, path+" "+child.Name)
 	}

@@ -38,6 +38,8 @@ type cli struct {
 	Man        manCmd        `cmd:"" help:"Print the manual page, as man reads it."`
 	Version    versionCmd    `cmd:"" help:"Print the version."`
 
+	PlaygroundBridge playgroundBridgeCmd `cmd:"" hidden:"" help:"The bridge of a playground, which starts it."`
+
 	PrintVersion kong.VersionFlag `name:"version" help:"Print the version."`
 }
 

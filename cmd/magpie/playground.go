@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,97 +13,154 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/sync/errgroup"
 
 	"magpie/bridge"
-	"magpie/bridge/access"
-	"magpie/db"
-	"magpie/internal/chat"
-	"magpie/internal/config"
 	"magpie/internal/console"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 )
 
-// playgroundCmd needs neither an account nor a configuration; everything lives in a temporary folder.
+// playgroundCmd needs neither an account nor a configuration: it has a folder of its own.
 type playgroundCmd struct {
 	Listen  string `help:"Address of the page." default:"127.0.0.1:7777"`
 	Agent   string `help:"claude: the CLI with its own login. simulated: the CLI with a double of the model. auto: simulated when the CLI is not logged in." enum:"auto,claude,simulated" default:"auto"`
 	Command string `help:"The CLI." default:"claude" env:"MAGPIE_CLAUDE_COMMAND"`
+	Data    string `help:"Folder in which chats, memories and the sample project are kept. By default in the user's cache folder." type:"path" placeholder:"FOLDER"`
+	Fresh   bool   `help:"Forget what was kept, and begin anew."`
+	// the pause between two pieces of a simulated answer, so that a person sees it grow
+	Pace time.Duration `hidden:"" default:"40ms"`
 }
 
-// pace is the pause between two pieces of a simulated answer, so that a person sees it grow.
-const pace = 40 * time.Millisecond
+// saves is how often the chats are written down at most.
+const saves = 2 * time.Second
 
-// Run serves the playground until ctx is done. It keeps nothing.
+// Run serves the playground until ctx is done. The platform's double, the model's and the page are in this process; the
+// bridge is a process of its own, which visitors kill.
 func (p playgroundCmd) Run(ctx context.Context) (err error) {
 	ln, err := net.Listen("tcp", p.Listen)
 	if err != nil {
 		return fmt.Errorf("--listen: %w", explainListen(err, p.Listen, "--listen"))
 	}
 	defer ln.Close() //nolint:errcheck // the server has closed it unless it never began
-	dir, err := os.MkdirTemp("", "magpie-playground-")
+	dir, release, err := p.folder()
+	if err != nil {
+		return fmt.Errorf("--data: %w", err)
+	}
+	defer release()
+	chats := filepath.Join(dir, "feishu")
+	sim, err := feishusim.Start(feishusim.Config{Folder: chats, Redeliver: redeliver})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	sim, err := feishusim.Start(feishusim.Config{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, sim.Close()) }()
-	c, err := p.config(dir, sim)
-	if err != nil {
-		return err
-	}
+	defer func() { err = errors.Join(err, sim.Close(), sim.Save(chats)) }()
+	var page *console.Playground
+	environ := os.Environ()
 	if p.simulated(ctx) {
-		model, err := modelsim.Start(modelsim.Config{Pace: pace})
+		model, err := modelsim.Start(modelsim.Config{Pace: p.Pace, Demo: true, Observe: func(r *modelsim.Request) {
+			page.RecordRequest(r.LastUser(), sentOf(r))
+		}})
 		if err != nil {
 			return err
 		}
 		defer func() { _ = model.Close() }() // it is only in memory
-		if c.Claude.Environ, err = simulatedEnviron(dir, model.URL(), os.Environ()); err != nil {
+		if environ, err = simulatedEnviron(dir, model.URL(), environ); err != nil {
 			return err
 		}
 		p.Agent = "simulated"
 	}
-	var page *console.Playground
-	log := newLog(os.Stderr, c.Log).Level(c.Log.ZerologLevel())
-	prog, err := newProgram(ctx, c, log, func(b bridge.Built) { page.Record(panelOf(b)) })
-	if err != nil {
+	bp := &bridgeProcess{config: filepath.Join(dir, "magpie.toml"), environ: environ}
+	if err := bp.writeConfig(p.Command, dir, sim); err != nil {
 		return err
 	}
 	page = console.NewPlayground(console.PlaygroundConfig{
-		Sim: sim, Simulated: p.Agent == "simulated", LoseSession: prog.loseSession,
+		Sim: sim, Simulated: p.Agent == "simulated", Commands: commandsOf(bridge.Commands()),
+		LoseSession: bp.loseSession, Kill: bp.kill, FillDisk: bp.fillDisk(),
 	})
+	bp.page = page
 	fmt.Printf("鹊桥 Magpie playground: http://%s/\n", ln.Addr())
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return serveHTTP(ctx, ln, page) })
-	g.Go(func() error { return prog.run(ctx) })
+	g.Go(func() error { return bp.run(ctx) })
+	g.Go(func() error { return saveChats(ctx, sim, chats) })
 	return g.Wait()
 }
 
-// config is that of a service that talks to the double and keeps everything in dir.
-func (p playgroundCmd) config(dir string, sim *feishusim.Server) (c config.Config, err error) {
-	c = config.Defaults()
-	c.Feishu.AppID, c.Feishu.AppSecret, c.Feishu.BaseURL = sim.AppID(), sim.AppSecret(), sim.URL()
-	// Everybody may talk to the bot: the users of the page are all simulated.
-	c.Access = access.Config{Allow: []string{"*"}}
-	c.DB.URL = "sqlite://" + filepath.Join(dir, "data", "magpie.db")
-	c.Log = config.Log{Level: "warn", Format: "console"}
-	c.Claude.Command = p.Command
-	c.Claude.Project = filepath.Join(dir, "project")
-	c.Claude.Environ = os.Environ()
-	if err := os.MkdirAll(c.Claude.Project, 0o700); err != nil {
-		return c, err
+// redeliver is shorter than the platform's: nobody watches a page for minutes to see a message come back.
+var redeliver = []time.Duration{3 * time.Second, 10 * time.Second, 30 * time.Second, 5 * time.Minute, time.Hour}
+
+// saveChats writes down what people see whenever it has changed.
+func saveChats(ctx context.Context, sim *feishusim.Server, folder string) error {
+	for range sim.Changes(ctx) {
+		select {
+		case <-time.After(saves):
+		case <-ctx.Done():
+			return nil // it is saved once more at the end
+		}
+		if err := sim.Save(folder); err != nil {
+			return fmt.Errorf("keep the chats: %w", err)
+		}
 	}
-	if err := c.Validate(); err != nil {
-		return c, &config.Error{Err: err}
+	return nil
+}
+
+//go:embed sample
+var sampleProject embed.FS
+
+// playgroundParts are all that a playground makes in its folder.
+var playgroundParts = []string{"data", "feishu", "home", "magpie.toml", "project"}
+
+// folder makes the playground's folder, for one playground at a time, with a sample project for the agent.
+func (p playgroundCmd) folder() (dir string, release func(), err error) {
+	dir = p.Data
+	if dir == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return "", nil, err
+		}
+		dir = filepath.Join(cache, "magpie", "playground")
 	}
-	c.Claude, err = c.Claude.Resolve()
-	return c, err
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", nil, err
+	}
+	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return "", nil, err
+	}
+	release = func() { _ = lock.Close() } // which ends the lock
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		release()
+		return "", nil, fmt.Errorf("another playground uses %s: choose another folder", dir)
+	}
+	if p.Fresh {
+		for _, part := range playgroundParts {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, part)))
+		}
+	}
+	if err = errors.Join(err, makeSample(filepath.Join(dir, "project"))); err != nil {
+		release()
+		return "", nil, err
+	}
+	return dir, release, nil
+}
+
+// makeSample makes the sample project, with its failing test; one that is there already stays as it is.
+func makeSample(dir string) error {
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	files, err := fs.Sub(sampleProject, "sample")
+	if err != nil {
+		return err
+	}
+	return os.CopyFS(dir, files)
 }
 
 // simulated decides whether the CLI talks to the simulated model.
@@ -125,32 +184,44 @@ func simulatedEnviron(dir, url string, environ []string) ([]string, error) {
 		"ANTHROPIC_BASE_URL=" + url, "ANTHROPIC_API_KEY=sk-simulated",
 	}
 	for _, kv := range environ {
-		if name, _, _ := strings.Cut(kv, "="); slices.Contains([]string{"PATH", "LANG", "TERM", "TZ"}, name) {
+		if name, _, _ := strings.Cut(kv, "="); slices.Contains([]string{"PATH", "LANG", "TERM", "TZ", "TMPDIR"}, name) {
 			list = append(list, kv)
 		}
 	}
 	return list, nil
 }
 
-// loseSession ends the chat's process and deletes its transcript, as a crash and a cleaned disk would.
-func (p *program) loseSession(ctx context.Context, chatID string) (string, error) {
-	key := chat.FeishuChat(chatID)
-	ch, err := p.store.Chats().Get(ctx, key)
-	if errors.Is(err, db.ErrNotFound) || err == nil && ch.Session.ID == "" {
-		return "这个聊天还没有会话。/ This chat has no session yet.", nil
-	} else if err != nil {
-		return "", err
+// Bounds of what the page shows of a request.
+const (
+	mostSentMessages = 24
+	longestSent      = 500 // runes of a message
+)
+
+// sentOf is what the page shows of a request to the model.
+func sentOf(r *modelsim.Request) console.Sent {
+	s := console.Sent{Requests: 1, System: utf8.RuneCountInString(r.System), Tools: len(r.Tools)}
+	prompt, at := r.LastUser(), -1 // the same words may have been asked before
+	for i, m := range r.Messages {
+		if prompt != "" && m.Person() == prompt {
+			at = i
+		}
 	}
-	// The process first: it would write the transcript again.
-	p.pool.Drop(key.String())
-	path, err := p.pool.Config().Transcripts(ch.Key.String()).Path(ch.Session.Cwd, ch.Session.ID)
-	if err != nil {
-		return "", err
+	s.Left = max(0, len(r.Messages)-mostSentMessages)
+	for i, m := range r.Messages[s.Left:] {
+		one := console.SentMessage{Role: m.Role, Prompt: s.Left+i == at}
+		if text := []rune(cmp.Or(m.Person(), strings.TrimSpace(m.Text))); !one.Prompt {
+			one.Text = string(text[:min(len(text), longestSent)])
+		}
+		s.Messages = append(s.Messages, one)
 	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", err
+	return s
+}
+
+func commandsOf(list []bridge.Help) (out []console.Command) {
+	for _, c := range list {
+		out = append(out, console.Command{Name: c.Name, ZH: c.About.ZH, EN: c.About.EN})
 	}
-	return fmt.Sprintf("已删除会话 %s。再问一句试试。/ Session deleted; now ask something.", ch.Session.ID), nil
+	return out
 }
 
 // panelOf is what the page shows of a context.

@@ -3,10 +3,10 @@ package main
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,16 +17,21 @@ import (
 	"magpie/internal/console/consoletest"
 )
 
-// startPlayground builds the program and starts it as ./scripts/run does. It returns the page's address.
-func startPlayground(t *testing.T, args ...string) string {
+// buildPlayground builds the program as ./scripts/run does.
+func buildPlayground(t *testing.T) string {
 	t.Helper()
 	bin := filepath.Join(t.TempDir(), "magpie")
 	if out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
-	cmd := exec.CommandContext(
-		context.Background(), bin, append([]string{"playground", "--listen", "127.0.0.1:0"}, args...)...,
-	)
+	return bin
+}
+
+// startPlayground starts a playground that keeps its data in a folder. It returns the page's address.
+func startPlayground(t *testing.T, bin, folder string, args ...string) string {
+	t.Helper()
+	args = append([]string{"playground", "--listen", "127.0.0.1:0", "--data", folder}, args...)
+	cmd := exec.CommandContext(context.Background(), bin, args...)
 	cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir(),
 		"MAGPIE_CLAUDE_COMMAND=" + claudetest.Command(t),
@@ -58,40 +63,126 @@ func startPlayground(t *testing.T, args ...string) string {
 	return ""
 }
 
-func TestThePlaygroundInABrowser(t *testing.T) {
+// visitors are those who take the tour: between them each language, theme and size of screen.
+var visitors = []struct {
+	language, theme string
+	width           int64
+}{{"zh-CN", "light", 1440}, {"en-US", "dark", 390}}
+
+// The program as ./scripts/run starts it, with the real CLI. Its tour is taken in each language.
+func TestThePlayground(t *testing.T) {
 	t.Parallel()
-	b := consoletest.Browse(t, startPlayground(t))
-	b.Until(`document.querySelector('#bridge[data-state=up]')`)
-	if agent := b.Eval(`document.querySelector('#agent').textContent`); !strings.Contains(agent, "未登录") {
-		t.Errorf("the page does not say that the model is a double: %q", agent)
+	bin := buildPlayground(t)
+	for _, v := range visitors {
+		t.Run("tour "+v.language, func(t *testing.T) {
+			t.Parallel()
+			b := consoletest.BrowseIn(t, startPlayground(t, bin, t.TempDir(), "--pace", "10ms"), v.language)
+			b.Screen(v.width, 900, v.theme)
+			b.Until(`document.querySelector('#bridge[data-state=up]')`)
+			takeTour(t, b)
+			if n := b.Eval(`document.querySelector('#violations').dataset.count`); n != "0" {
+				t.Errorf("%s rules of the platform were broken", n)
+			}
+			b.RefuteComplaints()
+		})
 	}
-	say := func(text string) { b.Do(chromedp.SendKeys(chromedp.CSS("#composer"), text+"\r")) }
-	last := `[...document.querySelectorAll('.card .body')].at(-1)`
+	t.Run("troubles", func(t *testing.T) {
+		t.Parallel()
+		visitorsBreakThings(t, bin)
+	})
+}
 
-	// A message is answered by a card that is whole in the end.
-	say("数到 300")
-	b.Until(`!document.querySelector('.card.live') && ` + last + `.textContent.includes('299 300')`)
-
-	// The second grows, for minutes, and is stopped by its button.
-	say("数到 5000")
-	length := 0
-	for range 3 {
-		length = len(b.Until(`document.querySelector('.card.live') && ` + last + `.textContent.length > ` +
-			strconv.Itoa(length+10) + ` && ` + last + `.textContent`))
+// shoot takes a picture for whoever looks into the folder that MAGPIE_TEST_SHOTS names.
+func shoot(t *testing.T, b *consoletest.Browser, name string) {
+	t.Helper()
+	if dir := os.Getenv("MAGPIE_TEST_SHOTS"); dir != "" {
+		if err := os.WriteFile(filepath.Join(dir, name+".png"), b.Picture("body"), 0o600); err != nil {
+			t.Error(err)
+		}
 	}
-	b.ClickUntil(`.card.live button[data-do="stop"]`, `!document.querySelector('.card.live') &&
-		[...document.querySelectorAll('.card')].at(-1).textContent.includes('已停止')`)
+}
 
-	// The session is deleted behind the bridge's back, which only the context panel shows.
-	say("我叫小明")
-	b.Until(`!document.querySelector('.card.live') && ` + last + `.textContent.includes('好的，小明')`)
-	b.ClickUntil("#lose-session", `document.querySelector('#lost-line').textContent.includes('已删除')`)
-	say("我叫什么名字？")
-	b.Until(last + `.textContent.includes('你叫小明。')`)
-	b.Until(`document.querySelector('.turn[data-lost]') &&
-		document.querySelector('.turn pre').textContent.includes('我叫小明')`)
-	if n := b.Eval(`document.querySelector('#violations').dataset.count`); n != "0" {
-		t.Errorf("%s rules of the platform were broken", n)
+// act does what the tour's button offers, and arrived waits until the tour is at an act of a step.
+func act(b *consoletest.Browser) { b.Press("#tour-do") }
+
+func arrived(b *consoletest.Browser, step string, number int) {
+	b.Until(fmt.Sprintf(`document.querySelector('#tour[data-step=%q][data-act="%d"]')`, step, number))
+}
+
+// bridgeOf is the id of the bridge's process.
+func bridgeOf(b *consoletest.Browser) string {
+	return b.Eval(`fetch('api/state').then(r => r.json()).then(s => s.bridge.pid)`)
+}
+
+const (
+	allowButton = `.card button[data-do="allow"]:not(:disabled)`
+	firstWords  = `document.querySelector('.message.mine .words').textContent`
+	lastCard    = `[...document.querySelectorAll('.message[data-bot] .show')].at(-1)`
+)
+
+// takeTour clicks through all six steps, as a newcomer does: with a lost session, and a bridge that is killed in
+// mid-answer.
+func takeTour(t *testing.T, b *consoletest.Browser) {
+	t.Helper()
+	// 1: a question about the sample project. 2: an edit and a command, each of which is asked about.
+	arrived(b, "1", 1)
+	shoot(t, b, "begin-"+b.Eval(`document.documentElement.lang`))
+	act(b)
+	arrived(b, "2", 1)
+	b.Until(`document.querySelector('.card .put')`) // the diff
+	shoot(t, b, "diff-"+b.Eval(`document.documentElement.lang`))
+	b.Press(allowButton)
+	b.Until(`[...document.querySelectorAll('.card')].at(-1).textContent.includes('sh test.sh')`)
+	b.Press(allowButton)
+	arrived(b, "3", 1)
+	b.Until(`document.querySelectorAll('.card .md table').length === 1`)
+
+	// 3: the session is lost, which only the side with the context shows.
+	act(b)
+	arrived(b, "3", 2)
+	act(b)
+	arrived(b, "4", 1)
+	for _, want := range []string{
+		`document.querySelector('.turn[data-lost] mark.healing')`,
+		`document.querySelector('.turn[data-lost] .prefix pre').textContent.includes(` + firstWords + `)`,
+		lastCard + `.querySelector('strong').textContent === ` + firstWords,
+	} {
+		b.Until(want)
 	}
-	b.RefuteComplaints()
+	shoot(t, b, "lost-"+b.Eval(`document.documentElement.lang`))
+
+	// 4: the bridge is killed in mid-answer; what was written stays, and the answer goes on.
+	act(b)
+	arrived(b, "4", 2)
+	before := bridgeOf(b)
+	act(b)
+	// An agent that finishes before its bridge is back leaves nothing to continue.
+	b.Until(`(tour => tour.dataset.step === '5' || tour.dataset.act === '3' &&
+		(document.querySelector('#tour-do').click(), true))(document.querySelector('#tour'))`)
+	shoot(t, b, "killed-"+b.Eval(`document.documentElement.lang`))
+	arrived(b, "5", 1)
+	if now := bridgeOf(b); now == before || now == "" {
+		t.Errorf("the bridge is process %q, and was %q", now, before)
+	}
+
+	// 5: a form and a plan.
+	act(b)
+	arrived(b, "5", 2)
+	b.Do(chromedp.SetValue(chromedp.CSS(`.form select`), "1"))
+	b.Press(`.form .choices input[value="2"]`)
+	shoot(t, b, "form-"+b.Eval(`document.documentElement.lang`))
+	b.Press(`.form button[data-do="allow"]`)
+	arrived(b, "5", 3)
+	b.Until(`/20.*(孩子|Children)/s.test([...document.querySelectorAll('.card')].map(c => c.textContent).join())`)
+	act(b)
+	arrived(b, "5", 4)
+	b.Press(allowButton)
+	arrived(b, "6", 1)
+
+	// 6: a memory outlives its conversation.
+	for n := 1; n <= 3; n++ {
+		arrived(b, "6", n)
+		act(b)
+	}
+	b.Until(`document.querySelector('#tour[data-step=over]')`)
 }

@@ -85,6 +85,8 @@ type sayRequest struct {
 	User    string `json:"user"`
 	Text    string `json:"text"`
 	Mention bool   `json:"mention"` // the bot; only in groups
+	Reply   string `json:"reply,omitempty"`
+	Topic   bool   `json:"topic,omitempty"` // in the topic of the message that is replied to, which is begun if need be
 }
 
 type sayAnswer struct {
@@ -104,11 +106,100 @@ func (p *Playground) say(_ context.Context, in sayRequest) (sayAnswer, error) {
 	case utf8.RuneCountInString(in.Text) > maxText:
 		return sayAnswer{}, refuse("too_long", fmt.Sprintf("more than %d characters", maxText))
 	}
-	var opts []feishusim.SendOption
+	opts, err := p.relation(c, in.Reply, in.Topic)
+	if err != nil {
+		return sayAnswer{}, err
+	}
 	if mention {
 		opts = append(opts, feishusim.Mention())
 	}
 	return sayAnswer{p.cfg.Sim.Say(c.ID, u, in.Text, opts...)}, nil
+}
+
+// relation says to which message one of a chat belongs: the one that it quotes, or whose topic it is written in.
+func (p *Playground) relation(c feishusim.Chat, reply string, topic bool) ([]feishusim.SendOption, error) {
+	if reply == "" {
+		return nil, nil
+	}
+	m, ok := p.cfg.Sim.Message(reply)
+	switch {
+	case !ok || m.ChatID != c.ID || m.Deleted:
+		return nil, refuse("no_message", reply)
+	case m.ThreadID != "":
+		return []feishusim.SendOption{feishusim.Thread(m.ThreadID)}, nil
+	case topic:
+		return []feishusim.SendOption{feishusim.ReplyTo(reply), feishusim.Thread(feishusim.NewThread)}, nil
+	}
+	return []feishusim.SendOption{feishusim.ReplyTo(reply)}, nil
+}
+
+type editRequest struct {
+	Message string `json:"message"`
+	User    string `json:"user"`
+	Text    string `json:"text"`
+}
+
+// edit makes the author of a text write something else in its place.
+func (p *Playground) edit(_ context.Context, in editRequest) (nothing, error) {
+	m, err := p.own(in.Message, in.User)
+	switch {
+	case err != nil:
+		return nothing{}, err
+	case m.Type != "text":
+		return nothing{}, refuse("not_text", "")
+	case strings.TrimSpace(in.Text) == "":
+		return nothing{}, refuse("empty", "")
+	case utf8.RuneCountInString(in.Text) > maxText:
+		return nothing{}, refuse("too_long", fmt.Sprintf("more than %d characters", maxText))
+	}
+	p.cfg.Sim.Edit(m.ID, mustJSON(map[string]string{"text": in.Text}))
+	return nothing{}, nil
+}
+
+type messageRequest struct {
+	Message string `json:"message"`
+	User    string `json:"user"`
+	Emoji   string `json:"emoji,omitempty"`
+}
+
+// recall makes the author of a message take it back.
+func (p *Playground) recall(_ context.Context, in messageRequest) (nothing, error) {
+	m, err := p.own(in.Message, in.User)
+	if err != nil {
+		return nothing{}, err
+	}
+	p.cfg.Sim.Recall(m.ID)
+	return nothing{}, nil
+}
+
+// react puts an emoji on a message, or takes it back.
+func (p *Playground) react(_ context.Context, in messageRequest) (nothing, error) {
+	m, ok := p.cfg.Sim.Message(in.Message)
+	if !ok || m.Deleted {
+		return nothing{}, refuse("no_message", in.Message)
+	}
+	_, u, err := p.find(m.ChatID, in.User)
+	if err != nil {
+		return nothing{}, err
+	}
+	if slices.Contains(m.Reactions, in.Emoji) {
+		p.cfg.Sim.Unreact(m.ID, u, in.Emoji)
+	} else {
+		p.cfg.Sim.React(m.ID, u, in.Emoji)
+	}
+	return nothing{}, nil
+}
+
+// own returns a message that a user has written.
+func (p *Playground) own(messageID, userID string) (feishusim.Message, error) {
+	m, ok := p.cfg.Sim.Message(messageID)
+	switch {
+	case !ok || m.Deleted:
+		return m, refuse("no_message", messageID)
+	case m.FromBot || m.Sender.ID != userID:
+		return m, refuse("not_yours", "")
+	}
+	return m, nil
 }
 
 type pressRequest struct {
@@ -156,28 +247,6 @@ func (p *Playground) press(ctx context.Context, in pressRequest) (toast, error) 
 		}
 	}
 	return reply.Toast, nil
-}
-
-type loseRequest struct {
-	Chat string `json:"chat"`
-}
-
-type loseAnswer struct {
-	Line string `json:"line"`
-}
-
-func (p *Playground) lose(ctx context.Context, in loseRequest) (loseAnswer, error) {
-	if p.cfg.LoseSession == nil {
-		return loseAnswer{}, refuse("not_offered", "")
-	}
-	if _, err := p.chatOf(in.Chat); err != nil {
-		return loseAnswer{}, err
-	}
-	line, err := p.cfg.LoseSession(ctx, in.Chat)
-	if err != nil {
-		return loseAnswer{}, &problem{http.StatusConflict, "lose", err.Error()}
-	}
-	return loseAnswer{line}, nil
 }
 
 // find returns a chat and one of its members; the double panics on ids that it does not know.

@@ -45,7 +45,7 @@ func writer(b *bot, sim *feishusim.Server, chatID string, texts <-chan string) e
 
 func TestCardGrowsInThePageAndStaysText(t *testing.T) {
 	s := serve(t, PlaygroundConfig{Simulated: true, LoseSession: func(context.Context, string) (string, error) {
-		return "已删除", nil
+		return "0c5e", nil
 	}})
 	connect(t, s.sim)
 	chat := s.sim.Chats()[0].ID
@@ -160,9 +160,9 @@ func checkPanel(t *testing.T, b *consoletest.Browser, s *playgroundRig, chat str
 		t.Errorf("agent %q", agent)
 	}
 	b.Do(chromedp.Click(chromedp.CSS("#lose-session")))
-	b.Until(`document.querySelector('#lost-line').textContent.includes('已删除')`)
+	b.Until(`document.querySelector('#lost-line').textContent.includes('已删除会话 0c5e')`)
 	b.Do(chromedp.Click(chromedp.CSS("#lang")))
-	b.Until(`document.documentElement.lang === 'en' && document.querySelector('#agent').textContent.includes('simulated model') && localStorage.getItem('magpie.lang') === 'en'`)
+	b.Until(`document.documentElement.lang === 'en' && document.querySelector('#agent').textContent.includes('simulated model') && localStorage.getItem('magpie.lang') === '"en"'`)
 
 	b.Do(chromedp.Click(chromedp.CSS("#chat-4")), chromedp.SetValue(chromedp.CSS("#speaker"), s.sim.Users()[2].OpenID))
 	b.Do(chromedp.SendKeys(chromedp.CSS("#composer"), "hi all\r"))

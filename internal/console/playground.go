@@ -1,5 +1,5 @@
 // Package console is the web interface of the playground. On its page one writes as a user of a simulated Feishu,
-// watches the bot's cards grow, presses their buttons, and sees the context of each turn.
+// watches the bot's cards grow, presses their buttons, breaks things, and sees what the agent was sent for each turn.
 //
 // The simulated platform does not belong here (feishusim), nor does anything that a bridge with a real platform
 // needs.
@@ -13,49 +13,86 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// PlaygroundConfig is what a playground shows and steers.
+// PlaygroundConfig is what a playground shows and steers. The page does not offer what is nil.
 type PlaygroundConfig struct {
 	Sim       *feishusim.Server
-	Simulated bool // the agent is the real CLI, but the model behind it is a double: the page says so
-	// LoseSession deletes the agent's session of a chat behind the bridge's back and returns a line to show; nil: the
-	// page does not offer it.
-	LoseSession func(ctx context.Context, chatID string) (string, error)
+	Simulated bool      // the agent is the real CLI, but the model behind it is a double: the page says so
+	Commands  []Command // that the page completes
+	// LoseSession deletes the agent's session of a chat behind the bridge's back and returns its id; empty = there is
+	// none.
+	LoseSession func(ctx context.Context, chatID string) (session string, err error)
+	// Kill kills the bridge's process, which is started again after a while.
+	Kill func() error
+	// FillDisk makes the disk full for the bridge, or gives it room again.
+	FillDisk func(full bool) error
+}
+
+// Command is a command of the bot with what it is for, in both languages.
+type Command struct {
+	Name string `json:"name"` // with the slash
+	ZH   string `json:"zh"`
+	EN   string `json:"en"`
 }
 
 // Playground serves the page. Its stream of updates ends with the request's context, so give the http.Server a
 // BaseContext that is cancelled before Shutdown.
 type Playground struct {
-	cfg   PlaygroundConfig
-	turns turns
-	guard http.Handler
+	cfg      PlaygroundConfig
+	turns    turns
+	troubles troubles
+	guard    http.Handler
 }
 
 //go:embed web/index.html web/app.css web/*.js
 var web embed.FS
 
-// NewPlayground makes three users, a private chat of each with the bot, and a group of all.
+// scripts are those of the page.
+var scripts = []string{
+	"app.js", "acts.js", "card.js", "compose.js", "context.js", "dom.js", "markdown.js", "message.js", "model.js",
+	"texts.js", "tour.js",
+}
+
+// NewPlayground makes three users, a private chat of each with the bot, a group of all and one of two, unless the
+// platform has users already. The first user is the app's owner.
 func NewPlayground(cfg PlaygroundConfig) *Playground {
 	p := &Playground{cfg: cfg, turns: newTurns()}
-	var people []feishusim.User
-	for _, name := range []string{"小明", "小红", "Alex"} {
-		u := cfg.Sim.AddUser(name)
-		cfg.Sim.PrivateChat(u)
-		people = append(people, u)
+	if len(cfg.Sim.Users()) == 0 {
+		settle(cfg.Sim)
 	}
-	cfg.Sim.Group("鹊桥测试群", people...)
-
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", asset("index.html"))
-	for _, name := range []string{"app.css", "app.js", "acts.js", "card.js", "dom.js", "markdown.js", "texts.js"} {
+	mux.HandleFunc("GET /app.css", asset("app.css"))
+	for _, name := range scripts {
 		mux.HandleFunc("GET /"+name, asset(name))
 	}
 	mux.HandleFunc("GET /api/state", p.state)
 	mux.HandleFunc("GET /api/events", p.events)
+	mux.HandleFunc("GET /api/file/{key}", p.file)
+	mux.HandleFunc("POST /api/upload", p.upload)
 	mux.HandleFunc("POST /api/say", act(p.say))
 	mux.HandleFunc("POST /api/press", act(p.press))
+	mux.HandleFunc("POST /api/edit", act(p.edit))
+	mux.HandleFunc("POST /api/recall", act(p.recall))
+	mux.HandleFunc("POST /api/react", act(p.react))
 	mux.HandleFunc("POST /api/lose", act(p.lose))
+	mux.HandleFunc("POST /api/kill", act(p.kill))
+	mux.HandleFunc("POST /api/unplug", act(p.unplug))
+	mux.HandleFunc("POST /api/disk", act(p.fillDisk))
 	p.guard = guarded(mux)
 	return p
+}
+
+// settle makes the people and the chats of a new playground.
+func settle(sim *feishusim.Server) {
+	var people []feishusim.User
+	for _, name := range []string{"小明", "小红", "Alex"} {
+		u := sim.AddUser(name)
+		sim.PrivateChat(u)
+		people = append(people, u)
+	}
+	sim.Group("鹊桥测试群", people...)
+	sim.Group("票务项目组", people[:2]...)
+	sim.SetOwner(people[0])
 }
 
 // asset serves one file of the page.
@@ -68,3 +105,13 @@ func (p *Playground) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.guard
 
 // Record shows that a context was built. It does not wait for anybody.
 func (p *Playground) Record(t Turn) { p.turns.add(t) }
+
+// RecordRequest shows what the agent has sent to the model, with the turn whose prompt it answers. What belongs to no
+// turn, such as a summary, is not shown.
+func (p *Playground) RecordRequest(prompt string, s Sent) { p.turns.sent(prompt, s) }
+
+// SetBridge shows how the bridge's process is.
+func (p *Playground) SetBridge(b Bridge) {
+	p.troubles.setBridge(b)
+	p.turns.wakeAll()
+}

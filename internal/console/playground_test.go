@@ -115,8 +115,8 @@ func (s *playgroundRig) snapshot() state {
 func TestPageForbidsEverythingButItsOwnFiles(t *testing.T) {
 	s := serve(t, PlaygroundConfig{})
 	files := map[string]string{"/": "text/html", "/app.css": "text/css"}
-	for _, name := range []string{"app", "acts", "card", "dom", "markdown", "texts"} {
-		files["/"+name+".js"] = "text/javascript"
+	for _, name := range scripts {
+		files["/"+name] = "text/javascript"
 	}
 	for path, kind := range files {
 		status, header, body := s.do("GET", path, "", nil)
@@ -130,7 +130,8 @@ func TestPageForbidsEverythingButItsOwnFiles(t *testing.T) {
 		}
 	}
 	_, _, page := s.do("GET", "/", "", nil)
-	for _, want := range []string{`id="composer"`, `id="send"`, `id="lang"`, `id="agent"`, `id="lose-session"`} {
+	for _, want := range []string{`id="composer"`, `id="send"`, `id="lang"`, `id="agent"`, `id="lose-session"`, `id="kill"`, `id="tour"`,
+		`id="file"`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %s", want)
 		}
@@ -143,11 +144,11 @@ func TestPageForbidsEverythingButItsOwnFiles(t *testing.T) {
 func TestSnapshotShowsChatsAndTurns(t *testing.T) {
 	s := serve(t, PlaygroundConfig{Simulated: true})
 	st := s.snapshot()
-	if !st.Full || !st.Simulated || st.CanLose || len(st.Users) != 3 || len(st.Chats) != 4 {
+	if !st.Full || !st.Simulated || st.Can != (can{}) || len(st.Users) != 3 || len(st.Chats) != 5 {
 		t.Fatalf("state %+v", st)
 	}
-	for i, name := range []string{"小明", "小红", "Alex", "鹊桥测试群"} {
-		if c := st.Chats[i]; c.Name != name || c.Number != i+1 || (c.Mode == "group") != (i == 3) || c.Turns == nil ||
+	for i, name := range []string{"小明", "小红", "Alex", "鹊桥测试群", "票务项目组"} {
+		if c := st.Chats[i]; c.Name != name || c.Number != i+1 || (c.Mode == "group") != (i >= 3) || c.Turns == nil ||
 			c.Messages == nil {
 			t.Errorf("chat %d: %+v", i, c)
 		}
@@ -253,11 +254,11 @@ func TestLoseSession(t *testing.T) {
 			return "", errors.New("no session")
 		}
 		lost = chatID
-		return "已删除 0c5e", nil
+		return "0c5e", nil
 	}})
 	st := s.snapshot()
 	if status, out := s.post("/api/lose", loseRequest{Chat: st.Chats[2].ID}); status != http.StatusOK ||
-		out["line"] != "已删除 0c5e" || lost != st.Chats[2].ID {
+		out["session"] != "0c5e" || lost != st.Chats[2].ID {
 		t.Errorf("lose: %d %v, lost %q", status, out, lost)
 	}
 	if status, out := s.post("/api/lose", loseRequest{Chat: st.Chats[2].ID}); status != http.StatusConflict ||
@@ -310,7 +311,7 @@ func TestEventsDeliverTheNewestState(t *testing.T) {
 	begun := time.Now()
 	next := s.events()
 	first := next()
-	if !first.Full || len(first.Chats) != 4 {
+	if !first.Full || len(first.Chats) != 5 {
 		t.Fatalf("first %+v", first)
 	}
 	chat, u := first.Chats[0].ID, s.sim.Users()[0]

@@ -18,11 +18,22 @@ const (
 type state struct {
 	Full        bool       `json:"full"`
 	Simulated   bool       `json:"simulated"`
-	CanLose     bool       `json:"can_lose"`
+	Can         can        `json:"can"`
+	Bridge      Bridge     `json:"bridge"`
+	Unplugged   bool       `json:"unplugged"`
+	DiskFull    bool       `json:"disk_full"`
+	Commands    []Command  `json:"commands,omitempty"` // only of a full state
 	Users       []user     `json:"users"`
 	Chats       []chat     `json:"chats"`
 	Violations  violations `json:"violations"`
 	Connections int        `json:"connections"`
+}
+
+// can says what the page offers.
+type can struct {
+	Lose bool `json:"lose"`
+	Kill bool `json:"kill"`
+	Fill bool `json:"fill"`
 }
 
 type user struct {
@@ -55,6 +66,9 @@ type origin struct {
 	Bot      bool      `json:"bot"`
 	At       time.Time `json:"at"`
 	ParentID string    `json:"parent,omitempty"`
+	RootID   string    `json:"root,omitempty"`
+
+	File *attachment `json:"file,omitempty"`
 }
 
 // look is what a message shows now.
@@ -97,8 +111,13 @@ func (p *Playground) state(w http.ResponseWriter, _ *http.Request) {
 // snapshot is the newest state for a page that has been sent what is in sent, which then counts as sent.
 func (p *Playground) snapshot(sent *seen) state {
 	sim := p.cfg.Sim
-	s := state{Full: len(sent.turns) == 0, Simulated: p.cfg.Simulated, CanLose: p.cfg.LoseSession != nil,
+	s := state{Full: len(sent.turns) == 0, Simulated: p.cfg.Simulated,
+		Can:   can{Lose: p.cfg.LoseSession != nil, Kill: p.cfg.Kill != nil, Fill: p.cfg.FillDisk != nil},
 		Users: users(sim.Users()), Violations: breaches(sim.Violations()), Connections: sim.Connections()}
+	s.Bridge, s.Unplugged, s.DiskFull = p.troubles.now()
+	if s.Full {
+		s.Commands = p.cfg.Commands
+	}
 	for i, c := range sim.Chats() {
 		s.Chats = append(s.Chats, p.chat(i+1, c, sent))
 	}
@@ -112,7 +131,7 @@ func (p *Playground) chat(n int, c feishusim.Chat, sent *seen) chat {
 	}
 	all := p.cfg.Sim.Messages(c.ID)
 	for _, m := range all[max(0, len(all)-maxMessages):] {
-		out.Messages = append(out.Messages, sent.message(m))
+		out.Messages = append(out.Messages, p.message(sent, m))
 	}
 	known := p.turns.of(c.ID)
 	if count, ok := sent.turns[c.ID]; !ok || count != known.count {
@@ -124,7 +143,7 @@ func (p *Playground) chat(n int, c feishusim.Chat, sent *seen) chat {
 
 // message sends the look only if it has changed since this viewer saw it last: a long chat would
 // otherwise be sent again with every letter.
-func (s *seen) message(m feishusim.Message) message {
+func (p *Playground) message(s *seen, m feishusim.Message) message {
 	last := m.Last()
 	rev := fmt.Sprint(len(m.States), last.At.UnixNano(), m.Deleted, last.Streaming, m.ThreadID, m.Reactions)
 	if s.messages[m.ID] == rev {
@@ -137,7 +156,7 @@ func (s *seen) message(m feishusim.Message) message {
 		l.Post = json.RawMessage(m.Content)
 	}
 	return message{ID: m.ID, Rev: rev, Look: l, Origin: &origin{Type: m.Type, Bot: m.FromBot, At: m.Created,
-		Sender: user{m.Sender.ID, m.Sender.Name}, ParentID: m.ParentID}}
+		Sender: user{m.Sender.ID, m.Sender.Name}, ParentID: m.ParentID, RootID: m.RootID, File: p.attachmentOf(m)}}
 }
 
 func users(list []feishusim.User) []user {

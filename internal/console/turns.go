@@ -2,6 +2,7 @@ package console
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -24,12 +25,33 @@ type Turn struct {
 	Chars        int           `json:"chars"`
 	Tokens       int           `json:"tokens"`
 	BuildTime    time.Duration `json:"build_ns"`
+	Sent         *Sent         `json:"sent,omitempty"` // nil: not known
 }
+
+// Sent is what the agent has sent to the model for a turn.
+type Sent struct {
+	Requests int           `json:"requests"` // so far
+	System   int           `json:"system"`   // characters of the system prompt
+	Tools    int           `json:"tools"`    // that were offered
+	Messages []SentMessage `json:"messages"` // the newest, oldest first
+	Left     int           `json:"left"`     // messages before these
+}
+
+// SentMessage is one message of a request.
+type SentMessage struct {
+	Role   string `json:"role"`
+	Text   string `json:"text"`             // shortened; empty for the prompt, which the turn has
+	Prompt bool   `json:"prompt,omitempty"` // it is the turn's history prefix and question
+}
+
+// mostSent is of how many turns of a chat the requests are kept.
+const mostSent = 6
 
 // turns keeps the latest turns of each chat and wakes whoever watches them.
 type turns struct {
 	mu       sync.Mutex
 	byChat   map[string]record
+	early    map[string]Sent // requests that have come before their turn, by their prompt
 	watchers map[chan<- struct{}]struct{}
 }
 
@@ -40,7 +62,8 @@ type record struct {
 }
 
 func newTurns() turns {
-	return turns{byChat: make(map[string]record), watchers: make(map[chan<- struct{}]struct{})}
+	return turns{byChat: make(map[string]record), early: make(map[string]Sent),
+		watchers: make(map[chan<- struct{}]struct{})}
 }
 
 // add keeps the newest turns of a chat; the count goes on, so that a viewer notices a change although
@@ -49,11 +72,63 @@ func (t *turns) add(turn Turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	old := t.byChat[turn.ChatID]
+	if s, ok := t.early[turn.prompt()]; ok {
+		turn.Sent = &s
+		clear(t.early)
+	}
+	if len(old.list) >= mostSent {
+		old.list = slices.Clone(old.list)
+		old.list[mostSent-1].Sent = nil
+	}
 	list := append([]Turn{turn}, old.list[:min(len(old.list), maxTurns-1)]...)
 	t.byChat[turn.ChatID] = record{list: list, count: old.count + 1}
+	t.wakeLocked()
+}
+
+// prompt is what the agent was given for the turn.
+func (t Turn) prompt() string { return strings.TrimSpace(t.Prefix + t.Question) }
+
+// sent notes a request with the newest turn that has its prompt. A turn's tools lead to further requests: the last one
+// counts.
+func (t *turns) sent(prompt string, s Sent) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var newest *Turn
+	for _, r := range t.byChat {
+		i := slices.IndexFunc(r.list, func(turn Turn) bool { return turn.prompt() == strings.TrimSpace(prompt) })
+		if i >= 0 && i < mostSent && (newest == nil || r.list[i].At.After(newest.At)) {
+			newest = &r.list[i]
+		}
+	}
+	if newest == nil {
+		if len(t.early) > mostSent {
+			clear(t.early)
+		}
+		t.early[strings.TrimSpace(prompt)] = s
+		return
+	}
+	old := t.byChat[newest.ChatID]
+	list := slices.Clone(old.list)
+	i := slices.IndexFunc(list, func(turn Turn) bool { return turn.Turn == newest.Turn && turn.At.Equal(newest.At) })
+	if before := list[i].Sent; before != nil {
+		s.Requests += before.Requests
+	}
+	list[i].Sent = &s
+	t.byChat[newest.ChatID] = record{list: list, count: old.count + 1}
+	t.wakeLocked()
+}
+
+func (t *turns) wakeLocked() {
 	for w := range t.watchers {
 		wake(w)
 	}
+}
+
+// wakeAll wakes all watchers.
+func (t *turns) wakeAll() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.wakeLocked()
 }
 
 func (t *turns) of(chatID string) record {

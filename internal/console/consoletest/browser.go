@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
@@ -30,8 +31,14 @@ type Browser struct {
 	complaints []string // exceptions, and what the browser itself logs as an error, such as breaches of the policy
 }
 
-// Browse opens a page.
+// Browse opens a page in Chinese.
 func Browse(t *testing.T, url string) *Browser {
+	t.Helper()
+	return BrowseIn(t, url, "zh-CN")
+}
+
+// BrowseIn opens a page in a browser of this language.
+func BrowseIn(t *testing.T, url, language string) *Browser {
 	t.Helper()
 	path := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
@@ -46,7 +53,7 @@ func Browse(t *testing.T, url string) *Browser {
 	// Without the sandbox, because tests also run as root and in containers, where it cannot be set up.
 	options := []chromedp.ExecAllocatorOption{chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()),
 		chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.WindowSize(1440, 900),
-		chromedp.WSURLReadTimeout(patience)}
+		chromedp.WSURLReadTimeout(patience), chromedp.Flag("lang", language), chromedp.Flag("accept-lang", language)}
 	for _, flag := range []string{
 		"disable-quic", "disable-background-networking", "disable-component-update", "disable-sync",
 		"disable-dev-shm-usage",
@@ -111,10 +118,31 @@ func (b *Browser) ClickUntil(selector, expression string) {
 	b.Until(expression)
 }
 
-// Eval is a JavaScript expression's value as a string.
+// Screen makes the page as large as a screen of so many pixels, in a light or a dark theme.
+func (b *Browser) Screen(width, height int64, theme string) {
+	b.t.Helper()
+	b.Do(chromedp.EmulateViewport(width, height))
+	media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+		{Name: "prefers-color-scheme", Value: theme}, {Name: "prefers-reduced-motion", Value: "reduce"},
+	}}
+	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, media); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// Press waits for what a CSS selector finds, and presses the last of it: in a chat that grows it may move away from under
+// a pointer.
+func (b *Browser) Press(selector string) {
+	b.t.Helper()
+	const press = `(found => found && (found.click(), true))([...document.querySelectorAll(%q)].at(-1))`
+	b.Until(fmt.Sprintf(press, selector))
+}
+
+// Eval is a JavaScript expression's value as a string, or what its promise comes to.
 func (b *Browser) Eval(expression string) string {
 	b.t.Helper()
-	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](`String(`+expression+`)`))
+	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](`Promise.resolve(`+expression+`).then(String)`,
+		chromedp.EvalAwaitPromise))
 	if err != nil {
 		b.t.Fatalf("%s: %v", expression, err)
 	}

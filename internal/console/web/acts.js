@@ -3,16 +3,27 @@
 import { $ } from './dom.js';
 import { t } from './texts.js';
 
-export async function call(path, body) {
+export function call(path, body) {
+  return ask(path, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) });
+}
+
+// upload sends a file into a chat.
+export function upload(chat, user, file, relation) {
+  const query = new URLSearchParams({ chat, user, name: file.name, reply: relation.reply || '', topic: relation.topic ? '1' : '' });
+  return ask('api/upload?' + query, { method: 'POST', headers: { 'Content-Type': 'application/octet-stream' }, body: file });
+}
+
+// ask makes a request, and tells the visitor when it fails; null then.
+async function ask(path, options) {
   let code = 'network', detail = '';
   try {
-    const r = await fetch(path, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) });
+    const r = await fetch(path, options);
     const answer = await r.json();
     if (r.ok) return answer;
     code = answer.error;
     detail = answer.detail;
   } catch { /* told below */ }
-  toast('error', (t.errors[code] || t.errors.internal) + (detail ? '：' + detail : ''));
+  toast('error', (t.errors[code] || t.errors.internal) + (detail ? t.colon + detail : ''));
   return null;
 }
 

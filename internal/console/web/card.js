@@ -79,7 +79,7 @@ function element(el, message) {
       (el.options || []).map(o => h('label', null, h('input', { type: 'checkbox', value: o.value }), plain(o.text))));
     case 'input': return h(el.input_type === 'multiline_text' ? 'textarea' : 'input', { 'data-name': el.name, required: el.required === true, rows: el.rows,
       maxlength: el.max_length, placeholder: plain(el.placeholder), 'aria-label': calledBy(el) });
-    case 'img': return h('div', { class: 'picture' }, t.unknown(plain(el.alt) || t.picture));
+    case 'img': return h('img', { class: 'shot', src: 'api/file/' + encodeURIComponent(String(el.img_key ?? '')), alt: plain(el.alt) || t.picture });
     case 'table': return dataTable(el);
     case 'chart': return barChart(el.chart_spec);
   }

@@ -180,6 +180,7 @@ function piece(s, i, at) {
       return [i + m[0].length, m[3] ? entities[m[3].toLowerCase()] || m[0] : character(m[1] ? +m[1] : parseInt(m[2], 16))];
     case '!':
       if (s[i + 1] !== '[' || !(m = match(linkAt, s, i + 1))) return null;
+      if (m[2].startsWith('img_')) return [i + 1 + m[0].length, h('img', { class: 'shot', src: 'api/file/' + encodeURIComponent(m[2]), alt: m[1] || t.picture })];
       return [i + 1 + m[0].length, h('span', { class: 'picture' }, t.unknown(m[1] || t.picture))];
     case '[':
       if (at.inLink || !(m = match(linkAt, s, i)) || !/^https?:\/\//i.test(m[2])) return null;

@@ -1,0 +1,318 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"magpie/bridge"
+	"magpie/db"
+	"magpie/internal/chat"
+	"magpie/internal/claude/proctree"
+	"magpie/internal/config"
+	"magpie/internal/console"
+	"magpie/internal/feishusim"
+)
+
+// playgroundBridgeCmd is the bridge of a playground: what magpie serve runs, in a process that the playground starts,
+// kills and starts again. It tells the playground what the page shows, and does on its input what only it can.
+type playgroundBridgeCmd struct {
+	Config string `required:"" type:"path" help:"The configuration file."`
+}
+
+// reportsFD is the file descriptor on which the bridge reports; libraries write on its output now and then.
+const reportsFD = 3
+
+// bridgeReport is a line from the bridge to the playground. Exactly one field is set.
+type bridgeReport struct {
+	Turn *builtTurn `json:"turn,omitempty"`
+	Lost *lost      `json:"lost,omitempty"`
+}
+
+type builtTurn struct {
+	ChatID string `json:"chat"`
+	console.Turn
+}
+
+// lost is the answer to an order.
+type lost struct {
+	Session string `json:"session"` // that is lost; empty = the chat had none
+	Error   string `json:"error"`
+}
+
+// loseOrder is a line from the playground to the bridge: lose the session of a chat.
+type loseOrder struct {
+	ChatID string `json:"lose"`
+}
+
+// Run runs the bridge until ctx is done, or the playground is.
+func (p playgroundBridgeCmd) Run(ctx context.Context) error {
+	environ, err := config.TakeEnviron()
+	if err != nil {
+		return err
+	}
+	c, err := config.Load(p.Config, environ)
+	if err != nil {
+		return err
+	}
+	var mu sync.Mutex
+	syscall.CloseOnExec(reportsFD) // else an agent that outlives a killed bridge would keep it open
+	out := json.NewEncoder(os.NewFile(reportsFD, "reports"))
+	tell := func(r bridgeReport) {
+		mu.Lock()
+		defer mu.Unlock()
+		_ = out.Encode(r) // whoever reads it has gone, and so has the input
+	}
+	log := newLog(os.Stderr, c.Log).Level(c.Log.ZerologLevel())
+	prog, err := newProgram(ctx, c, log, func(b bridge.Built) {
+		tell(bridgeReport{Turn: &builtTurn{b.Key.ID, panelOf(b)}})
+	})
+	if err != nil {
+		return err
+	}
+	rest, err := proctree.AdoptOrphans()
+	if err == nil {
+		defer rest()
+	}
+	ctx, stop := context.WithCancel(ctx)
+	go func() { // until the playground ends, and with it this process
+		defer stop()
+		for in := json.NewDecoder(os.Stdin); ; {
+			var order loseOrder
+			if in.Decode(&order) != nil {
+				return
+			}
+			session, err := prog.loseSession(ctx, order.ChatID)
+			answer := lost{Session: session}
+			if err != nil {
+				answer.Error = err.Error()
+			}
+			tell(bridgeReport{Lost: &answer})
+		}
+	}()
+	return prog.run(ctx)
+}
+
+// loseSession ends the chat's process and deletes its transcript, as a crash and a cleaned disk would. It returns the
+// session's id; empty = there is none.
+func (p *program) loseSession(ctx context.Context, chatID string) (session string, err error) {
+	key := chat.FeishuChat(chatID)
+	ch, err := p.store.Chats().Get(ctx, key)
+	if errors.Is(err, db.ErrNotFound) || err == nil && ch.Session.ID == "" {
+		return "", nil
+	} else if err != nil {
+		return "", err
+	}
+	// The process first: it would write the transcript again.
+	p.pool.Drop(key.String())
+	path, err := p.pool.Config().Transcripts(ch.Key.String()).Path(ch.Session.Cwd, ch.Session.ID)
+	if err != nil {
+		return "", err
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	return ch.Session.ID, nil
+}
+
+// bridgeProcess keeps the bridge's process running, and lets visitors kill it.
+type bridgeProcess struct {
+	config  string
+	environ []string
+	page    *console.Playground
+
+	mu     sync.Mutex
+	cmd    *exec.Cmd      // that runs; nil = none does
+	in     io.WriteCloser // its input
+	kills  int
+	killed bool // the running one was killed
+	full   bool // the disk is full for it
+
+	asking sync.Mutex // one order at a time
+	lost   chan lost
+}
+
+// mourning is how long the bridge stays dead, so that a visitor sees it.
+const mourning = 1500 * time.Millisecond
+
+// writeConfig writes the configuration of a bridge that talks to the double and keeps everything in dir.
+func (b *bridgeProcess) writeConfig(command, dir string, sim *feishusim.Server) error {
+	path, err := exec.LookPath(command)
+	if err != nil {
+		return &config.Error{Err: fmt.Errorf(
+			"[claude] command: %w (install it with: npm install -g @anthropic-ai/claude-code)", err)}
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return err
+	}
+	var s strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&s, format+"\n", args...) }
+	line("shutdown_timeout = \"4s\"")
+	line("[feishu]\napp_id = %s\napp_secret = %s\nbase_url = %s",
+		tomlString(sim.AppID()), tomlString(sim.AppSecret()), tomlString(sim.URL()))
+	// Everybody may talk to the bot: the users of the page are all simulated.
+	line("[access]\nallow = [\"*\"]")
+	line("[db]\nurl = %s", tomlString("sqlite://"+filepath.Join(dir, "data", "magpie.db")))
+	line("[log]\nlevel = \"warn\"\nformat = \"console\"")
+	line("[claude]\ncommand = %s\nproject = %s", tomlString(path), tomlString(filepath.Join(dir, "project")))
+	b.lost = make(chan lost, 1)
+	return os.WriteFile(b.config, []byte(s.String()), 0o600)
+}
+
+// tomlString writes a string as TOML and JSON both do.
+func tomlString(s string) string {
+	data, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // a string always marshals
+	}
+	return string(data)
+}
+
+// run starts the bridge, and again whenever it was killed, until ctx is done.
+func (b *bridgeProcess) run(ctx context.Context) error {
+	for {
+		err := b.once(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		b.mu.Lock()
+		killed, kills := b.killed, b.kills
+		b.mu.Unlock()
+		if !killed {
+			return fmt.Errorf("the bridge has ended: %w", err)
+		}
+		b.page.SetBridge(console.Bridge{State: "killed", Kills: kills})
+		select {
+		case <-time.After(mourning):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// once runs one process to its end.
+func (b *bridgeProcess) once(ctx context.Context) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, self, "playground-bridge", "--config", b.config)
+	reports, theirs, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer reports.Close() //nolint:errcheck // it was only read
+	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = b.environ, os.Stderr, os.Stderr, []*os.File{theirs}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for the playground, which ends it in order
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 30 * time.Second
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	err = cmd.Start()
+	_ = theirs.Close() // the bridge has it
+	if err != nil {
+		return err
+	}
+	b.mu.Lock()
+	b.cmd, b.in, b.killed = cmd, in, false
+	kills, full := b.kills, b.full
+	b.mu.Unlock()
+	if full {
+		_ = limitDisk(cmd.Process.Pid, true) // it worked for the one before
+	}
+	b.page.SetBridge(console.Bridge{PID: cmd.Process.Pid, State: "running", Kills: kills})
+	b.hear(reports)
+	err = cmd.Wait()
+	b.mu.Lock()
+	b.cmd = nil
+	b.mu.Unlock()
+	return err
+}
+
+// hear reads what the bridge reports, until it ends.
+func (b *bridgeProcess) hear(reports io.Reader) {
+	for in := json.NewDecoder(reports); ; {
+		var r bridgeReport
+		switch err := in.Decode(&r); {
+		case err != nil:
+			return
+		case r.Turn != nil:
+			turn := r.Turn.Turn
+			turn.ChatID = r.Turn.ChatID
+			b.page.Record(turn)
+		case r.Lost != nil:
+			b.lost <- *r.Lost
+		}
+	}
+}
+
+var errNoBridge = errors.New("the bridge does not run at the moment / 鹊桥现在没有运行")
+
+// loseSession has the bridge lose the session of a chat.
+func (b *bridgeProcess) loseSession(ctx context.Context, chatID string) (session string, err error) {
+	b.asking.Lock()
+	defer b.asking.Unlock()
+	b.mu.Lock()
+	in := b.in
+	running := b.cmd != nil
+	b.mu.Unlock()
+	if !running {
+		return "", errNoBridge
+	}
+	select { // the answer to somebody who did not wait
+	case <-b.lost:
+	default:
+	}
+	if err := json.NewEncoder(in).Encode(loseOrder{chatID}); err != nil {
+		return "", errNoBridge
+	}
+	select {
+	case l := <-b.lost:
+		if l.Error != "" {
+			return "", errors.New(l.Error)
+		}
+		return l.Session, nil
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
+
+// kill kills the bridge as kill -9 does. What it has started is left behind: the next one cleans up.
+func (b *bridgeProcess) kill() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.cmd == nil || b.killed {
+		return errNoBridge
+	}
+	b.killed = true
+	b.kills++
+	return b.cmd.Process.Kill()
+}
+
+// fillDisk returns what fills the disk for the bridge; nil = that is not possible here.
+func (b *bridgeProcess) fillDisk() func(full bool) error {
+	if !canLimitDisk {
+		return nil
+	}
+	return func(full bool) error {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.full = full
+		if b.cmd == nil {
+			return nil // the next one begins like this
+		}
+		return limitDisk(b.cmd.Process.Pid, full)
+	}
+}

@@ -1,0 +1,127 @@
+package console
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+
+	"magpie/internal/feishusim"
+)
+
+const (
+	maxUpload  = 30 << 20 // bytes: what the platform takes
+	maxPicture = 10 << 20
+)
+
+// shownTypes are the types of files that the page shows as pictures; every other is downloaded. SVG is not among them:
+// it may hold scripts.
+var shownTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
+
+// upload sends a file into a chat as a message: a picture as a picture. The body is the file, the query says who sends
+// it where.
+func (p *Playground) upload(w http.ResponseWriter, r *http.Request) {
+	out, err := p.uploaded(w, r)
+	var bad *problem
+	if errors.As(err, &bad) {
+		answer(w, bad.status, map[string]string{"error": bad.code, "detail": bad.detail})
+		return
+	}
+	answer(w, http.StatusOK, out)
+}
+
+func (p *Playground) uploaded(w http.ResponseWriter, r *http.Request) (sayAnswer, error) {
+	q := r.URL.Query()
+	c, u, err := p.find(q.Get("chat"), q.Get("user"))
+	if err != nil {
+		return sayAnswer{}, err
+	}
+	// No form of another site can send this type; see decode.
+	if r.Header.Get("Content-Type") != "application/octet-stream" {
+		return sayAnswer{}, refuse("request", "the body must be application/octet-stream")
+	}
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxUpload))
+	var tooBig *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooBig):
+		return sayAnswer{}, refuse("too_big", "")
+	case err != nil:
+		return sayAnswer{}, refuse("request", err.Error())
+	case len(data) == 0:
+		return sayAnswer{}, refuse("empty", "")
+	}
+	opts, err := p.relation(c, q.Get("reply"), q.Get("topic") == "1")
+	if err != nil {
+		return sayAnswer{}, err
+	}
+	sim, name := p.cfg.Sim, path.Base("/"+q.Get("name"))
+	if kind := http.DetectContentType(data); slices.Contains(shownTypes, kind) && len(data) <= maxPicture {
+		content := map[string]string{"image_key": sim.Upload(name, kind, data)}
+		return sayAnswer{sim.Send(c.ID, u, "image", mustJSON(content), opts...)}, nil
+	}
+	content := map[string]string{"file_key": sim.Upload(name, "application/octet-stream", data), "file_name": name}
+	return sayAnswer{sim.Send(c.ID, u, "file", mustJSON(content), opts...)}, nil
+}
+
+func mustJSON(v any) json.RawMessage {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // maps of strings always marshal
+	}
+	return data
+}
+
+// file serves what people or the bot have sent.
+func (p *Playground) file(w http.ResponseWriter, r *http.Request) {
+	name, data, ok := p.cfg.Sim.File(r.PathValue("key"))
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	kind, how := http.DetectContentType(data), "inline"
+	if !slices.Contains(shownTypes, kind) {
+		kind, how = "application/octet-stream", "attachment"
+	}
+	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Content-Disposition", mime.FormatMediaType(how, map[string]string{"filename": name}))
+	_, _ = w.Write(data) // whoever asked has left
+}
+
+// attachment is the file that a message shows.
+type attachment struct {
+	Key     string `json:"key"`
+	Name    string `json:"name"`
+	Size    int    `json:"size"`
+	Picture bool   `json:"picture,omitempty"`
+}
+
+// attachmentOf reads the file of a message that is one; nil = it is none.
+func (p *Playground) attachmentOf(m feishusim.Message) *attachment {
+	if !slices.Contains([]string{"image", "file", "audio", "media"}, m.Type) {
+		return nil
+	}
+	var in struct {
+		Image string `json:"image_key"`
+		File  string `json:"file_key"`
+		Name  string `json:"file_name"`
+	}
+	if json.Unmarshal([]byte(m.Content), &in) != nil {
+		return nil
+	}
+	a := attachment{Key: in.File, Name: in.Name, Picture: in.Image != ""}
+	if a.Picture {
+		a.Key = in.Image
+	}
+	name, data, ok := p.cfg.Sim.File(a.Key)
+	if !ok {
+		return nil
+	}
+	if a.Size = len(data); strings.TrimSpace(a.Name) == "" {
+		a.Name = name
+	}
+	return &a
+}

@@ -1,0 +1,106 @@
+package console
+
+import (
+	"context"
+	"net/http"
+	"sync"
+)
+
+// Bridge is how the bridge's process is.
+type Bridge struct {
+	PID   int    `json:"pid"`   // 0 = there is none
+	State string `json:"state"` // running | killed; empty = it is not known
+	Kills int    `json:"kills"` // how often it was killed
+}
+
+// troubles are what visitors have broken.
+type troubles struct {
+	mu     sync.Mutex
+	bridge Bridge
+	plug   func() // ends the outage of the platform; nil = there is none
+	full   bool   // the disk
+}
+
+func (b *troubles) setBridge(now Bridge) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.bridge = now
+}
+
+// now is what is broken now.
+func (b *troubles) now() (bridge Bridge, unplugged, full bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.bridge, b.plug != nil, b.full
+}
+
+type nothing struct{}
+
+type loseRequest struct {
+	Chat string `json:"chat"`
+}
+
+type loseAnswer struct {
+	Session string `json:"session"` // that is lost; empty = the chat had none
+}
+
+func (p *Playground) lose(ctx context.Context, in loseRequest) (loseAnswer, error) {
+	if p.cfg.LoseSession == nil {
+		return loseAnswer{}, refuse("not_offered", "")
+	}
+	if _, err := p.chatOf(in.Chat); err != nil {
+		return loseAnswer{}, err
+	}
+	session, err := p.cfg.LoseSession(ctx, in.Chat)
+	if err != nil {
+		return loseAnswer{}, &problem{http.StatusConflict, "lose", err.Error()}
+	}
+	return loseAnswer{session}, nil
+}
+
+// kill kills the bridge in the middle of whatever it does.
+func (p *Playground) kill(context.Context, nothing) (nothing, error) {
+	if p.cfg.Kill == nil {
+		return nothing{}, refuse("not_offered", "")
+	}
+	if err := p.cfg.Kill(); err != nil {
+		return nothing{}, &problem{http.StatusConflict, "kill", err.Error()}
+	}
+	return nothing{}, nil
+}
+
+type switchRequest struct {
+	On bool `json:"on"`
+}
+
+// unplug cuts the platform off, or connects it again.
+func (p *Playground) unplug(_ context.Context, in switchRequest) (nothing, error) {
+	defer p.turns.wakeAll()
+	b := &p.troubles
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case in.On && b.plug == nil:
+		b.plug = p.cfg.Sim.Unplug()
+	case !in.On && b.plug != nil:
+		b.plug()
+		b.plug = nil
+	}
+	return nothing{}, nil
+}
+
+// fillDisk makes the disk full for the bridge, or gives it room again.
+func (p *Playground) fillDisk(_ context.Context, in switchRequest) (nothing, error) {
+	if p.cfg.FillDisk == nil {
+		return nothing{}, refuse("not_offered", "")
+	}
+	defer p.turns.wakeAll()
+	b := &p.troubles
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := p.cfg.FillDisk(in.On); err != nil {
+		return nothing{}, &problem{http.StatusConflict, "disk", err.Error()}
+	}
+	b.full = in.On
+	return nothing{}, nil
+}
