@@ -52,7 +52,7 @@ func (r *rig) follows(id, words string) (m feishusim.Message) {
 	r.await("a second card with "+words, func(v *feishusim.View) bool {
 		list := replies(v, r.chat, id)
 		for _, m = range list[min(1, len(list)):] {
-			if strings.Contains(visibleText(m), words) && !running(m) && !m.Last().Streaming {
+			if strings.Contains(m.Text(), words) && !running(m) && !m.Last().Streaming {
 				return true
 			}
 		}
