@@ -56,7 +56,11 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	var c cli
-	k, err := newParser(ctx, &c, locale()).Parse(flagsFor(os.Args[1:]))
+	l, args := locale(), flagsFor(os.Args[1:])
+	if args[0] == "man" { // one page for all who use the machine
+		l = i18n.English
+	}
+	k, err := newParser(ctx, &c, l).Parse(args)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "magpie: "+usage(err))
 		os.Exit(2)

@@ -76,6 +76,7 @@ func TestFirstStepsInChinese(t *testing.T) {
 			`app_id "cli_..." 只是示例`, "app_secret 是空的", "没有文件夹 " + dir + "/none：创建它，或换一个",
 		},
 		"help":               {"用法：magpie <command>", "运行鹊桥", "命令："},
+		"man":                {"\nRun the bridge.\n"},
 		"help serve":         {"用法：magpie serve", "参数：", "配置文件"},
 		"nonsense":           {"不认识的参数 nonsense", "用法见 magpie --help"},
 		"serve --port 1":     {"没有参数 --port"},

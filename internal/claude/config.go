@@ -183,8 +183,9 @@ func refuseBatchFile(system, path string) error {
 	if system != "windows" || ext != ".cmd" && ext != ".bat" {
 		return nil
 	}
-	return fmt.Errorf("[claude] command: %s is a batch file, to which nothing can be passed safely: name the program "+
-		"that it starts, claude.exe", path)
+	return configtype.Mistakef("[claude] command：%s 是批处理文件，无法安全地传参数：请写它启动的程序 claude.exe",
+		"[claude] command: %s is a batch file, to which nothing can be passed safely: name the program that it starts, claude.exe",
+		path)
 }
 
 // Resolve makes the paths of c absolute: the CLI is started in the project's folder and not in ours.
