@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"magpie/bridge"
+	"magpie/internal/config"
 	"magpie/internal/console"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
@@ -59,7 +60,7 @@ func (p playgroundCmd) Run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, sim.Close(), sim.Save(chats)) }()
 	var page *console.Playground
-	environ := os.Environ()
+	environ := foreignEnviron(os.Environ())
 	if p.simulated(ctx) {
 		model, err := modelsim.Start(modelsim.Config{Pace: p.Pace, Demo: true, Observe: func(r *modelsim.Request) {
 			page.RecordRequest(r.LastUser(), sentOf(r))
@@ -161,6 +162,11 @@ func makeSample(dir string) error {
 		return err
 	}
 	return os.CopyFS(dir, files)
+}
+
+// foreignEnviron is the environment without what configures bridges: a playground must never reach a real app.
+func foreignEnviron(environ []string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(kv string) bool { return strings.HasPrefix(kv, config.EnvPrefix) })
 }
 
 // simulated decides whether the CLI talks to the simulated model.
