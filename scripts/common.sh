@@ -36,7 +36,7 @@ need_go() {
 
 # need_chromium: makes sure that there is a browser, and a font with Chinese characters.
 need_chromium() {
-  have chromium || have chromium-browser || have google-chrome || debian chromium fonts-noto-cjk ||
+  have chromium || have chromium-browser || have google-chrome || debian chromium fonts-noto-cjk fonts-noto-color-emoji ||
     die "missing: chromium - the tests of the playground's page drive it"
 }
 
@@ -67,13 +67,19 @@ install_cli() {
   printf '%s\n' "$cli"
 }
 
+# need_axe: installs the pinned axe-core below scripts/axe.
+need_axe() { need_package axe axe-core; }
+
 # need_pm2: installs the pinned pm2 below scripts/pm2.
-need_pm2() {
+need_pm2() { need_package pm2 pm2; }
+
+# need_package FOLDER PACKAGE: installs the package of npm that scripts/FOLDER pins.
+need_package() {
   need npm npm "install Node.js 20 or newer with npm: https://nodejs.org"
   local want
-  want=$(sed -n 's/.*"pm2": "\(.*\)".*/\1/p' "$root/scripts/pm2/package.json")
-  if ! grep -qs "\"version\": \"$want\"" "$root/scripts/pm2/node_modules/pm2/package.json"; then
-    say "installing pm2 $want from npm"
-    (cd "$root/scripts/pm2" && npm ci --silent --ignore-scripts) || die "npm ci in scripts/pm2 failed"
+  want=$(sed -n "s/.*\"$2\": \"\(.*\)\".*/\1/p" "$root/scripts/$1/package.json")
+  if ! grep -qs "\"version\": \"$want\"" "$root/scripts/$1/node_modules/$2/package.json"; then
+    say "installing $2 $want from npm"
+    (cd "$root/scripts/$1" && npm ci --silent --ignore-scripts) || die "npm ci in scripts/$1 failed"
   fi
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -83,6 +84,11 @@ func TestThePlayground(t *testing.T) {
 			if n := b.Eval(`document.querySelector('#violations').dataset.count`); n != "0" {
 				t.Errorf("%s rules of the platform were broken", n)
 			}
+			for _, other := range visitors { // both themes, in both languages
+				b.Screen(other.width, 900, other.theme)
+				b.RefuteBarriers(v.language + " " + other.theme)
+				shoot(t, b, "end-"+v.language+"-"+other.theme)
+			}
 			b.RefuteComplaints()
 		})
 	}
@@ -90,6 +96,13 @@ func TestThePlayground(t *testing.T) {
 		t.Parallel()
 		visitorsBreakThings(t, bin)
 	})
+}
+
+func TestAPlaygroundIgnoresTheConfigurationOfBridges(t *testing.T) {
+	got := foreignEnviron([]string{"PATH=/bin", "MAGPIE_FEISHU_APP_ID=cli_real", "ANTHROPIC_API_KEY=k"})
+	if !slices.Equal(got, []string{"PATH=/bin", "ANTHROPIC_API_KEY=k"}) {
+		t.Errorf("%q", got)
+	}
 }
 
 // shoot takes a picture for whoever looks into the folder that MAGPIE_TEST_SHOTS names.

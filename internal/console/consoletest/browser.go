@@ -6,7 +6,9 @@ package consoletest
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -136,6 +138,29 @@ func (b *Browser) Press(selector string) {
 	b.t.Helper()
 	const press = `(found => found && (found.click(), true))([...document.querySelectorAll(%q)].at(-1))`
 	b.Until(fmt.Sprintf(press, selector))
+}
+
+// axe is the source of axe-core, as scripts/axe pins it, from the folder of a package that is two levels deep.
+var axe = filepath.Join("..", "..", "scripts", "axe", "node_modules", "axe-core", "axe.min.js")
+
+// RefuteBarriers fails the test when axe-core finds what keeps people from using the page as it is now, at the screen
+// that where names: serious or critical findings.
+func (b *Browser) RefuteBarriers(where string) {
+	b.t.Helper()
+	if b.Eval(`typeof axe`) == "undefined" {
+		source, err := os.ReadFile(axe)
+		if err != nil {
+			b.t.Fatalf("no axe-core: run scripts/test: %v", err)
+		}
+		b.Eval(`(() => { ` + string(source) + ` })()`)
+	}
+	found := b.Eval(`axe.run(document, { resultTypes: ['violations'] }).then(r => r.violations
+		.filter(v => v.impact === 'serious' || v.impact === 'critical')
+		.map(v => v.id + ': ' + v.help + '\n' + v.nodes.slice(0, 4).map(n => '  ' + n.html.slice(0, 160) + ' ' +
+			n.any.map(c => c.message).join('; ')).join('\n')).join('\n'))`)
+	if found != "" {
+		b.t.Errorf("%s: %s", where, found)
+	}
 }
 
 // Eval is a JavaScript expression's value as a string, or what its promise comes to.

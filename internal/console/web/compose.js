@@ -63,7 +63,7 @@ function paintAbout() {
   const labels = { quote: t.replyTo, topic: t.topicOf, edit: () => t.editing };
   $('pending').replaceChildren(...[
     about && chip(labels[about.kind](called(about.message.sender.name)) + brief(about.message), forget),
-    ...files.map(f => chip('📎 ' + f.name, () => { files = files.filter(x => x !== f); paintAbout(); })),
+    ...files.map(f => chip(f.name, () => { files = files.filter(x => x !== f); paintAbout(); })),
   ].filter(Boolean));
 }
 

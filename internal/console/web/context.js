@@ -87,7 +87,7 @@ function turnNode(turn, newest) {
       turn.lost ? h('span', { class: 'badge healed' }, t.healed) : null, h('span', { class: 'badge ' + kind }, (kind === 'none' ? t.session + t.colon : '') + state)),
     turn.question ? h('p', { class: 'question', title: turn.question }, turn.question) : null,
     turn.resume ? h('p', { class: 'session' }, t.session + ' ', h('code', null, turn.resume)) : null,
-    turn.lost ? h('p', { class: 'lost' }, t.lostCause + t.colon + turn.lost) : null,
+    turn.lost ? h('p', { class: 'lost' }, t.lostCause + t.colon + (t.causes[turn.lost] || turn.lost)) : null,
     h('dl', null, stat(t.statMessages, turn.messages), stat(t.statUser, turn.user_messages), stat(t.statChars, turn.chars), stat(t.statTokens, turn.tokens), stat(t.statBuild, duration(turn.build_ns))),
     turn.prefix ? h('details', { class: 'prefix', open: newest && Boolean(turn.lost) },
       h('summary', null, turn.lost ? t.healedPrefix : t.prefix, h('small', null, t.prefixSize([...turn.prefix].length))), h('pre', { tabindex: 0 }, turn.prefix))
@@ -108,7 +108,7 @@ function paintSent(node, turn) {
   box.lastElementChild.replaceChildren(item('system', t.roleSystem, h('span', null, t.systemSize(sent.system, sent.tools))),
     ...(sent.left > 0 ? [item('left', '…', h('span', null, t.left(sent.left)))] : []),
     ...sent.messages.map(m => {
-      if (!m.prompt) return item(asked ? 'work' : 'session', m.role === 'assistant' ? t.roleAssistant : asked ? t.roleTool : t.roleUser, h('span', null, m.text));
+      if (!m.prompt) return item(asked ? 'work' : 'session', m.role === 'assistant' ? t.roleAssistant : m.role === 'system' ? t.roleSystem : asked ? t.roleTool : t.roleUser, h('span', null, m.text));
       asked = true;
       return item('prompt', t.rolePrompt, turn.prefix ? h('mark', { class: turn.lost ? 'healing' : 'history' }, turn.lost ? t.healing([...turn.prefix].length) : t.history([...turn.prefix].length)) : null,
         h('span', null, turn.question));

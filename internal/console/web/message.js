@@ -36,7 +36,7 @@ function words(text) {
 function attachment(file) {
   const src = 'api/file/' + encodeURIComponent(file.key);
   if (file.picture) return h('a', { href: src, target: '_blank', rel: 'noopener' }, h('img', { class: 'shot', src, alt: file.name || t.picture }));
-  return h('a', { class: 'file', href: src, download: file.name }, h('span', { 'aria-hidden': 'true' }, '📄'), h('span', null, file.name || t.file),
+  return h('a', { class: 'file', href: src, download: file.name }, h('span', null, file.name || t.file),
     h('small', null, t.bytes(file.size)));
 }
 

@@ -4,7 +4,7 @@ import { keep, kept } from './model.js';
 
 const texts = {
   zh: {
-    title: '鹊桥 Magpie · 演练场', playground: '演练场', other: 'EN', otherLabel: 'Switch to English', colon: '：',
+    title: '鹊桥 Magpie · 演练场', playground: '演练场', other: 'EN', otherLabel: 'EN: switch to English', colon: '：',
     agentReal: '助手：真实的 Claude Code', agentDouble: '助手：真实的 Claude Code，模型是模拟的（未登录）',
     chats: '聊天列表', messages: '消息', suggestions: '快捷消息', speakAs: '发言身份', composer: '输入消息', isOwner: '（机器人的主人）',
     keys: 'Enter 发送 · / 命令 · 可粘贴、拖入文件', send: '发送', attach: '发送文件', commands: '命令', remove: '移除', dropHere: '松开鼠标，发送文件',
@@ -21,7 +21,7 @@ const texts = {
     topic: '话题', edited: '已编辑', deeds: '更多操作', quote: '引用', inTopic: '话题', edit: '编辑', recall: '撤回', file: '文件',
     bytes: n => n < 1024 ? n + ' B' : n < 1 << 20 ? (n / 1024).toFixed(1) + ' KB' : (n / (1 << 20)).toFixed(1) + ' MB',
     noTurns: '这个聊天还没有产生过上下文。', turn: n => '第 ' + n + ' 轮', live: '进程存活', resume: '续接会话', none: '无',
-    session: '会话', healed: '已自愈', lostCause: '会话丢失', statMessages: '消息', statUser: '用户消息', statChars: '字符', statTokens: 'Token',
+    session: '会话', healed: '已自愈', lostCause: '会话丢失', causes: { 'transcript missing': '会话文件不见了' }, statMessages: '消息', statUser: '用户消息', statChars: '字符', statTokens: 'Token',
     statBuild: '构建耗时', prefix: '历史前缀', healedPrefix: '鹊桥补上的历史', noPrefix: '未注入历史', prefixSize: n => n + ' 字', question: '问题',
     sent: '模型收到的请求', requests: n => n + ' 次', roleSystem: '系统', roleUser: '用户', roleAssistant: '助手', roleTool: '工具结果', rolePrompt: '提示词',
     systemSize: (n, tools) => n + ' 字，' + tools + ' 个工具', left: n => '更早的 ' + n + ' 条', history: n => '历史前缀，' + n + ' 字', healing: n => '补上的历史，' + n + ' 字',
@@ -66,7 +66,7 @@ const texts = {
     topic: 'Topic', edited: 'edited', deeds: 'More', quote: 'Quote', inTopic: 'Topic', edit: 'Edit', recall: 'Recall', file: 'file',
     bytes: n => n < 1024 ? n + ' B' : n < 1 << 20 ? (n / 1024).toFixed(1) + ' KB' : (n / (1 << 20)).toFixed(1) + ' MB',
     noTurns: 'No context has been built for this chat yet.', turn: n => 'Turn ' + n, live: 'live', resume: 'resumed', none: 'none',
-    session: 'Session', healed: 'Healed', lostCause: 'Session lost', statMessages: 'Messages', statUser: 'From users', statChars: 'Chars', statTokens: 'Tokens',
+    session: 'Session', healed: 'Healed', lostCause: 'Session lost', causes: { 'transcript missing': 'its file is gone' }, statMessages: 'Messages', statUser: 'From users', statChars: 'Chars', statTokens: 'Tokens',
     statBuild: 'Built in', prefix: 'History prefix', healedPrefix: 'History that Magpie put back', noPrefix: 'No history sent', prefixSize: n => n + ' chars', question: 'Question',
     sent: 'What the model got', requests: n => n + (n === 1 ? ' request' : ' requests'), roleSystem: 'system', roleUser: 'user', roleAssistant: 'assistant', roleTool: 'tool result', rolePrompt: 'prompt',
     systemSize: (n, tools) => n + ' chars, ' + tools + ' tools', left: n => n + ' earlier', history: n => 'history prefix, ' + n + ' chars', healing: n => 'history put back, ' + n + ' chars',
