@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"magpie/internal/console/consoletest"
+)
+
+// animations are the moving pictures at the top of the READMEs, by the language of the page.
+var animations = map[string]struct{ readme, file string }{
+	"en-US": {"README.md", "playground-en.png"},
+	"zh-CN": {"README.zh.md", "playground-zh.png"},
+}
+
+// mostAnimation is how large an animation may be, in bytes.
+const mostAnimation = 1536 << 10
+
+// The animations exist, move, are small, and stand in the READMEs. With -pictures they are taken anew, from the
+// playground's page in a real browser: a question, a command that is allowed, a session that is lost, and a bridge that
+// is killed in mid-answer.
+func TestAnimations(t *testing.T) {
+	for language, a := range animations {
+		path := filepath.Join("..", "..", "docs", a.file)
+		if *makePictures {
+			data := film(t, language)
+			if err := os.WriteFile(path, data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		head, err := png.DecodeConfig(bytes.NewReader(data))
+		if frames := bytes.Count(data, []byte("fcTL")); err != nil || head.Width < 900 || frames < 40 ||
+			len(data) > mostAnimation {
+			t.Errorf("%s: %d x %d, %d frames in %d bytes, %v", a.file, head.Width, head.Height, frames, len(data), err)
+		}
+		readme, err := os.ReadFile(filepath.Join("..", "..", a.readme))
+		if err != nil || !strings.Contains(string(readme), "](docs/"+a.file+")") {
+			t.Errorf("%s does not show %s: %v", a.readme, a.file, err)
+		}
+	}
+}
+
+// camera films a page.
+type camera struct {
+	*consoletest.Browser
+	t      *testing.T
+	frames []consoletest.Frame
+}
+
+// The times of a film: how often the page is looked at, and how long one look is shown at most, so that nobody waits
+// for a slow machine.
+const (
+	lookEvery  = 250 * time.Millisecond
+	showAtMost = 300 * time.Millisecond
+)
+
+// shoot adds a frame that is shown for a while; one that shows the same as the last makes that longer.
+func (c *camera) shoot(shown time.Duration) {
+	m, err := png.Decode(bytes.NewReader(c.Picture("body")))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.frames = append(c.frames, consoletest.Frame{Picture: m, Shown: shown})
+}
+
+// until films until a JavaScript expression is true.
+func (c *camera) until(expression string) {
+	for began := time.Now(); ; {
+		look := time.Now()
+		c.shoot(0)
+		here := c.Eval(`(() => { try { return Boolean(` + expression + `) } catch { return false } })()`)
+		time.Sleep(max(0, lookEvery-time.Since(look)))
+		c.frames[len(c.frames)-1].Shown = min(time.Since(look), showAtMost)
+		if here == "true" {
+			return
+		}
+		if time.Since(began) > patience {
+			c.t.Fatalf("until %s", expression)
+		}
+	}
+}
+
+func (c *camera) step(step, act int) {
+	c.until(fmt.Sprintf(`document.querySelector('#tour[data-step="%d"][data-act="%d"]')`, step, act))
+}
+
+// film takes the first four steps of the tour.
+func film(t *testing.T, language string) []byte {
+	bin := buildPlayground(t)
+	c := &camera{t: t, Browser: consoletest.BrowseIn(t, startPlayground(t, bin, t.TempDir(), "--pace", "50ms"), language)}
+	c.Screen(1200, 720, "light")
+	c.Until(`document.querySelector('#bridge[data-state=up]') && document.querySelector('#tour[data-step="1"]')`)
+	c.shoot(1500 * time.Millisecond)
+	act(c.Browser)
+	c.step(2, 1)
+	c.until(`document.querySelector('.card .put')`)
+	c.shoot(2 * time.Second)
+	c.Press(allowButton)
+	c.until(`document.querySelector('` + allowButton + `') &&
+		[...document.querySelectorAll('.card')].at(-1).textContent.includes('sh test.sh')`)
+	c.shoot(1500 * time.Millisecond)
+	c.Press(allowButton)
+	c.step(3, 1)
+	c.shoot(2 * time.Second)
+	act(c.Browser) // the session is lost
+	c.step(3, 2)
+	c.shoot(1500 * time.Millisecond)
+	act(c.Browser)
+	c.step(4, 1)
+	c.shoot(4 * time.Second)
+	act(c.Browser) // a story
+	c.step(4, 2)
+	c.until(lastCard + `.textContent.length > 240`)
+	act(c.Browser) // the bridge is killed
+	c.until(`document.querySelector('#tour[data-step="4"][data-act="3"], #tour[data-step="5"]')`)
+	c.shoot(2 * time.Second)
+	if c.Eval(`document.querySelector('#tour').dataset.step`) == "4" { // else the agent has finished without its bridge
+		act(c.Browser)
+	}
+	c.step(5, 1)
+	c.shoot(4 * time.Second)
+	c.RefuteComplaints()
+	data, err := consoletest.Animate(c.merged())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// merged joins frames that show the same.
+func (c *camera) merged() (out []consoletest.Frame) {
+	var last []byte
+	for _, f := range c.frames {
+		var b bytes.Buffer
+		if err := png.Encode(&b, f.Picture); err != nil {
+			c.t.Fatal(err)
+		}
+		if bytes.Equal(b.Bytes(), last) {
+			out[len(out)-1].Shown += f.Shown
+			continue
+		}
+		last = b.Bytes()
+		out = append(out, f)
+	}
+	return out
+}
