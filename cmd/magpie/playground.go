@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -43,6 +42,9 @@ const saves = 2 * time.Second
 // Run serves the playground until ctx is done. The platform's double, the model's and the page are in this process; the
 // bridge is a process of its own, which visitors kill.
 func (p playgroundCmd) Run(ctx context.Context) (err error) {
+	if !canPlay {
+		return errors.New("the playground needs Linux or macOS; on Windows, run it in WSL")
+	}
 	ln, err := net.Listen("tcp", p.Listen)
 	if err != nil {
 		return fmt.Errorf("--listen: %w", explainListen(err, p.Listen, "--listen"))
@@ -133,7 +135,7 @@ func (p playgroundCmd) folder() (dir string, release func(), err error) {
 		return "", nil, err
 	}
 	release = func() { _ = lock.Close() } // which ends the lock
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := lockFile(lock); err != nil {
 		release()
 		return "", nil, fmt.Errorf("another playground uses %s: choose another folder", dir)
 	}

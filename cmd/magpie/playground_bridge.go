@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"magpie/bridge"
@@ -66,7 +65,7 @@ func (p playgroundBridgeCmd) Run(ctx context.Context) error {
 		return err
 	}
 	var mu sync.Mutex
-	syscall.CloseOnExec(reportsFD) // else an agent that outlives a killed bridge would keep it open
+	closeOnExec(reportsFD) // else an agent that outlives a killed bridge would keep it open
 	out := json.NewEncoder(os.NewFile(reportsFD, "reports"))
 	tell := func(r bridgeReport) {
 		mu.Lock()
@@ -213,8 +212,7 @@ func (b *bridgeProcess) once(ctx context.Context) error {
 	}
 	defer reports.Close() //nolint:errcheck // it was only read
 	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = b.environ, os.Stderr, os.Stderr, []*os.File{theirs}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for the playground, which ends it in order
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	leaveTerminal(cmd) // Ctrl-C is for the playground, which ends it in order
 	cmd.WaitDelay = 30 * time.Second
 	in, err := cmd.StdinPipe()
 	if err != nil {
