@@ -158,7 +158,7 @@ func takeTour(t *testing.T, b *consoletest.Browser) {
 	for _, want := range []string{
 		`document.querySelector('.turn[data-lost] mark.healing')`,
 		`document.querySelector('.turn[data-lost] .prefix pre').textContent.includes(` + firstWords + `)`,
-		lastCard + `.querySelector('strong').textContent === ` + firstWords,
+		lastCard + `.querySelector('.md strong').textContent === ` + firstWords,
 	} {
 		b.Until(want)
 	}
