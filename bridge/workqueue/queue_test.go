@@ -64,8 +64,10 @@ func TestAPlaceCanBeReserved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j, stop := New(2), make(chan struct{})
 		go j.Run(t.Context(), stop)
-		if !j.Reserve() || !j.Reserve() || j.Reserve() {
-			t.Fatal("want two places")
+		for n, want := range []bool{true, true, false} {
+			if got := j.Reserve(); got != want {
+				t.Fatalf("place %d: %v", n+1, got)
+			}
 		}
 		var done []string
 		job := func(name string) func(context.Context) { return func(context.Context) { done = append(done, name) } }
