@@ -384,8 +384,9 @@ func TestBudgetsEndToEnd(t *testing.T) {
 	if n := len(r.model.Requests()) - asked; n != 1 {
 		t.Errorf("the model was asked %d times more", n)
 	}
-	if got := r.ask("/费用 周"); !strings.Contains(got, "█") || !strings.Contains(got, "2 次回答") ||
-		!strings.Contains(got, "你：已用 $") {
+	costs := r.answer(r.chat, r.sim.Say(r.chat, r.user, "/费用 周"))
+	if got := visibleText(costs); !strings.Contains(string(costs.Last().Card), `"tag":"chart"`) ||
+		!strings.Contains(got, "2 次回答") || !strings.Contains(got, "你：已用 $") {
 		t.Errorf("/cost: %q", got)
 	}
 	if got := r.ask("/admin cost"); !strings.Contains(got, "管理员") || strings.Contains(got, "$") {
