@@ -44,6 +44,8 @@ type suggestions struct {
 	mu    sync.Mutex
 	after func(text string) // gets that behind the turn that runs or comes; nil = nobody
 	want  func(text string) // gets the one that may come now; nil = none may
+	over  bool              // the result of the turn that runs has come
+	early string            // came behind it; empty = nothing has
 }
 
 func (s *suggestions) next(f func(text string)) {
@@ -56,24 +58,43 @@ func (s *suggestions) next(f func(text string)) {
 func (s *suggestions) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.want = nil
+	s.want, s.early, s.over = nil, "", false
 }
 
-// end says that the turn has ended: what comes now belongs to it.
+// end says that the turn has ended: what comes now belongs to it, and what has come behind its result.
 func (s *suggestions) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.want, s.after = s.after, nil
+	if s.want != nil && s.early != "" {
+		s.want(s.early)
+		s.want, s.early = nil, ""
+	}
 }
 
-// take passes on a line if it is a suggestion that may come now.
+// take passes on a line if it is a suggestion that may come now. One that comes before the turn has read its own result
+// is kept until then.
 func (s *suggestions) take(line []byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.want == nil || gjson.GetBytes(line, "type").String() != "prompt_suggestion" {
+	if s.want == nil && s.after == nil {
 		return false
 	}
-	s.want(gjson.GetBytes(line, "suggestion").String())
-	s.want = nil
+	switch gjson.GetBytes(line, "type").String() {
+	case "result":
+		s.over = true
+		return false
+	case "prompt_suggestion":
+	default:
+		return false
+	}
+	text := gjson.GetBytes(line, "suggestion").String()
+	switch {
+	case s.want != nil:
+		s.want(text)
+		s.want = nil
+	case s.over:
+		s.early = text
+	}
 	return true
 }

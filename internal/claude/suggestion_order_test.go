@@ -1,0 +1,37 @@
+package claude
+
+import (
+	"slices"
+	"testing"
+)
+
+// A suggestion may come before the turn has read its own result. What an earlier turn suggests is nothing for it.
+func TestASuggestionMayComeEarly(t *testing.T) {
+	const result, first, second = `{"type":"result"}`, `{"type":"prompt_suggestion","suggestion":"1"}`,
+		`{"type":"prompt_suggestion","suggestion":"2"}`
+	for name, tc := range map[string]struct {
+		lines []string // "" = the turn has read its result
+		want  []string
+	}{
+		"late":                {[]string{result, "", first}, []string{"1"}},
+		"early":               {[]string{result, first, ""}, []string{"1"}},
+		"of the earlier turn": {[]string{first, result, ""}, nil},
+		"of both":             {[]string{first, result, second, ""}, []string{"2"}},
+		"twice":               {[]string{result, "", first, second}, []string{"1"}},
+	} {
+		var s suggestions
+		var got []string
+		s.next(func(text string) { got = append(got, text) })
+		s.begin()
+		for _, line := range tc.lines {
+			if line == "" {
+				s.end()
+			} else if taken := s.take([]byte(line)); taken && line == result {
+				t.Errorf("%s: the result is taken away", name)
+			}
+		}
+		if !slices.Equal(got, tc.want) {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
