@@ -76,7 +76,9 @@ func (p playgroundCmd) Run(ctx context.Context) (err error) {
 		}
 		p.Agent = "simulated"
 	}
-	bp := &bridgeProcess{config: filepath.Join(dir, "magpie.toml"), environ: environ}
+	bp := &bridgeProcess{
+		config: filepath.Join(dir, "magpie.toml"), environ: environ, simulated: p.Agent == "simulated",
+	}
 	if err := bp.writeConfig(p.Command, dir, sim); err != nil {
 		return err
 	}

@@ -26,7 +26,8 @@ import (
 // playgroundBridgeCmd is the bridge of a playground: what magpie serve runs, in a process that the playground starts,
 // kills and starts again. It tells the playground what the page shows, and does on its input what only it can.
 type playgroundBridgeCmd struct {
-	Config string `required:"" type:"path" help:"The configuration file."`
+	Config    string `required:"" type:"path" help:"The configuration file."`
+	Simulated bool   `help:"The model is simulated: nothing is charged."`
 }
 
 // reportsFD is the file descriptor on which the bridge reports; libraries write on its output now and then.
@@ -73,8 +74,9 @@ func (p playgroundBridgeCmd) Run(ctx context.Context) error {
 		_ = out.Encode(r) // whoever reads it has gone, and so has the input
 	}
 	log := newLog(os.Stderr, c.Log).Level(c.Log.ZerologLevel())
-	prog, err := newProgram(ctx, c, log, func(b bridge.Built) {
-		tell(bridgeReport{Turn: &builtTurn{b.Key.ID, panelOf(b)}})
+	prog, err := newProgram(ctx, c, log, func(bc *bridge.Config) {
+		bc.Simulated = p.Simulated
+		bc.Observe = func(b bridge.Built) { tell(bridgeReport{Turn: &builtTurn{b.Key.ID, panelOf(b)}}) }
 	})
 	if err != nil {
 		return err
@@ -126,9 +128,10 @@ func (p *program) loseSession(ctx context.Context, chatID string) (session strin
 
 // bridgeProcess keeps the bridge's process running, and lets visitors kill it.
 type bridgeProcess struct {
-	config  string
-	environ []string
-	page    *console.Playground
+	config    string
+	environ   []string
+	simulated bool // the model is
+	page      *console.Playground
 
 	mu     sync.Mutex
 	cmd    *exec.Cmd      // that runs; nil = none does
@@ -205,7 +208,7 @@ func (b *bridgeProcess) once(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, self, "playground-bridge", "--config", b.config)
+	cmd := exec.CommandContext(ctx, self, "playground-bridge", "--config", b.config, fmt.Sprintf("--simulated=%t", b.simulated))
 	reports, theirs, err := os.Pipe()
 	if err != nil {
 		return err

@@ -143,7 +143,9 @@ func (r *rig) start() {
 	}
 	before := r.sim.Connected() // the platform may not have noticed yet that an earlier one is gone
 	log := newLog(r.logs, r.cfg.Log).Level(zerolog.InfoLevel)
-	prog, err := newProgram(context.Background(), r.cfg, log, func(b bridge.Built) { r.built <- b })
+	prog, err := newProgram(context.Background(), r.cfg, log, func(c *bridge.Config) {
+		c.Observe = func(b bridge.Built) { r.built <- b }
+	})
 	if err != nil {
 		r.Fatal(err)
 	}

@@ -78,9 +78,10 @@ type program struct {
 	http           net.Listener // of the pages; nil = none are wanted
 }
 
-// newProgram builds the program; run starts it. observe is called with every context that is built, and may be nil.
+// newProgram builds the program; run starts it. change may change
+// the bridge's configuration, and may be nil.
 func newProgram(
-	ctx context.Context, c config.Config, log zerolog.Logger, observe func(bridge.Built),
+	ctx context.Context, c config.Config, log zerolog.Logger, change func(*bridge.Config),
 ) (*program, error) {
 	node, err := c.NodeName()
 	if err != nil {
@@ -132,7 +133,10 @@ func newProgram(
 	b.Founder, b.Found, b.Departments, b.Groups = p.client, found, p.client, p.client
 	b.Tools, b.Files, b.Checks, b.Reload = p.tools, p.files, p.checks(), p.requestReload
 	b.Node, b.Version, b.Outgoing, b.Private = node, version(), outgoing, private
-	b.Observe, b.Ended, b.Line = observe, p.metrics.ended, appendRecord
+	b.Ended, b.Line = p.metrics.ended, appendRecord
+	if change != nil {
+		change(&b)
+	}
 	p.bridge = bridge.New(b, store, p.pool, p.client, log)
 	if c.HTTP.Listen != "" {
 		if p.http, err = listen(c.HTTP, log); err != nil {
