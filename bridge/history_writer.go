@@ -105,5 +105,10 @@ func (in inbox) question(ctx context.Context, e db.Inbound, wordless bool) (got 
 	if got.Claim != nil {
 		in.turns.lanes.Claimed(e.Key, got.Claim.Turn.ID)
 	}
-	return got, func() { in.turns.begin(e.Key, got.Claim) }, err
+	return got, func() {
+		in.turns.begin(e.Key, got.Claim)
+		if err == nil && got.Fresh && got.Claim == nil {
+			in.turns.wake(e.Key)
+		}
+	}, err
 }

@@ -80,7 +80,7 @@ func TestAQuestionWithoutAPlaceQueues(t *testing.T) {
 	l.until("the answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 })
 }
 
-// A turn that cannot be begun keeps no message from being stored.
+// A turn that cannot be begun keeps no message from being stored, and is tried again.
 func TestAQuestionIsStoredThoughItsTurnCannotBegin(t *testing.T) {
 	t.Parallel()
 	l, release := newHeldRig(t)
@@ -91,11 +91,7 @@ func TestAQuestionIsStoredThoughItsTurnCannotBegin(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	l.sql(`DROP TRIGGER broken`)
-	l.say("om_2", "two")
 	l.until("the answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 })
-	if n := l.count(`SELECT COUNT(*) FROM messages WHERE turn_id = 1 AND role = 'user'`); n != 2 {
-		t.Errorf("%d questions are answered", n)
-	}
 }
 
 // A question that is stopped between its claim and its beginning is not answered.
