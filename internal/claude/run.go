@@ -150,10 +150,7 @@ func (r *run) loop(ctx context.Context, backlog [][]byte, yield func(Event, erro
 			answered()
 			bounds.restart(r.silenceLimit())
 		case <-bounds.silence.C:
-			if r.held != nil && !r.goes {
-				r.p.spoiled = r.steers.abandon()
-				r.p.child.Signal(syscall.SIGTERM)
-				yield(*r.held, nil)
+			if r.abandoned(yield) {
 				return
 			}
 			r.stopped(ErrSilent)
@@ -168,18 +165,34 @@ func (r *run) loop(ctx context.Context, backlog [][]byte, yield func(Event, erro
 		case <-r.stop.next():
 			r.stop.escalate()
 		case <-r.p.child.Exited():
-			r.stop.sweep()
-			err := r.stop.cause
-			if err == nil || errors.Is(err, errInputClosed) {
-				err = r.p.exitError()
-			}
-			if r.held != nil && (!yield(*r.held, nil) || r.stop.cause == nil && !r.goes) {
-				return // the answer is whole; what was not read is asked again
-			}
-			yield(nil, err)
+			r.exited(yield)
 			return
 		}
 	}
+}
+
+// abandoned ends the turn with its last result if the agent has not gone on with the messages that were handed to it.
+func (r *run) abandoned(yield func(Event, error) bool) bool {
+	if r.held == nil || r.goes {
+		return false
+	}
+	r.p.spoiled = r.steers.abandon()
+	r.p.child.Signal(syscall.SIGTERM)
+	yield(*r.held, nil)
+	return true
+}
+
+// exited ends the turn of a process that has ended.
+func (r *run) exited(yield func(Event, error) bool) {
+	r.stop.sweep()
+	err := r.stop.cause
+	if err == nil || errors.Is(err, errInputClosed) {
+		err = r.p.exitError()
+	}
+	if r.held != nil && (!yield(*r.held, nil) || r.stop.cause == nil && !r.goes) {
+		return // the answer is whole; what was not read is asked again
+	}
+	yield(nil, err)
 }
 
 // silenceLimit is the current silence timeout: a tool may run silently for long, the model may not.
