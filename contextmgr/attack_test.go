@@ -13,6 +13,7 @@ import (
 	"magpie/db"
 	"magpie/db/dbtest"
 	"magpie/internal/chat"
+	"magpie/internal/racetest"
 )
 
 // prefixAttacks are messages that try to pass for more than a message, or to hide what others have said.
@@ -100,6 +101,7 @@ func TestAttackPrefixTexts(t *testing.T) {
 // TestAttackPrefixPlaces has each text stand in every other place of the prefix: as a memory and its title, as the
 // summary, overheard, recalled, and as the name of who speaks.
 func TestAttackPrefixPlaces(t *testing.T) {
+	racetest.Skip(t)
 	for _, tc := range prefixAttacks {
 		t.Run(tc.name, func(t *testing.T) {
 			said := user(tc.text)

@@ -14,6 +14,7 @@ import (
 	"magpie/feishu/feishutest"
 	"magpie/internal/chat"
 	"magpie/internal/feishusim"
+	"magpie/internal/racetest"
 )
 
 // inFakeTime runs a test that breaks no rule of a strict platform in whose time hours pass at once.
@@ -100,6 +101,7 @@ func (p *platform) grow(ask chat.Ref, text string, pieces int, every time.Durati
 }
 
 func TestABookIsStreamedForTwentyMinutes(t *testing.T) {
+	racetest.Skip(t)
 	text := feishutest.Book(30)
 	if n := utf8.RuneCountInString(text); n < 120_000 || strings.Count(text, "|:---|") < 30 {
 		t.Fatalf("%d letters", n)

@@ -180,7 +180,7 @@ func (r *rig) home() string {
 // alone waits until no agent is left.
 func (s *service) alone(within time.Duration) {
 	s.Helper()
-	for deadline := time.Now().Add(within); len(s.agents()) > 0; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(within); len(s.agents()) > 0; time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			s.Fatalf("processes are left: %q", s.agents())
 		}

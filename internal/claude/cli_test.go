@@ -370,6 +370,7 @@ func TestASlowToolIsNotSilence(t *testing.T) {
 
 // Every way in which a session can be lost, and how early it is found out.
 func TestLostSessions(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name string
 		lose func(r *rig, path string, spec *claude.Spec)

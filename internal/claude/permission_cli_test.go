@@ -247,6 +247,7 @@ func aTurnIsStoppedWhileItAsks(t *testing.T, command string) {
 
 // Each mode asks what it is meant to ask.
 func TestWhatTheModesAsk(t *testing.T) {
+	t.Parallel()
 	for mode, want := range map[string][]string{
 		"default":           {claude.QuestionTool, "Bash"},
 		"plan":              {claude.QuestionTool, "Bash"},

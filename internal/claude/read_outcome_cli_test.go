@@ -48,6 +48,7 @@ func answered(blocks []string) string {
 
 // What the transcript tells about a turn is what its events told.
 func TestRecallTellsWhatTheEventsTold(t *testing.T) {
+	t.Parallel()
 	bash := modelsim.Tool("Bash", map[string]any{"command": "echo hi", "description": "say hi"})
 	step := func(steps ...modelsim.Step) modelsim.Rule { return modelsim.Rule{Times: 1, Steps: steps} }
 	for name, rules := range map[string][]modelsim.Rule{

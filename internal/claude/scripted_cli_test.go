@@ -21,6 +21,7 @@ import (
 // The scripted agent, by which the bridge is tested, does as the CLI does: the same events in the same order, the same
 // words to the model, the same told by the transcript afterwards.
 func TestTheScriptedAgentKeepsTheContract(t *testing.T) {
+	t.Parallel()
 	var days [2][]string
 	t.Run("days", func(t *testing.T) {
 		for i, command := range []string{claudetest.Command(t), claudetest.Scripted(t)} {

@@ -101,6 +101,7 @@ func transcripts(t *testing.T, cfg claude.Config) (files []string) {
 }
 
 func TestAQuestionThatIsNotAnswered(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		steps []modelsim.Step
 		want  error

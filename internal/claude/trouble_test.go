@@ -50,6 +50,7 @@ func (r *rig) wakeUp(spec claude.Spec, steps ...modelsim.Step) {
 
 // Whatever the agent does unasked between two turns, the next turn gets its own answer and nothing else.
 func TestAnAgentThatWakesUpUnaskedDoesNotSpoilTheNextTurn(t *testing.T) {
+	t.Parallel()
 	hold := make(chan struct{})
 	for name, steps := range map[string][]modelsim.Step{
 		"asks for permission": {modelsim.Tool("Bash", map[string]any{"command": "touch x", "description": "touch"})},
@@ -100,6 +101,7 @@ func script(t *testing.T, body string) func(*claude.Config) {
 
 // A CLI that misbehaves in any way is ended; none keeps its user waiting for ever.
 func TestATurnEndsWhateverTheCLIDoes(t *testing.T) {
+	t.Parallel()
 	for name, body := range map[string]string{
 		"hangs at its start":          "exec sleep 300",
 		"closes its input":            "exec 0<&-; exec sleep 300",

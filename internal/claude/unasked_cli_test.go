@@ -126,6 +126,7 @@ func TestAQuestionBehindWhatTheAgentHasBegun(t *testing.T) {
 
 // A background command ends with its process, and who watches is told why.
 func TestWhatRunsInTheBackgroundEndsWithItsProcess(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		end  func(r *rig)
 		want claude.UnaskedEnd

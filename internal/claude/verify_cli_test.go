@@ -17,6 +17,7 @@ import (
 
 // The CLI's own transcripts tell how a session stands, whatever became of its last turn.
 func TestVerifyKnowsTheEndOfASession(t *testing.T) {
+	t.Parallel()
 	bash := modelsim.Tool("Bash", map[string]any{"command": "echo hi", "description": "say hi"})
 	step := func(steps ...modelsim.Step) modelsim.Rule { return modelsim.Rule{Times: 1, Steps: steps} }
 	half := []modelsim.Rule{step(modelsim.Text("half"), modelsim.Hang())}

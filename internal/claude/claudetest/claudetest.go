@@ -25,8 +25,10 @@ func Command(t testing.TB) string { return command(t, "MAGPIE_TEST_CLAUDE") }
 // Oldest is the oldest supported version of the CLI, which scripts/test installs too.
 func Oldest(t testing.TB) string { return command(t, "MAGPIE_TEST_CLAUDE_OLDEST", "oldest") }
 
-// Versions runs a test with each version of the CLI that scripts/test installs.
+// Versions runs a test with each version of the CLI that scripts/test installs, in parallel with other tests.
 func Versions(t *testing.T, test func(t *testing.T, command string)) {
+	t.Helper()
+	t.Parallel()
 	t.Run("today", func(t *testing.T) { test(t, Command(t)) })
 	t.Run("oldest", func(t *testing.T) { test(t, Oldest(t)) })
 }
