@@ -248,7 +248,7 @@ func TestAttackAtPathsWhileATurnRuns(t *testing.T) {
 // A hook of the user's may refuse a message, of which the CLI says nothing: the turn ends with the answer that is there.
 func TestAMessageThatAHookRefuses(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
-		r := newRig(t, by(command), func(c *claude.Config) { c.Silence.Duration = 3 * time.Second })
+		r := newRig(t, by(command), func(c *claude.Config) { c.Silence.Duration = 15 * time.Second })
 		write(t, filepath.Join(r.cfg.Project, ".claude", "settings.json"),
 			`{"hooks":{"UserPromptSubmit":[{"hooks":[{"type":"command","command":"! grep -q also: || exit 2"}]}]}}`)
 		hold := make(chan struct{})
