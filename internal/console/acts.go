@@ -80,6 +80,9 @@ func answer(w http.ResponseWriter, status int, v any) {
 	_, _ = w.Write(data) // whoever asked has left
 }
 
+// people are those in whose name the page acts in the simulated Feishu.
+type people struct{ sim *feishusim.Server }
+
 type sayRequest struct {
 	Chat    string `json:"chat"`
 	User    string `json:"user"`
@@ -93,7 +96,7 @@ type sayAnswer struct {
 	Message string `json:"message"`
 }
 
-func (p *Playground) say(_ context.Context, in sayRequest) (sayAnswer, error) {
+func (p people) say(_ context.Context, in sayRequest) (sayAnswer, error) {
 	c, u, err := p.find(in.Chat, in.User)
 	if err != nil {
 		return sayAnswer{}, err
@@ -113,15 +116,15 @@ func (p *Playground) say(_ context.Context, in sayRequest) (sayAnswer, error) {
 	if mention {
 		opts = append(opts, feishusim.Mention())
 	}
-	return sayAnswer{p.cfg.Sim.Say(c.ID, u, in.Text, opts...)}, nil
+	return sayAnswer{p.sim.Say(c.ID, u, in.Text, opts...)}, nil
 }
 
 // relation says to which message one of a chat belongs: the one that it quotes, or whose topic it is written in.
-func (p *Playground) relation(c feishusim.Chat, reply string, topic bool) ([]feishusim.SendOption, error) {
+func (p people) relation(c feishusim.Chat, reply string, topic bool) ([]feishusim.SendOption, error) {
 	if reply == "" {
 		return nil, nil
 	}
-	m, ok := p.cfg.Sim.Message(reply)
+	m, ok := p.sim.Message(reply)
 	switch {
 	case !ok || m.ChatID != c.ID || m.Deleted:
 		return nil, refuse("no_message", reply)
@@ -140,7 +143,7 @@ type editRequest struct {
 }
 
 // edit makes the author of a text write something else in its place.
-func (p *Playground) edit(_ context.Context, in editRequest) (nothing, error) {
+func (p people) edit(_ context.Context, in editRequest) (nothing, error) {
 	m, err := p.own(in.Message, in.User)
 	switch {
 	case err != nil:
@@ -152,7 +155,7 @@ func (p *Playground) edit(_ context.Context, in editRequest) (nothing, error) {
 	case utf8.RuneCountInString(in.Text) > maxText:
 		return nothing{}, refuse("too_long", fmt.Sprintf("more than %d characters", maxText))
 	}
-	p.cfg.Sim.Edit(m.ID, mustJSON(map[string]string{"text": in.Text}))
+	p.sim.Edit(m.ID, mustJSON(map[string]string{"text": in.Text}))
 	return nothing{}, nil
 }
 
@@ -163,18 +166,18 @@ type messageRequest struct {
 }
 
 // recall makes the author of a message take it back.
-func (p *Playground) recall(_ context.Context, in messageRequest) (nothing, error) {
+func (p people) recall(_ context.Context, in messageRequest) (nothing, error) {
 	m, err := p.own(in.Message, in.User)
 	if err != nil {
 		return nothing{}, err
 	}
-	p.cfg.Sim.Recall(m.ID)
+	p.sim.Recall(m.ID)
 	return nothing{}, nil
 }
 
 // react puts an emoji on a message, or takes it back.
-func (p *Playground) react(_ context.Context, in messageRequest) (nothing, error) {
-	m, ok := p.cfg.Sim.Message(in.Message)
+func (p people) react(_ context.Context, in messageRequest) (nothing, error) {
+	m, ok := p.sim.Message(in.Message)
 	if !ok || m.Deleted {
 		return nothing{}, refuse("no_message", in.Message)
 	}
@@ -183,16 +186,16 @@ func (p *Playground) react(_ context.Context, in messageRequest) (nothing, error
 		return nothing{}, err
 	}
 	if slices.Contains(m.Reactions, in.Emoji) {
-		p.cfg.Sim.Unreact(m.ID, u, in.Emoji)
+		p.sim.Unreact(m.ID, u, in.Emoji)
 	} else {
-		p.cfg.Sim.React(m.ID, u, in.Emoji)
+		p.sim.React(m.ID, u, in.Emoji)
 	}
 	return nothing{}, nil
 }
 
 // own returns a message that a user has written.
-func (p *Playground) own(messageID, userID string) (feishusim.Message, error) {
-	m, ok := p.cfg.Sim.Message(messageID)
+func (p people) own(messageID, userID string) (feishusim.Message, error) {
+	m, ok := p.sim.Message(messageID)
 	switch {
 	case !ok || m.Deleted:
 		return m, refuse("no_message", messageID)
@@ -218,8 +221,8 @@ type toast struct {
 }
 
 // press returns what the client would show: a refusal of the form, or the toast.
-func (p *Playground) press(ctx context.Context, in pressRequest) (toast, error) {
-	m, ok := p.cfg.Sim.Message(in.Message)
+func (p people) press(ctx context.Context, in pressRequest) (toast, error) {
+	m, ok := p.sim.Message(in.Message)
 	if !ok {
 		return toast{}, refuse("no_message", in.Message)
 	}
@@ -231,7 +234,7 @@ func (p *Playground) press(ctx context.Context, in pressRequest) (toast, error) 
 	if err := json.Unmarshal(in.Value, &value); err != nil {
 		return toast{}, refuse("request", err.Error())
 	}
-	raw, err := p.cfg.Sim.Submit(ctx, m.ID, u, value, in.Filled)
+	raw, err := p.sim.Submit(ctx, m.ID, u, value, in.Filled)
 	switch {
 	case errors.Is(err, feishusim.ErrIncomplete):
 		return toast{}, refuse("incomplete", err.Error())
@@ -250,7 +253,7 @@ func (p *Playground) press(ctx context.Context, in pressRequest) (toast, error) 
 }
 
 // find returns a chat and one of its members; the double panics on ids that it does not know.
-func (p *Playground) find(chatID, userID string) (feishusim.Chat, feishusim.User, error) {
+func (p people) find(chatID, userID string) (feishusim.Chat, feishusim.User, error) {
 	c, err := p.chatOf(chatID)
 	if err != nil {
 		return c, feishusim.User{}, err
@@ -262,8 +265,8 @@ func (p *Playground) find(chatID, userID string) (feishusim.Chat, feishusim.User
 	return c, c.Members[i], nil
 }
 
-func (p *Playground) chatOf(id string) (feishusim.Chat, error) {
-	chats := p.cfg.Sim.Chats()
+func (p people) chatOf(id string) (feishusim.Chat, error) {
+	chats := p.sim.Chats()
 	i := slices.IndexFunc(chats, func(c feishusim.Chat) bool { return c.ID == id })
 	if i < 0 {
 		return feishusim.Chat{}, refuse("no_chat", id)

@@ -24,7 +24,7 @@ var shownTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
 // upload sends a file into a chat as a message: a picture as a picture. The body is the file, the query says who sends
 // it where.
-func (p *Playground) upload(w http.ResponseWriter, r *http.Request) {
+func (p people) upload(w http.ResponseWriter, r *http.Request) {
 	out, err := p.uploaded(w, r)
 	var bad *problem
 	if errors.As(err, &bad) {
@@ -34,7 +34,7 @@ func (p *Playground) upload(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, out)
 }
 
-func (p *Playground) uploaded(w http.ResponseWriter, r *http.Request) (sayAnswer, error) {
+func (p people) uploaded(w http.ResponseWriter, r *http.Request) (sayAnswer, error) {
 	q := r.URL.Query()
 	c, u, err := p.find(q.Get("chat"), q.Get("user"))
 	if err != nil {
@@ -58,7 +58,7 @@ func (p *Playground) uploaded(w http.ResponseWriter, r *http.Request) (sayAnswer
 	if err != nil {
 		return sayAnswer{}, err
 	}
-	sim, name := p.cfg.Sim, path.Base("/"+q.Get("name"))
+	sim, name := p.sim, path.Base("/"+q.Get("name"))
 	if kind := http.DetectContentType(data); slices.Contains(shownTypes, kind) && len(data) <= maxPicture {
 		content := map[string]string{"image_key": sim.Upload(name, kind, data)}
 		return sayAnswer{sim.Send(c.ID, u, "image", mustJSON(content), opts...)}, nil
@@ -76,8 +76,8 @@ func mustJSON(v any) json.RawMessage {
 }
 
 // file serves what people or the bot have sent.
-func (p *Playground) file(w http.ResponseWriter, r *http.Request) {
-	name, data, ok := p.cfg.Sim.File(r.PathValue("key"))
+func (p people) file(w http.ResponseWriter, r *http.Request) {
+	name, data, ok := p.sim.File(r.PathValue("key"))
 	if !ok {
 		http.NotFound(w, r)
 		return
@@ -100,7 +100,7 @@ type attachment struct {
 }
 
 // attachmentOf reads the file of a message that is one; nil = it is none.
-func (p *Playground) attachmentOf(m feishusim.Message) *attachment {
+func (p people) attachmentOf(m feishusim.Message) *attachment {
 	if !slices.Contains([]string{"image", "file", "audio", "media"}, m.Type) {
 		return nil
 	}
@@ -116,7 +116,7 @@ func (p *Playground) attachmentOf(m feishusim.Message) *attachment {
 	if a.Picture {
 		a.Key = in.Image
 	}
-	name, data, ok := p.cfg.Sim.File(a.Key)
+	name, data, ok := p.sim.File(a.Key)
 	if !ok {
 		return nil
 	}

@@ -38,6 +38,7 @@ type Command struct {
 // BaseContext that is cancelled before Shutdown.
 type Playground struct {
 	cfg      PlaygroundConfig
+	people   people
 	turns    turns
 	troubles troubles
 	guard    http.Handler
@@ -55,7 +56,7 @@ var scripts = []string{
 // NewPlayground makes three users, a private chat of each with the bot, a group of all and one of two, unless the
 // platform has users already. The first user is the app's owner.
 func NewPlayground(cfg PlaygroundConfig) *Playground {
-	p := &Playground{cfg: cfg, turns: newTurns()}
+	p := &Playground{cfg: cfg, people: people{cfg.Sim}, turns: newTurns()}
 	if len(cfg.Sim.Users()) == 0 {
 		settle(cfg.Sim)
 	}
@@ -67,13 +68,13 @@ func NewPlayground(cfg PlaygroundConfig) *Playground {
 	}
 	mux.HandleFunc("GET /api/state", p.state)
 	mux.HandleFunc("GET /api/events", p.events)
-	mux.HandleFunc("GET /api/file/{key}", p.file)
-	mux.HandleFunc("POST /api/upload", p.upload)
-	mux.HandleFunc("POST /api/say", act(p.say))
-	mux.HandleFunc("POST /api/press", act(p.press))
-	mux.HandleFunc("POST /api/edit", act(p.edit))
-	mux.HandleFunc("POST /api/recall", act(p.recall))
-	mux.HandleFunc("POST /api/react", act(p.react))
+	mux.HandleFunc("GET /api/file/{key}", p.people.file)
+	mux.HandleFunc("POST /api/upload", p.people.upload)
+	mux.HandleFunc("POST /api/say", act(p.people.say))
+	mux.HandleFunc("POST /api/press", act(p.people.press))
+	mux.HandleFunc("POST /api/edit", act(p.people.edit))
+	mux.HandleFunc("POST /api/recall", act(p.people.recall))
+	mux.HandleFunc("POST /api/react", act(p.people.react))
 	mux.HandleFunc("POST /api/lose", act(p.lose))
 	mux.HandleFunc("POST /api/kill", act(p.kill))
 	mux.HandleFunc("POST /api/unplug", act(p.unplug))

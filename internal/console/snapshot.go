@@ -156,7 +156,7 @@ func (p *Playground) message(s *seen, m feishusim.Message) message {
 		l.Post = json.RawMessage(m.Content)
 	}
 	return message{ID: m.ID, Rev: rev, Look: l, Origin: &origin{Type: m.Type, Bot: m.FromBot, At: m.Created,
-		Sender: user{m.Sender.ID, m.Sender.Name}, ParentID: m.ParentID, RootID: m.RootID, File: p.attachmentOf(m)}}
+		Sender: user{m.Sender.ID, m.Sender.Name}, ParentID: m.ParentID, RootID: m.RootID, File: p.people.attachmentOf(m)}}
 }
 
 func users(list []feishusim.User) []user {

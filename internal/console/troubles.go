@@ -48,7 +48,7 @@ func (p *Playground) lose(ctx context.Context, in loseRequest) (loseAnswer, erro
 	if p.cfg.LoseSession == nil {
 		return loseAnswer{}, refuse("not_offered", "")
 	}
-	if _, err := p.chatOf(in.Chat); err != nil {
+	if _, err := p.people.chatOf(in.Chat); err != nil {
 		return loseAnswer{}, err
 	}
 	session, err := p.cfg.LoseSession(ctx, in.Chat)
