@@ -284,7 +284,7 @@ func (ts Turns) withdraw(ctx context.Context, tx *sql.Tx, m chat.Message, over c
 	case left > 0:
 		return 0, nil
 	case t.State == Queued || t.State == Interrupted && t.Failure == Late:
-		return 0, ts.cancel(ctx, tx, t, over)
+		return 0, ts.db.Queue().cancel(ctx, tx, t, over)
 	case t.State == Interrupted: // nobody can go on with it
 		if _, err := resolve(ctx, tx, t.Key, t.ID, dropped); err != nil {
 			return 0, err
@@ -336,15 +336,15 @@ func (q Queue) askAgain(ctx context.Context, tx *sql.Tx, t Turn, move string, co
 }
 
 // cancel ends a turn that has not begun, or will not go on.
-func (ts Turns) cancel(ctx context.Context, tx *sql.Tx, t Turn, over chat.Card) error {
-	if _, err := tx.ExecContext(ctx, cancelTurn, t.ID, millis(ts.db.now())); err != nil {
+func (q Queue) cancel(ctx context.Context, tx *sql.Tx, t Turn, over chat.Card) error {
+	if _, err := tx.ExecContext(ctx, cancelTurn, t.ID, millis(q.db.now())); err != nil {
 		return fmt.Errorf("cancel turn %d: %w", t.ID, err)
 	}
 	if t.State == Queued && t.Card == "" { // nobody has seen it
 		_, err := tx.ExecContext(ctx, forgetPosts, t.ID)
 		return err
 	}
-	return ts.db.Outbox().post(ctx, tx, Post{Key: t.Key, Turn: t.ID, Idem: cardIdem(t, recalled), ReplyTo: t.ReplyTo, Card: &over})
+	return q.db.Outbox().post(ctx, tx, Post{Key: t.Key, Turn: t.ID, Idem: cardIdem(t, recalled), ReplyTo: t.ReplyTo, Card: &over})
 }
 
 const recallActions = `UPDATE messages SET state = 'recalled' WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'tool'`

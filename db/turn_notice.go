@@ -2,7 +2,6 @@ package db
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"time"
 )
@@ -27,19 +26,19 @@ const quietAskers = `SELECT DISTINCT actor_id FROM messages WHERE chat_key = ?1 
 	AND NOT EXISTS (SELECT 1 FROM approvals WHERE turn_id = ?2 AND decided_by = messages.actor_id AND decided_at >= ?3)`
 
 // toCall lists the users whom the end of a turn calls. It reads what the end is about to forget.
-func (ts Turns) toCall(ctx context.Context, tx *sql.Tx, e TurnResult) ([]string, error) {
+func (e turnEnd) toCall(ctx context.Context) ([]string, error) {
 	if e.Notice == nil || e.State == Cancelled {
 		return nil, nil
 	}
-	c, err := loadChat(ctx, tx, e.Turn.Key)
+	c, err := loadChat(ctx, e.tx, e.Turn.Key)
 	if err != nil {
 		return nil, err
 	}
 	if c.Settings.Notify == NotifyOff || c.BotTurns > 0 { // another bot that is called would answer
 		return nil, nil
 	}
-	since := ts.db.now().Add(-e.Notice.After)
-	users, err := collect(ctx, tx, scanText, quietAskers, e.Turn.Key.String(), e.Turn.ID, millis(since))
+	since := e.now.Add(-e.Notice.After)
+	users, err := collect(ctx, e.tx, scanText, quietAskers, e.Turn.Key.String(), e.Turn.ID, millis(since))
 	if err != nil {
 		return nil, fmt.Errorf("who has asked: %w", err)
 	}
@@ -47,11 +46,11 @@ func (ts Turns) toCall(ctx context.Context, tx *sql.Tx, e TurnResult) ([]string,
 }
 
 // call leaves the notice of a turn that ends for delivery.
-func (ts Turns) call(ctx context.Context, tx *sql.Tx, e TurnResult, users []string) error {
+func (e turnEnd) call(ctx context.Context, users []string) error {
 	if len(users) == 0 {
 		return nil
 	}
-	return ts.db.Outbox().post(ctx, tx, Post{
+	return e.db.Outbox().post(ctx, e.tx, Post{
 		Key: e.Turn.Key, Idem: fmt.Sprintf("notice:%d", e.Turn.ID), ReplyTo: e.Turn.ReplyTo,
 		Text: e.Notice.Text, Mentions: users,
 	})

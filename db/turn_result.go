@@ -55,55 +55,7 @@ const insertUsage = `INSERT INTO usage (turn_id, chat_key, actor_id, model, inpu
 // enqueued, the session becomes the chat's unless /new came in between, and the cost is booked.
 func (ts Turns) Finish(ctx context.Context, e TurnResult) error {
 	err := ts.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		now := ts.db.now()
-		report, err := e.Report.store()
-		if err != nil {
-			return err
-		}
-		res, err := tx.ExecContext(ctx, endTurn, e.Turn.ID, e.State, e.Failure, millis(now), report)
-		if err != nil {
-			return err
-		}
-		// The turn was ended by somebody else, for example by a recall.
-		if n, err := res.RowsAffected(); err != nil || n == 0 {
-			return errors.Join(err, ErrNotFound)
-		}
-		if err := ts.db.Messages().Actions().record(ctx, tx, e.Actions); err != nil {
-			return err
-		}
-		users, err := ts.toCall(ctx, tx, e)
-		if err != nil {
-			return err
-		}
-		if err := ts.db.Turns().Steers().end(ctx, tx, e); err != nil {
-			return fmt.Errorf("messages that were not read: %w", err)
-		}
-		if err := ts.recordAnswer(ctx, tx, e, now); err != nil {
-			return err
-		}
-		if err := ts.db.Outbox().post(ctx, tx, Post{Key: e.Turn.Key, Turn: e.Turn.ID, Idem: cardIdem(e.Turn, "end"), ReplyTo: e.Turn.ReplyTo, Card: &e.Card}); err != nil {
-			return err
-		}
-		if e.File != nil {
-			if err := e.File.leave(ctx, ts.db.Outbox().FileDeliveries(), tx, e.Turn); err != nil {
-				return err
-			}
-		}
-		if err := ts.call(ctx, tx, e, users); err != nil {
-			return err
-		}
-		if e.Unasked {
-			if err := ts.FollowUps().add(ctx, tx, e.Turn); err != nil {
-				return err
-			}
-		}
-		if err := ts.keep(ctx, tx, e); err != nil {
-			return err
-		}
-		if _, err := tx.ExecContext(ctx, setTurned, e.Turn.Key.String(), millis(now)); err != nil {
-			return fmt.Errorf("note when the turn ended: %w", err)
-		}
-		return ts.book(ctx, tx, e, now)
+		return turnEnd{e, ts.db, tx, ts.db.now()}.store(ctx)
 	})
 	if err != nil {
 		return fmt.Errorf("finish turn %d: %w", e.Turn.ID, err)
@@ -111,61 +63,127 @@ func (ts Turns) Finish(ctx context.Context, e TurnResult) error {
 	return nil
 }
 
+// turnEnd stores the end of a turn in a transaction.
+type turnEnd struct {
+	TurnResult
+
+	db  *DB
+	tx  *sql.Tx
+	now time.Time
+}
+
+func (e turnEnd) store(ctx context.Context) error {
+	report, err := e.Report.store()
+	if err != nil {
+		return err
+	}
+	res, err := e.tx.ExecContext(ctx, endTurn, e.Turn.ID, e.State, e.Failure, millis(e.now), report)
+	if err != nil {
+		return err
+	}
+	// The turn was ended by somebody else, for example by a recall.
+	if n, err := res.RowsAffected(); err != nil || n == 0 {
+		return errors.Join(err, ErrNotFound)
+	}
+	if err := e.db.Messages().Actions().record(ctx, e.tx, e.Actions); err != nil {
+		return err
+	}
+	users, err := e.toCall(ctx)
+	if err != nil {
+		return err
+	}
+	if err := e.db.Turns().Steers().end(ctx, e.tx, e.TurnResult); err != nil {
+		return fmt.Errorf("messages that were not read: %w", err)
+	}
+	if err := e.recordAnswer(ctx); err != nil {
+		return err
+	}
+	if err := e.post(ctx, users); err != nil {
+		return err
+	}
+	if e.Unasked {
+		if err := e.db.Turns().FollowUps().add(ctx, e.tx, e.Turn); err != nil {
+			return err
+		}
+	}
+	if err := e.keepSession(ctx); err != nil {
+		return err
+	}
+	if _, err := e.tx.ExecContext(ctx, setTurned, e.Turn.Key.String(), millis(e.now)); err != nil {
+		return fmt.Errorf("note when the turn ended: %w", err)
+	}
+	return e.book(ctx)
+}
+
+// post leaves for delivery what people see: the final card, the answer as a file, and the message that calls users.
+func (e turnEnd) post(ctx context.Context, users []string) error {
+	err := e.db.Outbox().post(ctx, e.tx, Post{
+		Key: e.Turn.Key, Turn: e.Turn.ID, Idem: cardIdem(e.Turn, "end"), ReplyTo: e.Turn.ReplyTo, Card: &e.Card,
+	})
+	if err == nil && e.File != nil {
+		err = e.File.leave(ctx, e.db.Outbox().FileDeliveries(), e.tx, e.Turn)
+	}
+	if err != nil {
+		return err
+	}
+	return e.call(ctx, users)
+}
+
 // book notes what a turn has cost, as far as that is known.
-func (ts Turns) book(ctx context.Context, tx *sql.Tx, e TurnResult, now time.Time) error {
+func (e turnEnd) book(ctx context.Context) error {
 	u := e.Usage
 	if u == nil {
 		return nil
 	}
-	_, err := tx.ExecContext(ctx, insertUsage, e.Turn.ID, e.Turn.Key.String(), u.Model, u.Input, u.Output,
-		u.CacheRead, u.CacheNew, u.CostUSD, u.FirstText.Milliseconds(), u.Duration.Milliseconds(), millis(now), e.Turn.asked())
+	_, err := e.tx.ExecContext(ctx, insertUsage, e.Turn.ID, e.Turn.Key.String(), u.Model, u.Input, u.Output, u.CacheRead,
+		u.CacheNew, u.CostUSD, u.FirstText.Milliseconds(), u.Duration.Milliseconds(), millis(e.now), e.Turn.asked())
 	if err != nil {
 		return fmt.Errorf("book usage: %w", err)
 	}
-	return ts.db.Ledger().book(ctx, tx, Expense{
+	return e.db.Ledger().book(ctx, e.tx, Expense{
 		Key: e.Turn.Key, Purpose: forTurn, Turn: e.Turn.ID, asked: e.Turn.Follows, Usage: *u,
 	})
 }
 
 const ownSession = `SELECT session_id FROM turns WHERE id = ?1`
 
-// keep makes the session of a turn the chat's session. If a question of the turn was recalled while it
+// keepSession makes the session of a turn the chat's session. If a question of the turn was recalled while it
 // ran, no session may contain it, and an answer to nothing else is excluded from later contexts. If an
 // earlier message was recalled that the turn had seen, its session was dropped already.
-func (ts Turns) keep(ctx context.Context, tx *sql.Tx, e TurnResult) error {
-	left, gone, err := leftOf(ctx, tx, e.Turn.Key, e.Turn.ID)
+func (e turnEnd) keepSession(ctx context.Context) error {
+	left, gone, err := leftOf(ctx, e.tx, e.Turn.Key, e.Turn.ID)
 	switch {
 	case err != nil:
 		return err
 	case gone > 0 && left == 0:
-		if err := hideAnswer(ctx, tx, e.Turn); err != nil {
+		if err := hideAnswer(ctx, e.tx, e.Turn); err != nil {
 			return err
 		}
-		return giveUp(ctx, tx, e.Turn.Key, e.Turn.Epoch)
+		return giveUp(ctx, e.tx, e.Turn.Key, e.Turn.Epoch)
 	case gone > 0:
-		return giveUp(ctx, tx, e.Turn.Key, e.Turn.Epoch)
+		return giveUp(ctx, e.tx, e.Turn.Key, e.Turn.Epoch)
 	case e.Session.ID == "":
 		return nil
 	}
 	var own string
-	if err := tx.QueryRowContext(ctx, ownSession, e.Turn.ID).Scan(&own); err != nil {
+	if err := e.tx.QueryRowContext(ctx, ownSession, e.Turn.ID).Scan(&own); err != nil {
 		return fmt.Errorf("session of the turn: %w", err)
 	}
 	if own == "" {
 		return nil
 	}
-	return e.Turn.keepSession(ctx, tx, e.Session)
+	return e.Turn.keepSession(ctx, e.tx, e.Session)
 }
 
 // recordAnswer uses an id that follows from the turn, so an answer that is recorded twice is one message.
-func (ts Turns) recordAnswer(ctx context.Context, tx *sql.Tx, e TurnResult, now time.Time) error {
+func (e turnEnd) recordAnswer(ctx context.Context) error {
 	if e.Answer == "" {
 		return nil
 	}
 	m := chat.Message{
 		Key: e.Turn.Key, Epoch: e.Turn.Epoch, Turn: e.Turn.ID, ID: AnswerID(e.Turn.ID),
-		Role: chat.Assistant, Class: chat.Talk, Text: e.Answer, Time: now,
+		Role: chat.Assistant, Class: chat.Talk, Text: e.Answer, Time: e.now,
 	}
-	_, err := ts.db.Messages().add(ctx, tx, &m)
+	_, err := e.db.Messages().add(ctx, e.tx, &m)
 	return err
 }
