@@ -19,12 +19,12 @@ func (v State) Card(now time.Time) chat.Card {
 	title, state := v.header()
 	c.Title, c.State = title.In(v.Lang), state
 	if c.Live {
-		c.Status = v.stateLine(now)
+		c.Status = v.phase.line(now, v.Lang)
 		c.Summary = v.phase.in(v.Lang)
 		stop := v.button(i18n.StopButton, DoStop)
 		stop.Danger = true
 		c.Buttons = []chat.Button{stop}
-		c.Footer = v.deniedLine()
+		c.Footer = v.denied.line(v.Lang)
 		return c
 	}
 	notice := v.outcome.Notice.In(v.Lang)
@@ -39,7 +39,8 @@ func (v State) Card(now time.Time) chat.Card {
 	}
 	c.Buttons = v.offers()
 	c.Footer = v.footer()
-	if details := v.details(); details != "" {
+	// what some readers want to know, too
+	if details := joined(append(v.figures.details(v.Lang), v.context)); details != "" {
 		c.Panels = append(c.Panels, chat.Panel{Title: i18n.CardDetails.In(v.Lang), Body: details, Last: true})
 	}
 	c.Summary = i18n.FirstLine(c.Body)
@@ -49,9 +50,19 @@ func (v State) Card(now time.Time) chat.Card {
 // header is the title of the card, and what gives it its color. It changes seldom: the platform draws the whole card
 // anew for it, with the panels folded again.
 func (v State) header() (i18n.Phrase, chat.CardState) {
-	switch v.outcome.State {
-	case "":
-		return v.runningHeader()
+	switch {
+	case v.outcome.State != "":
+		return v.outcome.header()
+	case v.asks > 0:
+		return i18n.HeaderYourTurn, chat.CardNeedsYou
+	case v.phase.text == i18n.Waiting:
+		return i18n.HeaderQueued, chat.CardQueued
+	}
+	return i18n.HeaderRunning, chat.CardRunning
+}
+
+func (o Outcome) header() (i18n.Phrase, chat.CardState) {
+	switch o.State {
 	case db.Queued:
 		return i18n.HeaderQueued, chat.CardQueued
 	case db.Cancelled:
@@ -59,22 +70,12 @@ func (v State) header() (i18n.Phrase, chat.CardState) {
 	case db.Interrupted:
 		return i18n.HeaderInterrupted, chat.CardNeedsYou
 	case db.Failed:
-		return failedHeader(v.outcome.Failure)
+		return failedHeader(o.Failure)
 	}
-	if v.outcome.Notice != (i18n.Phrase{}) { // one with a notice was decided about later
+	if o.Notice != (i18n.Phrase{}) { // one with a notice was decided about later
 		return i18n.HeaderOver, chat.CardQueued
 	}
 	return i18n.HeaderDone, chat.CardDone
-}
-
-func (v State) runningHeader() (i18n.Phrase, chat.CardState) {
-	switch {
-	case v.asks > 0:
-		return i18n.HeaderYourTurn, chat.CardNeedsYou
-	case v.phase.text == i18n.Waiting:
-		return i18n.HeaderQueued, chat.CardQueued
-	}
-	return i18n.HeaderRunning, chat.CardRunning
 }
 
 // failedHeader tells what people can mend from what has failed.
@@ -111,14 +112,14 @@ func tick(d time.Duration) time.Duration {
 	return time.Minute
 }
 
-// stateLine says what goes on, and for how long.
-func (v State) stateLine(now time.Time) string {
-	text := v.phase.in(v.Lang)
-	took := now.Sub(v.phase.since)
+// line says what goes on, and for how long.
+func (p phase) line(now time.Time, l i18n.Lang) string {
+	text := p.in(l)
+	took := now.Sub(p.since)
 	if took = took.Truncate(tick(took)); took <= 0 {
 		return text
 	}
-	return text + " " + i18n.Duration(took, v.Lang)
+	return text + " " + i18n.Duration(took, l)
 }
 
 // changes is how long it takes until the card looks different although nothing has happened; 0 = it will not.
@@ -142,29 +143,27 @@ func (v State) panels() []chat.Panel {
 	return list
 }
 
-func (v State) deniedLine() string {
-	if len(v.denied) == 0 {
+// deniedTools are the tools that were refused.
+type deniedTools []string
+
+func (d deniedTools) line(l i18n.Lang) string {
+	if len(d) == 0 {
 		return ""
 	}
-	names := make([]string, len(v.denied))
-	for i, tool := range v.denied {
-		names[i] = ToolName(tool, v.Lang)
+	names := make([]string, len(d))
+	for i, tool := range d {
+		names[i] = ToolName(tool, l)
 	}
-	return fmt.Sprintf(i18n.Denied.In(v.Lang), strings.Join(names, i18n.Listing.In(v.Lang)))
+	return fmt.Sprintf(i18n.Denied.In(l), strings.Join(names, i18n.Listing.In(l)))
 }
 
 // footer is the small print below an answer: what most readers want to know.
 func (v State) footer() string {
-	parts := append([]string{v.deniedLine()}, v.figures.parts(v.Lang)...)
+	parts := append([]string{v.denied.line(v.Lang)}, v.figures.parts(v.Lang)...)
 	if v.unasked {
 		parts = append(parts, i18n.CardUnasked.In(v.Lang))
 	}
 	return joined(parts)
-}
-
-// details are what some readers want to know, too.
-func (v State) details() string {
-	return joined(append(v.figures.details(v.Lang), v.context))
 }
 
 func joined(parts []string) string {

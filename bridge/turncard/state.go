@@ -28,7 +28,7 @@ type State struct {
 	steps    steps
 	thoughts string   // the end of what the model has thought
 	blocks   []string // the answer
-	denied   []string // tools that were refused
+	denied   deniedTools
 	began    time.Time
 	figures  figures // what the turn took; known at its end
 	context  string  // what the agent was told beside the question
@@ -53,10 +53,9 @@ func New(turn int64, l i18n.Lang, now time.Time) State {
 func (v State) Apply(ev claude.Event, now time.Time) State {
 	switch e := ev.(type) {
 	case claude.Started:
-		return v.thinking(now)
+		v.phase = v.phase.thinking(now)
 	case claude.Thinking:
-		v.thoughts = lastOf(v.thoughts+e.Text, mostThoughts)
-		return v.thinking(now)
+		v.phase, v.thoughts = v.phase.thinking(now), lastOf(v.thoughts+e.Text, mostThoughts)
 	case claude.Text:
 		v.phase = phase{text: i18n.CardWriting, since: now}
 		v.blocks = slices.Clone(v.blocks)
@@ -111,12 +110,12 @@ func (v State) Added(text string, now time.Time) State {
 	return v
 }
 
-// thinking is the state of a turn in which the model thinks.
-func (v State) thinking(now time.Time) State {
-	if v.phase.text != i18n.Thinking {
-		v.phase = phase{text: i18n.Thinking, since: now}
+// thinking is the phase in which the model thinks: p, if that is the one.
+func (p phase) thinking(now time.Time) phase {
+	if p.text != i18n.Thinking {
+		return phase{text: i18n.Thinking, since: now}
 	}
-	return v
+	return p
 }
 
 // running is the state of a turn with the tool that has run for longest, unless people are asked something.
@@ -126,7 +125,8 @@ func (v State) running(now time.Time) State {
 	}
 	s := v.steps.running()
 	if s == nil {
-		return v.thinking(now)
+		v.phase = v.phase.thinking(now)
+		return v
 	}
 	v.phase = phase{since: s.began}
 	v.phase.text, v.phase.tool = using(s.tool, v.Lang)
