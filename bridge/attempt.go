@@ -91,7 +91,7 @@ func (r attemptRunner) follow(ctx context.Context, t *turn) (claude.Result, erro
 func (r attemptRunner) hear(
 	ctx context.Context, t *turn, p *claude.Process, events iter.Seq2[claude.Event, error],
 ) (result claude.Result, err error) {
-	defer func() { t.unasked = p.Unasked() }()
+	defer func() { t.unasked = p.Unasked().IsBusy() }()
 	for ev, err := range events {
 		if err != nil {
 			return result, err

@@ -35,7 +35,7 @@ type followUps struct {
 // watch learns from the process of a turn what it does when the turn has ended.
 func (f followUps) watch(t db.Turn, p *claude.Process) {
 	key := t.Key
-	p.Watch(claude.Watcher{
+	p.Unasked().Watch(claude.Watcher{
 		Woken: func() { f.outbox.Enqueue(func(ctx context.Context) { f.settle(ctx, t) }) },
 		Asked: func(q claude.ToolAsk) { f.outbox.Enqueue(func(ctx context.Context) { f.ask(ctx, t, p, q) }) },
 		Withdrawn: func(id string) {
@@ -94,13 +94,13 @@ func (f followUps) ask(ctx context.Context, last db.Turn, p *claude.Process, q c
 	c, err := f.store.Begin(ctx, last)
 	if err != nil {
 		f.log.Error().Err(err).Stringer("chat", last.Key).Msg("nobody could be asked; tool refused")
-		p.AnswerUnasked(q.ID, claude.Decision{Why: nobodyAsked})
+		p.Unasked().Answer(q.ID, claude.Decision{Why: nobodyAsked})
 		return
 	}
 	f.approvals.Ask(ctx, c, f.cfg.workspace(c.Chat, p.Dir()), q, func(v claude.Decision) bool {
-		return p.AnswerUnasked(q.ID, v)
+		return p.Unasked().Answer(q.ID, v)
 	})
-	if !p.AsksUnasked(q.ID) { // it may have been withdrawn meanwhile
+	if !p.Unasked().IsOpen(q.ID) { // it may have been withdrawn meanwhile
 		f.approvals.Withdraw(ctx, q.ID)
 	}
 }

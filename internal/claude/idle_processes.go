@@ -106,7 +106,7 @@ func (ip *idleProcesses) takeWoken(owner string) *Process {
 	ip.mu.Lock()
 	defer ip.mu.Unlock()
 	i := ip.list.indexOf(owner)
-	if ip.closed || i < 0 || !ip.list[i].p.alive() || !ip.list[i].p.woken() {
+	if ip.closed || i < 0 || !ip.list[i].p.alive() || !ip.list[i].p.Unasked().isWoken() {
 		return nil
 	}
 	ip.turns[owner]++
@@ -115,7 +115,7 @@ func (ip *idleProcesses) takeWoken(owner string) *Process {
 }
 
 // state is what owner's idle process does unasked.
-func (ip *idleProcesses) state(owner string) Unasked {
+func (ip *idleProcesses) state(owner string) UnaskedState {
 	ip.mu.Lock()
 	defer ip.mu.Unlock()
 	i := ip.list.indexOf(owner)
@@ -124,9 +124,9 @@ func (ip *idleProcesses) state(owner string) Unasked {
 		return InTurn
 	case i < 0 || ip.list[i].p.out.unasked.isGone():
 		return NoProcess
-	case ip.list[i].p.woken():
+	case ip.list[i].p.Unasked().isWoken():
 		return Woken
-	case ip.list[i].p.Unasked():
+	case ip.list[i].p.Unasked().IsBusy():
 		return Working
 	}
 	return Resting
@@ -342,7 +342,7 @@ func (l idleList) leastUsed(now time.Time) int {
 	first, working := -1, -1
 	for i, it := range l {
 		switch {
-		case it.p.Unasked():
+		case it.p.Unasked().IsBusy():
 			if working < 0 {
 				working = i
 			}

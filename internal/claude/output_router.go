@@ -20,7 +20,7 @@ type outputRouter struct {
 	responses map[string]chan<- gjson.Result // waiting callers, by request id
 
 	suggestions suggestions
-	unasked     unasked
+	unasked     UnaskedWork
 }
 
 func newOutputRouter(in *input) *outputRouter {

@@ -265,7 +265,7 @@ func (pl *Pool) AcquireWoken(ctx context.Context, owner string) (*Process, error
 }
 
 // Unasked is what owner's process does between turns.
-func (pl *Pool) Unasked(owner string) Unasked { return pl.idle.state(owner) }
+func (pl *Pool) Unasked(owner string) UnaskedState { return pl.idle.state(owner) }
 
 // Drop ends owner's idle process, if there is one: its chat starts a new session.
 func (pl *Pool) Drop(owner string) { pl.idle.drop(owner, EndReplaced) }

@@ -133,8 +133,8 @@ func (a agent) start(spec Spec) (*Process, error) {
 		stderr:   &tailBuffer{max: stderrTail},
 		timeouts: newTimeouts(c), commands: c.SlashCommands(), session: sessionState{fresh: true},
 	}
-	p.out.unasked = unasked{
-		allowed: a.worksUnasked(spec), mode: spec.Mode, owed: map[string]bool{}, asks: map[string]bool{},
+	p.out.unasked = UnaskedWork{
+		in: in, allowed: a.worksUnasked(spec), mode: spec.Mode, owed: map[string]bool{}, asks: map[string]bool{},
 	}
 	cmd.Stdout = &lineWriter{emit: p.out.deliver}
 	cmd.Stderr = p.stderr

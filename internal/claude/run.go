@@ -289,7 +289,7 @@ func (r *run) goesOn(e Result) bool {
 // stopped has the turn end. A process with messages that it has not read ends with it: after an interrupt it would
 // begin with them at once. So does one with something in the background, which is stopped as well.
 func (r *run) stopped(cause error) {
-	unasked := r.p.Unasked()
+	unasked := r.p.Unasked().IsBusy()
 	if unasked {
 		r.p.out.unasked.end(EndStopped)
 	}

@@ -116,7 +116,7 @@ func (tr *taskRunner) runOnce(ctx, waiting context.Context, dir string, q Task, 
 		return Reply{}, err
 	}
 	defer tr.processes.end(ctx, p)
-	return p.reply(ctx, q.Text)
+	return replyTo(ctx, p, q.Text)
 }
 
 // queue waits for a turn's slot and a process slot.
@@ -131,8 +131,8 @@ func (tr *taskRunner) queue(ctx context.Context, owner string) (done func(), err
 	return tr.slots.releaseTurn, nil
 }
 
-// reply runs the only turn of a task's process.
-func (p *Process) reply(ctx context.Context, question string) (Reply, error) {
+// replyTo runs the only turn of a task's process.
+func replyTo(ctx context.Context, p *Process, question string) (Reply, error) {
 	var r Result
 	for ev, err := range p.Run(ctx, uuid.NewString(), question) {
 		if err != nil {

@@ -27,21 +27,18 @@ func (pl *Pool) Title(ctx context.Context, session, text string) (Reply, error) 
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, pl.cfg.TaskLimit.Duration, ErrTaskTimeout)
 	defer cancel()
-	return p.title(ctx, text)
-}
-
-func (p *Process) title(ctx context.Context, text string) (r Reply, err error) {
 	turns := p.meter.turns()
 	v, err := p.control(ctx, object{"subtype": "generate_session_title", "description": text, "persist": false})
 	if err != nil {
-		return r, fmt.Errorf("title of a session: %w", err)
+		return Reply{}, fmt.Errorf("title of a session: %w", err)
 	}
-	if r.Text = strings.TrimSpace(v.Get("title").String()); r.Text == "" {
+	title := strings.TrimSpace(v.Get("title").String())
+	if title == "" {
 		err = ErrNoTitle
 	}
-	spent, spentErr := p.spent(ctx, turns)
-	spent.Text = r.Text
-	return spent, errors.Join(err, spentErr)
+	r, spentErr := p.spent(ctx, turns)
+	r.Text = title
+	return r, errors.Join(err, spentErr)
 }
 
 // spent is what the process has used of the model since its last report, without a text. It is zero if the process has

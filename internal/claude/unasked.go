@@ -11,9 +11,10 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// unasked is what a process does between turns: commands and subagents that run in the background and have outlived
+// UnaskedWork is what a process does between turns: commands and subagents that run in the background and have outlived
 // the turn that has started them, and the turns that the agent begins by itself when one of them has ended.
-type unasked struct {
+type UnaskedWork struct {
+	in      *input
 	allowed bool // else what comes between turns is discarded, and what asks is refused
 
 	mu       sync.Mutex
@@ -36,7 +37,7 @@ type Watcher struct {
 	Woken func()           // the agent goes on unasked: [Pool.AcquireWoken] and [Process.Follow] read what it says
 	Ended func(UnaskedEnd) // the process has ended, and with it what it did or was to do unasked
 
-	// a subagent in the background needs a permission, and waits for [Process.AnswerUnasked], also while a turn runs.
+	// a subagent in the background needs a permission, and waits for [UnaskedWork.Answer], also while a turn runs.
 	// nil = it is refused
 	Asked     func(ToolAsk)
 	Withdrawn func(id string) // a request needs no answer any more
@@ -55,61 +56,61 @@ const (
 	EndClosed   UnaskedEnd = "closed"           // with the program
 )
 
-// Unasked is what a process does between turns.
-type Unasked string
+// UnaskedState is what an idle process does unasked.
+type UnaskedState string
 
 // What it may do.
 const (
-	NoProcess Unasked = ""
-	InTurn    Unasked = "in a turn"
-	Resting   Unasked = "resting"
-	Working   Unasked = "working" // something runs in the background
-	Woken     Unasked = "woken"   // the agent has begun a turn by itself
+	NoProcess UnaskedState = ""
+	InTurn    UnaskedState = "in a turn"
+	Resting   UnaskedState = "resting"
+	Working   UnaskedState = "working" // something runs in the background
+	Woken     UnaskedState = "woken"   // the agent has begun a turn by itself
 )
 
+// Unasked is what the process does between turns.
+func (p *Process) Unasked() *UnaskedWork { return &p.out.unasked }
+
 // Watch says who is told what becomes of the process between turns, from now on.
-func (p *Process) Watch(w Watcher) {
-	u := &p.out.unasked
+func (u *UnaskedWork) Watch(w Watcher) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.watcher = w
 }
 
-// Unasked reports whether the process does something unasked, or is to be told of something that has ended.
-func (p *Process) Unasked() bool {
-	u := &p.out.unasked
+// IsBusy reports whether the process does something unasked, or is to be told of something that has ended.
+func (u *UnaskedWork) IsBusy() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.busy()
 }
 
-// woken reports whether the agent has begun a turn by itself that nobody reads yet.
-func (p *Process) woken() bool {
-	u := &p.out.unasked
+// isWoken reports whether the agent has begun a turn by itself that nobody reads yet.
+func (u *UnaskedWork) isWoken() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.woken
 }
 
-// AnswerUnasked answers a request that a [Watcher] was told of. It returns false, and does nothing, if the request was
+// Answer answers a request that a [Watcher] was told of. It returns false, and does nothing, if the request was
 // answered or withdrawn before.
-func (p *Process) AnswerUnasked(id string, v Decision) bool {
-	if !p.out.unasked.answer(id) {
+func (u *UnaskedWork) Answer(id string, v Decision) bool {
+	if !u.remove(id) {
 		return false
 	}
-	p.in.sendDecision(id, v)
+	u.in.sendDecision(id, v)
 	return true
 }
 
-// AsksUnasked reports whether a request that a [Watcher] was told of is open.
-func (p *Process) AsksUnasked(id string) bool {
-	u := &p.out.unasked
+// IsOpen reports whether a request that a [Watcher] was told of waits for an answer.
+func (u *UnaskedWork) IsOpen(id string) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.asks[id] && !u.gone
 }
 
-func (u *unasked) answer(id string) bool {
+// remove forgets a request, and reports whether it was open.
+func (u *UnaskedWork) remove(id string) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	open := u.asks[id]
@@ -118,7 +119,7 @@ func (u *unasked) answer(id string) bool {
 }
 
 // ask takes up a line with which a subagent in the background asks for a permission, or withdraws its request.
-func (u *unasked) ask(line []byte) bool {
+func (u *UnaskedWork) ask(line []byte) bool {
 	if !u.allowed || !bytes.Contains(line, []byte(`"control_`)) {
 		return false
 	}
@@ -139,19 +140,19 @@ func (u *unasked) ask(line []byte) bool {
 }
 
 // isGone reports whether the process has ended.
-func (u *unasked) isGone() bool {
+func (u *UnaskedWork) isGone() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.gone
 }
 
-// busy is [Process.Unasked]. The caller holds mu.
-func (u *unasked) busy() bool { return u.woken || len(u.tasks) > 0 || len(u.owed) > 0 }
+// busy is [UnaskedWork.IsBusy]. The caller holds mu.
+func (u *UnaskedWork) busy() bool { return u.woken || len(u.tasks) > 0 || len(u.owed) > 0 }
 
 // track takes up what a line says of tasks in the background: which ones run, that one has ended, or that the agent is
 // told of that within its turn. Else it is told at the beginning of a turn of its own. Of a task that was stopped it is
 // not told.
-func (u *unasked) track(line []byte) {
+func (u *UnaskedWork) track(line []byte) {
 	if !u.allowed || !bytes.Contains(line, []byte("task")) {
 		return
 	}
@@ -174,7 +175,7 @@ func (u *unasked) track(line []byte) {
 }
 
 // run takes up which tasks run in the background. The caller holds mu.
-func (u *unasked) run(tasks []gjson.Result) {
+func (u *UnaskedWork) run(tasks []gjson.Result) {
 	if !u.busy() {
 		u.since = time.Now()
 	}
@@ -188,7 +189,7 @@ func (u *unasked) run(tasks []gjson.Result) {
 
 // between takes up a line that comes between turns, and reports whether it belongs to a turn that the agent has begun
 // by itself. Who watches is woken by its beginning. Its lines are kept.
-func (u *unasked) between(line []byte) bool {
+func (u *UnaskedWork) between(line []byte) bool {
 	v := gjson.ParseBytes(line)
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -230,7 +231,7 @@ func (b *backlog) add(line []byte) {
 
 // attach says that a turn reads the output from now on. It returns what the agent has said by itself before, if it has
 // begun a turn.
-func (u *unasked) attach() (lines [][]byte, woken bool) {
+func (u *UnaskedWork) attach() (lines [][]byte, woken bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.attached = true
@@ -241,14 +242,14 @@ func (u *unasked) attach() (lines [][]byte, woken bool) {
 	return lines, woken
 }
 
-func (u *unasked) detach() {
+func (u *UnaskedWork) detach() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.attached = false
 }
 
 // end notes why the process is being ended. Only the first reason counts.
-func (u *unasked) end(why UnaskedEnd) {
+func (u *UnaskedWork) end(why UnaskedEnd) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.why == "" {
@@ -257,7 +258,7 @@ func (u *unasked) end(why UnaskedEnd) {
 }
 
 // ended tells who watches that the process has ended, if it was doing something unasked.
-func (u *unasked) ended() {
+func (u *UnaskedWork) ended() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.why == "" {
@@ -270,7 +271,7 @@ func (u *unasked) ended() {
 }
 
 // left is how long the process may go on unasked; 0 = it does nothing.
-func (u *unasked) left(limit time.Duration) time.Duration {
+func (u *UnaskedWork) left(limit time.Duration) time.Duration {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if !u.busy() {

@@ -39,7 +39,7 @@ func (r *rig) inBackground(spec claude.Spec, command string, steps ...modelsim.S
 	spec.Dir, spec.Mode = r.cfg.Project, "default"
 	p, err := r.pool.Acquire(r.Context(), "a", spec)
 	must(r.T, err)
-	p.Watch(w.watcher())
+	p.Unasked().Watch(w.watcher())
 	r.pool.Release("a", p)
 	if a := r.turn(r.Context(), "a", spec, "go"); a.err != nil || a.text() != "started it" {
 		r.Fatalf("the turn that starts it: %q %v", a.text(), a.err)

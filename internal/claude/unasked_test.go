@@ -46,7 +46,7 @@ func TestWhatRunsInTheBackground(t *testing.T) {
 		"in the foreground": {[]string{another}, false}, "goes on for ever": {[]string{ambient}, false},
 		"nonsense": {[]string{runs, nonsense}, false}, "the agent has begun": {[]string{begun}, true},
 	} {
-		u := unasked{allowed: true, owed: map[string]bool{}, asks: map[string]bool{}}
+		u := UnaskedWork{allowed: true, owed: map[string]bool{}, asks: map[string]bool{}}
 		for _, line := range tc.lines {
 			u.track([]byte(line))
 			u.between([]byte(line))
