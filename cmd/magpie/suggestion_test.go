@@ -57,6 +57,19 @@ func TestASuggestedQuestionIsAskedOnce(t *testing.T) {
 	}
 }
 
+// A chat whose first message met a process that was started ahead is suggested questions as any other.
+func TestASpareProcessSuggests(t *testing.T) {
+	r := newRig(t, suggests, oneSpare)
+	r.hasSpare()
+	r.ask("数到 2")
+	r.suggesting("数到 4")
+	r.suggested(r.sim.Say(r.chat, r.user, "数到 3"))
+	r.hasSpare()
+	if n := r.prog.pool.Stats().Started; n != 2 {
+		t.Errorf("%d processes were started, and not only the next one", n)
+	}
+}
+
 // A suggestion is void once something else was asked.
 func TestASuggestionBehindANewerQuestion(t *testing.T) {
 	r := newRig(t, suggests)

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/google/uuid"
+
 	"magpie/internal/claude/proctree"
 )
 
@@ -54,9 +56,29 @@ func (s Spec) prompts() []string {
 }
 
 // combination is what processes of different chats may have in common.
-type combination struct{ dir, mode, model, effort, kind string }
+type combination struct {
+	dir, mode, model, effort, kind string
+	suggest                        bool
+}
 
-func (s Spec) combination() combination { return combination{s.Dir, s.Mode, s.Model, s.Effort, s.Kind} }
+func (s Spec) combination() combination {
+	return combination{s.Dir, s.Mode, s.Model, s.Effort, s.Kind, s.Suggest}
+}
+
+// common is what of the spec is not of one chat only; it holds nothing of that chat.
+func (s Spec) common() Spec {
+	return Spec{
+		Dir: s.Dir, Mode: s.Mode, Model: s.Model, Effort: s.Effort, Kind: s.Kind, Suggest: s.Suggest, Spare: s.Spare,
+	}
+}
+
+// unbound is the spec of a process that has no chat yet, and whose state is in the folder with that id. It has a session
+// of its own.
+func (s Spec) unbound(folder string) Spec {
+	own, spec := s.Spare(folder), s.common()
+	spec.Session, spec.Files, spec.Tools, spec.Spare = uuid.NewString(), own.Files, own.Tools, nil
+	return spec
+}
 
 // Process is one running CLI. It serves one turn at a time.
 type Process struct {

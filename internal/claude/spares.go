@@ -67,9 +67,7 @@ func (s *spares) want(spec Spec) {
 		return
 	}
 	s.recent = slices.DeleteFunc(s.recent, func(r Spec) bool { return r.combination() == spec.combination() })
-	s.recent = slices.Insert(s.recent, 0, Spec{
-		Dir: spec.Dir, Mode: spec.Mode, Model: spec.Model, Effort: spec.Effort, Kind: spec.Kind, Spare: spec.Spare,
-	})
+	s.recent = slices.Insert(s.recent, 0, spec.common())
 	s.recent = s.recent[:min(len(s.recent), s.cfg.Spare)]
 }
 
@@ -128,9 +126,7 @@ func (s *spares) start(wanted Spec) *spare {
 		s.processes.slots.processes.Release(1)
 		return nil
 	}
-	spec := wanted.Spare(it.folder)
-	spec.Session, spec.Kind = uuid.NewString(), wanted.Kind
-	spec.Dir, spec.Mode, spec.Model, spec.Effort = wanted.Dir, wanted.Mode, wanted.Model, wanted.Effort
+	spec := wanted.unbound(it.folder)
 	it.p, err = s.processes.startUnasked(s.starting, spec, func() (agent, error) { return a, nil })
 	if errors.Is(err, errNoRoom) { // all cores are busy with other starts
 		time.AfterFunc(spareRetry, s.fill)

@@ -120,7 +120,8 @@ func TestASpareProcessFits(t *testing.T) {
 	for what, change := range map[string]func(*claude.Spec){
 		"another folder": func(s *claude.Spec) { s.Dir = other }, "another mode": func(s *claude.Spec) { s.Mode = "plan" },
 		"another model": func(s *claude.Spec) { s.Model = "opus" }, "another effort": func(s *claude.Spec) { s.Effort = "low" },
-		"another kind": func(s *claude.Spec) { s.Kind = "group" }, "a session": func(s *claude.Spec) { s.Resume = true },
+		"another kind": func(s *claude.Spec) { s.Kind = "group" }, "suggestions": func(s *claude.Spec) { s.Suggest = true },
+		"a session": func(s *claude.Spec) { s.Resume = true },
 	} {
 		s := spec
 		change(&s)
