@@ -1,9 +1,10 @@
 package feishu
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
+
+	"magpie/internal/configtype"
 )
 
 // Size is a number of bytes, written as 30MB or 500KB in the configuration.
@@ -23,7 +24,7 @@ func (s *Size) UnmarshalText(text []byte) error {
 	}
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || n < 0 || n > 1<<40 {
-		return fmt.Errorf("%q is no size: write it as 30MB", text)
+		return configtype.Mistakef("应为大小，例如 30MB", "must be a size, such as 30MB")
 	}
 	*s = Size(n * unit)
 	return nil

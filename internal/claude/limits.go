@@ -1,11 +1,11 @@
 package claude
 
 import (
-	"errors"
-	"fmt"
 	"runtime"
 	"strconv"
 	"time"
+
+	"magpie/internal/configtype"
 )
 
 // Count is a configured number, or [Auto]. The zero value is Auto.
@@ -35,7 +35,7 @@ func (n *Count) UnmarshalText(text []byte) error {
 	}
 	i, err := strconv.Atoi(string(text))
 	if err != nil || i < 1 {
-		return errors.New(`want a whole number from 1 on, or "auto"`)
+		return configtype.Mistakef(`应为 1 或更大的整数，或 "auto"`, `must be a whole number from 1 on, or "auto"`)
 	}
 	*n = Count(i)
 	return nil
@@ -65,14 +65,17 @@ func (k *KeepAlive) UnmarshalText(text []byte) error {
 	}
 	var d Duration
 	if err := d.UnmarshalText(text); err != nil {
-		return fmt.Errorf(`%w, or "auto"`, err)
+		return configtype.Mistakef(`%v，或 "auto"`, `%v, or "auto"`, err)
 	}
 	if d.Duration < 0 {
-		return errors.New(`want 0 or more, or "auto"`)
+		return errKeepAlive
 	}
 	k.Duration = d.Duration
 	return nil
 }
+
+// errKeepAlive says what a time of keep_alive must be.
+var errKeepAlive = configtype.Mistakef(`不能是负数；也可以写 "auto"`, `must be 0 or more, or "auto"`)
 
 // longestIdle is how long a process waits for its chat's next message if nothing else is configured. It takes memory
 // that nothing else wants.

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/tidwall/gjson"
+
+	"magpie/internal/configtype"
 )
 
 // MCPServers says which MCP servers agents get besides the program's own: those that the machine's user or the project
@@ -41,7 +43,7 @@ func (m *MCPServers) UnmarshalText(text []byte) error {
 // check reports what is wrong with m.
 func (m MCPServers) check() error {
 	if len(m) > 1 && (slices.Contains(m, allServers) || slices.Contains(m, noServers)) {
-		return fmt.Errorf(`want "%s", "%s", or a list of names`, allServers, noServers)
+		return configtype.Mistakef(`应为 "%s"、"%s"，或名字的列表`, `must be "%s", "%s", or a list of names`, allServers, noServers)
 	}
 	return nil
 }

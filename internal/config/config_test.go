@@ -149,12 +149,12 @@ func TestConfigMistakesAreShown(t *testing.T) {
 		"not TOML":        {"[claude\n", nil, []string{"1|"}},
 		"wrong type": {
 			"[claude]\nmax_processes = \"four\"\n", nil,
-			[]string{"max_processes", `want a whole number from 1 on, or "auto"`},
+			[]string{"max_processes", `must be a whole number from 1 on, or "auto"`},
 		},
 		"no list": {
-			"[access]\nallow = \"ou_1\"\n", nil, []string{`want a list, as in ["one", "two"]`, "   2| allow = …"},
+			"[access]\nallow = \"ou_1\"\n", nil, []string{`must be a list, as in ["one", "two"]`, "   2| allow = …"},
 		},
-		"no section":     {"context = 5\n", nil, []string{"this cannot be of the type integer", "   1| context = …"}},
+		"no section":     {"context = 5\n", nil, []string{"context: wrong type: a whole number", "   1| context = …"}},
 		"all and a name": {"[claude]\nmcp = [\"all\", \"db\"]\n", nil, []string{"[claude] mcp", "list of names"}},
 		"bad duration":   {"[claude]\nkeep_alive = \"5 minutes\"\n", nil, []string{"keep_alive", "unit"}},
 		"empty level":    {"[log]\nlevel = \"\"\n", nil, []string{"[log] level"}},
@@ -170,8 +170,8 @@ func TestConfigMistakesAreShown(t *testing.T) {
 		"bad variable": {
 			"", []string{"MAGPIE_CLAUDE_MAX_PROCESSES=four", "MAGPIE_CLAUDE_SPARE=one", "MAGPIE_MEMORY_TOOLS=perhaps"},
 			[]string{
-				`MAGPIE_CLAUDE_MAX_PROCESSES: want a whole number from 1 on, or "auto"`, "MAGPIE_CLAUDE_SPARE: want a whole number",
-				"MAGPIE_MEMORY_TOOLS: want true or false",
+				`MAGPIE_CLAUDE_MAX_PROCESSES: must be a whole number from 1 on, or "auto"`, "MAGPIE_CLAUDE_SPARE: must be a whole number",
+				"MAGPIE_MEMORY_TOOLS: must be true or false",
 			},
 		},
 		"bad duration in a variable": {

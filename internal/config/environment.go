@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"encoding"
 	"errors"
 	"fmt"
@@ -107,7 +106,7 @@ func variables() (names []string) {
 func variableError(err error) error {
 	var bad env.ParseError
 	if !errors.As(err, &bad) {
-		return errors.New("environment: a variable cannot be read")
+		return configtype.Mistakef("环境变量：有一个变量读不出来", "environment: a variable cannot be read")
 	}
 	var names []string
 	for sections, i := reflect.TypeFor[Config](), 0; i < sections.NumField(); i++ {
@@ -122,18 +121,15 @@ func variableError(err error) error {
 			names = append(names, EnvPrefix+section.Tag.Get("envPrefix")+field.Tag.Get("env"))
 		}
 	}
-	want := ""
-	if words, ok := inWords[bad.Type.String()]; ok {
-		want = words.Error()
-	}
+	why := configtype.Mistakef("这个值读不出来", "the value cannot be read")
+	words, ok := inWords[bad.Type.String()]
 	switch {
 	case reflect.PointerTo(bad.Type).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
-		want = bad.Err.Error() // of our own; the parser's words would be about Go, and show a value that may be secret
+		why = bad.Err // of our own; the parser's words would be about Go, and show a value that may be secret
 	case bad.Type.Kind() == reflect.Map:
-		want = "pairs NAME=value, with commas between"
+		why = configtype.Mistakef("应为 NAME=value 的形式，用逗号分隔", "must be pairs NAME=value, with commas between")
+	case ok:
+		why = configtype.Mistakef("应为%v", "must be %v", words)
 	}
-	if want != "" && !strings.Contains(want, "want ") {
-		want = "want " + want
-	}
-	return fmt.Errorf("environment: %s: %s", strings.Join(names, " or "), cmp.Or(want, "the value cannot be read"))
+	return configtype.Mistakef("环境变量 %s：%v", "environment: %s: %v", strings.Join(names, " / "), why)
 }

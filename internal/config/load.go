@@ -1,21 +1,13 @@
 package config
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
-	"regexp"
-	"strings"
-
-	"github.com/pelletier/go-toml/v2"
 
 	"magpie/contextmgr/redact"
 	"magpie/internal/configtype"
-	"magpie/internal/text"
 )
 
 // Error is a mistake of the operator, as opposed to a failure of the program.
@@ -75,7 +67,7 @@ func Read(path string, environ []string) (Config, error) {
 			return c, &Error{Err: err}
 		}
 		if err := Decode(data, &c); err != nil {
-			return c, &Error{Err: fmt.Errorf("%s: %w", path, err)}
+			return c, &Error{Err: configtype.Mistakef("%s：%v", "%s: %v", path, err)}
 		}
 		c.Feishu.File = path
 	}
@@ -120,103 +112,4 @@ func Find() string {
 		}
 	}
 	return ""
-}
-
-// Decode reads a file's text into c. It refuses keys that do not exist, and shows the line. Values are left out of
-// messages: they may be secrets.
-func Decode(data []byte, c *Config) error {
-	err := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields().Decode(c)
-	var strict *toml.StrictMissingError
-	var bad *toml.DecodeError
-	switch {
-	case errors.As(err, &strict):
-		var errs []error
-		for _, e := range strict.Errors {
-			errs = append(errs, lineError(data, &e,
-				configtype.Mistakef("没有 %s 这个键%v", "unknown key %s%v", strings.Join(e.Key(), "."), suggest(e.Key()))))
-		}
-		return errors.Join(errs...)
-	case errors.As(err, &bad):
-		return lineError(data, bad, wantedType(bad.Error()))
-	}
-	return err
-}
-
-// wrongType recognizes the decoder's message, which names Go types that an operator does not know.
-var wrongType = regexp.MustCompile(`^toml: cannot decode TOML (\w+) into (?:struct field \S+ of type )?(\S+)$`)
-
-// inWords are the types of values as an operator knows them.
-var inWords = map[string]error{
-	"string":   configtype.Mistakef("引号里的文字", "text in quotes"),
-	"[]string": configtype.Mistakef(`列表，例如 ["one", "two"]`, `a list, as in ["one", "two"]`),
-	"bool":     configtype.Mistakef("true 或 false", "true or false"),
-	"int":      configtype.Mistakef("整数", "a whole number"),
-	"int64":    configtype.Mistakef("整数", "a whole number"),
-	"float64":  configtype.Mistakef("数字", "a number"),
-}
-
-// suggest names the key that an unknown one may stand for; nothing is said if none is like it.
-func suggest(key []string) error {
-	known := keys()
-	if len(key) == 1 { // a section, or a key of none
-		for i, k := range known {
-			known[i], _, _ = strings.Cut(k, ".")
-		}
-	}
-	if near, ok := text.Nearest(strings.Join(key, "."), known); ok {
-		return configtype.Mistakef("，是不是 %s？", "; did you mean %s?", near)
-	}
-	// A key in the wrong section, or in none.
-	for _, k := range keys() {
-		if section, name, found := strings.Cut(k, "."); found && name == key[len(key)-1] {
-			return configtype.Mistakef("，它属于 [%s]", "; it belongs to [%s]", section)
-		}
-	}
-	return configtype.Mistakef("", "")
-}
-
-// keys are those of the file, as section.key.
-func keys() (list []string) {
-	for sections, i := reflect.TypeFor[Config](), 0; i < sections.NumField(); i++ {
-		section := sections.Field(i)
-		switch name := section.Tag.Get("toml"); {
-		case name == "-":
-		case section.Type.Kind() == reflect.Map || section.Tag.Get("envPrefix") == "":
-			list = append(list, name)
-		default:
-			for j := range section.Type.NumField() {
-				if key := section.Type.Field(j).Tag.Get("toml"); key != "-" {
-					list = append(list, name+"."+key)
-				}
-			}
-		}
-	}
-	return list
-}
-
-// wantedType says in words of the file's format what a key of the wrong type should be; other complaints stay as they
-// are.
-func wantedType(complaint string) error {
-	m := wrongType.FindStringSubmatch(complaint)
-	if m == nil {
-		return errors.New(complaint)
-	}
-	want, ok := inWords[m[2]]
-	if !ok {
-		return configtype.Mistakef("这里不能是 %s", "this cannot be of the type %s", m[1])
-	}
-	return configtype.Mistakef("应为%v，而这里是 %s", "want %v; this is of the type %s", want, m[1])
-}
-
-// lineError says what is wrong in which line, and shows the line without its value.
-func lineError(data []byte, at *toml.DecodeError, what error) error {
-	row, _ := at.Position()
-	var line []byte
-	if lines := bytes.Split(data, []byte("\n")); row >= 1 && row <= len(lines) {
-		line = bytes.TrimSpace(lines[row-1])
-	}
-	if key, _, ok := bytes.Cut(line, []byte("=")); ok {
-		line = append(bytes.TrimSpace(key), " = …"...)
-	}
-	return configtype.Mistakef("第 %d 行：%v\n%4d| %s", "line %d: %v\n%4d| %s", row, what, row, line)
 }

@@ -15,8 +15,7 @@ type Duration struct{ time.Duration }
 func (d *Duration) UnmarshalText(text []byte) error {
 	v, err := time.ParseDuration(string(text))
 	if err != nil {
-		return Mistakef(`时长 %q：应为数字加单位，例如 "90s"、"5m"`,
-			`duration %q: want a number and a unit, such as "90s" or "5m"`, text)
+		return Mistakef(`应为数字加单位，例如 "90s"、"5m"`, `must be a number and a unit, such as "90s" or "5m"`)
 	}
 	d.Duration = v
 	return nil
