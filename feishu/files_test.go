@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -186,6 +187,39 @@ func TestAForwardThatContainsItself(t *testing.T) {
 	if err != nil || !strings.Contains(got, "> om_part") || strings.Contains(got, "> om_root") ||
 		strings.Contains(got, "没有列出") {
 		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// That a forward has no content of cards is the answer of an internal error, and is none: it is not asked for again, and
+// nobody takes it for an outage.
+func TestQuotedForwards(t *testing.T) {
+	p := newPlatform(t, feishusim.Config{})
+	ann, rec := p.AddUser("Ann"), newRecorder()
+	room := p.PrivateChat(ann)
+	p.run(rec)
+	forward := p.Forward(room, ann, []string{p.Say(room, ann, "one")})
+	m := next(t, rec.messages)
+	const quotes = 2 * 5 // more than the failures that open the circuit
+	var all sync.WaitGroup
+	for range quotes {
+		all.Go(func() {
+			if q, err := p.Quoted(p.ctx(), m.Key, forward); err != nil || q.Text != "[合并转发]" || q.Actor.Name != "Ann" {
+				t.Errorf("quoted: %+v, %v", q, err)
+			}
+		})
+	}
+	all.Wait()
+	statuses := map[int]int{}
+	for _, c := range p.Calls() {
+		if c.Route == "GET /open-apis/im/v1/messages/{message_id}" {
+			statuses[c.Status]++
+		}
+	}
+	if statuses[500] != quotes || statuses[200] != quotes || len(statuses) != 2 {
+		t.Errorf("%d quotes were read with these answers: %v", quotes, statuses)
+	}
+	if p.Status().CircuitOpen || p.Status().Calls.Unknown != 0 || strings.Contains(p.log.String(), "does not answer") {
+		t.Errorf("taken for an outage: %+v\n%s", p.Status(), p.log)
 	}
 }
 

@@ -24,7 +24,7 @@ import (
 func (c *Client) fetchMessage(ctx context.Context, id string) (items []gjson.Result, err error) {
 	items, err = c.fetchItems(ctx, id, larkcore.QueryParams{
 		"with_sender_name": {"true"}, "card_msg_content_type": {"user_card_content"},
-	})
+	}, codeNoCardContent)
 	var refused *openapi.Error
 	if errors.As(err, &refused) && (refused.Code == codeNoCardContent || refused.Status >= http.StatusInternalServerError) {
 		return c.fetchForward(ctx, id)
@@ -32,7 +32,8 @@ func (c *Client) fetchMessage(ctx context.Context, id string) (items []gjson.Res
 	return items, err
 }
 
-// codeNoCardContent is the code with which the content of cards is refused for a merged forward.
+// codeNoCardContent is the code with which the content of cards is refused for a merged forward. It is that of an
+// internal error, and comes with the HTTP status of one.
 const codeNoCardContent = 2200
 
 // fetchForward fetches a message, followed by the messages that it passes on.
@@ -40,11 +41,13 @@ func (c *Client) fetchForward(ctx context.Context, id string) (items []gjson.Res
 	return c.fetchItems(ctx, id, larkcore.QueryParams{"with_sender_name": {"true"}})
 }
 
-func (c *Client) fetchItems(ctx context.Context, id string, query larkcore.QueryParams) (items []gjson.Result, err error) {
+// fetchItems fetches a message and what it passes on. The query may be refused with one of these codes.
+func (c *Client) fetchItems(ctx context.Context, id string, query larkcore.QueryParams,
+	refusals ...int) (items []gjson.Result, err error) {
 	const op = "read a message"
 	answer, err := c.api.Call(ctx, openapi.Request{
 		Op: op, Method: http.MethodGet, Path: openapi.Path("/open-apis/im/v1/messages/", id), Query: query,
-		Tries: liveTries,
+		Tries: liveTries, Refusals: refusals,
 	})
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -60,6 +61,10 @@ type Request struct {
 	// Repair fixes the cause of a refusal. It may change the request, which is then made again with as many tries as
 	// before. If it cannot fix the error, it returns it.
 	Repair func(ctx context.Context, err error) error
+
+	// Refusals are codes with which the platform refuses this request for good, also those that mean no answer to
+	// others.
+	Refusals []int
 
 	noToken bool // needs no access token
 }
@@ -134,7 +139,11 @@ func (c *Client) roundTrip(ctx context.Context, r Request, token string) (gjson.
 		return gjson.Result{}, &Error{Op: r.Op, Err: Cause(err)}
 	}
 	c.clock.observe(resp.Header.Get("Date"), sent, time.Now())
-	return parseAnswer(r.Op, resp)
+	answer, err := parseAnswer(r.Op, resp)
+	if e := (*Error)(nil); errors.As(err, &e) {
+		e.refused = slices.Contains(r.Refusals, e.Code)
+	}
+	return answer, err
 }
 
 // Calls returns the outcomes of the calls so far.

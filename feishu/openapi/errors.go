@@ -20,7 +20,8 @@ type Error struct {
 	Status int    // HTTP status; 0 when there was no answer
 	Err    error  // why there was no answer; nil when there was one
 
-	wait time.Duration // until the rate limit is reset
+	wait    time.Duration // until the rate limit is reset
+	refused bool          // the code is one of [Request.Refusals]
 }
 
 // Error names the call, the platform's message, and what the operator can do about it.
@@ -104,6 +105,8 @@ func ClassOf(err error) Class {
 		return Refused
 	}
 	switch {
+	case e.refused:
+		return Refused
 	case slices.Contains(unreachable, e.Code):
 		return NoAccess
 	case e.Code == 230099 && strings.Contains(e.Msg, "card action is lock"): // somebody is pressing a button

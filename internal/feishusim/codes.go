@@ -4,6 +4,7 @@ import "net/http"
 
 // Codes of the platform (docs: api-call-guide/generic-error-code and the error tables of im-v1 and cardkit-v1).
 const (
+	codeInternal        = 2200
 	codeNotJSON         = 9499
 	codeTokenMissing    = 99991661
 	codeTokenInvalid    = 99991663
@@ -81,13 +82,15 @@ const (
 const headerRateReset = "x-ogw-ratelimit-reset" // seconds until the next request is allowed
 
 // statusOf returns the HTTP status that comes with a code: 200 from the token and connection endpoints
-// even on errors, otherwise 400, or 429 for the frequency limit.
+// even on errors, otherwise 400, or 429 for the frequency limit, or 500 for an internal error.
 func statusOf(code int) int {
 	switch code {
 	case 0, codeAppParam, codeAppSecret, codeEndpointNone, codeEndpointSecret, codeTooManyConns, codeEndpointBusy:
 		return http.StatusOK
 	case codeTooFrequent:
 		return http.StatusTooManyRequests
+	case codeInternal:
+		return http.StatusInternalServerError
 	}
 	return http.StatusBadRequest
 }

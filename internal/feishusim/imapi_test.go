@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -214,6 +215,17 @@ func TestGetShowsQuotesForwardsAndCards(t *testing.T) {
 		t.Errorf("post %+v", m)
 	}
 	c.want(codeUnknownMessage, "GET", pathMessages+"/om_none", nil)
+	for _, content := range []string{"raw_card_content", "user_card_content"} {
+		query := "card_msg_content_type=" + content
+		for _, path := range []string{"/" + sent + "?" + query, "?container_id_type=chat&container_id=" + p + "&" + query} {
+			if items := string(mustJSON(c.want(0, "GET", pathMessages+path, nil).Data["items"])); !strings.Contains(items, "**x**") {
+				t.Errorf("%s: %s", path, items)
+			}
+		}
+		if a := c.want(codeInternal, "GET", pathMessages+"/"+fwd+"?"+query, nil); a.Status != http.StatusInternalServerError {
+			t.Errorf("a forward with %s: HTTP %d", query, a.Status)
+		}
+	}
 }
 
 func TestChangingMessages(t *testing.T) {

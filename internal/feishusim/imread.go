@@ -95,9 +95,9 @@ func (a *imAPI) get(q *request) (any, *refusal) {
 	if bad := w.chat(m.ChatID).writable(); bad != nil {
 		return nil, bad
 	}
-	raw := slices.Contains([]string{"raw_card_content", "user_card_content"}, q.URL.Query().Get("card_msg_content_type"))
-	if raw && m.Type == "merge_forward" {
-		return nil, &refusal{code: 2200, msg: "Internal Error"}
+	raw := rawCards(q)
+	if raw && m.Type == "merge_forward" { // no mistake of the client, which cannot know what the message is
+		return nil, &refusal{code: codeInternal, msg: "Internal Error"}
 	}
 	items := m.tree(w.tenant, raw)
 	if q.URL.Query().Get("with_sender_name") != "true" {
@@ -109,6 +109,11 @@ func (a *imAPI) get(q *request) (any, *refusal) {
 		}
 	}
 	return map[string]any{"items": items}, nil
+}
+
+// rawCards reports whether cards are asked for as they were sent.
+func rawCards(q *request) bool {
+	return slices.Contains([]string{"raw_card_content", "user_card_content"}, q.URL.Query().Get("card_msg_content_type"))
 }
 
 // tree is the message and, when it is a merged forward, all that it passes on, also what that passes on.
@@ -150,7 +155,7 @@ func (a *imAPI) list(q *request) (any, *refusal) {
 	to := min(from+size, len(all))
 	items := []map[string]any{}
 	for _, m := range all[from:to] {
-		items = append(items, m.data(w.tenant, q.URL.Query().Get("card_msg_content_type") == "raw_card_content"))
+		items = append(items, m.data(w.tenant, rawCards(q)))
 	}
 	next := ""
 	if to < len(all) {
