@@ -56,20 +56,30 @@ func (a *aheadStarts) signOf(key chat.Key, admitted func(context.Context) (bool,
 		return
 	}
 	a.last[key] = now
-	a.enqueue(key, signAge, admitted)
+	a.enqueue(key, aheadSign{age: signAge, admitted: admitted})
 }
 
 // expect notes that a question is coming.
-func (a *aheadStarts) expect(key chat.Key) { a.enqueue(key, 0, nil) }
+func (a *aheadStarts) expect(key chat.Key) { a.enqueue(key, aheadSign{}) }
 
-func (a *aheadStarts) enqueue(key chat.Key, age time.Duration, admitted func(context.Context) (bool, error)) {
+// expectNew notes that a new conversation has begun in a chat, whose first question may take its time.
+func (a *aheadStarts) expectNew(key chat.Key) { a.enqueue(key, aheadSign{isNew: true}) }
+
+// aheadSign tells that a question is likely to come.
+type aheadSign struct {
+	isNew    bool                                // as the first one of a new conversation
+	age      time.Duration                       // it does not count if the chat was silent for longer; 0 = it always does
+	admitted func(context.Context) (bool, error) // whether whoever gave it may ask; nil = yes
+}
+
+func (a *aheadStarts) enqueue(key chat.Key, s aheadSign) {
 	a.jobs.Enqueue(func(ctx context.Context) {
 		ok, err := true, error(nil)
-		if admitted != nil {
-			ok, err = admitted(ctx)
+		if s.admitted != nil {
+			ok, err = s.admitted(ctx)
 		}
 		if ok && err == nil {
-			err = a.start(ctx, key, age)
+			err = a.start(ctx, key, s)
 		}
 		if err != nil {
 			// the turn finds out as well, and goes on from the History
@@ -78,16 +88,15 @@ func (a *aheadStarts) enqueue(key chat.Key, age time.Duration, admitted func(con
 	})
 }
 
-// start starts the process that the next turn of a chat would start, unless the chat was silent for longer than age; 0
-// = no matter how long.
-func (a *aheadStarts) start(ctx context.Context, key chat.Key, age time.Duration) error {
+// start starts the process that the next turn of a chat would start.
+func (a *aheadStarts) start(ctx context.Context, key chat.Key, s aheadSign) error {
 	if _, err := a.db.Folders().Find(ctx, key); errors.Is(err, db.ErrNotFound) {
 		return nil // its first turn takes a spare process
 	} else if err != nil {
 		return err
 	}
 	claim, err := a.preview.claim(ctx, chat.Message{Key: key, Text: "?", Time: time.Now()})
-	if err != nil || a.due(claim.Chat) || age > 0 && time.Since(claim.Chat.Turned) > age {
+	if err != nil || a.due(claim.Chat) || s.age > 0 && time.Since(claim.Chat.Turned) > s.age {
 		return err
 	}
 	spec, err := a.specs.ofChat(claim.Chat)
@@ -103,5 +112,8 @@ func (a *aheadStarts) start(ctx context.Context, key chat.Key, age time.Duration
 	}
 	spec.Session, spec.Resume, spec.Files = claim.Turn.Session, claim.Resume, a.specs.files.Dir(ctx, key)
 	spec.Known = func() []string { return names(known(ctx, a.db, claim)) }
+	if s.isNew {
+		return a.pool.StartNew(ctx, key.String(), spec)
+	}
 	return a.pool.StartAhead(ctx, key.String(), spec)
 }

@@ -133,22 +133,37 @@ func TestReadingStartsLittle(t *testing.T) {
 	}
 }
 
-// After /new a process with a new session is there, in the folder that the chat's agents have.
+// After /new and /reset a process with a new session is there, in the folder that the chat's agents have: the session
+// before it can still be resumed. The first question, also one that comes with the command, meets it.
 func TestAProcessIsThereAfterNew(t *testing.T) {
-	r := newRig(t)
-	r.ask("我叫小明")
-	first := r.lastSession()
-	r.ask("/new")
-	r.hasProcess(2)
-	r.ask("你好")
-	if n, now := r.prog.pool.Stats().Started, r.lastSession(); n != 2 || now == first || now == "" {
-		t.Errorf("%d processes were started; session %q after %q", n, now, first)
-	}
-	if got := r.ask("我叫什么名字？"); got == "你叫小明。" {
-		t.Error("the new conversation knows the old one")
-	}
-	if r.transcriptPath(); r.prog.pool.Stats().Started != 2 {
-		t.Errorf("%+v", r.prog.pool.Stats())
+	t.Parallel()
+	for name, begin := range map[string]func(r *rig, starts int){
+		"new":   func(r *rig, starts int) { r.ask("/new"); r.hasProcess(starts); r.ask("你好") },
+		"reset": func(r *rig, starts int) { r.ask("/reset"); r.hasProcess(starts); r.ask("你好") },
+		"with the question": func(r *rig, _ int) {
+			r.answer(r.chat, r.sim.Say(r.chat, r.user, "/new 你好"))
+			r.until("the answer", func() bool { return r.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 2 })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, func(c *config.Config) { c.Claude.Ahead = time.Millisecond }) // that of mere signs has ended soon
+			r.ask("我叫小明")
+			first := r.lastSession()
+			begin(r, 2)
+			if n, now := r.prog.pool.Stats().Started, r.lastSession(); n != 2 || now == first || now == "" {
+				t.Errorf("%d processes were started; session %q after %q", n, now, first)
+			}
+			if got := r.ask("我叫什么名字？"); got == "你叫小明。" {
+				t.Error("the new conversation knows the old one")
+			}
+			if r.transcriptPath(); r.prog.pool.Stats().Started != 2 {
+				t.Errorf("%+v", r.prog.pool.Stats())
+			}
+			r.ask("/resume " + first)
+			if got := r.ask("我叫什么名字？"); got != "你叫小明。" || r.lastSession() != first {
+				t.Errorf("%q in session %s, want %s", got, r.lastSession(), first)
+			}
+		})
 	}
 }
 

@@ -96,6 +96,36 @@ func TestAProcessAheadEndsUnused(t *testing.T) {
 	}
 }
 
+// The process of a new conversation, which somebody has asked for, waits longer than one that a mere sign has started, but
+// not longer than processes are kept. It makes room for any turn all the same.
+func TestTheProcessOfANewConversationWaits(t *testing.T) {
+	r := newRig(t, scripted(t), func(c *claude.Config) { c.Ahead, c.MaxProcesses = 50*time.Millisecond, 3 })
+	must(t, r.pool.StartNew(t.Context(), "new", withDir(fresh(), r.cfg.Project)))
+	must(t, r.pool.StartAhead(t.Context(), "sign", withDir(fresh(), r.cfg.Project)))
+	must(t, poll(t.Context(), "the end of the other", func() bool { s := r.pool.Stats(); return s.Idle+s.Running == 1 }))
+	if !r.pool.Holds("new") {
+		t.Fatal("it has ended first")
+	}
+	running := map[string]*claude.Process{}
+	for _, owner := range []string{"a", "b", "c"} {
+		running[owner] = r.acquire(owner, withDir(fresh(), r.cfg.Project))
+	}
+	if s := r.pool.Stats(); s.Running != 3 || s.Idle != 0 || r.pool.Holds("new") {
+		t.Errorf("%+v", s)
+	}
+	for owner, p := range running {
+		r.pool.Release(owner, p)
+	}
+}
+
+func TestTheProcessOfANewConversationIsKeptAsOthers(t *testing.T) {
+	r := newRig(t, scripted(t), func(c *claude.Config) {
+		c.Ahead, c.KeepAlive.Duration = 50*time.Millisecond, 60*time.Millisecond
+	})
+	must(t, r.pool.StartNew(t.Context(), "new", withDir(fresh(), r.cfg.Project)))
+	must(t, poll(t.Context(), "its end", func() bool { s := r.pool.Stats(); return s.Idle+s.Running == 0 }))
+}
+
 // A turn that comes while its process is being started ahead waits for that one: a session has one process.
 func TestATurnMeetsItsProcessWhileThatStarts(t *testing.T) {
 	r := newRig(t, scripted(t))

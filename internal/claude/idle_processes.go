@@ -197,15 +197,16 @@ func (ip *idleProcesses) put(owner string, p *Process, tight bool) (yielded bool
 // aheadTime is how long a process that was started ahead of a turn waits for it, if nothing else is configured.
 const aheadTime = time.Minute
 
-// adopt makes a process that has not served a turn yet that of owner, and reports whether it has: not if owner has one.
-func (ip *idleProcesses) adopt(owner string, p *Process) bool {
+// adopt makes a process that has not served a turn yet that of owner, for that long, and reports whether it has: not if
+// owner has one.
+func (ip *idleProcesses) adopt(owner string, p *Process, wait time.Duration) bool {
 	ip.mu.Lock()
 	defer ip.mu.Unlock()
 	if ip.closed || ip.ending[owner] != nil || ip.list.indexOf(owner) >= 0 || p.logins != ip.processes.logins.Load() {
 		return false
 	}
 	p.lastActive = time.Now()
-	ip.add(owner, p, ip.ahead, EndLimit)
+	ip.add(owner, p, wait, EndLimit)
 	return true
 }
 

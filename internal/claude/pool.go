@@ -123,7 +123,7 @@ func (pl *Pool) TakeSpare(owner string, spec Spec, bind func(folder string) (boo
 		it.p.tools.Bind(owner)
 	}
 	it.p.spec.Name, it.p.session.unnamed = spec.Name, spec.Name != ""
-	if !pl.idle.adopt(owner, it.p) {
+	if !pl.idle.adopt(owner, it.p, pl.idle.ahead) {
 		pl.processes.end(context.Background(), it.p)
 	}
 	return pl.cfg.unmark(it.folder)
@@ -178,6 +178,16 @@ func (pl *Pool) acquire(ctx context.Context, owner string, spec Spec) (*Process,
 // a session that cannot be resumed. The process ends if no turn comes within a minute; until then it is asked nothing
 // and writes nothing, and it makes room for any turn.
 func (pl *Pool) StartAhead(ctx context.Context, owner string, spec Spec) error {
+	return pl.startAhead(ctx, owner, spec, pl.idle.ahead)
+}
+
+// StartNew is [Pool.StartAhead] for the first turn of a new conversation that owner has asked for. The process waits as
+// long as a spare process does, unless processes are kept for less.
+func (pl *Pool) StartNew(ctx context.Context, owner string, spec Spec) error {
+	return pl.startAhead(ctx, owner, spec, max(pl.idle.ahead, min(spareAge, pl.idle.keepAlive)))
+}
+
+func (pl *Pool) startAhead(ctx context.Context, owner string, spec Spec, wait time.Duration) error {
 	dir, err := realDir(spec.Dir)
 	if err != nil {
 		return err
@@ -202,7 +212,7 @@ func (pl *Pool) StartAhead(ctx context.Context, owner string, spec Spec) error {
 	} else if err != nil {
 		return err
 	}
-	if !pl.idle.adopt(owner, p) {
+	if !pl.idle.adopt(owner, p, wait) {
 		pl.processes.end(ctx, p)
 	}
 	pl.memory.watch()
