@@ -74,7 +74,7 @@ type timeouts struct {
 func New(cfg Config, log zerolog.Logger) *Client {
 	a := openapi.New(cfg.api(), log)
 	ms := messages{api: a, appID: cfg.AppID, readBacks: &readBacks{last: map[string]readBack{}},
-		updates: &partialUpdates{log: log}}
+		updates: &partialUpdates{log: log}, sent: &seenCache{}}
 	n := cfg.patience()
 	names := &names{api: a, patience: cmp.Or(cfg.NameWait, nameWait)}
 	topics := topicsOf(ms, cfg.Topics, n*pressWait)

@@ -15,7 +15,7 @@ import (
 // for it): it looks like that of a new message, and a missing text is fetched. Returning nil acknowledges it.
 func (t eventHandler) messageUpdated(run context.Context, payload gjson.Result) error {
 	s := fromEvent(payload.Get("event"))
-	if s.byBot() || t.client.reader.malformed("an edited message", []string{s.id}) {
+	if t.own(s) || s.byBot() || t.client.reader.malformed("an edited message", []string{s.id}) {
 		return nil // the event comes for each update of a bot's card, too
 	}
 	if s.content == "" || s.chat == "" {
@@ -46,6 +46,12 @@ func (t eventHandler) messageUpdated(run context.Context, payload gjson.Result) 
 		in.Actor.Name = t.client.names.lookUp(run, in.Key.ID, in.Actor.ID)
 		return t.handler.Edited(ctx, in)
 	})
+}
+
+// own reports whether an event is about a message of this bot. It may not say who has sent it.
+func (t eventHandler) own(s rawMessage) bool {
+	c := t.client
+	return c.messages.sent.has(s.id) || s.senderID != "" && (s.senderID == c.cfg.AppID || s.senderID == c.state.botID())
 }
 
 // messageRecalled reports that a message was recalled (page im-v1/message/events/recalled).

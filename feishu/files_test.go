@@ -254,6 +254,57 @@ func TestManyUpdatesOfAMessage(t *testing.T) {
 	}
 }
 
+// The platform may tell of every change of the bot's own cards. Nothing is read back for their sake, whatever is told.
+func TestOwnCardsAreNoEdits(t *testing.T) {
+	for name, told := range map[string]feishusim.CardUpdates{
+		"of the bot": feishusim.CardUpdatesOfBot, "without sender and text": feishusim.CardUpdatesBare,
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, ask := asked(t, feishusim.Config{CardUpdates: told})
+			id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Body: "a"}, "seed")
+			p.must(err)
+			p.Client = p.another() // goes on drawing the card of a process that is gone
+			rec := newRecorder()
+			p.run(rec)
+			for _, body := range []string{"a b", "a b c"} {
+				p.must(p.Edit(p.ctx(), id, chat.Card{Live: true, Body: body}))
+			}
+			p.must(p.Client.Close(p.ctx(), id, chat.Card{Body: "a b c d"}))
+			p.Inject(feishusim.Fault{Path: cardAPI, Code: 300313, Msg: "no cards"})
+			plain, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Body: "e"}, "plain")
+			p.must(err)
+			p.must(p.Client.Close(p.ctx(), plain, chat.Card{Body: "e f"}))
+			for _, own := range []string{p.AppID(), p.BotOpenID()} { // of a message that no process knows to be the bot's
+				p.Emit("im.message.updated_v1", map[string]any{
+					"sender":  map[string]any{"sender_id": map[string]string{"open_id": own}},
+					"message": map[string]string{"message_id": ask.ID},
+				})
+			}
+			changes := 2
+			for _, m := range p.answers(ask.Key.ID) {
+				changes += len(m.States) - 1
+			}
+			p.await("acknowledged", func(v *feishusim.View) bool {
+				updates := 0
+				for _, d := range v.Deliveries() {
+					if d.EventType == "im.message.updated_v1" && d.AckCode == 200 {
+						updates++
+					}
+				}
+				return updates == changes
+			})
+			if changes < 6 || len(rec.edits) != 0 {
+				t.Errorf("%d changes, %d edits", changes, len(rec.edits))
+			}
+			for _, c := range p.Calls() {
+				if c.Method == "GET" && strings.Contains(c.Path, "/messages") {
+					t.Errorf("read: %s", c.Path)
+				}
+			}
+		})
+	}
+}
+
 func TestForwardsAreATree(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
 	ann, rec := p.AddUser("Ann"), newRecorder()

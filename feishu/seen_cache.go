@@ -2,7 +2,8 @@ package feishu
 
 import "sync"
 
-// seenCache remembers the latest message ids, so that a backfill skips messages that an event has delivered already.
+// seenCache remembers the latest message ids: those that an event has delivered, which a backfill skips, or those that the
+// bot has sent, whose changes are no news.
 type seenCache struct {
 	mu   sync.Mutex
 	ids  map[string]bool

@@ -41,6 +41,7 @@ type messages struct {
 
 	readBacks *readBacks
 	updates   *partialUpdates
+	sent      *seenCache // ids of the bot's messages, also of those of an earlier process that this one goes on drawing
 }
 
 // sendAllMarkdown sends a Markdown text in as many messages as it needs.
@@ -137,6 +138,7 @@ func (ms messages) send(ctx context.Context, to chat.Ref, kind, content, key str
 		return message{}, err
 	}
 	data := answer.Get("data")
+	ms.sent.add(openapi.String(data.Get("message_id")))
 	m := message{id: openapi.String(data.Get("message_id")), at: millis(data.Get("create_time").String())}
 	m.mayBeOld = !ms.api.SurelyAfter(m.at, begun)
 	return m, nil

@@ -12,6 +12,7 @@ const maxStreamText = 100000
 // cardAPI serves cardkit-v1.
 type cardAPI struct {
 	world *world
+	push  func(*event)
 	limit *limiter
 	cfg   Config
 }
@@ -128,6 +129,8 @@ func (a *cardAPI) op(pattern, name string, f func(*draft) *refusal) route {
 // sequence; whether it does on the real platform is not documented.
 func (a *cardAPI) apply(q *request, name string, op operation, f func(*draft) *refusal) *refusal {
 	w := a.world
+	var changed *message
+	defer func() { w.tellOfCard(changed, a.push) }() // without the lock
 	defer w.notify.bump()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -150,6 +153,7 @@ func (a *cardAPI) apply(q *request, name string, op operation, f func(*draft) *r
 		w.setStreaming(e, streamingMode(d.root), a.cfg.StreamingTTL)
 	}
 	e.show(name)
+	changed = e.message
 	return nil
 }
 

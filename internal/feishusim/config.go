@@ -26,7 +26,19 @@ type Config struct {
 	TokenTTL     time.Duration // life of a tenant access token; default 2h
 	MentionsOnly bool          // the app lacks im:message.group_msg: of groups it gets only what mentions the bot
 	Limits       Limits
+	CardUpdates  CardUpdates
 }
+
+// CardUpdates says how the app is told that a card of its own has changed. On the platform that is im.message.updated_v1,
+// for each operation, if the app is subscribed to it; what the event says is not documented.
+type CardUpdates int
+
+// Ways to tell of a changed card.
+const (
+	CardUpdatesUntold CardUpdates = iota // the app is not subscribed
+	CardUpdatesOfBot                     // the event names the bot, and has what the message shows
+	CardUpdatesBare                      // it has neither sender nor text
+)
 
 // Reconnect is the reconnect policy that the platform sends to clients, in whole seconds.
 type Reconnect struct {

@@ -105,6 +105,22 @@ func (a *app) messageEvent(kind string, m *message, from User, c *chat) *event {
 	})
 }
 
+// tellOfCard pushes the event for a card of the bot that has changed, if the app is told of it. A nil message is none.
+func (w *world) tellOfCard(m *message, push func(*event)) {
+	if m == nil || w.cardUpdates == CardUpdatesUntold {
+		return
+	}
+	w.mu.Lock()
+	ev := w.messageEvent(eventUpdated, m, User{OpenID: w.botID, AppID: w.bot.ID, Name: w.bot.Name}, w.chat(m.ChatID))
+	if w.cardUpdates == CardUpdatesBare {
+		ev = w.newEvent(eventUpdated, m.ID, map[string]any{"message": map[string]string{
+			"message_id": m.ID, "chat_id": m.ChatID, "message_type": m.Type, "update_time": millis(m.updated),
+		}})
+	}
+	w.mu.Unlock()
+	push(ev)
+}
+
 // recalled is the event for a message that its sender has recalled.
 func (a *app) recalled(m *message) *event {
 	return a.newEvent(eventRecalled, m.ID, map[string]any{"message_id": m.ID, "chat_id": m.ChatID,

@@ -150,7 +150,8 @@ func (a *imAPI) patch(q *request) (any, *refusal) {
 	if bad := q.decode(&in); bad != nil {
 		return nil, bad
 	}
-	return a.change(q, func(m *message) *refusal {
+	var changed *message
+	data, bad := a.change(q, func(m *message) *refusal {
 		switch {
 		case m.Type != "interactive":
 			return refuse(RuleContent, codeParam,
@@ -171,8 +172,11 @@ func (a *imAPI) patch(q *request) (any, *refusal) {
 		}
 		m.Content = in.Content
 		m.showCard(root, "patch")
+		changed = m
 		return nil
 	})
+	a.world.tellOfCard(changed, a.push)
+	return data, bad
 }
 
 // edit replaces a text or post (doc: im-v1/message/update).

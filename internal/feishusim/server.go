@@ -105,7 +105,7 @@ func (s *Server) routes() http.Handler {
 		onCard: make(map[string]map[*request]bool),
 	}
 	im := &imAPI{world: s.world, push: s.push, limit: limit, limits: s.cfg.Limits, mentionsOnly: s.cfg.MentionsOnly}
-	kit := &cardAPI{world: s.world, limit: limit, cfg: s.cfg}
+	kit := &cardAPI{world: s.world, push: s.push, limit: limit, cfg: s.cfg}
 	mux := http.NewServeMux()
 	for _, group := range [][]route{
 		s.auth.routes(), s.hub.routes(), im.routes(), kit.routes(),

@@ -20,6 +20,8 @@ type world struct {
 	messages messages
 	cards    map[string]*entity
 	presses  map[string]*press // by their token
+
+	cardUpdates CardUpdates
 }
 
 func newWorld(cfg Config, n *notifier, rec *records) *world {
@@ -38,6 +40,7 @@ func newWorld(cfg Config, n *notifier, rec *records) *world {
 			staff: make(map[string][]string),
 		},
 		files: newFiles(), cards: make(map[string]*entity), presses: make(map[string]*press),
+		cardUpdates: cfg.CardUpdates,
 	}
 }
 
