@@ -34,26 +34,29 @@ const unaskedLimit = time.Second
 // start starts a process of owner in the caller's slot, unless the pool was closed.
 func (ps *processes) start(ctx context.Context, owner string, spec Spec) (*Process, error) {
 	// As many start at the same time as there are cores: more would only slow all of them down.
-	if err := ps.slots.starts.Acquire(ctx, 1); err != nil {
+	slot, err := ps.slots.starts.acquire(ctx)
+	if err != nil {
 		ps.slots.processes.Release(1)
-		return nil, context.Cause(ctx)
+		return nil, err
 	}
-	return ps.startAgent(ctx, spec, startLimit, func() (agent, error) { return ps.cfg.agentOf(owner) })
+	return ps.startAgent(ctx, spec, slot, startLimit, func() (agent, error) { return ps.cfg.agentOf(owner) })
 }
 
 // startUnasked is start for a process that nobody waits for, and which therefore says nothing: it starts only while
 // there is a core for it.
 func (ps *processes) startUnasked(ctx context.Context, spec Spec, of func() (agent, error)) (*Process, error) {
-	if !ps.slots.starts.TryAcquire(1) {
+	slot := ps.slots.starts.tryAcquireUnasked()
+	if slot == nil {
 		ps.slots.processes.Release(1)
 		return nil, errNoRoom
 	}
-	return ps.startAgent(ctx, spec, unaskedLimit, of)
+	return ps.startAgent(ctx, spec, slot, unaskedLimit, of)
 }
 
-// startAgent starts a process of an agent. The caller has a slot and a start, which is released when the process has
-// started, after limit at most.
-func (ps *processes) startAgent(ctx context.Context, spec Spec, limit time.Duration, of func() (agent, error),
+// startAgent starts a process of an agent. The caller has the slot of a process and that of its start, which is released
+// when the process has started, after limit at most.
+func (ps *processes) startAgent(
+	ctx context.Context, spec Spec, slot *startSlot, limit time.Duration, of func() (agent, error),
 ) (p *Process, err error) {
 	logins := ps.logins.Load()
 	a, err := of()
@@ -61,13 +64,13 @@ func (ps *processes) startAgent(ctx context.Context, spec Spec, limit time.Durat
 		p, err = a.start(spec)
 	}
 	if err != nil {
-		ps.slots.starts.Release(1)
+		slot.release()
 		ps.slots.processes.Release(1)
 		return nil, err
 	}
 	p.logins = logins
-	if !ps.add(p, limit) {
-		ps.slots.starts.Release(1)
+	if !ps.add(p, slot, limit) {
+		slot.release()
 		ps.end(ctx, p)
 		return nil, ErrClosed
 	}
@@ -75,7 +78,7 @@ func (ps *processes) startAgent(ctx context.Context, spec Spec, limit time.Durat
 }
 
 // add records a process that has been started in a slot. After close it reports false, and the caller ends the process.
-func (ps *processes) add(p *Process, limit time.Duration) bool {
+func (ps *processes) add(p *Process, slot *startSlot, limit time.Duration) bool {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	ps.count.Started++
@@ -84,13 +87,13 @@ func (ps *processes) add(p *Process, limit time.Duration) bool {
 		return false
 	}
 	ps.all[p] = true
-	ps.tasks.Go(func() { ps.awaitStart(p, limit) })
+	ps.tasks.Go(func() { awaitStart(p, slot, limit) })
 	return true
 }
 
 // awaitStart lets another process start after this one has.
-func (ps *processes) awaitStart(p *Process, limit time.Duration) {
-	defer ps.slots.starts.Release(1)
+func awaitStart(p *Process, slot *startSlot, limit time.Duration) {
+	defer slot.release()
 	t := time.NewTimer(limit)
 	defer t.Stop()
 	select {

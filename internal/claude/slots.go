@@ -13,7 +13,7 @@ import (
 type slots struct {
 	turns     *semaphore.Weighted // one per running turn
 	processes *semaphore.Weighted // one per process, until it has ended
-	starts    *semaphore.Weighted // one per starting process: a start keeps a core busy for a second
+	starts    *startSlots
 
 	mu    sync.Mutex
 	queue int // turns that wait
@@ -24,7 +24,7 @@ type slots struct {
 func newSlots(l Limits, cores int) *slots {
 	return &slots{
 		turns: semaphore.NewWeighted(int64(l.Turns)), processes: semaphore.NewWeighted(int64(l.Processes)),
-		starts: semaphore.NewWeighted(int64(cores)),
+		starts: newStartSlots(cores),
 	}
 }
 
@@ -82,18 +82,24 @@ func (ps *processSlots) acquire(ctx context.Context, owner string) error {
 	}
 	if ps.waiters.Load() == 0 { // else a spare process ends for who has waited longest
 		if gone := ps.spares.evict(true); gone != nil {
-			return ps.await(ctx, gone)
+			return ps.takeOver(ctx, gone)
 		}
 	}
 	if !ps.background.preempt() {
 		if gone := ps.idle.evict(owner, true); gone != nil {
-			if ps.limits.machine != nil && !ps.limits.tight(1) {
-				return nil // there is memory for both until the old one has ended
-			}
-			return ps.await(ctx, gone)
+			return ps.takeOver(ctx, gone)
 		}
 	}
 	return ps.wait(ctx)
+}
+
+// takeOver waits for the end of a process that has passed its slot to the caller, unless there is memory for both until
+// then.
+func (ps *processSlots) takeOver(ctx context.Context, gone <-chan struct{}) error {
+	if ps.limits.machine != nil && !ps.limits.tight(1) {
+		return nil
+	}
+	return ps.await(ctx, gone)
 }
 
 // recheck is how often a turn that waits for a slot looks whether another process can end for it.
