@@ -55,11 +55,11 @@ type storeHealth struct {
 
 // platformHealth is the state of the websocket and of the HTTP API.
 type platformHealth struct {
-	Connected bool       `json:"connected"`
-	Since     *time.Time `json:"since,omitempty"` // of the last change
-	Away      bool       `json:"api_away"`        // its HTTP API does not answer
-	Error     string     `json:"error,omitempty"`
-	Do        string     `json:"do,omitempty"` // what the operator must do
+	Connected   bool       `json:"connected"`
+	Since       *time.Time `json:"since,omitempty"`  // of the last change
+	CircuitOpen bool       `json:"api_circuit_open"` // its HTTP API does not answer
+	Error       string     `json:"error,omitempty"`
+	Do          string     `json:"do,omitempty"` // what the operator must do
 }
 
 // live answers whether the process and its store work. It ignores the platform: a restart does not help when the
@@ -75,7 +75,7 @@ func (h health) live(w http.ResponseWriter, r *http.Request) {
 // ready answers whether messages are received and answered, and if not, why and since when.
 func (h health) ready(w http.ResponseWriter, r *http.Request) {
 	store, platform := h.store(r.Context()), platformOf(h.status())
-	ready := store.OK && platform.Connected && !platform.Away
+	ready := store.OK && platform.Connected && !platform.CircuitOpen
 	answer(w, ready, struct {
 		Ready    bool           `json:"ready"`
 		Store    storeHealth    `json:"store"`
@@ -94,7 +94,7 @@ func (h health) store(ctx context.Context) storeHealth {
 }
 
 func platformOf(st feishu.Status) platformHealth {
-	h := platformHealth{Connected: st.Connected, Away: st.CircuitOpen, Do: st.Hint}
+	h := platformHealth{Connected: st.Connected, CircuitOpen: st.CircuitOpen, Do: st.Hint}
 	if !st.Since.IsZero() {
 		since := st.Since.UTC()
 		h.Since = &since

@@ -136,6 +136,19 @@ func (r *rig) readiness() (int, readiness) {
 	return status, got
 }
 
+// TestReadinessNamesTheCircuit: monitoring reads the field by its name.
+func TestReadinessNamesTheCircuit(t *testing.T) {
+	h := health{
+		probe:  func(context.Context) error { return nil },
+		status: func() feishu.Status { return feishu.Status{Connected: true, CircuitOpen: true} },
+	}
+	w := httptest.NewRecorder()
+	h.ready(w, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+	if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), `"api_circuit_open":true`) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
 func TestHealthAndReadiness(t *testing.T) {
 	r := newRig(t, withPages)
 	ready := func(want int, cond func(readiness) bool) (got readiness) {

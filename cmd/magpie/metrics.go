@@ -110,26 +110,26 @@ var (
 	descOutbox = describe("outbox_pending", "Texts and cards that the platform has not confirmed.")
 	descOldest = describe("outbox_oldest_seconds",
 		"Age of the oldest text or card that the platform has not confirmed.")
-	descConnected  = describe("platform_connected", "1 while the long connection stands.")
-	descReconnects = describe("platform_reconnects_total", "Long connections after the first.")
-	descSilent     = describe("platform_silent_connections_total", "Connections that ended because nothing came.", "deadline")
-	descAway       = describe("platform_circuit_open", "1 while the platform's HTTP API does not answer.")
-	descEvents     = describe("platform_events_total", "Messages and presses that have arrived.")
-	descRepaired   = describe("platform_backfilled_messages_total",
+	descConnected   = describe("platform_connected", "1 while the long connection stands.")
+	descReconnects  = describe("platform_reconnects_total", "Long connections after the first.")
+	descSilent      = describe("platform_silent_connections_total", "Connections that ended because nothing came.", "deadline")
+	descCircuitOpen = describe("platform_circuit_open", "1 while the platform's HTTP API does not answer.")
+	descEvents      = describe("platform_events_total", "Messages and presses that have arrived.")
+	descBackfilled  = describe("platform_backfilled_messages_total",
 		"Messages that no event told of and that were found by asking.")
 	descCalls = describe("platform_calls_total",
 		"Calls to the platform's HTTP API, by what became of them.", "class")
-	descProcesses = describe("cli_processes", "Processes of the CLI, by state.", "state")
-	descWaiting   = describe("turns_waiting_for_process", "Turns that wait for a free place among the CLI's processes.")
-	descLimit     = describe("cli_limit", "How many turns may run, and how many processes of the CLI may exist.", "of")
-	descStarted   = describe("cli_process_starts_total", "Processes of the CLI that were started.")
+	descProcesses         = describe("cli_processes", "Processes of the CLI, by state.", "state")
+	descWaitingForProcess = describe("turns_waiting_for_process", "Turns that wait for a free process slot.")
+	descLimit             = describe("cli_limit", "How many turns may run, and how many processes of the CLI may exist.", "of")
+	descProcessStarts     = describe("cli_process_starts_total", "Processes of the CLI that were started.")
 )
 
 // Describe implements prometheus.Collector.
 func (p parts) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descStore, descQueued, descOutbox, descOldest, descConnected, descReconnects, descSilent, descAway, descEvents,
-		descRepaired, descCalls, descProcesses, descWaiting, descLimit, descStarted,
+		descStore, descQueued, descOutbox, descOldest, descConnected, descReconnects, descSilent, descCircuitOpen, descEvents,
+		descBackfilled, descCalls, descProcesses, descWaitingForProcess, descLimit, descProcessStarts,
 	} {
 		to <- d
 	}
@@ -155,9 +155,9 @@ func (p parts) Collect(to chan<- prometheus.Metric) {
 	put(descReconnects, prometheus.CounterValue, float64(s.Platform.Reconnects))
 	put(descSilent, prometheus.CounterValue, float64(s.Platform.Silent.Early), "early")
 	put(descSilent, prometheus.CounterValue, float64(s.Platform.Silent.Late), "late")
-	put(descAway, prometheus.GaugeValue, number(s.Platform.CircuitOpen))
+	put(descCircuitOpen, prometheus.GaugeValue, number(s.Platform.CircuitOpen))
 	put(descEvents, prometheus.CounterValue, float64(s.Platform.Events))
-	put(descRepaired, prometheus.CounterValue, float64(s.Platform.Backfilled))
+	put(descBackfilled, prometheus.CounterValue, float64(s.Platform.Backfilled))
 	for class, n := range map[string]int64{
 		"ok": s.Platform.Calls.OK, "refused": s.Platform.Calls.Refused,
 		"limited": s.Platform.Calls.Limited, "unknown": s.Platform.Calls.Unknown,
@@ -167,10 +167,10 @@ func (p parts) Collect(to chan<- prometheus.Metric) {
 	put(descProcesses, prometheus.GaugeValue, float64(s.CLI.Running), "running")
 	put(descProcesses, prometheus.GaugeValue, float64(s.CLI.Idle), "idle")
 	put(descProcesses, prometheus.GaugeValue, float64(s.CLI.Spare), "spare")
-	put(descWaiting, prometheus.GaugeValue, float64(s.CLI.Waiting))
+	put(descWaitingForProcess, prometheus.GaugeValue, float64(s.CLI.Waiting))
 	put(descLimit, prometheus.GaugeValue, float64(s.Limits.Turns), "turns")
 	put(descLimit, prometheus.GaugeValue, float64(s.Limits.Processes), "processes")
-	put(descStarted, prometheus.CounterValue, float64(s.CLI.Started))
+	put(descProcessStarts, prometheus.CounterValue, float64(s.CLI.Started))
 }
 
 func number(yes bool) float64 {
