@@ -28,7 +28,7 @@ func (ms Messages) setText(ctx context.Context, tx *sql.Tx, key chat.Key, messag
 	}
 	m.Text = text
 	if _, err := tx.ExecContext(ctx, setContent, id, text); err != nil {
-		return fmt.Errorf("reword message %s: %w", message, err)
+		return fmt.Errorf("update message %s: %w", message, err)
 	}
 	if err := forgetTraces(ctx, tx, stored{id, row(no) + m.Seq}); err != nil {
 		return err
