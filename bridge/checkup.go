@@ -44,7 +44,7 @@ func (cs adminCommands) checkUp(_ context.Context, o ordered) (order, error) {
 			fmt.Fprintf(&s, "\n- %s %s", [...]string{"✅", "⚠️", "❌"}[v], checkName(c.What).In(o.lang))
 		}
 		s.WriteString("\n- " + loadOf(cs.pool, o.lang))
-		head := [...]i18n.Phrase{i18n.DoctorFine, i18n.DoctorDoubt, i18n.DoctorWrong}[worst]
+		head := [...]i18n.Phrase{i18n.DoctorOK, i18n.DoctorWarn, i18n.DoctorFail}[worst]
 		return head.In(o.lang) + s.String()
 	}}, nil
 }

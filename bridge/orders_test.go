@@ -354,7 +354,7 @@ func TestACheckUp(t *testing.T) {
 	if len(got) != 2 || got[0] != i18n.DoctorBegun.ZH {
 		t.Fatalf("%q", got)
 	}
-	for _, want := range []string{i18n.DoctorWrong.ZH, "✅ " + i18n.CheckCLI.ZH, "❌ " + i18n.CheckLogin.ZH,
+	for _, want := range []string{i18n.DoctorFail.ZH, "✅ " + i18n.CheckCLI.ZH, "❌ " + i18n.CheckLogin.ZH,
 		"⚠️ " + i18n.CheckDisk.ZH, fmt.Sprintf("正在回答 0/%d", l.pool.Limits().Turns)} {
 		if !strings.Contains(got[1], want) {
 			t.Errorf("%q is not in %q", want, got[1])

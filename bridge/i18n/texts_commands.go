@@ -130,9 +130,9 @@ var (
 		"(Please answer the following question anew; do not just repeat the earlier answer.)"}
 
 	DoctorBegun = Phrase{"正在检查…", "Checking…"}
-	DoctorFine  = Phrase{"一切正常。", "Everything works."}
-	DoctorDoubt = Phrase{"可以工作，但有需要留意的地方。", "It works, but something needs attention."}
-	DoctorWrong = Phrase{"发现问题。请在运行机器人的电脑上执行 magpie doctor 查看详情。",
+	DoctorOK    = Phrase{"一切正常。", "Everything works."}
+	DoctorWarn  = Phrase{"可以工作，但有需要留意的地方。", "It works, but something needs attention."}
+	DoctorFail  = Phrase{"发现问题。请在运行机器人的电脑上执行 magpie doctor 查看详情。",
 		"Something is wrong. Run magpie doctor on the bot's machine for details."}
 	DoctorLoad = Phrase{"正在回答 %d/%d，排队 %d；进程 %d/%d",
 		"Answering %d/%d, queued %d; processes %d/%d"}
