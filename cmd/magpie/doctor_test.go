@@ -291,6 +291,14 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 			})
 			must(p, errors.Join(err, store.Close()))
 		}, 0, []string{"ok    access: the bot belongs to ou_bearer"}},
+		"IDs of another app": {func(p *doctorRig) {
+			known := p.sim.AddUser("Ann").OpenID
+			p.change("[access]\nowner = ", "[access]\nowner = \"ou_typo\"\nadmins = [\""+known+"\", \"ou_gone\"]\n"+
+				"allow = [\"oc_typo\", \""+p.sim.Group("team", p.sim.AddUser("a"))+"\", \"*\", \"od_1\"]\ndeny = [\"ou_bad\"]\n# ")
+		}, 0, []string{
+			"warn  access: Feishu does not know the owner ou_typo (each app has its own IDs) - remove [access] owner", "/whoami",
+			"warn  access: Feishu does not know ou_gone in [access] admins", "know oc_typo in [access] allow", "know ou_bad in [access] deny",
+		}},
 		"not logged in": {func(p *doctorRig) { p.change("ANTHROPIC_API_KEY", "OTHER") }, 1, []string{
 			"fail  claude: not logged in - ", "claude auth login",
 		}},

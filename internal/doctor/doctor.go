@@ -18,8 +18,11 @@ func Examine(ctx context.Context, r *Report, path string, environ []string) {
 		cli.AddMissing(r)
 	}
 	cli.Check(ctx, r)
-	app := CheckPlatform(ctx, r, c).App
-	checkOwner(ctx, r, c, app)
+	platform := CheckPlatform(ctx, r, c)
+	checkOwner(ctx, r, c, platform.App)
+	if c.Feishu.Validate() == nil && platform.Credentials == nil {
+		checkIDs(ctx, r, c)
+	}
 	CheckDisk(r, c)
 	checkManagers(r)
 	checkDatabase(ctx, r, c) // last: a large one takes a while

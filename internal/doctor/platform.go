@@ -127,6 +127,41 @@ func checkEvents(r *Report, found feishu.Checkup, console feishu.Console) {
 	}
 }
 
+// mostIDs is how many ids of the configuration are looked up: each takes a call.
+const mostIDs = 50
+
+// checkIDs reports ids in the configuration that the platform does not know: nobody would be let in or kept out by them.
+func checkIDs(ctx context.Context, r *Report, c config.Config) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	keys := []struct {
+		name string
+		ids  []string
+	}{
+		{"owner", []string{c.Access.Owner}}, {"admins", c.Access.Admins}, {"allow", c.Access.Allow}, {"deny", c.Access.Deny},
+	}
+	var all []string
+	for _, key := range keys {
+		for _, id := range key.ids {
+			if !slices.Contains(all, id) && len(all) < mostIDs {
+				all = append(all, id)
+			}
+		}
+	}
+	unknown := feishu.UnknownIDs(ctx, c.Feishu, all)
+	for _, key := range keys {
+		for _, id := range key.ids {
+			switch known := !slices.Contains(unknown, id); {
+			case known:
+			case key.name == "owner":
+				r.Add(Warn, r.text(textCorrectOwner), textOwnerUnknown, id)
+			default:
+				r.Add(Warn, r.text(textCorrectID), textIDUnknown, id, key.name)
+			}
+		}
+	}
+}
+
 // checkOwner reports to whom the bot belongs, when the configuration gives nobody access.
 func checkOwner(ctx context.Context, r *Report, c config.Config, app feishu.App) {
 	if !c.Access.Unset() || c.Feishu.AppID == "" {

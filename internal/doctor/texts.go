@@ -16,6 +16,22 @@ var (
 		ZH: "启动后会向飞书查询应用的所有者；查不到时，把日志里的一次性口令（MAGPIE-…）私聊发给机器人",
 		EN: "when it starts, Magpie asks the platform for the app's owner; if that fails, send the bot the one-time code (MAGPIE-…) from the log in a private chat",
 	}
+	textOwnerUnknown = i18n.Phrase{
+		ZH: "访问：飞书不认识所有者 %s（每个应用里的 ID 都不同）",
+		EN: "access: Feishu does not know the owner %s (each app has its own IDs)",
+	}
+	textCorrectOwner = i18n.Phrase{
+		ZH: "删掉 [access] owner，机器人就归应用的所有者；私聊机器人发送 /whoami 可以看到自己的 ID",
+		EN: "remove [access] owner, and the bot belongs to the app's owner; /whoami in a private chat with the bot shows a person's ID",
+	}
+	textIDUnknown = i18n.Phrase{
+		ZH: "访问：飞书不认识 [access] %[2]s 里的 %[1]s（每个应用里的 ID 都不同）",
+		EN: "access: Feishu does not know %[1]s in [access] %[2]s (each app has its own IDs)",
+	}
+	textCorrectID = i18n.Phrase{
+		ZH: "换成对机器人发送 /whoami 看到的用户或聊天的 ID，或者删掉",
+		EN: "replace it with the ID of the person or chat that /whoami shows in a chat with the bot, or remove it",
+	}
 	textOwnedBy    = i18n.Phrase{ZH: "访问：机器人归 %s 所有", EN: "access: the bot belongs to %s"}
 	textOthersRead = i18n.Phrase{
 		ZH: "权限：其他用户能读到 %s 里的密钥（权限 %04o）",

@@ -22,6 +22,7 @@ func (a *chatAPI) routes() []route {
 		api("GET "+chats+"/{chat_id}/members", a.members),
 		api("GET "+chats+"/{chat_id}/members/is_in_chat", a.isIn),
 		api("GET /open-apis/contact/v3/users/{user_id}", a.user),
+		api("POST /open-apis/application/v6/applications/{app_id}/visibility/check_white_black_list", a.visible),
 	}
 }
 
@@ -50,6 +51,9 @@ func (a *chatAPI) list(*request) (any, *refusal) {
 func (a *chatAPI) get(q *request) (any, *refusal) {
 	a.world.mu.Lock()
 	defer a.world.mu.Unlock()
+	if id := q.PathValue("chat_id"); a.world.chat(id) == nil {
+		return nil, refuse(RuleUnknownID, codeUnknownChat, "%s", fmt.Sprintf("not a valid {chat_id}: %q", id))
+	}
 	c, bad := a.world.memberOf(q.PathValue("chat_id"))
 	if bad != nil {
 		return nil, bad
@@ -91,6 +95,29 @@ func (a *chatAPI) isIn(q *request) (any, *refusal) {
 		return nil, refuse(RuleUnknownID, codeField, "no chat %q", q.PathValue("chat_id"))
 	}
 	return map[string]any{"is_in_chat": c.BotIn && !c.dissolved}, nil
+}
+
+// visible says who may use the app; here everybody may (doc: application-v6/application-visibility/check_white_black_list).
+func (a *chatAPI) visible(q *request) (any, *refusal) {
+	var in struct {
+		UserIDs []string `json:"user_ids"`
+	}
+	if bad := q.decode(&in); bad != nil {
+		return nil, bad
+	}
+	if t := q.URL.Query().Get("user_id_type"); t != "open_id" {
+		return nil, refuse(RuleField, codeField, "user_id_type %q", t)
+	}
+	a.world.mu.Lock()
+	defer a.world.mu.Unlock()
+	list := []any{}
+	for _, id := range in.UserIDs {
+		if u := a.world.user(id); u == nil || u.OpenID != id {
+			return nil, refuse(RuleUnknownID, codeUnknownOpenID, "%s", fmt.Sprintf("not a valid {open_id}: %q", id))
+		}
+		list = append(list, map[string]any{"user_id": id, "in_white_list": true, "in_black_list": false, "in_paid_list": false})
+	}
+	return map[string]any{"user_visibility_list": list}, nil
 }
 
 func (a *chatAPI) user(q *request) (any, *refusal) {

@@ -13,6 +13,7 @@ const (
 	codeTooFrequent     = 99991400
 	codeField           = 99992402
 	codeUnknownOpenID   = 99992351
+	codeUnknownChat     = 99992356
 	codeParam           = 230001
 	codeBotNotInChat    = 230002
 	codeRecalled        = 230011

@@ -49,6 +49,7 @@ var scopesOf = map[string][]string{
 	"GET /open-apis/contact/v3/users":                         {"contact:contact.base:readonly", contactAsApp},
 	"GET /open-apis/contact/v3/departments":                   {"contact:department.base:readonly", contactAsApp},
 	"GET /open-apis/application/v6/applications":              {"application:application:self_manage", "admin:app.info:readonly"},
+	"POST /open-apis/application/v6/applications":             {"application:application:self_manage", "admin:app.info:readonly"},
 }
 
 // contactAsApp is the old permission for all of the directory.

@@ -174,7 +174,8 @@ func TestCallsNeedPermissions(t *testing.T) {
 		"DELETE /open-apis/cardkit/v1/cards":                      "/x/elements/x",
 		"DELETE /open-apis/im/v1/messages/{message_id}/reactions": "/x",
 		"GET /open-apis/contact/v3/users":                         "/x", "GET /open-apis/contact/v3/departments": "/parent",
-		"GET /open-apis/application/v6/applications": "/x",
+		"GET /open-apis/application/v6/applications":  "/x",
+		"POST /open-apis/application/v6/applications": "/x/visibility/check_white_black_list",
 	}
 	for route, scopes := range scopesOf {
 		method, path, _ := strings.Cut(id.ReplaceAllString(route+rest[route], "x"), " ")
