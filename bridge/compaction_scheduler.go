@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"magpie/bridge/workqueue"
@@ -38,14 +39,14 @@ type chatState struct {
 
 // retryAfter is how long summaries that nobody asked for are not tried again.
 type retryAfter struct {
-	failures int
-	until    time.Time
+	backoff *backoff.ExponentialBackOff
+	until   time.Time
 }
 
 const (
-	mostTired = 1000 // chats whose last summary failed; of more, the oldest may be tried again too early
-	firstRest = 5 * time.Minute
-	lastRest  = 6 * time.Hour
+	maxFailedChats = 1000 // chats whose last summary failed; of more, the oldest may be tried again too early
+	firstBackoff   = 5 * time.Minute
+	maxBackoff     = 6 * time.Hour
 )
 
 // patience is how long a question waits for a summary that is being made.
@@ -59,7 +60,7 @@ func newCompactionScheduler(compact func(context.Context, chat.Key, <-chan struc
 		jobs: workqueue.New(math.MaxInt), compact: compact,
 		chats: map[chat.Key]*chatState{}, titled: map[chat.Key]bool{}, readings: map[chat.Key][]func(context.Context){},
 	}
-	u.failed, _ = simplelru.NewLRU[chat.Key, retryAfter](mostTired, nil) // fails for sizes below 1 only
+	u.failed, _ = simplelru.NewLRU[chat.Key, retryAfter](maxFailedChats, nil) // fails for sizes below 1 only
 	return u
 }
 
@@ -154,12 +155,12 @@ func (u *compactionScheduler) judge(key chat.Key, err error, now time.Time) {
 	case err == nil:
 		u.failed.Remove(key)
 	case !errors.Is(err, context.Canceled) && !errors.Is(err, claude.ErrTaskBusy):
-		r, _ := u.failed.Get(key)
-		wait := lastRest
-		if r.failures < 10 { // more would overflow
-			wait = min(firstRest<<r.failures, lastRest)
+		r, ok := u.failed.Get(key)
+		if !ok {
+			r.backoff = &backoff.ExponentialBackOff{InitialInterval: firstBackoff, MaxInterval: maxBackoff, Multiplier: 2}
 		}
-		u.failed.Add(key, retryAfter{r.failures + 1, now.Add(wait)})
+		r.until = now.Add(r.backoff.NextBackOff())
+		u.failed.Add(key, r)
 	}
 }
 

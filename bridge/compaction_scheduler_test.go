@@ -123,16 +123,16 @@ func TestFailedSummariesAreTriedLessAndLess(t *testing.T) {
 		u.judge(room, claude.ErrTaskTimeout, now)
 		r, _ := u.failed.Get(room)
 		if u.mayRetry(room, r.until.Add(-time.Second)) || !u.mayRetry(room, r.until) {
-			t.Fatalf("after %d failures it rests until %v", r.failures, r.until)
+			t.Fatalf("after %d failures it is not tried until %v", len(waits)+1, r.until)
 		}
 		waits = append(waits, r.until.Sub(now))
 	}
-	if waits[0] != firstRest || waits[1] != 2*firstRest || waits[19] != lastRest {
+	if waits[0] != firstBackoff || waits[1] != 2*firstBackoff || waits[19] != maxBackoff {
 		t.Errorf("waits %v", waits)
 	}
 	u.judge(room, nil, now)
 	if !u.mayRetry(room, now) {
-		t.Error("it succeeded and rests")
+		t.Error("it succeeded, and is not tried again")
 	}
 	u.judge(room, context.Canceled, now)
 	if !u.mayRetry(room, now) {

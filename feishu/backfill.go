@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/singleflight"
 
@@ -23,8 +24,9 @@ const (
 	backfillSlack    = 5 * time.Second // messages do not always arrive in the order of their times
 	backfillParallel = 4               // chats at the same time
 	backfillTries    = 8               // per connection
-	backfillBackoff  = 2 * time.Second // before the second try; it doubles
-	backfillTimeout  = time.Second     // for which a new message waits for older ones of its chat
+	backfillBackoff  = 2 * time.Second // before the second try; it doubles up to
+	backfillMaxWait  = 128 * time.Second
+	backfillTimeout  = time.Second // for which a new message waits for older ones of its chat
 )
 
 // backfill fetches messages for which no event arrived. What is said while there is no connection, or a dead one, the
@@ -80,10 +82,11 @@ func (g *backfill) markDone(key chat.Key) {
 // run fetches missed messages until no chat is pending or ctx is done. What fails here is left to the next connection.
 func (g *backfill) run(ctx context.Context) {
 	before := g.client.Status().Backfilled
+	wait := backoff.ExponentialBackOff{InitialInterval: backfillBackoff, MaxInterval: backfillMaxWait, Multiplier: 2}
 	for try := range backfillTries {
 		// Waits 2 s, 4 s, ... before the tries after the first: about four minutes in all, after which the
 		// next connection tries again.
-		if try > 0 && openapi.Sleep(ctx, backfillBackoff<<(try-1)) != nil {
+		if try > 0 && openapi.Sleep(ctx, wait.NextBackOff()) != nil {
 			return
 		}
 		var chats errgroup.Group

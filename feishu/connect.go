@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"sync"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"github.com/larksuite/oapi-sdk-go/v3/event/dispatcher"
 	larkws "github.com/larksuite/oapi-sdk-go/v3/ws"
 	"github.com/rs/zerolog"
@@ -154,17 +154,17 @@ func terminal(err error) bool {
 
 // Backoff between attempts. The first wait is short, since most connections end because the other side restarts.
 const (
-	firstWait    = 300 * time.Millisecond
-	longestWait  = 30 * time.Second
-	terminalWait = time.Minute // doubles up to
-	slowestWait  = 5 * time.Minute
-	stableAfter  = time.Minute // a connection that lasted this long resets the backoff
+	firstBackoff    = 300 * time.Millisecond
+	maxBackoff      = 30 * time.Second
+	terminalBackoff = time.Minute // doubles up to
+	maxTerminal     = 5 * time.Minute
+	stableAfter     = time.Minute // a connection that lasted this long resets the backoff
 )
 
 // connectLoop calls connect until ctx is done, with a growing backoff.
 func connectLoop(ctx context.Context, connect func(context.Context) (time.Duration, error),
 	report func(error, time.Duration)) {
-	failures, refusals := 0, 0
+	failed, refused := newBackoff(firstBackoff, maxBackoff), newBackoff(terminalBackoff, maxTerminal)
 	for {
 		up, err := connect(ctx)
 		if ctx.Err() != nil {
@@ -173,15 +173,14 @@ func connectLoop(ctx context.Context, connect func(context.Context) (time.Durati
 		// A shorter connection does not count as a success: a platform that accepts and drops at once would
 		// be called without a pause.
 		if up >= stableAfter {
-			failures = 0
+			failed.Reset()
 		}
 		var pause time.Duration
 		if terminal(err) {
-			pause = jitter(min(terminalWait<<min(refusals, 8), slowestWait))
-			refusals++
+			pause = refused.NextBackOff()
 		} else {
-			pause, refusals = jitter(backoffAfter(failures)), 0
-			failures++
+			pause = failed.NextBackOff()
+			refused.Reset()
 		}
 		report(err, pause)
 		if openapi.Sleep(ctx, pause) != nil {
@@ -190,17 +189,12 @@ func connectLoop(ctx context.Context, connect func(context.Context) (time.Durati
 	}
 }
 
-// backoffAfter is the wait after this number of consecutive failures: 0.3 s, then 1, 2, 4 ... 30 s.
-func backoffAfter(failures int) time.Duration {
-	if failures == 0 {
-		return firstWait
+// newBackoff doubles its waits from first to longest. They vary by 10 %, so that not all programs reconnect at the same
+// time.
+func newBackoff(first, longest time.Duration) *backoff.ExponentialBackOff {
+	return &backoff.ExponentialBackOff{
+		InitialInterval: first, MaxInterval: longest, Multiplier: 2, RandomizationFactor: 0.1,
 	}
-	return min(time.Second<<min(failures-1, 8), longestWait)
-}
-
-// jitter varies a wait by 10 % up or down, so that not all programs reconnect at the same time.
-func jitter(d time.Duration) time.Duration {
-	return d - d/10 + rand.N(d/5+1)
 }
 
 // fetchBot fetches the bot's own open_id, since a message that mentions it is for the bot, and its name.

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
+
 	"magpie/feishu/openapi"
 )
 
@@ -29,6 +31,7 @@ var registerPollScheme = sync.OnceFunc(func() {
 // Bounds of a poll: its tries take about two minutes. A code is valid for ten.
 const (
 	pollTries    = 15
+	pollBackoff  = time.Second      // before the second try; it doubles up to
 	longestPoll  = 10 * time.Second // between two tries
 	maxPollBytes = 1 << 20          // of an answer
 )
@@ -51,7 +54,8 @@ func (p pollRetrier) RoundTrip(r *http.Request) (*http.Response, error) {
 		return p.once(r, body) // the call that makes a code, of which nobody has seen anything yet
 	}
 	lost, _ := r.Context().Value(lostPolls{}).(*atomic.Int32)
-	for try, pause := 1, time.Second; ; try, pause = try+1, min(2*pause, longestPoll) {
+	wait := backoff.ExponentialBackOff{InitialInterval: pollBackoff, MaxInterval: longestPoll, Multiplier: 2}
+	for try := 1; ; try++ {
 		resp, err := p.once(r, body)
 		if err == nil || r.Context().Err() != nil {
 			return resp, err
@@ -59,7 +63,7 @@ func (p pollRetrier) RoundTrip(r *http.Request) (*http.Response, error) {
 		if lost != nil {
 			lost.Add(1)
 		}
-		if try >= pollTries || openapi.Sleep(r.Context(), pause) != nil {
+		if try >= pollTries || openapi.Sleep(r.Context(), wait.NextBackOff()) != nil {
 			return resp, err
 		}
 	}

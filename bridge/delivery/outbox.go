@@ -235,7 +235,8 @@ func (o *Outbox) note(ctx context.Context, log zerolog.Logger, f func(context.Co
 	}
 }
 
-// backoff is the wait after this number of failed attempts.
+// backoff is the wait after this number of failed attempts. It is computed from the number, and not by package backoff:
+// the number is stored in the database, so that the wait goes on where it was after a restart.
 func backoff(attempts int) time.Duration {
 	d := min(minRetryWait<<min(attempts, 10), maxRetryWait)
 	return d - d/10 + rand.N(d/5)

@@ -5,11 +5,18 @@ import (
 	"errors"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"github.com/tidwall/gjson"
 )
 
 // tokenTries is how many tokens one try may use: each may be revoked before the call arrives.
 const tokenTries = 3
+
+// Backoff while the outcome of a request is unknown.
+const (
+	minBackoff = 200 * time.Millisecond
+	maxBackoff = 5 * time.Second
+)
 
 // retry makes a request until its outcome is known. It is the only place that repeats calls:
 //   - with a new token if the platform rejects this one;
@@ -17,6 +24,7 @@ const tokenTries = 3
 //   - as Repair has changed it, if it was refused.
 func (c *Client) retry(ctx context.Context, r Request, exchange func(token string) error) error {
 	token, tokens := "", 0
+	wait := backoff.ExponentialBackOff{InitialInterval: minBackoff, MaxInterval: maxBackoff, Multiplier: 2}
 	for try := 1; ; {
 		if r.Before != nil && tokens == 0 {
 			if err := r.Before(ctx); err != nil {
@@ -29,7 +37,7 @@ func (c *Client) retry(ctx context.Context, r Request, exchange func(token strin
 			continue
 		}
 		token, tokens = "", 0
-		pause, again := pauseFor(err, try-1)
+		pause, again := pauseFor(err, &wait)
 		switch {
 		case err == nil, again && try >= r.Tries, !again && r.Repair == nil:
 			return err
@@ -43,15 +51,16 @@ func (c *Client) retry(ctx context.Context, r Request, exchange func(token strin
 				return err
 			}
 			try = 1
+			wait.Reset()
 		}
 	}
 }
 
 // pauseFor returns the backoff before the same call is made again, and whether a retry makes sense at all.
-func pauseFor(err error, attempt int) (time.Duration, bool) {
+func pauseFor(err error, wait *backoff.ExponentialBackOff) (time.Duration, bool) {
 	switch ClassOf(err) {
 	case Unknown:
-		return min(200*time.Millisecond<<min(attempt, 6), 5*time.Second), true
+		return wait.NextBackOff(), true
 	case RateLimited:
 		var e *Error
 		errors.As(err, &e)

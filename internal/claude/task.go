@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"github.com/google/uuid"
 )
 
@@ -79,8 +80,9 @@ func (tr *taskRunner) run(ctx context.Context, q Task) (Reply, error) {
 	}
 	waiting, cancel := context.WithTimeoutCause(ctx, maxQuietWait, ErrTaskBusy)
 	defer cancel()
-	for pause := tr.quiet; ; pause *= 2 {
-		reply, err := tr.runOnce(ctx, waiting, dir, q, pause)
+	pauses := backoff.ExponentialBackOff{InitialInterval: tr.quiet, MaxInterval: maxQuietWait, Multiplier: 2}
+	for {
+		reply, err := tr.runOnce(ctx, waiting, dir, q, pauses.NextBackOff())
 		switch {
 		case err == nil:
 			return reply, nil
