@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/access"
@@ -44,16 +45,18 @@ type background struct {
 	warnOnce   sync.Once
 
 	mu      sync.Mutex
-	rest    time.Time              // until then the platform is not asked
-	asked   map[chat.Key]bool      // groups that were asked for; true = an event has told since then
-	pending map[chat.Key]time.Time // since when something may be missing that could not be had
+	rest    time.Time                           // until then the platform is not asked
+	asked   *simplelru.LRU[chat.Key, bool]      // groups that were asked for; true = an event has told since then
+	pending *simplelru.LRU[chat.Key, time.Time] // since when something may be missing that could not be had
 }
 
 func newBackground(cfg Config, store *db.DB, door *access.Authorizer) *background {
 	g := &background{
-		groups: cfg.Groups, db: store, wait: cmp.Or(cfg.Waits.Said, askGroups), most: cfg.Context.AutoChatContext, authorizer: door, kept: cfg.kept,
-		asked: map[chat.Key]bool{}, pending: map[chat.Key]time.Time{},
+		groups: cfg.Groups, db: store, wait: cmp.Or(cfg.Waits.Said, askGroups), most: cfg.Context.AutoChatContext,
+		authorizer: door, kept: cfg.kept,
 	}
+	g.asked, _ = simplelru.NewLRU[chat.Key, bool](mostGroups, nil) // fails for sizes below 1 only
+	g.pending, _ = simplelru.NewLRU[chat.Key, time.Time](mostGroups, nil)
 	if cfg.Context.Mode == contextmgr.Resume {
 		g.most = 0 // no prompt has room for it
 	}
@@ -68,8 +71,8 @@ func (g *background) heard(m chat.Incoming) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if _, ok := g.asked[m.Key]; ok {
-		g.asked[m.Key] = true
+	if _, ok := g.asked.Get(m.Key); ok {
+		g.asked.Add(m.Key, true)
 	}
 }
 
@@ -80,7 +83,8 @@ func (g *background) wanted(c db.Claim) bool {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return !g.asked[c.Turn.Key] && time.Now().After(g.rest)
+	eventsArrive, _ := g.asked.Get(c.Turn.Key)
+	return !eventsArrive && time.Now().After(g.rest)
 }
 
 // ask starts to fetch the messages of the group since the bot was last addressed. wait returns when
@@ -116,12 +120,9 @@ func (g *background) ask(ctx context.Context, c db.Claim) (wait func()) {
 func (g *background) known(key chat.Key) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.asked) >= mostGroups {
-		clear(g.asked)
-	}
-	delete(g.pending, key)
-	if _, ok := g.asked[key]; !ok {
-		g.asked[key] = false
+	g.pending.Remove(key)
+	if _, ok := g.asked.Get(key); !ok {
+		g.asked.Add(key, false)
 	}
 }
 
@@ -136,17 +137,14 @@ func (g *background) pause() {
 func (g *background) owe(key chat.Key, since time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.pending) >= mostGroups {
-		clear(g.pending)
-	}
-	g.pending[key] = since
+	g.pending.Add(key, since)
 }
 
 // since is from when on is asked for what was said in a chat, in which the bot was last spoken to at that time.
 func (g *background) since(key chat.Key, addressed time.Time) time.Time {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if pending, ok := g.pending[key]; ok && pending.Before(addressed) {
+	if pending, ok := g.pending.Get(key); ok && pending.Before(addressed) {
 		return pending
 	}
 	return addressed

@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -107,4 +108,22 @@ type departments struct {
 
 func (s *departments) Departments(_ context.Context, user string) ([]string, error) {
 	return s.of[user], s.err
+}
+
+// In very many groups the bot forgets first where it was not addressed for longest.
+func TestFullCachesOfGroupsKeepTheRecentOnes(t *testing.T) {
+	t.Parallel()
+	b := newBackground(Config{}, nil, nil)
+	group := func(i int) chat.Key { return chat.FeishuChat(fmt.Sprint("oc_", i)) }
+	for i := range mostGroups + 1 {
+		b.known(group(i))
+		b.owe(group(i), time.Unix(int64(i), 0))
+	}
+	recent, oldest := group(mostGroups-1), group(0)
+	if _, ok := b.asked.Peek(recent); !ok || !b.since(recent, time.Now()).Before(time.Now().Add(-time.Hour)) {
+		t.Error("a group in which the bot was addressed recently is forgotten")
+	}
+	if b.asked.Contains(oldest) || b.pending.Contains(oldest) {
+		t.Error("nothing is forgotten")
+	}
 }

@@ -76,7 +76,7 @@ func New(cfg Config, log zerolog.Logger) *Client {
 	ms := messages{api: a, appID: cfg.AppID, readBacks: &readBacks{last: map[string]readBack{}},
 		updates: &partialUpdates{log: log}, sent: &seenCache{}}
 	n := cfg.patience()
-	names := &names{api: a, patience: cmp.Or(cfg.NameWait, nameWait)}
+	names := newNames(a, cmp.Or(cfg.NameWait, nameWait))
 	topics := topicsOf(ms, cfg.Topics, n*pressWait)
 	state := &state{}
 	return &Client{
@@ -86,7 +86,7 @@ func New(cfg Config, log zerolog.Logger) *Client {
 			private: newPrivateChats(), malformedLog: malformedLog{log: log},
 		},
 		cards:     &cards{messages: ms, log: log},
-		reactions: &reactions{api: a, app: cfg.AppID},
+		reactions: newReactions(a, cfg.AppID),
 		waits:     timeouts{message: n * messageTimeout, press: n * pressTimeout, backfill: n * backfillTimeout},
 
 		transcriber: &transcriber{api: a}, uploads: newUploads(ms, log),

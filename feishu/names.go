@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 	larkcore "github.com/larksuite/oapi-sdk-go/v3/core"
 	"github.com/rs/zerolog"
 	"golang.org/x/time/rate"
@@ -33,11 +34,19 @@ type names struct {
 	calls    sync.WaitGroup
 
 	mu          sync.Mutex
-	people      map[string]string       // by open_id, which is the same in all chats
-	unpublished map[string]string       // the part of people that the handler does not know yet
-	chats       map[string]*memberQuery // whose members were listed
-	inFlight    int                     // lists that are running
+	people      *simplelru.LRU[string, string]       // by open_id, which is the same in all chats
+	unpublished map[string]string                    // the part of people that the handler does not know yet
+	chats       *simplelru.LRU[string, *memberQuery] // whose members were listed
+	inFlight    int                                  // lists that are running
 	onNames     func(ctx context.Context, names map[string]string) error
+}
+
+func newNames(api *openapi.Client, patience time.Duration) *names {
+	n := &names{api: api, patience: patience, unpublished: make(map[string]string)}
+	// What is evicted need not be published any more. The caller of Add holds mu.
+	n.people, _ = simplelru.NewLRU(maxPeople, func(id, _ string) { delete(n.unpublished, id) }) // fails below 1 only
+	n.chats, _ = simplelru.NewLRU[string, *memberQuery](maxPeople, nil)
+	return n
 }
 
 // memberQuery is the last list of a chat's members.
@@ -64,14 +73,11 @@ func (n *names) learn(id, name string) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.people[id] == name {
+	if known, _ := n.people.Get(id); known == name {
 		return
 	}
-	// At the limit everything is forgotten at once. That costs only repeated lookups.
-	if n.people == nil || len(n.people) >= maxPeople {
-		n.people, n.unpublished = make(map[string]string), make(map[string]string)
-	}
-	n.people[id], n.unpublished[id] = name, name
+	n.people.Add(id, name)
+	n.unpublished[id] = name
 }
 
 // publish passes new names to the handler: messages of these people may be stored without a name. After an error they
@@ -103,7 +109,8 @@ func (n *names) publish(ctx context.Context) {
 func (n *names) known(id string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.people[id]
+	name, _ := n.people.Get(id)
+	return name
 }
 
 // lookUp returns the name of a member of a chat, or "" if it is not known soon. The lookup may continue until ctx is
@@ -141,21 +148,18 @@ func (n *names) lookUpWithin(ctx context.Context, chatID, id string) string {
 func (n *names) request(ctx context.Context, chatID, id string) (name string, answer <-chan struct{}) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if name := n.people[id]; name != "" || id == "" {
+	if name, ok := n.people.Get(id); ok || id == "" {
 		return name, nil
 	}
-	c := n.chats[chatID]
+	c, _ := n.chats.Get(chatID)
 	switch {
 	case n.inFlight == maxAsking && (c == nil || c.answered()):
 		return "", nil
 	case c == nil || c.answered() && time.Since(c.since) > nameRetry:
-		if n.chats == nil || len(n.chats) >= maxPeople {
-			n.chats = make(map[string]*memberQuery)
-		}
 		c = &memberQuery{
 			since: time.Now(), wanted: make(map[string]bool), again: rate.NewLimiter(rate.Every(nameAgain), nameBurst),
 		}
-		n.chats[chatID] = c
+		n.chats.Add(chatID, c)
 	case !c.answered() || c.wanted[id] || !c.again.Allow():
 		return "", c.done
 	} // else somebody may have joined since the last list

@@ -169,7 +169,7 @@ func TestNamesComeLater(t *testing.T) {
 
 // A name that could not be stored is told with the next ones.
 func TestNamesThatWereNotStoredAreToldAgain(t *testing.T) {
-	n := &names{}
+	n := newNames(nil, 0)
 	var told []map[string]string
 	n.setListener(func(_ context.Context, names map[string]string) error {
 		told = append(told, maps.Clone(names))
@@ -187,5 +187,28 @@ func TestNamesThatWereNotStoredAreToldAgain(t *testing.T) {
 	n.publish(t.Context())
 	if want := map[string]string{"ou_1": "Anna", "ou_2": "Bob"}; len(told) != 2 || !maps.Equal(told[1], want) {
 		t.Errorf("told %q", told)
+	}
+}
+
+// A full cache drops what was not used for longest, and not everything.
+func TestAFullCacheKeepsWhatIsUsed(t *testing.T) {
+	t.Parallel()
+	n := newNames(nil, 0)
+	for i := range maxPeople + 10 {
+		n.learn(fmt.Sprint("ou_", i), "Ann")
+		n.known("ou_0") // writes all the time
+	}
+	if n.known("ou_0") == "" || n.known("ou_1") != "" {
+		t.Error("the cache of names does not drop the least used one")
+	}
+	if len(n.unpublished) > maxPeople {
+		t.Errorf("%d names wait for the handler", len(n.unpublished))
+	}
+	groups := topicsOf(messages{}, true, 0)
+	for i := range maxGroups + 10 {
+		groups.setGroupMode(fmt.Sprint("oc_", i), modeTopics)
+	}
+	if m, err := groups.groupMode(t.Context(), "oc_10"); m != modeTopics || err != nil {
+		t.Errorf("the mode of a recent group is %v, %v", m, err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 	larkcore "github.com/larksuite/oapi-sdk-go/v3/core"
 	"github.com/tidwall/gjson"
 
@@ -42,11 +43,16 @@ type reactions struct {
 	app string // our own id
 
 	mu     sync.Mutex
-	typing map[string]string // reaction ids of this process that must be removed later, by message
+	typing *simplelru.LRU[string, string] // reaction ids of this process that must be removed later, by message
 }
 
 // maxTyping bounds the typing map; ids that were dropped are looked up on the platform when they are needed.
 const maxTyping = 1000
+
+func newReactions(api *openapi.Client, app string) *reactions {
+	typing, _ := simplelru.NewLRU[string, string](maxTyping, nil) // fails for sizes below 1 only
+	return &reactions{api: api, app: app, typing: typing}
+}
 
 // setTyping adds the Typing reaction and remembers its id, which is needed to remove it.
 func (ss *reactions) setTyping(ctx context.Context, message string) error {
@@ -56,10 +62,7 @@ func (ss *reactions) setTyping(ctx context.Context, message string) error {
 	}
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	if ss.typing == nil || len(ss.typing) >= maxTyping {
-		ss.typing = make(map[string]string)
-	}
-	ss.typing[message] = id
+	ss.typing.Add(message, id)
 	return nil
 }
 
@@ -83,8 +86,8 @@ func (ss *reactions) replaceTyping(ctx context.Context, message, emoji string) e
 // ownTyping returns the bot's Typing reactions to a message. Those of an earlier process are looked up on the platform.
 func (ss *reactions) ownTyping(ctx context.Context, message string) ([]string, error) {
 	ss.mu.Lock()
-	id := ss.typing[message]
-	delete(ss.typing, message)
+	id, _ := ss.typing.Get(message)
+	ss.typing.Remove(message)
 	ss.mu.Unlock()
 	if id != "" {
 		return []string{id}, nil

@@ -33,7 +33,7 @@ func (p *platform) useEverything(ask chat.Ref) (missing []string) {
 		_ = p.Client.Close(ctx, id, chat.Card{Body: "a b"})
 	}
 	_ = p.SetReaction(ctx, ask, chat.Working)
-	clear(p.reactions.typing) // as in another process
+	p.reactions.typing.Purge() // as in another process
 	_ = p.SetReaction(ctx, ask, chat.Finished)
 	_ = p.Download(ctx, chat.File{Kind: chat.Document, Key: key, Of: file}, 100, &bytes.Buffer{})
 	_, _ = p.Client.Upload(ctx, chat.Upload{Name: "b.txt", Data: []byte("b")})

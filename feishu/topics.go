@@ -23,7 +23,7 @@ type topics struct {
 	timeout  time.Duration // for the lookup of a pressed card's chat
 
 	mu     sync.Mutex
-	groups map[string]groupMode
+	groups *simplelru.LRU[string, groupMode]
 	cards  *simplelru.LRU[string, chat.Key] // chats of messages with buttons
 }
 
@@ -47,13 +47,9 @@ const (
 )
 
 func topicsOf(ms messages, on bool, patience time.Duration) *topics {
-	cards, err := simplelru.NewLRU[string, chat.Key](maxCards, nil)
-	if err != nil {
-		panic(err) // only for a size that is not positive
-	}
-	return &topics{
-		api: ms.api, messages: ms, enabled: on, timeout: patience, groups: map[string]groupMode{}, cards: cards,
-	}
+	cards, _ := simplelru.NewLRU[string, chat.Key](maxCards, nil) // fails for sizes below 1 only
+	groups, _ := simplelru.NewLRU[string, groupMode](maxGroups, nil)
+	return &topics{api: ms.api, messages: ms, enabled: on, timeout: patience, groups: groups, cards: cards}
 }
 
 // chatOf returns the chat to which a message belongs. A topic's first message belongs to the topic only in groups where
@@ -81,7 +77,7 @@ func (t *topics) chatOf(ctx context.Context, s rawMessage) (chat.Key, error) {
 // groupMode returns a group's mode (page im-v1/chat/get).
 func (t *topics) groupMode(ctx context.Context, chatID string) (groupMode, error) {
 	t.mu.Lock()
-	m := t.groups[chatID]
+	m, _ := t.groups.Get(chatID)
 	t.mu.Unlock()
 	if m == modeHidden {
 		return m, errUnknownGroupMode
@@ -110,10 +106,7 @@ func (t *topics) groupMode(ctx context.Context, chatID string) (groupMode, error
 func (t *topics) setGroupMode(chatID string, m groupMode) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.groups) >= maxGroups {
-		clear(t.groups)
-	}
-	t.groups[chatID] = m
+	t.groups.Add(chatID, m)
 }
 
 // rememberCard caches to which chat a message with buttons belongs.

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/singleflight"
 
@@ -35,7 +36,7 @@ type Authorizer struct {
 	wait   time.Duration // that a message waits for what is not known, at most
 
 	mu      sync.Mutex
-	members map[string]membership // by user
+	members *simplelru.LRU[string, membership] // by user
 }
 
 // membership is what was found out about somebody's departments.
@@ -49,8 +50,9 @@ const (
 	lookupWait    = 2 * time.Second  // see authorizer.wait
 	lookupTimeout = 10 * time.Second // after which the next message asks again
 	lookupFresh   = time.Hour        // until it is asked again
-	staffStale    = 24 * time.Hour   // until what is known does not count any more, when nobody answers
-	mostStaff     = 20_000           // remembered
+	// How long a known membership is valid while the platform does not answer.
+	membershipExpiry = 24 * time.Hour
+	maxMembers       = 20_000 // in the cache
 )
 
 // NewAuthorizer makes an authorizer. wait is how long a message waits for the departments of its
@@ -59,10 +61,15 @@ func NewAuthorizer(
 	a Config, grants db.Grants, lookup DepartmentLookup, wait time.Duration, log zerolog.Logger,
 ) *Authorizer {
 	g := &Authorizer{
-		grants: grants, lookup: lookup, log: log, wait: cmp.Or(wait, lookupWait), members: map[string]membership{},
+		grants: grants, lookup: lookup, log: log, wait: cmp.Or(wait, lookupWait), members: newMembers(maxMembers),
 	}
 	g.Store(&a)
 	return g
+}
+
+func newMembers(size int) *simplelru.LRU[string, membership] {
+	members, _ := simplelru.NewLRU[string, membership](size, nil) // fails for sizes below 1 only
+	return members
 }
 
 // Verdict is what the authorizer says of somebody.
@@ -155,7 +162,7 @@ func (g *Authorizer) departments(ctx context.Context, user string) ([]string, er
 		g.remember(user, ids)
 		return ids, nil
 	})
-	if ok && time.Since(m.asked) < staffStale {
+	if ok && time.Since(m.asked) < membershipExpiry {
 		return m.departments, nil
 	}
 	patience := time.NewTimer(g.wait)
@@ -176,17 +183,11 @@ func (g *Authorizer) departments(ctx context.Context, user string) ([]string, er
 func (g *Authorizer) remembered(user string) (membership, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	m, ok := g.members[user]
-	return m, ok
+	return g.members.Get(user)
 }
 
 func (g *Authorizer) remember(user string, ids []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	// Forgetting all at once is rare and costs one lookup per user; an eviction order would have to be
-	// kept on every message.
-	if len(g.members) >= mostStaff {
-		clear(g.members)
-	}
-	g.members[user] = membership{ids, time.Now()}
+	g.members.Add(user, membership{ids, time.Now()})
 }

@@ -89,7 +89,7 @@ func TestTheGate(t *testing.T) {
 			&departments{of: all}, "ou_1", Denied},
 	} {
 		g.lookup = tc.s
-		g.members = map[string]membership{}
+		g.members = newMembers(maxMembers)
 		g.Store(&tc.a)
 		got, err := g.Authorize(t.Context(), chat.FeishuChat("oc_1"), chat.Actor{ID: tc.who})
 		if tc.want == unknown {
@@ -145,7 +145,7 @@ func TestWhoWasLetInNeedsNoDepartment(t *testing.T) {
 func TestDepartmentsAreRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &departments{of: map[string][]string{"ou_1": {"od_dev"}}}
-		g := &Authorizer{lookup: s, log: zerolog.Nop(), wait: lookupWait, members: map[string]membership{}}
+		g := &Authorizer{lookup: s, log: zerolog.Nop(), wait: lookupWait, members: newMembers(maxMembers)}
 		within := func() (in bool, took time.Duration, err error) {
 			began := time.Now()
 			in, err = g.within(t.Context(), "ou_1", []string{"od_dev"})
@@ -178,7 +178,7 @@ func TestDepartmentsAreRemembered(t *testing.T) {
 			t.Errorf("what was known an hour ago is forgotten: %v", err)
 		}
 		synctest.Wait()
-		time.Sleep(staffStale)
+		time.Sleep(membershipExpiry)
 		if in, _, err := within(); in || !errors.Is(err, s.err) {
 			t.Errorf("what was known a day ago counts: %v", err)
 		}
@@ -201,5 +201,21 @@ func TestAccessSaysWhatIsWrong(t *testing.T) {
 	if err := (Config{Owner: "ou_1", Allow: []string{"*"},
 		Deny: []string{"ou_2", "oc_1", "od_1"}}).Validate(); err != nil {
 		t.Error(err)
+	}
+}
+
+// A full cache of memberships drops the person who was silent for longest, and not everybody.
+func TestAFullCacheKeepsTheActive(t *testing.T) {
+	t.Parallel()
+	g := &Authorizer{members: newMembers(2)}
+	g.remember("ou_1", nil)
+	g.remember("ou_2", nil)
+	g.remembered("ou_1")
+	g.remember("ou_3", nil)
+	if _, ok := g.remembered("ou_1"); !ok {
+		t.Error("somebody who is active was dropped")
+	}
+	if _, ok := g.remembered("ou_2"); ok {
+		t.Error("the cache is larger than it may be")
 	}
 }

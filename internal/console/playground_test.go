@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -374,5 +375,21 @@ func TestForeignPagesAreRefused(t *testing.T) {
 	}
 	if n := len(s.sim.Messages(st.Chats[0].ID)); n != 0 {
 		t.Errorf("%d messages were said", n)
+	}
+}
+
+// Requests that came before their turns: of too many, the oldest is forgotten.
+func TestTheLatestEarlyRequestsAreKept(t *testing.T) {
+	list := newTurns()
+	for i := range mostSent + 1 {
+		list.sent(fmt.Sprint("prompt ", i), Sent{})
+	}
+	list.add(Turn{ChatID: "oc_2", Question: "prompt 0"})
+	if list.of("oc_2").list[0].Sent != nil {
+		t.Error("nothing is forgotten")
+	}
+	list.add(Turn{ChatID: "oc_1", Question: "prompt 1"})
+	if list.of("oc_1").list[0].Sent == nil {
+		t.Error("the request of a recent turn was forgotten")
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
 // maxTurns is how many turns of a chat are kept for the panel.
@@ -51,7 +53,7 @@ const mostSent = 6
 type turns struct {
 	mu       sync.Mutex
 	byChat   map[string]record
-	early    map[string]Sent // requests that have come before their turn, by their prompt
+	early    *simplelru.LRU[string, Sent] // requests that have come before their turn, by their prompt
 	watchers map[chan<- struct{}]struct{}
 }
 
@@ -62,8 +64,8 @@ type record struct {
 }
 
 func newTurns() turns {
-	return turns{byChat: make(map[string]record), early: make(map[string]Sent),
-		watchers: make(map[chan<- struct{}]struct{})}
+	early, _ := simplelru.NewLRU[string, Sent](mostSent, nil) // fails for sizes below 1 only
+	return turns{byChat: make(map[string]record), early: early, watchers: make(map[chan<- struct{}]struct{})}
 }
 
 // add keeps the newest turns of a chat; the count goes on, so that a viewer notices a change although
@@ -72,9 +74,9 @@ func (t *turns) add(turn Turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	old := t.byChat[turn.ChatID]
-	if s, ok := t.early[turn.prompt()]; ok {
+	if s, ok := t.early.Get(turn.prompt()); ok {
 		turn.Sent = &s
-		clear(t.early)
+		t.early.Purge()
 	}
 	if len(old.list) >= mostSent {
 		old.list = slices.Clone(old.list)
@@ -101,10 +103,7 @@ func (t *turns) sent(prompt string, s Sent) {
 		}
 	}
 	if newest == nil {
-		if len(t.early) > mostSent {
-			clear(t.early)
-		}
-		t.early[strings.TrimSpace(prompt)] = s
+		t.early.Add(strings.TrimSpace(prompt), s)
 		return
 	}
 	old := t.byChat[newest.ChatID]
