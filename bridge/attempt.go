@@ -84,7 +84,13 @@ func (r attemptRunner) follow(ctx context.Context, t *turn) (claude.Result, erro
 	}
 	defer r.pool.Release(t.claim.Turn.Key.String(), p)
 	p.OnSuggestion(t.suggestion.came)
-	return r.hear(ctx, t, p, p.Follow(ctx))
+	failpoint.At("follow-up: reading")
+	result, err := r.hear(ctx, t, p, p.Follow(ctx))
+	if result.Message != "" {
+		t.claim.Turn.Prompt = result.Message // from there on the transcript has what nobody has read yet
+	}
+	failpoint.At("follow-up: read")
+	return result, err
 }
 
 // hear takes up what the agent of a turn does, until the turn has ended.

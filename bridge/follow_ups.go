@@ -28,7 +28,7 @@ type followUps struct {
 	history   historyWriter
 	outbox    *delivery.Outbox
 	approvals *approval.Requests
-	languages languages
+	cutOff    cutOffTurns
 	log       zerolog.Logger
 }
 
@@ -133,15 +133,14 @@ func (f followUps) finish(ctx context.Context, t db.Turn, why claude.UnaskedEnd)
 	}
 	f.log.Warn().Stringer("chat", t.Key).Int64("turn", t.ID).Str("cause", string(why)).
 		Msg("work in the background was cut off")
-	end := f.outcome(why)
-	f.approvals.EndTurn(f.log.WithContext(ctx), t, end.State)
-	view := turncard.New(t.ID, f.languages.OfChat(ctx, t.Key), time.Now()).End(end)
-	err := f.history.finish(ctx, db.TurnResult{
-		Turn: t, State: end.State, Failure: end.Failure, Card: view.Card(time.Now()),
-	})
-	if err == nil {
+	e, err := f.cutOff.followUpResult(ctx, t, f.outcome(why))
+	if err != nil {
+		return err
+	}
+	f.approvals.EndTurn(f.log.WithContext(ctx), t, e.State)
+	if err = f.history.finish(ctx, e); err == nil {
 		f.outbox.Wake(t.Key)
-		f.cfg.ended(Ended{State: end.State, Failure: end.Failure, Took: time.Since(t.Created)})
+		f.cfg.ended(Ended{State: e.State, Failure: e.Failure, Usage: e.Usage, Took: time.Since(t.Created)})
 	}
 	return err
 }

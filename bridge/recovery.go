@@ -51,6 +51,9 @@ func (r recovery) run(ctx context.Context) error {
 	if err := r.pool.Config().RemoveSpares(r.cutOff.cfg.Files.Folder, r.isChats(ctx)); err != nil {
 		r.log.Error().Err(err).Msg("what processes without a chat have left is not removed")
 	}
+	if err := r.db.Turns().FollowUps().Leave(ctx); err != nil {
+		return err
+	}
 	left, err := r.db.Turns().Running(ctx)
 	if err != nil {
 		return err
@@ -160,13 +163,7 @@ func (r cutOffTurns) recover(ctx context.Context, t db.Turn) error {
 	if did.Known && r.cfg.Context.Resumes() {
 		e.Session = db.Session{ID: t.Session, Node: r.cfg.Node, Cwd: realPath(dir)}
 	}
-	if did.Known {
-		e.Usage = &db.Usage{
-			Model: did.Model, Input: did.Usage.Input, Output: did.Usage.Output,
-			CacheRead: did.Usage.CacheRead, CacheNew: did.Usage.CacheNew, Duration: time.Since(t.Created),
-		}
-		e.Usage.CostUSD = r.budget.estimate(ctx, *e.Usage)
-	}
+	e.Usage = r.usage(ctx, t, did)
 	if err := r.history.finish(ctx, e); err != nil {
 		return fmt.Errorf("recover: %w", err)
 	}
@@ -175,37 +172,81 @@ func (r cutOffTurns) recover(ctx context.Context, t db.Turn) error {
 	return nil
 }
 
-// cutFollowUp ends a turn that its agent has begun by itself, or was to begin. Nobody has asked for it, so it is not begun
-// again unasked.
+// usage is what a transcript tells of the cost of a turn; nil = nothing.
+func (r cutOffTurns) usage(ctx context.Context, t db.Turn, did claude.Outcome) *db.Usage {
+	if !did.Known {
+		return nil
+	}
+	u := db.Usage{
+		Model: did.Model, Input: did.Usage.Input, Output: did.Usage.Output,
+		CacheRead: did.Usage.CacheRead, CacheNew: did.Usage.CacheNew, Duration: time.Since(t.Created),
+	}
+	u.CostUSD = r.budget.estimate(ctx, u)
+	return &u
+}
+
+// cutFollowUp ends a turn that its agent has begun by itself, or was to begin.
 func (r cutOffTurns) cutFollowUp(ctx context.Context, t db.Turn) error {
-	c, err := r.db.Chats().Get(ctx, t.Key)
+	e, err := r.followUpResult(ctx, t, turncard.Outcome{State: db.Interrupted, Notice: i18n.BackgroundCut})
 	if err != nil {
 		return err
+	}
+	if err := r.history.finish(ctx, e); err != nil {
+		return fmt.Errorf("recover: %w", err)
+	}
+	r.cfg.ended(Ended{State: e.State, Failure: e.Failure, Usage: e.Usage, Took: time.Since(t.Created)})
+	return nil
+}
+
+// followUpResult is how a follow-up ends whose agent is gone: with what its agent has finished, or else as cut says.
+// Nobody has asked for it, so it is not begun again unasked.
+func (r cutOffTurns) followUpResult(ctx context.Context, t db.Turn, cut turncard.Outcome) (e db.TurnResult, err error) {
+	log := r.log.With().Stringer("chat", t.Key).Int64("turn", t.ID).Str("session", t.Session).Logger()
+	c, err := r.db.Chats().Get(ctx, t.Key)
+	if err != nil {
+		return e, err
 	}
 	unanswered, err := r.db.Approvals().Unanswered(ctx, t.ID)
 	if err != nil {
-		return err
+		return e, err
 	}
-	end := turncard.Outcome{State: db.Interrupted, Notice: i18n.BackgroundCut}
+	var did claude.Outcome
+	end := cut
+	if cut.State == db.Interrupted { // else what it has said does not count any more
+		did = r.unread(log.WithContext(ctx), c, t)
+	}
 	switch {
-	case unanswered:
-		end.Notice = i18n.InterruptedAsking
-	case t.Stopped:
+	case cut.State != db.Interrupted:
+	case t.Stopped && !(did.Ended && did.Failure == ""):
 		end = turncard.Outcome{State: db.Cancelled, Notice: i18n.Stopped}
+	case unanswered: // the agent may have gone on without the permission, but nobody has decided that it should
+		end.Notice = i18n.InterruptedAsking
+	case did.Ended:
+		end = turncard.OutcomeOf(did.Failure)
 	}
-	r.log.Warn().Stringer("chat", t.Key).Int64("turn", t.ID).Msg("work in the background was cut off")
-	view := turncard.New(t.ID, r.cfg.langOf(c), time.Now())
-	if t.Draft != "" {
-		view = view.Saying(t.Draft)
+	text := did.Text
+	if unanswered || !did.Ended && len(t.Draft) > len(text) {
+		text = t.Draft
 	}
-	err = r.history.finish(ctx, db.TurnResult{
-		Turn: t, State: end.State, Answer: t.Draft, Card: view.End(end).Card(time.Now()),
-	})
+	log.Warn().Bool("finished", did.Ended).Str("state", string(end.State)).Msg("work in the background was cut off")
+	return db.TurnResult{
+		Turn: t, State: end.State, Failure: end.Failure, Answer: text, Usage: r.usage(ctx, t, did),
+		Card: turncard.New(t.ID, r.cfg.langOf(c), time.Now()).Saying(text).End(end).Card(time.Now()),
+	}, nil
+}
+
+// unread is what the agent of a follow-up has said that no turn has read.
+func (r cutOffTurns) unread(ctx context.Context, c db.Chat, t db.Turn) claude.Outcome {
+	transcripts := r.pool.Config().Transcripts(t.Key.String())
+	heard, err := r.db.Turns().FollowUps().Heard(ctx, t.Session)
+	var did claude.Outcome
+	if err == nil {
+		did, err = transcripts.ReadUnasked(r.workedIn(c, transcripts, t.Session), t.Session, heard...)
+	}
 	if err != nil {
-		return fmt.Errorf("recover: %w", err)
+		zerolog.Ctx(ctx).Error().Err(err).Msg("transcript not read")
 	}
-	r.cfg.ended(Ended{State: end.State, Took: time.Since(t.Created)})
-	return nil
+	return did
 }
 
 // workedIn is the folder in which a session of a chat has run: the chat may have changed its project since.

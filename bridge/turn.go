@@ -117,6 +117,9 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 	failpoint.At("end: storing")
 	err := r.store(ctx, t, end)
 	failpoint.At("end: stored")
+	if t.claim.Turn.Follows != 0 {
+		failpoint.At("follow-up: stored")
+	}
 	rest()
 	failpoint.At("end: painter at rest")
 	switch {

@@ -52,7 +52,7 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messenger, lo
 		},
 		recovery: recovery{
 			db: store, pool: pool, approvals: w.approvals, turns: w.turns, scheduler: w.scheduler, log: log,
-			cutOff: cutOffTurns{w.cfg, store, pool, w.budget, w.history, w.reactions, log},
+			cutOff: w.followUps.cutOff,
 		},
 	}
 	w.turns.run = b.runner.run
@@ -130,7 +130,8 @@ func newWiring(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messeng
 	}, store, w.outbox, w.authorizer, log)
 	w.followUps = followUps{
 		cfg: w.cfg, store: store.Turns().FollowUps(), pool: pool, turns: w.turns, history: w.history,
-		outbox: w.outbox, approvals: w.approvals, languages: w.languages, log: log,
+		outbox: w.outbox, approvals: w.approvals, log: log,
+		cutOff: cutOffTurns{w.cfg, store, pool, w.budget, w.history, w.reactions, log},
 	}
 	w.servers = &serverStates{broken: map[string][]claude.MCPServer{}}
 	w.specs = processSpecs{w.cfg, w.budget, w.tools, w.files}

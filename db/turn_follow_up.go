@@ -66,6 +66,28 @@ func (fs FollowUps) Begin(ctx context.Context, last Turn) (c Claim, err error) {
 	return c, nil
 }
 
+const heardFollowUps = `SELECT prompt_id FROM turns WHERE session_id = ?1 AND session_id <> '' AND follows > 0 AND prompt_id <> '' ORDER BY id`
+
+// Heard lists what names the follow-ups that were read in a session: see [Turn.Prompt].
+func (fs FollowUps) Heard(ctx context.Context, session string) ([]string, error) {
+	list, err := collect(ctx, fs.db.read, scanText, heardFollowUps, session)
+	if err != nil {
+		return nil, fmt.Errorf("follow-ups in session %s: %w", session, err)
+	}
+	return list, nil
+}
+
+const leaveFollowUps = `UPDATE turns SET state = 'running', started_at = 0 WHERE state = 'queued' AND follows > 0`
+
+// Leave has all follow-ups that are queued wait again, at the start of the program: the agents that have begun them are
+// gone.
+func (fs FollowUps) Leave(ctx context.Context) error {
+	if _, err := fs.db.engine.Exec(ctx, leaveFollowUps); err != nil {
+		return fmt.Errorf("follow-ups that were queued: %w", err)
+	}
+	return nil
+}
+
 const (
 	queueFollowUp = `UPDATE turns SET state = 'queued' WHERE id = ?1 AND follows > 0 AND state = 'running' AND started_at = 0`
 	waitFollowUp  = `UPDATE turns SET state = 'running', started_at = 0 WHERE id = ?1 AND follows > 0 AND state = 'running'`

@@ -95,3 +95,32 @@ func TestAFollowUpThatIsNotBegun(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// Follow-ups that are queued when the program ends wait again at the next start. Those that were read are known by what
+// names their answers.
+func TestFollowUpsAfterACrash(t *testing.T) {
+	d := fresh(t)
+	fs := d.Turns().FollowUps()
+	accept(t, d, say("om_1", "go"))
+	first := claim(t, d, "s-1")
+	finish(t, d, db.TurnResult{Turn: first.Turn, State: db.Done, Unasked: true})
+	f, err := fs.Open(t.Context(), oc)
+	if err == nil {
+		err = fs.Queue(t.Context(), f.ID)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fs.Leave(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	left, err := d.Turns().Running(t.Context())
+	if err != nil || len(left) != 1 || left[0].ID != f.ID {
+		t.Fatalf("left: %+v, %v", left, err)
+	}
+	left[0].Prompt = "msg_1"
+	finish(t, d, db.TurnResult{Turn: left[0], State: db.Done})
+	if heard, err := fs.Heard(t.Context(), "s-1"); err != nil || len(heard) != 1 || heard[0] != "msg_1" {
+		t.Errorf("heard %q, %v", heard, err)
+	}
+}

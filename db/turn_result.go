@@ -42,7 +42,8 @@ type Usage struct {
 // Tokens are those of all kinds together.
 func (u Usage) Tokens() int64 { return u.Input + u.Output + u.CacheRead + u.CacheNew }
 
-const endTurn = `UPDATE turns SET state = ?2, failure = ?3, ended_at = ?4, told = ?5, draft = '' WHERE id = ?1 AND state = 'running'`
+const endTurn = `UPDATE turns SET state = ?2, failure = ?3, ended_at = ?4, told = ?5, draft = '',
+	prompt_id = CASE WHEN follows > 0 THEN ?6 ELSE prompt_id END WHERE id = ?1 AND state = 'running'`
 
 const setTurned = `UPDATE chats SET turned_at = ?2 WHERE key = ?1`
 
@@ -77,7 +78,7 @@ func (e turnEnd) store(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	res, err := e.tx.ExecContext(ctx, endTurn, e.Turn.ID, e.State, e.Failure, millis(e.now), report)
+	res, err := e.tx.ExecContext(ctx, endTurn, e.Turn.ID, e.State, e.Failure, millis(e.now), report, e.Turn.Prompt)
 	if err != nil {
 		return err
 	}

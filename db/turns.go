@@ -35,7 +35,7 @@ type Turn struct {
 	State     TurnState
 	Failure   string    // class of the failure, for operators
 	Session   string    // the agent's session that it runs in
-	Prompt    string    // names the question in the session's transcript
+	Prompt    string    // names the question in the session's transcript; of a follow-up that has ended, the answer
 	Card      string    // the card that shows it; empty = none yet
 	ReplyTo   string    // the platform's id of the message that the answer answers
 	Continues int64     // the interrupted turn that this one goes on with; 0 = none

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -239,13 +240,24 @@ func TestWhatGoesOnInTheBackgroundIsCutOff(t *testing.T) {
 	}
 }
 
-// A crash around the moment in which the agent goes on by itself loses nothing and repeats nothing: people are told.
+// followUpSteps are the steps of a turn that the agent begins by itself, with what is asked of the CLI itself.
+var followUpSteps = map[string]bool{
+	"follow-up: queueing": false, "follow-up: queued": false, "follow-up: reading": true, "follow-up: read": false,
+	"follow-up: stored": false,
+}
+
+// The program is killed while the agent goes on by itself, or when it has. Its answer comes once, and nothing is run
+// again: what the agent has finished alone is in its transcript.
 func TestACrashAroundAFollowUp(t *testing.T) {
 	t.Parallel()
-	for _, step := range []string{"follow-up: queueing", "follow-up: queued"} {
+	for step, ofTheCLI := range followUpSteps {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
-			s := newService(t, feishusim.Config{}, allowBash)
+			s := newService(t, feishusim.Config{}, allowBash, func(c *config.Config) {
+				if ofTheCLI {
+					realCLI(t)(c)
+				}
+			})
 			s.run("MAGPIE_CRASH_AT=" + step)
 			s.connected()
 			id, end := s.inBackground(modelsim.Text(followUp))
@@ -256,16 +268,102 @@ func TestACrashAroundAFollowUp(t *testing.T) {
 			s.alone(patience)
 			s.run()
 			s.connected()
-			if card := s.follows(id, "中断"); !offers(card, doContinue) {
-				t.Errorf("it says %s", card.Text())
+			if got := visibleText(s.follows(id, followUp)); got != followUp {
+				t.Errorf("it says %q", got)
 			}
-			s.until("an empty outbox", func() bool { return s.count(`SELECT COUNT(*) FROM outbox`) == 0 })
-			if n := s.count(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running') OR follows > 0`); n != 1 {
-				t.Errorf("%d turns", n)
+			s.followed(id, 2)
+		})
+	}
+}
+
+// followed checks that a turn that the agent has begun by itself has ended, and that so many messages answer. It ends the
+// program.
+func (s *service) followed(id string, messages int) {
+	s.Helper()
+	s.until("an empty outbox", func() bool { return s.count(`SELECT COUNT(*) FROM outbox`) == 0 })
+	if n := len(replies(s.sim.View(), s.chat, id)); n != messages {
+		s.Errorf("%d messages answer, want %d: %s", n, messages, s.transcript())
+	}
+	if n := s.count(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running') OR follows > 0`); n != messages-1 {
+		s.Errorf("%d turns, want %d", n, messages-1)
+	}
+	if n := count(s.model.Requests(), tellsOfTheEnd); n > messages-1 {
+		s.Errorf("the agent was told %d times of the end", n)
+	}
+	s.terminate()
+	s.alone(2 * busy)
+	s.clean()
+}
+
+// The program is killed while the command still runs, which ends with its agent: people are told, and may go on.
+func TestACrashWhileACommandRunsInTheBackground(t *testing.T) {
+	t.Parallel()
+	s := newService(t, feishusim.Config{}, allowBash)
+	s.run()
+	s.connected()
+	id, _ := s.inBackground(modelsim.Text(followUp))
+	s.model.Script(modelsim.Rule{Match: asksFor("继续"), Times: 1, Steps: []modelsim.Step{modelsim.Text("接着做完了。")}})
+	s.kill()
+	s.run()
+	s.connected()
+	card := s.follows(id, "中断")
+	s.press(card, doContinue)
+	s.follows(id, "接着做完了")
+	s.until("an empty outbox", func() bool { return s.count(`SELECT COUNT(*) FROM outbox`) == 0 })
+	if n := count(s.model.Requests(), tellsOfTheEnd); n != 0 {
+		t.Errorf("the agent was told %d times of the end", n)
+	}
+	s.terminate()
+	s.alone(2 * busy)
+	s.clean()
+}
+
+// The program is killed while the agent goes on by itself for the second time. What it has said the first time does not
+// come again; of the second time people see what it had said, or all of it if the agent has finished alone.
+func TestACrashInTheSecondFollowUp(t *testing.T) {
+	t.Parallel()
+	for _, finishes := range []bool{true, false} {
+		t.Run(fmt.Sprintf("finishes=%v", finishes), func(t *testing.T) {
+			t.Parallel()
+			s := newService(t, feishusim.Config{}, allowBash, func(c *config.Config) {
+				if finishes { // the scripted agent ends when nobody hears it
+					realCLI(t)(c)
+				}
+			})
+			s.run()
+			s.connected()
+			gate, hold := filepath.Join(s.TempDir(), "gate-2"), make(chan struct{})
+			again := modelsim.Tool("Bash", map[string]any{
+				"command": "for i in $(seq 900); do [ -e " + gate + " ] && break; sleep 0.1; done", "description": "again",
+				"run_in_background": true,
+			})
+			id, end := s.inBackground(again)
+			s.model.Script(modelsim.Rule{Match: afterTool, Times: 1, Steps: []modelsim.Step{modelsim.Text(followUp)}})
+			end()
+			s.follows(id, followUp)
+			s.model.Script(modelsim.Rule{Match: tellsOfTheEnd, Times: 1, Steps: []modelsim.Step{
+				modelsim.Text("第二次，"), modelsim.Hold(hold), modelsim.Text("也好了。"),
+			}})
+			must(t, os.WriteFile(gate, nil, 0o600))
+			s.await("the beginning of the second one", func(v *feishusim.View) bool {
+				list := replies(v, s.chat, id)
+				return len(list) == 3 && strings.Contains(visibleText(list[2]), "第二次")
+			})
+			s.kill()
+			want := "第二次，"
+			if finishes {
+				close(hold)
+				s.alone(patience)
+				want = "第二次，也好了。"
 			}
-			s.terminate()
-			s.alone(2 * busy)
-			s.clean()
+			s.run()
+			s.connected()
+			card := s.follows(id, want)
+			if got := visibleText(card); finishes && got != want || offers(card, doContinue) == finishes ||
+				strings.Contains(got, followUp) {
+				t.Errorf("it says %q", got)
+			}
+			s.followed(id, 3)
 		})
 	}
 }

@@ -261,6 +261,7 @@ func (d *decoder) result(v gjson.Result) []Event {
 		Text:    v.Get("result").String(),
 		CostUSD: v.Get("total_cost_usd").Float(),
 		Held:    d.inputTokens + d.outputTokens,
+		Message: d.message,
 		Usage: Usage{
 			Input: u.Get("input_tokens").Int(), Output: u.Get("output_tokens").Int(),
 			CacheRead: u.Get("cache_read_input_tokens").Int(), CacheNew: u.Get("cache_creation_input_tokens").Int(),

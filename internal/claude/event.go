@@ -104,6 +104,7 @@ type Result struct {
 	Usage   Usage
 	CostUSD float64 // of this turn
 	Held    int64   // tokens that the session holds now, by the last call of the model; 0 = not known
+	Message string  // id of the last message of the model, which its transcript has, too; empty = there was none
 
 	total Usage // of all models since the start of the process
 	// ofTurn is the cost of the turn in USD, as the CLI reports it; nil = it reports only a total. The total of 2.1.330

@@ -38,6 +38,11 @@ type Outcome struct {
 // steered are the ids of the messages that were handed to its turn, in order.
 // A missing transcript gives an empty Outcome and no error. The session must not be running.
 func (t Transcripts) ReadOutcome(dir, session, id string, steered ...string) (Outcome, error) {
+	return t.read(dir, session, func(f io.Reader) (Outcome, error) { return readOutcome(f, id, steered...) })
+}
+
+// read reads the transcript of a session that ran in the folder dir. A missing one gives an empty Outcome.
+func (t Transcripts) read(dir, session string, outcome func(io.Reader) (Outcome, error)) (Outcome, error) {
 	path, err := t.find(dir, session)
 	if err != nil || path == "" {
 		return Outcome{}, err
@@ -49,7 +54,7 @@ func (t Transcripts) ReadOutcome(dir, session, id string, steered ...string) (Ou
 		return Outcome{}, fmt.Errorf("recall a prompt: %w", err)
 	}
 	defer f.Close() //nolint:errcheck // only read
-	o, err := readOutcome(f, id, steered...)
+	o, err := outcome(f)
 	if err != nil {
 		return Outcome{}, fmt.Errorf("recall a prompt: %w", err)
 	}
@@ -58,20 +63,31 @@ func (t Transcripts) ReadOutcome(dir, session, id string, steered ...string) (Ou
 
 // readOutcome reads a transcript from its beginning. It keeps one line, the answer, and 16 bytes per line in memory.
 func readOutcome(f io.Reader, id string, steered ...string) (Outcome, error) {
-	br := bufio.NewReaderSize(f, 64<<10)
-	r := outcomeReader{id: id, steers: steered, seen: map[uuid.UUID]bool{}, messages: map[string]bool{}, open: map[string]bool{}}
-	for !r.over {
-		line, err := readLine(br)
-		if line = bytes.TrimSpace(line); len(line) > 0 {
-			r.line(line)
-		}
-		if errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return Outcome{}, err
-		}
+	r := newOutcomeReader(id, steered...)
+	err := eachLine(f, func(line []byte) bool {
+		r.line(line)
+		return !r.over
+	})
+	if err != nil {
+		return Outcome{}, err
 	}
 	return r.outcome(), nil
+}
+
+// eachLine calls do with the lines of a transcript, until it returns false. A line is valid until do returns.
+func eachLine(f io.Reader, do func(line []byte) (more bool)) error {
+	br := bufio.NewReaderSize(f, 64<<10)
+	for {
+		line, err := readLine(br)
+		if line = bytes.TrimSpace(line); len(line) > 0 && !do(line) {
+			return nil
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
 }
 
 // outcomeReader follows one turn through a transcript.
@@ -87,6 +103,12 @@ type outcomeReader struct {
 	stop     string          // stop reason of the last message; empty = none, or something followed
 	open     map[string]bool // its tool calls without a result
 	over     bool            // another prompt follows
+}
+
+func newOutcomeReader(id string, steered ...string) *outcomeReader {
+	return &outcomeReader{
+		id: id, steers: steered, seen: map[uuid.UUID]bool{}, messages: map[string]bool{}, open: map[string]bool{},
+	}
 }
 
 // line reads one record of the transcript. Records of subagents are side chains and belong to no

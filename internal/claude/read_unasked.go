@@ -1,0 +1,88 @@
+package claude
+
+import (
+	"io"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/tidwall/gjson"
+)
+
+// ReadUnasked reads the outcome of what the agent has begun by itself at the end of a session that ran in the folder
+// dir, and that no turn has read. heard are the last messages of the model in the turns that have read such; see
+// [Result.Message]. What comes before a prompt was read by the turn of that prompt at the latest. If the agent has begun
+// several times, the outcome is that of all of them together.
+//
+// For a missing transcript, and for the session, see [Transcripts.ReadOutcome].
+func (t Transcripts) ReadUnasked(dir, session string, heard ...string) (Outcome, error) {
+	return t.read(dir, session, func(f io.Reader) (Outcome, error) { return readUnasked(f, heard) })
+}
+
+// readUnasked reads a transcript from its beginning, as readOutcome does.
+func readUnasked(f io.Reader, heard []string) (Outcome, error) {
+	r := unaskedReader{heard: heard, seen: map[uuid.UUID]bool{}}
+	err := eachLine(f, func(line []byte) bool {
+		r.line(line)
+		return true
+	})
+	if err != nil || r.turn == nil {
+		return Outcome{}, err
+	}
+	return r.turn.outcome(), nil
+}
+
+// unaskedReader follows through a transcript what the agent begins by itself.
+type unaskedReader struct {
+	heard []string
+	seen  map[uuid.UUID]bool // lines so far: compacting a session repeats the newest ones
+	group string             // promptId of the last line of the user's
+	turn  *outcomeReader     // what no turn has read; nil = nothing
+}
+
+func (r *unaskedReader) line(line []byte) {
+	if !gjson.ValidBytes(line) {
+		if r.turn != nil {
+			r.turn.line(line)
+		}
+		return
+	}
+	v := gjson.ParseBytes(line)
+	kind := v.Get("type").String()
+	if (kind != "user" && kind != "assistant") || v.Get("isSidechain").Bool() {
+		return
+	}
+	if id, err := uuid.Parse(v.Get("uuid").String()); err == nil {
+		if r.seen[id] {
+			return
+		}
+		r.seen[id] = true
+	}
+	group := v.Get("promptId").String()
+	switch {
+	case kind == "assistant":
+		if slices.Contains(r.heard, v.Get("message.id").String()) {
+			r.turn = nil
+		}
+	case group == r.group && group != "" || group == "" && isNote(v): // it belongs to what was begun before
+	default:
+		r.begin(v, group)
+		return
+	}
+	if r.turn != nil {
+		r.turn.line(line)
+	}
+}
+
+// begin takes up the first line of a turn. One that tells the agent of a task that has ended is nobody's prompt.
+func (r *unaskedReader) begin(v gjson.Result, group string) {
+	r.group = group
+	switch {
+	case v.Get("origin.kind").String() != "task-notification":
+		r.turn = nil
+	case r.turn == nil:
+		r.turn = newOutcomeReader("")
+		r.turn.out.Known, r.turn.group = true, group
+	default:
+		r.turn.group, r.turn.stop = group, "" // the model is to answer this
+	}
+}
