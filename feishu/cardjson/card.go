@@ -219,7 +219,7 @@ func bodyText(c chat.Card) string {
 
 // smallText is one line of small grey print.
 func smallText(s string, most int) string {
-	return "<font color='grey'>" + text.Clip(sanitizeLine(oneLine(stripControl(s))), most) + "</font>"
+	return "<font color='grey'>" + text.Clip(new(prose).line(oneLine(stripControl(s))), most) + "</font>"
 }
 
 // buttonColumns are buttons side by side, as far as there is room. Their ids begin with name.

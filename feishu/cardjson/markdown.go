@@ -52,6 +52,7 @@ type writer struct {
 	inTable     bool
 	tableAsCode bool // the open table is shown as code
 	tables      int  // how many more may be shown as tables
+	prose       prose
 }
 
 // line writes one line. next is needed because only the line of dashes after it makes a line the header of a table.
@@ -82,7 +83,7 @@ func (w *writer) line(line, next string) {
 		w.emit(codeText(line))
 		return
 	}
-	w.emit(sanitizeLine(line))
+	w.emit(w.prose.line(line))
 }
 
 func (w *writer) codeLine(line string) {
@@ -127,7 +128,7 @@ func (w *writer) emit(line string) {
 var (
 	atTag  = regexp.MustCompile(`(?i)<(/?at\b)`)
 	box    = regexp.MustCompile(`^([ \t>]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)\[([ xX])\]([ \t]|$)`)
-	upload = regexp.MustCompile(`^!\[[^\]\n]{0,200}\]\(img_[A-Za-z0-9_-]{16,100}\)`)
+	upload = regexp.MustCompile(`^!\[[^\[\]\n]{0,200}\]\(img_[A-Za-z0-9_-]{16,100}\)`)
 )
 
 // codeText leaves code as it is, except for a fence inside it (of a longer or another kind), and for the tag that
@@ -147,8 +148,18 @@ func withoutMentions(s string) string {
 	return atTag.ReplaceAllString(s, "<"+zwsp+"$1")
 }
 
-// sanitizeLine sanitizes one line outside code blocks.
-func sanitizeLine(line string) string {
+// prose sanitizes lines outside code blocks.
+type prose struct {
+	opened bool // an earlier line of the paragraph has backquotes that it does not close
+	opens  bool // so has this one
+}
+
+// line sanitizes a line.
+func (p *prose) line(line string) string {
+	p.opened, p.opens = p.opened || p.opens, false
+	if strings.TrimSpace(line) == "" {
+		p.opened = false
+	}
 	if m := box.FindStringSubmatchIndex(line); m != nil {
 		mark := "☐"
 		if line[m[4]] != ' ' {
@@ -156,20 +167,48 @@ func sanitizeLine(line string) string {
 		}
 		line = line[:m[3]] + mark + line[m[6]:]
 	}
-	if !strings.ContainsAny(line, "<!`") && !strings.Contains(line, "](") {
+	return p.words(line)
+}
+
+// words sanitizes a line or a part of one.
+func (p *prose) words(line string) string {
+	if !strings.ContainsAny(line, "<!`") && !strings.Contains(line, "](") && !strings.Contains(line, "]:") {
 		return line
 	}
 	var b strings.Builder
+	joins := false // the last piece is not what stood there
 	for i := 0; i < len(line); {
-		n, text := token(line[i:])
+		if line[i] == ']' && defines(line, i) {
+			b.WriteString("]" + zwsp)
+			i++
+			continue
+		}
+		n, text := p.token(line[i:])
+		joins = joins || text != line[i:i+n]
+		if joins && opensAnew(b.String(), text) {
+			b.WriteString(zwsp)
+		}
+		joins = text != line[i:i+n]
 		b.WriteString(text)
 		i += n
 	}
 	return b.String()
 }
 
+// opensAnew reports whether a text that did not stand behind another one would have a meaning there: that of a longer run
+// of backquotes, or at the beginning of the line that of a block.
+func opensAnew(before, text string) bool {
+	switch {
+	case text == "":
+		return false
+	case strings.HasPrefix(text, "`"):
+		return strings.HasPrefix(text, "```") || strings.HasSuffix(before, "`")
+	}
+	return strings.TrimSpace(before) == "" && strings.ContainsRune("~|-+*#>=", rune(text[0]))
+}
+
 // token reads the next piece of a line and returns how it is written for the platform.
-func token(s string) (n int, text string) {
+func (p *prose) token(s string) (n int, text string) {
 	switch {
 	case s[0] == '\\' && len(s) > 1 && s[1] == '<':
 		return 2, "&lt;"
@@ -180,33 +219,30 @@ func token(s string) (n int, text string) {
 	case s[0] == '<':
 		return 1, "&lt;"
 	case s[0] == '`':
-		return span(s)
+		return p.code(s)
 	case s[0] == '!':
-		return picture(s)
+		return p.picture(s)
 	case s[0] == '[':
-		return link(s)
+		return p.link(s)
+	case strings.HasPrefix(s, "](") && !leadsToWeb(s[2:]):
+		return 1, "]" + zwsp // what [prose.link] could not read
 	}
 	return 1, s[:1]
 }
 
-// localLink is a link whose target is no address on the web.
-var localLink = regexp.MustCompile(`^\[([^\[\]\n]{1,300})\]\(([^()\s]{1,500})(?:[ \t]+"[^"\n]{0,200}")?\)`)
-
-// link writes a link in plain words, unless it leads to the web: the platform refuses a message with any other one
-// (230001, "invalid href"), and agents often link to files.
-func link(s string) (n int, text string) {
-	m := localLink.FindStringSubmatch(s[:min(len(s), 1100)])
-	if m == nil || web.MatchString(m[2]) {
-		return 1, s[:1]
+// code reads inline code as [span] does. If an earlier line has left some open, the platform may end it here, so that
+// this is no code: then it holds no link either.
+func (p *prose) code(s string) (n int, text string) {
+	n, text = span(s)
+	if strings.Trim(s[:n], "`") == "" {
+		p.opens = true
+	} else if p.opened {
+		text = noLinks.Replace(text)
 	}
-	text = sanitizeLine(m[1])
-	if words := strings.Trim(m[1], "`"); words != m[2] && !strings.HasPrefix(m[2], "#") {
-		text += " (" + sanitizeLine(m[2]) + ")"
-	}
-	return len(m[0]), text
+	return n, text
 }
 
-var web = regexp.MustCompile(`(?i)^https?://`)
+var noLinks = strings.NewReplacer("](", "]"+zwsp+"(", "]:", "]"+zwsp+":", "<", "<"+zwsp)
 
 // span reads inline code, or only the backticks if they are not closed on this line.
 func span(s string) (n int, text string) {
@@ -226,7 +262,7 @@ func span(s string) (n int, text string) {
 }
 
 // picture keeps an uploaded image and turns any other into a link, or into words.
-func picture(s string) (n int, text string) {
+func (p *prose) picture(s string) (n int, text string) {
 	bangs := len(s) - len(strings.TrimLeft(s, "!"))
 	switch rest := s[bangs:]; {
 	case !strings.HasPrefix(rest, "["):
@@ -236,14 +272,17 @@ func picture(s string) (n int, text string) {
 	case bangs > 1:
 		return bangs, s[:bangs-1] + zwsp
 	}
-	if p := uploaded(s); p != "" {
-		return len(p), p
+	if image := uploaded(s); image != "" {
+		return len(image), image
 	}
 	// Without a word in the brackets the link would be invisible.
 	if strings.HasPrefix(s, "![](") {
 		const named = "[图片]"
-		if n, text := link(named + s[len("![]"):]); n > 1 {
+		if n, text := p.link(named + s[len("![]"):]); n > 1 {
 			return n - len(named) + len("![]"), text
+		}
+		if !leadsToWeb(s[len("![]("):]) {
+			return len("![]"), named + zwsp
 		}
 		return len("![]"), named
 	}

@@ -1,10 +1,14 @@
 package cardjson
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/text"
 	"pgregory.net/rapid"
 )
 
@@ -34,7 +38,23 @@ func TestSafe(t *testing.T) {
 			"see the code (src/a.go:12), src/b.go."},
 		{"a link in code", "`[a](b.go)` and [`b.go`](b.go)", "`[a](b.go)` and `b.go`"},
 		{"a link to a heading", "[Intro](#intro) [x](mailto:a@b.cn)", "Intro x (mailto:a@b.cn)"},
-		{"a link with a title", `[a](b.go "the file") [c]( d )`, "a (b.go) [c]( d )"},
+		{"a link with a title", `[a](b.go "the file") [c]( d ) [e](f 'g h') [i](j (k))`, "a (b.go) c (d) e (f) i (j)"},
+		{"spaces in a target", "[a](my file.go) [b](<my file.go>) [c](<d> 'e')", "a (my file.go) b (my file.go) c (d)"},
+		{"a quoted address", "[a](<https://x/y>) [b](<https://x/y z>)",
+			"[a](https://x/y) [b]" + zwsp + "(&lt;https://x/y z>)"},
+		{"parentheses in a target", "[a](b(c(d)).go), [e](f\\(.go)", "a (b(c(d)).go), e (f\\(.go)"},
+		{"brackets in a link", "[a [b] c](d.go) [e `]` f](g.go)", "a [b] c (d.go) e `]` f (g.go)"},
+		{"links in a link", "[a [b](c.go)](https://x) [![d](e.png)](f.go)", "[a b (c.go)](https://x) d (e.png) (f.go)"},
+		{"a link without words", "[](a.go) [b]() [](#c) []()", "a.go b #c " + zwsp},
+		{"a link that would be more than words", "[```](a)\n[](# b)\n``[`c`](d)`", zwsp + "``` (a)\n" + zwsp + "# b\n``" + zwsp + "`c` (d)`"},
+		{"links by name", "see [a][1] and [b]\n\n[1]: src/a.go\n> - [b]: <c>\n[2]: https://x\n[3]:\nd.go",
+			"see [a][1] and [b]\n\n[1]" + zwsp + ": src/a.go\n> - [b]" + zwsp + ": &lt;c>\n[2]: https://x\n[3]" + zwsp + ":\nd.go"},
+		{"no name of a link", "a[0]: 1", "a[0]: 1"},
+		{"a long target", "[a](" + strings.Repeat("b/", 1000) + ")", "a (" + strings.Repeat("b/", 1000) + ")"},
+		{"what cannot be read", "[a](b `c`) [d](e", "a (b `c`) [d]" + zwsp + "(e"},
+		{"a link over lines", "[a\nb](c.go) [d](\ne.go)", "[a\nb]" + zwsp + "(c.go) [d]" + zwsp + "(\ne.go)"},
+		{"code over lines", "a `b\n` [c](d.go) `\n\n`[e](f.go)`",
+			"a `b\n` [c]" + zwsp + "(d.go) `\n\n`[e](f.go)`"},
 		{"a script", "[a](javascript:alert<1>)", "a (javascript:alert&lt;1>)"},
 		{"no link", "a[1](x) [] () [y]", "a1 (x) [] () [y]"},
 		{"uploaded picture", "![a](img_v3_0123456789abcdefgh)", "![a](img_v3_0123456789abcdefgh)"},
@@ -87,7 +107,7 @@ func checkSafe(t failer, in string) {
 		}
 		switch {
 		case strings.HasPrefix(strings.TrimLeft(line, " \t"), "```") &&
-			(code || !strings.Contains(strings.TrimLeft(line, " \t`"), "`")):
+			(code || !strings.Contains(strings.TrimLeft(strings.TrimLeft(line, " \t"), "`"), "`")):
 			if code && line != "```" {
 				t.Fatalf("safe(%q) = %q has a fence in a fence", in, out)
 			}
@@ -109,12 +129,34 @@ func checkSafe(t failer, in string) {
 		}
 		prev = line
 	}
+	if link := oddLink(out); link != "" {
+		t.Fatalf("safe(%q) = %q has a link to %q", in, out, link)
+	}
 	if code {
 		t.Fatalf("safe(%q) = %q leaves code open", in, out)
 	}
 	if tables > maxTables {
 		t.Fatalf("safe(%q) = %q has %d tables", in, out, tables)
 	}
+}
+
+// oddLink is the target of a link that leads to no address on the web, as CommonMark has it.
+func oddLink(md string) (odd string) {
+	source := []byte(md)
+	_ = ast.Walk(goldmark.DefaultParser().Parse(text.NewReader(source)), func(n ast.Node, _ bool) (ast.WalkStatus, error) {
+		target := []byte("https://")
+		switch n := n.(type) {
+		case *ast.Link:
+			target = n.Destination
+		case *ast.AutoLink:
+			target = n.URL(source)
+		}
+		if !web.Match(target) {
+			odd = cmp.Or(string(target), "nothing")
+		}
+		return ast.WalkContinue, nil
+	})
+	return odd
 }
 
 // outside is a line without its inline code and escaped letters.
@@ -135,6 +177,13 @@ func outside(line string) string {
 	return b.String()
 }
 
+// linkTokens are the parts of all kinds of links, and of what keeps others from being one.
+var linkTokens = []string{
+	"[", "]", "](", ")", "]:", "][", "(", "<", ">", "![", "\\", "`", "``", "\"", "'", " ", "\t", "&lt;", "a", "b.go", "#c", "x:y",
+	"https://x", "http:", "mailto:a@b.cn", "[a](b.go)", "[a]: b.go", "[a][1]", "[1]: ", "[b](<c d>)", "[d](https://x)", "> ", "- ",
+	"    ", "&#93;", "img_v3_0123456789abcdefgh",
+}
+
 // lines makes texts that have much of what matters.
 func markdownText() *rapid.Generator[string] {
 	line := rapid.OneOf(
@@ -143,6 +192,7 @@ func markdownText() *rapid.Generator[string] {
 			"- [ ] task", "- ```sh",
 			"<at id=all>", "`<at id=all>`", "![a](http://b)", "字字字字字字字字字字", "👩‍👩‍👧‍👦👍🏽é",
 			"some words in a row. some words in a row.", "  indented"}),
+		rapid.Map(rapid.SliceOfN(rapid.SampledFrom(linkTokens), 1, 12), func(s []string) string { return strings.Join(s, "") }),
 	)
 	return rapid.Custom(func(t *rapid.T) string {
 		return strings.Join(rapid.SliceOfN(line, 0, 60).Draw(t, "lines"), "\n")

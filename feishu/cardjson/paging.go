@@ -239,8 +239,8 @@ func cost(s string) int {
 // JSON.
 func costOf(r rune) int {
 	switch {
-	case r == '"' || r == '\\' || r == '<':
-		return 4 // \\\" and \\\\ and &lt;
+	case r == '"' || r == '\\' || r == '<' || r == ']':
+		return 4 // \\\" and \\\\ and &lt; and a mark that keeps it from ending a link
 	case r == '\n' || r == '\t':
 		return 3 // \\n
 	case r == '`' || r == '!':

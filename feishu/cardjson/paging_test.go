@@ -197,7 +197,7 @@ func TestBordersStayWhileTheTextGrows(t *testing.T) {
 func TestCardsStayBelowTheLimit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		unit := rapid.OneOf(rapid.StringN(1, 20, -1), markdownText(),
-			rapid.SampledFrom([]string{`"`, `\`, "<", "&", "`", "!", "![](", "\n", "```\n", "\x00", "字", "\u2028",
+			rapid.SampledFrom([]string{`"`, `\`, "<", "&", "`", "!", "![](", "]:", "[](", "[`](", "\n", "```\n", "\x00", "字", "\u2028",
 				"~~~\n```\n"})).Draw(t, "unit")
 		text := strings.Repeat(unit, 1+40_000/(len(unit)+1))
 		full := chat.Card{

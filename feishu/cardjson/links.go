@@ -1,0 +1,110 @@
+package cardjson
+
+import (
+	"cmp"
+	"regexp"
+	"strings"
+)
+
+// The platform refuses a message with a link that does not lead to the web (230001, "invalid href"), and agents often
+// link to files. Such a link is written in plain words; what could be read as one, but not by this package, is broken by
+// an invisible character.
+
+// Bounds of what is read as a link, so that unclosed brackets are not searched to the end of the line again and again.
+const (
+	longestWords  = 1000 // bytes of what is shown
+	longestTarget = 4000
+)
+
+var (
+	web       = regexp.MustCompile(`(?i)^https?://`)
+	linkTitle = regexp.MustCompile(`^(.*?)[ \t]+(?:"[^"]*"|'[^']*'|\([^()]*\))$`)
+)
+
+// leadsToWeb reports whether the target of a link begins here with an address on the web.
+func leadsToWeb(s string) bool { return web.MatchString(strings.TrimLeft(s, " \t")) }
+
+// link writes a link in plain words, unless it leads to the web.
+func (p *prose) link(s string) (n int, text string) {
+	end := closing(s, '[', ']', longestWords)
+	if end < 0 || !strings.HasPrefix(s[end+1:], "(") {
+		return 1, s[:1]
+	}
+	size, target, quoted := targetOf(s[end+1:])
+	if size == 0 {
+		return 1, s[:1]
+	}
+	n = end + 1 + size
+	words := s[1:end]
+	if web.MatchString(target) {
+		if !quoted || strings.ContainsAny(target, " ()<>") {
+			return 1, s[:1]
+		}
+		return n, "[" + p.words(words) + "](" + target + ")"
+	}
+	text = p.words(words)
+	switch {
+	case text == "":
+		text = cmp.Or(p.words(target), zwsp)
+	case target != "" && strings.Trim(words, "`") != target && !strings.HasPrefix(target, "#"):
+		text += " (" + p.words(target) + ")"
+	}
+	return n, text
+}
+
+// closing is the index of the bracket that closes the one with which s begins; -1 = there is none. Brackets in code and
+// behind a backslash do not count.
+func closing(s string, opens, closes byte, most int) int {
+	depth := 0
+	for i := 0; i < min(len(s), most+1); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case '`':
+			n, _ := span(s[i:])
+			i += n - 1
+		case opens:
+			depth++
+		case closes:
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// targetOf reads the target of a link from the parenthesis on; size is 0 if there is none. A quoted one stands in
+// pointed brackets.
+func targetOf(s string) (size int, target string, quoted bool) {
+	if start := len(s) - len(strings.TrimLeft(s[1:], " \t")); strings.HasPrefix(s[start:], "<") {
+		end := strings.IndexByte(s[start:min(len(s), start+longestTarget)], '>')
+		if end < 0 {
+			return 0, "", false
+		}
+		rest := strings.IndexByte(s[start+end:], ')')
+		if rest < 0 {
+			return 0, "", false
+		}
+		return start + end + rest + 1, s[start+1 : start+end], true
+	}
+	end := closing(s, '(', ')', longestTarget)
+	if end < 0 {
+		return 0, "", false
+	}
+	target = strings.Trim(s[1:end], " \t")
+	if m := linkTitle.FindStringSubmatch(target); m != nil {
+		target = m[1]
+	}
+	return end + 1, target, false
+}
+
+// defines reports whether the bracket at i may end the name of a link whose target follows, as in [1]: src/a.go. A name
+// begins its line, or an earlier one; of a picture only the name is left.
+func defines(line string, i int) bool {
+	if !strings.HasPrefix(line[i:], "]:") || leadsToWeb(line[i+2:]) {
+		return false
+	}
+	begins := strings.LastIndexByte(line[:i], '[')
+	return begins <= 0 || line[begins-1] == '\\' || strings.Trim(line[:begins], " \t>*+-.)0123456789!") == ""
+}
