@@ -2,6 +2,7 @@ package feishu
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"magpie/feishu/feishutest"
@@ -26,5 +27,23 @@ func TestThePlatformCallsNobody(t *testing.T) {
 	p.must(p.Client.Close(p.ctx(), id, card))
 	_, err = p.Reply(p.ctx(), ask, body, "words")
 	p.must(err)
+	p.clean()
+}
+
+// Agents link to files in many ways; the platform's double refuses each of them in a post.
+func TestLinksToFilesAreWords(t *testing.T) {
+	p, ask := asked(t, feishusim.Config{})
+	body := "[a](src/a.go:12) [b](<my file.go>) [c](c(d).go 'e') [f [g]](h.go)\n![](i.png) [j][1] [k]\n\n[1]: <l m.go>\n\n" +
+		"> [k]:\n> n.go\n\n[o\np](q.go) `r\n` [s](t.go) `\n\n[u](" + strings.Repeat("v/", 900) + ") [w](https://x)"
+	_, err := p.Reply(p.ctx(), ask, body, "words")
+	p.must(err)
+	id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Body: "a", Footer: "[a](b.go)"}, "seed")
+	p.must(err)
+	p.must(p.Edit(p.ctx(), id, chat.Card{Live: true, Body: body, Panels: []chat.Panel{{Title: body, Body: body}}}))
+	p.must(p.Client.Close(p.ctx(), id, chat.Card{Body: body}))
+	shown := p.answers(ask.Key.ID)
+	if len(shown) != 2 || shown[0].Type != "post" || !strings.Contains(shown[0].Text(), "a (src/a.go:12) b (my file.go)") {
+		t.Errorf("%+v", shown)
+	}
 	p.clean()
 }

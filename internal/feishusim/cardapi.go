@@ -74,6 +74,7 @@ func (a *cardAPI) create(q *request) (any, *refusal) {
 	if bad != nil {
 		return nil, bad
 	}
+	q.noteLinks(root)
 	e := &entity{id: newCardID(), root: root, created: time.Now(), uuids: make(map[string][32]byte), stopTTL: func() {}}
 	w.cards[e.id] = e
 	w.setStreaming(e, streamingMode(root), a.cfg.StreamingTTL)
@@ -148,6 +149,7 @@ func (a *cardAPI) apply(q *request, name string, op operation, f func(*draft) *r
 	if f := checkCard(d.root, w.files.ownImage); f != nil {
 		return f.inKit()
 	}
+	q.noteLinks(d.root)
 	e.commit(d.root, op)
 	if d.reopen {
 		w.setStreaming(e, streamingMode(d.root), a.cfg.StreamingTTL)

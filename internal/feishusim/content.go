@@ -111,6 +111,7 @@ func (a *imAPI) inlineCard(q *request, content string) (map[string]any, *refusal
 		return nil, f.inMessage()
 	}
 	q.noteAtAll(root)
+	q.noteLinks(root)
 	return root, nil
 }
 
@@ -222,7 +223,10 @@ func (fs *files) checkPostLine(line any) *refusal {
 				"Your request contains an invalid request parameter, ext=at without user_id")
 		case tag == "img" && !fs.ownImage(text(member(n, "image_key"))):
 			return refuse(RuleImage, codeNotOwnResource, "Bot is NOT the owner of the resource.")
-		case tag == "md":
+		case tag == "a" || tag == "md":
+			if bad := checkHref(n); bad != nil {
+				return bad
+			}
 			c := cardCheck{ownImage: fs.ownImage}
 			if c.markdown(text(member(n, "text"))); c.flaw != nil {
 				return c.flaw.inMessage()

@@ -59,6 +59,12 @@ func TestCreateRefusesBadMessages(t *testing.T) {
 		"post image URL": {codeCardRefused, RuleImage, body(chat, "post", obj{
 			"zh_cn": obj{"content": []any{[]any{obj{"tag": "md", "text": "![x](https://x/y.png)"}}}},
 		})},
+		"post links to a file": {codeParam, RuleHref, body(chat, "post", obj{
+			"zh_cn": obj{"content": []any{[]any{obj{"tag": "md", "text": "`[a](b)`, [see [1]][x]\n\n[x]: <src/a b.go>"}}}},
+		})},
+		"post links to nothing": {codeParam, RuleHref, body(chat, "post", obj{
+			"zh_cn": obj{"content": []any{[]any{obj{"tag": "a", "text": "x", "href": "mailto:a@b.cn"}}}},
+		})},
 		"post too long": {codeTooLong, RuleSize, body(chat, "post", obj{
 			"zh_cn": obj{"content": []any{[]any{obj{"tag": "md", "text": long}}}},
 		})},
@@ -87,6 +93,23 @@ func TestCreateRefusesBadMessages(t *testing.T) {
 	}
 	if n := len(s.Messages(chat)); n != 0 {
 		t.Errorf("%d messages", n)
+	}
+	before := len(s.Violations())
+	c.send(chat, "post", obj{"zh_cn": obj{"content": []any{[]any{
+		obj{"tag": "md", "text": "`[a](b.go)` [c](HTTPS://d) \\[e](f.go)\n\n    [g](h.go)"}, obj{"tag": "a", "text": "i", "href": "http://j"},
+	}}}})
+	c.send(chat, "interactive", card(false, markdown("a", "[a](https://b)")))
+	if vs := s.Violations()[before:]; len(vs) != 0 {
+		t.Errorf("links to the web: %v", vs)
+	}
+	c.send(chat, "interactive", card(false, markdown("a", "[a](b.go)")))
+	k := c.newCard(card(true, markdown("a", "a")))
+	c.send(chat, "interactive", obj{"type": "card", "data": obj{"card_id": k.id}})
+	k.content(0, "a", "[a](c.go)")
+	k.op(0, "PATCH", "/settings", obj{"settings": `{"config":{"streaming_mode":false}}`})
+	// once for the card in its message, and for each operation on the other one
+	if vs := s.Violations()[before:]; len(vs) != 3 || vs[0].Rule != RuleHref || vs[2].Rule != RuleHref {
+		t.Errorf("links of cards: %v", vs)
 	}
 }
 

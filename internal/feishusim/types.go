@@ -82,6 +82,7 @@ const (
 	RuleElements     Rule = "elements"      // more than 200 elements
 	RuleTables       Rule = "tables"        // too many tables
 	RuleImage        Rule = "image"         // an image that is not an uploaded key
+	RuleHref         Rule = "href"          // a link that does not lead to the web
 	RuleEmpty        Rule = "empty"         // empty content
 	RuleAck          Rule = "ack"           // an event was not acknowledged in time, or the ack matches no event
 	RuleStreaming    Rule = "streaming"     // streaming content outside streaming mode
