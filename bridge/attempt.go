@@ -107,6 +107,7 @@ func (r attemptRunner) hear(
 			place := r.cfg.workspace(t.claim.Chat, p.Dir())
 			if r.approvals.Ask(ctx, t.claim, place, e, func(v claude.Decision) bool { return p.Answer(e.ID, v) }) {
 				r.pool.Yield(p)
+				t.view = t.view.Asked()
 			}
 		case claude.ToolAskEnd:
 			if ctx.Err() == nil { // else the turn ends, and tells why

@@ -69,8 +69,12 @@ func (it interruptedTurns) over(
 	if err != nil {
 		return chat.Card{}, err
 	}
+	parts, err := it.store.Turns().Parts(ctx, turn, answer)
+	if err != nil {
+		return chat.Card{}, err
+	}
 	end := turncard.Outcome{State: db.Done, Notice: notice}
-	return turncard.New(turn, l, time.Now()).Saying(answer).End(end).Card(time.Now()), nil
+	return turncard.New(turn, l, time.Now()).Saying(parts...).End(end).Card(time.Now()), nil
 }
 
 // decide carries out the buttons of an interrupted turn.

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -56,12 +57,22 @@ func courtesy(ctx context.Context) time.Duration {
 	return 2 * time.Second
 }
 
+// redacted are the parts of an answer without secrets. Only the last one still grows.
+func (d turnDisplay) redacted(parts []string) []string {
+	clean, last := make([]string, len(parts)), len(parts)-1
+	for i, part := range parts[:last] {
+		clean[i] = d.secrets.Text(part)
+	}
+	clean[last] = d.secrets.PartialText(parts[last])
+	return clean
+}
+
 // paint shows the progress of the turn until the returned function is called.
 func (d turnDisplay) paint(turn context.Context, t *turn) (rest func()) {
 	// Not cancelled with the turn: the last state must be drawn after it has ended.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(turn))
 	idle, over := context.WithCancel(ctx)
-	to, id, draft, searches := chat.Ref{Key: t.claim.Turn.Key, ID: t.claim.Turn.ReplyTo}, t.claim.Turn.ID, "", 0
+	to, id, draft, searches := chat.Ref{Key: t.claim.Turn.Key, ID: t.claim.Turn.ReplyTo}, t.claim.Turn.ID, []string{""}, 0
 	t.painter = turncard.NewPainter(d.out, turncard.Target{
 		To: to, Idem: delivery.CardKey(id, to), ID: t.claim.Turn.Card,
 		Find: func(ctx context.Context) (string, error) {
@@ -81,14 +92,15 @@ func (d turnDisplay) paint(turn context.Context, t *turn) (rest func()) {
 				zerolog.Ctx(ctx).Error().Err(err).Msg("card of the turn not stored")
 			}
 		},
-		Shows: func(ctx context.Context, answer string) {
-			if answer = d.secrets.PartialText(answer); answer == draft {
+		Shows: func(ctx context.Context, parts []string) {
+			parts = d.redacted(parts)
+			if slices.Equal(parts, draft) {
 				return
 			}
-			draft = answer
+			draft = parts
 			failpoint.At("draft: storing")
 			defer failpoint.At("draft: stored")
-			if err := d.turns.SetDraft(ctx, id, answer); err != nil {
+			if err := d.turns.SetDraft(ctx, id, parts...); err != nil {
 				zerolog.Ctx(ctx).Error().Err(err).Msg("draft of the answer not stored")
 			}
 		},

@@ -155,9 +155,13 @@ func (r cutOffTurns) recover(ctx context.Context, t db.Turn) error {
 	if unanswered || !did.Ended && len(t.Draft) > len(text) {
 		text = t.Draft
 	}
+	parts, err := r.db.Turns().Parts(ctx, t.ID, text)
+	if err != nil {
+		return err
+	}
 	e := db.TurnResult{
 		Turn: t, State: end.State, Failure: end.Failure, Answer: text,
-		Card:       turncard.New(t.ID, r.cfg.langOf(c), time.Now()).Saying(text).End(end).Card(time.Now()),
+		Card:       turncard.New(t.ID, r.cfg.langOf(c), time.Now()).Saying(parts...).End(end).Card(time.Now()),
 		SteersRead: did.Steered,
 	}
 	if did.Known && r.cfg.Context.Resumes() {
@@ -228,10 +232,14 @@ func (r cutOffTurns) followUpResult(ctx context.Context, t db.Turn, cut turncard
 	if unanswered || !did.Ended && len(t.Draft) > len(text) {
 		text = t.Draft
 	}
+	parts, err := r.db.Turns().Parts(ctx, t.ID, text)
+	if err != nil {
+		return e, err
+	}
 	log.Warn().Bool("finished", did.Ended).Str("state", string(end.State)).Msg("work in the background was cut off")
 	return db.TurnResult{
 		Turn: t, State: end.State, Failure: end.Failure, Answer: text, Usage: r.usage(ctx, t, did),
-		Card: turncard.New(t.ID, r.cfg.langOf(c), time.Now()).Saying(text).End(end).Card(time.Now()),
+		Card: turncard.New(t.ID, r.cfg.langOf(c), time.Now()).Saying(parts...).End(end).Card(time.Now()),
 	}, nil
 }
 

@@ -144,16 +144,6 @@ func (ts Turns) CardOf(ctx context.Context, turn int64) (string, error) {
 	return card, err
 }
 
-const setTurnDraft = `UPDATE turns SET draft = ?2 WHERE id = ?1 AND state = 'running'`
-
-// SetDraft stores what people are about to see of a running turn's answer.
-func (ts Turns) SetDraft(ctx context.Context, turn int64, draft string) error {
-	if _, err := ts.db.engine.Exec(ctx, setTurnDraft, turn, draft); err != nil {
-		return fmt.Errorf("set draft of turn %d: %w", turn, err)
-	}
-	return nil
-}
-
 const stopTurn = `UPDATE turns SET stopped = 1 WHERE id = ?1 AND chat_key = ?2` + isOpen
 
 // Stop notes that somebody has stopped a turn of a chat, unless it has ended: it is not begun again, whatever happens.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -128,8 +129,9 @@ func (o pageSender) send(ctx context.Context, d *draft) (*cardPage, error) {
 	return &cardPage{message: id, shown: &d.content}, nil
 }
 
-// findLaterPages returns the cards that answer the same question and were sent after the given message.
-func (o pageSender) findLaterPages(ctx context.Context, message string) ([]*cardPage, error) {
+// findLaterPages returns the cards that answer the same question and were sent after the given message, without the
+// others, which are known to be something else: an approval, for example.
+func (o pageSender) findLaterPages(ctx context.Context, message string, others []string) ([]*cardPage, error) {
 	found, err := o.messages.find(ctx, o.to)
 	if err != nil {
 		return nil, err
@@ -138,7 +140,8 @@ func (o pageSender) findLaterPages(ctx context.Context, message string) ([]*card
 	first := slices.IndexFunc(found, func(s chat.Sent) bool { return s.ID == message })
 	var pages []*cardPage
 	for _, sent := range found[first+1:] {
-		if sent.Card == "" {
+		isSent := func(card string) bool { return strings.HasPrefix(card, sent.ID+"/") }
+		if sent.Card == "" || slices.ContainsFunc(others, isSent) {
 			continue
 		}
 		s, _, _, err := parseID(sent.Card, o.messages.api)

@@ -82,10 +82,12 @@ type card struct {
 	sender pageSender
 	seed   string // of the idempotency keys of the pages after the first
 
-	mu     sync.Mutex
-	pages  []*cardPage
-	layout cardjson.Layout
-	draft  *draft // of the page that is being sent; nil: none
+	mu      sync.Mutex
+	pages   []*cardPage
+	earlier []cardjson.Layout // of the parts that are complete
+	layout  cardjson.Layout   // of the body
+	draft   *draft            // of the page that is being sent; nil: none
+	others  []string          // cards whose messages are not this one's
 
 	mustSearch bool        // pages that an earlier process sent must be searched for
 	foundPages []*cardPage // result of that search: the pages that follow those in pages
@@ -171,21 +173,36 @@ func (cs *cards) find(id string) (*card, error) {
 // pageContents splits the value into the cards that show it, one per page. Everything that is not text goes on the last
 // page. A page whose streaming window is over ends here, so that new text starts another card.
 func (k *card) pageContents(value chat.Card) []chat.Card {
+	out := k.earlierPages(value.Earlier)
 	pages := k.layout.Pages(value.Body)
-	if n := len(pages); value.Live && len(k.pages) == n && k.pages[n-1].needsRotation(pages[n-1]) {
+	last := pages[len(pages)-1]
+	if n := len(out) + len(pages); value.Live && len(k.pages) == n && k.pages[n-1].needsRotation(last) {
 		k.layout.EndPage()
 		pages = k.layout.Pages(value.Body)
 	}
-	out := make([]chat.Card, len(pages))
-	for i, p := range pages {
-		out[i] = chat.Card{Body: p, Summary: value.Summary}
+	for _, p := range pages[:len(pages)-1] {
+		c := chat.Card{Body: p, Summary: value.Summary}
 		if !value.Live { // while it changes, only the last page is drawn each time
-			out[i].Title, out[i].State = value.Title, value.State
+			c.Title, c.State = value.Title, value.State
 		}
+		out = append(out, c)
 	}
-	last := value
-	last.Body = pages[len(pages)-1]
-	out[len(out)-1] = last
+	value.Body, value.Earlier, value.Others = pages[len(pages)-1], nil, nil
+	return append(out, value)
+}
+
+// earlierPages are the pages of the parts of a value that are complete. What was the body may have become one of them.
+func (k *card) earlierPages(parts []chat.Part) (out []chat.Card) {
+	for len(k.earlier) < len(parts) {
+		k.earlier = append(k.earlier, k.layout)
+		k.layout = cardjson.Layout{}
+	}
+	for i, part := range parts {
+		for _, p := range k.earlier[i].Pages(part.Body) {
+			out = append(out, chat.Card{Body: p, Summary: part.Status})
+		}
+		out[len(out)-1].Status = part.Status
+	}
 	return out
 }
 
@@ -194,6 +211,7 @@ func (k *card) draw(ctx context.Context, value chat.Card, last bool) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	want := k.pageContents(value)
+	k.others = value.Others
 	for i, content := range want {
 		if err := k.drawPage(ctx, i, content, last); err != nil {
 			return err
@@ -233,7 +251,7 @@ func (k *card) drawPage(ctx context.Context, i int, content chat.Card, last bool
 // nextPage returns a page that this process has not drawn yet: one that an earlier process sent, else a new one.
 func (k *card) nextPage(ctx context.Context, content chat.Card, i int) (*cardPage, error) {
 	if k.mustSearch {
-		later, err := k.sender.findLaterPages(ctx, k.pages[0].message)
+		later, err := k.sender.findLaterPages(ctx, k.pages[0].message, k.others)
 		switch {
 		case err != nil && !mayFallBack(ctx, err):
 			return nil, err

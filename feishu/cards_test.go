@@ -3,6 +3,8 @@ package feishu
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -291,4 +293,39 @@ func TestUnknownCardIDs(t *testing.T) {
 			t.Errorf("Edit(%q): %v", id, err)
 		}
 	}
+}
+
+// The parts of a card stand on messages of their own, whoever draws them.
+func TestThePartsOfACardStayWhereTheyAre(t *testing.T) {
+	p, ask := asked(t, feishusim.Config{})
+	id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Body: "I will"}, "seed")
+	p.must(err)
+	p.must(p.Edit(p.ctx(), id, chat.Card{Live: true, Body: "I will run it."}))
+	other, err := p.Client.Post(p.ctx(), ask, chat.Card{Body: "May it?"}, "other")
+	p.must(err)
+	parts, above := []chat.Part{{Body: "I will run it.", Status: "below"}}, "<font color='grey'>below</font> I will run it."
+	check := func(when string, want ...string) {
+		t.Helper()
+		list := p.answers(ask.Key.ID)
+		got := make([]string, 0, len(list))
+		for _, m := range list {
+			got = append(got, squash(m.Text()))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", when, got, want)
+		}
+	}
+	p.must(p.Edit(p.ctx(), id, chat.Card{Live: true, Earlier: parts, Body: "It has"}))
+	check("live", above, "May it?", "It has")
+	last := chat.Card{Earlier: parts, Body: "It has run.", Others: []string{other}}
+	p.Client = p.another()
+	p.must(p.Client.Close(p.ctx(), id, last))
+	check("closed", above, "May it?", "It has run.")
+	p.ForgetKeys()
+	old := strings.Split(id, "/")
+	old[2] = strconv.FormatInt(time.Now().Add(-time.Hour).Unix(), 36)
+	p.Client, last.Body = p.another(), "It ran."
+	p.must(p.Client.Close(p.ctx(), strings.Join(old, "/"), last))
+	check("an hour later", above, "May it?", "It ran.")
+	p.clean()
 }

@@ -81,8 +81,8 @@ func (st *settler) resolve(ctx context.Context, a db.Approval, s db.Settling, v 
 		a.Answers = json.RawMessage(st.secrets.Text(string(a.Answers)))
 	}
 	s.Card = Card(a, l)
-	if s.Told && a.State != db.Withdrawn { // the card of the turn stands above, where people may not look
-		s.Card.Footer = i18n.ApprovalGoesOnAbove.In(l)
+	if s.Told && a.State != db.Withdrawn { // until the agent says something, only the card of the turn above this one moves
+		s.Card.Footer = i18n.ApprovalGoesOnBelow.In(l)
 	}
 	if err := st.settle(ctx, a, s); err != nil {
 		return err

@@ -49,8 +49,12 @@ func (pr *presenter) show(ctx context.Context, p db.Post) (string, error) {
 		return id, err
 	}
 	id, err := pr.card(ctx, to, p)
+	card := *p.Card
+	if err == nil && p.Turn != 0 && time.Since(p.Begun) > keyLifetime { // its later messages may have to be looked for
+		card.Others, err = pr.others(ctx, to, p.Turn)
+	}
 	if err == nil {
-		err = pr.out.Close(ctx, id, *p.Card)
+		err = pr.out.Close(ctx, id, card)
 	}
 	if errors.Is(err, chat.ErrRefused) {
 		err = pr.withhold(ctx, to, p, id)
@@ -171,16 +175,22 @@ func (pr *presenter) FindCard(ctx context.Context, to chat.Ref, p db.Post) (stri
 	if err != nil || len(sent) == 0 {
 		return "", err
 	}
-	others, err := pr.posts.ContinuedCards(ctx, p.Turn) // they answer the same message
-	if err == nil && to.Key.Thread != "" {
-		var near []string
-		near, err = pr.posts.NearbyCards(ctx, to.Key, p.Turn) // and in a topic it is not known what is answered
-		others = append(others, near...)
-	}
+	others, err := pr.others(ctx, to, p.Turn)
 	if err != nil {
 		return "", err
 	}
 	return notAmong(others, sent), nil
+}
+
+// others are the cards that may answer the same message as a turn's.
+func (pr *presenter) others(ctx context.Context, to chat.Ref, turn int64) ([]string, error) {
+	others, err := pr.posts.ContinuedCards(ctx, turn)
+	if err == nil && to.Key.Thread != "" {
+		var near []string
+		near, err = pr.posts.NearbyCards(ctx, to.Key, turn) // in a topic it is not known what is answered
+		others = append(others, near...)
+	}
+	return others, err
 }
 
 // find lists what was sent in answer to a message, if that may be so long ago that the platform has

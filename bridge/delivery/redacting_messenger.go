@@ -56,6 +56,10 @@ func RedactCard(c chat.Card, secrets redact.Known) chat.Card {
 	}
 	c.Title, c.Status, c.Footer = clean(c.Title), clean(c.Status), clean(c.Footer)
 	c.Body, c.Summary = growing(c.Body), growing(c.Summary)
+	c.Earlier = slices.Clone(c.Earlier)
+	for i, p := range c.Earlier {
+		c.Earlier[i] = chat.Part{Body: clean(p.Body), Status: clean(p.Status)}
+	}
 	c.Panels = slices.Clone(c.Panels)
 	for i, p := range c.Panels {
 		c.Panels[i].Title, c.Panels[i].Body = clean(p.Title), growing(p.Body)

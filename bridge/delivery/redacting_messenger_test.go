@@ -49,7 +49,7 @@ func TestNoPartOfACardShowsASecret(t *testing.T) {
 		if !got.Form.Last {
 			t.Error("the form has lost its place")
 		}
-		got.State, got.Buttons, got.Form.Buttons = "", nil, nil
+		got.State, got.Buttons, got.Form.Buttons, got.Others = "", nil, nil, nil
 		for i := range got.Form.Fields {
 			f := &got.Form.Fields[i]
 			f.Name, f.Kind = "", ""

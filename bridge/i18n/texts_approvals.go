@@ -42,7 +42,7 @@ var (
 	ApprovalWasNotApproved = Phrase{"✏️ %s 要求继续规划", "✏️ %s asked for more planning"}
 	ApprovalWasAnswered    = Phrase{"✅ %s 已回答", "✅ Answered by %s"}
 	ApprovalWasSkipped     = Phrase{"🚫 %s 跳过了问题", "🚫 Skipped by %s"}
-	ApprovalGoesOnAbove    = Phrase{"助手在上面的卡片里继续。", "The agent continues in the card above."}
+	ApprovalGoesOnBelow    = Phrase{"助手的回复会出现在下面。", "The agent's answer will appear below."}
 	WishAllow              = Phrase{"允许", "allow it"}
 	ApprovalSomebody       = Phrase{"有人", "someone"}
 	ApprovalSaid           = Phrase{"说明：%s", "Note: %s"}

@@ -99,6 +99,7 @@ var (
 	Delegating       = Phrase{"子任务进行中…", "Working on a subtask…"}
 	ListingTasks     = Phrase{"正在更新待办…", "Updating the to-do list…"}
 
+	CardGoesOnBelow    = Phrase{"⬇️ 下面继续", "⬇️ Continues below"}
 	CardWriting        = Phrase{"正在回答…", "Writing…"}
 	CardPreparing      = Phrase{"准备使用 %s…", "Preparing to use %s…"}
 	CardYourTurn       = Phrase{"等你确认…", "Waiting for you…"}

@@ -32,8 +32,8 @@ type Target struct {
 	ID   string   // that exists already; empty = none yet
 	// looks for a card that an earlier process has posted; empty = none
 	Find   func(ctx context.Context) (string, error)
-	Posted func(ctx context.Context, cardID string) // told of the card once it exists
-	Shows  func(ctx context.Context, answer string) // told of an answer before it can be seen
+	Posted func(ctx context.Context, cardID string)  // told of the card once it exists
+	Shows  func(ctx context.Context, parts []string) // told of an answer before it can be seen; see [State.Parts]
 }
 
 // Messenger is what a painter asks of a chat platform. An error that matches [chat.ErrGone] or [chat.ErrUnreachable] is
@@ -132,7 +132,7 @@ func inVain(err error) bool {
 // the last, contains everything. Only the end of all drawing is an error.
 func (p *Painter) draw(ctx context.Context, v State, c chat.Card) error {
 	// The draft first: after a crash the card must not show more than is stored.
-	p.Shows(ctx, v.Answer())
+	p.Shows(ctx, v.Parts())
 	failpoint.At("card: drawing")
 	err := p.out.Edit(ctx, p.ID, c)
 	failpoint.At("card: drawn")
@@ -160,7 +160,7 @@ func (p *Painter) open(ctx context.Context) (chat.Card, error) {
 		return c, p.draw(ctx, v, c)
 	}
 	// The draft is stored before it becomes visible, so that a restart never shows less than people have seen.
-	p.Shows(ctx, v.Answer())
+	p.Shows(ctx, v.Parts())
 	failpoint.At("card: posting")
 	id, err := p.out.Post(ctx, p.To, c, p.Idem)
 	if err == nil {

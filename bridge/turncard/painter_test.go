@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -30,7 +31,7 @@ func draw(t *testing.T, out Messenger, v State, card string) *drawing {
 		ID:     card,
 		Find:   func(context.Context) (string, error) { return "", nil },
 		Posted: func(_ context.Context, id string) { d.posted = append(d.posted, id) },
-		Shows:  func(_ context.Context, answer string) { d.shown = append(d.shown, answer) },
+		Shows:  func(_ context.Context, parts []string) { d.shown = append(d.shown, strings.Join(parts, "|")) },
 	}, v)
 	idle, over := context.WithCancel(t.Context())
 	d.over = over

@@ -15,7 +15,11 @@ import (
 
 // Card draws the state as it looks at this time: running turns show how long they have taken.
 func (v State) Card(now time.Time) chat.Card {
-	c := chat.Card{Body: v.Answer(), Live: v.outcome.State == "", Panels: v.panels()}
+	parts := v.Parts()
+	c := chat.Card{Body: parts[len(parts)-1], Live: v.outcome.State == "", Panels: v.panels()}
+	for _, part := range parts[:len(parts)-1] {
+		c.Earlier = append(c.Earlier, chat.Part{Body: part, Status: i18n.CardGoesOnBelow.In(v.Lang)})
+	}
 	title, state := v.header()
 	c.Title, c.State = title.In(v.Lang), state
 	if c.Live {

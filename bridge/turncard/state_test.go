@@ -1,6 +1,7 @@
 package turncard
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -134,5 +135,48 @@ func TestTheViewWaitsForPeople(t *testing.T) {
 	v = v.Apply(claude.ToolAsk{ID: "d", Name: claude.PlanTool}, now).Apply(claude.ToolDenied{Name: claude.PlanTool}, now)
 	if got := v.Card(now).Footer; !strings.Contains(got, "Read") || strings.Contains(got, claude.PlanTool) {
 		t.Errorf("refused tools %q", got)
+	}
+}
+
+// What is said once people have decided stands on a message below their decision; several decisions with nothing said
+// between them take only one.
+func TestWhatIsSaidAfterADecisionStandsBelowIt(t *testing.T) {
+	now := time.Now()
+	ask := func(v State) State { return v.Asked().Apply(claude.ToolAsk{}, now) }
+	v := New(7, i18n.English, now).Apply(claude.Text{Text: "I will run it."}, now)
+	v = ask(v)
+	if c := v.Card(now); c.Body != "I will run it." || c.Earlier != nil {
+		t.Errorf("while people are asked: %+v", c)
+	}
+	v = ask(v.Apply(claude.ToolAllowed{}, now)).Apply(claude.ToolDenied{Name: "Bash"}, now)
+	before := v
+	v = v.Apply(claude.Text{Block: 1, Text: "It has"}, now).Apply(claude.Text{Block: 1, Text: " run."}, now)
+	first := chat.Part{Body: "I will run it.", Status: i18n.CardGoesOnBelow.EN}
+	if c := v.Card(now); c.Body != "It has run." || !slices.Equal(c.Earlier, []chat.Part{first}) {
+		t.Errorf("after two decisions: %+v", c)
+	}
+	if v.Answer() != "I will run it.\n\nIt has run." || before.Card(now).Earlier != nil {
+		t.Errorf("answer %q, before %+v", v.Answer(), before.Card(now))
+	}
+	v = v.Apply(claude.Rewind{Block: 1}, now)
+	if c := v.Card(now); c.Body != "" || len(c.Earlier) != 1 {
+		t.Errorf("taken back: %+v", c)
+	}
+	v = v.Apply(claude.Text{Block: 1, Text: "It did."}, now)
+	if c := v.End(Outcome{State: db.Done}).Card(now); c.Body != "It did." || len(c.Earlier) != 1 {
+		t.Errorf("at the end: %+v", c)
+	}
+	if c := before.End(Outcome{State: db.Done}).Card(now); c.Body != i18n.NoAnswer.EN || len(c.Earlier) != 1 {
+		t.Errorf("ended without a word: %+v", c)
+	}
+	if c := ask(v).End(Outcome{State: db.Interrupted, Notice: i18n.Interrupted}).Card(now); c.Body != "It did." {
+		t.Errorf("interrupted while people are asked: %+v", c)
+	}
+	if c := v.Restarted(now).Apply(claude.Text{Text: "Once more."}, now).Card(now); c.Body != "Once more." ||
+		!slices.Equal(c.Earlier, []chat.Part{{Status: first.Status}}) {
+		t.Errorf("begun again: %+v", c)
+	}
+	if c := New(7, i18n.English, now).Saying(v.Parts()...).Card(now); c.Body != "It did." || len(c.Earlier) != 1 {
+		t.Errorf("after a crash: %+v", c)
 	}
 }

@@ -171,6 +171,61 @@ func TestACrashAroundADecision(t *testing.T) {
 	}
 }
 
+// The program is killed while the agent speaks after a decision: what people have seen stays where it is, and is there
+// once.
+func TestACrashBelowADecision(t *testing.T) {
+	t.Parallel()
+	for _, step := range []string{"", "draft: stored"} { // before and after the message below can be seen
+		t.Run("killed at "+step, func(t *testing.T) {
+			t.Parallel()
+			s := newService(t, feishusim.Config{})
+			rest := make(chan struct{})
+			defer close(rest)
+			s.model.Script(
+				modelsim.Rule{Times: 1, Steps: []modelsim.Step{bash(appendLine("out.txt"))}},
+				modelsim.Rule{Match: asksFor("继续"), Steps: []modelsim.Step{modelsim.Text("接着做完了")}},
+				modelsim.Rule{Steps: []modelsim.Step{modelsim.Text("正在收拾。"), modelsim.Hold(rest)}})
+			if step != "" {
+				s.run("MAGPIE_CRASH_AT=" + step)
+			} else {
+				s.run()
+			}
+			s.connected()
+			id := s.sim.Say(s.chat, s.user, "动手吧")
+			s.press(s.approval(s.chat, id, 1), doAllow)
+			if step == "" {
+				s.await("the message below", func(v *feishusim.View) bool {
+					list := ofTurns(v, s.chat, id)
+					return len(list) == 2 && strings.Contains(list[1].Text(), "正在收拾")
+				})
+				s.kill()
+			} else if !s.died(patience) {
+				t.Fatalf("the program did not come to this step: %s", s.logs)
+			}
+			s.run()
+			s.connected()
+			cut := s.turnDone(s.chat, id)
+			check := func(when string, want int) {
+				t.Helper()
+				list := ofTurns(s.sim.View(), s.chat, id)
+				if len(list) != want || !goesOnBelow(list[0]) || !strings.Contains(list[1].Text(), "正在收拾") ||
+					strings.Contains(list[0].Text(), "正在收拾") {
+					t.Errorf("%s: %d messages, %q, %q", when, len(list), list[0].Text(), list[1].Text())
+				}
+			}
+			check("after the crash", 2)
+			s.press(cut, doContinue)
+			s.await("the rest", func(v *feishusim.View) bool {
+				list := ofTurns(v, s.chat, id)
+				return len(list) == 3 && visibleText(list[2]) == "接着做完了" && !hasButtons(list[1])
+			})
+			check("continued", 3)
+			s.terminate()
+			s.clean()
+		})
+	}
+}
+
 // The program is killed right after a decision about what an agent waits for. Nobody knows whether it has run, so it is
 // asked for again.
 func TestACrashRightAfterADecision(t *testing.T) {

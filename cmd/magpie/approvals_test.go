@@ -121,20 +121,27 @@ func confirmed(got, want string) bool {
 	return strings.Contains(got, want) || strings.Contains(got, "收到，正在处理")
 }
 
-// turnDone waits until the card of the first turn that answers a message is complete.
+// turnDone waits until the card of the first turn that answers a message is complete, and returns the last of its
+// messages: what was said after a decision stands on one of its own.
 func (r *rig) turnDone(chatID, messageID string) feishusim.Message {
 	r.Helper()
 	var got feishusim.Message
 	r.await("the end of the turn", func(v *feishusim.View) bool {
-		list := ofTurns(v, chatID, messageID)
-		if len(list) == 0 || list[0].Last().Streaming || running(list[0]) {
-			return false
+		for _, m := range ofTurns(v, chatID, messageID) {
+			if m.Last().Streaming || running(m) {
+				return false
+			} else if !goesOnBelow(m) {
+				got = m
+				return true
+			}
 		}
-		got = list[0]
-		return true
+		return false
 	})
 	return got
 }
+
+// goesOnBelow reports whether the next message of a turn goes on with what this one says.
+func goesOnBelow(m feishusim.Message) bool { return strings.Contains(m.Text(), "下面继续") }
 
 // agentRead reports whether a text is among what the agent was asked last.
 func (r *rig) agentRead(text string) bool {
@@ -186,6 +193,36 @@ func TestAnAllowedCommandRunsOnceAsItWasShown(t *testing.T) {
 	}
 	if got := r.project("out.txt"); got != "ran <b> & `x`\n" {
 		t.Errorf("the command left %q", got)
+	}
+}
+
+// What the agent says after people have decided is the newest message of the chat. Nothing is said twice, and decisions
+// between which nothing is said take no messages but their own.
+func TestTheAnswerStandsBelowTheDecision(t *testing.T) {
+	r := newRig(t)
+	r.model.Script(
+		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("先看一下。"), bash(appendLine("a.txt"))}},
+		modelsim.Rule{Times: 1, Steps: []modelsim.Step{bash(appendLine("b.txt"))}},
+		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("做完了。")}})
+	id := r.sim.Say(r.chat, r.user, "动手吧")
+	for n := range 2 {
+		card := r.approval(r.chat, id, n+1)
+		r.press(card, doAllow)
+		r.closed(card, "会出现在下面")
+	}
+	r.turnDone(r.chat, id)
+	list := r.sim.View().Messages(r.chat)
+	list = list[slices.IndexFunc(list, func(m feishusim.Message) bool { return m.ID == id })+1:]
+	if len(list) != 4 || visibleText(list[3]) != "做完了。" {
+		t.Fatalf("%d messages, the last one says %q", len(list), list[len(list)-1].Text())
+	}
+	if got := list[0].Text(); !goesOnBelow(list[0]) || !strings.Contains(got, "先看一下") || hasButtons(list[0]) {
+		t.Errorf("above the decisions: %q", got)
+	}
+	for _, m := range list[:3] {
+		if strings.Contains(m.Text(), "做完了") {
+			t.Errorf("the answer stands above, too: %q", m.Text())
+		}
 	}
 }
 
@@ -426,8 +463,8 @@ func TestEverythingIsAskedInTheChat(t *testing.T) {
 	if got := visibleText(r.turnDone(r.chat, id)); got != "完了" {
 		t.Errorf("answer %q", got)
 	}
-	if list := replies(r.sim.View(), r.chat, id); len(list) != 2 {
-		t.Errorf("%d cards, want the answer and one that asks", len(list))
+	if list := replies(r.sim.View(), r.chat, id); len(list) != 3 {
+		t.Errorf("%d cards, want one that asks, between the two of the answer", len(list))
 	}
 }
 
@@ -572,8 +609,8 @@ func TestAToolCallWithASecretIsRefused(t *testing.T) {
 	id := r.sim.Say(r.chat, r.user, "动手吧")
 	r.press(r.approval(r.chat, id, 1), doAlways)
 	r.turnDone(r.chat, id)
-	if list := replies(r.sim.View(), r.chat, id); len(list) != 2 {
-		t.Errorf("%d cards, want the answer and one that asks", len(list))
+	if list := replies(r.sim.View(), r.chat, id); len(list) != 3 {
+		t.Errorf("%d cards, want one that asks, between the two of the answer", len(list))
 	}
 	if r.project("a.txt") != "一" || r.project("b.txt")+r.project("c.txt") != "" {
 		t.Errorf("files %q, %q, %q", r.project("a.txt"), r.project("b.txt"), r.project("c.txt"))

@@ -123,7 +123,7 @@ func TestAnApprovalInATopic(t *testing.T) {
 	if got := strings.Count(r.project("out.txt"), "\n"); got != 1 {
 		t.Errorf("the command ran %d times", got)
 	}
-	th.checkInTopic(2)
+	th.checkInTopic(3)
 }
 
 // A rule that was made in a topic counts there, and neither in its group nor in another topic.
@@ -139,7 +139,7 @@ func TestAlwaysInThisTopic(t *testing.T) {
 	r.calls(bash(command), modelsim.Text("第二次做完了"))
 	th.mentionBot("再来")
 	th.awaitEnd("第二次做完了")
-	th.checkInTopic(3)
+	th.checkInTopic(4)
 	if got := strings.Count(r.project("out.txt"), "\n"); got != 2 {
 		t.Errorf("the command ran %d times", got)
 	}

@@ -217,6 +217,7 @@ type Card struct {
 	Title   string    // its header; empty = it has none
 	State   CardState // gives the header its color
 	Status  string    // one line about the progress; empty = none
+	Earlier []Part    `json:",omitempty"` // what was said before it, oldest first, on messages of their own; the body goes on below them
 	Body    string    // Markdown of the agent, as far as it has come
 	Chart   *Chart    // below the body; nil = none
 	Panels  []Panel
@@ -225,6 +226,15 @@ type Card struct {
 	Summary string // one line for the chat list
 	Buttons []Button
 	Live    bool // it will change
+	// cards that answer the same message and are not this one's, by their durable names: for whoever looks for a message of
+	// the card that an earlier process has sent
+	Others []string `json:"-"`
+}
+
+// Part is what a message of a card says that is complete: what goes on, goes on below.
+type Part struct {
+	Body   string // Markdown
+	Status string // one line
 }
 
 // Chart is a bar chart.
