@@ -244,7 +244,7 @@ func (t *memoryTalk) why(ctx context.Context, x db.Memory) (order, error) {
 		fmt.Fprintf(&s, "\n"+i18n.MemoryStep.In(t.l), v.Version, t.day(v.Updated), act.In(t.l), who, why)
 	}
 	for _, m := range sources {
-		line := text.Shorten(strings.Join(strings.Fields(t.clean(m.Text)), " "), excerpt)
+		line := text.Shorten(text.OneLine(t.clean(m.Text)), excerpt)
 		who := m.Actor.Name
 		if m.Role == chat.Assistant {
 			who = i18n.TheAgent.In(t.l)

@@ -12,6 +12,7 @@ import (
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/text"
 )
 
 // fewWords is how many tokens a question has at least in which something worth remembering may be told. Thanks and
@@ -129,6 +130,6 @@ func (n notes) keep(ctx context.Context, note db.Memory, reply string) error {
 
 // sameWords reports whether two texts differ in nothing but case, blanks and the mark at their end.
 func sameWords(a, b string) bool {
-	plain := func(s string) string { return strings.TrimRight(strings.Join(strings.Fields(s), " "), "。.！! ") }
+	plain := func(s string) string { return strings.TrimRight(text.OneLine(s), "。.！! ") }
 	return strings.EqualFold(plain(a), plain(b))
 }

@@ -179,5 +179,5 @@ func (c Config) TruncateSummary(summary string) string {
 	if textCost(summary) <= most || utf8.RuneCountInString(summary) < 2 {
 		return summary
 	}
-	return cut(summary, most)
+	return omitMiddle(summary, most)
 }

@@ -26,7 +26,7 @@ var (
 
 // Title cleans up a title that the agent wrote: one line, without quotes and Markdown. It is empty if nothing is left.
 func Title(reply string) string {
-	title := []rune(stripMarkup(label.ReplaceAllString(stripMarkup(firstLine(reply)), "")))
+	title := []rune(stripMarkup(label.ReplaceAllString(stripMarkup(firstProse(reply)), "")))
 	if len(title) <= titleLength {
 		return string(title)
 	}
@@ -35,7 +35,7 @@ func Title(reply string) string {
 
 // FallbackTitle makes a title from a question: its first line, cut between two words.
 func FallbackTitle(question string) string {
-	line := []rune(stripMarkup(firstLine(question)))
+	line := []rune(stripMarkup(firstProse(question)))
 	if len(line) <= fallbackLength {
 		return string(line)
 	}
@@ -71,10 +71,10 @@ func isWordRune(r rune) bool {
 		classOf(r) != classSyllable
 }
 
-// firstLine is the first line that says something.
-func firstLine(text string) string {
-	for line := range strings.Lines(valid(text)) {
-		if line = strings.Join(strings.Fields(line), " "); stripMarkup(line) != "" && !strings.HasPrefix(line, "```") {
+// firstProse is the first line that says something, unlike markup and fences.
+func firstProse(s string) string {
+	for line := range strings.Lines(valid(s)) {
+		if line = text.OneLine(line); stripMarkup(line) != "" && !strings.HasPrefix(line, "```") {
 			return line
 		}
 	}

@@ -33,7 +33,7 @@ func truncate(msgs []chat.Message, l Limits) []chat.Message {
 			if !newest && !huge {
 				break
 			}
-			m.Text = cut(m.Text, most)
+			m.Text = omitMiddle(m.Text, most)
 			cost = textCost(m.Text)
 		}
 		room -= frame + cost
@@ -66,7 +66,7 @@ func shrink(msgs []chat.Message, l Limits) []chat.Message {
 	most := sort.Search(longest, func(n int) bool { return tooMuch(n + 1) })
 	for i := range msgs {
 		if costs[i] > most {
-			msgs[i].Text = cut(msgs[i].Text, max(most, leastShare))
+			msgs[i].Text = omitMiddle(msgs[i].Text, max(most, leastShare))
 		}
 	}
 	return msgs
@@ -81,10 +81,10 @@ func frameCost(n int, m chat.Message) int {
 	return EstimateTokens(h) + EstimateTokens("\n\n")
 }
 
-// cut removes runes from the middle of text until the rest costs at most this many tokens, and puts a
+// omitMiddle removes runes from the middle of text until the rest costs at most this many tokens, and puts a
 // mark in their place. It does not split grapheme clusters, except those of dozens of runes. If nothing
 // fits, only the mark is left.
-func cut(text string, most int) string {
+func omitMiddle(text string, most int) string {
 	runes := []rune(valid(text))
 	tooMany := func(keep int) bool { return textCost(cutMiddle(runes, keep)) > most }
 	// First find an upper bound by doubling: the cost of a very long text is measured only in small parts.

@@ -239,6 +239,10 @@ func TestAMemoryIsMadeTidy(t *testing.T) {
 	if m := save(t, d, db.Memory{Text: "x", Title: strings.Repeat("t", 200)}); len([]rune(m.Title)) != 120 {
 		t.Errorf("title of %d runes", len([]rune(m.Title)))
 	}
+	family := "👩‍👧" // one character of three runes
+	if m := save(t, d, db.Memory{Text: "x", Title: strings.Repeat("t", 117) + family + "ttt"}); !strings.HasSuffix(m.Title, "t…") {
+		t.Errorf("a title is cut inside a character: %q", m.Title)
+	}
 	for _, bad := range []db.Memory{
 		{}, {Text: " \n"}, {Text: "x", Scope: "world"}, {Text: "x", Scope: db.UserScope}, {Text: "x", State: "forgotten"},
 		{Text: strings.Repeat("x", db.MaxMemoryText+1)},

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"magpie/internal/text"
 )
 
 // Bounds of a memory. A longer title or list is cut, a longer text is refused.
@@ -72,16 +74,12 @@ func valid(s string) string {
 // oneLine is s without breaks and of bounded length.
 func oneLine(s string, most int) string {
 	visible := strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) || unicode.IsControl(r) {
+		if unicode.IsControl(r) {
 			return ' '
 		}
 		return r
 	}, valid(s))
-	runes := []rune(strings.Join(strings.Fields(visible), " "))
-	if len(runes) <= most {
-		return string(runes)
-	}
-	return strings.TrimRight(string(runes[:most-1]), " ") + "…"
+	return text.Shorten(text.OneLine(visible), most)
 }
 
 // tidyKeywords bounds number and length: they come from a model, and each of them costs room in the index.

@@ -167,7 +167,7 @@ func resultLines(text string) string {
 		case len(lines) == mostLines:
 			more = true
 		default:
-			lines = append(lines, cutLine(l))
+			lines = append(lines, codeLine(l))
 		}
 	}
 	if more {
@@ -176,8 +176,8 @@ func resultLines(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// cutLine is a line of code that is not too long.
-func cutLine(l string) string {
+// codeLine is a line of code that is not too long.
+func codeLine(l string) string {
 	shown := strings.Map(func(r rune) rune {
 		if !text.IsInvisible(r) {
 			return r
@@ -226,10 +226,10 @@ func (e edit) lines() []string {
 	}
 	var lines []string
 	for _, l := range before {
-		lines = append(lines, "-"+cutLine(l))
+		lines = append(lines, "-"+codeLine(l))
 	}
 	for _, l := range after {
-		lines = append(lines, "+"+cutLine(l))
+		lines = append(lines, "+"+codeLine(l))
 	}
 	return lines
 }

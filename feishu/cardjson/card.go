@@ -120,7 +120,7 @@ func Card(c chat.Card, stream bool) string {
 	// Schema 2.0 refuses update_multi false (code 300302).
 	card.Config = cardConfig{StreamingMode: stream && c.Live, UpdateMulti: true}
 	if c.Summary != "" {
-		card.Config.Summary = &plain{Content: text.Clip(withoutMentions(oneLine(c.Summary)), maxSummary)}
+		card.Config.Summary = &plain{Content: text.Clip(withoutMentions(text.OneLine(c.Summary)), maxSummary)}
 	}
 	if card.Config.StreamingMode {
 		card.Config.Streaming = &typingSpeed
@@ -219,7 +219,7 @@ func bodyText(c chat.Card) string {
 
 // smallText is one line of small grey print.
 func smallText(s string, most int) string {
-	return "<font color='grey'>" + text.Clip(new(prose).line(oneLine(stripControl(s))), most) + "</font>"
+	return "<font color='grey'>" + text.Clip(new(prose).line(text.OneLine(stripControl(s))), most) + "</font>"
 }
 
 // buttonColumns are buttons side by side, as far as there is room. Their ids begin with name.
@@ -242,9 +242,9 @@ func buttonColumns(name string, buttons []chat.Button) []element {
 }
 
 // label is a text on one line without markup; the platform refuses an empty one.
-func label(text string, most int) *plain {
-	text = shorten(withoutMentions(oneLine(stripControl(text))), most)
-	return &plain{Tag: "plain_text", Content: cmp.Or(text, "…")}
+func label(s string, most int) *plain {
+	s = shortenToCost(withoutMentions(text.OneLine(stripControl(s))), most)
+	return &plain{Tag: "plain_text", Content: cmp.Or(s, "…")}
 }
 
 // Step is one update of a drawn page: the text of an element, some members of an element, or the whole card.
@@ -327,5 +327,3 @@ func toJSON(v any) string {
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

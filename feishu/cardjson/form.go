@@ -57,7 +57,7 @@ func drawForm(f chat.Form) formJSON {
 	for i, field := range fields {
 		if field.Label != "" {
 			// the zero-width space keeps a leading number from becoming a list
-			text := zwsp + shorten(oneLine(new(prose).line(stripControl(field.Label))), asked/(len(fields)-i))
+			text := zwsp + shortenToCost(text.OneLine(new(prose).line(stripControl(field.Label))), asked/(len(fields)-i))
 			asked -= cost(text)
 			out.Elements = append(out.Elements, element{
 				Tag: "markdown", ID: fmt.Sprintf("field_%d_label", i), Content: text,

@@ -1,6 +1,10 @@
 package cardjson
 
-import "strings"
+import (
+	"strings"
+
+	"magpie/internal/text"
+)
 
 // Post is a rich text message with an agent's Markdown (page "Message content", tag md). A sent post
 // must name a language, although a received one names none.
@@ -17,7 +21,7 @@ func Post(md string) string {
 
 // Mention is a rich text message that calls users before a text without markup (page "Message content", tags at and
 // text).
-func Mention(users []string, text string) string {
+func Mention(users []string, said string) string {
 	type node struct {
 		Tag  string `json:"tag"`
 		User string `json:"user_id,omitempty"`
@@ -30,7 +34,7 @@ func Mention(users []string, text string) string {
 	for _, user := range users {
 		line = append(line, node{Tag: "at", User: user}, node{Tag: "text", Text: " "})
 	}
-	line = append(line, node{Tag: "text", Text: withoutMentions(oneLine(stripControl(text)))})
+	line = append(line, node{Tag: "text", Text: withoutMentions(text.OneLine(stripControl(said)))})
 	return toJSON(map[string]post{"zh_cn": {Content: [][]node{line}}})
 }
 

@@ -199,8 +199,8 @@ func fittingBytes(line string, most int) int {
 	return len(line)
 }
 
-// shorten truncates a text to that cost.
-func shorten(s string, most int) string {
+// shortenToCost truncates a text to that cost.
+func shortenToCost(s string, most int) string {
 	if cost(s) <= most {
 		return s
 	}

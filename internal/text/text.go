@@ -3,6 +3,7 @@
 package text
 
 import (
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -82,6 +83,9 @@ func Shorten(s string, most int) string {
 	runes := []rune(s)
 	return string(runes[:Border(runes, most-1, -1)]) + ellipsis
 }
+
+// OneLine replaces line breaks, and other space between words, with single blanks.
+func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // Clip returns s if it has at most this many bytes, and otherwise its beginning and an ellipsis, together at
 // most this many. It divides no rune.

@@ -96,3 +96,9 @@ func TestClip(t *testing.T) {
 		t.Errorf("no bytes hold %q", got)
 	}
 }
+
+func TestOneLine(t *testing.T) {
+	if got := OneLine(" a \t b\r\n\n字 "); got != "a b 字" {
+		t.Errorf("%q", got)
+	}
+}
