@@ -1,8 +1,9 @@
 package feishu
 
 import (
-	"strconv"
 	"strings"
+
+	"github.com/docker/go-units"
 
 	"magpie/internal/configtype"
 )
@@ -10,23 +11,16 @@ import (
 // Size is a number of bytes, written as 30MB or 500KB in the configuration.
 type Size int64
 
+// maxSize leaves room for sums; no setting needs more.
+const maxSize = 1 << 50
+
 // UnmarshalText implements [encoding.TextUnmarshaler].
 func (s *Size) UnmarshalText(text []byte) error {
-	number, unit := strings.ToUpper(strings.TrimSpace(string(text))), int64(1)
-	for _, u := range []struct {
-		name  string
-		bytes int64
-	}{{"KB", 1 << 10}, {"MB", 1 << 20}, {"GB", 1 << 30}, {"B", 1}} {
-		if rest, ok := strings.CutSuffix(number, u.name); ok {
-			number, unit = strings.TrimSpace(rest), u.bytes
-			break
-		}
-	}
-	n, err := strconv.ParseInt(number, 10, 64)
-	if err != nil || n < 0 || n > 1<<40 {
+	n, err := units.RAMInBytes(strings.TrimSpace(string(text)))
+	if err != nil || n < 0 || n > maxSize {
 		return configtype.Mistakef("应为大小，例如 30MB", "must be a size, such as 30MB")
 	}
-	*s = Size(n * unit)
+	*s = Size(n)
 	return nil
 }
 

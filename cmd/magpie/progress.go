@@ -14,7 +14,8 @@ import (
 )
 
 // progress shows on a terminal how far some work is, how fast it goes, and how long it will take, in one line that is
-// overwritten. It prints nothing elsewhere.
+// overwritten. It prints nothing elsewhere. It is no library's bar: those that are kept well show rate and time left in
+// English only.
 type progress struct {
 	out   io.Writer // nil = not a terminal
 	now   func() time.Time
