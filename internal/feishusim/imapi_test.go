@@ -412,3 +412,38 @@ func TestPingingEverybodyIsAViolation(t *testing.T) {
 		t.Errorf("%d violations", n)
 	}
 }
+
+// A post of Markdown is kept and shown as such, with its mentions.
+func TestPostsOfMarkdown(t *testing.T) {
+	s := start(t, Config{})
+	c := newRest(t, s)
+	tom := s.AddUser("Tom")
+	room := s.Group("G", tom)
+	id := s.Post(room, tom, json.RawMessage(`{"content_v2":[[{"tag":"md","text":"**a**"}],[{"tag":"md","text":"b"}]]}`),
+		Mention(), MentionAll())
+	check := func(s *Server, want string) {
+		t.Helper()
+		if m, _ := s.Message(id); m.Text() != want || strings.Contains(m.Content, `"content":`) {
+			t.Errorf("%q in %s, want %q", m.Text(), m.Content, want)
+		}
+	}
+	check(s, "@Magpie @all **a**\nb")
+	for _, path := range []string{"/" + id, "?container_id_type=chat&container_id=" + room} {
+		items := c.want(0, "GET", pathMessages+path, nil).Data["items"].([]any)
+		content := text(member(items[0], "body", "content"))
+		if p, ok := parsePost(content); !ok || !strings.Contains(content, s.BotOpenID()) || len(p.ContentV2) != 2 {
+			t.Errorf("%s: %s", path, content)
+		}
+	}
+	s.Edit(id, json.RawMessage(`{"content_v2":[[{"tag":"md","text":"c"}]]}`))
+	check(s, "@Magpie c")
+	folder := t.TempDir()
+	if err := s.Save(folder); err != nil {
+		t.Fatal(err)
+	}
+	check(start(t, Config{Folder: folder}), "@Magpie c")
+	both := s.Post(room, tom, json.RawMessage(`{"content":[[{"tag":"text","text":"old"}]],"content_v2":[[{"tag":"md","text":"new"}]]}`))
+	if m, _ := s.Message(both); m.Text() != "new" || !strings.Contains(m.Content, "old") {
+		t.Errorf("%q in %s", m.Text(), m.Content)
+	}
+}

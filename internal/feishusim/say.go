@@ -153,12 +153,15 @@ func addTextMentions(content json.RawMessage, mentions []mention, all bool) stri
 }
 
 func addPostMentions(content json.RawMessage, mentions []mention, all bool) string {
-	var in struct {
-		Title   string             `json:"title"`
-		Content [][]map[string]any `json:"content"`
-	}
+	var in post
 	if err := json.Unmarshal(content, &in); err != nil {
 		panic("feishusim: post content: " + err.Error())
+	}
+	if len(in.ContentV2) > 0 {
+		in.ContentV2[0] = append(mentionsInMarkdown(mentions, all), in.ContentV2[0]...)
+		if len(in.Content) == 0 {
+			return string(mustJSON(in))
+		}
 	}
 	var line []map[string]any
 	for _, m := range mentions {
@@ -175,4 +178,16 @@ func addPostMentions(content json.RawMessage, mentions []mention, all bool) stri
 	}
 	in.Content[0] = append(line, in.Content[0]...)
 	return string(mustJSON(in))
+}
+
+// mentionsInMarkdown are mentions as content_v2 of a post has them.
+func mentionsInMarkdown(mentions []mention, all bool) []map[string]any {
+	var b strings.Builder
+	for _, m := range mentions {
+		fmt.Fprintf(&b, "<at user_id=%q>%s</at> ", m.user.OpenID, m.user.Name)
+	}
+	if all {
+		b.WriteString(`<at user_id="all">all</at> `)
+	}
+	return []map[string]any{{"tag": "md", "text": b.String()}}
 }

@@ -69,9 +69,13 @@ func visiblePost(content string) string {
 	if p.Title != "" {
 		lines = append(lines, p.Title)
 	}
-	for _, line := range p.Content {
+	for _, line := range p.shown() {
 		var b strings.Builder
 		for _, node := range line {
+			if node["tag"] == "md" {
+				b.WriteString(atTag.ReplaceAllString(text(node["text"]), "@$1"))
+				continue
+			}
 			for _, k := range []string{"text", "user_name", "emoji_type", "user_id"} {
 				if s, ok := node[k].(string); ok {
 					b.WriteString(map[bool]string{true: "@"}[k == "user_id"] + s)
@@ -86,15 +90,24 @@ func visiblePost(content string) string {
 
 // post is rich text of one language.
 type post struct {
-	Title   string             `json:"title"`
-	Content [][]map[string]any `json:"content"`
+	Title     string             `json:"title,omitempty"`
+	Content   [][]map[string]any `json:"content,omitempty"`
+	ContentV2 [][]map[string]any `json:"content_v2,omitempty"` // of a received one: Markdown, beside or instead of Content
+}
+
+// shown is what clients show: Markdown if there is any (oapi-sdk-go channel/normalize/converters.go).
+func (p post) shown() [][]map[string]any {
+	if len(p.ContentV2) > 0 {
+		return p.ContentV2
+	}
+	return p.Content
 }
 
 // parsePost returns the first language of a post, in the order of postLanguages, or the only one of a
 // received post.
 func parsePost(content string) (post, bool) {
 	var p post
-	if json.Unmarshal([]byte(content), &p) == nil && p.Content != nil {
+	if json.Unmarshal([]byte(content), &p) == nil && p.shown() != nil {
 		return p, true
 	}
 	var langs map[string]post
