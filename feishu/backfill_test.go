@@ -379,3 +379,48 @@ func TestRecentForgetsTheOldest(t *testing.T) {
 		t.Errorf("%d ids", len(r.ids))
 	}
 }
+
+// What comes in an event, what is quoted, and what fills a gap are read in the same way: Markdown with mentions and a
+// picture, and a text that its author has edited.
+func TestEventsQuotesAndGapsAreReadAlike(t *testing.T) {
+	p := newPlatform(t, feishusim.Config{})
+	ann, h := p.AddUser("Ann"), newStoringHandler()
+	room := p.Group("team", ann)
+	stop := p.start(p.Client, h)
+	p.await("connect", func(v *feishusim.View) bool { return v.Connections() == 1 })
+	say := func() []string {
+		edited := p.Say(room, ann, "draft", feishusim.Mention())
+		p.Server.Edit(edited, json.RawMessage(`{"text":"one <b>\ntwo"}`))
+		return []string{edited, p.Server.Post(room, ann, json.RawMessage(`{"title":"T","content":[[{"tag":"text","text":"old"}]],`+
+			`"content_v2":[[{"tag":"md","text":"- **see** ![image](img_v3_1)"}]]}`), feishusim.Mention(), feishusim.MentionAll())}
+	}
+	told := say()
+	h.await(p, 2)
+	stop()
+	missed := say()
+	p.Client = p.another()
+	p.start(p.Client, h)
+	h.await(p, 4)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	key := chat.FeishuChat(room)
+	for _, id := range append(told, missed...) {
+		m := h.order[slices.IndexFunc(h.order, func(m chat.Incoming) bool { return m.ID == id })]
+		want, pictures := "# T\n\n@all - **see** [图片 1]", 1
+		if id == told[0] || id == missed[0] {
+			want, pictures = "one <b>\ntwo", 0
+		}
+		quoted, err := p.Quoted(p.ctx(), key, id)
+		p.must(err)
+		if quoted.Text != want || len(quoted.Files) != pictures || quoted.Actor.Name != "Ann" {
+			t.Errorf("quoted: %+v, want %q", quoted, want)
+		}
+		if id == told[0] {
+			want = "draft" // which it was then
+		}
+		if m.Text != want || len(m.Files) != pictures || m.Actor.Name != "Ann" || !m.ToBot {
+			t.Errorf("told or missed: %+v, want %q", m, want)
+		}
+	}
+	p.clean()
+}

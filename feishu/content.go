@@ -29,12 +29,26 @@ func mentionsOf(message gjson.Result, id string) []mention {
 	return ms
 }
 
-// mentionsAll reports whether a message mentions everybody. It looks into the raw content, because such
-// a mention need not be among the message's mentions.
-func mentionsAll(content string) bool {
-	return strings.Contains(content, `@_all`) || strings.Contains(content, `"user_id":"all"`) ||
-		strings.Contains(content, `<at user_id=\"all\">`)
+// mentionsAll reports whether a message mentions everybody. It looks into the content, because such a mention need not
+// be among the message's mentions.
+func mentionsAll(content gjson.Result) (all bool) {
+	if content.Type == gjson.String {
+		s := content.String()
+		return strings.Contains(s, "@_all") || slices.ContainsFunc(atTag.FindAllStringSubmatch(s, -1),
+			func(tag []string) bool { return everybody(tag[1]) })
+	}
+	if content.IsObject() && everybody(content.Get("user_id").String()) {
+		return true
+	}
+	content.ForEach(func(_, part gjson.Result) bool {
+		all = (part.IsObject() || part.IsArray() || part.Type == gjson.String) && mentionsAll(part)
+		return !all
+	})
+	return all
 }
+
+// everybody reports whether a mention with this id is one of all members.
+func everybody(id string) bool { return id == "all" || id == "all_members" || id == "@_all" }
 
 // contentReader converts the content of one message to text, and collects its attachments.
 type contentReader struct {
@@ -142,7 +156,7 @@ func (r *contentReader) inline(e gjson.Result) string {
 
 var (
 	code       = regexp.MustCompile("(?s)```.*?```|`[^`\n]*`")
-	atTag      = regexp.MustCompile(`<at user_id="([^"]*)">([^<]*)</at>`)
+	atTag      = regexp.MustCompile(`<at\s+user_id\s*=\s*["']?([^"'<>\s]*?)["']?\s*(?:/>|>(?:([^<\n]*)</at>)?)( ?)`)
 	pictureTag = regexp.MustCompile(`!\[[^\]\n]*\]\((img_[A-Za-z0-9_-]+)\)`)
 )
 
@@ -157,7 +171,10 @@ func (r *contentReader) markdown(s string) string {
 		}
 		prose := atTag.ReplaceAllStringFunc(s[:span[0]], func(tag string) string {
 			m := atTag.FindStringSubmatch(tag)
-			return r.person(m[1], m[2])
+			if name := r.person(m[1], m[2]); name != "" {
+				return name + m[3]
+			}
+			return "" // with its space, so that no double space remains
 		})
 		prose = pictureTag.ReplaceAllStringFunc(prose, func(tag string) string {
 			return r.picture(pictureTag.FindStringSubmatch(tag)[1])
@@ -168,17 +185,21 @@ func (r *contentReader) markdown(s string) string {
 	return b.String()
 }
 
-// person is a mention in the platform's Markdown, as text.
+// person is a mention in the platform's Markdown, as text; empty = of the bot. It has an open_id, or the key of one of the
+// message's mentions.
 func (r *contentReader) person(id, name string) string {
+	if i := slices.IndexFunc(r.mentions, func(m mention) bool { return m.key == id && id != "" }); i >= 0 {
+		id, name = r.mentions[i].id, r.mentions[i].name
+	}
 	switch {
-	case id == "all":
+	case everybody(id):
 		return "@all"
 	case id == r.bot && r.bot != "":
 		return ""
 	case name != "":
 		return "@" + name
 	}
-	return "@" + r.nameOf(id)
+	return "@" + r.userName(id)
 }
 
 var paragraph = regexp.MustCompile(`(?s)<p>(.*?)</p>`)
@@ -210,7 +231,10 @@ func link(text, href string) string {
 // at keeps a key, which [replaceMentions] replaces by the name. An id that is no key is replaced here, if there is a
 // name.
 func at(id, name string) string {
-	if strings.HasPrefix(id, "@_") || name == "" {
+	switch {
+	case everybody(id):
+		return "@all"
+	case strings.HasPrefix(id, "@_") || name == "":
 		return id
 	}
 	return "@" + name

@@ -33,6 +33,10 @@ func TestReadable(t *testing.T) {
 			"# T\n\n**a**"},
 		{"Markdown with people", "post", `{"content_v2":[[{"tag":"md","text":"<at user_id=\"ou_bot\">Magpie</at>ask <at user_id=\"all\"></at>"}]]}`,
 			"ask @all"},
+		{"Markdown with keys of people", "post", `{"content_v2":[[{"tag":"md","text":"<at user_id=\"@_user_1\">Magpie</at> ask <at user_id = \"@_user_10\"></at> and <at user_id='ou_x' >Xi</at> <at user_id=\"@_all\"/><at user_id=all_members>"}]]}`,
+			"ask @Ten and @Xi @all@all"},
+		{"everybody in a post", "post", `{"content":[[{"tag":"at","user_id":"all"},{"tag":"text","text":" "},{"tag":"at","user_id":"@_all","user_name":"所有人"}]]}`,
+			"@all @all"},
 		{"underlined", "post", `{"content":[[{"tag":"text","text":"a","style":["underline"]}]]}`, "a"},
 		{"empty", "post", `{}`, ""},
 	}
@@ -52,8 +56,12 @@ func TestMentionsOfEverybody(t *testing.T) {
 		`{"text":"@_all look"}`: true, `{"content":[[{"tag":"at","user_id":"all"}]]}`: true,
 		`{"content_v2":[[{"tag":"md","text":"<at user_id=\"all\"></at>"}]]}`:     true,
 		`{"content_v2":[[{"tag":"md","text":"<at user_id=\"ou_1\">all</at>"}]]}`: false, `{"text":"all"}`: false,
+		`{"content_v2": [[{"tag": "md", "text": "\u003cat user_id = \"all_members\">x</at>"}]]}`: true,
+		`{"content": [[{"tag": "at", "user_id": "all"}]]}`:                                       true,
+		`{"content":[[{"tag":"at","user_id":"@_user_1","user_name":"all"}]]}`:                    false,
+		`{"user_id":"ou_all","n":1}`:                                                             false, `"`: false, ``: false,
 	} {
-		if got := mentionsAll(content); got != want {
+		if got := mentionsAll(gjson.Parse(content)); got != want {
 			t.Errorf("%s: %v", content, got)
 		}
 	}
