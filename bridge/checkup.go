@@ -52,23 +52,45 @@ func (cs adminCommands) checkUp(_ context.Context, o ordered) (order, error) {
 // loadOf says how much the agent has to do, and how much it may.
 func loadOf(pool *claude.Pool, lang i18n.Lang) string {
 	st, l := pool.Stats(), pool.Limits()
+	why := LimitsIn(l, lang)
 	all := st.Running + st.Yielded + st.Idle + st.Spare
-	return fmt.Sprintf(i18n.DoctorLoad.In(lang), st.Running, l.Turns, st.Waiting, all, l.Processes) + reasons(l, lang)
+	return i18n.DoctorLoad.Sprintf(lang, st.Running, l.Turns, why.Turns, st.Waiting, all, l.Processes, why.Processes,
+		why.Idle)
 }
 
-// reasons says from what the limits were computed, if they were.
-func reasons(l claude.Limits, lang i18n.Lang) string {
-	var list []string
-	if l.Cores > 0 {
-		list = append(list, fmt.Sprintf(i18n.DoctorCores.In(lang), l.Cores))
+// LimitTexts say why the limits of the agent are what they are, and how long its processes are kept.
+type LimitTexts struct{ Turns, Processes, Idle string }
+
+// LimitsIn says in a language why limits are what they are.
+func LimitsIn(l claude.Limits, lang i18n.Lang) LimitTexts {
+	why := func(r claude.Reason) string {
+		switch r {
+		case claude.ByCores:
+			return i18n.LimitByCores.Sprintf(lang, l.Cores)
+		case claude.ByProcesses:
+			return i18n.LimitByProcesses.In(lang)
+		case claude.ByMemory:
+			memory := i18n.LimitByMemory
+			if l.ControlGroup {
+				memory = i18n.LimitByGroup
+			}
+			return memory.Sprintf(lang, float64(l.Memory)/(1<<30))
+		case claude.ByUnknownMemory:
+			return i18n.LimitUnknown.In(lang)
+		case claude.Configured:
+		}
+		return i18n.LimitConfigured.In(lang)
 	}
-	if l.Memory > 0 {
-		list = append(list, fmt.Sprintf(i18n.DoctorMemory.In(lang), float64(l.Memory)/(1<<30)))
+	idle := why(l.Why.Idle)
+	if l.Why.Idle == claude.ByMemory {
+		idle = i18n.KeptByMemory.In(lang)
 	}
-	if len(list) == 0 {
-		return ""
+	if l.Idle == 0 {
+		return LimitTexts{why(l.Why.Turns), why(l.Why.Processes), i18n.KeptNot.Sprintf(lang, idle)}
 	}
-	return fmt.Sprintf(i18n.DoctorAuto.In(lang), strings.Join(list, i18n.Listing.In(lang)))
+	return LimitTexts{
+		why(l.Why.Turns), why(l.Why.Processes), i18n.Kept.Sprintf(lang, i18n.ExactDuration(l.Idle, lang), idle),
+	}
 }
 
 // checkName is what users call a thing that was looked at.

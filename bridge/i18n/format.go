@@ -67,6 +67,16 @@ func RoughDuration(d time.Duration, l Lang) string {
 	}
 }
 
+// ExactDuration is a length of time for people, without units that are zero.
+func ExactDuration(d time.Duration, l Lang) string {
+	switch {
+	case d >= time.Hour && d%time.Hour == 0, d >= time.Minute && d < time.Hour && d%time.Minute == 0:
+		return strings.TrimSpace(RoughDuration(d, l))
+	default:
+		return Duration(d, l)
+	}
+}
+
 // Excerpt returns at most this many runes of a text, on one line.
 func Excerpt(text string, most int) string {
 	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })

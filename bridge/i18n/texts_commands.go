@@ -134,11 +134,18 @@ var (
 	DoctorWarn  = Phrase{"可以工作，但有需要留意的地方。", "It works, but something needs attention."}
 	DoctorFail  = Phrase{"发现问题。请在运行机器人的电脑上执行 magpie doctor 查看详情。",
 		"Something is wrong. Run magpie doctor on the bot's machine for details."}
-	DoctorLoad = Phrase{"正在回答 %d/%d，排队 %d；进程 %d/%d",
-		"Answering %d/%d, queued %d; processes %d/%d"}
-	DoctorAuto   = Phrase{"（上限根据%s得出）", " (limits based on %s)"}
-	DoctorCores  = Phrase{"%d 个 CPU 核心", "%d CPU cores"}
-	DoctorMemory = Phrase{"启动时的 %.1f GB 空闲内存", "%.1f GB of memory free at startup"}
+	DoctorLoad = Phrase{"正在回答 %d/%d（%s），排队 %d；进程 %d/%d（%s）；%s",
+		"Answering %d/%d (%s), queued %d; processes %d/%d (%s); %s"}
+	LimitConfigured  = Phrase{"由配置指定", "configured"}
+	LimitByCores     = Phrase{"按 %d 个 CPU 核心", "based on %d CPU cores"}
+	LimitByProcesses = Phrase{"不超过进程数", "no more than the processes"}
+	LimitByMemory    = Phrase{"按 %.1f GB 空闲内存", "based on %.1f GB of free memory"}
+	LimitByGroup     = Phrase{"按容器或服务的 %.1f GB 空闲内存",
+		"based on %.1f GB of free memory of its container or service"}
+	LimitUnknown = Phrase{"空闲内存未知", "free memory unknown"}
+	Kept         = Phrase{"空闲进程最多保留 %s（%s）", "idle processes stay up to %s (%s)"}
+	KeptNot      = Phrase{"空闲进程立即结束（%s）", "idle processes end at once (%s)"}
+	KeptByMemory = Phrase{"内存够用时", "while memory allows"}
 	CheckCLI     = Phrase{"Claude Code 的安装", "Claude Code installation"}
 	CheckLogin   = Phrase{"Claude 账户的登录（失效时发送 /login）",
 		"Claude login (send /login if it has expired)"}

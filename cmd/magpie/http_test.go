@@ -85,7 +85,8 @@ func TestMetricsOfTheParts(t *testing.T) {
 		}
 		return w.Body.String()
 	}
-	if got := page(); !strings.Contains(got, "magpie_store_up 0") || strings.Contains(got, "magpie_outbox") {
+	if got := page(); !strings.Contains(got, "magpie_store_up 0") || strings.Contains(got, "magpie_outbox") ||
+		strings.Contains(got, "magpie_cli_limit_") || !strings.Contains(got, "magpie_cli_keep_alive_seconds 0\n") {
 		t.Errorf("the store cannot be read, and the page says\n%s", got)
 	}
 	s = snapshot{
@@ -93,7 +94,7 @@ func TestMetricsOfTheParts(t *testing.T) {
 		Platform: feishu.Status{Reconnects: 4, CircuitOpen: true, Events: 9, Backfilled: 8, Calls: feishu.Calls{Limited: 5},
 			Silent: feishu.Silent{Early: 2, Late: 1}},
 		CLI:    claude.PoolStats{Running: 1, Idle: 6, Spare: 8, Waiting: 7, Started: 11},
-		Limits: claude.Limits{Turns: 12, Processes: 68},
+		Limits: claude.Limits{Turns: 12, Processes: 68, Idle: 2 * time.Hour, Cores: 3, Memory: 1 << 30},
 	}
 	got := page()
 	for _, want := range []string{
@@ -104,8 +105,9 @@ func TestMetricsOfTheParts(t *testing.T) {
 		"magpie_turns_queued 3", "magpie_outbox_pending 2",
 		"magpie_platform_connected 0", "magpie_platform_reconnects_total 4",
 		`magpie_platform_calls_total{class="limited"} 5`, `magpie_cli_processes{state="running"} 1`,
-		`magpie_cli_processes{state="idle"} 6`, `magpie_cli_processes{state="spare"} 8`, "magpie_turns_waiting_for_process 7", `magpie_cli_limit{of="turns"} 12`,
-		`magpie_cli_limit{of="processes"} 68`, "magpie_cli_process_starts_total 11",
+		`magpie_cli_processes{state="idle"} 6`, `magpie_cli_processes{state="spare"} 8`, "magpie_turns_waiting_for_process 7",
+		`magpie_cli_limit{of="turns"} 12`, `magpie_cli_limit{of="processes"} 68`, "magpie_cli_keep_alive_seconds 7200",
+		"magpie_cli_limit_cores 3", "magpie_cli_limit_memory_bytes 1.073741824e+09", "magpie_cli_process_starts_total 11",
 		"magpie_platform_circuit_open 1", "magpie_platform_events_total 9",
 		"magpie_platform_backfilled_messages_total 8", `magpie_platform_silent_connections_total{deadline="early"} 2`,
 		`magpie_platform_silent_connections_total{deadline="late"} 1`,

@@ -122,14 +122,21 @@ var (
 	descProcesses         = describe("cli_processes", "Processes of the CLI, by state.", "state")
 	descWaitingForProcess = describe("turns_waiting_for_process", "Turns that wait for a free process slot.")
 	descLimit             = describe("cli_limit", "How many turns may run, and how many processes of the CLI may exist.", "of")
-	descProcessStarts     = describe("cli_process_starts_total", "Processes of the CLI that were started.")
+	descKeepAlive         = describe("cli_keep_alive_seconds",
+		"How long an idle process of the CLI is kept; less if its memory is needed.")
+	descLimitCores = describe("cli_limit_cores",
+		"Cores from which the limit of turns was computed; absent if it was not.")
+	descLimitMemory = describe("cli_limit_memory_bytes",
+		"Free memory from which the limit of processes was computed; absent if it was not.")
+	descProcessStarts = describe("cli_process_starts_total", "Processes of the CLI that were started.")
 )
 
 // Describe implements prometheus.Collector.
 func (p parts) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descStore, descQueued, descOutbox, descOldest, descConnected, descReconnects, descSilent, descCircuitOpen, descEvents,
-		descBackfilled, descCalls, descProcesses, descWaitingForProcess, descLimit, descProcessStarts,
+		descBackfilled, descCalls, descProcesses, descWaitingForProcess, descLimit, descKeepAlive, descLimitCores,
+		descLimitMemory, descProcessStarts,
 	} {
 		to <- d
 	}
@@ -170,6 +177,13 @@ func (p parts) Collect(to chan<- prometheus.Metric) {
 	put(descWaitingForProcess, prometheus.GaugeValue, float64(s.CLI.Waiting))
 	put(descLimit, prometheus.GaugeValue, float64(s.Limits.Turns), "turns")
 	put(descLimit, prometheus.GaugeValue, float64(s.Limits.Processes), "processes")
+	put(descKeepAlive, prometheus.GaugeValue, s.Limits.Idle.Seconds())
+	if s.Limits.Cores > 0 {
+		put(descLimitCores, prometheus.GaugeValue, float64(s.Limits.Cores))
+	}
+	if s.Limits.Memory > 0 {
+		put(descLimitMemory, prometheus.GaugeValue, float64(s.Limits.Memory))
+	}
 	put(descProcessStarts, prometheus.CounterValue, float64(s.CLI.Started))
 }
 

@@ -194,7 +194,7 @@ func (p *program) run(ctx context.Context) error {
 	l := p.pool.Limits()
 	p.log.Info().Str("version", version()).
 		Int("max_turns", l.Turns).Int("cores", l.Cores).Int("max_processes", l.Processes).
-		Int64("free_mb", l.Memory>>20).Msg("magpie is running")
+		Int64("free_mb", l.Memory>>20).Stringer("keep_alive", l.Idle).Msg("magpie is running")
 	alive, die := context.WithCancel(context.WithoutCancel(ctx))
 	var managed sync.WaitGroup
 	managed.Go(func() { m.Run(alive, ctx.Done()) })

@@ -101,18 +101,35 @@ const (
 	usualKept     = 8         // processes, if the memory is not known
 )
 
+// Reason is why a limit is what it is.
+type Reason int
+
+// The reasons.
+const (
+	Configured      Reason = iota
+	ByCores                // so many turns are no burden for the cores
+	ByProcesses            // each turn needs a process
+	ByMemory               // the memory allows that many processes, or to keep them
+	ByUnknownMemory        // how much memory is free is not known: it is a usual value
+)
+
+// Reasons are why the limits are what they are.
+type Reasons struct{ Turns, Processes, Idle Reason }
+
 // Limits are the maximum numbers of turns and processes.
 type Limits struct {
 	Turns     int // that run at the same time
 	Processes int // running or idle
-	Cores     int // from which the number of turns was computed; 0 = it is configured
 
 	// Idle is how long a process waits for its chat's next message; less if its memory is needed.
 	Idle time.Duration
 
-	// Memory was free when the number of processes was computed, in bytes; 0 = the number is configured, or the memory
-	// is not known.
-	Memory int64
+	Why Reasons
+
+	Cores int // from which the number of turns was computed; 0 = from none
+	// Memory was free when the number of processes was computed, in bytes; 0 = it was not computed from that.
+	Memory       int64
+	ControlGroup bool // the memory is that of a container or a service, and not the whole machine's
 
 	machine *machine // nil = memory is not checked when a process starts
 	watched *machine // nil = memory is not checked while processes are idle
@@ -122,30 +139,29 @@ type Limits struct {
 func (c Config) Limits() Limits {
 	l := Limits{Turns: int(c.MaxTurns), Processes: int(c.MaxProcesses), Idle: c.KeepAlive.wait()}
 	if c.MaxTurns == Auto {
-		l.Cores = runtime.GOMAXPROCS(0)
+		l.Cores, l.Why.Turns = runtime.GOMAXPROCS(0), ByCores
 		l.Turns = max(fewestTurns, turnsPerCore*l.Cores)
 	}
+	m := &machine{c.Machine}
 	if c.MaxProcesses == Auto {
 		// Memory decides on the number of processes: one takes about 300 MB at its start (CLI 2.1.197).
-		m := &machine{c.Machine}
-		if free, total, err := m.memory(); err == nil {
-			l.machine, l.Memory = m, free
+		if free, total, grouped, err := m.read(); err == nil {
+			l.machine, l.Memory, l.ControlGroup, l.Why.Processes = m, free, grouped, ByMemory
 			l.Processes = max(1, int((free-reserve(total))/processMemory))
 		} else {
-			l.Processes = max(usualKept, l.Turns)
+			l.Processes, l.Why.Processes = max(usualKept, l.Turns), ByUnknownMemory
 		}
 	}
-	if l.watched = l.machine; c.KeepAlive == AutoKeepAlive && l.watched == nil {
-		m := &machine{c.Machine}
+	l.watched = l.machine
+	if c.KeepAlive == AutoKeepAlive {
 		if _, _, err := m.memory(); err == nil {
-			l.watched = m
+			l.watched, l.Why.Idle = m, ByMemory
 		} else {
-			l.Idle = usualIdle
+			l.Idle, l.Why.Idle = usualIdle, ByUnknownMemory
 		}
 	}
-	// A turn needs a process, so more turns than processes would only wait.
-	if l.Turns > l.Processes {
-		l.Turns, l.Cores = l.Processes, 0
+	if l.Turns > l.Processes { // they would only wait
+		l.Turns, l.Cores, l.Why.Turns = l.Processes, 0, ByProcesses
 	}
 	return l
 }

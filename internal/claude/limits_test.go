@@ -65,9 +65,9 @@ func TestLimitsThatAreConfigured(t *testing.T) {
 		want             Limits
 	}{
 		"both":                         {3, 5, Limits{Turns: 3, Processes: 5}},
-		"a turn needs a process":       {9, 2, Limits{Turns: 2, Processes: 2}},
-		"the machine for one of them":  {Auto, 2, Limits{Turns: 2, Processes: 2}},
-		"the memory for the processes": {4, Auto, Limits{Turns: 4, Processes: 68, Memory: 15 * gb}},
+		"a turn needs a process":       {9, 2, Limits{Turns: 2, Processes: 2, Why: Reasons{Turns: ByProcesses}}},
+		"the machine for one of them":  {Auto, 2, Limits{Turns: 2, Processes: 2, Why: Reasons{Turns: ByProcesses}}},
+		"the memory for the processes": {4, Auto, Limits{Turns: 4, Processes: 68, Memory: 15 * gb, Why: Reasons{Processes: ByMemory}}},
 	} {
 		l := Config{Machine: big, MaxTurns: tc.turns, MaxProcesses: tc.processes}.Limits()
 		if l.machine, l.watched = nil, nil; l != tc.want {
@@ -76,8 +76,41 @@ func TestLimitsThatAreConfigured(t *testing.T) {
 	}
 	cores := runtime.GOMAXPROCS(0)
 	if l := (Config{Machine: machineWith(1<<20*gb, 1<<20*gb, "/", nil)}).Limits(); l.Turns != max(fewestTurns,
-		turnsPerCore*cores) || l.Cores != cores {
+		turnsPerCore*cores) || l.Cores != cores || l.Why.Turns != ByCores {
 		t.Errorf("for %d cores: %+v", cores, l)
+	}
+}
+
+// How long a process is kept, and why.
+func TestHowLongAProcessIsKept(t *testing.T) {
+	known, unknown := machineWith(16*gb, 15*gb, "/", nil), fstest.MapFS{}
+	for name, tc := range map[string]struct {
+		machine fstest.MapFS
+		keep    KeepAlive
+		want    time.Duration
+		why     Reason
+		watched bool
+	}{
+		"auto":            {known, AutoKeepAlive, longestIdle, ByMemory, true},
+		"auto, not Linux": {unknown, AutoKeepAlive, usualIdle, ByUnknownMemory, false},
+		"a time":          {known, KeepAlive{time.Minute}, time.Minute, Configured, false},
+		"not at all":      {known, KeepAlive{0}, 0, Configured, false},
+	} {
+		l := Config{Machine: tc.machine, MaxTurns: 1, MaxProcesses: 2, KeepAlive: tc.keep}.Limits()
+		if l.Idle != tc.want || l.Why.Idle != tc.why || (l.watched != nil) != tc.watched {
+			t.Errorf("%s: %+v", name, l)
+		}
+	}
+	for group, files := range map[string]map[string]string{
+		"/":           nil,
+		"/full":       {"full/memory.max": fmt.Sprint(64 * gb), "full/memory.current": "0"}, // more than the machine has
+		"/container":  {"container/memory.max": fmt.Sprint(gb), "container/memory.current": "0"},
+		"/no.service": {"no.service/memory.max": "max"},
+	} {
+		l := Config{Machine: machineWith(16*gb, 15*gb, group, files)}.Limits()
+		if l.ControlGroup != (group == "/container") || l.Why.Processes != ByMemory {
+			t.Errorf("%s: %+v", group, l)
+		}
 	}
 }
 

@@ -21,17 +21,23 @@ type machine struct {
 // memory is how many bytes a program may still use, and how many there are in total: of the machine, or of the
 // container or service in which this program runs.
 func (m *machine) memory() (free, total int64, err error) {
+	free, total, _, err = m.read()
+	return free, total, err
+}
+
+// read is memory; grouped = it is that of a container or service, which has less than the machine.
+func (m *machine) read() (free, total int64, grouped bool, err error) {
 	root := m.root
 	if root == nil {
 		root = os.DirFS("/")
 	}
 	info, err := fields(root, "proc/meminfo")
 	if err != nil {
-		return 0, 0, fmt.Errorf("memory of this machine: %w", err)
+		return 0, 0, false, fmt.Errorf("memory of this machine: %w", err)
 	}
 	free, total = info["MemAvailable"]<<10, info["MemTotal"]<<10
 	if free <= 0 || total <= 0 {
-		return 0, 0, errors.New("memory of this machine: not available")
+		return 0, 0, false, errors.New("memory of this machine: not available")
 	}
 	for dir := controlGroup(root); dir != ""; dir = parentGroup(dir) {
 		limit := min(number(root, dir, "memory.max"), number(root, dir, "memory.high"))
@@ -44,9 +50,12 @@ func (m *machine) memory() (free, total int64, err error) {
 		}
 		stat, _ := fields(root, path.Join(dir, "memory.stat")) // optional: without it no cache is deducted
 		used -= stat["inactive_file"]                          // cache, which the kernel reclaims when needed
-		free, total = min(free, max(0, limit-used)), min(total, limit)
+		if left := max(0, limit-used); left < free {
+			free, grouped = left, true
+		}
+		total = min(total, limit)
 	}
-	return free, total, nil
+	return free, total, grouped, nil
 }
 
 // cgroupRoot is where the tree of control groups is mounted.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"magpie/bridge"
 	"magpie/internal/claude"
 	"magpie/internal/config"
 )
@@ -64,16 +65,10 @@ func (c CLI) AddMissing(r *Report) {
 // AddNotRun adds why the CLI could not be run, for logs: it says nothing of what to do.
 func (c CLI) AddNotRun(r *Report, err error) { r.Add(Fail, "", textCLIFails, c.Config.Command, err) }
 
-// checkLimits reports how many turns and processes may run at once, and why.
+// checkLimits reports how many turns and processes may run at once, how long processes are kept, and why.
 func checkLimits(r *Report, l claude.Limits) {
-	turns, processes := r.text(textConfigured), r.text(textConfigured)
-	if l.Cores > 0 {
-		turns = r.text(textByCores, l.Cores)
-	}
-	if l.Memory > 0 {
-		processes = r.text(textByMemory, l.Memory>>20)
-	}
-	r.Add(OK, "", textLimits, l.Turns, turns, l.Processes, processes)
+	why := bridge.LimitsIn(l, r.Lang)
+	r.Add(OK, "", textLimits, l.Turns, why.Turns, l.Processes, why.Processes, why.Idle)
 }
 
 // CheckVersion checks whether the CLI is installed and of a known version. It returns the CLI's file, and false when

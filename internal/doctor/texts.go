@@ -165,12 +165,9 @@ var (
 	}
 
 	textLimits = i18n.Phrase{
-		ZH: "claude：最多同时回答 %d 个问题（%s），保留 %d 个进程（%s）",
-		EN: "claude: up to %d answers at once (%s) and %d processes (%s)",
+		ZH: "claude：最多同时回答 %d 个问题（%s），%d 个进程（%s）；%s",
+		EN: "claude: up to %d answers at once (%s) and %d processes (%s); %s",
 	}
-	textConfigured = i18n.Phrase{ZH: "由配置或另一项限制决定", EN: "set by the configuration or by the other limit"}
-	textByCores    = i18n.Phrase{ZH: "按 %d 个核心", EN: "based on %d cores"}
-	textByMemory   = i18n.Phrase{ZH: "按 %d MB 空闲内存", EN: "based on %d MB of free memory"}
 
 	textRefused  = i18n.Phrase{ZH: "平台：应用被拒绝：%v", EN: "platform: the app was rejected: %v"}
 	textCopyAnew = i18n.Phrase{

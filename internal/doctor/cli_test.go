@@ -1,0 +1,62 @@
+package doctor
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"magpie/bridge/i18n"
+	"magpie/internal/claude"
+)
+
+// The doctor tells what the limits of turns and processes are, how long processes are kept, and why.
+func TestTheDoctorTellsTheLimits(t *testing.T) {
+	machine := func(group string) fstest.MapFS {
+		return fstest.MapFS{
+			"proc/meminfo":                 {Data: []byte("MemTotal: 67108864 kB\nMemAvailable: 62914560 kB\n")},
+			"proc/self/cgroup":             {Data: []byte("0::/\n")},
+			"sys/fs/cgroup/memory.max":     {Data: []byte(group)},
+			"sys/fs/cgroup/memory.current": {Data: []byte("0")},
+		}
+	}
+	cores := runtime.GOMAXPROCS(0)
+	turns := max(8, 4*cores)
+	for name, tc := range map[string]struct {
+		cfg    claude.Config
+		zh, en string
+	}{
+		"auto": {
+			claude.Config{Machine: machine("max"), KeepAlive: claude.AutoKeepAlive},
+			fmt.Sprintf("claude：最多同时回答 %d 个问题（按 %d 个 CPU 核心），274 个进程（按 60.0 GB 空闲内存）；空闲进程最多保留 2 小时（内存够用时）", turns, cores),
+			fmt.Sprintf("claude: up to %d answers at once (based on %d CPU cores) and 274 processes (based on 60.0 GB of free "+
+				"memory); idle processes stay up to 2 h (while memory allows)", turns, cores),
+		},
+		"numbers": {
+			claude.Config{Machine: machine("max"), MaxTurns: 4, MaxProcesses: 6, KeepAlive: claude.KeepAlive{Duration: time.Minute}},
+			"claude：最多同时回答 4 个问题（由配置指定），6 个进程（由配置指定）；空闲进程最多保留 1 分钟（由配置指定）",
+			"claude: up to 4 answers at once (configured) and 6 processes (configured); idle processes stay up to 1 min (configured)",
+		},
+		"a container": {
+			claude.Config{Machine: machine("1073741824"), MaxTurns: 4, KeepAlive: claude.AutoKeepAlive},
+			"claude：最多同时回答 3 个问题（不超过进程数），3 个进程（按容器或服务的 1.0 GB 空闲内存）；空闲进程最多保留 2 小时（内存够用时）",
+			"claude: up to 3 answers at once (no more than the processes) and 3 processes (based on 1.0 GB of free memory of " +
+				"its container or service); idle processes stay up to 2 h (while memory allows)",
+		},
+		"unknown memory": {
+			claude.Config{Machine: fstest.MapFS{}, MaxTurns: 4, KeepAlive: claude.AutoKeepAlive},
+			"claude：最多同时回答 4 个问题（由配置指定），8 个进程（空闲内存未知）；空闲进程最多保留 5 分钟（空闲内存未知）",
+			"claude: up to 4 answers at once (configured) and 8 processes (free memory unknown); idle processes stay up to " +
+				"5 min (free memory unknown)",
+		},
+	} {
+		for lang, want := range map[i18n.Lang]string{i18n.Chinese: tc.zh, i18n.English: tc.en} {
+			r := &Report{Lang: lang}
+			checkLimits(r, tc.cfg.Limits())
+			if len(r.Findings) != 1 || r.Findings[0] != (Finding{State: OK, What: want}) {
+				t.Errorf("%s:\ntold %+v\nwant %s", name, r.Findings, want)
+			}
+		}
+	}
+}
