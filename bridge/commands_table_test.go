@@ -370,7 +370,7 @@ func TestHelpIsForWhoAsks(t *testing.T) {
 	t.Parallel()
 	w := testWorld(t)
 	boss, user := place{alice.key, chat.Private, "ou_boss"}, place{bob.key, chat.Private, "ou_user"}
-	w.expect(w.order(boss, "/help"), "/doctor", "/login", "管理员", "/model", "`/恢复`", "`//compact`")
+	w.expect(w.order(boss, "/help"), "/doctor", "/login", "管理员", "/model", "`/停止`", "`//compact`")
 	w.expect(w.order(user, "/help"), "!/doctor", "!/login", "!管理员", "/model")
 	if got := w.order(boss, "/help"); strings.Count(got, "\n- `/") != mostLines {
 		t.Errorf("more than %d commands are explained: %s", mostLines, got)
@@ -395,12 +395,12 @@ func TestHelpIsForWhoAsks(t *testing.T) {
 	w.expect(w.order(user, "/help ／恢复"), "`/resume [编号]`", "回到其中一个", "`/恢复` `/会话`")
 	w.expect(w.order(user, "/帮助 /resme"), "/resume")
 	w.order(user, "/lang en")
-	w.expect(w.order(user, "/help"), "!`/恢复`", "Just send", "/resume")
+	w.expect(w.order(user, "/help"), "!`/停止`", "Just send", "/resume")
 
 	w.hear(user, "/help", true)
 	p, err := w.store.Outbox().Next(w.ctx, user.key)
 	w.must(err)
-	if n := len(p.Card.Buttons); n < 6 || n > mostButtons || p.Card.Buttons[0] != turncard.CommandButton("New", "/new") {
+	if n := len(p.Card.Buttons); n != mostLines+1 || p.Card.Buttons[0] != turncard.CommandButton("New", "/new") {
 		t.Errorf("buttons %+v", p.Card.Buttons)
 	}
 }

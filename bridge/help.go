@@ -74,7 +74,7 @@ func (cs helpCommands) help(_ context.Context, o ordered) (order, error) {
 	groups := map[i18n.Phrase][]string{}
 	lines := 0
 	for _, c := range cs.mine(o) {
-		if c.frequent && len(card.Buttons) < mostButtons {
+		if c.frequent && len(card.Buttons) < mostButtons-1 {
 			card.Buttons = append(card.Buttons, turncard.CommandButton(c.label(l), "/"+c.name))
 		}
 		if all || c.frequent && lines < mostLines {
@@ -85,6 +85,7 @@ func (cs helpCommands) help(_ context.Context, o ordered) (order, error) {
 		groups[c.group] = append(groups[c.group], "`/"+c.name+"`")
 	}
 	if !all {
+		card.Buttons = append(card.Buttons, turncard.CommandButton(i18n.HelpAllButton.In(l), "/help all"))
 		s.WriteString("\n" + i18n.HelpOthers.In(l) + "\n")
 		for _, g := range commandGroups {
 			if names := groups[g]; len(names) > 0 {

@@ -43,17 +43,18 @@ var (
 	ArgsLang     = Phrase{"[zh｜en｜自动]", "[zh|en|auto]"}
 	ArgsLogin    = Phrase{"[cancel｜取消]", "[cancel]"}
 
-	HelpRetry   = Phrase{"重新回答上一个问题", "answer the last question again"}
-	HelpTitle   = Phrase{"查看或修改本聊天的标题", "show or change this chat's title"}
-	HelpResume  = Phrase{"列出以前的会话，或回到其中一个", "list earlier sessions, or go back to one"}
-	HelpModel   = Phrase{"查看或选择模型", "show or choose the model"}
-	HelpEffort  = Phrase{"查看或选择思考深度", "show or choose the thinking effort"}
-	HelpLang    = Phrase{"选择机器人使用的语言", "choose the bot's language"}
-	HelpDoctor  = Phrase{"检查各部分是否正常", "check that everything works"}
-	HelpLogin   = Phrase{"重新登录 Claude 账户（仅限私聊）", "log in to the Claude account again (private chats only)"}
-	HelpSummary = Phrase{"可用的命令", "Commands"}
-	HelpOthers  = Phrase{"其他命令：", "More commands:"}
-	HelpMore    = Phrase{"`/help 命令` 查看用法，`/help 全部` 查看全部。Claude Code 自己的命令写两个斜杠：%s",
+	HelpRetry     = Phrase{"重新回答上一个问题", "answer the last question again"}
+	HelpTitle     = Phrase{"查看或修改本聊天的标题", "show or change this chat's title"}
+	HelpResume    = Phrase{"列出以前的会话，或回到其中一个", "list earlier sessions, or go back to one"}
+	HelpModel     = Phrase{"查看或选择模型", "show or choose the model"}
+	HelpEffort    = Phrase{"查看或选择思考深度", "show or choose the thinking effort"}
+	HelpLang      = Phrase{"选择机器人使用的语言", "choose the bot's language"}
+	HelpDoctor    = Phrase{"检查各部分是否正常", "check that everything works"}
+	HelpLogin     = Phrase{"重新登录 Claude 账户（仅限私聊）", "log in to the Claude account again (private chats only)"}
+	HelpSummary   = Phrase{"可用的命令", "Commands"}
+	HelpAllButton = Phrase{"全部命令", "All commands"}
+	HelpOthers    = Phrase{"其他命令：", "More commands:"}
+	HelpMore      = Phrase{"`/help 命令` 查看用法，`/help 全部` 查看全部。Claude Code 自己的命令写两个斜杠：%s",
 		"`/help COMMAND` shows how to use one, `/help all` explains them all. " +
 			"Claude Code's own commands take two slashes: %s"}
 

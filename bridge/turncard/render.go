@@ -198,8 +198,7 @@ func (f figures) parts(l i18n.Lang) []string {
 	}
 	parts := []string{i18n.Duration(max(f.took, time.Second), l)}
 	if f.model != "" {
-		name, _, _ := strings.Cut(f.model, "[") // what follows is the size of its window
-		parts = append(parts, name)
+		parts = append(parts, claude.ModelName(f.model))
 	}
 	if f.cost > 0 {
 		parts = append(parts, i18n.USD(f.cost))
@@ -208,6 +207,9 @@ func (f figures) parts(l i18n.Lang) []string {
 }
 
 func (f figures) details(l i18n.Lang) (parts []string) {
+	if claude.ModelName(f.model) != f.model {
+		parts = append(parts, f.model)
+	}
 	if f.in+f.out > 0 {
 		parts = append(parts, fmt.Sprintf(i18n.CardTokens.In(l), i18n.Count(f.in), i18n.Count(f.out)))
 	}

@@ -59,3 +59,18 @@ func TestModelsThatAChatMayChoose(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+func TestModelsAreCalledAsPeopleCallThem(t *testing.T) {
+	t.Parallel()
+	for id, want := range map[string]string{
+		"claude-opus-4-8": "Opus 4.8", "claude-opus-4-8[1m]": "Opus 4.8", "claude-sonnet-5": "Sonnet 5",
+		"claude-haiku-4-5-20251001": "Haiku 4.5", "claude-opus-4-20250514": "Opus 4",
+		"claude-3-5-haiku-20241022": "Haiku 3.5", "claude-3-opus-20240229": "Opus 3",
+		"us.anthropic.claude-opus-4-8-v1:0[1m]": "Opus 4.8", "claude-sonnet-4-5@20250929": "Sonnet 4.5",
+		"deepseek-chat": "deepseek-chat", "glm-5[1m]": "glm-5", "opus": "opus", "": "",
+	} {
+		if got := claude.ModelName(id); got != want {
+			t.Errorf("%q is called %q, want %q", id, got, want)
+		}
+	}
+}
