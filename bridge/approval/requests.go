@@ -21,6 +21,7 @@ import (
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/failpoint"
 )
 
 // Requests asks people what agents may do, each by a card of its own, and lets the agent wait until somebody decides
@@ -119,6 +120,7 @@ func (rs *Requests) Ask(
 	}
 	// Before it can be seen: somebody may press at once.
 	rs.open.add(p, func() []*time.Timer { return rs.clock(a) })
+	failpoint.At("approval: asking")
 	if err := rs.store.Approvals().Ask(context.WithoutCancel(ctx), a, card, c.Turn.ReplyTo); err != nil {
 		log.Error().Err(err).Str("tool", q.Name).Msg("nobody could be asked; tool refused")
 		rs.open.take(a.ID)
@@ -127,6 +129,7 @@ func (rs *Requests) Ask(
 	}
 	log.Info().Str("tool", q.Name).Str("approval", a.ID).Dur("patience", patience).Bool("admins", p.admins).
 		Msg("people are asked for approval")
+	failpoint.At("approval: stored")
 	rs.outbox.Wake(a.Key)
 	return true
 }

@@ -35,6 +35,7 @@ func (st *settler) expireAfter(a db.Approval, d time.Duration) *time.Timer {
 // expire settles what nobody has decided in time.
 func (st *settler) expire(ctx context.Context, a db.Approval) {
 	a.State = db.Expired
+	failpoint.At("approval: expiring")
 	st.log.Info().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", a.ID).Msg("nobody has decided in time")
 	err := st.resolve(ctx, a, db.Settling{From: db.Waiting}, claude.Decision{Why: notDecided})
 	if err != nil && !errors.Is(err, db.ErrNotFound) { // the agent gets its answer anyway; the card is closed at the next start
@@ -87,7 +88,7 @@ func (st *settler) resolve(ctx context.Context, a db.Approval, s db.Settling, v 
 	if err := st.settle(ctx, a, s); err != nil {
 		return err
 	}
-	failpoint.At("decision: stored")
+	crashBehind(a.State)
 	st.outbox.Wake(a.Key)
 	if s.GoOn != nil {
 		st.interrupted.Wake(a.Key)
@@ -104,6 +105,18 @@ func (st *settler) resolve(ctx context.Context, a db.Approval, s db.Settling, v 
 	err := st.settle(ctx, a, db.Settling{From: db.Approved, Card: Card(a, l)})
 	st.outbox.Wake(a.Key)
 	return err
+}
+
+// crashBehind marks the step behind the end of an approval.
+func crashBehind(end db.ApprovalState) {
+	switch end {
+	case db.Expired:
+		failpoint.At("approval: expired")
+	case db.Withdrawn:
+		failpoint.At("approval: withdrawn")
+	default:
+		failpoint.At("decision: stored")
+	}
 }
 
 // tellNew tells an agent a decision if it has come while that was stored, and asks for the same. There is nothing to do
@@ -145,6 +158,7 @@ func (st *settler) drop(ctx context.Context, state db.ApprovalState, which func(
 	for _, p := range st.open.takeAll(which) {
 		a := p.approval
 		a.State = state
+		failpoint.At("approval: withdrawing")
 		err := st.resolve(ctx, a, db.Settling{From: db.Waiting}, claude.Decision{})
 		if err != nil && !errors.Is(err, db.ErrNotFound) { // the next start closes its card
 			zerolog.Ctx(ctx).Error().Err(err).Str("approval", a.ID).Msg("end of an approval not stored")

@@ -13,6 +13,7 @@ import (
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/failpoint"
 )
 
 // presenter makes what is to be delivered visible. It does nothing twice: what an earlier attempt has sent is found by
@@ -131,6 +132,7 @@ func (pr *presenter) card(ctx context.Context, to chat.Ref, p db.Post) (id strin
 	ctx = context.WithoutCancel(ctx)
 	switch {
 	case p.Approval != "":
+		failpoint.At("approval: posted")
 		return id, pr.db.Approvals().SetCard(ctx, p.Approval, id)
 	case p.Grant != "":
 		return id, pr.db.Grants().SetCard(ctx, p.Grant, id)

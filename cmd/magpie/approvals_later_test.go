@@ -116,11 +116,13 @@ func TestADecisionOutlivesTheBridge(t *testing.T) {
 	}
 }
 
+var decisionSteps = []string{"decision: stored", "decision: used"}
+
 // The program is killed around a decision about what its last run has asked. What was allowed runs once at most, and
 // never without having been allowed.
 func TestACrashAroundADecision(t *testing.T) {
 	t.Parallel()
-	for _, step := range []string{"decision: stored", "decision: used"} {
+	for _, step := range decisionSteps {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
 			s := newService(t, feishusim.Config{}, realCLI(t))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -57,19 +58,37 @@ var afterwards = regexp.MustCompile(`^(agent: finished|end: .*|delivery: .*)$`)
 // ofTheCLI are steps at which the CLI itself is about to start, to be asked, or to say something.
 var ofTheCLI = regexp.MustCompile(`^(process|prompt|agent): `)
 
-// ofOthers are steps to which an ordinary turn does not come: TestACrashAroundADecision, TestACrashAroundAnAddition,
-// TestACrashAroundAFollowUp.
-var ofOthers = regexp.MustCompile(`^(decision|steer|follow-up): `)
+// ofOthers are the steps to which an ordinary turn does not come, by the tests that kill the program at each of them.
+func ofOthers(all []string) map[string][]string {
+	those := func(kind *regexp.Regexp) []string {
+		return slices.DeleteFunc(slices.Clone(all), func(step string) bool { return !kind.MatchString(step) })
+	}
+	return map[string][]string{
+		"TestACrashAroundADecision":       decisionSteps,
+		"TestACrashAroundAnAddition":      steerSteps,
+		"TestACrashAroundAFollowUp":       slices.Collect(maps.Keys(followUpSteps)),
+		"TestACrashWhilePeopleAreAsked":   slices.Collect(maps.Keys(askingSteps)),
+		"TestACrashInASummary":            those(summarySteps), // they find their steps in the source, too
+		"TestACrashWhileAFileIsDelivered": those(fileSteps),
+	}
+}
 
 // TestACrashAtEveryStep kills the program at each step of a turn. Whatever the agent had done by then, the message is
 // stored, either the answer becomes visible once or the card reports the interruption and its buttons work, no tool
 // runs twice, no card streams for ever, and no process is left.
 func TestACrashAtEveryStep(t *testing.T) {
 	t.Parallel()
-	for _, step := range crashSteps(t) {
-		if summarySteps.MatchString(step) || fileSteps.MatchString(step) || ofOthers.MatchString(step) {
-			continue // TestACrashInASummary, TestACrashWhileAFileIsDelivered
+	steps := crashSteps(t)
+	for test, theirs := range ofOthers(steps) {
+		for _, step := range theirs {
+			i := slices.Index(steps, step)
+			if i < 0 {
+				t.Fatalf("%s: there is no step %q, or another test has it, too", test, step)
+			}
+			steps = slices.Delete(steps, i, i+1)
 		}
+	}
+	for _, step := range steps {
 		for _, finished := range []bool{false, true} {
 			if !finished && afterwards.MatchString(step) || finished && beforehand.MatchString(step) {
 				continue
@@ -87,13 +106,15 @@ const (
 	crashAnswer   = "先看一下。\n\n已经运行过了。"
 )
 
+// crashRedeliver is after how long an event is pushed again that the program did not acknowledge.
+var crashRedeliver = []time.Duration{
+	500 * time.Millisecond, time.Second, 5 * time.Second, 10 * time.Second, 20 * time.Second, 40 * time.Second,
+}
+
 // crashAt asks for something that takes a tool. If finished, the agent goes on alone after the crash and ends; else it
 // hangs behind its tool until the program is there again.
 func crashAt(t *testing.T, step string, finished bool) {
-	redeliver := []time.Duration{
-		500 * time.Millisecond, time.Second, 5 * time.Second, 10 * time.Second, 20 * time.Second, 40 * time.Second,
-	}
-	s := newService(t, feishusim.Config{Redeliver: redeliver}, func(c *config.Config) {
+	s := newService(t, feishusim.Config{Redeliver: crashRedeliver}, func(c *config.Config) {
 		c.Claude.AllowedTools = []string{"Bash"}
 		if ofTheCLI.MatchString(step) {
 			realCLI(t)(c)

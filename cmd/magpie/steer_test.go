@@ -224,11 +224,13 @@ func TestAnAdditionOutlivesTheProcess(t *testing.T) {
 	})
 }
 
+var steerSteps = []string{"steer: stored", "steer: handed", "steer: read", "steer: noted"}
+
 // The program is killed around a message that was handed to a turn. The agent goes on alone, and may read it. After the
 // restart the message is answered once: with its turn if the agent has read it, else on its own.
 func TestACrashAroundAnAddition(t *testing.T) {
 	t.Parallel()
-	for _, step := range []string{"steer: stored", "steer: handed", "steer: read", "steer: noted"} {
+	for _, step := range steerSteps {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
 			s := newService(t, feishusim.Config{}, realCLI(t))

@@ -1,0 +1,319 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"magpie/internal/feishusim"
+	"magpie/internal/modelsim"
+)
+
+// asking has the agent ask for something that leaves a line in out.txt, and do so again whenever somebody has it go on.
+func (s *service) asking() (id string) {
+	s.Helper()
+	s.model.Script(
+		modelsim.Rule{Match: afterTool, Steps: []modelsim.Step{modelsim.Text("接着做完了")}},
+		modelsim.Rule{Steps: []modelsim.Step{bash(appendLine("out.txt"))}},
+	)
+	return s.sim.Say(s.chat, s.user, "动手吧")
+}
+
+// killedAsking kills the program while people are asked, and returns the card and what its button carries.
+func (s *service) killedAsking() (id string, card feishusim.Message, allow any) {
+	s.Helper()
+	s.run()
+	s.connected()
+	id = s.asking()
+	card = s.approval(s.chat, id, 1)
+	allow = s.button(card, doAllow)
+	s.kill()
+	return id, card, allow
+}
+
+// refusesPress checks that nobody can decide any more about what a card has asked.
+func (s *service) refusesPress(card feishusim.Message, value any) {
+	s.Helper()
+	got, err := s.sim.Press(s.Context(), card.ID, s.user, value)
+	if err != nil || !strings.Contains(string(got), "已失效") && !strings.Contains(string(got), "已经处理过") {
+		s.Errorf("a late press: %s, %v", got, err)
+	}
+}
+
+// ended checks how often the command has run, that nothing is left to be done, and ends the program.
+func (s *service) ended(runs int) {
+	s.Helper()
+	s.until("nothing to be left", func() bool {
+		return s.count(`SELECT COUNT(*) FROM outbox`)+s.count(`SELECT COUNT(*) FROM approvals WHERE state = 'waiting'`)+
+			s.count(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`) == 0
+	})
+	s.ran("out.txt", runs)
+	s.terminate()
+	s.clean()
+}
+
+// goesOn presses "Continue" on the card of a turn that was cut off, and allows what its agent asks for then.
+func (s *service) goesOn(id string, asked int) {
+	s.Helper()
+	s.press(s.turnDone(s.chat, id), doContinue)
+	s.press(s.approval(s.chat, id, asked+1), doAllow)
+	s.goneOn(id, 2)
+	s.ended(1)
+}
+
+// askingSteps are the steps around asking people, with what is done afterwards.
+var askingSteps = map[string]func(s *service, id string){
+	"approval: asking": func(s *service, id string) { s.goesOn(id, 0) },
+	"approval: stored": decidedAfterwards,
+	"approval: posted": decidedAfterwards,
+	// Nobody has decided in time. The turn says so, and may go on.
+	"approval: expiring": expiredAfterwards,
+	"approval: expired":  expiredAfterwards,
+	// The turn is being stopped.
+	"approval: withdrawing": stoppedAfterwards,
+	"approval: withdrawn":   stoppedAfterwards,
+}
+
+func decidedAfterwards(s *service, id string) {
+	s.Helper()
+	card := s.stillAsks(id)
+	s.press(card, doAllow)
+	if got := visibleText(s.goneOn(id, 2)); got != "接着做完了" {
+		s.Errorf("answer %q", got)
+	}
+	s.closed(card, "小明 已允许")
+	s.asksOnly(id, 1)
+	s.ended(1)
+}
+
+func expiredAfterwards(s *service, id string) {
+	s.Helper()
+	var card feishusim.Message
+	s.await("the card to say that nobody has decided", func(v *feishusim.View) bool {
+		for _, card = range replies(v, s.chat, id) {
+			if strings.Contains(card.Text(), "超时无人处理") {
+				return !hasButtons(card)
+			}
+		}
+		return false
+	})
+	if asks(card) {
+		s.refusesPress(card, (&attackRig{rig: s.rig}).asked(card, doAllow))
+	}
+	s.ran("out.txt", 0)
+	asked := 0
+	if asks(card) {
+		asked = 1
+	}
+	s.goesOn(id, asked)
+}
+
+func stoppedAfterwards(s *service, id string) {
+	s.Helper()
+	card := s.closed(s.anyApproval(id), "回答已结束，没有执行")
+	if got := s.turnDone(s.chat, id); !strings.Contains(got.Text(), "已停止") {
+		s.Errorf("the turn says %q", got.Text())
+	}
+	s.refusesPress(card, (&attackRig{rig: s.rig}).asked(card, doAllow))
+	s.asksOnly(id, 1)
+	s.ended(0)
+}
+
+// anyApproval is the card that has asked for something in answer to a message.
+func (s *service) anyApproval(id string) (card feishusim.Message) {
+	s.Helper()
+	s.await("the card that has asked", func(v *feishusim.View) bool {
+		for _, card = range replies(v, s.chat, id) {
+			if asks(card) {
+				return true
+			}
+		}
+		return false
+	})
+	return card
+}
+
+// The program is killed at each step around asking people. Nothing runs that nobody has allowed, and nothing twice; the
+// card keeps its buttons as long as somebody can decide, and says else what has become of it.
+func TestACrashWhilePeopleAreAsked(t *testing.T) {
+	t.Parallel()
+	for step, afterwards := range askingSteps {
+		t.Run(step, func(t *testing.T) {
+			t.Parallel()
+			s := newService(t, feishusim.Config{})
+			vars := []string{"MAGPIE_CRASH_AT=" + step}
+			if strings.Contains(step, "expir") {
+				vars = append(vars, "MAGPIE_ACCESS_APPROVAL_TIMEOUT=1s")
+			}
+			s.run(vars...)
+			s.connected()
+			id := s.asking()
+			if strings.Contains(step, "withdr") {
+				s.approval(s.chat, id, 1)
+				s.sim.Say(s.chat, s.user, "/stop")
+			}
+			if !s.died(patience) {
+				t.Fatalf("the program did not come to this step: %s", s.logs)
+			}
+			s.ran("out.txt", 0)
+			s.run()
+			s.connected()
+			afterwards(s, id)
+		})
+	}
+}
+
+// The program is killed while people are asked, and something else happens before anybody decides.
+func TestBetweenAKillAndADecision(t *testing.T) {
+	t.Parallel()
+	for name, then := range map[string]func(s *service, id string, card feishusim.Message, allow any){
+		"the turn is stopped": func(s *service, id string, card feishusim.Message, allow any) {
+			s.run()
+			s.connected()
+			s.stillAsks(id)
+			if got := s.ask("/stop"); !strings.Contains(got, "已停止") {
+				s.Errorf("got %q", got)
+			}
+			s.closed(card, "回答已结束，没有执行")
+			s.refusesPress(card, allow)
+			s.ended(0)
+		},
+		"the turn is stopped while the program is down": func(s *service, id string, card feishusim.Message, allow any) {
+			stop := s.sim.Say(s.chat, s.user, "/stop")
+			s.run()
+			s.connected()
+			s.closed(card, "回答已结束，没有执行")
+			if got := visibleText(s.answer(s.chat, stop)); !strings.Contains(got, "已停止") {
+				s.Errorf("got %q", got)
+			}
+			s.refusesPress(card, allow)
+			s.ended(0)
+		},
+		"nobody decides in time": func(s *service, id string, card feishusim.Message, allow any) {
+			s.sql(`UPDATE approvals SET expires_at = created_at + 1`)
+			s.run()
+			s.connected()
+			s.closed(card, "超时无人处理")
+			s.refusesPress(card, allow)
+			s.goesOn(id, 1)
+		},
+		"the session is lost": func(s *service, id string, card feishusim.Message, allow any) {
+			must(s, os.RemoveAll(filepath.Dir(s.onlyTranscript())))
+			s.run()
+			s.connected()
+			s.stillAsks(id)
+			s.press(card, doAllow)
+			s.goneOn(id, 2)
+			if !s.agentRead(`"decision":"allowed"`) || !s.agentRead("动手吧") {
+				s.Error("the agent does not know what was asked and decided")
+			}
+			s.closed(card, "小明 已允许")
+			s.asksOnly(id, 1)
+			s.ended(1)
+		},
+		"two decide at the same moment":  twoDecide,
+		"what was left is not known yet": pressedDuringRecovery,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newService(t, feishusim.Config{Redeliver: crashRedeliver})
+			id, card, allow := s.killedAsking()
+			then(s, id, card, allow)
+		})
+	}
+}
+
+// twoDecide has somebody allow and refuse at the same moment: one of both counts.
+func twoDecide(s *service, id string, card feishusim.Message, allow any) {
+	s.Helper()
+	s.run()
+	s.connected()
+	s.stillAsks(id)
+	toasts := make([]string, 2)
+	var both sync.WaitGroup
+	for i, value := range []any{allow, s.button(card, doRefuse)} {
+		both.Go(func() {
+			got, err := s.sim.Press(s.Context(), card.ID, s.user, value)
+			if err != nil {
+				s.Error(err)
+			}
+			toasts[i] = string(got)
+		})
+	}
+	both.Wait()
+	s.goneOn(id, 2)
+	runs := s.count(`SELECT COUNT(*) FROM approvals WHERE state = 'approved'`)
+	for i, says := range []string{"已允许", "已拒绝"} {
+		if counts := (i == 0) == (runs == 1); counts && !confirmed(toasts[i], says) || !counts && strings.Contains(toasts[i], says) {
+			s.Errorf("the toasts are %q, and %d was allowed", toasts, runs)
+		}
+	}
+	if n := s.count(`SELECT COUNT(*) FROM turns`); n != 2 {
+		s.Errorf("%d turns", n)
+	}
+	s.asksOnly(id, 1)
+	s.ended(runs)
+}
+
+// pressedDuringRecovery has somebody press while it is not known yet what the last run has left: who presses is told to
+// try again, and then that counts.
+func pressedDuringRecovery(s *service, id string, card feishusim.Message, allow any) {
+	s.Helper()
+	known := s.holdRecovery()
+	s.run()
+	s.connected()
+	got, err := s.sim.Press(s.Context(), card.ID, s.user, allow)
+	if err != nil || !strings.Contains(string(got), "请稍后再试") {
+		s.Errorf("got %s, %v", got, err)
+	}
+	if n := s.count(`SELECT COUNT(*) FROM approvals WHERE state = 'waiting'`); n != 1 {
+		s.Error("the press has decided")
+	}
+	known()
+	s.stillAsks(id)
+	s.press(card, doAllow)
+	s.goneOn(id, 2)
+	s.closed(card, "小明 已允许")
+	s.asksOnly(id, 1)
+	s.ended(1)
+}
+
+// onlyTranscript is the transcript of the only session that there is.
+func (s *service) onlyTranscript() string {
+	s.Helper()
+	var list []string
+	must(s, filepath.WalkDir(filepath.Dir(strings.TrimPrefix(s.cfg.DB.URL, "sqlite://")),
+		func(path string, _ fs.DirEntry, err error) error {
+			if strings.HasSuffix(path, ".jsonl") {
+				list = append(list, path)
+			}
+			return err
+		}))
+	if len(list) != 1 {
+		s.Fatalf("transcripts: %q", list)
+	}
+	return list[0]
+}
+
+// holdRecovery has the next start wait for the transcript of the first turn, until known is called.
+func (s *service) holdRecovery() (known func()) {
+	s.Helper()
+	path := s.onlyTranscript()
+	whole := path + ".whole"
+	must(s, os.Rename(path, whole))
+	must(s, syscall.Mkfifo(path, 0o600))
+	return func() {
+		data, err := os.ReadFile(whole)
+		must(s, err)
+		pipe, err := os.OpenFile(path, os.O_WRONLY, 0) // somebody reads it
+		must(s, err)
+		must(s, os.Rename(whole, path))
+		_, err = pipe.Write(data)
+		must(s, err)
+		must(s, pipe.Close())
+	}
+}
