@@ -1,5 +1,5 @@
-// Package safepath resolves paths, opens files without following symbolic links, and makes file names safe. It does not
-// decide who may access a file.
+// Package safepath resolves paths, opens files without following symbolic links, and makes file names safe. Which
+// files may be read or written, and by whom, does not belong here.
 package safepath
 
 import (

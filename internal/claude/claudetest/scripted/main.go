@@ -14,6 +14,8 @@
 // can be resumed and their outcomes read. With MAGPIE_SCRIPTED_TITLES=0 it finds no titles for its sessions. With
 // MAGPIE_SCRIPTED_FAULTS=1 it misbehaves when it is asked to, see fault. With the arguments "auth login" it logs in on
 // a terminal, see logIn.
+//
+// What a model answers does not belong here: see package modelsim.
 package main
 
 import (
