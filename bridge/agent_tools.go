@@ -42,8 +42,13 @@ type asked struct {
 	project string
 }
 
-func newToolHandlers(cfg Config, store *db.DB, m *contextmgr.Manager, out *delivery.Outbox, log zerolog.Logger) *toolHandlers {
-	return &toolHandlers{db: store, context: m, cfg: cfg.Context, outbox: out, clean: cfg.clean, server: cfg.Tools, log: log, asked: map[chat.Key]asked{}}
+func newToolHandlers(
+	cfg Config, store *db.DB, m *contextmgr.Manager, out *delivery.Outbox, log zerolog.Logger,
+) *toolHandlers {
+	return &toolHandlers{
+		db: store, context: m, cfg: cfg.Context, outbox: out, clean: cfg.clean, server: cfg.Tools, log: log,
+		asked: map[chat.Key]asked{},
+	}
 }
 
 // tools are all that the agents are offered in a chat of that kind.
@@ -199,7 +204,8 @@ func (d *toolHandlers) remember(ctx context.Context, key chat.Key, in toRemember
 	case err != nil:
 		return "", err
 	}
-	d.log.Info().Stringer("chat", key).Int64("turn", a.claim.Turn.ID).Str("memory", m.ID).Str("state", string(m.State)).Msg("the agent remembers something")
+	d.log.Info().Stringer("chat", key).Int64("turn", a.claim.Turn.ID).Str("memory", m.ID).
+		Str("state", string(m.State)).Msg("the agent remembers something")
 	if m.State == db.ProposedMemory {
 		return fmt.Sprintf("Proposed as number %[1]d. It counts once whoever is in charge of this chat has sent /memory approve %[1]d: tell the user.", m.Number), nil
 	}
@@ -221,7 +227,9 @@ func (in toRemember) cleaned(clean func(string) string) toRemember {
 
 // memory is what the agent wants to keep, as it is stored.
 func (a asked) memory(in toRemember) (db.Memory, error) {
-	m := db.Memory{Key: a.claim.Turn.Key, Title: in.Title, Text: in.Text, Keywords: in.Keywords, Scope: db.MemoryScope(in.Scope)}
+	m := db.Memory{
+		Key: a.claim.Turn.Key, Title: in.Title, Text: in.Text, Keywords: in.Keywords, Scope: db.MemoryScope(in.Scope),
+	}
 	for _, q := range a.claim.Asked {
 		m.Sources = append(m.Sources, q.ID)
 	}
@@ -288,7 +296,8 @@ func (d *toolHandlers) searchMemory(ctx context.Context, key chat.Key, in memory
 	}
 	var s strings.Builder
 	for _, m := range list {
-		fmt.Fprintf(&s, "[%d] %s (%s):\n%s\n\n", m.Number, m.Title, m.Updated.In(d.context.Zone()).Format(time.DateOnly), quoted(m.Text))
+		fmt.Fprintf(&s, "[%d] %s (%s):\n%s\n\n", m.Number, m.Title,
+			m.Updated.In(d.context.Zone()).Format(time.DateOnly), quoted(m.Text))
 	}
 	return strings.TrimSpace(s.String()), nil
 }
@@ -307,7 +316,10 @@ func (d *toolHandlers) searchHistory(ctx context.Context, key chat.Key, in histo
 	if err != nil {
 		return "", err
 	}
-	q := contextmgr.HistoryQuery{Key: key, Epoch: a.claim.Turn.Epoch, Turn: a.claim.Turn.ID, Text: in.Query, Limit: bounded(in.Limit), Length: resultLength - 1}
+	q := contextmgr.HistoryQuery{
+		Key: key, Epoch: a.claim.Turn.Epoch, Turn: a.claim.Turn.ID, Text: in.Query, Limit: bounded(in.Limit),
+		Length: resultLength - 1,
+	}
 	for _, day := range []struct {
 		text string
 		to   *time.Time

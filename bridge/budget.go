@@ -234,7 +234,8 @@ func (p *budget) askTitle(ctx context.Context, c db.Chat, task contextmgr.Task) 
 	title, err := p.pay(ctx, c.Key, "title", func() (claude.Reply, error) {
 		return p.pool.Title(ctx, c.Session.ID, task.Input)
 	})
-	if _, spent := errors.AsType[*spentError](err); err == nil || spent || errors.Is(err, claude.ErrNoTitle) || ctx.Err() != nil {
+	_, spent := errors.AsType[*spentError](err)
+	if err == nil || spent || errors.Is(err, claude.ErrNoTitle) || ctx.Err() != nil {
 		return title, err
 	}
 	// No process is the usual case and no reason for a warning.
@@ -260,7 +261,8 @@ func (p *budget) pay(ctx context.Context, key chat.Key, what string, ask func() 
 		return "", err
 	}
 	u := reply.Usage
-	p.log.Info().Stringer("chat", key).Str("task", what).Int64("input", u.Input+u.CacheRead+u.CacheNew).Int64("output", u.Output).
+	p.log.Info().Stringer("chat", key).Str("task", what).
+		Int64("input", u.Input+u.CacheRead+u.CacheNew).Int64("output", u.Output).
 		Float64("cost_usd", reply.CostUSD).Dur("took", time.Since(began)).Msg("background task finished")
 	return reply.Text, nil
 }
@@ -285,7 +287,10 @@ func (p *budget) payer(ctx context.Context, key chat.Key) (user string, err erro
 
 // book records the cost of a background task. A failure is logged only: the money is spent, and the result is good.
 func (p *budget) book(ctx context.Context, e db.Expense, r claude.Reply) {
-	e.Usage = db.Usage{Model: r.Model, Input: r.Usage.Input, Output: r.Usage.Output, CacheRead: r.Usage.CacheRead, CacheNew: r.Usage.CacheNew, CostUSD: r.CostUSD}
+	e.Usage = db.Usage{
+		Model: r.Model, Input: r.Usage.Input, Output: r.Usage.Output, CacheRead: r.Usage.CacheRead,
+		CacheNew: r.Usage.CacheNew, CostUSD: r.CostUSD,
+	}
 	if err := p.ledger.Book(context.WithoutCancel(ctx), e); err != nil {
 		p.log.Error().Err(err).Stringer("chat", e.Key).Msg("cost of a background task not booked")
 	}

@@ -34,8 +34,8 @@ func (cs conversationCommands) reset(ctx context.Context, o ordered) (order, err
 }
 
 // forget starts a new conversation; what follows the command is its first question. A running turn goes on, and belongs
-// to the old conversation. The next process is started at once. A spare process is for chats without a folder: this one's
-// holds the sessions to which /resume goes back.
+// to the old conversation. The next process is started at once. A spare process is for chats without a folder: this
+// one's holds the sessions to which /resume goes back.
 func (cs conversationCommands) forget(ctx context.Context, o ordered, answer i18n.Phrase) (order, error) {
 	files, err := cs.files.Of(ctx, o.m)
 	if err != nil {

@@ -74,7 +74,9 @@ type costReport struct {
 
 // report says what was spent in a chat; the zero key stands for all chats. limit is a line in the chart of days, which
 // is what may be spent in a day; 0 = none.
-func (p *budget) report(ctx context.Context, key chat.Key, s stretch, limit float64, l i18n.Lang) (r costReport, err error) {
+func (p *budget) report(
+	ctx context.Context, key chat.Key, s stretch, limit float64, l i18n.Lang,
+) (r costReport, err error) {
 	bins := p.bins(s, time.Now())
 	list, err := p.ledger.Moments(ctx, key, bins[0].from)
 	if err != nil {

@@ -135,8 +135,8 @@ func (s *streamRig) ask(text string) {
 	s.Fatal("not delivered within an hour")
 }
 
-// writes is an agent that says a text in that many pieces, and thinks and uses tools meanwhile. Before a piece something
-// may happen.
+// writes is an agent that says a text in that many pieces, and thinks and uses tools meanwhile. Before a piece
+// something may happen.
 func writes(text string, pieces int, every time.Duration, before func(piece int)) func(*turn,
 	func(claude.Event)) claude.Result {
 	return func(t *turn, take func(claude.Event)) claude.Result {

@@ -14,7 +14,8 @@ import (
 	"magpie/internal/text"
 )
 
-// mostButtons is how many buttons a card takes, and mostLines how many commands /help explains: a list of all is not read.
+// mostButtons is how many buttons a card takes, and mostLines how many commands /help explains: a list of all is not
+// read.
 const (
 	mostButtons = 8
 	mostLines   = 6

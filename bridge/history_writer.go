@@ -24,8 +24,8 @@ type historyWriter struct {
 	zone      *time.Location // in which a file is named after the time
 }
 
-// kept is a text as the History may hold it. Commands lose all private data, whatever the configuration says: only their
-// effects are needed later, and those are redacted too.
+// kept is a text as the History may hold it. Commands lose all private data, whatever the configuration says: only
+// their effects are needed later, and those are redacted too.
 func (cfg Config) kept(text string) string {
 	p := cfg.Redact
 	if _, name, _ := parseCommand(strings.TrimSpace(text)); name != "" && questionIn(text) == text {
@@ -81,9 +81,11 @@ type inbox struct {
 	turns     *turnQueue
 }
 
-// question stores a question. When nothing runs in the chat its turn is claimed in the same transaction, unless words are
-// still to come. In any case the caller must call run at last, which has the turn run.
-func (in inbox) question(ctx context.Context, e db.Inbound, wordless bool) (got db.AcceptResult, run func(), err error) {
+// question stores a question. When nothing runs in the chat its turn is claimed in the same transaction, unless words
+// are still to come. In any case the caller must call run at last, which has the turn run.
+func (in inbox) question(
+	ctx context.Context, e db.Inbound, wordless bool,
+) (got db.AcceptResult, run func(), err error) {
 	if e.Held != nil || wordless || !in.turns.reserve(e.Key) {
 		got, err = in.history.accept(ctx, e)
 		return got, func() {

@@ -21,8 +21,8 @@ type maintenance struct {
 	log       zerolog.Logger
 }
 
-// beforeTurn prepares the chat of a claimed turn, and lets no summary begin until afterTurn. It calls tell when the turn
-// has to wait for a summary that is being made.
+// beforeTurn prepares the chat of a claimed turn, and lets no summary begin until afterTurn. It calls tell when the
+// turn has to wait for a summary that is being made.
 func (mt maintenance) beforeTurn(ctx context.Context, c db.Claim, tell func()) {
 	mt.beginAnew(ctx, c)
 	mt.scheduler.begin(ctx, c.Turn.Key, mt.due(c.Chat), tell)

@@ -85,7 +85,9 @@ func (n notes) take(ctx context.Context, c db.Chat, ids []string) error {
 const consultTries = 6
 
 // askAgent has the agent do a task, when there is time for it.
-func (n notes) askAgent(ctx context.Context, key chat.Key, what string, task contextmgr.Task) (reply string, err error) {
+func (n notes) askAgent(
+	ctx context.Context, key chat.Key, what string, task contextmgr.Task,
+) (reply string, err error) {
 	for range consultTries {
 		reply, err = n.budget.askAgent(ctx, key, what, claude.Task{System: task.Instruction, Text: task.Input})
 		if !errors.Is(err, claude.ErrTaskBusy) {

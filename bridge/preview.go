@@ -116,12 +116,15 @@ func (b Built) outline(l i18n.Lang) string {
 	case p.UseResume:
 		session = i18n.OutlineResume.In(l)
 	}
-	lines := []string{session, fmt.Sprintf(i18n.OutlineHistory.In(l), p.Stats.Messages, p.Stats.UserMessages, p.Stats.Chars)}
+	lines := []string{
+		session, fmt.Sprintf(i18n.OutlineHistory.In(l), p.Stats.Messages, p.Stats.UserMessages, p.Stats.Chars),
+	}
 	for _, part := range []struct {
 		n    int
 		what i18n.Phrase
 	}{
-		{len(p.Recalled), i18n.OutlineRecalled}, {len(p.Memories), i18n.OutlineMemories}, {len(p.Background), i18n.OutlineBackground},
+		{len(p.Recalled), i18n.OutlineRecalled}, {len(p.Memories), i18n.OutlineMemories},
+		{len(p.Background), i18n.OutlineBackground},
 	} {
 		if part.n > 0 {
 			lines = append(lines, fmt.Sprintf(part.what.In(l), part.n))

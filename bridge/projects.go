@@ -308,7 +308,9 @@ func (cs settingCommands) listProjects(_ context.Context, o ordered) (order, err
 		} else {
 			others = append(others, turncard.CommandButton(p.shown(), "/cd "+cmp.Or(p.name, byDefault[0])))
 		}
-		fmt.Fprintf(&s, i18n.ProjectLine.In(o.lang)+"\n", p.shown(), modeWords[cmp.Or(p.ceiling, defaultMode)].In(o.lang), mark)
+		fmt.Fprintf(
+			&s, i18n.ProjectLine.In(o.lang)+"\n", p.shown(), modeWords[cmp.Or(p.ceiling, defaultMode)].In(o.lang), mark,
+		)
 	}
 	s.WriteString(i18n.ProjectsUsage.In(o.lang))
 	return offer(s.String(), others)

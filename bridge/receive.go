@@ -79,8 +79,8 @@ func (rc *receiver) message(ctx context.Context, m chat.Incoming) error {
 	return rc.commands.obey(ctx, ordered{m: m, args: args}, p)
 }
 
-// stopWord matches a message that says no more than to stop. It is a command only while a turn runs: at any other time it
-// may well be an answer to the agent.
+// stopWord matches a message that says no more than to stop. It is a command only while a turn runs: at any other time
+// it may well be an answer to the agent.
 var stopWord = regexp.MustCompile(`(?i)^\s*(停止|停下|停|stop|cancel)\s*[。.!！~]*\s*$`)
 
 // hasFiles reports whether a message brings anything along. What it replies to does not count.

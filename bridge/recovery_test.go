@@ -121,7 +121,8 @@ func TestACardThatMayHaveBeenPostedLongAgoIsLookedFor(t *testing.T) {
 	}
 }
 
-// Who sees a card that does not change any more may write "continue" before the program has found out that it was interrupted.
+// Who sees a card that does not change any more may write "continue" before the program has found out that it was
+// interrupted.
 func TestContinueWaitsForRecovery(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})

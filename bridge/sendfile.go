@@ -48,7 +48,9 @@ func (d *toolHandlers) sendFile(ctx context.Context, key chat.Key, in toSend) (s
 			"and offer to send it when the user asks.", mostSent)
 	}
 	// An agent that waits for the delivery can tell the user the truth about it.
-	p, isNew, err := d.outbox.SendFile(ctx, turn, delivery.File{Project: a.project, Path: in.Path, Caption: in.Caption}, deliveryWait)
+	p, isNew, err := d.outbox.SendFile(
+		ctx, turn, delivery.File{Project: a.project, Path: in.Path, Caption: in.Caption}, deliveryWait,
+	)
 	if err != nil {
 		return "", err
 	}

@@ -73,7 +73,8 @@ func (cs reportCommands) status(ctx context.Context, o ordered) (order, error) {
 		if n := len(silenced); n > 0 {
 			text += "\n" + i18n.StatusSilenced.Sprintf(l, n)
 		}
-		text += "\n" + i18n.StatusMode.Sprintf(l, cs.cfg.Context.Mode) + "\n" + loadOf(cs.pool, l) + "\n" + fmt.Sprintf(i18n.StatusVersion.In(l), v)
+		text += "\n" + i18n.StatusMode.Sprintf(l, cs.cfg.Context.Mode) + "\n" + loadOf(cs.pool, l) + "\n" +
+			fmt.Sprintf(i18n.StatusVersion.In(l), v)
 	}
 	return order{reply: text}, nil
 }

@@ -92,7 +92,8 @@ func (s *steering) turnFor(ctx context.Context, m chat.Incoming) int64 {
 	return turn
 }
 
-// waits reports whether questions of the chat wait already: what comes then may belong to them, such as words to a file.
+// waits reports whether questions of the chat wait already: what comes then may belong to them, such as words to a
+// file.
 func (s *steering) waits(ctx context.Context, key chat.Key) bool {
 	waiting, err := s.queue.Turns(ctx, key)
 	if err != nil {

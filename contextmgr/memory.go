@@ -106,7 +106,8 @@ func (m *Manager) memories(ctx context.Context, r Request) []Memory {
 	}
 	list, err := m.Memories(ctx, r.audience())
 	if err != nil {
-		m.log.Error().Err(err).Stringer("chat", r.Key).Int64("turn", r.Turn).Msg("memories not available; answering without them")
+		m.log.Error().Err(err).Stringer("chat", r.Key).Int64("turn", r.Turn).
+			Msg("memories not available; answering without them")
 		return nil
 	}
 	chosen := contextMemories(selectMemories(list, r.question(), m.cfg.Memory.MaxChars))

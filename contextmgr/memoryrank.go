@@ -46,7 +46,9 @@ func rankMemories(list []db.Memory, question string, matching bool) []db.Memory 
 		fit[i] = w.rank
 	}
 	sorted := make([]db.Memory, 0, len(rest))
-	selectDiverse(memoryFit, fit, func(i, j int) float64 { return memorySimilarity(first[i], first[j]) }, func(i int) bool {
+	selectDiverse(memoryFit, fit, func(i, j int) float64 {
+		return memorySimilarity(first[i], first[j])
+	}, func(i int) bool {
 		sorted = append(sorted, first[i].memory)
 		return true
 	})

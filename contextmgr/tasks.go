@@ -153,7 +153,8 @@ func (c Config) SessionWindow(modelWindow int64) int64 {
 // NeedsCompaction reports whether a session of this many tokens must be replaced by a summary before it
 // is full. modelWindow is as for [Config.SessionWindow].
 func (c Config) NeedsCompaction(tokens, modelWindow int64) bool {
-	return c.CompactThreshold > 0 && tokens > 0 && float64(tokens) >= c.CompactThreshold*float64(c.SessionWindow(modelWindow))
+	return c.CompactThreshold > 0 && tokens > 0 &&
+		float64(tokens) >= c.CompactThreshold*float64(c.SessionWindow(modelWindow))
 }
 
 // Points returns the first lines of the agent's notes that fit in this many runes.

@@ -76,7 +76,8 @@ func (as Approvals) Ask(ctx context.Context, a Approval, card chat.Card, replyTo
 		rule = string(data)
 	}
 	err := as.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, insertApproval, a.ID, a.Key.String(), a.Turn, a.Tool, string(a.Input), a.Hash(), a.Project,
+		_, err := tx.ExecContext(ctx, insertApproval, a.ID, a.Key.String(), a.Turn, a.Tool, string(a.Input), a.Hash(),
+			a.Project,
 			rule, list(a.Askers), millis(a.Created), millis(a.Expires))
 		if err != nil {
 			return err
@@ -90,7 +91,9 @@ func (as Approvals) Ask(ctx context.Context, a Approval, card chat.Card, replyTo
 }
 
 // draw leaves the card of an approval to be drawn.
-func (as Approvals) draw(ctx context.Context, tx *sql.Tx, a Approval, state ApprovalState, card chat.Card, replyTo string) error {
+func (as Approvals) draw(
+	ctx context.Context, tx *sql.Tx, a Approval, state ApprovalState, card chat.Card, replyTo string,
+) error {
 	return as.db.Outbox().post(ctx, tx, Post{
 		Key: a.Key, Approval: a.ID, Idem: "approval:" + a.ID + ":" + string(state), ReplyTo: replyTo, Card: &card,
 	})
@@ -105,7 +108,8 @@ func scanApproval(scan scanner) (Approval, error) {
 	var a Approval
 	var key, input, hash, rule, askers, answers string
 	var created, expires int64
-	err := scan(&a.ID, &key, &a.Turn, &a.NeededBy, &a.Tool, &input, &hash, &a.Project, &rule, &askers, &a.State, &a.By.ID, &a.By.Name,
+	err := scan(&a.ID, &key, &a.Turn, &a.NeededBy, &a.Tool, &input, &hash, &a.Project, &rule, &askers,
+		&a.State, &a.By.ID, &a.By.Name,
 		&a.Words, &answers, &created, &expires)
 	if err != nil {
 		return Approval{}, err
@@ -250,7 +254,9 @@ func (as Approvals) Settle(ctx context.Context, a Approval, s Settling) error {
 		var neededBy, epoch int64
 		now := as.db.now()
 		// The state is part of the WHERE clause, so of two people who press at the same moment only one wins.
-		row := tx.QueryRowContext(ctx, settleApproval, a.ID, a.State, a.By.ID, a.By.Name, a.Words, string(a.Answers), millis(now), s.Told, s.From)
+		row := tx.QueryRowContext(
+			ctx, settleApproval, a.ID, a.State, a.By.ID, a.By.Name, a.Words, string(a.Answers), millis(now), s.Told, s.From,
+		)
 		if err := row.Scan(&neededBy, &replyTo, &epoch); errors.Is(err, sql.ErrNoRows) {
 			return ErrNotFound
 		} else if err != nil {
@@ -294,7 +300,8 @@ func (as Approvals) Unanswered(ctx context.Context, turn int64) (yes bool, err e
 	return yes, nil
 }
 
-// Needed reports whether a turn still needs the decision about a: it has not ended, or it was interrupted and may go on.
+// Needed reports whether a turn still needs the decision about a: it has not ended, or it was interrupted and may go
+// on.
 func (as Approvals) Needed(ctx context.Context, a Approval) (bool, error) {
 	_, err := goingOn(ctx, as.db.read, a.Key, a.NeededBy)
 	if errors.Is(err, ErrNotFound) {
@@ -306,7 +313,9 @@ func (as Approvals) Needed(ctx context.Context, a Approval) (bool, error) {
 }
 
 const earlierAskers = `WITH RECURSIVE earlier (id) AS (
-	SELECT continues FROM turns WHERE id = ?2 UNION SELECT (SELECT continues FROM turns WHERE id = earlier.id) FROM earlier WHERE id > 0)
+	SELECT continues FROM turns WHERE id = ?2 UNION SELECT (
+		SELECT continues FROM turns WHERE id = earlier.id
+	) FROM earlier WHERE id > 0)
 	SELECT DISTINCT actor_id FROM messages WHERE chat_key = ?1 AND turn_id IN earlier AND turn_id > 0 AND role = 'user' AND actor_id <> ''`
 
 // EarlierAskers lists the users who asked for the turns with which a turn goes on.

@@ -72,7 +72,9 @@ func (l Ledger) book(ctx context.Context, tx *sql.Tx, e Expense) error {
 		if i == 0 {
 			part += all % n
 		}
-		_, err := tx.ExecContext(ctx, bookExpense, at, e.Key.String(), user, e.Purpose, e.Turn, e.Usage.Model, part, e.Usage.CostUSD/float64(n))
+		_, err := tx.ExecContext(
+			ctx, bookExpense, at, e.Key.String(), user, e.Purpose, e.Turn, e.Usage.Model, part, e.Usage.CostUSD/float64(n),
+		)
 		if err != nil {
 			return fmt.Errorf("book an expense: %w", err)
 		}

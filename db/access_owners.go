@@ -60,7 +60,9 @@ const insertFound = `INSERT INTO owners (app_id, user_id, source, message_id, si
 
 // SetIfUnknown stores an owner who was found. It reports false, and changes nothing, when the app has one already.
 func (o Owners) SetIfUnknown(ctx context.Context, owner Owner) (bool, error) {
-	res, err := o.db.engine.Exec(ctx, insertFound, owner.App, owner.User, string(owner.Source), owner.Message, millis(o.db.now()))
+	res, err := o.db.engine.Exec(
+		ctx, insertFound, owner.App, owner.User, string(owner.Source), owner.Message, millis(o.db.now()),
+	)
 	if err != nil {
 		return false, fmt.Errorf("store the owner of %s: %w", owner.App, err)
 	}

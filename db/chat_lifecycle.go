@@ -44,7 +44,8 @@ func (cs Chats) Compact(ctx context.Context, c Compaction) error {
 		if err := cs.db.Messages().requireAll(ctx, tx, c.Key, c.Of); err != nil {
 			return err
 		}
-		res, err := tx.ExecContext(ctx, compactChat, c.Key.String(), c.Epoch, c.Summary.Seq, c.Summary.Text, millis(c.Summary.Until),
+		res, err := tx.ExecContext(ctx, compactChat, c.Key.String(), c.Epoch, c.Summary.Seq, c.Summary.Text,
+			millis(c.Summary.Until),
 			millis(cs.db.now()), c.Before.Seq)
 		if err != nil {
 			return err
@@ -66,7 +67,9 @@ func (cs Chats) Compact(ctx context.Context, c Compaction) error {
 
 // AnswerCompact tells who asked for a summary what became of it, if somebody waits for it.
 func (cs Chats) AnswerCompact(ctx context.Context, key chat.Key, reply string) error {
-	err := cs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return cs.answerCompact(ctx, tx, key, reply) })
+	err := cs.db.engine.Tx(
+		ctx, func(ctx context.Context, tx *sql.Tx) error { return cs.answerCompact(ctx, tx, key, reply) },
+	)
 	if err != nil {
 		return fmt.Errorf("answer a compaction of %v: %w", key, err)
 	}
@@ -86,7 +89,9 @@ func (cs Chats) answerCompact(ctx context.Context, tx *sql.Tx, key chat.Key, rep
 	} else if err != nil {
 		return err
 	}
-	if err := cs.db.Outbox().post(ctx, tx, Post{Key: key, Idem: "reply:" + asked, ReplyTo: answered, Text: reply}); err != nil {
+	if err := cs.db.Outbox().post(
+		ctx, tx, Post{Key: key, Idem: "reply:" + asked, ReplyTo: answered, Text: reply},
+	); err != nil {
 		return err
 	}
 	_, err := tx.ExecContext(ctx, setCompact, key.String(), "", "")

@@ -44,12 +44,16 @@ func (cs Chats) Join(ctx context.Context, c chat.Change, say *Post) (fresh bool,
 // nothing was said there before.
 func (cs Chats) Open(ctx context.Context, c chat.Change, greeting string) (fresh bool, err error) {
 	now := cs.db.now()
-	return cs.enter(ctx, c, setGreeted, now, &Post{Key: c.Key, Idem: fmt.Sprintf("greeting:%v:%d", c.Key, millis(now)), Text: greeting})
+	return cs.enter(ctx, c, setGreeted, now, &Post{
+		Key: c.Key, Idem: fmt.Sprintf("greeting:%v:%d", c.Key, millis(now)), Text: greeting,
+	})
 }
 
 // enter writes the greeting in the same transaction as the note, so that an event that is delivered
 // twice greets once.
-func (cs Chats) enter(ctx context.Context, c chat.Change, note string, at time.Time, say *Post) (fresh bool, err error) {
+func (cs Chats) enter(
+	ctx context.Context, c chat.Change, note string, at time.Time, say *Post,
+) (fresh bool, err error) {
 	err = cs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		if fresh, err = noted(ctx, tx, c, note, at); err != nil || !fresh || say == nil {
 			return err

@@ -40,7 +40,9 @@ func (t Turn) keepSession(ctx context.Context, tx *sql.Tx, s Session) error {
 	if _, err := tx.ExecContext(ctx, setSessionAside, key, t.Epoch, s.Node); err != nil {
 		return fmt.Errorf("set session of another machine aside: %w", err)
 	}
-	if _, err := tx.ExecContext(ctx, keepSession, key, t.Epoch, s.ID, s.Node, s.Cwd, t.ID, s.Tokens, s.Window); err != nil {
+	if _, err := tx.ExecContext(
+		ctx, keepSession, key, t.Epoch, s.ID, s.Node, s.Cwd, t.ID, s.Tokens, s.Window,
+	); err != nil {
 		return fmt.Errorf("keep session: %w", err)
 	}
 	return nil

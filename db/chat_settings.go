@@ -78,7 +78,9 @@ const updateSettings = `UPDATE chats SET settings = ?2 WHERE key = ?1`
 
 // Set changes the settings of a chat, or returns [ErrNotFound]. change may be called more than once.
 func (cs Chats) Set(ctx context.Context, key chat.Key, change func(*Settings)) error {
-	err := cs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return changeSettings(ctx, tx, key, change) })
+	err := cs.db.engine.Tx(
+		ctx, func(ctx context.Context, tx *sql.Tx) error { return changeSettings(ctx, tx, key, change) },
+	)
 	if err != nil {
 		return fmt.Errorf("set up %v: %w", key, err)
 	}

@@ -72,7 +72,8 @@ func scanChat(scan scanner) (c Chat, err error) {
 	var settings string
 	err = scan(&c.Kind, &c.Title, &c.Topic, &c.Lang, &settings,
 		&c.Epoch, &c.Session.ID, &c.Session.Node, &c.Session.Cwd, &c.Session.Turn, &c.Session.Tokens,
-		&c.Session.Window, &c.Summary.Text, &c.Summary.Seq, &until, &c.Anew, &turned, &c.Compacting, &c.CompactTo, &c.BotTurns)
+		&c.Session.Window, &c.Summary.Text, &c.Summary.Seq, &until, &c.Anew, &turned,
+		&c.Compacting, &c.CompactTo, &c.BotTurns)
 	if err != nil {
 		return Chat{}, err
 	}

@@ -135,7 +135,9 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 	}
 	// Without FTS5 the program would start and fail at the first message.
 	if !fullText {
-		return nil, errors.New("this program was built without full-text search: build it with -tags sqlite_fts5, as scripts/run does")
+		return nil, errors.New(
+			"this program was built without full-text search: build it with -tags sqlite_fts5, as scripts/run does",
+		)
 	}
 	d := &DB{now: time.Now, chats: newChatCache(hotChats)}
 	engine, err := sqlite.Open(ctx, path, optionsOf(d, c))

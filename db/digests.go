@@ -80,7 +80,8 @@ const business = `SELECT (SELECT COUNT(*) FROM turns INDEXED BY turns_ended WHER
 
 // Business sums up all chats.
 func (ds Digests) Business(ctx context.Context, from, to time.Time) (b Business, err error) {
-	err = ds.db.read.QueryRowContext(ctx, business, millis(from), millis(to)).Scan(&b.Turns, &b.Failed, &b.CostUSD, &b.Waiting)
+	err = ds.db.read.QueryRowContext(ctx, business, millis(from), millis(to)).
+		Scan(&b.Turns, &b.Failed, &b.CostUSD, &b.Waiting)
 	if err != nil {
 		return b, fmt.Errorf("sum up the day: %w", err)
 	}

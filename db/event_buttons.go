@@ -18,8 +18,9 @@ const (
 	continuePrefix = "continue:"
 )
 
-// ForeignID is the message id of what was said to another program, which has an id of its own for it, or to which one was
-// given. The platform knows no message of this id, so nothing follows from it about which of its messages are known.
+// ForeignID is the message id of what was said to another program, which has an id of its own for it, or to which one
+// was given. The platform knows no message of this id, so nothing follows from it about which of its messages are
+// known.
 func ForeignID(program, id string) string { return foreignPrefix + program + ":" + id }
 
 const foreignPrefix = "foreign:"

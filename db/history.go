@@ -138,7 +138,9 @@ const oldestOpen = `SELECT COALESCE(MIN(id), ?2) FROM turns INDEXED BY turns_ope
 
 // Settled returns the answered messages of an epoch of a chat after sequence number after (0 = from the
 // first), at most this many. Questions that are running or waiting are left out.
-func (h History) Settled(ctx context.Context, key chat.Key, epoch, after int64, most int) (newestFirst []chat.Message, err error) {
+func (h History) Settled(
+	ctx context.Context, key chat.Key, epoch, after int64, most int,
+) (newestFirst []chat.Message, err error) {
 	var before int64
 	if err := h.db.read.QueryRowContext(ctx, oldestOpen, key.String(), int64(math.MaxInt64)).Scan(&before); err != nil {
 		return nil, fmt.Errorf("open turns of %v: %w", key, err)

@@ -21,12 +21,16 @@ func (d *DB) Background() Background { return Background{d} }
 const isLate = ` AND seq >= (SELECT next_seq FROM chats WHERE key = ?1) - 500`
 
 const selectOverheard = `SELECT ` + messageColumns + ` FROM messages WHERE chat_key = ?1 AND epoch = ?2 AND class = 'overheard' AND role = 'user'
-	AND sent_at > COALESCE((SELECT MAX(sent_at) FROM messages WHERE chat_key = ?1 AND turn_id = ?3 AND turn_id > 0 AND role = 'user'), -1)
+	AND sent_at > COALESCE(
+		(SELECT MAX(sent_at) FROM messages WHERE chat_key = ?1 AND turn_id = ?3 AND turn_id > 0 AND role = 'user'), -1
+	)
 	AND sent_at <= ?4` + notRecalled + isLate + ` ORDER BY sent_at DESC, seq DESC LIMIT ?5`
 
 // Overheard is what was said in a group but not to the bot, after the questions of turn seen and until a time: the
 // newest messages of an epoch, in the order in which they were written. With no such turn it goes back further.
-func (b Background) Overheard(ctx context.Context, key chat.Key, epoch, seen int64, until time.Time, most int) ([]chat.Message, error) {
+func (b Background) Overheard(
+	ctx context.Context, key chat.Key, epoch, seen int64, until time.Time, most int,
+) ([]chat.Message, error) {
 	list, err := queryMessages(ctx, b.db.read, key, selectOverheard, key.String(), epoch, seen, millis(until), most)
 	if err != nil {
 		return nil, fmt.Errorf("read overheard messages of %v: %w", key, err)
@@ -61,7 +65,9 @@ func (b Background) Overhear(ctx context.Context, key chat.Key, epoch int64, lis
 			return err
 		}
 		for _, in := range list {
-			m := chat.Message{Key: key, ID: in.ID, Role: chat.User, Class: chat.Overheard, Actor: in.Actor, Text: in.Text, Time: in.Time}
+			m := chat.Message{
+				Key: key, ID: in.ID, Role: chat.User, Class: chat.Overheard, Actor: in.Actor, Text: in.Text, Time: in.Time,
+			}
 			fresh, err := b.db.Messages().add(ctx, tx, &m)
 			if err == nil && fresh {
 				_, err = b.db.Files().add(ctx, tx, key, in.ID, in.Files)

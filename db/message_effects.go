@@ -76,8 +76,8 @@ func (e StopTurns) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
 	return nil
 }
 
-// DropTurn drops an interrupted turn of the chat, so that nobody can go on with it. Over is what it looks like from then
-// on. Nothing happens when somebody has decided about it before.
+// DropTurn drops an interrupted turn of the chat, so that nobody can go on with it. Over is what it looks like from
+// then on. Nothing happens when somebody has decided about it before.
 type DropTurn struct {
 	Turn int64
 	Over chat.Card

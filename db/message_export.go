@@ -61,7 +61,9 @@ func (rs Records) walk(ctx context.Context, only string, f func(Record) bool) (e
 		var r Record
 		var key string
 		var ms int64
-		if err := rows.Scan(&r.Seq, &r.Epoch, &r.Turn, &r.ID, &r.Role, &r.Class, &r.Actor.ID, &r.Actor.Name, &r.Text, &ms, &key, &r.Kind, &r.Past); err != nil {
+		err := rows.Scan(&r.Seq, &r.Epoch, &r.Turn, &r.ID, &r.Role, &r.Class, &r.Actor.ID, &r.Actor.Name, &r.Text, &ms,
+			&key, &r.Kind, &r.Past)
+		if err != nil {
 			return err
 		}
 		r.Time = fromMillis(ms)

@@ -17,14 +17,19 @@ type Files struct{ db *DB }
 func (d *DB) Files() Files { return Files{d} }
 
 const insertFile = `INSERT INTO files (chat_key, message_id, number, kind, held_by, file_key, name, length_ms, state, created_at)
-	VALUES (?1, ?2, (SELECT COALESCE(MAX(number), 0) + 1 FROM files WHERE chat_key = ?1 AND message_id = ?2), ?3, ?4, ?5, ?6, ?7, 'wanted', ?8)
+	VALUES (?1, ?2, (
+		SELECT COALESCE(MAX(number), 0) + 1 FROM files WHERE chat_key = ?1 AND message_id = ?2
+	), ?3, ?4, ?5, ?6, ?7, 'wanted', ?8)
 	RETURNING number`
 
 // add stores that files belong to a message, which is being stored. They are still to be fetched.
-func (fs Files) add(ctx context.Context, tx *sql.Tx, key chat.Key, message string, files []chat.File) ([]chat.File, error) {
+func (fs Files) add(
+	ctx context.Context, tx *sql.Tx, key chat.Key, message string, files []chat.File,
+) ([]chat.File, error) {
 	added := make([]chat.File, len(files))
 	for i, f := range files {
-		row := tx.QueryRowContext(ctx, insertFile, key.String(), message, f.Kind, f.Of, f.Key, f.Name, f.Length.Milliseconds(), millis(fs.db.now()))
+		row := tx.QueryRowContext(ctx, insertFile, key.String(), message, f.Kind, f.Of, f.Key,
+			f.Name, f.Length.Milliseconds(), millis(fs.db.now()))
 		if err := row.Scan(&f.Number); err != nil {
 			return nil, fmt.Errorf("store a file of message %s: %w", message, err)
 		}
@@ -36,7 +41,9 @@ func (fs Files) add(ctx context.Context, tx *sql.Tx, key chat.Key, message strin
 
 // Add stores that more files belong to a message that is known, such as those of the one that it answers. It returns
 // them with their numbers.
-func (fs Files) Add(ctx context.Context, key chat.Key, message string, files []chat.File) (added []chat.File, err error) {
+func (fs Files) Add(
+	ctx context.Context, key chat.Key, message string, files []chat.File,
+) (added []chat.File, err error) {
 	err = fs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
 		added, err = fs.add(ctx, tx, key, message, files)
 		return err

@@ -63,8 +63,8 @@ func versions(ctx context.Context, q querier, room, id string) (list []version, 
 
 const countNotRecalled = `SELECT COUNT(*) FROM messages WHERE chat_key = ?1 AND message_id IN (SELECT value FROM json_each(?2))` + notRecalled
 
-// requireAll makes sure that what was read of a chat a while ago may still be used: without one of these messages it is an
-// [ErrNotFound].
+// requireAll makes sure that what was read of a chat a while ago may still be used: without one of these messages it is
+// an [ErrNotFound].
 func (ms Messages) requireAll(ctx context.Context, tx *sql.Tx, key chat.Key, ids []string) error {
 	var n int
 	if err := tx.QueryRowContext(ctx, countNotRecalled, key.String(), list(ids)).Scan(&n); err != nil {
@@ -344,7 +344,9 @@ func (q Queue) cancel(ctx context.Context, tx *sql.Tx, t Turn, over chat.Card) e
 		_, err := tx.ExecContext(ctx, forgetPosts, t.ID)
 		return err
 	}
-	return q.db.Outbox().post(ctx, tx, Post{Key: t.Key, Turn: t.ID, Idem: cardIdem(t, recalled), ReplyTo: t.ReplyTo, Card: &over})
+	return q.db.Outbox().post(
+		ctx, tx, Post{Key: t.Key, Turn: t.ID, Idem: cardIdem(t, recalled), ReplyTo: t.ReplyTo, Card: &over},
+	)
 }
 
 const recallActions = `UPDATE messages SET state = 'recalled' WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'tool'`

@@ -73,7 +73,9 @@ func (ms Messages) CleanCommands(ctx context.Context, clean func(string) string)
 		}
 		changed++
 	}
-	err = ms.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return takeEvent(ctx, ms.db, tx, commandsCleaned) })
+	err = ms.db.engine.Tx(
+		ctx, func(ctx context.Context, tx *sql.Tx) error { return takeEvent(ctx, ms.db, tx, commandsCleaned) },
+	)
 	if err != nil && !errors.Is(err, ErrRepeated) {
 		return changed, fmt.Errorf("commands are clean: %w", err)
 	}
@@ -90,7 +92,9 @@ func scanCommand(scan scanner) (m chat.Message, err error) {
 }
 
 // scanStored loads a message with its id and its chat's number, or returns [ErrNotFound].
-func scanStored(ctx context.Context, tx *sql.Tx, key chat.Key, message string, id, no *int64) (m chat.Message, err error) {
+func scanStored(
+	ctx context.Context, tx *sql.Tx, key chat.Key, message string, id, no *int64,
+) (m chat.Message, err error) {
 	rows, err := tx.QueryContext(ctx, selectStored, key.String(), message)
 	if err != nil {
 		return m, fmt.Errorf("load message %s: %w", message, err)

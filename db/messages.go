@@ -79,8 +79,9 @@ type Messages struct{ db *DB }
 func (d *DB) Messages() Messages { return Messages{d} }
 
 // Accept stores a message and applies its effects in one transaction. Talk to the bot is queued to be answered: in the
-// turn that already waits in the chat, else in a turn of its own, which is claimed if e says so. A message that is already known changes nothing. Once
-// Accept returns without error the message survives a crash, so it may be acknowledged to the platform.
+// turn that already waits in the chat, else in a turn of its own, which is claimed if e says so. A message that is
+// already known changes nothing. Once Accept returns without error the message survives a crash, so it may be
+// acknowledged to the platform.
 func (ms Messages) Accept(ctx context.Context, e Inbound) (AcceptResult, error) {
 	var a AcceptResult
 	d := ms.db

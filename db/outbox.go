@@ -61,7 +61,8 @@ func (o Outbox) post(ctx context.Context, tx *sql.Tx, p Post) error {
 	if p.File != nil {
 		file = p.File.ID
 	}
-	_, err := tx.ExecContext(ctx, insertPost, p.Key.String(), p.Turn, p.Approval, p.Grant, p.Idem, p.ReplyTo, content, p.Card != nil, file,
+	_, err := tx.ExecContext(ctx, insertPost, p.Key.String(), p.Turn, p.Approval, p.Grant, p.Idem, p.ReplyTo,
+		content, p.Card != nil, file,
 		millis(o.db.now()), list(p.Mentions))
 	if err != nil {
 		return fmt.Errorf("leave for delivery: %w", err)
@@ -222,7 +223,9 @@ func (o Outbox) Delay(ctx context.Context, p Post, until time.Time) error {
 
 // Of each chat the oldest counts: what waits behind it waits with it.
 const continuedCards = `WITH RECURSIVE earlier (id) AS (
-	SELECT continues FROM turns WHERE id = ?1 UNION SELECT (SELECT continues FROM turns WHERE id = earlier.id) FROM earlier WHERE id > 0)
+	SELECT continues FROM turns WHERE id = ?1 UNION SELECT (
+		SELECT continues FROM turns WHERE id = earlier.id
+	) FROM earlier WHERE id > 0)
 	SELECT card_id FROM turns WHERE id IN earlier AND card_id <> ''
 	UNION SELECT card_id FROM approvals WHERE (turn_id = ?1 OR turn_id IN earlier) AND card_id <> ''`
 
@@ -242,7 +245,9 @@ func (o Outbox) NearbyCards(ctx context.Context, key chat.Key, turn int64) ([]st
 }
 
 const besideCards = `SELECT card_id FROM turns WHERE chat_key = ?1 AND card_id <> ''
-	AND id BETWEEN (SELECT turn_id FROM approvals WHERE id = ?2) - 1000 AND (SELECT turn_id FROM approvals WHERE id = ?2) + 1000
+	AND id BETWEEN (
+		SELECT turn_id FROM approvals WHERE id = ?2
+	) - 1000 AND (SELECT turn_id FROM approvals WHERE id = ?2) + 1000
 	UNION SELECT card_id FROM approvals WHERE chat_key = ?1 AND card_id <> ''
 	AND turn_id BETWEEN (SELECT turn_id FROM approvals WHERE id = ?2) - 1000 AND (SELECT turn_id FROM approvals WHERE id = ?2) + 1000`
 

@@ -60,7 +60,9 @@ func scanFileDelivery(row *sql.Row) (FileDelivery, error) {
 
 // Leave leaves a file of a running turn to be delivered, as an answer to what the turn answers. The same idem leaves
 // nothing twice: fresh is false then, and the file is the one that was left before.
-func (ps FileDeliveries) Leave(ctx context.Context, t Turn, p FileDelivery, idem string) (left FileDelivery, fresh bool, err error) {
+func (ps FileDeliveries) Leave(
+	ctx context.Context, t Turn, p FileDelivery, idem string,
+) (left FileDelivery, fresh bool, err error) {
 	err = ps.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
 		if p.ID, err = ps.add(ctx, tx, t, p, idem, ""); err != nil {
 			return err
@@ -90,15 +92,20 @@ func (ps FileDeliveries) Write(ctx context.Context, to chat.Ref, p FileDelivery,
 }
 
 // add adds a file and its post. It gives 0 when the file is known.
-func (ps FileDeliveries) add(ctx context.Context, tx *sql.Tx, t Turn, p FileDelivery, idem, content string) (id int64, err error) {
-	err = tx.QueryRowContext(ctx, insertFileDelivery, t.Key.String(), t.ID, idem, p.Name, p.Picture, p.Caption, p.Size, p.Copy, millis(ps.db.now())).Scan(&id)
+func (ps FileDeliveries) add(
+	ctx context.Context, tx *sql.Tx, t Turn, p FileDelivery, idem, content string,
+) (id int64, err error) {
+	err = tx.QueryRowContext(ctx, insertFileDelivery, t.Key.String(), t.ID, idem, p.Name, p.Picture, p.Caption,
+		p.Size, p.Copy, millis(ps.db.now())).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, nil
 	} else if err != nil {
 		return 0, fmt.Errorf("add a file: %w", err)
 	}
 	p.ID = id
-	return id, ps.db.Outbox().post(ctx, tx, Post{Key: t.Key, Turn: t.ID, Idem: idem, ReplyTo: t.ReplyTo, Text: content, File: &p})
+	return id, ps.db.Outbox().post(
+		ctx, tx, Post{Key: t.Key, Turn: t.ID, Idem: idem, ReplyTo: t.ReplyTo, Text: content, File: &p},
+	)
 }
 
 // Get returns a file, or [ErrNotFound].
@@ -194,6 +201,8 @@ type LongAnswer struct {
 
 // leave leaves the answer to be delivered after the turn's card.
 func (a LongAnswer) leave(ctx context.Context, ps FileDeliveries, tx *sql.Tx, t Turn) error {
-	_, err := ps.add(ctx, tx, t, FileDelivery{Name: a.Name, Size: int64(len(a.Text))}, fmt.Sprintf("answer:%d", t.ID), a.Text)
+	_, err := ps.add(
+		ctx, tx, t, FileDelivery{Name: a.Name, Size: int64(len(a.Text))}, fmt.Sprintf("answer:%d", t.ID), a.Text,
+	)
 	return err
 }

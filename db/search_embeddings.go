@@ -39,7 +39,9 @@ const selectUnembedded = `SELECT m.id, m.content, m.chat_key, m.seq FROM message
 
 // Missing lists messages of all chats without a vector of this model and dimension (0 = any dimension):
 // the newest first, up to a maximum, with ids between after and before.
-func (es Embeddings) Missing(ctx context.Context, model string, dim int, after, before int64, most int) ([]Unembedded, error) {
+func (es Embeddings) Missing(
+	ctx context.Context, model string, dim int, after, before int64, most int,
+) ([]Unembedded, error) {
 	list, err := collect(ctx, es.db.read, scanUnembedded, selectUnembedded, model, dim, after, before, most)
 	if err != nil {
 		return nil, fmt.Errorf("messages without a vector: %w", err)
@@ -78,7 +80,9 @@ const selectEmbeddings = `SELECT seq, vector FROM embeddings WHERE chat_key = ?1
 
 // Each passes the vectors of one conversation with this model and dimension to f, the newest first, up
 // to a maximum. A vector is valid only until f returns, because the driver reuses its memory.
-func (es Embeddings) Each(ctx context.Context, key chat.Key, epoch int64, model string, dim, most int, f func(seq int64, vector []byte)) (err error) {
+func (es Embeddings) Each(
+	ctx context.Context, key chat.Key, epoch int64, model string, dim, most int, f func(seq int64, vector []byte),
+) (err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("vectors of %v: %w", key, err)

@@ -67,7 +67,9 @@ const notIndexed = `SELECT ` + messageColumns + ` FROM messages WHERE id > (SELE
 
 // Find returns, for each term, the newest messages of a chat's epoch that contain it, at most this many
 // and a batch. It finds talk, and messages that were not for the bot.
-func (ix Index) Find(ctx context.Context, key chat.Key, epoch int64, terms []string, most int) (found Found, err error) {
+func (ix Index) Find(
+	ctx context.Context, key chat.Key, epoch int64, terms []string, most int,
+) (found Found, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("find in the history of %v: %w", key, err)

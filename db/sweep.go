@@ -59,7 +59,9 @@ func sweepMessages(ctx context.Context, d *DB, c Config) (swept int, err error) 
 		if len(list) == 0 {
 			break
 		}
-		if err := d.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return deleteMessages(ctx, tx, list) }); err != nil {
+		if err := d.engine.Tx(
+			ctx, func(ctx context.Context, tx *sql.Tx) error { return deleteMessages(ctx, tx, list) },
+		); err != nil {
 			return swept, err
 		}
 		swept += len(list)

@@ -42,8 +42,8 @@ const partBorder = "\n\n"
 
 const turnPartEnds = `SELECT part_ends FROM turns WHERE id = ?1`
 
-// Parts divides the answer of a turn as its last draft was: whatever is drawn of it later must leave what people have seen
-// where it is.
+// Parts divides the answer of a turn as its last draft was: whatever is drawn of it later must leave what people have
+// seen where it is.
 func (ts Turns) Parts(ctx context.Context, turn int64, answer string) ([]string, error) {
 	stored, err := one(ctx, ts.db.read, scanText, turnPartEnds, turn)
 	if err != nil {
@@ -58,8 +58,8 @@ func (ts Turns) Parts(ctx context.Context, turn int64, answer string) ([]string,
 	return divide(answer, ends), nil
 }
 
-// divide cuts a text before these bytes, and never within a character: the text may be another one than that to which the
-// ends belong.
+// divide cuts a text before these bytes, and never within a character: the text may be another one than that to which
+// the ends belong.
 func divide(text string, ends []int) []string {
 	parts, from := make([]string, 0, len(ends)+1), 0
 	for _, end := range append(ends, len(text)) {

@@ -11,8 +11,8 @@ import (
 
 // FollowUps is the turns that agents begin by themselves, when something that they have started has ended in the
 // background. Such a turn is made with the end of the turn that has started that, so that a crash does not lose it. It
-// waits until the agent begins it; then it is queued and claimed like any other. It has no questions of its own: it goes
-// on with those of the turn that it follows. A chat has one of them at most.
+// waits until the agent begins it; then it is queued and claimed like any other. It has no questions of its own: it
+// goes on with those of the turn that it follows. A chat has one of them at most.
 type FollowUps struct{ db *DB }
 
 // FollowUps gives the turns that agents begin by themselves.

@@ -9,8 +9,8 @@ import (
 )
 
 // A turn whose agent goes on in the background leaves one that follows. It waits; what people say meanwhile is asked
-// first, and does not become its question. Once it is begun it goes on with the questions of the turn that it follows, in
-// its session, and they pay for it.
+// first, and does not become its question. Once it is begun it goes on with the questions of the turn that it follows,
+// in its session, and they pay for it.
 func TestATurnThatFollows(t *testing.T) {
 	d := fresh(t)
 	fs := d.Turns().FollowUps()

@@ -140,7 +140,9 @@ func (is Interruptions) drop(ctx context.Context, tx *sql.Tx, key chat.Key, id i
 	if _, err := tx.ExecContext(ctx, forgetSteers, t.ID); err != nil {
 		return fmt.Errorf("drop what turn %d has not read: %w", t.ID, err)
 	}
-	return is.db.Outbox().post(ctx, tx, Post{Key: key, Turn: t.ID, Idem: cardIdem(t, dropped), ReplyTo: t.ReplyTo, Card: &over})
+	return is.db.Outbox().post(
+		ctx, tx, Post{Key: key, Turn: t.ID, Idem: cardIdem(t, dropped), ReplyTo: t.ReplyTo, Card: &over},
+	)
 }
 
 // goOn has a new turn go on with one that was interrupted.

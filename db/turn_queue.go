@@ -21,7 +21,9 @@ const queuedTurn = `SELECT id FROM turns INDEXED BY turns_open WHERE chat_key = 
 
 // An edited question waits in a turn of its own: the offer to answer it speaks of that question only.
 const lateTurn = `SELECT id FROM turns INDEXED BY turns_interrupted WHERE chat_key = ?1 AND epoch = ?2 AND state = 'interrupted' AND failure = 'late' AND created_at >= ?3
-	AND NOT EXISTS (SELECT 1 FROM messages WHERE chat_key = ?1 AND turn_id = turns.id AND turn_id > 0 AND message_id LIKE 'edit:%')
+	AND NOT EXISTS (
+		SELECT 1 FROM messages WHERE chat_key = ?1 AND turn_id = turns.id AND turn_id > 0 AND message_id LIKE 'edit:%'
+	)
 	AND ?4 NOT LIKE 'edit:%' ORDER BY id DESC LIMIT 1`
 
 // together is how long after a late question another one belongs to it. Later the notice may be out of sight.
@@ -63,7 +65,9 @@ func (q Queue) add(ctx context.Context, tx *sql.Tx, m chat.Message, e Inbound) (
 		ask, replyTo = askTurnByPress, old.ReplyTo
 	}
 	if old.ID != 0 {
-		if err := q.db.Outbox().post(ctx, tx, Post{Key: m.Key, Turn: old.ID, Idem: cardIdem(old, continued), ReplyTo: old.ReplyTo, Card: &e.Over}); err != nil {
+		if err := q.db.Outbox().post(
+			ctx, tx, Post{Key: m.Key, Turn: old.ID, Idem: cardIdem(old, continued), ReplyTo: old.ReplyTo, Card: &e.Over},
+		); err != nil {
 			return 0, err
 		}
 	}
@@ -73,7 +77,9 @@ func (q Queue) add(ctx context.Context, tx *sql.Tx, m chat.Message, e Inbound) (
 		row := tx.QueryRowContext(ctx, insertTurn, m.Key.String(), m.Epoch, state, failure, millis(q.db.now()))
 		if err = row.Scan(&id); err == nil && e.Held != nil {
 			card := e.Held(id)
-			err = q.db.Outbox().post(ctx, tx, Post{Key: m.Key, Turn: id, Idem: fmt.Sprintf("late:%d:%s", id, m.ID), ReplyTo: replyTo, Card: &card})
+			err = q.db.Outbox().post(
+				ctx, tx, Post{Key: m.Key, Turn: id, Idem: fmt.Sprintf("late:%d:%s", id, m.ID), ReplyTo: replyTo, Card: &card},
+			)
 		}
 	}
 	if err != nil {
@@ -90,7 +96,9 @@ func (q Queue) add(ctx context.Context, tx *sql.Tx, m chat.Message, e Inbound) (
 	// In a group people often send a file first and then mention the bot, so recent files of the same
 	// person belong to the question.
 	if e.Kind == chat.Group && e.Held == nil {
-		_, err := tx.ExecContext(ctx, takeAlong, m.Key.String(), id, m.Seq, m.Epoch, m.Actor.ID, millis(m.Time.Add(-shortly)), millis(m.Time))
+		_, err := tx.ExecContext(
+			ctx, takeAlong, m.Key.String(), id, m.Seq, m.Epoch, m.Actor.ID, millis(m.Time.Add(-shortly)), millis(m.Time),
+		)
 		if err != nil {
 			return 0, fmt.Errorf("take files along: %w", err)
 		}

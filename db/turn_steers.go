@@ -112,7 +112,8 @@ func (ss Steers) end(ctx context.Context, tx *sql.Tx, e TurnResult) error {
 	return ss.askUnread(ctx, tx, e.Turn)
 }
 
-// askUnread moves the messages that the agent of a turn has not read into the turn that waits, or into one of their own.
+// askUnread moves the messages that the agent of a turn has not read into the turn that waits, or into one of their
+// own.
 func (ss Steers) askUnread(ctx context.Context, tx *sql.Tx, t Turn) error {
 	var n int
 	if err := tx.QueryRowContext(ctx, countUnread, t.Key.String(), t.ID).Scan(&n); err != nil {

@@ -50,8 +50,8 @@ func TestMessagesForATurnThatRuns(t *testing.T) {
 	}
 }
 
-// A turn that is stopped takes what was not read with it, one that is put back asks it, and one of an ended conversation
-// takes nothing.
+// A turn that is stopped takes what was not read with it, one that is put back asks it, and one of an ended
+// conversation takes nothing.
 func TestUnreadMessagesOfATurn(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "question"))

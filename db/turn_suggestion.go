@@ -17,7 +17,8 @@ const isLastTurn = `SELECT t.id FROM turns t JOIN chats c ON c.key = t.chat_key
 	WHERE t.id = ?2 AND t.chat_key = ?1 AND t.state = 'done' AND t.epoch = c.epoch AND NOT EXISTS (
 		SELECT 1 FROM messages m WHERE m.chat_key = ?1 AND m.turn_id > ?2 AND m.turn_id > 0)`
 
-// checkLast returns [ErrNotFound] if something was asked in the chat after a turn, or if another conversation has begun.
+// checkLast returns [ErrNotFound] if something was asked in the chat after a turn, or if another conversation has
+// begun.
 func checkLast(ctx context.Context, tx *sql.Tx, key chat.Key, turn int64) error {
 	err := tx.QueryRowContext(ctx, isLastTurn, key.String(), turn).Scan(new(int64))
 	if errors.Is(err, sql.ErrNoRows) {

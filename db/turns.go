@@ -39,7 +39,7 @@ type Turn struct {
 	Card      string    // the card that shows it; empty = none yet
 	ReplyTo   string    // the platform's id of the message that the answer answers
 	Continues int64     // the interrupted turn that this one goes on with; 0 = none
-	Follows   int64     // the turn after whose end its agent has begun this one by itself; 0 = somebody asked; see [FollowUps]
+	Follows   int64     // the turn after which the agent began this one by itself; 0 = somebody asked; see [FollowUps]
 	Attempts  int       // how often it was claimed
 	Stopped   bool      // somebody stopped it: it is not begun again
 	Acted     bool      // a tool may have been used: it must not be run again unasked
@@ -80,9 +80,9 @@ func loadTurn(ctx context.Context, q querier, key chat.Key, id int64) (Turn, err
 	return t, nil
 }
 
-// isOpen is what the index turns_open asks for: without its very words a query would read all turns there are. The index
-// is named in each query: as long as SQLite has no figures about the data, and it collects them only at Close, it would
-// rather read all turns of the chat.
+// isOpen is what the index turns_open asks for: without its very words a query would read all turns there are. The
+// index is named in each query: as long as SQLite has no figures about the data, and it collects them only at Close, it
+// would rather read all turns of the chat.
 const isOpen = ` AND state IN ('queued', 'running')`
 
 // Turns is what the agent was asked to answer: the line from a question to its answer. Those that wait are in [Queue].

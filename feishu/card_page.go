@@ -269,8 +269,8 @@ func (s *cardPage) drawEntity(ctx context.Context, updates *partialUpdates, card
 	return nil
 }
 
-// redrawWhole replaces the whole card after the platform refused to update a part of it. If it takes the whole card, such
-// an update is not tried again on this card.
+// redrawWhole replaces the whole card after the platform refused to update a part of it. If it takes the whole card,
+// such an update is not tried again on this card.
 func (s *cardPage) redrawWhole(ctx context.Context, updates *partialUpdates, level updateLevel, card chat.Card,
 	err error, tries int) error {
 	s.shown = nil
@@ -356,7 +356,9 @@ func (s *cardPage) finish(ctx context.Context, o pageSender, card chat.Card, see
 
 // fallback delivers the final value when the platform has refused to draw it: as a card inside the message, then with
 // plainer looks, else as text.
-func (s *cardPage) fallback(ctx context.Context, o pageSender, card chat.Card, refused error, seed string, part int) error {
+func (s *cardPage) fallback(
+	ctx context.Context, o pageSender, card chat.Card, refused error, seed string, part int,
+) error {
 	inMessage := s.entity == nil // it was refused there
 	for ; s.entity != nil || s.rate != nil; inMessage = true {
 		if inMessage && s.looks == plainLooks {

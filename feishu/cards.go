@@ -217,7 +217,8 @@ func (k *card) draw(ctx context.Context, value chat.Card, last bool) error {
 			return err
 		}
 	}
-	for i := len(want); i < len(k.pages); i++ { // the text became shorter, and a message that people have seen is not taken away
+	// the text became shorter, and a message that people have seen is not taken away
+	for i := len(want); i < len(k.pages); i++ {
 		if err := k.drawPage(ctx, i, chat.Card{Body: "…", Summary: value.Summary}, last); err != nil {
 			return err
 		}

@@ -102,7 +102,9 @@ func (c Config) Validate() error {
 			"[feishu] group_mention %q: want mention, all or commands", c.GroupMention))
 	}
 	if !slices.Contains([]string{"", langAuto, "zh", "en"}, c.Lang) {
-		errs = append(errs, configtype.Mistakef("[feishu] lang %q：应为 auto、zh 或 en", "[feishu] lang %q: want auto, zh or en", c.Lang))
+		errs = append(
+			errs, configtype.Mistakef("[feishu] lang %q：应为 auto、zh 或 en", "[feishu] lang %q: want auto, zh or en", c.Lang),
+		)
 	}
 	if c.LongAnswer < 0 {
 		errs = append(errs, errors.New("[feishu] answer_file_chars: want 0 or more"))

@@ -185,8 +185,8 @@ func (r *contentReader) markdown(s string) string {
 	return b.String()
 }
 
-// person is a mention in the platform's Markdown, as text; empty = of the bot. It has an open_id, or the key of one of the
-// message's mentions.
+// person is a mention in the platform's Markdown, as text; empty = of the bot. It has an open_id, or the key of one of
+// the message's mentions.
 func (r *contentReader) person(id, name string) string {
 	if i := slices.IndexFunc(r.mentions, func(m mention) bool { return m.key == id && id != "" }); i >= 0 {
 		id, name = r.mentions[i].id, r.mentions[i].name

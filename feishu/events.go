@@ -25,9 +25,9 @@ const (
 )
 
 // sdkEvents are the events that the SDK knows, one a line: all names in eventType2EventHandler of event/dispatcher. An
-// app may be subscribed to any of them, above all one that was made by scanning a code. The SDK answers an event without
-// a handler with code 500 (event/dispatcher/dispatcher.go, Do); the platform then delivers it again and warns the
-// operator.
+// app may be subscribed to any of them, above all one that was made by scanning a code. The SDK answers an event
+// without a handler with code 500 (event/dispatcher/dispatcher.go, Do); the platform then delivers it again and warns
+// the operator.
 //
 //go:embed sdk_events.txt
 var sdkEvents string

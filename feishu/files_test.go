@@ -190,8 +190,8 @@ func TestAForwardThatContainsItself(t *testing.T) {
 	}
 }
 
-// That a forward has no content of cards is the answer of an internal error, and is none: it is not asked for again, and
-// nobody takes it for an outage.
+// That a forward has no content of cards is the answer of an internal error, and is none: it is not asked for again,
+// and nobody takes it for an outage.
 func TestQuotedForwards(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
 	ann, rec := p.AddUser("Ann"), newRecorder()

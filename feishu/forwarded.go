@@ -26,7 +26,8 @@ func (c *Client) fetchMessage(ctx context.Context, id string) (items []gjson.Res
 		"with_sender_name": {"true"}, "card_msg_content_type": {"user_card_content"},
 	}, codeNoCardContent)
 	var refused *openapi.Error
-	if errors.As(err, &refused) && (refused.Code == codeNoCardContent || refused.Status >= http.StatusInternalServerError) {
+	if errors.As(err, &refused) &&
+		(refused.Code == codeNoCardContent || refused.Status >= http.StatusInternalServerError) {
 		return c.fetchForward(ctx, id)
 	}
 	return items, err

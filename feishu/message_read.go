@@ -10,8 +10,8 @@ import (
 	"magpie/internal/chat"
 )
 
-// privateChats caches the private chat of each person, by open_id: the event of a message that was read names its reader
-// only.
+// privateChats caches the private chat of each person, by open_id: the event of a message that was read names its
+// reader only.
 type privateChats struct{ *lru.Cache[string, string] }
 
 func newPrivateChats() privateChats {

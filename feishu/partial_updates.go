@@ -28,8 +28,8 @@ func levelFor(steps []cardjson.Step) updateLevel {
 // mostRefusals is how many cards in a row may have an update refused before new cards do without.
 const mostRefusals = 3
 
-// partialUpdates learns which updates of cards a tenant's platform accepts. It may refuse them for the sake of one card,
-// or always.
+// partialUpdates learns which updates of cards a tenant's platform accepts. It may refuse them for the sake of one
+// card, or always.
 type partialUpdates struct {
 	log zerolog.Logger
 

@@ -71,8 +71,8 @@ func TestAMissingPermissionIsNotTriedAgain(t *testing.T) {
 	}
 }
 
-// A card whose looks the platform refuses is shown without markup, with its buttons, before it becomes a text: when it is
-// made, and when its last value is drawn.
+// A card whose looks the platform refuses is shown without markup, with its buttons, before it becomes a text: when it
+// is made, and when its last value is drawn.
 func TestACardWithoutMarkupComesBeforeText(t *testing.T) {
 	stop := []chat.Button{{Label: "Go on", Action: chat.Action{Do: "continue", Turn: 1}}}
 	last := chat.Card{Body: "| a | b |\n|---|---|\n| **1** | 2 |", Buttons: stop}

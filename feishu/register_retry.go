@@ -18,8 +18,8 @@ import (
 )
 
 // The SDK polls with http.DefaultClient and ends a registration at the first error, although the app may exist by then
-// (scene/registration/registration.go, doRegistrationRequest). A scheme of our own, which the default transport hands to
-// us, is the only way to get below it without changing what else uses that client.
+// (scene/registration/registration.go, doRegistrationRequest). A scheme of our own, which the default transport hands
+// to us, is the only way to get below it without changing what else uses that client.
 const pollScheme = "magpie-registration+"
 
 var registerPollScheme = sync.OnceFunc(func() {

@@ -73,7 +73,8 @@ func routeName(route string) string {
 	return routeID.ReplaceAllString(routeBase.ReplaceAllString(route, ""), "")
 }
 
-// sdkRoutes are the methods and paths of the calls that the SDK makes, with :id for each id. They are in its source only.
+// sdkRoutes are the methods and paths of the calls that the SDK makes, with :id for each id. They are in its source
+// only.
 var sdkRoutes = sync.OnceValue(func() map[string]bool {
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/larksuite/oapi-sdk-go/v3").Output()
 	if err != nil {
@@ -92,8 +93,8 @@ var sdkRoutes = sync.OnceValue(func() map[string]bool {
 	return routes
 })
 
-// checkCalls fails for calls that the SDK would not make: to other paths, with other parameters, or with other members in
-// their bodies.
+// checkCalls fails for calls that the SDK would not make: to other paths, with other parameters, or with other members
+// in their bodies.
 func checkCalls(t *testing.T, calls []feishusim.Call) {
 	t.Helper()
 	seen := map[string]bool{}

@@ -2,8 +2,8 @@ package feishu
 
 import "sync"
 
-// seenCache remembers the latest message ids: those that an event has delivered, which a backfill skips, or those that the
-// bot has sent, whose changes are no news.
+// seenCache remembers the latest message ids: those that an event has delivered, which a backfill skips, or those that
+// the bot has sent, whose changes are no news.
 type seenCache struct {
 	mu   sync.Mutex
 	ids  map[string]bool

@@ -10,8 +10,8 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// decoder is a program in the place of ffmpeg that writes that many bytes, if it is given "opus" and asked for the right
-// form.
+// decoder is a program in the place of ffmpeg that writes that many bytes, if it is given "opus" and asked for the
+// right form.
 func decoder(t *testing.T, bytes string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ffmpeg")

@@ -13,8 +13,8 @@ import (
 	"magpie/feishu/openapi"
 )
 
-// unknownID are the codes with which the platform refuses a user or a chat that is not there, and a user's id of another
-// app (page "Generic error codes", and im-v1/chat/get).
+// unknownID are the codes with which the platform refuses a user or a chat that is not there, and a user's id of
+// another app (page "Generic error codes", and im-v1/chat/get).
 var unknownID = []int{99992351, 99992361, 99992355, 99992356, 232006}
 
 // UnknownIDs returns those of some users (ou_...) and chats (oc_...) that the platform does not know, as far as the app

@@ -38,8 +38,8 @@ type leftovers struct {
 	reserved Reserved // about which only admins decide
 }
 
-// Recover keeps what the last run of the program has asked, where a turn still needs it: people may decide as if nothing
-// had happened. The rest is withdrawn. The turns must be recovered before.
+// Recover keeps what the last run of the program has asked, where a turn still needs it: people may decide as if
+// nothing had happened. The rest is withdrawn. The turns must be recovered before.
 func (ls *leftovers) Recover(ctx context.Context) error {
 	list, err := ls.store.Approvals().Waiting(ctx)
 	if err != nil {
@@ -276,7 +276,8 @@ func sameCall(a db.Approval, q claude.ToolAsk) bool {
 	return reflect.DeepEqual(was, is)
 }
 
-// longestToldInput is how much of a tool's input an agent is reminded of, in bytes. It finds a longer one in its session.
+// longestToldInput is how much of a tool's input an agent is reminded of, in bytes. It finds a longer one in its
+// session.
 const longestToldInput = 8_000
 
 // Told describes decisions to an agent, as one line of JSON.

@@ -38,7 +38,8 @@ func (st *settler) expire(ctx context.Context, a db.Approval) {
 	failpoint.At("approval: expiring")
 	st.log.Info().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", a.ID).Msg("nobody has decided in time")
 	err := st.resolve(ctx, a, db.Settling{From: db.Waiting}, claude.Decision{Why: notDecided})
-	if err != nil && !errors.Is(err, db.ErrNotFound) { // the agent gets its answer anyway; the card is closed at the next start
+	// the agent gets its answer anyway; the card is closed at the next start
+	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		st.log.Error().Err(err).Str("approval", a.ID).Msg("end of an approval not stored")
 		if p, ok := st.open.take(a.ID); ok {
 			p.tell(claude.Decision{Why: notDecided})
@@ -82,7 +83,8 @@ func (st *settler) resolve(ctx context.Context, a db.Approval, s db.Settling, v 
 		a.Answers = json.RawMessage(st.secrets.Text(string(a.Answers)))
 	}
 	s.Card = Card(a, l)
-	if s.Told && a.State != db.Withdrawn { // until the agent says something, only the card of the turn above this one moves
+	// until the agent says something, only the card of the turn above this one moves
+	if s.Told && a.State != db.Withdrawn {
 		s.Card.Footer = i18n.ApprovalGoesOnBelow.In(l)
 	}
 	if err := st.settle(ctx, a, s); err != nil {

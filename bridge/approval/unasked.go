@@ -53,8 +53,8 @@ func (u unasked) decide(
 	return settledDecision{}
 }
 
-// ruleFor is the number of the rule that allows what an agent wants; 0 = none does. Plan mode is for looking only, there
-// no rule counts.
+// ruleFor is the number of the rule that allows what an agent wants; 0 = none does. Plan mode is for looking only,
+// there no rule counts.
 func (u unasked) ruleFor(ctx context.Context, key chat.Key, dir string, q claude.ToolAsk) int64 {
 	if q.Mode == claude.PlanMode {
 		return 0

@@ -12,10 +12,10 @@ import (
 	"magpie/internal/chat"
 )
 
-// Messenger is all that is asked of a chat platform. The strings called idem are idempotency keys, valid for an hour. An
-// error that matches [chat.ErrGone] or [chat.ErrUnreachable] is permanent. After [chat.ErrRefused] a retry with other
-// text may succeed, and after [chat.ErrNotTaken] one with another file. After any other error the same call can be
-// retried, also by a later process.
+// Messenger is all that is asked of a chat platform. The strings called idem are idempotency keys, valid for an hour.
+// An error that matches [chat.ErrGone] or [chat.ErrUnreachable] is permanent. After [chat.ErrRefused] a retry with
+// other text may succeed, and after [chat.ErrNotTaken] one with another file. After any other error the same call can
+// be retried, also by a later process.
 type Messenger interface {
 	// Reply answers a message with a short text.
 	Reply(ctx context.Context, to chat.Ref, text, idem string) (messageID string, err error)

@@ -1,6 +1,6 @@
-// Package turncard is the card of a turn: [State] is what has happened so far as a value, Card draws it, and a [Painter]
-// shows the latest one at the platform's pace. What a turn does does not belong here, nor how its end is stored and
-// delivered.
+// Package turncard is the card of a turn: [State] is what has happened so far as a value, Card draws it, and a
+// [Painter] shows the latest one at the platform's pace. What a turn does does not belong here, nor how its end is
+// stored and delivered.
 package turncard
 
 import (
@@ -115,14 +115,15 @@ func (v State) Apply(ev claude.Event, now time.Time) State {
 	return v
 }
 
-// Asked is the state after people were asked something, by a card of its own: what the agent says once they have decided
-// stands below that card, where they look.
+// Asked is the state after people were asked something, by a card of its own: what the agent says once they have
+// decided stands below that card, where they look.
 func (v State) Asked() State {
 	v.asked = true
 	return v
 }
 
-// below is the state in which a block of the answer begins a message, if people have decided something since the last one.
+// below is the state in which a block of the answer begins a message, if people have decided something since the last
+// one.
 func (v State) below(block int) State {
 	if v.asked && v.asks == 0 {
 		v.starts, v.asked = append(slices.Clone(v.starts), block), false

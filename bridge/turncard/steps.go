@@ -35,7 +35,9 @@ func (ss steps) begun(e claude.ToolUse, now time.Time) steps {
 	if slices.ContainsFunc(ss, func(s step) bool { return s.id == e.ID }) {
 		return ss
 	}
-	return append(slices.Clone(ss), step{id: e.ID, tool: e.Name, input: InputLine(e.Input), diff: diffOf(e.Input), began: now})
+	return append(
+		slices.Clone(ss), step{id: e.ID, tool: e.Name, input: InputLine(e.Input), diff: diffOf(e.Input), began: now},
+	)
 }
 
 // addition is the tool that a step names in which the agent reads a message.

@@ -96,8 +96,8 @@ func (ls *Lanes) Closed() bool {
 	return ls.closed
 }
 
-// Claimed notes the turn that is about to begin in the chat: it counts as the one that runs, and is stopped as soon as it
-// begins if somebody stops it before.
+// Claimed notes the turn that is about to begin in the chat: it counts as the one that runs, and is stopped as soon as
+// it begins if somebody stops it before.
 func (ls *Lanes) Claimed(key chat.Key, turn int64) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()

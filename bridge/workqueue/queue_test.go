@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// However many chats have work, only a limited number are served at the same time, and none twice before the others had their turn.
+// However many chats have work, only a limited number are served at the same time, and none twice before the others had
+// their turn.
 func TestChatsWaitForEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most, chats, rounds = 3, 9, 4

@@ -75,8 +75,8 @@ func (r *rig) ran(file string, want int) {
 	}
 }
 
-// The bridge is killed, or terminated, while people are asked. The card keeps its buttons: who presses makes the turn go
-// on, and what was allowed runs once, without being asked for again.
+// The bridge is killed, or terminated, while people are asked. The card keeps its buttons: who presses makes the turn
+// go on, and what was allowed runs once, without being asked for again.
 func TestADecisionOutlivesTheBridge(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*service){
@@ -372,8 +372,8 @@ func TestADecisionWhileTheTurnGoesOn(t *testing.T) {
 	r.asksOnly(id, 2)
 }
 
-// "Continue" makes a turn go on before anybody has decided: its agent waits for the card that is there. Who made it go on
-// and who asked first may both decide.
+// "Continue" makes a turn go on before anybody has decided: its agent waits for the card that is there. Who made it go
+// on and who asked first may both decide.
 func TestATurnGoesOnWithoutADecision(t *testing.T) {
 	r := newRig(t)
 	boss := r.sim.AddUser("老板")

@@ -497,8 +497,8 @@ func TestCallsThatPolicyAllowsNeedNoApproval(t *testing.T) {
 	}
 }
 
-// A change of nearly 60 KB is shown whole, on as many cards as it takes; the last of them has the buttons, and none has any
-// afterwards.
+// A change of nearly 60 KB is shown whole, on as many cards as it takes; the last of them has the buttons, and none has
+// any afterwards.
 func TestALongChangeIsShownWhole(t *testing.T) {
 	r := newRig(t)
 	var content strings.Builder

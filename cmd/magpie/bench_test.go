@@ -189,8 +189,8 @@ func BenchmarkNewProcess(b *testing.B) {
 	report(b, bridged, cli, 1.5)
 }
 
-// BenchmarkFirstMessage is the same for the first message of a chat, beside a CLI that is started for one question: with
-// a process that was started ahead, and without.
+// BenchmarkFirstMessage is the same for the first message of a chat, beside a CLI that is started for one question:
+// with a process that was started ahead, and without.
 func BenchmarkFirstMessage(b *testing.B) {
 	for name, tc := range map[string]struct {
 		spares int

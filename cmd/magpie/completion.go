@@ -88,7 +88,8 @@ func writeFish(w io.Writer, root *kong.Node) error {
 			names = append(names, sub.Name)
 		}
 		for _, sub := range c.Children {
-			line(seen+"; and not __fish_seen_subcommand_from "+strings.Join(names, " "), "-f -a "+sub.Name+" -d "+quote(sub.Help))
+			line(seen+"; and not __fish_seen_subcommand_from "+strings.Join(names, " "),
+				"-f -a "+sub.Name+" -d "+quote(sub.Help))
 			flags(seen+"; and __fish_seen_subcommand_from "+sub.Name, sub.Flags)
 		}
 	}

@@ -25,8 +25,8 @@ func tellsOfTheEnd(q *modelsim.Request) bool {
 	return strings.Contains(q.Messages[len(q.Messages)-1].Text, "<task-notification>")
 }
 
-// inBackground asks for something that goes on in the background when its answer is there, and returns the question's id
-// and what lets that end. Then the agent does the steps.
+// inBackground asks for something that goes on in the background when its answer is there, and returns the question's
+// id and what lets that end. Then the agent does the steps.
 func (r *rig) inBackground(steps ...modelsim.Step) (id string, end func()) {
 	r.Helper()
 	gate := filepath.Join(r.TempDir(), "gate")
@@ -65,8 +65,8 @@ func (r *rig) follows(id, words string) (m feishusim.Message) {
 // allowBash lets commands run.
 func allowBash(c *config.Config) { c.Claude.AllowedTools = []string{"Bash"} }
 
-// What the agent says when something has ended in the background is a card of its own, with the rights of who has asked:
-// it may ask them, costs, and is part of the History. A question that comes meanwhile is answered at once.
+// What the agent says when something has ended in the background is a card of its own, with the rights of who has
+// asked: it may ask them, costs, and is part of the History. A question that comes meanwhile is answered at once.
 func TestWhatTheAgentSaysLater(t *testing.T) {
 	r := newRig(t, allowBash)
 	file := filepath.Join(r.cfg.Claude.Project, "result.txt")
@@ -276,8 +276,8 @@ func TestACrashAroundAFollowUp(t *testing.T) {
 	}
 }
 
-// followed checks that a turn that the agent has begun by itself has ended, and that so many messages answer. It ends the
-// program.
+// followed checks that a turn that the agent has begun by itself has ended, and that so many messages answer. It ends
+// the program.
 func (s *service) followed(id string, messages int) {
 	s.Helper()
 	s.until("an empty outbox", func() bool { return s.count(`SELECT COUNT(*) FROM outbox`) == 0 })

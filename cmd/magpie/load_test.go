@@ -398,12 +398,12 @@ func TestManyKnownChatsTakeLittle(t *testing.T) {
 	l.clean()
 }
 
-// restMemory is what the service may take where nobody has ever said anything, in bytes: a third more than what is aimed
-// at. The process that it starts ahead comes on top.
+// restMemory is what the service may take where nobody has ever said anything, in bytes: a third more than what is
+// aimed at. The process that it starts ahead comes on top.
 const restMemory = 60 << 20 * 13 / 10
 
-// BenchmarkAtRest is what the service takes before anybody has said anything: its own memory, and the one of the CLI that
-// it has started ahead.
+// BenchmarkAtRest is what the service takes before anybody has said anything: its own memory, and the one of the CLI
+// that it has started ahead.
 func BenchmarkAtRest(b *testing.B) {
 	for b.Loop() {
 		l := &load{service: newService(b, feishusim.Config{}, realCLI(b), func(c *config.Config) { c.Claude.Spare = 1 })}

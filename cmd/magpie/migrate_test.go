@@ -82,7 +82,8 @@ func TestAConversationMovesFromCCConnect(t *testing.T) {
 	r.clean()
 }
 
-// Nothing is written before it is wanted, nothing is overwritten, the other program's files stay, and no secret is shown.
+// Nothing is written before it is wanted, nothing is overwritten, the other program's files stay, and no secret is
+// shown.
 func TestMigrateWritesOnlyWhatIsNew(t *testing.T) {
 	t.Parallel()
 	r := makeRig(t, feishusim.Config{})

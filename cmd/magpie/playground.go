@@ -170,7 +170,9 @@ func makeSample(dir string) error {
 
 // foreignEnviron is the environment without what configures bridges: a playground must never reach a real app.
 func foreignEnviron(environ []string) []string {
-	return slices.DeleteFunc(slices.Clone(environ), func(kv string) bool { return strings.HasPrefix(kv, config.EnvPrefix) })
+	return slices.DeleteFunc(
+		slices.Clone(environ), func(kv string) bool { return strings.HasPrefix(kv, config.EnvPrefix) },
+	)
 }
 
 // simulated decides whether the CLI talks to the simulated model.

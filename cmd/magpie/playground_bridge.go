@@ -208,7 +208,9 @@ func (b *bridgeProcess) once(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, self, "playground-bridge", "--config", b.config, fmt.Sprintf("--simulated=%t", b.simulated))
+	cmd := exec.CommandContext(
+		ctx, self, "playground-bridge", "--config", b.config, fmt.Sprintf("--simulated=%t", b.simulated),
+	)
 	reports, theirs, err := os.Pipe()
 	if err != nil {
 		return err

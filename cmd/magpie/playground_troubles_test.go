@@ -91,8 +91,8 @@ func (v visit) await(what string, cond func(pageState) bool) {
 
 func connected(st pageState) bool { return st.Connections == 1 && st.Bridge.State == "running" }
 
-// visitorsBreakThings: what is said while the platform is away, the disk is full or the bridge is dead is answered afterwards, once; and all
-// that was said is there after a restart, unless somebody begins anew.
+// visitorsBreakThings: what is said while the platform is away, the disk is full or the bridge is dead is answered
+// afterwards, once; and all that was said is there after a restart, unless somebody begins anew.
 func visitorsBreakThings(t *testing.T, bin string) {
 	folder := t.TempDir()
 	t.Run("troubles", func(t *testing.T) {

@@ -27,7 +27,8 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// full is for the figures of docs/figures.md: the load of a large company, or long talks with the real CLI. It takes minutes.
+// full is for the figures of docs/figures.md: the load of a large company, or long talks with the real CLI. It takes
+// minutes.
 var full = flag.Bool("full", false, "the tests that measure are as large as the figures in docs/figures.md say")
 
 // rig is the whole program with a double of the platform, and the scripted agent or the real CLI with a double of the

@@ -9,8 +9,8 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// In a group that is muted nothing is tried for days; admins see it in /status and in doctor. When somebody speaks to the
-// bot there, it tries again.
+// In a group that is muted nothing is tried for days; admins see it in /status and in doctor. When somebody speaks to
+// the bot there, it tries again.
 func TestASilencedChatIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	r := makeRig(t, feishusim.Config{})

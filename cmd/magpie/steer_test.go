@@ -131,7 +131,8 @@ func TestAnAdditionToAQuestionThatWaits(t *testing.T) {
 	}
 }
 
-// What is not an addition waits as always: another question, what somebody else of the group adds, a message with a file.
+// What is not an addition waits as always: another question, what somebody else of the group adds, a message with a
+// file.
 func TestOtherMessagesWaitForTheTurn(t *testing.T) {
 	t.Parallel()
 	t.Run("a question", func(t *testing.T) {

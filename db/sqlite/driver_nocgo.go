@@ -11,8 +11,8 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// This is SQLite translated to Go, for programs that are built without a C compiler. It is slower, and keeps no compiled
-// statements.
+// This is SQLite translated to Go, for programs that are built without a C compiler. It is slower, and keeps no
+// compiled statements.
 
 // conn is a connection that was just opened.
 type conn struct{ driver sqlite.ExecQuerierContext }

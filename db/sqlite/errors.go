@@ -14,7 +14,9 @@ var (
 	ErrNewerSchema = errors.New("the database was written by a newer magpie")
 
 	// ErrOlderSchema says that this program has not served the database yet.
-	ErrOlderSchema = errors.New("the database was written by an older magpie: start this one's bridge, which brings it up to date")
+	ErrOlderSchema = errors.New(
+		"the database was written by an older magpie: start this one's bridge, which brings it up to date",
+	)
 )
 
 // CorruptError says that the database is damaged. No program can mend it: its owner has to.

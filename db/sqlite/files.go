@@ -262,8 +262,8 @@ func existing(folder string) string {
 }
 
 // refuseAfterLoss refuses to begin with an empty database where a lost one was saved: what people have said would seem
-// to be gone, and its operator would find out too late. A log that a killed program has left there is set aside, so that
-// the copy can be moved to the path.
+// to be gone, and its operator would find out too late. A log that a killed program has left there is set aside, so
+// that the copy can be moved to the path.
 func refuseAfterLoss(path string) error {
 	if info, err := os.Stat(path); err == nil && info.Size() > 0 {
 		return nil

@@ -174,7 +174,9 @@ func OpenReadOnly(ctx context.Context, path string, o Options) (_ *DB, err error
 	if _, err := os.Stat(path); err != nil {
 		return nil, fmt.Errorf("database: %w", err)
 	}
-	d.read, err = connect(ctx, path, readers, url.Values{"mode": {"ro"}, "_query_only": {"1"}, "_busy_timeout": {"5000"}}, nil)
+	d.read, err = connect(
+		ctx, path, readers, url.Values{"mode": {"ro"}, "_query_only": {"1"}, "_busy_timeout": {"5000"}}, nil,
+	)
 	if err != nil {
 		return nil, err
 	}

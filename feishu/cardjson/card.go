@@ -312,7 +312,8 @@ func Steps(shown, want chat.Card) []Step {
 // sameOutline reports whether two cards differ only in the text of elements that both have. A header is no element.
 func sameOutline(a, b chat.Card) bool {
 	opens := func(a, b chat.Panel) bool { return a.Open == b.Open && a.Last == b.Last }
-	return a.Live == b.Live && a.Title == b.Title && a.State == b.State && (a.Status == "") == (b.Status == "") && (a.Footer == "") == (b.Footer == "") &&
+	return a.Live == b.Live && a.Title == b.Title && a.State == b.State &&
+		(a.Status == "") == (b.Status == "") && (a.Footer == "") == (b.Footer == "") &&
 		slices.EqualFunc(a.Panels, b.Panels, opens) && slices.Equal(a.Buttons, b.Buttons) &&
 		reflect.DeepEqual(a.Form, b.Form)
 }

@@ -7,8 +7,8 @@ import (
 )
 
 // The platform refuses a message with a link that does not lead to the web (230001, "invalid href"), and agents often
-// link to files. Such a link is written in plain words; what could be read as one, but not by this package, is broken by
-// an invisible character.
+// link to files. Such a link is written in plain words; what could be read as one, but not by this package, is broken
+// by an invisible character.
 
 // Bounds of what is read as a link, so that unclosed brackets are not searched to the end of the line again and again.
 const (

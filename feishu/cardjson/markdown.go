@@ -195,8 +195,8 @@ func (p *prose) words(line string) string {
 	return b.String()
 }
 
-// opensAnew reports whether a text that did not stand behind another one would have a meaning there: that of a longer run
-// of backquotes, or at the beginning of the line that of a block.
+// opensAnew reports whether a text that did not stand behind another one would have a meaning there: that of a longer
+// run of backquotes, or at the beginning of the line that of a block.
 func opensAnew(before, text string) bool {
 	switch {
 	case text == "":

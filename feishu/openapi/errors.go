@@ -48,7 +48,8 @@ func (e *Error) Error() string {
 // Unwrap returns the reason for which there was no answer.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Is makes [errors.Is] work for [chat.ErrGone], [chat.ErrUnreachable], [chat.ErrSilenced], [chat.ErrRefused] and [chat.ErrTooBig].
+// Is makes [errors.Is] work for [chat.ErrGone], [chat.ErrUnreachable], [chat.ErrSilenced], [chat.ErrRefused] and
+// [chat.ErrTooBig].
 func (e *Error) Is(target error) bool {
 	switch target {
 	case chat.ErrGone:

@@ -22,8 +22,8 @@ type limits struct {
 	chats map[string]slots
 }
 
-// apiLimits are the limits of one API. Each limiter allows a little less than the platform does in any second, including
-// its burst.
+// apiLimits are the limits of one API. Each limiter allows a little less than the platform does in any second,
+// including its burst.
 type apiLimits struct {
 	second *rate.Limiter // the platform allows 50 per second
 	minute *rate.Limiter // the platform allows 1000 per minute

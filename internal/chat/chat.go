@@ -226,8 +226,8 @@ type Card struct {
 	Summary string // one line for the chat list
 	Buttons []Button
 	Live    bool // it will change
-	// cards that answer the same message and are not this one's, by their durable names: for whoever looks for a message of
-	// the card that an earlier process has sent
+	// cards that answer the same message and are not this one's, by their durable names: for whoever looks for a message
+	// of the card that an earlier process has sent
 	Others []string `json:"-"`
 }
 

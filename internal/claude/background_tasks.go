@@ -67,8 +67,8 @@ func (bt *backgroundTasks) preempt() bool {
 	return false
 }
 
-// tryStart adds g to the running tasks if it gets a spare slot. Both happen under one lock, so that a turn that finds no
-// free slot finds the task that it can preempt.
+// tryStart adds g to the running tasks if it gets a spare slot. Both happen under one lock, so that a turn that finds
+// no free slot finds the task that it can preempt.
 func (bt *backgroundTasks) tryStart(g *backgroundTask) bool {
 	bt.mu.Lock()
 	defer bt.mu.Unlock()

@@ -104,7 +104,8 @@ type Config struct {
 func Defaults() Config {
 	return Config{
 		Command: "claude", Project: DefaultProject, PermissionMode: "default",
-		KeepAlive: AutoKeepAlive, Spare: 1, WhileBusy: Queues, Suggestions: true, Silence: Duration{Duration: 3 * time.Minute},
+		KeepAlive: AutoKeepAlive, Spare: 1, WhileBusy: Queues, Suggestions: true,
+		Silence:     Duration{Duration: 3 * time.Minute},
 		ToolSilence: Duration{Duration: 30 * time.Minute}, TurnLimit: Duration{Duration: 2 * time.Hour},
 		BackgroundLimit: Duration{Duration: 30 * time.Minute}, TaskLimit: Duration{Duration: 2 * time.Minute},
 		// "local" is not read: it holds what the owner has allowed for the terminal, which is not meant for chats.

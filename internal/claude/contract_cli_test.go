@@ -94,7 +94,8 @@ func TestAScriptIsNotTrustedWithMentions(t *testing.T) {
 	}
 }
 
-// Since 2.1.330 subagents may run in the background. Where nothing may, they answer within the turn that has asked them.
+// Since 2.1.330 subagents may run in the background. Where nothing may, they answer within the turn that has asked
+// them.
 func TestASubagentAnswersWithinTheTurn(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		r := newRig(t, by(command), func(c *claude.Config) { c.BackgroundLimit.Duration = 0 })

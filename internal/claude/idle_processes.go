@@ -66,8 +66,8 @@ func (ip *idleProcesses) noteActivity(owner string, now time.Time) {
 }
 
 // take counts a new running turn and returns owner's idle process, if it fits. unfit are owner's processes that do not
-// fit or are ending: they must have ended before another is started. It waits for a process that is being started ahead.
-// The caller calls leave when the turn has no process any more.
+// fit or are ending: they must have ended before another is started. It waits for a process that is being started
+// ahead. The caller calls leave when the turn has no process any more.
 func (ip *idleProcesses) take(ctx context.Context, owner string, spec Spec) (p *Process, unfit []*Process, err error) {
 	ip.mu.Lock()
 	defer ip.mu.Unlock()
@@ -334,8 +334,8 @@ func (l idleList) indexOf(owner string) int {
 const activePeriod = 10 * time.Second
 
 // leastUsed is the process that is ended if another needs its slot: one that was started ahead, else the one that has
-// waited longest among chats that are silent. If none is silent, it is the one whose chat was active least recently. One
-// that does something unasked is ended only if there is no other. -1 = there is none.
+// waited longest among chats that are silent. If none is silent, it is the one whose chat was active least recently.
+// One that does something unasked is ended only if there is no other. -1 = there is none.
 func (l idleList) leastUsed(now time.Time) int {
 	if i := slices.IndexFunc(l, func(it *idle) bool { return it.p.session.fresh }); i >= 0 {
 		return i

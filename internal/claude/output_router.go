@@ -112,8 +112,8 @@ func (h *outputRouter) currentRun() *run {
 	return h.turn
 }
 
-// attach and detach bracket a turn; output that comes outside of them belongs to no caller. attach returns what the agent
-// has said by itself before, if it has begun a turn.
+// attach and detach bracket a turn; output that comes outside of them belongs to no caller. attach returns what the
+// agent has said by itself before, if it has begun a turn.
 func (h *outputRouter) attach(r *run) (backlog [][]byte, woken bool) {
 	h.suggestions.begin()
 	h.mu.Lock()

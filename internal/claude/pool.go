@@ -295,7 +295,8 @@ func (pl *Pool) Close() {
 	pl.spares.close()
 }
 
-// Sweep ends what an earlier run of this program has left behind; see [proctree.Sweep]. It is called before the first turn.
+// Sweep ends what an earlier run of this program has left behind; see [proctree.Sweep]. It is called before the first
+// turn.
 func (pl *Pool) Sweep(ctx context.Context) (killed int, err error) {
 	a, err := findAccount(pl.cfg.User)
 	if err != nil {

@@ -72,8 +72,8 @@ func (s Spec) common() Spec {
 	}
 }
 
-// unbound is the spec of a process that has no chat yet, and whose state is in the folder with that id. It has a session
-// of its own.
+// unbound is the spec of a process that has no chat yet, and whose state is in the folder with that id. It has a
+// session of its own.
 func (s Spec) unbound(folder string) Spec {
 	own, spec := s.Spare(folder), s.common()
 	spec.Session, spec.Files, spec.Tools, spec.Spare = uuid.NewString(), own.Files, own.Tools, nil

@@ -53,8 +53,8 @@ func (ps *processes) startUnasked(ctx context.Context, spec Spec, of func() (age
 	return ps.startAgent(ctx, spec, slot, unaskedLimit, of)
 }
 
-// startAgent starts a process of an agent. The caller has the slot of a process and that of its start, which is released
-// when the process has started, after limit at most.
+// startAgent starts a process of an agent. The caller has the slot of a process and that of its start, which is
+// released when the process has started, after limit at most.
 func (ps *processes) startAgent(
 	ctx context.Context, spec Spec, slot *startSlot, limit time.Duration, of func() (agent, error),
 ) (p *Process, err error) {

@@ -230,8 +230,8 @@ func (r *outcomeReader) user(v gjson.Result) {
 	r.stop = "" // the model is to answer this
 }
 
-// steered notes that the agent reads a message that was handed to the turn, and reports whether it is one. Those that it
-// reads at the end of its answer, together, are one line with the id of the last one: they were sent in this order.
+// steered notes that the agent reads a message that was handed to the turn, and reports whether it is one. Those that
+// it reads at the end of its answer, together, are one line with the id of the last one: they were sent in this order.
 func (r *outcomeReader) steered(id string, together bool) bool {
 	if slices.Contains(r.out.Steered, id) { // it is recorded in both forms
 		return true
@@ -253,7 +253,8 @@ func (r *outcomeReader) steered(id string, together bool) bool {
 // isNote reports whether a line with the role of the user was written by the CLI itself: a tool result, an
 // interruption, the end of a task in the background, or information for the model.
 func isNote(v gjson.Result) bool {
-	return v.Get("isMeta").Bool() || v.Get("origin.kind").String() == "task-notification" || v.Get("isCompactSummary").Bool() ||
+	return v.Get("isMeta").Bool() || v.Get("origin.kind").String() == "task-notification" ||
+		v.Get("isCompactSummary").Bool() ||
 		v.Get(`message.content.#(type=="tool_result")`).Exists() ||
 		strings.HasPrefix(v.Get("message.content.0.text").String(), interrupted)
 }

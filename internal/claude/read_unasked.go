@@ -10,8 +10,8 @@ import (
 
 // ReadUnasked reads the outcome of what the agent has begun by itself at the end of a session that ran in the folder
 // dir, and that no turn has read. heard are the last messages of the model in the turns that have read such; see
-// [Result.Message]. What comes before a prompt was read by the turn of that prompt at the latest. If the agent has begun
-// several times, the outcome is that of all of them together.
+// [Result.Message]. What comes before a prompt was read by the turn of that prompt at the latest. If the agent has
+// begun several times, the outcome is that of all of them together.
 //
 // For a missing transcript, and for the session, see [Transcripts.ReadOutcome].
 func (t Transcripts) ReadUnasked(dir, session string, heard ...string) (Outcome, error) {

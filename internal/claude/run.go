@@ -32,7 +32,8 @@ func (p *Process) Follow(ctx context.Context) iter.Seq2[Event, error] {
 }
 
 // runTurn runs a turn that ask begins, and that takes messages while it runs if it is steerable. With a nil ask the
-// agent has begun it. If it has begun one although it is to be asked, that one goes first: it is part of this turn then.
+// agent has begun it. If it has begun one although it is to be asked, that one goes first: it is part of this turn
+// then.
 func (p *Process) runTurn(ctx context.Context, steerable bool, ask func()) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		r := &run{

@@ -67,8 +67,8 @@ type processSlots struct {
 	waiters    atomic.Int64 // turns that wait for a slot
 }
 
-// acquire gets owner a slot for a new process. If none is free, a spare process ends and passes its slot on. If there is
-// none, it preempts a background task for which nobody waits. If there is no such task, the least used idle process
+// acquire gets owner a slot for a new process. If none is free, a spare process ends and passes its slot on. If there
+// is none, it preempts a background task for which nobody waits. If there is no such task, the least used idle process
 // ends and passes its slot on; if owner has an idle process itself, it is that one, since the new one replaces it.
 func (ps *processSlots) acquire(ctx context.Context, owner string) error {
 	if ps.slots.processes.TryAcquire(1) {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A process that somebody waits for starts at once, although others for which nobody waits are starting. They start only
-// while there is a core for them.
+// A process that somebody waits for starts at once, although others for which nobody waits are starting. They start
+// only while there is a core for them.
 func TestNoStartWaitsForOneThatIsUnasked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStartSlots(2)

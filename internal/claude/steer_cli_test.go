@@ -211,7 +211,8 @@ func TestAMessageIsReadAfterAFailure(t *testing.T) {
 	})
 }
 
-// A path in a message that is handed to a turn does not bring the file, neither behind a tool nor at the end of an answer.
+// A path in a message that is handed to a turn does not bring the file, neither behind a tool nor at the end of an
+// answer.
 func TestAttackAtPathsWhileATurnRuns(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		r := newRig(t, by(command), func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
@@ -245,7 +246,8 @@ func TestAttackAtPathsWhileATurnRuns(t *testing.T) {
 	})
 }
 
-// A hook of the user's may refuse a message, of which the CLI says nothing: the turn ends with the answer that is there.
+// A hook of the user's may refuse a message, of which the CLI says nothing: the turn ends with the answer that is
+// there.
 func TestAMessageThatAHookRefuses(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		r := newRig(t, by(command), func(c *claude.Config) { c.Silence.Duration = 15 * time.Second })

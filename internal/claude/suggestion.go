@@ -7,8 +7,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// suggestOption makes the CLI suggest behind each answer what its user may ask next. Those that do not know it refuse to
-// start.
+// suggestOption makes the CLI suggest behind each answer what its user may ask next. Those that do not know it refuse
+// to start.
 const suggestOption = "--prompt-suggestions"
 
 // suggestArguments have suggestions made, if that is wanted and the CLI can.

@@ -24,8 +24,8 @@ func await[T any](t *testing.T, what string, from <-chan T) (v T) {
 	return v
 }
 
-// From its second answer on the CLI suggests what may be asked next, behind the answer, by a request of its own. The next
-// question does not wait for it.
+// From its second answer on the CLI suggests what may be asked next, behind the answer, by a request of its own. The
+// next question does not wait for it.
 func TestASuggestion(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		r := newRig(t, by(command), func(c *claude.Config) { c.Suggestions = true })

@@ -108,7 +108,8 @@ func textOf(content gjson.Result) string {
 	return strings.Join(texts, "\n\n")
 }
 
-// isLocalCommand reports whether a prompt is one that the CLI has handled by itself, such as /clear, or what came of it.
+// isLocalCommand reports whether a prompt is one that the CLI has handled by itself, such as /clear, or what came of
+// it.
 func isLocalCommand(prompt string) bool {
 	return strings.HasPrefix(prompt, "<command-") || strings.HasPrefix(prompt, "<local-command-")
 }

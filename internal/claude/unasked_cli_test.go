@@ -154,8 +154,8 @@ func TestWhatRunsInTheBackgroundEndsWithItsProcess(t *testing.T) {
 	}
 }
 
-// The oldest version presents the end of a command to the model as if the user had written it: there commands end within
-// their turn.
+// The oldest version presents the end of a command to the model as if the user had written it: there commands end
+// within their turn.
 func TestTheOldestCLIHasNoBackground(t *testing.T) {
 	r := unaskedRig(t, by(claudetest.Oldest(t)))
 	r.model.Script(

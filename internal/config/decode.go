@@ -187,9 +187,13 @@ var complaints = []struct {
 		"花括号里的逗号不对，或结尾缺少 }", "the commas in the braces are wrong, or the } at their end is missing")},
 	{[]string{"start of key", "expected key"}, configtype.Mistakef(
 		"这里应该是键或 [节]；键只能用英文字母、数字、- 和 _", "a key or a [section] must be here; keys are letters a to z, digits, - and _")},
-	{[]string{"UTF-8"}, configtype.Mistakef("文件不是 UTF-8 编码，请用 UTF-8 保存", "the file is not in UTF-8: save it in this encoding")},
+	{[]string{"UTF-8"}, configtype.Mistakef(
+		"文件不是 UTF-8 编码，请用 UTF-8 保存", "the file is not in UTF-8: save it in this encoding",
+	)},
 	{[]string{"should be a table", "store a table in"}, configtype.Mistakef("这是一个键，不是一节", "this is a key, not a section")},
-	{[]string{"array table"}, configtype.Mistakef("节名只用一层方括号，例如 [claude]", "a section has single brackets, as in [claude]")},
+	{[]string{"array table"}, configtype.Mistakef(
+		"节名只用一层方括号，例如 [claude]", "a section has single brackets, as in [claude]",
+	)},
 	{[]string{"number", "digit", "leading zeroes", "decimal", "exponent", "radix"},
 		configtype.Mistakef("这个数字无效", "this number is not valid")},
 }

@@ -28,7 +28,8 @@ var ErrNotFound = configtype.Mistakef(
 	"there is no magpie.toml here, nor in the user's or the system's configuration folder: make one with magpie setup")
 
 // Load gives the configuration of a bridge that can run: what [Read] gives, with every value checked and every path
-// made absolute. The default project is made if it is not there. A problem is an [Error] that names every key that is wrong.
+// made absolute. The default project is made if it is not there. A problem is an [Error] that names every key that is
+// wrong.
 func Load(path string, environ []string) (Config, error) {
 	c, err := Read(path, environ)
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 // the database and the connection were created with them.
 var reloadable = []string{
 	"[access] owner", "[access] admins", "[access] allow", "[access] deny", "[access] unauthorized_reply",
-	"[access] deciders", "[access] approval_timeout", "[budget] turn_usd", "[budget] user_day_usd", "[budget] chat_day_usd",
+	"[access] deciders", "[access] approval_timeout", "[budget] turn_usd", "[budget] user_day_usd",
+	"[budget] chat_day_usd",
 	"[budget] user_day_tokens", "[budget] chat_day_tokens", "[log] level",
 }
 

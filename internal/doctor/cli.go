@@ -28,8 +28,8 @@ type CLI struct {
 	Environ []string // of the program; the CLI gets what is not the program's own
 }
 
-// Check checks whether the CLI is installed, of a known version, and logged in. It returns the CLI's file, empty when it
-// cannot be run, and whether it is logged in.
+// Check checks whether the CLI is installed, of a known version, and logged in. It returns the CLI's file, empty when
+// it cannot be run, and whether it is logged in.
 func (c CLI) Check(ctx context.Context, r *Report) (path string, loggedIn bool) {
 	path, ok := c.CheckVersion(ctx, r)
 	if ok {

@@ -9,8 +9,8 @@ import (
 	"magpie/internal/config"
 )
 
-// checkConfig reads the configuration, reports its mistakes, and returns as much of it as can be read, and whether there
-// is one.
+// checkConfig reads the configuration, reports its mistakes, and returns as much of it as can be read, and whether
+// there is one.
 func checkConfig(r *Report, path string, environ []string) (_ config.Config, found bool) {
 	if path == "" {
 		path = config.Find()

@@ -130,7 +130,8 @@ func checkEvents(r *Report, found feishu.Checkup, console feishu.Console) {
 // mostIDs is how many ids of the configuration are looked up: each takes a call.
 const mostIDs = 50
 
-// checkIDs reports ids in the configuration that the platform does not know: nobody would be let in or kept out by them.
+// checkIDs reports ids in the configuration that the platform does not know: nobody would be let in or kept out by
+// them.
 func checkIDs(ctx context.Context, r *Report, c config.Config) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

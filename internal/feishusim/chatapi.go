@@ -97,7 +97,8 @@ func (a *chatAPI) isIn(q *request) (any, *refusal) {
 	return map[string]any{"is_in_chat": c.BotIn && !c.dissolved}, nil
 }
 
-// visible says who may use the app; here everybody may (doc: application-v6/application-visibility/check_white_black_list).
+// visible says who may use the app; here everybody may (doc:
+// application-v6/application-visibility/check_white_black_list).
 func (a *chatAPI) visible(q *request) (any, *refusal) {
 	var in struct {
 		UserIDs []string `json:"user_ids"`
@@ -115,7 +116,9 @@ func (a *chatAPI) visible(q *request) (any, *refusal) {
 		if u := a.world.user(id); u == nil || u.OpenID != id {
 			return nil, refuse(RuleUnknownID, codeUnknownOpenID, "%s", fmt.Sprintf("not a valid {open_id}: %q", id))
 		}
-		list = append(list, map[string]any{"user_id": id, "in_white_list": true, "in_black_list": false, "in_paid_list": false})
+		list = append(
+			list, map[string]any{"user_id": id, "in_white_list": true, "in_black_list": false, "in_paid_list": false},
+		)
 	}
 	return map[string]any{"user_visibility_list": list}, nil
 }

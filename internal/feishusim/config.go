@@ -29,8 +29,8 @@ type Config struct {
 	CardUpdates  CardUpdates
 }
 
-// CardUpdates says how the app is told that a card of its own has changed. On the platform that is im.message.updated_v1,
-// for each operation, if the app is subscribed to it; what the event says is not documented.
+// CardUpdates says how the app is told that a card of its own has changed. On the platform that is
+// im.message.updated_v1, for each operation, if the app is subscribed to it; what the event says is not documented.
 type CardUpdates int
 
 // Ways to tell of a changed card.

@@ -22,7 +22,8 @@ type event struct {
 func (e *event) renamed(id string) *event {
 	out := *e
 	out.id = id
-	out.payload = bytes.Replace(e.payload, []byte(e.id), []byte(id), 1) // the header with the id comes before anything of a user
+	// the header with the id comes before anything of a user
+	out.payload = bytes.Replace(e.payload, []byte(e.id), []byte(id), 1)
 	return &out
 }
 

@@ -8,8 +8,8 @@ import (
 	gmtext "github.com/yuin/goldmark/text"
 )
 
-// commonMark reads Markdown. The platform's own reader is not documented; this one is strict about what is code and what
-// is a link.
+// commonMark reads Markdown. The platform's own reader is not documented; this one is strict about what is code and
+// what is a link.
 var commonMark = goldmark.DefaultParser()
 
 // oddLink looks for a link in Markdown that does not lead to the web, and returns its target; ok = there is none.

@@ -11,7 +11,7 @@ const (
 	uuidMemory  = time.Hour           // how long an idempotency key is remembered (doc: im-v1/message/create)
 	maxEdits    = 20                  // edits of one message (doc: im-v1/message/update)
 	updatable   = 14 * 24 * time.Hour // how long cards can be updated (doc: im-v1/message/patch)
-	maxStates   = 1000                // states kept per message; then the second oldest goes, since the first shows the creation
+	maxStates   = 1000                // kept per message; the first shows the creation, so the second oldest goes
 	recalledMsg = "This message was recalled"
 )
 

@@ -122,7 +122,7 @@ type Call struct {
 	Query   string
 	Route   string   // the pattern that served it, e.g. "POST /open-apis/im/v1/messages"
 	Body    string   // its first 2 KB; empty for calls that carry secrets
-	Members []string // sorted names in its body: members of a JSON object, or fields of a form; none for calls with secrets
+	Members []string // sorted names in its body: of a JSON object or a form; none for calls with secrets
 	Status  int      // HTTP status, 0 when the connection was cut
 	Code    int      // code of the answer's envelope
 	Latency time.Duration

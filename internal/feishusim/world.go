@@ -88,8 +88,8 @@ func (w *world) Group(name string, members ...User) string {
 	return c.ID
 }
 
-// Silence has a chat take no messages of the bot, as when a group is muted (code 230035), its settings say so (230018), or
-// a person does not want them (230053); 0 ends that.
+// Silence has a chat take no messages of the bot, as when a group is muted (code 230035), its settings say so (230018),
+// or a person does not want them (230053); 0 ends that.
 func (w *world) Silence(chatID string, code int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

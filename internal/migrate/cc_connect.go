@@ -251,8 +251,8 @@ func (r *ccReader) folder(p ccProject) string {
 	return cmp.Or(state.Dir, r.text(p.Agent.Options, "work_dir"))
 }
 
-// setAccess takes over who may use the bot. It lets nobody in whom cc-connect did not name: whether everybody may is for
-// the owner to say again.
+// setAccess takes over who may use the bot. It lets nobody in whom cc-connect did not name: whether everybody may is
+// for the owner to say again.
 func (r *ccReader) setAccess(bots []ccBot) {
 	list := func(s string) []string { return strings.Split(r.expand(s), ",") }
 	open := false
@@ -303,8 +303,8 @@ type ccSession struct {
 // mostStores bounds how many files of sessions are looked at.
 const mostStores = 1000
 
-// readSessions reads what was said in a project. The files are looked for by their names: no path is made of a name that
-// somebody has configured.
+// readSessions reads what was said in a project. The files are looked for by their names: no path is made of a name
+// that somebody has configured.
 func (r *ccReader) readSessions(p ccProject) {
 	name := r.addProject(p.Name, r.folder(p))
 	ours := regexp.MustCompile(`^` + regexp.QuoteMeta(p.Name) + `(_[0-9a-f]{8})?(\.sessions)?\.json$`)

@@ -234,8 +234,8 @@ func slowly(text string, l language) []act {
 	return []act{{words: text, piece: 4}}
 }
 
-// carryOn goes on with what was asked before: with the rest of a story, from where the request has it to an end, else with
-// the scene that was interrupted.
+// carryOn goes on with what was asked before: with the rest of a story, from where the request has it to an end, else
+// with the scene that was interrupted.
 func carryOn(v *view, l language) []act {
 	told, before := "", ""
 	for _, s := range slices.Backward(v.known) {

@@ -19,7 +19,9 @@ import (
 //go:embed agent.plist.tmpl
 var agentText string
 
-var agentTemplate = template.Must(template.New("agent.plist").Funcs(template.FuncMap{"xml": escapeXML}).Parse(agentText))
+var agentTemplate = template.Must(
+	template.New("agent.plist").Funcs(template.FuncMap{"xml": escapeXML}).Parse(agentText),
+)
 
 // escapeXML makes s the text of an element.
 func escapeXML(s string) (string, error) {

@@ -1,5 +1,5 @@
-// Package services runs the bridge as a service of what the operating system offers: systemd, launchd on macOS, the task
-// scheduler of Windows. What the program does when it is started and stopped does not belong here.
+// Package services runs the bridge as a service of what the operating system offers: systemd, launchd on macOS, the
+// task scheduler of Windows. What the program does when it is started and stopped does not belong here.
 package services
 
 import (

@@ -10,8 +10,8 @@ import (
 const margin = 2
 
 // qrCode draws text as a code that phones read: two modules in one character, dark on light whatever colours the
-// terminal has. It is empty when the terminal has fewer rows or columns than the code needs, which are returned as well:
-// a code of which a part has scrolled away cannot be read.
+// terminal has. It is empty when the terminal has fewer rows or columns than the code needs, which are returned as
+// well: a code of which a part has scrolled away cannot be read.
 func qrCode(text string, columns, rows int) (drawn string, wide, high int) {
 	code, err := qr.Encode(text, qr.L)
 	if err != nil {

@@ -39,8 +39,8 @@ type Installation struct {
 // SameUser, in place of the name of the agents' user, means the user that runs the service.
 const SameUser = "same"
 
-// Locate finds the program that runs, and the configuration with which it is to run as a service: the one that is named,
-// or else the one that "magpie serve" would find.
+// Locate finds the program that runs, and the configuration with which it is to run as a service: the one that is
+// named, or else the one that "magpie serve" would find.
 func Locate(file string) (program, found string, c config.Config, err error) {
 	if program, err = os.Executable(); err != nil {
 		return "", "", c, err

@@ -16,8 +16,8 @@ import (
 	"magpie/internal/chat"
 )
 
-// Recorder is a messenger that remembers what it was told to show. Its fields may be read once nobody calls it any more,
-// else under Mu.
+// Recorder is a messenger that remembers what it was told to show. Its fields may be read once nobody calls it any
+// more, else under Mu.
 type Recorder struct {
 	Mu        sync.Mutex
 	Pace      time.Duration // between two edits

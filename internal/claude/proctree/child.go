@@ -1,7 +1,7 @@
 // Package proctree starts CLIs and tracks the processes that they start. It finds these in the process table, by a mark
 // in their environment, and by adopting orphans, and kills them when their CLI has ended. That needs Linux; Windows has
-// job objects for it, and elsewhere only the CLIs' own process groups are killed. The output of the CLIs does not belong
-// here.
+// job objects for it, and elsewhere only the CLIs' own process groups are killed. The output of the CLIs does not
+// belong here.
 package proctree
 
 import (

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// OwnGroup starts a process to which a Ctrl-Break can be sent, and which no Ctrl-C reaches. Its window is hidden if this
-// program has none.
+// OwnGroup starts a process to which a Ctrl-Break can be sent, and which no Ctrl-C reaches. Its window is hidden if
+// this program has none.
 func OwnGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP, HideWindow: true}
 }
@@ -33,7 +33,9 @@ func groupOf(p *os.Process) group {
 		return group{}
 	}
 	limits := windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION{
-		BasicLimitInformation: windows.JOBOBJECT_BASIC_LIMIT_INFORMATION{LimitFlags: windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE},
+		BasicLimitInformation: windows.JOBOBJECT_BASIC_LIMIT_INFORMATION{
+			LimitFlags: windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE,
+		},
 	}
 	_, err = windows.SetInformationJobObject(job, windows.JobObjectExtendedLimitInformation,
 		uintptr(unsafe.Pointer(&limits)), uint32(unsafe.Sizeof(limits)))

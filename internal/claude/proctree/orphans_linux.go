@@ -122,8 +122,8 @@ func (h *processTree) reapFor(c *Child) (none bool) {
 	return len(adopted) == 0
 }
 
-// suspects are the CLIs that may have started a new orphan: all that are alive and were asked, and c, which may just have
-// ended. If
+// suspects are the CLIs that may have started a new orphan: all that are alive and were asked, and c, which may just
+// have ended. If
 // the orphan has a mark, it is that CLI alone; or none, if that CLI ended long ago.
 func (h *processTree) suspects(s stat, c *Child) suspects {
 	g := suspects{c: true}

@@ -132,8 +132,8 @@ func (b *Browser) Screen(width, height int64, theme string) {
 	}
 }
 
-// Press waits for what a CSS selector finds, and presses the last of it: in a chat that grows it may move away from under
-// a pointer.
+// Press waits for what a CSS selector finds, and presses the last of it: in a chat that grows it may move away from
+// under a pointer.
 func (b *Browser) Press(selector string) {
 	b.t.Helper()
 	const press = `(found => found && (found.click(), true))([...document.querySelectorAll(%q)].at(-1))`
