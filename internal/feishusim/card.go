@@ -73,6 +73,7 @@ func checkCard(root map[string]any, ownImage func(key string) bool) *flaw {
 	c := cardCheck{
 		v2: root["schema"] == schemaV2, ownImage: ownImage, ids: make(map[string]bool), names: make(map[string]bool),
 	}
+	c.colors, _ = member(root, "config", "style", "color").(map[string]any)
 	if c.v2 {
 		if f := checkV2(root); f != nil {
 			return f
@@ -127,6 +128,7 @@ func checkV2(root map[string]any) *flaw {
 type cardCheck struct {
 	v2       bool
 	ownImage func(string) bool
+	colors   map[string]any // of the card's own, by name
 	ids      map[string]bool
 	names    map[string]bool // of components and forms
 	elements int
@@ -170,7 +172,7 @@ func (c *cardCheck) walk(node any, depth int) {
 
 func (c *cardCheck) element(tag string, n map[string]any, depth int) {
 	c.elements++
-	if f := checkProperties(tag, n); c.v2 && c.flaw == nil {
+	if f := checkProperties(tag, n, c.colors); c.v2 && c.flaw == nil {
 		c.flaw = f
 	}
 	c.checkID(n)

@@ -34,16 +34,25 @@ func TestCardChecks(t *testing.T) {
 		return c
 	}
 	title := obj{"tag": "plain_text", "content": "title"}
+	colored := func(color string) obj { return obj{"tag": "plain_text", "content": "x", "text_color": color} }
+	pressed := func(behavior obj) obj { return obj{"tag": "button", "text": title, "behaviors": []any{behavior}} }
+	configured := func(config obj, elements ...any) obj {
+		c := card(false, append(elements, markdown("md", "x"))...)
+		c["config"] = config
+		return c
+	}
 	for _, color := range strings.Fields("default blue wathet turquoise green yellow orange red carmine violet purple indigo grey") {
 		if f := checkCard(mustDecode(t, headed(obj{"title": title, "template": color})), nil); f != nil {
 			t.Errorf("a header in %s: %+v", color, f)
 		}
 	}
-	for name, row := range map[string]struct {
+	type row struct {
 		inner, kit int
 		rule       Rule
 		card       obj
-	}{
+	}
+	bad := func(card obj) row { return row{codeCardJSON, codeKitParam, RuleCard, card} }
+	for name, row := range map[string]row{
 		"header in pink":       {codeCardJSON, codeKitParam, RuleCard, headed(obj{"title": title, "template": "pink"})},
 		"header without title": {codeCardJSON, codeKitParam, RuleCard, headed(obj{"template": "blue"})},
 		"good": {0, 0, "",
@@ -56,7 +65,45 @@ func TestCardChecks(t *testing.T) {
 		"value unknown": {codeCardJSON, codeKitParam, RuleCard, card(false, obj{
 			"tag": "button", "type": "scary", "text": obj{"tag": "plain_text", "content": "x"},
 		})},
-		"tag unknown": {codeCardTag, codeCardTag, RuleCard, card(false, obj{"tag": "blink"})},
+		"all that is known": {0, 0, "", configured(obj{"width_mode": "fill", "style": obj{"color": obj{"own": obj{}}}},
+			obj{"tag": "column_set", "background_style": "own", "horizontal_align": "center", "columns": []any{obj{
+				"tag": "column", "background_style": "blue-50", "elements": []any{obj{"tag": "interactive_container",
+					"behaviors": []any{obj{"type": "open_url", "default_url": "https://x"}},
+					"confirm": obj{"title": title, "text": title},
+					"elements": []any{obj{"tag": "div", "text": colored("grey-900")}}}},
+			}}}, panel("p"), obj{"tag": "table", "columns": []any{obj{"name": "a", "data_type": "text"}},
+				"rows": []any{obj{"tag": 1}}})},
+		"color of a tag": bad(
+			headed(obj{"title": title, "text_tag_list": []any{obj{"tag": "text_tag", "text": title, "color": "grey"}}})),
+		"color of a text":  bad(card(false, obj{"tag": "div", "text": colored("own")})),
+		"shade of a color": bad(card(false, obj{"tag": "div", "text": colored("blue-55")})),
+		"background of columns": bad(
+			card(false, obj{"tag": "column_set", "columns": []any{}, "background_style": "rgba(1,1,1,1)"})),
+		"align of columns": bad(
+			card(false, obj{"tag": "column_set", "columns": []any{}, "horizontal_align": "justify"})),
+		"scale of an image": bad(
+			card(false, obj{"tag": "img", "img_key": "img_v3_own", "scale_type": "stretch"})),
+		"width of the card":     bad(configured(obj{"width_mode": "wide"})),
+		"config of a style":     bad(configured(obj{"style": obj{"font": obj{}}})),
+		"behavior unknown":      bad(card(false, pressed(obj{"type": "toast"}))),
+		"behavior with a url":   bad(card(false, pressed(obj{"type": "open_url", "url": "https://x"}))),
+		"behavior that is none": bad(card(false, obj{"tag": "button", "text": title, "behaviors": "callback"})),
+		"member of a confirm": bad(
+			card(false, obj{"tag": "button", "text": title, "confirm": obj{"title": title, "ok": title}})),
+		"member of a header": bad(
+			card(false, obj{"tag": "collapsible_panel", "elements": []any{}, "header": obj{"title": title, "icon_angle": 90}})),
+		"value of a header": bad(
+			card(false, obj{"tag": "collapsible_panel", "elements": []any{},
+				"header": obj{"title": title, "icon_position": "above"}})),
+		"member of an option": bad(
+			card(false, form(choice(obj{"text": title, "value": "a", "selected": true}), submit))),
+		"column of a table": bad(
+			card(false, obj{"tag": "table", "columns": []any{obj{"name": "a", "type": "text"}}})),
+		"data of a table": bad(
+			card(false, obj{"tag": "table", "columns": []any{obj{"name": "a", "data_type": "int"}}})),
+		"component not listed":   bad(card(false, obj{"tag": "video", "file_key": "x"})),
+		"component without more": {0, 0, "", card(false, obj{"tag": "audio", "element_id": "a"})},
+		"tag unknown":            {codeCardTag, codeCardTag, RuleCard, card(false, obj{"tag": "blink"})},
 		"image URL": {codeCardImage, codeCardImage, RuleImage,
 			card(false, markdown("md", "see ![x](https://x/y.png)"))},
 		"image key unknown": {codeCardImage, codeCardImage, RuleImage, card(false, obj{
