@@ -69,8 +69,8 @@ func TestCardChecks(t *testing.T) {
 			obj{"tag": "column_set", "background_style": "own", "horizontal_align": "center", "columns": []any{obj{
 				"tag": "column", "background_style": "blue-50", "elements": []any{obj{"tag": "interactive_container",
 					"behaviors": []any{obj{"type": "open_url", "default_url": "https://x"}},
-					"confirm": obj{"title": title, "text": title},
-					"elements": []any{obj{"tag": "div", "text": colored("grey-900")}}}},
+					"confirm":   obj{"title": title, "text": title},
+					"elements":  []any{obj{"tag": "div", "text": colored("grey-900")}}}},
 			}}}, panel("p"), obj{"tag": "table", "columns": []any{obj{"name": "a", "data_type": "text"}},
 				"rows": []any{obj{"tag": 1}}})},
 		"color of a tag": bad(
