@@ -18,6 +18,7 @@ import (
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/configtype"
 )
 
 // Budget is the [budget] section: what agents may cost. 0 means no limit. A day is one of the
@@ -44,7 +45,8 @@ func (b Budget) Validate() error {
 		{"user_day_tokens", float64(b.UserDayTokens)}, {"chat_day_tokens", float64(b.ChatDayTokens)},
 	} {
 		if !(limit.value >= 0 && limit.value <= 1e12) { // NaN is neither
-			errs = append(errs, fmt.Errorf("[budget] %s: want 0 (no limit) or more", limit.key))
+			errs = append(errs, configtype.Mistakef("[budget] %s：应为 0（不限）或更大的数",
+				"[budget] %s: must be 0 (no limit) or more", limit.key))
 		}
 	}
 	return errors.Join(errs...)

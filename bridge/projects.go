@@ -206,13 +206,13 @@ func (g Guard) Refuses(dir string) error {
 	}
 	// Its parent is itself: the root.
 	if real == filepath.Dir(real) {
-		return configtype.Mistakef("助手不能在根目录里工作", "agents may not work in the root of the file system")
+		return configtype.Mistakef("助手不能在根目录里工作", "the agent cannot work in the root of the file system")
 	}
 	// Keys and logins lie in home folders, so an agent may work below one but not in it.
 	for _, home := range g.Homes {
 		if home, err := safepath.Dir(home); err == nil && safepath.Contains(real, home) {
-			return configtype.Mistakef("助手不能直接在主目录或它的上级目录里工作，请指定其中的一个文件夹",
-				"agents may not work in a home folder itself, or in what holds it; name a folder in it")
+			return configtype.Mistakef("助手不能直接在主目录或它的上级目录里工作，请在主目录里选一个文件夹",
+				"the agent cannot work in a home folder itself or above it; choose a folder inside it")
 		}
 	}
 	for _, file := range g.Files {
@@ -221,8 +221,8 @@ func (g Guard) Refuses(dir string) error {
 		} else if in {
 			return configtype.Mistakef(
 				"助手不能在放着配置或密钥的文件夹里工作，否则能读到应用密钥、修改自己的权限；请换一个不含 %s 的文件夹，或把那个文件移走",
-				"agents may not work where the program's configuration or secret lies: they could read the app secret there, "+
-					"or change what they may do; name a folder without %s, or move that file", file)
+				"the agent cannot work in a folder that holds Magpie's configuration or secret: it could read the app secret or "+
+					"change its own permissions; choose a folder without %s, or move that file", file)
 		}
 	}
 	if g.Data == "" {
@@ -234,11 +234,11 @@ func (g Guard) Refuses(dir string) error {
 		return err
 	case safepath.Contains(real, data), safepath.Contains(data, real):
 		return configtype.Mistakef(
-			"助手不能在存放数据的文件夹里工作，否则能读到所有聊天：%s 和数据文件夹 %s 一个在另一个里面；"+
+			"助手不能在存放数据的文件夹里工作，否则能读到所有聊天：%s 和数据文件夹 %s 互相包含；"+
 				`把数据库放到别处，例如 [db] url = "sqlite:///var/lib/magpie/magpie.db"，或换一个文件夹`,
-			"agents may not work where the program keeps its data, since they could read every chat there: "+
-				"%s and %s (the data) lie in one another; put the database elsewhere, as in "+
-				`[db] url = "sqlite:///var/lib/magpie/magpie.db", or name another folder`, real, data)
+			"the agent cannot work where Magpie keeps its data, since it could read every chat there: "+
+				"one of %s and the data folder %s contains the other; put the database elsewhere, as in "+
+				`[db] url = "sqlite:///var/lib/magpie/magpie.db", or choose another folder`, real, data)
 	}
 	return nil
 }
@@ -257,18 +257,20 @@ func holdsFile(dir, file string) (bool, error) {
 func (cfg Config) CheckProjects() error {
 	var errs []error
 	if _, err := cfg.Guard.Check(cfg.Project); err != nil {
-		errs = append(errs, fmt.Errorf("[claude] project: %w", err))
+		errs = append(errs, configtype.Mistakef("[claude] project：%v", "[claude] project: %v", err))
 	}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Projects)) {
 		p := cfg.Projects[name]
-		fail := func(err error) { errs = append(errs, fmt.Errorf("[projects] %s: %w", name, err)) }
+		fail := func(err error) {
+			errs = append(errs, configtype.Mistakef("[projects] %s：%v", "[projects] %s: %v", name, err))
+		}
 		if !goodName(name) {
 			fail(configtype.Mistakef("名字只能用文字、数字、- 和 _，不能是 default 或 auto",
-				"want a name of letters, digits, - and _, and not default or auto"))
+				"the name must be of letters, digits, - and _, and not default or auto"))
 		}
 		switch {
 		case p.Path == "":
-			fail(errors.New("path: is missing"))
+			fail(configtype.Mistakef("缺少 path", "path is missing"))
 		default:
 			if _, err := cfg.Guard.Check(p.Path); err != nil {
 				fail(err)
@@ -276,11 +278,11 @@ func (cfg Config) CheckProjects() error {
 		}
 		switch {
 		case rank(p.Mode) < 0:
-			fail(fmt.Errorf("mode %q: want one of %s", p.Mode, strings.Join(modes, ", ")))
+			fail(configtype.Mistakef("mode %q：应为 %s 之一", "mode %q: must be one of %s", p.Mode, strings.Join(modes, ", ")))
 		case p.Mode == bypassMode && !p.Bypass:
-			fail(errors.New("mode bypassPermissions needs bypass = true"))
+			fail(configtype.Mistakef("mode bypassPermissions 需要 bypass = true", "mode bypassPermissions needs bypass = true"))
 		case p.Bypass && p.Mode != "" && p.Mode != bypassMode:
-			fail(fmt.Errorf("bypass = true allows more than mode %q", p.Mode))
+			fail(configtype.Mistakef("bypass = true 比 mode %q 允许的更多", "bypass = true allows more than mode %q", p.Mode))
 		}
 	}
 	return errors.Join(errs...)

@@ -133,7 +133,7 @@ func TestProjectsSayWhatIsWrong(t *testing.T) {
 		"both":   {Path: filepath.Join(dir, "a"), Mode: "plan", Bypass: true},
 	}}
 	err := cfg.CheckProjects()
-	for _, want := range []string{"[claude] project: ", "bad name: want a name", "default: want a name", "nowhere: ",
+	for _, want := range []string{"[claude] project: ", "bad name: the name must be", "default: the name must be", "nowhere: ",
 		"nothing: path", "mode: mode", "bypass: mode bypass", "both: bypass"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %q", err, want)

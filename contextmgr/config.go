@@ -6,7 +6,6 @@ package contextmgr
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -81,48 +80,60 @@ const mostOverheard = 50
 // minWindow is the smallest window, in tokens, with which a conversation is possible.
 const minWindow = 4000
 
+// errNegative refuses a number below zero.
+func errNegative(key string) error {
+	return configtype.Mistakef("%s：不能是负数", "%s: must be 0 or more", key)
+}
+
 // Validate reports all mistakes in c.
 func (c Config) Validate() error {
 	var errs []error
 	if !slices.Contains([]Mode{Hybrid, Resume, Database, Economy}, c.Mode) {
-		errs = append(errs, fmt.Errorf("[context] mode %q: want hybrid, resume, database or economy", c.Mode))
+		errs = append(errs, configtype.Mistakef("[context] mode %q：应为 hybrid、resume、database 或 economy",
+			"[context] mode %q: must be hybrid, resume, database or economy", c.Mode))
 	}
 	if c.SessionMode != Stable && c.SessionMode != Fresh {
-		errs = append(errs, fmt.Errorf("[context] session_mode %q: want stable or fresh", c.SessionMode))
+		errs = append(errs, configtype.Mistakef("[context] session_mode %q：应为 stable 或 fresh",
+			"[context] session_mode %q: must be stable or fresh", c.SessionMode))
 	}
 	if c.MinChars < 0 {
-		errs = append(errs, errors.New("[context] min_chars: want 0 or more"))
+		errs = append(errs, errNegative("[context] min_chars"))
 	}
 	if c.MinUserMessages < 0 {
-		errs = append(errs, errors.New("[context] min_user_messages: want 0 or more"))
+		errs = append(errs, errNegative("[context] min_user_messages"))
 	}
 	if c.RecallChars < 0 {
-		errs = append(errs, errors.New("[context] recall_chars: want 0 or more"))
+		errs = append(errs, errNegative("[context] recall_chars"))
 	}
 	if c.MaxTokens < minTokens {
-		errs = append(errs, fmt.Errorf("[context] max_tokens %d: want at least %d", c.MaxTokens, minTokens))
+		errs = append(errs, configtype.Mistakef("[context] max_tokens %d：至少为 %d",
+			"[context] max_tokens %d: must be at least %d", c.MaxTokens, minTokens))
 	}
 	if c.AutoChatContext < 0 || c.AutoChatContext > mostOverheard {
-		errs = append(errs, fmt.Errorf("[context] auto_chat_context %d: want 0 to %d", c.AutoChatContext,
-			mostOverheard))
+		errs = append(errs, configtype.Mistakef("[context] auto_chat_context %d：应为 0 到 %d",
+			"[context] auto_chat_context %d: must be from 0 to %d", c.AutoChatContext, mostOverheard))
 	}
 	if c.Window < minWindow {
-		errs = append(errs, fmt.Errorf("[context] window %d: want at least %d", c.Window, minWindow))
+		errs = append(errs, configtype.Mistakef("[context] window %d：至少为 %d",
+			"[context] window %d: must be at least %d", c.Window, minWindow))
 	}
 	if c.CompactThreshold < 0 || c.CompactThreshold > 1 {
-		errs = append(errs, fmt.Errorf("[context] compact_threshold %v: want 0 to 1", c.CompactThreshold))
+		errs = append(errs, configtype.Mistakef("[context] compact_threshold %v：应为 0 到 1",
+			"[context] compact_threshold %v: must be from 0 to 1", c.CompactThreshold))
 	}
 	if c.CompactHistory <= 0 || c.CompactHistory > 1 {
-		errs = append(errs, fmt.Errorf("[context] compact_history %v: want more than 0, 1 at most", c.CompactHistory))
+		errs = append(errs, configtype.Mistakef("[context] compact_history %v：应大于 0，最多为 1",
+			"[context] compact_history %v: must be more than 0, and 1 at most", c.CompactHistory))
 	}
 	if c.KeepRecent < 0 {
-		errs = append(errs, errors.New("[context] keep_recent: want 0 or more"))
+		errs = append(errs, errNegative("[context] keep_recent"))
 	}
 	if c.StaleAfter.Duration < 0 {
-		errs = append(errs, errors.New("[context] session_stale_after: want 0 or more"))
+		errs = append(errs, errNegative("[context] session_stale_after"))
 	}
 	if _, err := time.LoadLocation(c.TimeZone); err != nil {
-		errs = append(errs, fmt.Errorf("[context] time_zone %q: want a name such as Asia/Shanghai", c.TimeZone))
+		errs = append(errs, configtype.Mistakef("[context] time_zone %q：应为时区的名字，例如 Asia/Shanghai",
+			"[context] time_zone %q: must be the name of a time zone, such as Asia/Shanghai", c.TimeZone))
 	}
 	return errors.Join(errs...)
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +11,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/configtype"
 	"magpie/internal/embed"
 	"magpie/internal/text"
 )
@@ -45,15 +45,15 @@ func MemoryDefaults() MemoryConfig { return MemoryConfig{MaxChars: 1500, Tools: 
 func (c MemoryConfig) Validate() error {
 	var errs []error
 	if c.MaxChars < 0 {
-		errs = append(errs, errors.New("[memory] max_chars: want 0 or more"))
+		errs = append(errs, errNegative("[memory] max_chars"))
 	}
 	if c.EmbeddingsURL != "" {
 		if err := (embed.Config{URL: c.EmbeddingsURL}).Validate(); err != nil {
-			errs = append(errs, fmt.Errorf("[memory] embeddings_url: %w", err))
+			errs = append(errs, configtype.Mistakef("[memory] embeddings_url：%v", "[memory] embeddings_url: %v", err))
 		}
 		if c.EmbeddingsModel == "" {
-			errs = append(errs, errors.New("[memory] embeddings_model is empty: name a model that the endpoint of "+
-				"embeddings_url has"))
+			errs = append(errs, configtype.Mistakef("[memory] embeddings_model 是空的：写 embeddings_url 提供的一个模型",
+				"[memory] embeddings_model is empty: name a model that the endpoint of embeddings_url has"))
 		}
 	}
 	return errors.Join(errs...)

@@ -46,10 +46,11 @@ func (c Config) Validate() error {
 	_, err := c.path()
 	errs := []error{err}
 	if d := c.HistoryTTL.Duration; d != 0 && d < leastTTL {
-		errs = append(errs, fmt.Errorf("[db] history_ttl %v: want %v or more, or 0 to keep everything", d, leastTTL))
+		errs = append(errs, configtype.Mistakef("[db] history_ttl %v：至少为 %v，或写 0 保留全部",
+			"[db] history_ttl %v: must be %v or more, or 0 to keep everything", d, leastTTL))
 	}
 	if d := c.CacheTTL.Duration; d < leastTTL {
-		errs = append(errs, fmt.Errorf("[db] cache_ttl %v: want %v or more", d, leastTTL))
+		errs = append(errs, configtype.Mistakef("[db] cache_ttl %v：至少为 %v", "[db] cache_ttl %v: must be %v or more", d, leastTTL))
 	}
 	return errors.Join(errs...)
 }
@@ -57,8 +58,8 @@ func (c Config) Validate() error {
 func (c Config) path() (string, error) {
 	path, ok := strings.CutPrefix(c.URL, "sqlite://")
 	if !ok || path == "" {
-		return "", configtype.Mistakef("[db] url %q：应为 sqlite:///path/to/magpie.db",
-			"[db] url %q: want sqlite:///path/to/magpie.db", c.URL)
+		return "", configtype.Mistakef("[db] url %q：应写成 sqlite:///path/to/magpie.db 的形式",
+			"[db] url %q: must be like sqlite:///path/to/magpie.db", c.URL)
 	}
 	return path, nil
 }

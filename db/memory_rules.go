@@ -57,11 +57,11 @@ func (m Memory) Tidy() (Memory, error) {
 	case utf8.RuneCountInString(m.Text) > MaxMemoryText:
 		return m, fmt.Errorf("%w: its text has more than %d characters", ErrBadMemory, MaxMemoryText)
 	case !slices.Contains([]MemoryScope{ChatScope, UserScope, ProjectScope}, m.Scope):
-		return m, fmt.Errorf("%w: scope %q: want chat, user or project", ErrBadMemory, m.Scope)
+		return m, fmt.Errorf("%w: scope %q: must be chat, user or project", ErrBadMemory, m.Scope)
 	case m.Scope != ChatScope && m.Of == "":
 		return m, fmt.Errorf("%w: scope %s without saying of which", ErrBadMemory, m.Scope)
 	case m.State != ActiveMemory && m.State != ProposedMemory:
-		return m, fmt.Errorf("%w: state %q: want active or proposed", ErrBadMemory, m.State)
+		return m, fmt.Errorf("%w: state %q: must be active or proposed", ErrBadMemory, m.State)
 	}
 	return m, nil
 }

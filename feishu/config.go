@@ -2,7 +2,6 @@ package feishu
 
 import (
 	"errors"
-	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -99,25 +98,26 @@ func (c Config) Validate() error {
 	}
 	if c.GroupMention != "" && !c.GroupMention.Known() {
 		errs = append(errs, configtype.Mistakef("[feishu] group_mention %q：应为 mention、all 或 commands",
-			"[feishu] group_mention %q: want mention, all or commands", c.GroupMention))
+			"[feishu] group_mention %q: must be mention, all or commands", c.GroupMention))
 	}
 	if !slices.Contains([]string{"", langAuto, "zh", "en"}, c.Lang) {
 		errs = append(
-			errs, configtype.Mistakef("[feishu] lang %q：应为 auto、zh 或 en", "[feishu] lang %q: want auto, zh or en", c.Lang),
+			errs, configtype.Mistakef("[feishu] lang %q：应为 auto、zh 或 en", "[feishu] lang %q: must be auto, zh or en", c.Lang),
 		)
 	}
 	if c.LongAnswer < 0 {
-		errs = append(errs, errors.New("[feishu] answer_file_chars: want 0 or more"))
+		errs = append(errs, configtype.Mistakef("[feishu] answer_file_chars：不能是负数",
+			"[feishu] answer_file_chars: must be 0 or more"))
 	}
 	if c.NotifyAfter.Duration < 0 {
-		errs = append(errs, errors.New("[feishu] notify_after: want 0 or more"))
+		errs = append(errs, configtype.Mistakef("[feishu] notify_after：不能是负数", "[feishu] notify_after: must be 0 or more"))
 	}
 	if c.MaxFile > maxDownload {
-		errs = append(errs, fmt.Errorf("[feishu] max_file_size %d bytes: the platform gives out 100MB at most",
-			c.MaxFile))
+		errs = append(errs, configtype.Mistakef("[feishu] max_file_size %d MB：飞书最多提供 100MB 的文件",
+			"[feishu] max_file_size %d MB: Feishu gives out 100MB at most", int64(c.MaxFile)>>20))
 	}
 	if c.Pace < 0 {
-		errs = append(errs, fmt.Errorf("[feishu] pace %v: want 0 or more", c.Pace))
+		errs = append(errs, configtype.Mistakef("[feishu] pace %v：不能是负数", "[feishu] pace %v: must be 0 or more", c.Pace))
 	}
 	return errors.Join(errs...)
 }

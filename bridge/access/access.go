@@ -56,11 +56,11 @@ func (a Config) Validate() error {
 			`[access] admins: "*" would make everybody an admin; name the users`))
 	}
 	if a.ApprovalTimeout.Duration < 0 {
-		errs = append(errs, errors.New("[access] approval_timeout: want more than 0"))
+		errs = append(errs, configtype.Mistakef("[access] approval_timeout：不能是负数", "[access] approval_timeout: must be 0 or more"))
 	}
 	if a.Deciders != "" && a.Deciders != AskersDecide && a.Deciders != AdminsDecide {
 		errs = append(errs, configtype.Mistakef("[access] deciders %q：应为 %s 或 %s",
-			"[access] deciders %q: want %s or %s", a.Deciders, AskersDecide, AdminsDecide))
+			"[access] deciders %q: must be %s or %s", a.Deciders, AskersDecide, AdminsDecide))
 	}
 	anybody := configtype.Mistakef("用户（ou_…）、聊天（oc_…）或部门（od_…）的 ID",
 		"IDs of users (ou_…), chats (oc_…) or departments (od_…)")
@@ -77,7 +77,7 @@ func (a Config) Validate() error {
 		errs = append(errs, checkIDs("owner", []string{a.Owner}, want, user))
 	}
 	if a.Owner != "" && slices.Contains(a.Deny, a.Owner) {
-		errs = append(errs, errors.New("[access] deny: the owner is among them"))
+		errs = append(errs, configtype.Mistakef("[access] deny：里面有所有者", "[access] deny: the owner is among them"))
 	}
 	return errors.Join(errs...)
 }
@@ -93,7 +93,7 @@ func checkIDs(key string, ids []string, want error, kinds ...string) error {
 	for _, id := range ids {
 		begins := func(kind string) bool { return strings.HasPrefix(id, kind) && len(id) > len(kind) }
 		if !slices.ContainsFunc(kinds, begins) || configtype.IsPlaceholder(id) {
-			errs = append(errs, configtype.Mistakef("[access] %s %q：应为%v", "[access] %s %q: want %v", key, id, want))
+			errs = append(errs, configtype.Mistakef("[access] %s %q：应为%v", "[access] %s %q: must be %v", key, id, want))
 		}
 	}
 	return errors.Join(errs...)

@@ -140,8 +140,10 @@ var usageInChinese = []struct {
 	english *regexp.Regexp
 	chinese string
 }{
+	{regexp.MustCompile(`^unexpected argument (.+), did you mean "?(.+?)"?\?$`), "不认识的参数 $1，是不是 $2？"},
 	{regexp.MustCompile(`^unexpected argument (.+)$`), "不认识的参数 $1"},
-	{regexp.MustCompile(`^unknown flag (\S+)(?:, did you mean (.+)\?)?$`), "没有参数 $1"},
+	{regexp.MustCompile(`^unknown flag (\S+), did you mean "?(.+?)"?\?$`), "没有参数 $1，是不是 $2？"},
+	{regexp.MustCompile(`^unknown flag (\S+)$`), "没有参数 $1"},
 	{regexp.MustCompile(`^missing flags: (.+)$`), "缺少参数 $1"},
 	{regexp.MustCompile(`^(?:missing positional arguments|expected) "?(<.+?)"?$`), "缺少参数 $1"},
 	{regexp.MustCompile(`^expected one of (.+)$`), "应为下列之一：$1"},

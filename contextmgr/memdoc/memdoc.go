@@ -109,7 +109,7 @@ func parseFields(lines []string) (m db.Memory, err error) {
 		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
 		switch {
 		case !ok:
-			return m, &SyntaxError{at, "want a key, a colon and a value"}
+			return m, &SyntaxError{at, "a key, a colon and a value must be here"}
 		case seen[key]:
 			return m, &SyntaxError{at, key + " is there twice"}
 		}
@@ -176,7 +176,7 @@ func setField(m *db.Memory, key, value string, list []string) (err error) {
 	case "scope":
 		m.Scope = db.MemoryScope(value)
 		if !slices.Contains([]db.MemoryScope{db.ChatScope, db.UserScope, db.ProjectScope}, m.Scope) {
-			return fmt.Errorf("scope %q: want chat, user or project", value)
+			return fmt.Errorf("scope %q: must be chat, user or project", value)
 		}
 	case "of":
 		m.Of = value
@@ -189,11 +189,11 @@ func setField(m *db.Memory, key, value string, list []string) (err error) {
 	case "state":
 		m.State = db.MemoryState(value)
 		if m.State != db.ActiveMemory && m.State != db.ProposedMemory {
-			return fmt.Errorf("state %q: want active or proposed", value)
+			return fmt.Errorf("state %q: must be active or proposed", value)
 		}
 	case "version":
 		if m.Version, err = strconv.Atoi(value); err != nil || m.Version < 0 {
-			return fmt.Errorf("version %q: want a number", value)
+			return fmt.Errorf("version %q: must be a number", value)
 		}
 	case "created":
 		m.Created, err = parseTime(key, value)
@@ -212,5 +212,5 @@ func parseTime(key, value string) (time.Time, error) {
 			return t.UTC(), nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%s %q: want a time such as 2026-05-04T10:00:00Z", key, value)
+	return time.Time{}, fmt.Errorf("%s %q: must be a time such as 2026-05-04T10:00:00Z", key, value)
 }

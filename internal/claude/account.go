@@ -1,7 +1,6 @@
 package claude
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -9,6 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"magpie/internal/configtype"
 )
 
 // account is the operating system's user that runs agents; nil is the user of this program.
@@ -29,24 +30,25 @@ func findAccount(name string) (*account, error) {
 	}
 	u, err := user.Lookup(name)
 	if err != nil {
-		return nil, fmt.Errorf("[claude] user: %w", err)
+		return nil, configtype.Mistakef("[claude] user：%v", "[claude] user: %v", err)
 	}
 	groups, err := u.GroupIds()
 	if err != nil {
-		return nil, fmt.Errorf("[claude] user: groups of %s: %w", name, err)
+		return nil, configtype.Mistakef("[claude] user：查不到 %s 的用户组：%v", "[claude] user: groups of %s: %v", name, err)
 	}
 	ids := make([]uint32, 0, 2+len(groups))
 	for _, text := range append([]string{u.Uid, u.Gid}, groups...) {
 		id, err := strconv.ParseUint(text, 10, 32)
 		if err != nil {
-			return nil, fmt.Errorf("[claude] user: %s is no number: %w", text, err)
+			return nil, configtype.Mistakef("[claude] user：%s 不是数字：%v", "[claude] user: %s is not a number: %v", text, err)
 		}
 		ids = append(ids, uint32(id))
 	}
 	return &account{u.Username, u.HomeDir, &credential{Uid: ids[0], Gid: ids[1], Groups: ids[2:]}}, nil
 }
 
-var errNoOtherUser = errors.New("[claude] user: this system cannot run the agents as another user; leave this empty")
+var errNoOtherUser = configtype.Mistakef("[claude] user：这个系统不能让助手以另一个用户运行，请留空",
+	"[claude] user: this system cannot run the agents as another user; leave this empty")
 
 // check reports why agents cannot run as the account.
 func (a *account) check() error {
@@ -57,14 +59,18 @@ func (a *account) check() error {
 		return errNoOtherUser
 	// Protection by a user id works only against a user with fewer rights than the service.
 	case a.credential.Uid == 0:
-		return errors.New("[claude] user: root is no protection; name a user with fewer rights")
+		return configtype.Mistakef("[claude] user：root 起不到保护作用，请写一个权限更少的用户",
+			"[claude] user: root is no protection; name a user with fewer rights")
 	case a.credential.Uid == uint32(os.Geteuid()):
-		return fmt.Errorf("[claude] user: magpie itself runs as %s; name another user, or leave this empty", a.name)
+		return configtype.Mistakef("[claude] user：鹊桥自己就以 %s 运行；请写另一个用户，或留空",
+			"[claude] user: Magpie itself runs as %s; name another user, or leave this empty", a.name)
 	}
 	if missing := missingCapabilities(); len(missing) > 0 {
-		return fmt.Errorf("[claude] user: to run agents as another user, magpie lacks %s: let \"magpie service "+
-			"install\" write the unit, give the service these as AmbientCapabilities=, run magpie as root, or "+
-			"leave this empty",
+		return configtype.Mistakef(
+			`[claude] user：要让助手以另一个用户运行，鹊桥还缺少 %s：用 magpie service install 写服务文件，`+
+				"或在服务里用 AmbientCapabilities= 加上，或以 root 运行鹊桥，或留空",
+			`[claude] user: to run agents as another user, Magpie lacks %s: let "magpie service install" write the unit, `+
+				"give the service these as AmbientCapabilities=, run Magpie as root, or leave this empty",
 			strings.Join(missing, ", "))
 	}
 	return nil

@@ -1,8 +1,7 @@
 package claude
 
 import (
-	"errors"
-	"fmt"
+	"magpie/internal/configtype"
 )
 
 // The values of [Config.Ask].
@@ -20,10 +19,12 @@ func (c Config) AsksEverything() bool { return c.Ask == askEverything }
 func (c Config) checkAsk() error {
 	switch {
 	case c.Ask != "" && c.Ask != askChanges && c.Ask != askEverything:
-		return fmt.Errorf("[claude] ask %q: want %s or %s", c.Ask, askChanges, askEverything)
+		return configtype.Mistakef("[claude] ask %q：应为 %s 或 %s",
+			"[claude] ask %q: must be %s or %s", c.Ask, askChanges, askEverything)
 	case c.AsksEverything() && c.PermissionMode == "dontAsk":
-		return errors.New(`[claude] ask = "everything" allows nothing with permission_mode = "dontAsk", which asks nobody: ` +
-			`choose another mode`)
+		return configtype.Mistakef(
+			`[claude] ask = "everything" 和不询问任何人的 permission_mode = "dontAsk" 一起用，就什么都做不了：换一个模式`,
+			`[claude] ask = "everything" allows nothing with permission_mode = "dontAsk", which asks nobody: choose another mode`)
 	}
 	return nil
 }

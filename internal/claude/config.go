@@ -6,7 +6,6 @@ package claude
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os/exec"
 	"path/filepath"
@@ -139,11 +138,11 @@ func (c Config) Validate() error {
 	}
 	if !slices.Contains(PermissionModes, c.PermissionMode) {
 		errs = append(errs, configtype.Mistakef("[claude] permission_mode %q：应为 %s 之一",
-			"[claude] permission_mode %q: want one of %s", c.PermissionMode, strings.Join(PermissionModes, ", ")))
+			"[claude] permission_mode %q: must be one of %s", c.PermissionMode, strings.Join(PermissionModes, ", ")))
 	}
 	errs = append(errs, c.checkAsk())
 	if err := c.MCP.check(); err != nil {
-		errs = append(errs, fmt.Errorf("[claude] mcp: %w", err))
+		errs = append(errs, configtype.Mistakef("[claude] mcp：%v", "[claude] mcp: %v", err))
 	}
 	errs = append(errs, c.checkModels()...)
 	errs = append(errs, c.SlashCommands().validate()...)
@@ -151,27 +150,30 @@ func (c Config) Validate() error {
 	// Zero is "auto"; only a negative number is a mistake.
 	for name, n := range map[string]Count{"max_turns": c.MaxTurns, "max_processes": c.MaxProcesses} {
 		if n < 0 {
-			errs = append(errs, fmt.Errorf(`[claude] %s %d: want at least 1, or "auto"`, name, n))
+			errs = append(errs, configtype.Mistakef(`[claude] %s %d：应为 1 或更大的整数，或 "auto"`,
+				`[claude] %s %d: must be a whole number from 1 on, or "auto"`, name, int(n)))
 		}
 	}
 	if c.WhileBusy != Queues && c.WhileBusy != Steers {
-		errs = append(errs, fmt.Errorf("[claude] while_busy %q: want %s or %s", c.WhileBusy, Queues, Steers))
+		errs = append(errs, configtype.Mistakef("[claude] while_busy %q：应为 %s 或 %s",
+			"[claude] while_busy %q: must be %s or %s", c.WhileBusy, Queues, Steers))
 	}
 	if c.Spare < 0 {
-		errs = append(errs, errors.New("[claude] spare: want 0 or more"))
+		errs = append(errs, configtype.Mistakef("[claude] spare：不能是负数", "[claude] spare: must be 0 or more"))
 	}
 	if c.KeepAlive.Duration < 0 && c.KeepAlive != AutoKeepAlive {
-		errs = append(errs, errors.New(`[claude] keep_alive: want 0 or more, or "auto"`))
+		errs = append(errs, configtype.Mistakef("[claude] keep_alive：%v", "[claude] keep_alive: %v", errKeepAlive))
 	}
 	if c.BackgroundLimit.Duration < 0 {
-		errs = append(errs, errors.New("[claude] background_limit: want 0 or more"))
+		errs = append(errs, configtype.Mistakef("[claude] background_limit：不能是负数",
+			"[claude] background_limit: must be 0 or more"))
 	}
 	for name, d := range map[string]Duration{
 		"silence_timeout": c.Silence, "tool_timeout": c.ToolSilence, "turn_timeout": c.TurnLimit,
 		"background_timeout": c.TaskLimit,
 	} {
 		if d.Duration <= 0 {
-			errs = append(errs, fmt.Errorf("[claude] %s: want more than 0", name))
+			errs = append(errs, configtype.Mistakef("[claude] %s：必须大于 0", "[claude] %s: must be more than 0", name))
 		}
 	}
 	return errors.Join(append(errs, c.checkPolicy())...)
@@ -184,8 +186,8 @@ func refuseBatchFile(system, path string) error {
 	if system != "windows" || ext != ".cmd" && ext != ".bat" {
 		return nil
 	}
-	return configtype.Mistakef("[claude] command：%s 是批处理文件，无法安全地传参数：请写它启动的程序 claude.exe",
-		"[claude] command: %s is a batch file, to which nothing can be passed safely: name the program that it starts, claude.exe",
+	return configtype.Mistakef("[claude] command：%s 是批处理文件，无法安全地传递参数：请写它启动的程序 claude.exe",
+		"[claude] command: %s is a batch file, and arguments cannot be passed to it safely: name the program that it starts, claude.exe",
 		path)
 }
 
@@ -193,18 +195,18 @@ func refuseBatchFile(system, path string) error {
 func (c Config) Resolve() (Config, error) {
 	command, err := exec.LookPath(c.Command)
 	if err != nil {
-		return c, fmt.Errorf("[claude] command: %w", err)
+		return c, configtype.Mistakef("[claude] command：%v", "[claude] command: %v", err)
 	}
 	// LookPath may return a relative path, which would be looked up in the project's folder.
 	if c.Command, err = filepath.Abs(command); err != nil {
-		return c, fmt.Errorf("[claude] command: %w", err)
+		return c, configtype.Mistakef("[claude] command：%v", "[claude] command: %v", err)
 	}
 	if c.Project, err = filepath.Abs(c.Project); err != nil {
-		return c, fmt.Errorf("[claude] project: %w", err)
+		return c, configtype.Mistakef("[claude] project：%v", "[claude] project: %v", err)
 	}
 	if s := strings.TrimSpace(c.Settings); s != "" && !strings.HasPrefix(s, "{") {
 		if c.Settings, err = filepath.Abs(s); err != nil {
-			return c, fmt.Errorf("[claude] settings: %w", err)
+			return c, configtype.Mistakef("[claude] settings：%v", "[claude] settings: %v", err)
 		}
 	}
 	return c, nil

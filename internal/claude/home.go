@@ -2,11 +2,12 @@ package claude
 
 import (
 	"errors"
-	"fmt"
 	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"magpie/internal/configtype"
 )
 
 // The values of [Config.ConfigDir].
@@ -23,12 +24,13 @@ func (c Config) checkPolicy() error {
 	var errs []error
 	for _, s := range c.SettingSources {
 		if !slices.Contains(settingSources, s) {
-			errs = append(errs, fmt.Errorf("[claude] setting_sources %q: want some of %s", s,
-				strings.Join(settingSources, ", ")))
+			errs = append(errs, configtype.Mistakef("[claude] setting_sources %q：应为 %s 中的一些",
+				"[claude] setting_sources %q: must be some of %s", s, strings.Join(settingSources, ", ")))
 		}
 	}
 	if c.ConfigDir != "" && c.ConfigDir != perChatDir && c.ConfigDir != isolatedDir {
-		errs = append(errs, fmt.Errorf("[claude] config_dir %q: want %s or %s", c.ConfigDir, perChatDir, isolatedDir))
+		errs = append(errs, configtype.Mistakef("[claude] config_dir %q：应为 %s 或 %s",
+			"[claude] config_dir %q: must be %s or %s", c.ConfigDir, perChatDir, isolatedDir))
 	}
 	if _, err := readSettings(c.Settings); err != nil {
 		errs = append(errs, err)
@@ -67,7 +69,8 @@ func (c Config) StateDir() string {
 // Prepare writes settings that cannot be passed as arguments. It is called before the first agent starts.
 func (c Config) Prepare() error {
 	if c.Folder != nil && c.StateDir() == "" {
-		return errors.New("[claude] config_dir: no folder for the chats' own")
+		return configtype.Mistakef("[claude] config_dir：没有存放各个聊天设置的文件夹",
+			"[claude] config_dir: there is no folder for the chats' own settings")
 	}
 	s, err := readSettings(c.Settings)
 	if err != nil || s == nil {

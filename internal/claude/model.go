@@ -1,10 +1,11 @@
 package claude
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
+
+	"magpie/internal/configtype"
 )
 
 // Efforts are the CLI's levels of thinking effort.
@@ -48,11 +49,12 @@ func (c Config) MayUse(model string) bool {
 func (c Config) checkModels() (errs []error) {
 	for _, m := range append([]string{c.Model}, c.Models...) {
 		if m != "" && !modelName.MatchString(m) {
-			errs = append(errs, fmt.Errorf("[claude] model %q: no model has such a name", m))
+			errs = append(errs, configtype.Mistakef("[claude] model %q：没有这样的模型名", "[claude] model %q: no model has such a name", m))
 		}
 	}
 	if c.Effort != "" && !slices.Contains(Efforts, c.Effort) {
-		errs = append(errs, fmt.Errorf("[claude] effort %q: want one of %s", c.Effort, strings.Join(Efforts, ", ")))
+		errs = append(errs, configtype.Mistakef("[claude] effort %q：应为 %s 之一",
+			"[claude] effort %q: must be one of %s", c.Effort, strings.Join(Efforts, ", ")))
 	}
 	return errs
 }

@@ -3,13 +3,14 @@ package claude
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
+
+	"magpie/internal/configtype"
 )
 
 // settings are settings of the CLI, by their keys.
@@ -44,38 +45,38 @@ func readSettings(text string) (settings, error) {
 	if !strings.HasPrefix(text, "{") {
 		data, err := os.ReadFile(text)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", where, err)
+			return nil, configtype.Mistakef("%s：%v", "%s: %v", where, err)
 		}
 		where, text = where+": "+text, string(data)
 	}
 	var s settings
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
-		return nil, fmt.Errorf("%s: no JSON object: %s", where, jsonMistake(err))
+		return nil, configtype.Mistakef("%s：不是 JSON 对象：%v", "%s: not a JSON object: %v", where, jsonMistake(err))
 	}
 	// "null" is valid JSON and leaves a nil map.
 	if s == nil {
-		return nil, fmt.Errorf("%s: no JSON object: null", where)
+		return nil, configtype.Mistakef("%s：不是 JSON 对象：null", "%s: not a JSON object: null", where)
 	}
 	var errs []error
 	for _, key := range slices.Sorted(maps.Keys(s)) {
 		if err := checkSetting(key, gjson.ParseBytes(s[key])); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", where, err))
+			errs = append(errs, configtype.Mistakef("%s：%v", "%s: %v", where, err))
 		}
 	}
 	return s, errors.Join(errs...)
 }
 
 // jsonMistake says where a text is invalid JSON, without quoting it: it may be a secret.
-func jsonMistake(err error) string {
+func jsonMistake(err error) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &syntax):
-		return fmt.Sprintf("mistake at byte %d", syntax.Offset)
+		return configtype.Mistakef("第 %d 个字节处有误", "mistake at byte %d", syntax.Offset)
 	case errors.As(err, &kind):
-		return "it is a JSON " + kind.Value
+		return configtype.Mistakef("它的类型是 %s", "it is of the type %s", kind.Value)
 	}
-	return "it cannot be read"
+	return configtype.Mistakef("读不出来", "it cannot be read")
 }
 
 // checkSetting reports what is wrong with one setting, as far as it matters for what agents may do. The CLI knows more
@@ -88,18 +89,18 @@ func checkSetting(key string, v gjson.Result) error {
 		return checkHooks(v)
 	case "env":
 		if !each(v, gjson.Result.IsObject, isString) {
-			return errors.New("env: want an object of texts")
+			return configtype.Mistakef("env：应为值都是文字的对象", "env: must be an object of texts")
 		}
 	case "model", "apiKeyHelper", "awsAuthRefresh", "awsCredentialExport", "outputStyle":
 		if !isString(v) {
-			return fmt.Errorf("%s: want a text", key)
+			return configtype.Mistakef("%s：应为文字", "%s: must be a text", key)
 		}
 	case "cleanupPeriodDays", "crossSessionInbound", "useAutoModeDuringPlan", "autoMemoryEnabled":
 		// Two sources for one setting would hide which one counts.
-		return fmt.Errorf("%s: this is set by magpie", key)
+		return configtype.Mistakef("%s：由鹊桥设置", "%s: this is set by Magpie", key)
 	case "disableAllHooks", "includeCoAuthoredBy", "enableAllProjectMcpServers":
 		if !v.IsBool() {
-			return fmt.Errorf("%s: want true or false", key)
+			return configtype.Mistakef("%s：应为 true 或 false", "%s: must be true or false", key)
 		}
 	}
 	return nil
@@ -121,30 +122,33 @@ func each(v gjson.Result, kind, inner func(gjson.Result) bool) bool {
 // a setting without effect looks like protection and is none.
 func checkPermissions(v gjson.Result) error {
 	if !v.IsObject() {
-		return errors.New("permissions: want an object")
+		return configtype.Mistakef("permissions：应为对象", "permissions: must be an object")
 	}
 	var errs []error
 	v.ForEach(func(key, v gjson.Result) bool {
 		switch name := key.String(); name {
 		case "allow", "deny", "ask":
 			if !each(v, gjson.Result.IsArray, isRule) {
-				errs = append(errs, fmt.Errorf(`permissions.%s: want a list of rules such as "Read" or "Bash(go vet ./...)"`, name))
+				errs = append(errs, configtype.Mistakef(`permissions.%s：应为规则的列表，例如 "Read"、"Bash(go vet ./...)"`,
+					`permissions.%s: must be a list of rules such as "Read" or "Bash(go vet ./...)"`, name))
 			} else if name == "allow" {
 				errs = append(errs, checkAllowed("permissions.allow", texts(v)))
 			}
 		case "additionalDirectories":
 			if !each(v, gjson.Result.IsArray, isString) {
-				errs = append(errs, errors.New("permissions.additionalDirectories: want a list of folders"))
+				errs = append(errs, configtype.Mistakef("permissions.additionalDirectories：应为文件夹的列表",
+					"permissions.additionalDirectories: must be a list of folders"))
 			}
 		case "defaultMode":
-			errs = append(errs, errors.New("permissions.defaultMode: this is [claude] permission_mode, or the mode "+
-				"of a project"))
+			errs = append(errs, configtype.Mistakef("permissions.defaultMode：请用 [claude] permission_mode，或项目的 mode",
+				"permissions.defaultMode: this is [claude] permission_mode, or the mode of a project"))
 		case "disableBypassPermissionsMode":
 			if v.String() != "disable" {
-				errs = append(errs, errors.New(`permissions.disableBypassPermissionsMode: want "disable"`))
+				errs = append(errs, configtype.Mistakef(`permissions.disableBypassPermissionsMode：应为 "disable"`,
+					`permissions.disableBypassPermissionsMode: must be "disable"`))
 			}
 		default:
-			errs = append(errs, fmt.Errorf("permissions.%s: no such key", name))
+			errs = append(errs, configtype.Mistakef("permissions.%s：没有这个键", "permissions.%s: no such key", name))
 		}
 		return true
 	})
@@ -176,7 +180,8 @@ func checkHooks(v gjson.Result) error {
 	if !each(v, gjson.Result.IsObject, func(event gjson.Result) bool {
 		return each(event, gjson.Result.IsArray, matchers)
 	}) {
-		return errors.New(`hooks: want an object of lists as in {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "…"}]}]}`)
+		return configtype.Mistakef(`hooks：应为列表的对象，例如 {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "…"}]}]}`,
+			`hooks: must be an object of lists, as in {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "…"}]}]}`)
 	}
 	return nil
 }

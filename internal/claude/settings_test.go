@@ -15,9 +15,9 @@ import (
 func TestSettingsThatTheCLIWouldIgnoreAreRefused(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		`{bad canary`:                                   "no JSON object",
-		`{"a": "canary}`:                                "no JSON object",
-		`{"permissions": "canary"}`:                     "permissions: want an object",
+		`{bad canary`:                                   "not a JSON object",
+		`{"a": "canary}`:                                "not a JSON object",
+		`{"permissions": "canary"}`:                     "permissions: must be an object",
 		`{"permissions": {"deny": "Read"}}`:             "permissions.deny",
 		`{"permissions": {"deny": ["Bash(ls"]}}`:        "permissions.deny",
 		`{"permissions": {"deny": [""]}}`:               "permissions.deny",
@@ -25,10 +25,10 @@ func TestSettingsThatTheCLIWouldIgnoreAreRefused(t *testing.T) {
 		`{"permissions": {"defaultMode": "canary"}}`:    "permission_mode",
 		`{"permissions": {"additionalDirectories": 1}}`: "permissions.additionalDirectories",
 		`{"env": {"A": 1}}`:                             "env",
-		`{"model": 5}`:                                  "model: want a text",
+		`{"model": 5}`:                                  "model: must be a text",
 		`{"hooks": {"PreToolUse": {}}}`:                 "hooks",
 		`{"hooks": {"PreToolUse": [{"hooks": [1]}]}}`:   "hooks",
-		`{"cleanupPeriodDays": 1}`:                      "set by magpie",
+		`{"cleanupPeriodDays": 1}`:                      "set by Magpie",
 		`{"disableAllHooks": "yes"}`:                    "disableAllHooks",
 	} {
 		for _, file := range []bool{false, true} {

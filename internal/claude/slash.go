@@ -2,11 +2,12 @@ package claude
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"regexp"
 	"slices"
 	"strings"
+
+	"magpie/internal/configtype"
 )
 
 // safeCommands are the CLI's slash commands that only show something, or tidy up their own session. Others may change
@@ -38,11 +39,11 @@ func (s SlashCommands) validate() (errs []error) {
 	for _, name := range s {
 		switch {
 		case !slashName.MatchString(name):
-			errs = append(errs, fmt.Errorf("[claude] slash_commands: %q is no name of a command; write it "+
-				"without the slash", name))
+			errs = append(errs, configtype.Mistakef("[claude] slash_commands：%q 不是命令名；不要写斜杠",
+				"[claude] slash_commands: %q is not the name of a command; write it without the slash", name))
 		case slices.Contains([]string{"config", "permissions", "login", "logout"}, strings.ToLower(name)):
-			errs = append(errs, fmt.Errorf("[claude] slash_commands: %q would let chats change the settings of the CLI",
-				name))
+			errs = append(errs, configtype.Mistakef("[claude] slash_commands：%q 会让聊天修改 CLI 的设置",
+				"[claude] slash_commands: %q would let chats change the settings of the CLI", name))
 		}
 	}
 	return errs

@@ -5,7 +5,6 @@ package config
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,6 +21,7 @@ import (
 	"magpie/db"
 	"magpie/feishu"
 	"magpie/internal/claude"
+	"magpie/internal/configtype"
 )
 
 // Config is the whole of magpie.toml. Each section belongs to the package that uses it.
@@ -115,16 +115,19 @@ func (c Config) Validate() error {
 		c.Access.Validate(), c.Budget.Validate(), c.DB.Validate(), c.HTTP.Validate(),
 	}
 	if !slices.Contains([]string{"debug", "info", "warn", "error"}, c.Log.Level) {
-		errs = append(errs, fmt.Errorf("[log] level %q: want debug, info, warn or error", c.Log.Level))
+		errs = append(errs, configtype.Mistakef("[log] level %q：应为 debug、info、warn 或 error",
+			"[log] level %q: must be debug, info, warn or error", c.Log.Level))
 	}
 	if !slices.Contains([]string{LogAuto, LogConsole, LogJSON}, c.Log.Format) {
-		errs = append(errs, fmt.Errorf("[log] format %q: want auto, json or console", c.Log.Format))
+		errs = append(errs, configtype.Mistakef("[log] format %q：应为 auto、json 或 console",
+			"[log] format %q: must be auto, json or console", c.Log.Format))
 	}
 	if c.Recovery.MaxAge.Duration < 0 {
-		errs = append(errs, errors.New("[recovery] max_message_age: want 0 or more"))
+		errs = append(errs, configtype.Mistakef("[recovery] max_message_age：不能是负数",
+			"[recovery] max_message_age: must be 0 or more"))
 	}
 	if c.Shutdown.Duration < 0 {
-		errs = append(errs, errors.New("shutdown_timeout: want 0 or more"))
+		errs = append(errs, configtype.Mistakef("shutdown_timeout：不能是负数", "shutdown_timeout: must be 0 or more"))
 	}
 	return errors.Join(errs...)
 }
@@ -136,7 +139,7 @@ func (c Config) NodeName() (string, error) {
 	}
 	host, err := os.Hostname()
 	if err != nil {
-		return "", fmt.Errorf("name of this machine: %w", err)
+		return "", configtype.Mistakef("查不到这台机器的名字，请设置 node：%v", "the name of this machine is not known; set node: %v", err)
 	}
 	return host, nil
 }

@@ -9,10 +9,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"magpie/internal/claude"
 	"magpie/internal/claude/claudetest"
+	"magpie/internal/configtype"
 )
+
+func isHan(r rune) bool { return unicode.Is(unicode.Han, r) }
 
 func writeConfig(t *testing.T, text string) string {
 	t.Helper()
@@ -195,8 +199,20 @@ func TestConfigMistakesAreShown(t *testing.T) {
 		"names for ids": {
 			"[access]\nowner = \"xiaoming\"\nadmins = [\"oc_1\"]\nallow = [\"ann\", \"*\"]\ndeny = [\"ou_\"]\n", nil,
 			[]string{
-				`[access] owner "xiaoming": want the ID of a user (ou_…)`, `[access] admins "oc_1": want IDs of users`,
-				`[access] allow "ann": want IDs of users (ou_…), chats (oc_…)`, `[access] deny "ou_"`,
+				`[access] owner "xiaoming": must be the ID of a user (ou_…)`, `[access] admins "oc_1": must be IDs of users`,
+				`[access] allow "ann": must be IDs of users (ou_…), chats (oc_…)`, `[access] deny "ou_"`,
+			},
+		},
+		"numbers out of range": {
+			"[context]\nmin_chars = -1\nmax_tokens = 1\ncompact_history = 2.0\n[memory]\nmax_chars = -1\n[budget]\nturn_usd = -1\n" +
+				"[http]\nlisten = \"80\"\n[claude]\nspare = -1\nwhile_busy = \"x\"\nmodel = \"a b\"\nsettings = \"{\\\"env\\\": 1}\"\n" +
+				"[feishu]\nmax_file_size = \"1GB\"\n[access]\nowner = \"ou_1\"\ndeny = [\"ou_1\"]\n[db]\ncache_ttl = \"1s\"\n", nil,
+			[]string{
+				"[context] min_chars: must be 0 or more", "[context] max_tokens 1: must be at least 500", "[memory] max_chars",
+				"[context] compact_history 2: must be more than 0", "[budget] turn_usd: must be 0 (no limit) or more",
+				`[http] listen "80": must be host:port`, "[claude] spare", `[claude] while_busy "x": must be queue or steer`,
+				`[claude] model "a b"`, "[feishu] max_file_size 1024 MB: Feishu gives out 100MB at most", "env: must be an object",
+				"[access] deny: the owner is among them", "[db] cache_ttl 1s: must be 24h0m0s or more",
 			},
 		},
 		"no project": {
@@ -216,6 +232,11 @@ func TestConfigMistakesAreShown(t *testing.T) {
 			for _, want := range tc.want {
 				if !strings.Contains(err.Error(), want) {
 					t.Errorf("%q does not mention %q", err, want)
+				}
+			}
+			for line := range strings.Lines(configtype.Chinese(err)) {
+				if !strings.ContainsFunc(line, isHan) && !strings.Contains(line, "| ") || strings.Contains(line, "must ") {
+					t.Errorf("in Chinese it says %q", line)
 				}
 			}
 			for _, word := range []string{"struct field", "strconv", "lstat", "stat /", "configtype."} {
@@ -246,7 +267,7 @@ func TestNoProjectHoldsTheConfiguration(t *testing.T) {
 	if err := os.WriteFile(settings, []byte("{}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	const want = "[claude] project: agents may not work where the program's configuration or secret lies"
+	const want = "[claude] project: the agent cannot work in a folder that holds Magpie's configuration or secret"
 	for project, allowed := range map[string]bool{
 		filepath.Dir(path): false, filepath.Dir(secret): false, filepath.Dir(settings): false, t.TempDir(): true,
 	} {

@@ -3,7 +3,6 @@ package config
 import (
 	"encoding"
 	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"reflect"
@@ -31,7 +30,7 @@ func applyEnvironment(c *Config, environ []string) error {
 		if file := vars[secret+"_FILE"]; file != "" {
 			data, err := os.ReadFile(file)
 			if err != nil {
-				return fmt.Errorf("%s_FILE: %w", secret, err)
+				return configtype.Mistakef("环境变量 %s_FILE：%v", "environment: %s_FILE: %v", secret, err)
 			}
 			vars[secret] = strings.TrimSpace(string(data))
 		}

@@ -1,9 +1,10 @@
 package config
 
 import (
-	"fmt"
 	"net"
 	"strings"
+
+	"magpie/internal/configtype"
 )
 
 // HTTP is the section of the pages for the operator's machines.
@@ -28,7 +29,8 @@ func (c HTTP) Validate() error {
 		return nil
 	}
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
-		return fmt.Errorf("[http] listen %q: want host:port, or :port for this machine only", c.Listen)
+		return configtype.Mistakef("[http] listen %q：应为 host:port，只限本机时写 :port",
+			"[http] listen %q: must be host:port, or :port for this machine only", c.Listen)
 	}
 	return c.validateHosts()
 }
@@ -37,7 +39,8 @@ func (c HTTP) Validate() error {
 func (c HTTP) validateHosts() error {
 	for _, name := range c.Hosts {
 		if name == "" || strings.ContainsAny(name, ":/* ") {
-			return fmt.Errorf("[http] hosts %q: want names without a port, as in \"magpie.example.com\"", name)
+			return configtype.Mistakef(`[http] hosts %q：应为不带端口的名字，例如 "magpie.example.com"`,
+				`[http] hosts %q: must be names without a port, as in "magpie.example.com"`, name)
 		}
 	}
 	return nil

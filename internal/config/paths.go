@@ -1,12 +1,12 @@
 package config
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"magpie/internal/claude"
+	"magpie/internal/configtype"
 )
 
 // expandPaths replaces the home folder's short forms at the beginning of paths, as a shell would.
@@ -29,7 +29,7 @@ func (c *Config) makeDefaultProject() error {
 		return nil
 	}
 	if err := os.MkdirAll(c.Claude.Project, 0o755); err != nil {
-		return fmt.Errorf("[claude] project: %w", err)
+		return configtype.Mistakef("[claude] project：%v", "[claude] project: %v", err)
 	}
 	return nil
 }

@@ -2,13 +2,14 @@ package config
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/url"
 	"os"
 	"regexp"
 	"strings"
 
 	"github.com/tidwall/gjson"
+
+	"magpie/internal/configtype"
 )
 
 // secretName matches the names of environment variables whose values are secrets.
@@ -32,7 +33,7 @@ func TakeEnviron() ([]string, error) {
 	environ := os.Environ()
 	for _, name := range PrivateVariables(environ) {
 		if err := os.Unsetenv(name); err != nil {
-			return nil, fmt.Errorf("environment: %w", err)
+			return nil, configtype.Mistakef("环境变量：%v", "environment: %v", err)
 		}
 	}
 	return environ, nil

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/sony/gobreaker/v2"
+
+	"magpie/internal/configtype"
 )
 
 // Batch is how many texts one call may carry.
@@ -58,9 +60,10 @@ func (c Config) Validate() error {
 	u, err := url.Parse(c.URL)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
-		return errors.New("not an address such as https://host/v1/embeddings")
+		return configtype.Mistakef("应为地址，例如 https://host/v1/embeddings",
+			"must be an address such as https://host/v1/embeddings")
 	case u.User != nil:
-		return errors.New("no user or password belongs into the address")
+		return configtype.Mistakef("地址里不能有用户名或密码", "must not hold a user or a password")
 	}
 	return nil
 }
