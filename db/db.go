@@ -95,6 +95,7 @@ type DB struct {
 	now    func() time.Time
 	chats  *chatCache // nil when only reading
 
+	indexing    *indexer              // nil when only reading
 	indexFailed atomic.Pointer[error] // the last try to index; nil = it succeeded
 }
 
@@ -114,7 +115,10 @@ func optionsOf(d *DB, c Config) sqlite.Options {
 				d.chats.change(row)
 			}
 		},
-		Settled: func() { d.chats.settle() },
+		Settled: func() {
+			d.chats.settle()
+			d.indexing.settle()
+		},
 		Derived: onlyIndex,
 		Renew: func(ctx context.Context, engine *sqlite.DB) error {
 			use(d, engine)
@@ -141,6 +145,7 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 		)
 	}
 	d := &DB{now: time.Now, chats: newChatCache(hotChats)}
+	d.indexing = newIndexer(d)
 	engine, err := sqlite.Open(ctx, path, optionsOf(d, c))
 	if err != nil {
 		return nil, err
@@ -153,7 +158,14 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 	if err := engine.Remember(); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
+	d.indexing.start()
 	return d, nil
+}
+
+// Close closes the database, after the write that is under way.
+func (d *DB) Close() error {
+	d.indexing.close()
+	return d.File.Close()
 }
 
 // OpenReadOnly opens a database that may be served by another process at the same time: for backups and checks. It

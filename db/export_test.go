@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"io/fs"
+	"sync"
 	"testing"
 	"time"
 
@@ -88,3 +89,30 @@ func IndexTerms(m chat.Message) []string { return indexTerms(m) }
 
 // SelectExport is the query that reads the whole History.
 const SelectExport = selectExport
+
+// IndexBatch is how many messages are indexed together.
+const IndexBatch = indexBatch
+
+// HoldIndex keeps messages from being indexed beside the writer, until it is released.
+func (d *DB) HoldIndex(t testing.TB) (release func()) {
+	d.indexing.mu.Lock()
+	release = sync.OnceFunc(d.indexing.mu.Unlock)
+	t.Cleanup(release)
+	return release
+}
+
+// OvertakeIndex lets f be called once when the next batch was read and is not indexed yet.
+func (d *DB) OvertakeIndex(f func()) {
+	d.indexing.mu.Lock()
+	defer d.indexing.mu.Unlock()
+	d.indexing.read = func() {
+		d.indexing.read = nil
+		f()
+	}
+}
+
+// FillIndex indexes the messages that wait if they fill a batch.
+func (d *DB) FillIndex(t testing.TB) {
+	t.Helper()
+	d.indexing.catchUp(t.Context())
+}

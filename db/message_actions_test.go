@@ -71,6 +71,7 @@ func TestActionsDoNotHoldUpTheIndex(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	d.FillIndex(t)
 	rows, err := d.Read(`SELECT (SELECT upto FROM indexed) - (SELECT id FROM messages WHERE message_id = 'om_1')`)
 	if err != nil {
 		t.Fatal(err)

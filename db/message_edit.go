@@ -75,7 +75,7 @@ func (ms Messages) replace(ctx context.Context, tx *sql.Tx, old version, e Inbou
 		}
 	}
 	if waits || old.Turn == 0 {
-		if err := old.withdraw(ctx, tx, edited); err != nil {
+		if err := old.withdraw(ctx, ms.db, tx, edited); err != nil {
 			return 0, err
 		}
 	}

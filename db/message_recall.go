@@ -79,11 +79,11 @@ func (ms Messages) requireAll(ctx context.Context, tx *sql.Tx, key chat.Key, ids
 const setMessageState = `UPDATE messages SET state = ?2 WHERE id = ?1`
 
 // withdraw takes a version out of every later context.
-func (v version) withdraw(ctx context.Context, tx *sql.Tx, state string) error {
+func (v version) withdraw(ctx context.Context, d *DB, tx *sql.Tx, state string) error {
 	if _, err := tx.ExecContext(ctx, setMessageState, v.id, state); err != nil {
 		return fmt.Errorf("mark message %s as %s: %w", v.ID, state, err)
 	}
-	return forgetTraces(ctx, tx, v.stored)
+	return d.forgetTraces(ctx, tx, v.stored)
 }
 
 // Recall marks a message as recalled, with its files, and with the answer if it was the only question.
@@ -112,7 +112,7 @@ func (ms Messages) Recall(ctx context.Context, room chat.Key, id string, over ch
 			if v.state == recalled {
 				continue
 			}
-			if err := v.withdraw(ctx, tx, recalled); err != nil {
+			if err := v.withdraw(ctx, ms.db, tx, recalled); err != nil {
 				return err
 			}
 			if err := v.forgetContext(ctx, tx); err != nil {
@@ -181,7 +181,7 @@ func (ms Messages) lookBack(ctx context.Context, tx *sql.Tx, m chat.Message) (bo
 		return false, err
 	}
 	for _, v := range list {
-		if err := v.withdraw(ctx, tx, recalled); err != nil {
+		if err := v.withdraw(ctx, ms.db, tx, recalled); err != nil {
 			return false, err
 		}
 	}
@@ -290,7 +290,7 @@ func (ts Turns) withdraw(ctx context.Context, tx *sql.Tx, m chat.Message, over c
 			return 0, err
 		}
 	}
-	return 0, hideAnswer(ctx, tx, t)
+	return 0, ts.db.hideAnswer(ctx, tx, t)
 }
 
 const moveQuestions = `UPDATE messages SET turn_id = ?3 WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'` + notRecalled
@@ -352,7 +352,7 @@ func (q Queue) cancel(ctx context.Context, tx *sql.Tx, t Turn, over chat.Card) e
 const recallActions = `UPDATE messages SET state = 'recalled' WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'tool'`
 
 // hideAnswer takes what a turn said out of every later context, and what it did out of every export.
-func hideAnswer(ctx context.Context, tx *sql.Tx, t Turn) error {
+func (d *DB) hideAnswer(ctx context.Context, tx *sql.Tx, t Turn) error {
 	if _, err := tx.ExecContext(ctx, recallActions, t.Key.String(), t.ID); err != nil {
 		return fmt.Errorf("hide what turn %d did: %w", t.ID, err)
 	}
@@ -361,7 +361,7 @@ func hideAnswer(ctx context.Context, tx *sql.Tx, t Turn) error {
 		return err
 	}
 	for _, a := range answers {
-		if err := a.withdraw(ctx, tx, recalled); err != nil {
+		if err := a.withdraw(ctx, d, tx, recalled); err != nil {
 			return err
 		}
 	}

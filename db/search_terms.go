@@ -17,10 +17,9 @@ import (
 	"magpie/internal/tokenize"
 )
 
-// The index of the History, by terms. It is written in the transactions that write the messages, but not by each of
-// them: every indexBatch-th message brings in those before it, at a tenth of the cost. What is not in the index yet is
-// few enough to be looked through.
-const indexBatch = 128
+// The index of the History, by terms. Messages are brought into it by batches, at a tenth of the cost, beside the writes
+// that store them: see [indexer]. What is not in the index yet is few enough to be looked through.
+const indexBatch = 256
 
 // Postings are the messages of a chat that hold a term.
 type Postings struct {
@@ -211,12 +210,12 @@ func indexMore(ctx context.Context, tx *sql.Tx, most int) (bool, error) {
 	if last == upto {
 		return false, nil
 	}
-	// In the order of the index, or SQLite would write it out in between.
-	slices.SortFunc(list, func(a, b entry) int { return cmp.Compare(a.row, b.row) })
-	for _, e := range list {
-		if _, err := tx.ExecContext(ctx, insertTerms, e.row, strings.Join(indexTerms(e.Message), " ")); err != nil {
-			return false, fmt.Errorf("index a message: %w", err)
-		}
+	rows, err := indexRows(list)
+	if err != nil {
+		return false, err
+	}
+	if err := insertRows(ctx, tx, rows); err != nil {
+		return false, err
 	}
 	if _, err := tx.ExecContext(ctx, setIndexed, last); err != nil {
 		return false, fmt.Errorf("record the state of the index: %w", err)
@@ -228,6 +227,11 @@ func indexMore(ctx context.Context, tx *sql.Tx, most int) (bool, error) {
 type entry struct {
 	chat.Message
 	row int64
+}
+
+// sortEntries sorts by the order of the index: SQLite would write the index out at each step back.
+func sortEntries(list []entry) {
+	slices.SortFunc(list, func(a, b entry) int { return cmp.Compare(a.row, b.row) })
 }
 
 // toIndex returns the last row that it looked at even when that row is damaged: otherwise the index
@@ -249,13 +253,18 @@ func toIndex(ctx context.Context, q querier, upto int64, most int) (list []entry
 	return list, last, rows.Err()
 }
 
-// passing brings the newest messages into the index when the one with this id completes a batch. Messages are
-// taken in whether or not they can be found by their words: the next batch tries again.
+// passing sees to it that the message with this id gets into the index with its batch, which it may complete. Messages
+// are stored whether or not they can be indexed: the next batch tries again.
 func (ix Index) passing(ctx context.Context, tx *sql.Tx, id int64) error {
 	if id%indexBatch != 0 {
 		return nil
 	}
-	return ix.try(ctx, tx, 2*indexBatch)
+	ix.db.indexing.complete.Store(true)
+	var upto int64
+	if err := tx.QueryRowContext(ctx, selectIndexed).Scan(&upto); err == nil && id-upto < mostBehind {
+		return nil
+	}
+	return ix.try(ctx, tx, mostBehind+indexBatch)
 }
 
 // try brings the next messages into the index, if that succeeds; else [Index.Err] tells.

@@ -60,7 +60,7 @@ func sweepMessages(ctx context.Context, d *DB, c Config) (swept int, err error) 
 			break
 		}
 		if err := d.engine.Tx(
-			ctx, func(ctx context.Context, tx *sql.Tx) error { return deleteMessages(ctx, tx, list) },
+			ctx, func(ctx context.Context, tx *sql.Tx) error { return d.deleteMessages(ctx, tx, list) },
 		); err != nil {
 			return swept, err
 		}
@@ -112,9 +112,9 @@ const (
 )
 
 // deleteMessages is the only place where the History loses something.
-func deleteMessages(ctx context.Context, tx *sql.Tx, list []stored) error {
+func (d *DB) deleteMessages(ctx context.Context, tx *sql.Tx, list []stored) error {
 	for _, m := range list {
-		if err := forgetTraces(ctx, tx, m); err != nil {
+		if err := d.forgetTraces(ctx, tx, m); err != nil {
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, deleteMessage, m.id); err != nil {

@@ -1,0 +1,166 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// mostBehind is how many messages may wait to be indexed. Find looks through those that wait, so they must stay few:
+// beyond this number the writer indexes them itself, and everybody waits for it.
+const mostBehind = 3 * indexBatch
+
+// indexer indexes the newest messages beside the writer. What takes time, reading them and splitting them into
+// terms, needs no write transaction; only the insertion does.
+type indexer struct {
+	db   *DB
+	due  chan struct{} // a batch waits
+	stop context.CancelFunc
+	done chan struct{} // closed when run has returned
+
+	complete  atomic.Bool  // a batch was completed by a write that may not be committed yet
+	edits     atomic.Int64 // counts the changes to stored messages
+	uncertain atomic.Bool  // there were some in a write that may not be committed yet
+
+	mu   sync.Mutex // held while messages are indexed
+	read func()     // called when messages were read and are not indexed yet; nil = nothing is
+}
+
+func newIndexer(d *DB) *indexer { return &indexer{db: d, due: make(chan struct{}, 1)} }
+
+// start indexes from now on, until close.
+func (x *indexer) start() {
+	ctx, stop := context.WithCancel(context.Background())
+	x.stop, x.done = stop, make(chan struct{})
+	go x.run(ctx)
+}
+
+// close waits until nothing is indexed any more. What is not indexed yet is when the database is opened again.
+func (x *indexer) close() {
+	if x == nil || x.stop == nil {
+		return
+	}
+	x.stop()
+	<-x.done
+}
+
+func (x *indexer) run(ctx context.Context) {
+	defer close(x.done)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-x.due:
+			x.catchUp(ctx)
+		}
+	}
+}
+
+// settle is called after each group of writes, before the next one begins.
+func (x *indexer) settle() {
+	if x.uncertain.Swap(false) {
+		x.edits.Add(1)
+	}
+	if x.complete.Swap(false) {
+		select {
+		case x.due <- struct{}{}:
+		default: // run will see this batch, too
+		}
+	}
+}
+
+// edited makes a batch that was read before this write, or is read before its commit, be read again.
+func (x *indexer) edited() {
+	x.edits.Add(1)
+	x.uncertain.Store(true)
+}
+
+// catchUp indexes whole batches as long as there are any. An error leaves them to the next batch; see [Index.Err].
+func (x *indexer) catchUp(ctx context.Context) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for more := true; more && ctx.Err() == nil; {
+		var err error
+		if more, err = x.index(ctx); err != nil && ctx.Err() == nil {
+			x.db.indexFailed.Store(&err)
+			return
+		}
+	}
+}
+
+// errOvertaken says that the messages of a batch, or the index, have changed since the batch was read.
+var errOvertaken = errors.New("the messages have changed meanwhile")
+
+// index indexes the messages that wait if they fill a batch, and reports whether they did.
+func (x *indexer) index(ctx context.Context) (bool, error) {
+	edits := x.edits.Load() // before the messages are read
+	var upto int64
+	if err := x.db.read.QueryRowContext(ctx, selectIndexed).Scan(&upto); err != nil {
+		return false, fmt.Errorf("state of the index: %w", err)
+	}
+	list, last, err := toIndex(ctx, x.db.read, upto, mostBehind)
+	if err != nil {
+		return false, fmt.Errorf("read messages to index: %w", err)
+	}
+	if last < upto+indexBatch {
+		return false, nil
+	}
+	rows, err := indexRows(list)
+	if err != nil {
+		return false, err
+	}
+	if x.read != nil {
+		x.read()
+	}
+	err = x.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		if x.edits.Load() != edits {
+			return errOvertaken
+		}
+		res, err := tx.ExecContext(ctx, moveIndexed, last, upto)
+		if err != nil {
+			return fmt.Errorf("record the state of the index: %w", err)
+		}
+		if n, err := res.RowsAffected(); err != nil || n == 0 {
+			return errors.Join(err, errOvertaken)
+		}
+		return insertRows(ctx, tx, rows)
+	})
+	if errors.Is(err, errOvertaken) { // whoever edits all the time must not keep the index from growing
+		err = x.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+			return x.db.Index().try(ctx, tx, mostBehind)
+		})
+		return err == nil && x.db.indexFailed.Load() == nil, err
+	}
+	if err == nil {
+		x.db.indexFailed.Store(nil)
+	}
+	return err == nil, err
+}
+
+const moveIndexed = `UPDATE indexed SET upto = ?1 WHERE upto = ?2`
+
+// insertAllTerms inserts many rows in one statement: each statement costs as much as what it inserts.
+const insertAllTerms = `INSERT INTO terms (rowid, list) SELECT value ->> 0, value ->> 1 FROM json_each(?1)`
+
+// indexRows are the rows of those messages in the index, as JSON.
+func indexRows(list []entry) (string, error) {
+	sortEntries(list)
+	rows := make([][2]any, len(list))
+	for i, e := range list {
+		rows[i] = [2]any{e.row, strings.Join(indexTerms(e.Message), " ")}
+	}
+	data, err := json.Marshal(rows)
+	return string(data), err
+}
+
+func insertRows(ctx context.Context, tx *sql.Tx, rows string) error {
+	if _, err := tx.ExecContext(ctx, insertAllTerms, rows); err != nil {
+		return fmt.Errorf("index messages: %w", err)
+	}
+	return nil
+}
