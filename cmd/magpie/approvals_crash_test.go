@@ -248,7 +248,8 @@ func twoDecide(s *service, id string, card feishusim.Message, allow any) {
 	s.goneOn(id, 2)
 	runs := s.count(`SELECT COUNT(*) FROM approvals WHERE state = 'approved'`)
 	for i, says := range []string{"已允许", "已拒绝"} {
-		if counts := (i == 0) == (runs == 1); counts && !confirmed(toasts[i], says) || !counts && strings.Contains(toasts[i], says) {
+		counts := (i == 0) == (runs == 1)
+		if counts && !confirmed(toasts[i], says) || !counts && strings.Contains(toasts[i], says) {
 			s.Errorf("the toasts are %q, and %d was allowed", toasts, runs)
 		}
 	}

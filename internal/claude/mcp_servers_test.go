@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/rs/zerolog"
@@ -122,12 +121,14 @@ func TestTheUsersOwnMCPServers(t *testing.T) {
 	})
 }
 
-// A server that cannot start, or does not answer, is named and in nobody's way.
+// A server that cannot start, or does not answer, is named and in nobody's way: the answer is there long before the CLI
+// would give the silent one up by itself, after 30 seconds.
 func TestABrokenMCPServerBlocksNothing(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		n := newTwoChats(t, command, func(c *claude.Config) { c.KeepAlive.Duration = 0 })
 		silent := filepath.Join(n.home, "silent")
-		write(t, silent, "#!/bin/sh\nexec sleep 100\n")
+		begun, patient := filepath.Join(n.home, "begun"), filepath.Join(n.home, "patient")
+		write(t, silent, "#!/bin/sh\ntouch "+begun+"\nsleep 27\ntouch "+patient+"\nexec sleep 100\n")
 		must(t, os.Chmod(silent, 0o700))
 		write(t, filepath.Join(n.home, ".claude.json"),
 			`{"mcpServers":{"missing":{"command":"/nonexistent"},"silent":{"command":"`+silent+`"}}}`)
@@ -136,19 +137,28 @@ func TestABrokenMCPServerBlocksNothing(t *testing.T) {
 		}
 		spec := fresh()
 		spec.Tools = ownTools(t)
-		began := time.Now()
 		a := n.turn(t.Context(), "a", spec, "go")
-		if a.err != nil {
-			t.Fatal(a.err)
+		if a.err != nil || a.text() == "" {
+			t.Fatalf("%q, %v", a.text(), a.err)
 		}
-		t.Logf("asked after %v", n.model.Requests()[0].At.Sub(began))
+		if _, err := os.Stat(begun); err != nil {
+			t.Errorf("the silent server was not started: %v", err)
+		}
+		if _, err := os.Stat(patient); err == nil {
+			t.Error("the question has waited for the silent server")
+		}
+		var told *claude.Started
 		for _, ev := range a.events {
 			if s, ok := ev.(claude.Started); ok {
-				i := slices.IndexFunc(s.Servers, func(m claude.MCPServer) bool { return m.Name == "missing" })
-				if i < 0 || !s.Servers[i].Broken() {
-					t.Errorf("the servers: %+v", s.Servers)
-				}
+				told = &s
 			}
+		}
+		if told == nil {
+			t.Fatalf("it did not say which servers there are: %+v", a.events)
+		}
+		i := slices.IndexFunc(told.Servers, func(m claude.MCPServer) bool { return m.Name == "missing" })
+		if i < 0 || !told.Servers[i].Broken() {
+			t.Errorf("the servers: %+v", told.Servers)
 		}
 	})
 }

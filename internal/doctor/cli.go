@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,6 +52,7 @@ func (c CLI) checkServers(r *Report) {
 	for _, name := range missing {
 		r.Add(Warn, r.text(textServerInstall), textServerMissing, name)
 	}
+	names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(missing, name) })
 	if len(names) > 0 {
 		r.Add(OK, "", textServers, strings.Join(names, " "))
 	}

@@ -2,13 +2,17 @@ package doctor
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"testing"
 	"testing/fstest"
 	"time"
 
 	"magpie/bridge/i18n"
 	"magpie/internal/claude"
+	"magpie/internal/claude/claudetest"
 )
 
 // The doctor tells what the limits of turns and processes are, how long processes are kept, and why.
@@ -57,6 +61,35 @@ func TestTheDoctorTellsTheLimits(t *testing.T) {
 			if len(r.Findings) != 1 || r.Findings[0] != (Finding{State: OK, What: want}) {
 				t.Errorf("%s:\ntold %+v\nwant %s", name, r.Findings, want)
 			}
+		}
+	}
+}
+
+// The doctor names the MCP servers of the agents, and says what to do about one whose program is missing.
+func TestTheDoctorNamesServersWithoutAProgram(t *testing.T) {
+	c := claudetest.ScriptedConfig(t)
+	if err := os.WriteFile(filepath.Join(c.Project, ".mcp.json"), []byte(`{"mcpServers":{
+		"here":{"command":"sh"},"gone":{"command":"/nonexistent/server"},
+		"remote":{"type":"http","url":"https://mcp.example"}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.MCP = claude.MCPServers{"here", "gone", "remote"}
+	for lang, want := range map[i18n.Lang][]Finding{
+		i18n.Chinese: {
+			{State: Warn, What: "claude：找不到 MCP 服务器 gone 的程序，助手用不了它",
+				Do: "安装它，或用 claude mcp remove 去掉，或在 [claude] mcp 里列出要用的"},
+			{State: OK, What: "claude：助手可用的 MCP 服务器：here remote"},
+		},
+		i18n.English: {
+			{State: Warn, What: "claude: the program of the MCP server gone was not found, so the agent can't use it",
+				Do: "install it, remove it with claude mcp remove, or list only the others in [claude] mcp"},
+			{State: OK, What: "claude: MCP servers available to the agent: here remote"},
+		},
+	} {
+		r := &Report{Lang: lang}
+		CLI{Config: c}.checkServers(r)
+		if !slices.Equal(r.Findings, want) {
+			t.Errorf("told %+v\nwant %+v", r.Findings, want)
 		}
 	}
 }

@@ -110,7 +110,7 @@ func (a *echo) answer(id, prompt string) error {
 	// Two deltas, so that a reader that handles only whole texts fails.
 	half := len("echo: ")
 	return a.say(
-		object{"type": "system", "subtype": "init", "model": model, "permissionMode": a.mode},
+		object{"type": "system", "subtype": "init", "model": model, "permissionMode": a.mode, "mcp_servers": servers()},
 		stream(object{"type": "message_start", "message": object{"id": msg["id"]}}),
 		stream(object{"type": "content_block_start", "content_block": object{"type": "text"}}),
 		stream(object{"type": "content_block_delta", "delta": object{"type": "text_delta", "text": text[:half]}}),
@@ -125,6 +125,16 @@ func (a *echo) answer(id, prompt string) error {
 			"total_cost_usd": cost, "usage": usage, "modelUsage": used,
 		},
 	)
+}
+
+// servers are the MCP servers that it says it has.
+func servers() []object {
+	list := []object{}
+	for _, one := range strings.Fields(os.Getenv("MAGPIE_SCRIPTED_SERVERS")) {
+		name, status, _ := strings.Cut(one, "=")
+		list = append(list, object{"name": name, "status": status})
+	}
+	return list
 }
 
 // record writes one turn into the transcript.

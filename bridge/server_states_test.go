@@ -1,0 +1,36 @@
+package bridge
+
+import (
+	"strings"
+	"testing"
+
+	"magpie/bridge/delivery/deliverytest"
+	"magpie/bridge/i18n"
+	"magpie/internal/claude"
+)
+
+// /status names the MCP servers that did not start with the last turn of the project, and no others.
+func TestStatusNamesBrokenServers(t *testing.T) {
+	t.Parallel()
+	rec := &deliverytest.Recorder{}
+	l := newBridgeRig(t, rec, func(c *claude.Config) {
+		c.Env["MAGPIE_SCRIPTED_SERVERS"] = "github=failed slow=pending database=connected mail=needs-auth"
+	})
+	l.start()
+	if got := l.ordered(rec, "om_1", "/status"); strings.Contains(got, "MCP") {
+		t.Errorf("before any turn: %q", got)
+	}
+	l.say("om_2", "请回答")
+	l.until("the answer", func() bool {
+		return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 && l.unsent() == 0
+	})
+	want := i18n.StatusServers.Sprintf(i18n.Chinese, "`github` `mail`")
+	if got := l.ordered(rec, "om_3", "/status"); !strings.Contains(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	dir := realPath(l.config.Project)
+	l.bridge.runner.agents.attempts.servers.note(dir, []claude.MCPServer{{Name: "github", Status: "connected"}})
+	if got := l.ordered(rec, "om_4", "/status"); strings.Contains(got, "MCP") {
+		t.Errorf("when all have started: %q", got)
+	}
+}
