@@ -77,7 +77,7 @@ func (cs reportCommands) showHistory(ctx context.Context, o ordered) (order, err
 	for i, said := range list {
 		if said.Epoch != list[from].Epoch {
 			s += listing(list[from:i], l, cs.context.Zone(), m.Time, historyWords)
-			s += "\n\n" + i18n.HistoryAnew.In(l) + "\n\n"
+			s += "\n\n" + i18n.HistoryRestarted.In(l) + "\n\n"
 			from = i
 		}
 	}

@@ -33,7 +33,7 @@ func (cs reportCommands) lastReport(ctx context.Context, c db.Chat) string {
 		return ""
 	}
 	l := cs.cfg.langOf(c)
-	return "\n" + fmt.Sprintf(i18n.StatusTold.In(l), describe(t, l))
+	return "\n" + fmt.Sprintf(i18n.StatusContext.In(l), describe(t, l))
 }
 
 // describe says what the agent was told, and why not more.
@@ -42,29 +42,29 @@ func describe(t db.ContextReport, l i18n.Lang) string {
 	if t.Lost != "" && t.Session == db.Begun {
 		why := lostText(claude.LostCause(t.Lost)).In(l)
 		if t.Unread && t.Messages == 0 {
-			return fmt.Sprintf(i18n.ToldNeither.In(l), why)
+			return fmt.Sprintf(i18n.ContextUnavailable.In(l), why)
 		}
-		return i18n.Plural(t.Messages, i18n.ToldLostOne, i18n.ToldLost).Sprintf(l, why, t.Messages)
+		return i18n.Plural(t.Messages, i18n.ContextLostOne, i18n.ContextLost).Sprintf(l, why, t.Messages)
 	}
 	var way i18n.Phrase
 	switch {
 	case t.Session == db.Live:
-		way = i18n.ToldLive
+		way = i18n.ContextLive
 	case t.Session == db.Begun:
-		way = i18n.ToldBegun
+		way = i18n.ContextNewSession
 	case t.Behind:
-		way = i18n.ToldBehind
+		way = i18n.ContextIncomplete
 	case t.Unsure:
-		way = i18n.ToldUnsure
+		way = i18n.ContextUnverified
 	default:
-		way = i18n.ToldResumed
+		way = i18n.ContextResumed
 	}
 	text := way.In(l)
 	if t.Messages > 0 {
-		text += i18n.Plural(t.Messages, i18n.ToldHistoryOne, i18n.ToldHistory).Sprintf(l, t.Messages)
+		text += i18n.Plural(t.Messages, i18n.ContextHistoryOne, i18n.ContextHistory).Sprintf(l, t.Messages)
 	}
 	if t.Unread {
-		text = fmt.Sprintf(i18n.ToldUnread.In(l), text)
+		text = fmt.Sprintf(i18n.ContextNoHistory.In(l), text)
 	}
 	return text
 }

@@ -94,7 +94,7 @@ func (p *budget) report(
 	usd, tokens := i18n.USD(sum.USD), i18n.Tokens(sum.Tokens)
 	r.head = fmt.Sprintf(i18n.CostSum.In(l), s.head.In(l), usd, tokens, sum.Answers) + "\n"
 	if a := sum.Apart; a != (db.Spending{}) {
-		r.head += fmt.Sprintf(i18n.CostApart.In(l), i18n.USD(a.USD), i18n.Tokens(a.Tokens)) + "\n"
+		r.head += fmt.Sprintf(i18n.CostBackground.In(l), i18n.USD(a.USD), i18n.Tokens(a.Tokens)) + "\n"
 	}
 	if p.simulated {
 		r.head += i18n.CostSimulated.In(l) + "\n"

@@ -141,7 +141,7 @@ func (t *transcript) add(r db.Record) {
 	if t.said == 0 {
 		fmt.Fprintf(t.b, "# %s\n", cmp.Or(t.chat.Topic, t.chat.Title, i18n.ExportName.In(t.lang)))
 	} else if r.Epoch != t.epoch {
-		fmt.Fprintf(t.b, "\n---\n\n%s\n", i18n.HistoryAnew.In(t.lang))
+		fmt.Fprintf(t.b, "\n---\n\n%s\n", i18n.HistoryRestarted.In(t.lang))
 	}
 	t.said, t.epoch = t.said+1, r.Epoch
 	at := r.Time.In(t.zone)

@@ -44,7 +44,7 @@ func exportedHistory(t *testing.T) {
 	if len(files) != 2 || files[0].name != "聊天记录-2026-05-04.md" || files[1].name != "聊天记录-2026-05-04.jsonl" {
 		t.Fatalf("%+v", files)
 	}
-	want := "# 周会\n\n## DAY\n\n**Nou_alice** HH\n\n第一问\n\n**助手** HH\n\n第一答\n\n---\n\n" + i18n.HistoryAnew.ZH +
+	want := "# 周会\n\n## DAY\n\n**Nou_alice** HH\n\n第一问\n\n**助手** HH\n\n第一答\n\n---\n\n" + i18n.HistoryRestarted.ZH +
 		"\n\n**Nou_alice** HH\n\n# 第二问\n\n多行\n\n**助手** HH\n\n第二答\n"
 	got := regexp.MustCompile(`\d\d:\d\d\n`).ReplaceAllString(files[0].text.String(), "HH\n")
 	got = regexp.MustCompile(`\d{4}-\d\d-\d\d`).ReplaceAllString(got, "DAY")

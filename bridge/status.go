@@ -40,7 +40,7 @@ func (cs reportCommands) status(ctx context.Context, o ordered) (order, error) {
 	case c.Session.ID != "" && cs.pool.HasIdle(c.Key.String(), c.Session.ID):
 		session = i18n.StatusLive
 	case c.Session.ID != "" && cs.cfg.checkResumable(c) != "":
-		session = i18n.StatusAway
+		session = i18n.StatusElsewhere
 	case c.Session.ID != "":
 		session = i18n.StatusSession
 	}

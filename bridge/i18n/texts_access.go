@@ -40,13 +40,13 @@ var (
 		"The answers in progress may use up the rest of today's limit (%s of %s used). Please ask again when they are done."}
 	TurnSpent = Phrase{"这次回答达到了单次额度 %s，已停止。点“继续”可以接着做。",
 		"Stopped: this answer reached its limit of %s. Press “Continue” to resume."}
-	ArgsCost  = Phrase{"[日｜周｜月]", "[day|week|month]"}
-	HelpCost  = Phrase{"查看本聊天的费用", "show this chat's cost"}
-	CostDay   = Phrase{"今天", "Today"}
-	CostWeek  = Phrase{"最近 7 天", "Last 7 days"}
-	CostMonth = Phrase{"最近 30 天", "Last 30 days"}
-	CostSum   = Phrase{"**%s**：%s · %s · %d 次回答", "**%s**: %s · %s · answers: %d"}
-	CostApart = Phrase{"其中后台任务（标题、摘要、记忆等）：%s · %s",
+	ArgsCost       = Phrase{"[日｜周｜月]", "[day|week|month]"}
+	HelpCost       = Phrase{"查看本聊天的费用", "show this chat's cost"}
+	CostDay        = Phrase{"今天", "Today"}
+	CostWeek       = Phrase{"最近 7 天", "Last 7 days"}
+	CostMonth      = Phrase{"最近 30 天", "Last 30 days"}
+	CostSum        = Phrase{"**%s**：%s · %s · %d 次回答", "**%s**: %s · %s · answers: %d"}
+	CostBackground = Phrase{"其中后台任务（标题、摘要、记忆等）：%s · %s",
 		"of which background tasks (titles, summaries, memory and so on): %s · %s"}
 	CostTitle     = Phrase{"费用（美元）", "Cost (USD)"}
 	CostLimit     = Phrase{"每天上限 %s", "daily limit %s"}

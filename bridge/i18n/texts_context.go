@@ -2,20 +2,20 @@ package i18n
 
 // What is said about what the agent is told: by /status, /history, /context and /compact.
 var (
-	StatusAway = Phrase{"在另一台电脑或另一个文件夹", "on another machine or in another folder"}
-	StatusTold = Phrase{"**上次回答的上下文**：%s", "**Context of the last answer**: %s"}
+	StatusElsewhere = Phrase{"在另一台电脑或另一个文件夹", "on another machine or in another folder"}
+	StatusContext   = Phrase{"**上次回答的上下文**：%s", "**Context of the last answer**: %s"}
 
-	ToldLive       = Phrase{"会话进行中", "live session"}
-	ToldResumed    = Phrase{"续接会话", "resumed session"}
-	ToldBehind     = Phrase{"续接会话，补上了缺少的消息", "resumed session, missing messages added"}
-	ToldUnsure     = Phrase{"续接会话，未能核对", "resumed session, not verified"}
-	ToldBegun      = Phrase{"新会话", "new session"}
-	ToldHistory    = Phrase{" + %d 条历史消息", " + %d earlier messages"}
-	ToldHistoryOne = Phrase{" + %d 条历史消息", " + %d earlier message"}
-	ToldLost       = Phrase{"%s，已恢复 %d 条消息", "%s – restored %d messages"}
-	ToldLostOne    = Phrase{"%s，已恢复 %d 条消息", "%s – restored %d message"}
-	ToldUnread     = Phrase{"%s（历史读取失败）", "%s (history unavailable)"}
-	ToldNeither    = Phrase{"%s，历史也读取失败", "%s, history unavailable"}
+	ContextLive        = Phrase{"会话进行中", "live session"}
+	ContextResumed     = Phrase{"续接会话", "resumed session"}
+	ContextIncomplete  = Phrase{"续接会话，补上了缺少的消息", "resumed session, missing messages added"}
+	ContextUnverified  = Phrase{"续接会话，未能核对", "resumed session, not verified"}
+	ContextNewSession  = Phrase{"新会话", "new session"}
+	ContextHistory     = Phrase{" + %d 条历史消息", " + %d earlier messages"}
+	ContextHistoryOne  = Phrase{" + %d 条历史消息", " + %d earlier message"}
+	ContextLost        = Phrase{"%s，已恢复 %d 条消息", "%s – restored %d messages"}
+	ContextLostOne     = Phrase{"%s，已恢复 %d 条消息", "%s – restored %d message"}
+	ContextNoHistory   = Phrase{"%s（历史读取失败）", "%s (history unavailable)"}
+	ContextUnavailable = Phrase{"%s，历史也读取失败", "%s, history unavailable"}
 
 	LostTranscript = Phrase{"会话丢失", "session lost"}
 	LostDamaged    = Phrase{"会话损坏", "session damaged"}
@@ -28,9 +28,9 @@ var (
 	HelpHistory  = Phrase{"查看最近的消息，例如 /history 20", "show the latest messages, for example /history 20"}
 	HistoryUsage = Phrase{"用法：/history [条数]，例如 /history 20（最多 %d 条）",
 		"Usage: /history [count], for example /history 20 (up to %d)"}
-	HistoryNothing = Phrase{"本聊天还没有历史记录。", "This chat has no history yet."}
-	HistoryShown   = Phrase{"**最近 %d 条消息**", "**Latest messages** (%d)"}
-	HistoryAnew    = Phrase{"（以下是新的对话）", "(new conversation)"}
+	HistoryNothing   = Phrase{"本聊天还没有历史记录。", "This chat has no history yet."}
+	HistoryShown     = Phrase{"**最近 %d 条消息**", "**Latest messages** (%d)"}
+	HistoryRestarted = Phrase{"（以下是新的对话）", "(new conversation)"}
 
 	HelpContext = Phrase{"查看下一条消息会附上哪些上下文，后面可以写上问题",
 		"show the context your next message will be sent with; you can add a question"}
