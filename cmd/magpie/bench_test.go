@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/tidwall/gjson"
 
+	"magpie/internal/chat"
 	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
@@ -213,6 +214,29 @@ func BenchmarkFirstMessage(b *testing.B) {
 	}
 }
 
+// BenchmarkOpenedChat is the same for a chat whose session has to be resumed, and that its person has opened before the
+// question: the process that this starts is there, and has read the session.
+func BenchmarkOpenedChat(b *testing.B) {
+	r := newRig(b, realCLI(b))
+	r.untilRequest("warm up")
+	var bridged, cli []time.Duration
+	for b.Loop() {
+		for range rounds(2) {
+			r.prog.pool.Drop(chat.FeishuChat(r.chat).String())
+			starts := r.prog.pool.Stats().Started
+			r.sim.EnterChat(r.user)
+			r.hasProcess(starts + 1)
+			awaitStart()
+			bridged = append(bridged, r.untilRequest("hello"))
+			if b := r.lastBuilt(); b.Live || !b.Prompt.UseResume {
+				r.Fatalf("live %v, resumed %v", b.Live, b.Prompt.UseResume)
+			}
+			cli = append(cli, once(b, r, uuid.NewString(), false))
+		}
+	}
+	report(b, bridged, cli, 0.25*1.3)
+}
+
 // startTime is how long the CLI is busy with its start, at most.
 const startTime = 3 * time.Second
 
@@ -223,6 +247,11 @@ func (r *rig) awaitSpares(n int) {
 		return
 	}
 	r.hasSpare()
+	awaitStart()
+}
+
+// awaitStart waits until a CLI has started: one that was asked nothing says nothing.
+func awaitStart() {
 	if !testing.Short() {
 		time.Sleep(startTime)
 	}

@@ -1,0 +1,72 @@
+package magpie_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// fakeGo measures what it is asked for, and fails at the first messages of chats and at the load.
+const fakeGo = `#!/bin/sh
+case "$*" in
+*OpenedChat*)
+  echo "BenchmarkOpenedChat-2   20   0 ns/op   70.1 ms-bridged   500.2 ms-alone   -430.1 ms-added"
+  echo "BenchmarkFirstMessage/spare-2   20   0 ns/op   80.5 ms-bridged   510.0 ms-alone   -429.5 ms-added"
+  exit 1 ;;
+*TestThirtyChats*) echo "        simulation_test.go:68: 16 GB: 96.7 % of the turns met their process, 31 processes at most" ;;
+*AtRest*) echo "BenchmarkAtRest-2   1   55.5 MB   171.0 MB-spare" ;;
+*TestManyChatsAtOnce*) echo "    load_test.go:9: 15,000 messages"; exit 1 ;;
+esac
+`
+
+// A benchmark that fails keeps no other from being measured, nor its figures from being shown; the script fails then.
+func TestTheBenchScriptGoesOn(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("no bash")
+	}
+	dir := t.TempDir()
+	script, err := os.ReadFile("scripts/bench")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"scripts/bench":     string(script),
+		"scripts/common.sh": "need_go() { :; }\nneed_cli() { CLAUDE_CLI=claude; }\nsay() { echo \"$*\" >&2; }\n",
+		"bin/go":            fakeGo,
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(bash, filepath.Join(dir, "scripts", "bench"), "short")
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(dir, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
+	var told strings.Builder
+	cmd.Stderr = &told
+	out, err := cmd.Output()
+	if cmd.ProcessState.ExitCode() != 1 {
+		t.Errorf("%v, want status 1\n%s", err, told.String())
+	}
+	for _, want := range []string{
+		"| event → model request, first message of a chat, process started ahead | 80.5 ms | 510.0 ms | -429.5 ms |",
+		"| event → model request, … with `spare = 0` | ? ms | ? ms | ? ms |",
+		"| event → model request, chat that was opened before the question, `--resume` | 70.1 ms | 500.2 ms | -430.1 ms |",
+		"| 55.5 MB; + 171.0 MB |",
+		"| thirty chats that take turns on a machine of 16 GB (simulated): turns that meet their process | 96.7 % |",
+		"- 15,000 messages",
+	} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("it does not show %s", want)
+		}
+	}
+	_, failed, _ := strings.Cut(told.String(), "failed:\n")
+	if lines := strings.Count(failed, "\n"); lines != 2 || !strings.Contains(failed, "OpenedChat") {
+		t.Errorf("failed: %s", failed)
+	}
+}
