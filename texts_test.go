@@ -175,7 +175,7 @@ var (
 	verb      = regexp.MustCompile(`%(\[\d\])?[-+# 0]*\d*(?:\.\d+)?[a-zA-Z]`)
 	keyName   = regexp.MustCompile(`\[[a-z]+\]( [a-z_]+)?`)
 	// Words that have another one in these texts.
-	otherWords = regexp.MustCompile(`智能体|纪元|\b(?:so many|in vain)\b`)
+	otherWords = regexp.MustCompile(`智能体|纪元|(?i)\b(?:so many|in vain|anew|all the same)\b`)
 )
 
 // Both languages say everything, in people's words; docs/texts-all.md lists it. -update writes it anew.

@@ -39,10 +39,14 @@ func (cs decisionCommands) listDecisions(ctx context.Context, o ordered) (order,
 	if err != nil {
 		return order{}, err
 	}
-	if len(list) == 0 {
-		return o.say(i18n.Plural(days, i18n.DecisionsNoneDay, i18n.DecisionsNone), days)
+	head, none := i18n.DecisionsHead.Sprintf(o.lang, days), i18n.DecisionsNone.Sprintf(o.lang, days)
+	if days == 1 {
+		head, none = i18n.DecisionsDay.In(o.lang), i18n.DecisionsNoneDay.In(o.lang)
 	}
-	lines := []string{i18n.Plural(days, i18n.DecisionsDay, i18n.DecisionsHead).Sprintf(o.lang, days)}
+	if len(list) == 0 {
+		return order{reply: none}, nil
+	}
+	lines := []string{head}
 	if more := len(list) - mostDecisions; more > 0 {
 		lines, list = append(lines, fmt.Sprintf(i18n.DecisionsMore.In(o.lang), more)), list[more:]
 	}

@@ -53,7 +53,7 @@ var (
 	CostSimulated = Phrase{"（模型是模拟的，不会产生费用）", "(The model is simulated; nothing is charged.)"}
 	ByTime        = Phrase{"按时间", "By time"}
 	ByModel       = Phrase{"按模型", "By model"}
-	CostUsage     = Phrase{"用法：/cost [day｜week｜month]", "Usage: /cost [day|week|month]"}
+	CostUsage     = Phrase{"用法：/cost [日｜周｜月]", "Usage: /cost [day|week|month]"}
 	LimitsHead    = Phrase{"今天的额度：", "Today's limits:"}
 	ChatLimit     = Phrase{"本聊天：已用 %s，上限 %s", "this chat: %s of %s used"}
 	UserLimit     = Phrase{"你：已用 %s，上限 %s", "you: %s of %s used"}
@@ -66,7 +66,7 @@ var (
 	ArgsAdmin     = Phrase{"用户｜聊天｜预算｜费用｜重新加载", "users|chats|budgets|cost|reload"}
 	HelpAdmin     = Phrase{"管理用户、聊天、预算和费用，重新加载配置",
 		"manage users, chats, budgets and costs, or reload the configuration"}
-	AdminUsage = Phrase{"用法：\n- /admin users [allow｜revoke ou_…]\n- /admin chats [allow｜revoke oc_…]（不写 ID 就是当前聊天）\n- /admin budgets\n- /admin cost [day｜week｜month]\n- /admin reload",
+	AdminUsage = Phrase{"用法：\n- /admin 用户 [允许｜撤销 ou_…]\n- /admin 聊天 [允许｜撤销 oc_…]（不写 ID 就是当前聊天）\n- /admin 预算\n- /admin 费用 [日｜周｜月]\n- /admin 重新加载",
 		"Usage:\n- /admin users [allow|revoke ou_…]\n- /admin chats [allow|revoke oc_…] (without an ID: this chat)\n- /admin budgets\n- /admin cost [day|week|month]\n- /admin reload"}
 	OnlyPrivate = Phrase{"这些内容不在群里显示，请在与我的私聊里查看。", "I don't show this in groups. Please ask me in a private chat."}
 	Nobody      = Phrase{"无", "none"}
@@ -84,10 +84,10 @@ var (
 	WantsID      = Phrase{"请写上以 %s 开头的 ID。", "Please add an ID that starts with %s."}
 	GrantGiven   = Phrase{"已允许 `%s`。", "`%s` can talk to me now."}
 	GrantRevoked = Phrase{"已撤销 `%s` 的权限。", "`%s` can no longer talk to me."}
-	NoSuchGrant  = Phrase{"没有这条授权。写在配置文件里的，请在配置文件里修改。",
-		"There is no such grant. If it is set in the configuration, change it there."}
+	NoSuchGrant  = Phrase{"没有给过这个权限。写在配置文件里的，请在那里修改。",
+		"That permission was not given here. If it is in the configuration file, change it there."}
 	Budgets = Phrase{"**预算**\n每次回答：%s\n每人每天：%s，%s\n每个聊天每天：%s，%s",
-		"**Budgets**\nPer answer: %s\nPer user and day: %s, %s\nPer chat and day: %s, %s"}
+		"**Budgets**\nPer answer: %s\nPer user per day: %s, %s\nPer chat per day: %s, %s"}
 	NoLimit     = Phrase{"不限", "no limit"}
 	TodayHead   = Phrase{"**今天**", "**Today**"}
 	ByUser      = Phrase{"**按用户**", "**By user**"}

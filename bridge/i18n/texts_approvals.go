@@ -35,9 +35,9 @@ var (
 
 	ApprovalWasAllowed     = Phrase{"✅ %s 已允许", "✅ Allowed by %s"}
 	ApprovalFromNowOn      = Phrase{"以后在本聊天总是允许：%s", "From now on always allowed in this chat: %s"}
-	ApprovalWasRefused     = Phrase{"🚫 %s 已拒绝，没有执行", "🚫 Denied by %s; nothing was done"}
-	ApprovalWasExpired     = Phrase{"⌛ 超时无人处理，没有执行", "⌛ Expired without a decision; nothing was done"}
-	ApprovalWasWithdrawn   = Phrase{"⏹ 回答已结束，没有执行", "⏹ The answer has ended; nothing was done"}
+	ApprovalWasRefused     = Phrase{"🚫 %s 已拒绝，没有执行", "🚫 Denied by %s; not run"}
+	ApprovalWasExpired     = Phrase{"⌛ 超时无人处理，没有执行", "⌛ Expired without a decision; not run"}
+	ApprovalWasWithdrawn   = Phrase{"⏹ 回答已结束，没有执行", "⏹ The answer has ended; not run"}
 	ApprovalWasApproved    = Phrase{"✅ %s 已批准计划", "✅ Plan approved by %s"}
 	ApprovalWasNotApproved = Phrase{"✏️ %s 要求继续规划", "✏️ %s asked for more planning"}
 	ApprovalWasAnswered    = Phrase{"✅ %s 已回答", "✅ Answered by %s"}
@@ -60,7 +60,7 @@ var (
 	ApprovalUsesOf           = Phrase{"使用 MCP 服务器 %[1]s 的工具 %[2]s", "use the tool %[2]s from the MCP server %[1]s"}
 	ApprovalSeveral          = Phrase{"（可多选）", " (choose one or more)"}
 
-	AgentSays          = Phrase{"助手的说明", "What the agent says"}
+	AgentSays          = Phrase{"助手的说明", "The agent's explanation"}
 	ApprovalFetchesFor = Phrase{"助手想了解：%s", "The agent wants to know: %s"}
 
 	AdminsAllow = Phrase{"只有管理员可以允许。", "Only an admin can allow this."}
@@ -71,9 +71,9 @@ var (
 	AboutOther = Phrase{"只有管理员可以允许：这涉及另一个聊天的文件。",
 		"Only an admin can allow this: it involves files of another chat."}
 	NoAdmins = Phrase{"🚫 没有执行：只有管理员可以允许，而这个机器人还没有管理员",
-		"🚫 Nothing was done: only an admin can allow this, and this bot has no admin yet"}
-	AdminsAway = Phrase{"🚫 没有执行：只有管理员可以允许，请让管理员来提问",
-		"🚫 Nothing was done: only an admin can allow this, so please let an admin ask for it"}
+		"🚫 Not run: only an admin can allow this, and this bot has no admin yet"}
+	AdminsAway = Phrase{"🚫 没有执行：只有管理员可以允许。请让管理员来发送这个请求。",
+		"🚫 Not run: only an admin can allow this. Please have an admin send the request."}
 
 	ScopeExact  = Phrase{"这一条命令", "this exact command"}
 	ScopePrefix = Phrase{"单条命令（以 %s 开头，只带常用选项）", "single commands that start with %s and use common options only"}
@@ -87,10 +87,10 @@ var (
 	HelpApprovals    = Phrase{"查看最近允许和拒绝的操作", "show recent decisions"}
 	ArgsApprovals    = Phrase{"[天数]", "[days]"}
 	DecisionsHead    = Phrase{"**最近 %d 天的审批**", "**Decisions in the last %d days**"}
-	DecisionsDay     = Phrase{"**最近 %d 天的审批**", "**Decisions in the last %d day**"}
-	DecisionsMore    = Phrase{"（更早的 %d 条没有列出）", "(earlier, not shown: %d)"}
+	DecisionsDay     = Phrase{"**最近一天的审批**", "**Decisions in the last day**"}
+	DecisionsMore    = Phrase{"（更早的 %d 条没有列出）", "(%d earlier, not shown)"}
 	DecisionsNone    = Phrase{"最近 %d 天没有审批。", "No decisions in the last %d days."}
-	DecisionsNoneDay = Phrase{"最近 %d 天没有审批。", "No decisions in the last %d day."}
+	DecisionsNoneDay = Phrase{"最近一天没有审批。", "No decisions in the last day."}
 	DecisionsUsage   = Phrase{"用法：/approvals [天数]，例如 /approvals 30",
 		"Usage: /approvals [days], for example /approvals 30"}
 
@@ -111,6 +111,6 @@ var (
 	AllowFoot  = Phrase{"发送 /allow revoke 编号 撤销。", "Send /allow revoke NUMBER to revoke one."}
 	AllowUsage = Phrase{"用法：/allow 查看，/allow revoke 编号 撤销",
 		"Usage: /allow to see them, /allow revoke NUMBER to revoke one"}
-	AllowUnknown = Phrase{"没有第 %d 条，发送 /allow 查看全部。", "There is no number %d. Send /allow to see them all."}
-	AllowRevoked = Phrase{"已撤销第 %d 条：%s。下次会先问你。", "Revoked %d: %s. The agent will ask you next time."}
+	AllowUnknown = Phrase{"没有第 %d 条，发送 /allow 查看全部。", "There is no rule %d. Send /allow to see them all."}
+	AllowRevoked = Phrase{"已撤销第 %d 条：%s。下次会先问你。", "Revoked no. %d: %s. The agent will ask you next time."}
 )

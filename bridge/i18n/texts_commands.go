@@ -50,12 +50,12 @@ var (
 	HelpEffort    = Phrase{"查看或选择思考深度", "show or choose the thinking effort"}
 	HelpLang      = Phrase{"选择机器人使用的语言", "choose the bot's language"}
 	HelpDoctor    = Phrase{"检查各部分是否正常", "check that everything works"}
-	HelpLogin     = Phrase{"重新登录 Claude 账户（仅限私聊）", "log in to the Claude account again (private chats only)"}
+	HelpLogin     = Phrase{"重新登录 Claude 账号（仅限私聊）", "log in to the Claude account again (private chats only)"}
 	HelpSummary   = Phrase{"可用的命令", "Commands"}
 	HelpAllButton = Phrase{"全部命令", "All commands"}
 	HelpOthers    = Phrase{"其他命令：", "More commands:"}
 	HelpMore      = Phrase{"`/help 命令` 查看用法，`/help 全部` 查看全部。Claude Code 自己的命令写两个斜杠：%s",
-		"`/help COMMAND` shows how to use one, `/help all` explains them all. " +
+		"`/help COMMAND` explains one, `/help all` explains all. " +
 			"Claude Code's own commands take two slashes: %s"}
 
 	GroupConversation = Phrase{"对话", "Conversation"}
@@ -98,7 +98,7 @@ var (
 	EffortNow   = Phrase{"当前思考深度：%s", "Current effort: %s"}
 	EffortSet   = Phrase{"好的，从下一个问题起思考深度为 %s。", "OK, effort %s from your next question on."}
 	EffortReset = Phrase{"好的，从下一个问题起使用默认的思考深度。", "OK, default effort from your next question on."}
-	EffortBad   = Phrase{"没有“%s”这种思考深度。可选：%s", "There is no effort “%s”. Choose from: %s"}
+	EffortBad   = Phrase{"没有“%s”这种思考深度。可选：%s", "“%s” isn't an effort level. Choose from: %s"}
 	LangNow     = Phrase{"当前语言：%s", "Current language: %s"}
 	LangSet     = Phrase{"好的，以后用%s。", "OK, %s from now on."}
 	LangReset   = Phrase{"好的，语言恢复为自动。", "OK, back to choosing the language automatically."}
@@ -128,7 +128,7 @@ var (
 
 	RetryNothing = Phrase{"还没有可以重新回答的问题。", "There is no question to answer again yet."}
 	RetryNote    = Phrase{"（请重新回答下面的问题，不要只重复之前的回答。）",
-		"(Please answer the following question anew; do not just repeat the earlier answer.)"}
+		"(Please answer the following question again; do not just repeat the earlier answer.)"}
 
 	DoctorBegun = Phrase{"正在检查…", "Checking…"}
 	DoctorOK    = Phrase{"一切正常。", "Everything works."}
@@ -148,7 +148,7 @@ var (
 	KeptNot      = Phrase{"空闲进程立即结束（%s）", "idle processes end at once (%s)"}
 	KeptByMemory = Phrase{"内存够用时", "while memory allows"}
 	CheckCLI     = Phrase{"Claude Code 的安装", "Claude Code installation"}
-	CheckLogin   = Phrase{"Claude 账户的登录（失效时发送 /login）",
+	CheckLogin   = Phrase{"Claude 账号的登录（失效时发送 /login）",
 		"Claude login (send /login if it has expired)"}
 	CheckPlatform = Phrase{"与飞书（Lark）的连接", "Connection to Feishu (Lark)"}
 	CheckDatabase = Phrase{"数据存储", "Data storage"}

@@ -33,10 +33,10 @@ var (
 	HistoryRestarted = Phrase{"（以下是新的对话）", "(new conversation)"}
 
 	HelpContext = Phrase{"查看下一条消息会附上哪些上下文，后面可以写上问题",
-		"show the context your next message will be sent with; you can add a question"}
+		"show the context that will go with your next message; you can add a question"}
 	ContextNothing    = Phrase{"本聊天还没有上下文。", "This chat has no context yet."}
 	ContextHead       = Phrase{"**下一条消息会附上的上下文**", "**Context for your next message**"}
-	ContextMore       = Phrase{"- （另有更早的 %d 条）", "- (earlier, not shown: %d)"}
+	ContextMore       = Phrase{"- （另有更早的 %d 条）", "- (%d earlier, not shown)"}
 	ContextBackground = Phrase{"**群里的其他消息**", "**Other messages in the group**"}
 	ContextRecalled   = Phrase{"**相关的旧消息**", "**Related earlier messages**"}
 	ContextRecent     = Phrase{"**最近的对话**", "**Recent conversation**"}
@@ -59,7 +59,7 @@ var (
 	CompactBegun      = Phrase{"正在整理较早的对话，完成后会告诉你。",
 		"Summarizing the older part of the conversation. I'll tell you when it's done."}
 	CompactDone = Phrase{"已整理：较早的 %d 条消息（%d 字）缩成了 %d 字的摘要，最近 %d 条保持原样。",
-		"Done: %d older messages (%d characters) are now a summary of %d characters. Kept as they are: the latest %d."}
+		"Done: %d older messages (%d characters) were summarized in %d characters. The latest %d are unchanged."}
 	CompactNothing = Phrase{"对话还很短，不需要整理。", "The conversation is still short, so there is nothing to summarize."}
 	CompactChanged = Phrase{"整理期间对话有变动（例如有消息被撤回），所以没有整理，对话保持原样。请再发一次 `/compact`。",
 		"The conversation changed in the meantime (a message may have been recalled), so nothing was summarized. Please send `/compact` again."}

@@ -10,5 +10,5 @@ var (
 	FileTooBig   = Phrase{"超过 %s，没有读取：%s", "Larger than %s, so not read: %s"}
 
 	PictureTooLarge = Phrase{"图片像素太多，助手看不到：%s。请缩小后再发一次。",
-		"Too many pixels for the agent to see: %s. Please send a smaller version."}
+		"The picture has too many pixels for the agent: %s. Please send a smaller one."}
 )

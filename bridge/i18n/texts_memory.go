@@ -4,8 +4,8 @@ package i18n
 var (
 	HelpRemember = Phrase{"记住一件事，例如 /remember 周二发布",
 		"remember something, for example /remember we deploy on Tuesdays"}
-	ArgsMemory = Phrase{"[list｜show N｜edit N 新内容｜forget N｜why N｜approve N｜reject N]",
-		"[list|show N|edit N TEXT|forget N|why N|approve N|reject N]"}
+	ArgsMemory = Phrase{"[list｜show 编号｜edit 编号 新内容｜forget 编号｜why 编号｜approve 编号｜reject 编号]",
+		"[list|show NUMBER|edit NUMBER TEXT|forget NUMBER|why NUMBER|approve NUMBER|reject NUMBER]"}
 	HelpMemory   = Phrase{"查看和管理记忆", "show and manage memories"}
 	RememberWhat = Phrase{"要记住什么？例如：/remember 周二发布",
 		"What should I remember? For example: /remember we deploy on Tuesdays"}
@@ -18,12 +18,12 @@ var (
 	Redacted = Phrase{"（敏感信息没有保存，但原消息还在聊天里。请撤回原消息，这条记忆会一并失效；再发一次不含敏感信息的就可以。）",
 		"(Confidential parts were not stored, but your message is still in the chat. Please recall it, which removes this memory too, and send it again without them.)"}
 	MemoryChanged = Phrase{"这条记忆刚刚有改动，请再看一遍。", "This memory has just been changed. Please look at it again."}
-	MemoryTooMany = Phrase{"记忆太多了，请先用 /memory forget N 忘掉一些。",
-		"There are too many memories. Please forget some first with /memory forget N."}
+	MemoryTooMany = Phrase{"记忆太多了，请先用 /memory forget 编号 忘掉一些。",
+		"There are too many memories. Please forget some first with /memory forget NUMBER."}
 	MemoryTooLong = Phrase{"内容太长，记不下。请缩短后再试。", "This is too long to remember. Please shorten it."}
 	MemoryUnknown = Phrase{"没有这条记忆，发送 /memory 查看全部。", "No such memory. Send /memory to see them all."}
-	MemoryUsage   = Phrase{"用法：/memory [list｜show N｜edit N 新内容｜forget N｜why N｜approve N｜reject N]",
-		"Usage: /memory [list|show N|edit N TEXT|forget N|why N|approve N|reject N]"}
+	MemoryUsage   = Phrase{"用法：/memory [list｜show 编号｜edit 编号 新内容｜forget 编号｜why 编号｜approve 编号｜reject 编号]",
+		"Usage: /memory [list|show NUMBER|edit NUMBER TEXT|forget NUMBER|why NUMBER|approve NUMBER|reject NUMBER]"}
 	MemoryNone           = Phrase{"还没有记忆。发送 /remember 和要记住的事就能添加。", "No memories yet. Send /remember TEXT to add one."}
 	MemoryHead           = Phrase{"**记忆**（%d 条）", "**Memories** (%d)"}
 	MemoryLine           = Phrase{"- `%d` %s（%s）", "- `%d` %s (%s)"}

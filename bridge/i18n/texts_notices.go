@@ -10,7 +10,7 @@ var (
 
 	HelpNotify  = Phrase{"回答用时较长或审批等得太久时，是否 @你", "choose whether I mention you when a long answer is done or an approval is waiting"}
 	ArgsNotify  = Phrase{"[开｜关]", "[on|off]"}
-	NotifyUsage = Phrase{"用法：/notify on 或 /notify off", "Usage: /notify on or /notify off"}
+	NotifyUsage = Phrase{"用法：/notify 开 或 /notify 关", "Usage: /notify on or /notify off"}
 	NotifyOn    = Phrase{"通知已开启：回答用时较长时，完成后会 @你；等你确认的请求过了一半时间会再提醒一次。",
 		"Notifications are on: I'll mention you when a long answer is done, and once more when half the time for a decision is over."}
 	NotifyOff       = Phrase{"通知已关闭，本聊天里不再 @你。", "Notifications are off: I won't mention anyone in this chat."}
@@ -19,9 +19,9 @@ var (
 	OffButton       = Phrase{"关闭", "Off"}
 
 	HelpDigest     = Phrase{"每天发一次汇总：回答、失败、费用和等待确认的请求（仅所有者）", "send a daily summary: answers, failures, cost and waiting requests (owner only)"}
-	ArgsDigest     = Phrase{"[on 时:分｜off]", "[on HH:MM|off]"}
+	ArgsDigest     = Phrase{"[开 时:分｜关]", "[on HH:MM|off]"}
 	DigestOwner    = Phrase{"只有所有者可以使用 /digest，而且只能在与我的私聊里。", "Only the owner can use /digest, in a private chat with me."}
-	DigestUsage    = Phrase{"用法：/digest on 09:00 或 /digest off", "Usage: /digest on 09:00 or /digest off"}
+	DigestUsage    = Phrase{"用法：/digest 开 09:00 或 /digest 关", "Usage: /digest on 09:00 or /digest off"}
 	DigestOn       = Phrase{"每天 %s 发送汇总；没有任何活动的日子不发。", "I'll send a summary every day at %s, except when nothing has happened."}
 	DigestOff      = Phrase{"每日汇总已关闭。", "The daily summary is off."}
 	DigestAtButton = Phrase{"每天 %s", "Daily at %s"}

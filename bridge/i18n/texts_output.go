@@ -17,8 +17,8 @@ var (
 	RuleMentionButton  = Phrase{"@我才回答", "When mentioned"}
 	RuleAllButton      = Phrase{"回答所有消息", "Every message"}
 	RuleCommandsButton = Phrase{"命令不用 @", "Commands without a mention"}
-	MentionUsage       = Phrase{"用法：\n- `/mention mention` 只回答 @我 的消息\n- `/mention all` 回答所有消息\n- `/mention commands` 命令不用 @我，其他消息要 @我",
-		"Usage:\n- `/mention mention` I answer only messages that mention me\n- `/mention all` I answer every message\n- `/mention commands` commands need no mention, other messages do"}
+	MentionUsage       = Phrase{"用法：\n- `/mention 提及`：只回答 @我 的消息\n- `/mention 全部`：回答所有消息\n- `/mention 命令`：命令不用 @我，其他消息要 @我",
+		"Usage:\n- `/mention mention`: only messages that mention me\n- `/mention all`: every message\n- `/mention commands`: commands need no mention, other messages do"}
 	MentionSet  = Phrase{"好的。%s", "OK. %s"}
 	RuleMention = Phrase{"只回答 @我 的消息。", "I answer only messages that mention me."}
 	RuleAll     = Phrase{"回答所有消息，@其他人 或 @所有人 的除外。（应用需要“获取群组中所有消息”权限，否则我只能看到 @我 的消息。）",

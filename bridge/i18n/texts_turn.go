@@ -25,9 +25,9 @@ var (
 	Dropped        = Phrase{"好的，不处理了", "Dismissed"}
 	ContinueWord   = Phrase{"继续", "continue"}
 	GoOnNote       = Phrase{"（说明：上一次回答因服务中断而没有完成。请先确认已经做到哪一步，再从中断处接着完成，不要重复已经做过的操作。）",
-		"(Note: the previous answer was cut off because the service went down. First make sure what has been done already, then go on from there; do not repeat what was done.)"}
+		"(Note: the previous answer was cut off because the service went down. First check what has already been done, then continue from there; do not repeat anything.)"}
 	DecidedNote = Phrase{"（说明：上一次回答因服务中断而没有完成。请先确认已经做到哪一步，再从中断处接着完成，不要重复已经做过的操作。当时等用户决定的操作都没有执行，用户现在的决定如下：%s。decision 是 allowed 的，用完全相同的 input 再调用一次该工具，不会再询问；是 denied 的不要再试；answers 是用户的回答，不必再问。）",
-		"(Note: the previous answer was cut off because the service went down. First make sure what has been done already, then go on from there; do not repeat what was done. What waited for the user's decision was not done, and the user has decided now: %s. Where the decision is allowed, call the tool once more with exactly the same input: it runs without asking. Do not try again what is denied. The answers are the user's; do not ask again.)"}
+		"(Note: the previous answer was cut off because the service went down. First check what has already been done, then continue from there; do not repeat anything. Nothing that was awaiting the user's decision was run; the user has now decided: %s. Where the decision is allowed, call the tool again with exactly the same input; it runs without asking. Do not retry what is denied. The answers are the user's; do not ask again.)"}
 	Late = Phrase{"这条消息晚到了%s，还没有处理。要现在回答吗？",
 		"This message arrived %s late and hasn't been answered. Do you want me to answer it now?"}
 	LateCommand = Phrase{"命令 %s 晚到了%s，没有执行。还需要的话请再发一次。",
@@ -73,13 +73,13 @@ var (
 	FailUnknown = Phrase{"出错了，请再试一次。", "Something went wrong. Please try again."}
 
 	BackgroundCut = Phrase{"后台任务在完成前被中断了。点“继续”可以接着做。",
-		"The work in the background was interrupted before it was done. Press “Continue” to resume."}
+		"The background task was interrupted. Press “Continue” to resume."}
 	BackgroundLimit = Phrase{"后台任务超过了%s的时间上限，已停止。点“继续”可以接着做。",
-		"The work in the background was stopped: it reached its limit of %s. Press “Continue” to resume."}
+		"The background task reached its limit of %s and was stopped. Press “Continue” to resume."}
 	BackgroundMemory = Phrase{"机器资源不足，后台任务已停止。点“继续”可以接着做。",
-		"The work in the background was stopped: the machine needed its resources. Press “Continue” to resume."}
+		"The machine is short of resources, so the background task was stopped. Press “Continue” to resume."}
 	BackgroundReplaced = Phrase{"后台任务已停止：对话重新开始了，或换了设置。",
-		"The work in the background was stopped: the conversation was restarted, or its settings changed."}
+		"The background task was stopped: the conversation was restarted or its settings changed."}
 
 	SuggestionAsked = Phrase{"好的，正在问…", "Asking…"}
 	SuggestionOver  = Phrase{"对话已经继续了，这个建议不再有效。", "The conversation has moved on, so this suggestion no longer applies."}
@@ -123,5 +123,5 @@ var (
 	CardPlanning       = Phrase{"正在提交计划…", "Submitting a plan…"}
 	CardPlan           = Phrase{"计划", "Plan"}
 	CardAddition       = Phrase{"补充", "Added"}
-	CardUnasked        = Phrase{"后台还在继续，有结果会另发消息", "still working in the background, more to follow"}
+	CardUnasked        = Phrase{"后台还在继续，有结果会另发消息", "still working in the background; more to follow"}
 )

@@ -433,7 +433,7 @@ func TestAdminsLetGroupsIn(t *testing.T) {
 	for _, tc := range []struct{ text, want string }{
 		{"/管理 用户", group}, {"/admin users allow " + group, "ou_"}, {"/admin users allow " + red.OpenID, red.OpenID},
 		{"/admin users", red.OpenID},
-		{"/admin chats 撤销 " + group, "已撤销"}, {"/admin chats revoke " + group, "没有这条授权"},
+		{"/admin chats 撤销 " + group, "已撤销"}, {"/admin chats revoke " + group, "没有给过这个权限"},
 		{"/admin users revoke " + red.OpenID, "已撤销"},
 		{"/admin nonsense", "用法"}, {"/admin users allow ou_1 ou_2", "ou_"}, {"/admin chats", group},
 	} {

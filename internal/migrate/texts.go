@@ -51,7 +51,7 @@ var (
 	}
 	textOtherAgent = i18n.Phrase{
 		ZH: "%q 用的是 %s：鹊桥运行 Claude Code，对话仍然会带过来",
-		EN: "%q runs %s: Magpie runs Claude Code; what was said is carried over all the same",
+		EN: "%q runs %s: Magpie runs Claude Code; its messages are carried over anyway",
 	}
 	textRelative = i18n.Phrase{
 		ZH: "文件夹 %q：是相对路径，不知道相对于哪里",
@@ -123,6 +123,6 @@ var (
 	}
 	textSessions = i18n.Phrase{
 		ZH: "Claude 的会话本身：鹊桥从自己的数据库接着谈，见 docs/context.zh.md",
-		EN: "the Claude sessions themselves: Magpie goes on from its own database, see docs/context.md",
+		EN: "the Claude sessions themselves: Magpie continues from its own database, see docs/context.md",
 	}
 )
