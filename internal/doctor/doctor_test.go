@@ -18,6 +18,14 @@ func TestTestedCLI(t *testing.T) {
 			t.Errorf("scripts/cli/%s pins another version than %s", folder, want)
 		}
 	}
+	for page, want := range map[string]string{
+		"README.md":    "with Claude Code " + OldestCLI + " to " + TestedCLI + ".",
+		"README.zh.md": "Claude Code " + OldestCLI + " 到 " + TestedCLI + "；",
+	} {
+		if data, err := os.ReadFile(filepath.Join("..", "..", page)); err != nil || !strings.Contains(string(data), want) {
+			t.Errorf("%s does not say %q: %v", page, want, err)
+		}
+	}
 	for _, tc := range []struct {
 		a, b string
 		want int
