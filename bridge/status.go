@@ -14,6 +14,7 @@ import (
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/text"
 )
 
 // reportCommands are the commands that show how things stand in a chat.
@@ -70,13 +71,31 @@ func (cs reportCommands) status(ctx context.Context, o ordered) (order, error) {
 		if err != nil {
 			return order{}, err
 		}
-		if n := len(silenced); n > 0 {
-			text += "\n" + i18n.StatusSilenced.Sprintf(l, n)
+		if len(silenced) > 0 {
+			text += "\n" + i18n.StatusSilenced.Sprintf(l, silencedIn(silenced, l))
 		}
 		text += "\n" + i18n.StatusMode.Sprintf(l, cs.cfg.Context.Mode) + "\n" + loadOf(cs.pool, l) + "\n" +
 			fmt.Sprintf(i18n.StatusVersion.In(l), v)
 	}
 	return order{reply: text}, nil
+}
+
+// silencedIn names the chats in which the platform lets the bot say nothing, and who can change that. What the platform
+// says is for the log and for doctor.
+func silencedIn(list []db.Silenced, l i18n.Lang) string {
+	const most = 5
+	var names []string
+	for _, s := range list[:min(len(list), most)] {
+		why := i18n.StatusMuted
+		if s.Kind == chat.Private {
+			why = i18n.StatusDeclined
+		}
+		names = append(names, why.Sprintf(l, cmp.Or(text.Line(s.Title), s.Key.ID)))
+	}
+	if n := len(list) - most; n > 0 {
+		names = append(names, fmt.Sprintf("+%d", n))
+	}
+	return strings.Join(names, i18n.Listing.In(l))
 }
 
 // modelOf is the name of the model that answers in the chat.

@@ -14,7 +14,7 @@ const silence = 3 * 24 * time.Hour
 // Silenced is a chat in which the platform lets the bot say nothing.
 type Silenced struct {
 	Key   chat.Key
-	Title string
+	Title string // of a private chat the person's name; empty = not known
 	Kind  chat.Kind
 	Since time.Time
 	Why   string // what the platform says, for operators
@@ -52,7 +52,9 @@ func (ss Silences) Has(ctx context.Context, key chat.Key) (bool, error) {
 	return n > 0, nil
 }
 
-const selectSilenced = `SELECT s.chat_key, c.title, c.kind, s.since, s.why FROM silenced s JOIN chats c ON c.key = s.chat_key
+const selectSilenced = `SELECT s.chat_key, CASE c.kind WHEN 'p2p' THEN COALESCE((SELECT m.actor_name FROM messages m
+		WHERE m.chat_key = s.chat_key AND m.actor_name <> '' ORDER BY m.seq DESC LIMIT 1), c.title) ELSE c.title END,
+	c.kind, s.since, s.why FROM silenced s JOIN chats c ON c.key = s.chat_key
 	WHERE s.since > ?1 AND c.left_at <= c.joined_at ORDER BY s.since DESC`
 
 // List lists the chats to which nothing is sent for now, the last one first.

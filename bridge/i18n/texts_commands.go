@@ -81,8 +81,12 @@ var (
 	StatusServers = Phrase{"**MCP 服务器**：%s 没有启动，助手暂时用不了", "**MCP servers**: %s did not start and can't be used"}
 	// for admins
 	StatusMode     = Phrase{"**上下文模式**：%s", "**Context mode**: %s"}
-	StatusSilenced = Phrase{"**发不出消息的聊天**：%d 个（群被禁言、群设置不允许，或对方不接收），详见 `magpie doctor`",
-		"**Chats I can't write to**: %d (muted, not allowed by their settings, or blocked by the person). See `magpie doctor`"}
+	StatusSilenced = Phrase{"**发不出消息的聊天**（三天内不再尝试，除非那里有人对我说话）：%s",
+		"**Chats I can't write to** (no retry for three days, unless somebody talks to me there): %s"}
+	StatusMuted = Phrase{"%s（群被禁言，或群设置不让机器人发言，请群主调整）",
+		"%s (muted, or its settings keep bots from writing; the group's owner can change that)"}
+	StatusDeclined = Phrase{"%s（对方不接收机器人的消息，需要对方重新允许）",
+		"%s (this person has turned off messages from the bot and has to allow them again)"}
 	StatusVersion = Phrase{"**版本**：%s", "**Version**: %s"}
 
 	TitleNone  = Phrase{"还没有标题。发送 /title 新标题 起一个。", "No title yet. Send /title TITLE to set one."}
