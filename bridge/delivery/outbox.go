@@ -49,7 +49,9 @@ const (
 	giveUp       = 3 * 24 * time.Hour // after which nobody waits for it any more
 	// made before something is given up, in more than an hour: the program may have been off for days
 	minTries = 20
-	batch    = 100 // chats that are taken up at once
+	// after which the wait does not become longer
+	maxAttempts = 10
+	batch       = 100 // chats that are taken up at once
 
 	deliveries = 16 // chats that are delivered to at the same time
 )
@@ -171,7 +173,7 @@ func (o *Outbox) deliver(ctx context.Context, p db.Post) {
 	case errors.Is(err, chat.ErrGone) && o.readdress(ctx, log, p):
 		return
 	case errors.Is(err, chat.ErrGone):
-		log.Info().Msg("question recalled; its answer is not shown")
+		log.Info().AnErr("why", err).Msg("the question, or its topic, is gone; the answer is not shown")
 	case errors.Is(err, chat.ErrUnreachable), errors.Is(err, chat.ErrSilenced):
 		log.Warn().Err(err).Msg("chat not reachable; the text is only in the History")
 	case ctx.Err() != nil:
@@ -180,6 +182,9 @@ func (o *Outbox) deliver(ctx context.Context, p db.Post) {
 		log.Error().Err(err).Msg("delivery failed for days; giving up")
 	default:
 		wait := backoff(p.Attempts)
+		if errors.Is(err, chat.ErrForbidden) { // until an operator has changed the app
+			wait = backoff(maxAttempts)
+		}
 		log.Warn().Err(err).Dur("retry_in", wait).Int("attempts", p.Attempts+1).Msg("not delivered yet")
 		o.note(ctx, log, func(ctx context.Context) error { return o.delay(ctx, p, time.Now().Add(wait)) })
 		return
@@ -218,7 +223,7 @@ func (o *Outbox) readdress(ctx context.Context, log zerolog.Logger, p db.Post) b
 	}
 	err := o.posts.Readdress(context.WithoutCancel(ctx), p)
 	if err == nil {
-		log.Info().Msg("question recalled; the answer is shown with the previous one")
+		log.Info().Msg("the question, or its topic, is gone; the answer is shown with the previous question")
 	} else if !errors.Is(err, db.ErrNotFound) {
 		log.Error().Err(err).Msg("answer not readdressed; trying again")
 		workqueue.Sleep(ctx, workqueue.StoreRetry)
@@ -238,6 +243,6 @@ func (o *Outbox) note(ctx context.Context, log zerolog.Logger, f func(context.Co
 // backoff is the wait after this number of failed attempts. It is computed from the number, and not by package backoff:
 // the number is stored in the database, so that the wait goes on where it was after a restart.
 func backoff(attempts int) time.Duration {
-	d := min(minRetryWait<<min(attempts, 10), maxRetryWait)
+	d := min(minRetryWait<<min(attempts, maxAttempts), maxRetryWait)
 	return d - d/10 + rand.N(d/5)
 }

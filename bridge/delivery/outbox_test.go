@@ -189,3 +189,29 @@ func TestTheCardOfAnApprovalIsTakenUp(t *testing.T) {
 		t.Errorf("another one is drawn on %s, %d posts, %v", id, out.Posts, err)
 	}
 }
+
+// What the app may not do is tried from time to time, since an operator can repair that, and not as often as what a
+// network has lost.
+func TestWhatTheAppMayNotDoIsTriedSlowly(t *testing.T) {
+	for _, tc := range []struct {
+		fail     error
+		from, to time.Duration
+	}{
+		{errors.New("the platform is away"), 0, 2 * minRetryWait},
+		{fmt.Errorf("send: %w", chat.ErrForbidden), maxRetryWait * 8 / 10, maxRetryWait * 12 / 10},
+	} {
+		r := newRig(t, &deliverytest.Recorder{Fail: tc.fail})
+		r.cutOff("om_1")
+		p, began := r.next(), time.Now()
+		r.outbox.deliver(t.Context(), p)
+		if wait := r.next().Due.Sub(began); wait < tc.from || wait > tc.to+time.Since(began) {
+			t.Errorf("%v: tried again after %v", tc.fail, wait)
+		}
+		p = r.next()
+		p.Created, p.Attempts = time.Now().Add(-giveUp-time.Hour), minTries
+		r.outbox.deliver(t.Context(), p)
+		if n := r.unsent(); n != 0 {
+			t.Errorf("%v: %d wait after three days", tc.fail, n)
+		}
+	}
+}

@@ -58,6 +58,8 @@ func (e *Error) Is(target error) bool {
 		return slices.Contains(unreachable, e.Code)
 	case chat.ErrSilenced:
 		return slices.Contains(silenced, e.Code)
+	case chat.ErrForbidden:
+		return slices.Contains(forbidden, e.Code)
 	case chat.ErrRefused:
 		return slices.Contains(censored, e.Code)
 	case chat.ErrTooBig:
@@ -76,6 +78,10 @@ var unreachable = []int{
 // silenced are those of them for chats whose members can let the bot speak again: a muted group, a group whose settings
 // keep the bot silent, and a person who does not want the bot's messages.
 var silenced = []int{230018, 230035, 230053}
+
+// forbidden are the codes for what an operator has to change in the console: a permission that is missing, in external
+// groups also the app's sharing, its availability, its bot, its credentials, or that it is disabled or not installed.
+var forbidden = []int{230027, 99991672, 230006, 230013, 232025, 232034, 10003, 10012, 10014, 99991662}
 
 // censored are the codes for texts with forbidden words (page im-v1/message/create).
 var censored = []int{230022, 230028}

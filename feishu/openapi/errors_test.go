@@ -48,6 +48,16 @@ func TestClassesOfCodes(t *testing.T) {
 			t.Errorf("%d: somebody can be reached", code)
 		}
 	}
+	for code, want := range map[int][2]bool{ // silenced, forbidden
+		230018: {true, false}, 230035: {true, false}, 230053: {true, false}, 230002: {}, 230075: {}, 230019: {}, 2200: {},
+		230027: {false, true}, 99991672: {false, true}, 230006: {false, true}, 230013: {false, true}, 232025: {false, true},
+		232034: {false, true}, 10003: {false, true}, 10012: {false, true}, 10014: {false, true}, 99991662: {false, true},
+	} {
+		err := error(&Error{Code: code})
+		if got := [2]bool{errors.Is(err, chat.ErrSilenced), errors.Is(err, chat.ErrForbidden)}; got != want {
+			t.Errorf("%d: silenced, forbidden: %v, want %v", code, got, want)
+		}
+	}
 	for _, code := range []int{
 		230018, 230035, 230053, 230027, 99991662, 10012, 232025, 232034, 99991672, 230006, 230013, 230002, 232011, 10003,
 	} {

@@ -333,6 +333,7 @@ var (
 	ErrGone        = errors.New("the message was taken back")
 	ErrUnreachable = errors.New("the bot cannot reach this chat")
 	ErrSilenced    = errors.New("the bot may not write in this chat") // also matches ErrUnreachable
+	ErrForbidden   = errors.New("the app may not do this")            // until an operator changes the app
 	ErrRefused     = errors.New("the platform does not allow this content")
 	ErrNotTaken    = errors.New("the platform does not take this file")
 	ErrTooBig      = errors.New("the file is larger than the limit")
