@@ -2,6 +2,7 @@ package db_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -85,5 +86,42 @@ func TestActionsDoNotHoldUpTheIndex(t *testing.T) {
 	}
 	if rows.Err() != nil || ahead < 300 {
 		t.Errorf("the index is %d messages ahead, %v", ahead, rows.Err())
+	}
+}
+
+// What agents did is kept as long as what was said.
+func TestOldActionsAreSwept(t *testing.T) {
+	d := fresh(t)
+	turn := accept(t, d, old("om_1", "one", 100*day)).Turn
+	c := claim(t, d, "s-1")
+	finish(t, d, db.TurnResult{Turn: c.Turn, State: db.Done})
+	var list []db.RecordedAction
+	for use, ago := range map[string]time.Duration{"old": 100 * day, "new": day} {
+		a := db.RecordedAction{Action: db.Action{Use: use, Tool: "Bash"}, Key: oc, Turn: turn, Time: time.Now().Add(-ago)}
+		decided := a
+		decided.Decision = db.AllowedOnce
+		list = append(list, a, decided)
+	}
+	if err := d.Messages().Actions().Record(t.Context(), list); err != nil {
+		t.Fatal(err)
+	}
+	left := func() (uses []string) {
+		for r, err := range d.Records().Of(t.Context(), oc) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Role == chat.Tool || r.Role == chat.System {
+				uses = append(uses, fmt.Sprint(r.Role, strings.Contains(r.Text, "old")))
+			}
+		}
+		return uses
+	}
+	cfg := db.Defaults()
+	if _, err := d.Sweep(t.Context(), cfg); err != nil || len(left()) != 4 {
+		t.Fatalf("by default kept: %v, %v", left(), err)
+	}
+	cfg.HistoryTTL.Duration = 90 * day
+	if s, err := d.Sweep(t.Context(), cfg); err != nil || s.Messages != 3 || len(left()) != 2 {
+		t.Errorf("kept %v, swept %+v, %v", left(), s, err)
 	}
 }

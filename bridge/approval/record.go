@@ -22,7 +22,9 @@ const LongestRecorded = 2000
 // so that it can still be read.
 func ShortInput(input json.RawMessage, kept func(string) string) string {
 	var v any
-	if json.Unmarshal(input, &v) != nil {
+	in := json.NewDecoder(bytes.NewReader(input))
+	in.UseNumber()
+	if in.Decode(&v) != nil {
 		return kept(string(input))
 	}
 	most := LongestRecorded
@@ -39,19 +41,26 @@ func ShortInput(input json.RawMessage, kept func(string) string) string {
 	return text.Shorten(string(bytes.TrimSpace(b.Bytes())), LongestRecorded)
 }
 
-// withTexts changes the texts within a JSON value.
+// withTexts changes the texts within a JSON value. The names of members are texts, too; a number that is changed
+// becomes one, such as that of a phone.
 func withTexts(v any, change func(string) string) any {
 	switch v := v.(type) {
 	case string:
 		return change(v)
+	case json.Number:
+		if s := change(v.String()); s != v.String() {
+			return s
+		}
 	case []any:
 		for i, e := range v {
 			v[i] = withTexts(e, change)
 		}
 	case map[string]any:
+		changed := make(map[string]any, len(v))
 		for name, e := range v {
-			v[name] = withTexts(e, change)
+			changed[change(name)] = withTexts(e, change)
 		}
+		return changed
 	}
 	return v
 }

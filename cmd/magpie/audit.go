@@ -31,12 +31,6 @@ func (a auditCmd) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	var key chat.Key
-	if a.Chat != "" {
-		if key, err = parseChat(a.Chat); err != nil {
-			return err
-		}
-	}
 	now := time.Now()
 	from, err := sinceTime(a.Since, now)
 	if err != nil {
@@ -47,6 +41,12 @@ func (a auditCmd) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
+	var key chat.Key
+	if a.Chat != "" {
+		if key, err = knownChat(ctx, store, a.Chat); err != nil {
+			return err
+		}
+	}
 	list, err := store.Messages().Actions().Decisions(ctx, key, from, now.Add(time.Minute))
 	if err != nil {
 		return err

@@ -2,12 +2,15 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/tidwall/gjson"
 
+	"magpie/db"
+	"magpie/internal/chat"
 	"magpie/internal/config"
 	"magpie/internal/modelsim"
 )
@@ -25,7 +28,24 @@ func (r *rig) output(args ...string) string {
 // What agents did and what people have decided stands in the History: it can be exported and listed, and no prompt
 // holds it.
 func TestTheRecordOfWhatAgentsDid(t *testing.T) {
-	r := newRig(t, func(c *config.Config) { c.Claude.KeepAlive.Duration = 0 }) // each prompt has the History
+	r := newRig(t, func(c *config.Config) {
+		c.Claude.KeepAlive.Duration = 0 // each prompt has the History
+		c.Context.MinChars, c.Context.MinUserMessages = 1, 1
+	})
+	var said []db.Record
+	for i := range 40 {
+		text := fmt.Sprintf("今天第 %d 次构建过了吗？", i)
+		if i == 20 {
+			text = "canary-one 是一只鸟的名字"
+		}
+		said = append(said, db.Record{Kind: chat.Private, Message: chat.Message{
+			Key: chat.FeishuChat(r.chat), ID: "om_" + text, Role: chat.User, Class: chat.Talk, Text: text,
+			Time: time.Now().AddDate(0, -1, len(said)),
+		}})
+	}
+	if n, err := r.prog.store.Records().Add(t.Context(), said); err != nil || n != 40 {
+		t.Fatal(n, err)
+	}
 	long := strings.Repeat("x", 5000)
 	r.calls(bash("echo canary-one; echo "+long+" > big.txt"), bash("rm -f canary-two"), modelsim.Text("完了"))
 	id := r.sim.Say(r.chat, r.user, "动手吧")
@@ -82,18 +102,29 @@ func TestTheRecordOfWhatAgentsDid(t *testing.T) {
 		gjson.Get(list[2], "user_id").String() != r.user.OpenID || gjson.Get(list[2], "chat").String() != "feishu:chat:"+r.chat {
 		t.Errorf("the audit says\n%s", strings.Join(list, "\n"))
 	}
-	if out := r.output("audit", "--chat", "oc_other"); out != "No decisions.\n" {
+	if out := r.output("audit", "--chat", elsewhere); out != "No decisions.\n" {
 		t.Errorf("another chat: %q", out)
 	}
+	cmd := magpie(t, t.TempDir(), "audit", "--chat", "oc_other")
+	cmd.Env = append(cmd.Env, "MAGPIE_DB_URL="+r.cfg.DB.URL, "MAGPIE_CLAUDE_PROJECT="+r.cfg.Claude.Project)
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "feishu:chat:oc_other") ||
+		strings.Contains(string(out), "No decisions") {
+		t.Errorf("a chat that there is not: %s, %v", out, err)
+	}
 
-	r.ask("canary-one 是什么？")
+	r.ask("canary-one 是一只什么鸟的名字？canary-two 呢？")
 	req := r.lastRequest()
-	if !strings.Contains(req.AllText(), "# 当前问题") {
+	prefix, question, ok := strings.Cut(req.LastUser(), "# 当前问题")
+	if !ok || !strings.Contains(question, "canary-one") {
 		t.Fatal("the prompt has no History")
 	}
-	for _, m := range req.Messages {
-		if m.Role == "user" && strings.Contains(m.Text, "# 当前问题") && strings.Contains(m.Text, `"tool"`) {
-			t.Errorf("the prompt holds the record: %.300s", m.Text)
+	// What was said of it is recalled; what agents did with it is not.
+	if !strings.Contains(prefix, "canary-one 是一只鸟") {
+		t.Errorf("nothing was recalled: %s", prefix)
+	}
+	for _, word := range []string{"echo", "canary-two", "rm -f", `"tool"`, "先别删", "ran.sh"} {
+		if strings.Contains(prefix, word) {
+			t.Errorf("the prompt holds %q of the record: %.300s", word, prefix)
 		}
 	}
 }

@@ -224,13 +224,7 @@ func (e exportCmd) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, store.Close()) }()
 	var key chat.Key // zero = all chats
 	if e.Chat != "" {
-		if key, err = parseChat(e.Chat); err != nil {
-			return err
-		}
-		// Otherwise a mistyped chat would give an empty file without an error.
-		if _, err := store.Chats().Get(ctx, key); errors.Is(err, db.ErrNotFound) {
-			return fmt.Errorf("chat %v: %w", key, err)
-		} else if err != nil {
+		if key, err = knownChat(ctx, store, e.Chat); err != nil {
 			return err
 		}
 	}
@@ -283,6 +277,18 @@ func parseChat(s string) (chat.Key, error) {
 		return chat.FeishuChat(s), nil
 	}
 	return chat.ParseKey(s)
+}
+
+// knownChat reads the name of a chat that has a History: with a mistyped one, nothing would be found without an error.
+func knownChat(ctx context.Context, store *db.DB, name string) (chat.Key, error) {
+	key, err := parseChat(name)
+	if err != nil {
+		return chat.Key{}, err
+	}
+	if _, err = store.Chats().Get(ctx, key); errors.Is(err, db.ErrNotFound) {
+		err = configtype.Mistakef("没有聊天 %v", "there is no chat %v", key)
+	}
+	return key, err
 }
 
 // exportFile writes a new file, which appears under its name when it is complete.

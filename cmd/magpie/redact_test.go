@@ -114,3 +114,35 @@ func column(r *rig, side *sql.DB, query string) (list []string) {
 	}
 	return list
 }
+
+// With [redact] history what agents did with tools, and what was decided about that, has no private data in it either:
+// neither the input of a tool, nor its result, nor what people have said.
+func TestWhatAgentsDidIsStoredRedacted(t *testing.T) {
+	r := newRig(t, func(c *config.Config) { c.Redact.History = true })
+	r.calls(bash("echo write to $(echo alice)@example.com, carol@example.com, 13912345678"), bash("rm -f dave@example.com"),
+		modelsim.Text("完了"))
+	id := r.sim.Say(r.chat, r.user, "动手吧")
+	r.press(r.approval(r.chat, id, 1), doAllow)
+	r.fill(r.approval(r.chat, id, 2), doRefuse, map[string]any{"why": "先问 bob@example.com"})
+	r.turnDone(r.chat, id)
+	if !r.agentRead("alice@example.com") {
+		t.Error("the agent did not read what its tool has said")
+	}
+	const rows = `SELECT COUNT(*) FROM messages WHERE role IN ('tool', 'system')`
+	if n := r.count(rows); n != 6 {
+		t.Errorf("%d rows, want 2 tools that began and ended, and 2 decisions", n)
+	}
+	for _, part := range privateParts {
+		if n := r.count(rows+` AND content LIKE ?1`, "%"+part+"%"); n != 0 {
+			t.Errorf("%d rows hold %s", n, part)
+		}
+	}
+	for part, want := range map[string]int{"[REDACTED_EMAIL]": 5, "[REDACTED_PHONE]": 3, "先问": 1} {
+		if n := r.count(rows+` AND content LIKE ?1`, "%"+part+"%"); n < want {
+			t.Errorf("%d rows hold %s, want %d", n, part, want)
+		}
+	}
+	if out := r.output("audit", "--chat", r.chat); strings.Contains(out, "bob@") || strings.Contains(out, "carol@") || !strings.Contains(out, "先问") {
+		t.Errorf("the audit says %s", out)
+	}
+}
