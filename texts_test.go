@@ -24,7 +24,9 @@ var update = flag.Bool("update", false, "write docs/texts-all.md anew")
 type phrase struct{ name, zh, en string }
 
 // textFolders are where texts for people are.
-var textFolders = []string{"bridge/i18n", "internal/setup", "internal/doctor", "internal/migrate", "cmd/magpie"}
+var textFolders = []string{
+	"bridge/i18n", "internal/setup", "internal/doctor", "internal/migrate", "internal/services", "internal/systemd", "cmd/magpie",
+}
 
 // phrases reads the texts of a folder from its source, in the order of their names.
 func phrases(t *testing.T, folder string) (list []phrase) {
@@ -173,7 +175,7 @@ var (
 	// What only a reader of the source knows: types, packages, verbs of errors, SQL.
 	internals = regexp.MustCompile(`\b(?:nil|struct|goroutine|panic|strconv|context canceled|SQLITE_\w+|lstat|errno|[a-z]+\.[A-Z]\w+)\b`)
 	verb      = regexp.MustCompile(`%(\[\d\])?[-+# 0]*\d*(?:\.\d+)?[a-zA-Z]`)
-	keyName   = regexp.MustCompile(`\[[a-z]+\]( [a-z_]+)?`)
+	keyName   = regexp.MustCompile(`\[[a-z]+\]( [a-z_]+)?|--[a-z]+`)
 	// Words that have another one in these texts.
 	otherWords = regexp.MustCompile(`智能体|纪元|(?i)\b(?:so many|in vain|anew|all the same)\b`)
 )
@@ -208,7 +210,7 @@ func TestAllTexts(t *testing.T) {
 					t.Errorf("%s: there is another word for %q: %s", p.name, bad, s)
 				}
 			}
-			if strings.ContainsFunc(p.en, func(r rune) bool { return unicode.Is(unicode.Han, r) }) && !namesMagpie[p.name] {
+			if strings.ContainsFunc(p.en, func(r rune) bool { return unicode.Is(unicode.Han, r) }) {
 				t.Errorf("%s is not translated: %s", p.name, p.en)
 			}
 			words := verb.ReplaceAllString(keyName.ReplaceAllString(p.zh, ""), "")
@@ -232,8 +234,101 @@ func TestAllTexts(t *testing.T) {
 	}
 }
 
-// namesMagpie name the program in Chinese, too.
-var namesMagpie = map[string]bool{"textDescription": true}
-
 // commandsOnly hold nothing but a command and what it says.
 var commandsOnly = map[string]bool{"textCLIFails": true}
+
+// spoken is how the text of an error begins, or what it has in it, that operators read: a mistake in the configuration.
+var spoken = regexp.MustCompile(`\[[a-z]+\] |^environment: |\bwant `)
+
+// talkative are the packages that talk to whoever runs the program.
+var talkative = []string{"cmd/magpie", "internal/services", "internal/systemd"}
+
+// What operators read is there in both languages: a mistake in the configuration is a configtype.Mistakef, and what is
+// printed is a Phrase.
+func TestWhatOperatorsReadIsTranslated(t *testing.T) {
+	for folder := range packages(t) {
+		if strings.HasSuffix(folder, "test") || strings.HasSuffix(folder, "sim") {
+			continue
+		}
+		files, err := filepath.Glob(folder + "/*.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range files {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			set := token.NewFileSet()
+			file, err := parser.ParseFile(set, name, nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				call, ok := n.(*ast.CallExpr)
+				if !ok {
+					return true
+				}
+				if text := untranslated(call, slices.Contains(talkative, folder)); text != "" {
+					t.Errorf("%s is said in English only: %s", set.Position(call.Pos()), text)
+				}
+				return true
+			})
+		}
+	}
+}
+
+// untranslated is the text in a call that people would read in one language only; empty = there is none.
+func untranslated(call *ast.CallExpr, talks bool) string {
+	fun, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return ""
+	}
+	pkg, ok := fun.X.(*ast.Ident)
+	if !ok {
+		return ""
+	}
+	name := pkg.Name + "." + fun.Sel.Name
+	args := call.Args
+	switch {
+	case name == "fmt.Errorf" || name == "errors.New":
+		if text := literals(args[:1]); spoken.MatchString(text) || talks && strings.Contains(text, "--") {
+			return text
+		}
+		return ""
+	case !talks || pkg.Name != "fmt":
+		return ""
+	case strings.HasPrefix(fun.Sel.Name, "Fprint"):
+		to, ok := args[0].(*ast.SelectorExpr)
+		id, plain := args[0].(*ast.Ident)
+		if plain && id.Name != "out" || !plain && (!ok || !strings.HasPrefix(to.Sel.Name, "Std")) {
+			return ""
+		}
+		args = args[1:]
+	case !strings.HasPrefix(fun.Sel.Name, "Print"):
+		return ""
+	}
+	text := literals(args)
+	if strings.ContainsFunc(ours.ReplaceAllString(verb.ReplaceAllString(text, ""), ""), unicode.IsLetter) {
+		return text
+	}
+	return ""
+}
+
+// ours is how a line on the standard error begins.
+var ours = regexp.MustCompile(`^magpie: `)
+
+// literals are the texts in some expressions, one after the other.
+func literals(list []ast.Expr) string {
+	var b strings.Builder
+	for _, e := range list {
+		switch e := e.(type) {
+		case *ast.BasicLit:
+			if s, err := strconv.Unquote(e.Value); err == nil && e.Kind == token.STRING {
+				b.WriteString(s)
+			}
+		case *ast.BinaryExpr:
+			b.WriteString(literals([]ast.Expr{e.X, e.Y}))
+		}
+	}
+	return b.String()
+}

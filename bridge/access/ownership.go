@@ -154,7 +154,7 @@ func (o *Ownership) issueLocked() {
 	}
 	o.code = CodeWord + rand.Text() // 130 bits: nobody guesses it
 	o.log.Warn().Str("code", o.code).Msg("nobody owns the bot: whoever sends it this code in a private chat " +
-		"becomes its owner; it is good once")
+		"becomes its owner; it can be used once")
 }
 
 // claim takes in a message that may be the code, before anybody asks who its author is. It reports whether the message

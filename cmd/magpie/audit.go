@@ -15,6 +15,7 @@ import (
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/config"
+	"magpie/internal/configtype"
 )
 
 // auditCmd lists what was decided about the tools of agents.
@@ -63,7 +64,7 @@ func (a auditCmd) Run(ctx context.Context) (err error) {
 		}
 	}
 	if len(list) == 0 && !a.JSON {
-		fmt.Fprintln(out, "No decisions.")
+		fmt.Fprintln(out, textNoDecisions.In(locale()))
 	}
 	return out.Flush()
 }
@@ -84,7 +85,8 @@ func sinceTime(s string, now time.Time) (time.Time, error) {
 	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
 		return now.Add(-d), nil
 	}
-	return time.Time{}, fmt.Errorf("--since %s: want a day such as 2026-05-04, or a length of time such as 30d or 12h", s)
+	return time.Time{}, configtype.Mistakef("--since %s：应为日期（例如 2026-05-04），或时长（例如 30d、12h）",
+		"--since %s: must be a day such as 2026-05-04, or a length of time such as 30d or 12h", s)
 }
 
 // decision is one decision as JSON.

@@ -44,6 +44,6 @@ func (b backupCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s: %.1f MB in %v\n", b.File, float64(info.Size())/1e6, time.Since(began).Round(time.Millisecond))
+	fmt.Println(textCopied.Sprintf(locale(), b.File, float64(info.Size())/1e6, time.Since(began).Round(time.Millisecond)))
 	return nil
 }

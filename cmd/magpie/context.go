@@ -20,6 +20,7 @@ import (
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/config"
+	"magpie/internal/configtype"
 )
 
 // contextCmd answers questions about retrieval without a running bridge, for example to compare settings.
@@ -119,7 +120,7 @@ func (p prospect) of(ctx context.Context, q asking) (bridge.Built, error) {
 	m := chat.Message{Key: p.key, Actor: chat.Actor{ID: q.UserID, Name: q.UserName}, Text: q.Message, Time: q.At}
 	built, err := p.preview.Of(ctx, m, false)
 	if errors.Is(err, db.ErrNotFound) {
-		return built, fmt.Errorf("chat %v: %w", p.key, err)
+		return built, errNoChat(p.key)
 	}
 	return built, err
 }
@@ -132,7 +133,7 @@ func (p prospect) batch(ctx context.Context, in io.Reader, out io.Writer) error 
 		if errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
-			return fmt.Errorf("line %d: %w", lines.n, err)
+			return configtype.Mistakef("第 %d 行：%v", "line %d: %v", lines.n, err)
 		}
 		var answer any
 		q, err := readQuestion(l)
@@ -143,7 +144,7 @@ func (p prospect) batch(ctx context.Context, in io.Reader, out io.Writer) error 
 		}
 		// A bad line is answered with an error, so that answers and questions stay in step.
 		if err != nil {
-			answer = map[string]string{"error": err.Error()}
+			answer = map[string]string{"error": said(err)}
 		}
 		if err := writeLine(out, answer); err != nil {
 			return err
@@ -158,15 +159,17 @@ func (p prospect) batch(ctx context.Context, in io.Reader, out io.Writer) error 
 func readQuestion(l line) (q asking, err error) {
 	switch {
 	case l.long:
-		return q, fmt.Errorf("longer than %d MB", longestLine>>20)
+		return q, errLong
 	case !utf8.Valid(l.text):
 		return q, errUTF8
 	}
 	if err := json.Unmarshal(l.text, &q); err != nil {
-		return q, fmt.Errorf("want {\"message\": \"...\", \"at\": \"2026-05-04T12:00:00+08:00\"}: %w", err)
+		return q, configtype.Mistakef(
+			`应写成 {"message": "...", "at": "2026-05-04T12:00:00+08:00"} 的形式：%v`,
+			`must be like {"message": "...", "at": "2026-05-04T12:00:00+08:00"}: %v`, err)
 	}
 	if strings.TrimSpace(q.Message) == "" {
-		return q, errors.New("message is missing")
+		return q, configtype.Mistakef("缺少 message", "message is missing")
 	}
 	return q, nil
 }

@@ -22,8 +22,8 @@ import (
 )
 
 type historyCmd struct {
-	Import importCmd `cmd:"" help:"Take messages from a JSONL file into the History. The bridge must not run."`
-	Export exportCmd `cmd:"" help:"Write the History as JSONL, also while the bridge runs."`
+	Import importCmd `cmd:"" help:"Import messages from a JSONL file into the history. Stop Magpie first."`
+	Export exportCmd `cmd:"" help:"Write the history as JSONL, even while Magpie runs."`
 }
 
 // importCmd opens the database for writing, which only one process can do at a time.
@@ -132,7 +132,7 @@ func (im *lineImporter) run(ctx context.Context) error {
 		if errors.Is(err, io.EOF) {
 			return im.store(ctx)
 		} else if err != nil {
-			return errors.Join(im.store(ctx), fmt.Errorf("line %d: %w", im.from.n, err))
+			return errors.Join(im.store(ctx), configtype.Mistakef("第 %d 行：%v", "line %d: %v", im.from.n, err))
 		}
 		r, err := readRecord(l)
 		switch {
@@ -200,7 +200,7 @@ func readRecord(l line) (db.Record, error) {
 	case l.number == 1 && bytes.HasPrefix(l.text, gzipMagic):
 		return db.Record{}, errCompressed
 	case l.long:
-		return db.Record{}, fmt.Errorf("longer than %d MB", longestLine>>20)
+		return db.Record{}, errLong
 	}
 	return parseRecord(l.text)
 }
@@ -276,7 +276,12 @@ func parseChat(s string) (chat.Key, error) {
 	if strings.HasPrefix(s, "oc_") && !strings.Contains(s, ":") {
 		return chat.FeishuChat(s), nil
 	}
-	return chat.ParseKey(s)
+	key, err := chat.ParseKey(s)
+	if err != nil {
+		return key, configtype.Mistakef("聊天 %q：应写成 oc_xxx 或 feishu:chat:oc_xxx 的形式",
+			"chat %q: must be like oc_xxx or feishu:chat:oc_xxx", s)
+	}
+	return key, nil
 }
 
 // knownChat reads the name of a chat that has a History: with a mistyped one, nothing would be found without an error.
@@ -286,10 +291,18 @@ func knownChat(ctx context.Context, store *db.DB, name string) (chat.Key, error)
 		return chat.Key{}, err
 	}
 	if _, err = store.Chats().Get(ctx, key); errors.Is(err, db.ErrNotFound) {
-		err = configtype.Mistakef("没有聊天 %v", "there is no chat %v", key)
+		err = errNoChat(key)
 	}
 	return key, err
 }
+
+// errNoChat says that the History has no such chat.
+func errNoChat(key chat.Key) error {
+	return configtype.Mistakef("没有聊天 %v", "there is no chat %v", key)
+}
+
+// errLong refuses a line of a file.
+var errLong = configtype.Mistakef("一行超过 %d MB", "longer than %d MB", longestLine>>20)
 
 // exportFile writes a new file, which appears under its name when it is complete.
 func exportFile(name string, records iter.Seq2[db.Record, error]) (n int, err error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
@@ -16,13 +15,15 @@ import (
 	"magpie/db/sqlite"
 	"magpie/feishu"
 	"magpie/internal/config"
+	"magpie/internal/configtype"
 )
 
 // listen opens the address of the pages. It warns when other machines can reach them.
 func listen(c config.HTTP, log zerolog.Logger) (net.Listener, error) {
 	ln, err := net.Listen("tcp", c.Address())
 	if err != nil {
-		return nil, fmt.Errorf("[http] listen: %w", explainListen(err, c.Address(), "[http] listen (MAGPIE_HTTP_LISTEN)"))
+		return nil, configtype.Mistakef("[http] listen：%v", "[http] listen: %v",
+			explainListen(err, c.Address(), "[http] listen (MAGPIE_HTTP_LISTEN)"))
 	}
 	log.Info().Stringer("address", ln.Addr()).Msg("http: listening")
 	if at, err := netip.ParseAddrPort(ln.Addr().String()); err != nil || !at.Addr().Unmap().IsLoopback() {

@@ -15,11 +15,11 @@ var logInChinese = map[string]string{
 	"feishu: backfilled missed messages":                 "飞书：已补取漏掉的消息",
 	"the platform does not tell to whom the bot belongs": "飞书没有告知机器人归谁所有",
 	"a wrong code was sent to become the bot's owner":    "有人发来了错误的口令，想成为机器人的所有者",
-	"nobody owns the bot: whoever sends it this code in a private chat becomes its owner; it is good once": "" +
+	"nobody owns the bot: whoever sends it this code in a private chat becomes its owner; it can be used once": "" +
 		"机器人还没有所有者：把这个口令私聊发给它的人就是所有者，口令只能用一次",
 	"the database is lost: nothing is stored, and messages are not acknowledged":         "数据库丢失：不再保存，也不再确认消息",
 	"the files of the database are in place again: messages are stored and acknowledged": "数据库文件已恢复：重新保存和确认消息",
-	"session lost; the conversation goes on from the History":                            "会话丢失，从历史接着谈",
+	"session lost; the conversation goes on from the History":                            "会话丢失，已从历史恢复，对话继续",
 }
 
 // sayInChinese is a [zerolog.ConsoleWriter.FormatPrepare]. It leaves the fields as they are.

@@ -24,17 +24,17 @@ import (
 // cli has all commands; kong reads the tags.
 type cli struct {
 	Setup      setupCmd      `cmd:"" help:"Set up a bridge: the app, the configuration, the service."`
-	Migrate    migrateCmd    `cmd:"" help:"Take over what another bridge has: its app, its settings, and what was said."`
+	Migrate    migrateCmd    `cmd:"" help:"Migrate from another bridge: its app, settings and conversations."`
 	Serve      serveCmd      `cmd:"" help:"Run the bridge."`
-	Doctor     doctorCmd     `cmd:"" help:"Look whether everything that the bridge needs is there, and say what to do."`
-	Backup     backupCmd     `cmd:"" help:"Copy the database, also while the bridge runs."`
-	Memory     memoryCmd     `cmd:"" help:"Export and import what is remembered."`
-	Context    contextCmd    `cmd:"" help:"Show what the agent would be sent with a question, without sending it."`
-	History    historyCmd    `cmd:"" help:"Import and export what was said."`
-	Audit      auditCmd      `cmd:"" help:"List who has allowed the agents what, when, and by which rule."`
-	Service    serviceCmd    `cmd:"" help:"Run the bridge as a service: of systemd, launchd or the task scheduler."`
+	Doctor     doctorCmd     `cmd:"" help:"Check that everything Magpie needs is in place, and say how to fix the rest."`
+	Backup     backupCmd     `cmd:"" help:"Back up the database, even while Magpie runs."`
+	Memory     memoryCmd     `cmd:"" help:"Export and import memories."`
+	Context    contextCmd    `cmd:"" help:"Show the context that a question would be sent with, without sending it."`
+	History    historyCmd    `cmd:"" help:"Import and export the conversation history."`
+	Audit      auditCmd      `cmd:"" help:"List who allowed or denied what, when, and by which rule."`
+	Service    serviceCmd    `cmd:"" help:"Run Magpie as a service: of systemd, launchd or the task scheduler."`
 	Playground playgroundCmd `cmd:"" help:"Try everything on this machine, without a Feishu account."`
-	Completion completionCmd `cmd:"" help:"Print what a shell needs to complete commands and flags."`
+	Completion completionCmd `cmd:"" help:"Print a shell completion script."`
 	Man        manCmd        `cmd:"" help:"Print the manual page, as man reads it."`
 	Version    versionCmd    `cmd:"" help:"Print the version."`
 
@@ -45,7 +45,7 @@ type cli struct {
 
 // configFlag is the flag of every command that reads the configuration of a bridge.
 type configFlag struct {
-	Config string `help:"The configuration file. Looked for as magpie serve does." type:"path" placeholder:"magpie.toml"`
+	Config string `help:"The configuration file. Default: found as magpie serve finds it." type:"path" placeholder:"magpie.toml"`
 }
 
 func main() {
@@ -117,7 +117,7 @@ func usage(err error) string {
 	}
 	wrong := err.Error()
 	if locale() == i18n.Chinese {
-		wrong = chineseUsage(wrong)
+		wrong = chineseUsage(configtype.Chinese(err))
 	}
 	return wrong + "\n" + textSeeHelp.Sprintf(locale(), command)
 }

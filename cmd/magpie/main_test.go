@@ -30,7 +30,7 @@ func TestFirstSteps(t *testing.T) {
 		"version serve":  {2, "magpie: unexpected argument serve\nSee magpie version --help.\n"},
 		"nonsense":       {2, "magpie: unexpected argument nonsense\nSee magpie --help.\n"},
 		"serve --port 1": {2, "magpie: unknown flag --port"},
-		"context --chat oc_1 --message x --at yesterday": {2, `want one such as 2026-05-04, "2026-05-04 12:00"`},
+		"context --chat oc_1 --message x --at yesterday": {2, `must be like 2026-05-04, "2026-05-04 12:00"`},
 		"serve": {
 			2, "there is no magpie.toml here, nor in the user's or the system's configuration folder: " +
 				"make one with magpie setup",
@@ -65,21 +65,31 @@ func TestFirstStepsInChinese(t *testing.T) {
 	must(t, os.WriteFile(wrong, []byte("[feishu]\napp_idd = \"cli_1\"\n"), 0o600))
 	empty := filepath.Join(dir, "empty.toml")
 	must(t, os.WriteFile(empty, []byte("[feishu]\napp_id = \"cli_...\"\n[claude]\nproject = \""+dir+"/none\"\n"), 0o600))
+	bare, bad := filepath.Join(dir, "bare.toml"), filepath.Join(dir, "bad.jsonl")
+	must(t, os.WriteFile(bare, []byte("[db]\nurl = \"sqlite://"+dir+"/magpie.db\"\n"), 0o600))
+	must(t, os.WriteFile(bad, []byte("{}\n[1]\n{\"content\": 7}\n"), 0o600))
 	for line, wants := range map[string][]string{
 		"serve":  {"配置：这里没有 magpie.toml，用户和系统的配置文件夹里也没有：运行 magpie setup 创建"},
 		"backup": {`缺少参数 <file>`, "用法见 magpie backup --help"},
-		"doctor": {"配置：没有 magpie.toml", "有需要处理的问题"},
+		"doctor": {"配置：没有 magpie.toml", "有检查没有通过"},
 		"serve --config " + wrong: {
-			wrong + ": 第 2 行：没有 feishu.app_idd 这个键，是不是 feishu.app_id？", "   2| app_idd = …",
+			wrong + "：第 2 行：没有 feishu.app_idd 这个键，是不是 feishu.app_id？", "   2| app_idd = …",
 		},
 		"serve --config " + empty: {
 			`app_id "cli_..." 只是示例`, "app_secret 是空的", "没有文件夹 " + dir + "/none：创建它，或换一个",
 		},
-		"help":               {"用法：magpie <command>", "运行鹊桥", "命令："},
-		"man":                {"\nRun the bridge.\n"},
-		"help serve":         {"用法：magpie serve", "参数：", "配置文件"},
-		"nonsense":           {"不认识的参数 nonsense", "用法见 magpie --help"},
-		"serve --port 1":     {"没有参数 --port"},
+		"help":                                   {"用法：magpie <command>", "运行鹊桥", "命令："},
+		"man":                                    {"\nRun the bridge.\n"},
+		"help serve":                             {"用法：magpie serve", "参数：", "配置文件"},
+		"nonsense":                               {"不认识的参数 nonsense", "用法见 magpie --help"},
+		"serve --port 1":                         {"没有参数 --port"},
+		"serve --confg x":                        {"没有参数 --confg，是不是 --config？"},
+		"srve":                                   {"不认识的参数 srve，是不是 serve？"},
+		"audit --since x --config " + bare:       {"--since x：应为日期（例如 2026-05-04）"},
+		"context --chat oc_1 --message x --at x": {`"x" 不是时间`},
+		"history import --config " + bare + " " + bad: {
+			"第 1 行：缺少 channel；缺少 chat_id", "第 2 行：不是 JSON 对象，而是列表", "第 3 行：content：类型不对：数字",
+		},
 		"completion nothing": {`应为 "bash","zsh","fish" 之一，而不是 "nothing"`},
 	} {
 		t.Run(line, func(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 )
 
 type memoryCmd struct {
-	Export memoryExportCmd `cmd:"" help:"Write the memories as Markdown documents, also while the bridge runs."`
-	Import memoryImportCmd `cmd:"" help:"Read documents back: edited ones become new versions, missing ones are not forgotten. The bridge must not run."`
+	Export memoryExportCmd `cmd:"" help:"Write the memories as Markdown documents, even while Magpie runs."`
+	Import memoryImportCmd `cmd:"" help:"Read documents back: edited ones become new versions, missing ones are not forgotten. Stop Magpie first."`
 }
 
 // memoryExportCmd writes documents for people: to read, to edit, or to keep under version control.
@@ -47,7 +47,7 @@ func (e memoryExportCmd) Run(ctx context.Context) error {
 		return err
 	}
 	n, err := memdoc.Export(ctx, store, e.Dir, chats)
-	fmt.Printf("%s: %d memories\n", e.Dir, n)
+	fmt.Println(textMemoriesOut.Sprintf(locale(), e.Dir, n))
 	return err
 }
 
@@ -68,6 +68,6 @@ func (i memoryImportCmd) Run(ctx context.Context) error {
 		return err
 	}
 	done, err := memdoc.Import(ctx, store, i.Dir, bridge.Clean)
-	fmt.Printf("%s: %d new, %d changed, %d known already\n", i.Dir, done.Added, done.Changed, done.Known)
+	fmt.Println(textMemoriesIn.Sprintf(locale(), i.Dir, done.Added, done.Changed, done.Known))
 	return errors.Join(err, store.Close())
 }

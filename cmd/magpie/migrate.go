@@ -46,8 +46,8 @@ func (m migrateLarkChannelBridgeCmd) Run(ctx context.Context) error {
 
 // migrateFlags say what is read, and where what comes of it goes. Nothing is written without --write.
 type migrateFlags struct {
-	From       string `help:"Its configuration, or the folder of it. Default: where it usually lies." type:"path" placeholder:"PATH"`
-	Write      bool   `help:"Write the configuration and the History. Without it, only show what would be written."`
+	From       string `help:"Its configuration, or the folder of it. Default: its usual place." type:"path" placeholder:"PATH"`
+	Write      bool   `help:"Write the configuration and the history. Without it, only show what would be written."`
 	Config     string `help:"The magpie.toml to write; it must not exist. Default: in the user's configuration folder." type:"path" placeholder:"magpie.toml"`
 	Data       string `help:"Folder for the database. Default: the user's data folder." type:"path" placeholder:"FOLDER"`
 	SecretFile string `name:"app-secret-file" help:"File with the app's secret; - reads it from the standard input. Default: as the other program has it." placeholder:"FILE"`

@@ -111,9 +111,9 @@ func TestMigrateWritesOnlyWhatIsNew(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(m.dir, ".config/magpie/magpie.toml")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the configuration: %v, %v", info, err)
 	}
-	run(2, "neither changes nor replaces it", "--write")
-	run(0, "neither changes nor replaces it")
-	run(2, "there is a database already", "--write", "--config", filepath.Join(m.dir, "other.toml"))
+	run(2, "magpie migrate does not change it", "--write")
+	run(0, "magpie migrate does not change it")
+	run(2, "the database ", "--write", "--config", filepath.Join(m.dir, "other.toml"))
 	data := filepath.Join(m.dir, ".local/share/magpie")
 	run(0, "0 new messages to", "--write", "--config", filepath.Join(m.dir, "other.toml"), "--data", data)
 	if m.read(".config/magpie/magpie.toml") != first ||

@@ -1,8 +1,9 @@
 package main
 
 import (
-	"fmt"
 	"time"
+
+	"magpie/internal/configtype"
 )
 
 // moment is a point in time on the command line.
@@ -15,5 +16,6 @@ func (m *moment) UnmarshalText(text []byte) (err error) {
 			return nil
 		}
 	}
-	return fmt.Errorf(`%q is no time: want one such as 2026-05-04, "2026-05-04 12:00" or 2026-05-04T12:00:00+08:00`, text)
+	return configtype.Mistakef(`%q 不是时间：应写成 2026-05-04、"2026-05-04 12:00" 或 2026-05-04T12:00:00+08:00 的形式`,
+		`%q is not a time: must be like 2026-05-04, "2026-05-04 12:00" or 2026-05-04T12:00:00+08:00`, text)
 }

@@ -20,6 +20,7 @@ import (
 
 	"magpie/bridge"
 	"magpie/internal/config"
+	"magpie/internal/configtype"
 	"magpie/internal/console"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
@@ -28,10 +29,10 @@ import (
 // playgroundCmd needs neither an account nor a configuration: it has a folder of its own.
 type playgroundCmd struct {
 	Listen  string `help:"Address of the page." default:"127.0.0.1:7777"`
-	Agent   string `help:"claude: the CLI with its own login. simulated: the CLI with a double of the model. auto: simulated when the CLI is not logged in." enum:"auto,claude,simulated" default:"auto"`
+	Agent   string `help:"claude: the CLI with its own login. simulated: the CLI with a simulated model. auto: simulated when the CLI is not logged in." enum:"auto,claude,simulated" default:"auto"`
 	Command string `help:"The CLI." default:"claude" env:"MAGPIE_CLAUDE_COMMAND"`
 	Data    string `help:"Folder in which chats, memories and the sample project are kept. By default in the user's cache folder." type:"path" placeholder:"FOLDER"`
-	Fresh   bool   `help:"Forget what was kept, and begin anew."`
+	Fresh   bool   `help:"Delete what was kept and start over."`
 	// the pause between two pieces of a simulated answer, so that a person sees it grow
 	Pace time.Duration `hidden:"" default:"40ms"`
 }
@@ -43,16 +44,17 @@ const saves = 2 * time.Second
 // bridge is a process of its own, which visitors kill.
 func (p playgroundCmd) Run(ctx context.Context) (err error) {
 	if !canPlay {
-		return errors.New("the playground needs Linux or macOS; on Windows, run it in WSL")
+		return configtype.Mistakef("体验环境需要 Linux 或 macOS；在 Windows 上请在 WSL 里运行",
+			"the playground needs Linux or macOS; on Windows, run it in WSL")
 	}
 	ln, err := net.Listen("tcp", p.Listen)
 	if err != nil {
-		return fmt.Errorf("--listen: %w", explainListen(err, p.Listen, "--listen"))
+		return configtype.Mistakef("--listen：%v", "--listen: %v", explainListen(err, p.Listen, "--listen"))
 	}
 	defer ln.Close() //nolint:errcheck // the server has closed it unless it never began
 	dir, release, err := p.folder()
 	if err != nil {
-		return fmt.Errorf("--data: %w", err)
+		return configtype.Mistakef("--data：%v", "--data: %v", err)
 	}
 	defer release()
 	chats := filepath.Join(dir, "feishu")
@@ -87,7 +89,7 @@ func (p playgroundCmd) Run(ctx context.Context) (err error) {
 		LoseSession: bp.loseSession, Kill: bp.kill, FillDisk: bp.fillDisk(),
 	})
 	bp.page = page
-	fmt.Printf("鹊桥 Magpie playground: http://%s/\n", ln.Addr())
+	fmt.Println(textPlayground.Sprintf(locale(), ln.Addr()))
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return serveHTTP(ctx, ln, page) })
 	g.Go(func() error { return bp.run(ctx) })
@@ -139,7 +141,8 @@ func (p playgroundCmd) folder() (dir string, release func(), err error) {
 	release = func() { _ = lock.Close() } // which ends the lock
 	if err := lockFile(lock); err != nil {
 		release()
-		return "", nil, fmt.Errorf("another playground uses %s: choose another folder", dir)
+		return "", nil, configtype.Mistakef("另一个体验环境正在使用 %s：换一个文件夹",
+			"another playground uses %s: choose another folder", dir)
 	}
 	if p.Fresh {
 		for _, part := range playgroundParts {

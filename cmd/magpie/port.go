@@ -19,7 +19,7 @@ func explainListen(err error, address, how string) error {
 		return err
 	}
 	return configtype.Mistakef("%s 已被占用%v：停掉占用它的程序，或用 %s 换一个地址",
-		"%s is in use%v: stop the program that has it, or name another address with %s", address, portHolder(port), how)
+		"%s is in use%v: stop that program, or choose another address with %s", address, portHolder(port), how)
 }
 
 // held names a process that has a port.

@@ -25,7 +25,7 @@ func TestAnAddressInUse(t *testing.T) {
 	want := fmt.Sprintf("[http] listen: %s is in use by ", address)
 	if err == nil || !strings.HasPrefix(err.Error(), want) ||
 		!strings.Contains(err.Error(), fmt.Sprintf("(process %d)", os.Getpid())) ||
-		!strings.HasSuffix(err.Error(), "name another address with [http] listen (MAGPIE_HTTP_LISTEN)") {
+		!strings.HasSuffix(err.Error(), "choose another address with [http] listen (MAGPIE_HTTP_LISTEN)") {
 		t.Errorf("it says: %v", err)
 	}
 	if zh := configtype.Chinese(err); !strings.Contains(zh, address+" 已被占用") {
@@ -33,7 +33,7 @@ func TestAnAddressInUse(t *testing.T) {
 	}
 	out, _ := magpie(t, t.TempDir(), "playground", "--listen", address).CombinedOutput() // fails at once
 	if !strings.Contains(string(out), "--listen: "+address+" is in use by ") ||
-		!strings.Contains(string(out), "name another address with --listen") {
+		!strings.Contains(string(out), "choose another address with --listen") {
 		t.Errorf("the playground says: %s", out)
 	}
 	other := errors.New("other")

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -81,7 +80,7 @@ var (
 	errUTF8 = configtype.Mistakef("不是 UTF-8：先转换文件，例如 iconv -f GB18030 -t UTF-8",
 		"not UTF-8: convert the file, for example with iconv -f GB18030 -t UTF-8")
 	errTime = configtype.Mistakef("ts：应为 2026-05-04T12:00:00.000+08:00 这样的时间（RFC 3339）",
-		"ts: want a time such as 2026-05-04T12:00:00.000+08:00 (RFC 3339)")
+		"ts: must be a time such as 2026-05-04T12:00:00.000+08:00 (RFC 3339)")
 )
 
 // parseRecord reads one line. Fields that it does not know are ignored.
@@ -93,13 +92,31 @@ func parseRecord(line []byte) (db.Record, error) {
 	if err := json.Unmarshal(line, &w); err != nil {
 		var kind *json.UnmarshalTypeError
 		if errors.As(err, &kind) && kind.Field != "" {
-			return db.Record{}, fmt.Errorf("%s: want %s, not %s", kind.Field, kind.Type, kind.Value)
+			return db.Record{}, configtype.Mistakef("%s：类型不对：%v", "%s: wrong type: %v", kind.Field, jsonType(kind.Value))
 		} else if errors.As(err, &kind) {
-			return db.Record{}, fmt.Errorf("not a JSON object: %s", kind.Value)
+			return db.Record{}, configtype.Mistakef("不是 JSON 对象，而是%v", "not a JSON object: %v", jsonType(kind.Value))
 		}
-		return db.Record{}, fmt.Errorf("not JSON: %w", err)
+		return db.Record{}, configtype.Mistakef("不是 JSON：%v", "not JSON: %v", err)
 	}
 	return w.record()
+}
+
+// jsonTypes are JSON's types as people know them.
+var jsonTypes = map[string]error{
+	"string": configtype.Mistakef("文字", "a text"),
+	"number": configtype.Mistakef("数字", "a number"),
+	"bool":   configtype.Mistakef("true 或 false", "true or false"),
+	"array":  configtype.Mistakef("列表", "a list"),
+	"object": configtype.Mistakef("对象", "an object"),
+}
+
+// jsonType is a type in words. The decoder adds the number itself to the type of one that does not fit.
+func jsonType(name string) error {
+	name, _, _ = strings.Cut(name, " ")
+	if words, ok := jsonTypes[name]; ok {
+		return words
+	}
+	return configtype.Mistakef("其他类型 %s", "of the type %s", name)
 }
 
 func (w record) record() (db.Record, error) {
@@ -140,44 +157,49 @@ func (w record) check() error {
 		{"role", string(w.Role)}, {"ts", w.TS},
 	} {
 		if f.value == "" {
-			errs = append(errs, fmt.Errorf("%s is missing", f.name))
+			errs = append(errs, configtype.Mistakef("缺少 %s", "%s is missing", f.name))
 		}
 	}
 	if w.Content == nil {
-		errs = append(errs, errors.New("content is missing"))
+		errs = append(errs, configtype.Mistakef("缺少 %s", "%s is missing", "content"))
 	}
 	for _, f := range []struct{ name, value string }{
 		{"channel", w.Channel}, {"container", w.Container}, {"chat_id", w.ChatID}, {"thread_id", w.ThreadID},
 	} {
 		if err := chat.ValidID(f.value); err != nil && f.value != "" {
-			errs = append(errs, fmt.Errorf("%s: %w", f.name, err))
+			errs = append(errs, configtype.Mistakef("%s：不是有效的 ID：%v", "%s: %v", f.name, err))
 		}
 	}
 	switch w.Role {
 	case chat.User, chat.Assistant, chat.Tool, chat.System, "":
 	default:
-		errs = append(errs, errors.New("role: want user, assistant, tool or system"))
+		errs = append(errs, configtype.Mistakef("role：应为 user、assistant、tool 或 system",
+			"role: must be user, assistant, tool or system"))
 	}
 	switch chat.Class(w.Class) {
 	case chat.Talk, chat.Command, chat.Overheard, "":
 	default:
-		errs = append(errs, errors.New("class: want talk, command or overheard, or leave it out"))
+		errs = append(errs, configtype.Mistakef("class：应为 talk、command 或 overheard，也可以不写",
+			"class: must be talk, command or overheard, or left out"))
 	}
 	switch w.ChatKind {
 	case chat.Private, chat.Group, "":
 	default:
-		errs = append(errs, errors.New("chat_kind: want p2p or group, or leave it out"))
+		errs = append(errs, configtype.Mistakef("chat_kind：应为 p2p 或 group，也可以不写",
+			"chat_kind: must be p2p or group, or left out"))
 	}
 	if e := w.Epoch; e != nil && (*e < -mostEpochs || *e > mostEpochs) {
-		errs = append(errs, errors.New("epoch: want a number that an export has written, or leave it out"))
+		errs = append(errs, configtype.Mistakef("epoch：应为导出时写下的数，也可以不写",
+			"epoch: must be a number that an export has written, or left out"))
 	}
 	// One line per record, so that errors can be counted and sorted.
-	var all []string
+	var all error
 	for _, err := range errs {
-		all = append(all, err.Error())
+		if all == nil {
+			all = err
+		} else {
+			all = configtype.Mistakef("%v；%v", "%v; %v", all, err)
+		}
 	}
-	if len(all) > 0 {
-		return errors.New(strings.Join(all, "; "))
-	}
-	return nil
+	return all
 }

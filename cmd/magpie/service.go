@@ -11,7 +11,7 @@ import (
 type serviceCmd struct {
 	Install   serviceInstallCmd   `cmd:"" help:"Write the unit file and start the service."`
 	Uninstall serviceUninstallCmd `cmd:"" help:"Stop the service and remove its unit file. Configuration and data stay."`
-	Status    serviceStatusCmd    `cmd:"" help:"Show how the service is."`
+	Status    serviceStatusCmd    `cmd:"" help:"Show the service's status."`
 }
 
 // serviceFlags say which service is meant.
@@ -29,8 +29,8 @@ func (f serviceFlags) service() services.Service {
 type serviceInstallCmd struct {
 	serviceFlags
 	configFlag
-	User   string `help:"Who runs a system service. Default: who called sudo, else magpie." placeholder:"NAME"`
-	Agents string `help:"Who runs the agents of a system service; \"same\" = who runs the service. Default: [claude] user, else a user of their own, which is created, unless a person runs the service." placeholder:"NAME"`
+	User   string `help:"User that runs a system service. Default: whoever called sudo, else magpie." placeholder:"NAME"`
+	Agents string `help:"User that runs the agents of a system service; \"same\" = the one that runs the service. Default: [claude] user, else a user of their own, which is created, unless a person runs the service." placeholder:"NAME"`
 	Secret string `name:"secret-file" help:"A file that holds the app secret, when the configuration does not." type:"path" placeholder:"FILE"`
 	DryRun bool   `help:"Print the unit file and do nothing."`
 	Force  bool   `help:"Overwrite a unit file that somebody has edited."`

@@ -16,10 +16,10 @@ type setupCmd struct {
 	Platform   string `help:"feishu, lark, or an address. Default: found out." env:"MAGPIE_FEISHU_BASE_URL" placeholder:"PLATFORM"`
 	Project    string `help:"Folder in which the agent works." placeholder:"FOLDER"`
 	Claude     string `help:"The Claude Code CLI." default:"claude" env:"MAGPIE_CLAUDE_COMMAND"`
-	Owner      string `help:"User to whom the bot belongs. Default: who scans, else the app's owner." placeholder:"ou_..."`
-	Start      string `help:"How the bridge is started: service, here (in this terminal), or no." enum:"ask,service,here,no" default:"ask"`
+	Owner      string `help:"Owner of the bot. Default: whoever scans the code, else the app's owner." placeholder:"ou_..."`
+	Start      string `help:"How Magpie is started: service, here (in this terminal), or no." enum:"ask,service,here,no" default:"ask"`
 	Replace    bool   `help:"Replace a configuration that is there; it is kept under another name."`
-	Yes        bool   `help:"Ask nothing: take flags and defaults."`
+	Yes        bool   `help:"Ask no questions; use flags and defaults."`
 	Lang       string `help:"Language of the dialog: zh, en, or auto for the locale's." enum:"auto,zh,en" default:"auto"`
 	Root       string `help:"Folder that stands for / when the service is written." hidden:"" type:"path"`
 }

@@ -26,8 +26,9 @@ func holdApp(appID string) (io.Closer, error) {
 		ln, err = net.Listen("unix", name)
 	}
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, configtype.Mistakef("这台机器上已经有程序%[2]s在用应用 %[1]s：先停掉它，否则两个程序会互相抢消息",
-			"another program on this machine serves the app %[1]s already%[2]s: stop it first, they would take each other's messages",
+		return nil, configtype.Mistakef("这台机器上已经有程序在运行应用 %[1]s%[2]v：先停掉它，否则两个程序会互相抢消息",
+			"another program on this machine is already running the app %[1]s%[2]v: stop it first, "+
+				"or the two would take each other's messages",
 			appID, holderOf(name))
 	} else if err != nil {
 		return nil, fmt.Errorf("hold the app %s: %w", appID, err)
@@ -39,16 +40,16 @@ func holdApp(appID string) (io.Closer, error) {
 // the file descriptor until its exec closes it.
 const leftover = 2 * time.Second
 
-// holderOf names the process that holds the socket; empty = unknown.
-func holderOf(name string) string {
+// holderOf names the process that holds the socket; [unknownHolder] = it is not known.
+func holderOf(name string) error {
 	conn, err := net.Dial("unix", name)
 	if err != nil {
-		return ""
+		return unknownHolder
 	}
 	defer conn.Close() //nolint:errcheck // nothing was said
 	raw, err := conn.(*net.UnixConn).SyscallConn()
 	if err != nil {
-		return ""
+		return unknownHolder
 	}
 	var cred *unix.Ucred
 	var credErr error
@@ -56,7 +57,7 @@ func holderOf(name string) string {
 		cred, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
 	})
 	if err != nil || credErr != nil {
-		return ""
+		return unknownHolder
 	}
-	return fmt.Sprintf(" (process %d)", cred.Pid)
+	return configtype.Mistakef("（进程 %d）", " (process %d)", cred.Pid)
 }

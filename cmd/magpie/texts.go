@@ -9,12 +9,12 @@ import (
 var (
 	textDescription = i18n.Phrase{
 		ZH: "鹊桥：在飞书里和自己机器上的 Claude Code 助手对话。",
-		EN: "鹊桥: chat in Feishu with the Claude Code agent on your own machine.",
+		EN: "Magpie: chat in Feishu with Claude Code on your own machine.",
 	}
 	textSeeHelp   = i18n.Phrase{ZH: "用法见 %s --help。", EN: "See %s --help."}
 	textUnhealthy = i18n.Phrase{
-		ZH: "有需要处理的问题，见 fail 开头的几行",
-		EN: "something has to be done, see the lines with \"fail\"",
+		ZH: "有检查没有通过，见 fail 开头的几行",
+		EN: "some checks failed: see the lines marked \"fail\"",
 	}
 
 	textInUse = i18n.Phrase{
@@ -27,21 +27,29 @@ var (
 	}
 	textNotImported = i18n.Phrase{
 		ZH: "有 %d 行没有导入：改正后再导入一次，已有的不会重复添加",
-		EN: "lines that were not imported: %d; correct them and import the file again, what is known is not added twice",
+		EN: "lines not imported: %d; correct them and import the file again (known messages are not added twice)",
 	}
-	textLine       = i18n.Phrase{ZH: "第 %d 行：%s", EN: "line %d: %s"}
-	textMoreBad    = i18n.Phrase{ZH: "其余的错误行只计数，不再显示", EN: "further bad lines are only counted"}
-	textExported   = i18n.Phrase{ZH: "%s：%d 条消息", EN: "%s: %d messages"}
-	textImporting  = i18n.Phrase{ZH: "导入", EN: "importing"}
-	textExporting  = i18n.Phrase{ZH: "导出", EN: "exporting"}
-	textCopying    = i18n.Phrase{ZH: "备份", EN: "copying"}
-	textUpgrading  = i18n.Phrase{ZH: "升级数据库", EN: "upgrading"}
-	textIndexing   = i18n.Phrase{ZH: "建立索引", EN: "indexing"}
-	textInMessages = i18n.Phrase{ZH: "%d 条", EN: "%d messages"}
-	textInMB       = i18n.Phrase{ZH: "%d MB", EN: "%d MB"}
-	textInSteps    = i18n.Phrase{ZH: "%d 步", EN: "%d steps"}
-	textRate       = i18n.Phrase{ZH: "，每秒 %.0f", EN: ", %.0f/s"}
-	textTimeLeft   = i18n.Phrase{ZH: "，还需 %s", EN: ", %s left"}
+	textLine        = i18n.Phrase{ZH: "第 %d 行：%s", EN: "line %d: %s"}
+	textMoreBad     = i18n.Phrase{ZH: "其余的错误行只计数，不再显示", EN: "further bad lines are only counted"}
+	textExported    = i18n.Phrase{ZH: "%s：%d 条消息", EN: "%s: %d messages"}
+	textImporting   = i18n.Phrase{ZH: "导入", EN: "importing"}
+	textExporting   = i18n.Phrase{ZH: "导出", EN: "exporting"}
+	textCopying     = i18n.Phrase{ZH: "备份", EN: "backing up"}
+	textUpgrading   = i18n.Phrase{ZH: "升级数据库", EN: "upgrading"}
+	textIndexing    = i18n.Phrase{ZH: "建立索引", EN: "indexing"}
+	textInMessages  = i18n.Phrase{ZH: "%d 条", EN: "%d messages"}
+	textInMB        = i18n.Phrase{ZH: "%d MB", EN: "%d MB"}
+	textInSteps     = i18n.Phrase{ZH: "%d 步", EN: "%d steps"}
+	textRate        = i18n.Phrase{ZH: "，每秒 %.0f", EN: ", %.0f/s"}
+	textTimeLeft    = i18n.Phrase{ZH: "，还需 %s", EN: ", %s left"}
+	textNoDecisions = i18n.Phrase{ZH: "没有任何决定。", EN: "No decisions."}
+	textCopied      = i18n.Phrase{ZH: "%s：%.1f MB，用时 %v", EN: "%s: %.1f MB in %v"}
+	textMemoriesOut = i18n.Phrase{ZH: "%s：%d 条记忆", EN: "%s: %d memories"}
+	textMemoriesIn  = i18n.Phrase{
+		ZH: "%s：新增 %d，更改 %d，已有 %d",
+		EN: "%s: %d new, %d changed, %d known already",
+	}
+	textPlayground = i18n.Phrase{ZH: "鹊桥体验环境：http://%s/", EN: "Magpie playground: http://%s/"}
 	textByProcess  = i18n.Phrase{ZH: "（进程 %d）", EN: " (process %d)"}
 
 	textMigrateDry = i18n.Phrase{
@@ -49,12 +57,12 @@ var (
 		EN: "Nothing was written. If this is what you want, add --write.",
 	}
 	textMigrateConfig = i18n.Phrase{
-		ZH: "已经有配置 %s，magpie migrate 不会合并或覆盖它：用 --config 和 --data 写到别处，或者先把它移走",
-		EN: "there is a configuration already, %s, and magpie migrate neither changes nor replaces it: write to other places with --config and --data, or move it away first",
+		ZH: "%s 已经存在，magpie migrate 不会改动它：用 --config 和 --data 写到别处，或者先把它移走",
+		EN: "%s already exists, and magpie migrate does not change it: write elsewhere with --config and --data, or move it away first",
 	}
 	textMigrateData = i18n.Phrase{
-		ZH: "已经有数据库 %s：要把对话加进去，用 --data %s 说明；否则用 --data 换一个文件夹",
-		EN: "there is a database already, %s: to add to it, say so with --data %s; else name another folder with --data",
+		ZH: "数据库 %s 已经存在：要把对话加进去，就加上 --data %s；否则用 --data 换一个文件夹",
+		EN: "the database %s already exists: to add to it, pass --data %s; otherwise choose another folder with --data",
 	}
 	textMigrateDone = i18n.Phrase{
 		ZH: "已写入 %s；%d 条新消息写入 %s。",

@@ -55,7 +55,7 @@ func ParseKey(s string) (Key, error) {
 		ok = ok && p != ""
 	}
 	if !ok {
-		return Key{}, fmt.Errorf("chat key %q: want channel:kind:id or channel:kind:id:thread:id", s)
+		return Key{}, fmt.Errorf("chat key %q: must be channel:kind:id or channel:kind:id:thread:id", s)
 	}
 	k := Key{Channel: parts[0], Kind: parts[1], ID: parts[2]}
 	if len(parts) == 5 {

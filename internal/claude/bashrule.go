@@ -2,10 +2,11 @@ package claude
 
 import (
 	"errors"
-	"fmt"
 	"path"
 	"slices"
 	"strings"
+
+	"magpie/internal/configtype"
 )
 
 // bashCommand describes a command of the Bash tool, by its first words.
@@ -150,17 +151,20 @@ func checkBashRule(rule string) error {
 	}
 	words = slices.DeleteFunc(words, isAssignment)
 	if len(words) == 0 {
-		return fmt.Errorf("%q: a wildcard in the command's name allows other commands, too; name the whole command, or "+
-			`write "Bash" if you want to allow them all`, rule)
+		return configtype.Mistakef(`%q：命令名里的通配符也会放行别的命令；请写完整的命令，要全部放行就写 "Bash"`,
+			`%q: a wildcard in the command's name allows other commands, too; name the whole command, or write "Bash" to allow all`,
+			rule)
 	}
 	name, can := danger(words)
 	if can == "" {
 		return nil
 	}
-	return fmt.Errorf("%q allows more than it seems to: %s with other words: %s. Allow the command as it is "+
-		"run, without "+
-		`a wildcard, as in "Bash(go vet ./...)"; or leave it out: people are asked in the chat then, and can allow it there. `+
-		`"Bash" allows every command`, rule, name, can)
+	return configtype.Mistakef(
+		`%q 放行的比看起来多：%s 换些参数就能做别的事：%s。请写实际运行的命令，不带通配符，例如 "Bash(go vet ./...)"；`+
+			`或者不写：聊天里会问人，可以在那里允许。"Bash" 放行所有命令`,
+		`%q allows more than it seems to: %s with other words: %s. Allow the command as it is run, without a wildcard, `+
+			`as in "Bash(go vet ./...)"; or leave it out: people are asked in the chat then, and can allow it there. `+
+			`"Bash" allows every command`, rule, name, can)
 }
 
 // bashContent is the part of a Bash rule in brackets; false = a rule for another tool, or without brackets.
@@ -218,7 +222,7 @@ func checkAllowed(where string, rules []string) error {
 	for _, entry := range rules {
 		for _, rule := range splitRules(entry) {
 			if err := checkBashRule(rule); err != nil {
-				errs = append(errs, fmt.Errorf("%s %w", where, err))
+				errs = append(errs, configtype.Mistakef("%s：%v", "%s %v", where, err))
 			}
 		}
 	}

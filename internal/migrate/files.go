@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"syscall"
+
+	"magpie/internal/configtype"
 )
 
 // The largest files that are read, in bytes.
@@ -53,9 +54,9 @@ func readJSON(path string, largest int64, v any) error {
 	switch {
 	case errors.As(err, &syntax):
 		line := bytes.Count(data[:min(int(syntax.Offset), len(data))], []byte("\n")) + 1
-		return fmt.Errorf("line %d: not JSON", line)
+		return configtype.Mistakef("第 %d 行：不是 JSON", "line %d: not JSON", line)
 	case errors.As(err, &kind):
-		return fmt.Errorf("%s: want %s, not %s", kind.Field, wanted(kind), kind.Value)
+		return configtype.Mistakef("%s：应为 %s，而不是 %s", "%s: must be %s, not %s", kind.Field, wanted(kind), kind.Value)
 	}
 	return err
 }

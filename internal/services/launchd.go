@@ -13,6 +13,7 @@ import (
 	"text/template"
 	"time"
 
+	"magpie/internal/configtype"
 	"magpie/internal/systemd"
 )
 
@@ -84,11 +85,11 @@ func (a launchAgent) install(ctx context.Context) error {
 	if err := os.WriteFile(path, []byte(a.plist()), 0o644); err != nil {
 		return err
 	}
-	fmt.Println("wrote " + path)
+	fmt.Print(say(textWrote, path))
 	if err := run(ctx, "launchctl", "bootstrap", fmt.Sprintf("gui/%d", a.UID), path); err != nil {
 		return err
 	}
-	fmt.Printf("%s is started, now and at every login\nits log: tail -f %s\n", a.Name, a.Log())
+	fmt.Print(say(textStarted, a.Name, a.Log()))
 	return nil
 }
 
@@ -109,7 +110,7 @@ func (a launchAgent) unload(ctx context.Context) error {
 		}
 		time.Sleep(unloadTick)
 	}
-	return fmt.Errorf("%s does not end", a.target())
+	return configtype.Mistakef("%s 没有结束", "%s does not end", a.target())
 }
 
 // uninstall ends the job and removes its property list.
@@ -119,12 +120,12 @@ func (a launchAgent) uninstall(ctx context.Context) error {
 	}
 	err := os.Remove(a.file())
 	if errors.Is(err, fs.ErrNotExist) {
-		fmt.Println("nothing to do: there is no " + a.file())
+		fmt.Print(say(textNothingToDo, a.file()))
 		return nil
 	} else if err != nil {
 		return err
 	}
-	fmt.Println("removed " + a.file())
+	fmt.Print(say(textRemoved, a.file()))
 	return nil
 }
 

@@ -4,12 +4,12 @@ package services
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"strings"
 
+	"magpie/internal/configtype"
 	"magpie/internal/systemd"
 )
 
@@ -23,9 +23,11 @@ type Installation = systemd.Installation
 func onlyPersonal(i Installation) error {
 	switch {
 	case i.System:
-		return errors.New("here a service belongs to one user: call this as the user who is to run the bridge")
+		return configtype.Mistakef("在这个系统上服务属于一个用户：请以要运行鹊桥的用户执行",
+			"on this system a service belongs to one user: run this as the user who is to run Magpie")
 	case i.User != "", i.Agents != "", i.Secret != "":
-		return errors.New("--user, --agents and --secret-file are for services of systemd")
+		return configtype.Mistakef("--user、--agents 和 --secret-file 只用于 systemd 的服务",
+			"--user, --agents and --secret-file are for services of systemd")
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ func (t scheduledTask) install(ctx context.Context) error {
 	if err := run(ctx, "schtasks", "/Run", "/TN", t.Name); err != nil {
 		return err
 	}
-	fmt.Printf("the task %s is started, now and at every login; its window shows the log\n", t.Name)
+	fmt.Print(say(textTaskStarted, t.Name))
 	return nil
 }
 
@@ -82,7 +82,7 @@ func (t scheduledTask) uninstall(ctx context.Context) error {
 	if err := run(ctx, "schtasks", "/Delete", "/F", "/TN", t.Name); err != nil {
 		return err
 	}
-	fmt.Printf("removed the task %s\n", t.Name)
+	fmt.Print(say(textTaskRemoved, t.Name))
 	return nil
 }
 

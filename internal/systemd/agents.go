@@ -17,6 +17,7 @@ import (
 	"syscall"
 
 	"magpie/internal/config"
+	"magpie/internal/configtype"
 	"magpie/internal/safepath"
 )
 
@@ -61,13 +62,11 @@ func agentsHome(name string) (home, group string, err error) {
 func (u unit) prepareAgents(ctx context.Context, dryRun bool) error {
 	if u.Agents.User == "" {
 		if u.System {
-			fmt.Fprintf(os.Stderr, "agents run as %s, like the service: they can read its secret and its data. "+
-				"Another user for them: --agents NAME\n", u.User)
+			fmt.Fprint(os.Stderr, say(textSameUser, u.User))
 		}
 		return nil
 	}
-	fmt.Fprintf(os.Stderr, "agents run as %s, who can read neither the secret nor the data of the service\n",
-		u.Agents.User)
+	fmt.Fprint(os.Stderr, say(textOtherUser, u.Agents.User))
 	who, err := user.Lookup(u.Agents.User)
 	if _, unknown := errors.AsType[user.UnknownUserError](err); unknown {
 		create := exec.CommandContext(ctx, "useradd", "--system", "--user-group", "--create-home",
@@ -77,7 +76,8 @@ func (u unit) prepareAgents(ctx context.Context, dryRun bool) error {
 			return nil
 		}
 		if out, err := create.CombinedOutput(); err != nil {
-			return fmt.Errorf("create the user %s: %w: %s", u.Agents.User, err, strings.TrimSpace(string(out)))
+			return configtype.Mistakef("创建不了用户 %s：%v：%s", "create the user %s: %v: %s", u.Agents.User, err,
+				strings.TrimSpace(string(out)))
 		}
 		who, err = user.Lookup(u.Agents.User)
 	}
@@ -97,7 +97,8 @@ func (u unit) prepareAgents(ctx context.Context, dryRun bool) error {
 	// After the user exists, since the folders will belong to it.
 	for _, dir := range u.Agents.projects {
 		if u.hasOwnFilesIn(dir) {
-			return &config.Error{Err: fmt.Errorf("%s cannot be a project: the service has its own files in it", dir)}
+			return &config.Error{Err: configtype.Mistakef("%s 不能作为项目：里面有服务自己的文件",
+				"%s cannot be a project: the service has its own files in it", dir)}
 		}
 		if err := giveFolder(ctx, dir, owner, who, agent, dryRun); err != nil {
 			return err
@@ -138,10 +139,10 @@ func giveFolder(ctx context.Context, dir string, owner, who *user.User, agent *s
 	case err != nil && !missing:
 		return err
 	case !missing && !mayGive(dir, owner):
-		fmt.Fprintf(os.Stderr, "warning: %s cannot write to %s: chown -R %[1]s %[2]s\n", who.Username, dir)
+		fmt.Fprint(os.Stderr, say(textCannotWrite, who.Username, dir))
 		return nil
 	}
-	fmt.Fprintf(os.Stderr, "giving %s to %s\n", dir, who.Username)
+	fmt.Fprint(os.Stderr, say(textGiving, dir, who.Username))
 	if dryRun {
 		return nil
 	}
@@ -154,12 +155,11 @@ func giveFolder(ctx context.Context, dir string, owner, who *user.User, agent *s
 		}
 	}
 	if err := chownFolder(dir, owner, agent); err != nil {
-		return fmt.Errorf("give %s to %s: %w", dir, who.Username, err)
+		return configtype.Mistakef("不能把 %s 交给 %s：%v", "give %s to %s: %v", dir, who.Username, err)
 	}
 	// A folder above may be closed; changing the modes of other people's folders is not for a program.
 	if !canWrite(ctx, dir, agent) {
-		fmt.Fprintf(os.Stderr, "warning: %s cannot get into %s: a folder above it is closed to that user\n",
-			who.Username, dir)
+		fmt.Fprint(os.Stderr, say(textCannotEnter, who.Username, dir))
 	}
 	return nil
 }

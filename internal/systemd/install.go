@@ -16,6 +16,7 @@ import (
 	"syscall"
 
 	"magpie/internal/config"
+	"magpie/internal/configtype"
 	"magpie/internal/safepath"
 )
 
@@ -45,8 +46,9 @@ func (i Installation) Install(ctx context.Context) error {
 		return err
 	// Somebody has edited the file, so it is not overwritten without being asked to.
 	case err == nil && !pristine(string(old)) && !i.Force:
-		return fmt.Errorf("%s was edited and is left alone: move the changes to a drop-in (systemctl edit %s), "+
-			"or overwrite them with --force", path, i.Name)
+		return configtype.Mistakef("%s 被改过，没有动它：把改动移到 drop-in 里（systemctl edit %s），或用 --force 覆盖",
+			"%s was edited and is left alone: move the changes to a drop-in (systemctl edit %s), or overwrite them with --force",
+			path, i.Name)
 	}
 	if err := u.prepareAgents(ctx, false); err != nil {
 		return err
@@ -57,7 +59,7 @@ func (i Installation) Install(ctx context.Context) error {
 		if err := writeFileAtomic(path, u.String()); err != nil {
 			return err
 		}
-		fmt.Println("wrote " + path)
+		fmt.Print(say(textWrote, path))
 		start = "restart"
 	}
 	if i.Restart {
@@ -68,12 +70,11 @@ func (i Installation) Install(ctx context.Context) error {
 			return err
 		}
 	}
-	fmt.Printf("%s is enabled and started\n", i.Name)
+	fmt.Print(say(textStarted, i.Name))
 	if i.System {
-		fmt.Printf("its log: journalctl -f -u %s\n", i.Name)
+		fmt.Print(say(textItsLog, i.Name))
 	} else {
-		fmt.Printf("its log: journalctl --user -f -u %s\n"+
-			"so that it runs while you are not logged in: loginctl enable-linger\n", i.Name)
+		fmt.Print(say(textUserLog, i.Name))
 	}
 	return nil
 }
@@ -98,8 +99,10 @@ func (i Installation) unit(ctx context.Context) (u unit, err error) {
 		return u, err
 	}
 	if c.Claude.User != "" && !u.System {
-		return u, &config.Error{Err: fmt.Errorf("%s: [claude] user does not work in a service of one user, "+
-			"which may not become another: install one of the machine, as root (--scope system)", u.Config)}
+		return u, &config.Error{Err: configtype.Mistakef(
+			"%s：用户级服务不能切换用户，[claude] user 不起作用：请以 root 安装系统级服务（--scope system）",
+			"%s: [claude] user does not work in a service of one user, which cannot switch to another: "+
+				"install one of the machine, as root (--scope system)", u.Config)}
 	}
 	u.Environment, u.Shutdown = filepath.Join(filepath.Dir(u.Config), "environment"), c.Shutdown.Duration
 	if !u.System {
@@ -128,15 +131,17 @@ func (i Installation) systemPaths(u *unit, c config.Config) error {
 	}
 	owner, err := user.Lookup(u.User)
 	if err != nil {
-		err = fmt.Errorf("%w: create it (useradd --system --home-dir %s --shell /usr/sbin/nologin %s), "+
-			"or name another with --user", err, u.Dir, u.User)
+		err = configtype.Mistakef(
+			"%v：创建它（useradd --system --home-dir %s --shell /usr/sbin/nologin %s），或用 --user 写另一个",
+			"%v: create it (useradd --system --home-dir %s --shell /usr/sbin/nologin %s), or name another with --user",
+			err, u.Dir, u.User)
 		if !i.DryRun {
 			return err
 		}
-		fmt.Fprintf(os.Stderr, "warning: %v\n", err)
+		fmt.Fprint(os.Stderr, say(textWarning, err))
 		owner = &user.User{Username: u.User, HomeDir: u.Dir} // as it would be created
 	} else if !canRead(u.Config, owner) {
-		fmt.Fprintf(os.Stderr, "warning: %s cannot read %s: chown %s %[2]s\n", u.User, u.Config, u.User)
+		fmt.Fprint(os.Stderr, say(textCannotRead, u.User, u.Config))
 	}
 	u.Agents.projects, u.data = projects(c), dataFolder(c)
 	if !filepath.IsAbs(u.data) {

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"magpie/internal/config"
+	"magpie/internal/configtype"
 )
 
 // Service is a service of systemd, whether it is installed or not.
@@ -53,7 +54,8 @@ func Locate(file string) (program, found string, c config.Config, err error) {
 	}
 	if file == "" {
 		return "", "", c, &config.Error{
-			Err: errors.New("there is no magpie.toml: make one with magpie setup, or name it with --config")}
+			Err: configtype.Mistakef("没有 magpie.toml：运行 magpie setup 创建，或用 --config 指定",
+				"there is no magpie.toml: make one with magpie setup, or name it with --config")}
 	}
 	if file, err = filepath.Abs(file); err != nil {
 		return "", "", c, err
@@ -64,7 +66,7 @@ func Locate(file string) (program, found string, c config.Config, err error) {
 		return "", "", c, &config.Error{Err: err}
 	}
 	if err := config.Decode(data, &c); err != nil {
-		return "", "", c, &config.Error{Err: fmt.Errorf("%s: %w", file, err)}
+		return "", "", c, &config.Error{Err: configtype.Mistakef("%s：%v", "%s: %v", file, err)}
 	}
 	return program, file, c, nil
 }
@@ -83,8 +85,10 @@ func (s Service) UnitPath() (string, error) {
 }
 
 // errNoSystemd says what to do instead.
-var errNoSystemd = errors.New("systemd does not run this machine (in containers it seldom does): " +
-	"start \"magpie serve\" yourself, or use pm2 with scripts/ecosystem.config.js")
+var errNoSystemd = configtype.Mistakef(
+	"这台机器不由 systemd 管理（容器里通常如此）：自己运行 magpie serve，或用 pm2 和 scripts/ecosystem.config.js",
+	"systemd does not run this machine (in containers it seldom does): "+
+		"start magpie serve yourself, or use pm2 with scripts/ecosystem.config.js")
 
 // systemctl makes calls of systemctl for the scope.
 func (s Service) systemctl(ctx context.Context, args ...string) *exec.Cmd {
@@ -123,13 +127,13 @@ func (s Service) Uninstall(ctx context.Context, force bool) error {
 	}
 	old, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		fmt.Println("nothing to do: there is no " + path)
+		fmt.Print(say(textNothingToDo, path))
 		return nil
 	} else if err != nil {
 		return err
 	}
 	if !pristine(string(old)) && !force {
-		return fmt.Errorf("%s was edited: remove it with --force", path)
+		return configtype.Mistakef("%s 被改过：要删除它，加上 --force", "%s was edited: remove it with --force", path)
 	}
 	if err := Available(s.Root); err != nil {
 		return err
@@ -141,7 +145,7 @@ func (s Service) Uninstall(ctx context.Context, force bool) error {
 	if err := os.Remove(path); err != nil {
 		return err
 	}
-	fmt.Println("removed " + path)
+	fmt.Print(say(textRemoved, path))
 	return s.run(ctx, "daemon-reload")
 }
 
@@ -152,7 +156,8 @@ func (s Service) Status(ctx context.Context) error {
 		return err
 	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("there is no %s: install the service with: magpie service install", path)
+		return configtype.Mistakef("没有 %s：安装服务用 magpie service install",
+			"there is no %s: install the service with: magpie service install", path)
 	}
 	if err := Available(s.Root); err != nil {
 		return err
@@ -160,7 +165,7 @@ func (s Service) Status(ctx context.Context) error {
 	cmd := s.systemctl(ctx, "status", "--no-pager", "--lines=10", s.Name)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("the service does not run: %w", err)
+		return configtype.Mistakef("服务没有在运行：%v", "the service is not running: %v", err)
 	}
 	return nil
 }

@@ -1,0 +1,48 @@
+package systemd
+
+import (
+	"os"
+
+	"magpie/bridge/i18n"
+)
+
+// What is said while a service is installed or removed.
+var (
+	textWrote   = i18n.Phrase{ZH: "已写入 %s", EN: "wrote %s"}
+	textStarted = i18n.Phrase{ZH: "%s 已启用并启动", EN: "%s is enabled and started"}
+	textItsLog  = i18n.Phrase{ZH: "日志：journalctl -f -u %s", EN: "its log: journalctl -f -u %s"}
+	textUserLog = i18n.Phrase{
+		ZH: "日志：journalctl --user -f -u %s\n要在没有登录时也运行：loginctl enable-linger",
+		EN: "its log: journalctl --user -f -u %s\nto keep it running while you are not logged in: loginctl enable-linger",
+	}
+	textNothingToDo = i18n.Phrase{ZH: "没有 %s，不需要做什么", EN: "nothing to do: there is no %s"}
+	textRemoved     = i18n.Phrase{ZH: "已删除 %s", EN: "removed %s"}
+
+	textSameUser = i18n.Phrase{
+		ZH: "助手和服务一样以 %s 运行：它能读到服务的密钥和数据。让另一个用户运行助手：--agents NAME",
+		EN: "agents run as %s, like the service: they can read its secret and its data. Another user for them: --agents NAME",
+	}
+	textOtherUser = i18n.Phrase{
+		ZH: "助手以 %s 运行，读不到服务的密钥和数据",
+		EN: "agents run as %s, who can read neither the secret nor the data of the service",
+	}
+	textGiving      = i18n.Phrase{ZH: "把 %s 交给 %s", EN: "giving %s to %s"}
+	textWarning     = i18n.Phrase{ZH: "注意：%s", EN: "warning: %s"}
+	textCannotWrite = i18n.Phrase{
+		ZH: "注意：%[1]s 不能写入 %[2]s：chown -R %[1]s %[2]s",
+		EN: "warning: %[1]s cannot write to %[2]s: chown -R %[1]s %[2]s",
+	}
+	textCannotEnter = i18n.Phrase{
+		ZH: "注意：%s 进不去 %s：它上面的某个文件夹不对这个用户开放",
+		EN: "warning: %s cannot get into %s: a folder above it is closed to that user",
+	}
+	textCannotRead = i18n.Phrase{
+		ZH: "注意：%[1]s 读不了 %[2]s：chown %[1]s %[2]s",
+		EN: "warning: %[1]s cannot read %[2]s: chown %[1]s %[2]s",
+	}
+)
+
+// say is a text in the language of whoever runs the program, as a line.
+func say(p i18n.Phrase, args ...any) string {
+	return p.Sprintf(i18n.OfLocale(os.Environ()), args...) + "\n"
+}
