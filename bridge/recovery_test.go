@@ -49,6 +49,38 @@ func TestATurnWhoseTranscriptCannotBeReadIsNotBegunAgain(t *testing.T) {
 	}
 }
 
+// What the agent has said after a decision stands on a message of its own. It stays there after a crash, and once somebody
+// has decided about the rest.
+func TestTheMessagesOfAnAnswerStayWhereTheyAre(t *testing.T) {
+	t.Parallel()
+	out := &deliverytest.Recorder{}
+	l := newBridgeRig(t, out)
+	l.left("om_1", "hello")
+	left, err := l.bridge.db.Turns().Running(t.Context())
+	l.must(err)
+	l.must(l.bridge.db.Turns().SetDraft(t.Context(), left[0].ID, "I will run it.", "It has run."))
+	l.start()
+	seen := func(cards int) {
+		t.Helper()
+		var closed []chat.Card
+		l.until("the card", func() bool {
+			_, closed, _ = out.SoFar()
+			return len(closed) == cards
+		})
+		c := closed[cards-1]
+		if len(c.Earlier) != 1 || c.Earlier[0].Body != "I will run it." || c.Body != "It has run." {
+			t.Errorf("card %d shows %+v above %q", cards, c.Earlier, c.Body)
+		}
+	}
+	seen(1)
+	_, err = l.bridge.Press(t.Context(), chat.Press{
+		Key: room, ID: "press", Actor: chat.Actor{ID: "ou_1"},
+		Action: chat.Action{Do: turncard.DoDrop, Turn: left[0].ID},
+	})
+	l.must(err)
+	seen(2)
+}
+
 // While the database fails, the use of a tool cannot be noted. It is made up for.
 func TestTheUseOfAToolIsNotedInTheEnd(t *testing.T) {
 	t.Parallel()
