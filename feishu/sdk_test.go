@@ -1,6 +1,11 @@
 package feishu
 
 import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
 	"net/url"
 	"os"
 	"os/exec"
@@ -11,12 +16,15 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	larkapplication "github.com/larksuite/oapi-sdk-go/v3/service/application/v6"
 	larkcardkit "github.com/larksuite/oapi-sdk-go/v3/service/cardkit/v1"
 	larkcontact "github.com/larksuite/oapi-sdk-go/v3/service/contact/v3"
 	larkim "github.com/larksuite/oapi-sdk-go/v3/service/im/v1"
 	larkspeech "github.com/larksuite/oapi-sdk-go/v3/service/speech_to_text/v1"
+	"github.com/tidwall/gjson"
 
 	"magpie/internal/chat"
 	"magpie/internal/feishusim"
@@ -28,32 +36,41 @@ type sdkRequest struct {
 	body    any // has a field for each member of the body or the form; nil = it has none
 }
 
+// sdkParts are the objects inside of bodies, by their names there.
+var sdkParts = map[string]any{
+	"card": larkcardkit.Card{}, "reaction_type": larkim.Emoji{}, "config": larkspeech.FileConfig{}, "speech": larkspeech.Speech{},
+}
+
 // sdkRequests are the requests that the client makes, by the route of the double.
 var sdkRequests = map[string]sdkRequest{
-	"POST messages":                     {&larkim.CreateMessageReqBuilder{}, larkim.CreateMessageReqBody{}},
-	"POST messages/reply":               {&larkim.ReplyMessageReqBuilder{}, larkim.ReplyMessageReqBody{}},
-	"PATCH messages/":                   {&larkim.PatchMessageReqBuilder{}, larkim.PatchMessageReqBody{}},
-	"GET messages":                      {&larkim.ListMessageReqBuilder{}, nil},
-	"GET messages/":                     {&larkim.GetMessageReqBuilder{}, nil},
-	"GET messages/resources/":           {&larkim.GetMessageResourceReqBuilder{}, nil},
-	"POST messages/reactions":           {&larkim.CreateMessageReactionReqBuilder{}, larkim.CreateMessageReactionReqBody{}},
-	"GET messages/reactions":            {&larkim.ListMessageReactionReqBuilder{}, nil},
-	"DELETE messages/reactions/":        {&larkim.DeleteMessageReactionReqBuilder{}, nil},
-	"POST images":                       {&larkim.CreateImageReqBuilder{}, larkim.CreateImageReqBody{}},
-	"POST files":                        {&larkim.CreateFileReqBuilder{}, larkim.CreateFileReqBody{}},
-	"GET chats":                         {&larkim.ListChatReqBuilder{}, nil},
-	"GET chats/":                        {&larkim.GetChatReqBuilder{}, nil},
-	"GET chats/members":                 {&larkim.GetChatMembersReqBuilder{}, nil},
-	"POST cards":                        {&larkcardkit.CreateCardReqBuilder{}, larkcardkit.CreateCardReqBody{}},
-	"PUT cards/":                        {&larkcardkit.UpdateCardReqBuilder{}, larkcardkit.UpdateCardReqBody{}},
-	"POST cards/id_convert":             {&larkcardkit.IdConvertCardReqBuilder{}, larkcardkit.IdConvertCardReqBody{}},
-	"POST cards/batch_update":           {&larkcardkit.BatchUpdateCardReqBuilder{}, larkcardkit.BatchUpdateCardReqBody{}},
-	"PATCH cards/settings":              {&larkcardkit.SettingsCardReqBuilder{}, larkcardkit.SettingsCardReqBody{}},
-	"PUT cards/elements/content":        {&larkcardkit.ContentCardElementReqBuilder{}, larkcardkit.ContentCardElementReqBody{}},
-	"PATCH cards/elements/":             {&larkcardkit.PatchCardElementReqBuilder{}, larkcardkit.PatchCardElementReqBody{}},
-	"GET users/":                        {&larkcontact.GetUserReqBuilder{}, nil},
-	"GET departments/parent":            {&larkcontact.ParentDepartmentReqBuilder{}, nil},
-	"GET applications/":                 {&larkapplication.GetApplicationReqBuilder{}, nil},
+	"POST messages":              {&larkim.CreateMessageReqBuilder{}, larkim.CreateMessageReqBody{}},
+	"POST messages/reply":        {&larkim.ReplyMessageReqBuilder{}, larkim.ReplyMessageReqBody{}},
+	"PATCH messages/":            {&larkim.PatchMessageReqBuilder{}, larkim.PatchMessageReqBody{}},
+	"GET messages":               {&larkim.ListMessageReqBuilder{}, nil},
+	"GET messages/":              {&larkim.GetMessageReqBuilder{}, nil},
+	"GET messages/resources/":    {&larkim.GetMessageResourceReqBuilder{}, nil},
+	"POST messages/reactions":    {&larkim.CreateMessageReactionReqBuilder{}, larkim.CreateMessageReactionReqBody{}},
+	"GET messages/reactions":     {&larkim.ListMessageReactionReqBuilder{}, nil},
+	"DELETE messages/reactions/": {&larkim.DeleteMessageReactionReqBuilder{}, nil},
+	"POST images":                {&larkim.CreateImageReqBuilder{}, larkim.CreateImageReqBody{}},
+	"POST files":                 {&larkim.CreateFileReqBuilder{}, larkim.CreateFileReqBody{}},
+	"GET chats":                  {&larkim.ListChatReqBuilder{}, nil},
+	"GET chats/":                 {&larkim.GetChatReqBuilder{}, nil},
+	"GET chats/members":          {&larkim.GetChatMembersReqBuilder{}, nil},
+	"POST cards":                 {&larkcardkit.CreateCardReqBuilder{}, larkcardkit.CreateCardReqBody{}},
+	"PUT cards/":                 {&larkcardkit.UpdateCardReqBuilder{}, larkcardkit.UpdateCardReqBody{}},
+	"POST cards/id_convert":      {&larkcardkit.IdConvertCardReqBuilder{}, larkcardkit.IdConvertCardReqBody{}},
+	"POST cards/batch_update":    {&larkcardkit.BatchUpdateCardReqBuilder{}, larkcardkit.BatchUpdateCardReqBody{}},
+	"PATCH cards/settings":       {&larkcardkit.SettingsCardReqBuilder{}, larkcardkit.SettingsCardReqBody{}},
+	"PUT cards/elements/content": {&larkcardkit.ContentCardElementReqBuilder{}, larkcardkit.ContentCardElementReqBody{}},
+	"PATCH cards/elements/":      {&larkcardkit.PatchCardElementReqBuilder{}, larkcardkit.PatchCardElementReqBody{}},
+	"GET users/":                 {&larkcontact.GetUserReqBuilder{}, nil},
+	"GET departments/parent":     {&larkcontact.ParentDepartmentReqBuilder{}, nil},
+	"GET applications/":          {&larkapplication.GetApplicationReqBuilder{}, nil},
+	"POST applications/visibility/check_white_black_list": {
+		&larkapplication.CheckWhiteBlackListApplicationVisibilityReqBuilder{},
+		larkapplication.CheckWhiteBlackListApplicationVisibilityReqBody{},
+	},
 	"POST speech/file_recognize":        {&larkspeech.FileRecognizeSpeechReqBuilder{}, larkspeech.FileRecognizeSpeechReqBody{}},
 	"GET scopes":                        {nil, nil}, // the SDK has none without parameters
 	"GET info":                          {nil, nil}, // of the bot: the SDK has no typed call
@@ -73,16 +90,21 @@ func routeName(route string) string {
 	return routeID.ReplaceAllString(routeBase.ReplaceAllString(route, ""), "")
 }
 
-// sdkRoutes are the methods and paths of the calls that the SDK makes, with :id for each id. They are in its source
-// only.
-var sdkRoutes = sync.OnceValue(func() map[string]bool {
+// sdkFolder is where the SDK's source lies.
+var sdkFolder = sync.OnceValue(func() string {
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/larksuite/oapi-sdk-go/v3").Output()
 	if err != nil {
 		panic(err)
 	}
+	return strings.TrimSpace(string(dir))
+})
+
+// sdkRoutes are the methods and paths of the calls that the SDK makes, with :id for each id. They are in its source
+// only.
+var sdkRoutes = sync.OnceValue(func() map[string]bool {
 	routes := map[string]bool{}
 	for _, service := range []string{"application/v6", "cardkit/v1", "contact/v3", "im/v1", "speech_to_text/v1"} {
-		source, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "service", service, "resource.go"))
+		source, err := os.ReadFile(filepath.Join(sdkFolder(), "service", service, "resource.go"))
 		if err != nil {
 			panic(err)
 		}
@@ -130,7 +152,127 @@ func checkCalls(t *testing.T, calls []feishusim.Call) {
 				t.Errorf("the body of %s has no member %s", c.Route, key)
 			}
 		}
+		for name, part := range sdkParts {
+			gjson.Get(c.Body, name).ForEach(func(key, _ gjson.Result) bool {
+				if !slices.Contains(members(part), key.String()) {
+					t.Errorf("%s in the body of %s has no member %s", name, c.Route, key)
+				}
+				return true
+			})
+		}
 	}
+}
+
+var update = flag.Bool("update", false, "write testdata/sdk_requests.txt anew")
+
+// The parameters and members of our requests are those of the SDK in use: an update of the SDK tells here what is new.
+func TestRequestsOfTheSDK(t *testing.T) {
+	var b strings.Builder
+	line := func(name string, names []string) {
+		slices.Sort(names)
+		fmt.Fprintln(&b, strings.TrimRight(name+": "+strings.Join(names, " "), " "))
+	}
+	for _, name := range slices.Sorted(maps.Keys(sdkRequests)) {
+		r := sdkRequests[name]
+		if r.builder == nil {
+			continue
+		}
+		line(name, slices.DeleteFunc(parameters(r.builder), func(s string) bool { return s == "build" || s == "body" }))
+		if r.body != nil {
+			line("  body", members(r.body))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(sdkParts)) {
+		line(name+" in a body", members(sdkParts[name]))
+	}
+	file := filepath.Join("testdata", "sdk_requests.txt")
+	if *update {
+		if err := os.WriteFile(file, []byte(b.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	golden, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(golden), b.String()); diff != "" {
+		t.Errorf("the SDK has other requests (-update writes them):\n%s", diff)
+	}
+}
+
+// Each request that is compared with the SDK is made, so none stays in the list that nobody makes any more.
+func TestEachRequestIsMade(t *testing.T) {
+	p, ask := asked(t, feishusim.Config{})
+	p.run(newRecorder())
+	p.GiveScopes(ForDepartments...)
+	p.Hear(func([]byte) string { return "hm" })
+	ann, ctx := p.Users()[0], p.ctx()
+	p.Assign(ann, p.AddDepartment("office", p.AddDepartment("company", "")))
+	_, err := p.Departments(ctx, ann.OpenID)
+	p.must(err)
+	p.transcriber.decoder = decoder(t, "32000")
+	_, err = p.Transcribe(ctx, recording(t), time.Second)
+	p.must(err)
+	_, err = p.Client.Upload(ctx, chat.Upload{Name: "a.png", Data: pixels(t), Picture: true})
+	p.must(err)
+	_, err = p.Reply(ctx, chat.Ref{Key: ask.Key}, "unasked", "unasked")
+	p.must(err)
+	_, err = p.ListMessages(ctx, ask.Key, chat.Private, time.Now().Add(-time.Hour), 10)
+	p.must(err)
+	card := chat.Card{Live: true, Body: "a", Panels: []chat.Panel{{Title: "0", Body: "-"}}}
+	id, err := p.Client.Post(ctx, ask, card, "parts")
+	p.must(err)
+	for _, panel := range []chat.Panel{{Title: "1", Body: "-"}, {Title: "2", Body: "- b"}} { // one part, two parts
+		card.Panels = []chat.Panel{panel}
+		p.must(p.Edit(ctx, id, card))
+	}
+	card.Body = "a b"
+	p.must(p.Edit(ctx, id, card))
+	k, err := p.cards.find(id)
+	p.must(err)
+	p.must(k.pages[0].entity.setStreaming(ctx, true, 1))
+	p.must(p.Client.Close(ctx, id, card))
+	if found := Check(ctx, Config{AppID: p.AppID(), AppSecret: p.AppSecret(), BaseURL: p.URL()}); found.Credentials != nil {
+		t.Error(found.Credentials)
+	}
+	p.must(lookUp(ctx, p.api, p.AppID(), ann.OpenID))
+	p.TakeScopes("application:application:self_manage") // so that only the permissions can be asked for
+	_ = Check(ctx, Config{AppID: p.AppID(), AppSecret: p.AppSecret(), BaseURL: p.URL()})
+	p.useEverything(ask)
+	made := map[string]bool{}
+	for _, c := range p.Calls() {
+		made[routeName(c.Route)] = true
+	}
+	for name := range sdkRequests {
+		if !made[name] {
+			t.Errorf("nobody makes %s", name)
+		}
+	}
+}
+
+// The SDK registers apps and opens the long connection itself; the double serves these routes.
+func TestRoutesOutsideOfTheAPI(t *testing.T) {
+	for source, route := range map[string]string{
+		"scene/registration/registration.go": "/oauth/v1/app/registration", "ws/const.go": "/callback/ws/endpoint",
+	} {
+		text, err := os.ReadFile(filepath.Join(sdkFolder(), filepath.FromSlash(source)))
+		if err != nil || !strings.Contains(string(text), `"`+route+`"`) {
+			t.Errorf("the SDK calls no %s (%v)", route, err)
+		}
+	}
+	p := newPlatform(t, feishusim.Config{})
+	p.run(newRecorder())
+	ctx, cancel := context.WithCancel(p.ctx())
+	_, err := Register(ctx, Config{BaseURL: p.URL()}, func(string, time.Duration) { cancel() })
+	if !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	for _, route := range []string{"POST /oauth/v1/app/registration", "POST /callback/ws/endpoint"} {
+		if !slices.ContainsFunc(p.Calls(), func(c feishusim.Call) bool { return c.Route == route && c.Code == 0 }) {
+			t.Errorf("%s is not called", route)
+		}
+	}
+	p.clean()
 }
 
 // parameters are those of the methods of a builder, as the API has them.

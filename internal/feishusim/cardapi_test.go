@@ -149,6 +149,9 @@ func TestElements(t *testing.T) {
 	shows("A b p inside new d") // all or nothing
 	k.op(0, "POST", "/batch_update", actions("a"))
 	shows("x B p inside new e")
+	k.op(codeKitParam, "POST", "/batch_update", obj{"actions": string(mustJSON([]any{obj{
+		"action": "partial_update_element", "params": obj{"element": "e", "partial_element": obj{"content": "x"}, "id": "e"},
+	}}))})
 	k.content(0, "e", "streams")
 	k.content(codeKitNotText, "panel", "x")
 	k.op(0, "PATCH", "/settings", obj{"settings": `{"config":{"streaming_mode":false}}`})

@@ -1,6 +1,7 @@
 package feishusim
 
 import (
+	"bytes"
 	"encoding/json"
 )
 
@@ -183,7 +184,9 @@ func readParams(params map[string]json.RawMessage) (elementAction, *refusal) {
 		}
 	}
 	var p elementAction
-	if err := json.Unmarshal(mustJSON(params), &p); err != nil {
+	strict := json.NewDecoder(bytes.NewReader(mustJSON(params)))
+	strict.DisallowUnknownFields()
+	if err := strict.Decode(&p); err != nil {
 		return p, refuse(RuleField, codeKitParam, "params: %v", err)
 	}
 	return p, nil
