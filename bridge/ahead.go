@@ -65,9 +65,23 @@ func (a *aheadStarts) expect(key chat.Key) { a.enqueue(key, aheadSign{}) }
 // expectNew notes that a new conversation has begun in a chat, whose first question may take its time.
 func (a *aheadStarts) expectNew(key chat.Key) { a.enqueue(key, aheadSign{isNew: true}) }
 
+// afterTurn has the next process of a chat started when that of a turn that has ended does not fit any more: settings
+// have changed meanwhile, or a new conversation has begun. Often a question waits already.
+func (a *aheadStarts) afterTurn(ctx context.Context, c db.Claim) {
+	now, err := a.db.Chats().Get(ctx, c.Turn.Key)
+	if err != nil || ctx.Err() != nil {
+		return // the next turn finds out as well
+	}
+	isNew, s, was := now.Epoch != c.Turn.Epoch, now.Settings, c.Chat.Settings
+	if isNew || s.Project != was.Project || s.Mode != was.Mode || s.Model != was.Model || s.Effort != was.Effort {
+		a.enqueue(c.Turn.Key, aheadSign{isNew: isNew, replaces: true})
+	}
+}
+
 // aheadSign tells that a question is likely to come.
 type aheadSign struct {
 	isNew    bool                                // as the first one of a new conversation
+	replaces bool                                // a process that is there ends if it does not fit
 	age      time.Duration                       // it does not count if the chat was silent for longer; 0 = it always does
 	admitted func(context.Context) (bool, error) // whether whoever gave it may ask; nil = yes
 }
@@ -112,6 +126,11 @@ func (a *aheadStarts) start(ctx context.Context, key chat.Key, s aheadSign) erro
 	}
 	spec.Session, spec.Resume, spec.Files = claim.Turn.Session, claim.Resume, a.specs.files.Dir(ctx, key)
 	spec.Known = func() []string { return names(known(ctx, a.db, claim)) }
+	if s.replaces {
+		if err := a.pool.DropUnfit(key.String(), spec); err != nil {
+			return err
+		}
+	}
 	if s.isNew {
 		return a.pool.StartNew(ctx, key.String(), spec)
 	}

@@ -68,6 +68,7 @@ type turnRunner struct {
 	agents      agentRunner
 	maintenance maintenance
 	suggestions suggestions
+	ahead       *aheadStarts
 }
 
 // run answers a claimed turn.
@@ -119,6 +120,9 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 	failpoint.At("end: stored")
 	if t.claim.Turn.Follows != 0 {
 		failpoint.At("follow-up: stored")
+	}
+	if err == nil && end.State != db.Queued {
+		r.ahead.afterTurn(ctx, t.claim)
 	}
 	rest()
 	failpoint.At("end: painter at rest")

@@ -163,6 +163,7 @@ func (w *wiring) turnRunner(background *background) *turnRunner {
 			notes: notes{w.cfg, w.db, w.budget, w.scheduler, w.log},
 		},
 		suggestions: suggestions{w.cfg, w.db.Turns(), w.budget, w.outbox},
+		ahead:       w.ahead,
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"magpie/internal/claude"
 	"magpie/internal/config"
 	"magpie/internal/feishusim"
+	"magpie/internal/modelsim"
 )
 
 // hasProcess waits until a process waits for its chat's next message, after that many starts.
@@ -141,7 +143,7 @@ func TestAProcessIsThereAfterNew(t *testing.T) {
 		"new":   func(r *rig, starts int) { r.ask("/new"); r.hasProcess(starts); r.ask("你好") },
 		"reset": func(r *rig, starts int) { r.ask("/reset"); r.hasProcess(starts); r.ask("你好") },
 		"with the question": func(r *rig, _ int) {
-			r.answer(r.chat, r.sim.Say(r.chat, r.user, "/new 你好"))
+			r.sim.Say(r.chat, r.user, "/new 你好")
 			r.until("the answer", func() bool { return r.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 2 })
 		},
 	} {
@@ -164,6 +166,46 @@ func TestAProcessIsThereAfterNew(t *testing.T) {
 				t.Errorf("%q in session %s, want %s", got, r.lastSession(), first)
 			}
 		})
+	}
+}
+
+// What changes while a turn runs makes its process unfit for the next question, also for one that waits already. The
+// process of that one starts as soon as the turn has ended.
+func TestTheNextProcessIsThereAfterAChange(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ command, answer string }{
+		"another model": {"/model opus", "你叫小明。"}, "a new conversation": {"/new", ""},
+	} {
+		for _, queued := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", queued: ", queued), func(t *testing.T) {
+				r := newRig(t)
+				hold := make(chan struct{})
+				r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("好"), modelsim.Hold(hold)}})
+				first := r.sim.Say(r.chat, r.user, "我叫小明")
+				r.awaitModel("the question", func(list []modelsim.Request) bool { return len(list) == 1 })
+				r.ask(tc.command)
+				next := ""
+				if queued {
+					next = r.sim.Say(r.chat, r.user, "我叫什么名字？")
+					r.awaitReceived(next)
+				}
+				close(hold)
+				r.answer(r.chat, first)
+				if !queued {
+					r.hasProcess(2)
+					next = r.sim.Say(r.chat, r.user, "我叫什么名字？")
+				}
+				if got := visibleText(r.answer(r.chat, next)); (got == "你叫小明。") != (tc.answer != "") {
+					t.Errorf("answer %q", got)
+				}
+				if b := r.lastBuilt(); b.Live {
+					t.Error("the process of the other settings was asked")
+				}
+				if n := r.prog.pool.Stats().Started; n != 2 {
+					t.Errorf("%d processes were started", n)
+				}
+			})
+		}
 	}
 }
 

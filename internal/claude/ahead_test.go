@@ -126,6 +126,54 @@ func TestTheProcessOfANewConversationIsKeptAsOthers(t *testing.T) {
 	must(t, poll(t.Context(), "its end", func() bool { s := r.pool.Stats(); return s.Idle+s.Running == 0 }))
 }
 
+// While a turn waits for the end of others, its process starts, if there is room for those that go first.
+func TestTheProcessStartsWhileItsTurnWaits(t *testing.T) {
+	r := newRig(t, scripted(t), func(c *claude.Config) { c.MaxTurns, c.MaxProcesses = 1, 3 })
+	first := r.acquire("first", withDir(fresh(), r.cfg.Project))
+	got := make(chan *claude.Process, 2)
+	for i, owner := range []string{"second", "third"} {
+		go func() {
+			p, err := r.pool.Acquire(t.Context(), owner, withDir(fresh(), r.cfg.Project))
+			if err != nil {
+				t.Error(err)
+			}
+			got <- p
+		}()
+		must(t, poll(t.Context(), owner, func() bool { s := r.pool.Stats(); return s.Waiting == i+1 && s.Idle == 1 }))
+	}
+	if s := r.pool.Stats(); s.Started != 2 || !r.pool.Holds("second") { // one slot is left
+		t.Errorf("%+v", s)
+	}
+	r.pool.Release("first", first)
+	second := <-got
+	if s := r.pool.Stats(); s.Started != 2 || !second.Fresh() {
+		t.Errorf("the turn has another process: %+v", s)
+	}
+	r.pool.Release("second", second)
+	r.pool.Release("third", <-got)
+}
+
+// A process that the next turn cannot take ends, and no other.
+func TestAnUnfitProcessIsReplaced(t *testing.T) {
+	r := newRig(t, scripted(t))
+	spec := withDir(fresh(), r.cfg.Project)
+	r.turn(t.Context(), "a", spec, "hello")
+	must(t, r.pool.DropUnfit("a", spec))
+	if s := r.pool.Stats(); s.Idle != 1 {
+		t.Errorf("it fits, and has ended: %+v", s)
+	}
+	spec.Resume, spec.Model = true, "opus"
+	must(t, r.pool.DropUnfit("a", spec))
+	must(t, r.pool.StartAhead(t.Context(), "a", spec))
+	if s := r.pool.Stats(); s.Idle != 1 || s.Started != 2 {
+		t.Errorf("%+v", s)
+	}
+	r.turn(t.Context(), "a", spec, "hello")
+	if s := r.pool.Stats(); s.Started != 2 {
+		t.Errorf("%+v", s)
+	}
+}
+
 // A turn that comes while its process is being started ahead waits for that one: a session has one process.
 func TestATurnMeetsItsProcessWhileThatStarts(t *testing.T) {
 	r := newRig(t, scripted(t))

@@ -126,7 +126,12 @@ func (bt *backgroundTasks) tryAcquireSpare() bool { return bt.tryAcquireSpareOf(
 
 // tryAcquireSpareOf is tryAcquireSpare where that many are free.
 func (bt *backgroundTasks) tryAcquireSpareOf(free int64) bool {
-	if bt.slots.waiting() > 0 || bt.limits.tight(free) || !bt.slots.processes.TryAcquire(free) {
+	return bt.slots.waiting() == 0 && bt.tryAcquireOf(free)
+}
+
+// tryAcquireOf acquires a process slot where that many are free, also if turns wait, and memory allows as many.
+func (bt *backgroundTasks) tryAcquireOf(free int64) bool {
+	if bt.limits.tight(free) || !bt.slots.processes.TryAcquire(free) {
 		return false
 	}
 	bt.slots.processes.Release(free - 1)

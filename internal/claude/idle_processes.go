@@ -282,9 +282,14 @@ func (ip *idleProcesses) evictUnasked() (gone <-chan struct{}) {
 
 // drop ends owner's idle process, if there is one, and waits for its end.
 func (ip *idleProcesses) drop(owner string, why UnaskedEnd) {
+	ip.dropIf(owner, why, func(*Process) bool { return true })
+}
+
+// dropIf does so if the process is like that.
+func (ip *idleProcesses) dropIf(owner string, why UnaskedEnd, like func(*Process) bool) {
 	ip.mu.Lock()
 	i := ip.list.indexOf(owner)
-	if i < 0 {
+	if i < 0 || !like(ip.list[i].p) {
 		ip.mu.Unlock()
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"sync"
 	"time"
 
 	"magpie/internal/claude/proctree"
@@ -140,7 +141,7 @@ func (pl *Pool) Acquire(ctx context.Context, owner string, spec Spec) (*Process,
 	spec.Dir = dir
 	spoke := time.Now()
 	pl.idle.noteActivity(owner, spoke)
-	if err := pl.slots.acquireTurn(ctx); err != nil {
+	if err := pl.acquireTurn(ctx, owner, spec); err != nil {
 		return nil, err
 	}
 	pl.background.noteActivity()
@@ -151,6 +152,21 @@ func (pl *Pool) Acquire(ctx context.Context, owner string, spec Spec) (*Process,
 	}
 	p.lastActive = spoke
 	return p, nil
+}
+
+// acquireTurn waits for the slot of a turn. Meanwhile the turn's process starts, if there is room for it beside those of
+// the turns that go first.
+func (pl *Pool) acquireTurn(ctx context.Context, owner string, spec Spec) error {
+	if pl.slots.tryAcquireTurn() {
+		return nil
+	}
+	var start sync.WaitGroup
+	start.Go(func() {
+		// what keeps it from starting, the turn finds out as well
+		_ = pl.startAhead(ctx, owner, spec, pl.newWait(), pl.background.tryAcquireOf)
+	})
+	defer start.Wait()
+	return pl.slots.acquireTurn(ctx)
 }
 
 func (pl *Pool) acquire(ctx context.Context, owner string, spec Spec) (*Process, error) {
@@ -178,16 +194,22 @@ func (pl *Pool) acquire(ctx context.Context, owner string, spec Spec) (*Process,
 // a session that cannot be resumed. The process ends if no turn comes within a minute; until then it is asked nothing
 // and writes nothing, and it makes room for any turn.
 func (pl *Pool) StartAhead(ctx context.Context, owner string, spec Spec) error {
-	return pl.startAhead(ctx, owner, spec, pl.idle.ahead)
+	return pl.startAhead(ctx, owner, spec, pl.idle.ahead, pl.background.tryAcquireSpareOf)
 }
 
 // StartNew is [Pool.StartAhead] for the first turn of a new conversation that owner has asked for. The process waits as
 // long as a spare process does, unless processes are kept for less.
 func (pl *Pool) StartNew(ctx context.Context, owner string, spec Spec) error {
-	return pl.startAhead(ctx, owner, spec, max(pl.idle.ahead, min(spareAge, pl.idle.keepAlive)))
+	return pl.startAhead(ctx, owner, spec, pl.newWait(), pl.background.tryAcquireSpareOf)
 }
 
-func (pl *Pool) startAhead(ctx context.Context, owner string, spec Spec, wait time.Duration) error {
+// newWait is how long a process waits for a turn that is more than likely.
+func (pl *Pool) newWait() time.Duration { return max(pl.idle.ahead, min(spareAge, pl.idle.keepAlive)) }
+
+// startAhead starts a process that waits for owner's turn for that long, if room gets it one of so many free slots.
+func (pl *Pool) startAhead(
+	ctx context.Context, owner string, spec Spec, wait time.Duration, room func(free int64) bool,
+) error {
 	dir, err := realDir(spec.Dir)
 	if err != nil {
 		return err
@@ -202,7 +224,7 @@ func (pl *Pool) startAhead(ctx context.Context, owner string, spec Spec, wait ti
 	}
 	defer done()
 	p, err := pl.verifyAndStart(owner, spec, func() (*Process, error) {
-		if !pl.background.tryAcquireSpareOf(2) { // one is left for whatever is asked for next
+		if !room(2) { // one is left for whatever is asked for next
 			return nil, errNoRoom
 		}
 		return pl.processes.startUnasked(ctx, spec, func() (agent, error) { return pl.cfg.agentOf(owner) })
@@ -276,6 +298,18 @@ func (pl *Pool) AcquireWoken(ctx context.Context, owner string) (*Process, error
 
 // Unasked is what owner's process does between turns.
 func (pl *Pool) Unasked(owner string) UnaskedState { return pl.idle.state(owner) }
+
+// DropUnfit ends owner's idle process if the next turn, with this spec, cannot take it. It waits for the end. One that
+// does something unasked stays until that turn comes.
+func (pl *Pool) DropUnfit(owner string, spec Spec) error {
+	dir, err := realDir(spec.Dir)
+	if err != nil {
+		return err
+	}
+	spec.Dir = dir
+	pl.idle.dropIf(owner, EndReplaced, func(p *Process) bool { return !p.Unasked().IsBusy() && !p.fits(spec) })
+	return nil
+}
 
 // Drop ends owner's idle process, if there is one: its chat starts a new session.
 func (pl *Pool) Drop(owner string) { pl.idle.drop(owner, EndReplaced) }

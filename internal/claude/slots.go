@@ -28,9 +28,12 @@ func newSlots(l Limits, cores int) *slots {
 	}
 }
 
+// tryAcquireTurn gets the slot of a turn if one is free, and no turn waits for it.
+func (ps *slots) tryAcquireTurn() bool { return ps.turns.TryAcquire(1) }
+
 // acquireTurn waits for the slot of a turn.
 func (ps *slots) acquireTurn(ctx context.Context) error {
-	if ps.turns.TryAcquire(1) {
+	if ps.tryAcquireTurn() {
 		return nil
 	}
 	ps.addWaiting(1)
