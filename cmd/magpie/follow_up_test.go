@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,9 +21,11 @@ const (
 	followUp = "后台的结果出来了。"
 )
 
-// tellsOfTheEnd matches the requests in which the agent is told that something has ended in the background.
+// tellsOfTheEnd matches the requests in which the agent is told that something has ended in the background. Of what was
+// stopped, the CLI tells it with the next question.
 func tellsOfTheEnd(q *modelsim.Request) bool {
-	return strings.Contains(q.Messages[len(q.Messages)-1].Text, "<task-notification>")
+	last := q.Messages[len(q.Messages)-1].Text
+	return strings.Contains(last, "<task-notification>") && strings.Contains(last, "<status>completed</status>")
 }
 
 // inBackground asks for something that goes on in the background when its answer is there, and returns the question's
@@ -157,13 +160,30 @@ func TestASubagentOfTheCLIGoesOnInTheBackground(t *testing.T) {
 	}
 }
 
-// /stop ends what goes on in the background; nothing more is said of it.
+// waiting are the processes that wait for what lets the command of inBackground end.
+func (r *rig) waiting() (list []string) {
+	own := []byte(filepath.Dir(r.TempDir()) + "/")
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range files {
+		args, err := os.ReadFile(file)
+		if err == nil && bytes.Contains(args, own) && bytes.Contains(args, []byte("/gate ] && break")) {
+			list = append(list, filepath.Base(filepath.Dir(file)))
+		}
+	}
+	return list
+}
+
+// /stop ends what goes on in the background, the command itself included; nothing more is said of it.
 func TestAStopEndsWhatGoesOnInTheBackground(t *testing.T) {
-	r := newRig(t, allowBash)
+	r := newRig(t, realCLI(t), allowBash)
 	id, _ := r.inBackground(modelsim.Text(followUp))
+	if len(r.waiting()) == 0 {
+		t.Fatal("the command does not run")
+	}
 	stop := r.sim.Say(r.chat, r.user, "/stop")
 	r.await("the reply", func(v *feishusim.View) bool { return len(replies(v, r.chat, stop)) == 1 })
 	r.until("the end of its process", func() bool { return r.prog.pool.Stats().Idle+r.prog.pool.Stats().Running == 0 })
+	r.until("the end of the command", func() bool { return len(r.waiting()) == 0 })
 	if got := r.ask("数到 3"); got != "1 2 3" {
 		t.Errorf("the next answer: %q", got)
 	}

@@ -107,16 +107,28 @@ func TestWhatIsNoSuggestion(t *testing.T) {
 	}
 }
 
-// In a group nothing is suggested, and the model is not asked.
-func TestNothingIsSuggestedInAGroup(t *testing.T) {
-	r := newRig(t, suggests)
-	group := r.sim.Group("group", r.user)
-	for _, question := range []string{"数到 2", "数到 3", "数到 4"} {
-		r.answer(group, r.sim.Say(group, r.user, question, feishusim.Mention()))
-	}
-	for _, q := range r.model.Requests() {
-		if isSuggestion(&q) {
-			t.Error("the model was asked for a suggestion")
-		}
+// In a group nothing is suggested, nor where that is switched off, and the model is not asked.
+func TestWhereNothingIsSuggested(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		group  bool
+		change func(*config.Config)
+	}{
+		"in a group":   {true, suggests},
+		"switched off": {false, func(c *config.Config) { c.Claude.Suggestions = false }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, tc.change)
+			place := r.chat
+			if tc.group {
+				place = r.sim.Group("group", r.user)
+			}
+			for _, question := range []string{"数到 2", "数到 3", "数到 4"} {
+				r.answer(place, r.sim.Say(place, r.user, question, feishusim.Mention()))
+			}
+			if n := count(r.model.Requests(), isSuggestion); n != 0 || len(r.model.Requests()) != 3 {
+				t.Errorf("%d requests for suggestions of %d", n, len(r.model.Requests()))
+			}
+		})
 	}
 }
