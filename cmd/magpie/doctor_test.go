@@ -121,7 +121,7 @@ func TestDoctorFindsAHealthyBridge(t *testing.T) {
 	for _, want := range []string{
 		"ok    configuration: ", "ok    permissions: ", "ok    database: ", "will be created",
 		"ok    claude: ", "version " + doctor.TestedCLI, "ok    claude: logged in",
-		"ok    platform: ", "ok    bot: ", "ok    app permissions: ", "ok    clock: correct",
+		"ok    Feishu: ", "ok    bot: ", "ok    app permissions: ", "ok    clock: correct",
 		"ok    disk (database): ", "ok    disk (project): ", "service manager: ",
 	} {
 		if !strings.Contains(out, want) {
@@ -163,7 +163,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 		want    []string
 	}{
 		"wrong secret": {func(p *doctorRig) { p.sim.SetSecret("changed") }, 1, []string{
-			"fail  platform: the app was rejected", "10014", " - copy the App ID and App Secret again",
+			"fail  Feishu: the app was rejected", "10014", " - copy the App ID and App Secret again",
 		}},
 		"a lost database that was saved": {func(p *doctorRig) {
 			must(p, os.Mkdir(filepath.Join(p.dir, "data"), 0o700))
@@ -229,12 +229,12 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 		"in Chinese": {func(p *doctorRig) { p.env = []string{"LANG=zh_CN.UTF-8"}; p.sim.TakeScopes("im:resource") }, 0,
 			[]string{"warn  应用权限：缺少 im:resource - 在 http", "ok    claude：已登录", "ok    时钟：准确"}},
 		"platform away": {func(p *doctorRig) { p.change(p.sim.URL(), "http://127.0.0.1:1") }, 1, []string{
-			"fail  platform: could not connect", " - check the network",
+			"fail  Feishu: could not connect", " - check the network",
 		}},
 		"two mistakes in the configuration": {func(p *doctorRig) {
 			p.change("[access]", "[log]\nlevel = \"loud\"\nformat = \"xml\"\n[access]")
 		}, 1, []string{
-			"fail  configuration: [log] level", "fail  configuration: [log] format", "magpie.toml", "ok    platform",
+			"fail  configuration: [log] level", "fail  configuration: [log] format", "magpie.toml", "ok    Feishu",
 		}},
 		"no TOML": {func(p *doctorRig) { p.change("[access]", "[access") }, 1, []string{
 			"fail  configuration: ", "line ",
@@ -266,7 +266,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 		}},
 		"rules without a path": {func(p *doctorRig) {
 			p.change("[claude]", "[claude]\nallowed_tools = [\"Read\", \"Edit(./**)\"]")
-		}, 0, []string{"warn  tool rules: Read has no limits", "Read(./**)"}},
+		}, 0, []string{"warn  tool rules: no limits on Read: ", "Read(./**)"}},
 		"no configuration": {
 			func(p *doctorRig) { must(p, os.Remove(filepath.Join(p.dir, "magpie.toml"))) }, 1,
 			[]string{"fail  configuration: there is no magpie.toml - make one with magpie setup"},
@@ -318,7 +318,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 			must(p, os.WriteFile(open, []byte("#!/bin/sh\necho '"+doctor.OldestCLI+" (Claude Code)'\n"), 0o755))
 			p.env = []string{"MAGPIE_CLAUDE_COMMAND=" + open}
 		}, 0, []string{
-			"warn  claude: ", doctor.OldestCLI + "; before " + doctor.TestedCLI, "cat < FILE", " - npm install",
+			"warn  claude: ", doctor.OldestCLI + ". Before " + doctor.TestedCLI, "cat < FILE", " - npm install",
 		}},
 		"a CLI of tomorrow": {func(p *doctorRig) {
 			tomorrow := filepath.Join(p.dir, "new-claude")
@@ -338,7 +338,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 				`INSERT INTO chats (rowid, no, key, kind) VALUES (991, 991, 'feishu:chat:oc:1', 'p2p')`)
 			must(p, errors.Join(err, raw.Close()))
 		}, 0, []string{
-			"warn  database: 1 rows cannot be read and were skipped: chats row 991: ", "magpie backup",
+			"warn  database: rows that cannot be read and were skipped: 1: chats row 991: ", "magpie backup",
 		}},
 		"a broken database": {func(p *doctorRig) {
 			must(p, os.Mkdir(filepath.Join(p.dir, "data"), 0o700))

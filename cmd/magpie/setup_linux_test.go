@@ -193,7 +193,7 @@ func TestSetupFromScanToFirstAnswer(t *testing.T) {
 	term := openTerminal(t, n.command())
 	term.await("ok    claude: logged in")
 	term.answer("Project folder [", "")
-	term.answer("Number [1]: ", "")
+	term.answer("Choose [1]: ", "")
 	screen := term.await("Waiting for you")
 	widest := 0
 	for line := range strings.Lines(screen) {
@@ -274,8 +274,8 @@ func TestSetupIsGivenUp(t *testing.T) {
 		at   []string // questions; the last one gets Ctrl-C
 	}{
 		"at the project":    {nil, []string{"Project folder ["}},
-		"at the app":        {nil, []string{"Project folder [", "Number [1]: "}},
-		"while it scans":    {nil, []string{"Project folder [", "Number [1]: ", "Waiting for you"}},
+		"at the app":        {nil, []string{"Project folder [", "Choose [1]: "}},
+		"while it scans":    {nil, []string{"Project folder [", "Choose [1]: ", "Waiting for you"}},
 		"at the secret":     {[]string{"--app-id=cli_1"}, []string{"Project folder [", "App Secret (not shown): "}},
 		"at the old config": {[]string{"--config=old.toml"}, []string{"Replace it?"}},
 	} {
@@ -387,10 +387,10 @@ func TestSetupWithAnAppThatIsThere(t *testing.T) {
 	term.await("不能用根目录")
 	term.answer("项目文件夹 [", "~/new/project")
 	term.await("将会创建")
-	term.answer("编号 [1]: ", "2")
+	term.answer("请选择 [1]: ", "2")
 	term.answer("App ID: ", n.sim.AppID())
 	term.secret("App Secret（不显示）: ", "wrong-canary")
-	term.await("fail  平台：应用被拒绝")
+	term.await("fail  飞书（Lark）：应用被拒绝")
 	term.answer("仍然写入配置吗？", "")
 	term.answer("App ID: ", n.sim.AppID())
 	term.secret("App Secret（不显示）: ", n.sim.AppSecret())

@@ -106,10 +106,10 @@ func TestSetupAsksHowToStart(t *testing.T) {
 			s := newServiceSetupRig(t)
 			term := openTerminal(t, s.command(s.args...))
 			term.await("4. How should it run?")
-			term.await("1. as a service that starts by itself")
+			term.await("1. as a service that starts automatically")
 			term.await("2. now, in this terminal")
 			term.await("3. not yet")
-			term.answer("Number [1]: ", choice)
+			term.answer("Choose [1]: ", choice)
 			term.await(tc.says)
 			if choice == "" { // it waits for the first answer, for as long as one likes
 				term.await("Now open Feishu and send the bot a message")

@@ -14,7 +14,7 @@ var (
 	textNobody          = i18n.Phrase{ZH: "访问：机器人还没有所有者", EN: "access: the bot has no owner yet"}
 	textMakeOwner       = i18n.Phrase{
 		ZH: "启动后会向飞书查询应用的所有者；查不到时，把日志里的一次性口令（MAGPIE-…）私聊发给机器人",
-		EN: "when it starts, Magpie asks the platform for the app's owner; if that fails, send the bot the one-time code (MAGPIE-…) from the log in a private chat",
+		EN: "when it starts, Magpie asks Feishu for the app's owner; if that fails, send the bot the one-time code (MAGPIE-…) from the log in a private chat",
 	}
 	textOwnerUnknown = i18n.Phrase{
 		ZH: "访问：飞书不认识所有者 %s（每个应用里的 ID 都不同）",
@@ -41,7 +41,7 @@ var (
 
 	textRulesBare = i18n.Phrase{
 		ZH: "工具规则：%s 没有限定范围，助手可以不经询问用在整台机器上",
-		EN: "tool rules: %s has no limits, so the agent may use it anywhere on this machine without asking",
+		EN: "tool rules: no limits on %s: the agent may use them anywhere on this machine without asking",
 	}
 	textRulesNarrow = i18n.Phrase{
 		ZH: `在 [claude] allowed_tools 里限定路径或命令，例如 "Read(./**)"、"Bash(git status)"`,
@@ -66,8 +66,8 @@ var (
 	}
 
 	textSilenced = i18n.Phrase{
-		ZH: "聊天“%s”：从 %s 起平台不让机器人在这里发言，三天内不再尝试：%s",
-		EN: `chat "%s": since %s the platform has not let the bot write there; no retry for three days: %s`,
+		ZH: "聊天“%s”：从 %s 起飞书不让机器人在这里发言，三天内不再尝试：%s",
+		EN: `chat "%s": since %s Feishu has not let the bot write there; no retry for three days: %s`,
 	}
 	textLetSpeak = i18n.Phrase{
 		ZH: "取消禁言，或在群设置里允许机器人发言；私聊要由对方重新接收机器人的消息。那里再有人对机器人说话时会重新尝试",
@@ -79,7 +79,7 @@ var (
 	}
 	textRowsUnread = i18n.Phrase{
 		ZH: "数据库：%d 行数据无法读取，已跳过：%s",
-		EN: "database: %d rows cannot be read and were skipped: %s",
+		EN: "database: rows that cannot be read and were skipped: %d: %s",
 	}
 	textCorrectRows = i18n.Phrase{
 		ZH: "先用 magpie backup 备份并停止鹊桥，再用 sqlite3 %s 改正这些行，或按 rowid 删除",
@@ -91,8 +91,8 @@ var (
 	}
 	textDBBroken = i18n.Phrase{ZH: "数据库：%v", EN: "database: %v"}
 	textRestore  = i18n.Phrase{
-		ZH: "按提示恢复 magpie backup 生成的最新备份",
-		EN: "restore the latest backup made by magpie backup, as described",
+		ZH: "恢复 magpie backup 生成的最新备份（见 docs/operation.zh.md）",
+		EN: "restore the latest backup made by magpie backup (see docs/operation.md)",
 	}
 	textDBSlow    = i18n.Phrase{ZH: "数据库：%s 在 %v 内没有读完", EN: "database: %s could not be read within %v"}
 	textCheckCopy = i18n.Phrase{
@@ -124,8 +124,10 @@ var (
 		EN: "claude: %s is version %s; Magpie is tested with %s to %s",
 	}
 	textCLIOpen = i18n.Phrase{
-		ZH: "claude：%s 的版本是 %s；%s 之前的版本用 cat < 文件 能读取任何文件，所以每条命令都要确认；由脚本启动的 CLI 认不出版本，不会多问",
-		EN: `claude: %s is version %s; before %s, "cat < FILE" could read any file, so every command needs approval, unless a script starts the CLI`,
+		ZH: "claude：%s 的版本是 %s。%s 之前的版本可以用 cat < 文件 读取任何文件，所以鹊桥会对每条命令都要求确认；" +
+			"如果 CLI 由脚本启动，则认不出版本，不会额外确认",
+		EN: `claude: %s is version %s. Before %s, "cat < FILE" can read any file, so Magpie asks before every command - ` +
+			"but not if a script starts the CLI, since its version is then unknown",
 	}
 	textCLINew = i18n.Phrase{
 		ZH: "claude：%s 的版本是 %s；鹊桥用 %s 至 %s 测试过",
@@ -169,18 +171,18 @@ var (
 		EN: "claude: up to %d answers at once (%s) and %d processes (%s); %s",
 	}
 
-	textRefused  = i18n.Phrase{ZH: "平台：应用被拒绝：%v", EN: "platform: the app was rejected: %v"}
+	textRefused  = i18n.Phrase{ZH: "飞书（Lark）：应用被拒绝：%v", EN: "Feishu: the app was rejected: %v"}
 	textCopyAnew = i18n.Phrase{
 		ZH: "从“凭证与基础信息”页重新复制 App ID 和 App Secret：%s",
 		EN: `copy the App ID and App Secret again from the app's page "Credentials & Basic Info": %s`,
 	}
-	textUnreached    = i18n.Phrase{ZH: "平台：连接不上：%v", EN: "platform: could not connect: %v"}
+	textUnreached    = i18n.Phrase{ZH: "飞书（Lark）：连接不上：%v", EN: "Feishu: could not connect: %v"}
 	textCheckNetwork = i18n.Phrase{
 		ZH: "检查网络、代理和 [feishu] base_url",
 		EN: "check the network, the proxy and [feishu] base_url",
 	}
-	textTaken    = i18n.Phrase{ZH: "平台：App ID 和 App Secret 有效", EN: "platform: the App ID and App Secret are valid"}
-	textClock    = i18n.Phrase{ZH: "时钟：与平台相差 %v", EN: "clock: %v off from the platform's"}
+	textTaken    = i18n.Phrase{ZH: "飞书（Lark）：App ID 和 App Secret 有效", EN: "Feishu: the App ID and App Secret are valid"}
+	textClock    = i18n.Phrase{ZH: "时钟：与飞书相差 %v", EN: "clock: %v off from Feishu's"}
 	textKeepTime = i18n.Phrase{
 		ZH: "开启系统自动校时：timedatectl set-ntp true",
 		EN: "turn on time synchronization: timedatectl set-ntp true",

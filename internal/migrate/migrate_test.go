@@ -132,7 +132,7 @@ url = 'sqlite://~/data/magpie.db'
 		t.Error(diff)
 	}
 	noted(t, f, "commands, webhook", `other platforms, "telegram"`, `["someone@example.com"] (1 in all)`, "allow_chat",
-		"allowed_tools", "model provider", `run_as_user = "coder"`, "a group everybody had",
+		"allowed_tools", "model provider", `run_as_user = "coder"`, "had a separate conversation",
 		"conversations in topics (1)", "conversations without a chat (1)")
 	again, err := CCConnect(options(home, "CC_APP_SECRET=app-secret"))
 	must(t, err)
@@ -196,7 +196,7 @@ url = 'sqlite://~/data/magpie.db'
 	}, history(f)); diff != "" {
 		t.Error(diff)
 	}
-	noted(t, f, `"codex" has an app of its own`, "bypassPermissions", "allowedUsers", `the folder "/"`,
+	noted(t, f, `"codex" uses a different app`, "bypassPermissions", "allowedUsers", `the folder "/"`,
 		"4d3f5e82-2f6b-4c7c-8c83-8f6f7dae2c04", "conversations without a chat (1)", "settings of chats (2)")
 	showsNoSecret(t, f)
 
@@ -292,24 +292,24 @@ allow_from = "*"
 		"broken":        {config: "x = 1\napp_secret = hidden-value\n", fails: "line 2"},
 		"broken JSON":   {config: "{\n\"secret\": \"hidden-value\",\n}", fails: "line 3: not JSON"},
 		"wrong type":    {config: "projects = 'hidden-value'\n", fails: "line 1"},
-		"wrong JSON":    {config: `{"profiles":["hidden-value"]}`, fails: "profiles: want object, not array"},
+		"wrong JSON":    {config: `{"profiles":["hidden-value"]}`, fails: "profiles: must be object, not array"},
 		"wrong options": {config: strings.Replace(cc("a", "", ""), `"cli_x"`, "[1]", 1), fails: "has no project with a Feishu"},
 		"not an app":    {config: strings.Replace(cc("a", "", ""), `cli_x`, `\u001b[2Jx`, 1), fails: "is not an App ID"},
 
 		"open":     {config: cc("a", "", ""), notes: "everybody could use the bot"},
 		"team":     {config: profile(`,"mode":"team"`), notes: "everybody could use the bot"},
 		"yolo":     {config: cc("a", "", "yolo"), notes: "bypassPermissions"},
-		"odd mode": {config: cc("a", "", "\x1b[2J"), notes: "none of that name"},
+		"odd mode": {config: cc("a", "", "\x1b[2J"), notes: "no such mode"},
 		"root":     {config: cc("a", "/", ""), notes: "the root of the file system"},
 		"home":     {config: cc("a", "~", ""), notes: "home folder"},
 		"data":     {config: cc("a", "~/data", ""), notes: "keeps its data"},
-		"relative": {config: cc("a", "../x", ""), notes: "is relative"},
+		"relative": {config: cc("a", "../x", ""), notes: "is a relative path"},
 
 		"path as name":    {config: cc("../../stolen", "", ""), also: files{"stolen.json": store("stolen")}},
 		"pattern as name": {config: cc(".*", "", ""), also: files{sessions + "other.json": store("stolen")}},
 		"odd sessions": {
 			config: cc("a", "", ""), also: files{sessions + "a.json": `{"sessions":[1]}`},
-			notes: "sessions: want object, not array",
+			notes: "sessions: must be object, not array",
 		},
 		"deep": {
 			config: cc("a", "", ""), also: files{sessions + "a.json": strings.Repeat(`{"sessions":`, 20000)},
@@ -377,7 +377,7 @@ func store(text string) string {
 func TestNothingIsThere(t *testing.T) {
 	t.Parallel()
 	for name, read := range map[string]func(Options) (*Found, error){"cc-connect": CCConnect, "lark-channel": LarkChannelBridge} {
-		if _, err := read(options(t.TempDir())); err == nil || !strings.Contains(err.Error(), "name its configuration with --from") {
+		if _, err := read(options(t.TempDir())); err == nil || !strings.Contains(err.Error(), "configuration with --from") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -420,12 +420,12 @@ func TestSeveralAppsOfCCConnect(t *testing.T) {
 	o.Name = "产品 文档"
 	f, err := CCConnect(o)
 	must(t, err)
-	noted(t, f, `"my-app" has an app of its own`)
+	noted(t, f, `"my-app" uses a different app`)
 	if text := written(t, f, home); !strings.Contains(text, "cli_cc2") || !strings.Contains(text, "project = '~/docs'") {
 		t.Errorf("with a name:\n%s", text)
 	}
 	o.Name = "none"
-	if _, err := CCConnect(o); err == nil || !strings.Contains(err.Error(), `has no "none", but: "my-app"`) {
+	if _, err := CCConnect(o); err == nil || !strings.Contains(err.Error(), `has no "none". It has: "my-app"`) {
 		t.Errorf("with a wrong name: %v", err)
 	}
 }

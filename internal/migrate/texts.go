@@ -6,7 +6,7 @@ import "magpie/bridge/i18n"
 var (
 	textNothingThere = i18n.Phrase{
 		ZH: "%s 不存在：请用 --from 指出它的配置在哪里",
-		EN: "there is no %s: name its configuration with --from",
+		EN: "%s does not exist: name the other bridge's configuration with --from",
 	}
 	textUnreadable = i18n.Phrase{ZH: "%s 无法读取：%v", EN: "%s cannot be read: %v"}
 	textNotRegular = i18n.Phrase{ZH: "不是普通文件", EN: "it is not a regular file"}
@@ -15,7 +15,7 @@ var (
 		ZH: "%s 里没有配好飞书或 Lark 应用的项目",
 		EN: "%s has no project with a Feishu or Lark app",
 	}
-	textNoSuchName  = i18n.Phrase{ZH: "%s 里没有 %q，有的是：%s", EN: "%s has no %q, but: %s"}
+	textNoSuchName  = i18n.Phrase{ZH: "%s 里没有 %q，有的是：%s", EN: "%s has no %q. It has: %s"}
 	textSeveralApps = i18n.Phrase{
 		ZH: "%s 里有几个应用，鹊桥的一份配置只用一个：请用 --project 选一个项目：%s",
 		EN: "%s has several apps, and a magpie.toml has one: choose a project with --project: %s",
@@ -25,7 +25,7 @@ var (
 	textApp       = i18n.Phrase{ZH: "应用：%s（%s），密钥%s", EN: "app: %s (%s), secret: %s"}
 	textHas       = i18n.Phrase{ZH: "已读到，不显示", EN: "found, not shown"}
 	textHasNot    = i18n.Phrase{ZH: "没有读到", EN: "not found"}
-	textTalks     = i18n.Phrase{ZH: "对话：%d 个聊天，%d 条消息，%s 至 %s", EN: "history: chats %d, messages %d, from %s to %s"}
+	textTalks     = i18n.Phrase{ZH: "对话：%d 个聊天，%d 条消息，%s 至 %s", EN: "history: %[2]d messages in %[1]d chats, %[3]s to %[4]s"}
 	textNoTalks   = i18n.Phrase{ZH: "对话：没有", EN: "history: none"}
 	textTaken     = i18n.Phrase{ZH: "\n写入 %s 的内容：", EN: "\nTo be written to %s:"}
 	textNotShown  = i18n.Phrase{ZH: "（不显示）", EN: "(not shown)"}
@@ -47,20 +47,20 @@ var (
 	}
 	textOtherBot = i18n.Phrase{
 		ZH: "%q 用的是另一个应用：给它另建一份配置（--config、--data）再迁移一次",
-		EN: "%q has an app of its own: migrate it once more, into a configuration of its own (--config, --data)",
+		EN: "%q uses a different app: migrate it separately, with its own --config and --data",
 	}
 	textOtherAgent = i18n.Phrase{
 		ZH: "%q 用的是 %s：鹊桥运行 Claude Code，对话仍然会带过来",
-		EN: "%q runs %s: Magpie runs Claude Code; its messages are carried over anyway",
+		EN: "%q uses %s; Magpie uses Claude Code. Its conversations are migrated nevertheless",
 	}
 	textRelative = i18n.Phrase{
 		ZH: "文件夹 %q：是相对路径，不知道相对于哪里",
-		EN: "the folder %q is relative, and it is not known to what",
+		EN: "the folder %q is a relative path, and its base is unknown",
 	}
 	textNoProject      = i18n.Phrase{ZH: "文件夹 %q：%v", EN: "the folder %q: %v"}
 	textDefaultProject = i18n.Phrase{
 		ZH: "没有可用的项目文件夹：助手将在 %s 工作，可以用 [claude] project 改",
-		EN: "there is no project folder that can be used: the agent will work in %s; [claude] project changes that",
+		EN: "no usable project folder: the agent will work in %s (change it with [claude] project)",
 	}
 	textOddIDs = i18n.Phrase{
 		ZH: "[access] %s：%s（共 %d 个）不是飞书的 open_id（ou_…）或群 ID（oc_…）",
@@ -80,13 +80,13 @@ var (
 	}
 	textAllAdmins = i18n.Phrase{
 		ZH: "admin_from = \"*\"：鹊桥的管理员要逐个列出",
-		EN: "admin_from = \"*\": Magpie's admins are named one by one",
+		EN: "admin_from = \"*\": in Magpie each admin must be listed",
 	}
 	textBypass = i18n.Phrase{
 		ZH: "权限模式 bypassPermissions（yolo、full）：鹊桥会在聊天里先问再做。要改，见 docs/approvals.zh.md",
 		EN: "permission mode bypassPermissions (yolo, full): Magpie asks in the chat first. To change that see docs/approvals.md",
 	}
-	textOddMode      = i18n.Phrase{ZH: "权限模式 %q：鹊桥没有这种模式", EN: "permission mode %q: Magpie has none of that name"}
+	textOddMode      = i18n.Phrase{ZH: "权限模式 %q：鹊桥没有这种模式", EN: "permission mode %q: Magpie has no such mode"}
 	textAllowedTools = i18n.Phrase{
 		ZH: "allowed_tools：鹊桥的规则要写明路径或命令，例如 \"Bash(go vet ./...)\"，请写进 [claude] allowed_tools",
 		EN: "allowed_tools: rules of Magpie name a path or a command, such as \"Bash(go vet ./...)\"; put them into [claude] allowed_tools",
@@ -105,24 +105,24 @@ var (
 	}
 	textShared = i18n.Phrase{
 		ZH: "原来群里每个人各有一个对话；在鹊桥里，一个群共用一个对话",
-		EN: "in a group everybody had a conversation of their own; with Magpie a group shares one",
+		EN: "each member of a group had a separate conversation; in Magpie a group shares one",
 	}
 	textUnreadableStore = i18n.Phrase{ZH: "%s 无法读取：%v", EN: "%s cannot be read: %v"}
 	textNoTranscript    = i18n.Phrase{
-		ZH: "Claude 的会话 %q 里说过的话：%v",
-		EN: "what was said in Claude's session %q: %v",
+		ZH: "Claude 的会话 %q 里的消息：%v",
+		EN: "messages of Claude's session %q: %v",
 	}
 	textTopics = i18n.Phrase{
 		ZH: "%d 个话题的对话：只记了话题的第一条消息，没有记话题的 ID",
 		EN: "conversations in topics (%d): the other bridge stored the topic's first message, but not its ID",
 	}
-	textNoChats     = i18n.Phrase{ZH: "%d 个对话：没有记是哪个聊天", EN: "conversations without a chat (%d): the other bridge did not store where they took place"}
+	textNoChats     = i18n.Phrase{ZH: "%d 个对话：没有记是哪个聊天", EN: "conversations without a chat (%d): the other bridge did not record where they took place"}
 	textSilentChats = i18n.Phrase{
 		ZH: "%d 个聊天的设置：没有找到它们的对话，请在聊天里用 /cd 和 /mention 重新设置",
-		EN: "settings of chats (%d): nothing was found of what was said there; set them again with /cd and /mention in the chat",
+		EN: "settings of chats (%d): their conversations were not found; set them again with /cd and /mention in the chat",
 	}
 	textSessions = i18n.Phrase{
-		ZH: "Claude 的会话本身：鹊桥从自己的数据库接着谈，见 docs/context.zh.md",
+		ZH: "Claude 的会话本身：鹊桥用自己的数据库继续对话，见 docs/context.zh.md",
 		EN: "the Claude sessions themselves: Magpie continues from its own database, see docs/context.md",
 	}
 )

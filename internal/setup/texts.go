@@ -9,7 +9,7 @@ var (
 		EN: "Setting up Magpie. Press Enter to accept the value in brackets, or Ctrl-C to quit; no half-written file is left behind.",
 	}
 	textYesOrNo       = i18n.Phrase{ZH: "请回答 y 或 n。", EN: "Please answer y or n."}
-	textNumber        = i18n.Phrase{ZH: "编号", EN: "Number"}
+	textNumber        = i18n.Phrase{ZH: "请选择", EN: "Choose"}
 	textNeedsTerminal = i18n.Phrase{
 		ZH: "没有可以提问的终端：请加上 --yes，并用参数给出需要的内容（见 magpie setup --help）",
 		EN: "there is no terminal to ask questions on: add --yes and give the answers as flags (see magpie setup --help)",
@@ -128,7 +128,7 @@ var (
 	textStartHow     = i18n.Phrase{ZH: "\n4. 怎样运行？", EN: "\n4. How should it run?"}
 	textStartService = i18n.Phrase{
 		ZH: "作为系统服务，自动启动",
-		EN: "as a service that starts by itself",
+		EN: "as a service that starts automatically",
 	}
 	textStartHere     = i18n.Phrase{ZH: "现在就在这个终端里启动", EN: "now, in this terminal"}
 	textStartNot      = i18n.Phrase{ZH: "先不启动", EN: "not yet"}
@@ -154,5 +154,5 @@ var (
 		ZH: "# 由 magpie setup 生成。所有选项见 docs/configuration.zh.md。\n\n",
 		EN: "# Written by magpie setup. For all options see docs/configuration.md.\n\n",
 	}
-	textGivenUp = i18n.Phrase{ZH: "\n已退出。", EN: "\nCanceled."}
+	textGivenUp = i18n.Phrase{ZH: "\n已取消。", EN: "\nCanceled."}
 )
