@@ -212,3 +212,35 @@ func TestAFullCacheKeepsWhatIsUsed(t *testing.T) {
 		t.Errorf("the mode of a recent group is %v, %v", m, err)
 	}
 }
+
+// Who has written what was missed, and what is quoted, is known where the app may not list members, and in private
+// chats, which have no such list.
+func TestNamesWithoutAListOfMembers(t *testing.T) {
+	p := newPlatform(t, feishusim.Config{})
+	p.Inject(feishusim.Fault{Path: "/open-apis/im/v1/chats/", Code: 99991672})
+	ann, bob, h := p.AddUser("Ann"), p.AddUser("Bob"), newStoringHandler()
+	group, private := p.Group("team", ann, bob), p.PrivateChat(bob)
+	stop := p.start(p.Client, h)
+	p.await("connect", func(v *feishusim.View) bool { return v.Connections() == 1 })
+	p.Say(group, ann, "one", feishusim.Mention())
+	p.Say(private, bob, "two")
+	h.await(p, 2)
+	stop()
+	missed := map[string]string{
+		p.Say(group, ann, "three", feishusim.Mention()): "Ann", p.Say(private, bob, "four"): "Bob",
+	}
+	p.Client = p.another() // which has learned no names
+	p.start(p.Client, h)
+	h.await(p, 4)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, m := range h.order[2:] {
+		if m.Actor.Name != missed[m.ID] {
+			t.Errorf("missed: %q is of %q", m.Text, m.Actor.Name)
+		}
+		quoted, err := p.another().Quoted(p.ctx(), m.Key, m.ID)
+		if err != nil || quoted.Actor.Name != missed[m.ID] {
+			t.Errorf("quoted: %q is of %q, %v", m.Text, quoted.Actor.Name, err)
+		}
+	}
+}

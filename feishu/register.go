@@ -85,7 +85,8 @@ func registerError(err error, interrupted bool) error {
 }
 
 // wanted is what the confirmation page requests beyond the defaults of such apps. Sensitive permissions can be
-// requested in the console only.
+// requested in the console only. So are those that only some configurations need, as [ForBots]: with one more the code
+// does not fit into a terminal of 80 columns. The doctor names them, with the console's address.
 func wanted() *registration.AppAddons {
 	var a registration.AppAddons
 	for _, any := range requiredScopes {
