@@ -188,20 +188,19 @@ func (u *UnaskedWork) run(tasks []gjson.Result) {
 }
 
 // between takes up a line that comes between turns, and reports whether it belongs to a turn that the agent has begun
-// by itself. Who watches is woken by its beginning. Its lines are kept.
+// by itself. Who watches is woken by its beginning. Its lines are kept. A process that no turn has used yet does nothing
+// for anybody: a session that is resumed begins with a note about what its last process left in the background.
 func (u *UnaskedWork) between(line []byte) bool {
 	v := gjson.ParseBytes(line)
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	kind := v.Get("type").String()
 	if !u.woken {
-		if !u.allowed || kind != "system" || v.Get("subtype").String() != "init" {
+		if !u.allowed || u.watcher.Woken == nil || kind != "system" || v.Get("subtype").String() != "init" {
 			return false
 		}
 		u.woken = true
-		if u.watcher.Woken != nil {
-			u.watcher.Woken()
-		}
+		u.watcher.Woken()
 	}
 	u.backlog.add(line)
 	return true

@@ -1,6 +1,7 @@
 package claude_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -151,6 +152,39 @@ func TestWhatRunsInTheBackgroundEndsWithItsProcess(t *testing.T) {
 				t.Errorf("afterwards it is %q", got)
 			}
 		})
+	}
+}
+
+// A process that is started ahead of a question, behind one that was stopped with something in the background, does not
+// count as busy with what its CLI notes about that at its start. The question is answered at once.
+func TestWhatWasStoppedWakesNobody(t *testing.T) {
+	r := unaskedRig(t)
+	spec := fresh()
+	w := r.inBackground(spec, "sleep 333")
+	r.pool.Stop("a")
+	await(t, "the end", w.ended)
+	ahead, asked := withDir(resumed(spec), r.cfg.Project), len(r.model.Requests())
+	ahead.Mode = "default"
+	must(t, r.pool.StartAhead(t.Context(), "a", ahead))
+	path, err := r.cfg.Transcripts("a").Path(ahead.Dir, spec.Session)
+	must(t, err)
+	for {
+		data, err := os.ReadFile(path)
+		must(t, err)
+		if strings.Contains(string(data), "before the previous session ended") {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if got := r.pool.Unasked("a"); got != claude.Resting {
+		t.Errorf("it is %q", got)
+	}
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("1 2 3")}})
+	if a := r.turn(t.Context(), "a", ahead, "数到 3"); a.err != nil || a.text() != "1 2 3" {
+		t.Errorf("%q %v", a.text(), a.err)
+	}
+	if n, s := len(r.model.Requests())-asked, r.pool.Stats(); n != 1 || s.Started != 2 {
+		t.Errorf("%d requests, %+v", n, s)
 	}
 }
 

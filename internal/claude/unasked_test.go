@@ -45,8 +45,12 @@ func TestWhatRunsInTheBackground(t *testing.T) {
 		"was told": {[]string{runs, ended, none, told}, false}, "was stopped": {[]string{runs, stopped, none}, false},
 		"in the foreground": {[]string{another}, false}, "goes on for ever": {[]string{ambient}, false},
 		"nonsense": {[]string{runs, nonsense}, false}, "the agent has begun": {[]string{begun}, true},
+		"nobody watches": {[]string{begun}, false},
 	} {
 		u := UnaskedWork{allowed: true, owed: map[string]bool{}, asks: map[string]bool{}}
+		if name != "nobody watches" {
+			u.Watch(Watcher{Woken: func() {}})
+		}
 		for _, line := range tc.lines {
 			u.track([]byte(line))
 			u.between([]byte(line))
