@@ -76,6 +76,8 @@ func newQueryIndex(q query, found db.Found) queryIndex {
 			if f.total += f.idf[kind]; len(p.Seqs) == 0 {
 				f.total -= (1 - unknownWord) * f.idf[kind]
 			}
+		case kind >= firstExpanded:
+			f.idf[kind] = expandedWord * f.expanded[kind-firstExpanded].strength * idf(p, n)
 		case kind >= firstRelated:
 			r := f.related[kind-firstRelated]
 			// A related word counts no more than the one that it stands for, nor than itself.
@@ -92,12 +94,14 @@ func newQueryIndex(q query, found db.Found) queryIndex {
 	return f
 }
 
-// The kinds of marks: numbers of words; a day; and from firstRelated on, numbers of related words.
+// The kinds of marks: numbers of words; a day; and from firstRelated and firstExpanded on, numbers of related words and
+// of words of the best hits.
 const (
-	dated        = mostTerms
-	firstRelated = 64
-	kindBits     = 7
-	kinds        = 1 << kindBits
+	dated         = mostTerms
+	firstRelated  = 64
+	firstExpanded = firstRelated + mostRelated // and mostExpanded fit below kinds
+	kindBits      = 7
+	kinds         = 1 << kindBits
 )
 
 // kindOf is the kind of the marks of a lookup.
@@ -107,6 +111,8 @@ func (q query) kindOf(lookup int) int {
 		return lookup
 	case related < len(q.related):
 		return firstRelated + related
+	case related < len(q.related)+len(q.expanded):
+		return firstExpanded + related - len(q.related)
 	}
 	return dated
 }
@@ -292,13 +298,17 @@ func (f *queryIndex) score(s indexEntry, w *weights, norm float64) (score float6
 		for ; left != 0; left &= left - 1 {
 			kind := 64*i + bits.TrailingZeros64(left)
 			weight, n, word := f.idf[kind], w.of[kind], kind
+			if kind >= firstExpanded {
+				score += bm25(weight, n, norm)
+				continue
+			}
 			if kind >= firstRelated {
 				word = f.related[kind-firstRelated].of
 			}
 			if f.names>>word&1 == 1 {
 				weight *= ownName
 			}
-			if part := weight * n * (saturation + 1) / (n + saturation*norm); part > counted[word] {
+			if part := bm25(weight, n, norm); part > counted[word] {
 				score += part - counted[word]
 				counted[word] = part
 			}
@@ -311,6 +321,11 @@ func (f *queryIndex) score(s indexEntry, w *weights, norm float64) (score float6
 		score = score*onDay + 2*f.daily
 	}
 	return score
+}
+
+// bm25 is the part of the score for a word that occurs n times in a message of a certain length.
+func bm25(weight, n, norm float64) float64 {
+	return weight * n * (saturation + 1) / (n + saturation*norm)
 }
 
 // speakers returns the authors of the messages, with a bit set of the question's words that name them.
@@ -393,6 +408,9 @@ func (q query) kindsOf() map[string][]int {
 	for i, r := range q.related {
 		of[r.term] = append(of[r.term], firstRelated+i)
 	}
+	for i, e := range q.expanded {
+		of[e.term] = append(of[e.term], firstExpanded+i)
+	}
 	return of
 }
 
@@ -429,6 +447,9 @@ func (f *queryIndex) rank(msgs []chat.Message, near map[int64]float64) []hit {
 		h.score = f.score(s, &w, 1-lengthNorm+lengthNorm*float64(len(terms[i]))/mean)
 		if asksNumber && slices.ContainsFunc(terms[i], isNumber) {
 			h.score *= withNumber
+		}
+		if m.Role == chat.Assistant {
+			h.score *= ofAssistant
 		}
 		if isQuestion(m.Text) {
 			h.score *= ofQuestion

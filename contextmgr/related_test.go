@@ -106,3 +106,22 @@ func TestAnAnswerIsRecalledBeforeWhatIsNone(t *testing.T) {
 		}
 	}
 }
+
+// What a question asks for may be told in a message that has none of its words, but those of the best match.
+func TestASecondStepIsRecalled(t *testing.T) {
+	t.Parallel()
+	for question, said := range map[string][2]string{
+		"Who repaired our boiler, and what became of that man?": {
+			"The boiler was repaired by Kowalski from Wilhelmshaven.",
+			"Sad news from the paper: Kowalski has moved away, to Wilhelmshaven again.",
+		},
+		"锅炉是谁修的，他后来怎样了？": {"锅炉是欧阳师傅修的", "听说欧阳师傅搬回老家养蜂去了"},
+	} {
+		texts := recalledTexts(t, inLongChat(said[:]...), question, 300)
+		for _, s := range said {
+			if !slices.Contains(texts, s) {
+				t.Errorf("%q recalls %q without %q", question, texts, s)
+			}
+		}
+	}
+}

@@ -30,11 +30,12 @@ const (
 
 // query is a parsed question.
 type query struct {
-	text    string // all of it
-	terms   []string
-	related []relatedTerm
-	spans   []span
-	now     time.Time
+	text     string // all of it
+	terms    []string
+	related  []relatedTerm
+	expanded []expandedTerm // of its best hits
+	spans    []span
+	now      time.Time
 }
 
 // relatedTerm is a term that says about the same as one of a query.
@@ -164,8 +165,8 @@ func (l *pendingSearch) recall(known func(chat.Message) bool, budget int) ([]cha
 	return l.excerpts(selectHits(hits, budget, maxMessageRunes(budget)), maxMessageRunes(budget)), l.err
 }
 
-// search finds messages before the turn that match the query; the best first. Words and meaning are searched at the
-// same time.
+// search finds messages before the turn that match the query, then those that match the best of these; the best first.
+// Words and meaning are searched at the same time.
 func (m *Manager) search(ctx context.Context, r Request, q query) (queryIndex, []hit, error) {
 	var near map[int64]float64
 	var looking sync.WaitGroup
@@ -176,16 +177,33 @@ func (m *Manager) search(ctx context.Context, r Request, q query) (queryIndex, [
 		return queryIndex{}, nil, err
 	}
 	f := newQueryIndex(q, found)
+	hits, err := m.rankCandidates(ctx, r, &f, near)
+	if err != nil || len(hits) == 0 {
+		return f, nil, err
+	}
+	g, err := m.expand(ctx, r, f, found, hits)
+	if err != nil {
+		return f, hits, err
+	}
+	second, err := m.rankCandidates(ctx, r, &g, near)
+	if err != nil {
+		return f, hits, err
+	}
+	return g, fuse(hits, second), nil
+}
+
+// rankCandidates reads the messages that may match a query, and those that are near to it in meaning, and ranks them.
+func (m *Manager) rankCandidates(ctx context.Context, r Request, f *queryIndex, near map[int64]float64) ([]hit, error) {
 	msgs, err := m.db.History().BySeq(ctx, r.Key, slices.AppendSeq(f.candidates(), maps.Keys(near)))
 	if err != nil {
-		return queryIndex{}, nil, err
+		return nil, err
 	}
 	for _, x := range msgs {
-		if !r.mayRecall(x, q.now) {
+		if !r.mayRecall(x, f.now) {
 			delete(near, x.Seq) // the question is nearest to itself and would dwarf all other scores
 		}
 	}
-	return f, slices.DeleteFunc(f.rank(msgs, near), func(h hit) bool { return !r.mayRecall(h.Message, q.now) }), nil
+	return slices.DeleteFunc(f.rank(msgs, near), func(h hit) bool { return !r.mayRecall(h.Message, f.now) }), nil
 }
 
 // mayRecall reports whether a message is part of the conversation before the turn.
@@ -194,8 +212,9 @@ func (r Request) mayRecall(m chat.Message, now time.Time) bool {
 		(m.Turn < r.Turn || r.Turn <= 0) && !m.Time.After(now)
 }
 
-// maxMessageRunes is how much of the budget one message may use; of a longer one an excerpt is recalled.
-func maxMessageRunes(budget int) int { return min(budget, max(budget/3, 300)) }
+// maxMessageRunes is how much of the budget one message may use; of a longer one an excerpt is recalled. An answer often
+// needs several messages, so one must not push the others out.
+func maxMessageRunes(budget int) int { return min(budget, max(budget/6, 200)) }
 
 // questionText is the text of the questions, without names.
 func questionText(asked []chat.Message) string {

@@ -12,6 +12,9 @@ const (
 	frameWord  = 0.5  // of its weight, for a word that frames a question and is seldom in the answer
 	withNumber = 1.3  // for messages with a number, if the question asks for one
 	ofQuestion = 0.85 // for messages that are questions themselves
+
+	// For messages of the agent: they repeat at length, in more words, what people have said before.
+	ofAssistant = 0.8
 )
 
 // frameWords frame questions: what did they say in the end, 最后一共多少.
