@@ -30,7 +30,7 @@ type Stats struct {
 func (s Stats) MarshalZerologObject(e *zerolog.Event) {
 	e.Int("messages", s.Messages).Int("user_messages", s.UserMessages).Int("chars", s.Chars).
 		Int("tokens", s.Tokens).Int("recalled", s.Recalled).Int("background", s.Background).Int("memories",
-		s.Memories).Dur("build_ms", s.BuildTime)
+		s.Memories).Float64("build_ms", float64(s.BuildTime.Microseconds())/1000)
 }
 
 // Prompt is the context of one turn.

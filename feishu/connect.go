@@ -109,7 +109,7 @@ func (l *connection) report(err error, pause time.Duration) {
 		level = zerolog.ErrorLevel
 	}
 	l.lastLogged = err
-	l.client.log.WithLevel(level).Err(err).Dur("retry_in", pause).Msg("feishu: not connected")
+	l.client.log.WithLevel(level).Err(err).Dur("retry_in", pause.Round(time.Millisecond)).Msg("feishu: not connected")
 }
 
 // sameError reports whether two errors have the same cause. Log ids differ from call to call and do not count.

@@ -14,7 +14,6 @@ import (
 	"golang.org/x/term"
 
 	"magpie/bridge/access"
-	"magpie/bridge/i18n"
 	"magpie/contextmgr/redact"
 	"magpie/internal/config"
 )
@@ -26,13 +25,14 @@ func newLog(w io.Writer, c config.Log) zerolog.Logger {
 		console := zerolog.ConsoleWriter{
 			Out: w, TimeFormat: time.TimeOnly, NoColor: !onTerminal || os.Getenv("NO_COLOR") != "", FormatExtra: boxCode,
 		}
-		if locale() == i18n.Chinese {
-			console.FormatPrepare = sayInChinese
-		}
+		console.FormatPrepare = forPeople(locale())
 		w = console
 	}
 	return zerolog.New(redactedLog{zerolog.MultiLevelWriter(w), c.Secrets}).With().Timestamp().Logger()
 }
+
+// A length of time has its unit, in a file as well: "4m48s".
+func init() { zerolog.DurationFieldFormat = zerolog.DurationFormatString }
 
 // isTerminal reports whether somebody looks at what is written.
 func isTerminal(w io.Writer) bool {
@@ -108,6 +108,10 @@ func isOurs(key []byte) bool {
 	return slices.ContainsFunc(ours, func(k string) bool { return string(key) == k })
 }
 
+// inLog is what is removed from the log. Addresses of the own network stay: a DNS server or a proxy that does not answer
+// is found by them.
+var inLog = redact.All() | redact.LocalIP
+
 // stringEnd returns the index behind the string that starts at index i.
 func stringEnd(line []byte, i int) int {
 	for i++; i < len(line); i++ {
@@ -128,14 +132,14 @@ func redactString(text []byte) (clean []byte, changed bool) {
 	}
 	if bytes.IndexByte(text, '\\') < 0 { // nothing to unescape, and the replacements need no escapes
 		s := string(text[1 : len(text)-1])
-		r := redact.Text(s, redact.All())
+		r := redact.Text(s, inLog)
 		return []byte(`"` + r + `"`), r != s
 	}
 	var s string
 	if err := json.Unmarshal(text, &s); err != nil {
 		return text, false
 	}
-	r := redact.Text(s, redact.All())
+	r := redact.Text(s, inLog)
 	if r == s {
 		return text, false
 	}

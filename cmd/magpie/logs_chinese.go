@@ -1,9 +1,10 @@
 package main
 
+import "magpie/bridge/i18n"
+
 // logInChinese are the lines of the log that whoever starts the program looks for first. They are in Chinese only where
 // the log is for people; in a file they are English, for searching.
 var logInChinese = map[string]string{
-	"magpie is running":                                  "鹊桥已启动",
 	"magpie has stopped":                                 "鹊桥已停止",
 	"feishu: not connected":                              "飞书：没有连上",
 	"http: listening":                                    "http：正在监听",
@@ -11,7 +12,7 @@ var logInChinese = map[string]string{
 	"message of a stranger ignored":                      "忽略了陌生人的消息",
 	"configuration reloaded":                             "配置已重新加载",
 	"invalid configuration; keeping the old one":         "配置有错误，继续使用原来的",
-	"feishu: connected; write to the bot there":          "飞书：已连上，去飞书里给机器人发消息吧",
+	lineConnected:                                        "飞书：已连上，去飞书里给机器人发消息吧",
 	"feishu: backfilled missed messages":                 "飞书：已补取漏掉的消息",
 	"the platform does not tell to whom the bot belongs": "飞书没有告知机器人归谁所有",
 	"a wrong code was sent to become the bot's owner":    "有人发来了错误的口令，想成为机器人的所有者",
@@ -22,10 +23,26 @@ var logInChinese = map[string]string{
 	"session lost; the conversation goes on from the History":                            "会话丢失，已从历史恢复，对话继续",
 }
 
-// sayInChinese is a [zerolog.ConsoleWriter.FormatPrepare]. It leaves the fields as they are.
-func sayInChinese(line map[string]any) error {
-	if english, ok := line["message"].(string); ok && logInChinese[english] != "" {
-		line["message"] = logInChinese[english]
+// Lines that say more where the log is for people: what comes next, and under which name the bot is found.
+const (
+	lineStarted   = "magpie is running"
+	lineConnected = "feishu: connected; write to the bot there"
+)
+
+// forPeople is a [zerolog.ConsoleWriter.FormatPrepare] for readers of a language.
+func forPeople(l i18n.Lang) func(line map[string]any) error {
+	return func(line map[string]any) error {
+		english, _ := line["message"].(string)
+		bot, _ := line["bot"].(string)
+		switch text := logInChinese[english]; {
+		case english == lineStarted: // and not connected yet
+			line["message"] = textStarting.In(l)
+		case english == lineConnected && bot != "":
+			line["message"] = textConnectedAs.Sprintf(l, i18n.Visible(bot))
+			delete(line, "bot")
+		case l == i18n.Chinese && text != "":
+			line["message"] = text
+		}
+		return nil
 	}
-	return nil
 }

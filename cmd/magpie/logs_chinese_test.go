@@ -7,8 +7,10 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,7 +43,7 @@ func TestTheLinesInChineseAreThere(t *testing.T) {
 		})
 		return err
 	}))
-	for english := range logInChinese {
+	for _, english := range append(slices.Collect(maps.Keys(logInChinese)), lineStarted) {
 		if !logged[english] {
 			t.Errorf("nothing logs %q", english)
 		}
@@ -62,7 +64,7 @@ func folded(e ast.Expr) string {
 // Only the log that is for people is in Chinese, and only where Chinese was chosen.
 func TestTheLogInChinese(t *testing.T) {
 	t.Setenv("LC_ALL", "zh_CN.UTF-8")
-	for format, want := range map[string]string{config.LogConsole: "鹊桥已启动", config.LogJSON: `"magpie is running"`} {
+	for format, want := range map[string]string{config.LogConsole: "鹊桥正在启动", config.LogJSON: `"magpie is running"`} {
 		var file bytes.Buffer
 		l := newLog(&file, config.Log{Format: format})
 		l.Info().Str("version", "1.0").Msg("magpie is running")
@@ -74,7 +76,7 @@ func TestTheLogInChinese(t *testing.T) {
 	var file bytes.Buffer
 	l := newLog(&file, config.Log{Format: config.LogConsole})
 	l.Info().Msg("magpie is running")
-	if got := file.String(); !strings.Contains(got, "magpie is running") {
+	if got := file.String(); !strings.Contains(got, "Magpie is starting") {
 		t.Errorf("in English: %s", got)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/creack/pty"
 	"github.com/rs/zerolog"
@@ -20,6 +21,26 @@ func TestTheLogOfATerminal(t *testing.T) {
 	log(newLog(&file, config.Log{Format: config.LogAuto}))
 	if got := file.String(); !strings.HasPrefix(got, `{"level":"warn"`) || strings.Contains(got, "─") {
 		t.Errorf("into a file: %s", got)
+	}
+	file.Reset()
+	l := newLog(&file, config.Log{Format: config.LogConsole})
+	l.Info().Int("max_turns", 8).Msg(lineStarted)
+	l.Warn().Str("error", "dial udp 192.168.1.1:53, 8.8.8.8:53").Dur("retry_in", 288*time.Millisecond).Msg("feishu: not connected")
+	l.Warn().Dur("retry_in", 288*time.Second).Msg("feishu: not connected")
+	l.Info().Str("bot", "Mag").Msg(lineConnected)
+	for _, want := range []string{
+		"Magpie is starting: connecting to Feishu max_turns=8", "retry_in=288ms", "retry_in=4m48s",
+		"192.168.1.1:53, [REDACTED_IP]:53", "connected to Feishu as Mag: write to it there\n",
+	} {
+		if !strings.Contains(file.String(), want) {
+			t.Errorf("for people: %q is missing in\n%s", want, &file)
+		}
+	}
+	file.Reset()
+	l = newLog(&file, config.Log{Format: config.LogJSON})
+	l.Info().Dur("retry_in", 288*time.Second).Str("bot", "Mag").Msg(lineConnected)
+	if got := file.String(); !strings.Contains(got, `"retry_in":"4m48s"`) || !strings.Contains(got, lineConnected) {
+		t.Errorf("as JSON: %s", got)
 	}
 	file.Reset()
 	log(newLog(&file, config.Log{Format: config.LogConsole}))

@@ -49,6 +49,11 @@ var (
 		ZH: "%s：新增 %d，更改 %d，已有 %d",
 		EN: "%s: %d new, %d changed, %d known already",
 	}
+	textStarting    = i18n.Phrase{ZH: "鹊桥正在启动：正在连接飞书", EN: "Magpie is starting: connecting to Feishu"}
+	textConnectedAs = i18n.Phrase{
+		ZH: "已连上飞书，机器人是“%s”：去飞书里给它发消息吧",
+		EN: "connected to Feishu as %s: write to it there",
+	}
 	textPlayground = i18n.Phrase{ZH: "鹊桥体验环境：http://%s/", EN: "Magpie playground: http://%s/"}
 	textByProcess  = i18n.Phrase{ZH: "（进程 %d）", EN: " (process %d)"}
 

@@ -125,10 +125,15 @@ var versionWords = []string{
 // versionFollows matches the words that may follow a version number.
 var versionFollows = regexp.MustCompile(`^ ?(?:版|[Vv]ersion)`)
 
+// stays reports whether an address says nothing that the policy hides.
+func (s *scan) stays(ip netip.Addr) bool {
+	return isGeneric(ip) || s.policy.has(LocalIP) && ip.IsPrivate()
+}
+
 // ipv4 adds an IPv4 address, unless its context says that it is a version number.
 func (s *scan) ipv4(i, j int) {
 	ip, err := netip.ParseAddr(string(s.plain[i:j]))
-	if err != nil || !ip.Is4() || isGeneric(ip) {
+	if err != nil || !ip.Is4() || s.stays(ip) {
 		return
 	}
 	c, cc := before(s.plain, i), before(s.plain, i-1)
@@ -155,7 +160,7 @@ func (s *scan) ipv6(i, j int) {
 	if err != nil {
 		return
 	}
-	if ip = ip.Unmap(); isGeneric(ip) || ip.Is6() && !assignable(ip, row) {
+	if ip = ip.Unmap(); s.stays(ip) || ip.Is6() && !assignable(ip, row) {
 		return
 	}
 	s.add(IP, i, j)

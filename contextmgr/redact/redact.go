@@ -30,6 +30,9 @@ const (
 	SSN                           // social security numbers of the USA
 	Phone                         // telephone numbers
 	end
+
+	// LocalIP lets the addresses of private networks stay, too: those who run a network need them.
+	LocalIP Policy = 1 << 15
 )
 
 // All is the set of all kinds.
@@ -72,7 +75,7 @@ const rounds = 6
 //
 // Addresses that every machine has (127.0.0.1, 0.0.0.0, ::1, 169.254.169.254, multicast, netmasks, large networks)
 // always stay: they say nothing about a person. Private networks are redacted: inside a company they identify
-// somebody's machine. In code blocks all addresses stay.
+// somebody's machine, unless the policy has [LocalIP]. In code blocks all addresses stay.
 func Text(s string, p Policy) string {
 	if p == 0 || !mayMatch(s) {
 		return s
