@@ -35,6 +35,8 @@ type playgroundCmd struct {
 	Fresh   bool   `help:"Delete what was kept and start over."`
 	// the pause between two pieces of a simulated answer, so that a person sees it grow
 	Pace time.Duration `hidden:"" default:"40ms"`
+	// that of a story, which tests interrupt; 0 = Pace
+	Story time.Duration `hidden:""`
 }
 
 // saves is how often the chats are written down at most.
@@ -66,9 +68,10 @@ func (p playgroundCmd) Run(ctx context.Context) (err error) {
 	var page *console.Playground
 	environ := foreignEnviron(os.Environ())
 	if p.simulated(ctx) {
-		model, err := modelsim.Start(modelsim.Config{Pace: p.Pace, Demo: true, Observe: func(r *modelsim.Request) {
-			page.RecordRequest(r.LastUser(), sentOf(r))
-		}})
+		model, err := modelsim.Start(modelsim.Config{
+			Pace: p.Pace, Story: p.Story, Demo: true,
+			Observe: func(r *modelsim.Request) { page.RecordRequest(r.LastUser(), sentOf(r)) },
+		})
 		if err != nil {
 			return err
 		}

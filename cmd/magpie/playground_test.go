@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -16,6 +17,7 @@ import (
 
 	"magpie/internal/claude/claudetest"
 	"magpie/internal/console/consoletest"
+	"magpie/internal/modelsim"
 )
 
 // buildPlayground builds the program as ./scripts/run does.
@@ -28,15 +30,15 @@ func buildPlayground(t *testing.T) string {
 	return bin
 }
 
-// startPlayground starts a playground that keeps its data in a folder. It returns the page's address.
+// startPlayground starts a playground that keeps its data in a folder, with the real CLI unless args name another
+// command. It returns the page's address.
 func startPlayground(t *testing.T, bin, folder string, args ...string) string {
 	t.Helper()
-	args = append([]string{"playground", "--listen", "127.0.0.1:0", "--data", folder}, args...)
+	args = append([]string{
+		"playground", "--listen", "127.0.0.1:0", "--data", folder, "--command", claudetest.Command(t)}, args...)
 	cmd := exec.CommandContext(context.Background(), bin, args...)
 	cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir(),
-		"MAGPIE_CLAUDE_COMMAND=" + claudetest.Command(t),
-	}
+		"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir()}
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -77,7 +79,8 @@ func TestThePlayground(t *testing.T) {
 	for _, v := range visitors {
 		t.Run("tour "+v.language, func(t *testing.T) {
 			t.Parallel()
-			b := consoletest.BrowseIn(t, startPlayground(t, bin, t.TempDir(), "--pace", "10ms"), v.language)
+			url := startPlayground(t, bin, t.TempDir(), "--pace", "10ms", "--story", "100ms")
+			b := consoletest.BrowseIn(t, url, v.language)
 			b.Screen(v.width, 900, v.theme)
 			b.Until(`document.querySelector('#bridge[data-state=up]')`)
 			takeTour(t, b)
@@ -133,6 +136,22 @@ const (
 	lastCard    = `[...document.querySelectorAll('.message[data-bot] .show')].at(-1)`
 )
 
+// storyTold is all that the cards with the story show of it, without spaces.
+const storyTold = `[...document.querySelectorAll('.message[data-bot] .card')].slice(-2).map(c =>
+	[...c.querySelectorAll('.body > .md:not(.small)')].map(m => m.innerText).join('')).join('').replace(/\s/g, '')`
+
+// wholeStory fails the test unless the newest two cards tell each paragraph of the story once.
+func wholeStory(t *testing.T, b *consoletest.Browser) {
+	t.Helper()
+	told := b.Eval(storyTold)
+	plain := regexp.MustCompile(`[\s#*]`)
+	for paragraph := range strings.SplitSeq(modelsim.Story(b.Eval(`document.documentElement.lang`)), "\n\n") {
+		if n := strings.Count(told, plain.ReplaceAllString(paragraph, "")); n != 1 {
+			t.Errorf("%d times: %s\nin %s", n, paragraph, told)
+		}
+	}
+}
+
 // takeTour clicks through all six steps, as a newcomer does: with a lost session, and a bridge that is killed in
 // mid-answer.
 func takeTour(t *testing.T, b *consoletest.Browser) {
@@ -169,11 +188,16 @@ func takeTour(t *testing.T, b *consoletest.Browser) {
 	arrived(b, "4", 2)
 	before := bridgeOf(b)
 	act(b)
-	// An agent that finishes before its bridge is back leaves nothing to continue.
-	b.Until(`(tour => tour.dataset.step === '5' || tour.dataset.act === '3' &&
-		(document.querySelector('#tour-do').click(), true))(document.querySelector('#tour'))`)
+	told := b.Eval(storyTold)
+	arrived(b, "4", 3)
 	shoot(t, b, "killed-"+b.Eval(`document.documentElement.lang`))
+	if now := b.Eval(storyTold); !strings.HasPrefix(now, told) || told == "" {
+		t.Errorf("after the kill the chat shows %q, before it %q", now, told)
+	}
+	b.Until(`document.querySelector('.card button[data-do="continue"]:not(:disabled)')`)
+	act(b)
 	arrived(b, "5", 1)
+	wholeStory(t, b)
 	if now := bridgeOf(b); now == before || now == "" {
 		t.Errorf("the bridge is process %q, and was %q", now, before)
 	}

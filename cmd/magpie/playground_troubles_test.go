@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -10,6 +11,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"magpie/internal/claude/claudetest"
+	"magpie/internal/console/consoletest"
 )
 
 // visit is somebody at a playground without a browser.
@@ -26,6 +30,7 @@ type pageState struct {
 		State string
 	}
 	Violations struct{ Count int }
+	Refused    int
 	Users      []struct{ ID string }
 	Chats      []struct {
 		ID       string
@@ -91,30 +96,21 @@ func (v visit) await(what string, cond func(pageState) bool) {
 
 func connected(st pageState) bool { return st.Connections == 1 && st.Bridge.State == "running" }
 
-// visitorsBreakThings: what is said while the platform is away, the disk is full or the bridge is dead is answered
-// afterwards, once; and all that was said is there after a restart, unless somebody begins anew.
+// visitorsBreakThings presses the buttons that break things, on the page and with the scripted agent. What is said while
+// the platform is away, the disk is full or the bridge is dead is answered afterwards, once; and all that was said is
+// there after a restart, unless somebody begins anew.
 func visitorsBreakThings(t *testing.T, bin string) {
-	folder := t.TempDir()
-	t.Run("troubles", func(t *testing.T) {
-		v := visit{t, startPlayground(t, bin, folder, "--agent", "simulated")}
-		v.await("the bridge", connected)
-		v.post("api/unplug", map[string]any{"on": true})
-		v.await("the outage", func(st pageState) bool { return st.Connections == 0 })
-		v.say("/title 一")
-		v.post("api/unplug", map[string]any{"on": false})
-		v.await("the first answer", func(st pageState) bool { return st.answers("一") == 1 })
-
+	folder, scripted := t.TempDir(), claudetest.Scripted(t)
+	args := []string{"--agent", "simulated", "--command", scripted, "--pace", "10ms", "--story", "100ms"}
+	t.Run("buttons", func(t *testing.T) {
+		v := visit{t, startPlayground(t, bin, folder, args...)}
+		b := consoletest.Browse(t, v.url)
+		b.Until(`document.querySelector('#bridge[data-state=up]')`)
+		breakAStory(t, b)
 		if runtime.GOOS == "linux" {
-			v.post("api/disk", map[string]any{"on": true})
-			v.say("/title 二")
-			v.post("api/disk", map[string]any{"on": false})
-			v.await("the second answer", func(st pageState) bool { return st.answers("二") == 1 })
+			fillTheDisk(t, b, v)
 		}
-		before := v.state().Bridge.PID
-		v.post("api/kill", nil)
-		v.say("/title 三")
-		v.await("the third answer", func(st pageState) bool { return st.answers("三") == 1 })
-		v.await("another process", func(st pageState) bool { return connected(st) && st.Bridge.PID != before })
+		b.RefuteComplaints()
 		if n := v.state().Violations.Count; n != 0 {
 			t.Errorf("%d rules of the platform were broken", n)
 		}
@@ -123,16 +119,16 @@ func visitorsBreakThings(t *testing.T, bin string) {
 		t.Fatal(err)
 	}
 	t.Run("restart", func(t *testing.T) {
-		v := visit{t, startPlayground(t, bin, folder, "--agent", "simulated")}
-		if st := v.state(); st.answers("一") != 1 || st.answers("三") != 1 || len(st.Users) != 3 {
+		v := visit{t, startPlayground(t, bin, folder, args...)}
+		if st := v.state(); st.answers("讲完了") != 1 || st.answers("二") != 1 || len(st.Users) != 3 {
 			t.Errorf("after the restart: %+v", st)
 		}
 		v.await("the bridge", connected)
 		v.say("/title")
-		v.await("the title of before", func(st pageState) bool { return st.answers("三") == 2 })
+		v.await("the title of before", func(st pageState) bool { return st.answers("二") == 2 })
 	})
 	t.Run("anew", func(t *testing.T) {
-		v := visit{t, startPlayground(t, bin, folder, "--agent", "simulated", "--fresh")}
+		v := visit{t, startPlayground(t, bin, folder, append(args, "--fresh")...)}
 		if st := v.state(); len(st.Chats[0].Messages) != 0 || len(st.Users) != 3 {
 			t.Errorf("anew: %+v", st)
 		}
@@ -140,4 +136,61 @@ func visitorsBreakThings(t *testing.T, bin string) {
 			t.Errorf("--fresh removes what is not its own: %v", err)
 		}
 	})
+}
+
+// pressed waits until a button says that it is pressed, or that it is not.
+func pressed(b *consoletest.Browser, button string, is bool) {
+	b.Until(fmt.Sprintf(`document.querySelector('%s[aria-pressed=%t]:not(:disabled)')`, button, is))
+}
+
+const (
+	storyEnds   = `[...document.querySelectorAll('.message[data-bot] .card')].filter(c => c.textContent.includes('讲完了')).length`
+	troubleSays = `document.querySelector('#trouble-line:not([hidden])').textContent`
+)
+
+// breakAStory has a story told, and takes first the platform away from it and then the bridge.
+func breakAStory(t *testing.T, b *consoletest.Browser) {
+	t.Helper()
+	b.Press(`.chip[data-text="讲个故事"]`)
+	b.Until(`document.querySelector('.card.live') && ` + storyTold + `.includes('很久以前')`)
+	b.Press("#unplug")
+	pressed(b, "#unplug", true)
+	b.Until(troubleSays + `.includes('飞书连不上了')`)
+	b.Until(`document.querySelector('#bridge[data-state=off]').textContent === '飞书已断开'`)
+	told := b.Eval(storyTold)
+	b.Press("#unplug")
+	pressed(b, "#unplug", false)
+	b.Until(`document.querySelector('#bridge[data-state=up]') && document.querySelector('#trouble-line').hidden`)
+	b.Until(fmt.Sprintf(`%s.length > %d`, storyTold, len([]rune(told)))) // it goes on
+	if n := b.Eval(storyEnds); n != "0" {
+		t.Errorf("the story has ended %s times before the bridge is killed", n)
+	}
+
+	before, told := bridgeOf(b), b.Eval(storyTold)
+	b.Press("#kill")
+	b.Until(troubleSays + `.includes('被杀死了')`)
+	b.Until(fmt.Sprintf(`document.querySelector('#bridge[data-state=up]') && %[1]s.includes('现在是进程') && !%[1]s.includes(' %[2]s')`,
+		troubleSays, before))
+	b.Press(`.card button[data-do="continue"]:not(:disabled)`)
+	b.Until(storyEnds + ` === 1 && !document.querySelector('.card.live')`)
+	if now := b.Eval(storyTold); !strings.HasPrefix(now, told) {
+		t.Errorf("told is %q, and was %q before the kill", now, told)
+	}
+	wholeStory(t, b)
+}
+
+// fillTheDisk asks while the disk takes no more: the bridge refuses the message, and answers when there is room.
+func fillTheDisk(t *testing.T, b *consoletest.Browser, v visit) {
+	t.Helper()
+	b.Press("#fill-disk")
+	pressed(b, "#fill-disk", true)
+	v.say("/title 二")
+	b.Until(`document.querySelector('#trouble-line[data-refused="1"]').textContent.includes('1 条消息没能存下来')`)
+	if n := v.state().answers("二"); n != 0 {
+		t.Errorf("%d answers while the disk is full", n)
+	}
+	b.Press("#fill-disk")
+	pressed(b, "#fill-disk", false)
+	v.await("the answer", func(st pageState) bool { return st.answers("二") == 1 && st.Refused == 0 })
+	b.Until(`!document.querySelector('#trouble-line').textContent.includes('没能存下来')`)
 }

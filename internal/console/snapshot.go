@@ -27,6 +27,7 @@ type state struct {
 	Chats       []chat     `json:"chats"`
 	Violations  violations `json:"violations"`
 	Connections int        `json:"connections"`
+	Refused     int        `json:"refused"` // messages that the bot could not take yet
 }
 
 // can says what the page offers.
@@ -113,7 +114,7 @@ func (p *Playground) snapshot(sent *seen) state {
 	sim := p.cfg.Sim
 	s := state{Full: len(sent.turns) == 0, Simulated: p.cfg.Simulated,
 		Can:   can{Lose: p.cfg.LoseSession != nil, Kill: p.cfg.Kill != nil, Fill: p.cfg.FillDisk != nil},
-		Users: users(sim.Users()), Violations: breaches(sim.Violations()), Connections: sim.Connections()}
+		Users: users(sim.Users()), Violations: breaches(sim.Violations()), Connections: sim.Connections(), Refused: refused(sim.Deliveries())}
 	s.Bridge, s.Unplugged, s.DiskFull = p.troubles.now()
 	if s.Full {
 		s.Commands = p.cfg.Commands
@@ -173,4 +174,19 @@ func breaches(all []feishusim.Violation) violations {
 		out.Latest = append(out.Latest, violation{all[i].At, string(all[i].Rule), all[i].Detail})
 	}
 	return out
+}
+
+// refused counts the messages that the bot has refused, and not taken since.
+func refused(all []feishusim.Delivery) int {
+	open := map[string]bool{}
+	for _, d := range all {
+		switch {
+		case d.MessageID == "":
+		case d.Failure == "code":
+			open[d.MessageID] = true
+		case d.Failure == "" && !d.AckedAt.IsZero():
+			delete(open, d.MessageID)
+		}
+	}
+	return len(open)
 }

@@ -42,8 +42,9 @@ func languageOf(text string) language {
 
 // brain answers what no script answers.
 type brain struct {
-	pace time.Duration // between two pieces of text
-	demo bool          // it plays the scenes, and says what it can show
+	pace  time.Duration // between two pieces of text
+	story time.Duration // between two pieces of a story
+	demo  bool          // it plays the scenes, and says what it can show
 }
 
 // think is the brain's answer.
@@ -73,7 +74,11 @@ func (b brain) think(r *Request) []Step {
 		}
 		return []Step{Tool("Bash", object{"command": cmd, "description": lang.pick("运行命令", "Run the command")})}
 	}
-	text := v.reply()
+	text, known := v.answer()
+	if !known && v.task == byPerson && v.demo {
+		l := languageOf(v.question)
+		return b.steps(r, l, offer(r, l))
+	}
 	if v.task == goOn {
 		text = v.rest(text)
 	}
@@ -126,29 +131,35 @@ func command(question string) (string, bool) {
 	return strings.TrimSpace(m[2]), true
 }
 
-// reply answers in words. Statements and questions about facts come first, so that tests of memory do
-// not depend on other rules.
+// reply answers in words.
 func (v *view) reply() string {
+	text, _ := v.answer()
+	return text
+}
+
+// answer is what to say to the question; known = it was understood. Statements and questions about facts come first, so
+// that tests of memory do not depend on other rules.
+func (v *view) answer() (text string, known bool) {
 	if text, ok := v.aboutName(); ok {
-		return text
+		return text, true
 	}
 	if text, ok := v.aboutFacts(); ok {
-		return text
+		return text, true
 	}
 	q := v.question
 	if m := countTo.FindStringSubmatch(q); m != nil {
-		return count(m[1])
+		return count(m[1]), true
 	}
 	if m := longAnswer.FindString(q); m != "" {
-		return longText(languageOf(m))
+		return longText(languageOf(m)), true
 	}
 	if summarise.MatchString(q) {
-		return languageOf(q).pick("到目前为止：\n", "So far:\n") + v.digest()
+		return languageOf(q).pick("到目前为止：\n", "So far:\n") + v.digest(), true
 	}
 	if v.demo {
-		return menu(languageOf(q))
+		return menu(languageOf(q)), false
 	}
-	return v.echo()
+	return v.echo(), false
 }
 
 func (v *view) aboutName() (string, bool) {

@@ -21,7 +21,8 @@ type scene struct {
 // act is a part of an answer: words, or the call of a tool.
 type act struct {
 	words string
-	piece int // runes that are said at once; 0 = as usual
+	piece int  // runes that are said at once; 0 = as usual
+	slow  bool // with the pauses of a story
 	tool  string
 	input object
 }
@@ -53,24 +54,84 @@ func (b brain) perform(r *Request, v *view) ([]Step, bool) {
 	case onward.MatchString(q):
 		next = carryOn
 	case next == nil:
-		return nil, false
+		if next = chosenScene(v); next == nil {
+			return nil, false
+		}
 	}
-	acts := next(v, l)
-	var steps []Step
+	return b.steps(r, l, next(v, l)), true
+}
+
+// steps are what the parts of an answer are to the server.
+func (b brain) steps(r *Request, l language, acts []act) (steps []Step) {
 	for _, a := range acts {
+		pace := b.pace
+		if a.slow {
+			pace = b.story
+		}
 		switch {
 		case a.tool != "" && !r.HasTool(a.tool):
 			steps = append(steps, Text(fmt.Sprintf(l.pick("（这里没有 %s 这个工具。）", "(There is no tool %s here.)"), a.tool)))
 		case a.tool != "":
 			steps = append(steps, Tool(a.tool, a.input))
 		default:
-			steps = append(steps, Chunks(a.words, cmp.Or(a.piece, deltaRunes), b.pace))
+			steps = append(steps, Chunks(a.words, cmp.Or(a.piece, deltaRunes), pace))
 		}
 	}
-	return steps, true
+	return steps
 }
 
-// menu is the answer to what the model cannot do.
+// askTool is the tool with which the model asks people.
+const askTool = "AskUserQuestion"
+
+// offers are the scenes that the menu offers: as many as one question can have options.
+var offers = []struct {
+	zh, en           string // the option
+	aboutZh, aboutEn string
+	next             func(v *view, l language) []act
+}{
+	{"修好测试", "Fix the test", "读代码、改文件、跑命令，每一步都先问你", "Reads the code, edits it, runs a command; asks each time", fixTest},
+	{"看价格图", "Show the price chart", "把图片发到聊天里", "Sends a picture to the chat", sendChart},
+	{"讲个故事", "Tell a story", "慢慢讲，可以中途停止，或者杀死鹊桥", "Takes its time: stop it, or kill the bridge", tellStory},
+	{"做个计划", "Make a plan", "先写计划，批准了再动手", "Writes a plan, and waits for your approval", makePlan},
+}
+
+// offer answers what the model cannot do: it asks which scene to play. Without the tool for that it lists them.
+func offer(r *Request, l language) []act {
+	if !r.HasTool(askTool) {
+		return words(menu(l))
+	}
+	options := make([]object, 0, len(offers))
+	for _, o := range offers {
+		options = append(options, object{"label": l.pick(o.zh, o.en), "description": l.pick(o.aboutZh, o.aboutEn)})
+	}
+	return then(l.pick("我是演练场里的**模拟模型**，不会真的思考，但可以演示几件事。文件、命令、确认都是真的。\n\n",
+		"I am the playground's **simulated model**: I cannot think, but I can show a few things. "+
+			"The files, commands and approvals are real.\n\n"),
+		askTool, object{"questions": []object{{
+			"question": l.pick("想看哪一个？", "What shall I show?"), "header": l.pick("演示", "Show"),
+			"multiSelect": false, "options": options}}})
+}
+
+// chosenScene is the scene that was chosen from the menu in this turn; nil = none was offered.
+func chosenScene(v *view) func(*view, language) []act {
+	asked, ok := v.used(askTool)
+	if !ok {
+		return nil
+	}
+	for _, answer := range quotedAnswer.FindAllStringSubmatch(asked.result, -1) {
+		for _, o := range offers {
+			if answer[2] == o.zh || answer[2] == o.en {
+				return o.next
+			}
+		}
+		if next := sceneOf(answer[2]); next != nil { // in words of one's own
+			return next
+		}
+	}
+	return func(_ *view, l language) []act { return words(menu(l)) }
+}
+
+// menu is all that the model can do, in words.
 func menu(l language) string {
 	return l.pick("我是演练场里的**模拟模型**，不会真的思考，只会演示下面这些。文件、命令、确认、记忆都是真的：\n\n"+
 		"- `测试为什么不通过？` 读代码、改文件、跑命令，每一步都先问你\n"+
@@ -147,10 +208,10 @@ func sendChart(v *view, l language) []act {
 var quotedAnswer = regexp.MustCompile(`"([^"]+)"="([^"]*)"`)
 
 func askForm(v *view, l language) []act {
-	asked, ok := v.used("AskUserQuestion")
+	asked, ok := v.used(askTool)
 	if !ok {
 		return then(l.pick("改票价之前，我想先问两件事。\n\n", "Before I change the prices, two questions.\n\n"),
-			"AskUserQuestion", questions(l))
+			askTool, questions(l))
 	}
 	answers := quotedAnswer.FindAllStringSubmatch(asked.result, -1)
 	if asked.failed || len(answers) == 0 {
@@ -224,14 +285,18 @@ func firstWords(v *view, l language) []act {
 		shorten(spoken(first.text), 200)) + where)
 }
 
-func tellStory(_ *view, l language) []act { return slowly(story(l), l) }
+func tellStory(_ *view, l language) []act {
+	a := aloud(story(l), l)
+	a.slow = true
+	return []act{a}
+}
 
-// slowly says something at a pace that leaves time to interrupt it, of about fifteen seconds for a story.
-func slowly(text string, l language) []act {
+// aloud says something in such small pieces that there is time to interrupt it, of about fifteen seconds for a story.
+func aloud(text string, l language) act {
 	if l == chinese {
-		return []act{{words: text, piece: 1}}
+		return act{words: text, piece: 1}
 	}
-	return []act{{words: text, piece: 4}}
+	return act{words: text, piece: 4}
 }
 
 // carryOn goes on with what was asked before: with the rest of a story, from where the request has it to an end, else
@@ -248,7 +313,7 @@ func carryOn(v *view, l language) []act {
 	}
 	for _, l := range []language{chinese, english} {
 		if n := overlap(story(l), told); n > 0 && n < len(story(l)) {
-			return slowly(story(l)[n:], l)
+			return []act{aloud(story(l)[n:], l)}
 		}
 	}
 	if s := sceneOf(before); s != nil {
@@ -271,21 +336,23 @@ func sceneOf(question string) func(*view, language) []act {
 // onward is how a person asks to go on; the bridge explains it in further lines.
 var onward = regexp.MustCompile(`(?i)^(继续|接着(说|讲|做)?|continue|go on)[。.!！]?(\n|$)`)
 
-// overlap is how many bytes of full were told: up to the last twenty runes of told that stand in it.
+// overlap is how many bytes of full were told: up to the last runes of told that stand in it. Twenty are looked for, and
+// less if little was told yet, after something else.
 func overlap(full, told string) int {
-	tail := []rune(strings.TrimSpace(strings.TrimRight(strings.TrimSpace(told), "…▌")))
-	tail = tail[max(0, len(tail)-20):]
-	i := strings.LastIndex(full, string(tail))
-	if len(tail) == 0 || i < 0 {
-		return 0
+	whole := []rune(strings.TrimSpace(strings.TrimRight(strings.TrimSpace(told), "…▌")))
+	for n := min(20, len(whole)); n > 0 && n >= min(8, len(whole)); n-- {
+		tail := string(whole[len(whole)-n:])
+		if i := strings.LastIndex(full, tail); i >= 0 {
+			return i + len(tail)
+		}
 	}
-	return i + len(string(tail))
+	return 0
 }
 
 // attached is the line under which the bridge lists the files of a question, with their paths.
 var (
 	attached = regexp.MustCompile(`(?m)^附件：\n((?:- .+\n?)+)`)
-	filePath = regexp.MustCompile(`(?m)^- \[[^\]]*\] (/.+)$`)
+	filePath = regexp.MustCompile(`(?m)^- \[(?:文件 )?([^\]]*)\] (/.+)$`)
 )
 
 // lookAtFiles says what came with the question, and reads the first file that is no picture.
@@ -298,17 +365,30 @@ func lookAtFiles(v *view, l language) []act {
 	read, ok := v.used("Read")
 	switch {
 	case len(v.pictures) == 0 && len(paths) > 0 && !ok:
-		return then(l.pick("我看看这个文件。\n\n", "Let me read the file.\n\n"), "Read", object{"file_path": paths[0][1]})
+		return then(l.pick("我看看这个文件。\n\n", "Let me read the file.\n\n"), "Read", object{"file_path": paths[0][2]})
 	case ok && read.failed:
 		b.WriteString(l.pick("这个文件我没能读出来：", "I could not read the file: ") + shorten(read.result, 300))
 	case ok:
-		b.WriteString(l.pick("文件的开头是：\n\n", "It begins like this:\n\n") + fenced(shorten(read.result, 400)))
+		name := l.pick("文件", "the file")
+		if len(paths) > 0 {
+			name = "`" + paths[0][1] + "`"
+		}
+		fmt.Fprintf(&b, l.pick("%s 的开头是：\n\n", "This is how %s begins:\n\n"), name)
+		b.WriteString(fenced(shorten(read.result, 400)))
 	}
 	return words(strings.TrimSpace(b.String()))
 }
 
 // story is told slowly, so that there is time to interrupt it.
 func story(l language) string { return l.pick(storyZh, storyEn) }
+
+// Story is the whole story of the playground, in a page's language.
+func Story(lang string) string {
+	if strings.HasPrefix(lang, "zh") {
+		return storyZh
+	}
+	return storyEn
+}
 
 const storyZh = "## 鹊桥\n\n" +
 	"很久以前，织女在天河的东边织云，牛郎在天河的西边放牛。河水又宽又急，一年只有七月初七这一天，他们才能见上一面。\n\n" +

@@ -118,14 +118,19 @@ func TestFormsPlansAndPicturesAreShown(t *testing.T) {
 		"form":       {talk("问我几个问题"), "AskUserQuestion", "multiSelect", ""},
 		"form filled in": {talk("ask me", usedTool("a", "AskUserQuestion", `"How many?"="20", "Who?"="A, B"`, false)),
 			"", "", "- How many? **20**\n- Who? **A, B**"},
-		"form skipped":  {talk("ask me", usedTool("a", "AskUserQuestion", "refused", true)), "", "", "leave that open"},
-		"plan":          {talk("make a plan"), "ToolSearch", "ExitPlanMode", ""},
-		"plan begins":   {talk("make a plan", looked), "EnterPlanMode", "", ""},
-		"plan is shown": {talk("make a plan", looked, planning), "ExitPlanMode", "price.sh", ""},
-		"plan approved": {talk("make a plan", looked, planning, usedTool("c", "ExitPlanMode", "ok", false)), "", "", "approved"},
-		"plan refused":  {talk("make a plan", looked, planning, usedTool("c", "ExitPlanMode", "no", true)), "", "", "nothing for now"},
-		"anything else": {talk("怎么做红烧肉？"), "", "", "模拟模型"},
-		"in English":    {talk("How do I cook rice?"), "", "", "simulated model"},
+		"form skipped":      {talk("ask me", usedTool("a", "AskUserQuestion", "refused", true)), "", "", "leave that open"},
+		"plan":              {talk("make a plan"), "ToolSearch", "ExitPlanMode", ""},
+		"plan begins":       {talk("make a plan", looked), "EnterPlanMode", "", ""},
+		"plan is shown":     {talk("make a plan", looked, planning), "ExitPlanMode", "price.sh", ""},
+		"plan approved":     {talk("make a plan", looked, planning, usedTool("c", "ExitPlanMode", "ok", false)), "", "", "approved"},
+		"plan refused":      {talk("make a plan", looked, planning, usedTool("c", "ExitPlanMode", "no", true)), "", "", "nothing for now"},
+		"anything else":     {talk("怎么做红烧肉？"), askTool, "看价格图", "模拟模型"},
+		"in English":        {talk("How do I cook rice?"), askTool, "Show the price chart", "simulated model"},
+		"a scene is chosen": {talk("怎么做红烧肉？", usedTool("a", askTool, `"想看哪一个？"="看价格图"`, false)), sendFile, "prices.png", ""},
+		"its end": {talk("How?", usedTool("a", askTool, `"What shall I show?"="Show the price chart"`, false),
+			usedTool("b", sendFile, "Sent", false)), "", "", "There it is"},
+		"in one's own words": {talk("How?", usedTool("a", askTool, `"What shall I show?"="make a plan"`, false)), "ToolSearch", "", ""},
+		"none is chosen":     {talk("How?", usedTool("a", askTool, "refused", true)), "", "", "What did I say first?"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := demo(t, tc.talk, tools...)
@@ -136,6 +141,17 @@ func TestFormsPlansAndPicturesAreShown(t *testing.T) {
 				t.Errorf("says %q", got)
 			}
 		})
+	}
+	if tool, _ := called(demo(t, talk("How do I cook rice?"))); tool != "" {
+		t.Errorf("without the tool it calls %s", tool)
+	}
+	if got := saying(demo(t, talk("How do I cook rice?"))); !strings.Contains(got, "`Make a plan`") {
+		t.Errorf("without the tool: %q", got)
+	}
+	for _, o := range offers { // what an option is called asks for the same in the chat
+		if sceneOf(o.zh) == nil || sceneOf(o.en) == nil {
+			t.Errorf("%s, %s: not a scene", o.zh, o.en)
+		}
 	}
 	if got := saying(demo(t, talk("show me the chart"))); !strings.Contains(got, "no tool "+sendFile) {
 		t.Errorf("without the tool: %q", got)
@@ -177,6 +193,10 @@ func TestAStoryGoesOnWhereItBroke(t *testing.T) {
 	if half+got != whole {
 		t.Errorf("goes on with %q", got)
 	}
+	short := string([]rune(whole)[:19])
+	if n := overlap(whole, "something else"+short); whole[:n] != short {
+		t.Errorf("after something else, %d bytes were told", n)
+	}
 	again := demo(t, []object{msg("user", withHistory("## [1] 用户:\n测试为什么不通过？\n\n", note))}, "Read")
 	if tool, _ := called(again); tool != "Read" {
 		t.Errorf("a scene that was interrupted goes on with %q, %q", tool, saying(again))
@@ -215,7 +235,8 @@ func TestPicturesAndFilesAreLookedAt(t *testing.T) {
 	if tool, input := called(demo(t, talk(file), "Read")); tool != "Read" || !strings.Contains(input, "/files/a.txt") {
 		t.Errorf("file: %s %s", tool, input)
 	}
-	if got := saying(demo(t, talk(file, usedTool("a", "Read", "第一行", false)), "Read")); !strings.Contains(got, "第一行") {
+	if got := saying(demo(t, talk(file, usedTool("a", "Read", "第一行", false)), "Read")); !strings.Contains(got, "第一行") ||
+		!strings.Contains(got, "`a.txt`") {
 		t.Errorf("file: %q", got)
 	}
 }

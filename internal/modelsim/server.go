@@ -8,6 +8,7 @@
 package modelsim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,7 @@ import (
 type Config struct {
 	Listen string        // a loopback address; empty = 127.0.0.1:0
 	Pace   time.Duration // pause between two pieces of the brain's text; 0 = none
+	Story  time.Duration // pause between two pieces of a story, so that a test can interrupt it; 0 = Pace
 	Demo   bool          // the brain plays the playground's scenes, and says what it can show
 	// Observe is told of every request, before it is answered; nil = nobody is.
 	Observe func(*Request)
@@ -65,8 +67,9 @@ func Start(cfg Config) (*Server, error) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Server{
-		script: &script{}, record: newRecord(), brain: brain{cfg.Pace, cfg.Demo}, observe: cfg.Observe,
-		url: "http://" + ln.Addr().String(), stop: stop,
+		script: &script{}, record: newRecord(), brain: brain{cfg.Pace, cmp.Or(cfg.Story, cfg.Pace), cfg.Demo},
+		observe: cfg.Observe,
+		url:     "http://" + ln.Addr().String(), stop: stop,
 	}
 	s.http = &http.Server{
 		Handler:           s.work.Wrap(s.routes()),

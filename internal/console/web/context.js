@@ -51,7 +51,8 @@ function paintTroubles(chat) {
   $('lost-line').hidden = !lost;
   $('lost-line').textContent = lost ? clock(lost.at) + '  ' + (lost.session ? t.sessionLost(lost.session) : t.noSession) : '';
   const notes = [model.bridge.state === 'killed' ? t.killedNow : model.bridge.kills ? t.killedBefore(model.bridge.kills, model.bridge.pid) : '',
-    model.unplugged ? t.unpluggedNow : '', model.disk_full ? t.fullNow : ''].filter(Boolean);
+    model.unplugged ? t.unpluggedNow : '', model.disk_full ? t.fullNow : '', model.refused ? t.refusedNow(model.refused) : ''].filter(Boolean);
+  $('trouble-line').dataset.refused = model.refused;
   $('trouble-line').hidden = notes.length === 0;
   $('trouble-line').textContent = notes.join(' ');
 }

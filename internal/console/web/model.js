@@ -4,7 +4,7 @@ import { $ } from './dom.js';
 
 export const model = {
   users: [], chats: [], violations: { count: 0, latest: [] }, connections: 0, chosen: 0, online: false, loaded: false,
-  can: {}, bridge: {}, commands: [], unplugged: false, disk_full: false,
+  can: {}, bridge: {}, commands: [], unplugged: false, disk_full: false, refused: 0,
 };
 
 export function chosen() { return model.chats[Math.min(model.chosen, model.chats.length - 1)]; }
