@@ -114,7 +114,8 @@ func (p *Playground) snapshot(sent *seen) state {
 	sim := p.cfg.Sim
 	s := state{Full: len(sent.turns) == 0, Simulated: p.cfg.Simulated,
 		Can:   can{Lose: p.cfg.LoseSession != nil, Kill: p.cfg.Kill != nil, Fill: p.cfg.FillDisk != nil},
-		Users: users(sim.Users()), Violations: breaches(sim.Violations()), Connections: sim.Connections(), Refused: refused(sim.Deliveries())}
+		Users: users(sim.Users()), Violations: breaches(sim.Violations()), Connections: sim.Connections(),
+		Refused: refused(sim.Deliveries())}
 	s.Bridge, s.Unplugged, s.DiskFull = p.troubles.now()
 	if s.Full {
 		s.Commands = p.cfg.Commands

@@ -4,7 +4,7 @@ import { keep, kept } from './model.js';
 
 const texts = {
   zh: {
-    title: '鹊桥 Magpie · 演练场', playground: '演练场', other: 'EN', otherLabel: 'EN: switch to English', colon: '：',
+    title: '鹊桥 Magpie · 演练场', name: '鹊桥', botAvatar: '鹊', groupAvatar: '群', playground: '演练场', other: 'EN', otherLabel: 'EN: switch to English', colon: '：',
     agentReal: '助手：真实的 Claude Code', agentDouble: '助手：真实的 Claude Code，模型是模拟的（未登录）',
     chats: '聊天列表', messages: '消息', suggestions: '快捷消息', speakAs: '发言身份', composer: '输入消息', isOwner: '（机器人的主人）',
     keys: 'Enter 发送 · / 命令 · 可粘贴、拖入文件', send: '发送', attach: '发送文件', commands: '命令', remove: '移除', dropHere: '松开鼠标，发送文件',
@@ -49,7 +49,7 @@ const texts = {
     ],
   },
   en: {
-    title: 'Magpie · Playground', playground: 'Playground', other: '中文', otherLabel: '切换到中文', colon: ': ',
+    title: 'Magpie · Playground', name: '', botAvatar: 'M', groupAvatar: 'G', playground: 'Playground', other: '中文', otherLabel: '切换到中文', colon: ': ',
     agentReal: 'Agent: real Claude Code CLI', agentDouble: 'Agent: real Claude Code, simulated model (not logged in)',
     chats: 'Chats', messages: 'Messages', suggestions: 'Suggestions', speakAs: 'Speak as', composer: 'Write a message', isOwner: ' (owner of the bot)',
     keys: 'Enter sends · / for commands · paste or drop files', send: 'Send', attach: 'Send a file', commands: 'Commands', remove: 'Remove', dropHere: 'Drop to send',
@@ -101,6 +101,9 @@ const english = { 小明: 'Ming', 小红: 'Hong', 鹊桥测试群: 'Magpie test 
 
 // called is somebody's or a group's name in the language of the page.
 export function called(name) { return (lang === 'en' && english[name]) || name; }
+
+// named is a text in which people and groups are called as on the page.
+export function named(text) { return lang === 'en' ? String(text).replace(/小明|小红|鹊桥测试群|票务项目组/g, called) : String(text); }
 
 const known = kept('lang');
 export let lang = known === 'en' || known === 'zh' ? known : /^zh\b/i.test(navigator.language) ? 'zh' : 'en';
