@@ -68,10 +68,11 @@ type Config struct {
 	Observe     func(Built)   // told of every context that is built; may be nil
 	Ended       func(Ended)   // told of every turn that has ended; may be nil
 	// the language of all chats that have not chosen another one; empty = the one that each chat writes in
-	Lang    string
-	NewLang string  // the language of a chat before anybody has written there; empty = Chinese
-	Version string  // of the program; shown to admins
-	Checks  []Check // what /doctor looks at
+	Lang      string
+	NewLang   string  // the language of a chat before anybody has written there; empty = Chinese
+	OwnerLang string  // the language of the owner before he has written; empty = not known
+	Version   string  // of the program; shown to admins
+	Checks    []Check // what /doctor looks at
 
 	// writes a line of an exported History; nil = it is exported for people only
 	Line func(*bytes.Buffer, db.Record) error

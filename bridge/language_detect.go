@@ -51,13 +51,23 @@ func (ls languages) WhenSpoken(ctx context.Context, key chat.Key, spoken string)
 
 // OfUser is the language in which somebody is spoken to in private.
 func (ls languages) OfUser(ctx context.Context, user string) i18n.Lang {
+	return ls.OfChat(ctx, ls.private(ctx, user))
+}
+
+// ofOwner is the language in which the owner is spoken to in private; empty = it is not known yet.
+func (ls languages) ofOwner(ctx context.Context, user string) i18n.Lang {
+	c := ls.load(ctx, ls.private(ctx, user))
+	return i18n.Lang(cmp.Or(c.Settings.Lang, ls.cfg.Lang, c.Lang, ls.cfg.OwnerLang))
+}
+
+func (ls languages) private(ctx context.Context, user string) chat.Key {
 	key, err := ls.chats.Private(ctx, user)
 	if errors.Is(err, db.ErrNotFound) {
 		key = chat.FeishuUser(user)
 	} else if err != nil {
 		ls.log.Error().Err(err).Str("user", user).Msg("private chat of a user not found")
 	}
-	return ls.OfChat(ctx, key)
+	return key
 }
 
 // load is what is known of a chat; nothing when it is new.

@@ -20,7 +20,7 @@ import (
 // New makes a bridge. Run starts it.
 func New(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messenger, log zerolog.Logger) *Bridge {
 	w := newWiring(cfg, store, pool, out, log)
-	app := access.App{ID: cfg.App, Founder: cfg.Founder, Found: cfg.Found}
+	app := access.App{ID: cfg.App, Founder: cfg.Founder, Found: cfg.Found, Lang: w.languages.ofOwner}
 	control := access.Control{
 		Authorizer: w.authorizer,
 		Ownership:  access.NewOwnership(app, store.Owners(), w.out, w.authorizer, log),

@@ -29,6 +29,8 @@ type App struct {
 	ID      string   // the platform's; empty = its owner is not looked for
 	Founder Founder  // nil = the platform cannot be asked for the owner
 	Found   db.Owner // who was found earlier to be the owner, if anybody
+	// Lang is the language in which somebody is spoken to, as far as it is known; empty = it is not. nil = it never is.
+	Lang func(ctx context.Context, user string) i18n.Lang
 }
 
 // Ownership finds out to whom the bot belongs when the configuration does not say so: the platform is asked, and when
@@ -37,6 +39,7 @@ type Ownership struct {
 	app        string
 	founder    Founder
 	owners     db.Owners
+	lang       func(ctx context.Context, user string) i18n.Lang
 	out        delivery.Messenger
 	authorizer *Authorizer // learns who the owner is
 	log        zerolog.Logger
@@ -53,7 +56,8 @@ func NewOwnership(
 	app App, owners db.Owners, out delivery.Messenger, authorizer *Authorizer, log zerolog.Logger,
 ) *Ownership {
 	return &Ownership{
-		app: app.ID, founder: app.Founder, found: app.Found, owners: owners, out: out, authorizer: authorizer, log: log,
+		app: app.ID, founder: app.Founder, found: app.Found, owners: owners, lang: app.Lang, out: out,
+		authorizer: authorizer, log: log,
 	}
 }
 
@@ -191,7 +195,12 @@ func (o *Ownership) welcome(ctx context.Context) {
 	if err == nil && due {
 		ctx, cancel := context.WithTimeout(ctx, welcomeTimeout)
 		defer cancel()
-		text := i18n.OwnerWelcome.ZH + "\n\n" + i18n.OwnerWelcome.EN // his language is not known yet
+		text := i18n.OwnerWelcome.ZH + "\n\n" + i18n.OwnerWelcome.EN // as long as his language is not known
+		if o.lang != nil {
+			if l := o.lang(ctx, user); l != "" {
+				text = i18n.OwnerWelcome.In(l)
+			}
+		}
 		to, idem := chat.Ref{Key: chat.FeishuUser(user)}, "welcome:"+o.app+":"+user
 		if _, err = o.out.Reply(ctx, to, text, idem); err == nil {
 			err = o.owners.Welcomed(ctx, o.app, user)

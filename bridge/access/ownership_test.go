@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/delivery/deliverytest"
+	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -52,7 +53,7 @@ func newOwnershipRig(t testing.TB, path string, f Founder, a Config) *ownershipR
 	e := &ownershipRig{TB: t, store: store, out: &deliverytest.Recorder{}, log: &strings.Builder{}}
 	log := zerolog.New(e.log)
 	who := NewAuthorizer(a, store.Grants(), nil, 0, log)
-	e.Ownership = NewOwnership(App{"cli_1", f, found}, store.Owners(), e.out, who, log)
+	e.Ownership = NewOwnership(App{ID: "cli_1", Founder: f, Found: found}, store.Owners(), e.out, who, log)
 	e.Set(a)
 	return e
 }
@@ -112,6 +113,28 @@ func TestThePlatformTellsTheOwner(t *testing.T) {
 		t.Errorf("without a configured owner: %+v", e.rules())
 	}
 	e.close()
+}
+
+// Who is not known to read one language is welcomed in both.
+func TestTheOwnerIsWelcomedInHisLanguage(t *testing.T) {
+	t.Parallel()
+	for lang, want := range map[i18n.Lang]string{
+		"": i18n.OwnerWelcome.ZH + "\n\n" + i18n.OwnerWelcome.EN, i18n.English: i18n.OwnerWelcome.EN,
+		i18n.Chinese: i18n.OwnerWelcome.ZH,
+	} {
+		e := newOwnershipRig(t, filepath.Join(t.TempDir(), "magpie.db"), &founder{user: "ou_creator"}, Config{})
+		e.lang = func(_ context.Context, user string) i18n.Lang {
+			if user != "ou_creator" {
+				t.Errorf("the language of %s", user)
+			}
+			return lang
+		}
+		e.Run(t.Context())
+		if len(e.out.Said) != 1 || e.out.Said[0] != want {
+			t.Errorf("%q: welcomed with %q", lang, e.out.Said)
+		}
+		e.close()
+	}
 }
 
 func TestTheBearerOfTheCodeOwnsTheBot(t *testing.T) {

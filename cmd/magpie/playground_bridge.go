@@ -29,6 +29,7 @@ import (
 type playgroundBridgeCmd struct {
 	Config    string `required:"" type:"path" help:"The configuration file."`
 	Simulated bool   `help:"The model is simulated: nothing is charged."`
+	Lang      string `help:"The language of the owner, as far as it is known."`
 }
 
 // reportsFD is the file descriptor on which the bridge reports; libraries write on its output now and then.
@@ -76,7 +77,7 @@ func (p playgroundBridgeCmd) Run(ctx context.Context) error {
 	}
 	log := newLog(os.Stderr, c.Log).Level(c.Log.ZerologLevel())
 	prog, err := newProgram(ctx, c, log, func(bc *bridge.Config) {
-		bc.Simulated = p.Simulated
+		bc.Simulated, bc.OwnerLang = p.Simulated, p.Lang
 		bc.Observe = func(b bridge.Built) { tell(bridgeReport{Turn: &builtTurn{b.Key.ID, panelOf(b)}}) }
 	})
 	if err != nil {
@@ -109,14 +110,21 @@ func (p playgroundBridgeCmd) Run(ctx context.Context) error {
 // session's id; empty = there is none.
 func (p *program) loseSession(ctx context.Context, chatID string) (session string, err error) {
 	key := chat.FeishuChat(chatID)
+	// The process first: it would write the transcript again. An answer that is about to end has no session before.
+	waiting, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	for p.pool.Drop(key.String()); p.pool.Holds(key.String()) && waiting.Err() == nil; p.pool.Drop(key.String()) {
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-waiting.Done(): // it answers something longer, and is cut off from its past
+		}
+	}
 	ch, err := p.store.Chats().Get(ctx, key)
 	if errors.Is(err, db.ErrNotFound) || err == nil && ch.Session.ID == "" {
 		return "", nil
 	} else if err != nil {
 		return "", err
 	}
-	// The process first: it would write the transcript again.
-	p.pool.Drop(key.String())
 	path, err := p.pool.Config().Transcripts(ch.Key.String()).Path(ch.Session.Cwd, ch.Session.ID)
 	if err != nil {
 		return "", err
@@ -131,7 +139,8 @@ func (p *program) loseSession(ctx context.Context, chatID string) (session strin
 type bridgeProcess struct {
 	config    string
 	environ   []string
-	simulated bool // the model is
+	simulated bool   // the model is
+	lang      string // of the first visitor's page
 	page      *console.Playground
 
 	mu     sync.Mutex
@@ -182,8 +191,12 @@ func tomlString(s string) string {
 	return string(data)
 }
 
-// run starts the bridge, and again whenever it was killed, until ctx is done.
-func (b *bridgeProcess) run(ctx context.Context) error {
+// run starts the bridge when somebody visits the page, since it greets in the language of that, and again whenever it was
+// killed, until ctx is done.
+func (b *bridgeProcess) run(ctx context.Context) (err error) {
+	if b.lang, err = b.page.FirstVisit(ctx); err != nil {
+		return nil //nolint:nilerr // nobody came
+	}
 	for {
 		err := b.once(ctx)
 		if ctx.Err() != nil {
@@ -210,9 +223,8 @@ func (b *bridgeProcess) once(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(
-		ctx, self, "playground-bridge", "--config", b.config, fmt.Sprintf("--simulated=%t", b.simulated),
-	)
+	cmd := exec.CommandContext(ctx, self, "playground-bridge", "--config", b.config, "--lang", b.lang,
+		fmt.Sprintf("--simulated=%t", b.simulated))
 	reports, theirs, err := os.Pipe()
 	if err != nil {
 		return err

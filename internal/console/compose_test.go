@@ -97,7 +97,7 @@ func (c composing) relates(t *testing.T) {
 	c.send(" one")
 	c.Until(`[...document.querySelectorAll('.message.mine .bubble')].at(-1).textContent === 'I mean this one'`)
 	c.deed("THUMBSUP")
-	c.Until(`document.querySelector('.reaction[data-emoji=THUMBSUP]')`)
+	c.Until(`document.querySelector('.reaction[data-emoji=THUMBSUP]').textContent === '👍'`)
 	c.deed("topic")
 	c.send("aside")
 	c.Until(`[...document.querySelectorAll('.message.mine')].at(-1).classList.contains('in-topic')`)

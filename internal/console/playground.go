@@ -41,6 +41,7 @@ type Playground struct {
 	people   people
 	turns    turns
 	troubles troubles
+	visit    *visit
 	guard    http.Handler
 }
 
@@ -56,7 +57,7 @@ var scripts = []string{
 // NewPlayground makes three users, a private chat of each with the bot, a group of all and one of two, unless the
 // platform has users already. The first user is the app's owner.
 func NewPlayground(cfg PlaygroundConfig) *Playground {
-	p := &Playground{cfg: cfg, people: people{cfg.Sim}, turns: newTurns()}
+	p := &Playground{cfg: cfg, people: people{cfg.Sim}, turns: newTurns(), visit: newVisit()}
 	if len(cfg.Sim.Users()) == 0 {
 		settle(cfg.Sim)
 	}
@@ -66,8 +67,8 @@ func NewPlayground(cfg PlaygroundConfig) *Playground {
 	for _, name := range scripts {
 		mux.HandleFunc("GET /"+name, asset(name))
 	}
-	mux.HandleFunc("GET /api/state", p.state)
-	mux.HandleFunc("GET /api/events", p.events)
+	mux.HandleFunc("GET /api/state", p.visit.noting(p.state))
+	mux.HandleFunc("GET /api/events", p.visit.noting(p.events))
 	mux.HandleFunc("GET /api/file/{key}", p.people.file)
 	mux.HandleFunc("POST /api/upload", p.people.upload)
 	mux.HandleFunc("POST /api/say", act(p.people.say))
@@ -103,6 +104,16 @@ func asset(name string) http.HandlerFunc {
 
 // ServeHTTP serves the page, its assets, the JSON API and the stream of updates.
 func (p *Playground) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.guard.ServeHTTP(w, r) }
+
+// FirstVisit waits for the first visitor, and returns the language of the visitor's page.
+func (p *Playground) FirstVisit(ctx context.Context) (lang string, err error) {
+	select {
+	case <-p.visit.begun:
+		return p.visit.lang, nil
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
 
 // Record shows that a context was built. It does not wait for anybody.
 func (p *Playground) Record(t Turn) { p.turns.add(t) }

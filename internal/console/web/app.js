@@ -3,7 +3,7 @@
 import { change, compose, edit, reply, say } from './compose.js';
 import { paintContext, troubles } from './context.js';
 import { $, h, patch } from './dom.js';
-import { avatar, brief, messageNode, paintMessage } from './message.js';
+import { avatar, brief, initial, messageNode, paintMessage } from './message.js';
 import { chosen, model, paint, paintWith, take } from './model.js';
 import { called, lang, speak, t } from './texts.js';
 import { paintTour, tour } from './tour.js';
@@ -38,13 +38,14 @@ function paintTop() {
 
 function chatNode(chat, i) {
   return h('button', { type: 'button', class: 'chat', id: 'chat-' + chat.n, 'data-chat': chat.id, onclick: () => choose(i) },
-    chat.mode === 'group' ? h('span', { class: 'avatar group', 'aria-hidden': 'true' }, '群') : avatar(chat.name, false),
+    chat.mode === 'group' ? h('span', { class: 'avatar group', 'data-avatar': 'group', 'aria-hidden': 'true' }, t.groupAvatar) : avatar(chat.name, false),
     h('span', { class: 'chat-text' }, h('span', { class: 'chat-name' }, h('span'), h('small')), h('span', { class: 'chat-brief' })), h('span', { class: 'unread', hidden: true }));
 }
 
 function paintChat(node, chat, current) {
   const last = chat.messages.at(-1);
   node.setAttribute('aria-current', current);
+  node.firstElementChild.textContent = chat.mode === 'group' ? t.groupAvatar : initial(chat.name, false);
   const [name, kind] = node.querySelector('.chat-name').children; // kept: a click on what is replaced meanwhile is lost
   name.textContent = called(chat.name);
   kind.textContent = chat.mode === 'group' ? t.group : t.private;
@@ -112,7 +113,7 @@ function translate() {
 }
 
 function listen() {
-  const source = new EventSource('api/events');
+  const source = new EventSource('api/events?lang=' + lang);
   source.onopen = () => { model.online = true; paint(); };
   source.onmessage = e => take(JSON.parse(e.data));
   source.onerror = () => {

@@ -3,12 +3,12 @@
 import { press, toast } from './acts.js';
 import { h, patch } from './dom.js';
 import { blocks } from './markdown.js';
-import { lang, t } from './texts.js';
+import { lang, named, t } from './texts.js';
 
 function paintMarkdown(node, source) {
   if (node.magpieSource === source + lang) return;
   node.magpieSource = source + lang;
-  patch(node, blocks(source).map(b => ({ key: lang + b.key, make: b.make })));
+  patch(node, blocks(named(source)).map(b => ({ key: lang + b.key, make: b.make })));
 }
 
 function markdown(el) {
@@ -56,8 +56,8 @@ function filledIn(form) {
 }
 
 function plain(text) {
-  if (text && typeof text === 'object') return text.tag === 'lark_md' || text.tag === 'markdown' ? markdown(text) : String(text.content ?? '');
-  return String(text ?? '');
+  if (text && typeof text === 'object') return text.tag === 'lark_md' || text.tag === 'markdown' ? markdown(text) : named(text.content ?? '');
+  return named(text ?? '');
 }
 
 // element draws one element of a card, of whatever kind.

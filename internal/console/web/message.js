@@ -5,7 +5,7 @@ import { paintCard } from './card.js';
 import { $, h, patch } from './dom.js';
 import { blocks, code, link } from './markdown.js';
 import { me } from './model.js';
-import { called, lang, t } from './texts.js';
+import { called, lang, named, t } from './texts.js';
 
 // --------------------------------------------------------------- contents
 
@@ -30,7 +30,7 @@ function postNode(n) {
 
 function words(text) {
   const m = /^((?:@\S+ )+)([\s\S]*)$/.exec(text);
-  return h('div', { class: 'words' }, m ? [h('span', { class: 'mention' }, m[1].trim()), ' ' + m[2]] : text);
+  return h('div', { class: 'words' }, m ? [h('span', { class: 'mention' }, m[1].trim()), ' ' + named(m[2])] : named(text));
 }
 
 function attachment(file) {
@@ -56,9 +56,12 @@ function reactions(m) {
 
 export function clock(at) { return new Date(at).toLocaleTimeString(lang === 'zh' ? 'zh-CN' : 'en-GB', { hour12: false }); }
 
+// initial is what an avatar shows in the language of the page.
+export function initial(name, bot) { return bot ? t.botAvatar : [...called(name)][0] || '?'; }
+
 export function avatar(name, bot) {
   const hue = [...name].reduce((n, c) => n + c.codePointAt(0), 0) % 5;
-  return h('span', { class: 'avatar' + (bot ? ' bot' : ''), 'data-hue': hue, 'aria-hidden': 'true' }, bot ? '鹊' : [...called(name)][0] || '?');
+  return h('span', { class: 'avatar' + (bot ? ' bot' : ''), 'data-hue': hue, 'aria-hidden': 'true' }, initial(name, bot));
 }
 
 // messageNode makes the node of a message; doing carries out what its buttons are for.
@@ -104,6 +107,7 @@ export function paintMessage(node, m, chat) {
   node.classList.toggle('mine', isMine(m));
   node.classList.toggle('recalled', Boolean(m.deleted));
   node.classList.toggle('in-topic', Boolean(m.thread));
+  node.querySelector('.avatar').textContent = initial(m.sender.name, m.bot);
   node.querySelector('.who b').textContent = called(m.sender.name);
   node.querySelector('.more').hidden = Boolean(m.deleted);
   node.querySelector('.more').setAttribute('aria-label', t.deeds);
@@ -122,5 +126,5 @@ export function brief(m) {
   if (m.deleted) return t.recalled;
   if (m.file) return t.unknown(m.file.picture ? t.picture : m.file.name || t.file);
   const summary = m.card && m.card.config && m.card.config.summary && m.card.config.summary.content;
-  return String(summary || m.text || '').slice(0, 400).replace(/<[^>]*>|[*`#|\u200b]/g, '').replace(/\s+/g, ' ').trim().slice(0, 80);
+  return named(summary || m.text || '').slice(0, 400).replace(/<[^>]*>|[*`#|\u200b]/g, '').replace(/\s+/g, ' ').trim().slice(0, 80);
 }

@@ -31,10 +31,10 @@ const cards = list => list.filter(m => m.bot && m.card && !m.deleted);
 const waiting = (chat, mark) => cards(since(chat, mark)).find(asks);
 const writing = list => cards(list).find(m => m.streaming);
 
-// answered says that something was answered since, and nothing is being written or asked any more.
+// answered says that something was answered since, and nothing is being worked on or asked any more.
 function answered(chat, mark) {
   const list = since(chat, mark);
-  return list.some(m => m.bot && !m.deleted) && !writing(list) && !list.some(asks);
+  return list.some(m => m.bot && !m.deleted) && !writing(list) && !list.some(asks) && !chat.messages.some(m => (m.reactions || []).includes('Typing'));
 }
 
 const says = (chat, words) => cards(chat.messages).some(m => !m.streaming && words.test(m.text));
