@@ -66,11 +66,34 @@ func startPlayground(t *testing.T, bin, folder string, args ...string) string {
 	return ""
 }
 
-// visitors are those who take the tour: between them each language, theme and size of screen.
-var visitors = []struct {
-	language, theme string
-	width           int64
-}{{"zh-CN", "light", 1440}, {"en-US", "dark", 390}}
+// screen is one on which the page is looked at.
+type screen struct {
+	name, theme string
+	width       int64
+}
+
+var (
+	lightDesktop = screen{"desktop", "light", 1440}
+	darkDesktop  = screen{"desktop", "dark", 1440}
+	lightPhone   = screen{"phone", "light", 390}
+	darkPhone    = screen{"phone", "dark", 390}
+)
+
+// visitor takes the tour on the first of some screens, and looks at each step on all of them.
+type visitor struct {
+	t *testing.T
+	*consoletest.Browser
+	language string
+	screens  []screen
+}
+
+// visitors are those who take the tour. The one whose pictures are shown in the documentation has all screens.
+var visitors = []visitor{
+	{language: "zh-CN", screens: []screen{lightDesktop, darkPhone}},
+	{language: "en-US", screens: []screen{darkPhone, lightPhone, lightDesktop, darkDesktop}},
+}
+
+func (v visitor) screen(s screen) { v.Screen(s.width, 900, s.theme) }
 
 // The program as ./scripts/run starts it, with the real CLI. Its tour is taken in each language.
 func TestThePlayground(t *testing.T) {
@@ -80,19 +103,14 @@ func TestThePlayground(t *testing.T) {
 		t.Run("tour "+v.language, func(t *testing.T) {
 			t.Parallel()
 			url := startPlayground(t, bin, t.TempDir(), "--pace", "10ms", "--story", "100ms")
-			b := consoletest.BrowseIn(t, url, v.language)
-			b.Screen(v.width, 900, v.theme)
-			b.Until(`document.querySelector('#bridge[data-state=up]')`)
-			takeTour(t, b)
-			if n := b.Eval(`document.querySelector('#violations').dataset.count`); n != "0" {
+			v.t, v.Browser = t, consoletest.BrowseIn(t, url, v.language)
+			v.screen(v.screens[0])
+			v.Until(`document.querySelector('#bridge[data-state=up]')`)
+			v.takeTour()
+			if n := v.Eval(`document.querySelector('#violations').dataset.count`); n != "0" {
 				t.Errorf("%s rules of the platform were broken", n)
 			}
-			for _, other := range visitors { // both themes, in both languages
-				b.Screen(other.width, 900, other.theme)
-				b.RefuteBarriers(v.language + " " + other.theme)
-				shoot(t, b, "end-"+v.language+"-"+other.theme)
-			}
-			b.RefuteComplaints()
+			v.RefuteComplaints()
 		})
 	}
 	t.Run("troubles", func(t *testing.T) {
@@ -101,20 +119,42 @@ func TestThePlayground(t *testing.T) {
 	})
 }
 
+// look looks at a step of the tour on each screen: for barriers, for foreign words, and to take its picture.
+func (v visitor) look(step string) {
+	v.t.Helper()
+	for _, s := range v.screens {
+		v.screen(s)
+		where := strings.Join([]string{v.language, "step", step, s.name, s.theme}, " ")
+		v.RefuteBarriers(where)
+		v.refuteHan(where)
+		v.Eval(`document.querySelector('#messages').scrollTop = 1e6`)
+		v.still("step-" + step + "-" + s.name + "-" + s.theme)
+	}
+	v.screen(v.screens[0])
+}
+
+// refuteHan fails the test when a page in English shows Chinese: texts, labels, and what the bot says. The history in
+// front of a question has one form for all languages, and is shown as it was sent.
+func (v visitor) refuteHan(where string) {
+	v.t.Helper()
+	if strings.HasPrefix(v.language, "zh") {
+		return
+	}
+	found := v.Eval(`(quoted => [document.documentElement.lang === 'en' ? '' : '语 ' + document.documentElement.lang, document.title,
+		document.body.innerText.replace(document.querySelector('#lang').innerText, ''),
+		...[...document.querySelectorAll('[aria-label], [title], [placeholder], [alt]')].filter(e => e.id !== 'lang').flatMap(
+			e => [e.getAttribute('aria-label'), e.title, e.placeholder, e.alt])].flatMap(
+		text => String(text || '').match(/.*\p{Script=Han}.*/gu) || []).filter(line => !quoted.has(line)).join('\n'))(
+		new Set([...document.querySelectorAll('.prefix pre, .sent li span')].flatMap(e => e.innerText.split('\n'))))`)
+	if found != "" {
+		v.t.Errorf("%s: Chinese on the page: %s", where, found)
+	}
+}
+
 func TestAPlaygroundIgnoresTheConfigurationOfBridges(t *testing.T) {
 	got := foreignEnviron([]string{"PATH=/bin", "MAGPIE_FEISHU_APP_ID=cli_real", "ANTHROPIC_API_KEY=k"})
 	if !slices.Equal(got, []string{"PATH=/bin", "ANTHROPIC_API_KEY=k"}) {
 		t.Errorf("%q", got)
-	}
-}
-
-// shoot takes a picture for whoever looks into the folder that MAGPIE_TEST_SHOTS names.
-func shoot(t *testing.T, b *consoletest.Browser, name string) {
-	t.Helper()
-	if dir := os.Getenv("MAGPIE_TEST_SHOTS"); dir != "" {
-		if err := os.WriteFile(filepath.Join(dir, name+".png"), b.Picture("body"), 0o600); err != nil {
-			t.Error(err)
-		}
 	}
 }
 
@@ -154,15 +194,16 @@ func wholeStory(t *testing.T, b *consoletest.Browser) {
 
 // takeTour clicks through all six steps, as a newcomer does: with a lost session, and a bridge that is killed in
 // mid-answer.
-func takeTour(t *testing.T, b *consoletest.Browser) {
+func (v visitor) takeTour() {
+	t, b := v.t, v.Browser
 	t.Helper()
 	// 1: a question about the sample project. 2: an edit and a command, each of which is asked about.
 	arrived(b, "1", 1)
-	shoot(t, b, "begin-"+b.Eval(`document.documentElement.lang`))
+	v.look("1")
 	act(b)
 	arrived(b, "2", 1)
 	b.Until(`document.querySelector('.card .put')`) // the diff
-	shoot(t, b, "diff-"+b.Eval(`document.documentElement.lang`))
+	v.look("2")
 	b.Press(allowButton)
 	b.Until(`[...document.querySelectorAll('.card')].at(-1).textContent.includes('sh test.sh')`)
 	b.Press(allowButton)
@@ -181,20 +222,22 @@ func takeTour(t *testing.T, b *consoletest.Browser) {
 	} {
 		b.Until(want)
 	}
-	shoot(t, b, "lost-"+b.Eval(`document.documentElement.lang`))
+	v.look("3")
+	v.openDrawer()
 
 	// 4: the bridge is killed in mid-answer; what was written stays, and the answer goes on.
 	act(b)
 	arrived(b, "4", 2)
+	b.Until(storyTold + `.length > 60`)
 	before := bridgeOf(b)
 	act(b)
 	told := b.Eval(storyTold)
 	arrived(b, "4", 3)
-	shoot(t, b, "killed-"+b.Eval(`document.documentElement.lang`))
 	if now := b.Eval(storyTold); !strings.HasPrefix(now, told) || told == "" {
 		t.Errorf("after the kill the chat shows %q, before it %q", now, told)
 	}
 	b.Until(`document.querySelector('.card button[data-do="continue"]:not(:disabled)')`)
+	v.look("4")
 	act(b)
 	arrived(b, "5", 1)
 	wholeStory(t, b)
@@ -207,7 +250,7 @@ func takeTour(t *testing.T, b *consoletest.Browser) {
 	arrived(b, "5", 2)
 	b.Do(chromedp.SetValue(chromedp.CSS(`.form select`), "1"))
 	b.Press(`.form .choices input[value="2"]`)
-	shoot(t, b, "form-"+b.Eval(`document.documentElement.lang`))
+	v.look("5")
 	b.Press(`.form button[data-do="allow"]`)
 	arrived(b, "5", 3)
 	b.Until(`/20.*(孩子|Children)/s.test([...document.querySelectorAll('.card')].map(c => c.textContent).join())`)
@@ -222,4 +265,25 @@ func takeTour(t *testing.T, b *consoletest.Browser) {
 		act(b)
 	}
 	b.Until(`document.querySelector('#tour[data-step=over]')`)
+	v.look("6")
+	v.openCommands()
+}
+
+// openDrawer looks at the side with the context on a phone, where it lies over the chat.
+func (v visitor) openDrawer() {
+	v.screen(darkPhone)
+	v.Press("#toggle-context")
+	v.Until(`document.querySelector('#toggle-context[aria-expanded=true]')`)
+	v.RefuteBarriers(v.language + " drawer")
+	v.refuteHan("drawer")
+	v.Press("#toggle-context")
+	v.screen(v.screens[0])
+}
+
+// openCommands looks at the list of commands.
+func (v visitor) openCommands() {
+	v.Do(chromedp.SendKeys(chromedp.CSS("#composer"), "/"))
+	v.Until(`!document.querySelector('#commands').hidden`)
+	v.RefuteBarriers(v.language + " commands")
+	v.refuteHan("commands")
 }

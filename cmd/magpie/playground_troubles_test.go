@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
+
 	"magpie/internal/claude/claudetest"
 	"magpie/internal/console/consoletest"
 )
@@ -110,6 +112,8 @@ func visitorsBreakThings(t *testing.T, bin string) {
 		if runtime.GOOS == "linux" {
 			fillTheDisk(t, b, v)
 		}
+		askFreely(t, b)
+		administer(b)
 		b.RefuteComplaints()
 		if n := v.state().Violations.Count; n != 0 {
 			t.Errorf("%d rules of the platform were broken", n)
@@ -193,4 +197,37 @@ func fillTheDisk(t *testing.T, b *consoletest.Browser, v visit) {
 	pressed(b, "#fill-disk", false)
 	v.await("the answer", func(st pageState) bool { return st.answers("二") == 1 && st.Refused == 0 })
 	b.Until(`!document.querySelector('#trouble-line').textContent.includes('没能存下来')`)
+}
+
+// askFreely asks what the simulated model does not know, chooses a scene from its form, and sends a file.
+func askFreely(t *testing.T, b *consoletest.Browser) {
+	t.Helper()
+	b.Do(chromedp.SendKeys(chromedp.CSS("#composer"), "怎么做红烧肉？\r"))
+	b.Until(`document.querySelector('.form select option[value="1"]').textContent === '看价格图'`)
+	b.Do(chromedp.SetValue(chromedp.CSS(`.form select`), "1"))
+	b.Press(`.form button[data-do="allow"]`)
+	b.Until(`[...document.querySelectorAll('.message[data-bot] img.shot')].some(i => i.complete && i.naturalWidth > 0)`)
+	b.Until(`[...document.querySelectorAll('.card')].some(c => c.textContent.includes('图发好了')) && !document.querySelector('.card.live')`)
+
+	path := filepath.Join(t.TempDir(), "notes.txt")
+	if err := os.WriteFile(path, []byte("票务系统的笔记"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.Do(chromedp.SetUploadFiles(chromedp.CSS("#file"), []string{path}))
+	b.Until(`document.querySelector('.pending').textContent.includes('notes.txt')`)
+	b.Do(chromedp.SendKeys(chromedp.CSS("#composer"), "里面写了什么？\r"))
+	b.Until(`[...document.querySelectorAll('.message[data-bot] .card')].some(c =>
+		c.textContent.includes('notes.txt 的开头') && c.textContent.includes('票务系统的笔记')) && !document.querySelector('.card.live')`)
+}
+
+// administer tries a command for admins as the owner, and as somebody else.
+func administer(b *consoletest.Browser) {
+	b.Do(chromedp.SendKeys(chromedp.CSS("#composer"), "/admin users\r"))
+	b.Until(lastCard + `.textContent.includes('所有者')`)
+	b.Press("#chat-2")
+	b.Until(`document.querySelector('#chat-2[aria-current=true]')`)
+	b.Do(chromedp.SendKeys(chromedp.CSS("#composer"), "/admin users\r"))
+	b.Until(lastCard + `.textContent.includes('只有管理员可以使用 /admin')`)
+	b.Press("#chat-1")
+	b.Until(`document.querySelector('#chat-1[aria-current=true]')`)
 }
