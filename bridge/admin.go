@@ -211,6 +211,13 @@ func (cs adminCommands) adminCost(ctx context.Context, o ordered) (order, error)
 	if err != nil {
 		return order{}, err
 	}
+	user, room := 0.0, 0.0 // what each may spend in a day, which is compared with one day only
+	if b := p.Load(); s.days == 1 {
+		user, room = b.UserDayUSD, b.ChatDayUSD
+	}
+	r.compare(i18n.CostByUser, users, user, o.lang)
+	r.compare(i18n.CostByChat, chats, room, o.lang)
+	r.compare(i18n.CostByModel, models, 0, o.lang)
 	text := i18n.ByUser.In(o.lang) + "\n" + spenders(users) + i18n.ByChat.In(o.lang) + "\n" + spenders(chats)
 	return order{card: r.card(text, o.lang, byModel(models, o.lang))}, nil
 }

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -241,22 +242,22 @@ func costsByDay(t *testing.T) {
 			t.Fatalf("%q is not known", name)
 		}
 		got, err := p.report(t.Context(), room, s, 2.5, i18n.Chinese)
-		if err != nil || got.chart == nil ||
+		if err != nil || len(got.charts) != 1 ||
 			got.head != "**"+s.head.ZH+"**：$0.75 · 2.0k tokens · 1 次回答\n其中后台任务（标题、摘要、记忆等）：$0.50 · 1.0k tokens\n" {
 			t.Fatalf("%s: %+v, %v", name, got, err)
 		}
 		sum := 0.0
-		for _, b := range got.chart.Bars {
+		for _, b := range got.charts[0].Bars {
 			sum += b.Value
 		}
-		if daily := s.days > 1; sum != 0.75 || len(got.chart.Bars) != max(6, s.days) || daily != (got.chart.Limit.Value == 2.5) {
-			t.Errorf("%s: %+v", name, got.chart)
+		if c := got.charts[0]; sum != 0.75 || len(c.Bars) != max(6, s.days) || c.Limit.Value != 2.5 {
+			t.Errorf("%s: %+v", name, c)
 		}
 		if s.days > 1 && got.lines != "- "+label+" $0.75 · 2.0k tokens\n" {
 			t.Errorf("%s: %q, want a line for %s", name, got.lines, label)
 		}
 		if got, err := p.report(t.Context(), chat.FeishuChat("oc_2"), s, 0, i18n.English); err != nil ||
-			!strings.Contains(got.head, "$0.00") || got.chart != nil || got.lines != "" {
+			!strings.Contains(got.head, "$0.00") || got.charts != nil || got.lines != "" {
 			t.Errorf("another chat, %s: %+v, %v", name, got, err)
 		}
 	}
@@ -269,6 +270,72 @@ func costsByDay(t *testing.T) {
 	if _, ok := findStretch("century"); ok {
 		t.Error("a century is shown")
 	}
+}
+
+// With a limit for the day the chart of today shows what was spent by then, and the list what was spent in between.
+func TestTodayGrowsTowardsTheLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &budget{ledger: dbtest.New(t).Ledger(), zone: time.UTC, log: zerolog.Nop()}
+		p.Store(&Budget{ChatDayUSD: 2.5})
+		spend(t, p.ledger, room, "ou_1", 0.5)
+		time.Sleep(9 * time.Hour)
+		spend(t, p.ledger, room, "ou_1", 0.25)
+		done, err := p.showCost(t.Context(), ordered{m: chat.Incoming{Key: room}, lang: i18n.English})
+		if err != nil || len(done.card.Charts) != 1 {
+			t.Fatalf("%+v, %v", done.card, err)
+		}
+		c := done.card.Charts[0]
+		if got := barsOf(c); got != "00:00 0.50, 04:00 0.50, 08:00 0.75, 12:00 0.00, 16:00 0.00, 20:00 0.00" ||
+			c.Limit.Value != 2.5 || c.Title != i18n.CostSoFar.EN {
+			t.Errorf("%s, limit %+v, %s", got, c.Limit, c.Title)
+		}
+		if got := done.card.Panels[0].Body; got != "- 00:00 $0.50 · 1.0k tokens\n- 08:00 $0.25 · 1.0k tokens\n" {
+			t.Errorf("the list: %q", got)
+		}
+	})
+}
+
+func barsOf(c chat.Chart) string {
+	var list []string
+	for _, b := range c.Bars {
+		list = append(list, fmt.Sprintf("%s %.2f", b.Label, b.Value))
+	}
+	return strings.Join(list, ", ")
+}
+
+// The costs of all chats are compared by user, chat and model, today with what each of them may spend.
+func TestTheCostsOfAllChats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &budget{ledger: dbtest.New(t).Ledger(), zone: time.UTC, log: zerolog.Nop()}
+		p.Store(&Budget{UserDayUSD: 3, ChatDayUSD: 4})
+		for i, e := range []db.Expense{
+			{Key: room, User: "ou_1", Usage: db.Usage{Model: "opus", CostUSD: 1}},
+			{Key: room, User: "ou_2", Usage: db.Usage{Model: "haiku", CostUSD: 0.5}},
+			{Key: chat.FeishuChat("oc_2"), User: "ou_1", Usage: db.Usage{Model: "opus", CostUSD: 0.25}},
+		} {
+			e.Purpose, e.Turn, e.Usage.Input = "test", int64(i+1), 500
+			if err := p.ledger.Book(t.Context(), e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for args, limits := range map[string][]float64{"": {0, 3, 4, 0}, "week": {0, 0, 0, 0}} {
+			done, err := adminCommands{budget: p}.adminCost(t.Context(), ordered{args: args, lang: i18n.English})
+			if err != nil || len(done.card.Charts) != 4 {
+				t.Fatalf("%q: %+v, %v", args, done.card, err)
+			}
+			for i, want := range []string{"", "ou_1 1.25, ou_2 0.50", "feishu:chat:oc_1 1.50, feishu:chat:oc_2 0.25", "opus 1.25, haiku 0.50"} {
+				if c := done.card.Charts[i]; i > 0 && barsOf(c) != want || c.Limit.Value != limits[i] {
+					t.Errorf("%q, chart %d: %s, limit %v", args, i, barsOf(c), c.Limit)
+				}
+			}
+			for _, want := range []string{"$1.75 · 1.5k tokens · answers: 3", "`ou_1` $1.25 · 1.0k tokens", "`ou_2` $0.50 · 500 tokens",
+				"`feishu:chat:oc_1` $1.50 · 1.0k tokens", "`feishu:chat:oc_2` $0.25 · 500 tokens"} {
+				if !strings.Contains(done.card.Body, want) {
+					t.Errorf("%q: the card lacks %q:\n%s", args, want, done.card.Body)
+				}
+			}
+		}
+	})
 }
 
 // What today has cost so far is shown in the part of the day in which it was spent.

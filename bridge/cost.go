@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -67,17 +68,18 @@ func (p *budget) bins(s stretch, now time.Time) []bin {
 
 // costReport is what was spent in a stretch of time.
 type costReport struct {
-	head  string      // the sums
-	chart *chat.Chart // nil = nothing was spent
-	lines string      // the amounts of the chart in words
+	head   string       // the sums
+	charts []chat.Chart // none when nothing was spent
+	lines  string       // the amounts of the first chart in words
 }
 
-// report says what was spent in a chat; the zero key stands for all chats. limit is a line in the chart of days, which
-// is what may be spent in a day; 0 = none.
+// report says what was spent in a chat; the zero key stands for all chats. limit is a line in the chart, which is what
+// may be spent in a day; 0 = none. The chart of today then shows at each hour what was spent by then.
 func (p *budget) report(
 	ctx context.Context, key chat.Key, s stretch, limit float64, l i18n.Lang,
 ) (r costReport, err error) {
-	bins := p.bins(s, time.Now())
+	now := time.Now()
+	bins := p.bins(s, now)
 	list, err := p.ledger.Moments(ctx, key, bins[0].from)
 	if err != nil {
 		return r, err
@@ -102,23 +104,52 @@ func (p *budget) report(
 	if sum.USD == 0 {
 		return r, nil
 	}
-	r.chart = &chat.Chart{Title: i18n.CostTitle.In(l)}
-	if s.days > 1 && limit > 0 {
-		r.chart.Limit = chat.Bar{Label: fmt.Sprintf(i18n.CostLimit.In(l), i18n.USD(limit)), Value: limit}
+	chart, byThen := chat.Chart{Title: i18n.CostTitle.In(l), Limit: limitLine(limit, l)}, 0.0
+	growing := s.days == 1 && limit > 0
+	if growing {
+		chart.Title = i18n.CostSoFar.In(l)
 	}
 	for _, b := range bins {
-		r.chart.Bars = append(r.chart.Bars, chat.Bar{Label: b.label, Value: b.USD})
+		byThen += b.USD
+		bar := chat.Bar{Label: b.label, Value: b.USD}
+		if growing && !b.from.After(now) {
+			bar.Value = byThen
+		}
+		chart.Bars = append(chart.Bars, bar)
 		if b.Spending != (db.Spending{}) {
 			r.lines += fmt.Sprintf("- %s %s · %s\n", b.label, i18n.USD(b.USD), i18n.Tokens(b.Tokens))
 		}
 	}
+	r.charts = append(r.charts, chart)
 	return r, nil
+}
+
+// limitLine is the line of a chart at what may be spent in a day; 0 = there is no limit.
+func limitLine(usd float64, l i18n.Lang) chat.Bar {
+	if usd <= 0 {
+		return chat.Bar{}
+	}
+	return chat.Bar{Label: fmt.Sprintf(i18n.CostLimit.In(l), i18n.USD(usd)), Value: usd}
+}
+
+// compare adds a chart of those for whom something was spent. One bar alone compares nothing, except to a limit.
+func (r *costReport) compare(title i18n.Phrase, list []db.Spender, limit float64, l i18n.Lang) {
+	c := chat.Chart{Title: title.In(l), Limit: limitLine(limit, l)}
+	for _, one := range list {
+		if one.USD > 0 {
+			name := i18n.Truncate(i18n.Visible(one.Name), longestListed)
+			c.Bars = append(c.Bars, chat.Bar{Label: cmp.Or(strings.TrimSpace(name), one.ID, "–"), Value: one.USD})
+		}
+	}
+	if len(c.Bars) > 1 || len(c.Bars) == 1 && limit > 0 {
+		r.charts = append(r.charts, c)
+	}
 }
 
 // card shows the report, with more lists that can be unfolded.
 func (r costReport) card(below string, l i18n.Lang, more ...chat.Panel) *chat.Card {
 	body := strings.TrimSpace(r.head + below)
-	c := &chat.Card{Body: body, Summary: body, Chart: r.chart}
+	c := &chat.Card{Body: body, Summary: body, Charts: r.charts}
 	for _, p := range append([]chat.Panel{{Title: i18n.ByTime.In(l), Body: r.lines}}, more...) {
 		if p.Body != "" {
 			c.Panels = append(c.Panels, p)

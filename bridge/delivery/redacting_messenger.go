@@ -64,13 +64,13 @@ func RedactCard(c chat.Card, secrets redact.Known) chat.Card {
 	for i, p := range c.Panels {
 		c.Panels[i].Title, c.Panels[i].Body = clean(p.Title), growing(p.Body)
 	}
-	if c.Chart != nil {
-		chart := *c.Chart
-		chart.Title, chart.Bars = clean(chart.Title), slices.Clone(chart.Bars)
-		for i, b := range chart.Bars {
-			chart.Bars[i].Label = clean(b.Label)
+	c.Charts = slices.Clone(c.Charts)
+	for i, chart := range c.Charts {
+		c.Charts[i].Title, c.Charts[i].Bars = clean(chart.Title), slices.Clone(chart.Bars)
+		c.Charts[i].Limit.Label = clean(chart.Limit.Label)
+		for j, b := range chart.Bars {
+			c.Charts[i].Bars[j].Label = clean(b.Label)
 		}
-		c.Chart = &chart
 	}
 	if c.Form == nil {
 		return c

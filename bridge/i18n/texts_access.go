@@ -51,6 +51,10 @@ var (
 	CostTitle     = Phrase{"费用（美元）", "Cost (USD)"}
 	CostLimit     = Phrase{"每天上限 %s", "daily limit %s"}
 	CostSimulated = Phrase{"（模型是模拟的，不会产生费用）", "(The model is simulated; nothing is charged.)"}
+	CostSoFar     = Phrase{"今天累计费用（美元）", "Cost so far today (USD)"}
+	CostByUser    = Phrase{"按用户（美元）", "By user (USD)"}
+	CostByChat    = Phrase{"按聊天（美元）", "By chat (USD)"}
+	CostByModel   = Phrase{"按模型（美元）", "By model (USD)"}
 	ByTime        = Phrase{"按时间", "By time"}
 	ByModel       = Phrase{"按模型", "By model"}
 	CostUsage     = Phrase{"用法：/cost [日｜周｜月]", "Usage: /cost [day|week|month]"}

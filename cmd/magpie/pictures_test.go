@@ -34,6 +34,7 @@ var pictures = []struct{ card, question, unfold string }{
 	{"33-done-restored", "我叫什么名字？", ""},
 	{"38-interrupted", "数到三", ""},
 	{"32-done-en", "Why do the tests fail?", "details"},
+	{"61-cost-day", "/cost", ""},
 }
 
 // widths are those of the screens on which the pictures are taken.

@@ -174,7 +174,7 @@ func elements(c chat.Card) []any {
 	es = append(es, drawPanels(c, false)...)
 	// The body is there even when it is empty: elements that are updated one by one must exist from the beginning.
 	es = append(es, element{Tag: "markdown", ID: bodyID, Content: bodyText(c)})
-	es = append(es, drawChart(c)...)
+	es = append(es, drawCharts(c)...)
 	var footer []any
 	if c.Footer != "" {
 		footer = append(footer, element{

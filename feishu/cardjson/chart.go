@@ -1,9 +1,14 @@
 package cardjson
 
-import "magpie/internal/chat"
+import (
+	"fmt"
 
-// Limits of a chart.
+	"magpie/internal/chat"
+)
+
+// Limits of charts.
 const (
+	maxCharts   = 5 // of a card
 	maxBars     = 40
 	maxBarLabel = 30 // bytes
 )
@@ -46,18 +51,26 @@ type markLine struct {
 	Label chartTitle `json:"label"`
 }
 
-// drawChart is the chart of a card, if it has one.
-func drawChart(c chat.Card) (es []any) {
-	if c.Chart == nil {
-		return nil
+// drawCharts are the charts of a card.
+func drawCharts(c chat.Card) (es []any) {
+	for i, one := range c.Charts[:min(len(c.Charts), maxCharts)] {
+		id := chartID
+		if i > 0 {
+			id = fmt.Sprintf("%s_%d", chartID, i+1)
+		}
+		es = append(es, chart{Tag: "chart", ID: id, AspectRatio: "16:9", Spec: specOf(one)})
 	}
+	return es
+}
+
+func specOf(c chat.Chart) chartSpec {
 	s := chartSpec{Type: "bar", XField: "label", YField: "value"}
-	s.Title.Text = label(c.Chart.Title, maxTitle).Content
-	for _, b := range c.Chart.Bars[:min(len(c.Chart.Bars), maxBars)] {
+	s.Title.Text = label(c.Title, maxTitle).Content
+	for _, b := range c.Bars[:min(len(c.Bars), maxBars)] {
 		s.Data.Values = append(s.Data.Values, barJSON{label(b.Label, maxBarLabel).Content, b.Value})
 	}
-	if l := c.Chart.Limit; l.Value > 0 {
+	if l := c.Limit; l.Value > 0 {
 		s.MarkLine = []markLine{{l.Value, chartTitle{label(l.Label, maxTitle).Content}}}
 	}
-	return []any{chart{Tag: "chart", ID: chartID, AspectRatio: "16:9", Spec: s}}
+	return s
 }

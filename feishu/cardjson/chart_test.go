@@ -10,10 +10,10 @@ import (
 )
 
 func TestAChart(t *testing.T) {
-	c := chat.Card{Body: "sum", Chart: &chat.Chart{
+	c := chat.Card{Body: "sum", Charts: []chat.Chart{{
 		Title: "Cost (USD)", Bars: []chat.Bar{{Label: "08:00", Value: 0.5}, {Label: `<at id="all"></at>`, Value: 2}},
 		Limit: chat.Bar{Label: "limit", Value: 5},
-	}}
+	}}}
 	json := Card(c, false)
 	chart := gjson.Get(json, `body.elements.#(tag=="chart")`)
 	for path, want := range map[string]string{
@@ -28,12 +28,17 @@ func TestAChart(t *testing.T) {
 	if strings.Contains(json, "<at") {
 		t.Errorf("a label mentions people: %s", json)
 	}
-	c.Chart.Limit = chat.Bar{}
+	c.Charts[0].Limit = chat.Bar{}
 	if gjson.Get(Card(c, false), `body.elements.#(tag=="chart").chart_spec.markLine`).Exists() {
 		t.Error("there is a line without a limit")
 	}
-	c.Chart.Bars = make([]chat.Bar, 1000)
+	c.Charts[0].Bars = make([]chat.Bar, 1000)
 	if n := gjson.Get(Card(c, false), `body.elements.#(tag=="chart").chart_spec.data.values.#`).Int(); n != maxBars {
 		t.Errorf("%d bars", n)
+	}
+	c.Charts = append(c.Charts, make([]chat.Chart, 9)...)
+	ids := gjson.Get(Card(c, false), `body.elements.#(tag=="chart")#.element_id`).String()
+	if ids != `["chart","chart_2","chart_3","chart_4","chart_5"]` {
+		t.Errorf("charts %s", ids)
 	}
 }

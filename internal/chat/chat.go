@@ -219,7 +219,7 @@ type Card struct {
 	Status  string    // one line about the progress; empty = none
 	Earlier []Part    `json:",omitempty"` // what was said before it, oldest first, on messages of their own; the body goes on below them
 	Body    string    // Markdown of the agent, as far as it has come
-	Chart   *Chart    // below the body; nil = none
+	Charts  []Chart   // below the body
 	Panels  []Panel
 	Form    *Form  // input from readers; nil = none
 	Footer  string // small print; empty = none
