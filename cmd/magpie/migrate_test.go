@@ -2,10 +2,13 @@ package main
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"magpie/db"
 	"magpie/internal/chat"
@@ -154,5 +157,61 @@ func TestMigrateSaysWhatIsMissing(t *testing.T) {
 	}
 	if _, complaints, code := m.run("", "migrate", "lark-channel-bridge", "--lang", "zh"); code != 2 || !strings.Contains(complaints, "请用 --from") {
 		t.Errorf("without the other bridge: exit code %d, %s", code, complaints)
+	}
+}
+
+// bytesOf is every file below a folder, by its path.
+func bytesOf(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	must(t, fs.WalkDir(os.DirFS(dir), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(filepath.Join(dir, path))
+		files[path] = string(data)
+		return err
+	}))
+	return files
+}
+
+// The chats of lark-channel-bridge keep their project and their rule about mentions, and its files are only read.
+func TestChatsMoveFromLarkChannelBridge(t *testing.T) {
+	t.Parallel()
+	m := &workFolder{t, t.TempDir()}
+	old := filepath.Join(m.dir, ".lark-channel")
+	must(t, os.CopyFS(old, os.DirFS("../../internal/migrate/testdata/lark-channel-bridge")))
+	must(t, os.CopyFS(filepath.Join(m.dir, ".claude/projects/-work"), os.DirFS("../../internal/migrate/testdata/transcripts")))
+	for _, dir := range []string{"work", "docs"} {
+		must(t, os.Mkdir(filepath.Join(m.dir, dir), 0o700))
+	}
+	m.write(".lark-channel/profiles/claude/sessions.json",
+		`{"oc_team":{"sessionId":"2b1f3c60-0f49-4a5a-8a61-6f4f5b8c0a02","updatedAt":1}}`)
+	before := bytesOf(t, m.dir)
+	args := []string{"migrate", "lark-channel-bridge", "--app-secret-file", "-"}
+	if out := m.ok("given", args...); !strings.Contains(out, "Nothing was written.") {
+		t.Errorf("it says:\n%s", out)
+	}
+	if diff := cmp.Diff(before, bytesOf(t, m.dir)); diff != "" {
+		t.Errorf("without --write: %s", diff)
+	}
+	m.ok("given", append(args, "--write")...)
+	after := bytesOf(t, m.dir)
+	for path, text := range before {
+		if after[path] != text {
+			t.Errorf("%s was changed", path)
+		}
+	}
+	if text := m.read(".config/magpie/magpie.toml"); !strings.Contains(text, "app_id = 'cli_lcb1'") {
+		t.Errorf("written is\n%s", text)
+	}
+	store, err := db.OpenReadOnly(t.Context(),
+		db.Config{URL: "sqlite://" + filepath.Join(m.dir, ".local/share/magpie/magpie.db")})
+	must(t, err)
+	defer func() { must(t, store.Close()) }()
+	team, err := store.Chats().Get(t.Context(), chat.FeishuChat("oc_team"))
+	must(t, err)
+	if team.Settings.Project != "文档" || team.Settings.Mention != "all" {
+		t.Errorf("the settings of the group: %+v", team.Settings)
 	}
 }
