@@ -27,7 +27,10 @@ import (
 	"magpie/internal/systemd"
 )
 
-// The dashboard and the alerts ask for metrics that there are.
+// labelled is a metric of which one value of a label is asked for.
+var labelled = regexp.MustCompile(`(magpie_\w+)\{(\w+="[^"]*")\}`)
+
+// The dashboard and the alerts ask for metrics that there are, and for labels that these have.
 func TestExamplesAskForMetricsThatThereAre(t *testing.T) {
 	m := newMetrics(func(context.Context) snapshot { return snapshot{Store: &db.Backlog{}} })
 	w := httptest.NewRecorder()
@@ -49,6 +52,12 @@ func TestExamplesAskForMetricsThatThereAre(t *testing.T) {
 		for _, metric := range asked {
 			if !there[metric] {
 				t.Errorf("%s asks for %s, which there is not", name, metric)
+			}
+		}
+		for _, series := range labelled.FindAllStringSubmatch(strings.ReplaceAll(string(data), `\"`, `"`), -1) {
+			pattern := `(?m)^` + series[1] + `\{.*\b` + regexp.QuoteMeta(series[2]) + `[,}]`
+			if !regexp.MustCompile(pattern).MatchString(w.Body.String()) {
+				t.Errorf("%s asks for %s, which there is not", name, series[0])
 			}
 		}
 	}
@@ -155,6 +164,10 @@ func TestTheContainer(t *testing.T) {
 	}
 	c, err := config.Read("", environ)
 	must(t, err)
+	installed := regexp.MustCompile(`claude-code@(\S+)`).FindStringSubmatch(string(data))
+	if installed == nil || installed[1] != doctor.TestedCLI {
+		t.Errorf("the CLI in the container is %q, want %s", installed, doctor.TestedCLI)
+	}
 	if len(environ) != 3 || c.Node != "nas" || c.DB.URL != "sqlite:///data/magpie.db" {
 		t.Errorf("with %v the configuration is %+v", environ, c.DB)
 	}
@@ -167,6 +180,33 @@ func TestTheContainer(t *testing.T) {
 	must(t, json.Unmarshal([]byte("["+words[1]+"]"), &args))
 	if _, err := kong.Must(&cli{}, kong.Vars{"version": ""}).Parse(args); err != nil {
 		t.Error(err)
+	}
+}
+
+// Prometheus finds its rules beside its configuration, and the pages where the examples say that they are.
+func TestPrometheusFindsRulesAndPages(t *testing.T) {
+	read := func(name string) string {
+		data, err := os.ReadFile(filepath.Join("..", "..", "examples", name))
+		must(t, err)
+		return string(data)
+	}
+	prometheus := read("prometheus.yml")
+	rules := regexp.MustCompile(`(?m)^rule_files: \[(\S+)\]$`).FindStringSubmatch(prometheus)
+	if rules == nil || !strings.Contains(read(rules[1]), "\ngroups:\n") {
+		t.Errorf("the rules are in %q", rules)
+	}
+	target := regexp.MustCompile(`targets: \["[\d.]+(:\d+)"\]`).FindStringSubmatch(prometheus)
+	pages := regexp.MustCompile(`listen = "(:\d+)"`).FindStringSubmatch(prometheus)
+	if target == nil || pages == nil || target[1] != pages[1] {
+		t.Errorf("it scrapes %q, and the pages are at %q", target, pages)
+	}
+	container := regexp.MustCompile(`127\.0\.0\.1(:\d+)/healthz`).FindStringSubmatch(read("compose.yaml"))
+	if target != nil && (container == nil || container[1] != target[1]) {
+		t.Errorf("the container asks %q, and not %s", container, target[1])
+	}
+	job := regexp.MustCompile(`job_name: (\S+)`).FindStringSubmatch(prometheus)
+	if job == nil || !strings.Contains(read("alerts.yml"), `up{job="`+job[1]+`"}`) {
+		t.Errorf("the alerts do not ask for the job %q", job)
 	}
 }
 
