@@ -144,8 +144,8 @@ func attempts(t *testing.T, run time.Duration, connect func(n int) (time.Duratio
 func TestWaitsGrowWhileItFails(t *testing.T) {
 	at := attempts(t, 5*time.Minute, func(int) (time.Duration, error) { return 0, errors.New("no route") })
 	want := []time.Duration{
-		0, 300 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second,
-		30 * time.Second, 30 * time.Second,
+		0, 300 * time.Millisecond, 600 * time.Millisecond, 1200 * time.Millisecond, 2400 * time.Millisecond,
+		4800 * time.Millisecond, 9600 * time.Millisecond, 19200 * time.Millisecond, 30 * time.Second, 30 * time.Second,
 	}
 	if len(at) < len(want) {
 		t.Fatalf("%d attempts", len(at))
