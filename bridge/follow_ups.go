@@ -145,6 +145,9 @@ func (f followUps) finish(ctx context.Context, t db.Turn, why claude.UnaskedEnd)
 	return err
 }
 
+// replaced is the end of a follow-up behind a new conversation: what was said before may not count any more.
+var replaced = turncard.Outcome{State: db.Cancelled, Notice: i18n.BackgroundReplaced}
+
 // outcome is what people are told of work that was cut off.
 func (f followUps) outcome(why claude.UnaskedEnd) turncard.Outcome {
 	o := turncard.Outcome{State: db.Interrupted, Notice: i18n.BackgroundCut}
@@ -157,8 +160,8 @@ func (f followUps) outcome(why claude.UnaskedEnd) turncard.Outcome {
 		}
 	case claude.EndMemory:
 		o.Notice = i18n.BackgroundMemory
-	case claude.EndReplaced: // what was said before may not count any more
-		o = turncard.Outcome{State: db.Cancelled, Notice: i18n.BackgroundReplaced}
+	case claude.EndReplaced:
+		o = replaced
 	}
 	return o
 }

@@ -214,6 +214,9 @@ func (r cutOffTurns) followUpResult(ctx context.Context, t db.Turn, cut turncard
 	if err != nil {
 		return e, err
 	}
+	if c.Epoch != t.Epoch { // /new came just before the end of the program
+		cut = replaced
+	}
 	var did claude.Outcome
 	end := cut
 	if cut.State == db.Interrupted { // else what it has said does not count any more

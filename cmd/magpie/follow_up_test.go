@@ -338,6 +338,27 @@ func TestACrashWhileACommandRunsInTheBackground(t *testing.T) {
 	s.clean()
 }
 
+// The program is killed just when a new conversation has begun: what goes on behind the old one says no more.
+func TestACrashBehindANewConversation(t *testing.T) {
+	t.Parallel()
+	s := newService(t, feishusim.Config{}, allowBash)
+	s.run("MAGPIE_CRASH_AT=follow-up: reading")
+	s.connected()
+	id, end := s.inBackground(modelsim.Text(followUp))
+	end()
+	if !s.died(patience) {
+		t.Fatalf("the program did not come to this step: %s", s.logs)
+	}
+	s.alone(patience)
+	s.sql(`UPDATE chats SET epoch = epoch + 1`)
+	s.run()
+	s.connected()
+	if card := s.follows(id, "重新开始"); offers(card, doContinue) || strings.Contains(card.Text(), followUp) {
+		t.Errorf("it says %s", card.Text())
+	}
+	s.followed(id, 2)
+}
+
 // The program is killed while the agent goes on by itself for the second time. What it has said the first time does not
 // come again; of the second time people see what it had said, or all of it if the agent has finished alone.
 func TestACrashInTheSecondFollowUp(t *testing.T) {
