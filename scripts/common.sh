@@ -60,7 +60,7 @@ install_cli() {
   local want
   want=$(sed -n 's/.*"@anthropic-ai\/claude-code": "\(.*\)".*/\1/p' "$root/$1/package.json")
   if [ ! -x "$cli" ] || ! "$cli" --version 2>/dev/null | grep -q "^$want "; then
-    say "installing the Claude Code CLI $want from npm"
+    say "installing the Claude Code CLI $want from npm: up to 400 MB on disk; nothing is shown for a few minutes"
     (cd "$root/$1" && npm ci --silent --ignore-scripts >&2) || die "npm ci in $1 failed"
   fi
   [ -x "$cli" ] || die "npm did not install $cli"
