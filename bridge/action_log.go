@@ -41,15 +41,15 @@ func (l *actionLog) took(ctx context.Context, ev claude.Event) {
 	switch e := ev.(type) {
 	case claude.ToolUse:
 		l.tools[e.ID] = e.Name
-		l.add(ctx, db.Action{Use: e.ID, Tool: e.Name, Input: approval.ShortInput(e.Input, l.kept)})
+		l.record(ctx, db.Action{Use: e.ID, Tool: e.Name, Input: approval.ShortInput(e.Input, l.kept)})
 	case claude.ToolResult:
-		l.add(ctx, db.Action{Use: e.ID, Tool: l.tools[e.ID], Output: e.Text, Ended: true, Failed: e.Failed})
+		l.record(ctx, db.Action{Use: e.ID, Tool: l.tools[e.ID], Output: e.Text, Ended: true, Failed: e.Failed})
 	}
 }
 
-// add has an action stored. What the program's own tools were told stands elsewhere: memories must be forgotten when
+// record has an action stored. What the program's own tools were told stands elsewhere: memories must be forgotten when
 // people want that.
-func (l *actionLog) add(ctx context.Context, a db.Action) {
+func (l *actionLog) record(ctx context.Context, a db.Action) {
 	if a.Output = l.kept(a.Output); strings.HasPrefix(a.Tool, agenttools.Prefix) {
 		a.Input, a.Output = "", ""
 	}
@@ -88,8 +88,8 @@ func (l *actionLog) write(ctx context.Context, done chan struct{}) {
 	}
 }
 
-// rest waits for what is being stored, and returns what is still to be.
-func (l *actionLog) rest() []db.RecordedAction {
+// unstored waits for what is being stored, and returns what is still to be.
+func (l *actionLog) unstored() []db.RecordedAction {
 	l.mu.Lock()
 	writing := l.writing
 	l.mu.Unlock()

@@ -38,9 +38,9 @@ func TestWhatTheAgentDidIsNotLost(t *testing.T) {
 		claude.ToolResult{ID: "t2", Text: "private"},
 	} {
 		l.took(t.Context(), ev)
-		l.rest()
+		l.unstored()
 	}
-	e := db.TurnResult{Turn: c.Turn, State: db.Done, Answer: "done", Actions: l.rest()}
+	e := db.TurnResult{Turn: c.Turn, State: db.Done, Answer: "done", Actions: l.unstored()}
 	if err := store.Turns().Finish(t.Context(), e); err != nil {
 		t.Fatal(err)
 	}

@@ -10,13 +10,13 @@ import (
 	"magpie/internal/claude"
 )
 
-// passedOn is a line like "//compact": a command of the agent's own.
-var passedOn = regexp.MustCompile(`^//[a-zA-Z][\w:-]*([ \t].*)?$`)
+// agentCommand is a line like "//compact": a command of the agent's own.
+var agentCommand = regexp.MustCompile(`^//[a-zA-Z][\w:-]*([ \t].*)?$`)
 
 // forwarded reports whether a text is a command of the agent's own that chats may give, and the command.
 func forwarded(own claude.SlashCommands, text string) (line string, ok bool) {
 	text = strings.TrimSpace(text)
-	if !passedOn.MatchString(text) {
+	if !agentCommand.MatchString(text) {
 		return "", false
 	}
 	return text[1:], own.Allow(text[1:])
@@ -52,7 +52,7 @@ func (r attemptRunner) ownCommand(t *turn) string {
 // a new session leaves no transcript then, so there is nothing to resume.
 func (t *turn) carriedOut(r claude.Result) {
 	if r.Failure == "" && t.view.Answer() == "" {
-		t.show(t.view.Saying(i18n.Passed.In(t.view.Lang)))
+		t.setView(t.view.Saying(i18n.Passed.In(t.view.Lang)))
 	}
 	if !t.session.resume && r.Usage == (claude.Usage{}) {
 		t.session.kept = db.Session{}

@@ -57,7 +57,7 @@ func (r agentRunner) answer(ctx context.Context, t *turn) turncard.Outcome {
 	// Files first: a prompt names their paths. The messages of the group are fetched at the same time as
 	// the rest is prepared.
 	r.files.fetch(ctx, t)
-	t.listen = r.background.ask(ctx, t.claim)
+	t.listen = r.background.fetchMissed(ctx, t.claim)
 	defer t.listen()
 	if err := r.budget.check(ctx, t.claim); err != nil {
 		return failed(log, err)
@@ -66,7 +66,7 @@ func (r agentRunner) answer(ctx context.Context, t *turn) turncard.Outcome {
 	// A lost session or a dead process ends one attempt; several in a row mean that something else is wrong.
 	for n := range mostTries {
 		if n > 0 {
-			t.show(t.view.Restarted(time.Now()))
+			t.setView(t.view.Restarted(time.Now()))
 		}
 		var result claude.Result
 		result, err = r.attempts.run(ctx, t)

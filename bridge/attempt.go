@@ -41,7 +41,7 @@ func (r attemptRunner) run(ctx context.Context, t *turn) (claude.Result, error) 
 	if ctx.Err() != nil { // stopped before it began
 		return claude.Result{}, context.Cause(ctx)
 	}
-	spec, err := r.specs.of(ctx, t)
+	spec, err := r.specs.specFor(ctx, t)
 	if err != nil {
 		return claude.Result{}, err
 	}
@@ -55,14 +55,14 @@ func (r attemptRunner) run(ctx context.Context, t *turn) (claude.Result, error) 
 	}
 	p.OnSuggestion(t.suggestion.came)
 	r.followUps.watch(t.claim.Turn, p)
-	t.show(t.view.Restarted(time.Now()))
+	t.setView(t.view.Restarted(time.Now()))
 	if r.ownCommand(t) == "" {
-		if err := r.steering.ask(ctx, t); err != nil {
+		if err := r.steering.requeueUnread(ctx, t); err != nil {
 			return claude.Result{}, err
 		}
 		r.specs.tools.extend(t.claim)
 	}
-	result, err := r.hear(ctx, t, p, r.ask(ctx, t, p))
+	result, err := r.readAnswer(ctx, t, p, r.sendPrompt(ctx, t, p))
 	if err != nil {
 		return result, err
 	}
@@ -85,7 +85,7 @@ func (r attemptRunner) follow(ctx context.Context, t *turn) (claude.Result, erro
 	defer r.pool.Release(t.claim.Turn.Key.String(), p)
 	p.OnSuggestion(t.suggestion.came)
 	failpoint.At("follow-up: reading")
-	result, err := r.hear(ctx, t, p, p.Follow(ctx))
+	result, err := r.readAnswer(ctx, t, p, p.Follow(ctx))
 	if result.Message != "" {
 		t.claim.Turn.Prompt = result.Message // from there on the transcript has what nobody has read yet
 	}
@@ -93,8 +93,8 @@ func (r attemptRunner) follow(ctx context.Context, t *turn) (claude.Result, erro
 	return result, err
 }
 
-// hear takes up what the agent of a turn does, until the turn has ended.
-func (r attemptRunner) hear(
+// readAnswer takes up what the agent of a turn does, until the turn has ended.
+func (r attemptRunner) readAnswer(
 	ctx context.Context, t *turn, p *claude.Process, events iter.Seq2[claude.Event, error],
 ) (result claude.Result, err error) {
 	defer func() { t.unasked = p.Unasked().IsBusy() }()
@@ -121,13 +121,13 @@ func (r attemptRunner) hear(
 			if m, ok := r.steering.read(ctx, t, e.ID); ok {
 				t.claim.Asked = append(slices.Clip(t.claim.Asked), m)
 				r.specs.tools.extend(t.claim)
-				t.show(t.view.Added(m.Text, time.Now()))
+				t.setView(t.view.Added(m.Text, time.Now()))
 			}
 		case claude.Result:
 			result = e
 		}
 		t.actions.took(ctx, ev)
-		r.take(ctx, t, ev)
+		r.handleEvent(ctx, t, ev)
 		switch ev.(type) {
 		case claude.ToolAsk, claude.ToolAskEnd, claude.ToolAllowed, claude.ToolDenied:
 			r.lanes.SetWaiting(t.claim.Turn.Key, r.approvals.Pending(t.claim.Turn.ID))
@@ -136,8 +136,8 @@ func (r attemptRunner) hear(
 	return result, nil
 }
 
-// ask puts the question to a process, or has it carry out a command of its own.
-func (r attemptRunner) ask(ctx context.Context, t *turn, p *claude.Process) iter.Seq2[claude.Event, error] {
+// sendPrompt puts the question to a process, or has it carry out a command of its own.
+func (r attemptRunner) sendPrompt(ctx context.Context, t *turn, p *claude.Process) iter.Seq2[claude.Event, error] {
 	t.course.sent = true
 	if line := r.ownCommand(t); line != "" {
 		return p.Command(ctx, t.claim.Turn.Prompt, line)
@@ -156,8 +156,8 @@ type processSpecs struct {
 	files  *attachment.Store
 }
 
-// of says what process a turn is to be asked of.
-func (ps processSpecs) of(ctx context.Context, t *turn) (claude.Spec, error) {
+// specFor says what process a turn is to be asked of.
+func (ps processSpecs) specFor(ctx context.Context, t *turn) (claude.Spec, error) {
 	// Before anything is paid for: a session of another machine cannot be resumed here.
 	if err := t.session.checkResumable(); err != nil {
 		return claude.Spec{}, err
@@ -306,8 +306,8 @@ type course struct {
 	usage       *db.Usage     // nil = not reported
 }
 
-// said notes that the agent has said something.
-func (c *course) said() {
+// markTextSeen notes that the agent has said something.
+func (c *course) markTextSeen() {
 	if c.first == 0 {
 		c.first = time.Since(c.began)
 	}
@@ -326,14 +326,14 @@ func (c *course) spend(e claude.Result) {
 	}
 }
 
-// take handles one event of the agent.
-func (r attemptRunner) take(ctx context.Context, t *turn, ev claude.Event) {
+// handleEvent handles one event of the agent.
+func (r attemptRunner) handleEvent(ctx context.Context, t *turn, ev claude.Event) {
 	switch e := ev.(type) {
 	case claude.Started:
 		failpoint.At("agent: started")
 	case claude.Text:
 		failpoint.At("agent: text")
-		t.course.said()
+		t.course.markTextSeen()
 	case claude.ToolCall:
 		failpoint.At("agent: tool announced")
 		r.markSideEffect(ctx, t)
@@ -350,7 +350,7 @@ func (r attemptRunner) take(ctx context.Context, t *turn, ev claude.Event) {
 		e.Window = r.cfg.Context.SessionWindow(e.Window) // the card shows how near the next summary is
 		ev = e
 	}
-	t.show(t.view.Apply(ev, time.Now()))
+	t.setView(t.view.Apply(ev, time.Now()))
 }
 
 // markSideEffect stores that a tool is about to be used: from now on the turn is not run again unless somebody asks for

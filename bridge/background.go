@@ -25,12 +25,12 @@ type Groups interface {
 
 // How what was said in a group is asked for. A turn waits for it.
 const (
-	askGroups   = 800 * time.Millisecond // at most, if nothing else is configured
-	restGroups  = 10 * time.Minute       // after a failure
-	mostSaid    = 50                     // messages, those to and of the bot among them
-	longestSaid = 24 * time.Hour         // ago
-	alive       = 10 * time.Second       // a message that arrives so soon was told by an event
-	mostGroups  = 10_000                 // remembered
+	askGroups    = 800 * time.Millisecond // at most, if nothing else is configured
+	groupBackoff = 10 * time.Minute       // after a failure
+	mostSaid     = 50                     // messages, those to and of the bot among them
+	longestSaid  = 24 * time.Hour         // ago
+	alive        = 10 * time.Second       // a message that arrives so soon was told by an event
+	mostGroups   = 10_000                 // remembered
 )
 
 // background stores messages of groups that were not addressed to the bot and for which no event arrived. They
@@ -45,7 +45,7 @@ type background struct {
 	warnOnce   sync.Once
 
 	mu      sync.Mutex
-	rest    time.Time                           // until then the platform is not asked
+	retryAt time.Time                           // until then the platform is not asked
 	asked   *simplelru.LRU[chat.Key, bool]      // groups that were asked for; true = an event has told since then
 	pending *simplelru.LRU[chat.Key, time.Time] // since when something may be missing that could not be had
 }
@@ -63,9 +63,9 @@ func newBackground(cfg Config, store *db.DB, door *access.Authorizer) *backgroun
 	return g
 }
 
-// heard records that an event arrived for a message that was not for the bot: the app gets all messages
+// markEventReceived records that an event arrived for a message that was not for the bot: the app gets all messages
 // of this group, so nothing need be fetched there.
-func (g *background) heard(m chat.Incoming) {
+func (g *background) markEventReceived(m chat.Incoming) {
 	if m.ToBot || m.Kind == chat.Private || time.Since(m.Time) > alive {
 		return
 	}
@@ -84,12 +84,12 @@ func (g *background) wanted(c db.Claim) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	eventsArrive, _ := g.asked.Get(c.Turn.Key)
-	return !eventsArrive && time.Now().After(g.rest)
+	return !eventsArrive && time.Now().After(g.retryAt)
 }
 
-// ask starts to fetch the messages of the group since the bot was last addressed. wait returns when
+// fetchMissed starts to fetch the messages of the group since the bot was last addressed. wait returns when
 // they are stored, or cannot be fetched.
-func (g *background) ask(ctx context.Context, c db.Claim) (wait func()) {
+func (g *background) fetchMissed(ctx context.Context, c db.Claim) (wait func()) {
 	if !g.wanted(c) {
 		return func() {}
 	}
@@ -97,15 +97,15 @@ func (g *background) ask(ctx context.Context, c db.Claim) (wait func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		since, err := g.take(ctx, c)
+		since, err := g.storeMissed(ctx, c)
 		switch {
 		case err == nil:
 			g.known(c.Turn.Key)
 		case ctx.Err() != nil:
 		case errors.Is(err, errWhoSaid):
-			g.owe(c.Turn.Key, since)
+			g.markPending(c.Turn.Key, since)
 		default:
-			g.owe(c.Turn.Key, since)
+			g.markPending(c.Turn.Key, since)
 			// Fetching is paused after an error: a missing permission does not come back by asking with every message.
 			g.pause()
 			g.warnOnce.Do(func() {
@@ -130,11 +130,11 @@ func (g *background) known(key chat.Key) {
 func (g *background) pause() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.rest = time.Now().Add(restGroups)
+	g.retryAt = time.Now().Add(groupBackoff)
 }
 
-// owe notes that the next question asks also for what could not be had this time.
-func (g *background) owe(key chat.Key, since time.Time) {
+// markPending notes that the next question asks also for what could not be had this time.
+func (g *background) markPending(key chat.Key, since time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.pending.Add(key, since)
@@ -153,8 +153,8 @@ func (g *background) since(key chat.Key, addressed time.Time) time.Time {
 // errWhoSaid means that the access of some authors could not be determined.
 var errWhoSaid = errors.New("access rules not available")
 
-// take stores what was said, and tells since when. An error says that some of it is missing.
-func (g *background) take(ctx context.Context, c db.Claim) (since time.Time, err error) {
+// storeMissed stores what was said, and tells since when. An error says that some of it is missing.
+func (g *background) storeMissed(ctx context.Context, c db.Claim) (since time.Time, err error) {
 	key := c.Turn.Key
 	addressed, overheard, err := g.db.Background().Addressed(ctx, key, c.Turn.ID)
 	since = g.since(key, addressed)

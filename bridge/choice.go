@@ -51,7 +51,7 @@ func (cs settingCommands) chooseModel(_ context.Context, o ordered) (order, erro
 	if len(offered) == 0 {
 		offered = claude.Aliases
 	}
-	return cs.choose(o, modelOf(cfg, o), choice{
+	return cs.setChoice(o, modelOf(cfg, o), choice{
 		order: "/model", offered: offered, unset: i18n.ByDefault, asks: i18n.ModelNow, chosen: i18n.ModelSet,
 		reset: i18n.ModelReset, may: cfg.MayUse, bad: i18n.ModelBad,
 		set: func(v string) db.Effect { return db.SetModel{Model: v} }, private: true,
@@ -60,7 +60,7 @@ func (cs settingCommands) chooseModel(_ context.Context, o ordered) (order, erro
 
 // chooseEffort is the command /effort.
 func (cs settingCommands) chooseEffort(_ context.Context, o ordered) (order, error) {
-	return cs.choose(o, effortOf(cs.pool.Config(), o), choice{
+	return cs.setChoice(o, effortOf(cs.pool.Config(), o), choice{
 		order: "/effort", offered: claude.Efforts, unset: i18n.ByDefault, asks: i18n.EffortNow, chosen: i18n.EffortSet,
 		reset: i18n.EffortReset, may: func(v string) bool { return slices.Contains(claude.Efforts, v) }, bad: i18n.EffortBad,
 		set: func(v string) db.Effect { return db.SetEffort{Effort: v} }, private: true,
@@ -87,7 +87,7 @@ func (cs settingCommands) chooseLang(_ context.Context, o ordered) (order, error
 		o.chat.Settings.Lang = ""
 		o.lang = cs.cfg.langOf(o.chat)
 	}
-	return cs.choose(o, now, choice{
+	return cs.setChoice(o, now, choice{
 		order: "/lang", offered: []string{"zh", "en"}, unset: i18n.ByItself, asks: i18n.LangNow, chosen: i18n.LangSet,
 		words: []string{i18n.LangName.In(i18n.Chinese), i18n.LangName.In(i18n.English)},
 		named: i18n.LangName.In(o.lang), reset: i18n.LangReset,
@@ -96,8 +96,8 @@ func (cs settingCommands) chooseLang(_ context.Context, o ordered) (order, error
 	})
 }
 
-// choose shows the values that can be chosen, or sets one.
-func (cs settingCommands) choose(o ordered, now string, c choice) (order, error) {
+// setChoice shows the values that can be chosen, or sets one.
+func (cs settingCommands) setChoice(o ordered, now string, c choice) (order, error) {
 	value, rest := splitWord(o.args)
 	reset := slices.Contains(byDefault, strings.ToLower(value))
 	switch {

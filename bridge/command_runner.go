@@ -49,7 +49,7 @@ func (r commandRunner) obey(ctx context.Context, o ordered, p plan) error {
 	if asked := questionIn(o.m.Text); asked != o.m.Text {
 		m := o.m
 		m.Text = asked
-		spoken = cmp.Or(r.languages.spoken(ctx, m), spoken)
+		spoken = cmp.Or(r.languages.detect(ctx, m), spoken)
 	}
 	c.Lang = cmp.Or(spoken, c.Lang)
 	o.chat, o.lang = c, r.cfg.langOf(c)

@@ -256,7 +256,7 @@ func (c command) try(w *memoryRig, p place, line string, l i18n.Lang, row comman
 	} else if got := chatNow(); got != before {
 		w.Errorf("%s by %s in %v makes it %+v", line, p.who, p.key, got)
 	}
-	w.bridge.receiver.logins.end()
+	w.bridge.receiver.logins.finishLogin()
 	w.bridge.receiver.logins.now = nil // nobody runs it here
 	if want == (i18n.Phrase{}) {
 		return

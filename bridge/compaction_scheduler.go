@@ -64,9 +64,9 @@ func newCompactionScheduler(compact func(context.Context, chat.Key, <-chan struc
 	return u
 }
 
-// begin is called before a turn uses the chat's session, and prevents new summaries until end. It waits a limited
+// beforeTurn is called before a turn uses the chat's session, and prevents new summaries until afterTurn. It waits a limited
 // time for a running summary, and calls tell when it has to. due means that a summary should be made first.
-func (u *compactionScheduler) begin(ctx context.Context, key chat.Key, due bool, tell func()) {
+func (u *compactionScheduler) beforeTurn(ctx context.Context, key chat.Key, due bool, tell func()) {
 	for c := u.enter(key, due); c.done != nil && ctx.Err() == nil; c = u.enter(key, false) {
 		c.wanted()
 		tell()
@@ -87,7 +87,7 @@ func (u *compactionScheduler) begin(ctx context.Context, key chat.Key, due bool,
 func (u *compactionScheduler) enter(key chat.Key, due bool) chatState {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	c := u.of(key)
+	c := u.stateOf(key)
 	if due && c.done == nil {
 		u.start(key, c)
 	}
@@ -95,19 +95,19 @@ func (u *compactionScheduler) enter(key chat.Key, due bool) chatState {
 	return *c
 }
 
-// of is the chat's care. The caller holds mu.
-func (u *compactionScheduler) of(key chat.Key) *chatState {
+// stateOf is the chat's care. The caller holds mu.
+func (u *compactionScheduler) stateOf(key chat.Key) *chatState {
 	if u.chats[key] == nil {
 		u.chats[key] = &chatState{}
 	}
 	return u.chats[key]
 }
 
-// end notes that the turn is over.
-func (u *compactionScheduler) end(key chat.Key) {
+// afterTurn notes that the turn is over.
+func (u *compactionScheduler) afterTurn(key chat.Key) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.of(key).turn = false
+	u.stateOf(key).turn = false
 	u.tidy(key)
 }
 
@@ -122,7 +122,7 @@ func (u *compactionScheduler) tidy(key chat.Key) {
 func (u *compactionScheduler) make(key chat.Key) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if c := u.of(key); !c.turn && c.done == nil {
+	if c := u.stateOf(key); !c.turn && c.done == nil {
 		u.start(key, c)
 	}
 }
@@ -188,8 +188,8 @@ func (u *compactionScheduler) title(key chat.Key, f func(context.Context)) {
 	})
 }
 
-// mostNoted is how many turns of a chat may wait to be looked through.
-const mostNoted = 10
+// maxMemoryJobs is how many turns of a chat may wait to be looked through.
+const maxMemoryJobs = 10
 
 // note enqueues f, which looks through a turn for memories, behind earlier ones of the chat. It reports
 // false if too many wait.
@@ -198,7 +198,7 @@ func (u *compactionScheduler) note(key chat.Key, f func(context.Context)) bool {
 	defer u.mu.Unlock()
 	list, busy := u.readings[key]
 	switch {
-	case len(list) == mostNoted:
+	case len(list) == maxMemoryJobs:
 		return false
 	case busy:
 		u.readings[key] = append(list, f)

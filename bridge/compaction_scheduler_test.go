@@ -52,7 +52,7 @@ func TestASummaryAndATurnDoNotMeet(t *testing.T) {
 		u := keepUp(t, 20*time.Second, nil)
 		told := 0
 		began := time.Now()
-		u.begin(t.Context(), room, true, func() { told++ })
+		u.beforeTurn(t.Context(), room, true, func() { told++ })
 		if took := time.Since(began); u.made.Load() != 1 || u.working.Load() != 0 || took != 20*time.Second || told != 1 {
 			t.Errorf("the turn waited %v, told %d times, for %d summaries", took, told, u.made.Load())
 		}
@@ -61,17 +61,17 @@ func TestASummaryAndATurnDoNotMeet(t *testing.T) {
 		if u.made.Load() != 1 {
 			t.Error("a summary began during the turn")
 		}
-		u.end(room)
+		u.afterTurn(room)
 		u.make(room)
 		u.make(room)
 		began = time.Now()
-		u.begin(t.Context(), room, true, func() { told++ })
+		u.beforeTurn(t.Context(), room, true, func() { told++ })
 		if took := time.Since(began); u.made.Load() != 2 || took != 20*time.Second {
 			t.Errorf("the next turn waited %v for %d summaries", took, u.made.Load())
 		}
-		u.end(room)
-		u.begin(t.Context(), room, false, func() { t.Error("waits for nothing") })
-		u.end(room)
+		u.afterTurn(room)
+		u.beforeTurn(t.Context(), room, false, func() { t.Error("waits for nothing") })
+		u.afterTurn(room)
 		if len(u.chats) != 0 {
 			t.Errorf("%d chats are kept in mind", len(u.chats))
 		}
@@ -82,11 +82,11 @@ func TestAQuestionDoesNotWaitForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := keepUp(t, time.Hour, nil)
 		began := time.Now()
-		u.begin(t.Context(), room, true, func() {})
+		u.beforeTurn(t.Context(), room, true, func() {})
 		if took := time.Since(began); took != patience || u.working.Load() != 0 || u.cause.Load() != errImpatient {
 			t.Errorf("waited %v; the summary was stopped by %v", took, u.cause.Load())
 		}
-		u.end(room)
+		u.afterTurn(room)
 		if u.mayRetry(room, time.Now()) {
 			t.Error("the next question will wait again")
 		}
@@ -100,11 +100,11 @@ func TestAStoppedTurnDoesNotWait(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		time.AfterFunc(10*time.Second, stop)
 		began := time.Now()
-		u.begin(ctx, room, true, func() {})
+		u.beforeTurn(ctx, room, true, func() {})
 		if took := time.Since(began); took != 10*time.Second || u.working.Load() != 1 {
 			t.Errorf("waited %v", took)
 		}
-		u.end(room)
+		u.afterTurn(room)
 		time.Sleep(30 * time.Second)
 		synctest.Wait()
 		if u.cause.Load() != nil || len(u.chats) != 0 {

@@ -72,7 +72,7 @@ func inScene(t *testing.T, act func(s *streamRig)) {
 			overPipe(feishu.Config{AppID: sim.AppID(), AppSecret: sim.AppSecret(), BaseURL: sim.URL()}, pipe, log), log)
 		answerWith(s.bridge, func(ctx context.Context, tn *turn) turncard.Outcome {
 			s.bridge.runner.prepare(ctx, tn)
-			take := func(e claude.Event) { s.bridge.runner.agents.attempts.take(ctx, tn, e) }
+			take := func(e claude.Event) { s.bridge.runner.agents.attempts.handleEvent(ctx, tn, e) }
 			result := s.script(tn, take)
 			take(result)
 			return ended(&log, result)

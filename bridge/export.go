@@ -105,7 +105,7 @@ func (cs exportCommand) exported(ctx context.Context, o ordered) ([]*exportFile,
 		if err != nil {
 			return nil, err
 		}
-		page.add(r)
+		page.write(r)
 		// What the agent did is for "magpie history export": it would make the file many times as large.
 		if cs.cfg.Line != nil && (r.Role == chat.User || r.Role == chat.Assistant) {
 			if err := cs.cfg.Line(&lines.text, r); err != nil {
@@ -133,8 +133,8 @@ type transcript struct {
 	epoch int64
 }
 
-// add writes one message. Commands, notices and other bookkeeping are not part of the conversation.
-func (t *transcript) add(r db.Record) {
+// write writes one message. Commands, notices and other bookkeeping are not part of the conversation.
+func (t *transcript) write(r db.Record) {
 	if r.Class != chat.Talk || r.Role != chat.User && r.Role != chat.Assistant {
 		return
 	}

@@ -36,22 +36,24 @@ type followUps struct {
 func (f followUps) watch(t db.Turn, p *claude.Process) {
 	key := t.Key
 	p.Unasked().Watch(claude.Watcher{
-		Woken: func() { f.outbox.Enqueue(func(ctx context.Context) { f.settle(ctx, t) }) },
-		Asked: func(q claude.ToolAsk) { f.outbox.Enqueue(func(ctx context.Context) { f.ask(ctx, t, p, q) }) },
+		Woken: func() { f.outbox.Enqueue(func(ctx context.Context) { f.decideFollowUp(ctx, t) }) },
+		Asked: func(q claude.ToolAsk) {
+			f.outbox.Enqueue(func(ctx context.Context) { f.requestDecision(ctx, t, p, q) })
+		},
 		Withdrawn: func(id string) {
 			f.outbox.Enqueue(func(ctx context.Context) { f.approvals.Withdraw(ctx, id) })
 		},
 		Ended: func(why claude.UnaskedEnd) {
 			if why != claude.EndClosed { // else the next start tells people
-				f.outbox.Enqueue(func(ctx context.Context) { f.end(ctx, key, why) })
+				f.outbox.Enqueue(func(ctx context.Context) { f.workEnded(ctx, key, why) })
 			}
 		},
 	})
 }
 
-// settle decides about the follow-up of a turn that has ended, if there is one: it is queued once the agent has begun
+// decideFollowUp decides about the follow-up of a turn that has ended, if there is one: it is queued once the agent has begun
 // it.
-func (f followUps) settle(ctx context.Context, last db.Turn) {
+func (f followUps) decideFollowUp(ctx context.Context, last db.Turn) {
 	key := last.Key
 	doing := f.pool.Unasked(key.String())
 	if doing == claude.InTurn || doing == claude.Working {
@@ -77,7 +79,7 @@ func (f followUps) settle(ctx context.Context, last db.Turn) {
 	case doing == claude.Resting: // the agent has been told of everything
 		err = f.store.Drop(ctx, t.ID, db.Done)
 	default:
-		f.end(ctx, key, claude.EndDied)
+		f.workEnded(ctx, key, claude.EndDied)
 	}
 	if err != nil {
 		f.log.Error().Err(err).Stringer("chat", key).Msg("what the agent begins by itself is not stored")
@@ -88,8 +90,8 @@ func (f followUps) settle(ctx context.Context, last db.Turn) {
 const nobodyAsked = "This needs a permission, and nobody could be asked for it right now. Do not try it again or by " +
 	"other means. Report what you wanted to do and why."
 
-// ask has people decide what a subagent may do that goes on in the background behind a turn.
-func (f followUps) ask(ctx context.Context, last db.Turn, p *claude.Process, q claude.ToolAsk) {
+// requestDecision has people decide what a subagent may do that goes on in the background behind a turn.
+func (f followUps) requestDecision(ctx context.Context, last db.Turn, p *claude.Process, q claude.ToolAsk) {
 	ctx = f.log.WithContext(ctx)
 	c, err := f.store.Begin(ctx, last)
 	if err != nil {
@@ -114,9 +116,9 @@ func (f followUps) open(ctx context.Context, key chat.Key) (t db.Turn, err error
 	return t, err
 }
 
-// end tells people that the process of a chat has ended that was working in the background. A follow-up that runs tells
+// workEnded tells people that the process of a chat has ended that was working in the background. A follow-up that runs tells
 // it itself.
-func (f followUps) end(ctx context.Context, key chat.Key, why claude.UnaskedEnd) {
+func (f followUps) workEnded(ctx context.Context, key chat.Key, why claude.UnaskedEnd) {
 	t, err := f.open(ctx, key)
 	if err == nil && t.ID != f.turns.lanes.RunningTurn(key) {
 		err = f.finish(ctx, t, why)

@@ -108,7 +108,7 @@ func (in inbox) question(
 		in.turns.lanes.Claimed(e.Key, got.Claim.Turn.ID)
 	}
 	return got, func() {
-		in.turns.begin(e.Key, got.Claim)
+		in.turns.runReserved(e.Key, got.Claim)
 		if err == nil && got.Fresh && got.Claim == nil {
 			in.turns.wake(e.Key)
 		}

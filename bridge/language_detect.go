@@ -19,8 +19,8 @@ type languages struct {
 	log   zerolog.Logger
 }
 
-// spoken is the language to which a message changes its chat; empty = it does not.
-func (ls languages) spoken(ctx context.Context, m chat.Incoming) string {
+// detect is the language to which a message changes its chat; empty = it does not.
+func (ls languages) detect(ctx context.Context, m chat.Incoming) string {
 	before := i18n.Lang(ls.load(ctx, m.Key).Lang)
 	return cmp.Or(ls.cfg.Lang, string(i18n.DetectSwitch(chat.Unmarked(m.Text), before)))
 }

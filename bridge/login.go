@@ -63,12 +63,12 @@ func (ls *logins) logIn(_ context.Context, o ordered) (order, error) {
 		if ls.going() {
 			return o.say(i18n.LoginBusy)
 		}
-		return order{reply: i18n.LoginBegun.In(o.lang), then: func() { ls.begin(o) }}, nil
+		return order{reply: i18n.LoginBegun.In(o.lang), then: func() { ls.startLogin(o) }}, nil
 	case "cancel", "取消":
 		if !ls.going() {
 			return o.say(i18n.LoginNone)
 		}
-		return order{reply: i18n.LoginCancelled.In(o.lang), then: ls.end}, nil
+		return order{reply: i18n.LoginCancelled.In(o.lang), then: ls.finishLogin}, nil
 	}
 	return o.say(i18n.LoginUsage)
 }
@@ -79,8 +79,8 @@ func (ls *logins) going() bool {
 	return ls.now != nil
 }
 
-// end cancels the login in progress.
-func (ls *logins) end() {
+// finishLogin cancels the login in progress.
+func (ls *logins) finishLogin() {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if ls.now != nil {
@@ -89,8 +89,8 @@ func (ls *logins) end() {
 	}
 }
 
-// begin begins a login, unless one goes on.
-func (ls *logins) begin(o ordered) {
+// startLogin begins a login, unless one goes on.
+func (ls *logins) startLogin(o ordered) {
 	halt, cancel := context.WithCancelCause(context.Background())
 	t := &loginTalk{
 		key: o.m.Key, who: o.m.Actor.ID, to: chat.Ref{Key: o.m.Key, ID: o.m.ID}, lang: o.lang,
@@ -200,9 +200,9 @@ func formWithoutCodes(filled map[string][]string) map[string][]string {
 	return clean
 }
 
-// take removes a login code from a message before anything else sees it: only the fact that there was one is kept.
+// stripCode removes a login code from a message before anything else sees it: only the fact that there was one is kept.
 // It reports false for other messages. Whatever looks like a code is never stored, no matter who sends it and when.
-func (ls *logins) take(m *chat.Incoming) (plan, bool) {
+func (ls *logins) stripCode(m *chat.Incoming) (plan, bool) {
 	ls.mu.Lock()
 	t := ls.now
 	awaited := t != nil && t.asked && t.key == m.Key && t.who == m.Actor.ID && m.Unreadable == "" &&

@@ -25,7 +25,7 @@ type maintenance struct {
 // turn has to wait for a summary that is being made.
 func (mt maintenance) beforeTurn(ctx context.Context, c db.Claim, tell func()) {
 	mt.beginAnew(ctx, c)
-	mt.scheduler.begin(ctx, c.Turn.Key, mt.due(c.Chat), tell)
+	mt.scheduler.beforeTurn(ctx, c.Turn.Key, mt.due(c.Chat), tell)
 }
 
 // due reports whether the chat's next turn should find a summary in place of its session.
@@ -46,7 +46,7 @@ type endedTurn struct {
 
 // afterTurn does what is due in the chat of a turn that is over.
 func (mt maintenance) afterTurn(ctx context.Context, t endedTurn) {
-	mt.scheduler.end(t.Key)
+	mt.scheduler.afterTurn(t.Key)
 	if t.state == db.Queued || ctx.Err() != nil {
 		return // at the end of the program; what is due is found before the next turn
 	}

@@ -129,7 +129,7 @@ func (cs memoryCommands) aboutMemory(ctx context.Context, o ordered) (order, err
 	case "", "list":
 		return t.list(name), nil
 	case "show":
-		return t.about(name, t.show)
+		return t.about(name, t.present)
 	case "why":
 		return t.about(name, func(x db.Memory) (order, error) { return t.why(ctx, x) })
 	case "edit":
@@ -210,8 +210,8 @@ func (t *memoryTalk) day(at time.Time) string {
 	return at.In(t.zone).Format(time.DateOnly)
 }
 
-// show prints a memory completely. Its number is unique only in this chat, so the id is printed, too.
-func (t *memoryTalk) show(x db.Memory) (order, error) {
+// present prints a memory completely. Its number is unique only in this chat, so the id is printed, too.
+func (t *memoryTalk) present(x db.Memory) (order, error) {
 	words := strings.Join(x.Keywords, i18n.Listing.In(t.l))
 	if words == "" {
 		words = "-"

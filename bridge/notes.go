@@ -45,7 +45,7 @@ func (n notes) learn(c db.Chat, turn int64, asked []chat.Message) {
 		ids = append(ids, m.ID)
 	}
 	begun := n.scheduler.note(c.Key, func(ctx context.Context) {
-		if err := n.take(log.WithContext(ctx), c, ids); err != nil && ctx.Err() == nil {
+		if err := n.extract(log.WithContext(ctx), c, ids); err != nil && ctx.Err() == nil {
 			log.Error().Err(err).Msg("memories of the turn lost")
 		}
 	})
@@ -54,8 +54,8 @@ func (n notes) learn(c db.Chat, turn int64, asked []chat.Message) {
 	}
 }
 
-// take remembers what is worth it of the messages with these ids.
-func (n notes) take(ctx context.Context, c db.Chat, ids []string) error {
+// extract remembers what is worth it of the messages with these ids.
+func (n notes) extract(ctx context.Context, c db.Chat, ids []string) error {
 	said, err := n.db.History().ByID(ctx, c.Key, ids)
 	if err != nil || len(said) == 0 { // they may have been deleted
 		return err
@@ -81,14 +81,14 @@ func (n notes) take(ctx context.Context, c db.Chat, ids []string) error {
 	return n.keep(ctx, note, reply)
 }
 
-// consultTries is how often the agent is to be asked for memories when there is no time for it. Each lasts ten minutes.
-const consultTries = 6
+// maxAgentTries is how often the agent is to be asked for memories when there is no time for it. Each lasts ten minutes.
+const maxAgentTries = 6
 
 // askAgent has the agent do a task, when there is time for it.
 func (n notes) askAgent(
 	ctx context.Context, key chat.Key, what string, task contextmgr.Task,
 ) (reply string, err error) {
-	for range consultTries {
+	for range maxAgentTries {
 		reply, err = n.budget.askAgent(ctx, key, what, claude.Task{System: task.Instruction, Text: task.Input})
 		if !errors.Is(err, claude.ErrTaskBusy) {
 			break

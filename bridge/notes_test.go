@@ -164,12 +164,12 @@ func TestTurnsAreLookedThroughOneByOne(t *testing.T) {
 			looked.Add(1)
 		}
 		began := 0
-		for range mostNoted + 5 {
+		for range maxMemoryJobs + 5 {
 			if u.note(room, look) {
 				began++
 			}
 		}
-		if began != mostNoted+1 {
+		if began != maxMemoryJobs+1 {
 			t.Errorf("%d are looked through or wait", began)
 		}
 		u.note(chat.FeishuChat("oc_2"), func(context.Context) { elsewhere.Add(1) })

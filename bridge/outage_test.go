@@ -82,19 +82,19 @@ func TestWhatWasSaidWaitsUntilItsAuthorIsKnown(t *testing.T) {
 	}
 	heard := func() int { return l.count(`SELECT COUNT(*) FROM messages WHERE class = 'overheard'`) }
 	spoken("om_q1", began)
-	b.ask(t.Context(), spoken("om_q2", time.Now()))()
+	b.fetchMissed(t.Context(), spoken("om_q2", time.Now()))()
 	if n := heard(); n != 1 {
 		t.Fatalf("%d messages are known, want that of the owner", n)
 	}
-	if !b.rest.IsZero() {
+	if !b.retryAt.IsZero() {
 		t.Error("other groups have to wait for it, too")
 	}
 	s.err = nil
-	b.ask(t.Context(), spoken("om_q3", time.Now()))()
+	b.fetchMissed(t.Context(), spoken("om_q3", time.Now()))()
 	if n := heard(); n != 2 {
 		t.Errorf("%d messages are known; asked for those since %v, want %v", n, g.since, began)
 	}
-	b.ask(t.Context(), spoken("om_q4", time.Now()))()
+	b.fetchMissed(t.Context(), spoken("om_q4", time.Now()))()
 	if !g.since.After(began.Add(time.Minute)) {
 		t.Errorf("asked again for what is known, since %v", g.since)
 	}
@@ -117,7 +117,7 @@ func TestFullCachesOfGroupsKeepTheRecentOnes(t *testing.T) {
 	group := func(i int) chat.Key { return chat.FeishuChat(fmt.Sprint("oc_", i)) }
 	for i := range mostGroups + 1 {
 		b.known(group(i))
-		b.owe(group(i), time.Unix(int64(i), 0))
+		b.markPending(group(i), time.Unix(int64(i), 0))
 	}
 	recent, oldest := group(mostGroups-1), group(0)
 	if _, ok := b.asked.Peek(recent); !ok || !b.since(recent, time.Now()).Before(time.Now().Add(-time.Hour)) {

@@ -24,8 +24,8 @@ type turnDisplay struct {
 	secrets   redact.Known
 }
 
-// begin shows that a turn has begun, and how it goes on, until rest is called.
-func (d turnDisplay) begin(ctx context.Context, t *turn) (rest func()) {
+// startPainting shows that a turn has begun, and how it goes on, until stopPainting is called.
+func (d turnDisplay) startPainting(ctx context.Context, t *turn) (stopPainting func()) {
 	d.reactions.Set(t.claim.Asked, chat.Working)
 	return d.paint(ctx, t)
 }
@@ -68,7 +68,7 @@ func (d turnDisplay) redacted(parts []string) []string {
 }
 
 // paint shows the progress of the turn until the returned function is called.
-func (d turnDisplay) paint(turn context.Context, t *turn) (rest func()) {
+func (d turnDisplay) paint(turn context.Context, t *turn) (stopPainting func()) {
 	// Not cancelled with the turn: the last state must be drawn after it has ended.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(turn))
 	idle, over := context.WithCancel(ctx)

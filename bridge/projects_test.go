@@ -218,7 +218,7 @@ func TestTheDeskKnowsWhereTheAgentWorks(t *testing.T) {
 	l.bridge.runner.runWith(t.Context(), tn, func(ctx context.Context, tn *turn) turncard.Outcome {
 		a, err := l.bridge.runner.agents.attempts.specs.tools.running(room)
 		l.must(err)
-		s, err := l.bridge.runner.agents.attempts.specs.of(ctx, tn)
+		s, err := l.bridge.runner.agents.attempts.specs.specFor(ctx, tn)
 		l.must(err)
 		known, works = a.project, s.Dir
 		return turncard.Outcome{State: db.Done}

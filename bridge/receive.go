@@ -39,8 +39,8 @@ func (rc *receiver) message(ctx context.Context, m chat.Incoming) error {
 	if taken, err := rc.access.Claim(ctx, m); taken || err != nil {
 		return err
 	}
-	code, isCode := rc.logins.take(&m) // before anybody else sees it
-	rc.background.heard(m)
+	code, isCode := rc.logins.stripCode(&m) // before anybody else sees it
+	rc.background.markEventReceived(m)
 	if admitted, err := rc.access.Admit(ctx, m); err != nil || !admitted {
 		return err
 	}
@@ -71,10 +71,10 @@ func (rc *receiver) message(ctx context.Context, m chat.Incoming) error {
 		p = rc.commands.given(cmd, m.Actor)
 	case name != "":
 		p = rc.commands.set.unknown(name)
-	case passedOn.MatchString(strings.TrimSpace(m.Text)):
+	case agentCommand.MatchString(strings.TrimSpace(m.Text)):
 		p = rc.commands.set.forwardCommand
 	default:
-		return rc.ask(ctx, m)
+		return rc.acceptQuestion(ctx, m)
 	}
 	return rc.commands.obey(ctx, ordered{m: m, args: args}, p)
 }
@@ -91,9 +91,9 @@ func hasFiles(m chat.Incoming) bool {
 // goOn matches a message that asks to go on with an interrupted answer.
 var goOn = regexp.MustCompile(`(?i)^\s*(继续|接着说|continue|go on)\s*[。.!！~]*\s*$`)
 
-// ask takes in a question.
-func (rc *receiver) ask(ctx context.Context, m chat.Incoming) error {
-	e := db.Inbound{Incoming: m, Class: chat.Talk, Lang: rc.languages.spoken(ctx, m)}
+// acceptQuestion takes in a question.
+func (rc *receiver) acceptQuestion(ctx context.Context, m chat.Incoming) error {
+	e := db.Inbound{Incoming: m, Class: chat.Talk, Lang: rc.languages.detect(ctx, m)}
 	l := rc.languages.WhenSpoken(ctx, m.Key, e.Lang)
 	switch {
 	case rc.cfg.late(m):
@@ -137,7 +137,7 @@ func (rc *receiver) edited(ctx context.Context, m chat.Incoming) error {
 	if taken, err := rc.access.Claim(ctx, m); taken || err != nil {
 		return err
 	}
-	if _, isCode := rc.logins.take(&m); isCode {
+	if _, isCode := rc.logins.stripCode(&m); isCode {
 		return nil // it is kept by nobody; what is to be handed over comes in a message of its own
 	}
 	if m.Unreadable != "" || strings.TrimSpace(questionIn(m.Text)) == "" {
@@ -146,7 +146,7 @@ func (rc *receiver) edited(ctx context.Context, m chat.Incoming) error {
 	if who, err := rc.access.Authorizer.Authorize(ctx, m.Key, m.Actor); err != nil || who != access.Admitted {
 		return err
 	}
-	e := db.Inbound{Incoming: m, Class: chat.Overheard, Lang: rc.languages.spoken(ctx, m)}
+	e := db.Inbound{Incoming: m, Class: chat.Overheard, Lang: rc.languages.detect(ctx, m)}
 	if rc.listening.toBot(ctx, m) {
 		e.Class = chat.Talk
 	}

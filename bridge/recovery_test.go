@@ -92,9 +92,9 @@ func TestTheUseOfAToolIsNotedInTheEnd(t *testing.T) {
 	turn.painter = turncard.NewPainter(nil, turncard.Target{}, turncard.State{})
 	l.sql(`CREATE TRIGGER broken BEFORE UPDATE OF acted ON turns BEGIN SELECT RAISE(FAIL, 'broken'); END`)
 	attempts := l.bridge.runner.agents.attempts
-	attempts.take(t.Context(), turn, claude.ToolCall{})
+	attempts.handleEvent(t.Context(), turn, claude.ToolCall{})
 	l.sql(`DROP TRIGGER broken`)
-	attempts.take(t.Context(), turn, claude.ToolResult{})
+	attempts.handleEvent(t.Context(), turn, claude.ToolResult{})
 	if n := l.count(`SELECT acted FROM turns`); n != 1 {
 		t.Error("after a crash the tool would be used again")
 	}

@@ -28,8 +28,8 @@ func (s *serverStates) note(dir string, list []claude.MCPServer) {
 	s.broken[dir] = broken
 }
 
-// of names the servers that did not start in dir; empty = all did.
-func (s *serverStates) of(dir string) string {
+// describe names the servers that did not start in dir; empty = all did.
+func (s *serverStates) describe(dir string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var names []string

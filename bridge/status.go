@@ -55,7 +55,7 @@ func (cs reportCommands) status(ctx context.Context, o ordered) (order, error) {
 		add(i18n.StatusTitle, c.Topic)
 	}
 	add(i18n.StatusModel, modelOf(agent, o), effortOf(agent, o))
-	if broken := cs.servers.of(realPath(cs.cfg.project(c))); broken != "" {
+	if broken := cs.servers.describe(realPath(cs.cfg.project(c))); broken != "" {
 		add(i18n.StatusServers, broken)
 	}
 	if waiting > 0 {

@@ -48,9 +48,9 @@ type steer struct {
 	handed  bool // the agent's process has it
 }
 
-// begin lets messages be handed to a turn, until end is called. Those that were not read then are queued by the
+// turnStarted lets messages be handed to a turn, until end is called. Those that were not read then are queued by the
 // turn's end.
-func (s *steering) begin(c db.Claim) (end func()) {
+func (s *steering) turnStarted(c db.Claim) (end func()) {
 	t := &steeredTurn{kind: c.Chat.Kind}
 	for _, m := range c.Asked {
 		t.askers = append(t.askers, m.Actor.ID)
@@ -139,9 +139,9 @@ func (t *steeredTurn) pass() {
 	}
 }
 
-// ask makes the messages that the agent has not read questions of the turn, whose prompt is about to be built: it is
+// requeueUnread makes the messages that the agent has not read questions of the turn, whose prompt is about to be built: it is
 // the first one, or the process that had them has died.
-func (s *steering) ask(ctx context.Context, t *turn) error {
+func (s *steering) requeueUnread(ctx context.Context, t *turn) error {
 	s.mu.Lock()
 	running := s.running[t.claim.Turn.ID]
 	if running == nil {
@@ -186,7 +186,7 @@ func (s *steering) attach(t *turn, p *claude.Process) {
 
 // read notes that the agent reads a message, and returns it.
 func (s *steering) read(ctx context.Context, t *turn, prompt string) (chat.Message, bool) {
-	m, ok := s.take(t.claim.Turn.ID, prompt)
+	m, ok := s.claimMessage(t.claim.Turn.ID, prompt)
 	if !ok {
 		return chat.Message{}, false
 	}
@@ -199,7 +199,7 @@ func (s *steering) read(ctx context.Context, t *turn, prompt string) (chat.Messa
 	return m, true
 }
 
-func (s *steering) take(turn int64, prompt string) (chat.Message, bool) {
+func (s *steering) claimMessage(turn int64, prompt string) (chat.Message, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.running[turn]

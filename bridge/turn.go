@@ -52,8 +52,8 @@ func (t *turn) note() string {
 	return i18n.GoOnNote.In(t.view.Lang)
 }
 
-// show makes the card show v, from now on.
-func (t *turn) show(v turncard.State) {
+// setView makes the card show v, from now on.
+func (t *turn) setView(v turncard.State) {
 	t.view = v
 	t.painter.Show(v)
 }
@@ -95,13 +95,13 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 	if t.claim.Turn.Stopped { // before it could begin
 		stop(workqueue.ErrStopped)
 	}
-	rest := r.display.begin(ctx, t)
+	stopPainting := r.display.startPainting(ctx, t)
 	r.prepare(work, t)
 	defer r.agents.attend(t)() // the project is settled now
 	steering := r.agents.attempts.steering
 	// A command of the CLI's own takes no messages, nor does a turn that the agent has begun by itself.
 	if r.agents.attempts.ownCommand(t) == "" && t.claim.Turn.Follows == 0 {
-		defer steering.begin(t.claim)()
+		defer steering.turnStarted(t.claim)()
 	}
 	end := answer(work, t)
 	r.lanes.EndTurn(key) // from here on there is nothing to stop
@@ -124,7 +124,7 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 	if err == nil && end.State != db.Queued {
 		r.ahead.afterTurn(ctx, t.claim)
 	}
-	rest()
+	stopPainting()
 	failpoint.At("end: painter at rest")
 	switch {
 	case end.State == db.Queued:
@@ -138,7 +138,7 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 	}
 	r.display.ended(t, end.State)
 	r.suggestions.after(ctx, t, end)
-	r.agents.attempts.followUps.settle(context.WithoutCancel(ctx), t.claim.Turn)
+	r.agents.attempts.followUps.decideFollowUp(context.WithoutCancel(ctx), t.claim.Turn)
 	r.maintenance.afterTurn(ctx, endedTurn{
 		Turn: t.claim.Turn, asked: t.claim.Asked, state: end.State, answer: t.view.Answer(),
 		ownCommand: r.agents.attempts.ownCommand(t) != "", unasked: t.unasked,
@@ -150,10 +150,10 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 // answer in the old session is better than none.
 func (r *turnRunner) prepare(ctx context.Context, t *turn) {
 	if t.claim.Turn.Follows != 0 { // its agent is at work already
-		r.maintenance.scheduler.begin(ctx, t.claim.Turn.Key, false, func() {})
+		r.maintenance.scheduler.beforeTurn(ctx, t.claim.Turn.Key, false, func() {})
 		return
 	}
-	r.maintenance.beforeTurn(ctx, t.claim, func() { t.show(t.view.Compacting(time.Now())) })
+	r.maintenance.beforeTurn(ctx, t.claim, func() { t.setView(t.view.Compacting(time.Now())) })
 	c, err := r.db.Chats().Get(ctx, t.claim.Turn.Key)
 	if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("chat not reloaded")
@@ -208,7 +208,7 @@ func (r *turnRunner) store(ctx context.Context, t *turn, end turncard.Outcome) e
 	}
 	e := db.TurnResult{
 		Turn: t.claim.Turn, State: end.State, Failure: end.Failure, Answer: t.view.Answer(), Usage: t.course.usage,
-		Card: t.view.End(end).Card(time.Now()), Report: t.report, Actions: t.actions.rest(),
+		Card: t.view.End(end).Card(time.Now()), Report: t.report, Actions: t.actions.unstored(),
 		SteersRead: t.steersRead, Unasked: t.unasked && (end.State == db.Done || end.State == db.Failed),
 	}
 	if r.cfg.Context.Resumes() {

@@ -44,7 +44,7 @@ func (tf turnFiles) fetch(ctx context.Context, t *turn) {
 	fresh := attachment.Wanting(t.claim.Asked)
 	var failed, large []chat.File
 	if fresh {
-		t.show(t.view.Receiving(time.Now()))
+		t.setView(t.view.Receiving(time.Now()))
 		failed = tf.store.Fetch(ctx, &t.claim)
 	}
 	t.shown, large = tf.store.Images(t.claim.Asked)

@@ -50,8 +50,8 @@ func (q *turnQueue) reserve(key chat.Key) bool {
 	return true
 }
 
-// begin uses what reserve has taken: it runs a claimed turn, and what else waits in the chat. Nil gives it back.
-func (q *turnQueue) begin(key chat.Key, claim *db.Claim) {
+// runReserved uses what reserve has taken: it runs a claimed turn, and what else waits in the chat. Nil gives it back.
+func (q *turnQueue) runReserved(key chat.Key, claim *db.Claim) {
 	if claim == nil && q.lanes.Leave(key) {
 		q.jobs.Free()
 		return
