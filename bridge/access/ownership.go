@@ -120,7 +120,7 @@ func (o *Ownership) asked(ctx context.Context) bool {
 		err = errors.New("it names nobody")
 	}
 	if err == nil {
-		err = o.take(ctx, db.Owner{App: o.app, User: user, Source: db.Creator})
+		err = o.setOwner(ctx, db.Owner{App: o.app, User: user, Source: db.Creator})
 	}
 	if err != nil {
 		o.log.Info().Err(err).Msg("the platform does not tell to whom the bot belongs")
@@ -129,8 +129,8 @@ func (o *Ownership) asked(ctx context.Context) bool {
 	return true
 }
 
-// take stores who was found and lets him in. If somebody else was quicker, that one stays.
-func (o *Ownership) take(ctx context.Context, owner db.Owner) error {
+// setOwner stores who was found and lets him in. If somebody else was quicker, that one stays.
+func (o *Ownership) setOwner(ctx context.Context, owner db.Owner) error {
 	if _, err := o.owners.SetIfUnknown(ctx, owner); err != nil {
 		return err
 	}
@@ -178,7 +178,7 @@ func (o *Ownership) claim(ctx context.Context, m chat.Incoming) (bool, error) {
 		o.log.Warn().Str("user", m.Actor.ID).Msg("a wrong code was sent to become the bot's owner")
 		return false, nil
 	}
-	err := o.take(ctx, db.Owner{App: o.app, User: m.Actor.ID, Source: db.CodeBearer, Message: m.ID})
+	err := o.setOwner(ctx, db.Owner{App: o.app, User: m.Actor.ID, Source: db.CodeBearer, Message: m.ID})
 	return true, err
 }
 
