@@ -93,7 +93,7 @@ func (ls *leftovers) deliver(ctx context.Context) error {
 func (ls *leftovers) keep(ctx context.Context, a db.Approval) {
 	about := ls.reserved.Of(ctx, a.Key, claude.ToolAsk{Name: a.Tool, Input: a.Input}, a.Project)
 	p := pending{approval: a, admins: adminsOnly(ls.access.Load(), a, about)}
-	if !ls.open.add(p, func() []*time.Timer { return ls.clock(a) }) {
+	if !ls.open.register(p, func() []*time.Timer { return ls.clock(a) }) {
 		return
 	}
 	ls.log.Info().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", a.ID).
@@ -223,12 +223,12 @@ func (ls *leftovers) continuation(
 	if err != nil {
 		return nil, err
 	}
-	wish := chat.Message{Actor: by, Text: ls.kept(wishOf(a, l)), Time: time.Now()}
+	wish := chat.Message{Actor: by, Text: ls.kept(continueMessageOf(a, l)), Time: time.Now()}
 	return &db.Continuation{Wish: wish, Over: over}, nil
 }
 
-// wishOf is a decision in words, as the History shows it.
-func wishOf(a db.Approval, l i18n.Lang) string {
+// continueMessageOf is a decision in words, as the History shows it.
+func continueMessageOf(a db.Approval, l i18n.Lang) string {
 	said := i18n.WishAllow
 	switch {
 	case a.Tool == claude.QuestionTool && a.State == db.Approved:
@@ -276,9 +276,9 @@ func sameCall(a db.Approval, q claude.ToolAsk) bool {
 	return reflect.DeepEqual(was, is)
 }
 
-// longestToldInput is how much of a tool's input an agent is reminded of, in bytes. It finds a longer one in its
+// maxDecidedInput is how much of a tool's input an agent is reminded of, in bytes. It finds a longer one in its
 // session.
-const longestToldInput = 8_000
+const maxDecidedInput = 8_000
 
 // Told describes decisions to an agent, as one line of JSON.
 func Told(decided []db.Approval) string {
@@ -303,7 +303,7 @@ func Told(decided []db.Approval) string {
 				e.Decision, e.Answers = "answered", filled.Answers
 			}
 		}
-		if len(e.Input) > longestToldInput {
+		if len(e.Input) > maxDecidedInput {
 			e.Input = nil
 		}
 		list = append(list, e)

@@ -59,7 +59,7 @@ func TestWhatAnAgentIsToldOfDecisions(t *testing.T) {
 }
 
 func make8000() []byte {
-	b := make([]byte, longestToldInput)
+	b := make([]byte, maxDecidedInput)
 	for i := range b {
 		b[i] = 'x'
 	}

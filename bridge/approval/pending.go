@@ -27,8 +27,8 @@ type pendings struct {
 	byID map[string]pending
 }
 
-// add adds an approval, unless it is there. start starts the timers of its time.
-func (ps *pendings) add(p pending, start func() []*time.Timer) bool {
+// register adds an approval, unless it is there. start starts the timers of its time.
+func (ps *pendings) register(p pending, start func() []*time.Timer) bool {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	if _, ok := ps.byID[p.approval.ID]; ok {
@@ -46,8 +46,8 @@ func (ps *pendings) get(id string) (p pending, ok bool) {
 	return p, ok
 }
 
-// take removes an approval; nobody else can answer it then.
-func (ps *pendings) take(id string) (pending, bool) {
+// remove removes an approval; nobody else can answer it then.
+func (ps *pendings) remove(id string) (pending, bool) {
 	list := ps.takeAll(func(p pending) bool { return p.approval.ID == id })
 	if len(list) == 0 {
 		return pending{}, false

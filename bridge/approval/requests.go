@@ -119,11 +119,11 @@ func (rs *Requests) Ask(
 		return false
 	}
 	// Before it can be seen: somebody may press at once.
-	rs.open.add(p, func() []*time.Timer { return rs.clock(a) })
+	rs.open.register(p, func() []*time.Timer { return rs.clock(a) })
 	failpoint.At("approval: asking")
 	if err := rs.store.Approvals().Ask(context.WithoutCancel(ctx), a, card, c.Turn.ReplyTo); err != nil {
 		log.Error().Err(err).Str("tool", q.Name).Msg("nobody could be asked; tool refused")
-		rs.open.take(a.ID)
+		rs.open.remove(a.ID)
 		answer(claude.Decision{Why: notAsked})
 		return false
 	}

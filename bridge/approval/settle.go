@@ -41,7 +41,7 @@ func (st *settler) expire(ctx context.Context, a db.Approval) {
 	// the agent gets its answer anyway; the card is closed at the next start
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		st.log.Error().Err(err).Str("approval", a.ID).Msg("end of an approval not stored")
-		if p, ok := st.open.take(a.ID); ok {
+		if p, ok := st.open.remove(a.ID); ok {
 			p.tell(claude.Decision{Why: notDecided})
 		}
 	}
@@ -66,7 +66,7 @@ func (st *settler) unseen(ctx context.Context, id, notice string) bool {
 	}
 	st.log.Warn().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", id).
 		Msg("nobody can be asked: the card cannot be shown; tool refused")
-	if p, ok := st.open.take(id); ok {
+	if p, ok := st.open.remove(id); ok {
 		p.tell(claude.Decision{Why: notAsked})
 	}
 	return err == nil
@@ -95,7 +95,7 @@ func (st *settler) resolve(ctx context.Context, a db.Approval, s db.Settling, v 
 	if s.GoOn != nil {
 		st.interrupted.Wake(a.Key)
 	}
-	p, _ := st.open.take(a.ID)
+	p, _ := st.open.remove(a.ID)
 	if !s.Told {
 		return st.tellNew(ctx, a, p, v)
 	}
