@@ -101,7 +101,7 @@ func (fs *Store) make(name string) (string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("folder for the files of a chat: %w", err)
 	}
-	if err := errors.Join(fs.show(fs.Folder, 0o710), fs.show(dir, 0o750)); err != nil {
+	if err := errors.Join(fs.makeReadable(fs.Folder, 0o710), fs.makeReadable(dir, 0o750)); err != nil {
 		return "", fmt.Errorf("folder for the files of a chat: %w", err)
 	}
 	return dir, nil
@@ -146,8 +146,8 @@ func (fs *Store) Of(ctx context.Context, m chat.Incoming) ([]chat.File, error) {
 	return slices.DeleteFunc(slices.Clone(m.Files), func(f chat.File) bool { return f.Kind == chat.Quote }), nil
 }
 
-// show gives the agents' user what others of its group may do with a file or folder.
-func (c Config) show(path string, mode os.FileMode) error {
+// makeReadable gives the agents' user what others of its group may do with a file or folder.
+func (c Config) makeReadable(path string, mode os.FileMode) error {
 	if c.Group == 0 {
 		return nil
 	}
