@@ -32,7 +32,7 @@ func TestAttackSendFileSwaps(t *testing.T) {
 			taken, end := 0, time.Now().Add(time.Minute)
 			// Whoever swaps may stop for a while when it is a link.
 			for i := 0; i < 1000 || taken == 0 && time.Now().Before(end); i++ {
-				c, err := o.take(project, "sub/f")
+				c, err := o.copyIn(project, "sub/f")
 				if err != nil {
 					continue
 				}

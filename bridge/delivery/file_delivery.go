@@ -47,8 +47,8 @@ func (fd *fileDelivery) content(p db.Post) (chat.Upload, error) {
 	return u, err
 }
 
-// show makes p visible, unless an earlier attempt did, and returns the message that shows it.
-func (fd *fileDelivery) show(ctx context.Context, to chat.Ref, p db.Post, sent []chat.Sent) (string, error) {
+// present makes p visible, unless an earlier attempt did, and returns the message that shows it.
+func (fd *fileDelivery) present(ctx context.Context, to chat.Ref, p db.Post, sent []chat.Sent) (string, error) {
 	if p.File.Upload == "" {
 		failpoint.At("file: uploading")
 		u, err := fd.content(p)
@@ -105,7 +105,7 @@ func (o *Outbox) SendFile(
 ) (p db.FileDelivery, isNew bool, err error) {
 	copies := o.fileDelivery.copies
 	// A copy is delivered: the agent may change or delete the file while the delivery waits.
-	c, err := copies.take(f.Project, f.Path)
+	c, err := copies.copyIn(f.Project, f.Path)
 	if err != nil {
 		return p, false, err
 	}

@@ -18,7 +18,7 @@ func TestAFileIsDeliveredOverRestarts(t *testing.T) {
 	out := &deliverytest.FileRecorder{FailAttach: errors.New("the platform is away")}
 	r := newRig(t, out)
 	turn := r.begin(room, "om_1")
-	c, err := r.outbox.fileDelivery.copies.take(r.project, "plot.png")
+	c, err := r.outbox.fileDelivery.copies.copyIn(r.project, "plot.png")
 	r.must(err)
 	files := r.store.Outbox().FileDeliveries()
 	p, _, err := files.Leave(t.Context(), turn, db.FileDelivery{Name: "plot.png", Picture: true, Size: c.size,
@@ -55,11 +55,11 @@ func TestAFileThatMayHaveBeenShownLongAgoIsLookedFor(t *testing.T) {
 		File: &db.FileDelivery{ID: 1, Name: "a.md", Upload: "file/7", State: db.OnItsWay}}
 	out.Found = []chat.Sent{{ID: "om_card", Card: "om_card/x"}, {ID: "om_other", File: "file/6"},
 		{ID: "om_it", File: "file/7"}}
-	if id, err := r.outbox.show(t.Context(), p); err != nil || id != "om_it" || len(out.Attached) != 0 {
+	if id, err := r.outbox.present(t.Context(), p); err != nil || id != "om_it" || len(out.Attached) != 0 {
 		t.Errorf("%s, %v, shown %v", id, err, out.Attached)
 	}
 	out.Found = out.Found[:2]
-	if id, err := r.outbox.show(t.Context(), p); err != nil || id != "om_file_7" {
+	if id, err := r.outbox.present(t.Context(), p); err != nil || id != "om_file_7" {
 		t.Errorf("%s, %v", id, err)
 	}
 }

@@ -42,8 +42,8 @@ type copied struct {
 	picture bool
 }
 
-// take copies a file of a project. An [agenttools.RefusedError] tells the agent why it may not be sent.
-func (s Spool) take(project, path string) (c copied, err error) {
+// copyIn copies a file of a project. An [agenttools.RefusedError] tells the agent why it may not be sent.
+func (s Spool) copyIn(project, path string) (c copied, err error) {
 	src, err := s.open(project, path)
 	if err != nil {
 		return copied{}, err

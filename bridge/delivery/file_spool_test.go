@@ -55,7 +55,7 @@ func TestOnlyFilesOfTheProjectAreTaken(t *testing.T) {
 		if strings.Contains(path, "alias") {
 			from = filepath.Join(base, "alias")
 		}
-		c, err := o.take(from, path)
+		c, err := o.copyIn(from, path)
 		if err != nil {
 			t.Errorf("%s: %v", path, err)
 			continue
@@ -84,7 +84,7 @@ func TestOnlyFilesOfTheProjectAreTaken(t *testing.T) {
 		"nosuch": "no file", "a.txt/b": "no file", "loop": "no file", "a.txt\x00.png": "no file",
 		"~/.ssh/id_rsa": "no file", "empty": "empty",
 	} {
-		c, err := o.take(project, path)
+		c, err := o.copyIn(project, path)
 		var refused *agenttools.RefusedError
 		if why == "" { // a way around that ends in the project
 			if err != nil {
@@ -115,12 +115,12 @@ func TestAFileWithTwoNamesInAProjectWithinTheData(t *testing.T) {
 	}
 	o := Spool{Dir: filepath.Join(data, "outgoing"), Private: []string{data}}
 	for _, name := range []string{"a.txt", "b.txt"} {
-		if _, err := o.take(project, name); err != nil {
+		if _, err := o.copyIn(project, name); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	var refused *agenttools.RefusedError
-	if _, err := o.take(project, "c.txt"); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "never sent") {
+	if _, err := o.copyIn(project, "c.txt"); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "never sent") {
 		t.Errorf("a file of another chat: %v", err)
 	}
 }
@@ -138,7 +138,7 @@ func TestPicturesAreKnownByTheirContent(t *testing.T) {
 		"big.png":     {append(bytes.Clone(dots), make([]byte, maxPicture)...), false},
 	} {
 		deliverytest.WriteFile(t, filepath.Join(project, name), tt.data)
-		if c, err := o.take(project, name); err != nil || c.picture != tt.picture {
+		if c, err := o.copyIn(project, name); err != nil || c.picture != tt.picture {
 			t.Errorf("%s: %+v, %v", name, c, err)
 		}
 	}
@@ -149,10 +149,10 @@ func TestPicturesAreKnownByTheirContent(t *testing.T) {
 	if err := errors.Join(huge.Truncate(maxFile+1), huge.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.take(project, "huge"); err == nil || !strings.Contains(err.Error(), "30 MB") {
+	if _, err := o.copyIn(project, "huge"); err == nil || !strings.Contains(err.Error(), "30 MB") {
 		t.Errorf("huge: %v", err)
 	}
-	needed, err := o.take(project, "plot")
+	needed, err := o.copyIn(project, "plot")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -206,7 +206,7 @@ func (o *Outbox) showUnlessSilenced(ctx context.Context, p db.Post) (string, err
 	case silenced:
 		return "", chat.ErrSilenced
 	}
-	id, err := o.show(ctx, p)
+	id, err := o.present(ctx, p)
 	if errors.Is(err, chat.ErrSilenced) {
 		if err := silences.Begin(context.WithoutCancel(ctx), p.Key, err.Error()); err != nil {
 			o.log.Error().Err(err).Stringer("chat", p.Key).Msg("silence of a chat not noted")

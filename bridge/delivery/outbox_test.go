@@ -147,7 +147,7 @@ func TestASettledApprovalThatCannotBeShownHasNoButtons(t *testing.T) {
 	r := newRig(t, out)
 	card := chat.Card{Body: "half", Buttons: []chat.Button{{Label: "x", Action: chat.Action{Do: "x"}}}}
 	p := db.Post{Key: room, Approval: "another", Drawn: db.Drawn{CardID: "card"}, Card: &card}
-	if _, err := r.outbox.show(t.Context(), p); err != nil {
+	if _, err := r.outbox.present(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
 	if len(out.Closed) != 1 || out.Closed[0].Body != i18n.Withheld.EN || len(out.Closed[0].Buttons) != 0 {

@@ -35,8 +35,8 @@ const (
 	maxSearches = 5
 )
 
-// show delivers p. It returns the id of the new message, or nothing for a card, which may be drawn again.
-func (pr *presenter) show(ctx context.Context, p db.Post) (string, error) {
+// present delivers p. It returns the id of the new message, or nothing for a card, which may be drawn again.
+func (pr *presenter) present(ctx context.Context, p db.Post) (string, error) {
 	to := chat.Ref{Key: p.Key, ID: p.ReplyTo}
 	if p.Turn == 0 && p.Approval == "" && p.Grant == "" || p.File != nil {
 		send := pr.send
@@ -235,7 +235,7 @@ func (pr *presenter) file(ctx context.Context, to chat.Ref, p db.Post) (string, 
 			return "", err
 		}
 	}
-	id, err := pr.fileDelivery.show(ctx, to, p, sent)
+	id, err := pr.fileDelivery.present(ctx, to, p, sent)
 	if !errors.Is(err, chat.ErrNotTaken) {
 		return id, err
 	}

@@ -77,7 +77,7 @@ func (rs *Reactions) Set(asked []chat.Message, s chat.Reaction) {
 		}
 		if r.want = s; !r.busy {
 			r.busy = true
-			rs.jobs.Enqueue(func(ctx context.Context) { rs.show(ctx, to, r) })
+			rs.jobs.Enqueue(func(ctx context.Context) { rs.apply(ctx, to, r) })
 		}
 	}
 }
@@ -89,8 +89,8 @@ func (rs *Reactions) Forget(gone func(chat.Ref) bool) {
 	maps.DeleteFunc(rs.questions, func(to chat.Ref, _ *reaction) bool { return gone(to) })
 }
 
-// show sets the wanted reaction of a question. Wishes that were replaced meanwhile are skipped.
-func (rs *Reactions) show(ctx context.Context, to chat.Ref, r *reaction) {
+// apply sets the wanted reaction of a question. Wishes that were replaced meanwhile are skipped.
+func (rs *Reactions) apply(ctx context.Context, to chat.Ref, r *reaction) {
 	for {
 		s, ok := rs.next(to, r)
 		if !ok {
