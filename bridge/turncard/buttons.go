@@ -13,8 +13,8 @@ const DoGoOn = "go_on"
 // DoAsk is what a button does that asks what was suggested, as whoever presses it: the question is the action's ID.
 const DoAsk = "ask"
 
-// offers are the buttons of a turn that is over: what a reader may want to do about it.
-func (v State) offers() []chat.Button {
+// buttons are the buttons of a turn that is over: what a reader may want to do about it.
+func (v State) buttons() []chat.Button {
 	again := CommandButton(i18n.CardNewButton.In(v.Lang), "/new")
 	switch {
 	case v.outcome.State == db.Done && v.outcome.Notice == (i18n.Phrase{}): // one with a notice was decided about later

@@ -41,7 +41,7 @@ func (v State) Card(now time.Time) chat.Card {
 	case notice != c.Title:
 		c.Status = notice
 	}
-	c.Buttons = v.offers()
+	c.Buttons = v.buttons()
 	c.Footer = v.footer()
 	// what some readers want to know, too
 	if details := joined(append(v.figures.details(v.Lang), v.context)); details != "" {
