@@ -85,7 +85,7 @@ func (j *Queue) Run(ctx context.Context, stop <-chan struct{}) {
 			stopping, stop = true, nil
 		case <-j.signal:
 		}
-		for _, f := range j.take() {
+		for _, f := range j.claimJobs() {
 			go func() {
 				defer j.Free()
 				f(ctx)
@@ -97,9 +97,9 @@ func (j *Queue) Run(ctx context.Context, stop <-chan struct{}) {
 	}
 }
 
-// take claims the jobs that have a place, and as many others as there are free places, under the lock that Free uses,
+// claimJobs claims the jobs that have a place, and as many others as there are free places, under the lock that Free uses,
 // so the limit cannot be exceeded.
-func (j *Queue) take() []func(context.Context) {
+func (j *Queue) claimJobs() []func(context.Context) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	n := min(len(j.list), j.most-j.active)
