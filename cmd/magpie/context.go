@@ -68,7 +68,7 @@ func (c contextCmd) Run(ctx context.Context) (err error) {
 	if c.Batch {
 		return p.batch(ctx, os.Stdin, os.Stdout)
 	}
-	built, err := p.of(ctx, asking{Message: c.Message})
+	built, err := p.build(ctx, asking{Message: c.Message})
 	switch {
 	case err != nil:
 		return err
@@ -110,7 +110,7 @@ type asking struct {
 	UserName string    `json:"user_name"`
 }
 
-func (p prospect) of(ctx context.Context, q asking) (bridge.Built, error) {
+func (p prospect) build(ctx context.Context, q asking) (bridge.Built, error) {
 	// The time of the question decides; otherwise that of the command line, and otherwise now.
 	for _, at := range []time.Time{p.at, time.Now()} {
 		if q.At.IsZero() {
@@ -139,7 +139,7 @@ func (p prospect) batch(ctx context.Context, in io.Reader, out io.Writer) error 
 		q, err := readQuestion(l)
 		if err == nil {
 			var built bridge.Built
-			built, err = p.of(ctx, q)
+			built, err = p.build(ctx, q)
 			answer = sent(built.Prompt)
 		}
 		// A bad line is answered with an error, so that answers and questions stay in step.

@@ -161,7 +161,7 @@ func (im *lineImporter) blame(l line, err error) {
 	switch {
 	case im.bad <= mostComplaints:
 		im.progress.clear()
-		fmt.Fprintln(im.complain, textLine.Sprintf(locale(), l.number, said(err)))
+		fmt.Fprintln(im.complain, textLine.Sprintf(locale(), l.number, errorText(err)))
 	case im.bad == mostComplaints+1:
 		im.progress.clear()
 		fmt.Fprintln(im.complain, textMoreBad.In(locale()))
@@ -182,7 +182,7 @@ func (im *lineImporter) store(ctx context.Context) error {
 	im.good, im.added = im.good+len(im.batch), im.added+added
 	clear(im.batch)
 	im.batch, im.bytes = im.batch[:0], 0
-	im.progress.show(im.from.read, int64(im.good))
+	im.progress.draw(im.from.read, int64(im.good))
 	return nil
 }
 
@@ -228,7 +228,7 @@ func (e exportCmd) Run(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	records, err := watched(ctx, store, key, e.File == "-" && isTerminal(os.Stdout))
+	records, err := exportWithProgress(ctx, store, key, e.File == "-" && isTerminal(os.Stdout))
 	if err != nil {
 		return err
 	}
@@ -243,9 +243,9 @@ func (e exportCmd) Run(ctx context.Context) (err error) {
 	return err
 }
 
-// watched are the records of a chat, or of all chats if the key is zero. It shows how many were read, unless they are
+// exportWithProgress are the records of a chat, or of all chats if the key is zero. It shows how many were read, unless they are
 // seen themselves.
-func watched(ctx context.Context, store *db.DB, key chat.Key, seen bool) (iter.Seq2[db.Record, error], error) {
+func exportWithProgress(ctx context.Context, store *db.DB, key chat.Key, seen bool) (iter.Seq2[db.Record, error], error) {
 	records := store.Records().All(ctx)
 	if key != (chat.Key{}) {
 		records = store.Records().Of(ctx, key)
@@ -262,7 +262,7 @@ func watched(ctx context.Context, store *db.DB, key chat.Key, seen bool) (iter.S
 		defer p.clear()
 		n := int64(0)
 		for r, err := range records {
-			p.show(n, n)
+			p.draw(n, n)
 			n++
 			if !yield(r, err) {
 				return

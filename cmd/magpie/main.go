@@ -68,7 +68,7 @@ func main() {
 	if err := k.Run(); errors.Is(err, setup.ErrGivenUp) {
 		os.Exit(130) // as a shell does after Ctrl-C
 	} else if err != nil {
-		fmt.Fprintf(os.Stderr, "magpie: %s\n", said(err))
+		fmt.Fprintf(os.Stderr, "magpie: %s\n", errorText(err))
 		var bad *config.Error
 		if errors.As(err, &bad) {
 			os.Exit(2)
@@ -96,8 +96,8 @@ func newParser(ctx context.Context, c *cli, l i18n.Lang) *kong.Kong {
 // locale is the language of whoever runs the program.
 func locale() i18n.Lang { return i18n.OfLocale(os.Environ()) }
 
-// said is an error in the language of whoever runs the program, as far as it is written in it.
-func said(err error) string {
+// errorText is an error in the language of whoever runs the program, as far as it is written in it.
+func errorText(err error) string {
 	if locale() == i18n.Chinese {
 		return configtype.Chinese(err)
 	}

@@ -172,7 +172,7 @@ func takeIn(ctx context.Context, c db.Config, found *migrate.Found) (added int, 
 			return added, err
 		}
 		added, done = added+n, done+int64(len(batch))
-		p.show(done, done)
+		p.draw(done, done)
 	}
 	for _, chat := range found.Chats {
 		err := store.Chats().Set(ctx, chat.Key, func(s *db.Settings) {

@@ -83,9 +83,9 @@ func (p playgroundBridgeCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rest, err := proctree.AdoptOrphans()
+	stopAdopting, err := proctree.AdoptOrphans()
 	if err == nil {
-		defer rest()
+		defer stopAdopting()
 	}
 	ctx, stop := context.WithCancel(ctx)
 	go func() { // until the playground ends, and with it this process
@@ -250,7 +250,7 @@ func (b *bridgeProcess) once(ctx context.Context) error {
 		_ = limitDisk(cmd.Process.Pid, true) // it worked for the one before
 	}
 	b.page.SetBridge(console.Bridge{PID: cmd.Process.Pid, State: "running", Kills: kills})
-	b.hear(reports)
+	b.readReports(reports)
 	err = cmd.Wait()
 	b.mu.Lock()
 	b.cmd = nil
@@ -258,8 +258,8 @@ func (b *bridgeProcess) once(ctx context.Context) error {
 	return err
 }
 
-// hear reads what the bridge reports, until it ends.
-func (b *bridgeProcess) hear(reports io.Reader) {
+// readReports reads what the bridge reports, until it ends.
+func (b *bridgeProcess) readReports(reports io.Reader) {
 	for in := json.NewDecoder(reports); ; {
 		var r bridgeReport
 		switch err := in.Decode(&r); {

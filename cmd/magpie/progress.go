@@ -40,8 +40,8 @@ func newProgress(f *os.File, what, unit i18n.Phrase, total int64) *progress {
 // redraw is slow enough not to slow down the work, and fast enough to look alive.
 const redraw = 200 * time.Millisecond
 
-// show draws the line anew, at most once per redraw interval: done of the total, which is count units.
-func (p *progress) show(done, count int64) {
+// draw draws the line anew, at most once per redraw interval: done of the total, which is count units.
+func (p *progress) draw(done, count int64) {
 	if p == nil || p.out == nil {
 		return
 	}
@@ -106,7 +106,7 @@ func databaseWork() (show func(w sqlite.Work, done, total int64), end func()) {
 		if w == sqlite.Copying {
 			count /= 1e6
 		}
-		now.show(done, count)
+		now.draw(done, count)
 	}
 	return show, func() {
 		over = true

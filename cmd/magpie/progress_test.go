@@ -48,11 +48,11 @@ func TestProgressOverwritesOneLine(t *testing.T) {
 		out: &out, now: func() time.Time { return now }, lang: "en", what: textIndexing, unit: textInMessages, total: 1000,
 	}
 	p.clear() // nothing was drawn
-	p.show(500, 500)
+	p.draw(500, 500)
 	now = now.Add(redraw / 2)
-	p.show(501, 501) // too soon
+	p.draw(501, 501) // too soon
 	now = now.Add(2 * time.Second)
-	p.show(710, 710)
+	p.draw(710, 710)
 	p.clear()
 	const wipe = "\r\x1b[K"
 	want := wipe + "indexing [##########..........]  50 %  500 messages" +
@@ -67,7 +67,7 @@ func TestProgressIsForTerminals(t *testing.T) {
 	read, write, err := os.Pipe()
 	must(t, err)
 	p := newProgress(write, textCopying, textInMB, 10)
-	p.show(5, 5)
+	p.draw(5, 5)
 	p.clear()
 	must(t, write.Close())
 	var got bytes.Buffer
@@ -77,12 +77,12 @@ func TestProgressIsForTerminals(t *testing.T) {
 		t.Errorf("into a pipe: %q", got.String())
 	}
 	var none *progress
-	none.show(1, 1)
+	none.draw(1, 1)
 	none.clear()
 
 	screen, tty, err := pty.Open()
 	must(t, err)
-	newProgress(tty, textCopying, textInMB, 10).show(5, 5)
+	newProgress(tty, textCopying, textInMB, 10).draw(5, 5)
 	buf := make([]byte, 200)
 	n, err := screen.Read(buf)
 	must(t, err)

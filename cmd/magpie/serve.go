@@ -51,11 +51,11 @@ func (s serveCmd) Run(ctx context.Context) error {
 		return err
 	}
 	p.load = load
-	rest, err := proctree.AdoptOrphans()
+	stopAdopting, err := proctree.AdoptOrphans()
 	if err != nil {
 		p.log.Warn().Err(err).Msg("orphaned processes may be found only at the next start")
 	} else {
-		defer rest()
+		defer stopAdopting()
 	}
 	return p.run(ctx)
 }
