@@ -74,8 +74,8 @@ func Defaults() Config {
 // minTokens is the smallest budget with which a prefix is useful.
 const minTokens = 500
 
-// mostOverheard is the maximum of auto_chat_context: the platform's page size for lists.
-const mostOverheard = 50
+// maxAutoContext is the maximum of auto_chat_context: the platform's page size for lists.
+const maxAutoContext = 50
 
 // minWindow is the smallest window, in tokens, with which a conversation is possible.
 const minWindow = 4000
@@ -109,9 +109,9 @@ func (c Config) Validate() error {
 		errs = append(errs, configtype.Mistakef("[context] max_tokens %d：至少为 %d",
 			"[context] max_tokens %d: must be at least %d", c.MaxTokens, minTokens))
 	}
-	if c.AutoChatContext < 0 || c.AutoChatContext > mostOverheard {
+	if c.AutoChatContext < 0 || c.AutoChatContext > maxAutoContext {
 		errs = append(errs, configtype.Mistakef("[context] auto_chat_context %d：应为 0 到 %d",
-			"[context] auto_chat_context %d: must be from 0 to %d", c.AutoChatContext, mostOverheard))
+			"[context] auto_chat_context %d: must be from 0 to %d", c.AutoChatContext, maxAutoContext))
 	}
 	if c.Window < minWindow {
 		errs = append(errs, configtype.Mistakef("[context] window %d：至少为 %d",
