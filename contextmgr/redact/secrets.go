@@ -168,11 +168,11 @@ func (s *scan) link(i int) (int, link) {
 		}
 		next = s.skip(next, " \t", 4)
 		next = s.skip(s.skip(next, "*", 2), " \t", 1)
-		return next + opener(s.text[next:]), w.link
+		return next + openingQuote(s.text[next:]), w.link
 	}
 	chinese := before(s.text, blank) >= 0x80
 	if chinese {
-		blank += opener(s.text[blank:])
+		blank += openingQuote(s.text[blank:])
 	}
 	if chinese || blank > i {
 		return blank, beside
@@ -187,8 +187,8 @@ func (s *scan) skip(i int, set string, most int) int {
 	return i
 }
 
-// opener is the length of the bracket or Chinese quotation mark at the start of a text; 0 = none.
-func opener(text []byte) int {
+// openingQuote is the length of the bracket or Chinese quotation mark at the start of a text; 0 = none.
+func openingQuote(text []byte) int {
 	for _, mark := range []string{"(", "“", "‘", "「", "『", "【"} {
 		if bytes.HasPrefix(text, []byte(mark)) {
 			return len(mark)
