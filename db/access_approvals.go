@@ -277,7 +277,7 @@ func (as Approvals) Settle(ctx context.Context, a Approval, s Settling) error {
 			return err
 		}
 		if s.Always && a.Always != nil {
-			if err := as.db.Rules().add(ctx, tx, a, now); err != nil {
+			if err := as.db.Rules().insert(ctx, tx, a, now); err != nil {
 				return err
 			}
 		}

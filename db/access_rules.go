@@ -68,9 +68,9 @@ const insertRule = `INSERT INTO rules (chat_key, number, project, tool, kind, co
 	HAVING NOT EXISTS (SELECT 1 FROM rules WHERE chat_key = ?1 AND project = ?2
 		AND tool = ?3 AND kind = ?4 AND content = ?5 AND revoked_at = 0)`
 
-// add puts in force what an approval allows for good, in the transaction of its decision. A rule that is in force
+// insert puts in force what an approval allows for good, in the transaction of its decision. A rule that is in force
 // already stays as it is.
-func (rs Rules) add(ctx context.Context, tx *sql.Tx, a Approval, now time.Time) error {
+func (rs Rules) insert(ctx context.Context, tx *sql.Tx, a Approval, now time.Time) error {
 	_, err := tx.ExecContext(ctx, insertRule, a.Key.String(), a.Project, a.Always.Tool, a.Always.Kind, a.Always.Content,
 		a.By.ID, a.By.Name, millis(now))
 	if err != nil {

@@ -67,8 +67,8 @@ func (c *chatCache) change(row int64) {
 	}
 }
 
-// settle notes that all writes under way are committed or rolled back.
-func (c *chatCache) settle() {
+// publishGroup notes that all writes under way are committed or rolled back.
+func (c *chatCache) publishGroup() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.changing) > 0 {

@@ -55,7 +55,7 @@ func (cs Chats) enter(
 	ctx context.Context, c chat.Change, note string, at time.Time, say *Post,
 ) (fresh bool, err error) {
 	err = cs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		if fresh, err = noted(ctx, tx, c, note, at); err != nil || !fresh || say == nil {
+		if fresh, err = recordChange(ctx, tx, c, note, at); err != nil || !fresh || say == nil {
 			return err
 		}
 		return cs.db.Outbox().post(ctx, tx, *say)
@@ -72,7 +72,7 @@ func (cs Chats) enter(
 func (cs Chats) Leave(ctx context.Context, c chat.Change) (running map[chat.Key]int64, fresh bool, err error) {
 	key := c.Key.String()
 	err = cs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		if fresh, err = noted(ctx, tx, c, setLeft, c.Time); err != nil || !fresh {
+		if fresh, err = recordChange(ctx, tx, c, setLeft, c.Time); err != nil || !fresh {
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, cancelQueued, key, millis(cs.db.now())); err != nil {
@@ -114,8 +114,8 @@ func runningIn(ctx context.Context, tx *sql.Tx, key string) (turns map[chat.Key]
 	return turns, rows.Err()
 }
 
-// noted reports whether a change of the bot's place is news.
-func noted(ctx context.Context, tx *sql.Tx, c chat.Change, note string, at time.Time) (bool, error) {
+// recordChange reports whether a change of the bot's place is news.
+func recordChange(ctx context.Context, tx *sql.Tx, c chat.Change, note string, at time.Time) (bool, error) {
 	if err := c.Key.Validate(); err != nil {
 		return false, err
 	}

@@ -116,7 +116,7 @@ func optionsOf(d *DB, c Config) sqlite.Options {
 			}
 		},
 		Settled: func() {
-			d.chats.settle()
+			d.chats.publishGroup()
 			d.indexing.settle()
 		},
 		Derived: onlyIndex,

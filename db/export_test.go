@@ -32,7 +32,7 @@ func Schema() fs.FS { return schema }
 var Frequent = map[string]string{
 	"a message without a name": anyNameless, "messages without a name": fillNames,
 	"versions of a message": selectVersions, "files sent before": takeAlong, "files of messages": selectFiles,
-	"a file that was fetched": settleFile, "who was told": firstTold,
+	"a file that was fetched": settleFile, "who was told": firstContextReport,
 	"questions left": questionsLeft, "not recalled": countNotRecalled, "the answer on a card": answerShownBy,
 	"old files": expireFiles, "files of what was taken back": dropFiles, "where those lie": pathsOfMessages,
 	"a known event": knownEvent,
@@ -61,7 +61,7 @@ var Frequent = map[string]string{
 	"approvals of a turn": unansweredApproval, "settled approvals": forgetApprovals, "rules": selectRules,
 	"settings": selectSettings, "waiting messages": waitingMessages, "sessions": pastSessions,
 	"a session of the chat": sessionOfChat, "sessions that hold it": forgetPastSessions, "prompts": selectPrompts,
-	"what was told": lastTold, "session of a machine": sessionAside, "a session set aside": setSessionAside,
+	"what was told": lastContextReport, "session of a machine": sessionAside, "a session set aside": setSessionAside,
 	"who is let in": isAllowed, "what a user has spent": spent + "user_id = ?2", "what a chat has spent": spent + ofChat,
 	"who waits for a turn": quietAskers, "an approval to repeat": repeatApproval, "a call that is void": forgetCall,
 	"a day's business":    business,

@@ -68,9 +68,9 @@ func (b Background) Overhear(ctx context.Context, key chat.Key, epoch int64, lis
 			m := chat.Message{
 				Key: key, ID: in.ID, Role: chat.User, Class: chat.Overheard, Actor: in.Actor, Text: in.Text, Time: in.Time,
 			}
-			fresh, err := b.db.Messages().add(ctx, tx, &m)
+			fresh, err := b.db.Messages().insert(ctx, tx, &m)
 			if err == nil && fresh {
-				_, err = b.db.Files().add(ctx, tx, key, in.ID, in.Files)
+				_, err = b.db.Files().insert(ctx, tx, key, in.ID, in.Files)
 			}
 			if err == nil && fresh { // the list may have been read before
 				_, err = b.db.Messages().lookBack(ctx, tx, m)

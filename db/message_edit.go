@@ -79,10 +79,10 @@ func (ms Messages) replace(ctx context.Context, tx *sql.Tx, old version, e Inbou
 			return 0, err
 		}
 	}
-	if _, err := ms.add(ctx, tx, &m); err != nil {
+	if _, err := ms.insert(ctx, tx, &m); err != nil {
 		return 0, err
 	}
-	if _, err := ms.db.Files().add(ctx, tx, m.Key, m.ID, e.Files); err != nil {
+	if _, err := ms.db.Files().insert(ctx, tx, m.Key, m.ID, e.Files); err != nil {
 		return 0, err
 	}
 	switch {
@@ -96,5 +96,5 @@ func (ms Messages) replace(ctx context.Context, tx *sql.Tx, old version, e Inbou
 	if err := e.count(ctx, tx); err != nil {
 		return 0, err
 	}
-	return ms.db.Queue().add(ctx, tx, m, e)
+	return ms.db.Queue().enqueue(ctx, tx, m, e)
 }

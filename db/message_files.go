@@ -22,8 +22,8 @@ const insertFile = `INSERT INTO files (chat_key, message_id, number, kind, held_
 	), ?3, ?4, ?5, ?6, ?7, 'wanted', ?8)
 	RETURNING number`
 
-// add stores that files belong to a message, which is being stored. They are still to be fetched.
-func (fs Files) add(
+// insert stores that files belong to a message, which is being stored. They are still to be fetched.
+func (fs Files) insert(
 	ctx context.Context, tx *sql.Tx, key chat.Key, message string, files []chat.File,
 ) ([]chat.File, error) {
 	added := make([]chat.File, len(files))
@@ -45,7 +45,7 @@ func (fs Files) Add(
 	ctx context.Context, key chat.Key, message string, files []chat.File,
 ) (added []chat.File, err error) {
 	err = fs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
-		added, err = fs.add(ctx, tx, key, message, files)
+		added, err = fs.insert(ctx, tx, key, message, files)
 		return err
 	})
 	return added, err

@@ -57,7 +57,7 @@ func (im *Importer) Add(ctx context.Context, list []Record) (added int, err erro
 	err = im.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		last := int64(0)
 		for i := range list {
-			fresh, err := im.add(ctx, tx, &list[i], len(list))
+			fresh, err := im.importRecord(ctx, tx, &list[i], len(list))
 			if err != nil {
 				return fmt.Errorf("import message %s: %w", list[i].ID, err)
 			}
@@ -81,9 +81,9 @@ func (im *Importer) Add(ctx context.Context, list []Record) (added int, err erro
 
 const addChat = `INSERT INTO chats (no, key, kind) VALUES ((SELECT COALESCE(MAX(no), 0) + 1 FROM chats), ?1, ?2) ON CONFLICT (key) DO NOTHING`
 
-// add is idempotent: a message that is known is skipped, so an interrupted import can be repeated.
+// importRecord is idempotent: a message that is known is skipped, so an interrupted import can be repeated.
 // Messages of the past are placed before the oldest one of the chat.
-func (im *Importer) add(ctx context.Context, tx *sql.Tx, r *Record, batch int) (fresh bool, err error) {
+func (im *Importer) importRecord(ctx context.Context, tx *sql.Tx, r *Record, batch int) (fresh bool, err error) {
 	p := im.chats[r.Key]
 	if p == nil {
 		if err := r.Key.Validate(); err != nil {

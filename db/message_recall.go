@@ -190,7 +190,7 @@ func (ms Messages) lookBack(ctx context.Context, tx *sql.Tx, m chat.Message) (bo
 }
 
 // Messages that were not for the bot go into the prompt of the next question, no matter when they arrived.
-const firstTold = `SELECT COALESCE(CASE WHEN ?2 > 0 THEN (SELECT id FROM turns WHERE chat_key = ?1 AND id = ?2 AND attempts > 0)
+const firstContextReport = `SELECT COALESCE(CASE WHEN ?2 > 0 THEN (SELECT id FROM turns WHERE chat_key = ?1 AND id = ?2 AND attempts > 0)
 	ELSE (SELECT MIN(+turn_id) FROM messages WHERE chat_key = ?1 AND +turn_id > 0 AND +epoch = ?3 AND seq > ?4 - 500 AND (seq > ?4 OR sent_at >= ?5))
 	END, 0)`
 
@@ -207,7 +207,7 @@ const giveSummaryUp = `UPDATE chats SET summary = '', summary_seq = 0, summary_a
 func (v version) forgetContext(ctx context.Context, tx *sql.Tx) error {
 	var turn int64
 	key := v.Key.String()
-	if err := tx.QueryRowContext(ctx, firstTold, key, v.Turn, v.Epoch, v.Seq, millis(v.Time)).Scan(&turn); err != nil {
+	if err := tx.QueryRowContext(ctx, firstContextReport, key, v.Turn, v.Epoch, v.Seq, millis(v.Time)).Scan(&turn); err != nil {
 		return fmt.Errorf("check whether the agent has seen message %s: %w", v.ID, err)
 	}
 	if turn > 0 {

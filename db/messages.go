@@ -93,12 +93,12 @@ func (ms Messages) Accept(ctx context.Context, e Inbound) (AcceptResult, error) 
 		m := chat.Message{
 			Key: e.Key, ID: e.ID, Role: chat.User, Class: e.Class, Actor: e.Actor, Text: e.Text, Time: e.Time,
 		}
-		fresh, err := ms.add(ctx, tx, &m)
+		fresh, err := ms.insert(ctx, tx, &m)
 		if err != nil || !fresh {
 			return err
 		}
 		a.Fresh = true
-		if _, err := d.Files().add(ctx, tx, e.Key, e.ID, e.Files); err != nil {
+		if _, err := d.Files().insert(ctx, tx, e.Key, e.ID, e.Files); err != nil {
 			return err
 		}
 		// A recalled message is stored as recalled and must have no effects.
@@ -130,12 +130,12 @@ func (ms Messages) Accept(ctx context.Context, e Inbound) (AcceptResult, error) 
 			return nil
 		}
 		if e.Steer.Turn != 0 {
-			if a.Steered, err = d.Turns().Steers().add(ctx, tx, in.message, e.Steer); err != nil || a.Steered {
+			if a.Steered, err = d.Turns().Steers().insert(ctx, tx, in.message, e.Steer); err != nil || a.Steered {
 				a.Turn = e.Steer.Turn
 				return err
 			}
 		}
-		if a.Turn, err = d.Queue().add(ctx, tx, in.message, e); err != nil || e.Start == nil {
+		if a.Turn, err = d.Queue().enqueue(ctx, tx, in.message, e); err != nil || e.Start == nil {
 			return err
 		}
 		claim, err := d.Queue().claim(ctx, tx, e.Key, e.Start.TurnIDs, e.Start.Resume)
@@ -156,9 +156,9 @@ const insertMessage = `INSERT INTO messages
 	(chat_key, seq, epoch, turn_id, message_id, role, class, actor_id, actor_name, content, sent_at)
 	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)`
 
-// add gives m its sequence number, and the epoch of the chat unless it has a turn: then it must carry
+// insert gives m its sequence number, and the epoch of the chat unless it has a turn: then it must carry
 // that turn's epoch already. It reports false and changes nothing if the message id is known.
-func (ms Messages) add(ctx context.Context, tx *sql.Tx, m *chat.Message) (bool, error) {
+func (ms Messages) insert(ctx context.Context, tx *sql.Tx, m *chat.Message) (bool, error) {
 	known, err := isKnown(ctx, tx, m)
 	if err != nil || known {
 		return false, err

@@ -150,7 +150,7 @@ func (o Outbox) Delivered(ctx context.Context, p Post, messageID string) error {
 		text := p.Text
 		switch {
 		case p.File != nil:
-			if err := p.File.settle(ctx, tx, messageID); err != nil {
+			if err := p.File.recordDelivery(ctx, tx, messageID); err != nil {
 				return err
 			}
 			text = p.File.history()
@@ -162,7 +162,7 @@ func (o Outbox) Delivered(ctx context.Context, p Post, messageID string) error {
 		if messageID == "" {
 			return nil
 		}
-		_, err = o.db.Messages().add(ctx, tx, &chat.Message{
+		_, err = o.db.Messages().insert(ctx, tx, &chat.Message{
 			Key: p.Key, ID: messageID, Role: chat.Assistant, Class: chat.Command, Text: text, Time: o.db.now(),
 		})
 		if errors.Is(err, sql.ErrNoRows) { // there is no chat, so no History either

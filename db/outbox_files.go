@@ -64,7 +64,7 @@ func (ps FileDeliveries) Leave(
 	ctx context.Context, t Turn, p FileDelivery, idem string,
 ) (left FileDelivery, fresh bool, err error) {
 	err = ps.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
-		if p.ID, err = ps.add(ctx, tx, t, p, idem, ""); err != nil {
+		if p.ID, err = ps.insert(ctx, tx, t, p, idem, ""); err != nil {
 			return err
 		}
 		fresh = p.ID != 0
@@ -82,7 +82,7 @@ func (ps FileDeliveries) Leave(
 func (ps FileDeliveries) Write(ctx context.Context, to chat.Ref, p FileDelivery, idem, content string) error {
 	p.Size = int64(len(content))
 	err := ps.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		_, err := ps.add(ctx, tx, Turn{Key: to.Key, ReplyTo: to.ID}, p, idem, content)
+		_, err := ps.insert(ctx, tx, Turn{Key: to.Key, ReplyTo: to.ID}, p, idem, content)
 		return err
 	})
 	if err != nil {
@@ -91,8 +91,8 @@ func (ps FileDeliveries) Write(ctx context.Context, to chat.Ref, p FileDelivery,
 	return nil
 }
 
-// add adds a file and its post. It gives 0 when the file is known.
-func (ps FileDeliveries) add(
+// insert adds a file and its post. It gives 0 when the file is known.
+func (ps FileDeliveries) insert(
 	ctx context.Context, tx *sql.Tx, t Turn, p FileDelivery, idem, content string,
 ) (id int64, err error) {
 	err = tx.QueryRowContext(ctx, insertFileDelivery, t.Key.String(), t.ID, idem, p.Name, p.Picture, p.Caption,
@@ -129,8 +129,8 @@ func (ps FileDeliveries) Uploaded(ctx context.Context, id int64, upload string) 
 
 const setFileDeliveryState = `UPDATE file_deliveries SET state = ?2, caption = '' WHERE id = ?1`
 
-// settle notes what became of a file whose post is done with.
-func (p FileDelivery) settle(ctx context.Context, tx *sql.Tx, messageID string) error {
+// recordDelivery notes what became of a file whose post is done with.
+func (p FileDelivery) recordDelivery(ctx context.Context, tx *sql.Tx, messageID string) error {
 	state := Shown
 	switch {
 	case p.State != OnItsWay:
@@ -201,7 +201,7 @@ type LongAnswer struct {
 
 // leave leaves the answer to be delivered after the turn's card.
 func (a LongAnswer) leave(ctx context.Context, ps FileDeliveries, tx *sql.Tx, t Turn) error {
-	_, err := ps.add(
+	_, err := ps.insert(
 		ctx, tx, t, FileDelivery{Name: a.Name, Size: int64(len(a.Text))}, fmt.Sprintf("answer:%d", t.ID), a.Text,
 	)
 	return err

@@ -40,13 +40,13 @@ func (t *ContextReport) store() (string, error) {
 	return string(data), err
 }
 
-const lastTold = `SELECT told FROM turns WHERE chat_key = ?1 AND epoch = ?2 AND told <> '' ORDER BY id DESC LIMIT 1`
+const lastContextReport = `SELECT told FROM turns WHERE chat_key = ?1 AND epoch = ?2 AND told <> '' ORDER BY id DESC LIMIT 1`
 
 // LastReport is what the agent was told in the last turn of an epoch of which that is known, or [ErrNotFound].
 func (ts Turns) LastReport(ctx context.Context, key chat.Key, epoch int64) (ContextReport, error) {
 	var data string
 	var t ContextReport
-	err := ts.db.read.QueryRowContext(ctx, lastTold, key.String(), epoch).Scan(&data)
+	err := ts.db.read.QueryRowContext(ctx, lastContextReport, key.String(), epoch).Scan(&data)
 	if errors.Is(err, sql.ErrNoRows) {
 		return ContextReport{}, ErrNotFound
 	} else if err == nil {

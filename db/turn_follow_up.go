@@ -32,8 +32,8 @@ func (fs FollowUps) Open(ctx context.Context, key chat.Key) (Turn, error) {
 const insertFollowUp = `INSERT INTO turns (chat_key, epoch, state, session_id, reply_to, created_at, follows)
 	SELECT ?1, epoch, 'running', session_id, reply_to, ?3, CASE follows WHEN 0 THEN id ELSE follows END FROM turns WHERE id = ?2`
 
-// add makes the follow-up of a turn that ends, unless one waits already.
-func (fs FollowUps) add(ctx context.Context, tx *sql.Tx, t Turn) error {
+// insert makes the follow-up of a turn that ends, unless one waits already.
+func (fs FollowUps) insert(ctx context.Context, tx *sql.Tx, t Turn) error {
 	_, err := one(ctx, tx, scanTurn, openFollowUp, t.Key.String())
 	if errors.Is(err, ErrNotFound) {
 		_, err = tx.ExecContext(ctx, insertFollowUp, t.Key.String(), t.ID, millis(fs.db.now()))
@@ -48,7 +48,7 @@ func (fs FollowUps) add(ctx context.Context, tx *sql.Tx, t Turn) error {
 // on. The turn may still run.
 func (fs FollowUps) Begin(ctx context.Context, last Turn) (c Claim, err error) {
 	err = fs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
-		if err := fs.add(ctx, tx, last); err != nil {
+		if err := fs.insert(ctx, tx, last); err != nil {
 			return err
 		}
 		if c.Turn, err = one(ctx, tx, scanTurn, openFollowUp, last.Key.String()); err != nil {

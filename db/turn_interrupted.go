@@ -149,10 +149,10 @@ func (is Interruptions) drop(ctx context.Context, tx *sql.Tx, key chat.Key, id i
 func (is Interruptions) goOn(ctx context.Context, tx *sql.Tx, t Turn, how Continuation) error {
 	m := how.Wish
 	m.Key, m.ID, m.Role, m.Class = t.Key, continueID(t.ID), chat.User, chat.Talk
-	if _, err := is.db.Messages().add(ctx, tx, &m); err != nil {
+	if _, err := is.db.Messages().insert(ctx, tx, &m); err != nil {
 		return err
 	}
-	_, err := is.db.Queue().add(ctx, tx, m, Inbound{Continues: t.ID, Over: how.Over})
+	_, err := is.db.Queue().enqueue(ctx, tx, m, Inbound{Continues: t.ID, Over: how.Over})
 	return err
 }
 

@@ -49,9 +49,9 @@ const takeAlong = `UPDATE messages SET turn_id = ?2, class = 'talk' WHERE chat_k
 // shortly is how long before a question its author's files belong to it.
 const shortly = 2 * time.Minute
 
-// add adds m to the turn that waits in its chat, or to a new one. Messages that arrive while a turn
+// enqueue adds m to the turn that waits in its chat, or to a new one. Messages that arrive while a turn
 // waits are answered together.
-func (q Queue) add(ctx context.Context, tx *sql.Tx, m chat.Message, e Inbound) (int64, error) {
+func (q Queue) enqueue(ctx context.Context, tx *sql.Tx, m chat.Message, e Inbound) (int64, error) {
 	state, failure, waiting, of := Queued, "", queuedTurn, []any{m.Key.String(), m.Epoch}
 	if e.Held != nil {
 		state, failure, waiting, of = Interrupted, Late, lateTurn, append(of, millis(q.db.now().Add(-together)), m.ID)

@@ -93,7 +93,7 @@ func (e turnEnd) store(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := e.db.Turns().Steers().end(ctx, e.tx, e.TurnResult); err != nil {
+	if err := e.db.Turns().Steers().turnEnded(ctx, e.tx, e.TurnResult); err != nil {
 		return fmt.Errorf("messages that were not read: %w", err)
 	}
 	if err := e.recordAnswer(ctx); err != nil {
@@ -103,7 +103,7 @@ func (e turnEnd) store(ctx context.Context) error {
 		return err
 	}
 	if e.Unasked {
-		if err := e.db.Turns().FollowUps().add(ctx, e.tx, e.Turn); err != nil {
+		if err := e.db.Turns().FollowUps().insert(ctx, e.tx, e.Turn); err != nil {
 			return err
 		}
 	}
@@ -185,6 +185,6 @@ func (e turnEnd) recordAnswer(ctx context.Context) error {
 		Key: e.Turn.Key, Epoch: e.Turn.Epoch, Turn: e.Turn.ID, ID: AnswerID(e.Turn.ID),
 		Role: chat.Assistant, Class: chat.Talk, Text: e.Answer, Time: e.now,
 	}
-	_, err := e.db.Messages().add(ctx, e.tx, &m)
+	_, err := e.db.Messages().insert(ctx, e.tx, &m)
 	return err
 }

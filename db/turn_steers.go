@@ -26,8 +26,8 @@ const steerTurn = `UPDATE turns SET asked_before = asked_before || ?3 || ' '
 
 const insertSteer = `INSERT INTO steers (turn_id, chat_key, seq, prompt_id) VALUES (?1, ?2, ?3, ?4)`
 
-// add adds m to a turn that runs, and reports whether it still does.
-func (ss Steers) add(ctx context.Context, tx *sql.Tx, m chat.Message, s Steer) (bool, error) {
+// insert adds m to a turn that runs, and reports whether it still does.
+func (ss Steers) insert(ctx context.Context, tx *sql.Tx, m chat.Message, s Steer) (bool, error) {
 	res, err := tx.ExecContext(ctx, steerTurn, s.Turn, m.Key.String(), s.Prompt, m.Epoch)
 	if err != nil {
 		return false, fmt.Errorf("steer turn %d: %w", s.Turn, err)
@@ -96,9 +96,9 @@ const (
 	forgetSteers = `DELETE FROM steers WHERE turn_id = ?1`
 )
 
-// end decides about the messages that were handed to a turn that ends. Those that its agent has not read are asked
+// turnEnded decides about the messages that were handed to a turn that ends. Those that its agent has not read are asked
 // next, unless the turn was stopped; an interrupted one keeps them until somebody makes it go on.
-func (ss Steers) end(ctx context.Context, tx *sql.Tx, e TurnResult) error {
+func (ss Steers) turnEnded(ctx context.Context, tx *sql.Tx, e TurnResult) error {
 	if err := eachSteer(ctx, tx, readSteer, e.Turn.ID, e.SteersRead); err != nil {
 		return err
 	}
