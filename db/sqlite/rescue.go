@@ -68,13 +68,13 @@ func (g *guard) look(ctx context.Context) {
 	defer cancel()
 	path, err := g.file.rescue(saving)
 	g.again = time.Now().Add(rescueAgain)
-	if saved := files.settle(path, err); saved != nil {
+	if saved := files.restoreFiles(path, err); saved != nil {
 		g.tell(saved)
 	}
 }
 
-// settle notes what became of the try to save a lost database. It returns nil when the files are in place again.
-func (o *openFiles) settle(path string, err error) *LostError {
+// restoreFiles notes what became of the try to save a lost database. It returns nil when the files are in place again.
+func (o *openFiles) restoreFiles(path string, err error) *LostError {
 	for {
 		known := o.lost.Load()
 		if known == nil {

@@ -104,8 +104,8 @@ func (w *writer) whoWaits() []*job {
 	return slices.Clone(w.waiting)
 }
 
-// take takes the next group from those who wait.
-func (w *writer) take() []*job {
+// collectGroup takes the next group from those who wait.
+func (w *writer) collectGroup() []*job {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := min(len(w.waiting), groupLimit)
@@ -134,7 +134,7 @@ func (w *writer) lead() {
 		}
 		return
 	}
-	group := w.take() // also of those who came while this waited for a lock
+	group := w.collectGroup() // also of those who came while this waited for a lock
 	err = commit(ctx, tx, group)
 	w.settled()
 	for _, j := range group {
