@@ -105,7 +105,7 @@ func (c *Client) Forwarded(ctx context.Context, key chat.Key, id string) (string
 	if err != nil {
 		return "", err
 	}
-	f := forward{client: c, ctx: ctx, chat: key.ID, under: map[string][]gjson.Result{}, strangers: map[string]string{}}
+	f := forward{client: c, ctx: ctx, chat: key.ID, under: map[string][]gjson.Result{}, generatedNames: map[string]string{}}
 	root := items[0].Get("message_id").String()
 	parts := 0
 	for _, item := range items[1:] {
@@ -130,14 +130,14 @@ func (c *Client) Forwarded(ctx context.Context, key chat.Key, id string) (string
 
 // forward writes the list of one merged forward.
 type forward struct {
-	client    *Client
-	ctx       context.Context
-	chat      string
-	under     map[string][]gjson.Result // messages by the forward that contains them
-	strangers map[string]string         // generated names for people without a known name, by open_id
-	text      strings.Builder
-	runes     int
-	shown     int
+	client         *Client
+	ctx            context.Context
+	chat           string
+	under          map[string][]gjson.Result // messages by the forward that contains them
+	generatedNames map[string]string         // generated names for people without a known name, by open_id
+	text           strings.Builder
+	runes          int
+	shown          int
 }
 
 // list writes the messages of one forward, and of the forwards inside it, indented by depth.
@@ -181,8 +181,8 @@ func (f *forward) name(s rawMessage) string {
 	if name := text.Line(f.client.names.lookUpWithin(f.ctx, f.chat, s.senderID)); name != "" {
 		return name
 	}
-	if f.strangers[s.senderID] == "" {
-		f.strangers[s.senderID] = fmt.Sprintf("用户 %d", len(f.strangers)+1)
+	if f.generatedNames[s.senderID] == "" {
+		f.generatedNames[s.senderID] = fmt.Sprintf("用户 %d", len(f.generatedNames)+1)
 	}
-	return f.strangers[s.senderID]
+	return f.generatedNames[s.senderID]
 }

@@ -56,7 +56,7 @@ func newReactions(api *openapi.Client, app string) *reactions {
 
 // setTyping adds the Typing reaction and remembers its id, which is needed to remove it.
 func (ss *reactions) setTyping(ctx context.Context, message string) error {
-	id, err := ss.add(ctx, message, emojiWorking)
+	id, err := ss.create(ctx, message, emojiWorking)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (ss *reactions) setTyping(ctx context.Context, message string) error {
 // replaceTyping removes the Typing reaction. The new reaction is added first, so that the message is never without one.
 func (ss *reactions) replaceTyping(ctx context.Context, message, emoji string) error {
 	if emoji != "" {
-		if _, err := ss.add(ctx, message, emoji); err != nil {
+		if _, err := ss.create(ctx, message, emoji); err != nil {
 			return err
 		}
 	}
@@ -103,7 +103,7 @@ func (ss *reactions) ownTyping(ctx context.Context, message string) ([]string, e
 	return ids, err
 }
 
-func (ss *reactions) add(ctx context.Context, message, emoji string) (id string, err error) {
+func (ss *reactions) create(ctx context.Context, message, emoji string) (id string, err error) {
 	body := map[string]any{"reaction_type": map[string]string{"emoji_type": emoji}}
 	answer, err := ss.call(ctx, http.MethodPost, openapi.Path("/open-apis/im/v1/messages/", message, "/reactions"), nil,
 		body)
