@@ -151,7 +151,7 @@ func pageEnd(carry, text string, size int) (end, known int) {
 			used += wide
 		} else {
 			n := fittingBytes(line, size-used)
-			end := b.choose(text, at, n)
+			end := b.bestBreak(text, at, n)
 			return end, max(end, at+n)
 		}
 		if !strings.HasSuffix(line, "\n") {
@@ -178,8 +178,8 @@ func pageEnd(carry, text string, size int) (end, known int) {
 	return len(text), len(text)
 }
 
-// choose ends a page at whose position at a line does not fit; n bytes of that line do.
-func (b borders) choose(text string, at, n int) int {
+// bestBreak ends a page at whose position at a line does not fit; n bytes of that line do.
+func (b borders) bestBreak(text string, at, n int) int {
 	switch {
 	case b.paragraph > b.half:
 		return b.paragraph
