@@ -32,8 +32,8 @@ type breaker struct {
 }
 
 // newBreaker returns a breaker that stays open for the given time after it has tripped; 0 is the default.
-func newBreaker(log zerolog.Logger, rest time.Duration) *breaker {
-	g := &breaker{log: log, timeout: cmp.Or(rest, breakerTimeout)}
+func newBreaker(log zerolog.Logger, openTimeout time.Duration) *breaker {
+	g := &breaker{log: log, timeout: cmp.Or(openTimeout, breakerTimeout)}
 	g.breaker = g.newCircuit()
 	return g
 }

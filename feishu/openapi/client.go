@@ -161,7 +161,7 @@ func (c *Client) Ready(ctx context.Context, method, path string) error {
 	if err := c.breaker.wait(ctx); err != nil {
 		return err
 	}
-	return c.limits.of(method, path).ready(ctx)
+	return c.limits.limiterFor(method, path).ready(ctx)
 }
 
 // SurelyAfter reports whether the platform's time at is certainly not before our time t. It reports false until the

@@ -70,8 +70,8 @@ func newLimits(pace float64) limits {
 	return limits{pace: pace, started: time.Now(), apis: map[string]*apiLimits{}, chats: map[string]slots{}}
 }
 
-// of returns the limits of the API to which a call goes.
-func (l *limits) of(method, path string) *apiLimits {
+// limiterFor returns the limits of the API to which a call goes.
+func (l *limits) limiterFor(method, path string) *apiLimits {
 	name := method + " " + template(path)
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -207,8 +207,8 @@ func TestAnswersDoNotWaitBehindWhatMayWait(t *testing.T) {
 // Calls to one API take nothing of the rate of another, whatever ids are in their paths.
 func TestEachAPIHasItsOwnLimits(t *testing.T) {
 	l := newLimits(1)
-	update := l.of("PUT", "/open-apis/cardkit/v1/cards/735/elements/body/content")
-	if l.of("PUT", "/open-apis/cardkit/v1/cards/736/elements/status/content") != update {
+	update := l.limiterFor("PUT", "/open-apis/cardkit/v1/cards/735/elements/body/content")
+	if l.limiterFor("PUT", "/open-apis/cardkit/v1/cards/736/elements/status/content") != update {
 		t.Error("each card has limits of its own")
 	}
 	for _, other := range [][2]string{
@@ -216,7 +216,7 @@ func TestEachAPIHasItsOwnLimits(t *testing.T) {
 		{"POST", "/open-apis/im/v1/messages/om_1/reply"}, {"PUT", "/open-apis/cardkit/v1/cards/735"},
 		{"PATCH", "/open-apis/cardkit/v1/cards/735/elements/body"},
 	} {
-		if l.of(other[0], other[1]) == update {
+		if l.limiterFor(other[0], other[1]) == update {
 			t.Errorf("%v shares its limits with another API", other)
 		}
 	}

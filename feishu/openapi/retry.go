@@ -86,7 +86,7 @@ func (c *Client) once(ctx context.Context, r Request, token *string, exchange fu
 	}
 	// In this order: the chat's limit is the tightest, and a place in the app's limit must not be held
 	// while waiting for it.
-	limits := c.limits.of(r.Method, r.Path)
+	limits := c.limits.limiterFor(r.Method, r.Path)
 	if r.LowPriority {
 		if err := limits.waitForSpare(ctx); err != nil {
 			return err
