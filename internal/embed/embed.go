@@ -37,7 +37,7 @@ const (
 // After this many consecutive failures the circuit opens for a while; then one call may try.
 const (
 	mostFailures = 5
-	rest         = 30 * time.Second
+	openTimeout  = 30 * time.Second
 )
 
 // ErrRefused is matched by the error of a call whose texts the endpoint refuses. Other texts may be accepted.
@@ -89,7 +89,7 @@ func New(c Config) *Client {
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 		breaker: gobreaker.NewCircuitBreaker[[]Vector](gobreaker.Settings{
-			Timeout:      rest,
+			Timeout:      openTimeout,
 			ReadyToTrip:  func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= mostFailures },
 			IsSuccessful: func(err error) bool { return err == nil || errors.Is(err, ErrRefused) },
 			IsExcluded:   func(err error) bool { return errors.Is(err, context.Canceled) }, // the caller canceled it
