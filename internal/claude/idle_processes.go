@@ -239,7 +239,7 @@ func (ip *idleProcesses) retire(owner string, p *Process) (gone <-chan struct{})
 	done := make(chan struct{})
 	ip.tasks.Go(func() {
 		defer close(done)
-		ip.processes.end(context.Background(), p)
+		ip.processes.terminate(context.Background(), p)
 		ip.mu.Lock()
 		defer ip.mu.Unlock()
 		ip.processes.countRunning(-1)

@@ -34,7 +34,7 @@ func newOutputRouter(in *input) *outputRouter {
 // deliver passes a line to the caller that waits for it, or to the turn that runs.
 func (h *outputRouter) deliver(line []byte) {
 	h.markReady()
-	if h.deliverResponse(line) || h.suggestions.take(line) || h.unasked.ask(line) {
+	if h.deliverResponse(line) || h.suggestions.handleLine(line) || h.unasked.handlePermissionLine(line) {
 		return
 	}
 	h.mu.Lock()
@@ -115,7 +115,7 @@ func (h *outputRouter) currentRun() *run {
 // attach and detach bracket a turn; output that comes outside of them belongs to no caller. attach returns what the
 // agent has said by itself before, if it has begun a turn.
 func (h *outputRouter) attach(r *run) (backlog [][]byte, woken bool) {
-	h.suggestions.begin()
+	h.suggestions.turnStarted()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.turn = r

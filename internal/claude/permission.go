@@ -118,8 +118,8 @@ func (a *openAsks) notify(ev Event) {
 	}
 }
 
-// drain hands out each event once; the caller emits them in the order in which they were answered.
-func (a *openAsks) drain() []Event {
+// withdrawAll hands out each event once; the caller emits them in the order in which they were answered.
+func (a *openAsks) withdrawAll() []Event {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	list := a.answered

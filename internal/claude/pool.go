@@ -113,7 +113,7 @@ func (pl *Pool) TakeSpare(owner string, spec Spec, bind func(folder string) (boo
 	}
 	bound, err := bind(it.folder)
 	if err != nil { // the folder may be owner's: it is decided at the next start of the program
-		pl.processes.end(context.Background(), it.p)
+		pl.processes.terminate(context.Background(), it.p)
 		return err
 	}
 	if !bound {
@@ -125,7 +125,7 @@ func (pl *Pool) TakeSpare(owner string, spec Spec, bind func(folder string) (boo
 	}
 	it.p.spec.Name, it.p.session.unnamed = spec.Name, spec.Name != ""
 	if !pl.idle.adopt(owner, it.p, pl.idle.ahead) {
-		pl.processes.end(context.Background(), it.p)
+		pl.processes.terminate(context.Background(), it.p)
 	}
 	return pl.cfg.unmark(it.folder)
 }
@@ -172,7 +172,7 @@ func (pl *Pool) acquireTurn(ctx context.Context, owner string, spec Spec) error 
 func (pl *Pool) acquire(ctx context.Context, owner string, spec Spec) (*Process, error) {
 	p, unfit, err := pl.idle.take(ctx, owner, spec)
 	for _, old := range unfit {
-		pl.processes.end(ctx, old) // synchronously: two processes must never use one session
+		pl.processes.terminate(ctx, old) // synchronously: two processes must never use one session
 	}
 	if err != nil || p != nil {
 		return p, err
@@ -235,7 +235,7 @@ func (pl *Pool) startAhead(
 		return err
 	}
 	if !pl.idle.adopt(owner, p, wait) {
-		pl.processes.end(ctx, p)
+		pl.processes.terminate(ctx, p)
 	}
 	pl.memory.watch()
 	return nil

@@ -69,16 +69,16 @@ func (ps *processes) startAgent(
 		return nil, err
 	}
 	p.logins = logins
-	if !ps.add(p, slot, limit) {
+	if !ps.register(p, slot, limit) {
 		slot.release()
-		ps.end(ctx, p)
+		ps.terminate(ctx, p)
 		return nil, ErrClosed
 	}
 	return p, nil
 }
 
-// add records a process that has been started in a slot. After close it reports false, and the caller ends the process.
-func (ps *processes) add(p *Process, slot *startSlot, limit time.Duration) bool {
+// register records a process that has been started in a slot. After close it reports false, and the caller ends the process.
+func (ps *processes) register(p *Process, slot *startSlot, limit time.Duration) bool {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	ps.count.Started++
@@ -103,8 +103,8 @@ func awaitStart(p *Process, slot *startSlot, limit time.Duration) {
 	}
 }
 
-// end ends a process, waits for its end and releases its slot.
-func (ps *processes) end(ctx context.Context, p *Process) {
+// terminate ends a process, waits for its end and releases its slot.
+func (ps *processes) terminate(ctx context.Context, p *Process) {
 	p.close(ctx)
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -195,7 +195,7 @@ func (ps *processes) close() {
 	ps.closed = true
 	for p := range ps.all {
 		p.out.unasked.end(EndClosed)
-		ps.tasks.Go(func() { ps.end(context.Background(), p) })
+		ps.tasks.Go(func() { ps.terminate(context.Background(), p) })
 	}
 	ps.mu.Unlock()
 	ps.tasks.Wait()

@@ -49,7 +49,7 @@ func (p *Process) runTurn(ctx context.Context, steerable bool, ask func()) iter.
 			p.session.mode.restore(p.in, p.spec.Mode)
 			ask()
 			if steerable {
-				r.steers.begin()
+				r.steers.turnStarted()
 			}
 			failpoint.At("prompt: sent")
 		}
@@ -106,14 +106,14 @@ const steerWait = 15 * time.Second
 func (r *run) loop(ctx context.Context, backlog [][]byte, yield func(Event, error) bool) {
 	bounds := newTurnTimers(r.p.timeouts.turn, r.p.timeouts.silence)
 	defer bounds.stop()
-	defer r.stop.end()
+	defer r.stop.stopTimers()
 	left := func() {
 		// after the caller has left its loop, yield may not be called again
 		yield = func(Event, error) bool { return false }
 		r.stopped(context.Canceled)
 	}
 	answered := func() {
-		for _, ev := range r.asks.drain() {
+		for _, ev := range r.asks.withdrawAll() {
 			if !yield(ev, nil) {
 				left()
 			}
@@ -263,7 +263,7 @@ func (r *run) handleLine(line []byte, yield func(Event, error) bool) (ended, mor
 				continue
 			}
 			ended, ev = true, e
-			r.p.out.suggestions.end()
+			r.p.out.suggestions.turnEnded()
 		}
 		more = more && yield(ev, nil)
 	}
@@ -279,7 +279,7 @@ var errUnauthorized = errors.New("not logged in")
 // goesOn reports whether the agent goes on after a result, with messages that were handed to the turn: also after a
 // failure, unless the process cannot.
 func (r *run) goesOn(e Result) bool {
-	if e.Failure == FailSession || r.steers.end() {
+	if e.Failure == FailSession || r.steers.turnEnded() {
 		return false
 	}
 	r.held, r.goes = &e, false
@@ -294,7 +294,7 @@ func (r *run) stopped(cause error) {
 	if unasked {
 		r.p.out.unasked.end(EndStopped)
 	}
-	r.stop.begin(cause, r.steers.abandon() || unasked)
+	r.stop.requestStop(cause, r.steers.abandon() || unasked)
 }
 
 // turnResult converts the process's running totals to values of this turn.
@@ -325,8 +325,8 @@ type stopper struct {
 	left  []proctree.Descendant // descendants seen since the stop began
 }
 
-// begin asks the CLI to interrupt the turn, or to end with it. Only the first cause counts.
-func (s *stopper) begin(cause error, end bool) {
+// requestStop asks the CLI to interrupt the turn, or to end with it. Only the first cause counts.
+func (s *stopper) requestStop(cause error, end bool) {
 	if s.cause != nil {
 		return
 	}
@@ -386,7 +386,7 @@ func (s *stopper) sweep() {
 	s.p.child.KillOrphans()
 }
 
-func (s *stopper) end() {
+func (s *stopper) stopTimers() {
 	if s.timer != nil {
 		s.timer.Stop()
 	}

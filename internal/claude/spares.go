@@ -242,7 +242,7 @@ func (s *spares) retire(i int) (gone <-chan struct{}) {
 	it, done := s.remove(i), make(chan struct{})
 	s.tasks.Go(func() {
 		defer close(done)
-		s.processes.end(context.Background(), it.p)
+		s.processes.terminate(context.Background(), it.p)
 		s.discard(it.folder, it.p.spec.Files)
 	})
 	return done

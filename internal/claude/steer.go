@@ -26,8 +26,8 @@ type steers struct {
 	unread []string // their ids
 }
 
-// begin has messages taken: the prompt was sent.
-func (s *steers) begin() {
+// turnStarted has messages taken: the prompt was sent.
+func (s *steers) turnStarted() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.taking = true
@@ -56,8 +56,8 @@ func (s *steers) read(id string) bool {
 	return true
 }
 
-// end has no more messages taken, unless there are some that the agent will read first.
-func (s *steers) end() bool {
+// turnEnded has no more messages taken, unless there are some that the agent will read first.
+func (s *steers) turnEnded() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.taking = s.taking && len(s.unread) > 0

@@ -54,15 +54,15 @@ func (s *suggestions) next(f func(text string)) {
 	s.after = f
 }
 
-// begin says that a turn begins: what comes now belongs to an earlier one.
-func (s *suggestions) begin() {
+// turnStarted says that a turn begins: what comes now belongs to an earlier one.
+func (s *suggestions) turnStarted() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.want, s.early, s.over = nil, "", false
 }
 
-// end says that the turn has ended: what comes now belongs to it, and what has come behind its result.
-func (s *suggestions) end() {
+// turnEnded says that the turn has ended: what comes now belongs to it, and what has come behind its result.
+func (s *suggestions) turnEnded() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.want, s.after = s.after, nil
@@ -72,9 +72,9 @@ func (s *suggestions) end() {
 	}
 }
 
-// take passes on a line if it is a suggestion that may come now. One that comes before the turn has read its own result
+// handleLine passes on a line if it is a suggestion that may come now. One that comes before the turn has read its own result
 // is kept until then.
-func (s *suggestions) take(line []byte) bool {
+func (s *suggestions) handleLine(line []byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.want == nil && s.after == nil {

@@ -22,11 +22,11 @@ func TestASuggestionMayComeEarly(t *testing.T) {
 		var s suggestions
 		var got []string
 		s.next(func(text string) { got = append(got, text) })
-		s.begin()
+		s.turnStarted()
 		for _, line := range tc.lines {
 			if line == "" {
-				s.end()
-			} else if taken := s.take([]byte(line)); taken && line == result {
+				s.turnEnded()
+			} else if taken := s.handleLine([]byte(line)); taken && line == result {
 				t.Errorf("%s: the result is taken away", name)
 			}
 		}

@@ -117,7 +117,7 @@ func (tr *taskRunner) runOnce(ctx, waiting context.Context, dir string, q Task, 
 	if err != nil {
 		return Reply{}, err
 	}
-	defer tr.processes.end(ctx, p)
+	defer tr.processes.terminate(ctx, p)
 	return replyTo(ctx, p, q.Text)
 }
 

@@ -17,19 +17,19 @@ type UnaskedWork struct {
 	in      *input
 	allowed bool // else what comes between turns is discarded, and what asks is refused
 
-	mu       sync.Mutex
-	tasks    map[string]bool // those that run in the background, by the CLI's id
-	owed     map[string]bool // those that have ended, which the agent has not been told
-	since    time.Time       // when the oldest one began
-	asks     map[string]bool // requests of tasks for a permission, by their ids
-	mode     string          // permission mode of the process
-	attached bool            // a turn reads the output
-	woken    bool            // between turns: the agent has begun a turn by itself
-	backlog  backlog         // what it has said in it
-	watcher  Watcher
-	why      UnaskedEnd // why the process is being ended; empty = it is not
-	cut      bool       // it was doing something unasked when that was decided
-	gone     bool       // it has ended
+	mu         sync.Mutex
+	tasks      map[string]bool // those that run in the background, by the CLI's id
+	unreported map[string]bool // those that have ended, which the agent has not been told
+	since      time.Time       // when the oldest one began
+	asks       map[string]bool // requests of tasks for a permission, by their ids
+	mode       string          // permission mode of the process
+	attached   bool            // a turn reads the output
+	woken      bool            // between turns: the agent has begun a turn by itself
+	backlog    backlog         // what it has said in it
+	watcher    Watcher
+	why        UnaskedEnd // why the process is being ended; empty = it is not
+	cut        bool       // it was doing something unasked when that was decided
+	gone       bool       // it has ended
 }
 
 // Watcher is told what becomes of a process between turns. Its functions must not block.
@@ -118,8 +118,8 @@ func (u *UnaskedWork) remove(id string) bool {
 	return open
 }
 
-// ask takes up a line with which a subagent in the background asks for a permission, or withdraws its request.
-func (u *UnaskedWork) ask(line []byte) bool {
+// handlePermissionLine takes up a line with which a subagent in the background asks for a permission, or withdraws its request.
+func (u *UnaskedWork) handlePermissionLine(line []byte) bool {
 	if !u.allowed || !bytes.Contains(line, []byte(`"control_`)) {
 		return false
 	}
@@ -147,7 +147,7 @@ func (u *UnaskedWork) isGone() bool {
 }
 
 // busy is [UnaskedWork.IsBusy]. The caller holds mu.
-func (u *UnaskedWork) busy() bool { return u.woken || len(u.tasks) > 0 || len(u.owed) > 0 }
+func (u *UnaskedWork) busy() bool { return u.woken || len(u.tasks) > 0 || len(u.unreported) > 0 }
 
 // track takes up what a line says of tasks in the background: which ones run, that one has ended, or that the agent is
 // told of that within its turn. Else it is told at the beginning of a turn of its own. Of a task that was stopped it is
@@ -161,7 +161,7 @@ func (u *UnaskedWork) track(line []byte) {
 	defer u.mu.Unlock()
 	switch kind := v.Get("type").String(); {
 	case kind == "user" && strings.HasPrefix(v.Get("message.content").String(), "<task-notification>"):
-		maps.DeleteFunc(u.owed, func(id string, _ bool) bool {
+		maps.DeleteFunc(u.unreported, func(id string, _ bool) bool {
 			return strings.Contains(v.Get("message.content").String(), "<task-id>"+id+"</task-id>")
 		})
 	case kind != "system":
@@ -169,7 +169,7 @@ func (u *UnaskedWork) track(line []byte) {
 		u.run(v.Get("tasks").Array())
 	case v.Get("subtype").String() == "task_notification" && v.Get("status").String() != "stopped":
 		if id := v.Get("task_id").String(); u.tasks[id] {
-			u.owed[id] = true
+			u.unreported[id] = true
 		}
 	}
 }
@@ -236,7 +236,7 @@ func (u *UnaskedWork) attach() (lines [][]byte, woken bool) {
 	u.attached = true
 	lines, u.backlog = u.backlog.lines, backlog{}
 	if woken, u.woken = u.woken, false; woken {
-		clear(u.owed)
+		clear(u.unreported)
 	}
 	return lines, woken
 }
