@@ -29,8 +29,8 @@ func (bg *background) change(out *output, change func([]object) []object) error 
 	})
 }
 
-// begin runs a command in the background. Its end is a prompt of its own, as in the CLI.
-func (a *agent) begin(input gjson.Result) outcome {
+// startTask runs a command in the background. Its end is a prompt of its own, as in the CLI.
+func (a *agent) startTask(input gjson.Result) outcome {
 	if os.Getenv("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS") == "1" {
 		return outcome{"unexpected parameter `run_in_background`", true, nil}
 	}

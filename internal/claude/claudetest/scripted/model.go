@@ -64,9 +64,9 @@ func (r *reply) message(blocks []json.RawMessage) object {
 // usage counts tokens.
 type usage struct{ input, output, cacheRead, cacheNew int64 }
 
-// take reads the token counts of an event. Later events repeat earlier counts, so a count replaces the
+// merge reads the token counts of an event. Later events repeat earlier counts, so a count replaces the
 // previous one.
-func (u *usage) take(v gjson.Result) {
+func (u *usage) merge(v gjson.Result) {
 	for name, n := range map[string]*int64{
 		"input_tokens": &u.input, "output_tokens": &u.output,
 		"cache_read_input_tokens": &u.cacheRead, "cache_creation_input_tokens": &u.cacheNew,
@@ -149,9 +149,9 @@ func (a api) post(ctx context.Context, body object) (*http.Response, error) {
 	return nil, &apiError{resp.StatusCode, string(text)}
 }
 
-// ask has the model go on with the conversation of a request. The lines that tell what it says are passed on while it
+// call has the model go on with the conversation of a request. The lines that tell what it says are passed on while it
 // comes. When the stream breaks, the reply is what had come.
-func (a api) ask(ctx context.Context, body object, pass func(...object) error) (reply, error) {
+func (a api) call(ctx context.Context, body object, pass func(...object) error) (reply, error) {
 	body["model"], body["max_tokens"], body["stream"] = a.model, 32000, true
 	var r reply
 	resp, err := a.post(ctx, body)
@@ -184,7 +184,7 @@ func (r *reply) event(ev gjson.Result, pass func(...object) error) error {
 	switch ev.Get("type").String() {
 	case "message_start":
 		r.id, r.model = ev.Get("message.id").String(), ev.Get("message.model").String()
-		r.usage.take(ev.Get("message.usage"))
+		r.usage.merge(ev.Get("message.usage"))
 	case "content_block_start":
 		b := ev.Get("content_block")
 		r.blocks = append(r.blocks, block{
@@ -201,7 +201,7 @@ func (r *reply) event(ev gjson.Result, pass func(...object) error) error {
 		whole = object{"type": "assistant", "message": r.message([]json.RawMessage{encode(b.whole())})}
 	case "message_delta":
 		r.stop = ev.Get("delta.stop_reason").String()
-		r.usage.take(ev.Get("usage"))
+		r.usage.merge(ev.Get("usage"))
 	case "ping":
 		return nil
 	case "error":

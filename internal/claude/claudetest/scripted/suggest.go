@@ -15,7 +15,7 @@ func (a *agent) suggest() {
 	guess := turnMessage{"user", encode("[SUGGESTION MODE: Suggest what the user might naturally type next.]")}
 	body := object{"messages": append(slices.Clone(a.conv.messages), guess), "system": a.systemPrompt()}
 	go func() {
-		r, err := a.api.ask(context.Background(), body, func(...object) error { return nil })
+		r, err := a.api.call(context.Background(), body, func(...object) error { return nil })
 		a.mu.Lock()
 		a.spent.add(r.usage)
 		a.mu.Unlock()

@@ -65,7 +65,7 @@ func (a *agent) use(ctx context.Context, name string, input gjson.Result) outcom
 	switch name {
 	case "Bash":
 		if input.Get("run_in_background").Bool() {
-			return a.begin(input)
+			return a.startTask(input)
 		}
 		return bash(ctx, input.Get("command").String())
 	case "Read":

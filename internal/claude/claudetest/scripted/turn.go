@@ -145,7 +145,7 @@ func (a *agent) turn(ctx context.Context, m message) error {
 	}
 	var spent usage
 	for calls := 1; ; calls++ {
-		r, err := a.api.ask(ctx, object{
+		r, err := a.api.call(ctx, object{
 			"messages": a.conv.messages, "tools": a.toolbox.definitions(),
 			"system": []object{{"type": "text", "text": a.systemPrompt()}},
 		}, a.say)
