@@ -32,8 +32,8 @@ func (p *problem) Error() string { return strings.TrimSuffix(p.code+": "+p.detai
 
 func refuse(code, detail string) error { return &problem{http.StatusBadRequest, code, detail} }
 
-// act makes a handler of a function from a JSON request to a JSON answer.
-func act[In, Out any](do func(context.Context, In) (Out, error)) http.HandlerFunc {
+// jsonHandler makes a handler of a function from a JSON request to a JSON answer.
+func jsonHandler[In, Out any](do func(context.Context, In) (Out, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		// A button is answered within seconds; the deadline only keeps a lost request from staying forever.
 		ctx, cancel := context.WithTimeout(r.Context(), actPatience)

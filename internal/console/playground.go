@@ -59,7 +59,7 @@ var scripts = []string{
 func NewPlayground(cfg PlaygroundConfig) *Playground {
 	p := &Playground{cfg: cfg, people: people{cfg.Sim}, turns: newTurns(), visit: newVisit()}
 	if len(cfg.Sim.Users()) == 0 {
-		settle(cfg.Sim)
+		freezeSim(cfg.Sim)
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", asset("index.html"))
@@ -71,21 +71,21 @@ func NewPlayground(cfg PlaygroundConfig) *Playground {
 	mux.HandleFunc("GET /api/events", p.visit.noting(p.events))
 	mux.HandleFunc("GET /api/file/{key}", p.people.file)
 	mux.HandleFunc("POST /api/upload", p.people.upload)
-	mux.HandleFunc("POST /api/say", act(p.people.say))
-	mux.HandleFunc("POST /api/press", act(p.people.press))
-	mux.HandleFunc("POST /api/edit", act(p.people.edit))
-	mux.HandleFunc("POST /api/recall", act(p.people.recall))
-	mux.HandleFunc("POST /api/react", act(p.people.react))
-	mux.HandleFunc("POST /api/lose", act(p.lose))
-	mux.HandleFunc("POST /api/kill", act(p.kill))
-	mux.HandleFunc("POST /api/unplug", act(p.unplug))
-	mux.HandleFunc("POST /api/disk", act(p.fillDisk))
+	mux.HandleFunc("POST /api/say", jsonHandler(p.people.say))
+	mux.HandleFunc("POST /api/press", jsonHandler(p.people.press))
+	mux.HandleFunc("POST /api/edit", jsonHandler(p.people.edit))
+	mux.HandleFunc("POST /api/recall", jsonHandler(p.people.recall))
+	mux.HandleFunc("POST /api/react", jsonHandler(p.people.react))
+	mux.HandleFunc("POST /api/lose", jsonHandler(p.lose))
+	mux.HandleFunc("POST /api/kill", jsonHandler(p.kill))
+	mux.HandleFunc("POST /api/unplug", jsonHandler(p.unplug))
+	mux.HandleFunc("POST /api/disk", jsonHandler(p.fillDisk))
 	p.guard = guarded(mux)
 	return p
 }
 
-// settle makes the people and the chats of a new playground.
-func settle(sim *feishusim.Server) {
+// freezeSim makes the people and the chats of a new playground.
+func freezeSim(sim *feishusim.Server) {
 	var people []feishusim.User
 	for _, name := range []string{"小明", "小红", "Alex"} {
 		u := sim.AddUser(name)

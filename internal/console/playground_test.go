@@ -385,11 +385,11 @@ func TestTheLatestEarlyRequestsAreKept(t *testing.T) {
 		list.sent(fmt.Sprint("prompt ", i), Sent{})
 	}
 	list.add(Turn{ChatID: "oc_2", Question: "prompt 0"})
-	if list.of("oc_2").list[0].Sent != nil {
+	if list.recordOf("oc_2").list[0].Sent != nil {
 		t.Error("nothing is forgotten")
 	}
 	list.add(Turn{ChatID: "oc_1", Question: "prompt 1"})
-	if list.of("oc_1").list[0].Sent == nil {
+	if list.recordOf("oc_1").list[0].Sent == nil {
 		t.Error("the request of a recent turn was forgotten")
 	}
 }

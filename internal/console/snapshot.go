@@ -135,7 +135,7 @@ func (p *Playground) chat(n int, c feishusim.Chat, sent *seen) chat {
 	for _, m := range all[max(0, len(all)-maxMessages):] {
 		out.Messages = append(out.Messages, p.message(sent, m))
 	}
-	known := p.turns.of(c.ID)
+	known := p.turns.recordOf(c.ID)
 	if count, ok := sent.turns[c.ID]; !ok || count != known.count {
 		out.Turns = append([]Turn{}, known.list...)
 		sent.turns[c.ID] = known.count

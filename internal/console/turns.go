@@ -130,7 +130,7 @@ func (t *turns) wakeAll() {
 	t.wakeLocked()
 }
 
-func (t *turns) of(chatID string) record {
+func (t *turns) recordOf(chatID string) record {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := t.byChat[chatID]

@@ -69,7 +69,7 @@ func BrowseIn(t *testing.T, url, language string) *Browser {
 	ctx, closePage := chromedp.NewContext(ctx)
 	t.Cleanup(closePage)
 	b := &Browser{t: t, ctx: ctx}
-	if err := chromedp.Listen(ctx, b.hear); err != nil {
+	if err := chromedp.Listen(ctx, b.onEvent); err != nil {
 		t.Fatal(err)
 	}
 	b.Do(chromedp.Navigate(url))
@@ -184,8 +184,8 @@ func (b *Browser) Picture(selector string) []byte {
 	return data
 }
 
-// hear collects what the page complains about; a test fails on any of it.
-func (b *Browser) hear(ev any) {
+// onEvent collects what the page complains about; a test fails on any of it.
+func (b *Browser) onEvent(ev any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch e := ev.(type) {
