@@ -136,7 +136,7 @@ func (a *chatAPI) user(q *request) (any, *refusal) {
 	}
 	user := map[string]any{"open_id": u.OpenID, "union_id": u.UnionID}
 	for scope, fields := range map[string]map[string]any{ // fields that need a permission of their own
-		"contact:user.department:readonly":  {"department_ids": append([]string{}, a.world.staff[u.OpenID]...)},
+		"contact:user.department:readonly":  {"department_ids": append([]string{}, a.world.departmentsByUser[u.OpenID]...)},
 		"contact:user.base:readonly":        {"name": u.Name},
 		"contact:user.employee:readonly":    {"status": map[string]bool{"is_activated": true}},
 		"contact:user.employee_id:readonly": {"user_id": u.UserID},

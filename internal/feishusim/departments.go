@@ -18,7 +18,7 @@ func (w *world) AddDepartment(name, parent string) string {
 func (w *world) Assign(u User, departments ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.staff[u.OpenID] = departments
+	w.departmentsByUser[u.OpenID] = departments
 }
 
 // departmentAPI serves what is above a department (page contact-v3/department/parent).

@@ -12,8 +12,8 @@ type directory struct {
 	byID    map[string]*chat
 	private map[string]*chat // by the user's open id
 
-	departments map[string]*department // by id
-	staff       map[string][]string    // departments of a person, by his open id
+	departments       map[string]*department // by id
+	departmentsByUser map[string][]string    // departments of a person, by his open id
 }
 
 // chat is a Chat with what nobody sees.

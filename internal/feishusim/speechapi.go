@@ -8,8 +8,8 @@ import (
 
 // speech turns recordings into words (doc: ai/speech_to_text-v1/speech/file_recognize).
 type speech struct {
-	mu   sync.Mutex
-	hear func(pcm []byte) string // nil = the tenant may not use it
+	mu         sync.Mutex
+	recognizer func(pcm []byte) string // nil = the tenant may not use it
 }
 
 // Hear enables speech recognition: hear returns the words of a recording, 16-bit mono at 16 kHz.
@@ -17,7 +17,7 @@ type speech struct {
 func (s *speech) Hear(hear func(pcm []byte) string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.hear = hear
+	s.recognizer = hear
 }
 
 func (s *speech) routes() []route {
@@ -53,7 +53,7 @@ func (s *speech) recognize(q *request) (any, *refusal) {
 		return nil, refuse(RuleField, codeField, "field validation failed: config")
 	}
 	s.mu.Lock()
-	hear := s.hear
+	hear := s.recognizer
 	s.mu.Unlock()
 	// A missing permission is the tenant's affair and no mistake of the client, so no rule is named.
 	if hear == nil {

@@ -37,7 +37,7 @@ func newWorld(cfg Config, n *notifier, rec *records) *world {
 		},
 		directory: directory{
 			byID: make(map[string]*chat), private: make(map[string]*chat), departments: make(map[string]*department),
-			staff: make(map[string][]string),
+			departmentsByUser: make(map[string][]string),
 		},
 		files: newFiles(), cards: make(map[string]*entity), presses: make(map[string]*press),
 		cardUpdates: cfg.CardUpdates,
