@@ -34,7 +34,7 @@ func (l language) pick(zh, en string) string {
 
 // languageOf is Chinese if there is any Chinese character, not counting a speaker's name.
 func languageOf(text string) language {
-	if strings.ContainsFunc(spoken(text), func(r rune) bool { return unicode.Is(unicode.Han, r) }) {
+	if strings.ContainsFunc(plainText(text), func(r rune) bool { return unicode.Is(unicode.Han, r) }) {
 		return chinese
 	}
 	return english
@@ -187,7 +187,7 @@ func (v *view) aboutName() (string, bool) {
 }
 
 func (v *view) aboutFacts() (string, bool) {
-	q := spoken(v.question)
+	q := plainText(v.question)
 	if stated := statedFacts(q); len(stated) > 0 {
 		f := stated[len(stated)-1]
 		return fmt.Sprintf(languageOf(q).pick("好的，我记住了：%s是%s。", "OK, I will remember: %s is %s."), f.key, f.value), true
@@ -196,8 +196,8 @@ func (v *view) aboutFacts() (string, bool) {
 	if !ok {
 		return "", false
 	}
-	f, ok := v.recall(key)
-	if value, told := v.told(key); !ok && told {
+	f, ok := v.lookup(key)
+	if value, told := v.statedValue(key); !ok && told {
 		f, ok = fact{key, value}, true
 	}
 	if !ok {

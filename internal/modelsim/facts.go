@@ -98,8 +98,8 @@ func askedFact(text string) (string, language, bool) {
 	return key, lang, true
 }
 
-// recall finds the newest value of a key. If the whole key is unknown, a known key inside it counts.
-func (v *view) recall(key string) (fact, bool) {
+// lookup finds the newest value of a key. If the whole key is unknown, a known key inside it counts.
+func (v *view) lookup(key string) (fact, bool) {
 	forms := []string{strings.ToLower(key), strings.ToLower(strings.TrimSpace(politeZh.ReplaceAllString(key, "")))}
 	exact := func(f fact) bool { return slices.Contains(forms, strings.ToLower(f.key)) }
 	part := func(f fact) bool { return strings.Contains(forms[0], strings.ToLower(f.key)) }
@@ -119,8 +119,8 @@ func (v *view) recall(key string) (fact, bool) {
 	return fact{}, false
 }
 
-// told finds the value of a key in what was said without being asked to be remembered, as memories are.
-func (v *view) told(key string) (string, bool) {
+// statedValue finds the value of a key in what was said without being asked to be remembered, as memories are.
+func (v *view) statedValue(key string) (string, bool) {
 	if !v.demo {
 		return "", false
 	}

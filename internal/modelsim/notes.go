@@ -110,7 +110,7 @@ const (
 // digest lists what users said, without the question when that asks for the list.
 func (v *view) digest() string {
 	var b strings.Builder
-	for _, s := range append(slices.Clone(v.known), said{user: true, text: v.question}) {
+	for _, s := range append(slices.Clone(v.known), historyMessage{user: true, text: v.question}) {
 		if s.user && s.text != "" && !summarise.MatchString(s.text) {
 			b.WriteString(bullet + strings.ReplaceAll(shorten(s.text, 2000), "\n", "\n"+indent) + "\n")
 		}
@@ -119,12 +119,12 @@ func (v *view) digest() string {
 }
 
 // readDigest reads such a list from the CLI's summary. A text without a list becomes one message.
-func readDigest(text string) []said {
-	var list []said
+func readDigest(text string) []historyMessage {
+	var list []historyMessage
 	_, lines, _ := strings.Cut(text, summaryHeading)
 	for line := range strings.SplitSeq(lines, "\n") {
 		if item, ok := strings.CutPrefix(line, bullet); ok {
-			list = append(list, said{user: true, text: item})
+			list = append(list, historyMessage{user: true, text: item})
 		} else if more, ok := strings.CutPrefix(line, indent); ok && len(list) > 0 {
 			list[len(list)-1].text += "\n" + more
 		} else if len(list) > 0 {
@@ -132,7 +132,7 @@ func readDigest(text string) []said {
 		}
 	}
 	if list == nil {
-		return []said{{user: true, text: text}}
+		return []historyMessage{{user: true, text: text}}
 	}
 	return list
 }

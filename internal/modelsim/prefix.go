@@ -17,24 +17,24 @@ const (
 
 var turnHeading = regexp.MustCompile(`^## \[[0-9]+\] (用户|助手|记忆|摘要|旁听)(?:.*)[:：]$`)
 
-// said is one message of a conversation.
-type said struct {
+// historyMessage is one message of a conversation.
+type historyMessage struct {
 	user  bool
 	text  string
 	aside bool // not said to the bot by a person: a memory, a summary, something overheard
 }
 
 // splitPrefix separates the history in front of the question, oldest first, from the question.
-func splitPrefix(prompt string) ([]said, string) {
+func splitPrefix(prompt string) ([]historyMessage, string) {
 	// The last one: a question may quote an earlier prompt.
 	i := strings.LastIndex(prompt, questionHeading)
 	if !strings.HasPrefix(prompt, historyOpening) || i < 0 {
 		return nil, inGroup(prompt)
 	}
-	var list []said
+	var list []historyMessage
 	for line := range strings.SplitSeq(prompt[:i], "\n") {
 		if h := turnHeading.FindStringSubmatch(line); h != nil {
-			list = append(list, said{user: h[1] != "助手", aside: h[1] != "助手" && h[1] != "用户"})
+			list = append(list, historyMessage{user: h[1] != "助手", aside: h[1] != "助手" && h[1] != "用户"})
 		} else if len(list) > 0 {
 			list[len(list)-1].text += unescape(line) + "\n"
 		}
@@ -76,8 +76,8 @@ func unescape(line string) string {
 
 var speaker = regexp.MustCompile(`^[^\s：:，。！？,.!?]{1,32}：`)
 
-// spoken is a text without the name of its speaker, which [inGroup] has put in front of it: "小明：你好".
-func spoken(text string) string {
+// plainText is a text without the name of its speaker, which [inGroup] has put in front of it: "小明：你好".
+func plainText(text string) string {
 	if i := speaker.FindStringIndex(text); i != nil && !strings.HasPrefix(text, "记住") &&
 		!strings.HasPrefix(text, "请记住") {
 		return strings.TrimSpace(text[i[1]:])

@@ -15,11 +15,11 @@ import (
 // scene is something that the model can show.
 type scene struct {
 	asked *regexp.Regexp
-	next  func(v *view, l language) []act
+	next  func(v *view, l language) []modelStep
 }
 
-// act is a part of an answer: words, or the call of a tool.
-type act struct {
+// modelStep is a part of an answer: words, or the call of a tool.
+type modelStep struct {
 	words string
 	piece int  // runes that are said at once; 0 = as usual
 	slow  bool // with the pauses of a story
@@ -27,11 +27,11 @@ type act struct {
 	input object
 }
 
-func words(s string) []act { return []act{{words: s}} }
+func words(s string) []modelStep { return []modelStep{{words: s}} }
 
 // then calls a tool after the words.
-func then(before, tool string, input object) []act {
-	return []act{{words: before}, {tool: tool, input: input}}
+func then(before, tool string, input object) []modelStep {
+	return []modelStep{{words: before}, {tool: tool, input: input}}
 }
 
 var scenes = []scene{
@@ -45,7 +45,7 @@ var scenes = []scene{
 
 // perform plays what the question asks for; false = it asks for nothing that is a scene.
 func (b brain) perform(r *Request, v *view) ([]Step, bool) {
-	q := spoken(v.question)
+	q := plainText(v.question)
 	l := languageOf(q)
 	next := sceneOf(q)
 	switch {
@@ -62,7 +62,7 @@ func (b brain) perform(r *Request, v *view) ([]Step, bool) {
 }
 
 // steps are what the parts of an answer are to the server.
-func (b brain) steps(r *Request, l language, acts []act) (steps []Step) {
+func (b brain) steps(r *Request, l language, acts []modelStep) (steps []Step) {
 	for _, a := range acts {
 		pace := b.pace
 		if a.slow {
@@ -87,7 +87,7 @@ const askTool = "AskUserQuestion"
 var offers = []struct {
 	zh, en           string // the option
 	aboutZh, aboutEn string
-	next             func(v *view, l language) []act
+	next             func(v *view, l language) []modelStep
 }{
 	{"修好测试", "Fix the test", "读代码、改文件、跑命令，每一步都先问你", "Reads the code, edits it, runs a command; asks each time", fixTest},
 	{"看价格图", "Show the price chart", "把图片发到聊天里", "Sends a picture to the chat", sendChart},
@@ -96,7 +96,7 @@ var offers = []struct {
 }
 
 // offer answers what the model cannot do: it asks which scene to play. Without the tool for that it lists them.
-func offer(r *Request, l language) []act {
+func offer(r *Request, l language) []modelStep {
 	if !r.HasTool(askTool) {
 		return words(menu(l))
 	}
@@ -113,7 +113,7 @@ func offer(r *Request, l language) []act {
 }
 
 // chosenScene is the scene that was chosen from the menu in this turn; nil = none was offered.
-func chosenScene(v *view) func(*view, language) []act {
+func chosenScene(v *view) func(*view, language) []modelStep {
 	asked, ok := v.used(askTool)
 	if !ok {
 		return nil
@@ -128,7 +128,7 @@ func chosenScene(v *view) func(*view, language) []act {
 			return next
 		}
 	}
-	return func(_ *view, l language) []act { return words(menu(l)) }
+	return func(_ *view, l language) []modelStep { return words(menu(l)) }
 }
 
 // menu is all that the model can do, in words.
@@ -156,7 +156,7 @@ const (
 )
 
 // fixTest finds out why the sample's test fails, repairs the program, and runs the test.
-func fixTest(v *view, l language) []act {
+func fixTest(v *view, l language) []modelStep {
 	code, read := v.used("Read") // price.sh, the second
 	edit, edited := v.used("Edit")
 	run, ran := v.used("Bash")
@@ -164,7 +164,7 @@ func fixTest(v *view, l language) []act {
 	switch {
 	case !read:
 		return append(then(l.pick("我先看看测试和被测的脚本。\n\n", "Let me read the test and the script first.\n\n"),
-			"Read", object{"file_path": "test.sh"}), act{tool: "Read", input: object{"file_path": "price.sh"}})
+			"Read", object{"file_path": "test.sh"}), modelStep{tool: "Read", input: object{"file_path": "price.sh"}})
 	case code.failed:
 		return words(l.pick("我没读到 `price.sh`。这个场景要在演练场自带的示例项目里才能演示。",
 			"I could not read `price.sh`. This scene needs the playground's sample project."))
@@ -191,7 +191,7 @@ func fenced(text string) string { return "```\n" + shorten(text, 2000) + "\n```"
 // sendFile is the tool with which the bridge sends files to the chat.
 const sendFile = "mcp__magpie__send_file"
 
-func sendChart(v *view, l language) []act {
+func sendChart(v *view, l language) []modelStep {
 	sent, asked := v.used(sendFile)
 	switch {
 	case !asked:
@@ -207,7 +207,7 @@ func sendChart(v *view, l language) []act {
 // quotedAnswer finds the answers in what the CLI says of a form: "question"="answer".
 var quotedAnswer = regexp.MustCompile(`"([^"]+)"="([^"]*)"`)
 
-func askForm(v *view, l language) []act {
+func askForm(v *view, l language) []modelStep {
 	asked, ok := v.used(askTool)
 	if !ok {
 		return then(l.pick("改票价之前，我想先问两件事。\n\n", "Before I change the prices, two questions.\n\n"),
@@ -240,7 +240,7 @@ func questions(l language) object {
 	}}
 }
 
-func makePlan(v *view, l language) []act {
+func makePlan(v *view, l language) []modelStep {
 	plan, ok := v.used("ExitPlanMode")
 	_, planning := v.used("EnterPlanMode")
 	_, looked := v.used("ToolSearch")
@@ -249,7 +249,7 @@ func makePlan(v *view, l language) []act {
 		return then(l.pick("这件事不小，我先写个计划。\n\n", "This is not a small thing: a plan first.\n\n"), "ToolSearch",
 			object{"query": "select:EnterPlanMode,ExitPlanMode", "max_results": 2})
 	case !planning:
-		return []act{{tool: "EnterPlanMode", input: object{}}}
+		return []modelStep{{tool: "EnterPlanMode", input: object{}}}
 	case !ok:
 		return then(l.pick("计划写好了。\n\n", "Here is the plan.\n\n"), "ExitPlanMode", object{"plan": l.pick(
 			"## 给学生票打折\n\n1. `price.sh` 加一个参数：票的种类\n2. 学生票打五折，和满 10 张的折扣不叠加\n3. `test.sh` 加三个用例\n4. 跑一遍测试",
@@ -263,8 +263,8 @@ func makePlan(v *view, l language) []act {
 }
 
 // firstWords tells the first thing that the person has said, and where in the request it stands.
-func firstWords(v *view, l language) []act {
-	i := slices.IndexFunc(v.known, func(s said) bool { return s.user && !s.aside })
+func firstWords(v *view, l language) []modelStep {
+	i := slices.IndexFunc(v.known, func(s historyMessage) bool { return s.user && !s.aside })
 	if i < 0 {
 		return words(l.pick("这就是你的第一句话：这次请求里没有更早的内容。",
 			"This is the first thing: there is nothing earlier in this request."))
@@ -282,26 +282,26 @@ func firstWords(v *view, l language) []act {
 		where = l.pick("它在鹊桥早些时候补给这个会话的历史里。", "It stands in the history that Magpie gave this session earlier.")
 	}
 	return words(fmt.Sprintf(l.pick("你最先说的是：**%s**\n\n", "The first thing you said: **%s**\n\n"),
-		shorten(spoken(first.text), 200)) + where)
+		shorten(plainText(first.text), 200)) + where)
 }
 
-func tellStory(_ *view, l language) []act {
+func tellStory(_ *view, l language) []modelStep {
 	a := aloud(story(l), l)
 	a.slow = true
-	return []act{a}
+	return []modelStep{a}
 }
 
 // aloud says something in such small pieces that there is time to interrupt it, of about fifteen seconds for a story.
-func aloud(text string, l language) act {
+func aloud(text string, l language) modelStep {
 	if l == chinese {
-		return act{words: text, piece: 1}
+		return modelStep{words: text, piece: 1}
 	}
-	return act{words: text, piece: 4}
+	return modelStep{words: text, piece: 4}
 }
 
 // carryOn goes on with what was asked before: with the rest of a story, from where the request has it to an end, else
 // with the scene that was interrupted.
-func carryOn(v *view, l language) []act {
+func carryOn(v *view, l language) []modelStep {
 	told, before := "", ""
 	for _, s := range slices.Backward(v.known) {
 		if s.user && sceneOf(s.text) != nil {
@@ -313,7 +313,7 @@ func carryOn(v *view, l language) []act {
 	}
 	for _, l := range []language{chinese, english} {
 		if n := overlap(story(l), told); n > 0 && n < len(story(l)) {
-			return []act{aloud(story(l)[n:], l)}
+			return []modelStep{aloud(story(l)[n:], l)}
 		}
 	}
 	if s := sceneOf(before); s != nil {
@@ -323,8 +323,8 @@ func carryOn(v *view, l language) []act {
 }
 
 // sceneOf is what a question asks for, going on apart; nil = no scene.
-func sceneOf(question string) func(*view, language) []act {
-	first, _, _ := strings.Cut(spoken(question), "\n")
+func sceneOf(question string) func(*view, language) []modelStep {
+	first, _, _ := strings.Cut(plainText(question), "\n")
 	for _, s := range scenes {
 		if s.asked.MatchString(first) {
 			return s.next
@@ -356,7 +356,7 @@ var (
 )
 
 // lookAtFiles says what came with the question, and reads the first file that is no picture.
-func lookAtFiles(v *view, l language) []act {
+func lookAtFiles(v *view, l language) []modelStep {
 	var b strings.Builder
 	for i, p := range v.pictures {
 		fmt.Fprintf(&b, l.pick("- 图片 %d：`%s`，我真的收到了\n", "- Picture %d: `%s`, it really reached me\n"), i+1, p)

@@ -7,10 +7,10 @@ import (
 
 // view is a request as the brain understands it.
 type view struct {
-	session  []said // messages of the session before the question
-	history  []said // of the prefix in front of the question
-	known    []said // all of both, and earlier prefixes, oldest first
-	seen     map[said]bool
+	session  []historyMessage // messages of the session before the question
+	history  []historyMessage // of the prefix in front of the question
+	known    []historyMessage // all of both, and earlier prefixes, oldest first
+	seen     map[historyMessage]bool
 	question string
 	draft    string    // what the assistant has said to the question so far
 	uses     []toolUse // of tools, for the question, in their order
@@ -23,7 +23,7 @@ type view struct {
 
 // look reads a request.
 func look(r *Request) *view {
-	v := &view{task: byPerson, seen: make(map[said]bool)}
+	v := &view{task: byPerson, seen: make(map[historyMessage]bool)}
 	prompt, asked := "", false
 	for _, m := range r.Messages {
 		if m.Role == "assistant" {
@@ -119,25 +119,25 @@ func picturesIn(blocks []block) (list []string) {
 func (v *view) turn(prompt string) {
 	history, question := splitPrefix(prompt)
 	v.learn(history)
-	list := []said{{user: true, text: question}}
+	list := []historyMessage{{user: true, text: question}}
 	if v.draft != "" {
-		list = append(list, said{user: false, text: v.draft})
+		list = append(list, historyMessage{user: false, text: v.draft})
 	}
 	v.session = append(v.session, list...)
 	v.know(list...)
 }
 
-func (v *view) know(list ...said) {
+func (v *view) know(list ...historyMessage) {
 	for _, s := range list {
 		v.known = append(v.known, s)
-		v.seen[said{user: s.user, text: spoken(s.text)}] = true
+		v.seen[historyMessage{user: s.user, text: plainText(s.text)}] = true
 	}
 }
 
 // learn adds the messages of a prefix that are not known yet. A repeated message keeps its earlier place.
-func (v *view) learn(history []said) {
+func (v *view) learn(history []historyMessage) {
 	for _, s := range history {
-		if !v.seen[said{user: s.user, text: spoken(s.text)}] {
+		if !v.seen[historyMessage{user: s.user, text: plainText(s.text)}] {
 			v.know(s)
 		}
 	}
