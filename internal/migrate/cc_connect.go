@@ -111,18 +111,18 @@ func (r *ccReader) open() error {
 	if lang := r.expand(r.cfg.Language); lang == "zh" || lang == "en" {
 		r.file.Feishu.Lang = lang
 	}
-	r.noteStrange(all)
+	r.noteUnsupported(all)
 	return nil
 }
 
-// ccStrange are parts of its configuration to which nothing corresponds here.
-var ccStrange = []string{
+// ccUnsupported are parts of its configuration to which nothing corresponds here.
+var ccUnsupported = []string{
 	"aliases", "audit", "banned_words", "bridge", "commands", "cron", "hooks", "management", "speech", "tts", "webhook",
 }
 
-func (r *ccReader) noteStrange(all map[string]any) {
+func (r *ccReader) noteUnsupported(all map[string]any) {
 	var found []string
-	for _, key := range ccStrange {
+	for _, key := range ccUnsupported {
 		if _, ok := all[key]; ok {
 			found = append(found, key)
 		}
@@ -148,18 +148,18 @@ func (r *ccReader) text(options map[string]any, key string) string {
 // bots are the projects of one app, that which is wanted first. The others are noted.
 func (r *ccReader) bots() ([]ccBot, error) {
 	var all []ccBot
-	var names, strange []string
+	var names, unsupported []string
 	for _, p := range r.cfg.Projects {
 		for _, pf := range p.Platforms {
 			if pf.Type != "feishu" && pf.Type != "lark" {
-				strange = append(strange, fmt.Sprintf("%q", pf.Type))
+				unsupported = append(unsupported, fmt.Sprintf("%q", pf.Type))
 			} else if app := r.text(pf.Options, "app_id"); app != "" {
 				all, names = append(all, ccBot{p, pf, app}), append(names, fmt.Sprintf("%q", p.Name))
 			}
 		}
 	}
-	if len(strange) > 0 {
-		r.note(textOtherPlatforms, strings.Join(slices.Compact(strange), ", "))
+	if len(unsupported) > 0 {
+		r.note(textOtherPlatforms, strings.Join(slices.Compact(unsupported), ", "))
 	}
 	if len(all) == 0 {
 		return nil, r.fail(textNoBot, r.Path)
@@ -330,7 +330,7 @@ func (r *ccReader) readSessions(p ccProject) {
 
 // addStore adds the conversations of a file.
 func (r *ccReader) addStore(s ccStore, project string) {
-	topics, strange := 0, 0
+	topics, unsupported := 0, 0
 	for _, key := range slices.Sorted(maps.Keys(s.Users)) {
 		ids, parts := s.Users[key], strings.SplitN(key, ":", 4)
 		place := chat.Key{}
@@ -344,7 +344,7 @@ func (r *ccReader) addStore(s ccStore, project string) {
 			topics += len(ids)
 			continue
 		case !strings.HasPrefix(place.ID, "oc_") || place.Validate() != nil:
-			strange += len(ids)
+			unsupported += len(ids)
 			continue
 		}
 		who := chat.Actor{}
@@ -365,8 +365,8 @@ func (r *ccReader) addStore(s ccStore, project string) {
 	if topics > 0 {
 		r.note(textTopics, topics)
 	}
-	if strange > 0 {
-		r.note(textNoChats, strange)
+	if unsupported > 0 {
+		r.note(textNoChats, unsupported)
 	}
 }
 
@@ -376,14 +376,14 @@ func (r *ccReader) talk(s ccSession, id string, who chat.Actor, past bool) talk 
 	t := talk{id: id, past: past, at: at}
 	for _, m := range s.History {
 		when, _ := time.Parse(time.RFC3339Nano, m.Time)
-		one := said{role: chat.Role(m.Role), text: m.Text, at: when}
+		one := message{role: chat.Role(m.Role), text: m.Text, at: when}
 		if one.role == chat.User {
 			one.who = who
 		}
-		t.said = append(t.said, one)
+		t.messages = append(t.messages, one)
 	}
-	if len(t.said) == 0 && s.Agent != "" && (s.Kind == "" || s.Kind == "claudecode") {
-		t.said = r.transcript(s.Agent, func(m claude.Said) said { return said{text: m.Text, who: who} })
+	if len(t.messages) == 0 && s.Agent != "" && (s.Kind == "" || s.Kind == "claudecode") {
+		t.messages = r.transcript(s.Agent, func(m claude.Said) message { return message{text: m.Text, who: who} })
 	}
 	return t
 }

@@ -78,7 +78,7 @@ func LarkChannelBridge(o Options) (*Found, error) {
 	if err := r.open(); err != nil {
 		return nil, err
 	}
-	if err := r.choose(); err != nil {
+	if err := r.selectProfile(); err != nil {
 		return nil, err
 	}
 	r.setApp()
@@ -124,8 +124,8 @@ func (r *lcbReader) open() error {
 // lcbName is what a profile may be called: its name is that of a folder.
 var lcbName = regexp.MustCompile(`^[^\x00-\x20/\\:*?"<>|]+$`)
 
-// choose takes the profile that is wanted, or the active one. The others are noted.
-func (r *lcbReader) choose() error {
+// selectProfile takes the profile that is wanted, or the active one. The others are noted.
+func (r *lcbReader) selectProfile() error {
 	root := filepath.Dir(r.Path)
 	if len(r.cfg.Profiles) == 0 { // of an early version
 		r.profile, r.state = r.cfg.lcbProfile, root
@@ -240,19 +240,19 @@ type lcbSession struct {
 // readSessions takes over what was said: lark-channel-bridge keeps only which session of the CLI a chat has.
 func (r *lcbReader) readSessions() {
 	chats := map[chat.Key][]lcbSession{}
-	strange := 0
+	unsupported := 0
 	for _, s := range r.sessions() {
 		key, ok := r.scope(s.Scope)
 		switch {
 		case s.Session == "" || cmp.Or(s.Agent, s.AgentID, "claude") != "claude":
 		case !ok:
-			strange++
+			unsupported++
 		case !slices.ContainsFunc(chats[key], func(o lcbSession) bool { return o.Session == s.Session }):
 			chats[key] = append(chats[key], s)
 		}
 	}
-	if strange > 0 {
-		r.note(textNoChats, strange)
+	if unsupported > 0 {
+		r.note(textNoChats, unsupported)
 	}
 	byName := func(a, b chat.Key) int { return strings.Compare(a.String(), b.String()) }
 	for _, key := range slices.SortedFunc(maps.Keys(chats), byName) {
@@ -262,7 +262,7 @@ func (r *lcbReader) readSessions() {
 			// Only the newest one is gone on with.
 			past := s.Status == "archived" || i < len(list)-1
 			c := r.chat(key)
-			c.addTalk(talk{id: s.Session, past: past, at: time.UnixMilli(s.Updated), said: r.said(s.Session, c)})
+			c.addTalk(talk{id: s.Session, past: past, at: time.UnixMilli(s.Updated), messages: r.messages(s.Session, c)})
 		}
 	}
 }
@@ -285,14 +285,14 @@ func (r *lcbReader) sessions() (list []lcbSession) {
 	return append(list, catalog...)
 }
 
-// said is what was said in a session. Its prompts tell who has asked, and in what kind of chat.
-func (r *lcbReader) said(session string, c *Chat) []said {
-	return r.transcript(session, func(m claude.Said) said {
+// messages is what was said in a session. Its prompts tell who has asked, and in what kind of chat.
+func (r *lcbReader) messages(session string, c *Chat) []message {
+	return r.transcript(session, func(m claude.Said) message {
 		p := readPrompt(m.Text)
 		if p.private {
 			c.Kind = chat.Private
 		}
-		return said{text: p.text, who: p.who}
+		return message{text: p.text, who: p.who}
 	})
 }
 

@@ -16,14 +16,14 @@ import (
 
 // talk is one conversation of a chat.
 type talk struct {
-	id   string    // by which the other bridge knows it
-	past bool      // it was ended
-	at   time.Time // when it was gone on with last
-	said []said
+	id       string    // by which the other bridge knows it
+	past     bool      // it was ended
+	at       time.Time // when it was gone on with last
+	messages []message
 }
 
-// said is one message.
-type said struct {
+// message is one message.
+type message struct {
 	id   string // by which it is known; empty = none, it follows from what was said
 	role chat.Role
 	who  chat.Actor
@@ -48,16 +48,16 @@ func (c *Chat) addTalk(t talk) {
 	if !sane(last) {
 		last = time.Unix(0, 0)
 	}
-	t.said = slices.DeleteFunc(t.said, func(m said) bool {
+	t.messages = slices.DeleteFunc(t.messages, func(m message) bool {
 		return strings.TrimSpace(m.text) == "" || m.role != chat.User && m.role != chat.Assistant
 	})
-	for i, m := range t.said {
+	for i, m := range t.messages {
 		if !sane(m.at) {
-			t.said[i].at = last
+			t.messages[i].at = last
 		}
-		last = t.said[i].at
+		last = t.messages[i].at
 	}
-	if len(t.said) > 0 {
+	if len(t.messages) > 0 {
 		t.at = last
 		c.talks = append(c.talks, t)
 	}
@@ -88,7 +88,7 @@ func (c Chat) records(from string) (list []db.Record) {
 	var now []db.Record
 	ended := int64(0)
 	for _, t := range talks {
-		for _, m := range t.said {
+		for _, m := range t.messages {
 			r := db.Record{Kind: c.Kind, Past: t.past, Message: chat.Message{
 				Key: c.Key, ID: m.name(from, t), Role: m.role, Class: chat.Talk, Actor: m.who, Text: m.text,
 				Time: m.at.UTC().Truncate(time.Millisecond),
@@ -109,7 +109,7 @@ func (c Chat) records(from string) (list []db.Record) {
 }
 
 // name is the id of a message that the platform does not know.
-func (m said) name(from string, t talk) string {
+func (m message) name(from string, t talk) string {
 	if m.id != "" {
 		return db.ForeignID(from, m.id)
 	}
@@ -124,7 +124,7 @@ func (m said) name(from string, t talk) string {
 func (f *Found) Count() (messages int, first, last time.Time) {
 	for _, c := range f.Chats {
 		for _, t := range c.talks {
-			for _, m := range t.said {
+			for _, m := range t.messages {
 				if messages == 0 || m.at.Before(first) {
 					first = m.at
 				}

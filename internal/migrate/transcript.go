@@ -7,14 +7,14 @@ import (
 
 // transcript is what was said in a session of the CLI of this machine's user; asked makes a question of a prompt. What
 // cannot be read is noted.
-func (r reader) transcript(session string, asked func(claude.Said) said) (list []said) {
+func (r reader) transcript(session string, asked func(claude.Said) message) (list []message) {
 	all, err := claude.Config{Environ: r.opt.Environ}.Transcripts("").Talk(session)
 	if err != nil {
 		r.note(textNoTranscript, session, r.why(err))
 		return nil
 	}
 	for _, m := range all {
-		one := said{text: m.Text}
+		one := message{text: m.Text}
 		if !m.Agent {
 			one = asked(m)
 		}
