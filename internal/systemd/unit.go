@@ -16,8 +16,8 @@ import (
 // StopTimeout is how long a service manager gives the program to stop, unless shutdown_timeout wants more.
 const StopTimeout = 90 * time.Second
 
-// stopRest is what of it is for processes that will not go.
-const stopRest = 30 * time.Second
+// stopGrace is what of it is for processes that will not go.
+const stopGrace = 30 * time.Second
 
 // unit is a unit file of systemd for the service. What the template shows is exported.
 type unit struct {
@@ -63,7 +63,7 @@ func standardUnit() unit {
 }
 
 // StopSeconds is for the template.
-func (u unit) StopSeconds() int { return int(max(StopTimeout, u.Shutdown+stopRest).Seconds()) }
+func (u unit) StopSeconds() int { return int(max(StopTimeout, u.Shutdown+stopGrace).Seconds()) }
 
 // Capabilities is for the template.
 func (u unit) Capabilities() string { return strings.Join(claude.Capabilities(), " ") }

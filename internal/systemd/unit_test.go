@@ -99,7 +99,7 @@ func TestTimeToStop(t *testing.T) {
 		u := standardUnit()
 		u.Shutdown = shutdown
 		stop := regexp.MustCompile(`TimeoutStopSec=(\d+)\n`).FindStringSubmatch(u.String())
-		if n, err := strconv.Atoi(stop[1]); err != nil || time.Duration(n)*time.Second < shutdown+stopRest {
+		if n, err := strconv.Atoi(stop[1]); err != nil || time.Duration(n)*time.Second < shutdown+stopGrace {
 			t.Errorf("shutdown_timeout %v: %v", shutdown, stop)
 		}
 	}
