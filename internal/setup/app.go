@@ -114,7 +114,7 @@ func (u *setup) enterCredentials(ctx context.Context) (err error) {
 	u.feishu.AppID = u.AppID
 	if u.AppID == "" {
 		u.say(textEnterFrom, "https://open.feishu.cn/app", "https://open.larksuite.com/app")
-		if u.feishu.AppID, err = u.ask(ctx, textAppID, ""); err != nil {
+		if u.feishu.AppID, err = u.prompt(ctx, textAppID, ""); err != nil {
 			return err
 		}
 	}

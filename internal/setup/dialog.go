@@ -33,8 +33,8 @@ func (d *dialog) say(p i18n.Phrase, args ...any) { d.print(p.Sprintf(d.lang, arg
 // print prints text as it is. A write error is ignored: if the terminal is gone, the next question fails.
 func (d *dialog) print(text string) { _, _ = io.WriteString(d.out, text) }
 
-// ask returns the operator's answer, or the proposed one for an empty line.
-func (d *dialog) ask(ctx context.Context, p i18n.Phrase, proposed string) (string, error) {
+// prompt returns the operator's answer, or the proposed one for an empty line.
+func (d *dialog) prompt(ctx context.Context, p i18n.Phrase, proposed string) (string, error) {
 	// Flags and proposals take the place of answers.
 	if d.unattended {
 		return proposed, nil
@@ -151,7 +151,7 @@ func (d *dialog) pick(ctx context.Context, p i18n.Phrase, choices ...i18n.Phrase
 		for i, c := range choices {
 			d.print(fmt.Sprintf("  %d. %s\n", i+1, c.Sprintf(d.lang)))
 		}
-		answer, err := d.ask(ctx, textNumber, "1")
+		answer, err := d.prompt(ctx, textNumber, "1")
 		if err != nil {
 			return 0, err
 		}

@@ -217,7 +217,7 @@ func (u *setup) chooseProject(ctx context.Context) error {
 		answer := proposed
 		if u.Project == "" {
 			var err error
-			if answer, err = u.ask(ctx, textProjectAsk, proposed); err != nil {
+			if answer, err = u.prompt(ctx, textProjectAsk, proposed); err != nil {
 				return err
 			}
 		}
