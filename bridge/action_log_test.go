@@ -45,7 +45,7 @@ func TestWhatTheAgentDidIsNotLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for r, err := range store.Records().Of(t.Context(), key) {
+	for r, err := range store.Records().Range(t.Context(), key) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -185,7 +185,7 @@ func (d *toolHandlers) remember(ctx context.Context, key chat.Key, in toRemember
 	if err != nil {
 		return "", err
 	}
-	known, err := d.db.Memories().Of(ctx, key)
+	known, err := d.db.Memories().List(ctx, key)
 	if err != nil {
 		return "", err
 	}

@@ -105,7 +105,7 @@ func (r attemptRunner) readAnswer(
 		switch e := ev.(type) {
 		case claude.ToolAsk:
 			place := r.cfg.workspace(t.claim.Chat, p.Dir())
-			if r.approvals.Ask(ctx, t.claim, place, e, func(v claude.Decision) bool { return p.Answer(e.ID, v) }) {
+			if r.approvals.RequestDecision(ctx, t.claim, place, e, func(v claude.Decision) bool { return p.Answer(e.ID, v) }) {
 				r.pool.Yield(p)
 				t.view = t.view.Asked()
 			}
@@ -284,7 +284,7 @@ func (pb promptBuilder) build(ctx context.Context, t *turn, live bool, s syncSta
 func (cfg Config) request(c db.Claim, resume bool, s syncState) contextmgr.Request {
 	r := contextmgr.Request{
 		Key: c.Turn.Key, Kind: c.Chat.Kind, Epoch: c.Turn.Epoch, Turn: c.Turn.ID,
-		Asked: c.Asked, Project: cfg.project(c.Chat), Seen: s.turn, Verified: s.verified, Behind: s.isBehind,
+		Asked: c.Asked, Project: cfg.project(c.Chat), Seen: s.turn, Verified: s.verified, Incomplete: s.isBehind,
 	}
 	// A turn of an ended conversation must not get the summary of the current one.
 	if c.Chat.Epoch == c.Turn.Epoch {

@@ -185,7 +185,7 @@ func (g *background) storeMissed(ctx context.Context, c db.Claim) (since time.Ti
 		}
 	}
 	if len(list) > 0 {
-		err = g.db.Background().Overhear(ctx, key, c.Turn.Epoch, list)
+		err = g.db.Background().Store(ctx, key, c.Turn.Epoch, list)
 	}
 	return since, errors.Join(err, unknown)
 }

@@ -37,7 +37,7 @@ func (cs conversationCommands) reset(ctx context.Context, o ordered) (order, err
 // to the old conversation. The next process is started at once. A spare process is for chats without a folder: this
 // one's holds the sessions to which /resume goes back.
 func (cs conversationCommands) forget(ctx context.Context, o ordered, answer i18n.Phrase) (order, error) {
-	files, err := cs.files.Of(ctx, o.m)
+	files, err := cs.files.FilesOf(ctx, o.m)
 	if err != nil {
 		return order{}, err
 	}

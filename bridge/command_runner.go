@@ -130,7 +130,7 @@ func (l lateReplies) promise(o ordered, work func(context.Context) string) {
 		}
 		// The idempotency key contains the command's message, so a redelivered command is answered once.
 		p := db.Post{Key: o.m.Key, Idem: "later:" + o.m.ID, ReplyTo: cmp.Or(o.answers, o.m.ID), Text: text}
-		if err := l.outbox.Add(context.WithoutCancel(ctx), p); err != nil {
+		if err := l.outbox.Enqueue(context.WithoutCancel(ctx), p); err != nil {
 			l.log.Error().Err(err).Stringer("chat", o.m.Key).Msg("reply not stored")
 		}
 	})

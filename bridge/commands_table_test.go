@@ -71,7 +71,7 @@ var commandCases = map[string][]commandCase{
 		{reply: i18n.RememberWhat},
 		{args: "周二", reply: i18n.RememberedForUser, inGroup: i18n.RememberedForChat,
 			does: func(w *memoryRig, c db.Chat) bool {
-				list, err := w.store.Memories().Of(w.ctx, c.Key)
+				list, err := w.store.Memories().List(w.ctx, c.Key)
 				w.must(err)
 				return len(list) == 1 && list[0].Text == "周二" && list[0].Scope == usualScope(c.Kind)
 			}},

@@ -120,7 +120,7 @@ func TestACommandChangesTheSettings(t *testing.T) {
 	if c.Settings.Lang != "en" || l.bridge.cfg.project(c) != own || l.bridge.cfg.permissionMode(c) != "plan" {
 		t.Errorf("settings %+v", c.Settings)
 	}
-	if got := l.bridge.receiver.languages.WhenSpoken(t.Context(), room, string(i18n.Chinese)); got != i18n.English {
+	if got := l.bridge.receiver.languages.LanguageFor(t.Context(), room, string(i18n.Chinese)); got != i18n.English {
 		t.Errorf("the chat is answered in %q", got)
 	}
 	l.say("om_2", "/状态")

@@ -34,7 +34,7 @@ func (cs reportCommands) showContext(ctx context.Context, o ordered) (order, err
 	live := cs.cfg.Context.Resumes() && c.Session.ID != "" && cs.cfg.checkResumable(c) == "" &&
 		cs.pool.HasIdle(m.Key.String(), c.Session.ID)
 	question := chat.Message{Key: m.Key, ID: m.ID, Actor: m.Actor, Text: o.args, Time: m.Time}
-	built, err := NewPreview(*cs.cfg, cs.db, cs.context, cs.pool.Config()).Of(ctx, question, live)
+	built, err := NewPreview(*cs.cfg, cs.db, cs.context, cs.pool.Config()).Build(ctx, question, live)
 	if err != nil {
 		return order{}, err
 	}

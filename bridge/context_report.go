@@ -18,7 +18,7 @@ func reportOf(r contextmgr.Request, p contextmgr.Prompt, lost claude.LostCause) 
 	case r.Live:
 		t.Session = db.Live
 	case p.UseResume:
-		t.Session, t.Behind, t.Unsure = db.Resumed, r.Behind, !r.Verified
+		t.Session, t.Incomplete, t.Unsure = db.Resumed, r.Incomplete, !r.Verified
 	}
 	return t
 }
@@ -52,7 +52,7 @@ func describe(t db.ContextReport, l i18n.Lang) string {
 		way = i18n.ContextLive
 	case t.Session == db.Begun:
 		way = i18n.ContextNewSession
-	case t.Behind:
+	case t.Incomplete:
 		way = i18n.ContextIncomplete
 	case t.Unsure:
 		way = i18n.ContextUnverified

@@ -91,11 +91,11 @@ func (p *budget) report(
 			i--
 		}
 		bins[i].Spending = bins[i].Plus(m.Spending)
-		sum.Answers, sum.Apart, sum.Spending = sum.Answers+m.Answers, sum.Apart.Plus(m.Apart), sum.Plus(m.Spending)
+		sum.Answers, sum.Background, sum.Spending = sum.Answers+m.Answers, sum.Background.Plus(m.Background), sum.Plus(m.Spending)
 	}
 	usd, tokens := i18n.USD(sum.USD), i18n.Tokens(sum.Tokens)
 	r.head = fmt.Sprintf(i18n.CostSum.In(l), s.head.In(l), usd, tokens, sum.Answers) + "\n"
-	if a := sum.Apart; a != (db.Spending{}) {
+	if a := sum.Background; a != (db.Spending{}) {
 		r.head += fmt.Sprintf(i18n.CostBackground.In(l), i18n.USD(a.USD), i18n.Tokens(a.Tokens)) + "\n"
 	}
 	if p.simulated {

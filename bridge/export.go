@@ -101,7 +101,7 @@ func (cs exportCommand) exported(ctx context.Context, o ordered) ([]*exportFile,
 		files = append(files, lines)
 	}
 	page := &transcript{ordered: o, b: &read.text, zone: cs.zone}
-	for r, err := range cs.db.Records().Of(ctx, o.m.Key) {
+	for r, err := range cs.db.Records().Range(ctx, o.m.Key) {
 		if err != nil {
 			return nil, err
 		}

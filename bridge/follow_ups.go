@@ -36,16 +36,16 @@ type followUps struct {
 func (f followUps) watch(t db.Turn, p *claude.Process) {
 	key := t.Key
 	p.Unasked().Watch(claude.Watcher{
-		Woken: func() { f.outbox.Enqueue(func(ctx context.Context) { f.decideFollowUp(ctx, t) }) },
+		Woken: func() { f.outbox.EnqueueJob(func(ctx context.Context) { f.decideFollowUp(ctx, t) }) },
 		Asked: func(q claude.ToolAsk) {
-			f.outbox.Enqueue(func(ctx context.Context) { f.requestDecision(ctx, t, p, q) })
+			f.outbox.EnqueueJob(func(ctx context.Context) { f.requestDecision(ctx, t, p, q) })
 		},
 		Withdrawn: func(id string) {
-			f.outbox.Enqueue(func(ctx context.Context) { f.approvals.Withdraw(ctx, id) })
+			f.outbox.EnqueueJob(func(ctx context.Context) { f.approvals.Withdraw(ctx, id) })
 		},
 		Ended: func(why claude.UnaskedEnd) {
 			if why != claude.EndClosed { // else the next start tells people
-				f.outbox.Enqueue(func(ctx context.Context) { f.workEnded(ctx, key, why) })
+				f.outbox.EnqueueJob(func(ctx context.Context) { f.workEnded(ctx, key, why) })
 			}
 		},
 	})
@@ -99,7 +99,7 @@ func (f followUps) requestDecision(ctx context.Context, last db.Turn, p *claude.
 		p.Unasked().Answer(q.ID, claude.Decision{Why: nobodyAsked})
 		return
 	}
-	f.approvals.Ask(ctx, c, f.cfg.workspace(c.Chat, p.Dir()), q, func(v claude.Decision) bool {
+	f.approvals.RequestDecision(ctx, c, f.cfg.workspace(c.Chat, p.Dir()), q, func(v claude.Decision) bool {
 		return p.Unasked().Answer(q.ID, v)
 	})
 	if !p.Unasked().IsOpen(q.ID) { // it may have been withdrawn meanwhile

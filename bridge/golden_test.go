@@ -62,7 +62,7 @@ func (s *turnRig) with(change func(turncard.State) turncard.State) *turnRig {
 
 func (s *turnRig) ended(state db.TurnState, notice i18n.Phrase, failure ...string) *turnRig {
 	return s.with(func(v turncard.State) turncard.State {
-		return v.End(turncard.Outcome{State: state, Failure: strings.Join(failure, ""), Notice: notice})
+		return v.Finish(turncard.Outcome{State: state, Failure: strings.Join(failure, ""), Notice: notice})
 	})
 }
 

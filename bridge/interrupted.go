@@ -74,7 +74,7 @@ func (it interruptedTurns) over(
 		return chat.Card{}, err
 	}
 	end := turncard.Outcome{State: db.Done, Notice: notice}
-	return turncard.New(turn, l, time.Now()).Saying(parts...).End(end).Card(time.Now()), nil
+	return turncard.New(turn, l, time.Now()).Saying(parts...).Finish(end).Card(time.Now()), nil
 }
 
 // decide carries out the buttons of an interrupted turn.
@@ -83,7 +83,7 @@ func (it interruptedTurns) decide(ctx context.Context, p chat.Press, l i18n.Lang
 	notice, toast := i18n.Dropped, i18n.Dropped
 	if w.GoOn {
 		notice, toast = i18n.GoesOn, i18n.GoingOn
-		w.Wish = chat.Message{Actor: p.Actor, Text: i18n.ContinueWord.In(l), Time: time.Now()}
+		w.ContinueMessage = chat.Message{Actor: p.Actor, Text: i18n.ContinueWord.In(l), Time: time.Now()}
 	}
 	var err error
 	if w.Over, err = it.over(ctx, p.Key, w.Turn, l, notice); err != nil {

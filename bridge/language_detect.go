@@ -39,11 +39,11 @@ func (cfg Config) ordersIn(text string) i18n.Lang {
 
 // OfChat is the language in which a chat is spoken to.
 func (ls languages) OfChat(ctx context.Context, key chat.Key) i18n.Lang {
-	return ls.WhenSpoken(ctx, key, "")
+	return ls.LanguageFor(ctx, key, "")
 }
 
-// WhenSpoken is the language in which a chat is answered that has just spoken another one; empty = it has not.
-func (ls languages) WhenSpoken(ctx context.Context, key chat.Key, spoken string) i18n.Lang {
+// LanguageFor is the language in which a chat is answered that has just spoken another one; empty = it has not.
+func (ls languages) LanguageFor(ctx context.Context, key chat.Key, spoken string) i18n.Lang {
 	c := ls.load(ctx, key)
 	c.Lang = cmp.Or(spoken, c.Lang)
 	return ls.cfg.langOf(c)

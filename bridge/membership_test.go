@@ -74,7 +74,7 @@ func TestUnaskedWordsAreInTheConfiguredLanguage(t *testing.T) {
 			t.Errorf("in a new group: %q", got)
 		}
 		w.out.Fail = chat.ErrRefused
-		w.must(w.bridge.outbox.Add(w.ctx, db.Post{Key: room, Idem: "refused", Card: &chat.Card{Body: "x"}}))
+		w.must(w.bridge.outbox.Enqueue(w.ctx, db.Post{Key: room, Idem: "refused", Card: &chat.Card{Body: "x"}}))
 		flush(w.ctx, w.bridge.outbox)
 		if got := w.out.Said; !slices.Equal(got, []string{i18n.Withheld.EN}) {
 			t.Errorf("in place of an answer: %q", got)

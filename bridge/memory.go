@@ -110,7 +110,7 @@ type memoryTalk struct {
 // aboutMemory is the command /memory.
 func (cs memoryCommands) aboutMemory(ctx context.Context, o ordered) (order, error) {
 	m := o.m
-	all, err := cs.db.Memories().Of(ctx, m.Key)
+	all, err := cs.db.Memories().List(ctx, m.Key)
 	if err != nil {
 		return order{}, err
 	}

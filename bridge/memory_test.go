@@ -203,7 +203,7 @@ func TestMemoriesByCommand(t *testing.T) {
 	w.expect(w.order(alice, "/memory show #1"), "第二行", "第 1 版")
 	w.expect(w.order(alice, "/memory edit 1 喝咖啡"), "已修改 #1：喝咖啡")
 	w.expect(w.order(alice, "/memory why 1"), "第 1 版", "记下：你（/remember）", "第 2 版", "修改：你", "> ", "/memory edit 1 喝咖啡")
-	list, err := w.store.Memories().Of(w.ctx, alice.key)
+	list, err := w.store.Memories().List(w.ctx, alice.key)
 	w.must(err)
 	w.expect(w.order(alice, "/memory show "+list[1].ID), "第二件")
 	w.expect(w.order(alice, "/memory forget 1"), "已忘记 #1：喝咖啡", "/new")
@@ -221,7 +221,7 @@ func TestMemoriesByCommand(t *testing.T) {
 		w.remember(alice, toRemember{Title: "ming@example.com", Text: "ming@example.com",
 			Keywords: []string{"ming@example.com"}})
 	})
-	w.expect(fmt.Sprint(w.store.Memories().Of(w.ctx, alice.key)), "[REDACTED_EMAIL]", "!ming@", "!hunter2")
+	w.expect(fmt.Sprint(w.store.Memories().List(w.ctx, alice.key)), "[REDACTED_EMAIL]", "!ming@", "!hunter2")
 	w.expect(w.order(alice, "/remember "+strings.Repeat("长", db.MaxMemoryText+1)), "太长")
 	w.expect(w.order(alice, "/help"), "/remember", "/memory")
 }
@@ -295,7 +295,7 @@ func TestWhatTheAgentRemembers(t *testing.T) {
 		w.expect(w.remember(alice, toRemember{Title: "p", Text: "uses Go", Scope: "project"}), "number 2")
 		w.expect(w.searchMemory(alice, "TEA"), "[1] 茶", "\n  爱喝茶")
 	})
-	list, err := w.store.Memories().Of(w.ctx, alice.key)
+	list, err := w.store.Memories().List(w.ctx, alice.key)
 	w.must(err)
 	if len(list) != 2 || list[0].Scope != db.UserScope || list[0].Of != "ou_alice" || list[0].Sources[0] != "om_1" ||
 		list[1].Of != "/srv/one" {
@@ -353,7 +353,7 @@ func TestWhatOneAsksToRememberIsNotTheOthers(t *testing.T) {
 	c.Asked = c.Asked[:2]
 	defer w.bridge.runner.agents.attempts.specs.tools.attend(c, "/srv/one")()
 	w.expect(w.remember(team, toRemember{Title: "nuts", Text: "allergic to nuts", Scope: "user"}), "number 2")
-	list, err := w.store.Memories().Of(w.ctx, team.key)
+	list, err := w.store.Memories().List(w.ctx, team.key)
 	w.must(err)
 	if len(list) != 2 || list[0].Scope != db.ChatScope || list[1].Of != "ou_alice" {
 		t.Errorf("stored %+v", list)
@@ -523,7 +523,7 @@ func TestNothingOfAChatIsFoundInAnother(t *testing.T) {
 				check(p, "/title", w.order(p, "/title "+text))
 			case 8:
 				w.ask(p, text, "answer "+text, nil)
-				_, err := w.store.Files().Add(w.ctx, p.key, fmt.Sprintf("om_%d", w.said),
+				_, err := w.store.Files().Insert(w.ctx, p.key, fmt.Sprintf("om_%d", w.said),
 					[]chat.File{{Kind: chat.Document, Key: "file_" + text, Name: text}})
 				w.must(err)
 				c, err := w.store.Chats().Get(w.ctx, p.key)
@@ -532,7 +532,7 @@ func TestNothingOfAChatIsFoundInAnother(t *testing.T) {
 				w.embed()
 			}
 			for _, q := range chatMembership {
-				list, err := w.store.Memories().Of(w.ctx, q.key)
+				list, err := w.store.Memories().List(w.ctx, q.key)
 				w.must(err)
 				for _, m := range list {
 					if !slices.Contains(foreign, m.ID) {
@@ -562,7 +562,7 @@ func TestNothingOfAChatIsFoundInAnother(t *testing.T) {
 			check(p, "/resume", w.order(p, "/resume"))
 			check(p, "/export", w.exported(p))
 			check(p, "documents", w.documents(filepath.Join(own, "docs"), p.key))
-			for r, err := range w.store.Records().Of(w.ctx, p.key) {
+			for r, err := range w.store.Records().Range(w.ctx, p.key) {
 				w.must(err)
 				check(p, "history export", r.Text)
 			}

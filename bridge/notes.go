@@ -100,7 +100,7 @@ func (n notes) askAgent(
 // known returns the memories that the model may see while it writes this one: never those of other
 // people, whose words could end up in it.
 func (n notes) known(ctx context.Context, note db.Memory) ([]db.Memory, error) {
-	list, err := n.db.Memories().Of(ctx, note.Key)
+	list, err := n.db.Memories().List(ctx, note.Key)
 	return slices.DeleteFunc(list, func(x db.Memory) bool { return x.Scope == db.UserScope && x.Of != note.Of }), err
 }
 

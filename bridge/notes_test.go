@@ -95,7 +95,7 @@ func (w *memoryRig) keep(p place, reply string) {
 
 func (w *memoryRig) memories(p place) []db.Memory {
 	w.Helper()
-	list, err := w.store.Memories().Of(w.ctx, p.key)
+	list, err := w.store.Memories().List(w.ctx, p.key)
 	w.must(err)
 	return list
 }

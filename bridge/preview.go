@@ -31,9 +31,9 @@ func NewPreview(cfg Config, store *db.DB, m *contextmgr.Manager, agent claude.Co
 // noTurn is the number of a turn that comes after all that there are.
 const noTurn = math.MaxInt64
 
-// Of builds the context of a question; live says that a living process would be asked, else a new one. It returns
+// Build builds the context of a question; live says that a living process would be asked, else a new one. It returns
 // [db.ErrNotFound] for a chat that is not known.
-func (p *Preview) Of(ctx context.Context, question chat.Message, live bool) (Built, error) {
+func (p *Preview) Build(ctx context.Context, question chat.Message, live bool) (Built, error) {
 	claim, err := p.claim(ctx, question)
 	if err != nil {
 		return Built{}, err
@@ -60,7 +60,7 @@ func (p *Preview) claim(ctx context.Context, question chat.Message) (db.Claim, e
 		claim.Asked = []chat.Message{question}
 	}
 	if stale(claim, p.cfg.Context.StaleAfter.Duration) {
-		claim.Chat.Session, claim.Chat.Summary, claim.Chat.Anew = db.Session{}, db.Summary{}, noTurn
+		claim.Chat.Session, claim.Chat.Summary, claim.Chat.ContextStart = db.Session{}, db.Summary{}, noTurn
 	}
 	if claim.Chat.Session.ID != "" && p.cfg.Context.Resumes() {
 		claim.Turn.Session, claim.Resume = claim.Chat.Session.ID, true

@@ -94,7 +94,7 @@ var goOn = regexp.MustCompile(`(?i)^\s*(继续|接着说|continue|go on)\s*[。.
 // acceptQuestion takes in a question.
 func (rc *receiver) acceptQuestion(ctx context.Context, m chat.Incoming) error {
 	e := db.Inbound{Incoming: m, Class: chat.Talk, Lang: rc.languages.detect(ctx, m)}
-	l := rc.languages.WhenSpoken(ctx, m.Key, e.Lang)
+	l := rc.languages.LanguageFor(ctx, m.Key, e.Lang)
 	switch {
 	case rc.cfg.late(m):
 		e.Held = func(turn int64) chat.Card { return heldCard(turn, l, m.Time) }
@@ -107,7 +107,7 @@ func (rc *receiver) acceptQuestion(ctx context.Context, m chat.Incoming) error {
 	}
 	if e.Steer.Turn == 0 { // else it has no files, and quotes what its agent says just now
 		var err error
-		if e.Files, err = rc.files.Of(ctx, m); err != nil {
+		if e.Files, err = rc.files.FilesOf(ctx, m); err != nil {
 			return err
 		}
 	}
@@ -150,7 +150,7 @@ func (rc *receiver) edited(ctx context.Context, m chat.Incoming) error {
 	if rc.listening.toBot(ctx, m) {
 		e.Class = chat.Talk
 	}
-	l := rc.languages.WhenSpoken(ctx, m.Key, e.Lang)
+	l := rc.languages.LanguageFor(ctx, m.Key, e.Lang)
 	e.Held = func(turn int64) chat.Card { return editedCard(turn, l) }
 	e.Text = questionIn(e.Text)
 	got, err := rc.inbox.history.edit(ctx, e)

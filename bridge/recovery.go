@@ -119,7 +119,7 @@ func (r cutOffTurns) recover(ctx context.Context, t db.Turn) error {
 	}
 	transcripts := r.pool.Config().Transcripts(t.Key.String())
 	dir := r.workedIn(c, transcripts, t.Session)
-	steers, err := r.db.Turns().Steers().Of(ctx, t.ID)
+	steers, err := r.db.Turns().Steers().Prompts(ctx, t.ID)
 	if err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func (r cutOffTurns) recover(ctx context.Context, t db.Turn) error {
 	}
 	e := db.TurnResult{
 		Turn: t, State: end.State, Failure: end.Failure, Answer: text,
-		Card:       turncard.New(t.ID, r.cfg.langOf(c), time.Now()).Saying(parts...).End(end).Card(time.Now()),
+		Card:       turncard.New(t.ID, r.cfg.langOf(c), time.Now()).Saying(parts...).Finish(end).Card(time.Now()),
 		SteersRead: did.Steered,
 	}
 	if did.Known && r.cfg.Context.Resumes() {
@@ -242,7 +242,7 @@ func (r cutOffTurns) followUpResult(ctx context.Context, t db.Turn, cut turncard
 	log.Warn().Bool("finished", did.Ended).Str("state", string(end.State)).Msg("work in the background was cut off")
 	return db.TurnResult{
 		Turn: t, State: end.State, Failure: end.Failure, Answer: text, Usage: r.usage(ctx, t, did),
-		Card: turncard.New(t.ID, r.cfg.langOf(c), time.Now()).Saying(parts...).End(end).Card(time.Now()),
+		Card: turncard.New(t.ID, r.cfg.langOf(c), time.Now()).Saying(parts...).Finish(end).Card(time.Now()),
 	}, nil
 }
 

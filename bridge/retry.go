@@ -41,7 +41,7 @@ func (cs conversationCommands) lastQuestion(ctx context.Context, o ordered) (str
 	var asked []string
 	var files []chat.File
 	var last chat.Message
-	for m, err := range cs.db.History().Of(ctx, o.m.Key, o.chat.Epoch, 0, math.MaxInt64) {
+	for m, err := range cs.db.History().Range(ctx, o.m.Key, o.chat.Epoch, 0, math.MaxInt64) {
 		if err != nil {
 			return "", nil, err
 		}

@@ -40,7 +40,7 @@ func (d *toolHandlers) sendFile(ctx context.Context, key chat.Key, in toSend) (s
 			"Say the rest in your answer.", n, longestCaption)
 	}
 	turn := a.claim.Turn
-	switch n, err := d.db.Outbox().FileDeliveries().Of(ctx, turn.ID); {
+	switch n, err := d.db.Outbox().FileDeliveries().Count(ctx, turn.ID); {
 	case err != nil:
 		return "", err
 	case n >= mostSent:

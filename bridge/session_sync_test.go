@@ -108,7 +108,7 @@ func TestASessionThatWasLongAwayIsKnown(t *testing.T) {
 		return l.count(`SELECT COUNT(*) FROM turns WHERE session_id <> '' AND state = 'done'`) == 2
 	})
 	told, err := l.bridge.db.Turns().LastReport(t.Context(), room, 0)
-	if got := l.sessionOfTheLastTurn(); err != nil || got != s.ID || told.Unsure || told.Behind {
+	if got := l.sessionOfTheLastTurn(); err != nil || got != s.ID || told.Unsure || told.Incomplete {
 		t.Errorf("answered in session %s, want %s; told %+v (%v)", got, s.ID, told, err)
 	}
 }
@@ -153,7 +153,7 @@ func TestWhatStatusSaysOfTheLastTurn(t *testing.T) {
 			"resumed session + 12 earlier messages"},
 		{db.ContextReport{Session: db.Resumed, Unread: true}, "续接会话（历史读取失败）",
 			"resumed session (history unavailable)"},
-		{db.ContextReport{Session: db.Resumed, Behind: true, Messages: 2}, "续接会话，补上了缺少的消息 + 2 条历史消息",
+		{db.ContextReport{Session: db.Resumed, Incomplete: true, Messages: 2}, "续接会话，补上了缺少的消息 + 2 条历史消息",
 			"resumed session, missing messages added + 2 earlier messages"},
 		{db.ContextReport{Session: db.Resumed, Unsure: true}, "续接会话，未能核对",
 			"resumed session, not verified"},
@@ -195,8 +195,8 @@ func TestToldFollowsThePrompt(t *testing.T) {
 			db.ContextReport{Session: db.Live, Messages: 3}},
 		"resumed": {contextmgr.Request{Verified: true}, resumed, "",
 			db.ContextReport{Session: db.Resumed, Messages: 3}},
-		"behind": {contextmgr.Request{Verified: true, Behind: true}, resumed, "",
-			db.ContextReport{Session: db.Resumed, Messages: 3, Behind: true}},
+		"behind": {contextmgr.Request{Verified: true, Incomplete: true}, resumed, "",
+			db.ContextReport{Session: db.Resumed, Messages: 3, Incomplete: true}},
 		"not compared": {contextmgr.Request{}, resumed, "",
 			db.ContextReport{Session: db.Resumed, Messages: 3, Unsure: true}},
 		"lost": {contextmgr.Request{Lost: true}, contextmgr.Prompt{Unread: true}, claude.LostMissing,

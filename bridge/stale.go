@@ -33,11 +33,11 @@ func (mt maintenance) beginAnew(ctx context.Context, c db.Claim) {
 	for _, m := range c.Asked {
 		before = min(before, m.Seq)
 	}
-	if c.Chat.Anew >= before-1 {
+	if c.Chat.ContextStart >= before-1 {
 		return // an earlier attempt of this turn has done it
 	}
 	log := zerolog.Ctx(ctx)
-	if err := mt.db.Chats().BeginAnew(context.WithoutCancel(ctx), key, c.Turn.Epoch, before-1); err != nil {
+	if err := mt.db.Chats().RestartContext(context.WithoutCancel(ctx), key, c.Turn.Epoch, before-1); err != nil {
 		log.Error().Err(err).Msg("stale chat not reset")
 		return
 	}
@@ -82,7 +82,7 @@ func (n notes) capture(ctx context.Context, c db.Claim) error {
 func (n notes) rounds(ctx context.Context, c db.Claim) ([]chat.Message, error) {
 	var said []chat.Message
 	questions := 0
-	for m, err := range n.db.History().Of(ctx, c.Turn.Key, c.Turn.Epoch, c.Chat.Anew, c.Turn.ID) {
+	for m, err := range n.db.History().Range(ctx, c.Turn.Key, c.Turn.Epoch, c.Chat.ContextStart, c.Turn.ID) {
 		if err != nil {
 			return nil, err
 		}

@@ -55,7 +55,7 @@ func TestWhatIsMadeOfAChatIsInItsLanguage(t *testing.T) {
 	var list []db.Memory
 	l.until("the key points", func() bool {
 		var err error
-		list, err = l.bridge.db.Memories().Of(t.Context(), room)
+		list, err = l.bridge.db.Memories().List(t.Context(), room)
 		l.must(err)
 		return len(list) > 0
 	})

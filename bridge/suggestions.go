@@ -76,8 +76,8 @@ func (sg suggestions) after(ctx context.Context, t *turn, end turncard.Outcome) 
 	}
 	log, view := zerolog.Ctx(ctx).With().Logger(), t.view
 	t.suggestion.stored(func(s claude.Suggestion) {
-		sg.outbox.Enqueue(func(ctx context.Context) {
-			sg.offer(log.WithContext(ctx), t.claim, view.End(end), s)
+		sg.outbox.EnqueueJob(func(ctx context.Context) {
+			sg.offer(log.WithContext(ctx), t.claim, view.Finish(end), s)
 		})
 	})
 }

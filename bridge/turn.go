@@ -47,7 +47,7 @@ func (t *turn) note() string {
 	case t.claim.Turn.Continues == 0:
 		return ""
 	case len(t.decided) > 0:
-		return i18n.DecidedNote.Sprintf(t.view.Lang, approval.Told(t.decided))
+		return i18n.DecidedNote.Sprintf(t.view.Lang, approval.DecisionsForAgent(t.decided))
 	}
 	return i18n.GoOnNote.In(t.view.Lang)
 }
@@ -128,9 +128,9 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 	failpoint.At("end: painter at rest")
 	switch {
 	case end.State == db.Queued:
-		r.display.draw(ctx, t, t.view.End(turncard.Outcome{State: db.Queued, Notice: i18n.Restarting}))
+		r.display.draw(ctx, t, t.view.Finish(turncard.Outcome{State: db.Queued, Notice: i18n.Restarting}))
 	case err != nil:
-		r.display.draw(ctx, t, t.view.End(end)) // nobody should have to wait for a full disk
+		r.display.draw(ctx, t, t.view.Finish(end)) // nobody should have to wait for a full disk
 		err = r.retryStore(ctx, t, end, err)
 	}
 	if end.State == db.Cancelled {
@@ -208,7 +208,7 @@ func (r *turnRunner) store(ctx context.Context, t *turn, end turncard.Outcome) e
 	}
 	e := db.TurnResult{
 		Turn: t.claim.Turn, State: end.State, Failure: end.Failure, Answer: t.view.Answer(), Usage: t.course.usage,
-		Card: t.view.End(end).Card(time.Now()), Report: t.report, Actions: t.actions.unstored(),
+		Card: t.view.Finish(end).Card(time.Now()), Report: t.report, Actions: t.actions.unstored(),
 		SteersRead: t.steersRead, Unasked: t.unasked && (end.State == db.Done || end.State == db.Failed),
 	}
 	if r.cfg.Context.Resumes() {

@@ -85,7 +85,7 @@ func (tf turnFiles) reportMissing(ctx context.Context, t *turn, failed, large []
 		ReplyTo: turn.ReplyTo, Text: strings.Join(lines, "\n"),
 	}
 	// Enqueued instead of sent: a failing platform must not fail the turn.
-	if err := tf.outbox.Add(context.WithoutCancel(ctx), post); err != nil {
+	if err := tf.outbox.Enqueue(context.WithoutCancel(ctx), post); err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("notice about missing files not stored")
 	}
 }

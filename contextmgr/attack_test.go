@@ -85,7 +85,7 @@ func TestAttackPrefixTexts(t *testing.T) {
 					want = append(want, Parsed{Part: Recent, Role: role, Text: valid(text)})
 				}
 			}
-			if _, err := d.Records().Add(t.Context(), records); err != nil {
+			if _, err := d.Records().Import(t.Context(), records); err != nil {
 				t.Fatal(err)
 			}
 			prompt := m.Build(t.Context(), asks(key, "现在呢？", newYear.Add(time.Hour))).Text()

@@ -81,7 +81,7 @@ func (s *embeddingsRig) said(key chat.Key, texts ...string) {
 			Time: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 		}})
 	}
-	if _, err := s.d.Records().Add(s.Context(), list); err != nil {
+	if _, err := s.d.Records().Import(s.Context(), list); err != nil {
 		s.Fatal(err)
 	}
 }

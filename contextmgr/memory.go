@@ -81,7 +81,7 @@ func (a Audience) includes(m db.Memory) bool {
 
 // Memories lists the memories for the audience, oldest first.
 func (m *Manager) Memories(ctx context.Context, a Audience) ([]db.Memory, error) {
-	list, err := m.db.Memories().Of(ctx, a.Key)
+	list, err := m.db.Memories().List(ctx, a.Key)
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ func managerOf(t *testing.T, mode Mode, texts ...string) (*Manager, chat.Key) {
 			Text: text, Time: newYear.Add(time.Duration(i) * 30 * time.Minute),
 		}}
 	}
-	if _, err := d.Records().Add(t.Context(), list); err != nil {
+	if _, err := d.Records().Import(t.Context(), list); err != nil {
 		t.Fatal(err)
 	}
 	cfg := Defaults()

@@ -94,7 +94,7 @@ func grow(b *testing.B, d *db.DB, key chat.Key, sentences []string, n int) (byte
 				Actor: chat.Actor{Name: []string{"小明", ""}[i%2]}, Time: began.Add(time.Duration(i) * time.Minute),
 			}})
 		}
-		if _, err := im.Add(b.Context(), list); err != nil {
+		if _, err := im.Import(b.Context(), list); err != nil {
 			b.Fatal(err)
 		}
 	}

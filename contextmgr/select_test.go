@@ -11,7 +11,7 @@ import (
 func TestModes(t *testing.T) {
 	first, lost := Request{}, Request{Lost: true}
 	unsure, verified := Request{ResumeID: "s"}, Request{ResumeID: "s", Verified: true}
-	behind, live := Request{ResumeID: "s", Verified: true, Behind: true}, Request{
+	behind, live := Request{ResumeID: "s", Verified: true, Incomplete: true}, Request{
 		ResumeID: "s", Live: true, Verified: true,
 	}
 	for _, tc := range []struct {

@@ -64,9 +64,9 @@ func (d *DB) Approvals() Approvals { return Approvals{d} }
 const insertApproval = `INSERT INTO approvals (id, chat_key, turn_id, needed_by, tool, input, hash, project, rule, askers, state, created_at, expires_at)
 	VALUES (?1, ?2, ?3, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'waiting', ?10, ?11)`
 
-// Ask stores a request for approval together with the card that shows it. Both are in one transaction:
+// Create stores a request for approval together with the card that shows it. Both are in one transaction:
 // a request that nobody can see would block its turn.
-func (as Approvals) Ask(ctx context.Context, a Approval, card chat.Card, replyTo string) error {
+func (as Approvals) Create(ctx context.Context, a Approval, card chat.Card, replyTo string) error {
 	rule := ""
 	if a.Always != nil {
 		data, err := json.Marshal(a.Always)
@@ -221,19 +221,19 @@ const settleApproval = `UPDATE approvals SET state = ?2, decided_by = ?3, decide
 
 // Settling is how an approval comes to its Settlement.
 type Settling struct {
-	From   ApprovalState // in which it must be
-	Event  string        // the platform's id of the press that decides, each counts once; empty = nobody pressed
-	Card   chat.Card     // what it looks like from now on
-	Always bool          // what it allows for good becomes a rule
-	Told   bool          // an agent waits for it; else the turn that goes on gets it
-	GoOn   *Continuation // an interrupted turn goes on with it; nil = none does
-	Action Action        // the decision as the History holds it; without a Decision it holds none
+	From         ApprovalState // in which it must be
+	Event        string        // the platform's id of the press that decides, each counts once; empty = nobody pressed
+	Card         chat.Card     // what it looks like from now on
+	Always       bool          // what it allows for good becomes a rule
+	AgentWaiting bool          // an agent waits for it; else the turn that goes on gets it
+	GoOn         *Continuation // an interrupted turn goes on with it; nil = none does
+	Action       Action        // the decision as the History holds it; without a Decision it holds none
 }
 
 // Continuation is how an interrupted turn goes on.
 type Continuation struct {
-	Wish chat.Message // the wish to go on, as the History shows it: who, when and in which words
-	Over chat.Card    // what the turn looks like from now on
+	ContinueMessage chat.Message // the wish to go on, as the History shows it: who, when and in which words
+	Over            chat.Card    // what the turn looks like from now on
 }
 
 // Settle stores the decision about a. An approval that was never used leaves no rule behind. It returns
@@ -255,7 +255,7 @@ func (as Approvals) Settle(ctx context.Context, a Approval, s Settling) error {
 		now := as.db.now()
 		// The state is part of the WHERE clause, so of two people who press at the same moment only one wins.
 		row := tx.QueryRowContext(
-			ctx, settleApproval, a.ID, a.State, a.By.ID, a.By.Name, a.Words, string(a.Answers), millis(now), s.Told, s.From,
+			ctx, settleApproval, a.ID, a.State, a.By.ID, a.By.Name, a.Words, string(a.Answers), millis(now), s.AgentWaiting, s.From,
 		)
 		if err := row.Scan(&neededBy, &replyTo, &epoch); errors.Is(err, sql.ErrNoRows) {
 			return ErrNotFound

@@ -28,7 +28,7 @@ func asking(t *testing.T, d *db.DB, turn int64) db.Approval {
 		Always: &touch, Askers: []string{"ou_1", "ou_2"}, Created: now, Expires: now.Add(time.Minute),
 		Settlement: db.Settlement{State: db.Waiting},
 	}
-	if err := d.Approvals().Ask(t.Context(), a, chat.Card{Body: "may I?"}, "om_1"); err != nil {
+	if err := d.Approvals().Create(t.Context(), a, chat.Card{Body: "may I?"}, "om_1"); err != nil {
 		t.Fatal(err)
 	}
 	return a
@@ -103,7 +103,7 @@ func TestAnApprovalIsSettledOnce(t *testing.T) {
 	deliver(t, d)
 	a.Settlement = db.Settlement{State: db.Approved, By: chat.Actor{ID: "ou_1", Name: "小明"}, Words: "ok"}
 	settling := db.Settling{
-		From: db.Waiting, Event: "ev_1", Card: chat.Card{Body: "allowed"}, Always: true, Told: true,
+		From: db.Waiting, Event: "ev_1", Card: chat.Card{Body: "allowed"}, Always: true, AgentWaiting: true,
 	}
 	if err := d.Approvals().Settle(t.Context(), a, settling); err != nil {
 		t.Fatal(err)

@@ -68,10 +68,10 @@ const ask = `INSERT INTO grants (subject, state, name, chat_key, message_id, ask
 
 const lastAsked = `SELECT asked_at FROM grants WHERE subject = ?1`
 
-// Ask stores a request for access and enqueues its notices. The person who asks gets a reply at most
+// RequestAccess stores a request for access and enqueues its notices. The person who asks gets a reply at most
 // once a day; that reply is not the card of the request. It reports false and changes nothing if the
 // request was decided, is waiting for a decision, was made less than a day ago, or has no notices left.
-func (g Grants) Ask(ctx context.Context, who Grant, tell ...Post) (fresh bool, err error) {
+func (g Grants) RequestAccess(ctx context.Context, who Grant, tell ...Post) (fresh bool, err error) {
 	err = g.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		now := g.db.now()
 		var last int64

@@ -26,7 +26,7 @@ func allowed(t *testing.T, d *db.DB, user, chatID string) bool {
 
 func asks(t *testing.T, d *db.DB, message string) bool {
 	t.Helper()
-	fresh, err := d.Grants().Ask(t.Context(), stranger(message),
+	fresh, err := d.Grants().RequestAccess(t.Context(), stranger(message),
 		db.Post{Key: chat.FeishuUser("ou_boss"), Grant: "ou_9", Idem: message, Card: &chat.Card{}})
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func TestAStrangerIsAnsweredOnceADay(t *testing.T) {
 				tell = append(tell, db.Post{Key: chat.FeishuUser("ou_boss"), Grant: "ou_9", Idem: fmt.Sprint("request:", n),
 					Card: &chat.Card{}})
 			}
-			yes, err := d.Grants().Ask(t.Context(), stranger("om_1"), tell...)
+			yes, err := d.Grants().RequestAccess(t.Context(), stranger("om_1"), tell...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -182,7 +182,7 @@ func TestWhatIsSaidOfARequestIsDelivered(t *testing.T) {
 	words := db.Post{Key: chat.FeishuChat("oc_9"), Idem: "welcome", Text: "welcome"}
 	for i, at := range []time.Duration{0, 11 * time.Minute, 48 * time.Hour} {
 		d.At(t, now.Add(at))
-		if fresh, err := d.Grants().Ask(t.Context(), stranger("om_1"), card("request"), words); err != nil ||
+		if fresh, err := d.Grants().RequestAccess(t.Context(), stranger("om_1"), card("request"), words); err != nil ||
 			fresh != (i == 0) {
 			t.Fatalf("after %v: %v, %v", at, fresh, err)
 		}

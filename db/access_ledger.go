@@ -42,9 +42,9 @@ type Spender struct {
 
 // Moment is what was spent within a quarter of an hour.
 type Moment struct {
-	At      time.Time // its beginning
-	Answers int       // turns that were paid for
-	Apart   Spending  // the part of it for what the agent was asked apart from the turns
+	At         time.Time // its beginning
+	Answers    int       // turns that were paid for
+	Background Spending  // the part of it for what the agent was asked apart from the turns
 	Spending
 }
 
@@ -168,7 +168,7 @@ func (l Ledger) Moments(ctx context.Context, key chat.Key, since time.Time) ([]M
 // scanMoment converts back the number of a quarter of an hour, which is how the ledger groups its rows.
 func scanMoment(scan scanner) (m Moment, err error) {
 	var at int64
-	err = scan(&at, &m.Answers, &m.Apart.Tokens, &m.Apart.USD, &m.Tokens, &m.USD)
+	err = scan(&at, &m.Answers, &m.Background.Tokens, &m.Background.USD, &m.Tokens, &m.USD)
 	m.At = fromMillis(at * quarter)
 	return m, err
 }

@@ -49,8 +49,8 @@ func TestTheLedgerSumsUp(t *testing.T) {
 		list[0].Spending != (db.Spending{Tokens: 20, USD: 0.75}) || !list[1].At.Equal(noon.Add(time.Hour)) {
 		t.Errorf("%+v, %v", list, err)
 	}
-	if list[0].Answers != 0 || list[0].Apart != list[0].Spending {
-		t.Errorf("what was asked apart counts as %d answers, and cost %+v", list[0].Answers, list[0].Apart)
+	if list[0].Answers != 0 || list[0].Background != list[0].Spending {
+		t.Errorf("what was asked apart counts as %d answers, and cost %+v", list[0].Answers, list[0].Background)
 	}
 	if list, err := d.Ledger().Moments(t.Context(), chat.Key{}, noon.Add(-48*time.Hour)); err != nil || len(list) != 3 ||
 		list[2].USD != 4.125 {
@@ -111,7 +111,7 @@ func TestTurnsAreBooked(t *testing.T) {
 		t.Errorf("the chat: %+v, %v", s, err)
 	}
 	if list, err := d.Ledger().Moments(t.Context(), oc, time.Time{}); err != nil || len(list) != 1 ||
-		list[0].Answers != 1 || list[0].Apart.Tokens != 0 {
+		list[0].Answers != 1 || list[0].Background.Tokens != 0 {
 		t.Errorf("%+v, %v", list, err)
 	}
 	if list, err := d.Ledger().Chats(t.Context(), time.Time{}, 10); err != nil || len(list) != 1 || list[0].Tokens != 121 {

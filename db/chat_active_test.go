@@ -38,7 +38,7 @@ func TestActiveChatsAreThoseInWhichPeopleSpokeLast(t *testing.T) {
 func TestAPressDoesNotHideWhatWasMissed(t *testing.T) {
 	d := fresh(t)
 	turn := cut(t, d)
-	w := db.Decision{Key: oc, Turn: turn.ID, GoOn: true, Wish: chat.Message{Text: "继续", Time: time.UnixMilli(1_000_000)}}
+	w := db.Decision{Key: oc, Turn: turn.ID, GoOn: true, ContinueMessage: chat.Message{Text: "继续", Time: time.UnixMilli(1_000_000)}}
 	if err := d.Turns().Interruptions().Decide(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestWhatWasSaidToAnotherProgramIsNoActivity(t *testing.T) {
 	said := db.Record{Message: chat.Message{
 		Key: oc, ID: db.ForeignID("other", "1"), Role: chat.User, Class: chat.Talk, Text: "你好", Time: time.UnixMilli(1000),
 	}}
-	if _, err := d.Records().Add(t.Context(), []db.Record{said}); err != nil {
+	if _, err := d.Records().Import(t.Context(), []db.Record{said}); err != nil {
 		t.Fatal(err)
 	}
 	active := func() []chat.Activity {

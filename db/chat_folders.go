@@ -39,8 +39,8 @@ func (f Folders) Find(ctx context.Context, key chat.Key) (id string, err error) 
 	return id, nil
 }
 
-// Of is the id of a chat's folder. A chat that has none gets one.
-func (f Folders) Of(ctx context.Context, key chat.Key) (id string, err error) {
+// FolderOf is the id of a chat's folder. A chat that has none gets one.
+func (f Folders) FolderOf(ctx context.Context, key chat.Key) (id string, err error) {
 	if id, err = f.Find(ctx, key); !errors.Is(err, ErrNotFound) {
 		return id, err
 	}

@@ -29,7 +29,7 @@ func TestEachChatHasOneFolderOfARandomName(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range ids {
 			all.Go(func() {
-				id, err := d.Folders().Of(t.Context(), key)
+				id, err := d.Folders().FolderOf(t.Context(), key)
 				if err != nil {
 					t.Error(err)
 				}
@@ -115,7 +115,7 @@ func TestSessionsOfOlderChatsAreToBeMoved(t *testing.T) {
 		u.String() != list[0].ID {
 		t.Errorf("folder %q: %v", list[0].ID, err)
 	}
-	if id, err := d.Folders().Of(t.Context(), oc); id != list[0].ID || err != nil {
+	if id, err := d.Folders().FolderOf(t.Context(), oc); id != list[0].ID || err != nil {
 		t.Errorf("the chat's folder is %q, %v", id, err)
 	}
 	if err := d.Folders().Moved(t.Context(), list[0].ID); err != nil {

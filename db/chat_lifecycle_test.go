@@ -137,7 +137,7 @@ func TestASummaryOfWhatWasImported(t *testing.T) {
 			Class: chat.Talk,
 			Text:  fmt.Sprint("old ", i), Time: time.UnixMilli(int64(i + 1))}})
 	}
-	if _, err := d.Records().Add(t.Context(), old); err != nil {
+	if _, err := d.Records().Import(t.Context(), old); err != nil {
 		t.Fatal(err)
 	}
 	list, err := d.History().Settled(t.Context(), oc, 0, 0, 100)
@@ -176,7 +176,7 @@ func TestWhatIsLoadedIsBounded(t *testing.T) {
 		t.Errorf("%d messages unseen, %v", len(missed), err)
 	}
 	kept := 0
-	for _, err := range d.History().Of(t.Context(), oc, 0, 0, 1<<62) {
+	for _, err := range d.History().Range(t.Context(), oc, 0, 0, 1<<62) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -225,17 +225,17 @@ func TestAChatBeginsAnew(t *testing.T) {
 	if err := compact(t, d, 0, db.Summary{Text: "x", Seq: 1}, ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Chats().BeginAnew(t.Context(), oc, 7, 2); err != nil { // of another epoch
+	if err := d.Chats().RestartContext(t.Context(), oc, 7, 2); err != nil { // of another epoch
 		t.Fatal(err)
 	}
-	if c := chatOf(t, d); c.Anew != 0 {
+	if c := chatOf(t, d); c.ContextStart != 0 {
 		t.Errorf("chat %+v", c)
 	}
-	if err := d.Chats().BeginAnew(t.Context(), oc, 0, 2); err != nil {
+	if err := d.Chats().RestartContext(t.Context(), oc, 0, 2); err != nil {
 		t.Fatal(err)
 	}
 	c := chatOf(t, d)
-	if c.Anew != 2 || c.After() != 2 || c.Summary != (db.Summary{}) || c.Session.ID != "" {
+	if c.ContextStart != 2 || c.After() != 2 || c.Summary != (db.Summary{}) || c.Session.ID != "" {
 		t.Errorf("chat %+v", c)
 	}
 	if err := compact(t, d, 0, db.Summary{Text: "of before", Seq: 2}, ""); !errors.Is(err, db.ErrNotFound) {
@@ -263,7 +263,7 @@ func TestATitleIsGivenOnce(t *testing.T) {
 func TestSessionsOfOtherMachinesGoToo(t *testing.T) {
 	for name, change := range map[string]func(*db.DB) error{
 		"summary":   func(d *db.DB) error { return compact(t, d, 0, db.Summary{Text: "x", Seq: 2}, "") },
-		"beginning": func(d *db.DB) error { return d.Chats().BeginAnew(t.Context(), oc, 0, 2) },
+		"beginning": func(d *db.DB) error { return d.Chats().RestartContext(t.Context(), oc, 0, 2) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := fresh(t)

@@ -156,7 +156,7 @@ func TestACardWithoutATurn(t *testing.T) {
 	e := say("om_1", "/help")
 	e.Class, e.Card, e.ReplyTo = chat.Command, &card, "om_0"
 	accept(t, d, e)
-	if err := d.Outbox().Add(t.Context(), db.Post{Key: oc, Idem: "later", ReplyTo: "om_1", Text: "done"}); err != nil {
+	if err := d.Outbox().Enqueue(t.Context(), db.Post{Key: oc, Idem: "later", ReplyTo: "om_1", Text: "done"}); err != nil {
 		t.Fatal(err)
 	}
 	p, err := d.Outbox().Next(t.Context(), oc)

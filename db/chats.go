@@ -12,29 +12,29 @@ import (
 
 // Chat is what is known of one conversation beside its History.
 type Chat struct {
-	Key        chat.Key
-	Kind       chat.Kind
-	Title      string   // the platform's
-	Topic      string   // our own, of the conversation that goes on; empty = none yet
-	Lang       string   // "zh", "en", or empty when nothing was said yet
-	Settings   Settings // what people have set for it
-	Epoch      int64
-	Session    Session
-	Summary    Summary   // of what was compacted
-	Anew       int64     // the seq after which the context began anew, since nobody had spoken for long; 0 = it did not
-	Turned     time.Time // when its last turn ended; zero = there was none
-	BotTurns   int       // questions of other bots since a person has spoken
-	Compacting string    // the message or the press that asked for a summary and is not answered yet; empty = none
-	CompactTo  string    // the message that is answered then; empty = none
+	Key          chat.Key
+	Kind         chat.Kind
+	Title        string   // the platform's
+	Topic        string   // our own, of the conversation that goes on; empty = none yet
+	Lang         string   // "zh", "en", or empty when nothing was said yet
+	Settings     Settings // what people have set for it
+	Epoch        int64
+	Session      Session
+	Summary      Summary   // of what was compacted
+	ContextStart int64     // the seq after which the context began anew, since nobody had spoken for long; 0 = it did not
+	Turned       time.Time // when its last turn ended; zero = there was none
+	BotTurns     int       // questions of other bots since a person has spoken
+	Compacting   string    // the message or the press that asked for a summary and is not answered yet; empty = none
+	CompactTo    string    // the message that is answered then; empty = none
 }
 
 // After is the seq after which the recent part of the context begins; 0 = with the first message. What was imported may
 // lie before seq 0.
 func (c Chat) After() int64 {
-	if c.Summary.Seq == 0 || c.Anew == 0 {
-		return c.Summary.Seq + c.Anew
+	if c.Summary.Seq == 0 || c.ContextStart == 0 {
+		return c.Summary.Seq + c.ContextStart
 	}
-	return max(c.Summary.Seq, c.Anew)
+	return max(c.Summary.Seq, c.ContextStart)
 }
 
 // Chats is what is known of the conversations beside their History.
@@ -72,7 +72,7 @@ func scanChat(scan scanner) (c Chat, err error) {
 	var settings string
 	err = scan(&c.Kind, &c.Title, &c.Topic, &c.Lang, &settings,
 		&c.Epoch, &c.Session.ID, &c.Session.Node, &c.Session.Cwd, &c.Session.Turn, &c.Session.Tokens,
-		&c.Session.Window, &c.Summary.Text, &c.Summary.Seq, &until, &c.Anew, &turned,
+		&c.Session.Window, &c.Summary.Text, &c.Summary.Seq, &until, &c.ContextStart, &turned,
 		&c.Compacting, &c.CompactTo, &c.BotTurns)
 	if err != nil {
 		return Chat{}, err

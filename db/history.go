@@ -32,14 +32,14 @@ const (
 		AND NOT (t.state = 'interrupted' AND t.failure = '` + Late + `')))` + latestTalk
 )
 
-// Of walks the conversation of one epoch backwards from the newest message to the one after seq after (0 = to the
+// Range walks the conversation of one epoch backwards from the newest message to the one after seq after (0 = to the
 // first), without the messages of turn before and later ones: those are being asked now, or wait to be asked. It reads
 // page by page, so what the caller does not pull costs nothing, however long the History is.
-func (h History) Of(ctx context.Context, key chat.Key, epoch, after, before int64) iter.Seq2[chat.Message, error] {
+func (h History) Range(ctx context.Context, key chat.Key, epoch, after, before int64) iter.Seq2[chat.Message, error] {
 	return h.walk(ctx, selectHistory, key, epoch, after, before)
 }
 
-// For is [History.Of] for a turn that runs now. The turn may have waited while later ones were
+// For is [History.FolderOf] for a turn that runs now. The turn may have waited while later ones were
 // answered; those belong to its History, too.
 func (h History) For(ctx context.Context, key chat.Key, epoch, after, turn int64) iter.Seq2[chat.Message, error] {
 	return h.walk(ctx, selectAnswered, key, epoch, after, turn)
@@ -145,7 +145,7 @@ func (h History) Settled(
 	if err := h.db.read.QueryRowContext(ctx, oldestOpen, key.String(), int64(math.MaxInt64)).Scan(&before); err != nil {
 		return nil, fmt.Errorf("open turns of %v: %w", key, err)
 	}
-	for m, err := range h.Of(ctx, key, epoch, after, before) {
+	for m, err := range h.Range(ctx, key, epoch, after, before) {
 		if err != nil {
 			return nil, err
 		}

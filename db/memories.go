@@ -116,8 +116,8 @@ func (d *DB) Memories() Memories { return Memories{d} }
 
 const selectMemories = `SELECT ` + memoryColumns + ` FROM memories WHERE chat_key = ?1 ORDER BY number`
 
-// Of are all memories of a chat, also those that wait to be approved, oldest first.
-func (ms Memories) Of(ctx context.Context, key chat.Key) ([]Memory, error) {
+// List are all memories of a chat, also those that wait to be approved, oldest first.
+func (ms Memories) List(ctx context.Context, key chat.Key) ([]Memory, error) {
 	list, err := collect(ctx, ms.db.read, scanMemory, selectMemories, key.String())
 	if err != nil {
 		return nil, fmt.Errorf("read memories of %v: %w", key, err)

@@ -42,7 +42,7 @@ func save(t testing.TB, d *db.DB, m db.Memory) db.Memory {
 
 func memories(t testing.TB, d *db.DB, key chat.Key) []db.Memory {
 	t.Helper()
-	list, err := d.Memories().Of(t.Context(), key)
+	list, err := d.Memories().List(t.Context(), key)
 	if err != nil {
 		t.Fatal(err)
 	}

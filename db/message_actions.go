@@ -23,22 +23,22 @@ type Action struct {
 	Output   string  `json:"output,omitempty"` // of a tool that has ended
 	Ended    bool    `json:"ended,omitempty"`
 	Failed   bool    `json:"failed,omitempty"`
-	Decision Verdict `json:"decision,omitempty"` // empty = the agent did it, see Ended
+	Decision Outcome `json:"decision,omitempty"` // empty = the agent did it, see Ended
 	Rule     int64   `json:"rule,omitempty"`     // the rule of the chat that has allowed it
 	Reason   string  `json:"reason,omitempty"`   // why it was decided so, or what was answered
 }
 
-// Verdict is how it was decided what an agent may do.
-type Verdict string
+// Outcome is how it was decided what an agent may do.
+type Outcome string
 
 // The verdicts.
 const (
-	AllowedOnce   Verdict = "allowed"
-	AllowedAlways Verdict = "always" // in the chat, from then on
-	AllowedByRule Verdict = "rule"
-	Denied        Verdict = "denied" // by somebody, or without asking anybody
-	Unanswered    Verdict = "expired"
-	NotNeeded     Verdict = "withdrawn"
+	AllowedOnce   Outcome = "allowed"
+	AllowedAlways Outcome = "always" // in the chat, from then on
+	AllowedByRule Outcome = "rule"
+	Denied        Outcome = "denied" // by somebody, or without asking anybody
+	Unanswered    Outcome = "expired"
+	NotNeeded     Outcome = "withdrawn"
 )
 
 // RecordedAction is an action at its place in the History.

@@ -33,12 +33,12 @@ func TestActionsAreApartFromWhatWasSaid(t *testing.T) {
 	old := db.Record{Kind: chat.Private, Message: chat.Message{
 		Key: oc, ID: "om_0", Role: chat.User, Class: chat.Talk, Text: "zero", Time: time.UnixMilli(0),
 	}}
-	if n, err := d.Records().NewImporter().Add(t.Context(), []db.Record{old}); err != nil || n != 1 {
+	if n, err := d.Records().NewImporter().Import(t.Context(), []db.Record{old}); err != nil || n != 1 {
 		t.Fatalf("%d imported, %v", n, err)
 	}
 	seqs := map[string]int64{}
 	var roles []chat.Role
-	for r, err := range d.Records().Of(t.Context(), oc) {
+	for r, err := range d.Records().Range(t.Context(), oc) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +106,7 @@ func TestOldActionsAreSwept(t *testing.T) {
 		t.Fatal(err)
 	}
 	left := func() (uses []string) {
-		for r, err := range d.Records().Of(t.Context(), oc) {
+		for r, err := range d.Records().Range(t.Context(), oc) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -56,9 +56,9 @@ func (b Background) Addressed(ctx context.Context, key chat.Key, turn int64) (at
 	return fromMillis(ms), overheard, nil
 }
 
-// Overhear stores what was said in a chat of which no event has told, unless a new conversation has begun there by now.
+// Store stores what was said in a chat of which no event has told, unless a new conversation has begun there by now.
 // What is known changes nothing.
-func (b Background) Overhear(ctx context.Context, key chat.Key, epoch int64, list []chat.Incoming) error {
+func (b Background) Store(ctx context.Context, key chat.Key, epoch int64, list []chat.Incoming) error {
 	err := b.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		c, err := loadChat(ctx, tx, key)
 		if err != nil || c.Epoch != epoch {

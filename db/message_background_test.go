@@ -43,7 +43,7 @@ func TestWhatIsOverheardLaterIsInItsPlace(t *testing.T) {
 		t.Errorf("addressed at %v, %d since, %v", at, n, err)
 	}
 	for range 2 {
-		if err := d.Background().Overhear(t.Context(), oc, 0,
+		if err := d.Background().Store(t.Context(), oc, 0,
 			[]chat.Incoming{aside("a2", 30), aside("a3", 40), aside("a0", 5)}); err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +54,7 @@ func TestWhatIsOverheardLaterIsInItsPlace(t *testing.T) {
 	if got := overheard(t, d, 1); got != "a2 a3" {
 		t.Errorf("overheard since the first turn: %s", got)
 	}
-	if err := d.Background().Overhear(t.Context(), oc, 1, []chat.Incoming{aside("a4", 50)}); err != nil {
+	if err := d.Background().Store(t.Context(), oc, 1, []chat.Incoming{aside("a4", 50)}); err != nil {
 		t.Fatal(err)
 	}
 	if got := overheard(t, d, 1); got != "a2 a3" {
@@ -74,7 +74,7 @@ func TestWhatWasTakenBackIsNotOverheardLater(t *testing.T) {
 	if _, err := d.Messages().Recall(t.Context(), oc, "a2", over); !errors.Is(err, db.ErrNotFound) {
 		t.Fatal(err)
 	}
-	if err := d.Background().Overhear(t.Context(), oc, 0, []chat.Incoming{aside("a2", 20), aside("a3", 30)}); err != nil {
+	if err := d.Background().Store(t.Context(), oc, 0, []chat.Incoming{aside("a2", 20), aside("a3", 30)}); err != nil {
 		t.Fatal(err)
 	}
 	if got := overheard(t, d, 0); got != "a1 a3" {

@@ -16,14 +16,14 @@ const selectExport = `SELECT ` + messageColumns + `, key, kind, epoch < now
 // All walks through the History of all chats as it is at this moment: chat by chat, each in its order.
 func (rs Records) All(ctx context.Context) iter.Seq2[Record, error] { return rs.read(ctx, "") }
 
-// Of is [Records.All] of one chat, which may be one that does not exist.
-func (rs Records) Of(ctx context.Context, key chat.Key) iter.Seq2[Record, error] {
+// Range is [Records.All] of one chat, which may be one that does not exist.
+func (rs Records) Range(ctx context.Context, key chat.Key) iter.Seq2[Record, error] {
 	return rs.read(ctx, key.String())
 }
 
 const countExport = `SELECT COUNT(*) FROM messages WHERE (?1 = '' OR chat_key = ?1)` + notRecalled
 
-// Count is how many records [Records.Of] gives, or [Records.All] if the key is zero. It reads no texts.
+// Count is how many records [Records.Prompts] gives, or [Records.All] if the key is zero. It reads no texts.
 func (rs Records) Count(ctx context.Context, key chat.Key) (n int64, err error) {
 	only := ""
 	if key != (chat.Key{}) {

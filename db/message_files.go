@@ -39,9 +39,9 @@ func (fs Files) insert(
 	return added, nil
 }
 
-// Add stores that more files belong to a message that is known, such as those of the one that it answers. It returns
+// Insert stores that more files belong to a message that is known, such as those of the one that it answers. It returns
 // them with their numbers.
-func (fs Files) Add(
+func (fs Files) Insert(
 	ctx context.Context, key chat.Key, message string, files []chat.File,
 ) (added []chat.File, err error) {
 	err = fs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {

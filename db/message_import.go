@@ -27,11 +27,11 @@ type Records struct{ db *DB }
 // Records gives the records of the database.
 func (d *DB) Records() Records { return Records{d} }
 
-// Add takes messages from elsewhere into the History, all or none, and says how many of them were new. One that is
+// Import takes messages from elsewhere into the History, all or none, and says how many of them were new. One that is
 // known changes nothing, unless it says that the conversation is over which it belongs to. They belong to no turn, so
 // nobody answers them.
-func (rs Records) Add(ctx context.Context, list []Record) (added int, err error) {
-	return rs.NewImporter().Add(ctx, list)
+func (rs Records) Import(ctx context.Context, list []Record) (added int, err error) {
+	return rs.NewImporter().Import(ctx, list)
 }
 
 // Importer takes in messages in several steps. Within a chat they keep their order; what is older than all that the
@@ -51,9 +51,9 @@ type place struct {
 // NewImporter makes an importer.
 func (rs Records) NewImporter() *Importer { return &Importer{db: rs.db, chats: map[chat.Key]*place{}} }
 
-// Add imports the next messages, all or none. The importer must not be used after an error, because its
+// Import imports the next messages, all or none. The importer must not be used after an error, because its
 // places may not match the database any more.
-func (im *Importer) Add(ctx context.Context, list []Record) (added int, err error) {
+func (im *Importer) Import(ctx context.Context, list []Record) (added int, err error) {
 	err = im.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		last := int64(0)
 		for i := range list {

@@ -30,7 +30,7 @@ func before(epoch int64, r db.Record) db.Record {
 
 func imported(t *testing.T, d *db.DB, list ...db.Record) (added int) {
 	t.Helper()
-	added, err := d.Records().Add(t.Context(), list)
+	added, err := d.Records().Import(t.Context(), list)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func conversation(t *testing.T, d *db.DB, key chat.Key) string {
 		t.Fatal(err)
 	}
 	var s []string
-	for m, err := range d.History().Of(t.Context(), key, c.Epoch, 0, 1<<62) {
+	for m, err := range d.History().Range(t.Context(), key, c.Epoch, 0, 1<<62) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,10 +120,10 @@ func TestAnImportOfAnExportIsTheSameHistory(t *testing.T) {
 	if diff := cmp.Diff(want, exported(t, to.Records().All(t.Context()))); diff != "" {
 		t.Error(diff)
 	}
-	if got := ids(exported(t, to.Records().Of(t.Context(), chat.FeishuChat("oc_2")))); got != "om_4" {
+	if got := ids(exported(t, to.Records().Range(t.Context(), chat.FeishuChat("oc_2")))); got != "om_4" {
 		t.Errorf("exported of one chat: %s", got)
 	}
-	if got := exported(t, to.Records().Of(t.Context(), chat.FeishuChat("oc_3"))); got != nil {
+	if got := exported(t, to.Records().Range(t.Context(), chat.FeishuChat("oc_3"))); got != nil {
 		t.Errorf("exported of a chat that does not exist: %s", ids(got))
 	}
 }
@@ -149,7 +149,7 @@ func TestWhatIsOlderThanAChatComesBeforeIt(t *testing.T) {
 		{record("a3", chat.User, 30), record("a2", chat.User, 20), record("b1", chat.User, 100),
 			record("c2", chat.User, 150)},
 	} {
-		if _, err := im.Add(t.Context(), list); err != nil {
+		if _, err := im.Import(t.Context(), list); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -169,7 +169,7 @@ func TestOldHistoriesCanBeAddedOneByOne(t *testing.T) {
 	d := fresh(t)
 	imported(t, d, record("now", chat.User, 1_000_000))
 	for day := range 1000 { // the newest first
-		if _, err := d.Records().Add(t.Context(), []db.Record{record(fmt.Sprint("day", day), chat.User,
+		if _, err := d.Records().Import(t.Context(), []db.Record{record(fmt.Sprint("day", day), chat.User,
 			int64(900_000-day))}); err != nil {
 			t.Fatalf("import %d: %v", day+1, err)
 		}
@@ -188,7 +188,7 @@ func TestAnImportInManyStepsKeepsItsOrder(t *testing.T) {
 			n++
 			list = append(list, record(fmt.Sprintf("%05d", n), chat.User, n))
 		}
-		if _, err := im.Add(t.Context(), list); err != nil {
+		if _, err := im.Import(t.Context(), list); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -262,7 +262,7 @@ func TestALaterImportEndsAConversation(t *testing.T) {
 // The ids of answers are numbers of turns, which every database counts for itself.
 func TestAnswersOfTwoDatabasesAreToldApart(t *testing.T) {
 	from, to := lived(t), fresh(t)
-	old := exported(t, from.Records().Of(t.Context(), oc))
+	old := exported(t, from.Records().Range(t.Context(), oc))
 	accept(t, to, say("om_9", "first here"))
 	finish(t, to, db.TurnResult{Turn: claim(t, to, "s1").Turn, Answer: "another answer of the first turn"})
 	for range 2 {
@@ -322,7 +322,7 @@ func TestAForgedAnswerDoesNotUseUpTheTurns(t *testing.T) {
 func TestAnImportIsAllOrNothing(t *testing.T) {
 	d := fresh(t)
 	bad := record("2", "nobody", 2)
-	if n, err := d.Records().Add(t.Context(), []db.Record{record("1", chat.User, 1), bad}); err == nil || n != 0 {
+	if n, err := d.Records().Import(t.Context(), []db.Record{record("1", chat.User, 1), bad}); err == nil || n != 0 {
 		t.Errorf("%d, %v", n, err)
 	}
 	if got := exported(t, d.Records().All(t.Context())); len(got) != 0 {
@@ -378,7 +378,7 @@ func BenchmarkImport(b *testing.B) {
 		b.StartTimer()
 		im := d.Records().NewImporter()
 		for part := range slices.Chunk(list, 2000) {
-			if _, err := im.Add(b.Context(), part); err != nil {
+			if _, err := im.Import(b.Context(), part); err != nil {
 				b.Fatal(err)
 			}
 		}

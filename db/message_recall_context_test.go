@@ -159,7 +159,7 @@ func TestAQuoteGoesWithWhatItQuotes(t *testing.T) {
 			}
 		}
 	}
-	late, err := d.Files().Add(t.Context(), oc, "om_20", []chat.File{{Kind: chat.Picture, Of: "om_1", Key: "late"}})
+	late, err := d.Files().Insert(t.Context(), oc, "om_20", []chat.File{{Kind: chat.Picture, Of: "om_1", Key: "late"}})
 	if err != nil {
 		t.Fatal(err)
 	}

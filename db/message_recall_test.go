@@ -340,7 +340,7 @@ func TestWhatWasOverheardHasItsFiles(t *testing.T) {
 	heard := say("om_2", "[文件 a.pdf]").Incoming
 	heard.Files = []chat.File{{Kind: chat.Document, Of: "om_2", Key: "k"}}
 	for range 2 {
-		if err := d.Background().Overhear(t.Context(), oc, 0, []chat.Incoming{heard}); err != nil {
+		if err := d.Background().Store(t.Context(), oc, 0, []chat.Incoming{heard}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -393,7 +393,7 @@ func seen(t testing.TB, d *db.DB, ids []string) string {
 		seqs = append(seqs, i)
 	}
 	put(d.History().BySeq(ctx, oc, seqs))
-	for r, err := range d.Records().Of(ctx, oc) {
+	for r, err := range d.Records().Range(ctx, oc) {
 		put([]chat.Message{r.Message}, err)
 	}
 	missing, err := d.Embeddings().Missing(ctx, "m", 0, 0, 1<<40, 1000)

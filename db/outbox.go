@@ -70,9 +70,9 @@ func (o Outbox) post(ctx context.Context, tx *sql.Tx, p Post) error {
 	return nil
 }
 
-// Add leaves something to be delivered that no message or turn leads to. Nothing is added
+// Enqueue leaves something to be delivered that no message or turn leads to. Nothing is added
 // twice with the same Idem while it waits.
-func (o Outbox) Add(ctx context.Context, p Post) error {
+func (o Outbox) Enqueue(ctx context.Context, p Post) error {
 	if err := o.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return o.post(ctx, tx, p) }); err != nil {
 		return fmt.Errorf("add a delivery in %v: %w", p.Key, err)
 	}

@@ -146,8 +146,8 @@ func (p FileDelivery) recordDelivery(ctx context.Context, tx *sql.Tx, messageID 
 
 const countFileDeliveries = `SELECT COUNT(*) FROM file_deliveries WHERE turn_id = ?1`
 
-// Of counts the deliveries that a turn has given.
-func (ps FileDeliveries) Of(ctx context.Context, turn int64) (n int, err error) {
+// Count counts the deliveries that a turn has given.
+func (ps FileDeliveries) Count(ctx context.Context, turn int64) (n int, err error) {
 	if err := ps.db.read.QueryRowContext(ctx, countFileDeliveries, turn).Scan(&n); err != nil {
 		return 0, fmt.Errorf("files of turn %d: %w", turn, err)
 	}

@@ -104,8 +104,8 @@ func TestAnInterruptedTurnGoesOnOnce(t *testing.T) {
 		t.Fatalf("interrupted %+v, %v", got, err)
 	}
 	w := db.Decision{Key: oc, Turn: turn.ID, GoOn: true,
-		Wish: chat.Message{Actor: chat.Actor{ID: "ou_1"}, Text: "继续", Time: time.UnixMilli(2000)},
-		Over: chat.Card{Body: "over"}}
+		ContinueMessage: chat.Message{Actor: chat.Actor{ID: "ou_1"}, Text: "继续", Time: time.UnixMilli(2000)},
+		Over:            chat.Card{Body: "over"}}
 	if err := d.Turns().Interruptions().Decide(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}
@@ -296,7 +296,7 @@ func TestAPressDoesNotChangeWhatTheNextTurnAnswers(t *testing.T) {
 	turn := cut(t, d)
 	accept(t, d, say("om_2", "something else"))
 	w := db.Decision{Key: oc, Turn: turn.ID, GoOn: true,
-		Wish: chat.Message{Actor: chat.Actor{ID: "ou_1"}, Text: "继续", Time: time.UnixMilli(2000)}}
+		ContinueMessage: chat.Message{Actor: chat.Actor{ID: "ou_1"}, Text: "继续", Time: time.UnixMilli(2000)}}
 	if err := d.Turns().Interruptions().Decide(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}

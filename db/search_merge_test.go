@@ -19,7 +19,7 @@ func TestMergingMakesOnePartOfTheIndex(t *testing.T) {
 				Key: key, ID: fmt.Sprintf("om_%d", n), Role: chat.User, Class: chat.Talk, Text: fmt.Sprintf("word%d common", n),
 			}})
 		}
-		if _, err := d.Records().Add(t.Context(), list); err != nil {
+		if _, err := d.Records().Import(t.Context(), list); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -16,7 +16,7 @@ const day = 24 * time.Hour
 func keptOf(t testing.TB, d *db.DB) string {
 	t.Helper()
 	var list []chat.Message
-	for m, err := range d.History().Of(t.Context(), oc, 0, 0, 1<<62) {
+	for m, err := range d.History().Range(t.Context(), oc, 0, 0, 1<<62) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,11 +14,11 @@ import (
 type ContextReport struct {
 	Session Way `json:"session"`
 	// why an earlier session was not gone on with; empty = it was, or there was none
-	Lost     string `json:"lost,omitempty"`
-	Behind   bool   `json:"behind,omitempty"`   // the session did not hold all that it should
-	Unsure   bool   `json:"unsure,omitempty"`   // the session could not be compared with the database
-	Messages int    `json:"messages,omitempty"` // of the History
-	Unread   bool   `json:"unread,omitempty"`   // the History could not be read
+	Lost       string `json:"lost,omitempty"`
+	Incomplete bool   `json:"behind,omitempty"`   // the session did not hold all that it should
+	Unsure     bool   `json:"unsure,omitempty"`   // the session could not be compared with the database
+	Messages   int    `json:"messages,omitempty"` // of the History
+	Unread     bool   `json:"unread,omitempty"`   // the History could not be read
 }
 
 // Way is how a turn came to its session.

@@ -94,12 +94,12 @@ func resolve(ctx context.Context, tx *sql.Tx, key chat.Key, id int64, decision s
 
 // Decision is what somebody who pressed a button wants done about an interrupted turn.
 type Decision struct {
-	Key   chat.Key
-	Turn  int64
-	Event string       // the platform's id of the press; each counts once
-	GoOn  bool         // else it is dropped
-	Wish  chat.Message // the wish to go on, as the History shows it: who, when and in which words
-	Over  chat.Card    // what the turn looks like from now on
+	Key             chat.Key
+	Turn            int64
+	Event           string       // the platform's id of the press; each counts once
+	GoOn            bool         // else it is dropped
+	ContinueMessage chat.Message // the wish to go on, as the History shows it: who, when and in which words
+	Over            chat.Card    // what the turn looks like from now on
 }
 
 // Decide carries out a decision. It returns [ErrNotFound] if there is nothing left to decide, and
@@ -120,7 +120,7 @@ func (is Interruptions) Decide(ctx context.Context, w Decision) error {
 			_, err := resolve(ctx, tx, w.Key, t.ID, continued)
 			return err
 		}
-		return is.goOn(ctx, tx, t, Continuation{w.Wish, w.Over})
+		return is.goOn(ctx, tx, t, Continuation{w.ContinueMessage, w.Over})
 	})
 	if err != nil {
 		return fmt.Errorf("decide about turn %d: %w", w.Turn, err)
@@ -147,7 +147,7 @@ func (is Interruptions) drop(ctx context.Context, tx *sql.Tx, key chat.Key, id i
 
 // goOn has a new turn go on with one that was interrupted.
 func (is Interruptions) goOn(ctx context.Context, tx *sql.Tx, t Turn, how Continuation) error {
-	m := how.Wish
+	m := how.ContinueMessage
 	m.Key, m.ID, m.Role, m.Class = t.Key, continueID(t.ID), chat.User, chat.Talk
 	if _, err := is.db.Messages().insert(ctx, tx, &m); err != nil {
 		return err

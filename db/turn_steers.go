@@ -80,8 +80,8 @@ func eachSteer(ctx context.Context, tx *sql.Tx, statement string, turn int64, pr
 
 const selectSteers = `SELECT prompt_id FROM steers WHERE turn_id = ?1 ORDER BY seq`
 
-// Of lists the names of the messages that were handed to a turn, in order, also of those that its agent has read.
-func (ss Steers) Of(ctx context.Context, turn int64) ([]string, error) {
+// Prompts lists the names of the messages that were handed to a turn, in order, also of those that its agent has read.
+func (ss Steers) Prompts(ctx context.Context, turn int64) ([]string, error) {
 	list, err := collect(ctx, ss.db.read, scanText, selectSteers, turn)
 	if err != nil {
 		return nil, fmt.Errorf("messages handed to turn %d: %w", turn, err)

@@ -30,7 +30,7 @@ func TestMessagesForATurnThatRuns(t *testing.T) {
 	if err := d.Turns().Steers().Read(t.Context(), c.Turn.ID, "prompt-om_2"); err != nil {
 		t.Fatal(err)
 	}
-	if list, err := d.Turns().Steers().Of(t.Context(), c.Turn.ID); err != nil || len(list) != 3 || list[0] != "prompt-om_2" {
+	if list, err := d.Turns().Steers().Prompts(t.Context(), c.Turn.ID); err != nil || len(list) != 3 || list[0] != "prompt-om_2" {
 		t.Errorf("%v, %v", list, err)
 	}
 	end := db.TurnResult{Turn: c.Turn, State: db.Failed, SteersRead: []string{"prompt-om_3"}}
@@ -63,7 +63,7 @@ func TestUnreadMessagesOfATurn(t *testing.T) {
 	if c = claim(t, d, "s-4"); len(c.Asked) != 2 {
 		t.Errorf("%d messages are asked", len(c.Asked))
 	}
-	if list, err := d.Turns().Steers().Of(t.Context(), c.Turn.ID); err != nil || len(list) != 0 {
+	if list, err := d.Turns().Steers().Prompts(t.Context(), c.Turn.ID); err != nil || len(list) != 0 {
 		t.Errorf("%v, %v", list, err)
 	}
 	steered(t, d, "om_3", c.Turn.ID)
@@ -98,11 +98,11 @@ func TestUnreadMessagesOfAnInterruptedTurn(t *testing.T) {
 		if waiting, err := d.Queue().Turns(t.Context(), oc); err != nil || len(waiting) != 0 {
 			t.Errorf("turns %v wait, %v", waiting, err)
 		}
-		decision := db.Decision{Key: oc, Turn: c.Turn.ID, Event: "press", GoOn: goOn, Wish: chat.Message{Text: "go on", Time: time.UnixMilli(9000)}}
+		decision := db.Decision{Key: oc, Turn: c.Turn.ID, Event: "press", GoOn: goOn, ContinueMessage: chat.Message{Text: "go on", Time: time.UnixMilli(9000)}}
 		if err := d.Turns().Interruptions().Decide(t.Context(), decision); err != nil {
 			t.Fatal(err)
 		}
-		if list, err := d.Turns().Steers().Of(t.Context(), c.Turn.ID); err != nil || len(list) != 0 {
+		if list, err := d.Turns().Steers().Prompts(t.Context(), c.Turn.ID); err != nil || len(list) != 0 {
 			t.Errorf("%v, %v", list, err)
 		}
 		if !goOn {

@@ -205,7 +205,7 @@ func TestEachRequestIsMade(t *testing.T) {
 	p, ask := asked(t, feishusim.Config{})
 	p.run(newRecorder())
 	p.GiveScopes(ForDepartments...)
-	p.Hear(func([]byte) string { return "hm" })
+	p.SetRecognizer(func([]byte) string { return "hm" })
 	ann, ctx := p.Users()[0], p.ctx()
 	p.Assign(ann, p.AddDepartment("office", p.AddDepartment("company", "")))
 	_, err := p.Departments(ctx, ann.OpenID)

@@ -44,7 +44,7 @@ func recording(t *testing.T) *os.File {
 func TestRecordingsAreUnderstood(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
 	p.transcriber.decoder = decoder(t, "32000")
-	p.Hear(func(pcm []byte) string {
+	p.SetRecognizer(func(pcm []byte) string {
 		if len(pcm) != 32000 {
 			return "noise"
 		}

@@ -72,19 +72,19 @@ func newMembers(size int) *simplelru.LRU[string, membership] {
 	return members
 }
 
-// Verdict is what the authorizer says of somebody.
-type Verdict int
+// Decision is what the authorizer says of somebody.
+type Decision int
 
 // The verdicts.
 const (
-	Denied   Verdict = iota // is not even answered
-	Stranger                // nobody has said anything about him
-	Admitted                // may talk
+	Denied   Decision = iota // is not even answered
+	Stranger                 // nobody has said anything about him
+	Admitted                 // may talk
 )
 
 // Authorize decides whether somebody may talk to the bot in a chat. It fails closed: an unknown department neither
 // grants access nor lifts a deny. A failed lookup is an error, because the platform delivers the message again.
-func (g *Authorizer) Authorize(ctx context.Context, key chat.Key, who chat.Actor) (Verdict, error) {
+func (g *Authorizer) Authorize(ctx context.Context, key chat.Key, who chat.Actor) (Decision, error) {
 	a := g.Load()
 	switch {
 	case a.denies(key, who):

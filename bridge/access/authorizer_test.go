@@ -53,14 +53,14 @@ func (g *Authorizer) admits(t *testing.T, who chat.Actor) bool {
 func TestTheGate(t *testing.T) {
 	t.Parallel()
 	all := map[string][]string{"ou_1": {"od_dev", "od_all"}, "ou_2": {"od_all"}}
-	const unknown Verdict = -1
+	const unknown Decision = -1
 	down := &departments{err: errors.New("down")}
 	g := gateOf(t, Config{}, nil)
 	for name, tc := range map[string]struct {
 		a    Config
 		s    DepartmentLookup
 		who  string
-		want Verdict // unknown = an error
+		want Decision // unknown = an error
 	}{
 		"nobody is named":             {Config{}, nil, "ou_1", Stranger},
 		"no id":                       {Config{Allow: []string{"*"}}, nil, "", Denied},
@@ -106,7 +106,7 @@ func TestWhoWasLetInInTheChat(t *testing.T) {
 	t.Parallel()
 	g := gateOf(t, Config{Owner: "ou_boss"}, nil)
 	who := chat.Actor{ID: "ou_1"}
-	if _, err := g.grants.Ask(t.Context(), db.Grant{Subject: who.ID, Key: chat.FeishuChat("oc_1")}); err != nil {
+	if _, err := g.grants.RequestAccess(t.Context(), db.Grant{Subject: who.ID, Key: chat.FeishuChat("oc_1")}); err != nil {
 		t.Fatal(err)
 	}
 	if g.admits(t, who) {
@@ -128,7 +128,7 @@ func TestWhoWasLetInInTheChat(t *testing.T) {
 func TestWhoWasLetInNeedsNoDepartment(t *testing.T) {
 	t.Parallel()
 	g := gateOf(t, Config{Owner: "ou_boss", Allow: []string{"od_dev"}}, &departments{err: errors.New("down")})
-	if _, err := g.grants.Ask(t.Context(), db.Grant{Subject: "ou_1", Key: chat.FeishuChat("oc_1")}); err != nil {
+	if _, err := g.grants.RequestAccess(t.Context(), db.Grant{Subject: "ou_1", Key: chat.FeishuChat("oc_1")}); err != nil {
 		t.Fatal(err)
 	}
 	if err := g.grants.Decide(t.Context(), "ou_1", db.Allowed, "ou_boss"); err != nil {

@@ -17,7 +17,7 @@ type Control struct {
 // Claim takes a message that makes its author the owner. It reports false for any other one.
 func (c Control) Claim(ctx context.Context, m chat.Incoming) (taken bool, err error) {
 	if taken, err = c.Ownership.claim(ctx, m); taken || err != nil {
-		c.Requests.outbox.Enqueue(c.Ownership.welcome)
+		c.Requests.outbox.EnqueueJob(c.Ownership.welcome)
 	}
 	return taken, err
 }

@@ -24,8 +24,8 @@ const (
 type Languages interface {
 	// OfChat is the language in which a chat is spoken to.
 	OfChat(ctx context.Context, key chat.Key) i18n.Lang
-	// WhenSpoken is the language in which a chat is answered that has just spoken another one; empty = it has not.
-	WhenSpoken(ctx context.Context, key chat.Key, spoken string) i18n.Lang
+	// LanguageFor is the language in which a chat is answered that has just spoken another one; empty = it has not.
+	LanguageFor(ctx context.Context, key chat.Key, spoken string) i18n.Lang
 	// OfUser is the language in which somebody is spoken to in private.
 	OfUser(ctx context.Context, user string) i18n.Lang
 }
@@ -60,7 +60,7 @@ func (rs *Requests) record(ctx context.Context, m chat.Incoming) error {
 	}
 	reply := a.UnauthorizedReply
 	if a.Unset() {
-		l := rs.languages.WhenSpoken(ctx, m.Key, string(i18n.Detect(m.Text)))
+		l := rs.languages.LanguageFor(ctx, m.Key, string(i18n.Detect(m.Text)))
 		reply = fmt.Sprintf(i18n.NotAllowed.In(l), m.Actor.ID)
 	}
 	var tell []db.Post
@@ -75,7 +75,7 @@ func (rs *Requests) record(ctx context.Context, m chat.Incoming) error {
 			Key: chat.FeishuUser(admin), Grant: m.Actor.ID, Idem: "request:" + m.ID, Card: &card,
 		})
 	}
-	fresh, err := rs.grants.Ask(ctx, who, tell...)
+	fresh, err := rs.grants.RequestAccess(ctx, who, tell...)
 	if err == nil && fresh {
 		rs.wake(tell)
 	}

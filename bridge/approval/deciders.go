@@ -50,7 +50,7 @@ func (rs *Requests) closed(ctx context.Context, a db.Approval, about Touched, re
 	card.Status = why.In(l)
 	card.Summary = card.Status
 	card.Footer = about.Notice(l)
-	err := rs.store.Approvals().Ask(ctx, a, card, replyTo)
+	err := rs.store.Approvals().Create(ctx, a, card, replyTo)
 	if err == nil {
 		err = rs.settle(ctx, done, db.Settling{From: db.Waiting, Card: card})
 	}

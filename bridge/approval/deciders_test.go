@@ -68,7 +68,7 @@ func (d *deciding) wants(q claude.ToolAsk) (verdicts chan claude.Decision, waiti
 	d.Helper()
 	verdicts = make(chan claude.Decision, 4)
 	answer := func(v claude.Decision) bool { verdicts <- v; return true }
-	waits := d.as.Ask(d.Context(), d.claim, Workspace{Dir: d.dir}, q, answer)
+	waits := d.as.RequestDecision(d.Context(), d.claim, Workspace{Dir: d.dir}, q, answer)
 	list, err := d.store.Approvals().Waiting(d.Context())
 	if err != nil || waits != (len(list) == 1) {
 		d.Fatalf("waits %v, %+v, %v", waits, list, err)
@@ -268,7 +268,7 @@ func TestWhatIsAskedWhereEverythingIs(t *testing.T) {
 			}
 			verdicts := make(chan claude.Decision, 1)
 			answer := func(v claude.Decision) bool { verdicts <- v; return true }
-			waits := d.as.Ask(t.Context(), d.claim, tc.w, askFor(t, tc.tool, input), answer)
+			waits := d.as.RequestDecision(t.Context(), d.claim, tc.w, askFor(t, tc.tool, input), answer)
 			if waits != tc.waits {
 				t.Fatalf("waits: %v", waits)
 			}

@@ -77,7 +77,7 @@ func (ls *leftovers) deliver(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		w := db.Decision{Key: a.Key, Turn: a.NeededBy, GoOn: true, Wish: how.Wish, Over: how.Over}
+		w := db.Decision{Key: a.Key, Turn: a.NeededBy, GoOn: true, ContinueMessage: how.ContinueMessage, Over: how.Over}
 		switch err := ls.store.Turns().Interruptions().Decide(ctx, w); {
 		case errors.Is(err, db.ErrNotFound): // it goes on already, or has ended
 		case err != nil && !db.Permanent(err):
@@ -91,7 +91,7 @@ func (ls *leftovers) deliver(ctx context.Context) error {
 
 // keep has an approval wait for people whose agent is gone, for the rest of its time.
 func (ls *leftovers) keep(ctx context.Context, a db.Approval) {
-	about := ls.reserved.Of(ctx, a.Key, claude.ToolAsk{Name: a.Tool, Input: a.Input}, a.Project)
+	about := ls.reserved.PathsOf(ctx, a.Key, claude.ToolAsk{Name: a.Tool, Input: a.Input}, a.Project)
 	p := pending{approval: a, admins: adminsOnly(ls.access.Load(), a, about)}
 	if !ls.open.register(p, func() []*time.Timer { return ls.clock(a) }) {
 		return
@@ -224,7 +224,7 @@ func (ls *leftovers) continuation(
 		return nil, err
 	}
 	wish := chat.Message{Actor: by, Text: ls.kept(continueMessageOf(a, l)), Time: time.Now()}
-	return &db.Continuation{Wish: wish, Over: over}, nil
+	return &db.Continuation{ContinueMessage: wish, Over: over}, nil
 }
 
 // continueMessageOf is a decision in words, as the History shows it.
@@ -280,8 +280,8 @@ func sameCall(a db.Approval, q claude.ToolAsk) bool {
 // session.
 const maxDecidedInput = 8_000
 
-// Told describes decisions to an agent, as one line of JSON.
-func Told(decided []db.Approval) string {
+// DecisionsForAgent describes decisions to an agent, as one line of JSON.
+func DecisionsForAgent(decided []db.Approval) string {
 	type entry struct {
 		Tool     string          `json:"tool"`
 		Input    json.RawMessage `json:"input,omitempty"`

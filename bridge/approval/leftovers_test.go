@@ -43,7 +43,7 @@ func TestWhatIsTheSameCall(t *testing.T) {
 func TestWhatAnAgentIsToldOfDecisions(t *testing.T) {
 	t.Parallel()
 	long := json.RawMessage(`{"content":"` + string(make8000()) + `"}`)
-	got := Told([]db.Approval{
+	got := DecisionsForAgent([]db.Approval{
 		{Tool: "Bash", Input: json.RawMessage(`{"command":"a && b > c"}`), Settlement: db.Settlement{State: db.Approved}},
 		{Tool: "Write", Input: long, Settlement: db.Settlement{State: db.Refused, Words: "不要"}},
 		{Tool: claude.QuestionTool, Input: json.RawMessage(`{"questions":[]}`), Settlement: db.Settlement{
@@ -75,7 +75,7 @@ func (a *asking) interrupt() db.Claim {
 	if err := a.store.Turns().Finish(ctx, db.TurnResult{Turn: claimed, State: db.Interrupted}); err != nil {
 		a.Fatal(err)
 	}
-	w := db.Decision{Key: a.approval.Key, Turn: turn, GoOn: true, Wish: chat.Message{Actor: asker, Text: "go on"}}
+	w := db.Decision{Key: a.approval.Key, Turn: turn, GoOn: true, ContinueMessage: chat.Message{Actor: asker, Text: "go on"}}
 	if err := a.store.Turns().Interruptions().Decide(ctx, w); err != nil {
 		a.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func (a *asking) interrupt() db.Claim {
 // askAgain has the agent of a turn want what the one before wanted.
 func (a *asking) askAgain(c db.Claim) (waits bool) {
 	ask := claude.ToolAsk{ID: "r2", Use: "t2", Name: "Bash", Input: json.RawMessage(`{"command":"make"}`)}
-	return a.as.Ask(a.Context(), c, Workspace{Dir: "/p"}, ask, func(v claude.Decision) bool {
+	return a.as.RequestDecision(a.Context(), c, Workspace{Dir: "/p"}, ask, func(v claude.Decision) bool {
 		a.verdicts <- v
 		return true
 	})
@@ -153,7 +153,7 @@ func TestALaterDecisionCountsOnce(t *testing.T) {
 	a.press("ev_1", DoAllow)
 	a.becomes(db.Approved)
 	elsewhere := claude.ToolAsk{ID: "r9", Name: "Bash", Input: a.approval.Input}
-	if !a.as.Ask(t.Context(), c, Workspace{Dir: "/other"}, elsewhere, func(claude.Decision) bool { return true }) {
+	if !a.as.RequestDecision(t.Context(), c, Workspace{Dir: "/other"}, elsewhere, func(claude.Decision) bool { return true }) {
 		t.Error("it counts in another project")
 	}
 	if a.askAgain(c) {

@@ -88,7 +88,7 @@ func (r recorder) settle(ctx context.Context, a db.Approval, s db.Settling) erro
 }
 
 // verdicts are what became of approvals, as the History holds it.
-var verdicts = map[db.ApprovalState]db.Verdict{
+var verdicts = map[db.ApprovalState]db.Outcome{
 	db.Approved: db.AllowedOnce, db.Refused: db.Denied, db.Expired: db.Unanswered, db.Withdrawn: db.NotNeeded,
 }
 

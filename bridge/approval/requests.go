@@ -78,13 +78,13 @@ type Workspace struct {
 	AskAll   bool // people are asked about each use of a tool
 }
 
-// Ask has people decide about what an agent wants, unless a rule of the chat allows it. It does not wait for them, and
+// RequestDecision has people decide about what an agent wants, unless a rule of the chat allows it. It does not wait for them, and
 // reports whether the agent has to; answer is called once they have decided.
-func (rs *Requests) Ask(
+func (rs *Requests) RequestDecision(
 	ctx context.Context, c db.Claim, w Workspace, q claude.ToolAsk, answer func(claude.Decision) bool,
 ) (waits bool) {
 	log := zerolog.Ctx(ctx)
-	about := rs.reserved.Of(ctx, c.Turn.Key, q, w.Dir)
+	about := rs.reserved.PathsOf(ctx, c.Turn.Key, q, w.Dir)
 	s := rs.unasked.decide(ctx, c, w, q, about)
 	if s.why == "" || s.rule != 0 {
 		if waits, done := rs.askedBefore(ctx, c, w, request{q, about, answer}); done {
@@ -121,7 +121,7 @@ func (rs *Requests) Ask(
 	// Before it can be seen: somebody may press at once.
 	rs.open.register(p, func() []*time.Timer { return rs.clock(a) })
 	failpoint.At("approval: asking")
-	if err := rs.store.Approvals().Ask(context.WithoutCancel(ctx), a, card, c.Turn.ReplyTo); err != nil {
+	if err := rs.store.Approvals().Create(context.WithoutCancel(ctx), a, card, c.Turn.ReplyTo); err != nil {
 		log.Error().Err(err).Str("tool", q.Name).Msg("nobody could be asked; tool refused")
 		rs.open.remove(a.ID)
 		answer(claude.Decision{Why: notAsked})

@@ -62,7 +62,7 @@ func askingOn(t *testing.T, patience time.Duration, out delivery.Messenger) *ask
 	a.as = NewRequests(Config{Language: english, Interrupted: nothingInterrupted{}}, store, a.outbox, who, zerolog.Nop())
 	input := json.RawMessage(`{"command": "make",  "description": "x"}`)
 	ask := claude.ToolAsk{ID: "r1", Use: "t1", Name: "Bash", Input: input}
-	a.as.Ask(t.Context(), claim, Workspace{Dir: "/p"}, ask, func(v claude.Decision) bool {
+	a.as.RequestDecision(t.Context(), claim, Workspace{Dir: "/p"}, ask, func(v claude.Decision) bool {
 		if !a.gone {
 			a.verdicts <- v
 		}
@@ -295,7 +295,7 @@ func TestAQuestionThatCannotBeStored(t *testing.T) {
 	claim := db.Claim{Turn: db.Turn{ID: a.approval.Turn, Key: a.approval.Key}}
 	var got claude.Decision
 	ask := claude.ToolAsk{Name: "Bash", Input: json.RawMessage(`{"command":"make"}`)}
-	a.as.Ask(t.Context(), claim, Workspace{Dir: "/p"}, ask, func(v claude.Decision) bool {
+	a.as.RequestDecision(t.Context(), claim, Workspace{Dir: "/p"}, ask, func(v claude.Decision) bool {
 		got = v
 		return true
 	})
@@ -317,7 +317,7 @@ func TestAProjectForLookingOnly(t *testing.T) {
 		for tool, asked := range want {
 			var verdicts []claude.Decision
 			q := claude.ToolAsk{Name: tool, Input: input}
-			waits := a.as.Ask(t.Context(), claim, w, q, func(v claude.Decision) bool {
+			waits := a.as.RequestDecision(t.Context(), claim, w, q, func(v claude.Decision) bool {
 				verdicts = append(verdicts, v)
 				return true
 			})

@@ -129,9 +129,9 @@ func chatOfFiles(ctx context.Context, store *db.DB, folder, path string) (chat.K
 	return list[i].Key, true
 }
 
-// Of says what is reserved of what a tool wants in a chat. Questions and plans are for people, and touch no
+// PathsOf says what is reserved of what a tool wants in a chat. Questions and plans are for people, and touch no
 // files.
-func (r Reserved) Of(ctx context.Context, key chat.Key, q claude.ToolAsk, dir string) (a Touched) {
+func (r Reserved) PathsOf(ctx context.Context, key chat.Key, q claude.ToolAsk, dir string) (a Touched) {
 	if r.folder == "" && len(r.files) == 0 || q.Name == claude.QuestionTool || q.Name == claude.PlanTool {
 		return Touched{}
 	}

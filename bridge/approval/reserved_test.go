@@ -41,11 +41,11 @@ func TestWhatIsForAdminsOnly(t *testing.T) {
 	link(t, filepath.Join(data, "files", theirs), filepath.Join(project, "theirs"))
 	link(t, config, filepath.Join(project, "docs/settings"))
 	link(t, filepath.Join(data, "files", mine), filepath.Join(project, "mine"))
-	mineState, err := store.Folders().Of(t.Context(), own)
+	mineState, err := store.Folders().FolderOf(t.Context(), own)
 	if err != nil {
 		t.Fatal(err)
 	}
-	theirState, err := store.Folders().Of(t.Context(), other)
+	theirState, err := store.Folders().FolderOf(t.Context(), other)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,11 +106,11 @@ func TestWhatIsForAdminsOnly(t *testing.T) {
 		{run("ls *.go docs/*.md"), free}, {run("curl https://example.com/a/b"), free}, {run("cat /etc/hostname"), free},
 		{run("echo */*/*"), free},
 	} {
-		if got := r.Of(t.Context(), own, tc.q, project); got != tc.want {
+		if got := r.PathsOf(t.Context(), own, tc.q, project); got != tc.want {
 			t.Errorf("%s %s: %+v, want %+v", tc.q.Name, tc.q.Input, got, tc.want)
 		}
 	}
-	if got := (Reserved{}).Of(t.Context(), own, run("ls /"), project); got.Any() {
+	if got := (Reserved{}).PathsOf(t.Context(), own, run("ls /"), project); got.Any() {
 		t.Errorf("where nothing is kept: %+v", got)
 	}
 }

@@ -77,14 +77,14 @@ func (st *settler) resolve(ctx context.Context, a db.Approval, s db.Settling, v 
 	ctx = context.WithoutCancel(ctx)
 	l := st.language(ctx, a.Key)
 	a.Words = st.secrets.Text(a.Words) // the agent reads them as they were written
-	if s.Told = st.open.attended(a.ID); s.Told {
+	if s.AgentWaiting = st.open.attended(a.ID); s.AgentWaiting {
 		s.GoOn, a.Answers = nil, nil
 	} else if a.Answers != nil {
 		a.Answers = json.RawMessage(st.secrets.Text(string(a.Answers)))
 	}
 	s.Card = Card(a, l)
 	// until the agent says something, only the card of the turn above this one moves
-	if s.Told && a.State != db.Withdrawn {
+	if s.AgentWaiting && a.State != db.Withdrawn {
 		s.Card.Footer = i18n.ApprovalGoesOnBelow.In(l)
 	}
 	if err := st.settle(ctx, a, s); err != nil {
@@ -96,7 +96,7 @@ func (st *settler) resolve(ctx context.Context, a db.Approval, s db.Settling, v 
 		st.interrupted.Wake(a.Key)
 	}
 	p, _ := st.open.remove(a.ID)
-	if !s.Told {
+	if !s.AgentWaiting {
 		return st.tellNew(ctx, a, p, v)
 	}
 	if p.tell(v) || a.State != db.Approved {

@@ -79,7 +79,7 @@ func (fs *Store) name(ctx context.Context, key chat.Key) (string, error) {
 	if _, err := os.Stat(filepath.Join(fs.Folder, earlier)); err == nil {
 		return earlier, nil
 	}
-	return fs.db.Folders().Of(ctx, key)
+	return fs.db.Folders().FolderOf(ctx, key)
 }
 
 // prepare makes the folder of a chat.
@@ -129,9 +129,9 @@ func (fs *Store) Named(folder string) string {
 	return dir
 }
 
-// Of returns the files of a question. In a topic that is a chat of its own every message replies to the
+// FilesOf returns the files of a question. In a topic that is a chat of its own every message replies to the
 // first one, so the agent gets that quote only once.
-func (fs *Store) Of(ctx context.Context, m chat.Incoming) ([]chat.File, error) {
+func (fs *Store) FilesOf(ctx context.Context, m chat.Incoming) ([]chat.File, error) {
 	if m.Key.Thread == "" {
 		return m.Files, nil
 	}
@@ -253,7 +253,7 @@ func (fs *Store) quotes(ctx context.Context, key chat.Key, m *chat.Message) {
 			f.State = chat.Missed
 		}
 		fs.resolve(ctx, key, m, f, 0)
-		added, err := fs.db.Files().Add(context.WithoutCancel(ctx), key, m.ID, more)
+		added, err := fs.db.Files().Insert(context.WithoutCancel(ctx), key, m.ID, more)
 		if err != nil {
 			zerolog.Ctx(ctx).Error().Err(err).Msg("files of a quoted message not stored")
 		}

@@ -117,7 +117,7 @@ func TestIdleChatsAreForgotten(t *testing.T) {
 	release := r.outbox.HoldCard(r.cutOff("om_0"))
 	for i := range 10 {
 		key := chat.FeishuChat(fmt.Sprint("oc_", i))
-		r.must(r.outbox.Add(t.Context(), db.Post{Key: key, Idem: fmt.Sprint(i), ReplyTo: "om_1", Text: "words"}))
+		r.must(r.outbox.Enqueue(t.Context(), db.Post{Key: key, Idem: fmt.Sprint(i), ReplyTo: "om_1", Text: "words"}))
 	}
 	if n := r.outbox.Count(); n != 11 {
 		t.Errorf("%d chats and cards, want 11", n)

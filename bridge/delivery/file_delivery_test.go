@@ -80,7 +80,7 @@ func TestInATopicWhatBelongsToOthersIsNotTaken(t *testing.T) {
 	out.Found = []chat.Sent{{ID: "om_said"}, {ID: "om_c1", Card: "om_c1/id"}, {ID: "om_c2", Card: "om_c2/id"},
 		{ID: "om_new"}}
 	said := db.Post{Key: topic, ReplyTo: "om_0", Idem: "x", Text: "earlier reply"}
-	r.must(r.store.Outbox().Add(t.Context(), said))
+	r.must(r.store.Outbox().Enqueue(t.Context(), said))
 	for { // the reply that is there belongs to another command
 		p, err := r.store.Outbox().Next(t.Context(), topic)
 		r.must(err)

@@ -63,17 +63,17 @@ func (o *Outbox) OnUnseen(f func(ctx context.Context, approval, notice string) (
 	o.unseen = f
 }
 
-// Add stores what is to be shown, and has it delivered. A post whose idempotency key is known already is not added.
-func (o *Outbox) Add(ctx context.Context, p db.Post) error {
-	if err := o.posts.Add(ctx, p); err != nil {
+// Enqueue stores what is to be shown, and has it delivered. A post whose idempotency key is known already is not added.
+func (o *Outbox) Enqueue(ctx context.Context, p db.Post) error {
+	if err := o.posts.Enqueue(ctx, p); err != nil {
 		return err
 	}
 	o.Wake(p.Key)
 	return nil
 }
 
-// Enqueue has a job done by those who deliver, also while the program ends: for what is sent without being stored.
-func (o *Outbox) Enqueue(job func(context.Context)) { o.jobs.Enqueue(job) }
+// EnqueueJob has a job done by those who deliver, also while the program ends: for what is sent without being stored.
+func (o *Outbox) EnqueueJob(job func(context.Context)) { o.jobs.Enqueue(job) }
 
 // Count is how many chats are being delivered to, plus how many cards are left to their painters.
 func (o *Outbox) Count() int {

@@ -80,7 +80,7 @@ func TestARefusedAnswerMakesWay(t *testing.T) {
 			r.must(r.store.Turns().SetCard(t.Context(), turn, "card"))
 		}
 	}
-	r.must(r.outbox.Add(t.Context(), db.Post{Key: room, Idem: "next", ReplyTo: "om_2", Text: "next"}))
+	r.must(r.outbox.Enqueue(t.Context(), db.Post{Key: room, Idem: "next", ReplyTo: "om_2", Text: "next"}))
 	r.flush()
 	if n := r.unsent(); n != 0 {
 		t.Errorf("%d wait", n)
@@ -133,7 +133,7 @@ func TestACardWithoutATurnIsPosted(t *testing.T) {
 	_, err := r.store.Messages().Accept(t.Context(), db.Inbound{Incoming: in, Class: chat.Command, Reply: "fine"})
 	r.must(err)
 	card := &chat.Card{Body: "a card", Buttons: []chat.Button{{Label: "x", Action: chat.Action{Do: "x"}}}}
-	r.must(r.outbox.Add(t.Context(), db.Post{Key: room, Idem: "a card", ReplyTo: "om_0", Card: card}))
+	r.must(r.outbox.Enqueue(t.Context(), db.Post{Key: room, Idem: "a card", ReplyTo: "om_0", Card: card}))
 	r.flush()
 	known := r.store.Count(`SELECT COUNT(*) FROM messages WHERE message_id = 'card' AND content = 'a card'`)
 	if rec.Posts != 1 || len(rec.Closed) != 0 || known != 1 || r.unsent() != 0 {
@@ -167,7 +167,7 @@ func TestTheCardOfAnApprovalIsTakenUp(t *testing.T) {
 			ID: id, Key: room, Turn: 1, Tool: "Bash", Input: json.RawMessage(`{"command": "make"}`), Project: "/p",
 			Created: now, Expires: now.Add(time.Hour), Settlement: db.Settlement{State: db.Waiting},
 		}
-		r.must(r.store.Approvals().Ask(t.Context(), a, chat.Card{Body: "make"}, "om_1"))
+		r.must(r.store.Approvals().Create(t.Context(), a, chat.Card{Body: "make"}, "om_1"))
 		r.store.SQL(`UPDATE approvals SET created_at = created_at - 7200000`)
 		return r.next()
 	}

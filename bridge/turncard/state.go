@@ -201,8 +201,8 @@ func (v State) Saying(answer ...string) State {
 	return v
 }
 
-// End is the state of a turn that is over. If nothing was said after the last decision, its end stands below that.
-func (v State) End(o Outcome) State {
+// Finish is the state of a turn that is over. If nothing was said after the last decision, its end stands below that.
+func (v State) Finish(o Outcome) State {
 	v.outcome = o
 	if o.State == db.Done || o.State == db.Failed {
 		v = v.below(len(v.blocks))

@@ -43,7 +43,7 @@ func TestTheRecordOfWhatAgentsDid(t *testing.T) {
 			Time: time.Now().AddDate(0, -1, len(said)),
 		}})
 	}
-	if n, err := r.prog.store.Records().Add(t.Context(), said); err != nil || n != 40 {
+	if n, err := r.prog.store.Records().Import(t.Context(), said); err != nil || n != 40 {
 		t.Fatal(n, err)
 	}
 	long := strings.Repeat("x", 5000)

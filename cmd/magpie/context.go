@@ -118,7 +118,7 @@ func (p prospect) build(ctx context.Context, q asking) (bridge.Built, error) {
 		}
 	}
 	m := chat.Message{Key: p.key, Actor: chat.Actor{ID: q.UserID, Name: q.UserName}, Text: q.Message, Time: q.At}
-	built, err := p.preview.Of(ctx, m, false)
+	built, err := p.preview.Build(ctx, m, false)
 	if errors.Is(err, db.ErrNotFound) {
 		return built, errNoChat(p.key)
 	}
@@ -144,7 +144,7 @@ func (p prospect) batch(ctx context.Context, in io.Reader, out io.Writer) error 
 		}
 		// A bad line is answered with an error, so that answers and questions stay in step.
 		if err != nil {
-			answer = map[string]string{"error": said(err)}
+			answer = map[string]string{"error": errorText(err)}
 		}
 		if err := writeLine(out, answer); err != nil {
 			return err

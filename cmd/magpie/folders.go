@@ -34,7 +34,7 @@ func agentsConfig(ctx context.Context, c config.Config, store *db.DB) (claude.Co
 		if err != nil {
 			return "", err
 		}
-		return store.Folders().Of(ctx, key)
+		return store.Folders().FolderOf(ctx, key)
 	}
 	return agents, nil
 }

@@ -175,7 +175,7 @@ func (im *lineImporter) store(ctx context.Context) error {
 		return configtype.Mistakef("已中断，再次导入同一个文件即可继续：%v",
 			"interrupted: import the file again to go on: %v", ctx.Err())
 	}
-	added, err := im.to.Add(ctx, im.batch)
+	added, err := im.to.Import(ctx, im.batch)
 	if err != nil {
 		return err
 	}
@@ -248,7 +248,7 @@ func (e exportCmd) Run(ctx context.Context) (err error) {
 func exportWithProgress(ctx context.Context, store *db.DB, key chat.Key, seen bool) (iter.Seq2[db.Record, error], error) {
 	records := store.Records().All(ctx)
 	if key != (chat.Key{}) {
-		records = store.Records().Of(ctx, key)
+		records = store.Records().Range(ctx, key)
 	}
 	if seen || !isTerminal(os.Stderr) {
 		return records, nil

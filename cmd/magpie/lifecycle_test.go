@@ -350,7 +350,7 @@ func TestAStaleChatStartsANewConversation(t *testing.T) {
 	var learnt []db.Memory
 	r.until("a memory", func() bool {
 		var err error
-		learnt, err = r.prog.store.Memories().Of(t.Context(), chat.FeishuChat(r.chat))
+		learnt, err = r.prog.store.Memories().List(t.Context(), chat.FeishuChat(r.chat))
 		must(t, err)
 		return len(learnt) > 0
 	})
@@ -368,7 +368,7 @@ func TestAStaleChatStartsANewConversation(t *testing.T) {
 	if got := r.ask("/status"); strings.Contains(got, "尚未开始") {
 		t.Errorf("/status: %q", got)
 	}
-	if c := r.chatNow(); c.Session.ID == before.Session.ID || c.Anew == 0 {
+	if c := r.chatNow(); c.Session.ID == before.Session.ID || c.ContextStart == 0 {
 		t.Errorf("chat %+v", c)
 	}
 	r.dropProcess()

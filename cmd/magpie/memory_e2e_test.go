@@ -91,7 +91,7 @@ func TestTheAgentRemembersAndSearches(t *testing.T) {
 	if got := r.ask("which color?"); !strings.Contains(got, "[1] 颜色") || !strings.Contains(got, "靛蓝") {
 		t.Errorf("the memory said %q", got)
 	}
-	list, err := r.prog.store.Memories().Of(t.Context(), chat.FeishuChat(r.chat))
+	list, err := r.prog.store.Memories().List(t.Context(), chat.FeishuChat(r.chat))
 	if err != nil || len(list) != 1 || list[0].Scope != db.UserScope || list[0].Of != r.user.OpenID ||
 		len(list[0].Sources) != 1 || len(list[0].Keywords) != 3 {
 		t.Errorf("stored %+v, %v", list, err)

@@ -54,7 +54,7 @@ func TestMemoriesAreExportedAndImported(t *testing.T) {
 	store, err := db.OpenReadOnly(t.Context(), db.Config{URL: "sqlite://" + filepath.Join(dir, "data", "magpie.db")})
 	must(t, err)
 	defer store.Close() //nolint:errcheck // only read
-	list, err := store.Memories().Of(t.Context(), chat.FeishuChat(r.chat))
+	list, err := store.Memories().List(t.Context(), chat.FeishuChat(r.chat))
 	if err != nil || len(list) != 1 || list[0].Text != "发布改到星期四" || list[0].Version != 2 {
 		t.Errorf("memories %+v, %v", list, err)
 	}

@@ -167,7 +167,7 @@ func takeIn(ctx context.Context, c db.Config, found *migrate.Found) (added int, 
 	defer p.clear()
 	done := int64(0)
 	for batch := range batches(found.Records()) {
-		n, err := to.Add(ctx, batch)
+		n, err := to.Import(ctx, batch)
 		if err != nil {
 			return added, err
 		}

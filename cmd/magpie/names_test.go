@@ -49,7 +49,7 @@ func TestANameThatComesLateIsFilledIn(t *testing.T) {
 // nameInGroup is the name of somebody in the History of a group, by his last message there.
 func (r *rig) nameInGroup(group string, u feishusim.User) (name string) {
 	r.Helper()
-	for m, err := range r.prog.store.History().Of(r.Context(), chat.FeishuChat(group), 0, 0, 1<<62) {
+	for m, err := range r.prog.store.History().Range(r.Context(), chat.FeishuChat(group), 0, 0, 1<<62) {
 		must(r, err)
 		if m.Actor.ID == u.OpenID {
 			return m.Actor.Name

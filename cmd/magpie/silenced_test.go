@@ -49,7 +49,7 @@ func TestASilencedChatIsLeftAlone(t *testing.T) {
 				t.Errorf("/status: %q", got)
 			}
 			before := calls()
-			must(t, r.prog.store.Outbox().Add(t.Context(), db.Post{Key: chat.FeishuChat(room), Idem: "unasked", Text: "unasked"}))
+			must(t, r.prog.store.Outbox().Enqueue(t.Context(), db.Post{Key: chat.FeishuChat(room), Idem: "unasked", Text: "unasked"}))
 			r.until("the message to be given up", func() bool { return r.count(`SELECT COUNT(*) FROM outbox`) == 0 })
 			if n := calls() - before; n != 0 {
 				t.Errorf("%d messages were tried", n)

@@ -38,7 +38,7 @@ func Export(ctx context.Context, store *db.DB, dir string, chats []chat.Key) (wr
 	defer root.Close() //nolint:errcheck // only a handle
 	var problems []error
 	for _, key := range chats {
-		list, err := store.Memories().Of(ctx, key)
+		list, err := store.Memories().List(ctx, key)
 		if err != nil {
 			return written, err
 		}

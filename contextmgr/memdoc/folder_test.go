@@ -55,7 +55,7 @@ func (d *folderRig) save(m db.Memory) db.Memory {
 
 func (d *folderRig) memories(key chat.Key) []db.Memory {
 	d.Helper()
-	list, err := d.store.Memories().Of(d.Context(), key)
+	list, err := d.store.Memories().List(d.Context(), key)
 	d.must(err)
 	return list
 }

@@ -155,7 +155,7 @@ func TestDamageWhileTheDatabaseIsOpen(t *testing.T) {
 			c, err := d.Queue().Claim(ctx, oc, turnIDs("s"), true)
 			told = append(told, err, d.Turns().Finish(ctx,
 				db.TurnResult{Turn: c.Turn, State: db.Done, Answer: "a", Usage: &db.Usage{}}))
-			for _, err := range d.History().Of(ctx, oc, 0, 0, 1<<40) {
+			for _, err := range d.History().Range(ctx, oc, 0, 0, 1<<40) {
 				told = append(told, err)
 			}
 			_, err = d.History().Unseen(ctx, oc, 0, 1, 1<<40)

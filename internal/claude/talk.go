@@ -13,8 +13,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Said is what was said in a session: a prompt, or what the agent answered to it.
-type Said struct {
+// TranscriptMessage is what was said in a session: a prompt, or what the agent answered to it.
+type TranscriptMessage struct {
 	ID    string // of the line of the transcript with which it begins
 	Agent bool   // the agent said it
 	Text  string
@@ -30,7 +30,7 @@ var ErrNoTranscript = errors.New("there is no transcript of this session")
 // Talk reads what was said in a session, whoever has started it: prompts, and the texts of their answers. What the CLI
 // has written by itself is left out, and so are tools and subagents. A session that is not there is an
 // [ErrNoTranscript].
-func (t Transcripts) Talk(session string) ([]Said, error) {
+func (t Transcripts) Talk(session string) ([]TranscriptMessage, error) {
 	path, err := t.find("/", session)
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (t Transcripts) Talk(session string) ([]Said, error) {
 	return readTalk(f)
 }
 
-func readTalk(f io.Reader) ([]Said, error) {
+func readTalk(f io.Reader) ([]TranscriptMessage, error) {
 	br := bufio.NewReaderSize(f, 64<<10)
 	r := talkReader{seen: map[string]bool{}}
 	for r.size <= mostTalk {
@@ -65,7 +65,7 @@ func readTalk(f io.Reader) ([]Said, error) {
 
 // talkReader collects what is said in a transcript.
 type talkReader struct {
-	all  []Said
+	all  []TranscriptMessage
 	seen map[string]bool // lines so far: compacting a session repeats the newest ones
 	size int
 }
@@ -91,7 +91,7 @@ func (r *talkReader) line(v gjson.Result) {
 		return
 	}
 	at, _ := time.Parse(time.RFC3339Nano, v.Get("timestamp").String())
-	r.all = append(r.all, Said{ID: id, Agent: agent, Text: text, Time: at})
+	r.all = append(r.all, TranscriptMessage{ID: id, Agent: agent, Text: text, Time: at})
 }
 
 // textOf is the text of a message, which is one text or has blocks.

@@ -15,12 +15,12 @@ import (
 // What was said in the recorded sessions: prompts and answers, without what the CLI has added.
 func TestTalkOfRecordedSessions(t *testing.T) {
 	t.Parallel()
-	question := func(text string) Said { return Said{Text: text} }
-	answer := func(text string) Said { return Said{Agent: true, Text: text} }
-	begin := []Said{question("我叫小明"), answer("好的，小明，我记住了。"), question("go on")}
-	end := []Said{question("我叫什么名字？"), answer("你叫小明。")}
-	session := func(answers ...Said) []Said { return slices.Concat(begin, answers, end) }
-	for name, want := range map[string][]Said{
+	question := func(text string) TranscriptMessage { return TranscriptMessage{Text: text} }
+	answer := func(text string) TranscriptMessage { return TranscriptMessage{Agent: true, Text: text} }
+	begin := []TranscriptMessage{question("我叫小明"), answer("好的，小明，我记住了。"), question("go on")}
+	end := []TranscriptMessage{question("我叫什么名字？"), answer("你叫小明。")}
+	session := func(answers ...TranscriptMessage) []TranscriptMessage { return slices.Concat(begin, answers, end) }
+	for name, want := range map[string][]TranscriptMessage{
 		"blank":          session(answer("now")),
 		"denied":         session(answer("not allowed")),
 		"interrupt":      session(answer("one two")),
@@ -43,7 +43,7 @@ func TestTalkOfRecordedSessions(t *testing.T) {
 		if err := f.Close(); err != nil {
 			t.Error(err)
 		}
-		if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(Said{}, "ID", "Time")); diff != "" {
+		if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(TranscriptMessage{}, "ID", "Time")); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 		for _, m := range got {

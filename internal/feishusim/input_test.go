@@ -98,7 +98,7 @@ func TestSpeech(t *testing.T) {
 			"config": obj{"file_id": "abcdefgh12345678", "format": format, "engine_type": "16k_auto"}}
 	}
 	c.want(codeScope, "POST", path, ask(pcm, "pcm"))
-	s.Hear(func(got []byte) string {
+	s.SetRecognizer(func(got []byte) string {
 		if !bytes.Equal(got, pcm) {
 			return ""
 		}

@@ -12,9 +12,9 @@ type speech struct {
 	recognizer func(pcm []byte) string // nil = the tenant may not use it
 }
 
-// Hear enables speech recognition: hear returns the words of a recording, 16-bit mono at 16 kHz.
+// SetRecognizer enables speech recognition: hear returns the words of a recording, 16-bit mono at 16 kHz.
 // Without it the tenant has no permission, as in the free edition.
-func (s *speech) Hear(hear func(pcm []byte) string) {
+func (s *speech) SetRecognizer(hear func(pcm []byte) string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.recognizer = hear

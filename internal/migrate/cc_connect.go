@@ -383,7 +383,7 @@ func (r *ccReader) talk(s ccSession, id string, who chat.Actor, past bool) talk 
 		t.messages = append(t.messages, one)
 	}
 	if len(t.messages) == 0 && s.Agent != "" && (s.Kind == "" || s.Kind == "claudecode") {
-		t.messages = r.transcript(s.Agent, func(m claude.Said) message { return message{text: m.Text, who: who} })
+		t.messages = r.transcript(s.Agent, func(m claude.TranscriptMessage) message { return message{text: m.Text, who: who} })
 	}
 	return t
 }

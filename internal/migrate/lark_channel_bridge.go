@@ -287,7 +287,7 @@ func (r *lcbReader) sessions() (list []lcbSession) {
 
 // messages is what was said in a session. Its prompts tell who has asked, and in what kind of chat.
 func (r *lcbReader) messages(session string, c *Chat) []message {
-	return r.transcript(session, func(m claude.Said) message {
+	return r.transcript(session, func(m claude.TranscriptMessage) message {
 		p := readPrompt(m.Text)
 		if p.private {
 			c.Kind = chat.Private

@@ -7,7 +7,7 @@ import (
 
 // transcript is what was said in a session of the CLI of this machine's user; asked makes a question of a prompt. What
 // cannot be read is noted.
-func (r reader) transcript(session string, asked func(claude.Said) message) (list []message) {
+func (r reader) transcript(session string, asked func(claude.TranscriptMessage) message) (list []message) {
 	all, err := claude.Config{Environ: r.opt.Environ}.Transcripts("").Talk(session)
 	if err != nil {
 		r.note(textNoTranscript, session, r.why(err))
