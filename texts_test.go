@@ -180,7 +180,7 @@ var (
 	otherWords = regexp.MustCompile(`智能体|纪元|(?i)\b(?:so many|in vain|anew|all the same)\b`)
 )
 
-// Both languages say everything, in people's words; docs/texts-all.md lists it. -update writes it anew.
+// Both languages say everything, in people's words; docs/texts-all.md lists it. -update rewrites it.
 func TestAllTexts(t *testing.T) {
 	n := 0
 	all := mistakes(t)
@@ -317,7 +317,7 @@ func untranslated(call *ast.CallExpr, talks bool) string {
 // ours is how a line on the standard error begins.
 var ours = regexp.MustCompile(`^magpie: `)
 
-// literals are the texts in some expressions, one after the other.
+// literals are the texts in some expressions, in order.
 func literals(list []ast.Expr) string {
 	var b strings.Builder
 	for _, e := range list {

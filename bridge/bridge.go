@@ -44,7 +44,7 @@ type Config struct {
 	Projects      map[string]Project                      // to which chats can change, by name
 	Guard         Guard                                   // where no agent may work
 	Budget        Budget                                  // at the start, see SetBudget
-	Reload        func(context.Context) (Reloaded, error) // reads the configuration anew; nil = it cannot be
+	Reload        func(context.Context) (Reloaded, error) // reads the configuration again; nil = it cannot be
 	// this machine; a session of another one cannot be resumed here
 	Node    string
 	Context contextmgr.Config

@@ -64,8 +64,8 @@ func newCompactionScheduler(compact func(context.Context, chat.Key, <-chan struc
 	return u
 }
 
-// beforeTurn is called before a turn uses the chat's session, and prevents new summaries until afterTurn. It waits a limited
-// time for a running summary, and calls tell when it has to. due means that a summary should be made first.
+// beforeTurn is called before a turn uses the chat's session, and prevents new summaries until afterTurn. It waits a
+// limited time for a running summary, and calls tell when it has to. due means that a summary should be made first.
 func (u *compactionScheduler) beforeTurn(ctx context.Context, key chat.Key, due bool, tell func()) {
 	for c := u.enter(key, due); c.done != nil && ctx.Err() == nil; c = u.enter(key, false) {
 		c.wanted()
@@ -95,7 +95,7 @@ func (u *compactionScheduler) enter(key chat.Key, due bool) chatState {
 	return *c
 }
 
-// stateOf is the chat's care. The caller holds mu.
+// stateOf returns the state of the chat. The caller holds mu.
 func (u *compactionScheduler) stateOf(key chat.Key) *chatState {
 	if u.chats[key] == nil {
 		u.chats[key] = &chatState{}

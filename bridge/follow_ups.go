@@ -51,8 +51,8 @@ func (f followUps) watch(t db.Turn, p *claude.Process) {
 	})
 }
 
-// decideFollowUp decides about the follow-up of a turn that has ended, if there is one: it is queued once the agent has begun
-// it.
+// decideFollowUp decides about the follow-up of a turn that has ended, if there is one: it is queued once the agent has
+// begun it.
 func (f followUps) decideFollowUp(ctx context.Context, last db.Turn) {
 	key := last.Key
 	doing := f.pool.Unasked(key.String())
@@ -60,7 +60,7 @@ func (f followUps) decideFollowUp(ctx context.Context, last db.Turn) {
 		return
 	}
 	t, err := f.open(ctx, key)
-	if errors.Is(err, db.ErrNotFound) && doing == claude.Woken { // it is told of several tasks one after the other
+	if errors.Is(err, db.ErrNotFound) && doing == claude.Woken { // it receives the ends of several tasks
 		var c db.Claim
 		c, err = f.store.Begin(ctx, last)
 		t = c.Turn
@@ -116,8 +116,8 @@ func (f followUps) open(ctx context.Context, key chat.Key) (t db.Turn, err error
 	return t, err
 }
 
-// workEnded tells people that the process of a chat has ended that was working in the background. A follow-up that runs tells
-// it itself.
+// workEnded tells people that the process of a chat has ended that was working in the background. A follow-up that runs
+// tells it itself.
 func (f followUps) workEnded(ctx context.Context, key chat.Key, why claude.UnaskedEnd) {
 	t, err := f.open(ctx, key)
 	if err == nil && t.ID != f.turns.lanes.RunningTurn(key) {

@@ -11,7 +11,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// maintenance takes care of chats between their turns: summaries, titles, memories, and contexts that are stale.
+// maintenance does the work of chats between their turns: summaries, titles, memories, and contexts that are stale.
 type maintenance struct {
 	cfg       *Config
 	db        *db.DB

@@ -81,7 +81,8 @@ func (n notes) extract(ctx context.Context, c db.Chat, ids []string) error {
 	return n.keep(ctx, note, reply)
 }
 
-// maxAgentTries is how often the agent is to be asked for memories when there is no time for it. Each lasts ten minutes.
+// maxAgentTries is how often the agent is to be asked for memories when there is no time for it. Each lasts ten
+// minutes.
 const maxAgentTries = 6
 
 // askAgent has the agent do a task, when there is time for it.

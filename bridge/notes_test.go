@@ -149,7 +149,7 @@ func TestWhatIsKnownIsNotNotedAgain(t *testing.T) {
 	}
 }
 
-// The turns of a chat are looked through one after the other, those of other chats meanwhile. None is forgotten that
+// The turns of a chat are looked through sequentially, those of other chats meanwhile. None is forgotten that
 // need not wait behind too many.
 func TestTurnsAreLookedThroughOneByOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

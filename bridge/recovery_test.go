@@ -49,8 +49,8 @@ func TestATurnWhoseTranscriptCannotBeReadIsNotBegunAgain(t *testing.T) {
 	}
 }
 
-// What the agent has said after a decision stands on a message of its own. It stays there after a crash, and once somebody
-// has decided about the rest.
+// What the agent has said after a decision stands on a message of its own. It stays there after a crash, and once
+// somebody has decided about the rest.
 func TestTheMessagesOfAnAnswerStayWhereTheyAre(t *testing.T) {
 	t.Parallel()
 	out := &deliverytest.Recorder{}

@@ -63,7 +63,7 @@ func (l *bridgeRig) must(err error) {
 	}
 }
 
-// remake makes the bridge anew, with another configuration. It must not run yet.
+// remake makes the bridge again, with another configuration. It must not run yet.
 func (l *bridgeRig) remake(change func(*Config)) {
 	cfg := *l.bridge.cfg
 	change(&cfg)

@@ -9,7 +9,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// A stale group begins anew like any chat, but nobody has agreed that something of it is noted.
+// A stale group starts over like any chat, but nobody has agreed that something of it is noted.
 func TestNothingOfAStaleGroupIsNoted(t *testing.T) {
 	t.Parallel()
 	for kind, noted := range map[chat.Kind]bool{chat.Private: true, chat.Group: false} {

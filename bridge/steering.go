@@ -139,8 +139,8 @@ func (t *steeredTurn) pass() {
 	}
 }
 
-// requeueUnread makes the messages that the agent has not read questions of the turn, whose prompt is about to be built: it is
-// the first one, or the process that had them has died.
+// requeueUnread makes the messages that the agent has not read questions of the turn, whose prompt is about to be
+// built: it is the first one, or the process that had them has died.
 func (s *steering) requeueUnread(ctx context.Context, t *turn) error {
 	s.mu.Lock()
 	running := s.running[t.claim.Turn.ID]

@@ -83,7 +83,7 @@ func (q *turnQueue) runNext(ctx context.Context, claim db.Claim) (left bool) {
 	return true
 }
 
-// work runs the chat's turns, one after the other, until there are none. Between two of them it lets other chats go
+// work runs the chat's turns sequentially until there are none. Between two of them it lets other chats go
 // first.
 func (q *turnQueue) work(ctx context.Context, key chat.Key) {
 	for !q.lanes.Closed() { // what waits at the end of the program is found at the next start

@@ -17,7 +17,7 @@ import (
 )
 
 // BenchmarkRecall is what recall adds to the making of a prompt, in chats of a thousand to a million messages. The
-// messages are sentences of the test conversations put together anew, the questions are theirs. An operation is 50
+// messages are sentences of the test conversations put together again, the questions are theirs. An operation is 50
 // prompts.
 func BenchmarkRecall(b *testing.B) {
 	all := trials(b)

@@ -108,8 +108,8 @@ func (cs Chats) AwaitedCompactions(ctx context.Context) ([]chat.Key, error) {
 const beginAnew = `UPDATE chats SET anew_seq = ?3, summary = '', summary_seq = 0, summary_at = 0, ` + noSession + `
 	WHERE key = ?1 AND epoch = ?2`
 
-// RestartContext lets the context of a chat begin after the message with that seq: without a session and a summary. Unlike a
-// new epoch it does not hide what was before.
+// RestartContext lets the context of a chat begin after the message with that seq: without a session and a summary.
+// Unlike a new epoch it does not hide what was before.
 func (cs Chats) RestartContext(ctx context.Context, key chat.Key, epoch, seq int64) error {
 	err := cs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, beginAnew, key.String(), epoch, seq)

@@ -21,7 +21,7 @@ type Chat struct {
 	Epoch        int64
 	Session      Session
 	Summary      Summary   // of what was compacted
-	ContextStart int64     // the seq after which the context began anew, since nobody had spoken for long; 0 = it did not
+	ContextStart int64     // after this seq the context started over, since nobody had spoken for long; 0 = it did not
 	Turned       time.Time // when its last turn ended; zero = there was none
 	BotTurns     int       // questions of other bots since a person has spoken
 	Compacting   string    // the message or the press that asked for a summary and is not answered yet; empty = none

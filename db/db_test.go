@@ -212,7 +212,7 @@ func TestAQuestionCanBeginANewEpoch(t *testing.T) {
 	}
 }
 
-// What was taken back before it came neither begins anew nor asks.
+// What was taken back before it came neither starts a new conversation nor asks.
 func TestATakenBackQuestionBeginsNothing(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_0", "zero"))

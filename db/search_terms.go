@@ -17,8 +17,8 @@ import (
 	"magpie/internal/tokenize"
 )
 
-// The index of the History, by terms. Messages are brought into it by batches, at a tenth of the cost, beside the writes
-// that store them: see [indexer]. What is not in the index yet is few enough to be looked through.
+// The index of the History, by terms. Messages are brought into it by batches, at a tenth of the cost, beside the
+// writes that store them: see [indexer]. What is not in the index yet is few enough to be looked through.
 const indexBatch = 256
 
 // Postings are the messages of a chat that hold a term.

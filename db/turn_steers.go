@@ -96,8 +96,8 @@ const (
 	forgetSteers = `DELETE FROM steers WHERE turn_id = ?1`
 )
 
-// turnEnded decides about the messages that were handed to a turn that ends. Those that its agent has not read are asked
-// next, unless the turn was stopped; an interrupted one keeps them until somebody makes it go on.
+// turnEnded decides about the messages that were handed to a turn that ends. Those that its agent has not read are
+// asked next, unless the turn was stopped; an interrupted one keeps them until somebody makes it go on.
 func (ss Steers) turnEnded(ctx context.Context, tx *sql.Tx, e TurnResult) error {
 	if err := eachSteer(ctx, tx, readSteer, e.Turn.ID, e.SteersRead); err != nil {
 		return err

@@ -43,7 +43,7 @@ func (c *Client) Ready(ctx context.Context, cardID string) error {
 }
 
 // Edit draws a later value of a card, on as many messages as its body needs. What could not be drawn is drawn by the
-// next Edit or by Close. Edits of one card run one after the other.
+// next Edit or by Close. Edits of one card run sequentially.
 func (c *Client) Edit(ctx context.Context, cardID string, card chat.Card) error {
 	k, err := c.cards.find(cardID)
 	if err != nil {

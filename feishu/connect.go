@@ -32,7 +32,7 @@ func (c *Client) Run(ctx context.Context, h Handler) error {
 	return nil
 }
 
-// connection makes the long connections, one after the other.
+// connection makes the long connections, one at a time.
 type connection struct {
 	client     *Client
 	template   *larkws.Client // never started

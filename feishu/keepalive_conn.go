@@ -77,7 +77,7 @@ func (c *deadlineConn) Read(p []byte) (int, error) {
 const mostEarlyCuts = 2
 
 // watchdog decides how long a connection may be silent. The early deadline relies on an answer to every ping. When
-// connections end at it one after the other, although the platform can be reached at once each time, somebody on the
+// connections end at it in a row, although the platform can be reached at once each time, somebody on the
 // way does not answer every ping; then only the SDK's own deadline counts.
 type watchdog struct {
 	state *state

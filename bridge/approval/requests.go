@@ -78,8 +78,8 @@ type Workspace struct {
 	AskAll   bool // people are asked about each use of a tool
 }
 
-// RequestDecision has people decide about what an agent wants, unless a rule of the chat allows it. It does not wait for them, and
-// reports whether the agent has to; answer is called once they have decided.
+// RequestDecision has people decide about what an agent wants, unless a rule of the chat allows it. It does not wait
+// for them, and reports whether the agent has to; answer is called once they have decided.
 func (rs *Requests) RequestDecision(
 	ctx context.Context, c db.Claim, w Workspace, q claude.ToolAsk, answer func(claude.Decision) bool,
 ) (waits bool) {

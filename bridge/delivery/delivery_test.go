@@ -39,7 +39,7 @@ func newRig(t *testing.T, out Messenger) *rig {
 	return r
 }
 
-// remake makes the outbox anew, as another process does.
+// remake makes the outbox again, as another process does.
 func (r *rig) remake(out Messenger) {
 	lang := func(context.Context, chat.Key) i18n.Lang { return i18n.English }
 	r.outbox = NewOutbox(r.store.DB, out, Spool{Dir: r.dir}, lang, zerolog.Nop())

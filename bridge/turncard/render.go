@@ -52,7 +52,7 @@ func (v State) Card(now time.Time) chat.Card {
 }
 
 // header is the title of the card, and what gives it its color. It changes seldom: the platform draws the whole card
-// anew for it, with the panels folded again.
+// again for it, and folds the panels.
 func (v State) header() (i18n.Phrase, chat.CardState) {
 	switch {
 	case v.outcome.State != "":

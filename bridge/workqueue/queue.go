@@ -97,8 +97,8 @@ func (j *Queue) Run(ctx context.Context, stop <-chan struct{}) {
 	}
 }
 
-// claimJobs claims the jobs that have a place, and as many others as there are free places, under the lock that Free uses,
-// so the limit cannot be exceeded.
+// claimJobs claims the jobs that have a place, and as many others as there are free places, under the lock that Free
+// uses, so the limit cannot be exceeded.
 func (j *Queue) claimJobs() []func(context.Context) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -22,7 +22,7 @@ var animations = map[string]struct{ readme, file string }{
 // mostAnimation is how large an animation may be, in bytes.
 const mostAnimation = 1536 << 10
 
-// The animations exist, move, are small, and stand in the READMEs. With -pictures they are taken anew, from the
+// The animations exist, move, are small, and stand in the READMEs. With -pictures they are taken again, from the
 // playground's page in a real browser: a question, a command that is allowed, a session that is lost, and a bridge that
 // is killed in mid-answer.
 func TestAnimations(t *testing.T) {

@@ -28,7 +28,7 @@ const (
 	doRefuse = "refuse"
 )
 
-// calls makes the agent do these steps, one after the other.
+// calls makes the agent do these steps, sequentially.
 func (r *rig) calls(steps ...modelsim.Step) {
 	rules := make([]modelsim.Rule, 0, len(steps))
 	for _, s := range steps {

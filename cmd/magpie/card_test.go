@@ -53,7 +53,7 @@ func TestTheCardShowsToolsAndUsage(t *testing.T) {
 			t.Errorf("the card does not show %q: %s", want, text)
 		}
 	}
-	var headers []string // as they were seen, one after the other
+	var headers []string // in the order in which they were seen
 	for _, s := range m.States {
 		head := gjson.GetBytes(s.Card, "header.template").String() + " " +
 			gjson.GetBytes(s.Card, "header.title.content").String()

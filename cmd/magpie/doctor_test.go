@@ -20,7 +20,7 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// Without a configuration the CLI is looked at all the same: it is what people have to install first.
+// Without a configuration the CLI is looked at nevertheless: it is what people have to install first.
 func TestDoctorLooksAtTheCLIWithoutAConfiguration(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

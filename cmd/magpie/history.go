@@ -243,8 +243,8 @@ func (e exportCmd) Run(ctx context.Context) (err error) {
 	return err
 }
 
-// exportWithProgress are the records of a chat, or of all chats if the key is zero. It shows how many were read, unless they are
-// seen themselves.
+// exportWithProgress are the records of a chat, or of all chats if the key is zero. It shows how many were read, unless
+// they are seen themselves.
 func exportWithProgress(ctx context.Context, store *db.DB, key chat.Key, seen bool) (iter.Seq2[db.Record, error], error) {
 	records := store.Records().All(ctx)
 	if key != (chat.Key{}) {

@@ -30,7 +30,7 @@ import (
 const (
 	loadGoroutines = 500       // at any time
 	loadMemory     = 300 << 20 // bytes, at any time
-	loadPace       = 0.5       // messages answered while bare agents, run one after the other, answer one
+	loadPace       = 0.5       // messages answered while bare agents, run sequentially, answer one
 )
 
 // load is many people who write to the bot at the same time.
@@ -232,7 +232,7 @@ func (l *load) waits() (list []time.Duration) {
 	return list
 }
 
-// alone has the agent answer without the service, each time in a new process, one after the other, until it is asked
+// alone has the agent answer without the service, each time in a new process, sequentially, until it is asked
 // how often. That is what the machine can do beside whatever else it does.
 func (l *load) alone() (turns func() int) {
 	var (

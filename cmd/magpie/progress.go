@@ -40,7 +40,7 @@ func newProgress(f *os.File, what, unit i18n.Phrase, total int64) *progress {
 // redraw is slow enough not to slow down the work, and fast enough to look alive.
 const redraw = 200 * time.Millisecond
 
-// draw draws the line anew, at most once per redraw interval: done of the total, which is count units.
+// draw redraws the line, at most once per redraw interval: done of the total, which is count units.
 func (p *progress) draw(done, count int64) {
 	if p == nil || p.out == nil {
 		return

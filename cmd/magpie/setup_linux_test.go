@@ -339,7 +339,7 @@ func TestSetupIsGivenUpAfterTheScan(t *testing.T) {
 	}
 }
 
-// When the answer with the credentials is lost, the app is there all the same, and setup says where its secret is.
+// When the answer with the credentials is lost, the app exists nevertheless, and setup says where its secret is.
 func TestSetupSaysWhereLostCredentialsAre(t *testing.T) {
 	t.Parallel()
 	n := newSetupRig(t)

@@ -35,7 +35,7 @@ type Options struct {
 	// goroutine, but never twice at the same time.
 	Progress func(w Work, done, total int64)
 
-	// Derived reports whether what a check has found is only damage to what Renew can make anew.
+	// Derived reports whether what a check has found is only damage to what Renew can make again.
 	Derived func(error) bool
 	Renew   func(context.Context, *DB) error
 }

@@ -35,7 +35,7 @@ func write(t testing.TB, d *db.DB, path, name string, n int) (longest int64) {
 
 const logLimit = 5 << 20 // bytes; beyond the 4 MB at which SQLite copies the log by itself
 
-// There is always somebody who reads, so SQLite alone would never start its log anew.
+// There is always somebody who reads, so SQLite alone would never start its log again.
 func TestTheLogStaysShortUnderReadersThatOverlap(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "magpie.db")
 	d := open(t, path)

@@ -97,7 +97,7 @@ func TestAProcessAheadEndsUnused(t *testing.T) {
 }
 
 // The process of a new conversation, which somebody has asked for, waits longer than one that a mere sign has started,
-// but not longer than processes are kept. It makes room for any turn all the same.
+// but not longer than processes are kept. It makes room for any turn nevertheless.
 func TestTheProcessOfANewConversationWaits(t *testing.T) {
 	r := newRig(t, scripted(t), func(c *claude.Config) { c.Ahead, c.MaxProcesses = 50*time.Millisecond, 3 })
 	must(t, r.pool.StartNew(t.Context(), "new", withDir(fresh(), r.cfg.Project)))

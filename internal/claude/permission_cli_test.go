@@ -18,7 +18,7 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// calls makes the model use these tools, one after the other.
+// calls makes the model use these tools, sequentially.
 func (r *rig) calls(steps ...modelsim.Step) {
 	rules := make([]modelsim.Rule, 0, len(steps))
 	for _, s := range steps {

@@ -154,8 +154,8 @@ func (pl *Pool) Acquire(ctx context.Context, owner string, spec Spec) (*Process,
 	return p, nil
 }
 
-// acquireTurn waits for the slot of a turn. Meanwhile the turn's process starts, if there is room for it beside those of
-// the turns that go first.
+// acquireTurn waits for the slot of a turn. Meanwhile the turn's process starts, if there is room for it beside those
+// of the turns that go first.
 func (pl *Pool) acquireTurn(ctx context.Context, owner string, spec Spec) error {
 	if pl.slots.tryAcquireTurn() {
 		return nil

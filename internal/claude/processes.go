@@ -77,7 +77,8 @@ func (ps *processes) startAgent(
 	return p, nil
 }
 
-// register records a process that has been started in a slot. After close it reports false, and the caller ends the process.
+// register records a process that has been started in a slot. After close it reports false, and the caller ends the
+// process.
 func (ps *processes) register(p *Process, slot *startSlot, limit time.Duration) bool {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()

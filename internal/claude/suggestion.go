@@ -72,8 +72,8 @@ func (s *suggestions) turnEnded() {
 	}
 }
 
-// handleLine passes on a line if it is a suggestion that may come now. One that comes before the turn has read its own result
-// is kept until then.
+// handleLine passes on a line if it is a suggestion that may come now. One that comes before the turn has read its own
+// result is kept until then.
 func (s *suggestions) handleLine(line []byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

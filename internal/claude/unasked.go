@@ -118,7 +118,8 @@ func (u *UnaskedWork) remove(id string) bool {
 	return open
 }
 
-// handlePermissionLine takes up a line with which a subagent in the background asks for a permission, or withdraws its request.
+// handlePermissionLine takes up a line with which a subagent in the background asks for a permission, or withdraws its
+// request.
 func (u *UnaskedWork) handlePermissionLine(line []byte) bool {
 	if !u.allowed || !bytes.Contains(line, []byte(`"control_`)) {
 		return false

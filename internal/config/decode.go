@@ -300,7 +300,7 @@ func lineError(data []byte, row int, what error) error {
 	if key, _, ok := strings.Cut(line, "="); ok {
 		line = strings.TrimSpace(key) + " = …"
 	} else if i := strings.IndexAny(line, " :\t\"'"+fullWidth); i > 0 {
-		line = line[:i] + " …" // a value may follow all the same
+		line = line[:i] + " …" // a value may still follow
 	}
 	return configtype.Mistakef("第 %d 行：%v\n%4d| %s", "line %d: %v\n%4d| %s", row, what, row, line)
 }

@@ -121,7 +121,7 @@ func page(keys map[string]string, zh bool) string {
 	return b.String()
 }
 
-// The pages describe every key, and no other; -update writes them anew.
+// The pages describe every key, and no other; -update rewrites them.
 func TestTheConfigurationPages(t *testing.T) {
 	keys := keysOf(t)
 	var names []string

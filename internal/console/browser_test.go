@@ -97,7 +97,7 @@ func TestCardGrowsInThePageAndStaysText(t *testing.T) {
 	}
 }
 
-// TestAClickOutlivesARepaint presses on each part of a chat's line, has the page painted anew, and lets go.
+// TestAClickOutlivesARepaint presses on each part of a chat's line, has the page painted again, and lets go.
 func TestAClickOutlivesARepaint(t *testing.T) {
 	s := serve(t, PlaygroundConfig{Simulated: true})
 	b := consoletest.Browse(t, s.url)

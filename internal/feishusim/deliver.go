@@ -43,8 +43,8 @@ type attempt struct {
 	excuse   chan struct{} // closed when excused is set
 }
 
-// push sends an event and takes care of its redeliveries. The first attempt has been queued when push
-// returns, so two events that are pushed one after the other arrive in this order on one connection.
+// push sends an event and redelivers it. The first attempt has been queued when push
+// returns, so events that are pushed sequentially arrive in this order on one connection.
 func (h *hub) push(ev *event) {
 	if !h.begin() {
 		return

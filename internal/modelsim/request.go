@@ -19,7 +19,7 @@ import (
 
 // Request is one model call and its progress. The call itself never changes; the progress grows while it is answered.
 type Request struct {
-	ID        int // from 1, in order of arrival; a reset does not begin anew
+	ID        int // from 1, in order of arrival; a reset does not start over
 	At        time.Time
 	Path      string
 	SessionID string // the CLI's

@@ -33,7 +33,7 @@ func texts(t *testing.T, r *xml.Decoder) (list []string) {
 	}
 }
 
-// follow fails the test unless the wanted texts stand in the list one after the other.
+// follow fails the test unless the wanted texts stand in the list in this order.
 func follow(t *testing.T, list []string, want ...string) {
 	t.Helper()
 	for i := range list {

@@ -110,7 +110,7 @@ func (h *processTree) reapFor(c *Child) (none bool) {
 			g = h.suspects(s, c)
 		}
 		there[s.identity] = g
-		// A single suspect is guilty. With several, the orphan may still belong to a CLI that lives.
+		// A single suspect must have started it. With several, the orphan may still belong to a CLI that lives.
 		if len(g) == 0 || len(g) == 1 && g[c] {
 			doomed = append(doomed, s)
 		}

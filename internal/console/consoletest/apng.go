@@ -61,7 +61,7 @@ func chunk(b *bytes.Buffer, kind string, data []byte) {
 	b.Write(fields(sum))
 }
 
-// fields writes numbers and bytes one after the other.
+// fields writes numbers and bytes in this order.
 func fields(values ...any) (out []byte) {
 	for _, v := range values {
 		switch v := v.(type) {

@@ -89,7 +89,7 @@ func parse(args []string) options {
 	return o
 }
 
-// run answers prompts one after the other, while control requests are answered at once: an interrupt
+// run answers prompts sequentially, while control requests are answered at once: an interrupt
 // must reach a running turn.
 func run(args []string, in io.Reader, out io.Writer) error {
 	if slices.Equal(args, []string{"auth", "login"}) {

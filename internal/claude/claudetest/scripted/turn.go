@@ -206,7 +206,7 @@ func (a *agent) initLine() object {
 	}
 }
 
-// tools runs the tools that a reply calls, one after the other.
+// tools runs the tools that a reply calls, sequentially.
 func (a *agent) tools(ctx context.Context, r reply) error {
 	var results []object
 	for i := range r.blocks {
