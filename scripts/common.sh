@@ -77,7 +77,7 @@ need_pm2() { need_package pm2 pm2; }
 need_package() {
   need npm npm "install Node.js 20 or newer with npm: https://nodejs.org"
   local want
-  want=$(sed -n "s/.*\"$2\": \"\(.*\)\".*/\1/p" "$root/scripts/$1/package.json")
+  want=$(sed -n "s|.*\"$2\": \"\(.*\)\".*|\1|p" "$root/scripts/$1/package.json")
   if ! grep -qs "\"version\": \"$want\"" "$root/scripts/$1/node_modules/$2/package.json"; then
     say "installing $2 $want from npm"
     (cd "$root/scripts/$1" && npm ci --silent --ignore-scripts) || die "npm ci in scripts/$1 failed"
