@@ -24,17 +24,19 @@ func (v State) buttons() []chat.Button {
 		ask := chat.Action{Do: DoAsk, Turn: v.turn, ID: v.suggests}
 		return []chat.Button{{Label: v.suggests, Action: ask}, again}
 	case v.outcome.State == db.Interrupted:
-		return []chat.Button{v.button(i18n.ContinueButton, DoContinue), v.button(i18n.DropButton, DoDrop)}
+		return []chat.Button{
+			turnButton(v.turn, v.Lang, i18n.ContinueButton, DoContinue), turnButton(v.turn, v.Lang, i18n.DropButton, DoDrop),
+		}
 	case v.outcome.Failure == FailRecalled:
 		return nil
 	case v.outcome.State == db.Cancelled && (len(v.steps) > 0 || v.Answer() != ""):
-		return []chat.Button{v.button(i18n.ContinueButton, DoGoOn)}
+		return []chat.Button{turnButton(v.turn, v.Lang, i18n.ContinueButton, DoGoOn)}
 	case v.outcome.State != db.Failed:
 		return nil
 	}
 	switch v.outcome.Failure {
 	case FailDied, FailSilent, FailTurnEnd, string(claude.FailLimit):
-		return []chat.Button{v.button(i18n.ContinueButton, DoGoOn)}
+		return []chat.Button{turnButton(v.turn, v.Lang, i18n.ContinueButton, DoGoOn)}
 	case string(claude.FailTooLong), string(claude.FailRequest), string(claude.FailRefused):
 		return []chat.Button{again}
 	}

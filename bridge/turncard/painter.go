@@ -109,8 +109,8 @@ func (p *Painter) Run(ctx, idle context.Context) {
 // shows. It returns false when the turn has ended.
 func (p *Painter) stir(idle context.Context) bool {
 	var passed <-chan time.Time
-	if wait := p.latest().changes(time.Now()); wait > 0 {
-		t := time.NewTimer(wait)
+	if v := p.latest(); v.outcome.State == "" {
+		t := time.NewTimer(v.phase.changes(time.Now()))
 		defer t.Stop()
 		passed = t.C
 	}

@@ -25,7 +25,7 @@ func (v State) Card(now time.Time) chat.Card {
 	if c.Live {
 		c.Status = v.phase.line(now, v.Lang)
 		c.Summary = v.phase.in(v.Lang)
-		stop := v.button(i18n.StopButton, DoStop)
+		stop := turnButton(v.turn, v.Lang, i18n.StopButton, DoStop)
 		stop.Danger = true
 		c.Buttons = []chat.Button{stop}
 		c.Footer = v.denied.line(v.Lang)
@@ -93,8 +93,9 @@ func failedHeader(failure string) (i18n.Phrase, chat.CardState) {
 	return i18n.HeaderFailed, chat.CardFailed
 }
 
-func (v State) button(label i18n.Phrase, do string) chat.Button {
-	return chat.Button{Label: label.In(v.Lang), Action: chat.Action{Do: do, Turn: v.turn}}
+// turnButton is a button for a turn.
+func turnButton(turn int64, l i18n.Lang, label i18n.Phrase, do string) chat.Button {
+	return chat.Button{Label: label.In(l), Action: chat.Action{Do: do, Turn: turn}}
 }
 
 // in says what goes on.
@@ -126,12 +127,9 @@ func (p phase) line(now time.Time, l i18n.Lang) string {
 	return text + " " + i18n.Duration(took, l)
 }
 
-// changes is how long it takes until the card looks different although nothing has happened; 0 = it will not.
-func (v State) changes(now time.Time) time.Duration {
-	if v.outcome.State != "" {
-		return 0
-	}
-	took := max(now.Sub(v.phase.since), 0)
+// changes is how long it takes until the line looks different although nothing has happened.
+func (p phase) changes(now time.Time) time.Duration {
+	took := max(now.Sub(p.since), 0)
 	return took.Truncate(tick(took)) + tick(took) - took
 }
 

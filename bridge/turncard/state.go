@@ -27,10 +27,8 @@ type State struct {
 	phase    phase
 	asks     int // questions to people that are open
 	steps    steps
-	thoughts string   // the end of what the model has thought
-	blocks   []string // the answer
-	starts   []int    // blocks with which the answer goes on on another message
-	asked    bool     // people were asked something since the last of them
+	thoughts string // the end of what the model has thought
+	answer   answer
 	denied   deniedTools
 	began    time.Time
 	figures  figures // what the turn took; known at its end
@@ -61,23 +59,9 @@ func (v State) Apply(ev claude.Event, now time.Time) State {
 		v.phase, v.thoughts = v.phase.thinking(now), lastOf(v.thoughts+e.Text, mostThoughts)
 	case claude.Text:
 		v.phase = phase{text: i18n.CardWriting, since: now}
-		if e.Block >= len(v.blocks) {
-			v = v.below(e.Block)
-		}
-		v.blocks = slices.Clone(v.blocks)
-		for len(v.blocks) <= e.Block {
-			v.blocks = append(v.blocks, "")
-		}
-		if e.Whole {
-			v.blocks[e.Block] = ""
-		}
-		v.blocks[e.Block] += e.Text
+		v.answer = v.answer.with(e, v.asks > 0)
 	case claude.Rewind:
-		v.starts = slices.Clone(v.starts)
-		for i, start := range v.starts { // what was posted stays there, and is filled again
-			v.starts[i] = min(start, e.Block)
-		}
-		v.blocks = v.blocks[:min(e.Block, len(v.blocks)):min(e.Block, len(v.blocks))]
+		v.answer = v.answer.back(e.Block)
 	case claude.ToolCall:
 		if v.asks == 0 && v.steps.running() == nil {
 			v.phase = phase{since: now}
@@ -108,8 +92,7 @@ func (v State) Apply(ev claude.Event, now time.Time) State {
 	case claude.Result:
 		v.figures = figuresOf(e, now.Sub(v.began))
 		if v.Answer() == "" && e.Failure == "" && e.Text != "" {
-			v = v.below(len(v.blocks))
-			v.blocks = append(slices.Clone(v.blocks), e.Text) // the CLI itself answered
+			v.answer = v.answer.with(claude.Text{Block: len(v.answer.blocks), Text: e.Text}, v.asks > 0) // of the CLI itself
 		}
 	}
 	return v
@@ -118,16 +101,7 @@ func (v State) Apply(ev claude.Event, now time.Time) State {
 // Asked is the state after people were asked something, by a card of its own: what the agent says once they have
 // decided stands below that card, where they look.
 func (v State) Asked() State {
-	v.asked = true
-	return v
-}
-
-// below is the state in which a block of the answer begins a message, if people have decided something since the last
-// one.
-func (v State) below(block int) State {
-	if v.asked && v.asks == 0 {
-		v.starts, v.asked = append(slices.Clone(v.starts), block), false
-	}
+	v.answer.asked = true
 	return v
 }
 
@@ -187,17 +161,13 @@ func (v State) Receiving(now time.Time) State {
 // Restarted is the state of a turn that begins again: what was shown of the first try is void.
 func (v State) Restarted(now time.Time) State {
 	fresh := New(v.turn, v.Lang, now)
-	fresh.began, fresh.context, fresh.asked = v.began, v.context, v.asked
-	fresh.starts = make([]int, len(v.starts)) // the messages stay, with nothing on them
+	fresh.began, fresh.context, fresh.answer = v.began, v.context, v.answer.void()
 	return fresh
 }
 
 // Saying is the state with this answer, each part of it on a message of its own.
-func (v State) Saying(answer ...string) State {
-	v.blocks, v.starts = answer, nil
-	for i := 1; i < len(answer); i++ {
-		v.starts = append(v.starts, i)
-	}
+func (v State) Saying(parts ...string) State {
+	v.answer = saying(parts)
 	return v
 }
 
@@ -205,7 +175,7 @@ func (v State) Saying(answer ...string) State {
 func (v State) Finish(o Outcome) State {
 	v.outcome = o
 	if o.State == db.Done || o.State == db.Failed {
-		v = v.below(len(v.blocks))
+		v.answer = v.answer.below(len(v.answer.blocks), v.asks > 0)
 	}
 	return v
 }
@@ -223,28 +193,10 @@ func (v State) Suggesting(question string) State {
 }
 
 // Answer is what the agent said.
-func (v State) Answer() string { return written(v.blocks) }
+func (v State) Answer() string { return v.answer.text() }
 
 // Parts are the answer as it is divided: each of them but the last is complete and stands on a message of its own.
-func (v State) Parts() []string {
-	parts, from := make([]string, 0, len(v.starts)+1), 0
-	for _, to := range append(slices.Clip(v.starts), len(v.blocks)) {
-		to = min(to, len(v.blocks))
-		parts, from = append(parts, written(v.blocks[from:to])), to
-	}
-	return parts
-}
-
-// written are blocks of an answer as one text.
-func written(blocks []string) string {
-	parts := make([]string, 0, len(blocks))
-	for _, block := range blocks {
-		if strings.TrimSpace(block) != "" {
-			parts = append(parts, block)
-		}
-	}
-	return strings.Join(parts, "\n\n")
-}
+func (v State) Parts() []string { return v.answer.parts() }
 
 // mostThoughts is how much of what the model thinks is kept, in bytes.
 const mostThoughts = 8 << 10
