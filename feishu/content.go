@@ -31,17 +31,26 @@ func mentionsOf(message gjson.Result, id string) []mention {
 
 // mentionsAll reports whether a message mentions everybody. It looks into the content, because such a mention need not
 // be among the message's mentions.
-func mentionsAll(content gjson.Result) (all bool) {
+func mentionsAll(content gjson.Result) bool { return mentionsAllWithin(content, mostNested) }
+
+// mostNested is how deep a mention may stand in a message's content; the platform's own forms have five levels. Each
+// level is read once more for the next one, so that content without end would cost the square of its length.
+const mostNested = 16
+
+func mentionsAllWithin(content gjson.Result, levels int) (all bool) {
 	if content.Type == gjson.String {
 		s := content.String()
 		return strings.Contains(s, "@_all") || slices.ContainsFunc(atTag.FindAllStringSubmatch(s, -1),
 			func(tag []string) bool { return everybody(tag[1]) })
 	}
+	if levels == 0 {
+		return false
+	}
 	if content.IsObject() && everybody(content.Get("user_id").String()) {
 		return true
 	}
 	content.ForEach(func(_, part gjson.Result) bool {
-		all = (part.IsObject() || part.IsArray() || part.Type == gjson.String) && mentionsAll(part)
+		all = (part.IsObject() || part.IsArray() || part.Type == gjson.String) && mentionsAllWithin(part, levels-1)
 		return !all
 	})
 	return all
