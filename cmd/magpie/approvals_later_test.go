@@ -398,9 +398,10 @@ func TestATurnGoesOnWithoutADecision(t *testing.T) {
 	r.asksOnly(id, 1)
 	r.press(card, doAllow)
 	r.press(r.approval(r.chat, id, 2), doAllow) // asked for by the turn that the boss has made go on
-	if got := visibleText(r.goneOn(id, 2)); got != "完了" {
-		t.Errorf("answer %q", got)
-	}
+	r.await("the answer below the second decision", func(v *feishusim.View) bool {
+		list := ofTurns(v, r.chat, id)
+		return len(list) == 3 && goesOnBelow(list[1]) && visibleText(list[2]) == "完了" && !running(list[2])
+	})
 	r.closed(card, "小明 已允许")
 	r.ran("out.txt", 1)
 	r.ran("more.txt", 1)

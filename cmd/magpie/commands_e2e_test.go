@@ -94,8 +94,8 @@ func buttonsOf(m feishusim.Message) (lines []string) {
 // Every button in the list of commands is answered below the list, and so is the next message.
 func TestEveryButtonInTheListOfCommandsIsAnswered(t *testing.T) {
 	want := map[string]string{
-		"/new": "已开始新对话", "/compact": "不需要整理", "/stop": "没有正在进行", "/retry": "另一个回答",
-		"/status": "**状态**",
+		"/new": "已开始新对话", "/stop": "没有正在进行", "/retry": "另一个回答",
+		"/status": "**状态**", "/help all": "`/compact`", "/projects": "项目", "/model": "模型",
 		"/resume": "以前的会话", "/context": "下一条消息会附上", "/memory": "还没有记忆", "/cost": "$",
 	}
 	r := newRig(t)
@@ -134,7 +134,7 @@ func TestASummaryIsOrderedByAButton(t *testing.T) {
 	for _, text := range []string{"我叫小明", "数到 3", "数到 4"} {
 		r.ask(text)
 	}
-	help := r.answer(r.chat, r.sim.Say(r.chat, r.user, "/帮助"))
+	help := r.answer(r.chat, r.sim.Say(r.chat, r.user, "/compcat")) // it offers what was meant
 	r.model.Script(modelsim.Rule{Match: isSummary, Times: 1, Steps: []modelsim.Step{modelsim.Hang()}})
 	r.click(help, "/compact")
 	r.await("that it has begun", func(v *feishusim.View) bool {

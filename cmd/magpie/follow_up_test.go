@@ -88,8 +88,11 @@ func TestWhatTheAgentSaysLater(t *testing.T) {
 			r.press(m, "allow")
 		}
 	}
-	if got := visibleText(r.follows(id, "写好了")); got != followUp+"\n\n写好了。" {
+	if got := visibleText(r.follows(id, "写好了")); got != "写好了。" { // below the decision
 		t.Errorf("later: %q", got)
+	}
+	if got := r.follows(id, followUp).Text(); !strings.Contains(got, "下面继续") {
+		t.Errorf("above the decision: %q", got)
 	}
 	if _, err := os.Stat(file); err != nil {
 		t.Error(err)

@@ -349,7 +349,7 @@ func TestSetupSaysWhereLostCredentialsAre(t *testing.T) {
 	// twice, since it may be asked just before the code is scanned
 	n.sim.Inject(feishusim.Fault{Path: "/oauth/v1/app/registration", Apply: true, Reset: true, Times: 2})
 	must(t, n.sim.Scan(n.sim.AddUser("小明"), scanned.FindString(screen)))
-	term.await("the app may exist all the same. Look for Magpie in your list of apps: " + n.sim.URL() + "/app .")
+	term.await("the app may exist anyway. Look for Magpie in your list of apps: " + n.sim.URL() + "/app .")
 	term.answer("Try again?", "n")
 	if code := term.exit(); code == 0 {
 		t.Errorf("exit code %d:\n%s", code, term)
