@@ -69,7 +69,7 @@ func (it interruptedTurns) over(
 	if err != nil {
 		return chat.Card{}, err
 	}
-	parts, err := it.store.Turns().Parts(ctx, turn, answer)
+	parts, err := it.store.Turns().Drafts().Parts(ctx, turn, answer)
 	if err != nil {
 		return chat.Card{}, err
 	}

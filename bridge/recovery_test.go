@@ -58,7 +58,7 @@ func TestTheMessagesOfAnAnswerStayWhereTheyAre(t *testing.T) {
 	l.left("om_1", "hello")
 	left, err := l.bridge.db.Turns().Running(t.Context())
 	l.must(err)
-	l.must(l.bridge.db.Turns().SetDraft(t.Context(), left[0].ID, "I will run it.", "It has run."))
+	l.must(l.bridge.db.Turns().Drafts().Set(t.Context(), left[0].ID, "I will run it.", "It has run."))
 	l.start()
 	seen := func(cards int) {
 		t.Helper()

@@ -129,18 +129,7 @@ func (ms Messages) Accept(ctx context.Context, e Inbound) (AcceptResult, error) 
 		if e.Class != chat.Talk {
 			return nil
 		}
-		if e.Steer.Turn != 0 {
-			if a.Steered, err = d.Turns().Steers().insert(ctx, tx, in.message, e.Steer); err != nil || a.Steered {
-				a.Turn = e.Steer.Turn
-				return err
-			}
-		}
-		if a.Turn, err = d.Queue().enqueue(ctx, tx, in.message, e); err != nil || e.Start == nil {
-			return err
-		}
-		claim, err := d.Queue().claim(ctx, tx, e.Key, e.Start.TurnIDs, e.Start.Resume)
-		a.Claim = &claim
-		return err
+		return d.Queue().accept(ctx, tx, e, &a)
 	})
 	if err != nil {
 		return AcceptResult{}, fmt.Errorf("accept message %s: %w", e.ID, err)

@@ -223,7 +223,7 @@ func TestATurnThatIsPutBackAnswersTheSameMessage(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "one"))
 	turn := claim(t, d, "s").Turn
-	if err := errors.Join(d.Turns().SetDraft(t.Context(), turn.ID, "so far"),
+	if err := errors.Join(d.Turns().Drafts().Set(t.Context(), turn.ID, "so far"),
 		d.Turns().SetActed(t.Context(), turn.ID)); err != nil {
 		t.Fatal(err)
 	}

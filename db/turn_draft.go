@@ -8,11 +8,17 @@ import (
 	"unicode/utf8"
 )
 
+// Drafts is what people have seen of the answers of turns that run.
+type Drafts Turns
+
+// Drafts gives what was seen of answers.
+func (ts Turns) Drafts() Drafts { return Drafts(ts) }
+
 const setTurnDraft = `UPDATE turns SET draft = ?2, part_ends = ?3 WHERE id = ?1 AND state = 'running'`
 
-// SetDraft stores what people are about to see of a running turn's answer, in the parts that stand on messages of their
+// Set stores what people are about to see of a running turn's answer, in the parts that stand on messages of their
 // own.
-func (ts Turns) SetDraft(ctx context.Context, turn int64, parts ...string) error {
+func (ds Drafts) Set(ctx context.Context, turn int64, parts ...string) error {
 	var draft string
 	var ends []int
 	for i, part := range parts {
@@ -31,7 +37,7 @@ func (ts Turns) SetDraft(ctx context.Context, turn int64, parts ...string) error
 		}
 		stored = string(data)
 	}
-	if _, err := ts.db.engine.Exec(ctx, setTurnDraft, turn, draft, stored); err != nil {
+	if _, err := ds.db.engine.Exec(ctx, setTurnDraft, turn, draft, stored); err != nil {
 		return fmt.Errorf("set draft of turn %d: %w", turn, err)
 	}
 	return nil
@@ -44,8 +50,8 @@ const turnPartEnds = `SELECT part_ends FROM turns WHERE id = ?1`
 
 // Parts divides the answer of a turn as its last draft was: whatever is drawn of it later must leave what people have
 // seen where it is.
-func (ts Turns) Parts(ctx context.Context, turn int64, answer string) ([]string, error) {
-	stored, err := one(ctx, ts.db.read, scanText, turnPartEnds, turn)
+func (ds Drafts) Parts(ctx context.Context, turn int64, answer string) ([]string, error) {
+	stored, err := one(ctx, ds.db.read, scanText, turnPartEnds, turn)
 	if err != nil {
 		return nil, fmt.Errorf("parts of turn %d: %w", turn, err)
 	}

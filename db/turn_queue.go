@@ -49,6 +49,23 @@ const takeAlong = `UPDATE messages SET turn_id = ?2, class = 'talk' WHERE chat_k
 // shortly is how long before a question its author's files belong to it.
 const shortly = 2 * time.Minute
 
+// accept hands talk to the turn that runs, if e says so and it can take it, or queues it; and claims its turn if e says
+// so. It notes what it did in a.
+func (q Queue) accept(ctx context.Context, tx *sql.Tx, e Inbound, a *AcceptResult) (err error) {
+	if e.Steer.Turn != 0 {
+		if a.Steered, err = q.db.Turns().Steers().insert(ctx, tx, a.Message, e.Steer); err != nil || a.Steered {
+			a.Turn = e.Steer.Turn
+			return err
+		}
+	}
+	if a.Turn, err = q.enqueue(ctx, tx, a.Message, e); err != nil || e.Start == nil {
+		return err
+	}
+	claim, err := q.claim(ctx, tx, e.Key, e.Start.TurnIDs, e.Start.Resume)
+	a.Claim = &claim
+	return err
+}
+
 // enqueue adds m to the turn that waits in its chat, or to a new one. Messages that arrive while a turn
 // waits are answered together.
 func (q Queue) enqueue(ctx context.Context, tx *sql.Tx, m chat.Message, e Inbound) (int64, error) {

@@ -165,7 +165,7 @@ func TestDamageWhileTheDatabaseIsOpen(t *testing.T) {
 			_, err = d.Turns().Running(ctx)
 			told = append(told, err)
 			_, err = d.Outbox().Next(ctx, oc)
-			told = append(told, err, d.Turns().SetDraft(ctx, c.Turn.ID, "x"))
+			told = append(told, err, d.Turns().Drafts().Set(ctx, c.Turn.ID, "x"))
 			_, err = d.Chats().Get(ctx, chat.FeishuChat("oc_none"))
 			told = append(told, err, d.Backup(ctx, filepath.Join(t.TempDir(), "copy.db")), d.Healthy(ctx))
 			if err := errors.Join(told...); err == nil {
