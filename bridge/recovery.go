@@ -136,26 +136,12 @@ func (r cutOffTurns) recover(ctx context.Context, t db.Turn) error {
 	if err != nil {
 		return err
 	}
-	end := turncard.Outcome{State: db.Interrupted, Notice: i18n.Interrupted}
+	end := r.outcome(ctx, t, did, unanswered, log)
 	text := did.Text
-	switch {
-	case t.Stopped && !(did.Ended && did.Failure == ""):
-		end = stopped(ctx, r.db.Turns(), t)
-		log.Warn().Msg("turn was cut off while it was being stopped")
-	case unanswered: // the agent may have gone on without the permission, but nobody has decided that it should
-		end.Notice = i18n.InterruptedAsking
-		log.Warn().Msg("turn was cut off while people were asked; its asker decides whether it goes on")
-	case did.Ended:
-		end = turncard.OutcomeOf(did.Failure)
-		log.Warn().Str("state", string(end.State)).
-			Msg("turn was cut off after the agent had finished; delivering its answer")
-	default:
-		log.Warn().Msg("turn was cut off; its asker decides whether it goes on")
-	}
 	if unanswered || !did.Ended && len(t.Draft) > len(text) {
 		text = t.Draft
 	}
-	parts, err := r.db.Turns().Parts(ctx, t.ID, text)
+	parts, err := r.db.Turns().Drafts().Parts(ctx, t.ID, text)
 	if err != nil {
 		return err
 	}
@@ -174,6 +160,28 @@ func (r cutOffTurns) recover(ctx context.Context, t db.Turn) error {
 	r.reactions.Set([]chat.Message{{Key: t.Key, ID: t.ReplyTo}}, delivery.ReactionOf(end.State))
 	r.cfg.ended(Ended{State: end.State, Failure: end.Failure, Usage: e.Usage, Took: time.Since(t.Created)})
 	return nil
+}
+
+// outcome is how a turn has ended that is not run again, by what the agent did. unanswered is whether people were being
+// asked.
+func (r cutOffTurns) outcome(
+	ctx context.Context, t db.Turn, did claude.Outcome, unanswered bool, log zerolog.Logger,
+) turncard.Outcome {
+	switch {
+	case t.Stopped && !(did.Ended && did.Failure == ""):
+		log.Warn().Msg("turn was cut off while it was being stopped")
+		return stopped(ctx, r.db.Turns(), t)
+	case unanswered: // the agent may have gone on without the permission, but nobody has decided that it should
+		log.Warn().Msg("turn was cut off while people were asked; its asker decides whether it goes on")
+		return turncard.Outcome{State: db.Interrupted, Notice: i18n.InterruptedAsking}
+	case did.Ended:
+		end := turncard.OutcomeOf(did.Failure)
+		log.Warn().Str("state", string(end.State)).
+			Msg("turn was cut off after the agent had finished; delivering its answer")
+		return end
+	}
+	log.Warn().Msg("turn was cut off; its asker decides whether it goes on")
+	return turncard.Outcome{State: db.Interrupted, Notice: i18n.Interrupted}
 }
 
 // usage is what a transcript tells of the cost of a turn; nil = nothing.
@@ -235,7 +243,7 @@ func (r cutOffTurns) followUpResult(ctx context.Context, t db.Turn, cut turncard
 	if unanswered || !did.Ended && len(t.Draft) > len(text) {
 		text = t.Draft
 	}
-	parts, err := r.db.Turns().Parts(ctx, t.ID, text)
+	parts, err := r.db.Turns().Drafts().Parts(ctx, t.ID, text)
 	if err != nil {
 		return e, err
 	}

@@ -129,11 +129,8 @@ func newProgram(
 		}
 	}
 	p.files = attachment.Config{Source: p.client, Folder: files, Most: int64(c.Feishu.MaxFile), Group: group}
-	b := c.BridgeConfig()
-	b.Founder, b.Found, b.Departments, b.Groups = p.client, found, p.client, p.client
-	b.Tools, b.Files, b.Checks, b.Reload = p.tools, p.files, p.checks(), p.requestReload
-	b.Node, b.Version, b.Outgoing, b.Private = node, version(), outgoing, private
-	b.Ended, b.Line = p.metrics.ended, appendRecord
+	b := p.bridgeConfig()
+	b.Found, b.Node, b.Outgoing, b.Private = found, node, outgoing, private
 	if change != nil {
 		change(&b)
 	}
@@ -144,6 +141,15 @@ func newProgram(
 		}
 	}
 	return p, nil
+}
+
+// bridgeConfig is the bridge's configuration: what the file says, and the parts of the program that the bridge uses.
+func (p *program) bridgeConfig() bridge.Config {
+	b := p.cfg.BridgeConfig()
+	b.Founder, b.Departments, b.Groups = p.client, p.client, p.client
+	b.Tools, b.Files, b.Checks, b.Reload = p.tools, p.files, p.checks(), p.requestReload
+	b.Version, b.Ended, b.Line = version(), p.metrics.ended, appendRecord
+	return b
 }
 
 // beside is a folder beside the database: "agents" is for what only agents need, "files" for what people have sent.

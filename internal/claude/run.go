@@ -119,7 +119,6 @@ func (r *run) loop(ctx context.Context, backlog [][]byte, yield func(Event, erro
 			}
 		}
 	}
-	ended, deaf := ctx.Done(), r.p.in.failed
 	for _, line := range backlog {
 		switch result, more := r.handleLine(line, yield); {
 		case !more:
@@ -128,7 +127,7 @@ func (r *run) loop(ctx context.Context, backlog [][]byte, yield func(Event, erro
 			return
 		}
 	}
-	for {
+	for ended, deaf := ctx.Done(), r.p.in.failed; ; {
 		if r.asks.any() {
 			bounds.pause()
 		}
@@ -140,10 +139,7 @@ func (r *run) loop(ctx context.Context, backlog [][]byte, yield func(Event, erro
 				left()
 			}
 			if result {
-				if r.stop.cause != nil {
-					r.stop.sweep()
-					yield(nil, r.stop.cause)
-				}
+				r.sweepStopped(yield)
 				return
 			}
 			bounds.restart(r.silenceLimit())
@@ -169,6 +165,14 @@ func (r *run) loop(ctx context.Context, backlog [][]byte, yield func(Event, erro
 			r.exited(yield)
 			return
 		}
+	}
+}
+
+// sweepStopped ends the tools of a turn that was stopped, once its result is there.
+func (r *run) sweepStopped(yield func(Event, error) bool) {
+	if r.stop.cause != nil {
+		r.stop.sweep()
+		yield(nil, r.stop.cause)
 	}
 }
 
