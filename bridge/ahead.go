@@ -132,7 +132,7 @@ func (a *aheadStarts) start(ctx context.Context, key chat.Key, s aheadSign) erro
 		}
 	}
 	if s.isNew {
-		return a.pool.StartNew(ctx, key.String(), spec)
+		return a.pool.Ahead().StartNew(ctx, key.String(), spec)
 	}
-	return a.pool.StartAhead(ctx, key.String(), spec)
+	return a.pool.Ahead().Start(ctx, key.String(), spec)
 }

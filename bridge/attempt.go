@@ -198,7 +198,7 @@ func (r attemptRunner) expect(ctx context.Context) {
 		spec, err = r.specs.ofChat(last)
 	}
 	if err == nil {
-		err = r.pool.Expect(spec)
+		err = r.pool.Ahead().Expect(spec)
 	}
 	if err != nil { // the first turn tells people what is wrong
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("no process started ahead")
@@ -216,7 +216,7 @@ func (r attemptRunner) takeSpare(ctx context.Context, t *turn) {
 	}
 	spec, err := r.specs.ofChat(t.claim.Chat)
 	if err == nil {
-		err = r.pool.TakeSpare(key.String(), spec, func(folder string) (bool, error) {
+		err = r.pool.Ahead().TakeSpare(key.String(), spec, func(folder string) (bool, error) {
 			id, err := r.folders.Bind(context.WithoutCancel(ctx), key, folder)
 			return id == folder, err
 		})

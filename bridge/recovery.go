@@ -43,7 +43,7 @@ func (r recovery) run(ctx context.Context) error {
 		return err
 	}
 	// Before any turn: an agent of the earlier run may still be writing into the session that a new one would resume.
-	if n, err := r.pool.Sweep(ctx); err != nil {
+	if n, err := claude.Sweep(ctx, r.pool.Config()); err != nil {
 		r.log.Error().Err(err).Msg("agents of an earlier run may still be there")
 	} else if n > 0 {
 		r.log.Warn().Int("processes", n).Msg("agents of an earlier run were ended")

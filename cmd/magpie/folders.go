@@ -65,7 +65,7 @@ func (p *program) moveSessions(ctx context.Context) error {
 	if err != nil || len(list) == 0 {
 		return err
 	}
-	if _, err := p.pool.Sweep(ctx); err != nil { // an agent that outlived the last run may still write
+	if _, err := claude.Sweep(ctx, p.pool.Config()); err != nil { // an agent that outlived the last run may still write
 		return err
 	}
 	for _, u := range list {

@@ -111,7 +111,7 @@ func TestAgentsRunAsAnotherUser(t *testing.T) {
 	left.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	must(t, left.Start())
 	pool.Close()
-	if n, err := pool.Sweep(t.Context()); n != 1 || err != nil {
+	if n, err := claude.Sweep(t.Context(), pool.Config()); n != 1 || err != nil {
 		t.Errorf("%d processes ended: %v", n, err)
 	}
 	if err := left.Wait(); err == nil {

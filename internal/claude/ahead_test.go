@@ -27,8 +27,8 @@ func startedAhead(t *testing.T, command string) {
 	spec.Resume = true
 	asked, verified := len(r.model.Requests()), 0
 	spec.Known = func() []string { verified++; return nil }
-	must(t, r.pool.StartAhead(t.Context(), "a", spec))
-	must(t, r.pool.StartAhead(t.Context(), "a", spec)) // it is there
+	must(t, r.pool.Ahead().Start(t.Context(), "a", spec))
+	must(t, r.pool.Ahead().Start(t.Context(), "a", spec)) // it is there
 	if s := r.pool.Stats(); s.Idle != 1 || s.Started != 2 || verified != 1 {
 		t.Errorf("%+v, verified %d times", s, verified)
 	}
@@ -44,7 +44,7 @@ func startedAhead(t *testing.T, command string) {
 	if s := r.pool.Stats(); s.Started != 2 || !p.Fresh() {
 		t.Errorf("the turn has another process: %+v", s)
 	}
-	must(t, r.pool.StartAhead(t.Context(), "a", spec)) // a turn runs
+	must(t, r.pool.Ahead().Start(t.Context(), "a", spec)) // a turn runs
 	r.pool.Release("a", p)
 	if a := r.turn(t.Context(), "a", spec, "我叫什么名字？"); a.err != nil || a.text() != "你叫小明。" {
 		t.Errorf("%q %v", a.text(), a.err)
@@ -60,18 +60,18 @@ func TestAProcessAheadIsNotInTheWay(t *testing.T) {
 	r := newRig(t, scripted(t), func(c *claude.Config) { c.MaxProcesses, c.Ahead = 3, time.Hour })
 	lost := withDir(resumed(fresh()), r.cfg.Project)
 	var gone *claude.LostError
-	if err := r.pool.StartAhead(t.Context(), "a", lost); !errors.As(err, &gone) {
+	if err := r.pool.Ahead().Start(t.Context(), "a", lost); !errors.As(err, &gone) {
 		t.Errorf("%v for a session that is not there", err)
 	}
 	limited := withDir(fresh(), r.cfg.Project)
 	limited.Budget = 1
-	must(t, r.pool.StartAhead(t.Context(), "a", limited))
+	must(t, r.pool.Ahead().Start(t.Context(), "a", limited))
 	if s := r.pool.Stats(); s.Started != 0 || s.Idle != 0 || s.Running != 0 {
 		t.Errorf("%+v", s)
 	}
 	r.pool.Release("idle", r.acquire("idle", fresh()))
-	must(t, r.pool.StartAhead(t.Context(), "ahead", withDir(fresh(), r.cfg.Project)))
-	must(t, r.pool.StartAhead(t.Context(), "no room", withDir(fresh(), r.cfg.Project))) // one place is left
+	must(t, r.pool.Ahead().Start(t.Context(), "ahead", withDir(fresh(), r.cfg.Project)))
+	must(t, r.pool.Ahead().Start(t.Context(), "no room", withDir(fresh(), r.cfg.Project))) // one place is left
 	if s := r.pool.Stats(); s.Started != 2 || s.Idle != 2 {
 		t.Errorf("%+v", s)
 	}
@@ -79,7 +79,7 @@ func TestAProcessAheadIsNotInTheWay(t *testing.T) {
 	if s := r.pool.Stats(); s.Idle != 1 || s.Running != 2 {
 		t.Errorf("%+v", s)
 	}
-	must(t, r.pool.StartAhead(t.Context(), "idle", withDir(fresh(), r.cfg.Project)))
+	must(t, r.pool.Ahead().Start(t.Context(), "idle", withDir(fresh(), r.cfg.Project)))
 	if s := r.pool.Stats(); s.Started != 4 {
 		t.Errorf("the process of the other chat has ended, and not the one that nobody has asked: %+v", s)
 	}
@@ -89,7 +89,7 @@ func TestAProcessAheadIsNotInTheWay(t *testing.T) {
 
 func TestAProcessAheadEndsUnused(t *testing.T) {
 	r := newRig(t, scripted(t), func(c *claude.Config) { c.Ahead = 50 * time.Millisecond })
-	must(t, r.pool.StartAhead(t.Context(), "a", withDir(fresh(), r.cfg.Project)))
+	must(t, r.pool.Ahead().Start(t.Context(), "a", withDir(fresh(), r.cfg.Project)))
 	must(t, poll(t.Context(), "its end", func() bool { s := r.pool.Stats(); return s.Idle == 0 && s.Running == 0 }))
 	if s := r.pool.Stats(); s.Started != 1 {
 		t.Errorf("%+v", s)
@@ -100,8 +100,8 @@ func TestAProcessAheadEndsUnused(t *testing.T) {
 // but not longer than processes are kept. It makes room for any turn nevertheless.
 func TestTheProcessOfANewConversationWaits(t *testing.T) {
 	r := newRig(t, scripted(t), func(c *claude.Config) { c.Ahead, c.MaxProcesses = 50*time.Millisecond, 3 })
-	must(t, r.pool.StartNew(t.Context(), "new", withDir(fresh(), r.cfg.Project)))
-	must(t, r.pool.StartAhead(t.Context(), "sign", withDir(fresh(), r.cfg.Project)))
+	must(t, r.pool.Ahead().StartNew(t.Context(), "new", withDir(fresh(), r.cfg.Project)))
+	must(t, r.pool.Ahead().Start(t.Context(), "sign", withDir(fresh(), r.cfg.Project)))
 	must(t, poll(t.Context(), "the end of the other", func() bool { s := r.pool.Stats(); return s.Idle+s.Running == 1 }))
 	if !r.pool.Holds("new") {
 		t.Fatal("it has ended first")
@@ -122,7 +122,7 @@ func TestTheProcessOfANewConversationIsKeptAsOthers(t *testing.T) {
 	r := newRig(t, scripted(t), func(c *claude.Config) {
 		c.Ahead, c.KeepAlive.Duration = 50*time.Millisecond, 60*time.Millisecond
 	})
-	must(t, r.pool.StartNew(t.Context(), "new", withDir(fresh(), r.cfg.Project)))
+	must(t, r.pool.Ahead().StartNew(t.Context(), "new", withDir(fresh(), r.cfg.Project)))
 	must(t, poll(t.Context(), "its end", func() bool { s := r.pool.Stats(); return s.Idle+s.Running == 0 }))
 }
 
@@ -164,7 +164,7 @@ func TestAnUnfitProcessIsReplaced(t *testing.T) {
 	}
 	spec.Resume, spec.Model = true, "opus"
 	must(t, r.pool.DropUnfit("a", spec))
-	must(t, r.pool.StartAhead(t.Context(), "a", spec))
+	must(t, r.pool.Ahead().Start(t.Context(), "a", spec))
 	if s := r.pool.Stats(); s.Idle != 1 || s.Started != 2 {
 		t.Errorf("%+v", s)
 	}
@@ -183,7 +183,7 @@ func TestATurnMeetsItsProcessWhileThatStarts(t *testing.T) {
 		var both sync.WaitGroup
 		var p *claude.Process
 		var aheadErr, err error
-		both.Go(func() { aheadErr = r.pool.StartAhead(t.Context(), "a", spec) })
+		both.Go(func() { aheadErr = r.pool.Ahead().Start(t.Context(), "a", spec) })
 		both.Go(func() { p, err = r.pool.Acquire(t.Context(), "a", spec) })
 		both.Wait()
 		must(t, errors.Join(aheadErr, err))

@@ -73,7 +73,7 @@ type Config struct {
 	// user of this machine as whom agents run; empty = this program's user
 	User string `toml:"user" env:"USER"`
 
-	// Instance names the program's database. It marks the processes of this instance; see [Pool.Sweep].
+	// Instance names the program's database. It marks the processes of this instance; see [Sweep].
 	Instance string `toml:"-" env:"-"`
 	// Environ is the environment from which the allow list selects, as "NAME=value". The caller supplies it.
 	Environ []string `toml:"-" env:"-"`

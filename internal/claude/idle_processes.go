@@ -280,13 +280,11 @@ func (ip *idleProcesses) evictUnasked() (gone <-chan struct{}) {
 	return ip.retireIdle(i, EndMemory)
 }
 
-// drop ends owner's idle process, if there is one, and waits for its end.
-func (ip *idleProcesses) drop(owner string, why UnaskedEnd) {
-	ip.dropIf(owner, why, func(*Process) bool { return true })
-}
+// anyProcess is what each process is like.
+func anyProcess(*Process) bool { return true }
 
-// dropIf does so if the process is like that.
-func (ip *idleProcesses) dropIf(owner string, why UnaskedEnd, like func(*Process) bool) {
+// drop ends owner's idle process, if there is one that is like that, and waits for its end.
+func (ip *idleProcesses) drop(owner string, why UnaskedEnd, like func(*Process) bool) {
 	ip.mu.Lock()
 	i := ip.list.indexOf(owner)
 	if i < 0 || !like(ip.list[i].p) {
@@ -316,9 +314,6 @@ func (ip *idleProcesses) close() {
 		ip.list.remove(0)
 	}
 }
-
-// wait waits for the processes that are ending. It is called after close.
-func (ip *idleProcesses) wait() { ip.tasks.Wait() }
 
 // idleList are processes that wait for their chat's next message, in the order in which their last turns ended.
 type idleList []*idle

@@ -24,6 +24,7 @@ type Pool struct {
 	background   *backgroundTasks
 	tasks        *taskRunner
 	memory       *memoryWatch
+	ahead        *Ahead
 }
 
 // PoolStats describes a pool's processes and turns.
@@ -60,6 +61,7 @@ func NewPool(c Config) *Pool {
 	return &Pool{
 		memory: memory, cfg: c, limits: l, slots: s, processSlots: free, processes: ps, idle: idle, spares: spares,
 		background: background,
+		ahead:      &Ahead{cfg: c, processes: ps, idle: idle, spares: spares, background: background, memory: memory},
 		tasks: &taskRunner{
 			user: c.User, quiet: cmp.Or(c.Quiet, quietPeriod), timeout: c.TaskLimit.Duration, slots: s,
 			processSlots: free, processes: ps, background: background,
@@ -70,6 +72,9 @@ func NewPool(c Config) *Pool {
 // Config is the configuration of the pool's processes.
 func (pl *Pool) Config() Config { return pl.cfg }
 
+// Ahead gives the processes that are started before anybody asks for them.
+func (pl *Pool) Ahead() *Ahead { return pl.ahead }
+
 // Limits are the maximum numbers of turns and processes.
 func (pl *Pool) Limits() Limits { return pl.limits }
 
@@ -78,57 +83,6 @@ func (pl *Pool) HasIdle(owner, session string) bool { return pl.idle.has(owner, 
 
 // Holds reports whether owner has a turn, or a process that waits for one or is being started for it.
 func (pl *Pool) Holds(owner string) bool { return pl.idle.holds(owner) }
-
-// Expect starts a spare process with this spec in the background, if there is room: turns are likely to ask for it.
-func (pl *Pool) Expect(spec Spec) error {
-	dir, err := realDir(spec.Dir)
-	if err != nil {
-		return err
-	}
-	spec.Dir = dir
-	pl.spares.want(spec)
-	pl.spares.fill()
-	return nil
-}
-
-// TakeSpare makes a spare process that of owner, who has none, if there is one that fits spec; the next Acquire returns
-// it, with a session of its own. bind stores that owner's agents keep their state in the spare process's folder, and
-// reports whether they do: nobody else can have it then. If that is not known, the process ends.
-func (pl *Pool) TakeSpare(owner string, spec Spec, bind func(folder string) (bool, error)) error {
-	dir, err := realDir(spec.Dir)
-	if err != nil {
-		return err
-	}
-	spec.Dir = dir
-	if spec.Resume {
-		return nil
-	}
-	pl.spares.want(spec)
-	if spec.Budget > 0 {
-		return nil
-	}
-	it := pl.spares.take(spec)
-	if it == nil {
-		return nil
-	}
-	bound, err := bind(it.folder)
-	if err != nil { // the folder may be owner's: it is decided at the next start of the program
-		pl.processes.terminate(context.Background(), it.p)
-		return err
-	}
-	if !bound {
-		pl.spares.back(it)
-		return nil
-	}
-	if it.p.tools.Bind != nil {
-		it.p.tools.Bind(owner)
-	}
-	it.p.spec.Name, it.p.session.unnamed = spec.Name, spec.Name != ""
-	if !pl.idle.adopt(owner, it.p, pl.idle.ahead) {
-		pl.processes.terminate(context.Background(), it.p)
-	}
-	return pl.cfg.unmark(it.folder)
-}
 
 // Acquire returns a process for one turn of owner: the idle one if it fits spec, else a new one. It waits for a free
 // slot. If the session to resume is missing or not what it was, it returns a [LostError], before it pays for a start.
@@ -163,7 +117,7 @@ func (pl *Pool) acquireTurn(ctx context.Context, owner string, spec Spec) error 
 	var start sync.WaitGroup
 	start.Go(func() {
 		// what keeps it from starting, the turn finds out as well
-		_ = pl.startAhead(ctx, owner, spec, pl.newWait(), pl.background.tryAcquireOf)
+		_ = pl.ahead.start(ctx, owner, spec, pl.ahead.newWait(), pl.background.tryAcquireOf)
 	})
 	defer start.Wait()
 	return pl.slots.acquireTurn(ctx)
@@ -177,7 +131,7 @@ func (pl *Pool) acquire(ctx context.Context, owner string, spec Spec) (*Process,
 	if err != nil || p != nil {
 		return p, err
 	}
-	p, err = pl.verifyAndStart(owner, spec, func() (*Process, error) {
+	p, err = verifyAndStart(pl.cfg, owner, spec, func() (*Process, error) {
 		if err := pl.processSlots.acquire(ctx, owner); err != nil {
 			return nil, err
 		}
@@ -185,77 +139,6 @@ func (pl *Pool) acquire(ctx context.Context, owner string, spec Spec) (*Process,
 	})
 	if err != nil {
 		pl.idle.fail(owner)
-	}
-	return p, err
-}
-
-// StartAhead starts the process that owner's next turn is likely to ask for, so that the turn need not wait for it. It
-// does nothing if owner has a process or a turn, or if there is no room, and it returns the error of [Pool.Acquire] for
-// a session that cannot be resumed. The process ends if no turn comes within a minute; until then it is asked nothing
-// and writes nothing, and it makes room for any turn.
-func (pl *Pool) StartAhead(ctx context.Context, owner string, spec Spec) error {
-	return pl.startAhead(ctx, owner, spec, pl.idle.ahead, pl.background.tryAcquireSpareOf)
-}
-
-// StartNew is [Pool.StartAhead] for the first turn of a new conversation that owner has asked for. The process waits as
-// long as a spare process does, unless processes are kept for less.
-func (pl *Pool) StartNew(ctx context.Context, owner string, spec Spec) error {
-	return pl.startAhead(ctx, owner, spec, pl.newWait(), pl.background.tryAcquireSpareOf)
-}
-
-// newWait is how long a process waits for a turn that is more than likely.
-func (pl *Pool) newWait() time.Duration { return max(pl.idle.ahead, min(spareAge, pl.idle.keepAlive)) }
-
-// startAhead starts a process that waits for owner's turn for that long, if room gets it one of so many free slots.
-func (pl *Pool) startAhead(
-	ctx context.Context, owner string, spec Spec, wait time.Duration, room func(free int64) bool,
-) error {
-	dir, err := realDir(spec.Dir)
-	if err != nil {
-		return err
-	}
-	spec.Dir = dir
-	if spec.Budget > 0 { // a process with a limit serves one turn, which begins with its start
-		return nil
-	}
-	done, ok := pl.idle.reserve(owner)
-	if !ok {
-		return nil
-	}
-	defer done()
-	p, err := pl.verifyAndStart(owner, spec, func() (*Process, error) {
-		if !room(2) { // one is left for whatever is asked for next
-			return nil, errNoRoom
-		}
-		return pl.processes.startUnasked(ctx, spec, func() (agent, error) { return pl.cfg.agentOf(owner) })
-	})
-	if errors.Is(err, errNoRoom) {
-		return nil
-	} else if err != nil {
-		return err
-	}
-	if !pl.idle.adopt(owner, p, wait) {
-		pl.processes.terminate(ctx, p)
-	}
-	pl.memory.watch()
-	return nil
-}
-
-// errNoRoom says that a process that nobody waits for must not be started now.
-var errNoRoom = errors.New("claude: no room for another process")
-
-// verifyAndStart starts a process, unless the session to resume is not what it was.
-func (pl *Pool) verifyAndStart(owner string, spec Spec, start func() (*Process, error)) (p *Process, err error) {
-	var syncState SyncState
-	if spec.Resume { // not earlier: an ending process still writes its transcript
-		syncState, err = pl.cfg.Transcripts(owner).Verify(spec.Dir, spec.Session, spec.prompts())
-	}
-	spec.Known = nil // the process may live much longer than the caller's data
-	if err == nil {
-		p, err = start()
-	}
-	if err == nil {
-		p.session.sync = syncState
 	}
 	return p, err
 }
@@ -307,15 +190,15 @@ func (pl *Pool) DropUnfit(owner string, spec Spec) error {
 		return err
 	}
 	spec.Dir = dir
-	pl.idle.dropIf(owner, EndReplaced, func(p *Process) bool { return !p.Unasked().IsBusy() && !p.fits(spec) })
+	pl.idle.drop(owner, EndReplaced, func(p *Process) bool { return !p.Unasked().IsBusy() && !p.fits(spec) })
 	return nil
 }
 
 // Drop ends owner's idle process, if there is one: its chat starts a new session.
-func (pl *Pool) Drop(owner string) { pl.idle.drop(owner, EndReplaced) }
+func (pl *Pool) Drop(owner string) { pl.idle.drop(owner, EndReplaced, anyProcess) }
 
 // Stop ends owner's idle process, if there is one, because somebody wants what it does unasked to end.
-func (pl *Pool) Stop(owner string) { pl.idle.drop(owner, EndStopped) }
+func (pl *Pool) Stop(owner string) { pl.idle.drop(owner, EndStopped, anyProcess) }
 
 // Close ends all processes, with everything that they have started, and returns when they have ended, after three
 // seconds at most. A running turn is cut off.
@@ -325,19 +208,19 @@ func (pl *Pool) Close() {
 	pl.spares.stop()
 	pl.spares.retireAll()
 	pl.processes.close()
-	pl.idle.wait()
+	pl.idle.tasks.Wait()
 	pl.spares.close()
 }
 
-// Sweep ends what an earlier run of this program has left behind; see [proctree.Sweep]. It is called before the first
-// turn.
-func (pl *Pool) Sweep(ctx context.Context) (killed int, err error) {
-	a, err := findAccount(pl.cfg.User)
+// Sweep ends what an earlier run of this program, with this configuration, has left behind; see [proctree.Sweep]. It is
+// called before the first turn.
+func Sweep(ctx context.Context, c Config) (killed int, err error) {
+	a, err := findAccount(c.User)
 	if err != nil {
 		return 0, err
 	}
 	if a != nil {
-		return proctree.Sweep(ctx, pl.cfg.Instance, a.credential.Uid)
+		return proctree.Sweep(ctx, c.Instance, a.credential.Uid)
 	}
-	return proctree.Sweep(ctx, pl.cfg.Instance)
+	return proctree.Sweep(ctx, c.Instance)
 }

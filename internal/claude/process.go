@@ -41,7 +41,7 @@ type Spec struct {
 	Kind string // of the chat, on which the tools depend
 
 	// Spare returns the spec of a process like this one that has no chat yet, and whose state is in the folder with that
-	// id. nil = none is started ahead; see [Pool.TakeSpare].
+	// id. nil = none is started ahead; see [Ahead.TakeSpare].
 	Spare func(folder string) Spec `json:"-"`
 
 	// Tools is called for every process that is started. It may be nil.
@@ -231,7 +231,7 @@ func (p *Process) SyncState() SyncState { return p.session.sync }
 func (p *Process) Dir() string { return p.spec.Dir }
 
 // Session is the id of the process's session. It is another one than a turn has asked for if the process was started
-// ahead; see [Pool.TakeSpare].
+// ahead; see [Ahead.TakeSpare].
 func (p *Process) Session() string { return p.spec.Session }
 
 // fits reports whether the process can serve the next turn with this spec. A process that works on its own cannot: the

@@ -38,9 +38,9 @@ func (r *rig) hasSpares(n int) {
 func (n twoChats) takeSpare(owner string) (files string) {
 	n.Helper()
 	spec := n.ahead(n.data)
-	must(n.T, n.pool.Expect(spec))
+	must(n.T, n.pool.Ahead().Expect(spec))
 	n.hasSpares(1)
-	must(n.T, n.pool.TakeSpare(owner, spec, func(folder string) (bool, error) {
+	must(n.T, n.pool.Ahead().TakeSpare(owner, spec, func(folder string) (bool, error) {
 		files = filepath.Join(n.data, "files", folder)
 		return n.folders.Bind(owner, folder), nil
 	}))
@@ -113,7 +113,7 @@ func TestASpareProcessComesAfterTheTurn(t *testing.T) {
 func TestASpareProcessFits(t *testing.T) {
 	n := newSparesRig(t)
 	spec := n.ahead(n.data)
-	must(t, n.pool.Expect(spec))
+	must(t, n.pool.Ahead().Expect(spec))
 	n.hasSpares(1)
 	other := t.TempDir()
 	refused := errors.New("the disk is full")
@@ -125,15 +125,15 @@ func TestASpareProcessFits(t *testing.T) {
 	} {
 		s := spec
 		change(&s)
-		must(t, n.pool.TakeSpare("a", s, func(string) (bool, error) { t.Error(what); return true, nil }))
+		must(t, n.pool.Ahead().TakeSpare("a", s, func(string) (bool, error) { t.Error(what); return true, nil }))
 	}
-	must(t, n.pool.TakeSpare("a", spec, func(string) (bool, error) { return false, nil })) // it has a folder
+	must(t, n.pool.Ahead().TakeSpare("a", spec, func(string) (bool, error) { return false, nil })) // it has a folder
 	if s := n.pool.Stats(); s.Spare != 1 || s.Idle != 0 || s.Started != 1 {
 		t.Errorf("%+v", s)
 	}
 	// Whose folder it is then is not known: nobody else gets it, and it is not removed.
 	disputed := ""
-	if err := n.pool.TakeSpare("a", spec, func(id string) (bool, error) { disputed = id; return true, refused }); !errors.Is(err, refused) {
+	if err := n.pool.Ahead().TakeSpare("a", spec, func(id string) (bool, error) { disputed = id; return true, refused }); !errors.Is(err, refused) {
 		t.Error(err)
 	}
 	if s := n.pool.Stats(); s.Idle != 0 {
@@ -158,7 +158,7 @@ func TestASpareProcessFits(t *testing.T) {
 	}
 	// Where each turn has a limit none is started ahead.
 	spec.Mode, spec.Budget = "default", 1
-	must(t, n.pool.TakeSpare("b", spec, func(string) (bool, error) { t.Error("taken"); return true, nil }))
+	must(t, n.pool.Ahead().TakeSpare("b", spec, func(string) (bool, error) { t.Error("taken"); return true, nil }))
 	n.hasSpares(0)
 }
 
@@ -167,12 +167,12 @@ func TestTheSpareProcessIsOfTheLastTurn(t *testing.T) {
 	n := newSparesRig(t)
 	one, two := n.ahead(n.data), n.ahead(n.data)
 	two.Mode = "plan"
-	must(t, n.pool.Expect(one))
+	must(t, n.pool.Ahead().Expect(one))
 	n.hasSpares(1)
 	n.pool.Release("a", n.first("a", two))
 	must(t, poll(t.Context(), "another process", func() bool {
 		taken := false
-		must(t, n.pool.TakeSpare("b", two, func(string) (bool, error) { taken = true; return false, nil }))
+		must(t, n.pool.Ahead().TakeSpare("b", two, func(string) (bool, error) { taken = true; return false, nil }))
 		return taken
 	}))
 	n.hasSpares(1)
@@ -181,7 +181,7 @@ func TestTheSpareProcessIsOfTheLastTurn(t *testing.T) {
 // first is a process for the first message of a chat, which meets none.
 func (n twoChats) first(owner string, spec claude.Spec) *claude.Process {
 	n.Helper()
-	must(n.T, n.pool.TakeSpare(owner, spec, func(string) (bool, error) { return false, nil }))
+	must(n.T, n.pool.Ahead().TakeSpare(owner, spec, func(string) (bool, error) { return false, nil }))
 	return n.acquire2(owner, spec)
 }
 
@@ -267,7 +267,7 @@ func TestNoTurnWaitsBehindASpareProcess(t *testing.T) {
 	n := newSparesRig(t, func(c *claude.Config) { c.MaxProcesses = 2 })
 	spec := n.ahead(n.data)
 	for range 5 {
-		must(t, n.pool.Expect(spec))
+		must(t, n.pool.Ahead().Expect(spec))
 		got := make(chan *claude.Process, 2)
 		errs := make(chan error, 2)
 		for _, owner := range []string{"a", "b"} {

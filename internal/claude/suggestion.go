@@ -37,7 +37,7 @@ func (p *Process) OnSuggestion(f func(Suggestion)) {
 
 // Cost is what the model took for the suggestion, without a text. It is zero if the process has begun another turn:
 // then it is part of what that turn costs.
-func (s Suggestion) Cost(ctx context.Context) (Reply, error) { return s.p.spent(ctx, s.turns) }
+func (s Suggestion) Cost(ctx context.Context) (Reply, error) { return spent(ctx, s.p, s.turns) }
 
 // suggestions passes on what a process suggests.
 type suggestions struct {

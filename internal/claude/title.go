@@ -28,7 +28,7 @@ func (pl *Pool) Title(ctx context.Context, session, text string) (Reply, error) 
 	ctx, cancel := context.WithTimeoutCause(ctx, pl.cfg.TaskLimit.Duration, ErrTaskTimeout)
 	defer cancel()
 	turns := p.meter.turns()
-	v, err := p.control(ctx, object{"subtype": "generate_session_title", "description": text, "persist": false})
+	v, err := control(ctx, p, object{"subtype": "generate_session_title", "description": text, "persist": false})
 	if err != nil {
 		return Reply{}, fmt.Errorf("title of a session: %w", err)
 	}
@@ -36,15 +36,15 @@ func (pl *Pool) Title(ctx context.Context, session, text string) (Reply, error) 
 	if title == "" {
 		err = ErrNoTitle
 	}
-	r, spentErr := p.spent(ctx, turns)
+	r, spentErr := spent(ctx, p, turns)
 	r.Text = title
 	return r, errors.Join(err, spentErr)
 }
 
-// spent is what the process has used of the model since its last report, without a text. It is zero if the process has
+// spent is what a process has used of the model since its last report, without a text. It is zero if the process has
 // begun more than that many turns: the report of the next one includes it.
-func (p *Process) spent(ctx context.Context, turns int) (r Reply, err error) {
-	used, err := p.control(ctx, object{"subtype": "get_usage"})
+func spent(ctx context.Context, p *Process, turns int) (r Reply, err error) {
+	used, err := control(ctx, p, object{"subtype": "get_usage"})
 	if err != nil {
 		return r, fmt.Errorf("cost outside of a turn: %w", err)
 	}
@@ -55,8 +55,8 @@ func (p *Process) spent(ctx context.Context, turns int) (r Reply, err error) {
 	return r, nil
 }
 
-// control sends a request to the CLI itself and waits for the response.
-func (p *Process) control(ctx context.Context, request object) (gjson.Result, error) {
+// control sends a request to the CLI itself, and waits for the response.
+func control(ctx context.Context, p *Process, request object) (gjson.Result, error) {
 	id, to := uuid.NewString(), make(chan gjson.Result, 1)
 	defer p.out.awaitResponse(id, to)()
 	p.in.sendRequest(id, request)

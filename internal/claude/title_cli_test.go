@@ -104,7 +104,7 @@ func TestATitleDuringATurn(t *testing.T) {
 			}
 		}()
 		if err := poll(t.Context(), "the request",
-			func() bool { return blocked("claude.(*Process).control(") > 0 }); err != nil {
+			func() bool { return blocked("claude.control(") > 0 }); err != nil {
 			t.Error(err)
 		}
 	})

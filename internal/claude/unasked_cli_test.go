@@ -165,7 +165,7 @@ func TestWhatWasStoppedWakesNobody(t *testing.T) {
 	await(t, "the end", w.ended)
 	ahead, asked := withDir(resumed(spec), r.cfg.Project), len(r.model.Requests())
 	ahead.Mode = "default"
-	must(t, r.pool.StartAhead(t.Context(), "a", ahead))
+	must(t, r.pool.Ahead().Start(t.Context(), "a", ahead))
 	path, err := r.cfg.Transcripts("a").Path(ahead.Dir, spec.Session)
 	must(t, err)
 	for {

@@ -1,0 +1,142 @@
+package claude
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Ahead starts processes before anybody asks for them: spare processes, which have no chat yet, and those of chats whose
+// next question is near. They make room for whatever is asked for.
+type Ahead struct {
+	cfg        Config
+	processes  *processes
+	idle       *idleProcesses
+	spares     *spares
+	background *backgroundTasks
+	memory     *memoryWatch
+}
+
+// Expect starts a spare process with this spec in the background, if there is room: turns are likely to ask for it.
+func (a *Ahead) Expect(spec Spec) error {
+	dir, err := realDir(spec.Dir)
+	if err != nil {
+		return err
+	}
+	spec.Dir = dir
+	a.spares.want(spec)
+	a.spares.fill()
+	return nil
+}
+
+// TakeSpare makes a spare process that of owner, who has none, if there is one that fits spec; the next Acquire returns
+// it, with a session of its own. bind stores that owner's agents keep their state in the spare process's folder, and
+// reports whether they do: nobody else can have it then. If that is not known, the process ends.
+func (a *Ahead) TakeSpare(owner string, spec Spec, bind func(folder string) (bool, error)) error {
+	dir, err := realDir(spec.Dir)
+	if err != nil {
+		return err
+	}
+	spec.Dir = dir
+	if spec.Resume {
+		return nil
+	}
+	a.spares.want(spec)
+	if spec.Budget > 0 {
+		return nil
+	}
+	it := a.spares.take(spec)
+	if it == nil {
+		return nil
+	}
+	bound, err := bind(it.folder)
+	if err != nil { // the folder may be owner's: it is decided at the next start of the program
+		a.processes.terminate(context.Background(), it.p)
+		return err
+	}
+	if !bound {
+		a.spares.back(it)
+		return nil
+	}
+	if it.p.tools.Bind != nil {
+		it.p.tools.Bind(owner)
+	}
+	it.p.spec.Name, it.p.session.unnamed = spec.Name, spec.Name != ""
+	if !a.idle.adopt(owner, it.p, a.idle.ahead) {
+		a.processes.terminate(context.Background(), it.p)
+	}
+	return a.cfg.unmark(it.folder)
+}
+
+// Start starts the process that owner's next turn is likely to ask for, so that the turn need not wait for it. It
+// does nothing if owner has a process or a turn, or if there is no room, and it returns the error of [Pool.Acquire] for
+// a session that cannot be resumed. The process ends if no turn comes within a minute; until then it is asked nothing
+// and writes nothing, and it makes room for any turn.
+func (a *Ahead) Start(ctx context.Context, owner string, spec Spec) error {
+	return a.start(ctx, owner, spec, a.idle.ahead, a.background.tryAcquireSpareOf)
+}
+
+// StartNew is [Ahead.Start] for the first turn of a new conversation that owner has asked for. The process waits as
+// long as a spare process does, unless processes are kept for less.
+func (a *Ahead) StartNew(ctx context.Context, owner string, spec Spec) error {
+	return a.start(ctx, owner, spec, a.newWait(), a.background.tryAcquireSpareOf)
+}
+
+// newWait is how long a process waits for a turn that is more than likely.
+func (a *Ahead) newWait() time.Duration { return max(a.idle.ahead, min(spareAge, a.idle.keepAlive)) }
+
+// start starts a process that waits for owner's turn for that long, if room gets it one of so many free slots.
+func (a *Ahead) start(
+	ctx context.Context, owner string, spec Spec, wait time.Duration, room func(free int64) bool,
+) error {
+	dir, err := realDir(spec.Dir)
+	if err != nil {
+		return err
+	}
+	spec.Dir = dir
+	if spec.Budget > 0 { // a process with a limit serves one turn, which begins with its start
+		return nil
+	}
+	done, ok := a.idle.reserve(owner)
+	if !ok {
+		return nil
+	}
+	defer done()
+	p, err := verifyAndStart(a.cfg, owner, spec, func() (*Process, error) {
+		if !room(2) { // one is left for whatever is asked for next
+			return nil, errNoRoom
+		}
+		return a.processes.startUnasked(ctx, spec, func() (agent, error) { return a.cfg.agentOf(owner) })
+	})
+	if errors.Is(err, errNoRoom) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if !a.idle.adopt(owner, p, wait) {
+		a.processes.terminate(ctx, p)
+	}
+	a.memory.watch()
+	return nil
+}
+
+// errNoRoom says that a process that nobody waits for must not be started now.
+var errNoRoom = errors.New("claude: no room for another process")
+
+// verifyAndStart starts a process, unless the session to resume is not what it was.
+func verifyAndStart(
+	c Config, owner string, spec Spec, start func() (*Process, error),
+) (p *Process, err error) {
+	var syncState SyncState
+	if spec.Resume { // not earlier: an ending process still writes its transcript
+		syncState, err = c.Transcripts(owner).Verify(spec.Dir, spec.Session, spec.prompts())
+	}
+	spec.Known = nil // the process may live much longer than the caller's data
+	if err == nil {
+		p, err = start()
+	}
+	if err == nil {
+		p.session.sync = syncState
+	}
+	return p, err
+}
