@@ -261,7 +261,7 @@ func TestOldApprovalsAreSwept(t *testing.T) {
 	}
 	cfg := db.Defaults()
 	cfg.CacheTTL.Duration = -time.Minute
-	if _, err := d.Sweep(t.Context(), cfg); err != nil {
+	if _, err := db.Sweep(t.Context(), d, cfg); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := d.Approvals().Get(t.Context(), settled.ID); !errors.Is(err, db.ErrNotFound) {

@@ -117,11 +117,11 @@ func TestOldActionsAreSwept(t *testing.T) {
 		return uses
 	}
 	cfg := db.Defaults()
-	if _, err := d.Sweep(t.Context(), cfg); err != nil || len(left()) != 4 {
+	if _, err := db.Sweep(t.Context(), d, cfg); err != nil || len(left()) != 4 {
 		t.Fatalf("by default kept: %v, %v", left(), err)
 	}
 	cfg.HistoryTTL.Duration = 90 * day
-	if s, err := d.Sweep(t.Context(), cfg); err != nil || s.Messages != 3 || len(left()) != 2 {
+	if s, err := db.Sweep(t.Context(), d, cfg); err != nil || s.Messages != 3 || len(left()) != 2 {
 		t.Errorf("kept %v, swept %+v, %v", left(), s, err)
 	}
 }

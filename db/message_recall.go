@@ -83,7 +83,7 @@ func (v version) withdraw(ctx context.Context, d *DB, tx *sql.Tx, state string) 
 	if _, err := tx.ExecContext(ctx, setMessageState, v.id, state); err != nil {
 		return fmt.Errorf("mark message %s as %s: %w", v.ID, state, err)
 	}
-	return d.forgetTraces(ctx, tx, v.stored)
+	return d.Index().forget(ctx, tx, v.stored)
 }
 
 // Recall marks a message as recalled, with its files, and with the answer if it was the only question.
@@ -290,7 +290,7 @@ func (ts Turns) withdraw(ctx context.Context, tx *sql.Tx, m chat.Message, over c
 			return 0, err
 		}
 	}
-	return 0, ts.db.hideAnswer(ctx, tx, t)
+	return 0, hideAnswer(ctx, ts.db, tx, t)
 }
 
 const moveQuestions = `UPDATE messages SET turn_id = ?3 WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'` + notRecalled
@@ -352,7 +352,7 @@ func (q Queue) cancel(ctx context.Context, tx *sql.Tx, t Turn, over chat.Card) e
 const recallActions = `UPDATE messages SET state = 'recalled' WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'tool'`
 
 // hideAnswer takes what a turn said out of every later context, and what it did out of every export.
-func (d *DB) hideAnswer(ctx context.Context, tx *sql.Tx, t Turn) error {
+func hideAnswer(ctx context.Context, d *DB, tx *sql.Tx, t Turn) error {
 	if _, err := tx.ExecContext(ctx, recallActions, t.Key.String(), t.ID); err != nil {
 		return fmt.Errorf("hide what turn %d did: %w", t.ID, err)
 	}

@@ -30,7 +30,7 @@ func (ms Messages) setText(ctx context.Context, tx *sql.Tx, key chat.Key, messag
 	if _, err := tx.ExecContext(ctx, setContent, id, text); err != nil {
 		return fmt.Errorf("update message %s: %w", message, err)
 	}
-	if err := ms.db.forgetTraces(ctx, tx, stored{id, row(no) + m.Seq}); err != nil {
+	if err := ms.db.Index().forget(ctx, tx, stored{id, row(no) + m.Seq}); err != nil {
 		return err
 	}
 	// Only if the index has passed this message already; otherwise it will read the new text by itself.
@@ -106,9 +106,9 @@ func scanStored(
 	return scanMessage(rows, key, id, no)
 }
 
-// forgetTraces takes a message out of all that finds it.
-func (d *DB) forgetTraces(ctx context.Context, tx *sql.Tx, m stored) error {
-	d.indexing.edited()
+// forget takes a message out of all that finds it.
+func (ix Index) forget(ctx context.Context, tx *sql.Tx, m stored) error {
+	ix.db.indexing.edited()
 	if _, err := tx.ExecContext(ctx, deleteEmbedding, m.id); err != nil {
 		return fmt.Errorf("delete the vector of a message: %w", err)
 	}

@@ -133,7 +133,7 @@ func TestALongAnswerFollowsItsCardOnce(t *testing.T) {
 		t.Errorf("something is left: %v", err)
 	}
 	d.At(t, time.Now().Add(31*24*time.Hour))
-	if _, err := d.Sweep(t.Context(), db.Defaults()); err != nil {
+	if _, err := db.Sweep(t.Context(), d, db.Defaults()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := d.Outbox().FileDeliveries().Get(t.Context(), p.File.ID); !errors.Is(err, db.ErrNotFound) {

@@ -257,7 +257,7 @@ func TestAnEventCountsOnce(t *testing.T) {
 	w.Event = "ev_1"
 	for _, after := range []time.Duration{30*24*time.Hour - time.Minute, 30*24*time.Hour + time.Minute} {
 		d.At(t, now.Add(after))
-		s, err := d.Sweep(t.Context(), db.Defaults())
+		s, err := db.Sweep(t.Context(), d, db.Defaults())
 		want := db.ErrRepeated
 		if s.Events == 1 {
 			want = db.ErrNotFound

@@ -13,7 +13,7 @@ import (
 type scanner func(to ...any) error
 
 // collect reads all rows that a query finds, each by scan. A row that cannot be read is left out, so that it is in the
-// way of no other; [DB.Unreadable] names it.
+// way of no other; [History.Unreadable] names it.
 func collect[T any](
 	ctx context.Context, q querier, scan func(scanner) (T, error), query string, args ...any,
 ) (list []T, err error) {

@@ -125,7 +125,7 @@ func TestDeletedMessagesHaveNoVectors(t *testing.T) {
 	embed(t, d, "m", 7)
 	cfg := db.Defaults()
 	cfg.HistoryTTL.Duration = 90 * day
-	if s, err := d.Sweep(t.Context(), cfg); err != nil || s.Messages != 2 {
+	if s, err := db.Sweep(t.Context(), d, cfg); err != nil || s.Messages != 2 {
 		t.Fatal(s, err)
 	}
 	if got := vectors(t, d, oc, 0, "m", 1, 100); !slices.Equal(got, []int64{3}) {
@@ -150,7 +150,7 @@ func TestALateVectorIsNobodyElses(t *testing.T) {
 	}
 	cfg := db.Defaults()
 	cfg.HistoryTTL.Duration = 90 * day
-	if s, err := d.Sweep(t.Context(), cfg); err != nil || s.Messages != 1 {
+	if s, err := db.Sweep(t.Context(), d, cfg); err != nil || s.Messages != 1 {
 		t.Fatal(s, err)
 	}
 	other := say("om_2", "other")

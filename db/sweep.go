@@ -18,9 +18,9 @@ const forgetEvents = `DELETE FROM events WHERE seen_at < ?1`
 // A summary stands for messages. It goes with the newest of them.
 const forgetSummaries = `UPDATE chats SET summary = '' WHERE summary <> '' AND summary_at < ?1`
 
-// Sweep deletes what has expired according to c, and merges the index. The History is kept forever
+// Sweep deletes from a database what has expired according to c, and merges the index. The History is kept forever
 // unless the configuration limits it.
-func (d *DB) Sweep(ctx context.Context, c Config) (s Swept, err error) {
+func Sweep(ctx context.Context, d *DB, c Config) (s Swept, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("sweep: %w", err)
@@ -60,7 +60,7 @@ func sweepMessages(ctx context.Context, d *DB, c Config) (swept int, err error) 
 			break
 		}
 		if err := d.engine.Tx(
-			ctx, func(ctx context.Context, tx *sql.Tx) error { return d.deleteMessages(ctx, tx, list) },
+			ctx, func(ctx context.Context, tx *sql.Tx) error { return deleteMessages(ctx, d, tx, list) },
 		); err != nil {
 			return swept, err
 		}
@@ -112,9 +112,9 @@ const (
 )
 
 // deleteMessages is the only place where the History loses something.
-func (d *DB) deleteMessages(ctx context.Context, tx *sql.Tx, list []stored) error {
+func deleteMessages(ctx context.Context, d *DB, tx *sql.Tx, list []stored) error {
 	for _, m := range list {
-		if err := d.forgetTraces(ctx, tx, m); err != nil {
+		if err := d.Index().forget(ctx, tx, m); err != nil {
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, deleteMessage, m.id); err != nil {

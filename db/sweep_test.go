@@ -51,14 +51,14 @@ func TestTheHistoryIsKeptUnlessItHasATime(t *testing.T) {
 	accept(t, d, old("om_3", "still asked", 200*day))
 
 	cfg := db.Defaults()
-	if s, err := d.Sweep(t.Context(), cfg); err != nil || s != (db.Swept{}) {
+	if s, err := db.Sweep(t.Context(), d, cfg); err != nil || s != (db.Swept{}) {
 		t.Fatalf("by default %+v, %v", s, err)
 	}
 	if got := keptOf(t, d); got != "u:still asked u:鹊桥 new u:鹊桥 old" {
 		t.Fatalf("by default kept: %s", got)
 	}
 	cfg.HistoryTTL.Duration = 90 * day
-	if s, err := d.Sweep(t.Context(), cfg); err != nil || s.Messages != 1201 {
+	if s, err := db.Sweep(t.Context(), d, cfg); err != nil || s.Messages != 1201 {
 		t.Errorf("swept %+v, %v", s, err)
 	}
 	if got := keptOf(t, d); got != "u:still asked u:鹊桥 new" {
@@ -74,7 +74,7 @@ func TestTheHistoryIsKeptUnlessItHasATime(t *testing.T) {
 	if err := d.Check(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if s, err := d.Sweep(t.Context(), cfg); err != nil || s != (db.Swept{}) {
+	if s, err := db.Sweep(t.Context(), d, cfg); err != nil || s != (db.Swept{}) {
 		t.Errorf("swept again %+v, %v", s, err)
 	}
 }

@@ -157,7 +157,7 @@ func (e turnEnd) keepSession(ctx context.Context) error {
 	case err != nil:
 		return err
 	case gone > 0 && left == 0:
-		if err := e.db.hideAnswer(ctx, e.tx, e.Turn); err != nil {
+		if err := hideAnswer(ctx, e.db, e.tx, e.Turn); err != nil {
 			return err
 		}
 		return giveUp(ctx, e.tx, e.Turn.Key, e.Turn.Epoch)

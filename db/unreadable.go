@@ -22,14 +22,14 @@ func (u Unreadable) String() string { return fmt.Sprintf("%s row %d: %v", u.Tabl
 const mostUnreadable = 100
 
 // Unreadable lists the rows that cannot be read, by table and row. It reads all rows of the database.
-func (d *DB) Unreadable(ctx context.Context) ([]Unreadable, error) {
-	tables, err := tablesOf(ctx, d.read)
+func (h History) Unreadable(ctx context.Context) ([]Unreadable, error) {
+	tables, err := tablesOf(ctx, h.db.read)
 	if err != nil {
 		return nil, fmt.Errorf("look for rows that cannot be read: %w", err)
 	}
 	var all []Unreadable
 	for _, t := range tables {
-		found, err := t.unreadable(ctx, d.read)
+		found, err := t.unreadable(ctx, h.db.read)
 		if err != nil {
 			return nil, fmt.Errorf("look for rows of %s that cannot be read: %w", t.name, err)
 		}

@@ -175,12 +175,12 @@ func (p *program) run(ctx context.Context) error {
 	g.Go(func() error {
 		left := leftOut{log: p.log}
 		sweeps(ctx, p.log, func(ctx context.Context) (db.Swept, error) {
-			p.metrics.unreadable.Set(float64(left.look(ctx, p.store.Unreadable)))
+			p.metrics.unreadable.Set(float64(left.look(ctx, p.store.History().Unreadable)))
 			if err := p.store.Index().Err(); err != nil {
 				p.log.Error().Err(err).
 					Msg("messages are not found by their words; the index is rebuilt when magpie starts")
 			}
-			s, err := p.store.Sweep(ctx, p.cfg.DB)
+			s, err := db.Sweep(ctx, p.store, p.cfg.DB)
 			files, filesErr := p.files.Sweep(ctx, p.store, p.cfg.DB.CacheTTL.Duration)
 			s.Files = files
 			return s, errors.Join(err, filesErr)

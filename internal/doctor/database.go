@@ -67,7 +67,7 @@ func checkRows(ctx context.Context, r *Report, c db.Config, path string) {
 		return // an older schema; its rows can be read once the bridge has started
 	}
 	checkSilenced(ctx, r, store)
-	rows, err := store.Unreadable(ctx)
+	rows, err := store.History().Unreadable(ctx)
 	if err != nil {
 		r.Add(Warn, r.text(textMayRead), textDBUnread, path, err)
 		return
