@@ -14,7 +14,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/bridge/access"
-	"magpie/bridge/approval"
 	"magpie/bridge/attachment"
 	"magpie/bridge/delivery"
 	"magpie/contextmgr"
@@ -114,12 +113,8 @@ type Bridge struct {
 	presses    *pressHandler
 	membership chatMembership
 	recovery   recovery
-	turns      *turnQueue
+	queues     queues
 	runner     *turnRunner
-	scheduler  *compactionScheduler
-	approvals  *approval.Requests
-	outbox     *delivery.Outbox
-	reactions  *delivery.Reactions
 	digests    digests
 }
 
@@ -129,9 +124,8 @@ func (b *Bridge) SetBudget(limits Budget) { b.runner.agents.budget.Store(&limits
 // SetAccess changes who may talk to the bot, from the next message on.
 func (b *Bridge) SetAccess(a access.Config) { b.access.Ownership.Set(a) }
 
-// Run takes up what an earlier process left, and answers messages until ctx is done. Then it begins nothing new,
-// interrupts the turns that wait for people, gives the others most of the configured time, interrupts what is left, and
-// delivers as much as the rest of the time allows.
+// Run takes up what an earlier process left, and answers messages until ctx is done. Then it ends within the configured
+// time.
 func (b *Bridge) Run(ctx context.Context) error {
 	ctx = b.log.WithContext(ctx)
 	if err := b.recovery.run(ctx); ctx.Err() != nil {
@@ -139,56 +133,17 @@ func (b *Bridge) Run(ctx context.Context) error {
 	} else if err != nil {
 		return err
 	}
-	b.outbox.RemoveUnneeded(ctx) // before an agent leaves something there
+	b.queues.outbox.RemoveUnneeded(ctx) // before an agent leaves something there
 	b.runner.agents.attempts.expect(ctx)
-	work, interrupt := context.WithCancel(context.WithoutCancel(ctx))
-	defer interrupt()
-	last, cut := context.WithCancel(context.WithoutCancel(ctx))
-	defer cut()
-	defer context.AfterFunc(ctx, func() {
-		b.turns.lanes.Close()
-		time.AfterFunc(b.cfg.Shutdown-min(b.cfg.Shutdown/4, lastWords), interrupt)
-		time.AfterFunc(b.cfg.Shutdown-min(b.cfg.Shutdown/10, closing), cut)
-	})()
-
-	b.scheduler.jobs.Enqueue(b.receiver.inbox.history.cleanCommands)
-	quiet, tended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(tended)
-		// nothing of it is worth waiting for at the end, but turns may be waiting for it
-		b.scheduler.jobs.Run(ctx, quiet)
-	}()
-	var aside sync.WaitGroup
-	aside.Go(func() { b.context.Run(ctx) })
-	aside.Go(func() { b.access.Ownership.Run(ctx) })
-	aside.Go(func() { b.digests.Run(ctx) })
-	defer aside.Wait()
-	answered, decided, delivered := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(decided)
-		b.approvals.Run(last, answered)
-	}()
-	go func() {
-		defer close(delivered)
-		b.outbox.Run(last, answered)
-	}()
-	var signalled sync.WaitGroup
-	signalled.Go(func() { b.reactions.Run(last, answered) })
-	defer signalled.Wait()
-	b.turns.jobs.Run(work, ctx.Done())
-	close(quiet)
-	<-tended
-	close(answered)
-	<-decided
-	<-delivered
+	b.queues.scheduler.jobs.Enqueue(b.receiver.inbox.history.cleanCommands)
+	var others sync.WaitGroup
+	defer others.Wait()
+	others.Go(func() { b.context.Run(ctx) })
+	others.Go(func() { b.access.Ownership.Run(ctx) })
+	others.Go(func() { b.digests.Run(ctx) })
+	b.queues.run(ctx, b.cfg.Shutdown)
 	return nil
 }
-
-// Parts of the time for the program's end.
-const (
-	lastWords = 3 * time.Second // in which interrupted turns are stored and shown; the last of it is
-	closing   = time.Second     // in which processes are ended and the store is closed
-)
 
 // Message takes in what a platform delivered. The platform delivers it again until nil comes back.
 func (b *Bridge) Message(ctx context.Context, m chat.Incoming) error {

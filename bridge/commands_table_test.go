@@ -171,8 +171,8 @@ func matrix(t *testing.T) *memoryRig {
 		cfg.Access = access.Config{Owner: "ou_boss", Admins: []string{"ou_admin"}, Allow: []string{"ou_user"}}
 		cfg.Projects = map[string]Project{"own": {Path: own}}
 	})
-	close(w.bridge.turns.recovered) // there is nothing to recover
-	takePlaces(w.bridge)            // the test claims the turns
+	close(w.bridge.queues.turns.recovered) // there is nothing to recover
+	takePlaces(w.bridge)                   // the test claims the turns
 	return w
 }
 

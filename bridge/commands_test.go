@@ -17,12 +17,12 @@ func TestStopDoesNotStopTheNextTurn(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
 	_, first := context.WithCancelCause(t.Context())
-	l.bridge.turns.lanes.Enter(room)
-	l.bridge.turns.lanes.BeginTurn(room, 7, first)
+	l.bridge.queues.turns.lanes.Enter(room)
+	l.bridge.queues.turns.lanes.BeginTurn(room, 7, first)
 	o, err := l.bridge.receiver.commands.set.stop(t.Context(), ordered{m: heard("om_1", "/stop")})
 	l.must(err)
 	ctx, end := context.WithCancelCause(t.Context())
-	l.bridge.turns.lanes.BeginTurn(room, 8, end)
+	l.bridge.queues.turns.lanes.BeginTurn(room, 8, end)
 	o.then()
 	if ctx.Err() != nil {
 		t.Error("the next turn was stopped")
@@ -35,11 +35,11 @@ func TestStopStopsWhatHasNotBegun(t *testing.T) {
 	rec := &deliverytest.Recorder{}
 	l := newBridgeRig(t, rec)
 	l.start()
-	l.bridge.turns.lanes.Enter(room) // as somebody who has not come to the chat's work yet
+	l.bridge.queues.turns.lanes.Enter(room) // as somebody who has not come to the chat's work yet
 	l.say("om_1", "hello")
 	l.say("om_2", "/stop")
 	l.say("om_3", "/stop") // the same, said twice
-	l.bridge.turns.jobs.Enqueue(func(ctx context.Context) { l.bridge.turns.work(ctx, room) })
+	l.bridge.queues.turns.jobs.Enqueue(func(ctx context.Context) { l.bridge.queues.turns.work(ctx, room) })
 	l.until("the end", func() bool {
 		return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'cancelled'`) == 1 &&
 			l.count(`SELECT COUNT(*) FROM outbox`) == 0

@@ -198,7 +198,7 @@ func TestTheLengthOfAChatIsEstimated(t *testing.T) {
 	l.until("a summary", func() bool { return l.count(`SELECT COUNT(*) FROM chats WHERE summary <> '' AND session_id = ''`) == 1 })
 	l.say("om_2", "go on")
 	l.until("an answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 2 })
-	if err := l.bridge.scheduler.compact(t.Context(), chat.FeishuChat("oc_nobody"), nil); !errors.Is(err, db.ErrNotFound) {
+	if err := l.bridge.queues.scheduler.compact(t.Context(), chat.FeishuChat("oc_nobody"), nil); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("a chat that does not exist: %v", err)
 	}
 }
@@ -218,9 +218,9 @@ func TestIdleChatsLeaveMemory(t *testing.T) {
 	l.until("an empty outbox", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
 	b := l.bridge
 	l.until("nothing that is kept in mind", func() bool {
-		b.scheduler.mu.Lock()
-		defer b.scheduler.mu.Unlock()
-		return b.turns.lanes.Count()+b.outbox.Count()+len(b.scheduler.chats)+len(b.scheduler.titled)+
-			b.scheduler.failed.Len() == 0
+		b.queues.scheduler.mu.Lock()
+		defer b.queues.scheduler.mu.Unlock()
+		return b.queues.turns.lanes.Count()+b.queues.outbox.Count()+len(b.queues.scheduler.chats)+len(b.queues.scheduler.titled)+
+			b.queues.scheduler.failed.Len() == 0
 	})
 }

@@ -30,12 +30,12 @@ func (b *Bridge) Recalled(ctx context.Context, room chat.Key, id string) error {
 		return err
 	}
 	if r.Running != 0 {
-		b.turns.lanes.HaltTurns(r.Key, r.Running)
-		b.turns.wake(r.Key) // for what else it asks
+		b.queues.turns.lanes.HaltTurns(r.Key, r.Running)
+		b.queues.turns.wake(r.Key) // for what else it asks
 	}
-	b.reactions.Forget(func(to chat.Ref) bool { return to.ID == id && to.Key.Parent() == room.Parent() })
+	b.queues.reactions.Forget(func(to chat.Ref) bool { return to.ID == id && to.Key.Parent() == room.Parent() })
 	b.receiver.files.Remove(r.Files...)
-	b.outbox.Wake(r.Key)
+	b.queues.outbox.Wake(r.Key)
 	zerolog.Ctx(ctx).Info().Stringer("chat", r.Key).Int("files", len(r.Files)).Msg("message recalled")
 	return nil
 }

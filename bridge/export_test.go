@@ -132,7 +132,7 @@ func TestOneExportAtATime(t *testing.T) {
 	l.say("om_2", "/export")
 	<-reading
 	l.say("om_3", "/export")
-	jobs := l.bridge.scheduler.jobs
+	jobs := l.bridge.queues.scheduler.jobs
 	l.until("the end of the second", func() bool {
 		waiting, active := jobs.Count()
 		return active == 1 && waiting == 0

@@ -57,8 +57,8 @@ func TestTheStopButtonNeedsNoStore(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
 	ctx, stop := context.WithCancelCause(t.Context())
-	l.bridge.turns.lanes.Enter(room)
-	l.bridge.turns.lanes.BeginTurn(room, 7, stop)
+	l.bridge.queues.turns.lanes.Enter(room)
+	l.bridge.queues.turns.lanes.BeginTurn(room, 7, stop)
 	l.must(l.bridge.db.Close())
 	if got, err := l.bridge.Press(t.Context(), pressed("ev_1", turncard.DoStop, 0)); ctx.Err() != nil || err != nil {
 		t.Errorf("a forged press: told %q, %v", got, err)

@@ -56,10 +56,10 @@ func (b *Bridge) leave(ctx context.Context, c chat.Change) error {
 	b.log.Info().Stringer("chat", c.Key).Str("did", string(c.Did)).Int("running", len(running)).
 		Msg("not in a group any more")
 	for key, turn := range running {
-		b.turns.lanes.HaltTurns(key, turn)
-		b.turns.jobs.Enqueue(func(context.Context) { b.runner.agents.attempts.pool.Stop(key.String()) })
+		b.queues.turns.lanes.HaltTurns(key, turn)
+		b.queues.turns.jobs.Enqueue(func(context.Context) { b.runner.agents.attempts.pool.Stop(key.String()) })
 	}
-	b.reactions.Forget(func(to chat.Ref) bool { return to.Key.Parent() == c.Key })
+	b.queues.reactions.Forget(func(to chat.Ref) bool { return to.Key.Parent() == c.Key })
 	return nil
 }
 

@@ -74,8 +74,8 @@ func TestUnaskedWordsAreInTheConfiguredLanguage(t *testing.T) {
 			t.Errorf("in a new group: %q", got)
 		}
 		w.out.Fail = chat.ErrRefused
-		w.must(w.bridge.outbox.Enqueue(w.ctx, db.Post{Key: room, Idem: "refused", Card: &chat.Card{Body: "x"}}))
-		flush(w.ctx, w.bridge.outbox)
+		w.must(w.bridge.queues.outbox.Enqueue(w.ctx, db.Post{Key: room, Idem: "refused", Card: &chat.Card{Body: "x"}}))
+		flush(w.ctx, w.bridge.queues.outbox)
 		if got := w.out.Said; !slices.Equal(got, []string{i18n.Withheld.EN}) {
 			t.Errorf("in place of an answer: %q", got)
 		}
@@ -178,8 +178,10 @@ func TestRemovedWhileATurnRuns(t *testing.T) {
 		l.must(err)
 		c, err := l.bridge.db.Queue().Claim(t.Context(), key, db.TurnIDs{Session: "s", Prompt: "p"}, true)
 		l.must(err)
-		l.bridge.turns.lanes.Enter(key)
-		begin[key] = func() { l.bridge.turns.lanes.BeginTurn(key, c.Turn.ID, func(cause error) { stopped[key] = cause }) }
+		l.bridge.queues.turns.lanes.Enter(key)
+		begin[key] = func() {
+			l.bridge.queues.turns.lanes.BeginTurn(key, c.Turn.ID, func(cause error) { stopped[key] = cause })
+		}
 	}
 	begin[room]()
 	l.must(l.bridge.Change(t.Context(), changed(chat.Removed, 2000)))

@@ -467,10 +467,10 @@ func TestNothingOfAChatIsFoundInAnother(t *testing.T) {
 			c.Context.Memory.Approval = rapid.Bool().Draw(t, "approval")
 			c.Line = func(b *bytes.Buffer, r db.Record) error { _, err := fmt.Fprintln(b, r); return err }
 		})
-		defer os.RemoveAll(own)         //nolint:errcheck // the test's own folder is removed after it anyway
-		defer w.store.Close()           //nolint:errcheck // nothing is read from it afterwards
-		close(w.bridge.turns.recovered) // there is nothing to recover
-		takePlaces(w.bridge)            // the test claims the turns
+		defer os.RemoveAll(own)                //nolint:errcheck // the test's own folder is removed after it anyway
+		defer w.store.Close()                  //nolint:errcheck // nothing is read from it afterwards
+		close(w.bridge.queues.turns.recovered) // there is nothing to recover
+		takePlaces(w.bridge)                   // the test claims the turns
 		chatMembership := []place{alice, bob, team, team.by("ou_bob")}
 		canaries := map[chat.Key]string{alice.key: "zebra", bob.key: "heron", team.key: "lynx"}
 		foreign, sessions := []string{uuid.NewString()}, []string{uuid.NewString()}

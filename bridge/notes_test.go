@@ -17,7 +17,7 @@ import (
 func (l *bridgeRig) idle() {
 	l.Helper()
 	l.until("the end of what is done on the side", func() bool {
-		waiting, active := l.bridge.scheduler.jobs.Count()
+		waiting, active := l.bridge.queues.scheduler.jobs.Count()
 		return waiting+active == 0
 	})
 }

@@ -311,16 +311,16 @@ func TestTheListOfSessions(t *testing.T) {
 			t.Errorf("%q is not in %q", want, o.card.Body)
 		}
 	}
-	l.until("the chat to be free", func() bool { return l.bridge.turns.lanes.Enter(room) })
+	l.until("the chat to be free", func() bool { return l.bridge.queues.turns.lanes.Enter(room) })
 	_, stop := context.WithCancelCause(t.Context())
-	l.bridge.turns.lanes.BeginTurn(room, 99, stop)
+	l.bridge.queues.turns.lanes.BeginTurn(room, 99, stop)
 	for _, p := range []plan{set.resume, set.retry, set.forwardCommand} {
 		o, err := p(t.Context(), ordered{m: heard("om_5", "//compact"), args: first, chat: l.chat(), lang: i18n.English})
 		if err != nil || o.reply != i18n.Busy.EN || len(o.effects) > 0 || o.ask != "" {
 			t.Errorf("while a turn runs: %+v %v", o, err)
 		}
 	}
-	l.bridge.turns.lanes.EndTurn(room)
+	l.bridge.queues.turns.lanes.EndTurn(room)
 }
 
 // The version is for admins, and only where nobody else reads along.

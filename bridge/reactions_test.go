@@ -13,7 +13,7 @@ func TestQuestionsThatNobodyAnswersAreForgotten(t *testing.T) {
 	t.Parallel()
 	w := testWorld(t)
 	left := func() (list []chat.Ref) { // the questions that are remembered
-		w.bridge.reactions.Forget(func(to chat.Ref) bool { list = append(list, to); return false })
+		w.bridge.queues.reactions.Forget(func(to chat.Ref) bool { list = append(list, to); return false })
 		return list
 	}
 	asked := func(p place, text string) string {

@@ -212,7 +212,7 @@ func TestWhatAnAgentDidInAnotherProjectIsRecovered(t *testing.T) {
 
 // forget drops what a bridge that does not run yet has in memory of its turns, as a death of the program does.
 func (l *bridgeRig) forget() {
-	l.bridge.turns.lanes, l.bridge.turns.jobs = workqueue.Lanes{}, workqueue.New(onlookers)
+	l.bridge.queues.turns.lanes, l.bridge.queues.turns.jobs = workqueue.Lanes{}, workqueue.New(onlookers)
 }
 
 // A turn that was stopped, and whose program died before it had ended, is over: it is neither begun again nor
@@ -227,8 +227,8 @@ func TestAStoppedTurnIsNotBegunAgain(t *testing.T) {
 			l := newBridgeRig(t, out)
 			l.left("om_1", "hello")
 			l.sql(`UPDATE turns SET card_id = 'card', draft = '` + tc.draft + `'`)
-			l.bridge.turns.lanes.Enter(room) // as the process that died
-			l.bridge.turns.lanes.BeginTurn(room, 1, func(error) {})
+			l.bridge.queues.turns.lanes.Enter(room) // as the process that died
+			l.bridge.queues.turns.lanes.BeginTurn(room, 1, func(error) {})
 			l.say("om_2", "/stop")
 			l.forget()
 			l.start()
@@ -285,10 +285,10 @@ func TestATurnWhoseQuestionWasTakenBackIsNotOffered(t *testing.T) {
 func TestAStoppedTurnDoesNotBeginAfterADeath(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
-	close(l.bridge.turns.recovered) // as in the process that died
+	close(l.bridge.queues.turns.recovered) // as in the process that died
 	l.say("om_1", "hello")
 	l.say("om_2", "/stop")
-	l.bridge.turns.recovered = make(chan struct{})
+	l.bridge.queues.turns.recovered = make(chan struct{})
 	l.forget()
 	l.say("om_3", "hello again")
 	l.start()
@@ -305,12 +305,12 @@ func TestAStoppedTurnDoesNotBeginAfterADeath(t *testing.T) {
 func TestAllThatWaitedStaysStoppedAfterADeath(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
-	close(l.bridge.turns.recovered) // as in the process that died
+	close(l.bridge.queues.turns.recovered) // as in the process that died
 	takePlaces(l.bridge)
 	for i, text := range []string{"hello", "/new", "hello again", "/stop", "one more"} {
 		l.say(fmt.Sprintf("om_%d", i+1), text)
 	}
-	l.bridge.turns.recovered = make(chan struct{})
+	l.bridge.queues.turns.recovered = make(chan struct{})
 	l.forget()
 	l.start()
 	l.until("all ends", func() bool {

@@ -86,12 +86,12 @@ func (l *bridgeRig) start() {
 // takePlaces leaves no place for turns until they are freed: questions queue meanwhile.
 func takePlaces(b *Bridge) (free func()) {
 	places := 0
-	for b.turns.jobs.Reserve() {
+	for b.queues.turns.jobs.Reserve() {
 		places++
 	}
 	return func() {
 		for range places {
-			b.turns.jobs.Free()
+			b.queues.turns.jobs.Free()
 		}
 	}
 }
@@ -105,7 +105,7 @@ func flush(ctx context.Context, o *delivery.Outbox) {
 
 // answerWith answers the bridge's turns without an agent.
 func answerWith(b *Bridge, answer func(context.Context, *turn) turncard.Outcome) {
-	b.turns.run = func(ctx context.Context, c db.Claim) {
+	b.queues.turns.run = func(ctx context.Context, c db.Claim) {
 		b.runner.runWith(ctx, newTurn(b.cfg, b.db, c), answer)
 	}
 }

@@ -45,10 +45,10 @@ func newSendRig(t *testing.T) *sendRig {
 // deliver lets the outbox work until the test ends.
 func (s *sendRig) deliver() {
 	s.Helper()
-	s.bridge.outbox.RemoveUnneeded(s.Context())
+	s.bridge.queues.outbox.RemoveUnneeded(s.Context())
 	ctx, cancel := context.WithCancel(s.Context())
 	stop, done := make(chan struct{}), make(chan struct{})
-	go func() { defer close(done); s.bridge.outbox.Run(ctx, stop) }()
+	go func() { defer close(done); s.bridge.queues.outbox.Run(ctx, stop) }()
 	s.stop = sync.OnceFunc(func() { close(stop); cancel(); <-done })
 }
 
@@ -184,7 +184,7 @@ func TestALongAnswerAlsoComesAsAFile(t *testing.T) {
 		before := len(s.out.Order())
 		s.must(s.bridge.receiver.inbox.history.finish(s.Context(),
 			db.TurnResult{Turn: s.claim.Turn, State: tt.state, Answer: tt.answer, Card: chat.Card{Body: tt.answer}}))
-		s.bridge.outbox.Wake(room)
+		s.bridge.queues.outbox.Wake(room)
 		s.until("an empty outbox", func() bool { return s.count(`SELECT COUNT(*) FROM outbox`) == 0 })
 		want := []string{"card"}
 		if tt.file {

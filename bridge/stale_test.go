@@ -25,7 +25,7 @@ func TestNothingOfAStaleGroupIsNoted(t *testing.T) {
 				l.sql(`UPDATE chats SET turned_at = turned_at - 49 * 3600000`)
 			}
 			l.until("the end of what is done on the side", func() bool {
-				waiting, active := l.bridge.scheduler.jobs.Count()
+				waiting, active := l.bridge.queues.scheduler.jobs.Count()
 				return waiting+active == 0
 			})
 			if got := strings.Contains(l.logs.String(), `"task":"points"`); got != noted {

@@ -207,7 +207,7 @@ func TestAPictureWaitsForItsWords(t *testing.T) {
 	d.source.Files["k1"] = "png"
 	d.bridge.cfg.Waits.Words = time.Hour
 	d.start()
-	d.must(d.bridge.turns.awaitRecovery(t.Context())) // which begins whatever is there
+	d.must(d.bridge.queues.turns.awaitRecovery(t.Context())) // which begins whatever is there
 	d.send("om_1", "[图片 1]", picture("om_1", "k1"))
 	d.say("om_2", "what is this?")
 	if got := d.prompt(1); !strings.HasPrefix(got, "[图片 1]\n\n附件：\n- [图片 1] ") ||
@@ -222,7 +222,7 @@ func TestAPictureDoesNotWaitForWordsForEver(t *testing.T) {
 	d.source.Files["k1"] = "png"
 	d.bridge.cfg.Waits.Words = 10 * time.Millisecond
 	d.start()
-	d.must(d.bridge.turns.awaitRecovery(t.Context()))
+	d.must(d.bridge.queues.turns.awaitRecovery(t.Context()))
 	d.send("om_1", "[图片 1]", picture("om_1", "k1"))
 	if got := d.prompt(1); !strings.HasPrefix(got, "[图片 1]") {
 		t.Errorf("asked %q", got)
@@ -283,7 +283,7 @@ func TestForwardsAndRecordingsAreWords(t *testing.T) {
 	d.source.Tree, d.source.Speech, d.source.Files["k1"] = "- Ann\n  > the heron flies\n  > # 当前问题", "hello\nthere", "opus"
 	d.bridge.cfg.Waits.Words = time.Hour
 	d.start()
-	d.must(d.bridge.turns.awaitRecovery(t.Context())) // which begins whatever is there
+	d.must(d.bridge.queues.turns.awaitRecovery(t.Context())) // which begins whatever is there
 	d.send("om_1", "[合并转发]", chat.File{Kind: chat.Forwarded, Of: "om_1"})
 	d.say("om_2", "what do they say?")
 	if got := d.prompt(1); got != "[合并转发]\n- Ann\n  > the heron flies\n  > # 当前问题\n\nwhat do they say?" {

@@ -37,7 +37,7 @@ func newHeldRig(t *testing.T) (l *bridgeRig, release func()) {
 		return turncard.Outcome{State: db.Done}
 	})
 	l.start()
-	l.must(l.bridge.turns.awaitRecovery(t.Context()))
+	l.must(l.bridge.queues.turns.awaitRecovery(t.Context()))
 	return l, func() { close(hold) }
 }
 
@@ -57,12 +57,12 @@ func TestAQuestionInAnIdleChatIsClaimedAsItIsStored(t *testing.T) {
 	release()
 	done := func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done' AND attempts = 1`) == 2 }
 	l.until("both answers", done)
-	l.until("no work", func() bool { return l.bridge.turns.lanes.Count() == 0 })
-	if waiting, active := l.bridge.turns.jobs.Count(); waiting+active != 0 {
+	l.until("no work", func() bool { return l.bridge.queues.turns.lanes.Count() == 0 })
+	if waiting, active := l.bridge.queues.turns.jobs.Count(); waiting+active != 0 {
 		t.Errorf("%d jobs wait, %d places are taken", waiting, active)
 	}
 	l.say("om_1", "one") // and again, when nothing runs: it takes no place for ever
-	l.until("no work", func() bool { _, active := l.bridge.turns.jobs.Count(); return active == 0 })
+	l.until("no work", func() bool { _, active := l.bridge.queues.turns.jobs.Count(); return active == 0 })
 }
 
 // A question for which there is no place is not claimed: what comes after it is asked together with it.
@@ -98,13 +98,13 @@ func TestAQuestionIsStoredThoughItsTurnCannotBegin(t *testing.T) {
 func TestAQuestionIsStoppedBeforeItsTurnBegins(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
-	close(l.bridge.turns.recovered) // nobody runs the turns yet
+	close(l.bridge.queues.turns.recovered) // nobody runs the turns yet
 	l.say("om_1", "one")
 	if got := l.statesOf(); len(got) != 1 || got[0] != db.Running {
 		t.Fatalf("%v", got)
 	}
 	l.say("om_2", "/stop")
-	l.bridge.turns.recovered = make(chan struct{})
+	l.bridge.queues.turns.recovered = make(chan struct{})
 	l.start()
 	l.until("the end", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'cancelled'`) == 1 })
 }
@@ -123,7 +123,7 @@ func TestAQuestionBeforeTheRecoveryQueues(t *testing.T) {
 func TestALateQuestionIsNotClaimed(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
-	close(l.bridge.turns.recovered) // nobody runs the turns yet
+	close(l.bridge.queues.turns.recovered) // nobody runs the turns yet
 	m := heard("om_1", "are you there?")
 	m.Time = m.Time.Add(-2 * l.bridge.cfg.MaxAge)
 	l.must(l.bridge.Message(t.Context(), m))

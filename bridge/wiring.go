@@ -38,8 +38,7 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messenger, lo
 		inbox: rc.inbox, late: lateReplies{w.scheduler.jobs, w.outbox, log},
 	}
 	b := &Bridge{
-		cfg: w.cfg, db: store, log: log, context: w.context, access: control, receiver: rc, turns: w.turns,
-		scheduler: w.scheduler, approvals: w.approvals, outbox: w.outbox, reactions: w.reactions,
+		cfg: w.cfg, db: store, log: log, context: w.context, access: control, receiver: rc, queues: w.queues,
 		digests: digests{store, w.authorizer, w.outbox, w.languages, w.context.Zone(), log},
 		runner:  w.turnRunner(background),
 		presses: &pressHandler{
@@ -77,17 +76,13 @@ type base struct {
 // uses.
 type wiring struct {
 	base
-	outbox     *delivery.Outbox
-	reactions  *delivery.Reactions
-	turns      *turnQueue
+	queues
 	listening  listening
 	budget     *budget
-	scheduler  *compactionScheduler
 	files      *attachment.Store
 	tools      *toolHandlers
 	logins     *logins
 	authorizer *access.Authorizer
-	approvals  *approval.Requests
 	cutOff     interruptedTurns
 	servers    *serverStates
 	specs      processSpecs
