@@ -34,11 +34,16 @@ type cli struct {
 	Audit      auditCmd      `cmd:"" help:"List who allowed or denied what, when, and by which rule."`
 	Service    serviceCmd    `cmd:"" help:"Run Magpie as a service: of systemd, launchd or the task scheduler."`
 	Playground playgroundCmd `cmd:"" help:"Try everything on this machine, without a Feishu account."`
+	about
+
+	PlaygroundBridge playgroundBridgeCmd `cmd:"" hidden:"" help:"The bridge of a playground, which starts it."`
+}
+
+// about is what the program says of itself; it needs no bridge.
+type about struct {
 	Completion completionCmd `cmd:"" help:"Print a shell completion script."`
 	Man        manCmd        `cmd:"" help:"Print the manual page, as man reads it."`
 	Version    versionCmd    `cmd:"" help:"Print the version."`
-
-	PlaygroundBridge playgroundBridgeCmd `cmd:"" hidden:"" help:"The bridge of a playground, which starts it."`
 
 	PrintVersion kong.VersionFlag `name:"version" help:"Print the version."`
 }
