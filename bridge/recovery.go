@@ -127,7 +127,7 @@ func (r cutOffTurns) recover(ctx context.Context, t db.Turn) error {
 	if err != nil {
 		log.Error().Err(err).Msg("transcript not read")
 	}
-	idle := err == nil && !did.Ended && !did.Acted && did.Text == "" && !t.Acted && t.Draft == ""
+	idle := err == nil && !did.Ended && !did.Acted && did.Text == "" && !t.HasEffects()
 	if idle && !t.Stopped && t.Attempts < maxAttempts {
 		log.Warn().Msg("turn was cut off before it did anything; running it again")
 		return r.db.Queue().Requeue(ctx, t.ID)
@@ -137,10 +137,7 @@ func (r cutOffTurns) recover(ctx context.Context, t db.Turn) error {
 		return err
 	}
 	end := r.outcome(ctx, t, did, unanswered, log)
-	text := did.Text
-	if unanswered || !did.Ended && len(t.Draft) > len(text) {
-		text = t.Draft
-	}
+	text := lastText(t, did, unanswered)
 	parts, err := r.db.Turns().Drafts().Parts(ctx, t.ID, text)
 	if err != nil {
 		return err
@@ -182,6 +179,15 @@ func (r cutOffTurns) outcome(
 	}
 	log.Warn().Msg("turn was cut off; its asker decides whether it goes on")
 	return turncard.Outcome{State: db.Interrupted, Notice: i18n.Interrupted}
+}
+
+// lastText is the answer of a turn that was cut off: what the agent said, or what people have seen if that is more, or
+// if they were being asked.
+func lastText(t db.Turn, did claude.Outcome, unanswered bool) string {
+	if unanswered || !did.Ended && len(t.Draft) > len(did.Text) {
+		return t.Draft
+	}
+	return did.Text
 }
 
 // usage is what a transcript tells of the cost of a turn; nil = nothing.
@@ -239,10 +245,7 @@ func (r cutOffTurns) followUpResult(ctx context.Context, t db.Turn, cut turncard
 	case did.Ended:
 		end = turncard.OutcomeOf(did.Failure)
 	}
-	text := did.Text
-	if unanswered || !did.Ended && len(t.Draft) > len(text) {
-		text = t.Draft
-	}
+	text := lastText(t, did, unanswered)
 	parts, err := r.db.Turns().Drafts().Parts(ctx, t.ID, text)
 	if err != nil {
 		return e, err

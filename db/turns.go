@@ -40,12 +40,20 @@ type Turn struct {
 	ReplyTo   string    // the platform's id of the message that the answer answers
 	Continues int64     // the interrupted turn that this one goes on with; 0 = none
 	Follows   int64     // the turn after which the agent began this one by itself; 0 = somebody asked; see [FollowUps]
-	Attempts  int       // how often it was claimed
-	Stopped   bool      // somebody stopped it: it is not begun again
-	Acted     bool      // a tool may have been used: it must not be run again unasked
-	Draft     string    // what people may have seen of the answer so far
 	Created   time.Time // when its first question came
+	Progress
 }
+
+// Progress is how far a turn has come: by it a start after a crash decides whether the turn is run again.
+type Progress struct {
+	Attempts int    // how often it was claimed
+	Stopped  bool   // somebody stopped it: it is not begun again
+	Acted    bool   // a tool may have been used: it must not be run again unasked
+	Draft    string // what people may have seen of the answer so far
+}
+
+// HasEffects reports whether anything of the turn can be seen, in the chat or outside of it.
+func (p Progress) HasEffects() bool { return p.Acted || p.Draft != "" }
 
 // asked is the turn whose questions it answers.
 func (t Turn) asked() int64 { return cmp.Or(t.Follows, t.ID) }
