@@ -15,28 +15,28 @@ import (
 	"magpie/internal/text"
 )
 
-// actionLog stores what the agent of a turn does with tools, beside the turn: nobody waits for it.
+// actionLog records a turn's tool calls in the background, so that the turn never waits for the store.
 type actionLog struct {
 	store db.Actions
 	turn  db.Turn
-	kept  func(string) string // a text as the History may hold it
-	tools map[string]string   // by use
+	kept  func(string) string // redacts a text for the History
+	tools map[string]string   // tool names by tool use ID
 
 	mu      sync.Mutex
-	waiting []db.RecordedAction // for being stored
-	writing chan struct{}       // closed when what is being stored is; nil = nothing is
+	waiting []db.RecordedAction // not stored yet
+	writing chan struct{}       // closed when the running write ends; nil = no write runs
 }
 
 func newActionLog(cfg *Config, store *db.DB, t db.Turn) *actionLog {
 	return &actionLog{store: store.Messages().Actions(), turn: t, kept: cfg.recorded, tools: map[string]string{}}
 }
 
-// recorded is what the History holds of a tool's input or output.
+// recorded returns the part of a tool's input or output that the History keeps.
 func (cfg Config) recorded(s string) string {
 	return text.Shorten(cfg.kept(text.Prefix(s, 4*approval.LongestRecorded)), approval.LongestRecorded)
 }
 
-// took notes what an event says of tools.
+// took records the tool calls and results in an event.
 func (l *actionLog) took(ctx context.Context, ev claude.Event) {
 	switch e := ev.(type) {
 	case claude.ToolUse:
@@ -47,8 +47,8 @@ func (l *actionLog) took(ctx context.Context, ev claude.Event) {
 	}
 }
 
-// record has an action stored. What the program's own tools were told stands elsewhere: memories must be forgotten when
-// people want that.
+// record queues an action for storing. Calls of the program's own tools are recorded without input and output: memories
+// are stored elsewhere, where people can delete them.
 func (l *actionLog) record(ctx context.Context, a db.Action) {
 	if a.Output = l.kept(a.Output); strings.HasPrefix(a.Tool, agenttools.Prefix) {
 		a.Input, a.Output = "", ""
@@ -64,7 +64,8 @@ func (l *actionLog) record(ctx context.Context, a db.Action) {
 	}
 }
 
-// write stores what waits, until nothing does or the store fails: then it waits for the next action, or the end.
+// write stores waiting actions until none are left or the store fails. After a failure they are retried with the next
+// action, or at the end of the turn.
 func (l *actionLog) write(ctx context.Context, done chan struct{}) {
 	defer close(done)
 	for {
@@ -79,7 +80,7 @@ func (l *actionLog) write(ctx context.Context, done chan struct{}) {
 			return
 		}
 		if err := l.store.Record(ctx, list); err != nil {
-			zerolog.Ctx(ctx).Error().Err(err).Int("actions", len(list)).Msg("what the agent did is not stored yet")
+			zerolog.Ctx(ctx).Error().Err(err).Int("actions", len(list)).Msg("tool calls not stored; trying again later")
 			l.mu.Lock()
 			l.waiting, l.writing = append(list, l.waiting...), nil
 			l.mu.Unlock()
@@ -88,7 +89,7 @@ func (l *actionLog) write(ctx context.Context, done chan struct{}) {
 	}
 }
 
-// unstored waits for what is being stored, and returns what is still to be.
+// unstored waits for a running write and returns the actions that are still unstored.
 func (l *actionLog) unstored() []db.RecordedAction {
 	l.mu.Lock()
 	writing := l.writing

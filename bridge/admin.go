@@ -20,7 +20,7 @@ import (
 // Reloaded is the result of reloading the configuration: the keys that were applied, and those that need a restart.
 type Reloaded struct{ Applied, Later []string }
 
-// adminCommands are the commands about the program as a whole: who may talk to it, what it costs, whether it works.
+// adminCommands are the commands about the program as a whole: access, costs and health.
 type adminCommands struct {
 	cfg    *Config
 	grants db.Grants
@@ -42,10 +42,10 @@ func (cs adminCommands) whoAmI(_ context.Context, o ordered) (order, error) {
 	return o.say(i18n.WhoAmI, i18n.PersonName(o.m.Actor.Name, o.m.Actor.ID), o.m.Actor.ID, o.m.Key, role.In(o.lang))
 }
 
-// adminWords are the parts of /admin, by all that they are called.
+// adminWords are the subcommands of /admin, with all their names.
 var adminWords = []struct {
 	names   []string
-	private bool // what it tells is not for a group
+	private bool // its reply must not appear in a group
 	do      func(adminCommands, context.Context, ordered) (order, error)
 }{
 	{[]string{"users", "用户"}, true, adminCommands.adminUsers},
@@ -78,7 +78,7 @@ var (
 	revokeWords = []string{"revoke", "撤销"}
 )
 
-// mostListed is how much a list shows.
+// mostListed limits the entries of a list.
 const mostListed = 50
 
 // adminUsers lists who may talk to the bot, and changes it.
@@ -92,7 +92,7 @@ func (cs adminCommands) adminUsers(ctx context.Context, o ordered) (order, error
 		return order{}, err
 	}
 	a, none := cs.access.Load(), i18n.Nobody.In(o.lang)
-	list = slices.DeleteFunc(list, func(g db.Grant) bool { // who became an admin after he had asked
+	list = slices.DeleteFunc(list, func(g db.Grant) bool { // users who became admins after they asked for access
 		return g.State == db.Asked && a.IsAdmin(chat.Actor{ID: g.Subject})
 	})
 	decided := ""
@@ -115,7 +115,7 @@ func (cs adminCommands) adminUsers(ctx context.Context, o ordered) (order, error
 	return order{reply: s.String()}, nil
 }
 
-// adminChats lists the busiest chats, or grants access to everybody in a chat.
+// adminChats lists the busiest chats, or grants access to everyone in a chat.
 func (cs adminCommands) adminChats(ctx context.Context, o ordered) (order, error) {
 	word, id := splitWord(o.args)
 	if word != "" {
@@ -131,8 +131,7 @@ func (cs adminCommands) adminChats(ctx context.Context, o ordered) (order, error
 	return order{reply: i18n.ChatsHead.In(o.lang) + "\n" + spenders(list) + i18n.ChatsUsage.In(o.lang)}, nil
 }
 
-// grant gives or revokes access for a user, or for everybody in a chat. What the configuration says
-// takes precedence.
+// grant gives or revokes access for a user, or for everyone in a chat. The configuration takes precedence.
 func (cs adminCommands) grant(ctx context.Context, o ordered, word, id, kind string) (order, error) {
 	allow := slices.Contains(allowWords, strings.ToLower(word))
 	switch {
@@ -160,7 +159,7 @@ func (cs adminCommands) grant(ctx context.Context, o ordered, word, id, kind str
 	return o.do(db.GrantAccess{Subject: id, Name: name, By: o.m.Actor.ID}, i18n.GrantGiven, id)
 }
 
-// adminBudgets shows the limits, and who has used most today.
+// adminBudgets shows the limits and the users who have spent most today.
 func (cs adminCommands) adminBudgets(ctx context.Context, o ordered) (order, error) {
 	b, none := cs.budget.Load(), i18n.NoLimit.In(o.lang)
 	usd := func(v float64) string {
@@ -184,7 +183,7 @@ func (cs adminCommands) adminBudgets(ctx context.Context, o ordered) (order, err
 	return order{reply: strings.TrimSpace(text + "\n" + i18n.TodayHead.In(o.lang) + "\n" + spenders(users))}, nil
 }
 
-// mostSpenders is how many are named in a report.
+// mostSpenders limits the users named in a report.
 const mostSpenders = 10
 
 // adminCost shows what was spent in all chats, and by whom.
@@ -211,7 +210,7 @@ func (cs adminCommands) adminCost(ctx context.Context, o ordered) (order, error)
 	if err != nil {
 		return order{}, err
 	}
-	user, room := 0.0, 0.0 // what each may spend in a day, which is compared with one day only
+	user, room := 0.0, 0.0 // limits per day, which only the chart of one day can show
 	if b := p.Load(); s.days == 1 {
 		user, room = b.UserDayUSD, b.ChatDayUSD
 	}
@@ -222,10 +221,10 @@ func (cs adminCommands) adminCost(ctx context.Context, o ordered) (order, error)
 	return order{card: r.card(text, o.lang, byModel(models, o.lang))}, nil
 }
 
-// longestListed is how much of a name is shown in a list for admins, in runes.
+// longestListed limits a name in a list for admins, in runes.
 const longestListed = 100
 
-// listed is how somebody, or a chat, is called in a list for admins.
+// listed is the name of a user or chat in a list for admins.
 func listed(name, id string) string {
 	if id == "" {
 		return "–"
@@ -233,7 +232,7 @@ func listed(name, id string) string {
 	return strings.TrimSpace(i18n.SafeName(i18n.Truncate(i18n.Visible(name), longestListed)) + " `" + id + "`")
 }
 
-// spenders lists them, a line each.
+// spenders lists the spenders, one per line.
 func spenders(list []db.Spender) string {
 	var s strings.Builder
 	for _, one := range list {
@@ -251,7 +250,7 @@ func (cs adminCommands) adminReload(_ context.Context, o ordered) (order, error)
 		got, err := cs.cfg.Reload(ctx)
 		none := i18n.Nothing.In(o.lang)
 		switch {
-		case err != nil: // it names keys and lines, and no values
+		case err != nil: // it names keys and lines, but no values
 			cs.log.Error().Err(err).Msg("configuration not reloaded")
 			return i18n.ReloadFailed.In(o.lang)
 		case len(got.Later) > 0:

@@ -10,10 +10,10 @@ import (
 	"magpie/internal/claude"
 )
 
-// agentCommand is a line like "//compact": a command of the agent's own.
+// agentCommand matches a command of the agent's own, such as "//compact".
 var agentCommand = regexp.MustCompile(`^//[a-zA-Z][\w:-]*([ \t].*)?$`)
 
-// forwarded reports whether a text is a command of the agent's own that chats may give, and the command.
+// forwarded reports whether a text is one of the agent's own commands that chats may use, and returns that command.
 func forwarded(own claude.SlashCommands, text string) (line string, ok bool) {
 	text = strings.TrimSpace(text)
 	if !agentCommand.MatchString(text) {
@@ -22,7 +22,7 @@ func forwarded(own claude.SlashCommands, text string) (line string, ok bool) {
 	return text[1:], own.Allow(text[1:])
 }
 
-// forwardCommand is the plan for a text that looks like a command of the agent's own.
+// forwardCommand is the plan for a text that looks like one of the agent's own commands.
 func (cs conversationCommands) forwardCommand(ctx context.Context, o ordered) (order, error) {
 	own := cs.pool.Config().SlashCommands()
 	if _, ok := forwarded(own, o.m.Text); !ok {
@@ -36,7 +36,7 @@ func (cs conversationCommands) forwardCommand(ctx context.Context, o ordered) (o
 	return order{ask: strings.TrimSpace(o.m.Text)}, nil
 }
 
-// ownCommand is the command of the agent's own that a turn consists of; empty = it is a question.
+// ownCommand returns the agent's own command if the turn consists of one; empty = the turn is a question.
 func (r attemptRunner) ownCommand(t *turn) string {
 	if len(t.claim.Asked) != 1 {
 		return ""
@@ -48,8 +48,8 @@ func (r attemptRunner) ownCommand(t *turn) string {
 	return line
 }
 
-// carriedOut takes up that the agent has carried out a command of its own. Most say nothing, and ask the model nothing:
-// a new session leaves no transcript then, so there is nothing to resume.
+// carriedOut handles the result of one of the agent's own commands. Most print nothing and make no model request. A new
+// session then leaves no transcript, so there is nothing to resume.
 func (t *turn) carriedOut(r claude.Result) {
 	if r.Failure == "" && t.view.Answer() == "" {
 		t.setView(t.view.Saying(i18n.Passed.In(t.view.Lang)))

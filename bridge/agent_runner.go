@@ -12,7 +12,7 @@ import (
 	"magpie/internal/claude"
 )
 
-// agentRunner has the agent answer turns that are prepared.
+// agentRunner runs the agent for prepared turns.
 type agentRunner struct {
 	budget     *budget
 	background *background
@@ -20,18 +20,18 @@ type agentRunner struct {
 	attempts   attemptRunner
 }
 
-// attend lets the agent use its tools for the turn, until leave is called.
+// attend enables the agent's tools for the turn until leave is called.
 func (r agentRunner) attend(t *turn) (leave func()) {
 	specs := r.attempts.specs
 	return specs.tools.attend(t.claim, specs.cfg.project(t.claim.Chat))
 }
 
-// leave ends what the agent still wants when its turn has ended.
+// leave withdraws the agent's open requests when its turn has ended.
 func (r agentRunner) leave(ctx context.Context, t *turn, state db.TurnState) {
 	r.attempts.approvals.EndTurn(ctx, t.claim.Turn, state)
 }
 
-// follow reads what the agent of a turn has begun by itself. What it may not cost ends with its process.
+// follow reads a turn that the agent started by itself. If the budget does not allow it, its process is ended.
 func (r agentRunner) follow(ctx context.Context, t *turn) turncard.Outcome {
 	log := zerolog.Ctx(ctx)
 	if err := r.budget.check(ctx, t.claim); err != nil {
@@ -45,17 +45,17 @@ func (r agentRunner) follow(ctx context.Context, t *turn) turncard.Outcome {
 	return ended(log, result)
 }
 
-// mostTries is how often one turn may be begun: a lost session, then a process that died, then none.
+// mostTries limits the attempts of one turn: one may find a lost session, one a dead process; the third has to work.
 const mostTries = 3
 
-// answer runs the agent of a prepared turn until it has answered. A lost session and a process that died are replaced
-// without the user noticing.
+// answer runs the agent of a prepared turn until it has answered. It replaces a lost session or a dead process without
+// the user noticing.
 func (r agentRunner) answer(ctx context.Context, t *turn) turncard.Outcome {
 	log := zerolog.Ctx(ctx)
 	t.decided = r.attempts.approvals.TakeOver(ctx, t.claim.Turn)
-	r.attempts.takeSpare(ctx, t) // before anything needs a folder of the chat
-	// Files first: a prompt names their paths. The messages of the group are fetched at the same time as
-	// the rest is prepared.
+	r.attempts.takeSpare(ctx, t) // must come before anything creates the chat's folder
+	// Files come first because the prompt names their paths. The group's messages are fetched in parallel with the
+	// rest.
 	r.files.fetch(ctx, t)
 	t.listen = r.background.fetchMissed(ctx, t.claim)
 	defer t.listen()
@@ -77,13 +77,13 @@ func (r agentRunner) answer(ctx context.Context, t *turn) turncard.Outcome {
 			if err := t.session.forget(ctx, lost); err != nil {
 				return failed(log, err)
 			}
-		// Only before the first tool: a command must not run twice.
+		// Only before the first tool call: a command must not run twice.
 		case errors.As(err, &exit) && !t.course.acted && ctx.Err() == nil:
 			log.Warn().Err(err).Msg("claude died before it used a tool; running the turn again")
 			if err := t.session.rejoin(ctx); err != nil {
 				return failed(log, err)
 			}
-		// Nothing was sent to the agent yet, so the next start of the program can run the turn.
+		// The agent has received nothing yet, so the turn can run again after a restart.
 		case err != nil && !t.course.sent && errors.Is(err, context.Canceled):
 			return turncard.Outcome{State: db.Queued}
 		case err != nil:

@@ -15,31 +15,32 @@ import (
 	"magpie/internal/claude"
 )
 
-// aheadStarts has the process of a chat started when something tells that a question is likely to come: it would have
-// to be started, and to resume the session, while somebody waits.
+// aheadStarts starts a chat's process when a question seems likely, so that the user does not wait for the start and
+// for the session to resume.
 type aheadStarts struct {
 	preview *Preview
 	db      *db.DB
 	pool    *claude.Pool
 	specs   processSpecs
-	due     func(db.Chat) bool // whether a summary comes before the next turn
+	due     func(db.Chat) bool // reports whether a summary is made before the next turn
 	jobs    *workqueue.Queue
 	log     zerolog.Logger
 
 	mu   sync.Mutex
-	last map[chat.Key]time.Time // when a process was last asked for because of a mere sign
+	last map[chat.Key]time.Time // when a mere sign last started a process
 }
 
-// Bounds of what a sign brings about: most signs are followed by no question.
+// Most signs are not followed by a question, so their effect is limited.
 const (
-	signPeriod = 10 * time.Minute // of one chat, at most one of them counts
-	signAge    = time.Hour        // in a chat that was silent for longer they do not count
+	signPeriod = 10 * time.Minute // at most one sign per chat counts in this time
+	signAge    = time.Hour        // signs are ignored in chats that were silent for longer
 )
 
-// sign notes that somebody is active in a chat who may have a question.
+// sign notes activity in a chat by somebody who may ask a question soon.
 func (a *aheadStarts) sign(key chat.Key) { a.signOf(key, nil) }
 
-// signOf does so for somebody who may not be admitted; that is asked for only if the sign counts. nil = admitted.
+// signOf is sign for somebody whose access is not checked yet. admitted is called only if the sign counts; nil =
+// admitted.
 func (a *aheadStarts) signOf(key chat.Key, admitted func(context.Context) (bool, error)) {
 	if a.pool.Holds(key.String()) {
 		return
@@ -62,15 +63,15 @@ func (a *aheadStarts) signOf(key chat.Key, admitted func(context.Context) (bool,
 // expect notes that a question is coming.
 func (a *aheadStarts) expect(key chat.Key) { a.enqueue(key, aheadSign{}) }
 
-// expectNew notes that a new conversation has begun in a chat, whose first question may take its time.
+// expectNew notes that a new conversation has begun, whose first question may take a while.
 func (a *aheadStarts) expectNew(key chat.Key) { a.enqueue(key, aheadSign{isNew: true}) }
 
-// afterTurn has the next process of a chat started when that of a turn that has ended does not fit any more: settings
-// have changed meanwhile, or a new conversation has begun. Often a question waits already.
+// afterTurn replaces the chat's process if it no longer fits after a turn: the settings have changed, or a new
+// conversation has begun. Often the next question is already waiting.
 func (a *aheadStarts) afterTurn(ctx context.Context, c db.Claim) {
 	now, err := a.db.Chats().Get(ctx, c.Turn.Key)
 	if err != nil || ctx.Err() != nil {
-		return // the next turn finds out as well
+		return // the next turn notices as well
 	}
 	isNew, s, was := now.Epoch != c.Turn.Epoch, now.Settings, c.Chat.Settings
 	if isNew || s.Project != was.Project || s.Mode != was.Mode || s.Model != was.Model || s.Effort != was.Effort {
@@ -78,12 +79,12 @@ func (a *aheadStarts) afterTurn(ctx context.Context, c db.Claim) {
 	}
 }
 
-// aheadSign tells that a question is likely to come.
+// aheadSign is a sign that a question is likely to come.
 type aheadSign struct {
-	isNew    bool                                // as the first one of a new conversation
-	replaces bool                                // a process that is there ends if it does not fit
-	age      time.Duration                       // it does not count if the chat was silent for longer; 0 = it always does
-	admitted func(context.Context) (bool, error) // whether whoever gave it may ask; nil = yes
+	isNew    bool                                // it would be the first of a new conversation
+	replaces bool                                // an existing process that does not fit is ended
+	age      time.Duration                       // ignored if the chat was silent for longer; 0 = never ignored
+	admitted func(context.Context) (bool, error) // reports whether the sender may ask; nil = yes
 }
 
 func (a *aheadStarts) enqueue(key chat.Key, s aheadSign) {
@@ -96,13 +97,13 @@ func (a *aheadStarts) enqueue(key chat.Key, s aheadSign) {
 			err = a.start(ctx, key, s)
 		}
 		if err != nil {
-			// the turn finds out as well, and goes on from the History
+			// the turn reports it as well, and falls back to the History
 			a.log.Debug().Err(err).Stringer("chat", key).Msg("no process started ahead of the question")
 		}
 	})
 }
 
-// start starts the process that the next turn of a chat would start.
+// start starts the process that the chat's next turn needs.
 func (a *aheadStarts) start(ctx context.Context, key chat.Key, s aheadSign) error {
 	if _, err := a.db.Folders().Find(ctx, key); errors.Is(err, db.ErrNotFound) {
 		return nil // its first turn takes a spare process

@@ -20,7 +20,7 @@ import (
 	"magpie/internal/failpoint"
 )
 
-// attemptRunner runs the agent of a turn, in a process of its chat.
+// attemptRunner runs one attempt of a turn, in the process of its chat.
 type attemptRunner struct {
 	cfg       *Config
 	pool      *claude.Pool
@@ -72,7 +72,7 @@ func (r attemptRunner) run(ctx context.Context, t *turn) (claude.Result, error) 
 	return result, t.session.lostWith(result, t.course.acted)
 }
 
-// follow reads a turn that the agent has begun by itself.
+// follow reads a turn that the agent started by itself.
 func (r attemptRunner) follow(ctx context.Context, t *turn) (claude.Result, error) {
 	t.course.sent = true
 	p, err := r.pool.AcquireWoken(ctx, t.claim.Turn.Key.String())
@@ -87,13 +87,13 @@ func (r attemptRunner) follow(ctx context.Context, t *turn) (claude.Result, erro
 	failpoint.At("follow-up: reading")
 	result, err := r.readAnswer(ctx, t, p, p.Follow(ctx))
 	if result.Message != "" {
-		t.claim.Turn.Prompt = result.Message // from there on the transcript has what nobody has read yet
+		t.claim.Turn.Prompt = result.Message // from this message on, the transcript is unread
 	}
 	failpoint.At("follow-up: read")
 	return result, err
 }
 
-// readAnswer takes up what the agent of a turn does, until the turn has ended.
+// readAnswer handles the agent's events until the turn has ended.
 func (r attemptRunner) readAnswer(
 	ctx context.Context, t *turn, p *claude.Process, events iter.Seq2[claude.Event, error],
 ) (result claude.Result, err error) {
@@ -110,7 +110,7 @@ func (r attemptRunner) readAnswer(
 				t.view = t.view.Asked()
 			}
 		case claude.ToolAskEnd:
-			if ctx.Err() == nil { // else the turn ends, and tells why
+			if ctx.Err() == nil { // otherwise the turn ends and reports why
 				r.approvals.Withdraw(ctx, e.ID)
 			}
 		case claude.Started:
@@ -136,7 +136,7 @@ func (r attemptRunner) readAnswer(
 	return result, nil
 }
 
-// sendPrompt puts the question to a process, or has it carry out a command of its own.
+// sendPrompt sends the question, or one of the agent's own commands, to a process.
 func (r attemptRunner) sendPrompt(ctx context.Context, t *turn, p *claude.Process) iter.Seq2[claude.Event, error] {
 	t.course.sent = true
 	if line := r.ownCommand(t); line != "" {
@@ -148,7 +148,7 @@ func (r attemptRunner) sendPrompt(ctx context.Context, t *turn, p *claude.Proces
 	return p.Run(ctx, t.claim.Turn.Prompt, prompt.Text(), t.shown...)
 }
 
-// processSpecs says in which processes turns are asked.
+// processSpecs describes the processes that turns need.
 type processSpecs struct {
 	cfg    *Config
 	budget *budget
@@ -156,9 +156,9 @@ type processSpecs struct {
 	files  *attachment.Store
 }
 
-// specFor says what process a turn is to be asked of.
+// specFor returns the specification of the process for a turn.
 func (ps processSpecs) specFor(ctx context.Context, t *turn) (claude.Spec, error) {
-	// Before anything is paid for: a session of another machine cannot be resumed here.
+	// Checked before anything costs money: a session of another machine cannot be resumed here.
 	if err := t.session.checkResumable(); err != nil {
 		return claude.Spec{}, err
 	}
@@ -168,25 +168,26 @@ func (ps processSpecs) specFor(ctx context.Context, t *turn) (claude.Spec, error
 	return spec, err
 }
 
-// ofChat says what process a chat needs, apart from its session and its files.
+// ofChat is the specification of a chat's process, without its session and files.
 func (ps processSpecs) ofChat(c db.Chat) (claude.Spec, error) {
 	dir, err := ps.cfg.workplace(c)
 	return claude.Spec{
 		Model: c.Settings.Model, Effort: c.Settings.Effort, Budget: ps.budget.Load().TurnUSD,
 		Dir: dir, Mode: ps.cfg.permissionMode(c), Name: c.Key.Stable("magpie-"), Kind: string(c.Kind),
-		Suggest: c.Kind == chat.Private, // else it would be for nobody in particular
+		Suggest: c.Kind == chat.Private, // in a group a suggestion would be addressed to nobody in particular
 		Tools:   ps.tools.serve(c), Spare: ps.spare(c.Kind),
 	}, err
 }
 
-// spare returns what a process of a chat of that kind needs before it is known of which, by the id of its folder.
+// spare returns the specification of a spare process, by the ID of its folder, for a chat of this kind that is not
+// known yet.
 func (ps processSpecs) spare(kind chat.Kind) func(folder string) claude.Spec {
 	return func(folder string) claude.Spec {
 		return claude.Spec{Tools: ps.tools.serveUnbound(kind), Files: ps.files.Named(folder)}
 	}
 }
 
-// expect has a process started for a new chat, of the kind of the one that was active last.
+// expect starts a spare process for a new chat, of the same kind as the chat that was active last.
 func (r attemptRunner) expect(ctx context.Context) {
 	last := db.Chat{Kind: chat.Private}
 	list, err := r.chats.Active(ctx, time.Time{}, 1)
@@ -200,12 +201,12 @@ func (r attemptRunner) expect(ctx context.Context) {
 	if err == nil {
 		err = r.pool.Ahead().Expect(spec)
 	}
-	if err != nil { // the first turn tells people what is wrong
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("no process started ahead")
+	if err != nil { // the first turn reports what is wrong
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("spare process not started")
 	}
 }
 
-// takeSpare gives a chat in which no agent has worked yet a process that was started ahead, if there is one.
+// takeSpare gives a chat without any agent so far a spare process, if there is one.
 func (r attemptRunner) takeSpare(ctx context.Context, t *turn) {
 	key := t.claim.Turn.Key
 	if t.session.resume {
@@ -221,16 +222,16 @@ func (r attemptRunner) takeSpare(ctx context.Context, t *turn) {
 			return id == folder, err
 		})
 	}
-	if err != nil { // then the turn starts a process of its own, or tells why it cannot
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("process started ahead not taken")
+	if err != nil { // the turn starts a process of its own, or reports why it cannot
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("spare process not taken")
 	}
 }
 
-// noticeable is how long a turn waits for a free process before the card says so. Shorter waits would
-// only make the card flicker.
+// noticeable is how long a turn waits for a free process before its card says so. A notice about a shorter wait would
+// only flicker.
 const noticeable = 500 * time.Millisecond
 
-// acquire gets the turn its process, and shows that it waits for one.
+// acquire gets a process for the turn, and shows on the card when it has to wait for one.
 func (r attemptRunner) acquire(ctx context.Context, t *turn, spec claude.Spec) (*claude.Process, error) {
 	queued, key := t.view.Waiting(time.Now()), t.claim.Turn.Key
 	acquired, notice := make(chan struct{}), sync.WaitGroup{}
@@ -241,7 +242,7 @@ func (r attemptRunner) acquire(ctx context.Context, t *turn, spec claude.Spec) (
 		case <-acquired:
 		}
 	})
-	defer func() { close(acquired); notice.Wait() }() // what the turn shows next must come later
+	defer func() { close(acquired); notice.Wait() }() // the notice must not overwrite what the turn shows next
 	failpoint.At("process: starting")
 	defer failpoint.At("process: started")
 	r.lanes.SetWaiting(key, !t.course.sent)
@@ -250,7 +251,7 @@ func (r attemptRunner) acquire(ctx context.Context, t *turn, spec claude.Spec) (
 	if err != nil || p.Session() == t.claim.Turn.Session {
 		return p, err
 	}
-	if err := t.session.rename(ctx, p.Session()); err != nil { // it was started ahead, with a session of its own
+	if err := t.session.rename(ctx, p.Session()); err != nil { // started ahead, with its own session
 		r.pool.Release(key.String(), p)
 		return nil, err
 	}
@@ -265,7 +266,7 @@ type promptBuilder struct {
 
 // build makes the prompt while the process starts, which takes longer.
 func (pb promptBuilder) build(ctx context.Context, t *turn, live bool, s syncState) contextmgr.Prompt {
-	// The fetch of group messages must end first, since they belong to the prompt.
+	// The fetched group messages belong to the prompt, so their fetch must end first.
 	t.listen()
 	c, r := t.claim, pb.cfg.request(t.claim, t.session.resume, s)
 	r.Note, r.Live, r.Lost = t.note(), live, t.session.lost != ""
@@ -280,7 +281,7 @@ func (pb promptBuilder) build(ctx context.Context, t *turn, live bool, s syncSta
 	return prompt
 }
 
-// request says for which turn a context is wanted.
+// request describes the context that a turn needs.
 func (cfg Config) request(c db.Claim, resume bool, s syncState) contextmgr.Request {
 	r := contextmgr.Request{
 		Key: c.Turn.Key, Kind: c.Chat.Kind, Epoch: c.Turn.Epoch, Turn: c.Turn.ID,
@@ -299,21 +300,21 @@ func (cfg Config) request(c db.Claim, resume bool, s syncState) contextmgr.Reque
 // course is what the attempts of a turn have done so far.
 type course struct {
 	began       time.Time
-	first       time.Duration // until the first text; 0 = none yet
+	first       time.Duration // time until the first text; 0 = no text yet
 	sent        bool          // the agent may have seen the question
-	acted       bool          // a tool was used: running the turn again would not be harmless
+	acted       bool          // a tool was used, so running the turn again may do harm
 	actedStored bool          // acted is stored
 	usage       *db.Usage     // nil = not reported
 }
 
-// markTextSeen notes that the agent has said something.
+// markTextSeen records the time until the agent's first text.
 func (c *course) markTextSeen() {
 	if c.first == 0 {
 		c.first = time.Since(c.began)
 	}
 }
 
-// spend adds the cost of an attempt: a turn may need several, and all of them cost money.
+// spend adds the cost of an attempt. A turn may need several attempts, and all of them cost money.
 func (c *course) spend(e claude.Result) {
 	var u db.Usage
 	if c.usage != nil {
@@ -353,8 +354,8 @@ func (r attemptRunner) handleEvent(ctx context.Context, t *turn, ev claude.Event
 	t.setView(t.view.Apply(ev, time.Now()))
 }
 
-// markSideEffect stores that a tool is about to be used: from now on the turn is not run again unless somebody asks for
-// it. If storing fails, the next call tries again.
+// markSideEffect stores that a tool is about to run: from now on the turn is rerun only if somebody asks for it. If
+// storing fails, the next tool call tries again.
 func (r attemptRunner) markSideEffect(ctx context.Context, t *turn) {
 	t.course.acted = true
 	if t.course.actedStored {

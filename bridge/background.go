@@ -16,38 +16,38 @@ import (
 	"magpie/internal/chat"
 )
 
-// Groups tells what was said in groups while nobody told the bot.
+// Groups lists messages in groups for which the bot got no event.
 type Groups interface {
-	// ListMessages lists what people have said in a chat since then, oldest first; when that is more than most, the
-	// newest.
+	// ListMessages lists the messages of users in a chat since a time, oldest first. If there are more than most, it
+	// returns the newest.
 	ListMessages(ctx context.Context, key chat.Key, kind chat.Kind, since time.Time, most int) ([]chat.Incoming, error)
 }
 
-// How what was said in a group is asked for. A turn waits for it.
+// Limits of the fetch of group messages. A turn waits for it.
 const (
-	askGroups    = 800 * time.Millisecond // at most, if nothing else is configured
-	groupBackoff = 10 * time.Minute       // after a failure
-	mostSaid     = 50                     // messages, those to and of the bot among them
-	longestSaid  = 24 * time.Hour         // ago
-	alive        = 10 * time.Second       // a message that arrives so soon was told by an event
-	mostGroups   = 10_000                 // remembered
+	askGroups    = 800 * time.Millisecond // the default timeout
+	groupBackoff = 10 * time.Minute       // pause after a failure
+	mostSaid     = 50                     // messages, including those to and from the bot
+	longestSaid  = 24 * time.Hour         // how far back
+	alive        = 10 * time.Second       // a message younger than this on arrival came by an event
+	mostGroups   = 10_000                 // groups remembered
 )
 
-// background stores messages of groups that were not addressed to the bot and for which no event arrived. They
-// are stored under their ids, so they need not be fetched again, and count once if their event arrives after all.
+// background stores group messages that were not addressed to the bot and for which no event arrived. They are stored
+// under their IDs, so they are fetched once, and an event that arrives later adds no duplicate.
 type background struct {
-	groups     Groups // nil = the platform cannot be asked
+	groups     Groups // nil = the platform cannot list messages
 	db         *db.DB
-	wait       time.Duration       // that the platform has to answer
-	most       int                 // that a prompt takes; 0 = none are wanted
-	authorizer *access.Authorizer  // who may be listened to
-	kept       func(string) string // what of a text may be in the History
+	wait       time.Duration       // timeout of the platform's reply
+	most       int                 // messages in a prompt; 0 = none
+	authorizer *access.Authorizer  // decides whose messages may be read
+	kept       func(string) string // redacts a text for the History
 	warnOnce   sync.Once
 
 	mu      sync.Mutex
-	retryAt time.Time                           // until then the platform is not asked
-	asked   *simplelru.LRU[chat.Key, bool]      // groups that were asked for; true = an event has told since then
-	pending *simplelru.LRU[chat.Key, time.Time] // since when something may be missing that could not be had
+	retryAt time.Time                           // no fetch before this time
+	asked   *simplelru.LRU[chat.Key, bool]      // groups fetched before; true = an event has arrived since
+	pending *simplelru.LRU[chat.Key, time.Time] // the start of a gap that could not be fetched
 }
 
 func newBackground(cfg Config, store *db.DB, door *access.Authorizer) *background {
@@ -55,16 +55,16 @@ func newBackground(cfg Config, store *db.DB, door *access.Authorizer) *backgroun
 		groups: cfg.Groups, db: store, wait: cmp.Or(cfg.Waits.Said, askGroups), most: cfg.Context.AutoChatContext,
 		authorizer: door, kept: cfg.kept,
 	}
-	g.asked, _ = simplelru.NewLRU[chat.Key, bool](mostGroups, nil) // fails for sizes below 1 only
+	g.asked, _ = simplelru.NewLRU[chat.Key, bool](mostGroups, nil) // fails only for sizes below 1
 	g.pending, _ = simplelru.NewLRU[chat.Key, time.Time](mostGroups, nil)
 	if cfg.Context.Mode == contextmgr.Resume {
-		g.most = 0 // no prompt has room for it
+		g.most = 0 // these prompts have no room for group messages
 	}
 	return g
 }
 
-// markEventReceived records that an event arrived for a message that was not for the bot: the app gets all messages
-// of this group, so nothing need be fetched there.
+// markEventReceived records an event for a group message that was not addressed to the bot. It shows that the app gets
+// all messages of this group, so nothing needs to be fetched.
 func (g *background) markEventReceived(m chat.Incoming) {
 	if m.ToBot || m.Kind == chat.Private || time.Since(m.Time) > alive {
 		return
@@ -76,7 +76,7 @@ func (g *background) markEventReceived(m chat.Incoming) {
 	}
 }
 
-// wanted says whether the platform is worth a call.
+// wanted reports whether a fetch is worth a call to the platform.
 func (g *background) wanted(c db.Claim) bool {
 	if c.Chat.Kind == chat.Private || g.groups == nil || g.most == 0 {
 		return false
@@ -87,13 +87,13 @@ func (g *background) wanted(c db.Claim) bool {
 	return !eventsArrive && time.Now().After(g.retryAt)
 }
 
-// fetchMissed starts to fetch the messages of the group since the bot was last addressed. wait returns when
-// they are stored, or cannot be fetched.
+// fetchMissed starts fetching the group's messages since the bot was last addressed. wait returns when they are stored,
+// or cannot be fetched.
 func (g *background) fetchMissed(ctx context.Context, c db.Claim) (wait func()) {
 	if !g.wanted(c) {
 		return func() {}
 	}
-	// In a goroutine: the fetch runs while the process of the agent is acquired.
+	// In a goroutine, so that the fetch overlaps with acquiring the agent's process.
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -106,7 +106,7 @@ func (g *background) fetchMissed(ctx context.Context, c db.Claim) (wait func()) 
 			g.markPending(c.Turn.Key, since)
 		default:
 			g.markPending(c.Turn.Key, since)
-			// Fetching is paused after an error: a missing permission does not come back by asking with every message.
+			// Pause after an error: asking again with every message does not bring a missing permission back.
 			g.pause()
 			g.warnOnce.Do(func() {
 				zerolog.Ctx(ctx).Warn().Err(err).Msg("messages of groups cannot be listed; only those with events are known")
@@ -116,7 +116,7 @@ func (g *background) fetchMissed(ctx context.Context, c db.Claim) (wait func()) 
 	return func() { <-done }
 }
 
-// known records that nothing is missing in a chat any more, except for what future events bring.
+// known records that a chat has no gaps; only new events add messages.
 func (g *background) known(key chat.Key) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -126,21 +126,21 @@ func (g *background) known(key chat.Key) {
 	}
 }
 
-// pause asks for nothing for a while.
+// pause stops fetching for a while.
 func (g *background) pause() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.retryAt = time.Now().Add(groupBackoff)
 }
 
-// markPending notes that the next question asks also for what could not be had this time.
+// markPending records a gap, which the next question's fetch tries to fill.
 func (g *background) markPending(key chat.Key, since time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.pending.Add(key, since)
 }
 
-// since is from when on is asked for what was said in a chat, in which the bot was last spoken to at that time.
+// since is the start of the time range to fetch for a chat in which the bot was last addressed at that time.
 func (g *background) since(key chat.Key, addressed time.Time) time.Time {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -153,7 +153,8 @@ func (g *background) since(key chat.Key, addressed time.Time) time.Time {
 // errWhoSaid means that the access of some authors could not be determined.
 var errWhoSaid = errors.New("access rules not available")
 
-// storeMissed stores what was said, and tells since when. An error says that some of it is missing.
+// storeMissed fetches and stores the missed messages, and returns the start of the range. An error means that some are
+// missing.
 func (g *background) storeMissed(ctx context.Context, c db.Claim) (since time.Time, err error) {
 	key := c.Turn.Key
 	addressed, overheard, err := g.db.Background().Addressed(ctx, key, c.Turn.ID)
@@ -172,7 +173,7 @@ func (g *background) storeMissed(ctx context.Context, c db.Claim) (since time.Ti
 	}
 	var list []chat.Incoming
 	var unknown error
-	for _, m := range said { // what a topic begins with was said in the chat, to whomever
+	for _, m := range said { // the first message of a topic was written in the chat, to whomever
 		if m.ToBot && m.Key == key || m.Text == "" {
 			continue
 		}

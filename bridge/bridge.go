@@ -1,8 +1,8 @@
-// Package bridge takes a message to its answer: it receives messages, runs one turn at a time per chat, draws what the
-// agent says on a card, delivers the answer until the platform has confirmed it, and carries out commands.
+// Package bridge takes a message to its answer: it receives messages, runs one turn at a time per chat, draws the
+// agent's output on a card, delivers the answer until the platform has confirmed it, and carries out commands.
 //
-// How the platform shows a card (feishu), how the CLI is driven (claude), what a prompt contains (contextmgr)
-// and how anything is stored (db) does not belong here.
+// It does not know how the platform shows a card (feishu), how the CLI is driven (claude), what a prompt contains
+// (contextmgr) or how data is stored (db).
 package bridge
 
 import (
@@ -24,64 +24,64 @@ import (
 	"magpie/internal/claude"
 )
 
-// onlookers is how many claimed turns may wait for a process of the agent: their cards say so. The turns of further
+// onlookers limits the claimed turns that wait for an agent process and say so on their cards. The turns of further
 // chats wait in the store, unclaimed.
 const onlookers = 64
 
 // Config is the configuration of a bridge.
 type Config struct {
-	Access      access.Config           // at the start, see SetAccess
-	Departments access.DepartmentLookup // nil = departments mean nothing
-	// the platform's id of the app; empty = its owner is not looked for
+	Access      access.Config           // at startup, see SetAccess
+	Departments access.DepartmentLookup // nil = departments are ignored
+	// the platform's ID of the app; empty = the owner is not looked up
 	App            string
 	Founder        access.Founder // nil = the platform cannot be asked for the owner
-	Found          db.Owner       // who was found earlier to be the owner, if anybody
-	Project        string         // working folder of chats that have none of their own
-	PermissionMode string         // of chats that have none of their own
-	// the CLI asks for each use of a tool, also where it only reads
+	Found          db.Owner       // the owner found earlier, if any
+	Project        string         // default working folder
+	PermissionMode string         // default mode
+	// the CLI asks before each tool use, even a read
 	AskEverything bool
-	Projects      map[string]Project                      // to which chats can change, by name
-	Guard         Guard                                   // where no agent may work
-	Budget        Budget                                  // at the start, see SetBudget
-	Reload        func(context.Context) (Reloaded, error) // reads the configuration again; nil = it cannot be
-	// this machine; a session of another one cannot be resumed here
+	Projects      map[string]Project                      // projects that chats can switch to, by name
+	Guard         Guard                                   // folders that are off limits to agents
+	Budget        Budget                                  // at startup, see SetBudget
+	Reload        func(context.Context) (Reloaded, error) // reloads the configuration; nil = it cannot be reloaded
+	// this machine; a session of another machine cannot be resumed here
 	Node    string
 	Context contextmgr.Config
-	Groups  Groups             // lists what was said in groups; nil = only events tell of it
-	Files   attachment.Config  // for attachments, which are fetched after their messages
-	Tools   *agenttools.Server // serves the agents' tools; nil = they have none
-	// what is removed from messages before they are stored: neither people nor the agent can read it there later
+	Groups  Groups             // lists group messages; nil = only events bring them
+	Files   attachment.Config  // attachments, which are fetched after their messages
+	Tools   *agenttools.Server // serves the agents' tools; nil = agents have none
+	// what is removed from messages before they are stored, for good
 	Redact  redact.Policy
-	Secrets redact.Known // the program's own passwords and keys, which are neither shown nor stored
+	Secrets redact.Known // the program's own passwords and keys, which are never shown or stored
 	Waits   Waits        // timeouts; tests on a busy machine need longer ones
-	// a message that is older than this when it arrives is answered only on request; 0 = no limit
+	// a message that is older on arrival is answered only on request; 0 = no limit
 	MaxAge     time.Duration
-	Mention    chat.MentionRule // of groups that have no rule of their own; empty = they must mention the bot
-	Outgoing   string           // the folder for files on their way out; empty = agents send none
-	Private    []string         // folders and files that agents never send, wherever they lie
-	LongAnswer int              // characters from which an answer is also given as a file; 0 = never
-	// how long a turn must have taken for its askers to be called when it ends; 0 = nobody ever is
+	Mention    chat.MentionRule // default for groups; empty = they must mention the bot
+	Outgoing   string           // folder for outgoing files; empty = agents cannot send files
+	Private    []string         // folders and files that agents must never send, wherever they are
+	LongAnswer int              // longer answers are also sent as a file, in characters; 0 = never
+	// askers are notified when a turn took at least this long; 0 = never
 	NotifyAfter time.Duration
-	Shutdown    time.Duration // timeout of the program's end; running turns may go on for most of it
+	Shutdown    time.Duration // shutdown timeout; running turns get most of it
 	Simulated   bool          // the model is a double, and nothing is charged
-	Observe     func(Built)   // told of every context that is built; may be nil
-	Ended       func(Ended)   // told of every turn that has ended; may be nil
-	// the language of all chats that have not chosen another one; empty = the one that each chat writes in
+	Observe     func(Built)   // called with each built context; may be nil
+	Ended       func(Ended)   // called after each turn; may be nil
+	// the language of chats that have not chosen one; empty = the language that each chat writes in
 	Lang      string
-	NewLang   string  // the language of a chat before anybody has written there; empty = Chinese
-	OwnerLang string  // the language of the owner before he has written; empty = not known
+	NewLang   string  // the language of a chat without messages; empty = Chinese
+	OwnerLang string  // the owner's language before his first message; empty = unknown
 	Version   string  // of the program; shown to admins
-	Checks    []Check // what /doctor looks at
+	Checks    []Check // the checks of /doctor
 
-	// writes a line of an exported History; nil = it is exported for people only
+	// writes one line of an exported History; nil = the export has no machine-readable file
 	Line func(*bytes.Buffer, db.Record) error
 }
 
-// Waits are timeouts after which something goes on without what it waits for; 0 = the default.
+// Waits are timeouts after which work continues without what it waits for; 0 = the default.
 type Waits struct {
-	Words       time.Duration // how long a picture or a file without text waits for a text
-	Said        time.Duration // how long a turn waits for the list of what was said in its group
-	Departments time.Duration // how long a message waits for its author's departments
+	Words       time.Duration // for the text that follows a picture or file without one
+	Said        time.Duration // for the list of a group's messages
+	Departments time.Duration // for the departments of a message's author
 }
 
 // Built is the context of one turn, as it goes to the agent.
@@ -89,20 +89,20 @@ type Built struct {
 	Key    chat.Key
 	Turn   int64
 	Prompt contextmgr.Prompt
-	Live   bool             // the chat's process lives and needs no history
-	Lost   claude.LostCause // why a session was given up in this turn; empty = it was not
+	Live   bool             // the chat's process is alive and needs no history
+	Lost   claude.LostCause // why this turn gave up its session; empty = it did not
 }
 
-// Ended is how a turn ended.
+// Ended describes how a turn ended.
 type Ended struct {
 	State     db.TurnState
 	Failure   string        // class of the failure; empty = none
-	FirstText time.Duration // from the turn's start; 0 = no text came
+	FirstText time.Duration // since the turn's start; 0 = there was no text
 	Took      time.Duration
-	Usage     *db.Usage // nil when the agent did not report any
+	Usage     *db.Usage // nil if the agent did not report it
 }
 
-// Bridge is the line from a message to its answer.
+// Bridge takes messages to their answers.
 type Bridge struct {
 	cfg        *Config
 	db         *db.DB
@@ -118,7 +118,7 @@ type Bridge struct {
 	digests    digests
 }
 
-// SetBudget changes what agents may cost, from the next turn on.
+// SetBudget changes the budget, from the next turn on.
 func (b *Bridge) SetBudget(limits Budget) { b.runner.agents.budget.Store(&limits) }
 
 // SetAccess changes who may talk to the bot, from the next message on.
@@ -129,7 +129,7 @@ func (b *Bridge) SetAccess(a access.Config) { b.access.Ownership.Set(a) }
 func (b *Bridge) Run(ctx context.Context) error {
 	ctx = b.log.WithContext(ctx)
 	if err := b.recovery.run(ctx); ctx.Err() != nil {
-		return nil // what is not taken up yet is found at the next start
+		return nil // the next start finds what is left
 	} else if err != nil {
 		return err
 	}
@@ -150,20 +150,20 @@ func (b *Bridge) Message(ctx context.Context, m chat.Incoming) error {
 	return b.receiver.message(ctx, m)
 }
 
-// Edited takes in that the author of a message has changed it.
+// Edited receives a message that its author has edited.
 func (b *Bridge) Edited(ctx context.Context, m chat.Incoming) error { return b.receiver.edited(ctx, m) }
 
-// Press handles a pressed button, and returns the toast to show, also when it fails.
+// Press handles a pressed button. It returns the toast to show, even with an error.
 func (b *Bridge) Press(ctx context.Context, p chat.Press) (toast string, err error) {
 	return b.presses.press(ctx, p)
 }
 
-// outgoing is the folder of files on their way out.
+// spool is the folder of outgoing files.
 func (cfg Config) spool() delivery.Spool {
 	return delivery.Spool{Dir: cfg.Outgoing, Private: cfg.Private, Known: cfg.Secrets}
 }
 
-// late reports whether a message is so old that its author may not want it answered any more.
+// late reports whether a message is so old that its author may no longer want an answer.
 func (cfg Config) late(m chat.Incoming) bool {
 	return cfg.MaxAge > 0 && time.Since(m.Time) > cfg.MaxAge
 }

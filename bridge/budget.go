@@ -21,20 +21,20 @@ import (
 	"magpie/internal/configtype"
 )
 
-// Budget is the [budget] section: what agents may cost. 0 means no limit. A day is one of the
-// configured time zone. A running turn reserves its per-turn maximum against the daily limits; it goes
-// on when a limit is reached, but no new one begins.
+// Budget is the [budget] section: limits on what agents cost; 0 = no limit. Days begin at midnight in the configured
+// time zone. A running turn reserves its per-turn maximum against the daily limits; when a limit is reached it may
+// finish, but no new turn starts.
 type Budget struct {
-	// one answer, which ends there; each needs a process of its own then
+	// per answer, which ends there; with a limit each answer needs a process of its own
 	TurnUSD float64 `toml:"turn_usd" env:"TURN_USD"`
-	// what one user asks for in a day, in all chats
+	// per user and day, in all chats
 	UserDayUSD    float64 `toml:"user_day_usd" env:"USER_DAY_USD"`
-	ChatDayUSD    float64 `toml:"chat_day_usd" env:"CHAT_DAY_USD"`       // what is asked for in one chat in a day
-	UserDayTokens int64   `toml:"user_day_tokens" env:"USER_DAY_TOKENS"` // of all kinds, those from the cache too
+	ChatDayUSD    float64 `toml:"chat_day_usd" env:"CHAT_DAY_USD"`       // per chat and day
+	UserDayTokens int64   `toml:"user_day_tokens" env:"USER_DAY_TOKENS"` // of all kinds, including those from the cache
 	ChatDayTokens int64   `toml:"chat_day_tokens" env:"CHAT_DAY_TOKENS"`
 }
 
-// Validate reports everything that is wrong with b.
+// Validate reports all invalid values of b.
 func (b Budget) Validate() error {
 	var errs []error
 	for _, limit := range []struct {
@@ -44,7 +44,7 @@ func (b Budget) Validate() error {
 		{"turn_usd", b.TurnUSD}, {"user_day_usd", b.UserDayUSD}, {"chat_day_usd", b.ChatDayUSD},
 		{"user_day_tokens", float64(b.UserDayTokens)}, {"chat_day_tokens", float64(b.ChatDayTokens)},
 	} {
-		if !(limit.value >= 0 && limit.value <= 1e12) { // NaN is neither
+		if !(limit.value >= 0 && limit.value <= 1e12) { // also catches NaN
 			errs = append(errs, configtype.Mistakef("[budget] %s：应为 0（不限）或更大的数",
 				"[budget] %s: must be 0 (no limit) or more", limit.key))
 		}
@@ -52,7 +52,7 @@ func (b Budget) Validate() error {
 	return errors.Join(errs...)
 }
 
-// budget watches over what agents cost, by the budget that is its pointer.
+// budget enforces the limits of its Budget.
 type budget struct {
 	atomic.Pointer[Budget]
 	pool   *claude.Pool
@@ -63,35 +63,35 @@ type budget struct {
 	simulated bool // the model is a double, and nothing is charged
 
 	mu    sync.Mutex
-	lives map[int64]reservation // of the turns that were let pass and are not booked yet
+	lives map[int64]reservation // turns that were admitted and whose cost is not booked yet
 }
 
-// reservation names the chat and the users that a running turn counts for.
+// reservation names the chat and the users that a running turn is charged to.
 type reservation struct {
 	room  chat.Key // without a topic
 	users []string
 }
 
-// What a turn that runs is taken to cost, if no limit says what it may.
+// Assumed cost of a running turn without a per-turn limit.
 const (
 	turnFloorUSD    = 0.1
 	turnFloorTokens = 20_000
 )
 
-// midnight is the beginning of the day of t, or of a day this many days later. It is computed by date,
-// because a day with a change of the clocks does not have 24 hours.
+// midnight returns the start of the day of t, moved by that many days. It computes by date because a day with a clock
+// change does not have 24 hours.
 func (p *budget) midnight(t time.Time, days int) time.Time {
 	y, m, d := t.In(p.zone).Date()
 	return time.Date(y, m, d+days, 0, 0, 0, 0, p.zone)
 }
 
-// allowance is one limit of a day, and what was used of it.
+// allowance is one daily limit and the amount used.
 type allowance struct {
-	usd       bool // else tokens
+	usd       bool // otherwise in tokens
 	used, max float64
 }
 
-// over reports whether a limit is reached once what runs has cost so much.
+// over reports whether the limit is reached, counting what the running turns may cost.
 func (a allowance) over(running float64) bool { return a.max > 0 && a.used+running >= a.max }
 
 func (a allowance) text() (used, most string) {
@@ -105,7 +105,7 @@ func allowances(s db.Spending, usd float64, tokens int64) []allowance {
 	return []allowance{{true, s.USD, usd}, {false, float64(s.Tokens), float64(tokens)}}
 }
 
-// ofUser are the limits of a user today.
+// ofUser returns a user's limits today.
 func (p *budget) ofUser(ctx context.Context, user string) ([]allowance, error) {
 	b := p.Load()
 	if b.UserDayUSD == 0 && b.UserDayTokens == 0 {
@@ -115,7 +115,7 @@ func (p *budget) ofUser(ctx context.Context, user string) ([]allowance, error) {
 	return allowances(s, b.UserDayUSD, b.UserDayTokens), err
 }
 
-// ofChat are the limits of a chat today.
+// ofChat returns a chat's limits today.
 func (p *budget) ofChat(ctx context.Context, key chat.Key) ([]allowance, error) {
 	b := p.Load()
 	if b.ChatDayUSD == 0 && b.ChatDayTokens == 0 {
@@ -125,13 +125,13 @@ func (p *budget) ofChat(ctx context.Context, key chat.Key) ([]allowance, error) 
 	return allowances(s, b.ChatDayUSD, b.ChatDayTokens), err
 }
 
-// spentError says that a limit of the day is reached, in words for those who asked.
+// spentError means that a daily limit is reached. notice tells the askers.
 type spentError struct{ notice i18n.Phrase }
 
 func (e *spentError) Error() string { return "a limit of the day is reached" }
 
-// check refuses a turn for which nothing is left, and else lets it count until it is released. A ledger that cannot be
-// read holds up nobody.
+// check refuses a turn if a limit is reached; otherwise it reserves the turn's maximum until release. If the ledger
+// cannot be read, the turn is admitted.
 func (p *budget) check(ctx context.Context, c db.Claim) error {
 	own := reservation{room: c.Turn.Key.Parent()}
 	for _, m := range c.Asked {
@@ -139,7 +139,7 @@ func (p *budget) check(ctx context.Context, c db.Claim) error {
 			own.users = append(own.users, m.Actor.ID)
 		}
 	}
-	p.mu.Lock() // of two turns at once the second one finds the first
+	p.mu.Lock() // of two concurrent turns the second must see the first one's reservation
 	defer p.mu.Unlock()
 	if err := p.spent(ctx, own); err != nil {
 		return err
@@ -151,15 +151,15 @@ func (p *budget) check(ctx context.Context, c db.Claim) error {
 	return nil
 }
 
-// release says that a turn has ended and is booked.
+// release removes the reservation of a turn that has ended and whose cost is booked.
 func (p *budget) release(turn int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.lives, turn)
 }
 
-// spent returns an error if a limit of the reservation's chat or users is used up. The caller holds the
-// lock, so that two turns cannot both take the last of a limit.
+// spent returns an error if a limit of the reservation's chat or users is used up. The caller holds the lock, so that
+// two turns cannot both take the last of a limit.
 func (p *budget) spent(ctx context.Context, of reservation) error {
 	list, err := p.ofChat(ctx, of.room)
 	// The other running turns count with their maximum, because their cost is not known yet.
@@ -186,11 +186,11 @@ func (p *budget) count(running func(reservation) bool) (n int) {
 	return n
 }
 
-// refuse returns an error if a limit is exceeded, or would be when each of the running turns uses its maximum.
+// refuse returns an error if a limit is reached, or would be if each running turn used its maximum.
 func (p *budget) refuse(list []allowance, err error, running int, words i18n.Phrase) error {
 	// Fails open: without the database the turn fails anyway.
 	if err != nil {
-		p.log.Error().Err(err).Msg("spending of today not available")
+		p.log.Error().Err(err).Msg("today's spending not available")
 		return nil
 	}
 	for _, a := range list {
@@ -215,7 +215,7 @@ func (p *budget) refuse(list []allowance, err error, running int, words i18n.Phr
 	return nil
 }
 
-// limited changes the outcome of a turn that was ended by the per-turn limit, so that people read the reason.
+// limited changes the outcome of a turn that the per-turn limit ended, so that users see the reason.
 func (p *budget) limited(o turncard.Outcome) turncard.Outcome {
 	if usd := p.Load().TurnUSD; o.Failure == string(claude.FailLimit) && usd > 0 {
 		text := i18n.TurnSpent
@@ -224,14 +224,13 @@ func (p *budget) limited(o turncard.Outcome) turncard.Outcome {
 	return o
 }
 
-// askAgent has the agent do a task apart from the chat, if a limit of the day leaves anything for it, and books what it
-// cost.
+// askAgent runs a background task of a chat if the daily limits allow it, and books its cost.
 func (p *budget) askAgent(ctx context.Context, key chat.Key, what string, q claude.Task) (string, error) {
 	return p.pay(ctx, key, what, func() (claude.Reply, error) { return p.pool.RunTask(ctx, q) })
 }
 
-// askTitle is askAgent for the title of a chat. The process of the chat's session is asked, if there is one: that
-// takes no start.
+// askTitle is askAgent for a chat's title. It asks the process of the chat's session if there is one, which saves a
+// start.
 func (p *budget) askTitle(ctx context.Context, c db.Chat, task contextmgr.Task) (string, error) {
 	title, err := p.pay(ctx, c.Key, "title", func() (claude.Reply, error) {
 		return p.pool.Title(ctx, c.Session.ID, task.Input)
@@ -240,14 +239,14 @@ func (p *budget) askTitle(ctx context.Context, c db.Chat, task contextmgr.Task) 
 	if err == nil || spent || errors.Is(err, claude.ErrNoTitle) || ctx.Err() != nil {
 		return title, err
 	}
-	// No process is the usual case and no reason for a warning.
+	// Having no process is normal and not worth a warning.
 	if !errors.Is(err, claude.ErrNoProcess) {
 		p.log.Warn().Err(err).Stringer("chat", c.Key).Msg("the chat's process returned no title")
 	}
 	return p.askAgent(ctx, c.Key, "title", claude.Task{System: task.Instruction, Text: task.Input})
 }
 
-// pay runs ask if the daily limits leave room, and books what it cost.
+// pay runs ask if the daily limits allow it, and books its cost.
 func (p *budget) pay(ctx context.Context, key chat.Key, what string, ask func() (claude.Reply, error)) (string, error) {
 	began := time.Now()
 	user, err := p.payer(ctx, key)
@@ -269,8 +268,8 @@ func (p *budget) pay(ctx context.Context, key chat.Key, what string, ask func() 
 	return reply.Text, nil
 }
 
-// payer finds the user whose limits a background task counts against: the last one who asked in the
-// chat. It returns an error if those limits are used up.
+// payer finds the user that a background task is charged to: the last one who asked in the chat. It returns an error if
+// that user's limits are used up.
 func (p *budget) payer(ctx context.Context, key chat.Key) (user string, err error) {
 	list, err := p.ofChat(ctx, key)
 	if err := p.refuse(list, err, 0, i18n.ChatSpent); err != nil {
@@ -279,7 +278,7 @@ func (p *budget) payer(ctx context.Context, key chat.Key) (user string, err erro
 	if user, err = p.ledger.Asker(ctx, key); err != nil {
 		p.log.Error().Err(err).Stringer("chat", key).Msg("payer not found")
 	}
-	// Nobody has asked yet, for example after an import; the limits of the chat have been checked.
+	// No user has asked yet, for example after an import. The chat's limits were already checked.
 	if user == "" {
 		return "", nil
 	}
@@ -287,7 +286,7 @@ func (p *budget) payer(ctx context.Context, key chat.Key) (user string, err erro
 	return user, p.refuse(list, err, 0, i18n.UserSpent)
 }
 
-// book records the cost of a background task. A failure is logged only: the money is spent, and the result is good.
+// book records the cost of a background task. A failure is only logged: the money is spent, and the result is good.
 func (p *budget) book(ctx context.Context, e db.Expense, r claude.Reply) {
 	e.Usage = db.Usage{
 		Model: r.Model, Input: r.Usage.Input, Output: r.Usage.Output, CacheRead: r.Usage.CacheRead,
@@ -298,11 +297,10 @@ func (p *budget) book(ctx context.Context, e db.Expense, r claude.Reply) {
 	}
 }
 
-// priced is how many days back a price is looked for.
+// priced is how many days back a price is looked up.
 const priced = 30
 
-// estimate is what a turn has cost about whose agent could not tell any more, in USD: by what its model has cost
-// lately.
+// estimate is the approximate cost in USD of a turn whose agent could not report it, at the recent price of its model.
 func (p *budget) estimate(ctx context.Context, u db.Usage) float64 {
 	usd, err := p.ledger.Price(ctx, u.Model, p.midnight(time.Now(), -priced))
 	if err != nil {

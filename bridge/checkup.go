@@ -10,24 +10,24 @@ import (
 	"magpie/internal/claude"
 )
 
-// CheckState is what a check finds.
+// CheckState is the result of a check.
 type CheckState int
 
-// The verdicts.
+// The results of a check.
 const (
 	OK   CheckState = iota
-	Warn            // it works, but somebody should look
+	Warn            // it works, but somebody should look at it
 	Fail            // it does not work
 )
 
-// Check is one thing that the program can check while it runs. A chat learns only which check has failed; the log and
-// "magpie doctor" tell the operator why.
+// Check is one thing that the program can check while it runs. Chats only see which check failed; the log and "magpie
+// doctor" tell the operator why.
 type Check struct {
 	What string // "cli", "login", "platform", "database" or "disk"
 	Look func(ctx context.Context) CheckState
 }
 
-// checkTime is how long all checks may take together.
+// checkTime is the timeout of all checks together.
 const checkTime = time.Minute
 
 // checkUp is the command /doctor.
@@ -38,7 +38,7 @@ func (cs adminCommands) checkUp(_ context.Context, o ordered) (order, error) {
 		worst := OK
 		var s strings.Builder
 		for _, c := range cs.cfg.Checks {
-			// One after the other: the checks together should not load a machine that may be in trouble.
+			// One after the other, so that the checks do not load a machine that may be in trouble.
 			v := c.Look(ctx)
 			worst = max(worst, v)
 			fmt.Fprintf(&s, "\n- %s %s", [...]string{"✅", "⚠️", "❌"}[v], checkName(c.What).In(o.lang))
@@ -49,7 +49,7 @@ func (cs adminCommands) checkUp(_ context.Context, o ordered) (order, error) {
 	}}, nil
 }
 
-// loadOf says how much the agent has to do, and how much it may.
+// loadOf describes the agent's current load and its limits.
 func loadOf(pool *claude.Pool, lang i18n.Lang) string {
 	st, l := pool.Stats(), pool.Limits()
 	why := LimitsIn(l, lang)
@@ -58,10 +58,10 @@ func loadOf(pool *claude.Pool, lang i18n.Lang) string {
 		why.Idle)
 }
 
-// LimitTexts say why the limits of the agent are what they are, and how long its processes are kept.
+// LimitTexts explain the limits of the agent and how long idle processes are kept.
 type LimitTexts struct{ Turns, Processes, Idle string }
 
-// LimitsIn says in a language why limits are what they are.
+// LimitsIn explains the limits in a language.
 func LimitsIn(l claude.Limits, lang i18n.Lang) LimitTexts {
 	why := func(r claude.Reason) string {
 		switch r {
@@ -93,7 +93,7 @@ func LimitsIn(l claude.Limits, lang i18n.Lang) LimitTexts {
 	}
 }
 
-// checkName is what users call a thing that was looked at.
+// checkName is the name of a check for users.
 func checkName(what string) i18n.Phrase {
 	switch what {
 	case "cli":

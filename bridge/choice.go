@@ -20,23 +20,23 @@ import (
 // byDefault are the values that reset a choice.
 var byDefault = []string{"default", "auto", "默认", "自动"}
 
-// choice is one thing that can be chosen for a chat.
+// choice describes a setting of a chat.
 type choice struct {
-	order   string      // the command that chooses
-	offered []string    // what buttons offer
-	words   []string    // what the buttons say, in the same order; nil = what they offer
-	unset   i18n.Phrase // what it is called when nothing is chosen
-	asks    i18n.Phrase // what is shown to who gives the command alone; its %s is how it is now
-	chosen  i18n.Phrase // its %s is what was chosen
-	named   string      // what that is called; empty = as it is given
-	reset   i18n.Phrase // what is said when the choice is reset
+	order   string      // the command that sets it
+	offered []string    // the values of the buttons
+	words   []string    // the labels of the buttons, in the same order; nil = the values
+	unset   i18n.Phrase // the label when no value is set
+	asks    i18n.Phrase // the reply to the command without a value; its %s is the current value
+	chosen  i18n.Phrase // the confirmation; its %s is the chosen value
+	named   string      // the name of that value; empty = as given
+	reset   i18n.Phrase // the confirmation when the choice is reset
 	may     func(value string) bool
-	bad     i18n.Phrase                  // its first %s is the value, its second one what may be chosen
-	set     func(value string) db.Effect // empty = as by default
-	private bool                         // in a group only admins may choose
+	bad     i18n.Phrase                  // the reply to an invalid value; its %s: the value, the valid ones
+	set     func(value string) db.Effect // an empty value resets it
+	private bool                         // in a group only admins may change it
 }
 
-// settingCommands are the commands that show and change what is set for a chat.
+// settingCommands show and change the settings of a chat.
 type settingCommands struct {
 	cfg    *Config
 	access *access.Authorizer
@@ -67,20 +67,20 @@ func (cs settingCommands) chooseEffort(_ context.Context, o ordered) (order, err
 	})
 }
 
-// languageNames are what can be chosen, by all names under which people may ask for them.
+// languageNames maps all names that users may type to languages.
 var languageNames = map[string]i18n.Lang{
 	"zh": i18n.Chinese, "cn": i18n.Chinese, "中文": i18n.Chinese, "汉语": i18n.Chinese,
 	"en": i18n.English, "english": i18n.English, "英文": i18n.English, "英语": i18n.English,
 }
 
-// chooseLang is the command /lang. The reply is in the language that was chosen.
+// chooseLang is the command /lang. The reply is in the chosen language.
 func (cs settingCommands) chooseLang(_ context.Context, o ordered) (order, error) {
 	o.args = strings.ToLower(o.args)
 	now := i18n.ByItself.In(o.lang)
 	if s := o.chat.Settings.Lang; s != "" {
 		now = i18n.LangName.In(i18n.Lang(s))
 	}
-	// Changed before the reply is written, so that it comes in the new language.
+	// Changed before the reply is written, so that it is in the new language.
 	if l, ok := languageNames[o.args]; ok {
 		o.args, o.lang = string(l), l
 	} else if slices.Contains(byDefault, o.args) {
@@ -96,7 +96,7 @@ func (cs settingCommands) chooseLang(_ context.Context, o ordered) (order, error
 	})
 }
 
-// setChoice shows the values that can be chosen, or sets one.
+// setChoice shows the available values, or sets one.
 func (cs settingCommands) setChoice(o ordered, now string, c choice) (order, error) {
 	value, rest := splitWord(o.args)
 	reset := slices.Contains(byDefault, strings.ToLower(value))
@@ -110,7 +110,7 @@ func (cs settingCommands) setChoice(o ordered, now string, c choice) (order, err
 			}
 			buttons = append(buttons, turncard.CommandButton(word, c.order+" "+v))
 		}
-		// One place remains for the button that resets the choice.
+		// The last place is for the button that resets the choice.
 		buttons = buttons[:min(len(buttons), mostButtons-1)]
 		buttons = append(buttons, turncard.CommandButton(c.unset.In(o.lang), c.order+" default"))
 		return offer(fmt.Sprintf(c.asks.In(o.lang), now), buttons)
@@ -124,11 +124,11 @@ func (cs settingCommands) setChoice(o ordered, now string, c choice) (order, err
 	return o.do(c.set(value), c.chosen, cmp.Or(c.named, value))
 }
 
-// offer is the order that replies with buttons, as many as a card takes.
+// offer replies with as many of the buttons as a card takes.
 func offer(text string, buttons []chat.Button) (order, error) {
 	buttons = buttons[:min(len(buttons), mostButtons)]
 	return order{card: &chat.Card{Body: text, Summary: i18n.FirstLine(text), Buttons: buttons}}, nil
 }
 
-// excerptOf is the beginning of what somebody wrote, in one line that shows nothing but words.
+// excerptOf is the beginning of a user's text as one line without markup.
 func excerptOf(text string) string { return i18n.Excerpt(i18n.Visible(text), 30) }

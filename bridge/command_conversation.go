@@ -12,7 +12,7 @@ import (
 	"magpie/internal/claude"
 )
 
-// conversationCommands are the commands that change how a conversation goes on.
+// conversationCommands control the course of a conversation.
 type conversationCommands struct {
 	cfg       *Config
 	db        *db.DB
@@ -33,9 +33,9 @@ func (cs conversationCommands) reset(ctx context.Context, o ordered) (order, err
 	return cs.forget(ctx, o, i18n.ResetDone)
 }
 
-// forget starts a new conversation; what follows the command is its first question. A running turn goes on, and belongs
-// to the old conversation. The next process is started at once. A spare process is for chats without a folder: this
-// one's holds the sessions to which /resume goes back.
+// forget starts a new conversation; text after the command is its first question. A running turn continues and belongs
+// to the old conversation. The next process is started at once. It is not a spare one, which is for chats without a
+// folder: this chat's folder holds the sessions that /resume returns to.
 func (cs conversationCommands) forget(ctx context.Context, o ordered, answer i18n.Phrase) (order, error) {
 	files, err := cs.files.FilesOf(ctx, o.m)
 	if err != nil {
@@ -72,7 +72,7 @@ func (cs conversationCommands) stop(ctx context.Context, o ordered) (order, erro
 	if waits {
 		done.effects = append(done.effects, db.DropFollowUp{Turn: unasked.ID})
 	}
-	// Only after the transaction: the stop must be recorded first, or a crash in between would run the turns again.
+	// Only after the commit: the stop must be recorded first, or a crash in between would run the turns again.
 	done.then = func() {
 		cs.turns.lanes.HaltTurns(key, turns...)
 		if waits { // it takes seconds
@@ -85,7 +85,7 @@ func (cs conversationCommands) stop(ctx context.Context, o ordered) (order, erro
 	return done, err
 }
 
-// drop ends the wait for decisions that would make an interrupted turn go on: nothing else can be stopped.
+// drop withdraws the decisions that would resume an interrupted turn. There is nothing else to stop.
 func (cs conversationCommands) drop(ctx context.Context, o ordered) (order, error) {
 	turn := cs.asks.Left(o.m.Key)
 	if turn == 0 {

@@ -17,7 +17,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// commandRunner carries out the commands that people give, by messages and by buttons.
+// commandRunner carries out commands from messages and buttons.
 type commandRunner struct {
 	cfg       *Config
 	chats     db.Chats
@@ -28,7 +28,7 @@ type commandRunner struct {
 	late      lateReplies
 }
 
-// given is the plan of a command, if its sender may use it.
+// given returns the plan of a command, if the sender may use it.
 func (r commandRunner) given(cmd *command, by chat.Actor) plan {
 	if !cmd.free(r.access.Load(), by) {
 		return say(i18n.ForAdminsCommand, "/"+cmd.name)
@@ -36,7 +36,7 @@ func (r commandRunner) given(cmd *command, by chat.Actor) plan {
 	return func(ctx context.Context, o ordered) (order, error) { return cmd.plan(r.set, ctx, o) }
 }
 
-// obey stores a message that is no talk, with the reply to it, and carries out what it orders, once.
+// obey stores a command message with its reply, and carries out the command exactly once.
 func (r commandRunner) obey(ctx context.Context, o ordered, p plan) error {
 	key := o.m.Key
 	c, err := r.chats.Get(ctx, key)
@@ -78,19 +78,19 @@ func (r commandRunner) obey(ctx context.Context, o ordered, p plan) error {
 	if got.Turn == 0 {
 		return nil
 	}
-	if o.answers == "" { // else it is a pressed button, on which nothing can be put
+	if o.answers == "" { // otherwise it is a pressed button, which cannot carry a reaction
 		r.inbox.reactions.Set([]chat.Message{{Key: key, ID: o.m.ID}}, chat.Working)
 	}
 	r.inbox.turns.wake(key)
 	return nil
 }
 
-// press gives the command of a button, as whoever has pressed it.
+// press carries out the command of a button on behalf of the user who pressed it.
 func (r commandRunner) press(ctx context.Context, p chat.Press) error {
 	cmd, _, args := parseCommand(p.Action.ID)
 	what := askToGoOn
 	if p.Action.Do != turncard.DoGoOn {
-		if cmd == nil { // no button of ours
+		if cmd == nil { // not a button of ours
 			return nil
 		}
 		what = r.given(cmd, p.Actor)
@@ -98,8 +98,8 @@ func (r commandRunner) press(ctx context.Context, p chat.Press) error {
 	return r.pressed(ctx, p, db.PressID(p.ID), args, what)
 }
 
-// pressed carries out the plan of a button, as whoever has pressed it. id is that of the press as a message: what has
-// the same one is carried out once.
+// pressed carries out the plan of a button on behalf of the user who pressed it. id is the message ID of the press;
+// presses with the same ID are carried out once.
 func (r commandRunner) pressed(ctx context.Context, p chat.Press, id, args string, what plan) error {
 	c, err := r.chats.Get(ctx, p.Key)
 	if errors.Is(err, db.ErrNotFound) {
@@ -113,15 +113,15 @@ func (r commandRunner) pressed(ctx context.Context, p chat.Press, id, args strin
 	return r.obey(ctx, ordered{m: m, args: args, answers: p.Card}, what)
 }
 
-// lateReplies says what is known only some time after a command was taken in.
+// lateReplies sends replies that take longer than the command itself.
 type lateReplies struct {
 	jobs   *workqueue.Queue
 	outbox *delivery.Outbox
 	log    zerolog.Logger
 }
 
-// promise replies with what work returns, when it is done. Work that the end of the program interrupts is dropped: the
-// user can give the command again.
+// promise replies with the result of work when it is done. Work interrupted by a shutdown is dropped: the user can
+// repeat the command.
 func (l lateReplies) promise(o ordered, work func(context.Context) string) {
 	l.jobs.Enqueue(func(ctx context.Context) {
 		text := work(ctx)

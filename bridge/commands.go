@@ -18,31 +18,31 @@ import (
 // order is the result of planning a command. Its effects are applied in the transaction that stores the message.
 type order struct {
 	reply   string
-	card    *chat.Card                       // in place of reply; nil = none
-	effects []db.Effect                      // what it changes in the store
-	ask     string                           // a question that takes the place of the command; empty = none
-	files   []chat.File                      // of that question
-	then    func()                           // after the commit; nil = nothing
-	later   func(ctx context.Context) string // works out what else is to be said, after the commit; nil = nothing
+	card    *chat.Card                       // replaces reply; nil = none
+	effects []db.Effect                      // changes to the store
+	ask     string                           // the question to run instead of the command; empty = none
+	files   []chat.File                      // files of that question
+	then    func()                           // runs after the commit; nil = nothing
+	later   func(ctx context.Context) string // produces a late reply after the commit; nil = none
 }
 
-// ordered is a command that somebody has given, with its arguments and its chat.
+// ordered is a command as given, with its arguments and its chat.
 type ordered struct {
 	m       chat.Incoming
-	args    string    // what follows the command
-	answers string    // the message that is answered, when it is not the command's; empty = it is
-	chat    db.Chat   // as it was before; of one that was never heard of only the key
-	lang    i18n.Lang // in which to reply
+	args    string    // the text after the command
+	answers string    // the message to reply to, if it is not the command's own; empty = the command's
+	chat    db.Chat   // before the command; only the key if the chat is new
+	lang    i18n.Lang // of the reply
 }
 
-// do is the order that replies and has one effect.
+// do returns an order with a reply and one effect.
 func (o ordered) do(e db.Effect, p i18n.Phrase, args ...any) (order, error) {
 	done, err := o.say(p, args...)
 	done.effects = []db.Effect{e}
 	return done, err
 }
 
-// say is the order that only replies.
+// say returns an order that only replies.
 func (o ordered) say(p i18n.Phrase, args ...any) (order, error) {
 	text := p.In(o.lang)
 	if len(args) > 0 {
@@ -54,7 +54,7 @@ func (o ordered) say(p i18n.Phrase, args ...any) (order, error) {
 // plan works out an order before the message is stored, so it must be quick and change nothing.
 type plan func(ctx context.Context, o ordered) (order, error)
 
-// askToGoOn is the plan of the button that asks the agent to go on.
+// askToGoOn is the plan of the button that tells the agent to continue.
 func askToGoOn(_ context.Context, o ordered) (order, error) {
 	return order{ask: i18n.ContinueWord.In(o.lang)}, nil
 }
@@ -62,17 +62,17 @@ func askToGoOn(_ context.Context, o ordered) (order, error) {
 // command is something that a user can order with a leading slash.
 type command struct {
 	name     string
-	aliases  []string    // the first one is what a Chinese button says
-	args     i18n.Phrase // what may follow; empty = nothing
+	aliases  []string    // the first one is the label of a Chinese button
+	args     i18n.Phrase // the arguments it takes; empty = none
 	help     i18n.Phrase
-	group    i18n.Phrase // under which the list of all has it
-	admin    bool        // only the owner and admins may give it
-	frequent bool        // it has a button in the list of all
-	asks     bool        // what follows it is a question
+	group    i18n.Phrase // its group in the list of commands
+	admin    bool        // only the owner and admins may use it
+	frequent bool        // has a button in the list of commands
+	asks     bool        // the text after it is a question
 	plan     func(*commandSet, context.Context, ordered) (order, error)
 }
 
-// commandSet is all that people can order, with what each command needs.
+// commandSet has all commands, each group with what it needs.
 type commandSet struct {
 	conversationCommands
 	sessionCommands
@@ -90,7 +90,7 @@ type commandSet struct {
 	*logins
 }
 
-// commands is a function, not a variable: help lists it, and Go refuses the cycle.
+// commands is a function, not a variable: help lists it, and Go rejects the cycle.
 func commands() []command {
 	return []command{
 		{name: "help", aliases: []string{"帮助"}, args: i18n.ArgsHelp, help: i18n.HelpHelp,
@@ -156,10 +156,10 @@ func commands() []command {
 	}
 }
 
-// called reports whether word, which is in lower case, is one of the command's names.
+// called reports whether word, in lower case, is one of the command's names.
 func (c command) called(word string) bool { return c.name == word || slices.Contains(c.aliases, word) }
 
-// free reports whether somebody may give the command.
+// free reports whether who may use the command.
 func (c command) free(a *access.Config, who chat.Actor) bool { return !c.admin || a.IsAdmin(who) }
 
 var (
@@ -167,8 +167,8 @@ var (
 	commandWord = regexp.MustCompile(`^\p{Han}{1,4}$`)
 )
 
-// parseCommand finds the command that a text orders, and what follows it. A text that looks like a command which does
-// not exist gives its name only. "/etc/hosts ..." is talk, and so is "/" before a Chinese word that is like no command.
+// parseCommand finds the command in a text, and its arguments. For an unknown command it returns only the name.
+// "/etc/hosts ..." is not a command, nor is "/" before a Chinese word that resembles no command.
 func parseCommand(text string) (cmd *command, name, args string) {
 	_, size := utf8.DecodeRuneInString(text)
 	if slash := text[:size]; slash != "/" && slash != "／" || strings.IndexFunc(text[size:], isSpace) == 0 {
@@ -188,7 +188,7 @@ func parseCommand(text string) (cmd *command, name, args string) {
 	return nil, "/" + word, args
 }
 
-// questionIn is the part of a text that the agent answers: what follows a command like /new, else all of it.
+// questionIn is the part of a text that the agent answers: the text after a command like /new, otherwise all of it.
 func questionIn(text string) string {
 	if cmd, _, args := parseCommand(text); cmd != nil && cmd.asks {
 		return args
@@ -201,7 +201,7 @@ func say(p i18n.Phrase, args ...any) plan {
 	return func(_ context.Context, o ordered) (order, error) { return o.say(p, args...) }
 }
 
-// tooLate is the plan for a command that came so late that it is not carried out.
+// tooLate is the plan for a command that arrived too late to be carried out.
 func tooLate(name string) plan {
 	return func(_ context.Context, o ordered) (order, error) {
 		return o.say(i18n.LateCommand, name, i18n.RoughDuration(time.Since(o.m.Time), o.lang))

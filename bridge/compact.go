@@ -19,21 +19,21 @@ import (
 	"magpie/internal/failpoint"
 )
 
-// mostLoaded is how many messages of a chat are looked at for a summary.
+// mostLoaded limits the messages of a chat that are read for a summary.
 const mostLoaded = 500
 
-// compactNow orders a summary: at once, or when the turn that runs is over.
+// compactNow orders a summary: at once, or after the running turn.
 func (cs conversationCommands) compactNow(_ context.Context, o ordered) (order, error) {
 	if o.chat.Compacting != "" {
 		return o.say(i18n.CompactBegun)
 	}
 	return order{
-		effects: []db.Effect{db.RequestSummary{}}, // which is replied to when it is made
+		effects: []db.Effect{db.RequestSummary{}}, // replied to when the summary is made
 		then:    func() { cs.scheduler.make(o.m.Key) },
 	}, nil
 }
 
-// summaries keeps what a prompt carries of a chat short: what is old becomes a summary.
+// summaries keeps prompts short: they replace old messages of a chat by a summary.
 type summaries struct {
 	cfg    *Config
 	db     *db.DB
@@ -44,12 +44,12 @@ type summaries struct {
 	log    zerolog.Logger
 }
 
-// make makes the chat's summary, and a new session begins from it. The user who asked for it gets the result. On any
+// make makes the chat's summary, after which a new session starts. The user who asked for it is told the result. On any
 // failure the chat keeps its session.
 func (sm summaries) make(ctx context.Context, key chat.Key, wanted <-chan struct{}) error {
 	err := sm.try(ctx, key, wanted)
 	if errors.Is(err, errOutdated) {
-		err = sm.try(ctx, key, wanted) // of what stands now
+		err = sm.try(ctx, key, wanted) // from the current state
 	}
 	if errors.Is(err, errOutdated) {
 		c, unknown := sm.db.Chats().Get(ctx, key)
@@ -58,19 +58,19 @@ func (sm summaries) make(ctx context.Context, key chat.Key, wanted <-chan struct
 	return err
 }
 
-// atOnce is a closed channel, for a summary that somebody has asked for.
+// atOnce is a closed channel, for a summary that a user has asked for.
 var atOnce = func() <-chan struct{} {
 	c := make(chan struct{})
 	close(c)
 	return c
 }()
 
-// errOutdated means that a summary does not match its messages any more: while it was made, a new
-// conversation was started or a message was recalled.
+// errOutdated means that a summary no longer matches its messages: while it was made, a new conversation was started or
+// a message was recalled.
 var errOutdated = errors.New("the conversation has changed meanwhile")
 
-// try makes one summary. The model is asked without a lock or a transaction, so the chat may change
-// meanwhile; the final write checks the epoch and the previous summary, and fails with errOutdated.
+// try makes one summary. It asks the model without a lock or a transaction, so the chat may change meanwhile; the final
+// write checks the epoch and the previous summary, and fails with errOutdated.
 func (sm summaries) try(ctx context.Context, key chat.Key, wanted <-chan struct{}) error {
 	c, err := sm.db.Chats().Get(ctx, key)
 	if err != nil {
@@ -110,7 +110,7 @@ func (sm summaries) try(ctx context.Context, key chat.Key, wanted <-chan struct{
 	kept := len(list) - len(older)
 	done := fmt.Sprintf(i18n.CompactDone.In(lang), len(older), chars, utf8.RuneCountInString(s.Text), kept)
 	made := db.Compaction{Key: key, Epoch: c.Epoch, Before: c.Summary, Of: of, Summary: s, Reply: done}
-	// The summary is paid for by now, so a shutdown must not discard it.
+	// The summary is paid for, so a shutdown must not discard it.
 	err = sm.db.Chats().Compact(context.WithoutCancel(ctx), made)
 	if errors.Is(err, db.ErrNotFound) {
 		return errOutdated
@@ -123,7 +123,7 @@ func (sm summaries) try(ctx context.Context, key chat.Key, wanted <-chan struct{
 	// The running process still holds the long context, so it must not answer the next message.
 	sm.pool.Drop(key.String())
 	sm.outbox.Wake(key)
-	// A second compaction right after the first would follow every turn and cost a summary each time.
+	// If the chat is due again right after a summary, every turn would be followed by another one, each at a cost.
 	if again := c.Summary.Seq != 0 && len(list) <= sm.cfg.Context.KeepRecent+2; again && c.Compacting == "" {
 		sm.log.Warn().Stringer("chat", key).
 			Msg("a session was full after one turn: [context] window is small for what the agent reads there")
@@ -132,12 +132,12 @@ func (sm summaries) try(ctx context.Context, key chat.Key, wanted <-chan struct{
 	return nil
 }
 
-// errFullAgain says that a summary did not help: the session that began with it was full after one turn. Making one
-// after every turn would cost more than it saves.
+// errFullAgain means that a summary did not help: the session that started with it was full after one turn. Another
+// summary after every turn would cost more than it saves.
 var errFullAgain = errors.New("the session was full after one turn")
 
-// nothing handles a chat that is too short for a summary. If its session is full anyway, of what tools have returned,
-// the session is dropped: the next one begins with the recent messages.
+// nothing handles a chat that is too short for a summary. If its session is full anyway, because of tool results, the
+// session is dropped; the next one starts with the recent messages.
 func (sm summaries) nothing(ctx context.Context, c db.Chat) error {
 	ctx = context.WithoutCancel(ctx)
 	if err := sm.db.Chats().AnswerCompact(ctx, c.Key, i18n.CompactNothing.In(sm.cfg.langOf(c))); err != nil {
@@ -157,8 +157,8 @@ func (sm summaries) nothing(ctx context.Context, c db.Chat) error {
 	return nil
 }
 
-// failed handles a summary that could not be made. Whoever asked for it gets a reply, unless it will be
-// tried again: after the next turn, or at the next start of the program.
+// failed handles a failed summary. The user who asked for it gets a reply, unless it will be retried: after the next
+// turn, or at the next start.
 func (sm summaries) failed(ctx context.Context, c db.Chat, err error) error {
 	log := sm.log.With().Stringer("chat", c.Key).Logger()
 	switch {
@@ -184,10 +184,10 @@ func (sm summaries) failed(ctx context.Context, c db.Chat, err error) error {
 	return err
 }
 
-// noticeableWork is how long making a summary takes before the user who asked for it gets a notice that it has begun.
+// noticeableWork is how long a summary takes before the user who asked for it is told that it is in progress.
 const noticeableWork = 5 * time.Second
 
-// tellBegun is best effort. The idempotency key makes a retry after a restart send no second notice.
+// tellBegun is best effort. The idempotency key prevents a second notice when a restart repeats it.
 func (sm summaries) tellBegun(ctx context.Context, c db.Chat) {
 	to := chat.Ref{Key: c.Key, ID: c.CompactTo}
 	if _, err := sm.out.Reply(ctx, to, i18n.CompactBegun.In(sm.cfg.langOf(c)), "begun:"+c.Compacting); err != nil {

@@ -15,41 +15,41 @@ import (
 	"magpie/internal/claude"
 )
 
-// compactionScheduler keeps the making of summaries and the turns of a chat apart: a summary replaces the session,
-// which no turn may be using then.
+// compactionScheduler keeps a chat's summaries and turns apart: a summary replaces the session, so no turn may be using
+// it.
 type compactionScheduler struct {
 	jobs *workqueue.Queue
 	// makes a chat's summary; see [claude.Task]
 	compact func(ctx context.Context, key chat.Key, wanted <-chan struct{}) error
 
 	mu       sync.Mutex
-	chats    map[chat.Key]*chatState              // those in which a turn runs, or a summary is made
-	titled   map[chat.Key]bool                    // chats for which a title is being made
-	readings map[chat.Key][]func(context.Context) // chats whose turns are looked through, with the looks that wait
+	chats    map[chat.Key]*chatState              // chats with a running turn or summary
+	titled   map[chat.Key]bool                    // chats whose title is being made
+	readings map[chat.Key][]func(context.Context) // chats whose turns are searched for memories, with the waiting jobs
 	failed   *simplelru.LRU[chat.Key, retryAfter]
 }
 
-// chatState is what goes on in one chat.
+// chatState is the current activity in one chat.
 type chatState struct {
-	turn   bool                    // a turn runs
-	done   chan struct{}           // closed when the summary is made, or will not be; nil = none is being made
-	wanted func()                  // says that somebody waits for it
-	stop   context.CancelCauseFunc // ends the making of it
+	turn   bool                    // a turn is running
+	done   chan struct{}           // closed when the summary ends; nil = none is being made
+	wanted func()                  // signals that a user waits for the summary
+	stop   context.CancelCauseFunc // cancels the summary
 }
 
-// retryAfter is how long summaries that nobody asked for are not tried again.
+// retryAfter is the pause after a failed summary that no user asked for.
 type retryAfter struct {
 	backoff *backoff.ExponentialBackOff
 	until   time.Time
 }
 
 const (
-	maxFailedChats = 1000 // chats whose last summary failed; of more, the oldest may be tried again too early
+	maxFailedChats = 1000 // chats whose last summary failed; beyond that the oldest may be retried too early
 	firstBackoff   = 5 * time.Minute
 	maxBackoff     = 6 * time.Hour
 )
 
-// patience is how long a question waits for a summary that is being made.
+// patience is how long a question waits for a running summary.
 const patience = time.Minute
 
 // errImpatient stops a summary for which a question has waited long enough.
@@ -60,12 +60,12 @@ func newCompactionScheduler(compact func(context.Context, chat.Key, <-chan struc
 		jobs: workqueue.New(math.MaxInt), compact: compact,
 		chats: map[chat.Key]*chatState{}, titled: map[chat.Key]bool{}, readings: map[chat.Key][]func(context.Context){},
 	}
-	u.failed, _ = simplelru.NewLRU[chat.Key, retryAfter](maxFailedChats, nil) // fails for sizes below 1 only
+	u.failed, _ = simplelru.NewLRU[chat.Key, retryAfter](maxFailedChats, nil) // fails only for sizes below 1
 	return u
 }
 
 // beforeTurn is called before a turn uses the chat's session, and prevents new summaries until afterTurn. It waits a
-// limited time for a running summary, and calls tell when it has to. due means that a summary should be made first.
+// limited time for a running summary, calling tell if it has to. due means that a summary should be made first.
 func (u *compactionScheduler) beforeTurn(ctx context.Context, key chat.Key, due bool, tell func()) {
 	for c := u.enter(key, due); c.done != nil && ctx.Err() == nil; c = u.enter(key, false) {
 		c.wanted()
@@ -74,7 +74,7 @@ func (u *compactionScheduler) beforeTurn(ctx context.Context, key chat.Key, due 
 		select {
 		case <-c.done:
 		case <-t.C:
-			// A person waits, so the summary is abandoned; it is tried again later.
+			// A user waits, so the summary is abandoned; it is retried later.
 			c.stop(errImpatient)
 			<-c.done
 		case <-ctx.Done():
@@ -103,7 +103,7 @@ func (u *compactionScheduler) stateOf(key chat.Key) *chatState {
 	return u.chats[key]
 }
 
-// afterTurn notes that the turn is over.
+// afterTurn registers the end of the turn.
 func (u *compactionScheduler) afterTurn(key chat.Key) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -111,14 +111,14 @@ func (u *compactionScheduler) afterTurn(key chat.Key) {
 	u.tidy(key)
 }
 
-// tidy forgets a chat in which nothing goes on. The caller holds mu.
+// tidy removes the state of an inactive chat. The caller holds mu.
 func (u *compactionScheduler) tidy(key chat.Key) {
 	if c := u.chats[key]; !c.turn && c.done == nil {
 		delete(u.chats, key)
 	}
 }
 
-// make has the chat's summary made, unless a turn runs or one is being made.
+// make starts the chat's summary, unless a turn or a summary is running.
 func (u *compactionScheduler) make(key chat.Key) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -129,7 +129,7 @@ func (u *compactionScheduler) make(key chat.Key) {
 
 // start starts a summary. The caller holds mu.
 func (u *compactionScheduler) start(key chat.Key, c *chatState) {
-	// halt stops this summary alone; the context of the queue ends with the program.
+	// halt stops only this summary; the queue's context ends with the program.
 	halt, stop := context.WithCancelCause(context.Background())
 	done, wanted := make(chan struct{}), make(chan struct{})
 	c.done, c.stop, c.wanted = done, stop, sync.OnceFunc(func() { close(wanted) })
@@ -148,8 +148,8 @@ func (u *compactionScheduler) start(key chat.Key, c *chatState) {
 	})
 }
 
-// judge notes whether a summary could be made. The end of the program is no failure, nor is that there was no time for
-// it. The caller holds mu.
+// judge records whether a summary succeeded. Neither a shutdown nor a lack of time counts as a failure. The caller
+// holds mu.
 func (u *compactionScheduler) judge(key chat.Key, err error, now time.Time) {
 	switch {
 	case err == nil:
@@ -164,7 +164,7 @@ func (u *compactionScheduler) judge(key chat.Key, err error, now time.Time) {
 	}
 }
 
-// mayRetry reports whether a summary that nobody asked for may be tried.
+// mayRetry reports whether a summary that no user asked for may be tried.
 func (u *compactionScheduler) mayRetry(key chat.Key, now time.Time) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -172,7 +172,7 @@ func (u *compactionScheduler) mayRetry(key chat.Key, now time.Time) bool {
 	return !failed || !now.Before(r.until)
 }
 
-// title has f make the chat's title, unless that is in progress already.
+// title runs f, which makes the chat's title, unless one is already being made.
 func (u *compactionScheduler) title(key chat.Key, f func(context.Context)) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -188,11 +188,11 @@ func (u *compactionScheduler) title(key chat.Key, f func(context.Context)) {
 	})
 }
 
-// maxMemoryJobs is how many turns of a chat may wait to be looked through.
+// maxMemoryJobs limits the turns of a chat that wait to be searched for memories.
 const maxMemoryJobs = 10
 
-// note enqueues f, which looks through a turn for memories, behind earlier ones of the chat. It reports
-// false if too many wait.
+// note queues f, which searches a turn for memories, behind the chat's earlier ones. It returns false if too many are
+// waiting.
 func (u *compactionScheduler) note(key chat.Key, f func(context.Context)) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -216,7 +216,7 @@ func (u *compactionScheduler) note(key chat.Key, f func(context.Context)) bool {
 	return true
 }
 
-// nextNote returns the job of the chat that has waited longest, or nil.
+// nextNote returns the chat's oldest waiting job, or nil.
 func (u *compactionScheduler) nextNote(key chat.Key) func(context.Context) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -12,11 +12,11 @@ import (
 	"magpie/internal/chat"
 )
 
-// What /context and /history show of messages.
+// Limits of what /context and /history show.
 const (
-	contextLines = 5  // of each part, the newest
-	contextWords = 40 // runes of each message
-	historyLines = 10 // when no number is given
+	contextLines = 5  // newest messages of each part
+	contextWords = 40 // runes per message
+	historyLines = 10 // messages, by default
 	historyMost  = 50
 	historyWords = 100
 	sameDay      = "15:04"
@@ -24,13 +24,13 @@ const (
 	anotherYear  = "2006-01-02 15:04"
 )
 
-// showContext shows what the next prompt would carry; a question may follow the command.
+// showContext previews the context of the next prompt; a question may follow the command.
 func (cs reportCommands) showContext(ctx context.Context, o ordered) (order, error) {
 	if o.chat.Kind == "" {
 		return o.say(i18n.ContextNothing)
 	}
 	m, c, l := o.m, o.chat, o.lang
-	// Of a living process the prompt carries only what is new, so the preview must know whether there is one.
+	// The prompt for a live process carries only new messages, so the preview must know whether there is one.
 	live := cs.cfg.Context.Resumes() && c.Session.ID != "" && cs.cfg.checkResumable(c) == "" &&
 		cs.pool.HasIdle(m.Key.String(), c.Session.ID)
 	question := chat.Message{Key: m.Key, ID: m.ID, Actor: m.Actor, Text: o.args, Time: m.Time}
@@ -55,7 +55,7 @@ func (cs reportCommands) showContext(ctx context.Context, o ordered) (order, err
 	return order{reply: s}, nil
 }
 
-// showHistory shows the last messages of the chat, also those from before /new.
+// showHistory shows the last messages of the chat, including those from before /new.
 func (cs reportCommands) showHistory(ctx context.Context, o ordered) (order, error) {
 	m, l, n := o.m, o.lang, historyLines
 	if o.args != "" {
@@ -84,7 +84,7 @@ func (cs reportCommands) showHistory(ctx context.Context, o ordered) (order, err
 	return order{reply: s + listing(list[from:], l, cs.context.Zone(), m.Time, historyWords)}, nil
 }
 
-// listing is a line for each message: when, who, and the first words.
+// listing has a line for each message: time, author and first words.
 func listing(msgs []chat.Message, l i18n.Lang, zone *time.Location, now time.Time, words int) string {
 	lines := make([]string, len(msgs))
 	for i, m := range msgs {
@@ -98,7 +98,7 @@ func listing(msgs []chat.Message, l i18n.Lang, zone *time.Location, now time.Tim
 	return strings.Join(lines, "\n")
 }
 
-// shortTime leaves out of t what it shares with now.
+// shortTime formats t without the parts that it shares with now.
 func shortTime(t, now time.Time) string {
 	switch {
 	case t.Format(time.DateOnly) == now.Format(time.DateOnly):

@@ -11,7 +11,7 @@ import (
 	"magpie/internal/claude"
 )
 
-// reportOf summarizes for people what a prompt contained besides the question.
+// reportOf summarizes for users what a prompt contained besides the question.
 func reportOf(r contextmgr.Request, p contextmgr.Prompt, lost claude.LostCause) *db.ContextReport {
 	t := &db.ContextReport{Session: db.Begun, Lost: string(lost), Messages: p.Stats.Messages, Unread: p.Unread}
 	switch {
@@ -23,7 +23,7 @@ func reportOf(r contextmgr.Request, p contextmgr.Prompt, lost claude.LostCause) 
 	return t
 }
 
-// lastReport is a line about the context of the chat's last turn; empty when nothing is known.
+// lastReport is a line about the context of the chat's last turn; empty if unknown.
 func (cs reportCommands) lastReport(ctx context.Context, c db.Chat) string {
 	t, err := cs.db.Turns().LastReport(ctx, c.Key, c.Epoch)
 	if err != nil {
@@ -36,7 +36,7 @@ func (cs reportCommands) lastReport(ctx context.Context, c db.Chat) string {
 	return "\n" + fmt.Sprintf(i18n.StatusContext.In(l), describe(t, l))
 }
 
-// describe says what the agent was told, and why not more.
+// describe tells users what context the agent had, and why it was limited.
 func describe(t db.ContextReport, l i18n.Lang) string {
 	// The most important first: a lost session explains everything else.
 	if t.Lost != "" && t.Session == db.Begun {
@@ -69,7 +69,7 @@ func describe(t db.ContextReport, l i18n.Lang) string {
 	return text
 }
 
-// lostText says for people why a session could not be continued.
+// lostText tells users why a session could not be resumed.
 func lostText(c claude.LostCause) i18n.Phrase {
 	switch c {
 	case claude.LostMissing:

@@ -13,11 +13,11 @@ import (
 	"magpie/internal/chat"
 )
 
-// stretch is a period of time for which costs are shown.
+// stretch is a period for which costs are shown.
 type stretch struct {
-	names []string // by which it is asked for
+	names []string // the names that users may type
 	head  i18n.Phrase
-	days  int // the last of them is today; 1 = today only, which is shown by hours
+	days  int // ending today; 1 = today only, shown by hours
 }
 
 func stretches() []stretch {
@@ -44,17 +44,17 @@ type bin struct {
 	db.Spending
 }
 
-// hoursOfBin is how much of today one line shows.
+// hoursOfBin is the length of a bin in the chart of today.
 const hoursOfBin = 4
 
-// bins are the lines of a stretch's chart, empty so far.
+// bins returns the empty bins of a stretch's chart.
 func (p *budget) bins(s stretch, now time.Time) []bin {
 	var list []bin
 	if s.days == 1 {
 		begin := p.midnight(now, 0)
 		y, m, d := begin.Date()
 		for h := 0; h < 24; h += hoursOfBin {
-			// By date and hour: with a change of the clocks a day is not 24 equal steps.
+			// By date and hour: with a clock change a day does not have 24 equal steps.
 			list = append(list, bin{label: fmt.Sprintf("%02d:00", h), from: time.Date(y, m, d, h, 0, 0, 0, p.zone)})
 		}
 		return list
@@ -66,15 +66,15 @@ func (p *budget) bins(s stretch, now time.Time) []bin {
 	return list
 }
 
-// costReport is what was spent in a stretch of time.
+// costReport is the spending in a period.
 type costReport struct {
-	head   string       // the sums
-	charts []chat.Chart // none when nothing was spent
-	lines  string       // the amounts of the first chart in words
+	head   string       // the totals
+	charts []chat.Chart // empty when nothing was spent
+	lines  string       // the amounts of the first chart as text
 }
 
-// report says what was spent in a chat; the zero key stands for all chats. limit is a line in the chart, which is what
-// may be spent in a day; 0 = none. The chart of today then shows at each hour what was spent by then.
+// report returns the spending of a chat; the zero key means all chats. limit is drawn as a line at the daily limit; 0 =
+// none. With a limit, today's chart shows cumulative amounts.
 func (p *budget) report(
 	ctx context.Context, key chat.Key, s stretch, limit float64, l i18n.Lang,
 ) (r costReport, err error) {
@@ -124,7 +124,7 @@ func (p *budget) report(
 	return r, nil
 }
 
-// limitLine is the line of a chart at what may be spent in a day; 0 = there is no limit.
+// limitLine is the line of a chart at the daily limit; 0 = no limit.
 func limitLine(usd float64, l i18n.Lang) chat.Bar {
 	if usd <= 0 {
 		return chat.Bar{}
@@ -132,7 +132,7 @@ func limitLine(usd float64, l i18n.Lang) chat.Bar {
 	return chat.Bar{Label: fmt.Sprintf(i18n.CostLimit.In(l), i18n.USD(usd)), Value: usd}
 }
 
-// compare adds a chart of those for whom something was spent. One bar alone compares nothing, except to a limit.
+// compare adds a chart of the spenders. A single bar is left out unless there is a limit to compare it with.
 func (r *costReport) compare(title i18n.Phrase, list []db.Spender, limit float64, l i18n.Lang) {
 	c := chat.Chart{Title: title.In(l), Limit: limitLine(limit, l)}
 	for _, one := range list {
@@ -146,7 +146,7 @@ func (r *costReport) compare(title i18n.Phrase, list []db.Spender, limit float64
 	}
 }
 
-// card shows the report, with more lists that can be unfolded.
+// card shows the report, with more lists as collapsed panels.
 func (r costReport) card(below string, l i18n.Lang, more ...chat.Panel) *chat.Card {
 	body := strings.TrimSpace(r.head + below)
 	c := &chat.Card{Body: body, Summary: body, Charts: r.charts}
@@ -176,12 +176,12 @@ func (p *budget) showCost(ctx context.Context, o ordered) (order, error) {
 	return order{card: r.card(limits, o.lang, byModel(models, o.lang))}, err
 }
 
-// byModel lists what each model has cost.
+// byModel lists the cost of each model.
 func byModel(list []db.Spender, l i18n.Lang) chat.Panel {
 	return chat.Panel{Title: i18n.ByModel.In(l), Body: spenders(list)}
 }
 
-// limits says what is left today for a chat and a user; empty = there are no limits.
+// limits describes what a chat and a user may still spend today; empty = no limits.
 func (p *budget) limits(ctx context.Context, key chat.Key, user string, l i18n.Lang) (string, error) {
 	var s strings.Builder
 	inChat, err := p.ofChat(ctx, key)

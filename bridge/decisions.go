@@ -14,13 +14,13 @@ import (
 	"magpie/db"
 )
 
-// decisionCommands are the commands that show what agents were allowed to do.
+// decisionCommands show what agents were allowed to do.
 type decisionCommands struct {
 	actions db.Actions
 	zone    *time.Location
 }
 
-// How far back the list of decisions goes, and how long it may be.
+// Limits of the list of decisions: days back, and entries.
 const (
 	usualDays      = 7
 	mostDays       = 3650
@@ -28,7 +28,7 @@ const (
 	decisionColumn = 120 // characters of a tool's input
 )
 
-// listDecisions lists who has decided what in a chat: /approvals, and a number of days.
+// listDecisions is the command /approvals, with an optional number of days: who decided what in a chat.
 func (cs decisionCommands) listDecisions(ctx context.Context, o ordered) (order, error) {
 	days, err := strconv.Atoi(cmp.Or(o.args, strconv.Itoa(usualDays)))
 	if err != nil || days < 1 || days > mostDays {
@@ -56,7 +56,7 @@ func (cs decisionCommands) listDecisions(ctx context.Context, o ordered) (order,
 	return order{reply: strings.Join(lines, "\n")}, nil
 }
 
-// line is a decision in one line.
+// line formats a decision as one line.
 func (cs decisionCommands) line(r db.RecordedAction, l i18n.Lang) string {
 	text := "- " + r.Time.In(cs.zone).Format("01-02 15:04") + " " + decided(r, l) + i18n.Colon.In(l) +
 		"**" + turncard.ToolName(r.Tool, l) + "**"
@@ -69,7 +69,7 @@ func (cs decisionCommands) line(r db.RecordedAction, l i18n.Lang) string {
 	return text
 }
 
-// decided says who has decided what.
+// decided names who decided what.
 func decided(r db.RecordedAction, l i18n.Lang) string {
 	who := cmp.Or(i18n.SafeName(r.By.Name), i18n.ApprovalSomebody.In(l))
 	switch r.Decision {

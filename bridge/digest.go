@@ -17,14 +17,14 @@ import (
 	"magpie/internal/chat"
 )
 
-// digestCommand orders the daily digest.
+// digestCommand subscribes to the daily digest.
 type digestCommand struct {
 	digests db.Digests
 	access  *access.Authorizer
 	zone    *time.Location
 }
 
-// The times that the buttons of /digest offer; the first one is the usual.
+// The times that the buttons of /digest offer; the first one is the default.
 var digestTimes = []string{"09:00", "18:00"}
 
 // digest is the command /digest.
@@ -76,12 +76,12 @@ func (cs digestCommand) showDigest(ctx context.Context, o ordered) (order, error
 	return offer(text, append(buttons, turncard.CommandButton(i18n.OffButton.In(o.lang), "/digest off")))
 }
 
-// dueOn is when the digest of a day is due.
+// dueOn is the time at which a day's digest is due.
 func dueOn(day time.Time, minute int) time.Time {
 	return time.Date(day.Year(), day.Month(), day.Day(), 0, minute, 0, 0, day.Location())
 }
 
-// digests sends the owner what has happened within a day, if anything has.
+// digests sends the owner a summary of each day on which anything happened.
 type digests struct {
 	db        *db.DB
 	access    *access.Authorizer
@@ -91,7 +91,7 @@ type digests struct {
 	log       zerolog.Logger
 }
 
-// Run sends digests when they are due. One that was due while the program was off is sent at its start.
+// Run sends digests when they are due. One that was due while the program was down is sent at startup.
 func (ds digests) Run(ctx context.Context) {
 	t := time.NewTicker(20 * time.Second)
 	defer t.Stop()
@@ -107,7 +107,7 @@ func (ds digests) Run(ctx context.Context) {
 	}
 }
 
-// send leaves the digests that are due for delivery.
+// send puts the digests that are due into the outbox.
 func (ds digests) send(ctx context.Context, now time.Time) error {
 	now = now.In(ds.zone)
 	list, err := ds.db.Digests().List(ctx)
@@ -129,7 +129,7 @@ func (ds digests) send(ctx context.Context, now time.Time) error {
 			text = i18n.DigestReport.Sprintf(l, b.Turns, b.Failed, i18n.USD(b.CostUSD), b.Waiting)
 		}
 		switch err := ds.db.Digests().Finish(ctx, d.Key, day, text); {
-		case errors.Is(err, db.ErrNotFound): // ended just now
+		case errors.Is(err, db.ErrNotFound): // just unsubscribed
 		case err != nil:
 			return err
 		default:
@@ -139,7 +139,7 @@ func (ds digests) send(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// ofOwner reports whether a chat is still that of the owner: it may be somebody else by now.
+// ofOwner reports whether a chat still belongs to the owner, who may have changed.
 func (ds digests) ofOwner(ctx context.Context, key chat.Key) bool {
 	own, err := ds.db.Chats().Private(ctx, ds.access.Load().Owner)
 	return err == nil && own == key

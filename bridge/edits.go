@@ -11,13 +11,13 @@ import (
 	"magpie/internal/chat"
 )
 
-// Named gives people's names to those of their messages that are stored without one.
+// Named adds people's names to their stored messages that have none.
 func (b *Bridge) Named(ctx context.Context, names map[string]string) error {
 	return b.db.Messages().Name(ctx, names)
 }
 
-// Recalled takes back a message of a chat, or of one of its topics: the turn that answers it is stopped, and no later
-// prompt holds it.
+// Recalled handles a recalled message of a chat or one of its topics: it stops the turn that answers it, and keeps the
+// message out of later prompts.
 func (b *Bridge) Recalled(ctx context.Context, room chat.Key, id string) error {
 	l := b.receiver.languages.OfChat(ctx, room)
 	text := i18n.Recalled.In(l)

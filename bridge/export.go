@@ -19,13 +19,13 @@ import (
 	"magpie/internal/chat"
 )
 
-// mostExport is how large one exported file may be, in bytes: somewhat less than what a platform takes.
+// mostExport is the maximum size of an exported file in bytes, somewhat below the platform's limit.
 const mostExport = 25 << 20
 
-// errExportSize says that a History does not fit into a file.
+// errExportSize means that a History does not fit into a file.
 var errExportSize = errors.New("the history is too large for a file")
 
-// exportCommand gives people the History of their chat as files.
+// exportCommand exports the History of a chat as files.
 type exportCommand struct {
 	cfg    *Config
 	db     *db.DB
@@ -33,18 +33,18 @@ type exportCommand struct {
 	outbox *delivery.Outbox
 	zone   *time.Location
 	log    zerolog.Logger
-	begun  *sync.Map // chats whose History is being made into files, by chat.Key
+	begun  *sync.Map // chats with an export in progress, by chat.Key
 }
 
-// exportChat is the command /export. In a group only admins may give it: who came later would read what was said
-// before.
+// exportChat is the command /export. In a group only admins may use it: it shows new members what was said before they
+// came.
 func (cs exportCommand) exportChat(_ context.Context, o ordered) (order, error) {
 	if !cs.access.Load().InCharge(o.m) {
 		return o.say(i18n.ForAdminsInGroups)
 	}
 	return order{reply: i18n.ExportBegun.In(o.lang), later: func(ctx context.Context) string {
 		if _, begun := cs.begun.LoadOrStore(o.m.Key, true); begun {
-			return "" // its files come for both
+			return "" // the files of the running export answer both
 		}
 		defer cs.begun.Delete(o.m.Key)
 		err := cs.sendHistory(ctx, o)
@@ -61,10 +61,10 @@ func (cs exportCommand) exportChat(_ context.Context, o ordered) (order, error) 
 	}}, nil
 }
 
-// errNothingSaid says that a chat has no History.
+// errNothingSaid means that a chat has no History.
 var errNothingSaid = errors.New("nothing was said yet")
 
-// sendHistory leaves the chat's History to be delivered.
+// sendHistory puts the chat's History into the outbox.
 func (cs exportCommand) sendHistory(ctx context.Context, o ordered) error {
 	files, err := cs.exported(ctx, o)
 	if err != nil {
@@ -85,14 +85,14 @@ func (cs exportCommand) sendHistory(ctx context.Context, o ordered) error {
 	return nil
 }
 
-// exportFile is one form of a chat's History.
+// exportFile is one format of a chat's History.
 type exportFile struct {
 	name string
 	text bytes.Buffer
 }
 
-// exported returns a chat's History as files: the conversation for people, and all records for
-// programs. There are none without messages.
+// exported returns a chat's History as files: the conversation for people, and all records for programs. Without
+// messages there are none.
 func (cs exportCommand) exported(ctx context.Context, o ordered) ([]*exportFile, error) {
 	name := i18n.ExportName.In(o.lang) + "-" + o.m.Time.In(cs.zone).Format("2006-01-02")
 	read, lines := &exportFile{name: name + ".md"}, &exportFile{name: name + ".jsonl"}
@@ -106,7 +106,7 @@ func (cs exportCommand) exported(ctx context.Context, o ordered) ([]*exportFile,
 			return nil, err
 		}
 		page.write(r)
-		// What the agent did is for "magpie history export": it would make the file many times as large.
+		// Tool calls are left to "magpie history export": they would multiply the size of the file.
 		if cs.cfg.Line != nil && (r.Role == chat.User || r.Role == chat.Assistant) {
 			if err := cs.cfg.Line(&lines.text, r); err != nil {
 				return nil, err
@@ -123,7 +123,7 @@ func (cs exportCommand) exported(ctx context.Context, o ordered) ([]*exportFile,
 	return files, nil
 }
 
-// transcript writes a conversation for people: Markdown, day by day.
+// transcript writes a conversation for people: Markdown, with a heading per day.
 type transcript struct {
 	ordered
 	b     *bytes.Buffer

@@ -18,8 +18,8 @@ import (
 	"magpie/internal/failpoint"
 )
 
-// followUps makes turns of what agents begin by themselves when something that they have started in the background has
-// ended; see [db.FollowUps]. Nobody waits for it.
+// followUps turns what agents start by themselves, when one of their background tasks has ended, into turns; see
+// [db.FollowUps]. No user waits for these turns.
 type followUps struct {
 	cfg       *Config
 	store     db.FollowUps
@@ -32,7 +32,7 @@ type followUps struct {
 	log       zerolog.Logger
 }
 
-// watch learns from the process of a turn what it does when the turn has ended.
+// watch observes what a turn's process does after the turn.
 func (f followUps) watch(t db.Turn, p *claude.Process) {
 	key := t.Key
 	p.Unasked().Watch(claude.Watcher{
@@ -44,15 +44,15 @@ func (f followUps) watch(t db.Turn, p *claude.Process) {
 			f.outbox.EnqueueJob(func(ctx context.Context) { f.approvals.Withdraw(ctx, id) })
 		},
 		Ended: func(why claude.UnaskedEnd) {
-			if why != claude.EndClosed { // else the next start tells people
+			if why != claude.EndClosed { // after a shutdown the next start reports it
 				f.outbox.EnqueueJob(func(ctx context.Context) { f.workEnded(ctx, key, why) })
 			}
 		},
 	})
 }
 
-// decideFollowUp decides about the follow-up of a turn that has ended, if there is one: it is queued once the agent has
-// begun it.
+// decideFollowUp decides about the follow-up of an ended turn, if there is one: it is queued once the agent has started
+// it.
 func (f followUps) decideFollowUp(ctx context.Context, last db.Turn) {
 	key := last.Key
 	doing := f.pool.Unasked(key.String())
@@ -60,7 +60,7 @@ func (f followUps) decideFollowUp(ctx context.Context, last db.Turn) {
 		return
 	}
 	t, err := f.open(ctx, key)
-	if errors.Is(err, db.ErrNotFound) && doing == claude.Woken { // it receives the ends of several tasks
+	if errors.Is(err, db.ErrNotFound) && doing == claude.Woken { // one follow-up may cover several tasks
 		var c db.Claim
 		c, err = f.store.Begin(ctx, last)
 		t = c.Turn
@@ -76,21 +76,21 @@ func (f followUps) decideFollowUp(ctx context.Context, last db.Turn) {
 			failpoint.At("follow-up: queued")
 			f.turns.wake(key)
 		}
-	case doing == claude.Resting: // the agent has been told of everything
+	case doing == claude.Resting: // the agent knows about the end of every task
 		err = f.store.Drop(ctx, t.ID, db.Done)
 	default:
 		f.workEnded(ctx, key, claude.EndDied)
 	}
 	if err != nil {
-		f.log.Error().Err(err).Stringer("chat", key).Msg("what the agent begins by itself is not stored")
+		f.log.Error().Err(err).Stringer("chat", key).Msg("follow-up not stored")
 	}
 }
 
-// nobodyAsked is what a subagent reads when people could not be asked.
+// nobodyAsked tells a subagent that no user could be asked.
 const nobodyAsked = "This needs a permission, and nobody could be asked for it right now. Do not try it again or by " +
 	"other means. Report what you wanted to do and why."
 
-// requestDecision has people decide what a subagent may do that goes on in the background behind a turn.
+// requestDecision asks users about a tool call of a subagent that runs in the background after a turn.
 func (f followUps) requestDecision(ctx context.Context, last db.Turn, p *claude.Process, q claude.ToolAsk) {
 	ctx = f.log.WithContext(ctx)
 	c, err := f.store.Begin(ctx, last)
@@ -107,7 +107,7 @@ func (f followUps) requestDecision(ctx context.Context, last db.Turn, p *claude.
 	}
 }
 
-// open is the follow-up of a chat that has not ended. It tries until the store answers.
+// open returns the chat's unfinished follow-up. It retries until the store answers.
 func (f followUps) open(ctx context.Context, key chat.Key) (t db.Turn, err error) {
 	for t, err = f.store.Open(ctx, key); err != nil && !db.Permanent(err) && ctx.Err() == nil; {
 		workqueue.Sleep(ctx, workqueue.StoreRetry)
@@ -116,8 +116,8 @@ func (f followUps) open(ctx context.Context, key chat.Key) (t db.Turn, err error
 	return t, err
 }
 
-// workEnded tells people that the process of a chat has ended that was working in the background. A follow-up that runs
-// tells it itself.
+// workEnded tells users that the chat's process, which was working in the background, has ended. A running follow-up
+// reports it itself.
 func (f followUps) workEnded(ctx context.Context, key chat.Key, why claude.UnaskedEnd) {
 	t, err := f.open(ctx, key)
 	if err == nil && t.ID != f.turns.lanes.RunningTurn(key) {
@@ -128,7 +128,7 @@ func (f followUps) workEnded(ctx context.Context, key chat.Key, why claude.Unask
 	}
 }
 
-// finish ends a follow-up that will not be begun any more.
+// finish ends a follow-up that will not start any more.
 func (f followUps) finish(ctx context.Context, t db.Turn, why claude.UnaskedEnd) error {
 	if why == claude.EndStopped {
 		return f.store.Drop(ctx, t.ID, db.Cancelled)
@@ -147,10 +147,10 @@ func (f followUps) finish(ctx context.Context, t db.Turn, why claude.UnaskedEnd)
 	return err
 }
 
-// replaced is the end of a follow-up behind a new conversation: what was said before may not count any more.
+// replaced is the outcome of a follow-up after a new conversation has begun: the agent's old words may be out of date.
 var replaced = turncard.Outcome{State: db.Cancelled, Notice: i18n.BackgroundReplaced}
 
-// outcome is what people are told of work that was cut off.
+// outcome is the outcome of interrupted background work, for users.
 func (f followUps) outcome(why claude.UnaskedEnd) turncard.Outcome {
 	o := turncard.Outcome{State: db.Interrupted, Notice: i18n.BackgroundCut}
 	switch why {
@@ -168,8 +168,7 @@ func (f followUps) outcome(why claude.UnaskedEnd) turncard.Outcome {
 	return o
 }
 
-// begun reports whether the agent has begun a follow-up that was claimed. One that it has not begun waits again, or
-// ends.
+// begun reports whether the agent has started a claimed follow-up. One that it has not started is requeued or ended.
 func (f followUps) begun(ctx context.Context, t db.Turn) bool {
 	var err error
 	switch f.pool.Unasked(t.Key.String()) {
@@ -183,7 +182,7 @@ func (f followUps) begun(ctx context.Context, t db.Turn) bool {
 		err = f.finish(context.WithoutCancel(ctx), t, claude.EndDied)
 	}
 	if err != nil {
-		f.log.Error().Err(err).Stringer("chat", t.Key).Msg("what the agent begins by itself is not stored")
+		f.log.Error().Err(err).Stringer("chat", t.Key).Msg("follow-up not stored")
 	}
 	return false
 }

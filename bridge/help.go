@@ -14,8 +14,8 @@ import (
 	"magpie/internal/text"
 )
 
-// mostButtons is how many buttons a card takes, and mostLines how many commands /help explains: a list of all is not
-// read.
+// mostButtons is how many buttons a card takes. mostLines is how many commands /help explains: nobody reads a list of
+// all.
 const (
 	mostButtons = 8
 	mostLines   = 6
@@ -26,13 +26,13 @@ var commandGroups = []i18n.Phrase{
 	i18n.GroupConversation, i18n.GroupMemory, i18n.GroupAgent, i18n.GroupPermissions, i18n.GroupAbout, i18n.GroupAdmin,
 }
 
-// Help is a command with what it is for, for those who complete commands.
+// Help is a command and its purpose, for programs that complete commands.
 type Help struct {
-	Name  string // with the slash
+	Name  string // including the slash
 	About i18n.Phrase
 }
 
-// Commands are all commands, in the order of their groups.
+// Commands lists all commands in the order of their groups.
 func Commands() (list []Help) {
 	for _, g := range commandGroups {
 		for _, c := range commands() {
@@ -44,14 +44,14 @@ func Commands() (list []Help) {
 	return list
 }
 
-// helpCommands tell which commands there are, and which one may have been meant.
+// helpCommands explain the commands, and suggest one for a mistyped name.
 type helpCommands struct {
 	cfg    *Config
 	access *access.Authorizer
 	pool   *claude.Pool
 }
 
-// mine lists the commands that the author of a message may give.
+// mine lists the commands that the author of a message may use.
 func (cs helpCommands) mine(o ordered) []command {
 	var list []command
 	for _, c := range commands() {
@@ -100,7 +100,7 @@ func (cs helpCommands) help(_ context.Context, o ordered) (order, error) {
 	return order{card: card}, nil
 }
 
-// names are what a list calls the command.
+// names are the command's names in lists.
 func (c command) names(l i18n.Lang) string {
 	if l == i18n.Chinese && len(c.aliases) > 0 {
 		return fmt.Sprintf("`/%s` `/%s`", c.name, c.aliases[0])
@@ -108,7 +108,7 @@ func (c command) names(l i18n.Lang) string {
 	return "`/" + c.name + "`"
 }
 
-// label is what a button says.
+// label is the command's label on a button.
 func (c command) label(l i18n.Lang) string {
 	if l == i18n.Chinese && len(c.aliases) > 0 {
 		return c.aliases[0]
@@ -116,7 +116,7 @@ func (c command) label(l i18n.Lang) string {
 	return strings.ToUpper(c.name[:1]) + c.name[1:]
 }
 
-// explain tells how one command is used.
+// explain describes one command.
 func (cs helpCommands) explain(o ordered) (order, error) {
 	word, _ := splitWord(o.args)
 	word = strings.ToLower(strings.TrimLeft(word, "/／"))
@@ -134,16 +134,16 @@ func (cs helpCommands) explain(o ordered) (order, error) {
 	return cs.suggest(o, "/"+word)
 }
 
-// unknown is the plan for a command that does not exist: perhaps another one was meant.
+// unknown is the plan for an unknown command: it suggests a similar one.
 func (cs helpCommands) unknown(name string) plan {
 	return func(_ context.Context, o ordered) (order, error) { return cs.suggest(o, name) }
 }
 
-// mostOrder is the longest command line of a button, in runes.
+// mostOrder is the maximum length of a button's command line in runes.
 const mostOrder = 100
 
-// suggest answers an unknown command. A name that the CLI knows is suggested with its double slash;
-// otherwise the nearest command is offered as a button, unless the line is too long for a button's value.
+// suggest answers an unknown command. A name that the CLI knows is suggested with its double slash; otherwise the
+// nearest command is offered as a button, unless the line is too long for a button's value.
 func (cs helpCommands) suggest(o ordered, name string) (order, error) {
 	word := strings.TrimPrefix(name, "/")
 	if cs.pool.Config().SlashCommands().Allow(name) {
@@ -154,7 +154,7 @@ func (cs helpCommands) suggest(o ordered, name string) (order, error) {
 		return o.say(i18n.UnknownCommand, name)
 	}
 	text := fmt.Sprintf(i18n.PerhapsMeant.In(o.lang), name, "/"+meant.name)
-	line := cs.cfg.kept(strings.TrimSpace("/" + meant.name + " " + o.args)) // the card is stored, and shown to all
+	line := cs.cfg.kept(strings.TrimSpace("/" + meant.name + " " + o.args)) // the card is stored, and all see it
 	if utf8.RuneCountInString(line) > mostOrder {
 		return order{reply: text}, nil
 	}
@@ -162,7 +162,7 @@ func (cs helpCommands) suggest(o ordered, name string) (order, error) {
 	return order{card: &chat.Card{Body: text, Summary: i18n.FirstLine(text), Buttons: buttons}}, nil
 }
 
-// nearest finds the command that an unknown word may stand for.
+// nearest finds the command that is most similar to an unknown word.
 func nearest(word string, among []command) (command, bool) {
 	byName := map[string]command{}
 	var names []string

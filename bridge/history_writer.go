@@ -16,16 +16,17 @@ import (
 	"magpie/db"
 )
 
-// historyWriter adds messages and answers to the History, without the private data and secrets that are kept out of it.
+// historyWriter adds messages and answers to the History, without the private data and secrets that must stay out of
+// it.
 type historyWriter struct {
 	cfg       *Config
 	db        *db.DB
 	languages languages
-	zone      *time.Location // in which a file is named after the time
+	zone      *time.Location // for the times in file names
 }
 
-// kept is a text as the History may hold it. Commands lose all private data, whatever the configuration says: only
-// their effects are needed later, and those are redacted too.
+// kept redacts a text for the History. Commands lose all private data, whatever the configuration says: only their
+// effects are needed later, and those are redacted too.
 func (cfg Config) kept(text string) string {
 	p := cfg.Redact
 	if _, name, _ := parseCommand(strings.TrimSpace(text)); name != "" && questionIn(text) == text {
@@ -34,7 +35,7 @@ func (cfg Config) kept(text string) string {
 	return cfg.Secrets.Text(redact.Text(withoutCodes(text), p))
 }
 
-// accept stores a message, with all that follows from it.
+// accept stores a message and its effects.
 func (w historyWriter) accept(ctx context.Context, e db.Inbound) (db.AcceptResult, error) {
 	e.Text, e.Reply = w.cfg.kept(e.Text), w.cfg.Secrets.Text(e.Reply)
 	if e.Card != nil {
@@ -44,14 +45,14 @@ func (w historyWriter) accept(ctx context.Context, e db.Inbound) (db.AcceptResul
 	return w.db.Messages().Accept(ctx, e)
 }
 
-// edit stores what a message says after its author has changed it.
+// edit stores the new version of an edited message.
 func (w historyWriter) edit(ctx context.Context, e db.Inbound) (db.AcceptResult, error) {
 	e.Text = w.cfg.kept(e.Text)
 	return w.db.Messages().Edit(ctx, e)
 }
 
-// finish stores the end of a turn. Its answer loses what is kept out of the History; its card does not, because those
-// who read it have asked for it.
+// finish stores the end of a turn. The answer is redacted for the History; the card is not, because its readers asked
+// for the answer.
 func (w historyWriter) finish(ctx context.Context, e db.TurnResult) error {
 	e.Answer, e.Card = w.cfg.kept(e.Answer), delivery.RedactCard(e.Card, w.cfg.Secrets)
 	if long := w.cfg.LongAnswer; long > 0 && e.State == db.Done && utf8.RuneCountInString(e.Answer) > long {
@@ -62,7 +63,7 @@ func (w historyWriter) finish(ctx context.Context, e db.TurnResult) error {
 	return w.db.Turns().Finish(ctx, e)
 }
 
-// cleanCommands redacts commands that earlier versions have stored as they were.
+// cleanCommands redacts commands that earlier versions stored unredacted.
 func (w historyWriter) cleanCommands(ctx context.Context) {
 	log := zerolog.Ctx(ctx)
 	if n, err := w.db.Messages().CleanCommands(ctx, w.cfg.kept); err != nil && ctx.Err() == nil {
@@ -73,7 +74,7 @@ func (w historyWriter) cleanCommands(ctx context.Context) {
 	}
 }
 
-// inbox stores messages, and wakes those who have work then.
+// inbox stores messages, and wakes whoever has work then.
 type inbox struct {
 	history   historyWriter
 	reactions *delivery.Reactions
@@ -81,8 +82,8 @@ type inbox struct {
 	turns     *turnQueue
 }
 
-// question stores a question. When nothing runs in the chat its turn is claimed in the same transaction, unless words
-// are still to come. In any case the caller must call run at last, which has the turn run.
+// question stores a question. If the chat is idle, its turn is claimed in the same transaction, unless the question is
+// only files and its text may follow. In any case the caller must call run in the end, which starts the turn.
 func (in inbox) question(
 	ctx context.Context, e db.Inbound, wordless bool,
 ) (got db.AcceptResult, run func(), err error) {
@@ -91,7 +92,7 @@ func (in inbox) question(
 		return got, func() {
 			switch {
 			case err != nil || !got.Fresh:
-			case wordless: // at the end of the program it stays in the queue
+			case wordless: // during shutdown it stays in the queue
 				time.AfterFunc(cmp.Or(in.history.cfg.Waits.Words, wordsWait), func() { in.turns.wake(e.Key) })
 			default:
 				in.turns.wake(e.Key)
@@ -101,7 +102,7 @@ func (in inbox) question(
 	start, queued := in.turns.start(), e
 	e.Start = &start
 	if got, err = in.history.accept(ctx, e); err != nil && ctx.Err() == nil {
-		// A turn that cannot be begun must not keep its message from being stored.
+		// If the turn cannot be claimed, the message must be stored anyway.
 		got, err = in.history.accept(ctx, queued)
 	}
 	if got.Claim != nil {

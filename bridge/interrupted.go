@@ -13,7 +13,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// heldCard says that a question came so late that it is run only on request.
+// heldCard asks about a question that arrived so late that it is answered only on request.
 func heldCard(turn int64, l i18n.Lang, sent time.Time) chat.Card {
 	text := fmt.Sprintf(i18n.Late.In(l), i18n.RoughDuration(time.Since(sent), l))
 	head := i18n.HeaderLate.In(l)
@@ -23,29 +23,29 @@ func heldCard(turn int64, l i18n.Lang, sent time.Time) chat.Card {
 	}}
 }
 
-// interruptedTurns goes on with turns that were interrupted, or drops them, as their askers decide.
+// interruptedTurns resumes or drops interrupted turns, as their askers decide.
 type interruptedTurns struct {
 	store  *db.DB
 	turns  *turnQueue
 	outbox *delivery.Outbox
 }
 
-// AwaitRecovery waits until the turns of the last run are known.
+// AwaitRecovery waits until the turns of the previous run are recovered.
 func (it interruptedTurns) AwaitRecovery(ctx context.Context) error {
 	return it.turns.awaitRecovery(ctx)
 }
 
-// Wake has the turns of a chat run.
+// Wake starts work on the chat's turns.
 func (it interruptedTurns) Wake(key chat.Key) { it.turns.wake(key) }
 
-// GoesOn is the card of an interrupted turn with which another one goes on.
+// GoesOn is the card of an interrupted turn that another turn continues.
 func (it interruptedTurns) GoesOn(
 	ctx context.Context, key chat.Key, turn int64, l i18n.Lang,
 ) (chat.Card, error) {
 	return it.over(ctx, key, turn, l, i18n.GoesOn)
 }
 
-// continues makes e go on with the chat's interrupted turn, if there is one.
+// continues makes e continue the chat's interrupted turn, if there is one.
 func (it interruptedTurns) continues(ctx context.Context, e *db.Inbound, l i18n.Lang) error {
 	if err := it.turns.awaitRecovery(ctx); err != nil {
 		return err
@@ -61,7 +61,7 @@ func (it interruptedTurns) continues(ctx context.Context, e *db.Inbound, l i18n.
 	return err
 }
 
-// over is the card of an interrupted turn about which somebody has decided.
+// over is the card of an interrupted turn after the decision.
 func (it interruptedTurns) over(
 	ctx context.Context, key chat.Key, turn int64, l i18n.Lang, notice i18n.Phrase,
 ) (chat.Card, error) {
@@ -77,7 +77,7 @@ func (it interruptedTurns) over(
 	return turncard.New(turn, l, time.Now()).Saying(parts...).Finish(end).Card(time.Now()), nil
 }
 
-// decide carries out the buttons of an interrupted turn.
+// decide handles the buttons of an interrupted turn.
 func (it interruptedTurns) decide(ctx context.Context, p chat.Press, l i18n.Lang) (string, error) {
 	w := db.Decision{Key: p.Key, Turn: p.Action.Turn, Event: p.ID, GoOn: p.Action.Do == turncard.DoContinue}
 	notice, toast := i18n.Dropped, i18n.Dropped

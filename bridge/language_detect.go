@@ -12,21 +12,21 @@ import (
 	"magpie/internal/chat"
 )
 
-// languages says in which language people are spoken to.
+// languages decides which language to use.
 type languages struct {
 	cfg   *Config
 	chats db.Chats
 	log   zerolog.Logger
 }
 
-// detect is the language to which a message changes its chat; empty = it does not.
+// detect returns the language that a message switches its chat to; empty = no switch.
 func (ls languages) detect(ctx context.Context, m chat.Incoming) string {
 	before := i18n.Lang(ls.load(ctx, m.Key).Lang)
 	return cmp.Or(ls.cfg.Lang, string(i18n.DetectSwitch(chat.Unmarked(m.Text), before)))
 }
 
-// ordersIn is the language to which a command changes its chat; empty = it does not. Command names are often English in
-// chats that are not, so only Chinese changes the language.
+// ordersIn returns the language that a command switches its chat to; empty = no switch. Command names are often English
+// in chats that are not, so only Chinese switches.
 func (cfg Config) ordersIn(text string) i18n.Lang {
 	switch {
 	case cfg.Lang != "":
@@ -37,24 +37,24 @@ func (cfg Config) ordersIn(text string) i18n.Lang {
 	return ""
 }
 
-// OfChat is the language in which a chat is spoken to.
+// OfChat is the language to use in a chat.
 func (ls languages) OfChat(ctx context.Context, key chat.Key) i18n.Lang {
 	return ls.LanguageFor(ctx, key, "")
 }
 
-// LanguageFor is the language in which a chat is answered that has just spoken another one; empty = it has not.
+// LanguageFor is the language to use in a chat after a message in another one; empty = no change.
 func (ls languages) LanguageFor(ctx context.Context, key chat.Key, spoken string) i18n.Lang {
 	c := ls.load(ctx, key)
 	c.Lang = cmp.Or(spoken, c.Lang)
 	return ls.cfg.langOf(c)
 }
 
-// OfUser is the language in which somebody is spoken to in private.
+// OfUser is the language to use with a user in private.
 func (ls languages) OfUser(ctx context.Context, user string) i18n.Lang {
 	return ls.OfChat(ctx, ls.private(ctx, user))
 }
 
-// ofOwner is the language in which the owner is spoken to in private; empty = it is not known yet.
+// ofOwner is the language to use with the owner in private; empty = not known yet.
 func (ls languages) ofOwner(ctx context.Context, user string) i18n.Lang {
 	c := ls.load(ctx, ls.private(ctx, user))
 	return i18n.Lang(cmp.Or(c.Settings.Lang, ls.cfg.Lang, c.Lang, ls.cfg.OwnerLang))
@@ -70,7 +70,7 @@ func (ls languages) private(ctx context.Context, user string) chat.Key {
 	return key
 }
 
-// load is what is known of a chat; nothing when it is new.
+// load returns what is known of a chat; empty for a new chat.
 func (ls languages) load(ctx context.Context, key chat.Key) db.Chat {
 	c, err := ls.chats.Get(ctx, key)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
@@ -79,8 +79,8 @@ func (ls languages) load(ctx context.Context, key chat.Key) db.Chat {
 	return c
 }
 
-// langOf is the language that was set for the chat, else the configured one, else the one that it speaks, else the one
-// in which a new chat is spoken to.
+// langOf is the first of these that is set: the chat's own setting, the configured language, the language that the chat
+// writes in, the default for new chats.
 func (cfg Config) langOf(c db.Chat) i18n.Lang {
 	if i18n.Lang(cmp.Or(c.Settings.Lang, cfg.Lang, c.Lang, cfg.NewLang)) == i18n.English {
 		return i18n.English

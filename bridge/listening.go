@@ -12,23 +12,23 @@ import (
 	"magpie/internal/chat"
 )
 
-// mostBotTurns is how many questions of other bots are answered until a person speaks: two bots that answer each other
-// would go on for ever.
+// mostBotTurns is how many questions of other bots are answered in a row without a person writing: two bots that answer
+// each other would never stop.
 const mostBotTurns = 10
 
-// listening says which messages of groups are for the bot.
+// listening decides which group messages are for the bot.
 type listening struct {
 	db   *db.DB
-	rule chat.MentionRule // of groups that have none of their own; empty = MentionOnly
+	rule chat.MentionRule // for groups without a rule of their own; empty = MentionOnly
 	log  zerolog.Logger
 }
 
-// toBot reports whether a message is for the bot. Another bot must mention it, whatever the rule is.
+// toBot reports whether a message is for the bot. Another bot must always mention it, whatever the rule.
 func (ls listening) toBot(ctx context.Context, m chat.Incoming) bool {
 	if m.Kind == chat.Private {
 		return m.ToBot
 	}
-	// On an error c is empty, and the configured rule counts.
+	// On an error c is empty, and the configured rule applies.
 	c, err := ls.db.Chats().Get(ctx, m.Key)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		ls.log.Error().Err(err).Stringer("chat", m.Key).Msg("mention rule of the group not available")
@@ -52,7 +52,7 @@ func (ls listening) toBot(ctx context.Context, m chat.Incoming) bool {
 	return false
 }
 
-// ruleOf is the rule of a group.
+// ruleOf is the rule that applies to a group.
 func (ls listening) ruleOf(c db.Chat) chat.MentionRule {
 	if own := chat.MentionRule(c.Settings.Mention); own.Known() {
 		return own
@@ -63,7 +63,7 @@ func (ls listening) ruleOf(c db.Chat) chat.MentionRule {
 	return chat.MentionOnly
 }
 
-// mention shows or sets the rule of a group. Everybody who may talk there may set it: it is about their own group.
+// mention shows or sets the rule of a group. Everyone who may talk there may set it: it only affects their own group.
 func (ls listening) mention(_ context.Context, o ordered) (order, error) {
 	if o.m.Kind == chat.Private {
 		return o.say(i18n.MentionPrivate)

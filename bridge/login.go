@@ -20,36 +20,36 @@ import (
 	"magpie/internal/claude"
 )
 
-// loginTime is how long a login may take from the command to the code.
+// loginTime is the timeout of a login, from the command to the code.
 const loginTime = 5 * time.Minute
 
-// Reasons for which a login ends without success.
+// Reasons why a login ends without success.
 var (
 	errLoginTime  = errors.New("no code was pasted in time")
 	errLoginEnded = errors.New("the login was cancelled")
 )
 
-// logins lets an admin log the agent's CLI in from a private chat. One login goes on at a time. The code that he pastes
-// goes to the CLI and nowhere else: it is in no log, no table and no prompt.
+// logins lets an admin log the agent's CLI in from a private chat, one login at a time. The pasted code goes only to
+// the CLI: it is in no log, no table and no prompt.
 type logins struct {
 	pool     *claude.Pool
 	out      delivery.Messenger
-	jobs     *workqueue.Queue // among which a login goes on
+	jobs     *workqueue.Queue // runs the login
 	log      zerolog.Logger
-	patience time.Duration // how long one may take
+	patience time.Duration // timeout of a login
 
 	mu  sync.Mutex
-	now *loginTalk // nil = nobody logs in
+	now *loginTalk // nil = no login in progress
 }
 
 // loginTalk is one login.
 type loginTalk struct {
 	key    chat.Key
 	who    string
-	to     chat.Ref // the message that asked for it
+	to     chat.Ref // the message that requested it
 	lang   i18n.Lang
 	codes  chan string
-	asked  bool // a link was shown: the next message is the code
+	asked  bool // the link was shown; the next message is the code
 	cancel context.CancelCauseFunc
 }
 
@@ -84,12 +84,12 @@ func (ls *logins) finishLogin() {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if ls.now != nil {
-		ls.now.asked = false // what comes next is talk again, even before the CLI has ended
+		ls.now.asked = false // the next message is talk again, even before the CLI has ended
 		ls.now.cancel(errLoginEnded)
 	}
 }
 
-// startLogin begins a login, unless one goes on.
+// startLogin starts a login, unless one is in progress.
 func (ls *logins) startLogin(o ordered) {
 	halt, cancel := context.WithCancelCause(context.Background())
 	t := &loginTalk{
@@ -113,8 +113,7 @@ func (ls *logins) startLogin(o ordered) {
 	})
 }
 
-// run carries a login to its end, and tells how it ended. What it says is not stored: after a restart it would be
-// wrong.
+// run carries out a login and reports how it ended. The report is not stored: after a restart it would be wrong.
 func (ls *logins) run(ctx context.Context, t *loginTalk) {
 	bounded, stop := context.WithTimeoutCause(ctx, ls.patience, errLoginTime)
 	defer stop()
@@ -136,7 +135,7 @@ func (ls *logins) run(ctx context.Context, t *loginTalk) {
 	ls.mu.Unlock()
 	ls.log.Info().Err(err).Str("user", t.who).Msg("login of the agent ended")
 	switch {
-	case errors.Is(err, errLoginEnded), ctx.Err() != nil && err != nil: // it was said, or the program ends
+	case errors.Is(err, errLoginEnded), ctx.Err() != nil && err != nil: // already reported, or a shutdown
 	case err == nil:
 		say(i18n.LoginDone.In(t.lang))
 	case errors.Is(err, errLoginTime):
@@ -150,24 +149,24 @@ func (ls *logins) run(ctx context.Context, t *loginTalk) {
 	}
 }
 
-// expect notes that a code is waited for.
+// expect notes that the next message is the code.
 func (ls *logins) expect(t *loginTalk) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	t.asked = true
 }
 
-// loginCode is what a code looks like. Nothing that somebody would ask looks so.
+// loginCode matches a message that is a login code. No question looks like this.
 var loginCode = regexp.MustCompile(`^\s*[A-Za-z0-9_-]{20,}#[A-Za-z0-9_-]{20,}\s*$`)
 
-// codeTaken is what is kept of a message that was a code.
+// codeTaken replaces a message that was a code.
 const codeTaken = "[login code]"
 
-// codeAmong is what a code among other words may be. An address that goes on after a # has a slash or a dot before it.
+// codeAmong matches possible codes within a text. The part of a URL before its # contains a slash or a dot.
 var codeAmong = regexp.MustCompile(`(^|[^A-Za-z0-9_#/.-])([A-Za-z0-9_-]{20,}#[A-Za-z0-9_-]{20,})`)
 
-// withoutCodes removes login codes from a text. Among other words a code is recognized by its mixture
-// of digits, capitals and small letters: the address of a page with a fragment can be as long.
+// withoutCodes removes login codes from a text. Within a text, a code must mix digits, capitals and small letters: a
+// URL with a fragment can be as long.
 func withoutCodes(text string) string {
 	if loginCode.MatchString(text) {
 		return codeTaken
@@ -187,8 +186,8 @@ func withoutCodes(text string) string {
 	})
 }
 
-// formWithoutCodes returns a copy of the form values without login codes. It copies because the event
-// is handled elsewhere, too.
+// formWithoutCodes returns a copy of the form values without login codes. It copies because others handle the same
+// event.
 func formWithoutCodes(filled map[string][]string) map[string][]string {
 	clean := maps.Clone(filled)
 	for name, values := range filled {
@@ -200,8 +199,9 @@ func formWithoutCodes(filled map[string][]string) map[string][]string {
 	return clean
 }
 
-// stripCode removes a login code from a message before anything else sees it: only the fact that there was one is kept.
-// It reports false for other messages. Whatever looks like a code is never stored, no matter who sends it and when.
+// stripCode removes a login code from a message before anything else sees it; only the fact that there was one is
+// stored. It returns false for other messages. Anything that looks like a code is never stored, no matter who sends it
+// and when.
 func (ls *logins) stripCode(m *chat.Incoming) (plan, bool) {
 	ls.mu.Lock()
 	t := ls.now
@@ -223,13 +223,13 @@ func (ls *logins) stripCode(m *chat.Incoming) (plan, bool) {
 	return nil, false
 }
 
-// hand gives a code to the CLI.
+// hand passes a code to the CLI.
 func (ls *logins) hand(t *loginTalk, code string) {
 	ls.mu.Lock()
-	t.asked = false // what comes next is talk again
+	t.asked = false // the next message is talk again
 	ls.mu.Unlock()
 	select {
 	case t.codes <- code:
-	default: // one is on its way
+	default: // a code is already on its way
 	}
 }

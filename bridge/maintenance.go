@@ -11,7 +11,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// maintenance does the work of chats between their turns: summaries, titles, memories, and contexts that are stale.
+// maintenance does the work between a chat's turns: summaries, titles, memories, and the reset of stale contexts.
 type maintenance struct {
 	cfg       *Config
 	db        *db.DB
@@ -21,34 +21,34 @@ type maintenance struct {
 	log       zerolog.Logger
 }
 
-// beforeTurn prepares the chat of a claimed turn, and lets no summary begin until afterTurn. It calls tell when the
-// turn has to wait for a summary that is being made.
+// beforeTurn prepares the chat of a claimed turn, and prevents new summaries until afterTurn. It calls tell if the turn
+// has to wait for a running summary.
 func (mt maintenance) beforeTurn(ctx context.Context, c db.Claim, tell func()) {
 	mt.beginAnew(ctx, c)
 	mt.scheduler.beforeTurn(ctx, c.Turn.Key, mt.due(c.Chat), tell)
 }
 
-// due reports whether the chat's next turn should find a summary in place of its session.
+// due reports whether a summary should replace the session before the chat's next turn.
 func (mt maintenance) due(c db.Chat) bool {
 	full := mt.cfg.Context.NeedsCompaction(c.Session.Tokens, c.Session.Window)
 	return c.Compacting != "" || full && mt.scheduler.mayRetry(c.Key, time.Now())
 }
 
-// endedTurn is what maintenance must know of a turn that is over.
+// endedTurn is what maintenance needs to know about an ended turn.
 type endedTurn struct {
 	db.Turn
 	asked      []chat.Message
 	state      db.TurnState
 	answer     string
-	ownCommand bool // it was a command of the agent's own
-	unasked    bool // its process is at work still
+	ownCommand bool // the turn was one of the agent's own commands
+	unasked    bool // its process is still working
 }
 
-// afterTurn does what is due in the chat of a turn that is over.
+// afterTurn does the work that is due after a turn.
 func (mt maintenance) afterTurn(ctx context.Context, t endedTurn) {
 	mt.scheduler.afterTurn(t.Key)
 	if t.state == db.Queued || ctx.Err() != nil {
-		return // at the end of the program; what is due is found before the next turn
+		return // shutdown; what is due is found before the next turn
 	}
 	c, err := mt.db.Chats().Get(ctx, t.Key)
 	if err != nil {
@@ -59,21 +59,21 @@ func (mt maintenance) afterTurn(ctx context.Context, t endedTurn) {
 		mt.scheduler.make(t.Key)
 	}
 	if t.ownCommand {
-		return // nothing was said that would be worth a title or a memory
+		return // nothing worth a title or a memory was said
 	}
 	if t.state == db.Done {
 		mt.notes.learn(c, t.ID, t.asked)
 	}
 	if c.Epoch != t.Epoch {
-		return // /new came: what was asked is no title for the next conversation
+		return // after /new, the old question is no title for the new conversation
 	}
 	if c.Topic == "" && t.state == db.Done && t.answer != "" && mt.cfg.Context.Titles {
 		mt.scheduler.title(t.Key, func(ctx context.Context) { mt.makeTitle(ctx, t) })
 	}
 }
 
-// long estimates whether the messages since the last summary would fill a session. It is only needed if
-// the agent has not reported the size of the session, or there is none.
+// long estimates whether the messages since the last summary would fill a session. It is only needed if the agent has
+// not reported the size of the session, or there is none.
 func (mt maintenance) long(ctx context.Context, c db.Chat) bool {
 	if c.Session.Tokens > 0 || !mt.scheduler.mayRetry(c.Key, time.Now()) {
 		return false

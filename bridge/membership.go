@@ -14,7 +14,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// chatMembership introduces the bot to the chats that it gets into.
+// chatMembership introduces the bot to new chats.
 type chatMembership struct {
 	chats     db.Chats
 	access    *access.Authorizer
@@ -39,7 +39,7 @@ func (b *Bridge) Change(ctx context.Context, c chat.Change) error {
 	return nil
 }
 
-// Read handles that somebody has read what the bot wrote in a private chat. It comes for each message.
+// Read handles a read receipt for a message of the bot in a private chat. There is one for each message.
 func (b *Bridge) Read(_ context.Context, key chat.Key, reader chat.Actor) {
 	b.membership.ahead.signOf(key, func(ctx context.Context) (bool, error) {
 		who, err := b.access.Authorizer.Authorize(ctx, key, reader)
@@ -63,7 +63,7 @@ func (b *Bridge) leave(ctx context.Context, c chat.Change) error {
 	return nil
 }
 
-// join introduces the bot to a group that may talk to it. About any other group it tells the owner.
+// join introduces the bot to a group that has access, and tells the owner about any other group.
 func (p chatMembership) join(ctx context.Context, c chat.Change) error {
 	who, err := p.access.Authorize(ctx, c.Key, c.Actor)
 	if err != nil {
@@ -86,7 +86,7 @@ func (p chatMembership) join(ctx context.Context, c chat.Change) error {
 	return nil
 }
 
-// greeting falls back to the rule for mentions: it is the default, and a wrong hint does less harm than none.
+// greeting falls back to the mention rule on an error: it is the default, and a wrong hint does less harm than none.
 func (p chatMembership) greeting(ctx context.Context, key chat.Key, l i18n.Lang) string {
 	c, err := p.chats.Get(ctx, key)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
@@ -98,8 +98,8 @@ func (p chatMembership) greeting(ctx context.Context, key chat.Key, l i18n.Lang)
 	return i18n.GreetingMention.In(l)
 }
 
-// open introduces the bot to somebody who opens the private chat for the first time, and who may talk to it. Whoever
-// opens it is likely to ask something.
+// open introduces the bot when a user with access opens the private chat for the first time. A question is then likely
+// to follow.
 func (p chatMembership) open(ctx context.Context, c chat.Change) error {
 	if who, err := p.access.Authorize(ctx, c.Key, c.Actor); err != nil || who != access.Admitted {
 		return err

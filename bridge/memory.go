@@ -18,13 +18,13 @@ import (
 	"magpie/internal/text"
 )
 
-// Clean is a text as it may be kept for good: without private data and secrets.
+// Clean removes private data and secrets from a text that will be kept for good.
 func Clean(s string) string { return strings.TrimSpace(redact.Text(s, redact.All())) }
 
-// clean is Clean that knows the program's own secrets too.
+// clean is Clean that also removes the program's own secrets.
 func (cfg Config) clean(s string) string { return Clean(cfg.Secrets.Text(s)) }
 
-// splitWord cuts the first word off.
+// splitWord splits off the first word.
 func splitWord(s string) (word, rest string) {
 	s = strings.TrimSpace(s)
 	if i := strings.IndexFunc(s, isSpace); i >= 0 {
@@ -35,7 +35,7 @@ func splitWord(s string) (word, rest string) {
 
 func isSpace(r rune) bool { return strings.ContainsRune(" \t\r\n\u00a0\u3000", r) }
 
-// memoryCommands are the commands about what is remembered for good.
+// memoryCommands are the commands about memories.
 type memoryCommands struct {
 	cfg    *Config
 	db     *db.DB
@@ -74,7 +74,7 @@ func (cs memoryCommands) rememberThis(_ context.Context, o ordered) (order, erro
 	return order{effects: []db.Effect{db.SaveMemory{Memory: x, By: by, Reply: reply}}}, nil
 }
 
-// leftOut is a note that private data was removed from a text; empty when nothing was.
+// leftOut is a note that private data was removed from a text; empty = none was.
 func leftOut(text, kept string, l i18n.Lang) string {
 	if kept == strings.TrimSpace(text) {
 		return ""
@@ -82,7 +82,7 @@ func leftOut(text, kept string, l i18n.Lang) string {
 	return "\n" + i18n.Redacted.In(l)
 }
 
-// memoryProblem is the text for users about a change that was refused.
+// memoryProblem tells users why a change was refused.
 func memoryProblem(err error) i18n.Phrase {
 	switch {
 	case errors.Is(err, db.ErrChanged):
@@ -95,16 +95,16 @@ func memoryProblem(err error) i18n.Phrase {
 	return i18n.MemoryUnknown
 }
 
-// memoryTalk is one /memory command and who gives it.
+// memoryTalk is one /memory command and its sender.
 type memoryTalk struct {
 	db       *db.DB
-	clean    func(string) string // what of a text may be kept for good
+	clean    func(string) string // redacts a text that will be kept for good
 	zone     *time.Location
 	said     chat.Incoming
 	l        i18n.Lang
-	all      []db.Memory // that he may see
-	inCharge bool        // he decides about memories here
-	free     bool        // he may change what he sees
+	all      []db.Memory // the memories that the sender may see
+	inCharge bool        // the sender manages the memories here
+	free     bool        // the sender may change what he sees
 }
 
 // aboutMemory is the command /memory.
@@ -115,7 +115,7 @@ func (cs memoryCommands) aboutMemory(ctx context.Context, o ordered) (order, err
 		return order{}, err
 	}
 	boss := cs.access.Load().InCharge(m)
-	// Memories about a person are visible to that person and to whoever is in charge.
+	// Memories about a person are visible to that person and to whoever manages the memories.
 	all = slices.DeleteFunc(all, func(x db.Memory) bool {
 		return !boss && x.Scope == db.UserScope && x.Of != m.Actor.ID
 	})
@@ -148,7 +148,7 @@ func (t *memoryTalk) say(p i18n.Phrase, args ...any) (order, error) {
 	return order{reply: fmt.Sprintf(p.In(t.l), args...)}, nil
 }
 
-// about finds a memory by its number or its id, and calls then for it. A memory of another user is reported as unknown,
+// about finds a memory by its number or ID, and calls then with it. A memory about another user is reported as unknown,
 // like one that does not exist.
 func (t *memoryTalk) about(name string, then func(db.Memory) (order, error)) (order, error) {
 	name = strings.TrimPrefix(strings.ToLower(name), "#")
@@ -164,11 +164,11 @@ func (t *memoryTalk) about(name string, then func(db.Memory) (order, error)) (or
 	return then(t.all[i])
 }
 
-// memoryPage is how many memories one reply lists.
+// memoryPage is the number of memories in one reply.
 const memoryPage = 40
 
-// list shows a page, the newest memory first. A page that does not exist is the first one, so that an
-// old link to a shortened list still works.
+// list shows a page, newest memory first. For a page that does not exist it shows the first one, so that an old link
+// still works when the list has become shorter.
 func (t *memoryTalk) list(page string) order {
 	if len(t.all) == 0 {
 		return order{reply: i18n.MemoryNone.In(t.l)}
@@ -210,7 +210,7 @@ func (t *memoryTalk) day(at time.Time) string {
 	return at.In(t.zone).Format(time.DateOnly)
 }
 
-// present prints a memory completely. Its number is unique only in this chat, so the id is printed, too.
+// present shows a whole memory. Its number is unique only within the chat, so the ID is shown, too.
 func (t *memoryTalk) present(x db.Memory) (order, error) {
 	words := strings.Join(x.Keywords, i18n.Listing.In(t.l))
 	if words == "" {
@@ -219,11 +219,11 @@ func (t *memoryTalk) present(x db.Memory) (order, error) {
 	return t.say(i18n.MemoryShow, x.Number, x.Title, t.marks(x), x.Text, words, x.ID, x.Version)
 }
 
-// excerpt is how much of a message a reply quotes, in runes.
+// excerpt limits a quoted message in a reply, in runes.
 const excerpt = 80
 
-// why lists who changed a memory and which messages it came from. A memory without stored
-// versions still shows its sources.
+// why lists who changed a memory, and the messages it came from. A memory without stored versions still shows its
+// sources.
 func (t *memoryTalk) why(ctx context.Context, x db.Memory) (order, error) {
 	versions, err := t.db.Memories().Versions(ctx, t.said.Key, x.ID)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
@@ -254,7 +254,7 @@ func (t *memoryTalk) why(ctx context.Context, x db.Memory) (order, error) {
 	return order{reply: s.String()}, nil
 }
 
-// name is how users know the author of a change.
+// name is the author of a change, for users.
 func (t *memoryTalk) name(who string) string {
 	switch {
 	case who == t.said.Actor.ID:
@@ -267,7 +267,7 @@ func (t *memoryTalk) name(who string) string {
 	return who
 }
 
-// Who makes a memory unasked, and when: as it is stored.
+// Authors and reasons of automatic memories, as stored.
 const (
 	byAgent  = "agent"
 	byItself = "magpie"
@@ -277,7 +277,7 @@ const (
 	whyStale  = "stale"
 )
 
-// reason is why a change was made, as users know it.
+// reason is the reason of a change, for users.
 func (t *memoryTalk) reason(why string) string {
 	known := map[string]i18n.Phrase{
 		whyTool: i18n.MemoryByTool, whyAnswer: i18n.MemoryAfterAnswer, whyStale: i18n.MemoryWhenStale,
@@ -289,7 +289,7 @@ func (t *memoryTalk) reason(why string) string {
 	return why
 }
 
-// done answers a change of a memory.
+// done confirms a change of a memory.
 func (t *memoryTalk) done(p i18n.Phrase) db.MemoryReply {
 	return func(x db.Memory, err error) string {
 		if err != nil {
@@ -301,17 +301,17 @@ func (t *memoryTalk) done(p i18n.Phrase) db.MemoryReply {
 
 func (t *memoryTalk) by(why string) db.Change { return db.Change{Who: t.said.Actor.ID, Why: why} }
 
-// save orders that x is saved, which must not have been changed meanwhile.
+// save returns an order that saves x, unless it was changed meanwhile.
 func (t *memoryTalk) save(x db.Memory, why string, reply db.MemoryReply) order {
 	return order{effects: []db.Effect{db.SaveMemory{Memory: x, By: t.by(why), Reply: reply}}}
 }
 
-// remove orders that x is forgotten, which must not have been changed meanwhile.
+// remove returns an order that deletes x, unless it was changed meanwhile.
 func (t *memoryTalk) remove(x db.Memory, why string, reply db.MemoryReply) order {
 	return order{effects: []db.Effect{db.ForgetMemory{Memory: x, By: t.by(why), Reply: reply}}}
 }
 
-// edit replaces the text. A title that was derived from the old text is dropped, so that saving derives a new one.
+// edit replaces the text. A title derived from the old text is dropped, so that saving derives a new one.
 func (t *memoryTalk) edit(x db.Memory, given string) order {
 	text := t.clean(given)
 	switch {
@@ -320,7 +320,7 @@ func (t *memoryTalk) edit(x db.Memory, given string) order {
 	case !t.free:
 		return order{reply: i18n.ForAdminsInGroups.In(t.l)}
 	}
-	if strings.HasPrefix(x.Text, strings.TrimSuffix(x.Title, "…")) { // the title was made from the text
+	if strings.HasPrefix(x.Text, strings.TrimSuffix(x.Title, "…")) { // the title was derived from the text
 		x.Title = ""
 	}
 	x.Text, x.Sources = text, append(slices.Clone(x.Sources), t.said.ID)
@@ -333,7 +333,7 @@ func (t *memoryTalk) edit(x db.Memory, given string) order {
 	})
 }
 
-// forget orders that a memory is forgotten. Everybody may forget their own ones.
+// forget deletes a memory. Everyone may delete their own.
 func (t *memoryTalk) forget(x db.Memory) (order, error) {
 	if !t.free && (x.Scope != db.UserScope || x.Of != t.said.Actor.ID) {
 		return t.say(i18n.ForAdminsInGroups)
@@ -341,7 +341,8 @@ func (t *memoryTalk) forget(x db.Memory) (order, error) {
 	return t.remove(x, "/memory forget", t.done(i18n.MemoryForgot)), nil
 }
 
-// approve needs somebody in charge: an agent proposes memories from text that anybody in the chat may have written.
+// approve is only for those who manage the memories: an agent proposes memories from text that anyone in the chat may
+// have written.
 func (t *memoryTalk) approve(x db.Memory) (order, error) {
 	switch {
 	case !t.inCharge:

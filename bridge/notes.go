@@ -15,11 +15,11 @@ import (
 	"magpie/internal/text"
 )
 
-// fewWords is how many tokens a question has at least in which something worth remembering may be told. Thanks and
-// greetings have less.
+// fewWords is the minimum length of a question, in tokens, that is searched for memories. Thanks and greetings are
+// shorter.
 const fewWords = 4
 
-// notes remembers unasked what is worth it.
+// notes creates memories automatically.
 type notes struct {
 	cfg       *Config
 	db        *db.DB
@@ -28,8 +28,8 @@ type notes struct {
 	log       zerolog.Logger
 }
 
-// learn has a background task look through a finished turn for facts worth remembering, if the
-// configuration allows it. Nobody waits for the result.
+// learn starts a background task that searches a finished turn for facts worth remembering, if configured. Nothing
+// waits for the result.
 func (n notes) learn(c db.Chat, turn int64, asked []chat.Message) {
 	cfg, words := n.cfg.Context.Memory, 0
 	for _, m := range asked {
@@ -54,7 +54,7 @@ func (n notes) learn(c db.Chat, turn int64, asked []chat.Message) {
 	}
 }
 
-// extract remembers what is worth it of the messages with these ids.
+// extract creates memories from the messages with these IDs.
 func (n notes) extract(ctx context.Context, c db.Chat, ids []string) error {
 	said, err := n.db.History().ByID(ctx, c.Key, ids)
 	if err != nil || len(said) == 0 { // they may have been deleted
@@ -81,11 +81,10 @@ func (n notes) extract(ctx context.Context, c db.Chat, ids []string) error {
 	return n.keep(ctx, note, reply)
 }
 
-// maxAgentTries is how often the agent is to be asked for memories when there is no time for it. Each lasts ten
-// minutes.
+// maxAgentTries limits the retries for memories when the agent has no time. Each one lasts ten minutes.
 const maxAgentTries = 6
 
-// askAgent has the agent do a task, when there is time for it.
+// askAgent runs a task of the agent when there is time for it.
 func (n notes) askAgent(
 	ctx context.Context, key chat.Key, what string, task contextmgr.Task,
 ) (reply string, err error) {
@@ -98,16 +97,16 @@ func (n notes) askAgent(
 	return reply, err
 }
 
-// known returns the memories that the model may see while it writes this one: never those of other
-// people, whose words could end up in it.
+// known returns the memories that the model may see while it writes a new one: never those about other people, whose
+// content could end up in it.
 func (n notes) known(ctx context.Context, note db.Memory) ([]db.Memory, error) {
 	list, err := n.db.Memories().List(ctx, note.Key)
 	return slices.DeleteFunc(list, func(x db.Memory) bool { return x.Scope == db.UserScope && x.Of != note.Of }), err
 }
 
-// keep stores what the agent wrote down as memories like note, but for what is known.
+// keep stores the memories in the agent's reply, apart from known ones. note holds their common fields.
 func (n notes) keep(ctx context.Context, note db.Memory, reply string) error {
-	known, err := n.known(ctx, note) // somebody may have remembered it meanwhile
+	known, err := n.known(ctx, note) // the same may have been remembered meanwhile
 	if err != nil {
 		return err
 	}
@@ -120,7 +119,7 @@ func (n notes) keep(ctx context.Context, note db.Memory, reply string) error {
 			continue
 		}
 		saved, err := n.db.Memories().Learn(ctx, note, db.Change{Who: byItself, Why: whyAnswer})
-		if errors.Is(err, db.ErrNotFound) { // something of the turn was taken back meanwhile
+		if errors.Is(err, db.ErrNotFound) { // a message of the turn was recalled meanwhile
 			return nil
 		} else if err != nil {
 			return err
@@ -131,7 +130,7 @@ func (n notes) keep(ctx context.Context, note db.Memory, reply string) error {
 	return nil
 }
 
-// sameWords reports whether two texts differ in nothing but case, blanks and the mark at their end.
+// sameWords reports whether two texts are equal apart from case, spaces and the final punctuation mark.
 func sameWords(a, b string) bool {
 	plain := func(s string) string { return strings.TrimRight(text.OneLine(s), "。.！! ") }
 	return strings.EqualFold(plain(a), plain(b))

@@ -10,7 +10,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// notify is the command /notify. Everybody may give it: it is about their own chat.
+// notify is the command /notify. Everyone may use it: it only affects their own chat.
 func (cs settingCommands) notify(_ context.Context, o ordered) (order, error) {
 	on, known := onOff[strings.ToLower(o.args)]
 	switch {
@@ -33,7 +33,7 @@ func (cs settingCommands) notify(_ context.Context, o ordered) (order, error) {
 
 var onOff = map[string]bool{"on": true, "开": true, "开启": true, "off": false, "关": false, "关闭": false}
 
-// notice is what calls the askers of a turn when it has ended so; nil = nothing does.
+// notice notifies the askers of a turn that has ended; nil = no notification.
 func (w historyWriter) notice(ctx context.Context, e db.TurnResult) *db.Notice {
 	says := map[db.TurnState]i18n.Phrase{
 		db.Done: i18n.NoticeDone, db.Failed: i18n.NoticeFailed, db.Interrupted: i18n.NoticeInterrupted,

@@ -17,7 +17,7 @@ import (
 func failed(log *zerolog.Logger, err error) turncard.Outcome {
 	var exit *claude.ExitError
 	var spent *spentError
-	// In this order: a stop and a shutdown also end the process, so the exit error that follows says nothing.
+	// The order matters: a stop or a shutdown also ends the process, and the exit error that follows says nothing.
 	switch {
 	case errors.Is(err, workqueue.ErrStopped):
 		return turncard.Outcome{State: db.Cancelled, Notice: i18n.Stopped}
@@ -43,7 +43,7 @@ func failed(log *zerolog.Logger, err error) turncard.Outcome {
 	return turncard.Outcome{State: db.Failed, Failure: "internal", Notice: i18n.FailUnknown}
 }
 
-// stopped is the outcome of a turn that somebody has stopped, or whose question was recalled.
+// stopped is the outcome of a turn that a user has stopped, or whose question was recalled.
 func stopped(ctx context.Context, turns db.Turns, t db.Turn) turncard.Outcome {
 	gone, err := turns.TakenBack(context.WithoutCancel(ctx), t.Key, t.ID)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"magpie/internal/failpoint"
 )
 
-// turnDisplay shows people how their turns go on: on the card of the turn, and on the messages that it answers.
+// turnDisplay shows a turn's progress, on its card and as reactions to its messages.
 type turnDisplay struct {
 	out       delivery.Messenger
 	outbox    *delivery.Outbox
@@ -24,7 +24,7 @@ type turnDisplay struct {
 	secrets   redact.Known
 }
 
-// startPainting shows that a turn has begun, and how it goes on, until stopPainting is called.
+// startPainting shows that a turn has begun, and its progress until stopPainting is called.
 func (d turnDisplay) startPainting(ctx context.Context, t *turn) (stopPainting func()) {
 	d.reactions.Set(t.claim.Asked, chat.Working)
 	return d.paint(ctx, t)
@@ -36,8 +36,8 @@ func (d turnDisplay) ended(t *turn, state db.TurnState) {
 	d.reactions.Set(t.claim.Asked, delivery.ReactionOf(state))
 }
 
-// draw shows a final state that the outbox does not deliver. It tries only once: the turn goes on
-// later, and its card is drawn again then.
+// draw shows a final state that the outbox does not deliver. It tries only once: the turn continues later, and its card
+// is drawn again then.
 func (d turnDisplay) draw(ctx context.Context, t *turn, v turncard.State) {
 	if t.painter.ID == "" {
 		return
@@ -49,7 +49,7 @@ func (d turnDisplay) draw(ctx context.Context, t *turn, v turncard.State) {
 	}
 }
 
-// courtesy is the timeout of a call to the platform that is under way when a turn ends: short when the program ends.
+// courtesy is the timeout of a platform call that is in progress when a turn ends; it is short during shutdown.
 func courtesy(ctx context.Context) time.Duration {
 	if ctx.Err() != nil {
 		return 300 * time.Millisecond
@@ -57,7 +57,7 @@ func courtesy(ctx context.Context) time.Duration {
 	return 2 * time.Second
 }
 
-// redacted are the parts of an answer without secrets. Only the last one still grows.
+// redacted returns the parts of an answer without secrets. Only the last part still grows.
 func (d turnDisplay) redacted(parts []string) []string {
 	clean, last := make([]string, len(parts)), len(parts)-1
 	for i, part := range parts[:last] {
@@ -67,7 +67,7 @@ func (d turnDisplay) redacted(parts []string) []string {
 	return clean
 }
 
-// paint shows the progress of the turn until the returned function is called.
+// paint shows the turn's progress until the returned function is called.
 func (d turnDisplay) paint(turn context.Context, t *turn) (stopPainting func()) {
 	// Not cancelled with the turn: the last state must be drawn after it has ended.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(turn))

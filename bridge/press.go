@@ -16,7 +16,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// pressHandler does what the buttons of cards are for.
+// pressHandler handles the buttons of cards.
 type pressHandler struct {
 	access      access.Control
 	languages   languages
@@ -29,7 +29,7 @@ type pressHandler struct {
 	log         zerolog.Logger
 }
 
-// press handles a pressed button, and returns the toast to show, also when it fails.
+// press handles a pressed button. It returns the toast to show, even with an error.
 func (ph *pressHandler) press(ctx context.Context, p chat.Press) (toast string, err error) {
 	switch who, err := ph.access.Authorizer.Authorize(ctx, p.Key, p.Actor); {
 	case err != nil:
@@ -51,7 +51,7 @@ func (ph *pressHandler) press(ctx context.Context, p chat.Press) (toast string, 
 	case p.Action.Do == access.DoLetIn || p.Action.Do == access.DoTurnAway:
 		return ph.access.Requests.Answer(ctx, p, l)
 	case p.Action.Do == turncard.DoStop && ph.lanes.StopTurn(p.Key, p.Action.Turn):
-		// it ends anyway, unless the program dies before
+		// the turn ends anyway, unless the program crashes first
 		if err := ph.turns.Stop(context.WithoutCancel(ctx), p.Key, p.Action.Turn); err != nil {
 			ph.log.Error().Err(err).Stringer("chat", p.Key).Int64("turn", p.Action.Turn).Msg("stop not stored")
 		}
@@ -70,8 +70,8 @@ func (ph *pressHandler) press(ctx context.Context, p chat.Press) (toast string, 
 	return i18n.StopOver.In(l), nil
 }
 
-// chatOf is the chat or topic that a press belongs to. The event does not name the topic, but the turn has one. For a
-// running turn it needs no store, so a turn can be stopped while the store is unavailable.
+// chatOf is the chat or topic that a press belongs to. The event does not name the topic, but the turn has one. A
+// running turn is found without the store, so it can be stopped while the store is unavailable.
 func (ph *pressHandler) chatOf(ctx context.Context, press chat.Press) chat.Key {
 	turn := press.Action.Turn
 	if turn == 0 {
@@ -81,10 +81,10 @@ func (ph *pressHandler) chatOf(ctx context.Context, press chat.Press) chat.Key {
 	if !running {
 		var err error
 		if key, err = ph.turns.Place(ctx, turn); err != nil && !errors.Is(err, db.ErrNotFound) {
-			ph.log.Error().Err(err).Stringer("chat", press.Key).Msg("a press counts for the whole chat")
+			ph.log.Error().Err(err).Stringer("chat", press.Key).Msg("topic of a press not found; using the chat")
 		}
 	}
-	if key.Parent() != press.Key.Parent() { // the value may be made up
+	if key.Parent() != press.Key.Parent() { // the value may be forged
 		return press.Key
 	}
 	return key

@@ -14,8 +14,8 @@ import (
 	"magpie/internal/claude"
 )
 
-// Preview is the context that a question would get if it were asked now: what [Bridge] would send, by the same code.
-// Nothing is sent and nothing is changed.
+// Preview builds the context that a question would get now, with the same code as [Bridge]. It sends and changes
+// nothing.
 type Preview struct {
 	cfg     Config
 	db      *db.DB
@@ -23,16 +23,16 @@ type Preview struct {
 	agent   claude.Config
 }
 
-// NewPreview makes a Preview for a bridge with this configuration. The store may be one that is only read.
+// NewPreview makes a Preview for a bridge with this configuration. The store may be read-only.
 func NewPreview(cfg Config, store *db.DB, m *contextmgr.Manager, agent claude.Config) *Preview {
 	return &Preview{cfg: cfg, db: store, context: m, agent: agent}
 }
 
-// noTurn is the number of a turn that comes after all that there are.
+// noTurn is a turn number above all real ones.
 const noTurn = math.MaxInt64
 
-// Build builds the context of a question; live says that a living process would be asked, else a new one. It returns
-// [db.ErrNotFound] for a chat that is not known.
+// Build builds the context of a question. live means that a live process would get it, otherwise a new one. It returns
+// [db.ErrNotFound] for an unknown chat.
 func (p *Preview) Build(ctx context.Context, question chat.Message, live bool) (Built, error) {
 	claim, err := p.claim(ctx, question)
 	if err != nil {
@@ -45,7 +45,7 @@ func (p *Preview) Build(ctx context.Context, question chat.Message, live bool) (
 	return Built{Key: question.Key, Turn: noTurn, Prompt: p.context.Build(ctx, r), Live: live, Lost: lost}, nil
 }
 
-// claim is what the claim of a question would be; without a text nothing is asked.
+// claim simulates the claim of a question; without a text there is no question.
 func (p *Preview) claim(ctx context.Context, question chat.Message) (db.Claim, error) {
 	c, err := p.db.Chats().Get(ctx, question.Key)
 	if err != nil {
@@ -68,7 +68,7 @@ func (p *Preview) claim(ctx context.Context, question chat.Message) (db.Claim, e
 	return claim, nil
 }
 
-// sessionState finds out in which session a turn would run, and how far that holds the conversation, or why it is lost.
+// sessionState returns how far the session that a turn would use holds the conversation, or why that session is lost.
 func (p *Preview) sessionState(ctx context.Context, c *db.Claim, live bool) (s syncState, lost claude.LostCause) {
 	if !c.Resume {
 		return syncState{}, ""
@@ -86,7 +86,7 @@ func (p *Preview) sessionState(ctx context.Context, c *db.Claim, live bool) (s s
 		switch last, err = transcripts.Verify(p.cfg.project(c.Chat), c.Turn.Session, names(prompts)); {
 		case errors.As(err, &gone):
 			lost = gone.Cause
-		case err != nil: // the folder is not there
+		case err != nil: // the folder is missing
 			lost = claude.LostElsewhere
 		}
 	}
@@ -97,7 +97,7 @@ func (p *Preview) sessionState(ctx context.Context, c *db.Claim, live bool) (s s
 	return compare(*c, true, prompts, last), ""
 }
 
-// Outline says for people which contexts b carries, one a line, in English or in Chinese.
+// Outline lists the contexts in b for people, one per line, in English or Chinese.
 func (b Built) Outline(english bool) string {
 	if english {
 		return b.outline(i18n.English)
@@ -105,7 +105,7 @@ func (b Built) Outline(english bool) string {
 	return b.outline(i18n.Chinese)
 }
 
-// outline is the result in figures, for people who do not want to read the whole prompt.
+// outline describes the result in figures, for people who do not want to read the whole prompt.
 func (b Built) outline(l i18n.Lang) string {
 	p, session := b.Prompt, i18n.OutlineNew.In(l)
 	switch {

@@ -23,12 +23,12 @@ import (
 	"magpie/internal/safepath"
 )
 
-// Project is one entry of the [projects] section: a folder in which agents may work, and what they may do there at
-// most.
+// Project is an entry of the [projects] section: a folder in which agents may work, and the highest permission mode
+// there.
 type Project struct {
 	Path string `toml:"path"`
-	Mode string `toml:"mode"` // the permission mode that chats may choose at most; empty = the configured one
-	// whether they may choose bypassPermissions, with which agents ask nobody for anything
+	Mode string `toml:"mode"` // the highest permission mode for chats; empty = the configured one
+	// allows bypassPermissions, in which agents never ask for permission
 	Bypass bool `toml:"bypass"`
 }
 
@@ -38,7 +38,7 @@ func (p *Project) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Permission modes of which something depends here.
+// Permission modes that the code refers to.
 const (
 	defaultMode = "default"
 	editsMode   = "acceptEdits"
@@ -49,30 +49,30 @@ var modes = claude.PermissionModes
 
 func rank(mode string) int { return slices.Index(modes, cmp.Or(mode, defaultMode)) }
 
-// ceiling is the mode that chats in the project may have at most, where usual is the configured one.
+// ceiling is the highest mode for chats in the project; usual is the configured one.
 func (p Project) ceiling(usual string) string {
 	switch {
 	case p.Bypass:
 		return bypassMode
 	case p.Mode != "":
 		return p.Mode
-	case usual == bypassMode: // that is said of each project, or of none
+	case usual == bypassMode: // applies to all projects or to none
 		return editsMode
 	}
 	return usual
 }
 
-// site is a project as chats know it.
+// site is a project from the view of chats.
 type site struct {
-	name    string // empty = the usual one
+	name    string // empty = the default project
 	path    string
-	ceiling string // the permission mode that chats may have there at most
+	ceiling string // the highest permission mode for chats there
 }
 
-// shown is how users see a project: its name, or that of its folder, but not where it lies.
+// shown is the project's name for users, or the name of its folder, but not the path.
 func (p site) shown() string { return cmp.Or(p.name, projectName(p.path)) }
 
-// projectShown is how users see where the agent of a chat works.
+// projectShown names for users where the agent of a chat works.
 func (cfg Config) projectShown(c db.Chat) string {
 	p, err := cfg.site(c)
 	if err != nil {
@@ -81,7 +81,7 @@ func (cfg Config) projectShown(c db.Chat) string {
 	return p.shown()
 }
 
-// sites lists the projects, the usual one first.
+// sites lists the projects, the default one first.
 func (cfg Config) sites() []site {
 	list := []site{{"", cfg.Project, cfg.PermissionMode}}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Projects)) {
@@ -91,8 +91,7 @@ func (cfg Config) sites() []site {
 	return list
 }
 
-// find looks a project up by the name that a user gives it. What the usual one's folder is called may be another's
-// name.
+// find looks a project up by the name that a user typed. Another project may have the name of the default one's folder.
 func (cfg Config) find(name string) (site, bool) {
 	list := cfg.sites()
 	usual, named := list[0], list[1:]
@@ -102,10 +101,10 @@ func (cfg Config) find(name string) (site, bool) {
 	return usual, slices.Contains(byDefault, strings.ToLower(name)) || strings.EqualFold(usual.shown(), name)
 }
 
-// errNoProject says that a chat's project is not among those of the configuration any more.
+// errNoProject means that the chat's project is no longer configured.
 var errNoProject = errors.New("the chat's project is not configured")
 
-// site is where the agent of a chat works.
+// site returns the project of a chat.
 func (cfg Config) site(c db.Chat) (site, error) {
 	for _, p := range cfg.sites() {
 		if p.name == c.Settings.Project || p.name != "" && p.path == c.Settings.Project {
@@ -115,8 +114,8 @@ func (cfg Config) site(c db.Chat) (site, error) {
 	return site{}, errNoProject
 }
 
-// workplace is the chat's working folder, where agents may work now: a link may lead elsewhere since the program's
-// start.
+// workplace returns the chat's working folder if agents may work there now: a symbolic link may have changed since
+// startup.
 func (cfg Config) workplace(c db.Chat) (string, error) {
 	p, err := cfg.site(c)
 	if err != nil {
@@ -129,7 +128,7 @@ func (cfg Config) workplace(c db.Chat) (string, error) {
 	return dir, nil
 }
 
-// project is the chat's working folder; empty if the configuration no longer has its project.
+// project is the chat's working folder; empty if its project is no longer configured.
 func (cfg Config) project(c db.Chat) string {
 	p, err := cfg.site(c)
 	if err != nil {
@@ -138,12 +137,11 @@ func (cfg Config) project(c db.Chat) string {
 	return p.path
 }
 
-// permissionMode is what the agent may do in the chat without being asked: what the chat has chosen, or the configured
-// mode, but not more than the project allows.
+// permissionMode is the mode that the chat has chosen, or the configured one, limited to what the project allows.
 func (cfg Config) permissionMode(c db.Chat) string {
 	mode := cmp.Or(c.Settings.Mode, cfg.PermissionMode)
 	p, err := cfg.site(c)
-	// Without a project the strictest mode counts.
+	// Without a project the strictest mode applies.
 	if err != nil {
 		return modes[0]
 	}
@@ -153,21 +151,21 @@ func (cfg Config) permissionMode(c db.Chat) string {
 	return mode
 }
 
-// workspace is where the agent of a chat works, given its folder. Where the most that is allowed is less than usual, it
-// is for looking only: an approved plan would lead out of that mode.
+// workspace describes the working folder of a chat. A project that allows less than the default mode is read-only: an
+// approved plan would leave that mode.
 func (cfg Config) workspace(c db.Chat, dir string) approval.Workspace {
 	p, err := cfg.site(c)
 	readOnly := err != nil || rank(p.ceiling) < rank(defaultMode)
 	return approval.Workspace{Dir: dir, ReadOnly: readOnly, AskAll: cfg.AskEverything}
 }
 
-// protected is what nobody but admins may let an agent touch.
+// protected returns the files that only admins may let an agent touch.
 func (cfg Config) protected() approval.Protected {
 	g := cfg.Guard
 	return approval.Protected{Data: g.Data, State: g.State, Received: cfg.Files.Folder, Files: g.Files, Homes: g.Homes}
 }
 
-// projectName is how users see a project that has no name of its own: its folder's.
+// projectName is the name, for users, of a project without a name of its own: that of its folder.
 func projectName(dir string) string {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
@@ -175,15 +173,15 @@ func projectName(dir string) string {
 	return filepath.Base(dir)
 }
 
-// Guard names the folders in which no agent may work.
+// Guard names the folders in which agents must not work.
 type Guard struct {
-	Homes []string // nor in what holds them
-	Data  string   // the program's own; nor in what holds it, nor in it
-	State string   // what the agents of chats keep, which may lie elsewhere
-	Files []string // the program's configuration and secrets, and the agents' settings: not in what holds one of them
+	Homes []string // nor in a folder that contains one
+	Data  string   // the program's data; nor in a folder that contains it, or below it
+	State string   // the agents' state, which may be elsewhere
+	Files []string // the configuration, secrets and the agents' settings; not in a folder that contains one
 }
 
-// Check gives the folder without symbolic links, or says why no agent may work there.
+// Check returns the folder with symbolic links resolved, or says why agents must not work there.
 func (g Guard) Check(dir string) (string, error) {
 	real, err := safepath.Dir(dir)
 	switch {
@@ -198,17 +196,17 @@ func (g Guard) Check(dir string) (string, error) {
 	return real, nil
 }
 
-// Refuses says why no agent may work in a folder, which need not be there yet; nil = it may.
+// Refuses says why agents must not work in a folder, which need not exist yet; nil = they may.
 func (g Guard) Refuses(dir string) error {
 	real, err := safepath.Resolve(dir)
 	if err != nil {
 		return err
 	}
-	// Its parent is itself: the root.
+	// Only the root is its own parent.
 	if real == filepath.Dir(real) {
 		return configtype.Mistakef("助手不能在根目录里工作", "the agent cannot work in the root of the file system")
 	}
-	// Keys and logins lie in home folders, so an agent may work below one but not in it.
+	// Keys and logins are in home folders, so an agent may work below one but not in it.
 	for _, home := range g.Homes {
 		if home, err := safepath.Dir(home); err == nil && safepath.Contains(real, home) {
 			return configtype.Mistakef("助手不能直接在主目录或它的上级目录里工作，请在主目录里选一个文件夹",
@@ -243,7 +241,8 @@ func (g Guard) Refuses(dir string) error {
 	return nil
 }
 
-// holdsFile reports whether a folder holds a file, or a link to it: who may change the link decides what is read.
+// holdsFile reports whether a folder contains a file, or a link to it: whoever can change the link decides what is
+// read.
 func holdsFile(dir, file string) (bool, error) {
 	folder, err := safepath.Resolve(filepath.Dir(file))
 	if err != nil {
@@ -253,7 +252,7 @@ func holdsFile(dir, file string) (bool, error) {
 	return safepath.Contains(dir, folder) || safepath.Contains(dir, real), err
 }
 
-// CheckProjects reports everything that is wrong with the folders that agents may work in.
+// CheckProjects reports all problems with the folders that agents work in.
 func (cfg Config) CheckProjects() error {
 	var errs []error
 	if _, err := cfg.Guard.Check(cfg.Project); err != nil {
@@ -288,7 +287,7 @@ func (cfg Config) CheckProjects() error {
 	return errors.Join(errs...)
 }
 
-// longestName is the longest name of a project, in bytes.
+// longestName is the maximum length of a project's name in bytes.
 const longestName = 64
 
 func goodName(name string) bool {
@@ -371,13 +370,13 @@ func (cs settingCommands) changeMode(_ context.Context, o ordered) (order, error
 	return o.do(db.SetMode{Mode: modes[i]}, i18n.ModeChanged, modesShown(o.lang, modes[i]))
 }
 
-// modeWords are what the modes mean.
+// modeWords describe the modes.
 var modeWords = map[string]i18n.Phrase{
 	"plan": i18n.ModePlan, "dontAsk": i18n.ModeDontAsk, defaultMode: i18n.ModeDefault, editsMode: i18n.ModeEdits,
 	"auto": i18n.ModeAuto, bypassMode: i18n.ModeBypass,
 }
 
-// modesShown lists modes by what they mean and what they are called.
+// modesShown lists modes with their meaning and name.
 func modesShown(l i18n.Lang, list ...string) string {
 	var shown []string
 	for _, m := range list {
@@ -387,7 +386,7 @@ func modesShown(l i18n.Lang, list ...string) string {
 	return strings.Join(shown, i18n.Listing.In(l))
 }
 
-// modeNames are what the modes are called in Chinese.
+// modeNames are the Chinese names of the modes.
 var modeNames = map[string]string{
 	"plan": "计划", "dontAsk": "不询问", defaultMode: "默认", editsMode: "接受编辑", "auto": "自动", bypassMode: "跳过权限",
 }

@@ -17,7 +17,7 @@ import (
 	"magpie/internal/failpoint"
 )
 
-// receiver takes messages in: it checks who may write, and tells commands, questions and the talk of groups apart.
+// receiver takes messages in: it checks access, and tells commands, questions and group talk apart.
 type receiver struct {
 	cfg         *Config
 	access      access.Control
@@ -33,13 +33,13 @@ type receiver struct {
 	steering    *steering
 }
 
-// message takes in a message that the platform has delivered. The platform delivers it again until message returns nil,
-// so it returns as soon as the message is stored.
+// message receives a message from the platform, which redelivers it until message returns nil. So it returns as soon as
+// the message is stored.
 func (rc *receiver) message(ctx context.Context, m chat.Incoming) error {
 	if taken, err := rc.access.Claim(ctx, m); taken || err != nil {
 		return err
 	}
-	code, isCode := rc.logins.stripCode(&m) // before anybody else sees it
+	code, isCode := rc.logins.stripCode(&m) // before anything else sees it
 	rc.background.markEventReceived(m)
 	if admitted, err := rc.access.Admit(ctx, m); err != nil || !admitted {
 		return err
@@ -79,19 +79,19 @@ func (rc *receiver) message(ctx context.Context, m chat.Incoming) error {
 	return rc.commands.obey(ctx, ordered{m: m, args: args}, p)
 }
 
-// stopWord matches a message that says no more than to stop. It is a command only while a turn runs: at any other time
-// it may well be an answer to the agent.
+// stopWord matches a message that only says to stop. It is a command only while a turn is running; at any other time it
+// may be an answer to the agent.
 var stopWord = regexp.MustCompile(`(?i)^\s*(停止|停下|停|stop|cancel)\s*[。.!！~]*\s*$`)
 
-// hasFiles reports whether a message brings anything along. What it replies to does not count.
+// hasFiles reports whether a message has attachments of its own. Those of a quoted message do not count.
 func hasFiles(m chat.Incoming) bool {
 	return slices.ContainsFunc(m.Files, func(f chat.File) bool { return f.Kind != chat.Quote })
 }
 
-// goOn matches a message that asks to go on with an interrupted answer.
+// goOn matches a message that asks to continue an interrupted answer.
 var goOn = regexp.MustCompile(`(?i)^\s*(继续|接着说|continue|go on)\s*[。.!！~]*\s*$`)
 
-// acceptQuestion takes in a question.
+// acceptQuestion receives a question.
 func (rc *receiver) acceptQuestion(ctx context.Context, m chat.Incoming) error {
 	e := db.Inbound{Incoming: m, Class: chat.Talk, Lang: rc.languages.detect(ctx, m)}
 	l := rc.languages.LanguageFor(ctx, m.Key, e.Lang)
@@ -105,7 +105,7 @@ func (rc *receiver) acceptQuestion(ctx context.Context, m chat.Incoming) error {
 	default:
 		e.Steer = db.Steer{Turn: rc.steering.turnFor(ctx, m), Prompt: uuid.NewString()}
 	}
-	if e.Steer.Turn == 0 { // else it has no files, and quotes what its agent says just now
+	if e.Steer.Turn == 0 { // otherwise it has no files, and quotes what the agent is saying
 		var err error
 		if e.Files, err = rc.files.FilesOf(ctx, m); err != nil {
 			return err
@@ -130,15 +130,15 @@ func (rc *receiver) acceptQuestion(ctx context.Context, m chat.Incoming) error {
 	return nil
 }
 
-// edited handles an edited message. A question whose turn has not begun is replaced. After that its
-// author decides whether the new version is answered, since the old answer may be good enough. A
-// command is carried out once, in its original form.
+// edited handles an edited message. A question whose turn has not begun is replaced. After that its author decides
+// whether the new version is answered, since the old answer may be good enough. A command is carried out once, in its
+// original form.
 func (rc *receiver) edited(ctx context.Context, m chat.Incoming) error {
 	if taken, err := rc.access.Claim(ctx, m); taken || err != nil {
 		return err
 	}
 	if _, isCode := rc.logins.stripCode(&m); isCode {
-		return nil // it is kept by nobody; what is to be handed over comes in a message of its own
+		return nil // a code is never stored; a new one must come as a message of its own
 	}
 	if m.Unreadable != "" || strings.TrimSpace(questionIn(m.Text)) == "" {
 		return nil
@@ -162,7 +162,7 @@ func (rc *receiver) edited(ctx context.Context, m chat.Incoming) error {
 	return nil
 }
 
-// editedCard asks whether a message is to be answered again.
+// editedCard asks whether to answer an edited message again.
 func editedCard(turn int64, l i18n.Lang) chat.Card {
 	text := i18n.Edited.In(l)
 	head := i18n.HeaderEdited.In(l)

@@ -19,11 +19,11 @@ import (
 	"magpie/internal/claude"
 )
 
-// maxAttempts is how often a turn that has done and shown nothing is claimed again after a crash. The turn may be what
-// makes the program crash.
+// maxAttempts is how often a turn without any visible effect is claimed again after a crash. The turn may be what makes
+// the program crash.
 const maxAttempts = 3
 
-// recovery takes up what an earlier process left.
+// recovery takes over what an earlier process left behind.
 type recovery struct {
 	db        *db.DB
 	pool      *claude.Pool
@@ -34,10 +34,10 @@ type recovery struct {
 	log       zerolog.Logger
 }
 
-// run ends the agents that are left. The turns that ran are finished, queued again, or interrupted; then the chats that
-// have work are woken.
+// run ends leftover agents. The turns that were running are finished, requeued or interrupted. Then it wakes the chats
+// that have work.
 func (r recovery) run(ctx context.Context) error {
-	// What arrives from here on wakes its chat when it is due: a picture waits for its words.
+	// A message that arrives from here on wakes its chat itself: a picture first waits for its text.
 	keys, err := r.db.Queue().Chats(ctx)
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func (r recovery) run(ctx context.Context) error {
 		}
 	}
 	for _, t := range left {
-		r.turns.wake(t.Key) // it may have been queued again
+		r.turns.wake(t.Key) // it may have been requeued
 	}
 	for _, key := range keys {
 		r.turns.wake(key)
@@ -90,12 +90,12 @@ func (r recovery) run(ctx context.Context) error {
 	for _, key := range awaited {
 		r.scheduler.make(key)
 	}
-	// Only now new turns may begin, behind those of the earlier run.
+	// Only now may new turns begin, after those of the earlier run.
 	close(r.turns.recovered)
 	return nil
 }
 
-// cutOffTurns decides what becomes of the turns that were running when their process died.
+// cutOffTurns decides about turns that were running when their process died.
 type cutOffTurns struct {
 	cfg       *Config
 	db        *db.DB
@@ -106,8 +106,8 @@ type cutOffTurns struct {
 	log       zerolog.Logger
 }
 
-// recover decides about a turn that a dead process left. Its transcript tells what the agent did after the bridge
-// had gone; the store tells what people have seen.
+// recover decides about a turn that a dead process left. Its transcript tells what the agent did after the bridge had
+// gone; the store tells what users have seen.
 func (r cutOffTurns) recover(ctx context.Context, t db.Turn) error {
 	if t.Follows != 0 {
 		return r.cutFollowUp(ctx, t)
@@ -159,8 +159,8 @@ func (r cutOffTurns) recover(ctx context.Context, t db.Turn) error {
 	return nil
 }
 
-// outcome is how a turn has ended that is not run again, by what the agent did. unanswered is whether people were being
-// asked.
+// outcome is the outcome of a turn that is not run again, from what the agent did. unanswered means that users were
+// being asked.
 func (r cutOffTurns) outcome(
 	ctx context.Context, t db.Turn, did claude.Outcome, unanswered bool, log zerolog.Logger,
 ) turncard.Outcome {
@@ -168,7 +168,7 @@ func (r cutOffTurns) outcome(
 	case t.Stopped && !(did.Ended && did.Failure == ""):
 		log.Warn().Msg("turn was cut off while it was being stopped")
 		return stopped(ctx, r.db.Turns(), t)
-	case unanswered: // the agent may have gone on without the permission, but nobody has decided that it should
+	case unanswered: // the agent may have continued without the permission, but nobody has decided that it should
 		log.Warn().Msg("turn was cut off while people were asked; its asker decides whether it goes on")
 		return turncard.Outcome{State: db.Interrupted, Notice: i18n.InterruptedAsking}
 	case did.Ended:
@@ -203,7 +203,7 @@ func (r cutOffTurns) usage(ctx context.Context, t db.Turn, did claude.Outcome) *
 	return &u
 }
 
-// cutFollowUp ends a turn that its agent has begun by itself, or was to begin.
+// cutFollowUp ends a turn that its agent has started by itself, or was about to start.
 func (r cutOffTurns) cutFollowUp(ctx context.Context, t db.Turn) error {
 	e, err := r.followUpResult(ctx, t, turncard.Outcome{State: db.Interrupted, Notice: i18n.BackgroundCut})
 	if err != nil {
@@ -216,8 +216,8 @@ func (r cutOffTurns) cutFollowUp(ctx context.Context, t db.Turn) error {
 	return nil
 }
 
-// followUpResult is how a follow-up ends whose agent is gone: with what its agent has finished, or else as cut says.
-// Nobody has asked for it, so it is not begun again unasked.
+// followUpResult is how a follow-up ends whose agent is gone: with the agent's finished answer if there is one,
+// otherwise with cut. Nobody has asked for it, so it is not started again automatically.
 func (r cutOffTurns) followUpResult(ctx context.Context, t db.Turn, cut turncard.Outcome) (e db.TurnResult, err error) {
 	log := r.log.With().Stringer("chat", t.Key).Int64("turn", t.ID).Str("session", t.Session).Logger()
 	c, err := r.db.Chats().Get(ctx, t.Key)
@@ -228,19 +228,19 @@ func (r cutOffTurns) followUpResult(ctx context.Context, t db.Turn, cut turncard
 	if err != nil {
 		return e, err
 	}
-	if c.Epoch != t.Epoch { // /new came just before the end of the program
+	if c.Epoch != t.Epoch { // /new came just before the shutdown
 		cut = replaced
 	}
 	var did claude.Outcome
 	end := cut
-	if cut.State == db.Interrupted { // else what it has said does not count any more
+	if cut.State == db.Interrupted { // otherwise the text is out of date
 		did = r.unread(log.WithContext(ctx), c, t)
 	}
 	switch {
 	case cut.State != db.Interrupted:
 	case t.Stopped && !(did.Ended && did.Failure == ""):
 		end = turncard.Outcome{State: db.Cancelled, Notice: i18n.Stopped}
-	case unanswered: // the agent may have gone on without the permission, but nobody has decided that it should
+	case unanswered: // the agent may have continued without the permission, but nobody has decided that it should
 		end.Notice = i18n.InterruptedAsking
 	case did.Ended:
 		end = turncard.OutcomeOf(did.Failure)
@@ -257,7 +257,7 @@ func (r cutOffTurns) followUpResult(ctx context.Context, t db.Turn, cut turncard
 	}, nil
 }
 
-// unread is what the agent of a follow-up has said that no turn has read.
+// unread returns the agent's text of a follow-up that no turn has read.
 func (r cutOffTurns) unread(ctx context.Context, c db.Chat, t db.Turn) claude.Outcome {
 	transcripts := r.pool.Config().Transcripts(t.Key.String())
 	heard, err := r.db.Turns().FollowUps().Heard(ctx, t.Session)
@@ -271,7 +271,7 @@ func (r cutOffTurns) unread(ctx context.Context, c db.Chat, t db.Turn) claude.Ou
 	return did
 }
 
-// workedIn is the folder in which a session of a chat has run: the chat may have changed its project since.
+// workedIn is the folder in which a session of a chat was running: the chat may have changed its project since.
 func (r cutOffTurns) workedIn(c db.Chat, transcripts claude.Transcripts, session string) string {
 	dir := r.cfg.project(c)
 	// The CLI files sessions by working folder, so all known folders are tried.
@@ -291,7 +291,7 @@ func (cfg Config) ended(e Ended) {
 	}
 }
 
-// isChats returns a function that reports whether a folder is that of a chat's agents.
+// isChats returns a function that reports whether a folder belongs to a chat's agents.
 func (r recovery) isChats(ctx context.Context) func(folder string) (bool, error) {
 	return func(folder string) (bool, error) {
 		_, err := r.db.Folders().Chat(ctx, folder)

@@ -17,13 +17,13 @@ import (
 	"magpie/internal/claude"
 )
 
-// What /resume lists.
+// Limits of /resume.
 const (
-	pastSessions = 20 // at most, the newest
-	shortID      = 8  // characters of an id that name a session
+	pastSessions = 20 // the newest sessions
+	shortID      = 8  // how many characters of an ID identify a session
 )
 
-// sessionCommands are the commands about the sessions that a chat has had.
+// sessionCommands are the commands about the past sessions of a chat.
 type sessionCommands struct {
 	cfg   *Config
 	chats db.Chats
@@ -34,7 +34,7 @@ type sessionCommands struct {
 	log   zerolog.Logger
 }
 
-// resume is the command /resume: it lists the sessions that the chat has had, or goes back to one.
+// resume is the command /resume: it lists the chat's past sessions, or returns to one.
 func (cs sessionCommands) resume(ctx context.Context, o ordered) (order, error) {
 	list, err := cs.chats.PastSessions(ctx, o.m.Key, pastSessions)
 	if err != nil {
@@ -53,7 +53,7 @@ func (cs sessionCommands) resume(ctx context.Context, o ordered) (order, error) 
 	card := &chat.Card{Summary: i18n.FirstLine(i18n.ResumeHead.In(o.lang))}
 	for i, p := range list {
 		mark := ""
-		// The session that is in use needs no button.
+		// The current session needs no button.
 		if p.ID == o.chat.Session.ID {
 			mark = i18n.ResumeNow.In(o.lang)
 		} else if len(card.Buttons) < mostButtons {
@@ -67,8 +67,8 @@ func (cs sessionCommands) resume(ctx context.Context, o ordered) (order, error) 
 	return order{card: card}, nil
 }
 
-// goBack makes one of the listed sessions the chat's again. Any other session, such as one of another chat, is not
-// found.
+// goBack makes one of the listed sessions the chat's current one. Any other session, such as one of another chat, is
+// not found.
 func (cs sessionCommands) goBack(ctx context.Context, o ordered, list []db.PastSession) (order, error) {
 	past, ok := pick(list, o.args)
 	if !ok {
@@ -88,7 +88,7 @@ func (cs sessionCommands) goBack(ctx context.Context, o ordered, list []db.PastS
 	done := i18n.ResumeDone
 	var lost *claude.LostError
 	if _, err := cs.pool.Config().Transcripts(o.m.Key.String()).Verify(dir, past.ID, nil); errors.As(err, &lost) {
-		done = i18n.ResumeLost // and its conversation goes on from the History
+		done = i18n.ResumeLost // the conversation continues from the History
 	}
 	key := o.m.Key.String()
 	back, err := o.do(db.ResumeSession{Session: db.Session{ID: past.ID, Node: cs.cfg.Node, Cwd: dir}},
@@ -104,13 +104,13 @@ func (cs sessionCommands) goBack(ctx context.Context, o ordered, list []db.PastS
 
 func number(s string) bool { _, err := strconv.Atoi(s); return err == nil }
 
-// pick finds a session by its number in the list, or by its id or the beginning of it.
+// pick finds a session by its number in the list, or by its ID or a prefix of it.
 func pick(list []db.PastSession, name string) (db.PastSession, bool) {
 	if n, err := strconv.Atoi(name); err == nil && n >= 1 && n <= len(list) {
 		return list[n-1], true
 	}
 	for _, p := range list {
-		// Shorter beginnings could match by accident.
+		// Shorter prefixes could match by accident.
 		if len(name) >= shortID && strings.HasPrefix(p.ID, strings.ToLower(name)) {
 			return p, true
 		}

@@ -11,8 +11,8 @@ import (
 	"magpie/internal/chat"
 )
 
-// retry is the command /retry: it asks the last question of the conversation again. The previous answer
-// stays in the History, where the agent sees it; a note in the prompt asks for a different one.
+// retry is the command /retry: it asks the last question of the conversation again. The previous answer stays in the
+// History, where the agent sees it; a note in the prompt asks for a different one.
 func (cs conversationCommands) retry(ctx context.Context, o ordered) (order, error) {
 	if busy, err := cs.turns.busy(ctx, o.m.Key); err != nil || busy {
 		return order{reply: i18n.Busy.In(o.lang)}, err
@@ -27,16 +27,16 @@ func (cs conversationCommands) retry(ctx context.Context, o ordered) (order, err
 	if _, own := forwarded(cs.pool.Config().SlashCommands(), question); own {
 		return order{ask: question}, nil
 	}
-	for _, l := range []i18n.Lang{i18n.Chinese, i18n.English} { // asked for the third time it says so once
+	for _, l := range []i18n.Lang{i18n.Chinese, i18n.English} { // a repeated /retry must not add the note twice
 		question = strings.TrimPrefix(question, retryNote(l))
 	}
 	return order{ask: retryNote(o.lang) + question, files: files}, nil
 }
 
-// retryNote is what the agent reads before a question that it is asked again.
+// retryNote precedes a repeated question in the prompt.
 func retryNote(l i18n.Lang) string { return fmt.Sprintf("%s\n", i18n.RetryNote.In(l)) }
 
-// lastQuestion is what the last turn of the conversation asked, with its files; empty = nothing was asked yet.
+// lastQuestion is the question of the conversation's last turn, with its files; empty = no question yet.
 func (cs conversationCommands) lastQuestion(ctx context.Context, o ordered) (string, []chat.File, error) {
 	var asked []string
 	var files []chat.File

@@ -13,13 +13,13 @@ import (
 	"magpie/db"
 )
 
-// ruleCommands are the commands about what agents may do unasked.
+// ruleCommands are the commands about what agents may do without asking.
 type ruleCommands struct {
 	rules db.Rules
 	zone  *time.Location
 }
 
-// allow lists the rules of a chat, or revokes one. Everybody who may talk to the bot may revoke a rule: the agent only
+// allow lists the rules of a chat, or revokes one. Everyone who may talk to the bot may revoke a rule: the agent only
 // has to ask again.
 func (cs ruleCommands) allow(ctx context.Context, o ordered) (order, error) {
 	list, err := cs.rules.List(ctx, o.m.Key)
@@ -48,7 +48,7 @@ func (cs ruleCommands) allow(ctx context.Context, o ordered) (order, error) {
 	return o.do(db.RevokeRule{Number: number}, i18n.AllowRevoked, number, text)
 }
 
-// list shows rules.
+// list formats rules.
 func (cs ruleCommands) list(o ordered, rules []db.Rule) string {
 	lines := []string{i18n.AllowHead.In(o.lang)}
 	for _, r := range rules {

@@ -16,20 +16,20 @@ const sendFileTool = "Shows a file of the project to the people of this chat: pi
 	"described: a plot, a document, an archive. Only files in the project folder can be sent, of 30 MB at most. " +
 	"The people see it at once, before the rest of your answer; do not send the same file twice."
 
-// Bounds of what one turn sends.
+// Limits of the files that one turn sends.
 const (
 	longestCaption = 2000             // runes
-	mostSent       = 20               // files of one turn
-	deliveryWait   = 20 * time.Second // that the agent waits to learn what became of its file
+	mostSent       = 20               // files per turn
+	deliveryWait   = 20 * time.Second // how long the agent waits for the result
 )
 
-// toSend is a file that the agent wants to show.
+// toSend is the input of the tool that sends a file.
 type toSend struct {
 	Path    string `json:"path" jsonschema:"the file, in the project folder"`
 	Caption string `json:"caption,omitempty" jsonschema:"a line that says what it is, in the language of the user, Markdown; may be empty"`
 }
 
-// sendFile leaves a file to be delivered as an answer to what the turn answers, and waits a while for that.
+// sendFile queues a file as a reply to the turn's message, and waits a while for its delivery.
 func (d *toolHandlers) sendFile(ctx context.Context, key chat.Key, in toSend) (string, error) {
 	a, err := d.running(key)
 	if err != nil {
@@ -57,7 +57,7 @@ func (d *toolHandlers) sendFile(ctx context.Context, key chat.Key, in toSend) (s
 	return became(p, isNew)
 }
 
-// became tells the agent what became of its file.
+// became tells the agent the result of a delivery.
 func became(p db.FileDelivery, isNew bool) (string, error) {
 	switch {
 	case p.State == db.Shown && !isNew:

@@ -9,14 +9,13 @@ import (
 	"magpie/internal/claude"
 )
 
-// serverStates is which MCP servers did not start, by the folder in which their agents work: as the last turn there has
-// found them.
+// serverStates holds the MCP servers that failed to start, by working folder, as of the last turn there.
 type serverStates struct {
 	mu     sync.Mutex
 	broken map[string][]claude.MCPServer
 }
 
-// note takes up how the servers of a process in dir are.
+// note records the states of the servers of a process in dir.
 func (s *serverStates) note(dir string, list []claude.MCPServer) {
 	broken := slices.DeleteFunc(slices.Clone(list), func(m claude.MCPServer) bool { return !m.Broken() })
 	s.mu.Lock()
@@ -28,7 +27,7 @@ func (s *serverStates) note(dir string, list []claude.MCPServer) {
 	s.broken[dir] = broken
 }
 
-// describe names the servers that did not start in dir; empty = all did.
+// describe names the servers that failed to start in dir; empty = none failed.
 func (s *serverStates) describe(dir string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

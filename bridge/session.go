@@ -11,21 +11,21 @@ import (
 	"magpie/internal/claude"
 )
 
-// session is the agent's session in which a turn runs. Its id, and the id of the prompt in it, are fields of the turn.
+// session is the agent's session in which a turn runs. Its ID, and the ID of the prompt in it, are fields of the turn.
 type session struct {
 	cfg     *Config
 	db      *db.DB
 	claim   *db.Claim
-	resume  bool             // it exists already
-	lost    claude.LostCause // why an earlier one was given up; empty = none was
-	prompts []db.Prompt      // those that its transcript was compared with
-	kept    db.Session       // is stored with the end of the turn; no ID = no session holds the turn
-	logged  atomic.Value     // its id, for every line of the log
+	resume  bool             // it already exists
+	lost    claude.LostCause // why an earlier one was given up; empty = there was none
+	prompts []db.Prompt      // the prompts that its transcript was compared with
+	kept    db.Session       // stored at the end of the turn; no ID = no session holds the turn
+	logged  atomic.Value     // the ID for log lines
 }
 
 func newSession(cfg *Config, store *db.DB, c *db.Claim) *session {
 	s := &session{cfg: cfg, db: store, claim: c, resume: c.Resume}
-	// Until the CLI reports another id, log lines carry the planned one.
+	// Until the CLI reports another ID, log lines carry the planned one.
 	s.logged.Store(c.Turn.Session)
 	return s
 }
@@ -33,7 +33,7 @@ func newSession(cfg *Config, store *db.DB, c *db.Claim) *session {
 // Run implements zerolog.Hook.
 func (s *session) Run(e *zerolog.Event, _ zerolog.Level, _ string) { e.Any("session", s.logged.Load()) }
 
-// checkResumable refuses a session that cannot be resumed on this machine, or in the project that the chat has now.
+// checkResumable returns an error if the session cannot be resumed on this machine, or in the chat's current project.
 func (s *session) checkResumable() error {
 	own := s.claim.Chat.Session.ID
 	if cause := s.cfg.checkResumable(s.claim.Chat); s.resume && own == s.claim.Turn.Session && cause != "" {
@@ -42,13 +42,13 @@ func (s *session) checkResumable() error {
 	return nil
 }
 
-// known lists the ids of the prompts that the session may hold.
+// known lists the IDs of the prompts that the session may hold.
 func (s *session) known(ctx context.Context) []string {
 	s.prompts = known(ctx, s.db, *s.claim)
 	return names(s.prompts)
 }
 
-// compare tells how far the session, as the process has it, holds the conversation.
+// compare returns how much of the conversation the process's session holds.
 func (s *session) compare(ctx context.Context, p *claude.Process) syncState {
 	now := syncState{turn: held(*s.claim), verified: true}
 	if p.Fresh() {
@@ -63,10 +63,10 @@ func (s *session) compare(ctx context.Context, p *claude.Process) syncState {
 	return now
 }
 
-// begun notes that the session with this id holds the turn, and its working folder.
+// begun records that the session with this ID holds the turn, and its working folder.
 func (s *session) begun(id, dir string) { s.kept = db.Session{ID: id, Node: s.cfg.Node, Cwd: dir} }
 
-// ended notes what a result says about the session.
+// ended records what a result says about the session.
 func (s *session) ended(r claude.Result) {
 	if s.kept.ID != "" && r.Session != "" {
 		s.kept.ID = r.Session
@@ -74,7 +74,7 @@ func (s *session) ended(r claude.Result) {
 	s.kept.Tokens, s.kept.Window = r.Held, r.Window
 }
 
-// lostWith is why the session cannot be resumed after a result; nil = it can.
+// lostWith returns why the session cannot be resumed after a result; nil = it can.
 func (s *session) lostWith(r claude.Result, acted bool) error {
 	lost := &claude.LostError{Session: s.claim.Turn.Session}
 	switch {
@@ -93,7 +93,7 @@ func (s *session) forget(ctx context.Context, lost *claude.LostError) error {
 	zerolog.Ctx(ctx).Warn().Str("cause", string(lost.Cause)).
 		Msg("session lost; the conversation goes on from the History")
 	s.lost = lost.Cause
-	if lost.Cause == claude.LostMachine { // where it can be gone on with
+	if lost.Cause == claude.LostMachine { // where it can still be resumed
 		return s.renew(ctx)
 	}
 	if err := s.db.Chats().ForgetSession(context.WithoutCancel(ctx), s.claim.Turn.Key, lost.Session); err != nil {
@@ -102,8 +102,8 @@ func (s *session) forget(ctx context.Context, lost *claude.LostError) error {
 	return s.renew(ctx)
 }
 
-// rejoin prepares a turn whose process died for another attempt: in the same session if that has begun, else in a new
-// one. A new session that may or may not have begun can be neither resumed nor begun again under its id.
+// rejoin prepares another attempt of a turn whose process died: in the same session if that has begun, otherwise in a
+// new one. A new session that may or may not have begun can neither be resumed nor started again under its ID.
 func (s *session) rejoin(ctx context.Context) error {
 	if s.resume || s.kept.ID != "" {
 		s.resume = true
@@ -118,8 +118,8 @@ func (s *session) renew(ctx context.Context) error {
 	return s.rename(ctx, uuid.NewString())
 }
 
-// rename stores the session of the next attempt, with a new prompt id: the CLI ignores a prompt whose id the session
-// knows already.
+// rename stores the session of the next attempt, with a new prompt ID: the CLI ignores a prompt whose ID the session
+// already holds.
 func (s *session) rename(ctx context.Context, id string) error {
 	s.claim.Turn.Session, s.claim.Turn.Prompt = id, uuid.NewString()
 	s.logged.Store(id)

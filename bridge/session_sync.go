@@ -11,14 +11,14 @@ import (
 	"magpie/internal/safepath"
 )
 
-// syncState is how far the session that a turn goes on with holds the conversation.
+// syncState is how much of the conversation the session of a turn holds.
 type syncState struct {
-	turn     int64 // the last turn that it holds; 0 = not known
-	verified bool  // the transcript tells so, or the process that wrote it
-	isBehind bool  // it held more once
+	turn     int64 // the last turn that it holds; 0 = unknown
+	verified bool  // confirmed by the transcript, or by the process that wrote it
+	isBehind bool  // it held more before
 }
 
-// checkResumable reports why the chat's session cannot be resumed on this machine or in this project; empty = it can.
+// checkResumable returns why the chat's session cannot be resumed on this machine or in this project; empty = it can.
 func (cfg Config) checkResumable(c db.Chat) claude.LostCause {
 	s := c.Session
 	switch {
@@ -32,8 +32,8 @@ func (cfg Config) checkResumable(c db.Chat) claude.LostCause {
 	return ""
 }
 
-// realPath is a folder as the agent's sessions know it; empty when it is not there, of which the start of the agent
-// will tell.
+// realPath is a folder as the agent's sessions know it; empty if it is missing, which the start of the agent will
+// report.
 func realPath(dir string) string {
 	real, err := safepath.Dir(dir)
 	if err != nil {
@@ -50,16 +50,16 @@ func names(prompts []db.Prompt) []string {
 	return list
 }
 
-// known lists the questions that a turn's session may hold. When they cannot be read, or the last one of the session
-// has no name since it is from an old version, there are none: then the session is resumed unseen, since that should
-// not keep anybody from an answer.
+// known lists the prompts that a turn's session may hold. If they cannot be read, or the session's last one has no ID
+// because it is from an old version, the list is empty. The session is then resumed unchecked, since that should not
+// keep anybody from an answer.
 func known(ctx context.Context, store *db.DB, c db.Claim) []db.Prompt {
 	list, err := store.Turns().Prompts(ctx, c.Turn.Key, c.Turn.ID)
 	last := c.Turn.ID
 	if own := c.Chat.Session; own.ID == c.Turn.Session {
 		last = own.Turn
 	}
-	if n := len(list); err == nil && n > 0 && list[n-1].Turn > last { // it was set aside for long
+	if n := len(list); err == nil && n > 0 && list[n-1].Turn > last { // it was not used for long
 		var older []db.Prompt
 		older, err = store.Turns().Prompts(ctx, c.Turn.Key, last)
 		list = append(list, older...)
@@ -73,7 +73,7 @@ func known(ctx context.Context, store *db.DB, c db.Claim) []db.Prompt {
 	return list
 }
 
-// held is the last turn that the session of a turn holds, as the store knows it; 0 = not known.
+// held is the last turn that the session of a turn holds, according to the store; 0 = unknown.
 func held(c db.Claim) int64 {
 	if own := c.Chat.Session; own.ID == c.Turn.Session {
 		return own.Turn
@@ -81,7 +81,7 @@ func held(c db.Claim) int64 {
 	return 0
 }
 
-// compare tells how far the session of a turn holds the conversation, if its transcript ends as last says.
+// compare returns how much of the conversation a turn's session holds, if its transcript ends as last says.
 func compare(c db.Claim, resume bool, prompts []db.Prompt, last claude.SyncState) syncState {
 	s := syncState{turn: held(c)}
 	i := slices.IndexFunc(prompts, func(q db.Prompt) bool { return q.ID == last.Prompt })
@@ -90,7 +90,7 @@ func compare(c db.Claim, resume bool, prompts []db.Prompt, last claude.SyncState
 	}
 	until := prompts[i].Turn
 	if !last.Whole {
-		until-- // the answer is not there
+		until-- // the answer is missing
 	}
 	return syncState{turn: until, verified: true, isBehind: until < s.turn}
 }

@@ -23,8 +23,8 @@ func stale(c db.Claim, after time.Duration) bool {
 		c.Turn.Epoch == c.Chat.Epoch && len(c.Asked) > 0
 }
 
-// beginAnew lets the context of a stale chat begin with the claimed turn. The key points of the last messages go into
-// Memory while the turn is being answered; in groups only where the configuration says so.
+// beginAnew makes the context of a stale chat begin with the claimed turn. The key points of the last messages become a
+// memory while the turn is being answered; in groups only if configured.
 func (mt maintenance) beginAnew(ctx context.Context, c db.Claim) {
 	if !stale(c, mt.cfg.Context.StaleAfter.Duration) {
 		return
@@ -52,8 +52,8 @@ func (mt maintenance) beginAnew(ctx context.Context, c db.Claim) {
 	})
 }
 
-// capture stores the key points of the last messages before the claimed turn as a memory, unless one of
-// those messages was recalled meanwhile.
+// capture stores the key points of the last messages before the claimed turn as a memory, unless one of them was
+// recalled meanwhile.
 func (n notes) capture(ctx context.Context, c db.Claim) error {
 	said, err := n.rounds(ctx, c)
 	if err != nil || len(said) == 0 {
@@ -72,7 +72,7 @@ func (n notes) capture(ctx context.Context, c db.Claim) error {
 		x.Sources = append(x.Sources, m.ID)
 	}
 	_, err = n.db.Memories().Learn(ctx, x, db.Change{Who: byItself, Why: whyStale})
-	if errors.Is(err, db.ErrNotFound) { // something of it was taken back meanwhile
+	if errors.Is(err, db.ErrNotFound) { // one of the messages was recalled meanwhile
 		return nil
 	}
 	return err

@@ -17,7 +17,7 @@ import (
 	"magpie/internal/text"
 )
 
-// reportCommands are the commands that show how things stand in a chat.
+// reportCommands show the state of a chat.
 type reportCommands struct {
 	cfg     *Config
 	db      *db.DB
@@ -65,7 +65,7 @@ func (cs reportCommands) status(ctx context.Context, o ordered) (order, error) {
 		add(i18n.StatusNotifyOff)
 	}
 	text := strings.Join(lines, "\n") + cs.lastReport(ctx, c)
-	// Version and load are the operator's affair and are not shown in groups.
+	// Version and load are for the operator, and are not shown in groups.
 	if v := cs.cfg.Version; v != "" && o.m.Kind == chat.Private && cs.access.Load().IsAdmin(o.m.Actor) {
 		silenced, err := cs.db.Chats().Silences().List(ctx)
 		if err != nil {
@@ -80,8 +80,8 @@ func (cs reportCommands) status(ctx context.Context, o ordered) (order, error) {
 	return order{reply: text}, nil
 }
 
-// silencedIn names the chats in which the platform lets the bot say nothing, and who can change that. What the platform
-// says is for the log and for doctor.
+// silencedIn names the chats in which the platform does not let the bot write, and who can change that. The platform's
+// reason is left to the log and to doctor.
 func silencedIn(list []db.Silenced, l i18n.Lang) string {
 	const most = 5
 	var names []string
@@ -98,12 +98,12 @@ func silencedIn(list []db.Silenced, l i18n.Lang) string {
 	return strings.Join(names, i18n.Listing.In(l))
 }
 
-// modelOf is the name of the model that answers in the chat.
+// modelOf is the name of the chat's model.
 func modelOf(agent claude.Config, o ordered) string {
 	return cmp.Or(o.chat.Settings.Model, agent.Model, i18n.ByDefault.In(o.lang))
 }
 
-// effortOf is how hard that model thinks.
+// effortOf is that model's effort level.
 func effortOf(agent claude.Config, o ordered) string {
 	return cmp.Or(o.chat.Settings.Effort, agent.Effort, i18n.ByDefault.In(o.lang))
 }

@@ -19,26 +19,26 @@ import (
 	"magpie/internal/failpoint"
 )
 
-// steering hands messages to turns that run: what their askers want to add.
+// steering passes messages to running turns: what their askers want to add.
 type steering struct {
 	store  db.Steers
 	turns  db.Turns
 	queue  db.Queue
 	lanes  *workqueue.Lanes
 	access *access.Authorizer
-	always bool // not only messages that say that they are an addition
+	always bool // not only messages marked as an addition
 	log    zerolog.Logger
 
 	mu      sync.Mutex
-	running map[int64]*steeredTurn // by number
+	running map[int64]*steeredTurn // by turn number
 }
 
-// steeredTurn is a turn that runs, with the messages that were handed to it.
+// steeredTurn is a running turn with the messages passed to it.
 type steeredTurn struct {
 	kind   chat.Kind
 	askers []string
-	unread []steer                    // in the order in which they came
-	agent  func(id, text string) bool // gives a message to the agent; nil = it does not have the question yet
+	unread []steer                    // in the order of arrival
+	agent  func(id, text string) bool // passes a message to the agent; nil = the agent does not have the question yet
 }
 
 // steer is a message that the agent has not read yet.
@@ -48,8 +48,7 @@ type steer struct {
 	handed  bool // the agent's process has it
 }
 
-// turnStarted lets messages be handed to a turn, until end is called. Those that were not read then are queued by the
-// turn's end.
+// turnStarted lets a turn receive messages until end is called. The end of the turn queues the unread ones.
 func (s *steering) turnStarted(c db.Claim) (end func()) {
 	t := &steeredTurn{kind: c.Chat.Kind}
 	for _, m := range c.Asked {
@@ -68,12 +67,12 @@ func (s *steering) turnStarted(c db.Claim) (end func()) {
 	}
 }
 
-// addition matches a message that says that it adds something to what was asked before.
+// addition matches a message that says that it adds to an earlier question.
 var addition = regexp.MustCompile(`(?i)^\s*(补充(一下|一点|说明)?\s*([:：,，。、]|\s)|also\s*[:：])`)
 
-// turnFor is the running turn to which a message belongs; 0 = it is a question of its own. In a group only those who
-// have asked may add something, and admins: the turn goes on in the name of its askers. A file is always a question of
-// its own, and so is a message that quotes another one than the card of the turn.
+// turnFor returns the running turn that a message belongs to; 0 = it is a question of its own. In a group only askers
+// of the turn and admins may add to it: the turn acts on behalf of its askers. A file is always a question of its own,
+// and so is a message that quotes anything but the turn's card.
 func (s *steering) turnFor(ctx context.Context, m chat.Incoming) int64 {
 	turn := s.lanes.RunningTurn(m.Key)
 	if turn == 0 || hasFiles(m) {
@@ -92,12 +91,11 @@ func (s *steering) turnFor(ctx context.Context, m chat.Incoming) int64 {
 	return turn
 }
 
-// waits reports whether questions of the chat wait already: what comes then may belong to them, such as words to a
-// file.
+// waits reports whether the chat has waiting questions, which a new message may belong to, such as the text for a file.
 func (s *steering) waits(ctx context.Context, key chat.Key) bool {
 	waiting, err := s.queue.Turns(ctx, key)
 	if err != nil {
-		s.log.Error().Err(err).Stringer("chat", key).Msg("waiting turns not found; an addition waits with them")
+		s.log.Error().Err(err).Stringer("chat", key).Msg("waiting turns not found; queueing the addition")
 	}
 	return err != nil || len(waiting) > 0
 }
@@ -110,27 +108,27 @@ func (s *steering) quotesCard(ctx context.Context, turn int64, m chat.Incoming) 
 	}
 	card, err := s.turns.CardOf(ctx, turn)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
-		s.log.Error().Err(err).Int64("turn", turn).Msg("card of a turn not found; its quote is a question")
+		s.log.Error().Err(err).Int64("turn", turn).Msg("card of a turn not found; taking its quote as a question")
 	}
-	message, _, _ := strings.Cut(card, "/") // the id of a card begins with that of its first message
+	message, _, _ := strings.Cut(card, "/") // a card's ID begins with the ID of its first message
 	return card != "" && m.Files[i].Of == message
 }
 
-// hand gives a message that was stored for a turn to its agent, now or when the agent has the question.
+// hand passes a stored message to the agent of its turn, now or once the agent has the question.
 func (s *steering) hand(turn int64, prompt string, m chat.Message) {
 	failpoint.At("steer: stored")
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.running[turn]
 	if t == nil {
-		return // its end has queued the message
+		return // the end of the turn has queued the message
 	}
 	t.unread = append(t.unread, steer{prompt: prompt, message: m})
 	t.pass()
 	failpoint.At("steer: handed")
 }
 
-// pass gives the agent what it does not have yet. The caller holds mu.
+// pass sends the agent all messages that it does not have yet. The caller holds mu.
 func (t *steeredTurn) pass() {
 	for i := range t.unread {
 		if u := &t.unread[i]; t.agent != nil && !u.handed {
@@ -139,8 +137,8 @@ func (t *steeredTurn) pass() {
 	}
 }
 
-// requeueUnread makes the messages that the agent has not read questions of the turn, whose prompt is about to be
-// built: it is the first one, or the process that had them has died.
+// requeueUnread adds the unread messages to the questions of the turn before its prompt is built: on the first attempt,
+// or after the process that had them has died.
 func (s *steering) requeueUnread(ctx context.Context, t *turn) error {
 	s.mu.Lock()
 	running := s.running[t.claim.Turn.ID]
@@ -174,7 +172,7 @@ func (s *steering) unread(turn int64) (list []chat.Message) {
 	return list
 }
 
-// attach has the messages of a turn given to the process that has its question.
+// attach passes the turn's messages to the process that has its question.
 func (s *steering) attach(t *turn, p *claude.Process) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,7 +182,7 @@ func (s *steering) attach(t *turn, p *claude.Process) {
 	}
 }
 
-// read notes that the agent reads a message, and returns it.
+// read records that the agent has read a message, and returns it.
 func (s *steering) read(ctx context.Context, t *turn, prompt string) (chat.Message, bool) {
 	m, ok := s.claimMessage(t.claim.Turn.ID, prompt)
 	if !ok {
@@ -193,8 +191,8 @@ func (s *steering) read(ctx context.Context, t *turn, prompt string) (chat.Messa
 	failpoint.At("steer: read")
 	t.steersRead = append(t.steersRead, prompt)
 	defer failpoint.At("steer: noted")
-	if err := s.store.Read(context.WithoutCancel(ctx), t.claim.Turn.ID, prompt); err != nil { // its end stores it
-		zerolog.Ctx(ctx).Error().Err(err).Msg("message that the agent has read not noted")
+	if err := s.store.Read(context.WithoutCancel(ctx), t.claim.Turn.ID, prompt); err != nil { // stored at the end
+		zerolog.Ctx(ctx).Error().Err(err).Msg("message read by the agent not recorded")
 	}
 	return m, true
 }

@@ -19,12 +19,12 @@ import (
 	"magpie/internal/text"
 )
 
-// mostSuggested is how many characters a suggested question may have: those of a button's label. People must see the
-// whole of what they ask.
+// mostSuggested is the maximum length of a suggested question in characters, that of a button's label. Users must see
+// all of what they ask.
 const mostSuggested = 60
 
-// suggested is a suggested question as it may be asked; empty if it may not. What a model has written gives no commands
-// and mentions nobody, and what would be kept out of the History is not shown either.
+// suggested is a suggested question that may be asked; empty = it must not. A text from a model must not give commands
+// or mention anyone, nor show what is redacted in the History.
 func (cfg Config) suggested(question string) string {
 	question = text.Visible(question)
 	if _, command, _ := parseCommand(question); command != "" || strings.HasPrefix(question, "//") {
@@ -37,11 +37,11 @@ func (cfg Config) suggested(question string) string {
 	return question
 }
 
-// awaitedSuggestion is what is suggested behind a turn. It may come before or after the end of the turn is stored.
+// awaitedSuggestion is the suggestion of a turn. It may arrive before or after the turn's end is stored.
 type awaitedSuggestion struct {
 	mu    sync.Mutex
 	said  *claude.Suggestion
-	offer func(claude.Suggestion) // nil = the end is not stored
+	offer func(claude.Suggestion) // nil = the end is not stored yet
 }
 
 func (a *awaitedSuggestion) came(s claude.Suggestion) {
@@ -52,7 +52,7 @@ func (a *awaitedSuggestion) came(s claude.Suggestion) {
 	}
 }
 
-// stored has the suggestion offered, now or when it comes.
+// stored offers the suggestion, now or when it arrives.
 func (a *awaitedSuggestion) stored(offer func(claude.Suggestion)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -61,7 +61,7 @@ func (a *awaitedSuggestion) stored(offer func(claude.Suggestion)) {
 	}
 }
 
-// suggestions offers what the agent suggests to ask next, by a button below its answer.
+// suggestions offers the agent's suggested next question as a button below its answer.
 type suggestions struct {
 	cfg    *Config
 	turns  db.Turns
@@ -69,7 +69,7 @@ type suggestions struct {
 	outbox *delivery.Outbox
 }
 
-// after offers what is suggested behind a turn that has ended and is stored. Nobody waits for it.
+// after offers the suggestion of a turn whose end is stored. Nothing waits for it.
 func (sg suggestions) after(ctx context.Context, t *turn, end turncard.Outcome) {
 	if end.State != db.Done || t.claim.Chat.Kind != chat.Private {
 		return
@@ -82,7 +82,7 @@ func (sg suggestions) after(ctx context.Context, t *turn, end turncard.Outcome) 
 	})
 }
 
-// costTimeout is how long the CLI may take to tell what a suggestion has cost.
+// costTimeout limits how long the CLI may take to report the cost of a suggestion.
 const costTimeout = 10 * time.Second
 
 func (sg suggestions) offer(ctx context.Context, c db.Claim, v turncard.State, s claude.Suggestion) {
@@ -107,9 +107,10 @@ func (sg suggestions) offer(ctx context.Context, c db.Claim, v turncard.State, s
 	}
 }
 
-// askSuggested asks what a button suggests, as whoever presses it: once, and only while nothing else was asked.
+// askSuggested asks a suggested question on behalf of whoever pressed its button: once, and only as long as nothing
+// else was asked.
 func (r commandRunner) askSuggested(ctx context.Context, p chat.Press, l i18n.Lang) (toast string, err error) {
-	question := r.cfg.suggested(p.Action.ID) // it comes from the platform, and may be made up
+	question := r.cfg.suggested(p.Action.ID) // it comes from the platform, and may be forged
 	if question == "" {
 		return i18n.SuggestionOver.In(l), nil
 	}

@@ -9,8 +9,8 @@ import (
 	"magpie/internal/chat"
 )
 
-// makeTitle gives the conversation of a turn its title: from the agent, else from the first question. The chat is read
-// here and not when the turn ended: the title of the turn before may have been stored in between.
+// makeTitle gives the conversation of a turn its title: from the agent, or else from the first question. It reads the
+// chat now, not at the end of the turn: the title of the previous turn may have been stored in between.
 func (mt maintenance) makeTitle(ctx context.Context, t endedTurn) {
 	log := mt.log.With().Stringer("chat", t.Key).Logger()
 	c, err := mt.db.Chats().Get(ctx, t.Key)
@@ -25,7 +25,7 @@ func (mt maintenance) makeTitle(ctx context.Context, t endedTurn) {
 	said := append(t.asked[:len(t.asked):len(t.asked)], answered)
 	reply, err := mt.budget.askTitle(ctx, c, mt.cfg.Context.TitleTask(string(mt.cfg.langOf(c)), c.Kind, said))
 	if ctx.Err() != nil {
-		return // after the next answer it is tried again
+		return // tried again after the next answer
 	}
 	title := contextmgr.Title(mt.cfg.clean(reply))
 	if err != nil || title == "" {

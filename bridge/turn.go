@@ -22,16 +22,16 @@ type turn struct {
 	session *session
 	actions *actionLog
 	course  course
-	decided []db.Approval     // by people, while the turn was interrupted with which this one goes on
-	report  *db.ContextReport // nil = nothing yet
+	decided []db.Approval     // decisions made while the turn that this one continues was interrupted
+	report  *db.ContextReport // nil = none yet
 	view    turncard.State
 	painter *turncard.Painter
 	shown   []claude.Image // pictures that the model sees
-	listen  func()         // waits for what was said in the group
+	listen  func()         // waits for the fetch of group messages
 
-	steersRead []string // names of the messages that were handed to it and that the agent has read
+	steersRead []string // prompt IDs of steered messages that the agent has read
 	suggestion awaitedSuggestion
-	unasked    bool // something goes on in the background
+	unasked    bool // the agent is still working in the background
 }
 
 func newTurn(cfg *Config, store *db.DB, c db.Claim) *turn {
@@ -52,13 +52,13 @@ func (t *turn) note() string {
 	return i18n.GoOnNote.In(t.view.Lang)
 }
 
-// setView makes the card show v, from now on.
+// setView shows v on the card.
 func (t *turn) setView(v turncard.State) {
 	t.view = v
 	t.painter.Show(v)
 }
 
-// turnRunner takes claimed turns to their end: it has them answered, and stores how they ended and what is shown.
+// turnRunner runs claimed turns to their end: it gets the answer, stores the result and shows it.
 type turnRunner struct {
 	cfg         *Config
 	db          *db.DB
@@ -86,7 +86,7 @@ func (r *turnRunner) run(ctx context.Context, claim db.Claim) {
 	r.runWith(log.Hook(t.session).WithContext(ctx), t, answer)
 }
 
-// runWith takes a turn to its end, where answer has the agent answer it.
+// runWith runs a turn to its end; answer runs the agent.
 func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.Context, *turn) turncard.Outcome) {
 	work, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -97,14 +97,14 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 	}
 	stopPainting := r.display.startPainting(ctx, t)
 	r.prepare(work, t)
-	defer r.agents.attend(t)() // the project is settled now
+	defer r.agents.attend(t)() // the project is known from here on
 	steering := r.agents.attempts.steering
-	// A command of the CLI's own takes no messages, nor does a turn that the agent has begun by itself.
+	// Neither a command of the CLI's own nor a turn that the agent started by itself takes additional messages.
 	if r.agents.attempts.ownCommand(t) == "" && t.claim.Turn.Follows == 0 {
 		defer steering.turnStarted(t.claim)()
 	}
 	end := answer(work, t)
-	r.lanes.EndTurn(key) // from here on there is nothing to stop
+	r.lanes.EndTurn(key) // nothing is left to stop from here on
 	if end.State == db.Cancelled {
 		end = stopped(ctx, r.db.Turns(), t.claim.Turn)
 	}
@@ -130,7 +130,7 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 	case end.State == db.Queued:
 		r.display.draw(ctx, t, t.view.Finish(turncard.Outcome{State: db.Queued, Notice: i18n.Restarting}))
 	case err != nil:
-		r.display.draw(ctx, t, t.view.Finish(end)) // nobody should have to wait for a full disk
+		r.display.draw(ctx, t, t.view.Finish(end)) // users should not have to wait because the disk is full
 		err = r.retryStore(ctx, t, end, err)
 	}
 	if end.State == db.Cancelled {
@@ -146,10 +146,10 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 	r.report(ctx, t, end, err)
 }
 
-// prepare keeps a claimed turn from running in a full or stale session. Errors are only logged: an
-// answer in the old session is better than none.
+// prepare keeps a claimed turn from running in a full or stale session. Errors are only logged: an answer in the old
+// session is better than none.
 func (r *turnRunner) prepare(ctx context.Context, t *turn) {
-	if t.claim.Turn.Follows != 0 { // its agent is at work already
+	if t.claim.Turn.Follows != 0 { // its agent is already working
 		r.maintenance.scheduler.beforeTurn(ctx, t.claim.Turn.Key, false, func() {})
 		return
 	}
@@ -160,7 +160,7 @@ func (r *turnRunner) prepare(ctx context.Context, t *turn) {
 		return
 	}
 	if c.Epoch != t.claim.Turn.Epoch {
-		return // /new came; the turn belongs to what was before
+		return // after /new, the turn belongs to the old conversation
 	}
 	dropped := c.Session.ID == "" && t.session.resume
 	if !dropped {
@@ -189,8 +189,8 @@ func (r *turnRunner) report(ctx context.Context, t *turn, end turncard.Outcome, 
 	})
 }
 
-// retryStore retries storing the end of the turn until it succeeds, at the end of the program a few times only. What is
-// not stored even then is recovered from the transcript.
+// retryStore retries storing the end of the turn until it succeeds; during shutdown only a few times. Whatever is not
+// stored even then is recovered from the transcript.
 func (r *turnRunner) retryStore(ctx context.Context, t *turn, end turncard.Outcome, err error) error {
 	for tries := 0; err != nil && !errors.Is(err, db.ErrNotFound) && (ctx.Err() == nil || tries < 3); tries++ {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("end of the turn not stored; trying again")
@@ -200,7 +200,7 @@ func (r *turnRunner) retryStore(ctx context.Context, t *turn, end turncard.Outco
 	return err
 }
 
-// store stores the end of the turn, even during shutdown. A turn for which nothing was run goes back to the queue.
+// store stores the end of the turn, even during shutdown. A turn in which nothing ran goes back to the queue.
 func (r *turnRunner) store(ctx context.Context, t *turn, end turncard.Outcome) error {
 	ctx = context.WithoutCancel(ctx)
 	if end.State == db.Queued {

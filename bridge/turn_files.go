@@ -16,7 +16,8 @@ import (
 	"magpie/internal/chat"
 )
 
-// wordsWait is how long a picture or a file without words waits for them: people send the one and then write the other.
+// wordsWait is how long a picture or a file without text waits for one: people often send the file first and then
+// write.
 const wordsWait = 3 * time.Second
 
 // wordless reports whether a message is nothing but pictures and files.
@@ -25,15 +26,15 @@ func wordless(m chat.Incoming) bool {
 	return len(m.Files) > 0 && chat.Unmarked(m.Text) == "" && !slices.ContainsFunc(m.Files, speaks)
 }
 
-// asksAgain are the files of a question that is asked again: its own attachments, and the message that it quotes. A
-// forwarded message is part of its text already.
+// asksAgain returns the files of a repeated question: its attachments, and the message it quotes. A forwarded message
+// is already part of its text.
 func asksAgain(m chat.Message) []chat.File {
 	return slices.DeleteFunc(slices.Clone(m.Files), func(f chat.File) bool {
 		return f.Kind == chat.Forwarded || f.Kind != chat.Quote && f.Of != db.Answerable(m.ID)
 	})
 }
 
-// turnFiles fetches the attachments of the questions of turns.
+// turnFiles fetches the attachments of turns.
 type turnFiles struct {
 	store  *attachment.Store
 	outbox *delivery.Outbox
@@ -48,12 +49,12 @@ func (tf turnFiles) fetch(ctx context.Context, t *turn) {
 		failed = tf.store.Fetch(ctx, &t.claim)
 	}
 	t.shown, large = tf.store.Images(t.claim.Asked)
-	if fresh && len(failed)+len(large) > 0 { // else it was told when they were fetched
+	if fresh && len(failed)+len(large) > 0 { // otherwise it was reported when they were fetched
 		tf.reportMissing(ctx, t, failed, large)
 	}
 }
 
-// reportMissing tells the user which files could not be had, and which pictures are too large to be shown.
+// reportMissing tells the user which files could not be fetched, and which pictures are too large to show.
 func (tf turnFiles) reportMissing(ctx context.Context, t *turn, failed, large []chat.File) {
 	l := t.view.Lang
 	var missed, big, pixels []string
@@ -80,7 +81,7 @@ func (tf turnFiles) reportMissing(ctx context.Context, t *turn, failed, large []
 	}
 	turn := t.claim.Turn
 	post := db.Post{
-		// The number of the attempt belongs to the key: another attempt may miss other files.
+		// The key contains the attempt, because another attempt may miss other files.
 		Key: turn.Key, Idem: fmt.Sprintf("files:%d:%d", turn.ID, turn.Attempts),
 		ReplyTo: turn.ReplyTo, Text: strings.Join(lines, "\n"),
 	}

@@ -13,27 +13,27 @@ import (
 	"magpie/internal/failpoint"
 )
 
-// turnQueue runs the turns that wait in the database, one at a time in each chat.
+// turnQueue runs the turns waiting in the database, one at a time per chat.
 type turnQueue struct {
 	cfg   *Config
 	store db.Queue
 	jobs  *workqueue.Queue
 	lanes workqueue.Lanes
 	run   func(context.Context, db.Claim) // answers a claimed turn
-	// closed when the turns that an earlier process left running are recovered
+	// closed when the turns of the previous process are recovered
 	recovered chan struct{}
 	log       zerolog.Logger
 }
 
-// wake makes sure that the chat's turns are worked on.
+// wake makes sure that the chat's turns are processed.
 func (q *turnQueue) wake(key chat.Key) {
 	if q.lanes.Enter(key) {
 		q.jobs.Enqueue(func(ctx context.Context) { q.work(ctx, key) })
 	}
 }
 
-// reserve takes the lane of an idle chat and a place for its turn, so that a question can be claimed in the transaction
-// that stores it: whoever waits for an answer waits for one commit. It reports false when the question has to queue.
+// reserve takes the lane of an idle chat and a slot for its turn, so that its question can be claimed in the
+// transaction that stores it and the answer waits for only one commit. It returns false if the question has to queue.
 func (q *turnQueue) reserve(key chat.Key) bool {
 	select {
 	case <-q.recovered:
@@ -50,7 +50,8 @@ func (q *turnQueue) reserve(key chat.Key) bool {
 	return true
 }
 
-// runReserved uses what reserve has taken: it runs a claimed turn, and what else waits in the chat. Nil gives it back.
+// runReserved uses the reservation: it runs a claimed turn, and whatever else waits in the chat. Nil gives the
+// reservation back.
 func (q *turnQueue) runReserved(key chat.Key, claim *db.Claim) {
 	if claim == nil && q.lanes.Leave(key) {
 		q.jobs.Free()
@@ -63,7 +64,7 @@ func (q *turnQueue) runReserved(key chat.Key, claim *db.Claim) {
 	})
 }
 
-// start says how a turn is claimed.
+// start returns the parameters of a claim.
 func (q *turnQueue) start() db.Start {
 	return db.Start{
 		TurnIDs: db.TurnIDs{Session: uuid.NewString(), Prompt: uuid.NewString(), Node: q.cfg.Node},
@@ -71,8 +72,8 @@ func (q *turnQueue) start() db.Start {
 	}
 }
 
-// runNext runs a claimed turn. If other chats wait it leaves the rest of the chat's turns to a job behind them, and
-// reports true.
+// runNext runs a claimed turn. If other chats are waiting, it leaves the rest of the chat's turns to a job behind them
+// and returns true.
 func (q *turnQueue) runNext(ctx context.Context, claim db.Claim) (left bool) {
 	failpoint.At("turn: claimed")
 	q.run(ctx, claim)
@@ -83,10 +84,9 @@ func (q *turnQueue) runNext(ctx context.Context, claim db.Claim) (left bool) {
 	return true
 }
 
-// work runs the chat's turns sequentially until there are none. Between two of them it lets other chats go
-// first.
+// work runs the chat's turns one by one until none are left. Between two turns it lets other chats go first.
 func (q *turnQueue) work(ctx context.Context, key chat.Key) {
-	for !q.lanes.Closed() { // what waits at the end of the program is found at the next start
+	for !q.lanes.Closed() { // turns left at shutdown are found at the next start
 		start := q.start()
 		failpoint.At("turn: claiming")
 		claim, err := q.store.Claim(ctx, key, start.TurnIDs, start.Resume)
@@ -109,8 +109,8 @@ func (q *turnQueue) work(ctx context.Context, key chat.Key) {
 	}
 }
 
-// awaitRecovery waits until the turns that an earlier process left running are recovered. When that takes too long, the
-// platform delivers the message again.
+// awaitRecovery waits until the turns of the previous process are recovered. If that takes too long, it fails, and the
+// platform redelivers the message.
 func (q *turnQueue) awaitRecovery(ctx context.Context) error {
 	select {
 	case <-q.recovered:
@@ -120,18 +120,18 @@ func (q *turnQueue) awaitRecovery(ctx context.Context) error {
 	}
 }
 
-// open lists the turns of a chat that have not ended: the one that runs, else those that wait to be run.
+// open lists the unfinished turns of a chat: the running one, or else the waiting ones.
 func (q *turnQueue) open(ctx context.Context, key chat.Key) ([]int64, error) {
 	if turn := q.lanes.RunningTurn(key); turn != 0 {
 		return []int64{turn}, nil
 	}
-	if err := q.awaitRecovery(ctx); err != nil { // a question may be so new that its turn has not begun
+	if err := q.awaitRecovery(ctx); err != nil { // a new question may not have its turn yet
 		return nil, err
 	}
 	return q.store.Turns(ctx, key)
 }
 
-// busy reports whether a chat is being answered, or waits for it.
+// busy reports whether the chat has a running or waiting turn.
 func (q *turnQueue) busy(ctx context.Context, key chat.Key) (bool, error) {
 	open, err := q.open(ctx, key)
 	return len(open) > 0, err

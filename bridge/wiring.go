@@ -60,7 +60,7 @@ func New(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messenger, lo
 	return b
 }
 
-// base is what is there before any part of a bridge is made.
+// base is what exists before any part of a bridge is made.
 type base struct {
 	cfg       *Config
 	db        *db.DB
@@ -72,8 +72,7 @@ type base struct {
 	history   historyWriter
 }
 
-// wiring is the parts of a bridge while it is put together. Only New has it: each part keeps the few others that it
-// uses.
+// wiring holds the parts of a bridge while New connects them. Each part keeps only the few others that it uses.
 type wiring struct {
 	base
 	queues
