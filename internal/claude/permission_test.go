@@ -68,17 +68,18 @@ func TestNoTimeCountsWhilePeopleAreAsked(t *testing.T) {
 				defer p.out.detach(r)
 				var events []Event
 				var end error
+				r.yield = func(ev Event, err error) bool {
+					if err != nil {
+						end = err
+						return false
+					}
+					events = append(events, ev)
+					return true
+				}
 				done := make(chan struct{})
 				go func() {
 					defer close(done)
-					r.loop(context.Background(), nil, func(ev Event, err error) bool {
-						if err != nil {
-							end = err
-							return false
-						}
-						events = append(events, ev)
-						return true
-					})
+					r.loop(context.Background(), nil)
 				}()
 				time.Sleep(tc.before)
 				p.out.deliver([]byte(askLine))

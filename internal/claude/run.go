@@ -37,8 +37,8 @@ func (p *Process) Follow(ctx context.Context) iter.Seq2[Event, error] {
 func (p *Process) runTurn(ctx context.Context, steerable bool, ask func()) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		r := &run{
-			p: p, lines: make(chan []byte), done: make(chan struct{}), open: map[string]bool{}, asks: newOpenAsks(),
-			stop: stopper{p: p}, dec: decoder{unasked: ask == nil},
+			p: p, yield: yield, lines: make(chan []byte), done: make(chan struct{}), open: map[string]bool{},
+			asks: newOpenAsks(), stop: stopper{p: p}, dec: decoder{unasked: ask == nil},
 		}
 		p.session.fresh = false
 		p.child.SetAsked()
@@ -59,7 +59,7 @@ func (p *Process) runTurn(ctx context.Context, steerable bool, ask func()) iter.
 		case ask != nil:
 			begin()
 		}
-		r.loop(ctx, backlog, yield)
+		r.loop(ctx, backlog)
 		for _, q := range r.asks.abandon() { // of subagents in the background, which go on
 			p.in.refuse(q)
 		}
@@ -84,6 +84,8 @@ func newTimeouts(c Config) timeouts {
 // run is one turn of a process.
 type run struct {
 	p     *Process
+	yield func(Event, error) bool // only for emit
+	left  bool                    // the caller has left its loop
 	lines chan []byte
 	done  chan struct{}
 	dec   decoder
@@ -103,27 +105,14 @@ type run struct {
 const steerWait = 15 * time.Second
 
 // loop runs until the turn or the process has ended.
-func (r *run) loop(ctx context.Context, backlog [][]byte, yield func(Event, error) bool) {
+func (r *run) loop(ctx context.Context, backlog [][]byte) {
 	bounds := newTurnTimers(r.p.timeouts.turn, r.p.timeouts.silence)
 	defer bounds.stop()
 	defer r.stop.stopTimers()
-	left := func() {
-		// after the caller has left its loop, yield may not be called again
-		yield = func(Event, error) bool { return false }
-		r.stopped(context.Canceled)
-	}
-	answered := func() {
-		for _, ev := range r.asks.withdrawAll() {
-			if !yield(ev, nil) {
-				left()
-			}
-		}
-	}
 	for _, line := range backlog {
-		switch result, more := r.handleLine(line, yield); {
-		case !more:
-			left()
-		case result:
+		if ended := r.handleLine(line); r.left {
+			r.stopped(context.Canceled)
+		} else if ended {
 			return
 		}
 	}
@@ -133,21 +122,21 @@ func (r *run) loop(ctx context.Context, backlog [][]byte, yield func(Event, erro
 		}
 		select {
 		case line := <-r.lines:
-			answered() // a decision comes before what it has led to
-			result, more := r.handleLine(line, yield)
-			if !more {
-				left()
+			r.emitDecisions() // a decision comes before what it has led to
+			result := r.handleLine(line)
+			if r.left {
+				r.stopped(context.Canceled)
 			}
 			if result {
-				r.sweepStopped(yield)
+				r.sweepStopped()
 				return
 			}
 			bounds.restart(r.silenceLimit())
 		case <-r.asks.signal:
-			answered()
+			r.emitDecisions()
 			bounds.restart(r.silenceLimit())
 		case <-bounds.silence.C:
-			if r.abandoned(yield) {
+			if r.abandoned() {
 				return
 			}
 			r.stopped(ErrSilent)
@@ -162,42 +151,58 @@ func (r *run) loop(ctx context.Context, backlog [][]byte, yield func(Event, erro
 		case <-r.stop.next():
 			r.stop.escalate()
 		case <-r.p.child.Exited():
-			r.exited(yield)
+			r.exited()
 			return
 		}
 	}
 }
 
+// emit passes an event to the caller and reports whether it wants more. After it has left its loop, yield may not be
+// called again.
+func (r *run) emit(ev Event, err error) bool {
+	r.left = r.left || !r.yield(ev, err)
+	return !r.left
+}
+
+// emitDecisions passes on how permission requests were answered.
+func (r *run) emitDecisions() {
+	for _, ev := range r.asks.withdrawAll() {
+		if !r.emit(ev, nil) {
+			r.stopped(context.Canceled)
+		}
+	}
+}
+
 // sweepStopped ends the tools of a turn that was stopped, once its result is there.
-func (r *run) sweepStopped(yield func(Event, error) bool) {
+func (r *run) sweepStopped() {
 	if r.stop.cause != nil {
 		r.stop.sweep()
-		yield(nil, r.stop.cause)
+		r.emit(nil, r.stop.cause)
 	}
 }
 
 // abandoned ends the turn with its last result if the agent has not gone on with the messages that were handed to it.
-func (r *run) abandoned(yield func(Event, error) bool) bool {
+func (r *run) abandoned() bool {
 	if r.held == nil || r.goes {
 		return false
 	}
 	r.p.spoiled = r.steers.abandon()
 	r.p.child.Signal(syscall.SIGTERM)
-	yield(*r.held, nil)
+	r.emit(*r.held, nil)
 	return true
 }
 
 // exited ends the turn of a process that has ended.
-func (r *run) exited(yield func(Event, error) bool) {
+func (r *run) exited() {
 	r.stop.sweep()
 	err := r.stop.cause
 	if err == nil || errors.Is(err, errInputClosed) {
 		err = r.p.exitError()
 	}
-	if r.held != nil && (!yield(*r.held, nil) || r.stop.cause == nil && !r.goes) {
+	if r.held != nil && (!r.emit(*r.held, nil) || r.stop.cause == nil && !r.goes) {
 		return // the answer is whole; what was not read is asked again
 	}
-	yield(nil, err)
+	r.emit(nil, err)
 }
 
 // silenceLimit is the current silence timeout: a tool may run silently for long, the model may not.
@@ -211,40 +216,51 @@ func (r *run) silenceLimit() time.Duration {
 	return r.p.timeouts.silence
 }
 
-// handleLine handles one line and reports whether it ended the turn, and whether the caller wants more events.
-func (r *run) handleLine(line []byte, yield func(Event, error) bool) (ended, more bool) {
-	if q, ok := toolAsk(line); ok {
-		if r.stop.cause != nil {
-			r.p.in.refuse(q)
-			return false, true
-		}
-		q.Mode = string(r.p.session.mode)
-		if q.Name == PlanTool {
-			q.Input = withPlan(q.Input, r.plan)
-		}
-		r.asks.add(q)
-		return false, yield(q, nil)
-	}
+// handlePermission handles a line by which the agent asks for a permission, or withdraws a request. It returns false if
+// the line is another one.
+func (r *run) handlePermission(line []byte) bool {
 	if id, ok := cancelRequest(line); ok {
 		if q, ok := r.asks.remove(id); ok {
-			return false, yield(ToolAskEnd{ID: q.ID}, nil)
+			r.emit(ToolAskEnd{ID: q.ID}, nil)
 		}
-		return false, true
+		return true
+	}
+	q, ok := toolAsk(line)
+	if !ok {
+		return false
+	}
+	if r.stop.cause != nil {
+		r.p.in.refuse(q)
+		return true
+	}
+	q.Mode = string(r.p.session.mode)
+	if q.Name == PlanTool {
+		q.Input = withPlan(q.Input, r.plan)
+	}
+	r.asks.add(q)
+	r.emit(q, nil)
+	return true
+}
+
+// handleLine handles one line and reports whether it ended the turn.
+func (r *run) handleLine(line []byte) (ended bool) {
+	if r.handlePermission(line) {
+		return false
 	}
 	r.p.session.mode.track(line)
 	if r.begin != nil && isUnasked(line) {
 		if r.stop.cause != nil {
-			return true, true
+			return true
 		}
 		r.begin()
 		r.begin = nil
-		return false, true
+		return false
 	}
 	if id, ok := replayed(line); ok && r.steers.read(id) {
 		r.goes = true
-		return false, yield(Steered{ID: id}, nil)
+		r.emit(Steered{ID: id}, nil)
+		return false
 	}
-	more = true
 	for _, ev := range r.dec.decode(line) {
 		switch e := ev.(type) {
 		case Started:
@@ -269,9 +285,9 @@ func (r *run) handleLine(line []byte, yield func(Event, error) bool) (ended, mor
 			ended, ev = true, e
 			r.p.out.suggestions.turnEnded()
 		}
-		more = more && yield(ev, nil)
+		r.emit(ev, nil)
 	}
-	return ended, more
+	return ended
 }
 
 // errInputClosed ends a process that does not accept input any more, mostly because it has ended already.
