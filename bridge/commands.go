@@ -90,8 +90,12 @@ type commandSet struct {
 	*logins
 }
 
-// commands is a function, not a variable: help lists it, and Go rejects the cycle.
-func commands() []command {
+// commands are all commands, in the order in which help lists them. It is a function, not a variable: help lists it,
+// and Go rejects the cycle.
+func commands() []command { return append(conversationTable(), settingTable()...) }
+
+// conversationTable is the commands about what is said in a chat and what is kept of it.
+func conversationTable() []command {
 	return []command{
 		{name: "help", aliases: []string{"帮助"}, args: i18n.ArgsHelp, help: i18n.HelpHelp,
 			group: i18n.GroupAbout, plan: (*commandSet).help},
@@ -121,6 +125,12 @@ func commands() []command {
 			group: i18n.GroupMemory, plan: (*commandSet).rememberThis},
 		{name: "memory", aliases: []string{"记忆"}, args: i18n.ArgsMemory, help: i18n.HelpMemory,
 			group: i18n.GroupMemory, plan: (*commandSet).aboutMemory},
+	}
+}
+
+// settingTable is the commands about how the agent works, what it may do, and what it costs.
+func settingTable() []command {
+	return []command{
 		{name: "model", aliases: []string{"模型"}, args: i18n.ArgsModel, help: i18n.HelpModel, frequent: true,
 			group: i18n.GroupAgent, plan: (*commandSet).chooseModel},
 		{name: "effort", aliases: []string{"思考"}, args: i18n.ArgsEffort, help: i18n.HelpEffort,
