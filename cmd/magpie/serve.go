@@ -82,7 +82,7 @@ type program struct {
 // the bridge's configuration, and may be nil.
 func newProgram(
 	ctx context.Context, c config.Config, log zerolog.Logger, change func(*bridge.Config),
-) (*program, error) {
+) (_ *program, err error) {
 	node, err := c.NodeName()
 	if err != nil {
 		return nil, err
@@ -91,56 +91,82 @@ func newProgram(
 	if err != nil {
 		return nil, err
 	}
-	// Before the database: two programs with one app would take each other's events, because the platform
-	// gives each event to one connection only.
-	app, err := holdApp(c.Feishu.AppID)
-	if err != nil {
+	p := &program{cfg: c, log: log, reloadRequests: make(chan chan reloaded)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, p.closeUnused())
+		}
+	}()
+	if err := p.openStore(ctx); err != nil {
 		return nil, err
 	}
-	var ready func()
-	c.DB.Progress, ready = databaseWork()
-	store, err := db.Open(ctx, c.DB)
-	ready()
-	if err != nil {
-		return nil, errors.Join(err, app.Close())
+	if err := p.prepareFolders(ctx); err != nil {
+		return nil, err
 	}
-	if c.Claude, err = agentsConfig(ctx, c, store); err == nil {
-		err = c.Claude.Prepare()
-	}
-	files, folderErr := beside(c.DB, "files")
-	group, groupErr := openDataFolder(c)
-	err = errors.Join(err, folderErr, groupErr)
-	if err != nil {
-		return nil, errors.Join(err, store.Close(), app.Close())
-	}
-	found, err := store.Owners().Found(ctx, c.Feishu.AppID)
+	found, err := p.store.Owners().Found(ctx, c.Feishu.AppID)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
-		return nil, errors.Join(err, store.Close(), app.Close())
+		return nil, err
 	}
-	p := &program{
-		reloadRequests: make(chan chan reloaded), cfg: c, log: log, app: app, store: store,
-		pool: claude.NewPool(c.Claude), client: feishu.New(c.Feishu, log),
-	}
+	p.pool, p.client = claude.NewPool(p.cfg.Claude), feishu.New(c.Feishu, log)
 	p.metrics = newMetrics(p.snapshot)
 	// The tools are served over HTTP on the loopback interface; without tools there is no listener.
 	if c.Memory.Tools || c.Feishu.SendFiles {
 		if p.tools, err = agenttools.Listen(log); err != nil {
-			return nil, errors.Join(err, store.Close(), app.Close())
+			return nil, err
 		}
 	}
-	p.files = attachment.Config{Source: p.client, Folder: files, Most: int64(c.Feishu.MaxFile), Group: group}
+	p.files.Source = p.client
 	b := p.bridgeConfig()
 	b.Found, b.Node, b.Outgoing, b.Private = found, node, outgoing, private
 	if change != nil {
 		change(&b)
 	}
-	p.bridge = bridge.New(b, store, p.pool, p.client, log)
+	p.bridge = bridge.New(b, p.store, p.pool, p.client, log)
 	if c.HTTP.Listen != "" {
 		if p.http, err = listen(c.HTTP, log); err != nil {
-			return nil, errors.Join(err, p.closeTools(), store.Close(), app.Close())
+			return nil, err
 		}
 	}
 	return p, nil
+}
+
+// openStore takes the lock on the app, and then opens the database: two programs with one app would take each other's
+// events, because the platform gives each event to one connection only.
+func (p *program) openStore(ctx context.Context) (err error) {
+	if p.app, err = holdApp(p.cfg.Feishu.AppID); err != nil {
+		return err
+	}
+	var ready func()
+	p.cfg.DB.Progress, ready = databaseWork()
+	p.store, err = db.Open(ctx, p.cfg.DB)
+	ready()
+	return err
+}
+
+// prepareFolders makes the folders of the agents and of attachments.
+func (p *program) prepareFolders(ctx context.Context) (err error) {
+	if p.cfg.Claude, err = agentsConfig(ctx, p.cfg, p.store); err == nil {
+		err = p.cfg.Claude.Prepare()
+	}
+	files, folderErr := beside(p.cfg.DB, "files")
+	group, groupErr := openDataFolder(p.cfg)
+	p.files = attachment.Config{Folder: files, Most: int64(p.cfg.Feishu.MaxFile), Group: group}
+	return errors.Join(err, folderErr, groupErr)
+}
+
+// closeUnused closes what newProgram has opened of a program that cannot run.
+func (p *program) closeUnused() error {
+	var errs []error
+	if p.tools != nil {
+		errs = append(errs, p.tools.Close())
+	}
+	if p.store != nil {
+		errs = append(errs, p.store.Close())
+	}
+	if p.app != nil {
+		errs = append(errs, p.app.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // bridgeConfig is the bridge's configuration: what the file says, and the parts of the program that the bridge uses.
@@ -227,13 +253,6 @@ func (p *program) tellOfStore(err error) {
 		return
 	}
 	p.log.Warn().Msg("the files of the database are in place again: messages are stored and acknowledged")
-}
-
-func (p *program) closeTools() error {
-	if p.tools == nil {
-		return nil
-	}
-	return p.tools.Close()
 }
 
 // snapshot reads the parts for the metrics.
