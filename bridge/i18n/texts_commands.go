@@ -3,7 +3,7 @@ package i18n
 // What is said by the commands and about them.
 var (
 	NewBegun       = Phrase{"已开始新对话。", "New conversation started."}
-	ResetDone      = Phrase{"对话已清空，下一条消息从零开始。", "Conversation cleared. Your next message starts from scratch."}
+	ResetDone      = Phrase{"已清空对话历史，下次对话将从零开始。", "Conversation cleared. Your next message starts from scratch."}
 	NothingToStop  = Phrase{"现在没有正在进行的回答。", "Nothing is running right now."}
 	StopAsked      = Phrase{"正在停止…", "Stopping…"}
 	StopOver       = Phrase{"这次回答已经结束了。", "This answer has already ended."}

@@ -59,7 +59,7 @@ func TestNewAndResetForgetButKeepTheHistory(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ command, reply string }{
 		{"/new", "已开始新对话。"},
-		{"/reset", "对话已清空，下一条消息从零开始。"},
+		{"/reset", "已清空对话历史，下次对话将从零开始。"}, // the exact words are required
 	} {
 		t.Run(tc.command, func(t *testing.T) {
 			r := newRig(t)
