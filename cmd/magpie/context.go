@@ -189,6 +189,7 @@ func writeLine(out io.Writer, v any) error {
 type (
 	sentPrompt struct {
 		Prompt     string           `json:"prompt"`
+		Current    string           `json:"current"` // the question as it ends the prompt
 		UseResume  bool             `json:"use_resume"`
 		ResumeID   string           `json:"resume_session_id"`
 		History    []sentMessage    `json:"history"`
@@ -220,8 +221,9 @@ type (
 
 func sent(p contextmgr.Prompt) sentPrompt {
 	s := sentPrompt{
-		Prompt: p.Text(), UseResume: p.UseResume, ResumeID: p.ResumeID, Stats: p.Stats, Memories: []sentMemory{},
+		Prompt: p.Text(), Current: p.Current, UseResume: p.UseResume, ResumeID: p.ResumeID,
 		History: sentMessages(p.History), Recalled: sentMessages(p.Recalled), Background: sentMessages(p.Background),
+		Memories: []sentMemory{}, Stats: p.Stats,
 	}
 	for _, m := range p.Memories {
 		s.Memories = append(s.Memories, sentMemory{m.ID, m.Title, m.Text, timeText(m.Date)})

@@ -67,7 +67,7 @@ func TestTheContextCommandShowsWhatWillBeSent(t *testing.T) {
 	}
 	if !want.UseResume || want.ResumeID == "" || len(want.History) != 4 || want.History[0].Content != "我叫小明" ||
 		want.History[1].Role != chat.Assistant || want.History[0].UserName != "小明" || want.Stats.Messages != 4 ||
-		want.Recalled == nil || want.Memories == nil || want.Background == nil {
+		want.Recalled == nil || want.Memories == nil || want.Background == nil || want.Current != "我叫什么名字？" {
 		t.Errorf("shown: %+v", want)
 	}
 	r.ask("我叫什么名字？")
