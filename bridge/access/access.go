@@ -1,7 +1,7 @@
-// Package access says who may talk to the bot and who is an admin: by the configuration, by what the platform tells of
-// departments and of the app's owner, and by what was decided in the chat. It asks the owner about strangers.
+// Package access decides who may talk to the bot and who is an admin. It uses the configuration, the platform's data
+// about departments and the app's owner, and decisions made in the chat. It asks the owner about strangers.
 //
-// What somebody may have the agent do does not belong here.
+// It does not decide what a user may have the agent do.
 package access
 
 import (
@@ -16,19 +16,19 @@ import (
 
 // Config is the [access] section: who may talk to the bot. By default only the owner may.
 type Config struct {
-	// the user (ou_...) to whom the bot belongs
+	// the user (ou_...) who owns the bot
 	Owner  string   `toml:"owner" env:"OWNER"`
 	Admins []string `toml:"admins" env:"ADMINS"` // users
-	// users (ou_...), chats (oc_...), departments (od_...), or "*" for everybody
+	// users (ou_...), chats (oc_...), departments (od_...), or "*" for everyone
 	Allow []string `toml:"allow" env:"ALLOW"`
-	// users, chats, departments; they may not talk, whatever else says so
+	// users, chats, departments; takes precedence over all grants
 	Deny []string `toml:"deny" env:"DENY"`
-	// what strangers are told in a private chat, once a day at most; empty = nothing
+	// the reply to strangers in a private chat, at most once a day; empty = no reply
 	UnauthorizedReply string `toml:"unauthorized_reply" env:"UNAUTHORIZED_REPLY"`
 
-	// asker | admins: who approves what the agent wants; empty = asker
+	// asker | admins: who decides about the agent's requests; empty = asker
 	Deciders string `toml:"deciders" env:"DECIDERS"`
-	// how long people may take to decide about a tool; 0 = 30 minutes
+	// how long a request for a tool stays open; 0 = 30 minutes
 	ApprovalTimeout configtype.Duration `toml:"approval_timeout" env:"APPROVAL_TIMEOUT"`
 }
 
@@ -38,17 +38,17 @@ const (
 	AdminsDecide = "admins"
 )
 
-// everybody is the entry of [Config.Allow] that lets everybody in.
+// everybody is the entry of [Config.Allow] that grants access to everyone.
 const everybody = "*"
 
-// How the platform's ids of users, chats and departments begin.
+// The prefixes of the platform's IDs of users, chats and departments.
 const (
 	user       = "ou_"
 	group      = "oc_"
 	department = "od_"
 )
 
-// Validate reports everything that is wrong with a.
+// Validate reports all invalid values of a.
 func (a Config) Validate() error {
 	var errs []error
 	if slices.Contains(a.Admins, everybody) {
@@ -66,9 +66,9 @@ func (a Config) Validate() error {
 		"IDs of users (ou_…), chats (oc_…) or departments (od_…)")
 	orAll := configtype.Mistakef(`用户（ou_…）、聊天（oc_…）、部门（od_…）的 ID，或表示所有人的 "*"`,
 		`IDs of users (ou_…), chats (oc_…) or departments (od_…), or "*" for everybody`)
-	errs = append(errs, checkIDs("deny", a.Deny, anybody, user, group, department)) // a mistake would leave a door open
+	errs = append(errs, checkIDs("deny", a.Deny, anybody, user, group, department)) // a mistake here would grant access
 	errs = append(errs, checkIDs("allow", without(a.Allow, everybody), orAll, user, group, department))
-	// A mistake here would lock everybody out, the owner as well.
+	// A mistake here would lock everyone out, including the owner.
 	users := configtype.Mistakef("用户的 ID（ou_…）", "IDs of users (ou_…)")
 	errs = append(errs, checkIDs("admins", without(a.Admins, everybody), users, user))
 	if a.Owner != "" {
@@ -82,12 +82,12 @@ func (a Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// without is a list without an entry.
+// without returns a list without an entry.
 func without(list []string, entry string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(id string) bool { return id == entry })
 }
 
-// checkIDs refuses ids of a list that do not begin as one of the kinds does, or are placeholders.
+// checkIDs rejects IDs without the prefix of one of the kinds, and placeholders.
 func checkIDs(key string, ids []string, want error, kinds ...string) error {
 	var errs []error
 	for _, id := range ids {
@@ -99,18 +99,18 @@ func checkIDs(key string, ids []string, want error, kinds ...string) error {
 	return errors.Join(errs...)
 }
 
-// denies says who may not talk in any case, as far as the ids of the user and the chat tell.
+// denies reports whether the rules about the user or the chat deny access.
 func (a Config) denies(key chat.Key, who chat.Actor) bool {
 	return who.ID == "" || slices.Contains(a.Deny, who.ID) || slices.Contains(a.Deny, key.ID)
 }
 
-// allows says who may talk, as far as the ids of the user and the chat tell.
+// allows reports whether the rules about the user or the chat grant access.
 func (a Config) allows(key chat.Key, who chat.Actor) bool {
 	return !a.denies(key, who) && (a.IsAdmin(who) || slices.Contains(a.Allow, everybody) ||
 		slices.Contains(a.Allow, who.ID) || slices.Contains(a.Allow, key.ID))
 }
 
-// IsAdmin reports whether somebody may give orders that concern others.
+// IsAdmin reports whether a user may give commands that affect others.
 func (a Config) IsAdmin(who chat.Actor) bool {
 	return who.ID != "" && (who.ID == a.Owner || slices.Contains(a.Admins, who.ID)) && !slices.Contains(a.Deny, who.ID)
 }
@@ -125,23 +125,23 @@ func (a Config) AdminUsers() (list []string) {
 	return list
 }
 
-// HasAdmin reports whether anybody at all is an admin.
+// HasAdmin reports whether there is an admin.
 func (a Config) HasAdmin() bool {
 	return len(a.AdminUsers()) > 0
 }
 
-// InCharge reports whether somebody may decide what a chat remembers: in private everybody does so for themselves.
+// InCharge reports whether the author of m manages the chat's memories: in a private chat every user does.
 func (a Config) InCharge(m chat.Incoming) bool {
 	return m.Kind == chat.Private || a.IsAdmin(m.Actor)
 }
 
-// Unset reports that nobody at all may talk: the bot is being set up.
+// Unset reports whether nobody has access yet: the bot is being set up.
 func (a Config) Unset() bool { return a.Owner == "" && len(a.Admins) == 0 && len(a.Allow) == 0 }
 
-// usualPatience is how long people may take to decide when nothing else is configured.
+// usualPatience is the default of [Config.Patience].
 const usualPatience = 30 * time.Minute
 
-// Patience is how long people may take to decide about a tool.
+// Patience is how long a request for a tool stays open.
 func (a Config) Patience() time.Duration {
 	if a.ApprovalTimeout.Duration == 0 {
 		return usualPatience
@@ -149,7 +149,7 @@ func (a Config) Patience() time.Duration {
 	return a.ApprovalTimeout.Duration
 }
 
-// Approver returns who decides about requests of strangers: the owner, or an admin if there is no owner.
+// Approver decides about strangers' requests: the owner, or an admin if there is no owner.
 func (a Config) Approver() string {
 	if a.Owner == "" && len(a.Admins) > 0 {
 		return a.Admins[0]

@@ -19,44 +19,42 @@ import (
 	"magpie/internal/chat"
 )
 
-// DepartmentLookup tells to which departments somebody belongs.
+// DepartmentLookup finds the departments of a user.
 type DepartmentLookup interface {
-	// Departments lists the departments of a user (od_...), those above them included.
+	// Departments lists the departments of a user (od_...), including parent departments.
 	Departments(ctx context.Context, userID string) ([]string, error)
 }
 
-// Authorizer decides who may talk to the bot: by the configuration, which is its pointer, and by what was decided in
-// the chat.
+// Authorizer decides who may talk to the bot, by its Config and by decisions made in the chat.
 type Authorizer struct {
 	atomic.Pointer[Config]
 	grants db.Grants
-	lookup DepartmentLookup // nil = nothing is known of departments
+	lookup DepartmentLookup // nil = departments are ignored
 	log    zerolog.Logger
 	asking singleflight.Group
-	wait   time.Duration // that a message waits for what is not known, at most
+	wait   time.Duration // the longest time that a message waits for a lookup
 
 	mu      sync.Mutex
 	members *simplelru.LRU[string, membership] // by user
 }
 
-// membership is what was found out about somebody's departments.
+// membership is the result of a department lookup.
 type membership struct {
 	departments []string
 	asked       time.Time
 }
 
-// How departments are asked for.
+// Parameters of department lookups.
 const (
-	lookupWait    = 2 * time.Second  // see authorizer.wait
-	lookupTimeout = 10 * time.Second // after which the next message asks again
-	lookupFresh   = time.Hour        // until it is asked again
-	// How long a known membership is valid while the platform does not answer.
+	lookupWait    = 2 * time.Second  // see Authorizer.wait
+	lookupTimeout = 10 * time.Second // then the next message starts another lookup
+	lookupFresh   = time.Hour        // time until a refresh
+	// How long a known membership stays valid while the platform does not answer.
 	membershipExpiry = 24 * time.Hour
-	maxMembers       = 20_000 // in the cache
+	maxMembers       = 20_000 // cache entries
 )
 
-// NewAuthorizer makes an authorizer. wait is how long a message waits for the departments of its
-// author; 0 is the default.
+// NewAuthorizer makes an Authorizer. wait is how long a message waits for its author's departments; 0 = the default.
 func NewAuthorizer(
 	a Config, grants db.Grants, lookup DepartmentLookup, wait time.Duration, log zerolog.Logger,
 ) *Authorizer {
@@ -68,22 +66,22 @@ func NewAuthorizer(
 }
 
 func newMembers(size int) *simplelru.LRU[string, membership] {
-	members, _ := simplelru.NewLRU[string, membership](size, nil) // fails for sizes below 1 only
+	members, _ := simplelru.NewLRU[string, membership](size, nil) // fails only for sizes below 1
 	return members
 }
 
-// Decision is what the authorizer says of somebody.
+// Decision is the result of an authorization.
 type Decision int
 
-// The verdicts.
+// The decisions.
 const (
-	Denied   Decision = iota // is not even answered
-	Stranger                 // nobody has said anything about him
-	Admitted                 // may talk
+	Denied   Decision = iota // denied; gets no reply
+	Stranger                 // neither granted nor denied
+	Admitted                 // may talk to the bot
 )
 
-// Authorize decides whether somebody may talk to the bot in a chat. It fails closed: an unknown department neither
-// grants access nor lifts a deny. A failed lookup is an error, because the platform delivers the message again.
+// Authorize decides whether a user may talk to the bot in a chat. It fails closed: an unknown department neither grants
+// access nor lifts a deny. A failed lookup is an error, so that the platform redelivers the message.
 func (g *Authorizer) Authorize(ctx context.Context, key chat.Key, who chat.Actor) (Decision, error) {
 	a := g.Load()
 	switch {
@@ -91,7 +89,7 @@ func (g *Authorizer) Authorize(ctx context.Context, key chat.Key, who chat.Actor
 		return Denied, nil
 	case who.ID == a.Owner:
 		return Admitted, nil
-	// Only if no rule about the user or the chat has decided: a lookup costs a call to the platform.
+	// Only if no rule about the user or the chat applies: a lookup costs a call to the platform.
 	case mentions(a.Deny, department):
 		switch in, err := g.within(ctx, who.ID, a.Deny); {
 		case err != nil && !errors.Is(err, errNoDepartments):
@@ -129,7 +127,7 @@ func mentions(list []string, kind string) bool {
 	return slices.ContainsFunc(list, func(id string) bool { return strings.HasPrefix(id, kind) })
 }
 
-// within reports whether somebody belongs to one of the departments in a list. An error says that it is not known.
+// within reports whether a user belongs to one of the departments in a list. An error means that this is unknown.
 func (g *Authorizer) within(ctx context.Context, user string, list []string) (bool, error) {
 	ids, err := g.departments(ctx, user)
 	if err != nil {
@@ -140,8 +138,8 @@ func (g *Authorizer) within(ctx context.Context, user string, list []string) (bo
 
 var errNoDepartments = errors.New("the platform cannot be asked for departments")
 
-// departments returns the departments of a user. A known list is returned at once even if it is due for
-// a refresh, which then goes on in the background.
+// departments returns the departments of a user. A known list is returned at once even if it is due for a refresh,
+// which then continues in the background.
 func (g *Authorizer) departments(ctx context.Context, user string) ([]string, error) {
 	if g.lookup == nil {
 		return nil, errNoDepartments
@@ -150,7 +148,7 @@ func (g *Authorizer) departments(ctx context.Context, user string) ([]string, er
 	if ok && time.Since(m.asked) < lookupFresh {
 		return m.departments, nil
 	}
-	// Several messages of one user share a lookup; it outlives the message that started it.
+	// Messages of the same user share a lookup, which outlives the message that started it.
 	answer := g.asking.DoChan(user, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
 		defer cancel()

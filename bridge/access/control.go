@@ -6,15 +6,15 @@ import (
 	"magpie/internal/chat"
 )
 
-// Control decides about messages: whether their authors may talk to the bot. It takes in the messages of those who
-// claim the bot, and of those who may not talk.
+// Control checks whether the authors of messages may talk to the bot. It handles messages that claim the bot, and those
+// of strangers.
 type Control struct {
 	Authorizer *Authorizer
 	Ownership  *Ownership
 	Requests   *Requests
 }
 
-// Claim takes a message that makes its author the owner. It reports false for any other one.
+// Claim handles a message that makes its author the owner. It returns false for any other message.
 func (c Control) Claim(ctx context.Context, m chat.Incoming) (taken bool, err error) {
 	if taken, err = c.Ownership.claim(ctx, m); taken || err != nil {
 		c.Requests.outbox.EnqueueJob(c.Ownership.welcome)
@@ -22,7 +22,8 @@ func (c Control) Claim(ctx context.Context, m chat.Incoming) (taken bool, err er
 	return taken, err
 }
 
-// Admit reports whether the author of a message may talk to the bot. A message of a stranger is a request for access.
+// Admit reports whether the author of a message may talk to the bot. A stranger's message counts as a request for
+// access.
 func (c Control) Admit(ctx context.Context, m chat.Incoming) (bool, error) {
 	who, err := c.Authorizer.Authorize(ctx, m.Key, m.Actor)
 	if err == nil && who == Stranger {

@@ -18,40 +18,40 @@ import (
 	"magpie/internal/chat"
 )
 
-// Founder knows to whom the app belongs.
+// Founder knows who owns the app.
 type Founder interface {
-	// Owner gives the user's id, or an error when the platform does not tell.
+	// Owner returns the user's ID, or an error if the platform does not tell.
 	Owner(ctx context.Context) (string, error)
 }
 
 // App is the app of the bot on the platform.
 type App struct {
-	ID      string   // the platform's; empty = its owner is not looked for
+	ID      string   // the app ID on the platform; empty = the owner is not looked up
 	Founder Founder  // nil = the platform cannot be asked for the owner
-	Found   db.Owner // who was found earlier to be the owner, if anybody
-	// Lang is the language in which somebody is spoken to, as far as it is known; empty = it is not. nil = it never is.
+	Found   db.Owner // the owner found earlier, if any
+	// Lang is a user's language, empty if unknown. nil = no language is known.
 	Lang func(ctx context.Context, user string) i18n.Lang
 }
 
-// Ownership finds out to whom the bot belongs when the configuration does not say so: the platform is asked, and when
-// it does not tell, the first who sends the code of the log in a private chat is the owner. What was found is kept.
+// Ownership finds the owner of the bot if the configuration names none. It asks the platform; if that does not tell,
+// the first user who sends the code from the log in a private chat becomes the owner. The result is stored.
 type Ownership struct {
 	app        string
 	founder    Founder
 	owners     db.Owners
 	lang       func(ctx context.Context, user string) i18n.Lang
 	out        delivery.Messenger
-	authorizer *Authorizer // learns who the owner is
+	authorizer *Authorizer // gets the owner
 	log        zerolog.Logger
 
 	mu         sync.Mutex
 	configured Config
-	found      db.Owner // no User = nobody yet
-	code       string   // that makes its bearer the owner; empty = none is out
-	unknown    bool     // the platform was asked and did not know
+	found      db.Owner // no User = not found yet
+	code       string   // makes its sender the owner; empty = no code is valid
+	unknown    bool     // the platform was asked and does not know the owner
 }
 
-// NewOwnership makes an Ownership of an app. It tells the authorizer who the owner is, and welcomes him through out.
+// NewOwnership makes an Ownership of an app. It passes the owner to the authorizer, and sends the welcome through out.
 func NewOwnership(
 	app App, owners db.Owners, out delivery.Messenger, authorizer *Authorizer, log zerolog.Logger,
 ) *Ownership {
@@ -61,7 +61,7 @@ func NewOwnership(
 	}
 }
 
-// Set takes over what the configuration says. Whom it names owns the bot, whoever was found.
+// Set applies the configuration. An owner named there overrides one that was found.
 func (o *Ownership) Set(a Config) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -81,7 +81,7 @@ func (o *Ownership) applyLocked() {
 	o.authorizer.Store(&a)
 }
 
-// owner is to whom the bot belongs; empty = it is not known.
+// owner returns the owner of the bot; empty = unknown.
 func (o *Ownership) owner() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -91,10 +91,10 @@ func (o *Ownership) owner() string {
 	return o.found.User
 }
 
-// askTimeout is how long the platform may take to tell the owner.
+// askTimeout limits the platform's reply about the owner.
 const askTimeout = 30 * time.Second
 
-// Run looks for the owner, and welcomes him.
+// Run finds the owner, and sends the welcome.
 func (o *Ownership) Run(ctx context.Context) {
 	if o.app == "" {
 		return
@@ -108,7 +108,7 @@ func (o *Ownership) Run(ctx context.Context) {
 	o.welcome(ctx)
 }
 
-// asked reports whether the platform has told the owner.
+// asked reports whether the platform has named the owner.
 func (o *Ownership) asked(ctx context.Context) bool {
 	if o.founder == nil {
 		return false
@@ -123,13 +123,13 @@ func (o *Ownership) asked(ctx context.Context) bool {
 		err = o.setOwner(ctx, db.Owner{App: o.app, User: user, Source: db.Creator})
 	}
 	if err != nil {
-		o.log.Info().Err(err).Msg("the platform does not tell to whom the bot belongs")
+		o.log.Info().Err(err).Msg("the platform does not name the bot's owner")
 		return false
 	}
 	return true
 }
 
-// setOwner stores who was found and lets him in. If somebody else was quicker, that one stays.
+// setOwner stores the owner and grants access. If another owner was stored first, that one stays.
 func (o *Ownership) setOwner(ctx context.Context, owner db.Owner) error {
 	if _, err := o.owners.SetIfUnknown(ctx, owner); err != nil {
 		return err
@@ -146,29 +146,29 @@ func (o *Ownership) setOwner(ctx context.Context, owner db.Owner) error {
 	return nil
 }
 
-// CodeWord begins a code, so that a message which holds one is known without comparing.
+// CodeWord is the prefix of a code, which makes any message with a code recognizable.
 const CodeWord = "MAGPIE-"
 
-// issueLocked puts out a code, unless the owner may still be found otherwise or nobody is kept out for want of one.
+// issueLocked issues a code, unless the owner may still be found otherwise or nobody needs one to get access.
 func (o *Ownership) issueLocked() {
 	a := o.configured
 	owned := a.Owner != "" || o.found.User != "" || len(a.Admins) > 0
 	if !o.unknown || o.code != "" || owned || slices.Contains(a.Allow, "*") {
 		return
 	}
-	o.code = CodeWord + rand.Text() // 130 bits: nobody guesses it
+	o.code = CodeWord + rand.Text() // 130 bits, which nobody can guess
 	o.log.Warn().Str("code", o.code).Msg("nobody owns the bot: whoever sends it this code in a private chat " +
 		"becomes its owner; it can be used once")
 }
 
-// claim takes in a message that may be the code, before anybody asks who its author is. It reports whether the message
-// was one: then it is nothing that is kept or answered otherwise.
+// claim handles a message that may be the code, before its author is authorized. It returns true if the message was
+// one: it is then neither stored nor answered otherwise.
 func (o *Ownership) claim(ctx context.Context, m chat.Incoming) (bool, error) {
 	o.mu.Lock()
 	code, spent := o.code, o.found.Message
 	o.mu.Unlock()
 	if spent != "" && m.ID == spent {
-		return true, nil // delivered again
+		return true, nil // redelivered
 	}
 	word := strings.ToUpper(strings.TrimSpace(m.Text))
 	if code == "" || m.Kind != chat.Private || m.Actor.ID == "" || !strings.HasPrefix(word, CodeWord) {
@@ -182,10 +182,10 @@ func (o *Ownership) claim(ctx context.Context, m chat.Incoming) (bool, error) {
 	return true, err
 }
 
-// welcomeTimeout bounds the tries to send the welcome.
+// welcomeTimeout limits the attempts to send the welcome.
 const welcomeTimeout = time.Minute
 
-// welcome writes to an owner who has not heard of the bot yet. What fails is tried again at the next start.
+// welcome writes to an owner who has not used the bot yet. If it fails, the next start tries again.
 func (o *Ownership) welcome(ctx context.Context) {
 	user := o.owner()
 	if o.app == "" || user == "" {
@@ -195,7 +195,7 @@ func (o *Ownership) welcome(ctx context.Context) {
 	if err == nil && due {
 		ctx, cancel := context.WithTimeout(ctx, welcomeTimeout)
 		defer cancel()
-		text := i18n.OwnerWelcome.ZH + "\n\n" + i18n.OwnerWelcome.EN // as long as his language is not known
+		text := i18n.OwnerWelcome.ZH + "\n\n" + i18n.OwnerWelcome.EN // his language is unknown
 		if o.lang != nil {
 			if l := o.lang(ctx, user); l != "" {
 				text = i18n.OwnerWelcome.In(l)

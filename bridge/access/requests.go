@@ -14,33 +14,33 @@ import (
 	"magpie/internal/chat"
 )
 
-// What the buttons of a stranger's request do; the ID of their Action is who asks.
+// The actions of a request's buttons. The Action's ID is the ID of the asking user.
 const (
-	DoLetIn    = "let-in"    // from now on
-	DoTurnAway = "turn-away" // without a word
+	DoLetIn    = "let-in"    // grant access from now on
+	DoTurnAway = "turn-away" // deny without a reply
 )
 
-// Languages says in which language people are spoken to.
+// Languages decides which language to use.
 type Languages interface {
-	// OfChat is the language in which a chat is spoken to.
+	// OfChat is the language to use in a chat.
 	OfChat(ctx context.Context, key chat.Key) i18n.Lang
-	// LanguageFor is the language in which a chat is answered that has just spoken another one; empty = it has not.
+	// LanguageFor is the language to use in a chat after a message in another one; empty = no change.
 	LanguageFor(ctx context.Context, key chat.Key, spoken string) i18n.Lang
-	// OfUser is the language in which somebody is spoken to in private.
+	// OfUser is the language to use with a user in private.
 	OfUser(ctx context.Context, user string) i18n.Lang
 }
 
-// Requests tells the owner of strangers who write to the bot, and does what he decides.
+// Requests forwards strangers' requests for access to the owner, and carries out the decisions.
 type Requests struct {
 	authorizer *Authorizer
 	grants     db.Grants
 	outbox     *delivery.Outbox
 	languages  Languages
-	secrets    redact.Known // which a stranger may know
+	secrets    redact.Known // a stranger may know them
 	log        zerolog.Logger
 }
 
-// NewRequests makes a Requests whose cards and texts are delivered by an outbox, without the secrets.
+// NewRequests makes a Requests that delivers its cards and texts through an outbox, without the secrets.
 func NewRequests(
 	authorizer *Authorizer, store *db.DB, o *delivery.Outbox, ls Languages, secrets redact.Known,
 	log zerolog.Logger,
@@ -51,7 +51,7 @@ func NewRequests(
 }
 
 // record handles a message of a stranger, which is not stored. In a private chat it asks the owner for access; while
-// the bot has no owner, the stranger gets instructions how to become it. A stranger gets at most one reply a day.
+// the bot has no owner, the stranger is told how to become it. A stranger gets at most one reply a day.
 func (rs *Requests) record(ctx context.Context, m chat.Incoming) error {
 	rs.log.Info().Stringer("chat", m.Key).Str("user", m.Actor.ID).Msg("message of a stranger ignored")
 	a := rs.authorizer.Load()
@@ -88,7 +88,7 @@ func (rs *Requests) wake(list []db.Post) {
 	}
 }
 
-// longestPreview is how much of a stranger's message is shown, in runes.
+// longestPreview limits the shown part of a stranger's message, in runes.
 const longestPreview = 100
 
 // RequestCard asks an admin whether the author of a message may talk to the bot.
@@ -104,7 +104,7 @@ func RequestCard(m chat.Incoming, l i18n.Lang) chat.Card {
 	}}
 }
 
-// Answer does what a button of a request orders.
+// Answer carries out a button of a request.
 func (rs *Requests) Answer(ctx context.Context, p chat.Press, l i18n.Lang) (string, error) {
 	if !rs.authorizer.Load().IsAdmin(p.Actor) {
 		rs.log.Warn().Stringer("chat", p.Key).Str("user", p.Actor.ID).
@@ -133,7 +133,8 @@ func (rs *Requests) Answer(ctx context.Context, p chat.Press, l i18n.Lang) (stri
 	return decided(who, l), nil
 }
 
-// outcome is what is said of a decision: on the card, where the request is delivered before it, and to who is let in.
+// outcome returns the posts about a decision: for the card, which may not be delivered yet, and for a user who was
+// granted access.
 func (rs *Requests) outcome(ctx context.Context, who db.Grant, l i18n.Lang) []db.Post {
 	card := delivery.RedactCard(DecisionCard(who, l), rs.secrets)
 	tell := []db.Post{{
@@ -142,14 +143,13 @@ func (rs *Requests) outcome(ctx context.Context, who db.Grant, l i18n.Lang) []db
 	}}
 	if who.State == db.Allowed {
 		welcome := i18n.AccessWelcome.In(rs.languages.OfChat(ctx, who.Key))
-		// It answers no message: the one that asked may be taken back, and what it was answered with is not the
-		// welcome.
+		// Not a reply: the user's message may be recalled, and it may already have been answered with something else.
 		tell = append(tell, db.Post{Key: who.Key, Idem: "welcome:" + who.Message, Text: welcome})
 	}
 	return tell
 }
 
-// DecisionCard says on the card of a request what was decided about who has asked.
+// DecisionCard replaces the card of a request after the decision.
 func DecisionCard(who db.Grant, l i18n.Lang) chat.Card {
 	said := decided(who, l)
 	return chat.Card{
@@ -158,7 +158,7 @@ func DecisionCard(who db.Grant, l i18n.Lang) chat.Card {
 	}
 }
 
-// decided says what was decided about somebody.
+// decided describes a decision.
 func decided(who db.Grant, l i18n.Lang) string {
 	said := i18n.TurnedAway
 	if who.State == db.Allowed {
@@ -167,7 +167,7 @@ func decided(who db.Grant, l i18n.Lang) string {
 	return fmt.Sprintf(said.In(l), i18n.PersonName(who.Name, who.Subject))
 }
 
-// AddedByStranger tells the owner that the bot was added to a group that may not talk to it; nil = there is no owner.
+// AddedByStranger tells the owner that the bot was added to a group without access; nil = there is no owner.
 func (rs *Requests) AddedByStranger(ctx context.Context, c chat.Change) *db.Post {
 	owner := rs.authorizer.Load().Approver()
 	if owner == "" {

@@ -14,14 +14,14 @@ import (
 	"magpie/internal/claude"
 )
 
-// whyField is the field in which is said why something is refused.
+// whyField is the form field for the reason of a refusal.
 const whyField = "why"
 
-// Card draws an approval: what is asked, and how to decide; or what became of it.
+// Card shows an approval: the request with its buttons, or the outcome.
 func Card(a db.Approval, l i18n.Lang) chat.Card {
 	title, body := shown(a, l)
 	first := i18n.FirstLine(unfenced(body))
-	switch a.Tool { // a summary is plain text; a command stays as it is
+	switch a.Tool { // a summary is plain text; a command stays unchanged
 	case claude.QuestionTool:
 		first = strings.ReplaceAll(first, "**", "")
 	case claude.PlanTool:
@@ -77,7 +77,7 @@ func Card(a db.Approval, l i18n.Lang) chat.Card {
 	return c
 }
 
-// OutcomeLine says in one line what became of an approval.
+// OutcomeLine describes the outcome of an approval in one line.
 func OutcomeLine(a db.Approval, l i18n.Lang) string {
 	who := i18n.SafeName(a.By.Name)
 	if who == "" {
@@ -111,11 +111,11 @@ func OutcomeLine(a db.Approval, l i18n.Lang) string {
 	return text
 }
 
-// longestShown is how much of what an agent wants is shown, in bytes. It is shown whole or not done: what is left out
-// could be what matters. Beyond this nobody would read the cards that it takes.
+// longestShown is the maximum length of a request in bytes. A request is shown in full or refused, because an omitted
+// part could be the harmful one. Nobody would read longer cards.
 const longestShown = 60_000
 
-// Unshowable is what the agent reads when it wants something that cannot be shown; empty = it can be.
+// Unshowable tells the agent that its request cannot be shown; empty = it can be.
 func Unshowable(tool string, input json.RawMessage) string {
 	if _, err := readInput(tool, input); err != nil {
 		return "The tool's input cannot be shown to the user, who has to allow it."
@@ -125,7 +125,7 @@ func Unshowable(tool string, input json.RawMessage) string {
 			return "The questions cannot be shown: " + err.Error() + "."
 		}
 	}
-	// What does not fit on a card cannot be approved: the hidden part might be the harmful one.
+	// A request that does not fit on a card cannot be approved: the hidden part might be the harmful one.
 	a := db.Approval{Tool: tool, Input: input}
 	_, body := shown(a, i18n.English)
 	for _, p := range note(a, i18n.English) {
@@ -138,10 +138,10 @@ func Unshowable(tool string, input json.RawMessage) string {
 	return ""
 }
 
-// shown is what an agent wants, as people read it: a title and the exact text.
+// shown formats a request for people: a title and the exact text.
 func shown(a db.Approval, l i18n.Lang) (title, body string) {
 	in, err := readInput(a.Tool, a.Input)
-	if err != nil { // it is asked for only when it can be read
+	if err != nil { // only readable requests are shown
 		return fmt.Sprintf(i18n.ApprovalAsks.In(l), a.Tool), i18n.CodeBlock("json", string(a.Input))
 	}
 	switch a.Tool {
@@ -167,7 +167,7 @@ func shown(a db.Approval, l i18n.Lang) (title, body string) {
 	return fmt.Sprintf(i18n.ApprovalAsks.In(l), what), i18n.CodeBlock("json", pretty.String())
 }
 
-// inWords describes a use of a tool for which there is a text. An empty title means that there is none.
+// inWords describes a tool call for which there is a text. An empty title means that there is none.
 func inWords(a db.Approval, in toolInput, l i18n.Lang) (title, body string) {
 	asks := func(what i18n.Phrase) string { return fmt.Sprintf(i18n.ApprovalAsks.In(l), what.In(l)) }
 	switch a.Tool {
@@ -196,8 +196,8 @@ func inWords(a db.Approval, in toolInput, l i18n.Lang) (title, body string) {
 	return "", ""
 }
 
-// note is what the agent says of a command. It is the agent's own and may be wrong, so it is folded, and the command is
-// shown in full.
+// note shows the agent's description of a command. It may be wrong, so it is collapsed, and the command is shown in
+// full.
 func note(a db.Approval, l i18n.Lang) []chat.Panel {
 	in, err := readInput(a.Tool, a.Input)
 	if err != nil || a.Tool != "Bash" || in.Description == "" {
@@ -206,7 +206,7 @@ func note(a db.Approval, l i18n.Lang) []chat.Panel {
 	return []chat.Panel{{Title: i18n.AgentSays.In(l), Body: i18n.PlainText(in.Description), Last: true}}
 }
 
-// diff is a change of a text, whole: its lines, with marks before those that go and those that come.
+// diff shows a text change in full, with a mark before each removed and added line.
 func diff(before, after string) string {
 	if strings.HasSuffix(before, "\n") && strings.HasSuffix(after, "\n") {
 		before, after = before[:len(before)-1], after[:len(after)-1]
@@ -239,11 +239,10 @@ func linesOf(text string) []string {
 	return strings.Split(text, "\n")
 }
 
-// besides are the parts of an input for which its tool's own way has no words, such as one that leads out of the
-// sandbox.
+// besides are the parts of an input that the tool's own layout does not show, such as one that leaves the sandbox.
 func besides(a db.Approval) string {
 	rest := map[string]json.RawMessage{}
-	if err := json.Unmarshal(a.Input, &rest); err != nil { // it could be read before
+	if err := json.Unmarshal(a.Input, &rest); err != nil { // it was readable before
 		return ""
 	}
 	maps.DeleteFunc(rest, func(key string, _ json.RawMessage) bool {
@@ -259,7 +258,7 @@ func besides(a db.Approval) string {
 	return "\n\n" + i18n.CodeBlock("json", string(data))
 }
 
-// named shows which file is meant: within the project from there, else in full.
+// named is a file's path: relative to the project if inside it, otherwise in full.
 func named(path, project string) string {
 	if rest, ok := strings.CutPrefix(path, project+"/"); ok {
 		path = rest
@@ -267,7 +266,7 @@ func named(path, project string) string {
 	return i18n.CodeBlock("", path) + "\n"
 }
 
-// marked is a text with a mark before each of its lines.
+// marked puts a mark before each line of a text.
 func marked(mark, text string) string {
 	if text == "" {
 		return ""
@@ -275,7 +274,7 @@ func marked(mark, text string) string {
 	return mark + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n"+mark)
 }
 
-// unfenced is a text without the first line of a block of code, for a summary of one line.
+// unfenced removes the first line of a code block, for a one-line summary.
 func unfenced(text string) string {
 	if _, rest, ok := strings.Cut(text, "\n"); ok && strings.HasPrefix(text, "```") {
 		return rest
@@ -283,16 +282,16 @@ func unfenced(text string) string {
 	return text
 }
 
-// What the buttons of an approval's card do. Their Action's ID is that of the approval, a dot, and the beginning of the
-// hash of what is asked.
+// The actions of an approval's buttons. The Action's ID is the approval's ID, a dot, and the beginning of the hash of
+// the request.
 const (
-	DoAllow  = "allow"  // once; or take the answers or the plan
-	DoAlways = "always" // and in this chat from now on
-	DoRefuse = "refuse" // perhaps with words
+	DoAllow  = "allow"  // allow once; or submit the answers, or accept the plan
+	DoAlways = "always" // and from now on in this chat
+	DoRefuse = "refuse" // with an optional reason
 )
 
-// hashLength is how much of the hash a button carries.
+// hashLength is the length of the hash in a button.
 const hashLength = 16
 
-// ActionID is the ID of the actions of a card: of the approval, and of what exactly was asked.
+// ActionID is the ID of a card's actions. It identifies the approval and its exact request.
 func ActionID(a db.Approval) string { return a.ID + "." + a.Hash()[:hashLength] }

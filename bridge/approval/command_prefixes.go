@@ -8,7 +8,8 @@ import (
 	"magpie/internal/claude"
 )
 
-// prefixOf is the beginning by which a command may be allowed: the CLI proposes it, and it is known what may follow.
+// prefixOf is the prefix by which a command can be allowed: one that the CLI proposes, and whose possible arguments are
+// known.
 func prefixOf(command string, proposed []claude.Rule) (string, bool) {
 	if len(proposed) != 1 || proposed[0].Tool != "Bash" {
 		return "", false
@@ -17,8 +18,8 @@ func prefixOf(command string, proposed []claude.Rule) (string, bool) {
 	return prefix, ok && extends(command, prefix)
 }
 
-// extends reports whether a command surely is one command, of this family, within the project, and does no more than
-// the family does. It holds for rules of earlier versions, too: one that is for no family allows nothing.
+// extends reports whether a command is surely a single command of this family, stays within the project, and does no
+// more than the family does. It also checks rules of earlier versions: a prefix of no known family allows nothing.
 func extends(command, prefix string) bool {
 	options, known := claude.BashFamily(prefix)
 	rest, ok := strings.CutPrefix(command, prefix)
@@ -36,22 +37,22 @@ func extends(command, prefix string) bool {
 	return ok
 }
 
-// elsewhere reports whether a word may name something outside of the working folder.
+// elsewhere reports whether a word may name something outside the working folder.
 func elsewhere(word string) bool {
 	return path.IsAbs(word) || strings.HasPrefix(word, "~") || slices.Contains(strings.Split(word, "/"), "..")
 }
 
-// single reports whether a command surely is one command: nothing in it can begin another one, or lead its output
-// elsewhere.
+// single reports whether a command is surely a single command: nothing in it can start another one or redirect its
+// output.
 func single(command string) bool {
 	return !strings.ContainsAny(command, ";&|<>$`(){}\\\n\r\x00!")
 }
 
-// plainWords are the words of a [single] command as its shell reads them, without their quotes. It is not known what a
-// pattern stands for, nor where a quote ends that is not closed.
+// plainWords are the words of a [single] command as the shell reads them, without quotes. It fails on patterns, whose
+// matches are unknown, and on unclosed quotes.
 func plainWords(command string) (words []string, ok bool) {
 	var word strings.Builder
-	var quote rune // within which it is; 0 = none
+	var quote rune // the enclosing quote; 0 = none
 	begun := false
 	end := func() {
 		if begun {

@@ -10,12 +10,12 @@ import (
 	"magpie/internal/claude"
 )
 
-// Decision is what a press decides.
+// Decision is the effect of a press.
 type Decision struct {
 	Settlement db.Settlement
 	Verdict    claude.Decision
-	Toast      string // for who pressed
-	Objection  string // why it decides nothing; empty = it does
+	Toast      string // for the user who pressed
+	Objection  string // why the press has no effect; empty = it has one
 }
 
 // Decide evaluates a press that has passed all checks.
@@ -52,7 +52,7 @@ func Decide(a db.Approval, p chat.Press, l i18n.Lang) Decision {
 	}
 }
 
-// Refusal is what the agent reads when somebody has refused.
+// Refusal tells the agent that a user has refused.
 func Refusal(tool, words string) string {
 	text := "The user does not allow this. Do not try it again or by other means; " +
 		"go on without it, or ask what they want instead."
@@ -69,7 +69,7 @@ func Refusal(tool, words string) string {
 	return text
 }
 
-// refusedAs is the reply to the person who refused.
+// refusedAs is the reply to the user who refused.
 func refusedAs(tool string) i18n.Phrase {
 	switch tool {
 	case claude.PlanTool:

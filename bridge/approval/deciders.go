@@ -14,29 +14,29 @@ import (
 	"magpie/internal/claude"
 )
 
-// mayDecide reports whether somebody may decide about an approval: who asked for its turn may, and admins. What
-// only admins may allow, an asker may still refuse.
+// mayDecide reports whether a user may decide about an approval: the askers of its turn and admins may. Even where only
+// admins may allow, an asker may refuse.
 func mayDecide(a *access.Config, ap db.Approval, who chat.Actor) bool {
 	return slices.Contains(ap.Askers, who.ID) || a.IsAdmin(who)
 }
 
-// adminsOnly reports whether only admins may allow what is asked. A question is for who asked.
+// adminsOnly reports whether only admins may allow a request. Questions are always for the askers.
 func adminsOnly(a *access.Config, ap db.Approval, about Touched) bool {
 	return about.Any() || a.Deciders == access.AdminsDecide && ap.Tool != claude.QuestionTool
 }
 
-// nobodyDecides reports whether no admin can press a button in the chat of a turn: there is none, or it is
-// somebody else's private chat.
+// nobodyDecides reports whether no admin can press a button in the chat of a turn: there is no admin, or it is the
+// private chat of another user.
 func nobodyDecides(a *access.Config, c db.Claim) bool {
 	asksAdmin := slices.ContainsFunc(c.Asked, func(m chat.Message) bool { return a.IsAdmin(m.Actor) })
 	return !a.HasAdmin() || c.Chat.Kind == chat.Private && !asksAdmin
 }
 
-// nobodyMayAllow is what the agent reads where no admin can be asked.
+// nobodyMayAllow tells the agent that no admin can be asked.
 const nobodyMayAllow = "Only an admin may allow this, and none can be asked in this chat. Do not try it again or by " +
 	"other means. Tell the user what you wanted to do and why, and that an admin has to ask for it."
 
-// closed shows what an agent wants where nobody may allow it, and why.
+// closed shows a request that nobody here may allow, and why.
 func (rs *Requests) closed(ctx context.Context, a db.Approval, about Touched, replyTo string) {
 	ctx, log := context.WithoutCancel(ctx), zerolog.Ctx(ctx)
 	l := rs.language(ctx, a.Key)
@@ -55,7 +55,7 @@ func (rs *Requests) closed(ctx context.Context, a db.Approval, about Touched, re
 		err = rs.settle(ctx, done, db.Settling{From: db.Waiting, Card: card})
 	}
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
-		log.Error().Err(err).Str("tool", a.Tool).Msg("people are not told that nobody may allow a tool")
+		log.Error().Err(err).Str("tool", a.Tool).Msg("card about a refused tool not stored")
 	}
 	log.Warn().Str("tool", a.Tool).Msg("tool refused: only an admin may allow it, and none can be asked here")
 	rs.outbox.Wake(a.Key)

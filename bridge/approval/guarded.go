@@ -9,8 +9,8 @@ import (
 	"magpie/internal/text"
 )
 
-// guardedFolders and guardedFiles are, as patterns in lower case, what others obey or run: people, their tools,
-// the machine or the agent itself. About these files people are asked each time.
+// guardedFolders and guardedFiles are lower-case patterns of files that steer people, their tools, the machine or the
+// agent itself. Changes to them are asked about each time.
 var (
 	guardedFolders = strings.Fields(`
 		.git* .hg .svn .jj .bzr .husky .lefthook .circleci .buildkite .teamcity .forgejo .woodpecker .drone
@@ -53,8 +53,8 @@ var (
 		*.tf.json cdk.json pulumi*.y*ml helmfile* .renviron .terraformrc .forward .procmailrc .mailcap`)
 )
 
-// guarded reports whether a file may decide what is run later, or is an instruction to people or agents: a
-// change there could lift the very rule that allowed it. Inside the project the path relative to it counts.
+// guarded reports whether a file may decide what is run later, or holds instructions for people or agents. A change
+// there could lift the very rule that allowed it. Inside the project, only the relative path counts.
 func guarded(file, dir string) bool {
 	if rel, err := filepath.Rel(dir, file); err == nil && filepath.IsLocal(rel) {
 		file = rel
@@ -80,11 +80,11 @@ func matches(patterns []string, name string) bool {
 	return false
 }
 
-// plainName is a name as file systems compare it that tell neither upper from lower case nor see what cannot be seen.
+// plainName normalizes a name as file systems do that ignore case and invisible characters.
 func plainName(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
-		case r == 'ſ': // which is an s in upper case
+		case r == 'ſ': // its upper case is S
 			return 's'
 		case text.IsInvisible(r):
 			return -1

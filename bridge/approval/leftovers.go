@@ -20,26 +20,26 @@ import (
 	"magpie/internal/failpoint"
 )
 
-// Interrupted is what a decision needs of the turns that the end of the program has cut off.
+// Interrupted provides what a decision needs to know about turns that a shutdown has interrupted.
 type Interrupted interface {
-	// AwaitRecovery waits until those of the last run are known.
+	// AwaitRecovery waits until the turns of the previous run are recovered.
 	AwaitRecovery(ctx context.Context) error
-	// GoesOn is the card of an interrupted turn with which another one goes on.
+	// GoesOn is the card of an interrupted turn that another turn continues.
 	GoesOn(ctx context.Context, key chat.Key, turn int64, l i18n.Lang) (chat.Card, error)
-	// Wake has the turns of a chat run.
+	// Wake starts work on the chat's turns.
 	Wake(key chat.Key)
 }
 
-// leftovers are approvals whose agent is gone, because the end of the program has cut off its turn: people may still
-// decide, and the turn that goes on gets the decision.
+// leftovers are approvals whose agent is gone because a shutdown has interrupted its turn. People may still decide, and
+// the turn that continues it gets the decision.
 type leftovers struct {
 	*settler
 	access   *access.Authorizer
-	reserved Reserved // about which only admins decide
+	reserved Reserved // files that only admins decide about
 }
 
-// Recover keeps what the last run of the program has asked, where a turn still needs it: people may decide as if
-// nothing had happened. The rest is withdrawn. The turns must be recovered before.
+// Recover reopens the approvals of the previous run that a turn still needs; people decide as usual. The others are
+// withdrawn. The turns must have been recovered first.
 func (ls *leftovers) Recover(ctx context.Context) error {
 	list, err := ls.store.Approvals().Waiting(ctx)
 	if err != nil {
@@ -66,7 +66,7 @@ func (ls *leftovers) Recover(ctx context.Context) error {
 	return ls.deliver(ctx)
 }
 
-// deliver has turns go on that were interrupted just after somebody had decided what they waited for.
+// deliver continues turns that were interrupted just after their decision was made.
 func (ls *leftovers) deliver(ctx context.Context) error {
 	list, err := ls.store.Approvals().Undelivered(ctx)
 	if err != nil {
@@ -79,7 +79,7 @@ func (ls *leftovers) deliver(ctx context.Context) error {
 		}
 		w := db.Decision{Key: a.Key, Turn: a.NeededBy, GoOn: true, ContinueMessage: how.ContinueMessage, Over: how.Over}
 		switch err := ls.store.Turns().Interruptions().Decide(ctx, w); {
-		case errors.Is(err, db.ErrNotFound): // it goes on already, or has ended
+		case errors.Is(err, db.ErrNotFound): // it continues already, or has ended
 		case err != nil && !db.Permanent(err):
 			return err
 		case err == nil:
@@ -89,7 +89,7 @@ func (ls *leftovers) deliver(ctx context.Context) error {
 	return nil
 }
 
-// keep has an approval wait for people whose agent is gone, for the rest of its time.
+// keep leaves an approval without an agent open for the rest of its time.
 func (ls *leftovers) keep(ctx context.Context, a db.Approval) {
 	about := ls.reserved.PathsOf(ctx, a.Key, claude.ToolAsk{Name: a.Tool, Input: a.Input}, a.Project)
 	p := pending{approval: a, admins: adminsOnly(ls.access.Load(), a, about)}
@@ -100,7 +100,7 @@ func (ls *leftovers) keep(ctx context.Context, a db.Approval) {
 		Msg("people may still decide what an earlier run has asked")
 }
 
-// leave lets the approvals of a turn wait for people without its agent, which is gone.
+// leave leaves the approvals of a turn open although its agent is gone.
 func (ls *leftovers) leave(turn int64) {
 	ls.open.change(func(p *pending) bool {
 		if p.approval.NeededBy != turn {
@@ -111,14 +111,14 @@ func (ls *leftovers) leave(turn int64) {
 	})
 }
 
-// TakeOver has a turn get what the ones still needed with which it goes on. It returns what people have decided
-// meanwhile, for the agent to know.
+// TakeOver moves the open approvals of the turns that t continues to t. It returns the decisions made meanwhile, for
+// the agent.
 func (ls *leftovers) TakeOver(ctx context.Context, t db.Turn) (decided []db.Approval) {
 	if t.Continues == 0 {
 		return nil
 	}
 	list, err := ls.store.Approvals().Untold(ctx, t.ID)
-	if err != nil { // then the agent asks again
+	if err != nil { // the agent asks again
 		zerolog.Ctx(ctx).Error().Err(err).Msg("decisions about an interrupted turn not read")
 		return nil
 	}
@@ -132,8 +132,8 @@ func (ls *leftovers) TakeOver(ctx context.Context, t db.Turn) (decided []db.Appr
 	return slices.DeleteFunc(list, func(a db.Approval) bool { return a.State == db.Waiting })
 }
 
-// askedBefore tells an agent that goes on with an interrupted turn what people have decided, or has it wait for them,
-// when it asks for the same as the agent before it. done is false when it asks for something else.
+// askedBefore checks whether an agent that continues an interrupted turn repeats a request of its predecessor. If so it
+// delivers the decision, or has the agent wait for it. done is false for a different request.
 func (ls *leftovers) askedBefore(ctx context.Context, c db.Claim, w Workspace, r request) (waits, done bool) {
 	if c.Turn.Continues == 0 {
 		return false, false
@@ -151,14 +151,14 @@ func (ls *leftovers) askedBefore(ctx context.Context, c db.Claim, w Workspace, r
 	a := list[i]
 	onlyAdmins := adminsOnly(ls.access.Load(), a, r.about)
 	if ls.adopt(a.ID, r, onlyAdmins) {
-		log.Info().Str("approval", a.ID).Msg("the agent asks again for what people are deciding")
+		log.Info().Str("approval", a.ID).Msg("the agent repeats a request that is still open")
 		return true, true
 	}
 	if a.State == db.Waiting { // it was decided just now
 		a, err = ls.store.Approvals().Get(ctx, a.ID)
 	}
 	if err == nil && a.State == db.Approved && onlyAdmins && !ls.access.Load().IsAdmin(a.By) {
-		log.Warn().Str("approval", a.ID).Msg("only admins may allow by now what somebody has allowed; asking again")
+		log.Warn().Str("approval", a.ID).Msg("an earlier decision is now reserved for admins; asking again")
 		return false, false
 	}
 	if err == nil {
@@ -169,12 +169,12 @@ func (ls *leftovers) askedBefore(ctx context.Context, c db.Claim, w Workspace, r
 		return false, false
 	}
 	failpoint.At("decision: used")
-	log.Info().Str("approval", a.ID).Str("state", string(a.State)).Msg("people have decided before")
+	log.Info().Str("approval", a.ID).Str("state", string(a.State)).Msg("request decided before")
 	r.answer(verdictOf(a))
 	return false, true
 }
 
-// adopt has an agent wait for a decision that no other one waits for. It reports false when there is none.
+// adopt lets an agent wait for an open approval without one. It returns false if there is no such approval.
 func (ls *leftovers) adopt(id string, r request, admins bool) bool {
 	return ls.open.change(func(p *pending) bool {
 		if p.approval.ID != id || p.answer != nil {
@@ -185,8 +185,8 @@ func (ls *leftovers) adopt(id string, r request, admins bool) bool {
 	})
 }
 
-// Reconsider withdraws what no turn of a chat needs any more: people have dropped an interrupted turn, or begun
-// another conversation.
+// Reconsider withdraws approvals of a chat that no turn needs any more: an interrupted turn was dropped, or a new
+// conversation has begun.
 func (ls *leftovers) Reconsider(key chat.Key) {
 	ls.jobs.Enqueue(func(ctx context.Context) {
 		for _, a := range ls.open.left(key) {
@@ -201,13 +201,13 @@ func (ls *leftovers) Reconsider(key chat.Key) {
 				err = ls.resolve(ctx, a, db.Settling{From: db.Waiting}, claude.Decision{Why: notAsked})
 			}
 			if err != nil && !errors.Is(err, db.ErrNotFound) { // it expires
-				log.Error().Err(err).Msg("what no turn needs any more is not withdrawn")
+				log.Error().Err(err).Msg("unneeded approval not withdrawn")
 			}
 		}
 	})
 }
 
-// Left is an interrupted turn of a chat that people may make go on by a decision; 0 = there is none.
+// Left is an interrupted turn of a chat that a decision may continue; 0 = none.
 func (ls *leftovers) Left(key chat.Key) (turn int64) {
 	for _, a := range ls.open.left(key) {
 		turn = max(turn, a.NeededBy)
@@ -215,7 +215,7 @@ func (ls *leftovers) Left(key chat.Key) (turn int64) {
 	return turn
 }
 
-// continuation is how the turn that needs a decision goes on with it.
+// continuation describes the turn that a decision continues.
 func (ls *leftovers) continuation(
 	ctx context.Context, a db.Approval, by chat.Actor, l i18n.Lang,
 ) (*db.Continuation, error) {
@@ -227,7 +227,7 @@ func (ls *leftovers) continuation(
 	return &db.Continuation{ContinueMessage: wish, Over: over}, nil
 }
 
-// continueMessageOf is a decision in words, as the History shows it.
+// continueMessageOf is the decision as a message for the History.
 func continueMessageOf(a db.Approval, l i18n.Lang) string {
 	said := i18n.WishAllow
 	switch {
@@ -248,7 +248,7 @@ func continueMessageOf(a db.Approval, l i18n.Lang) string {
 	return said.In(l)
 }
 
-// verdictOf is a stored decision as the agent gets it.
+// verdictOf converts a stored decision for the agent.
 func verdictOf(a db.Approval) claude.Decision {
 	switch {
 	case a.State == db.Refused:
@@ -259,8 +259,8 @@ func verdictOf(a db.Approval) claude.Decision {
 	return claude.Decision{Allow: true, Input: a.Input}
 }
 
-// sameCall reports whether an agent asks for exactly what an approval is about. What a command's description says of it
-// changes nothing: the command that runs is the one that was shown.
+// sameCall reports whether a request is exactly the one in an approval. The description of a command may differ: the
+// command that runs is the one that was shown.
 func sameCall(a db.Approval, q claude.ToolAsk) bool {
 	if a.Tool != q.Name {
 		return false
@@ -276,11 +276,10 @@ func sameCall(a db.Approval, q claude.ToolAsk) bool {
 	return reflect.DeepEqual(was, is)
 }
 
-// maxDecidedInput is how much of a tool's input an agent is reminded of, in bytes. It finds a longer one in its
-// session.
+// maxDecidedInput limits the tool input in a reminder to the agent, in bytes. A longer one is in its session.
 const maxDecidedInput = 8_000
 
-// DecisionsForAgent describes decisions to an agent, as one line of JSON.
+// DecisionsForAgent describes decisions to an agent as one line of JSON.
 func DecisionsForAgent(decided []db.Approval) string {
 	type entry struct {
 		Tool     string          `json:"tool"`
@@ -310,7 +309,7 @@ func DecisionsForAgent(decided []db.Approval) string {
 	}
 	var b bytes.Buffer
 	out := json.NewEncoder(&b)
-	out.SetEscapeHTML(false) // the agent reads it
+	out.SetEscapeHTML(false) // the reader is the agent
 	if err := out.Encode(list); err != nil {
 		return "[]"
 	}

@@ -9,25 +9,25 @@ import (
 	"magpie/internal/claude"
 )
 
-// pending is an approval that waits for people.
+// pending is an open approval.
 type pending struct {
 	approval db.Approval
-	admins   bool                       // only they may allow it
-	ask      string                     // the agent's id of it
-	answer   func(claude.Decision) bool // tells the agent; nil = it is gone, and the turn that goes on gets the decision
+	admins   bool                       // only admins may allow it
+	ask      string                     // the agent's ID of the request
+	answer   func(claude.Decision) bool // passes the decision to the agent; nil = the agent is gone
 	timers   []*time.Timer
 }
 
-// tell tells the agent a decision, and reports whether it can use it.
+// tell passes a decision to the agent, and reports whether the agent can use it.
 func (p pending) tell(v claude.Decision) bool { return p.answer != nil && p.answer(v) }
 
-// pendings are the approvals that wait for people.
+// pendings are the open approvals.
 type pendings struct {
 	mu   sync.Mutex
 	byID map[string]pending
 }
 
-// register adds an approval, unless it is there. start starts the timers of its time.
+// register adds an approval unless it is already open. start starts its timers.
 func (ps *pendings) register(p pending, start func() []*time.Timer) bool {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -46,7 +46,7 @@ func (ps *pendings) get(id string) (p pending, ok bool) {
 	return p, ok
 }
 
-// remove removes an approval; nobody else can answer it then.
+// remove removes an approval, after which nobody can answer it.
 func (ps *pendings) remove(id string) (pending, bool) {
 	list := ps.takeAll(func(p pending) bool { return p.approval.ID == id })
 	if len(list) == 0 {
@@ -55,7 +55,7 @@ func (ps *pendings) remove(id string) (pending, bool) {
 	return list[0], true
 }
 
-// takeAll removes approvals.
+// takeAll removes and returns the matching approvals.
 func (ps *pendings) takeAll(which func(pending) bool) (list []pending) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -71,7 +71,7 @@ func (ps *pendings) takeAll(which func(pending) bool) (list []pending) {
 	return list
 }
 
-// change changes what change accepts, and reports whether there was such an approval.
+// change applies change to every open approval, and reports whether it returned true for any.
 func (ps *pendings) change(change func(*pending) bool) (changed bool) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -84,13 +84,13 @@ func (ps *pendings) change(change func(*pending) bool) (changed bool) {
 	return changed
 }
 
-// attended reports whether an agent waits for a decision.
+// attended reports whether an agent is waiting for the decision.
 func (ps *pendings) attended(id string) bool {
 	p, _ := ps.get(id)
 	return p.answer != nil
 }
 
-// attendedIn reports whether the agent of a turn waits for a decision.
+// attendedIn reports whether the agent of a turn is waiting for a decision.
 func (ps *pendings) attendedIn(turn int64) bool {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -102,7 +102,7 @@ func (ps *pendings) attendedIn(turn int64) bool {
 	return false
 }
 
-// left are the approvals of a chat for which no agent waits.
+// left are the approvals of a chat that no agent is waiting for.
 func (ps *pendings) left(key chat.Key) (list []db.Approval) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// question is one of the questions that an agent asks by its tool.
+// question is one question of the agent's AskUserQuestion tool.
 type question struct {
 	Question string `json:"question"`
 	Header   string `json:"header"`
@@ -23,13 +23,13 @@ type question struct {
 	Several bool `json:"multiSelect"`
 }
 
-// What one card can ask. The agent's tool allows no more.
+// Limits of one card. The agent's tool has the same.
 const (
 	mostQuestions = 4
 	mostOptions   = 4
 )
 
-// questionsOf reads the questions, and refuses what a card cannot ask.
+// questionsOf parses the questions, and rejects those that a card cannot show.
 func questionsOf(input json.RawMessage) ([]question, error) {
 	var in struct {
 		Questions []question `json:"questions"`
@@ -56,10 +56,10 @@ func questionsOf(input json.RawMessage) ([]question, error) {
 	return in.Questions, nil
 }
 
-// questionBody shows the questions with what the options mean; the fields of the form have room for labels only.
+// questionBody shows the questions with the descriptions of their options; the form fields only have room for labels.
 func questionBody(input json.RawMessage, l i18n.Lang) string {
 	list, err := questionsOf(input)
-	if err != nil { // it is asked only when it can be read
+	if err != nil { // only readable questions are shown
 		return i18n.CodeBlock("json", string(input))
 	}
 	var b strings.Builder
@@ -81,12 +81,12 @@ func questionBody(input json.RawMessage, l i18n.Lang) string {
 	return strings.TrimSpace(b.String())
 }
 
-// The fields of a question: its options, and other words.
+// The form fields of a question: its options, and free text.
 func choiceField(i int) string { return "choice_" + strconv.Itoa(i) }
 func wordsField(i int) string  { return "words_" + strconv.Itoa(i) }
 
-// questionFields makes a form of the questions. Every question also gets a field for free text, since
-// AskUserQuestion accepts an answer in other words than its options (CLI 2.1.197).
+// questionFields makes a form of the questions. Every question also gets a field for free text, since AskUserQuestion
+// accepts an answer in other words than its options (CLI 2.1.197).
 func questionFields(input json.RawMessage, l i18n.Lang) []chat.Field {
 	list, err := questionsOf(input)
 	if err != nil { // see questionBody
@@ -112,20 +112,20 @@ func questionFields(input json.RawMessage, l i18n.Lang) []chat.Field {
 	return fields
 }
 
-// answers are what somebody has answered.
+// answers are the submitted answers.
 type answers struct {
-	said  []string        // to each question
-	input json.RawMessage // of the tool, with the answers
+	said  []string        // one per question
+	input json.RawMessage // the tool's input with the answers
 }
 
-// words are the answers in one line.
+// words joins the answers in one line.
 func (a answers) words() string { return strings.Join(a.said, " · ") }
 
-// longestAnswer is how much of somebody's own words is taken, in runes.
+// longestAnswer limits a free-text answer, in runes.
 const longestAnswer = 2000
 
-// answersOf reads what was filled in. missing is a question that is not answered. Values that the form does not offer
-// are an error.
+// answersOf parses a submitted form. missing is the first unanswered question. Values that the form does not offer are
+// an error.
 func answersOf(input json.RawMessage, values map[string][]string) (a answers, missing string, err error) {
 	list, err := questionsOf(input)
 	if err != nil {
@@ -162,7 +162,7 @@ func answersOf(input json.RawMessage, values map[string][]string) (a answers, mi
 	return a, "", err
 }
 
-// chosen are the labels of the options that were chosen.
+// chosen returns the labels of the chosen options.
 func (q question) chosen(values []string) ([]string, error) {
 	if len(values) > 1 && !q.Several {
 		return nil, errors.New("one option is to be chosen")
@@ -170,7 +170,7 @@ func (q question) chosen(values []string) ([]string, error) {
 	var labels []string
 	for _, v := range values {
 		n, err := strconv.Atoi(v)
-		// The value comes from a press, which anybody could have made up.
+		// The value comes from a press, which may be forged.
 		if err != nil || n < 0 || n >= len(q.Options) {
 			return nil, errors.New("there is no such option")
 		}

@@ -15,11 +15,11 @@ import (
 	"magpie/internal/text"
 )
 
-// LongestRecorded is how much the History holds of a tool's input, and of its output, in characters.
+// LongestRecorded limits a tool's input, and its output, in the History, in characters.
 const LongestRecorded = 2000
 
-// ShortInput is a tool's input as the History holds it, where kept is what it holds of a text. Texts within it are cut,
-// so that it can still be read.
+// ShortInput is a tool's input for the History; kept redacts a text. Strings in it are shortened, so that it remains
+// valid JSON.
 func ShortInput(input json.RawMessage, kept func(string) string) string {
 	var v any
 	in := json.NewDecoder(bytes.NewReader(input))
@@ -41,8 +41,8 @@ func ShortInput(input json.RawMessage, kept func(string) string) string {
 	return text.Shorten(string(bytes.TrimSpace(b.Bytes())), LongestRecorded)
 }
 
-// withTexts changes the texts within a JSON value. The names of members are texts, too; a number that is changed
-// becomes one, such as that of a phone.
+// withTexts applies change to all strings in a JSON value, including member names. A number that is changed, such as a
+// phone number, becomes a string.
 func withTexts(v any, change func(string) string) any {
 	switch v := v.(type) {
 	case string:
@@ -65,18 +65,18 @@ func withTexts(v any, change func(string) string) any {
 	return v
 }
 
-// refusedUnasked begins the reasons of refusals about which nobody was asked.
+// refusedUnasked is the prefix of reasons for refusals without asking.
 const refusedUnasked = "tool refused: "
 
-// recorder stores decisions, and records them in the History.
+// recorder stores decisions and adds them to the History.
 type recorder struct {
 	store    *db.DB
 	jobs     *workqueue.Queue
-	recorded func(string) string // what the History holds of a text; nil = all of it
+	recorded func(string) string // redacts a text for the History; nil = unchanged
 	log      zerolog.Logger
 }
 
-// settle stores what became of an approval, and records it in the History.
+// settle stores the outcome of an approval and adds it to the History.
 func (r recorder) settle(ctx context.Context, a db.Approval, s db.Settling) error {
 	s.Action = db.Action{
 		Use: a.ID, Tool: a.Tool, Input: ShortInput(a.Input, r.kept), Decision: verdicts[a.State], Reason: r.kept(a.Words),
@@ -87,12 +87,12 @@ func (r recorder) settle(ctx context.Context, a db.Approval, s db.Settling) erro
 	return r.store.Approvals().Settle(ctx, a, s)
 }
 
-// verdicts are what became of approvals, as the History holds it.
+// verdicts map approval states to outcomes in the History.
 var verdicts = map[db.ApprovalState]db.Outcome{
 	db.Approved: db.AllowedOnce, db.Refused: db.Denied, db.Expired: db.Unanswered, db.Withdrawn: db.NotNeeded,
 }
 
-// record records a decision for which nobody was asked. What agents note for themselves is no news to anybody.
+// record records a decision made without asking. Calls of internal tools are of no interest and are left out.
 func (r recorder) record(t db.Turn, q claude.ToolAsk, s settledDecision) {
 	a := db.Action{Use: q.Use, Tool: q.Name, Input: ShortInput(q.Input, r.kept), Rule: s.rule}
 	switch {
@@ -116,7 +116,7 @@ func (r recorder) record(t db.Turn, q claude.ToolAsk, s settledDecision) {
 	})
 }
 
-// kept is what the History holds of a text.
+// kept redacts a text for the History.
 func (r recorder) kept(text string) string {
 	if r.recorded == nil {
 		return text

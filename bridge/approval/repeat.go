@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	leastHalf  = time.Minute // people are not called again when half of an approval's time is less
+	leastHalf  = time.Minute // no reminder if half of an approval's time is less
 	mostCalled = 10          // users in one message
 )
 
-// clock has people called again after half of an approval's time, and ends it.
+// clock starts the timers of an approval: a reminder after half of its time, and its end.
 func (ls *leftovers) clock(a db.Approval) []*time.Timer {
 	timers := []*time.Timer{ls.expireAfter(a, time.Until(a.Expires))}
 	half := a.Expires.Sub(a.Created) / 2
@@ -29,7 +29,7 @@ func (ls *leftovers) clock(a db.Approval) []*time.Timer {
 	}))
 }
 
-// repeat calls those who may decide about an approval, unless that was done before.
+// repeat reminds those who may decide about an approval, once.
 func (ls *leftovers) repeat(ctx context.Context, id string) {
 	p, ok := ls.open.get(id)
 	if !ok {
@@ -51,9 +51,9 @@ func (ls *leftovers) repeat(ctx context.Context, id string) {
 	switch {
 	case errors.Is(err, db.ErrNotFound):
 	case err != nil:
-		log.Error().Err(err).Msg("people are not called again to decide")
+		log.Error().Err(err).Msg("reminder about an approval not stored")
 	default:
-		log.Info().Msg("people are called again to decide")
+		log.Info().Msg("reminder about an approval sent")
 		ls.outbox.Wake(a.Key)
 	}
 }

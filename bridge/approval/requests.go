@@ -1,8 +1,8 @@
-// Package approval asks people what an agent may do with its tools. [Requests] shows what the agent wants, lets it wait
-// until somebody has decided or the time is over, and tells it the decision. The package also says what a rule of a
-// chat covers, and which files are for admins only.
+// Package approval asks people what an agent may do with its tools. [Requests] shows a request, keeps it open until
+// somebody decides or it expires, and tells the agent the decision. The package also decides what a rule of a chat
+// covers, and which files are for admins only.
 //
-// What a chat's mode allows unasked does not belong here, nor who may talk to the bot.
+// It does not decide what a chat's mode allows without asking, nor who may talk to the bot.
 package approval
 
 import (
@@ -24,14 +24,14 @@ import (
 	"magpie/internal/failpoint"
 )
 
-// Requests asks people what agents may do, each by a card of its own, and lets the agent wait until somebody decides
-// or the time is over.
+// Requests asks people about tool calls, each on a card of its own. The agent waits until somebody decides or the
+// request expires.
 type Requests struct {
 	*leftovers
 	unasked unasked
 }
 
-// request is what an agent asks for.
+// request is an agent's request for a tool call.
 type request struct {
 	ask    claude.ToolAsk
 	about  Touched
@@ -41,17 +41,17 @@ type request struct {
 // decisions is how many approvals are settled at the same time.
 const decisions = 8
 
-// Config is what the configuration says of approvals.
+// Config configures approvals.
 type Config struct {
-	Protected Protected    // files about which only admins decide
-	Secrets   redact.Known // a tool whose input holds one of these is refused
-	// the language in which a chat is spoken to
+	Protected Protected    // files that only admins decide about
+	Secrets   redact.Known // a tool call that contains one is refused
+	// the language of a chat
 	Language    func(context.Context, chat.Key) i18n.Lang
 	Interrupted Interrupted
-	Recorded    func(string) string // what the History holds of a tool's input; nil = all of it
+	Recorded    func(string) string // redacts tool input for the History; nil = unchanged
 }
 
-// NewRequests makes a Requests whose cards are delivered by an outbox. The authorizer knows who is an admin.
+// NewRequests makes a Requests that delivers its cards through an outbox. The authorizer knows the admins.
 func NewRequests(
 	cfg Config, store *db.DB, o *delivery.Outbox, access *access.Authorizer, log zerolog.Logger,
 ) *Requests {
@@ -68,18 +68,18 @@ func NewRequests(
 	return rs
 }
 
-// Run stores what is decided, with ctx. Once stop is closed it returns as soon as nothing is left to store.
+// Run stores decisions, with ctx. Once stop is closed it returns as soon as nothing is left to store.
 func (rs *Requests) Run(ctx context.Context, stop <-chan struct{}) { rs.jobs.Run(ctx, stop) }
 
 // Workspace is where an agent works.
 type Workspace struct {
 	Dir      string
-	ReadOnly bool // nothing but reading in it can be allowed, by anybody
-	AskAll   bool // people are asked about each use of a tool
+	ReadOnly bool // only reads in it can be allowed, by anyone
+	AskAll   bool // people are asked about each tool call
 }
 
-// RequestDecision has people decide about what an agent wants, unless a rule of the chat allows it. It does not wait
-// for them, and reports whether the agent has to; answer is called once they have decided.
+// RequestDecision asks people about a tool call, unless a rule of the chat allows it. It does not wait for them, and
+// reports whether the agent has to; answer is called with the decision.
 func (rs *Requests) RequestDecision(
 	ctx context.Context, c db.Claim, w Workspace, q claude.ToolAsk, answer func(claude.Decision) bool,
 ) (waits bool) {
@@ -118,11 +118,11 @@ func (rs *Requests) RequestDecision(
 		answer(claude.Decision{Why: nobodyMayAllow})
 		return false
 	}
-	// Before it can be seen: somebody may press at once.
+	// Before the card is visible, since somebody may press at once.
 	rs.open.register(p, func() []*time.Timer { return rs.clock(a) })
 	failpoint.At("approval: asking")
 	if err := rs.store.Approvals().Create(context.WithoutCancel(ctx), a, card, c.Turn.ReplyTo); err != nil {
-		log.Error().Err(err).Str("tool", q.Name).Msg("nobody could be asked; tool refused")
+		log.Error().Err(err).Str("tool", q.Name).Msg("request not stored; tool refused")
 		rs.open.remove(a.ID)
 		answer(claude.Decision{Why: notAsked})
 		return false
@@ -134,7 +134,7 @@ func (rs *Requests) RequestDecision(
 	return true
 }
 
-// askers are the users for whom an agent works. Somebody else may have made an interrupted turn go on.
+// askers are the users on whose behalf the agent works. An interrupted turn may have been continued by another user.
 func (rs *Requests) askers(ctx context.Context, c db.Claim) (list []string) {
 	for _, m := range c.Asked {
 		list = append(list, m.Actor.ID)
@@ -143,22 +143,22 @@ func (rs *Requests) askers(ctx context.Context, c db.Claim) (list []string) {
 		return list
 	}
 	earlier, err := rs.store.Approvals().EarlierAskers(ctx, c.Turn.Key, c.Turn.ID)
-	if err != nil { // then only those may decide who made it go on
-		zerolog.Ctx(ctx).Error().Err(err).Msg("who asked before is not known")
+	if err != nil { // only the user who continued the turn may decide then
+		zerolog.Ctx(ctx).Error().Err(err).Msg("earlier askers of a continued turn not found")
 	}
 	return append(list, earlier...)
 }
 
-// Pending reports whether people are to decide about something that a turn wants. Whatever else its agent does
-// meanwhile, the turn cannot end without them.
+// Pending reports whether a turn has an open request that its agent waits for. Whatever else the agent does meanwhile,
+// the turn cannot end before the decision.
 func (rs *Requests) Pending(turn int64) bool { return rs.open.attendedIn(turn) }
 
-// Withdraw settles what an agent does not ask any more.
+// Withdraw withdraws a request that the agent no longer makes.
 func (rs *Requests) Withdraw(ctx context.Context, ask string) {
 	rs.drop(ctx, db.Withdrawn, func(p pending) bool { return p.answer != nil && p.ask == ask })
 }
 
-// EndTurn settles what a turn still asks when it ends. If it may go on, people may still decide.
+// EndTurn settles the open requests of a turn that ends. If the turn may continue, people may still decide.
 func (rs *Requests) EndTurn(ctx context.Context, t db.Turn, end db.TurnState) {
 	if end == db.Interrupted || end == db.Queued {
 		rs.leave(t.ID)
@@ -170,7 +170,7 @@ func (rs *Requests) EndTurn(ctx context.Context, t db.Turn, end db.TurnState) {
 	}
 }
 
-// What the agent reads when nothing was decided.
+// What the agent is told when there is no decision.
 const (
 	notAsked = "This needs a permission, and nobody could be asked for it right now. Do not try it again or by " +
 		"other means. Tell the user what you wanted to do and why."

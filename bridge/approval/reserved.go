@@ -17,39 +17,39 @@ import (
 	"magpie/internal/safepath"
 )
 
-// Reserved are the files about which only admins may decide: the program's own, and those of other chats.
+// Reserved checks for files that only admins may decide about: the program's own, and those of other chats.
 type Reserved struct {
 	folder string   // the program's data; empty = none
-	state  string   // the agents' state, in folders of their chats; empty = none
+	state  string   // the agents' state, with a folder per chat; empty = none
 	files  []string // its configuration and secrets
-	homes  []string // for which ~ and $HOME may stand
-	names  []string // by which commands give them away, however they are written
-	// Chat is the chat to which a path in one of these belongs, without symbolic links; false = it is nobody's.
+	homes  []string // possible meanings of ~ and $HOME
+	names  []string // names that give a protected file away in a command, however it is written
+	// chat returns the chat that owns a path in one of these folders, with links resolved; false = no chat does.
 	chat func(ctx context.Context, path string) (chat.Key, bool)
-	// Name is what people call a chat; empty = they do not know it by a name.
+	// name is the name of a chat for users; empty = it has none.
 	name func(ctx context.Context, key chat.Key) string
 }
 
-// Protected is what the program keeps for itself and for its chats.
+// Protected are the folders and files of the program and its chats.
 type Protected struct {
 	Data     string   // the program's own folder; empty = none
-	State    string   // what the agents of chats keep, which may lie elsewhere; empty = none
-	Received string   // the files of messages, a folder for each chat; empty = none
+	State    string   // the agents' state, which may be elsewhere; empty = none
+	Received string   // the received files, in a folder per chat; empty = none
 	Files    []string // the program's configuration and secrets
-	Homes    []string // for which ~ and $HOME may stand
+	Homes    []string // possible meanings of ~ and $HOME
 }
 
-// Touched says what is reserved of what a tool wants.
+// Touched are the kinds of reserved files that a tool call touches.
 type Touched struct {
 	Own   bool   // the program's own files
 	Other bool   // files of another chat
-	Name  string // of the other chat; may be empty
+	Name  string // the name of the other chat; may be empty
 }
 
-// Any reports whether something is.
+// Any reports whether there is one.
 func (a Touched) Any() bool { return a.Own || a.Other }
 
-// NewReserved makes a check for the places in p. It needs the store to find out to which chat a file belongs.
+// NewReserved makes a check for the files in p. It needs the store to find the chat that owns a file.
 func NewReserved(p Protected, store *db.DB) Reserved {
 	r := Reserved{folder: p.Data, state: p.State, files: p.Files, homes: p.Homes}
 	if real, err := safepath.Resolve(p.State); p.State != "" && err == nil {
@@ -82,10 +82,10 @@ func NewReserved(p Protected, store *db.DB) Reserved {
 	return r
 }
 
-// mostChats is how many chats are looked through for whose a folder is.
+// mostChats limits the chats that are searched for the owner of a folder.
 const mostChats = 100_000
 
-// folderBelow is the folder right below another one in which a path lies, or which it is.
+// folderBelow is the direct subfolder of folder that contains path, or is it.
 func folderBelow(folder, path string) (name string, ok bool) {
 	root, err := safepath.Resolve(folder)
 	if folder == "" || err != nil {
@@ -99,17 +99,17 @@ func folderBelow(folder, path string) (name string, ok bool) {
 	return name, true
 }
 
-// chatOfState is the chat whose agents keep their state at a path.
+// chatOfState is the chat whose agents' state contains a path.
 func chatOfState(ctx context.Context, store *db.DB, folder, path string) (chat.Key, bool) {
 	id, ok := folderBelow(folder, path)
 	if !ok {
 		return chat.Key{}, false
 	}
 	key, err := store.Folders().Chat(ctx, id)
-	return key, err == nil // what cannot be found out is the program's
+	return key, err == nil // an unknown path counts as the program's own
 }
 
-// chatOfFiles is the chat whose received files lie at a path.
+// chatOfFiles is the chat whose received files contain a path.
 func chatOfFiles(ctx context.Context, store *db.DB, folder, path string) (chat.Key, bool) {
 	own, ok := folderBelow(folder, path)
 	if !ok {
@@ -119,7 +119,7 @@ func chatOfFiles(ctx context.Context, store *db.DB, folder, path string) (chat.K
 		return key, true
 	}
 	list, err := store.Chats().Active(ctx, time.UnixMilli(0), mostChats)
-	if err != nil { // it is the program's, then
+	if err != nil { // it counts as the program's own
 		return chat.Key{}, false
 	}
 	i := slices.IndexFunc(list, func(a chat.Activity) bool { return a.Key.Stable("") == own })
@@ -129,8 +129,8 @@ func chatOfFiles(ctx context.Context, store *db.DB, folder, path string) (chat.K
 	return list[i].Key, true
 }
 
-// PathsOf says what is reserved of what a tool wants in a chat. Questions and plans are for people, and touch no
-// files.
+// PathsOf returns the reserved files that a tool call in a chat touches. Questions and plans are for people, and touch
+// no files.
 func (r Reserved) PathsOf(ctx context.Context, key chat.Key, q claude.ToolAsk, dir string) (a Touched) {
 	if r.folder == "" && len(r.files) == 0 || q.Name == claude.QuestionTool || q.Name == claude.PlanTool {
 		return Touched{}
@@ -141,7 +141,7 @@ func (r Reserved) PathsOf(ctx context.Context, key chat.Key, q claude.ToolAsk, d
 	}
 	eachText("", input, func(field, text string) {
 		switch {
-		case field == "description": // it is shown, and nothing is done with it
+		case field == "description": // it is shown, but not used
 			return
 		case q.Name == "Bash" && field == "command":
 			for _, word := range commandWords(text) {
@@ -161,18 +161,18 @@ func (r Reserved) PathsOf(ctx context.Context, key chat.Key, q claude.ToolAsk, d
 			}
 		}
 	})
-	if a.Other { // which tells people more
+	if a.Other { // the more informative notice
 		a.Own = false
 	}
 	return a
 }
 
-// proseFields are those of tools' inputs that hold text and no path.
+// proseFields are fields of tool inputs that hold text, not a path.
 var proseFields = []string{
 	"content", "old_string", "new_string", "new_source", "prompt", "query", "subject", "title",
 }
 
-// eachText calls f with every text of a tool's input, and with the name under which it stands.
+// eachText calls f with every string in a tool's input and the name of its field.
 func eachText(field string, v any, f func(field, text string)) {
 	switch v := v.(type) {
 	case string:
@@ -188,7 +188,7 @@ func eachText(field string, v any, f func(field, text string)) {
 	}
 }
 
-// commandWords are what may be paths in a command, or in another text.
+// commandWords are the words of a command or other text that may be paths.
 func commandWords(text string) []string {
 	text = strings.NewReplacer(`"`, "", "'", "", `\`, "", "${HOME}", "~", "$HOME", "~").Replace(text)
 	return strings.FieldsFunc(text, func(r rune) bool {
@@ -196,11 +196,11 @@ func commandWords(text string) []string {
 	})
 }
 
-// look records in a which reserved places a path names. It reports whether the path is one of the chat's own.
+// look records in a which reserved files a path names. It reports whether the path is one of the chat's own.
 func (r Reserved) look(ctx context.Context, key chat.Key, path, dir string, a *Touched) (free bool) {
 	for _, p := range r.meant(path, dir) {
 		literal, pattern := beforePattern(p)
-		// Links are followed as far as the path exists; a name that does not exist yet is judged as it is written.
+		// Links are followed as far as the path exists; a name that does not exist yet is taken literally.
 		real, ok := safepath.Follow(literal)
 		if !ok {
 			real = literal
@@ -223,7 +223,7 @@ func (r Reserved) look(ctx context.Context, key chat.Key, path, dir string, a *T
 	return free
 }
 
-// meant returns the paths that a text may stand for.
+// meant returns the paths that a text may mean.
 func (r Reserved) meant(text, dir string) (list []string) {
 	// Longer than any path of the system (PATH_MAX), or with characters that no command line passes on.
 	if text == "" || len(text) > 4096 || strings.ContainsAny(text, "\n\x00") {
@@ -245,7 +245,7 @@ func (r Reserved) meant(text, dir string) (list []string) {
 	return list
 }
 
-// beforePattern parts a path where its first name with a wildcard begins.
+// beforePattern splits a path before its first element with a wildcard.
 func beforePattern(path string) (literal, pattern string) {
 	names := strings.Split(path, "/")
 	i := slices.IndexFunc(names, func(name string) bool { return strings.ContainsAny(name, "*?[") })
@@ -255,7 +255,7 @@ func beforePattern(path string) (literal, pattern string) {
 	return filepath.Clean("/" + filepath.Join(names[:i]...)), filepath.Join(names[i:]...)
 }
 
-// touches reports whether a path, or one that its pattern stands for, is the program's, or a folder above that.
+// touches reports whether a path, or a match of its pattern, is one of the program's files or a folder above one.
 func (r Reserved) touches(path, pattern string) bool {
 	for _, own := range append([]string{r.folder, r.state}, r.files...) {
 		if own == "" {
@@ -276,8 +276,8 @@ func (r Reserved) touches(path, pattern string) bool {
 	return false
 }
 
-// mayLead reports whether a pattern below a folder may match a path, a folder above it, or something in
-// it. In case of doubt it does.
+// mayLead reports whether a pattern below a folder may match a path, a folder above it, or something in it. When in
+// doubt it returns true.
 func mayLead(dir, pattern, path string) bool {
 	rel, err := filepath.Rel(dir, path)
 	if err != nil || !filepath.IsLocal(rel) {
@@ -296,7 +296,7 @@ func mayLead(dir, pattern, path string) bool {
 	return true
 }
 
-// Notice says why only admins may allow something.
+// Notice explains why only admins may allow a request.
 func (a Touched) Notice(l i18n.Lang) string {
 	switch {
 	case a.Other && a.Name != "":

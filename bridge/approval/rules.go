@@ -25,15 +25,16 @@ func OnlyReads(q claude.ToolAsk, dir string) bool {
 	return ok && safepath.Contains(dir, path)
 }
 
-// IsInternal reports whether a tool neither reads nor changes anything but what the agent notes for itself, or
-// is one of this program's own, which have rules of their own.
+// IsInternal reports whether a tool only affects the agent's own notes, or belongs to this program, whose tools have
+// rules of their own.
 func IsInternal(tool string) bool {
 	return strings.HasPrefix(tool, agenttools.Prefix) || slices.Contains([]string{
 		"EnterPlanMode", "TodoWrite", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate", "ToolSearch",
 	}, tool)
 }
 
-// PermitFor is what "always" stands for when an agent asks: as little as makes sense. Nil = it is asked each time.
+// PermitFor is the rule that "always" creates for a request: as narrow as makes sense. Nil = such requests are asked
+// each time.
 func PermitFor(q claude.ToolAsk, dir string) *db.Permit {
 	p := db.Permit{Tool: q.Name}
 	switch q.Name {
@@ -65,7 +66,7 @@ func PermitFor(q claude.ToolAsk, dir string) *db.Permit {
 		}
 		p.Kind, p.Content = db.HostRule, host
 	default:
-		if !slices.Contains(q.Rules, claude.Rule{Tool: q.Name}) { // the CLI itself has none
+		if !slices.Contains(q.Rules, claude.Rule{Tool: q.Name}) { // the CLI itself proposes no rule
 			return nil
 		}
 		p.Kind = db.ToolRule
@@ -73,7 +74,7 @@ func PermitFor(q claude.ToolAsk, dir string) *db.Permit {
 	return &p
 }
 
-// Covers reports whether a rule allows what an agent wants in its project.
+// Covers reports whether a rule allows a tool call in its project.
 func Covers(p db.Permit, tool string, input json.RawMessage, dir string) bool {
 	if p.Tool != tool {
 		return false
@@ -101,8 +102,8 @@ func Covers(p db.Permit, tool string, input json.RawMessage, dir string) bool {
 	return false
 }
 
-// plainCommand returns the command of a Bash call, if no other member changes how it is run: a call in
-// the background, for example, is not covered by a rule.
+// plainCommand returns the command of a Bash call, if no other member changes how it is run: a rule does not cover a
+// background call, for example.
 func plainCommand(input json.RawMessage) (string, bool) {
 	var in map[string]json.RawMessage
 	if err := json.Unmarshal(input, &in); err != nil {
@@ -118,7 +119,7 @@ func plainCommand(input json.RawMessage) (string, bool) {
 	return command, err == nil && strings.TrimSpace(command) != ""
 }
 
-// fileOf is the file or folder that a tool is about, without symbolic links.
+// fileOf is the file or folder that a tool call names, with links resolved.
 func fileOf(tool string, input json.RawMessage, dir string) (string, bool) {
 	path, ok := pathOf(tool, input, dir)
 	if !ok {
@@ -127,7 +128,7 @@ func fileOf(tool string, input json.RawMessage, dir string) (string, bool) {
 	return safepath.Follow(path)
 }
 
-// plainFile is fileOf where neither the file nor its name is guarded.
+// plainFile is fileOf for files that are not guarded, neither by name nor by target.
 func plainFile(tool string, input json.RawMessage, dir string) (string, bool) {
 	path, ok := pathOf(tool, input, dir)
 	if !ok || guarded(path, dir) {
@@ -137,7 +138,7 @@ func plainFile(tool string, input json.RawMessage, dir string) (string, bool) {
 	return real, ok && !guarded(real, dir)
 }
 
-// pathOf is the path that a tool is given. A search is about the whole project when it names no folder.
+// pathOf is the path in a tool call. A search without a folder covers the whole project.
 func pathOf(tool string, input json.RawMessage, dir string) (string, bool) {
 	in, err := readInput(tool, input)
 	path := cmp.Or(in.File, in.Notebook, in.Path) // a tool has one of them
@@ -153,8 +154,8 @@ func pathOf(tool string, input json.RawMessage, dir string) (string, bool) {
 	return filepath.Clean(path), true
 }
 
-// hostOf returns the host of a fetched page. Addresses with a user name are excluded, because the part
-// before the @ can look like a host.
+// hostOf returns the host of a fetched page. URLs with a user name are excluded, because the part before the @ can look
+// like a host.
 func hostOf(tool string, input json.RawMessage) (string, bool) {
 	in, err := readInput(tool, input)
 	if err != nil {
@@ -167,7 +168,7 @@ func hostOf(tool string, input json.RawMessage) (string, bool) {
 	return strings.ToLower(u.Host), true
 }
 
-// scope says what a rule allows.
+// scope describes what a rule allows.
 func scope(p db.Permit, l i18n.Lang) string {
 	content := i18n.InlineCode(p.Content)
 	switch p.Kind {
@@ -185,7 +186,7 @@ func scope(p db.Permit, l i18n.Lang) string {
 	return fmt.Sprintf(i18n.ScopeTool.In(l), i18n.Visible(p.Tool))
 }
 
-// RuleText is a rule in the list of a chat's rules: as its scope, and an exact command with the command.
+// RuleText describes a rule in a list: its scope, and the command itself if the rule is for one exact command.
 func RuleText(p db.Permit, l i18n.Lang) string {
 	if p.Kind == db.ExactRule {
 		return i18n.InlineCode(i18n.FirstLine(p.Content))

@@ -7,14 +7,14 @@ import (
 	"magpie/contextmgr/redact"
 )
 
-// HoldsSecret reports whether the input of a tool holds a secret, in whichever way JSON writes it.
+// HoldsSecret reports whether the input of a tool contains a secret, in any JSON encoding.
 func HoldsSecret(input json.RawMessage, secrets redact.Known) bool {
 	if secrets.In(input) {
 		return true
 	}
 	for d := json.NewDecoder(bytes.NewReader(input)); ; {
 		token, err := d.Token()
-		if err != nil { // there are no more
+		if err != nil { // the end of the input
 			return false
 		}
 		if text, ok := token.(string); ok && secrets.In([]byte(text)) {

@@ -17,7 +17,7 @@ import (
 	"magpie/internal/failpoint"
 )
 
-// settler settles approvals: it stores what became of them, and then tells the agents that wait.
+// settler settles approvals: it stores the outcome, and then tells the waiting agent.
 type settler struct {
 	recorder
 	outbox      *delivery.Outbox
@@ -27,18 +27,18 @@ type settler struct {
 	open        pendings
 }
 
-// expireAfter settles an approval that nobody has decided by then.
+// expireAfter lets an approval expire after d.
 func (st *settler) expireAfter(a db.Approval, d time.Duration) *time.Timer {
 	return time.AfterFunc(d, func() { st.jobs.Enqueue(func(ctx context.Context) { st.expire(ctx, a) }) })
 }
 
-// expire settles what nobody has decided in time.
+// expire settles an approval that nobody has decided in time.
 func (st *settler) expire(ctx context.Context, a db.Approval) {
 	a.State = db.Expired
 	failpoint.At("approval: expiring")
-	st.log.Info().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", a.ID).Msg("nobody has decided in time")
+	st.log.Info().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", a.ID).Msg("approval expired")
 	err := st.resolve(ctx, a, db.Settling{From: db.Waiting}, claude.Decision{Why: notDecided})
-	// the agent gets its answer anyway; the card is closed at the next start
+	// the agent gets its answer anyway; the next start closes the card
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		st.log.Error().Err(err).Str("approval", a.ID).Msg("end of an approval not stored")
 		if p, ok := st.open.remove(a.ID); ok {
@@ -47,8 +47,8 @@ func (st *settler) expire(ctx context.Context, a db.Approval) {
 	}
 }
 
-// unseen ends an approval whose card cannot be shown, as a notice says in place of it: the agent need not wait for what
-// nobody can decide. It reports false when nobody waited for it any more.
+// unseen ends an approval whose card cannot be shown and is replaced by a notice: nobody can decide, so the agent need
+// not wait. It returns false if the approval was no longer open.
 func (st *settler) unseen(ctx context.Context, id, notice string) bool {
 	p, ok := st.open.get(id)
 	if !ok {
@@ -59,9 +59,9 @@ func (st *settler) unseen(ctx context.Context, id, notice string) bool {
 	line := OutcomeLine(a, st.language(ctx, a.Key))
 	card := chat.Card{Status: line, Body: notice, Summary: line}
 	err := st.settle(ctx, a, db.Settling{From: db.Waiting, Card: card})
-	if errors.Is(err, db.ErrNotFound) { // somebody has decided just now
+	if errors.Is(err, db.ErrNotFound) { // somebody decided just now
 		return false
-	} else if err != nil { // the agent gets its answer anyway; the card is closed at the next start
+	} else if err != nil { // the agent gets its answer anyway; the next start closes the card
 		st.log.Error().Err(err).Str("approval", id).Msg("end of an approval not stored")
 	}
 	st.log.Warn().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", id).
@@ -72,18 +72,18 @@ func (st *settler) unseen(ctx context.Context, id, notice string) bool {
 	return err == nil
 }
 
-// resolve stores what became of an approval, and then tells the agent, or the turn that goes on.
+// resolve stores the outcome of an approval, and then tells the agent or the turn that continues.
 func (st *settler) resolve(ctx context.Context, a db.Approval, s db.Settling, v claude.Decision) error {
 	ctx = context.WithoutCancel(ctx)
 	l := st.language(ctx, a.Key)
-	a.Words = st.secrets.Text(a.Words) // the agent reads them as they were written
+	a.Words = st.secrets.Text(a.Words) // the agent reads the text as it was written
 	if s.AgentWaiting = st.open.attended(a.ID); s.AgentWaiting {
 		s.GoOn, a.Answers = nil, nil
 	} else if a.Answers != nil {
 		a.Answers = json.RawMessage(st.secrets.Text(string(a.Answers)))
 	}
 	s.Card = Card(a, l)
-	// until the agent says something, only the card of the turn above this one moves
+	// until the agent writes, only the turn's card above this one changes
 	if s.AgentWaiting && a.State != db.Withdrawn {
 		s.Card.Footer = i18n.ApprovalGoesOnBelow.In(l)
 	}
@@ -102,14 +102,14 @@ func (st *settler) resolve(ctx context.Context, a db.Approval, s db.Settling, v 
 	if p.tell(v) || a.State != db.Approved {
 		return nil
 	}
-	// Its turn has ended while this was stored, so nothing was run.
+	// The turn ended while this was stored, so nothing was run.
 	a.Settlement = db.Settlement{State: db.Withdrawn}
 	err := st.settle(ctx, a, db.Settling{From: db.Approved, Card: Card(a, l)})
 	st.outbox.Wake(a.Key)
 	return err
 }
 
-// crashBehind marks the step behind the end of an approval.
+// crashBehind marks the step after the end of an approval.
 func crashBehind(end db.ApprovalState) {
 	switch end {
 	case db.Expired:
@@ -121,14 +121,14 @@ func crashBehind(end db.ApprovalState) {
 	}
 }
 
-// tellNew tells an agent a decision if it has come while that was stored, and asks for the same. There is nothing to do
-// if none has.
+// tellNew passes a decision to an agent that repeats the request, if the decision came while the request was being
+// stored.
 func (st *settler) tellNew(ctx context.Context, a db.Approval, p pending, v claude.Decision) error {
 	if p.answer == nil {
 		return nil
 	}
 	if a.State == db.Approved || a.State == db.Refused {
-		if err := st.store.Approvals().Tell(ctx, a.ID); err != nil { // it must not be used twice
+		if err := st.store.Approvals().Tell(ctx, a.ID); err != nil { // a decision must not be used twice
 			p.tell(claude.Decision{Why: notAsked})
 			return err
 		}
@@ -137,7 +137,7 @@ func (st *settler) tellNew(ctx context.Context, a db.Approval, p pending, v clau
 	return nil
 }
 
-// forgo withdraws what people have allowed and a turn has not asked for again before it ended: nothing was run.
+// forgo withdraws decisions that a turn has not used before it ended: nothing was run.
 func (st *settler) forgo(ctx context.Context, turn int64) {
 	ctx, log := context.WithoutCancel(ctx), zerolog.Ctx(ctx)
 	list, err := st.store.Approvals().Untold(ctx, turn)
@@ -151,11 +151,11 @@ func (st *settler) forgo(ctx context.Context, turn int64) {
 		st.outbox.Wake(a.Key)
 	}
 	if err != nil {
-		log.Error().Err(err).Int64("turn", turn).Msg("decisions that a turn did not use are not settled")
+		log.Error().Err(err).Int64("turn", turn).Msg("unused decisions of a turn not settled")
 	}
 }
 
-// drop settles pending approvals that nobody waits for any more.
+// drop settles open approvals that are no longer needed.
 func (st *settler) drop(ctx context.Context, state db.ApprovalState, which func(pending) bool) {
 	for _, p := range st.open.takeAll(which) {
 		a := p.approval

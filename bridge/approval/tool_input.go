@@ -9,7 +9,7 @@ import (
 	"magpie/internal/claude"
 )
 
-// toolInput is what the agent wants of the tools that are shown in a way of their own.
+// toolInput are the input fields of tools that have a layout of their own.
 type toolInput struct {
 	Command     string `json:"command"`
 	Description string `json:"description"`
@@ -32,7 +32,7 @@ type toolInput struct {
 	Plan string `json:"plan"`
 }
 
-// inputKeys are what a toolInput takes from each tool.
+// inputKeys are the fields of a toolInput that each tool uses.
 var inputKeys = map[string][]string{
 	"Bash":              {"command", "description", "run_in_background"},
 	"Write":             {"file_path", "content"},
@@ -47,15 +47,14 @@ var inputKeys = map[string][]string{
 	claude.QuestionTool: {"questions"},
 }
 
-// plainKeys are what else is in the input of a tool and changes nothing for who decides.
+// plainKeys are other input fields of a tool, which do not affect the decision.
 var plainKeys = map[string][]string{
 	"Bash":          {"timeout"},
 	claude.PlanTool: {"planFilePath"},
 }
 
-// readInput reads the input of a tool as the tool does: its keys are case-sensitive. A key that differs
-// only in case, such as File_Path, is an error: Go's decoder would take it for file_path, so the card
-// would show something else than what the tool does.
+// readInput parses the input of a tool as the tool does: keys are case-sensitive. A key that differs only in case, such
+// as File_Path, is an error. Go's decoder would take it for file_path, and the card would not show what the tool does.
 func readInput(tool string, input json.RawMessage) (in toolInput, err error) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(input, &all); err != nil {

@@ -12,20 +12,20 @@ import (
 	"magpie/internal/claude"
 )
 
-// settledDecision is a decision for which people need not be asked.
+// settledDecision is a decision made without asking.
 type settledDecision struct {
 	claude.Decision
 	why  string // for operators; empty = people have to be asked
-	rule int64  // the rule of the chat that allows it; 0 = none does
+	rule int64  // the rule of the chat that allows it; 0 = none
 }
 
-// unasked decides where people need not be asked.
+// unasked decides requests for which people need not be asked.
 type unasked struct {
 	rules   db.Rules
 	secrets redact.Known
 }
 
-// decide is the answer to what an agent wants where people need not be asked.
+// decide returns the decision if people need not be asked.
 func (u unasked) decide(
 	ctx context.Context, c db.Claim, w Workspace, q claude.ToolAsk, about Touched,
 ) (s settledDecision) {
@@ -53,8 +53,8 @@ func (u unasked) decide(
 	return settledDecision{}
 }
 
-// ruleFor is the number of the rule that allows what an agent wants; 0 = none does. Plan mode is for looking only,
-// there no rule counts.
+// ruleFor is the number of the rule that allows a tool call; 0 = none. Plan mode is read-only, so no rule applies
+// there.
 func (u unasked) ruleFor(ctx context.Context, key chat.Key, dir string, q claude.ToolAsk) int64 {
 	if q.Mode == claude.PlanMode {
 		return 0

@@ -108,7 +108,7 @@ func TestAnApprovalInATopic(t *testing.T) {
 	if got := th.pressAs(th.red, card, value); !strings.Contains(got, "只有提问的人或管理员") {
 		t.Errorf("a stranger gets %q", got)
 	}
-	r.awaitLog("somebody who may not decide")
+	r.awaitLog("press by a user who may not decide")
 	if r.project("out.txt") != "" || !offers(th.awaitApproval(), doAllow) {
 		t.Fatal("a stranger has decided")
 	}

@@ -5,17 +5,17 @@ import "magpie/bridge/i18n"
 // logInChinese are the lines of the log that whoever starts the program looks for first. They are in Chinese only where
 // the log is for people; in a file they are English, for searching.
 var logInChinese = map[string]string{
-	"magpie has stopped":                                 "鹊桥已停止",
-	"feishu: not connected":                              "飞书：没有连上",
-	"http: listening":                                    "http：正在监听",
-	"the bot has an owner":                               "机器人有了所有者",
-	"message of a stranger ignored":                      "忽略了陌生人的消息",
-	"configuration reloaded":                             "配置已重新加载",
-	"invalid configuration; keeping the old one":         "配置有错误，继续使用原来的",
-	lineConnected:                                        "飞书：已连上，去飞书里给机器人发消息吧",
-	"feishu: backfilled missed messages":                 "飞书：已补取漏掉的消息",
-	"the platform does not tell to whom the bot belongs": "飞书没有告知机器人归谁所有",
-	"a wrong code was sent to become the bot's owner":    "有人发来了错误的口令，想成为机器人的所有者",
+	"magpie has stopped":                              "鹊桥已停止",
+	"feishu: not connected":                           "飞书：没有连上",
+	"http: listening":                                 "http：正在监听",
+	"the bot has an owner":                            "机器人有了所有者",
+	"message of a stranger ignored":                   "忽略了陌生人的消息",
+	"configuration reloaded":                          "配置已重新加载",
+	"invalid configuration; keeping the old one":      "配置有错误，继续使用原来的",
+	lineConnected:                                     "飞书：已连上，去飞书里给机器人发消息吧",
+	"feishu: backfilled missed messages":              "飞书：已补取漏掉的消息",
+	"the platform does not name the bot's owner":      "飞书没有告知机器人归谁所有",
+	"a wrong code was sent to become the bot's owner": "有人发来了错误的口令，想成为机器人的所有者",
 	"nobody owns the bot: whoever sends it this code in a private chat becomes its owner; it can be used once": "" +
 		"机器人还没有所有者：把这个口令私聊发给它的人就是所有者，口令只能用一次",
 	"the database is lost: nothing is stored, and messages are not acknowledged":         "数据库丢失：不再保存，也不再确认消息",
