@@ -1,6 +1,6 @@
-// Package attachment handles what belongs to messages but does not come with them: files, quotes, forwarded
-// messages, recordings. It fetches them, keeps them in a folder per chat, shows pictures to the model and deletes
-// expired files. When a turn waits for them does not belong here, nor what people read about missing ones.
+// Package attachment handles what belongs to messages but does not come with them: files, quotes, forwarded messages,
+// recordings. It fetches them, keeps them in a folder per chat, shows pictures to the model and deletes expired files.
+// It does not decide when a turn waits for them, nor what users are told about missing ones.
 package attachment
 
 import (
@@ -27,53 +27,52 @@ import (
 	"magpie/internal/safepath"
 )
 
-// Source gives what belongs to a message and does not come with it. An error that matches [chat.ErrTooBig] says why.
+// Source fetches attachments. An error that matches [chat.ErrTooBig] means that the file is too large.
 type Source interface {
-	// Download writes a file of a message to w, at most this many bytes.
+	// Download writes a file of a message to w, at most that many bytes.
 	Download(ctx context.Context, f chat.File, most int64, w io.Writer) error
-	// Quoted reads a message that another one of the chat answers. Without an author it is the bot's own.
+	// Quoted returns the message that another one of the chat replies to. No author means the bot.
 	Quoted(ctx context.Context, key chat.Key, id string) (chat.Incoming, error)
-	// Forwarded reads the messages that one passes on.
+	// Forwarded returns the text of the messages inside a forwarded one.
 	Forwarded(ctx context.Context, key chat.Key, id string) (string, error)
-	// Transcribe says what is spoken in a recording; empty = it cannot.
+	// Transcribe converts a recording to text; empty = not possible.
 	Transcribe(ctx context.Context, recording *os.File, length time.Duration) (string, error)
 }
 
-// Config is where the files of messages come from and where they are kept.
+// Config says where attachments come from and where they are kept.
 type Config struct {
-	Source Source // nil = none can be had
-	Folder string // below it each chat has a folder of its own; empty = none are kept
-	Most   int64  // bytes of one file
-	Group  int    // of the agents' user, who may read the files; 0 = agents run as the program does
+	Source Source // nil = attachments cannot be fetched
+	Folder string // has a subfolder per chat; empty = no files are kept
+	Most   int64  // maximum bytes per file
+	Group  int    // of the agents' user, who may read the files; 0 = agents run as the program's own user
 }
 
-// Bounds of what a turn fetches for its questions.
+// Limits of what a turn fetches for its questions.
 const (
-	fetchTime   = 90 * time.Second // that it waits
-	fetchAtOnce = 4                // files
+	fetchTime   = 90 * time.Second // timeout
+	fetchAtOnce = 4                // concurrent files
 	fetchMost   = 30               // files
 	fetchTries  = 2
 	quoteLength = 4000 // runes of a quote
-	filesOfChat = 50   // of the biggest size have room in a chat and its topics
+	filesOfChat = 50   // how many files of the maximum size a chat and its topics can hold
 )
 
-// Store fetches what belongs to the questions of turns.
+// Store fetches the attachments of turns.
 type Store struct {
 	Config
 	db       *db.DB
-	kept     func(string) string // what of a text may be in the History
-	forAgent func(string) string // what of a text the agent may read
+	kept     func(string) string // redacts a text for the History
+	forAgent func(string) string // redacts a text for the agent
 
 	space
 }
 
-// New makes a store of files. kept is what of a text may be in the History, forAgent what of it the agent may read.
+// New makes a Store. kept redacts texts for the History, forAgent for the agent.
 func New(cfg Config, store *db.DB, kept, forAgent func(string) string) *Store {
 	return &Store{Config: cfg, db: store, kept: kept, forAgent: forAgent}
 }
 
-// name is the name of the folder in which the files of a chat lie: that of the folder of its agents, unless it had
-// files before its agents had one.
+// name is the name of a chat's folder: the same as that of its agents' folder, unless the chat had files before agents.
 func (fs *Store) name(ctx context.Context, key chat.Key) (string, error) {
 	earlier := key.Stable("")
 	if _, err := os.Stat(filepath.Join(fs.Folder, earlier)); err == nil {
@@ -82,7 +81,7 @@ func (fs *Store) name(ctx context.Context, key chat.Key) (string, error) {
 	return fs.db.Folders().FolderOf(ctx, key)
 }
 
-// prepare makes the folder of a chat.
+// prepare creates the folder of a chat.
 func (fs *Store) prepare(ctx context.Context, key chat.Key) (string, error) {
 	if fs.Folder == "" {
 		return "", nil
@@ -94,8 +93,8 @@ func (fs *Store) prepare(ctx context.Context, key chat.Key) (string, error) {
 	return fs.make(name)
 }
 
-// make makes the folder of that name. Only this program can list it; the agents' user can enter the folders whose names
-// it knows.
+// make creates the folder of that name. Only this program can list the parent; the agents' user can enter folders whose
+// names it knows.
 func (fs *Store) make(name string) (string, error) {
 	dir := filepath.Join(fs.Folder, name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -107,7 +106,7 @@ func (fs *Store) make(name string) (string, error) {
 	return dir, nil
 }
 
-// Dir is the folder for the files of a chat; without one a turn is answered anyway.
+// Dir is the folder for the files of a chat. If there is none, turns are answered without files.
 func (fs *Store) Dir(ctx context.Context, key chat.Key) string {
 	dir, err := fs.prepare(ctx, key)
 	if err != nil {
@@ -116,8 +115,7 @@ func (fs *Store) Dir(ctx context.Context, key chat.Key) string {
 	return dir
 }
 
-// Named is the folder for the files of the chat whose agents keep their state in the folder with that id; empty = it
-// cannot be made.
+// Named is the files folder that belongs to the agent folder with that ID; empty = it cannot be created.
 func (fs *Store) Named(folder string) string {
 	if fs.Folder == "" {
 		return ""
@@ -129,15 +127,15 @@ func (fs *Store) Named(folder string) string {
 	return dir
 }
 
-// FilesOf returns the files of a question. In a topic that is a chat of its own every message replies to the
-// first one, so the agent gets that quote only once.
+// FilesOf returns the files of a question. In a topic that is a chat of its own every message replies to the first one,
+// so the agent gets that quote only once.
 func (fs *Store) FilesOf(ctx context.Context, m chat.Incoming) ([]chat.File, error) {
 	if m.Key.Thread == "" {
 		return m.Files, nil
 	}
 	_, err := fs.db.Chats().Get(ctx, m.Key)
 	switch {
-	// the first message of the topic that gets here, for which the quote is new
+	// the first message seen of the topic, which needs the quote
 	case errors.Is(err, db.ErrNotFound):
 		return m.Files, nil
 	case err != nil:
@@ -146,7 +144,7 @@ func (fs *Store) FilesOf(ctx context.Context, m chat.Incoming) ([]chat.File, err
 	return slices.DeleteFunc(slices.Clone(m.Files), func(f chat.File) bool { return f.Kind == chat.Quote }), nil
 }
 
-// makeReadable gives the agents' user what others of its group may do with a file or folder.
+// makeReadable gives the agents' group access to a file or folder.
 func (c Config) makeReadable(path string, mode os.FileMode) error {
 	if c.Group == 0 {
 		return nil
@@ -154,7 +152,7 @@ func (c Config) makeReadable(path string, mode os.FileMode) error {
 	return errors.Join(os.Chown(path, -1, c.Group), os.Chmod(path, mode))
 }
 
-// Wanting reports whether something is to be fetched for a turn.
+// Wanting reports whether a turn has attachments to fetch.
 func Wanting(asked []chat.Message) bool {
 	for _, m := range asked {
 		for _, f := range m.Files {
@@ -166,8 +164,8 @@ func Wanting(asked []chat.Message) bool {
 	return false
 }
 
-// Fetch gets what belongs to the questions of a turn, and notes it in them and in the store. What cannot be had is
-// noted as well; only when ctx ends it stays wanted. It returns what failed now.
+// Fetch fetches the attachments of a turn's questions, and records the results in c and in the store. Failures are
+// recorded as well, unless ctx has ended. It returns the new failures.
 func (fs *Store) Fetch(ctx context.Context, c *db.Claim) (failed []chat.File) {
 	key := c.Turn.Key
 	limited, cancel := context.WithTimeout(ctx, fetchTime)
@@ -193,9 +191,9 @@ func (fs *Store) Fetch(ctx context.Context, c *db.Claim) (failed []chat.File) {
 			}
 			all.Go(func() error {
 				got, size := fs.one(limited, key, m.Seq, *f)
-				defer fs.free(key, size) // once it counts as held
+				defer fs.free(key, size) // after its size is stored
 				if ctx.Err() != nil {
-					return nil // it is fetched when the turn begins again
+					return nil // fetched when the turn runs again
 				}
 				mu.Lock()
 				defer mu.Unlock()
@@ -212,7 +210,7 @@ func (fs *Store) Fetch(ctx context.Context, c *db.Claim) (failed []chat.File) {
 	return failed
 }
 
-// settle stores what became of a file. What it says takes the place of its mark.
+// resolve stores the result for a file. Any text of the file replaces its mark.
 func (fs *Store) resolve(ctx context.Context, key chat.Key, m *chat.Message, f *chat.File, size int64) {
 	text := ""
 	if f.State == chat.Here && f.Said != "" && f.Of == db.Answerable(m.ID) {
@@ -229,14 +227,14 @@ func (fs *Store) resolve(ctx context.Context, key chat.Key, m *chat.Message, f *
 	stored.Path = strings.TrimPrefix(strings.TrimPrefix(f.Path, fs.Folder), string(filepath.Separator))
 	err := fs.db.Files().Settle(context.WithoutCancel(ctx), key, m.ID, stored, size, text)
 	switch {
-	case errors.Is(err, db.ErrNotFound): // the message was taken back
+	case errors.Is(err, db.ErrNotFound): // the message was recalled
 		fs.Remove(stored.Path)
 	case err != nil:
 		zerolog.Ctx(ctx).Error().Err(err).Msg("outcome of a file not stored")
 	}
 }
 
-// quotes reads the messages that m answers. Their files are fetched like its own.
+// quotes reads the messages that m replies to. Their files are fetched like its own.
 func (fs *Store) quotes(ctx context.Context, key chat.Key, m *chat.Message) {
 	for i := range len(m.Files) {
 		f := &m.Files[i]
@@ -267,12 +265,12 @@ func (fs *Store) quotes(ctx context.Context, key chat.Key, m *chat.Message) {
 	}
 }
 
-// quoted is what a message says, who wrote it (empty = the agent), and its files.
+// quoted returns the text of a message, its author (empty = the agent), and its files.
 func (fs *Store) quoted(ctx context.Context, key chat.Key, id string) (text, who string, more []chat.File, err error) {
 	known, err := fs.db.Files().Quoted(ctx, key, id)
 	if err == nil && len(known.Files) == 0 && chat.Unmarked(known.Text) != strings.TrimSpace(known.Text) &&
 		fs.Source != nil {
-		if in, err := fs.Source.Quoted(ctx, key, id); err == nil { // it was stored when its files were not noted
+		if in, err := fs.Source.Quoted(ctx, key, id); err == nil { // it was stored before files were recorded
 			known.Files = in.Files
 		}
 	}
@@ -311,13 +309,13 @@ func (fs *Store) quoted(ctx context.Context, key chat.Key, id string) (text, who
 	return fs.forAgent(text), who, own, nil
 }
 
-// someone stands for a person without a name in what the agent reads, whose labels are Chinese in every chat.
+// someone replaces a missing name in text for the agent, whose labels are Chinese in every chat.
 const someone = "用户"
 
-// one fetches a file of the message with this sequence number. Its path is absolute.
+// one fetches a file of the message with this sequence number. The returned path is absolute.
 func (fs *Store) one(ctx context.Context, key chat.Key, seq int64, f chat.File) (chat.File, int64) {
 	log := zerolog.Ctx(ctx)
-	// The state until something else is known: a failure leaves the file as missed.
+	// The default state: on a failure the file counts as missed.
 	f.State = chat.Missed
 	if fs.Source == nil {
 		return f, 0
@@ -349,7 +347,7 @@ func (fs *Store) one(ctx context.Context, key chat.Key, seq int64, f chat.File) 
 	return f, size
 }
 
-// transcribe says what is spoken in a stored recording; empty = it cannot be told.
+// transcribe converts a stored recording to text; empty = not possible.
 func (fs *Store) transcribe(ctx context.Context, f chat.File) (string, error) {
 	file, err := fs.open(f.Path)
 	if err != nil {
@@ -359,8 +357,8 @@ func (fs *Store) transcribe(ctx context.Context, f chat.File) (string, error) {
 	return fs.Source.Transcribe(ctx, file, f.Length)
 }
 
-// download stores a file in the folder of its chat, in which its size stays reserved. What the agent may have put there
-// meanwhile is never written through.
+// download stores a file in the folder of its chat, where its size is reserved. It never writes through a link that an
+// agent may have created there.
 func (fs *Store) download(
 	ctx context.Context, key chat.Key, seq int64, f chat.File,
 ) (path string, size int64, err error) {
@@ -404,11 +402,11 @@ var (
 	errNoRoom   = errors.New("the files of the chat take all the room that they may")
 )
 
-// write downloads into a file that must not be there yet, or was made by an earlier try.
+// write downloads into a new file, replacing that of an earlier attempt.
 func (fs *Store) write(
 	ctx context.Context, root *os.Root, name string, f chat.File, most int64,
 ) (size int64, head []byte, err error) {
-	_ = root.Remove(name) // of an earlier try
+	_ = root.Remove(name) // left by an earlier attempt
 	file, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
 		return 0, nil, err
@@ -434,7 +432,7 @@ func (fs *Store) write(
 	return info.Size(), head[:n], err
 }
 
-// ending is the extension for a file without a name, by its content or else by its kind.
+// ending is the extension for a file without a name, from its content or its kind.
 func ending(kind chat.FileKind, head []byte) string {
 	switch http.DetectContentType(head) {
 	case "image/png":
@@ -455,7 +453,7 @@ func ending(kind chat.FileKind, head []byte) string {
 	return ""
 }
 
-// Remove deletes files by their paths below the folder.
+// Remove deletes files by their paths in the folder.
 func (fs *Store) Remove(paths ...string) {
 	root, err := os.OpenRoot(fs.Folder)
 	if err != nil {
@@ -464,7 +462,7 @@ func (fs *Store) Remove(paths ...string) {
 	defer root.Close() //nolint:errcheck // nothing was written through it
 	for _, path := range paths {
 		if path != "" {
-			_ = root.Remove(path) // else the next sweep does
+			_ = root.Remove(path) // otherwise the next sweep does
 		}
 	}
 }

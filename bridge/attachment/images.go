@@ -11,14 +11,14 @@ import (
 	"magpie/internal/safepath"
 )
 
-// What the model is shown of one question.
+// Limits of the pictures in one question.
 const (
 	mostPictures  = 20
 	readAsPicture = 20 << 20 // bytes of a file
 )
 
-// Images returns the images among the files of questions that the model can see, and those that have
-// too many pixels. A file that has disappeared is marked as such.
+// Images returns the pictures in the questions' files that the model can see, and those with too many pixels. A missing
+// file is marked as such.
 func (fs *Store) Images(asked []chat.Message) (list []claude.Image, large []chat.File) {
 	for i := range asked {
 		for j := range asked[i].Files {
@@ -47,8 +47,8 @@ func (fs *Store) Images(asked []chat.Message) (list []claude.Image, large []chat
 	return list, large
 }
 
-// open opens a stored file. An agent may have put something else in its place, such as a link, or a pipe that never
-// ends: that is an error, as if there were nothing.
+// open opens a stored file. An agent may have replaced it, for example by a link or an endless pipe; that is an error
+// like a missing file.
 func (fs *Store) open(path string) (*os.File, error) {
 	root, err := os.OpenRoot(fs.Folder)
 	if err != nil {
@@ -62,7 +62,7 @@ func (fs *Store) open(path string) (*os.File, error) {
 	return safepath.OpenRegular(root, below, nil)
 }
 
-// read gives what is in a stored file if it may be a picture that the model is shown, else nothing.
+// read returns the content of a stored file if it may be a picture for the model, otherwise nothing.
 func (fs *Store) read(f chat.File, shown bool) (data []byte, err error) {
 	file, err := fs.open(f.Path)
 	if err != nil {

@@ -7,15 +7,15 @@ import (
 	"magpie/internal/chat"
 )
 
-// space is what is being downloaded into the chats.
+// space is the size of the running downloads per chat.
 type space struct {
 	mu     sync.Mutex
-	coming map[chat.Key]int64 // bytes that are reserved, by chat without topic
-	freed  chan struct{}      // closed when some of it is free again; nil = nobody waits for that
+	coming map[chat.Key]int64 // reserved bytes, by chat without topic
+	freed  chan struct{}      // closed when space is released; nil = nobody is waiting
 }
 
-// reserve reserves room for the next file of a chat and returns its maximum size in bytes. If running
-// downloads might take what is left, it waits for their real sizes.
+// reserve reserves space for the next file of a chat and returns its maximum size in bytes. If running downloads might
+// use up the rest, it waits for their actual sizes.
 func (fs *Store) reserve(ctx context.Context, key chat.Key) (most int64, err error) {
 	for {
 		most, freed, err := fs.claim(ctx, key)
@@ -30,8 +30,8 @@ func (fs *Store) reserve(ctx context.Context, key chat.Key) (most int64, err err
 	}
 }
 
-// claim reserves room if there is some now. Otherwise it returns a channel that is closed when other
-// downloads have released theirs.
+// claim reserves space if there is some now. Otherwise it returns a channel that is closed when other downloads have
+// released theirs.
 func (fs *Store) claim(ctx context.Context, key chat.Key) (most int64, freed <-chan struct{}, err error) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -40,7 +40,7 @@ func (fs *Store) claim(ctx context.Context, key chat.Key) (most int64, freed <-c
 		return 0, nil, err
 	}
 	coming := fs.coming[key.Parent()]
-	// Downloads that run count with their maximum, since their size is known only afterwards.
+	// Running downloads count with their maximum, since their size is known only afterwards.
 	left := filesOfChat*fs.Most - held - coming
 	switch {
 	case left < fs.Most && coming > 0:
@@ -59,7 +59,7 @@ func (fs *Store) claim(ctx context.Context, key chat.Key) (most int64, freed <-c
 	return most, nil, nil
 }
 
-// free releases a reservation and wakes all who wait for room, since any of them may fit now.
+// free releases a reservation and wakes all waiters, since any of them may fit now.
 func (s *space) free(key chat.Key, bytes int64) {
 	if bytes == 0 {
 		return

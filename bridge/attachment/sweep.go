@@ -11,15 +11,14 @@ import (
 	"magpie/db"
 )
 
-// Sweep deletes files that are older than ttl, and what an interrupted download has left. It returns
-// how many there were.
+// Sweep deletes files older than ttl, and the remains of interrupted downloads. It returns their number.
 func (c Config) Sweep(ctx context.Context, store *db.DB, ttl time.Duration) (files int, err error) {
 	if c.Folder == "" {
 		return 0, nil
 	}
 	before := time.Now().Add(-ttl)
-	// The database first: a file without an entry is only waste, but an entry without a file would be a
-	// broken promise to the agent.
+	// The database first: a file without an entry only wastes space, but an entry without a file would mislead the
+	// agent.
 	if _, err := store.Files().Expire(ctx, before); err != nil {
 		return 0, err
 	}
@@ -30,7 +29,7 @@ func (c Config) Sweep(ctx context.Context, store *db.DB, ttl time.Duration) (fil
 	return files, err
 }
 
-// sweep deletes what was written before a time, in the folders of chats. It does not follow links.
+// sweep deletes files written before a time in the folders of chats. It does not follow links.
 func (c Config) sweep(before time.Time) (deleted int, err error) {
 	root, err := os.OpenRoot(c.Folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -50,7 +49,7 @@ func (c Config) sweep(before time.Time) (deleted int, err error) {
 				deleted++
 			}
 		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) { // a turn may be fetching just now
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // a turn may be downloading right now
 			errs = append(errs, err)
 		}
 		return nil
