@@ -1,4 +1,4 @@
-// Package attachmenttest is a source of files for tests. What the platform does is in internal/feishusim.
+// Package attachmenttest provides a source of attachments for tests. The platform's behavior is in internal/feishusim.
 package attachmenttest
 
 import (
@@ -13,29 +13,29 @@ import (
 	"magpie/internal/chat"
 )
 
-// Source is a source of files, as [attachment.Config] wants it. Its fields are set before it is asked.
+// Source implements [attachment.Source]. Set its fields before using it.
 type Source struct {
 	Files  map[string]string        // by key
-	Hold   chan struct{}            // downloads wait for it; nil = they do not
-	Quotes map[string]chat.Incoming // messages that others quote, by id
-	Tree   string                   // what any forwarded message holds
-	Speech string                   // what is said in a recording
+	Hold   chan struct{}            // blocks downloads until closed; nil = they do not block
+	Quotes map[string]chat.Incoming // quoted messages, by ID
+	Tree   string                   // the text of every forwarded message
+	Speech string                   // the text of every recording
 
 	mu    sync.Mutex
 	asked []string
 }
 
-// New is a source without anything.
+// New makes an empty Source.
 func New() *Source { return &Source{Files: map[string]string{}, Quotes: map[string]chat.Incoming{}} }
 
-// Asked lists the keys of the files that were asked for.
+// Asked lists the keys of the requested files.
 func (s *Source) Asked() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.asked)
 }
 
-// Download writes a file of Files.
+// Download writes a file from Files.
 func (s *Source) Download(ctx context.Context, f chat.File, most int64, w io.Writer) error {
 	s.mu.Lock()
 	s.asked = append(s.asked, f.Key)
@@ -58,7 +58,7 @@ func (s *Source) Download(ctx context.Context, f chat.File, most int64, w io.Wri
 	return err
 }
 
-// Quoted is a message of Quotes.
+// Quoted returns a message from Quotes.
 func (s *Source) Quoted(_ context.Context, _ chat.Key, id string) (chat.Incoming, error) {
 	in, ok := s.Quotes[id]
 	if !ok {
@@ -67,10 +67,10 @@ func (s *Source) Quoted(_ context.Context, _ chat.Key, id string) (chat.Incoming
 	return in, nil
 }
 
-// Forwarded is Tree.
+// Forwarded returns Tree.
 func (s *Source) Forwarded(context.Context, chat.Key, string) (string, error) { return s.Tree, nil }
 
-// Transcribe understands nothing but "opus", which says Speech.
+// Transcribe returns Speech for the recording "opus", and nothing for others.
 func (s *Source) Transcribe(_ context.Context, recording *os.File, _ time.Duration) (string, error) {
 	data, err := io.ReadAll(recording)
 	if string(data) != "opus" {
