@@ -17,15 +17,15 @@ import (
 	"magpie/internal/safepath"
 )
 
-// fileDelivery delivers files. A file is uploaded first, which nobody sees, and the platform's name of it is stored;
-// then it is shown. By that name it is found if an earlier attempt has shown it.
+// fileDelivery delivers files. It first uploads a file, which is invisible, and stores the platform's key for it; then
+// it shows the file. A retry recognizes by that key whether an earlier attempt has shown it.
 type fileDelivery struct {
 	store  db.FileDeliveries
 	copies Spool
 	out    Messenger
 
 	mu      sync.Mutex
-	awaited map[int64]chan struct{} // by delivery; closed when it is known what became of it
+	awaited map[int64]chan struct{} // by delivery; closed when its outcome is known
 }
 
 func newFileDelivery(store db.FileDeliveries, copies Spool, out Messenger) *fileDelivery {
@@ -40,14 +40,14 @@ func (fd *fileDelivery) content(p db.Post) (chat.Upload, error) {
 	}
 	var err error
 	u.Data, err = os.ReadFile(fd.copies.path(p.File.Copy))
-	// The copy cannot come back, so the delivery is given up instead of repeated.
+	// The copy cannot come back, so the delivery is given up, not retried.
 	if errors.Is(err, os.ErrNotExist) {
 		return u, fmt.Errorf("the copy is gone: %w", chat.ErrNotTaken)
 	}
 	return u, err
 }
 
-// present makes p visible, unless an earlier attempt did, and returns the message that shows it.
+// present shows p, unless an earlier attempt did, and returns the message with the file.
 func (fd *fileDelivery) present(ctx context.Context, to chat.Ref, p db.Post, sent []chat.Sent) (string, error) {
 	if p.File.Upload == "" {
 		failpoint.At("file: uploading")
@@ -75,11 +75,11 @@ func (fd *fileDelivery) present(ctx context.Context, to chat.Ref, p db.Post, sen
 	return fd.out.Attach(ctx, to, p.File.Upload, p.File.Caption, p.Idem)
 }
 
-// SendsFiles reports whether there is a folder for the copies of files, without which agents send none.
+// SendsFiles reports whether agents can send files, which needs a folder for the copies.
 func (o *Outbox) SendsFiles() bool { return o.fileDelivery.copies.Dir != "" }
 
-// RemoveUnneeded deletes the copies of files that nobody waits for any more. It is called before an agent can send
-// anything; what it cannot do it logs.
+// RemoveUnneeded deletes copies without a pending delivery. It must be called before an agent can send anything; it
+// only logs errors.
 func (o *Outbox) RemoveUnneeded(ctx context.Context) {
 	needed, err := o.posts.FileDeliveries().Copies(ctx)
 	if err == nil {
@@ -90,16 +90,16 @@ func (o *Outbox) RemoveUnneeded(ctx context.Context) {
 	}
 }
 
-// File is a file that an agent sends from the folder of a project.
+// File is a file that an agent sends from a project folder.
 type File struct {
-	Project string // the folder
-	Path    string // absolute, or from the folder on
+	Project string // the project folder
+	Path    string // absolute, or relative to the folder
 	Caption string // Markdown; empty = none
 }
 
-// SendFile enqueues a file as an answer in the turn's chat, and waits at most patience for its delivery. It
-// returns the delivery in its state then, and whether it is a new one: a turn sends the same content under
-// the same name and caption once. An [agenttools.RefusedError] tells the agent why nothing was sent.
+// SendFile enqueues a file as a reply in the turn's chat, and waits at most patience for its delivery. It returns the
+// delivery in its current state, and whether it is new: a turn sends the same content with the same name and caption
+// once. An [agenttools.RefusedError] tells the agent why nothing was sent.
 func (o *Outbox) SendFile(
 	ctx context.Context, turn db.Turn, f File, patience time.Duration,
 ) (p db.FileDelivery, isNew bool, err error) {
@@ -114,7 +114,7 @@ func (o *Outbox) SendFile(
 		Size: c.size, Copy: c.name,
 	}
 	p, isNew, err = o.posts.FileDeliveries().Leave(ctx, turn, p, fileIdem(turn.ID, p, c))
-	// The earlier delivery has a copy of its own.
+	// The earlier delivery has its own copy.
 	if err != nil || !isNew {
 		copies.drop(c.name)
 	}
@@ -122,25 +122,25 @@ func (o *Outbox) SendFile(
 		return p, false, err
 	}
 	o.log.Info().Stringer("chat", turn.Key).Int64("turn", turn.ID).Int64("bytes", p.Size).
-		Bool("picture", p.Picture).Bool("fresh", isNew).Msg("the agent sends a file")
+		Bool("picture", p.Picture).Bool("fresh", isNew).Msg("file queued by the agent")
 	o.Wake(turn.Key)
 	p, err = o.fileDelivery.await(ctx, p.ID, patience)
 	return p, isNew, err
 }
 
-// fileIdem names a file of a turn: the same content under the same name and with the same caption is the same.
+// fileIdem identifies a file of a turn by its content, name and caption.
 func fileIdem(turn int64, p db.FileDelivery, c copied) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s", c.sum, p.Name, p.Caption))
 	return fmt.Sprintf("file:%d:%s", turn, hex.EncodeToString(sum[:16]))
 }
 
-// fileName is how people see a file: without its folder, and without what could harm whoever keeps it.
+// fileName is a file's name for people: without its folder, and safe to save.
 func fileName(path string) string { return cmp.Or(safepath.FileName(path), "file") }
 
-// triesInOrder is how often a file is tried before what waits behind it goes first.
+// triesInOrder is how often a file is tried before later deliveries go first.
 const triesInOrder = 2
 
-// delay puts a post off until a time.
+// delay postpones a post.
 func (o *Outbox) delay(ctx context.Context, p db.Post, until time.Time) error {
 	if p.File != nil && p.Attempts+1 >= triesInOrder {
 		return o.posts.FileDeliveries().Postpone(ctx, p, until)
@@ -164,7 +164,7 @@ func (fd *fileDelivery) done(p db.Post) {
 	}
 }
 
-// await returns a delivery when its outcome is known, or its present state after most.
+// await returns a delivery when its outcome is known, or its current state after most.
 func (fd *fileDelivery) await(ctx context.Context, id int64, most time.Duration) (db.FileDelivery, error) {
 	fd.mu.Lock()
 	ch := fd.awaited[id]
@@ -173,7 +173,7 @@ func (fd *fileDelivery) await(ctx context.Context, id int64, most time.Duration)
 		fd.awaited[id] = ch
 	}
 	fd.mu.Unlock()
-	p, err := fd.store.Get(ctx, id) // it may have been delivered before anybody waited
+	p, err := fd.store.Get(ctx, id) // it may have been delivered before the wait began
 	if err == nil && p.State == db.OnItsWay {
 		t := time.NewTimer(most)
 		defer t.Stop()

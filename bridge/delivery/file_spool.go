@@ -20,17 +20,17 @@ import (
 	"magpie/internal/safepath"
 )
 
-// How much of a file the platform accepts, in bytes.
+// The platform's limits, in bytes.
 const (
 	maxPicture = 10 << 20
 	maxFile    = 30 << 20
 )
 
-// Spool is the folder with copies of the files that are sent. People get what the agent has sent, even if it changes
-// the file afterwards or the program ends in between.
+// Spool is the folder with copies of outgoing files. People get the file as it was sent, even if the agent changes it
+// afterwards or the program restarts.
 type Spool struct {
 	Dir     string   // empty = nothing is sent
-	Private []string // folders and files that never are
+	Private []string // folders and files that are never sent
 	Known   redact.Known
 }
 
@@ -53,7 +53,7 @@ func (s Spool) copyIn(project, path string) (c copied, err error) {
 		return copied{}, fmt.Errorf("folder for outgoing files: %w", err)
 	}
 	c.name = uuid.NewString()
-	// O_EXCL: the name is new, and nothing that lies there already may be overwritten or followed.
+	// O_EXCL: an existing file must not be overwritten, nor a link followed.
 	dst, err := os.OpenFile(s.path(c.name), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
 		return copied{}, fmt.Errorf("copy an outgoing file: %w", err)
@@ -69,7 +69,7 @@ func (s Spool) copyIn(project, path string) (c copied, err error) {
 	return c, nil
 }
 
-// refuseSecrets refuses a copy that holds one of the program's own secrets, also in another encoding.
+// refuseSecrets rejects a copy that contains one of the program's own secrets, in any known encoding.
 func (s Spool) refuseSecrets(name, path string) error {
 	f, err := os.Open(s.path(name))
 	if err != nil {
@@ -85,7 +85,7 @@ func (s Spool) refuseSecrets(name, path string) error {
 	return nil
 }
 
-// fill copies a file that was opened. It counts the bytes on the way: the file may still grow.
+// fill copies an open file. It counts the bytes while copying: the file may still grow.
 func (c *copied) fill(dst *os.File, src io.Reader, path string) error {
 	sum := sha256.New()
 	// One byte more than allowed shows that the file is too large.
@@ -107,13 +107,13 @@ func (c *copied) fill(dst *os.File, src io.Reader, path string) error {
 	pictures := []string{"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"}
 	c.size, c.sum = n, hex.EncodeToString(sum.Sum(nil))
 	c.picture = n <= maxPicture && slices.Contains(pictures, http.DetectContentType(head[:read]))
-	// Synced before the database refers to it: after a crash there must be no delivery of an empty file.
+	// Synced before the database refers to it: a crash must not lead to the delivery of an empty file.
 	return dst.Sync()
 }
 
 func (s Spool) path(name string) string { return filepath.Join(s.Dir, name) }
 
-func (s Spool) drop(name string) { _ = os.Remove(s.path(name)) } // what stays is found at the next start
+func (s Spool) drop(name string) { _ = os.Remove(s.path(name)) } // the next start removes what is left
 
 // sweep removes copies without a delivery, which a crash between copying and storing may leave.
 func (s Spool) sweep(needed []string) error {
@@ -129,8 +129,8 @@ func (s Spool) sweep(needed []string) error {
 	return err
 }
 
-// open opens a file inside the project. It walks from folder to folder through open handles, so a link
-// that is exchanged meanwhile cannot lead elsewhere.
+// open opens a file inside the project. It descends through open folder handles, so a link swapped in meanwhile cannot
+// lead outside.
 func (s Spool) open(project, path string) (*os.File, error) {
 	rel, err := liesIn(project, path)
 	if err != nil {
@@ -161,8 +161,8 @@ func (s Spool) open(project, path string) (*os.File, error) {
 	return f, nil
 }
 
-// secrets lists the folders and files that are never sent. They are compared by device and inode, so
-// another name does not help.
+// secrets lists the folders and files that are never sent. They are compared by device and inode, so another name does
+// not help.
 func (s Spool) secrets(project *os.Root) (*ownFiles, error) {
 	root, err := project.Stat(".")
 	if err != nil {
@@ -208,8 +208,7 @@ func liesIn(project, path string) (rel string, err error) {
 	return filepath.Rel(root, real)
 }
 
-// openFile opens a file of a folder, unless that is a link, a secret, or no usual file. It does not wait for a pipe's
-// other end.
+// openFile opens a file of a folder, unless it is a link, a secret, or not a regular file. It does not block on a pipe.
 func openFile(dir *os.Root, name string, secret *ownFiles) (*os.File, error) {
 	f, err := safepath.OpenRegular(dir, name, secret.refuse)
 	if errors.Is(err, safepath.ErrNotRegular) {

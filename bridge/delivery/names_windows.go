@@ -2,5 +2,5 @@ package delivery
 
 import "io/fs"
 
-// mayHaveOtherNames does not know: Windows counts the names of a file only for whom has it open.
+// mayHaveOtherNames always returns true: on Windows, the number of names is known only for an open file.
 func mayHaveOtherNames(fs.FileInfo) bool { return true }

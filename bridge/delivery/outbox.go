@@ -16,9 +16,9 @@ import (
 	"magpie/internal/failpoint"
 )
 
-// Outbox delivers what the store says must be shown, in order within each chat, until the platform has confirmed it.
+// Outbox delivers pending posts from the store, in order within each chat, until the platform has confirmed them.
 type Outbox struct {
-	presenter // makes it visible
+	presenter // shows a post
 
 	jobs  *workqueue.Queue
 	lanes workqueue.Lanes
@@ -27,8 +27,8 @@ type Outbox struct {
 	held map[int64]bool // turns whose painter may still be drawing
 }
 
-// NewOutbox makes an outbox, which delivers nothing until Run is called. copies is where files wait for their delivery,
-// lang the language of notices that the outbox itself sends to a chat.
+// NewOutbox makes an Outbox, which delivers nothing until Run is called. copies holds files until their delivery; lang
+// is the language of the outbox's own notices to a chat.
 func NewOutbox(
 	store *db.DB, out Messenger, copies Spool, lang func(context.Context, chat.Key) i18n.Lang, log zerolog.Logger,
 ) *Outbox {
@@ -36,34 +36,34 @@ func NewOutbox(
 		presenter: presenter{
 			db: store, posts: store.Outbox(), out: out, lang: lang, log: log,
 			fileDelivery: newFileDelivery(store.Outbox().FileDeliveries(), copies, out),
-			unseen:       func(context.Context, string, string) bool { return false }, // as long as nobody asks
+			unseen:       func(context.Context, string, string) bool { return false }, // until OnUnseen is called
 		},
 		jobs: workqueue.New(deliveries), held: map[int64]bool{},
 	}
 }
 
 const (
-	poll         = time.Second        // how often what was put off is looked for
-	minRetryWait = time.Second        // before a failed delivery is tried again; doubles up to
+	poll         = time.Second        // interval of the search for postponed posts
+	minRetryWait = time.Second        // first wait after a failed delivery; doubles up to
 	maxRetryWait = 5 * time.Minute    //
-	giveUp       = 3 * 24 * time.Hour // after which nobody waits for it any more
-	// made before something is given up, in more than an hour: the program may have been off for days
+	giveUp       = 3 * 24 * time.Hour // age at which a delivery is given up
+	// attempts before giving up, over more than an hour: the program may have been down for days
 	minTries = 20
-	// after which the wait does not become longer
+	// attempts after which the wait stays the same
 	maxAttempts = 10
-	batch       = 100 // chats that are taken up at once
+	batch       = 100 // chats taken up at once
 
-	deliveries = 16 // chats that are delivered to at the same time
+	deliveries = 16 // concurrent deliveries
 )
 
-// OnUnseen sets the function that is called when the card of an approval cannot be shown, so that
-// nobody can decide. notice is the text that people see instead. f reports whether it has settled the
-// approval; then its new card is delivered next. OnUnseen must be called before Run.
+// OnUnseen sets the function that is called when the card of an approval cannot be shown, so that nobody can decide.
+// notice is the text shown instead. f reports whether it has settled the approval; its new card is then delivered next.
+// OnUnseen must be called before Run.
 func (o *Outbox) OnUnseen(f func(ctx context.Context, approval, notice string) (settled bool)) {
 	o.unseen = f
 }
 
-// Enqueue stores what is to be shown, and has it delivered. A post whose idempotency key is known already is not added.
+// Enqueue stores and delivers a post. A post whose idempotency key is known already is not added.
 func (o *Outbox) Enqueue(ctx context.Context, p db.Post) error {
 	if err := o.posts.Enqueue(ctx, p); err != nil {
 		return err
@@ -72,25 +72,26 @@ func (o *Outbox) Enqueue(ctx context.Context, p db.Post) error {
 	return nil
 }
 
-// EnqueueJob has a job done by those who deliver, also while the program ends: for what is sent without being stored.
+// EnqueueJob runs a job together with the deliveries, also during shutdown: for messages that are sent without being
+// stored.
 func (o *Outbox) EnqueueJob(job func(context.Context)) { o.jobs.Enqueue(job) }
 
-// Count is how many chats are being delivered to, plus how many cards are left to their painters.
+// Count returns the number of chats being delivered to, plus the number of cards held by painters.
 func (o *Outbox) Count() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.lanes.Count() + len(o.held)
 }
 
-// Wake has delivered what the store holds for a chat. It does not wait for that.
+// Wake starts the delivery of a chat's pending posts. It does not wait for it.
 func (o *Outbox) Wake(key chat.Key) {
 	if o.lanes.Enter(key) {
 		o.jobs.Enqueue(func(ctx context.Context) { o.work(ctx, key) })
 	}
 }
 
-// HoldCard leaves a turn's card to its painter until release is called, because a card must have one
-// writer. Whoever calls release wakes the chat if something is to be delivered.
+// HoldCard leaves a turn's card to its painter until release is called, because a card must have one writer. The caller
+// of release wakes the chat if something is pending.
 func (o *Outbox) HoldCard(turn int64) (release func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -109,7 +110,7 @@ func (o *Outbox) ready(p db.Post) bool {
 	return !time.Now().Before(p.Due) && (p.Card == nil || !o.held[p.Turn])
 }
 
-// Run delivers until stop is closed, and then what can be delivered at once. When ctx ends, the rest waits for the
+// Run delivers until stop is closed, and then whatever can be delivered at once. When ctx ends, the rest is left to the
 // next start.
 func (o *Outbox) Run(ctx context.Context, stop <-chan struct{}) {
 	polled := make(chan struct{})
@@ -143,13 +144,13 @@ func (o *Outbox) poll(ctx context.Context, stop <-chan struct{}) {
 	}
 }
 
-// work delivers what the chat has, oldest first, until nothing is left or something must wait.
+// work delivers the chat's posts, oldest first, until none are left or one must wait.
 func (o *Outbox) work(ctx context.Context, key chat.Key) {
 	for ctx.Err() == nil {
 		p, err := o.posts.Next(ctx, key)
 		switch {
 		case err != nil && db.Permanent(err), err == nil && !o.ready(p):
-			// Between the last look and Leave work may have arrived; then the loop looks again.
+			// A post may have arrived between the last look and Leave; then the loop looks again.
 			if o.lanes.Leave(key) {
 				return
 			}
@@ -162,7 +163,7 @@ func (o *Outbox) work(ctx context.Context, key chat.Key) {
 	}
 }
 
-// deliver shows p and notes what became of it.
+// deliver shows p and records the outcome.
 func (o *Outbox) deliver(ctx context.Context, p db.Post) {
 	log := o.log.With().Stringer("chat", p.Key).Int64("turn", p.Turn).Str("answers", p.ReplyTo).Logger()
 	failpoint.At("delivery: begun")
@@ -177,7 +178,7 @@ func (o *Outbox) deliver(ctx context.Context, p db.Post) {
 	case errors.Is(err, chat.ErrUnreachable), errors.Is(err, chat.ErrSilenced):
 		log.Warn().Err(err).Msg("chat not reachable; the text is only in the History")
 	case ctx.Err() != nil:
-		return // it waits for the next start
+		return // left to the next start
 	case time.Since(p.Created) > giveUp && p.Attempts >= minTries:
 		log.Error().Err(err).Msg("delivery failed for days; giving up")
 	default:
@@ -197,7 +198,7 @@ func (o *Outbox) deliver(ctx context.Context, p db.Post) {
 	o.fileDelivery.done(p)
 }
 
-// showUnlessSilenced shows p, unless the platform has said lately that the bot may say nothing in its chat.
+// showUnlessSilenced shows p, unless the platform has recently refused any message of the bot in its chat.
 func (o *Outbox) showUnlessSilenced(ctx context.Context, p db.Post) (string, error) {
 	silences := o.db.Chats().Silences()
 	switch silenced, err := silences.Has(ctx, p.Key); {
@@ -209,16 +210,16 @@ func (o *Outbox) showUnlessSilenced(ctx context.Context, p db.Post) (string, err
 	id, err := o.present(ctx, p)
 	if errors.Is(err, chat.ErrSilenced) {
 		if err := silences.Begin(context.WithoutCancel(ctx), p.Key, err.Error()); err != nil {
-			o.log.Error().Err(err).Stringer("chat", p.Key).Msg("silence of a chat not noted")
+			o.log.Error().Err(err).Stringer("chat", p.Key).Msg("silenced chat not recorded")
 		}
 	}
 	return id, err
 }
 
-// readdress moves an answer to another question of the same turn after the one that it answered was
-// recalled. It reports whether the delivery must be tried again.
+// readdress moves an answer to another question of the same turn when its own question was recalled. It reports whether
+// the delivery must be retried.
 func (o *Outbox) readdress(ctx context.Context, log zerolog.Logger, p db.Post) bool {
-	if p.Turn == 0 || p.File == nil && p.CardID != "" { // it has been shown, and was taken away
+	if p.Turn == 0 || p.File == nil && p.CardID != "" { // it was shown, and deleted
 		return false
 	}
 	err := o.posts.Readdress(context.WithoutCancel(ctx), p)
@@ -232,7 +233,7 @@ func (o *Outbox) readdress(ctx context.Context, log zerolog.Logger, p db.Post) b
 	return err == nil
 }
 
-// note stores what became of a delivery. A delivery that is not noted is repeated, which does no harm.
+// note stores the outcome of a delivery. If that fails, the delivery is repeated, which does no harm.
 func (o *Outbox) note(ctx context.Context, log zerolog.Logger, f func(context.Context) error) {
 	if err := f(context.WithoutCancel(ctx)); err != nil {
 		log.Error().Err(err).Msg("delivery not recorded; it will be repeated")
@@ -240,8 +241,8 @@ func (o *Outbox) note(ctx context.Context, log zerolog.Logger, f func(context.Co
 	}
 }
 
-// backoff is the wait after this number of failed attempts. It is computed from the number, and not by package backoff:
-// the number is stored in the database, so that the wait goes on where it was after a restart.
+// backoff is the wait after that many failed attempts. It does not use package backoff: the number of attempts is
+// stored in the database, so that the wait continues after a restart.
 func backoff(attempts int) time.Duration {
 	d := min(minRetryWait<<min(attempts, maxAttempts), maxRetryWait)
 	return d - d/10 + rand.N(d/5)

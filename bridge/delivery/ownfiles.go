@@ -11,15 +11,15 @@ import (
 	"magpie/internal/agenttools"
 )
 
-// ownFiles are the folders and files of the program itself, for one file that is to be sent: what people of all chats
-// have sent, the database, the configuration. nil = there are none.
+// ownFiles are the folders and files that must not be sent: the received files of all chats, the database, the
+// configuration. They are checked for one outgoing file. nil = there are none.
 type ownFiles struct {
 	infos   []fs.FileInfo
 	paths   []string    // of the list
-	project fs.FileInfo // from which is sent; it may lie in one of the folders
+	project fs.FileInfo // the source folder, which may be inside one of the folders
 }
 
-// refuse returns an error for the agent when a file or folder is one of them, under whatever name.
+// refuse returns an error for the agent if a file or folder is one of them, under any name.
 func (o *ownFiles) refuse(info fs.FileInfo) error {
 	if o == nil {
 		return nil
@@ -38,11 +38,11 @@ func (o *ownFiles) refuse(info fs.FileInfo) error {
 	return nil
 }
 
-// holds reports whether a file that has several names has one of them in one of the folders.
+// holds reports whether a file with several names has one of them in one of the folders.
 func (o *ownFiles) holds(file fs.FileInfo) (found bool, err error) {
 	for _, path := range o.paths {
 		err := filepath.WalkDir(path, func(_ string, e fs.DirEntry, err error) error {
-			if errors.Is(err, fs.ErrNotExist) { // it has just gone
+			if errors.Is(err, fs.ErrNotExist) { // it has just been deleted
 				return nil
 			} else if err != nil {
 				return err

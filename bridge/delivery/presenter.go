@@ -16,13 +16,13 @@ import (
 	"magpie/internal/failpoint"
 )
 
-// presenter makes what is to be delivered visible. It does nothing twice: what an earlier attempt has sent is found by
-// its idempotency key, and later among the messages of the chat.
+// presenter shows posts. It never shows one twice: it finds what an earlier attempt has sent by the idempotency key,
+// and once that has expired, among the messages of the chat.
 type presenter struct {
 	db    *db.DB
-	posts db.Outbox // what is to be delivered
+	posts db.Outbox // pending posts
 	out   Messenger
-	lang  func(context.Context, chat.Key) i18n.Lang // in which a chat is spoken to
+	lang  func(context.Context, chat.Key) i18n.Lang // the language of a chat
 	log   zerolog.Logger
 
 	fileDelivery *fileDelivery
@@ -30,12 +30,13 @@ type presenter struct {
 }
 
 const (
-	keyLifetime = 50 * time.Minute // how long the platform surely knows an idempotency key; it promises an hour
-	// for what was sent, within half a minute; the bot may not be allowed to list messages, and then sends
+	keyLifetime = 50 * time.Minute // how long an idempotency key is surely valid; the platform promises an hour
+	// for earlier messages, within half a minute; then it sends again, as the bot may lack the permission to list
+	// messages
 	maxSearches = 5
 )
 
-// present delivers p. It returns the id of the new message, or nothing for a card, which may be drawn again.
+// present delivers p. It returns the ID of the new message, or nothing for a card, which can be redrawn.
 func (pr *presenter) present(ctx context.Context, p db.Post) (string, error) {
 	to := chat.Ref{Key: p.Key, ID: p.ReplyTo}
 	if p.Turn == 0 && p.Approval == "" && p.Grant == "" || p.File != nil {
@@ -51,7 +52,7 @@ func (pr *presenter) present(ctx context.Context, p db.Post) (string, error) {
 	}
 	id, err := pr.card(ctx, to, p)
 	card := *p.Card
-	if err == nil && p.Turn != 0 && time.Since(p.Begun) > keyLifetime { // its later messages may have to be looked for
+	if err == nil && p.Turn != 0 && time.Since(p.Begun) > keyLifetime { // to search for its later messages
 		card.Others, err = pr.others(ctx, to, p.Turn)
 	}
 	if err == nil {
@@ -63,12 +64,12 @@ func (pr *presenter) present(ctx context.Context, p db.Post) (string, error) {
 	return "", err
 }
 
-// withhold shows a notice in place of a card that the platform refuses, for example because of its
-// words. An approval that nobody can read must not be decided.
+// withhold shows a notice in place of a card that the platform refuses, for example because of its wording. An approval
+// that nobody can read must not be decided.
 func (pr *presenter) withhold(ctx context.Context, to chat.Ref, p db.Post, card string) error {
 	notice := pr.withheld(ctx, p.Key)
 	if p.Approval != "" && pr.unseen(ctx, p.Approval, notice) {
-		return nil // what became of it is shown next
+		return nil // the outcome is shown next
 	}
 	if card == "" {
 		_, err := pr.out.Reply(ctx, to, notice, p.Idem+":withheld")
@@ -81,12 +82,12 @@ func (pr *presenter) withhold(ctx context.Context, to chat.Ref, p db.Post, card 
 	return pr.out.Close(ctx, card, c)
 }
 
-// withheld is said in place of words that the platform does not allow, which are in the History anyway.
+// withheld replaces text that the platform does not allow. The text is still in the History.
 func (pr *presenter) withheld(ctx context.Context, key chat.Key) string {
 	return i18n.Withheld.In(pr.lang(ctx, key))
 }
 
-// send shows what belongs to no turn, unless an earlier attempt did.
+// send shows a post that belongs to no turn, unless an earlier attempt did.
 func (pr *presenter) send(ctx context.Context, to chat.Ref, p db.Post) (string, error) {
 	sent, err := pr.find(ctx, to, p.Created, p)
 	if err != nil {
@@ -104,11 +105,11 @@ func (pr *presenter) send(ctx context.Context, to chat.Ref, p db.Post) (string, 
 		return pr.out.Reply(ctx, to, p.Text, p.Idem)
 	}
 	card, err := pr.out.Post(ctx, to, *p.Card, p.Idem)
-	message, _, _ := strings.Cut(card, "/") // with which the name of a card begins
+	message, _, _ := strings.Cut(card, "/") // a card's ID begins with its message ID
 	return message, err
 }
 
-// card returns the id of the card for p: the existing one, or that of a new one.
+// card returns the ID of the card for p: that of the existing card, or of a new one.
 func (pr *presenter) card(ctx context.Context, to chat.Ref, p db.Post) (id string, err error) {
 	if p.CardID != "" {
 		return p.CardID, nil
@@ -128,7 +129,7 @@ func (pr *presenter) card(ctx context.Context, to chat.Ref, p db.Post) (id strin
 	if err != nil {
 		return "", err
 	}
-	// Stored even during shutdown: the card is visible, and without its id the next process would post another.
+	// Stored even during shutdown: the card is visible, and without its ID the next process would post another.
 	ctx = context.WithoutCancel(ctx)
 	switch {
 	case p.Approval != "":
@@ -140,11 +141,11 @@ func (pr *presenter) card(ctx context.Context, to chat.Ref, p db.Post) (id strin
 	return id, pr.db.Turns().SetCard(ctx, p.Turn, id)
 }
 
-// clockSkew is how much earlier than an approval was asked for its card can have been posted, by the platform's clock.
+// clockSkew is how long before the request, by the platform's clock, an approval's card may appear to be posted.
 const clockSkew = 5 * time.Second
 
-// findApprovalCard searches for the card of an approval that was posted but not recorded, because the
-// process died in between. Cards from before the request are excluded. Empty if none is found.
+// findApprovalCard searches for the card of an approval that was posted but not recorded, because the process died in
+// between. Cards from before the request are excluded. Empty = not found.
 func (pr *presenter) findApprovalCard(ctx context.Context, to chat.Ref, p db.Post) (string, error) {
 	sent, err := pr.find(ctx, to, p.Begun, p)
 	if err != nil || len(sent) == 0 {
@@ -158,7 +159,7 @@ func (pr *presenter) findApprovalCard(ctx context.Context, to chat.Ref, p db.Pos
 	return notAmong(others, slices.DeleteFunc(sent, early)), nil
 }
 
-// notAmong returns the first sent card that is none of the others; empty if there is none.
+// notAmong returns the first sent card that is not among the others; empty = none.
 func notAmong(others []string, sent []chat.Sent) string {
 	for _, s := range sent {
 		other := func(card string) bool { return strings.HasPrefix(card, s.ID) }
@@ -169,9 +170,9 @@ func notAmong(others []string, sent []chat.Sent) string {
 	return ""
 }
 
-// FindCard looks for the card that a turn has posted without noting it; empty = none as far as is known. Of p it needs
-// the turn, when it began, and how often this has been tried: where the platform does not tell what was sent, it gives
-// up after a few tries. Every error can be retried.
+// FindCard searches for the card that a turn has posted without recording it; empty = not found. Of p it needs the
+// turn, its start, and the number of attempts: if the platform does not list messages, it gives up after a few
+// attempts. Every error can be retried.
 func (pr *presenter) FindCard(ctx context.Context, to chat.Ref, p db.Post) (string, error) {
 	sent, err := pr.find(ctx, to, p.Begun, p)
 	if err != nil || len(sent) == 0 {
@@ -184,27 +185,27 @@ func (pr *presenter) FindCard(ctx context.Context, to chat.Ref, p db.Post) (stri
 	return notAmong(others, sent), nil
 }
 
-// others are the cards that may answer the same message as a turn's.
+// others are other known cards that may reply to the same message as a turn's.
 func (pr *presenter) others(ctx context.Context, to chat.Ref, turn int64) ([]string, error) {
 	others, err := pr.posts.ContinuedCards(ctx, turn)
 	if err == nil && to.Key.Thread != "" {
 		var near []string
-		near, err = pr.posts.NearbyCards(ctx, to.Key, turn) // in a topic it is not known what is answered
+		near, err = pr.posts.NearbyCards(ctx, to.Key, turn) // in a topic it is unknown which message a card replies to
 		others = append(others, near...)
 	}
 	return others, err
 }
 
-// find lists what was sent in answer to a message, if that may be so long ago that the platform has
-// forgotten the idempotency key; until then sending again does no harm. Messages that the History knows are
-// left out, since they were sent for something else. A post that answers no message cannot be searched for.
+// find lists the replies to a message, if the idempotency key may have expired; before that, sending again does no
+// harm. Messages in the History are left out, since they have another purpose. A post that is not a reply cannot be
+// searched for.
 func (pr *presenter) find(ctx context.Context, to chat.Ref, since time.Time, p db.Post) ([]chat.Sent, error) {
 	if to.ID == "" || time.Since(since) <= keyLifetime {
 		return nil, nil
 	}
 	sent, err := pr.out.Find(ctx, to)
 	switch {
-	// Given up after some tries: a message that might appear twice is better than one that never appears.
+	// Given up after some attempts: a message that might appear twice is better than one that never appears.
 	case err != nil && (p.Attempts < maxSearches || errors.Is(err, chat.ErrGone)):
 		return nil, fmt.Errorf("search for an earlier delivery: %w", err)
 	case err != nil:

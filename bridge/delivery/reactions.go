@@ -13,7 +13,8 @@ import (
 	"magpie/internal/chat"
 )
 
-// Reactions shows on questions that somebody works on them, and how that ended. It is a courtesy: what fails is let go.
+// Reactions shows on questions that they are being worked on, and how that ended. It is best effort: failures are
+// ignored.
 type Reactions struct {
 	out  Messenger
 	log  zerolog.Logger
@@ -23,17 +24,17 @@ type Reactions struct {
 	questions map[chat.Ref]*reaction
 }
 
-// reaction is what a question shows, and what it should show.
+// reaction is the shown and the wanted reaction of a question.
 type reaction struct {
 	want, shown chat.Reaction
-	known       bool // shown is no guess
-	busy        bool // a job brings it to what it should show
+	known       bool // shown is certain
+	busy        bool // a job is updating it
 }
 
-const mostSignals = 8 // calls at the same time
+const mostSignals = 8 // concurrent calls
 
-// timeout is how long a signal may take while other calls go first. "Working" is of no interest later; but who has
-// seen it should not see it for ever.
+// timeout is how long a reaction may wait while other calls go first. "Working" soon loses its value; but once shown,
+// it should be replaced in the end.
 func timeout(s chat.Reaction) time.Duration {
 	if s == chat.Working {
 		return 10 * time.Second
@@ -41,13 +42,13 @@ func timeout(s chat.Reaction) time.Duration {
 	return 3 * time.Minute
 }
 
-// NewReactions makes reactions, which are shown while Run is running.
+// NewReactions makes a Reactions, which works while Run is running.
 func NewReactions(out Messenger, log zerolog.Logger) *Reactions {
 	return &Reactions{out: out, log: log, jobs: workqueue.New(mostSignals), questions: map[chat.Ref]*reaction{}}
 }
 
-// Run sets reactions until stop is closed, and for one more second: the reactions of turns that have
-// just ended should not stay wrong.
+// Run sets reactions until stop is closed, and for one more second: turns that have just ended should not keep a wrong
+// reaction.
 func (rs *Reactions) Run(ctx context.Context, stop <-chan struct{}) {
 	ctx, cancel := context.WithCancel(ctx)
 	var end sync.WaitGroup
@@ -61,13 +62,13 @@ func (rs *Reactions) Run(ctx context.Context, stop <-chan struct{}) {
 	end.Wait()
 }
 
-// Set lets questions show a signal. It does not wait for the platform.
+// Set sets a reaction on questions. It does not wait for the platform.
 func (rs *Reactions) Set(asked []chat.Message, s chat.Reaction) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	for _, m := range asked {
 		if db.Pressed(m.ID) {
-			continue // nothing can be put on it
+			continue // it cannot carry a reaction
 		}
 		to := chat.Ref{Key: m.Key, ID: db.Answerable(m.ID)}
 		r := rs.questions[to]
@@ -82,14 +83,14 @@ func (rs *Reactions) Set(asked []chat.Message, s chat.Reaction) {
 	}
 }
 
-// Forget drops questions that nobody will answer. What they show stays.
+// Forget drops questions that will not be answered. Their reactions stay.
 func (rs *Reactions) Forget(gone func(chat.Ref) bool) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	maps.DeleteFunc(rs.questions, func(to chat.Ref, _ *reaction) bool { return gone(to) })
 }
 
-// apply sets the wanted reaction of a question. Wishes that were replaced meanwhile are skipped.
+// apply sets the wanted reaction of a question. It skips those that were replaced meanwhile.
 func (rs *Reactions) apply(ctx context.Context, to chat.Ref, r *reaction) {
 	for {
 		s, ok := rs.next(to, r)
@@ -104,8 +105,8 @@ func (rs *Reactions) apply(ctx context.Context, to chat.Ref, r *reaction) {
 	}
 }
 
-// next returns the wanted reaction if another one is shown. Questions of ended turns are forgotten, so
-// that the map stays small.
+// next returns the wanted reaction if a different one is shown. Questions of ended turns are removed, so that the map
+// stays small.
 func (rs *Reactions) next(to chat.Ref, r *reaction) (chat.Reaction, bool) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -120,7 +121,7 @@ func (rs *Reactions) next(to chat.Ref, r *reaction) (chat.Reaction, bool) {
 	return r.want, true
 }
 
-// ReactionOf is what the questions of a turn that ended so show.
+// ReactionOf is the reaction to the questions of an ended turn.
 func ReactionOf(state db.TurnState) chat.Reaction {
 	switch state {
 	case db.Done:

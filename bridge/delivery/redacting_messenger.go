@@ -8,8 +8,8 @@ import (
 	"magpie/internal/chat"
 )
 
-// RedactingMessenger is a messenger that removes the program's own passwords and keys from everything, no
-// matter how an agent has learned them. It is the last step before the platform, so no caller can forget it.
+// RedactingMessenger removes the program's own passwords and keys from everything it sends, no matter how an agent has
+// learned them. It is the last step before the platform, so no caller can bypass it.
 type RedactingMessenger struct {
 	Messenger
 	Secrets redact.Known
@@ -20,7 +20,7 @@ func (d RedactingMessenger) Reply(ctx context.Context, to chat.Ref, text, idem s
 	return d.Messenger.Reply(ctx, to, d.Secrets.Text(text), idem)
 }
 
-// Mention calls users with a text without secrets.
+// Mention mentions users in a text without secrets.
 func (d RedactingMessenger) Mention(
 	ctx context.Context, to chat.Ref, users []string, text, idem string,
 ) (string, error) {
@@ -47,8 +47,8 @@ func (d RedactingMessenger) Close(ctx context.Context, cardID string, card chat.
 	return d.Messenger.Close(ctx, cardID, RedactCard(card, d.Secrets))
 }
 
-// RedactCard is a card without secrets. While it grows, what could be the beginning of one is held back: a secret may
-// come in pieces.
+// RedactCard removes secrets from a card. While the card grows, a possible beginning of a secret is held back: a secret
+// may arrive in pieces.
 func RedactCard(c chat.Card, secrets redact.Known) chat.Card {
 	clean, growing := secrets.Text, secrets.Text
 	if c.Live {
@@ -81,7 +81,7 @@ func RedactCard(c chat.Card, secrets redact.Known) chat.Card {
 		f.Fields[i].Label, f.Fields[i].Hint = clean(field.Label), clean(field.Hint)
 		f.Fields[i].Options = slices.Clone(field.Options)
 		for j, o := range field.Options {
-			f.Fields[i].Options[j].Label = clean(o.Label) // its value comes back, and must be what it was
+			f.Fields[i].Options[j].Label = clean(o.Label) // its value is returned with a press and must not change
 		}
 	}
 	c.Form = &f
