@@ -41,9 +41,9 @@ func Picture(t testing.TB) []byte {
 	return b.Bytes()
 }
 
-// HostileProject makes a folder "project" with what an agent may put into it to get at files that it must not send, and
-// returns the folder above it. Files that must not be sent hold the word "canary". Of "project" these belong to the
-// program: "data" and "magpie.toml". The test goes on in "project".
+// HostileProject makes a folder "project" with everything an agent might use to get at files that it must not send, and
+// returns the parent folder. Forbidden files contain the word "canary". In "project", "data" and "magpie.toml" belong
+// to the program. It changes the working directory to "project".
 func HostileProject(t testing.TB) (base string) {
 	t.Helper()
 	base = t.TempDir()
@@ -69,7 +69,7 @@ func HostileProject(t testing.TB) (base string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Chdir(project) // the name of a socket is short
+	t.Chdir(project) // a socket's name must be short
 	l, err := net.Listen("unix", "socket")
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,7 @@
-// Package deliverytest has what tests of deliveries share: messengers that remember what they were told to show, a
-// database that a test can look into, and projects with files that must not be sent.
+// Package deliverytest provides test doubles for deliveries: messengers that record what they are told to show, a
+// database that a test can inspect, and projects with files that must not be sent.
 //
-// Expectations of a single test do not belong here, nor a double of the platform, which is feishusim.
+// It holds no expectations of single tests, and no double of the platform, which is feishusim.
 package deliverytest
 
 import (
@@ -16,22 +16,21 @@ import (
 	"magpie/internal/chat"
 )
 
-// Recorder is a messenger that remembers what it was told to show. Its fields may be read once nobody calls it any
-// more, else under Mu.
+// Recorder is a messenger that records its calls. While it is in use, its fields must be read under Mu.
 type Recorder struct {
 	Mu        sync.Mutex
 	Pace      time.Duration // between two edits
-	Fail      error         // of Post and Signal, which are remembered anyway
+	Fail      error         // returned by Post and SetReaction, which are recorded anyway
 	Edits     []chat.Card
 	Closed    []chat.Card
 	Said      []string // texts of replies
-	Reactions []string // the id of a message and its signal, such as "om_1 working"
+	Reactions []string // the ID of a message and its reaction, such as "om_1 working"
 	Posts     int      // cards
 	Posted    []chat.Card
 	Found     []chat.Sent
 }
 
-// Reply remembers a text.
+// Reply records a text.
 func (r *Recorder) Reply(_ context.Context, _ chat.Ref, text, _ string) (string, error) {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
@@ -39,7 +38,7 @@ func (r *Recorder) Reply(_ context.Context, _ chat.Ref, text, _ string) (string,
 	return "om_reply", nil
 }
 
-// Mention remembers a text, with the users that it calls in front.
+// Mention records a text after the mentioned users.
 func (r *Recorder) Mention(_ context.Context, _ chat.Ref, users []string, text, _ string) (string, error) {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
@@ -47,7 +46,7 @@ func (r *Recorder) Mention(_ context.Context, _ chat.Ref, users []string, text, 
 	return "om_mention", nil
 }
 
-// Post remembers a card, and names it "card".
+// Post records a card with the ID "card".
 func (r *Recorder) Post(_ context.Context, _ chat.Ref, c chat.Card, _ string) (string, error) {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
@@ -56,10 +55,10 @@ func (r *Recorder) Post(_ context.Context, _ chat.Ref, c chat.Card, _ string) (s
 	return "card", r.Fail
 }
 
-// Upload takes any file, and names it "file/1".
+// Upload accepts any file, with the key "file/1".
 func (r *Recorder) Upload(context.Context, chat.Upload) (string, error) { return "file/1", nil }
 
-// Attach shows any file.
+// Attach accepts any file.
 func (r *Recorder) Attach(context.Context, chat.Ref, string, string, string) (string, error) {
 	return "om_file", nil
 }
@@ -70,14 +69,14 @@ func (r *Recorder) Ready(ctx context.Context, _ string) error {
 	return ctx.Err()
 }
 
-// Find returns Found, whatever the message.
+// Find returns Found for any message.
 func (r *Recorder) Find(context.Context, chat.Ref) ([]chat.Sent, error) {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
 	return r.Found, nil
 }
 
-// Signal remembers a signal.
+// SetReaction records a reaction.
 func (r *Recorder) SetReaction(_ context.Context, to chat.Ref, s chat.Reaction) error {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
@@ -85,7 +84,7 @@ func (r *Recorder) SetReaction(_ context.Context, to chat.Ref, s chat.Reaction) 
 	return r.Fail
 }
 
-// Edit remembers a card.
+// Edit records a card.
 func (r *Recorder) Edit(_ context.Context, _ string, c chat.Card) error {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
@@ -93,7 +92,7 @@ func (r *Recorder) Edit(_ context.Context, _ string, c chat.Card) error {
 	return nil
 }
 
-// Close remembers a card that was drawn for the last time.
+// Close records a final card.
 func (r *Recorder) Close(_ context.Context, _ string, c chat.Card) error {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
@@ -101,21 +100,21 @@ func (r *Recorder) Close(_ context.Context, _ string, c chat.Card) error {
 	return nil
 }
 
-// SoFar is what it was told to show so far, while somebody may still tell it more.
+// SoFar returns the records so far, also while the recorder is in use.
 func (r *Recorder) SoFar() (said []string, closed []chat.Card, posts int) {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
 	return slices.Clone(r.Said), slices.Clone(r.Closed), r.Posts
 }
 
-// Replies are the texts of replies and the cards that were posted so far.
+// Replies returns the texts and cards that were sent so far.
 func (r *Recorder) Replies() (said []string, cards []chat.Card) {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
 	return slices.Clone(r.Said), slices.Clone(r.Posted)
 }
 
-// TakeSaid are the texts of replies since it was called last.
+// TakeSaid returns the texts of replies since its last call.
 func (r *Recorder) TakeSaid() []string {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
@@ -124,19 +123,19 @@ func (r *Recorder) TakeSaid() []string {
 	return said
 }
 
-// FileRecorder is a messenger that remembers the files that it was given and has shown, too.
+// FileRecorder is a Recorder that also records uploaded and shown files.
 type FileRecorder struct {
 	Recorder
-	FailUpload error             // of Upload; see Set
-	FailAttach error             // of Attach; see Set
-	Attached   map[string]string // the name and the caption of each file that was shown, by idempotency key
+	FailUpload error             // returned by Upload; see Set
+	FailAttach error             // returned by Attach; see Set
+	Attached   map[string]string // the name and caption of each shown file, by idempotency key
 
 	mu      sync.Mutex
 	uploads []chat.Upload
 	order   []string
 }
 
-// Upload remembers a file, and names it "file/" and its number.
+// Upload records a file, with the key "file/" and its number.
 func (g *FileRecorder) Upload(_ context.Context, u chat.Upload) (string, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -147,7 +146,7 @@ func (g *FileRecorder) Upload(_ context.Context, u chat.Upload) (string, error) 
 	return fmt.Sprintf("file/%d", len(g.uploads)), nil
 }
 
-// Attach remembers what is shown, once for each idempotency key.
+// Attach records a shown file, once per idempotency key.
 func (g *FileRecorder) Attach(_ context.Context, to chat.Ref, name, caption, idem string) (string, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -164,7 +163,7 @@ func (g *FileRecorder) Attach(_ context.Context, to chat.Ref, name, caption, ide
 	return "om_" + strings.ReplaceAll(name, "/", "_"), nil
 }
 
-// Close remembers a card that was drawn for the last time.
+// Close records a final card.
 func (g *FileRecorder) Close(ctx context.Context, id string, c chat.Card) error {
 	g.mu.Lock()
 	g.order = append(g.order, "card")
@@ -172,21 +171,21 @@ func (g *FileRecorder) Close(ctx context.Context, id string, c chat.Card) error 
 	return g.Recorder.Close(ctx, id, c)
 }
 
-// Set changes what fails while somebody may call the messenger.
+// Set runs f, which changes the failures, while the messenger is in use.
 func (g *FileRecorder) Set(f func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	f()
 }
 
-// Order is what was shown so far, in order: "card", or "file for " and the message that the file answers.
+// Order lists what was shown, in order: "card", or "file for " and the ID of the message it replies to.
 func (g *FileRecorder) Order() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Clone(g.order)
 }
 
-// Uploads are the files that were uploaded so far.
+// Uploads returns the files uploaded so far.
 func (g *FileRecorder) Uploads() []chat.Upload {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"magpie/db/dbtest"
 )
 
-// Store is a real database that a test can look into and change behind the back of the program.
+// Store is a real database that a test can inspect and change behind the program's back.
 type Store struct {
 	*db.DB
 	Path string // of the file
@@ -24,7 +24,7 @@ func NewStore(t testing.TB) *Store {
 	return &Store{DB: dbtest.Open(t, path), Path: path, t: t}
 }
 
-// Side opens a connection of its own.
+// Side opens a separate connection.
 func (s *Store) Side() *sql.DB {
 	s.t.Helper()
 	side, err := sql.Open("sqlite3", "file:"+s.Path+"?_busy_timeout=5000")
@@ -34,7 +34,7 @@ func (s *Store) Side() *sql.DB {
 	return side
 }
 
-// SQL changes the database.
+// SQL runs a statement.
 func (s *Store) SQL(statement string) {
 	s.t.Helper()
 	side := s.Side()
@@ -44,7 +44,7 @@ func (s *Store) SQL(statement string) {
 	}
 }
 
-// Count asks the database for a number.
+// Count returns the result of a query for a number.
 func (s *Store) Count(query string) (n int) {
 	s.t.Helper()
 	side := s.Side()
@@ -54,7 +54,7 @@ func (s *Store) Count(query string) (n int) {
 	return n
 }
 
-// Until waits until cond holds, which may take long on a busy machine.
+// Until waits until cond returns true, which may take long on a busy machine.
 func Until(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(90 * time.Second); !cond(); time.Sleep(5 * time.Millisecond) {
