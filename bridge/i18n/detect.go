@@ -8,7 +8,7 @@ import (
 )
 
 // Detect guesses the language of a message: any Chinese character makes it Chinese, otherwise letters make it English.
-// It is empty when the text does not tell.
+// Empty = unknown.
 func Detect(text string) Lang {
 	letters := 0
 	for _, r := range text {
@@ -26,11 +26,11 @@ func Detect(text string) Lang {
 	return ""
 }
 
-// code is what a message holds between backticks: it is in nobody's language.
+// code matches text between backticks, which has no language.
 var code = regexp.MustCompile("(?s)```.*?(?:```|$)|`[^`\n]*`")
 
-// everyday are words that English sentences have, and commands, names and queries hardly; little ones are those that
-// these have as well.
+// everyday are words typical of English sentences and rare in commands, names and queries; little are words common in
+// both.
 var (
 	everyday = strings.Fields(`the my your you i i'm i'd we our us it its it's that these those this what how why who
 		when which please can could should would will is are was were am be been do does did don't have has had me them
@@ -38,7 +38,7 @@ var (
 	little = strings.Fields(`and but for from of so than then to with`)
 )
 
-// isSentence reports whether a text has two such words of English, an everyday one among them.
+// isSentence reports whether a text has two of these English words, at least one of them from everyday.
 func isSentence(text string) bool {
 	marked, n := false, 0
 	for word := range strings.FieldsSeq(strings.ReplaceAll(strings.ToLower(text), "’", "'")) {
@@ -53,8 +53,8 @@ func isSentence(text string) bool {
 	return marked && n > 1
 }
 
-// DetectSwitch is the language to which a text turns a chat that has spoken another one; empty = it does not tell. Who
-// speaks Chinese writes commands, names and "ok" in Latin letters too, so only a sentence turns a Chinese chat to
+// DetectSwitch returns the language that a text switches a chat to, which used another one before; empty = no switch.
+// Chinese speakers write commands, names and "ok" in Latin letters too, so only a sentence switches a Chinese chat to
 // English.
 func DetectSwitch(text string, before Lang) Lang {
 	text = code.ReplaceAllString(text, " ")

@@ -9,22 +9,22 @@ import (
 	"magpie/internal/text"
 )
 
-// Megabytes is a size for people.
+// Megabytes formats a size.
 func Megabytes(bytes int64) string { return fmt.Sprintf("%.3g MB", float64(bytes)/(1<<20)) }
 
-// Tokens is a number of tokens for people, as in "12.3k tokens".
+// Tokens formats a number of tokens, as in "12.3k tokens".
 func Tokens(n int64) string { return Count(n) + " tokens" }
 
 // FirstLineLength is how much of an answer the chat list shows, in runes.
 const FirstLineLength = 60
 
-// FirstLine is what the chat list shows of a text.
+// FirstLine is the part of a text that the chat list shows.
 func FirstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	return Truncate(line, FirstLineLength)
 }
 
-// Duration is a length of time for people, to the second.
+// Duration formats a duration, to the second.
 func Duration(d time.Duration, l Lang) string {
 	d = d.Round(time.Second)
 	if d < time.Minute {
@@ -33,7 +33,7 @@ func Duration(d time.Duration, l Lang) string {
 	return fmt.Sprintf(CardMinutesSeconds.In(l), int(d.Minutes()), int(d.Seconds())%60)
 }
 
-// USD is an amount of money for people.
+// USD formats an amount of money.
 func USD(usd float64) string {
 	if usd > 0 && usd < 0.01 {
 		return fmt.Sprintf("$%.4f", usd)
@@ -41,21 +41,21 @@ func USD(usd float64) string {
 	return fmt.Sprintf("$%.2f", usd)
 }
 
-// Count is a number that nobody needs to the last digit, as in "12.3k".
+// Count formats a rounded number, as in "12.3k".
 func Count(n int64) string {
 	switch {
 	case n < 1000:
 		return fmt.Sprint(n)
-	case n < 999_950: // what is more is 1.0M
+	case n < 999_950: // larger numbers round to 1.0M
 		return fmt.Sprintf("%.1fk", float64(n)/1e3)
 	}
 	return fmt.Sprintf("%.1fM", float64(n)/1e6)
 }
 
-// Truncate returns at most this many runes of a text, and an ellipsis if there are more.
+// Truncate shortens a text to that many runes, followed by an ellipsis.
 func Truncate(s string, most int) string { return text.Shorten(s, most+1) }
 
-// RoughDuration is a length of time for people, in whole minutes, hours or days.
+// RoughDuration formats a duration in whole minutes, hours or days.
 func RoughDuration(d time.Duration, l Lang) string {
 	switch hours := int(d.Hours()); {
 	case hours < 1:
@@ -67,7 +67,7 @@ func RoughDuration(d time.Duration, l Lang) string {
 	}
 }
 
-// ExactDuration is a length of time for people, without units that are zero.
+// ExactDuration formats a duration without units that are zero.
 func ExactDuration(d time.Duration, l Lang) string {
 	switch {
 	case d >= time.Hour && d%time.Hour == 0, d >= time.Minute && d < time.Hour && d%time.Minute == 0:
@@ -77,7 +77,7 @@ func ExactDuration(d time.Duration, l Lang) string {
 	}
 }
 
-// Excerpt returns at most this many runes of a text, on one line.
+// Excerpt shortens a text to that many runes on one line.
 func Excerpt(text string, most int) string {
 	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
 	return Truncate(strings.Join(words, " "), most)

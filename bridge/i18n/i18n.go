@@ -1,15 +1,14 @@
-// Package i18n holds every text that people in chats read, once and in both languages, and writes amounts, lengths of
-// time and other people's words as they stand in those texts. When something is said, and to whom, does not belong
-// here, nor what the operator reads in a terminal, nor what the agent reads. The operator's texts are phrases, too, but
-// stand beside the commands that print them.
+// Package i18n holds every text for users in chats, in both languages, and formats amounts, durations and other
+// people's words for these texts. It does not decide when to say something and to whom. It holds no texts for the
+// operator, which are phrases beside the commands that print them, and none for the agent.
 package i18n
 
 import "fmt"
 
-// Lang is a language in which a chat is spoken to; empty = it is not known.
+// Lang is the language of a chat; empty = unknown.
 type Lang string
 
-// The languages, as they are stored and configured.
+// The languages, as stored and configured.
 const (
 	Chinese Lang = "zh"
 	English Lang = "en"
@@ -18,7 +17,7 @@ const (
 // Phrase is one text in both languages. Both take the same arguments of fmt.Sprintf, which a test checks.
 type Phrase struct{ ZH, EN string }
 
-// In is the phrase in a language; Chinese, unless that is English.
+// In returns the phrase in English if l is English, otherwise in Chinese.
 func (p Phrase) In(l Lang) string {
 	if l == English {
 		return p.EN
@@ -26,7 +25,7 @@ func (p Phrase) In(l Lang) string {
 	return p.ZH
 }
 
-// Plural is the phrase for a number of things.
+// Plural returns the phrase for n things.
 func Plural(n int, one, many Phrase) Phrase {
 	if n == 1 {
 		return one
@@ -34,7 +33,7 @@ func Plural(n int, one, many Phrase) Phrase {
 	return many
 }
 
-// Sprintf is the phrase in a language, with its arguments.
+// Sprintf formats the phrase in a language.
 func (p Phrase) Sprintf(l Lang, args ...any) string {
 	if len(args) == 0 {
 		return p.In(l)

@@ -6,8 +6,8 @@ import (
 	"github.com/caarlos0/env/v11"
 )
 
-// OfLocale is the language of the locale that an environment names (locale(7): the first of these variables that is set
-// counts): Chinese or English, and English when it names none.
+// OfLocale is the language of the locale in an environment, Chinese or English; the default is English. As in
+// locale(7), the first of these variables that is set counts.
 func OfLocale(environ []string) Lang {
 	vars := env.ToMap(environ)
 	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {

@@ -8,7 +8,7 @@ import (
 	"magpie/internal/text"
 )
 
-// PersonName is how somebody is called, or else his id.
+// PersonName is a user's name, or the ID if the name is unknown.
 func PersonName(name, id string) string {
 	if name = SafeName(name); name != "" {
 		return name
@@ -16,8 +16,8 @@ func PersonName(name, id string) string {
 	return id
 }
 
-// SafeName is a name within Markdown. People call themselves and their groups what they like, so one that could be
-// taken for markup or for a link stands there as code.
+// SafeName formats a name for Markdown. Users choose the names of themselves and their groups, so a name that could be
+// markup or a link becomes inline code.
 func SafeName(name string) string {
 	name = Visible(name)
 	plain := func(r rune) bool {
@@ -29,10 +29,10 @@ func SafeName(name string) string {
 	return name
 }
 
-// Visible is a name in one line, without what turns the direction of writing or is not seen.
+// Visible is a name on one line, without invisible characters and those that change the text direction.
 func Visible(name string) string { return text.Visible(name) }
 
-// CodeBlock is a text as a block of code in which nothing is markup, and nothing is hidden.
+// CodeBlock formats a text as a code block in which nothing is markup and nothing is hidden.
 func CodeBlock(language, text string) string {
 	fence := "```"
 	for strings.Contains(text, fence) {
@@ -41,8 +41,8 @@ func CodeBlock(language, text string) string {
 	return fence + language + "\n" + revealed(strings.TrimSuffix(text, "\n")) + "\n" + fence + "\n"
 }
 
-// revealed replaces characters that are invisible, or change how others look, by their code point: a
-// person who approves a command must see all of it.
+// revealed replaces characters that are invisible, or change how others look, by their code points: a person who
+// approves a command must see all of it.
 func revealed(s string) string {
 	var b strings.Builder
 	for _, r := range strings.ToValidUTF8(s, "\uFFFD") {
@@ -58,8 +58,8 @@ func revealed(s string) string {
 	return b.String()
 }
 
-// PlainText is a text of the agent's in one line of Markdown of ours, in which nothing of it takes effect: no
-// emphasis, link, heading, mention or tag. What could be more than words stands there as code.
+// PlainText formats an agent's text as one line of Markdown without any effect: no emphasis, link, heading, mention or
+// tag. Text that could be more than words becomes inline code.
 func PlainText(text string) string {
 	text = Visible(text)
 	runes := []rune(text)
@@ -67,17 +67,17 @@ func PlainText(text string) string {
 		ends := i == len(runes)-1 || runes[i+1] == ' '
 		switch {
 		case unicode.In(r, unicode.L, unicode.M, unicode.N), strings.ContainsRune(" ,;?'\"()/，。？！；：、（）“”‘’《》…—·", r):
-		case strings.ContainsRune(".:!", r) && ends: // else it may be an address, or a picture
+		case strings.ContainsRune(".:!", r) && ends: // otherwise it may be a URL or a picture
 		case r == '-' && i > 0 && runes[i-1] != ' ' && !ends:
 		default:
 			return InlineCode(text)
 		}
 	}
-	if strings.HasPrefix(strings.TrimLeftFunc(text, unicode.IsNumber), ". ") { // it would begin a list
+	if strings.HasPrefix(strings.TrimLeftFunc(text, unicode.IsNumber), ". ") { // it would start a list
 		return InlineCode(text)
 	}
 	return text
 }
 
-// InlineCode is a short text as code within a line.
+// InlineCode formats a short text as inline code.
 func InlineCode(text string) string { return "`" + strings.ReplaceAll(Visible(text), "`", "'") + "`" }

@@ -1,6 +1,6 @@
 package i18n
 
-// What is said about who may talk to the bot, where the agent works, and what it may cost.
+// Texts about access, the agent's workplace, and costs.
 var (
 	AccessRequest        = Phrase{"**%s**（%s）想和我对话，是否允许？", "**%s** (%s) wants to talk to me. Allow?"}
 	AccessRequestSummary = Phrase{"有人想和我对话", "Someone wants to talk to me"}

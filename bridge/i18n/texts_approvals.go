@@ -1,6 +1,6 @@
 package i18n
 
-// What is said about what an agent wants to do.
+// Texts about approvals of the agent's requests.
 var (
 	ApprovalOver          = Phrase{"这个请求已经处理过，或已失效。", "This request has been handled or has expired."}
 	ApprovalNotYours      = Phrase{"只有提问的人或管理员可以决定。", "Only the person who asked or an admin can decide this."}

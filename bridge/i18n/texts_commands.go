@@ -1,6 +1,6 @@
 package i18n
 
-// What is said by the commands and about them.
+// Texts of and about commands.
 var (
 	NewBegun       = Phrase{"已开始新对话。", "New conversation started."}
 	ResetDone      = Phrase{"已清空对话历史，下次对话将从零开始。", "Conversation cleared. Your next message starts from scratch."}

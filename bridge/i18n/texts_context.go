@@ -1,6 +1,6 @@
 package i18n
 
-// What is said about what the agent is told: by /status, /history, /context and /compact.
+// Texts about the agent's context: for /status, /history, /context and /compact.
 var (
 	StatusElsewhere = Phrase{"在另一台电脑或另一个文件夹", "on another machine or in another folder"}
 	StatusContext   = Phrase{"**上次回答的上下文**：%s", "**Context of the last answer**: %s"}

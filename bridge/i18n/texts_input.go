@@ -1,6 +1,6 @@
 package i18n
 
-// What is said about what people send.
+// Texts about users' messages.
 var (
 	Edited       = Phrase{"这条消息已编辑。要按新的内容重新回答吗？", "This message was edited. Do you want me to answer it again?"}
 	EditedButton = Phrase{"重新回答", "Answer again"}

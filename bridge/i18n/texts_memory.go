@@ -1,6 +1,6 @@
 package i18n
 
-// What is said about memories, by /remember and /memory.
+// Texts about memories, for /remember and /memory.
 var (
 	HelpRemember = Phrase{"记住一件事，例如 /remember 周二发布",
 		"remember something, for example /remember we deploy on Tuesdays"}

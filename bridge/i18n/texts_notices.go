@@ -1,6 +1,6 @@
 package i18n
 
-// What calls people, and what is said about that.
+// Texts of and about notifications.
 var (
 	NoticeDone        = Phrase{"回答好了。", "your answer is ready."}
 	NoticeFailed      = Phrase{"这次没有完成，原因在卡片里。", "this wasn't finished. The card says why."}

@@ -1,6 +1,6 @@
 package i18n
 
-// What is said about files, groups and topics.
+// Texts about files, groups and topics.
 var (
 	Withheld = Phrase{"这条内容被平台拦截，没有发出。请换个说法再问。",
 		"The chat platform blocked this content, so it was not sent. Try asking in a different way."}

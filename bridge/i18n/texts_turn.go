@@ -1,6 +1,6 @@
 package i18n
 
-// What the card of a turn says, and why a turn has failed.
+// Texts on the card of a turn, and reasons of failures.
 var (
 	Waiting     = Phrase{"排队中，等其他回答完成…", "Queued behind other answers…"}
 	Thinking    = Phrase{"正在思考…", "Thinking…"}
@@ -36,7 +36,7 @@ var (
 	Hours   = Phrase{" %d 小时", "%d h"}
 	Days    = Phrase{" %d 天", "%d days"}
 
-	// The headers of cards.
+	// Titles of cards.
 	HeaderQueued      = Phrase{"排队中", "Queued"}
 	HeaderRunning     = Phrase{"进行中", "Working"}
 	HeaderYourTurn    = Phrase{"等你确认", "Waiting for you"}
@@ -87,7 +87,7 @@ var (
 	Remembering = Phrase{"正在记下…", "Saving a memory…"}
 	LookingBack = Phrase{"正在查找记录…", "Searching past messages…"}
 
-	// What the CLI's own tools do.
+	// What the CLI's own tools are doing.
 	PreparingCommand = Phrase{"正在准备命令…", "Preparing a command…"}
 	RunningCommand   = Phrase{"正在运行命令…", "Running a command…"}
 	ReadingFile      = Phrase{"正在读文件…", "Reading a file…"}
