@@ -1,5 +1,5 @@
-// Package i18ntest is for the tests of packages that have texts in both languages. It reads the texts from the source,
-// so that none can be left out. What a text may say does not belong here.
+// Package i18ntest helps to test packages that have texts in both languages. It reads the texts from the source, so
+// that none is left out. It does not check what a text says.
 package i18ntest
 
 import (
@@ -16,8 +16,8 @@ import (
 	"magpie/bridge/i18n"
 )
 
-// Texts reads all texts for users from the source: all variables, which must be phrases, in the files
-// of the working folder that match a pattern. What a variable does not spell out is an empty phrase.
+// Texts reads all texts for users from the source: all variables, which must be phrases, in the files of the working
+// folder that match a pattern. A variable that is not a literal becomes an empty phrase.
 func Texts(t testing.TB, pattern string) map[string]i18n.Phrase {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
@@ -74,7 +74,7 @@ func isPhrase(typ ast.Expr) bool {
 	return ok && name.Name == "Phrase"
 }
 
-// element is the value of a field, which may be written with its name.
+// element is the value of a field, which may be keyed.
 func element(t testing.TB, e ast.Expr, field string) string {
 	t.Helper()
 	if kv, ok := e.(*ast.KeyValueExpr); ok {
@@ -86,7 +86,7 @@ func element(t testing.TB, e ast.Expr, field string) string {
 	return literal(t, e)
 }
 
-// literal is the value of a string that is written out, in one piece or in several.
+// literal is the value of a string literal, possibly concatenated.
 func literal(t testing.TB, e ast.Expr) string {
 	t.Helper()
 	switch e := e.(type) {
@@ -103,10 +103,10 @@ func literal(t testing.TB, e ast.Expr) string {
 	return ""
 }
 
-// FormatVerb is a verb of fmt.Sprintf.
+// FormatVerb matches a verb of fmt.Sprintf.
 var FormatVerb = regexp.MustCompile(`%(?:\[(\d+)\])?[-+# 0]*\d*(?:\.\d+)?([a-zA-Z%])`)
 
-// Verbs are what a text takes, in the order of the arguments.
+// Verbs lists the verbs of a text in the order of the arguments.
 func Verbs(text string) []string {
 	var list []string
 	next := 1
@@ -126,7 +126,7 @@ func Verbs(text string) []string {
 	return list
 }
 
-// Check fails the test when a text lacks a language, or takes other arguments in one than in the other.
+// Check fails the test if a text lacks a language, or takes different arguments in the two.
 func Check(t testing.TB, all map[string]i18n.Phrase) {
 	t.Helper()
 	for name, p := range all {
