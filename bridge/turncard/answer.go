@@ -7,15 +7,15 @@ import (
 	"magpie/internal/claude"
 )
 
-// answer is what the agent says: a value. It goes on on another message, below the card that asked people, once they
-// have decided.
+// answer is the agent's answer as an immutable value. After a decision by people it continues in a new message below
+// the card that asked them.
 type answer struct {
 	blocks []string
-	starts []int // blocks with which a message begins
-	asked  bool  // people were asked something since the last of them
+	starts []int // blocks that begin a message
+	asked  bool  // people were asked something since the last of starts
 }
 
-// saying is an answer with each part on a message of its own.
+// saying is an answer with each part in a message of its own.
 func saying(parts []string) answer {
 	a := answer{blocks: parts}
 	for i := 1; i < len(parts); i++ {
@@ -24,7 +24,7 @@ func saying(parts []string) answer {
 	return a
 }
 
-// with is the answer after a piece of it. open is whether people have yet to decide something.
+// with returns the answer with a text block added. open means that a decision is pending.
 func (a answer) with(e claude.Text, open bool) answer {
 	if e.Block >= len(a.blocks) {
 		a = a.below(e.Block, open)
@@ -40,7 +40,7 @@ func (a answer) with(e claude.Text, open bool) answer {
 	return a
 }
 
-// back is the answer without this block and what follows it. What was posted stays there, and is filled again.
+// back returns the answer without this block and all later ones. Posted messages stay, and are filled again.
 func (a answer) back(block int) answer {
 	a.starts = slices.Clone(a.starts)
 	for i, start := range a.starts {
@@ -50,7 +50,8 @@ func (a answer) back(block int) answer {
 	return a
 }
 
-// below is the answer in which this block begins a message, if people have decided something since the last one.
+// below returns the answer with this block at the start of a message, if people have decided something since the last
+// one.
 func (a answer) below(block int, open bool) answer {
 	if a.asked && !open {
 		a.starts, a.asked = append(slices.Clone(a.starts), block), false
@@ -58,15 +59,15 @@ func (a answer) below(block int, open bool) answer {
 	return a
 }
 
-// void is what stays when the agent begins again: the messages, with nothing on them.
+// void returns the answer with its messages emptied, for when the agent starts over.
 func (a answer) void() answer {
 	return answer{starts: make([]int, len(a.starts)), asked: a.asked}
 }
 
-// text is the answer as a whole.
+// text is the whole answer.
 func (a answer) text() string { return written(a.blocks) }
 
-// parts are the answer as it is divided, at least one: each of them but the last is complete.
+// parts are the messages of the answer, at least one. All but the last are complete.
 func (a answer) parts() []string {
 	parts, from := make([]string, 0, len(a.starts)+1), 0
 	for _, to := range append(slices.Clip(a.starts), len(a.blocks)) {
@@ -76,7 +77,7 @@ func (a answer) parts() []string {
 	return parts
 }
 
-// written are blocks of an answer as one text.
+// written joins blocks of an answer to one text.
 func written(blocks []string) string {
 	parts := make([]string, 0, len(blocks))
 	for _, block := range blocks {

@@ -7,17 +7,18 @@ import (
 	"magpie/internal/claude"
 )
 
-// DoGoOn is what a button does that asks the agent to go on, as whoever presses it.
+// DoGoOn is the action that asks the agent to continue, on behalf of whoever presses the button.
 const DoGoOn = "go_on"
 
-// DoAsk is what a button does that asks what was suggested, as whoever presses it: the question is the action's ID.
+// DoAsk is the action that asks a suggested question, on behalf of whoever presses the button. The question is the
+// action's ID.
 const DoAsk = "ask"
 
-// buttons are the buttons of a turn that is over: what a reader may want to do about it.
+// buttons are the buttons of an ended turn.
 func (v State) buttons() []chat.Button {
 	again := CommandButton(i18n.CardNewButton.In(v.Lang), "/new")
 	switch {
-	case v.outcome.State == db.Done && v.outcome.Notice == (i18n.Phrase{}): // one with a notice was decided about later
+	case v.outcome.State == db.Done && v.outcome.Notice == (i18n.Phrase{}): // a turn with a notice was decided later
 		if v.suggests == "" {
 			return []chat.Button{again}
 		}
@@ -43,10 +44,10 @@ func (v State) buttons() []chat.Button {
 	return []chat.Button{CommandButton(i18n.CardRetryButton.In(v.Lang), "/retry")}
 }
 
-// DoCommand is what a button does that gives a command: its line is the action's ID.
+// DoCommand is the action that gives a command. The command line is the action's ID.
 const DoCommand = "order"
 
-// CommandButton gives a command when it is pressed, as whoever presses it.
+// CommandButton makes a button that gives a command on behalf of whoever presses it.
 func CommandButton(label, line string) chat.Button {
 	return chat.Button{Label: label, Action: chat.Action{Do: DoCommand, ID: line}}
 }

@@ -6,23 +6,23 @@ import (
 	"magpie/internal/claude"
 )
 
-// Classes of failures that are not the agent's own, which are those of [claude.Failure].
+// Classes of failures in addition to those of [claude.Failure].
 const (
 	FailSilent   = "silent"
 	FailTurnEnd  = "turn_timeout"
 	FailDied     = "died"
 	FailBudget   = "budget"
-	FailRecalled = "recalled" // no failure: nobody asks any more
+	FailRecalled = "recalled" // not a failure: the question was recalled
 )
 
 // Outcome is how a turn ended.
 type Outcome struct {
 	State   db.TurnState
 	Failure string
-	Notice  i18n.Phrase // for the user; zero when it went well
+	Notice  i18n.Phrase // for the user; zero on success
 }
 
-// OutcomeOf is how a turn ended whose agent has finished.
+// OutcomeOf is the outcome of a turn whose agent has finished.
 func OutcomeOf(f claude.Failure) Outcome {
 	if f == "" {
 		return Outcome{State: db.Done}

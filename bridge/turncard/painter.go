@@ -14,52 +14,52 @@ import (
 	"magpie/internal/failpoint"
 )
 
-// Painter shows how a turn goes on. Only it writes to the turn's card while the turn runs, and it draws the latest view
-// as often as the platform allows. How the turn ended is shown by the outbox.
+// Painter shows the progress of a turn. While the turn runs, only the painter writes to its card, and it draws the
+// latest view as often as the platform allows. The outbox shows how the turn ended.
 type Painter struct {
 	Target
 	out Messenger
 
 	mu    sync.Mutex
 	view  State
-	dirty chan struct{} // there is a view that has not been drawn
+	dirty chan struct{} // there is an undrawn view
 }
 
 // Target is the card that a painter draws on.
 type Target struct {
-	To   chat.Ref // what it answers
+	To   chat.Ref // the message it replies to
 	Idem string   // makes posting it idempotent
-	ID   string   // that exists already; empty = none yet
-	// looks for a card that an earlier process has posted; empty = none
+	ID   string   // of an existing card; empty = none yet
+	// finds a card posted by an earlier process; empty = none
 	Find   func(ctx context.Context) (string, error)
-	Posted func(ctx context.Context, cardID string)  // told of the card once it exists
-	Shows  func(ctx context.Context, parts []string) // told of an answer before it can be seen; see [State.Parts]
+	Posted func(ctx context.Context, cardID string)  // called once the card exists
+	Shows  func(ctx context.Context, parts []string) // called before an answer becomes visible; see [State.Parts]
 }
 
-// Messenger is what a painter asks of a chat platform. An error that matches [chat.ErrGone] or [chat.ErrUnreachable] is
-// permanent; after any other the same call can be made again.
+// Messenger is what a painter needs of a chat platform. An error that matches [chat.ErrGone] or [chat.ErrUnreachable]
+// is permanent; after any other the same call can be retried.
 type Messenger interface {
-	// Post answers a message with a card and returns the card's durable name.
+	// Post replies to a message with a card and returns the card's durable ID.
 	Post(ctx context.Context, to chat.Ref, card chat.Card, idem string) (cardID string, err error)
-	// Ready waits until the platform takes another edit of the card.
+	// Ready waits until the platform accepts another edit of the card.
 	Ready(ctx context.Context, cardID string) error
 	// Edit redraws the card.
 	Edit(ctx context.Context, cardID string, card chat.Card) error
 }
 
-// NewPainter makes a painter whose first picture is v. Run starts it.
+// NewPainter makes a painter whose first view is v. Run starts it.
 func NewPainter(out Messenger, on Target, v State) *Painter {
 	return &Painter{Target: on, out: out, view: v, dirty: make(chan struct{}, 1)}
 }
 
-// Show makes v what is to be seen. It does not wait for the platform.
+// Show sets the view to draw. It does not wait for the platform.
 func (p *Painter) Show(v State) {
 	p.mu.Lock()
 	p.view = v
 	p.mu.Unlock()
 	select {
 	case p.dirty <- struct{}{}:
-	default: // what is pending will be drawn with this view
+	default: // a pending draw will use this view
 	}
 }
 
@@ -69,15 +69,15 @@ func (p *Painter) latest() State {
 	return p.view
 }
 
-// repost is the wait before a card that could not be posted is tried again.
+// repost is the wait before another attempt to post a card.
 const repost = 5 * time.Second
 
-// Run draws until the turn is over, which is when idle ends: then it waits for nothing more, while a call that is under
-// way may end well, until ctx ends. When it returns, nothing of it is under way any more.
+// Run draws until idle ends, which is when the turn ends. Then it starts nothing new, but a running call may finish
+// until ctx ends. When it returns, no call is running.
 func (p *Painter) Run(ctx, idle context.Context) {
 	drawn, err := p.open(ctx)
 	for err != nil {
-		zerolog.Ctx(ctx).Warn().Err(err).Msg("no card yet")
+		zerolog.Ctx(ctx).Warn().Err(err).Msg("card not posted yet")
 		if inVain(err) {
 			return
 		}
@@ -92,7 +92,7 @@ func (p *Painter) Run(ctx, idle context.Context) {
 			return
 		}
 		if reflect.DeepEqual(p.latest().Card(time.Now()), drawn) {
-			continue // a picture that changes nothing would cost the platform's patience for one that does
+			continue // an update without a visible change would use up the platform's rate limit
 		}
 		if p.out.Ready(idle, p.ID) != nil {
 			continue
@@ -105,8 +105,8 @@ func (p *Painter) Run(ctx, idle context.Context) {
 	}
 }
 
-// stir waits until there may be something to draw: a new state, or an elapsed time that the state
-// shows. It returns false when the turn has ended.
+// stir waits until there may be something to draw: a new view, or a change of the elapsed time shown. It returns false
+// when the turn has ended.
 func (p *Painter) stir(idle context.Context) bool {
 	var passed <-chan time.Time
 	if v := p.latest(); v.outcome.State == "" {
@@ -123,13 +123,13 @@ func (p *Painter) stir(idle context.Context) bool {
 	return true
 }
 
-// inVain reports that trying again would not help.
+// inVain reports whether an error is permanent.
 func inVain(err error) bool {
 	return errors.Is(err, chat.ErrGone) || errors.Is(err, chat.ErrUnreachable)
 }
 
-// draw draws v, which looks like c, on the existing card. A failed drawing is skipped: the next one, or
-// the last, contains everything. Only the end of all drawing is an error.
+// draw draws v, which looks like c, on the existing card. A failed drawing is skipped: the next one, or the last,
+// contains everything. It returns an error only if drawing must stop.
 func (p *Painter) draw(ctx context.Context, v State, c chat.Card) error {
 	// The draft first: after a crash the card must not show more than is stored.
 	p.Shows(ctx, v.Parts())
@@ -169,7 +169,7 @@ func (p *Painter) open(ctx context.Context) (chat.Card, error) {
 	return c, err
 }
 
-// keep takes up which card there is; empty = none.
+// keep records the ID of the card; empty = none.
 func (p *Painter) keep(ctx context.Context, card string) {
 	if p.ID = card; card != "" {
 		p.Posted(ctx, card)

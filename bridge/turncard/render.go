@@ -13,7 +13,7 @@ import (
 	"magpie/internal/claude"
 )
 
-// Card draws the state as it looks at this time: running turns show how long they have taken.
+// Card renders the state at this time: running turns show their elapsed time.
 func (v State) Card(now time.Time) chat.Card {
 	parts := v.Parts()
 	c := chat.Card{Body: parts[len(parts)-1], Live: v.outcome.State == "", Panels: v.panels()}
@@ -43,7 +43,7 @@ func (v State) Card(now time.Time) chat.Card {
 	}
 	c.Buttons = v.buttons()
 	c.Footer = v.footer()
-	// what some readers want to know, too
+	// details for readers who want them
 	if details := joined(append(v.figures.details(v.Lang), v.context)); details != "" {
 		c.Panels = append(c.Panels, chat.Panel{Title: i18n.CardDetails.In(v.Lang), Body: details, Last: true})
 	}
@@ -51,8 +51,8 @@ func (v State) Card(now time.Time) chat.Card {
 	return c
 }
 
-// header is the title of the card, and what gives it its color. It changes seldom: the platform draws the whole card
-// again for it, and folds the panels.
+// header is the title of the card, and what determines its color. It changes seldom: a change makes the platform redraw
+// the whole card and collapse its panels.
 func (v State) header() (i18n.Phrase, chat.CardState) {
 	switch {
 	case v.outcome.State != "":
@@ -76,13 +76,13 @@ func (o Outcome) header() (i18n.Phrase, chat.CardState) {
 	case db.Failed:
 		return failedHeader(o.Failure)
 	}
-	if o.Notice != (i18n.Phrase{}) { // one with a notice was decided about later
+	if o.Notice != (i18n.Phrase{}) { // a turn with a notice was decided later
 		return i18n.HeaderOver, chat.CardQueued
 	}
 	return i18n.HeaderDone, chat.CardDone
 }
 
-// failedHeader tells what people can mend from what has failed.
+// failedHeader tells people whether they can fix a failure.
 func failedHeader(failure string) (i18n.Phrase, chat.CardState) {
 	switch failure {
 	case string(claude.FailAuth):
@@ -93,12 +93,12 @@ func failedHeader(failure string) (i18n.Phrase, chat.CardState) {
 	return i18n.HeaderFailed, chat.CardFailed
 }
 
-// turnButton is a button for a turn.
+// turnButton makes a button for a turn.
 func turnButton(turn int64, l i18n.Lang, label i18n.Phrase, do string) chat.Button {
 	return chat.Button{Label: label.In(l), Action: chat.Action{Do: do, Turn: turn}}
 }
 
-// in says what goes on.
+// in describes the phase.
 func (p phase) in(l i18n.Lang) string {
 	if p.tool == "" {
 		return p.text.In(l)
@@ -106,7 +106,7 @@ func (p phase) in(l i18n.Lang) string {
 	return fmt.Sprintf(p.text.In(l), p.tool)
 }
 
-// tick is how coarse the time in a state line is: each change of it costs the platform a call.
+// tick is the step of the time shown in a status line: each change costs a call to the platform.
 func tick(d time.Duration) time.Duration {
 	switch {
 	case d < time.Minute:
@@ -117,7 +117,7 @@ func tick(d time.Duration) time.Duration {
 	return time.Minute
 }
 
-// line says what goes on, and for how long.
+// line describes the phase and its elapsed time.
 func (p phase) line(now time.Time, l i18n.Lang) string {
 	text := p.in(l)
 	took := now.Sub(p.since)
@@ -127,13 +127,13 @@ func (p phase) line(now time.Time, l i18n.Lang) string {
 	return text + " " + i18n.Duration(took, l)
 }
 
-// changes is how long it takes until the line looks different although nothing has happened.
+// changes is the time until the line next changes by itself.
 func (p phase) changes(now time.Time) time.Duration {
 	took := max(now.Sub(p.since), 0)
 	return took.Truncate(tick(took)) + tick(took) - took
 }
 
-// panels are what a reader can unfold.
+// panels are the collapsible parts of the card.
 func (v State) panels() []chat.Panel {
 	var list []chat.Panel
 	if len(v.steps) > 0 {
@@ -145,7 +145,7 @@ func (v State) panels() []chat.Panel {
 	return list
 }
 
-// deniedTools are the tools that were refused.
+// deniedTools are the refused tools.
 type deniedTools []string
 
 func (d deniedTools) line(l i18n.Lang) string {
@@ -159,7 +159,7 @@ func (d deniedTools) line(l i18n.Lang) string {
 	return fmt.Sprintf(i18n.Denied.In(l), strings.Join(names, i18n.Listing.In(l)))
 }
 
-// footer is the small print below an answer: what most readers want to know.
+// footer is the small print below an answer, for most readers.
 func (v State) footer() string {
 	parts := append([]string{v.denied.line(v.Lang)}, v.figures.parts(v.Lang)...)
 	if v.unasked {
@@ -172,16 +172,16 @@ func joined(parts []string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " · ")
 }
 
-// figures are what a turn took, as the agent reported it.
+// figures are the statistics of a turn, as the agent reported them.
 type figures struct {
 	model        string
 	took         time.Duration
 	in, out      int64 // tokens
 	cost         float64
-	held, window int64 // tokens that the session holds, and could hold; 0 = not known
+	held, window int64 // tokens in the session, and its capacity; 0 = unknown
 }
 
-// figuresOf counts cached input as input: for the context window it makes no difference where a token came from.
+// figuresOf counts cached input as input: it takes the same room in the context window.
 func figuresOf(r claude.Result, took time.Duration) figures {
 	return figures{
 		model: r.Model, took: took, in: r.Usage.Input + r.Usage.CacheRead + r.Usage.CacheNew, out: r.Usage.Output,
@@ -189,7 +189,7 @@ func figuresOf(r claude.Result, took time.Duration) figures {
 	}
 }
 
-// parts leaves out every figure that the CLI did not report, instead of showing a zero that would be wrong.
+// parts omits every figure that the CLI did not report; a zero would be wrong.
 func (f figures) parts(l i18n.Lang) []string {
 	if f == (figures{}) {
 		return nil

@@ -1,6 +1,6 @@
-// Package turncard is the card of a turn: [State] is what has happened so far as a value, Card draws it, and a
-// [Painter] shows the latest one at the platform's pace. What a turn does does not belong here, nor how its end is
-// stored and delivered.
+// Package turncard is the card of a turn: [State] is an immutable value of what has happened so far, Card renders it,
+// and a [Painter] shows the latest one at the platform's pace. The package does not run the turn, nor store or deliver
+// its end.
 package turncard
 
 import (
@@ -13,36 +13,36 @@ import (
 	"magpie/internal/claude"
 )
 
-// What the buttons of a card do.
+// The actions of a card's buttons.
 const (
 	DoStop     = "stop"
-	DoContinue = "continue" // go on with an interrupted turn
-	DoDrop     = "drop"     // leave it
+	DoContinue = "continue" // continue an interrupted turn
+	DoDrop     = "drop"     // drop it
 )
 
-// State is what a turn looks like so far: a value. Events change it by Apply; Card draws it.
+// State is the visible state of a turn: an immutable value. Apply adds an event; Card renders it.
 type State struct {
 	turn     int64
 	Lang     i18n.Lang
 	phase    phase
-	asks     int // questions to people that are open
+	asks     int // open questions to people
 	steps    steps
-	thoughts string // the end of what the model has thought
+	thoughts string // the end of the model's thoughts
 	answer   answer
 	denied   deniedTools
 	began    time.Time
-	figures  figures // what the turn took; known at its end
-	context  string  // what the agent was told beside the question
-	outcome  Outcome // zero while it runs
-	suggests string  // what may be asked next; empty = nothing
-	unasked  bool    // something goes on in the background when it has ended
+	figures  figures // known at the end of the turn
+	context  string  // the context that the agent got besides the question
+	outcome  Outcome // zero while the turn runs
+	suggests string  // a suggested next question; empty = none
+	unasked  bool    // background work continues after the end
 }
 
-// phase is what goes on in a turn that runs.
+// phase is what a running turn is doing.
 type phase struct {
 	text  i18n.Phrase // its %s is tool
 	tool  string
-	since time.Time // of an answer that is being written: since its last piece
+	since time.Time // while an answer is written: the time of its last piece
 }
 
 // New is the state of a turn that has just begun.
@@ -50,7 +50,7 @@ func New(turn int64, l i18n.Lang, now time.Time) State {
 	return State{turn: turn, Lang: l, phase: phase{text: i18n.Thinking, since: now}, began: now}
 }
 
-// Apply is the state after an event. It does not change v.
+// Apply returns the state after an event. It does not change v.
 func (v State) Apply(ev claude.Event, now time.Time) State {
 	switch e := ev.(type) {
 	case claude.Started:
@@ -92,26 +92,27 @@ func (v State) Apply(ev claude.Event, now time.Time) State {
 	case claude.Result:
 		v.figures = figuresOf(e, now.Sub(v.began))
 		if v.Answer() == "" && e.Failure == "" && e.Text != "" {
-			v.answer = v.answer.with(claude.Text{Block: len(v.answer.blocks), Text: e.Text}, v.asks > 0) // of the CLI itself
+			// The CLI itself wrote this text.
+			v.answer = v.answer.with(claude.Text{Block: len(v.answer.blocks), Text: e.Text}, v.asks > 0)
 		}
 	}
 	return v
 }
 
-// Asked is the state after people were asked something, by a card of its own: what the agent says once they have
-// decided stands below that card, where they look.
+// Asked returns the state after people were asked something on a separate card. Once they have decided, the answer
+// continues below that card, where they look.
 func (v State) Asked() State {
 	v.answer.asked = true
 	return v
 }
 
-// Added is the state after the agent has read a message that was handed to the turn.
+// Added returns the state after the agent has read a steered message.
 func (v State) Added(text string, now time.Time) State {
 	v.steps = v.steps.added(text, now)
 	return v
 }
 
-// thinking is the phase in which the model thinks: p, if that is the one.
+// thinking returns the thinking phase; it keeps p if that already is one.
 func (p phase) thinking(now time.Time) phase {
 	if p.text != i18n.Thinking {
 		return phase{text: i18n.Thinking, since: now}
@@ -119,7 +120,7 @@ func (p phase) thinking(now time.Time) phase {
 	return p
 }
 
-// running is the state of a turn with the tool that has run for longest, unless people are asked something.
+// running returns the state showing the tool that has run longest, unless people are being asked something.
 func (v State) running(now time.Time) State {
 	if v.asks > 0 {
 		return v
@@ -134,44 +135,44 @@ func (v State) running(now time.Time) State {
 	return v
 }
 
-// Waiting is the state of a turn that waits for a free process.
+// Waiting returns the state while the turn waits for a free process.
 func (v State) Waiting(now time.Time) State {
 	v.phase = phase{text: i18n.Waiting, since: now}
 	return v
 }
 
-// Compacting is the state of a turn that waits for a summary of what was said before.
+// Compacting returns the state while the turn waits for a summary of the conversation.
 func (v State) Compacting(now time.Time) State {
 	v.phase = phase{text: i18n.Compacting, since: now}
 	return v
 }
 
-// WithContext is the state of a turn whose agent was told this beside the question.
+// WithContext returns the state with a description of the agent's context.
 func (v State) WithContext(context string) State {
 	v.context = context
 	return v
 }
 
-// Receiving is the state of a turn that waits for what was sent with its question.
+// Receiving returns the state while the turn fetches attachments.
 func (v State) Receiving(now time.Time) State {
 	v.phase = phase{text: i18n.Receiving, since: now}
 	return v
 }
 
-// Restarted is the state of a turn that begins again: what was shown of the first try is void.
+// Restarted returns the state of a turn that starts over, without the output of the first attempt.
 func (v State) Restarted(now time.Time) State {
 	fresh := New(v.turn, v.Lang, now)
 	fresh.began, fresh.context, fresh.answer = v.began, v.context, v.answer.void()
 	return fresh
 }
 
-// Saying is the state with this answer, each part of it on a message of its own.
+// Saying returns the state with this answer, each part in a message of its own.
 func (v State) Saying(parts ...string) State {
 	v.answer = saying(parts)
 	return v
 }
 
-// Finish is the state of a turn that is over. If nothing was said after the last decision, its end stands below that.
+// Finish returns the state of an ended turn. If there was no text after the last decision, the end is shown below it.
 func (v State) Finish(o Outcome) State {
 	v.outcome = o
 	if o.State == db.Done || o.State == db.Failed {
@@ -180,29 +181,29 @@ func (v State) Finish(o Outcome) State {
 	return v
 }
 
-// WithUnasked is the state of a turn that has ended while something goes on in the background.
+// WithUnasked returns the state of an ended turn whose background work continues.
 func (v State) WithUnasked() State {
 	v.unasked = true
 	return v
 }
 
-// Suggesting is the state of a turn behind which this may be asked next.
+// Suggesting returns the state with a suggested next question.
 func (v State) Suggesting(question string) State {
 	v.suggests = question
 	return v
 }
 
-// Answer is what the agent said.
+// Answer is the agent's answer.
 func (v State) Answer() string { return v.answer.text() }
 
-// Parts are the answer as it is divided: each of them but the last is complete and stands on a message of its own.
+// Parts are the messages of the answer. All but the last are complete.
 func (v State) Parts() []string { return v.answer.parts() }
 
-// mostThoughts is how much of what the model thinks is kept, in bytes.
+// mostThoughts limits the stored thoughts, in bytes.
 const mostThoughts = 8 << 10
 
-// lastOf returns the end of a text, at most this many bytes, and only whole lines if there are any.
-// The end matters: it is what the agent thinks now.
+// lastOf returns the end of a text, at most that many bytes, in whole lines if possible. The end is the agent's current
+// thought.
 func lastOf(text string, most int) string {
 	if len(text) <= most {
 		return text

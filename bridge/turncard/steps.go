@@ -15,22 +15,22 @@ import (
 	"magpie/internal/text"
 )
 
-// step is one use of a tool. What it holds of the tool's input and result is short and without secrets.
+// step is one tool call. Its parts of the tool's input and result are short and without secrets.
 type step struct {
 	id, tool string
 	input    string // one line
-	diff     string // of a file; empty when the tool edits none
+	diff     string // of an edited file; empty = the tool edits none
 	result   string // a few lines
 	failed   bool
-	refused  bool // by people: what the tool then gives is meant for the agent
+	refused  bool // by people; the tool's result is then only for the agent
 	began    time.Time
-	ended    time.Time // zero: it runs
+	ended    time.Time // zero = still running
 }
 
-// steps are the uses of tools in one turn, oldest first: a value.
+// steps are the tool calls of one turn, oldest first: an immutable value.
 type steps []step
 
-// begun are the steps after a tool was started.
+// begun returns the steps after the start of a tool.
 func (ss steps) begun(e claude.ToolUse, now time.Time) steps {
 	if slices.ContainsFunc(ss, func(s step) bool { return s.id == e.ID }) {
 		return ss
@@ -40,16 +40,16 @@ func (ss steps) begun(e claude.ToolUse, now time.Time) steps {
 	)
 }
 
-// addition is the tool that a step names in which the agent reads a message.
+// addition is the tool name of a step in which the agent reads a steered message.
 const addition = "magpie:addition"
 
-// added are the steps after the agent has read a message.
+// added returns the steps after the agent has read a message.
 func (ss steps) added(text string, now time.Time) steps {
 	text = i18n.Excerpt(i18n.Visible(scrubbed(text)), mostInput)
 	return append(slices.Clone(ss), step{tool: addition, input: text, began: now, ended: now})
 }
 
-// ended are the steps after a tool gave its result.
+// ended returns the steps after a tool result.
 func (ss steps) ended(e claude.ToolResult, now time.Time) steps {
 	i := slices.IndexFunc(ss, func(s step) bool { return s.id == e.ID })
 	if i < 0 {
@@ -64,7 +64,7 @@ func (ss steps) ended(e claude.ToolResult, now time.Time) steps {
 	return ss
 }
 
-// refused are the steps after people have refused a tool.
+// refused returns the steps after people have refused a tool.
 func (ss steps) refused(e claude.ToolDenied) steps {
 	i := slices.IndexFunc(ss, func(s step) bool { return s.id == e.ID && s.ended.IsZero() })
 	if i < 0 {
@@ -75,7 +75,7 @@ func (ss steps) refused(e claude.ToolDenied) steps {
 	return ss
 }
 
-// running is the oldest step that has not ended; nil = none.
+// running is the oldest unfinished step; nil = none.
 func (ss steps) running() *step {
 	i := slices.IndexFunc(ss, func(s step) bool { return s.ended.IsZero() })
 	if i < 0 {
@@ -84,16 +84,16 @@ func (ss steps) running() *step {
 	return &ss[i]
 }
 
-// What is kept of a step.
+// Limits of a step.
 const (
-	mostRead    = 4 << 10 // bytes of an input or a result that are looked at
+	mostRead    = 4 << 10 // bytes read of an input or a result
 	mostInput   = 120     // runes
 	mostLines   = 3       // of a result
 	mostColumns = 100     // runes of a line
 	mostDiff    = 16      // lines
 )
 
-// secrets are what nobody needs to see of a tool's input and result.
+// secrets are the kinds removed from a tool's input and result.
 const secrets = redact.APIKey | redact.Secret
 
 // scrubbed is the beginning of an untrusted text, without secrets.
@@ -104,7 +104,7 @@ func scrubbed(text string) string {
 	return redact.Text(text, secrets)
 }
 
-// stepInput has the members of tool inputs that a card shows. Tools of the CLI share their names.
+// stepInput has the members of tool inputs that a card shows. Tools of the CLI share member names.
 type stepInput struct {
 	Command, Pattern, URL, Query, Title, Description, Skill, Plan, Prompt string
 
@@ -115,10 +115,10 @@ type stepInput struct {
 	Todos        []struct{ Content, Status string }
 }
 
-// InputLine says in one line what a tool was given.
+// InputLine shows a tool's input in one line.
 func InputLine(input json.RawMessage) string {
 	var in stepInput
-	_ = json.Unmarshal(input, &in) // what it is not, it says below as it came
+	_ = json.Unmarshal(input, &in) // other input is shown below as it is
 	text := in.line()
 	if text == "" {
 		text = strings.Trim(string(input), "{} \n")
@@ -129,7 +129,7 @@ func InputLine(input json.RawMessage) string {
 	return i18n.Excerpt(i18n.Visible(scrubbed(text)), mostInput)
 }
 
-// line is what matters most of an input; empty when nothing is known.
+// line is the most important part of an input; empty = unknown.
 func (in stepInput) line() string {
 	if len(in.Questions) > 0 {
 		return in.Questions[0].Question
@@ -151,7 +151,7 @@ func (in stepInput) line() string {
 		in.Description, in.Skill, in.Plan, in.Prompt, shortPath(in.Path))
 }
 
-// shortPath is the end of a path: where it lies on this machine is of no interest to a chat.
+// shortPath is the end of a path; its location on this machine is of no interest to a chat.
 func shortPath(path string) string {
 	if parts := strings.Split(filepath.ToSlash(path), "/"); len(parts) > 3 {
 		return "…/" + strings.Join(parts[len(parts)-3:], "/")
@@ -159,7 +159,7 @@ func shortPath(path string) string {
 	return path
 }
 
-// resultLines are the first lines of what a tool gave.
+// resultLines are the first lines of a tool's result.
 func resultLines(text string) string {
 	var lines []string
 	more := false
@@ -178,7 +178,7 @@ func resultLines(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// codeLine is a line of code that is not too long.
+// codeLine shortens a line of code.
 func codeLine(l string) string {
 	shown := strings.Map(func(r rune) rune {
 		if !text.IsInvisible(r) {
@@ -196,7 +196,7 @@ type edit struct {
 	Content string `json:"content"`
 }
 
-// diffOf shows what a tool that edits a file changes there; empty when it edits none.
+// diffOf shows the change of a tool that edits a file; empty = it edits none.
 func diffOf(input json.RawMessage) string {
 	var in struct {
 		edit
@@ -216,8 +216,8 @@ func diffOf(input json.RawMessage) string {
 	return strings.Join(lines, "\n")
 }
 
-// lines returns the lines of a diff without the common beginning and end. The CLI's edits quote their
-// surroundings, which would hide the change.
+// lines returns the lines of a diff without the common beginning and end. The CLI's edits include context lines, which
+// would hide the change.
 func (e edit) lines() []string {
 	before, after := splitLines(e.Old), splitLines(e.New+e.Content)
 	for len(before) > 0 && len(after) > 0 && before[0] == after[0] {

@@ -9,11 +9,11 @@ import (
 	"magpie/internal/claude"
 )
 
-// What a panel shows of the steps.
+// Limits of the panel of steps.
 const (
 	panelLength = 2200 // bytes of its text
-	mostDetails = 4    // steps, the newest, that are shown with what they did
-	mostNames   = 3    // of tools in the title
+	mostDetails = 4    // the newest steps, shown with details
+	mostNames   = 3    // tool names in the title
 )
 
 // title names the tools that were used.
@@ -32,10 +32,10 @@ func (ss steps) title(l i18n.Lang) string {
 		strings.Join(names, i18n.Listing.In(l)) + more
 }
 
-// toolWords are the texts for a tool: one while it runs, and its name.
+// toolWords are the texts for a tool: its status while it runs, and its name.
 type toolWords struct{ status, name i18n.Phrase }
 
-// ownTools are the tools of this program, and those of the CLI that only ask people something.
+// ownTools are this program's tools, and those of the CLI that only ask people something.
 var ownTools = map[string]toolWords{
 	agenttools.Prefix + "remember":       {i18n.Remembering, i18n.CardRemember},
 	agenttools.Prefix + "search_memory":  {i18n.LookingBack, i18n.CardLookBack},
@@ -46,7 +46,7 @@ var ownTools = map[string]toolWords{
 	addition:                             {i18n.Thinking, i18n.CardAddition},
 }
 
-// cliTools are what is shown while one of the CLI's own tools runs.
+// cliTools are the statuses of the CLI's own tools.
 var cliTools = map[string]i18n.Phrase{
 	"Bash": i18n.RunningCommand,
 	"Read": i18n.ReadingFile, "Write": i18n.WritingFile, "Edit": i18n.EditingFile, "NotebookEdit": i18n.EditingFile,
@@ -67,7 +67,7 @@ func ToolName(tool string, l i18n.Lang) string {
 	return strings.TrimPrefix(tool, "mcp__")
 }
 
-// using is what is shown while a tool runs; when its name is part of that, it comes along.
+// using is the status while a tool runs, and the tool's name if the status contains it.
 func using(tool string, l i18n.Lang) (status i18n.Phrase, name string) {
 	if own, ok := ownTools[tool]; ok {
 		return own.status, ""
@@ -78,7 +78,7 @@ func using(tool string, l i18n.Lang) (status i18n.Phrase, name string) {
 	return i18n.UsingTool, ToolName(tool, l)
 }
 
-// preparing is what is shown while the model writes what a tool is to do. What it writes to a file takes longest.
+// preparing is the status while the model writes a tool's input. The content of a file takes longest.
 func preparing(tool string, l i18n.Lang) (status i18n.Phrase, name string) {
 	switch tool {
 	case "Write", "Edit", "NotebookEdit":
@@ -89,7 +89,7 @@ func preparing(tool string, l i18n.Lang) (status i18n.Phrase, name string) {
 	return i18n.CardPreparing, ToolName(tool, l)
 }
 
-// body shows the steps, oldest first: the newest in detail, and of the older ones as many as there is room for.
+// body shows the steps, oldest first: the newest with details, and as many older ones as fit.
 func (ss steps) body(l i18n.Lang) string {
 	var parts []string
 	length := 0
@@ -108,7 +108,7 @@ func (ss steps) body(l i18n.Lang) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// head is a step in one line.
+// head shows a step in one line.
 func (s step) head(l i18n.Lang) string {
 	mark := "✓"
 	switch {
@@ -128,7 +128,7 @@ func (s step) head(l i18n.Lang) string {
 	return text
 }
 
-// details are what a step changed, or gave.
+// details are the change or the result of a step.
 func (s step) details() string {
 	text := ""
 	if s.diff != "" {
