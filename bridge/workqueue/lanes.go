@@ -9,34 +9,34 @@ import (
 	"magpie/internal/chat"
 )
 
-// ErrStopped is the cause with which a user stops a turn.
+// ErrStopped is the cancellation cause when a user stops a turn.
 var ErrStopped = errors.New("stopped by a user")
 
-// Lanes holds one lane for every chat that has work of one kind. One piece at a time is done in each.
+// Lanes has one lane for every chat with work of one kind. Each lane does one piece at a time.
 type Lanes struct {
 	mu     sync.Mutex
 	byChat map[chat.Key]*lane
-	closed bool // no new work is begun
+	closed bool // no new work may start
 }
 
 // lane is the work of one chat.
 type lane struct {
 	again bool                    // work arrived since the lane last looked
-	turn  int64                   // the one that runs; 0 = none
-	stop  context.CancelCauseFunc // ends it
-	waits bool                    // for a free process, or for people: nothing of it is lost when it stops
-	ban   []int64                 // turns that are stopped as soon as they begin
+	turn  int64                   // the running turn; 0 = none
+	stop  context.CancelCauseFunc // cancels it
+	waits bool                    // for a free process, or for people: stopping it loses nothing
+	ban   []int64                 // turns to be stopped as soon as they begin
 }
 
-// Count tells how many chats have work.
+// Count returns the number of chats with work.
 func (ls *Lanes) Count() int {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	return len(ls.byChat)
 }
 
-// Enter reports whether the caller must start working for the chat. If somebody does already, they will
-// look for work once more before they leave, so nothing is lost.
+// Enter reports whether the caller must start working for the chat. If another worker is active, it will look for work
+// again before it leaves, so nothing is lost.
 func (ls *Lanes) Enter(key chat.Key) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -66,8 +66,8 @@ func (ls *Lanes) Leave(key chat.Key) bool {
 	return true
 }
 
-// Close lets no new work begin. Turns that wait for a process or for people are cancelled, since
-// neither would finish in the remaining time.
+// Close prevents new work. Turns that wait for a process or for people are cancelled, since neither would finish in the
+// remaining time.
 func (ls *Lanes) Close() {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -79,7 +79,7 @@ func (ls *Lanes) Close() {
 	}
 }
 
-// SetWaiting notes whether the turn that runs in the chat waits for a free process or for people.
+// SetWaiting records whether the chat's running turn waits for a free process or for people.
 func (ls *Lanes) SetWaiting(key chat.Key, waits bool) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -89,22 +89,22 @@ func (ls *Lanes) SetWaiting(key chat.Key, waits bool) {
 	}
 }
 
-// Closed reports whether no new work begins any more.
+// Closed reports whether Close was called.
 func (ls *Lanes) Closed() bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	return ls.closed
 }
 
-// Claimed notes the turn that is about to begin in the chat: it counts as the one that runs, and is stopped as soon as
-// it begins if somebody stops it before.
+// Claimed records the turn that is about to begin in the chat: it counts as running, and if it is stopped now, it is
+// stopped as soon as it begins.
 func (ls *Lanes) Claimed(key chat.Key, turn int64) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	ls.byChat[key].turn = turn
 }
 
-// BeginTurn notes the turn that runs, and how to stop it.
+// BeginTurn records the running turn, and how to stop it.
 func (ls *Lanes) BeginTurn(key chat.Key, turn int64, stop context.CancelCauseFunc) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -114,7 +114,7 @@ func (ls *Lanes) BeginTurn(key chat.Key, turn int64, stop context.CancelCauseFun
 	}
 }
 
-// EndTurn notes that no turn runs.
+// EndTurn records that no turn is running.
 func (ls *Lanes) EndTurn(key chat.Key) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -122,7 +122,7 @@ func (ls *Lanes) EndTurn(key chat.Key) {
 	l.turn, l.stop, l.waits = 0, nil, false
 }
 
-// StopTurn ends a turn, if it is the one that runs in the chat.
+// StopTurn stops a turn, if it is running in the chat.
 func (ls *Lanes) StopTurn(key chat.Key, turn int64) bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -134,7 +134,7 @@ func (ls *Lanes) StopTurn(key chat.Key, turn int64) bool {
 	return true
 }
 
-// HaltTurns stops turns that run, or that wait in the chat's lane to begin.
+// HaltTurns stops turns that are running, or waiting in the chat's lane.
 func (ls *Lanes) HaltTurns(key chat.Key, turns ...int64) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -159,7 +159,7 @@ func (ls *Lanes) ChatOf(turn int64) (chat.Key, bool) {
 	return chat.Key{}, false
 }
 
-// RunningTurn is the turn that runs in the chat; 0 = none.
+// RunningTurn is the chat's running turn; 0 = none.
 func (ls *Lanes) RunningTurn(key chat.Key) int64 {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package workqueue does work in the order in which it came: a [Queue] so much of it at the same time, a chat's lane of
-// [Lanes] one piece after the other. What the work is does not belong here, nor where it is stored.
+// Package workqueue runs work in the order of arrival: a [Queue] runs a limited number of jobs at once, and a chat's
+// lane of [Lanes] one at a time. It does not know what the work is, nor where it is stored.
 package workqueue
 
 import (
@@ -8,22 +8,21 @@ import (
 	"sync"
 )
 
-// Queue is work that handlers leave to Run, in whose context it is done: so much of it at the same
-// time, first come, first served.
+// Queue runs jobs with the context of Run: a limited number at once, first come, first served.
 type Queue struct {
 	most   int
 	signal chan struct{}
 
 	mu     sync.Mutex
 	list   []func(context.Context)
-	placed []func(context.Context) // those that have a place already
-	active int                     // places that are taken
+	placed []func(context.Context) // those that have a slot already
+	active int                     // taken slots
 }
 
 // New makes a queue that runs at most this many jobs at the same time.
 func New(most int) *Queue { return &Queue{most: most, signal: make(chan struct{}, 1)} }
 
-// Enqueue leaves a job. It never blocks.
+// Enqueue adds a job. It never blocks.
 func (j *Queue) Enqueue(f func(context.Context)) {
 	j.mu.Lock()
 	j.list = append(j.list, f)
@@ -31,8 +30,8 @@ func (j *Queue) Enqueue(f func(context.Context)) {
 	j.wake()
 }
 
-// Reserve takes a place for a job that does not exist yet, if one is free and no job waits for it. The caller fills it
-// with Fill or gives it back with Free.
+// Reserve takes a slot for a future job, if one is free and no job is waiting for it. The caller uses it with Fill or
+// gives it back with Free.
 func (j *Queue) Reserve() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -43,7 +42,7 @@ func (j *Queue) Reserve() bool {
 	return true
 }
 
-// Fill leaves a job that is done in a place taken with Reserve.
+// Fill adds a job that runs in a slot taken with Reserve.
 func (j *Queue) Fill(f func(context.Context)) {
 	j.mu.Lock()
 	j.placed = append(j.placed, f)
@@ -51,7 +50,7 @@ func (j *Queue) Fill(f func(context.Context)) {
 	j.wake()
 }
 
-// Free gives back a place: one taken with Reserve, or that of a job that is done.
+// Free releases a slot: a reserved one, or that of a finished job.
 func (j *Queue) Free() {
 	j.mu.Lock()
 	j.active--
@@ -59,23 +58,22 @@ func (j *Queue) Free() {
 	j.wake()
 }
 
-// wake never blocks: the signal has room for one, and one is enough to make run look at the whole list.
+// wake never blocks: the channel has room for one signal, and one makes Run look at the whole list.
 func (j *Queue) wake() {
 	select {
 	case j.signal <- struct{}{}:
-	default: // run has been told already
+	default: // already signaled
 	}
 }
 
-// Count tells how many jobs wait, and how many are being done.
+// Count returns how many jobs are waiting, and how many are running.
 func (j *Queue) Count() (waiting, active int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return len(j.list), j.active
 }
 
-// Run does every job, each in its own goroutine and with ctx. Once stop is closed it returns as soon as nothing is left
-// to do.
+// Run runs each job in its own goroutine, with ctx. Once stop is closed it returns as soon as no job is left.
 func (j *Queue) Run(ctx context.Context, stop <-chan struct{}) {
 	stopping := false
 	for {
@@ -97,8 +95,8 @@ func (j *Queue) Run(ctx context.Context, stop <-chan struct{}) {
 	}
 }
 
-// claimJobs claims the jobs that have a place, and as many others as there are free places, under the lock that Free
-// uses, so the limit cannot be exceeded.
+// claimJobs takes the jobs that have a slot, and as many others as there are free slots. It does so under the lock that
+// Free uses, so the limit cannot be exceeded.
 func (j *Queue) claimJobs() []func(context.Context) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

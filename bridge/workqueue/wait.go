@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// StoreRetry is the wait before the database is tried again.
+// StoreRetry is the wait before a database operation is retried.
 const StoreRetry = time.Second
 
 // Sleep waits for d, or until ctx is done.
