@@ -159,6 +159,7 @@ func TestACrashWhilePeopleAreAsked(t *testing.T) {
 			if !s.died(patience) {
 				t.Fatalf("the program did not come to this step: %s", s.logs)
 			}
+			s.alone(patience) // the agent ends by itself, and says that it could not ask
 			s.ran("out.txt", 0)
 			s.run()
 			s.connected()

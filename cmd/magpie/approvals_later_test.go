@@ -242,6 +242,7 @@ func TestACrashRightAfterADecision(t *testing.T) {
 	if !s.died(patience) {
 		t.Fatalf("the program did not come to this step: %s", s.logs)
 	}
+	s.alone(patience) // the agent ends by itself, and says that it could not ask
 	s.run()
 	s.connected()
 	s.closed(card, "小明 已允许")

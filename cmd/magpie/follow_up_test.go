@@ -270,11 +270,12 @@ var followUpSteps = map[string]bool{
 }
 
 // The program is killed while the agent goes on by itself, or when it has. Its answer comes once, and nothing is run
-// again: what the agent has finished alone is in its transcript. Not parallel: beside many others, the answer was missing
-// now and then after the steps around queueing, for a reason that is not known yet.
+// again: what the agent has finished alone is in its transcript.
 func TestACrashAroundAFollowUp(t *testing.T) {
+	t.Parallel()
 	for step, ofTheCLI := range followUpSteps {
 		t.Run(step, func(t *testing.T) {
+			t.Parallel()
 			s := newService(t, feishusim.Config{}, allowBash, func(c *config.Config) {
 				if ofTheCLI {
 					realCLI(t)(c)
@@ -282,10 +283,18 @@ func TestACrashAroundAFollowUp(t *testing.T) {
 			})
 			s.run("MAGPIE_CRASH_AT=" + step)
 			s.connected()
-			id, end := s.inBackground(modelsim.Text(followUp))
+			rest := make(chan struct{})
+			id, end := s.inBackground(modelsim.Hold(rest), modelsim.Text(followUp))
+			alone := step != "follow-up: read" && step != "follow-up: stored"
+			if !alone {
+				close(rest)
+			}
 			end()
 			if !s.died(patience) {
 				t.Fatalf("the program did not come to this step: %s", s.logs)
+			}
+			if alone {
+				close(rest)
 			}
 			s.alone(patience)
 			s.run()
@@ -369,7 +378,7 @@ func TestACrashInTheSecondFollowUp(t *testing.T) {
 		t.Run(fmt.Sprintf("finishes=%v", finishes), func(t *testing.T) {
 			t.Parallel()
 			s := newService(t, feishusim.Config{}, allowBash, func(c *config.Config) {
-				if finishes { // the scripted agent ends when nobody hears it
+				if finishes { // what it has finished alone is read from its transcript
 					realCLI(t)(c)
 				}
 			})

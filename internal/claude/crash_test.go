@@ -4,6 +4,7 @@ package claude_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -55,7 +57,8 @@ type job struct {
 	Sweep  bool // do nothing but a sweep
 }
 
-// bridge runs one turn, says "turn" and closes its pool, says "closed" and waits for the end of its input.
+// bridge runs one turn, in which it says "asks" when people are to be asked, says "turn" and closes its pool, says
+// "closed" and waits for the end of its input.
 func bridge(text string) error {
 	var j job
 	if err := json.Unmarshal([]byte(text), &j); err != nil {
@@ -84,9 +87,12 @@ func bridge(text string) error {
 	if err != nil {
 		return err
 	}
-	for _, err := range p.Run(context.Background(), j.Prompt, "go on") {
+	for ev, err := range p.Run(context.Background(), j.Prompt, "go on") {
 		if err != nil {
 			return err
+		}
+		if _, ok := ev.(claude.ToolAsk); ok {
+			fmt.Println("asks")
 		}
 	}
 	fmt.Println("turn")
@@ -175,6 +181,15 @@ func there(pid string) bool {
 	return !strings.HasPrefix(rest, "Z")
 }
 
+// runs reports whether there is a process of an instance.
+func runs(instance string) bool {
+	files, _ := filepath.Glob("/proc/[0-9]*/environ")
+	return slices.ContainsFunc(files, func(file string) bool {
+		env, _ := os.ReadFile(file) // a process that is gone has none
+		return bytes.Contains(env, []byte("MAGPIE_PROCESS="+instance+"/"))
+	})
+}
+
 // leaves is a shell command that leaves processes behind in many ways, with their ids in the file.
 func leaves(file string) string {
 	note := "sh -c 'echo $$ >> " + file + "; exec sleep 300' >/dev/null 2>&1"
@@ -249,6 +264,72 @@ func TestASweepLetsTheTranscriptBeWritten(t *testing.T) {
 	if err != nil || !got.Known || got.Acted || got.Ended {
 		t.Errorf("recalled %+v %v", got, err)
 	}
+}
+
+// An agent finishes its turn when its bridge has died, though nobody reads what it says.
+func TestAnAgentFinishesAlone(t *testing.T) {
+	agents(t, func(t *testing.T, command string) {
+		r, rest := newRig(t, by(command), func(c *claude.Config) { c.Instance = uuid.NewString() }), make(chan struct{})
+		r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{
+			modelsim.Text("first "), modelsim.Hold(rest), modelsim.Text("and last"),
+		}})
+		got := r.killed(func(program) {
+			must(t, r.model.Await(t.Context(), func(list []modelsim.Request) bool { return len(list) > 0 }))
+		}, func() { close(rest) })
+		if got.Text != "first and last" || !got.Ended || got.Failure != "" {
+			t.Errorf("recalled %+v", got)
+		}
+	})
+}
+
+// An agent whose bridge has died is told that nobody can be asked, of what waits for a decision as well as later. It
+// goes on without, which does not count as its answer.
+func TestAnAgentAsksAlone(t *testing.T) {
+	agents(t, func(t *testing.T, command string) {
+		r := newRig(t, by(command), func(c *claude.Config) { c.Instance = uuid.NewString() })
+		touch := func(file string) modelsim.Step {
+			return modelsim.Tool("Bash", map[string]any{"command": "touch " + file, "description": "touch"})
+		}
+		r.model.Script(
+			modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("first"), touch("a")}},
+			modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("again"), touch("b")}},
+			modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("not possible")}},
+		)
+		got := r.killed(func(p program) { p.await(t, "asks") }, func() {})
+		if got.Text != "first" || !got.Acted || got.Ended || got.Failure != "" {
+			t.Errorf("recalled %+v", got)
+		}
+		list := r.model.Requests()
+		if len(list) != 3 {
+			t.Errorf("%d requests", len(list))
+		}
+		for i, q := range list[1:] {
+			why := []string{"Tool permission stream closed before response received", "Stream closed"}[i]
+			got := q.Messages[len(q.Messages)-1].Text // AbortError, or Error in the oldest version
+			if !strings.Contains(got, "Tool permission request failed: ") || !strings.Contains(got, "Error: "+why) {
+				t.Errorf("the agent is told %q", got)
+			}
+		}
+		if files, err := os.ReadDir(r.cfg.Project); len(files) > 0 || err != nil {
+			t.Errorf("the project holds %v: %v", files, err)
+		}
+	})
+}
+
+// killed kills a bridge during a turn, does then, and returns what the agent leaves when it has ended.
+func (r *rig) killed(during func(program), then func()) claude.Outcome {
+	r.Helper()
+	j := job{Spec: withDir(fresh(), r.cfg.Project), Prompt: uuid.NewString()}
+	j.Spec.Mode = "default"
+	p := r.program(j)
+	during(p)
+	_ = p.Process.Kill()
+	_ = p.Wait()
+	then()
+	must(r.T, poll(r.Context(), "the end of the agent", func() bool { return !runs(r.cfg.Instance) }))
+	got, err := r.cfg.Transcripts("").ReadOutcome(r.cfg.Project, j.Spec.Session, j.Prompt)
+	must(r.T, err)
+	return got
 }
 
 func TestASweepNeedsAnInstance(t *testing.T) {

@@ -3,6 +3,7 @@ package claude
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +21,9 @@ import (
 // The CLI writes a model's message when it is complete, about 50 ms later: the last moments of a killed CLI are
 // missing. So if Known and Acted are true, that is proven; if they are false, nothing is proven about a CLI that was
 // killed.
+//
+// A CLI whose bridge has died goes on alone. When it needs a permission then, it tells the model that it could not ask.
+// What the model does without it does not count as the outcome: people may still be asked when the turn goes on.
 type Outcome struct {
 	Known bool // the prompt is in the transcript
 	Acted bool // a tool was called for it
@@ -102,6 +106,7 @@ type outcomeReader struct {
 	message  string          // the last one
 	stop     string          // stop reason of the last message; empty = none, or something followed
 	open     map[string]bool // its tool calls without a result
+	alone    bool            // nobody could be asked for a permission: only the usage counts from here on
 	over     bool            // another prompt follows
 }
 
@@ -159,7 +164,7 @@ func (r *outcomeReader) truncatedLine(line []byte) {
 func (r *outcomeReader) assistant(v gjson.Result) {
 	msg := v.Get("message")
 	if msg.Get("model").String() == "<synthetic>" {
-		if v.Get("isApiErrorMessage").Bool() {
+		if v.Get("isApiErrorMessage").Bool() && !r.alone {
 			r.out.Failure = recordedFailure(v)
 		}
 		return // the CLI also closes a turn that was cut off in this way, when it resumes the session
@@ -171,6 +176,9 @@ func (r *outcomeReader) assistant(v gjson.Result) {
 			r.messages[id] = true
 			r.count(msg.Get("usage"))
 		}
+	}
+	if r.alone {
+		return
 	}
 	r.stop, r.out.Failure, r.out.Model = msg.Get("stop_reason").String(), "", msg.Get("model").String()
 	for _, block := range msg.Get("content").Array() {
@@ -214,6 +222,7 @@ func (r *outcomeReader) user(v gjson.Result) {
 	for _, block := range content.Array() {
 		if block.Get("type").String() == "tool_result" {
 			delete(r.open, block.Get("tool_use_id").String())
+			r.alone = r.alone || couldNotAsk(block)
 		}
 	}
 	if r.steered(v.Get("uuid").String(), true) {
@@ -228,6 +237,13 @@ func (r *outcomeReader) user(v gjson.Result) {
 		r.out.Failure = FailAborted
 	}
 	r.stop = "" // the model is to answer this
+}
+
+// couldNotAsk reports whether a tool was refused because the CLI's input had ended before anybody decided.
+func couldNotAsk(result gjson.Result) bool {
+	content := result.Get("content")
+	return result.Get("is_error").Bool() && strings.HasPrefix(
+		cmp.Or(content.Get("0.text").String(), content.String()), "Tool permission request failed: ")
 }
 
 // steered notes that the agent reads a message that was handed to the turn, and reports whether it is one. Those that

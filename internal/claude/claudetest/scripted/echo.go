@@ -56,6 +56,8 @@ func (a *echo) prompt(m message) error { return a.answer(m.UUID, m.Message.Conte
 
 func (a *echo) decided(gjson.Result) {}
 
+func (a *echo) inputEnded() {}
+
 func (a *echo) control(o order) (object, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

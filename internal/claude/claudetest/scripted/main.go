@@ -26,8 +26,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/tidwall/gjson"
 )
@@ -101,6 +103,8 @@ func run(args []string, in io.Reader, out io.Writer) error {
 	var err error
 	prompts := newInbox()
 	if url := os.Getenv("ANTHROPIC_BASE_URL"); url != "" {
+		// Like the CLI, it finishes its turn when nobody reads what it says any more. Its tools take the signal as usual.
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 		r, err = newAgent(stream, o, url, prompts)
 	} else {
 		r, err = newEcho(stream, o)
@@ -111,6 +115,7 @@ func run(args []string, in io.Reader, out io.Writer) error {
 	failed := make(chan error, 1)
 	go func() {
 		failed <- read(in, stream, r, prompts)
+		r.inputEnded()
 		prompts.close()
 	}()
 	for list := prompts.next(); len(list) > 0; list = prompts.next() {
@@ -152,6 +157,8 @@ type responder interface {
 	control(o order) (object, error)
 	// decided takes the decision whether a tool may be used.
 	decided(response gjson.Result)
+	// inputEnded says that there will be no more decisions.
+	inputEnded()
 }
 
 // errUnsupported is that a control request is not known.

@@ -4,7 +4,9 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"sync"
+	"syscall"
 )
 
 type object = map[string]any
@@ -16,8 +18,15 @@ type output struct {
 	w       *bufio.Writer
 }
 
-// say writes lines and sends them off together.
+// say writes lines and sends them off together. It is no error if nobody reads them any more.
 func (o *output) say(lines ...object) error {
+	if err := o.write(lines); !errors.Is(err, syscall.EPIPE) {
+		return err
+	}
+	return nil
+}
+
+func (o *output) write(lines []object) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, line := range lines {

@@ -18,10 +18,27 @@ type permissions struct {
 	mu        sync.Mutex
 	mode      string                       // empty = the default
 	decisions map[string]chan gjson.Result // by the request's id
+	ended     chan struct{}                // closed with the input: nobody decides any more
 }
+
+func newPermissions(out *output, mode string) *permissions {
+	return &permissions{
+		output: out, mode: mode, decisions: map[string]chan gjson.Result{}, ended: make(chan struct{}),
+	}
+}
+
+// unanswered is what the model is told of a request that nobody can decide, because the input has ended.
+type unanswered string
+
+func (e unanswered) Error() string { return "Tool permission request failed: AbortError: " + string(e) }
 
 // mayUse asks whether a tool may be used, and waits for the decision.
 func (p *permissions) mayUse(ctx context.Context, b *block, input gjson.Result) (gjson.Result, error) {
+	select {
+	case <-p.ended:
+		return gjson.Result{}, unanswered("Stream closed")
+	default:
+	}
 	id := uuid.NewString()
 	decided := make(chan gjson.Result, 1)
 	p.mu.Lock()
@@ -42,6 +59,8 @@ func (p *permissions) mayUse(ctx context.Context, b *block, input gjson.Result) 
 	select {
 	case d := <-decided:
 		return d, nil
+	case <-p.ended:
+		return gjson.Result{}, unanswered("Tool permission stream closed before response received")
 	// As the real CLI does when a turn is interrupted while it waits: the request is withdrawn.
 	case <-ctx.Done():
 		return gjson.Result{}, errors.Join(ctx.Err(), p.say(object{"type": "control_cancel_request", "request_id": id}))
@@ -75,3 +94,6 @@ func (p *permissions) decided(response gjson.Result) {
 		waits <- response.Get("response")
 	}
 }
+
+// inputEnded says that there will be no more decisions.
+func (p *permissions) inputEnded() { close(p.ended) }

@@ -50,7 +50,7 @@ type agent struct {
 
 func newAgent(out *output, o options, url string, prompts *inbox) (*agent, error) {
 	a := &agent{
-		output: out, permissions: &permissions{output: out, mode: o.mode, decisions: map[string]chan gjson.Result{}},
+		output: out, permissions: newPermissions(out, o.mode),
 		api: api{url, o.session, fullName(o.model)}, system: o.system, toolbox: o.toolbox,
 		replay: o.replay, prompts: prompts, suggests: o.suggest,
 	}
@@ -246,7 +246,9 @@ func (a *agent) permitted(ctx context.Context, b *block) outcome {
 		return a.use(ctx, b.name, input)
 	}
 	d, err := a.mayUse(ctx, b, input)
-	if err != nil {
+	if errors.As(err, new(unanswered)) {
+		return failed(err)
+	} else if err != nil {
 		return outcome{rejected, true, nil}
 	}
 	if d.Get("behavior").String() != "allow" {
