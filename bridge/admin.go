@@ -206,7 +206,7 @@ func (cs adminCommands) adminCost(ctx context.Context, o ordered) (order, error)
 	if err != nil {
 		return order{}, err
 	}
-	models, err := p.ledger.Models(ctx, chat.Key{}, since, mostSpenders)
+	models, err := p.models(ctx, chat.Key{}, since)
 	if err != nil {
 		return order{}, err
 	}

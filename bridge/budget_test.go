@@ -309,9 +309,9 @@ func TestTheCostsOfAllChats(t *testing.T) {
 		p := &budget{ledger: dbtest.New(t).Ledger(), zone: time.UTC, log: zerolog.Nop()}
 		p.Store(&Budget{UserDayUSD: 3, ChatDayUSD: 4})
 		for i, e := range []db.Expense{
-			{Key: room, User: "ou_1", Usage: db.Usage{Model: "opus", CostUSD: 1}},
+			{Key: room, User: "ou_1", Usage: db.Usage{Model: "claude-opus-4-8[1m]", CostUSD: 1}},
 			{Key: room, User: "ou_2", Usage: db.Usage{Model: "haiku", CostUSD: 0.5}},
-			{Key: chat.FeishuChat("oc_2"), User: "ou_1", Usage: db.Usage{Model: "opus", CostUSD: 0.25}},
+			{Key: chat.FeishuChat("oc_2"), User: "ou_1", Usage: db.Usage{Model: "claude-opus-4-8[1m]", CostUSD: 0.25}},
 		} {
 			e.Purpose, e.Turn, e.Usage.Input = "test", int64(i+1), 500
 			if err := p.ledger.Book(t.Context(), e); err != nil {
@@ -323,7 +323,7 @@ func TestTheCostsOfAllChats(t *testing.T) {
 			if err != nil || len(done.card.Charts) != 4 {
 				t.Fatalf("%q: %+v, %v", args, done.card, err)
 			}
-			for i, want := range []string{"", "ou_1 1.25, ou_2 0.50", "feishu:chat:oc_1 1.50, feishu:chat:oc_2 0.25", "opus 1.25, haiku 0.50"} {
+			for i, want := range []string{"", "ou_1 1.25, ou_2 0.50", "feishu:chat:oc_1 1.50, feishu:chat:oc_2 0.25", "Opus 4.8 1.25, haiku 0.50"} {
 				if c := done.card.Charts[i]; i > 0 && barsOf(c) != want || c.Limit.Value != limits[i] {
 					t.Errorf("%q, chart %d: %s, limit %v", args, i, barsOf(c), c.Limit)
 				}

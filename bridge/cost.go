@@ -11,6 +11,7 @@ import (
 	"magpie/bridge/i18n"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/claude"
 )
 
 // stretch is a period for which costs are shown.
@@ -37,9 +38,10 @@ func findStretch(name string) (stretch, bool) {
 	return list[i], true
 }
 
-// bin is one line of a chart.
+// bin is one bar of a chart.
 type bin struct {
 	label string
+	span  string // the label in a list
 	from  time.Time
 	db.Spending
 }
@@ -55,13 +57,16 @@ func (p *budget) bins(s stretch, now time.Time) []bin {
 		y, m, d := begin.Date()
 		for h := 0; h < 24; h += hoursOfBin {
 			// By date and hour: with a clock change a day does not have 24 equal steps.
-			list = append(list, bin{label: fmt.Sprintf("%02d:00", h), from: time.Date(y, m, d, h, 0, 0, 0, p.zone)})
+			label := fmt.Sprintf("%02d:00", h)
+			list = append(list, bin{label: label, span: fmt.Sprintf("%s–%02d:00", label, h+hoursOfBin),
+				from: time.Date(y, m, d, h, 0, 0, 0, p.zone)})
 		}
 		return list
 	}
 	for i := 1 - s.days; i <= 0; i++ {
 		day := p.midnight(now, i)
-		list = append(list, bin{label: day.Format("01-02"), from: day})
+		label := day.Format("01-02")
+		list = append(list, bin{label: label, span: label, from: day})
 	}
 	return list
 }
@@ -117,7 +122,7 @@ func (p *budget) report(
 		}
 		chart.Bars = append(chart.Bars, bar)
 		if b.Spending != (db.Spending{}) {
-			r.lines += fmt.Sprintf("- %s %s · %s\n", b.label, i18n.USD(b.USD), i18n.Tokens(b.Tokens))
+			r.lines += fmt.Sprintf("- %s %s · %s\n", b.span, i18n.USD(b.USD), i18n.Tokens(b.Tokens))
 		}
 	}
 	r.charts = append(r.charts, chart)
@@ -168,12 +173,23 @@ func (p *budget) showCost(ctx context.Context, o ordered) (order, error) {
 	if err != nil {
 		return order{}, err
 	}
-	models, err := p.ledger.Models(ctx, o.m.Key, p.midnight(time.Now(), 1-s.days), mostSpenders)
+	models, err := p.models(ctx, o.m.Key, p.midnight(time.Now(), 1-s.days))
 	if err != nil {
 		return order{}, err
 	}
 	limits, err := p.limits(ctx, o.m.Key, o.m.Actor.ID, o.lang)
 	return order{card: r.card(limits, o.lang, byModel(models, o.lang))}, err
+}
+
+// models are the models that were paid for, with their names.
+func (p *budget) models(ctx context.Context, key chat.Key, since time.Time) ([]db.Spender, error) {
+	list, err := p.ledger.Models(ctx, key, since, mostSpenders)
+	for i, one := range list {
+		if name := claude.ModelName(one.ID); name != one.ID {
+			list[i].Name = name
+		}
+	}
+	return list, err
 }
 
 // byModel lists the cost of each model.

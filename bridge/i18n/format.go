@@ -77,8 +77,10 @@ func ExactDuration(d time.Duration, l Lang) string {
 	}
 }
 
-// Excerpt shortens a text to that many runes on one line.
+// Excerpt returns at most this many runes of a text, on one line. Nothing in it turns the direction of writing.
 func Excerpt(text string, most int) string {
-	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
+	words := strings.FieldsFunc(text, func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
+	})
 	return Truncate(strings.Join(words, " "), most)
 }

@@ -15,3 +15,9 @@ func TestFigures(t *testing.T) {
 		}
 	}
 }
+
+func TestAnExcerptIsOneLineInItsOwnDirection(t *testing.T) {
+	if got, want := Excerpt("a\u202Eb\n\u2067c\u2069 \x07d👨\u200D👧", 20), "a b c d👨\u200D👧"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
