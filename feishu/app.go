@@ -13,25 +13,25 @@ import (
 )
 
 // requiredScopes are the permissions that the app must have. One permission of each row is enough, as the pages of the
-// calls and events say; we ask for the first one of a row.
+// calls and events say; we request the first of each row.
 var requiredScopes = [][]string{
-	{"im:message:send_as_bot", "im:message"},                           // to answer, and to redraw cards
-	{"im:message.p2p_msg:readonly", "im:message.p2p_msg"},              // to be written to
-	{"im:message.group_at_msg:readonly", "im:message.group_msg"},       // to be mentioned in groups
-	{"im:message:readonly", "im:message"},                              // to read quoted and forwarded messages, and files
-	{"im:message:readonly", "im:message.reactions:read"},               // to find reactions that an earlier process added
+	{"im:message:send_as_bot", "im:message"},                           // to reply, and to redraw cards
+	{"im:message.p2p_msg:readonly", "im:message.p2p_msg"},              // to receive private messages
+	{"im:message.group_at_msg:readonly", "im:message.group_msg"},       // to receive mentions in groups
+	{"im:message:readonly", "im:message"},                              // to read quotes, forwarded messages and files
+	{"im:message:readonly", "im:message.reactions:read"},               // to find reactions of an earlier process
 	{"im:message.reactions:write_only"},                                // to show that a question was seen
 	{"im:resource", "im:resource:upload"},                              // to send files
-	{"im:chat:read", "im:chat:readonly", "im:chat"},                    // to know how people talk in a group
-	{"im:chat.members:read", "im:chat:readonly", "im:chat"},            // to know people's names
-	{"im:chat.members:bot_access", "im:chat:readonly", "im:chat"},      // to be told of groups that it is added to
+	{"im:chat:read", "im:chat:readonly", "im:chat"},                    // to know the mode of a group
+	{"im:chat.members:read", "im:chat:readonly", "im:chat"},            // to know users' names
+	{"im:chat.members:bot_access", "im:chat:readonly", "im:chat"},      // to learn when it is added to a group
 	{"cardkit:card:write"},                                             // to stream an answer
 	{"application:application:self_manage", "admin:app.info:readonly"}, // to know its owner and its permissions
 }
 
 // Permissions that only some configurations need. All permissions of a list are needed.
 var (
-	// to list a user's departments: the call, the field in its answer, and the departments above
+	// to list a user's departments: the call, the field in its reply, and the parent departments
 	ForDepartments = []string{
 		"contact:contact.base:readonly", "contact:user.department:readonly", "contact:department.base:readonly",
 	}
@@ -41,7 +41,7 @@ var (
 	ForBots = []string{"im:message.group_at_msg.include_bot:readonly"}
 )
 
-// greetingScope is the permission for the event of a private chat that is opened.
+// greetingScope is the permission for the event of an opened private chat.
 const greetingScope = "im:chat.access_event.bot_p2p_chat:read"
 
 // Events and callbacks that the app must have subscribed to.
@@ -51,9 +51,9 @@ var (
 		eventMessage, "im.message.recalled_v1", "im.chat.member.bot.added_v1", "im.chat.member.bot.deleted_v1",
 		"im.chat.disbanded_v1",
 	}
-	eventRead = "im.message.message_read_v1" // its permissions are required ones
-	// Only for the greeting, and to start a process before the question. im.message.updated_v1 is not among them: it also
-	// comes whenever a bot's card changes, and nobody knows how often that is.
+	eventRead = "im.message.message_read_v1" // needs no permission beyond the required ones
+	// Only for the greeting, and to start a process before the question. im.message.updated_v1 is not among them: it
+	// also comes for every change of a bot's card, at an unknown rate.
 	optionalEvents    = []string{"im.chat.access_event.bot_p2p_chat_entered_v1", eventRead}
 	requiredCallbacks = []string{"card.action.trigger"}
 )
@@ -61,30 +61,29 @@ var (
 // App is what the platform reports about an app. A field that the platform did not report is empty.
 type App struct {
 	Name      string
-	Owner     string // open_id of the member of the tenant to whom the app belongs
+	Owner     string // open_id of the tenant member who owns the app
 	scopes    []string
 	events    []string
 	callbacks []string
 }
 
-// Missing is what an app needs from the console and does not have, as far as the platform reports it.
+// Missing is what an app needs from the console and lacks, as far as the platform reports it.
 type Missing struct {
 	Scopes         []string
-	OptionalScopes []string // permissions without which the bot works, but knows less
+	OptionalScopes []string // permissions without which the bot works with limitations
 	Events         []string
-	OptionalEvents []string // events without which the bot works, but knows less
+	OptionalEvents []string // events without which the bot works with limitations
 	Callbacks      []string
 }
 
-// Empty reports whether nothing required is missing. What is optional does not count.
+// Empty reports whether nothing required is missing. Optional permissions and events are ignored.
 func (l Missing) Empty() bool { return len(l.Scopes)+len(l.Events)+len(l.Callbacks) == 0 }
 
-// NoMessageEvent reports whether the app is not subscribed to messages, so that none arrives.
+// NoMessageEvent reports whether the app is not subscribed to messages, so that none arrive.
 func (l Missing) NoMessageEvent() bool { return slices.Contains(l.Events, eventMessage) }
 
-// Missing compares what the app has with what it needs: what every app needs, and the permissions that the
-// configuration needs in addition. A list that the platform did not report is not compared, since it would look as if
-// everything were missing.
+// Missing compares the app with what every app needs, plus the permissions that the configuration needs. A list that
+// the platform did not report is skipped, since everything would look missing.
 func (a App) Missing(additional ...string) Missing {
 	var l Missing
 	if len(a.scopes) > 0 {
@@ -110,7 +109,7 @@ func missingFrom(list, has []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(has, s) })
 }
 
-// Owner returns the user to whom the app belongs, or "" when the platform does not name one.
+// Owner returns the user who owns the app, or "" if the platform does not name one.
 func (c *Client) Owner(ctx context.Context) (string, error) {
 	app, err := fetchApp(ctx, c.api, c.cfg.AppID)
 	return app.Owner, err
@@ -132,7 +131,7 @@ func fetchApp(ctx context.Context, a *openapi.Client, id string) (App, error) {
 	}
 	data := answer.Get("data.app")
 	app := App{Name: data.Get("app_name").String(), Owner: data.Get("creator_id").String()}
-	// An owner of another type is a company or a vendor, not a person of this tenant; then the creator counts.
+	// An owner of another type is a company or a vendor, not a person of this tenant; then the creator is used.
 	if owner := data.Get("owner"); owner.Get("owner_id").String() != "" &&
 		(cmp.Or(owner.Get("type").Int(), owner.Get("owner_type").Int()) == memberOwner || app.Owner == "") {
 		app.Owner = owner.Get("owner_id").String()

@@ -17,27 +17,27 @@ import (
 	"magpie/internal/chat"
 )
 
-// Bounds of the backfill after a connection was lost.
+// Limits of the backfill after a lost connection.
 const (
 	backfillChats    = 50              // the most recently active ones
-	backfillMessages = 200             // of each chat, the newest ones
+	backfillMessages = 200             // the newest ones of each chat
 	backfillSlack    = 5 * time.Second // messages do not always arrive in the order of their times
 	backfillParallel = 4               // chats at the same time
 	backfillTries    = 8               // per connection
-	backfillBackoff  = 2 * time.Second // before the second try; it doubles up to
+	backfillBackoff  = 2 * time.Second // before the second attempt; doubles up to
 	backfillMaxWait  = 128 * time.Second
-	backfillTimeout  = time.Second // for which a new message waits for older ones of its chat
+	backfillTimeout  = time.Second // how long a new message waits for older ones of its chat
 )
 
-// backfill fetches messages for which no event arrived. What is said while there is no connection, or a dead one, the
-// platform delivers only 15 s, 5 min, 1 h and 6 h later, and then never. So after each connect the client lists the
-// messages of the recently active chats by itself.
+// backfill fetches messages for which no event arrived. Without a working connection the platform redelivers events
+// only after 15 s, 5 min, 1 h and 6 h, and then gives up. So after each connect the client lists the messages of the
+// recently active chats.
 type backfill struct {
 	eventHandler
 	urgent singleflight.Group
 
 	mu      sync.Mutex
-	pending []chat.Activity // chats to list, and since when; the most recently active first
+	pending []chat.Activity // chats to list, and from which time; the most recently active first
 }
 
 // recordPending records for each active chat up to which time its messages are known. A chat that is still pending
@@ -58,7 +58,7 @@ func (g *backfill) recordPending(ctx context.Context) {
 		}
 		g.pending = append(g.pending, a)
 	}
-	// By milliseconds, in which the platform counts: a finer order would depend on our own clock.
+	// By milliseconds, the platform's precision: a finer order would depend on our own clock.
 	slices.SortStableFunc(g.pending, func(a, b chat.Activity) int {
 		return cmp.Compare(b.Since.UnixMilli(), a.Since.UnixMilli())
 	})
@@ -84,8 +84,8 @@ func (g *backfill) run(ctx context.Context) {
 	before := g.client.Status().Backfilled
 	wait := backoff.ExponentialBackOff{InitialInterval: backfillBackoff, MaxInterval: backfillMaxWait, Multiplier: 2}
 	for try := range backfillTries {
-		// Waits 2 s, 4 s, ... before the tries after the first: about four minutes in all, after which the
-		// next connection tries again.
+		// Waits 2 s, 4 s, ... before each retry: about four minutes in all, after which the next connection tries
+		// again.
 		if try > 0 && openapi.Sleep(ctx, wait.NextBackOff()) != nil {
 			return
 		}

@@ -18,14 +18,14 @@ import (
 	"magpie/internal/failpoint"
 )
 
-// Tries per operation until its outcome is known. A live card is redrawn soon anyway; the final one must arrive.
+// Attempts per operation until its outcome is known. A live card is redrawn soon anyway; the final one must arrive.
 const (
 	liveTries = 3
 	lastTries = 8
 )
 
-// cardPage is one message that shows one page of a card. It is a CardKit card, else a card inside its message, else,
-// when the platform accepts neither, static text.
+// cardPage is one message that shows one page of a card. It is a CardKit card, or else a card inside its message, or
+// else, if the platform accepts neither, static text.
 type cardPage struct {
 	message string
 	entity  *entity       // nil: the message is the card
@@ -44,7 +44,7 @@ const (
 	plainLooks         // no markup: the platform refuses something else
 )
 
-// after is how a card may look after it was refused: nothing is left after plain looks.
+// after returns the looks to try after a refusal; there are none after plain looks.
 func (l looks) after(err error) looks {
 	if l == allLooks && openapi.TooManyTables(err) {
 		return tablesAsCode
@@ -163,7 +163,7 @@ func (o pageSender) mayUseOtherKind(ctx context.Context, err error) bool {
 	case openapi.ClassOf(err) == openapi.Unknown:
 		return e.Op == opCreateCard && !o.uncertain // creating a card entity shows nothing yet
 	case openapi.MissingPermission(err):
-		return e.Op != opSend // which is the same for every kind of message
+		return e.Op != opSend // the same for every kind of message
 	}
 	same := []openapi.Class{
 		openapi.MessageGone, openapi.NoAccess, openapi.BadToken, openapi.RateLimited, openapi.CircuitOpen,
@@ -341,7 +341,7 @@ func (s *cardPage) finish(ctx context.Context, o pageSender, card chat.Card, see
 	if err := s.fallback(ctx, o, card, refused, seed, part); err != nil {
 		return err
 	}
-	// The text is delivered by now; without this people would see a card that seems to go on for ten minutes.
+	// The text has been delivered; without this the card would look unfinished for ten minutes.
 	if s.entity != nil {
 		if err := s.entity.setStreaming(ctx, false, lastTries); err != nil {
 			if !mayFallBack(ctx, err) {
@@ -355,7 +355,7 @@ func (s *cardPage) finish(ctx context.Context, o pageSender, card chat.Card, see
 }
 
 // fallback delivers the final value when the platform has refused to draw it: as a card inside the message, then with
-// plainer looks, else as text.
+// plainer looks, or else as text.
 func (s *cardPage) fallback(
 	ctx context.Context, o pageSender, card chat.Card, refused error, seed string, part int,
 ) error {

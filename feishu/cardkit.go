@@ -93,7 +93,7 @@ type cardData struct {
 	Data string `json:"data"`
 }
 
-// replace redraws the whole card, in streaming mode or not; card.Live decides about the mode afterwards.
+// replace redraws the whole card; card.Live decides about streaming mode afterwards.
 func (e *entity) replace(ctx context.Context, card chat.Card, tries int) error {
 	err := e.do(ctx, "draw a card", http.MethodPut, openapi.Path("/open-apis/cardkit/v1/cards/", e.id),
 		operation{Card: &cardData{Type: "card_json", Data: cardjson.Card(card, true)}}, tries)
@@ -139,10 +139,9 @@ func (e *entity) setStreaming(ctx context.Context, on bool, tries int) error {
 const maxSequenceJump = 1_000_000
 
 // do runs one operation until its outcome is known. Retries use the same sequence and key, so that it takes effect
-// once. When the platform knows a higher sequence, the operation is repeated with a higher one. The known sequence may
-// belong to this very operation, whose answer was lost; drawing the same content again is harmless, and assuming
-// success would be wrong if the sequence belonged to another operation. When streaming mode is off, it is opened again
-// once.
+// once. If the platform knows a higher sequence, the operation is repeated with a higher one. The known sequence may
+// belong to this very operation, whose reply was lost; drawing the same content again is harmless, and assuming success
+// would be wrong if the sequence belonged to another operation. If streaming mode is off, it is opened again once.
 func (e *entity) do(ctx context.Context, op, method, where string, body operation, tries int) error {
 	// The first jump is one second of the card's age; it grows eightfold each time up to the limit.
 	const firstJump = 1000

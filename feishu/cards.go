@@ -17,8 +17,8 @@ import (
 	"magpie/internal/chat"
 )
 
-// Post sends a card as an answer to a message, or to the chat when to names no message. The card id is durable: Edit
-// and Close accept it in any process. It begins with the id of the message that shows the card, as in [chat.Press].
+// Post sends a card as a reply to a message, or to the chat if to names no message. The card ID is durable: Edit and
+// Close accept it in any process. It begins with the ID of the message that shows the card, as in [chat.Press].
 //
 // Within an hour the same idem finds the existing card instead of sending another. Without CardKit the card is one that
 // is redrawn more slowly; without cards at all it is text, which Close completes.
@@ -80,14 +80,14 @@ type cards struct {
 // card is one card value and the messages that show it.
 type card struct {
 	sender pageSender
-	seed   string // of the idempotency keys of the pages after the first
+	seed   string // seed of the idempotency keys of the later pages
 
 	mu      sync.Mutex
 	pages   []*cardPage
-	earlier []cardjson.Layout // of the parts that are complete
+	earlier []cardjson.Layout // of the complete parts
 	layout  cardjson.Layout   // of the body
 	draft   *draft            // of the page that is being sent; nil: none
-	others  []string          // cards whose messages are not this one's
+	others  []string          // cards in messages that are not this one's
 
 	mustSearch bool        // pages that an earlier process sent must be searched for
 	foundPages []*cardPage // result of that search: the pages that follow those in pages
@@ -217,7 +217,7 @@ func (k *card) draw(ctx context.Context, value chat.Card, last bool) error {
 			return err
 		}
 	}
-	// the text became shorter, and a message that people have seen is not taken away
+	// the text became shorter; a message that users have seen is not removed
 	for i := len(want); i < len(k.pages); i++ {
 		if err := k.drawPage(ctx, i, chat.Card{Body: "…", Summary: value.Summary}, last); err != nil {
 			return err
@@ -249,7 +249,7 @@ func (k *card) drawPage(ctx context.Context, i int, content chat.Card, last bool
 	return k.updatePage(ctx, i, content, last)
 }
 
-// nextPage returns a page that this process has not drawn yet: one that an earlier process sent, else a new one.
+// nextPage returns a page that this process has not drawn yet: one that an earlier process sent, or else a new one.
 func (k *card) nextPage(ctx context.Context, content chat.Card, i int) (*cardPage, error) {
 	if k.mustSearch {
 		later, err := k.sender.findLaterPages(ctx, k.pages[0].message, k.others)
@@ -291,8 +291,8 @@ func (k *card) ready(ctx context.Context) error {
 	return nil
 }
 
-// The durable id of a card is message/how/created/chat/question, with the topic after the chat if there is one. How is
-// the id of the card entity, or one of these.
+// The durable ID of a card is message/how/created/chat/question, with the topic after the chat if there is one. how is
+// the ID of the card entity, or one of these.
 const (
 	threadMark = ":"
 

@@ -36,7 +36,7 @@ func (t eventHandler) membershipChanged(run context.Context, did chat.Doing, pay
 	// Not cancelled by a shutdown: the event would be delivered again only later, to the next process.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(run), t.client.waits.message)
 	defer cancel()
-	// Of a chat that the bot has left, members can no longer be listed.
+	// The members of a chat that the bot has left cannot be listed any more.
 	if did != chat.Removed && did != chat.Dissolved {
 		c.Actor.Name = t.client.names.lookUp(run, c.Key.ID, c.Actor.ID)
 	}

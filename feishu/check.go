@@ -18,12 +18,12 @@ import (
 
 // Checkup is the result of [Check].
 type Checkup struct {
-	Credentials error    // nil = the platform accepts the app's id and secret; the rest is known only then
+	Credentials error    // nil = the platform accepts the app's ID and secret; otherwise the rest is unknown
 	Bot         error    // nil = the app has a bot
 	Chats       error    // nil = the app may see its chats
-	Members     error    // nil = the app may see the members of a chat, or it is in none
+	Members     error    // nil = the app may list the members of a chat, or it is in none
 	Missing     []string // permissions that the platform says are missing; one of them is enough
-	AppInfo     error    // nil = App is complete; else only the app's permissions are known
+	AppInfo     error    // nil = App is complete; otherwise only the app's permissions are known
 	App         App      // as far as the platform reports it
 	// ClockAhead is how far this machine's clock is ahead of the platform's, to the second. ClockKnown says whether the
 	// platform sent its time.
@@ -31,7 +31,7 @@ type Checkup struct {
 	ClockKnown bool
 }
 
-// Check looks at the platform as an app with this configuration sees it. It changes nothing there.
+// Check checks the platform from the view of an app with this configuration. It changes nothing there.
 func Check(ctx context.Context, cfg Config) Checkup {
 	a := openapi.New(cfg.api(), zerolog.Nop())
 	defer a.HTTP.CloseIdleConnections()
@@ -68,7 +68,7 @@ func checkChats(ctx context.Context, a *openapi.Client) (chats, members error) {
 	return nil, err
 }
 
-// Refused reports whether the platform does not know the app, or not with this secret.
+// Refused reports whether the platform does not know the app, or rejects its secret.
 func (c Checkup) Refused() bool {
 	var e *openapi.Error
 	return errors.As(c.Credentials, &e) && e.Code != 0
@@ -90,8 +90,8 @@ func scopesOf(err error) []string {
 	return strings.FieldsFunc(list[1], func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-// clockProbe compares this machine's clock with the Date headers of answers. Each difference contains the duration of
-// the answer, so the smallest one counts.
+// clockProbe compares this machine's clock with the Date headers of replies. Each difference contains the duration of
+// the reply, so the smallest one counts.
 type clockProbe struct {
 	next http.RoundTripper
 

@@ -3,7 +3,7 @@
 // Events arrive over the long connection of the official SDK, calls go through openapi, and cardjson writes the cards;
 // only this package uses the two. One [Client] is one app.
 //
-// Who may do what, and what a card says, does not belong here.
+// It does not decide who may do what, nor what a card says.
 package feishu
 
 import (
@@ -63,11 +63,11 @@ type Client struct {
 	*uploads
 }
 
-// timeouts bound the calls whose result somebody waits for. Tests on a busy machine use longer ones.
+// timeouts limit calls whose result someone is waiting for. Tests on a busy machine use longer ones.
 type timeouts struct {
 	message  time.Duration // of a Handler call that stores something
 	press    time.Duration // of a Handler call that answers a press
-	backfill time.Duration // for which a message waits for missed messages
+	backfill time.Duration // how long a message waits for missed messages
 }
 
 // New returns a client; it connects in [Client.Run]. Everything else works without a connection.

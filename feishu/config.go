@@ -28,16 +28,15 @@ type Config struct {
 	Topics bool `toml:"topics" env:"TOPICS"`
 	// AnswerBots accepts messages of other bots when they mention this one.
 	AnswerBots bool `toml:"answer_bots" env:"ANSWER_BOTS"`
-	// GroupMention says which messages of a group are for the bot, unless the group has its own rule.
+	// GroupMention is the default rule for which group messages are for the bot.
 	GroupMention chat.MentionRule `toml:"group_mention" env:"GROUP_MENTION"`
 	// SendFiles gives agents a tool to send files of their project.
 	SendFiles bool `toml:"send_files" env:"SEND_FILES"`
-	// File is the path of the file that holds this configuration; it is never sent to a chat. Empty = there is none.
+	// File is the path of this configuration's file, which is never sent to a chat. Empty = there is none.
 	File string `toml:"-" env:"-"`
 	// LongAnswer is the length in characters from which an answer also comes as a Markdown file; 0 = never.
 	LongAnswer int `toml:"answer_file_chars" env:"ANSWER_FILE_CHARS"`
-	// NotifyAfter is how long an answer must have taken for the one who asked to be mentioned when it is there; 0 =
-	// nobody ever is.
+	// NotifyAfter is how long an answer must have taken for its asker to be mentioned; 0 = never.
 	NotifyAfter configtype.Duration `toml:"notify_after" env:"NOTIFY_AFTER"`
 	// MaxFile is the size up to which files are downloaded; 0 = no file is.
 	MaxFile Size `toml:"max_file_size" env:"MAX_FILE_SIZE"`
@@ -51,12 +50,12 @@ type Config struct {
 	// AckTimeout is how long the platform waits for the acknowledgement of an event; 0 is the public platform's 3 s.
 	// The double waits longer in tests on a busy machine.
 	AckTimeout time.Duration `toml:"-" env:"-"`
-	// Pace multiplies the public platform's rate limits, to which the client keeps; 0 is once. The public platform
-	// refuses faster calls, so only tests set it, with a double that has no such limits.
+	// Pace multiplies the public platform's rate limits, which the client keeps; 0 means 1. The public platform refuses
+	// faster calls, so only tests set it, with a double without such limits.
 	Pace float64 `toml:"-" env:"-"`
 }
 
-// Defaults returns the configuration of a program that configures nothing.
+// Defaults returns the default configuration.
 func Defaults() Config {
 	return Config{
 		Topics: true, GroupMention: chat.MentionOnly, SendFiles: true, LongAnswer: 20_000, MaxFile: 30 << 20,
@@ -133,8 +132,7 @@ func (c Config) FixedLang() string {
 	return c.Lang
 }
 
-// DefaultLang is the language for a chat in which nobody has written yet. The platform does not report a user's
-// language.
+// DefaultLang is the language for a chat without messages. The platform does not report a user's language.
 func (c Config) DefaultLang() string {
 	if c.baseURL() == hostLark {
 		return "en"

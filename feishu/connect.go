@@ -16,9 +16,9 @@ import (
 	"magpie/feishu/openapi"
 )
 
-// Run receives events and passes them to h until ctx is done. It reconnects whenever the connection is lost, and then
-// fetches the messages that were sent meanwhile. Why it cannot connect is in the log and in [Client.Status]. It returns
-// nil when ctx is done and all calls of h have returned.
+// Run receives events and passes them to h until ctx is done. It reconnects after every lost connection, and then
+// fetches the messages sent meanwhile. The log and [Client.Status] tell why it cannot connect. It returns nil when ctx
+// is done and all calls of h have returned.
 func (c *Client) Run(ctx context.Context, h Handler) error {
 	ctx = c.log.WithContext(ctx)
 	g := &backfill{eventHandler: eventHandler{c, h}}
@@ -81,7 +81,7 @@ func (l *connection) connect(ctx context.Context) (up time.Duration, err error) 
 	l.ws.SetOnReady(func() {
 		ready = time.Now()
 		c.state.setConnected()
-		// The platform has answered, so calls need not wait until the breaker's timeout ends.
+		// The platform has answered, so calls need not wait for the breaker's timeout.
 		c.api.CloseCircuit()
 		c.log.Info().Str("bot", c.Status().BotName).Msg("feishu: connected; write to the bot there")
 		repairs.Go(func() { l.backfill.run(repair) })
@@ -135,7 +135,7 @@ func connectError(err error) error {
 	case err == nil:
 		return errors.New("feishu: the long connection was closed")
 	case errors.As(err, &refusal) && refusal.Code == larkws.AuthFailed:
-		// the SDK turns only this refusal into a client error (ws/client_transport.go, parseHandshakeError)
+		// the SDK makes only this refusal a client error (ws/client_transport.go, parseHandshakeError)
 		return &openapi.Error{Op: op, Code: larkws.ExceedConnLimit, Msg: refusal.Msg, Err: err}
 	case errors.As(err, &refusal):
 		return &openapi.Error{Op: op, Code: refusal.Code, Msg: refusal.Msg, Err: err}

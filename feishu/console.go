@@ -29,7 +29,7 @@ func (c Console) Versions() string { return c.base + "/version" }
 // Credentials is the page with id and secret.
 func (c Console) Credentials() string { return c.base + "/baseinfo" }
 
-// Apps are the pages that list somebody's apps. On the public platforms it depends on who scans a code which one it is.
+// Apps are the pages that list a user's apps. On the public platforms it depends on who scans a code which one applies.
 func (c Config) Apps() []string {
 	if base := c.baseURL(); base != hostFeishu && base != hostLark {
 		return []string{base + "/app"}

@@ -29,12 +29,12 @@ func mentionsOf(message gjson.Result, id string) []mention {
 	return ms
 }
 
-// mentionsAll reports whether a message mentions everybody. It looks into the content, because such a mention need not
-// be among the message's mentions.
+// mentionsAll reports whether a message mentions everyone. It looks into the content, because such a mention need not
+// be in the message's list of mentions.
 func mentionsAll(content gjson.Result) bool { return mentionsAllWithin(content, mostNested) }
 
-// mostNested is how deep a mention may stand in a message's content; the platform's own forms have five levels. Each
-// level is read once more for the next one, so that content without end would cost the square of its length.
+// mostNested is the maximum depth of a mention in a message's content; the platform's own forms have five levels. Each
+// level is read once more for the next one, so deep content would cost the square of its length.
 const mostNested = 16
 
 func mentionsAllWithin(content gjson.Result, levels int) (all bool) {
@@ -56,7 +56,7 @@ func mentionsAllWithin(content gjson.Result, levels int) (all bool) {
 	return all
 }
 
-// everybody reports whether a mention with this id is one of all members.
+// everybody reports whether a mention with this ID addresses all members.
 func everybody(id string) bool { return id == "all" || id == "all_members" || id == "@_all" }
 
 // contentReader converts the content of one message to text, and collects its attachments.
@@ -64,15 +64,15 @@ type contentReader struct {
 	id       string // of the message
 	mentions []mention
 	bot      string
-	nameOf   func(id string) string // name by open_id; empty = not known
-	readBack bool                   // the content comes from a call and not from an event
+	nameOf   func(id string) string // name by open_id; empty = unknown
+	readBack bool                   // the content comes from a call, not from an event
 
 	files  []chat.File
 	images int
 }
 
-// read returns a message's text; each attachment stands in it as a mark. ok is false for content that cannot be read at
-// all. The formats are those of the page "Receive message content" (im/v1/message/events/message_content).
+// read returns a message's text, with a mark for each attachment. ok is false for content that cannot be read at all.
+// The formats are those of the page "Receive message content" (im/v1/message/events/message_content).
 func (r *contentReader) read(form string, content gjson.Result) (text string, ok bool) {
 	switch form {
 	case "text":
@@ -109,7 +109,7 @@ func replaceMentions(text string, people []mention, bot string) string {
 
 // flatten converts a rich text message to the most similar Markdown.
 func (r *contentReader) flatten(content gjson.Result) string {
-	if !content.Get("content").Exists() && !content.Get("content_v2").Exists() { // content per language, as posts are sent
+	if !content.Get("content").Exists() && !content.Get("content_v2").Exists() { // per language, as posts are sent
 		content.ForEach(func(_, lang gjson.Result) bool {
 			if lang.Get("content").Exists() || lang.Get("content_v2").Exists() {
 				content = lang
@@ -194,8 +194,8 @@ func (r *contentReader) markdown(s string) string {
 	return b.String()
 }
 
-// person is a mention in the platform's Markdown, as text; empty = of the bot. It has an open_id, or the key of one of
-// the message's mentions.
+// person is a mention in the platform's Markdown as text; empty = a mention of the bot. It has an open_id, or the key
+// of one of the message's mentions.
 func (r *contentReader) person(id, name string) string {
 	if i := slices.IndexFunc(r.mentions, func(m mention) bool { return m.key == id && id != "" }); i >= 0 {
 		id, name = r.mentions[i].id, r.mentions[i].name
@@ -213,8 +213,8 @@ func (r *contentReader) person(id, name string) string {
 
 var paragraph = regexp.MustCompile(`(?s)<p>(.*?)</p>`)
 
-// edited is a text without the paragraphs into which the platform puts it when its author has edited it, and in which
-// it is read back.
+// edited removes the paragraph tags that the platform adds to a text when its author edits it, and that it also has
+// when it is read back.
 func (r *contentReader) edited(text string) string {
 	if !r.readBack || !strings.HasPrefix(text, "<p>") || !strings.HasSuffix(text, "</p>") {
 		return text
@@ -237,7 +237,7 @@ func link(text, href string) string {
 	}
 }
 
-// at keeps a key, which [replaceMentions] replaces by the name. An id that is no key is replaced here, if there is a
+// at keeps a key, which [replaceMentions] replaces by the name. An ID that is not a key is replaced here, if there is a
 // name.
 func at(id, name string) string {
 	switch {

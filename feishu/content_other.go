@@ -50,7 +50,7 @@ func (r *contentReader) audio(c gjson.Result) string {
 	return chat.Mark(chat.Sound.Word(), seconds(length))
 }
 
-// duration reads a length in milliseconds; it bounds the value, which a stranger may have made up.
+// duration reads a length in milliseconds; it limits the value, which may be forged.
 func duration(c gjson.Result) time.Duration {
 	const longest = 1 << 40 // milliseconds; a larger value is invalid
 	return time.Duration(min(max(c.Get("duration").Int(), 0), longest)) * time.Millisecond
@@ -63,7 +63,7 @@ func seconds(d time.Duration) string {
 	return fmt.Sprintf("%d 秒", (d+time.Second-1)/time.Second)
 }
 
-// forwarded records that this message passes on others.
+// forwarded records that this message is a merged forward.
 func (r *contentReader) forwarded() string {
 	r.files = append(r.files, chat.File{Number: len(r.files) + 1, Kind: chat.Forwarded, Of: r.id})
 	return chat.Mark(chat.Forwarded.Word(), "")
@@ -82,7 +82,7 @@ func (r *contentReader) readOther(form string, c gjson.Result) (text string, ok 
 		return r.audio(c), true
 	case "media":
 		return r.video(c), true
-	case "sticker": // nor can this
+	case "sticker": // neither can this
 		return chat.Mark("表情包", ""), true
 	case "merge_forward":
 		return r.forwarded(), true
@@ -179,7 +179,7 @@ func vote(c gjson.Result) string {
 	return text
 }
 
-// deepestCard bounds the recursion into a card, which a stranger may have sent.
+// deepestCard limits the recursion into a card, which may come from a stranger.
 const deepestCard = 12
 
 // cardText returns the text of a card, line by line. The platform sends other apps' cards in a simple form, with lists
@@ -226,7 +226,7 @@ func collectText(e gjson.Result, deep int, lines *[]string) {
 	}
 }
 
-// inlineText reads one element of a line. It reports false for an element that has elements of its own.
+// inlineText reads one element of a line. It returns false for an element with child elements.
 func inlineText(e gjson.Result) (string, bool) {
 	if !e.IsObject() || e.Get("text").IsObject() {
 		return "", false
@@ -248,5 +248,5 @@ func inlineText(e gjson.Result) (string, bool) {
 	return "", false
 }
 
-// tooOld is all that a card of version 2.0 says where its content is not available.
+// tooOld is the whole text of a version 2.0 card whose content is not available.
 const tooOld = "请升级至最新版本客户端"

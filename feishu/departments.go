@@ -12,12 +12,12 @@ import (
 	"magpie/feishu/openapi"
 )
 
-// errDepartmentsHidden says that the app may not see departments: it lacks a permission, or the user is outside its
+// errDepartmentsHidden means that the app may not see departments: it lacks a permission, or the user is outside its
 // range.
 var errDepartmentsHidden = errors.New("the platform does not show a user's departments (permissions " +
 	strings.Join(ForDepartments, ", ") + ")")
 
-// maxDepartments bounds the lookups for one user.
+// maxDepartments limits the lookups for one user.
 const maxDepartments = 50
 
 // Departments lists the departments of a user (od_...), including their parents (pages contact-v3/user/get and
@@ -37,7 +37,7 @@ func (c *Client) Departments(ctx context.Context, userID string) ([]string, erro
 	}
 	var ids []string
 	for _, id := range own.Array() {
-		// The bound is on lookups: a user of very many departments must not use up the app's quota.
+		// The limit is on lookups: a user of very many departments must not use up the app's quota.
 		if ids = append(ids, openapi.String(id)); len(ids) > maxDepartments {
 			break
 		}

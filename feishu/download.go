@@ -15,13 +15,13 @@ import (
 // downloadStall is how long a download may make no progress.
 const downloadStall = 10 * time.Second
 
-// Download writes a file of a message to w. A file of more than most bytes is not read further than that, and the error
-// is [chat.ErrTooBig]. After any other error w holds a part of the file. ctx bounds the whole download (page "Get the
+// Download writes a file of a message to w. It reads at most most bytes; the error for a larger file is
+// [chat.ErrTooBig]. After any other error w holds a part of the file. ctx limits the whole download (page "Get the
 // resource file of a message", im-v1/message/get-2).
 func (c *Client) Download(ctx context.Context, f chat.File, most int64, w io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	// The answer's header may take as long as any call; only then the stall timeout counts.
+	// The response header may take as long as any call; after that the stall timeout applies.
 	watch := time.AfterFunc(downloadStall+openapi.CallTimeout, cancel)
 	defer watch.Stop()
 	resp, err := c.api.Open(ctx, downloadOf(f))
@@ -46,7 +46,7 @@ func (c *Client) Download(ctx context.Context, f chat.File, most int64, w io.Wri
 
 const opDownload = "download a file of a message"
 
-// idleTimeoutReader restarts a timer whenever data arrives, so that a slow download goes on and a stalled one ends.
+// idleTimeoutReader restarts a timer whenever data arrives, so that a slow download continues and a stalled one ends.
 type idleTimeoutReader struct {
 	io.Reader
 	watch *time.Timer

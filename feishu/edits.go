@@ -11,8 +11,8 @@ import (
 	"magpie/internal/chat"
 )
 
-// messageUpdated passes on a message that its author has edited. The event is not documented (the SDK has no type
-// for it): it looks like that of a new message, and a missing text is fetched. Returning nil acknowledges it.
+// messageUpdated passes on an edited message. The event is not documented (the SDK has no type for it): it looks like
+// that of a new message, and a missing text is fetched. Returning nil acknowledges it.
 func (t eventHandler) messageUpdated(run context.Context, payload gjson.Result) error {
 	s := fromEvent(payload.Get("event"))
 	if t.own(s) || s.byBot() || t.client.reader.malformed("an edited message", []string{s.id}) {
@@ -48,13 +48,13 @@ func (t eventHandler) messageUpdated(run context.Context, payload gjson.Result) 
 	})
 }
 
-// own reports whether an event is about a message of this bot. It may not say who has sent it.
+// own reports whether an event is about a message of this bot. The event may lack the sender.
 func (t eventHandler) own(s rawMessage) bool {
 	c := t.client
 	return c.messages.sent.has(s.id) || s.senderID != "" && (s.senderID == c.cfg.AppID || s.senderID == c.state.botID())
 }
 
-// messageRecalled reports that a message was recalled (page im-v1/message/events/recalled).
+// messageRecalled passes on a recall (page im-v1/message/events/recalled).
 func (t eventHandler) messageRecalled(run context.Context, payload gjson.Result) error {
 	event := payload.Get("event")
 	id, room := event.Get("message_id").String(), event.Get("chat_id").String()

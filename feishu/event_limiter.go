@@ -8,20 +8,19 @@ import (
 const (
 	maxInFlight    = 64               // events handled at the same time: enough to fill the database's group commits
 	limiterPoll    = time.Millisecond // between two polls for room
-	lostFramePolls = 50               // polls after which a frame without an event is taken for something else
+	lostFramePolls = 50               // polls after which a frame without an event is considered something else
 )
 
-// eventLimiter bounds how many events are handled at the same time. The SDK starts a goroutine for each frame that it
+// eventLimiter limits how many events are handled at the same time. The SDK starts a goroutine for each frame that it
 // reads (ws/client_message.go, startMessageTask), so at the limit no further frame is read. The excess waits at the
-// sender, which sees that its acknowledgement is late. A message takes [messageTimeout] at most, so reading always
-// continues.
+// sender, which sees late acknowledgements. A message takes [messageTimeout] at most, so reading always continues.
 type eventLimiter struct {
 	mu         sync.Mutex
-	inFlight   int // events that are being handled
-	framesRead int // frames that have not become events yet; some never do
+	inFlight   int // events being handled
+	framesRead int // frames that are not events yet; some never become one
 }
 
-// waitForRoom counts a frame that was read, and blocks while the limit is reached.
+// waitForRoom counts a frame that was read, and blocks at the limit.
 func (i *eventLimiter) waitForRoom() {
 	for polls := 0; !i.tryAdmit(polls); polls++ {
 		time.Sleep(limiterPoll)
@@ -44,7 +43,7 @@ func (i *eventLimiter) tryAdmit(polls int) bool {
 	return true
 }
 
-// enter counts an event that is being handled; leave is called when that is done.
+// enter counts an event that is being handled, until leave is called.
 func (i *eventLimiter) enter() (leave func()) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -20,14 +20,13 @@ import (
 
 // Timeouts of the Handler: the platform waits 3 s for an acknowledgement (page "Event subscription overview").
 const (
-	messageTimeout = 2500 * time.Millisecond // half a second remains for the way of the acknowledgement
-	pressTimeout   = time.Second             // a person is waiting, and the platform shows an error after 3 s
+	messageTimeout = 2500 * time.Millisecond // leaves half a second for sending the acknowledgement
+	pressTimeout   = time.Second             // the user is waiting, and the platform shows an error after 3 s
 )
 
-// sdkEvents are the events that the SDK knows, one a line: all names in eventType2EventHandler of event/dispatcher. An
-// app may be subscribed to any of them, above all one that was made by scanning a code. The SDK answers an event
-// without a handler with code 500 (event/dispatcher/dispatcher.go, Do); the platform then delivers it again and warns
-// the operator.
+// sdkEvents are the events that the SDK knows, one per line: all names in eventType2EventHandler of event/dispatcher.
+// An app may be subscribed to any of them, especially one created by scanning a code. The SDK answers an event without
+// a handler with code 500 (event/dispatcher/dispatcher.go, Do); the platform then redelivers it and warns the operator.
 //
 //go:embed sdk_events.txt
 var sdkEvents string
@@ -39,8 +38,8 @@ type eventHandler struct {
 	handler Handler
 }
 
-// dispatcher routes the SDK's events. The handlers get ctx and not the SDK's context, which ends with each connection:
-// a message that is being stored must be stored even if its acknowledgement cannot be sent any more.
+// dispatcher routes the SDK's events. The handlers get ctx instead of the SDK's context, which ends with each
+// connection: a message must be stored even if its acknowledgement cannot be sent any more.
 func (t eventHandler) dispatcher(ctx context.Context, missed *backfill,
 	limiter *eventLimiter) *dispatcher.EventDispatcher {
 	c, d := t.client, dispatcher.NewEventDispatcher("", "") // the long connection needs neither token nor key
@@ -66,7 +65,7 @@ func (t eventHandler) dispatcher(ctx context.Context, missed *backfill,
 		})
 	}
 	on(eventRead, func(_ context.Context, e *larkevent.EventReq) error {
-		defer limiter.enter()() // not counted: it says no more than that a message which was sent has arrived
+		defer limiter.enter()() // not counted: it only says that a sent message has arrived
 		return t.messageRead(ctx, gjson.ParseBytes(e.Body))
 	})
 	for kind, did := range membershipEvents {
@@ -105,9 +104,9 @@ func (t eventHandler) receive(run context.Context, missed *backfill, payload gjs
 	s := fromEvent(payload.Get("event"))
 	m, ok := t.client.reader.incoming(s)
 	if !ok {
-		return nil // not from a person, or without an id: there is nothing to answer
+		return nil // not from a person, or without an ID: there is nothing to answer
 	}
-	_ = t.client.reader.resolveChat(run, s, &m) // an event holds everything needed, so there is no call that could fail
+	_ = t.client.reader.resolveChat(run, s, &m) // an event has everything, so no call can fail
 	missed.runBefore(run, m.Key)
 	return t.deliver(run, m)
 }
@@ -136,8 +135,8 @@ func (t eventHandler) membersAdded(run context.Context, payload gjson.Result) er
 
 // inOrder runs f when it is its turn in the chat.
 func (t eventHandler) inOrder(run context.Context, room string, at time.Time, f func(context.Context) error) error {
-	// A message that has arrived is stored even during shutdown: otherwise the platform would deliver it
-	// again only to the next process, up to 6 h later.
+	// A received message is stored even during shutdown: otherwise the platform would redeliver it only to the next
+	// process, up to 6 h later.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(run), t.client.waits.message)
 	defer cancel()
 	leave, err := t.client.order.enter(ctx, room, at)
@@ -178,7 +177,7 @@ func (t eventHandler) press(ctx context.Context,
 	p.Actor.Name = c.names.known(p.Actor.ID)
 	key, err := c.topics.chatOfPress(ctx, p)
 	toast := ""
-	if err == nil { // with the wrong chat the press would have another meaning
+	if err == nil { // in the wrong chat the press would have another meaning
 		p.Key = key
 		toast, err = t.handler.Press(ctx, p)
 	}
@@ -217,7 +216,7 @@ func pressOf(e *callback.CardActionTriggerEvent) (chat.Press, bool) {
 	return p, do != "" && p.Key.ID != "" && p.Actor.ID != ""
 }
 
-// toastOf is an answer that shows a short text to the person who pressed, and changes no card.
+// toastOf shows a short text to the user who pressed, and changes no card.
 func toastOf(kind, text string) *callback.CardActionTriggerResponse {
 	return &callback.CardActionTriggerResponse{Toast: &callback.Toast{Type: kind, Content: text}}
 }

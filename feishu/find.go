@@ -14,17 +14,17 @@ import (
 	"magpie/internal/chat"
 )
 
-// mostSearched bounds how many messages after a question are searched for its answers.
+// mostSearched limits how many messages after a question are searched for its answers.
 const mostSearched = 2000
 
 var errNoQuestion = errors.New("feishu: find answers: no message is named")
 
-// Find lists what the bot has sent in answer to a message, oldest first. The platform remembers the idem of a send for
-// an hour; Find is how to learn later whether the send took effect. An error says nothing about that. The durable id of
-// a card works with Edit and Close.
+// Find lists the bot's replies to a message, oldest first. The platform remembers the idem of a send for an hour; after
+// that, Find tells whether the send took effect. An error says nothing about that. The durable ID of a card works with
+// Edit and Close.
 //
-// Inside a topic the platform reports the topic's first message as the parent of all others. Which message an answer
-// belongs to is unknown there, so everything that was sent after the question is listed.
+// Inside a topic the platform reports the topic's first message as the parent of all others. Which message a reply
+// belongs to is unknown there, so everything sent after the question is listed.
 func (c *Client) Find(ctx context.Context, to chat.Ref) ([]chat.Sent, error) {
 	return c.messages.find(ctx, to)
 }
@@ -61,7 +61,7 @@ func (ms messages) find(ctx context.Context, to chat.Ref) ([]chat.Sent, error) {
 	return found, nil
 }
 
-// mayAnswer reports whether a message may be an answer to the question.
+// mayAnswer reports whether a message may be a reply to the question.
 func mayAnswer(item, question gjson.Result) bool {
 	if item.Get("parent_id").String() == question.Get("message_id").String() {
 		return true

@@ -18,9 +18,9 @@ import (
 	"magpie/internal/text"
 )
 
-// fetchMessage fetches a message with the names of its authors (page "Query message content", im-v1/message/get). Cards
-// come as they were sent: by default those of version 2.0 only say that the client is too old. That cannot be asked for
-// with a merged forward, which makes the platform fail.
+// fetchMessage fetches a message with the names of its authors (page "Query message content", im-v1/message/get). It
+// requests cards as they were sent: by default those of version 2.0 only say that the client is too old. For a merged
+// forward that option makes the platform fail.
 func (c *Client) fetchMessage(ctx context.Context, id string) (items []gjson.Result, err error) {
 	items, err = c.fetchItems(ctx, id, larkcore.QueryParams{
 		"with_sender_name": {"true"}, "card_msg_content_type": {"user_card_content"},
@@ -33,16 +33,16 @@ func (c *Client) fetchMessage(ctx context.Context, id string) (items []gjson.Res
 	return items, err
 }
 
-// codeNoCardContent is the code with which the content of cards is refused for a merged forward. It is that of an
-// internal error, and comes with the HTTP status of one.
+// codeNoCardContent is the code with which the platform refuses the content of cards for a merged forward. It is an
+// internal error, with the matching HTTP status.
 const codeNoCardContent = 2200
 
-// fetchForward fetches a message, followed by the messages that it passes on.
+// fetchForward fetches a merged forward, followed by the messages in it.
 func (c *Client) fetchForward(ctx context.Context, id string) (items []gjson.Result, err error) {
 	return c.fetchItems(ctx, id, larkcore.QueryParams{"with_sender_name": {"true"}})
 }
 
-// fetchItems fetches a message and what it passes on. The query may be refused with one of these codes.
+// fetchItems fetches a message and those inside it. The query may be refused with one of these codes.
 func (c *Client) fetchItems(ctx context.Context, id string, query larkcore.QueryParams,
 	refusals ...int) (items []gjson.Result, err error) {
 	const op = "read a message"
@@ -60,15 +60,15 @@ func (c *Client) fetchItems(ctx context.Context, id string, query larkcore.Query
 	return items, nil
 }
 
-// Quoted reads a message of the chat to which another one replies. It has no author when this bot wrote it. What it
-// replies to itself is not among its files.
+// Quoted returns the message that another one of the chat replies to. It has no author if this bot wrote it. Its files
+// do not include its own quote.
 func (c *Client) Quoted(ctx context.Context, key chat.Key, id string) (chat.Incoming, error) {
 	items, err := c.fetchMessage(ctx, id)
 	if err != nil {
 		return chat.Incoming{}, err
 	}
 	s := fromList(items[0], listQuery{}, "")
-	// A message of another chat must not be read into this one, even if somebody forges the id.
+	// A message of another chat must not be read into this one, even with a forged ID.
 	if s.chat != key.ID {
 		return chat.Incoming{}, fmt.Errorf("read a message of another chat: %w", chat.ErrGone)
 	}
@@ -90,16 +90,16 @@ func (c *Client) Quoted(ctx context.Context, key chat.Key, id string) (chat.Inco
 // botName is the name shown for another bot.
 const botName = "机器人"
 
-// Bounds of a merged forward.
+// Limits of a merged forward.
 const (
 	mostPassedOn   = 100  // messages
-	longestPassed  = 8000 // runes of all
+	longestPassed  = 8000 // runes in all
 	deepestPassed  = 5    // forwards within forwards
-	longestMessage = 2000 // runes of one
+	longestMessage = 2000 // runes of one message
 )
 
-// Forwarded reads the messages of a merged forward as a list of who said what and when. Every line that a person wrote
-// follows a mark, so that it cannot imitate an entry of the list.
+// Forwarded returns the messages of a merged forward as a list of who said what and when. Every line that a person
+// wrote follows a mark, so that it cannot imitate an entry of the list.
 func (c *Client) Forwarded(ctx context.Context, key chat.Key, id string) (string, error) {
 	items, err := c.fetchForward(ctx, id)
 	if err != nil {
@@ -169,8 +169,7 @@ func (f *forward) write(s string) {
 	f.text.WriteString(s)
 }
 
-// name returns the name of an author. People of other chats have no known names, but must be told apart, so they are
-// numbered.
+// name returns the name of an author. People of other chats have no known names; they are numbered to tell them apart.
 func (f *forward) name(s rawMessage) string {
 	if name := text.Line(s.senderName); name != "" {
 		return name

@@ -8,7 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// longestID is an upper bound in bytes; most of the platform's ids have 35.
+// longestID is an upper bound in bytes; most of the platform's IDs have 35.
 const longestID = 128
 
 // wellFormed reports whether s can be an id of the platform. Ids become parts of keys, folder names and URLs, so an id
@@ -27,7 +27,7 @@ type malformedLog struct {
 	logged sync.Map // what is malformed
 }
 
-// empty logs the shape of a message in which nothing was found to read, once for each type of message.
+// empty logs the shape of a message without readable content, once per message type.
 func (r *malformedLog) empty(s rawMessage) {
 	if _, known := r.logged.LoadOrStore("empty "+s.msgType, true); !known {
 		r.log.Warn().Str("type", shapeName(s.msgType)).Str("shape", shapeOf(gjson.Parse(s.content))).

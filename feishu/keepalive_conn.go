@@ -14,7 +14,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// A connection whose peer has disappeared looks like a quiet one. Two things tell them apart: the peer's TCP answers
+// A connection whose peer has disappeared looks like an idle one. Two things tell them apart: the peer's TCP answers
 // keep-alive probes, and the platform answers each ping of the SDK.
 
 // keepAliveProbes detect within half a minute (15 s, then three probes of 5 s) that a network or a machine is gone.
@@ -41,7 +41,7 @@ type deadlineConn struct {
 	net.Conn
 	eventLimiter *eventLimiter
 	watchdog     *watchdog
-	deadline     atomic.Int32 // which one counts for the next read
+	deadline     atomic.Int32 // which deadline applies to the next read
 }
 
 // The deadlines of a read.
@@ -64,7 +64,7 @@ func (c *deadlineConn) SetReadDeadline(t time.Time) error {
 	return c.Conn.SetReadDeadline(time.Now().Add(wait))
 }
 
-// Read tells the watchdog of a connection on which nothing came in time.
+// Read reports a read deadline that has passed to the watchdog.
 func (c *deadlineConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -76,19 +76,19 @@ func (c *deadlineConn) Read(p []byte) (int, error) {
 // mostEarlyCuts is how many connections in a row may end at the early deadline.
 const mostEarlyCuts = 2
 
-// watchdog decides how long a connection may be silent. The early deadline relies on an answer to every ping. When
-// connections end at it in a row, although the platform can be reached at once each time, somebody on the
-// way does not answer every ping; then only the SDK's own deadline counts.
+// watchdog decides how long a connection may be silent. The early deadline relies on an answer to every ping. If
+// connections repeatedly end at it although the platform can be reached at once each time, something on the path does
+// not answer every ping; from then on only the SDK's own deadline applies.
 type watchdog struct {
 	state *state
 	log   zerolog.Logger
 
 	mu    sync.Mutex
 	early bool // the connection ended at the early deadline
-	inRow int  // connections that ended like that
+	inRow int  // consecutive connections that ended that way
 }
 
-// readTimeout is how long a read may wait, given the SDK's own timeout, and by which deadline.
+// readTimeout returns how long a read may wait, given the SDK's own timeout, and by which deadline.
 func (w *watchdog) readTimeout(sdk time.Duration) (time.Duration, int32) {
 	interval := (sdk - pongGrace) / 2
 	if interval <= 0 {
@@ -102,7 +102,7 @@ func (w *watchdog) readTimeout(sdk time.Duration) (time.Duration, int32) {
 	return earlyTimeout(interval), earlyDeadline
 }
 
-// expired counts a connection that ended at a deadline.
+// expired records the deadline at which a connection ended.
 func (w *watchdog) expired(deadline int32) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -117,19 +117,19 @@ func (w *watchdog) expired(deadline int32) {
 	})
 }
 
-// ended takes note of the end of an attempt to connect. Where the network has a part in it, the deadline has none.
+// ended evaluates the end of an attempt to connect. If the network itself failed, the early deadline is not to blame.
 func (w *watchdog) ended(connected bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	early := w.early && connected
 	w.early = false
 	switch {
-	case w.inRow >= mostEarlyCuts: // it stays like that
+	case w.inRow >= mostEarlyCuts: // permanent
 	case !early:
 		w.inRow = 0
 	default:
 		if w.inRow++; w.inRow == mostEarlyCuts {
-			w.log.Warn().Msg("feishu: not every ping is answered; a silent connection is noticed later from now on")
+			w.log.Warn().Msg("feishu: not every ping is answered; a silent connection is detected later from now on")
 		}
 	}
 }

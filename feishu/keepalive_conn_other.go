@@ -4,5 +4,5 @@ package feishu
 
 import "syscall"
 
-// setUserTimeout does nothing here: the read deadline ends a connection whose other end is gone.
+// setUserTimeout does nothing on this system: the read deadline ends a connection whose peer is gone.
 func setUserTimeout(_, _ string, _ syscall.RawConn) error { return nil }

@@ -21,12 +21,12 @@ type listQuery struct {
 	chat        string
 	thread      string    // a topic to list instead of the chat
 	from        time.Time // ignored for a topic, which is listed from its first message, unless newest is set
-	newest      bool      // if there are more than limit: the newest ones, else the oldest
+	newest      bool      // with more than limit messages: returns the newest, otherwise the oldest
 	limit       int
 	lowPriority bool // let other calls go first
 }
 
-// list returns messages, oldest first, and whether there are more than l.limit. A list of a chat contains only the
+// list returns messages, oldest first, and whether there are more than l.limit. The list of a chat contains only the
 // first message of each topic.
 func (ms messages) list(ctx context.Context, l listQuery) (items []gjson.Result, more bool, err error) {
 	query := larkcore.QueryParams{}

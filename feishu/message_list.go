@@ -8,9 +8,9 @@ import (
 	"magpie/internal/chat"
 )
 
-// ListMessages lists what people have said in a chat since then, oldest first; if that is more than most messages, the
-// newest. Groups need the permission im:message.group_msg. The first message of a topic that began in the chat is
-// included, under the chat's key. Names are filled in as far as they are known before ctx ends.
+// ListMessages lists users' messages in a chat since a time, oldest first; if there are more than most, the newest.
+// Groups need the permission im:message.group_msg. The first message of a topic that began in the chat is included,
+// under the chat's key. Names are filled in if they are known before ctx ends.
 func (c *Client) ListMessages(ctx context.Context, key chat.Key, kind chat.Kind, since time.Time,
 	most int) ([]chat.Incoming, error) {
 	l := listQuery{chat: key.ID, thread: key.Thread, from: since, newest: true, limit: most}

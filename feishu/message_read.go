@@ -10,21 +10,20 @@ import (
 	"magpie/internal/chat"
 )
 
-// privateChats caches the private chat of each person, by open_id: the event of a message that was read names its
-// reader only.
+// privateChats caches the private chat of each person, by open_id: the event of a read message names only its reader.
 type privateChats struct{ *lru.Cache[string, string] }
 
 func newPrivateChats() privateChats {
 	cache, err := lru.New[string, string](maxPeople)
 	if err != nil {
-		panic(err) // only for a size that is not positive
+		panic(err) // fails only for a size that is not positive
 	}
 	return privateChats{cache}
 }
 
-// messageRead reports that somebody has read a message of the bot in a private chat (page
-// im-v1/message/events/message_read). It comes for each message, so nothing is asked for its sake: whoever has not
-// written since this process started is not known.
+// messageRead reports that a user has read a message of the bot in a private chat (page
+// im-v1/message/events/message_read). It comes for each message, so it makes no calls: a user who has not written since
+// this process started is unknown.
 func (t eventHandler) messageRead(run context.Context, payload gjson.Result) error {
 	id := openapi.String(payload.Get("event.reader.reader_id.open_id"))
 	if t.client.reader.malformed("somebody who read a message", []string{id}) {

@@ -21,7 +21,7 @@ type rawMessage struct {
 	fromList    bool   // it may be older than its topic
 	kind        chat.Kind
 	senderID    string // open_id
-	senderName  string // empty = not said
+	senderName  string // empty = not given
 	senderType  string // user, or of a bot: bot in events, app in lists
 	msgType     string // text, post, image and so on
 	content     string // JSON, by its form
@@ -68,7 +68,7 @@ func fromList(item gjson.Result, in listQuery, kind chat.Kind) rawMessage {
 // messageReader converts messages, of events and of lists, for the handler.
 type messageReader struct {
 	appID      string
-	answerBots bool // messages of other bots count as well
+	answerBots bool // accept messages of other bots
 	state      *state
 	names      *names
 	topics     *topics
@@ -76,8 +76,8 @@ type messageReader struct {
 	malformedLog
 }
 
-// incoming converts a message for the handler. It reports false for messages that nobody has to answer: those of the
-// platform, of other bots (unless the configuration accepts them), and those with malformed ids.
+// incoming converts a message for the handler. It returns false for messages that need no answer: those of the
+// platform, of other bots (unless configured), and those with malformed IDs.
 func (r *messageReader) incoming(s rawMessage) (chat.Incoming, bool) {
 	bot := r.state.botID()
 	in := chat.Incoming{
@@ -95,7 +95,7 @@ func (r *messageReader) incoming(s rawMessage) (chat.Incoming, bool) {
 	if s.kind == chat.Private && !s.byBot() {
 		r.private.Add(s.senderID, s.chat)
 	}
-	// Somebody else is meant only if the bot is not: "@bot ask @Tom" is for the bot.
+	// A mention of others counts only if the bot is not mentioned: "@bot ask @Tom" is for the bot.
 	in.ToOthers = mentionsAll(gjson.Parse(s.content))
 	for _, m := range s.mentions {
 		meant := m.id == bot && bot != ""
@@ -118,9 +118,9 @@ func (r *messageReader) incoming(s rawMessage) (chat.Incoming, bool) {
 	return in, true
 }
 
-// resolveChat finds out to which chat a message belongs, as far as the platform reports it, and which message it
-// replies to. In a topic every message replies to the first one, so that is a quote only where the topic is a chat of
-// its own, whose History lacks the first message.
+// resolveChat finds the chat of a message, as far as the platform reports it, and the message it replies to. In a topic
+// every message replies to the first one, so that is a quote only if the topic is a chat of its own, whose History
+// lacks the first message.
 func (r *messageReader) resolveChat(ctx context.Context, s rawMessage, in *chat.Incoming) (err error) {
 	in.Key, err = r.topics.chatOf(ctx, s)
 	if s.parentID != "" && (s.thread == "" || in.Key.Thread != "") {
@@ -137,8 +137,8 @@ func (s rawMessage) fromOtherBot(app, bot string) bool {
 	return s.byBot() && s.senderID != "" && s.senderID != app && s.senderID != bot
 }
 
-// millis reads a time in milliseconds. An invalid one counts as now, so that the message still gets a place in the
-// order.
+// millis parses a time in milliseconds. An invalid one becomes the current time, so that the message still gets a place
+// in the order.
 func millis(s string) time.Time {
 	ms, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 const (
 	nameWait        = 150 * time.Millisecond // default of [Config.NameWait]
 	nameTimeout     = 10 * time.Second
-	nameRetry       = 10 * time.Minute // before the members of a chat are listed again for the same person
+	nameRetry       = 10 * time.Minute // before a chat's members are listed again for the same person
 	nameAgain       = time.Minute      // between two lists of the same chat for different people, after
 	nameBurst       = 3                // lists without a pause: several people may join together
 	maxPeople       = 20_000           // in the cache
@@ -26,8 +26,8 @@ const (
 	maxAsking       = 8                // concurrent lists; a later message triggers what was skipped
 )
 
-// names is a cache of people's names. A message event holds no name of its author, so names come from lists of the
-// chat's members and from mentions.
+// names is a cache of people's names. A message event does not contain its author's name, so names come from lists of
+// the chat's members and from mentions.
 type names struct {
 	api      *openapi.Client
 	patience time.Duration // how long a message waits for its author's name
@@ -35,15 +35,15 @@ type names struct {
 
 	mu          sync.Mutex
 	people      *simplelru.LRU[string, string]       // by open_id, which is the same in all chats
-	unpublished map[string]string                    // the part of people that the handler does not know yet
+	unpublished map[string]string                    // the part of people that the handler does not have yet
 	chats       *simplelru.LRU[string, *memberQuery] // whose members were listed
-	inFlight    int                                  // lists that are running
+	inFlight    int                                  // running lists
 	onNames     func(ctx context.Context, names map[string]string) error
 }
 
 func newNames(api *openapi.Client, patience time.Duration) *names {
 	n := &names{api: api, patience: patience, unpublished: make(map[string]string)}
-	// What is evicted need not be published any more. The caller of Add holds mu.
+	// Evicted names need not be published. The caller of Add holds mu.
 	n.people, _ = simplelru.NewLRU(maxPeople, func(id, _ string) { delete(n.unpublished, id) }) // fails below 1 only
 	n.chats, _ = simplelru.NewLRU[string, *memberQuery](maxPeople, nil)
 	return n
@@ -52,7 +52,7 @@ func newNames(api *openapi.Client, patience time.Duration) *names {
 // memberQuery is the last list of a chat's members.
 type memberQuery struct {
 	since  time.Time
-	wanted map[string]bool // people for whom it was made
+	wanted map[string]bool // the people for whom it was made
 	again  *rate.Limiter
 	done   chan struct{} // closed when the latest list is complete
 }
@@ -80,8 +80,8 @@ func (n *names) learn(id, name string) {
 	n.unpublished[id] = name
 }
 
-// publish passes new names to the handler: messages of these people may be stored without a name. After an error they
-// are kept for the next time.
+// publish passes new names to the handler: messages of these people may be stored without a name. After an error the
+// names are kept for the next time.
 func (n *names) publish(ctx context.Context) {
 	n.mu.Lock()
 	tell, news := n.onNames, n.unpublished
@@ -162,7 +162,7 @@ func (n *names) request(ctx context.Context, chatID, id string) (name string, an
 		n.chats.Add(chatID, c)
 	case !c.answered() || c.wanted[id] || !c.again.Allow():
 		return "", c.done
-	} // else somebody may have joined since the last list
+	} // otherwise somebody may have joined since the last list
 	c.wanted[id], c.done = true, make(chan struct{})
 	n.inFlight++
 	done := c.done
@@ -173,7 +173,7 @@ func (n *names) request(ctx context.Context, chatID, id string) (name string, an
 	return "", done
 }
 
-// finish completes a list of members. After an error other than a refusal the same people may be asked for again.
+// finish completes a list of members. After an error other than a refusal the same people may be looked up again.
 func (n *names) finish(c *memberQuery, done chan struct{}, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -184,8 +184,8 @@ func (n *names) finish(c *memberQuery, done chan struct{}, err error) {
 	}
 }
 
-// fetchMembers lists the members of a chat (page "List group members", im-v1/chat-members/get). An app may lack the
-// permission; then people have no names.
+// fetchMembers lists the members of a chat (page "List group members", im-v1/chat-members/get). If the app lacks the
+// permission, people have no names.
 func (n *names) fetchMembers(ctx context.Context, chatID string) error {
 	ctx, cancel := context.WithTimeout(ctx, nameTimeout)
 	defer cancel()
@@ -211,7 +211,7 @@ func (n *names) fetchMembers(ctx context.Context, chatID string) error {
 	return nil
 }
 
-// setListener sets who learns new names from now on.
+// setListener sets the function that gets new names from now on.
 func (n *names) setListener(tell func(ctx context.Context, names map[string]string) error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

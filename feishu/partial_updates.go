@@ -8,16 +8,16 @@ import (
 	"magpie/feishu/cardjson"
 )
 
-// updateLevel says what can be updated of a card without drawing the whole card again.
+// updateLevel is what can be updated on a card without redrawing all of it.
 type updateLevel int
 
 const (
-	allUpdates  updateLevel = iota // any elements, several with one call
+	allUpdates  updateLevel = iota // any elements, several per call
 	textUpdates                    // the text of one element, which the client types out
 	noUpdates                      // nothing
 )
 
-// levelFor is the level at which these updates can be made.
+// levelFor is the level that these updates need.
 func levelFor(steps []cardjson.Step) updateLevel {
 	if len(steps) == 1 && steps[0].Text != "" {
 		return textUpdates
@@ -25,34 +25,34 @@ func levelFor(steps []cardjson.Step) updateLevel {
 	return allUpdates
 }
 
-// mostRefusals is how many cards in a row may have an update refused before new cards do without.
+// mostRefusals is how many consecutive cards may have an update refused before new cards stop using it.
 const mostRefusals = 3
 
-// partialUpdates learns which updates of cards a tenant's platform accepts. It may refuse them for the sake of one
-// card, or always.
+// partialUpdates learns which updates of cards a tenant's platform accepts. It may refuse them for a certain card, or
+// always.
 type partialUpdates struct {
 	log zerolog.Logger
 
 	mu       sync.Mutex
 	level    updateLevel         // of new cards
-	refusals map[updateLevel]int // cards in a row, by the level of the update that was refused
+	refusals map[updateLevel]int // consecutive cards, by the level of the refused update
 }
 
-// ofNewCards is the level at which a new card begins.
+// ofNewCards is the initial level of a new card.
 func (u *partialUpdates) ofNewCards() updateLevel {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.level
 }
 
-// accepted notes an update that the platform has made.
+// accepted records a successful update.
 func (u *partialUpdates) accepted(level updateLevel) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	delete(u.refusals, level)
 }
 
-// refused notes an update that the platform refuses to make of a card that it draws as a whole.
+// refused records an update that the platform refused although it draws the card as a whole.
 func (u *partialUpdates) refused(level updateLevel) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -61,6 +61,6 @@ func (u *partialUpdates) refused(level updateLevel) {
 	}
 	if u.refusals[level]++; u.refusals[level] >= mostRefusals && u.level <= level {
 		u.level = level + 1
-		u.log.Warn().Msg("feishu: the platform refuses to update parts of cards; whole cards are drawn from now on")
+		u.log.Warn().Msg("feishu: the platform refuses to update parts of cards; drawing whole cards from now on")
 	}
 }

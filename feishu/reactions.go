@@ -14,17 +14,17 @@ import (
 	"magpie/internal/chat"
 )
 
-// The emoji types of the signals (page im-v1/message-reaction/emojis-introduce).
+// The emoji types of the reactions (page im-v1/message-reaction/emojis-introduce).
 const (
 	emojiWorking  = "Typing"
 	emojiFinished = "DONE"
 	emojiFailed   = "CrossMark"
 )
 
-// Signal sets the bot's reaction on a message, in place of the one for [chat.Working]. All other API calls go first.
+// SetReaction sets the bot's reaction on a message, replacing the one for [chat.Working]. All other API calls go first.
 func (c *Client) SetReaction(ctx context.Context, to chat.Ref, s chat.Reaction) error {
 	if !strings.HasPrefix(to.ID, "om_") {
-		return nil // not a visible message, for example the press of a button
+		return nil // not a visible message, for example a button press
 	}
 	switch s {
 	case chat.Working:
@@ -46,7 +46,7 @@ type reactions struct {
 	typing *simplelru.LRU[string, string] // reaction ids of this process that must be removed later, by message
 }
 
-// maxTyping bounds the typing map; ids that were dropped are looked up on the platform when they are needed.
+// maxTyping limits the typing map; dropped IDs are looked up on the platform when needed.
 const maxTyping = 1000
 
 func newReactions(api *openapi.Client, app string) *reactions {

@@ -6,24 +6,23 @@ import (
 	"time"
 )
 
-// readBacks keeps a message whose updates are reported without its text from being read more than once a second,
-// however often it is updated.
+// readBacks limits the reads of a message whose update events lack its text to one per second.
 type readBacks struct {
 	mu   sync.Mutex
 	last map[string]readBack // by message
 }
 
-// readBack is the last time that a message was read.
+// readBack is the last read of a message.
 type readBack struct {
 	at      time.Time
 	waiting bool // for the next one
 }
 
-// readBackPeriod is how often a message is read at most.
+// readBackPeriod is the minimum time between two reads of a message.
 const readBackPeriod = time.Second
 
-// enter waits until the message may be read, and reports whether the caller reads it: not if another one waits, which
-// reads what the message is then.
+// enter waits until the message may be read, and reports whether the caller reads it. It returns false if another
+// caller is waiting, whose read will return the latest version.
 func (rb *readBacks) enter(ctx context.Context, id string) bool {
 	rb.mu.Lock()
 	now := time.Now()
@@ -48,7 +47,7 @@ func (rb *readBacks) enter(ctx context.Context, id string) bool {
 	defer t.Stop()
 	select {
 	case <-t.C:
-	case <-ctx.Done(): // it is read at once; the event is delivered again if that fails
+	case <-ctx.Done(): // read at once; if that fails, the event is redelivered
 	}
 	rb.mu.Lock()
 	defer rb.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"magpie/feishu/openapi"
 )
 
-// The hosts on which people create apps.
+// The hosts on which apps are created.
 const (
 	accountsFeishu = "https://accounts.feishu.cn"
 	accountsLark   = "https://accounts.larksuite.com"
@@ -22,18 +22,18 @@ const (
 var (
 	ErrDeclined = errors.New("the app was not wanted on the phone")
 	ErrExpired  = errors.New("the code was not scanned in time")
-	// ErrUncertain is in addition to why a registration failed: the answer with the credentials may have been lost.
+	// ErrUncertain accompanies another error: the reply with the credentials may have been lost.
 	ErrUncertain = errors.New("the connection was lost meanwhile, so the app may exist all the same")
 )
 
-// Registered is an app that somebody has created.
+// Registered is a newly created app.
 type Registered struct {
 	Config Config // of the app
 	User   string // open_id of its creator; empty = not reported
 }
 
-// Register creates an app with the events, callbacks and permissions that it needs. show gets the URL that somebody has
-// to open, usually by scanning it, and how long it is valid. Register polls the platform until that is done.
+// Register creates an app with the events, callbacks and permissions that it needs. show gets the URL that a user has
+// to open, usually by scanning it, and how long it is valid. Register polls the platform until the app is created.
 func Register(ctx context.Context, cfg Config, show func(address string, good time.Duration)) (Registered, error) {
 	accounts, lark := cfg.accountsURL(), accountsLark
 	if accounts != accountsFeishu {
@@ -66,7 +66,7 @@ func Register(ctx context.Context, cfg Config, show func(address string, good ti
 	return got, nil
 }
 
-// registerError converts an error of the SDK. interrupted says that polls went without an answer.
+// registerError converts an error of the SDK. interrupted means that polls went without a reply.
 func registerError(err error, interrupted bool) error {
 	var declined *registration.AccessDeniedError
 	var expired *registration.ExpiredError
@@ -84,8 +84,8 @@ func registerError(err error, interrupted bool) error {
 	return err
 }
 
-// wanted is what the confirmation page requests beyond the defaults of such apps. Sensitive permissions can be
-// requested in the console only. So are those that only some configurations need, as [ForBots]: with one more the code
+// wanted is what the confirmation page requests beyond the defaults of such apps. Sensitive permissions can only be
+// requested in the console. So are those that only some configurations need, such as [ForBots]: with one more, the code
 // does not fit into a terminal of 80 columns. The doctor names them, with the console's address.
 func wanted() *registration.AppAddons {
 	var a registration.AppAddons

@@ -18,8 +18,8 @@ import (
 )
 
 // The SDK polls with http.DefaultClient and ends a registration at the first error, although the app may exist by then
-// (scene/registration/registration.go, doRegistrationRequest). A scheme of our own, which the default transport hands
-// to us, is the only way to get below it without changing what else uses that client.
+// (scene/registration/registration.go, doRegistrationRequest). Our own scheme, which the default transport passes to
+// us, is the only way to intercept the polls without affecting other users of that client.
 const pollScheme = "magpie-registration+"
 
 var registerPollScheme = sync.OnceFunc(func() {
@@ -28,18 +28,18 @@ var registerPollScheme = sync.OnceFunc(func() {
 	}
 })
 
-// Bounds of a poll: its tries take about two minutes. A code is valid for ten.
+// Limits of a poll: its attempts take about two minutes. A code is valid for ten.
 const (
 	pollTries    = 15
-	pollBackoff  = time.Second      // before the second try; it doubles up to
-	longestPoll  = 10 * time.Second // between two tries
-	maxPollBytes = 1 << 20          // of an answer
+	pollBackoff  = time.Second      // before the second attempt; doubles up to
+	longestPoll  = 10 * time.Second // between two attempts
+	maxPollBytes = 1 << 20          // of a reply
 )
 
-// lostPolls is the key of a context's counter of polls without an answer.
+// lostPolls is the context key of a counter of polls without a reply.
 type lostPolls struct{}
 
-// pollRetrier repeats polls until there is an answer.
+// pollRetrier repeats polls until there is a reply.
 type pollRetrier struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -51,7 +51,7 @@ func (p pollRetrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	form, err := url.ParseQuery(string(body))
 	if err != nil || form.Get("action") != "poll" {
-		return p.once(r, body) // the call that makes a code, of which nobody has seen anything yet
+		return p.once(r, body) // the call that creates a code, which nobody has seen yet
 	}
 	lost, _ := r.Context().Value(lostPolls{}).(*atomic.Int32)
 	wait := backoff.ExponentialBackOff{InitialInterval: pollBackoff, MaxInterval: longestPoll, Multiplier: 2}
@@ -71,7 +71,7 @@ func (p pollRetrier) RoundTrip(r *http.Request) (*http.Response, error) {
 
 var errGateway = errors.New("the platform does not answer")
 
-// once makes a call and reads its answer. That of a gateway counts as none.
+// once makes a call and reads the reply. A gateway's error counts as no reply.
 func (p pollRetrier) once(r *http.Request, body []byte) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), openapi.CallTimeout)
 	defer cancel()

@@ -2,8 +2,8 @@ package feishu
 
 import "sync"
 
-// seenCache remembers the latest message ids: those that an event has delivered, which a backfill skips, or those that
-// the bot has sent, whose changes are no news.
+// seenCache remembers the latest message IDs: those delivered by events, which a backfill skips, or those sent by the
+// bot, whose updates are ignored.
 type seenCache struct {
 	mu   sync.Mutex
 	ids  map[string]bool
@@ -11,7 +11,7 @@ type seenCache struct {
 	next int // index in ring that is overwritten next
 }
 
-// remembered is the number of ids kept: more than arrive between two connections.
+// remembered is the number of IDs kept: more than arrive between two connections.
 const remembered = 4096
 
 func (r *seenCache) add(id string) {

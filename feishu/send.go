@@ -12,18 +12,17 @@ import (
 	"magpie/internal/chat"
 )
 
-// sendTries is how often a send is tried until its outcome is known; 4 tries take about 3 s if the platform answers at
-// all.
+// sendTries limits the attempts of a send until its outcome is known; 4 take about 3 s if the platform answers at all.
 const sendTries = 4
 
-// Reply sends Markdown as an answer to a message, or to the chat when to names no message. A long text takes several
+// Reply sends Markdown as a reply to a message, or to the chat if to names no message. A long text takes several
 // messages; messageID is the first of them. Within an hour the same idem sends nothing twice.
 func (c *Client) Reply(ctx context.Context, to chat.Ref, text, idem string) (messageID string, err error) {
 	return c.messages.sendAllMarkdown(ctx, to, text, idem)
 }
 
-// Mention sends a short text that calls users, as an answer to a message. Feishu notifies them; it does not when a card
-// changes. Within an hour the same idem sends nothing twice.
+// Mention sends a short text that mentions users, as a reply to a message. Feishu notifies them; it does not when a
+// card changes. Within an hour the same idem sends nothing twice.
 func (c *Client) Mention(
 	ctx context.Context, to chat.Ref, users []string, text, idem string,
 ) (messageID string, err error) {
@@ -41,7 +40,7 @@ type messages struct {
 
 	readBacks *readBacks
 	updates   *partialUpdates
-	sent      *seenCache // ids of the bot's messages, also of those of an earlier process that this one goes on drawing
+	sent      *seenCache // IDs of the bot's messages, including those of an earlier process that this one continues
 }
 
 // sendAllMarkdown sends a Markdown text in as many messages as it needs.
@@ -70,7 +69,7 @@ func (ms messages) sendMarkdown(ctx context.Context, to chat.Ref, md, idem strin
 	return m.id, err
 }
 
-// message is a message that was sent.
+// message is a sent message.
 type message struct {
 	id       string
 	at       time.Time // by the platform's clock
@@ -94,8 +93,8 @@ type addressedRequest struct {
 	receiver string // empty for a reply
 }
 
-// address finds out where a message goes. A topic can be reached only by a reply to one of its messages, so without a
-// message to answer it is the topic's first one.
+// address finds the receiver of a message. A topic can be reached only by a reply to one of its messages, so without a
+// message to reply to it is the topic's first one.
 func (ms messages) address(ctx context.Context, to chat.Ref) (addressedRequest, error) {
 	r := addressedRequest{Request: openapi.Request{
 		Op: opSend, Method: http.MethodPost, Path: "/open-apis/im/v1/messages", Tries: sendTries,

@@ -25,14 +25,14 @@ type queue struct {
 
 type ticket struct {
 	at   time.Time
-	turn chan struct{} // closed when it is this one's turn
+	turn chan struct{} // closed when this message may proceed
 }
 
 // enter waits for this message's turn. The caller calls leave when it is done.
 func (s *sequencer) enter(ctx context.Context, chat string, at time.Time) (leave func(), err error) {
 	t := &ticket{at: at, turn: make(chan struct{})}
 	s.join(chat, t)
-	runtime.Gosched() // lets the goroutines of frames that were read together join as well
+	runtime.Gosched() // also lets the goroutines of frames that were read together join
 	s.next(chat)
 	select {
 	case <-t.turn:

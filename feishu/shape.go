@@ -9,14 +9,14 @@ import (
 	"magpie/internal/text"
 )
 
-// Bounds of a shape.
+// Limits of a shape.
 const (
 	deepestShape = 6
 	longestShape = 400 // bytes
 	longestName  = 40  // bytes of a key or a tag
 )
 
-// shapeOf describes the content of a message by its keys and tags, without anything that people wrote.
+// shapeOf describes the content of a message by its keys and tags, without anything that users wrote.
 func shapeOf(content gjson.Result) string { return text.Clip(shape(content, 0), longestShape) }
 
 func shape(v gjson.Result, deep int) string {
@@ -45,7 +45,7 @@ func shape(v gjson.Result, deep int) string {
 	return v.Type.String()
 }
 
-// shapeName is a key or a tag, unless somebody may have written it.
+// shapeName is a key or a tag, or a placeholder if a user may have written it.
 func shapeName(s string) string {
 	if len(s) > longestName || !wellFormed(s) {
 		return "?"

@@ -13,11 +13,11 @@ type Status struct {
 	Connected   bool
 	Since       time.Time // of the last change of Connected; zero before the first connection
 	Reconnects  int64     // connections after the first
-	Silent      Silent    // connections that ended because nothing came
-	LastError   error     // why the last connection or attempt ended; nil if none did
+	Silent      Silent    // connections that ended because nothing arrived
+	LastError   error     // why the last connection or attempt ended; nil = none did
 	Hint        string    // what the operator must do before the client can connect; empty = nothing
 	BotOpenID   string    // empty until the platform has reported it
-	BotName     string    // as people see it
+	BotName     string    // as users see it
 	CircuitOpen bool      // calls fail at once, because the HTTP API does not answer
 
 	LastEvent  time.Time // when the last event arrived; zero before the first
@@ -26,11 +26,11 @@ type Status struct {
 	Calls      Calls
 }
 
-// Silent counts connections that were closed because nothing came from the platform: after one missing answer to a
-// ping, and at the SDK's own deadline, which is after two.
+// Silent counts connections that were closed because nothing arrived: after one unanswered ping, and at the SDK's own
+// deadline, which is after two.
 type Silent struct{ Early, Late int64 }
 
-// Calls counts the outcomes of calls to the HTTP API. Each try counts.
+// Calls counts the outcomes of calls to the HTTP API. Each attempt counts.
 type Calls = openapi.Calls
 
 // Status returns the client's state.
@@ -42,7 +42,7 @@ func (c *Client) Status() Status {
 	return s
 }
 
-// CircuitOpen reports whether calls fail at once with [openapi.ErrCircuitOpen], because several in a row got no answer.
+// CircuitOpen reports whether calls fail at once with [openapi.ErrCircuitOpen], because several in a row got no reply.
 func (c *Client) CircuitOpen() bool { return c.api.CircuitOpen() }
 
 // state is the part of [Status] that describes the connection.
@@ -67,7 +67,7 @@ func (s *state) setConnected() {
 	s.connected++
 }
 
-// setDisconnected records that there is no connection, and why.
+// setDisconnected records the loss of the connection and its reason.
 func (s *state) setDisconnected(err error) {
 	s.update(func(now *Status) {
 		if now.Connected {
@@ -78,7 +78,7 @@ func (s *state) setDisconnected(err error) {
 	})
 }
 
-// hintFor says what the operator must do about an error that will not go away by itself.
+// hintFor tells the operator what to do about a permanent error.
 func hintFor(err error) string {
 	var e *openapi.Error
 	if !terminal(err) || !errors.As(err, &e) {

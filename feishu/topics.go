@@ -34,27 +34,27 @@ const (
 	modeUnknown groupMode = iota
 	modeChat              // messages in the chat; some start a topic
 	modeTopics            // every message belongs to a topic
-	modeHidden            // the app may not ask
+	modeHidden            // the app lacks the permission
 )
 
-// errUnknownGroupMode says that it is unknown to which chat a message belongs.
+// errUnknownGroupMode means that the chat of a message is unknown.
 var errUnknownGroupMode = errors.New("feishu: how people talk in the group is not known")
 
-// Sizes of the caches; what was dropped is fetched again.
+// Sizes of the caches; dropped entries are fetched again.
 const (
 	maxGroups = 10_000
 	maxCards  = 1000
 )
 
 func topicsOf(ms messages, on bool, patience time.Duration) *topics {
-	cards, _ := simplelru.NewLRU[string, chat.Key](maxCards, nil) // fails for sizes below 1 only
+	cards, _ := simplelru.NewLRU[string, chat.Key](maxCards, nil) // fails only for sizes below 1
 	groups, _ := simplelru.NewLRU[string, groupMode](maxGroups, nil)
 	return &topics{api: ms.api, messages: ms, enabled: on, timeout: patience, groups: groups, cards: cards}
 }
 
-// chatOf returns the chat to which a message belongs. A topic's first message belongs to the topic only in groups where
-// every message is in a topic. Elsewhere it was said in the chat before the topic existed, and counted there. An event
-// shows this by itself; for a message of a list the group's mode is needed, and an error says that it is unknown.
+// chatOf returns the chat of a message. A topic's first message belongs to the topic only in groups where every message
+// is in a topic. Elsewhere it was written in the chat before the topic existed, and belongs there. An event shows this
+// by itself; for a message of a list the group's mode is needed, and an error means that it is unknown.
 func (t *topics) chatOf(ctx context.Context, s rawMessage) (chat.Key, error) {
 	key := chat.FeishuChat(s.chat)
 	switch {
@@ -109,7 +109,7 @@ func (t *topics) setGroupMode(chatID string, m groupMode) {
 	t.groups.Add(chatID, m)
 }
 
-// rememberCard caches to which chat a message with buttons belongs.
+// rememberCard caches the chat of a message with buttons.
 func (t *topics) rememberCard(message string, key chat.Key) {
 	if !t.enabled || message == "" {
 		return
@@ -119,13 +119,13 @@ func (t *topics) rememberCard(message string, key chat.Key) {
 	t.cards.Add(strings.Clone(message), key) // message may be a slice of a longer string, which would stay in memory
 }
 
-// pressWait bounds the lookup of a pressed card's chat: the person who pressed is waiting.
+// pressWait limits the lookup of a pressed card's chat: the user who pressed is waiting.
 const pressWait = 600 * time.Millisecond
 
-// errUnknownChat says that a card's chat could not be found out, so a press on it cannot be handled.
+// errUnknownChat means that the chat of a card was not found, so a press on it cannot be handled.
 var errUnknownChat = errors.New("feishu: the chat of the card is not known")
 
-// chatOfCard returns the chat to which a message's card belongs: the event of a press does not contain the topic.
+// chatOfCard returns the chat of a message's card: the event of a press does not contain the topic.
 func (t *topics) chatOfCard(ctx context.Context, message string, in chat.Key) (chat.Key, error) {
 	if !t.enabled {
 		return in, nil
@@ -146,8 +146,8 @@ func (t *topics) chatOfCard(ctx context.Context, message string, in chat.Key) (c
 	return key, nil
 }
 
-// fetchChatOfCard asks the platform to which chat a message belongs. A message that replies to another one may still be
-// the first one of a topic, if somebody started a topic on it later.
+// fetchChatOfCard asks the platform for the chat of a message. A message that replies to another one may still be the
+// first of a topic, if somebody started a topic on it later.
 func (t *topics) fetchChatOfCard(ctx context.Context, message string, in chat.Key) (chat.Key, error) {
 	answer, err := t.api.Call(ctx, openapi.Request{
 		Op: "look a card up", Method: http.MethodGet, Path: openapi.Path("/open-apis/im/v1/messages/", message),

@@ -29,7 +29,7 @@ const (
 // transcriber converts recordings to text, if the tenant has booked that.
 type transcriber struct {
 	api     *openapi.Client
-	decoder string // the program that decodes recordings; empty = ffmpeg, if it is installed
+	decoder string // the program that decodes recordings; empty = ffmpeg if installed
 
 	mu          sync.Mutex
 	pausedUntil time.Time // no calls are made before
@@ -48,7 +48,7 @@ func (e *transcriber) pause() {
 }
 
 // Transcribe returns the words of a recording; "" = not possible. It needs ffmpeg, since the platform does not accept
-// the format in which it records.
+// its own recording format.
 func (e *transcriber) Transcribe(ctx context.Context, recording *os.File, length time.Duration) (string, error) {
 	if length > longestSpeech || e.paused() {
 		return "", nil
@@ -76,7 +76,7 @@ func (e *transcriber) Transcribe(ctx context.Context, recording *os.File, length
 }
 
 // decode converts a recording to PCM; nil = ffmpeg is not installed. ffmpeg reads the open file and may open no other:
-// the file's name may lead to another file by now, and that file could name more files.
+// the file name may lead to a different file by now, which could reference more files.
 func (e *transcriber) decode(ctx context.Context, recording *os.File) ([]byte, error) {
 	program, err := exec.LookPath(cmp.Or(e.decoder, "ffmpeg"))
 	if err != nil {

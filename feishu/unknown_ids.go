@@ -13,12 +13,12 @@ import (
 	"magpie/feishu/openapi"
 )
 
-// unknownID are the codes with which the platform refuses a user or a chat that is not there, and a user's id of
-// another app (page "Generic error codes", and im-v1/chat/get).
+// unknownID are the codes for an unknown user or chat, and for a user ID of another app (page "Generic error codes",
+// and im-v1/chat/get).
 var unknownID = []int{99992351, 99992361, 99992355, 99992356, 232006}
 
-// UnknownIDs returns those of some users (ou_...) and chats (oc_...) that the platform does not know, as far as the app
-// may ask; ids of other kinds are not looked up. It changes nothing on the platform.
+// UnknownIDs returns those users (ou_...) and chats (oc_...) that the platform does not know, as far as the app may
+// ask; other IDs are not looked up. It changes nothing on the platform.
 func UnknownIDs(ctx context.Context, cfg Config, ids []string) (unknown []string) {
 	a := openapi.New(cfg.api(), zerolog.Nop())
 	defer a.HTTP.CloseIdleConnections()
@@ -31,9 +31,8 @@ func UnknownIDs(ctx context.Context, cfg Config, ids []string) (unknown []string
 	return unknown
 }
 
-// lookUp asks for something that the platform cannot say of an id that it does not know. Users' profiles need a
-// permission of their own; the lists of who may use the app need one that each app has (page
-// application-v6/application-visibility/check_white_black_list).
+// lookUp makes a call that fails for an unknown ID. Users' profiles need a separate permission; the lists of who may
+// use the app need one that each app has (page application-v6/application-visibility/check_white_black_list).
 func lookUp(ctx context.Context, a *openapi.Client, app, id string) (err error) {
 	switch {
 	case strings.HasPrefix(id, "oc_"):

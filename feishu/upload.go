@@ -25,11 +25,11 @@ const (
 )
 
 const (
-	uploadsAtOnce = 2 // each is in memory several times while it is sent, so few at a time
+	uploadsAtOnce = 2 // each is in memory several times while it is sent, so only a few at a time
 	uploadTries   = 3
 )
 
-// The durable name of an upload is its message type, a slash and the platform's key.
+// The durable key of an upload is its message type, a slash and the platform's key.
 const (
 	asPicture = "image"
 	asVideo   = "media"
@@ -40,15 +40,15 @@ const (
 type uploads struct {
 	messages messages
 	journal  zerolog.Logger
-	slots    chan struct{} // one per upload that is running
+	slots    chan struct{} // one per running upload
 }
 
 func newUploads(ms messages, log zerolog.Logger) *uploads {
 	return &uploads{messages: ms, journal: log, slots: make(chan struct{}, uploadsAtOnce)}
 }
 
-// Upload uploads a file and returns its durable name, which Attach accepts in any process. Nobody sees the file yet, so
-// a repeated upload is harmless. What the platform refuses as an image is uploaded as a file.
+// Upload uploads a file and returns its durable key, which Attach accepts in any process. The file is not visible yet,
+// so a repeated upload is harmless. A picture that the platform refuses as an image is uploaded as a file.
 func (us *uploads) Upload(ctx context.Context, u chat.Upload) (name string, err error) {
 	defer func() { err = markRefused(ctx, err) }()
 	select {
@@ -83,13 +83,13 @@ func (us *uploads) uploadFile(ctx context.Context, u chat.Upload) (string, error
 	kind := fileTypeOf(u.Name)
 	form := func() *larkcore.Formdata {
 		return larkcore.NewFormdata().AddField("file_type", kind).AddField("file_name", u.Name).
-			AddFileWithName("file", "file", bytes.NewReader(u.Data)) // people see file_name, not this name
+			AddFileWithName("file", "file", bytes.NewReader(u.Data)) // users see file_name, not this name
 	}
 	answer, err := us.messages.api.Call(ctx, openapi.Request{
 		Op: "upload a file", Method: http.MethodPost, Path: "/open-apis/im/v1/files", Form: form, Tries: uploadTries,
 	})
 	how := asFile
-	if kind == "mp4" { // as a file it is refused: 230055
+	if kind == "mp4" { // refused as a file: 230055
 		how = asVideo
 	}
 	return how + "/" + answer.Get("data.file_key").String(), err
@@ -121,8 +121,8 @@ func fileTypeOf(name string) string {
 	return "stream"
 }
 
-// Attach answers a message with an uploaded file and a caption in Markdown; empty = none. Within an hour the same idem
-// sends nothing twice. messageID is the message that shows the file.
+// Attach replies to a message with an uploaded file and a caption in Markdown; empty = none. Within an hour the same
+// idem sends nothing twice. messageID is the message that shows the file.
 func (us *uploads) Attach(ctx context.Context, to chat.Ref, name, caption, idem string) (messageID string, err error) {
 	defer func() { err = markRefused(ctx, err) }()
 	how, key, ok := strings.Cut(name, "/")
@@ -160,7 +160,7 @@ func (us *uploads) sendImage(ctx context.Context, to chat.Ref, key, caption, ide
 	return m.id, err
 }
 
-// fileOf is the durable name of the file that a message of the bot shows; empty = none.
+// fileOf is the durable key of the file in a message of the bot; empty = none.
 func fileOf(kind string, content gjson.Result) string {
 	switch kind {
 	case asPicture:
