@@ -1,8 +1,8 @@
 // Package cardjson writes the JSON of cards and message contents. It converts a [chat.Card], sanitizes an agent's
 // Markdown, splits long text into pages, and reads the values of a form. All functions are pure.
 //
-// Calls, retries and the state of cards that are being drawn do not belong here: they are in feishu and its openapi.
-// What a card says is decided by whoever makes the chat.Card.
+// Calls, retries and the state of cards being drawn are in feishu and its openapi. The content of a card is decided by
+// the creator of the chat.Card.
 package cardjson
 
 import (
@@ -62,7 +62,7 @@ type headerJSON struct {
 	Template string `json:"template"`
 }
 
-// templates are the colors of headers. The header of any other state is grey.
+// templates are the colors of headers. In any other state the header is grey.
 var templates = map[chat.CardState]string{
 	chat.CardRunning: "blue", chat.CardDone: "green", chat.CardFailed: "red", chat.CardNeedsYou: "orange",
 }
@@ -73,7 +73,7 @@ type plain struct {
 	Content string `json:"content"`
 }
 
-// streaming is streaming_config: how the client types out text that arrives. It needs clients of 7.20 or newer.
+// streaming is streaming_config: how the client types out new text. It needs clients of 7.20 or newer.
 type streaming struct {
 	Frequency byDefault `json:"print_frequency_ms"`
 	Step      byDefault `json:"print_step"`
@@ -101,15 +101,15 @@ type element struct {
 	Behaviors []behavior `json:"behaviors,omitempty"`
 }
 
-// behavior is a callback. Its value must be an object: for a string the SDK's event parser fails and
-// the person sees an error (feishu-cards/card-callback-communication).
+// behavior is a callback. Its value must be an object: for a string the SDK's event parser fails and the user sees an
+// error (feishu-cards/card-callback-communication).
 type behavior struct {
 	Type  string      `json:"type"`
 	Value chat.Action `json:"value"`
 }
 
-// typingSpeed makes the client type out new text at 160 letters per second, and show it at once when
-// more text arrives. The platform's default of 14 letters per second falls behind a long answer.
+// typingSpeed makes the client type out new text at 160 letters per second, and show it at once when more text arrives.
+// The platform's default of 14 letters per second falls behind a long answer.
 var typingSpeed = streaming{Frequency: byDefault{50}, Step: byDefault{8}, Strategy: "fast"}
 
 // Card is the JSON of a card for one page of a body. A live card gets streaming mode if stream is true, which only card
@@ -132,14 +132,14 @@ func Card(c chat.Card, stream bool) string {
 	return toJSON(card)
 }
 
-// TablesAsCode is the same card with its tables as code: for a platform that refuses their number.
+// TablesAsCode returns the card with its tables as code, for when the platform refuses their number.
 func TablesAsCode(c chat.Card) chat.Card {
 	c.Body = sanitize(c.Body, 0)
 	return c
 }
 
-// Prose is the JSON of a card that shows its text without any markup: for a platform that refuses how [Card] looks. It
-// has the same buttons and the same form, and no panels.
+// Prose is the JSON of a card that shows its text without any markup, for when the platform refuses the layout of
+// [Card]. It has the same buttons and the same form, and no panels.
 func Prose(c chat.Card) string {
 	words := c.Body
 	if strings.TrimSpace(words) == "" {
@@ -163,7 +163,7 @@ func StreamingMode(on bool) string {
 	}{on}})
 }
 
-// elements are the parts of a card from top to bottom. The status line is on top, where people see it first.
+// elements are the parts of a card from top to bottom. The status line is on top, where readers see it first.
 func elements(c chat.Card) []any {
 	var es []any
 	if c.Status != "" {
@@ -184,7 +184,7 @@ func elements(c chat.Card) []any {
 	return append(es, inputs(c, footer, drawPanels(c, true))...)
 }
 
-// inputs are the parts of a card that people use, with what stands above and below its buttons.
+// inputs are the interactive parts of a card, with the elements above and below its buttons.
 func inputs(c chat.Card, above, below []any) (es []any) {
 	if c.Form != nil && !c.Form.Last {
 		es = append(es, drawForm(*c.Form))
@@ -196,7 +196,7 @@ func inputs(c chat.Card, above, below []any) (es []any) {
 	return es
 }
 
-// drawButtons is the row of a card's buttons, if it has some.
+// drawButtons is the row of a card's buttons, if it has any.
 func drawButtons(c chat.Card) (es []any) {
 	if len(c.Buttons) > 0 {
 		columns := buttonColumns("button", c.Buttons)
@@ -222,7 +222,7 @@ func smallText(s string, most int) string {
 	return "<font color='grey'>" + text.Clip(new(prose).line(text.OneLine(stripControl(s))), most) + "</font>"
 }
 
-// buttonColumns are buttons side by side, as far as there is room. Their ids begin with name.
+// buttonColumns puts as many buttons side by side as fit. Their IDs begin with name.
 func buttonColumns(name string, buttons []chat.Button) []element {
 	var columns []element
 	for i, b := range buttons[:min(len(buttons), maxButtons)] {
@@ -241,7 +241,7 @@ func buttonColumns(name string, buttons []chat.Button) []element {
 	return columns
 }
 
-// label is a text on one line without markup; the platform refuses an empty one.
+// label is a one-line text without markup; the platform refuses an empty one.
 func label(s string, most int) *plain {
 	s = shortenToCost(withoutMentions(text.OneLine(stripControl(s))), most)
 	return &plain{Tag: "plain_text", Content: cmp.Or(s, "…")}
@@ -254,7 +254,7 @@ type Step struct {
 	Partial string // the changed members of the element, in JSON
 }
 
-// changed is the JSON of what changes in the element.
+// changed is the JSON of the element's changes.
 func (s Step) changed() string {
 	if s.Text == "" {
 		return s.Partial
@@ -281,7 +281,7 @@ func Actions(steps []Step) string {
 	return toJSON(actions)
 }
 
-// Calls groups steps into calls. The body gets its own call, because only then the client types out its new text.
+// Calls groups steps into calls. The body gets its own call, because only then does the client type out its new text.
 func Calls(steps []Step) [][]Step {
 	if len(steps) > 1 && steps[0].Element == bodyID {
 		return [][]Step{steps[:1], steps[1:]}
@@ -289,8 +289,8 @@ func Calls(steps []Step) [][]Step {
 	return [][]Step{steps}
 }
 
-// Steps is the cheapest way from what a streaming card shows to what it should show. Replacing the whole card would
-// fold the panels that a reader has opened, and would clear a form that somebody is filling in.
+// Steps returns the cheapest updates from the shown to the wanted state of a streaming card. Replacing the whole card
+// would collapse the panels that a reader has opened, and clear a form that somebody is filling in.
 func Steps(shown, want chat.Card) []Step {
 	if !want.Live || !sameOutline(shown, want) {
 		return []Step{{}}
@@ -309,7 +309,7 @@ func Steps(shown, want chat.Card) []Step {
 	return append(ss, panelSteps(shown, want)...)
 }
 
-// sameOutline reports whether two cards differ only in the text of elements that both have. A header is no element.
+// sameOutline reports whether two cards differ only in the text of elements that both have. A header is not an element.
 func sameOutline(a, b chat.Card) bool {
 	opens := func(a, b chat.Panel) bool { return a.Open == b.Open && a.Last == b.Last }
 	return a.Live == b.Live && a.Title == b.Title && a.State == b.State &&
@@ -324,7 +324,7 @@ func toJSON(v any) string {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		panic(err) // our own plain types
+		panic(err) // only for our own plain types
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -8,12 +8,12 @@ import (
 
 // Limits of charts.
 const (
-	maxCharts   = 5 // of a card
+	maxCharts   = 5 // per card
 	maxBars     = 40
 	maxBarLabel = 30 // bytes
 )
 
-// chart is a chart of the platform, which clients draw in their own colours, light or dark (page "Chart",
+// chart is a chart of the platform, which clients draw in their own colors, light or dark (page "Chart",
 // feishu-cards/card-json-v2-components/content-components/chart). Spec is a definition of VChart.
 type chart struct {
 	Tag         string    `json:"tag"`

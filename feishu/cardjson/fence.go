@@ -17,7 +17,7 @@ var (
 	language  = regexp.MustCompile(`^[A-Za-z0-9_+#.-]{1,40}`)
 )
 
-// opensFence parses a line that begins a code block. before is the list marker in front of it, if there is one.
+// opensFence parses a line that opens a code block. before is the list marker in front of it, if any.
 func opensFence(line string) (f fence, before string, ok bool) {
 	// Nearly all lines end here; the regular expression costs much more.
 	if !strings.Contains(line, "```") && !strings.Contains(line, "~~~") {
@@ -50,7 +50,7 @@ func tableRow(line string) bool {
 	return strings.Contains(line, "|") && strings.TrimSpace(line) != ""
 }
 
-// separatorLine allows for quote marks in front, so that a table in a quote counts, too.
+// separatorLine allows quote marks in front, so that a table in a quote is recognized, too.
 var separatorLine = regexp.MustCompile(`^[ \t>]*\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t\r\n]*$`)
 
 func tableSeparator(line string) bool {

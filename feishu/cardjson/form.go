@@ -43,7 +43,7 @@ type fieldJSON struct {
 	MaxLength int          `json:"max_length,omitempty"`
 }
 
-// optionJSON is one choice. Text is what people see, and Value is what the callback reports.
+// optionJSON is one option. Text is what users see, and Value is what the callback reports.
 type optionJSON struct {
 	Text  *plain `json:"text"`
 	Value string `json:"value"`
@@ -89,16 +89,16 @@ func drawField(id string, f chat.Field, most int) fieldJSON {
 	case chat.Words:
 		out.Tag, out.InputType, out.Rows, out.MaxLength = "input", "multiline_text", 2, maxInput
 	}
-	// More options than the limit are cut off; the field for free words remains for what is missing.
+	// Options beyond the limit are cut off; the free-text field can be used instead.
 	for _, o := range f.Options[:min(len(f.Options), most)] {
 		out.Options = append(out.Options, optionJSON{Text: label(o.Label, maxOption), Value: o.Value})
 	}
 	return out
 }
 
-// FormValues reads the values of the fields, by their names, as far as they were filled in. They come with the press of
-// a form's button, or when an input element outside a form is used (page "Card callback communication",
-// feishu-cards/card-callback-communication). They are cut to the limits above, since anybody could send a press.
+// FormValues reads the filled-in fields, by their names. They come with the press of a form's button, or when an input
+// element outside a form is used (page "Card callback communication", feishu-cards/card-callback-communication). They
+// are cut to the limits above, since a press may be forged.
 func FormValues(a *callback.CallBackAction) map[string][]string {
 	values := map[string][]string{}
 	add := func(name string, value any) {

@@ -2,16 +2,16 @@ package cardjson
 
 import "strings"
 
-// Layout divides a growing text into pages. Full pages stay as they are while the text begins with what they hold, so
-// only the rest is processed again: a long answer is drawn about a thousand times.
+// Layout divides a growing text into pages. Full pages stay as they are while the text still begins with their content,
+// so only the rest is processed again: a long answer is drawn about a thousand times.
 type Layout struct {
-	full     []string // pages as they are drawn
-	fullText string   // the text that they hold
-	carry    string   // opens again what the last of them had to close
+	full     []string // pages as drawn
+	fullText string   // the text of the full pages
+	carry    string   // reopens what the last full page had to close
 	last     page
 }
 
-// Pages divides a text and returns the pages as they are drawn.
+// Pages divides a text and returns the pages as drawn.
 func (l *Layout) Pages(text string) []string {
 	if !strings.HasPrefix(text, l.fullText) {
 		*l = Layout{}

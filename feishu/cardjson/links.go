@@ -7,12 +7,12 @@ import (
 )
 
 // The platform refuses a message with a link that does not lead to the web (230001, "invalid href"), and agents often
-// link to files. Such a link is written in plain words; what could be read as one, but not by this package, is broken
+// link to files. Such a link is written as plain text. Anything else that the platform might read as a link is broken
 // by an invisible character.
 
-// Bounds of what is read as a link, so that unclosed brackets are not searched to the end of the line again and again.
+// Limits of a link, so that unclosed brackets are not searched to the end of the line again and again.
 const (
-	longestWords  = 1000 // bytes of what is shown
+	longestWords  = 1000 // bytes of the link text
 	longestTarget = 4000
 )
 
@@ -21,10 +21,10 @@ var (
 	linkTitle = regexp.MustCompile(`^(.*?)[ \t]+(?:"[^"]*"|'[^']*'|\([^()]*\))$`)
 )
 
-// leadsToWeb reports whether the target of a link begins here with an address on the web.
+// leadsToWeb reports whether a link target begins with a web address.
 func leadsToWeb(s string) bool { return web.MatchString(strings.TrimLeft(s, " \t")) }
 
-// link writes a link in plain words, unless it leads to the web.
+// link writes a link as plain text, unless it leads to the web.
 func (p *prose) link(s string) (n int, text string) {
 	end := closing(s, '[', ']', longestWords)
 	if end < 0 || !strings.HasPrefix(s[end+1:], "(") {
@@ -52,8 +52,8 @@ func (p *prose) link(s string) (n int, text string) {
 	return n, text
 }
 
-// closing is the index of the bracket that closes the one with which s begins; -1 = there is none. Brackets in code and
-// behind a backslash do not count.
+// closing is the index of the bracket that closes the one at the start of s; -1 = none. Brackets in code and after a
+// backslash are ignored.
 func closing(s string, opens, closes byte, most int) int {
 	depth := 0
 	for i := 0; i < min(len(s), most+1); i++ {
@@ -74,8 +74,8 @@ func closing(s string, opens, closes byte, most int) int {
 	return -1
 }
 
-// targetOf reads the target of a link from the parenthesis on; size is 0 if there is none. A quoted one stands in
-// pointed brackets.
+// targetOf parses the target of a link, from its parenthesis on; size is 0 if there is none. A quoted one is in angle
+// brackets.
 func targetOf(s string) (size int, target string, quoted bool) {
 	if start := len(s) - len(strings.TrimLeft(s[1:], " \t")); strings.HasPrefix(s[start:], "<") {
 		end := strings.IndexByte(s[start:min(len(s), start+longestTarget)], '>')
@@ -99,8 +99,8 @@ func targetOf(s string) (size int, target string, quoted bool) {
 	return end + 1, target, false
 }
 
-// defines reports whether the bracket at i may end the name of a link whose target follows, as in [1]: src/a.go. A name
-// begins its line, or an earlier one; of a picture only the name is left.
+// defines reports whether the bracket at i may end the name of a link definition, as in [1]: src/a.go. A name begins
+// its line, or an earlier one; of a picture only the name is left.
 func defines(line string, i int) bool {
 	if !strings.HasPrefix(line[i:], "]:") || leadsToWeb(line[i+2:]) {
 		return false

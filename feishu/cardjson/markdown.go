@@ -51,11 +51,11 @@ type writer struct {
 	code        *fence // the open code block
 	inTable     bool
 	tableAsCode bool // the open table is shown as code
-	tables      int  // how many more may be shown as tables
+	tables      int  // how many more tables may be shown as such
 	prose       prose
 }
 
-// line writes one line. next is needed because only the line of dashes after it makes a line the header of a table.
+// line writes one line. It needs next because a line is the header of a table only if a separator line follows.
 func (w *writer) line(line, next string) {
 	if w.code != nil {
 		w.codeLine(line)
@@ -69,8 +69,8 @@ func (w *writer) line(line, next string) {
 		if before != "" {
 			w.emit(before)
 		}
-		// The fence is written without indent and list marker, which the platform does not accept; a marker
-		// gets a line of its own.
+		// The fence is written without indent and list marker, which the platform does not accept; a marker gets its
+		// own line.
 		w.code = &f
 		w.emit("```" + f.lang)
 		return
@@ -92,7 +92,7 @@ func (w *writer) codeLine(line string) {
 		w.emit("```")
 		return
 	}
-	// The platform wants no spaces around the fence, so the block loses the indent of its fence.
+	// The platform accepts no spaces around the fence, so the block loses the indent of its fence.
 	spaces := len(line) - len(strings.TrimLeft(line, " \t"))
 	w.emit(codeText(line[min(spaces, w.code.indent):]))
 }
@@ -131,7 +131,7 @@ var (
 	upload = regexp.MustCompile(`^!\[[^\[\]\n]{0,200}\]\(img_[A-Za-z0-9_-]{16,100}\)`)
 )
 
-// codeText leaves code as it is, except for a fence inside it (of a longer or another kind), and for the tag that
+// codeText keeps code unchanged, except for a fence inside it (of a longer or another kind), and for the tag that
 // mentions people: if the platform disagrees about where the code ends, nobody is notified.
 func codeText(s string) string {
 	if strings.HasPrefix(strings.TrimLeft(s, " \t"), "```") {
@@ -150,8 +150,8 @@ func withoutMentions(s string) string {
 
 // prose sanitizes lines outside code blocks.
 type prose struct {
-	opened bool // an earlier line of the paragraph has backquotes that it does not close
-	opens  bool // so has this one
+	opened bool // an earlier line of the paragraph has unclosed backquotes
+	opens  bool // so has this line
 }
 
 // line sanitizes a line.
@@ -176,7 +176,7 @@ func (p *prose) words(line string) string {
 		return line
 	}
 	var b strings.Builder
-	joins := false // the last piece is not what stood there
+	joins := false // the last piece differs from the source
 	for i := 0; i < len(line); {
 		if line[i] == ']' && defines(line, i) {
 			b.WriteString("]" + zwsp)
@@ -195,8 +195,8 @@ func (p *prose) words(line string) string {
 	return b.String()
 }
 
-// opensAnew reports whether a text that did not stand behind another one would have a meaning there: that of a longer
-// run of backquotes, or at the beginning of the line that of a block.
+// opensAnew reports whether a replaced text would gain a meaning after the text before it: as part of a longer run of
+// backquotes, or at the beginning of the line as the start of a block.
 func opensAnew(before, text string) bool {
 	switch {
 	case text == "":
@@ -207,7 +207,7 @@ func opensAnew(before, text string) bool {
 	return strings.TrimSpace(before) == "" && strings.ContainsRune("~|-+*#>=", rune(text[0]))
 }
 
-// token reads the next piece of a line and returns how it is written for the platform.
+// token reads the next piece of a line and returns it as written for the platform.
 func (p *prose) token(s string) (n int, text string) {
 	switch {
 	case s[0] == '\\' && len(s) > 1 && s[1] == '<':
@@ -225,13 +225,13 @@ func (p *prose) token(s string) (n int, text string) {
 	case s[0] == '[':
 		return p.link(s)
 	case strings.HasPrefix(s, "](") && !leadsToWeb(s[2:]):
-		return 1, "]" + zwsp // what [prose.link] could not read
+		return 1, "]" + zwsp // which [prose.link] could not parse
 	}
 	return 1, s[:1]
 }
 
-// code reads inline code as [span] does. If an earlier line has left some open, the platform may end it here, so that
-// this is no code: then it holds no link either.
+// code reads inline code as [span] does. If an earlier line has unclosed backquotes, the platform may close them here,
+// so that this is not code; its links are then broken, too.
 func (p *prose) code(s string) (n int, text string) {
 	n, text = span(s)
 	if strings.Trim(s[:n], "`") == "" {
@@ -261,7 +261,7 @@ func span(s string) (n int, text string) {
 	return ticks, s[:ticks]
 }
 
-// picture keeps an uploaded image and turns any other into a link, or into words.
+// picture keeps an uploaded image and turns any other into a link or plain text.
 func (p *prose) picture(s string) (n int, text string) {
 	bangs := len(s) - len(strings.TrimLeft(s, "!"))
 	switch rest := s[bangs:]; {
@@ -289,7 +289,7 @@ func (p *prose) picture(s string) (n int, text string) {
 	return 1, ""
 }
 
-// uploaded is the image with which s begins, if its target looks like the key of an uploaded one.
+// uploaded is the image at the start of s, if its target looks like the key of an uploaded one.
 func uploaded(s string) string {
 	// An image reference is short; without the limit an unclosed one would be searched to the end of the
 	// line again and again.

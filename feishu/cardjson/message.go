@@ -19,7 +19,7 @@ func Post(md string) string {
 	return toJSON(map[string]post{"zh_cn": {Content: [][]node{{{Tag: "md", Text: sanitize(md, maxTables)}}}}})
 }
 
-// Mention is a rich text message that calls users before a text without markup (page "Message content", tags at and
+// Mention is a rich text message that mentions users before a text without markup (page "Message content", tags at and
 // text).
 func Mention(users []string, said string) string {
 	type node struct {

@@ -7,8 +7,8 @@ import (
 	"magpie/internal/text"
 )
 
-// pageSize is how much of a body fits on one card, counted as it is sent: a card is JSON inside JSON. A card entity
-// holds 30 KB (page "Create card entity", cardkit-v1/card/create); the rest is for the elements around the body.
+// pageSize is the maximum size of a body on one card, in bytes as sent: a card is JSON inside JSON. A card entity holds
+// 30 KB (page "Create card entity", cardkit-v1/card/create); the rest is for the elements around the body.
 const pageSize = 12 << 10
 
 // Split divides a text into pages that fit one card each. A page ends after a paragraph if possible, else after a line,
@@ -22,7 +22,7 @@ func Split(text string) []string {
 	return texts
 }
 
-// opening is the beginning of a text, as much as fits.
+// opening is as much of the beginning of a text as fits.
 func opening(text string, size int) string {
 	end, known := pageEnd("", text, size)
 	if end == len(text) {
@@ -170,7 +170,7 @@ func pageEnd(carry, text string, size int) (end, known int) {
 		case s.prev == "" || s.head != "":
 			b.line = at
 		}
-		// A paragraph that ends in the first half of the page is no good place: the page would stay half empty.
+		// A paragraph that ends in the first half of the page is not a good place: the page would stay half empty.
 		if used < size/2 {
 			b.half = at
 		}
@@ -178,7 +178,7 @@ func pageEnd(carry, text string, size int) (end, known int) {
 	return len(text), len(text)
 }
 
-// bestBreak ends a page at whose position at a line does not fit; n bytes of that line do.
+// bestBreak ends a page where the line at position at does not fit; n bytes of that line do.
 func (b borders) bestBreak(text string, at, n int) int {
 	switch {
 	case b.paragraph > b.half:
@@ -189,7 +189,7 @@ func (b borders) bestBreak(text string, at, n int) int {
 	return at + letterEnd(text[at:], n)
 }
 
-// fittingBytes returns how many bytes of the line cost at most that much.
+// fittingBytes returns how many bytes of the line fit into that cost.
 func fittingBytes(line string, most int) int {
 	for i, r := range line {
 		if most -= costOf(r); most < 0 {
@@ -226,7 +226,7 @@ func letterEnd(s string, n int) int {
 	return max(n, w)
 }
 
-// cost is an upper bound of the bytes that a text takes in a request after it was sanitized.
+// cost is an upper bound of the bytes that a text takes in a request after sanitizing.
 func cost(s string) int {
 	n := 0
 	for _, r := range s {

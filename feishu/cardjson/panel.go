@@ -12,8 +12,8 @@ import (
 const (
 	maxPanels = 3
 	maxTitle  = 120     // bytes
-	panelRoom = 6 << 10 // bytes of all their texts and of the form
-	leastRoom = 1 << 10 // bytes that remain for them beside a form
+	panelRoom = 6 << 10 // bytes of all panel texts and the form
+	leastRoom = 1 << 10 // bytes left for the panels beside a form
 )
 
 // panel is a part of a card that readers can fold (page "Collapsible panel",
@@ -31,7 +31,7 @@ type panelHeader struct {
 	Align        string    `json:"vertical_align"`
 	Icon         panelIcon `json:"icon"`
 	IconPosition string    `json:"icon_position"`
-	IconAngle    int       `json:"icon_expanded_angle"` // by which it turns when the panel is opened
+	IconAngle    int       `json:"icon_expanded_angle"` // the rotation when the panel is open
 }
 
 // panelIcon is an icon of the platform, by its name there.
@@ -41,7 +41,7 @@ type panelIcon struct {
 	Size  string `json:"size"`
 }
 
-// drawPanels draws those panels of a card that stand at its end, or those above its body.
+// drawPanels draws the panels of a card that are at its end, or those above its body.
 func drawPanels(c chat.Card, last bool) (es []any) {
 	for i, text := range panelTexts(c) {
 		if c.Panels[i].Last != last {
@@ -62,8 +62,8 @@ func headOf(p chat.Panel) panelHeader {
 	}
 }
 
-// panelTexts are the texts of a card's panels. Room that the short ones do not need goes to the others. Tables are
-// drawn as code: a card may hold few of them, and those are for the answer.
+// panelTexts are the texts of a card's panels. Unused room of short ones goes to the others. Tables are drawn as code:
+// a card may have only a few, and those are for the answer.
 func panelTexts(c chat.Card) []string {
 	list := c.Panels[:min(len(c.Panels), maxPanels)]
 	left := panelRoom
