@@ -1,6 +1,6 @@
 // Package feishutest makes answers that are hard to show in cards, and checks that they can be read there.
 //
-// A double of the platform does not belong here: that is feishusim.
+// The double of the platform is feishusim.
 package feishutest
 
 import (
@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// BlockLines is how many lines each code block of a book has that are numbered.
+// BlockLines is the number of numbered lines in each code block of a book.
 const BlockLines = 300
 
-// Book is a text of all that makes cards hard: tables, long code blocks in every kind of fence, pictures by their
-// address, HTML, mentions of everybody in every disguise, a fence that is never closed. Each of its lines has a number,
-// such as (00012). Of 30 sections it has more than 120,000 characters, 36 tables and 12 code blocks.
+// Book is a text with everything that makes cards hard: tables, long code blocks in every kind of fence, pictures by
+// their address, HTML, mentions of everyone in every disguise, a fence that is never closed. Each of its lines has a
+// number, such as (00012). With 30 sections it has more than 120,000 characters, 36 tables and 12 code blocks.
 func Book(sections int) string {
 	var b strings.Builder
 	n := 0
@@ -67,10 +67,11 @@ func Book(sections int) string {
 // Numbered finds the numbers of a book's lines.
 var Numbered = regexp.MustCompile(`\(\d{5}\)`)
 
-// Head is the first line of a table of a book, with its number: the next page repeats it when the table goes on there.
+// Head matches the first line of a table of a book, with its number: the next page repeats it if the table continues
+// there.
 var Head = regexp.MustCompile(`(?m)^\| 名称 (\(\d{5}\)).*$`)
 
-// Read fails when not all numbered lines of a text can be read on these pages, each once and in order.
+// Read returns an error unless all numbered lines of a text are on these pages, each once and in order.
 func Read(pages []string, text string) error {
 	heads, seen := Head.FindAllStringSubmatch(text, -1), map[string]bool{}
 	var got []string

@@ -2,7 +2,7 @@ package feishutest
 
 import "magpie/internal/chat"
 
-// Mentions are texts with which an agent could call people, meaning it or not.
+// Mentions are texts with which an agent could mention people, intentionally or not.
 var Mentions = []string{
 	"<at id=all></at>", "<at id='all'></at>", `<at id="all"/>`, "<AT ID=ALL></AT>",
 	"<at user_id=\"all\">everybody</at>", "<at ids=ou_1,ou_2></at>",
@@ -15,7 +15,7 @@ var Mentions = []string{
 	"&lt;at id=all&gt;", "&#60;at id=all&#62;", "@all", "@_all", "@所有人",
 }
 
-// AskingCard is a live card with all that a card can have: panels, a form and a button.
+// AskingCard is a live card with every kind of element: panels, a form and a button.
 func AskingCard() chat.Card {
 	options := []chat.Option{{Value: "0", Label: "Red"}, {Value: "1", Label: "Green"}}
 	return chat.Card{
