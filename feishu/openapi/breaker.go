@@ -18,10 +18,10 @@ const (
 	breakerTimeout = 30 * time.Second
 )
 
-// ErrCircuitOpen is matched by an [Error] of a call that was not made, because the platform does not answer.
+// ErrCircuitOpen matches the [Error] of a call that was not made because the platform does not answer.
 var ErrCircuitOpen = errors.New("the platform does not answer; calls wait until it does")
 
-// breaker is the circuit breaker of the HTTP API. A refusal is an answer, also one for too many calls. Only an unknown
+// breaker is the circuit breaker of the HTTP API. A refusal is an answer, even one for too many calls. Only an unknown
 // outcome counts as a failure.
 type breaker struct {
 	log     zerolog.Logger
@@ -49,7 +49,7 @@ func (g *breaker) newCircuit() *gobreaker.CircuitBreaker[gjson.Result] {
 	})
 }
 
-// logChange logs the beginning and the end of an outage, but not the tries in between.
+// logChange logs the beginning and the end of an outage, but not the attempts in between.
 func (g *breaker) logChange(from, to gobreaker.State) {
 	switch {
 	case from == gobreaker.StateClosed:
@@ -77,7 +77,7 @@ func (g *breaker) do(op string, call func() (gjson.Result, error)) (gjson.Result
 // tripped reports whether the circuit is open or half-open.
 func (g *breaker) tripped() bool { return g.current().State() != gobreaker.StateClosed }
 
-// isOpen reports whether a call would fail at once. In the half-open state that is so while another call is trying.
+// isOpen reports whether a call would fail at once. In the half-open state it would while another call is in progress.
 func (g *breaker) isOpen() bool {
 	b := g.current()
 	switch b.State() {
@@ -85,7 +85,7 @@ func (g *breaker) isOpen() bool {
 		return false
 	case gobreaker.StateHalfOpen:
 		c := b.Counts()
-		return c.Requests > c.TotalExclusions // a call is trying
+		return c.Requests > c.TotalExclusions // a call is in progress
 	}
 	return true
 }

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// Calls counts the outcomes of calls to the HTTP API. Each try counts.
+// Calls counts the outcomes of calls to the HTTP API. Each attempt counts.
 type Calls struct {
 	OK      int64
 	Refused int64 // permanent errors

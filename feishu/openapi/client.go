@@ -1,7 +1,7 @@
 // Package openapi is the client of Feishu's HTTP API, the Open API: access tokens, rate limits, the circuit breaker,
 // error classes, retries, the platform's clock, file downloads and paged lists.
 //
-// What the calls are about does not belong here: chats, messages, cards and the long connection are in feishu.
+// It knows nothing about chats, messages, cards and the long connection, which are in feishu.
 package openapi
 
 import (
@@ -21,14 +21,14 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// CallTimeout bounds one try of a call; the SDK has no limit of its own (client.go, WithReqTimeout).
+// CallTimeout limits one attempt of a call; the SDK has no limit of its own (client.go, WithReqTimeout).
 const CallTimeout = 15 * time.Second
 
-// uploadTimeout bounds one try of a call that carries files.
+// uploadTimeout limits one attempt of a call that carries files.
 const uploadTimeout = 2 * time.Minute
 
-// Client makes the calls of one app. It uses the SDK's core and not its typed services: so one place sees each answer's
-// code, log id and headers, also of answers that are not JSON.
+// Client makes the calls of one app. It uses the SDK's core instead of its typed services, so that one place sees the
+// code, log ID and headers of every reply, even of one that is not JSON.
 type Client struct {
 	// HTTP makes all calls except uploads. The long connection uses it for its first call, too.
 	HTTP *http.Client
@@ -49,21 +49,20 @@ type Request struct {
 	Path        string // from /open-apis/ on; see [Path]
 	Query       larkcore.QueryParams
 	Body        any                       // sent as JSON
-	Form        func() *larkcore.Formdata // instead of Body; called for each try, since a try consumes the form
+	Form        func() *larkcore.Formdata // instead of Body; called for each attempt, which consumes the form
 	LowPriority bool                      // all other calls to the same API go first
-	Chat        string                    // the chat to which it sends a message: their rate is limited
+	Chat        string                    // the chat to which it sends a message, for the rate limit per chat
 
-	// Tries is how often the request is made at most until its outcome is known; 0 is once. A request with more than
-	// one try must be idempotent: it carries an idempotency key or sets a value.
+	// Tries is the maximum number of attempts until the outcome is known; 0 means one. A request with several attempts
+	// must be idempotent: it carries an idempotency key or sets a value.
 	Tries int
-	// Before waits for limits of this request alone. It runs before each try; its error ends the call.
+	// Before waits for limits of this request alone. It runs before each attempt; its error ends the call.
 	Before func(ctx context.Context) error
 	// Repair fixes the cause of a refusal. It may change the request, which is then made again with as many tries as
 	// before. If it cannot fix the error, it returns it.
 	Repair func(ctx context.Context, err error) error
 
-	// Refusals are codes with which the platform refuses this request for good, also those that mean no answer to
-	// others.
+	// Refusals are codes that mean a permanent refusal of this request, even if they mean no answer for others.
 	Refusals []int
 
 	noToken bool // needs no access token
@@ -74,7 +73,7 @@ type Config struct {
 	BaseURL        string // URL of the platform, without a trailing slash
 	AppID          string
 	AppSecret      string
-	Pace           float64       // factor of the public platform's rate limits, to which the client keeps
+	Pace           float64       // factor of the public platform's rate limits, which the client keeps
 	CircuitTimeout time.Duration // how long the circuit stays open; 0 is half a minute
 }
 
@@ -132,7 +131,7 @@ func (c *Client) roundTrip(ctx context.Context, r Request, token string) (gjson.
 	sent := time.Now()
 	resp, err := larkcore.Request(ctx, req, config, options...)
 	if err != nil {
-		// An error of ctx is the caller's own wish and says nothing about the platform, so the breaker must not count it.
+		// An error of ctx comes from the caller and says nothing about the platform, so the breaker must not count it.
 		if ctx.Err() != nil {
 			return gjson.Result{}, ctx.Err()
 		}
@@ -174,7 +173,7 @@ func (c *Client) CheckCredentials(ctx context.Context) error {
 	return err
 }
 
-// String copies a text out of an answer or an event. A gjson result is a slice of the whole JSON and would keep it in
+// String copies a text out of a reply or an event. A gjson result is a slice of the whole JSON and would keep it in
 // memory.
 func String(r gjson.Result) string { return strings.Clone(r.String()) }
 
@@ -223,7 +222,7 @@ func (plainJSON) Serialize(v any) ([]byte, error) {
 
 func (plainJSON) Deserialize(data []byte, v any) error { return json.Unmarshal(data, v) }
 
-// Path joins the parts of a path and escapes every second one, which is an id.
+// Path joins the parts of a path and escapes every second one, which is an ID.
 func Path(parts ...string) string {
 	for i, p := range parts {
 		if i%2 == 1 {

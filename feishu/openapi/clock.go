@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// clock estimates the platform's clock from the Date headers of its answers. Each header is exact to a second only;
+// clock estimates the platform's clock from the Date headers of its replies. Each header is only precise to a second;
 // together they narrow the difference down.
 type clock struct {
 	mu    sync.Mutex
 	known bool
-	least time.Duration // lower bound of how far the platform's clock is ahead of ours
-	most  time.Duration // upper bound of it
+	least time.Duration // lower bound of the platform's lead over our clock
+	most  time.Duration // upper bound
 }
 
 // observe evaluates the Date of the answer to a call that was sent at sent and completed at now.
@@ -26,7 +26,7 @@ func (c *clock) observe(date string, sent, now time.Time) {
 	defer c.mu.Unlock()
 	if c.known && least <= c.most && most >= c.least {
 		least, most = max(least, c.least), min(most, c.most)
-	} // else one of the clocks was adjusted: start again
+	} // otherwise one of the clocks was adjusted: start again
 	c.known, c.least, c.most = true, least, most
 }
 

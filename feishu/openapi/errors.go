@@ -16,7 +16,7 @@ type Error struct {
 	Op     string // [Request.Op]
 	Code   int    // the platform's code; 0 when it gave none
 	Msg    string // the platform's message
-	LogID  string // X-Tt-Logid; the platform's support finds the call by it
+	LogID  string // X-Tt-Logid, which the platform's support can look up
 	Status int    // HTTP status; 0 when there was no answer
 	Err    error  // why there was no answer; nil when there was one
 
@@ -70,23 +70,24 @@ func (e *Error) Is(target error) bool {
 
 // unreachable are the codes for a bot that was removed from the chat, for a dissolved, muted or encrypted chat, for one
 // whose settings keep the bot silent, and for a person who has left, belongs to another tenant, or does not want the
-// bot's messages. Errors that an operator can fix, such as the app's availability range, are not among them.
+// bot's messages. Errors that an operator can fix, such as the app's availability range, are not included.
 var unreachable = []int{
 	230002, 232009, 232011, 230018, 230029, 230034, 230035, 230038, 230053, 230075,
 }
 
-// silenced are those of them for chats whose members can let the bot speak again: a muted group, a group whose settings
-// keep the bot silent, and a person who does not want the bot's messages.
+// silenced are the unreachable codes for chats whose members can let the bot write again: a muted group, a group whose
+// settings keep the bot silent, and a person who does not want the bot's messages.
 var silenced = []int{230018, 230035, 230053}
 
-// forbidden are the codes for what an operator has to change in the console: a permission that is missing, in external
-// groups also the app's sharing, its availability, its bot, its credentials, or that it is disabled or not installed.
+// forbidden are the codes for problems that an operator has to fix in the console: a missing permission, in external
+// groups also the app's sharing, its availability, its bot, its credentials, or an app that is disabled or not
+// installed.
 var forbidden = []int{230027, 99991672, 230006, 230013, 232025, 232034, 10003, 10012, 10014, 99991662}
 
 // censored are the codes for texts with forbidden words (page im-v1/message/create).
 var censored = []int{230022, 230028}
 
-// Class says how to react to an error. The codes are those of the pages "Generic error code",
+// Class says how to react to an error. The codes are from the pages "Generic error code",
 // im-v1/message/{create,reply,patch} and cardkit-v1/card/{create,update}, card-element/content.
 type Class int
 
@@ -95,17 +96,17 @@ const (
 	Refused      Class = iota // permanent: the platform does not accept this call
 	Unknown                   // the call may or may not have taken effect: retry it
 	RateLimited               // retry after a pause
-	Busy                      // the message or card is in use at this moment: retry soon
+	Busy                      // the message or card is in use at the moment: retry soon
 	SequenceUsed              // the card has a higher sequence already
 	StreamingOff              // the operation needs streaming mode, which is off
 	EntityLost                // the card entity is gone or not ours
-	MessageGone               // the message was deleted, or the id is unknown
+	MessageGone               // the message was deleted, or the ID is unknown
 	NoAccess                  // the bot cannot reach this chat, or the platform does not know the app
 	BadToken                  // the access token is not valid
 	CircuitOpen               // the call was not made, because the circuit is open
 )
 
-// ClassOf returns the class of an error. An error that is no [Error], and nil, is Refused.
+// ClassOf returns the class of an error. Nil, and any error other than an [Error], is Refused.
 func ClassOf(err error) Class {
 	var e *Error
 	if !errors.As(err, &e) {
@@ -116,7 +117,7 @@ func ClassOf(err error) Class {
 		return Refused
 	case slices.Contains(unreachable, e.Code):
 		return NoAccess
-	case e.Code == 230099 && strings.Contains(e.Msg, "card action is lock"): // somebody is pressing a button
+	case e.Code == 230099 && strings.Contains(e.Msg, "card action is lock"): // a button is being pressed
 		return Busy
 	}
 	switch e.Code {
@@ -137,7 +138,7 @@ func ClassOf(err error) Class {
 		return StreamingOff
 	case 200740, 200750, 300311:
 		return EntityLost
-	case 230011, 230019, 230110, 231003, 99992354: // the second one: a topic; the last one: no message has this id
+	case 230011, 230019, 230110, 231003, 99992354: // the second one: a topic; the last one: no message has this ID
 		return MessageGone
 	case 230006, 230013, 232025, 232034, 10003, 10012, 10014, 99991662:
 		return NoAccess
@@ -163,10 +164,10 @@ func TooManyTables(err error) bool {
 	return errors.As(err, &e) && strings.Contains(e.Msg, "table number over limit")
 }
 
-// Hint says what the operator can do about the error; empty = not known.
+// Hint tells the operator what to do about the error; empty = unknown.
 func (e *Error) Hint() string { return hintOf(e.Code) }
 
-// hintOf says what the operator can do about a code.
+// hintOf tells the operator what to do about a code.
 func hintOf(code int) string {
 	switch code {
 	case 10003, 10014, 1000040344, 1000040345:

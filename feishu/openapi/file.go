@@ -9,10 +9,10 @@ import (
 	larkcore "github.com/larksuite/oapi-sdk-go/v3/core"
 )
 
-// longestError bounds how much is read of an answer that is no file, in bytes.
+// longestError limits how much of a reply that is not a file is read, in bytes.
 const longestError = 64 << 10
 
-// Open makes a call without a body whose answer is a file. The caller reads and closes the body. The SDK would hold the
+// Open makes a call without a body whose reply is a file. The caller reads and closes the body. The SDK would hold the
 // whole file in memory.
 func (c *Client) Open(ctx context.Context, r Request) (resp *http.Response, err error) {
 	err = c.retry(ctx, r, func(token string) (err error) {
@@ -22,7 +22,7 @@ func (c *Client) Open(ctx context.Context, r Request) (resp *http.Response, err 
 	return resp, err
 }
 
-// roundTripFile sends a request once. An answer that is no file is read and returned as an error.
+// roundTripFile sends a request once. A reply that is not a file is read and returned as an error.
 func (c *Client) roundTripFile(ctx context.Context, r Request, token string) (*http.Response, error) {
 	address := c.config.BaseUrl + r.Path
 	if len(r.Query) > 0 {
@@ -56,7 +56,7 @@ func (c *Client) roundTripFile(ctx context.Context, r Request, token string) (*h
 	return nil, &Error{Op: r.Op, Msg: "the answer is no file", Status: http.StatusBadRequest}
 }
 
-// isFile tells a file, which may be JSON itself, from the platform's own answer.
+// isFile tells a file, which may itself be JSON, from the platform's own reply.
 func isFile(h http.Header) bool {
 	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
 	return err != nil || kind != "application/json" || h.Get("Content-Disposition") != ""

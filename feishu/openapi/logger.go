@@ -10,11 +10,11 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// sdkLogger passes the SDK's log on: errors at warn, the rest at debug, since our own errors contain what matters. The
-// SDK's debug lines are dropped: they contain what people wrote (ws/client_message.go, handleDataFrame).
+// sdkLogger forwards the SDK's log: errors at warn, the rest at debug, since our own errors contain what matters. The
+// SDK's debug lines are dropped: they contain users' messages (ws/client_message.go, handleDataFrame).
 type sdkLogger struct {
 	log     zerolog.Logger
-	unknown *sync.Map // events that nobody handles, each of which is logged once
+	unknown *sync.Map // events without a handler, each of which is logged once
 }
 
 // SDKLogger returns a logger for the SDK that writes to log.
@@ -29,7 +29,7 @@ func (l sdkLogger) Error(_ context.Context, args ...any) { l.write(zerolog.WarnL
 var tail = regexp.MustCompile(`\?\S*|(?i)(payload|body|ticket|access_key|secret|token)["']?\s*[:=].*`)
 
 // unhandled matches the error for an event without a handler (event/dispatcher/dispatcher.go, NotFoundEventHandlerErr).
-// The platform delivers such an event again and again.
+// The platform redelivers such an event again and again.
 var unhandled = regexp.MustCompile(`event type: ([\w.]+), not found handler`)
 
 func (l sdkLogger) write(level zerolog.Level, args []any) {

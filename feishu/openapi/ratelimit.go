@@ -12,7 +12,7 @@ import (
 )
 
 // limits keeps the app below the platform's rate limits (pages "Frequency control", im-v1/message/create and
-// cardkit-v1/card/update): the platform counts the calls of an app to each API apart, and the messages of a chat.
+// cardkit-v1/card/update): the platform counts an app's calls to each API separately, and the messages of a chat.
 type limits struct {
 	pace    float64 // multiplies the platform's rates
 	started time.Time
@@ -35,21 +35,21 @@ type apiLimits struct {
 // within one second than there are slots.
 type slots chan struct{}
 
-// The platform accepts 5 messages per chat and second. In its first second a process sends fewer: the process before it
-// may have used all of its own slots just before it ended.
+// The platform accepts 5 messages per chat and second. In its first second a process sends fewer: the previous process
+// may have used all of its slots just before it ended.
 const (
 	chatSlots      = 3
 	chatSlotsFirst = 2
 	chatSpan       = time.Second
 )
 
-// fifo lets one caller at a time wait for the limiters, and the others queue behind it. If all waited in parallel, each
-// with its own due time, all whose time has come while the machine was suspended would go at once.
+// fifo lets one caller at a time wait for the limiters, with the others in a queue. If all waited in parallel, each
+// with its own due time, all whose time passed while the machine was suspended would go at once.
 type fifo chan struct{}
 
 func newFIFO() fifo { return make(fifo, 1) }
 
-// take waits for its turn, and then until each limiter allows one event.
+// take waits in the queue, and then until each limiter allows one event.
 func (t fifo) take(ctx context.Context, limiters ...*rate.Limiter) error {
 	select {
 	case t <- struct{}{}:
@@ -89,11 +89,11 @@ func newAPILimits(pace float64) *apiLimits {
 	}
 }
 
-// template is a path without the ids in it. Behind the service and its version, names and ids take turns:
+// template is a path without the IDs in it. After the service and its version, names and IDs alternate:
 // /open-apis/im/v1/messages/om_1/reactions/r_1.
 func template(path string) string {
 	parts := strings.Split(path, "/")
-	const first = 4 // the first name, behind "", "open-apis", the service and the version
+	const first = 4 // the first name, after "", "open-apis", the service and the version
 	for i := first + 1; i < len(parts); i += 2 {
 		parts[i] = ":id"
 	}
@@ -172,7 +172,7 @@ func Wait(ctx context.Context, l *rate.Limiter) error {
 }
 
 // WaitForRoom waits until the limiter would allow that many events, without taking them. Its only error is ctx's. (A
-// reservation that is canceled at once would not do: once its time has come, it keeps its token.)
+// reservation that is canceled at once would not work: once its time has come, it keeps its token.)
 func WaitForRoom(ctx context.Context, l *rate.Limiter, room int) error {
 	for {
 		missing := float64(room) - l.Tokens()

@@ -9,7 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// tokenTries is how many tokens one try may use: each may be revoked before the call arrives.
+// tokenTries limits the tokens for one attempt: each may be revoked before the call arrives.
 const tokenTries = 3
 
 // Backoff while the outcome of a request is unknown.
@@ -32,7 +32,7 @@ func (c *Client) retry(ctx context.Context, r Request, exchange func(token strin
 			}
 		}
 		err := c.once(ctx, r, &token, exchange)
-		// A rejected token is no try of the request: the platform has not looked at the request itself.
+		// A rejected token does not count as an attempt: the platform has not looked at the request itself.
 		if tokens++; ClassOf(err) == BadToken && tokens < tokenTries {
 			continue
 		}
@@ -84,8 +84,8 @@ func (c *Client) once(ctx context.Context, r Request, token *string, exchange fu
 		}
 		defer sent()
 	}
-	// In this order: the chat's limit is the tightest, and a place in the app's limit must not be held
-	// while waiting for it.
+	// In this order: the chat's limit is the tightest, and a slot in the app's limit must not be held while waiting for
+	// it.
 	limits := c.limits.limiterFor(r.Method, r.Path)
 	if r.LowPriority {
 		if err := limits.waitForSpare(ctx); err != nil {

@@ -30,7 +30,7 @@ func (t *tokens) get(ctx context.Context, bad string) (string, error) {
 		if v, ok := t.current(bad); ok {
 			return v, nil
 		}
-		// other callers may wait for it, too; the HTTP client's timeout bounds it
+		// other callers may be waiting for it, too; the HTTP client's timeout limits it
 		return t.renew(context.WithoutCancel(ctx))
 	})
 	select {
@@ -51,7 +51,7 @@ func (t *tokens) current(bad string) (string, bool) {
 	return t.value, t.value != "" && t.value != bad && time.Now().Before(t.until)
 }
 
-// renew fetches a token. It is replaced before it expires, so that none expires on its way.
+// renew fetches a token. It is replaced early, so that none expires in transit.
 func (t *tokens) renew(ctx context.Context) (string, error) {
 	answer, err := t.fetch(ctx)
 	if err != nil {
