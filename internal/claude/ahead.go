@@ -45,7 +45,7 @@ func (a *Ahead) TakeSpare(owner string, spec Spec, bind func(folder string) (boo
 	if spec.Budget > 0 {
 		return nil
 	}
-	it := a.spares.take(spec)
+	it := a.spares.acquire(spec)
 	if it == nil {
 		return nil
 	}
@@ -55,7 +55,7 @@ func (a *Ahead) TakeSpare(owner string, spec Spec, bind func(folder string) (boo
 		return err
 	}
 	if !bound {
-		a.spares.back(it)
+		a.spares.release(it)
 		return nil
 	}
 	if it.p.tools.Bind != nil {

@@ -65,10 +65,10 @@ func (ip *idleProcesses) noteActivity(owner string, now time.Time) {
 	}
 }
 
-// take counts a new running turn and returns owner's idle process, if it fits. unfit are owner's processes that do not
+// reuse counts a new running turn and returns owner's idle process, if it fits. unfit are owner's processes that do not
 // fit or are ending: they must have ended before another is started. It waits for a process that is being started
 // ahead. The caller calls leave when the turn has no process any more.
-func (ip *idleProcesses) take(ctx context.Context, owner string, spec Spec) (p *Process, unfit []*Process, err error) {
+func (ip *idleProcesses) reuse(ctx context.Context, owner string, spec Spec) (p *Process, unfit []*Process, err error) {
 	ip.mu.Lock()
 	defer ip.mu.Unlock()
 	for started := ip.starting[owner]; started != nil; started = ip.starting[owner] {
@@ -95,14 +95,14 @@ func (ip *idleProcesses) take(ctx context.Context, owner string, spec Spec) (p *
 		if own.fits(spec) {
 			return own, nil, nil
 		}
-		own.out.unasked.end(EndReplaced)
+		own.out.unasked.setEndReason(EndReplaced)
 		unfit = append(unfit, own)
 	}
 	return nil, unfit, nil
 }
 
-// takeWoken is take for the turn that owner's agent has begun by itself; nil = it has not.
-func (ip *idleProcesses) takeWoken(owner string) *Process {
+// reuseWoken is reuse for the turn that owner's agent has begun by itself; nil = it has not.
+func (ip *idleProcesses) reuseWoken(owner string) *Process {
 	ip.mu.Lock()
 	defer ip.mu.Unlock()
 	i := ip.list.indexOf(owner)
@@ -178,15 +178,15 @@ func (ip *idleProcesses) put(owner string, p *Process, tight bool) (yielded bool
 		return yielded
 	}
 	if !p.alive() || !p.reusable() || ip.keepAlive == 0 || !ip.processes.hasSlot(p) {
-		p.out.unasked.end(EndMemory)
+		p.out.unasked.setEndReason(EndMemory)
 		ip.retire(owner, p) // in the background: the turn is over, and nobody need wait for the process
 		return yielded
 	}
 	ip.processes.countRunning(-1)
 	if left := p.out.unasked.left(ip.unasked); left > 0 {
-		ip.add(owner, p, left, EndLimit)
+		ip.insert(owner, p, left, EndLimit)
 	} else {
-		ip.add(owner, p, ip.keepAlive, EndLimit)
+		ip.insert(owner, p, ip.keepAlive, EndLimit)
 	}
 	if tight {
 		ip.retireIdle(ip.list.leastUsed(time.Now()), EndMemory)
@@ -206,12 +206,12 @@ func (ip *idleProcesses) adopt(owner string, p *Process, wait time.Duration) boo
 		return false
 	}
 	p.lastActive = time.Now()
-	ip.add(owner, p, wait, EndLimit)
+	ip.insert(owner, p, wait, EndLimit)
 	return true
 }
 
-// add makes a process idle for that long; then it ends for that reason. The caller holds mu.
-func (ip *idleProcesses) add(owner string, p *Process, wait time.Duration, why UnaskedEnd) {
+// insert makes a process idle for that long; then it ends for that reason. The caller holds mu.
+func (ip *idleProcesses) insert(owner string, p *Process, wait time.Duration, why UnaskedEnd) {
 	it := &idle{owner: owner, p: p}
 	it.timer = time.AfterFunc(wait, func() {
 		ip.mu.Lock()
@@ -227,7 +227,7 @@ func (ip *idleProcesses) add(owner string, p *Process, wait time.Duration, why U
 func (ip *idleProcesses) retireIdle(i int, why UnaskedEnd) (gone <-chan struct{}) {
 	owner := ip.list[i].owner
 	p := ip.list.remove(i)
-	p.out.unasked.end(why)
+	p.out.unasked.setEndReason(why)
 	ip.processes.countRunning(1)
 	return ip.retire(owner, p)
 }

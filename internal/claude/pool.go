@@ -124,7 +124,7 @@ func (pl *Pool) acquireTurn(ctx context.Context, owner string, spec Spec) error 
 }
 
 func (pl *Pool) acquire(ctx context.Context, owner string, spec Spec) (*Process, error) {
-	p, unfit, err := pl.idle.take(ctx, owner, spec)
+	p, unfit, err := pl.idle.reuse(ctx, owner, spec)
 	for _, old := range unfit {
 		pl.processes.terminate(ctx, old) // synchronously: two processes must never use one session
 	}
@@ -172,7 +172,7 @@ func (pl *Pool) AcquireWoken(ctx context.Context, owner string) (*Process, error
 		return nil, err
 	}
 	pl.background.noteActivity()
-	p := pl.idle.takeWoken(owner)
+	p := pl.idle.reuseWoken(owner)
 	if p == nil {
 		pl.slots.releaseTurn()
 	}

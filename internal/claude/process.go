@@ -167,7 +167,7 @@ func (a agent) start(spec Spec) (*Process, error) {
 	}
 	go func() {
 		p.child.Wait()
-		p.out.unasked.ended()
+		p.out.unasked.reportEnd()
 		tools.close()
 		in.close()
 		<-in.done

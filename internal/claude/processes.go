@@ -195,7 +195,7 @@ func (ps *processes) close() {
 	ps.mu.Lock()
 	ps.closed = true
 	for p := range ps.all {
-		p.out.unasked.end(EndClosed)
+		p.out.unasked.setEndReason(EndClosed)
 		ps.tasks.Go(func() { ps.terminate(context.Background(), p) })
 	}
 	ps.mu.Unlock()

@@ -65,7 +65,7 @@ func (r *unaskedReader) line(line []byte) {
 		}
 	case group == r.group && group != "" || group == "" && isNote(v): // it belongs to what was begun before
 	default:
-		r.begin(v, group)
+		r.beginTurn(v, group)
 		return
 	}
 	if r.turn != nil {
@@ -73,8 +73,8 @@ func (r *unaskedReader) line(line []byte) {
 	}
 }
 
-// begin takes up the first line of a turn. One that tells the agent of a task that has ended is nobody's prompt.
-func (r *unaskedReader) begin(v gjson.Result, group string) {
+// beginTurn takes up the first line of a turn. One that tells the agent of a task that has ended is nobody's prompt.
+func (r *unaskedReader) beginTurn(v gjson.Result, group string) {
 	r.group = group
 	switch {
 	case v.Get("origin.kind").String() != "task-notification":

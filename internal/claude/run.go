@@ -45,7 +45,7 @@ func (p *Process) runTurn(ctx context.Context, steerable bool, ask func()) iter.
 		p.meter.beginTurn()
 		backlog, woken := p.out.attach(r)
 		defer p.out.detach(r)
-		begin := func() {
+		sendPrompt := func() {
 			p.session.mode.restore(p.in, p.spec.Mode)
 			ask()
 			if steerable {
@@ -55,9 +55,9 @@ func (p *Process) runTurn(ctx context.Context, steerable bool, ask func()) iter.
 		}
 		switch {
 		case ask != nil && woken:
-			r.begin = begin
+			r.sendPrompt = sendPrompt
 		case ask != nil:
-			begin()
+			sendPrompt()
 		}
 		r.loop(ctx, backlog)
 		for _, q := range r.asks.abandon() { // of subagents in the background, which go on
@@ -94,10 +94,10 @@ type run struct {
 	plan  json.RawMessage // input of the agent's last call of [PlanTool]
 	stop  stopper
 
-	steers steers
-	begin  func()  // asks, when the turn that the agent has begun by itself has ended; nil = it was asked
-	held   *Result // after which the agent goes on with messages: the sum so far; nil = none
-	goes   bool    // it has gone on since
+	steers     steers
+	sendPrompt func()  // asks, when the turn that the agent has begun by itself has ended; nil = it was asked
+	held       *Result // after which the agent goes on with messages: the sum so far; nil = none
+	goes       bool    // it has gone on since
 }
 
 // steerWait is how long the agent may take to go on after a result: messages that the user's hooks refuse are dropped
@@ -248,12 +248,12 @@ func (r *run) handleLine(line []byte) (ended bool) {
 		return false
 	}
 	r.p.session.mode.track(line)
-	if r.begin != nil && isUnasked(line) {
+	if r.sendPrompt != nil && isUnasked(line) {
 		if r.stop.cause != nil {
 			return true
 		}
-		r.begin()
-		r.begin = nil
+		r.sendPrompt()
+		r.sendPrompt = nil
 		return false
 	}
 	if id, ok := replayed(line); ok && r.steers.read(id) {
@@ -312,7 +312,7 @@ func (r *run) goesOn(e Result) bool {
 func (r *run) stopped(cause error) {
 	unasked := r.p.Unasked().IsBusy()
 	if unasked {
-		r.p.out.unasked.end(EndStopped)
+		r.p.out.unasked.setEndReason(EndStopped)
 	}
 	r.stop.requestStop(cause, r.steers.abandon() || unasked)
 }

@@ -108,7 +108,7 @@ func (s *spares) fill() {
 		if it == nil {
 			return // the next turn fails to start its process as well, and tells why
 		}
-		s.add(it)
+		s.insert(it)
 		if it.p.alive() {
 			s.tasks.Go(s.fill)
 		}
@@ -156,10 +156,10 @@ func (s *spares) discard(folder, files string) {
 	}
 }
 
-// add adds a spare process. The caller holds mu.
-func (s *spares) add(it *spare) {
+// insert adds a spare process. The caller holds mu.
+func (s *spares) insert(it *spare) {
 	it.timer = time.AfterFunc(spareAge, func() {
-		s.end(it)
+		s.drop(it)
 		s.fill()
 	})
 	s.list = append(s.list, it)
@@ -169,15 +169,15 @@ func (s *spares) add(it *spare) {
 	}
 	go func() {
 		<-it.p.child.Exited()
-		s.end(it)
+		s.drop(it)
 	}()
 	if s.added != nil {
 		s.added()
 	}
 }
 
-// end ends a spare process, if it still is one.
-func (s *spares) end(it *spare) {
+// drop ends a spare process, if it still is one.
+func (s *spares) drop(it *spare) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.retire(slices.Index(s.list, it))
@@ -194,8 +194,8 @@ func (s *spares) indexOf(spec Spec) int {
 	return slices.IndexFunc(s.list, func(it *spare) bool { return it.fits(spec) })
 }
 
-// take removes the spare process that a turn with this spec can take; nil = there is none.
-func (s *spares) take(spec Spec) *spare {
+// acquire removes the spare process that a turn with this spec can take; nil = there is none.
+func (s *spares) acquire(spec Spec) *spare {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := s.indexOf(spec)
@@ -205,11 +205,11 @@ func (s *spares) take(spec Spec) *spare {
 	return s.remove(i)
 }
 
-// back returns a process that was taken for nothing.
-func (s *spares) back(it *spare) {
+// release returns a process that was taken for nothing.
+func (s *spares) release(it *spare) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.add(it)
+	s.insert(it)
 }
 
 // remove removes the i-th process, for which the caller is responsible from then on. The caller holds mu.

@@ -203,7 +203,7 @@ func (u *UnaskedWork) between(line []byte) bool {
 		u.woken = true
 		u.watcher.Woken()
 	}
-	u.backlog.add(line)
+	u.backlog.append(line)
 	return true
 }
 
@@ -217,7 +217,7 @@ type backlog struct {
 // longer one only what comes whole is kept.
 const mostBacklog = 1 << 20
 
-func (b *backlog) add(line []byte) {
+func (b *backlog) append(line []byte) {
 	piece := func(line []byte) bool { return gjson.GetBytes(line, "type").String() == "stream_event" }
 	before := b.size
 	b.size += len(line)
@@ -248,8 +248,8 @@ func (u *UnaskedWork) detach() {
 	u.attached = false
 }
 
-// end notes why the process is being ended. Only the first reason counts.
-func (u *UnaskedWork) end(why UnaskedEnd) {
+// setEndReason notes why the process is being ended. Only the first reason counts.
+func (u *UnaskedWork) setEndReason(why UnaskedEnd) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.why == "" {
@@ -257,8 +257,8 @@ func (u *UnaskedWork) end(why UnaskedEnd) {
 	}
 }
 
-// ended tells who watches that the process has ended, if it was doing something unasked.
-func (u *UnaskedWork) ended() {
+// reportEnd tells who watches that the process has ended, if it was doing something unasked.
+func (u *UnaskedWork) reportEnd() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.why == "" {

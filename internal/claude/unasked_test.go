@@ -10,15 +10,15 @@ func TestTheBacklogOfATurn(t *testing.T) {
 	var b backlog
 	piece := []byte(`{"type":"stream_event","event":"` + strings.Repeat("x", mostBacklog/4) + `"}`)
 	whole := []byte(`{"type":"assistant"}`)
-	b.add(whole)
-	b.add(piece)
+	b.append(whole)
+	b.append(piece)
 	if len(b.lines) != 2 {
 		t.Errorf("%d lines of a short turn", len(b.lines))
 	}
 	for range 5 {
-		b.add(piece)
+		b.append(piece)
 	}
-	b.add(whole)
+	b.append(whole)
 	if len(b.lines) != 2 || string(b.lines[1]) != string(whole) {
 		t.Errorf("%d lines of a long turn", len(b.lines))
 	}
