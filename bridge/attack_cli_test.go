@@ -66,7 +66,7 @@ func (s *screens) Close(_ context.Context, id string, c chat.Card) error {
 	return nil
 }
 
-func (s *screens) of(room string) []chat.Card {
+func (s *screens) cardsOf(room string) []chat.Card {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.cards[idOf(room)]
@@ -108,8 +108,8 @@ func cliFaults(t *testing.T, attacks []cliAttack, silence time.Duration) {
 		l.askIn(a.name, 0, "fault: "+a.name)
 	}
 	for _, a := range attacks {
-		l.until("an end to "+a.name, func() bool { return len(out.of(a.name)) == 1 })
-		l.wentWrong(a, out.of(a.name)[0])
+		l.until("an end to "+a.name, func() bool { return len(out.cardsOf(a.name)) == 1 })
+		l.wentWrong(a, out.cardsOf(a.name)[0])
 		if a.failure != "" {
 			l.gone(a.name + ".pid")
 		}
@@ -117,11 +117,11 @@ func cliFaults(t *testing.T, attacks []cliAttack, silence time.Duration) {
 	for _, a := range attacks {
 		answered := func(c chat.Card) bool { return c.Body == "echo: and now?" }
 		// On a busy machine an agent that does nothing wrong may be silent for too long, too.
-		for n := 1; n <= 20 && !slices.ContainsFunc(out.of(a.name), answered); n++ {
+		for n := 1; n <= 20 && !slices.ContainsFunc(out.cardsOf(a.name), answered); n++ {
 			l.askIn(a.name, n, "and now?")
-			l.until("an answer after "+a.name, func() bool { return len(out.of(a.name)) == n+1 })
+			l.until("an answer after "+a.name, func() bool { return len(out.cardsOf(a.name)) == n+1 })
 		}
-		if list := out.of(a.name); !answered(list[len(list)-1]) {
+		if list := out.cardsOf(a.name); !answered(list[len(list)-1]) {
 			t.Errorf("%s: afterwards it is shown %+v", a.name, list)
 		}
 	}

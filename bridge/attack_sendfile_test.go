@@ -60,7 +60,7 @@ func TestAttackSendFilePaths(t *testing.T) {
 	s.remake(func(c *Config) {
 		c.Outgoing, c.Private = s.dir, []string{data, filepath.Join(s.project, "magpie.toml")}
 	})
-	s.begin("om_1")
+	s.startTurn("om_1")
 	for _, tc := range sendAttacks {
 		t.Run(tc.name, func(t *testing.T) {
 			path := strings.Replace(tc.path, "{base}", base, 1)

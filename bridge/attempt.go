@@ -238,7 +238,7 @@ func (r attemptRunner) acquire(ctx context.Context, t *turn, spec claude.Spec) (
 	notice.Go(func() {
 		select {
 		case <-time.After(noticeable):
-			t.painter.Show(queued)
+			t.painter.Update(queued)
 		case <-acquired:
 		}
 	})

@@ -62,7 +62,7 @@ func (f followUps) decideFollowUp(ctx context.Context, last db.Turn) {
 	t, err := f.open(ctx, key)
 	if errors.Is(err, db.ErrNotFound) && doing == claude.Woken { // one follow-up may cover several tasks
 		var c db.Claim
-		c, err = f.store.Begin(ctx, last)
+		c, err = f.store.FindOrCreate(ctx, last)
 		t = c.Turn
 	}
 	if errors.Is(err, db.ErrNotFound) {
@@ -93,7 +93,7 @@ const nobodyAsked = "This needs a permission, and nobody could be asked for it r
 // requestDecision asks users about a tool call of a subagent that runs in the background after a turn.
 func (f followUps) requestDecision(ctx context.Context, last db.Turn, p *claude.Process, q claude.ToolAsk) {
 	ctx = f.log.WithContext(ctx)
-	c, err := f.store.Begin(ctx, last)
+	c, err := f.store.FindOrCreate(ctx, last)
 	if err != nil {
 		f.log.Error().Err(err).Stringer("chat", last.Key).Msg("nobody could be asked; tool refused")
 		p.Unasked().Answer(q.ID, claude.Decision{Why: nobodyAsked})

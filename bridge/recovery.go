@@ -51,7 +51,7 @@ func (r recovery) run(ctx context.Context) error {
 	if err := r.pool.Config().RemoveSpares(r.cutOff.cfg.Files.Folder, r.isChats(ctx)); err != nil {
 		r.log.Error().Err(err).Msg("what processes without a chat have left is not removed")
 	}
-	if err := r.db.Turns().FollowUps().Leave(ctx); err != nil {
+	if err := r.db.Turns().FollowUps().ResetQueued(ctx); err != nil {
 		return err
 	}
 	left, err := r.db.Turns().Running(ctx)
@@ -260,7 +260,7 @@ func (r cutOffTurns) followUpResult(ctx context.Context, t db.Turn, cut turncard
 // unread returns the agent's text of a follow-up that no turn has read.
 func (r cutOffTurns) unread(ctx context.Context, c db.Chat, t db.Turn) claude.Outcome {
 	transcripts := r.pool.Config().Transcripts(t.Key.String())
-	heard, err := r.db.Turns().FollowUps().Heard(ctx, t.Session)
+	heard, err := r.db.Turns().FollowUps().PromptIDs(ctx, t.Session)
 	var did claude.Outcome
 	if err == nil {
 		did, err = transcripts.ReadUnasked(r.workedIn(c, transcripts, t.Session), t.Session, heard...)

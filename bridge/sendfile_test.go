@@ -52,8 +52,8 @@ func (s *sendRig) deliver() {
 	s.stop = sync.OnceFunc(func() { close(stop); cancel(); <-done })
 }
 
-// begin lets a turn run.
-func (s *sendRig) begin(id string) {
+// startTurn lets a turn run.
+func (s *sendRig) startTurn(id string) {
 	s.Helper()
 	_, err := s.bridge.db.Messages().Accept(s.Context(), db.Inbound{Incoming: heard(id, "plot it"), Class: chat.Talk})
 	s.must(err)
@@ -79,7 +79,7 @@ func TestTheAgentSendsFiles(t *testing.T) {
 	t.Parallel()
 	s := newSendRig(t)
 	s.deliver()
-	s.begin("om_1")
+	s.startTurn("om_1")
 	for _, tt := range []struct{ path, caption, want string }{
 		{"plot.png", "the plot", "see the picture \"plot.png\""},
 		{"plot.png", "the plot", "already"},
@@ -117,7 +117,7 @@ func TestTheAgentSendsOnlyWhatIsAskedFor(t *testing.T) {
 		t.Errorf("unasked: %v", err)
 	}
 	s.deliver()
-	s.begin("om_1")
+	s.startTurn("om_1")
 	for i := range mostSent {
 		if _, err := s.send("plot.png", fmt.Sprint(i)); err != nil {
 			t.Fatal(err)
@@ -154,7 +154,7 @@ func TestAFileThatThePlatformRefuses(t *testing.T) {
 	s := newSendRig(t)
 	s.out.FailUpload = fmt.Errorf("%w: code 234001", chat.ErrNotTaken)
 	s.deliver()
-	s.begin("om_1")
+	s.startTurn("om_1")
 	if got, err := s.send("plot.png", ""); !errors.As(err, new(*agenttools.RefusedError)) ||
 		!strings.Contains(err.Error(), "does not take") {
 		t.Errorf("%q, %v", got, err)
@@ -180,7 +180,7 @@ func TestALongAnswerAlsoComesAsAFile(t *testing.T) {
 		file   bool
 	}{{strings.Repeat("字", 10), db.Done, false}, {strings.Repeat("字", 11), db.Done, true},
 		{strings.Repeat("字", 11), db.Cancelled, false}} {
-		s.begin(fmt.Sprint("om_", i))
+		s.startTurn(fmt.Sprint("om_", i))
 		before := len(s.out.Order())
 		s.must(s.bridge.receiver.inbox.history.finish(s.Context(),
 			db.TurnResult{Turn: s.claim.Turn, State: tt.state, Answer: tt.answer, Card: chat.Card{Body: tt.answer}}))
@@ -208,7 +208,7 @@ func TestAFileWithASecret(t *testing.T) {
 	s := newSendRig(t)
 	s.remake(func(c *Config) { c.Secrets = redact.NewKnown([]string{"canary-secret-1"}) })
 	s.deliver()
-	s.begin("om_1")
+	s.startTurn("om_1")
 	plain := "app_secret = \"canary-secret-1\"\n"
 	for name, data := range map[string][]byte{
 		"a.toml": []byte(plain), "a.b64": []byte(base64.StdEncoding.EncodeToString([]byte(plain))),

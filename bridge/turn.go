@@ -55,7 +55,7 @@ func (t *turn) note() string {
 // setView shows v on the card.
 func (t *turn) setView(v turncard.State) {
 	t.view = v
-	t.painter.Show(v)
+	t.painter.Update(v)
 }
 
 // turnRunner runs claimed turns to their end: it gets the answer, stores the result and shows it.

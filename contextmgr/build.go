@@ -177,7 +177,7 @@ func (m *Manager) recallMissing(ctx context.Context, r Request, past *pendingSea
 	known := seqSet(newest)
 	var began int64
 	if r.ResumeID != "" && (r.Live || r.Verified) {
-		maps.Copy(known, m.sent.of(r.Key).messages)
+		maps.Copy(known, m.sent.get(r.Key).messages)
 		var err error
 		if began, err = m.db.Turns().SessionBegan(ctx, r.ResumeID); err != nil {
 			return nil, err

@@ -33,8 +33,8 @@ func newSentContext() *sentContext {
 	return &sentContext{chats: chats}
 }
 
-// of is what the chat's process was sent; empty if that is unknown.
-func (t *sentContext) of(key chat.Key) sent {
+// get is what the chat's process was sent; empty if that is unknown.
+func (t *sentContext) get(key chat.Key) sent {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	known, _ := t.chats.Get(key)
@@ -43,7 +43,7 @@ func (t *sentContext) of(key chat.Key) sent {
 
 // unsent are the memories of list that the chat's live process was not sent yet.
 func (t *sentContext) unsent(key chat.Key, list []Memory) []Memory {
-	known := t.of(key).memories
+	known := t.get(key).memories
 	return slices.DeleteFunc(list, func(m Memory) bool { return slices.Contains(known, m) })
 }
 

@@ -29,8 +29,8 @@ func (cs Chats) Silences() Silences { return Silences(cs) }
 const insertSilenced = `INSERT INTO silenced (chat_key, since, why) VALUES (?1, ?2, ?3)
 	ON CONFLICT (chat_key) DO UPDATE SET since = excluded.since, why = excluded.why`
 
-// Begin notes that the platform lets the bot say nothing in a chat.
-func (ss Silences) Begin(ctx context.Context, key chat.Key, why string) error {
+// Record notes that the platform lets the bot say nothing in a chat.
+func (ss Silences) Record(ctx context.Context, key chat.Key, why string) error {
 	if _, err := ss.db.engine.Exec(ctx, insertSilenced, key.String(), millis(ss.db.now()), why); err != nil {
 		return fmt.Errorf("silence %v: %w", key, err)
 	}

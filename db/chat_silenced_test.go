@@ -17,7 +17,7 @@ func TestASilenceEnds(t *testing.T) {
 	d.At(t, began)
 	begin := func() {
 		t.Helper()
-		if err := silences.Begin(t.Context(), oc, "muted"); err != nil {
+		if err := silences.Record(t.Context(), oc, "muted"); err != nil {
 			t.Fatal(err)
 		}
 	}

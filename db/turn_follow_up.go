@@ -44,9 +44,9 @@ func (fs FollowUps) insert(ctx context.Context, tx *sql.Tx, t Turn) error {
 	return nil
 }
 
-// Begin makes the follow-up of a turn, unless one waits already, and returns it with the questions with which it goes
-// on. The turn may still run.
-func (fs FollowUps) Begin(ctx context.Context, last Turn) (c Claim, err error) {
+// FindOrCreate makes the follow-up of a turn, unless one waits already, and returns it with the questions with which it
+// goes on. The turn may still run.
+func (fs FollowUps) FindOrCreate(ctx context.Context, last Turn) (c Claim, err error) {
 	err = fs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
 		if err := fs.insert(ctx, tx, last); err != nil {
 			return err
@@ -66,23 +66,23 @@ func (fs FollowUps) Begin(ctx context.Context, last Turn) (c Claim, err error) {
 	return c, nil
 }
 
-const heardFollowUps = `SELECT prompt_id FROM turns WHERE session_id = ?1 AND session_id <> '' AND follows > 0 AND prompt_id <> '' ORDER BY id`
+const followUpPrompts = `SELECT prompt_id FROM turns WHERE session_id = ?1 AND session_id <> '' AND follows > 0 AND prompt_id <> '' ORDER BY id`
 
-// Heard lists what names the follow-ups that were read in a session: see [Turn.Prompt].
-func (fs FollowUps) Heard(ctx context.Context, session string) ([]string, error) {
-	list, err := collect(ctx, fs.db.read, scanText, heardFollowUps, session)
+// PromptIDs lists what names the follow-ups that were read in a session: see [Turn.Prompt].
+func (fs FollowUps) PromptIDs(ctx context.Context, session string) ([]string, error) {
+	list, err := collect(ctx, fs.db.read, scanText, followUpPrompts, session)
 	if err != nil {
 		return nil, fmt.Errorf("follow-ups in session %s: %w", session, err)
 	}
 	return list, nil
 }
 
-const leaveFollowUps = `UPDATE turns SET state = 'running', started_at = 0 WHERE state = 'queued' AND follows > 0`
+const resetFollowUps = `UPDATE turns SET state = 'running', started_at = 0 WHERE state = 'queued' AND follows > 0`
 
-// Leave has all follow-ups that are queued wait again, at the start of the program: the agents that have begun them are
-// gone.
-func (fs FollowUps) Leave(ctx context.Context) error {
-	if _, err := fs.db.engine.Exec(ctx, leaveFollowUps); err != nil {
+// ResetQueued has all follow-ups that are queued wait again, at the start of the program: the agents that have begun
+// them are gone.
+func (fs FollowUps) ResetQueued(ctx context.Context) error {
+	if _, err := fs.db.engine.Exec(ctx, resetFollowUps); err != nil {
 		return fmt.Errorf("follow-ups that were queued: %w", err)
 	}
 	return nil

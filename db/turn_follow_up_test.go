@@ -61,12 +61,12 @@ func TestAFollowUpThatIsNotBegun(t *testing.T) {
 	fs := d.Turns().FollowUps()
 	accept(t, d, say("om_1", "go"))
 	first := claim(t, d, "s-1")
-	made, err := fs.Begin(t.Context(), first.Turn) // while the turn runs
+	made, err := fs.FindOrCreate(t.Context(), first.Turn) // while the turn runs
 	if err != nil || texts(made.Asked) != "u:go" {
 		t.Fatalf("%+v, %v", made, err)
 	}
 	finish(t, d, db.TurnResult{Turn: first.Turn, State: db.Done, Unasked: true})
-	again, err := fs.Begin(t.Context(), first.Turn)
+	again, err := fs.FindOrCreate(t.Context(), first.Turn)
 	if err != nil || again.Turn.ID != made.Turn.ID {
 		t.Errorf("a second one: %+v, %v", again.Turn, err)
 	}
@@ -111,7 +111,7 @@ func TestFollowUpsAfterACrash(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := fs.Leave(t.Context()); err != nil {
+	if err := fs.ResetQueued(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	left, err := d.Turns().Running(t.Context())
@@ -120,7 +120,7 @@ func TestFollowUpsAfterACrash(t *testing.T) {
 	}
 	left[0].Prompt = "msg_1"
 	finish(t, d, db.TurnResult{Turn: left[0], State: db.Done})
-	if heard, err := fs.Heard(t.Context(), "s-1"); err != nil || len(heard) != 1 || heard[0] != "msg_1" {
+	if heard, err := fs.PromptIDs(t.Context(), "s-1"); err != nil || len(heard) != 1 || heard[0] != "msg_1" {
 		t.Errorf("heard %q, %v", heard, err)
 	}
 }

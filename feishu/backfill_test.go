@@ -372,8 +372,8 @@ func TestGapsAreBounded(t *testing.T) {
 func TestRecentForgetsTheOldest(t *testing.T) {
 	var r seenCache
 	for i := range remembered + 10 {
-		r.add(fmt.Sprint(i))
-		r.add(fmt.Sprint(i))
+		r.markSeen(fmt.Sprint(i))
+		r.markSeen(fmt.Sprint(i))
 	}
 	if r.has("9") || !r.has("10") || !r.has(fmt.Sprint(remembered+9)) || len(r.ids) != remembered {
 		t.Errorf("%d ids", len(r.ids))

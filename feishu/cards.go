@@ -165,7 +165,7 @@ func (cs *cards) find(id string) (*card, error) {
 		pages:      []*cardPage{first},
 		mustSearch: to.ID != "" && time.Since(born) > keyLifetime,
 	}
-	cs.messages.sent.add(first.message)
+	cs.messages.sent.markSeen(first.message)
 	cs.live.put(id, k)
 	return k, nil
 }

@@ -118,7 +118,7 @@ func (t eventHandler) deliver(run context.Context, m chat.Incoming) error {
 		return t.handler.Message(ctx, m)
 	})
 	if err == nil {
-		t.client.known.add(m.ID)
+		t.client.known.markSeen(m.ID)
 		t.client.names.publish(run) // the message may have mentioned new people
 	}
 	return err

@@ -14,7 +14,7 @@ type seenCache struct {
 // remembered is the number of IDs kept: more than arrive between two connections.
 const remembered = 4096
 
-func (r *seenCache) add(id string) {
+func (r *seenCache) markSeen(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ids == nil {

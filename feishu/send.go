@@ -137,7 +137,7 @@ func (ms messages) send(ctx context.Context, to chat.Ref, kind, content, key str
 		return message{}, err
 	}
 	data := answer.Get("data")
-	ms.sent.add(openapi.String(data.Get("message_id")))
+	ms.sent.markSeen(openapi.String(data.Get("message_id")))
 	m := message{id: openapi.String(data.Get("message_id")), at: millis(data.Get("create_time").String())}
 	m.mayBeOld = !ms.api.SurelyAfter(m.at, begun)
 	return m, nil

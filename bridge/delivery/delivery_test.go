@@ -67,8 +67,8 @@ func (r *rig) flush() {
 	r.outbox.Run(r.Context(), stop)
 }
 
-// begin lets a turn run that answers a message.
-func (r *rig) begin(key chat.Key, id string) db.Turn {
+// startTurn lets a turn run that answers a message.
+func (r *rig) startTurn(key chat.Key, id string) db.Turn {
 	r.Helper()
 	in := chat.Incoming{
 		Key: key, Kind: chat.Private, ID: id, Text: "question", Actor: chat.Actor{ID: "ou_1"},
@@ -84,7 +84,7 @@ func (r *rig) begin(key chat.Key, id string) db.Turn {
 // cutOff leaves the card of a turn that was interrupted.
 func (r *rig) cutOff(id string) (turn int64) {
 	r.Helper()
-	t := r.begin(room, id)
+	t := r.startTurn(room, id)
 	end := db.TurnResult{Turn: t, State: db.Interrupted, Answer: "half", Card: chat.Card{Body: "half"}}
 	r.must(r.store.Turns().Finish(r.Context(), end))
 	return t.ID

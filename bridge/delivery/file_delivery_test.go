@@ -17,7 +17,7 @@ import (
 func TestAFileIsDeliveredOverRestarts(t *testing.T) {
 	out := &deliverytest.FileRecorder{FailAttach: errors.New("the platform is away")}
 	r := newRig(t, out)
-	turn := r.begin(room, "om_1")
+	turn := r.startTurn(room, "om_1")
 	c, err := r.outbox.fileDelivery.copies.copyIn(r.project, "plot.png")
 	r.must(err)
 	files := r.store.Outbox().FileDeliveries()
@@ -50,7 +50,7 @@ func TestAFileIsDeliveredOverRestarts(t *testing.T) {
 func TestAFileThatMayHaveBeenShownLongAgoIsLookedFor(t *testing.T) {
 	out := &deliverytest.FileRecorder{}
 	r := newRig(t, out)
-	p := db.Post{Key: room, Turn: r.begin(room, "om_1").ID, ReplyTo: "om_1", Created: time.Now().Add(-2 * keyLifetime),
+	p := db.Post{Key: room, Turn: r.startTurn(room, "om_1").ID, ReplyTo: "om_1", Created: time.Now().Add(-2 * keyLifetime),
 		Text: "words",
 		File: &db.FileDelivery{ID: 1, Name: "a.md", Upload: "file/7", State: db.OnItsWay}}
 	out.Found = []chat.Sent{{ID: "om_card", Card: "om_card/x"}, {ID: "om_other", File: "file/6"},
@@ -72,7 +72,7 @@ func TestInATopicWhatBelongsToOthersIsNotTaken(t *testing.T) {
 	topic.Thread = "omt_1"
 	var turns []db.Turn
 	for _, id := range []string{"om_1", "om_2"} {
-		turn := r.begin(topic, id)
+		turn := r.startTurn(topic, id)
 		turns = append(turns, turn)
 		r.must(r.store.Turns().Finish(t.Context(), db.TurnResult{Turn: turn, State: db.Done}))
 	}

@@ -209,7 +209,7 @@ func (o *Outbox) showUnlessSilenced(ctx context.Context, p db.Post) (string, err
 	}
 	id, err := o.present(ctx, p)
 	if errors.Is(err, chat.ErrSilenced) {
-		if err := silences.Begin(context.WithoutCancel(ctx), p.Key, err.Error()); err != nil {
+		if err := silences.Record(context.WithoutCancel(ctx), p.Key, err.Error()); err != nil {
 			o.log.Error().Err(err).Stringer("chat", p.Key).Msg("silenced chat not recorded")
 		}
 	}

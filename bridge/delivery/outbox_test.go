@@ -160,7 +160,7 @@ func TestASettledApprovalThatCannotBeShownHasNoButtons(t *testing.T) {
 func TestTheCardOfAnApprovalIsTakenUp(t *testing.T) {
 	out := &deliverytest.Recorder{}
 	r := newRig(t, out)
-	r.begin(room, "om_1")
+	r.startTurn(room, "om_1")
 	ask := func(id string) db.Post {
 		now := time.UnixMilli(1000)
 		a := db.Approval{

@@ -52,8 +52,8 @@ func NewPainter(out Messenger, on Target, v State) *Painter {
 	return &Painter{Target: on, out: out, view: v, dirty: make(chan struct{}, 1)}
 }
 
-// Show sets the view to draw. It does not wait for the platform.
-func (p *Painter) Show(v State) {
+// Update sets the view to draw. It does not wait for the platform.
+func (p *Painter) Update(v State) {
 	p.mu.Lock()
 	p.view = v
 	p.mu.Unlock()

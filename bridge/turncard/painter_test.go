@@ -51,7 +51,7 @@ func TestThePainterDrawsTheLatest(t *testing.T) {
 		d := draw(t, rec, v, "")
 		for range 100 {
 			v = v.Apply(claude.Text{Text: "x"}, time.Now())
-			d.Show(v)
+			d.Update(v)
 			time.Sleep(100 * time.Millisecond)
 		}
 		d.end()
@@ -78,7 +78,7 @@ func TestThePainterDrawsNothingTwice(t *testing.T) {
 		v := New(1, i18n.Chinese, time.Now()).Apply(claude.Text{Text: "x"}, time.Now())
 		d := draw(t, rec, v, "")
 		for range 5 {
-			d.Show(v.Apply(claude.Started{}, time.Now()))
+			d.Update(v.Apply(claude.Started{}, time.Now()))
 			synctest.Wait()
 		}
 		d.end()
@@ -94,7 +94,7 @@ func TestThePainterEndsAtOnce(t *testing.T) {
 		rec := &recorder{pace: time.Hour}
 		v := New(1, i18n.Chinese, time.Now())
 		d := draw(t, rec, v, "")
-		d.Show(v.Waiting(time.Now()))
+		d.Update(v.Waiting(time.Now()))
 		synctest.Wait()
 		began := time.Now()
 		d.end()
@@ -110,7 +110,7 @@ func TestACardFromBeforeARestartIsDrawnOn(t *testing.T) {
 		v := New(1, i18n.Chinese, time.Now())
 		d := draw(t, rec, v, "old")
 		synctest.Wait()
-		d.Show(v.Apply(claude.Text{Text: "x"}, time.Now()))
+		d.Update(v.Apply(claude.Text{Text: "x"}, time.Now()))
 		synctest.Wait()
 		d.end()
 		if len(rec.edits) != 2 || len(d.posted) != 0 {

@@ -105,7 +105,7 @@ func TestTheTimeIsDrawnNowAndThen(t *testing.T) {
 			t.Errorf("after an hour: %q", got)
 		}
 		before := len(rec.drawn())
-		d.Show(v.Finish(Outcome{State: db.Done})) // from here on nothing changes by itself
+		d.Update(v.Finish(Outcome{State: db.Done})) // from here on nothing changes by itself
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if n := len(rec.drawn()); n != before+1 {

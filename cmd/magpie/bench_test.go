@@ -111,7 +111,7 @@ func (p *bareCLI) asked(b *testing.B, r *rig, text string) time.Duration {
 	return req.At.Sub(began)
 }
 
-func (p *bareCLI) end() { _, _ = p.stdin.Close(), p.cmd.Wait() }
+func (p *bareCLI) close() { _, _ = p.stdin.Close(), p.cmd.Wait() }
 
 // requested waits for the n-th model request and for its end.
 func (r *rig) requested(n int) modelsim.Request {
@@ -158,7 +158,7 @@ const ownShare = 3 * time.Millisecond
 func BenchmarkLivingProcess(b *testing.B) {
 	r := newRig(b, realCLI(b))
 	alone := startBareCLI(b, r, uuid.NewString(), false)
-	defer alone.end()
+	defer alone.close()
 	r.untilRequest("warm up")
 	alone.asked(b, r, "warm up")
 	var bridged, cli []time.Duration
@@ -262,7 +262,7 @@ func once(b *testing.B, r *rig, session string, resume bool) time.Duration {
 	b.Helper()
 	began := time.Now()
 	p := startBareCLI(b, r, session, resume)
-	defer p.end()
+	defer p.close()
 	started := time.Since(began)
 	return started + p.asked(b, r, "hello")
 }

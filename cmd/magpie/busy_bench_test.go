@@ -28,7 +28,7 @@ func BenchmarkEightChats(b *testing.B) {
 	r := newRig(b, realCLI(b), func(c *config.Config) { c.Context.Titles = true })
 	began := time.Now()
 	alone := startBareCLI(b, r, uuid.NewString(), false)
-	defer alone.end()
+	defer alone.close()
 	start := time.Since(began) + alone.asked(b, r, "bare start")
 	go func() {
 		for range alone.results { // nobody waits for them

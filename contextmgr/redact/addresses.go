@@ -34,7 +34,7 @@ func (s *scan) emails() {
 		if len(local) == 0 || !emailDomain(domain) || string(local) == "git" && at(s.text, stop) == ':' {
 			continue
 		}
-		s.add(Email, start, stop)
+		s.recordMatch(Email, start, stop)
 		i = stop - 1
 	}
 }
@@ -145,7 +145,7 @@ func (s *scan) ipv4(i, j int) {
 	case c == '^', c == '~', c == '=' && bytes.IndexByte([]byte("=<>~!"), cc) >= 0: // requirements: ==1.2.3.4
 	case precededBy(s.plain, i, versionWords), versionFollows.Match(s.plain[j:]):
 	default:
-		s.add(IP, i, j)
+		s.recordMatch(IP, i, j)
 	}
 }
 
@@ -163,7 +163,7 @@ func (s *scan) ipv6(i, j int) {
 	if ip = ip.Unmap(); s.stays(ip) || ip.Is6() && !assignable(ip, row) {
 		return
 	}
-	s.add(IP, i, j)
+	s.recordMatch(IP, i, j)
 }
 
 // isGeneric reports whether an address is the same on every machine, or never that of a single one, such as a large

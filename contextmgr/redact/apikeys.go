@@ -149,7 +149,7 @@ func (s *scan) apiKeys() {
 		for _, m := range keyPatterns[i].FindAllSubmatchIndex(s.text, -1) {
 			start, stop := m[len(m)-2], m[len(m)-1]
 			if k.fits(s.text[start:stop]) {
-				s.add(APIKey, start, stop)
+				s.recordMatch(APIKey, start, stop)
 			}
 		}
 	}
@@ -206,14 +206,14 @@ func (s *scan) privateKeys() {
 		if dashes >= 0 {
 			if e := pemEnd.Find(rest[dashes:]); e != nil {
 				i = stop + dashes + len(e)
-				s.add(APIKey, start, i)
+				s.recordMatch(APIKey, start, i)
 				continue
 			}
 		}
 		// A truncated key is a secret, too.
 		if body := pemBody.Find(rest); body != nil {
 			i = stop + len(bytes.TrimRight(body, " \t\r\n"))
-			s.add(APIKey, start, i)
+			s.recordMatch(APIKey, start, i)
 		}
 	}
 }

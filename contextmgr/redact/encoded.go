@@ -53,10 +53,10 @@ func (k Known) views() []*view {
 	raw, in64, inHex := newView(keepAll), newView(keepBase64), newView(keepHex)
 	for _, secret := range k.secrets {
 		for _, form := range forms(telltale(secret)) {
-			raw.add(form)
-			inHex.add(fmt.Appendf(nil, "%x", form))
+			raw.addPattern(form)
+			inHex.addPattern(fmt.Appendf(nil, "%x", form))
 			for before := range 3 {
-				in64.add(base64At(form, before))
+				in64.addPattern(base64At(form, before))
 			}
 		}
 	}
@@ -82,8 +82,8 @@ func base64At(data []byte, before int) []byte {
 	return []byte(all[(8*before+5)/6 : bits/6])
 }
 
-// add registers a search pattern.
-func (v *view) add(sought []byte) {
+// addPattern registers a search pattern.
+func (v *view) addPattern(sought []byte) {
 	if len(sought) < tail {
 		return
 	}

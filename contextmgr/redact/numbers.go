@@ -79,7 +79,7 @@ func (s *scan) numbers() {
 		}
 		for _, f := range kind.find(s.plain, runsOf(s.plain)) {
 			if s.policy.has(f.kind) {
-				s.add(f.kind, f.start, f.end)
+				s.recordMatch(f.kind, f.start, f.end)
 			}
 		}
 	}

@@ -24,7 +24,7 @@ func (s *scan) passports() {
 			for at(s.text, start) == ' ' || at(s.text, start) == '-' {
 				start++
 			}
-			s.add(Passport, start, stop)
+			s.recordMatch(Passport, start, stop)
 		}
 	}
 }

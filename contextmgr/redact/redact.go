@@ -134,8 +134,8 @@ func (s *scan) findAll() {
 	s.numbers()
 }
 
-// add records a find.
-func (s *scan) add(kind Policy, start, end int) {
+// recordMatch records a find.
+func (s *scan) recordMatch(kind Policy, start, end int) {
 	s.found = append(s.found, span{start, end, kind})
 	hide(s.text[start:end])
 	if s.plain != nil {

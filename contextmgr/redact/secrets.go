@@ -58,7 +58,7 @@ func (s *scan) secrets() {
 			continue
 		}
 		if start, stop := s.announcedBy(k, i); start < stop {
-			s.add(Secret, start, stop)
+			s.recordMatch(Secret, start, stop)
 			i = stop - 1
 		}
 	}
@@ -81,7 +81,7 @@ func (s *scan) urlPasswords() {
 		// The last @, since passwords may contain one.
 		host := bytes.LastIndexByte(s.text[i:stop], '@')
 		if value := colon + 1; colon >= 0 && host > value && !isPlaceholder(string(s.text[i+value:i+host])) {
-			s.add(Secret, i+value, i+host)
+			s.recordMatch(Secret, i+value, i+host)
 		}
 		i = stop
 	}

@@ -17,13 +17,13 @@ func (l *Layout) Pages(text string) []string {
 		*l = Layout{}
 	}
 	ps := splitAfter(l.carry, text[len(l.fullText):], pageSize)
-	l.take(text, ps)
+	l.storeFull(text, ps)
 	// The capacity is cut so that append copies: the full pages stay in l.full without the last one.
 	return append(l.full[:len(l.full):len(l.full)], ps[len(ps)-1].render())
 }
 
-// take stores all pages but the last one as full: they cannot change any more.
-func (l *Layout) take(text string, ps []page) {
+// storeFull stores all pages but the last one as full: they cannot change any more.
+func (l *Layout) storeFull(text string, ps []page) {
 	n := len(ps) - 1
 	for _, p := range ps[:n] {
 		l.full = append(l.full, p.render())

@@ -31,7 +31,7 @@ func sanitize(md string, tables int) string {
 		}
 		w.line(line, next)
 	}
-	w.end()
+	w.closeBlocks()
 	return strings.TrimSuffix(w.out.String(), "\n")
 }
 
@@ -113,7 +113,7 @@ func (w *writer) endTable() {
 	w.inTable, w.tableAsCode = false, false
 }
 
-func (w *writer) end() {
+func (w *writer) closeBlocks() {
 	w.endTable()
 	if w.code != nil {
 		w.emit("```")

@@ -49,8 +49,8 @@ type fifo chan struct{}
 
 func newFIFO() fifo { return make(fifo, 1) }
 
-// take waits in the queue, and then until each limiter allows one event.
-func (t fifo) take(ctx context.Context, limiters ...*rate.Limiter) error {
+// wait waits in the queue, and then until each limiter allows one event.
+func (t fifo) wait(ctx context.Context, limiters ...*rate.Limiter) error {
 	select {
 	case t <- struct{}{}:
 	case <-ctx.Done():
@@ -100,8 +100,8 @@ func template(path string) string {
 	return strings.Join(parts, "/")
 }
 
-// take waits until the app may make a call.
-func (l *apiLimits) take(ctx context.Context) error { return l.fifo.take(ctx, l.minute, l.second) }
+// wait waits until the app may make a call.
+func (l *apiLimits) wait(ctx context.Context) error { return l.fifo.wait(ctx, l.minute, l.second) }
 
 // ready waits until a call would not have to wait.
 func (l *apiLimits) ready(ctx context.Context) error {

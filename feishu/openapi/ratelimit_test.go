@@ -103,7 +103,7 @@ func TestThePaceIsAMultipleOfTheRates(t *testing.T) {
 		const pace, calls = 100, 5000
 		began, l := time.Now(), newAPILimits(pace)
 		for range calls {
-			if err := l.take(t.Context()); err != nil {
+			if err := l.wait(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -118,14 +118,14 @@ func TestOneCallWaitsForItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newAPILimits(1)
 		for range l.second.Burst() {
-			if err := l.take(t.Context()); err != nil {
+			if err := l.wait(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
 		var calls sync.WaitGroup
 		for range 30 {
 			calls.Go(func() {
-				if err := l.take(t.Context()); err != nil {
+				if err := l.wait(t.Context()); err != nil {
 					t.Error(err)
 				}
 			})
@@ -183,7 +183,7 @@ func TestAnswersDoNotWaitBehindWhatMayWait(t *testing.T) {
 		var background sync.WaitGroup
 		for range 4 {
 			background.Go(func() {
-				for errors.Join(l.waitForSpare(ctx), l.take(ctx)) == nil {
+				for errors.Join(l.waitForSpare(ctx), l.wait(ctx)) == nil {
 				}
 			})
 		}
@@ -192,7 +192,7 @@ func TestAnswersDoNotWaitBehindWhatMayWait(t *testing.T) {
 		}
 		began := time.Now()
 		for range 40 {
-			if err := l.take(ctx); err != nil {
+			if err := l.wait(ctx); err != nil {
 				t.Fatal(err)
 			}
 		}

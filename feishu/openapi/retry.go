@@ -92,7 +92,7 @@ func (c *Client) once(ctx context.Context, r Request, token *string, exchange fu
 			return err
 		}
 	}
-	if err := limits.take(ctx); err != nil {
+	if err := limits.wait(ctx); err != nil {
 		return err
 	}
 	var err error

@@ -116,7 +116,7 @@ func (p *Playground) FirstVisit(ctx context.Context) (lang string, err error) {
 }
 
 // Record shows that a context was built. It does not wait for anybody.
-func (p *Playground) Record(t Turn) { p.turns.add(t) }
+func (p *Playground) Record(t Turn) { p.turns.addTurn(t) }
 
 // RecordRequest shows what the agent has sent to the model, with the turn whose prompt it answers. What belongs to no
 // turn, such as a summary, is not shown.

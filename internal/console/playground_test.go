@@ -384,11 +384,11 @@ func TestTheLatestEarlyRequestsAreKept(t *testing.T) {
 	for i := range mostSent + 1 {
 		list.sent(fmt.Sprint("prompt ", i), Sent{})
 	}
-	list.add(Turn{ChatID: "oc_2", Question: "prompt 0"})
+	list.addTurn(Turn{ChatID: "oc_2", Question: "prompt 0"})
 	if list.recordOf("oc_2").list[0].Sent != nil {
 		t.Error("nothing is forgotten")
 	}
-	list.add(Turn{ChatID: "oc_1", Question: "prompt 1"})
+	list.addTurn(Turn{ChatID: "oc_1", Question: "prompt 1"})
 	if list.recordOf("oc_1").list[0].Sent == nil {
 		t.Error("the request of a recent turn was forgotten")
 	}

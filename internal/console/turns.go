@@ -68,9 +68,9 @@ func newTurns() turns {
 	return turns{byChat: make(map[string]record), early: early, watchers: make(map[chan<- struct{}]struct{})}
 }
 
-// add keeps the newest turns of a chat; the count goes on, so that a viewer notices a change although
+// addTurn keeps the newest turns of a chat; the count goes on, so that a viewer notices a change although
 // the length stays the same.
-func (t *turns) add(turn Turn) {
+func (t *turns) addTurn(turn Turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	old := t.byChat[turn.ChatID]

@@ -47,30 +47,32 @@ func (c CLI) Check(ctx context.Context, r *Report) (path string, loggedIn bool) 
 func (c CLI) checkServers(r *Report) {
 	names, missing, err := c.Config.ServerNames(c.Config.Project)
 	if err != nil {
-		r.Add(Warn, "", textServersUnread, err)
+		r.AddFinding(Warn, "", textServersUnread, err)
 	}
 	for _, name := range missing {
-		r.Add(Warn, r.text(textServerInstall), textServerMissing, name)
+		r.AddFinding(Warn, r.text(textServerInstall), textServerMissing, name)
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(missing, name) })
 	if len(names) > 0 {
-		r.Add(OK, "", textServers, strings.Join(names, " "))
+		r.AddFinding(OK, "", textServers, strings.Join(names, " "))
 	}
 }
 
 // AddMissing adds that there is no CLI, and how to install it. The check of the configuration has found that already
 // where there is a configuration.
 func (c CLI) AddMissing(r *Report) {
-	r.Add(Fail, r.text(textCLIInstall), textCLINone, c.Config.Command)
+	r.AddFinding(Fail, r.text(textCLIInstall), textCLINone, c.Config.Command)
 }
 
 // AddNotRun adds why the CLI could not be run, for logs: it says nothing of what to do.
-func (c CLI) AddNotRun(r *Report, err error) { r.Add(Fail, "", textCLIFails, c.Config.Command, err) }
+func (c CLI) AddNotRun(r *Report, err error) {
+	r.AddFinding(Fail, "", textCLIFails, c.Config.Command, err)
+}
 
 // checkLimits reports how many turns and processes may run at once, how long processes are kept, and why.
 func checkLimits(r *Report, l claude.Limits) {
 	why := bridge.LimitsIn(l, r.Lang)
-	r.Add(OK, "", textLimits, l.Turns, why.Turns, l.Processes, why.Processes, why.Idle)
+	r.AddFinding(OK, "", textLimits, l.Turns, why.Turns, l.Processes, why.Processes, why.Idle)
 }
 
 // CheckVersion checks whether the CLI is installed and of a known version. It returns the CLI's file, and false when
@@ -84,17 +86,17 @@ func (c CLI) CheckVersion(ctx context.Context, r *Report) (path string, ok bool)
 	version, _, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
 	switch {
 	case err != nil:
-		r.Add(Fail, r.text(textCLIReinstall), textCLIFails, path, err)
+		r.AddFinding(Fail, r.text(textCLIReinstall), textCLIFails, path, err)
 		return path, false
 	case compareVersions(version, OldestCLI) < 0:
-		r.Add(Warn, "npm install -g @anthropic-ai/claude-code@"+TestedCLI,
+		r.AddFinding(Warn, "npm install -g @anthropic-ai/claude-code@"+TestedCLI,
 			textCLIOld, path, version, OldestCLI, TestedCLI)
 	case compareVersions(version, TestedCLI) < 0:
-		r.Add(Warn, "npm install -g @anthropic-ai/claude-code@"+TestedCLI, textCLIOpen, path, version, TestedCLI)
+		r.AddFinding(Warn, "npm install -g @anthropic-ai/claude-code@"+TestedCLI, textCLIOpen, path, version, TestedCLI)
 	case compareVersions(version, TestedCLI) > 0:
-		r.Add(Warn, r.text(textCLIStay), textCLINew, path, version, OldestCLI, TestedCLI)
+		r.AddFinding(Warn, r.text(textCLIStay), textCLINew, path, version, OldestCLI, TestedCLI)
 	default:
-		r.Add(OK, "", textCLIVersion, path, version)
+		r.AddFinding(OK, "", textCLIVersion, path, version)
 	}
 	return path, true
 }
@@ -102,10 +104,10 @@ func (c CLI) CheckVersion(ctx context.Context, r *Report) (path string, ok bool)
 // CheckLogin checks whether the CLI is logged in, and reports it.
 func (c CLI) CheckLogin(ctx context.Context, r *Report) bool {
 	if _, err := c.run(ctx, "auth", "status"); err != nil {
-		r.Add(Fail, r.text(textCLILogin), textCLINoLogin)
+		r.AddFinding(Fail, r.text(textCLILogin), textCLINoLogin)
 		return false
 	}
-	r.Add(OK, "", textCLILoggedIn)
+	r.AddFinding(OK, "", textCLILoggedIn)
 	return true
 }
 

@@ -18,11 +18,11 @@ func checkConfig(r *Report, path string, environ []string) (_ config.Config, fou
 	c, err := config.Load(path, environ)
 	switch {
 	case path == "" && err != nil:
-		r.Add(Fail, r.text(textWriteConfig), textNoConfig)
+		r.AddFinding(Fail, r.text(textWriteConfig), textNoConfig)
 	case path == "":
-		r.Add(OK, "", textFromEnvironment)
+		r.AddFinding(OK, "", textFromEnvironment)
 	case err == nil:
-		r.Add(OK, "", textConfigAt, path)
+		r.AddFinding(OK, "", textConfigAt, path)
 	}
 	if found = !errors.Is(err, config.ErrNotFound); found { // else it was said
 		r.AddMistakes(err, r.text(textCorrectIn, cmp.Or(path, r.text(textTheEnvironment))))
@@ -45,15 +45,15 @@ func checkPermissions(r *Report, path string) {
 	_ = config.Decode(data, &c) // mistakes are already reported; c holds what could be read
 	switch secret := c.Feishu.AppSecret != "" || c.Memory.EmbeddingsKey != "" || len(c.Claude.Env) > 0; {
 	case secret && info.Mode().Perm()&0o077 != 0:
-		r.Add(Warn, "chmod 600 "+path, textOthersRead, path, info.Mode().Perm())
+		r.AddFinding(Warn, "chmod 600 "+path, textOthersRead, path, info.Mode().Perm())
 	default:
-		r.Add(OK, "", textMode, path, info.Mode().Perm())
+		r.AddFinding(OK, "", textMode, path, info.Mode().Perm())
 	}
 }
 
 // checkRules reports tool rules that allow agents more than their author probably meant.
 func checkRules(r *Report, c config.Config) {
 	if bare := c.Claude.BareRules(); len(bare) > 0 {
-		r.Add(Warn, r.text(textRulesNarrow), textRulesBare, strings.Join(bare, ", "))
+		r.AddFinding(Warn, r.text(textRulesNarrow), textRulesBare, strings.Join(bare, ", "))
 	}
 }

@@ -35,19 +35,19 @@ func checkDatabase(ctx context.Context, r *Report, c config.Config) {
 	var corrupt *sqlite.CorruptError
 	switch err := readDatabase(reads, c.DB); {
 	case errors.As(err, &corrupt):
-		r.Add(Fail, r.text(textRestore), textDBBroken, err)
+		r.AddFinding(Fail, r.text(textRestore), textDBBroken, err)
 		return
 	case err != nil && reads.Err() != nil:
-		r.Add(Warn, r.text(textCheckCopy), textDBSlow, path, readTimeout)
+		r.AddFinding(Warn, r.text(textCheckCopy), textDBSlow, path, readTimeout)
 		return
 	case err != nil:
-		r.Add(Fail, r.text(textMayRead), textDBUnread, path, err)
+		r.AddFinding(Fail, r.text(textMayRead), textDBUnread, path, err)
 		return
 	}
 	if pid := servedBy(path); pid != 0 {
-		r.Add(OK, "", textDBServed, path, pid)
+		r.AddFinding(OK, "", textDBServed, path, pid)
 	} else {
-		r.Add(OK, "", textDBWhole, path)
+		r.AddFinding(OK, "", textDBWhole, path)
 	}
 	checkRows(reads, r, c.DB, path)
 }
@@ -59,7 +59,7 @@ const maxNamedRows = 10
 func checkRows(ctx context.Context, r *Report, c db.Config, path string) {
 	store, err := db.OpenReadOnly(ctx, c)
 	if err != nil {
-		r.Add(Warn, r.text(textMayRead), textDBUnread, path, err)
+		r.AddFinding(Warn, r.text(textMayRead), textDBUnread, path, err)
 		return
 	}
 	defer store.Close() //nolint:errcheck // it was only read
@@ -69,7 +69,7 @@ func checkRows(ctx context.Context, r *Report, c db.Config, path string) {
 	checkSilenced(ctx, r, store)
 	rows, err := store.History().Unreadable(ctx)
 	if err != nil {
-		r.Add(Warn, r.text(textMayRead), textDBUnread, path, err)
+		r.AddFinding(Warn, r.text(textMayRead), textDBUnread, path, err)
 		return
 	}
 	if len(rows) == 0 {
@@ -82,18 +82,19 @@ func checkRows(ctx context.Context, r *Report, c db.Config, path string) {
 	if len(rows) > maxNamedRows {
 		names = append(names, "…")
 	}
-	r.Add(Warn, r.text(textCorrectRows, path), textRowsUnread, len(rows), strings.Join(names, "; "))
+	r.AddFinding(Warn, r.text(textCorrectRows, path), textRowsUnread, len(rows), strings.Join(names, "; "))
 }
 
 // checkSilenced lists chats in which the platform lets the bot say nothing.
 func checkSilenced(ctx context.Context, r *Report, store *db.DB) {
 	list, err := store.Chats().Silences().List(ctx)
 	if err != nil {
-		r.Add(Warn, "", textSilencedUnread, err)
+		r.AddFinding(Warn, "", textSilencedUnread, err)
 		return
 	}
 	for _, s := range list[:min(len(list), maxNamedRows)] {
-		r.Add(Warn, r.text(textLetSpeak), textSilenced, cmp.Or(s.Title, s.Key.String()), s.Since.Format(time.DateTime), s.Why)
+		r.AddFinding(Warn, r.text(textLetSpeak), textSilenced,
+			cmp.Or(s.Title, s.Key.String()), s.Since.Format(time.DateTime), s.Why)
 	}
 }
 
@@ -102,14 +103,14 @@ func checkMissingDatabase(r *Report, c db.Config, path string) {
 	copies, err := c.Rescued()
 	switch pid := servedBy(path); {
 	case err != nil:
-		r.Add(Fail, r.text(textMayRead), textDBUnread, path, err)
+		r.AddFinding(Fail, r.text(textMayRead), textDBUnread, path, err)
 	case len(copies) > 0:
 		last := copies[len(copies)-1]
-		r.Add(Fail, r.text(textPutBack, path, last), textDBRescued, path, last)
+		r.AddFinding(Fail, r.text(textPutBack, path, last), textDBRescued, path, last)
 	case pid != 0:
-		r.Add(Fail, r.text(textSeeLog), textDBLost, path, pid)
+		r.AddFinding(Fail, r.text(textSeeLog), textDBLost, path, pid)
 	default:
-		r.Add(OK, "", textDBLater, path)
+		r.AddFinding(OK, "", textDBLater, path)
 	}
 }
 

@@ -26,13 +26,13 @@ func checkSpace(r *Report, of i18n.Phrase, path string) {
 	free, err := diskspace.Free(path)
 	switch {
 	case err != nil:
-		r.Add(Warn, r.text(textDiskLook), textDiskUnread, what, path, err)
+		r.AddFinding(Warn, r.text(textDiskLook), textDiskUnread, what, path, err)
 	case free < leastSpace:
-		r.Add(Fail, r.text(textDiskFree), textDiskTight, what, free>>20, path)
+		r.AddFinding(Fail, r.text(textDiskFree), textDiskTight, what, free>>20, path)
 	case free < enoughSpace:
-		r.Add(Warn, r.text(textDiskFree), textDiskTight, what, free>>20, path)
+		r.AddFinding(Warn, r.text(textDiskFree), textDiskTight, what, free>>20, path)
 	default:
-		r.Add(OK, "", textDiskRoomy, what, free>>30, path)
+		r.AddFinding(OK, "", textDiskRoomy, what, free>>30, path)
 	}
 }
 

@@ -17,8 +17,8 @@ func checkManagers(r *Report) {
 		managers = append(managers, "pm2 (scripts/ecosystem.config.js)")
 	}
 	if len(managers) == 0 {
-		r.Add(Warn, r.text(textInstallManager), textNoManager)
+		r.AddFinding(Warn, r.text(textInstallManager), textNoManager)
 		return
 	}
-	r.Add(OK, "", textManagers, strings.Join(managers, ", "))
+	r.AddFinding(OK, "", textManagers, strings.Join(managers, ", "))
 }

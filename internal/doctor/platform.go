@@ -28,11 +28,11 @@ func CheckPlatform(ctx context.Context, r *Report, c config.Config) feishu.Check
 	console := c.Feishu.Console()
 	switch {
 	case found.Refused():
-		r.Add(Fail, r.text(textCopyAnew, console.Credentials()), textRefused, found.Credentials)
+		r.AddFinding(Fail, r.text(textCopyAnew, console.Credentials()), textRefused, found.Credentials)
 	case found.Credentials != nil:
-		r.Add(Fail, r.text(textCheckNetwork), textUnreached, found.Credentials)
+		r.AddFinding(Fail, r.text(textCheckNetwork), textUnreached, found.Credentials)
 	default:
-		r.Add(OK, "", textTaken)
+		r.AddFinding(OK, "", textTaken)
 		checkApp(r, found, found.App.Missing(scopes(ctx, c)...), console)
 		checkEvents(r, found, console)
 	}
@@ -40,9 +40,9 @@ func CheckPlatform(ctx context.Context, r *Report, c config.Config) feishu.Check
 	// The platform need not send its time.
 	case !found.ClockKnown:
 	case found.ClockAhead.Abs() > maxClockSkew:
-		r.Add(Warn, r.text(textKeepTime), textClock, found.ClockAhead)
+		r.AddFinding(Warn, r.text(textKeepTime), textClock, found.ClockAhead)
 	default:
-		r.Add(OK, "", textClockRight)
+		r.AddFinding(OK, "", textClockRight)
 	}
 	return found
 }
@@ -85,25 +85,26 @@ func mentionRules(ctx context.Context, c config.Config) (rules []chat.MentionRul
 // checkApp reports whether an accepted app has the bot capability and all permissions.
 func checkApp(r *Report, found feishu.Checkup, lacks feishu.Missing, console feishu.Console) {
 	if found.Bot != nil {
-		r.Add(Fail, r.text(textAddBot, console.Bot(), console.Versions()), textBotNone, found.Bot)
+		r.AddFinding(Fail, r.text(textAddBot, console.Bot(), console.Versions()), textBotNone, found.Bot)
 	} else {
-		r.Add(OK, "", textBot)
+		r.AddFinding(OK, "", textBot)
 	}
 	add := func(scopes []string) string {
 		return r.text(textAddScopes, console.Scopes(scopes), console.Versions())
 	}
 	switch {
 	case len(found.Missing) > 0:
-		r.Add(Fail, add(found.Missing), textScopesRefused, strings.Join(found.Missing, r.text(textScopesAny)))
+		r.AddFinding(Fail, add(found.Missing), textScopesRefused, strings.Join(found.Missing, r.text(textScopesAny)))
 	case found.Chats != nil || found.Members != nil:
-		r.Add(Warn, r.text(textSeeList), textScopesUnknown, errors.Join(found.Chats, found.Members))
+		r.AddFinding(Warn, r.text(textSeeList), textScopesUnknown, errors.Join(found.Chats, found.Members))
 	case len(lacks.Scopes) > 0:
-		r.Add(Warn, add(lacks.Scopes), textScopesLack, strings.Join(lacks.Scopes, ", "))
+		r.AddFinding(Warn, add(lacks.Scopes), textScopesLack, strings.Join(lacks.Scopes, ", "))
 	default:
-		r.Add(OK, "", textScopes)
+		r.AddFinding(OK, "", textScopes)
 	}
 	if len(lacks.OptionalScopes) > 0 {
-		r.Add(OK, "", textScopesUseful, strings.Join(lacks.OptionalScopes, ", "), console.Scopes(lacks.OptionalScopes))
+		r.AddFinding(OK, "", textScopesUseful,
+			strings.Join(lacks.OptionalScopes, ", "), console.Scopes(lacks.OptionalScopes))
 	}
 }
 
@@ -116,14 +117,14 @@ func checkEvents(r *Report, found feishu.Checkup, console feishu.Console) {
 	do := r.text(textAddEvents, console.Events(), console.Versions())
 	switch missing := append(lacks.Events, lacks.Callbacks...); {
 	case lacks.NoMessageEvent():
-		r.Add(Fail, do, textDeaf, strings.Join(missing, ", "))
+		r.AddFinding(Fail, do, textDeaf, strings.Join(missing, ", "))
 	case len(missing) > 0:
-		r.Add(Warn, do, textEventsLack, strings.Join(missing, ", "))
+		r.AddFinding(Warn, do, textEventsLack, strings.Join(missing, ", "))
 	default:
-		r.Add(OK, "", textEvents)
+		r.AddFinding(OK, "", textEvents)
 	}
 	if len(lacks.OptionalEvents) > 0 {
-		r.Add(OK, "", textEventsUseful, strings.Join(lacks.OptionalEvents, ", "), console.Events())
+		r.AddFinding(OK, "", textEventsUseful, strings.Join(lacks.OptionalEvents, ", "), console.Events())
 	}
 }
 
@@ -155,9 +156,9 @@ func checkIDs(ctx context.Context, r *Report, c config.Config) {
 			switch known := !slices.Contains(unknown, id); {
 			case known:
 			case key.name == "owner":
-				r.Add(Warn, r.text(textCorrectOwner), textOwnerUnknown, id)
+				r.AddFinding(Warn, r.text(textCorrectOwner), textOwnerUnknown, id)
 			default:
-				r.Add(Warn, r.text(textCorrectID), textIDUnknown, id, key.name)
+				r.AddFinding(Warn, r.text(textCorrectID), textIDUnknown, id, key.name)
 			}
 		}
 	}
@@ -176,8 +177,8 @@ func checkOwner(ctx context.Context, r *Report, c config.Config, app feishu.App)
 		_ = store.Close() // it was only read
 	}
 	if user == "" {
-		r.Add(Warn, r.text(textMakeOwner), textNobody)
+		r.AddFinding(Warn, r.text(textMakeOwner), textNobody)
 		return
 	}
-	r.Add(OK, "", textOwnedBy, user)
+	r.AddFinding(OK, "", textOwnedBy, user)
 }

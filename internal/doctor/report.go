@@ -48,8 +48,8 @@ type Report struct {
 // text is a phrase in the language of the report.
 func (r *Report) text(p i18n.Phrase, args ...any) string { return p.Sprintf(r.Lang, args...) }
 
-// Add adds a finding: what was found, and what to do about it; do is empty if nothing is to be done.
-func (r *Report) Add(s State, do string, what i18n.Phrase, args ...any) {
+// AddFinding adds a finding: what was found, and what to do about it; do is empty if nothing is to be done.
+func (r *Report) AddFinding(s State, do string, what i18n.Phrase, args ...any) {
 	f := Finding{State: s, What: r.text(what, args...), Do: do}
 	r.Findings = append(r.Findings, f)
 	if r.OnFinding != nil {
@@ -64,7 +64,7 @@ func (r *Report) AddMistakes(err error, do string) {
 		if r.Lang == i18n.Chinese {
 			said = configtype.Chinese(e)
 		}
-		r.Add(Fail, do, textConfigWrong, said)
+		r.AddFinding(Fail, do, textConfigWrong, said)
 	}
 }
 

@@ -40,7 +40,7 @@ func (p *people) Edit(messageID string, content json.RawMessage) {
 		}
 		m.Content = addMentions(m.Type, content, m.mentions, false)
 		m.updated, m.edited = time.Now(), true
-		m.show("edit", visibleContent(m.Type, m.Content, m.mentions), nil, false)
+		m.recordState("edit", visibleContent(m.Type, m.Content, m.mentions), nil, false)
 		return w.messageEvent(eventUpdated, m, w.users[i], w.mustChat(m.ChatID))
 	})
 }

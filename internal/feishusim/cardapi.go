@@ -25,7 +25,7 @@ func (a *cardAPI) routes() []route {
 		a.op("PUT "+base+"/{card_id}", "update", a.update),
 		a.op("PATCH "+base+"/{card_id}/settings", "settings", a.settings),
 		a.op("POST "+base+"/{card_id}/batch_update", "batch_update", a.batch),
-		a.op("POST "+base+"/{card_id}/elements", "add_elements", a.add),
+		a.op("POST "+base+"/{card_id}/elements", "add_elements", a.insertElements),
 		a.op("PUT "+base+"/{card_id}/elements/{element_id}", "update_element", a.updateElement),
 		a.op("PATCH "+base+"/{card_id}/elements/{element_id}", "patch_element", a.patchElement),
 		a.op("DELETE "+base+"/{card_id}/elements/{element_id}", "delete_element", a.deleteElement),
@@ -154,7 +154,7 @@ func (a *cardAPI) apply(q *request, name string, op operation, f func(*draft) *r
 	if d.reopen {
 		w.setStreaming(e, streamingMode(d.root), a.cfg.StreamingTTL)
 	}
-	e.show(name)
+	e.recordState(name)
 	changed = e.message
 	return nil
 }
@@ -170,7 +170,7 @@ func (a *cardAPI) usable(id string) (*entity, *refusal) {
 	}
 	// The documentation says in one place that streaming content is exempt from this limit; a client
 	// should not rely on it.
-	if _, ok := a.limit.take(time.Now(), quota{"card " + id, a.cfg.Limits.CardPerSecond, time.Second}); !ok {
+	if _, ok := a.limit.allow(time.Now(), quota{"card " + id, a.cfg.Limits.CardPerSecond, time.Second}); !ok {
 		return nil, refuse(RuleRate, codeChatFrequency, "trigger frequency limit of the card")
 	}
 	if e.pressed > 0 { // the client cannot know when somebody presses a button

@@ -38,7 +38,7 @@ func (c *conn) serve() {
 	var writer sync.WaitGroup
 	writer.Go(c.write)
 	defer writer.Wait()
-	defer c.end()
+	defer c.close()
 	for {
 		kind, data, err := c.sock.ReadMessage()
 		if err != nil {
@@ -109,7 +109,7 @@ func (c *conn) send(frames ...*larkws.Frame) bool {
 
 // write writes queued frames until the connection ends.
 func (c *conn) write() {
-	defer c.end()
+	defer c.close()
 	for {
 		select {
 		case <-c.gone:
@@ -125,9 +125,9 @@ func (c *conn) write() {
 	}
 }
 
-// end closes the socket, which ends reader and writer. Both call it, and so may the hub, hence the
+// close closes the socket, which ends reader and writer. Both call it, and so may the hub, hence the
 // Once.
-func (c *conn) end() {
+func (c *conn) close() {
 	c.once.Do(func() {
 		c.hub.leave(c)
 		close(c.gone)
@@ -143,7 +143,7 @@ func (c *conn) drop(reset bool) {
 		msg := websocket.FormatCloseMessage(websocket.CloseGoingAway, "")
 		_ = c.sock.WriteControl(websocket.CloseMessage, msg, time.Now().Add(100*time.Millisecond)) // a courtesy
 	}
-	c.end()
+	c.close()
 }
 
 // alive reports whether the connection is open.

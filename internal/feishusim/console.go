@@ -127,8 +127,8 @@ func (c *console) Unsubscribe(names ...string) {
 	c.events, c.callbacks = slices.DeleteFunc(c.events, gone), slices.DeleteFunc(c.callbacks, gone)
 }
 
-// add gives the app what a registration asked for, and its owner.
-func (c *console) add(owner string, a addons) {
+// grant gives the app what a registration asked for, and its owner.
+func (c *console) grant(owner string, a addons) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.owner = owner

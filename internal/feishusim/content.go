@@ -31,7 +31,7 @@ func (a *imAPI) compose(q *request, msgType, content string) (*message, *refusal
 	for _, c := range called {
 		m.Calls = append(m.Calls, c.user.OpenID)
 	}
-	m.show("create", visibleContent(msgType, content, called), nil, false)
+	m.recordState("create", visibleContent(msgType, content, called), nil, false)
 	return m, nil
 }
 
@@ -71,7 +71,7 @@ func (a *imAPI) composeCard(q *request, m *message) *refusal {
 			return refuse(RuleCard, codeCardRefused,
 				"Failed to create card content, ext=ErrCode: 200380; ErrMsg: template is not found; ")
 		}
-		m.show("create", "[template "+in.Data.TemplateID+"]", json.RawMessage(m.Content), false)
+		m.recordState("create", "[template "+in.Data.TemplateID+"]", json.RawMessage(m.Content), false)
 		return nil
 	}
 	root, bad := a.inlineCard(q, m.Content)
@@ -97,7 +97,7 @@ func (a *imAPI) attach(cardID string, m *message) *refusal {
 	}
 	e.message = m
 	m.CardID, m.entity = cardID, e
-	e.show("create")
+	e.recordState("create")
 	return nil
 }
 

@@ -46,7 +46,7 @@ type attempt struct {
 // push sends an event and redelivers it. The first attempt has been queued when push
 // returns, so events that are pushed sequentially arrive in this order on one connection.
 func (h *hub) push(ev *event) {
-	if !h.begin() {
+	if !h.addWork() {
 		return
 	}
 	first := h.attempt(ev, 1)

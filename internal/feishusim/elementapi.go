@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 )
 
-// add inserts elements into a card.
-func (a *cardAPI) add(d *draft) *refusal {
+// insertElements inserts elements into a card.
+func (a *cardAPI) insertElements(d *draft) *refusal {
 	var in elementAction
 	if bad := d.q.decode(&in); bad != nil {
 		return bad

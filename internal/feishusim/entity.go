@@ -22,10 +22,10 @@ type entity struct {
 	pressed   int    // callbacks that wait for their answer
 }
 
-// show records what the card looks like now in the message that shows it.
-func (e *entity) show(op string) {
+// recordState records what the card looks like now in the message that shows it.
+func (e *entity) recordState(op string) {
 	if e.message != nil && !e.message.Deleted {
-		e.message.show(op, visibleCard(e.root), mustJSON(e.root), e.streaming)
+		e.message.recordState(op, visibleCard(e.root), mustJSON(e.root), e.streaming)
 	}
 }
 
@@ -49,7 +49,7 @@ func (w *world) streamingTimeout(e *entity) {
 	}
 	e.streaming, e.timedOut = false, true
 	mergeJSON(e.root, map[string]any{"config": map[string]any{"streaming_mode": false}})
-	e.show("streaming_timeout")
+	e.recordState("streaming_timeout")
 	if e.message != nil { // else the answer to its creation may have been lost
 		w.rec.violate(RuleStreamingOn, 0, "card %s was left in streaming mode", e.id)
 	}

@@ -100,8 +100,8 @@ func (s *Server) Unplug() (plug func()) {
 	return plug
 }
 
-// take returns the fault for r, or nil, and counts it as used.
-func (fs *faults) take(r *http.Request) *Fault {
+// faultFor returns the fault for r, or nil, and counts it as used.
+func (fs *faults) faultFor(r *http.Request) *Fault {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	for _, in := range fs.list {
@@ -114,7 +114,7 @@ func (fs *faults) take(r *http.Request) *Fault {
 		return &in.Fault
 	}
 	if fs.storm != nil {
-		return fs.storm.take(r)
+		return fs.storm.faultFor(r)
 	}
 	return nil
 }

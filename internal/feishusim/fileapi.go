@@ -41,7 +41,7 @@ func newFiles() *files { return &files{byKey: make(map[string]*file)} }
 // Upload stores a file as if a user had uploaded it, for the content of a message that the user sends. A content type
 // image/... gives an image_key, every other a file_key.
 func (fs *files) Upload(name, contentType string, data []byte) (key string) {
-	return fs.add(&file{name: name, contentType: contentType, data: append([]byte{}, data...)})
+	return fs.store(&file{name: name, contentType: contentType, data: append([]byte{}, data...)})
 }
 
 // File returns what was uploaded under a key, by the bot or by a user.
@@ -60,8 +60,8 @@ func (fs *files) get(key string) *file {
 	return fs.byKey[key]
 }
 
-// add stores f under a new key.
-func (fs *files) add(f *file) string {
+// store stores f under a new key.
+func (fs *files) store(f *file) string {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	f.key = "file_v3_00" + randomHex(16)
@@ -138,7 +138,7 @@ func (a *fileAPI) uploadImage(q *request) (any, *refusal) {
 	if !f.image() {
 		return nil, refuse(RuleField, 234011, "Can't recognize image format.")
 	}
-	return map[string]string{"image_key": a.add(f)}, nil
+	return map[string]string{"image_key": a.storeOwn(f)}, nil
 }
 
 // uploadFile stores the type, because a message can only show the file as what it was uploaded as (code 230055).
@@ -154,12 +154,12 @@ func (a *fileAPI) uploadFile(q *request) (any, *refusal) {
 		return nil, refuse(RuleField, codeFileParam, "Invalid request param: file_name is empty")
 	}
 	f.contentType, f.kind = "application/octet-stream", form("file_type")
-	return map[string]string{"file_key": a.add(f)}, nil
+	return map[string]string{"file_key": a.storeOwn(f)}, nil
 }
 
-func (a *fileAPI) add(f *file) string {
+func (a *fileAPI) storeOwn(f *file) string {
 	f.own = true
-	return a.files.add(f)
+	return a.files.store(f)
 }
 
 // readUpload reads the multipart part with this name, and gives access to the form's other fields.

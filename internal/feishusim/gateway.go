@@ -139,7 +139,7 @@ func (g *gateway) handler(rt route) http.HandlerFunc {
 		q.logID = q.at.Format("20060102150405") + strings.ToUpper(randomHex(9))
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
 		q.body = body
-		f := g.faults.take(r)
+		f := g.faults.faultFor(r)
 		rep := reply{reset: true}
 		if err == nil {
 			leave := g.enterCard(q)
@@ -221,7 +221,7 @@ func (g *gateway) admit(w http.ResponseWriter, q *request, rt route) reply {
 	if bad := g.page.need(scopesFor(rt.pattern)); bad != nil {
 		return refused(bad)
 	}
-	wait, ok := g.limit.take(time.Now(), // doc: api-call-guide/frequency-control, each API has its own quota
+	wait, ok := g.limit.allow(time.Now(), // doc: api-call-guide/frequency-control, each API has its own quota
 		quota{rt.pattern + " 1s", g.limits.AppPerSecond, time.Second},
 		quota{rt.pattern + " 1m", g.limits.AppPerMinute, time.Minute})
 	if !ok {

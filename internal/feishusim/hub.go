@@ -103,8 +103,8 @@ func (h *hub) isFrozen() bool {
 	return h.frozen
 }
 
-// begin counts work that close waits for; false after close.
-func (h *hub) begin() bool {
+// addWork counts work that close waits for; false after close.
+func (h *hub) addWork() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {

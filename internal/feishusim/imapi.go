@@ -127,7 +127,7 @@ func (a *imAPI) send(q *request, in outgoing, target func() (*chat, *message, *r
 	} else if c.Mode == modeTopic {
 		m.ThreadID = newID("omt_")
 	}
-	w.messages.add(m)
+	w.messages.insert(m)
 	if in.UUID != "" {
 		w.messages.uuids[in.UUID] = sent{at: time.Now(), message: m.ID, request: hash}
 	}
@@ -136,7 +136,7 @@ func (a *imAPI) send(q *request, in outgoing, target func() (*chat, *message, *r
 
 // perChat counts a message against the chat's limit.
 func (a *imAPI) perChat(c *chat) *refusal {
-	if _, ok := a.limit.take(time.Now(), quota{"chat " + c.ID, a.limits.ChatPerSecond, time.Second}); !ok {
+	if _, ok := a.limit.allow(time.Now(), quota{"chat " + c.ID, a.limits.ChatPerSecond, time.Second}); !ok {
 		return refuse(RuleRate, codeChatFrequency, "trigger frequency limit of the chat")
 	}
 	return nil
@@ -197,7 +197,7 @@ func (a *imAPI) edit(q *request) (any, *refusal) {
 		}
 		m.edits++
 		m.Type, m.Content = in.MsgType, in.Content
-		m.show("edit", visibleContent(m.Type, m.Content, nil), nil, false)
+		m.recordState("edit", visibleContent(m.Type, m.Content, nil), nil, false)
 		return nil
 	})
 }
@@ -206,7 +206,7 @@ func (a *imAPI) edit(q *request) (any, *refusal) {
 func (a *imAPI) change(q *request, f func(*message) *refusal) (any, *refusal) {
 	return a.own(q, refuse(RulePermission, codeNotSender, "The operator is not the sender of the message."),
 		func(m *message) (any, *refusal) {
-			if _, ok := a.limit.take(time.Now(),
+			if _, ok := a.limit.allow(time.Now(),
 				quota{"message " + m.ID, a.limits.MessagePerSecond, time.Second}); !ok {
 				return nil, refuse(RuleRate, codeChatFrequency, "trigger frequency limit of the message")
 			}

@@ -23,9 +23,9 @@ func newLimiter() *limiter {
 	return &limiter{seen: make(map[string][]time.Time)}
 }
 
-// take counts one request against all quotas, or against none when one of them is used up; then it returns the time
+// allow counts one request against all quotas, or against none when one of them is used up; then it returns the time
 // until there is room again.
-func (l *limiter) take(now time.Time, quotas ...quota) (wait time.Duration, ok bool) {
+func (l *limiter) allow(now time.Time, quotas ...quota) (wait time.Duration, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	// All quotas are checked before any is charged, so a refused request does not count.

@@ -49,7 +49,7 @@ func TestLimiterSlides(t *testing.T) {
 		wait time.Duration
 	}{{0, true, 0}, {600, true, 0}, {700, false, 300}, {999, false, 1}, {1000, true, 0}, {1500, false, 100},
 		{1600, true, 0}} {
-		wait, ok := l.take(t0.Add(row.at*time.Millisecond), q)
+		wait, ok := l.allow(t0.Add(row.at*time.Millisecond), q)
 		if ok != row.ok || wait != row.wait*time.Millisecond {
 			t.Errorf("request %d: %v %v", i, ok, wait)
 		}

@@ -55,8 +55,8 @@ func (m *message) copy() Message {
 	return out
 }
 
-// show appends a state.
-func (m *message) show(op, text string, card json.RawMessage, streaming bool) {
+// recordState appends a state.
+func (m *message) recordState(op, text string, card json.RawMessage, streaming bool) {
 	if len(m.States) >= maxStates {
 		m.States = append(m.States[:1:1], m.States[2:]...)
 	}
@@ -79,16 +79,16 @@ func (m *message) card() map[string]any {
 func (m *message) showCard(root map[string]any, op string) {
 	if m.entity != nil {
 		m.entity.root = root
-		m.entity.show(op)
+		m.entity.recordState(op)
 		return
 	}
-	m.show(op, visibleCard(root), mustJSON(root), false)
+	m.recordState(op, visibleCard(root), mustJSON(root), false)
 }
 
 func (m *message) recall() {
 	m.Deleted = true
 	m.updated = time.Now()
-	m.show("recall", "", nil, false)
+	m.recordState("recall", "", nil, false)
 }
 
 // react puts an emoji on the message. As on the platform, each user or bot has the same emoji on a
@@ -112,7 +112,7 @@ type messages struct {
 	uuids map[string]sent
 }
 
-func (ms *messages) add(m *message) {
+func (ms *messages) insert(m *message) {
 	ms.byID[m.ID] = m
 	ms.list = byTime(ms.list, m)
 	ms.chats[m.ChatID] = byTime(ms.chats[m.ChatID], m)

@@ -33,14 +33,14 @@ func (a *reactionAPI) create(q *request) (any, *refusal) {
 		return nil, refuse(RuleField, codeEmoji, "The reaction_type %q is invalid.", in.Type.Emoji)
 	}
 	// Pushed after the lock is released: push takes the hub's lock, and nothing here may hold both.
-	data, ev, bad := a.add(q.PathValue("message_id"), in.Type.Emoji)
+	data, ev, bad := a.addReaction(q.PathValue("message_id"), in.Type.Emoji)
 	if bad == nil {
 		a.push(ev)
 	}
 	return data, bad
 }
 
-func (a *reactionAPI) add(messageID, emoji string) (any, *event, *refusal) {
+func (a *reactionAPI) addReaction(messageID, emoji string) (any, *event, *refusal) {
 	return a.on(messageID, func(m *message) (*reaction, string, *refusal) {
 		return m.react(a.world.bot, User{}, emoji), eventReactionCreated, nil
 	})

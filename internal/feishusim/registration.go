@@ -70,7 +70,7 @@ func (r *registrations) Scan(u User, address string) error {
 	if err != nil {
 		return err
 	}
-	r.page.add(u.OpenID, wants)
+	r.page.grant(u.OpenID, wants)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	g.by, g.confirmed = u, true

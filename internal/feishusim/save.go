@@ -181,7 +181,7 @@ func (w *world) restore(in saved, folder string, streamingTTL time.Duration) err
 		}
 	}
 	for _, m := range in.Messages {
-		w.messages.add(m.restored(""))
+		w.messages.insert(m.restored(""))
 	}
 	for _, c := range in.Cards {
 		e := &entity{id: c.ID, root: c.Root, created: c.Created, seq: c.Sequence, uuids: make(map[string][32]byte),

@@ -101,8 +101,8 @@ func (w *world) write(c *chat, from User, msgType string, content json.RawMessag
 		panic(fmt.Sprintf("feishusim: no topic %q", o.Thread))
 	}
 	m.updated = m.Created
-	m.show("create", visibleContent(msgType, m.Content, m.mentions), nil, false)
-	w.messages.add(m)
+	m.recordState("create", visibleContent(msgType, m.Content, m.mentions), nil, false)
+	w.messages.insert(m)
 	return m
 }
 

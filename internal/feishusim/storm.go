@@ -78,8 +78,8 @@ func (fs *faults) Dealt() int {
 	return s.dealt
 }
 
-// take returns the fault that r meets, or nil.
-func (s *storm) take(r *http.Request) *Fault {
+// faultFor returns the fault that r meets, or nil.
+func (s *storm) faultFor(r *http.Request) *Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.dice.Float64() >= s.rate {

@@ -25,7 +25,7 @@ type stream struct {
 // UploadStream stores a file as Upload does.
 func (fs *files) UploadStream(name, contentType string, s Stream) (key string) {
 	setDefault(&s.Piece, 64<<10)
-	return fs.add(&file{name: name, contentType: contentType, stream: &stream{Stream: s}})
+	return fs.store(&file{name: name, contentType: contentType, stream: &stream{Stream: s}})
 }
 
 // Served returns how many bytes of a file that UploadStream stored were written, over all requests.

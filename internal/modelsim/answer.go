@@ -53,7 +53,7 @@ func (a *answer) play(ctx context.Context, steps []Step) error {
 	if err := a.closeBlock(); err != nil {
 		return err
 	}
-	if err := a.begin(); err != nil {
+	if err := a.writeStart(); err != nil {
 		return err
 	}
 	delta := object{"stop_reason": a.stopReason(), "stop_sequence": nil}

@@ -47,7 +47,7 @@ func answerTo(t *testing.T, r *Request) *answer {
 
 func answerOf(t *testing.T, b brain, r *Request) *answer {
 	t.Helper()
-	a := newAnswer(httptest.NewRecorder(), r, newRecord().add(r))
+	a := newAnswer(httptest.NewRecorder(), r, newRecord().addCall(r))
 	if err := a.play(t.Context(), b.think(r)); err != nil {
 		t.Fatal(err)
 	}

@@ -38,8 +38,8 @@ func (c *record) change(f func()) {
 	c.changed = make(chan struct{})
 }
 
-// add records a new request and numbers it.
-func (c *record) add(r *Request) *call {
+// addCall records a new request and numbers it.
+func (c *record) addCall(r *Request) *call {
 	k := &call{record: c, request: *r}
 	c.change(func() {
 		c.ids++
@@ -85,8 +85,8 @@ func (k *call) delta(text string) {
 	})
 }
 
-// end records that a request was answered or canceled.
-func (k *call) end(cancelled bool) {
+// finish records that a request was answered or canceled.
+func (k *call) finish(cancelled bool) {
 	k.record.change(func() { k.request.End, k.request.Cancelled = time.Now(), cancelled })
 }
 

@@ -49,8 +49,8 @@ func (s *script) clear() {
 	s.rules = nil
 }
 
-// take returns the steps of the rule for r and counts its use.
-func (s *script) take(r *Request) ([]Step, bool) {
+// nextSteps returns the steps of the rule for r and counts its use.
+func (s *script) nextSteps(r *Request) ([]Step, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, rule := range s.rules {

@@ -124,17 +124,17 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	call := s.record.add(parseRequest(r, body))
+	call := s.record.addCall(parseRequest(r, body))
 	req := call.incoming()
 	if s.observe != nil {
 		s.observe(req)
 	}
-	steps, ok := s.script.take(req)
+	steps, ok := s.script.nextSteps(req)
 	if !ok {
 		steps = s.brain.think(req)
 	}
 	err := newAnswer(w, req, call).play(r.Context(), steps)
-	call.end(err != nil && !errors.Is(err, errCut) && !s.closing.Load())
+	call.finish(err != nil && !errors.Is(err, errCut) && !s.closing.Load())
 	if errors.Is(err, errCut) {
 		panic(http.ErrAbortHandler) // closes the connection
 	}

@@ -9,8 +9,8 @@ import (
 // signature is what ends a thinking block. Clients send it back and cannot read it.
 const signature = "c2lnbmF0dXJl"
 
-// begin sends the headers and the start of the message, once.
-func (a *answer) begin() error {
+// writeStart sends the headers and the start of the message, once.
+func (a *answer) writeStart() error {
 	if a.begun || !a.req.Stream {
 		return nil
 	}
@@ -57,7 +57,7 @@ func (a *answer) openBlock(c content) error {
 	if err := a.closeBlock(); err != nil {
 		return err
 	}
-	if err := a.begin(); err != nil {
+	if err := a.writeStart(); err != nil {
 		return err
 	}
 	a.blocks, a.open = append(a.blocks, c), true

@@ -43,18 +43,18 @@ func (b *inbox) next() []message {
 	for len(b.list) == 0 && !b.closed {
 		b.wake.Wait()
 	}
-	return b.take()
+	return b.pop()
 }
 
 // now takes the prompts that are there.
 func (b *inbox) now() []message {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.take()
+	return b.pop()
 }
 
-// take takes what belongs together: the end of a task is told alone.
-func (b *inbox) take() []message {
+// pop takes what belongs together: the end of a task is told alone.
+func (b *inbox) pop() []message {
 	n := slices.IndexFunc(b.list, func(m message) bool { return m.notice })
 	switch {
 	case n < 0:
