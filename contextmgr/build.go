@@ -128,6 +128,7 @@ func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 		if past != nil {
 			err = errors.Join(err, m.retrieveForLive(ctx, r, past, &c))
 		}
+		c.History = c.fit(missed, r.Kind, limits)
 		return c, err
 	}
 	if len(r.Asked) > 0 {
@@ -154,10 +155,15 @@ func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 	})
 	known := seqSet(c.Recalled)
 	taken = slices.DeleteFunc(taken, func(m chat.Message) bool { return known[m.Seq] })
-	// The recent part gets what the other parts leave of the budget.
-	limits.MaxTokens = max(minTokens, limits.MaxTokens-c.tokens(r.Kind))
-	c.History = truncate(taken, limits)
+	c.History = c.fit(taken, r.Kind, limits)
 	return c, errors.Join(err, failed)
+}
+
+// fit truncates the recent part to what the other parts leave of the budget.
+func (c Context) fit(msgs []chat.Message, kind chat.Kind, l Limits) []chat.Message {
+	c.History = nil
+	l.MaxTokens = max(minTokens, l.MaxTokens-c.tokens(kind))
+	return truncate(msgs, l)
 }
 
 // retrieveForLive recalls messages for a session that holds the newest part of the History already.

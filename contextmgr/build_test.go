@@ -116,6 +116,23 @@ func TestThePrefixReachesDownToWhatTheSessionHolds(t *testing.T) {
 	}
 }
 
+// What a session has missed leaves room for the other parts of the prefix, too.
+func TestWhatASessionHasMissedSharesTheBudget(t *testing.T) {
+	d, key := store(t, 400)
+	cfg := contextmgr.Defaults()
+	cfg.Mode = contextmgr.Economy
+	fact := db.Memory{Key: key, Scope: db.ChatScope, Text: strings.Repeat("记", cfg.Memory.MaxChars-10)}
+	if _, err := d.Memories().Learn(t.Context(), fact, db.Change{Who: "ou_1"}); err != nil {
+		t.Fatal(err)
+	}
+	p := contextmgr.New(d, cfg, zerolog.Nop()).Build(t.Context(), contextmgr.Request{
+		Key: key, Kind: chat.Private, Turn: 201, Asked: []chat.Message{{Text: "now"}}, ResumeID: "s", Verified: true, Seen: 1,
+	})
+	if s := p.Stats; s.Memories != 1 || s.Tokens > cfg.MaxTokens || s.Tokens < cfg.MaxTokens*9/10 {
+		t.Errorf("%+v", s)
+	}
+}
+
 // BenchmarkBuild is the time that it takes to build the context of a turn; it must not grow with the History. An
 // operation is 50 prompts.
 func BenchmarkBuild(b *testing.B) {
