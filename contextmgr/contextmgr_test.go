@@ -89,6 +89,21 @@ func TestSelectTakesWholeMessagesUntilBothMinimumsAreMet(t *testing.T) {
 	}
 }
 
+// However short the messages are, no prompt loads a whole chat.
+func TestSelectTakesABoundedNumberOfMessages(t *testing.T) {
+	msgs := talk(10_000, 4, 1)
+	for _, limits := range []Limits{Defaults().Limits(), Defaults().Limits().grown(), {MaxTokens: 1 << 20, SessionTurn: -1}} {
+		pulled := 0
+		got, err := selectRecent(backwards(msgs, &pulled), limits)
+		if err != nil || len(got) != 500 || pulled > 501 {
+			t.Errorf("%+v: %d messages, %d pulled (%v)", limits, len(got), pulled, err)
+		}
+		if diff := cmp.Diff(msgs[len(msgs)-len(got):], got); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
 func TestSelectSkipsWhatIsNoTalk(t *testing.T) {
 	msgs := []chat.Message{
 		user("q"), {Role: chat.Tool, Class: chat.Talk, Text: "tool"},

@@ -46,6 +46,9 @@ func (l Limits) since(newest time.Time) Limits {
 	return l
 }
 
+// mostTaken bounds how many messages are taken of one chat, however short they are.
+const mostTaken = 500
+
 // satisfied reports whether both minimums are reached.
 func (l Limits) satisfied(chars, users int) bool {
 	return chars >= l.MinChars && users >= l.MinUserMessages
@@ -57,8 +60,8 @@ func isConversation(m chat.Message) bool {
 }
 
 // selectRecent walks a History backwards and takes whole messages until both minimums are reached and the session holds
-// the rest, or until the token limit is reached. It returns them oldest first, and reads no more than it needs. After
-// an error it returns what it has taken so far.
+// the rest, or until a limit is reached, of tokens or of messages. It returns them oldest first, and reads no more than
+// it needs. After an error it returns what it has taken so far.
 func selectRecent(newestFirst iter.Seq2[chat.Message, error], l Limits) (taken []chat.Message, err error) {
 	defer func() { slices.Reverse(taken) }()
 	chars, users, tokens := 0, 0, 0
@@ -81,7 +84,8 @@ func selectRecent(newestFirst iter.Seq2[chat.Message, error], l Limits) (taken [
 		if m.Role == chat.User {
 			users++
 		}
-		if l.satisfied(chars, users) && l.SessionTurn == 0 || l.MaxTokens > 0 && tokens >= l.MaxTokens {
+		if l.satisfied(chars, users) && l.SessionTurn == 0 || l.MaxTokens > 0 && tokens >= l.MaxTokens ||
+			len(taken) == mostTaken {
 			break
 		}
 	}
