@@ -225,9 +225,13 @@ func questionText(asked []chat.Message) string {
 	return strings.Join(parts, "\n")
 }
 
-// messageFit weighs the score of a message against what it adds to those selected. What says nearly the same is left
-// out anyway, see nearlySame.
-const messageFit = 0.9
+// messageFit weighs the score of a message against how much of it those selected say already. What says nearly the same
+// is left out anyway, see nearlySame.
+const messageFit = 0.7
+
+// repetition is how much of a message another one repeats, by how alike they are. Messages about one subject share
+// words anyway, so only much likeness counts.
+func repetition(alike float64) float64 { return alike * alike * alike }
 
 // candidates is the multiple of the budget from which the selection is made.
 const candidates = 3
@@ -250,7 +254,7 @@ func selectHits(ranked []hit, budget, most int) []chat.Message {
 		all += min(h.chars, most)
 	}
 	var msgs []chat.Message
-	alike := func(i, j int) float64 { return ranked[i].about.like(ranked[j].about) }
+	alike := func(i, j int) float64 { return repetition(ranked[i].about.like(ranked[j].about)) }
 	var taken []int // of ranked, each the message in msgs
 	length := func(i int) int { return min(ranked[i].chars, most) }
 	selectDiverse(messageFit, fit, alike, func(i int) bool {

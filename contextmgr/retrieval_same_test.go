@@ -75,6 +75,27 @@ func TestWhatWasSaidBeforeIsRecalledOnce(t *testing.T) {
 	}
 }
 
+// A message that repeats much of a better one gives way to one that is less relevant and new. What messages of one
+// subject have in common anyway is no repetition.
+func TestTheNewGoesBeforeTheRepeated(t *testing.T) {
+	t.Parallel()
+	terms := func(from, to int) (s signature) { // of 30, as many as in a message of two lines
+		for i := from; i < to; i++ {
+			s[i/64] |= 1 << (i % 64)
+		}
+		return s
+	}
+	best := hit{Message: chat.Message{Seq: 1}, about: terms(0, 30), score: 1, chars: 100}
+	fresh := hit{Message: chat.Message{Seq: 3}, about: terms(100, 130), score: 0.75, chars: 100}
+	for shared, want := range map[int]int64{24: 3, 12: 2} {
+		second := hit{Message: chat.Message{Seq: 2}, about: terms(30-shared, 60-shared), score: 0.9, chars: 100}
+		got := selectHits([]hit{best, second, fresh}, 200, 100)
+		if len(got) != 2 || got[0].Seq != 1 || got[1].Seq != want {
+			t.Errorf("%d of 30 terms shared: %+v", shared, got)
+		}
+	}
+}
+
 // Long texts fill their signatures, and are not the same for that.
 func TestLongTextsAreNotTheSame(t *testing.T) {
 	t.Parallel()
