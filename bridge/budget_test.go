@@ -289,7 +289,7 @@ func TestTodayGrowsTowardsTheLimit(t *testing.T) {
 			c.Limit.Value != 2.5 || c.Title != i18n.CostSoFar.EN {
 			t.Errorf("%s, limit %+v, %s", got, c.Limit, c.Title)
 		}
-		if got := done.card.Panels[0].Body; got != "- 00:00 $0.50 · 1.0k tokens\n- 08:00 $0.25 · 1.0k tokens\n" {
+		if got := done.card.Panels[0].Body; got != "- 00:00–04:00 $0.50 · 1.0k tokens\n- 08:00–12:00 $0.25 · 1.0k tokens\n" {
 			t.Errorf("the list: %q", got)
 		}
 	})
