@@ -106,11 +106,10 @@ func film(t *testing.T, language string) []byte {
 	c.step(2, 1)
 	c.until(`document.querySelector('.card .put')`)
 	c.shoot(2 * time.Second)
-	c.Press(allowButton)
-	c.until(`document.querySelector('` + allowButton + `') &&
-		[...document.querySelectorAll('.card')].at(-1).textContent.includes('sh test.sh')`)
+	allow(c.Browser, "price.sh")
+	c.until(`[...document.querySelectorAll('.card:has(` + allowButton + `)')].at(-1).textContent.includes('sh test.sh')`)
 	c.shoot(1500 * time.Millisecond)
-	c.Press(allowButton)
+	allow(c.Browser, "sh test.sh")
 	c.step(3, 1)
 	c.shoot(2 * time.Second)
 	act(c.Browser) // the session is lost

@@ -20,14 +20,15 @@ import (
 )
 
 const (
-	patience = time.Minute     // for one thing to appear on the page, and for the browser to start
+	patience = time.Minute     // for one thing to appear on the page or to be done there, and for the browser to start
 	life     = 5 * time.Minute // of a browser
 )
 
 // Browser is a page in a headless Chromium of its own.
 type Browser struct {
-	t   *testing.T
-	ctx context.Context
+	t        *testing.T
+	ctx      context.Context
+	patience time.Duration
 
 	mu         sync.Mutex
 	complaints []string // exceptions, and what the browser itself logs as an error, such as breaches of the policy
@@ -68,7 +69,7 @@ func BrowseIn(t *testing.T, url, language string) *Browser {
 	t.Cleanup(stop)
 	ctx, closePage := chromedp.NewContext(ctx)
 	t.Cleanup(closePage)
-	b := &Browser{t: t, ctx: ctx}
+	b := &Browser{t: t, ctx: ctx, patience: patience}
 	if err := chromedp.Listen(ctx, b.onEvent); err != nil {
 		t.Fatal(err)
 	}
@@ -79,15 +80,27 @@ func BrowseIn(t *testing.T, url, language string) *Browser {
 // Do performs actions.
 func (b *Browser) Do(steps ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
-	if err := chromedp.Do(b.ctx, steps...); err != nil {
+	if _, err := bounded(b, chromedp.Steps(steps...)); err != nil {
 		b.t.Fatal(err)
 	}
+}
+
+// bounded performs an action, and gives up when the browser does not answer.
+func bounded[T any](b *Browser, action chromedp.Action[T]) (T, error) {
+	ctx, cancel := context.WithTimeoutCause(b.ctx, b.patience,
+		fmt.Errorf("the browser has not done it within %s", b.patience))
+	defer cancel()
+	out, err := chromedp.Run(ctx, action)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return out, err
 }
 
 // Until waits for a JavaScript expression to be true and returns what it is then.
 func (b *Browser) Until(expression string) string {
 	b.t.Helper()
-	v, err := b.until(expression, patience)
+	v, err := b.until(expression, b.patience)
 	if err != nil {
 		b.t.Fatalf("until %s: %v\npage: %s", expression, err, b.Eval(`document.body.innerText`))
 	}
@@ -110,10 +123,10 @@ func (b *Browser) until(expression string, patience time.Duration) (string, erro
 func (b *Browser) ClickUntil(selector, expression string) {
 	b.t.Helper()
 	for range 5 {
-		ctx, cancel := context.WithTimeout(b.ctx, patience/10)
+		ctx, cancel := context.WithTimeout(b.ctx, b.patience/10)
 		_ = chromedp.Do(ctx, chromedp.Click(chromedp.CSS(selector))) // it may be gone, as the click before was a hit
 		cancel()
-		if _, err := b.until(expression, patience/10); err == nil {
+		if _, err := b.until(expression, b.patience/10); err == nil {
 			return
 		}
 	}
@@ -138,6 +151,15 @@ func (b *Browser) Press(selector string) {
 	b.t.Helper()
 	const press = `(found => found && (found.click(), true))([...document.querySelectorAll(%q)].at(-1))`
 	b.Until(fmt.Sprintf(press, selector))
+}
+
+// PressIn waits until the last of some elements that shows words holds what a CSS selector finds, and presses that. A
+// button that was pressed a moment ago may still be there, in another element.
+func (b *Browser) PressIn(elements, words, selector string) {
+	b.t.Helper()
+	b.Until(fmt.Sprintf(`(found => found && (found.click(), true))(
+		[...document.querySelectorAll(%q)].filter(e => e.textContent.includes(%q)).at(-1).querySelector(%q))`,
+		elements, words, selector))
 }
 
 // axe is the source of axe-core, as scripts/axe pins it, from the folder of a package that is two levels deep.
@@ -166,18 +188,21 @@ func (b *Browser) RefuteBarriers(where string) {
 // Eval is a JavaScript expression's value as a string, or what its promise comes to.
 func (b *Browser) Eval(expression string) string {
 	b.t.Helper()
-	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](`Promise.resolve(`+expression+`).then(String)`,
-		chromedp.EvalAwaitPromise))
+	v, err := b.eval(expression)
 	if err != nil {
 		b.t.Fatalf("%s: %v", expression, err)
 	}
 	return v
 }
 
+func (b *Browser) eval(expression string) (string, error) {
+	return bounded(b, chromedp.Evaluate[string](`Promise.resolve(`+expression+`).then(String)`, chromedp.EvalAwaitPromise))
+}
+
 // Picture is the element that a CSS selector finds, as PNG.
 func (b *Browser) Picture(selector string) []byte {
 	b.t.Helper()
-	data, err := chromedp.Run(b.ctx, chromedp.Screenshot(chromedp.CSS(selector)))
+	data, err := bounded(b, chromedp.Screenshot(chromedp.CSS(selector)))
 	if err != nil {
 		b.t.Fatalf("picture of %s: %v", selector, err)
 	}
