@@ -177,7 +177,7 @@ var (
 	verb      = regexp.MustCompile(`%(\[\d\])?[-+# 0]*\d*(?:\.\d+)?[a-zA-Z]`)
 	keyName   = regexp.MustCompile(`\[[a-z]+\]( [a-z_]+)?|--[a-z]+`)
 	// Words that have another one in these texts.
-	otherWords = regexp.MustCompile(`智能体|纪元|(?i)\b(?:so many|in vain|anew|all the same)\b`)
+	otherWords = regexp.MustCompile(`智能体|纪元|杀|(?i)\b(?:so many|in vain|anew|all the same)\b`)
 )
 
 // Both languages say everything, in people's words; docs/texts-all.md lists it. -update rewrites it.
@@ -231,6 +231,23 @@ func TestAllTexts(t *testing.T) {
 	}
 	if got, err := os.ReadFile("docs/texts-all.md"); err != nil || string(got) != want {
 		t.Errorf("docs/texts-all.md is not what the texts are (%v): write it anew with go test . -update", err)
+	}
+}
+
+// The playground's page speaks as the rest does.
+func TestThePlaygroundUsesTheSameWords(t *testing.T) {
+	files, err := filepath.Glob("internal/console/web/*")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, name := range append(files, "internal/modelsim/scenes.go", "docs/playground.md", "docs/playground.zh.md") {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bad := otherWords.FindString(string(data)); bad != "" {
+			t.Errorf("%s: there is another word for %q", name, bad)
+		}
 	}
 }
 

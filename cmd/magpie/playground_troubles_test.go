@@ -172,7 +172,7 @@ func breakAStory(t *testing.T, b *consoletest.Browser) {
 
 	before, told := bridgeOf(b), b.Eval(storyTold)
 	b.Press("#kill")
-	b.Until(troubleSays + `.includes('被杀死了')`)
+	b.Until(troubleSays + `.includes('已被强制结束')`)
 	b.Until(fmt.Sprintf(`document.querySelector('#bridge[data-state=up]') && %[1]s.includes('现在是进程') && !%[1]s.includes(' %[2]s')`,
 		troubleSays, before))
 	b.Press(`.card button[data-do="continue"]:not(:disabled)`)

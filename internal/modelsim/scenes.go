@@ -91,7 +91,7 @@ var offers = []struct {
 }{
 	{"修好测试", "Fix the test", "读代码、改文件、跑命令，每一步都先问你", "Reads the code, edits it, runs a command; asks each time", fixTest},
 	{"看价格图", "Show the price chart", "把图片发到聊天里", "Sends a picture to the chat", sendChart},
-	{"讲个故事", "Tell a story", "慢慢讲，可以中途停止，或者杀死鹊桥", "Takes its time: stop it, or kill the bridge", tellStory},
+	{"讲个故事", "Tell a story", "慢慢讲，可以中途停止，或者强制结束鹊桥", "Takes its time: stop it, or kill the bridge", tellStory},
 	{"做个计划", "Make a plan", "先写计划，批准了再动手", "Writes a plan, and waits for your approval", makePlan},
 }
 
@@ -136,7 +136,7 @@ func menu(l language) string {
 	return l.pick("我是演练场里的**模拟模型**，不会真的思考，只会演示下面这些。文件、命令、确认、记忆都是真的：\n\n"+
 		"- `测试为什么不通过？` 读代码、改文件、跑命令，每一步都先问你\n"+
 		"- `给我看看价格图` 把图片发到聊天里\n- `问我几个问题` 用表单提问\n- `做个计划` 先写计划，批准了再动手\n"+
-		"- `讲个故事` 慢慢讲，可以中途停止，或者杀死鹊桥\n- `我第一句话说了什么？` 只看这次请求里有的内容\n"+
+		"- `讲个故事` 慢慢讲，可以中途停止，或者强制结束鹊桥\n- `我第一句话说了什么？` 只看这次请求里有的内容\n"+
 		"- `我叫小明`，`记住：发布日是周五`，之后再问我\n\n发图片或文件给我也可以。接入真实的 Claude 后，什么都能问。",
 		"I am the playground's **simulated model**: I cannot think, but I can show these. The files, commands, approvals and "+
 			"memories are real:\n\n"+

@@ -29,7 +29,7 @@ let painter = () => {}, queued = false;
 
 export function paintWith(f) { painter = f; }
 
-// paint draws the page anew, once for all that changes in a frame.
+// paint draws the page again, once for all that changes in a frame.
 export function paint() {
   if (queued) return;
   queued = true;
