@@ -144,7 +144,7 @@ func (o pageSender) findLaterPages(ctx context.Context, message string, others [
 		if sent.Card == "" || slices.ContainsFunc(others, isSent) {
 			continue
 		}
-		s, _, _, err := parseID(sent.Card, o.messages.api)
+		s, _, _, err := parseID(sent.Card, o.messages)
 		if err != nil {
 			return nil, err
 		}
@@ -183,7 +183,7 @@ func (o pageSender) shownAfterSend(card chat.Card, m message) *chat.Card {
 // sendEntity sends the message that shows the entity. An entity can be sent only once (page cardkit-v1/card/create).
 func (o pageSender) sendEntity(ctx context.Context, d *draft) (*cardPage, error) {
 	if d.entity == nil {
-		e, err := newEntity(ctx, o.messages.api, d.content)
+		e, err := newEntity(ctx, o.messages, d.content)
 		if err != nil {
 			return nil, err
 		}
@@ -198,7 +198,7 @@ func (o pageSender) sendEntity(ctx context.Context, d *draft) (*cardPage, error)
 		return &cardPage{message: m.id, entity: d.entity, shown: &d.content}, nil
 	}
 	// An earlier process may have sent this message with its own entity, which is the one that people see.
-	seen, err := entityOf(ctx, o.messages.api, m.id, m.at)
+	seen, err := entityOf(ctx, o.messages, m.id, m.at)
 	switch {
 	case notAnEntity(err):
 		return &cardPage{message: m.id, rate: openapi.PatchRate()}, nil

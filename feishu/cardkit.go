@@ -3,8 +3,10 @@ package feishu
 import (
 	"context"
 	"errors"
+	"maps"
 	"math"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -22,23 +24,28 @@ const streamingLife = 7*time.Minute + 30*time.Second
 
 const opCreateCard = "create a card"
 
-// entity is a CardKit card. Its operations share one sequence, which must grow (page cardkit-v1/card/update). The
-// sequence is the card's age in milliseconds, so that a process that continues the card from its durable id, for
-// example after a restart, uses higher numbers. That fits an int32 for 24 days; an entity lives for 14.
+// entity is a CardKit card. Its operations share one sequence, see [sequences]. A card may have several values of this
+// type, one after another.
 type entity struct {
 	api            *openapi.Client
+	sequences      *sequences
 	id             string
 	created        time.Time // when the sequence was 0, in whole seconds as in the durable id
-	sequence       int32
 	streamingSince time.Time // when streaming mode was last opened
 	rate           *rate.Limiter
 }
 
+// entity is the card with this id, which an earlier process or another value may have drawn.
+func (ms messages) entity(id string, created time.Time) *entity {
+	return &entity{api: ms.api, sequences: ms.sequences, id: id, created: created, rate: openapi.CardRate()}
+}
+
 // newEntity creates a card. A live one is created in streaming mode.
-func newEntity(ctx context.Context, a *openapi.Client, card chat.Card) (*entity, error) {
+func newEntity(ctx context.Context, ms messages, card chat.Card) (*entity, error) {
 	now := time.Now()
-	e := &entity{api: a, created: now.Truncate(time.Second), streamingSince: now, rate: openapi.CardRate()}
-	answer, err := a.Call(ctx, openapi.Request{
+	e := ms.entity("", now.Truncate(time.Second))
+	e.streamingSince = now
+	answer, err := ms.api.Call(ctx, openapi.Request{
 		Op: opCreateCard, Method: http.MethodPost, Path: "/open-apis/cardkit/v1/cards", Tries: liveTries,
 		Body: map[string]string{"type": "card_json", "data": cardjson.Card(card, true)},
 	})
@@ -52,9 +59,9 @@ const createdBefore = time.Minute
 
 // entityOf looks up the entity that a message shows (page cardkit-v1/card/id_convert). sent is the message's time by
 // the platform's clock, so that all processes count the sequence from the same time.
-func entityOf(ctx context.Context, a *openapi.Client, messageID string, sent time.Time) (*entity, error) {
-	e := &entity{api: a, created: sent.Add(-createdBefore).Truncate(time.Second), rate: openapi.CardRate()}
-	answer, err := a.Call(ctx, openapi.Request{
+func entityOf(ctx context.Context, ms messages, messageID string, sent time.Time) (*entity, error) {
+	e := ms.entity("", sent.Add(-createdBefore).Truncate(time.Second))
+	answer, err := ms.api.Call(ctx, openapi.Request{
 		Op: "find the card of a message", Method: http.MethodPost, Path: "/open-apis/cardkit/v1/cards/id_convert",
 		Body: map[string]string{"message_id": messageID}, Tries: liveTries,
 	})
@@ -68,12 +75,46 @@ func notAnEntity(err error) bool {
 	return errors.As(err, new(*openapi.Error)) && (class == openapi.Refused || class == openapi.EntityLost)
 }
 
-// nextSequence is the card's age, or one more than the last sequence if that is higher.
-func (e *entity) nextSequence() int32 {
+// sequences holds the last sequence of each card that this process has drawn, by the card's ID. The sequences of a card
+// must increase, whoever draws it (page cardkit-v1/card/update). A sequence is the card's age in milliseconds, or one
+// more than the last one if that is higher. So a process that continues the card from its durable ID, for example after
+// a restart, uses higher numbers. That fits an int32 for 24 days; an entity lives for 14.
+type sequences struct {
+	mu   sync.Mutex
+	last map[string]sequence
+}
+
+type sequence struct {
+	number  int32
+	created time.Time // when it was 0
+}
+
+// age is the number that is due by now.
+func (s sequence) age() int32 {
 	// Half of the range remains for jumps, even if the clock is wrong by years.
-	age := min(time.Since(e.created).Milliseconds(), math.MaxInt32/2)
-	e.sequence = max(e.sequence+1, int32(age))
-	return e.sequence
+	return int32(max(0, min(time.Since(s.created).Milliseconds(), math.MaxInt32/2)))
+}
+
+// next is the sequence of the next operation on a card.
+func (s *sequences) next(card string, created time.Time) int32 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.last) >= maxCachedCards {
+		maps.DeleteFunc(s.last, func(_ string, q sequence) bool { return q.number < q.age() }) // no need to remember
+	}
+	q := sequence{created: created}
+	q.number = max(s.last[card].number+1, q.age())
+	s.last[card] = q
+	return q.number
+}
+
+// skip moves the sequence of a card ahead.
+func (s *sequences) skip(card string, by int32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q := s.last[card]
+	q.number += by
+	s.last[card] = q
 }
 
 // operation is the request body of all operations on a card.
@@ -154,14 +195,14 @@ func (e *entity) do(ctx context.Context, op, method, where string, body operatio
 				return err
 			}
 			if body.Sequence == 0 { // assigned once, after the wait, so that sequences follow the order of the calls
-				body.Sequence = e.nextSequence()
+				body.Sequence = e.sequences.next(e.id, e.created)
 			}
 			return nil
 		},
 		Repair: func(ctx context.Context, err error) error {
 			switch class := openapi.ClassOf(err); {
 			case class == openapi.SequenceUsed && jump <= maxSequenceJump:
-				e.sequence += jump
+				e.sequences.skip(e.id, jump)
 				jump *= 8
 			case class == openapi.StreamingOff && streams:
 				if err := e.setStreaming(ctx, true, tries); err != nil {

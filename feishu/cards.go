@@ -154,7 +154,7 @@ func (cs *cards) find(id string) (*card, error) {
 	if k := cs.live.get(id); k != nil {
 		return k, nil
 	}
-	first, to, born, err := parseID(id, cs.messages.api)
+	first, to, born, err := parseID(id, cs.messages)
 	if err != nil {
 		return nil, err
 	}
@@ -319,7 +319,7 @@ func idOf(s *cardPage, to chat.Ref) string {
 var errCardID = errors.New("feishu: not the id of a card")
 
 // parseID restores the first page of a card from its durable id, without a call to the platform.
-func parseID(id string, a *openapi.Client) (first *cardPage, to chat.Ref, born time.Time, err error) {
+func parseID(id string, ms messages) (first *cardPage, to chat.Ref, born time.Time, err error) {
 	parts := strings.Split(id, "/")
 	if len(parts) != 5 || parts[0] == "" || parts[1] == "" {
 		return nil, to, born, fmt.Errorf("%w: %q", errCardID, id)
@@ -335,7 +335,7 @@ func parseID(id string, a *openapi.Client) (first *cardPage, to chat.Ref, born t
 		s.rate = openapi.PatchRate()
 	case howText:
 	default:
-		s.entity = &entity{api: a, id: parts[1], created: born, rate: openapi.CardRate()}
+		s.entity = ms.entity(parts[1], born)
 	}
 	return s, chat.Ref{Key: keyFrom(parts[3]), ID: parts[4]}, born, nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -216,6 +217,53 @@ func TestTwoWhoDrawOneCardCountOn(t *testing.T) {
 	p.must(p.Client.Close(p.ctx(), id, chat.Card{Body: "done"}))
 	p.says(ask, "done")
 	p.clean()
+}
+
+// A card that was closed is drawn again by another value, perhaps in the same millisecond: its sequence goes on. So it
+// does when the clock is behind the card's time.
+func TestACardCountsOnAfterItsClose(t *testing.T) {
+	p, ask := asked(t, feishusim.Config{})
+	id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Body: "begun"}, "seed")
+	p.must(err)
+	parts := strings.Split(id, "/")
+	parts[2] = strconv.FormatInt(time.Now().Add(time.Hour).Unix(), 36)
+	id = strings.Join(parts, "/")
+	for i := range 3 {
+		p.must(p.Client.Close(p.ctx(), id, chat.Card{Body: fmt.Sprint("done ", i)}))
+	}
+	p.says(ask, "done 2")
+	p.clean()
+}
+
+func TestTwoValuesOfACardShareASequence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // the clock stands still
+		ms := messages{sequences: &sequences{last: map[string]sequence{}}}
+		created := time.Now().Add(-time.Second)
+		var last int32
+		next := func(e *entity) {
+			got := e.sequences.next(e.id, e.created)
+			if got <= last {
+				t.Errorf("%d after %d", got, last)
+			}
+			last = got
+		}
+		first := ms.entity("card", created)
+		next(first)
+		next(first)
+		second := ms.entity("card", created)
+		next(second)
+		second.sequences.skip("card", maxSequenceJump)
+		for i := range maxCachedCards { // the card is not forgotten while its number is ahead of its age
+			next := ms.entity(fmt.Sprint(i), created)
+			next.sequences.next(next.id, created)
+		}
+		next(ms.entity("card", created))
+		time.Sleep(24 * time.Hour)
+		next(first)
+		if n := len(ms.sequences.last); n > 1 {
+			t.Errorf("%d cards are remembered", n)
+		}
+	})
 }
 
 func TestPostIsDoneOnce(t *testing.T) {

@@ -74,7 +74,7 @@ type timeouts struct {
 func New(cfg Config, log zerolog.Logger) *Client {
 	a := openapi.New(cfg.api(), log)
 	ms := messages{api: a, appID: cfg.AppID, readBacks: &readBacks{last: map[string]readBack{}},
-		updates: &partialUpdates{log: log}, sent: &seenCache{}}
+		updates: &partialUpdates{log: log}, sent: &seenCache{}, sequences: &sequences{last: map[string]sequence{}}}
 	n := cfg.patience()
 	names := newNames(a, cmp.Or(cfg.NameWait, nameWait))
 	topics := topicsOf(ms, cfg.Topics, n*pressWait)

@@ -116,7 +116,7 @@ func (ms messages) listAfter(ctx context.Context, chatID string, question gjson.
 // cardName returns the durable id of a card that was sent.
 func (ms messages) cardName(ctx context.Context, s chat.Sent, to chat.Ref) (string, error) {
 	shows := cardPage{message: s.ID}
-	e, err := entityOf(ctx, ms.api, s.ID, s.Time)
+	e, err := entityOf(ctx, ms, s.ID, s.Time)
 	switch {
 	case err == nil:
 		shows.entity = e

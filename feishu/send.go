@@ -40,6 +40,7 @@ type messages struct {
 
 	readBacks *readBacks
 	updates   *partialUpdates
+	sequences *sequences
 	sent      *seenCache // IDs of the bot's messages, including those of an earlier process that this one continues
 }
 
