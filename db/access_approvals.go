@@ -13,7 +13,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// ApprovalState is where the question whether an agent may do something stands.
+// ApprovalState is the state of an approval.
 type ApprovalState string
 
 // The states of an approval. All but Waiting are final.
@@ -22,43 +22,43 @@ const (
 	Approved  ApprovalState = "approved" // or answered
 	Refused   ApprovalState = "refused"
 	Expired   ApprovalState = "expired"   // nobody decided in time
-	Withdrawn ApprovalState = "withdrawn" // its turn ended before
+	Withdrawn ApprovalState = "withdrawn" // its turn ended first
 )
 
-// Approval is something that an agent wants to do and people are asked about.
+// Approval is an agent's request that people are asked about.
 type Approval struct {
 	ID       string // UUID
 	Key      chat.Key
-	Turn     int64 // whose agent has asked
-	NeededBy int64 // the turn that needs the decision: Turn, or the last one that goes on with it
+	Turn     int64 // the turn whose agent has asked
+	NeededBy int64 // the turn that needs the decision: Turn, or the last one that continues it
 	Tool     string
-	Input    json.RawMessage // exactly as the agent wants it
+	Input    json.RawMessage // exactly as the agent sent it
 	Project  string          // working folder of the agent
-	Always   *Permit         // what may be allowed for good with it; nil = nothing
+	Always   *Permit         // the rule that "always" would create; nil = none
 	Askers   []string        // the users who asked for the turn
 	Created  time.Time
 	Expires  time.Time
 	Settlement
 }
 
-// Settlement is what became of an approval.
+// Settlement is the outcome of an approval.
 type Settlement struct {
 	State   ApprovalState
 	By      chat.Actor      // who decided; an empty ID = nobody
-	Words   string          // why it was refused, or what was answered
-	Answers json.RawMessage // the tool's input with the answers to its questions; nil = it runs as it was asked
+	Words   string          // the reason of a refusal, or the answers
+	Answers json.RawMessage // the tool's input with the answers to its questions; nil = the input is unchanged
 }
 
-// Hash tells one input of a tool from another.
+// Hash identifies an input of a tool.
 func (a Approval) Hash() string {
 	sum := sha256.Sum256(append([]byte(a.Tool+"\x00"), a.Input...))
 	return hex.EncodeToString(sum[:])
 }
 
-// Approvals is what agents want to do and people are asked about.
+// Approvals stores approvals.
 type Approvals struct{ db *DB }
 
-// Approvals gives the approvals of the database.
+// Approvals returns the approvals in the database.
 func (d *DB) Approvals() Approvals { return Approvals{d} }
 
 const insertApproval = `INSERT INTO approvals (id, chat_key, turn_id, needed_by, tool, input, hash, project, rule, askers, state, created_at, expires_at)
@@ -90,7 +90,7 @@ func (as Approvals) Create(ctx context.Context, a Approval, card chat.Card, repl
 	return nil
 }
 
-// draw leaves the card of an approval to be drawn.
+// draw enqueues the card of an approval.
 func (as Approvals) draw(
 	ctx context.Context, tx *sql.Tx, a Approval, state ApprovalState, card chat.Card, replyTo string,
 ) error {
@@ -99,11 +99,11 @@ func (as Approvals) draw(
 	})
 }
 
-// approvalColumns is in the order in which scanApproval reads.
+// approvalColumns has the order of scanApproval.
 const approvalColumns = `id, chat_key, turn_id, needed_by, tool, input, hash, project, rule, askers, state, decided_by, decider, words, answers,
 	created_at, expires_at`
 
-// scanApproval compares the hash of the input: what a person has approved must be exactly what the tool gets.
+// scanApproval checks the hash of the input: a tool must get exactly what a person has approved.
 func scanApproval(scan scanner) (Approval, error) {
 	var a Approval
 	var key, input, hash, rule, askers, answers string
@@ -149,7 +149,7 @@ func (as Approvals) Get(ctx context.Context, id string) (Approval, error) {
 
 const waitingApprovals = `SELECT ` + approvalColumns + ` FROM approvals WHERE state = 'waiting' ORDER BY created_at, id`
 
-// Waiting lists what nobody has decided yet. At the start of the program that is what the last run of it left.
+// Waiting lists the undecided approvals. At startup these are from the previous run.
 func (as Approvals) Waiting(ctx context.Context) ([]Approval, error) {
 	list, err := collect(ctx, as.db.read, scanApproval, waitingApprovals)
 	if err != nil {
@@ -161,8 +161,8 @@ func (as Approvals) Waiting(ctx context.Context) ([]Approval, error) {
 const untoldApprovals = `SELECT ` + approvalColumns + ` FROM approvals INDEXED BY approvals_untold WHERE needed_by = ?1 AND told = 0
 	ORDER BY created_at, id`
 
-// Untold lists what the agent of a turn does not know yet of what earlier ones have asked: what was decided when they
-// were gone, and what waits to be decided.
+// Untold lists the approvals of earlier turns whose decision a turn's agent does not know: those decided after their
+// agent had gone, and the undecided ones.
 func (as Approvals) Untold(ctx context.Context, turn int64) ([]Approval, error) {
 	list, err := collect(ctx, as.db.read, scanApproval, untoldApprovals, turn)
 	if err != nil {
@@ -174,7 +174,7 @@ func (as Approvals) Untold(ctx context.Context, turn int64) ([]Approval, error) 
 const undeliveredApprovals = `SELECT ` + approvalColumns + ` FROM approvals INDEXED BY approvals_untold
 	WHERE told = 0 AND state IN ('approved', 'refused') ORDER BY created_at, id`
 
-// Undelivered lists the decisions that no agent was told, of all turns.
+// Undelivered lists the decisions of all turns that no agent was told.
 func (as Approvals) Undelivered(ctx context.Context) ([]Approval, error) {
 	list, err := collect(ctx, as.db.read, scanApproval, undeliveredApprovals)
 	if err != nil {
@@ -185,8 +185,8 @@ func (as Approvals) Undelivered(ctx context.Context) ([]Approval, error) {
 
 const tellApproval = `UPDATE approvals SET told = 1 WHERE id = ?1 AND told = 0 AND state <> 'waiting' RETURNING 1`
 
-// Tell notes that an agent is about to be told a decision, before it is: each decision counts once. It returns
-// [ErrNotFound] if an agent was told before, or nobody has decided.
+// Tell records that an agent is about to be told a decision, before that happens: each decision is used once. It
+// returns [ErrNotFound] if an agent was told before, or there is no decision.
 func (as Approvals) Tell(ctx context.Context, id string) error {
 	err := as.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		var one int
@@ -205,7 +205,7 @@ func (as Approvals) Tell(ctx context.Context, id string) error {
 const inheritApprovals = `UPDATE approvals SET needed_by = ?2 WHERE id IN (
 	SELECT id FROM approvals INDEXED BY approvals_untold WHERE needed_by = ?1 AND told = 0)`
 
-// inherit has a turn get the decisions that an earlier one needed, with which it goes on.
+// inherit moves the decisions that an earlier turn needed to the turn that continues it.
 func (as Approvals) inherit(ctx context.Context, tx *sql.Tx, earlier, turn int64) error {
 	if _, err := tx.ExecContext(ctx, inheritApprovals, earlier, turn); err != nil {
 		return fmt.Errorf("take over the approvals of turn %d: %w", earlier, err)
@@ -213,32 +213,31 @@ func (as Approvals) inherit(ctx context.Context, tx *sql.Tx, earlier, turn int64
 	return nil
 }
 
-// Only a decision can be news for an agent: what expired or was withdrawn it may ask again.
+// An agent only needs to be told decisions: after an expiry or withdrawal it may ask again.
 const settleApproval = `UPDATE approvals SET state = ?2, decided_by = ?3, decider = ?4, words = ?5, answers = ?6, decided_at = ?7,
 	told = CASE WHEN ?2 IN ('approved', 'refused') THEN ?8 ELSE 1 END
 	WHERE id = ?1 AND state = ?9 RETURNING needed_by, COALESCE((SELECT reply_to FROM turns WHERE id = turn_id), ''),
 		COALESCE((SELECT epoch FROM turns WHERE id = turn_id), 0)`
 
-// Settling is how an approval comes to its Settlement.
+// Settling is a change to a Settlement.
 type Settling struct {
-	From         ApprovalState // in which it must be
-	Event        string        // the platform's id of the press that decides, each counts once; empty = nobody pressed
-	Card         chat.Card     // what it looks like from now on
-	Always       bool          // what it allows for good becomes a rule
-	AgentWaiting bool          // an agent waits for it; else the turn that goes on gets it
-	GoOn         *Continuation // an interrupted turn goes on with it; nil = none does
-	Action       Action        // the decision as the History holds it; without a Decision it holds none
+	From         ApprovalState // the required current state
+	Event        string        // the platform's ID of the press, each of which counts once; empty = no press
+	Card         chat.Card     // the new card
+	Always       bool          // creates the permanent rule
+	AgentWaiting bool          // an agent is waiting for it; otherwise the turn that continues gets it
+	GoOn         *Continuation // continues an interrupted turn; nil = none
+	Action       Action        // the decision for the History; without a Decision it is not recorded
 }
 
-// Continuation is how an interrupted turn goes on.
+// Continuation describes how an interrupted turn continues.
 type Continuation struct {
-	ContinueMessage chat.Message // the wish to go on, as the History shows it: who, when and in which words
-	Over            chat.Card    // what the turn looks like from now on
+	ContinueMessage chat.Message // the request to continue, as shown in the History: who, when and in which words
+	Over            chat.Card    // the final card of the interrupted turn
 }
 
-// Settle stores the decision about a. An approval that was never used leaves no rule behind. It returns
-// [ErrNotFound] if a is not in the state that s expects, or no turn needs it any more, and [ErrRepeated] if the event
-// is known.
+// Settle stores the decision about a. An approval that was never used leaves no rule behind. It returns [ErrNotFound]
+// if a is not in the state that s expects, or no turn needs it any more, and [ErrRepeated] if the event is known.
 func (as Approvals) Settle(ctx context.Context, a Approval, s Settling) error {
 	err := as.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		if err := takeEvent(ctx, as.db, tx, s.Event); err != nil {
@@ -292,7 +291,7 @@ func (as Approvals) Settle(ctx context.Context, a Approval, s Settling) error {
 const unansweredApproval = `SELECT EXISTS (SELECT 1 FROM approvals INDEXED BY approvals_untold
 	WHERE needed_by = ?1 AND told = 0 AND state = 'waiting')`
 
-// Unanswered reports whether people have yet to decide about something that a turn needs.
+// Unanswered reports whether a turn needs an approval that is still undecided.
 func (as Approvals) Unanswered(ctx context.Context, turn int64) (yes bool, err error) {
 	if err := as.db.read.QueryRowContext(ctx, unansweredApproval, turn).Scan(&yes); err != nil {
 		return false, fmt.Errorf("approvals of turn %d: %w", turn, err)
@@ -300,8 +299,8 @@ func (as Approvals) Unanswered(ctx context.Context, turn int64) (yes bool, err e
 	return yes, nil
 }
 
-// Needed reports whether a turn still needs the decision about a: it has not ended, or it was interrupted and may go
-// on.
+// Needed reports whether a turn still needs the decision about a: it has not ended, or it was interrupted and may
+// continue.
 func (as Approvals) Needed(ctx context.Context, a Approval) (bool, error) {
 	_, err := goingOn(ctx, as.db.read, a.Key, a.NeededBy)
 	if errors.Is(err, ErrNotFound) {
@@ -318,7 +317,7 @@ const earlierAskers = `WITH RECURSIVE earlier (id) AS (
 	) FROM earlier WHERE id > 0)
 	SELECT DISTINCT actor_id FROM messages WHERE chat_key = ?1 AND turn_id IN earlier AND turn_id > 0 AND role = 'user' AND actor_id <> ''`
 
-// EarlierAskers lists the users who asked for the turns with which a turn goes on.
+// EarlierAskers lists the users who asked for the turns that a turn continues.
 func (as Approvals) EarlierAskers(ctx context.Context, key chat.Key, turn int64) ([]string, error) {
 	list, err := collect(ctx, as.db.read, scanText, earlierAskers, key.String(), turn)
 	if err != nil {
@@ -330,7 +329,7 @@ func (as Approvals) EarlierAskers(ctx context.Context, key chat.Key, turn int64)
 const askerName = `SELECT actor_name FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user' AND actor_id = ?3
 	AND actor_name <> '' LIMIT 1`
 
-// AskerName is the name that a user had who asked for the turn of an approval; empty = it is not known.
+// AskerName is the name of a user who asked for an approval's turn; empty = unknown.
 func (as Approvals) AskerName(ctx context.Context, a Approval, user string) (name string, err error) {
 	err = as.db.read.QueryRowContext(ctx, askerName, a.Key.String(), a.Turn, user).Scan(&name)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
@@ -341,7 +340,7 @@ func (as Approvals) AskerName(ctx context.Context, a Approval, user string) (nam
 
 const setApprovalCard = `UPDATE approvals SET card_id = ?2 WHERE id = ?1`
 
-// SetCard remembers the card that asks for an approval.
+// SetCard stores the ID of the approval's card.
 func (as Approvals) SetCard(ctx context.Context, id, card string) error {
 	if _, err := as.db.engine.Exec(ctx, setApprovalCard, id, card); err != nil {
 		return fmt.Errorf("set card of approval %s: %w", id, err)

@@ -11,38 +11,38 @@ import (
 	"magpie/internal/chat"
 )
 
-// GrantState is what was decided about somebody.
+// GrantState is the state of a grant.
 type GrantState string
 
-// The states. Who was never asked about has none.
+// The states. Without a request there is none.
 const (
-	Asked   GrantState = "asked" // nobody has decided yet
+	Asked   GrantState = "asked" // undecided
 	Allowed GrantState = "allowed"
 	Ignored GrantState = "ignored"
 )
 
-// Grant is what was decided in the chat about who may talk to the bot: a user, or everybody in a chat.
+// Grant is a decision made in the chat about the access of a user, or of everyone in a chat.
 type Grant struct {
-	Subject string // the platform's id of the user or the chat
+	Subject string // the platform's ID of the user or the chat
 	State   GrantState
 	Name    string
-	Key     chat.Key // where it was asked for; zero = it was not
-	Message string   // with which message; empty = nobody was there who could be asked
-	Card    string   // on which it is decided; empty = none is there yet
-	By      string   // who has decided
+	Key     chat.Key // the chat of the request; zero = there was no request
+	Message string   // the message of the request; empty = there was nobody to ask
+	Card    string   // the card of the request; empty = none yet
+	By      string   // who decided
 	Asked   time.Time
 	Decided time.Time
 }
 
-// Grants are the decisions about access that were made in chats, beside those of the configuration.
+// Grants stores the decisions about access that were made in chats, not in the configuration.
 type Grants struct{ db *DB }
 
-// Grants gives the grants of the database.
+// Grants returns the grants in the database.
 func (d *DB) Grants() Grants { return Grants{d} }
 
 const isAllowed = `SELECT EXISTS (SELECT 1 FROM grants WHERE subject IN (?1, ?2) AND state = 'allowed')`
 
-// Allow reports whether a user, or everybody in a chat, was granted access.
+// Allow reports whether a user, or everyone in a chat, was granted access.
 func (g Grants) Allow(ctx context.Context, user, chatID string) (bool, error) {
 	var yes bool
 	if err := g.db.read.QueryRowContext(ctx, isAllowed, user, chatID).Scan(&yes); err != nil {
@@ -51,8 +51,8 @@ func (g Grants) Allow(ctx context.Context, user, chatID string) (bool, error) {
 	return yes, nil
 }
 
-// Intervals between requests for access by the same person. A request without a card was most likely never seen,
-// so it may be repeated earlier; a request for which there was no approver is made as soon as there is one.
+// Intervals between requests for access by the same person. A request without a card was probably never seen, so it may
+// be repeated earlier; one that had no approver is repeated as soon as there is one.
 const (
 	askAgain  = 24 * time.Hour
 	askUnseen = 10 * time.Minute
@@ -79,7 +79,7 @@ func (g Grants) RequestAccess(ctx context.Context, who Grant, tell ...Post) (fre
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
-		// Only the cards for whoever decides remain; the person has had an answer today.
+		// Only the cards for the approver remain; the person has already had a reply today.
 		if err == nil && last > millis(now.Add(-askAgain)) {
 			tell = slices.DeleteFunc(slices.Clone(tell), func(p Post) bool { return p.Grant == "" })
 			if len(tell) == 0 {
@@ -99,7 +99,7 @@ func (g Grants) RequestAccess(ctx context.Context, who Grant, tell ...Post) (fre
 	return fresh, nil
 }
 
-// tell leaves what is to be said to be delivered.
+// tell enqueues the notices.
 func (g Grants) tell(ctx context.Context, tx *sql.Tx, list []Post) error {
 	for _, p := range list {
 		if err := g.db.Outbox().post(ctx, tx, p); err != nil {
@@ -111,7 +111,7 @@ func (g Grants) tell(ctx context.Context, tx *sql.Tx, list []Post) error {
 
 const setGrantCard = `UPDATE grants SET card_id = ?2 WHERE subject = ?1`
 
-// SetCard remembers the card on which it is decided.
+// SetCard stores the ID of a request's card.
 func (g Grants) SetCard(ctx context.Context, subject, card string) error {
 	if _, err := g.db.engine.Exec(ctx, setGrantCard, subject, card); err != nil {
 		return fmt.Errorf("note the card of a request: %w", err)
@@ -119,7 +119,7 @@ func (g Grants) SetCard(ctx context.Context, subject, card string) error {
 	return nil
 }
 
-// Get returns what was decided about somebody, or [ErrNotFound].
+// Get returns the decision about a subject, or [ErrNotFound].
 func (g Grants) Get(ctx context.Context, subject string) (Grant, error) {
 	who, err := scanGrant(g.db.read.QueryRowContext(ctx, selectGrants+` WHERE subject = ?1`, subject).Scan)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -133,8 +133,7 @@ func (g Grants) Get(ctx context.Context, subject string) (Grant, error) {
 const decideGrant = `UPDATE grants SET state = ?2, decided_by = ?3, decided_at = ?4
 	WHERE subject = ?1 AND state = 'asked'`
 
-// Decide answers a request, and leaves what is to be said of it to be delivered. It returns [ErrNotFound] when there is
-// none that waits.
+// Decide answers a request, and enqueues the notices about it. It returns [ErrNotFound] if the request is not waiting.
 func (g Grants) Decide(ctx context.Context, subject string, s GrantState, by string, tell ...Post) error {
 	err := g.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		waited, err := changed(tx.ExecContext(ctx, decideGrant, subject, s, by, millis(g.db.now())))
@@ -152,7 +151,7 @@ func (g Grants) Decide(ctx context.Context, subject string, s GrantState, by str
 	return nil
 }
 
-// changed reports whether a statement has changed anything.
+// changed reports whether a statement has changed any row.
 func changed(res sql.Result, err error) (bool, error) {
 	if err != nil {
 		return false, err
@@ -168,12 +167,12 @@ const letIn = `INSERT INTO grants (subject, state, name, decided_by, decided_at)
 
 const revoke = `DELETE FROM grants WHERE subject = ?1`
 
-// grantColumns is in the order in which scanGrant reads.
+// grantColumns has the order of scanGrant.
 const grantColumns = `subject, state, name, chat_key, message_id, card_id, decided_by, asked_at, decided_at`
 
 const selectGrants = `SELECT ` + grantColumns + ` FROM grants`
 
-// List lists what was decided and what waits, the newest first.
+// List lists decisions and open requests, newest first.
 func (g Grants) List(ctx context.Context) ([]Grant, error) {
 	list, err := collect(ctx, g.db.read, scanGrant, selectGrants+` ORDER BY MAX(asked_at, decided_at) DESC, subject`)
 	if err != nil {

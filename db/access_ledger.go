@@ -14,44 +14,44 @@ import (
 // forTurn is the purpose of a turn's cost. Background tasks have purposes of their own.
 const forTurn = "turn"
 
-// Expense is what the agent has cost once.
+// Expense is one cost of the agent.
 type Expense struct {
 	Key     chat.Key
-	User    string // who asked; empty = nobody
+	User    string // the asker; empty = nobody
 	Purpose string
 	Turn    int64 // 0 = none
-	asked   int64 // the turn whose questions Turn answers; 0 = its own
+	asked   int64 // the turn whose questions Turn answers; 0 = Turn itself
 	Usage   Usage
 }
 
-// Spending is what was spent in a stretch of time.
+// Spending is an amount spent in a period.
 type Spending struct {
-	Tokens int64 // all kinds together: those from the cache, too
+	Tokens int64 // of all kinds, including those from the cache
 	USD    float64
 }
 
-// Plus is what was spent together.
+// Plus returns the sum of both.
 func (s Spending) Plus(t Spending) Spending { return Spending{s.Tokens + t.Tokens, s.USD + t.USD} }
 
-// Spender is who, or which chat, has spent something.
+// Spender is a user, chat or model with its spending.
 type Spender struct {
-	ID   string // of the user, or the chat's key; empty = nobody in particular
-	Name string // as shown to people; may be empty
+	ID   string // the user's ID, or the chat's key; empty = nobody in particular
+	Name string // for users; may be empty
 	Spending
 }
 
-// Moment is what was spent within a quarter of an hour.
+// Moment is the spending of a quarter of an hour.
 type Moment struct {
-	At         time.Time // its beginning
-	Answers    int       // turns that were paid for
-	Background Spending  // the part of it for what the agent was asked apart from the turns
+	At         time.Time // the start
+	Answers    int       // paid turns
+	Background Spending  // the part for background tasks
 	Spending
 }
 
-// Ledger is what the agent has cost.
+// Ledger stores the agent's costs.
 type Ledger struct{ db *DB }
 
-// Ledger gives the ledger of the database.
+// Ledger returns the ledger in the database.
 func (d *DB) Ledger() Ledger { return Ledger{d} }
 
 const bookExpense = `INSERT INTO ledger (at, chat_key, user_id, purpose, turn_id, model, tokens, cost_usd)
@@ -60,13 +60,13 @@ const bookExpense = `INSERT INTO ledger (at, chat_key, user_id, purpose, turn_id
 const askersOfTurn = `SELECT actor_id FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'
 	GROUP BY actor_id ORDER BY MIN(sent_at), MIN(seq)`
 
-// book notes an expense. Who has asked together pays in equal parts.
+// book records an expense. Several askers share it equally.
 func (l Ledger) book(ctx context.Context, tx *sql.Tx, e Expense) error {
 	users, err := l.askers(ctx, tx, e)
 	if err != nil {
 		return fmt.Errorf("payer of an expense: %w", err)
 	}
-	at, all, n := millis(l.db.now()), e.Usage.Tokens(), int64(len(users)) // of one moment, for all of them
+	at, all, n := millis(l.db.now()), e.Usage.Tokens(), int64(len(users)) // the same time for all
 	for i, user := range users {
 		part := all / n
 		if i == 0 {
@@ -82,7 +82,8 @@ func (l Ledger) book(ctx context.Context, tx *sql.Tx, e Expense) error {
 	return nil
 }
 
-// askers are those who pay for an expense, who asked first first; at least one, though it be nobody.
+// askers are the users who pay for an expense, in the order in which they asked; at least one entry, which may be
+// empty.
 func (l Ledger) askers(ctx context.Context, tx *sql.Tx, e Expense) ([]string, error) {
 	users, err := collect(ctx, tx, scanText, askersOfTurn, e.Key.String(), cmp.Or(e.asked, e.Turn))
 	if len(users) == 0 {
@@ -91,14 +92,14 @@ func (l Ledger) askers(ctx context.Context, tx *sql.Tx, e Expense) ([]string, er
 	return users, err
 }
 
-// Book notes an expense. Those of turns are booked by [Turns.Finish], to who asked.
+// Book records an expense. [Turns.Finish] books those of turns, to their askers.
 func (l Ledger) Book(ctx context.Context, e Expense) error {
 	return l.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return l.book(ctx, tx, e) })
 }
 
 const lastAsker = `SELECT actor_id FROM messages WHERE chat_key = ?1 AND role = 'user' AND +turn_id > 0 ORDER BY seq DESC LIMIT 1`
 
-// Asker is who has asked last in a chat; empty = nobody.
+// Asker is the last user who asked in a chat; empty = none.
 func (l Ledger) Asker(ctx context.Context, key chat.Key) (user string, err error) {
 	err = l.db.read.QueryRowContext(ctx, lastAsker, key.String()).Scan(&user)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
@@ -109,7 +110,7 @@ func (l Ledger) Asker(ctx context.Context, key chat.Key) (user string, err error
 
 const tokenPrice = `SELECT COALESCE(SUM(cost_usd) / SUM(tokens), 0) FROM ledger WHERE at >= ?1 AND model = ?2 AND tokens > 0 AND cost_usd > 0`
 
-// Price is what a token of a model has cost since then on average, in USD; 0 = it is not known.
+// Price is the average cost in USD of a model's token since a time; 0 = unknown.
 func (l Ledger) Price(ctx context.Context, model string, since time.Time) (usd float64, err error) {
 	if err := l.db.read.QueryRowContext(ctx, tokenPrice, millis(since), model).Scan(&usd); err != nil {
 		return 0, fmt.Errorf("cost of a token: %w", err)
@@ -119,15 +120,15 @@ func (l Ledger) Price(ctx context.Context, model string, since time.Time) (usd f
 
 const spent = `SELECT COALESCE(SUM(tokens), 0), COALESCE(SUM(cost_usd), 0) FROM ledger WHERE at >= ?1 AND `
 
-// ofChat is a chat with all its topics.
+// ofChat matches a chat with all its topics.
 const ofChat = `(chat_key = ?2 OR chat_key >= ?2 || ':' AND chat_key < ?2 || ';')`
 
-// OfUser is what a user has spent since then, in all chats.
+// OfUser is what a user has spent since a time, in all chats.
 func (l Ledger) OfUser(ctx context.Context, user string, since time.Time) (Spending, error) {
 	return l.sum(ctx, spent+`user_id = ?2`, millis(since), user)
 }
 
-// OfChat is what was spent in a chat since then, with all of its topics.
+// OfChat is what was spent since a time in a chat with all its topics.
 func (l Ledger) OfChat(ctx context.Context, key chat.Key, since time.Time) (Spending, error) {
 	key.Thread = ""
 	return l.sum(ctx, spent+ofChat, millis(since), key.String())
@@ -140,16 +141,16 @@ func (l Ledger) sum(ctx context.Context, query string, args ...any) (s Spending,
 	return s, nil
 }
 
-// quarter is the length of a [Moment] in milliseconds. Every time zone is offset by a multiple of it,
-// so days of any zone can be summed up from it.
+// quarter is the length of a [Moment] in milliseconds. The offset of every time zone is a multiple of it, so moments
+// add up to the days of any zone.
 const quarter = int64(15 * time.Minute / time.Millisecond)
 
-// A turn for which several pay is one answer.
+// A turn with several payers counts as one answer.
 const moments = `SELECT at / ?3, COUNT(DISTINCT NULLIF(turn_id, 0)), SUM(CASE turn_id WHEN 0 THEN tokens ELSE 0 END),
 	SUM(CASE turn_id WHEN 0 THEN cost_usd ELSE 0 END), SUM(tokens), SUM(cost_usd) FROM ledger WHERE at >= ?1 AND `
 
-// Moments lists what was spent in a chat since then, with all of its topics; of the zero key, in all chats. No time
-// zone's day ends within a moment.
+// Moments lists the spending since a time in a chat with all its topics; the zero key means all chats. No day of any
+// time zone ends within a moment.
 func (l Ledger) Moments(ctx context.Context, key chat.Key, since time.Time) ([]Moment, error) {
 	where, of := ofChat, ""
 	if key == (chat.Key{}) {
@@ -165,7 +166,7 @@ func (l Ledger) Moments(ctx context.Context, key chat.Key, since time.Time) ([]M
 	return list, nil
 }
 
-// scanMoment converts back the number of a quarter of an hour, which is how the ledger groups its rows.
+// scanMoment converts the number of a quarter of an hour, by which the ledger groups its rows, back to a time.
 func scanMoment(scan scanner) (m Moment, err error) {
 	var at int64
 	err = scan(&at, &m.Answers, &m.Background.Tokens, &m.Background.USD, &m.Tokens, &m.USD)
@@ -185,8 +186,8 @@ const byChat = `SELECT chat_key, COALESCE((SELECT CASE WHEN title <> '' THEN tit
 const byModel = `SELECT model, '', SUM(tokens), SUM(cost_usd) AS usd FROM ledger WHERE at >= ?1 AND (?3 = '' OR chat_key = ?3 OR
 	chat_key >= ?3 || ':' AND chat_key < ?3 || ';') GROUP BY model ORDER BY usd DESC, 3 DESC, 1 LIMIT ?2`
 
-// Models lists for which models most was spent since then in a chat, with all of its topics; of the zero key, in all
-// chats. The id of each is the model's name.
+// Models lists the models with the highest spending since a time in a chat with all its topics; the zero key means all
+// chats. Each ID is the model's name.
 func (l Ledger) Models(ctx context.Context, key chat.Key, since time.Time, most int) ([]Spender, error) {
 	of := ""
 	if key != (chat.Key{}) {
@@ -196,12 +197,12 @@ func (l Ledger) Models(ctx context.Context, key chat.Key, since time.Time, most 
 	return l.spenders(ctx, byModel, since, most, of)
 }
 
-// Users lists who has spent most since then.
+// Users lists the users with the highest spending since a time.
 func (l Ledger) Users(ctx context.Context, since time.Time, most int) ([]Spender, error) {
 	return l.spenders(ctx, byUser, since, most)
 }
 
-// Chats lists in which chats most was spent since then.
+// Chats lists the chats with the highest spending since a time.
 func (l Ledger) Chats(ctx context.Context, since time.Time, most int) ([]Spender, error) {
 	return l.spenders(ctx, byChat, since, most)
 }

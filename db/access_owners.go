@@ -7,34 +7,34 @@ import (
 	"time"
 )
 
-// OwnerSource says how the owner of an app was found.
+// OwnerSource is how the owner of an app was found.
 type OwnerSource string
 
 // The sources.
 const (
-	Creator    OwnerSource = "creator" // the platform told
-	CodeBearer OwnerSource = "code"    // he had the code of the log
+	Creator    OwnerSource = "creator" // the platform named the owner
+	CodeBearer OwnerSource = "code"    // the user sent the code from the log
 	Configured OwnerSource = "config"
 )
 
 // Owner is the user who owns an app.
 type Owner struct {
-	App     string // the platform's id of the app; users have other ids with other apps
+	App     string // the platform's ID of the app; users have a different ID for each app
 	User    string
 	Source  OwnerSource
-	Message string // the platform's id of the message that brought the code
+	Message string // the platform's ID of the message with the code
 	Since   time.Time
 }
 
-// Owners is what is known of the owners of apps.
+// Owners stores the owners of apps.
 type Owners struct{ db *DB }
 
-// Owners gives the owners of the database.
+// Owners returns the owners in the database.
 func (d *DB) Owners() Owners { return Owners{d} }
 
 const selectFound = `SELECT user_id, source, message_id, since FROM owners WHERE app_id = ?1 AND source <> 'config'`
 
-// Found gives the owner who was found for an app, or returns [ErrNotFound].
+// Found returns the stored owner of an app, or [ErrNotFound].
 func (o Owners) Found(ctx context.Context, app string) (Owner, error) {
 	found, err := collect(ctx, o.db.read, scanOwner, selectFound, app)
 	if err != nil {
@@ -58,7 +58,7 @@ const insertFound = `INSERT INTO owners (app_id, user_id, source, message_id, si
 		WHERE source = 'config'
 	ON CONFLICT DO NOTHING`
 
-// SetIfUnknown stores an owner who was found. It reports false, and changes nothing, when the app has one already.
+// SetIfUnknown stores an owner. It returns false and changes nothing if the app already has one.
 func (o Owners) SetIfUnknown(ctx context.Context, owner Owner) (bool, error) {
 	res, err := o.db.engine.Exec(
 		ctx, insertFound, owner.App, owner.User, string(owner.Source), owner.Message, millis(o.db.now()),
@@ -70,13 +70,13 @@ func (o Owners) SetIfUnknown(ctx context.Context, owner Owner) (bool, error) {
 	return n == 1, err
 }
 
-// Who has written to the bot before needs no welcome: a configured owner is welcomed by a new database only.
+// A user who has written to the bot before needs no welcome: a configured owner is welcomed only by a new database.
 const insertConfigured = `INSERT INTO owners (app_id, user_id, source, since, welcomed_at)
 	VALUES (?1, ?2, 'config', ?3, CASE WHEN EXISTS (SELECT 1 FROM messages) THEN ?3 ELSE 0 END) ON CONFLICT DO NOTHING`
 
 const selectUnwelcomed = `SELECT COUNT(*) FROM owners WHERE app_id = ?1 AND user_id = ?2 AND welcomed_at = 0`
 
-// Unwelcomed reports whether an owner, found or configured, has still to be welcomed.
+// Unwelcomed reports whether an owner, found or configured, has not been welcomed yet.
 func (o Owners) Unwelcomed(ctx context.Context, app, user string) (bool, error) {
 	due := 0
 	err := o.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
@@ -93,7 +93,7 @@ func (o Owners) Unwelcomed(ctx context.Context, app, user string) (bool, error) 
 
 const updateWelcomed = `UPDATE owners SET welcomed_at = ?3 WHERE app_id = ?1 AND user_id = ?2 AND welcomed_at = 0`
 
-// Welcomed stores that an owner has been welcomed.
+// Welcomed records that an owner was welcomed.
 func (o Owners) Welcomed(ctx context.Context, app, user string) error {
 	if _, err := o.db.engine.Exec(ctx, updateWelcomed, app, user, millis(o.db.now())); err != nil {
 		return fmt.Errorf("welcome of the owner of %s: %w", app, err)

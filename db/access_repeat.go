@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// A card that nobody has seen yet calls people itself when it is shown.
+// A card that has not been shown yet notifies people by itself.
 const repeatApproval = `UPDATE approvals SET repeated_at = ?2 WHERE id = ?1 AND state = 'waiting' AND repeated_at = 0 AND card_id <> ''
 	RETURNING card_id`
 
 func repeatIdem(approval string) string { return "repeat:" + approval }
 
-// Repeat calls people who have not decided about an approval, with an answer to its card. It returns [ErrNotFound] if
-// they were called before, or there is nothing to decide, or the chat wants no calls.
+// Repeat enqueues a reminder about an undecided approval, as a reply to its card. It returns [ErrNotFound] if there was
+// a reminder before, or there is nothing to decide, or the chat wants no notifications.
 func (as Approvals) Repeat(ctx context.Context, a Approval, text string, users []string) error {
 	err := as.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		c, err := loadChat(ctx, tx, a.Key)
@@ -29,7 +29,7 @@ func (as Approvals) Repeat(ctx context.Context, a Approval, text string, users [
 		if err != nil {
 			return err
 		}
-		message, _, _ := strings.Cut(card, "/") // with which the name of a card begins
+		message, _, _ := strings.Cut(card, "/") // a card's ID begins with its message ID
 		return as.db.Outbox().post(ctx, tx, Post{
 			Key: a.Key, Idem: repeatIdem(a.ID), ReplyTo: message, Text: text, Mentions: users,
 		})

@@ -9,45 +9,45 @@ import (
 	"magpie/internal/chat"
 )
 
-// RuleKind says how a rule is compared with what an agent wants.
+// RuleKind is how a rule is matched with a tool call.
 type RuleKind string
 
-// The kinds of rules, from what allows the least.
+// The kinds of rules, most restrictive first.
 const (
-	ExactRule  RuleKind = "exact"  // this very command
-	PrefixRule RuleKind = "prefix" // commands that begin with these words
+	ExactRule  RuleKind = "exact"  // this exact command
+	PrefixRule RuleKind = "prefix" // commands with this prefix
 	PathRule   RuleKind = "path"   // this file
 	InsideRule RuleKind = "inside" // files in the project
-	HostRule   RuleKind = "host"   // pages of this site
-	ToolRule   RuleKind = "tool"   // whatever the tool does
+	HostRule   RuleKind = "host"   // pages of this host
+	ToolRule   RuleKind = "tool"   // any use of the tool
 )
 
-// Permit is what a rule allows.
+// Permit is the content of a rule.
 type Permit struct {
 	Tool    string   `json:"tool"`
 	Kind    RuleKind `json:"kind"`
 	Content string   `json:"content"`
 }
 
-// Rule is something that an agent may do unasked, in one chat while that works in one project.
+// Rule allows an agent something without asking, in one chat while it works in one project.
 type Rule struct {
 	Permit
-	Number  int64 // within the chat; never given twice
+	Number  int64 // within the chat; never reused
 	Project string
 	By      chat.Actor
 	Made    time.Time
 }
 
-// Rules is what needs no asking.
+// Rules stores the rules of chats.
 type Rules struct{ db *DB }
 
-// Rules gives the rules of the database.
+// Rules returns the rules in the database.
 func (d *DB) Rules() Rules { return Rules{d} }
 
 const selectRules = `SELECT number, project, tool, kind, content, made_by, maker, made_at FROM rules
 	WHERE chat_key = ?1 AND revoked_at = 0 ORDER BY number`
 
-// List lists the rules that are in force in a chat.
+// List lists the active rules of a chat.
 func (rs Rules) List(ctx context.Context, key chat.Key) ([]Rule, error) {
 	list, err := collect(ctx, rs.db.read, scanRule, selectRules, key.String())
 	if err != nil {
@@ -68,8 +68,7 @@ const insertRule = `INSERT INTO rules (chat_key, number, project, tool, kind, co
 	HAVING NOT EXISTS (SELECT 1 FROM rules WHERE chat_key = ?1 AND project = ?2
 		AND tool = ?3 AND kind = ?4 AND content = ?5 AND revoked_at = 0)`
 
-// insert puts in force what an approval allows for good, in the transaction of its decision. A rule that is in force
-// already stays as it is.
+// insert stores the rule of an approval, in the transaction of its decision. An existing rule stays as it is.
 func (rs Rules) insert(ctx context.Context, tx *sql.Tx, a Approval, now time.Time) error {
 	_, err := tx.ExecContext(ctx, insertRule, a.Key.String(), a.Project, a.Always.Tool, a.Always.Kind, a.Always.Content,
 		a.By.ID, a.By.Name, millis(now))
@@ -83,7 +82,7 @@ const undoRule = `UPDATE rules SET revoked_at = ?2 WHERE tool = ?3 AND kind = ?4
 	(chat_key, project, made_by, made_at) =
 	(SELECT chat_key, project, decided_by, decided_at FROM approvals WHERE id = ?1)`
 
-// undo ends the rule that the decision of an approval has made, if it has made one, as long as that decision is stored.
+// undo removes the rule that an approval's decision created, if any, while that decision is stored.
 func (rs Rules) undo(ctx context.Context, tx *sql.Tx, a Approval) error {
 	_, err := tx.ExecContext(ctx, undoRule, a.ID, millis(rs.db.now()), a.Always.Tool, a.Always.Kind, a.Always.Content)
 	if err != nil {

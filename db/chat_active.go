@@ -8,15 +8,15 @@ import (
 	"magpie/internal/chat"
 )
 
-// What people wrote, and neither the answers nor pressed buttons: those carry this machine's time, which may lie after
-// a message that was missed.
+// What people wrote, but not answers and pressed buttons: those have this machine's time, which may be later than that
+// of a missed message.
 const activeChats = `SELECT key, kind, said FROM (
 	SELECT key, kind, (SELECT sent_at FROM messages WHERE chat_key = chats.key AND role = 'user'` + written + `
 		ORDER BY seq DESC LIMIT 1) AS said FROM chats WHERE left_at <= joined_at
 	) WHERE said >= ?1 ORDER BY said DESC LIMIT ?2`
 
-// Active names the chats in which people spoke last, those first that spoke last, and none that were silent since or
-// where the bot is not any more.
+// Active lists the chats with the most recent messages of people, latest first. It omits chats that were silent since
+// then, or that the bot has left.
 func (cs Chats) Active(ctx context.Context, since time.Time, most int) ([]chat.Activity, error) {
 	list, err := collect(ctx, cs.db.read, scanActivity, activeChats, since.UnixMilli(), most)
 	if err != nil {

@@ -13,20 +13,19 @@ import (
 // hotChats is how many chats are kept in memory; each takes some 300 bytes.
 const hotChats = 10_000
 
-// chatCache caches the chats that were read last. It is never stale: SQLite's update hook reports which
-// rows of the chats table a write changes. Such a row is neither returned nor stored until the write
-// has ended, and a reader that began before that cannot store what it has read. The hook misses rows
-// that are deleted by REPLACE or by DELETE without WHERE, and writes of other programs; but chats are
-// never deleted, and the lock keeps other programs out.
+// chatCache caches recently read chats. It is never stale: SQLite's update hook reports which rows of the chats table a
+// write changes. Such a row is neither returned nor stored until the write has ended, and a reader that started before
+// that cannot store its result. The hook misses rows deleted by REPLACE or by DELETE without WHERE, and writes of other
+// programs; but chats are never deleted, and the lock keeps other programs out.
 type chatCache struct {
 	mu       sync.Mutex
 	hot      *simplelru.LRU[chat.Key, hotChat]
-	keys     map[int64]chat.Key // of the hot chats, by row
-	changing map[int64]bool     // rows changed by writes that are not settled
-	settled  uint64             // counts the settled groups of writes that changed a chat
+	keys     map[int64]chat.Key // cached chats, by row
+	changing map[int64]bool     // rows changed by writes that have not settled
+	settled  uint64             // number of settled write groups that changed a chat
 }
 
-// hotChat is a cached chat with its row number, by which the update hook of SQLite reports changes.
+// hotChat is a cached chat with its row number, which SQLite's update hook reports.
 type hotChat struct {
 	Chat
 	row int64
@@ -34,12 +33,12 @@ type hotChat struct {
 
 func newChatCache(size int) *chatCache {
 	c := &chatCache{keys: map[int64]chat.Key{}, changing: map[int64]bool{}}
-	// fails for sizes below 1 only
+	// fails only for sizes below 1
 	c.hot, _ = simplelru.NewLRU(size, func(_ chat.Key, h hotChat) { delete(c.keys, h.row) })
 	return c
 }
 
-// get returns the chat when it is hot, and else what put has to be told.
+// get returns the chat if it is cached, and otherwise the value to pass to put.
 func (c *chatCache) get(key chat.Key) (_ Chat, hot bool, settled uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -47,7 +46,7 @@ func (c *chatCache) get(key chat.Key) (_ Chat, hot bool, settled uint64) {
 	return h.Chat, ok, c.settled
 }
 
-// put takes in a chat that was read after get returned settled.
+// put stores a chat that was read after get returned settled.
 func (c *chatCache) put(ch Chat, row int64, settled uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,7 +56,7 @@ func (c *chatCache) put(ch Chat, row int64, settled uint64) {
 	}
 }
 
-// change notes that a write that is under way has changed a row.
+// change records that a running write has changed a row.
 func (c *chatCache) change(row int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,7 +66,7 @@ func (c *chatCache) change(row int64) {
 	}
 }
 
-// publishGroup notes that all writes under way are committed or rolled back.
+// publishGroup records that all running writes are committed or rolled back.
 func (c *chatCache) publishGroup() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -11,10 +11,10 @@ import (
 	"magpie/internal/chat"
 )
 
-// Folders is in which folders the agents of chats keep their state.
+// Folders stores the folders in which chats' agents keep their state.
 type Folders struct{ db *DB }
 
-// Folders gives the agents' folders of the database.
+// Folders returns the agents' folders in the database.
 func (d *DB) Folders() Folders { return Folders{d} }
 
 const (
@@ -28,7 +28,7 @@ const (
 		UNION SELECT session_id FROM chats WHERE key = ?1 AND session_id <> '' ORDER BY 1`
 )
 
-// Find is the id of a chat's folder, or [ErrNotFound].
+// Find is the ID of a chat's folder, or [ErrNotFound].
 func (f Folders) Find(ctx context.Context, key chat.Key) (id string, err error) {
 	err = f.db.read.QueryRowContext(ctx, selectFolder, key.String()).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -39,7 +39,7 @@ func (f Folders) Find(ctx context.Context, key chat.Key) (id string, err error) 
 	return id, nil
 }
 
-// FolderOf is the id of a chat's folder. A chat that has none gets one.
+// FolderOf is the ID of a chat's folder, which it creates if necessary.
 func (f Folders) FolderOf(ctx context.Context, key chat.Key) (id string, err error) {
 	if id, err = f.Find(ctx, key); !errors.Is(err, ErrNotFound) {
 		return id, err
@@ -47,8 +47,8 @@ func (f Folders) FolderOf(ctx context.Context, key chat.Key) (id string, err err
 	return f.Bind(ctx, key, uuid.NewString())
 }
 
-// Bind makes a folder that is nobody's that of a chat, and returns the id of the folder that the chat has then: another
-// one, if it had one before.
+// Bind assigns an unassigned folder to a chat, and returns the ID of the chat's folder: a different one if the chat
+// already had one.
 func (f Folders) Bind(ctx context.Context, key chat.Key, id string) (string, error) {
 	if _, err := f.db.engine.Exec(ctx, insertFolder, key.String(), id); err != nil {
 		return "", fmt.Errorf("folder of %v: %w", key, err)
@@ -56,7 +56,7 @@ func (f Folders) Bind(ctx context.Context, key chat.Key, id string) (string, err
 	return f.Find(ctx, key)
 }
 
-// Chat is whose folder that is, or [ErrNotFound].
+// Chat is the chat of a folder, or [ErrNotFound].
 func (f Folders) Chat(ctx context.Context, id string) (chat.Key, error) {
 	var key string
 	err := f.db.read.QueryRowContext(ctx, chatOfFolder, id).Scan(&key)
@@ -68,11 +68,11 @@ func (f Folders) Chat(ctx context.Context, id string) (chat.Key, error) {
 	return chat.ParseKey(key)
 }
 
-// Unmoved is a folder of a chat whose sessions may lie elsewhere.
+// Unmoved is a folder of a chat whose sessions may be elsewhere.
 type Unmoved struct {
 	ID       string
-	Chat     string   // its key
-	Sessions []string // all that the chat has had
+	Chat     string   // the chat's key
+	Sessions []string // all sessions of the chat
 }
 
 // Unmoved lists the folders of chats that had sessions before each chat had a folder.
@@ -94,7 +94,7 @@ func scanUnmoved(scan scanner) (u Unmoved, err error) {
 	return u, err
 }
 
-// Moved notes that the sessions of a folder's chat lie in it.
+// Moved records that a folder contains its chat's sessions.
 func (f Folders) Moved(ctx context.Context, id string) error {
 	if _, err := f.db.engine.Exec(ctx, setMoved, id); err != nil {
 		return fmt.Errorf("folder %s has its sessions: %w", id, err)

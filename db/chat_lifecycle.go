@@ -10,17 +10,17 @@ import (
 	"magpie/internal/chat"
 )
 
-// Summary stands for the part of a chat's History that was compacted.
+// Summary replaces the compacted part of a chat's History.
 type Summary struct {
 	Text  string    // empty = there is none
-	Seq   int64     // of the last message that it covers; 0 = none
-	Until time.Time // when that was written
+	Seq   int64     // of the last message covered; 0 = none
+	Until time.Time // when that message was written
 }
 
 // noSession resets all columns of a chat's session at once, so that no statement forgets one.
 const noSession = `session_id = '', session_node = '', session_cwd = '', session_turn = 0, session_tokens = 0, session_window = 0`
 
-// Whoever has a summary made is not silent.
+// Asking for a summary counts as activity.
 const compactChat = `UPDATE chats SET summary = ?4, summary_seq = ?3, summary_at = ?5, ` + noSession + `,
 	turned_at = CASE WHEN compact_for <> '' AND turned_at > 0 THEN ?6 ELSE turned_at END
 	WHERE key = ?1 AND epoch = ?2 AND summary_seq = ?7 AND (summary_seq < ?3 OR summary_seq = 0) AND (anew_seq < ?3 OR anew_seq = 0)`
@@ -29,16 +29,16 @@ const compactChat = `UPDATE chats SET summary = ?4, summary_seq = ?3, summary_at
 type Compaction struct {
 	Key     chat.Key
 	Epoch   int64
-	Before  Summary  // the chat's summary, from which it goes on
-	Of      []string // ids of the messages that it was made of
+	Before  Summary  // the chat's previous summary, which this one extends
+	Of      []string // IDs of the summarized messages
 	Summary Summary
-	Reply   string // tells who asked for it
+	Reply   string // the reply to whoever asked for it
 }
 
-// Compact stores a summary and drops the session: the next one begins with the summary and the messages
-// after it. Whoever asked for it gets the reply. No turn of the chat may be running. If the chat has
-// started a new conversation, has another summary, or one of the summarized messages was recalled,
-// nothing is changed and Compact returns [ErrNotFound].
+// Compact stores a summary and drops the session: the next one starts with the summary and the messages after it.
+// Whoever asked for it gets the reply. No turn of the chat may be running. If the chat has started a new conversation,
+// has another summary, or one of the summarized messages was recalled, nothing is changed and Compact returns
+// [ErrNotFound].
 func (cs Chats) Compact(ctx context.Context, c Compaction) error {
 	err := cs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		if err := cs.db.Messages().requireAll(ctx, tx, c.Key, c.Of); err != nil {
@@ -65,7 +65,7 @@ func (cs Chats) Compact(ctx context.Context, c Compaction) error {
 	return nil
 }
 
-// AnswerCompact tells who asked for a summary what became of it, if somebody waits for it.
+// AnswerCompact replies to whoever asked for a summary, if anybody has.
 func (cs Chats) AnswerCompact(ctx context.Context, key chat.Key, reply string) error {
 	err := cs.db.engine.Tx(
 		ctx, func(ctx context.Context, tx *sql.Tx) error { return cs.answerCompact(ctx, tx, key, reply) },
@@ -100,7 +100,7 @@ func (cs Chats) answerCompact(ctx context.Context, tx *sql.Tx, key chat.Key, rep
 
 const awaitedCompactions = `SELECT key FROM chats WHERE compact_for <> ''`
 
-// AwaitedCompactions lists the chats in which somebody waits for a summary.
+// AwaitedCompactions lists the chats with an open request for a summary.
 func (cs Chats) AwaitedCompactions(ctx context.Context) ([]chat.Key, error) {
 	return chatKeys(ctx, cs.db.read, awaitedCompactions)
 }
@@ -108,8 +108,8 @@ func (cs Chats) AwaitedCompactions(ctx context.Context) ([]chat.Key, error) {
 const beginAnew = `UPDATE chats SET anew_seq = ?3, summary = '', summary_seq = 0, summary_at = 0, ` + noSession + `
 	WHERE key = ?1 AND epoch = ?2`
 
-// RestartContext lets the context of a chat begin after the message with that seq: without a session and a summary.
-// Unlike a new epoch it does not hide what was before.
+// RestartContext makes the context of a chat begin after the message with that seq, without session and summary. Unlike
+// a new epoch it does not hide earlier messages.
 func (cs Chats) RestartContext(ctx context.Context, key chat.Key, epoch, seq int64) error {
 	err := cs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, beginAnew, key.String(), epoch, seq)
@@ -128,13 +128,13 @@ const (
 	setTopic    = `UPDATE chats SET topic = ?3 WHERE key = ?1 AND epoch = ?2 AND topic = ''`
 	changeTopic = `UPDATE chats SET topic = ?2 WHERE key = ?1`
 
-	// What a conversation was called is kept for the time when it is taken up again.
+	// The title of a conversation is kept in case the conversation is resumed.
 	keepTopic = `INSERT OR REPLACE INTO titles (chat_key, epoch, title) SELECT key, epoch, topic FROM chats WHERE key = ?1 AND topic <> ''`
 	pastTopic = `UPDATE chats SET topic = COALESCE((SELECT title FROM titles WHERE chat_key = ?1 AND epoch = ?2), '') WHERE key = ?1 AND ?3 > 0`
 	dropTopic = `DELETE FROM titles WHERE chat_key = ?1 AND epoch = ?2 AND ?3 > 0`
 )
 
-// SetTopic gives a conversation of the chat a title, if it is the one that goes on and has none.
+// SetTopic sets the title of a conversation of the chat, if it is the current one and has none.
 func (cs Chats) SetTopic(ctx context.Context, key chat.Key, epoch int64, topic string) error {
 	if _, err := cs.db.engine.Exec(ctx, setTopic, key.String(), epoch, topic); err != nil {
 		return fmt.Errorf("set topic of %v: %w", key, err)

@@ -10,10 +10,10 @@ import (
 	"magpie/internal/chat"
 )
 
-// cancelledChat is the failure of a turn that was cancelled because the bot is not in its chat any more.
+// cancelledChat is the failure of a turn that was cancelled because the bot has left its chat.
 const cancelledChat = "chat"
 
-// inChat asks for a chat and all its topics.
+// inChat matches a chat and all its topics.
 const inChat = `(chat_key = ?1 OR chat_key > ?1 || ':thread:' AND chat_key < ?1 || ':thread;')`
 
 const (
@@ -40,8 +40,8 @@ func (cs Chats) Join(ctx context.Context, c chat.Change, say *Post) (fresh bool,
 	return cs.enter(ctx, c, setJoined, c.Time, say)
 }
 
-// Open notes that somebody has opened the private chat, and leaves a greeting to be delivered there the first time, if
-// nothing was said there before.
+// Open records that a user has opened the private chat, and enqueues a greeting the first time, if nothing was said
+// there before.
 func (cs Chats) Open(ctx context.Context, c chat.Change, greeting string) (fresh bool, err error) {
 	now := cs.db.now()
 	return cs.enter(ctx, c, setGreeted, now, &Post{
@@ -49,8 +49,7 @@ func (cs Chats) Open(ctx context.Context, c chat.Change, greeting string) (fresh
 	})
 }
 
-// enter writes the greeting in the same transaction as the note, so that an event that is delivered
-// twice greets once.
+// enter stores the greeting in the transaction that records the event, so that a repeated event greets once.
 func (cs Chats) enter(
 	ctx context.Context, c chat.Change, note string, at time.Time, say *Post,
 ) (fresh bool, err error) {
@@ -66,9 +65,9 @@ func (cs Chats) enter(
 	return fresh, nil
 }
 
-// Leave records that the bot has left a chat. Turns that wait there and in its topics are cancelled,
-// and pending deliveries are dropped. It returns the running turns by chat, for the caller to stop. It
-// reports false and changes nothing for an event that is repeated or out of date.
+// Leave records that the bot has left a chat. Turns that wait there and in its topics are cancelled, and pending
+// deliveries are dropped. It returns the running turns by chat, for the caller to stop. It returns false and changes
+// nothing for an event that is repeated or out of date.
 func (cs Chats) Leave(ctx context.Context, c chat.Change) (running map[chat.Key]int64, fresh bool, err error) {
 	key := c.Key.String()
 	err = cs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
@@ -84,7 +83,7 @@ func (cs Chats) Leave(ctx context.Context, c chat.Change) (running map[chat.Key]
 		if running, err = runningIn(ctx, tx, key); err != nil {
 			return err
 		}
-		// Overwritten and not only deleted: the texts belong to people whose chat the bot cannot see any more.
+		// Overwritten, not only deleted: the texts belong to people whose chat the bot cannot see any more.
 		return overwritePost(ctx, tx, dropPosts, key)
 	})
 	if err != nil {
@@ -93,7 +92,7 @@ func (cs Chats) Leave(ctx context.Context, c chat.Change) (running map[chat.Key]
 	return running, fresh, nil
 }
 
-// runningIn are the turns that run in a chat and its topics.
+// runningIn returns the running turns in a chat and its topics.
 func runningIn(ctx context.Context, tx *sql.Tx, key string) (turns map[chat.Key]int64, err error) {
 	rows, err := tx.QueryContext(ctx, selectPlaces, key)
 	if err != nil {
@@ -107,14 +106,14 @@ func runningIn(ctx context.Context, tx *sql.Tx, key string) (turns map[chat.Key]
 		if err := rows.Scan(&stored, &id); err != nil {
 			return nil, err
 		}
-		if place, err := chat.ParseKey(stored); err == nil { // else as in collect
+		if place, err := chat.ParseKey(stored); err == nil { // damaged keys are skipped, as in collect
 			turns[place] = id
 		}
 	}
 	return turns, rows.Err()
 }
 
-// recordChange reports whether a change of the bot's place is news.
+// recordChange reports whether a membership change is new.
 func recordChange(ctx context.Context, tx *sql.Tx, c chat.Change, note string, at time.Time) (bool, error) {
 	if err := c.Key.Validate(); err != nil {
 		return false, err

@@ -10,18 +10,18 @@ import (
 	"magpie/internal/chat"
 )
 
-// PastSession is a session that a chat has had, as people know it.
+// PastSession is an earlier session of a chat, for users.
 type PastSession struct {
 	ID       string
-	Epoch    int64  // of the conversation that it belongs to
-	Turn     int64  // the last turn that it answered
-	Turns    int    // that it answered
-	Question string // the first of them
+	Epoch    int64  // of its conversation
+	Turn     int64  // the last turn it answered
+	Turns    int    // number of turns answered
+	Question string // of the first turn
 	Began    time.Time
 	Ended    time.Time
 }
 
-// The index turns_chat leads to the turns of a chat.
+// The index turns_chat finds the turns of a chat.
 const pastSessions = `SELECT s.session_id, s.epoch, s.last, s.many, s.began, s.ended,
 	COALESCE((SELECT content FROM messages m WHERE m.chat_key = ?1 AND m.turn_id = s.first AND m.turn_id > 0 AND m.role = 'user'` + notRecalled + `
 		ORDER BY m.sent_at, m.seq LIMIT 1), '')
@@ -29,7 +29,7 @@ const pastSessions = `SELECT s.session_id, s.epoch, s.last, s.many, s.began, s.e
 		FROM turns WHERE chat_key = ?1 AND state = 'done' AND session_id <> '' GROUP BY session_id) s
 	ORDER BY s.last DESC LIMIT ?2`
 
-// PastSessions lists the sessions that have answered something in a chat, the newest first, most at most.
+// PastSessions lists the sessions of a chat that have answered turns, newest first, at most most.
 func (cs Chats) PastSessions(ctx context.Context, key chat.Key, most int) ([]PastSession, error) {
 	list, err := collect(ctx, cs.db.read, scanPastSession, pastSessions, key.String(), most)
 	if err != nil {
@@ -45,8 +45,8 @@ func scanPastSession(scan scanner) (s PastSession, err error) {
 	return s, err
 }
 
-// A conversation that is taken up again becomes the newest: its messages and turns move to a new epoch, since what has
-// a lower one than the chat is over for good.
+// A resumed conversation becomes the newest: its messages and turns move to a new epoch, since lower epochs than the
+// chat's are closed for good.
 var takeUp = []string{
 	`UPDATE messages SET epoch = ?3 WHERE chat_key = ?1 AND epoch = ?2`,
 	`UPDATE turns SET epoch = ?3 WHERE chat_key = ?1 AND epoch = ?2`,
@@ -62,8 +62,8 @@ const sessionOfChat = `SELECT epoch, MAX(id) FROM turns INDEXED BY turns_session
 const takeSession = `UPDATE chats SET session_id = ?2, session_node = ?3, session_cwd = ?4, session_turn = ?5, session_tokens = 0, session_window = 0
 	WHERE key = ?1`
 
-// goBack makes s, an earlier session of the chat, its session again, and continues the conversation that s
-// belongs to. s names the session and where it is resumed. It returns [ErrNotFound] if the chat never had it.
+// goBack makes s, an earlier session of the chat, its current one, and continues its conversation. s names the session
+// and where it is resumed. It returns [ErrNotFound] if the chat never had it.
 func goBack(ctx context.Context, tx *sql.Tx, key chat.Key, s Session) error {
 	c, err := loadChat(ctx, tx, key)
 	if err != nil {
@@ -76,7 +76,7 @@ func goBack(ctx context.Context, tx *sql.Tx, key chat.Key, s Session) error {
 	} else if err != nil {
 		return fmt.Errorf("session %s: %w", s.ID, err)
 	}
-	// Another conversation: its messages get a new epoch, so that they are the chat's current ones.
+	// A different conversation: its messages get a new epoch, which makes them current.
 	if epoch != c.Epoch {
 		if _, err := tx.ExecContext(ctx, keepTopic, key.String()); err != nil {
 			return fmt.Errorf("keep the title: %w", err)

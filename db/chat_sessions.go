@@ -10,15 +10,15 @@ import (
 	"magpie/internal/chat"
 )
 
-// Session names the agent's session that continues a chat, and where its transcript lies.
+// Session identifies the agent's session of a chat, and where its transcript is.
 type Session struct {
 	ID   string // empty = none
-	Node string // machine
-	Cwd  string // folder, symbolic links resolved
-	Turn int64  // the last turn that it holds
+	Node string // the machine
+	Cwd  string // the working folder, symbolic links resolved
+	Turn int64  // the last turn in it
 
-	Tokens int64 // that it held after its last turn, as the agent counts them; 0 = not known
-	Window int64 // that it can hold; 0 = not known
+	Tokens int64 // tokens in it after its last turn, as the agent counts them; 0 = unknown
+	Window int64 // its capacity in tokens; 0 = unknown
 }
 
 const keepSession = `UPDATE chats SET session_id = ?3, session_node = ?4, session_cwd = ?5,
@@ -27,7 +27,7 @@ const keepSession = `UPDATE chats SET session_id = ?3, session_node = ?4, sessio
 	session_window = CASE WHEN ?8 = 0 AND session_id = ?3 THEN session_window ELSE ?8 END
 	WHERE key = ?1 AND epoch = ?2`
 
-// When machines take turns, what each of them holds is kept until it is its turn again.
+// When machines take turns, the session of each is kept until its next turn.
 const setSessionAside = `INSERT INTO sessions (chat_key, node, epoch, session_id, cwd, turn_id)
 	SELECT key, session_node, epoch, session_id, session_cwd, session_turn FROM chats
 	WHERE key = ?1 AND epoch = ?2 AND session_id <> '' AND session_node NOT IN ('', ?3)
@@ -50,7 +50,7 @@ func (t Turn) keepSession(ctx context.Context, tx *sql.Tx, s Session) error {
 
 const sessionAside = `SELECT session_id, node, cwd, turn_id FROM sessions WHERE chat_key = ?1 AND session_id = ?2`
 
-// loadSessionAside finds a session that the chat has put aside for another one.
+// loadSessionAside loads a session of the chat that was replaced by another one.
 func loadSessionAside(ctx context.Context, tx *sql.Tx, key chat.Key, id string) (s Session, err error) {
 	err = tx.QueryRowContext(ctx, sessionAside, key.String(), id).Scan(&s.ID, &s.Node, &s.Cwd, &s.Turn)
 	if err != nil {
@@ -61,7 +61,7 @@ func loadSessionAside(ctx context.Context, tx *sql.Tx, key chat.Key, id string) 
 
 const sessionOn = `SELECT session_id, node, cwd, turn_id FROM sessions WHERE chat_key = ?1 AND node = ?2 AND epoch = ?3`
 
-// SessionOn is the session that [Queue.Claim] would resume on a machine: its own one when machines take turns.
+// SessionOn is the session that [Queue.Claim] would resume on a machine; each machine has its own.
 func (cs Chats) SessionOn(ctx context.Context, c Chat, node string) (Session, error) {
 	if c.Session.ID == "" || c.Session.Node == "" || c.Session.Node == node {
 		return c.Session, nil
@@ -83,7 +83,7 @@ const forgetSessionsAside = `DELETE FROM sessions WHERE chat_key = ?1`
 
 const forgetSessionAside = `DELETE FROM sessions WHERE chat_key = ?1 AND session_id = ?2`
 
-// ForgetSession drops a session that turned out to be lost. Other sessions of the chat stay.
+// ForgetSession drops a lost session. Other sessions of the chat stay.
 func (cs Chats) ForgetSession(ctx context.Context, key chat.Key, id string) error {
 	err := cs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, forgetSession, key.String(), id)
@@ -98,19 +98,19 @@ func (cs Chats) ForgetSession(ctx context.Context, key chat.Key, id string) erro
 	return nil
 }
 
-// Prompt is a question as the agent's sessions know it.
+// Prompt is a question with its ID in the agent's sessions.
 type Prompt struct {
-	ID   string // names it in a transcript
+	ID   string // the ID in a transcript
 	Turn int64
 }
 
-// promptTurns is how many turns a session may be behind.
+// promptTurns is how many turns a session may lag behind.
 const promptTurns = 200
 
 const selectPrompts = `SELECT id, prompt_id, asked_before FROM turns WHERE chat_key = ?1 AND id <= ?2 ORDER BY id DESC LIMIT ?3`
 
-// Prompts lists the prompts of a chat's newest turns up to the turn upTo, the newest first. A question
-// that was sent more than once appears under each of its ids.
+// Prompts lists the prompts of a chat's newest turns up to the turn upTo, newest first. A question that was sent more
+// than once appears under each of its IDs.
 func (ts Turns) Prompts(ctx context.Context, key chat.Key, upTo int64) (_ []Prompt, err error) {
 	rows, err := ts.db.read.QueryContext(ctx, selectPrompts, key.String(), upTo, promptTurns)
 	if err != nil {
@@ -124,7 +124,7 @@ func (ts Turns) Prompts(ctx context.Context, key chat.Key, upTo int64) (_ []Prom
 		if err := rows.Scan(&turn, &id, &before); err != nil {
 			return nil, fmt.Errorf("prompts of %v: %w", key, err)
 		}
-		// before holds the ids of earlier attempts: a resumed session may contain any of them.
+		// before has the IDs of earlier attempts: a resumed session may contain any of them.
 		for _, name := range append([]string{id}, strings.Fields(before)...) {
 			if name != "" {
 				list = append(list, Prompt{name, turn})

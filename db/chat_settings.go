@@ -12,16 +12,16 @@ import (
 	"magpie/internal/chat"
 )
 
-// Settings are what people have set for one chat. The zero value sets nothing: all is as configured.
+// Settings are the settings of a chat. Zero values mean the configured ones.
 type Settings struct {
-	// name of the project in which the agent works; empty = the configured one
+	// project in which the agent works; empty = the configured one
 	Project string `json:"project,omitempty"`
-	Mode    string `json:"mode,omitempty"`   // permission mode of the agent; empty = the configured one
-	Model   string `json:"model,omitempty"`  // that answers; empty = the configured one
-	Effort  string `json:"effort,omitempty"` // with which it thinks; empty = the configured one
-	// in which the chat is spoken to, "zh" or "en"; empty = as it speaks itself
+	Mode    string `json:"mode,omitempty"`   // permission mode; empty = the configured one
+	Model   string `json:"model,omitempty"`  // empty = the configured one
+	Effort  string `json:"effort,omitempty"` // empty = the configured one
+	// language of the chat, "zh" or "en"; empty = as it writes itself
 	Lang    string `json:"lang,omitempty"`
-	Mention string `json:"mention,omitempty"` // to what the bot listens in a group; empty = the configured rule
+	Mention string `json:"mention,omitempty"` // mention rule of a group; empty = the configured one
 	Notify  string `json:"notify,omitempty"`  // [NotifyOff], or empty
 }
 
@@ -33,8 +33,8 @@ func parseSettings(stored string) (Settings, error) {
 	return s, nil
 }
 
-// over returns s merged into the stored settings. Members that this version does not know are kept: a
-// newer version has written them, and will read them again.
+// over returns s merged into the stored settings. Members that this version does not know are kept: a newer version has
+// written them and will read them again.
 func (s Settings) over(stored string) (string, error) {
 	old, err := parseSettings(stored)
 	if err != nil {
@@ -61,7 +61,7 @@ func (s Settings) over(stored string) (string, error) {
 	return string(data), err
 }
 
-// fields are the settings that are set, by name.
+// fields returns the non-empty settings by name.
 func (s Settings) fields() (map[string]json.RawMessage, error) {
 	data, err := json.Marshal(s)
 	if err != nil {
@@ -113,7 +113,7 @@ func changeSettings(ctx context.Context, tx *sql.Tx, key chat.Key, change func(*
 
 const setChats = `SELECT settings FROM chats WHERE settings <> '{}' AND left_at <= joined_at`
 
-// Mentions lists to what the bot listens in the groups that have set it for themselves and that it has not left.
+// Mentions lists the mention rules of the groups that have their own, except those that the bot has left.
 func (cs Chats) Mentions(ctx context.Context) (rules []string, err error) {
 	defer func() {
 		if err != nil {
@@ -132,7 +132,7 @@ func (cs Chats) Mentions(ctx context.Context) (rules []string, err error) {
 		}
 		s, err := parseSettings(stored)
 		if err != nil {
-			continue // as in collect
+			continue // skipped, as in collect
 		}
 		if s.Mention != "" && !slices.Contains(rules, s.Mention) {
 			rules = append(rules, s.Mention)

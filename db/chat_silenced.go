@@ -8,22 +8,22 @@ import (
 	"magpie/internal/chat"
 )
 
-// silence is how long nothing is sent to a chat in which the bot may say nothing, unless somebody writes to it there.
+// silence is how long nothing is sent to a chat in which the bot may not write, unless somebody writes to it there.
 const silence = 3 * 24 * time.Hour
 
-// Silenced is a chat in which the platform lets the bot say nothing.
+// Silenced is a chat in which the platform does not let the bot write.
 type Silenced struct {
 	Key   chat.Key
-	Title string // of a private chat the person's name; empty = not known
+	Title string // in a private chat the person's name; empty = unknown
 	Kind  chat.Kind
 	Since time.Time
-	Why   string // what the platform says, for operators
+	Why   string // the platform's reason, for operators
 }
 
-// Silences is where the platform lets the bot say nothing.
+// Silences stores the chats in which the platform does not let the bot write.
 type Silences struct{ db *DB }
 
-// Silences gives the chats in which the bot may say nothing.
+// Silences returns the silenced chats in the database.
 func (cs Chats) Silences() Silences { return Silences(cs) }
 
 const insertSilenced = `INSERT INTO silenced (chat_key, since, why) VALUES (?1, ?2, ?3)
@@ -37,12 +37,12 @@ func (ss Silences) Record(ctx context.Context, key chat.Key, why string) error {
 	return nil
 }
 
-// unsilence is for a chat in which somebody writes to the bot: that may mean that they want to hear it again.
+// unsilence applies when somebody writes to the bot in the chat, who may want an answer.
 const unsilence = `DELETE FROM silenced WHERE chat_key = ?1`
 
 const isSilenced = `SELECT COUNT(*) FROM silenced WHERE chat_key = ?1 AND since > ?2`
 
-// Has reports whether nothing should be sent to a chat for now.
+// Has reports whether sending to a chat is suspended.
 func (ss Silences) Has(ctx context.Context, key chat.Key) (bool, error) {
 	var n int
 	since := millis(ss.db.now().Add(-silence))
@@ -57,7 +57,7 @@ const selectSilenced = `SELECT s.chat_key, CASE c.kind WHEN 'p2p' THEN COALESCE(
 	c.kind, s.since, s.why FROM silenced s JOIN chats c ON c.key = s.chat_key
 	WHERE s.since > ?1 AND c.left_at <= c.joined_at ORDER BY s.since DESC`
 
-// List lists the chats to which nothing is sent for now, the last one first.
+// List lists the chats to which sending is suspended, latest first.
 func (ss Silences) List(ctx context.Context) ([]Silenced, error) {
 	list, err := collect(ctx, ss.db.read, scanSilenced, selectSilenced, millis(ss.db.now().Add(-silence)))
 	if err != nil {

@@ -10,26 +10,26 @@ import (
 	"magpie/internal/chat"
 )
 
-// Chat is what is known of one conversation beside its History.
+// Chat is the data of one chat besides its History.
 type Chat struct {
 	Key          chat.Key
 	Kind         chat.Kind
-	Title        string   // the platform's
-	Topic        string   // our own, of the conversation that goes on; empty = none yet
-	Lang         string   // "zh", "en", or empty when nothing was said yet
-	Settings     Settings // what people have set for it
+	Title        string   // from the platform
+	Topic        string   // the title of the current conversation; empty = none yet
+	Lang         string   // "zh", "en", or empty if nothing was said yet
+	Settings     Settings // the chat's own settings
 	Epoch        int64
 	Session      Session
-	Summary      Summary   // of what was compacted
-	ContextStart int64     // after this seq the context started over, since nobody had spoken for long; 0 = it did not
-	Turned       time.Time // when its last turn ended; zero = there was none
-	BotTurns     int       // questions of other bots since a person has spoken
-	Compacting   string    // the message or the press that asked for a summary and is not answered yet; empty = none
-	CompactTo    string    // the message that is answered then; empty = none
+	Summary      Summary   // of the compacted part
+	ContextStart int64     // the context starts after this seq because of a long silence; 0 = it does not
+	Turned       time.Time // when its last turn ended; zero = no turn yet
+	BotTurns     int       // questions of other bots since a person last wrote
+	Compacting   string    // the message or press with an open request for a summary; empty = none
+	CompactTo    string    // the message to reply to then; empty = none
 }
 
-// After is the seq after which the recent part of the context begins; 0 = with the first message. What was imported may
-// lie before seq 0.
+// After is the seq after which the recent part of the context begins; 0 = at the first message. Imported messages may
+// be before seq 0.
 func (c Chat) After() int64 {
 	if c.Summary.Seq == 0 || c.ContextStart == 0 {
 		return c.Summary.Seq + c.ContextStart
@@ -37,20 +37,20 @@ func (c Chat) After() int64 {
 	return max(c.Summary.Seq, c.ContextStart)
 }
 
-// Chats is what is known of the conversations beside their History.
+// Chats stores the data of chats besides their History.
 type Chats struct{ db *DB }
 
-// Chats gives the chats of the database.
+// Chats returns the chats in the database.
 func (d *DB) Chats() Chats { return Chats{d} }
 
-// chatColumns is in the order in which scanChat reads.
+// chatColumns has the order of scanChat.
 const chatColumns = `kind, title, topic, lang, settings, epoch,
 	session_id, session_node, session_cwd, session_turn, session_tokens, session_window,
 	summary, summary_seq, summary_at, anew_seq, turned_at, compact_for, compact_reply, bot_turns`
 
 const selectChat = `SELECT ` + chatColumns + ` FROM chats WHERE key = ?1`
 
-// querier is what *sql.DB and *sql.Tx share.
+// querier has the methods that *sql.DB and *sql.Tx share.
 type querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
@@ -82,13 +82,13 @@ func scanChat(scan scanner) (c Chat, err error) {
 	return c, err
 }
 
-// Get returns what is known of a chat, or [ErrNotFound].
+// Get returns a chat, or [ErrNotFound].
 func (cs Chats) Get(ctx context.Context, key chat.Key) (Chat, error) { return cs.hot(ctx, key) }
 
 const privateChat = `SELECT key FROM chats WHERE kind = 'p2p' AND ?1 = (
 	SELECT actor_id FROM messages WHERE chat_key = chats.key AND role = 'user' ORDER BY seq DESC LIMIT 1) LIMIT 1`
 
-// Private is the private chat in which a user has spoken to the bot, or [ErrNotFound].
+// Private is the private chat of a user with the bot, or [ErrNotFound].
 func (cs Chats) Private(ctx context.Context, user string) (chat.Key, error) {
 	var key string
 	err := cs.db.read.QueryRowContext(ctx, privateChat, user).Scan(&key)
@@ -100,14 +100,14 @@ func (cs Chats) Private(ctx context.Context, user string) (chat.Key, error) {
 	return chat.ParseKey(key)
 }
 
-// A topic begins with what is set for the chat in which it stands.
+// A topic starts with the settings of its chat.
 const upsertChat = `INSERT INTO chats (no, key, kind, title, lang, settings) VALUES ((SELECT COALESCE(MAX(no), 0) + 1 FROM chats), ?1, ?2, ?3, ?4,
 	COALESCE((SELECT settings FROM chats WHERE key = ?5 AND key <> ?1), '{}'))
 	ON CONFLICT (key) DO UPDATE SET kind = excluded.kind,
 	title = CASE WHEN excluded.title = '' THEN chats.title ELSE excluded.title END,
 	lang = CASE WHEN excluded.lang = '' THEN chats.lang ELSE excluded.lang END`
 
-// noContext is what an ended conversation leaves of a chat's context.
+// noContext clears the context of an ended conversation.
 const noContext = `topic = '', summary = '', summary_seq = 0, summary_at = 0, anew_seq = 0, ` + noSession
 
 const raiseEpoch = `UPDATE chats SET epoch = epoch + 1, ` + noContext + ` WHERE key = ?1`

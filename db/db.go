@@ -1,7 +1,7 @@
-// Package db keeps what must outlive a crash: chats, their History, and the turns that answer it.
+// Package db stores what must survive a crash: chats, their History, and the turns that answer it.
 //
-// Decisions do not belong here: who may talk to the bot, when a turn runs, what a prompt contains. Nor does
-// SQLite itself, which is in db/sqlite.
+// It makes no decisions: who may talk to the bot, when a turn runs, what a prompt contains. SQLite itself is in
+// db/sqlite.
 package db
 
 import (
@@ -24,24 +24,24 @@ import (
 type Config struct {
 	// sqlite:///absolute/path.db or sqlite://relative/path.db
 	URL        string              `toml:"url" env:"URL"`
-	HistoryTTL configtype.Duration `toml:"history_ttl" env:"HISTORY_TTL"` // how long messages are kept; 0 = for good
-	// how long what only helps at work is kept, such as which events are known
+	HistoryTTL configtype.Duration `toml:"history_ttl" env:"HISTORY_TTL"` // how long messages are kept; 0 = forever
+	// how long working data is kept, such as known events
 	CacheTTL configtype.Duration `toml:"cache_ttl" env:"CACHE_TTL"`
-	// Progress is told how far work is that may take minutes, see [sqlite.Options]. The caller supplies it; nil = nobody
-	// wants to know.
+	// Progress reports the progress of work that may take minutes, see [sqlite.Options]. The caller sets it; nil = no
+	// reports.
 	Progress func(w sqlite.Work, done, total int64) `toml:"-" env:"-"`
 }
 
-// Defaults is the configuration of a program that configures nothing.
+// Defaults returns the default configuration.
 func Defaults() Config {
 	return Config{URL: "sqlite://data/magpie.db", CacheTTL: configtype.Duration{Duration: 30 * 24 * time.Hour}}
 }
 
-// leastTTL is how long everything is kept at least: the platform repeats an event for 7.1 hours (page "Event
-// subscription overview"), and what is not known any more counts as new.
+// leastTTL is the minimum time for which everything is kept: the platform repeats an event for 7.1 hours (page "Event
+// subscription overview"), and a forgotten event would count as new.
 const leastTTL = 24 * time.Hour
 
-// Validate reports everything that is wrong with c.
+// Validate reports all problems with c.
 func (c Config) Validate() error {
 	_, err := c.path()
 	errs := []error{err}
@@ -64,7 +64,7 @@ func (c Config) path() (string, error) {
 	return path, nil
 }
 
-// Place is the folder in which the database really lies, and the files of which it is made.
+// Place returns the real folder of the database, and its files.
 func (c Config) Place() (folder string, files []string, err error) {
 	path, err := c.path()
 	if err != nil {
@@ -76,8 +76,7 @@ func (c Config) Place() (folder string, files []string, err error) {
 	return filepath.Dir(path), sqlite.Files(path), nil
 }
 
-// Rescued lists the copies that were made of databases which were lost at the place of this one, see
-// [sqlite.LostError].
+// Rescued lists the copies of databases that were lost at this database's path, see [sqlite.LostError].
 func (c Config) Rescued() ([]string, error) {
 	path, err := c.path()
 	if err != nil {
@@ -88,25 +87,25 @@ func (c Config) Rescued() ([]string, error) {
 
 // DB is the store. Its methods are safe for concurrent use; each is one transaction.
 type DB struct {
-	*sqlite.File // backups, checks, and what becomes of the file
+	*sqlite.File // backups, checks, and the state of the file
 
 	engine *sqlite.DB
 	read   *sql.DB
 	now    func() time.Time
-	chats  *chatCache // nil when only reading
+	chats  *chatCache // nil if read-only
 
-	indexing    *indexer              // nil when only reading
-	indexFailed atomic.Pointer[error] // the last try to index; nil = it succeeded
+	indexing    *indexer              // nil if read-only
+	indexFailed atomic.Pointer[error] // the last indexing error; nil = it succeeded
 }
 
 //go:embed schema/*.sql
 var schema embed.FS
 
-// optionsOf is what the engine has to know of the tables of d.
+// optionsOf tells the engine about the tables of d.
 func optionsOf(d *DB, c Config) sqlite.Options {
 	migrations, err := fs.Sub(schema, "schema")
 	if err != nil {
-		panic(err) // it is part of the program
+		panic(err) // the schema is part of the program
 	}
 	return sqlite.Options{
 		Schema: migrations, Progress: c.Progress,
@@ -127,11 +126,11 @@ func optionsOf(d *DB, c Config) sqlite.Options {
 	}
 }
 
-// use gives d its engine.
+// use sets the engine of d.
 func use(d *DB, engine *sqlite.DB) { d.File, d.engine, d.read = engine.File, engine, engine.Readers() }
 
-// Open opens the database to serve it: it creates the file and its folder when they do not exist, checks it, and brings
-// its schema up to date. While it is open nobody else can open it so; see [sqlite.LockedError], [sqlite.CorruptError]
+// Open opens the database for serving: it creates the file and its folder if necessary, checks the file, and upgrades
+// its schema. While it is open, nobody else can open it for serving; see [sqlite.LockedError], [sqlite.CorruptError]
 // and [sqlite.ErrNewerSchema].
 func Open(ctx context.Context, c Config) (_ *DB, err error) {
 	path, err := c.path()
@@ -162,14 +161,14 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 	return d, nil
 }
 
-// Close closes the database, after the write that is under way.
+// Close closes the database after the running write.
 func (d *DB) Close() error {
 	d.indexing.close()
 	return d.File.Close()
 }
 
-// OpenReadOnly opens a database that may be served by another process at the same time: for backups and checks. It
-// takes no lock, changes nothing, and every write through it fails. It accepts an older schema than [Open] would leave.
+// OpenReadOnly opens a database that another process may be serving, for backups and checks. It takes no lock, changes
+// nothing, and every write through it fails. It accepts an older schema than that of [Open].
 func OpenReadOnly(ctx context.Context, c Config) (*DB, error) {
 	path, err := c.path()
 	if err != nil {
@@ -184,7 +183,7 @@ func OpenReadOnly(ctx context.Context, c Config) (*DB, error) {
 	return d, nil
 }
 
-// millis stores the zero time as 0, because year 1 in milliseconds would not survive the way back through SQL.
+// millis converts the zero time to 0, because year 1 in milliseconds would not survive the way back through SQL.
 func millis(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

@@ -12,15 +12,15 @@ import (
 
 // Digest is a daily report to the owner.
 type Digest struct {
-	Key    chat.Key // where it is sent
+	Key    chat.Key // its destination
 	Minute int      // of the day
-	Day    string   // the last one that is done, such as "2026-05-04"
+	Day    string   // the last day done, such as "2026-05-04"
 }
 
-// Digests are the daily reports that people want.
+// Digests stores the daily reports.
 type Digests struct{ db *DB }
 
-// Digests gives the digests of the database.
+// Digests returns the digests in the database.
 func (d *DB) Digests() Digests { return Digests{d} }
 
 const selectDigests = `SELECT chat_key, minute, day FROM digests`
@@ -43,8 +43,8 @@ func (ds Digests) List(ctx context.Context) ([]Digest, error) {
 
 const endDigestDay = `UPDATE digests SET day = ?2 WHERE chat_key = ?1 AND day < ?2`
 
-// Finish notes that the digest of a day is done, and leaves it for delivery; an empty text leaves nothing. It returns
-// [ErrNotFound] if it was done before, or is not wanted any more.
+// Finish records that the digest of a day is done, and enqueues its text unless it is empty. It returns [ErrNotFound]
+// if the day was done before, or the digest was cancelled.
 func (ds Digests) Finish(ctx context.Context, key chat.Key, day, text string) error {
 	err := ds.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		res, err := tx.ExecContext(ctx, endDigestDay, key.String(), day)
@@ -65,12 +65,12 @@ func (ds Digests) Finish(ctx context.Context, key chat.Key, day, text string) er
 	return nil
 }
 
-// Business is what the bot has done in a stretch of time.
+// Business is the bot's work in a period.
 type Business struct {
-	Turns   int // that have ended
-	Failed  int // of these
+	Turns   int // ended turns
+	Failed  int // failed ones among them
 	CostUSD float64
-	Waiting int // approvals, at its end
+	Waiting int // open approvals at the end of the period
 }
 
 const business = `SELECT (SELECT COUNT(*) FROM turns INDEXED BY turns_ended WHERE ended_at > 0 AND ended_at >= ?1 AND ended_at < ?2),
@@ -78,7 +78,7 @@ const business = `SELECT (SELECT COUNT(*) FROM turns INDEXED BY turns_ended WHER
 	(SELECT COALESCE(SUM(cost_usd), 0) FROM ledger WHERE at >= ?1 AND at < ?2),
 	(SELECT COUNT(*) FROM approvals WHERE state = 'waiting')`
 
-// Business sums up all chats.
+// Business returns the totals of all chats.
 func (ds Digests) Business(ctx context.Context, from, to time.Time) (b Business, err error) {
 	err = ds.db.read.QueryRowContext(ctx, business, millis(from), millis(to)).
 		Scan(&b.Turns, &b.Failed, &b.CostUSD, &b.Waiting)
@@ -88,7 +88,7 @@ func (ds Digests) Business(ctx context.Context, from, to time.Time) (b Business,
 	return b, nil
 }
 
-// SetDigest has a digest sent to the chat every day at this minute of the day. Day is the last one that counts as done.
+// SetDigest sends a digest to the chat every day at this minute. Day is the last day that counts as done.
 type SetDigest struct {
 	Minute int
 	Day    string
@@ -101,7 +101,7 @@ func (e SetDigest) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
 	return a.exec(ctx, tx, "order a digest", setDigest, e.Minute, e.Day)
 }
 
-// EndDigest ends the digest of the chat.
+// EndDigest cancels the chat's digest.
 type EndDigest struct{}
 
 func (EndDigest) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {

@@ -9,8 +9,8 @@ import (
 
 const insertEvent = `INSERT INTO events (id, seen_at) VALUES (?1, ?2) ON CONFLICT (id) DO NOTHING`
 
-// takeEvent notes an event that is no message, in the transaction of what it causes. It returns [ErrRepeated] when the
-// event is known. An event without an id is always new.
+// takeEvent records an event that is not a message, in the transaction of its effect. It returns [ErrRepeated] if the
+// event is known. An event without an ID is always new.
 func takeEvent(ctx context.Context, d *DB, tx *sql.Tx, id string) error {
 	if id == "" {
 		return nil

@@ -11,13 +11,13 @@ import (
 	"magpie/internal/chat"
 )
 
-// History is the conversations, to be walked.
+// History reads the conversations.
 type History struct{ db *DB }
 
-// History gives the conversations.
+// History returns the conversations in the database.
 func (d *DB) History() History { return History{d} }
 
-// historyPage is how many messages one step of the walk reads.
+// historyPage is how many messages are read at a time.
 const historyPage = 32
 
 const (
@@ -32,27 +32,27 @@ const (
 		AND NOT (t.state = 'interrupted' AND t.failure = '` + Late + `')))` + latestTalk
 )
 
-// Range walks the conversation of one epoch backwards from the newest message to the one after seq after (0 = to the
-// first), without the messages of turn before and later ones: those are being asked now, or wait to be asked. It reads
-// page by page, so what the caller does not pull costs nothing, however long the History is.
+// Range iterates backwards over the conversation of one epoch, from the newest message to the one after seq after (0 =
+// to the first). It omits the messages of turn before and later ones, which are being asked or wait to be asked. It
+// reads page by page, so the cost only depends on what the caller pulls.
 func (h History) Range(ctx context.Context, key chat.Key, epoch, after, before int64) iter.Seq2[chat.Message, error] {
 	return h.walk(ctx, selectHistory, key, epoch, after, before)
 }
 
-// For is [History.FolderOf] for a turn that runs now. The turn may have waited while later ones were
-// answered; those belong to its History, too.
+// For is [History.Range] for a running turn. The turn may have waited while later ones were answered; those belong to
+// its History, too.
 func (h History) For(ctx context.Context, key chat.Key, epoch, after, turn int64) iter.Seq2[chat.Message, error] {
 	return h.walk(ctx, selectAnswered, key, epoch, after, turn)
 }
 
-// walk reads page by page, so that no read transaction stays open while the caller works: an open one
-// keeps the write-ahead log from being truncated.
+// walk reads page by page, so that no read transaction stays open while the caller works: an open one prevents
+// truncation of the write-ahead log.
 func (h History) walk(
 	ctx context.Context, query string, key chat.Key, epoch, after, turn int64,
 ) iter.Seq2[chat.Message, error] {
 	return func(yield func(chat.Message, error) bool) {
 		if after == 0 {
-			after = math.MinInt64 // what was imported may lie before seq 0
+			after = math.MinInt64 // imported messages may be before seq 0
 		}
 		seq := int64(math.MaxInt64)
 		for {
@@ -78,11 +78,11 @@ const selectUnseen = `SELECT ` + messageColumns + ` FROM messages
 	WHERE chat_key = ?1 AND turn_id > ?2 AND turn_id < ?3 AND turn_id > 0 AND epoch = ?4
 	AND class = 'talk' AND role IN ('user', 'assistant')` + notRecalled + ` ORDER BY seq DESC LIMIT ?5`
 
-// unseenLimit bounds what a session can have missed.
+// unseenLimit limits the messages that a session can have missed.
 const unseenLimit = 500
 
-// Unseen is the conversation of the turns after seen and before the turn before, oldest first: what a session that
-// holds the turns up to seen does not know.
+// Unseen returns the conversation of the turns after seen and before the turn before, oldest first: what a session that
+// holds the turns up to seen has missed.
 func (h History) Unseen(ctx context.Context, key chat.Key, epoch, seen, before int64) ([]chat.Message, error) {
 	list, err := queryMessages(ctx, h.db.read, key, selectUnseen, key.String(), seen, before, epoch, unseenLimit)
 	if err != nil {
@@ -96,7 +96,7 @@ const selectLatest = `SELECT ` + messageColumns + ` FROM messages
 	WHERE chat_key = ?1 AND class = 'talk' AND role IN ('user', 'assistant')` + notRecalled + `
 	ORDER BY epoch DESC, seq DESC LIMIT ?2`
 
-// Latest is the end of a chat's History, oldest first, whatever /new has ended in between.
+// Latest is the end of a chat's History, oldest first, regardless of /new.
 func (h History) Latest(ctx context.Context, key chat.Key, most int) ([]chat.Message, error) {
 	list, err := queryMessages(ctx, h.db.read, key, selectLatest, key.String(), most)
 	if err != nil {
@@ -109,7 +109,7 @@ func (h History) Latest(ctx context.Context, key chat.Key, most int) ([]chat.Mes
 const selectMessages = `SELECT ` + messageColumns + ` FROM messages
 	WHERE chat_key = ?1 AND seq IN (SELECT value FROM json_each(?2))` + notRecalled + ` ORDER BY seq`
 
-// BySeq are those of a chat's messages with the seqs that exist, oldest first.
+// BySeq returns those of a chat's messages that exist with these seqs, oldest first.
 func (h History) BySeq(ctx context.Context, key chat.Key, seqs []int64) ([]chat.Message, error) {
 	list, err := json.Marshal(seqs)
 	if err != nil {
@@ -125,7 +125,7 @@ func (h History) BySeq(ctx context.Context, key chat.Key, seqs []int64) ([]chat.
 const selectMessagesByID = `SELECT ` + messageColumns + ` FROM messages
 	WHERE chat_key = ?1 AND message_id IN (SELECT value FROM json_each(?2))` + notRecalled + ` ORDER BY +seq`
 
-// ByID are those of a chat's messages with these ids of the platform that exist, oldest first.
+// ByID returns those of a chat's messages that exist with these platform IDs, oldest first.
 func (h History) ByID(ctx context.Context, key chat.Key, ids []string) ([]chat.Message, error) {
 	msgs, err := queryMessages(ctx, h.db.read, key, selectMessagesByID, key.String(), list(ids))
 	if err != nil {
@@ -136,8 +136,8 @@ func (h History) ByID(ctx context.Context, key chat.Key, ids []string) ([]chat.M
 
 const oldestOpen = `SELECT COALESCE(MIN(id), ?2) FROM turns INDEXED BY turns_open WHERE chat_key = ?1 AND follows = 0` + isOpen
 
-// Settled returns the answered messages of an epoch of a chat after sequence number after (0 = from the
-// first), at most this many. Questions that are running or waiting are left out.
+// Settled returns the answered messages of an epoch of a chat after sequence number after (0 = from the first), at most
+// this many. Questions of running or waiting turns are left out.
 func (h History) Settled(
 	ctx context.Context, key chat.Key, epoch, after int64, most int,
 ) (newestFirst []chat.Message, err error) {

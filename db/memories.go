@@ -13,84 +13,83 @@ import (
 	"magpie/internal/chat"
 )
 
-// MemoryScope says for whom in its chat a memory is used.
+// MemoryScope is when a memory of a chat is used.
 type MemoryScope string
 
 // The scopes.
 const (
 	ChatScope    MemoryScope = "chat"
-	UserScope    MemoryScope = "user"    // only when this user asks
+	UserScope    MemoryScope = "user"    // only if this user asks
 	ProjectScope MemoryScope = "project" // only while the chat works in this project
 )
 
-// MemoryState says whether a memory counts.
+// MemoryState says whether a memory is in use.
 type MemoryState string
 
-// The states. A memory that was forgotten has none: it is gone.
+// The states. A forgotten memory has none: it is gone.
 const (
 	ActiveMemory   MemoryState = "active"
-	ProposedMemory MemoryState = "proposed" // waits to be approved, and reaches no prompt until then
+	ProposedMemory MemoryState = "proposed" // waits for approval, and is not used in prompts until then
 )
 
-// Memory is something that is worth knowing in a chat for longer than a conversation lasts. No other chat ever sees it.
+// Memory is a fact worth knowing in a chat for longer than one conversation. No other chat ever sees it.
 type Memory struct {
 	ID       string // UUID
 	Key      chat.Key
-	Number   int64 // names it within the chat, for people; given once
+	Number   int64 // identifies it within the chat, for users; never reused
 	Scope    MemoryScope
-	Of       string // the user's id, or the project's path; empty for the whole chat
+	Of       string // the user's ID, or the project's path; empty for the whole chat
 	Title    string // one line
 	Text     string
 	Keywords []string
 	State    MemoryState
-	Sources  []string // ids of the messages that it comes from
+	Sources  []string // IDs of the messages that it was derived from
 	Created  time.Time
 	Updated  time.Time
-	Version  int // from 1; every change makes a new one
+	Version  int // starts at 1 and grows with each change
 }
 
-// Change says who changes a memory, and why, for those who ask later. It outlives the memory, so Why must not repeat
-// it.
+// Change is the author and reason of a change to a memory. It outlives the memory, so Why must not repeat its text.
 type Change struct {
-	Who string // a user's id, or the part of the program: "agent", "import"
+	Who string // a user's ID, or a part of the program: "agent", "import"
 	Why string
 }
 
-// MemoryAct is what was done with a memory.
+// MemoryAct is a kind of change.
 type MemoryAct string
 
-// The acts.
+// The kinds of changes.
 const (
 	MemoryCreated   MemoryAct = "created"
 	MemoryChanged   MemoryAct = "changed"
 	MemoryForgotten MemoryAct = "forgotten"
 )
 
-// MemoryVersion is one change of a memory, and what it said from then on. After the memory was forgotten, the words of
+// MemoryVersion is one change of a memory, with its content from then on. Once the memory is forgotten, the texts of
 // all its versions are empty.
 type MemoryVersion struct {
-	Memory    // Created is not set; Updated is when the change was made
+	Memory    // without Created; Updated is the time of the change
 	Act       MemoryAct
 	By        Change
-	TitleHash string // of the title as it was; see the schema
+	TitleHash string // of the former title; see the schema
 }
 
 // Errors of changes to memories.
 var (
-	// ErrForgotten says that a memory was forgotten. Its id does not come back.
+	// ErrForgotten means that a memory was forgotten. Its ID is not reused.
 	ErrForgotten = errors.New("the memory was forgotten")
 
-	// ErrChanged says that somebody else has changed a memory meanwhile.
+	// ErrChanged means that a memory was changed concurrently.
 	ErrChanged = errors.New("the memory was changed meanwhile")
 
-	// ErrTooManyMemories says that a chat has as many memories as a chat may have.
+	// ErrTooManyMemories means that a chat has the maximum number of memories.
 	ErrTooManyMemories = errors.New("the chat has too many memories")
 )
 
-// memoriesPerChat bounds what somebody who keeps on remembering can do, and what one question has to choose from.
+// memoriesPerChat limits how much users can store, and how many memories one question has to choose from.
 const memoriesPerChat = 1000
 
-// memoryColumns is in the order in which scanMemory reads; memoryVersionColumns must begin with the same meanings.
+// memoryColumns has the order of scanMemory; memoryVersionColumns must begin with the corresponding columns.
 const memoryColumns = `id, chat_key, number, scope, of, state, title, content, keywords, sources, version,
 	created_at, updated_at`
 
@@ -108,15 +107,15 @@ func scanMemory(scan scanner) (Memory, error) {
 	return m, errors.Join(err, json.Unmarshal([]byte(keywords), &m.Keywords), json.Unmarshal([]byte(sources), &m.Sources))
 }
 
-// Memories are what is remembered for good, with how it came about.
+// Memories stores memories and their changes.
 type Memories struct{ db *DB }
 
-// Memories gives the memories of the database.
+// Memories returns the memories in the database.
 func (d *DB) Memories() Memories { return Memories{d} }
 
 const selectMemories = `SELECT ` + memoryColumns + ` FROM memories WHERE chat_key = ?1 ORDER BY number`
 
-// List are all memories of a chat, also those that wait to be approved, oldest first.
+// List lists all memories of a chat, including those waiting for approval, oldest first.
 func (ms Memories) List(ctx context.Context, key chat.Key) ([]Memory, error) {
 	list, err := collect(ctx, ms.db.read, scanMemory, selectMemories, key.String())
 	if err != nil {
@@ -143,7 +142,7 @@ const memoryVersionColumns = `memory_id, chat_key, number, scope, of, state, tit
 const selectMemoryVersions = `SELECT ` + memoryVersionColumns + ` FROM memory_versions
 	WHERE chat_key = ?1 AND memory_id = ?2 ORDER BY version`
 
-// Versions is what was done with a memory of the chat, oldest first, also after it was forgotten.
+// Versions lists the changes of a memory of the chat, oldest first, even after it was forgotten.
 func (ms Memories) Versions(ctx context.Context, key chat.Key, id string) ([]MemoryVersion, error) {
 	list, err := collect(ctx, ms.db.read, scanMemoryVersion, selectMemoryVersions, key.String(), id)
 	switch {
@@ -155,7 +154,7 @@ func (ms Memories) Versions(ctx context.Context, key chat.Key, id string) ([]Mem
 	return list, nil
 }
 
-// scanMemoryVersion appends its columns to those of a memory, so the query must select them in this order.
+// scanMemoryVersion reads its columns after those of a memory, so the query must select them in this order.
 func scanMemoryVersion(scan scanner) (v MemoryVersion, err error) {
 	v.Memory, err = scanMemory(func(to ...any) error {
 		return scan(append(to, &v.Act, &v.By.Who, &v.By.Why, &v.TitleHash)...)
@@ -165,7 +164,7 @@ func scanMemoryVersion(scan scanner) (v MemoryVersion, err error) {
 
 const chatsWithMemories = `SELECT DISTINCT chat_key FROM memories ORDER BY chat_key`
 
-// Chats are the chats that have memories.
+// Chats lists the chats that have memories.
 func (ms Memories) Chats(ctx context.Context) ([]chat.Key, error) {
 	list, err := collect(ctx, ms.db.read, scanKey, chatsWithMemories)
 	if err != nil {
@@ -174,13 +173,13 @@ func (ms Memories) Chats(ctx context.Context) ([]chat.Key, error) {
 	return list, nil
 }
 
-// Save stores a memory of a known chat and returns the stored version. Without an ID it is a new one;
-// an unknown ID is kept, since it comes from another database. Otherwise a new version is made, unless
-// nothing has changed. If m.Version is given and is not the current version, the result is
-// [ErrChanged], so that two people who edit a memory do not overwrite each other.
+// Save stores a memory of a known chat and returns the stored version. Without an ID it is a new one; an unknown ID is
+// kept, since it comes from another database. Otherwise a new version is created, unless nothing has changed. If
+// m.Version is set and is not the current version, the result is [ErrChanged], so that two people who edit a memory do
+// not overwrite each other.
 //
-// The title becomes one line, or is made from the text. The zero values of scope and state mean the
-// whole chat and active.
+// The title is reduced to one line, or derived from the text. The zero values of scope and state mean the whole chat
+// and active.
 func (ms Memories) Save(ctx context.Context, m Memory, by Change) (saved Memory, err error) {
 	err = ms.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		saved, err = ms.save(ctx, tx, m, by)
@@ -192,8 +191,8 @@ func (ms Memories) Save(ctx context.Context, m Memory, by Change) (saved Memory,
 	return saved, nil
 }
 
-// Learn stores a new memory that was derived from its sources. If one of them was recalled or deleted
-// meanwhile, nothing is stored and Learn returns [ErrNotFound].
+// Learn stores a new memory derived from its sources. If one of them was recalled or deleted meanwhile, it stores
+// nothing and returns [ErrNotFound].
 func (ms Memories) Learn(ctx context.Context, m Memory, by Change) (saved Memory, err error) {
 	err = ms.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		if err := ms.db.Messages().requireAll(ctx, tx, m.Key, m.Sources); err != nil {
@@ -208,7 +207,7 @@ func (ms Memories) Learn(ctx context.Context, m Memory, by Change) (saved Memory
 	return saved, nil
 }
 
-// save has done nothing when it fails with one of this package's errors.
+// save has no effect if it fails with one of this package's errors.
 func (ms Memories) save(ctx context.Context, tx *sql.Tx, m Memory, by Change) (Memory, error) {
 	m, err := m.Tidy()
 	if err != nil {
@@ -237,7 +236,7 @@ func (ms Memories) save(ctx context.Context, tx *sql.Tx, m Memory, by Change) (M
 		return old, nil
 	}
 	m.Number, m.Created, m.Version = old.Number, old.Created, old.Version+1
-	// else its words stay in the file, and nobody could find them to forget them
+	// otherwise the old text would stay in the file, where nobody could find it to forget it
 	err = overwriting(ctx, tx, func() error {
 		m, err = ms.write(ctx, tx, updateMemory, m, MemoryChanged, by)
 		return err
@@ -247,7 +246,7 @@ func (ms Memories) save(ctx context.Context, tx *sql.Tx, m Memory, by Change) (M
 
 const knownMemory = `SELECT chat_key FROM memory_versions WHERE memory_id = ?1 LIMIT 1`
 
-// unused makes sure that no memory has ever had m's id. Of another chat's memory it tells nothing.
+// unused returns an error if a memory ever had m's ID. It reveals nothing about another chat's memory.
 func unused(ctx context.Context, tx *sql.Tx, m Memory) error {
 	if _, err := uuid.Parse(m.ID); err != nil {
 		return ErrNotFound
@@ -269,8 +268,7 @@ const countMemories = `SELECT COUNT(*) FROM memories WHERE chat_key = ?1`
 
 const nextMemoryNumber = `SELECT COALESCE(MAX(number), 0) + 1 FROM memory_versions WHERE chat_key = ?1`
 
-// create numbers a memory within its chat. The number is taken in the same transaction, so two agents
-// cannot get the same one.
+// create numbers a memory within its chat, in the same transaction, so that two agents cannot get the same number.
 func (ms Memories) create(ctx context.Context, tx *sql.Tx, m Memory, by Change) (Memory, error) {
 	if _, err := loadChat(ctx, tx, m.Key); err != nil {
 		return Memory{}, err
@@ -303,7 +301,7 @@ const insertMemoryVersion = `INSERT INTO memory_versions (memory_id, version, ch
 	title_hash, scope, of, state, title, content, keywords, sources)
 	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)`
 
-// write writes m with the statement, and its version.
+// write runs the statement for m, and stores its version.
 func (ms Memories) write(
 	ctx context.Context, tx *sql.Tx, statement string, m Memory, act MemoryAct, by Change,
 ) (Memory, error) {
@@ -328,9 +326,9 @@ const emptyMemoryVersions = `UPDATE memory_versions
 	SET of = '', title = '', content = '', keywords = '[]', sources = '[]'
 	WHERE chat_key = ?1 AND memory_id = ?2`
 
-// Forget removes a memory of the chat with all that its versions said, or returns [ErrNotFound]. What is left says who
-// created, changed and forgot it, when and why. The words are overwritten in the database's file as soon as its log is
-// empty; copies that were made before, and the History, are not touched.
+// Forget removes a memory of the chat with the texts of all its versions, or returns [ErrNotFound]. Only the authors,
+// times and reasons of its changes remain. The texts are overwritten in the database file as soon as its log is empty;
+// earlier copies and the History are not touched.
 func (ms Memories) Forget(ctx context.Context, key chat.Key, id string, by Change) error {
 	err := ms.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := ms.forget(ctx, tx, Memory{Key: key, ID: id}, by)
@@ -342,7 +340,7 @@ func (ms Memories) Forget(ctx context.Context, key chat.Key, id string, by Chang
 	return nil
 }
 
-// forget returns the memory as it was. It has done nothing when it fails with one of this package's errors.
+// forget returns the memory as it was. It has no effect if it fails with one of this package's errors.
 func (ms Memories) forget(ctx context.Context, tx *sql.Tx, m Memory, by Change) (Memory, error) {
 	old, err := loadMemory(ctx, tx, m.Key, m.ID)
 	if err != nil {
@@ -354,8 +352,8 @@ func (ms Memories) forget(ctx context.Context, tx *sql.Tx, m Memory, by Change) 
 	return old, overwriting(ctx, tx, func() error { return ms.remove(ctx, tx, old, by) })
 }
 
-// remove deletes the text everywhere, in old versions, too, and leaves an empty version that says who
-// removed it. Of the title only a hash remains.
+// remove deletes the text everywhere, including old versions, and leaves an empty version with the author of the
+// removal. Of the title only a hash remains.
 func (ms Memories) remove(ctx context.Context, tx *sql.Tx, m Memory, by Change) error {
 	if _, err := tx.ExecContext(ctx, deleteMemory, m.Key.String(), m.ID); err != nil {
 		return fmt.Errorf("delete memory: %w", err)
@@ -371,7 +369,7 @@ func (ms Memories) remove(ctx context.Context, tx *sql.Tx, m Memory, by Change) 
 	return nil
 }
 
-// overwriting makes what f deletes be overwritten. Otherwise its place is only marked as free, and its words stay in
+// overwriting makes SQLite overwrite what f deletes. Otherwise the space is only marked as free, and the text stays in
 // the file.
 func overwriting(ctx context.Context, tx *sql.Tx, f func() error) error {
 	if _, err := tx.ExecContext(ctx, `PRAGMA secure_delete = ON`); err != nil {

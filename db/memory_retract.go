@@ -8,10 +8,10 @@ import (
 	"magpie/internal/chat"
 )
 
-// unlearner is recorded as the author of changes that follow from a recalled message.
+// unlearner is the recorded author of changes caused by a recalled message.
 const unlearner = "magpie"
 
-// What the bot has answered is no source of its own: it goes with the question.
+// The bot's answers are not sources of their own: they go with the question.
 const memoriesOf = `SELECT m.id, NOT EXISTS (SELECT 1 FROM memory_versions v WHERE v.memory_id = m.id AND v.act = 'changed' AND v.who <> ?3)
 	AND NOT EXISTS (SELECT 1 FROM json_each(m.sources) s WHERE s.value NOT LIKE 'answer:%' AND NOT EXISTS (
 		SELECT 1 FROM messages x WHERE x.chat_key = ?1 AND x.message_id = s.value AND x.state = 'recalled'))
@@ -20,10 +20,10 @@ const memoriesOf = `SELECT m.id, NOT EXISTS (SELECT 1 FROM memory_versions v WHE
 	)
 	ORDER BY m.number`
 
-// derived is a memory that was made of messages.
+// derived is a memory that was derived from messages.
 type derived struct {
 	id    string
-	alone bool // all of them were taken back, and nobody has changed it
+	alone bool // all sources were recalled, and nobody has changed it
 }
 
 func (ms Memories) derived(ctx context.Context, tx *sql.Tx, key chat.Key, ids []string) ([]derived, error) {
@@ -39,8 +39,8 @@ func scanDerived(scan scanner) (m derived, err error) {
 	return m, err
 }
 
-// retract deletes memories that come from recalled messages alone. A memory that also has other
-// sources, or was changed since, is only proposed again, until somebody approves it.
+// retract deletes memories whose only sources were recalled. A memory with other sources, or one that was changed
+// since, is set back to proposed until somebody approves it.
 func (ms Memories) retract(ctx context.Context, tx *sql.Tx, key chat.Key, ids []string) error {
 	by := Change{Who: unlearner, Why: recalled}
 	found, err := ms.derived(ctx, tx, key, ids)

@@ -14,21 +14,21 @@ import (
 	"magpie/internal/text"
 )
 
-// Bounds of a memory. A longer title or list is cut, a longer text is refused.
+// Limits of a memory. A longer title or list is cut, a longer text is rejected.
 const (
 	MaxMemoryText  = 8000 // runes
 	maxTitle       = 120  // runes
 	maxKeywords    = 32
 	maxKeyword     = 64 // runes
 	maxSources     = 100
-	titleFromWords = 40 // runes of the text that become a title
+	titleFromWords = 40 // runes of the text used as the title
 )
 
-// ErrBadMemory says that a memory cannot be stored as it is.
+// ErrBadMemory means that a memory cannot be stored as it is.
 var ErrBadMemory = errors.New("not a memory")
 
-// Tidy returns m as it is stored: complete, bounded and valid UTF-8. Anything that cannot be corrected
-// is an [ErrBadMemory].
+// Tidy returns m as it is stored: complete, within limits and valid UTF-8. If that is not possible, it returns
+// [ErrBadMemory].
 func (m Memory) Tidy() (Memory, error) {
 	m.Text = strings.TrimSpace(valid(m.Text))
 	m.Title = oneLine(m.Title, maxTitle)
@@ -42,12 +42,12 @@ func (m Memory) Tidy() (Memory, error) {
 	if m.State == "" {
 		m.State = ActiveMemory
 	}
-	// A memory of the chat belongs to nobody in particular; a leftover subject would hide it.
+	// A memory of the chat has no subject; a leftover one would hide it.
 	if m.Scope == ChatScope {
 		m.Of = ""
 	}
 	m.Keywords = tidyKeywords(m.Keywords)
-	// The newest sources are kept, since they support the present text.
+	// The newest sources are kept, since they support the current text.
 	if len(m.Sources) > maxSources {
 		m.Sources = m.Sources[len(m.Sources)-maxSources:]
 	}
@@ -66,12 +66,12 @@ func (m Memory) Tidy() (Memory, error) {
 	return m, nil
 }
 
-// valid is s as SQLite, JSON and people can read it.
+// valid returns s as SQLite, JSON and people can read it.
 func valid(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// oneLine is s without breaks and of bounded length.
+// oneLine shortens s to one line of limited length.
 func oneLine(s string, most int) string {
 	visible := strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -82,7 +82,7 @@ func oneLine(s string, most int) string {
 	return text.Shorten(text.OneLine(visible), most)
 }
 
-// tidyKeywords bounds number and length: they come from a model, and each of them costs room in the index.
+// tidyKeywords limits number and length: keywords come from a model, and each takes space in the index.
 func tidyKeywords(words []string) []string {
 	var kept []string
 	for _, w := range words {
@@ -94,25 +94,26 @@ func tidyKeywords(words []string) []string {
 	return kept
 }
 
-// same reports whether m says nothing that old does not say.
+// same reports whether m has no content that old lacks.
 func (m Memory) same(old Memory) bool {
 	return m.Scope == old.Scope && m.Of == old.Of && m.State == old.State && m.Title == old.Title && m.Text == old.Text &&
 		slices.Equal(m.Keywords, old.Keywords) && slices.Equal(m.Sources, old.Sources)
 }
 
-// list is a list as it is stored.
+// list encodes a list for storage.
 func list(s []string) string {
 	if len(s) == 0 {
 		return "[]"
 	}
 	data, err := json.Marshal(s)
 	if err != nil {
-		panic(err) // made of strings only
+		panic(err) // it contains only strings
 	}
 	return string(data)
 }
 
-// titleHash tells whether a title was that of a memory, to somebody who knows both, and nothing else.
+// titleHash lets somebody who knows both a memory and a title check whether they belong together, and reveals nothing
+// else.
 func titleHash(m Memory) string {
 	sum := sha256.Sum256([]byte(m.ID + "\n" + m.Title))
 	return hex.EncodeToString(sum[:])

@@ -13,45 +13,45 @@ import (
 	"magpie/internal/chat"
 )
 
-// Action is what an agent did with a tool, or what was decided about that: the content of those messages of the History
-// whose role is tool or system. It is there for people who want to know later what happened; no prompt holds it. Its
-// texts are those that the History may hold, cut.
+// Action is a tool call of an agent, or a decision about one. It is the content of messages in the History whose role
+// is tool or system. It is for people who want to know later what happened; no prompt contains it. Its texts are
+// redacted for the History and shortened.
 type Action struct {
-	Use      string  `json:"use,omitempty"` // the agent's id of the use of the tool, or the id of the approval
+	Use      string  `json:"use,omitempty"` // the agent's ID of the tool call, or the ID of the approval
 	Tool     string  `json:"tool"`
-	Input    string  `json:"input,omitempty"`  // as JSON, which may be cut
-	Output   string  `json:"output,omitempty"` // of a tool that has ended
+	Input    string  `json:"input,omitempty"`  // JSON, possibly shortened
+	Output   string  `json:"output,omitempty"` // of a tool that has finished
 	Ended    bool    `json:"ended,omitempty"`
 	Failed   bool    `json:"failed,omitempty"`
 	Decision Outcome `json:"decision,omitempty"` // empty = the agent did it, see Ended
-	Rule     int64   `json:"rule,omitempty"`     // the rule of the chat that has allowed it
-	Reason   string  `json:"reason,omitempty"`   // why it was decided so, or what was answered
+	Rule     int64   `json:"rule,omitempty"`     // the rule of the chat that allowed it
+	Reason   string  `json:"reason,omitempty"`   // the reason of the decision, or the answers
 }
 
-// Outcome is how it was decided what an agent may do.
+// Outcome is the decision about a tool call.
 type Outcome string
 
-// The verdicts.
+// The decisions.
 const (
 	AllowedOnce   Outcome = "allowed"
-	AllowedAlways Outcome = "always" // in the chat, from then on
+	AllowedAlways Outcome = "always" // in this chat from then on
 	AllowedByRule Outcome = "rule"
-	Denied        Outcome = "denied" // by somebody, or without asking anybody
+	Denied        Outcome = "denied" // by a user, or without asking
 	Unanswered    Outcome = "expired"
 	NotNeeded     Outcome = "withdrawn"
 )
 
-// RecordedAction is an action at its place in the History.
+// RecordedAction is an action with its place in the History.
 type RecordedAction struct {
 	Action
 	Key   chat.Key
 	Turn  int64
 	Epoch int64
-	By    chat.Actor // who has decided; an empty ID = nobody
+	By    chat.Actor // who decided; an empty ID = nobody
 	Time  time.Time
 }
 
-// id is the message id of an action: what is recorded twice is one message.
+// id is the message ID of an action: an action recorded twice is one message.
 func (r RecordedAction) id() string {
 	kind := "tool"
 	switch {
@@ -63,7 +63,7 @@ func (r RecordedAction) id() string {
 	return strings.TrimSuffix(fmt.Sprintf("%s:%d:%s:%s", kind, r.Turn, r.Use, r.Decision), ":")
 }
 
-// message is the action as the History holds it.
+// message converts the action for the History.
 func (r RecordedAction) message() (chat.Message, error) {
 	var content bytes.Buffer
 	out := json.NewEncoder(&content)
@@ -81,10 +81,10 @@ func (r RecordedAction) message() (chat.Message, error) {
 	}, nil
 }
 
-// Actions is what agents have done with their tools, and what was decided about that.
+// Actions stores tool calls and decisions about them.
 type Actions struct{ db *DB }
 
-// Actions gives what agents have done.
+// Actions returns the tool calls in the database.
 func (ms Messages) Actions() Actions { return Actions(ms) }
 
 // Record adds actions of turns to the History.
@@ -114,7 +114,7 @@ func (as Actions) record(ctx context.Context, tx *sql.Tx, list []RecordedAction)
 		}
 		id, err := storeMessage(ctx, tx, &m)
 		if err == nil {
-			err = as.db.Index().passing(ctx, tx, id) // of what was said before
+			err = as.db.Index().passing(ctx, tx, id) // of earlier messages
 		}
 		if err != nil {
 			return err
@@ -123,8 +123,8 @@ func (as Actions) record(ctx context.Context, tx *sql.Tx, list []RecordedAction)
 	return nil
 }
 
-// firstAction is in front of all that was said: the numbers of what was said must be close together, since search takes
-// messages with numbers that are close for neighbors.
+// firstAction is before all messages: their seqs must be dense, since search treats messages with close seqs as
+// neighbors.
 const firstAction = -1 << 62
 
 const nextAction = `SELECT COALESCE(MAX(seq), ?2) + 1 FROM messages WHERE chat_key = ?1 AND seq < ?3`
@@ -135,8 +135,8 @@ const selectDecided = `SELECT ` + messageColumns + `, chat_key FROM messages IND
 const selectAllDecided = `SELECT ` + messageColumns + `, chat_key FROM messages INDEXED BY messages_decided
 	WHERE role = 'system' AND sent_at >= ?2 AND sent_at < ?3 ORDER BY sent_at, chat_key, seq`
 
-// Decisions lists what was decided between two times about the tools of a chat's agents, oldest first; of all chats, if
-// key is the zero Key.
+// Decisions lists the decisions about tool calls in a chat between two times, oldest first. The zero key means all
+// chats.
 func (as Actions) Decisions(ctx context.Context, key chat.Key, from, until time.Time) ([]RecordedAction, error) {
 	query := selectDecided
 	if key == (chat.Key{}) {

@@ -11,13 +11,13 @@ import (
 	"magpie/internal/chat"
 )
 
-// Background is what was said in groups, but not to the bot.
+// Background stores group messages that were not addressed to the bot.
 type Background struct{ db *DB }
 
-// Background gives what was overheard.
+// Background returns the background messages in the database.
 func (d *DB) Background() Background { return Background{d} }
 
-// isLate bounds what is looked at to the newest messages of the chat.
+// isLate limits the search to the newest messages of the chat.
 const isLate = ` AND seq >= (SELECT next_seq FROM chats WHERE key = ?1) - 500`
 
 const selectOverheard = `SELECT ` + messageColumns + ` FROM messages WHERE chat_key = ?1 AND epoch = ?2 AND class = 'overheard' AND role = 'user'
@@ -26,8 +26,8 @@ const selectOverheard = `SELECT ` + messageColumns + ` FROM messages WHERE chat_
 	)
 	AND sent_at <= ?4` + notRecalled + isLate + ` ORDER BY sent_at DESC, seq DESC LIMIT ?5`
 
-// Overheard is what was said in a group but not to the bot, after the questions of turn seen and until a time: the
-// newest messages of an epoch, in the order in which they were written. With no such turn it goes back further.
+// Overheard returns the group messages that were not addressed to the bot, after the questions of turn seen and until a
+// time: the newest of an epoch, in the order in which they were written. Without such a turn it goes back further.
 func (b Background) Overheard(
 	ctx context.Context, key chat.Key, epoch, seen int64, until time.Time, most int,
 ) ([]chat.Message, error) {
@@ -43,8 +43,8 @@ const lastAddressed = `SELECT sent_at, (SELECT COUNT(*) FROM messages o WHERE o.
 	FROM messages m WHERE chat_key = ?1 AND role = 'user' AND class <> 'overheard' AND turn_id < ?2` + isLate + `
 	ORDER BY seq DESC LIMIT 1`
 
-// Addressed tells when the bot was last spoken to in a chat before a turn, and how many messages it has overheard there
-// since; the zero time when that is long ago.
+// Addressed returns when the bot was last addressed in a chat before a turn, and the number of background messages
+// since; the zero time if that is long ago.
 func (b Background) Addressed(ctx context.Context, key chat.Key, turn int64) (at time.Time, overheard int, err error) {
 	var ms int64
 	err = b.db.read.QueryRowContext(ctx, lastAddressed, key.String(), turn).Scan(&ms, &overheard)
@@ -56,8 +56,8 @@ func (b Background) Addressed(ctx context.Context, key chat.Key, turn int64) (at
 	return fromMillis(ms), overheard, nil
 }
 
-// Store stores what was said in a chat of which no event has told, unless a new conversation has begun there by now.
-// What is known changes nothing.
+// Store stores messages of a chat for which no event arrived, unless a new conversation has begun there. Known messages
+// are ignored.
 func (b Background) Store(ctx context.Context, key chat.Key, epoch int64, list []chat.Incoming) error {
 	err := b.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		c, err := loadChat(ctx, tx, key)

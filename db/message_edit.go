@@ -10,10 +10,10 @@ import (
 	"magpie/internal/chat"
 )
 
-// editID is the message id of the version of a message after this many edits.
+// editID is the message ID of a message's version after that many edits.
 func editID(id string, times int) string { return fmt.Sprintf("edit:%s:%d", id, times) }
 
-// Answerable is the platform's id of a message of the History.
+// Answerable is the platform's ID of a message in the History.
 func Answerable(id string) string {
 	if rest, ok := strings.CutPrefix(id, "edit:"); ok {
 		return rest[:max(0, strings.LastIndexByte(rest, ':'))]
@@ -27,7 +27,7 @@ func Answerable(id string) string {
 // unknown, is not talk, or is unchanged has no effect.
 func (ms Messages) Edit(ctx context.Context, e Inbound) (a AcceptResult, err error) {
 	err = ms.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		// The function may run again after a conflict, so it starts from nothing.
+		// The function may run again after a conflict, so it starts from scratch.
 		a = AcceptResult{}
 		list, err := versions(ctx, tx, e.Key.String(), e.ID)
 		if err != nil || len(list) == 0 {
@@ -50,7 +50,7 @@ func (ms Messages) Edit(ctx context.Context, e Inbound) (a AcceptResult, err err
 	return a, nil
 }
 
-// same reports whether a version says what an entry says, with the same files.
+// same reports whether a version has the same text and files as e.
 func (ms Messages) same(ctx context.Context, tx *sql.Tx, old version, e Inbound) (bool, error) {
 	msgs := []chat.Message{old.Message}
 	if err := ms.db.Files().attach(ctx, tx, old.Key, msgs); err != nil {
@@ -90,7 +90,7 @@ func (ms Messages) replace(ctx context.Context, tx *sql.Tx, old version, e Inbou
 		return m.Turn, nil
 	case m.Class != chat.Talk:
 		return 0, nil
-	case old.Turn == 0: // it was said to nobody before
+	case old.Turn == 0: // it was not addressed to the bot before
 		e.Held = nil
 	}
 	if err := e.count(ctx, tx); err != nil {

@@ -10,20 +10,20 @@ import (
 	"magpie/internal/chat"
 )
 
-// Effect is one thing that a message changes, in the transaction that stores the message. Only this package declares
+// Effect is one change caused by a message, made in the transaction that stores the message. Only this package declares
 // effects.
 type Effect interface {
 	apply(ctx context.Context, tx *sql.Tx, a *accepting) error
 }
 
-// accepting is a message while it is being stored: what its effects work on.
+// accepting is a message being stored, for its effects.
 type accepting struct {
 	db      *DB
 	in      Inbound
-	message chat.Message // as it stands in the History
+	message chat.Message // as stored in the History
 }
 
-// exec runs a statement for the chat of the message: its key is the first argument.
+// exec runs a statement for the chat of the message, whose key is the first argument.
 func (a *accepting) exec(ctx context.Context, tx *sql.Tx, what, statement string, args ...any) error {
 	if _, err := tx.ExecContext(ctx, statement, append([]any{a.in.Key.String()}, args...)...); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
@@ -31,12 +31,12 @@ func (a *accepting) exec(ctx context.Context, tx *sql.Tx, what, statement string
 	return nil
 }
 
-// StartConversation raises the chat's epoch: no later prompt holds anything from before this message. A message that is
-// talk is the first one of the new conversation.
+// StartConversation raises the chat's epoch: no later prompt contains anything from before this message. A message that
+// is talk is the first one of the new conversation.
 type StartConversation struct{}
 
-// apply raises the epoch. The message that asked for it belongs to the new conversation if it is talk,
-// and to the old one if it is a command.
+// apply raises the epoch. The message itself belongs to the new conversation if it is talk, and to the old one if it is
+// a command.
 func (StartConversation) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
 	for _, statement := range []string{keepTopic, raiseEpoch} {
 		if err := a.exec(ctx, tx, "start a conversation", statement); err != nil {
@@ -56,7 +56,7 @@ func (StartConversation) apply(ctx context.Context, tx *sql.Tx, a *accepting) er
 const moveToEpoch = `UPDATE messages SET epoch = (SELECT epoch FROM chats WHERE key = ?1)
 	WHERE chat_key = ?1 AND seq = ?2 RETURNING epoch`
 
-// RequestSummary asks for a summary of the chat; see [Chats.Compact] and [Chats.AnswerCompact].
+// RequestSummary requests a summary of the chat; see [Chats.Compact] and [Chats.AnswerCompact].
 type RequestSummary struct{}
 
 func (RequestSummary) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
@@ -66,7 +66,7 @@ func (RequestSummary) apply(ctx context.Context, tx *sql.Tx, a *accepting) error
 // StopTurns stops turns of the chat; see [Turns.Stop].
 type StopTurns struct{ Turns []int64 }
 
-// apply names the chat as well as the turn, so that a forged number of a turn stops nothing elsewhere.
+// apply matches the chat as well as the turn, so that a forged turn number stops nothing elsewhere.
 func (e StopTurns) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
 	for _, turn := range e.Turns {
 		if _, err := tx.ExecContext(ctx, stopTurn, turn, a.in.Key.String()); err != nil {
@@ -76,8 +76,8 @@ func (e StopTurns) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
 	return nil
 }
 
-// DropTurn drops an interrupted turn of the chat, so that nobody can go on with it. Over is what it looks like from
-// then on. Nothing happens when somebody has decided about it before.
+// DropTurn drops an interrupted turn of the chat, so that nobody can continue it. Over is its final card. It has no
+// effect if there was a decision before.
 type DropTurn struct {
 	Turn int64
 	Over chat.Card
@@ -91,22 +91,22 @@ func (e DropTurn) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
 	return err
 }
 
-// SetTitle gives the chat's conversation a title, in place of the one that it has.
+// SetTitle replaces the title of the chat's conversation.
 type SetTitle struct{ Title string }
 
 func (e SetTitle) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
 	return a.exec(ctx, tx, "change the title", changeTopic, e.Title)
 }
 
-// ResumeSession goes on with a session that the chat has had. It names the session, and where it is resumed. A session
-// that the chat has never had is an [ErrNotFound].
+// ResumeSession resumes an earlier session of the chat. Session names it, and where it is resumed. If the chat never
+// had it, the result is [ErrNotFound].
 type ResumeSession struct{ Session Session }
 
 func (e ResumeSession) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
 	return goBack(ctx, tx, a.in.Key, e.Session)
 }
 
-// The settings of a chat, each as an effect of its own; an empty value means the configured one. See [Settings].
+// The settings of a chat, one effect each; an empty value means the configured one. See [Settings].
 type (
 	SetProject struct{ Project string }
 	SetMode    struct{ Mode string }
@@ -145,8 +145,8 @@ func (e SetNotify) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
 	return changeSettings(ctx, tx, a.in.Key, func(s *Settings) { s.Notify = e.Notify })
 }
 
-// MemoryReply is the reply to a message that changes a memory, in place of [Inbound.Reply]. The memory is as it was
-// saved, or as it was before it was forgotten; err is one of this package's errors when nothing was changed.
+// MemoryReply returns the reply to a message that changes a memory, in place of [Inbound.Reply]. m is the memory as
+// saved, or as it was before it was forgotten; err is one of this package's errors if nothing was changed.
 type MemoryReply func(m Memory, err error) string
 
 // SaveMemory saves a memory; see [Memories.Save].
@@ -161,7 +161,7 @@ func (e SaveMemory) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
 	return a.changedMemory(e.Reply, m, err)
 }
 
-// ForgetMemory forgets a memory; see [Memories.Forget]. With a version given, that version is the one to be forgotten.
+// ForgetMemory forgets a memory; see [Memories.Forget]. If Version is set, it must be the current version.
 type ForgetMemory struct {
 	Memory Memory
 	By     Change
@@ -173,7 +173,7 @@ func (e ForgetMemory) apply(ctx context.Context, tx *sql.Tx, a *accepting) error
 	return a.changedMemory(e.Reply, m, err)
 }
 
-// changedMemory answers the message. An error that people can do something about does not fail the transaction.
+// changedMemory stores the reply. An error that users can act on does not fail the transaction.
 func (a *accepting) changedMemory(reply MemoryReply, m Memory, err error) error {
 	harmless := slices.ContainsFunc([]error{ErrNotFound, ErrForgotten, ErrChanged, ErrTooManyMemories, ErrBadMemory},
 		func(known error) bool { return errors.Is(err, known) })
@@ -184,7 +184,7 @@ func (a *accepting) changedMemory(reply MemoryReply, m Memory, err error) error 
 	return nil
 }
 
-// GrantAccess lets a user, or everybody in a chat, talk to the bot; see [Grants].
+// GrantAccess grants access to a user, or to everyone in a chat; see [Grants].
 type GrantAccess struct {
 	Subject string
 	Name    string // may be empty
@@ -198,7 +198,7 @@ func (e GrantAccess) apply(ctx context.Context, tx *sql.Tx, a *accepting) error 
 	return nil
 }
 
-// RevokeAccess deletes what was decided about a user or a chat; see [Grants].
+// RevokeAccess deletes the decision about a user or a chat; see [Grants].
 type RevokeAccess struct{ Subject string }
 
 func (e RevokeAccess) apply(ctx context.Context, tx *sql.Tx, _ *accepting) error {
@@ -208,7 +208,7 @@ func (e RevokeAccess) apply(ctx context.Context, tx *sql.Tx, _ *accepting) error
 	return nil
 }
 
-// RevokeRule ends a rule of the chat, if it is in force; see [Rules].
+// RevokeRule ends an active rule of the chat; see [Rules].
 type RevokeRule struct{ Number int64 }
 
 func (e RevokeRule) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {

@@ -13,17 +13,17 @@ const selectExport = `SELECT ` + messageColumns + `, key, kind, epoch < now
 	FROM (SELECT key, kind, epoch AS now FROM chats WHERE ?1 = '' OR key = ?1 ORDER BY key) CROSS JOIN messages ON chat_key = key` + notRecalled + `
 	ORDER BY key, seq`
 
-// All walks through the History of all chats as it is at this moment: chat by chat, each in its order.
+// All iterates over the current History of all chats: chat by chat, each in order.
 func (rs Records) All(ctx context.Context) iter.Seq2[Record, error] { return rs.read(ctx, "") }
 
-// Range is [Records.All] of one chat, which may be one that does not exist.
+// Range is [Records.All] for one chat, which need not exist.
 func (rs Records) Range(ctx context.Context, key chat.Key) iter.Seq2[Record, error] {
 	return rs.read(ctx, key.String())
 }
 
 const countExport = `SELECT COUNT(*) FROM messages WHERE (?1 = '' OR chat_key = ?1)` + notRecalled
 
-// Count is how many records [Records.Prompts] gives, or [Records.All] if the key is zero. It reads no texts.
+// Count returns how many records [Records.Range] yields, or [Records.All] for the zero key. It reads no texts.
 func (rs Records) Count(ctx context.Context, key chat.Key) (n int64, err error) {
 	only := ""
 	if key != (chat.Key{}) {
@@ -49,8 +49,7 @@ func (rs Records) read(ctx context.Context, only string) iter.Seq2[Record, error
 	}
 }
 
-// walk calls f for every message until f returns false. It reads row by row and keeps one connection
-// busy meanwhile.
+// walk calls f for every message until f returns false. It reads row by row and occupies one connection meanwhile.
 func (rs Records) walk(ctx context.Context, only string, f func(Record) bool) (err error) {
 	rows, err := rs.db.read.QueryContext(ctx, selectExport, only)
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"magpie/internal/chat"
 )
 
-// Files is what belongs to messages and does not come with them.
+// Files stores the attachments of messages.
 type Files struct{ db *DB }
 
-// Files gives the files of the database.
+// Files returns the files in the database.
 func (d *DB) Files() Files { return Files{d} }
 
 const insertFile = `INSERT INTO files (chat_key, message_id, number, kind, held_by, file_key, name, length_ms, state, created_at)
@@ -22,7 +22,7 @@ const insertFile = `INSERT INTO files (chat_key, message_id, number, kind, held_
 	), ?3, ?4, ?5, ?6, ?7, 'wanted', ?8)
 	RETURNING number`
 
-// insert stores that files belong to a message, which is being stored. They are still to be fetched.
+// insert adds files to a message that is being stored. They are yet to be fetched.
 func (fs Files) insert(
 	ctx context.Context, tx *sql.Tx, key chat.Key, message string, files []chat.File,
 ) ([]chat.File, error) {
@@ -39,8 +39,7 @@ func (fs Files) insert(
 	return added, nil
 }
 
-// Insert stores that more files belong to a message that is known, such as those of the one that it answers. It returns
-// them with their numbers.
+// Insert adds files to a known message, such as those of the message it quotes. It returns them with their numbers.
 func (fs Files) Insert(
 	ctx context.Context, key chat.Key, message string, files []chat.File,
 ) (added []chat.File, err error) {
@@ -54,7 +53,7 @@ func (fs Files) Insert(
 const selectFiles = `SELECT message_id, number, kind, held_by, file_key, name, length_ms, state, path, said FROM files
 	WHERE chat_key = ?1 AND message_id IN (SELECT value FROM json_each(?2)) ORDER BY message_id, number`
 
-// attach adds the files to messages of a chat, with one query for all of them.
+// attach adds the files to messages of a chat, with one query.
 func (fs Files) attach(ctx context.Context, q querier, key chat.Key, msgs []chat.Message) (err error) {
 	ids, at := make([]string, len(msgs)), make(map[string]int, len(msgs))
 	for i, m := range msgs {
@@ -121,7 +120,7 @@ const expireFiles = `UPDATE files SET state = 'past', path = '', said = '' WHERE
 const forgetFiles = `DELETE FROM files WHERE state = 'past' AND created_at < ?1 AND NOT EXISTS (SELECT 1 FROM messages m
 	WHERE m.chat_key = files.chat_key AND m.message_id = files.message_id)`
 
-// Expire notes that the files that came before a time are not there any more.
+// Expire records that files from before a time are gone.
 func (fs Files) Expire(ctx context.Context, before time.Time) (files int, err error) {
 	res, err := fs.db.engine.Exec(ctx, expireFiles, millis(before))
 	if err == nil {
@@ -138,8 +137,7 @@ func (fs Files) Expire(ctx context.Context, before time.Time) (files int, err er
 	return files, nil
 }
 
-// A message that answers another one has that one's files as well, and says what it said; it may stand in a topic of
-// its own.
+// A reply also has the files and the text of the message it quotes; it may be in a topic of its own.
 const filesOf = ` WHERE chat_key IN (SELECT c.key FROM chats c` + ofRoom + `)
 	AND (message_id IN (SELECT value FROM json_each(?2)) OR held_by IN (SELECT value FROM json_each(?2)))`
 
@@ -147,8 +145,8 @@ const pathsOfMessages = `SELECT DISTINCT path FROM files` + filesOf + ` AND path
 
 const dropFiles = `UPDATE files SET state = 'past', path = '', said = '', name = ''` + filesOf
 
-// drop removes the files of recalled messages of a chat or its topics from the database, also where
-// they are quoted, and returns their paths for the caller to delete.
+// drop removes the files of recalled messages of a chat or its topics from the database, including quotes of them, and
+// returns their paths for the caller to delete.
 func (fs Files) drop(ctx context.Context, tx *sql.Tx, key chat.Key, ids []string) ([]string, error) {
 	paths, err := collect(ctx, tx, scanText, pathsOfMessages, key.String(), list(ids))
 	if err != nil {
@@ -160,13 +158,13 @@ func (fs Files) drop(ctx context.Context, tx *sql.Tx, key chat.Key, ids []string
 	return paths, nil
 }
 
-// The card of an answer is known by the message that shows it.
+// A card is identified by the message that shows it.
 const answerShownBy = `SELECT ` + messageColumns + ` FROM messages WHERE chat_key = ?1` + notRecalled + ` AND message_id IN (
 	SELECT 'answer:' || id FROM (SELECT id, card_id FROM turns WHERE chat_key = ?1 ORDER BY id DESC LIMIT 300)
 	WHERE card_id = ?2 OR substr(card_id, 1, length(?2) + 1) = ?2 || '/')`
 
-// Quoted is a message of a chat by the platform's id, with its files: also an answer by the message that shows its
-// card. It returns [ErrNotFound] when that is not known, or does not stand any more.
+// Quoted returns a message of a chat with its files, by its platform ID; for an answer that is the ID of its card's
+// message. It returns [ErrNotFound] if the message is unknown or was recalled.
 func (fs Files) Quoted(ctx context.Context, key chat.Key, id string) (chat.Message, error) {
 	for _, query := range []struct{ sql, id string }{{selectMessagesByID, list([]string{id})}, {answerShownBy, id}} {
 		msgs, err := queryMessages(ctx, fs.db.read, key, query.sql, key.String(), query.id)

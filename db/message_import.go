@@ -13,46 +13,46 @@ import (
 	"magpie/internal/chat"
 )
 
-// Record is a message on its way from one database to another. Its Seq and Turn mean nothing there.
+// Record is a message in transit between databases. Its Seq and Turn have no meaning there.
 type Record struct {
 	chat.Message
-	Kind chat.Kind // of the chat; empty = not known
-	// Epoch is that of a conversation which has been ended, by /new; else the message belongs to the chat's current one
+	Kind chat.Kind // of the chat; empty = unknown
+	// Past means that the message's Epoch is that of a conversation that /new has ended; otherwise the message belongs
+	// to the chat's current one
 	Past bool
 }
 
-// Records is the whole History as it is written to files and read from them.
+// Records exports and imports the History.
 type Records struct{ db *DB }
 
-// Records gives the records of the database.
+// Records returns the records of the database.
 func (d *DB) Records() Records { return Records{d} }
 
-// Import takes messages from elsewhere into the History, all or none, and says how many of them were new. One that is
-// known changes nothing, unless it says that the conversation is over which it belongs to. They belong to no turn, so
-// nobody answers them.
+// Import adds messages to the History, all or none, and returns the number of new ones. A known message changes
+// nothing, unless it says that its conversation has ended. Imported messages belong to no turn, so nobody answers them.
 func (rs Records) Import(ctx context.Context, list []Record) (added int, err error) {
 	return rs.NewImporter().Import(ctx, list)
 }
 
-// Importer takes in messages in several steps. Within a chat they keep their order; what is older than all that the
-// chat had before comes in front of it, everything else behind.
+// Importer imports messages in several steps. Within a chat they keep their order; messages older than everything in
+// the chat go before it, all others after it.
 type Importer struct {
 	db    *DB
 	chats map[chat.Key]*place
 }
 
-// place says where the messages of one chat go.
+// place is where the messages of one chat go.
 type place struct {
-	first int64 // when the first message was written that the chat had before
-	seq   int64 // of that message
-	front int64 // the next place in front of it
+	first int64 // the time of the chat's first message before the import
+	seq   int64 // its seq
+	front int64 // the next seq before it
 }
 
 // NewImporter makes an importer.
 func (rs Records) NewImporter() *Importer { return &Importer{db: rs.db, chats: map[chat.Key]*place{}} }
 
-// Import imports the next messages, all or none. The importer must not be used after an error, because its
-// places may not match the database any more.
+// Import imports the next messages, all or none. The importer must not be used after an error, because its places may
+// no longer match the database.
 func (im *Importer) Import(ctx context.Context, list []Record) (added int, err error) {
 	err = im.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		last := int64(0)
@@ -63,14 +63,14 @@ func (im *Importer) Import(ctx context.Context, list []Record) (added int, err e
 			}
 			if fresh {
 				added++
-				// An imported answer of this program names its turn; new turns must not get the same number.
+				// An imported answer of this program contains its turn number; new turns must not reuse it.
 				last = max(last, ownTurn(list[i].ID))
 			}
 		}
 		if err := passTurn(ctx, tx, last); err != nil {
 			return err
 		}
-		// The index gets a share in the same transaction, so that it does not fall behind a long import.
+		// The index gets its share in the same transaction, so that it does not fall behind a long import.
 		return im.db.Index().try(ctx, tx, added+2*indexBatch)
 	})
 	if err != nil {
@@ -81,8 +81,8 @@ func (im *Importer) Import(ctx context.Context, list []Record) (added int, err e
 
 const addChat = `INSERT INTO chats (no, key, kind) VALUES ((SELECT COALESCE(MAX(no), 0) + 1 FROM chats), ?1, ?2) ON CONFLICT (key) DO NOTHING`
 
-// importRecord is idempotent: a message that is known is skipped, so an interrupted import can be repeated.
-// Messages of the past are placed before the oldest one of the chat.
+// importRecord is idempotent: a known message is skipped, so an interrupted import can be repeated. Messages of the
+// past are placed before the oldest one of the chat.
 func (im *Importer) importRecord(ctx context.Context, tx *sql.Tx, r *Record, batch int) (fresh bool, err error) {
 	p := im.chats[r.Key]
 	if p == nil {
@@ -103,7 +103,7 @@ func (im *Importer) importRecord(ctx context.Context, tx *sql.Tx, r *Record, bat
 		return false, err
 	}
 	known, err := isKnown(ctx, tx, &m)
-	// The export says that the conversation was ended, although it goes on here.
+	// In the export the conversation has ended, although it is the current one here.
 	if err == nil && known && r.Past {
 		err = endConversation(ctx, tx, &m)
 	}
@@ -124,7 +124,7 @@ func (im *Importer) importRecord(ctx context.Context, tx *sql.Tx, r *Record, bat
 
 const oldestMessage = `SELECT sent_at, seq FROM messages WHERE chat_key = ?1 AND seq >= ?2 ORDER BY seq LIMIT 1`
 
-// oldest reserves room for a batch before the oldest message, so that sequence numbers stay in the order of time.
+// oldest reserves room for a batch before the oldest message, so that sequence numbers follow the order of time.
 func oldest(ctx context.Context, tx *sql.Tx, key chat.Key, batch int) (*place, error) {
 	p := place{first: math.MinInt64}
 	err := tx.QueryRowContext(ctx, oldestMessage, key.String(), firstSeq).Scan(&p.first, &p.seq)
@@ -135,15 +135,15 @@ func oldest(ctx context.Context, tx *sql.Tx, key chat.Key, batch int) (*place, e
 	return &p, nil
 }
 
-// room is how many messages an import may put in front of a chat's first one, when its first step takes in batch
-// messages of all chats: enough for thousands of such steps, but always a small part of the places that are left, so
-// that there can be thousands of imports too. Seqs may be negative, see [firstSeq].
+// room is how many seqs an import reserves before a chat's first message, when its first step has batch messages of all
+// chats. It suffices for thousands of such steps, but is always a small part of the remaining seqs, so that thousands
+// of imports are possible, too. Seqs may be negative, see [firstSeq].
 func room(first int64, batch int) int64 {
 	return min(max(1<<16, int64(batch)<<12), (first-firstSeq)>>8)
 }
 
-// locate gives a new message its sequence number and the epoch of the chat: behind the last message if
-// it is newer than the first one, otherwise in the room in front of them.
+// locate gives a new message its sequence number and the epoch of the chat: after the last message if it is newer than
+// the first one, otherwise in the room before it.
 func (p *place) locate(ctx context.Context, tx *sql.Tx, m *chat.Message) error {
 	key := m.Key.String()
 	if millis(m.Time) >= p.first {
@@ -171,9 +171,9 @@ const (
 		WHERE key = ?1 AND epoch = (SELECT epoch FROM messages WHERE chat_key = ?1 AND message_id = ?2)`
 )
 
-// pastEpoch returns the epoch for a record of an ended conversation. Such a record must not join the
-// conversation that goes on here, so it goes right before it. As long as none goes on, the next
-// conversation follows the record's.
+// pastEpoch returns the epoch for a record of an ended conversation. It is the one right before the current
+// conversation, which such a record must not join. If there is no current one, the next conversation follows the
+// record's.
 func pastEpoch(ctx context.Context, tx *sql.Tx, r *Record) (int64, error) {
 	var now int64
 	var goesOn bool
@@ -199,8 +199,8 @@ func pastEpoch(ctx context.Context, tx *sql.Tx, r *Record) (int64, error) {
 	return r.Epoch, nil
 }
 
-// endConversation ends the conversation that goes on here when m, which is known, belongs to it: elsewhere it has been
-// ended since m was taken over.
+// endConversation ends the current conversation if m, which is known, belongs to it: elsewhere it has been ended since
+// m was imported.
 func endConversation(ctx context.Context, tx *sql.Tx, m *chat.Message) error {
 	if _, err := tx.ExecContext(ctx, keepTopic, m.Key.String()); err != nil {
 		return fmt.Errorf("keep the title: %w", err)
@@ -214,7 +214,7 @@ func endConversation(ctx context.Context, tx *sql.Tx, m *chat.Message) error {
 // mostTurns is a number that no turn reaches.
 const mostTurns = 1 << 48
 
-// ownTurn is the turn in a message id that a database made by itself, see [AnswerID]; 0 = the platform made the id.
+// ownTurn is the turn number in a message ID made by a database, see [AnswerID]; 0 = the platform made the ID.
 func ownTurn(id string) int64 {
 	for _, made := range []string{"answer:", continuePrefix} {
 		if s, ok := strings.CutPrefix(id, made); ok {
@@ -226,12 +226,12 @@ func ownTurn(id string) int64 {
 	return 0
 }
 
-// A turn's answer is still to come when the turn is open.
+// An open turn's answer is still to come.
 const otherMessage = `SELECT 1 WHERE EXISTS (SELECT 1 FROM messages WHERE chat_key = ?1 AND message_id = ?2 AND NOT (content = ?3 AND sent_at = ?4))
 	OR EXISTS (SELECT 1 FROM turns WHERE id = ?5) AND NOT EXISTS (SELECT 1 FROM messages WHERE chat_key = ?1 AND message_id = ?2)`
 
-// rename gives a message another id when its own was made by another database, and means something else in this one.
-// It is the same name whenever the message comes.
+// rename replaces an ID that another database made if it means something else in this one. The result is always the
+// same for a message.
 func rename(ctx context.Context, tx *sql.Tx, m *chat.Message) error {
 	turn := ownTurn(m.ID)
 	if turn == 0 {
@@ -248,13 +248,13 @@ func rename(ctx context.Context, tx *sql.Tx, m *chat.Message) error {
 	return nil
 }
 
-// Turns are numbered on from here; the row is there once a turn was. What can be imported of turns is only their names.
+// Turns are numbered from here on; the row exists once there was a turn. Only the IDs of turns can be imported.
 const (
 	firstTurn = `INSERT INTO sqlite_sequence (name, seq) SELECT 'turns', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'turns')`
 	laterTurn = `UPDATE sqlite_sequence SET seq = MAX(seq, ?1) WHERE name = 'turns'`
 )
 
-// passTurn lets no turn of this database have a number up to last: its answer would be taken for one that is known.
+// passTurn reserves the turn numbers up to last: the answer of such a turn would be taken for an imported one.
 func passTurn(ctx context.Context, tx *sql.Tx, last int64) error {
 	if last == 0 {
 		return nil

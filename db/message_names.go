@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// The index messages_nameless leads to the messages without a name.
+// The index messages_nameless finds the messages without a name.
 const (
 	anyNameless = `SELECT EXISTS (SELECT 1 FROM json_each(?1) n JOIN messages m ON m.actor_id = n.key AND m.actor_name = '' AND m.actor_id <> '')`
 
@@ -14,7 +14,7 @@ const (
 		WHERE actor_name = '' AND actor_id <> '' AND actor_id IN (SELECT key FROM json_each(?1))`
 )
 
-// Name gives people's names, by their ids, to those of their messages that have none.
+// Name adds people's names, by user ID, to their messages that have none.
 func (ms Messages) Name(ctx context.Context, names map[string]string) error {
 	list, err := json.Marshal(names)
 	if err != nil {

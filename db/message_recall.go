@@ -9,14 +9,14 @@ import (
 	"magpie/internal/chat"
 )
 
-// Recalled is what the caller has to do after a message was recalled; the database has done its part.
+// Recalled tells the caller what is left to do after a recall.
 type Recalled struct {
 	Key     chat.Key
-	Running int64    // the turn that runs and asks it; 0 = none
-	Files   []string // where its files lie, below the folder of files
+	Running int64    // the running turn with this question; 0 = none
+	Files   []string // paths of its files, relative to the files folder
 }
 
-// A topic's messages are looked for as well: who takes one back tells only of which chat it was.
+// Includes the messages of topics: a recall only names the chat.
 const ofRoom = ` WHERE c.key >= ?1 AND c.key < ?1 || ':thread;' AND (c.key = ?1 OR c.key > ?1 || ':thread:')`
 
 const selectVersions = `SELECT id, (SELECT no FROM chats WHERE key = chat_key), chat_key, state, ` + messageColumns + ` FROM messages WHERE id IN (
@@ -24,20 +24,20 @@ const selectVersions = `SELECT id, (SELECT no FROM chats WHERE key = chat_key), 
 	UNION ALL SELECT m.id FROM chats c CROSS JOIN messages m ON m.chat_key = c.key
 		AND m.message_id > 'edit:' || ?2 || ':' AND m.message_id < 'edit:' || ?2 || ';'` + ofRoom + `) ORDER BY seq`
 
-// version is what the author of a message wrote, at first or later.
+// version is one version of a message: the original or an edit.
 type version struct {
 	chat.Message
 	stored
 	state string
 }
 
-// The states of a message that does not stand any more.
+// The states of a message that is no longer valid.
 const (
 	recalled = "recalled"
 	edited   = "edited"
 )
 
-// versions lists all that became of a message of a chat or one of its topics, oldest first.
+// versions lists all versions of a message of a chat or one of its topics, oldest first.
 func versions(ctx context.Context, q querier, room, id string) (list []version, err error) {
 	rows, err := q.QueryContext(ctx, selectVersions, room, id)
 	if err != nil {
@@ -50,7 +50,7 @@ func versions(ctx context.Context, q querier, room, id string) (list []version, 
 		var key string
 		var unreadable error
 		if v.Message, unreadable = scanMessage(rows, chat.Key{}, &v.id, &no, &key, &v.state); unreadable != nil {
-			continue // as in collect
+			continue // skipped, as in collect
 		}
 		if v.Key, unreadable = chat.ParseKey(key); unreadable != nil {
 			continue
@@ -63,8 +63,8 @@ func versions(ctx context.Context, q querier, room, id string) (list []version, 
 
 const countNotRecalled = `SELECT COUNT(*) FROM messages WHERE chat_key = ?1 AND message_id IN (SELECT value FROM json_each(?2))` + notRecalled
 
-// requireAll makes sure that what was read of a chat a while ago may still be used: without one of these messages it is
-// an [ErrNotFound].
+// requireAll returns [ErrNotFound] unless all these messages of a chat are still valid, so that what was read of them
+// earlier can be used.
 func (ms Messages) requireAll(ctx context.Context, tx *sql.Tx, key chat.Key, ids []string) error {
 	var n int
 	if err := tx.QueryRowContext(ctx, countNotRecalled, key.String(), list(ids)).Scan(&n); err != nil {
@@ -78,7 +78,7 @@ func (ms Messages) requireAll(ctx context.Context, tx *sql.Tx, key chat.Key, ids
 
 const setMessageState = `UPDATE messages SET state = ?2 WHERE id = ?1`
 
-// withdraw takes a version out of every later context.
+// withdraw removes a version from every later context.
 func (v version) withdraw(ctx context.Context, d *DB, tx *sql.Tx, state string) error {
 	if _, err := tx.ExecContext(ctx, setMessageState, v.id, state); err != nil {
 		return fmt.Errorf("mark message %s as %s: %w", v.ID, state, err)
@@ -86,11 +86,11 @@ func (v version) withdraw(ctx context.Context, d *DB, tx *sql.Tx, state string) 
 	return d.Index().forget(ctx, tx, v.stored)
 }
 
-// Recall marks a message as recalled, with its files, and with the answer if it was the only question.
-// The other questions of a running turn are asked again, unless a tool may have been used for it.
-// Whatever waited for its answer ends, and its card shows over. The session that may contain it is
-// dropped, as are the summary that covers it and memories made from it. An unknown message is recorded
-// as recalled in case it still arrives, and Recall returns [ErrNotFound].
+// Recall marks a message as recalled, with its files, and with the answer if it was the only question. The other
+// questions of a running turn are asked again, unless a tool may have been used for it. A turn that waited to answer it
+// ends, and its card shows over. The session that may contain it is dropped, as are the summary that covers it and
+// memories derived from it. An unknown message is recorded as recalled in case it still arrives, and Recall returns
+// [ErrNotFound].
 func (ms Messages) Recall(ctx context.Context, room chat.Key, id string, over chat.Card) (r Recalled, err error) {
 	err = ms.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		r = Recalled{}
@@ -140,7 +140,7 @@ func (ms Messages) Recall(ctx context.Context, room chat.Key, id string, over ch
 	return r, nil
 }
 
-// retract keeps memories of recalled messages out of every later context.
+// retract removes memories of recalled messages from every later context.
 func (ms Messages) retract(ctx context.Context, tx *sql.Tx, list []version) error {
 	var ids []string
 	for _, v := range list {
@@ -189,12 +189,12 @@ func (ms Messages) lookBack(ctx context.Context, tx *sql.Tx, m chat.Message) (bo
 	return true, err
 }
 
-// Messages that were not for the bot go into the prompt of the next question, no matter when they arrived.
+// Messages that were not addressed to the bot go into the prompt of the next question, no matter when they arrived.
 const firstContextReport = `SELECT COALESCE(CASE WHEN ?2 > 0 THEN (SELECT id FROM turns WHERE chat_key = ?1 AND id = ?2 AND attempts > 0)
 	ELSE (SELECT MIN(+turn_id) FROM messages WHERE chat_key = ?1 AND +turn_id > 0 AND +epoch = ?3 AND seq > ?4 - 500 AND (seq > ?4 OR sent_at >= ?5))
 	END, 0)`
 
-// A session holds what its turns were told, so one that ran later may hold it as well.
+// A session holds the context of its turns, so one that ran later may hold it as well.
 const forgetPastSessions = `UPDATE turns SET session_id = '' WHERE +chat_key = ?1 AND session_id <> '' AND session_id IN
 	(SELECT session_id FROM turns WHERE chat_key = ?1 AND epoch = ?2 AND id >= ?3 AND session_id <> '')`
 
@@ -202,8 +202,8 @@ const giveSessionUp = `UPDATE chats SET ` + noSession + ` WHERE key = ?1 AND epo
 
 const giveSummaryUp = `UPDATE chats SET summary = '', summary_seq = 0, summary_at = 0 WHERE key = ?1 AND epoch = ?2 AND summary_seq >= ?3 AND summary_seq <> 0`
 
-// forgetContext drops everything that may repeat the message in other words: the summary, the session,
-// and the past sessions that a chat could return to.
+// forgetContext drops everything that may repeat the message in other words: the summary, the session, and the past
+// sessions that a chat could resume.
 func (v version) forgetContext(ctx context.Context, tx *sql.Tx) error {
 	var turn int64
 	key := v.Key.String()
@@ -224,7 +224,7 @@ func (v version) forgetContext(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// giveUp drops the sessions of a chat, if they are of that epoch.
+// giveUp drops the sessions of a chat, if they belong to that epoch.
 func giveUp(ctx context.Context, tx *sql.Tx, key chat.Key, epoch int64) error {
 	_, err := tx.ExecContext(ctx, giveSessionUp, key.String(), epoch)
 	if err == nil {
@@ -239,7 +239,7 @@ func giveUp(ctx context.Context, tx *sql.Tx, key chat.Key, epoch int64) error {
 const questionsLeft = `SELECT COUNT(*) FILTER (WHERE state = ''), COUNT(*) FILTER (WHERE state = 'recalled') FROM messages
 	WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'`
 
-// leftOf counts the questions of a turn that remain, and those that were recalled.
+// leftOf counts a turn's remaining and recalled questions.
 func leftOf(ctx context.Context, q querier, key chat.Key, turn int64) (left, gone int, err error) {
 	if err := q.QueryRowContext(ctx, questionsLeft, key.String(), turn).Scan(&left, &gone); err != nil {
 		return 0, 0, fmt.Errorf("questions of turn %d: %w", turn, err)
@@ -247,8 +247,7 @@ func leftOf(ctx context.Context, q querier, key chat.Key, turn int64) (left, gon
 	return left, gone, nil
 }
 
-// TakenBack reports whether all questions of a turn were recalled, or moved to another turn after some
-// of them were.
+// TakenBack reports whether all questions of a turn were recalled, or moved to another turn after some of them were.
 func (ts Turns) TakenBack(ctx context.Context, key chat.Key, turn int64) (bool, error) {
 	left, gone, err := leftOf(ctx, ts.db.read, key, turn)
 	return gone > 0 && left == 0, err
@@ -276,16 +275,16 @@ func (ts Turns) withdraw(ctx context.Context, tx *sql.Tx, m chat.Message, over c
 		if _, err := tx.ExecContext(ctx, stopTurn, t.ID, t.Key.String()); err != nil {
 			return 0, fmt.Errorf("stop turn %d: %w", t.ID, err)
 		}
-		// The rest is asked again, unless the agent has acted already: repeating its commands could do harm.
+		// The rest is asked again, unless the agent has already used tools: repeating its commands could do harm.
 		if left > 0 && !t.Acted {
 			return t.ID, ts.db.Queue().askRest(ctx, tx, t)
 		}
-		return t.ID, ts.db.Turns().Steers().askUnread(ctx, tx, t) // of that nothing is done yet
+		return t.ID, ts.db.Turns().Steers().askUnread(ctx, tx, t) // nothing of that has run yet
 	case left > 0:
 		return 0, nil
 	case t.State == Queued || t.State == Interrupted && t.Failure == Late:
 		return 0, ts.db.Queue().cancel(ctx, tx, t, over)
-	case t.State == Interrupted: // nobody can go on with it
+	case t.State == Interrupted: // nobody can continue it
 		if _, err := resolve(ctx, tx, t.Key, t.ID, dropped); err != nil {
 			return 0, err
 		}
@@ -298,8 +297,8 @@ const moveQuestions = `UPDATE messages SET turn_id = ?3 WHERE chat_key = ?1 AND 
 const lastQuestion = `SELECT message_id FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'` + notRecalled + written + `
 	ORDER BY seq DESC LIMIT 1`
 
-// askRest moves the remaining questions of a turn that is being stopped into the waiting turn, or into
-// a new one: nobody has recalled them, and they are older than what waits.
+// askRest moves the remaining questions of a turn that is being stopped into the waiting turn, or into a new one: they
+// were not recalled, and are older than what waits.
 func (q Queue) askRest(ctx context.Context, tx *sql.Tx, t Turn) error {
 	if err := q.askAgain(ctx, tx, t, moveQuestions, t.Continues); err != nil {
 		return err
@@ -308,8 +307,8 @@ func (q Queue) askRest(ctx context.Context, tx *sql.Tx, t Turn) error {
 	return err
 }
 
-// askAgain moves questions of a turn that ends into the waiting turn, or into a new one, which goes on with what that
-// turn went on with.
+// askAgain moves questions of a turn that ends into the waiting turn, or into a new one, which continues the same turn
+// as the old one did.
 func (q Queue) askAgain(ctx context.Context, tx *sql.Tx, t Turn, move string, continues int64) error {
 	var id int64
 	var last string
@@ -335,7 +334,7 @@ func (q Queue) askAgain(ctx context.Context, tx *sql.Tx, t Turn, move string, co
 	return nil
 }
 
-// cancel ends a turn that has not begun, or will not go on.
+// cancel ends a turn that has not begun, or will not continue.
 func (q Queue) cancel(ctx context.Context, tx *sql.Tx, t Turn, over chat.Card) error {
 	if _, err := tx.ExecContext(ctx, cancelTurn, t.ID, millis(q.db.now())); err != nil {
 		return fmt.Errorf("cancel turn %d: %w", t.ID, err)
@@ -351,7 +350,7 @@ func (q Queue) cancel(ctx context.Context, tx *sql.Tx, t Turn, over chat.Card) e
 
 const recallActions = `UPDATE messages SET state = 'recalled' WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'tool'`
 
-// hideAnswer takes what a turn said out of every later context, and what it did out of every export.
+// hideAnswer removes a turn's answer from every later context, and its tool calls from every export.
 func hideAnswer(ctx context.Context, d *DB, tx *sql.Tx, t Turn) error {
 	if _, err := tx.ExecContext(ctx, recallActions, t.Key.String(), t.ID); err != nil {
 		return fmt.Errorf("hide what turn %d did: %w", t.ID, err)

@@ -33,7 +33,7 @@ func (ms Messages) setText(ctx context.Context, tx *sql.Tx, key chat.Key, messag
 	if err := ms.db.Index().forget(ctx, tx, stored{id, row(no) + m.Seq}); err != nil {
 		return err
 	}
-	// Only if the index has passed this message already; otherwise it will read the new text by itself.
+	// Only if the index has already passed this message; otherwise it will read the new text by itself.
 	if err := tx.QueryRowContext(ctx, selectIndexed).Scan(&upto); err != nil || id > upto || !findable(m) {
 		return err
 	}
@@ -47,9 +47,9 @@ const (
 	commandsCleaned = "cleaned:commands"
 )
 
-// CleanCommands applies clean to the stored texts of all commands and returns how many have changed. It
-// runs once per database, since later commands are stored clean. The old texts are overwritten in the
-// database file as soon as its log is empty; existing copies are not touched.
+// CleanCommands applies clean to the stored texts of all commands and returns how many have changed. It runs once per
+// database, since later commands are stored clean. The old texts are overwritten in the database file as soon as its
+// log is empty; existing copies are not touched.
 func (ms Messages) CleanCommands(ctx context.Context, clean func(string) string) (changed int, err error) {
 	var one int
 	if err := ms.db.read.QueryRowContext(ctx, knownEvent, commandsCleaned).Scan(&one); !errors.Is(err, sql.ErrNoRows) {
@@ -91,7 +91,7 @@ func scanCommand(scan scanner) (m chat.Message, err error) {
 	return m, err
 }
 
-// scanStored loads a message with its id and its chat's number, or returns [ErrNotFound].
+// scanStored loads a message with its row ID and its chat's number, or returns [ErrNotFound].
 func scanStored(
 	ctx context.Context, tx *sql.Tx, key chat.Key, message string, id, no *int64,
 ) (m chat.Message, err error) {
@@ -106,7 +106,7 @@ func scanStored(
 	return scanMessage(rows, key, id, no)
 }
 
-// forget takes a message out of all that finds it.
+// forget removes a message from the search index.
 func (ix Index) forget(ctx context.Context, tx *sql.Tx, m stored) error {
 	ix.db.indexing.edited()
 	if _, err := tx.ExecContext(ctx, deleteEmbedding, m.id); err != nil {

@@ -10,32 +10,32 @@ import (
 	"magpie/internal/chat"
 )
 
-// Inbound is a message to be taken into a chat's History.
+// Inbound is a message to be stored in a chat's History.
 type Inbound struct {
 	chat.Incoming
 	Class chat.Class
-	Lang  string // the language it is written in, when it tells; else empty
+	Lang  string // the language it is written in; empty = unknown
 
-	Reply   string     // a text to answer it with; empty = none
-	Card    *chat.Card // answers it in place of Reply; nil = none
-	ReplyTo string     // the message that is answered; empty = this one
-	Effects []Effect   // what it changes, in this order
+	Reply   string     // the text of the reply; empty = none
+	Card    *chat.Card // replaces Reply; nil = none
+	ReplyTo string     // the message to reply to; empty = this one
+	Effects []Effect   // its changes, in this order
 
-	// how it is queued when it is talk
-	Continues int64                      // the interrupted turn that it asks to go on with; 0 = none
-	Over      chat.Card                  // what that turn looks like from now on
-	Held      func(turn int64) chat.Card // not nil: the turn waits until somebody asks for it, and this card says so
-	Steer     Steer                      // the turn that it is handed to, if that still runs; zero = none
-	Start     *Start                     // not nil: nothing runs in the chat, so its turn is claimed at once
+	// how it is queued if it is talk
+	Continues int64                      // the interrupted turn that it asks to continue; 0 = none
+	Over      chat.Card                  // the final card of that turn
+	Held      func(turn int64) chat.Card // not nil: the turn is held until somebody asks for it, and shows this card
+	Steer     Steer                      // the running turn that gets the message; zero = none
+	Start     *Start                     // not nil: the chat is idle, so the turn is claimed at once
 }
 
 // AcceptResult is the result of storing a message.
 type AcceptResult struct {
-	Fresh   bool         // false: the message was known already, and nothing was changed
+	Fresh   bool         // false: the message was already known, and nothing was changed
 	Turn    int64        // the turn that will answer it; 0 = none
-	Steered bool         // that turn runs, and the message has to be handed to it
-	Message chat.Message // as it was stored
-	Claim   *Claim       // the turn that Inbound.Start has begun; nil = none
+	Steered bool         // that turn is running, and must be given the message
+	Message chat.Message // as stored
+	Claim   *Claim       // the turn that Inbound.Start has claimed; nil = none
 }
 
 const (
@@ -43,7 +43,7 @@ const (
 	resetBot = `UPDATE chats SET bot_turns = 0 WHERE key = ?1 AND bot_turns > 0`
 )
 
-// count counts the questions of other bots since a person has spoken.
+// count counts the questions of other bots since a person last wrote.
 func (e Inbound) count(ctx context.Context, tx *sql.Tx) error {
 	query := resetBot
 	switch {
@@ -58,7 +58,7 @@ func (e Inbound) count(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// answered is the message that the reply answers.
+// answered is the message that the reply refers to.
 func (e Inbound) answered() string { return cmp.Or(e.ReplyTo, e.ID) }
 
 func touchChat(ctx context.Context, tx *sql.Tx, e Inbound) error {
@@ -72,16 +72,16 @@ func touchChat(ctx context.Context, tx *sql.Tx, e Inbound) error {
 	return nil
 }
 
-// Messages is the History where it is not walked with [History].
+// Messages stores the messages of the History.
 type Messages struct{ db *DB }
 
-// Messages gives the messages of the database.
+// Messages returns the messages in the database.
 func (d *DB) Messages() Messages { return Messages{d} }
 
-// Accept stores a message and applies its effects in one transaction. Talk to the bot is queued to be answered: in the
-// turn that already waits in the chat, else in a turn of its own, which is claimed if e says so. A message that is
-// already known changes nothing. Once Accept returns without error the message survives a crash, so it may be
-// acknowledged to the platform.
+// Accept stores a message and applies its effects in one transaction. Talk to the bot is queued: in the turn that
+// already waits in the chat, or else in a new one, which is claimed if e says so. A message that is already known
+// changes nothing. Once Accept returns without error the message survives a crash, so it may be acknowledged to the
+// platform.
 func (ms Messages) Accept(ctx context.Context, e Inbound) (AcceptResult, error) {
 	var a AcceptResult
 	d := ms.db
@@ -145,8 +145,8 @@ const insertMessage = `INSERT INTO messages
 	(chat_key, seq, epoch, turn_id, message_id, role, class, actor_id, actor_name, content, sent_at)
 	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)`
 
-// insert gives m its sequence number, and the epoch of the chat unless it has a turn: then it must carry
-// that turn's epoch already. It reports false and changes nothing if the message id is known.
+// insert gives m its sequence number, and the epoch of the chat unless it has a turn: then it must already have that
+// turn's epoch. It returns false and changes nothing if the message ID is known.
 func (ms Messages) insert(ctx context.Context, tx *sql.Tx, m *chat.Message) (bool, error) {
 	known, err := isKnown(ctx, tx, m)
 	if err != nil || known {
@@ -189,7 +189,7 @@ func (ms Messages) Known(ctx context.Context, key chat.Key, id string) (bool, er
 	return true, nil
 }
 
-// storeMessage is the only place where the History grows. m has its seq and its epoch. The caller sees to the index.
+// storeMessage is the only place that adds to the History. m has its seq and its epoch. The caller updates the index.
 func storeMessage(ctx context.Context, tx *sql.Tx, m *chat.Message) (id int64, err error) {
 	res, err := tx.ExecContext(ctx, insertMessage, m.Key.String(), m.Seq, m.Epoch, m.Turn, m.ID, m.Role, m.Class,
 		m.Actor.ID, m.Actor.Name, m.Text, millis(m.Time))
@@ -202,7 +202,7 @@ func storeMessage(ctx context.Context, tx *sql.Tx, m *chat.Message) (id int64, e
 	return id, nil
 }
 
-// messageColumns is in the order in which scanMessage reads.
+// messageColumns has the order of scanMessage.
 const messageColumns = `seq, epoch, turn_id, message_id, role, class, actor_id, actor_name, content, sent_at`
 
 // scanMessage reads a row of messageColumns, and the columns before them into first.
@@ -215,8 +215,8 @@ func scanMessage(rows *sql.Rows, key chat.Key, first ...any) (chat.Message, erro
 	return m, err
 }
 
-// queryMessages skips a row that cannot be read: one damaged message must not make a whole chat
-// unusable. Such rows are counted elsewhere (unreadable.go).
+// queryMessages skips a row that cannot be read: one damaged message must not make a whole chat unusable. Such rows are
+// counted elsewhere (unreadable.go).
 func queryMessages(
 	ctx context.Context, q querier, key chat.Key, query string, args ...any,
 ) (_ []chat.Message, err error) {
@@ -227,7 +227,7 @@ func queryMessages(
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	var list []chat.Message
 	for rows.Next() {
-		if m, err := scanMessage(rows, key); err == nil { // else as in collect
+		if m, err := scanMessage(rows, key); err == nil { // skipped, as in collect
 			list = append(list, m)
 		}
 	}

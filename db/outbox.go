@@ -11,43 +11,42 @@ import (
 	"magpie/internal/chat"
 )
 
-// Post is something that must be shown to people until the platform has confirmed it: a text, or a turn's card as it is
-// from now on.
+// Post is something to be shown until the platform has confirmed it: a text, or a new state of a turn's card.
 type Post struct {
 	ID  int64
 	Key chat.Key
-	// whose card it is; 0 = a text, the card of an approval or a grant, or a card that nobody draws again
+	// the turn of the card; 0 = a text, the card of an approval or a grant, or a card that is never redrawn
 	Turn     int64
-	Approval string // whose card it is; empty = not that of an approval
-	Grant    string // whose card it is, by its subject; empty = not that of a grant
-	Idem     string // makes a repeated send harmless
-	ReplyTo  string // the platform's id of the message that it answers
+	Approval string // the approval of the card; empty = none
+	Grant    string // the subject of the card's grant; empty = none
+	Idem     string // the idempotency key
+	ReplyTo  string // the platform's ID of the message to reply to
 	Text     string
-	Mentions []string      // users whom the text calls; none = nobody
+	Mentions []string      // users to mention; empty = nobody
 	Card     *chat.Card    // nil = a text
-	File     *FileDelivery // the turn's, which is shown instead of a card; nil = none
+	File     *FileDelivery // of the turn, shown instead of a card; nil = none
 	Attempts int           // so far
 	Due      time.Time     // not before
 	Created  time.Time
 	Drawn
 }
 
-// Drawn is what is known of the card on which a post is drawn.
+// Drawn is the known state of a post's card.
 type Drawn struct {
-	CardID string    // where it is drawn already; empty = nowhere as far as is known
-	Begun  time.Time // when the turn's first question came: no card of it is older
+	CardID string    // the existing card; empty = none as far as is known
+	Begun  time.Time // when the turn's first question arrived: its card is not older
 }
 
-// Outbox is what must still be shown to people, in the order in which it came about.
+// Outbox stores pending posts in their order.
 type Outbox struct{ db *DB }
 
-// Outbox gives the outbox of the database.
+// Outbox returns the outbox in the database.
 func (d *DB) Outbox() Outbox { return Outbox{d} }
 
 const insertPost = `INSERT INTO outbox (chat_key, turn_id, approval_id, subject, idem, reply_to, content, card, file_delivery_id, next_at, created_at, mentions)
 	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10, ?11) ON CONFLICT (idem) DO NOTHING`
 
-// post enqueues a delivery, in the same transaction as the change that it reports.
+// post enqueues a delivery, in the transaction of the change that it reports.
 func (o Outbox) post(ctx context.Context, tx *sql.Tx, p Post) error {
 	content := p.Text
 	if p.Card != nil {
@@ -70,8 +69,7 @@ func (o Outbox) post(ctx context.Context, tx *sql.Tx, p Post) error {
 	return nil
 }
 
-// Enqueue leaves something to be delivered that no message or turn leads to. Nothing is added
-// twice with the same Idem while it waits.
+// Enqueue adds a post that belongs to no message or turn. While a post with the same Idem is waiting, it adds nothing.
 func (o Outbox) Enqueue(ctx context.Context, p Post) error {
 	if err := o.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return o.post(ctx, tx, p) }); err != nil {
 		return fmt.Errorf("add a delivery in %v: %w", p.Key, err)
@@ -85,7 +83,7 @@ const postColumns = `o.id, o.turn_id, o.approval_id, o.subject, o.idem, o.reply_
 
 const nextPost = `SELECT ` + postColumns + ` WHERE o.chat_key = ?1 ORDER BY o.id`
 
-// Next returns the oldest of what is to be delivered in a chat, or [ErrNotFound].
+// Next returns the oldest pending post of a chat, or [ErrNotFound].
 func (o Outbox) Next(ctx context.Context, key chat.Key) (Post, error) {
 	p, err := one(ctx, o.db.read, scanPost, nextPost, key.String())
 	if errors.Is(err, ErrNotFound) {
@@ -100,7 +98,7 @@ func (o Outbox) Next(ctx context.Context, key chat.Key) (Post, error) {
 	return p, err
 }
 
-// scanPost reads a row of postColumns. For a file it reads only the id.
+// scanPost reads a row of postColumns. Of a file it reads only the ID.
 func scanPost(scan scanner) (p Post, err error) {
 	var content, mentions string
 	var isCard bool
@@ -130,8 +128,8 @@ func scanPost(scan scanner) (p Post, err error) {
 
 const deletePost = `DELETE FROM outbox WHERE id = ?1`
 
-// overwritePost changes or deletes a post. What a reply has shown of a memory must not stay in the file when it is
-// forgotten: even a row that only grows may move and leave its words behind.
+// overwritePost changes or deletes a post. A reply may quote a memory, whose text must not stay in the file when it is
+// forgotten: even a row that only grows may move and leave its old content behind.
 func overwritePost(ctx context.Context, tx *sql.Tx, query string, args ...any) error {
 	return overwriting(ctx, tx, func() error {
 		_, err := tx.ExecContext(ctx, query, args...)
@@ -139,8 +137,8 @@ func overwritePost(ctx context.Context, tx *sql.Tx, query string, args ...any) e
 	})
 }
 
-// Delivered takes a post out of the outbox; an empty message id says that nothing was shown. A file and what was
-// shown without a turn join the History under the platform's message id.
+// Delivered removes a post from the outbox; an empty message ID means that nothing was shown. Files and posts without a
+// turn join the History under the platform's message ID.
 func (o Outbox) Delivered(ctx context.Context, p Post, messageID string) error {
 	err := o.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		err := overwritePost(ctx, tx, deletePost, p.ID)
@@ -165,7 +163,7 @@ func (o Outbox) Delivered(ctx context.Context, p Post, messageID string) error {
 		_, err = o.db.Messages().insert(ctx, tx, &chat.Message{
 			Key: p.Key, ID: messageID, Role: chat.Assistant, Class: chat.Command, Text: text, Time: o.db.now(),
 		})
-		if errors.Is(err, sql.ErrNoRows) { // there is no chat, so no History either
+		if errors.Is(err, sql.ErrNoRows) { // without a chat there is no History either
 			return nil
 		}
 		return err
@@ -184,8 +182,8 @@ const readdressTurn = `UPDATE turns SET reply_to = ?2 WHERE id = ?1`
 
 const readdressPosts = `UPDATE outbox SET reply_to = ?2 WHERE turn_id = ?1`
 
-// Readdress lets a turn with several questions answer the previous one instead. It returns
-// [ErrNotFound] if there is none.
+// Readdress moves the answer of a turn with several questions to the previous question. It returns [ErrNotFound] if
+// there is none.
 func (o Outbox) Readdress(ctx context.Context, p Post) error {
 	err := o.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		var id string
@@ -210,7 +208,7 @@ func (o Outbox) Readdress(ctx context.Context, p Post) error {
 
 const delayPost = `UPDATE outbox SET attempts = attempts + 1, next_at = ?2 WHERE id = ?1`
 
-// Delay puts a post that could not be delivered off.
+// Delay postpones a post that could not be delivered.
 func (o Outbox) Delay(ctx context.Context, p Post, until time.Time) error {
 	err := o.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		return overwritePost(ctx, tx, delayPost, p.ID, millis(until))
@@ -221,7 +219,7 @@ func (o Outbox) Delay(ctx context.Context, p Post, until time.Time) error {
 	return nil
 }
 
-// Of each chat the oldest counts: what waits behind it waits with it.
+// Only the oldest post of each chat counts: later ones wait with it.
 const continuedCards = `WITH RECURSIVE earlier (id) AS (
 	SELECT continues FROM turns WHERE id = ?1 UNION SELECT (
 		SELECT continues FROM turns WHERE id = earlier.id
@@ -229,8 +227,8 @@ const continuedCards = `WITH RECURSIVE earlier (id) AS (
 	SELECT card_id FROM turns WHERE id IN earlier AND card_id <> ''
 	UNION SELECT card_id FROM approvals WHERE (turn_id = ?1 OR turn_id IN earlier) AND card_id <> ''`
 
-// ContinuedCards lists the cards that may answer the same message as a turn's: those of the turns with which it goes
-// on, and those of the approvals of all of them.
+// ContinuedCards lists the cards that may reply to the same message as a turn's: those of the turns it continues, and
+// those of the approvals of all of them.
 func (o Outbox) ContinuedCards(ctx context.Context, turn int64) ([]string, error) {
 	return o.cards(ctx, continuedCards, turn)
 }
@@ -238,8 +236,8 @@ func (o Outbox) ContinuedCards(ctx context.Context, turn int64) ([]string, error
 const nearbyCards = `SELECT card_id FROM turns WHERE id BETWEEN ?2 - 1000 AND ?2 + 1000 AND id <> ?2 AND chat_key = ?1 AND card_id <> ''
 	UNION SELECT card_id FROM approvals WHERE turn_id BETWEEN ?2 - 1000 AND ?2 + 1000 AND chat_key = ?1 AND card_id <> ''`
 
-// NearbyCards lists the cards of the turns of a chat around a turn, and of approvals: in a topic what the bot has sent
-// does not tell what it answers.
+// NearbyCards lists the cards of turns near a turn of a chat, and of approvals: in a topic, the bot's messages do not
+// tell what they reply to.
 func (o Outbox) NearbyCards(ctx context.Context, key chat.Key, turn int64) ([]string, error) {
 	return o.cards(ctx, nearbyCards, key.String(), turn)
 }
@@ -251,12 +249,12 @@ const besideCards = `SELECT card_id FROM turns WHERE chat_key = ?1 AND card_id <
 	UNION SELECT card_id FROM approvals WHERE chat_key = ?1 AND card_id <> ''
 	AND turn_id BETWEEN (SELECT turn_id FROM approvals WHERE id = ?2) - 1000 AND (SELECT turn_id FROM approvals WHERE id = ?2) + 1000`
 
-// BesideCards lists the cards that may answer the same message as that of an approval.
+// BesideCards lists the cards that may reply to the same message as that of an approval.
 func (o Outbox) BesideCards(ctx context.Context, key chat.Key, approval string) ([]string, error) {
 	return o.cards(ctx, besideCards, key.String(), approval)
 }
 
-// cards reads a list of cards.
+// cards runs a query for card IDs.
 func (o Outbox) cards(ctx context.Context, query string, args ...any) ([]string, error) {
 	cards, err := collect(ctx, o.db.read, scanText, query, args...)
 	if err != nil {
@@ -268,12 +266,12 @@ func (o Outbox) cards(ctx context.Context, query string, args ...any) ([]string,
 const duePosts = `SELECT chat_key FROM outbox o WHERE next_at <= ?1
 	AND NOT EXISTS (SELECT 1 FROM outbox older WHERE older.chat_key = o.chat_key AND older.id < o.id) LIMIT ?2`
 
-// Due lists chats, most at most, in which something is to be delivered now.
+// Due lists at most most chats with a post that is due now.
 func (o Outbox) Due(ctx context.Context, most int) ([]chat.Key, error) {
 	return chatKeys(ctx, o.db.read, duePosts, millis(o.db.now()), most)
 }
 
-// chatKeys reads a list of chat keys.
+// chatKeys runs a query for chat keys.
 func chatKeys(ctx context.Context, q querier, query string, args ...any) ([]chat.Key, error) {
 	keys, err := collect(ctx, q, scanKey, query, args...)
 	if err != nil {
@@ -282,16 +280,16 @@ func chatKeys(ctx context.Context, q querier, query string, args ...any) ([]chat
 	return keys, nil
 }
 
-// Backlog is how much waits.
+// Backlog is the amount of waiting work.
 type Backlog struct {
 	Turns  int       // queued
 	Posts  int       // in the outbox
-	Oldest time.Time // of the posts; zero = none
+	Oldest time.Time // oldest post; zero = none
 }
 
 const backlog = `SELECT (SELECT COUNT(*) FROM turns INDEXED BY turns_open WHERE state = 'queued'` + isOpen + `), COUNT(*), COALESCE(MIN(created_at), 0) FROM outbox`
 
-// Backlog counts what waits to be answered and to be delivered.
+// Backlog counts the waiting turns and posts.
 func (o Outbox) Backlog(ctx context.Context) (Backlog, error) {
 	var b Backlog
 	var oldest int64

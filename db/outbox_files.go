@@ -10,39 +10,39 @@ import (
 	"magpie/internal/chat"
 )
 
-// FileDelivery is a file on its way to the people of a chat.
+// FileDelivery is a file to be delivered to a chat.
 type FileDelivery struct {
 	ID      int64
-	Name    string // as people see it
-	Picture bool   // to be shown as a picture
+	Name    string // for users
+	Picture bool   // shown as a picture
 	Caption string
 	Size    int64  // in bytes
-	Copy    string // names its copy in the folder of what goes out; empty = its content is the text of its post
-	Upload  string // the platform's name of it; empty = not uploaded yet
+	Copy    string // the name of its copy in the folder of outgoing files; empty = the content is the text of its post
+	Upload  string // the platform's key; empty = not uploaded yet
 	State   FileDeliveryState
 }
 
-// FileDeliveryState says what became of a file.
+// FileDeliveryState is the state of a delivery.
 type FileDeliveryState string
 
 // The states of a file. All but OnItsWay are final.
 const (
 	OnItsWay    FileDeliveryState = "waiting"
 	Shown       FileDeliveryState = "shown"
-	RefusedFile FileDeliveryState = "refused" // the platform does not take it
+	RefusedFile FileDeliveryState = "refused" // the platform rejects the file
 	Dropped     FileDeliveryState = "dropped" // there was nobody to show it to
 )
 
-// FileDeliveries are the files that agents give to people.
+// FileDeliveries stores files for delivery.
 type FileDeliveries struct{ db *DB }
 
-// FileDeliveries gives the files in the outbox.
+// FileDeliveries returns the files in the outbox.
 func (o Outbox) FileDeliveries() FileDeliveries { return FileDeliveries(o) }
 
 const insertFileDelivery = `INSERT INTO file_deliveries (chat_key, turn_id, idem, name, picture, caption, size, copy, created_at)
 	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (idem) DO NOTHING RETURNING id`
 
-// fileDeliveryColumns is in the order in which scanFileDelivery reads.
+// fileDeliveryColumns has the order of scanFileDelivery.
 const fileDeliveryColumns = `id, name, picture, caption, size, copy, upload, state`
 
 const selectFileDelivery = `SELECT ` + fileDeliveryColumns + ` FROM file_deliveries WHERE id = ?1`
@@ -58,8 +58,8 @@ func scanFileDelivery(row *sql.Row) (FileDelivery, error) {
 	return p, err
 }
 
-// Leave leaves a file of a running turn to be delivered, as an answer to what the turn answers. The same idem leaves
-// nothing twice: fresh is false then, and the file is the one that was left before.
+// Leave enqueues a file of a running turn, as a reply to the turn's message. It adds nothing if the idem is known: then
+// fresh is false, and the earlier delivery is returned.
 func (ps FileDeliveries) Leave(
 	ctx context.Context, t Turn, p FileDelivery, idem string,
 ) (left FileDelivery, fresh bool, err error) {
@@ -77,8 +77,8 @@ func (ps FileDeliveries) Leave(
 	return left, fresh, nil
 }
 
-// Write leaves a file that no turn gives: its content goes into the outbox. It answers a message, and the same idem
-// leaves nothing twice.
+// Write enqueues a file that belongs to no turn, with its content in the outbox. It is a reply to a message; if the
+// idem is known, nothing is added.
 func (ps FileDeliveries) Write(ctx context.Context, to chat.Ref, p FileDelivery, idem, content string) error {
 	p.Size = int64(len(content))
 	err := ps.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
@@ -91,7 +91,7 @@ func (ps FileDeliveries) Write(ctx context.Context, to chat.Ref, p FileDelivery,
 	return nil
 }
 
-// insert adds a file and its post. It gives 0 when the file is known.
+// insert adds a file and its post. It returns 0 if the file is known.
 func (ps FileDeliveries) insert(
 	ctx context.Context, tx *sql.Tx, t Turn, p FileDelivery, idem, content string,
 ) (id int64, err error) {
@@ -119,7 +119,7 @@ func (ps FileDeliveries) Get(ctx context.Context, id int64) (FileDelivery, error
 
 const setUpload = `UPDATE file_deliveries SET upload = ?2 WHERE id = ?1`
 
-// Uploaded notes the platform's name of a file, before anybody can see it: by that it is found if it was shown.
+// Uploaded stores the platform's key of a file before it is shown, so that a shown file can be recognized.
 func (ps FileDeliveries) Uploaded(ctx context.Context, id int64, upload string) error {
 	if _, err := ps.db.engine.Exec(ctx, setUpload, id, upload); err != nil {
 		return fmt.Errorf("note the upload of file %d: %w", id, err)
@@ -129,7 +129,7 @@ func (ps FileDeliveries) Uploaded(ctx context.Context, id int64, upload string) 
 
 const setFileDeliveryState = `UPDATE file_deliveries SET state = ?2, caption = '' WHERE id = ?1`
 
-// recordDelivery notes what became of a file whose post is done with.
+// recordDelivery stores the outcome of a file whose post is done.
 func (p FileDelivery) recordDelivery(ctx context.Context, tx *sql.Tx, messageID string) error {
 	state := Shown
 	switch {
@@ -146,7 +146,7 @@ func (p FileDelivery) recordDelivery(ctx context.Context, tx *sql.Tx, messageID 
 
 const countFileDeliveries = `SELECT COUNT(*) FROM file_deliveries WHERE turn_id = ?1`
 
-// Count counts the deliveries that a turn has given.
+// Count returns the number of files that a turn has sent.
 func (ps FileDeliveries) Count(ctx context.Context, turn int64) (n int, err error) {
 	if err := ps.db.read.QueryRowContext(ctx, countFileDeliveries, turn).Scan(&n); err != nil {
 		return 0, fmt.Errorf("files of turn %d: %w", turn, err)
@@ -156,7 +156,7 @@ func (ps FileDeliveries) Count(ctx context.Context, turn int64) (n int, err erro
 
 const neededCopies = `SELECT copy FROM file_deliveries WHERE copy <> '' AND id IN (SELECT file_delivery_id FROM outbox WHERE file_delivery_id > 0)`
 
-// Copies names the copies that are still to be shown.
+// Copies lists the copies that are still to be delivered.
 func (ps FileDeliveries) Copies(ctx context.Context) ([]string, error) {
 	names, err := collect(ctx, ps.db.read, scanText, neededCopies)
 	if err != nil {
@@ -167,7 +167,7 @@ func (ps FileDeliveries) Copies(ctx context.Context) ([]string, error) {
 
 const postponePost = `UPDATE outbox SET id = (SELECT MAX(id) + 1 FROM outbox), attempts = attempts + 1, next_at = ?2 WHERE id = ?1`
 
-// Postpone puts the post of a file off, and lets what waits behind it go first: an answer is not held up by a file.
+// Postpone postpones the post of a file and lets later posts go first: a file must not hold up an answer.
 func (ps FileDeliveries) Postpone(ctx context.Context, p Post, until time.Time) error {
 	err := ps.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		return overwritePost(ctx, tx, postponePost, p.ID, millis(until))
@@ -180,7 +180,7 @@ func (ps FileDeliveries) Postpone(ctx context.Context, p Post, until time.Time) 
 
 const forgetFileDeliveries = `DELETE FROM file_deliveries WHERE created_at < ?1 AND id NOT IN (SELECT file_delivery_id FROM outbox)`
 
-// history is what the History says of a file that was shown.
+// history is the text in the History for a delivered file.
 func (p FileDelivery) history() string {
 	word := "文件"
 	if p.Picture {
@@ -193,13 +193,13 @@ func (p FileDelivery) history() string {
 	return text
 }
 
-// LongAnswer is an answer that is also given as a file.
+// LongAnswer is an answer that is also sent as a file.
 type LongAnswer struct {
 	Name string // of the file
 	Text string
 }
 
-// leave leaves the answer to be delivered after the turn's card.
+// leave enqueues the answer after the turn's card.
 func (a LongAnswer) leave(ctx context.Context, ps FileDeliveries, tx *sql.Tx, t Turn) error {
 	_, err := ps.insert(
 		ctx, tx, t, FileDelivery{Name: a.Name, Size: int64(len(a.Text))}, fmt.Sprintf("answer:%d", t.ID), a.Text,

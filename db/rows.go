@@ -12,8 +12,8 @@ import (
 // scanner reads the columns of one row.
 type scanner func(to ...any) error
 
-// collect reads all rows that a query finds, each by scan. A row that cannot be read is left out, so that it is in the
-// way of no other; [History.Unreadable] names it.
+// collect reads all rows of a query with scan. An unreadable row is skipped, so that it does not affect others;
+// [History.Unreadable] reports it.
 func collect[T any](
 	ctx context.Context, q querier, scan func(scanner) (T, error), query string, args ...any,
 ) (list []T, err error) {
@@ -30,8 +30,7 @@ func collect[T any](
 	return list, rows.Err()
 }
 
-// one returns the first readable row of a query, or [ErrNotFound], or [ErrUnreadable] if there are only
-// damaged ones.
+// one returns the first readable row of a query, or [ErrNotFound], or [ErrUnreadable] if all rows are damaged.
 func one[T any](
 	ctx context.Context, q querier, scan func(scanner) (T, error), query string, args ...any,
 ) (v T, err error) {
@@ -51,19 +50,19 @@ func one[T any](
 	return v, cmp.Or(rows.Err(), none)
 }
 
-// scanText reads a row that is one text.
+// scanText reads a row with one text.
 func scanText(scan scanner) (s string, err error) {
 	err = scan(&s)
 	return s, err
 }
 
-// scanNumber reads a row that is one number.
+// scanNumber reads a row with one number.
 func scanNumber(scan scanner) (n int64, err error) {
 	err = scan(&n)
 	return n, err
 }
 
-// scanKey reads a row that is the key of a chat.
+// scanKey reads a row with a chat key.
 func scanKey(scan scanner) (chat.Key, error) {
 	s, err := scanText(scan)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"magpie/internal/chat"
 )
 
-// Unembedded is a message that has no vector.
+// Unembedded is a message without a vector.
 type Unembedded struct {
-	ID   int64 // rises with the order in which messages were stored, but is given again when the newest are deleted
+	ID   int64 // grows in the order of storing, but is reused when the newest messages are deleted
 	Text string
 	chat string
 	seq  int64
@@ -23,11 +23,11 @@ type Embedding struct {
 	Vector []byte
 }
 
-// Of ended conversations nothing is looked for, so they need none. By their ids the newest are found first without
-// sorting. Embeddings are what messages mean, as numbers that can be compared.
+// Embeddings stores vectors of messages that represent their meaning. Messages of ended conversations need none, since
+// nothing searches them. Ordering by ID finds the newest without sorting.
 type Embeddings struct{ db *DB }
 
-// Embeddings gives the embeddings of the database.
+// Embeddings returns the embeddings in the database.
 func (d *DB) Embeddings() Embeddings { return Embeddings{d} }
 
 const selectUnembedded = `SELECT m.id, m.content, m.chat_key, m.seq FROM messages m NOT INDEXED
@@ -59,7 +59,7 @@ const saveEmbedding = `INSERT INTO embeddings (chat_key, epoch, seq, model, dim,
 	SELECT chat_key, epoch, seq, ?3, ?4, ?5 FROM messages WHERE chat_key = ?1 AND seq = ?2` + notRecalled + `
 	ON CONFLICT (chat_key, epoch, seq) DO UPDATE SET model = excluded.model, dim = excluded.dim, vector = excluded.vector`
 
-// Save stores vectors that a model has made. They take the place of those of other models.
+// Save stores vectors of a model. They replace those of other models.
 func (es Embeddings) Save(ctx context.Context, model string, list []Embedding) error {
 	err := es.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		for _, e := range list {
@@ -78,8 +78,8 @@ func (es Embeddings) Save(ctx context.Context, model string, list []Embedding) e
 const selectEmbeddings = `SELECT seq, vector FROM embeddings WHERE chat_key = ?1 AND epoch = ?2 AND model = ?3 AND dim = ?4
 	ORDER BY seq DESC LIMIT ?5`
 
-// Each passes the vectors of one conversation with this model and dimension to f, the newest first, up
-// to a maximum. A vector is valid only until f returns, because the driver reuses its memory.
+// Each passes the vectors of one conversation with this model and dimension to f, newest first, up to a maximum. A
+// vector is valid only until f returns, because the driver reuses its memory.
 func (es Embeddings) Each(
 	ctx context.Context, key chat.Key, epoch int64, model string, dim, most int, f func(seq int64, vector []byte),
 ) (err error) {

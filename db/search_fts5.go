@@ -2,5 +2,5 @@
 
 package db
 
-// fullText says whether SQLite was built with its full-text search; the one without cgo always is.
+// fullText reports whether SQLite has full-text search; the build without cgo always has.
 const fullText = true

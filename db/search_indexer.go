@@ -11,36 +11,36 @@ import (
 	"sync/atomic"
 )
 
-// mostBehind is how many messages may wait to be indexed. Find looks through those that wait, so they must stay few:
-// beyond this number the writer indexes them itself, and everybody waits for it.
+// mostBehind limits the messages waiting to be indexed. Find scans them, so there must be few: beyond this number the
+// writer indexes them itself, and all writes wait for it.
 const mostBehind = 3 * indexBatch
 
-// indexer indexes the newest messages beside the writer. What takes time, reading them and splitting them into
+// indexer indexes the newest messages concurrently with the writer. The slow part, reading them and splitting them into
 // terms, needs no write transaction; only the insertion does.
 type indexer struct {
 	db   *DB
-	due  chan struct{} // a batch waits
+	due  chan struct{} // a batch is waiting
 	stop context.CancelFunc
 	done chan struct{} // closed when run has returned
 
-	complete  atomic.Bool  // a batch was completed by a write that may not be committed yet
-	edits     atomic.Int64 // counts the changes to stored messages
-	uncertain atomic.Bool  // there were some in a write that may not be committed yet
+	complete  atomic.Bool  // a write that may not be committed yet has completed a batch
+	edits     atomic.Int64 // number of changes to stored messages
+	uncertain atomic.Bool  // a write that may not be committed yet has changed messages
 
-	mu   sync.Mutex // held while messages are indexed
-	read func()     // called when messages were read and are not indexed yet; nil = nothing is
+	mu   sync.Mutex // held while indexing
+	read func()     // called after messages were read and before they are indexed; nil = no call
 }
 
 func newIndexer(d *DB) *indexer { return &indexer{db: d, due: make(chan struct{}, 1)} }
 
-// start indexes from now on, until close.
+// start starts indexing, until close.
 func (x *indexer) start() {
 	ctx, stop := context.WithCancel(context.Background())
 	x.stop, x.done = stop, make(chan struct{})
 	go x.run(ctx)
 }
 
-// close waits until nothing is indexed any more. What is not indexed yet is when the database is opened again.
+// close waits for indexing to stop. What is not indexed yet will be when the database is opened again.
 func (x *indexer) close() {
 	if x == nil || x.stop == nil {
 		return
@@ -74,13 +74,13 @@ func (x *indexer) settle() {
 	}
 }
 
-// edited makes a batch that was read before this write, or is read before its commit, be read again.
+// edited invalidates a batch that was read before this write commits.
 func (x *indexer) edited() {
 	x.edits.Add(1)
 	x.uncertain.Store(true)
 }
 
-// catchUp indexes whole batches as long as there are any. An error leaves them to the next batch; see [Index.Err].
+// catchUp indexes batches until none is full. After an error the next batch retries; see [Index.Err].
 func (x *indexer) catchUp(ctx context.Context) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -93,10 +93,10 @@ func (x *indexer) catchUp(ctx context.Context) {
 	}
 }
 
-// errOvertaken says that the messages of a batch, or the index, have changed since the batch was read.
+// errOvertaken means that the messages of a batch, or the index, have changed since the batch was read.
 var errOvertaken = errors.New("the messages have changed meanwhile")
 
-// index indexes the messages that wait if they fill a batch, and reports whether they did.
+// index indexes the waiting messages if they fill a batch, and reports whether they did.
 func (x *indexer) index(ctx context.Context) (bool, error) {
 	edits := x.edits.Load() // before the messages are read
 	var upto int64
@@ -130,7 +130,7 @@ func (x *indexer) index(ctx context.Context) (bool, error) {
 		}
 		return insertRows(ctx, tx, rows)
 	})
-	if errors.Is(err, errOvertaken) { // whoever edits all the time must not keep the index from growing
+	if errors.Is(err, errOvertaken) { // constant edits must not keep the index from growing
 		err = x.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 			return x.db.Index().try(ctx, tx, mostBehind)
 		})
@@ -144,10 +144,10 @@ func (x *indexer) index(ctx context.Context) (bool, error) {
 
 const moveIndexed = `UPDATE indexed SET upto = ?1 WHERE upto = ?2`
 
-// insertAllTerms inserts many rows in one statement: each statement costs as much as what it inserts.
+// insertAllTerms inserts many rows in one statement: a statement costs as much as a row.
 const insertAllTerms = `INSERT INTO terms (rowid, list) SELECT value ->> 0, value ->> 1 FROM json_each(?1)`
 
-// indexRows are the rows of those messages in the index, as JSON.
+// indexRows are the messages' rows in the index, as JSON.
 func indexRows(list []entry) (string, error) {
 	sortEntries(list)
 	rows := make([][2]any, len(list))

@@ -17,24 +17,24 @@ import (
 	"magpie/internal/tokenize"
 )
 
-// The index of the History, by terms. Messages are brought into it by batches, at a tenth of the cost, beside the
-// writes that store them: see [indexer]. What is not in the index yet is few enough to be looked through.
+// The index of the History by terms. Messages are indexed in batches, at a tenth of the cost, concurrently with the
+// writes that store them: see [indexer]. Few enough messages are not indexed yet to scan them.
 const indexBatch = 256
 
-// Postings are the messages of a chat that hold a term.
+// Postings are the messages of a chat that contain a term.
 type Postings struct {
 	Term string
-	Seqs []int64 // the newest first
+	Seqs []int64 // newest first
 	More bool    // there are older ones
 }
 
-// Found is what a chat's History holds of the terms that were asked for.
+// Found is the result of a search in a chat's History.
 type Found struct {
-	Terms    []Postings // in the order in which they were asked for
-	Messages int        // how many messages the conversation has, about
+	Terms    []Postings // in the order of the search terms
+	Messages int        // the approximate number of messages in the conversation
 }
 
-// The row of a message in the index is its chat's number and its seq, which may be negative: see [Importer].
+// The row of a message in the index is made of its chat's number and its seq, which may be negative: see [Importer].
 const (
 	chatRows = 1 << 32
 	firstSeq = -1 << 31
@@ -43,29 +43,29 @@ const (
 // row is the row of the chat's message with seq 0.
 func row(no int64) int64 { return no*chatRows - firstSeq }
 
-// chatRange is where the messages of a chat's epoch lie in the index.
+// chatRange is the range of the messages of a chat's epoch in the index.
 const chatRange = `SELECT no, next_seq, (SELECT seq FROM messages
 	WHERE chat_key = ?1 AND epoch = ?2 AND class = 'talk' AND role IN ('user', 'assistant') ORDER BY seq LIMIT 1) FROM chats WHERE key = ?1`
 
-// countFront counts what imports have put in front of a chat: there are gaps between them, see [room]. More than some
-// thousands make no difference.
+// countFront counts the messages that imports have put before a chat, which have gaps between them, see [room]. Beyond
+// some thousands the number does not matter.
 const countFront = `SELECT COUNT(*) FROM (SELECT 1 FROM messages WHERE chat_key = ?1 AND seq >= ?2 AND seq < 1 LIMIT 5000)`
 
-// Index finds messages by the words that are in them.
+// Index finds messages by their words.
 type Index struct{ db *DB }
 
-// Index gives the index of the database.
+// Index returns the index in the database.
 func (d *DB) Index() Index { return Index{d} }
 
 const findTerms = `SELECT (SELECT group_concat(rowid - ?2, ' ') FROM
 	(SELECT rowid FROM terms WHERE terms MATCH json_each.value AND rowid BETWEEN ?2 + ?3 AND ?2 + 2147483647 ORDER BY rowid DESC LIMIT ?4))
 	FROM json_each(?1) ORDER BY key`
 
-// They are few, so they are not looked for by their chat: that would read the whole chat.
+// There are few of them, so the query must not use the chat: that would read the whole chat.
 const notIndexed = `SELECT ` + messageColumns + ` FROM messages WHERE id > (SELECT upto FROM indexed) AND chat_key || '' = ?1` + notRecalled + ` ORDER BY id DESC LIMIT 1000`
 
-// Find returns, for each term, the newest messages of a chat's epoch that contain it, at most this many
-// and a batch. It finds talk, and messages that were not for the bot.
+// Find returns, for each term, the newest messages of a chat's epoch that contain it, at most this many and a batch. It
+// finds talk, and messages that were not addressed to the bot.
 func (ix Index) Find(
 	ctx context.Context, key chat.Key, epoch int64, terms []string, most int,
 ) (found Found, err error) {
@@ -74,7 +74,7 @@ func (ix Index) Find(
 			err = fmt.Errorf("find in the history of %v: %w", key, err)
 		}
 	}()
-	tx, err := ix.db.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true}) // index and messages as of one moment
+	tx, err := ix.db.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true}) // index and messages at the same moment
 	if err != nil {
 		return Found{}, err
 	}
@@ -106,7 +106,7 @@ func (ix Index) Find(
 	return found, nil
 }
 
-// addNewest puts those messages, the newest first, before the ones from the index. Each is split into terms once.
+// addNewest puts fresh messages, newest first, before those from the index. Each is split into terms once.
 func (f Found) addNewest(fresh []chat.Message, first int64) {
 	at := make(map[string][]int, len(f.Terms))
 	for i, p := range f.Terms {
@@ -128,14 +128,14 @@ func (f Found) addNewest(fresh []chat.Message, first int64) {
 	}
 }
 
-// separates says whether the index takes r for the end of a term. What has such an r is a phrase to it, and it knows
-// none.
+// separates reports whether the index treats r as the end of a term. A term with such an r would be a phrase, which the
+// index does not support.
 func separates(r rune) bool {
 	return r < utf8.RuneSelf && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
 }
 
-// postings quotes the terms, as FTS5 would read some characters as operators. A term that the index
-// would split finds nothing instead of something else.
+// postings quotes the terms, because FTS5 would treat some characters as operators. A term that the index would split
+// finds nothing, instead of something else.
 func postings(ctx context.Context, q querier, terms []string, base, first int64, most int) (_ []Postings, err error) {
 	quoted := make([]string, len(terms))
 	for i, t := range terms {
@@ -173,12 +173,12 @@ func postings(ctx context.Context, q querier, terms []string, base, first int64,
 	return found, rows.Err()
 }
 
-// findable says whether a message belongs into the index.
+// findable reports whether a message belongs in the index.
 func findable(m chat.Message) bool {
 	return m.Class != chat.Command && (m.Role == chat.User || m.Role == chat.Assistant)
 }
 
-// indexTerms are the terms under which a message is found, each once.
+// indexTerms are the terms that find a message, without duplicates.
 func indexTerms(m chat.Message) []string {
 	terms := tokenize.Terms(m.Text)
 	if !m.Time.IsZero() {
@@ -197,7 +197,7 @@ const selectToIndex = `SELECT id, (SELECT no FROM chats WHERE key = chat_key), `
 
 const insertTerms = `INSERT INTO terms (rowid, list) VALUES (?1, ?2)`
 
-// indexMore brings the next messages into the index, and reports whether there were any.
+// indexMore indexes the next messages, and reports whether there were any.
 func indexMore(ctx context.Context, tx *sql.Tx, most int) (bool, error) {
 	var upto int64
 	if err := tx.QueryRowContext(ctx, selectIndexed).Scan(&upto); err != nil {
@@ -223,19 +223,19 @@ func indexMore(ctx context.Context, tx *sql.Tx, most int) (bool, error) {
 	return true, nil
 }
 
-// entry is a message on its way into the index.
+// entry is a message to be indexed.
 type entry struct {
 	chat.Message
 	row int64
 }
 
-// sortEntries sorts by the order of the index: SQLite would write the index out at each step back.
+// sortEntries sorts in the order of the index: SQLite would write the index out at each step back.
 func sortEntries(list []entry) {
 	slices.SortFunc(list, func(a, b entry) int { return cmp.Compare(a.row, b.row) })
 }
 
-// toIndex returns the last row that it looked at even when that row is damaged: otherwise the index
-// would try the same row forever.
+// toIndex returns the last row that it looked at even if that row is damaged: otherwise the index would retry the same
+// row forever.
 func toIndex(ctx context.Context, q querier, upto int64, most int) (list []entry, last int64, err error) {
 	rows, err := q.QueryContext(ctx, selectToIndex, upto, most)
 	if err != nil {
@@ -246,15 +246,15 @@ func toIndex(ctx context.Context, q querier, upto int64, most int) (list []entry
 	for rows.Next() {
 		var no int64
 		m, err := scanMessage(rows, chat.Key{}, &last, &no)
-		if err == nil && findable(m) { // a damaged row is not found by its words, but must not be in the way of others
+		if err == nil && findable(m) { // a damaged row cannot be found by its words, but must not block others
 			list = append(list, entry{m, row(no) + m.Seq})
 		}
 	}
 	return list, last, rows.Err()
 }
 
-// passing sees to it that the message with this id gets into the index with its batch, which it may complete. Messages
-// are stored whether or not they can be indexed: the next batch tries again.
+// passing schedules the message with this ID for indexing with its batch, which it may complete. Messages are stored
+// whether or not they can be indexed: the next batch retries.
 func (ix Index) passing(ctx context.Context, tx *sql.Tx, id int64) error {
 	if id%indexBatch != 0 {
 		return nil
@@ -267,7 +267,7 @@ func (ix Index) passing(ctx context.Context, tx *sql.Tx, id int64) error {
 	return ix.try(ctx, tx, mostBehind+indexBatch)
 }
 
-// try brings the next messages into the index, if that succeeds; else [Index.Err] tells.
+// try indexes the next messages; [Index.Err] reports a failure.
 func (ix Index) try(ctx context.Context, tx *sql.Tx, most int) error {
 	if _, err := tx.ExecContext(ctx, `SAVEPOINT terms`); err != nil {
 		return err
@@ -281,7 +281,7 @@ func (ix Index) try(ctx context.Context, tx *sql.Tx, most int) error {
 	return err
 }
 
-// Err is why the newest messages could not be brought into the index when that was tried last; nil = they were.
+// Err is the error of the last attempt to index the newest messages; nil = success.
 func (ix Index) Err() error {
 	if failed := ix.db.indexFailed.Load(); failed != nil {
 		return *failed
@@ -292,7 +292,7 @@ func (ix Index) Err() error {
 const indexSize = `SELECT COALESCE((SELECT SUM(LENGTH(block)) FROM terms_data), 0) + COALESCE((SELECT SUM(LENGTH(sz) + 8) FROM terms_docsize), 0)
 	+ COALESCE((SELECT SUM(LENGTH(term) + 8) FROM terms_idx), 0)`
 
-// Size is how many bytes the index takes.
+// Size is the size of the index in bytes.
 func (ix Index) Size(ctx context.Context) (bytes int64, err error) {
 	err = ix.db.read.QueryRowContext(ctx, indexSize).Scan(&bytes)
 	return bytes, err
@@ -306,14 +306,14 @@ func onlyIndex(err error) bool {
 	return errors.As(err, &corrupt) && strings.Contains(corrupt.Err.Error(), `table "terms"`)
 }
 
-// renewTerms makes the table as the schema does.
+// renewTerms creates the table as the schema does.
 const renewTerms = `DROP TABLE terms;
 	CREATE VIRTUAL TABLE terms USING fts5 (list, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii');
 	UPDATE indexed SET upto = 0`
 
 const indexProgress = `SELECT upto, COALESCE((SELECT MAX(id) FROM messages), 0) FROM indexed`
 
-// report tells how far the index is, counted by the messages' numbers: of those that were deleted there are none.
+// report reports the progress of the index by message IDs, some of which are unused after deletions.
 func (ix Index) report(ctx context.Context, to func(w sqlite.Work, done, total int64)) error {
 	if to == nil {
 		return nil
@@ -336,8 +336,8 @@ func (ix Index) renew(ctx context.Context) error {
 
 const behind = `SELECT version <> ?1, EXISTS (SELECT 1 FROM messages WHERE id > upto) FROM indexed`
 
-// catchUp completes the index at start-up: after an upgrade it may lack messages, or may have been
-// built with other terms. That takes about 20 s for a million messages.
+// catchUp completes the index at startup: after an upgrade it may lack messages, or may have been built with other
+// terms. It takes about 20 s for a million messages.
 func (ix Index) catchUp(ctx context.Context, report func(w sqlite.Work, done, total int64)) error {
 	// Small transactions: each one holds the write lock.
 	const chunk = 2000

@@ -6,20 +6,20 @@ import (
 	"fmt"
 )
 
-// Swept counts what a sweep has deleted.
+// Swept counts the deletions of a sweep.
 type Swept struct {
 	Messages int
 	Events   int
-	Files    int // that people have sent; the caller deletes them
+	Files    int // received files; the caller deletes them
 }
 
 const forgetEvents = `DELETE FROM events WHERE seen_at < ?1`
 
-// A summary stands for messages. It goes with the newest of them.
+// A summary goes with the newest message that it covers.
 const forgetSummaries = `UPDATE chats SET summary = '' WHERE summary <> '' AND summary_at < ?1`
 
-// Sweep deletes from a database what has expired according to c, and merges the index. The History is kept forever
-// unless the configuration limits it.
+// Sweep deletes expired data according to c, and merges the index. The History is kept forever unless the configuration
+// limits it.
 func Sweep(ctx context.Context, d *DB, c Config) (s Swept, err error) {
 	defer func() {
 		if err != nil {
@@ -48,7 +48,7 @@ func Sweep(ctx context.Context, d *DB, c Config) (s Swept, err error) {
 	return s, d.Index().Merge(ctx)
 }
 
-// sweepMessages deletes expired messages in small transactions, so that others can write in between.
+// sweepMessages deletes expired messages in small transactions, so that other writes can run in between.
 func sweepMessages(ctx context.Context, d *DB, c Config) (swept int, err error) {
 	until := millis(d.now().Add(-c.HistoryTTL.Duration))
 	for last := int64(0); ; {
@@ -72,22 +72,22 @@ func sweepMessages(ctx context.Context, d *DB, c Config) (swept int, err error) 
 	return swept, err
 }
 
-// sweepBatch is how many messages are deleted in one transaction: others wait for it.
+// sweepBatch is how many messages are deleted in one transaction, during which other writes wait.
 const sweepBatch = 500
 
-// What is being asked stays, and what may still be asked by a button.
+// Keeps messages that are being asked, or that a button can still ask.
 const expiredMessages = `SELECT m.id, c.no, m.seq FROM messages m JOIN chats c ON c.key = m.chat_key
 	WHERE m.id > ?2 AND m.sent_at < ?1 AND NOT EXISTS (SELECT 1 FROM turns t WHERE t.id = m.turn_id AND m.turn_id > 0
 		AND (t.state IN ('queued', 'running') OR t.state = 'interrupted' AND t.failure = 'late'))
 	ORDER BY m.id LIMIT ?3`
 
-// stored is where a message lies.
+// stored is the location of a message.
 type stored struct {
 	id  int64
-	row int64 // in the index of the History
+	row int64 // in the search index
 }
 
-// expired lists the next messages, by id, that were written before until.
+// expired lists the next messages by ID that were written before until.
 func expired(ctx context.Context, d *DB, until, after int64) ([]stored, error) {
 	list, err := collect(ctx, d.read, scanStoredRow, expiredMessages, until, after, sweepBatch)
 	if err != nil {
@@ -107,11 +107,11 @@ const (
 	deleteMessage   = `DELETE FROM messages WHERE id = ?1`
 	deleteTerms     = `DELETE FROM terms WHERE rowid = ?1`
 
-	// The ids of the newest messages are given again when these are gone.
+	// The IDs of the newest messages are reused once they are deleted.
 	lowerIndexed = `UPDATE indexed SET upto = MIN(upto, (SELECT COALESCE(MAX(id), 0) FROM messages))`
 )
 
-// deleteMessages is the only place where the History loses something.
+// deleteMessages is the only place that removes messages from the History.
 func deleteMessages(ctx context.Context, d *DB, tx *sql.Tx, list []stored) error {
 	for _, m := range list {
 		if err := d.Index().forget(ctx, tx, m); err != nil {

@@ -10,28 +10,28 @@ import (
 	"magpie/internal/chat"
 )
 
-// ContextReport is what the agent was told in a turn beside the question, and why not more.
+// ContextReport describes the agent's context in a turn besides the question, and why it was limited.
 type ContextReport struct {
 	Session Way `json:"session"`
-	// why an earlier session was not gone on with; empty = it was, or there was none
+	// why an earlier session was not continued; empty = it was, or there was none
 	Lost       string `json:"lost,omitempty"`
-	Incomplete bool   `json:"behind,omitempty"`   // the session did not hold all that it should
+	Incomplete bool   `json:"behind,omitempty"`   // the session lacked messages
 	Unsure     bool   `json:"unsure,omitempty"`   // the session could not be compared with the database
-	Messages   int    `json:"messages,omitempty"` // of the History
+	Messages   int    `json:"messages,omitempty"` // from the History
 	Unread     bool   `json:"unread,omitempty"`   // the History could not be read
 }
 
-// Way is how a turn came to its session.
+// Way is how a turn got its session.
 type Way string
 
 // The ways.
 const (
-	Live    Way = "live"    // a process that had served the chat before was still there
-	Resumed Way = "resumed" // a new process went on with an earlier session
+	Live    Way = "live"    // the process from an earlier turn of the chat was still running
+	Resumed Way = "resumed" // a new process resumed an earlier session
 	Begun   Way = "begun"   // a new session
 )
 
-// store is the report as the turns table has it.
+// store encodes the report for the turns table.
 func (t *ContextReport) store() (string, error) {
 	if t == nil {
 		return "", nil
@@ -42,7 +42,7 @@ func (t *ContextReport) store() (string, error) {
 
 const lastContextReport = `SELECT told FROM turns WHERE chat_key = ?1 AND epoch = ?2 AND told <> '' ORDER BY id DESC LIMIT 1`
 
-// LastReport is what the agent was told in the last turn of an epoch of which that is known, or [ErrNotFound].
+// LastReport is the latest known report of an epoch's turns, or [ErrNotFound].
 func (ts Turns) LastReport(ctx context.Context, key chat.Key, epoch int64) (ContextReport, error) {
 	var data string
 	var t ContextReport

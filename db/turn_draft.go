@@ -8,16 +8,15 @@ import (
 	"unicode/utf8"
 )
 
-// Drafts is what people have seen of the answers of turns that run.
+// Drafts stores what people have seen of the answers of running turns.
 type Drafts Turns
 
-// Drafts gives what was seen of answers.
+// Drafts returns the drafts in the database.
 func (ts Turns) Drafts() Drafts { return Drafts(ts) }
 
 const setTurnDraft = `UPDATE turns SET draft = ?2, part_ends = ?3 WHERE id = ?1 AND state = 'running'`
 
-// Set stores what people are about to see of a running turn's answer, in the parts that stand on messages of their
-// own.
+// Set stores what people are about to see of a running turn's answer, by message.
 func (ds Drafts) Set(ctx context.Context, turn int64, parts ...string) error {
 	var draft string
 	var ends []int
@@ -43,13 +42,13 @@ func (ds Drafts) Set(ctx context.Context, turn int64, parts ...string) error {
 	return nil
 }
 
-// partBorder is what stands between two parts of an answer when it is one text.
+// partBorder separates the parts of an answer in its text.
 const partBorder = "\n\n"
 
 const turnPartEnds = `SELECT part_ends FROM turns WHERE id = ?1`
 
-// Parts divides the answer of a turn as its last draft was: whatever is drawn of it later must leave what people have
-// seen where it is.
+// Parts divides the answer of a turn like its last draft: whatever is drawn later must keep what people have seen in
+// its place.
 func (ds Drafts) Parts(ctx context.Context, turn int64, answer string) ([]string, error) {
 	stored, err := one(ctx, ds.db.read, scanText, turnPartEnds, turn)
 	if err != nil {
@@ -64,8 +63,7 @@ func (ds Drafts) Parts(ctx context.Context, turn int64, answer string) ([]string
 	return divide(answer, ends), nil
 }
 
-// divide cuts a text before these bytes, and never within a character: the text may be another one than that to which
-// the ends belong.
+// divide cuts a text at these byte offsets, but never within a character: the offsets may belong to another text.
 func divide(text string, ends []int) []string {
 	parts, from := make([]string, 0, len(ends)+1), 0
 	for _, end := range append(ends, len(text)) {

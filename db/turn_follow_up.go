@@ -9,18 +9,18 @@ import (
 	"magpie/internal/chat"
 )
 
-// FollowUps is the turns that agents begin by themselves, when something that they have started has ended in the
-// background. Such a turn is made with the end of the turn that has started that, so that a crash does not lose it. It
-// waits until the agent begins it; then it is queued and claimed like any other. It has no questions of its own: it
-// goes on with those of the turn that it follows. A chat has one of them at most.
+// FollowUps stores the turns that agents start by themselves when one of their background tasks has ended. Such a turn
+// is created in the transaction that ends the turn which started the task, so that a crash does not lose it. It waits
+// until the agent starts it; then it is queued and claimed like any other. It has no questions of its own: it continues
+// those of the turn that it follows. A chat has at most one.
 type FollowUps struct{ db *DB }
 
-// FollowUps gives the turns that agents begin by themselves.
+// FollowUps returns the follow-ups in the database.
 func (ts Turns) FollowUps() FollowUps { return FollowUps(ts) }
 
 const openFollowUp = `SELECT ` + turnColumns + ` FROM turns INDEXED BY turns_open WHERE chat_key = ?1 AND follows > 0` + isOpen + ` ORDER BY id LIMIT 1`
 
-// Open is the follow-up that waits in a chat, or is queued there, or [ErrNotFound].
+// Open returns the waiting or queued follow-up of a chat, or [ErrNotFound].
 func (fs FollowUps) Open(ctx context.Context, key chat.Key) (Turn, error) {
 	t, err := one(ctx, fs.db.read, scanTurn, openFollowUp, key.String())
 	if err != nil && !errors.Is(err, ErrNotFound) {
@@ -32,7 +32,7 @@ func (fs FollowUps) Open(ctx context.Context, key chat.Key) (Turn, error) {
 const insertFollowUp = `INSERT INTO turns (chat_key, epoch, state, session_id, reply_to, created_at, follows)
 	SELECT ?1, epoch, 'running', session_id, reply_to, ?3, CASE follows WHEN 0 THEN id ELSE follows END FROM turns WHERE id = ?2`
 
-// insert makes the follow-up of a turn that ends, unless one waits already.
+// insert creates the follow-up of a turn that ends, unless one is already waiting.
 func (fs FollowUps) insert(ctx context.Context, tx *sql.Tx, t Turn) error {
 	_, err := one(ctx, tx, scanTurn, openFollowUp, t.Key.String())
 	if errors.Is(err, ErrNotFound) {
@@ -94,17 +94,17 @@ const (
 	dropFollowUp  = `UPDATE turns SET state = ?2, ended_at = ?3 WHERE id = ?1 AND follows > 0` + isOpen
 )
 
-// Queue has a follow-up that waits claimed: its agent has begun it.
+// Queue queues a waiting follow-up because its agent has started it.
 func (fs FollowUps) Queue(ctx context.Context, turn int64) error {
 	return fs.change(ctx, "queue", queueFollowUp, turn)
 }
 
-// Wait has a follow-up that was claimed wait again: its agent has not begun it.
+// Wait sets a claimed follow-up back to waiting because its agent has not started it.
 func (fs FollowUps) Wait(ctx context.Context, turn int64) error {
 	return fs.change(ctx, "put back", waitFollowUp, turn)
 }
 
-// Drop ends a follow-up that is not needed: nobody is shown anything.
+// Drop ends an unneeded follow-up without showing anything.
 func (fs FollowUps) Drop(ctx context.Context, turn int64, end TurnState) error {
 	return fs.change(ctx, "drop", dropFollowUp, turn, end, millis(fs.db.now()))
 }
@@ -116,7 +116,7 @@ func (fs FollowUps) change(ctx context.Context, what, statement string, turn int
 	return nil
 }
 
-// DropFollowUp ends the follow-up that waits in the chat, because somebody has stopped what it waits for.
+// DropFollowUp ends the chat's waiting follow-up, because somebody has stopped what it waits for.
 type DropFollowUp struct{ Turn int64 }
 
 func (e DropFollowUp) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {

@@ -9,34 +9,33 @@ import (
 	"magpie/internal/chat"
 )
 
-// What becomes of an interrupted turn when somebody decides about it. Each is its Failure from then on.
+// The decisions about an interrupted turn, which are stored as its Failure.
 const (
 	continued = "continued"
 	dropped   = "dropped"
 )
 
-// AnswerID is the message id of a turn's answer in the History.
+// AnswerID is the message ID of a turn's answer in the History.
 func AnswerID(turn int64) string { return fmt.Sprintf("answer:%d", turn) }
 
-// continueID is the message id of the wish to go on with a turn, when it was a pressed button: one of each turn counis.
+// continueID is the message ID of the request to continue a turn by a button: one per turn counts.
 func continueID(turn int64) string { return fmt.Sprintf(continuePrefix+"%d", turn) }
 
-// cardIdem names one value of a turn's card.
+// cardIdem identifies one state of a turn's card.
 func cardIdem(t Turn, what string) string {
 	return fmt.Sprintf("card:%d:%d:%s", t.ID, t.Attempts, what)
 }
 
-// Interruptions is what people decide about turns that were cut off.
+// Interruptions stores the decisions about interrupted turns.
 type Interruptions struct{ db *DB }
 
-// Interruptions gives the turns that were cut off.
+// Interruptions returns the interrupted turns in the database.
 func (ts Turns) Interruptions() Interruptions { return Interruptions(ts) }
 
 const interruptedTurn = `SELECT id FROM turns INDEXED BY turns_interrupted WHERE chat_key = ?1 AND state = 'interrupted' AND NOT EXISTS (
 	SELECT 1 FROM messages m WHERE m.chat_key = ?1 AND m.turn_id > turns.id AND m.turn_id > 0) ORDER BY id DESC LIMIT 1`
 
-// Newest returns the chat's newest turn if it was interrupted and nobody has decided about it yet, else
-// [ErrNotFound].
+// Newest returns the chat's newest turn if it was interrupted and is undecided, otherwise [ErrNotFound].
 func (is Interruptions) Newest(ctx context.Context, key chat.Key) (Turn, error) {
 	var id int64
 	if err := is.db.read.QueryRowContext(ctx, interruptedTurn, key.String()).Scan(&id); errors.Is(err, sql.ErrNoRows) {
@@ -47,7 +46,7 @@ func (is Interruptions) Newest(ctx context.Context, key chat.Key) (Turn, error) 
 	return undecided(ctx, is.db.read, key, id)
 }
 
-// undecided loads a turn that waits for somebody to decide whether it goes on, or returns [ErrNotFound].
+// undecided loads an interrupted turn without a decision, or returns [ErrNotFound].
 func undecided(ctx context.Context, q querier, key chat.Key, id int64) (Turn, error) {
 	t, err := loadTurn(ctx, q, key, id)
 	if err != nil {
@@ -69,8 +68,8 @@ const wakeTurn = `UPDATE turns SET state = 'queued', failure = '' WHERE id = ?1`
 
 const forgetPosts = `DELETE FROM outbox WHERE turn_id = ?1`
 
-// resolve decides about an interrupted turn. A late one that is to go on is simply queued; it has never begun. The
-// zero Turn comes back when there is nothing that another turn could go on with.
+// resolve decides about an interrupted turn. A late one that is to continue is simply queued; it has never begun. It
+// returns the zero Turn if there is nothing for another turn to continue.
 func resolve(ctx context.Context, tx *sql.Tx, key chat.Key, id int64, decision string) (Turn, error) {
 	if id == 0 {
 		return Turn{}, nil
@@ -92,18 +91,18 @@ func resolve(ctx context.Context, tx *sql.Tx, key chat.Key, id int64, decision s
 	return t, err
 }
 
-// Decision is what somebody who pressed a button wants done about an interrupted turn.
+// Decision is the effect of a pressed button on an interrupted turn.
 type Decision struct {
 	Key             chat.Key
 	Turn            int64
-	Event           string       // the platform's id of the press; each counts once
-	GoOn            bool         // else it is dropped
-	ContinueMessage chat.Message // the wish to go on, as the History shows it: who, when and in which words
-	Over            chat.Card    // what the turn looks like from now on
+	Event           string       // the platform's ID of the press; each counts once
+	GoOn            bool         // otherwise the turn is dropped
+	ContinueMessage chat.Message // the request to continue, as shown in the History: who, when and in which words
+	Over            chat.Card    // the final card of the turn
 }
 
-// Decide carries out a decision. It returns [ErrNotFound] if there is nothing left to decide, and
-// [ErrRepeated] if the press is known.
+// Decide carries out a decision. It returns [ErrNotFound] if there is nothing left to decide, and [ErrRepeated] if the
+// press is known.
 func (is Interruptions) Decide(ctx context.Context, w Decision) error {
 	err := is.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		if err := takeEvent(ctx, is.db, tx, w.Event); err != nil {
@@ -128,7 +127,7 @@ func (is Interruptions) Decide(ctx context.Context, w Decision) error {
 	return nil
 }
 
-// drop ends the wait for a decision about an interrupted turn, or returns [ErrNotFound].
+// drop drops an interrupted turn, or returns [ErrNotFound].
 func (is Interruptions) drop(ctx context.Context, tx *sql.Tx, key chat.Key, id int64, over chat.Card) error {
 	t, err := undecided(ctx, tx, key, id)
 	if err != nil {
@@ -145,7 +144,7 @@ func (is Interruptions) drop(ctx context.Context, tx *sql.Tx, key chat.Key, id i
 	)
 }
 
-// goOn has a new turn go on with one that was interrupted.
+// goOn creates a turn that continues an interrupted one.
 func (is Interruptions) goOn(ctx context.Context, tx *sql.Tx, t Turn, how Continuation) error {
 	m := how.ContinueMessage
 	m.Key, m.ID, m.Role, m.Class = t.Key, continueID(t.ID), chat.User, chat.Talk
@@ -156,8 +155,8 @@ func (is Interruptions) goOn(ctx context.Context, tx *sql.Tx, t Turn, how Contin
 	return err
 }
 
-// decided has a turn go on because somebody has decided what it was waiting for. A turn that goes on already gets the
-// decision as well. It returns [ErrNotFound] if the turn has ended, or another conversation has begun.
+// decided continues a turn after the decision that it waited for. A turn that already continues gets the decision as
+// well. It returns [ErrNotFound] if the turn has ended, or another conversation has begun.
 func (is Interruptions) decided(ctx context.Context, tx *sql.Tx, key chat.Key, turn int64, how Continuation) error {
 	t, err := goingOn(ctx, tx, key, turn)
 	if err == nil && t.State == Interrupted {
@@ -166,7 +165,7 @@ func (is Interruptions) decided(ctx context.Context, tx *sql.Tx, key chat.Key, t
 	return err
 }
 
-// goingOn loads a turn that has not ended, or was interrupted and may go on. Otherwise it returns [ErrNotFound].
+// goingOn loads a turn that has not ended, or was interrupted and may continue. Otherwise it returns [ErrNotFound].
 func goingOn(ctx context.Context, q querier, key chat.Key, id int64) (Turn, error) {
 	t, err := loadTurn(ctx, q, key, id)
 	if err != nil || t.State == Queued || t.State == Running {

@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// Notice calls those who have asked for a turn when it has ended: changes of a card notify nobody.
+// Notice notifies the askers of a turn when it has ended: changes of a card notify nobody.
 type Notice struct {
-	// nobody is called when the turn has taken less, and nobody who has decided something for it within this time
+	// no notification if the turn took less time, nor to anyone who decided something for it within this time
 	After time.Duration
 	Text  string
 }
 
-// NotifyOff is the [Settings.Notify] of a chat in which nobody is called.
+// NotifyOff is the [Settings.Notify] of a chat without notifications.
 const NotifyOff = "off"
 
-// Who has written since knows how things stand, and so does who has added something to a turn. What was written is
-// compared by its place, not by its time.
+// A user who has written since, or added something to the turn, needs no notification. Messages are compared by seq,
+// not by time.
 const quietAskers = `SELECT DISTINCT actor_id FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'` + notRecalled + `
 	AND actor_id <> '' AND EXISTS (SELECT 1 FROM turns WHERE id = ?2 AND stopped = 0 AND started_at < ?3)
 	AND NOT EXISTS (SELECT 1 FROM steers WHERE turn_id = ?2)
@@ -25,7 +25,7 @@ const quietAskers = `SELECT DISTINCT actor_id FROM messages WHERE chat_key = ?1 
 		AND l.seq > (SELECT MAX(+seq) FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'))
 	AND NOT EXISTS (SELECT 1 FROM approvals WHERE turn_id = ?2 AND decided_by = messages.actor_id AND decided_at >= ?3)`
 
-// toCall lists the users whom the end of a turn calls. It reads what the end is about to forget.
+// toCall lists the users to notify about the end of a turn. It reads what the end is about to delete.
 func (e turnEnd) toCall(ctx context.Context) ([]string, error) {
 	if e.Notice == nil || e.State == Cancelled {
 		return nil, nil
@@ -34,7 +34,7 @@ func (e turnEnd) toCall(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Settings.Notify == NotifyOff || c.BotTurns > 0 { // another bot that is called would answer
+	if c.Settings.Notify == NotifyOff || c.BotTurns > 0 { // another bot would answer a mention
 		return nil, nil
 	}
 	since := e.now.Add(-e.Notice.After)
@@ -45,7 +45,7 @@ func (e turnEnd) toCall(ctx context.Context) ([]string, error) {
 	return users, nil
 }
 
-// call leaves the notice of a turn that ends for delivery.
+// call enqueues the notification.
 func (e turnEnd) call(ctx context.Context, users []string) error {
 	if len(users) == 0 {
 		return nil

@@ -11,37 +11,38 @@ import (
 	"magpie/internal/chat"
 )
 
-// Queue is the turns that wait to be run.
+// Queue stores the turns that wait to run.
 type Queue struct{ db *DB }
 
-// Queue gives the turns that wait.
+// Queue returns the waiting turns in the database.
 func (d *DB) Queue() Queue { return Queue{d} }
 
 const queuedTurn = `SELECT id FROM turns INDEXED BY turns_open WHERE chat_key = ?1 AND epoch = ?2 AND state = 'queued' AND stopped = 0 AND follows = 0` + isOpen + ` ORDER BY id DESC LIMIT 1`
 
-// An edited question waits in a turn of its own: the offer to answer it speaks of that question only.
+// An edited question waits in a turn of its own: the offer to answer it is about that question only.
 const lateTurn = `SELECT id FROM turns INDEXED BY turns_interrupted WHERE chat_key = ?1 AND epoch = ?2 AND state = 'interrupted' AND failure = 'late' AND created_at >= ?3
 	AND NOT EXISTS (
 		SELECT 1 FROM messages WHERE chat_key = ?1 AND turn_id = turns.id AND turn_id > 0 AND message_id LIKE 'edit:%'
 	)
 	AND ?4 NOT LIKE 'edit:%' ORDER BY id DESC LIMIT 1`
 
-// together is how long after a late question another one belongs to it. Later the notice may be out of sight.
+// together is how long after a late question another one belongs to the same turn. Later the notice may be out of
+// sight.
 const together = 10 * time.Minute
 
 const insertTurn = `INSERT INTO turns (chat_key, epoch, state, failure, created_at) VALUES (?1, ?2, ?3, ?4, ?5) RETURNING id`
 
-// A turn that was begun answers what it answered then: its card may be there already.
+// A turn that has begun keeps its message to reply to: its card may already exist.
 const askTurn = `UPDATE turns SET reply_to = CASE WHEN attempts = 0 THEN ?2 ELSE reply_to END,
 	continues = MAX(continues, ?3) WHERE id = ?1`
 
-// A pressed button is no message that could be answered.
+// A pressed button is not a message that could be replied to.
 const askTurnByPress = `UPDATE turns SET reply_to = CASE WHEN reply_to = '' THEN ?2 ELSE reply_to END,
 	continues = MAX(continues, ?3) WHERE id = ?1`
 
 const setMessageTurn = `UPDATE messages SET turn_id = ?3 WHERE chat_key = ?1 AND seq = ?2`
 
-// Nobody can mention the bot in a picture or a file. What its author has sent shortly before belongs to the question.
+// A picture or a file cannot mention the bot. What its author has sent shortly before belongs to the question.
 const takeAlong = `UPDATE messages SET turn_id = ?2, class = 'talk' WHERE chat_key = ?1 AND seq < ?3 AND seq > ?3 - 30 AND epoch = ?4
 	AND class = 'overheard' AND turn_id = 0 AND actor_id = ?5 AND actor_id <> '' AND sent_at >= ?6 AND sent_at <= ?7` + notRecalled + `
 	AND EXISTS (SELECT 1 FROM files f WHERE f.chat_key = ?1 AND f.message_id = messages.message_id AND f.kind <> 'quote')`
@@ -49,8 +50,8 @@ const takeAlong = `UPDATE messages SET turn_id = ?2, class = 'talk' WHERE chat_k
 // shortly is how long before a question its author's files belong to it.
 const shortly = 2 * time.Minute
 
-// accept hands talk to the turn that runs, if e says so and it can take it, or queues it; and claims its turn if e says
-// so. It notes what it did in a.
+// accept gives talk to the running turn if e says so and it can take it, or queues it; then it claims the turn if e
+// says so. It records the result in a.
 func (q Queue) accept(ctx context.Context, tx *sql.Tx, e Inbound, a *AcceptResult) (err error) {
 	if e.Steer.Turn != 0 {
 		if a.Steered, err = q.db.Turns().Steers().insert(ctx, tx, a.Message, e.Steer); err != nil || a.Steered {
@@ -66,8 +67,8 @@ func (q Queue) accept(ctx context.Context, tx *sql.Tx, e Inbound, a *AcceptResul
 	return err
 }
 
-// enqueue adds m to the turn that waits in its chat, or to a new one. Messages that arrive while a turn
-// waits are answered together.
+// enqueue adds m to the turn that waits in its chat, or to a new one. Messages that arrive while a turn waits are
+// answered together.
 func (q Queue) enqueue(ctx context.Context, tx *sql.Tx, m chat.Message, e Inbound) (int64, error) {
 	state, failure, waiting, of := Queued, "", queuedTurn, []any{m.Key.String(), m.Epoch}
 	if e.Held != nil {
@@ -129,15 +130,15 @@ func (q Queue) enqueue(ctx context.Context, tx *sql.Tx, m chat.Message, e Inboun
 	return id, nil
 }
 
-// Claim is a turn taken to be run, with what it asks.
+// Claim is a claimed turn with its questions.
 type Claim struct {
 	Turn   Turn
-	Chat   Chat           // its session is the one that the turn runs in, when that is resumed
+	Chat   Chat           // Session is the one that the turn runs in, if that is resumed
 	Asked  []chat.Message // in the order in which they were written
-	Resume bool           // Turn.Session is the chat's session, else it is a new one
+	Resume bool           // Turn.Session is the chat's session, otherwise a new one
 }
 
-// askedBefore keeps the name that a question had, since a session may know it by that.
+// askedBefore keeps the earlier prompt ID of a question, since a session may know it by that.
 const askedBefore = `asked_before = CASE WHEN prompt_id = '' THEN asked_before ELSE asked_before || prompt_id || ' ' END`
 
 const claimTurn = `UPDATE turns SET state = 'running', started_at = ?2, attempts = attempts + 1, ` + askedBefore + `, prompt_id = ?5,
@@ -151,12 +152,12 @@ const claimTurn = `UPDATE turns SET state = 'running', started_at = ?2, attempts
 const selectAsked = `SELECT ` + messageColumns + ` FROM messages
 	WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'` + notRecalled + ` ORDER BY sent_at, seq`
 
-// TurnIDs are the ids that a turn gets when it is claimed. They are stored with it before the agent can act, so that
-// they are known after a crash.
+// TurnIDs are the IDs that a turn gets when it is claimed. They are stored before the agent can act, so that they are
+// known after a crash.
 type TurnIDs struct {
 	Session string // of a new session, unless the chat's is resumed
 	Prompt  string
-	Node    string // this machine: its session is resumed when machines take turns; empty = the one that answered last
+	Node    string // this machine, whose own session is resumed; empty = the session that answered last
 }
 
 // Start says how a turn is claimed in the transaction that queues it; see [Queue.Claim].
@@ -165,8 +166,8 @@ type Start struct {
 	Resume bool
 }
 
-// Claim starts the chat's oldest queued turn and returns it, or [ErrNotFound]. The turn runs in the
-// chat's session if there is one and resume allows it, otherwise in a new one.
+// Claim claims the chat's oldest queued turn and returns it, or [ErrNotFound]. The turn runs in the chat's session if
+// there is one and resume allows it, otherwise in a new one.
 func (q Queue) Claim(ctx context.Context, key chat.Key, names TurnIDs, resume bool) (c Claim, err error) {
 	err = q.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		c, err = q.claim(ctx, tx, key, names, resume)
@@ -205,12 +206,12 @@ func (q Queue) claim(ctx context.Context, tx *sql.Tx, key chat.Key, names TurnID
 const requeueTurn = `UPDATE turns SET state = 'queued', session_id = '', ` + askedBefore + `, prompt_id = '', started_at = 0
 	WHERE id = ?1 AND state = 'running'`
 
-// Requeue puts back a turn that has done and shown nothing yet. It is claimed again in its old place.
+// Requeue puts back a turn that has done and shown nothing yet. It will be claimed again in its old order.
 func (q Queue) Requeue(ctx context.Context, turn int64) error {
 	err := q.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, requeueTurn, turn)
 		if err == nil {
-			_, err = tx.ExecContext(ctx, forgetSteers, turn) // it asks all its messages when it is claimed
+			_, err = tx.ExecContext(ctx, forgetSteers, turn) // all its messages become questions when it is claimed
 		}
 		return err
 	})
@@ -222,7 +223,7 @@ func (q Queue) Requeue(ctx context.Context, turn int64) error {
 
 const queuedChats = `SELECT DISTINCT chat_key FROM turns INDEXED BY turns_open WHERE state = 'queued'` + isOpen
 
-// Chats lists the chats in which a turn waits.
+// Chats lists the chats with waiting turns.
 func (q Queue) Chats(ctx context.Context) ([]chat.Key, error) {
 	return chatKeys(ctx, q.db.read, queuedChats)
 }

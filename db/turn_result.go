@@ -15,19 +15,19 @@ type TurnResult struct {
 	Turn    Turn
 	State   TurnState
 	Failure string    // class of the failure, for operators
-	Answer  string    // what the agent said; may be partial; empty = nothing
-	Card    chat.Card // what the turn looks like from now on
-	// the session that now holds the turn; an empty ID leaves the chat's as it is. Its Turn is set here
+	Answer  string    // the agent's answer; may be partial; empty = none
+	Card    chat.Card // the final card
+	// the session that now holds the turn; with an empty ID the chat's stays as it is. Its Turn is set here
 	Session Session
-	Usage   *Usage           // nil when the agent did not report any
-	File    *LongAnswer      // the answer, when it is also given as a file; nil = it is not
-	Notice  *Notice          // nil = nobody is called
-	Report  *ContextReport   // nil when the agent was not asked, or it is not known
-	Actions []RecordedAction // of the agent that are not stored yet
-	// names of the messages that were handed to the turn and that its agent has read; see [Steers.Read]. The others
-	// are queued again, unless the turn was stopped or interrupted
+	Usage   *Usage           // nil if the agent did not report it
+	File    *LongAnswer      // the answer as a file; nil = none
+	Notice  *Notice          // nil = no notification
+	Report  *ContextReport   // nil if the agent was not asked, or if unknown
+	Actions []RecordedAction // tool calls that are not stored yet
+	// prompt IDs of the steered messages that the agent has read; see [Steers.Read]. The others are queued again,
+	// unless the turn was stopped or interrupted
 	SteersRead []string
-	// the agent goes on with something in the background: a turn that follows is there then, see [FollowUps]
+	// the agent keeps working in the background, and a follow-up exists, see [FollowUps]
 	Unasked bool
 }
 
@@ -39,7 +39,7 @@ type Usage struct {
 	FirstText, Duration                time.Duration
 }
 
-// Tokens are those of all kinds together.
+// Tokens is the total of all kinds.
 func (u Usage) Tokens() int64 { return u.Input + u.Output + u.CacheRead + u.CacheNew }
 
 const endTurn = `UPDATE turns SET state = ?2, failure = ?3, ended_at = ?4, told = ?5, draft = '',
@@ -52,8 +52,8 @@ const insertUsage = `INSERT INTO usage (turn_id, chat_key, actor_id, model, inpu
 	VALUES (?1, ?2, COALESCE((SELECT actor_id FROM messages WHERE chat_key = ?2 AND turn_id = ?12 AND turn_id > 0 AND role = 'user'
 		ORDER BY sent_at, seq LIMIT 1), ''), ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)`
 
-// Finish ends a running turn in one transaction: the answer joins the History, the final card is
-// enqueued, the session becomes the chat's unless /new came in between, and the cost is booked.
+// Finish ends a running turn in one transaction: the answer joins the History, the final card is enqueued, the session
+// becomes the chat's unless /new came in between, and the cost is booked.
 func (ts Turns) Finish(ctx context.Context, e TurnResult) error {
 	err := ts.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		return turnEnd{e, ts.db, tx, ts.db.now()}.store(ctx)
@@ -82,7 +82,7 @@ func (e turnEnd) store(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The turn was ended by somebody else, for example by a recall.
+	// Something else has ended the turn, for example a recall.
 	if n, err := res.RowsAffected(); err != nil || n == 0 {
 		return errors.Join(err, ErrNotFound)
 	}
@@ -116,7 +116,7 @@ func (e turnEnd) store(ctx context.Context) error {
 	return e.book(ctx)
 }
 
-// post leaves for delivery what people see: the final card, the answer as a file, and the message that calls users.
+// post enqueues what people see: the final card, the answer as a file, and the notification.
 func (e turnEnd) post(ctx context.Context, users []string) error {
 	err := e.db.Outbox().post(ctx, e.tx, Post{
 		Key: e.Turn.Key, Turn: e.Turn.ID, Idem: cardIdem(e.Turn, "end"), ReplyTo: e.Turn.ReplyTo, Card: &e.Card,
@@ -130,7 +130,7 @@ func (e turnEnd) post(ctx context.Context, users []string) error {
 	return e.call(ctx, users)
 }
 
-// book notes what a turn has cost, as far as that is known.
+// book records the cost of a turn, as far as it is known.
 func (e turnEnd) book(ctx context.Context) error {
 	u := e.Usage
 	if u == nil {
@@ -148,9 +148,9 @@ func (e turnEnd) book(ctx context.Context) error {
 
 const ownSession = `SELECT session_id FROM turns WHERE id = ?1`
 
-// keepSession makes the session of a turn the chat's session. If a question of the turn was recalled while it
-// ran, no session may contain it, and an answer to nothing else is excluded from later contexts. If an
-// earlier message was recalled that the turn had seen, its session was dropped already.
+// keepSession makes the session of a turn the chat's session. If a question of the turn was recalled while it ran, no
+// session may contain it, and an answer to nothing else is excluded from later contexts. If an earlier message in the
+// turn's context was recalled, its session has already been dropped.
 func (e turnEnd) keepSession(ctx context.Context) error {
 	left, gone, err := leftOf(ctx, e.tx, e.Turn.Key, e.Turn.ID)
 	switch {
@@ -176,7 +176,7 @@ func (e turnEnd) keepSession(ctx context.Context) error {
 	return e.Turn.keepSession(ctx, e.tx, e.Session)
 }
 
-// recordAnswer uses an id that follows from the turn, so an answer that is recorded twice is one message.
+// recordAnswer uses an ID derived from the turn, so an answer that is recorded twice is one message.
 func (e turnEnd) recordAnswer(ctx context.Context) error {
 	if e.Answer == "" {
 		return nil

@@ -8,25 +8,25 @@ import (
 	"magpie/internal/chat"
 )
 
-// Steers is the messages that were handed to turns while they ran.
+// Steers stores the messages that were passed to running turns.
 type Steers struct{ db *DB }
 
-// Steers gives the messages that were handed to turns while they ran.
+// Steers returns the steered messages in the database.
 func (ts Turns) Steers() Steers { return Steers(ts) }
 
-// Steer asks that a message is handed to a turn that runs, and not queued.
+// Steer asks to pass a message to a running turn instead of queueing it.
 type Steer struct {
 	Turn   int64
-	Prompt string // the name that the message gets in the session's transcript
+	Prompt string // the message's prompt ID in the session's transcript
 }
 
-// The message's name is kept with those under which the turn was asked before: a session that ends with it is known.
+// The message's prompt ID is kept with the turn's earlier ones, so that a session that ends with it is recognized.
 const steerTurn = `UPDATE turns SET asked_before = asked_before || ?3 || ' '
 	WHERE id = ?1 AND chat_key = ?2 AND state = 'running' AND stopped = 0 AND epoch = ?4`
 
 const insertSteer = `INSERT INTO steers (turn_id, chat_key, seq, prompt_id) VALUES (?1, ?2, ?3, ?4)`
 
-// insert adds m to a turn that runs, and reports whether it still does.
+// insert adds m to a running turn, and reports whether it still runs.
 func (ss Steers) insert(ctx context.Context, tx *sql.Tx, m chat.Message, s Steer) (bool, error) {
 	res, err := tx.ExecContext(ctx, steerTurn, s.Turn, m.Key.String(), s.Prompt, m.Epoch)
 	if err != nil {
@@ -46,15 +46,15 @@ func (ss Steers) insert(ctx context.Context, tx *sql.Tx, m chat.Message, s Steer
 
 const readSteer = `UPDATE steers SET is_read = 1 WHERE turn_id = ?1 AND prompt_id = ?2`
 
-// Read notes that the agent of a turn has read messages that were handed to it. They belong to the turn then,
-// whatever becomes of it.
+// Read records that the agent of a turn has read steered messages. They belong to the turn from then on, whatever
+// happens to it.
 func (ss Steers) Read(ctx context.Context, turn int64, prompts ...string) error {
 	return ss.each(ctx, readSteer, turn, prompts)
 }
 
 const askSteer = `DELETE FROM steers WHERE turn_id = ?1 AND prompt_id = ?2`
 
-// Asked notes that messages that were handed to a turn are part of its prompt.
+// Asked records that steered messages are part of the turn's prompt.
 func (ss Steers) Asked(ctx context.Context, turn int64, prompts ...string) error {
 	return ss.each(ctx, askSteer, turn, prompts)
 }
@@ -80,7 +80,7 @@ func eachSteer(ctx context.Context, tx *sql.Tx, statement string, turn int64, pr
 
 const selectSteers = `SELECT prompt_id FROM steers WHERE turn_id = ?1 ORDER BY seq`
 
-// Prompts lists the names of the messages that were handed to a turn, in order, also of those that its agent has read.
+// Prompts lists the prompt IDs of a turn's steered messages, in order, including those that its agent has read.
 func (ss Steers) Prompts(ctx context.Context, turn int64) ([]string, error) {
 	list, err := collect(ctx, ss.db.read, scanText, selectSteers, turn)
 	if err != nil {
@@ -96,8 +96,8 @@ const (
 	forgetSteers = `DELETE FROM steers WHERE turn_id = ?1`
 )
 
-// turnEnded decides about the messages that were handed to a turn that ends. Those that its agent has not read are
-// asked next, unless the turn was stopped; an interrupted one keeps them until somebody makes it go on.
+// turnEnded decides about the steered messages of a turn that ends. The unread ones are asked next, unless the turn was
+// stopped; an interrupted turn keeps them until somebody continues it.
 func (ss Steers) turnEnded(ctx context.Context, tx *sql.Tx, e TurnResult) error {
 	if err := eachSteer(ctx, tx, readSteer, e.Turn.ID, e.SteersRead); err != nil {
 		return err
@@ -112,8 +112,7 @@ func (ss Steers) turnEnded(ctx context.Context, tx *sql.Tx, e TurnResult) error 
 	return ss.askUnread(ctx, tx, e.Turn)
 }
 
-// askUnread moves the messages that the agent of a turn has not read into the turn that waits, or into one of their
-// own.
+// askUnread moves the unread messages of a turn into the waiting turn, or into one of their own.
 func (ss Steers) askUnread(ctx context.Context, tx *sql.Tx, t Turn) error {
 	var n int
 	if err := tx.QueryRowContext(ctx, countUnread, t.Key.String(), t.ID).Scan(&n); err != nil {
@@ -128,7 +127,7 @@ func (ss Steers) askUnread(ctx context.Context, tx *sql.Tx, t Turn) error {
 	return err
 }
 
-// continueSteers gives what the agent of an interrupted turn has not read to the turn that goes on with it.
+// continueSteers moves the unread messages of an interrupted turn to the turn that continues it.
 func continueSteers(ctx context.Context, tx *sql.Tx, old Turn, id int64) error {
 	_, err := tx.ExecContext(ctx, moveUnread, old.Key.String(), old.ID, id)
 	if err == nil {

@@ -9,16 +9,15 @@ import (
 	"magpie/internal/chat"
 )
 
-// SuggestionID is the message id of the question that was suggested behind a turn: it is asked once, however often its
-// button is pressed.
+// SuggestionID is the message ID of the question suggested after a turn: it is asked once, however often its button is
+// pressed.
 func SuggestionID(turn int64) string { return PressID(fmt.Sprintf("suggestion:%d", turn)) }
 
 const isLastTurn = `SELECT t.id FROM turns t JOIN chats c ON c.key = t.chat_key
 	WHERE t.id = ?2 AND t.chat_key = ?1 AND t.state = 'done' AND t.epoch = c.epoch AND NOT EXISTS (
 		SELECT 1 FROM messages m WHERE m.chat_key = ?1 AND m.turn_id > ?2 AND m.turn_id > 0)`
 
-// checkLast returns [ErrNotFound] if something was asked in the chat after a turn, or if another conversation has
-// begun.
+// checkLast returns [ErrNotFound] if something was asked in the chat after a turn, or another conversation has begun.
 func checkLast(ctx context.Context, tx *sql.Tx, key chat.Key, turn int64) error {
 	err := tx.QueryRowContext(ctx, isLastTurn, key.String(), turn).Scan(new(int64))
 	if errors.Is(err, sql.ErrNoRows) {
@@ -27,8 +26,8 @@ func checkLast(ctx context.Context, tx *sql.Tx, key chat.Key, turn int64) error 
 	return err
 }
 
-// Suggest leaves the card of a turn that has ended to be drawn again, with a question that may come next. It returns
-// [ErrNotFound] if another one was asked already.
+// Suggest enqueues the card of an ended turn with a suggested next question. It returns [ErrNotFound] if another
+// question was already asked.
 func (ts Turns) Suggest(ctx context.Context, t Turn, card chat.Card) error {
 	err := ts.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		if err := checkLast(ctx, tx, t.Key, t.ID); err != nil {
@@ -44,8 +43,7 @@ func (ts Turns) Suggest(ctx context.Context, t Turn, card chat.Card) error {
 	return nil
 }
 
-// AskSuggested refuses the message, with [ErrNotFound], if something was asked after the turn behind which it was
-// suggested.
+// AskSuggested rejects the message with [ErrNotFound] if something was asked after the turn of the suggestion.
 type AskSuggested struct{ Turn int64 }
 
 func (e AskSuggested) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {

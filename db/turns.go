@@ -11,7 +11,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// TurnState is where a turn stands.
+// TurnState is the state of a turn.
 type TurnState string
 
 // The states of a turn. All but Queued and Running are final.
@@ -21,10 +21,11 @@ const (
 	Done        TurnState = "done"
 	Failed      TurnState = "failed"
 	Cancelled   TurnState = "cancelled"   // stopped by a user
-	Interrupted TurnState = "interrupted" // cut off by the end of the program, or held back, see [Late]
+	Interrupted TurnState = "interrupted" // by a shutdown or crash, or held back, see [Late]
 )
 
-// Late is the failure of a turn that was interrupted before it began: its question came too late to be run unasked.
+// Late is the failure of a turn that was interrupted before it began: its question arrived too late to be answered
+// without being asked for.
 const Late = "late"
 
 // Turn is one question, or several asked together, and the run that answers it.
@@ -34,31 +35,31 @@ type Turn struct {
 	Epoch     int64
 	State     TurnState
 	Failure   string    // class of the failure, for operators
-	Session   string    // the agent's session that it runs in
-	Prompt    string    // names the question in the session's transcript; of a follow-up that has ended, the answer
-	Card      string    // the card that shows it; empty = none yet
-	ReplyTo   string    // the platform's id of the message that the answer answers
-	Continues int64     // the interrupted turn that this one goes on with; 0 = none
-	Follows   int64     // the turn after which the agent began this one by itself; 0 = somebody asked; see [FollowUps]
-	Created   time.Time // when its first question came
+	Session   string    // the agent's session it runs in
+	Prompt    string    // the question's ID in the session's transcript; for an ended follow-up, the answer's
+	Card      string    // its card; empty = none yet
+	ReplyTo   string    // the platform's ID of the message to reply to
+	Continues int64     // the interrupted turn that this one continues; 0 = none
+	Follows   int64     // the turn after which the agent started this one; 0 = somebody asked; see [FollowUps]
+	Created   time.Time // when its first question arrived
 	Progress
 }
 
-// Progress is how far a turn has come: by it a start after a crash decides whether the turn is run again.
+// Progress decides whether a turn runs again after a crash.
 type Progress struct {
 	Attempts int    // how often it was claimed
-	Stopped  bool   // somebody stopped it: it is not begun again
-	Acted    bool   // a tool may have been used: it must not be run again unasked
-	Draft    string // what people may have seen of the answer so far
+	Stopped  bool   // somebody has stopped it, so it does not start again
+	Acted    bool   // a tool may have been used, so it must not run again without being asked for
+	Draft    string // what people may have seen of the answer
 }
 
-// HasEffects reports whether anything of the turn can be seen, in the chat or outside of it.
+// HasEffects reports whether the turn has visible effects, in the chat or outside.
 func (p Progress) HasEffects() bool { return p.Acted || p.Draft != "" }
 
 // asked is the turn whose questions it answers.
 func (t Turn) asked() int64 { return cmp.Or(t.Follows, t.ID) }
 
-// turnColumns is in the order in which scanTurn reads.
+// turnColumns has the order of scanTurn.
 const turnColumns = `id, chat_key, epoch, state, failure, session_id, prompt_id, card_id, reply_to, continues, attempts,
 	stopped, acted, draft, created_at, follows`
 
@@ -88,20 +89,19 @@ func loadTurn(ctx context.Context, q querier, key chat.Key, id int64) (Turn, err
 	return t, nil
 }
 
-// isOpen is what the index turns_open asks for: without its very words a query would read all turns there are. The
-// index is named in each query: as long as SQLite has no figures about the data, and it collects them only at Close, it
-// would rather read all turns of the chat.
+// isOpen matches the index turns_open: without these exact words a query would read all turns. Queries name the index
+// explicitly: without statistics, which SQLite only collects at Close, it would prefer to read all turns of the chat.
 const isOpen = ` AND state IN ('queued', 'running')`
 
-// Turns is what the agent was asked to answer: the line from a question to its answer. Those that wait are in [Queue].
+// Turns stores the turns, each of which leads from a question to its answer. The waiting ones are in [Queue].
 type Turns struct{ db *DB }
 
-// Turns gives the turns of the database.
+// Turns returns the turns in the database.
 func (d *DB) Turns() Turns { return Turns{d} }
 
 const sessionBegan = `SELECT COALESCE(MIN(id), 0) FROM turns WHERE session_id = ?1 AND session_id <> ''`
 
-// SessionBegan is the first turn that ran in a session; 0 = none did.
+// SessionBegan is the first turn of a session; 0 = none.
 func (ts Turns) SessionBegan(ctx context.Context, session string) (turn int64, err error) {
 	if err := ts.db.read.QueryRowContext(ctx, sessionBegan, session).Scan(&turn); err != nil {
 		return 0, fmt.Errorf("beginning of session %s: %w", session, err)
@@ -109,10 +109,10 @@ func (ts Turns) SessionBegan(ctx context.Context, session string) (turn int64, e
 	return turn, nil
 }
 
-// A turn whose session was dropped keeps none, even under its new names.
+// A turn whose session was dropped gets no session, even under its new ID.
 const renameTurn = `UPDATE turns SET session_id = CASE WHEN session_id = '' THEN '' ELSE ?2 END, ` + askedBefore + `, prompt_id = ?3 WHERE id = ?1`
 
-// Rename gives a running turn another session and another name for its prompt, before the agent can act.
+// Rename gives a running turn another session and prompt ID, before the agent can act.
 func (ts Turns) Rename(ctx context.Context, turn int64, names TurnIDs) error {
 	if _, err := ts.db.engine.Exec(ctx, renameTurn, turn, names.Session, names.Prompt); err != nil {
 		return fmt.Errorf("rename turn %d: %w", turn, err)
@@ -122,7 +122,7 @@ func (ts Turns) Rename(ctx context.Context, turn int64, names TurnIDs) error {
 
 const lastDone = `SELECT id FROM turns WHERE state = 'done' ORDER BY id DESC LIMIT 1`
 
-// LastDone is the last turn that was answered; 0 = none.
+// LastDone is the last answered turn; 0 = none.
 func (ts Turns) LastDone(ctx context.Context) (turn int64, err error) {
 	turn, err = one(ctx, ts.db.read, scanNumber, lastDone)
 	if err != nil && !errors.Is(err, ErrNotFound) {
@@ -133,7 +133,7 @@ func (ts Turns) LastDone(ctx context.Context) (turn int64, err error) {
 
 const setTurnCard = `UPDATE turns SET card_id = ?2 WHERE id = ?1`
 
-// SetCard remembers the card that shows the turn.
+// SetCard stores the ID of the turn's card.
 func (ts Turns) SetCard(ctx context.Context, turn int64, card string) error {
 	if _, err := ts.db.engine.Exec(ctx, setTurnCard, turn, card); err != nil {
 		return fmt.Errorf("set card of turn %d: %w", turn, err)
@@ -143,7 +143,7 @@ func (ts Turns) SetCard(ctx context.Context, turn int64, card string) error {
 
 const turnCard = `SELECT card_id FROM turns WHERE id = ?1`
 
-// CardOf is the card that shows a turn; empty = none yet. It returns [ErrNotFound] for a turn that is not known.
+// CardOf is the ID of a turn's card; empty = none yet. It returns [ErrNotFound] for an unknown turn.
 func (ts Turns) CardOf(ctx context.Context, turn int64) (string, error) {
 	card, err := one(ctx, ts.db.read, scanText, turnCard, turn)
 	if err != nil && !errors.Is(err, ErrNotFound) {
@@ -154,7 +154,8 @@ func (ts Turns) CardOf(ctx context.Context, turn int64) (string, error) {
 
 const stopTurn = `UPDATE turns SET stopped = 1 WHERE id = ?1 AND chat_key = ?2` + isOpen
 
-// Stop notes that somebody has stopped a turn of a chat, unless it has ended: it is not begun again, whatever happens.
+// Stop records that somebody has stopped a turn of a chat, unless it has ended: it does not start again, whatever
+// happens.
 func (ts Turns) Stop(ctx context.Context, key chat.Key, turn int64) error {
 	if _, err := ts.db.engine.Exec(ctx, stopTurn, turn, key.String()); err != nil {
 		return fmt.Errorf("stop turn %d: %w", turn, err)
@@ -164,7 +165,7 @@ func (ts Turns) Stop(ctx context.Context, key chat.Key, turn int64) error {
 
 const setTurnActed = `UPDATE turns SET acted = 1 WHERE id = ?1`
 
-// SetActed notes that a running turn is about to use a tool.
+// SetActed records that a running turn is about to use a tool.
 func (ts Turns) SetActed(ctx context.Context, turn int64) error {
 	if _, err := ts.db.engine.Exec(ctx, setTurnActed, turn); err != nil {
 		return fmt.Errorf("note that turn %d acts: %w", turn, err)
@@ -174,7 +175,7 @@ func (ts Turns) SetActed(ctx context.Context, turn int64) error {
 
 const turnPlace = `SELECT chat_key FROM turns WHERE id = ?1`
 
-// Place is the chat in which a turn stands, or [ErrNotFound].
+// Place is the chat of a turn, or [ErrNotFound].
 func (ts Turns) Place(ctx context.Context, turn int64) (chat.Key, error) {
 	keys, err := chatKeys(ctx, ts.db.read, turnPlace, turn)
 	if err == nil && len(keys) == 0 {
@@ -188,7 +189,7 @@ func (ts Turns) Place(ctx context.Context, turn int64) (chat.Key, error) {
 
 const runningTurns = `SELECT ` + turnColumns + ` FROM turns WHERE state = 'running' ORDER BY id`
 
-// Running lists the turns that run. At the start of the program those are the ones that a dead process left.
+// Running lists the running turns. At startup these were left by a dead process.
 func (ts Turns) Running(ctx context.Context) ([]Turn, error) {
 	list, err := collect(ctx, ts.db.read, scanTurn, runningTurns)
 	if err != nil {
@@ -199,7 +200,7 @@ func (ts Turns) Running(ctx context.Context) ([]Turn, error) {
 
 const selectAnswer = `SELECT content FROM messages WHERE chat_key = ?1 AND message_id = ?2`
 
-// Answer is what the agent said in a turn that has ended; empty = nothing.
+// Answer is the agent's answer in an ended turn; empty = none.
 func (ts Turns) Answer(ctx context.Context, key chat.Key, turn int64) (string, error) {
 	var text string
 	err := ts.db.read.QueryRowContext(ctx, selectAnswer, key.String(), AnswerID(turn)).Scan(&text)

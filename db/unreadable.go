@@ -9,19 +9,19 @@ import (
 	"magpie/internal/chat"
 )
 
-// Unreadable is a row that holds something that no program can have stored there. It is left out of everything.
+// Unreadable is a row with content that no program can have stored. It is skipped everywhere.
 type Unreadable struct {
 	Table string
 	Row   int64 // its rowid
-	Err   error // the first thing that is wrong with it
+	Err   error // the first problem
 }
 
 func (u Unreadable) String() string { return fmt.Sprintf("%s row %d: %v", u.Table, u.Row, u.Err) }
 
-// mostUnreadable is how many of a table are named: more of them have one cause.
+// mostUnreadable limits the rows listed per table: more of them have the same cause.
 const mostUnreadable = 100
 
-// Unreadable lists the rows that cannot be read, by table and row. It reads all rows of the database.
+// Unreadable lists the unreadable rows by table and row. It reads the whole database.
 func (h History) Unreadable(ctx context.Context) ([]Unreadable, error) {
 	tables, err := tablesOf(ctx, h.db.read)
 	if err != nil {
@@ -38,21 +38,20 @@ func (h History) Unreadable(ctx context.Context) ([]Unreadable, error) {
 	return all, nil
 }
 
-// table is one that has rowids, and the columns that hold something else than text.
+// table is a table with rowids, and its columns that are not text.
 type table struct {
 	name    string
 	numbers []string
-	keys    []string // of chats
+	keys    []string // columns with chat keys
 }
 
-// What is no table of ours, or can be made again.
+// Excludes tables that are not ours, or can be rebuilt.
 const selectTables = `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'
 	AND name NOT LIKE 'goose_%' AND name NOT LIKE 'terms%' AND sql NOT LIKE '%WITHOUT ROWID%' ORDER BY name`
 
 const selectNumbers = `SELECT name FROM pragma_table_info(?1) WHERE type IN ('BIGINT', 'INTEGER')`
 
-// tablesOf asks the database for its tables, so that one that is added later is checked without another
-// change here.
+// tablesOf reads the tables from the database, so that new ones are checked without a change here.
 func tablesOf(ctx context.Context, q querier) (list []table, err error) {
 	names, err := collect(ctx, q, scanText, selectTables)
 	if err != nil {
@@ -68,21 +67,21 @@ func tablesOf(ctx context.Context, q querier) (list []table, err error) {
 	return list, nil
 }
 
-// keyColumns are the columns of a table that name a chat.
+// keyColumns are the columns of a table with chat keys.
 func keyColumns(table string) []string {
 	switch table {
 	case "chats":
 		return []string{"key"}
-	case "events", "indexed", "grants": // a grant need not name one: its scan looks at that
+	case "events", "indexed", "grants": // a grant need not have one: its scan checks that
 		return nil
 	}
 	return []string{"chat_key"}
 }
 
-// look finds rows that cannot be read.
+// look finds unreadable rows.
 type look func(ctx context.Context, q querier) ([]Unreadable, error)
 
-// wholeRows reads whole rows of those tables whose columns have a form of their own.
+// wholeRows checks whole rows of tables whose columns have special formats.
 var wholeRows = map[string]look{
 	"approvals":       unreadableBy(scanApproval, "rowid", approvalColumns+` FROM approvals`),
 	"chats":           unreadableBy(scanChat, "rowid", chatColumns+` FROM chats`),
@@ -109,7 +108,7 @@ func unreadableBy[T any](scan func(scanner) (T, error), rowid, columnsFrom strin
 	}
 }
 
-// unreadable lists the damaged rows of t, each of them once.
+// unreadable lists the damaged rows of t, each once.
 func (t table) unreadable(ctx context.Context, q querier) (found []Unreadable, err error) {
 	add := func(more []Unreadable) {
 		for _, u := range more {
@@ -157,7 +156,7 @@ func (t table) badKeys(ctx context.Context, q querier) (found []Unreadable, err 
 	return found, nil
 }
 
-// badNumbers finds other things where numbers are wanted: SQLite takes them.
+// badNumbers finds values that are not numbers in numeric columns: SQLite accepts them.
 func (t table) badNumbers(ctx context.Context, q querier) (found []Unreadable, err error) {
 	for _, column := range t.numbers {
 		rows, err := collect(ctx, q, scanNumber,
