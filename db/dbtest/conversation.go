@@ -12,7 +12,7 @@ import (
 // Chat is the chat of [Say], [Claim] and [History].
 var Chat = chat.FeishuChat("oc_1")
 
-// Say is a message that a person writes in [Chat].
+// Say makes a user's message in [Chat].
 func Say(id, text string) db.Inbound {
 	return db.Inbound{
 		Incoming: chat.Incoming{Key: Chat, Kind: chat.Private, ID: id, Text: text, Actor: chat.Actor{ID: "ou_1", Name: "小明"},
@@ -31,10 +31,10 @@ func Accept(t testing.TB, d *db.DB, in db.Inbound) db.AcceptResult {
 	return a
 }
 
-// TurnIDs are the ids that [Claim] gives a turn.
+// TurnIDs are the IDs that [Claim] gives a turn.
 func TurnIDs(session string) db.TurnIDs { return db.TurnIDs{Session: session, Prompt: "p-" + session} }
 
-// Claim begins the next turn of [Chat].
+// Claim claims the next turn of [Chat].
 func Claim(t testing.TB, d *db.DB, session string) db.Claim {
 	t.Helper()
 	c, err := d.Queue().Claim(t.Context(), Chat, TurnIDs(session), true)
@@ -44,7 +44,7 @@ func Claim(t testing.TB, d *db.DB, session string) db.Claim {
 	return c
 }
 
-// Finish stores the end of a turn, which is done if nothing else is said.
+// Finish stores the end of a turn; the default state is done.
 func Finish(t testing.TB, d *db.DB, e db.TurnResult) {
 	t.Helper()
 	if e.State == "" {
@@ -55,7 +55,7 @@ func Finish(t testing.TB, d *db.DB, e db.TurnResult) {
 	}
 }
 
-// Texts are messages in one line: the first letter of each role, and the text.
+// Texts formats messages in one line: the first letter of each role, and the text.
 func Texts(list []chat.Message) string {
 	var s []string
 	for _, m := range list {
@@ -64,7 +64,7 @@ func Texts(list []chat.Message) string {
 	return strings.Join(s, " ")
 }
 
-// History is an epoch of [Chat] before a message, as [Texts] says it.
+// History is an epoch of [Chat] before a message, formatted by [Texts].
 func History(t testing.TB, d *db.DB, epoch, before int64) string {
 	t.Helper()
 	var list []chat.Message

@@ -1,6 +1,6 @@
-// Package dbtest makes databases for tests. Bringing a new file to today's schema takes half a second under the race
-// detector, so that is done once in a test binary, and each test gets a copy. How a database begins and how its schema
-// changes does not belong here: tests of that use [db.Open] with a path at which there is nothing.
+// Package dbtest makes databases for tests. Upgrading a new file to the current schema takes half a second under the
+// race detector, so that is done once per test binary, and each test gets a copy. Tests of new databases and of schema
+// upgrades use [db.Open] with an unused path.
 package dbtest
 
 import (
@@ -32,12 +32,11 @@ var template = sync.OnceValues(func() (content []byte, err error) {
 	return os.ReadFile(path)
 })
 
-// URL names the database in a file, as [db.Config] wants it.
+// URL is the URL of a database file, for [db.Config].
 func URL(path string) string { return "sqlite://" + path }
 
-// Write writes an empty database with today's schema to a new file, which nobody has opened yet, and makes the
-// folder that the file is in. An error is
-// [fs.ErrExist] when there is something at the path.
+// Write writes an empty database with the current schema to a new file, and creates its folder. The error is
+// [fs.ErrExist] if the path exists.
 func Write(path string) error {
 	content, err := template()
 	if err != nil {
@@ -54,7 +53,7 @@ func Write(path string) error {
 	return errors.Join(err, f.Close())
 }
 
-// Create is [Write] to a file in a folder of the test, and returns its path.
+// Create is [Write] to a file in a folder of the test; it returns the path.
 func Create(t testing.TB) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "magpie.db")
@@ -64,7 +63,7 @@ func Create(t testing.TB) (path string) {
 	return path
 }
 
-// Open opens a database, and closes it when the test ends. If there is no file at the path yet, it is made.
+// Open opens a database, and closes it when the test ends. It creates the file if necessary.
 func Open(t testing.TB, path string) *db.DB {
 	t.Helper()
 	d, err := db.Open(t.Context(), db.Config{URL: URL(path)})
