@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// Backup writes a copy of the database to path, as it is at one moment during the call, and private. The database may
-// be written to meanwhile, by this process or another. It fails when path exists or the database is damaged; what is at
-// path when it has returned nil is complete and on the disk. It takes about 5 seconds per GB.
+// Backup writes a private copy of the database, as of one moment during the call, to path. Meanwhile this or another
+// process may write to the database. Backup fails if path exists or the database is damaged; after it has returned nil,
+// the copy is complete and on the disk. It takes about 5 seconds per GB.
 func (f *File) Backup(ctx context.Context, path string) error {
 	if err := backup(ctx, f, path); err != nil {
 		return fmt.Errorf("back up the database to %s: %w", path, explain(f.path, err))
@@ -29,10 +29,10 @@ func backup(ctx context.Context, f *File, path string) error {
 	})
 }
 
-// copyPeriod is how often it is looked how large a copy has become. SQLite does not tell.
+// copyPeriod is the interval at which the size of a copy is checked. SQLite does not report it.
 const copyPeriod = 200 * time.Millisecond
 
-// watchCopy reports how a copy grows, until end is called.
+// watchCopy reports the progress of a copy until end is called.
 func (f *File) watchCopy(tmp string) (end func()) {
 	original, err := os.Stat(f.path)
 	if f.options.Progress == nil || err != nil {
@@ -57,25 +57,25 @@ func (f *File) watchCopy(tmp string) (end func()) {
 	return func() { close(stop); watch.Wait() }
 }
 
-// writeCopy has fill write an empty private file, and gives it its name when it is complete and on the disk.
+// writeCopy calls fill with an empty private file, and renames it to path when it is complete and on the disk.
 func writeCopy(path string, fill func(tmp string) error) (err error) {
 	if err := mustBeNew(path); err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp") // private, and empty as SQLite wants it
+	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp") // private, and empty as SQLite requires
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			_ = os.Remove(tmp.Name()) // is no backup; the error says so already
+			_ = os.Remove(tmp.Name()) // it is not a backup; the error already says so
 		}
 	}()
 	err = fill(tmp.Name())
 	if err == nil {
 		err = tmp.Sync()
 	}
-	// Windows gives no new name to an open file.
+	// Windows cannot rename an open file.
 	if err := errors.Join(err, tmp.Close()); err != nil {
 		return err
 	}
@@ -99,8 +99,8 @@ func mustBeNew(path string) error {
 	return nil
 }
 
-// copyTo has SQLite write the database to an empty file. The connection is one of its own: a reader that is query_only
-// cannot, and the copy must not make the others wait.
+// copyTo makes SQLite write the database to an empty file, on a separate connection: a query_only reader cannot do it,
+// and other queries must not wait.
 func copyTo(ctx context.Context, f *File, path string) error {
 	pool, err := connect(ctx, f.path, 1, url.Values{"mode": {"ro"}, "_busy_timeout": {"5000"}}, nil)
 	if err != nil {

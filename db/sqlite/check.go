@@ -13,14 +13,14 @@ import (
 	"magpie/internal/diskspace"
 )
 
-// A quick check takes about 1 ms per MB of a database that the system has in memory, and 10 on a slow disk.
+// A quick check takes about 1 ms per MB of a database in the page cache, and 10 on a slow disk.
 const (
-	smallDatabase = 256 << 20        // bytes; up to this size every Open checks
-	quickCheck    = 10 * time.Second // what a start may spend on it
+	smallDatabase = 256 << 20        // bytes; every Open checks a database up to this size
+	quickCheck    = 10 * time.Second // time limit at startup
 )
 
-// checkQuickly looks for damage at Open. A database larger than small bytes is checked only when its last program did
-// not close it, for that is when damage comes to be; and what cannot be read in time is left to Check.
+// checkQuickly looks for damage at Open. A database larger than small bytes is checked only if its last program did not
+// close it, since that is when damage happens. What cannot be read in time is left to Check.
 func checkQuickly(ctx context.Context, f *File, closed bool, small int64) error {
 	info, err := os.Stat(f.path)
 	if err != nil {
@@ -38,18 +38,19 @@ func checkQuickly(ctx context.Context, f *File, closed bool, small int64) error 
 	return err
 }
 
-// Check reads the whole database and returns a [*CorruptError] when it is damaged. It takes seconds per GB, and does
-// not hinder anybody.
+// Check reads the whole database and returns a [*CorruptError] if it is damaged. It takes seconds per GB, and blocks
+// nobody.
 func (f *File) Check(ctx context.Context) error { return check(ctx, f, "PRAGMA integrity_check(10)") }
 
-// check runs a pragma that looks for damage, and explains in its error what the operator can do.
+// check runs a pragma that looks for damage; its error tells the operator what to do.
 func check(ctx context.Context, f *File, pragma string) (err error) {
 	defer func() { err = explain(f.path, err) }()
 	var lost *LostError
-	if err := f.files.check(); errors.As(err, &lost) && !lost.Overwritten { // what lies there now is another database
+	if err := f.files.check(); errors.As(err, &lost) && !lost.Overwritten { // there is a different database there now
 		return err
 	}
-	// A connection of its own: one that has used the index before may know how it was then, and take that for damage.
+	// On a separate connection: one that has used the index may have cached an older state of it, and take the
+	// difference for damage.
 	how := url.Values{"_query_only": {"1"}, "_busy_timeout": {"5000"}}
 	if f.lock == nil {
 		how.Set("mode", "ro")
@@ -61,7 +62,7 @@ func check(ctx context.Context, f *File, pragma string) (err error) {
 	return errors.Join(integrity(ctx, own, f.path, pragma), own.Close())
 }
 
-// integrity runs a check of SQLite. A [*CorruptError] contains what it found.
+// integrity runs a check of SQLite. A [*CorruptError] contains its findings.
 func integrity(ctx context.Context, pool *sql.DB, path, pragma string) (err error) {
 	rows, err := pool.QueryContext(ctx, pragma)
 	if err != nil {
@@ -87,15 +88,14 @@ func integrity(ctx context.Context, pool *sql.DB, path, pragma string) (err erro
 	return nil
 }
 
-// headroom is how much space must be left for the database to count as healthy, in bytes: an accept needs some ten
-// pages.
+// headroom is the minimum free space for a healthy database, in bytes: an accept needs some ten pages.
 const headroom = 1 << 20
 
-// Healthy reports why nothing can be stored at the moment: [ErrFull], a [LostError], a lock that another process
-// holds, a disk that does not answer. It really writes, and returns at the end of ctx whatever happens.
+// Healthy reports why nothing can be stored at the moment: [ErrFull], a [LostError], a lock that another process holds,
+// a disk that does not respond. It really writes, and returns at the latest when ctx ends.
 func (f *File) Healthy(ctx context.Context) error {
 	done := make(chan error, 1)
-	// ends with the group that it is in; while a disk hangs there is just one such
+	// ends with its group; while a disk hangs there is only one of these
 	go func() { done <- probe(ctx, f) }()
 	select {
 	case err := <-done:
@@ -108,8 +108,8 @@ func (f *File) Healthy(ctx context.Context) error {
 	}
 }
 
-// probe commits one page: a number in the database's head that nothing else uses. The log may have room for this one
-// while the disk has none for more.
+// probe commits one page: an otherwise unused number in the database header. The log may have room for this page while
+// the disk has none for more.
 func probe(ctx context.Context, f *File) error {
 	err := f.writer.do(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "PRAGMA user_version = 0")

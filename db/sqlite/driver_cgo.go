@@ -10,7 +10,7 @@ import (
 	"github.com/mattn/go-sqlite3"
 )
 
-// conn is a connection that was just opened.
+// conn is a newly opened connection.
 type conn struct{ driver *sqlite3.SQLiteConn }
 
 // exec runs statements.
@@ -19,12 +19,12 @@ func (c conn) exec(statements string) error {
 	return err
 }
 
-// onChange has changed called for every row that is changed through the connection, as [Options] say.
+// onChange sets the function called for every row changed through the connection, see [Options].
 func (c conn) onChange(changed func(table string, row int64)) {
 	c.driver.RegisterUpdateHook(func(_ int, _, table string, row int64) { changed(table, row) })
 }
 
-// newDriver is a driver whose connections are prepared by a function, which may be nil.
+// newDriver makes a driver that prepares its connections with a function, which may be nil.
 func newDriver(prepare func(conn) error) driver.Driver {
 	d := &sqlite3.SQLiteDriver{}
 	if prepare != nil {
@@ -33,13 +33,13 @@ func newDriver(prepare func(conn) error) driver.Driver {
 	return d
 }
 
-// inTransaction reports whether a transaction is open on a connection of the driver.
+// inTransaction reports whether a connection of the driver has an open transaction.
 func inTransaction(c any) bool {
 	s, ok := c.(*sqlite3.SQLiteConn)
 	return ok && !s.AutoCommit()
 }
 
-// isFull reports whether a write has failed because the disk has no room for it.
+// isFull reports whether a write failed because the disk is full.
 func isFull(err error) bool {
 	s, ok := errors.AsType[sqlite3.Error](err)
 	return ok && (s.Code == sqlite3.ErrFull || s.SystemErrno == syscall.ENOSPC || s.SystemErrno == syscall.EDQUOT ||

@@ -11,10 +11,10 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// This is SQLite translated to Go, for programs that are built without a C compiler. It is slower, and keeps no
-// compiled statements.
+// This is SQLite translated to Go, for builds without a C compiler. It is slower, and does not cache compiled
+// statements.
 
-// conn is a connection that was just opened.
+// conn is a newly opened connection.
 type conn struct{ driver sqlite.ExecQuerierContext }
 
 // exec runs statements.
@@ -23,8 +23,8 @@ func (c conn) exec(statements string) error {
 	return err
 }
 
-// onChange has changed called for every row that is changed through the connection, as [Options] say, and for rows that
-// are deleted by REPLACE, too.
+// onChange sets the function called for every row changed through the connection, see [Options]. Here that includes
+// rows deleted by REPLACE.
 func (c conn) onChange(changed func(table string, row int64)) {
 	c.driver.(sqlite.HookRegisterer).RegisterPreUpdateHook(func(d sqlite.SQLitePreUpdateData) {
 		row := d.NewRowID
@@ -35,7 +35,7 @@ func (c conn) onChange(changed func(table string, row int64)) {
 	})
 }
 
-// newDriver is a driver whose connections are prepared by a function, which may be nil.
+// newDriver makes a driver that prepares its connections with a function, which may be nil.
 func newDriver(prepare func(conn) error) driver.Driver {
 	d := &sqlite.Driver{}
 	if prepare != nil {
@@ -44,8 +44,8 @@ func newDriver(prepare func(conn) error) driver.Driver {
 	return d
 }
 
-// inTransaction reports whether a transaction is open on a connection of the driver. If so, it was rolled back: SQLite
-// is asked by a rollback, which fails where there is nothing to roll back.
+// inTransaction reports whether a connection of the driver had an open transaction, which is then rolled back: it tries
+// a rollback, which fails if there is no transaction.
 func inTransaction(c any) bool {
 	s, ok := c.(driver.ExecerContext)
 	if !ok {
@@ -55,8 +55,8 @@ func inTransaction(c any) bool {
 	return err == nil
 }
 
-// isFull reports whether a write has failed because the disk has no room for it. A quota that is used up is not
-// recognized: the driver does not pass on the system's error.
+// isFull reports whether a write failed because the disk is full. An exhausted quota is not recognized: the driver does
+// not pass on the system's error.
 func isFull(err error) bool {
 	s, ok := errors.AsType[*sqlite.Error](err)
 	return ok && (s.Code()&0xff == sqlite3.SQLITE_FULL || s.Code() == sqlite3.SQLITE_IOERR_SHMSIZE)

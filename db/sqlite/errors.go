@@ -6,23 +6,23 @@ import (
 )
 
 var (
-	// ErrFull says that the disk has no room for a write. Nothing of it was stored, and reading goes on. Writing goes
-	// on by itself as soon as there is room.
+	// ErrFull means that the disk is full. Nothing of the write was stored. Reads still work, and writes will as soon
+	// as there is space.
 	ErrFull = errors.New("no space left for the database: free some on its disk")
 
-	// ErrNewerSchema says that a newer program has written the database.
+	// ErrNewerSchema means that a newer program has written the database.
 	ErrNewerSchema = errors.New("the database was written by a newer magpie")
 
-	// ErrOlderSchema says that this program has not served the database yet.
+	// ErrOlderSchema means that this program has not served the database yet.
 	ErrOlderSchema = errors.New(
 		"the database was written by an older magpie: start this one's bridge, which brings it up to date",
 	)
 )
 
-// CorruptError says that the database is damaged. No program can mend it: its owner has to.
+// CorruptError means that the database is damaged. No program can repair it; the operator has to act.
 type CorruptError struct {
 	Path string
-	Err  error // what was found
+	Err  error // the findings
 }
 
 func (e *CorruptError) Error() string {
@@ -32,15 +32,15 @@ func (e *CorruptError) Error() string {
 
 func (e *CorruptError) Unwrap() error { return e.Err }
 
-// replace says how a copy takes the place of a database. The log of the one must not be left to the other.
+// replace describes how to replace a database by a copy. The old log must not be applied to the copy.
 func replace(path, by string) string {
 	return fmt.Sprintf("move %[1]s, %[1]s-wal and %[1]s-shm aside, copy %[2]s to %[1]s", path, by)
 }
 
-// LockedError says that another process, or another DB of this one, serves the database.
+// LockedError means that another process, or another DB of this one, serves the database.
 type LockedError struct {
 	Path string
-	PID  int // 0 = not known
+	PID  int // 0 = unknown
 }
 
 func (e *LockedError) Error() string {
@@ -51,7 +51,7 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("database %s is in use by %s: stop that one first, or give this one a database of its own in [db] url", e.Path, who)
 }
 
-// Chinese is the error in Chinese.
+// Chinese is the error message in Chinese.
 func (e *LockedError) Chinese() string {
 	who := "另一个进程"
 	if e.PID != 0 {
@@ -60,7 +60,7 @@ func (e *LockedError) Chinese() string {
 	return fmt.Sprintf("数据库 %s 正被%s使用：先停掉它，或在 [db] url 里给这里另外指定一个数据库", e.Path, who)
 }
 
-// explain gives the errors that somebody has to act upon their types.
+// explain converts errors that somebody has to act on to their types.
 func explain(path string, err error) error {
 	switch {
 	case isFull(err):

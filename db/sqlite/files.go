@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// LostError says that the files of the open database are not those that the next start would find: what is written to
-// them now would be gone then. So nothing is stored until they are back, see [File.Guard].
+// LostError means that the next start would not find the files of the open database, so that anything written now would
+// be lost. Nothing is stored until they are back, see [File.Guard].
 type LostError struct {
 	Path        string
 	What        string // what happened to the files
-	Overwritten bool   // the content of the open file is another one: it cannot be saved
-	Rescued     string // where it was saved; empty = it is not
-	Err         error  // why it could not be saved; nil = it was not tried yet
+	Overwritten bool   // the content of the open file was replaced, so it cannot be saved
+	Rescued     string // where it was saved; empty = not saved
+	Err         error  // why it could not be saved; nil = not tried yet
 }
 
 func (e *LostError) Error() string {
@@ -43,25 +43,25 @@ func (e *LostError) Error() string {
 
 func (e *LostError) Unwrap() error { return e.Err }
 
-// openFiles are those of which an open database is made.
+// openFiles are the files of an open database.
 type openFiles struct {
 	path    string
-	file    *os.File      // the database's, open until SQLite has closed it: to close it drops SQLite's locks
-	known   []os.FileInfo // of the database, its -wal and its -shm; nil = SQLite may still make them
-	logSize atomic.Int64  // bytes, when it was last looked at
-	changes atomic.Uint32 // the highest change counter that was seen in the file
+	file    *os.File      // the database file; open until SQLite has closed it: closing drops its locks
+	known   []os.FileInfo // of the database, its -wal and its -shm; nil = SQLite may still create them
+	logSize atomic.Int64  // bytes, at the last check
+	changes atomic.Uint32 // the highest change counter seen in the file
 
-	lost   atomic.Pointer[LostError] // nil = all are in place
-	notice chan struct{}             // holds a token when they are newly found to be lost
+	lost   atomic.Pointer[LostError] // nil = all files are in place
+	notice chan struct{}             // holds a token when a new loss was found
 }
 
-// suffixes are what follows the path of a database in the names of its files.
+// suffixes are appended to the path of a database to name its files.
 var suffixes = []string{"", "-wal", "-shm"}
 
-const logFile = 1 // of suffixes
+const logFile = 1 // index in suffixes
 
-// openPrivate opens the file at path before SQLite does. It is made when it does not exist: SQLite would make it
-// readable for everybody, and gives its companions the mode of the file.
+// openPrivate opens the file at path before SQLite does, creating it if necessary: SQLite would make it readable for
+// everyone, and gives its companion files the same mode.
 func openPrivate(path string) (*openFiles, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -70,7 +70,7 @@ func openPrivate(path string) (*openFiles, error) {
 	return &openFiles{path: path, file: f, notice: make(chan struct{}, 1)}, nil
 }
 
-// remember notes which files SQLite has opened. They stay the same for as long as one of its connections is open.
+// remember records which files SQLite has opened. They stay the same as long as one of its connections is open.
 func (o *openFiles) remember() error {
 	known := make([]os.FileInfo, len(suffixes))
 	for i, suffix := range suffixes {
@@ -104,7 +104,7 @@ func (o *openFiles) check() error {
 		if known != nil && known.What == found.What {
 			return known
 		}
-		if known != nil && !known.Overwritten { // it was lost before in another way, and may have been saved then
+		if known != nil && !known.Overwritten { // it was lost in another way before, and may have been saved then
 			found.Rescued, found.Err = known.Rescued, known.Err
 		}
 		if o.lost.CompareAndSwap(known, found) {
@@ -113,12 +113,12 @@ func (o *openFiles) check() error {
 	}
 	select {
 	case o.notice <- struct{}{}:
-	default: // nobody has read the last one yet
+	default: // the previous token was not read yet
 	}
 	return found
 }
 
-// isLost returns a [LostError] when check has found one; it does not look itself.
+// isLost returns the [LostError] that check has found, without another check.
 func (o *openFiles) isLost() error {
 	if o == nil {
 		return nil
@@ -129,8 +129,7 @@ func (o *openFiles) isLost() error {
 	return nil
 }
 
-// compare looks at the names, not at the open files: those stay readable after somebody has deleted or
-// replaced them.
+// compare checks the names, not the open files, which stay readable after somebody has deleted or replaced them.
 func (o *openFiles) compare() *LostError {
 	for i, suffix := range suffixes {
 		info, err := os.Stat(o.path + suffix)
@@ -151,23 +150,22 @@ func (o *openFiles) compare() *LostError {
 	return nil
 }
 
-// The head of a database file: what it begins with, and where its change counter stands (SQLite, "Database File
-// Format", 1.3). SQLite raises the counter and never lowers it, so one that is lower than before is that of an older
-// copy.
+// The header of a database file: its magic string, and the offset of its change counter (SQLite, "Database File
+// Format", 1.3). SQLite never lowers the counter, so a lower value means an older copy.
 const (
 	fileMagic     = "SQLite format 3\x00"
 	changeCounter = 24
 )
 
-// overwritten reports whether somebody has written another content into the open file.
+// overwritten reports whether somebody has written other content into the open file.
 func (o *openFiles) overwritten() bool {
 	var lost *LostError
 	return errors.As(o.check(), &lost) && lost.Overwritten
 }
 
-// leave leaves an overwritten database as it is. SQLite writes the log into the database when the last connection is
-// closed, so one stays open until the process ends; and so does the next start with a log that it finds. Parts of the
-// old content would be mixed with the new one.
+// leave keeps an overwritten database unchanged. SQLite writes the log into the database when the last connection is
+// closed, so one stays open until the process ends. The next start would do the same with the log. The result would be
+// a mixture of old and new content.
 func (f *File) leave() error {
 	if _, err := f.read.Conn(context.Background()); err != nil {
 		return fmt.Errorf("leave the overwritten database: %w", err)
@@ -176,7 +174,7 @@ func (f *File) leave() error {
 }
 
 // setLogAside renames the log at path if there is one. SQLite would apply it to whatever comes to the path next, such
-// as an older copy or the one that was saved: it cannot know that the log is not that database's.
+// as an older copy or the rescued one: it cannot know that the log belongs to another database.
 func setLogAside(path string) error {
 	log := path + suffixes[logFile]
 	err := os.Rename(log, log+".lost-"+time.Now().UTC().Format(rescueTimeForm))
@@ -186,8 +184,8 @@ func setLogAside(path string) error {
 	return err
 }
 
-// leftLog reports whether the log is where it was and the database is not. SQLite deletes the log when it closes a
-// database, but not that of a file that has lost its name.
+// leftLog reports whether the log is in place but the database is not. SQLite deletes the log when it closes a
+// database, but not that of a file without a name.
 func (o *openFiles) leftLog() bool {
 	if o.known == nil {
 		return false
@@ -222,7 +220,7 @@ func (o *openFiles) otherContent() bool {
 	}
 }
 
-// close closes the file; once is enough.
+// close closes the file; it may be called again.
 func (o *openFiles) close() error {
 	if err := o.file.Close(); !errors.Is(err, os.ErrClosed) {
 		return err
@@ -230,13 +228,13 @@ func (o *openFiles) close() error {
 	return nil
 }
 
-// What stands in the name of a rescue copy behind the name of the database.
+// The parts of a rescue copy's name after the database's name.
 const (
 	rescueMark     = ".rescued-"
 	rescueTimeForm = "20060102-150405"
 )
 
-// Rescued lists the copies that were made of databases which were lost at this path, see [LostError].
+// Rescued lists the copies of databases that were lost at this path, see [LostError].
 func Rescued(path string) (copies []string, err error) {
 	folder := existing(filepath.Dir(path))
 	entries, err := os.ReadDir(folder)
@@ -251,7 +249,7 @@ func Rescued(path string) (copies []string, err error) {
 	return copies, nil
 }
 
-// existing is the nearest folder of a path that exists.
+// existing is the nearest existing folder of a path.
 func existing(folder string) string {
 	for {
 		if info, err := os.Stat(folder); err == nil && info.IsDir() || folder == filepath.Dir(folder) {
@@ -261,9 +259,9 @@ func existing(folder string) string {
 	}
 }
 
-// refuseAfterLoss refuses to begin with an empty database where a lost one was saved: what people have said would seem
-// to be gone, and its operator would find out too late. A log that a killed program has left there is set aside, so
-// that the copy can be moved to the path.
+// refuseAfterLoss refuses to create an empty database where a lost one was saved: all messages would seem to be gone,
+// and the operator would notice too late. It sets the log of a killed program aside, so that the copy can be moved to
+// the path.
 func refuseAfterLoss(path string) error {
 	if info, err := os.Stat(path); err == nil && info.Size() > 0 {
 		return nil
@@ -274,7 +272,7 @@ func refuseAfterLoss(path string) error {
 	if err != nil || len(copies) == 0 {
 		return err
 	}
-	if l, err := lock(path); err == nil { // else the program that has lost the database still runs, or the folder is gone
+	if l, err := lock(path); err == nil { // otherwise its program is still running, or the folder is gone
 		if err := errors.Join(setLogAside(path), unlock(l)); err != nil {
 			return fmt.Errorf("log of the lost database: %w", err)
 		}

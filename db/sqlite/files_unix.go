@@ -17,10 +17,10 @@ func tryLock(f *os.File) (bool, error) {
 	return err == nil, err
 }
 
-// releaseLock ends what tryLock has begun; that fails only when the file is closed already.
+// releaseLock undoes tryLock; it fails only if the file is already closed.
 func releaseLock(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
 
-// syncFolder makes a new name durable: fsync of a file does not store the entry of its folder.
+// syncFolder makes a new name durable: fsync of a file does not store its directory entry.
 func syncFolder(path string) error {
 	f, err := os.Open(path)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// locked is the byte that is locked: one far behind the text, which others could not read otherwise.
+// locked is the locked byte: far behind the text, which others could not read otherwise.
 func locked() *windows.Overlapped { return &windows.Overlapped{OffsetHigh: 1 << 20} }
 
 // tryLock locks a file for this process, and reports whether it could: another process may have locked it.
@@ -20,7 +20,7 @@ func tryLock(f *os.File) (bool, error) {
 	return err == nil, err
 }
 
-// releaseLock ends what tryLock has begun; that fails only when the file is closed already.
+// releaseLock undoes tryLock; it fails only if the file is already closed.
 func releaseLock(f *os.File) { _ = windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, locked()) }
 
 // syncFolder does nothing: NTFS keeps names in its own journal, and a folder cannot be flushed.

@@ -10,9 +10,9 @@ import (
 )
 
 // lock makes this process the only one that serves the database at path, until the returned file is closed or the
-// process ends, however it ends. Two would each run the turns of the other. The lock is on a file of its own: closing
-// the database's, which SQLite locks, would drop SQLite's locks.
-// The file holds the process id, and stays when the lock is gone.
+// process ends in any way. Two processes would run each other's turns. The lock is on a separate file: closing the
+// database file, which SQLite locks, would drop SQLite's locks. The lock file contains the process ID, and remains when
+// the lock is gone.
 func lock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -25,15 +25,15 @@ func lock(path string) (*os.File, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	// The id only helps whoever comes second; on a full disk it cannot be written, and the program has to start.
+	// The ID only informs a second process; on a full disk it cannot be written, and the program must start anyway.
 	if f.Truncate(0) == nil {
 		_, _ = fmt.Fprintln(f, os.Getpid())
 	}
 	return f, nil
 }
 
-// unlock gives the lock up; once is enough. Closing the file would not do: a program that is just being started has a
-// copy of it until it runs, and would hold the lock as long.
+// unlock releases the lock; it may be called again. Closing the file would not suffice: a child process that is just
+// being started has a copy of it until it runs, and would hold the lock until then.
 func unlock(f *os.File) error {
 	releaseLock(f)
 	if err := f.Close(); !errors.Is(err, os.ErrClosed) {
@@ -42,7 +42,7 @@ func unlock(f *os.File) error {
 	return nil
 }
 
-// holder reads whose lock f is; 0 = not known.
+// holder reads the process ID of the lock's holder; 0 = unknown.
 func holder(f *os.File) int {
 	text, err := io.ReadAll(io.LimitReader(f, 32))
 	if err != nil {

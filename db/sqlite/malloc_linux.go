@@ -14,6 +14,7 @@ static void oneHeap(void) {
 */
 import "C"
 
-// keepTogether has SQLite's memory in one heap. Else glibc gives each of the runtime's threads a heap of its own, with
-// what the largest query took there, and a program whose queries wander over its threads seems to grow for hours.
+// keepTogether makes SQLite use a single heap. Otherwise glibc gives each of the runtime's threads its own heap, which
+// keeps the memory of the largest query there, and a program whose queries move between threads seems to grow for
+// hours.
 func keepTogether() { C.oneHeap() }

@@ -10,10 +10,10 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// step is the way that a database's schema has to go. No database yet = version 0.
+// step is a schema upgrade. No database yet = version 0.
 type step struct{ from, to int64 }
 
-// pending says which way the schema in files is away, or returns [ErrNewerSchema] when it is behind.
+// pending returns the upgrade to the schema in files, or [ErrNewerSchema] if the database is newer.
 func pending(ctx context.Context, f *File, files fs.FS) (step, error) {
 	list, err := goose.NewProvider(goose.DialectSQLite3, f.read, files)
 	if err != nil {
@@ -32,7 +32,8 @@ func pending(ctx context.Context, f *File, files fs.FS) (step, error) {
 	return s, nil
 }
 
-// Current returns [ErrOlderSchema] when the schema is not that of this program: what is new in it cannot be read then.
+// Current returns [ErrOlderSchema] if the database has an older schema than this program, which could not read
+// everything then.
 func (f *File) Current(ctx context.Context) error {
 	s, err := pending(ctx, f, f.options.Schema)
 	if err == nil && s.from != s.to {
@@ -45,7 +46,7 @@ const hasVersion = `SELECT COUNT(*) FROM sqlite_master WHERE name = 'goose_db_ve
 
 const selectVersion = `SELECT COALESCE(MAX(version_id), 0) FROM goose_db_version`
 
-// schemaVersion is 0 for a new file, which has no table of versions yet.
+// schemaVersion is 0 for a new file, which has no version table yet.
 func schemaVersion(ctx context.Context, f *File) (v int64, err error) {
 	var known int
 	err = f.read.QueryRowContext(ctx, hasVersion).Scan(&known)
@@ -58,13 +59,13 @@ func schemaVersion(ctx context.Context, f *File) (v int64, err error) {
 	return v, nil
 }
 
-// beforeUpgrade names the copy that is kept from before a migration.
+// beforeUpgrade is the path of the copy from before a migration.
 func beforeUpgrade(f *File, version int64) string {
 	return fmt.Sprintf("%s.before-%d", f.path, version)
 }
 
-// migrate upgrades the schema. A database that is not empty is copied first, as the way back from a
-// failed upgrade. There is one copy per version, the latest.
+// migrate upgrades the schema. A database that is not empty is copied first, as a fallback for a failed upgrade. Only
+// the latest copy per version is kept.
 func migrate(ctx context.Context, f *File, files fs.FS) error {
 	s, err := pending(ctx, f, files)
 	if err != nil || s.from == s.to {

@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// How often the files of the database are looked at while nothing is written, and how a lost database is saved.
+// How often the files are checked while nothing is written, and how a lost database is saved.
 const (
 	guardEvery  = time.Second
 	rescueAgain = 30 * time.Second
 	rescueTime  = 10 * time.Minute // some 5 s per GB
 )
 
-// Guard looks after the files of the database until ctx is done. When they are lost, it saves what the open file still
-// holds in a copy beside it, once, however long that takes. tell is called with every piece of news: a [*LostError], or
-// nil when the files are in place again.
+// Guard watches the files of the database until ctx is done. If they are lost, it saves the content of the open file to
+// a copy beside it, once, however long that takes. tell is called for every change: with a [*LostError], or nil when
+// the files are back in place.
 func (f *File) Guard(ctx context.Context, tell func(error)) {
 	tick := time.NewTicker(guardEvery)
 	defer tick.Stop()
@@ -28,27 +28,27 @@ func (f *File) Guard(ctx context.Context, tell func(error)) {
 		case <-tick.C:
 		case <-f.files.notice:
 		case <-ctx.Done():
-			g.again = time.Time{} // the end of the program is the end of the file: this is the last chance
+			g.again = time.Time{} // the file ends with the program, so this is the last chance
 			g.look(ctx)
 			return
 		}
 	}
 }
 
-// guard is what a Guard knows of a loss.
+// guard is the state of a Guard.
 type guard struct {
 	file  *File
 	tell  func(error)
 	lost  bool
-	what  string    // happened, as it was told
-	again time.Time // when saving is tried again
+	what  string    // the reported loss
+	again time.Time // when to retry saving
 }
 
-// look reports each kind of loss once and tries to save the content, again after a pause. It saves even
-// during shutdown: the open files are the last copy.
+// look reports each kind of loss once and tries to save the content, with pauses between attempts. It saves even during
+// shutdown: the open files are the last copy.
 func (g *guard) look(ctx context.Context) {
 	files := g.file.files
-	_ = files.check() // it is kept in lost
+	_ = files.check() // the result is in lost
 	found := files.lost.Load()
 	switch {
 	case found == nil && g.lost:
@@ -73,7 +73,8 @@ func (g *guard) look(ctx context.Context) {
 	}
 }
 
-// restoreFiles notes what became of the try to save a lost database. It returns nil when the files are in place again.
+// restoreFiles records the result of the attempt to save a lost database. It returns nil if the files are back in
+// place.
 func (o *openFiles) restoreFiles(path string, err error) *LostError {
 	for {
 		known := o.lost.Load()
@@ -88,8 +89,8 @@ func (o *openFiles) restoreFiles(path string, err error) *LostError {
 	}
 }
 
-// rescue copies what the open connection holds, whatever has become of its file. It excludes writers,
-// so nothing is acknowledged that the copy lacks.
+// rescue copies the content of the open connection, whatever has happened to its file. It excludes writers, so nothing
+// is acknowledged that the copy lacks.
 func (f *File) rescue(ctx context.Context) (path string, err error) {
 	select {
 	case f.writer.leading <- struct{}{}:
@@ -100,7 +101,7 @@ func (f *File) rescue(ctx context.Context) (path string, err error) {
 	name := filepath.Base(f.path) + rescueMark + time.Now().UTC().Format(rescueTimeForm)
 	path = filepath.Join(existing(filepath.Dir(f.path)), name)
 	err = writeCopy(path, func(tmp string) error {
-		// VACUUM INTO reads through the open connection, and therefore also a file without a name.
+		// VACUUM INTO reads through the open connection, so it works even for a file without a name.
 		if _, err := f.write.ExecContext(ctx, "VACUUM INTO ?1", tmp); err != nil {
 			return err
 		}

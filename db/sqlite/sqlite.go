@@ -1,6 +1,6 @@
 // Package sqlite is the engine under db: one SQLite file that one process serves. It opens and locks the file, commits
-// writes in groups, keeps the log short, brings the schema up to date, makes copies, and notices when the file is
-// damaged or somebody takes it away. Which tables there are, and every query of theirs, does not belong here.
+// writes in groups, keeps the log short, upgrades the schema, makes copies, and detects damage to the file or its
+// removal. The tables and their queries are not part of it.
 package sqlite
 
 import (
@@ -18,62 +18,62 @@ import (
 	"time"
 )
 
-// readers is how many connections may read at once; the writer is always one.
+// readers is the number of read connections; there is always one writer.
 const readers = 4
 
-// Options is what a database is opened with.
+// Options are the options for opening a database.
 type Options struct {
 	Schema fs.FS // the migrations, as goose reads them
 
-	// Changed is called during a write for every row that it changes, and Settled after the commit or
-	// rollback of each group of writes, before any caller gets its result. SQLite does not report rows
-	// that are deleted by REPLACE or by DELETE without WHERE.
+	// Changed is called during a write for every row that it changes, and Settled after the commit or rollback of each
+	// group of writes, before any caller gets its result. SQLite does not report rows deleted by REPLACE or by DELETE
+	// without WHERE.
 	Changed func(table string, row int64)
 	Settled func()
 
-	// Progress is told how far work is that may take minutes; nil = nobody wants to know. It is called from another
-	// goroutine, but never twice at the same time.
+	// Progress reports the progress of work that may take minutes; nil = no reports. It is called from another
+	// goroutine, but never concurrently.
 	Progress func(w Work, done, total int64)
 
-	// Derived reports whether what a check has found is only damage to what Renew can make again.
+	// Derived reports whether the findings of a check are only damage that Renew can rebuild.
 	Derived func(error) bool
 	Renew   func(context.Context, *DB) error
 }
 
-// Work is something that may take minutes with a large database.
+// Work is work that may take minutes with a large database.
 type Work string
 
-// The kinds of work, and in what they are counted.
+// The kinds of work, and their units.
 const (
 	Copying   Work = "copy"    // bytes of the copy; it may become smaller than the original
 	Upgrading Work = "upgrade" // steps of the schema
 	Indexing  Work = "index"   // messages
 )
 
-// report tells how far some work is, if somebody wants to know.
+// report reports the progress of work.
 func (f *File) report(w Work, done, total int64) {
 	if f.options.Progress != nil {
 		f.options.Progress(w, done, total)
 	}
 }
 
-// File is an open database as a file: whether it is whole, in its place and on a disk with room.
+// File is the file of an open database: whether it is intact, in place, and on a disk with space.
 type File struct {
 	write *sql.DB // one connection
 	read  *sql.DB
 
 	path    string
 	options Options
-	lock    *os.File   // nil when only reading
-	files   *openFiles // nil when only reading
+	lock    *os.File   // nil if read-only
+	files   *openFiles // nil if read-only
 	writer  *writer
 }
 
 // DB is an open database. Its methods are safe for concurrent use.
 type DB struct{ *File }
 
-// Real is the file that a path names, all links resolved; a file that is not there yet has the path itself. Whoever
-// opens the database, however he calls it, meets one file and one lock.
+// Real is the file that a path names, with links resolved; for a missing file it is the path itself. So everyone who
+// opens the database meets the same file and lock, whatever path is used.
 func Real(path string) string {
 	if file, err := filepath.EvalSymlinks(path); err == nil {
 		return file
@@ -81,7 +81,7 @@ func Real(path string) string {
 	return path
 }
 
-// Files are those of which the database at path is made, or may be.
+// Files lists the possible files of the database at path.
 func Files(path string) []string { return []string{path, path + "-wal", path + "-shm", path + ".lock"} }
 
 // Open opens the database for serving: it creates the file and its folder if necessary, checks it, and upgrades its
@@ -118,26 +118,25 @@ func Open(ctx context.Context, path string, o Options) (_ *DB, err error) {
 	return d, nil
 }
 
-// Remember notes which files are open, once the database is ready to be served. From then on a write fails with a
-// [LostError] when they are not in place.
+// Remember records the open files once the database is ready. From then on a write fails with a [LostError] if they are
+// not in place.
 func (d *DB) Remember() error { return d.files.remember() }
 
-// openPools opens the connections to a file that exists, after a look at its health.
+// openPools opens the connections to an existing file, after a quick check.
 func (d *DB) openPools(ctx context.Context) (err error) {
 	closed := !hasLog(d.path)
 	// synchronous=FULL: an event is acknowledged after its commit, so the commit must survive a power loss.
 	// txlock=immediate: a transaction that reads first and then writes would otherwise meet SQLITE_BUSY.
 	d.write, err = connect(ctx, d.path, 1, url.Values{
 		"_journal_mode": {"WAL"}, "_synchronous": {"FULL"}, "_foreign_keys": {"1"}, "_busy_timeout": {"5000"}, "_txlock": {"immediate"},
-		"mode":             {"rw"}, // the file is there: another one must not be made in its place
+		"mode":             {"rw"}, // the file exists: another one must not be created in its place
 		"_stmt_cache_size": {"64"}, // compiling the statements of an accept costs as much as running them
 	}, d.prepareWriter)
 	if err != nil {
 		return err
 	}
 	d.writer = newWriter(d.write, d.path, d.files, d.options.Settled)
-	// A reader's pages are dropped whenever somebody has written since it last read, so more of them would be memory
-	// for nothing.
+	// A reader's cached pages are dropped after each write, so a larger cache would waste memory.
 	d.read, err = connect(ctx, d.path, readers, url.Values{
 		"mode": {"rw"}, "_query_only": {"1"}, "_busy_timeout": {"5000"}, "_stmt_cache_size": {"32"}, "_cache_size": {"-2000"},
 	}, func(conn) error { return d.files.check() })
@@ -154,16 +153,16 @@ func (d *DB) openPools(ctx context.Context) (err error) {
 	return checkQuickly(ctx, d.File, false, smallDatabase)
 }
 
-// prepareWriter sets what a connection string cannot express, and has SQLite call Changed.
+// prepareWriter sets what a connection string cannot express, and registers Changed.
 func (d *DB) prepareWriter(c conn) error {
-	// Without a limit the log would stay as long as it has once been. A savepoint's undo log has no need of a file.
+	// Without a limit the log would keep its largest size. A savepoint's undo log needs no file.
 	err := c.exec(fmt.Sprintf("PRAGMA journal_size_limit = %d; PRAGMA temp_store = MEMORY", walLimit))
 	c.onChange(d.options.Changed)
 	return errors.Join(err, d.files.check())
 }
 
-// OpenReadOnly opens a database that may be served by another process at the same time: for backups and checks. It
-// takes no lock, changes nothing, and every write through it fails. It accepts an older schema than [Open] would leave.
+// OpenReadOnly opens a database that another process may be serving, for backups and checks. It takes no lock, changes
+// nothing, and every write through it fails. It accepts an older schema than that of [Open].
 func OpenReadOnly(ctx context.Context, path string, o Options) (_ *DB, err error) {
 	d := &DB{&File{path: path, options: o}}
 	defer func() {
@@ -188,7 +187,7 @@ func OpenReadOnly(ctx context.Context, path string, o Options) (_ *DB, err error
 	return d, nil
 }
 
-// connector opens connections that are prepared by a hook.
+// connector opens connections and prepares them with a hook.
 type connector struct {
 	dsn    string
 	driver driver.Driver
@@ -210,14 +209,14 @@ func connect(ctx context.Context, path string, conns int, q url.Values, prepare 
 	return pool, nil
 }
 
-// Close closes the database, after the write that is under way.
+// Close closes the database after the running write.
 func (f *File) Close() error {
 	var errs []error
 	if f.files.overwritten() {
 		errs = append(errs, f.leave())
 	}
 	if f.lock != nil && f.write != nil && f.files.check() == nil {
-		// What SQLite learns here about the data helps it to plan; it is no loss when that fails.
+		// These statistics only help SQLite's planner, so a failure does not matter.
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		_, _ = f.write.ExecContext(ctx, "PRAGMA optimize")
 		cancel()
@@ -226,7 +225,7 @@ func (f *File) Close() error {
 		errs = append(errs, f.read.Close())
 	}
 	if f.writer != nil {
-		errs = append(errs, f.writer.close()) // the last connection empties the log into the database
+		errs = append(errs, f.writer.close()) // the last connection copies the log into the database
 	}
 	if f.files != nil {
 		if f.files.leftLog() {
@@ -240,7 +239,8 @@ func (f *File) Close() error {
 	return errors.Join(errs...)
 }
 
-// Instance names the database on this machine: it is the same whenever the file is opened, and tells nothing about it.
+// Instance identifies the database on this machine: it is the same whenever the file is opened, and reveals nothing
+// about it.
 func (f *File) Instance() (string, error) {
 	path, err := filepath.Abs(f.path)
 	if err != nil {
@@ -250,18 +250,18 @@ func (f *File) Instance() (string, error) {
 	return hex.EncodeToString(sum[:8]), nil
 }
 
-// Readers are connections that see what is committed. Every write through them fails.
+// Readers are connections that see committed data. Every write through them fails.
 func (d *DB) Readers() *sql.DB { return d.read }
 
-// Tx runs f in one write transaction and commits it unless f fails. ctx bounds the wait for f to begin; a transaction
-// that has begun is short and is not interrupted. f may run with others in one commit, on another goroutine, and must
-// not begin a transaction itself: it would wait for its own end. While another process holds SQLite's lock this waits
-// for 5 seconds and fails: the platform delivers the message again.
+// Tx runs f in one write transaction and commits it unless f fails. ctx limits the wait for f to begin; a transaction
+// that has begun is short and is not interrupted. f may share its commit with others, and may run on another goroutine.
+// It must not begin a transaction itself: that would deadlock. While another process holds SQLite's lock, Tx waits 5
+// seconds and fails: the platform redelivers the message.
 func (d *DB) Tx(ctx context.Context, f func(ctx context.Context, tx *sql.Tx) error) error {
 	return explain(d.path, d.writer.do(ctx, f))
 }
 
-// Exec runs one statement in a transaction of its own, as [DB.Tx] does.
+// Exec runs one statement in a separate transaction, as [DB.Tx] does.
 func (d *DB) Exec(ctx context.Context, query string, args ...any) (res sql.Result, err error) {
 	err = d.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
 		res, err = tx.ExecContext(ctx, query, args...)
@@ -270,5 +270,5 @@ func (d *DB) Exec(ctx context.Context, query string, args ...any) (res sql.Resul
 	return res, err
 }
 
-// Explain gives the errors of a query that somebody has to act upon their types: [ErrFull] and [CorruptError].
+// Explain converts query errors that somebody has to act on to [ErrFull] and [CorruptError].
 func (d *DB) Explain(err error) error { return explain(d.path, err) }

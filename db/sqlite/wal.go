@@ -12,13 +12,13 @@ import (
 // SQLite cuts its file when the log starts over.
 const walLimit = 64 << 20
 
-// readersTime is how long trim waits for readers. The writers wait meanwhile.
+// readersTime is how long trim waits for readers, while writers wait, too.
 const readersTime = 200 * time.Millisecond
 
 func walSize(path string) int64 {
 	info, err := os.Stat(path + "-wal")
 	if err != nil {
-		return 0 // there is none as long as nothing was written
+		return 0 // there is no log until the first write
 	}
 	return info.Size()
 }
@@ -27,11 +27,11 @@ func walSize(path string) int64 {
 func hasLog(path string) bool { return walSize(path) > 0 }
 
 // trim empties the log when it has become long. SQLite copies it into the database every 1000 pages, but starts over
-// only when a write finds no reader in it. With enough readers that never happens by itself; trim makes it happen,
-// since readers that begin after everything was copied use the database file. A reader that never ends cannot be
-// helped: trim gives up after a moment, and tries again when the log has grown by the same amount.
+// only when a write finds no reader in it. With enough readers that never happens by itself. trim makes it happen,
+// since readers that begin after everything was copied use the database file. Against a reader that never ends, trim
+// gives up after a moment, and tries again when the log has grown by the same amount.
 func (w *writer) trim(ctx context.Context, conn *sql.Conn) {
-	if w.files == nil { // nothing is written
+	if w.files == nil { // read-only
 		return
 	}
 	size := w.files.logSize.Load() // before the group's commit

@@ -12,20 +12,20 @@ import (
 	"time"
 )
 
-// groupLimit is how many transactions are committed together at most.
+// groupLimit limits the transactions per commit.
 const groupLimit = 256
 
-// writer carries out write transactions. Those that wait while another commits are then committed together: the disk
-// is asked to sync once for all of them, not once for each.
+// writer runs write transactions. Those that wait during a commit are then committed together, so that the disk syncs
+// once for all of them.
 type writer struct {
 	pool    *sql.DB       // one connection
-	leading chan struct{} // holds a token while a group is carried out
-	settled func()        // called after a group's commit or rollback, before anybody is told of it
+	leading chan struct{} // holds a token while a group runs
+	settled func()        // called after a group's commit or rollback, before any caller gets its result
 
 	path        string
-	files       *openFiles // nil when only reading
+	files       *openFiles // nil if read-only
 	walLimit    int64
-	trimAt      int64 // the size of the log from which trim acts
+	trimAt      int64 // the log size from which trim acts
 	readersTime time.Duration
 
 	mu      sync.Mutex
@@ -35,9 +35,9 @@ type writer struct {
 // job is one write transaction.
 type job struct {
 	f        func(ctx context.Context, tx *sql.Tx) error
-	done     chan struct{} // closed at the end; before that the fields below belong to the group that carries it out
+	done     chan struct{} // closed at the end; before that the fields below belong to the group that runs the job
 	err      error
-	panicked string // what f panicked with, and where; empty = it did not
+	panicked string // the panic of f and its stack; empty = none
 }
 
 func newWriter(pool *sql.DB, path string, files *openFiles, settled func()) *writer {
@@ -47,8 +47,8 @@ func newWriter(pool *sql.DB, path string, files *openFiles, settled func()) *wri
 	}
 }
 
-// do runs f in a transaction and commits it unless f fails. ctx bounds the wait for f to begin.
-// f runs on another goroutine; when it panics, so does do.
+// do runs f in a transaction and commits it unless f fails. ctx limits the wait for f to begin. f runs on another
+// goroutine; if it panics, so does do.
 func (w *writer) do(ctx context.Context, f func(ctx context.Context, tx *sql.Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("wait for the writer: %w", err)
@@ -67,25 +67,25 @@ func (w *writer) do(ctx context.Context, f func(ctx context.Context, tx *sql.Tx)
 				panic(j.panicked)
 			}
 			return j.err
-		case w.leading <- struct{}{}: // nobody writes
+		case w.leading <- struct{}{}: // nobody is writing
 			go w.lead()
 		case <-ctx.Done():
 			if w.withdraw(j) {
 				return fmt.Errorf("wait for the writer: %w", ctx.Err())
 			}
-			ctx = context.WithoutCancel(ctx) // it has begun: it is short, and its end must be known
+			ctx = context.WithoutCancel(ctx) // it has begun: it is short, and its result must be known
 		}
 	}
 }
 
-// close closes the writer's connection, after the group that is being carried out. Whoever comes later gets an error.
+// close closes the writer's connection after the running group. Later calls get an error.
 func (w *writer) close() error {
 	w.leading <- struct{}{}
 	defer func() { <-w.leading }()
 	return w.pool.Close()
 }
 
-// withdraw reports whether j still waited; it does not any more.
+// withdraw removes j from the waiting jobs, and reports whether it was still waiting.
 func (w *writer) withdraw(j *job) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -104,7 +104,7 @@ func (w *writer) whoWaits() []*job {
 	return slices.Clone(w.waiting)
 }
 
-// collectGroup takes the next group from those who wait.
+// collectGroup takes the next group of waiting jobs.
 func (w *writer) collectGroup() []*job {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -114,8 +114,8 @@ func (w *writer) collectGroup() []*job {
 	return group
 }
 
-// lead carries out one group. Its statements are not interrupted. (That is faster, too: the driver watches every
-// statement of a context that can end from a goroutine of its own.)
+// lead runs one group. Its statements are not interruptible. (That is faster, too: for a context that can end, the
+// driver watches every statement from a separate goroutine.)
 func (w *writer) lead() {
 	defer func() { <-w.leading }()
 	ctx := context.Background()
@@ -125,7 +125,7 @@ func (w *writer) lead() {
 	}
 	conn, tx, err := w.begin(ctx)
 	if err != nil {
-		// Who came while this waited for a lock has a wait of its own ahead.
+		// Jobs that arrived during the wait for a lock have their own wait ahead.
 		for _, j := range first {
 			if w.withdraw(j) {
 				j.err = err
@@ -134,7 +134,7 @@ func (w *writer) lead() {
 		}
 		return
 	}
-	group := w.collectGroup() // also of those who came while this waited for a lock
+	group := w.collectGroup() // including those that arrived during the wait for a lock
 	err = commit(ctx, tx, group)
 	w.settled()
 	for _, j := range group {
@@ -147,8 +147,8 @@ func (w *writer) lead() {
 	w.release(conn)
 }
 
-// begin checks the files for every transaction: a commit into a file that was deleted or
-// replaced would be lost without an error.
+// begin checks the files for every transaction: a commit into a deleted or replaced file would be lost without an
+// error.
 func (w *writer) begin(ctx context.Context) (*sql.Conn, *sql.Tx, error) {
 	conn, err := w.pool.Conn(ctx)
 	if err != nil {
@@ -160,14 +160,14 @@ func (w *writer) begin(ctx context.Context) (*sql.Conn, *sql.Tx, error) {
 		return nil, nil, fmt.Errorf("begin: %w", err)
 	}
 	if err := w.files.check(); err != nil {
-		_ = tx.Rollback() // nothing was done yet
+		_ = tx.Rollback() // nothing has been done yet
 		w.release(conn)
 		return nil, nil, err
 	}
 	return conn, tx, nil
 }
 
-// release gives the connection back, but closes one on which a transaction is still open: no other could begin there.
+// release returns the connection, but closes one that still has an open transaction, on which no other could begin.
 func (w *writer) release(conn *sql.Conn) {
 	_ = conn.Raw(func(c any) error {
 		if inTransaction(c) {
@@ -175,7 +175,7 @@ func (w *writer) release(conn *sql.Conn) {
 		}
 		return nil
 	})
-	_ = conn.Close() // fails only when Raw has closed it
+	_ = conn.Close() // fails only if Raw has closed it
 }
 
 // commit runs the jobs of a group and commits those that do not fail. Its error is for all of them.
@@ -183,14 +183,14 @@ func commit(ctx context.Context, tx *sql.Tx, group []*job) error {
 	good := 0
 	for _, j := range group {
 		if err := j.run(ctx, tx); err != nil {
-			_ = tx.Rollback() // SQLite has done it already, most often
+			_ = tx.Rollback() // usually SQLite has already done it
 			return err
 		}
 		if j.err == nil {
 			good++
 		}
 	}
-	if good == 0 { // a commit would write the pages that were changed and changed back
+	if good == 0 { // a commit would write pages that were changed and changed back
 		if err := tx.Rollback(); err != nil {
 			return fmt.Errorf("roll back: %w", err)
 		}
@@ -202,8 +202,8 @@ func commit(ctx context.Context, tx *sql.Tx, group []*job) error {
 	return nil
 }
 
-// run runs j within the transaction of its group, so that it leaves no trace when it fails. An error says that the
-// whole transaction is lost: SQLite ends it by itself when the disk is full, for example.
+// run runs j within the transaction of its group, so that it leaves no trace if it fails. An error means that the whole
+// transaction is lost: SQLite ends it by itself when the disk is full, for example.
 func (j *job) run(ctx context.Context, tx *sql.Tx) error {
 	if _, err := tx.ExecContext(ctx, "SAVEPOINT job"); err != nil {
 		return fmt.Errorf("savepoint: %w", err)
@@ -219,8 +219,8 @@ func (j *job) run(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// call turns a panic into an error of its own job. Other jobs share the transaction's goroutine, and
-// their callers wait for an answer.
+// call turns a panic into an error of its own job. Other jobs share the transaction's goroutine, and their callers wait
+// for a result.
 func (j *job) call(ctx context.Context, tx *sql.Tx) {
 	defer func() {
 		if v := recover(); v != nil {
