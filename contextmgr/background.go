@@ -13,9 +13,8 @@ import (
 // backgroundChars bounds, in runes, how much of a group's other talk a prompt carries.
 const backgroundChars = 2000
 
-// backgroundMessages returns what was said in a group, but not to the bot, up to the question. A session already
-// contains such messages from before the last turn that it holds. An error is logged and not returned: background is
-// only a help.
+// backgroundMessages returns the group messages that were not addressed to the bot, up to the question. A session
+// already contains those from before its last turn. An error is only logged: background is optional.
 func (m *Manager) backgroundMessages(ctx context.Context, r Request) []chat.Message {
 	if r.Kind == chat.Private || m.cfg.AutoChatContext == 0 {
 		return nil

@@ -33,15 +33,15 @@ func (s Stats) MarshalZerologObject(e *zerolog.Event) {
 		s.Memories).Float64("build_ms", float64(s.BuildTime.Microseconds())/1000)
 }
 
-// Prompt is the context of one turn.
+// Prompt is the context and the question of one turn.
 type Prompt struct {
 	UseResume bool
 	ResumeID  string // the session to resume; empty unless UseResume
 	Kind      chat.Kind
 	Context
-	Current string // the question; [ParseQuestion] reads it back
+	Current string // the question; [ParseQuestion] parses it
 	Stats   Stats
-	Unread  bool // the History, or a part of it, could not be read; the prompt does without
+	Unread  bool // the History, or a part of it, could not be read and is missing
 }
 
 // Text is the prompt as it is sent to the agent.
@@ -82,8 +82,8 @@ func New(store *db.DB, cfg Config, log zerolog.Logger) *Manager {
 	}
 }
 
-// Build builds the context of a turn. It always succeeds: if the History cannot be read, that is logged and the prompt
-// does without, since an answer without it is better than none.
+// Build builds the context of a turn. It always succeeds: if the History cannot be read, it logs the error and omits
+// the History, since an answer without it is better than none.
 func (m *Manager) Build(ctx context.Context, r Request) Prompt {
 	began := time.Now()
 	c, err := m.gather(ctx, r)
@@ -97,7 +97,7 @@ func (m *Manager) Build(ctx context.Context, r Request) Prompt {
 	return p
 }
 
-// available names, for the log, what the agent has when the History could not be read.
+// available tells for the log what the agent has when the History could not be read.
 func (p Prompt) available() string {
 	switch {
 	case p.Stats.Messages > 0:
@@ -108,8 +108,8 @@ func (p Prompt) available() string {
 	return "neither a session nor a history"
 }
 
-// gather collects everything that precedes the question. The search in the History runs in the background meanwhile.
-// What the mode requires of the History (see [historyPart]) decides about the rest.
+// gather collects everything that precedes the question. Meanwhile a search in the History runs in the background. What
+// the mode requires of the History (see [historyPart]) determines the rest.
 func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 	part := m.cfg.historyFor(r)
 	var past *pendingSearch
@@ -148,7 +148,7 @@ func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 	}
 	var failed error
 	c.Recalled, failed = m.recallMissing(ctx, r, past, slices.Concat(newest, c.Background))
-	// A recalled excerpt is not needed if the recent part holds the whole message.
+	// A recalled excerpt is redundant if the recent part holds the whole message.
 	c.Recalled = slices.DeleteFunc(c.Recalled, func(m chat.Message) bool {
 		i := slices.IndexFunc(taken, func(t chat.Message) bool { return t.Seq == m.Seq })
 		return i >= 0 && taken[i].Text != m.Text
@@ -159,14 +159,14 @@ func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 	return c, errors.Join(err, failed)
 }
 
-// fit truncates the recent part to what the other parts leave of the budget.
+// fit truncates the recent part to the rest of the budget.
 func (c Context) fit(msgs []chat.Message, kind chat.Kind, l Limits) []chat.Message {
 	c.History = nil
 	l.MaxTokens = max(minTokens, l.MaxTokens-c.tokens(kind))
 	return truncate(msgs, l)
 }
 
-// retrieveForLive recalls messages for a session that holds the newest part of the History already.
+// retrieveForLive recalls messages for a session that already holds the newest part of the History.
 func (m *Manager) retrieveForLive(ctx context.Context, r Request, past *pendingSearch, c *Context) error {
 	newest, err := selectRecent(m.db.History().For(ctx, r.Key, r.Epoch, r.After, r.Turn), m.cfg.Limits())
 	if err != nil {
@@ -176,8 +176,7 @@ func (m *Manager) retrieveForLive(ctx context.Context, r Request, past *pendingS
 	return err
 }
 
-// recallMissing recalls messages that are neither in newest nor in the session, as far as the content of the session is
-// known.
+// recallMissing recalls messages that are neither in newest nor, as far as is known, in the session.
 func (m *Manager) recallMissing(ctx context.Context, r Request, past *pendingSearch,
 	newest []chat.Message) ([]chat.Message, error) {
 	known := seqSet(newest)
@@ -236,11 +235,11 @@ const (
 	recent             // the newest part, even if the session holds it
 )
 
-// historyFor says how much of the History the mode puts in front of the question.
+// historyFor returns the part of the History that the mode puts before the question.
 func (c Config) historyFor(r Request) historyPart {
 	switch {
 	case c.SessionMode == Fresh, c.Mode == Resume && (r.Lost || r.ResumeID == ""):
-		return recent // without it the user would notice the loss
+		return recent // otherwise the user would notice the loss
 	case c.Mode == Resume && !r.Incomplete:
 		return none
 	case c.Mode == Resume, r.Live, c.Mode == Economy && r.ResumeID != "" && r.Verified:

@@ -1,7 +1,7 @@
 // Package contextmgr builds the context of a turn: which session the agent resumes, which part of the chat's History
 // comes with the question, and in what form.
 //
-// Running the agent and storing messages do not belong here, nor the texts that people read in a chat.
+// It does not run the agent, store messages, or write texts for users.
 package contextmgr
 
 import (
@@ -12,7 +12,7 @@ import (
 	"magpie/internal/configtype"
 )
 
-// Mode says what a prompt carries.
+// Mode is what a prompt contains.
 type Mode string
 
 // The modes.
@@ -20,16 +20,16 @@ const (
 	Hybrid   Mode = "hybrid"   // the session and the history prefix, both
 	Resume   Mode = "resume"   // the session only
 	Database Mode = "database" // the prefix only
-	Economy  Mode = "economy"  // the prefix if there is no verified session; else only what the session lacks
+	Economy  Mode = "economy"  // the prefix if there is no verified session, otherwise only what the session lacks
 )
 
-// SessionMode says how long a session lives.
+// SessionMode is how long a session lives.
 type SessionMode string
 
 // The session modes.
 const (
 	Stable SessionMode = "stable" // one session per chat, until it is lost
-	Fresh  SessionMode = "fresh"  // every message in a new session, with the prefix in every mode
+	Fresh  SessionMode = "fresh"  // every message in a new session, always with the prefix
 )
 
 // Config is the [context] section.
@@ -43,7 +43,7 @@ type Config struct {
 	SessionMode SessionMode `toml:"session_mode" env:"SESSION_MODE"`
 	// messages of a group that were not addressed to the bot; 0 = none
 	AutoChatContext int `toml:"auto_chat_context" env:"AUTO_CHAT_CONTEXT"`
-	// in which "today" and other days are meant, as in "Asia/Shanghai"; empty = this machine's
+	// the time zone of "today" and other days, as in "Asia/Shanghai"; empty = this machine's
 	TimeZone string `toml:"time_zone" env:"TIME_ZONE"`
 
 	// tokens that a session may hold; a smaller window of the model, if known, takes precedence
@@ -61,7 +61,7 @@ type Config struct {
 	Memory MemoryConfig `toml:"-" env:"-"`
 }
 
-// Defaults returns the configuration of a program that configures nothing.
+// Defaults returns the default configuration.
 func Defaults() Config {
 	return Config{
 		Mode: Hybrid, MinChars: 5000, MinUserMessages: 3, MaxTokens: 24000, RecallChars: 5000, SessionMode: Stable,
@@ -80,12 +80,12 @@ const maxAutoContext = 50
 // minWindow is the smallest window, in tokens, with which a conversation is possible.
 const minWindow = 4000
 
-// errNegative refuses a number below zero.
+// errNegative rejects a number below zero.
 func errNegative(key string) error {
 	return configtype.Mistakef("%s：不能是负数", "%s: must be 0 or more", key)
 }
 
-// Validate reports all mistakes in c.
+// Validate reports all problems with c.
 func (c Config) Validate() error {
 	var errs []error
 	if !slices.Contains([]Mode{Hybrid, Resume, Database, Economy}, c.Mode) {
@@ -145,7 +145,7 @@ func (c Config) zone() *time.Location {
 	}
 	zone, err := time.LoadLocation(c.TimeZone)
 	if err != nil {
-		return time.UTC // Validate has refused it
+		return time.UTC // Validate has rejected it
 	}
 	return zone
 }
@@ -156,7 +156,7 @@ func (c Config) recallBudget() int { return min(c.RecallChars, c.MaxTokens/3) }
 // Resumes reports whether a chat's session is resumed.
 func (c Config) Resumes() bool { return c.Mode != Database && c.SessionMode == Stable }
 
-// Limits are the bounds of the history prefix.
+// Limits are the limits of the history prefix.
 func (c Config) Limits() Limits {
 	return Limits{MinChars: c.MinChars, MinUserMessages: c.MinUserMessages, MaxTokens: c.MaxTokens}
 }

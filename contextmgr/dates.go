@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// span is a period that a question names: from the start of one day up to the start of another.
+// span is a period in a question: from the start of one day up to the start of another.
 type span struct{ from, to time.Time }
 
 func (s span) holds(t time.Time) bool { return !t.Before(s.from) && t.Before(s.to) }
@@ -115,7 +115,7 @@ func (c calendar) latest(day int) span {
 	return c.days(-ago, 1)
 }
 
-// number reads a count in either language; 0 = not a number.
+// number parses a count in either language; 0 = not a number.
 func number(s string) int {
 	s = strings.TrimSpace(s)
 	if n, err := strconv.Atoi(s); err == nil {
@@ -134,7 +134,7 @@ var numerals = map[string]int{
 	"four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "几": 3,
 }
 
-// chineseNumber reads numbers below 100, as in 二十三.
+// chineseNumber parses numbers below 100, as in 二十三.
 func chineseNumber(s string) int {
 	digits := map[rune]int{'一': 1, '二': 2, '两': 2, '三': 3, '四': 4, '五': 5, '六': 6, '七': 7, '八': 8, '九': 9}
 	n, last := 0, 0

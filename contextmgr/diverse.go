@@ -6,7 +6,7 @@ import (
 )
 
 // selectDiverse offers items by maximal marginal relevance (Carbonell and Goldstein, 1998): each time the most relevant
-// one that is least similar to those taken before. fit and alike are between 0 and 1; take reports whether it accepts
+// one that is least similar to those already taken. fit and alike are between 0 and 1; take reports whether it accepts
 // the item. lambda weighs relevance against novelty.
 func selectDiverse(lambda float64, fit []float64, alike func(i, j int) float64, take func(i int) bool) {
 	left := make([]int, len(fit))

@@ -18,15 +18,15 @@ import (
 	"magpie/internal/embed"
 )
 
-// Bounds of a semantic search.
+// Limits of a semantic search.
 const (
 	searchTimeout = 500 * time.Millisecond // see embeddings.timeout
 	mostCompared  = 20_000                 // newest vectors of a conversation
 	mostNear      = 50                     // messages that it adds to the result of the word search
 )
 
-// Thresholds. How similar unrelated texts are differs from model to model, so a message is compared with the others of
-// its conversation: its distance from the median, in steps of the spread of the lower half. Unlike mean and standard
+// Thresholds. How similar unrelated texts are depends on the model, so a message is compared with the others of its
+// conversation: its distance from the median, in steps of the spread of the lower half. Unlike mean and standard
 // deviation, these do not grow with the messages that match.
 const (
 	leastNear = 3    // steps above the median
@@ -81,8 +81,8 @@ func sendable(text string) string {
 	return text
 }
 
-// search returns the messages of a conversation with about the same meaning as the text: their distance above the
-// median, by seq. It never fails; without an endpoint or after an error the word search has to do.
+// search returns the messages of a conversation with a meaning similar to the text: their distance above the median, by
+// seq. It never fails; without an endpoint or after an error only the word search is used.
 func (s *embeddings) search(ctx context.Context, key chat.Key, epoch int64, text string) map[int64]float64 {
 	if s == nil {
 		return nil
@@ -95,7 +95,7 @@ func (s *embeddings) search(ctx context.Context, key chat.Key, epoch int64, text
 	list, err := s.compare(soon, key, epoch, text)
 	if err != nil {
 		if ctx.Err() == nil {
-			// Searching by words still works, so this is a warning at most once a minute and no error.
+			// The word search still works, so this is a warning, at most once a minute.
 			s.searchLog.Do(func() {
 				s.log.Warn().Err(err).Stringer("chat", key).Msg("semantic search failed; searching by words only")
 			})
@@ -147,9 +147,9 @@ func nearest(list []similarity) map[int64]float64 {
 	return found
 }
 
-// blend adds the semantic scores to the scores of the words. Each is scaled to its maximum, and both count the same.
-// Ranks would be easier to combine, but would not show how much better one message is than the next, which [selectHits]
-// uses. It returns the maximum that either part alone can reach.
+// blend adds the semantic scores to the scores of the words. Each is scaled to its maximum, and both have the same
+// weight. Ranks would be easier to combine, but would not show how much better one message is than the next, which
+// [selectHits] uses. It returns the maximum that either part alone can reach.
 func blend(hits []hit, near map[int64]float64) float64 {
 	var words, meaning float64
 	for _, h := range hits {
@@ -174,7 +174,7 @@ func blend(hits []hit, near map[int64]float64) float64 {
 // idlePause is how long the backlog pauses when it is done, or after an error.
 const idlePause = 30 * time.Second
 
-// fullScanEvery is how often all messages are checked for vectors, and not only the new ones.
+// fullScanEvery is how often all messages, not only new ones, are checked for vectors.
 const fullScanEvery = 24 * time.Hour
 
 // Run creates the vectors of messages until ctx is done. Without an endpoint it returns at once.
@@ -184,7 +184,7 @@ func (m *Manager) Run(ctx context.Context) {
 	}
 }
 
-// run works off the backlog again and again. An endpoint that is down delays vectors, but nothing else.
+// run processes the backlog repeatedly. An endpoint that is down delays vectors, but nothing else.
 func (s *embeddings) run(ctx context.Context) {
 	defer s.client.Close()
 	b := backlog{embeddings: s, size: embed.Batch}
@@ -213,9 +213,9 @@ type backlog struct {
 	made int
 }
 
-// work processes the backlog, newest messages first: questions are most often about them.
+// work processes the backlog, newest messages first, because most questions are about them.
 func (b *backlog) work(ctx context.Context) error {
-	// Rescan all if the vectors' length has changed, and from time to time: ids are reused after deletions.
+	// Rescan all if the vectors' length has changed, and from time to time: IDs are reused after deletions.
 	if dim := b.client.Dim(); dim != b.dim || time.Since(b.all) > fullScanEvery {
 		b.dim, b.done, b.all = dim, 0, time.Now()
 	}
@@ -235,9 +235,9 @@ func (b *backlog) work(ctx context.Context) error {
 			below = list[len(list)-1].ID
 			b.size = min(b.size+1, embed.Batch)
 		case len(list) > 1 && (errors.Is(err, embed.ErrRefused) || errors.Is(err, context.DeadlineExceeded)):
-			b.size = len(list) / 2 // one of them may be refused, or the batch is too large
+			b.size = len(list) / 2 // one of them may be rejected, or the batch is too large
 		case errors.Is(err, embed.ErrRefused):
-			below = list[0].ID // this single message is refused: skip it
+			below = list[0].ID // this single message is rejected: skip it
 		default:
 			return err
 		}

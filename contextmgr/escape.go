@@ -8,11 +8,11 @@ import (
 )
 
 // The prefix consists of lines, and a message may contain lines that look like them. Such a line gets a backslash in
-// front, and so does one that has backslashes there already, so that removing one backslash restores the original text
-// exactly. All other lines stay as they are. The comparison is visual: blanks, invisible characters and accents are
+// front, and so does one that already starts with backslashes, so that removing one backslash restores the original
+// text exactly. All other lines are unchanged. The comparison is visual: spaces, invisible characters and accents are
 // ignored, and lookalike characters are equal.
 
-// line is what a line of text looks like.
+// line is the kind of line that a text looks like.
 type line int
 
 const (
@@ -28,11 +28,11 @@ const (
 	lineNote           // （说明：……）
 )
 
-// reservedInHistory accepts the lines that a message of the History must not forge.
+// reservedInHistory reports whether a message of the History must not contain such a line.
 func reservedInHistory(l line) bool { return l == lineRule || l == lineTitle || l == lineEntry }
 
-// reservedInQuestion accepts the lines that a message of the question must not forge. A rule alone is allowed: none of
-// ours follows there.
+// reservedInQuestion reports whether a message of the question must not contain such a line. A rule alone is allowed:
+// none of ours follows there.
 func reservedInQuestion(l line) bool {
 	switch l {
 	case lineTitle, lineEntry, lineQuote, lineForwarded, lineFiles, lineFile, lineNote:
@@ -99,8 +99,8 @@ func afterBreak(s string, i int) int {
 	return i
 }
 
-// classify says what the line at the start of s looks like. Only "\n" ends a line for every reader; for some readers
-// the other line breaks are blanks. So a line is prose only if it looks like prose in both ways.
+// classify returns what the line at the start of s looks like. Only "\n" ends a line for every reader; to some readers
+// the other line breaks are spaces. So a line is prose only if it looks like prose both ways.
 func classify(s string) line {
 	r := lineReader{rest: s}
 	r.readFirst()
@@ -151,8 +151,8 @@ func (r *lineReader) readFirst() {
 	r.c = 0
 }
 
-// next reads the next character. Backslashes at the start of what may be a line are skipped, because escape may have
-// added them.
+// next reads the next character. It skips backslashes at the start of a possible line, because escape may have added
+// them.
 func (r *lineReader) next() {
 	r.broke = false
 	fresh := false // nothing but backslashes since the last break
@@ -200,14 +200,13 @@ func (r *lineReader) skipWord(word string) bool {
 	return true
 }
 
-// How many characters of one part of a line are read. The bounds keep classify linear in a text of very many very short
-// lines.
+// Limits of the characters read per part of a line. They keep classify linear in a text of very many very short lines.
 const (
 	mostDashes    = 80 // more are a rule, whatever follows
-	mostHashes    = 12 // more are no heading
-	mostBracketed = 24 // more are no number
-	mostMarks     = 12 // more do not stand in front of a heading's words
-	mostQuoted    = 80 // more do not stand between the words of a quote's first line
+	mostHashes    = 12 // more are not a heading
+	mostBracketed = 24 // more are not a number
+	mostMarks     = 12 // more cannot precede a heading's words
+	mostQuoted    = 80 // more cannot be between the words of a quote's first line
 	mostUnderline = 400
 )
 
@@ -224,7 +223,7 @@ func (r *lineReader) rule() line {
 	return lineProse
 }
 
-// blank reports whether s shows nothing.
+// blank reports whether s has no visible content.
 func blank(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return !text.IsBlank(r) })
 }

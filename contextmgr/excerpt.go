@@ -8,7 +8,7 @@ import (
 	"magpie/internal/tokenize"
 )
 
-// excerpts cuts texts that are longer than most runes down to the part that is most related to the question.
+// excerpts shortens texts longer than most runes to the part most related to the question.
 func (f *queryIndex) excerpts(msgs []chat.Message, most int) []chat.Message {
 	for i, m := range msgs {
 		if utf8.RuneCountInString(m.Text) > most {
@@ -78,7 +78,7 @@ func sentences(text string, most int) (pieces []string) {
 		runes++
 		end := i + utf8.RuneLen(r)
 		if r == '\n' || strings.ContainsRune("。！？", r) ||
-			// A full stop without a space is part of a number, a name or an address.
+			// A full stop without a space is part of a number, a name or a URL.
 			strings.ContainsRune(".!?;", r) && strings.HasPrefix(text[end:], " ") {
 			pieces = append(pieces, text[start:end])
 			start, runes = end, 0

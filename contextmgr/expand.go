@@ -11,16 +11,16 @@ import (
 	"magpie/internal/tokenize"
 )
 
-// What a question asks for is often said in two steps: a message that it matches names a person or a thing, and others,
-// of other days, tell about that without any word of the question. So the words of the best hits are looked up, too.
-// The best hits themselves stay in front, in the order of the question's own words.
+// An answer is often two steps away: a message that matches the question names a person or a thing, and messages of
+// other days tell about that without any word of the question. So the words of the best hits are searched for, too. The
+// best hits themselves stay in front, ranked by the question's own words.
 const (
-	expandedFrom  = 10   // hits whose words are looked up
-	keptInFront   = 7    // of them, however the others are ranked
+	expandedFrom  = 10   // hits whose words are searched for
+	keptInFront   = 7    // of them, regardless of the new ranking
 	triedExpanded = 40   // words that are looked up
-	mostExpanded  = 12   // of them, those that count
+	mostExpanded  = 12   // of them, those that are used
 	expandedWord  = 0.35 // of the weight, for a word of the hits
-	expandedTwice = 3    // times as important is a word that several hits have
+	expandedTwice = 3    // factor for a word that several hits contain
 )
 
 // expandedTerm is a term of the best hits of a query.
@@ -58,8 +58,8 @@ func (m *Manager) expand(ctx context.Context, r Request, f queryIndex, found db.
 	return newQueryIndex(q, found), nil
 }
 
-// hitWords are the words of hits that were not looked up yet, and how important they are. A single Chinese character
-// says too little.
+// hitWords are the words of hits that were not looked up yet, with their importance. A single Chinese character says
+// too little.
 func (f *queryIndex) hitWords(hits []hit) map[string]float64 {
 	known := f.kindsOf()
 	weights, count := map[string]float64{}, map[string]int{}
@@ -81,7 +81,7 @@ func (f *queryIndex) hitWords(hits []hit) map[string]float64 {
 	return weights
 }
 
-// fuse puts the best hits of the first search in front of the others of the second one.
+// fuse puts the best hits of the first search before the other hits of the second one.
 func fuse(first, second []hit) []hit {
 	first = first[:min(len(first), keptInFront)]
 	rest := slices.DeleteFunc(second, func(h hit) bool {

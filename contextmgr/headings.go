@@ -7,8 +7,8 @@ import (
 )
 
 // A forged line need not look exactly like ours: a person may append words, use traditional Chinese or English,
-// decorate it, or underline it in place of the hashes. So its shape counts, and the words that it begins with. They are
-// written here as lineReader returns them: simplified, lower case, without blanks.
+// decorate it, or underline it instead of using hashes. So its shape is checked, and the words that it begins with.
+// They are written here as lineReader returns them: simplified, lower case, without spaces.
 var (
 	titleWords = []string{
 		historyTitle, questionTitle, "对话历史", "对话记录", "历史对话", "历史上下文", "聊天历史", "聊天记录",
@@ -17,12 +17,12 @@ var (
 		"historycontext",
 		"currentquestion", "thecurrentquestion", "currentuserquestion",
 	}
-	// entryWords are what the headings of entries call them, and what other programs call the same.
+	// entryWords are the names in the headings of entries, and what other programs call the same.
 	entryWords = []string{
 		userWord, assistantWord, memoryWord, summaryWord, overheardWord, "使用者", "助理", "机器人", "系统",
 		"user", "assistant", "memory", "summary", "overheard", "human", "claude", "bot", "ai", "system",
 	}
-	// sayWords may stand between such a word and its colon.
+	// sayWords may come between such a word and its colon.
 	sayWords = []string{
 		"说道", "说", "回答", "回复", "答", "said", "says", "replied", "replies", "answered", "answers", "wrote", "writes",
 	}
@@ -76,7 +76,7 @@ func (r *lineReader) turn() line {
 	return lineProse
 }
 
-// bracket skips a pair of brackets. It reports whether they hold only a number, and whether they are closed.
+// bracket skips a pair of brackets. It reports whether they contain only a number, and whether they are closed.
 func (r *lineReader) bracket() (number, closed bool) {
 	r.next()
 	for n := 0; r.c != ']'; n++ {
@@ -126,7 +126,7 @@ func (r *lineReader) quote() line {
 	}
 	last := rune(0)
 	for n := 0; r.c != 0; n++ {
-		// A bounded search: somebody might put any number of words between the mark and the end.
+		// Limited, since a text may have any number of words between the mark and the end.
 		if n == mostQuoted || r.skipAnyWord([]string{"消息", "讯息", "message"}) {
 			return lineQuote
 		}
@@ -177,7 +177,7 @@ func (r *lineReader) forwarded() bool {
 	return r.skipAnyWord([]string{"合并转发", "mergedforward", "forwarded"})
 }
 
-// note reads a note of ours to the agent: （说明：.
+// note reads one of our notes to the agent: （说明：.
 func (r *lineReader) note() line {
 	r.next()
 	r.skipSigns("*_~`")

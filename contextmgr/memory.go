@@ -38,10 +38,10 @@ type MemoryConfig struct {
 	EmbeddingsWait time.Duration `toml:"-" env:"-"`
 }
 
-// MemoryDefaults returns the section of a program that configures nothing.
+// MemoryDefaults returns the default configuration.
 func MemoryDefaults() MemoryConfig { return MemoryConfig{MaxChars: 1500, Tools: true} }
 
-// Validate reports all mistakes in c.
+// Validate reports all problems with c.
 func (c MemoryConfig) Validate() error {
 	var errs []error
 	if c.MaxChars < 0 {
@@ -59,10 +59,10 @@ func (c MemoryConfig) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Audience is for whom memories are looked up. Memories of anybody else stay hidden.
+// Audience is the group of people that memories are looked up for. Memories of anyone else stay hidden.
 type Audience struct {
 	Key     chat.Key
-	Users   []string // who are asking
+	Users   []string // the askers
 	Project string   // the chat's project folder
 }
 
@@ -98,8 +98,8 @@ func (m *Manager) SearchMemories(ctx context.Context, a Audience, query string, 
 	return list[:min(limit, len(list))], nil
 }
 
-// memories selects those for a prompt; a live process gets only what it was not sent before. An error is logged and
-// memories are left out, since an answer without them is better than none.
+// memories selects the memories for a prompt; a live process gets only new ones. An error is logged and memories are
+// left out, since an answer without them is better than none.
 func (m *Manager) memories(ctx context.Context, r Request) []Memory {
 	if m.cfg.Memory.MaxChars == 0 || m.cfg.historyFor(r) == none {
 		return nil
@@ -126,7 +126,7 @@ func contextMemories(list []db.Memory) []Memory {
 	return shown
 }
 
-// audience is for whom the request looks up memories: everybody who asks in this turn.
+// audience is the audience of the request: everyone who asks in this turn.
 func (r Request) audience() Audience {
 	a := Audience{Key: r.Key, Project: r.Project}
 	for _, m := range r.Asked {
@@ -144,10 +144,10 @@ func (r Request) question() string {
 	return strings.Join(texts, "\n")
 }
 
-// minShown is the smallest part of a memory's text, in runes, that is shown if the whole does not fit.
+// minShown is the minimum part of a memory's text that is worth showing, in runes.
 const minShown = 200
 
-// selectMemories selects the memories for a question: all if they fit in that many runes, else the best. They are
+// selectMemories selects the memories for a question: all if they fit in that many runes, otherwise the best. They are
 // returned oldest first.
 func selectMemories(list []db.Memory, question string, runes int) []db.Memory {
 	total := 0
@@ -175,7 +175,7 @@ func selectMemories(list []db.Memory, question string, runes int) []db.Memory {
 	return list
 }
 
-// memoryRunes is the size of a memory, by which it counts against the budget.
+// memoryRunes is the size of a memory in the budget.
 func memoryRunes(m db.Memory) int {
 	return utf8.RuneCountInString(m.Title) + utf8.RuneCountInString(m.Text)
 }

@@ -13,11 +13,11 @@ import (
 // Weights of the ranking.
 const (
 	titleWeight = 2.0 // of a term in the title or the keywords, relative to one in the text
-	memoryFit   = 0.7 // of the overlap with the question, against what a memory adds to those selected
+	memoryFit   = 0.7 // of the overlap with the question, against novelty compared to those selected
 	youthWeight = 0.1 // newer memories win when nothing else decides
 )
 
-// maxCompared bounds how many memories are compared with each other, which is quadratic; those that rank lower are
+// maxCompared limits how many memories are compared with each other, which is quadratic; those that rank lower are
 // unlikely to be selected.
 const maxCompared = 60
 
@@ -29,7 +29,7 @@ type rankedMemory struct {
 	rank    float64            // 0 to 1
 }
 
-// rankMemories sorts memories, given oldest first, by how much they match the question and how little they repeat each
+// rankMemories sorts memories, given oldest first, by how well they match the question and how little they repeat each
 // other. With matching set, those that share no term with the question are left out.
 func rankMemories(list []db.Memory, question string, matching bool) []db.Memory {
 	asked := tokenize.Terms(question)

@@ -10,7 +10,7 @@ import (
 	"magpie/db"
 )
 
-// Bounds of the memories captured from one question and its answer.
+// Limits of the memories captured from one question and its answer.
 const (
 	mostNotes    = 3
 	noteLength   = 300 // runes of its text; a longer one is not a single fact
@@ -19,11 +19,11 @@ const (
 
 var (
 	noteLabel = regexp.MustCompile(`(?i)^(标题|内容|关键词|title|text|keywords)\s*[:：]\s*`)
-	notANote  = []string{"内容", "text", "无", "none"} // in a table's head, or where there is nothing
+	notANote  = []string{"内容", "text", "无", "none"} // in a table header, or for an empty list
 )
 
-// ParseNotes reads the agent's reply to a [Config.NotesTask]: a title, a text and keywords per line. Lines in any other
-// form are skipped.
+// ParseNotes parses the agent's reply to a [Config.NotesTask]: a title, a text and keywords per line. Lines in any
+// other form are skipped.
 func ParseNotes(reply string) []db.Memory {
 	var list []db.Memory
 	for line := range strings.Lines(valid(reply)) {

@@ -11,7 +11,7 @@ import (
 	"magpie/internal/text"
 )
 
-// The words of the prefix. ParsePrefix reads them back, so both change together.
+// The words of the prefix. ParsePrefix parses them, so both must change together.
 const (
 	historyTitle  = "对话历史上下文"
 	questionTitle = "当前问题"
@@ -31,13 +31,13 @@ const (
 type Context struct {
 	Memories   []Memory
 	Summary    Summary
-	Background []chat.Message // said in the group, but not to the bot; oldest first
-	Recalled   []chat.Message // found in the whole History because they are related to the question; oldest first
+	Background []chat.Message // group messages that were not addressed to the bot; oldest first
+	Recalled   []chat.Message // related messages from the whole History; oldest first
 	History    []chat.Message // the recent part, oldest first
-	Zone       *time.Location // in which dates are given; nil = UTC
+	Zone       *time.Location // time zone of dates; nil = UTC
 }
 
-// Memory is a fact that was saved for the long term.
+// Memory is a fact saved for the long term.
 type Memory struct {
 	ID    string // in the store
 	Title string
@@ -45,13 +45,13 @@ type Memory struct {
 	Date  time.Time // when it was saved or last changed
 }
 
-// Summary replaces the part of the History that was compacted.
+// Summary replaces the compacted part of the History.
 type Summary struct {
 	Text  string    // empty = nothing was compacted
 	Until time.Time // time of the last message that it covers
 }
 
-// Part is the part of the context to which an entry of the prefix belongs.
+// Part is the part of the context that an entry of the prefix belongs to.
 type Part int
 
 // The parts, in the order of the prefix. Overheard entries can also be among the recalled ones.
@@ -64,10 +64,10 @@ const (
 )
 
 // Prefix puts c before the current question. Without a context there is no prefix. In a group a user's message shows
-// the user's name. Only users and the assistant appear. All parts except the recent one carry dates.
+// the user's name. Only users and the assistant appear. All parts except the recent one have dates.
 //
 // A message cannot forge the prefix's own lines: a line that looks like one gets a backslash in front. current is the
-// last part of the prompt and stays as it is: [Question.Text] has escaped it. Invalid UTF-8 becomes U+FFFD.
+// last part of the prompt and stays unchanged: [Question.Text] has escaped it. Invalid UTF-8 becomes U+FFFD.
 func Prefix(c Context, kind chat.Kind, current string) string {
 	return render(c.entries(kind), valid(current))
 }
@@ -177,8 +177,8 @@ func speaker(m chat.Message, kind chat.Kind) string {
 // nameLength is the maximum length of a name in a heading, in runes.
 const nameLength = 32
 
-// cleanName makes a user's self-chosen name safe for a heading: one line, bounded, nothing invisible, and no colon, so
-// that the name cannot end early and be followed by forged words or a forged date.
+// cleanName makes a user's self-chosen name safe for a heading: one line, limited length, nothing invisible, and no
+// colon, so that the name cannot end early and be followed by forged words or a forged date.
 func cleanName(name string) string {
 	visible := strings.Map(func(r rune) rune {
 		switch {
@@ -200,7 +200,7 @@ func cleanName(name string) string {
 	return strings.TrimRight(string(runes[:text.Border(runes, nameLength-1, -1)]), " ") + "…"
 }
 
-// Parsed is one entry of a prefix as ParsePrefix reads it.
+// Parsed is one entry of a prefix as parsed by ParsePrefix.
 type Parsed struct {
 	Part Part
 	Role chat.Role // of a message; empty for memories and the summary
@@ -209,8 +209,8 @@ type Parsed struct {
 	Text string
 }
 
-// ParsePrefix reads back exactly what [Prefix] wrote. ok reports whether prompt begins with a prefix that only Prefix
-// can have written. Otherwise current is the whole prompt. [ParseQuestion] reads the question.
+// ParsePrefix parses exactly what [Prefix] wrote. ok reports whether prompt begins with a prefix that only Prefix can
+// have written. Otherwise current is the whole prompt. [ParseQuestion] parses the question.
 func ParsePrefix(prompt string) (msgs []Parsed, current string, ok bool) {
 	rest, ok := strings.CutPrefix(prompt, head)
 	for ok && (len(msgs) == 0 || !strings.HasPrefix(rest, question)) {
@@ -292,8 +292,7 @@ func parseHeading(s string, n int) (m Parsed, rest string, ok bool) {
 	default:
 		return m, s, false
 	}
-	// Writing the heading again must give the same line: whatever cannot have been written by this package
-	// is not accepted.
+	// Writing the heading again must give the same line: anything that this package cannot have written is rejected.
 	return m, rest, m.Name == cleanName(m.Name) && (m.Name == "" || m.Role == chat.User) &&
 		heading(n, m) == whole[:len(whole)-len(rest)]
 }

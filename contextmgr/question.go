@@ -11,30 +11,30 @@ import (
 	"magpie/internal/text"
 )
 
-// Question is everything that waits for an answer now, with its attachments. It is the last part of a prompt, and all
-// that a live process gets.
+// Question is everything that waits for an answer, with its attachments. It is the last part of a prompt, and all that
+// a live process gets.
 type Question struct {
 	Asked []Asked // in order; consecutive messages of a private chat are merged
-	Note  string  // a note of ours after them; empty = none
+	Note  string  // one of our notes after them; empty = none
 }
 
 // Asked is one message of the question.
 type Asked struct {
-	Name      string  // of who asks, in groups and when known
-	Quotes    []Quote // what it replies to
+	Name      string  // of the asker, in groups and if known
+	Quotes    []Quote // the messages that it replies to
 	Text      string
-	Forwarded bool     // the text is a list of forwarded messages
+	Forwarded bool     // the text is a merged forward
 	Files     []string // attachments, with the path of each
 }
 
-// Quote is a message to which another one replies.
+// Quote is a message that another one replies to.
 type Quote struct {
 	Name    string // of its author; empty = the agent
 	Text    string // without blank lines
 	Missing bool   // it cannot be read
 }
 
-// The words around the questions. [ParseQuestion] reads them back, so both change together.
+// The words around the questions. [ParseQuestion] parses them, so both must change together.
 const (
 	quoteMark    = "> "
 	quoteHead    = quoteMark + "引用"
@@ -56,12 +56,12 @@ func questionOf(r Request) Question {
 	return q.merged(r.Kind)
 }
 
-// QuestionText is the text of messages that the agent gets without a context: while it works on an earlier question.
+// QuestionText is the text of messages that the agent gets without a context, while it works on an earlier question.
 func QuestionText(asked []chat.Message, kind chat.Kind) string {
 	return valid(questionOf(Request{Asked: asked, Kind: kind}).Text(kind))
 }
 
-// merged merges consecutive messages of a private chat where their boundary would not be visible anyway.
+// merged merges consecutive messages of a private chat whose boundary would not be visible anyway.
 func (q Question) merged(kind chat.Kind) Question {
 	if kind != chat.Private {
 		return q
@@ -70,7 +70,7 @@ func (q Question) merged(kind chat.Kind) Question {
 	for _, a := range q.Asked {
 		last := len(list) - 1
 		switch {
-		case a.Text == "" && len(a.Quotes)+len(a.Files) == 0: // it says nothing
+		case a.Text == "" && len(a.Quotes)+len(a.Files) == 0: // it is empty
 		case last >= 0 && list[last].continuesWith(a):
 			list[last] = list[last].merge(a)
 		default:
@@ -106,7 +106,7 @@ func (a Asked) merge(b Asked) Asked {
 // Text is q as the agent gets it. In a group every message has a heading with its author's name, as in the History. A
 // plain question of a private chat is just its text. Quoted lines have a mark in front.
 //
-// A message cannot forge any of that: a line that looks like one of ours gets a backslash in front.
+// A message cannot forge any of this: a line that looks like one of ours gets a backslash in front.
 func (q Question) Text(kind chat.Kind) string {
 	var parts []string
 	for i, a := range q.Asked {
@@ -210,11 +210,11 @@ func (q Quote) shownName() string {
 	return q.Name
 }
 
-// withAttachments is a message with its quotes and files.
+// withAttachments converts a message with its quotes and files.
 func withAttachments(m chat.Message, kind chat.Kind) Asked {
 	a := Asked{Name: speaker(m, kind), Text: strings.TrimSpace(valid(m.Text))}
 	quoted := ""
-	pictures := map[string]int{} // by the message that holds them
+	pictures := map[string]int{} // by message
 	for _, f := range m.Files {
 		switch {
 		case f.Kind == chat.Quote:
@@ -269,7 +269,7 @@ func fileLabel(f chat.File, number int) string {
 	return chat.Mark(f.Kind.Word(), safepath.FileName(f.Name))
 }
 
-// fileStatus says where the file is, or why the agent does not get it.
+// fileStatus is the path of the file, or the reason why the agent does not get it.
 func fileStatus(f chat.File) string {
 	switch f.State {
 	case chat.Here:
@@ -294,7 +294,7 @@ func oneLine(s string) string {
 	return strings.Join(strings.FieldsFunc(valid(s), text.IsLineBreak), " ")
 }
 
-// ParseQuestion reads back exactly what [Question.Text] wrote for a chat of this kind. ok reports whether text can have
+// ParseQuestion parses exactly what [Question.Text] wrote for a chat of this kind. ok reports whether text can have
 // come from there.
 func ParseQuestion(text string, kind chat.Kind) (q Question, ok bool) {
 	p := questionParser{rest: text, kind: kind}
@@ -309,14 +309,14 @@ func ParseQuestion(text string, kind chat.Kind) (q Question, ok bool) {
 		}
 		q.Asked = append(q.Asked, a)
 	}
-	// As for headings: only text that this package would write again is accepted.
+	// As for headings: only text that this package would write the same way is accepted.
 	if !utf8.ValidString(text) || q.Text(kind) != text {
 		return Question{}, false
 	}
 	return q, true
 }
 
-// questionParser reads the text of a [Question] one part at a time.
+// questionParser parses the text of a [Question] part by part.
 type questionParser struct {
 	rest string
 	kind chat.Kind
@@ -376,8 +376,8 @@ func (p *questionParser) next(rest string, n int) bool {
 	return p.kind != chat.Private && ok
 }
 
-// textEnd is the end of the text at the beginning: before any line of ours. The text of forwarded messages ends at the
-// first blank line.
+// textEnd is the end of the text at the start of rest: before any line of ours. The text of forwarded messages ends at
+// the first blank line.
 func (p *questionParser) textEnd(n int, passedOn bool) int {
 	for end := 0; ; end++ {
 		i := strings.Index(p.rest[end:], blankLine)

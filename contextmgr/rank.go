@@ -14,8 +14,7 @@ import (
 	"magpie/internal/tokenize"
 )
 
-// Weights of neighboring messages: the question before an answer matters, and the talk around a message says what it is
-// about.
+// Weights of neighboring messages: the question before an answer matters, and the messages around one show its subject.
 const (
 	beforeWeight = 0.4
 	afterWeight  = 0.2
@@ -29,29 +28,29 @@ const (
 	lengthNorm = 0.3
 )
 
-// What else counts.
+// Other weights.
 const (
 	// of its weight, for a word that the chat does not contain, in the total that a good match is measured by
 	unknownWord = 0.15
-	relatedWord = 0.7  // of the weight, for a word that is related to one of the question
+	relatedWord = 0.7  // of the weight, for a word related to one of the question
 	character   = 0.35 // for one character of a Chinese word: a word of two characters gives three terms
 	ownName     = 0.3  // of its weight, for the name of a participant: others use it when they address that person
-	bySpeaker   = 1.6  // for messages of a person whom the question names
-	onDay       = 1.8  // for messages of a day that the question names
+	bySpeaker   = 1.6  // for messages of a person named in the question
+	onDay       = 1.8  // for messages of a day named in the question
 	leastFit    = 0.15 // fraction of the question's weight that the best message needs; below that nothing matches
 	leastScore  = 0.05 // fraction of the best message's score
 )
 
-// indexEntry is what the search index says about one message.
+// indexEntry is the search index's data about one message.
 type indexEntry struct {
 	seq   int64
-	words kindSet // the question's words that it contains, and related ones
+	words kindSet // the question's words, and related ones, in the message
 	named bool    // its author is named in the question
 	dated bool    // it is from a day that the question names, or a neighboring day
 	score float64 // from the words and the day
 }
 
-// queryIndex is what the search index says about all messages that match any part of a question.
+// queryIndex is the search index's data about all messages that match any part of a question.
 type queryIndex struct {
 	query
 	idf     [kinds]float64 // weight of each of the question's words, by inverse document frequency, and of related ones
@@ -80,7 +79,7 @@ func newQueryIndex(q query, found db.Found) queryIndex {
 			f.idf[kind] = expandedWord * f.expanded[kind-firstExpanded].strength * idf(p, n)
 		case kind >= firstRelated:
 			r := f.related[kind-firstRelated]
-			// A related word counts no more than the one that it stands for, nor than itself.
+			// A related word has no more weight than the word it stands for, nor than its own.
 			f.idf[kind] = relatedWord * r.strength * min(wordWeight(found.Terms[r.of], n), idf(p, n))
 		default:
 			written += float64(len(p.Seqs))
@@ -158,7 +157,7 @@ func idf(p db.Postings, n float64) float64 {
 	return math.Log(1 + (max(n-df, 0)+0.5)/(df+0.5))
 }
 
-// share is the part of a word that a term is: a Chinese word of two characters gives three terms.
+// share is a term's part of a word: a Chinese word of two characters gives three terms.
 func share(term string) float64 {
 	if r, size := utf8.DecodeRuneInString(term); r >= 0x2E80 && size == len(term) {
 		return character
@@ -235,7 +234,7 @@ var distanceWeight = func() (s [neighborhood + 1]float64) {
 func (f *queryIndex) candidates() []int64 {
 	var near []int64
 	for _, s := range topEntries(f.entries, mostSeeds) {
-		// Neighbours of a hit are candidates, too: the answer to a question often repeats none of its words.
+		// Neighbors of a hit are candidates, too: the answer to a question often repeats none of its words.
 		for seq := s.seq - neighborhood; seq <= s.seq+neighborhood; seq++ {
 			near = append(near, seq)
 		}
@@ -290,8 +289,8 @@ func (r minHeap) Swap(i, j int)      { r[i], r[j] = r[j], r[i] }
 func (r *minHeap) Push(s any)        { *r = append(*r, s.(indexEntry)) }
 func (r *minHeap) Pop() any          { panic("nothing is taken from a ranking") }
 
-// score is BM25 over a message and its neighbors, with bonuses for its author and its day. Of a word and those that are
-// related to it, only the one with the highest part of the score counts.
+// score is BM25 over a message and its neighbors, with bonuses for its author and its day. Of a word and its related
+// words, only the one with the highest score counts.
 func (f *queryIndex) score(s indexEntry, w *weights, norm float64) (score float64) {
 	var counted [mostTerms]float64
 	for i, left := range w.words {
@@ -383,10 +382,10 @@ func (s signature) like(t signature) float64 {
 	return float64(both) / math.Sqrt(float64(s.size())*float64(t.size()))
 }
 
-// fullest is how many bits of a signature tell texts apart: those of two long texts are alike whatever they say.
+// fullest is how many bits of a signature can tell texts apart: any two long texts look alike.
 const fullest = 256
 
-// In a text of so many terms one detail, a word or a Chinese character, weighs much.
+// In a text of at most this many terms one detail, a word or a Chinese character, weighs much.
 const (
 	shortFrom = 5
 	shortTo   = 24
@@ -399,7 +398,7 @@ func (s signature) same(t signature) bool {
 		most >= shortFrom && most <= shortTo && like >= nearlySameShort
 }
 
-// kindsOf are the kinds of each term that was looked up. It may be related to several words.
+// kindsOf are the kinds of each looked-up term, which may be related to several words.
 func (q query) kindsOf() map[string][]int {
 	of := make(map[string][]int, len(q.terms)+len(q.related))
 	for i, t := range q.terms {
@@ -414,7 +413,7 @@ func (q query) kindsOf() map[string][]int {
 	return of
 }
 
-// rank sorts messages by relevance, the best first, and drops those without any. near holds semantic scores by seq.
+// rank sorts messages by relevance, best first, and drops irrelevant ones. near holds semantic scores by seq.
 func (f *queryIndex) rank(msgs []chat.Message, near map[int64]float64) []hit {
 	kindsOf := f.kindsOf()
 	terms, all := make([][]string, len(msgs)), 1

@@ -18,11 +18,11 @@ import (
 // its words. Those with the rarest words, and their neighbors, are read and ranked. Of the best, those that add
 // something new are selected until the budget is used up.
 
-// Bounds of one search. They keep its cost constant however long the History grows.
+// Limits of one search. They keep its cost constant however long the History grows.
 const (
 	mostSpans    = 8   // days, weeks or months of a question
 	mostTerms    = 60  // of a question that are looked up
-	mostRelated  = 48  // terms that say about the same as those
+	mostRelated  = 48  // terms with a similar meaning
 	mostPostings = 250 // per term; for a more frequent word, the newest messages
 	mostSeeds    = 60  // matches whose neighbors are considered
 	mostRead     = 120 // messages whose texts are read
@@ -30,7 +30,7 @@ const (
 
 // query is a parsed question.
 type query struct {
-	text     string // all of it
+	text     string // the whole text
 	terms    []string
 	related  []relatedTerm
 	expanded []expandedTerm // of its best hits
@@ -38,10 +38,10 @@ type query struct {
 	now      time.Time
 }
 
-// relatedTerm is a term that says about the same as one of a query.
+// relatedTerm is a term with a meaning similar to one of a query.
 type relatedTerm struct {
 	term     string
-	of       int // number of the query's term
+	of       int // index of the query's term
 	strength float64
 }
 
@@ -58,7 +58,7 @@ func parseQuery(text string, now time.Time) query {
 			q.terms = append(q.terms, t)
 		}
 	}
-	if len(q.terms) > mostTerms { // a long text states its request at the beginning or at the end
+	if len(q.terms) > mostTerms { // the request in a long text is usually at the beginning or at the end
 		half := mostTerms / 2
 		q.terms = slices.Concat(q.terms[:half], q.terms[len(q.terms)-half:])
 	}
@@ -66,7 +66,7 @@ func parseQuery(text string, now time.Time) query {
 	return q
 }
 
-// relatedTo are the terms that are related most strongly to those of the query and are not in it themselves.
+// relatedTo are the terms related most strongly to those of the query, without those in the query.
 func (q query) relatedTo(text string) (list []relatedTerm) {
 	seen := map[relatedTerm]bool{}
 	for _, r := range tokenize.RelatedTo(text) {
@@ -81,7 +81,7 @@ func (q query) relatedTo(text string) (list []relatedTerm) {
 	return list[:min(len(list), mostRelated)]
 }
 
-// lookups are the terms that are looked up in the index: those of the query, the related ones, and days.
+// lookups are the terms looked up in the index: those of the query, the related ones, and days.
 func (q query) lookups() []string {
 	list := slices.Clone(q.terms)
 	for _, r := range q.related {
@@ -102,7 +102,7 @@ func headAndTail(text string, runes int) string {
 // mostDays is how many days are looked up one by one; a longer period is looked up by months.
 const mostDays = 16
 
-// days are the index terms of the days that the question names. They are in UTC, so they cover a little more.
+// days are the index terms of the days in the question. They are in UTC, so they cover a little more.
 func (q query) days() []string {
 	var list []string
 	for _, s := range q.spans {
@@ -134,7 +134,7 @@ type pendingSearch struct {
 	err  error
 }
 
-// startSearch starts a search for what the questions are about, if anything may be recalled.
+// startSearch starts a search related to the questions, if anything may be recalled.
 func (m *Manager) startSearch(ctx context.Context, r Request) *pendingSearch {
 	l := &pendingSearch{done: make(chan struct{})}
 	go func() {
@@ -147,8 +147,8 @@ func (m *Manager) startSearch(ctx context.Context, r Request) *pendingSearch {
 	return l
 }
 
-// recall waits for the search and returns the related messages, oldest first, within a budget of runes: without those
-// that known accepts, and without older ones that say the same as these. It returns none if nothing matches.
+// recall waits for the search and returns the related messages, oldest first, within a budget of runes. It omits those
+// that known accepts, and older ones that repeat newer ones. It returns none if nothing matches.
 func (l *pendingSearch) recall(known func(chat.Message) bool, budget int) ([]chat.Message, error) {
 	<-l.done
 	var old []hit
@@ -165,8 +165,8 @@ func (l *pendingSearch) recall(known func(chat.Message) bool, budget int) ([]cha
 	return l.excerpts(selectHits(hits, budget, maxMessageRunes(budget)), maxMessageRunes(budget)), l.err
 }
 
-// search finds messages before the turn that match the query, then those that match the best of these; the best first.
-// Words and meaning are searched at the same time.
+// search finds messages before the turn that match the query, then those that match the best of these; best first. It
+// searches words and meaning at the same time.
 func (m *Manager) search(ctx context.Context, r Request, q query) (queryIndex, []hit, error) {
 	var near map[int64]float64
 	var looking sync.WaitGroup
@@ -212,8 +212,8 @@ func (r Request) mayRecall(m chat.Message, now time.Time) bool {
 		(m.Turn < r.Turn || r.Turn <= 0) && !m.Time.After(now)
 }
 
-// maxMessageRunes is how much of the budget one message may use; of a longer one an excerpt is recalled. An answer often
-// needs several messages, so one must not push the others out.
+// maxMessageRunes is how much of the budget one message may use; of a longer one an excerpt is recalled. An answer
+// often needs several messages, so one must not push the others out.
 func maxMessageRunes(budget int) int { return min(budget, max(budget/6, 200)) }
 
 // questionText is the text of the questions, without names.
@@ -225,18 +225,18 @@ func questionText(asked []chat.Message) string {
 	return strings.Join(parts, "\n")
 }
 
-// messageFit weighs the score of a message against how much of it those selected say already. What says nearly the same
-// is left out anyway, see nearlySame.
+// messageFit weighs the score of a message against its repetition of those already selected. Near duplicates are left
+// out anyway, see nearlySame.
 const messageFit = 0.7
 
-// repetition is how much of a message another one repeats, by how alike they are. Messages about one subject share
-// words anyway, so only much likeness counts.
+// repetition is how much of a message another one repeats, from their similarity. Messages about one subject share
+// words anyway, so only high similarity counts.
 func repetition(alike float64) float64 { return alike * alike * alike }
 
 // candidates is the multiple of the budget from which the selection is made.
 const candidates = 3
 
-// nearlySame is how similar two messages are that say the same. One of them is enough: the newer one, since it may
+// nearlySame is the similarity of messages that say the same. One of them is enough: the newer one, since it may
 // correct a detail of the older one.
 const (
 	nearlySame      = 0.85

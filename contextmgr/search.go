@@ -12,12 +12,12 @@ import (
 type HistoryQuery struct {
 	Key    chat.Key
 	Epoch  int64
-	Turn   int64     // only what was said before this turn
+	Turn   int64     // only messages before this turn
 	Text   string    // a question, or words; empty = anything
 	After  time.Time // not before this; zero = any time
 	Before time.Time // only before this; zero = any time
 	Limit  int
-	Length int // runes of a message; of a longer one, the part that fits best
+	Length int // runes of a message; a longer one is cut to the part that fits best
 }
 
 // searchWalk bounds how many messages are read if the query has no words.
@@ -45,7 +45,7 @@ func (m *Manager) SearchHistory(ctx context.Context, q HistoryQuery) ([]chat.Mes
 	return f.excerpts(selectHits(hits, q.Limit, 1), q.Length), nil
 }
 
-// newest are the newest messages that the query allows, whatever their text.
+// newest are the newest messages in the query's time range, whatever their text.
 func (m *Manager) newest(ctx context.Context, q HistoryQuery) ([]chat.Message, error) {
 	var msgs []chat.Message
 	walked := 0

@@ -10,14 +10,14 @@ import (
 	"magpie/internal/chat"
 )
 
-// Limits bound the history prefix.
+// Limits are the limits of the history prefix.
 type Limits struct {
 	MinChars        int // runes
 	MinUserMessages int
-	MaxTokens       int // estimated; of the whole prefix; 0 or less = no bound
+	MaxTokens       int // estimated, for the whole prefix; 0 or less = no limit
 
-	AskedAt     time.Time // when the question was asked; after a long silence the minimums grow; zero = they do not
-	SessionTurn int64     // the last turn that the session holds; all later messages are taken; 0 = not known
+	AskedAt     time.Time // the time of the question; after a long silence the minimums grow; zero = they do not
+	SessionTurn int64     // the last turn that the session holds; all later messages are taken; 0 = unknown
 }
 
 // Factors of the minimums: for a turn without a session, and for one after a silence so long that people themselves
@@ -28,10 +28,10 @@ const (
 	longSilence = 6 * time.Hour
 )
 
-// grown is for a turn without a session: the prefix is all that the agent knows.
+// grown returns the limits for a turn without a session, whose prefix is all that the agent knows.
 func (l Limits) grown() Limits { return l.times(growth) }
 
-// times multiplies the minimums. The token limit stays: it bounds the cost of a turn.
+// times multiplies the minimums. The token limit stays, as it limits the cost of a turn.
 func (l Limits) times(n int) Limits {
 	l.MinChars *= n
 	l.MinUserMessages *= n
@@ -46,7 +46,7 @@ func (l Limits) since(newest time.Time) Limits {
 	return l
 }
 
-// mostTaken bounds how many messages are taken of one chat, however short they are.
+// mostTaken limits the messages taken from one chat, however short they are.
 const mostTaken = 500
 
 // satisfied reports whether both minimums are reached.
@@ -60,8 +60,8 @@ func isConversation(m chat.Message) bool {
 }
 
 // selectRecent walks a History backwards and takes whole messages until both minimums are reached and the session holds
-// the rest, or until a limit is reached, of tokens or of messages. It returns them oldest first, and reads no more than
-// it needs. After an error it returns what it has taken so far.
+// the rest, or until a limit of tokens or messages is reached. It returns them oldest first, and reads no more than it
+// needs. After an error it returns what it has taken so far.
 func selectRecent(newestFirst iter.Seq2[chat.Message, error], l Limits) (taken []chat.Message, err error) {
 	defer func() { slices.Reverse(taken) }()
 	chars, users, tokens := 0, 0, 0
@@ -72,7 +72,7 @@ func selectRecent(newestFirst iter.Seq2[chat.Message, error], l Limits) (taken [
 		if !isConversation(m) {
 			continue
 		}
-		// The minimums are final once the newest message is known: its age decides about the reminder.
+		// The minimums are final once the newest message is known, because they depend on its age.
 		if len(taken) == 0 {
 			l = l.since(m.Time)
 		} else if l.satisfied(chars, users) && m.Turn <= l.SessionTurn {
@@ -80,7 +80,7 @@ func selectRecent(newestFirst iter.Seq2[chat.Message, error], l Limits) (taken [
 		}
 		taken = append(taken, m)
 		chars += utf8.RuneCountInString(m.Text)
-		tokens += min(EstimateTokens(m.Text), l.MaxTokens/2) // truncate leaves no message more than half
+		tokens += min(EstimateTokens(m.Text), l.MaxTokens/2) // truncate leaves at most half to one message
 		if m.Role == chat.User {
 			users++
 		}

@@ -10,10 +10,10 @@ import (
 	"magpie/internal/chat"
 )
 
-// rememberedChats bounds the cache. A chat that was dropped is sent its memories again, which is harmless.
+// rememberedChats limits the cache. A chat that was evicted is sent its memories again, which is harmless.
 const rememberedChats = 1000
 
-// sentContext remembers what each chat's process was sent already.
+// sentContext remembers what was sent to each chat's process.
 type sentContext struct {
 	mu    sync.Mutex
 	chats *lru.Cache[chat.Key, sent]
@@ -33,7 +33,7 @@ func newSentContext() *sentContext {
 	return &sentContext{chats: chats}
 }
 
-// get is what the chat's process was sent; empty if that is unknown.
+// get returns what the chat's process was sent; empty if unknown.
 func (t *sentContext) get(key chat.Key) sent {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -41,7 +41,7 @@ func (t *sentContext) get(key chat.Key) sent {
 	return known
 }
 
-// unsent are the memories of list that the chat's live process was not sent yet.
+// unsent are the memories in list that the chat's live process was not sent yet.
 func (t *sentContext) unsent(key chat.Key, list []Memory) []Memory {
 	known := t.get(key).memories
 	return slices.DeleteFunc(list, func(m Memory) bool { return slices.Contains(known, m) })

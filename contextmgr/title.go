@@ -65,13 +65,13 @@ func safeCut(line []rune, end int) int {
 	return end
 }
 
-// isWordRune reports whether r belongs to words that are separated by blanks: Chinese does not.
+// isWordRune reports whether r belongs to words separated by spaces, unlike Chinese.
 func isWordRune(r rune) bool {
 	return (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)) && classOf(r) != classHan &&
 		classOf(r) != classSyllable
 }
 
-// firstProse is the first line that says something, unlike markup and fences.
+// firstProse is the first line with text, not just markup or fences.
 func firstProse(s string) string {
 	for line := range strings.Lines(valid(s)) {
 		if line = text.OneLine(line); stripMarkup(line) != "" && !strings.HasPrefix(line, "```") {

@@ -6,13 +6,13 @@ import "unicode"
 // tokenizer; newer models use more tokens, by a factor that depends on the model.
 const (
 	costHan        = 98
-	costSyllable   = 100 // kana, hangul; letters of scripts without words between blanks
+	costSyllable   = 100 // kana, hangul; letters of scripts without spaces between words
 	costLetter     = 50  // Greek and Cyrillic; a guess
 	costWord       = 100
 	costLongLetter = 16  // each letter of a word beyond the fifth
 	costDigits     = 145 // each started group of three
 	costMark       = 72  // punctuation, Western or Chinese
-	costBlanks     = 90  // a line break, or a run of two or more blanks
+	costBlanks     = 90  // a line break, or a run of two or more spaces
 	costOther      = 260 // parts of emoji, mostly
 )
 
@@ -45,7 +45,7 @@ func EstimateTokens(s string) int {
 	last := classOther
 	for _, r := range s {
 		c := classOf(r)
-		// A capital after a small letter starts a word; a small one after a capital goes on with it.
+		// A capital after a small letter starts a word; a small one after a capital continues it.
 		if c != last && !(c == classLower && last == classUpper) {
 			run = 0
 		}
@@ -56,8 +56,8 @@ func EstimateTokens(s string) int {
 	return (sum + 99) / 100
 }
 
-// costOf is the cost of a character that is at position run in a row of class c. Only some positions
-// cost anything: a word is about one token, however long, up to a point.
+// costOf is the cost of a character at position run in a run of class c. Only some positions have a cost: a word is
+// about one token, up to a certain length.
 func costOf(c class, run int) int {
 	switch c {
 	case classLower, classUpper:

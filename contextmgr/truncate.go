@@ -9,9 +9,9 @@ import (
 	"magpie/internal/text"
 )
 
-// truncate reduces msgs, oldest first, to l.MaxTokens, counted over the whole prefix with its headings. No message
-// keeps more than half of the budget: a longer one loses its middle, with a mark that says how much is gone. Then the
-// oldest messages are dropped. The newest always stays, cut as far as needed. msgs itself is not changed.
+// truncate reduces msgs, oldest first, to l.MaxTokens for the whole prefix with its headings. No message keeps more
+// than half of the budget: a longer one loses its middle, with a mark that says how much is missing. Then the oldest
+// messages are dropped. The newest always stays, cut as far as needed. msgs itself is not changed.
 func truncate(msgs []chat.Message, l Limits) []chat.Message {
 	kept := slices.Clone(msgs)
 	if l.MaxTokens <= 0 {
@@ -26,8 +26,8 @@ func truncate(msgs []chat.Message, l Limits) []chat.Message {
 		most := min(half, room) - frame
 		cost := textCost(m.Text)
 		newest := i == len(kept)-1
-		// A message that is too long for any budget is cut, if enough room is left for a useful part. A shorter one is
-		// kept whole or not at all.
+		// A message that exceeds any budget is cut, if enough room is left for a useful part. A shorter one is kept
+		// whole or not at all.
 		huge := cost > half-frame && most >= l.MaxTokens/8
 		if cost > most {
 			if !newest && !huge {
@@ -42,7 +42,7 @@ func truncate(msgs []chat.Message, l Limits) []chat.Message {
 	return kept[first:]
 }
 
-// leastShare is how many tokens each message keeps, if it has them, when many share a budget.
+// leastShare is the minimum number of tokens for each message, if it has that many, when many share a budget.
 const leastShare = 30
 
 // shrink cuts the longest messages, in place, to one common length, so that all fit in l.MaxTokens: a summary must not

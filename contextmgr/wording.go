@@ -7,13 +7,13 @@ import (
 	"magpie/internal/tokenize"
 )
 
-// What a question's wording says about the message that answers it.
+// Weights from a question's wording for the messages that may answer it.
 const (
 	frameWord  = 0.5  // of its weight, for a word that frames a question and is seldom in the answer
 	withNumber = 1.3  // for messages with a number, if the question asks for one
 	ofQuestion = 0.85 // for messages that are questions themselves
 
-	// For messages of the agent: they repeat at length, in more words, what people have said before.
+	// For messages of the agent: they repeat at length what people have said before.
 	ofAssistant = 0.8
 )
 
@@ -29,7 +29,7 @@ many last put keep work
 var asksNumber = regexp.MustCompile(`(?i)\b(how (much|many|long|far|large|big|heavy|old|often|high)|when|price|cost|` +
 	`date|salary|number|time|percent|figures?|takings|score|mark)\b|多少|多久|多长|多大|多高|多重|几|哪天|哪一天|时间|价`)
 
-// numberWords are numbers in words; those in digits begin with one.
+// numberWords are numbers in words; digits need no list.
 var numberWords = func() map[string]bool {
 	words := termSetOf(`two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty hundred
 thousand half third quarter once twice`)
