@@ -22,11 +22,12 @@ import (
 // maxDocument is the maximum size of a document, in bytes.
 const maxDocument = 256 << 10
 
-// ErrEdited says that a document was edited and not imported since. It is not overwritten.
+// ErrEdited means that a document was edited and not imported since. It is not overwritten.
 var ErrEdited = errors.New("it was edited: import it first, or remove it")
 
-// Export writes the memories of the chats into dir, one folder per chat and one document per memory, and returns how
-// many. It replaces the documents of an earlier export. Errors of single documents are joined; the others are written.
+// Export writes the memories of the chats into dir, one folder per chat and one document per memory, and returns their
+// number. It replaces the documents of an earlier export. Errors of single documents are joined; the others are
+// written.
 func Export(ctx context.Context, store *db.DB, dir string, chats []chat.Key) (written int, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return 0, fmt.Errorf("export memories: %w", err)
@@ -133,8 +134,8 @@ type Imported struct {
 }
 
 // Import reads the documents in dir and its subfolders into the database. Edited documents become new versions of their
-// memories; known ones change nothing, and memories without a document stay. clean is applied to every text before it
-// is stored. Errors of single documents, with their names, are joined; the others are imported.
+// memories; unedited ones change nothing, and memories without a document stay. clean is applied to every text before
+// it is stored. Errors of single documents, with their names, are joined; the others are imported.
 func Import(ctx context.Context, store *db.DB, dir string, clean func(string) string) (done Imported, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -191,7 +192,7 @@ func (done *Imported) importFile(ctx context.Context, store *db.DB, files fs.FS,
 	if m, err = m.Tidy(); err != nil {
 		return err
 	}
-	if m.ID == "" { // written by hand: from now on the file's name identifies the memory
+	if m.ID == "" { // a new document: from now on the file's name identifies the memory
 		m.ID = uuid.NewSHA1(uuid.NameSpaceURL, []byte(m.Key.String()+"\n"+name)).String()
 	}
 	versions, err := store.Memories().Versions(ctx, m.Key, m.ID)

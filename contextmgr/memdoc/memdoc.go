@@ -1,9 +1,9 @@
-// Package memdoc writes memories as Markdown documents that people can read and edit, and reads them back.
+// Package memdoc writes memories as Markdown documents that people can read and edit, and parses them.
 //
 // A document begins with front matter between two lines of three dashes: a simple subset of YAML, with a key, a colon
 // and a value on each line. The text of the memory follows.
 //
-// Which memories there are, and who may change them, does not belong here.
+// The package does not decide which memories exist and who may change them.
 package memdoc
 
 import (
@@ -19,7 +19,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// SyntaxError is a mistake in a document, and where it is.
+// SyntaxError is an error in a document, with its position.
 type SyntaxError struct {
 	Line int // from 1
 	What string
@@ -39,7 +39,7 @@ func Format(m db.Memory) []byte {
 		e := json.NewEncoder(&s)
 		e.SetEscapeHTML(false)
 		if err := e.Encode(value); err != nil {
-			panic(err) // made of strings and numbers only
+			panic(err) // it has only strings and numbers
 		}
 		b.WriteString(key + ": " + s.String())
 	}
@@ -60,8 +60,8 @@ func Format(m db.Memory) []byte {
 	return b.Bytes()
 }
 
-// Parse reads a document. Only the chat and a text are required; a document that is written by hand may lack the id,
-// the version and the times. Mistakes are reported as [SyntaxError].
+// Parse parses a document. Only the chat and a text are required; a document written by hand may lack the ID, the
+// version and the times. Errors are reported as [SyntaxError].
 func Parse(doc []byte) (db.Memory, error) {
 	text := strings.TrimPrefix(string(doc), "\uFEFF")
 	// Editors on Windows write CRLF; only the whole document is converted.
@@ -115,7 +115,7 @@ func parseFields(lines []string) (m db.Memory, err error) {
 		}
 		seen[key] = true
 		var items []string
-		// A list may follow line by line, as YAML writes it.
+		// A list may also have one item per line, as in YAML.
 		for value == "" && i+1 < len(lines) && strings.HasPrefix(strings.TrimSpace(lines[i+1]), "- ") {
 			i++
 			items = append(items, scalar(strings.TrimSpace(lines[i])[2:]))
@@ -143,10 +143,10 @@ func scalar(value string) string {
 	return value
 }
 
-// listValue reads a list on one line. A single value is a list of one.
+// listValue parses a list on one line. A single value is a list of one.
 func listValue(value string) []string {
 	var list []string
-	// JSON first, which is what this package writes; the rest is for documents that are written by hand.
+	// JSON first, which is what this package writes; the rest is for documents written by hand.
 	if json.Unmarshal([]byte(value), &list) == nil {
 		return list
 	}
