@@ -7,14 +7,14 @@ import (
 	"slices"
 )
 
-// emails finds email addresses. Git remotes (git@host:path) and image names (icon@2x.png) are none.
+// emails finds email addresses, but not Git remotes (git@host:path) and image names (icon@2x.png).
 func (s *scan) emails() {
 	for i := 0; ; i++ {
 		n := bytes.IndexByte(s.text[i:], '@')
 		if n < 0 {
 			return
 		}
-		// From the @ in both directions: that is the only character that is rare enough to search for.
+		// Search for the @ and then in both directions: it is the only rare character.
 		i += n
 		start, stop := i, i+1
 		for start > 0 && localChar(s.text[start-1]) {
@@ -108,7 +108,7 @@ func (s *scan) address(i, j int) {
 		s.ipv6(i, j)
 		return
 	}
-	// A port may follow, a word may come before: "db:10.0.0.5:5432"
+	// A port may follow, and a word may come before: "db:10.0.0.5:5432"
 	if n := bytes.IndexByte(row, ':'); n >= 0 {
 		s.ipv4(i, i+n)
 		i += n + 1
@@ -125,7 +125,7 @@ var versionWords = []string{
 // versionFollows matches the words that may follow a version number.
 var versionFollows = regexp.MustCompile(`^ ?(?:版|[Vv]ersion)`)
 
-// stays reports whether an address says nothing that the policy hides.
+// stays reports whether the policy does not hide an address.
 func (s *scan) stays(ip netip.Addr) bool {
 	return isGeneric(ip) || s.policy.has(LocalIP) && ip.IsPrivate()
 }
@@ -166,8 +166,8 @@ func (s *scan) ipv6(i, j int) {
 	s.recordMatch(IP, i, j)
 }
 
-// isGeneric reports whether an address is the same on every machine, or never that of a single one, such as a large
-// network.
+// isGeneric reports whether an address is the same on every machine, or never identifies a single one, such as that of
+// a large network.
 func isGeneric(ip netip.Addr) bool {
 	if ip.Is4() {
 		b := ip.As4()
@@ -182,7 +182,7 @@ var inUse = []netip.Prefix{
 	netip.MustParsePrefix("64:ff9b::/96"),
 }
 
-// assignable reports whether a machine may have the address. In programs much else parses as IPv6: a::b, e2e::add.
+// assignable reports whether a machine may have the address. Much in programs parses as IPv6: a::b, e2e::add.
 func assignable(ip netip.Addr, row string) bool {
 	if slices.ContainsFunc(inUse, func(p netip.Prefix) bool { return p.Contains(ip) }) {
 		return true

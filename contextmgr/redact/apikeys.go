@@ -10,13 +10,13 @@ import (
 
 // key is a format of API keys or tokens.
 type key struct {
-	leads   string // every key contains one of these words; they are searched first, which is cheap
-	pattern string // the first group, if there is one, is what is redacted
+	leads   string // every key contains one of these words; searching for them first is cheap
+	pattern string // the first group, if any, is redacted
 	mixed   bool   // the match must contain a digit: without one it is a hyphenated word
 	blended bool   // a part of the match must mix letters and digits, unlike any word
 }
 
-// keys are the formats of well-known services, and where each is documented.
+// keys are the formats of well-known services, with their documentation.
 var keys = []key{
 	// OpenAI, API reference, Authentication (proj, svcacct, admin); Anthropic (ant), OpenRouter (or-v1). DeepSeek,
 	// Moonshot and others have the short form, and many put words of their own (live, test) or fewer characters behind
@@ -95,7 +95,7 @@ var keyPatterns = func() []*regexp.Regexp {
 	return list
 }()
 
-// lead is one of the words that every key of a format contains.
+// lead is a word that every key of certain formats contains.
 type lead struct {
 	word string
 	keys []int // indexes in keys
@@ -160,13 +160,13 @@ func (k key) fits(found []byte) bool {
 	return (!k.mixed || bytes.ContainsAny(found, "0123456789")) && (!k.blended || blended(found))
 }
 
-// Minimum lengths of a run of letters and digits that is no word.
+// Minimum lengths of a run of letters and digits that is not a word.
 const (
-	shortBlend = 6  // when it has both
-	longBlend  = 16 // when it has digits
+	shortBlend = 6  // with both
+	longBlend  = 16 // with digits
 )
 
-// blended reports whether a part of a text is a run of letters and digits that is no word.
+// blended reports whether a part of a text is a run of letters and digits that is not a word.
 func blended(text []byte) bool {
 	n, digits := 0, 0
 	for i := 0; i <= len(text); i++ {

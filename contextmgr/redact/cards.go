@@ -2,9 +2,9 @@ package redact
 
 import "slices"
 
-// cards finds bank and credit card numbers: of a known issuer and with a correct check digit, without groups or in
-// groups as on a card: 4-4-4-4, 4-4-4-4-3, 4-6-5, 6-13. A separate group of 4-4-4-4 is taken for a card even with a
-// wrong check digit: somebody may have mistyped it.
+// cards finds bank and credit card numbers of a known issuer and with a correct check digit: ungrouped, or in groups as
+// on a card: 4-4-4-4, 4-4-4-4-3, 4-6-5, 6-13. A separate number in 4-4-4-4 form is considered a card even with a wrong
+// check digit: somebody may have mistyped it.
 func cards(text []byte, runs []run) []span {
 	const longest = 19
 	var found []span
@@ -15,7 +15,7 @@ func cards(text []byte, runs []run) []span {
 			if d = appendDigits(d, text, runs[j]); len(d) > longest {
 				break
 			}
-			// Digits behind a decimal point are no card number.
+			// Digits after a decimal point are not a card number.
 			if i == j && isFraction(text, runs[i]) {
 				continue
 			}
@@ -68,7 +68,7 @@ func validLuhn(d []byte) bool {
 }
 
 // issuers are ranges of leading digits with the lengths of the numbers. The first match counts. International brands
-// may issue numbers of 19 digits too, but hardly do; most numbers of that length are 64-bit integers.
+// may issue numbers of 19 digits, too, but rarely do; most numbers of that length are 64-bit integers.
 var issuers = []struct {
 	kind    Policy
 	low     string
@@ -105,7 +105,7 @@ var issuers = []struct {
 	{CreditCard, "508", "508", []int{16}},   // RuPay
 }
 
-// issuer is the kind of card to which a number can belong; 0 = none.
+// issuer is the kind of card that a number can belong to; 0 = none.
 func issuer(d []byte) Policy {
 	for _, r := range issuers {
 		if n := len(r.low); len(d) > n && string(d[:n]) >= r.low && string(d[:n]) <= r.high &&

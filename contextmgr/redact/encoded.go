@@ -38,7 +38,7 @@ func (k Known) Within(r io.Reader) (bool, error) {
 type view struct {
 	keep func(v *view, piece []byte) // appends the relevant characters of the next piece to text
 	text []byte                      // relevant characters of this piece, after the end of the previous one
-	last byte                        // byte that was read
+	last byte                        // the last byte read
 	skip bool                        // the next byte belongs to an escape such as \n
 
 	tails   map[uint64][][]byte // search patterns, by their last 8 bytes
@@ -46,7 +46,7 @@ type view struct {
 	longest int
 }
 
-const tail = 8 // bytes; nothing shorter is looked for
+const tail = 8 // bytes; shorter patterns are not searched
 
 // views are the decodings in which the secrets are searched.
 func (k Known) views() []*view {
@@ -99,7 +99,7 @@ func hash16(n uint64) uint16 { return uint16(n * 0x9E3779B97F4A7C15 >> 48) }
 // holds reports whether a search pattern ends in the next piece.
 func (v *view) holds(piece []byte) bool {
 	rest := min(len(v.text), v.longest)
-	// The end of the previous piece is kept, because a secret may lie across the border of two reads.
+	// The end of the previous piece is kept, because a secret may span two reads.
 	v.text = append(v.text[:0], v.text[len(v.text)-rest:]...)
 	v.keep(v, piece)
 	var window uint64

@@ -29,8 +29,7 @@ func NewKnown(secrets []string) Known {
 	return k
 }
 
-// telltale is the beginning of a secret that gives it away: half of it. A URL counts as a whole, since many begin
-// alike.
+// telltale is the beginning of a secret that gives it away: half of it, but all of a URL, since many begin alike.
 func telltale(secret string) string {
 	if strings.Contains(secret, "://") {
 		return secret
@@ -53,7 +52,7 @@ func (k Known) Text(s string) string {
 			}
 			b.WriteString(s[:i])
 			b.WriteString(Secret.mark())
-			// Only as much is removed as agrees with the secret, so a truncated one is covered as well.
+			// Only the part that matches the secret is removed, so a truncated one is covered as well.
 			s = s[i+common(s[i:], secret):]
 		}
 		b.WriteString(s)
@@ -67,7 +66,7 @@ func (k Known) In(data []byte) bool {
 	return slices.ContainsFunc(k.secrets, func(s string) bool { return bytes.Contains(data, []byte(telltale(s))) })
 }
 
-// PartialText is Text for a text that is still growing: an end that may be the beginning of a secret is held back.
+// PartialText is Text for a text that is still growing: it holds back an end that may be the beginning of a secret.
 func (k Known) PartialText(s string) string {
 	s = k.Text(s)
 	// The longest end of s that is a beginning of any secret.

@@ -48,7 +48,7 @@ func runsOf(text []byte) []run {
 	return runs
 }
 
-// gapOf classifies what stands between two runs.
+// gapOf classifies the text between two runs.
 func gapOf(between []byte) gap {
 	if len(between) > 3 {
 		return unrelated
@@ -66,7 +66,7 @@ func gapOf(between []byte) gap {
 	return unrelated
 }
 
-// numbers finds what consists of digits. All finds of one kind are recorded before the next kind is searched.
+// numbers finds numeric data. All finds of one kind are recorded before the next kind is searched.
 func (s *scan) numbers() {
 	for _, kind := range []struct {
 		kinds Policy
@@ -94,7 +94,7 @@ func isFraction(text []byte, r run) bool {
 func appendDigits(d []byte, text []byte, r run) []byte { return append(d, text[r.start:r.end]...) }
 
 // identityNumbers finds resident identity numbers of China (GB 11643): six digits for the region, the date of birth,
-// three digits, and a check digit that may be X. However the digits are grouped, a random number hardly ever passes.
+// three digits, and a check digit that may be X. A random number hardly ever passes, whatever the grouping.
 func identityNumbers(text []byte, runs []run) []span {
 	const length = 18
 	var found []span
@@ -108,7 +108,7 @@ func identityNumbers(text []byte, runs []run) []span {
 			if i == j && isFraction(text, runs[i]) {
 				continue
 			}
-			// The last place may be an X, which is no digit.
+			// The last place may be an X, which is not a digit.
 			stop := runs[j].end
 			if len(d) == length-1 {
 				if stop = checkX(text, stop); stop == 0 {
@@ -144,7 +144,7 @@ func checkX(text []byte, i int) int {
 	return x + 1
 }
 
-// validIdentity reports whether 18 digits, or 17 in front of an X, are an identity number.
+// validIdentity reports whether 18 digits, or 17 before an X, are an identity number.
 func validIdentity(d []byte) bool {
 	if !validRegion(d) || !validDate(string(d[6:14])) {
 		return false

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// passport matches a passport number after its keyword. Passports have no check digit, so a number without the keyword
-// stays.
+// passport matches a passport number after its keyword. Passport numbers have no check digit, so one without the
+// keyword is kept.
 var passport = regexp.MustCompile(`(?i)(?:护照|passport)(?:证件)? ?(?:号码|号|(?:number|num|no\.?|#))?[ ]?(?:是|为|is)?[ ]?[:=#]?[ ]?` +
 	`([a-z]{0,2}[ -]?[0-9](?:[ -]?[0-9]){5,8})`)
 

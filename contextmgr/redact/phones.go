@@ -44,7 +44,7 @@ type candidate struct {
 
 // longest is the last run of the longest number that starts here; -1 = none.
 func (c candidate) longest() int {
-	best, other := -1, -1 // other is a number of no known form
+	best, other := -1, -1 // other is a number in no known format
 	var d []byte
 	var groups []int
 	for j := c.i; j < len(c.runs) && (j == c.i || c.runs[j].gap != unrelated); j++ {
@@ -68,7 +68,7 @@ func (c candidate) longest() int {
 	return best
 }
 
-// Bounds of a number without a known format, which only its keyword identifies: groups are added until it is complete.
+// Limits of a number without a known format, which only its keyword identifies: groups are added until it is complete.
 const (
 	fewestDigits = 7
 	fullDigits   = 10
@@ -173,7 +173,7 @@ func isInternational(d string) bool {
 	case d[0] == '1':
 		return len(d) == 11 && d[1] >= '2'
 	case d[:2] == "86":
-		rest := strings.TrimPrefix(d[2:], "0") // of the area, which is not dialled from abroad
+		rest := strings.TrimPrefix(d[2:], "0") // of the area, omitted in calls from abroad
 		return isMobile(rest) || len(rest) >= 9 && len(rest) <= 11 && rest[0] != '1' ||
 			len(rest) == 10 && rest[:2] == "10"
 	case d[0] == '7':

@@ -2,9 +2,9 @@
 // passwords. It does not know where the text comes from, and looks nothing up.
 //
 // Checksums are verified, so that order numbers, timestamps and constants stay. UUIDs, hashes, version numbers and the
-// ids of the platform stay, too. An ambiguous number is taken for a person's.
+// platform's IDs stay, too. An ambiguous number is treated as personal.
 //
-// Which texts are redacted, and by which policy, does not belong here: callers decide.
+// Callers decide which texts are redacted, and by which policy.
 package redact
 
 import (
@@ -23,7 +23,7 @@ const (
 	Secret                        // passwords, and values after the word for a secret
 	Email                         // email addresses
 	Passport                      // passport numbers after their keyword
-	IP                            // IPv4 and IPv6, see [Text] for those that stay
+	IP                            // IPv4 and IPv6, see [Text] for exceptions
 	CNID                          // resident identity numbers of China
 	BankCard                      // bank cards of China
 	CreditCard                    // cards of the international brands
@@ -31,7 +31,7 @@ const (
 	Phone                         // telephone numbers
 	end
 
-	// LocalIP lets the addresses of private networks stay, too: those who run a network need them.
+	// LocalIP keeps the addresses of private networks, too, for people who run a network.
 	LocalIP Policy = 1 << 15
 )
 
@@ -40,7 +40,7 @@ func All() Policy { return end - 1 }
 
 func (p Policy) has(kind Policy) bool { return p&kind != 0 }
 
-// mark is what replaces a find of a kind.
+// mark replaces a find of a kind.
 func (p Policy) mark() string {
 	switch p {
 	case APIKey:
@@ -65,7 +65,7 @@ func (p Policy) mark() string {
 	return "[REDACTED_PHONE]"
 }
 
-// rounds bounds how often a text is searched. A second round finds what the first has uncovered, which is nearly always
+// rounds limits how often a text is searched. A second round finds what the first has uncovered, which is nearly always
 // nothing.
 const rounds = 6
 
@@ -74,8 +74,8 @@ const rounds = 6
 // idempotent, and its time is linear in the length of s.
 //
 // Addresses that every machine has (127.0.0.1, 0.0.0.0, ::1, 169.254.169.254, multicast, netmasks, large networks)
-// always stay: they say nothing about a person. Private networks are redacted: inside a company they identify
-// somebody's machine, unless the policy has [LocalIP]. In code blocks all addresses stay.
+// always stay: they say nothing about a person. Private networks are redacted unless the policy has [LocalIP]: inside a
+// company they identify somebody's machine. In code blocks all addresses stay.
 func Text(s string, p Policy) string {
 	if p == 0 || !mayMatch(s) {
 		return s
@@ -106,7 +106,7 @@ type span struct {
 type scan struct {
 	policy Policy
 	text   []byte // folded
-	plain  []byte // text without words such as ids, in which numbers are not personal
+	plain  []byte // text without words such as IDs, whose digits are not personal
 	found  []span
 }
 
@@ -126,7 +126,7 @@ func (s *scan) findAll() {
 	if s.policy&(IP|CNID|BankCard|CreditCard|SSN|Phone) == 0 || !bytes.ContainsAny(s.text, "0123456789") {
 		return
 	}
-	// Masked only now: what the kinds above have found is hidden already and cannot be part of an id.
+	// Masked only now: what the kinds above have found is already hidden and cannot be part of an ID.
 	s.plain = maskIDs(s.text)
 	if s.policy.has(IP) {
 		s.addresses()

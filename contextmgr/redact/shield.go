@@ -2,8 +2,8 @@ package redact
 
 import "bytes"
 
-// maskIDs hides words in which digits are not personal: UUIDs, hashes, hexadecimal and typed constants of programs, and
-// ids of Feishu and of Claude.
+// maskIDs hides words whose digits are not personal: UUIDs, hashes, hexadecimal and typed constants of programs, and
+// IDs of Feishu and of Claude.
 func maskIDs(text []byte) []byte {
 	plain := bytes.Clone(text)
 	for i := 0; i < len(text); {
@@ -36,7 +36,7 @@ func maskIDs(text []byte) []byte {
 	return plain
 }
 
-// idPrefixes are the prefixes of ids that operators use in searches and logs.
+// idPrefixes are the prefixes of IDs that operators use in searches and logs.
 var idPrefixes = map[string]bool{
 	"om": true, "omt": true, "oc": true, "ou": true, "on": true, "od": true, "og": true, "cli": true, // Feishu
 	"img": true, "file": true,
@@ -66,7 +66,7 @@ func isUUID(text []byte) bool {
 	return true
 }
 
-// shortHash is the length of git's shortest commit names.
+// shortHash is the length of git's shortest commit hashes.
 const shortHash = 7
 
 // isHash reports whether a word is hexadecimal, and not just a number or a word of a language.

@@ -9,7 +9,7 @@ import (
 // nextField ends a secret that is not followed by a space.
 var nextField = regexp.MustCompile(`[&,;][A-Za-z_][A-Za-z0-9_.-]*[=:]|\)[,;)&|]`)
 
-// trim cuts off what follows a secret without a space: the next field of a query, brackets, the end of a sentence.
+// trim removes what follows a secret without a space: the next field of a query, brackets, the end of a sentence.
 func trim(value string) string {
 	if m := nextField.FindStringIndex(value); m != nil {
 		value = value[:m[0]]
@@ -20,8 +20,8 @@ func trim(value string) string {
 // shortestSecret is the minimum length of a secret, in bytes. Shorter values are too often ordinary words.
 const shortestSecret = 4
 
-// isSecret reports whether a value is a secret: no variable name, no placeholder, no word of the sentence. The weaker
-// the link to the keyword, the more the value itself must look like a secret.
+// isSecret reports whether a value is a secret, not a variable name, a placeholder or a word of the sentence. The
+// weaker the link to the keyword, the more the value itself must look like a secret.
 func isSecret(value string, k *keyword, l link, inQuotes bool) bool {
 	if len(value) < shortestSecret || value[0] == blanked || isPlaceholder(value) || isName(value) {
 		return false
@@ -47,8 +47,8 @@ func isSecret(value string, k *keyword, l link, inQuotes bool) bool {
 	return digits > 0 && len(value) >= 6 || len(value) >= 16
 }
 
-// isPassword reports whether a value that is no name may be a password: any word after an assignment, else anything
-// that is no word.
+// isPassword reports whether a value that is not a name may be a password: any word after an assignment, otherwise
+// anything that is not a word.
 func isPassword(value string, k *keyword, l link) bool {
 	digits, marks, letters := count(value)
 	switch {
@@ -104,7 +104,7 @@ var (
 	keyName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(?:Secret|Token|Key)$`)
 )
 
-// words are what people and programs write in place of a secret.
+// words are what people and programs write instead of a secret.
 var words = func() map[string]bool {
 	all := map[string]bool{}
 	for _, w := range strings.Fields(`
@@ -119,7 +119,7 @@ var words = func() map[string]bool {
 	return all
 }()
 
-// isPlaceholder reports whether a value stands for a secret.
+// isPlaceholder reports whether a value is a placeholder for a secret.
 func isPlaceholder(value string) bool {
 	return strings.Trim(value, value[:1]) == "" && !digit(value[0]) || variable.MatchString(value)
 }

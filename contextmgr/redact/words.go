@@ -5,7 +5,7 @@ import "bytes"
 // lookBack is how many bytes before a number are searched for a keyword.
 const lookBack = 40
 
-// between are words that may stand between a keyword and its number.
+// between are words that may come between a keyword and its number.
 var between = []string{"号码", "号", "number", "no", "id", "is", "是", "为", "从"}
 
 // precededBy reports whether one of the words precedes position i: "手机号码是：", "SSN #".
