@@ -141,6 +141,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 	others.Go(func() { b.context.Run(ctx) })
 	others.Go(func() { b.access.Ownership.Run(ctx) })
 	others.Go(func() { b.digests.Run(ctx) })
+	others.Go(func() { b.runner.maintenance.watchStale(ctx) })
 	b.queues.run(ctx, b.cfg.Shutdown)
 	return nil
 }

@@ -23,8 +23,8 @@ func stale(c db.Claim, after time.Duration) bool {
 		c.Turn.Epoch == c.Chat.Epoch && len(c.Asked) > 0
 }
 
-// beginAnew makes the context of a stale chat begin with the claimed turn. The key points of the last messages become a
-// memory while the turn is being answered; in groups only if configured.
+// beginAnew makes the context of a stale chat begin with the claimed turn. The key points of the last messages are
+// a memory by then (see watchStale), or become one while the turn is being answered.
 func (mt maintenance) beginAnew(ctx context.Context, c db.Claim) {
 	if !stale(c, mt.cfg.Context.StaleAfter.Duration) {
 		return
@@ -42,19 +42,78 @@ func (mt maintenance) beginAnew(ctx context.Context, c db.Claim) {
 		return
 	}
 	log.Info().Time("silent_since", c.Chat.Turned).Msg("stale chat reset")
-	if c.Chat.Kind != chat.Private && !mt.cfg.Context.Memory.CaptureGroup {
-		return
-	}
-	mt.scheduler.jobs.Enqueue(func(ctx context.Context) {
-		if err := mt.notes.capture(ctx, c); err != nil {
-			mt.log.Error().Err(err).Stringer("chat", key).Msg("memories of a stale chat not stored")
-		}
-	})
+	mt.notes.keepPoints(c)
 }
 
-// capture stores the key points of the last messages before the claimed turn as a memory, unless one of them was
-// recalled meanwhile.
+// How often chats that have become stale are looked for, and how far back at the start of the program. Older ones wait
+// for their next question: many are never used again.
+const (
+	staleInterval = time.Hour
+	staleAtStart  = 24 * time.Hour
+)
+
+// watchStale stores the key points of chats as soon as they are stale, so that the question with which a chat begins
+// anew finds them in its memory.
+func (mt maintenance) watchStale(ctx context.Context) {
+	if mt.cfg.Context.StaleAfter.Duration == 0 {
+		return
+	}
+	t := time.NewTicker(staleInterval)
+	defer t.Stop()
+	// Twice the interval: each chat is found a second time, in case that the first try failed.
+	for within := staleAtStart; ; within = 2 * staleInterval {
+		if err := mt.noteStale(ctx, time.Now(), within); err != nil && ctx.Err() == nil {
+			mt.log.Error().Err(err).Msg("stale chats not found")
+		}
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// noteStale stores the key points of chats that have become stale within that time before now.
+func (mt maintenance) noteStale(ctx context.Context, now time.Time, within time.Duration) error {
+	until := now.Add(-mt.cfg.Context.StaleAfter.Duration)
+	keys, err := mt.db.Chats().Silent(ctx, until.Add(-within), until)
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		c, err := mt.db.Chats().Get(ctx, key)
+		if err != nil {
+			return err
+		}
+		mt.notes.keepPoints(db.Claim{Chat: c, Turn: db.Turn{ID: noTurn, Key: key, Epoch: c.Epoch}})
+	}
+	return nil
+}
+
+// keepPoints stores the key points of what was said before the claimed turn, in the background; in groups only if
+// configured.
+func (n notes) keepPoints(c db.Claim) {
+	if c.Chat.Kind != chat.Private && !n.cfg.Context.Memory.CaptureGroup {
+		return
+	}
+	log := n.log.With().Stringer("chat", c.Turn.Key).Logger()
+	begun := n.scheduler.note(c.Turn.Key, func(ctx context.Context) {
+		if err := n.capture(ctx, c); err != nil {
+			log.Error().Err(err).Msg("memories of a stale chat not stored")
+		}
+	})
+	if !begun {
+		log.Warn().Msg("memories of a stale chat not stored: too many turns wait")
+	}
+}
+
+// capture stores the key points of the last messages before the claimed turn as a memory, unless that was done since
+// the chat's last turn, or one of them was recalled meanwhile.
 func (n notes) capture(ctx context.Context, c db.Claim) error {
+	done, err := n.db.Memories().MadeSince(ctx, c.Turn.Key, whyStale, c.Chat.Turned)
+	if err != nil || done {
+		return err
+	}
 	said, err := n.rounds(ctx, c)
 	if err != nil || len(said) == 0 {
 		return err

@@ -3,6 +3,7 @@ package bridge
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"magpie/bridge/delivery/deliverytest"
 	"magpie/db"
@@ -35,6 +36,54 @@ func TestNothingOfAStaleGroupIsNoted(t *testing.T) {
 				t.Errorf("the context begins after message %d", n)
 			}
 		})
+	}
+}
+
+// Whoever asks again after a long silence is answered with the key points of what was said, which were noted before and
+// are noted once, also if they were forgotten since.
+func TestTheKeyPointsAreThereWhenAStaleChatBeginsAnew(t *testing.T) {
+	t.Parallel()
+	l := newBridgeRig(t, &deliverytest.Recorder{})
+	built := make(chan Built, 10)
+	l.remake(func(c *Config) { c.Context.Titles, c.Observe = false, func(b Built) { built <- b } })
+	l.start()
+	tasks := func() int { return strings.Count(l.logs.String(), `"task":"points"`) }
+	idle := func() bool {
+		waiting, active := l.bridge.queues.scheduler.jobs.Count()
+		return waiting+active == 0 && l.count(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`) == 0
+	}
+	look := func() {
+		l.must(l.bridge.runner.maintenance.noteStale(t.Context(), time.Now(), 2*time.Hour))
+		l.until("the end of what is done on the side", idle)
+	}
+	l.say("om_1", "the heron flies at dawn")
+	<-built
+	l.until("an answer", idle)
+	look()
+	l.sql(`UPDATE chats SET turned_at = turned_at - 60 * 3600000`)
+	look() // it was stale long before
+	if n := tasks(); n != 0 {
+		t.Fatalf("noted %d times before that was due", n)
+	}
+	l.sql(`UPDATE chats SET turned_at = turned_at + 11 * 3600000`)
+	look()
+	look()
+	l.say("om_2", "hello again")
+	b := <-built
+	if len(b.Prompt.History) != 0 || len(b.Prompt.Memories) != 1 ||
+		!strings.Contains(b.Prompt.Memories[0].Text, "Note the points") {
+		t.Errorf("after the silence: %q", b.Prompt.Text())
+	}
+	l.until("an answer", idle)
+	if n := tasks(); n != 1 {
+		t.Errorf("noted %d times", n)
+	}
+	l.say("om_3", "/memory forget 1")
+	l.sql(`UPDATE chats SET turned_at = turned_at - 49 * 3600000`)
+	l.sql(`UPDATE memory_versions SET at = at - 48 * 3600000`)
+	look()
+	if n := tasks(); n != 1 {
+		t.Errorf("noted %d times, the last one after it was forgotten", n)
 	}
 }
 

@@ -25,6 +25,14 @@ func (cs Chats) Active(ctx context.Context, since time.Time, most int) ([]chat.A
 	return list, nil
 }
 
+const silentChats = `SELECT key FROM chats WHERE turned_at > ?1 AND turned_at <= ?2 AND left_at <= joined_at ORDER BY turned_at`
+
+// Silent names the chats whose last turn ended after one time and not after another, but none where the bot is not any
+// more.
+func (cs Chats) Silent(ctx context.Context, after, until time.Time) ([]chat.Key, error) {
+	return chatKeys(ctx, cs.db.read, silentChats, after.UnixMilli(), until.UnixMilli())
+}
+
 func scanActivity(scan scanner) (a chat.Activity, err error) {
 	var key string
 	var said int64

@@ -154,6 +154,17 @@ func (ms Memories) Versions(ctx context.Context, key chat.Key, id string) ([]Mem
 	return list, nil
 }
 
+const madeSince = `SELECT EXISTS (SELECT 1 FROM memory_versions WHERE chat_key = ?1 AND why = ?2 AND at > ?3)`
+
+// MadeSince reports whether a memory of the chat was made or changed for this reason after that time, even if it was
+// forgotten since.
+func (ms Memories) MadeSince(ctx context.Context, key chat.Key, why string, since time.Time) (made bool, err error) {
+	if err := ms.db.read.QueryRowContext(ctx, madeSince, key.String(), why, millis(since)).Scan(&made); err != nil {
+		return false, fmt.Errorf("look for memories of %v: %w", key, err)
+	}
+	return made, nil
+}
+
 // scanMemoryVersion reads its columns after those of a memory, so the query must select them in this order.
 func scanMemoryVersion(scan scanner) (v MemoryVersion, err error) {
 	v.Memory, err = scanMemory(func(to ...any) error {
