@@ -176,6 +176,8 @@ var (
 	internals = regexp.MustCompile(`\b(?:nil|struct|goroutine|panic|strconv|context canceled|SQLITE_\w+|lstat|errno|[a-z]+\.[A-Z]\w+)\b`)
 	verb      = regexp.MustCompile(`%(\[\d\])?[-+# 0]*\d*(?:\.\d+)?[a-zA-Z]`)
 	keyName   = regexp.MustCompile(`\[[a-z]+\]( [a-z_]+)?|--[a-z]+`)
+	// A number with a word in the plural, as if it could not be one.
+	countedMany = regexp.MustCompile(`%(\[\d\])?[-+# 0]*d (?:[a-z]+ ){0,2}?[a-z]+[a-z]s(?:[^a-z(]|$)`)
 	// Words that have another one in these texts.
 	otherWords = regexp.MustCompile(`智能体|纪元|杀|(?i)\b(?:so many|in vain|anew|all the same)\b`)
 )
@@ -212,6 +214,9 @@ func TestAllTexts(t *testing.T) {
 			}
 			if strings.ContainsFunc(p.en, func(r rune) bool { return unicode.Is(unicode.Han, r) }) {
 				t.Errorf("%s is not translated: %s", p.name, p.en)
+			}
+			if bad := countedMany.FindString(p.en); bad != "" {
+				t.Errorf("%s has no singular, such as message(s) or memor(y|ies), after its number: %s", p.name, bad)
 			}
 			words := verb.ReplaceAllString(keyName.ReplaceAllString(p.zh, ""), "")
 			if !strings.ContainsFunc(words, func(r rune) bool { return unicode.Is(unicode.Han, r) }) &&

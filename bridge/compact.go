@@ -3,7 +3,6 @@ package bridge
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 	"unicode/utf8"
@@ -108,7 +107,7 @@ func (sm summaries) try(ctx context.Context, key chat.Key, wanted <-chan struct{
 		of[i] = m.ID
 	}
 	kept := len(list) - len(older)
-	done := fmt.Sprintf(i18n.CompactDone.In(lang), len(older), chars, utf8.RuneCountInString(s.Text), kept)
+	done := i18n.CompactDone.Sprintf(lang, len(older), chars, utf8.RuneCountInString(s.Text), kept)
 	made := db.Compaction{Key: key, Epoch: c.Epoch, Before: c.Summary, Of: of, Summary: s, Reply: done}
 	// The summary is paid for, so a shutdown must not discard it.
 	err = sm.db.Chats().Compact(context.WithoutCancel(ctx), made)

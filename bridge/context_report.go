@@ -44,7 +44,7 @@ func describe(t db.ContextReport, l i18n.Lang) string {
 		if t.Unread && t.Messages == 0 {
 			return fmt.Sprintf(i18n.ContextUnavailable.In(l), why)
 		}
-		return i18n.Plural(t.Messages, i18n.ContextLostOne, i18n.ContextLost).Sprintf(l, why, t.Messages)
+		return i18n.ContextLost.Sprintf(l, why, t.Messages)
 	}
 	var way i18n.Phrase
 	switch {
@@ -61,7 +61,7 @@ func describe(t db.ContextReport, l i18n.Lang) string {
 	}
 	text := way.In(l)
 	if t.Messages > 0 {
-		text += i18n.Plural(t.Messages, i18n.ContextHistoryOne, i18n.ContextHistory).Sprintf(l, t.Messages)
+		text += i18n.ContextHistory.Sprintf(l, t.Messages)
 	}
 	if t.Unread {
 		text = fmt.Sprintf(i18n.ContextNoHistory.In(l), text)

@@ -117,7 +117,7 @@ func (b Built) outline(l i18n.Lang) string {
 		session = i18n.OutlineResume.In(l)
 	}
 	lines := []string{
-		session, fmt.Sprintf(i18n.OutlineHistory.In(l), p.Stats.Messages, p.Stats.UserMessages, p.Stats.Chars),
+		session, i18n.OutlineHistory.Sprintf(l, p.Stats.Messages, p.Stats.UserMessages, p.Stats.Chars),
 	}
 	for _, part := range []struct {
 		n    int
@@ -131,8 +131,8 @@ func (b Built) outline(l i18n.Lang) string {
 		}
 	}
 	if p.Summary.Text != "" {
-		lines = append(lines, fmt.Sprintf(i18n.OutlineSummary.In(l), len([]rune(p.Summary.Text))))
+		lines = append(lines, i18n.OutlineSummary.Sprintf(l, len([]rune(p.Summary.Text))))
 	}
-	lines = append(lines, fmt.Sprintf(i18n.OutlineTokens.In(l), p.Stats.Tokens))
+	lines = append(lines, i18n.OutlineTokens.Sprintf(l, p.Stats.Tokens))
 	return "- " + strings.Join(lines, "\n- ")
 }

@@ -63,7 +63,7 @@ func RoughDuration(d time.Duration, l Lang) string {
 	case hours < 48:
 		return fmt.Sprintf(Hours.In(l), hours)
 	default:
-		return fmt.Sprintf(Days.In(l), hours/24)
+		return Days.Sprintf(l, hours/24)
 	}
 }
 

@@ -3,7 +3,12 @@
 // operator, which are phrases beside the commands that print them, and none for the agent.
 package i18n
 
-import "fmt"
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
 
 // Lang is the language of a chat; empty = unknown.
 type Lang string
@@ -14,7 +19,8 @@ const (
 	English Lang = "en"
 )
 
-// Phrase is one text in both languages. Both take the same arguments of fmt.Sprintf, which a test checks.
+// Phrase is one text in both languages. Both take the same arguments of fmt.Sprintf, which a test checks. In English,
+// "message(s)" or "memor(y|ies)" after a number is what Sprintf chooses by that number.
 type Phrase struct{ ZH, EN string }
 
 // In returns the phrase in English if l is English, otherwise in Chinese.
@@ -25,18 +31,47 @@ func (p Phrase) In(l Lang) string {
 	return p.ZH
 }
 
-// Plural returns the phrase for n things.
-func Plural(n int, one, many Phrase) Phrase {
-	if n == 1 {
-		return one
-	}
-	return many
-}
-
 // Sprintf formats the phrase in a language.
 func (p Phrase) Sprintf(l Lang, args ...any) string {
 	if len(args) == 0 {
 		return p.In(l)
 	}
-	return fmt.Sprintf(p.In(l), args...)
+	return fmt.Sprintf(numbered(p.In(l), args), args...)
+}
+
+// countedOrPlural is an argument of a text, with its index if that is written, or a word in the singular and the plural.
+var countedOrPlural = regexp.MustCompile(`%(?:\[(\d+)\])?[-+# 0]*\d*(?:\.\d+)?[a-zA-Z%]|\((?:([a-z]*)\|)?([a-z]+)\)`)
+
+// numbered is a text with the forms of its words that fit the number before them.
+func numbered(text string, args []any) string {
+	if !strings.Contains(text, "(s)") && !strings.Contains(text, "|") {
+		return text
+	}
+	next, one := 0, false
+	var b strings.Builder
+	last := 0
+	for _, m := range countedOrPlural.FindAllStringSubmatchIndex(text, -1) {
+		part := text[m[0]:m[1]]
+		b.WriteString(text[last:m[0]])
+		last = m[1]
+		switch {
+		case part == "%%":
+		case part[0] == '%':
+			if m[2] >= 0 {
+				next, _ = strconv.Atoi(text[m[2]:m[3]])
+				next--
+			}
+			one = next < len(args) && fmt.Sprint(args[next]) == "1"
+			next++
+		case m[4] < 0 && part != "(s)": // no forms of a word
+		case one && m[4] < 0:
+			part = ""
+		case one:
+			part = text[m[4]:m[5]]
+		default:
+			part = text[m[6]:m[7]]
+		}
+		b.WriteString(part)
+	}
+	return b.String() + text[last:]
 }

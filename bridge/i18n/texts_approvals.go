@@ -86,10 +86,10 @@ var (
 	ArgsAllow        = Phrase{"[revoke 编号]", "[revoke NUMBER]"}
 	HelpApprovals    = Phrase{"查看最近允许和拒绝的操作", "show recent decisions"}
 	ArgsApprovals    = Phrase{"[天数]", "[days]"}
-	DecisionsHead    = Phrase{"**最近 %d 天的审批**", "**Decisions in the last %d days**"}
+	DecisionsHead    = Phrase{"**最近 %d 天的审批**", "**Decisions in the last %d day(s)**"}
 	DecisionsDay     = Phrase{"**最近一天的审批**", "**Decisions in the last day**"}
 	DecisionsMore    = Phrase{"（更早的 %d 条没有列出）", "(%d earlier, not shown)"}
-	DecisionsNone    = Phrase{"最近 %d 天没有审批。", "No decisions in the last %d days."}
+	DecisionsNone    = Phrase{"最近 %d 天没有审批。", "No decisions in the last %d day(s)."}
 	DecisionsNoneDay = Phrase{"最近一天没有审批。", "No decisions in the last day."}
 	DecisionsUsage   = Phrase{"用法：/approvals [天数]，例如 /approvals 30",
 		"Usage: /approvals [days], for example /approvals 30"}

@@ -142,7 +142,7 @@ var (
 	DoctorLoad = Phrase{"正在回答 %d/%d（%s），排队 %d；进程 %d/%d（%s）；%s",
 		"Answering %d/%d (%s), queued %d; processes %d/%d (%s); %s"}
 	LimitConfigured  = Phrase{"由配置指定", "configured"}
-	LimitByCores     = Phrase{"按 %d 个 CPU 核心", "based on %d CPU cores"}
+	LimitByCores     = Phrase{"按 %d 个 CPU 核心", "based on %d CPU core(s)"}
 	LimitByProcesses = Phrase{"不超过进程数", "no more than the processes"}
 	LimitByMemory    = Phrase{"按 %.1f GB 空闲内存", "based on %.1f GB of free memory"}
 	LimitByGroup     = Phrase{"按容器或服务的 %.1f GB 空闲内存",

@@ -10,10 +10,8 @@ var (
 	ContextIncomplete  = Phrase{"续接会话，补上了缺少的消息", "resumed session, missing messages added"}
 	ContextUnverified  = Phrase{"续接会话，未能核对", "resumed session, not verified"}
 	ContextNewSession  = Phrase{"新会话", "new session"}
-	ContextHistory     = Phrase{" + %d 条历史消息", " + %d earlier messages"}
-	ContextHistoryOne  = Phrase{" + %d 条历史消息", " + %d earlier message"}
-	ContextLost        = Phrase{"%s，已恢复 %d 条消息", "%s – restored %d messages"}
-	ContextLostOne     = Phrase{"%s，已恢复 %d 条消息", "%s – restored %d message"}
+	ContextHistory     = Phrase{" + %d 条历史消息", " + %d earlier message(s)"}
+	ContextLost        = Phrase{"%s，已恢复 %d 条消息", "%s – restored %d message(s)"}
 	ContextNoHistory   = Phrase{"%s（历史读取失败）", "%s (history unavailable)"}
 	ContextUnavailable = Phrase{"%s，历史也读取失败", "%s, history unavailable"}
 
@@ -47,19 +45,19 @@ var (
 	OutlineLive       = Phrase{"会话进行中，只发送新消息", "Session active: only new messages are sent"}
 	OutlineResume     = Phrase{"会话：续接", "Session: resumed"}
 	OutlineHistory    = Phrase{"最近的对话：%d 条（用户 %d 条，共 %d 字）",
-		"Recent messages: %d (%d from users, %d characters)"}
+		"Recent messages: %d (from users: %d; %d character(s))"}
 	OutlineRecalled   = Phrase{"相关的旧消息：%d 条", "Related earlier messages: %d"}
 	OutlineMemories   = Phrase{"记忆：%d 条", "Memories: %d"}
 	OutlineBackground = Phrase{"群里的其他消息：%d 条", "Other messages in the group: %d"}
-	OutlineSummary    = Phrase{"摘要：%d 字", "Summary: %d characters"}
-	OutlineTokens     = Phrase{"共约 %d token", "About %d tokens in total"}
+	OutlineSummary    = Phrase{"摘要：%d 字", "Summary: %d character(s)"}
+	OutlineTokens     = Phrase{"共约 %d token", "About %d token(s) in total"}
 	Comma             = Phrase{"，", ", "}
 	Listing           = Phrase{"、", ", "}
 	HelpCompact       = Phrase{"把较早的对话整理成摘要，腾出上下文空间", "summarize the older part of the conversation to free up context"}
 	CompactBegun      = Phrase{"正在整理较早的对话，完成后会告诉你。",
 		"Summarizing the older part of the conversation. I'll tell you when it's done."}
 	CompactDone = Phrase{"已整理：较早的 %d 条消息（%d 字）缩成了 %d 字的摘要，最近 %d 条保持原样。",
-		"Done: %d older messages (%d characters) were summarized in %d characters. The latest %d are unchanged."}
+		"Done: summarized %d older message(s) (%d character(s)) in %d character(s). The latest %d (is|are) unchanged."}
 	CompactNothing = Phrase{"对话还很短，不需要整理。", "The conversation is still short, so there is nothing to summarize."}
 	CompactChanged = Phrase{"整理期间对话有变动（例如有消息被撤回），所以没有整理，对话保持原样。请再发一次 `/compact`。",
 		"The conversation changed in the meantime (a message may have been recalled), so nothing was summarized. Please send `/compact` again."}

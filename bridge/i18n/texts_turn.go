@@ -34,7 +34,7 @@ var (
 		"The command %s arrived %s late and was not run. Send it again if you still need it."}
 	Minutes = Phrase{" %d 分钟", "%d min"}
 	Hours   = Phrase{" %d 小时", "%d h"}
-	Days    = Phrase{" %d 天", "%d days"}
+	Days    = Phrase{" %d 天", "%d day(s)"}
 
 	// Titles of cards.
 	HeaderQueued      = Phrase{"排队中", "Queued"}
@@ -104,10 +104,8 @@ var (
 	CardPreparing      = Phrase{"准备使用 %s…", "Preparing to use %s…"}
 	CardYourTurn       = Phrase{"等你确认…", "Waiting for you…"}
 	CardThoughts       = Phrase{"思考过程", "Thoughts"}
-	CardSteps          = Phrase{"%d 步", "%d steps"}
-	CardStep           = Phrase{"%d 步", "%d step"}
-	CardMoreSteps      = Phrase{"（另有更早的 %d 步）", "(%d earlier steps)"}
-	CardMoreStep       = Phrase{"（另有更早的 %d 步）", "(%d earlier step)"}
+	CardSteps          = Phrase{"%d 步", "%d step(s)"}
+	CardMoreSteps      = Phrase{"（另有更早的 %d 步）", "(%d earlier step(s))"}
 	CardSeconds        = Phrase{"%d 秒", "%d s"}
 	CardMinutesSeconds = Phrase{"%d 分 %02d 秒", "%d min %02d s"}
 	CardTokens         = Phrase{"输入 %s、输出 %s token", "%s tokens in, %s out"}

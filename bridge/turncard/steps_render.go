@@ -28,7 +28,7 @@ func (ss steps) title(l i18n.Lang) string {
 	if len(names) > mostNames {
 		names, more = names[:mostNames], "…"
 	}
-	return i18n.Plural(len(ss), i18n.CardStep, i18n.CardSteps).Sprintf(l, len(ss)) + " · " +
+	return i18n.CardSteps.Sprintf(l, len(ss)) + " · " +
 		strings.Join(names, i18n.Listing.In(l)) + more
 }
 
@@ -99,7 +99,7 @@ func (ss steps) body(l i18n.Lang) string {
 			text += s.details()
 		}
 		if length += len(text) + 2; length > panelLength && len(parts) > 0 {
-			parts = append(parts, i18n.Plural(i+1, i18n.CardMoreStep, i18n.CardMoreSteps).Sprintf(l, i+1))
+			parts = append(parts, i18n.CardMoreSteps.Sprintf(l, i+1))
 			break
 		}
 		parts = append(parts, text)

@@ -182,7 +182,7 @@ func TestTheContextInWords(t *testing.T) {
 	p.ok(sample+goodLine("om_x", `,"chat_kind":"p2p"`)+"\n", "history", "import", "-")
 	for lang, want := range map[string][]string{
 		"zh_CN.UTF-8": {"会话：新会话", "最近的对话：1 条（用户 1 条，共 1 字）", "token"},
-		"C":           {"Session: new", "Recent messages: 1 (1 from users, 1 characters)"},
+		"C":           {"Session: new", "Recent messages: 1 (from users: 1; 1 character)"},
 	} {
 		cmd := magpie(t, p.dir, "context", "--chat", "oc_1", "--message", "问题")
 		cmd.Env = slices.DeleteFunc(cmd.Env, func(v string) bool { return strings.HasPrefix(v, "LANG=") })

@@ -24,7 +24,7 @@ func TestMemoriesAreExportedAndImported(t *testing.T) {
 		t.Errorf("reply %q", got)
 	}
 	out, err := magpie(t, dir, "memory", "export", "docs").CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "docs: 1 memories") {
+	if err != nil || !strings.Contains(string(out), "docs: 1 memory") {
 		t.Fatalf("%v: %s", err, out)
 	}
 	out, err = magpie(t, dir, "memory", "import", "docs").CombinedOutput()

@@ -102,7 +102,7 @@ func TestMigrateWritesOnlyWhatIsNew(t *testing.T) {
 			t.Errorf("%v shows the secret:\n%s%s", args, out, complaints)
 		}
 	}
-	run(0, "history: 4 messages in 1 chats, 2026-05-01 to 2026-05-02")
+	run(0, "history: 4 messages in 1 chat, 2026-05-01 to 2026-05-02")
 	run(0, "Nothing was written.")
 	for _, name := range []string{".config", ".local"} {
 		if _, err := os.Lstat(filepath.Join(m.dir, name)); err == nil {

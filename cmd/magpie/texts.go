@@ -31,20 +31,20 @@ var (
 	}
 	textLine        = i18n.Phrase{ZH: "第 %d 行：%s", EN: "line %d: %s"}
 	textMoreBad     = i18n.Phrase{ZH: "其余的错误行只计数，不再显示", EN: "further bad lines are only counted"}
-	textExported    = i18n.Phrase{ZH: "%s：%d 条消息", EN: "%s: %d messages"}
+	textExported    = i18n.Phrase{ZH: "%s：%d 条消息", EN: "%s: %d message(s)"}
 	textImporting   = i18n.Phrase{ZH: "导入", EN: "importing"}
 	textExporting   = i18n.Phrase{ZH: "导出", EN: "exporting"}
 	textCopying     = i18n.Phrase{ZH: "备份", EN: "backing up"}
 	textUpgrading   = i18n.Phrase{ZH: "升级数据库", EN: "upgrading"}
 	textIndexing    = i18n.Phrase{ZH: "建立索引", EN: "indexing"}
-	textInMessages  = i18n.Phrase{ZH: "%d 条", EN: "%d messages"}
+	textInMessages  = i18n.Phrase{ZH: "%d 条", EN: "%d message(s)"}
 	textInMB        = i18n.Phrase{ZH: "%d MB", EN: "%d MB"}
-	textInSteps     = i18n.Phrase{ZH: "%d 步", EN: "%d steps"}
+	textInSteps     = i18n.Phrase{ZH: "%d 步", EN: "%d step(s)"}
 	textRate        = i18n.Phrase{ZH: "，每秒 %.0f", EN: ", %.0f/s"}
 	textTimeLeft    = i18n.Phrase{ZH: "，还需 %s", EN: ", %s left"}
 	textNoDecisions = i18n.Phrase{ZH: "没有任何决定。", EN: "No decisions."}
 	textCopied      = i18n.Phrase{ZH: "%s：%.1f MB，用时 %v", EN: "%s: %.1f MB in %v"}
-	textMemoriesOut = i18n.Phrase{ZH: "%s：%d 条记忆", EN: "%s: %d memories"}
+	textMemoriesOut = i18n.Phrase{ZH: "%s：%d 条记忆", EN: "%s: %d memor(y|ies)"}
 	textMemoriesIn  = i18n.Phrase{
 		ZH: "%s：新增 %d，更改 %d，已有 %d",
 		EN: "%s: %d new, %d changed, %d known already",
@@ -71,7 +71,7 @@ var (
 	}
 	textMigrateDone = i18n.Phrase{
 		ZH: "已写入 %s；%d 条新消息写入 %s。",
-		EN: "Wrote %s, and %d new messages to %s.",
+		EN: "Wrote %s, and %d new message(s) to %s.",
 	}
 	textMigrateNext = i18n.Phrase{
 		ZH: "先停掉 %[1]s（飞书的每个事件只发给一个程序），再运行 magpie doctor --config %[2]s 和 magpie serve --config %[2]s。",

@@ -168,7 +168,7 @@ var (
 
 	textLimits = i18n.Phrase{
 		ZH: "claude：最多同时回答 %d 个问题（%s），%d 个进程（%s）；%s",
-		EN: "claude: up to %d answers at once (%s) and %d processes (%s); %s",
+		EN: "claude: up to %d answer(s) at once (%s) and %d process(|es) (%s); %s",
 	}
 
 	textRefused  = i18n.Phrase{ZH: "飞书（Lark）：应用被拒绝：%v", EN: "Feishu: the app was rejected: %v"}

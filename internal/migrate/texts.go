@@ -25,7 +25,7 @@ var (
 	textApp       = i18n.Phrase{ZH: "应用：%s（%s），密钥%s", EN: "app: %s (%s), secret: %s"}
 	textHas       = i18n.Phrase{ZH: "已读到，不显示", EN: "found, not shown"}
 	textHasNot    = i18n.Phrase{ZH: "没有读到", EN: "not found"}
-	textTalks     = i18n.Phrase{ZH: "对话：%d 个聊天，%d 条消息，%s 至 %s", EN: "history: %[2]d messages in %[1]d chats, %[3]s to %[4]s"}
+	textTalks     = i18n.Phrase{ZH: "对话：%d 个聊天，%d 条消息，%s 至 %s", EN: "history: %[2]d message(s) in %[1]d chat(s), %[3]s to %[4]s"}
 	textNoTalks   = i18n.Phrase{ZH: "对话：没有", EN: "history: none"}
 	textTaken     = i18n.Phrase{ZH: "\n写入 %s 的内容：", EN: "\nTo be written to %s:"}
 	textNotShown  = i18n.Phrase{ZH: "（不显示）", EN: "(not shown)"}

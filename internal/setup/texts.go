@@ -78,11 +78,11 @@ var (
 	}
 	textScanSmall = i18n.Phrase{
 		ZH: "（二维码需要 %d 列、%d 行，终端只有 %d 列、%d 行：请打开下面的链接，或放大窗口后重来）",
-		EN: "(the QR code needs %d columns and %d rows, the terminal has %d and %d: open the link below, or enlarge the window and start again)",
+		EN: "(the QR code needs %d column(s) and %d row(s), the terminal has %d and %d: open the link below, or enlarge the window and start again)",
 	}
 	textWaiting = i18n.Phrase{
 		ZH: "等待你确认，%d 分钟内有效…",
-		EN: "Waiting for you to confirm (valid for %d minutes)…",
+		EN: "Waiting for you to confirm (valid for %d minute(s))…",
 	}
 	textCreated      = i18n.Phrase{ZH: "已创建应用 %s。", EN: "Created the app %s."}
 	textDeclined     = i18n.Phrase{ZH: "已在手机上取消。", EN: "Canceled on the phone."}

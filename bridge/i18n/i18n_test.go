@@ -1,0 +1,23 @@
+package i18n
+
+import "testing"
+
+// A word after a number is in the singular after one.
+func TestANumberChoosesTheFormOfItsWord(t *testing.T) {
+	for _, tc := range []struct {
+		text string
+		args []any
+		want string
+	}{
+		{"%d message(s)", []any{1}, "1 message"},
+		{"%d message(s)", []any{int64(0)}, "0 messages"},
+		{"%[2]d message(s) in %[1]d chat(s)", []any{1, 4}, "4 messages in 1 chat"},
+		{"%s: %d memor(y|ies) (%d process(|es))", []any{"1", 1, 2}, "1: 1 memory (2 processes)"},
+		{"100 %% (all) of %d | %d (is|are) gone", []any{1, 2}, "100 % (all) of 1 | 2 are gone"},
+		{"%s messages", []any{"two(s)"}, "two(s) messages"},
+	} {
+		if got := (Phrase{EN: tc.text}).Sprintf(English, tc.args...); got != tc.want {
+			t.Errorf("%q: %q, want %q", tc.text, got, tc.want)
+		}
+	}
+}
