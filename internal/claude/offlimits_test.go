@@ -64,6 +64,38 @@ func TestAllButWhatIsKeptIsOffLimits(t *testing.T) {
 	}
 }
 
+// The CLI reads the rules at each start, so they are few. Whatever two ids have in common, one chat's folder is
+// off limits for another's agents.
+func TestFewRulesKeepChatsApart(t *testing.T) {
+	for range 4 {
+		own := uuid.NewString()
+		patterns := allExcept("/d", []string{"/d/agents/" + own, "/d/files/" + own})
+		if len(patterns) > 70 {
+			t.Fatalf("%d patterns", len(patterns))
+		}
+		allowed := []string{"/d/agents/" + own, "/d/files/" + own + "/a.txt"}
+		refused := []string{
+			"/d/agents/" + uuid.NewString(), "/d/agents/" + own + "x", "/d/agents/" + own + own[35:], "/d/agents/.x",
+			"/d/agents/settings.json", "/d/agents/spares/" + own, "/d/files/" + uuid.NewString(), "/d/agent", "/d/file",
+			"/d/s", "/d/agents/settings/" + own + ".json",
+		}
+		for i := 1; i < randomPrefix; i++ {
+			refused = append(refused, "/d/agents/"+own[:i],
+				"/d/agents/"+own[:i]+"g"+own[i+1:], "/d/files/"+own[:i]+"x"+own[i+1:])
+		}
+		for _, path := range allowed {
+			if denied(patterns, path) {
+				t.Errorf("%s is off limits for %s", path, own)
+			}
+		}
+		for _, path := range refused {
+			if !denied(patterns, path) {
+				t.Errorf("%s may read %s", own, path)
+			}
+		}
+	}
+}
+
 // What is made for the agents of another user is that user's, and is made with his rights.
 func TestWorkAsAnotherUser(t *testing.T) {
 	as, err := findAccount("nobody")
