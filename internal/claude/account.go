@@ -12,15 +12,14 @@ import (
 	"magpie/internal/configtype"
 )
 
-// account is the operating system's user that runs agents; nil is the user of this program.
+// account is the operating system user that runs agents; nil is this program's user.
 type account struct {
 	name, home string
 	credential *credential
 }
 
-// findAccount looks up a user, such as [Config.User]; without a name it is nil.
-// findAccount reads the user's ids, supplementary groups included: without them the CLI could not open files that the
-// user may read through a group.
+// findAccount looks up a user, such as [Config.User]; without a name it is nil. It reads the user's IDs, including
+// supplementary groups: without them the CLI could not open files that the user may read through a group.
 func findAccount(name string) (*account, error) {
 	if name == "" {
 		return nil, nil
@@ -50,14 +49,14 @@ func findAccount(name string) (*account, error) {
 var errNoOtherUser = configtype.Mistakef("[claude] user：这个系统不能让助手以另一个用户运行，请留空",
 	"[claude] user: this system cannot run the agents as another user; leave this empty")
 
-// check reports why agents cannot run as the account.
+// check returns an error if agents cannot run as the account.
 func (a *account) check() error {
 	switch {
 	case a == nil:
 		return nil
 	case !canRunAs:
 		return errNoOtherUser
-	// Protection by a user id works only against a user with fewer rights than the service.
+	// A separate user ID only protects against a user with fewer rights than the service.
 	case a.credential.Uid == 0:
 		return configtype.Mistakef("[claude] user：root 起不到保护作用，请写一个权限更少的用户",
 			"[claude] user: root is no protection; name a user with fewer rights")
@@ -76,13 +75,13 @@ func (a *account) check() error {
 	return nil
 }
 
-// Capabilities are those that a program without root rights needs to run agents as another user: to switch to it, to
-// kill its processes, to read their environment, and to read its files.
+// Capabilities lists what a program without root rights needs to run agents as another user: to switch to it, to kill
+// its processes, to read their environment, and to read its files.
 func Capabilities() []string {
 	return []string{"CAP_SETUID", "CAP_SETGID", "CAP_KILL", "CAP_SYS_PTRACE", "CAP_DAC_READ_SEARCH"}
 }
 
-// allowInto lets the account into a folder of this program.
+// allowInto gives the account access to a folder of this program.
 func (a *account) allowInto(path string) error {
 	if a == nil {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// canRunAs says whether this system can work on files as another user without starting a process of that user.
+// canRunAs reports whether this system can work on files as another user without starting a process of that user.
 const canRunAs = true
 
 // runAs works on files with the account's rights, so that new files belong to it.
@@ -34,7 +34,7 @@ func (a *account) runOnThread(work func() error) error {
 		return fmt.Errorf("act as user %s: %w", a.name, e)
 	}
 	for call, id := range map[uintptr]uint32{unix.SYS_SETFSGID: a.credential.Gid, unix.SYS_SETFSUID: a.credential.Uid} {
-		_, _, _ = unix.RawSyscall(call, uintptr(id), 0, 0) // it returns the previous id, and no error
+		_, _, _ = unix.RawSyscall(call, uintptr(id), 0, 0) // returns the previous ID, and no error
 		if now, _, _ := unix.RawSyscall(call, ^uintptr(0), 0, 0); uint32(now) != id {
 			return errors.New("act as user " + a.name + ": not allowed")
 		}

@@ -4,5 +4,5 @@ package claude
 
 const canRunAs = false
 
-// runAs works on files as the account, which is always the program's own here.
+// runAs works on files as the account, which on this system is always the program's own.
 func (a *account) runAs(work func() error) error { return work() }

@@ -7,10 +7,10 @@ import (
 	"syscall"
 )
 
-// hasUserIDs says whether the users of this system have numbers.
+// hasUserIDs reports whether the system's users have numeric IDs.
 const hasUserIDs = true
 
-// credential is the ids of a user and its groups.
+// credential holds the IDs of a user and its groups.
 type credential = syscall.Credential
 
 // setCredential makes cmd run as the account.

@@ -2,14 +2,14 @@ package claude
 
 import "os/exec"
 
-// hasUserIDs says whether the users of this system have numbers.
+// hasUserIDs reports whether the system's users have numeric IDs.
 const hasUserIDs = false
 
-// credential is the ids of a user and its groups, which nobody has here.
+// credential holds the IDs of a user and its groups, which do not exist on this system.
 type credential struct {
 	Uid, Gid uint32
 	Groups   []uint32
 }
 
-// setCredential does nothing: no account but the program's own is ever found.
+// setCredential does nothing: the account is always the program's own.
 func (a *account) setCredential(*exec.Cmd) {}

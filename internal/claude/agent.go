@@ -11,13 +11,13 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// agent is how the CLI is run for one owner: as which user, in which environment, and with which files.
+// agent is how the CLI runs for one owner: its user, environment and files.
 type agent struct {
 	cfg     Config
 	account *account // nil = this program's user
 	env     environment
 	state   stateDir
-	folder  folder // zero = it shares that of the machine's user
+	folder  folder // zero = shared with the machine's user
 }
 
 // agentOf returns the agent of owner: of a chat, or backgroundOwner.
@@ -32,7 +32,7 @@ func (c Config) agentOf(owner string) (agent, error) {
 	return newAgent(c, id)
 }
 
-// newAgent returns the agent whose folder has that id; empty = it shares that of the machine's user.
+// newAgent returns the agent whose folder has that ID; empty = it shares that of the machine's user.
 func newAgent(c Config, id string) (agent, error) {
 	as, err := findAccount(c.User)
 	if err != nil {
@@ -49,7 +49,7 @@ func newAgent(c Config, id string) (agent, error) {
 	return a, nil
 }
 
-// prepare prepares the agent's folder for a process that may read the folder files. Existing state is kept.
+// prepare creates the agent's folder for a process that may read the folder files. It keeps existing state.
 func (a agent) prepare(files string) error {
 	if a.folder.path == "" {
 		return nil
@@ -65,8 +65,8 @@ func (a agent) prepare(files string) error {
 	})
 }
 
-// settingsArgument passes the settings to the CLI. The operator's settings may contain secrets, and everybody on the
-// machine may read arguments, so they are passed in a file; see [Config.Prepare].
+// settingsArgument passes the settings to the CLI. The operator's settings may contain secrets, and arguments are
+// visible to everyone on the machine, so they are passed in a file; see [Config.Prepare].
 func (a agent) settingsArgument() string {
 	switch {
 	case a.folder.path != "":
@@ -94,7 +94,7 @@ func (a agent) writeSettings(files string) error {
 		}
 	}
 	s.addRules("deny", a.offLimits(files)...)
-	if !slices.Contains(a.cfg.AllowedTools, "Bash") { // else the operator has allowed all of Bash
+	if !slices.Contains(a.cfg.AllowedTools, "Bash") { // otherwise the operator has allowed all of Bash
 		s.addRules("ask", bashAskRules(a.cfg.Command)...)
 	}
 	path := a.state.chatSettings(a.folder.path)

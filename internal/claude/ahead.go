@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Ahead starts processes before anybody asks for them: spare processes, which have no chat yet, and those of chats whose
-// next question is near. They make room for whatever is asked for.
+// Ahead starts processes before they are requested: spare processes, which have no chat yet, and those of chats whose
+// next question is near. They give way to any request.
 type Ahead struct {
 	cfg        Config
 	processes  *processes
@@ -17,7 +17,7 @@ type Ahead struct {
 	memory     *memoryWatch
 }
 
-// Expect starts a spare process with this spec in the background, if there is room: turns are likely to ask for it.
+// Expect starts a spare process with this spec in the background, if there is room: turns are likely to need it.
 func (a *Ahead) Expect(spec Spec) error {
 	dir, err := realDir(spec.Dir)
 	if err != nil {
@@ -29,9 +29,9 @@ func (a *Ahead) Expect(spec Spec) error {
 	return nil
 }
 
-// TakeSpare makes a spare process that of owner, who has none, if there is one that fits spec; the next Acquire returns
-// it, with a session of its own. bind stores that owner's agents keep their state in the spare process's folder, and
-// reports whether they do: nobody else can have it then. If that is not known, the process ends.
+// TakeSpare gives owner, who has no process, a spare process that fits spec, if there is one; the next Acquire returns
+// it, with its own session. bind stores that owner's agents keep their state in the spare process's folder, and reports
+// whether they do: nobody else can have it then. If bind fails, the process ends.
 func (a *Ahead) TakeSpare(owner string, spec Spec, bind func(folder string) (bool, error)) error {
 	dir, err := realDir(spec.Dir)
 	if err != nil {
@@ -50,7 +50,7 @@ func (a *Ahead) TakeSpare(owner string, spec Spec, bind func(folder string) (boo
 		return nil
 	}
 	bound, err := bind(it.folder)
-	if err != nil { // the folder may be owner's: it is decided at the next start of the program
+	if err != nil { // the folder may be owner's: the next start of the program decides
 		a.processes.terminate(context.Background(), it.p)
 		return err
 	}
@@ -68,24 +68,25 @@ func (a *Ahead) TakeSpare(owner string, spec Spec, bind func(folder string) (boo
 	return a.cfg.unmark(it.folder)
 }
 
-// Start starts the process that owner's next turn is likely to ask for, so that the turn need not wait for it. It
-// does nothing if owner has a process or a turn, or if there is no room, and it returns the error of [Pool.Acquire] for
-// a session that cannot be resumed. The process ends if no turn comes within a minute; until then it is asked nothing
-// and writes nothing, and it makes room for any turn.
+// Start starts the process that owner's next turn is likely to need, so that the turn need not wait for it. It does
+// nothing if owner has a process or a turn, or if there is no room, and it returns the error of [Pool.Acquire] for a
+// session that cannot be resumed. The process ends if no turn comes within a minute; until then it gets no input and
+// writes nothing, and it gives way to any turn.
 func (a *Ahead) Start(ctx context.Context, owner string, spec Spec) error {
 	return a.start(ctx, owner, spec, a.idle.ahead, a.background.tryAcquireSpareOf)
 }
 
-// StartNew is [Ahead.Start] for the first turn of a new conversation that owner has asked for. The process waits as
-// long as a spare process does, unless processes are kept for less.
+// StartNew is [Ahead.Start] for the first turn of a new conversation that owner has requested. The process waits as
+// long as a spare process does, or the keep-alive time if that is shorter.
 func (a *Ahead) StartNew(ctx context.Context, owner string, spec Spec) error {
 	return a.start(ctx, owner, spec, a.newWait(), a.background.tryAcquireSpareOf)
 }
 
-// newWait is how long a process waits for a turn that is more than likely.
+// newWait is how long a process waits for a turn that is very likely.
 func (a *Ahead) newWait() time.Duration { return max(a.idle.ahead, min(spareAge, a.idle.keepAlive)) }
 
-// start starts a process that waits for owner's turn for that long, if room gets it one of so many free slots.
+// start starts a process that waits that long for owner's turn, if room acquires a slot for it; room gets the required
+// number of free slots.
 func (a *Ahead) start(
 	ctx context.Context, owner string, spec Spec, wait time.Duration, room func(free int64) bool,
 ) error {
@@ -103,7 +104,7 @@ func (a *Ahead) start(
 	}
 	defer done()
 	p, err := verifyAndStart(a.cfg, owner, spec, func() (*Process, error) {
-		if !room(2) { // one is left for whatever is asked for next
+		if !room(2) { // one slot stays free for the next request
 			return nil, errNoRoom
 		}
 		return a.processes.startUnasked(ctx, spec, func() (agent, error) { return a.cfg.agentOf(owner) })
@@ -120,10 +121,10 @@ func (a *Ahead) start(
 	return nil
 }
 
-// errNoRoom says that a process that nobody waits for must not be started now.
+// errNoRoom means that a process that nobody is waiting for must not start now.
 var errNoRoom = errors.New("claude: no room for another process")
 
-// verifyAndStart starts a process, unless the session to resume is not what it was.
+// verifyAndStart starts a process, unless the session to resume has changed.
 func verifyAndStart(
 	c Config, owner string, spec Spec, start func() (*Process, error),
 ) (p *Process, err error) {
@@ -131,7 +132,7 @@ func verifyAndStart(
 	if spec.Resume { // not earlier: an ending process still writes its transcript
 		syncState, err = c.Transcripts(owner).Verify(spec.Dir, spec.Session, spec.prompts())
 	}
-	spec.Known = nil // the process may live much longer than the caller's data
+	spec.Known = nil // the process may outlive the caller's data
 	if err == nil {
 		p, err = start()
 	}

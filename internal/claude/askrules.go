@@ -10,12 +10,12 @@ const (
 	askEverything = "everything"
 )
 
-// AsksEverything reports whether the agent asks before each use of a tool. By default the CLI runs commands that only
-// read without asking.
+// AsksEverything reports whether the agent asks before each use of a tool. By default the CLI runs read-only commands
+// without asking.
 func (c Config) AsksEverything() bool { return c.Ask == askEverything }
 
-// checkAsk refuses a combination that would silently deny every tool: dontAsk never sends a permission
-// request (CLI 2.1.197).
+// checkAsk rejects a combination that would silently deny every tool: dontAsk never sends a permission request (CLI
+// 2.1.197).
 func (c Config) checkAsk() error {
 	switch {
 	case c.Ask != "" && c.Ask != askChanges && c.Ask != askEverything:

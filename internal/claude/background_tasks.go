@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// quietPeriod is how long the chats must be quiet before a background task runs, if nothing else is configured.
+// quietPeriod is the default of how long the chats must be quiet before a background task runs.
 const quietPeriod = 3 * time.Second
 
-// backgroundTasks are requests to the agent outside of all chats, such as summaries. Usually nobody waits for them, so
-// they give way to turns.
+// backgroundTasks are requests to the agent outside all chats, such as summaries. Usually nobody is waiting for them,
+// so they give way to turns.
 type backgroundTasks struct {
 	slots   *slots
 	limits  Limits
@@ -21,13 +21,13 @@ type backgroundTasks struct {
 
 	mu           sync.Mutex
 	lastActivity time.Time         // time of the last activity in any chat
-	running      []*backgroundTask // those that hold a slot; the newest is preempted first
+	running      []*backgroundTask // those with a slot; the newest is preempted first
 }
 
 // backgroundTask is a task whose slot a turn may take.
 type backgroundTask struct {
 	cancel context.CancelCauseFunc
-	wanted <-chan struct{} // closed when somebody waits for the reply; then it is not preempted
+	wanted <-chan struct{} // closed when somebody waits for the reply; then the task is not preempted
 }
 
 func newBackgroundTasks(l Limits, s *slots) *backgroundTasks {
@@ -43,15 +43,15 @@ func (bt *backgroundTasks) noteActivity() {
 	bt.lastActivity = time.Now()
 }
 
-// untilQuiet is the time until the chats have been quiet for that long, if nothing happens until then.
+// untilQuiet is the time until the chats have been quiet for that long, if there is no activity until then.
 func (bt *backgroundTasks) untilQuiet(pause time.Duration) time.Duration {
 	bt.mu.Lock()
 	defer bt.mu.Unlock()
 	return pause - time.Since(bt.lastActivity)
 }
 
-// preempt cancels the newest task for which nobody waits, and reports whether there was one. Its slot becomes free when
-// its process has ended.
+// preempt cancels the newest task that nobody is waiting for, and reports whether there was one. Its slot becomes free
+// when its process has ended.
 func (bt *backgroundTasks) preempt() bool {
 	bt.mu.Lock()
 	defer bt.mu.Unlock()
@@ -68,7 +68,7 @@ func (bt *backgroundTasks) preempt() bool {
 }
 
 // tryStart adds g to the running tasks if it gets a spare slot. Both happen under one lock, so that a turn that finds
-// no free slot finds the task that it can preempt.
+// no free slot finds the task to preempt.
 func (bt *backgroundTasks) tryStart(g *backgroundTask) bool {
 	bt.mu.Lock()
 	defer bt.mu.Unlock()
@@ -85,11 +85,11 @@ func (bt *backgroundTasks) finish(g *backgroundTask) {
 	bt.running = slices.DeleteFunc(bt.running, func(other *backgroundTask) bool { return other == g })
 }
 
-// errWanted says that somebody started to wait for the reply of a task that waits for a quiet moment.
+// errWanted means that somebody started to wait for the reply of a task that waits for a quiet moment.
 var errWanted = errors.New("somebody waits for the answer")
 
-// waitUntilQuiet waits until nothing has happened in the chats for a while and a slot for g is free, and takes that
-// slot. The caller calls done afterwards.
+// waitUntilQuiet waits until the chats have been quiet for a while and a slot for g is free, and takes that slot. The
+// caller calls done afterwards.
 func (bt *backgroundTasks) waitUntilQuiet(ctx context.Context, g *backgroundTask, pause time.Duration,
 ) (done func(), err error) {
 	select {
@@ -109,7 +109,7 @@ func (bt *backgroundTasks) waitUntilQuiet(ctx context.Context, g *backgroundTask
 			if left <= 0 && bt.tryStart(g) {
 				return done, nil
 			}
-			// If it is quiet but no slot is free, it looks again after the pause.
+			// If it is quiet but no slot is free, it tries again after the pause.
 			t.Reset(cmp.Or(max(0, left), pause))
 		case <-g.wanted:
 			done()
@@ -124,12 +124,13 @@ func (bt *backgroundTasks) waitUntilQuiet(ctx context.Context, g *backgroundTask
 // tryAcquireSpare acquires a process slot if one is free, no turn waits, and memory allows another process.
 func (bt *backgroundTasks) tryAcquireSpare() bool { return bt.tryAcquireSpareOf(1) }
 
-// tryAcquireSpareOf is tryAcquireSpare where that many are free.
+// tryAcquireSpareOf is tryAcquireSpare that requires that many free slots.
 func (bt *backgroundTasks) tryAcquireSpareOf(free int64) bool {
 	return bt.slots.waiting() == 0 && bt.tryAcquireOf(free)
 }
 
-// tryAcquireOf acquires a process slot where that many are free, also if turns wait, and memory allows as many.
+// tryAcquireOf acquires a process slot if that many are free, even if turns are waiting, and memory allows as many
+// processes.
 func (bt *backgroundTasks) tryAcquireOf(free int64) bool {
 	if bt.limits.tight(free) || !bt.slots.processes.TryAcquire(free) {
 		return false

@@ -7,10 +7,10 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// withPath are tools whose rules should be limited to a path or command: without that, a rule allows the whole machine.
+// withPath are tools whose rules should be limited to a path or command: otherwise a rule applies to the whole machine.
 var withPath = []string{"Bash", "Edit", "Glob", "Grep", "Read", "Write"}
 
-// BareRules are the allow rules, of the configuration and its settings, that allow any use of such a tool.
+// BareRules lists the allow rules, of the configuration and its settings, that allow any use of such a tool.
 func (c Config) BareRules() (bare []string) {
 	rules := slices.Clone(c.AllowedTools)
 	if s, err := readSettings(c.Settings); err == nil {

@@ -11,11 +11,11 @@ import (
 
 // bashCommand describes a command of the Bash tool, by its first words.
 type bashCommand struct {
-	// options are those that may follow when a chat allows the command by its first words. Other options could write
-	// files elsewhere or run other programs. Without any, only the exact command can be allowed.
+	// options are those that may follow if a chat allows the command by its prefix. Other options could write files
+	// elsewhere or run other programs. Without any, only the exact command can be allowed.
 	options []string
-	// can says what other words make the command do, for an operator who allows all words by a rule such as "Bash(git
-	// log *)". Empty = the command does only what its name says.
+	// can says what arguments can make the command do, for an operator who allows any by a rule such as "Bash(git log
+	// *)". Empty = the command does only what its name says.
 	can string
 }
 
@@ -27,8 +27,8 @@ const (
 	writesFiles = "it writes any file, such as your shell's start-up files"
 )
 
-// bashCommands are the commands about which more is known; the longest matching words count. A command that is not
-// listed does what its name says.
+// bashCommands are the commands about which more is known; the longest match wins. A command that is not listed does
+// what its name says.
 var bashCommands = func() map[string]bashCommand {
 	all := map[string]bashCommand{
 		"git": {can: "most of its commands write any file or run other programs with some option, as in git log " +
@@ -99,7 +99,7 @@ var bashCommands = func() map[string]bashCommand {
 	return all
 }()
 
-// openCommands are commands that can do anything, by what they do.
+// openCommands are commands that can do anything, with an explanation.
 var openCommands = map[string]string{
 	runsOthers: "env sudo doas su runuser pkexec nice ionice chrt taskset time timeout nohup setsid stdbuf xargs " +
 		"parallel watch entr exec eval command builtin source . trap coproc script expect unshare nsenter " +
@@ -128,13 +128,13 @@ var openCommands = map[string]string{
 		"nano pico emacs emacsclient code",
 }
 
-// BashFamily returns the options that may follow a command that a chat allows by its first words.
+// BashFamily returns the options that may follow a command that a chat allows by its prefix.
 func BashFamily(prefix string) (options []string, known bool) {
 	options = bashCommands[prefix].options
 	return options, len(options) > 0
 }
 
-// checkBashRule rejects allow rules that look harmless and allow everything. The rule "Bash" is honest about what it
+// checkBashRule rejects allow rules that look harmless and allow everything. The rule "Bash" is explicit about what it
 // allows, and so is a rule without a wildcard.
 func checkBashRule(rule string) error {
 	content, ok := bashContent(rule)
@@ -191,8 +191,7 @@ func isAssignment(word string) bool {
 	return ok && name != "" && !strings.ContainsAny(name, "-/.")
 }
 
-// danger finds the command that begins with these words, and says what other words can make it do; empty = nothing
-// else.
+// danger finds the command that begins with these words, and what arguments can make it do; empty = nothing else.
 func danger(words []string) (name, can string) {
 	bare := make([]string, len(words))
 	for i, w := range words {

@@ -4,7 +4,7 @@ package claude
 
 import "os"
 
-// missingCapabilities is what this program lacks to run agents as another user.
+// missingCapabilities are those that this program lacks to run agents as another user.
 func missingCapabilities() []string {
 	if os.Geteuid() == 0 {
 		return nil

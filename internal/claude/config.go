@@ -1,7 +1,7 @@
 // Package claude runs the Claude Code CLI: it starts processes, speaks stream-json with them in both directions, stops
-// them with everything that they have started, and finds their transcripts.
+// them with all their descendants, and finds their transcripts.
 //
-// Chats, people and cards do not belong here: this package knows owners, prompts and sessions.
+// It does not know chats, people and cards, only owners, prompts and sessions.
 package claude
 
 import (
@@ -35,34 +35,34 @@ type Config struct {
 	PermissionMode string `toml:"permission_mode" env:"PERMISSION_MODE"`
 	// rules such as "Read" or "Bash(go vet ./...)"
 	AllowedTools []string `toml:"allowed_tools" env:"ALLOWED_TOOLS"`
-	// changes | everything: what the agent asks people about, unless a rule allows it
+	// changes | everything: what the agent asks about, unless a rule allows it
 	Ask string `toml:"ask" env:"ASK"`
 	// commands of the CLI that chats may use as "//name", besides the safe ones
 	Commands []string `toml:"slash_commands" env:"SLASH_COMMANDS"`
 	// how long a process waits for its chat's next message; 0 = one process per turn
 	KeepAlive KeepAlive `toml:"keep_alive" env:"KEEP_ALIVE"`
-	MaxTurns  Count     `toml:"max_turns" env:"MAX_TURNS"` // turns that run at the same time
+	MaxTurns  Count     `toml:"max_turns" env:"MAX_TURNS"` // concurrent turns
 	// processes, running or idle
 	MaxProcesses Count `toml:"max_processes" env:"MAX_PROCESSES"`
-	// processes that are started ahead for chats that have none yet, one for each recent combination of project,
-	// mode, model and effort; 0 = none
+	// processes started ahead for chats that have none yet, one for each recent combination of project, mode, model and
+	// effort; 0 = none
 	Spare int `toml:"spare" env:"SPARE"`
-	// queue | steer: what becomes of a message that comes while a turn of its chat runs
+	// queue | steer: how a message is handled that arrives while a turn of its chat runs
 	WhileBusy string `toml:"while_busy" env:"WHILE_BUSY"`
-	// whether the next question is suggested below answers, where the CLI can
+	// suggest the next question below answers, if the CLI can
 	Suggestions bool `toml:"suggestions" env:"SUGGESTIONS"`
 	// timeout without output while no tool runs: the model's API hangs
 	Silence     Duration `toml:"silence_timeout" env:"SILENCE_TIMEOUT"`
 	ToolSilence Duration `toml:"tool_timeout" env:"TOOL_TIMEOUT"` // timeout without output while a tool runs
 	TurnLimit   Duration `toml:"turn_timeout" env:"TURN_TIMEOUT"`
-	// how long commands and subagents may run in the background when their turn has ended, where the CLI can; 0 = they end
+	// how long commands and subagents may keep running in the background after their turn, if the CLI can; 0 = they end
 	// with it
 	BackgroundLimit Duration `toml:"background_limit" env:"BACKGROUND_LIMIT"`
 	// timeout of a background task, such as a summary or a title
 	TaskLimit Duration `toml:"background_timeout" env:"BACKGROUND_TIMEOUT"`
 	// added to the CLI's environment
 	Env map[string]string `toml:"env" env:"ENV" envKeyValSeparator:"="`
-	// user, project, local: whose settings and instructions (CLAUDE.md) the CLI reads
+	// user, project, local: the CLI's sources of settings and instructions (CLAUDE.md)
 	SettingSources []string `toml:"setting_sources" env:"SETTING_SOURCES"`
 	// additional settings of the CLI, which take precedence: a JSON object, or the path of a file with one
 	Settings string `toml:"settings" env:"SETTINGS"`
@@ -70,10 +70,10 @@ type Config struct {
 	ConfigDir string `toml:"config_dir" env:"CONFIG_DIR"`
 	// "all" | "none" | names: which MCP servers of the machine's user and of the project agents get
 	MCP MCPServers `toml:"mcp" env:"MCP"`
-	// user of this machine as whom agents run; empty = this program's user
+	// this machine's user for running agents; empty = this program's user
 	User string `toml:"user" env:"USER"`
 
-	// Instance names the program's database. It marks the processes of this instance; see [Sweep].
+	// Instance identifies the program's database. It marks the processes of this instance; see [Sweep].
 	Instance string `toml:"-" env:"-"`
 	// Environ is the environment from which the allow list selects, as "NAME=value". The caller supplies it.
 	Environ []string `toml:"-" env:"-"`
@@ -94,12 +94,12 @@ type Config struct {
 	// caller supplies both.
 	Data    string   `toml:"-" env:"-"`
 	Private []string `toml:"-" env:"-"`
-	// Folder names the folder, below State, in which the agents of a chat keep their state, by the owner of their
-	// processes. The caller supplies it; nil = they use that of the machine's user.
+	// Folder returns the ID of the folder, below State, in which the agents of a chat keep their state, by the owner of
+	// their processes. The caller supplies it; nil = they use that of the machine's user.
 	Folder func(owner string) (id string, err error) `toml:"-" env:"-" json:"-"`
 }
 
-// Defaults returns the configuration of a program that configures nothing.
+// Defaults returns the default configuration.
 func Defaults() Config {
 	return Config{
 		Command: "claude", Project: DefaultProject, PermissionMode: "default",
@@ -107,26 +107,26 @@ func Defaults() Config {
 		Silence:     Duration{Duration: 3 * time.Minute},
 		ToolSilence: Duration{Duration: 30 * time.Minute}, TurnLimit: Duration{Duration: 2 * time.Hour},
 		BackgroundLimit: Duration{Duration: 30 * time.Minute}, TaskLimit: Duration{Duration: 2 * time.Minute},
-		// "local" is not read: it holds what the owner has allowed for the terminal, which is not meant for chats.
+		// "local" is not read: it has what the owner has allowed for the terminal, which is not meant for chats.
 		SettingSources: []string{"user", "project"}, ConfigDir: perChatDir, Ask: askChanges,
 		MCP: MCPServers{allServers},
 	}
 }
 
-// DefaultProject is the folder in which agents work when none is configured. It is made if it is not there.
+// DefaultProject is the default working folder of agents. It is created if missing.
 const DefaultProject = "~/magpie"
 
 // PermissionModes are those of the CLI, from the strictest to the most permissive.
 var PermissionModes = []string{"plan", "dontAsk", "default", "acceptEdits", "auto", "bypassPermissions"}
 
-// What becomes of a message that comes while a turn of its chat runs: it waits for the next one, or is handed to this
-// one; see [Process.Steer].
+// The values of [Config.WhileBusy]: the message waits for the next turn, or is passed to the running one; see
+// [Process.Steer].
 const (
 	Queues = "queue"
 	Steers = "steer"
 )
 
-// Validate reports all mistakes in c.
+// Validate reports all problems with c.
 func (c Config) Validate() error {
 	var errs []error
 	if path, err := exec.LookPath(c.Command); err != nil {
@@ -179,8 +179,8 @@ func (c Config) Validate() error {
 	return errors.Join(append(errs, c.checkPolicy())...)
 }
 
-// refuseBatchFile refuses a batch file as the CLI: Windows runs it by a command interpreter, which would carry out what
-// stands in an argument, such as the title of a chat.
+// refuseBatchFile rejects a batch file as the CLI: Windows runs it with a command interpreter, which would execute text
+// in arguments, such as the title of a chat.
 func refuseBatchFile(system, path string) error {
 	ext := strings.ToLower(filepath.Ext(path))
 	if system != "windows" || ext != ".cmd" && ext != ".bat" {
@@ -191,7 +191,7 @@ func refuseBatchFile(system, path string) error {
 		path)
 }
 
-// Resolve makes the paths of c absolute: the CLI is started in the project's folder and not in ours.
+// Resolve makes the paths of c absolute: the CLI is started in the project's folder, not in ours.
 func (c Config) Resolve() (Config, error) {
 	command, err := exec.LookPath(c.Command)
 	if err != nil {

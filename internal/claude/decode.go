@@ -10,10 +10,10 @@ import (
 )
 
 // decoder turns the lines of one turn into events. It keeps state because the CLI repeats itself: a block arrives in
-// deltas and then complete, and after a broken stream the whole answer arrives again under another message id.
+// deltas and then complete, and after a broken stream the whole answer arrives again with another message ID.
 type decoder struct {
 	message  string // id of the model message that is being streamed
-	streamed bool   // its stream has begun and not ended
+	streamed bool   // its stream is incomplete
 	base     int    // the first block of that message
 	// index by the API's number of a content block: our number of the first block from there on
 	blocks       []int
@@ -23,10 +23,10 @@ type decoder struct {
 	failure      Failure
 	inputTokens  int64 // of the last call of the model
 	outputTokens int64 // of the last call of the model
-	unasked      bool  // the agent has begun the turn by itself
+	unasked      bool  // the agent started the turn by itself
 }
 
-// decode reads one line. A line that is no JSON object, or of an unknown type, yields nothing.
+// decode parses one line. A line that is not a JSON object, or of an unknown type, yields nothing.
 func (d *decoder) decode(line []byte) []Event {
 	if !gjson.ValidBytes(line) {
 		return nil
@@ -54,8 +54,8 @@ func (d *decoder) decode(line []byte) []Event {
 	return nil
 }
 
-// system reads the few subtypes that matter. The CLI has many more and adds others in every version, so
-// an unknown one is ignored.
+// system parses the few subtypes that matter. The CLI has many more and adds others in every version, so unknown ones
+// are ignored.
 func system(v gjson.Result) []Event {
 	switch v.Get("subtype").String() {
 	case "init":
@@ -80,11 +80,11 @@ func system(v gjson.Result) []Event {
 	return nil
 }
 
-// stream reads the raw events of the model's API, which the CLI passes on with --include-partial-messages.
+// stream parses the raw events of the model's API, which the CLI forwards with --include-partial-messages.
 func (d *decoder) stream(ev gjson.Result) []Event {
 	switch ev.Get("type").String() {
 	case "message_start":
-		// A repeated request after a cut stream has another id; what was streamed under the old one is replaced.
+		// A repeated request after a cut stream has another ID; it replaces what was streamed under the old one.
 		events := d.startMessage(ev.Get("message.id").String())
 		d.count(ev.Get("message.usage"))
 		d.streamed = true
@@ -139,8 +139,8 @@ func (d *decoder) startMessage(id string) []Event {
 	return events
 }
 
-// abandon takes back the blocks that a broken stream has not completed. Since about 2.1.330 the CLI closes such a
-// stream itself and names the blocks in its message_stop; before, only the next message showed it.
+// abandon withdraws the blocks that a broken stream has not completed. Since about 2.1.330 the CLI closes such a stream
+// itself and names the blocks in its message_stop; earlier versions show it only by the next message.
 func (d *decoder) abandon(v gjson.Result) []Event {
 	from := v.Get("from_block_index").Int()
 	if !v.Exists() || v.Get("api_message_id").String() != d.message || from < 0 || from >= int64(len(d.blocks)) {
@@ -155,14 +155,14 @@ func (d *decoder) abandon(v gjson.Result) []Event {
 	return []Event{Rewind{Block: first}}
 }
 
-// assistant reads one complete content block; there is one such line per block.
+// assistant parses one complete content block; there is one such line per block.
 func (d *decoder) assistant(v gjson.Result) []Event {
 	if f := v.Get("error").String(); f != "" {
 		d.failure = failureOf(f)
 	}
 	msg := v.Get("message")
 	if msg.Get("model").String() == "<synthetic>" {
-		return nil // written by the CLI and not by the model; the result line has the details
+		return nil // written by the CLI, not by the model; the result line has the details
 	}
 	var events []Event
 	if id := msg.Get("id").String(); id != d.message {
@@ -212,7 +212,7 @@ func (d *decoder) announce(block gjson.Result) []Event {
 	return []Event{ToolCall{ID: id, Name: block.Get("name").String()}}
 }
 
-// toolResults may come in another order than the calls (CLI 2.1.197), so they are matched by id.
+// toolResults may come in a different order than the calls (CLI 2.1.197), so they are matched by ID.
 func toolResults(v gjson.Result) []Event {
 	var events []Event
 	for _, block := range v.Get("message.content").Array() {
@@ -226,11 +226,10 @@ func toolResults(v gjson.Result) []Event {
 	return events
 }
 
-// maxResultText bounds, in bytes, how much of a tool's result is kept.
+// maxResultText limits how much of a tool's result is kept, in bytes.
 const maxResultText = 4 << 10
 
-// resultText is the beginning of a tool's result, without parts that are no text. The CLI puts errors in a tag of its
-// own.
+// resultText is the beginning of a tool's result, only text parts. The CLI puts errors in a tag of its own.
 func resultText(content gjson.Result) string {
 	text := content.String()
 	if content.IsArray() {
@@ -249,11 +248,11 @@ func resultText(content gjson.Result) string {
 	return text
 }
 
-// result reads the end of a turn. Success is decided by is_error and not by the subtype: API errors arrive as
-// subtype "success". The cost is cumulative over the process, unless the CLI also reports the turn's own.
+// result parses the end of a turn. is_error decides about success, not the subtype: API errors arrive as subtype
+// "success". The cost is cumulative over the process, unless the CLI also reports the turn's own.
 func (d *decoder) result(v gjson.Result) []Event {
 	if v.Get("origin").Exists() && !d.unasked {
-		return nil // the end of a turn that a background task of the CLI started, and not of ours
+		return nil // the end of a turn that a background task of the CLI started, not one of ours
 	}
 	u := v.Get("usage")
 	r := Result{
@@ -286,7 +285,7 @@ func (d *decoder) result(v gjson.Result) []Event {
 	return []Event{r}
 }
 
-// models reads what a process has used of each model since its start: the most expensive model, its window, and the
+// models parses what a process has used of each model since its start: the most expensive model, its window, and the
 // total of the tokens.
 func models(v gjson.Result) (name string, window int64, total Usage) {
 	var most float64 = -1
@@ -303,7 +302,7 @@ func models(v gjson.Result) (name string, window int64, total Usage) {
 	return name, window, total
 }
 
-// classify finds out why a turn failed. The subtype "success" means nothing: errors of the API arrive with it.
+// classify determines why a turn failed. The subtype "success" means nothing: API errors arrive with it.
 func (d *decoder) classify(v gjson.Result, r Result) Failure {
 	// From the most specific to the least: a subtype or reason is certain, a text may be rephrased by the
 	// next version, and an HTTP status says least.
@@ -350,7 +349,7 @@ func failureOfStatus(status int64) Failure {
 	return FailUnknown
 }
 
-// classifyText classifies failures that the CLI reports only in words.
+// classifyText classifies failures that the CLI reports only as text.
 func classifyText(text string) Failure {
 	for _, known := range []struct {
 		part    string

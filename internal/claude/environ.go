@@ -17,11 +17,11 @@ var inheritedVariables = []string{
 	"ANTHROPIC_*", "CLAUDE_CONFIG_DIR", "CLAUDE_SECURESTORAGE_CONFIG_DIR", "CLAUDE_CODE_*",
 }
 
-// noMemory is the variable that switches the CLI's own memory off.
+// noMemory is the variable that disables the CLI's own memory.
 const noMemory = "CLAUDE_CODE_DISABLE_AUTO_MEMORY"
 
-// noBackground is the variable that makes commands and subagents end within their turn. A CLI that may do something
-// behind it does not get it; see [agent.worksUnasked].
+// noBackground is the variable that makes commands and subagents end within their turn. A CLI that may run something
+// after it does not get it; see [agent.worksUnasked].
 const noBackground = "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS"
 
 // imposedVariables make the CLI behave as a child process.
@@ -29,7 +29,7 @@ var imposedVariables = map[string]string{
 	noAttachments: "1", // a newer CLI gets another variable; see withoutMentions
 	"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
 	noBackground: "1",
-	// Timers could wake the agent between turns, long after anybody waits for it.
+	// Timers could wake the agent between turns, when nobody is waiting for it any more.
 	"CLAUDE_CODE_DISABLE_CRON": "1",
 	// The memory is shared: notes of one chat's agent would reach the agents of all chats.
 	noMemory:                  "1",
@@ -43,7 +43,7 @@ var imposedVariables = map[string]string{
 // environment is the environment of a process: values by the names of the variables.
 type environment map[string]string
 
-// newEnvironment is the environment of the CLI for an account: what it may inherit of inherited, this program's own
+// newEnvironment builds the environment of the CLI for an account: what it may inherit of inherited, this program's own
 // environment as "NAME=value", and what is configured.
 func newEnvironment(inherited []string, as *account, configured map[string]string) environment {
 	env := environment{}
@@ -77,7 +77,7 @@ func (e environment) configDir() string {
 	return filepath.Join(e[homeVariable], ".claude")
 }
 
-// isInherited works on an allow list: a variable that nobody thought of may hold a secret of the service.
+// isInherited uses an allow list: an unknown variable may hold a secret of the service.
 func isInherited(name string) bool {
 	for _, pattern := range slices.Concat(inheritedVariables, systemVariables) {
 		if prefix, ok := strings.CutSuffix(pattern, "*"); (ok && strings.HasPrefix(name, prefix)) || name == pattern {

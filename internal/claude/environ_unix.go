@@ -5,8 +5,8 @@ package claude
 // homeVariable names the user's home folder.
 const homeVariable = "HOME"
 
-// systemVariables are inherited, too: programs of this system do not work without them.
+// systemVariables are inherited, too: programs on this system do not work without them.
 var systemVariables []string
 
-// variableName is the name under which the variable is known.
+// variableName is the canonical name of the variable.
 func variableName(name string) string { return name }

@@ -10,7 +10,7 @@ import (
 // Event is one thing that happens in a turn: one of the types below.
 type Event interface{ event() }
 
-// Started says that the CLI has accepted the message.
+// Started means that the CLI has accepted the message.
 type Started struct {
 	Session string
 	Model   string
@@ -24,44 +24,44 @@ type MCPServer struct {
 	Status string // of the CLI: connected, pending, failed, needs-auth, disabled
 }
 
-// Broken reports whether the agent does without the server.
+// Broken reports whether the server is not available to the agent.
 func (s MCPServer) Broken() bool { return s.Status == "failed" || s.Status == "needs-auth" }
 
 // Text is a piece of the answer. An answer consists of blocks, numbered from 0.
 type Text struct {
 	Block int
 	Text  string
-	Whole bool // Text is the complete block and replaces what was streamed of it; else it is appended
+	Whole bool // Text is the complete block and replaces what was streamed of it; otherwise it is appended
 }
 
-// Rewind takes back the blocks from Block on: the model's stream broke and is repeated.
+// Rewind withdraws the blocks from Block on: the model's stream broke and is repeated.
 type Rewind struct{ Block int }
 
 // Thinking is a piece of the model's reasoning.
 type Thinking struct{ Text string }
 
-// ToolCall says that the agent is about to use a tool. It comes as early as possible: before the tool's input is
+// ToolCall means that the agent is about to use a tool. It comes as early as possible: before the tool's input is
 // complete, so before it can have had any effect. The tool may never run, because the stream may break first.
 type ToolCall struct {
 	ID   string
 	Name string
 }
 
-// ToolUse says that the agent starts to use a tool. A ToolCall with the same ID came before it.
+// ToolUse means that the agent starts to use a tool. A ToolCall with the same ID came before it.
 type ToolUse struct {
 	ID    string
 	Name  string
 	Input json.RawMessage
 }
 
-// ToolResult says that a tool has ended.
+// ToolResult means that a tool has ended.
 type ToolResult struct {
 	ID     string
 	Failed bool
 	Text   string // the beginning of its output, unchanged
 }
 
-// ToolAsk says that a tool needs people's permission, or that the agent asks them something by a tool. It waits for
+// ToolAsk means that a tool needs permission from people, or that the agent asks them something by a tool. It waits for
 // [Process.Answer]; meanwhile the turn's timeouts are paused.
 type ToolAsk struct {
 	ID    string // of the request
@@ -72,25 +72,25 @@ type ToolAsk struct {
 	Mode  string          // current permission mode
 }
 
-// ToolAskEnd says that a [ToolAsk] needs no answer any more.
+// ToolAskEnd means that a [ToolAsk] needs no answer any more.
 type ToolAskEnd struct{ ID string }
 
-// ToolAllowed says that a [ToolAsk] was answered: this tool use continues.
+// ToolAllowed means that a [ToolAsk] was answered: this tool use continues.
 type ToolAllowed struct{ ID, Name string }
 
-// ToolDenied says that a [ToolAsk] was answered: this tool use was refused.
+// ToolDenied means that a [ToolAsk] was answered: this tool use was refused.
 type ToolDenied struct{ ID, Name string }
 
-// Steered says that the agent reads a message that was handed to the turn; see [Process.Steer].
+// Steered means that the agent reads a message that was passed to the turn; see [Process.Steer].
 type Steered struct{ ID string }
 
-// Retrying says that the model's API failed and is called again after Delay.
+// Retrying means that the model's API failed and is called again after Delay.
 type Retrying struct {
 	Delay   time.Duration
 	Failure Failure
 }
 
-// Compacting says that the CLI is summarizing its session to make room.
+// Compacting means that the CLI is summarizing its session to make room.
 type Compacting struct{}
 
 // Result ends a turn.
@@ -103,8 +103,8 @@ type Result struct {
 	Window  int64    // its context window, in tokens
 	Usage   Usage
 	CostUSD float64 // of this turn
-	Held    int64   // tokens that the session holds now, by the last call of the model; 0 = not known
-	Message string  // id of the last message of the model, which its transcript has, too; empty = there was none
+	Held    int64   // tokens now in the session, from the last model call; 0 = unknown
+	Message string  // ID of the model's last message, which is also in its transcript; empty = there was none
 
 	total Usage // of all models since the start of the process
 	// ofTurn is the cost of the turn in USD, as the CLI reports it; nil = it reports only a total. The total of 2.1.330
@@ -135,7 +135,7 @@ func (Retrying) event()    {}
 func (Compacting) event()  {}
 func (Result) event()      {}
 
-// Failure says why a turn failed; empty = it did not.
+// Failure is why a turn failed; empty = it did not.
 type Failure string
 
 // The failures. Users see a different text for each.
@@ -162,7 +162,7 @@ var (
 	ErrTurnEnd = errors.New("the turn took too long")
 )
 
-// ExitError says that the CLI ended before the turn did.
+// ExitError means that the CLI ended before the turn did.
 type ExitError struct {
 	Err    error  // how the process ended
 	Stderr string // the end of its output there; for operators
@@ -177,7 +177,7 @@ func (e *ExitError) Error() string {
 
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// LostCause says why a session cannot be resumed.
+// LostCause is why a session cannot be resumed.
 type LostCause string
 
 // The causes of a lost session.
@@ -192,7 +192,7 @@ const (
 	LostTooLong   LostCause = "too long for the model"
 )
 
-// LostError says that a session cannot be resumed; the conversation continues in another one.
+// LostError means that a session cannot be resumed; the conversation continues in another one.
 type LostError struct {
 	Session string
 	Cause   LostCause

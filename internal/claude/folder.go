@@ -12,8 +12,8 @@ import (
 	"slices"
 )
 
-// The variables for the folders of the CLI's state and of its login. The CLI updates the login in place and uses lock
-// files beside it, so all processes can share one login, whichever of them renews it.
+// The variables for the folders of the CLI's state and of its login. The CLI updates the login in place with lock files
+// beside it, so all processes can share one login, whichever of them renews it.
 const (
 	stateVariable = "CLAUDE_CONFIG_DIR"
 	loginVariable = "CLAUDE_SECURESTORAGE_CONFIG_DIR"
@@ -23,15 +23,15 @@ const (
 // project share one.
 const temporaryVariable = "CLAUDE_CODE_TMPDIR"
 
-// configured are the files and folders with which the machine's user configures the CLI. Everything else in its folder
-// is state.
+// configured are the files and folders that the machine's user may use to configure the CLI. Everything else in its
+// folder is state.
 var configured = []string{
 	"CLAUDE.md", "settings.json", "keybindings.json", "agents", "commands", "hooks", "output-styles", "plugins",
 	"rules", "skills",
 	"themes", "workflows",
 }
 
-// ofProject are the keys of a project in .claude.json that hold decisions of the machine's user. All other keys come
+// ofProject are the keys of a project in .claude.json that contain decisions of the machine's user. All other keys come
 // from the project's sessions.
 var ofProject = []string{
 	"allowedTools", "disabledMcpjsonServers", "disabledMcpServers", "enabledMcpjsonServers", "enabledMcpServers",
@@ -41,7 +41,7 @@ var ofProject = []string{
 
 // folder is where the agents of one chat keep their state.
 type folder struct {
-	path      string // empty = they share that of the machine's user
+	path      string // empty = shared with the machine's user
 	machine   string // the folder in which the machine's user configures the CLI
 	decisions string // the file with that user's account, MCP servers and decisions about projects
 }
@@ -59,13 +59,13 @@ func newFolder(path string, env environment) folder {
 func (f folder) setVariables(env environment, isolated bool) {
 	login := f.path
 	if !isolated {
-		login = cmp.Or(env[loginVariable], env[stateVariable]) // empty = the CLI's default place
+		login = cmp.Or(env[loginVariable], env[stateVariable]) // empty = the CLI's default
 	}
 	env[stateVariable], env[loginVariable] = f.path, login
 	env[temporaryVariable] = filepath.Join(f.path, "tmp")
 }
 
-// prepare makes the folder. Unless it is isolated, it gets the configuration of the machine's user.
+// prepare creates the folder. Unless it is isolated, it gets the configuration of the machine's user.
 func (f folder) prepare(isolated bool) error {
 	if err := os.MkdirAll(filepath.Join(f.path, "tmp"), 0o700); err != nil || isolated {
 		return err
@@ -97,8 +97,8 @@ func link(target, path string) error {
 	return os.Symlink(target, path)
 }
 
-// copyDecisions copies the decisions of the machine's user, but nothing that comes from sessions. A file that does not
-// exist, or that the CLI could not read either, changes nothing.
+// copyDecisions copies the decisions of the machine's user, but nothing that comes from sessions. A missing file, or
+// one that the CLI could not read either, changes nothing.
 func copyDecisions(from, to string) error {
 	data, err := os.ReadFile(from)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -108,7 +108,7 @@ func copyDecisions(from, to string) error {
 	}
 	var all map[string]json.RawMessage
 	var projects map[string]map[string]json.RawMessage
-	// The CLI ignores a file that it cannot read, so no decision would count there either.
+	// The CLI ignores a file that it cannot read, so no decision in it would apply either.
 	if json.Unmarshal(data, &all) != nil || all == nil {
 		return nil
 	}
@@ -128,7 +128,7 @@ func copyDecisions(from, to string) error {
 	return replaceFile(to, encode(all))
 }
 
-// replaceFile writes a file that only its owner may read, unless it has this content already. The rename makes the
+// replaceFile writes a file that only its owner may read, unless it already has this content. The rename makes the
 // change atomic, since running agents read the file.
 func replaceFile(path string, data []byte) error {
 	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, data) {

@@ -19,7 +19,7 @@ const (
 // settingSources are the places from which the CLI can read settings.
 var settingSources = []string{"user", "project", "local"}
 
-// checkPolicy reports all mistakes at once, so that a configuration needs one correction and not several.
+// checkPolicy reports all mistakes at once, so that a configuration needs only one correction.
 func (c Config) checkPolicy() error {
 	var errs []error
 	for _, s := range c.SettingSources {
@@ -66,7 +66,7 @@ func (c Config) StateDir() string {
 	return c.State
 }
 
-// Prepare writes settings that cannot be passed as arguments. It is called before the first agent starts.
+// Prepare writes settings that cannot be passed as arguments. It must be called before the first agent starts.
 func (c Config) Prepare() error {
 	if c.Folder != nil && c.StateDir() == "" {
 		return configtype.Mistakef("[claude] config_dir：没有存放各个聊天设置的文件夹",

@@ -13,14 +13,14 @@ import (
 type idleProcesses struct {
 	keepAlive time.Duration // how long a process waits for its chat's next message; 0 = not at all
 	ahead     time.Duration // how long one that was started ahead of a turn waits for it
-	unasked   time.Duration // how long one may do something unasked
+	unasked   time.Duration // how long a process may work unasked
 	processes *processes
 	tasks     sync.WaitGroup // processes that are ending
 
-	mu       sync.Mutex // is locked before that of processes
+	mu       sync.Mutex // locked before that of processes
 	list     idleList
 	ending   map[string]*Process      // by owner
-	turns    map[string]int           // that have a process or are getting one, by owner
+	turns    map[string]int           // owners that have a process or are getting one
 	starting map[string]chan struct{} // closed when a process has been started ahead of its owner's turn, by owner
 	closed   bool
 }
@@ -56,7 +56,7 @@ func (ip *idleProcesses) holds(owner string) bool {
 	return ip.turns[owner] > 0 || ip.starting[owner] != nil || ip.list.indexOf(owner) >= 0
 }
 
-// noteActivity records that owner's chat is active, so that its process is among the last to be ended for others.
+// noteActivity records activity in owner's chat, which makes its process one of the last to be ended for others.
 func (ip *idleProcesses) noteActivity(owner string, now time.Time) {
 	ip.mu.Lock()
 	defer ip.mu.Unlock()
@@ -66,7 +66,7 @@ func (ip *idleProcesses) noteActivity(owner string, now time.Time) {
 }
 
 // reuse counts a new running turn and returns owner's idle process, if it fits. unfit are owner's processes that do not
-// fit or are ending: they must have ended before another is started. It waits for a process that is being started
+// fit or are ending: they must have ended before another one starts. reuse waits for a process that is being started
 // ahead. The caller calls leave when the turn has no process any more.
 func (ip *idleProcesses) reuse(ctx context.Context, owner string, spec Spec) (p *Process, unfit []*Process, err error) {
 	ip.mu.Lock()
@@ -101,7 +101,7 @@ func (ip *idleProcesses) reuse(ctx context.Context, owner string, spec Spec) (p 
 	return nil, unfit, nil
 }
 
-// reuseWoken is reuse for the turn that owner's agent has begun by itself; nil = it has not.
+// reuseWoken is reuse for the turn that owner's agent started by itself; nil = there is none.
 func (ip *idleProcesses) reuseWoken(owner string) *Process {
 	ip.mu.Lock()
 	defer ip.mu.Unlock()
@@ -114,7 +114,7 @@ func (ip *idleProcesses) reuseWoken(owner string) *Process {
 	return ip.list.remove(i)
 }
 
-// state is what owner's idle process does unasked.
+// state is the unasked work of owner's idle process.
 func (ip *idleProcesses) state(owner string) UnaskedState {
 	ip.mu.Lock()
 	defer ip.mu.Unlock()
@@ -139,7 +139,7 @@ func (ip *idleProcesses) leave(owner string) {
 	}
 }
 
-// fail is leave after a start that failed.
+// fail is leave after a failed start.
 func (ip *idleProcesses) fail(owner string) {
 	ip.mu.Lock()
 	defer ip.mu.Unlock()
@@ -166,8 +166,8 @@ func (ip *idleProcesses) reserve(owner string) (done func(), ok bool) {
 	}, true
 }
 
-// put returns a process after a turn. It becomes idle, or ends: also if it has yielded its slot and none is free. If
-// memory is tight, an idle process ends as well. put reports whether the process had yielded.
+// put returns a process after a turn. It becomes idle, or ends; it also ends if it has yielded its slot and none is
+// free. If memory is tight, an idle process ends as well. put reports whether the process had yielded.
 func (ip *idleProcesses) put(owner string, p *Process, tight bool) (yielded bool) {
 	ip.mu.Lock()
 	defer ip.mu.Unlock()
@@ -179,7 +179,7 @@ func (ip *idleProcesses) put(owner string, p *Process, tight bool) (yielded bool
 	}
 	if !p.alive() || !p.reusable() || ip.keepAlive == 0 || !ip.processes.hasSlot(p) {
 		p.out.unasked.setEndReason(EndMemory)
-		ip.retire(owner, p) // in the background: the turn is over, and nobody need wait for the process
+		ip.retire(owner, p) // in the background: the turn is over, and nobody needs to wait for the process
 		return yielded
 	}
 	ip.processes.countRunning(-1)
@@ -194,11 +194,10 @@ func (ip *idleProcesses) put(owner string, p *Process, tight bool) (yielded bool
 	return yielded
 }
 
-// aheadTime is how long a process that was started ahead of a turn waits for it, if nothing else is configured.
+// aheadTime is the default of how long a process that was started ahead of a turn waits for it.
 const aheadTime = time.Minute
 
-// adopt makes a process that has not served a turn yet that of owner, for that long, and reports whether it has: not if
-// owner has one.
+// adopt gives owner a process that has not served a turn yet, for that long. It returns false if owner already has one.
 func (ip *idleProcesses) adopt(owner string, p *Process, wait time.Duration) bool {
 	ip.mu.Lock()
 	defer ip.mu.Unlock()
@@ -210,7 +209,7 @@ func (ip *idleProcesses) adopt(owner string, p *Process, wait time.Duration) boo
 	return true
 }
 
-// insert makes a process idle for that long; then it ends for that reason. The caller holds mu.
+// insert makes a process idle for that long; then the process ends for that reason. The caller holds mu.
 func (ip *idleProcesses) insert(owner string, p *Process, wait time.Duration, why UnaskedEnd) {
 	it := &idle{owner: owner, p: p}
 	it.timer = time.AfterFunc(wait, func() {
@@ -223,7 +222,7 @@ func (ip *idleProcesses) insert(owner string, p *Process, wait time.Duration, wh
 	ip.list = append(ip.list, it)
 }
 
-// retireIdle ends the i-th idle process; why is told if it does something unasked. The caller holds mu.
+// retireIdle ends the i-th idle process; why is reported if it was working unasked. The caller holds mu.
 func (ip *idleProcesses) retireIdle(i int, why UnaskedEnd) (gone <-chan struct{}) {
 	owner := ip.list[i].owner
 	p := ip.list.remove(i)
@@ -280,10 +279,10 @@ func (ip *idleProcesses) evictUnasked() (gone <-chan struct{}) {
 	return ip.retireIdle(i, EndMemory)
 }
 
-// anyProcess is what each process is like.
+// anyProcess accepts every process.
 func anyProcess(*Process) bool { return true }
 
-// drop ends owner's idle process, if there is one that is like that, and waits for its end.
+// drop ends owner's idle process if like accepts it, and waits for its end.
 func (ip *idleProcesses) drop(owner string, why UnaskedEnd, like func(*Process) bool) {
 	ip.mu.Lock()
 	i := ip.list.indexOf(owner)
@@ -305,7 +304,7 @@ func (ip *idleProcesses) retireAll() {
 	}
 }
 
-// close forgets the idle processes, which [processes.close] ends, and keeps none any more.
+// close forgets the idle processes, which [processes.close] ends, and accepts no more.
 func (ip *idleProcesses) close() {
 	ip.mu.Lock()
 	defer ip.mu.Unlock()
@@ -333,9 +332,9 @@ func (l idleList) indexOf(owner string) int {
 // activePeriod is how long after a message the next one of the same chat is likely.
 const activePeriod = 10 * time.Second
 
-// leastUsed is the process that is ended if another needs its slot: one that was started ahead, else the one that has
-// waited longest among chats that are silent. If none is silent, it is the one whose chat was active least recently.
-// One that does something unasked is ended only if there is no other. -1 = there is none.
+// leastUsed is the process to end if another needs its slot: one that was started ahead, otherwise the one that has
+// waited longest among silent chats. If none is silent, it is the one whose chat was active least recently. A process
+// with unasked work is only chosen if there is no other. -1 = there is none.
 func (l idleList) leastUsed(now time.Time) int {
 	if i := slices.IndexFunc(l, func(it *idle) bool { return it.p.session.fresh }); i >= 0 {
 		return i

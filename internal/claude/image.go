@@ -22,28 +22,28 @@ type Image struct {
 	data []byte
 }
 
-// Bounds of images. The model sees an image only up to this size. And if a session holds an image that the API cannot
-// read, or too much data in images, the API refuses all later requests of the session. So each image is decoded and
-// scaled down.
+// Limits of images. The model sees an image only up to this size. If a session contains an image that the API cannot
+// read, or too much image data, the API refuses all later requests of the session. So each image is decoded and scaled
+// down.
 const (
 	imageSide   = 1568       // pixels of the longer side, as sent to the model
-	mostPixels  = 20_000_000 // of an image that is decoded as a whole; a GIF takes 2 bytes per pixel
+	mostPixels  = 20_000_000 // of an image decoded as a whole; a GIF takes 2 bytes per pixel
 	biggestFile = 20 << 20   // bytes of a file that is decoded
 	biggestPNG  = 1 << 20    // bytes of an image that is sent without loss
 	jpegQuality = 85         // of all other images
 )
 
-// ErrNoImage says that a file cannot be shown to the model as an image.
+// ErrNoImage means that a file cannot be shown to the model as an image.
 var ErrNoImage = errors.New("not a picture that can be shown")
 
-// ErrLargeImage says that an image has too many pixels to be decoded. It is an [ErrNoImage].
+// ErrLargeImage means that an image has too many pixels to be decoded. It is an [ErrNoImage].
 var ErrLargeImage = fmt.Errorf("%w: too many pixels", ErrNoImage)
 
 // decoding is held while an image is decoded: one at a time, to limit memory.
 var decoding = make(chan struct{}, 1)
 
-// NewImage reads a PNG, JPEG or GIF file, else it returns [ErrNoImage]. It uses 64 MB at most, whatever the file
-// claims; an image that would need more is refused.
+// NewImage decodes a PNG, JPEG or GIF file, otherwise it returns [ErrNoImage]. It uses 64 MB at most, whatever the file
+// claims; an image that would need more is rejected.
 func NewImage(file []byte) (Image, error) {
 	if len(file) > biggestFile {
 		return Image{}, fmt.Errorf("%w: %d bytes", ErrNoImage, len(file))
@@ -67,7 +67,7 @@ func NewImage(file []byte) (Image, error) {
 		return Image{}, fmt.Errorf("%w: %w", ErrNoImage, err)
 	}
 	switch {
-	// A small picture is passed on unchanged, since decoding has shown that it is whole.
+	// A small picture is passed on unchanged, since decoding has shown that it is intact.
 	case small && form == "jpeg" && len(file) <= biggestPNG:
 		return Image{"image/jpeg", file}, nil
 	case small && form == "png" && len(file) <= biggestPNG:
@@ -76,7 +76,7 @@ func NewImage(file []byte) (Image, error) {
 	return compressed(shrink(picture))
 }
 
-// decode decodes an image. A large one is scaled down while it is decoded: as a whole it would take too much memory.
+// decode decodes an image. A large one is scaled down while decoding: as a whole it would take too much memory.
 func decode(file []byte, form string, size image.Config, small bool) (image.Image, error) {
 	switch {
 	case form == "jpeg":
@@ -102,7 +102,7 @@ func shrink(picture image.Image) *image.RGBA {
 		return same
 	}
 	to := image.NewRGBA(image.Rect(0, 0, tw, th))
-	rows := image.NewRGBA(image.Rect(0, 0, w, h/th+1)) // that become one
+	rows := image.NewRGBA(image.Rect(0, 0, w, h/th+1)) // rows that become one
 	for y := range th {
 		top, end := y*h/th, max(y*h/th+1, (y+1)*h/th)
 		draw.Draw(rows, image.Rect(0, 0, w, end-top), picture, image.Pt(from.Min.X, from.Min.Y+top), draw.Src)
@@ -113,7 +113,7 @@ func shrink(picture image.Image) *image.RGBA {
 	return to
 }
 
-// mean reads whole rows of bytes; At for each pixel would allocate a colour each time.
+// mean reads whole rows of bytes; At for each pixel would allocate a color each time.
 func mean(from *image.RGBA, part image.Rectangle) color.RGBA {
 	var sum [4]int
 	for y := part.Min.Y; y < part.Max.Y; y++ {
@@ -134,7 +134,7 @@ type atMost struct {
 
 var errTooBig = errors.New("too big")
 
-// Write fails instead of growing, so that a picture that PNG cannot compress is given up early.
+// Write fails instead of growing, so that compressing a picture that does not suit PNG stops early.
 func (b *atMost) Write(p []byte) (int, error) {
 	if b.Len()+len(p) > b.bytes {
 		return 0, errTooBig

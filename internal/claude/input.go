@@ -25,7 +25,7 @@ func newInput(w io.WriteCloser) *input {
 	return in
 }
 
-// send queues one line. All lines are made here, because a malformed line would kill the process.
+// send queues one line. All lines are encoded here, because a malformed line would kill the process.
 func (in *input) send(v object) {
 	line, err := json.Marshal(v)
 	if err != nil {
@@ -48,11 +48,11 @@ func (in *input) close() {
 func (in *input) wakeWriter() {
 	select {
 	case in.wake <- struct{}{}:
-	default: // the writer is awake already
+	default: // the writer is already awake
 	}
 }
 
-// write ends when the input is closed, or when the process has ended: then writing fails.
+// write ends when the input is closed, or when the process has ended and writing fails.
 func (in *input) write() {
 	defer close(in.done)
 	defer in.w.Close() //nolint:errcheck // it fails only when the process has closed it before

@@ -4,10 +4,10 @@ import "github.com/google/uuid"
 
 type object map[string]any
 
-// sendPrompt sends a prompt: a text after images. id is its name in the transcript.
+// sendPrompt sends a prompt: a text after images. id is its ID in the transcript.
 func (in *input) sendPrompt(id, text string, images []Image) {
 	if len(text) > 0 && text[0] == '/' {
-		text = " " + text // else the CLI takes it for a slash command; it trims the space again
+		text = " " + text // otherwise the CLI would treat it as a slash command; it trims the space again
 	}
 	if len(images) == 0 {
 		in.sendUserMessage(id, text)
@@ -51,7 +51,7 @@ func (in *input) sendDecision(id string, v Decision) {
 	})
 }
 
-// unattended is what the agent reads if it asks between turns or at the end of one.
+// unattended tells the agent that nobody can be asked between turns or at the end of one.
 const unattended = "This needs a permission, and nobody is there who could be asked for it. Do not try it again or " +
 	"by other means. " +
 	"Tell the user what you wanted to do and why."

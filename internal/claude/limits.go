@@ -74,17 +74,17 @@ func (k *KeepAlive) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// errKeepAlive says what a time of keep_alive must be.
+// errKeepAlive describes valid values of keep_alive.
 var errKeepAlive = configtype.Mistakef(`不能是负数；也可以写 "auto"`, `must be 0 or more, or "auto"`)
 
-// longestIdle is how long a process waits for its chat's next message if nothing else is configured. It takes memory
-// that nothing else wants.
+// longestIdle is the default of how long a process waits for its chat's next message. It only uses memory that nothing
+// else needs.
 const longestIdle = 2 * time.Hour
 
-// usualIdle is the same where the free memory is not known.
+// usualIdle is the default if the free memory is unknown.
 const usualIdle = 5 * time.Minute
 
-// wait is the time itself.
+// wait is the duration itself.
 func (k KeepAlive) wait() time.Duration {
 	if k == AutoKeepAlive {
 		return longestIdle
@@ -101,19 +101,19 @@ const (
 	usualKept     = 8         // processes, if the memory is not known
 )
 
-// Reason is why a limit is what it is.
+// Reason is why a limit has its value.
 type Reason int
 
 // The reasons.
 const (
 	Configured      Reason = iota
-	ByCores                // so many turns are no burden for the cores
+	ByCores                // as many turns as the cores can handle
 	ByProcesses            // each turn needs a process
 	ByMemory               // the memory allows that many processes, or to keep them
-	ByUnknownMemory        // how much memory is free is not known: it is a usual value
+	ByUnknownMemory        // the free memory is unknown: a default
 )
 
-// Reasons are why the limits are what they are.
+// Reasons are why the limits have their values.
 type Reasons struct{ Turns, Processes, Idle Reason }
 
 // Limits are the maximum numbers of turns and processes.
@@ -126,16 +126,16 @@ type Limits struct {
 
 	Why Reasons
 
-	Cores int // from which the number of turns was computed; 0 = from none
-	// Memory was free when the number of processes was computed, in bytes; 0 = it was not computed from that.
+	Cores int // used to compute the number of turns; 0 = unused
+	// Memory was the free memory in bytes when the number of processes was computed; 0 = unused
 	Memory       int64
-	ControlGroup bool // the memory is that of a container or a service, and not the whole machine's
+	ControlGroup bool // the memory is that of a container or a service, not the whole machine's
 
 	machine *machine // nil = memory is not checked when a process starts
 	watched *machine // nil = memory is not checked while processes are idle
 }
 
-// Limits are the configured limits, or those that the machine allows.
+// Limits returns the configured limits, or those that the machine allows.
 func (c Config) Limits() Limits {
 	l := Limits{Turns: int(c.MaxTurns), Processes: int(c.MaxProcesses), Idle: c.KeepAlive.wait()}
 	if c.MaxTurns == Auto {
@@ -144,7 +144,7 @@ func (c Config) Limits() Limits {
 	}
 	m := &machine{c.Machine}
 	if c.MaxProcesses == Auto {
-		// Memory decides on the number of processes: one takes about 300 MB at its start (CLI 2.1.197).
+		// Memory determines the number of processes: one takes about 300 MB at its start (CLI 2.1.197).
 		if free, total, grouped, err := m.read(); err == nil {
 			l.machine, l.Memory, l.ControlGroup, l.Why.Processes = m, free, grouped, ByMemory
 			l.Processes = max(1, int((free-reserve(total))/processMemory))

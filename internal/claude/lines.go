@@ -43,7 +43,7 @@ type tailBuffer struct {
 	buf []byte
 }
 
-// Write keeps the end of the output: an error is explained in the last lines.
+// Write keeps the end of the output: errors are explained in the last lines.
 func (t *tailBuffer) Write(p []byte) (int, error) {
 	t.buf = append(t.buf, p...)
 	if over := len(t.buf) - t.max; over > 0 {

@@ -13,26 +13,25 @@ import (
 	"magpie/internal/claude/proctree"
 )
 
-// Dialog connects a login with the person who logs in.
+// Dialog connects a login with the user who logs in.
 type Dialog struct {
 	Link  func(url string) // called once, with the page that shows a code
 	Again func()           // the code was incomplete; another one is expected
 	Codes <-chan string    // codes as pasted; they are passed to the CLI and not stored
 }
 
-// Why a login failed. The CLI's own messages are not passed on: they could contain the code.
+// Causes of a failed login. The CLI's own messages are not passed on: they could contain the code.
 var (
 	ErrLoginRefused = errors.New("the account's service did not accept the code")
 	ErrLoginOffline = errors.New("the account's service cannot be reached")
 	errNoLink       = errors.New("the CLI ended without showing a link")
 )
 
-// LogIn logs the CLI in to an account, for a person who need not be at this machine. It is the account of owner's
-// agents, or of all agents unless each chat has its own login. It returns when the CLI has ended: nil after a
-// successful login, or the cause of ctx if that ended first. Nothing that the CLI shows after a code was pasted leaves
-// this function.
+// LogIn logs the CLI in to an account, for a user who need not be at this machine. It is the account of owner's agents,
+// or of all agents unless each chat has its own login. It returns when the CLI has ended: nil after a successful login,
+// or the cause of ctx if that ended first. Nothing that the CLI shows after a code was pasted leaves this function.
 //
-// Idle processes end afterwards: they may know only the old login.
+// Idle processes end afterwards: they may only know the old login.
 func (pl *Pool) LogIn(ctx context.Context, owner string, d Dialog) error {
 	if pl.cfg.ConfigDir != isolatedDir {
 		owner = backgroundOwner
@@ -79,7 +78,7 @@ func (a agent) logIn(ctx context.Context, d Dialog) error {
 		p.Close()
 	}()
 	err = l.runDialog(ctx)
-	p.Kill() // and everything that it has started
+	p.Kill() // and all its descendants
 	<-p.Exited()
 	_ = keys.Close() // ends read, even if another process still holds the terminal
 	for range l.shown {
@@ -123,7 +122,7 @@ func (l *login) read() {
 		if n > 0 {
 			l.shown <- string(buf[:n])
 		}
-		if err != nil { // the CLI and everything that it has started have ended
+		if err != nil { // the CLI and all its descendants have ended
 			return
 		}
 	}
@@ -143,7 +142,7 @@ func (l *login) runDialog(ctx context.Context) error {
 				}
 				continue
 			}
-			// A code counts only after the link was shown: whatever was sent before belongs to an earlier attempt.
+			// A code is accepted only after the link was shown: one sent earlier belongs to an earlier attempt.
 			if l.scan(text); l.linked {
 				codes = l.dialog.Codes
 			}
@@ -165,8 +164,8 @@ func (l *login) runDialog(ctx context.Context) error {
 	}
 }
 
-// drainTime is how long output is still read after the CLI has ended, if a process that it left behind keeps the
-// terminal open.
+// drainTime is how long output is read after the CLI has ended, if a process that it left behind keeps the terminal
+// open.
 const drainTime = 2 * time.Second
 
 var (
@@ -175,7 +174,7 @@ var (
 	noRoute  = regexp.MustCompile(`ENOTFOUND|EAI_AGAIN|ECONN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT`)
 )
 
-// maxScreen bounds how much output is kept, in bytes.
+// maxScreen limits how much output is kept, in bytes.
 const maxScreen = 16 << 10
 
 // scan looks for known messages in the output.
@@ -199,7 +198,7 @@ func (l *login) scan(text string) {
 // wholeCode matches text that may be typed in as a code: nothing that a terminal would interpret.
 var wholeCode = regexp.MustCompile(`^[!-~]{1,1000}$`)
 
-// mostCodes bounds how many codes are typed in. That many fit into the buffer of a terminal that nobody reads.
+// mostCodes limits how many codes are typed in. That many fit into the buffer of a terminal that nobody reads.
 const mostCodes = 3
 
 // paste types in a code.

@@ -18,14 +18,14 @@ type machine struct {
 	root fs.FS // nil = this machine's
 }
 
-// memory is how many bytes a program may still use, and how many there are in total: of the machine, or of the
-// container or service in which this program runs.
+// memory returns how many bytes a program may still use, and the total: of the machine, or of the container or service
+// in which this program runs.
 func (m *machine) memory() (free, total int64, err error) {
 	free, total, _, err = m.read()
 	return free, total, err
 }
 
-// read is memory; grouped = it is that of a container or service, which has less than the machine.
+// read is memory; grouped means a container or service with less memory than the machine.
 func (m *machine) read() (free, total int64, grouped bool, err error) {
 	root := m.root
 	if root == nil {

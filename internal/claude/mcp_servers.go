@@ -16,11 +16,11 @@ import (
 	"magpie/internal/configtype"
 )
 
-// MCPServers says which MCP servers agents get besides the program's own: those that the machine's user or the project
-// has configured.
+// MCPServers selects which MCP servers agents get besides the program's own: those that the machine's user or the
+// project has configured.
 type MCPServers []string
 
-// The values that are no list of names.
+// The special values.
 const (
 	allServers = "all"
 	noServers  = "none"
@@ -29,7 +29,7 @@ const (
 // MarshalText implements encoding.TextMarshaler.
 func (m MCPServers) MarshalText() ([]byte, error) { return []byte(strings.Join(m, ",")), nil }
 
-// UnmarshalText reads "all", "none", or names with commas between them.
+// UnmarshalText parses "all", "none", or names separated by commas.
 func (m *MCPServers) UnmarshalText(text []byte) error {
 	*m = MCPServers{}
 	for name := range strings.SplitSeq(string(text), ",") {
@@ -40,7 +40,7 @@ func (m *MCPServers) UnmarshalText(text []byte) error {
 	return m.check()
 }
 
-// check reports what is wrong with m.
+// check reports problems with m.
 func (m MCPServers) check() error {
 	if len(m) > 1 && (slices.Contains(m, allServers) || slices.Contains(m, noServers)) {
 		return configtype.Mistakef(`应为 "%s"、"%s"，或名字的列表`, `must be "%s", "%s", or a list of names`, allServers, noServers)
@@ -48,27 +48,27 @@ func (m MCPServers) check() error {
 	return nil
 }
 
-// picks reports whether a server is among them. One of the project's .mcp.json counts only when the machine's user has
-// approved it, or the configuration names it: the CLI itself would start it, and those of the folders above, without
-// asking (with -p; measured with 2.1.197 and 2.1.330, which do not obey disabledMcpjsonServers either), and everything
-// that can write to the project could have put it there. So the CLI runs with --strict-mcp-config.
+// picks reports whether m includes a server. One in the project's .mcp.json is included only if the machine's user has
+// approved it, or the configuration names it. The CLI itself would start it, and those of parent folders, without
+// asking (with -p; measured with 2.1.197 and 2.1.330, which do not obey disabledMcpjsonServers either), and anyone who
+// can write to the project could have put it there. So the CLI runs with --strict-mcp-config.
 func (m MCPServers) picks(name string, approved bool) bool {
 	return slices.Contains(m, name) || approved && slices.Contains(m, allServers)
 }
 
-// mcpFile is the file in a chat's folder with the servers of its agents. Their definitions may hold secrets, and
-// everybody on the machine may read arguments.
+// mcpFile is the file in a chat's folder with the servers of its agents. Their definitions may contain secrets, and
+// arguments are visible to everyone on the machine.
 const mcpFile = "mcp.json"
 
 // serverTimeout is how long a server may take to start, in milliseconds. With --mcp-config the first question of a
-// process waits for all servers that long (measured with 2.1.330), 30 seconds by default; one that does not answer
-// should not hold it up for that long.
+// process waits that long for all servers (measured with 2.1.330), 30 seconds by default, which is too long for a
+// server that does not respond.
 const serverTimeout = "MCP_TIMEOUT"
 
 // projectServers is the file in which a project configures servers.
 const projectServers = ".mcp.json"
 
-// serverSource is where servers are configured, and which of them their user has decided about.
+// serverSource is where servers are configured, and the user's decisions about them.
 type serverSource struct {
 	Servers  map[string]json.RawMessage `json:"mcpServers"`
 	Enabled  []string                   `json:"enabledMcpjsonServers"`
@@ -76,8 +76,8 @@ type serverSource struct {
 	Off      []string                   `json:"disabledMcpServers"`
 }
 
-// readSource reads a file of the machine's user or of a project. One that is not there configures nothing, and neither
-// does one that the CLI could not read either.
+// readSource reads a file of the machine's user or of a project. A missing file configures nothing, and neither does
+// one that the CLI could not read either.
 func readSource(path string, to any) error {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -89,9 +89,9 @@ func readSource(path string, to any) error {
 	return nil
 }
 
-// servers are the definitions of the servers that an agent gets which works in dir, by name: what the machine's user
-// has configured for this project goes before what the project has and that user has approved, and that before what
-// holds everywhere. What the project has besides comes last: it must not take the place of a server that is trusted.
+// servers returns the definitions, by name, of the servers for an agent that works in dir. The user's servers for this
+// project take precedence, then the project's approved servers, then the user's global ones. The project's other
+// servers come last: they must not replace a trusted server.
 func (a agent) servers(dir string) (map[string]json.RawMessage, error) {
 	found := map[string]json.RawMessage{}
 	if len(a.cfg.MCP) == 0 || slices.Contains(a.cfg.MCP, noServers) {
@@ -120,7 +120,7 @@ func (a agent) servers(dir string) (map[string]json.RawMessage, error) {
 	}
 	own := func(string) bool { return true }
 	approved := func(name string) bool { return slices.Contains(enabled, name) && !slices.Contains(disabled, name) }
-	take(project.Servers, func(string) bool { return false }) // those that the configuration names
+	take(project.Servers, func(string) bool { return false }) // those named in the configuration
 	take(user.Servers, own)
 	maps.DeleteFunc(project.Servers, func(name string, _ json.RawMessage) bool { return !approved(name) })
 	take(project.Servers, own)
@@ -135,7 +135,7 @@ func (a agent) prepareServers(spec Spec) (arguments []string, err error) {
 		return nil, nil
 	}
 	err = a.account.runAs(func() error {
-		found, _ := a.servers(spec.Dir) // the agent can answer without what cannot be read; the checks name it
+		found, _ := a.servers(spec.Dir) // the agent can work without a file that cannot be read; the checks report it
 		path := filepath.Join(a.folder.path, mcpFile)
 		if len(found) == 0 {
 			if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) {
@@ -159,8 +159,8 @@ func (a agent) prepareServers(spec Spec) (arguments []string, err error) {
 	return arguments, nil
 }
 
-// ServerNames lists the MCP servers, besides the program's own, that agents get which work in dir, and those of them
-// whose program is not on this machine.
+// ServerNames lists the MCP servers, besides the program's own, of agents that work in dir, and those of them whose
+// program is missing on this machine.
 func (c Config) ServerNames(dir string) (names, missing []string, err error) {
 	a, err := newAgent(c, "")
 	if err != nil {
@@ -181,7 +181,7 @@ func (c Config) ServerNames(dir string) (names, missing []string, err error) {
 	return names, missing, err
 }
 
-// ServerTool reads the name of a tool of an MCP server.
+// ServerTool parses the name of a tool of an MCP server.
 func ServerTool(name string) (server, tool string, ok bool) {
 	rest, ok := strings.CutPrefix(name, "mcp__")
 	if !ok {

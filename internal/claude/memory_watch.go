@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// memoryWatch ends idle processes when other programs need their memory. Processes that start look for themselves.
+// memoryWatch ends idle processes when other programs need their memory. Processes that start check by themselves.
 type memoryWatch struct {
 	limits Limits
 	spares *spares
 	idle   *idleProcesses
-	period time.Duration // how often it looks
+	period time.Duration // interval of the checks
 
 	mu     sync.Mutex
 	timer  *time.Timer // nil = nothing is idle
@@ -20,7 +20,7 @@ type memoryWatch struct {
 // memoryPeriod is how often the free memory is read while processes are idle.
 const memoryPeriod = 10 * time.Second
 
-// watch begins to look, as long as anything is idle.
+// watch starts checking, as long as there are idle processes.
 func (w *memoryWatch) watch() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -30,10 +30,10 @@ func (w *memoryWatch) watch() {
 	w.timer = time.AfterFunc(w.period, w.look)
 }
 
-// look ends one process if memory is tight: a spare one, else the least used idle one.
+// look ends one process if memory is tight: a spare one, otherwise the least used idle one.
 func (w *memoryWatch) look() {
 	w.mu.Lock()
-	w.timer = nil // what becomes idle from here on is watched anew
+	w.timer = nil // processes that become idle from here on start a new watch
 	w.mu.Unlock()
 	left := w.spares.count() > 0 || w.idle.stats().Idle > 0
 	if left && w.limits.scarce() && w.spares.evict(false) == nil {

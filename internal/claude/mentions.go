@@ -12,16 +12,16 @@ import (
 )
 
 // Without one of these variables, "@path" in a chat message makes the CLI read that file into the prompt, whatever the
-// permissions are. The second variable disables only that, but versions before about 2.1.330 do not know it. The first
-// one also disables other information for the model: since 2.1.330 the working folder, the tools that it can search
-// for, and that it is in plan mode.
+// permissions. The second variable disables only that, but versions before about 2.1.330 do not know it. The first one
+// also disables other information for the model: since 2.1.330 the working folder, the tools that it can search for,
+// and that it is in plan mode.
 const (
 	noAttachments = "CLAUDE_CODE_DISABLE_ATTACHMENTS"
 	noMentions    = "CLAUDE_CODE_DISABLE_FILE_MENTIONS"
 )
 
-// withoutMentions is e for a CLI that answers people: with [noMentions] in place of [noAttachments] if this CLI
-// certainly knows it.
+// withoutMentions returns e for a CLI that answers people: with [noMentions] instead of [noAttachments] if this CLI
+// certainly supports it.
 func (e environment) withoutMentions(command string) environment {
 	if knows, _ := knownPrograms.knows(command, noMentions); !knows {
 		return e
@@ -32,7 +32,7 @@ func (e environment) withoutMentions(command string) environment {
 	return e
 }
 
-// program identifies a version of a file. A CLI that is updated while this program runs is another program.
+// program identifies a version of a file. A CLI that is updated while this program runs is a different program.
 type program struct {
 	path    string
 	size    int64
@@ -45,7 +45,7 @@ type feature struct {
 	name string
 }
 
-// programs caches which programs know a feature, since the files are large.
+// programs caches which programs support a feature, since the files are large.
 type programs struct {
 	mu    sync.Mutex
 	known map[feature]bool
@@ -54,7 +54,7 @@ type programs struct {
 var knownPrograms = programs{known: map[feature]bool{}}
 
 // knows reports whether a command's program contains the name of a variable or an option, and whether that is certain.
-// It is not for a script that starts the CLI, or a file that cannot be read.
+// It is uncertain for a script that starts the CLI, or a file that cannot be read.
 func (ps *programs) knows(command, name string) (knows, sure bool) {
 	path, err := exec.LookPath(command)
 	if err == nil {
@@ -83,7 +83,7 @@ func (ps *programs) knows(command, name string) (knows, sure bool) {
 	return known, true
 }
 
-// isBinary reports whether a file is a binary and not a script.
+// isBinary reports whether a file is a binary, not a script.
 func isBinary(f io.ReaderAt) bool {
 	head := make([]byte, 2)
 	_, err := f.ReadAt(head, 0)

@@ -19,14 +19,14 @@ var Aliases = []string{"opus", "sonnet", "haiku"}
 var modelName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,99}(\[[a-z0-9]{1,8}\])?$`)
 
 // modelID matches the IDs of Anthropic's models, of which there are two forms: "claude-opus-4-8", and the older
-// "claude-3-5-haiku". A date may follow, and what a cloud adds.
+// "claude-3-5-haiku". A date and a cloud's suffix may follow.
 var modelID = regexp.MustCompile(`\bclaude-(?:(\d{1,2})(?:-(\d{1,2}))?-)?([a-z]+)(?:-(\d{1,2}))?(?:-(\d{1,2}))?(?:[-@:[]|$)`)
 
-// ModelName is what people call a model, such as "Opus 4.8"; of a model that is not Anthropic's, its ID.
+// ModelName is the common name of a model, such as "Opus 4.8"; for a model that is not Anthropic's, its ID.
 func ModelName(id string) string {
 	m := modelID.FindStringSubmatch(id)
 	if m == nil {
-		id, _, _ = strings.Cut(id, "[") // what follows is the size of its window
+		id, _, _ = strings.Cut(id, "[") // the rest is the size of its window
 		return id
 	}
 	name := strings.ToUpper(m[3][:1]) + m[3][1:]
@@ -36,7 +36,7 @@ func ModelName(id string) string {
 	return strings.TrimSpace(name + " " + strings.Trim(m[4]+"."+m[5], "."))
 }
 
-// MayUse reports whether a chat may choose the model: one of [Config.Models], or any name when there are none.
+// MayUse reports whether a chat may choose the model: one of [Config.Models], or any name if there are none.
 func (c Config) MayUse(model string) bool {
 	if len(c.Models) > 0 {
 		return slices.Contains(c.Models, model)

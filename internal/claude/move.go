@@ -11,14 +11,14 @@ import (
 	"github.com/google/uuid"
 )
 
-// ofSession are patterns of the files that the CLI keeps for a session, below its folder. %s is the session's id.
+// ofSession are patterns of the CLI's files of a session, relative to its folder. %s is the session's ID.
 var ofSession = []string{
 	"projects/*/%s", "projects/*/%s.jsonl", "file-history/%s", "session-env/%s", "tasks/%s", "todos/%s*",
 }
 
 // MoveSessions moves sessions of a chat into the folder of its agents: from the CLI's folder of the machine's user, and
-// from the folder that the chat's agents used under an earlier name. Missing files are no error. An interrupted move
-// can be repeated as long as no agent of the chat was started. None may be running.
+// from the folder that the chat's agents used under an earlier name. Missing files are not an error. An interrupted
+// move can be repeated as long as no agent of the chat was started. None may be running.
 func (c Config) MoveSessions(owner string, sessions []string) error {
 	a, err := c.agentOf(owner)
 	if err != nil {
@@ -47,8 +47,8 @@ func (c Config) MoveSessions(owner string, sessions []string) error {
 	return nil
 }
 
-// moveAll moves every file of the sessions. The files of a session are found by patterns, because the
-// CLI keeps those of subagents beside the transcript.
+// moveAll moves every file of the sessions. Patterns find the files of a session, because the CLI keeps those of
+// subagents beside the transcript.
 func moveAll(from, to string, sessions []string) error {
 	tree := os.DirFS(from)
 	for _, id := range sessions {
@@ -75,7 +75,7 @@ func move(from, to string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(to); err != nil { // of an earlier try
+	if err := os.RemoveAll(to); err != nil { // left by an earlier attempt
 		return err
 	}
 	err := os.Rename(from, to)

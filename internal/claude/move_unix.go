@@ -4,5 +4,5 @@ package claude
 
 import "syscall"
 
-// errOtherDisk says that a name on another disk cannot be given to a file.
+// errOtherDisk means that a file cannot be renamed to another disk.
 const errOtherDisk = syscall.EXDEV

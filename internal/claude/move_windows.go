@@ -2,5 +2,5 @@ package claude
 
 import "golang.org/x/sys/windows"
 
-// errOtherDisk says that a name on another disk cannot be given to a file.
+// errOtherDisk means that a file cannot be renamed to another disk.
 const errOtherDisk = windows.ERROR_NOT_SAME_DEVICE

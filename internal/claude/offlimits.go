@@ -22,15 +22,15 @@ var stateOfMachine = []string{
 // secretsOfChat are the secrets in a chat's folder.
 var secretsOfChat = []string{".claude.json", ".credentials.json", "backups", mcpFile, mcpFile + ".new"}
 
-// memoriesOfChat are where the CLI writes memories without asking. The bridge has a Memory of its own.
+// memoriesOfChat are where the CLI writes memories without asking. The bridge has its own Memory.
 var memoriesOfChat = []string{"projects/*/memory", "agent-memory"}
 
-// askRules are for commands that the CLI takes for harmless whatever files they read, so that its own path rules do not
+// askRules are for commands that the CLI considers harmless whatever files they read, so that its own path rules do not
 // apply to them.
 var askRules = []string{"Bash(du *)", "Bash(wc *--files0*)"}
 
-// bashAskRules are the ask rules for Bash: askRules, or every command with a CLI that is older than [noMentions]. That
-// CLI takes a harmless command for harmless whatever file is its input (cat < FILE), and removes the input before it
+// bashAskRules are the ask rules for Bash: askRules, or every command with a CLI older than [noMentions]. That CLI
+// considers a harmless command harmless whatever file is its input (cat < FILE), and removes the input before it
 // evaluates any rule.
 func bashAskRules(command string) []string {
 	if knows, sure := knownPrograms.knows(command, noMentions); sure && !knows {
@@ -142,8 +142,8 @@ func namesExcept(names []string) (list []string) {
 	return list
 }
 
-// charExcept is a pattern for one character that is none of these, in either case. The CLI's patterns have no negation.
-// No range may end with a slash, which no name contains.
+// charExcept is a pattern for any character except these, in either case. The CLI's patterns have no negation. No range
+// may end with a slash, which no name contains.
 func charExcept(letters string) string {
 	var not []rune
 	for _, letter := range letters {
@@ -172,8 +172,8 @@ func charExcept(letters string) string {
 	return b.String()
 }
 
-// escapePattern makes a pattern of a path: characters with a meaning in patterns or rules become the wildcard for one
-// character.
+// escapePattern converts a path to a pattern: characters with a meaning in patterns or rules become the wildcard for
+// one character.
 func escapePattern(path string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune(`*?[]{}()\!#`, r) {

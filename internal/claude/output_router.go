@@ -6,7 +6,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// outputRouter passes the lines of a process to the turn that runs.
+// outputRouter passes the lines of a process to the running turn.
 type outputRouter struct {
 	in *input // of the process
 
@@ -15,7 +15,7 @@ type outputRouter struct {
 
 	mu   sync.Mutex
 	turn *run // nil between turns
-	// between turns: the process works on its own, since a background task has ended
+	// between turns: the process is working on its own after the end of a background task
 	busy      bool
 	responses map[string]chan<- gjson.Result // waiting callers, by request id
 
@@ -31,7 +31,7 @@ func newOutputRouter(in *input) *outputRouter {
 	}
 }
 
-// deliver passes a line to the caller that waits for it, or to the turn that runs.
+// deliver passes a line to the caller that waits for it, or to the running turn.
 func (h *outputRouter) deliver(line []byte) {
 	h.markReady()
 	if h.deliverResponse(line) || h.suggestions.handleLine(line) || h.unasked.handlePermissionLine(line) {
@@ -54,7 +54,7 @@ func (h *outputRouter) deliver(line []byte) {
 	}
 }
 
-// discardBetweenTurns handles output between turns that nobody reads: a subagent in the background may ask for a
+// discardBetweenTurns handles output between turns that nobody reads: a subagent in the background may ask for
 // permission, and waits forever without an answer. The caller holds mu.
 func (h *outputRouter) discardBetweenTurns(line []byte) {
 	if q, ok := toolAsk(line); ok {
@@ -69,7 +69,7 @@ func (h *outputRouter) discardBetweenTurns(line []byte) {
 	}
 }
 
-// awaitResponse has the response to a request sent to the channel, which must have room for it.
+// awaitResponse sends the response to a request to the channel, which must have room for it.
 func (h *outputRouter) awaitResponse(id string, to chan<- gjson.Result) (forget func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -81,7 +81,7 @@ func (h *outputRouter) awaitResponse(id string, to chan<- gjson.Result) (forget 
 	}
 }
 
-// deliverResponse delivers a line if it is a response for which a caller waits.
+// deliverResponse delivers a line if it is a response that a caller waits for.
 func (h *outputRouter) deliverResponse(line []byte) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -98,22 +98,22 @@ func (h *outputRouter) deliverResponse(line []byte) bool {
 	return ok
 }
 
-// isBusy reports whether the process works on its own between turns.
+// isBusy reports whether the process is working on its own between turns.
 func (h *outputRouter) isBusy() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.busy
 }
 
-// currentRun is the turn that runs; nil between turns.
+// currentRun is the running turn; nil between turns.
 func (h *outputRouter) currentRun() *run {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.turn
 }
 
-// attach and detach bracket a turn; output that comes outside of them belongs to no caller. attach returns what the
-// agent has said by itself before, if it has begun a turn.
+// attach and detach bracket a turn; output outside of them belongs to no caller. attach returns the earlier output of a
+// turn that the agent started by itself.
 func (h *outputRouter) attach(r *run) (backlog [][]byte, woken bool) {
 	h.suggestions.turnStarted()
 	h.mu.Lock()
@@ -122,7 +122,7 @@ func (h *outputRouter) attach(r *run) (backlog [][]byte, woken bool) {
 	return h.unasked.attach()
 }
 
-// Closing done outside of the lock: whoever waits for it may call back at once.
+// Close done outside of the lock: a waiter may call back at once.
 func (h *outputRouter) detach(r *run) {
 	h.mu.Lock()
 	h.turn = nil

@@ -26,7 +26,7 @@ type Rule struct{ Tool, Content string }
 type Decision struct {
 	Allow bool
 	Input json.RawMessage // the input for an allowed tool
-	Why   string          // the reason that the agent reads when the tool is refused
+	Why   string          // the reason that tells the agent why the tool was refused
 }
 
 // toolAsk parses a permission request, if the line is one.
@@ -42,7 +42,7 @@ func toolAsk(line []byte) (ToolAsk, bool) {
 	}
 	for _, s := range q.Get("permission_suggestions").Array() {
 		if s.Get("type").String() != "addRules" || s.Get("behavior").String() != "allow" {
-			continue // for example a change of the mode, which allows more than was asked for
+			continue // for example a change of the mode, which allows more than requested
 		}
 		for _, r := range s.Get("rules").Array() {
 			ask.Rules = append(ask.Rules, Rule{r.Get("toolName").String(), r.Get("ruleContent").String()})
@@ -51,7 +51,7 @@ func toolAsk(line []byte) (ToolAsk, bool) {
 	return ask, true
 }
 
-// withPlan restores a missing plan in a request. If there is no plan file, 2.1.330 removes the plan from the input, and
+// withPlan restores a missing plan in a request. Without a plan file, 2.1.330 removes the plan from the input, so that
 // people would see none; called is the input of the agent's tool call.
 func withPlan(asked, called json.RawMessage) json.RawMessage {
 	if gjson.GetBytes(asked, "plan").Exists() || !gjson.GetBytes(called, "plan").Exists() {
@@ -60,7 +60,7 @@ func withPlan(asked, called json.RawMessage) json.RawMessage {
 	return called
 }
 
-// cancelRequest returns the id of the permission request that the CLI has withdrawn, if the line says so.
+// cancelRequest returns the ID of the permission request that the CLI withdraws by this line, if it does.
 func cancelRequest(line []byte) (id string, ok bool) {
 	if gjson.GetBytes(line, "type").String() != "control_cancel_request" {
 		return "", false
@@ -68,7 +68,7 @@ func cancelRequest(line []byte) (id string, ok bool) {
 	return gjson.GetBytes(line, "request_id").String(), true
 }
 
-// openAsks are the permission requests of a run that wait for an answer.
+// openAsks are the unanswered permission requests of a run.
 type openAsks struct {
 	signal chan struct{} // a request was answered
 
@@ -118,7 +118,7 @@ func (a *openAsks) notify(ev Event) {
 	}
 }
 
-// withdrawAll hands out each event once; the caller emits them in the order in which they were answered.
+// withdrawAll returns each event once, in the order in which the requests were answered.
 func (a *openAsks) withdrawAll() []Event {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -133,8 +133,8 @@ func (a *openAsks) any() bool {
 	return len(a.open) > 0
 }
 
-// Answer answers a [ToolAsk] of the turn that runs. It returns false, and does nothing, if the request was answered or
-// withdrawn before. It may be called at any time, also while an event is being handled.
+// Answer answers a [ToolAsk] of the running turn. It returns false and does nothing if the request was already answered
+// or withdrawn. It may be called at any time, even while an event is being handled.
 func (p *Process) Answer(id string, v Decision) bool {
 	r := p.out.currentRun()
 	if r == nil {
@@ -149,14 +149,14 @@ func (p *Process) Answer(id string, v Decision) bool {
 	} else {
 		r.asks.notify(ToolDenied{ID: q.Use, Name: q.Name})
 	}
-	p.in.sendDecision(id, v) // last: the run must know of the decision before the process can act on it
+	p.in.sendDecision(id, v) // last: the run must know the decision before the process can act on it
 	return true
 }
 
 // permissionMode is the mode that a process has reported; empty = none.
 type permissionMode string
 
-// restore sets the mode that is wanted again: an approved plan, or the agent itself, may have changed it.
+// restore sets the wanted mode again: an approved plan, or the agent itself, may have changed it.
 func (m permissionMode) restore(in *input, wanted string) {
 	if m != "" && string(m) != wanted && wanted != "" {
 		in.setMode(wanted)

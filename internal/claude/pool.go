@@ -12,7 +12,7 @@ import (
 )
 
 // Pool owns the processes of all chats: at most one per chat, and never more than the limits allow. After a turn a
-// chat's process stays for a while, in case the next message comes soon; when others need its slot it is ended.
+// chat's process stays for a while for the next message; if others need its slot it is ended.
 type Pool struct {
 	cfg          Config
 	limits       Limits
@@ -31,7 +31,7 @@ type Pool struct {
 type PoolStats struct {
 	Running int // processes that serve a turn or are ending
 	Idle    int // processes that wait for their chat's next message
-	Spare   int // processes that were started ahead and have no chat yet
+	Spare   int // processes started ahead that have no chat yet
 	Waiting int // turns that wait for a slot
 	Yielded int // processes that have returned their slots; see [Pool.Yield]
 	Started int // processes started since the pool was created
@@ -44,7 +44,7 @@ func (pl *Pool) Stats() PoolStats {
 	return s
 }
 
-// ErrClosed says that the pool has been closed.
+// ErrClosed means that the pool has been closed.
 var ErrClosed = errors.New("claude: pool closed")
 
 // NewPool returns a pool. It starts no process yet.
@@ -72,7 +72,7 @@ func NewPool(c Config) *Pool {
 // Config is the configuration of the pool's processes.
 func (pl *Pool) Config() Config { return pl.cfg }
 
-// Ahead gives the processes that are started before anybody asks for them.
+// Ahead returns the part of the pool that starts processes before they are requested.
 func (pl *Pool) Ahead() *Ahead { return pl.ahead }
 
 // Limits are the maximum numbers of turns and processes.
@@ -84,8 +84,8 @@ func (pl *Pool) HasIdle(owner, session string) bool { return pl.idle.has(owner, 
 // Holds reports whether owner has a turn, or a process that waits for one or is being started for it.
 func (pl *Pool) Holds(owner string) bool { return pl.idle.holds(owner) }
 
-// Acquire returns a process for one turn of owner: the idle one if it fits spec, else a new one. It waits for a free
-// slot. If the session to resume is missing or not what it was, it returns a [LostError], before it pays for a start.
+// Acquire returns a process for one turn of owner: the idle one if it fits spec, otherwise a new one. It waits for a
+// free slot. If the session to resume is missing or has changed, it returns a [LostError] before it pays for a start.
 // The caller must Release the process.
 func (pl *Pool) Acquire(ctx context.Context, owner string, spec Spec) (*Process, error) {
 	dir, err := realDir(spec.Dir)
@@ -108,15 +108,15 @@ func (pl *Pool) Acquire(ctx context.Context, owner string, spec Spec) (*Process,
 	return p, nil
 }
 
-// acquireTurn waits for the slot of a turn. Meanwhile the turn's process starts, if there is room for it beside those
-// of the turns that go first.
+// acquireTurn waits for the slot of a turn. Meanwhile it starts the turn's process, if there is room for it beside
+// those of earlier turns.
 func (pl *Pool) acquireTurn(ctx context.Context, owner string, spec Spec) error {
 	if pl.slots.tryAcquireTurn() {
 		return nil
 	}
 	var start sync.WaitGroup
 	start.Go(func() {
-		// what keeps it from starting, the turn finds out as well
+		// the turn meets the same error
 		_ = pl.ahead.start(ctx, owner, spec, pl.ahead.newWait(), pl.background.tryAcquireOf)
 	})
 	defer start.Wait()
@@ -143,8 +143,8 @@ func (pl *Pool) acquire(ctx context.Context, owner string, spec Spec) (*Process,
 	return p, err
 }
 
-// Yield returns the slots of a process whose turn waits for people: that may take long, and costs only memory. The turn
-// continues without slots later, since the person who has answered does not want to wait. To bound the memory, no more
+// Yield returns the slots of a process whose turn waits for people, which may take long and only costs memory. The turn
+// later continues without slots, since the person who has answered does not want to wait. To limit the memory, no more
 // turns may yield than may run; the others keep their slots.
 func (pl *Pool) Yield(p *Process) {
 	if pl.processes.yield(p, pl.limits.Turns) {
@@ -157,7 +157,7 @@ func (pl *Pool) Release(owner string, p *Process) {
 	p.out.markReady() // whatever it did, it must not delay the start of others
 	pl.background.noteActivity()
 	p.sendName()
-	// The turn's slot is released last: whoever gets it finds the process among the idle ones.
+	// The turn's slot is released last, so that the next turn finds the process among the idle ones.
 	if yielded := pl.idle.put(owner, p, pl.limits.scarce()); !yielded {
 		pl.slots.releaseTurn()
 	}
@@ -165,7 +165,7 @@ func (pl *Pool) Release(owner string, p *Process) {
 	pl.memory.watch()
 }
 
-// AcquireWoken is [Pool.Acquire] for the turn that owner's agent has begun by itself: the caller reads it with
+// AcquireWoken is [Pool.Acquire] for the turn that owner's agent started by itself, which the caller reads with
 // [Process.Follow]. The process is nil if there is no such turn any more.
 func (pl *Pool) AcquireWoken(ctx context.Context, owner string) (*Process, error) {
 	if err := pl.slots.acquireTurn(ctx); err != nil {
@@ -179,11 +179,11 @@ func (pl *Pool) AcquireWoken(ctx context.Context, owner string) (*Process, error
 	return p, nil
 }
 
-// Unasked is what owner's process does between turns.
+// Unasked is what owner's process is doing between turns.
 func (pl *Pool) Unasked(owner string) UnaskedState { return pl.idle.state(owner) }
 
-// DropUnfit ends owner's idle process if the next turn, with this spec, cannot take it. It waits for the end. One that
-// does something unasked stays until that turn comes.
+// DropUnfit ends owner's idle process if it does not fit the spec of the next turn, and waits for its end. A process
+// with unasked work stays until that turn comes.
 func (pl *Pool) DropUnfit(owner string, spec Spec) error {
 	dir, err := realDir(spec.Dir)
 	if err != nil {
@@ -194,14 +194,14 @@ func (pl *Pool) DropUnfit(owner string, spec Spec) error {
 	return nil
 }
 
-// Drop ends owner's idle process, if there is one: its chat starts a new session.
+// Drop ends owner's idle process, if any: its chat starts a new session.
 func (pl *Pool) Drop(owner string) { pl.idle.drop(owner, EndReplaced, anyProcess) }
 
-// Stop ends owner's idle process, if there is one, because somebody wants what it does unasked to end.
+// Stop ends owner's idle process, if any, because a user wants to stop its unasked work.
 func (pl *Pool) Stop(owner string) { pl.idle.drop(owner, EndStopped, anyProcess) }
 
-// Close ends all processes, with everything that they have started, and returns when they have ended, after three
-// seconds at most. A running turn is cut off.
+// Close ends all processes with their descendants, and returns when they have ended, after three seconds at most. A
+// running turn is cut off.
 func (pl *Pool) Close() {
 	pl.idle.close()
 	pl.memory.stop()
@@ -212,8 +212,8 @@ func (pl *Pool) Close() {
 	pl.spares.close()
 }
 
-// Sweep ends what an earlier run of this program, with this configuration, has left behind; see [proctree.Sweep]. It is
-// called before the first turn.
+// Sweep ends what an earlier run of this program with this configuration has left behind; see [proctree.Sweep]. It must
+// be called before the first turn.
 func Sweep(ctx context.Context, c Config) (killed int, err error) {
 	a, err := findAccount(c.User)
 	if err != nil {

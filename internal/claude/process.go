@@ -20,15 +20,15 @@ import (
 // Spec describes the process that a turn needs.
 type Spec struct {
 	Session string // the CLI's session id
-	Resume  bool   // the session exists; else it is created with this id
+	Resume  bool   // the session exists; otherwise it is created with this ID
 	Dir     string // working folder
 	Mode    string // permission mode
 	Model   string // empty = the configured one
 	Effort  string // empty = the configured one
-	Name    string // title under which a terminal lists the session; empty = none
+	Name    string // the session's title in a terminal's list; empty = none
 	// cost limit in USD; 0 = none. The CLI counts from its start, so a process with a limit serves one turn
 	Budget float64
-	Task   string // system prompt of a [Task]; if it is set, only Dir is used of the above
+	Task   string // system prompt of a [Task]; if it is set, of the above only Dir is used
 
 	// Known returns the prompts that were sent to the session to be resumed. It is called when a process has to be
 	// started; see [Transcripts.Verify]. It may be nil.
@@ -36,12 +36,12 @@ type Spec struct {
 
 	Files string // a folder besides Dir that the agent may read; empty = none
 
-	Suggest bool // the next question may be suggested; see [Process.OnSuggestion]
+	Suggest bool // suggest the next question; see [Process.OnSuggestion]
 
 	Kind string // of the chat, on which the tools depend
 
-	// Spare returns the spec of a process like this one that has no chat yet, and whose state is in the folder with that
-	// id. nil = none is started ahead; see [Ahead.TakeSpare].
+	// Spare returns the spec of a process like this one without a chat, with its state in the folder with that ID. nil
+	// = none is started ahead; see [Ahead.TakeSpare].
 	Spare func(folder string) Spec `json:"-"`
 
 	// Tools is called for every process that is started. It may be nil.
@@ -65,15 +65,14 @@ func (s Spec) combination() combination {
 	return combination{s.Dir, s.Mode, s.Model, s.Effort, s.Kind, s.Suggest}
 }
 
-// common is what of the spec is not of one chat only; it holds nothing of that chat.
+// common is the part of the spec that is not specific to one chat.
 func (s Spec) common() Spec {
 	return Spec{
 		Dir: s.Dir, Mode: s.Mode, Model: s.Model, Effort: s.Effort, Kind: s.Kind, Suggest: s.Suggest, Spare: s.Spare,
 	}
 }
 
-// unbound is the spec of a process that has no chat yet, and whose state is in the folder with that id. It has a
-// session of its own.
+// unbound is the spec of a process without a chat, with its state in the folder with that ID. It has its own session.
 func (s Spec) unbound(folder string) Spec {
 	own, spec := s.Spare(folder), s.common()
 	spec.Session, spec.Files, spec.Tools, spec.Spare = uuid.NewString(), own.Files, own.Tools, nil
@@ -95,31 +94,31 @@ type Process struct {
 
 	session sessionState
 	spoiled bool  // it has messages that no turn will read
-	logins  int64 // how often somebody had logged in when it was started
+	logins  int64 // the number of logins when it was started
 	meter   meter
 
 	slot       slotState // guarded by the mu of processes
 	lastActive time.Time // time of its chat's last message; while it is idle, guarded by the mu of idleProcesses
 }
 
-// sessionState is what is known of a process's session.
+// sessionState is the known state of a process's session.
 type sessionState struct {
-	sync    SyncState // what its transcript showed before the process was started
+	sync    SyncState // from its transcript, before the process was started
 	fresh   bool      // the process has not served a turn yet
-	unnamed bool      // it does not have its name yet
+	unnamed bool      // it has no name yet
 	mode    permissionMode
 }
 
-// slotState is what becomes of a process's slot.
+// slotState is the state of a process's slot.
 type slotState struct {
 	held    bool // the process has it
 	yielded bool // its turn has returned its slots
 }
 
-// stderrTail bounds how much of a process's error output is kept, in bytes.
+// stderrTail limits how much of a process's error output is kept, in bytes.
 const stderrTail = 8 << 10
 
-// waitDelay is how long processes that the CLI has started may keep our pipes open after its end.
+// waitDelay is how long descendants of the CLI may keep our pipes open after its end.
 const waitDelay = time.Second
 
 // An idle CLI ends within 50 ms after the end of its input, and after SIGTERM in any state. SIGTERM is the signal after
@@ -190,7 +189,7 @@ func (a agent) arguments(spec Spec) []string {
 		"--include-partial-messages", "--replay-user-messages", "--permission-prompt-tool", "stdio", a.settingsArgument(),
 		"--setting-sources=" + strings.Join(c.SettingSources, ","),
 		"--disallowedTools=" + strings.Join(disallowedTools, ","),
-		"--strict-mcp-config", // else servers from a project's own configuration would be started without asking
+		"--strict-mcp-config", // otherwise servers from a project's configuration would start without asking
 	}
 	if spec.Resume {
 		args = append(args, "--resume="+spec.Session)
@@ -221,33 +220,33 @@ func (a agent) arguments(spec Spec) []string {
 	return append(args, a.suggestArguments(spec)...)
 }
 
-// Fresh reports whether the process has not served a turn yet: it knows only what its session holds.
+// Fresh reports whether the process has not served a turn yet: it knows only the content of its session.
 func (p *Process) Fresh() bool { return p.session.fresh }
 
-// SyncState is what the transcript of a resumed session showed before the process was started.
+// SyncState is the state of the resumed session's transcript before the process was started.
 func (p *Process) SyncState() SyncState { return p.session.sync }
 
 // Dir is the process's working folder, without symbolic links.
 func (p *Process) Dir() string { return p.spec.Dir }
 
-// Session is the id of the process's session. It is another one than a turn has asked for if the process was started
+// Session is the ID of the process's session. It differs from the one requested by a turn if the process was started
 // ahead; see [Ahead.TakeSpare].
 func (p *Process) Session() string { return p.spec.Session }
 
-// fits reports whether the process can serve the next turn with this spec. A process that works on its own cannot: the
-// answer would be lost in its output.
+// fits reports whether the process can serve the next turn with this spec. A process that is working on its own cannot:
+// the answer would be lost in its output.
 func (p *Process) fits(spec Spec) bool {
 	return p.alive() && !p.out.isBusy() && p.spec.Budget == spec.Budget && p.reusable() && p.fitsSession(spec) &&
 		p.spec.Files == spec.Files && p.spec.combination() == spec.combination()
 }
 
-// fitsSession reports whether the process has the session that spec wants, or a new one in place of a new one.
+// fitsSession reports whether the process has the session that spec wants, or a new one if spec wants a new one.
 func (p *Process) fitsSession(spec Spec) bool {
 	return p.spec.Session == spec.Session || p.session.fresh && !p.spec.Resume && !spec.Resume
 }
 
-// sendName gives the session of a process that was started ahead its name. It comes after the first turn, which it must
-// not delay.
+// sendName names the session of a process that was started ahead. It comes after the first turn, which it must not
+// delay.
 func (p *Process) sendName() {
 	if p.session.unnamed {
 		p.session.unnamed = false
@@ -258,21 +257,21 @@ func (p *Process) sendName() {
 // reusable reports whether the process may serve another turn.
 func (p *Process) reusable() bool { return !p.spoiled && (p.session.fresh || p.spec.Budget == 0) }
 
-// Pid is its process id.
+// Pid is the process ID.
 func (p *Process) Pid() int { return p.child.Pid() }
 
-// alive reports whether the process has not ended, or its output was not read completely.
+// alive reports whether the process is running, or its output was not read completely.
 func (p *Process) alive() bool { return p.child.Alive() }
 
-// exitError says how the process ended.
+// exitError describes how the process ended.
 func (p *Process) exitError() error { return &ExitError{Err: p.child.Err(), Stderr: p.stderr.String()} }
 
 // close ends the process, and the tools that it left running. It closes the input, then terminates, then kills. It
-// takes three seconds at most, or less if ctx ends. Further callers wait for the first one.
+// takes at most three seconds, or less if ctx ends. Further callers wait for the first one.
 func (p *Process) close(ctx context.Context) {
 	p.ending.Do(func() {
-		// Descendants are listed first: after the death of their parent they can no longer be found by it
-		// (each Bash call of the CLI leads a session of its own, 2.1.197).
+		// Descendants are listed first: after the death of their parent they can no longer be found through it (each
+		// Bash call of the CLI leads its own session, 2.1.197).
 		var left []proctree.Descendant
 		if !p.child.Childless() {
 			left = p.child.Descendants()

@@ -7,12 +7,13 @@ import (
 	"time"
 )
 
-// processes starts processes, each in a slot of its own, and knows all that have not ended.
+// processes starts processes, each in its own slot, and tracks all that have not ended.
 type processes struct {
 	cfg   Config
 	slots *slots
 	tasks sync.WaitGroup // processes that are starting, or are ended by close
-	// logins is how often somebody has logged in: a process that was started before knows only the login of then
+	// logins is the number of logins so far: a process that was started before the last one only knows the earlier
+	// login
 	logins atomic.Int64
 
 	mu     sync.Mutex
@@ -28,7 +29,7 @@ func newProcesses(c Config, s *slots) *processes {
 // startLimit is how long a process without output delays the start of others.
 const startLimit = 15 * time.Second
 
-// unaskedLimit is the same for a process that is asked nothing. It is about as long as a start takes.
+// unaskedLimit is the same for a process without a prompt. It is about as long as a start takes.
 const unaskedLimit = time.Second
 
 // start starts a process of owner in the caller's slot, unless the pool was closed.
@@ -42,8 +43,7 @@ func (ps *processes) start(ctx context.Context, owner string, spec Spec) (*Proce
 	return ps.startAgent(ctx, spec, slot, startLimit, func() (agent, error) { return ps.cfg.agentOf(owner) })
 }
 
-// startUnasked is start for a process that nobody waits for, and which therefore says nothing: it starts only while
-// there is a core for it.
+// startUnasked is start for a process that nobody is waiting for: it starts only while there is a free core.
 func (ps *processes) startUnasked(ctx context.Context, spec Spec, of func() (agent, error)) (*Process, error) {
 	slot := ps.slots.starts.tryAcquireUnasked()
 	if slot == nil {
@@ -53,8 +53,8 @@ func (ps *processes) startUnasked(ctx context.Context, spec Spec, of func() (age
 	return ps.startAgent(ctx, spec, slot, unaskedLimit, of)
 }
 
-// startAgent starts a process of an agent. The caller has the slot of a process and that of its start, which is
-// released when the process has started, after limit at most.
+// startAgent starts a process of an agent. The caller holds a process slot and a start slot; the latter is released
+// when the process has started, after limit at most.
 func (ps *processes) startAgent(
 	ctx context.Context, spec Spec, slot *startSlot, limit time.Duration, of func() (agent, error),
 ) (p *Process, err error) {
@@ -77,7 +77,7 @@ func (ps *processes) startAgent(
 	return p, nil
 }
 
-// register records a process that has been started in a slot. After close it reports false, and the caller ends the
+// register records a process that has been started in a slot. After close it returns false, and the caller ends the
 // process.
 func (ps *processes) register(p *Process, slot *startSlot, limit time.Duration) bool {
 	ps.mu.Lock()
@@ -92,7 +92,7 @@ func (ps *processes) register(p *Process, slot *startSlot, limit time.Duration) 
 	return true
 }
 
-// awaitStart lets another process start after this one has.
+// awaitStart lets another process start after this one has started.
 func awaitStart(p *Process, slot *startSlot, limit time.Duration) {
 	defer slot.release()
 	t := time.NewTimer(limit)
@@ -113,7 +113,7 @@ func (ps *processes) terminate(ctx context.Context, p *Process) {
 	ps.releaseSlot(p)
 }
 
-// ofSession finds the process of a session, whatever it is doing; nil = none.
+// ofSession finds the process of a session in any state; nil = none.
 func (ps *processes) ofSession(session string) *Process {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -140,7 +140,7 @@ func (ps *processes) countRunning(more int) {
 }
 
 // yield releases the slot of a process whose turn waits for people, unless it has none any more or that many turns have
-// done so. It reports whether it has.
+// yielded. It reports whether it has.
 func (ps *processes) yield(p *Process, most int) bool {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -154,7 +154,7 @@ func (ps *processes) yield(p *Process, most int) bool {
 	return true
 }
 
-// endYield gives a process that has yielded a slot again, if one is free, and reports whether it had yielded.
+// endYield gives a yielded process a slot again if one is free, and reports whether it had yielded.
 func (ps *processes) endYield(p *Process) bool {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -190,7 +190,7 @@ func (ps *processes) releaseSlot(p *Process) {
 	}
 }
 
-// close ends all processes, with everything that they have started, and waits for their end. None starts any more.
+// close ends all processes with their descendants, and waits for their end. No more can start.
 func (ps *processes) close() {
 	ps.mu.Lock()
 	ps.closed = true

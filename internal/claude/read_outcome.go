@@ -16,14 +16,14 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Outcome is what a transcript says about one prompt.
+// Outcome is the content of a transcript about one prompt.
 //
 // The CLI writes a model's message when it is complete, about 50 ms later: the last moments of a killed CLI are
 // missing. So if Known and Acted are true, that is proven; if they are false, nothing is proven about a CLI that was
 // killed.
 //
-// A CLI whose bridge has died goes on alone. When it needs a permission then, it tells the model that it could not ask.
-// What the model does without it does not count as the outcome: people may still be asked when the turn goes on.
+// A CLI whose bridge has died continues alone. When it needs a permission then, it tells the model that it could not
+// ask. What the model does without it does not count as the outcome: people may still be asked when the turn continues.
 type Outcome struct {
 	Known bool // the prompt is in the transcript
 	Acted bool // a tool was called for it
@@ -34,13 +34,13 @@ type Outcome struct {
 	Failure Failure
 	Model   string // the last one that answered
 	Usage   Usage  // of the complete messages in the transcript
-	// those of the messages handed to the turn that the agent has read; see [Process.Steer]
+	// those of the messages passed to the turn that the agent has read; see [Process.Steer]
 	Steered []string
 }
 
-// ReadOutcome reads the outcome of the prompt with that id (see [Process.Run]) in a session that ran in the folder dir.
-// steered are the ids of the messages that were handed to its turn, in order.
-// A missing transcript gives an empty Outcome and no error. The session must not be running.
+// ReadOutcome reads the outcome of the prompt with that ID (see [Process.Run]) in a session that ran in the folder dir.
+// steered are the IDs of the messages that were passed to its turn, in order. A missing transcript gives an empty
+// Outcome and no error. The session must not be running.
 func (t Transcripts) ReadOutcome(dir, session, id string, steered ...string) (Outcome, error) {
 	return t.read(dir, session, func(f io.Reader) (Outcome, error) { return readOutcome(f, id, steered...) })
 }
@@ -97,9 +97,9 @@ func eachLine(f io.Reader, do func(line []byte) (more bool)) error {
 // outcomeReader follows one turn through a transcript.
 type outcomeReader struct {
 	id       string             // of the prompt
-	steers   []string           // ids of the messages that were handed to its turn, and were not found yet
+	steers   []string           // IDs of the messages passed to its turn that were not found yet
 	seen     map[uuid.UUID]bool // lines so far: compacting a session repeats the newest ones
-	group    string             // the CLI's id for everything that belongs to the prompt; known from its line on
+	group    string             // the CLI's ID for everything that belongs to the prompt; known from its line on
 	out      Outcome
 	blocks   []string
 	messages map[string]bool // model messages so far, by id
@@ -116,8 +116,8 @@ func newOutcomeReader(id string, steered ...string) *outcomeReader {
 	}
 }
 
-// line reads one record of the transcript. Records of subagents are side chains and belong to no
-// answer; a record that was written twice counts once.
+// line parses one record of the transcript. Records of subagents are side chains and belong to no answer; a record that
+// was written twice counts once.
 func (r *outcomeReader) line(line []byte) {
 	if !gjson.ValidBytes(line) {
 		r.truncatedLine(line)
@@ -139,7 +139,7 @@ func (r *outcomeReader) line(line []byte) {
 		r.seen[id] = true
 	}
 	switch {
-	// The answer of a prompt begins behind the prompt; records before it belong to earlier ones.
+	// The answer of a prompt follows it; earlier records belong to earlier prompts.
 	case !r.out.Known:
 		r.out.Known = kind == "user" && v.Get("uuid").String() == r.id
 		r.group = v.Get("promptId").String()
@@ -150,7 +150,7 @@ func (r *outcomeReader) line(line []byte) {
 	}
 }
 
-// truncatedLine handles a line that was cut by the end of the CLI, or by our limit. What it said is unknown.
+// truncatedLine handles a line that was cut by the end of the CLI, or by our limit. Its content is unknown.
 func (r *outcomeReader) truncatedLine(line []byte) {
 	if !r.out.Known {
 		return
@@ -159,8 +159,8 @@ func (r *outcomeReader) truncatedLine(line []byte) {
 	r.out.Acted = r.out.Acted || bytes.Contains(line, []byte(`"tool_use"`))
 }
 
-// assistant reads one line of a model message: there is one per content block, and each contains the stop reason of the
-// message.
+// assistant parses one line of a model message: there is one per content block, and each contains the stop reason of
+// the message.
 func (r *outcomeReader) assistant(v gjson.Result) {
 	msg := v.Get("message")
 	if msg.Get("model").String() == "<synthetic>" {
@@ -202,7 +202,7 @@ func (r *outcomeReader) count(u gjson.Result) {
 	r.out.Usage.CacheNew += u.Get("cache_creation_input_tokens").Int()
 }
 
-// recordedFailure classifies an error that the CLI wrote in place of an answer.
+// recordedFailure classifies an error that the CLI wrote instead of an answer.
 func recordedFailure(v gjson.Result) Failure {
 	if f := classifyText(v.Get("message.content.0.text").String()); f != FailUnknown {
 		return f
@@ -216,7 +216,7 @@ func recordedFailure(v gjson.Result) Failure {
 // interrupted is the beginning of the CLI's note about an interrupted turn.
 const interrupted = "[Request interrupted by user"
 
-// user reads input for the model: results of tools, notes of the CLI, or the next prompt.
+// user parses input for the model: results of tools, notes of the CLI, or the next prompt.
 func (r *outcomeReader) user(v gjson.Result) {
 	content := v.Get("message.content")
 	for _, block := range content.Array() {
@@ -236,7 +236,7 @@ func (r *outcomeReader) user(v gjson.Result) {
 	if strings.HasPrefix(content.Get("0.text").String(), interrupted) {
 		r.out.Failure = FailAborted
 	}
-	r.stop = "" // the model is to answer this
+	r.stop = "" // the model has to answer this
 }
 
 // couldNotAsk reports whether a tool was refused because the CLI's input had ended before anybody decided.
@@ -246,8 +246,8 @@ func couldNotAsk(result gjson.Result) bool {
 		cmp.Or(content.Get("0.text").String(), content.String()), "Tool permission request failed: ")
 }
 
-// steered notes that the agent reads a message that was handed to the turn, and reports whether it is one. Those that
-// it reads at the end of its answer, together, are one line with the id of the last one: they were sent in this order.
+// steered records that the agent reads a message that was passed to the turn, and reports whether it is one. Those that
+// it reads together at the end of its answer are one line with the ID of the last one: they were sent in this order.
 func (r *outcomeReader) steered(id string, together bool) bool {
 	if slices.Contains(r.out.Steered, id) { // it is recorded in both forms
 		return true
@@ -262,12 +262,12 @@ func (r *outcomeReader) steered(id string, together bool) bool {
 	}
 	r.out.Steered = append(r.out.Steered, r.steers[from:i+1]...)
 	r.steers = slices.Delete(slices.Clone(r.steers), from, i+1)
-	r.stop = "" // the model is to answer this
+	r.stop = "" // the model has to answer this
 	return true
 }
 
-// isNote reports whether a line with the role of the user was written by the CLI itself: a tool result, an
-// interruption, the end of a task in the background, or information for the model.
+// isNote reports whether a line with the user role was written by the CLI itself: a tool result, an interruption, the
+// end of a background task, or information for the model.
 func isNote(v gjson.Result) bool {
 	return v.Get("isMeta").Bool() || v.Get("origin.kind").String() == "task-notification" ||
 		v.Get("isCompactSummary").Bool() ||
@@ -275,7 +275,7 @@ func isNote(v gjson.Result) bool {
 		strings.HasPrefix(v.Get("message.content.0.text").String(), interrupted)
 }
 
-// outcome is what was found out.
+// outcome is the result.
 func (r *outcomeReader) outcome() Outcome {
 	switch r.stop {
 	case "end_turn", "stop_sequence", "max_tokens":

@@ -8,10 +8,10 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// ReadUnasked reads the outcome of what the agent has begun by itself at the end of a session that ran in the folder
-// dir, and that no turn has read. heard are the last messages of the model in the turns that have read such; see
-// [Result.Message]. What comes before a prompt was read by the turn of that prompt at the latest. If the agent has
-// begun several times, the outcome is that of all of them together.
+// ReadUnasked reads the outcome of the turns that the agent started by itself at the end of a session that ran in the
+// folder dir, and that nobody has read. heard are the IDs of the last model messages of such turns that were read; see
+// [Result.Message]. Anything before a prompt was read by the turn of that prompt at the latest. If there are several
+// unread turns, the outcome is that of all of them together.
 //
 // For a missing transcript, and for the session, see [Transcripts.ReadOutcome].
 func (t Transcripts) ReadUnasked(dir, session string, heard ...string) (Outcome, error) {
@@ -31,12 +31,12 @@ func readUnasked(f io.Reader, heard []string) (Outcome, error) {
 	return r.turn.outcome(), nil
 }
 
-// unaskedReader follows through a transcript what the agent begins by itself.
+// unaskedReader follows the turns that the agent starts by itself through a transcript.
 type unaskedReader struct {
 	heard []string
 	seen  map[uuid.UUID]bool // lines so far: compacting a session repeats the newest ones
-	group string             // promptId of the last line of the user's
-	turn  *outcomeReader     // what no turn has read; nil = nothing
+	group string             // promptId of the last user line
+	turn  *outcomeReader     // the unread turns; nil = none
 }
 
 func (r *unaskedReader) line(line []byte) {
@@ -63,7 +63,7 @@ func (r *unaskedReader) line(line []byte) {
 		if slices.Contains(r.heard, v.Get("message.id").String()) {
 			r.turn = nil
 		}
-	case group == r.group && group != "" || group == "" && isNote(v): // it belongs to what was begun before
+	case group == r.group && group != "" || group == "" && isNote(v): // it belongs to the turn that began before
 	default:
 		r.beginTurn(v, group)
 		return
@@ -73,7 +73,8 @@ func (r *unaskedReader) line(line []byte) {
 	}
 }
 
-// beginTurn takes up the first line of a turn. One that tells the agent of a task that has ended is nobody's prompt.
+// beginTurn handles the first line of a turn. A line that tells the agent about the end of a task is not a user's
+// prompt.
 func (r *unaskedReader) beginTurn(v gjson.Result, group string) {
 	r.group = group
 	switch {
@@ -83,6 +84,6 @@ func (r *unaskedReader) beginTurn(v gjson.Result, group string) {
 		r.turn = newOutcomeReader("")
 		r.turn.out.Known, r.turn.group = true, group
 	default:
-		r.turn.group, r.turn.stop = group, "" // the model is to answer this
+		r.turn.group, r.turn.stop = group, "" // the model has to answer this
 	}
 }

@@ -18,22 +18,21 @@ import (
 // [ToolAsk] must be answered: until then the agent waits, without a limit. When Run returns, nothing of the turn is
 // running any more.
 //
-// id is a UUID that the CLI writes into its transcript with the prompt; [Transcripts.ReadOutcome] finds the turn by it.
-// The CLI silently drops a prompt whose id its session contains already: Run would then wait until the silence timeout.
-// So an id is used once per session.
+// id is a UUID that the CLI writes into its transcript with the prompt; [Transcripts.ReadOutcome] uses it to find the
+// turn. The CLI silently drops a prompt whose ID is already in its session: Run would then wait until the silence
+// timeout. So an ID is used once per session.
 func (p *Process) Run(ctx context.Context, id, text string, images ...Image) iter.Seq2[Event, error] {
 	return p.runTurn(ctx, true, func() { p.in.sendPrompt(id, text, images) })
 }
 
-// Follow yields the events of the turn that the agent has begun by itself (see [Watcher]), as [Process.Run] does, from
+// Follow yields the events of the turn that the agent started by itself (see [Watcher]), as [Process.Run] does, from
 // its beginning on.
 func (p *Process) Follow(ctx context.Context) iter.Seq2[Event, error] {
 	return p.runTurn(ctx, false, nil)
 }
 
-// runTurn runs a turn that ask begins, and that takes messages while it runs if it is steerable. With a nil ask the
-// agent has begun it. If it has begun one although it is to be asked, that one goes first: it is part of this turn
-// then.
+// runTurn runs a turn that ask begins; if it is steerable it accepts messages while it runs. With a nil ask the agent
+// has started it. If the agent has started a turn although ask is set, that one goes first, as part of this turn.
 func (p *Process) runTurn(ctx context.Context, steerable bool, ask func()) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		r := &run{
@@ -60,7 +59,7 @@ func (p *Process) runTurn(ctx context.Context, steerable bool, ask func()) iter.
 			sendPrompt()
 		}
 		r.loop(ctx, backlog)
-		for _, q := range r.asks.abandon() { // of subagents in the background, which go on
+		for _, q := range r.asks.abandon() { // of subagents in the background, which continue
 			p.in.refuse(q)
 		}
 	}
@@ -95,13 +94,13 @@ type run struct {
 	stop  stopper
 
 	steers     steers
-	sendPrompt func()  // asks, when the turn that the agent has begun by itself has ended; nil = it was asked
-	held       *Result // after which the agent goes on with messages: the sum so far; nil = none
-	goes       bool    // it has gone on since
+	sendPrompt func()  // sends the prompt when the turn that the agent started by itself has ended; nil = it was sent
+	held       *Result // a result after which the agent continues with messages: the sum so far; nil = none
+	goes       bool    // it has continued since
 }
 
-// steerWait is how long the agent may take to go on after a result: messages that the user's hooks refuse are dropped
-// without a word.
+// steerWait is how long the agent may take to continue after a result: messages rejected by the user's hooks are
+// dropped silently.
 const steerWait = 15 * time.Second
 
 // loop runs until the turn or the process has ended.
@@ -122,7 +121,7 @@ func (r *run) loop(ctx context.Context, backlog [][]byte) {
 		}
 		select {
 		case line := <-r.lines:
-			r.emitDecisions() // a decision comes before what it has led to
+			r.emitDecisions() // a decision comes before its effects
 			result := r.handleLine(line)
 			if r.left {
 				r.stopped(context.Canceled)
@@ -181,7 +180,7 @@ func (r *run) sweepStopped() {
 	}
 }
 
-// abandoned ends the turn with its last result if the agent has not gone on with the messages that were handed to it.
+// abandoned ends the turn with its last result if the agent has not continued with the messages that were passed to it.
 func (r *run) abandoned() bool {
 	if r.held == nil || r.goes {
 		return false
@@ -200,12 +199,12 @@ func (r *run) exited() {
 		err = r.p.exitError()
 	}
 	if r.held != nil && (!r.emit(*r.held, nil) || r.stop.cause == nil && !r.goes) {
-		return // the answer is whole; what was not read is asked again
+		return // the answer is complete; unread messages are asked again
 	}
 	r.emit(nil, err)
 }
 
-// silenceLimit is the current silence timeout: a tool may run silently for long, the model may not.
+// silenceLimit is the current silence timeout: a tool may run silently for long, but the model may not.
 func (r *run) silenceLimit() time.Duration {
 	switch {
 	case len(r.open) > 0:
@@ -216,8 +215,8 @@ func (r *run) silenceLimit() time.Duration {
 	return r.p.timeouts.silence
 }
 
-// handlePermission handles a line by which the agent asks for a permission, or withdraws a request. It returns false if
-// the line is another one.
+// handlePermission handles a line by which the agent asks for a permission, or withdraws a request. It returns false
+// for any other line.
 func (r *run) handlePermission(line []byte) bool {
 	if id, ok := cancelRequest(line); ok {
 		if q, ok := r.asks.remove(id); ok {
@@ -290,14 +289,14 @@ func (r *run) handleLine(line []byte) (ended bool) {
 	return ended
 }
 
-// errInputClosed ends a process that does not accept input any more, mostly because it has ended already.
+// errInputClosed ends a process that does not accept input any more, usually because it has ended already.
 var errInputClosed = errors.New("claude does not read its input")
 
-// errUnauthorized stops a turn whose retries cannot succeed; it becomes a failed Result, and not an error.
+// errUnauthorized stops a turn whose retries cannot succeed; it becomes a failed Result, not an error.
 var errUnauthorized = errors.New("not logged in")
 
-// goesOn reports whether the agent goes on after a result, with messages that were handed to the turn: also after a
-// failure, unless the process cannot.
+// goesOn reports whether the agent continues after a result, with messages that were passed to the turn; it does so
+// even after a failure, unless the process cannot.
 func (r *run) goesOn(e Result) bool {
 	if e.Failure == FailSession || r.steers.turnEnded() {
 		return false
@@ -307,8 +306,8 @@ func (r *run) goesOn(e Result) bool {
 	return true
 }
 
-// stopped has the turn end. A process with messages that it has not read ends with it: after an interrupt it would
-// begin with them at once. So does one with something in the background, which is stopped as well.
+// stopped stops the turn. A process with unread messages ends with it: after an interrupt it would start on them at
+// once. So does a process with background work, which is stopped as well.
 func (r *run) stopped(cause error) {
 	unasked := r.p.Unasked().IsBusy()
 	if unasked {
@@ -330,13 +329,13 @@ func (r *run) turnResult(e Result) Result {
 	return e
 }
 
-// Timeouts of the steps of stopping, if nothing else is configured.
+// Default timeouts of the steps of stopping.
 const (
 	grace         = 2 * time.Second
 	shutdownGrace = 700 * time.Millisecond // at shutdown: three steps in less than three seconds
 )
 
-// stopper ends a turn by force: it interrupts, then signals, then kills everything that was started.
+// stopper ends a turn by force: it interrupts, then signals, then kills all descendants.
 type stopper struct {
 	p     *Process
 	cause error // why; nil = the turn is not being stopped

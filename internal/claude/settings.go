@@ -26,16 +26,16 @@ var imposedSettings = settings{
 	"autoMemoryEnabled": json.RawMessage("false"), "crossSessionInbound": json.RawMessage(`"refuse"`),
 }
 
-// disallowedTools are, first, those by which the agent would reach other sessions on this machine, of other chats or of
-// the operator's terminal: the CLI does not ask before it uses them. And second those by which it would wake up between
-// turns, when nobody reads its output; no variable disables these. A CLI that does not know a tool ignores its name.
+// disallowedTools are of two kinds. Some let the agent reach other sessions on this machine, of other chats or of the
+// operator's terminal, and the CLI uses them without asking. The others let it wake up between turns, when nobody reads
+// its output; no variable disables these. A CLI that does not know a tool ignores its name.
 var disallowedTools = []string{"ListAgents", "SendMessage", "Monitor", "ScheduleWakeup", "Workflow"}
 
 // loginSettings are the keys of [Config.Settings] that background tasks need.
 var loginSettings = []string{"apiKeyHelper", "env", "awsAuthRefresh", "awsCredentialExport"}
 
-// readSettings reads [Config.Settings], the JSON itself or the path of its file: nil if there are none. The CLI
-// silently ignores a file with a mistake, including its deny rules. So mistakes are found here.
+// readSettings reads [Config.Settings], the JSON itself or the path of its file; nil if empty. The CLI silently ignores
+// a file with a mistake, including its deny rules. So mistakes are detected here.
 func readSettings(text string) (settings, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -79,8 +79,8 @@ func jsonMistake(err error) error {
 	return configtype.Mistakef("读不出来", "it cannot be read")
 }
 
-// checkSetting reports what is wrong with one setting, as far as it matters for what agents may do. The CLI knows more
-// keys, and other versions know others.
+// checkSetting reports problems with one setting that affect what agents may do. The CLI has more keys, and other
+// versions have others.
 func checkSetting(key string, v gjson.Result) error {
 	switch key {
 	case "permissions":
@@ -96,7 +96,7 @@ func checkSetting(key string, v gjson.Result) error {
 			return configtype.Mistakef("%s：应为文字", "%s: must be a text", key)
 		}
 	case "cleanupPeriodDays", "crossSessionInbound", "useAutoModeDuringPlan", "autoMemoryEnabled":
-		// Two sources for one setting would hide which one counts.
+		// Two sources for one setting would hide which one applies.
 		return configtype.Mistakef("%s：由鹊桥设置", "%s: this is set by Magpie", key)
 	case "disableAllHooks", "includeCoAuthoredBy", "enableAllProjectMcpServers":
 		if !v.IsBool() {
@@ -118,8 +118,8 @@ func each(v gjson.Result, kind, inner func(gjson.Result) bool) bool {
 	return ok
 }
 
-// checkPermissions refuses keys that the CLI would ignore or that would bypass the bridge's own rules:
-// a setting without effect looks like protection and is none.
+// checkPermissions rejects keys that the CLI would ignore or that would bypass the bridge's own rules: a setting
+// without effect gives a false sense of protection.
 func checkPermissions(v gjson.Result) error {
 	if !v.IsObject() {
 		return configtype.Mistakef("permissions：应为对象", "permissions: must be an object")
@@ -155,7 +155,7 @@ func checkPermissions(v gjson.Result) error {
 	return errors.Join(errs...)
 }
 
-// isRule reports whether v names a tool, or a tool with a condition in brackets.
+// isRule reports whether v names a tool, or a tool with a condition in parentheses.
 func isRule(v gjson.Result) bool {
 	tool, rest, bracket := strings.Cut(v.String(), "(")
 	return isString(v) && tool != "" && !strings.ContainsAny(tool, " )") &&
@@ -170,7 +170,7 @@ func texts(v gjson.Result) (list []string) {
 	return list
 }
 
-// checkHooks checks the outer form only; what a hook does is its author's affair.
+// checkHooks only checks the outer form; the effect of a hook is up to its author.
 func checkHooks(v gjson.Result) error {
 	matchers := func(v gjson.Result) bool {
 		return v.IsObject() && each(v.Get("hooks"), gjson.Result.IsArray, func(h gjson.Result) bool {
@@ -186,8 +186,8 @@ func checkHooks(v gjson.Result) error {
 	return nil
 }
 
-// withImposed are s, the operator's settings, with those that cannot be changed, for the CLI command. With askAll the
-// agent asks before each use of a tool: an ask rule takes precedence over all allow rules, in each mode.
+// withImposed returns s, the operator's settings, with those that cannot be changed, for the CLI command. With askAll
+// the agent asks before each use of a tool: an ask rule takes precedence over all allow rules, in each mode.
 func (s settings) withImposed(command string, askAll bool) settings {
 	all := maps.Clone(imposedSettings)
 	for key, v := range s {
@@ -206,7 +206,7 @@ func (s settings) withImposed(command string, askAll bool) settings {
 	return all
 }
 
-// only are the settings with these keys.
+// only returns the settings with these keys.
 func (s settings) only(keys []string) settings {
 	some := settings{}
 	for _, key := range keys {
@@ -217,16 +217,16 @@ func (s settings) only(keys []string) settings {
 	return some
 }
 
-// setVariables sets variables to 1 in the environment that settings give the CLI: the settings of a project count
-// before the environment of the process, and could take them back.
+// setVariables sets variables to 1 in the environment that settings give the CLI: the settings of a project take
+// precedence over the environment of the process, and could reset them.
 func (s settings) setVariables(names ...string) {
 	var all map[string]json.RawMessage
 	if env := s["env"]; env != nil {
 		if err := json.Unmarshal(env, &all); err != nil {
-			panic(err) // checkSetting has read it
+			panic(err) // checkSetting has parsed it
 		}
 	}
-	if all == nil { // also when the settings say null
+	if all == nil { // also if the settings are null
 		all = map[string]json.RawMessage{}
 	}
 	for _, name := range names {
@@ -241,7 +241,7 @@ func (s settings) addRules(kind string, rules ...string) {
 	var list []string
 	if permissions := s["permissions"]; permissions != nil {
 		if err := json.Unmarshal(permissions, &all); err != nil {
-			panic(err) // checkPermissions has read it
+			panic(err) // checkPermissions has parsed it
 		}
 	}
 	if all[kind] != nil {
@@ -251,19 +251,19 @@ func (s settings) addRules(kind string, rules ...string) {
 	}
 	data, err := json.Marshal(append(list, rules...))
 	if err != nil {
-		panic(err) // made of strings only
+		panic(err) // it has only strings
 	}
 	all[kind] = data
 	s["permissions"] = encode(all)
 }
 
-// encode is the JSON object.
+// encode returns the JSON object.
 func (s settings) encode() []byte { return encode(s) }
 
 func encode(s map[string]json.RawMessage) []byte {
 	data, err := json.Marshal(s)
 	if err != nil {
-		panic(err) // each value was JSON already
+		panic(err) // each value was already JSON
 	}
 	return data
 }

@@ -11,14 +11,14 @@ import (
 )
 
 // safeCommands are the CLI's slash commands that only show something, or tidy up their own session. Others may change
-// settings for everybody, or come from files of a project and grant themselves tools: the operator names those that he
-// trusts.
+// settings for everyone, or come from project files and grant themselves tools, so the operator must name the trusted
+// ones.
 var safeCommands = []string{"compact", "context", "cost", "usage"}
 
 // SlashCommands are the CLI's slash commands that chats may use, without the slash.
 type SlashCommands []string
 
-// SlashCommands are the safe ones and [Config.Commands].
+// SlashCommands returns the safe commands and [Config.Commands].
 func (c Config) SlashCommands() SlashCommands {
 	return append(slices.Clone(safeCommands), c.Commands...)
 }
@@ -34,7 +34,7 @@ func (s SlashCommands) Allow(line string) bool {
 	return word != nil && slices.Contains(s, word[1])
 }
 
-// validate refuses commands with which chats could change the settings of the CLI.
+// validate rejects commands with which chats could change the settings of the CLI.
 func (s SlashCommands) validate() (errs []error) {
 	for _, name := range s {
 		switch {
@@ -49,8 +49,8 @@ func (s SlashCommands) validate() (errs []error) {
 	return errs
 }
 
-// Command has the CLI run one of [Config.SlashCommands], such as "/compact". Its events are those of [Process.Run]. Any
-// other line is a prompt.
+// Command makes the CLI run one of [Config.SlashCommands], such as "/compact". Its events are those of [Process.Run].
+// Any other line is a prompt.
 func (p *Process) Command(ctx context.Context, id, line string) iter.Seq2[Event, error] {
 	if p.spec.Task != "" || !p.commands.Allow(line) {
 		return p.Run(ctx, id, line)

@@ -19,8 +19,8 @@ type slots struct {
 	queue int // turns that wait
 }
 
-// newSlots bounds starts by the number of cores, since a start of the CLI takes most of a second of CPU
-// time (0.6 to 0.8 s).
+// newSlots limits starts by the number of cores, since a start of the CLI takes most of a second of CPU time (0.6 to
+// 0.8 s).
 func newSlots(l Limits, cores int) *slots {
 	return &slots{
 		turns: semaphore.NewWeighted(int64(l.Turns)), processes: semaphore.NewWeighted(int64(l.Processes)),
@@ -28,7 +28,7 @@ func newSlots(l Limits, cores int) *slots {
 	}
 }
 
-// tryAcquireTurn gets the slot of a turn if one is free, and no turn waits for it.
+// tryAcquireTurn takes the slot of a turn if one is free and no turn is waiting for it.
 func (ps *slots) tryAcquireTurn() bool { return ps.turns.TryAcquire(1) }
 
 // acquireTurn waits for the slot of a turn.
@@ -60,7 +60,7 @@ func (ps *slots) waiting() int {
 	return ps.queue
 }
 
-// processSlots gets the slots of new processes, also from those who can spare theirs.
+// processSlots takes the slots of new processes, if necessary from processes that are less important.
 type processSlots struct {
 	slots      *slots
 	limits     Limits
@@ -71,8 +71,9 @@ type processSlots struct {
 }
 
 // acquire gets owner a slot for a new process. If none is free, a spare process ends and passes its slot on. If there
-// is none, it preempts a background task for which nobody waits. If there is no such task, the least used idle process
-// ends and passes its slot on; if owner has an idle process itself, it is that one, since the new one replaces it.
+// is none, it preempts a background task that nobody is waiting for. If there is none either, the least used idle
+// process ends and passes its slot on; if owner has an idle process itself, it is that one, since the new one replaces
+// it.
 func (ps *processSlots) acquire(ctx context.Context, owner string) error {
 	if ps.slots.processes.TryAcquire(1) {
 		if !ps.limits.tight(1) {
@@ -83,7 +84,7 @@ func (ps *processSlots) acquire(ctx context.Context, owner string) error {
 		}
 		return ps.await(ctx, ps.idle.evict(owner, false))
 	}
-	if ps.waiters.Load() == 0 { // else a spare process ends for who has waited longest
+	if ps.waiters.Load() == 0 { // otherwise a spare process ends for the first in the queue
 		if gone := ps.spares.evict(true); gone != nil {
 			return ps.takeOver(ctx, gone)
 		}
@@ -105,11 +106,11 @@ func (ps *processSlots) takeOver(ctx context.Context, gone <-chan struct{}) erro
 	return ps.await(ctx, gone)
 }
 
-// recheck is how often a turn that waits for a slot looks whether another process can end for it.
+// recheck is how often a turn that waits for a slot checks whether another process can end for it.
 const recheck = 50 * time.Millisecond
 
-// wait waits for a slot, first come, first served. All belong to other turns, which are fewer than the slots, to
-// processes that are ending, or to processes that were starting without a turn: those it ends.
+// wait waits for a slot, first come, first served. All slots belong to other turns, which are fewer than the slots, to
+// processes that are ending, or to processes that were starting without a turn, which it ends.
 func (ps *processSlots) wait(ctx context.Context) error {
 	ps.waiters.Add(1)
 	defer ps.waiters.Add(-1)

@@ -15,8 +15,8 @@ import (
 )
 
 // spares are processes that are started before a chat needs them, since a start takes the CLI about a second. Each has
-// a session, a folder and files of its own, which become those of the chat that takes it. Until then it is asked
-// nothing: it costs memory, but no request to the model.
+// its own session, folder and files, which become those of the chat that takes it. Until then it gets no input: it
+// costs memory, but no request to the model.
 type spares struct {
 	cfg        Config
 	processes  *processes
@@ -24,10 +24,10 @@ type spares struct {
 	tasks      sync.WaitGroup // processes that are starting or ending
 	starting   context.Context
 	stop       context.CancelFunc
-	added      func() // is called when a process waits; nil = nobody wants to know
+	added      func() // called when a process is waiting; nil = no call
 
 	mu     sync.Mutex
-	recent []Spec // those that turns have asked for: one for each combination, the most recent first
+	recent []Spec // requested by turns: one for each combination, most recent first
 	list   []*spare
 	busy   bool // one is starting
 }
@@ -40,7 +40,7 @@ type spare struct {
 }
 
 // spareAge is how long a spare process waits for a chat: what it has read at its start, such as the state of the
-// project's repository, grows old.
+// project's repository, becomes outdated.
 const spareAge = 30 * time.Minute
 
 // spareRetry is how long a start waits for the starts of others.
@@ -52,7 +52,7 @@ func newSpares(c Config, ps *processes, background *backgroundTasks) *spares {
 	return s
 }
 
-// want notes that a chat that has no process yet asks for one with this spec.
+// want records that a chat without a process requests one with this spec.
 func (s *spares) want(spec Spec) {
 	if s.cfg.Spare == 0 || spec.Spare == nil {
 		return
@@ -71,8 +71,8 @@ func (s *spares) want(spec Spec) {
 	s.recent = s.recent[:min(len(s.recent), s.cfg.Spare)]
 }
 
-// fill starts the spare processes that are missing, one after the other, if there is room for them. A spare for which
-// nobody has asked recently makes room for one that is missing.
+// fill starts the missing spare processes one by one, if there is room for them. A spare that was not requested
+// recently makes room for a missing one.
 func (s *spares) fill() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,7 +95,7 @@ func (s *spares) fill() {
 		})
 		return
 	}
-	if !s.background.tryAcquireSpareOf(2) { // one is left for whatever is asked for next
+	if !s.background.tryAcquireSpareOf(2) { // one slot stays free for the next request
 		return
 	}
 	s.busy = true
@@ -106,7 +106,7 @@ func (s *spares) fill() {
 		defer s.mu.Unlock()
 		s.busy = false
 		if it == nil {
-			return // the next turn fails to start its process as well, and tells why
+			return // the next turn fails to start its process as well, and reports why
 		}
 		s.insert(it)
 		if it.p.alive() {
@@ -115,7 +115,7 @@ func (s *spares) fill() {
 	})
 }
 
-// start starts a process in a slot; nil = it could not.
+// start starts a process in a slot; nil = failed.
 func (s *spares) start(wanted Spec) *spare {
 	it := &spare{folder: uuid.NewString()}
 	a, err := s.agent(it.folder)
@@ -146,7 +146,7 @@ func (s *spares) agent(folder string) (agent, error) {
 	return newAgent(s.cfg, folder)
 }
 
-// discard removes what a spare process has on the disk. What cannot be removed is tried again at the next start.
+// discard removes the files of a spare process. If that fails, the next start tries again.
 func (s *spares) discard(folder, files string) {
 	if files != "" {
 		_ = os.Remove(files) // it is empty
@@ -176,14 +176,14 @@ func (s *spares) insert(it *spare) {
 	}
 }
 
-// drop ends a spare process, if it still is one.
+// drop ends a process, if it still is a spare.
 func (s *spares) drop(it *spare) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.retire(slices.Index(s.list, it))
 }
 
-// fits reports whether the process is what a turn with this spec asks for.
+// fits reports whether the process suits a turn with this spec.
 func (it *spare) fits(spec Spec) bool {
 	return it.p.alive() && it.p.spec.combination() == spec.combination()
 }
@@ -205,7 +205,7 @@ func (s *spares) acquire(spec Spec) *spare {
 	return s.remove(i)
 }
 
-// release returns a process that was taken for nothing.
+// release returns a process that was not used.
 func (s *spares) release(it *spare) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -220,7 +220,7 @@ func (s *spares) remove(i int) *spare {
 	return it
 }
 
-// evict ends a spare process, and those that have ended anyway, for a process that is needed; nil = there is none. With
+// evict ends a spare process, and those that have ended by themselves, for a needed process; nil = there is none. With
 // pass its slot goes to the caller.
 func (s *spares) evict(pass bool) (gone <-chan struct{}) {
 	s.mu.Lock()
@@ -257,14 +257,14 @@ func (s *spares) retireAll() {
 	}
 }
 
-// count is how many there are.
+// count is the number of spare processes.
 func (s *spares) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.list)
 }
 
-// close ends all spare processes and waits for their end. None starts any more.
+// close ends all spare processes and waits for their end. No more can start.
 func (s *spares) close() {
 	s.stop()
 	s.retireAll()
@@ -273,7 +273,7 @@ func (s *spares) close() {
 	s.tasks.Wait()
 }
 
-// discard removes the folder of an agent that no chat has, with its settings.
+// discard removes the folder of an agent without a chat, with its settings.
 func (a agent) discard() error {
 	id := filepath.Base(a.folder.path)
 	return a.account.runAs(func() error {
@@ -300,7 +300,7 @@ func (c Config) unmark(folder string) error {
 }
 
 // RemoveSpares removes the folders of spare processes that were left when the program was killed, except those that
-// have become a chat's. files is where the files of chats lie; empty = nowhere. No process may be running.
+// have become a chat's. files is the folder with the files of chats; empty = none. No process may be running.
 func (c Config) RemoveSpares(files string, isChats func(folder string) (bool, error)) error {
 	marks, err := os.ReadDir(filepath.Dir(stateDir(c.StateDir()).spareMark("x")))
 	if errors.Is(err, fs.ErrNotExist) {

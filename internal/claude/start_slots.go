@@ -8,13 +8,13 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// startSlots limit how many processes start at the same time: a start keeps a core busy for a second. Those that nobody
-// waits for give theirs to any that somebody waits for.
+// startSlots limit how many processes start at the same time: a start keeps a core busy for a second. Starts that
+// nobody is waiting for give way to the others.
 type startSlots struct {
 	slots *semaphore.Weighted
 
 	mu      sync.Mutex
-	unasked []*startSlot // of processes that nobody waits for
+	unasked []*startSlot // of processes that nobody is waiting for
 }
 
 // startSlot is the slot of one process until it has started.
@@ -27,8 +27,8 @@ func newStartSlots(cores int) *startSlots {
 	return &startSlots{slots: semaphore.NewWeighted(int64(cores))}
 }
 
-// acquire waits for a slot, first come, first served. If none is free, one that a process has for which nobody waits
-// becomes free.
+// acquire waits for a slot, first come, first served. If none is free, it takes that of a process that nobody is
+// waiting for.
 func (s *startSlots) acquire(ctx context.Context) (*startSlot, error) {
 	slot := &startSlot{starts: s}
 	if s.slots.TryAcquire(1) {
@@ -49,7 +49,7 @@ func (s *startSlots) acquire(ctx context.Context) (*startSlot, error) {
 	return slot, nil
 }
 
-// tryAcquireUnasked is a slot for a process that nobody waits for, if one is free; else nil.
+// tryAcquireUnasked takes a slot for a process that nobody is waiting for, if one is free; otherwise it returns nil.
 func (s *startSlots) tryAcquireUnasked() *startSlot {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,14 +13,14 @@ type stateDir string
 // folder is the folder in which the agents of one chat keep their state.
 func (d stateDir) folder(id string) string { return filepath.Join(string(d), id) }
 
-// earlierFolder is what earlier versions of this program used for it.
+// earlierFolder is the folder that earlier versions of this program used.
 func (d stateDir) earlierFolder(owner string) string {
 	sum := sha256.Sum256([]byte(owner))
 	return filepath.Join(string(d), "chats", hex.EncodeToString(sum[:12]))
 }
 
-// spareMark is a file that says that the folder with that id is that of a spare process, or was until the program was
-// killed.
+// spareMark is a file that marks the folder with that ID as that of a spare process, possibly from before the program
+// was killed.
 func (d stateDir) spareMark(id string) string { return filepath.Join(string(d), "spares", id) }
 
 // mark writes the mark of a spare process.

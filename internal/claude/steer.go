@@ -8,25 +8,25 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Steer hands another message of the user to the turn that runs. The agent reads it when the tool that runs has ended,
-// or else at the end of its answer, which then goes on: [Steered] tells. Until then the turn does not end, unless it
-// fails or is stopped; then the agent never reads the message.
+// Steer passes another user message to the running turn. The agent reads it when the running tool has ended, or else at
+// the end of its answer, which then continues; a [Steered] event reports it. Until then the turn does not end, unless
+// it fails or is stopped; then the agent never reads the message.
 //
-// id is a UUID as for [Process.Run]. Steer returns false, and does nothing, if no turn runs that will read the message.
-// It may be called at any time, also while an event is being handled.
+// id is a UUID as for [Process.Run]. Steer returns false and does nothing if no running turn will read the message. It
+// may be called at any time, even while an event is being handled.
 func (p *Process) Steer(id, text string) bool {
 	r := p.out.currentRun()
 	return r != nil && r.steers.send(id, func() { p.in.sendPrompt(id, text, nil) })
 }
 
-// steers are the messages that were handed to a run.
+// steers are the messages that were passed to a run.
 type steers struct {
 	mu     sync.Mutex
 	taking bool     // the prompt was sent, and the turn has not ended
-	unread []string // their ids
+	unread []string // their IDs
 }
 
-// turnStarted has messages taken: the prompt was sent.
+// turnStarted starts accepting messages: the prompt was sent.
 func (s *steers) turnStarted() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,7 +44,7 @@ func (s *steers) send(id string, send func()) bool {
 	return true
 }
 
-// read notes that the agent reads a message, and reports whether it was one of these.
+// read records that the agent reads a message, and reports whether it was one of these.
 func (s *steers) read(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +56,7 @@ func (s *steers) read(id string) bool {
 	return true
 }
 
-// turnEnded has no more messages taken, unless there are some that the agent will read first.
+// turnEnded stops accepting messages, unless the agent will read some first.
 func (s *steers) turnEnded() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,7 +64,7 @@ func (s *steers) turnEnded() bool {
 	return !s.taking
 }
 
-// abandon has no more messages taken, and reports whether the CLI still has some.
+// abandon stops accepting messages, and reports whether the CLI still has some.
 func (s *steers) abandon() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,8 +72,8 @@ func (s *steers) abandon() bool {
 	return len(s.unread) > 0
 }
 
-// replayed returns the id of the message of the user that the agent reads now, if a line says so. The CLI repeats each
-// message then, which --replay-user-messages asks for (2.1.197 and 2.1.330).
+// replayed returns the ID of the user message that the agent is reading now, if the line reports one. The CLI repeats
+// each message at that point because of --replay-user-messages (2.1.197 and 2.1.330).
 func replayed(line []byte) (id string, ok bool) {
 	if !bytes.Contains(line, []byte(`"isReplay":true`)) {
 		return "", false

@@ -7,11 +7,11 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// suggestOption makes the CLI suggest behind each answer what its user may ask next. Those that do not know it refuse
+// suggestOption makes the CLI suggest after each answer what the user may ask next. A CLI that does not know it refuses
 // to start.
 const suggestOption = "--prompt-suggestions"
 
-// suggestArguments have suggestions made, if that is wanted and the CLI can.
+// suggestArguments enable suggestions, if wanted and supported by the CLI.
 func (a agent) suggestArguments(spec Spec) []string {
 	if !spec.Suggest || !a.cfg.Suggestions {
 		return nil
@@ -22,30 +22,31 @@ func (a agent) suggestArguments(spec Spec) []string {
 	return []string{suggestOption}
 }
 
-// Suggestion is what the user may ask next, as a model guesses: a text that nobody has checked.
+// Suggestion is a model's guess of the user's next question: an unchecked text.
 type Suggestion struct {
 	Text  string
 	p     *Process
-	turns int // that the process had begun when it came
+	turns int // started by the process when it came
 }
 
-// OnSuggestion sets what gets the suggestion behind the process's next turn. That comes, if at all, some time after the
-// turn's [Result] and before the process begins another turn. f is called once at most and must not block.
+// OnSuggestion sets the function that gets the suggestion after the process's next turn. The suggestion comes, if at
+// all, some time after the turn's [Result] and before the process starts another turn. f is called at most once and
+// must not block.
 func (p *Process) OnSuggestion(f func(Suggestion)) {
 	p.out.suggestions.next(func(text string) { f(Suggestion{text, p, p.meter.turns()}) })
 }
 
-// Cost is what the model took for the suggestion, without a text. It is zero if the process has begun another turn:
-// then it is part of what that turn costs.
+// Cost is the cost of the suggestion, without a text. It is zero if the process has started another turn, whose cost
+// then includes it.
 func (s Suggestion) Cost(ctx context.Context) (Reply, error) { return spent(ctx, s.p, s.turns) }
 
-// suggestions passes on what a process suggests.
+// suggestions forwards the suggestions of a process.
 type suggestions struct {
 	mu    sync.Mutex
-	after func(text string) // gets that behind the turn that runs or comes; nil = nobody
-	want  func(text string) // gets the one that may come now; nil = none may
-	over  bool              // the result of the turn that runs has come
-	early string            // came behind it; empty = nothing has
+	after func(text string) // gets the suggestion of the current or next turn; nil = nobody
+	want  func(text string) // gets a suggestion that may come now; nil = none may
+	over  bool              // the result of the running turn has come
+	early string            // a suggestion that came after it; empty = none
 }
 
 func (s *suggestions) next(f func(text string)) {
@@ -54,14 +55,15 @@ func (s *suggestions) next(f func(text string)) {
 	s.after = f
 }
 
-// turnStarted says that a turn begins: what comes now belongs to an earlier one.
+// turnStarted records the start of a turn: a suggestion that comes now belongs to an earlier one.
 func (s *suggestions) turnStarted() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.want, s.early, s.over = nil, "", false
 }
 
-// turnEnded says that the turn has ended: what comes now belongs to it, and what has come behind its result.
+// turnEnded records the end of the turn: a suggestion that comes now belongs to it, and so does one that came after its
+// result.
 func (s *suggestions) turnEnded() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +74,7 @@ func (s *suggestions) turnEnded() {
 	}
 }
 
-// handleLine passes on a line if it is a suggestion that may come now. One that comes before the turn has read its own
+// handleLine forwards a line if it is a suggestion that may come now. One that comes before the turn has read its own
 // result is kept until then.
 func (s *suggestions) handleLine(line []byte) bool {
 	s.mu.Lock()

@@ -13,23 +13,22 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// TranscriptMessage is what was said in a session: a prompt, or what the agent answered to it.
+// TranscriptMessage is a message of a session: a prompt, or the agent's answer.
 type TranscriptMessage struct {
-	ID    string // of the line of the transcript with which it begins
-	Agent bool   // the agent said it
+	ID    string // of its first line in the transcript
+	Agent bool   // from the agent
 	Text  string
-	Time  time.Time // zero = the transcript does not tell
+	Time  time.Time // zero = not in the transcript
 }
 
-// mostTalk bounds what [Transcripts.Talk] reads, in bytes of text.
+// mostTalk limits what [Transcripts.Talk] reads, in bytes of text.
 const mostTalk = 64 << 20
 
-// ErrNoTranscript says that a session has no transcript here.
+// ErrNoTranscript means that a session has no transcript on this machine.
 var ErrNoTranscript = errors.New("there is no transcript of this session")
 
-// Talk reads what was said in a session, whoever has started it: prompts, and the texts of their answers. What the CLI
-// has written by itself is left out, and so are tools and subagents. A session that is not there is an
-// [ErrNoTranscript].
+// Talk reads the conversation of a session, whoever started it: prompts, and the texts of their answers. It omits text
+// of the CLI itself, tools and subagents. For a missing session it returns [ErrNoTranscript].
 func (t Transcripts) Talk(session string) ([]TranscriptMessage, error) {
 	path, err := t.find("/", session)
 	if err != nil {
@@ -63,7 +62,7 @@ func readTalk(f io.Reader) ([]TranscriptMessage, error) {
 	return nil, fmt.Errorf("read a transcript: more than %d MB were said", mostTalk>>20)
 }
 
-// talkReader collects what is said in a transcript.
+// talkReader collects the conversation in a transcript.
 type talkReader struct {
 	all  []TranscriptMessage
 	seen map[string]bool // lines so far: compacting a session repeats the newest ones
@@ -85,7 +84,7 @@ func (r *talkReader) line(v gjson.Result) {
 		return
 	}
 	r.size += len(text)
-	// An answer is written block by block, with the use of tools in between.
+	// An answer is written block by block, with tool calls in between.
 	if last := len(r.all) - 1; agent && last >= 0 && r.all[last].Agent {
 		r.all[last].Text += "\n\n" + text
 		return
@@ -94,7 +93,7 @@ func (r *talkReader) line(v gjson.Result) {
 	r.all = append(r.all, TranscriptMessage{ID: id, Agent: agent, Text: text, Time: at})
 }
 
-// textOf is the text of a message, which is one text or has blocks.
+// textOf is the text of a message, which is a string or has blocks.
 func textOf(content gjson.Result) string {
 	if content.Type == gjson.String {
 		return strings.TrimSpace(content.String())
@@ -108,8 +107,7 @@ func textOf(content gjson.Result) string {
 	return strings.Join(texts, "\n\n")
 }
 
-// isLocalCommand reports whether a prompt is one that the CLI has handled by itself, such as /clear, or what came of
-// it.
+// isLocalCommand reports whether a prompt is one that the CLI has handled by itself, such as /clear, or its output.
 func isLocalCommand(prompt string) bool {
 	return strings.HasPrefix(prompt, "<command-") || strings.HasPrefix(prompt, "<local-command-")
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Task is a request to the agent outside of all chats. The agent has no tools, knows nothing else, and keeps nothing of
+// Task is a request to the agent outside all chats. The agent has no tools and no other context, and keeps nothing of
 // it.
 type Task struct {
 	System string // its system prompt
@@ -32,10 +32,10 @@ type Reply struct {
 	CostUSD float64
 }
 
-// ErrTaskTimeout says that a [Task] was not answered within [Config.TaskLimit].
+// ErrTaskTimeout means that a [Task] was not answered within [Config.TaskLimit].
 var ErrTaskTimeout = errors.New("the agent took too long to reply")
 
-// ErrTaskBusy says that a [Task] did not run, because the chats were never quiet. It can be tried again later.
+// ErrTaskBusy means that a [Task] did not run, because the chats were never quiet. It can be retried later.
 var ErrTaskBusy = errors.New("the agent was busy with the chats for too long")
 
 // maxQuietWait is how long a task waits for a quiet moment.
@@ -44,15 +44,15 @@ const maxQuietWait = 10 * time.Minute
 // errPreempted stops a task whose slot a turn needs.
 var errPreempted = errors.New("the place is needed for a turn")
 
-// RunTask runs a task in a process of its own. It waits until the chats are quiet and a slot has been free for some
-// seconds, and ends no idle process. If a turn needs the slot, the task is stopped, and runs again after a longer quiet
-// period. A task that is wanted queues for a slot like a turn. When RunTask returns, nothing of the task is running,
-// and nothing of it is left on the disk. A reply is never empty.
+// RunTask runs a task in its own process. It waits until the chats are quiet and a slot has been free for some seconds,
+// and ends no idle process. If a turn needs the slot, the task is stopped, and runs again after a longer quiet period.
+// A task that is wanted queues for a slot like a turn. When RunTask returns, nothing of the task is running or left on
+// the disk. A reply is never empty.
 func (pl *Pool) RunTask(ctx context.Context, q Task) (Reply, error) { return pl.tasks.run(ctx, q) }
 
-// taskRunner runs tasks, each in a process of its own.
+// taskRunner runs tasks, each in its own process.
 type taskRunner struct {
-	user         string        // of this machine, as whom the agent runs; empty = this program's user
+	user         string        // the user of this machine that runs the agent; empty = this program's user
 	quiet        time.Duration // how long the chats must be quiet before a task runs
 	timeout      time.Duration
 	slots        *slots
@@ -146,7 +146,8 @@ func replyTo(ctx context.Context, p *Process, question string) (Reply, error) {
 	}
 	switch text := strings.TrimSpace(r.Text); {
 	case r.Failure != "":
-		// A failure is an error here: a task's text goes into a summary, where an error text would be taken for content.
+		// A failure is an error here: the text of a task goes into a summary, where an error text would pass for
+		// content.
 		return Reply{}, fmt.Errorf("failure %q: %s", r.Failure, text)
 	case text == "":
 		return Reply{}, errors.New("it said nothing")

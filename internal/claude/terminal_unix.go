@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openTerminal opens a pseudo-terminal: keys is the person's side, tty that of the program.
+// openTerminal opens a pseudo-terminal: keys is the user's side, tty the program's.
 func openTerminal() (keys, tty *os.File, err error) {
 	master, tty, err := pty.Open()
 	if err != nil {
@@ -23,7 +23,7 @@ func openTerminal() (keys, tty *os.File, err error) {
 	}
 	fd, err := unix.FcntlInt(master.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err == nil {
-		err = unix.SetNonblock(fd, true) // else Close would not end a read
+		err = unix.SetNonblock(fd, true) // otherwise Close would not end a read
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, tty.Close())
@@ -31,5 +31,5 @@ func openTerminal() (keys, tty *os.File, err error) {
 	return os.NewFile(uintptr(fd), master.Name()), tty, nil
 }
 
-// inTerminal gives a process the terminal that is its standard input.
+// inTerminal makes its standard input the controlling terminal of a process.
 func inTerminal() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true, Setctty: true} }

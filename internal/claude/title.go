@@ -11,15 +11,15 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// ErrNoProcess says that a session has no running process.
+// ErrNoProcess means that a session has no running process.
 var ErrNoProcess = errors.New("the session has no process")
 
-// ErrNoTitle says that the model was asked for a title and gave none.
+// ErrNoTitle means that the model returned no title.
 var ErrNoTitle = errors.New("the model has found no title")
 
-// Title has the process of a session find a title for text. The CLI asks the model with nothing but the text. It writes
-// nothing into the transcript, and the session does not see it. If a turn runs meanwhile, the cost is part of what the
-// process reports next. A reply with an error contains the cost nevertheless.
+// Title asks the process of a session for a title for text. The CLI asks the model with nothing but the text. It writes
+// nothing into the transcript, and the session does not see it. If a turn runs meanwhile, the cost is part of the
+// process's next report. A reply with an error still contains the cost.
 func (pl *Pool) Title(ctx context.Context, session, text string) (Reply, error) {
 	p := pl.processes.ofSession(session)
 	if p == nil {
@@ -42,7 +42,7 @@ func (pl *Pool) Title(ctx context.Context, session, text string) (Reply, error) 
 }
 
 // spent is what a process has used of the model since its last report, without a text. It is zero if the process has
-// begun more than that many turns: the report of the next one includes it.
+// started more than that many turns: the report of the next one includes it.
 func spent(ctx context.Context, p *Process, turns int) (r Reply, err error) {
 	used, err := control(ctx, p, object{"subtype": "get_usage"})
 	if err != nil {
@@ -79,7 +79,7 @@ type meter struct {
 	cost      float64 // in USD
 	usage     Usage
 	turnCount int  // turns
-	running   bool // a turn runs and has not reported
+	running   bool // a turn is running and has not reported yet
 	reported  bool // at least one report has arrived
 }
 
@@ -101,7 +101,7 @@ func (m *meter) turns() int {
 	return m.turnCount
 }
 
-// endTurn evaluates the report at the end of a turn and returns the cost of the turn, in USD. The first report of a
+// endTurn evaluates the report at the end of a turn and returns the cost of the turn in USD. The first report of a
 // process may include the cost of earlier processes of its session.
 func (m *meter) endTurn(e Result) float64 {
 	m.mu.Lock()
@@ -115,8 +115,8 @@ func (m *meter) endTurn(e Result) float64 {
 	return cost
 }
 
-// readBetween evaluates a report that was requested after that many turns. If a turn has begun since, the difference is
-// left to that turn's report, which includes both.
+// readBetween evaluates a report that was requested after that many turns. If a turn has started since, the difference
+// is left to that turn's report, which includes both.
 func (m *meter) readBetween(turns int, cost float64, usage Usage) (more float64, used Usage, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -130,7 +130,7 @@ func (m *meter) readBetween(turns int, cost float64, usage Usage) (more float64,
 // update stores a report and returns the difference to the previous one. The caller holds mu.
 func (m *meter) update(cost float64, usage Usage) (float64, Usage) {
 	more, was := max(0, cost-m.cost), m.usage
-	if usage == (Usage{}) { // not every report has it
+	if usage == (Usage{}) { // not every report includes it
 		usage = was
 	}
 	m.cost, m.usage, m.reported = cost, usage, true

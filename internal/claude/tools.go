@@ -11,14 +11,14 @@ type Tools struct {
 	Server string // its name for the agent
 	URL    string
 	Token  string   // sent as bearer token
-	Names  []string // of its tools; they need no permission
+	Names  []string // of its tools, which need no permission
 	Close  func()   // called when the process has ended
 
-	// Bind makes the tools those of a chat, by the owner of its processes. nil = they are.
+	// Bind assigns the tools to a chat, by the owner of its processes. nil = they are already.
 	Bind func(owner string)
 }
 
-// tools are those of a new process.
+// tools returns those of a new process.
 func (s Spec) tools() Tools {
 	if s.Tools == nil {
 		return Tools{}
@@ -26,7 +26,8 @@ func (s Spec) tools() Tools {
 	return s.Tools()
 }
 
-// tokenName is the variable with the token. It is not an argument, since everybody on the machine may read arguments.
+// tokenName is the variable with the token. It is not an argument, since arguments are visible to everyone on the
+// machine.
 const tokenName = "MAGPIE_TOOLS_TOKEN"
 
 // arguments make the CLI use this server.
@@ -36,10 +37,10 @@ func (t Tools) arguments() []string {
 	}
 	config, err := json.Marshal(object{"mcpServers": object{t.Server: object{
 		"type": "http", "url": t.URL, "headers": object{"Authorization": "Bearer ${" + tokenName + "}"},
-		"alwaysLoad": true, // else the model may have to search for the tools first
+		"alwaysLoad": true, // otherwise the model may have to search for the tools first
 	}}})
 	if err != nil {
-		panic(err) // made of strings only
+		panic(err) // it has only strings
 	}
 	args := []string{"--mcp-config=" + string(config)}
 	for _, name := range t.Names {
@@ -48,7 +49,7 @@ func (t Tools) arguments() []string {
 	return args
 }
 
-// environ is env with the token, and without a proxy for this machine.
+// environ returns env with the token, and without a proxy for this machine.
 func (t Tools) environ(env []string) []string {
 	if t.URL == "" {
 		return env

@@ -18,11 +18,11 @@ import (
 
 // Transcripts are the files in which the CLI keeps its sessions.
 type Transcripts struct {
-	root string // a folder for each project
-	err  error  // why the folder is not known
+	root string // has a folder for each project
+	err  error  // why the folder is unknown
 }
 
-// Transcripts are those of owner's agents.
+// Transcripts returns those of owner's agents.
 func (c Config) Transcripts(owner string) Transcripts {
 	a, err := c.agentOf(owner)
 	return Transcripts{filepath.Join(a.env.configDir(), "projects"), err}
@@ -40,8 +40,8 @@ func (t Transcripts) Path(dir, session string) (string, error) {
 	return filepath.Join(t.root, projectName(real), session+".jsonl"), nil
 }
 
-// find returns the file of a session, or nothing. All projects are searched: the project may have
-// moved, or have a name that the CLI shortens, and the session's id is unique anyway.
+// find returns the file of a session, or nothing. It searches all projects: the project may have moved, or have a name
+// that the CLI shortens, and the session's ID is unique anyway.
 func (t Transcripts) find(dir, session string) (string, error) {
 	if err := uuid.Validate(session); err != nil {
 		return "", fmt.Errorf("session %q: %w", session, err)
@@ -70,8 +70,8 @@ func realDir(dir string) (string, error) {
 	return real, nil
 }
 
-// projectName is the CLI's name for the folder of a project's transcripts: every UTF-16 unit that is no ASCII letter or
-// digit becomes a dash.
+// projectName is the CLI's name for the folder of a project's transcripts: every UTF-16 unit that is not an ASCII
+// letter or digit becomes a dash.
 func projectName(dir string) string {
 	var b strings.Builder
 	for _, r := range dir {
@@ -90,8 +90,8 @@ func projectName(dir string) string {
 // maxProjectName is the length above which the CLI shortens a project's name with a hash that we do not know.
 const maxProjectName = 200
 
-// check finds out early that a session cannot be resumed, before the CLI is started for it. A session that passes may
-// still fail; the CLI decides.
+// check detects a session that cannot be resumed before the CLI is started for it. A session that passes may still
+// fail; the CLI decides.
 func (t Transcripts) check(dir, session string) error {
 	path, err := t.Path(dir, session)
 	if err != nil {
@@ -117,7 +117,7 @@ func (t Transcripts) check(dir, session string) error {
 // maxLine is the longest line that is read completely, in bytes; the rest of a longer one is skipped.
 const maxLine = 16 << 20
 
-// checkLines looks for the first line with a message.
+// checkLines searches for the first line with a message.
 func checkLines(f io.Reader, session string) error {
 	br := bufio.NewReaderSize(f, 64<<10)
 	empty := true

@@ -11,89 +11,89 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// UnaskedWork is what a process does between turns: commands and subagents that run in the background and have outlived
-// the turn that has started them, and the turns that the agent begins by itself when one of them has ended.
+// UnaskedWork is what a process does between turns: commands and subagents that keep running in the background after
+// their turn, and the turns that the agent starts by itself when one of them has ended.
 type UnaskedWork struct {
 	in      *input
-	allowed bool // else what comes between turns is discarded, and what asks is refused
+	allowed bool // otherwise output between turns is discarded, and requests are refused
 
 	mu         sync.Mutex
-	tasks      map[string]bool // those that run in the background, by the CLI's id
-	unreported map[string]bool // those that have ended, which the agent has not been told
-	since      time.Time       // when the oldest one began
-	asks       map[string]bool // requests of tasks for a permission, by their ids
+	tasks      map[string]bool // background tasks that are running, by the CLI's ID
+	unreported map[string]bool // ended tasks that the agent does not know about yet
+	since      time.Time       // start of the oldest one
+	asks       map[string]bool // permission requests of tasks, by ID
 	mode       string          // permission mode of the process
-	attached   bool            // a turn reads the output
-	woken      bool            // between turns: the agent has begun a turn by itself
-	backlog    backlog         // what it has said in it
+	attached   bool            // a turn is reading the output
+	woken      bool            // between turns: the agent has started a turn by itself
+	backlog    backlog         // its output in that turn
 	watcher    Watcher
 	why        UnaskedEnd // why the process is being ended; empty = it is not
-	cut        bool       // it was doing something unasked when that was decided
+	cut        bool       // it had unasked work when that was decided
 	gone       bool       // it has ended
 }
 
-// Watcher is told what becomes of a process between turns. Its functions must not block.
+// Watcher is notified about a process between turns. Its functions must not block.
 type Watcher struct {
-	Woken func()           // the agent goes on unasked: [Pool.AcquireWoken] and [Process.Follow] read what it says
-	Ended func(UnaskedEnd) // the process has ended, and with it what it did or was to do unasked
+	Woken func()           // the agent continues unasked: [Pool.AcquireWoken] and [Process.Follow] read its output
+	Ended func(UnaskedEnd) // the process has ended with its unasked work
 
-	// a subagent in the background needs a permission, and waits for [UnaskedWork.Answer], also while a turn runs.
-	// nil = it is refused
+	// a subagent in the background needs a permission, and waits for [UnaskedWork.Answer], even while a turn runs. nil
+	// = it is refused
 	Asked     func(ToolAsk)
 	Withdrawn func(id string) // a request needs no answer any more
 }
 
-// UnaskedEnd is why a process ended that was still doing something unasked.
+// UnaskedEnd is why a process with unasked work ended.
 type UnaskedEnd string
 
 // The reasons.
 const (
 	EndDied     UnaskedEnd = "died"
-	EndLimit    UnaskedEnd = "background_limit" // [Config.BackgroundLimit] is over
+	EndLimit    UnaskedEnd = "background_limit" // [Config.BackgroundLimit] was reached
 	EndMemory   UnaskedEnd = "memory"           // others need its slot or its memory
-	EndReplaced UnaskedEnd = "replaced"         // the chat goes on in another process
+	EndReplaced UnaskedEnd = "replaced"         // the chat continues in another process
 	EndStopped  UnaskedEnd = "stopped"          // see [Pool.Drop]
 	EndClosed   UnaskedEnd = "closed"           // with the program
 )
 
-// UnaskedState is what an idle process does unasked.
+// UnaskedState is the unasked work of an idle process.
 type UnaskedState string
 
-// What it may do.
+// The states.
 const (
 	NoProcess UnaskedState = ""
 	InTurn    UnaskedState = "in a turn"
 	Resting   UnaskedState = "resting"
-	Working   UnaskedState = "working" // something runs in the background
-	Woken     UnaskedState = "woken"   // the agent has begun a turn by itself
+	Working   UnaskedState = "working" // background tasks are running
+	Woken     UnaskedState = "woken"   // the agent has started a turn by itself
 )
 
-// Unasked is what the process does between turns.
+// Unasked returns what the process does between turns.
 func (p *Process) Unasked() *UnaskedWork { return &p.out.unasked }
 
-// Watch says who is told what becomes of the process between turns, from now on.
+// Watch sets the watcher of the process between turns, from now on.
 func (u *UnaskedWork) Watch(w Watcher) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.watcher = w
 }
 
-// IsBusy reports whether the process does something unasked, or is to be told of something that has ended.
+// IsBusy reports whether the process has unasked work, or must be told about the end of a task.
 func (u *UnaskedWork) IsBusy() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.busy()
 }
 
-// isWoken reports whether the agent has begun a turn by itself that nobody reads yet.
+// isWoken reports whether the agent has started a turn by itself that nobody reads yet.
 func (u *UnaskedWork) isWoken() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.woken
 }
 
-// Answer answers a request that a [Watcher] was told of. It returns false, and does nothing, if the request was
-// answered or withdrawn before.
+// Answer answers a request that was reported to a [Watcher]. It returns false and does nothing if the request was
+// already answered or withdrawn.
 func (u *UnaskedWork) Answer(id string, v Decision) bool {
 	if !u.remove(id) {
 		return false
@@ -102,7 +102,7 @@ func (u *UnaskedWork) Answer(id string, v Decision) bool {
 	return true
 }
 
-// IsOpen reports whether a request that a [Watcher] was told of waits for an answer.
+// IsOpen reports whether a request that was reported to a [Watcher] waits for an answer.
 func (u *UnaskedWork) IsOpen(id string) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -118,7 +118,7 @@ func (u *UnaskedWork) remove(id string) bool {
 	return open
 }
 
-// handlePermissionLine takes up a line with which a subagent in the background asks for a permission, or withdraws its
+// handlePermissionLine handles a line with which a subagent in the background asks for a permission, or withdraws its
 // request.
 func (u *UnaskedWork) handlePermissionLine(line []byte) bool {
 	if !u.allowed || !bytes.Contains(line, []byte(`"control_`)) {
@@ -150,9 +150,9 @@ func (u *UnaskedWork) isGone() bool {
 // busy is [UnaskedWork.IsBusy]. The caller holds mu.
 func (u *UnaskedWork) busy() bool { return u.woken || len(u.tasks) > 0 || len(u.unreported) > 0 }
 
-// track takes up what a line says of tasks in the background: which ones run, that one has ended, or that the agent is
-// told of that within its turn. Else it is told at the beginning of a turn of its own. Of a task that was stopped it is
-// not told.
+// track handles a line about background tasks: which ones are running, that one has ended, or that the agent is told so
+// within its turn. Otherwise the agent is told at the beginning of a separate turn. It is not told about a stopped
+// task.
 func (u *UnaskedWork) track(line []byte) {
 	if !u.allowed || !bytes.Contains(line, []byte("task")) {
 		return
@@ -175,22 +175,22 @@ func (u *UnaskedWork) track(line []byte) {
 	}
 }
 
-// run takes up which tasks run in the background. The caller holds mu.
+// run records which background tasks are running. The caller holds mu.
 func (u *UnaskedWork) run(tasks []gjson.Result) {
 	if !u.busy() {
 		u.since = time.Now()
 	}
 	u.tasks = map[string]bool{}
 	for _, t := range tasks {
-		if id := t.Get("task_id").String(); id != "" && !t.Get("ambient").Bool() { // else it goes on as long as the CLI
+		if id := t.Get("task_id").String(); id != "" && !t.Get("ambient").Bool() { // else it lives as long as the CLI
 			u.tasks[id] = true
 		}
 	}
 }
 
-// between takes up a line that comes between turns, and reports whether it belongs to a turn that the agent has begun
-// by itself. Who watches is woken by its beginning. Its lines are kept. A process that no turn has used yet does nothing
-// for anybody: a session that is resumed begins with a note about what its last process left in the background.
+// between handles a line between turns, and reports whether it belongs to a turn that the agent started by itself. The
+// first such line notifies the watcher. The lines are kept. A process that no turn has used yet does no work for
+// anybody: a resumed session begins with a note about what its last process left in the background.
 func (u *UnaskedWork) between(line []byte) bool {
 	v := gjson.ParseBytes(line)
 	u.mu.Lock()
@@ -207,14 +207,14 @@ func (u *UnaskedWork) between(line []byte) bool {
 	return true
 }
 
-// backlog is the lines of a turn that nobody reads yet.
+// backlog has the lines of a turn that nobody reads yet.
 type backlog struct {
 	lines [][]byte
 	size  int // in bytes
 }
 
-// mostBacklog is how much is kept of a turn that nobody reads yet, in bytes, with the pieces of its messages. Of a
-// longer one only what comes whole is kept.
+// mostBacklog limits the backlog in bytes, including the deltas of its messages. Of a longer turn only complete
+// messages are kept.
 const mostBacklog = 1 << 20
 
 func (b *backlog) append(line []byte) {
@@ -229,8 +229,8 @@ func (b *backlog) append(line []byte) {
 	}
 }
 
-// attach says that a turn reads the output from now on. It returns what the agent has said by itself before, if it has
-// begun a turn.
+// attach marks that a turn reads the output from now on. It returns the earlier output of a turn that the agent started
+// by itself.
 func (u *UnaskedWork) attach() (lines [][]byte, woken bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -248,16 +248,16 @@ func (u *UnaskedWork) detach() {
 	u.attached = false
 }
 
-// setEndReason notes why the process is being ended. Only the first reason counts.
+// setEndReason records why the process is being ended. Only the first reason counts.
 func (u *UnaskedWork) setEndReason(why UnaskedEnd) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.why == "" {
-		u.why, u.cut = why, u.busy() // at its end the CLI stops its tasks itself
+		u.why, u.cut = why, u.busy() // when it ends the CLI stops its tasks itself
 	}
 }
 
-// reportEnd tells who watches that the process has ended, if it was doing something unasked.
+// reportEnd tells the watcher that the process has ended, if it had unasked work.
 func (u *UnaskedWork) reportEnd() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -270,7 +270,7 @@ func (u *UnaskedWork) reportEnd() {
 	}
 }
 
-// left is how long the process may go on unasked; 0 = it does nothing.
+// left is how long the process may continue unasked; 0 = it has no unasked work.
 func (u *UnaskedWork) left(limit time.Duration) time.Duration {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -280,18 +280,17 @@ func (u *UnaskedWork) left(limit time.Duration) time.Duration {
 	return max(limit-time.Since(u.since), time.Millisecond)
 }
 
-// isUnasked reports whether a line is the result of a turn that the agent has begun by itself.
+// isUnasked reports whether a line is the result of a turn that the agent started by itself.
 func isUnasked(line []byte) bool {
 	return bytes.Contains(line, []byte(`"origin"`)) && gjson.GetBytes(line, "type").String() == "result" &&
 		strings.HasPrefix(gjson.GetBytes(line, "origin.kind").String(), "task")
 }
 
-// tasksChanged is what a CLI says that tells which tasks run in the background. Versions before about 2.1.330 do not,
-// and present the end of one to the model as if the user had written it.
+// tasksChanged is the CLI's message about which background tasks are running. Versions before about 2.1.330 do not send
+// it, and present the end of a task to the model as if the user had written it.
 const tasksChanged = "background_tasks_changed"
 
-// worksUnasked reports whether a process may go on with something when its turn has ended. Not one that serves one turn
-// only.
+// worksUnasked reports whether a process may continue working after its turn. One that serves only one turn may not.
 func (a agent) worksUnasked(spec Spec) bool {
 	if a.cfg.BackgroundLimit.Duration <= 0 || a.cfg.KeepAlive.wait() == 0 || spec.Budget > 0 || spec.Task != "" {
 		return false
@@ -300,7 +299,7 @@ func (a agent) worksUnasked(spec Spec) bool {
 	return knows
 }
 
-// processEnvironment is the environment of a process. The operator's own value of a variable counts.
+// processEnvironment is the environment of a process. The operator's value of a variable takes precedence.
 func (a agent) processEnvironment(spec Spec) environment {
 	env := a.env.withoutMentions(a.cfg.Command)
 	if _, configured := a.cfg.Env[noBackground]; configured || !a.worksUnasked(spec) {

@@ -13,8 +13,8 @@ import (
 // SyncState is how far a session goes, according to the end of its transcript. The zero SyncState means that nothing
 // was compared.
 type SyncState struct {
-	Prompt string // the last of the known prompts that the session holds
-	Whole  bool   // the outcome of that prompt is there as well: an answer, or why there is none
+	Prompt string // the last known prompt in the session
+	Whole  bool   // the outcome of that prompt is there as well: an answer, or the reason why there is none
 }
 
 // Verify compares a session that ran in the folder dir with the prompts that were sent to it (see [Process.Run]). It
@@ -28,7 +28,7 @@ func (t Transcripts) Verify(dir, session string, prompts []string) (SyncState, e
 	}
 	path, err := t.find(dir, session)
 	if err != nil || path == "" {
-		return SyncState{}, err // check has let it pass: the CLI decides
+		return SyncState{}, err // check has accepted it: the CLI decides
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -49,11 +49,11 @@ func (t Transcripts) Verify(dir, session string, prompts []string) (SyncState, e
 	return s, nil
 }
 
-// errForeign says that a transcript ends with an unknown prompt.
+// errForeign means that a transcript ends with an unknown prompt.
 var errForeign = errors.New("an unknown prompt")
 
-// verify looks for the last prompt of a transcript. The CLI gives a prompt, and its own information about it, one group
-// id. Compacting a session repeats its newest prompts in the group of the newest.
+// verify finds the last prompt of a transcript. The CLI gives a prompt and its own information about it the same group
+// ID. Compacting a session repeats its newest prompts in the group of the newest.
 func verify(f io.ReaderAt, size int64, prompts []string) (SyncState, error) {
 	known := make(map[string]bool, len(prompts))
 	for _, id := range prompts {
@@ -84,7 +84,7 @@ func verify(f io.ReaderAt, size int64, prompts []string) (SyncState, error) {
 	return SyncState{}, nil
 }
 
-// promptOf parses a line that may be a prompt. Lines that the CLI has certainly written by itself are none.
+// promptOf parses a line that may be a prompt. Lines certainly written by the CLI itself are not prompts.
 func promptOf(line []byte) (gjson.Result, bool) {
 	if !bytes.Contains(line, []byte(`"user"`)) || !gjson.ValidBytes(line) {
 		return gjson.Result{}, false
@@ -113,7 +113,7 @@ type lineAt struct {
 // the next one.
 func backwards(f io.ReaderAt, size int64) iter.Seq2[lineAt, error] {
 	return func(yield func(lineAt, error) bool) {
-		var buf []byte // what was read and not yielded yet; it ends where the last yielded line begins
+		var buf []byte // read and not yielded yet; it ends where the last yielded line begins
 		for at := size; ; {
 			for i := bytes.LastIndexByte(buf, '\n'); i >= 0; i = bytes.LastIndexByte(buf, '\n') {
 				if !yield(lineAt{buf[i+1:], at + int64(i) + 1}, nil) {
