@@ -1,7 +1,7 @@
 // Package proctree starts CLIs and tracks the processes that they start. It finds these in the process table, by a mark
 // in their environment, and by adopting orphans, and kills them when their CLI has ended. That needs Linux; Windows has
-// job objects for it, and elsewhere only the CLIs' own process groups are killed. The output of the CLIs does not
-// belong here.
+// job objects for it, and on other systems only the CLIs' own process groups are killed. It does not handle the output
+// of the CLIs.
 package proctree
 
 import (
@@ -22,12 +22,12 @@ type Child struct {
 	group  group         // what the system can kill at once
 	exited chan struct{} // closed when it has ended and its output was read
 	err    error         // how it ended; set before exited is closed
-	asked  atomic.Bool   // it was asked something
+	asked  atomic.Bool   // it got input
 	alone  bool          // it has ended without leaving possible descendants; set before exited is closed
 }
 
 // markName is the environment variable that marks our processes and their descendants. Its value is the instance, a
-// slash and a unique id.
+// slash and a unique ID.
 const markName = "MAGPIE_PROCESS"
 
 // New prepares a CLI. It carries the mark of the instance, by which [Sweep] finds it.
@@ -41,22 +41,22 @@ func (c *Child) Start(env []string) error {
 	return procs.start(c)
 }
 
-// Wait waits for its end. It is called once; the caller calls Close afterwards.
+// Wait waits for its end. It must be called once; the caller calls Close afterwards.
 func (c *Child) Wait() {
 	c.err = c.cmd.Wait()
 	procs.remove(c)
 }
 
-// Close says that it has ended and that its output was read.
+// Close records that it has ended and that its output was read.
 func (c *Child) Close() { close(c.exited) }
 
 // Exited is closed by Close.
 func (c *Child) Exited() <-chan struct{} { return c.exited }
 
-// Err is how it ended, after Exited is closed.
+// Err returns how it ended, after Exited is closed.
 func (c *Child) Err() error { return c.err }
 
-// Alone reports, after Exited is closed, that it left no process that it may have started.
+// Alone reports, after Exited is closed, that it left no process behind that it may have started.
 func (c *Child) Alone() bool { return c.alone }
 
 // Pid is the process id.
@@ -90,22 +90,22 @@ func (c *Child) WaitGone(ctx context.Context, patience time.Duration) bool {
 // Childless reports whether it certainly has no children.
 func (c *Child) Childless() bool { return childless(c.Pid()) }
 
-// Descendants are the processes that it has started and that still exist.
+// Descendants lists the processes that it has started and that still exist.
 func (c *Child) Descendants() []Descendant { return descendantsOf(c.self, c.mark) }
 
-// Signal sends it a signal; that fails only if it has ended.
+// Signal sends it a signal, which fails only if it has ended.
 func (c *Child) Signal(s syscall.Signal) { _ = sendSignal(c.cmd.Process, s) }
 
 // Kill kills it and its descendants, without waiting for their end.
 func (c *Child) Kill() {
-	left := c.Descendants()  // before the parent dies: afterwards only the mark shows whose they were
+	left := c.Descendants()  // before the parent dies: afterwards only the mark identifies them
 	_ = c.cmd.Process.Kill() // fails only if it has ended already
 	Kill(left)
 	procs.killGroupOf(c)
 }
 
-// SetAsked notes that the CLI is asked something: before, it starts nothing that could outlive it.
+// SetAsked records that the CLI gets input: before that, it starts nothing that could outlive it.
 func (c *Child) SetAsked() { c.asked.Store(true) }
 
-// KillOrphans kills the orphans that only this CLI, which lives on, can have started.
+// KillOrphans kills the orphans that only this CLI, which keeps running, can have started.
 func (c *Child) KillOrphans() { procs.killOrphansOf(c) }

@@ -2,7 +2,7 @@ package proctree
 
 import "os"
 
-// group is nothing here: the process table shows the processes of a CLI, whatever group they are in.
+// group is unused on Linux: the process table shows the processes of a CLI, whatever group they are in.
 type group struct{}
 
 func groupOf(*os.Process) group { return group{} }

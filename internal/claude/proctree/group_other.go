@@ -15,17 +15,17 @@ type group struct{ leader int }
 
 func groupOf(p *os.Process) group { return group{p.Pid} }
 
-// kill kills all that are in the group; that fails only when there is none.
+// kill kills all processes in the group, which fails only if there are none.
 func (g group) kill() { _ = syscall.Kill(-g.leader, syscall.SIGKILL) }
 
 func (group) close() {}
 
-// Sweep needs Linux or Windows; elsewhere it does nothing and says so.
+// Sweep needs Linux or Windows; on other systems it returns an error.
 func Sweep(context.Context, string, ...uint32) (killed int, err error) {
 	return 0, fmt.Errorf("sweep: %w", errors.ErrUnsupported)
 }
 
-// AdoptOrphans needs Linux or Windows; elsewhere it does nothing and says so.
+// AdoptOrphans needs Linux or Windows; on other systems it returns an error.
 func AdoptOrphans() (stop func(), err error) {
 	return nil, fmt.Errorf("adopt orphans: %w", errors.ErrUnsupported)
 }

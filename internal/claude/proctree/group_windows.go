@@ -9,24 +9,24 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// OwnGroup starts a process to which a Ctrl-Break can be sent, and which no Ctrl-C reaches. Its window is hidden if
-// this program has none.
+// OwnGroup starts a process that can receive a Ctrl-Break, but no Ctrl-C. Its window is hidden if this program has
+// none.
 func OwnGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP, HideWindow: true}
 }
 
-// sendSignal asks a process to end, by a Ctrl-Break: Windows has no other signals. It fails where this program has no
-// console; then the end of its input tells the CLI, or it is killed.
+// sendSignal asks a process to end with a Ctrl-Break: Windows has no other signals. It fails if this program has no
+// console; then the end of its input stops the CLI, or it is killed.
 func sendSignal(p *os.Process, _ syscall.Signal) error {
 	return windows.GenerateConsoleCtrlEvent(windows.CTRL_BREAK_EVENT, uint32(p.Pid))
 }
 
-// group is the job of a CLI and of all that it starts (Job Objects). They end with it, and also when this program ends,
-// however that happens: the last handle to the job is closed then.
+// group is the job of a CLI and all its descendants (Job Objects). They end with it, and also when this program ends in
+// any way, which closes the last handle to the job.
 type group struct{ job windows.Handle } // 0 = there is none
 
-// groupOf puts a process into a new job. What it has started before that is not in the job; a CLI needs longer until it
-// starts anything.
+// groupOf puts a process into a new job. Processes that it has already started are not in the job, but a CLI takes
+// longer to start anything.
 func groupOf(p *os.Process) group {
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {
@@ -58,13 +58,13 @@ func assign(job windows.Handle, pid int) error {
 	return windows.AssignProcessToJobObject(job, process)
 }
 
-// kill kills all that are in the job.
+// kill kills all processes in the job.
 func (g group) kill() { _ = windows.TerminateJobObject(g.job, 1) }
 
-// close kills all that are left in the job.
+// close kills all processes left in the job.
 func (g group) close() { _ = windows.CloseHandle(g.job) }
 
-// Sweep has nothing to do: the processes of an earlier run have ended with it, by their jobs.
+// Sweep has nothing to do: the processes of an earlier run have ended with it, because of their jobs.
 func Sweep(context.Context, string, ...uint32) (killed int, err error) { return 0, nil }
 
 // AdoptOrphans has nothing to do: an orphan stays in the job of its CLI.

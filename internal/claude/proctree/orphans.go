@@ -2,12 +2,12 @@ package proctree
 
 import "sync"
 
-// processTree tracks which of this program's children were started by which CLI. There is only one, since the kernel
-// has one parent for all of them: this program.
+// processTree tracks which of this program's children were started by which CLI. There is only one, since all of them
+// have the same parent: this program.
 type processTree struct {
 	mu     sync.Mutex
 	adopts bool           // orphans become children of the program
-	own    map[int]*Child // the CLIs, by process id; os/exec waits for them
+	own    map[int]*Child // the CLIs, by process ID; os/exec waits for them
 	// children from before the first CLI: of the program that became this one by exec
 	preexisting map[identity]bool
 	orphans     map[identity]suspects // the adopted processes that were alive at the last check
@@ -18,7 +18,7 @@ type suspects map[*Child]bool
 
 var procs = processTree{own: map[int]*Child{}, preexisting: map[identity]bool{}, orphans: map[identity]suspects{}}
 
-// start starts a CLI and registers it under the lock, so that nobody takes it for an orphan.
+// start starts a CLI and registers it under the lock, so that it is not taken for an orphan.
 func (h *processTree) start(c *Child) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -45,7 +45,7 @@ func (h *processTree) remove(c *Child) {
 	}
 }
 
-// killGroupOf kills the group of c. One that has ended has none: its number may be that of another.
+// killGroupOf kills the group of c. A CLI that has ended has no group: the number may have been reused.
 func (h *processTree) killGroupOf(c *Child) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -54,7 +54,7 @@ func (h *processTree) killGroupOf(c *Child) {
 	}
 }
 
-// killOrphansOf kills the orphans that only c, which lives on, can have started.
+// killOrphansOf kills the orphans that only c, which keeps running, can have started.
 func (h *processTree) killOrphansOf(c *Child) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

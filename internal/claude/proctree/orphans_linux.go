@@ -13,7 +13,8 @@ import (
 
 // AdoptOrphans makes this program the parent of the processes that its CLIs leave behind, so that they can be found
 // without their parents and with a cleared environment. An orphan is killed when all CLIs that may have started it have
-// ended. It is called once, before the first CLI starts; stop ends the reaping of zombies, at the end of the program.
+// ended. It must be called once, before the first CLI starts; stop ends the reaping of zombies, at the end of the
+// program.
 //
 // From then on, a child that the program starts by other means must stay in the program's session and process group:
 // that distinguishes it from an orphan, which nobody else waits for.
@@ -23,7 +24,7 @@ func AdoptOrphans() (stop func(), err error) {
 	}
 	procs.mu.Lock()
 	procs.adopts = true
-	// Children from before belong to somebody else, for example to a container's init.
+	// Earlier children belong to somebody else, for example to a container's init.
 	for _, s := range procs.adopted() {
 		procs.preexisting[s.identity] = true
 	}
@@ -35,7 +36,7 @@ func AdoptOrphans() (stop func(), err error) {
 		defer close(done)
 		for range died {
 			procs.reap()
-			// Several deaths become one signal; the pause also keeps a storm of short processes from taking a core.
+			// Several deaths become one signal; the pause also keeps many short processes from occupying a core.
 			time.Sleep(reapPause)
 		}
 	}()
@@ -55,7 +56,7 @@ func (h *processTree) reap() {
 	defer h.mu.Unlock()
 	for _, s := range h.adopted() {
 		if s.zombie {
-			// it has ended: the call takes its status and waits for nothing
+			// it has ended, so the call does not wait
 			_, _ = syscall.Wait4(s.pid, nil, syscall.WNOHANG, nil)
 		}
 	}
@@ -110,7 +111,7 @@ func (h *processTree) reapFor(c *Child) (none bool) {
 			g = h.suspects(s, c)
 		}
 		there[s.identity] = g
-		// A single suspect must have started it. With several, the orphan may still belong to a CLI that lives.
+		// A single suspect must have started it. With several, the orphan may still belong to a running CLI.
 		if len(g) == 0 || len(g) == 1 && g[c] {
 			doomed = append(doomed, s)
 		}
@@ -122,9 +123,8 @@ func (h *processTree) reapFor(c *Child) (none bool) {
 	return len(adopted) == 0
 }
 
-// suspects are the CLIs that may have started a new orphan: all that are alive and were asked, and c, which may just
-// have ended. If
-// the orphan has a mark, it is that CLI alone; or none, if that CLI ended long ago.
+// suspects are the CLIs that may have started a new orphan: all that are alive and got input, and c, which may just
+// have ended. If the orphan has a mark, it is that CLI alone; or none, if that CLI ended long ago.
 func (h *processTree) suspects(s stat, c *Child) suspects {
 	g := suspects{c: true}
 	for _, other := range h.own {

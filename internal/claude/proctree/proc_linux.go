@@ -20,7 +20,7 @@ type Descendant struct {
 	Session int // the process id of its leader
 }
 
-// stat is what /proc tells about a process.
+// stat is the data in /proc about a process.
 type stat struct {
 	Descendant
 	parent int
@@ -124,7 +124,7 @@ func readStat(pid int) (stat, bool) {
 	if !ok {
 		return stat{}, false
 	}
-	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:]) // comm may hold anything
+	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:]) // comm may contain anything
 	if len(fields) < 20 {
 		return stat{}, false
 	}
@@ -178,7 +178,7 @@ func childless(pid int) bool {
 // shortFile is how much readShort reads, in bytes.
 const shortFile = 1024
 
-// readShort reads the beginning of a file of /proc, as much as the kernel returns at once. Many such files are read,
+// readShort reads as much of the beginning of a file in /proc as the kernel returns at once. Many such files are read,
 // and os.ReadFile makes twice as many system calls.
 func readShort(path string) (string, bool) {
 	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
@@ -194,7 +194,7 @@ func readShort(path string) (string, bool) {
 	return string(buf[:n]), true
 }
 
-// identify is the identity of a process that runs, or has ended and was not waited for.
+// identify returns the identity of a process that is running, or has ended and was not waited for.
 func identify(pid int) identity {
 	s, _ := readStat(pid)
 	return s.identity
@@ -206,10 +206,10 @@ func sessionOf(pid int) int {
 	return s.Session
 }
 
-// Kill kills those processes that still are who they were.
+// Kill kills those processes whose identity is unchanged.
 func Kill(list []Descendant) { signalAll(list, syscall.SIGKILL) }
 
-// signalAll compares the start time before it signals: a pid may belong to another process by now.
+// signalAll compares the start time before it signals: the pid may have been reused.
 func signalAll(list []Descendant, sig syscall.Signal) {
 	for _, d := range list {
 		p, err := os.FindProcess(d.pid) // a handle, so that the process checked below is the one that is signalled

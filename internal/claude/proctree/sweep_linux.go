@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Timeouts of a sweep: for the CLIs to end by themselves, and for the end of what was killed. Both are counted in polls
-// and not in wall time: on a suspended machine no process can end.
+// Timeouts of a sweep: for the CLIs to end by themselves, and for the end of killed processes. Both count polls, not
+// wall time: on a suspended machine no process can end.
 const (
 	sweepGrace = 2 * time.Second
 	sweepLimit = 3 * time.Second
@@ -22,12 +22,12 @@ const (
 
 // Sweep ends all processes that an earlier run of the program with this instance has left behind: its CLIs, their
 // descendants, and the sessions that any of these lead. It asks the CLIs to end, so that they complete their
-// transcripts, kills the rest, and returns how many processes there were, after they have ended. No other run of the
-// instance may be alive.
+// transcripts, kills the rest, and returns the number of processes after they have ended. No other run of the instance
+// may be alive.
 //
 // Processes of other users are spared, except the named ones.
 //
-// A process that has cleared its environment, leads a session of its own and has lost its parents is not found.
+// A process that has cleared its environment, leads its own session and has lost its parents is not found.
 func Sweep(ctx context.Context, instance string, users ...uint32) (killed int, err error) {
 	if instance == "" {
 		return 0, errors.New("sweep: no instance")
@@ -44,7 +44,7 @@ func Sweep(ctx context.Context, instance string, users ...uint32) (killed int, e
 		}
 		s.scan()
 	}
-	// New processes may appear while others are killed, so the list is made again until it is empty.
+	// New processes may appear while others are killed, so the scan is repeated until the list is empty.
 	for range sweepLimit / sweepTick {
 		s.scan()
 		if len(s.alive) == 0 {
