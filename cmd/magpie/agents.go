@@ -7,9 +7,9 @@ import (
 	"magpie/internal/configtype"
 )
 
-// openDataFolder lets the user of [claude] user traverse the data folder, to reach the files that people have sent. The
-// folder is not made readable, and the modes of what is in it do not change. It returns the group of that user; 0 =
-// agents run as the same user as the program.
+// openDataFolder lets the user of [claude] user traverse the data folder to reach received files. The folder does not
+// become readable, and the modes of its contents do not change. It returns the group of that user; 0 = agents run as
+// the program's own user.
 func openDataFolder(c config.Config) (group int, err error) {
 	if group, err = c.Claude.Group(); group == 0 || err != nil {
 		return 0, err
@@ -33,8 +33,8 @@ func openDataFolder(c config.Config) (group int, err error) {
 	return group, nil
 }
 
-// checkGroup fails when this program may not change the group of a file to this one. It tries: which groups a process
-// may use depends on its supplementary groups and capabilities.
+// checkGroup returns an error if this program may not change the group of a file to this one. It tries, because that
+// depends on supplementary groups and capabilities.
 func checkGroup(group int) error {
 	probe, err := os.MkdirTemp("", "magpie-group-")
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"magpie/internal/configtype"
 )
 
-// auditCmd lists what was decided about the tools of agents.
+// auditCmd lists the decisions about agents' tool calls.
 type auditCmd struct {
 	Chat  string `help:"Only this chat, as in feishu:chat:oc_xxx or oc_xxx." placeholder:"KEY"`
 	Since string `help:"From this day or for this long: 2026-05-04, 30d, 12h. All, if it is left out." placeholder:"WHEN"`
@@ -69,7 +69,7 @@ func (a auditCmd) Run(ctx context.Context) (err error) {
 	return out.Flush()
 }
 
-// sinceTime reads a day, or how long ago something was; without either it is the beginning of time.
+// sinceTime parses a day, or how long ago something was; empty = the beginning of time.
 func sinceTime(s string, now time.Time) (time.Time, error) {
 	if s == "" {
 		return time.UnixMilli(0), nil
@@ -89,7 +89,7 @@ func sinceTime(s string, now time.Time) (time.Time, error) {
 		"--since %s: must be a day such as 2026-05-04, or a length of time such as 30d or 12h", s)
 }
 
-// decision is one decision as JSON.
+// decision is the JSON form of a decision.
 type decision struct {
 	TS       string     `json:"ts"` // RFC 3339
 	Chat     string     `json:"chat"`
@@ -99,7 +99,7 @@ type decision struct {
 	UserName string     `json:"user_name"`
 	Rule     int64      `json:"rule,omitempty"`
 	Tool     string     `json:"tool"`
-	Input    string     `json:"input"` // JSON, which may be cut
+	Input    string     `json:"input"` // JSON, possibly shortened
 	Reason   string     `json:"reason,omitempty"`
 }
 
@@ -115,7 +115,7 @@ func appendDecision(out *bufio.Writer, r db.RecordedAction) error {
 	return err
 }
 
-// decisionLine is one decision for people.
+// decisionLine formats a decision as one line for people.
 func decisionLine(r db.RecordedAction) string {
 	what := string(r.Decision)
 	if r.Rule != 0 {

@@ -13,13 +13,13 @@ import (
 	"magpie/internal/configtype"
 )
 
-// backupCmd is safe while the bridge runs: it opens the database read-only.
+// backupCmd can be used while the bridge runs: it opens the database read-only.
 type backupCmd struct {
 	File string `arg:"" help:"Where to write the copy. It must not exist." type:"path"`
 	configFlag
 }
 
-// Run copies the database, also while the bridge runs.
+// Run copies the database, even while the bridge runs.
 func (b backupCmd) Run(ctx context.Context) error {
 	c, err := config.ReadForDatabase(b.Config, os.Environ()) // a restore must not need a working CLI
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"magpie/internal/doctor"
 )
 
-// checks are the checks that /doctor can run in a chat. Details are logged only: error texts may hold paths and
+// checks are the checks that /doctor can run in a chat. Details are only logged: error texts may contain paths and
 // addresses that a chat should not see.
 func (p *program) checks() []bridge.Check {
 	c := p.cfg
@@ -48,7 +48,7 @@ func (p *program) checks() []bridge.Check {
 	}
 }
 
-// checkStates translates states, because bridge must not import doctor, which imports it.
+// checkStates converts states, because bridge must not import doctor, which imports it.
 var checkStates = map[doctor.State]bridge.CheckState{
 	doctor.OK: bridge.OK, doctor.Warn: bridge.Warn, doctor.Fail: bridge.Fail,
 }

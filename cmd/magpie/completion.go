@@ -15,7 +15,7 @@ type completionCmd struct {
 	Shell string `arg:"" help:"bash, zsh or fish." enum:"bash,zsh,fish"`
 }
 
-// Run prints what a shell needs to complete the commands and flags of this program.
+// Run prints the completion of this program's commands and flags for a shell.
 func (c completionCmd) Run(k *kong.Context) error {
 	words := map[string][]string{}
 	collectWords(words, k.Model.Node, k.Model.Name)
@@ -25,7 +25,8 @@ func (c completionCmd) Run(k *kong.Context) error {
 	return writeBash(os.Stdout, words, c.Shell == "zsh")
 }
 
-// collectWords collects what may follow each command, by the command's words: "magpie history" is followed by "import".
+// collectWords collects the possible words after each command, by the command's words: "magpie history" is followed by
+// "import".
 func collectWords(words map[string][]string, n *kong.Node, path string) {
 	for _, f := range n.AllFlags(true) {
 		for _, flag := range f {

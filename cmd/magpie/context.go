@@ -34,7 +34,7 @@ type contextCmd struct {
 	configFlag
 }
 
-// Run shows the prompt that the agent would get, also while the bridge runs. It starts no agent and changes nothing; an
+// Run shows the prompt that the agent would get, even while the bridge runs. It starts no agent and changes nothing; an
 // embeddings endpoint is called, as for a turn.
 func (c contextCmd) Run(ctx context.Context) (err error) {
 	cfg, err := config.ReadForDatabase(c.Config, os.Environ())
@@ -79,7 +79,7 @@ func (c contextCmd) Run(ctx context.Context) (err error) {
 	return err
 }
 
-// preview builds contexts as the bridge with this configuration does.
+// preview builds contexts like the bridge with this configuration.
 func preview(ctx context.Context, cfg config.Config, store *db.DB) (*bridge.Preview, error) {
 	node, err := cfg.NodeName()
 	if err != nil {
@@ -98,7 +98,7 @@ func preview(ctx context.Context, cfg config.Config, store *db.DB) (*bridge.Prev
 // prospect builds the prompts of one chat.
 type prospect struct {
 	key     chat.Key
-	at      time.Time // of questions that have no time of their own; zero = now
+	at      time.Time // for questions without a time; zero = now
 	preview *bridge.Preview
 }
 
@@ -155,7 +155,8 @@ func (p prospect) batch(ctx context.Context, in io.Reader, out io.Writer) error 
 	}
 }
 
-// readQuestion explains in its errors what a line must look like: the input is written by hand or by scripts.
+// readQuestion parses a line. Its errors describe the expected form, because the input is written by hand or by
+// scripts.
 func readQuestion(l line) (q asking, err error) {
 	switch {
 	case l.long:
@@ -174,8 +175,7 @@ func readQuestion(l line) (q asking, err error) {
 	return q, nil
 }
 
-// writeLine writes each line with one Write, so that lines in a pipe are complete even if the command
-// is interrupted.
+// writeLine writes each line with one Write, so that lines in a pipe are complete even if the command is interrupted.
 func writeLine(out io.Writer, v any) error {
 	var b bytes.Buffer
 	if err := plainEncoder(&b).Encode(v); err != nil {
@@ -189,7 +189,7 @@ func writeLine(out io.Writer, v any) error {
 type (
 	sentPrompt struct {
 		Prompt     string           `json:"prompt"`
-		Current    string           `json:"current"` // the question as it ends the prompt
+		Current    string           `json:"current"` // the question at the end of the prompt
 		UseResume  bool             `json:"use_resume"`
 		ResumeID   string           `json:"resume_session_id"`
 		History    []sentMessage    `json:"history"`

@@ -18,7 +18,7 @@ type doctorCmd struct {
 	JSON bool `help:"Print one JSON object." name:"json"`
 }
 
-// Run checks everything that the bridge needs, also while the bridge runs.
+// Run checks everything that the bridge needs, even while the bridge runs.
 func (d doctorCmd) Run(ctx context.Context) error {
 	report := doctor.Report{Lang: i18n.OfLocale(os.Environ())}
 	if !d.JSON {
@@ -36,7 +36,7 @@ func (d doctorCmd) Run(ctx context.Context) error {
 	return nil
 }
 
-// printJSON counts warnings as healthy: scripts act on OK, and a warning needs no action at once.
+// printJSON treats warnings as healthy: scripts act on OK, and a warning needs no immediate action.
 func printJSON(w io.Writer, list []doctor.Finding) error {
 	healthy := true
 	for _, f := range list {

@@ -12,8 +12,8 @@ import (
 	"magpie/internal/config"
 )
 
-// agentsConfig gives the agents of each chat a folder of their own for the CLI's state, and denies them the program's
-// other files.
+// agentsConfig gives the agents of each chat their own folder for the CLI's state, and denies them the program's other
+// files.
 func agentsConfig(ctx context.Context, c config.Config, store *db.DB) (claude.Config, error) {
 	agents := c.Claude
 	var err error
@@ -40,7 +40,7 @@ func agentsConfig(ctx context.Context, c config.Config, store *db.DB) (claude.Co
 }
 
 // readOnlyAgentsConfig is [agentsConfig] without writes: a chat without a folder gets a random one, which is not stored
-// and so holds no sessions.
+// and so contains no sessions.
 func readOnlyAgentsConfig(ctx context.Context, c config.Config, store *db.DB) (claude.Config, error) {
 	agents, err := agentsConfig(ctx, c, store)
 	agents.Folder = func(owner string) (string, error) {
@@ -57,15 +57,14 @@ func readOnlyAgentsConfig(ctx context.Context, c config.Config, store *db.DB) (c
 	return agents, err
 }
 
-// moveSessions moves sessions that are older than the chats' own folders into these folders. It runs before the first
-// agent starts. A session that cannot be moved is tried again at the next start; until then its chat continues from its
-// History.
+// moveSessions moves sessions from before chats had their own folders into these folders. It runs before the first
+// agent starts. A failed move is retried at the next start; until then the chat continues from its History.
 func (p *program) moveSessions(ctx context.Context) error {
 	list, err := p.store.Folders().Unmoved(ctx)
 	if err != nil || len(list) == 0 {
 		return err
 	}
-	if _, err := claude.Sweep(ctx, p.pool.Config()); err != nil { // an agent that outlived the last run may still write
+	if _, err := claude.Sweep(ctx, p.pool.Config()); err != nil { // an old agent may still be writing
 		return err
 	}
 	for _, u := range list {

@@ -10,7 +10,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// helpInChinese is what the commands' help says in Chinese, by the English that stands beside the flags.
+// helpInChinese maps the English help texts in the struct tags to Chinese.
 var helpInChinese = map[string]string{
 	"Show context-sensitive help.": "显示帮助。",
 	"Print the version.":           "显示版本。",
@@ -98,7 +98,7 @@ var helpInChinese = map[string]string{
 	"bash, zsh or fish.":                   "bash、zsh 或 fish。",
 }
 
-// translate has a command and those below it explained in Chinese.
+// translate translates the help of a command and its subcommands.
 func translate(n *kong.Node) {
 	chinese := func(help *string) {
 		if text, ok := helpInChinese[*help]; ok {
@@ -117,13 +117,13 @@ func translate(n *kong.Node) {
 	}
 }
 
-// headings are kong's own words around the commands' help.
+// headings translates kong's own words around the commands' help.
 var headings = strings.NewReplacer(
 	"\nFlags:\n", "\n参数：\n", "\nArguments:\n", "\n位置参数：\n", "\nCommands:\n", "\n命令：\n",
 	` --help" for more information on a command.`, ` --help" 查看某个命令的用法。`, "\nRun \"", "\n运行 \"",
 )
 
-// printChineseHelp prints the help as kong does, with its own words in Chinese.
+// printChineseHelp prints the help as kong does, with kong's own words in Chinese.
 func printChineseHelp(o kong.HelpOptions, ctx *kong.Context) error {
 	var page bytes.Buffer
 	out := ctx.Stdout
@@ -135,7 +135,7 @@ func printChineseHelp(o kong.HelpOptions, ctx *kong.Context) error {
 	return errors.Join(err, writeErr)
 }
 
-// usageInChinese is what kong says of wrong arguments.
+// usageInChinese translates kong's errors about wrong arguments.
 var usageInChinese = []struct {
 	english *regexp.Regexp
 	chinese string
@@ -150,7 +150,7 @@ var usageInChinese = []struct {
 	{regexp.MustCompile(`^(\S+) must be one of (.+) but got (".*")$`), "$1 应为 $2 之一，而不是 $3"},
 }
 
-// chineseUsage says what is wrong with the command line in Chinese, as far as it is known.
+// chineseUsage translates an error about the command line, as far as it is known.
 func chineseUsage(english string) string {
 	for _, u := range usageInChinese {
 		if u.english.MatchString(english) {

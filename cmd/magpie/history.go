@@ -65,7 +65,7 @@ func (i importCmd) Run(ctx context.Context) (err error) {
 	return err
 }
 
-// openAlone opens the database for an import, during which no bridge may serve it.
+// openAlone opens the database for an import; no bridge may be serving it.
 func openAlone(ctx context.Context, c db.Config) (*db.DB, error) {
 	show, end := databaseWork()
 	defer end()
@@ -82,7 +82,7 @@ func openAlone(ctx context.Context, c db.Config) (*db.DB, error) {
 	return nil, errors.New(textInUse.Sprintf(locale(), locked.Path, who))
 }
 
-// openInput opens a file, or the standard input, whose size is not known.
+// openInput opens a file, or the standard input, whose size is unknown.
 func openInput(name string) (in io.ReadCloser, size int64, err error) {
 	if name == "-" {
 		return io.NopCloser(os.Stdin), 0, nil
@@ -97,13 +97,13 @@ func openInput(name string) (in io.ReadCloser, size int64, err error) {
 	return f, size, nil
 }
 
-// The largest batch that is stored in one transaction.
+// The largest batch per transaction.
 const (
 	batchRecords = 2000
 	batchBytes   = 8 << 20
 )
 
-// mostComplaints is how many bad lines are reported one by one; further ones are only counted.
+// mostComplaints is how many bad lines are reported individually; further ones are only counted.
 const mostComplaints = 100
 
 // lineImporter reads records line by line and stores them in batches, so that memory does not grow with the file.
@@ -123,8 +123,8 @@ type lineImporter struct {
 var errStrict = configtype.Mistakef("遇到第一行错误就停下了，它之前的行已经导入",
 	"stopped at the first bad line; the lines before it are imported")
 
-// run stores complete batches even when it stops early: an import is idempotent, so it may be repeated
-// after the mistake was corrected.
+// run stores complete batches even when it stops early: an import is idempotent, so it can be repeated once the mistake
+// is corrected.
 func (im *lineImporter) run(ctx context.Context) error {
 	defer im.progress.clear()
 	for {
@@ -168,8 +168,7 @@ func (im *lineImporter) blame(l line, err error) {
 	}
 }
 
-// store stores the batch. Batches that were stored earlier stay when ctx ends; an import is idempotent, so it can be
-// repeated.
+// store stores the batch. Earlier batches stay when ctx ends; an import is idempotent, so it can be repeated.
 func (im *lineImporter) store(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return configtype.Mistakef("已中断，再次导入同一个文件即可继续：%v",
@@ -193,8 +192,8 @@ var errCompressed = configtype.Mistakef("文件是压缩的：试试 gunzip -c �
 // gzipMagic is the beginning of every gzip file (RFC 1952).
 var gzipMagic = []byte{0x1f, 0x8b}
 
-// readRecord looks for gzip only at the beginning: a compressed file is the usual mistake, and its
-// error should say so.
+// readRecord checks for gzip only at the beginning: a compressed file is the usual mistake, and its error should say
+// so.
 func readRecord(l line) (db.Record, error) {
 	switch {
 	case l.number == 1 && bytes.HasPrefix(l.text, gzipMagic):
@@ -243,8 +242,8 @@ func (e exportCmd) Run(ctx context.Context) (err error) {
 	return err
 }
 
-// exportWithProgress are the records of a chat, or of all chats if the key is zero. It shows how many were read, unless
-// they are seen themselves.
+// exportWithProgress returns the records of a chat, or of all chats if the key is zero. It shows its progress unless
+// the records themselves go to the terminal.
 func exportWithProgress(ctx context.Context, store *db.DB, key chat.Key, seen bool) (iter.Seq2[db.Record, error], error) {
 	records := store.Records().All(ctx)
 	if key != (chat.Key{}) {
@@ -271,7 +270,7 @@ func exportWithProgress(ctx context.Context, store *db.DB, key chat.Key, seen bo
 	}, nil
 }
 
-// parseChat reads a chat's key, or the bare id of a Feishu chat.
+// parseChat parses a chat's key, or the bare ID of a Feishu chat.
 func parseChat(s string) (chat.Key, error) {
 	if strings.HasPrefix(s, "oc_") && !strings.Contains(s, ":") {
 		return chat.FeishuChat(s), nil
@@ -284,7 +283,7 @@ func parseChat(s string) (chat.Key, error) {
 	return key, nil
 }
 
-// knownChat reads the name of a chat that has a History: with a mistyped one, nothing would be found without an error.
+// knownChat parses the name of a chat that has a History: a mistyped name would find nothing without an error.
 func knownChat(ctx context.Context, store *db.DB, name string) (chat.Key, error) {
 	key, err := parseChat(name)
 	if err != nil {
@@ -296,15 +295,15 @@ func knownChat(ctx context.Context, store *db.DB, name string) (chat.Key, error)
 	return key, err
 }
 
-// errNoChat says that the History has no such chat.
+// errNoChat means that the History has no such chat.
 func errNoChat(key chat.Key) error {
 	return configtype.Mistakef("没有聊天 %v", "there is no chat %v", key)
 }
 
-// errLong refuses a line of a file.
+// errLong rejects a line of a file.
 var errLong = configtype.Mistakef("一行超过 %d MB", "longer than %d MB", longestLine>>20)
 
-// exportFile writes a new file, which appears under its name when it is complete.
+// exportFile writes a new file, which gets its name when it is complete.
 func exportFile(name string, records iter.Seq2[db.Record, error]) (n int, err error) {
 	// Checked early for a clear error; the export of a large History takes minutes.
 	if _, err := os.Lstat(name); err == nil {

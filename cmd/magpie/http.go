@@ -18,7 +18,7 @@ import (
 	"magpie/internal/configtype"
 )
 
-// listen opens the address of the pages. It warns when other machines can reach them.
+// listen opens the address of the pages. It warns if other machines can reach them.
 func listen(c config.HTTP, log zerolog.Logger) (net.Listener, error) {
 	ln, err := net.Listen("tcp", c.Address())
 	if err != nil {
@@ -48,7 +48,7 @@ type health struct {
 	status func() feishu.Status
 }
 
-// storeHealth is whether the store takes writes.
+// storeHealth reports whether the store accepts writes.
 type storeHealth struct {
 	OK    bool   `json:"ok"`
 	Error string `json:"error,omitempty"`
@@ -63,8 +63,8 @@ type platformHealth struct {
 	Do          string     `json:"do,omitempty"` // what the operator must do
 }
 
-// live answers whether the process and its store work. It ignores the platform: a restart does not help when the
-// platform cannot be reached.
+// live reports whether the process and its store work. It ignores the platform: a restart does not help if the platform
+// cannot be reached.
 func (h health) live(w http.ResponseWriter, r *http.Request) {
 	store := h.store(r.Context())
 	answer(w, store.OK, struct {
@@ -73,7 +73,7 @@ func (h health) live(w http.ResponseWriter, r *http.Request) {
 	}{store.OK, store})
 }
 
-// ready answers whether messages are received and answered, and if not, why and since when.
+// ready reports whether messages are received and answered, and if not, why and since when.
 func (h health) ready(w http.ResponseWriter, r *http.Request) {
 	store, platform := h.store(r.Context()), platformOf(h.status())
 	ready := store.OK && platform.Connected && !platform.CircuitOpen
@@ -84,7 +84,7 @@ func (h health) ready(w http.ResponseWriter, r *http.Request) {
 	}{ready, store, platform})
 }
 
-// store has a timeout of its own: a health check must answer even while the database hangs.
+// store has its own timeout: a health check must answer even while the database hangs.
 func (h health) store(ctx context.Context) storeHealth {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
@@ -106,14 +106,15 @@ func platformOf(st feishu.Status) platformHealth {
 	return h
 }
 
-// answer is 503 when something is wrong, which load balancers and service managers understand, and is never cached.
+// answer responds with 503 if something is wrong, which load balancers and service managers understand. It is never
+// cached.
 func answer(w http.ResponseWriter, good bool, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	if !good {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
-	_ = json.NewEncoder(w).Encode(body) // fails only when the caller has gone
+	_ = json.NewEncoder(w).Encode(body) // fails only if the caller has gone
 }
 
 // probeTime is how long the store may take to answer.
@@ -131,7 +132,7 @@ func statusLine(st feishu.Status) string {
 	case st.LastError == nil:
 		return "connecting to the platform"
 	}
-	// The error may have several lines, and systemd would read the second one as an assignment of its own.
+	// The error may have several lines, and systemd would read the second one as a separate assignment.
 	return "not connected to the platform" + since + ": " + strings.Join(strings.Fields(st.LastError.Error()), " ")
 }
 

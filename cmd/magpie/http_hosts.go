@@ -12,9 +12,8 @@ import (
 	"magpie/internal/config"
 )
 
-// knownHosts serves the pages only under names that are this program's. A browser that was led here by a foreign name
-// (DNS rebinding) shows that name in the Host header; without this check, the page of that name could read what is
-// served.
+// knownHosts serves the pages only under names of this program. A browser led here by a foreign name (DNS rebinding)
+// sends that name in the Host header; without this check, a page of that name could read the content.
 func knownHosts(c config.HTTP, ln net.Addr, pages http.Handler) http.Handler {
 	names := append([]string{"localhost"}, c.Hosts...)
 	if host, _, err := net.SplitHostPort(c.Address()); err == nil && host != "" {
@@ -28,9 +27,9 @@ func knownHosts(c config.HTTP, ln net.Addr, pages http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := hostOf(r.Host)
 		ip, err := netip.ParseAddr(host)
-		byAddress := err == nil && (!local || ip.Unmap().IsLoopback()) // no foreign name led here
+		byAddress := err == nil && (!local || ip.Unmap().IsLoopback()) // no foreign name is involved
 		byName := slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, host) })
-		if host != "" && !byAddress && !byName { // no browser leaves it out
+		if host != "" && !byAddress && !byName { // browsers always send it
 			why := fmt.Sprintf("this is not served under the name %q: add it to [http] hosts", host)
 			http.Error(w, why, http.StatusMisdirectedRequest)
 			return

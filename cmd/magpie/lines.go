@@ -13,11 +13,11 @@ const longestLine = 16 << 20
 // line is one line of a file, without its end.
 type line struct {
 	number int
-	text   []byte // valid until the next one is read
+	text   []byte // valid until the next line is read
 	long   bool   // longer than longestLine; the text is empty
 }
 
-// lineReader reads lines that end with \n or \r\n. A byte order mark in front of the first is dropped.
+// lineReader reads lines that end with \n or \r\n. A byte order mark before the first is dropped.
 type lineReader struct {
 	in   *bufio.Reader
 	read int64 // bytes
@@ -29,7 +29,7 @@ func newLineReader(in io.Reader) *lineReader {
 	return &lineReader{in: bufio.NewReaderSize(in, 256<<10)}
 }
 
-// byteOrderMark begins files that Windows programs save as UTF-8.
+// byteOrderMark is at the start of files that Windows programs save as UTF-8.
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
 // next returns the next line that is not blank, or [io.EOF].
@@ -42,7 +42,7 @@ func (r *lineReader) next() (line, error) {
 	}
 }
 
-// line reads on to the end of a line that is too long, so that the next one begins where it should.
+// line skips to the end of a line that is too long, so that the next one begins in the right place.
 func (r *lineReader) line() (line, error) {
 	r.buf = r.buf[:0]
 	r.n++
@@ -57,7 +57,7 @@ func (r *lineReader) line() (line, error) {
 		case err == nil:
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
-		case errors.Is(err, io.EOF) && (len(r.buf) > 0 || long): // the last line has no end
+		case errors.Is(err, io.EOF) && (len(r.buf) > 0 || long): // the last line has no line end
 		default:
 			return line{}, err
 		}

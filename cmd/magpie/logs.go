@@ -18,7 +18,7 @@ import (
 	"magpie/internal/config"
 )
 
-// newLog redacts everything that is written, since an error text of a library may contain a secret.
+// newLog redacts everything that is written, since a library's error may contain a secret.
 func newLog(w io.Writer, c config.Log) zerolog.Logger {
 	onTerminal := isTerminal(w)
 	if c.Format == config.LogConsole || c.Format == config.LogAuto && onTerminal {
@@ -31,16 +31,16 @@ func newLog(w io.Writer, c config.Log) zerolog.Logger {
 	return zerolog.New(redactedLog{zerolog.MultiLevelWriter(w), c.Secrets}).With().Timestamp().Logger()
 }
 
-// A length of time has its unit, in a file as well: "4m48s".
+// Durations are logged with their unit, in JSON as well: "4m48s".
 func init() { zerolog.DurationFieldFormat = zerolog.DurationFormatString }
 
-// isTerminal reports whether somebody looks at what is written.
+// isTerminal reports whether w is a terminal.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// boxCode shows the one-time code of a new bot's owner so that a person finds it among other lines.
+// boxCode makes the one-time code for a new bot's owner stand out among other lines.
 func boxCode(line map[string]any, out *bytes.Buffer) error {
 	code, _ := line["code"].(string)
 	if !strings.HasPrefix(code, access.CodeWord) {
@@ -68,12 +68,12 @@ func (l redactedLog) WriteLevel(level zerolog.Level, line []byte) (int, error) {
 	return len(line), nil
 }
 
-// ours are the keys whose values the program makes itself. They are never redacted: operators search for them, and the
-// numeric chat id of a platform may look like a telephone number.
+// ours are the keys whose values the program itself generates. They are never redacted: operators search for them, and
+// the numeric chat ID of a platform may look like a telephone number.
 var ours = []string{`"level"`, `"time"`, `"chat"`, `"session"`}
 
 // redactLine redacts the string values of a line, at any depth. It scans the text instead of decoding it, because it
-// runs for every log line, and returns the same slice when nothing is found.
+// runs for every log line, and returns the same slice if nothing is found.
 func redactLine(line []byte) []byte {
 	var out []byte
 	done, ours := 0, false
@@ -88,7 +88,7 @@ func redactLine(line []byte) []byte {
 			ours = isOurs(text)
 			continue
 		}
-		i-- // the loop continues behind the string
+		i-- // the loop continues after the string
 		if ours {
 			ours = false
 			continue
@@ -108,11 +108,11 @@ func isOurs(key []byte) bool {
 	return slices.ContainsFunc(ours, func(k string) bool { return string(key) == k })
 }
 
-// inLog is what is removed from the log. Addresses of the own network stay: a DNS server or a proxy that does not answer
-// is found by them.
+// inLog are the kinds removed from the log. Local addresses stay: they help to find a DNS server or a proxy that does
+// not answer.
 var inLog = redact.All() | redact.LocalIP
 
-// stringEnd returns the index behind the string that starts at index i.
+// stringEnd returns the index after the string that starts at index i.
 func stringEnd(line []byte, i int) int {
 	for i++; i < len(line); i++ {
 		switch line[i] {

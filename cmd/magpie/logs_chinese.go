@@ -2,7 +2,7 @@ package main
 
 import "magpie/bridge/i18n"
 
-// logInChinese are the lines of the log that whoever starts the program looks for first. They are in Chinese only where
+// logInChinese translates the log lines that matter first when somebody starts the program. They are in Chinese only if
 // the log is for people; in a file they are English, for searching.
 var logInChinese = map[string]string{
 	"magpie has stopped":                              "鹊桥已停止",
@@ -23,7 +23,7 @@ var logInChinese = map[string]string{
 	"session lost; the conversation goes on from the History":                            "会话丢失，已从历史恢复，对话继续",
 }
 
-// Lines that say more where the log is for people: what comes next, and under which name the bot is found.
+// Lines that say more if the log is for people: what to do next, and the bot's name.
 const (
 	lineStarted   = "magpie is running"
 	lineConnected = "feishu: connected; write to the bot there"

@@ -1,7 +1,7 @@
 // Command magpie lets people in Feishu chat with a Claude Code agent that runs on this machine.
 //
-// The commands read flags, put the parts together and print. Rules about chats, agents and the platform do not
-// belong here: they are in the packages that the commands call.
+// The commands read flags, connect the parts and print. Rules about chats, agents and the platform are in the packages
+// that the commands call.
 package main
 
 import (
@@ -39,7 +39,7 @@ type cli struct {
 	PlaygroundBridge playgroundBridgeCmd `cmd:"" hidden:"" help:"The bridge of a playground, which starts it."`
 }
 
-// about is what the program says of itself; it needs no bridge.
+// about are the commands about the program itself, which need no bridge.
 type about struct {
 	Completion completionCmd `cmd:"" help:"Print a shell completion script."`
 	Man        manCmd        `cmd:"" help:"Print the manual page, as man reads it."`
@@ -62,7 +62,7 @@ func main() {
 	defer stop()
 	var c cli
 	l, args := locale(), flagsFor(os.Args[1:])
-	if args[0] == "man" { // one page for all who use the machine
+	if args[0] == "man" { // one page for all users of the machine
 		l = i18n.English
 	}
 	k, err := newParser(ctx, &c, l).Parse(args)
@@ -98,10 +98,10 @@ func newParser(ctx context.Context, c *cli, l i18n.Lang) *kong.Kong {
 	return parser
 }
 
-// locale is the language of whoever runs the program.
+// locale is the language of the user who runs the program.
 func locale() i18n.Lang { return i18n.OfLocale(os.Environ()) }
 
-// errorText is an error in the language of whoever runs the program, as far as it is written in it.
+// errorText is an error in the language of the user who runs the program, if it is translated.
 func errorText(err error) string {
 	if locale() == i18n.Chinese {
 		return configtype.Chinese(err)
@@ -109,7 +109,7 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// usage says what is wrong with the command line, and where to read how it should be.
+// usage describes an error in the command line, and where to read about its syntax.
 func usage(err error) string {
 	command := "magpie"
 	var bad *kong.ParseError
@@ -127,7 +127,7 @@ func usage(err error) string {
 	return wrong + "\n" + textSeeHelp.Sprintf(locale(), command)
 }
 
-// flagsFor makes flags of what people try first: "magpie", "magpie help", "magpie help serve".
+// flagsFor converts what people try first to flags: "magpie", "magpie help", "magpie help serve".
 func flagsFor(args []string) []string {
 	switch {
 	case len(args) == 0:

@@ -14,7 +14,7 @@ type manCmd struct{}
 // Run prints the manual page of this program (man(7)), made of its commands and flags as --help shows them.
 func (manCmd) Run(k *kong.Context) error { return writeMan(os.Stdout, k.Model.Node) }
 
-// The parts of the page that the commands do not tell.
+// The parts of the page that do not come from the commands.
 const manTail = `.SH FILES
 .TP
 .I magpie.toml
@@ -60,7 +60,7 @@ func writeManCommand(b *strings.Builder, n *kong.Node) {
 	}
 }
 
-// arguments shows what follows the name of a command.
+// arguments shows the arguments of a command.
 func arguments(n *kong.Node) (text string) {
 	for _, arg := range n.Positional {
 		text += " " + arg.Summary()

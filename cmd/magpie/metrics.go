@@ -15,7 +15,7 @@ import (
 	"magpie/internal/claude"
 )
 
-// snapshot is the state of the program's parts that is read for each scrape.
+// snapshot is the state of the program's parts, read for each scrape.
 type snapshot struct {
 	Store    *db.Backlog // nil = it could not be read
 	Platform feishu.Status
@@ -23,8 +23,8 @@ type snapshot struct {
 	Limits   claude.Limits
 }
 
-// metrics counts turns and shows the parts of the program in the form of Prometheus. No label carries the id of a chat,
-// a person or a message.
+// metrics counts turns and exposes the state of the program in Prometheus format. No label contains the ID of a chat, a
+// person or a message.
 type metrics struct {
 	read     func(context.Context) snapshot
 	registry *prometheus.Registry
@@ -58,7 +58,7 @@ func newMetrics(read func(context.Context) snapshot) *metrics {
 		Name: "magpie_store_unreadable_rows",
 		Help: "Rows of the database that could not be read when it was last looked through, once a day."})
 	for _, s := range []db.TurnState{db.Done, db.Failed, db.Cancelled, db.Interrupted} {
-		m.turns.WithLabelValues(string(s)) // Prometheus computes a rate only from a series that exists
+		m.turns.WithLabelValues(string(s)) // Prometheus can only compute a rate for a series that exists
 	}
 	for kind := range tokensOf(db.Usage{}) {
 		m.tokens.WithLabelValues(kind)
@@ -69,7 +69,7 @@ func newMetrics(read func(context.Context) snapshot) *metrics {
 	return m
 }
 
-// ended counts a turn that has ended.
+// ended counts an ended turn.
 func (m *metrics) ended(e bridge.Ended) {
 	m.turns.WithLabelValues(string(e.State)).Inc()
 	m.duration.Observe(e.Took.Seconds())
@@ -89,7 +89,7 @@ func tokensOf(u db.Usage) map[string]int64 {
 	return map[string]int64{"input": u.Input, "output": u.Output, "cache_read": u.CacheRead, "cache_write": u.CacheNew}
 }
 
-// handler serves the metrics, to two scrapes at a time at most: more would only repeat the same queries.
+// handler serves the metrics, to at most two scrapes at a time: more would only repeat the same queries.
 func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 2, Timeout: 2 * probeTime})
 }
@@ -144,7 +144,7 @@ func (p parts) Describe(to chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (p parts) Collect(to chan<- prometheus.Metric) {
-	// A scrape must not hang with the database, so it has a deadline of its own.
+	// A scrape must not hang with the database, so it has its own deadline.
 	ctx, cancel := context.WithTimeout(context.Background(), probeTime)
 	defer cancel()
 	put := func(d *prometheus.Desc, t prometheus.ValueType, v float64, labels ...string) {
@@ -152,7 +152,7 @@ func (p parts) Collect(to chan<- prometheus.Metric) {
 	}
 	s := p.read(ctx)
 	put(descStore, prometheus.GaugeValue, number(s.Store != nil))
-	// Without the store these series are missing. A zero would mean that nothing waits.
+	// Without the store these series are missing. A zero would mean that nothing is waiting.
 	if s.Store != nil {
 		put(descQueued, prometheus.GaugeValue, float64(s.Store.Turns))
 		put(descOutbox, prometheus.GaugeValue, float64(s.Store.Posts))

@@ -29,7 +29,7 @@ type migrateCCConnectCmd struct {
 	migrateFlags
 }
 
-// Run shows what can be carried over, and writes it if that is wanted.
+// Run shows what can be carried over, and writes it if requested.
 func (m migrateCCConnectCmd) Run(ctx context.Context) error {
 	return m.run(ctx, m.Project, migrate.CCConnect)
 }
@@ -39,12 +39,12 @@ type migrateLarkChannelBridgeCmd struct {
 	migrateFlags
 }
 
-// Run shows what can be carried over, and writes it if that is wanted.
+// Run shows what can be carried over, and writes it if requested.
 func (m migrateLarkChannelBridgeCmd) Run(ctx context.Context) error {
 	return m.run(ctx, m.Profile, migrate.LarkChannelBridge)
 }
 
-// migrateFlags say what is read, and where what comes of it goes. Nothing is written without --write.
+// migrateFlags are the source and the destination. Nothing is written without --write.
 type migrateFlags struct {
 	From       string `help:"Its configuration, or the folder of it. Default: its usual place." type:"path" placeholder:"PATH"`
 	Write      bool   `help:"Write the configuration and the history. Without it, only show what would be written."`
@@ -78,7 +78,7 @@ func (m migrateFlags) run(ctx context.Context, name string, read func(migrate.Op
 	return write(ctx, o, found)
 }
 
-// options fill in what was not said.
+// options fill in the defaults.
 func (m migrateFlags) options(name string) (o migrate.Options, err error) {
 	o = migrate.Options{
 		From: m.From, Name: name, Config: m.Config, Data: m.Data, Lang: i18n.Lang(m.Lang), Environ: os.Environ(),
@@ -102,7 +102,7 @@ func (m migrateFlags) options(name string) (o migrate.Options, err error) {
 	return o, err
 }
 
-// readSecret reads the secret of an app from a file.
+// readSecret reads an app secret from a file.
 func readSecret(name string) (string, error) {
 	in, _, err := openInput(name)
 	if err != nil {
@@ -112,8 +112,8 @@ func readSecret(name string) (string, error) {
 	return strings.TrimSpace(string(data)), errors.Join(err, in.Close())
 }
 
-// check says why nothing can be written there. A configuration is never changed, and a database that is there is only
-// gone on with if it was named: what was said to two bots must not get mixed up.
+// check returns an error if nothing can be written to the destination. A configuration is never changed, and an
+// existing database is only extended if it was named explicitly: the messages of two bots must not get mixed up.
 func (m migrateFlags) check(o migrate.Options) error {
 	there := o.Config
 	if m.Config == "" {
@@ -129,7 +129,7 @@ func (m migrateFlags) check(o migrate.Options) error {
 	return nil
 }
 
-// write stores what was said, then writes the configuration: as long as that is not there, everything can be repeated.
+// write stores the messages, then writes the configuration: without a configuration everything can be repeated.
 func write(ctx context.Context, o migrate.Options, found *migrate.Found) (err error) {
 	text, err := found.Config()
 	if err != nil {
@@ -154,7 +154,7 @@ func write(ctx context.Context, o migrate.Options, found *migrate.Found) (err er
 	return nil
 }
 
-// takeIn takes what was said into the History, and sets the chats up. It says how many messages were new.
+// takeIn imports the messages and settings of chats. It returns the number of new messages.
 func takeIn(ctx context.Context, c db.Config, found *migrate.Found) (added int, err error) {
 	store, err := openAlone(ctx, c)
 	if err != nil {
@@ -185,7 +185,7 @@ func takeIn(ctx context.Context, c db.Config, found *migrate.Found) (added int, 
 	return added, store.Index().Merge(ctx)
 }
 
-// batches are records in portions that are stored in one transaction each.
+// batches splits records into batches of one transaction each.
 func batches(records iter.Seq[db.Record]) iter.Seq[[]db.Record] {
 	return func(yield func([]db.Record) bool) {
 		var batch []db.Record

@@ -9,7 +9,7 @@ import (
 // moment is a point in time on the command line.
 type moment struct{ time.Time }
 
-// UnmarshalText takes a day, a time of day in this machine's time zone, or a time with its zone.
+// UnmarshalText parses a day, a time of day in this machine's time zone, or a time with its zone.
 func (m *moment) UnmarshalText(text []byte) (err error) {
 	for _, layout := range []string{time.RFC3339, time.DateTime, "2006-01-02 15:04", time.DateOnly} {
 		if m.Time, err = time.ParseInLocation(layout, string(text), time.Local); err == nil {

@@ -26,24 +26,24 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// playgroundCmd needs neither an account nor a configuration: it has a folder of its own.
+// playgroundCmd needs neither an account nor a configuration: it has its own folder.
 type playgroundCmd struct {
 	Listen  string `help:"Address of the page." default:"127.0.0.1:7777"`
 	Agent   string `help:"claude: the CLI with its own login. simulated: the CLI with a simulated model. auto: simulated when the CLI is not logged in." enum:"auto,claude,simulated" default:"auto"`
 	Command string `help:"The CLI." default:"claude" env:"MAGPIE_CLAUDE_COMMAND"`
 	Data    string `help:"Folder in which chats, memories and the sample project are kept. By default in the user's cache folder." type:"path" placeholder:"FOLDER"`
 	Fresh   bool   `help:"Delete what was kept and start over."`
-	// the pause between two pieces of a simulated answer, so that a person sees it grow
+	// the pause between two pieces of a simulated answer, so that a user sees it grow
 	Pace time.Duration `hidden:"" default:"40ms"`
-	// that of a story, which tests interrupt; 0 = Pace
+	// the same for a story, which tests interrupt; 0 = Pace
 	Story time.Duration `hidden:""`
 }
 
-// saves is how often the chats are written down at most.
+// saves is the minimum interval at which the chats are saved.
 const saves = 2 * time.Second
 
-// Run serves the playground until ctx is done. The platform's double, the model's and the page are in this process; the
-// bridge is a process of its own, which visitors kill.
+// Run serves the playground until ctx is done. The doubles of the platform and the model and the page are in this
+// process; the bridge is a separate process, which visitors can kill.
 func (p playgroundCmd) Run(ctx context.Context) (err error) {
 	if !canPlay {
 		return configtype.Mistakef("体验环境需要 Linux 或 macOS；在 Windows 上请在 WSL 里运行",
@@ -100,10 +100,10 @@ func (p playgroundCmd) Run(ctx context.Context) (err error) {
 	return g.Wait()
 }
 
-// redeliver is shorter than the platform's: nobody watches a page for minutes to see a message come back.
+// redeliver has shorter intervals than the platform: nobody watches a page for minutes to see a message come back.
 var redeliver = []time.Duration{3 * time.Second, 10 * time.Second, 30 * time.Second, 5 * time.Minute, time.Hour}
 
-// saveChats writes down what people see whenever it has changed.
+// saveChats saves the chats whenever they have changed.
 func saveChats(ctx context.Context, sim *feishusim.Server, folder string) error {
 	for range sim.Changes(ctx) {
 		select {
@@ -121,10 +121,10 @@ func saveChats(ctx context.Context, sim *feishusim.Server, folder string) error 
 //go:embed sample
 var sampleProject embed.FS
 
-// playgroundParts are all that a playground makes in its folder.
+// playgroundParts are all files that a playground creates in its folder.
 var playgroundParts = []string{"data", "feishu", "home", "magpie.toml", "project"}
 
-// folder makes the playground's folder, for one playground at a time, with a sample project for the agent.
+// folder creates the playground's folder, for one playground at a time, with a sample project for the agent.
 func (p playgroundCmd) folder() (dir string, release func(), err error) {
 	dir = p.Data
 	if dir == "" {
@@ -141,7 +141,7 @@ func (p playgroundCmd) folder() (dir string, release func(), err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	release = func() { _ = lock.Close() } // which ends the lock
+	release = func() { _ = lock.Close() } // this releases the lock
 	if err := lockFile(lock); err != nil {
 		release()
 		return "", nil, configtype.Mistakef("另一个体验环境正在使用 %s：换一个文件夹",
@@ -159,7 +159,7 @@ func (p playgroundCmd) folder() (dir string, release func(), err error) {
 	return dir, release, nil
 }
 
-// makeSample makes the sample project, with its failing test; one that is there already stays as it is.
+// makeSample creates the sample project with its failing test; an existing one stays as it is.
 func makeSample(dir string) error {
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -174,14 +174,14 @@ func makeSample(dir string) error {
 	return os.CopyFS(dir, files)
 }
 
-// foreignEnviron is the environment without what configures bridges: a playground must never reach a real app.
+// foreignEnviron is the environment without the configuration of bridges: a playground must never reach a real app.
 func foreignEnviron(environ []string) []string {
 	return slices.DeleteFunc(
 		slices.Clone(environ), func(kv string) bool { return strings.HasPrefix(kv, config.EnvPrefix) },
 	)
 }
 
-// simulated decides whether the CLI talks to the simulated model.
+// simulated decides whether the CLI uses the simulated model.
 func (p playgroundCmd) simulated(ctx context.Context) bool {
 	if p.Agent != "auto" {
 		return p.Agent == "simulated"
@@ -191,7 +191,7 @@ func (p playgroundCmd) simulated(ctx context.Context) bool {
 	return exec.CommandContext(ctx, p.Command, "auth", "status").Run() != nil
 }
 
-// simulatedEnviron gives the CLI a home of its own, and the simulated model instead of the real one.
+// simulatedEnviron gives the CLI its own home, and the simulated model instead of the real one.
 func simulatedEnviron(dir, url string, environ []string) ([]string, error) {
 	home := filepath.Join(dir, "home")
 	if err := os.MkdirAll(home, 0o700); err != nil {
@@ -209,16 +209,16 @@ func simulatedEnviron(dir, url string, environ []string) ([]string, error) {
 	return list, nil
 }
 
-// Bounds of what the page shows of a request.
+// Limits of the requests that the page shows.
 const (
 	mostSentMessages = 24
 	longestSent      = 500 // runes of a message
 )
 
-// sentOf is what the page shows of a request to the model.
+// sentOf converts a request to the model for the page.
 func sentOf(r *modelsim.Request) console.Sent {
 	s := console.Sent{Requests: 1, System: utf8.RuneCountInString(r.System), Tools: len(r.Tools)}
-	prompt, at := r.LastUser(), -1 // the same words may have been asked before
+	prompt, at := r.LastUser(), -1 // the same prompt may have been sent before
 	for i, m := range r.Messages {
 		if prompt != "" && m.Person() == prompt {
 			at = i
@@ -242,7 +242,7 @@ func commandsOf(list []bridge.Help) (out []console.Command) {
 	return out
 }
 
-// panelOf is what the page shows of a context.
+// panelOf converts a context for the page.
 func panelOf(b bridge.Built) console.Turn {
 	st := b.Prompt.Stats
 	t := console.Turn{

@@ -25,14 +25,15 @@ import (
 )
 
 // playgroundBridgeCmd is the bridge of a playground: what magpie serve runs, in a process that the playground starts,
-// kills and starts again. It tells the playground what the page shows, and does on its input what only it can.
+// kills and restarts. It reports the page's data to the playground, and takes orders from it for what only the bridge
+// can do.
 type playgroundBridgeCmd struct {
 	Config    string `required:"" type:"path" help:"The configuration file."`
 	Simulated bool   `help:"The model is simulated: nothing is charged."`
 	Lang      string `help:"The language of the owner, as far as it is known."`
 }
 
-// reportsFD is the file descriptor on which the bridge reports; libraries write on its output now and then.
+// reportsFD is the file descriptor for the bridge's reports; libraries sometimes write to its output.
 const reportsFD = 3
 
 // bridgeReport is a line from the bridge to the playground. Exactly one field is set.
@@ -46,9 +47,9 @@ type builtTurn struct {
 	console.Turn
 }
 
-// lost is the answer to an order.
+// lost is the reply to an order.
 type lost struct {
-	Session string `json:"session"` // that is lost; empty = the chat had none
+	Session string `json:"session"` // the lost session; empty = the chat had none
 	Error   string `json:"error"`
 }
 
@@ -57,7 +58,7 @@ type loseOrder struct {
 	ChatID string `json:"lose"`
 }
 
-// Run runs the bridge until ctx is done, or the playground is.
+// Run runs the bridge until ctx is done or the playground ends.
 func (p playgroundBridgeCmd) Run(ctx context.Context) error {
 	environ, err := config.TakeEnviron()
 	if err != nil {
@@ -68,12 +69,12 @@ func (p playgroundBridgeCmd) Run(ctx context.Context) error {
 		return err
 	}
 	var mu sync.Mutex
-	closeOnExec(reportsFD) // else an agent that outlives a killed bridge would keep it open
+	closeOnExec(reportsFD) // otherwise an agent that outlives a killed bridge would keep it open
 	out := json.NewEncoder(os.NewFile(reportsFD, "reports"))
 	tell := func(r bridgeReport) {
 		mu.Lock()
 		defer mu.Unlock()
-		_ = out.Encode(r) // whoever reads it has gone, and so has the input
+		_ = out.Encode(r) // the reader has gone, and so has the input
 	}
 	log := newLog(os.Stderr, c.Log).Level(c.Log.ZerologLevel())
 	prog, err := newProgram(ctx, c, log, func(bc *bridge.Config) {
@@ -88,7 +89,7 @@ func (p playgroundBridgeCmd) Run(ctx context.Context) error {
 		defer stopAdopting()
 	}
 	ctx, stop := context.WithCancel(ctx)
-	go func() { // until the playground ends, and with it this process
+	go func() { // until the playground ends, and this process with it
 		defer stop()
 		for in := json.NewDecoder(os.Stdin); ; {
 			var order loseOrder
@@ -107,16 +108,16 @@ func (p playgroundBridgeCmd) Run(ctx context.Context) error {
 }
 
 // loseSession ends the chat's process and deletes its transcript, as a crash and a cleaned disk would. It returns the
-// session's id; empty = there is none.
+// session's ID; empty = there is none.
 func (p *program) loseSession(ctx context.Context, chatID string) (session string, err error) {
 	key := chat.FeishuChat(chatID)
-	// The process first: it would write the transcript again. An answer that is about to end has no session before.
+	// The process first: it would write the transcript again. A turn that is about to end has no session until then.
 	waiting, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	for p.pool.Drop(key.String()); p.pool.Holds(key.String()) && waiting.Err() == nil; p.pool.Drop(key.String()) {
 		select {
 		case <-time.After(20 * time.Millisecond):
-		case <-waiting.Done(): // it answers something longer, and is cut off from its past
+		case <-waiting.Done(): // it is in a longer answer, and loses its past
 		}
 	}
 	ch, err := p.store.Chats().Get(ctx, key)
@@ -139,25 +140,25 @@ func (p *program) loseSession(ctx context.Context, chatID string) (session strin
 type bridgeProcess struct {
 	config    string
 	environ   []string
-	simulated bool   // the model is
+	simulated bool   // the model is a double
 	lang      string // of the first visitor's page
 	page      *console.Playground
 
 	mu     sync.Mutex
-	cmd    *exec.Cmd      // that runs; nil = none does
+	cmd    *exec.Cmd      // the running process; nil = none
 	in     io.WriteCloser // its input
 	kills  int
 	killed bool // the running one was killed
-	full   bool // the disk is full for it
+	full   bool // its disk is full
 
 	asking sync.Mutex // one order at a time
 	lost   chan lost
 }
 
-// mourning is how long the bridge stays dead, so that a visitor sees it.
+// mourning is how long the bridge stays dead, so that a visitor notices.
 const mourning = 1500 * time.Millisecond
 
-// writeConfig writes the configuration of a bridge that talks to the double and keeps everything in dir.
+// writeConfig writes the configuration of a bridge that uses the double and keeps everything in dir.
 func (b *bridgeProcess) writeConfig(command, dir string, sim *feishusim.Server) error {
 	path, err := exec.LookPath(command)
 	if err != nil {
@@ -173,7 +174,7 @@ func (b *bridgeProcess) writeConfig(command, dir string, sim *feishusim.Server) 
 	line("shutdown_timeout = \"4s\"")
 	line("[feishu]\napp_id = %s\napp_secret = %s\nbase_url = %s",
 		tomlString(sim.AppID()), tomlString(sim.AppSecret()), tomlString(sim.URL()))
-	// Everybody may talk to the bot: the users of the page are all simulated.
+	// Everyone may talk to the bot: the users of the page are all simulated.
 	line("[access]\nallow = [\"*\"]")
 	line("[db]\nurl = %s", tomlString("sqlite://"+filepath.Join(dir, "data", "magpie.db")))
 	line("[log]\nlevel = \"warn\"\nformat = \"console\"")
@@ -182,7 +183,7 @@ func (b *bridgeProcess) writeConfig(command, dir string, sim *feishusim.Server) 
 	return os.WriteFile(b.config, []byte(s.String()), 0o600)
 }
 
-// tomlString writes a string as TOML and JSON both do.
+// tomlString quotes a string in a form that is valid in TOML and JSON.
 func tomlString(s string) string {
 	data, err := json.Marshal(s)
 	if err != nil {
@@ -191,8 +192,8 @@ func tomlString(s string) string {
 	return string(data)
 }
 
-// run starts the bridge when somebody visits the page, since it greets in the language of that, and again whenever it was
-// killed, until ctx is done.
+// run starts the bridge at the first visit to the page, since it greets in the page's language, and restarts it after
+// each kill, until ctx is done.
 func (b *bridgeProcess) run(ctx context.Context) (err error) {
 	if b.lang, err = b.page.FirstVisit(ctx); err != nil {
 		return nil //nolint:nilerr // nobody came
@@ -231,7 +232,7 @@ func (b *bridgeProcess) once(ctx context.Context) error {
 	}
 	defer reports.Close() //nolint:errcheck // it was only read
 	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = b.environ, os.Stderr, os.Stderr, []*os.File{theirs}
-	leaveTerminal(cmd) // Ctrl-C is for the playground, which ends it in order
+	leaveTerminal(cmd) // Ctrl-C is for the playground, which stops the bridge in an orderly way
 	cmd.WaitDelay = 30 * time.Second
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -247,7 +248,7 @@ func (b *bridgeProcess) once(ctx context.Context) error {
 	kills, full := b.kills, b.full
 	b.mu.Unlock()
 	if full {
-		_ = limitDisk(cmd.Process.Pid, true) // it worked for the one before
+		_ = limitDisk(cmd.Process.Pid, true) // it worked for the previous one
 	}
 	b.page.SetBridge(console.Bridge{PID: cmd.Process.Pid, State: "running", Kills: kills})
 	b.readReports(reports)
@@ -258,7 +259,7 @@ func (b *bridgeProcess) once(ctx context.Context) error {
 	return err
 }
 
-// readReports reads what the bridge reports, until it ends.
+// readReports reads the bridge's reports until it ends.
 func (b *bridgeProcess) readReports(reports io.Reader) {
 	for in := json.NewDecoder(reports); ; {
 		var r bridgeReport
@@ -277,7 +278,7 @@ func (b *bridgeProcess) readReports(reports io.Reader) {
 
 var errNoBridge = errors.New("the bridge does not run at the moment / 鹊桥现在没有运行")
 
-// loseSession has the bridge lose the session of a chat.
+// loseSession tells the bridge to lose the session of a chat.
 func (b *bridgeProcess) loseSession(ctx context.Context, chatID string) (session string, err error) {
 	b.asking.Lock()
 	defer b.asking.Unlock()
@@ -288,7 +289,7 @@ func (b *bridgeProcess) loseSession(ctx context.Context, chatID string) (session
 	if !running {
 		return "", errNoBridge
 	}
-	select { // the answer to somebody who did not wait
+	select { // the reply to a caller that did not wait
 	case <-b.lost:
 	default:
 	}
@@ -306,7 +307,7 @@ func (b *bridgeProcess) loseSession(ctx context.Context, chatID string) (session
 	}
 }
 
-// kill kills the bridge as kill -9 does. What it has started is left behind: the next one cleans up.
+// kill kills the bridge as kill -9 does. Its children are left behind: the next bridge cleans up.
 func (b *bridgeProcess) kill() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -318,7 +319,7 @@ func (b *bridgeProcess) kill() error {
 	return b.cmd.Process.Kill()
 }
 
-// fillDisk returns what fills the disk for the bridge; nil = that is not possible here.
+// fillDisk returns a function that fills the disk for the bridge; nil = not possible on this system.
 func (b *bridgeProcess) fillDisk() func(full bool) error {
 	if !canLimitDisk {
 		return nil
@@ -328,7 +329,7 @@ func (b *bridgeProcess) fillDisk() func(full bool) error {
 		defer b.mu.Unlock()
 		b.full = full
 		if b.cmd == nil {
-			return nil // the next one begins like this
+			return nil // applied to the next process
 		}
 		return limitDisk(b.cmd.Process.Pid, full)
 	}

@@ -4,8 +4,8 @@ import "golang.org/x/sys/unix"
 
 const canLimitDisk = true
 
-// limitDisk lets no file that a process writes grow or change any more (setrlimit(2), RLIMIT_FSIZE), which is to the
-// process as a full disk is, and to nobody else; or lifts that again. The soft limit is changed only.
+// limitDisk prevents a process from growing or changing any file (setrlimit(2), RLIMIT_FSIZE), which looks like a full
+// disk to that process alone; or it lifts that limit. Only the soft limit is changed.
 func limitDisk(pid int, full bool) error {
 	var limit unix.Rlimit
 	if err := unix.Prlimit(pid, unix.RLIMIT_FSIZE, nil, &limit); err != nil {

@@ -5,7 +5,7 @@ import (
 	"os/exec"
 )
 
-// A process cannot inherit the pipe through which the bridge reports (os/exec, Cmd.ExtraFiles).
+// A process cannot inherit the pipe for the bridge's reports (os/exec, Cmd.ExtraFiles).
 const canPlay = false
 
 func lockFile(*os.File) error { return nil }

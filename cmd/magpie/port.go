@@ -8,8 +8,7 @@ import (
 	"magpie/internal/configtype"
 )
 
-// explainListen says what to do about an address that is in use: who has it, if that can be found out, and what names
-// another one.
+// explainListen explains an address that is in use: which process has it, if known, and how to configure another one.
 func explainListen(err error, address, how string) error {
 	if !errors.Is(err, syscall.EADDRINUSE) {
 		return err
@@ -22,10 +21,10 @@ func explainListen(err error, address, how string) error {
 		"%s is in use%v: stop that program, or choose another address with %s", address, portHolder(port), how)
 }
 
-// held names a process that has a port.
+// held names a process that holds a port.
 func held(name string, pid int) error {
 	return configtype.Mistakef("（%q，进程 %d）", " by %q (process %d)", name, pid)
 }
 
-// unknownHolder is nobody that could be named.
+// unknownHolder is an unknown process.
 var unknownHolder = configtype.Mistakef("", "")

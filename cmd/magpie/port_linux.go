@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// portHolder finds out which process of this user listens on a TCP port (proc_net(5), proc_pid_fd(5)).
+// portHolder finds the process of this user that listens on a TCP port (proc_net(5), proc_pid_fd(5)).
 func portHolder(port string) error {
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
@@ -25,7 +25,7 @@ func portHolder(port string) error {
 			}
 		}
 	}
-	files, _ := filepath.Glob("/proc/[0-9]*/fd/*") // of other users' processes there are none
+	files, _ := filepath.Glob("/proc/[0-9]*/fd/*") // does not include other users' processes
 	for _, file := range files {
 		if link, err := os.Readlink(file); err != nil || !sockets[link] {
 			continue

@@ -2,5 +2,5 @@
 
 package main
 
-// portHolder is not known on this system.
+// portHolder is not supported on this system.
 func portHolder(string) error { return unknownHolder }

@@ -13,16 +13,16 @@ import (
 	"magpie/db/sqlite"
 )
 
-// progress shows on a terminal how far some work is, how fast it goes, and how long it will take, in one line that is
-// overwritten. It prints nothing elsewhere. It is no library's bar: those that are kept well show rate and time left in
-// English only.
+// progress shows the progress, speed and remaining time of some work on a terminal, in one line that is overwritten.
+// Without a terminal it prints nothing. It does not use a library's progress bar: the maintained ones show rate and
+// remaining time in English only.
 type progress struct {
 	out   io.Writer // nil = not a terminal
 	now   func() time.Time
 	lang  i18n.Lang
 	what  i18n.Phrase // the work
 	unit  i18n.Phrase // what is counted
-	total int64       // of what show is told as done; 0 = not known
+	total int64       // of the done argument of draw; 0 = unknown
 
 	began, drawn  time.Time // zero = not yet
 	from, counted int64     // done and count at the beginning
@@ -63,10 +63,10 @@ func (p *progress) clear() {
 	}
 }
 
-// speedAfter is when there is something to say of rate and time left.
+// speedAfter is when rate and remaining time become meaningful.
 const speedAfter = time.Second
 
-// line is what is shown after so long. Without a total there are only the count and the rate.
+// line is the content after that time. Without a total it has only the count and the rate.
 func (p *progress) line(after time.Duration, done, count int64) string {
 	s := p.what.In(p.lang) + " "
 	if p.total > 0 {

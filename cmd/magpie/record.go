@@ -17,10 +17,10 @@ import (
 // conversation of the chat.
 type record struct {
 	Channel string `json:"channel"`
-	// what chat_id names on the channel; empty = chat, and room on "web"
+	// the kind of chat_id on the channel; empty = chat, and room on "web"
 	Container string    `json:"container,omitempty"`
 	ChatID    string    `json:"chat_id"`
-	ChatKind  chat.Kind `json:"chat_kind,omitempty"` // empty = not known
+	ChatKind  chat.Kind `json:"chat_kind,omitempty"` // empty = unknown
 	ThreadID  string    `json:"thread_id,omitempty"`
 	UserID    string    `json:"user_id"`
 	UserName  string    `json:"user_name"`
@@ -32,7 +32,7 @@ type record struct {
 	Content   *string   `json:"content"`
 }
 
-// timeForm is how times are written: in UTC, to the millisecond.
+// timeForm is the format of times: in UTC, to the millisecond.
 const timeForm = "2006-01-02T15:04:05.000Z07:00"
 
 func usualContainer(channel string) string {
@@ -69,7 +69,7 @@ func timeText(t time.Time) string {
 	return t.UTC().Format(timeForm)
 }
 
-// plainEncoder leaves <, > and & as they are.
+// plainEncoder does not escape <, > and &.
 func plainEncoder(b *bytes.Buffer) *json.Encoder {
 	e := json.NewEncoder(b)
 	e.SetEscapeHTML(false)
@@ -83,7 +83,7 @@ var (
 		"ts: must be a time such as 2026-05-04T12:00:00.000+08:00 (RFC 3339)")
 )
 
-// parseRecord reads one line. Fields that it does not know are ignored.
+// parseRecord parses one line. Unknown fields are ignored.
 func parseRecord(line []byte) (db.Record, error) {
 	if !utf8.Valid(line) {
 		return db.Record{}, errUTF8
@@ -101,7 +101,7 @@ func parseRecord(line []byte) (db.Record, error) {
 	return w.record()
 }
 
-// jsonTypes are JSON's types as people know them.
+// jsonTypes names JSON types for people.
 var jsonTypes = map[string]error{
 	"string": configtype.Mistakef("文字", "a text"),
 	"number": configtype.Mistakef("数字", "a number"),
@@ -110,7 +110,7 @@ var jsonTypes = map[string]error{
 	"object": configtype.Mistakef("对象", "an object"),
 }
 
-// jsonType is a type in words. The decoder adds the number itself to the type of one that does not fit.
+// jsonType is a type in words. The decoder appends the number itself if it does not fit.
 func jsonType(name string) error {
 	name, _, _ = strings.Cut(name, " ")
 	if words, ok := jsonTypes[name]; ok {

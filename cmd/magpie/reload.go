@@ -51,8 +51,8 @@ func (p *program) requestReload(ctx context.Context) (bridge.Reloaded, error) {
 	return got.Reloaded, got.err
 }
 
-// reload applies the keys that need no restart, and returns the configuration that is now in force. A configuration
-// with a mistake changes nothing. The log names keys but no values, which may be secrets.
+// reload applies the keys that need no restart, and returns the configuration now in use. An invalid configuration
+// changes nothing. The log has keys but no values, which may be secrets.
 func (p *program) reload(current config.Config) (config.Config, reloaded) {
 	next, err := p.load()
 	if err != nil {

@@ -8,7 +8,7 @@ import "C"
 
 import "unsafe"
 
-// wipe overwrites a variable in the memory that /proc/PID/environ shows. Go has a copy of its own, which stays.
+// wipe overwrites a variable in the memory that /proc/PID/environ shows. Go's own copy stays.
 func wipe(name string) {
 	c := C.CString(name)
 	defer C.free(unsafe.Pointer(c))

@@ -2,5 +2,5 @@
 
 package main
 
-// wipe needs Linux, where other processes may look at an environment.
+// wipe only works on Linux, where other processes can read an environment.
 func wipe(string) {}

@@ -28,7 +28,7 @@ import (
 
 type serveCmd struct {
 	Config string `help:"The configuration file. Looked for in the working folder, then the user's and the system's configuration folder." type:"path" placeholder:"magpie.toml"`
-	plain  bool   // the log is for a person who looks at this terminal
+	plain  bool   // the log is for a person at this terminal
 }
 
 // Run runs the bridge until ctx is done.
@@ -45,7 +45,7 @@ func (s serveCmd) Run(ctx context.Context) error {
 	if s.plain {
 		c.Log.Format = config.LogConsole
 	}
-	zerolog.SetGlobalLevel(c.Log.ZerologLevel()) // of the process, so that a reload reaches every logger
+	zerolog.SetGlobalLevel(c.Log.ZerologLevel()) // for the process, so that a reload affects every logger
 	p, err := newProgram(ctx, c, newLog(os.Stderr, c.Log), nil)
 	if err != nil {
 		return err
@@ -73,13 +73,12 @@ type program struct {
 	bridge *bridge.Bridge
 
 	load           func() (config.Config, error) // reloads the configuration; nil = it cannot be reloaded
-	reloadRequests chan chan reloaded            // from admins; each carries the channel for its reply
+	reloadRequests chan chan reloaded            // from admins; each has the channel for its reply
 	metrics        *metrics
-	http           net.Listener // of the pages; nil = none are wanted
+	http           net.Listener // for the pages; nil = no pages
 }
 
-// newProgram builds the program; run starts it. change may change
-// the bridge's configuration, and may be nil.
+// newProgram builds the program; run starts it. change may modify the bridge's configuration, and may be nil.
 func newProgram(
 	ctx context.Context, c config.Config, log zerolog.Logger, change func(*bridge.Config),
 ) (_ *program, err error) {
@@ -130,8 +129,8 @@ func newProgram(
 	return p, nil
 }
 
-// openStore takes the lock on the app, and then opens the database: two programs with one app would take each other's
-// events, because the platform gives each event to one connection only.
+// openStore takes the lock on the app, and then opens the database. Two programs with the same app would take each
+// other's events, because the platform sends each event to one connection only.
 func (p *program) openStore(ctx context.Context) (err error) {
 	if p.app, err = holdApp(p.cfg.Feishu.AppID); err != nil {
 		return err
@@ -143,7 +142,7 @@ func (p *program) openStore(ctx context.Context) (err error) {
 	return err
 }
 
-// prepareFolders makes the folders of the agents and of attachments.
+// prepareFolders creates the folders of the agents and of attachments.
 func (p *program) prepareFolders(ctx context.Context) (err error) {
 	if p.cfg.Claude, err = agentsConfig(ctx, p.cfg, p.store); err == nil {
 		err = p.cfg.Claude.Prepare()
@@ -154,7 +153,7 @@ func (p *program) prepareFolders(ctx context.Context) (err error) {
 	return errors.Join(err, folderErr, groupErr)
 }
 
-// closeUnused closes what newProgram has opened of a program that cannot run.
+// closeUnused closes what newProgram has opened for a program that cannot run.
 func (p *program) closeUnused() error {
 	var errs []error
 	if p.tools != nil {
@@ -169,7 +168,7 @@ func (p *program) closeUnused() error {
 	return errors.Join(errs...)
 }
 
-// bridgeConfig is the bridge's configuration: what the file says, and the parts of the program that the bridge uses.
+// bridgeConfig is the bridge's configuration: the file's content and the parts of the program that the bridge uses.
 func (p *program) bridgeConfig() bridge.Config {
 	b := p.cfg.BridgeConfig()
 	b.Founder, b.Departments, b.Groups = p.client, p.client, p.client
@@ -178,7 +177,7 @@ func (p *program) bridgeConfig() bridge.Config {
 	return b
 }
 
-// beside is a folder beside the database: "agents" is for what only agents need, "files" for what people have sent.
+// beside is a folder beside the database: "agents" has the agents' state, "files" the received files.
 func beside(c db.Config, name string) (string, error) {
 	data, _, err := c.Place()
 	if err != nil {
@@ -188,7 +187,7 @@ func beside(c db.Config, name string) (string, error) {
 }
 
 // run runs the program until ctx is done, and then shuts it down. The store and the app's lock are closed last, when no
-// agent is left that needs them.
+// agent needs them any more.
 func (p *program) run(ctx context.Context) error {
 	if err := p.moveSessions(ctx); err != nil {
 		p.log.Error().Err(err).Msg("sessions not moved")
@@ -230,7 +229,7 @@ func (p *program) run(ctx context.Context) error {
 	alive, die := context.WithCancel(context.WithoutCancel(ctx))
 	var managed sync.WaitGroup
 	managed.Go(func() { m.Run(alive, ctx.Done()) })
-	if p.tools != nil { // until the last agent has ended, and not only until ctx is done
+	if p.tools != nil { // until the last agent has ended, not only until ctx is done
 		managed.Go(func() {
 			if err := p.tools.Serve(alive); err != nil {
 				p.log.Error().Err(err).Msg("the tool server has stopped; agents have no tools")
@@ -255,7 +254,7 @@ func (p *program) tellOfStore(err error) {
 	p.log.Warn().Msg("the files of the database are in place again: messages are stored and acknowledged")
 }
 
-// snapshot reads the parts for the metrics.
+// snapshot reads the state for the metrics.
 func (p *program) snapshot(ctx context.Context) snapshot {
 	s := snapshot{Platform: p.client.Status(), CLI: p.pool.Stats(), Limits: p.pool.Limits()}
 	if backlog, err := p.store.Outbox().Backlog(ctx); err != nil {

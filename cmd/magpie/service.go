@@ -7,14 +7,14 @@ import (
 	"magpie/internal/services"
 )
 
-// serviceCmd leaves everything to what the system has for services; magpie has no daemon mode of its own.
+// serviceCmd uses the system's service manager; magpie has no daemon mode of its own.
 type serviceCmd struct {
 	Install   serviceInstallCmd   `cmd:"" help:"Write the unit file and start the service."`
 	Uninstall serviceUninstallCmd `cmd:"" help:"Stop the service and remove its unit file. Configuration and data stay."`
 	Status    serviceStatusCmd    `cmd:"" help:"Show the service's status."`
 }
 
-// serviceFlags say which service is meant.
+// serviceFlags select the service.
 type serviceFlags struct {
 	Name  string `help:"Name of the service." default:"magpie"`
 	Scope string `help:"system: a service of the machine. user: one of this user. auto: system for root." enum:"auto,system,user" default:"auto"`
@@ -57,5 +57,5 @@ func (s serviceUninstallCmd) Run(ctx context.Context) error {
 
 type serviceStatusCmd struct{ serviceFlags }
 
-// Run shows how the service is.
+// Run shows the state of the service.
 func (s serviceStatusCmd) Run(ctx context.Context) error { return services.Status(ctx, s.service()) }

@@ -14,9 +14,10 @@ import (
 	"magpie/internal/configtype"
 )
 
-// holdApp makes this the only program on the machine that serves a Feishu app: the platform gives each event to one of
-// an app's connections, so two programs would take each other's messages. The hold ends when it is closed, or with the
-// process. It is a socket without a file (unix(7), "abstract"), which is seen from a sandbox and by other users, too.
+// holdApp makes this the only program on the machine that serves a Feishu app: the platform sends each event to one of
+// an app's connections, so two programs would take each other's messages. The lock ends when it is closed, or with the
+// process. It is a socket without a file (unix(7), "abstract"), which is visible from a sandbox and to other users,
+// too.
 func holdApp(appID string) (io.Closer, error) {
 	sum := sha256.Sum256([]byte(appID))
 	name := fmt.Sprintf("@magpie-app-%x", sum[:8])
@@ -36,11 +37,11 @@ func holdApp(appID string) (io.Closer, error) {
 	return ln, nil
 }
 
-// leftover is how long the socket of a closed hold may stay open: a child process that was just forked has a copy of
+// leftover is how long the socket of a released lock may stay open: a child process that was just forked has a copy of
 // the file descriptor until its exec closes it.
 const leftover = 2 * time.Second
 
-// holderOf names the process that holds the socket; [unknownHolder] = it is not known.
+// holderOf names the process that holds the socket; [unknownHolder] = unknown.
 func holderOf(name string) error {
 	conn, err := net.Dial("unix", name)
 	if err != nil {

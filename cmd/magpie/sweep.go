@@ -33,7 +33,7 @@ func sweeps(ctx context.Context, log zerolog.Logger, sweep func(context.Context)
 // leftOut reports rows of the database that cannot be decoded and are skipped.
 type leftOut struct {
 	log    zerolog.Logger
-	logged map[string]bool // rows that have been logged
+	logged map[string]bool // rows that were logged
 }
 
 // look counts the unreadable rows, and logs each of them once.

@@ -5,7 +5,7 @@ import (
 	"magpie/db/sqlite"
 )
 
-// What the commands say to whoever runs them.
+// Texts for the user who runs the commands.
 var (
 	textDescription = i18n.Phrase{
 		ZH: "鹊桥：在飞书里和自己机器上的 Claude Code 助手对话。",
@@ -79,7 +79,7 @@ var (
 	}
 )
 
-// What a database is doing, and in what that is counted.
+// The kinds of database work, and their units.
 var (
 	textsOfWork = map[sqlite.Work]i18n.Phrase{
 		sqlite.Copying: textCopying, sqlite.Upgrading: textUpgrading, sqlite.Indexing: textIndexing,

@@ -10,15 +10,15 @@ import (
 
 // Set by scripts/release.
 var (
-	release string // the version, such as 1.2.3; empty = this was built by hand
-	commit  string // the commit that it was built from
+	release string // the version, such as 1.2.3; empty = not a release build
+	commit  string // the commit it was built from
 )
 
 type versionCmd struct {
 	JSON bool `name:"json" help:"Print one JSON object."`
 }
 
-// Run prints which version this is.
+// Run prints the version.
 func (v versionCmd) Run() error {
 	if !v.JSON {
 		fmt.Println(version())
@@ -31,7 +31,7 @@ func (v versionCmd) Run() error {
 	return json.NewEncoder(os.Stdout).Encode(info)
 }
 
-// version names a release, or else the commit.
+// version is the release, or else the commit.
 func version() string {
 	if release != "" {
 		return release
@@ -46,7 +46,7 @@ func version() string {
 	return info.Main.Version
 }
 
-// revision is the commit that this was built from; empty = not known.
+// revision is the commit this was built from; empty = unknown.
 func revision() string {
 	if commit != "" {
 		return commit
