@@ -1,7 +1,7 @@
 // Package agenttools is an MCP server on the loopback interface that offers tools of the bridge to its agents. Each
-// process has a token of its own, which stands for one chat.
+// process has its own token, which identifies one chat.
 //
-// What a tool does does not belong here: whoever offers it passes a function.
+// The implementation of a tool is a function that the caller passes.
 package agenttools
 
 import (
@@ -26,7 +26,7 @@ import (
 // ServerName is the server's name for agents.
 const ServerName = "magpie"
 
-// Prefix is what the CLI adds in front of the names of the server's tools.
+// Prefix is the CLI's prefix of the names of the server's tools.
 const Prefix = "mcp__" + ServerName + "__"
 
 // Server serves tools. Make it with [Listen].
@@ -40,7 +40,7 @@ type Server struct {
 	grants map[[sha256.Size]byte]func() *mcp.Server
 }
 
-// Listen opens a local port for agents. Requests are answered after Serve was called; earlier ones wait.
+// Listen opens a local port for agents. Requests are answered once Serve is called; earlier ones wait.
 func Listen(log zerolog.Logger) (*Server, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -57,7 +57,7 @@ type Grant struct {
 	Token  string             // sent as bearer token
 	Names  []string           // of the tools
 	Revoke func()             // makes the token invalid
-	Bind   func(key chat.Key) // says in which chat they are used, if that is not known yet
+	Bind   func(key chat.Key) // sets the chat, if it is not known yet
 }
 
 // Grant creates a token for these tools in one chat.
@@ -67,7 +67,7 @@ func (s *Server) Grant(key chat.Key, tools []Tool) Grant {
 	return g
 }
 
-// GrantUnbound creates a token for these tools in the chat that is bound later, once. Until then calls are refused.
+// GrantUnbound creates a token for these tools in a chat that is bound later, once. Until then calls are refused.
 func (s *Server) GrantUnbound(tools []Tool) Grant {
 	token, of := rand.Text(), new(atomic.Pointer[chat.Key])
 	id := sha256.Sum256([]byte(token))
@@ -121,7 +121,7 @@ const (
 
 // Serve answers requests until ctx is done.
 func (s *Server) Serve(ctx context.Context) error {
-	// Requests are stateless: nothing has to be kept for a process, or cleaned up after it.
+	// Requests are stateless: there is no state to keep per process, or to clean up after it.
 	tools := mcp.NewStreamableHTTPHandler(s.granted, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: maxBody,
 	})

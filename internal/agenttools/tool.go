@@ -18,7 +18,7 @@ type Tool struct {
 	offer func(to *mcp.Server, of *atomic.Pointer[chat.Key], log zerolog.Logger)
 }
 
-// RefusedError tells the agent, in the text of Reason, why something was not done.
+// RefusedError tells the agent why something was not done.
 type RefusedError struct{ Reason string }
 
 func (e *RefusedError) Error() string { return e.Reason }
@@ -34,9 +34,9 @@ var errNoChat = &RefusedError{Reason: "Nobody has asked you anything yet."}
 // failed is the agent's message for internal errors, whose details it does not need.
 const failed = "This did not work, through no fault of yours. Go on without it."
 
-// New makes a tool. The fields of In, a struct with json and jsonschema tags, are its input. The chat is never an
-// input: it is the one for which the agent's process was started. An error other than a [RefusedError] is logged, and
-// the agent learns only that there was one.
+// New makes a tool. Its input are the fields of In, a struct with json and jsonschema tags. The chat is never an input:
+// it is the one for which the agent's process was started. An error other than a [RefusedError] is logged, and the
+// agent only learns that there was one.
 func New[In any](name, description string, do func(ctx context.Context, key chat.Key, in In) (string, error)) Tool {
 	offer := func(to *mcp.Server, of *atomic.Pointer[chat.Key], log zerolog.Logger) {
 		handle := func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
@@ -49,7 +49,8 @@ func New[In any](name, description string, do func(ctx context.Context, key chat
 			var refused *RefusedError
 			switch {
 			case errors.As(err, &refused):
-				// A refusal is for the agent, which may correct its call; it is no failure of the program and is not logged.
+				// A refusal is for the agent, which may correct its call; it is not a failure of the program and is not
+				// logged.
 				return nil, nil, refused
 			case err != nil:
 				log.Error().Err(err).Stringer("chat", key).Str("tool", name).Msg("tool call failed")
