@@ -1,7 +1,7 @@
 // Package chat holds the types that all of Magpie shares: chats, messages, cards. It is a leaf: of our packages it
 // imports only internal/text, and any package may import it.
 //
-// What a platform, the agent or the database does with them does not belong here.
+// It has no logic of the platform, the agent or the database.
 package chat
 
 import (
@@ -28,8 +28,8 @@ type Key struct {
 // FeishuChat is the key of a Feishu chat (private or group) with the given chat id ("oc_...").
 func FeishuChat(id string) Key { return Key{Channel: "feishu", Kind: "chat", ID: id} }
 
-// FeishuUser is the key of the private chat that the bot has with the user with the given open id ("ou_..."), whatever
-// its chat id is. It is good only for sending: what the user writes arrives under the key of the chat.
+// FeishuUser is the key of the bot's private chat with the user with the given open ID ("ou_..."), whatever its chat
+// ID. It can only be used for sending: the user's messages arrive under the key of the chat.
 func FeishuUser(id string) Key { return Key{Channel: "feishu", Kind: "user", ID: id} }
 
 // Parent is the chat that contains a topic; the parent of a chat is the chat itself.
@@ -47,7 +47,7 @@ func (k Key) String() string {
 	return s
 }
 
-// ParseKey reads what [Key.String] wrote.
+// ParseKey parses the result of [Key.String].
 func ParseKey(s string) (Key, error) {
 	parts := strings.Split(s, ":")
 	ok := len(parts) == 3 || (len(parts) == 5 && parts[3] == "thread")
@@ -64,10 +64,10 @@ func ParseKey(s string) (Key, error) {
 	return k, nil
 }
 
-// longestID bounds ids of platforms, in bytes.
+// longestID limits IDs of platforms, in bytes.
 const longestID = 256
 
-// Validate reports why a key cannot be stored and parsed again.
+// Validate returns an error if a key cannot be stored and parsed again.
 func (k Key) Validate() error {
 	for _, part := range []struct{ name, value string }{
 		{"channel", k.Channel}, {"kind", k.Kind}, {"id", k.ID}, {"thread", k.Thread},
@@ -79,7 +79,7 @@ func (k Key) Validate() error {
 	return nil
 }
 
-// ValidID reports why a platform's id cannot be part of a key.
+// ValidID returns an error if a platform's ID cannot be part of a key.
 func ValidID(s string) error {
 	hidden := func(r rune) bool {
 		return text.IsInvisible(r) || unicode.IsSpace(r)
@@ -94,7 +94,7 @@ func ValidID(s string) error {
 	// Keys are joined with colons.
 	case strings.Contains(s, ":"):
 		return errors.New("a colon cannot be part of it")
-	// Two ids that look the same must not be different.
+	// Two IDs that look the same must not be different.
 	case strings.ContainsFunc(s, hidden):
 		return errors.New("a space or a character that is not seen cannot be part of it")
 	}
@@ -111,7 +111,7 @@ func (k Key) Stable(prefix string) string {
 	return prefix + hex.EncodeToString(sum[:12])
 }
 
-// Role says who speaks in a message.
+// Role is the author's role in a message.
 type Role string
 
 // The roles of History. Only User and Assistant ever reach a prompt.
@@ -122,14 +122,14 @@ const (
 	System    Role = "system"
 )
 
-// Class says what kind of entry a stored message is.
+// Class is the kind of a stored message.
 type Class string
 
 // The classes. Only Talk is part of the conversation and of the history prefix.
 const (
 	Talk      Class = "talk"      // a question to the bot, or its answer
 	Command   Class = "command"   // "/new" and the like, and their replies
-	Overheard Class = "overheard" // said in a group, but not to the bot
+	Overheard Class = "overheard" // a group message that was not addressed to the bot
 )
 
 // Kind tells a private chat from a group.
@@ -141,10 +141,10 @@ const (
 	Group   Kind = "group"
 )
 
-// Actor is a person (or bot) who speaks.
+// Actor is the author of a message: a person or a bot.
 type Actor struct {
 	ID   string // the platform's id of the user; stable within one app
-	Name string // as shown to people; may be empty
+	Name string // for users; may be empty
 	Bot  bool   // another bot
 }
 
@@ -152,15 +152,15 @@ type Actor struct {
 type Message struct {
 	Key   Key
 	ID    string // the platform's id; unique within the channel
-	Seq   int64  // order within the chat, given by the database
+	Seq   int64  // order within the chat, assigned by the database
 	Epoch int64  // raised by /new and /reset; context never reads across it
-	Turn  int64  // the turn that asks or answers with it; 0 = none
+	Turn  int64  // the turn of the question or answer; 0 = none
 	Role  Role
 	Class Class
 	Actor Actor
 	Text  string
-	Time  time.Time // when the platform says it was written
-	Files []File    // that belong to it; only where it says so
+	Time  time.Time // when it was written, according to the platform
+	Files []File    // its attachments; only where documented
 }
 
 // Incoming is a message as the platform delivered it, before it is stored.
@@ -170,17 +170,17 @@ type Incoming struct {
 	Title string // of the chat, if the platform reports it
 	ID    string
 	Actor Actor
-	Text  string // attachments stand in it as a [Mark]
-	Files []File // that belong to it, in the order in which its text names them
+	Text  string // with a [Mark] for each attachment
+	Files []File // its attachments, in the order of their marks
 	Time  time.Time
 	ToBot bool // private, or the bot was mentioned
-	// ToOthers says that it mentions somebody, or everybody, but not the bot.
+	// ToOthers means that it mentions somebody, or everyone, but not the bot.
 	ToOthers bool
-	// Unreadable is the platform's type of a message whose content cannot be read; Text is a mark of it then.
+	// Unreadable is the platform's type of a message whose content cannot be read; Text is then a mark for it.
 	Unreadable string
 }
 
-// Activity says until when the messages of a chat are known.
+// Activity is the time up to which the messages of a chat are known.
 type Activity struct {
 	Key   Key
 	Kind  Kind
@@ -190,14 +190,14 @@ type Activity struct {
 // Sent is a message of the bot, as the platform reports it.
 type Sent struct {
 	ID   string    // of the message
-	Card string    // the card's durable id; empty if it is not a card
-	File string    // the durable name of the file that it shows; empty = none
+	Card string    // the card's durable ID; empty if it is not a card
+	File string    // the durable key of its file; empty = none
 	Time time.Time // by the platform's clock
 }
 
-// Press is the press of a card's button.
+// Press is a press of a card's button.
 type Press struct {
-	ID     string // the platform's id of this press; the same if the event is repeated
+	ID     string // the platform's ID of this press; the same if the event is repeated
 	Key    Key
 	Card   string // platform id of the message that shows the card
 	Actor  Actor
@@ -214,11 +214,11 @@ type Action struct {
 
 // Card is the content of a card, for example of a running turn: a value that is drawn again whenever it changes.
 type Card struct {
-	Title   string    // its header; empty = it has none
-	State   CardState // gives the header its color
+	Title   string    // of the header; empty = no header
+	State   CardState // determines the header's color
 	Status  string    // one line about the progress; empty = none
-	Earlier []Part    `json:",omitempty"` // what was said before it, oldest first, on messages of their own; the body goes on below them
-	Body    string    // Markdown of the agent, as far as it has come
+	Earlier []Part    `json:",omitempty"` // earlier parts, oldest first, each in its own message
+	Body    string    // the agent's Markdown so far
 	Charts  []Chart   // below the body
 	Panels  []Panel
 	Form    *Form  // input from readers; nil = none
@@ -226,12 +226,12 @@ type Card struct {
 	Summary string // one line for the chat list
 	Buttons []Button
 	Live    bool // it will change
-	// cards that answer the same message and are not this one's, by their durable names: for whoever looks for a message
-	// of the card that an earlier process has sent
+	// durable IDs of other cards that reply to the same message, for the search for a message of this card that an
+	// earlier process has sent
 	Others []string `json:"-"`
 }
 
-// Part is what a message of a card says that is complete: what goes on, goes on below.
+// Part is a complete part of a card, in its own message; the card continues below.
 type Part struct {
 	Body   string // Markdown
 	Status string // one line
@@ -250,44 +250,44 @@ type Bar struct {
 	Value float64
 }
 
-// CardState is how things stand with what a card is about, for people who look for a color.
+// CardState is the state of a card's subject, which determines the color.
 type CardState string
 
-// The states of cards. Of other cards it is empty.
+// The states of cards. It is empty for other cards.
 const (
-	CardQueued   CardState = "queued" // or over, and of no interest any more
+	CardQueued   CardState = "queued" // or finished, and of no interest any more
 	CardRunning  CardState = "running"
 	CardDone     CardState = "done"
 	CardFailed   CardState = "failed"
-	CardNeedsYou CardState = "needs_you" // nothing goes on until people have done something
+	CardNeedsYou CardState = "needs_you" // waits for a user
 )
 
-// Panel is a part of a card that readers can fold.
+// Panel is a collapsible part of a card.
 type Panel struct {
 	Title string // one line
 	Body  string // Markdown
-	Open  bool   // unfolded at first
-	Last  bool   // below the buttons of the card; else it stands above the body
+	Open  bool   // initially open
+	Last  bool   // below the buttons of the card; otherwise above the body
 }
 
 // Form asks readers for more than a button can express. Its buttons submit the values.
 type Form struct {
 	Fields  []Field
 	Buttons []Button
-	Last    bool // at the end of the card; else it stands above its buttons
+	Last    bool // at the end of the card; otherwise above its buttons
 }
 
-// Field is one thing to fill in.
+// Field is one input of a form.
 type Field struct {
 	Name     string // unique within the form
 	Label    string
-	Hint     string // what an empty field shows
+	Hint     string // the placeholder of an empty field
 	Kind     FieldKind
 	Options  []Option // of One and Many
 	Required bool
 }
 
-// FieldKind says how a field is filled in.
+// FieldKind is the kind of input.
 type FieldKind string
 
 // The kinds of fields.
@@ -297,24 +297,24 @@ const (
 	Words FieldKind = "words"
 )
 
-// Option is one of those that a field offers.
+// Option is an option of a field.
 type Option struct {
-	Value string // what a press brings
+	Value string // the value submitted by a press
 	Label string
 }
 
 // Button is one button of a card.
 type Button struct {
 	Label   string
-	Primary bool // what most people want; at most one of a card
+	Primary bool // the usual choice; at most one per card
 	Danger  bool
 	Action  Action
 }
 
-// Reaction is the bot's reaction to a message: an emoji in place of words.
+// Reaction is the bot's reaction to a message: an emoji.
 type Reaction string
 
-// The signals on a question.
+// The reactions to a question.
 const (
 	NoReaction Reaction = ""
 	Working    Reaction = "working" // an answer is being written
@@ -322,13 +322,13 @@ const (
 	Failed     Reaction = "failed"
 )
 
-// Ref is the message that something answers, or the chat if ID is empty.
+// Ref is the message to reply to, or the chat if ID is empty.
 type Ref struct {
 	Key Key
 	ID  string
 }
 
-// Errors of a platform. With the first two a retry makes no sense: nobody can be reached.
+// Errors of a platform. The first two are permanent: nobody can be reached.
 var (
 	ErrGone        = errors.New("the message was taken back")
 	ErrUnreachable = errors.New("the bot cannot reach this chat")

@@ -9,15 +9,15 @@ import (
 	"magpie/internal/text"
 )
 
-// File is something that belongs to a message and is downloaded separately when it is needed: an image, a recording,
-// the message that it replies to.
+// File is an attachment of a message that is downloaded separately when needed: an image, a recording, the message that
+// it replies to.
 type File struct {
 	Number int // within its message, from 1
 	Kind   FileKind
 	Of     string        // the platform's id of the message that contains it
 	Key    string        // the platform's key of the file; empty for messages
 	Name   string        // from its sender: untrusted, may be empty
-	Length time.Duration // of audio and video; 0 = not known
+	Length time.Duration // of audio and video; 0 = unknown
 
 	State FileState
 	Path  string // on this machine, after the download; empty for messages
@@ -25,7 +25,7 @@ type File struct {
 	Shown bool   // it is part of the prompt, so the agent need not open it
 }
 
-// FileKind says what a [File] is.
+// FileKind is the kind of a [File].
 type FileKind string
 
 // The kinds. The last two are messages, whose text is fetched and not stored as a file.
@@ -53,7 +53,7 @@ func (k FileKind) Word() string {
 	return "文件"
 }
 
-// FileState says whether a [File] was downloaded.
+// FileState is the download state of a [File].
 type FileState string
 
 // The states. All but Wanted are final.
@@ -62,7 +62,7 @@ const (
 	Here   FileState = "here"
 	Missed FileState = "missed"  // permanently unavailable
 	TooBig FileState = "too_big" // larger than the configured limit
-	Past   FileState = "past"    // it was deleted after its retention time, or recalled
+	Past   FileState = "past"    // deleted after its retention time, or recalled
 )
 
 // markWords are the names of attachments and other non-text contents in the text of a message.
@@ -70,7 +70,7 @@ var markWords = []string{
 	"图片", "文件夹", "文件", "语音", "视频会议", "视频", "表情包", "位置", "名片", "群名片", "日程", "任务", "投票", "红包", "合并转发", "卡片",
 }
 
-// Mark stands for an attachment in the text of a message, as in [文件 a.pdf]. what is untrusted.
+// Mark represents an attachment in the text of a message, as in [文件 a.pdf]. what is untrusted.
 func Mark(word, what string) string {
 	if what = text.Line(what); what != "" {
 		word += " " + what

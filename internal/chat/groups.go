@@ -11,7 +11,7 @@ type MentionRule string
 // The rules. A message that mentions only others is never for the bot.
 const (
 	MentionOnly     MentionRule = "mention"  // those that mention it
-	MentionNone     MentionRule = "all"      // all, whoever is mentioned or not
+	MentionNone     MentionRule = "all"      // all messages
 	MentionCommands MentionRule = "commands" // those that mention it, and commands
 )
 
