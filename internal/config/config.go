@@ -1,6 +1,6 @@
-// Package config is magpie.toml: its sections, their defaults, how the file and the environment are read, what is wrong
-// with their values, and which of them count without a restart. Each section is declared in the package that uses it;
-// what a value is used for does not belong here, nor the dialog that writes the first file.
+// Package config is magpie.toml: its sections and defaults, how the file and the environment are read and checked, and
+// which keys take effect without a restart. Each section is declared in the package that uses it. The package does not
+// use the values, nor write the first file.
 package config
 
 import (
@@ -36,24 +36,24 @@ type Config struct {
 	HTTP    HTTP                    `toml:"http" envPrefix:"HTTP_"`
 	Log     Log                     `toml:"log" envPrefix:"LOG_"`
 
-	Projects map[string]bridge.Project `toml:"projects" env:"-"` // to which chats can change, by name
+	Projects map[string]bridge.Project `toml:"projects" env:"-"` // projects that chats can switch to, by name
 
-	// this machine: its sessions are resumed on no other; empty = the host's name
+	// this machine, on which its sessions can be resumed; empty = the host's name
 	Node     string       `toml:"node" env:"NODE"`
 	Redact   Redact       `toml:"redact" envPrefix:"REDACT_"`
 	Recovery Recovery     `toml:"recovery" envPrefix:"RECOVERY_"`
 	Waits    bridge.Waits `toml:"-" env:"-"`
-	// all that a stop may take; turns that run go on for most of it
+	// timeout of a shutdown; running turns get most of it
 	Shutdown claude.Duration `toml:"shutdown_timeout" env:"SHUTDOWN_TIMEOUT"`
 }
 
-// Redact is the section of what is kept out of the History.
+// Redact is the section about what is kept out of the History.
 type Redact struct {
-	// what people and the agent say is stored without private data and secrets
+	// messages are stored without private data and secrets
 	History bool `toml:"history" env:"HISTORY"`
 }
 
-// Policy is what is kept out of the History.
+// Policy returns the kinds of data that are kept out of the History.
 func (c Redact) Policy() redact.Policy {
 	if c.History {
 		return redact.All()
@@ -61,9 +61,9 @@ func (c Redact) Policy() redact.Policy {
 	return 0
 }
 
-// Recovery is the section of what happens at a start with messages that were left unanswered.
+// Recovery is the section about unanswered messages at startup.
 type Recovery struct {
-	// an older message is answered only on request; 0 = any age will do
+	// an older message is answered only on request; 0 = no limit
 	MaxAge claude.Duration `toml:"max_message_age" env:"MAX_MESSAGE_AGE"`
 }
 
@@ -72,26 +72,26 @@ type Log struct {
 	Level  string `toml:"level" env:"LEVEL"`   // debug | info | warn | error
 	Format string `toml:"format" env:"FORMAT"` // one of the formats below
 
-	Secrets redact.Known `toml:"-" env:"-"` // that reach no line; set by Read
+	Secrets redact.Known `toml:"-" env:"-"` // values removed from every line; set by Read
 }
 
 // The formats of the log.
 const (
-	LogAuto    = "auto" // for people on a terminal, else JSON
+	LogAuto    = "auto" // for people on a terminal, otherwise JSON
 	LogConsole = "console"
 	LogJSON    = "json"
 )
 
-// ZerologLevel is the level below which nothing is logged.
+// ZerologLevel is the minimum level of logged lines.
 func (c Log) ZerologLevel() zerolog.Level {
 	level, err := zerolog.ParseLevel(c.Level)
 	if err != nil {
-		return zerolog.InfoLevel // Validate has refused any other
+		return zerolog.InfoLevel // Validate has rejected any other
 	}
 	return level
 }
 
-// Defaults is the configuration of a file that sets nothing.
+// Defaults returns the default configuration.
 func Defaults() Config {
 	return Config{
 		Feishu:  feishu.Defaults(),
@@ -106,9 +106,9 @@ func Defaults() Config {
 	}
 }
 
-// Validate names every key that is wrong.
+// Validate reports every invalid key.
 func (c Config) Validate() error {
-	// All sections are checked even after a mistake: an operator corrects everything in one go.
+	// All sections are checked even after a mistake, so that an operator can correct everything at once.
 	errs := []error{
 		c.Feishu.Validate(), c.Claude.Validate(), c.BridgeConfig().CheckProjects(),
 		c.Context.Validate(), c.Memory.Validate(),
@@ -132,7 +132,7 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// NodeName is the name of this machine: the one that is configured, else the name of the host.
+// NodeName is the name of this machine: the configured one, or else the host name.
 func (c Config) NodeName() (string, error) {
 	if c.Node != "" {
 		return c.Node, nil
@@ -144,19 +144,20 @@ func (c Config) NodeName() (string, error) {
 	return host, nil
 }
 
-// DatabasePath is the database's file, as it is configured: it may be relative.
+// DatabasePath is the path of the database file as configured, which may be relative.
 func (c Config) DatabasePath() string {
 	path, _ := strings.CutPrefix(c.DB.URL, "sqlite://")
 	return path
 }
 
-// Outgoing is the folder of files that agents send, empty when they send none, and what they never send.
+// Outgoing returns the folder of files that agents send, empty if they send none, and the files that they must never
+// send.
 func (c Config) Outgoing() (folder string, private []string, err error) {
 	data, private, err := c.DB.Place()
 	if err != nil {
 		return "", nil, err
 	}
-	// The folders are named beside the one in which they lie: that may be a project, of which other files are sent.
+	// These are listed separately from the data folder, which may be a project whose other files can be sent.
 	private = append(private, data, filepath.Join(data, "files"), filepath.Join(data, "agents"))
 	private = append(private, c.PrivateFiles()...)
 	if c.Feishu.SendFiles {
@@ -166,7 +167,7 @@ func (c Config) Outgoing() (folder string, private []string, err error) {
 }
 
 // PrivateFiles are the files that agents must not read or change: the configuration, the agents' settings, and the
-// files of secrets.
+// secret files.
 func (c Config) PrivateFiles() (list []string) {
 	if c.Feishu.File != "" {
 		list = append(list, c.Feishu.File)
@@ -183,7 +184,7 @@ func (c Config) PrivateFiles() (list []string) {
 	return list
 }
 
-// BridgeConfig is what the configuration says of the bridge. What the program makes at a start is missing: clients,
+// BridgeConfig is the bridge's part of the configuration, without what the program creates at startup: clients,
 // folders, functions.
 func (c Config) BridgeConfig() bridge.Config {
 	guard := bridge.Guard{Homes: c.Claude.Homes(), Files: c.PrivateFiles(), State: c.Claude.StateDir()}

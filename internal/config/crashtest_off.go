@@ -2,5 +2,5 @@
 
 package config
 
-// applyTestSettings does nothing: no other program than the one that is tested can set what is for tests.
+// applyTestSettings does nothing: only the program under test has test settings.
 func applyTestSettings(*Config, []string) error { return nil }

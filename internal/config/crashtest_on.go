@@ -8,7 +8,7 @@ import (
 	"github.com/caarlos0/env/v11"
 )
 
-// applyTestSettings sets what only tests need, which start the program as a process of its own beside a double of the
+// applyTestSettings applies settings for tests that start the program as a separate process with a double of the
 // platform.
 func applyTestSettings(c *Config, environ []string) error {
 	var v struct {

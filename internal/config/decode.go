@@ -17,11 +17,11 @@ import (
 	"magpie/internal/text"
 )
 
-// byteOrderMark is what editors of Windows put before the text of a file.
+// byteOrderMark is what Windows editors put before the text of a file.
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// Decode reads a file's text into c. It refuses keys that do not exist, and shows the line. Values are left out of
-// messages: they may be secrets.
+// Decode parses a file's text into c. It rejects unknown keys, and shows the line. Messages contain no values, which
+// may be secrets.
 func Decode(data []byte, c *Config) error {
 	data = bytes.TrimPrefix(data, byteOrderMark)
 	if err := checkValues(data); err != nil {
@@ -48,8 +48,9 @@ func Decode(data []byte, c *Config) error {
 	return nil
 }
 
-// checkValues reports every value that is no text of its key's type. The decoder would stop at the first, would give a
-// bare number's error without its line, and would say the others in English only. What it cannot parse is left to it.
+// checkValues reports every value that is not valid for its key's type. The decoder would stop at the first, would
+// report a bare number without its line, and would report the others in English only. What checkValues cannot parse is
+// left to the decoder.
 func checkValues(data []byte) error {
 	var p unstable.Parser
 	p.Reset(data)
@@ -70,7 +71,7 @@ func checkValues(data []byte) error {
 	return errors.Join(errs...)
 }
 
-// keyOf is the key of an expression in a section.
+// keyOf is the full key of an expression in a section.
 func keyOf(section []string, e *unstable.Node) []string {
 	key := append([]string{}, section...)
 	for it := e.Key(); it.Next(); {
@@ -135,10 +136,10 @@ func typeOf(key []string) (reflect.Type, bool) {
 	return t, true
 }
 
-// wrongType recognizes the decoder's message, which names Go types that an operator does not know.
+// wrongType matches the decoder's message with Go types, which an operator does not know.
 var wrongType = regexp.MustCompile(`^toml: cannot decode TOML ([a-z -]+?) into (?:struct field \S+ of type )?(\S+)$`)
 
-// inWords are the types of values as an operator knows them.
+// inWords names the types of values for an operator.
 var inWords = map[string]error{
 	"string":   configtype.Mistakef("引号里的文字", "text in quotes"),
 	"[]string": configtype.Mistakef(`列表，例如 ["one", "two"]`, `a list, as in ["one", "two"]`),
@@ -148,7 +149,7 @@ var inWords = map[string]error{
 	"float64":  configtype.Mistakef("数字", "a number"),
 }
 
-// tomlTypes are the format's own types of what stands there instead.
+// tomlTypes are the format's own types of the actual value.
 var tomlTypes = map[string]error{
 	"string":       configtype.Mistakef("文字", "text"),
 	"integer":      configtype.Mistakef("整数", "a whole number"),
@@ -159,10 +160,10 @@ var tomlTypes = map[string]error{
 	"inline table": configtype.Mistakef("花括号里的表", "a table in braces"),
 }
 
-// errNotTOML is said of what nothing better is known about.
+// errNotTOML is the error for anything without a better explanation.
 var errNotTOML = configtype.Mistakef("这一行不符合 TOML 格式", "this is not valid TOML")
 
-// complaints are the decoder's words about the form of a file, and what is said instead; the first that fits counts.
+// complaints maps the decoder's errors about the format to ours; the first match counts.
 var complaints = []struct {
 	words []string
 	say   error
@@ -201,7 +202,7 @@ var complaints = []struct {
 // fullWidth are characters of Chinese input methods that look like those of the format.
 const fullWidth = "“”‘’＂＇＝［］【】｛｝，：＃"
 
-// explain says what is wrong in words of the file's format; at is the character at which the decoder stopped.
+// explain describes an error in the terms of the file format; at is the character at which the decoder stopped.
 func explain(bad *toml.DecodeError, at rune) error {
 	complaint := bad.Error()
 	if m := wrongType.FindStringSubmatch(complaint); m != nil {
@@ -240,10 +241,10 @@ func runeAt(data []byte, row, column int) rune {
 	return r
 }
 
-// suggest names the key that an unknown one may stand for; nothing is said if none is like it.
+// suggest names the key that an unknown one may stand for; nil if none is similar.
 func suggest(key []string) error {
 	known := keys()
-	if len(key) == 1 { // a section, or a key of none
+	if len(key) == 1 { // a section, or a key outside of sections
 		for i, k := range known {
 			known[i], _, _ = strings.Cut(k, ".")
 		}
@@ -279,7 +280,7 @@ func keys() (list []string) {
 	return list
 }
 
-// keyError names a key as the file writes it.
+// keyError adds a key, as the file writes it, to an error.
 func keyError(key []string, err error) error {
 	if len(key) == 0 {
 		return err
@@ -291,7 +292,7 @@ func keyError(key []string, err error) error {
 	return configtype.Mistakef("%s：%v", "%s: %v", name, err)
 }
 
-// lineError says what is wrong in which line, and shows the line without its value.
+// lineError adds the line and its number to an error, without the line's value.
 func lineError(data []byte, row int, what error) error {
 	line := ""
 	if lines := bytes.Split(data, []byte("\n")); row >= 1 && row <= len(lines) {
@@ -300,7 +301,7 @@ func lineError(data []byte, row int, what error) error {
 	if key, _, ok := strings.Cut(line, "="); ok {
 		line = strings.TrimSpace(key) + " = …"
 	} else if i := strings.IndexAny(line, " :\t\"'"+fullWidth); i > 0 {
-		line = line[:i] + " …" // a value may still follow
+		line = line[:i] + " …" // a value may follow
 	}
 	return configtype.Mistakef("第 %d 行：%v\n%4d| %s", "line %d: %v\n%4d| %s", row, what, row, line)
 }

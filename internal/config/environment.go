@@ -18,14 +18,14 @@ import (
 // EnvPrefix is the prefix of the variables that override keys: MAGPIE_<SECTION>_<KEY>.
 const EnvPrefix = "MAGPIE_"
 
-// secretVariables are the variables whose value may also be read from the file that NAME_FILE names.
+// secretVariables are the variables whose value may also be read from the file named by NAME_FILE.
 var secretVariables = []string{EnvPrefix + "FEISHU_APP_SECRET", EnvPrefix + "MEMORY_EMBEDDINGS_KEY"}
 
 // applyEnvironment applies the variables MAGPIE_<SECTION>_<KEY>. Secrets may also be in files, as service managers
 // provide them.
 func applyEnvironment(c *Config, environ []string) error {
 	vars := env.ToMap(environ)
-	// As with Docker secrets and systemd credentials, MAGPIE_..._FILE names a file that holds the value.
+	// As with Docker secrets and systemd credentials, MAGPIE_..._FILE names a file that contains the value.
 	for _, secret := range secretVariables {
 		if file := vars[secret+"_FILE"]; file != "" {
 			data, err := os.ReadFile(file)
@@ -47,7 +47,7 @@ func applyEnvironment(c *Config, environ []string) error {
 		}
 		return errors.Join(errs...)
 	}
-	// Lists are separated by commas, and people put spaces behind them.
+	// Lists are separated by commas, often followed by spaces.
 	for _, list := range [][]string{
 		c.Access.Admins, c.Access.Allow, c.Access.Deny, c.Claude.AllowedTools, c.Claude.SettingSources, c.HTTP.Hosts,
 	} {
@@ -58,11 +58,11 @@ func applyEnvironment(c *Config, environ []string) error {
 	return err
 }
 
-// foreign are how variables begin that are no keys: those that the program gives to its own processes, and those of its
-// tests.
+// foreign are prefixes of variables that are not keys: those that the program gives to its own processes, and those of
+// its tests.
 var foreign = []string{"PROCESS", "TOOLS_", "TEST_", "SCRIPTED_", "CRASH_"}
 
-// checkVariables refuses variables that look like keys and are none: their value would be ignored without a word.
+// checkVariables rejects variables that look like keys but are not: they would be ignored silently.
 func checkVariables(vars map[string]string) error {
 	known := variables()
 	var errs []error
@@ -81,11 +81,11 @@ func checkVariables(vars map[string]string) error {
 	return errors.Join(errs...)
 }
 
-// variables are those of all keys, and of the files of secrets.
+// variables lists those of all keys, and of the secret files.
 func variables() (names []string) {
 	for sections, i := reflect.TypeFor[Config](), 0; i < sections.NumField(); i++ {
 		section := sections.Field(i)
-		if name, ok := section.Tag.Lookup("env"); ok { // a key of no section
+		if name, ok := section.Tag.Lookup("env"); ok { // a key outside of sections
 			names = append(names, EnvPrefix+name)
 			continue
 		}
@@ -110,7 +110,7 @@ func variableError(err error) error {
 	var names []string
 	for sections, i := reflect.TypeFor[Config](), 0; i < sections.NumField(); i++ {
 		section := sections.Field(i)
-		if name, ok := section.Tag.Lookup("env"); ok { // a key of no section
+		if name, ok := section.Tag.Lookup("env"); ok { // a key outside of sections
 			if section.Name == bad.Name {
 				names = append(names, EnvPrefix+name)
 			}
@@ -124,7 +124,7 @@ func variableError(err error) error {
 	words, ok := inWords[bad.Type.String()]
 	switch {
 	case reflect.PointerTo(bad.Type).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
-		why = bad.Err // of our own; the parser's words would be about Go, and show a value that may be secret
+		why = bad.Err // our own error; the parser's would mention Go, and show a value that may be secret
 	case bad.Type.Kind() == reflect.Map:
 		why = configtype.Mistakef("应为 NAME=value 的形式，用逗号分隔", "must be pairs NAME=value, with commas between")
 	case ok:

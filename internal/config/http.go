@@ -11,11 +11,11 @@ import (
 type HTTP struct {
 	// host:port of /metrics, /healthz and /readyz; without a host this machine only; empty = none
 	Listen string `toml:"listen" env:"LISTEN"`
-	// names under which they are served, beside addresses, localhost and the names that are known
+	// names under which they are served, besides addresses, localhost and known names
 	Hosts []string `toml:"hosts" env:"HOSTS"`
 }
 
-// Address is where to listen. Without a host it is this machine only: the pages have no login.
+// Address is the address to listen on. Without a host it is only reachable from this machine: the pages have no login.
 func (c HTTP) Address() string {
 	if strings.HasPrefix(c.Listen, ":") {
 		return "127.0.0.1" + c.Listen
@@ -23,7 +23,7 @@ func (c HTTP) Address() string {
 	return c.Listen
 }
 
-// Validate names the key that is wrong.
+// Validate reports the invalid key.
 func (c HTTP) Validate() error {
 	if c.Listen == "" {
 		return nil

@@ -10,33 +10,32 @@ import (
 	"magpie/internal/configtype"
 )
 
-// Error is a mistake of the operator, as opposed to a failure of the program.
+// Error is a mistake of the operator, not a failure of the program.
 type Error struct{ Err error }
 
 func (e *Error) Error() string { return "configuration: " + e.Err.Error() }
 
-// Chinese is the mistake in Chinese.
+// Chinese is the error message in Chinese.
 func (e *Error) Chinese() string { return "配置：" + configtype.Chinese(e.Err) }
 
 // Unwrap implements the interface of [errors.Is] and [errors.As].
 func (e *Error) Unwrap() error { return e.Err }
 
-// ErrNotFound says what to do when there is no configuration. It replaces the complaints about the defaults, which
-// would not help.
+// ErrNotFound says what to do if there is no configuration. It replaces the errors about the defaults, which would not
+// help.
 var ErrNotFound = configtype.Mistakef(
 	"这里没有 magpie.toml，用户和系统的配置文件夹里也没有：运行 magpie setup 创建",
 	"there is no magpie.toml here, nor in the user's or the system's configuration folder: make one with magpie setup")
 
-// Load gives the configuration of a bridge that can run: what [Read] gives, with every value checked and every path
-// made absolute. The default project is made if it is not there. A problem is an [Error] that names every key that is
-// wrong.
+// Load returns the configuration of a bridge that can run: the result of [Read] with every value checked and every path
+// made absolute. The default project is created if missing. A problem is an [Error] that names every invalid key.
 func Load(path string, environ []string) (Config, error) {
 	c, err := Read(path, environ)
 	if err != nil {
 		return c, err
 	}
-	// Neither a file nor credentials: probably the program was started in the wrong place, and setup helps
-	// more than a list of missing keys.
+	// Neither a file nor credentials: probably the program was started in the wrong place, and setup helps more than a
+	// list of missing keys.
 	if c.Feishu.File == "" && c.Feishu.AppID == "" && c.Feishu.AppSecret == "" {
 		return c, &Error{Err: ErrNotFound}
 	}
@@ -55,8 +54,8 @@ func Load(path string, environ []string) (Config, error) {
 	return c, nil
 }
 
-// Read reads the file at path, or the one that [Find] gives when path is empty, and then the environment. It checks no
-// values: commands that need only the database must run where, for example, there is no CLI.
+// Read reads the file at path, or the result of [Find] if path is empty, and then the environment. It checks no values:
+// commands that need only the database must run even without a CLI, for example.
 func Read(path string, environ []string) (Config, error) {
 	c := Defaults()
 	if path == "" {
@@ -85,8 +84,8 @@ func Read(path string, environ []string) (Config, error) {
 	return c, nil
 }
 
-// ReadForDatabase is [Read] for commands that need only the database. It refuses to guess: without a configuration, and
-// without a database where an empty one would say that it is, there is nothing to work with.
+// ReadForDatabase is [Read] for commands that need only the database. Without a configuration it requires that the
+// default database exists: such a command must not report on an empty new one.
 func ReadForDatabase(path string, environ []string) (Config, error) {
 	c, err := Read(path, environ)
 	if err != nil || c.Feishu.File != "" || c.DB.URL != Defaults().DB.URL {
@@ -98,7 +97,7 @@ func ReadForDatabase(path string, environ []string) (Config, error) {
 	return c, nil
 }
 
-// Find gives the path of the magpie.toml in the working folder, else in the user's, else in the system's configuration
+// Find returns the path of magpie.toml in the working folder, or else in the user's or the system's configuration
 // folder; empty = there is none.
 func Find() string {
 	const name = "magpie.toml"

@@ -23,7 +23,7 @@ func (c *Config) expandPaths() {
 	}
 }
 
-// makeDefaultProject makes the folder in which agents work when the operator has named none.
+// makeDefaultProject creates the working folder of agents if the operator has named none.
 func (c *Config) makeDefaultProject() error {
 	if c.Claude.Project != expandHome(claude.DefaultProject) {
 		return nil

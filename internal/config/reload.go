@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// reloadable are the keys that take effect without a restart. All others are read only at the start, because processes,
+// reloadable are the keys that take effect without a restart. All others are read only at startup, because processes,
 // the database and the connection were created with them.
 var reloadable = []string{
 	"[access] owner", "[access] admins", "[access] allow", "[access] deny", "[access] unauthorized_reply",
@@ -14,8 +14,8 @@ var reloadable = []string{
 	"[budget] user_day_tokens", "[budget] chat_day_tokens", "[log] level",
 }
 
-// Reload gives the configuration of a program that was started with c and has read next: c with the values that it can
-// take over. It names the keys that have changed: those that are taken over, and those that wait for a restart.
+// Reload returns the configuration of a program that was started with c and has read next: c with the values of next
+// that it can apply. It lists the changed keys: those applied, and those that need a restart.
 func (c Config) Reload(next Config) (merged Config, applied, later []string) {
 	for _, key := range changedKeys(c, next) {
 		if slices.Contains(reloadable, key) {
@@ -28,14 +28,14 @@ func (c Config) Reload(next Config) (merged Config, applied, later []string) {
 	return c, applied, later
 }
 
-// changedKeys lists the keys whose values differ, as the file writes them.
+// changedKeys lists the keys with different values, as the file writes them.
 func changedKeys(a, b Config) []string {
 	var keys []string
 	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
 	for i := range x.NumField() {
 		section := x.Type().Field(i)
 		name := section.Tag.Get("toml")
-		if _, key := section.Tag.Lookup("env"); key { // a key outside of the sections
+		if _, key := section.Tag.Lookup("env"); key { // a key outside of sections
 			if !reflect.DeepEqual(x.Field(i).Interface(), y.Field(i).Interface()) {
 				keys = append(keys, name)
 			}

@@ -16,7 +16,7 @@ import (
 var secretName = regexp.MustCompile(
 	`(?i)secret|token|passw|api_?key|access_?key|private_?key|credential|custom_headers`)
 
-// PrivateVariables returns the names of the variables that are for this program alone: its settings, and those with the
+// PrivateVariables returns the names of the variables that are only for this program: its settings, and those with the
 // name of a secret.
 func PrivateVariables(environ []string) (names []string) {
 	for _, kv := range environ {
@@ -39,8 +39,8 @@ func TakeEnviron() ([]string, error) {
 	return environ, nil
 }
 
-// Secrets are the values that are removed from every message and log line: those of the program, and those in the
-// agents' environment.
+// Secrets are the values removed from every message and log line: those of the program, and those in the agents'
+// environment.
 func (c Config) Secrets() []string {
 	list := []string{c.Feishu.AppSecret, c.Memory.EmbeddingsKey}
 	for _, address := range []string{c.DB.URL, c.Memory.EmbeddingsURL} {
@@ -60,7 +60,7 @@ func (c Config) Secrets() []string {
 		list = append(list, secretValue(name.String(), value.String()))
 		return true
 	})
-	for _, s := range list { // also in the escaped form in which the log and the outbox hold them
+	for _, s := range list { // also in the escaped form of the log and the outbox
 		if quoted, err := json.Marshal(s); err == nil {
 			list = append(list, strings.Trim(string(quoted), `"`))
 		}
@@ -68,8 +68,8 @@ func (c Config) Secrets() []string {
 	return list
 }
 
-// secretValue returns the value of a variable with the name of a secret, else an empty string. The path of an existing
-// file is not a secret.
+// secretValue returns the value of a variable with the name of a secret, otherwise an empty string. The path of an
+// existing file is not a secret.
 func secretValue(name, value string) string {
 	if !secretName.MatchString(name) {
 		return ""
