@@ -1,6 +1,6 @@
-// Package configtype holds types of configuration files, durations, and what they have in common. It is a leaf.
+// Package configtype holds types shared by configuration sections, such as durations. It is a leaf.
 //
-// Sections, their defaults and their meaning do not belong here.
+// Sections, their defaults and their meaning are elsewhere.
 package configtype
 
 import (

@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// Mistake is something that the operator has to correct, in both languages. As an error it is English.
+// Mistake is an error that the operator has to correct, in both languages. As an error it is English.
 type Mistake struct {
 	zh, en string
 	args   []any
 }
 
-// Mistakef makes a [Mistake]. Both texts take the same arguments of fmt.Sprintf, which a test checks; of those that are
-// errors, each language says what it can.
+// Mistakef makes a [Mistake]. Both texts take the same arguments of fmt.Sprintf, which a test checks; arguments that
+// are errors are translated if possible.
 func Mistakef(zh, en string, args ...any) error { return &Mistake{zh, en, args} }
 
 func (m *Mistake) Error() string { return fmt.Sprintf(m.en, m.args...) }
 
-// Chinese is the mistake in Chinese.
+// Chinese is the error message in Chinese.
 func (m *Mistake) Chinese() string {
 	args := make([]any, len(m.args))
 	for i, a := range m.args {
@@ -40,7 +40,7 @@ func (m *Mistake) Unwrap() error {
 	return nil
 }
 
-// Chinese is what an error says, in Chinese where it has words for that. Errors around it stay as they are.
+// Chinese translates an error message to Chinese where a translation exists. Errors around it stay as they are.
 func Chinese(err error) string {
 	if own, ok := err.(interface{ Chinese() string }); ok { //nolint:errorlint // errors around it are kept
 		return own.Chinese()
