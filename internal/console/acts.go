@@ -21,7 +21,7 @@ const (
 	actPatience = 15 * time.Second
 )
 
-// problem is an error whose code the page knows how to tell.
+// problem is an error with a code that the page can explain.
 type problem struct {
 	status int
 	code   string
@@ -32,7 +32,7 @@ func (p *problem) Error() string { return strings.TrimSuffix(p.code+": "+p.detai
 
 func refuse(code, detail string) error { return &problem{http.StatusBadRequest, code, detail} }
 
-// jsonHandler makes a handler of a function from a JSON request to a JSON answer.
+// jsonHandler makes a handler from a function that takes a JSON request and returns a JSON response.
 func jsonHandler[In, Out any](do func(context.Context, In) (Out, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		// A button is answered within seconds; the deadline only keeps a lost request from staying forever.
@@ -55,8 +55,8 @@ func jsonHandler[In, Out any](do func(context.Context, In) (Out, error)) http.Ha
 	}
 }
 
-// decode insists on the content type: a form of another site can send only others, so this keeps a
-// foreign page from acting here (CSRF).
+// decode requires the content type: a form of another site can only send others, so this keeps a foreign page from
+// acting here (CSRF).
 func decode[In any](w http.ResponseWriter, r *http.Request) (in In, err error) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return in, refuse("request", "the body must be application/json")
@@ -77,19 +77,19 @@ func answer(w http.ResponseWriter, status int, v any) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(data) // whoever asked has left
+	_, _ = w.Write(data) // the client has left
 }
 
-// people are those in whose name the page acts in the simulated Feishu.
+// people are the users on whose behalf the page acts in the simulated Feishu.
 type people struct{ sim *feishusim.Server }
 
 type sayRequest struct {
 	Chat    string `json:"chat"`
 	User    string `json:"user"`
 	Text    string `json:"text"`
-	Mention bool   `json:"mention"` // the bot; only in groups
+	Mention bool   `json:"mention"` // of the bot; only in groups
 	Reply   string `json:"reply,omitempty"`
-	Topic   bool   `json:"topic,omitempty"` // in the topic of the message that is replied to, which is begun if need be
+	Topic   bool   `json:"topic,omitempty"` // in the topic of the message being replied to
 }
 
 type sayAnswer struct {
@@ -119,7 +119,7 @@ func (p people) say(_ context.Context, in sayRequest) (sayAnswer, error) {
 	return sayAnswer{p.sim.Say(c.ID, u, in.Text, opts...)}, nil
 }
 
-// relation says to which message one of a chat belongs: the one that it quotes, or whose topic it is written in.
+// relation is how a message relates to another one of the chat: it quotes it, or is in its topic.
 func (p people) relation(c feishusim.Chat, reply string, topic bool) ([]feishusim.SendOption, error) {
 	if reply == "" {
 		return nil, nil
@@ -142,7 +142,7 @@ type editRequest struct {
 	Text    string `json:"text"`
 }
 
-// edit makes the author of a text write something else in its place.
+// edit edits a text on behalf of its author.
 func (p people) edit(_ context.Context, in editRequest) (nothing, error) {
 	m, err := p.own(in.Message, in.User)
 	switch {
@@ -165,7 +165,7 @@ type messageRequest struct {
 	Emoji   string `json:"emoji,omitempty"`
 }
 
-// recall makes the author of a message take it back.
+// recall recalls a message on behalf of its author.
 func (p people) recall(_ context.Context, in messageRequest) (nothing, error) {
 	m, err := p.own(in.Message, in.User)
 	if err != nil {
@@ -175,7 +175,7 @@ func (p people) recall(_ context.Context, in messageRequest) (nothing, error) {
 	return nothing{}, nil
 }
 
-// react puts an emoji on a message, or takes it back.
+// react adds or removes an emoji reaction to a message.
 func (p people) react(_ context.Context, in messageRequest) (nothing, error) {
 	m, ok := p.sim.Message(in.Message)
 	if !ok || m.Deleted {
@@ -193,7 +193,7 @@ func (p people) react(_ context.Context, in messageRequest) (nothing, error) {
 	return nothing{}, nil
 }
 
-// own returns a message that a user has written.
+// own returns a message written by a user.
 func (p people) own(messageID, userID string) (feishusim.Message, error) {
 	m, ok := p.sim.Message(messageID)
 	switch {
@@ -209,18 +209,17 @@ type pressRequest struct {
 	Message string          `json:"message"`
 	User    string          `json:"user"`
 	Value   json.RawMessage `json:"value"` // of the button's callback
-	// Filled is what is filled into the form in which the button stands, by the names of its fields; absent outside of
-	// one.
+	// Filled has the values of the form around the button, by field name; absent outside a form.
 	Filled map[string][]string `json:"filled,omitempty"`
 }
 
-// toast is what the bot tells the person who pressed a button; empty if nothing.
+// toast is the bot's reply to the user who pressed a button; empty = none.
 type toast struct {
 	Type    string `json:"type"` // info | success | warning | error
 	Content string `json:"content"`
 }
 
-// press returns what the client would show: a refusal of the form, or the toast.
+// press returns what the client would show: a rejection of the form, or the toast.
 func (p people) press(ctx context.Context, in pressRequest) (toast, error) {
 	m, ok := p.sim.Message(in.Message)
 	if !ok {
@@ -252,7 +251,7 @@ func (p people) press(ctx context.Context, in pressRequest) (toast, error) {
 	return reply.Toast, nil
 }
 
-// find returns a chat and one of its members; the double panics on ids that it does not know.
+// find returns a chat and one of its members; the double panics on unknown IDs.
 func (p people) find(chatID, userID string) (feishusim.Chat, feishusim.User, error) {
 	c, err := p.chatOf(chatID)
 	if err != nil {

@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	maxUpload  = 30 << 20 // bytes: what the platform takes
+	maxUpload  = 30 << 20 // bytes, the platform's limit
 	maxPicture = 10 << 20
 )
 
-// shownTypes are the types of files that the page shows as pictures; every other is downloaded. SVG is not among them:
-// it may hold scripts.
+// shownTypes are the types of files that the page shows as pictures; all others are downloaded. SVG is excluded because
+// it may contain scripts.
 var shownTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
-// upload sends a file into a chat as a message: a picture as a picture. The body is the file, the query says who sends
-// it where.
+// upload sends a file into a chat as a message; a picture is sent as a picture. The body is the file, the query has the
+// sender and the chat.
 func (p people) upload(w http.ResponseWriter, r *http.Request) {
 	out, err := p.uploaded(w, r)
 	var bad *problem
@@ -75,7 +75,7 @@ func mustJSON(v any) json.RawMessage {
 	return data
 }
 
-// file serves what people or the bot have sent.
+// file serves the files in messages.
 func (p people) file(w http.ResponseWriter, r *http.Request) {
 	name, data, ok := p.sim.File(r.PathValue("key"))
 	if !ok {
@@ -88,10 +88,10 @@ func (p people) file(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", kind)
 	w.Header().Set("Content-Disposition", mime.FormatMediaType(how, map[string]string{"filename": name}))
-	_, _ = w.Write(data) // whoever asked has left
+	_, _ = w.Write(data) // the client has left
 }
 
-// attachment is the file that a message shows.
+// attachment is the file of a message.
 type attachment struct {
 	Key     string `json:"key"`
 	Name    string `json:"name"`
@@ -99,7 +99,7 @@ type attachment struct {
 	Picture bool   `json:"picture,omitempty"`
 }
 
-// attachmentOf reads the file of a message that is one; nil = it is none.
+// attachmentOf parses the file of a message; nil = it has none.
 func (p people) attachmentOf(m feishusim.Message) *attachment {
 	if !slices.Contains([]string{"image", "file", "audio", "media"}, m.Type) {
 		return nil

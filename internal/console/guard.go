@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// policy allows nothing but the page's own files: no inline script, no other host, no HTML from strings.
+// policy only allows the page's own files: no inline script, no other host, no HTML from strings.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; " +
 	"trusted-types 'none'"
 
-// guarded lets only this machine's own pages in. A foreign name that resolves to the loopback address (DNS rebinding)
+// guarded only admits this machine's own pages. A foreign name that resolves to the loopback address (DNS rebinding)
 // shows in the Host header, a foreign page in Origin and Sec-Fetch-Site.
 func guarded(next http.Handler) http.Handler {
 	next = http.NewCrossOriginProtection().Handler(next)

@@ -1,8 +1,7 @@
-// Package console is the web interface of the playground. On its page one writes as a user of a simulated Feishu,
+// Package console is the web interface of the playground. On its page a visitor writes as a user of a simulated Feishu,
 // watches the bot's cards grow, presses their buttons, breaks things, and sees what the agent was sent for each turn.
 //
-// The simulated platform does not belong here (feishusim), nor does anything that a bridge with a real platform
-// needs.
+// The simulated platform is feishusim. Nothing here is needed by a bridge with a real platform.
 package console
 
 import (
@@ -13,21 +12,21 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// PlaygroundConfig is what a playground shows and steers. The page does not offer what is nil.
+// PlaygroundConfig is what a playground shows and controls. The page does not offer what is nil.
 type PlaygroundConfig struct {
 	Sim       *feishusim.Server
 	Simulated bool      // the agent is the real CLI, but the model behind it is a double: the page says so
-	Commands  []Command // that the page completes
+	Commands  []Command // for completion on the page
 	// LoseSession deletes the agent's session of a chat behind the bridge's back and returns its id; empty = there is
 	// none.
 	LoseSession func(ctx context.Context, chatID string) (session string, err error)
 	// Kill kills the bridge's process, which is started again after a while.
 	Kill func() error
-	// FillDisk makes the disk full for the bridge, or gives it room again.
+	// FillDisk makes the disk full for the bridge, or frees it again.
 	FillDisk func(full bool) error
 }
 
-// Command is a command of the bot with what it is for, in both languages.
+// Command is a command of the bot and its purpose, in both languages.
 type Command struct {
 	Name string `json:"name"` // with the slash
 	ZH   string `json:"zh"`
@@ -54,8 +53,8 @@ var scripts = []string{
 	"texts.js", "tour.js",
 }
 
-// NewPlayground makes three users, a private chat of each with the bot, a group of all and one of two, unless the
-// platform has users already. The first user is the app's owner.
+// NewPlayground creates three users, a private chat of each with the bot, a group of all and one of two, unless the
+// platform already has users. The first user is the app's owner.
 func NewPlayground(cfg PlaygroundConfig) *Playground {
 	p := &Playground{cfg: cfg, people: people{cfg.Sim}, turns: newTurns(), visit: newVisit()}
 	if len(cfg.Sim.Users()) == 0 {
@@ -84,7 +83,7 @@ func NewPlayground(cfg PlaygroundConfig) *Playground {
 	return p
 }
 
-// freezeSim makes the people and the chats of a new playground.
+// freezeSim creates the users and chats of a new playground.
 func freezeSim(sim *feishusim.Server) {
 	var people []feishusim.User
 	for _, name := range []string{"小明", "小红", "Alex"} {
@@ -115,14 +114,14 @@ func (p *Playground) FirstVisit(ctx context.Context) (lang string, err error) {
 	}
 }
 
-// Record shows that a context was built. It does not wait for anybody.
+// Record shows a built context. It never blocks.
 func (p *Playground) Record(t Turn) { p.turns.addTurn(t) }
 
-// RecordRequest shows what the agent has sent to the model, with the turn whose prompt it answers. What belongs to no
-// turn, such as a summary, is not shown.
+// RecordRequest shows a request of the agent to the model, with the turn of its prompt. Requests that belong to no
+// turn, such as for a summary, are not shown.
 func (p *Playground) RecordRequest(prompt string, s Sent) { p.turns.sent(prompt, s) }
 
-// SetBridge shows how the bridge's process is.
+// SetBridge shows the state of the bridge's process.
 func (p *Playground) SetBridge(b Bridge) {
 	p.troubles.setBridge(b)
 	p.turns.wakeAll()

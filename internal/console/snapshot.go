@@ -11,10 +11,10 @@ import (
 
 const (
 	maxMessages   = 200 // of a chat, the newest
-	maxViolations = 20  // that are shown, the newest; all are counted
+	maxViolations = 20  // the newest ones shown; all are counted
 )
 
-// state is what the page shows. A full one stands for itself; any other is laid over what was sent before.
+// state is what the page shows. A full one replaces everything; any other is merged into what was sent before.
 type state struct {
 	Full        bool       `json:"full"`
 	Simulated   bool       `json:"simulated"`
@@ -22,15 +22,15 @@ type state struct {
 	Bridge      Bridge     `json:"bridge"`
 	Unplugged   bool       `json:"unplugged"`
 	DiskFull    bool       `json:"disk_full"`
-	Commands    []Command  `json:"commands,omitempty"` // only of a full state
+	Commands    []Command  `json:"commands,omitempty"` // only in a full state
 	Users       []user     `json:"users"`
 	Chats       []chat     `json:"chats"`
 	Violations  violations `json:"violations"`
 	Connections int        `json:"connections"`
-	Refused     int        `json:"refused"` // messages that the bot could not take yet
+	Refused     int        `json:"refused"` // messages that the bot could not accept yet
 }
 
-// can says what the page offers.
+// can lists what the page offers.
 type can struct {
 	Lose bool `json:"lose"`
 	Kill bool `json:"kill"`
@@ -52,7 +52,7 @@ type chat struct {
 	Turns    []Turn    `json:"turns"` // newest first; null: as before
 }
 
-// message is a message of a chat; when it looks as before, only its id and revision.
+// message is a message of a chat; if unchanged, it has only its ID and revision.
 type message struct {
 	ID     string  `json:"id"`
 	Rev    string  `json:"rev"`
@@ -60,7 +60,7 @@ type message struct {
 	Look   *look   `json:"look,omitempty"`
 }
 
-// origin is what a message never changes.
+// origin is the part of a message that never changes.
 type origin struct {
 	Type     string    `json:"type"`
 	Sender   user      `json:"sender"`
@@ -72,7 +72,7 @@ type origin struct {
 	File *attachment `json:"file,omitempty"`
 }
 
-// look is what a message shows now.
+// look is the current content of a message.
 type look struct {
 	Text      string          `json:"text"`
 	Post      json.RawMessage `json:"post,omitempty"`
@@ -96,7 +96,7 @@ type violation struct {
 	Detail string    `json:"detail"`
 }
 
-// seen is what one page has been sent; an empty one makes full states.
+// seen is what was sent to one page; an empty one leads to full states.
 type seen struct {
 	messages map[string]string // revision by message id
 	turns    map[string]int    // number of turns by chat id
@@ -109,7 +109,7 @@ func (p *Playground) state(w http.ResponseWriter, _ *http.Request) {
 	answer(w, http.StatusOK, p.snapshot(newSeen()))
 }
 
-// snapshot is the newest state for a page that has been sent what is in sent, which then counts as sent.
+// snapshot returns the newest state for a page that has received sent, which it updates.
 func (p *Playground) snapshot(sent *seen) state {
 	sim := p.cfg.Sim
 	s := state{Full: len(sent.turns) == 0, Simulated: p.cfg.Simulated,
@@ -143,8 +143,8 @@ func (p *Playground) chat(n int, c feishusim.Chat, sent *seen) chat {
 	return out
 }
 
-// message sends the look only if it has changed since this viewer saw it last: a long chat would
-// otherwise be sent again with every letter.
+// message includes the look only if it has changed since this viewer last saw it: otherwise a long chat would be sent
+// again with every letter.
 func (p *Playground) message(s *seen, m feishusim.Message) message {
 	last := m.Last()
 	rev := fmt.Sprint(len(m.States), last.At.UnixNano(), m.Deleted, last.Streaming, m.ThreadID, m.Reactions)
@@ -177,7 +177,7 @@ func breaches(all []feishusim.Violation) violations {
 	return out
 }
 
-// refused counts the messages that the bot has refused, and not taken since.
+// refused counts the messages that the bot has rejected and not accepted since.
 func refused(all []feishusim.Delivery) int {
 	open := map[string]bool{}
 	for _, d := range all {

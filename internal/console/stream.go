@@ -11,11 +11,11 @@ import (
 
 const (
 	pace      = 50 * time.Millisecond // between two updates: at most 20 a second
-	heartbeat = 15 * time.Second      // a line by which both sides notice that the other one is alive
+	heartbeat = 15 * time.Second      // a line that shows both sides that the other one is alive
 	slowest   = 10 * time.Second      // timeout for a page that does not read
 )
 
-// events streams the state: at once, and after changes the newest one. What changes while a page is slow reaches it as
+// events streams the state: at once, and the newest one after changes. Changes while a page is slow are combined into
 // one update.
 func (p *Playground) events(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
@@ -74,14 +74,14 @@ func (s stream) write(text string) error {
 	return s.rc.Flush()
 }
 
-// idle waits until the pace allows an update and there is something to tell. It returns false when the page is gone.
+// idle waits until the pace allows an update and there is something to send. It returns false when the page is gone.
 func (s stream) idle(ctx context.Context, changed <-chan struct{}) bool {
 	select {
 	case <-time.After(pace):
 	case <-ctx.Done():
 		return false
 	}
-	// A comment now and then shows a dead connection, which would otherwise be noticed at the next change.
+	// An occasional comment reveals a dead connection, which would otherwise be noticed at the next change.
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	for {

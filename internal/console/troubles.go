@@ -6,14 +6,14 @@ import (
 	"sync"
 )
 
-// Bridge is how the bridge's process is.
+// Bridge is the state of the bridge's process.
 type Bridge struct {
 	PID   int    `json:"pid"`   // 0 = there is none
-	State string `json:"state"` // running | killed; empty = it is not known
+	State string `json:"state"` // running | killed; empty = unknown
 	Kills int    `json:"kills"` // how often it was killed
 }
 
-// troubles are what visitors have broken.
+// troubles are the things that visitors have broken.
 type troubles struct {
 	mu     sync.Mutex
 	bridge Bridge
@@ -27,7 +27,7 @@ func (b *troubles) setBridge(now Bridge) {
 	b.bridge = now
 }
 
-// now is what is broken now.
+// now returns what is currently broken.
 func (b *troubles) now() (bridge Bridge, unplugged, full bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -41,7 +41,7 @@ type loseRequest struct {
 }
 
 type loseAnswer struct {
-	Session string `json:"session"` // that is lost; empty = the chat had none
+	Session string `json:"session"` // the lost session; empty = the chat had none
 }
 
 func (p *Playground) lose(ctx context.Context, in loseRequest) (loseAnswer, error) {
@@ -58,7 +58,7 @@ func (p *Playground) lose(ctx context.Context, in loseRequest) (loseAnswer, erro
 	return loseAnswer{session}, nil
 }
 
-// kill kills the bridge in the middle of whatever it does.
+// kill kills the bridge in the middle of its work.
 func (p *Playground) kill(context.Context, nothing) (nothing, error) {
 	if p.cfg.Kill == nil {
 		return nothing{}, refuse("not_offered", "")
@@ -73,7 +73,7 @@ type switchRequest struct {
 	On bool `json:"on"`
 }
 
-// unplug cuts the platform off, or connects it again.
+// unplug disconnects the platform, or connects it again.
 func (p *Playground) unplug(_ context.Context, in switchRequest) (nothing, error) {
 	defer p.turns.wakeAll()
 	b := &p.troubles
@@ -89,7 +89,7 @@ func (p *Playground) unplug(_ context.Context, in switchRequest) (nothing, error
 	return nothing{}, nil
 }
 
-// fillDisk makes the disk full for the bridge, or gives it room again.
+// fillDisk makes the disk full for the bridge, or frees it again.
 func (p *Playground) fillDisk(_ context.Context, in switchRequest) (nothing, error) {
 	if p.cfg.FillDisk == nil {
 		return nothing{}, refuse("not_offered", "")

@@ -17,25 +17,25 @@ type Turn struct {
 	ChatID       string        `json:"-"`
 	Turn         int64         `json:"turn"`
 	At           time.Time     `json:"at"`
-	Resume       string        `json:"resume"` // session id resumed, "" none
-	Live         bool          `json:"live"`   // the process lives, nothing else needed
-	Lost         string        `json:"lost"`   // why a session was given up, "" = not
-	Prefix       string        `json:"prefix"` // history prefix as sent, "" = none
+	Resume       string        `json:"resume"` // ID of the resumed session; empty = none
+	Live         bool          `json:"live"`   // the process is alive, and nothing else was needed
+	Lost         string        `json:"lost"`   // why a session was given up; empty = it was not
+	Prefix       string        `json:"prefix"` // history prefix as sent; empty = none
 	Question     string        `json:"question"`
 	Messages     int           `json:"messages"`
 	UserMessages int           `json:"user_messages"`
 	Chars        int           `json:"chars"`
 	Tokens       int           `json:"tokens"`
 	BuildTime    time.Duration `json:"build_ns"`
-	Sent         *Sent         `json:"sent,omitempty"` // nil: not known
+	Sent         *Sent         `json:"sent,omitempty"` // nil = unknown
 }
 
-// Sent is what the agent has sent to the model for a turn.
+// Sent is the agent's latest request to the model for a turn.
 type Sent struct {
 	Requests int           `json:"requests"` // so far
 	System   int           `json:"system"`   // characters of the system prompt
-	Tools    int           `json:"tools"`    // that were offered
-	Messages []SentMessage `json:"messages"` // the newest, oldest first
+	Tools    int           `json:"tools"`    // number of offered tools
+	Messages []SentMessage `json:"messages"` // the newest ones, oldest first
 	Left     int           `json:"left"`     // messages before these
 }
 
@@ -46,30 +46,30 @@ type SentMessage struct {
 	Prompt bool   `json:"prompt,omitempty"` // it is the turn's history prefix and question
 }
 
-// mostSent is of how many turns of a chat the requests are kept.
+// mostSent is the number of turns of a chat whose requests are kept.
 const mostSent = 6
 
-// turns keeps the latest turns of each chat and wakes whoever watches them.
+// turns keeps the latest turns of each chat and notifies watchers.
 type turns struct {
 	mu       sync.Mutex
 	byChat   map[string]record
-	early    *simplelru.LRU[string, Sent] // requests that have come before their turn, by their prompt
+	early    *simplelru.LRU[string, Sent] // requests that came before their turn, by prompt
 	watchers map[chan<- struct{}]struct{}
 }
 
-// record is what is known of one chat.
+// record has the data of one chat.
 type record struct {
 	list  []Turn // newest first; never changed in place
 	count int    // of all turns ever recorded
 }
 
 func newTurns() turns {
-	early, _ := simplelru.NewLRU[string, Sent](mostSent, nil) // fails for sizes below 1 only
+	early, _ := simplelru.NewLRU[string, Sent](mostSent, nil) // fails only for sizes below 1
 	return turns{byChat: make(map[string]record), early: early, watchers: make(map[chan<- struct{}]struct{})}
 }
 
-// addTurn keeps the newest turns of a chat; the count goes on, so that a viewer notices a change although
-// the length stays the same.
+// addTurn keeps the newest turns of a chat; the count keeps growing, so that a viewer notices a change although the
+// length stays the same.
 func (t *turns) addTurn(turn Turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -87,11 +87,11 @@ func (t *turns) addTurn(turn Turn) {
 	t.wakeLocked()
 }
 
-// prompt is what the agent was given for the turn.
+// prompt is what the agent was sent for the turn.
 func (t Turn) prompt() string { return strings.TrimSpace(t.Prefix + t.Question) }
 
-// sent notes a request with the newest turn that has its prompt. A turn's tools lead to further requests: the last one
-// counts.
+// sent records a request with the newest turn that has its prompt. A turn's tools lead to further requests: the last
+// one counts.
 func (t *turns) sent(prompt string, s Sent) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -149,7 +149,7 @@ func (t *turns) watch(w chan<- struct{}) (forget func()) {
 	}
 }
 
-// wake leaves a note in a channel of capacity 1; one is enough.
+// wake puts a signal into a channel of capacity 1; one is enough.
 func wake(w chan<- struct{}) {
 	select {
 	case w <- struct{}{}:

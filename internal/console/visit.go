@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// visit is the first look that anybody takes at the playground.
+// visit is the first visit to the playground.
 type visit struct {
 	once  sync.Once
 	begun chan struct{}
@@ -14,7 +14,7 @@ type visit struct {
 
 func newVisit() *visit { return &visit{begun: make(chan struct{})} }
 
-// noting notes the visit before it serves it.
+// noting records the visit before serving it.
 func (v *visit) noting(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		v.once.Do(func() {
