@@ -1,2 +1,2 @@
-// Package diskspace tells how much room a disk has. What is done when there is little does not belong here.
+// Package diskspace measures the free space of a disk. It does not decide what to do when there is little.
 package diskspace

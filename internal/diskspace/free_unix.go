@@ -4,8 +4,8 @@ package diskspace
 
 import "syscall"
 
-// Free is how many bytes may still be written to the disk of a file or folder. The reserve of root does not count: it
-// does not help a service.
+// Free returns how many bytes can still be written to the disk of a file or folder, without the space reserved for
+// root, which a service cannot use.
 func Free(path string) (uint64, error) {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(path, &st); err != nil {

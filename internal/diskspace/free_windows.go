@@ -2,7 +2,7 @@ package diskspace
 
 import "golang.org/x/sys/windows"
 
-// Free is how many bytes this user may still write to the disk of a folder.
+// Free returns how many bytes this user can still write to the disk of a folder.
 func Free(path string) (free uint64, err error) {
 	name, err := windows.UTF16PtrFromString(path)
 	if err != nil {
