@@ -14,7 +14,7 @@ import (
 	"magpie/internal/config"
 )
 
-// The versions of the CLI that the tests run: the oldest that is supported, and today's.
+// The CLI versions that the tests run: the oldest supported one, and the current one.
 const (
 	OldestCLI = "2.1.197"
 	TestedCLI = "2.1.330"
@@ -23,13 +23,13 @@ const (
 // cliTimeout is how long the CLI may take to print its version or login.
 const cliTimeout = 30 * time.Second
 
-// CLI is the Claude Code CLI as it is configured.
+// CLI is the Claude Code CLI as configured.
 type CLI struct {
 	Config  claude.Config
-	Environ []string // of the program; the CLI gets what is not the program's own
+	Environ []string // of the program; the CLI gets it without the program's private variables
 }
 
-// Check checks whether the CLI is installed, of a known version, and logged in. It returns the CLI's file, empty when
+// Check checks whether the CLI is installed, has a known version, and is logged in. It returns the CLI's file, empty if
 // it cannot be run, and whether it is logged in.
 func (c CLI) Check(ctx context.Context, r *Report) (path string, loggedIn bool) {
 	path, ok := c.CheckVersion(ctx, r)
@@ -43,7 +43,7 @@ func (c CLI) Check(ctx context.Context, r *Report) (path string, loggedIn bool) 
 	return path, loggedIn
 }
 
-// checkServers names the MCP servers of agents, and those whose program is not there.
+// checkServers lists the agents' MCP servers, and those whose program is missing.
 func (c CLI) checkServers(r *Report) {
 	names, missing, err := c.Config.ServerNames(c.Config.Project)
 	if err != nil {
@@ -58,13 +58,13 @@ func (c CLI) checkServers(r *Report) {
 	}
 }
 
-// AddMissing adds that there is no CLI, and how to install it. The check of the configuration has found that already
-// where there is a configuration.
+// AddMissing adds that the CLI is missing, and how to install it. If there is a configuration, its check has already
+// found that.
 func (c CLI) AddMissing(r *Report) {
 	r.AddFinding(Fail, r.text(textCLIInstall), textCLINone, c.Config.Command)
 }
 
-// AddNotRun adds why the CLI could not be run, for logs: it says nothing of what to do.
+// AddNotRun adds why the CLI could not be run, for logs: without advice.
 func (c CLI) AddNotRun(r *Report, err error) {
 	r.AddFinding(Fail, "", textCLIFails, c.Config.Command, err)
 }
@@ -75,8 +75,8 @@ func checkLimits(r *Report, l claude.Limits) {
 	r.AddFinding(OK, "", textLimits, l.Turns, why.Turns, l.Processes, why.Processes, why.Idle)
 }
 
-// CheckVersion checks whether the CLI is installed and of a known version. It returns the CLI's file, and false when
-// the CLI cannot be run.
+// CheckVersion checks whether the CLI is installed and has a known version. It returns the CLI's file, and false if the
+// CLI cannot be run.
 func (c CLI) CheckVersion(ctx context.Context, r *Report) (path string, ok bool) {
 	path, err := exec.LookPath(c.Config.Command)
 	if err != nil {
@@ -111,7 +111,7 @@ func (c CLI) CheckLogin(ctx context.Context, r *Report) bool {
 	return true
 }
 
-// LogIn runs the CLI's own login, which asks on the terminal in and shows on out.
+// LogIn runs the CLI's own login, with questions on the terminal in and output to out.
 func (c CLI) LogIn(ctx context.Context, in io.Reader, out io.Writer) error {
 	cmd := c.command(ctx, "auth", "login")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, out

@@ -24,7 +24,7 @@ func checkConfig(r *Report, path string, environ []string) (_ config.Config, fou
 	case err == nil:
 		r.AddFinding(OK, "", textConfigAt, path)
 	}
-	if found = !errors.Is(err, config.ErrNotFound); found { // else it was said
+	if found = !errors.Is(err, config.ErrNotFound); found { // otherwise it was reported
 		r.AddMistakes(err, r.text(textCorrectIn, cmp.Or(path, r.text(textTheEnvironment))))
 	}
 	checkPermissions(r, path)
@@ -42,7 +42,7 @@ func checkPermissions(r *Report, path string) {
 		return
 	}
 	c := config.Config{}
-	_ = config.Decode(data, &c) // mistakes are already reported; c holds what could be read
+	_ = config.Decode(data, &c) // mistakes are already reported; c has what could be read
 	switch secret := c.Feishu.AppSecret != "" || c.Memory.EmbeddingsKey != "" || len(c.Claude.Env) > 0; {
 	case secret && info.Mode().Perm()&0o077 != 0:
 		r.AddFinding(Warn, "chmod 600 "+path, textOthersRead, path, info.Mode().Perm())

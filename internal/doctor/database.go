@@ -15,10 +15,10 @@ import (
 	"magpie/internal/config"
 )
 
-// readTimeout is how long a database may take to be read as a whole: some seconds per GB on a good disk.
+// readTimeout limits a read of the whole database, which takes some seconds per GB on a good disk.
 const readTimeout = 5 * time.Minute
 
-// checkDatabase checks whether the database can be read and is intact, also while a service uses it.
+// checkDatabase checks whether the database can be read and is intact, even while a service uses it.
 func checkDatabase(ctx context.Context, r *Report, c config.Config) {
 	// A wrong URL is reported with the configuration.
 	if c.DB.Validate() != nil {
@@ -85,7 +85,7 @@ func checkRows(ctx context.Context, r *Report, c db.Config, path string) {
 	r.AddFinding(Warn, r.text(textCorrectRows, path), textRowsUnread, len(rows), strings.Join(names, "; "))
 }
 
-// checkSilenced lists chats in which the platform lets the bot say nothing.
+// checkSilenced lists chats in which the platform does not let the bot write.
 func checkSilenced(ctx context.Context, r *Report, store *db.DB) {
 	list, err := store.Chats().Silences().List(ctx)
 	if err != nil {
@@ -123,8 +123,8 @@ func readDatabase(ctx context.Context, c db.Config) error {
 	return errors.Join(store.Check(ctx), store.Close())
 }
 
-// servedBy returns the process that serves the database, 0 when none does. The lock file outlives the lock, and trying
-// to lock it could make a bridge fail that starts at this moment.
+// servedBy returns the process that serves the database, 0 if none does. It does not try the lock: the lock file
+// outlives the lock, and trying could make a bridge fail that starts at this moment.
 func servedBy(path string) int {
 	path += ".lock"
 	text, err := os.ReadFile(path)

@@ -9,7 +9,7 @@ import (
 	"magpie/internal/diskspace"
 )
 
-// Space that should be free: a full disk stops the store, and the agent.
+// Recommended free space: a full disk stops the store and the agent.
 const (
 	enoughSpace = 1 << 30   // bytes
 	leastSpace  = 100 << 20 // bytes

@@ -1,6 +1,6 @@
-// Package doctor checks whether everything that the bridge needs is there, also while it runs: the configuration, the
+// Package doctor checks whether everything that the bridge needs is there, even while it runs: the configuration, the
 // CLI and its login, the database, the platform's settings of the app, disk space, a service manager. Each finding says
-// what to do; doing it does not belong here, nor printing the report.
+// what to do. The package neither does it nor prints the report.
 package doctor
 
 import (
@@ -9,7 +9,7 @@ import (
 )
 
 // Examine runs all checks with this environment and the configuration at path; an empty path means the one that the
-// bridge would find. Checks that need a value which a broken configuration does not give are skipped.
+// bridge would find. Checks that need a value missing from a broken configuration are skipped.
 func Examine(ctx context.Context, r *Report, path string, environ []string) {
 	c, found := checkConfig(r, path, environ)
 	checkRules(r, c)

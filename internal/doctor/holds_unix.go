@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// holds reports whether a process, of which a lock file tells, holds the lock. Linux shows that in /proc/locks;
-// elsewhere a process that is alive is taken for the holder.
+// holds reports whether the process named in a lock file holds the lock. Linux shows that in /proc/locks; on other
+// systems any living process counts as the holder.
 func holds(pid int, lock string) bool {
 	locks, err := os.ReadFile("/proc/locks")
 	if err != nil {

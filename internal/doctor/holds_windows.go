@@ -2,10 +2,10 @@ package doctor
 
 import "golang.org/x/sys/windows"
 
-// stillActive is the exit code of a process that runs (STILL_ACTIVE of GetExitCodeProcess).
+// stillActive is the exit code of a running process (STILL_ACTIVE of GetExitCodeProcess).
 const stillActive = 259
 
-// holds reports whether a process, of which a lock file tells, is alive: then it is taken for the holder of the lock.
+// holds reports whether the process named in a lock file is alive, which makes it the holder of the lock.
 func holds(pid int, _ string) bool {
 	h, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, uint32(pid))
 	if err != nil {

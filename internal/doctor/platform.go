@@ -47,8 +47,7 @@ func CheckPlatform(ctx context.Context, r *Report, c config.Config) feishu.Check
 	return found
 }
 
-// scopes are the permissions that the app needs because of what is configured, and of what groups have set for
-// themselves.
+// scopes are the permissions that the app needs because of the configuration, and of the groups' own settings.
 func scopes(ctx context.Context, c config.Config) (list []string) {
 	department := func(id string) bool { return strings.HasPrefix(id, "od_") }
 	if slices.ContainsFunc(c.Access.Allow, department) || slices.ContainsFunc(c.Access.Deny, department) {
@@ -64,8 +63,8 @@ func scopes(ctx context.Context, c config.Config) (list []string) {
 	return list
 }
 
-// mentionRules returns the mention rules that groups have set. A database that cannot be read has a finding of its own,
-// so it counts as empty here.
+// mentionRules returns the mention rules that groups have set. It ignores an unreadable database, which has a finding
+// of its own.
 func mentionRules(ctx context.Context, c config.Config) (rules []chat.MentionRule) {
 	store, err := db.OpenReadOnly(ctx, c.DB)
 	if err != nil {
@@ -128,11 +127,10 @@ func checkEvents(r *Report, found feishu.Checkup, console feishu.Console) {
 	}
 }
 
-// mostIDs is how many ids of the configuration are looked up: each takes a call.
+// mostIDs limits the configured IDs that are looked up: each takes a call.
 const mostIDs = 50
 
-// checkIDs reports ids in the configuration that the platform does not know: nobody would be let in or kept out by
-// them.
+// checkIDs reports IDs in the configuration that the platform does not know: they would neither grant nor deny access.
 func checkIDs(ctx context.Context, r *Report, c config.Config) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -164,7 +162,7 @@ func checkIDs(ctx context.Context, r *Report, c config.Config) {
 	}
 }
 
-// checkOwner reports to whom the bot belongs, when the configuration gives nobody access.
+// checkOwner reports the owner of the bot if the configuration gives nobody access.
 func checkOwner(ctx context.Context, r *Report, c config.Config, app feishu.App) {
 	if !c.Access.Unset() || c.Feishu.AppID == "" {
 		return

@@ -11,14 +11,14 @@ import (
 	"magpie/internal/configtype"
 )
 
-// State is what a finding means.
+// State is the severity of a finding.
 type State string
 
 // The states, from the best to the worst.
 const (
 	OK   State = "ok"
-	Warn State = "warn" // the bridge works, but somebody should look
-	Fail State = "fail" // the bridge cannot work like this
+	Warn State = "warn" // the bridge works, but somebody should look at it
+	Fail State = "fail" // the bridge cannot work this way
 )
 
 // Finding is the result of one check.
@@ -28,7 +28,7 @@ type Finding struct {
 	Do    string `json:"do,omitempty"` // what to do about it
 }
 
-// String is the finding in one line.
+// String formats the finding as one line.
 func (f Finding) String() string {
 	// Error texts may have several lines; here each finding has one.
 	line := fmt.Sprintf("%-4s  %s", f.State, strings.Join(strings.Fields(f.What), " "))
@@ -38,7 +38,7 @@ func (f Finding) String() string {
 	return line
 }
 
-// Report is what has been found so far.
+// Report is the list of findings so far.
 type Report struct {
 	Lang      i18n.Lang
 	OnFinding func(Finding) // called with each finding as it is added; may be nil
@@ -48,7 +48,7 @@ type Report struct {
 // text is a phrase in the language of the report.
 func (r *Report) text(p i18n.Phrase, args ...any) string { return p.Sprintf(r.Lang, args...) }
 
-// AddFinding adds a finding: what was found, and what to do about it; do is empty if nothing is to be done.
+// AddFinding adds a finding and what to do about it; do may be empty.
 func (r *Report) AddFinding(s State, do string, what i18n.Phrase, args ...any) {
 	f := Finding{State: s, What: r.text(what, args...), Do: do}
 	r.Findings = append(r.Findings, f)

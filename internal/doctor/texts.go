@@ -2,7 +2,7 @@ package doctor
 
 import "magpie/bridge/i18n"
 
-// What the doctor says. A line that finds something wrong is followed by what to do.
+// Texts of the doctor. A finding about a problem is followed by what to do.
 var (
 	textNoConfig        = i18n.Phrase{ZH: "配置：没有 magpie.toml", EN: "configuration: there is no magpie.toml"}
 	textWriteConfig     = i18n.Phrase{ZH: "运行 magpie setup 创建", EN: "make one with magpie setup"}
