@@ -1,7 +1,7 @@
 // Package embed is a client for an OpenAI-compatible embeddings endpoint. It returns a vector for each text; texts with
 // a similar meaning have vectors of a similar direction.
 //
-// Which texts get a vector, and where vectors are stored, does not belong here.
+// It does not decide which texts get a vector, nor store vectors.
 package embed
 
 import (
@@ -30,7 +30,7 @@ const Batch = 64
 const (
 	callLimit  = 2 * time.Second // default timeout
 	mostDims   = 4096
-	mostHead   = 64 << 10      // bytes of an answer besides the vectors
+	mostHead   = 64 << 10      // bytes of a response besides the vectors
 	mostVector = mostDims * 32 // bytes of a vector as JSON
 )
 
@@ -40,7 +40,7 @@ const (
 	openTimeout  = 30 * time.Second
 )
 
-// ErrRefused is matched by the error of a call whose texts the endpoint refuses. Other texts may be accepted.
+// ErrRefused matches the error of a call whose texts the endpoint rejects. Other texts may be accepted.
 var ErrRefused = errors.New("refused")
 
 // Config describes the endpoint.
@@ -73,7 +73,7 @@ type Client struct {
 	cfg     Config
 	http    *http.Client
 	breaker *gobreaker.CircuitBreaker[[]Vector]
-	dim     atomic.Int64 // of all vectors; 0 = not known yet
+	dim     atomic.Int64 // of all vectors; 0 = unknown yet
 }
 
 // New returns a client. It makes no call yet.
@@ -100,10 +100,10 @@ func New(c Config) *Client {
 // Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Model is the name of the model whose vectors they are.
+// Model is the name of the vectors' model.
 func (c *Client) Model() string { return c.cfg.Model }
 
-// Dim is the length of the endpoint's vectors; 0 = not known yet.
+// Dim is the length of the endpoint's vectors; 0 = unknown yet.
 func (c *Client) Dim() int { return int(c.dim.Load()) }
 
 // Embed returns the vectors of texts, at most [Batch], in their order. It takes at most [Config.Limit], and fails at
@@ -130,7 +130,7 @@ type response struct {
 	} `json:"data"`
 }
 
-// call leaves address and body out of its errors: both may contain a key, and errors are logged.
+// call omits URL and body from its errors: both may contain a key, and errors are logged.
 func (c *Client) call(ctx context.Context, texts []string) ([]Vector, error) {
 	body, err := json.Marshal(request{Model: c.cfg.Model, Input: texts, Format: "float"})
 	if err != nil {
@@ -148,7 +148,7 @@ func (c *Client) call(ctx context.Context, texts []string) ([]Vector, error) {
 	if err != nil {
 		var at *url.Error
 		if errors.As(err, &at) {
-			err = at.Err // without the address
+			err = at.Err // without the URL
 		}
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func (c *Client) call(ctx context.Context, texts []string) ([]Vector, error) {
 	case slices.Contains([]int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity},
 		resp.StatusCode):
 		return nil, fmt.Errorf("%w: status %d", ErrRefused, resp.StatusCode)
-	case resp.StatusCode != http.StatusOK: // the body is left out: it may repeat the key
+	case resp.StatusCode != http.StatusOK: // the body is omitted: it may repeat the key
 		return nil, fmt.Errorf("status %d", resp.StatusCode)
 	case err != nil:
 		return nil, fmt.Errorf("read the answer: %w", err)
@@ -188,7 +188,8 @@ func (c *Client) vectors(answer response, n int) ([]Vector, error) {
 		if err != nil {
 			return nil, err
 		}
-		// Another model behind the same name would make stored vectors useless, so a change of the length is an error.
+		// A different model behind the same name would make stored vectors useless, so a change of the length is an
+		// error.
 		if dim = cmp.Or(dim, len(v)); len(v) != dim {
 			return nil, fmt.Errorf("a vector of length %d among those of length %d", len(v), dim)
 		}

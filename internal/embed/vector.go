@@ -11,8 +11,8 @@ import (
 // error of about one percent.
 type Vector []byte
 
-// vectorOf scales by the largest component to 8 bits. Only directions are compared, so the length may
-// be lost; a vector takes a quarter of the room.
+// vectorOf scales by the largest component to 8 bits. Only directions are compared, so the length may be lost; a vector
+// takes a quarter of the space.
 func vectorOf(list []float32) (Vector, error) {
 	if len(list) > mostDims {
 		return nil, fmt.Errorf("a vector of length %d", len(list))
@@ -33,7 +33,7 @@ func vectorOf(list []float32) (Vector, error) {
 
 // Cosine is the cosine similarity of two vectors of one length: 1 = same direction, 0 = unrelated, -1 = opposite.
 func Cosine(a, b Vector) float64 {
-	var ab, aa, bb int32 // of 4096 dimensions no more than 2^26
+	var ab, aa, bb int32 // of 4096 dimensions at most 2^26
 	b = b[:len(a)]
 	for i := range a {
 		x, y := int32(int8(a[i])), int32(int8(b[i]))
