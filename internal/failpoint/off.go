@@ -3,7 +3,7 @@
 // Package failpoint marks the steps between a message and its answer at which the crash test kills the program. In all
 // other builds it does nothing.
 //
-// What must survive a crash does not belong here: the crash test says that.
+// The crash test defines what must survive.
 package failpoint
 
 // At marks a step. Its name never changes: "part: what has just happened or is about to".
