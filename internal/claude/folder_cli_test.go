@@ -137,85 +137,82 @@ func reads(list ...string) (inputs []any) {
 }
 
 // Whatever the agent of one chat tries, by whatever path, nothing of another chat's or of the program's own comes to it
-// without somebody having been asked. Not even when reading is allowed without a path.
+// without somebody having been asked. Not even when reading is allowed without a path, in a process that was started
+// ahead. TestNoRuleOpensWhatIsOffLimits has one that was not.
 func TestAttackOtherChats(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
-		for name, allowed := range map[string][]string{"by default": nil, "with a bare Read": {"Read"}} {
-			t.Run(name, func(t *testing.T) {
-				n := newTwoChats(t, command, func(c *claude.Config) {
-					c.AllowedTools, c.KeepAlive.Duration, c.Spare = allowed, 0, 1
-				})
-				files := filepath.Join(n.data, "files", "0a1b2c3d4e5f")
-				own := filepath.Join(n.data, "files", "0a1b2c3d4e6f")
-				if allowed != nil { // the agent is in a process that was started ahead
-					own = n.takeSpare("b")
-				}
-				for _, path := range []string{
-					filepath.Join(n.data, "magpie.txt"), filepath.Join(n.data, ".hidden"),
-					filepath.Join(n.data, "Agents.txt"),
-					filepath.Join(n.data, "outgoing", "x.txt"), filepath.Join(files, "secret.txt"),
-					filepath.Join(n.base, "magpie.toml"),
-					filepath.Join(n.home, ".claude", ".credentials.json"),
-					filepath.Join(n.home, ".claude", "projects", "x", "s.jsonl"),
-				} {
-					write(t, path, canary+"\n")
-				}
-				write(t, filepath.Join(own, "own.txt"), "OWN\n")
-				must(t, os.Symlink(n.data, filepath.Join(n.cfg.Project, "link")))
-				secret := fresh()
-				if a := n.turn(t.Context(), "a", secret, canary); a.err != nil {
-					t.Fatal(a.err)
-				}
-				theirs, err := n.cfg.Transcripts("a").Path(n.cfg.Project, secret.Session)
-				must(t, err)
-				must(t, poll(t.Context(), "the secret in "+theirs, func() bool { // it is written beside the answer
-					data, _ := os.ReadFile(theirs)
-					return strings.Contains(string(data), canary)
-				}))
-				agents, db := filepath.Dir(n.folder("a")), filepath.Join(n.data, "magpie.txt")
-				q := func(path string) string { return "'" + path + "'" }
-				tries := n.tries("b", claude.Spec{Session: fresh().Session, Files: own}, map[string][]any{
-					"Read": reads(theirs, db, filepath.Join(files, "secret.txt"),
-						filepath.Join(own, "..", "0a1b2c3d4e5f", "secret.txt"),
-						filepath.Join(n.data, ".hidden"), filepath.Join(n.data, "Agents.txt"),
-						filepath.Join(n.data, "outgoing", "x.txt"),
-						filepath.Join(n.cfg.Project, "link", "magpie.txt"),
-						filepath.Join(n.cfg.Project, "..", filepath.Base(n.data), "magpie.txt"),
-						filepath.Join(n.base, "magpie.toml"), filepath.Join(n.home, ".claude", ".credentials.json"),
-						filepath.Join(n.home, ".claude", "projects", "x", "s.jsonl"),
-						filepath.Join(n.folder("b"), ".claude.json")),
-					"Write": {map[string]string{"file_path": filepath.Join(files, "new.txt"), "content": canary}},
-					"Grep":  {map[string]string{"pattern": "CANARY", "path": n.base, "output_mode": "content"}},
-					"Glob":  {map[string]string{"pattern": "**/*", "path": n.data}},
-					"Bash": commands("cat "+q(theirs), "head "+q(theirs), "tail -n 5 "+q(theirs), "ls "+
-						q(filepath.Dir(theirs)), "ls "+q(agents), "ls -R "+q(n.data),
-						"ls ..", "cat "+q(db), "cat ../da*/magpie.txt", "cat link/magpie.txt",
-						"cat link/agents/*/projects/*/*",
-						"cat "+q(n.data)+"/files/*/*", "cat ~/.claude/projects/*/*", "cat ~/.claude/.credentials.json",
-						"cat ../magpie.toml",
-						"grep -rn CANARY "+q(n.folder("a")), "grep -rn CANARY "+q(agents), "grep -rn CANARY "+q(n.data),
-						"grep -rn CANARY ..", "grep -rn CANARY ~",
-						"grep -rn CANARY link/", "grep -rn CANARY /", "rg CANARY ..", "find .. -type f", "find "+
-							q(agents), "find "+q(n.data)+" -name '*.txt'",
-						"cd .. && cat magpie.toml", "cat $HOME/../magpie.toml", "du -a ..", "du --files0-from="+q(db),
-						"wc --files0-from="+q(db),
-						"sort "+q(db), "diff /dev/null "+q(db), "git diff --no-index /dev/null "+q(db), "od -c "+q(db),
-						"stat "+q(db),
-						"echo $(cat "+q(db)+")", "cat <(cat "+q(db)+")", "mapfile -t x < "+q(db)+"; echo $x"),
-				})
-				for _, u := range tries {
-					if strings.Contains(u.result, canary) || !u.asked && !u.failed {
-						t.Errorf("unasked: %v", u)
-					}
-				}
-				for _, u := range n.tries("b", claude.Spec{Session: fresh().Session, Files: own}, map[string][]any{
-					"Bash": commands("cat < "+q(db), "sort <"+q(theirs), "ls && cat 0< ../magpie.toml"),
-				}) {
-					if strings.Contains(u.result, canary) || !u.asked && !u.failed {
-						t.Errorf("unasked: %v", u)
-					}
-				}
-			})
+		n := newTwoChats(t, command, func(c *claude.Config) {
+			c.AllowedTools, c.Spare = []string{"Read"}, 1
+		})
+		files := filepath.Join(n.data, "files", "0a1b2c3d4e5f")
+		for _, path := range []string{
+			filepath.Join(n.data, "magpie.txt"), filepath.Join(n.data, ".hidden"),
+			filepath.Join(n.data, "Agents.txt"),
+			filepath.Join(n.data, "outgoing", "x.txt"), filepath.Join(files, "secret.txt"),
+			filepath.Join(n.base, "magpie.toml"),
+			filepath.Join(n.home, ".claude", ".credentials.json"),
+			filepath.Join(n.home, ".claude", "projects", "x", "s.jsonl"),
+		} {
+			write(t, path, canary+"\n")
+		}
+		must(t, os.Symlink(n.data, filepath.Join(n.cfg.Project, "link")))
+		secret := fresh()
+		if a := n.turn(t.Context(), "a", secret, canary); a.err != nil {
+			t.Fatal(a.err)
+		}
+		theirs, err := n.cfg.Transcripts("a").Path(n.cfg.Project, secret.Session)
+		must(t, err)
+		must(t, poll(t.Context(), "the secret in "+theirs, func() bool { // it is written beside the answer
+			data, _ := os.ReadFile(theirs)
+			return strings.Contains(string(data), canary)
+		}))
+		spec := n.ahead(n.data)
+		spec.Files = n.takeSpare("b")
+		last := spec
+		last.Budget = 1
+		must(t, n.pool.Ahead().Expect(last)) // no further one is started
+		own := spec.Files
+		agents, db := filepath.Dir(n.folder("a")), filepath.Join(n.data, "magpie.txt")
+		q := func(path string) string { return "'" + path + "'" }
+		tries := n.tries("b", spec, map[string][]any{
+			"Read": reads(theirs, db, filepath.Join(files, "secret.txt"),
+				filepath.Join(own, "..", "0a1b2c3d4e5f", "secret.txt"),
+				filepath.Join(n.data, ".hidden"), filepath.Join(n.data, "Agents.txt"),
+				filepath.Join(n.data, "outgoing", "x.txt"),
+				filepath.Join(n.cfg.Project, "link", "magpie.txt"),
+				filepath.Join(n.cfg.Project, "..", filepath.Base(n.data), "magpie.txt"),
+				filepath.Join(n.base, "magpie.toml"), filepath.Join(n.home, ".claude", ".credentials.json"),
+				filepath.Join(n.home, ".claude", "projects", "x", "s.jsonl"),
+				filepath.Join(n.folder("b"), ".claude.json")),
+			"Write": {map[string]string{"file_path": filepath.Join(files, "new.txt"), "content": canary}},
+			"Grep":  {map[string]string{"pattern": "CANARY", "path": n.base, "output_mode": "content"}},
+			"Glob":  {map[string]string{"pattern": "**/*", "path": n.data}},
+			"Bash": commands("cat "+q(theirs), "head "+q(theirs), "tail -n 5 "+q(theirs), "ls "+
+				q(filepath.Dir(theirs)), "ls "+q(agents), "ls -R "+q(n.data),
+				"ls ..", "cat "+q(db), "cat ../da*/magpie.txt", "cat link/magpie.txt",
+				"cat link/agents/*/projects/*/*",
+				"cat "+q(n.data)+"/files/*/*", "cat ~/.claude/projects/*/*", "cat ~/.claude/.credentials.json",
+				"cat ../magpie.toml",
+				"grep -rn CANARY "+q(n.folder("a")), "grep -rn CANARY "+q(agents), "grep -rn CANARY "+q(n.data),
+				"grep -rn CANARY ..", "grep -rn CANARY ~",
+				"grep -rn CANARY link/", "grep -rn CANARY /", "rg CANARY ..", "find .. -type f", "find "+
+					q(agents), "find "+q(n.data)+" -name '*.txt'",
+				"cd .. && cat magpie.toml", "cat $HOME/../magpie.toml", "du -a ..", "du --files0-from="+q(db),
+				"wc --files0-from="+q(db),
+				"sort "+q(db), "diff /dev/null "+q(db), "git diff --no-index /dev/null "+q(db), "od -c "+q(db),
+				"stat "+q(db),
+				"echo $(cat "+q(db)+")", "cat <(cat "+q(db)+")", "mapfile -t x < "+q(db)+"; echo $x",
+				"cat < "+q(db), "sort <"+q(theirs), "ls && cat 0< ../magpie.toml"),
+		})
+		for _, u := range tries {
+			if strings.Contains(u.result, canary) || !u.asked && !u.failed {
+				t.Errorf("unasked: %v", u)
+			}
+		}
+		unused, err := n.cfg.Transcripts("b").Path(n.cfg.Project, spec.Session)
+		must(t, err)
+		if _, err := os.Stat(unused); err == nil {
+			t.Error("the agent was not in the process that was started ahead, which has a session of its own")
 		}
 	})
 }

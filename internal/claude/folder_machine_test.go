@@ -168,30 +168,23 @@ func TestTheCLIKeepsNoMemory(t *testing.T) {
 
 // Whoever sees the id of another chat's session, in a list of processes, can do nothing with it.
 func TestASessionOfAnotherChatIsWorthNothing(t *testing.T) {
-	claudetest.Versions(t, func(t *testing.T, command string) {
-		n := newTwoChats(t, command)
-		secret := fresh()
-		if a := n.turn(t.Context(), "a", secret, canary); a.err != nil {
-			t.Fatal(a.err)
-		}
-		// The process of "a" lives, so its arguments can be read.
-		u := n.tries("b", fresh(), map[string][]any{"Bash": commands("ps aux", "pgrep -af claude")})
-		if u[0].asked {
-			t.Logf("ps is asked for: %v", u[0])
-		}
-		before := len(n.model.Requests())
-		if a := n.turn(t.Context(), "b", resumed(secret), "what was said?"); a.err == nil {
-			t.Errorf("resumed by the pool: %q", a.text())
-		}
-		// Not even when the pool lets it pass: the CLI does not find it among the chat's own.
-		direct := n.cfg
-		direct.Environ = append(without(direct.Environ, "CLAUDE_CONFIG_DIR"), "CLAUDE_CONFIG_DIR="+n.folder("b"))
-		direct.Folder = nil
-		if _, err := direct.Transcripts("").Verify(n.cfg.Project, secret.Session, nil); err == nil {
-			t.Error("the session is among those of the other chat")
-		}
-		if len(n.model.Requests()) != before {
-			t.Error("the model was asked in a foreign session")
-		}
-	})
+	n := newTwoChats(t, claudetest.Command(t))
+	secret := fresh()
+	if a := n.turn(t.Context(), "a", secret, canary); a.err != nil {
+		t.Fatal(a.err)
+	}
+	before := len(n.model.Requests())
+	if a := n.turn(t.Context(), "b", resumed(secret), "what was said?"); a.err == nil {
+		t.Errorf("resumed by the pool: %q", a.text())
+	}
+	// Not even when the pool lets it pass: the CLI does not find it among the chat's own.
+	direct := n.cfg
+	direct.Environ = append(without(direct.Environ, "CLAUDE_CONFIG_DIR"), "CLAUDE_CONFIG_DIR="+n.folder("b"))
+	direct.Folder = nil
+	if _, err := direct.Transcripts("").Verify(n.cfg.Project, secret.Session, nil); err == nil {
+		t.Error("the session is among those of the other chat")
+	}
+	if len(n.model.Requests()) != before {
+		t.Error("the model was asked in a foreign session")
+	}
 }

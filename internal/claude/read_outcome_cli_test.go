@@ -46,55 +46,70 @@ func answered(blocks []string) string {
 	return strings.Join(parts, "\n\n")
 }
 
+// recorded is a turn: the id of its prompt, and what its events told.
+type recorded struct {
+	id   string
+	told answer
+}
+
 // What the transcript tells about a turn is what its events told.
 func TestRecallTellsWhatTheEventsTold(t *testing.T) {
-	t.Parallel()
+	r := newRig(t, func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
+	spec, turns := fresh(), map[string]recorded{}
+	p := r.acquire("a", spec)
 	bash := modelsim.Tool("Bash", map[string]any{"command": "echo hi", "description": "say hi"})
 	step := func(steps ...modelsim.Step) modelsim.Rule { return modelsim.Rule{Times: 1, Steps: steps} }
-	for name, rules := range map[string][]modelsim.Rule{
-		"text":      {step(modelsim.Thinking("hm"), modelsim.Text("one\n\ntwo"))},
-		"tools":     {step(modelsim.Text("first"), bash, bash), step(modelsim.Text("second"))},
-		"repeated":  {step(modelsim.Text("half an ans"), modelsim.Cut()), step(modelsim.Text("a whole answer"))},
-		"continued": {step(modelsim.Text("cut "), modelsim.Stop("max_tokens")), step(modelsim.Text("off"))},
-		"endless":   {{Steps: []modelsim.Step{modelsim.Text("on and on"), modelsim.Stop("max_tokens")}}},
-		"failed":    {step(modelsim.Text("let me"), bash), step(modelsim.Fail(400, "invalid_request_error", "bad"))},
-		"refused":   {step(modelsim.Text("no"), modelsim.Stop("refusal"))},
-		"helped": {
+	for _, tc := range []struct {
+		name  string
+		rules []modelsim.Rule
+	}{
+		{"text", []modelsim.Rule{step(modelsim.Thinking("hm"), modelsim.Text("one\n\ntwo"))}},
+		{"tools", []modelsim.Rule{step(modelsim.Text("first"), bash, bash), step(modelsim.Text("second"))}},
+		{"repeated", []modelsim.Rule{
+			step(modelsim.Text("half an ans"), modelsim.Cut()), step(modelsim.Text("a whole answer")),
+		}},
+		{"continued", []modelsim.Rule{step(modelsim.Text("cut "), modelsim.Stop("max_tokens")), step(modelsim.Text("off"))}},
+		{"endless", []modelsim.Rule{{Steps: []modelsim.Step{modelsim.Text("on and on"), modelsim.Stop("max_tokens")}}}},
+		{"failed", []modelsim.Rule{
+			step(modelsim.Text("let me"), bash), step(modelsim.Fail(400, "invalid_request_error", "bad")),
+		}},
+		{"refused", []modelsim.Rule{step(modelsim.Text("no"), modelsim.Stop("refusal"))}},
+		{"helped", []modelsim.Rule{
 			step(modelsim.Tool("Agent", map[string]any{
 				"description": "d", "prompt": "do it", "subagent_type": "general-purpose",
 			})),
 			step(modelsim.Text("helper speaks")), step(modelsim.Text("done")),
-		},
+		}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			r := newRig(t, func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
-			r.model.Script(rules...)
-			spec := fresh()
-			p := r.acquire("a", spec)
-			id, a := r.ask(p, nil)
-			r.model.Reset()
-			r.ask(p, nil)
-			r.pool.Release("a", p)
-			r.pool.Drop("a")
-			if a.err != nil {
-				t.Fatal(a.err)
-			}
-			got, err := r.cfg.Transcripts("").ReadOutcome(r.cfg.Project, spec.Session, id)
-			if err != nil || !got.Known || !got.Ended {
-				t.Fatalf("%+v %v", got, err)
-			}
-			acted := false
-			for _, ev := range a.events {
-				_, called := ev.(claude.ToolCall)
-				acted = acted || called
-			}
-			if got.Text != answered(a.blocks) || got.Failure != a.result.Failure || got.Acted != acted {
-				t.Errorf("recalled %+v\nthe events told %q, %+v, acted %v", got, answered(a.blocks), a.result, acted)
-			}
-			if name == "tools" && got.Usage != a.result.Usage {
-				t.Errorf("recalled usage %+v, the result told %+v", got.Usage, a.result.Usage)
-			}
-		})
+		r.model.Reset()
+		r.model.Script(tc.rules...)
+		id, a := r.ask(p, nil)
+		if a.err != nil {
+			t.Fatalf("%s: %v", tc.name, a.err)
+		}
+		turns[tc.name] = recorded{id, a}
+	}
+	r.model.Reset()
+	r.ask(p, nil)
+	r.pool.Release("a", p)
+	r.pool.Drop("a")
+	for name, turn := range turns {
+		a := turn.told
+		got, err := r.cfg.Transcripts("").ReadOutcome(r.cfg.Project, spec.Session, turn.id)
+		if err != nil || !got.Known || !got.Ended {
+			t.Errorf("%s: %+v %v", name, got, err)
+		}
+		acted := false
+		for _, ev := range a.events {
+			_, called := ev.(claude.ToolCall)
+			acted = acted || called
+		}
+		if got.Text != answered(a.blocks) || got.Failure != a.result.Failure || got.Acted != acted {
+			t.Errorf("%s: recalled %+v\nthe events told %q, %+v, acted %v", name, got, answered(a.blocks), a.result, acted)
+		}
+		if name == "tools" && got.Usage != a.result.Usage {
+			t.Errorf("recalled usage %+v, the result told %+v", got.Usage, a.result.Usage)
+		}
 	}
 }
 

@@ -84,25 +84,21 @@ func TestSettingsRule(t *testing.T) {
 		must(t, c.Validate())
 		must(t, c.Prepare())
 	})
-	for name, tc := range map[string]struct {
-		command string
-		want    bool
-	}{"allowed": {"touch ", true}, "denied": {"touch ", false}, "local": {"mkdir ", false}} {
-		r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{
-			modelsim.Tool("Bash", map[string]any{"command": tc.command + name, "description": "make"}),
-		}})
-		if a := r.turn(t.Context(), name, fresh(), "go"); a.err != nil || a.result.Failure != "" {
-			t.Fatalf("%+v %v", a.result, a.err)
-		}
-		if _, err := os.Stat(filepath.Join(r.cfg.Project, name)); (err == nil) != tc.want {
-			t.Errorf("%s: ran %v, want %v", name, err == nil, tc.want)
+	r.calls(bash("touch allowed"), bash("touch denied"), bash("mkdir local"))
+	spec := fresh()
+	if a := r.turn(t.Context(), "a", spec, "go"); a.err != nil || a.result.Failure != "" {
+		t.Fatalf("%+v %v", a.result, a.err)
+	}
+	for name, want := range map[string]bool{"allowed": true, "denied": false, "local": false} {
+		if _, err := os.Stat(filepath.Join(r.cfg.Project, name)); (err == nil) != want {
+			t.Errorf("%s: ran %v, want %v", name, err == nil, want)
 		}
 	}
 	if text := r.model.Requests()[0].AllText(); !strings.Contains(text, "penguins") ||
 		strings.Contains(text, "ostriches") {
 		t.Error("not the project's instructions, or not only they, have reached the model")
 	}
-	p := r.acquire("a", fresh())
+	p := r.acquire("a", resumed(spec))
 	defer r.pool.Release("a", p)
 	if args := arguments(t, p); strings.Contains(args, "canary-7") {
 		t.Errorf("everybody on the machine may read %q", args)
@@ -140,22 +136,22 @@ func aTurnHasABudget(t *testing.T, command string) {
 	})
 	spec := fresh()
 	spec.Budget = 0.15
-	for range 2 {
-		r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Usage(80_000), modelsim.Text("fine")}})
-		a := r.turn(t.Context(), "a", spec, "go")
-		if a.err != nil || a.result.Failure != "" || a.result.CostUSD < 0.08 || a.result.CostUSD > 0.15 {
-			t.Fatalf("%v, costs %f: %v", a.result.Failure, a.result.CostUSD, a.err)
-		}
-		spec.Resume = true
+	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Usage(80_000), modelsim.Text("fine")}})
+	first := r.turn(t.Context(), "a", spec, "go")
+	if first.err != nil || first.result.Failure != "" || first.result.CostUSD < 0.08 || first.result.CostUSD > 0.15 {
+		t.Fatalf("%v, costs %f: %v", first.result.Failure, first.result.CostUSD, first.err)
 	}
+	spec.Resume = true
 	again := modelsim.Tool("Bash", map[string]any{"command": "true", "description": "again"})
 	r.model.Script(modelsim.Rule{Steps: []modelsim.Step{modelsim.Usage(80_000), again}})
 	before := len(r.model.Requests())
 	a := r.turn(t.Context(), "a", spec, "go on and on")
-	if a.err != nil || a.result.Failure != claude.FailLimit || a.result.CostUSD < 0.15 {
+	// Two requests cost more than the limit, but one does not, unless the first turn counts as well.
+	if a.err != nil || a.result.Failure != claude.FailLimit || a.result.CostUSD < 0.15 ||
+		a.result.CostUSD > 4*first.result.CostUSD {
 		t.Errorf("%+v %v", a.result, a.err)
 	}
-	if n := len(r.model.Requests()) - before; n > 4 {
+	if n := len(r.model.Requests()) - before; n < 2 || n > 4 {
 		t.Errorf("the model was asked %d times", n)
 	}
 }

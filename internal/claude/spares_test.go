@@ -40,11 +40,12 @@ func (n twoChats) takeSpare(owner string) (files string) {
 	spec := n.ahead(n.data)
 	must(n.T, n.pool.Ahead().Expect(spec))
 	n.hasSpares(1)
+	idle := n.pool.Stats().Idle
 	must(n.T, n.pool.Ahead().TakeSpare(owner, spec, func(folder string) (bool, error) {
 		files = filepath.Join(n.data, "files", folder)
 		return n.folders.Bind(owner, folder), nil
 	}))
-	if files == "" || n.pool.Stats().Idle != 1 {
+	if files == "" || n.pool.Stats().Idle != idle+1 {
 		n.Fatal("no process was taken")
 	}
 	return files

@@ -103,10 +103,11 @@ func script(t *testing.T, body string) func(*claude.Config) {
 func TestATurnEndsWhateverTheCLIDoes(t *testing.T) {
 	t.Parallel()
 	for name, body := range map[string]string{
-		"hangs at its start":          "exec sleep 300",
-		"closes its input":            "exec 0<&-; exec sleep 300",
-		"closes its output":           "exec 1>&-; exec sleep 300",
-		"obeys nothing and talks on":  "trap '' INT TERM\nwhile :; do echo '{\"type\":\"noise\"}'; done",
+		"hangs at its start": "exec sleep 300",
+		"closes its input":   "exec 0<&-; exec sleep 300",
+		"closes its output":  "exec 1>&-; exec sleep 300",
+		"obeys nothing and talks on": "trap '' INT TERM\nyes '{\"type\":\"noise\"}' | head -n 50000\n" +
+			"while :; do echo '{\"type\":\"noise\"}'; sleep 0.1; done",
 		"talks nonsense and goes":     "head -c 100000 /dev/urandom",
 		"goes at once":                "exit 3",
 		"says half a line and hangs":  "printf '{\"type\":\"res'; exec sleep 300",

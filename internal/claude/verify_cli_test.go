@@ -15,71 +15,69 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// The CLI's own transcripts tell how a session stands, whatever became of its last turn.
+// The CLI's own transcripts tell how a session stands, whatever became of its last turn. It is resumed in any state.
 func TestVerifyKnowsTheEndOfASession(t *testing.T) {
-	t.Parallel()
-	bash := modelsim.Tool("Bash", map[string]any{"command": "echo hi", "description": "say hi"})
+	r := newRig(t, func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
+	spec, transcripts := fresh(), r.cfg.Transcripts("")
+	var asked []string // the newest first
+	knows := func(what string, whole bool) {
+		t.Helper()
+		got, err := transcripts.Verify(r.cfg.Project, spec.Session, asked)
+		if err != nil || got != (claude.SyncState{Prompt: asked[0], Whole: whole}) {
+			t.Errorf("%s: %+v %v", what, got, err)
+		}
+		var lost *claude.LostError
+		for _, known := range [][]string{asked[1:], {uuid.NewString()}} {
+			if got, err := transcripts.Verify(r.cfg.Project, spec.Session, known); !errors.As(err, &lost) ||
+				lost.Cause != claude.LostForeign {
+				t.Errorf("%s: %+v %v", what, got, err)
+			}
+		}
+	}
 	step := func(steps ...modelsim.Step) modelsim.Rule { return modelsim.Rule{Times: 1, Steps: steps} }
-	half := []modelsim.Rule{step(modelsim.Text("half"), modelsim.Hang())}
-	for name, tc := range map[string]struct {
+	half := step(modelsim.Text("half"), modelsim.Hang())
+	for _, tc := range []struct {
+		name  string
 		rules []modelsim.Rule
 		end   func(p *claude.Process, stop func()) // ends the turn when it has said something; nil = it ends by itself
 		whole bool
 	}{
-		"answered": {[]modelsim.Rule{step(modelsim.Text("let me"), bash), step(modelsim.Text("done"))}, nil, true},
-		"failed":   {[]modelsim.Rule{step(modelsim.Fail(400, "invalid_request_error", "bad"))}, nil, true},
-		"stopped":  {half, func(_ *claude.Process, stop func()) { stop() }, true},
-		"killed":   {half, func(p *claude.Process, _ func()) { _ = syscall.Kill(p.Pid(), syscall.SIGKILL) }, false},
+		{"answered", []modelsim.Rule{step(modelsim.Text("let me"), bash("echo hi")), step(modelsim.Text("done"))}, nil, true},
+		{"failed", []modelsim.Rule{step(modelsim.Fail(400, "invalid_request_error", "bad"))}, nil, true},
+		{"stopped", []modelsim.Rule{half}, func(_ *claude.Process, stop func()) { stop() }, true},
+		{"killed", []modelsim.Rule{half},
+			func(p *claude.Process, _ func()) { _ = syscall.Kill(p.Pid(), syscall.SIGKILL) }, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			r := newRig(t, func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
-			spec := fresh()
-			p := r.acquire("a", spec)
-			first, a := r.ask(p, nil)
-			if a.err != nil {
-				t.Fatal(a.err)
-			}
-			r.model.Script(tc.rules...)
-			last := r.askAndEnd(p, spec.Session, tc.end)
-			r.pool.Release("a", p)
-			r.pool.Drop("a")
-			if err := poll(t.Context(), "the end of the process",
-				func() bool { return r.pool.Stats().Running == 0 }); err != nil {
-				t.Fatal(err)
-			}
-			dir := r.cfg.Project
-			if got, err := r.cfg.Transcripts("").Verify(dir, spec.Session, []string{last, first}); err != nil ||
-				got != (claude.SyncState{Prompt: last, Whole: tc.whole}) {
-				t.Errorf("%+v %v", got, err)
-			}
-			var lost *claude.LostError
-			for _, known := range [][]string{{first}, {uuid.NewString()}} {
-				if got, err := r.cfg.Transcripts("").Verify(dir, spec.Session, known); !errors.As(err, &lost) ||
-					lost.Cause != claude.LostForeign {
-					t.Errorf("%+v %v", got, err)
-				}
-			}
-
-			// the same by way of the pool, which resumes it
-			r.model.Reset()
-			known := resumed(spec)
-			known.Known = func() []string { return []string{last, first} }
-			p = r.acquire("a", known)
-			if got := p.SyncState(); got.Prompt != last {
-				t.Errorf("standing %+v", got)
-			}
-			next, a := r.ask(p, nil)
-			if a.err != nil || a.result.Failure != "" {
-				t.Fatal(a.err, a.result)
-			}
-			r.pool.Release("a", p)
-			r.pool.Drop("a")
-			if got, err := r.cfg.Transcripts("").Verify(dir, spec.Session, []string{next, last, first}); err != nil ||
-				got != (claude.SyncState{Prompt: next, Whole: true}) {
-				t.Errorf("resumed: %+v %v", got, err)
-			}
-		})
+		// The process that resumes the session is the pool's.
+		r.model.Reset()
+		spec.Known = func() []string { return asked }
+		p := r.acquire("a", spec)
+		if got := p.SyncState(); spec.Resume && got.Prompt != asked[0] {
+			t.Errorf("before it is %s: standing %+v", tc.name, got)
+		}
+		next, a := r.ask(p, nil)
+		if a.err != nil || a.result.Failure != "" {
+			t.Fatal(a.err, a.result)
+		}
+		asked = append([]string{next}, asked...)
+		r.model.Script(tc.rules...)
+		asked = append([]string{r.askAndEnd(p, spec.Session, tc.end)}, asked...)
+		r.pool.Release("a", p)
+		r.pool.Drop("a")
+		must(t, poll(t.Context(), "the end of the process", func() bool { return r.pool.Stats().Running == 0 }))
+		knows(tc.name, tc.whole)
+		spec.Resume = true
 	}
+	r.model.Reset()
+	p := r.acquire("a", spec)
+	next, a := r.ask(p, nil)
+	if a.err != nil || a.result.Failure != "" {
+		t.Fatal(a.err, a.result)
+	}
+	r.pool.Release("a", p)
+	r.pool.Drop("a")
+	asked = append([]string{next}, asked...)
+	knows("resumed", true)
 }
 
 // askAndEnd runs one turn, which end may end when it has said something and its prompt is in the transcript. It returns
