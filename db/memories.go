@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"magpie/internal/chat"
+	"magpie/internal/configtype"
 )
 
 // MemoryScope is when a memory of a chat is used.
@@ -77,13 +78,13 @@ type MemoryVersion struct {
 // Errors of changes to memories.
 var (
 	// ErrForgotten means that a memory was forgotten. Its ID is not reused.
-	ErrForgotten = errors.New("the memory was forgotten")
+	ErrForgotten = configtype.Mistakef("这条记忆已被忘记", "the memory was forgotten")
 
 	// ErrChanged means that a memory was changed concurrently.
-	ErrChanged = errors.New("the memory was changed meanwhile")
+	ErrChanged = configtype.Mistakef("这条记忆已被改动", "the memory was changed meanwhile")
 
 	// ErrTooManyMemories means that a chat has the maximum number of memories.
-	ErrTooManyMemories = errors.New("the chat has too many memories")
+	ErrTooManyMemories = configtype.Mistakef("这个聊天的记忆太多了", "the chat has too many memories")
 )
 
 // memoriesPerChat limits how much users can store, and how many memories one question has to choose from.

@@ -4,13 +4,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"magpie/internal/configtype"
 	"magpie/internal/text"
 )
 
@@ -25,7 +24,7 @@ const (
 )
 
 // ErrBadMemory means that a memory cannot be stored as it is.
-var ErrBadMemory = errors.New("not a memory")
+var ErrBadMemory = configtype.Mistakef("不是有效的记忆", "not a memory")
 
 // Tidy returns m as it is stored: complete, within limits and valid UTF-8. If that is not possible, it returns
 // [ErrBadMemory].
@@ -53,15 +52,18 @@ func (m Memory) Tidy() (Memory, error) {
 	}
 	switch {
 	case m.Text == "":
-		return m, fmt.Errorf("%w: it has no text", ErrBadMemory)
+		return m, configtype.Mistakef("%v：没有正文", "%v: it has no text", ErrBadMemory)
 	case utf8.RuneCountInString(m.Text) > MaxMemoryText:
-		return m, fmt.Errorf("%w: its text has more than %d characters", ErrBadMemory, MaxMemoryText)
+		return m, configtype.Mistakef("%v：正文超过 %d 字", "%v: its text has more than %d characters", ErrBadMemory, MaxMemoryText)
 	case !slices.Contains([]MemoryScope{ChatScope, UserScope, ProjectScope}, m.Scope):
-		return m, fmt.Errorf("%w: scope %q: must be chat, user or project", ErrBadMemory, m.Scope)
+		return m, configtype.Mistakef("%v：scope %q：应为 chat、user 或 project", "%v: scope %q: must be chat, user or project",
+			ErrBadMemory, m.Scope)
 	case m.Scope != ChatScope && m.Of == "":
-		return m, fmt.Errorf("%w: scope %s without saying of which", ErrBadMemory, m.Scope)
+		return m, configtype.Mistakef("%v：scope 是 %s，但没有写是哪一个", "%v: scope %s without saying of which", ErrBadMemory,
+			m.Scope)
 	case m.State != ActiveMemory && m.State != ProposedMemory:
-		return m, fmt.Errorf("%w: state %q: must be active or proposed", ErrBadMemory, m.State)
+		return m, configtype.Mistakef("%v：state %q：应为 active 或 proposed", "%v: state %q: must be active or proposed",
+			ErrBadMemory, m.State)
 	}
 	return m, nil
 }

@@ -6,8 +6,11 @@ package i18n
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+
+	"magpie/internal/configtype"
 )
 
 // Lang is the language of a chat; empty = unknown.
@@ -36,7 +39,21 @@ func (p Phrase) Sprintf(l Lang, args ...any) string {
 	if len(args) == 0 {
 		return p.In(l)
 	}
+	args = slices.Clone(args)
+	for i, a := range args {
+		if err, ok := a.(error); ok {
+			args[i] = ErrorText(l, err)
+		}
+	}
 	return fmt.Sprintf(numbered(p.In(l), args), args...)
+}
+
+// ErrorText is what an error says in a language, as far as it has words for that.
+func ErrorText(l Lang, err error) string {
+	if l == English {
+		return configtype.English(err)
+	}
+	return configtype.Chinese(err)
 }
 
 // countedOrPlural is an argument of a text, with its index if that is written, or a word in the singular and the plural.

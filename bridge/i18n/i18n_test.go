@@ -1,6 +1,10 @@
 package i18n
 
-import "testing"
+import (
+	"io/fs"
+	"syscall"
+	"testing"
+)
 
 // A word after a number is in the singular after one.
 func TestANumberChoosesTheFormOfItsWord(t *testing.T) {
@@ -19,5 +23,15 @@ func TestANumberChoosesTheFormOfItsWord(t *testing.T) {
 		if got := (Phrase{EN: tc.text}).Sprintf(English, tc.args...); got != tc.want {
 			t.Errorf("%q: %q, want %q", tc.text, got, tc.want)
 		}
+	}
+}
+
+// An error in a text is in the language of the text.
+func TestAnErrorIsSaidInTheLanguageOfTheText(t *testing.T) {
+	p := Phrase{"读不了 %s：%v", "cannot read %s: %v"}
+	err := &fs.PathError{Op: "open", Path: "/x", Err: syscall.EACCES}
+	if zh, en := p.Sprintf(Chinese, "x", err), p.Sprintf(English, "x", err); zh != "读不了 x：/x：没有权限" ||
+		en != "cannot read x: /x: permission denied" {
+		t.Errorf("%s, %s", zh, en)
 	}
 }

@@ -103,10 +103,7 @@ func locale() i18n.Lang { return i18n.OfLocale(os.Environ()) }
 
 // errorText is an error in the language of the user who runs the program, if it is translated.
 func errorText(err error) string {
-	if locale() == i18n.Chinese {
-		return configtype.Chinese(err)
-	}
-	return err.Error()
+	return i18n.ErrorText(locale(), err)
 }
 
 // usage describes an error in the command line, and where to read about its syntax.

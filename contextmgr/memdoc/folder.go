@@ -16,6 +16,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/configtype"
 	"magpie/internal/safepath"
 )
 
@@ -23,18 +24,19 @@ import (
 const maxDocument = 256 << 10
 
 // ErrEdited means that a document was edited and not imported since. It is not overwritten.
-var ErrEdited = errors.New("it was edited: import it first, or remove it")
+var ErrEdited = configtype.Mistakef("文件被编辑过：请先导入，或者删掉它",
+	"it was edited: import it first, or remove it")
 
 // Export writes the memories of the chats into dir, one folder per chat and one document per memory, and returns their
 // number. It replaces the documents of an earlier export. Errors of single documents are joined; the others are
 // written.
 func Export(ctx context.Context, store *db.DB, dir string, chats []chat.Key) (written int, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return 0, fmt.Errorf("export memories: %w", err)
+		return 0, configtype.Mistakef("导出记忆：%v", "export memories: %v", err)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return 0, fmt.Errorf("export memories: %w", err)
+		return 0, configtype.Mistakef("导出记忆：%v", "export memories: %v", err)
 	}
 	defer root.Close() //nolint:errcheck // only a handle
 	var problems []error
@@ -45,7 +47,7 @@ func Export(ctx context.Context, store *db.DB, dir string, chats []chat.Key) (wr
 		}
 		folder := folderName(key)
 		if err := root.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-			return written, fmt.Errorf("export memories: %w", err)
+			return written, configtype.Mistakef("导出记忆：%v", "export memories: %v", err)
 		}
 		for _, m := range list {
 			if err := write(ctx, store, root, folder, m); err != nil {
@@ -87,7 +89,8 @@ func write(ctx context.Context, store *db.DB, root *os.Root, folder string, m db
 	}
 	if there, err := read(root.FS(), name); err == nil {
 		if m2, err := Parse(there); err != nil || m2.ID != m.ID {
-			return fmt.Errorf("%s: is not from here; it is in the way", name)
+			return configtype.Mistakef("%s：不是导出的文件，占了这个位置：请改名或删掉它",
+				"%s: it was not exported and is in the way: rename or remove it", name)
 		}
 	}
 	// The rename makes the change atomic: an import never reads half a document.
@@ -139,7 +142,7 @@ type Imported struct {
 func Import(ctx context.Context, store *db.DB, dir string, clean func(string) string) (done Imported, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return done, fmt.Errorf("import memories: %w", err)
+		return done, configtype.Mistakef("导入记忆：%v", "import memories: %v", err)
 	}
 	defer root.Close() //nolint:errcheck // only a handle
 	var problems []error
@@ -200,7 +203,8 @@ func (done *Imported) importFile(ctx context.Context, store *db.DB, files fs.FS,
 	case errors.Is(err, db.ErrNotFound):
 		if _, err := store.Memories().Save(ctx, m, db.Change{Who: importer, Why: NewDocument}); errors.Is(err,
 			db.ErrNotFound) {
-			return errors.New("its chat is not known here, or its id belongs to another one")
+			return configtype.Mistakef("这里没有它所属的聊天，或者它的 ID 属于另一个聊天",
+				"its chat is not known here, or its ID belongs to another one")
 		} else if err != nil {
 			return err
 		}
@@ -211,7 +215,8 @@ func (done *Imported) importFile(ctx context.Context, store *db.DB, files fs.FS,
 	}
 	now := versions[len(versions)-1]
 	if now.Act == db.MemoryForgotten {
-		return fmt.Errorf("%w: remove the line with its id to have it anew", db.ErrForgotten)
+		return configtype.Mistakef("%v：要重新记住它，请删掉写着 id 的那一行",
+			"%v: remove the line with its id to remember it again", db.ErrForgotten)
 	}
 	if outdated(m, versions) {
 		done.Known++
@@ -225,7 +230,7 @@ func (done *Imported) importFile(ctx context.Context, store *db.DB, files fs.FS,
 	case errors.Is(err, db.ErrChanged) && sameContent(m, now.Memory):
 		done.Known++
 	case errors.Is(err, db.ErrChanged):
-		return fmt.Errorf("%w: export it again and repeat your edit there", err)
+		return configtype.Mistakef("%v：请重新导出，再改一次", "%v: export it again and repeat your edit there", err)
 	case err != nil:
 		return err
 	case saved.Version == now.Version:
@@ -259,7 +264,7 @@ func read(files fs.FS, name string) ([]byte, error) {
 	defer f.Close() //nolint:errcheck // only read
 	doc, err := io.ReadAll(io.LimitReader(f, maxDocument+1))
 	if err == nil && len(doc) > maxDocument {
-		err = fmt.Errorf("it has more than %d bytes", maxDocument)
+		err = configtype.Mistakef("超过 %d 字节", "it has more than %d bytes", maxDocument)
 	}
 	return doc, err
 }

@@ -261,7 +261,7 @@ func TestBadDocuments(t *testing.T) {
 		t.Fatalf("imported %+v, %v", got, err)
 	}
 	for _, want := range []string{
-		"a.md: line 3: state", "b.md: its chat is not known", "c.md: its chat is not known here, or its id",
+		"a.md: line 3: state", "b.md: its chat is not known", "c.md: its chat is not known here, or its ID",
 		"d.md: it has more than", "link.md: ",
 	} {
 		if !strings.Contains(err.Error(), want) {

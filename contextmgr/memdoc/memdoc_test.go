@@ -1,7 +1,6 @@
 package memdoc_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"magpie/contextmgr/memdoc"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/configtype"
 )
 
 var oc = chat.FeishuChat("oc_1")
@@ -86,9 +86,10 @@ func TestMistakesAreShownWhereTheyAre(t *testing.T) {
 		"---\nchat: feishu:chat:oc_1\nscope: user\n---\ntext": "line 4: scope user without",
 	} {
 		_, err := memdoc.Parse([]byte(doc))
-		var syntax *memdoc.SyntaxError
-		if !errors.As(err, &syntax) || !strings.HasPrefix(err.Error(), want) {
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", doc, err, want)
+		} else if zh := configtype.Chinese(err); !strings.HasPrefix(zh, "第 ") || strings.Contains(zh, " line ") {
+			t.Errorf("%q in Chinese: %s", doc, zh)
 		}
 	}
 }

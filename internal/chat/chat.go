@@ -1,5 +1,5 @@
 // Package chat holds the types that all of Magpie shares: chats, messages, cards. It is a leaf: of our packages it
-// imports only internal/text, and any package may import it.
+// imports only internal/text and internal/configtype, and any package may import it.
 //
 // It has no logic of the platform, the agent or the database.
 package chat
@@ -8,12 +8,12 @@ import (
 	"crypto/sha1" //nolint:gosec // a stable short name, not a security measure
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
+	"magpie/internal/configtype"
 	"magpie/internal/text"
 )
 
@@ -55,7 +55,8 @@ func ParseKey(s string) (Key, error) {
 		ok = ok && p != ""
 	}
 	if !ok {
-		return Key{}, fmt.Errorf("chat key %q: must be channel:kind:id or channel:kind:id:thread:id", s)
+		return Key{}, configtype.Mistakef("聊天 %q：应写成 channel:kind:id 或 channel:kind:id:thread:id",
+			"chat key %q: must be channel:kind:id or channel:kind:id:thread:id", s)
 	}
 	k := Key{Channel: parts[0], Kind: parts[1], ID: parts[2]}
 	if len(parts) == 5 {
@@ -73,7 +74,7 @@ func (k Key) Validate() error {
 		{"channel", k.Channel}, {"kind", k.Kind}, {"id", k.ID}, {"thread", k.Thread},
 	} {
 		if err := ValidID(part.value); err != nil && (part.value != "" || part.name != "thread") {
-			return fmt.Errorf("chat key: %s: %w", part.name, err)
+			return configtype.Mistakef("聊天的 %s：%v", "chat key: %s: %v", part.name, err)
 		}
 	}
 	return nil
@@ -86,17 +87,18 @@ func ValidID(s string) error {
 	}
 	switch {
 	case s == "":
-		return errors.New("it is missing")
+		return configtype.Mistakef("缺失", "it is missing")
 	case len(s) > longestID:
-		return fmt.Errorf("it is longer than %d bytes", longestID)
+		return configtype.Mistakef("超过 %d 字节", "it is longer than %d bytes", longestID)
 	case !utf8.ValidString(s):
-		return errors.New("it is not UTF-8")
+		return configtype.Mistakef("不是 UTF-8 编码", "it is not UTF-8")
 	// Keys are joined with colons.
 	case strings.Contains(s, ":"):
-		return errors.New("a colon cannot be part of it")
+		return configtype.Mistakef("不能含有冒号", "a colon cannot be part of it")
 	// Two IDs that look the same must not be different.
 	case strings.ContainsFunc(s, hidden):
-		return errors.New("a space or a character that is not seen cannot be part of it")
+		return configtype.Mistakef("不能含有空格或不可见的字符",
+			"a space or a character that is not seen cannot be part of it")
 	}
 	return nil
 }

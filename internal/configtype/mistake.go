@@ -18,16 +18,16 @@ func Mistakef(zh, en string, args ...any) error { return &Mistake{zh, en, args} 
 
 func (m *Mistake) Error() string { return fmt.Sprintf(m.en, m.args...) }
 
-// Chinese is the error message in Chinese.
-func (m *Mistake) Chinese() string {
+// say is the error message in a language.
+func (m *Mistake) say(l language) string {
 	args := make([]any, len(m.args))
 	for i, a := range m.args {
 		if err, ok := a.(error); ok {
-			a = errors.New(Chinese(err))
+			a = errors.New(said(err, l))
 		}
 		args[i] = a
 	}
-	return fmt.Sprintf(m.zh, args...)
+	return fmt.Sprintf([...]string{m.zh, m.en}[l], args...)
 }
 
 // Unwrap is the first of the arguments that is an error.
@@ -40,10 +40,31 @@ func (m *Mistake) Unwrap() error {
 	return nil
 }
 
+// language is one of the two in which errors are said.
+type language int
+
+const (
+	chinese language = iota
+	english
+)
+
 // Chinese translates an error message to Chinese where a translation exists. Errors around it stay as they are.
-func Chinese(err error) string {
-	if own, ok := err.(interface{ Chinese() string }); ok { //nolint:errorlint // errors around it are kept
-		return own.Chinese()
+func Chinese(err error) string { return said(err, chinese) }
+
+// English is an error message without the names of system calls.
+func English(err error) string { return said(err, english) }
+
+func said(err error, l language) string {
+	switch e := err.(type) { //nolint:errorlint // errors around it are kept
+	case *Mistake:
+		return e.say(l)
+	case interface{ Chinese() string }:
+		if l == chinese {
+			return e.Chinese()
+		}
+	}
+	if text := ofSystem(err, l); text != "" {
+		return text
 	}
 	var inner []error
 	switch e := err.(type) { //nolint:errorlint // as above
@@ -55,7 +76,7 @@ func Chinese(err error) string {
 	text := err.Error()
 	for _, e := range inner {
 		if e != nil {
-			text = strings.Replace(text, e.Error(), Chinese(e), 1)
+			text = strings.Replace(text, e.Error(), said(e, l), 1)
 		}
 	}
 	return text

@@ -4,6 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
 	"testing"
 
 	"magpie/internal/configtype"
@@ -26,7 +31,7 @@ func TestMistakesInBothLanguages(t *testing.T) {
 			errors.Join(port, errors.New("other"), fmt.Errorf("a: %w", nested)),
 			"port 7 is wrong\nother\na: line 3: port 7 is wrong", "端口 7 无效\nother\na: 第 3 行：端口 7 无效",
 		},
-		{file, `file "x": file does not exist`, `文件 "x"：file does not exist`},
+		{file, `file "x": file does not exist`, `文件 "x"：文件或文件夹不存在`},
 	} {
 		if tc.err.Error() != tc.en || configtype.Chinese(tc.err) != tc.zh {
 			t.Errorf("%q, %q; want %q, %q", tc.err, configtype.Chinese(tc.err), tc.en, tc.zh)
@@ -34,5 +39,42 @@ func TestMistakesInBothLanguages(t *testing.T) {
 	}
 	if !errors.Is(fmt.Errorf("x: %w", file), fs.ErrNotExist) || errors.Is(port, fs.ErrNotExist) {
 		t.Error("what a mistake is about is not found in it")
+	}
+}
+
+// What the operating system says is told in people's words, in both languages and without the name of the call.
+func TestErrorsOfTheSystemInBothLanguages(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	_, missing := os.Open(filepath.Join(dir, "x"))
+	_, notFolder := os.ReadDir("/dev/null/x")
+	_, noProgram := exec.LookPath("no-such-program")
+	for _, tc := range []struct {
+		err    error
+		en, zh string
+	}{
+		{missing, dir + "/x: there is no such file or folder", dir + "/x：文件或文件夹不存在"},
+		{notFolder, "/dev/null/x: a part of the path is not a folder", "/dev/null/x：路径中有一段不是文件夹"},
+		{
+			fmt.Errorf("log: %w", &fs.PathError{Op: "write", Path: "/d", Err: syscall.ENOSPC}),
+			"log: /d: the disk is full", "log: /d：磁盘空间不足",
+		},
+		{&os.LinkError{Op: "rename", Old: "/a", New: "/b", Err: syscall.EACCES}, "/b: permission denied", "/b：没有权限"},
+		{
+			&net.OpError{Op: "listen", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 7},
+				Err: os.NewSyscallError("bind", syscall.EADDRINUSE)},
+			"127.0.0.1:7: the address is in use", "127.0.0.1:7：地址已被占用",
+		},
+		{noProgram, "no-such-program: there is no such program in PATH", "no-such-program：PATH 里没有这个程序"},
+		{syscall.ENOTEMPTY, "the folder is not empty", "文件夹不是空的"},
+		{
+			configtype.Mistakef("读取 %v", "reading %v", missing),
+			"reading " + dir + "/x: there is no such file or folder", "读取 " + dir + "/x：文件或文件夹不存在",
+		},
+		{errors.New("other"), "other", "other"},
+	} {
+		if en, zh := configtype.English(tc.err), configtype.Chinese(tc.err); en != tc.en || zh != tc.zh {
+			t.Errorf("%v: %q, %q; want %q, %q", tc.err, en, zh, tc.en, tc.zh)
+		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 
 	"magpie/bridge/i18n"
 	"magpie/internal/config"
-	"magpie/internal/configtype"
 )
 
 // State is the severity of a finding.
@@ -60,11 +59,7 @@ func (r *Report) AddFinding(s State, do string, what i18n.Phrase, args ...any) {
 // AddMistakes adds each mistake in a configuration as a finding, with the same advice.
 func (r *Report) AddMistakes(err error, do string) {
 	for _, e := range mistakes(err) {
-		said := e.Error()
-		if r.Lang == i18n.Chinese {
-			said = configtype.Chinese(e)
-		}
-		r.AddFinding(Fail, do, textConfigWrong, said)
+		r.AddFinding(Fail, do, textConfigWrong, e)
 	}
 }
 

@@ -1,0 +1,82 @@
+package configtype
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// ofSystem is what an error of the operating system says in a person's words; empty if it is another error. Which
+// system call failed is of no use to a person.
+func ofSystem(err error, l language) string {
+	colon := [...]string{"：", ": "}[l]
+	switch e := err.(type) { //nolint:errorlint // errors around it are kept
+	case *fs.PathError:
+		return e.Path + colon + said(e.Err, l)
+	case *os.LinkError:
+		return e.New + colon + said(e.Err, l)
+	case *os.SyscallError:
+		return said(e.Err, l)
+	case *exec.Error:
+		return e.Name + colon + said(e.Err, l)
+	case *net.OpError:
+		if e.Addr == nil {
+			return said(e.Err, l)
+		}
+		return e.Addr.String() + colon + said(e.Err, l)
+	case *net.DNSError:
+		if e.IsNotFound {
+			return e.Name + colon + [...]string{"找不到这个主机", "there is no such host"}[l]
+		}
+		return ""
+	case syscall.Errno:
+		for _, c := range causes {
+			if errors.Is(e, c.err) {
+				return [...]string{c.zh, c.en}[l]
+			}
+		}
+		return ""
+	}
+	for _, c := range causes {
+		if err == c.err { //nolint:errorlint // as above
+			return [...]string{c.zh, c.en}[l]
+		}
+	}
+	return ""
+}
+
+// causes are the errors that people meet, with their words.
+var causes = []struct {
+	err    error
+	zh, en string
+}{
+	{fs.ErrNotExist, "文件或文件夹不存在", "there is no such file or folder"},
+	{fs.ErrPermission, "没有权限", "permission denied"},
+	{syscall.ENOTEMPTY, "文件夹不是空的", "the folder is not empty"}, // before ErrExist, which it is to errors.Is
+	{fs.ErrExist, "已经存在", "it already exists"},
+	{syscall.ENOSPC, "磁盘空间不足", "the disk is full"},
+	{syscall.EROFS, "文件系统是只读的", "the file system is read-only"},
+	{syscall.EIO, "磁盘读写出错", "the disk reports an error"},
+	{syscall.EISDIR, "这是文件夹，不是文件", "it is a folder, not a file"},
+	{syscall.ENOTDIR, "路径中有一段不是文件夹", "a part of the path is not a folder"},
+	{syscall.ENAMETOOLONG, "名称太长", "the name is too long"},
+	{syscall.ELOOP, "符号链接成环", "the symbolic links form a loop"},
+	{syscall.EMFILE, "打开的文件太多", "too many files are open"},
+	{syscall.ENOMEM, "内存不足", "there is not enough memory"},
+	{syscall.ENOEXEC, "不是可执行的程序", "it is not a program that runs here"},
+	{syscall.EADDRINUSE, "地址已被占用", "the address is in use"},
+	{syscall.EADDRNOTAVAIL, "这台机器没有这个地址", "this machine has no such address"},
+	{syscall.ECONNREFUSED, "连接被拒绝", "the connection was refused"},
+	{syscall.ECONNRESET, "连接被断开", "the connection was cut off"},
+	{syscall.ENETUNREACH, "网络不通", "the network cannot be reached"},
+	{syscall.EHOSTUNREACH, "连接不上主机", "the host cannot be reached"},
+	{syscall.ETIMEDOUT, "超时", "timeout"},
+	{os.ErrDeadlineExceeded, "超时", "timeout"},
+	{context.DeadlineExceeded, "超时", "timeout"},
+	{context.Canceled, "已取消", "canceled"},
+	{exec.ErrNotFound, "PATH 里没有这个程序", "there is no such program in PATH"},
+}
