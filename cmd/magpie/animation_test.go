@@ -97,7 +97,7 @@ func (c *camera) step(step, act int) {
 
 // film takes the first four steps of the tour.
 func film(t *testing.T, language string) []byte {
-	bin := buildPlayground(t)
+	bin := binary(t)
 	c := &camera{t: t, Browser: consoletest.BrowseIn(t, startPlayground(t, bin, t.TempDir(), "--pace", "50ms"), language)}
 	c.Screen(1200, 720, "light")
 	c.Until(`document.querySelector('#bridge[data-state=up]') && document.querySelector('#tour[data-step="1"]')`)

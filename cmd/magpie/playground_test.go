@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,16 +18,6 @@ import (
 	"magpie/internal/console/consoletest"
 	"magpie/internal/modelsim"
 )
-
-// buildPlayground builds the program as ./scripts/run does.
-func buildPlayground(t *testing.T) string {
-	t.Helper()
-	bin := filepath.Join(t.TempDir(), "magpie")
-	if out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
-	return bin
-}
 
 // startPlayground starts a playground that keeps its data in a folder, with the real CLI unless args name another
 // command. It returns the page's address.
@@ -98,7 +87,7 @@ func (v visitor) screen(s screen) { v.Screen(s.width, 900, s.theme) }
 // The program as ./scripts/run starts it, with the real CLI. Its tour is taken in each language.
 func TestThePlayground(t *testing.T) {
 	t.Parallel()
-	bin := buildPlayground(t)
+	bin := binary(t)
 	for _, v := range visitors {
 		t.Run("tour "+v.language, func(t *testing.T) {
 			t.Parallel()

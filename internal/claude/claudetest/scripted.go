@@ -35,7 +35,8 @@ func Scripted(t testing.TB) string {
 	return path
 }
 
-// link builds the scripted agent once for all tests of a package: linking it takes longer than most of them.
+// link builds the scripted agent once for all tests of a package: linking it takes longer than most of them. Unlike "go
+// build", "go run" keeps what it links: the tests of other packages get the same one, by cp.
 var link = sync.OnceValues(func() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "magpie-scripted-")
 	if err != nil {
@@ -43,7 +44,7 @@ var link = sync.OnceValues(func() ([]byte, error) {
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // what is left in the folder for temporary files does no harm
 	path := filepath.Join(dir, "scripted")
-	build := exec.Command("go", "build", "-o", path, "magpie/internal/claude/claudetest/scripted")
+	build := exec.Command("go", "run", "-exec", "cp", "magpie/internal/claude/claudetest/scripted", path)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0") // without a dynamic linker it starts in half the time
 	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build the scripted agent: %w\n%s", err, out)
