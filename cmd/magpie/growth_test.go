@@ -22,7 +22,7 @@ import (
 func TestTenTimesTheMessagesTakeTheSameMemory(t *testing.T) {
 	t.Parallel()
 	const chats = 20
-	few := 100
+	few := 60
 	if *full {
 		few = 20_000
 	}
@@ -39,7 +39,7 @@ func TestTenTimesTheMessagesTakeTheSameMemory(t *testing.T) {
 	before := l.size()
 	t.Logf("%d messages: %v", talk.sent, before)
 	for talk.sent < 9*few {
-		talk.until(talk.sent + few)
+		talk.until(talk.sent + 3*few)
 		t.Logf("%d messages: %v", talk.sent, l.size())
 	}
 	talk.until(10 * few)
@@ -70,7 +70,7 @@ func caches() int {
 	if *full {
 		return 0
 	}
-	return 1 << 20
+	return 640 << 10
 }
 
 // grown lists what is more than a fifth larger than it was.

@@ -232,8 +232,12 @@ func (l *load) waits() (list []time.Duration) {
 	return list
 }
 
-// alone has the agent answer without the service, each time in a new process, sequentially, until it is asked
-// how often. That is what the machine can do beside whatever else it does.
+// rests is how many times as long as it works the agent that is measured alone rests: what it takes of the processor is
+// missing for other tests.
+const rests = 3
+
+// alone has the agent answer without the service, each time in a new process, sequentially, and with rests in between,
+// until it is asked how often it could have without them. That is what the machine can do beside whatever else it does.
 func (l *load) alone() (turns func() int) {
 	var (
 		n       int
@@ -251,6 +255,7 @@ func (l *load) alone() (turns func() int) {
 				return
 			default:
 			}
+			began := time.Now()
 			cmd := exec.Command(l.cfg.Claude.Command, "-p", "--no-session-persistence", "--session-id=alone")
 			cmd.Env, cmd.Dir = env, l.cfg.Claude.Project
 			const hello = `{"type":"user","uuid":"alone","message":{"role":"user","content":"hello"}}`
@@ -259,7 +264,11 @@ func (l *load) alone() (turns func() int) {
 				l.Errorf("the agent alone: %v: %s", err, out)
 				return
 			}
-			n++
+			n += 1 + rests
+			select {
+			case <-stop:
+			case <-time.After(rests * time.Since(began)):
+			}
 		}
 	})
 	return sync.OnceValue(func() int { close(stop); stopped.Wait(); return n })

@@ -209,11 +209,17 @@ func (r *rig) until(what string, cond func() bool) {
 // within waits until cond holds, no longer than limit.
 func (r *rig) within(limit time.Duration, what string, cond func() bool) {
 	r.Helper()
-	for deadline := time.Now().Add(limit); !cond(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
+	for began := time.Now(); !cond(); time.Sleep(pause(time.Since(began))) {
+		if time.Since(began) > limit {
 			r.Fatalf("waiting for %s; visible:\n%s\nlog:\n%s", what, r.transcript(), r.logs)
 		}
 	}
+}
+
+// pause is how long a wait pauses before it looks again: a tenth of what it has waited. Looks often read the database,
+// and many tests wait at the same time.
+func pause(waited time.Duration) time.Duration {
+	return min(max(waited/10, 10*time.Millisecond), 200*time.Millisecond)
 }
 
 // transcript is what is visible, for failures.

@@ -110,10 +110,11 @@ func (b *Browser) Until(expression string) string {
 func (b *Browser) until(expression string, patience time.Duration) (string, error) {
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
-	// By itself and not by chromedp.Poll, which the page's policy stops as it compiles code from a string.
+	// By itself and not by chromedp.Poll, which the page's policy stops as it compiles code from a string. Not at each
+	// frame: the browser would draw all the time.
 	script := `new Promise(found => { const look = () => {
 		const v = (() => { try { return ` + expression + ` } catch { return null } })();
-		if (v) found(String(v)); else requestAnimationFrame(look);
+		if (v) found(String(v)); else setTimeout(look, 40);
 	}; look(); })`
 	return chromedp.Run(ctx, chromedp.Evaluate[string](script, chromedp.EvalAwaitPromise))
 }
