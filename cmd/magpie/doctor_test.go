@@ -16,6 +16,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/claude/claudetest"
 	"magpie/internal/doctor"
 	"magpie/internal/feishusim"
 )
@@ -114,9 +115,11 @@ func (p *doctorRig) runDoctor(args ...string) (int, string) {
 	return cmd.ProcessState.ExitCode(), string(out)
 }
 
+// The doctor asks the real CLI here, and the scripted agent in all other tests: package doctor's own tests compare them.
 func TestDoctorFindsAHealthyBridge(t *testing.T) {
 	t.Parallel()
 	p := newDoctorRig(t)
+	p.env = []string{"MAGPIE_CLAUDE_COMMAND=" + claudetest.Command(t)}
 	code, out := p.runDoctor()
 	for _, want := range []string{
 		"ok    configuration: ", "ok    permissions: ", "ok    database: ", "will be created",
@@ -132,6 +135,7 @@ func TestDoctorFindsAHealthyBridge(t *testing.T) {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
 
+	p.env = nil
 	service := startProcess(t, magpie(t, p.dir, "serve"))
 	service.await("magpie is running")
 	code, out = p.runDoctor("--json")

@@ -132,7 +132,7 @@ func (t *terminal) exit() int {
 	return t.cmd.ProcessState.ExitCode()
 }
 
-// setupRig runs "magpie setup" for a user with an empty home folder.
+// setupRig runs "magpie setup" for a user with an empty home folder, and the scripted agent.
 type setupRig struct {
 	testing.TB
 	sim  *feishusim.Server
@@ -142,7 +142,7 @@ type setupRig struct {
 
 func newSetupRig(t testing.TB, env ...string) *setupRig {
 	t.Helper()
-	env = append([]string{"MAGPIE_CLAUDE_COMMAND=" + claudetest.Command(t), "ANTHROPIC_API_KEY=sk-canary"}, env...)
+	env = append([]string{"MAGPIE_CLAUDE_COMMAND=" + claudetest.Scripted(t), "ANTHROPIC_API_KEY=sk-canary"}, env...)
 	n := &setupRig{TB: t, sim: startSim(t), home: t.TempDir(), env: env}
 	n.env = append(n.env, "MAGPIE_FEISHU_BASE_URL="+n.sim.URL())
 	must(t, os.Mkdir(filepath.Join(n.home, "work"), 0o755))
@@ -180,13 +180,14 @@ func (n *setupRig) left() []string {
 
 var scanned = regexp.MustCompile(`http://127\.0\.0\.1:\d+/page/cli\?\S+`)
 
-// A new user gets from nothing to the first answer by scanning and pressing Enter.
+// A new user gets from nothing to the first answer by scanning and pressing Enter, with the real CLI.
 func TestSetupFromScanToFirstAnswer(t *testing.T) {
 	t.Parallel()
 	model, err := modelsim.Start(modelsim.Config{})
 	must(t, err)
 	defer model.Close() //nolint:errcheck // its end is nothing that this test looks at
 	n := newSetupRig(t, "ANTHROPIC_BASE_URL="+model.URL())
+	n.env = append(n.env, "MAGPIE_CLAUDE_COMMAND="+claudetest.Command(t))
 	owner := n.sim.AddUser("小明")
 	begun := time.Now()
 
@@ -243,9 +244,8 @@ func TestSetupLogsIn(t *testing.T) {
 	cli := filepath.Join(n.home, "claude")
 	must(t, os.WriteFile(cli, fmt.Appendf(nil, `#!/bin/sh
 case "$1 $2" in
-"--version "*) echo "2.1.330 (Claude Code)" ;;
 "auth status") test -e "$HOME/logged-in" ;;
-"auth login") exec %s auth login ;;
+*) exec %s "$@" ;;
 esac
 `, claudetest.Scripted(t)), 0o700))
 	n.env = append(n.env, "MAGPIE_CLAUDE_COMMAND="+cli)

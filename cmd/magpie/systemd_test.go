@@ -29,7 +29,7 @@ func magpie(t testing.TB, dir string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// writeService writes the configuration of a service at the platform's double into dir.
+// writeService writes the configuration of a service at the platform's double, with the scripted agent, into dir.
 func writeService(t testing.TB, dir string, sim *feishusim.Server, more string) {
 	t.Helper()
 	project := filepath.Join(dir, "work")
@@ -46,7 +46,7 @@ url = %q
 [access]
 owner = %q
 %s`,
-		sim.AppID(), sim.AppSecret(), sim.URL(), claudetest.Command(t), project,
+		sim.AppID(), sim.AppSecret(), sim.URL(), claudetest.Scripted(t), project,
 		"sqlite://"+filepath.Join(dir, "data", "magpie.db"), sim.AddUser("Olga").OpenID, more)
 	must(t, os.WriteFile(filepath.Join(dir, "magpie.toml"), []byte(text), 0o600))
 }
@@ -95,11 +95,10 @@ func (p *process) await(text string) {
 // awaitCount waits until the program has logged text n times.
 func (p *process) awaitCount(text string, n int) {
 	p.Helper()
-	for deadline := time.Now().Add(patience); strings.Count(p.logs.String(), text) < n; {
-		if time.Now().After(deadline) {
+	for began := time.Now(); strings.Count(p.logs.String(), text) < n; time.Sleep(pause(time.Since(began))) {
+		if time.Since(began) > patience {
 			p.Fatalf("the program did not log %q %d times", text, n)
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -90,6 +91,29 @@ func TestTheDoctorNamesServersWithoutAProgram(t *testing.T) {
 		CLI{Config: c}.checkServers(r)
 		if !slices.Equal(r.Findings, want) {
 			t.Errorf("told %+v\nwant %+v", r.Findings, want)
+		}
+	}
+}
+
+// The scripted agent, by which the doctor and the setup are tested, tells its version and login as the CLI does.
+func TestTheScriptedAgentIsCheckedLikeTheCLI(t *testing.T) {
+	home := t.TempDir()
+	for _, key := range []string{"", "sk-test-dummy"} {
+		var told [2][]Finding
+		for i, command := range []string{claudetest.Command(t), claudetest.Scripted(t)} {
+			c := CLI{Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "ANTHROPIC_API_KEY=" + key}}
+			c.Config.Command = command
+			r := &Report{Lang: i18n.English}
+			if path, loggedIn := c.Check(t.Context(), r); path != command || loggedIn != (key != "") {
+				t.Errorf("with the key %q: %q is logged in: %t", key, path, loggedIn)
+			}
+			for _, f := range r.Findings {
+				f.What = strings.ReplaceAll(f.What, command, "claude")
+				told[i] = append(told[i], f)
+			}
+		}
+		if len(told[0]) < 3 || !slices.Equal(told[0], told[1]) {
+			t.Errorf("with the key %q the CLI is told of as\n%+v\nand the scripted agent as\n%+v", key, told[0], told[1])
 		}
 	}
 }

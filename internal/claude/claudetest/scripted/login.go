@@ -20,6 +20,14 @@ const loginLink = "https://claude.example/oauth/authorize?code=true&state=script
 // errLogin says that there is no login.
 var errLogin = errors.New("login failed: request failed with status code 400")
 
+// authStatus fails unless there is a key.
+func authStatus() error {
+	if os.Getenv("ANTHROPIC_API_KEY") == "" {
+		return errors.New("not logged in")
+	}
+	return nil
+}
+
 // logIn speaks as "claude auth login" does. It takes the code "good#scripted", refuses others of that form, asks again
 // for what has no "#", and shows what is typed, as a careless program would. MAGPIE_SCRIPTED_LOGIN=offline has it find
 // no network, =mute has it show nothing and wait, =stray has it leave a process behind that holds its terminal.

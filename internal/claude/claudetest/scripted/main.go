@@ -14,7 +14,7 @@
 // can be resumed and their outcomes read. With MAGPIE_SCRIPTED_TITLES=0 it finds no titles for its sessions. Without a
 // model, MAGPIE_SCRIPTED_SERVERS="name=status ..." are the MCP servers that it says it has. With
 // MAGPIE_SCRIPTED_FAULTS=1 it misbehaves when it is asked to, see fault. With the arguments "auth login" it logs in on
-// a terminal, see logIn.
+// a terminal, see logIn. With "auth status" and "--version" it says what the CLI would.
 //
 // What a model answers does not belong here: see package modelsim.
 package main
@@ -33,6 +33,9 @@ import (
 
 	"github.com/tidwall/gjson"
 )
+
+// version is what the CLI says of itself.
+const version = "2.1.330 (Claude Code)"
 
 func main() {
 	if err := run(os.Args[1:], os.Stdin, os.Stdout); err != nil {
@@ -94,7 +97,13 @@ func parse(args []string) options {
 // run answers prompts sequentially, while control requests are answered at once: an interrupt
 // must reach a running turn.
 func run(args []string, in io.Reader, out io.Writer) error {
-	if slices.Equal(args, []string{"auth", "login"}) {
+	switch strings.Join(args, " ") {
+	case "--version":
+		_, err := fmt.Fprintln(out, version)
+		return err
+	case "auth status":
+		return authStatus()
+	case "auth login":
 		return logIn(in, out)
 	}
 	o := parse(args)
