@@ -11,7 +11,7 @@ import (
 )
 
 func TestTheAgentAsksQuestions(t *testing.T) {
-	r := newRig(t, realCLI(t))
+	r := newRig(t)
 	option := func(label string) map[string]string {
 		return map[string]string{"label": label, "description": "关于" + label}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"magpie/bridge/access"
 	"magpie/internal/claude"
+	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 )
@@ -85,7 +86,11 @@ func TestADecisionOutlivesTheBridge(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newService(t, feishusim.Config{}, realCLI(t))
+			s := newService(t, feishusim.Config{}, func(c *config.Config) {
+				if name == "killed" {
+					realCLI(t)(c)
+				}
+			})
 			s.run()
 			s.connected()
 			s.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{bash(appendLine("out.txt"))}})
@@ -125,7 +130,7 @@ func TestACrashAroundADecision(t *testing.T) {
 	for _, step := range decisionSteps {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
-			s := newService(t, feishusim.Config{}, realCLI(t))
+			s := newService(t, feishusim.Config{})
 			s.run()
 			s.connected()
 			s.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{bash(appendLine("out.txt"))}})

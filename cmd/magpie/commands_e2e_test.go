@@ -268,7 +268,7 @@ func TestALoginCodeIsStoredNowhere(t *testing.T) {
 
 // What /doctor looks at is found wrong when it is wrong.
 func TestChecksOfTheRunningProgram(t *testing.T) {
-	r := newRig(t, realCLI(t))
+	r := newRig(t)
 	verdicts := func() map[string]bridge.CheckState {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()

@@ -55,8 +55,14 @@ var beforehand = regexp.MustCompile(`^(message: .*|turn: .*|process: .*|prompt: 
 // afterwards are steps that come when the agent has finished, so there is no crash before.
 var afterwards = regexp.MustCompile(`^(agent: finished|end: .*|delivery: .*)$`)
 
-// ofTheCLI are steps at which the CLI itself is about to start, to be asked, or to say something.
-var ofTheCLI = regexp.MustCompile(`^(process|prompt|agent): `)
+// ofTheCLI are steps at which it is the CLI that has the question or says something: how far it has come by itself is
+// what its transcript tells afterwards. If it hangs behind its tool, it has done the same at each of them.
+func ofTheCLI(step string, finished bool) bool {
+	if !finished {
+		return step == "prompt: sent" || step == "agent: tool done"
+	}
+	return strings.HasPrefix(step, "agent: ")
+}
 
 // ofOthers are the steps to which an ordinary turn does not come, by the tests that kill the program at each of them.
 func ofOthers(all []string) map[string][]string {
@@ -116,7 +122,7 @@ var crashRedeliver = []time.Duration{
 func crashAt(t *testing.T, step string, finished bool) {
 	s := newService(t, feishusim.Config{Redeliver: crashRedeliver}, func(c *config.Config) {
 		c.Claude.AllowedTools = []string{"Bash"}
-		if ofTheCLI.MatchString(step) {
+		if ofTheCLI(step, finished) {
 			realCLI(t)(c)
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"magpie/contextmgr"
+	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 )
@@ -89,7 +90,11 @@ func TestStopInTheMiddleOfAnAnswer(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"command", "button"} {
 		t.Run(how, func(t *testing.T) {
-			r := newRig(t, realCLI(t))
+			r := newRig(t, func(c *config.Config) {
+				if how == "command" {
+					realCLI(t)(c)
+				}
+			})
 			r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("说到一半"), modelsim.Hang()}})
 			id := r.sim.Say(r.chat, r.user, "说点什么")
 			var card feishusim.Message
@@ -141,7 +146,7 @@ func buttonOf(t *testing.T, m feishusim.Message) any {
 }
 
 func TestTwoChatsAtOnce(t *testing.T) {
-	r := newRig(t, realCLI(t))
+	r := newRig(t)
 	red := r.sim.AddUser("小红")
 	other := r.sim.PrivateChat(red)
 	both := make(chan struct{})

@@ -13,7 +13,7 @@ import (
 
 // After an upgrade, a session in the home folder of the machine's user is moved to the chat's own folder and resumed.
 func TestASessionIsMovedAtTheFirstStart(t *testing.T) {
-	r := newRig(t, realCLI(t))
+	r := newRig(t)
 	r.ask("我叫小明")
 	session := r.lastSession()
 	path := r.transcriptPath()

@@ -77,7 +77,7 @@ func (r *rig) outcome(id string) (text string) {
 
 // After /compact the agent knows old messages only from the summary: the session is a new one.
 func TestCompactKeepsTheHistory(t *testing.T) {
-	r := newRig(t, realCLI(t))
+	r := newRig(t)
 	if got := r.compact(); got != "对话还很短，不需要整理。" {
 		t.Errorf("of nothing: %q", got)
 	}

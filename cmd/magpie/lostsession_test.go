@@ -17,52 +17,74 @@ import (
 )
 
 // Every way of losing a session, in one chat: the name is known anyway, with one card, no error text, one model
-// answer, and the chat has a session again.
+// answer, and the chat has a session again. The real CLI meets those that it has a part in; what it then needs is for
+// all of them the same.
 func TestTheUserDoesNotNoticeALostSession(t *testing.T) {
-	r := newRig(t, realCLI(t), func(c *config.Config) {
+	t.Parallel()
+	other := func(c *config.Config) {
 		c.Projects = map[string]bridge.Project{"other": {Path: t.TempDir()}}
+	}
+	t.Run("CLI", func(t *testing.T) {
+		r := newRig(t, realCLI(t), other)
+		r.losesSessions(func(l lostSession) bool { return l.ofTheCLI })
 	})
+	t.Run("scripted", func(t *testing.T) {
+		r := newRig(t, other)
+		r.losesSessions(func(l lostSession) bool { return l.name != "transcript torn" }) // a third of its own is no line
+	})
+}
+
+// lostSession is a way of losing a session.
+type lostSession struct {
+	name     string
+	lose     func()
+	goes     bool // the session goes on
+	ofTheCLI bool // it is the CLI that notices, or that has to begin a session
+}
+
+// losesSessions loses the chat's session in each of some ways, one after another.
+func (r *rig) losesSessions(chosen func(lostSession) bool) {
+	r.Helper()
 	r.ask("我叫小明")
-	for _, tc := range []struct {
-		name string
-		lose func()
-		goes bool // the session goes on
-	}{
+	for _, tc := range []lostSession{
 		{"transcript torn", func() {
 			r.dropProcess()
 			info, err := os.Stat(r.transcriptPath())
 			must(r, err)
 			must(r, os.Truncate(r.transcriptPath(), info.Size()/3))
-		}, true}, // what is left of it is used
-		{"transcript deleted", func() { r.dropProcess(); must(r, os.Remove(r.transcriptPath())) }, false},
-		{"transcript emptied", func() { r.dropProcess(); must(r, os.Truncate(r.transcriptPath(), 0)) }, false},
+		}, true, true}, // what is left of it is used
+		{"transcript deleted", func() { r.dropProcess(); must(r, os.Remove(r.transcriptPath())) }, false, true},
+		{"transcript emptied", func() { r.dropProcess(); must(r, os.Truncate(r.transcriptPath(), 0)) }, false, false},
 		{"other project path", func() {
 			move := func(s *db.Settings) { s.Project = "other" }
 			must(r, r.prog.store.Chats().Set(r.Context(), chat.FeishuChat(r.chat), move))
-		}, false},
+		}, false, false},
 		{"unknown id", func() {
 			c := r.chatNow()
 			r.dropProcess()
 			r.replaceSession(c)
-		}, false},
-		{"process killed", r.killProcess, true},
-		{"config folder deleted", r.removeConfig, true},
-		{"config folder deleted and process killed", func() { r.killProcess(); r.removeConfig() }, false},
+		}, false, false},
+		{"process killed", r.killProcess, true, true},
+		{"config folder deleted", r.removeConfig, true, true},
+		{"config folder deleted and process killed", func() { r.killProcess(); r.removeConfig() }, false, false},
 	} {
+		if !chosen(tc) {
+			continue
+		}
 		before, asked := r.lastSession(), len(r.model.Requests())
 		tc.lose()
 		id := r.sim.Say(r.chat, r.user, "我的名字叫什么？")
 		if got := visibleText(r.answer(r.chat, id)); got != "你叫小明。" {
-			t.Errorf("%s: answer %q", tc.name, got)
+			r.Errorf("%s: answer %q", tc.name, got)
 		}
 		if n := len(r.model.Requests()) - asked; n != 1 {
-			t.Errorf("%s: the model was asked %d times", tc.name, n)
+			r.Errorf("%s: the model was asked %d times", tc.name, n)
 		}
 		if goes := r.lastSession() == before; goes != tc.goes {
-			t.Errorf("%s: the session goes on: %v", tc.name, goes)
+			r.Errorf("%s: the session goes on: %v", tc.name, goes)
 		}
 		if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
-			t.Errorf("%s: next answer %q", tc.name, got)
+			r.Errorf("%s: next answer %q", tc.name, got)
 		}
 	}
 }

@@ -84,9 +84,6 @@ func TestTwoMachinesTakeTurns(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			r := newRig(t, func(c *config.Config) {
 				c.Node, c.Context.Mode, c.Claude.KeepAlive.Duration = "desktop", mode, 0
-				if mode == contextmgr.Hybrid {
-					realCLI(t)(c)
-				}
 			})
 			desktop, laptop := r.cfg.Claude.Environ, claudetest.Environ(t, r.model.URL())
 			r.ask("我叫小明")

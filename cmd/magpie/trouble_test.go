@@ -43,7 +43,7 @@ func TestAShutdownIsAnnounced(t *testing.T) {
 }
 
 func TestModelErrorsAreShownInFriendlyWords(t *testing.T) {
-	r := newRig(t, realCLI(t))
+	r := newRig(t)
 	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{
 		modelsim.Fail(403, "permission_error", "secret internals"),
 	}})
@@ -56,7 +56,7 @@ func TestModelErrorsAreShownInFriendlyWords(t *testing.T) {
 }
 
 func TestADeniedToolIsNamedOnTheCard(t *testing.T) {
-	r := newRig(t, realCLI(t))
+	r := newRig(t)
 	id := r.sim.Say(r.chat, r.user, "运行 `touch x.txt`")
 	r.press(r.approval(r.chat, id, 1), doRefuse)
 	if got := r.turnDone(r.chat, id).Text(); !strings.Contains(got, "Bash") || !strings.Contains(got, "已拒绝") {
@@ -69,7 +69,7 @@ func TestADeniedToolIsNamedOnTheCard(t *testing.T) {
 func TestTheProcessDiesInTheMiddleOfATurn(t *testing.T) {
 	t.Parallel()
 	t.Run("before a tool", func(t *testing.T) {
-		r := newRig(t, realCLI(t))
+		r := newRig(t)
 		r.ask("我叫小明")
 		r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("半句"), modelsim.Hang()}})
 		id := r.sim.Say(r.chat, r.user, "我叫什么名字？")

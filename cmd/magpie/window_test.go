@@ -25,7 +25,10 @@ func TestTheGaugeShowsHowNearTheNextSummaryIs(t *testing.T) {
 		"a model that holds less full": {"claude-haiku-4-5", 200_000, 500_000, 162_000, "上下文已用 81%", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, realCLI(t), func(c *config.Config) {
+			r := newRig(t, func(c *config.Config) {
+				if name == "a model of 1 M" {
+					realCLI(t)(c)
+				}
 				c.Claude.Model, c.Context.Window, c.Context.KeepRecent = tc.model, tc.most, 1
 			})
 			r.model.Script(modelsim.Rule{Match: isSummary, Steps: []modelsim.Step{modelsim.Text("小明在试")}},

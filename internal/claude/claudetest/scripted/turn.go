@@ -366,9 +366,13 @@ func (a *agent) modelUsage(u usage) object {
 	if u == (usage{}) {
 		return object{}
 	}
+	window := 200_000
+	if strings.HasSuffix(a.api.model, "[1m]") {
+		window = 1_000_000
+	}
 	return object{a.api.model: object{
 		"inputTokens": u.input, "outputTokens": u.output,
 		"cacheReadInputTokens": u.cacheRead, "cacheCreationInputTokens": u.cacheNew,
-		"costUSD": u.cost(), "contextWindow": 200_000,
+		"costUSD": u.cost(), "contextWindow": window,
 	}}
 }
