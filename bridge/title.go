@@ -30,11 +30,22 @@ func (mt maintenance) makeTitle(ctx context.Context, t endedTurn) {
 	title := contextmgr.Title(mt.cfg.clean(reply))
 	if err != nil || title == "" {
 		log.Warn().Err(err).Msg("the agent returned no title; using the question")
-		title = contextmgr.FallbackTitle(mt.cfg.clean(t.asked[0].Text))
+		title = contextmgr.FallbackTitle(mt.cfg.clean(mt.firstQuestion(ctx, t)))
 	}
 	if err := mt.db.Chats().SetTopic(ctx, c.Key, c.Epoch, title); err != nil {
 		log.Error().Err(err).Msg("title not stored")
 	}
+}
+
+// firstQuestion is the question with which the conversation of a turn began. The turn's own may be a later one: a turn
+// that fails gives no title.
+func (mt maintenance) firstQuestion(ctx context.Context, t endedTurn) string {
+	first, err := mt.db.History().FirstQuestion(ctx, t.Key, t.Epoch)
+	if err != nil {
+		mt.log.Error().Err(err).Stringer("chat", t.Key).Msg("first question not read; using the last one")
+		return t.asked[0].Text
+	}
+	return first.Text
 }
 
 // setTitle is the command /title.

@@ -134,6 +134,23 @@ func (h History) ByID(ctx context.Context, key chat.Key, ids []string) ([]chat.M
 	return msgs, nil
 }
 
+// The pair of roles is what the index of talk says: without it SQLite does not use that.
+const selectFirstQuestion = `SELECT ` + messageColumns + ` FROM messages
+	WHERE chat_key = ?1 AND epoch = ?2 AND class = 'talk' AND role IN ('user', 'assistant') AND role = 'user'` +
+	notRecalled + ` ORDER BY seq LIMIT 1`
+
+// FirstQuestion returns the question with which an epoch of a chat began, or [ErrNotFound].
+func (h History) FirstQuestion(ctx context.Context, key chat.Key, epoch int64) (chat.Message, error) {
+	msgs, err := queryMessages(ctx, h.db.read, key, selectFirstQuestion, key.String(), epoch)
+	switch {
+	case err != nil:
+		return chat.Message{}, fmt.Errorf("read first question of %v: %w", key, err)
+	case len(msgs) == 0:
+		return chat.Message{}, ErrNotFound
+	}
+	return msgs[0], nil
+}
+
 const oldestOpen = `SELECT COALESCE(MIN(id), ?2) FROM turns INDEXED BY turns_open WHERE chat_key = ?1 AND follows = 0` + isOpen
 
 // Settled returns the answered messages of an epoch of a chat after sequence number after (0 = from the first), at most
