@@ -108,7 +108,11 @@ func TestWhatTheCLIRunsUnasked(t *testing.T) {
 func TestEverythingIsAskedFor(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		t.Run("in each mode", func(t *testing.T) {
-			everythingIsAskedFor(t, command, "", "default", "acceptEdits", "plan")
+			modes := []string{"acceptEdits", "plan"}
+			if command == claudetest.Oldest(t) {
+				modes = modes[:1]
+			}
+			everythingIsAskedFor(t, command, "", modes...)
 		})
 		t.Run("whatever settings allow", func(t *testing.T) {
 			everythingIsAskedFor(t, command,

@@ -15,14 +15,14 @@ import (
 )
 
 // Since 2.1.330 a session keeps the system prompt of its first request, whatever a later process is started with. What
-// may change between two turns reaches the model anyway.
+// may change between two turns reaches the model anyway. The session has the name that it is started with.
 func TestAResumedSessionIsToldWhatHasChanged(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		r := newRig(t, by(command), func(c *claude.Config) { c.KeepAlive.Duration = 0 })
 		rules := filepath.Join(r.cfg.Project, "CLAUDE.md")
 		write(t, rules, "rule-before")
 		spec := fresh()
-		spec.Model = "opus"
+		spec.Model, spec.Name = "opus", "magpie-0123456789abcdef01234567"
 		if a := r.turn(t.Context(), "a", spec, "go"); a.err != nil {
 			t.Fatal(a.err)
 		}
@@ -41,6 +41,12 @@ func TestAResumedSessionIsToldWhatHasChanged(t *testing.T) {
 			if !strings.Contains(string(q.Body), want) {
 				t.Errorf("the model is not told of %s", want)
 			}
+		}
+		path, err := r.cfg.Transcripts("").Path(r.cfg.Project, spec.Session)
+		must(t, err)
+		data, err := os.ReadFile(path)
+		if err != nil || !strings.Contains(string(data), `"customTitle":"`+spec.Name+`"`) {
+			t.Errorf("the transcript has no such title: %v", err)
 		}
 	})
 }
@@ -122,7 +128,8 @@ func TestASubagentAnswersWithinTheTurn(t *testing.T) {
 	})
 }
 
-// Nothing that the agent begins outlives its turn: what it said of that later, nobody would hear.
+// Nothing that the agent begins outlives its turn: what it said of that later, nobody would hear. Nor can it reach
+// other sessions; TestAttackOtherSessions shows what the newest version would do.
 func TestNoToolWakesTheAgentLater(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		r := newRig(t, by(command))
@@ -132,6 +139,8 @@ func TestNoToolWakesTheAgentLater(t *testing.T) {
 				"command": "echo wake", "description": "x", "timeout_ms": 60_000, "persistent": false,
 			},
 			"ScheduleWakeup": map[string]any{"delaySeconds": 60, "reason": "x", "prompt": "wake"},
+			"ListAgents":     map[string]any{},
+			"SendMessage":    map[string]any{"to": "uds:/tmp/x", "summary": "x", "message": "x"},
 			"Workflow": map[string]any{
 				"script": "export const meta = {name: 'x', description: 'x', phases: []}\nreturn await agent('wake')",
 			},
@@ -182,15 +191,6 @@ func TestWhatTheModelsAPIRefuses(t *testing.T) {
 				t.Errorf("%q, want %q: %+v, %v", a.result.Failure, tc.want, a.result, a.err)
 			}
 			spec.Resume = true
-		}
-	})
-}
-
-func TestWithoutALogin(t *testing.T) {
-	claudetest.Versions(t, func(t *testing.T, command string) {
-		r := newRig(t, by(command), func(c *claude.Config) { c.Environ = without(c.Environ, "ANTHROPIC_API_KEY") })
-		if a := r.turn(t.Context(), "a", fresh(), "go"); a.err != nil || a.result.Failure != claude.FailAuth {
-			t.Errorf("%+v, %v", a.result, a.err)
 		}
 	})
 }

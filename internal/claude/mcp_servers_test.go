@@ -87,11 +87,14 @@ func TestTheUsersOwnMCPServers(t *testing.T) {
 			want string
 			bare bool // the program serves no tools of its own
 		}{
-			"all":                         {claude.MCPServers{"all"}, "approved everywhere here", false},
-			"none":                        {claude.MCPServers{"none"}, "", true},
-			"names":                       {claude.MCPServers{"planted", "here"}, "here planted", false},
-			"a name that is planted, too": {claude.MCPServers{"here", "everywhere"}, "everywhere here", false},
+			"all":  {claude.MCPServers{"all"}, "approved everywhere here", false},
+			"none": {claude.MCPServers{"none"}, "", true},
+			// the project has one of the name everywhere, too
+			"names": {claude.MCPServers{"planted", "here", "everywhere"}, "everywhere here planted", false},
 		} {
+			if name == "names" && command == claudetest.Oldest(t) {
+				continue // the program chooses; what the CLI does with its choice is the same as for "all"
+			}
 			t.Run(name, func(t *testing.T) {
 				n, started := serverChats(t, command, tc.mcp)
 				names, missing, err := n.cfg.ServerNames(n.cfg.Project)

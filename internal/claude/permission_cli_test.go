@@ -91,8 +91,12 @@ func TestARefusedToolDoesNotRunAndTheAgentReadsWhy(t *testing.T) {
 	r.decide = func(claude.ToolAsk) claude.Decision { return claude.Decision{Why: "先跑测试 \"first\""} }
 	r.calls(bash("touch made.txt"))
 	a := r.turn(t.Context(), "a", fresh(), "go")
-	if a.err != nil || a.result.Failure != "" || len(a.asked()) != 1 {
-		t.Fatalf("%q, %+v, %v", a.asked(), a.result, a.err)
+	denied := slices.ContainsFunc(a.events, func(ev claude.Event) bool {
+		e, ok := ev.(claude.ToolDenied)
+		return ok && e.Name == "Bash" && e.ID != ""
+	})
+	if a.err != nil || a.result.Failure != "" || len(a.asked()) != 1 || !denied {
+		t.Fatalf("%q, denied %v, %+v, %v", a.asked(), denied, a.result, a.err)
 	}
 	if _, err := os.Stat(filepath.Join(r.cfg.Project, "made.txt")); err == nil {
 		t.Error("the tool ran")
@@ -103,11 +107,30 @@ func TestARefusedToolDoesNotRunAndTheAgentReadsWhy(t *testing.T) {
 	}
 }
 
-// The CLI proposes what to allow for good; what changes its mode is no rule.
-func TestWhatTheCLIProposes(t *testing.T) { claudetest.Versions(t, whatTheCLIProposes) }
+// People are asked in turns of one session.
+func TestPeopleAreAsked(t *testing.T) {
+	claudetest.Versions(t, func(t *testing.T, command string) {
+		r, spec := newRig(t, by(command)), fresh()
+		for _, part := range []struct {
+			name string
+			test func(*rig, claude.Spec)
+		}{
+			{"what the CLI proposes", whatTheCLIProposes}, {"the agent asks people", theAgentAsksPeople},
+			{"a turn is stopped while it asks", aTurnIsStoppedWhileItAsks},
+			{"plan mode is no way around permissions", planModeIsNoWayAroundPermissions},
+		} {
+			t.Run(part.name, func(t *testing.T) {
+				same := *r
+				same.T = t
+				part.test(&same, spec)
+			})
+			spec.Resume = true
+		}
+	})
+}
 
-func whatTheCLIProposes(t *testing.T, command string) {
-	r := newRig(t, by(command))
+// The CLI proposes what to allow for good; what changes its mode is no rule.
+func whatTheCLIProposes(r *rig, spec claude.Spec) {
 	var got []claude.Rule
 	r.decide = func(q claude.ToolAsk) claude.Decision {
 		got = append(got, q.Rules...)
@@ -115,26 +138,23 @@ func whatTheCLIProposes(t *testing.T, command string) {
 	}
 	r.calls(bash("git push origin main"), bash("python3 x.py && git push"),
 		modelsim.Tool("Write", map[string]string{"file_path": filepath.Join(r.cfg.Project, "w"), "content": "x"}))
-	a := r.turn(t.Context(), "a", fresh(), "go")
+	a := r.turn(r.Context(), "a", spec, "go")
 	want := []claude.Rule{
 		{Tool: "Bash", Content: "git push *"}, {Tool: "Bash", Content: "python3 x.py"},
 		{Tool: "Bash", Content: "git push *"},
 	}
 	if a.err != nil || !slices.Equal(got, want) {
-		t.Errorf("%q, %v", got, a.err)
+		r.Errorf("%q, %v", got, a.err)
 	}
 }
 
-func TestTheAgentAsksPeople(t *testing.T) { claudetest.Versions(t, theAgentAsksPeople) }
-
-func theAgentAsksPeople(t *testing.T, command string) {
-	r := newRig(t, by(command))
+func theAgentAsksPeople(r *rig, spec claude.Spec) {
 	r.decide = func(q claude.ToolAsk) claude.Decision {
 		in := map[string]any{}
-		must(t, json.Unmarshal(q.Input, &in))
+		must(r.T, json.Unmarshal(q.Input, &in))
 		in["answers"] = map[string]string{"Which colour?": "Blue", "Which sizes?": "S, L"}
 		data, err := json.Marshal(in)
-		must(t, err)
+		must(r.T, err)
 		return claude.Decision{Allow: true, Input: data}
 	}
 	option := func(label string) map[string]string { return map[string]string{"label": label, "description": "d"} }
@@ -150,11 +170,11 @@ func theAgentAsksPeople(t *testing.T, command string) {
 			},
 		},
 	}}))
-	a := r.turn(t.Context(), "a", fresh(), "go")
+	a := r.turn(r.Context(), "a", spec, "go")
 	list := r.model.Requests()
 	if text := list[len(list)-1].AllText(); a.err != nil || !strings.Contains(text, `"Which colour?"="Blue"`) ||
 		!strings.Contains(text, `"Which sizes?"="S, L"`) {
-		t.Errorf("%v, the agent read %q", a.err, text[max(0, len(text)-600):])
+		r.Errorf("%v, the agent read %q", a.err, text[max(0, len(text)-600):])
 	}
 }
 
@@ -187,39 +207,31 @@ func aPlanIsApprovedForItsTurnOnly(t *testing.T, command string) {
 }
 
 // The agent may go into plan mode by itself. That must not spare it the questions.
-func TestPlanModeIsNoWayAroundPermissions(t *testing.T) {
-	claudetest.Versions(t, planModeIsNoWayAroundPermissions)
-}
-
-func planModeIsNoWayAroundPermissions(t *testing.T, command string) {
-	r := newRig(t, by(command))
+func planModeIsNoWayAroundPermissions(r *rig, spec claude.Spec) {
 	r.calls(modelsim.Tool("EnterPlanMode", map[string]string{}), bash("touch made.txt"))
-	a := r.turn(t.Context(), "a", fresh(), "go")
+	a := r.turn(r.Context(), "a", spec, "go")
 	if got := a.asked(); a.err != nil || len(got) != 1 || !strings.HasPrefix(got[0], "plan Bash") {
-		t.Errorf("asked %q, %v", got, a.err)
+		r.Errorf("asked %q, %v", got, a.err)
 	}
 	if _, err := os.Stat(filepath.Join(r.cfg.Project, "made.txt")); err == nil {
-		t.Error("the tool ran")
+		r.Error("the tool ran")
 	}
 }
 
 // A turn that is stopped while it asks ends at once; an answer that comes later does nothing.
-func TestATurnIsStoppedWhileItAsks(t *testing.T) { claudetest.Versions(t, aTurnIsStoppedWhileItAsks) }
-
-func aTurnIsStoppedWhileItAsks(t *testing.T, command string) {
-	r := newRig(t, by(command))
-	ctx, stop := context.WithCancelCause(t.Context())
+func aTurnIsStoppedWhileItAsks(r *rig, spec claude.Spec) {
+	ctx, stop := context.WithCancelCause(r.Context())
 	defer stop(nil)
 	r.calls(bash("touch made.txt"))
-	p, err := r.pool.Acquire(ctx, "a", claude.Spec{Session: uuid.NewString(), Dir: r.cfg.Project, Mode: "default"})
-	must(t, err)
+	spec.Mode = "default"
+	p := r.acquire("a", spec)
 	defer r.pool.Release("a", p)
 	var ask, end string
 	stopped := errors.New("stopped")
 	for ev, err := range p.Run(ctx, uuid.NewString(), "go") {
 		if err != nil {
 			if !errors.Is(err, stopped) {
-				t.Error(err)
+				r.Error(err)
 			}
 			break
 		}
@@ -230,34 +242,39 @@ func aTurnIsStoppedWhileItAsks(t *testing.T, command string) {
 		case claude.ToolAskEnd:
 			end = e.ID
 			if p.Answer(e.ID, claude.Decision{Allow: true, Input: json.RawMessage(`{}`)}) {
-				t.Error("an ask was answered after its end")
+				r.Error("an ask was answered after its end")
 			}
 		}
 	}
 	if ask == "" || end != ask {
-		t.Errorf("ask %q, its end %q", ask, end)
+		r.Errorf("ask %q, its end %q", ask, end)
 	}
 	if p.Answer(ask, claude.Decision{}) {
-		t.Error("an ask was answered after its turn")
+		r.Error("an ask was answered after its turn")
 	}
 	if _, err := os.Stat(filepath.Join(r.cfg.Project, "made.txt")); err == nil {
-		t.Error("the tool ran")
+		r.Error("the tool ran")
 	}
 }
 
-// Each mode asks what it is meant to ask.
+// Each mode asks what it is meant to ask, and runs what is allowed.
 func TestWhatTheModesAsk(t *testing.T) {
 	t.Parallel()
-	for mode, want := range map[string][]string{
-		"default":           {claude.QuestionTool, "Bash"},
-		"plan":              {claude.QuestionTool, "Bash"},
-		"acceptEdits":       {claude.QuestionTool},
-		"bypassPermissions": {claude.QuestionTool},
-		"dontAsk":           nil,
+	for mode, tc := range map[string]struct {
+		asks    []string
+		changes bool // whether the agent may do what no rule allows
+	}{
+		"default":           {asks: []string{claude.QuestionTool, "Bash"}},
+		"plan":              {asks: []string{claude.QuestionTool, "Bash"}},
+		"acceptEdits":       {asks: []string{claude.QuestionTool}, changes: true},
+		"bypassPermissions": {asks: []string{claude.QuestionTool}, changes: true},
+		"dontAsk":           {},
 	} {
 		t.Run(mode, func(t *testing.T) {
-			// else root may not bypass
-			r := newRig(t, func(c *claude.Config) { c.Env = map[string]string{"IS_SANDBOX": "1"} })
+			r := newRig(t, func(c *claude.Config) {
+				c.Env = map[string]string{"IS_SANDBOX": "1"} // else root may not bypass
+				c.AllowedTools = []string{"Bash(touch *)", "Read"}
+			})
 			option := func(label string) map[string]string {
 				return map[string]string{"label": label, "description": "d"}
 			}
@@ -267,7 +284,7 @@ func TestWhatTheModesAsk(t *testing.T) {
 						option("a"), option("b"),
 					},
 				},
-			}}), bash("touch x"))
+			}}), bash("mkdir changed"), bash("touch allowed"))
 			spec := fresh()
 			spec.Mode = mode
 			a := r.turn(t.Context(), "a", spec, "go")
@@ -277,8 +294,13 @@ func TestWhatTheModesAsk(t *testing.T) {
 					got = append(got, q.Name)
 				}
 			}
-			if a.err != nil || !slices.Equal(got, want) {
-				t.Errorf("asked %q, %v", got, a.err)
+			if a.err != nil || a.result.Failure != "" || !slices.Equal(got, tc.asks) {
+				t.Errorf("asked %q, %+v, %v", got, a.result, a.err)
+			}
+			for name, want := range map[string]bool{"changed": tc.changes, "allowed": true} {
+				if _, err := os.Stat(filepath.Join(r.cfg.Project, name)); (err == nil) != want {
+					t.Errorf("%s: ran %v, want %v", name, err == nil, want)
+				}
 			}
 		})
 	}
