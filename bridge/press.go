@@ -56,6 +56,12 @@ func (ph *pressHandler) press(ctx context.Context, p chat.Press) (toast string, 
 			ph.log.Error().Err(err).Stringer("chat", p.Key).Int64("turn", p.Action.Turn).Msg("stop not stored")
 		}
 		return i18n.StopAsked.In(l), nil
+	case p.Action.Do == turncard.DoStop && p.Action.Turn != 0 && !ph.interrupted.turns.isRecovered():
+		if err := ph.turns.Stop(ctx, p.Key, p.Action.Turn); err != nil {
+			return "", err
+		}
+		ph.lanes.HaltTurns(p.Key, p.Action.Turn) // it may have begun again meanwhile
+		return i18n.StopAsked.In(l), nil
 	case p.Action.Do == turncard.DoContinue || p.Action.Do == turncard.DoDrop:
 		toast, err := ph.interrupted.decide(ctx, p, l)
 		ph.approvals.Reconsider(p.Key)

@@ -56,7 +56,7 @@ func (rc *receiver) message(ctx context.Context, m chat.Incoming) error {
 		return err
 	}
 	cmd, name, args := parseCommand(m.Text)
-	if stopWord.MatchString(m.Text) && !hasFiles(m) && rc.inbox.turns.lanes.RunningTurn(m.Key) != 0 {
+	if stopWord.MatchString(m.Text) && !hasFiles(m) && rc.inbox.turns.mayRun(m.Key) {
 		cmd, name, args = parseCommand("/stop")
 	}
 	var p plan
@@ -79,8 +79,8 @@ func (rc *receiver) message(ctx context.Context, m chat.Incoming) error {
 	return rc.commands.obey(ctx, ordered{m: m, args: args}, p)
 }
 
-// stopWord matches a message that only says to stop. It is a command only while a turn is running; at any other time it
-// may be an answer to the agent.
+// stopWord matches a message that only says to stop. It is a command only while a turn is running, or may be run again
+// after a crash; at any other time it may be an answer to the agent.
 var stopWord = regexp.MustCompile(`(?i)^\s*(停止|停下|停|stop|cancel)\s*[。.!！~]*\s*$`)
 
 // hasFiles reports whether a message has attachments of its own. Those of a quoted message do not count.

@@ -1,11 +1,14 @@
 package bridge
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -177,6 +180,100 @@ func TestContinueWaitsForRecovery(t *testing.T) {
 	if err := newBridgeRig(t, &deliverytest.Recorder{}).bridge.Message(ctx, heard("om_3", "continue")); !errors.Is(err,
 		context.Canceled) {
 		t.Errorf("before the bridge runs: %v", err)
+	}
+}
+
+// Somebody stops an answer whose program has died, before the next run has found out about it: by a command, by a bare
+// word, or by the button that the card still has. The turn is begun again at most until it is stopped. Not parallel:
+// another test's bridge could be taken for the one that waits.
+func TestAStopDuringTheRecovery(t *testing.T) {
+	for _, how := range []string{"/stop", "stop", "the button"} {
+		t.Run(how, func(t *testing.T) {
+			out := &deliverytest.Recorder{}
+			l := newBridgeRig(t, out, func(c *claude.Config) { c.Env["MAGPIE_SCRIPTED_FAULTS"] = "1" })
+			l.left("om_1", "fault: silence")
+			l.sql(`CREATE TRIGGER broken BEFORE UPDATE OF state ON turns BEGIN SELECT RAISE(FAIL, 'broken'); END`)
+			l.start()
+			l.until("the recovery", func() bool { return strings.Contains(l.logs.String(), "turn was cut off") })
+			var said sync.WaitGroup
+			defer said.Wait()
+			if how == "the button" {
+				got, err := l.bridge.Press(t.Context(), pressed("ev_1", turncard.DoStop, 1))
+				if got != i18n.StopAsked.EN || err != nil {
+					t.Errorf("told %q, %v", got, err)
+				}
+			} else {
+				said.Go(func() {
+					if err := l.bridge.Message(t.Context(), heard("om_2", how)); err != nil {
+						t.Error(err)
+					}
+				})
+				l.until("the stop to wait", func() bool {
+					stacks := make([]byte, 1<<20)
+					return bytes.Contains(stacks[:runtime.Stack(stacks, true)], []byte("(*turnQueue).awaitRecovery("))
+				})
+			}
+			l.sql(`DROP TRIGGER broken`)
+			l.until("the end", func() bool {
+				return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'cancelled'`) == 1 && l.unsent() == 0
+			})
+			if n := l.count(`SELECT COUNT(*) FROM turns`); n != 1 {
+				t.Errorf("%d turns", n)
+			}
+			if n := l.pool.Stats().Started; n != 0 && how == "the button" {
+				t.Errorf("%d agents were started", n)
+			}
+			if texts, _, _ := out.SoFar(); how != "the button" && !slices.Equal(texts, []string{i18n.Stopped.EN}) {
+				t.Errorf("said %q", texts)
+			}
+		})
+	}
+}
+
+// reached is a context that tells when somebody is about to wait for its end.
+type reached struct {
+	context.Context
+	once func()
+}
+
+func (c reached) Done() <-chan struct{} {
+	c.once()
+	return c.Context.Done()
+}
+
+// A turn of the previous process that has begun again by the end of the recovery is found by who has waited for that.
+func TestATurnThatBeginsRightAfterTheRecoveryIsOpen(t *testing.T) {
+	t.Parallel()
+	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l.left("om_1", "hello")
+	q, waits := l.bridge.queues.turns, make(chan struct{})
+	q.lanes.Enter(room)
+	found := make(chan []int64)
+	go func() {
+		turns, err := q.open(reached{t.Context(), sync.OnceFunc(func() { close(waits) })}, room)
+		if err != nil {
+			t.Error(err)
+		}
+		found <- turns
+	}()
+	<-waits
+	q.lanes.Claimed(room, 1)
+	close(q.recovered)
+	if got := <-found; !slices.Equal(got, []int64{1}) {
+		t.Errorf("open: %v", got)
+	}
+}
+
+// A turn that waited counts as running once it is claimed, so that it can be stopped before it begins.
+func TestATurnRunsOnceItIsClaimed(t *testing.T) {
+	t.Parallel()
+	l := newBridgeRig(t, &deliverytest.Recorder{})
+	l.say("om_1", "hello")
+	q, running := l.bridge.queues.turns, make(chan int64, 1)
+	q.run = func(_ context.Context, c db.Claim) { running <- q.lanes.RunningTurn(c.Turn.Key) }
+	l.start()
+	if got := <-running; got != 1 {
+		t.Errorf("turn %d runs", got)
 	}
 }
 

@@ -80,6 +80,7 @@ func (r *turnRunner) run(ctx context.Context, claim db.Claim) {
 	if claim.Turn.Follows != 0 {
 		answer = r.agents.follow
 		if !r.agents.attempts.followUps.begun(ctx, claim.Turn) {
+			r.lanes.EndTurn(claim.Turn.Key)
 			return
 		}
 	}

@@ -35,12 +35,7 @@ func (q *turnQueue) wake(key chat.Key) {
 // reserve takes the lane of an idle chat and a slot for its turn, so that its question can be claimed in the
 // transaction that stores it and the answer waits for only one commit. It returns false if the question has to queue.
 func (q *turnQueue) reserve(key chat.Key) bool {
-	select {
-	case <-q.recovered:
-	default:
-		return false
-	}
-	if !q.jobs.Reserve() {
+	if !q.isRecovered() || !q.jobs.Reserve() {
 		return false
 	}
 	if !q.lanes.Enter(key) {
@@ -92,6 +87,7 @@ func (q *turnQueue) work(ctx context.Context, key chat.Key) {
 		claim, err := q.store.Claim(ctx, key, start.TurnIDs, start.Resume)
 		switch {
 		case err == nil:
+			q.lanes.Claimed(key, claim.Turn.ID)
 			if q.runNext(ctx, claim) {
 				return
 			}
@@ -107,6 +103,21 @@ func (q *turnQueue) work(ctx context.Context, key chat.Key) {
 			workqueue.Sleep(ctx, workqueue.StoreRetry)
 		}
 	}
+}
+
+// isRecovered reports whether the turns of the previous process are recovered.
+func (q *turnQueue) isRecovered() bool {
+	select {
+	case <-q.recovered:
+		return true
+	default:
+		return false
+	}
+}
+
+// mayRun reports whether a turn is running in the chat, or may be run again because the previous process left it.
+func (q *turnQueue) mayRun(key chat.Key) bool {
+	return !q.isRecovered() || q.lanes.RunningTurn(key) != 0
 }
 
 // awaitRecovery waits until the turns of the previous process are recovered. If that takes too long, it fails, and the
@@ -128,7 +139,11 @@ func (q *turnQueue) open(ctx context.Context, key chat.Key) ([]int64, error) {
 	if err := q.awaitRecovery(ctx); err != nil { // a new question may not have its turn yet
 		return nil, err
 	}
-	return q.store.Turns(ctx, key)
+	turns, err := q.store.Turns(ctx, key)
+	if turn := q.lanes.RunningTurn(key); turn != 0 { // one that waited may have begun meanwhile
+		return []int64{turn}, nil
+	}
+	return turns, err
 }
 
 // busy reports whether the chat has a running or waiting turn.
