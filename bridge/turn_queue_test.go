@@ -134,3 +134,42 @@ func TestALateQuestionIsNotClaimed(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+// What is added when the agent has given its answer, and the turn has not ended yet, is a question of its own: nobody
+// reads it in this turn any more. It is asked once.
+func TestAnAdditionBehindTheResult(t *testing.T) {
+	t.Parallel()
+	out := &deliverytest.Recorder{}
+	l := newBridgeRig(t, out)
+	turns := 0
+	answerWith(l.bridge, func(ctx context.Context, t *turn) turncard.Outcome {
+		end := l.bridge.runner.agents.answer(ctx, t)
+		if turns++; turns == 1 {
+			l.say("om_2", "also: two")
+			if n := l.count(`SELECT COUNT(*) FROM steers WHERE turn_id = 1`); n != 1 {
+				l.Errorf("%d additions to the turn", n)
+			}
+		}
+		return end
+	})
+	l.start()
+	l.say("om_1", "one")
+	l.until("both answers", func() bool {
+		return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 2 && l.unsent() == 0
+	})
+	for query, want := range map[string]int{
+		`SELECT COUNT(*) FROM steers`: 0,
+		`SELECT COUNT(*) FROM messages WHERE turn_id = 1 AND message_id = 'om_1'`:                                1,
+		`SELECT COUNT(*) FROM messages WHERE turn_id = 2 AND message_id = 'om_2'`:                                1,
+		`SELECT COUNT(*) FROM messages WHERE role = 'assistant' AND turn_id = 1 AND content = 'echo: one'`:       1,
+		`SELECT COUNT(*) FROM messages WHERE role = 'assistant' AND turn_id = 2 AND content = 'echo: also: two'`: 1,
+		`SELECT COUNT(*) FROM messages`: 4,
+	} {
+		if got := l.count(query); got != want {
+			t.Errorf("%s: %d, want %d", query, got, want)
+		}
+	}
+	if turns != 2 {
+		t.Errorf("%d turns ran", turns)
+	}
+}
