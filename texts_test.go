@@ -235,7 +235,7 @@ func TestAllTexts(t *testing.T) {
 		}
 	}
 	if got, err := os.ReadFile("docs/texts-all.md"); err != nil || string(got) != want {
-		t.Errorf("docs/texts-all.md is not what the texts are (%v): write it anew with go test . -update", err)
+		t.Errorf("docs/texts-all.md is not what the texts are (%v): update it with go test . -update", err)
 	}
 }
 

@@ -27,8 +27,8 @@ type Groups interface {
 const (
 	askGroups    = 800 * time.Millisecond // the default timeout
 	groupBackoff = 10 * time.Minute       // pause after a failure
-	mostSaid     = 50                     // messages, including those to and from the bot
-	longestSaid  = 24 * time.Hour         // how far back
+	maxFetched   = 50                     // messages, including those to and from the bot
+	maxFetchAge  = 24 * time.Hour         // how far back
 	alive        = 10 * time.Second       // a message younger than this on arrival came by an event
 	mostGroups   = 10_000                 // groups remembered
 )
@@ -52,7 +52,7 @@ type background struct {
 
 func newBackground(cfg Config, store *db.DB, door *access.Authorizer) *background {
 	g := &background{
-		groups: cfg.Groups, db: store, wait: cmp.Or(cfg.Waits.Said, askGroups), most: cfg.Context.AutoChatContext,
+		groups: cfg.Groups, db: store, wait: cmp.Or(cfg.Waits.Background, askGroups), most: cfg.Context.AutoChatContext,
 		authorizer: door, kept: cfg.kept,
 	}
 	g.asked, _ = simplelru.NewLRU[chat.Key, bool](mostGroups, nil) // fails only for sizes below 1
@@ -102,7 +102,7 @@ func (g *background) fetchMissed(ctx context.Context, c db.Claim) (wait func()) 
 		case err == nil:
 			g.known(c.Turn.Key)
 		case ctx.Err() != nil:
-		case errors.Is(err, errWhoSaid):
+		case errors.Is(err, errNoAccessRules):
 			g.markPending(c.Turn.Key, since)
 		default:
 			g.markPending(c.Turn.Key, since)
@@ -150,8 +150,8 @@ func (g *background) since(key chat.Key, addressed time.Time) time.Time {
 	return addressed
 }
 
-// errWhoSaid means that the access of some authors could not be determined.
-var errWhoSaid = errors.New("access rules not available")
+// errNoAccessRules means that the access of some authors could not be determined.
+var errNoAccessRules = errors.New("access rules not available")
 
 // storeMissed fetches and stores the missed messages, and returns the start of the range. An error means that some are
 // missing.
@@ -162,12 +162,12 @@ func (g *background) storeMissed(ctx context.Context, c db.Claim) (since time.Ti
 	if err != nil || overheard >= g.most {
 		return since, err
 	}
-	if oldest := time.Now().Add(-longestSaid); since.Before(oldest) {
+	if oldest := time.Now().Add(-maxFetchAge); since.Before(oldest) {
 		since = oldest
 	}
 	asking, cancel := context.WithTimeout(ctx, g.wait)
 	defer cancel()
-	said, err := g.groups.ListMessages(asking, key, c.Chat.Kind, since, mostSaid)
+	said, err := g.groups.ListMessages(asking, key, c.Chat.Kind, since, maxFetched)
 	if err != nil {
 		return since, err
 	}
@@ -179,7 +179,7 @@ func (g *background) storeMissed(ctx context.Context, c db.Claim) (since time.Ti
 		}
 		switch who, err := g.authorizer.Authorize(asking, key, m.Actor); {
 		case err != nil:
-			unknown = errors.Join(errWhoSaid, err)
+			unknown = errors.Join(errNoAccessRules, err)
 		case who == access.Admitted:
 			m.Text = g.kept(m.Text)
 			list = append(list, m)

@@ -150,7 +150,7 @@ func TestWhatRunsCounts(t *testing.T) {
 }
 
 // What the agent is asked apart from the turns is paid for by who has asked last, and not done above a limit.
-func TestWhatIsAskedApartIsPaidFor(t *testing.T) {
+func TestTasksOutsideChatsAreCharged(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
 	l.start()
@@ -358,7 +358,7 @@ func TestHoursOfTheDay(t *testing.T) {
 }
 
 // What the agent is asked apart from the turns is booked on the chat, and on nobody.
-func TestQuestionsApartAreBooked(t *testing.T) {
+func TestTasksOutsideChatsAreBooked(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
 	if _, err := l.bridge.runner.agents.budget.askAgent(t.Context(), room, "summary",

@@ -90,7 +90,7 @@ func TestEightChatsKeepTheirProcesses(t *testing.T) {
 }
 
 // With as many processes as chats, what is asked apart from them ends no process of theirs.
-func TestQuestionsApartEndNoProcess(t *testing.T) {
+func TestTasksEndNoProcess(t *testing.T) {
 	t.Parallel()
 	const people, rounds = 4, 6
 	c := newBusyRig(t, func(c *claude.Config) {

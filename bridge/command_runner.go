@@ -45,20 +45,20 @@ func (r commandRunner) obey(ctx context.Context, o ordered, p plan) error {
 	} else if err != nil {
 		return err
 	}
-	spoken := string(r.cfg.ordersIn(o.m.Text))
+	detected := string(r.cfg.ordersIn(o.m.Text))
 	if asked := questionIn(o.m.Text); asked != o.m.Text {
 		m := o.m
 		m.Text = asked
-		spoken = cmp.Or(r.languages.detect(ctx, m), spoken)
+		detected = cmp.Or(r.languages.detect(ctx, m), detected)
 	}
-	c.Lang = cmp.Or(spoken, c.Lang)
+	c.Lang = cmp.Or(detected, c.Lang)
 	o.chat, o.lang = c, r.cfg.langOf(c)
 	what, err := p(ctx, o)
 	if err != nil {
 		return err
 	}
 	e := db.Inbound{
-		Incoming: o.m, Class: chat.Command, Lang: spoken,
+		Incoming: o.m, Class: chat.Command, Lang: detected,
 		Reply: what.reply, Card: what.card, ReplyTo: o.answers, Effects: what.effects,
 	}
 	if what.ask != "" {

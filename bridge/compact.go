@@ -75,7 +75,7 @@ func (sm summaries) try(ctx context.Context, key chat.Key, wanted <-chan struct{
 	if err != nil {
 		return sm.failed(ctx, c, err)
 	}
-	list, err := sm.db.History().Settled(ctx, key, c.Epoch, c.After(), mostLoaded)
+	list, err := sm.db.History().Answered(ctx, key, c.Epoch, c.After(), mostLoaded)
 	if err != nil {
 		return sm.failed(ctx, c, err)
 	}

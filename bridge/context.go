@@ -42,7 +42,7 @@ func (cs reportCommands) showContext(ctx context.Context, o ordered) (order, err
 	for _, part := range []struct {
 		title i18n.Phrase
 		msgs  []chat.Message
-	}{{i18n.ContextBackground, p.Background}, {i18n.ContextRecalled, p.Recalled}, {i18n.ContextRecent, p.History}} {
+	}{{i18n.ContextBackground, p.Background}, {i18n.ContextRecalled, p.Retrieved}, {i18n.ContextRecent, p.History}} {
 		if len(part.msgs) == 0 {
 			continue
 		}

@@ -43,9 +43,9 @@ func (ls languages) OfChat(ctx context.Context, key chat.Key) i18n.Lang {
 }
 
 // LanguageFor is the language to use in a chat after a message in another one; empty = no change.
-func (ls languages) LanguageFor(ctx context.Context, key chat.Key, spoken string) i18n.Lang {
+func (ls languages) LanguageFor(ctx context.Context, key chat.Key, detected string) i18n.Lang {
 	c := ls.load(ctx, key)
-	c.Lang = cmp.Or(spoken, c.Lang)
+	c.Lang = cmp.Or(detected, c.Lang)
 	return ls.cfg.langOf(c)
 }
 

@@ -24,7 +24,7 @@ type maintenance struct {
 // beforeTurn prepares the chat of a claimed turn, and prevents new summaries until afterTurn. It calls tell if the turn
 // has to wait for a running summary.
 func (mt maintenance) beforeTurn(ctx context.Context, c db.Claim, tell func()) {
-	mt.beginAnew(ctx, c)
+	mt.restartContext(ctx, c)
 	mt.scheduler.beforeTurn(ctx, c.Turn.Key, mt.due(c.Chat), tell)
 }
 
@@ -78,7 +78,7 @@ func (mt maintenance) long(ctx context.Context, c db.Chat) bool {
 	if c.Session.Tokens > 0 || !mt.scheduler.mayRetry(c.Key, time.Now()) {
 		return false
 	}
-	list, err := mt.db.History().Settled(ctx, c.Key, c.Epoch, c.After(), mostLoaded)
+	list, err := mt.db.History().Answered(ctx, c.Key, c.Epoch, c.After(), mostLoaded)
 	if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("length of the chat not available")
 		return false

@@ -122,7 +122,7 @@ func TestNotesBecomeMemories(t *testing.T) {
 	}
 }
 
-func TestWhatIsKnownIsNotNotedAgain(t *testing.T) {
+func TestWhatIsKnownIsNotRememberedAgain(t *testing.T) {
 	t.Parallel()
 	w := newMemoryRig(t, t.TempDir())
 	group, other := place{room, chat.Group, "ou_1"}, place{chat.FeishuChat("oc_2"), chat.Group, "ou_1"}

@@ -123,7 +123,7 @@ func (b Built) outline(l i18n.Lang) string {
 		n    int
 		what i18n.Phrase
 	}{
-		{len(p.Recalled), i18n.OutlineRecalled}, {len(p.Memories), i18n.OutlineMemories},
+		{len(p.Retrieved), i18n.OutlineRecalled}, {len(p.Memories), i18n.OutlineMemories},
 		{len(p.Background), i18n.OutlineBackground},
 	} {
 		if part.n > 0 {

@@ -203,7 +203,7 @@ func (l *bridgeRig) ordered(rec *deliverytest.Recorder, id, text string) string 
 }
 
 // A chat changes its project right before its turn begins: what the agent's tools go by is where the agent works.
-func TestTheDeskKnowsWhereTheAgentWorks(t *testing.T) {
+func TestTheToolHandlersKnowWhereTheAgentWorks(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
 	other := t.TempDir()

@@ -260,10 +260,10 @@ func (r cutOffTurns) followUpResult(ctx context.Context, t db.Turn, cut turncard
 // unread returns the agent's text of a follow-up that no turn has read.
 func (r cutOffTurns) unread(ctx context.Context, c db.Chat, t db.Turn) claude.Outcome {
 	transcripts := r.pool.Config().Transcripts(t.Key.String())
-	heard, err := r.db.Turns().FollowUps().PromptIDs(ctx, t.Session)
+	consumed, err := r.db.Turns().FollowUps().PromptIDs(ctx, t.Session)
 	var did claude.Outcome
 	if err == nil {
-		did, err = transcripts.ReadUnasked(r.workedIn(c, transcripts, t.Session), t.Session, heard...)
+		did, err = transcripts.ReadUnasked(r.workedIn(c, transcripts, t.Session), t.Session, consumed...)
 	}
 	if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("transcript not read")

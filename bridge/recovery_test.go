@@ -85,7 +85,7 @@ func TestTheMessagesOfAnAnswerStayWhereTheyAre(t *testing.T) {
 }
 
 // While the database fails, the use of a tool cannot be noted. It is made up for.
-func TestTheUseOfAToolIsNotedInTheEnd(t *testing.T) {
+func TestTheUseOfAToolIsRecordedAtTheEnd(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
 	l.left("om_1", "hello")

@@ -182,7 +182,7 @@ func TestWhatStatusSaysOfTheLastTurn(t *testing.T) {
 	}
 }
 
-func TestToldFollowsThePrompt(t *testing.T) {
+func TestTheContextReportFollowsThePrompt(t *testing.T) {
 	t.Parallel()
 	resumed := contextmgr.Prompt{UseResume: true, Stats: contextmgr.Stats{Messages: 3}}
 	for name, tc := range map[string]struct {

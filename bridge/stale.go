@@ -23,9 +23,9 @@ func stale(c db.Claim, after time.Duration) bool {
 		c.Turn.Epoch == c.Chat.Epoch && len(c.Asked) > 0
 }
 
-// beginAnew makes the context of a stale chat begin with the claimed turn. The key points of the last messages are
+// restartContext makes the context of a stale chat begin with the claimed turn. The key points of the last messages are
 // a memory by then (see watchStale), or become one while the turn is being answered.
-func (mt maintenance) beginAnew(ctx context.Context, c db.Claim) {
+func (mt maintenance) restartContext(ctx context.Context, c db.Claim) {
 	if !stale(c, mt.cfg.Context.StaleAfter.Duration) {
 		return
 	}

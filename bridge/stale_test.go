@@ -11,7 +11,7 @@ import (
 )
 
 // A stale group starts over like any chat, but nobody has agreed that something of it is noted.
-func TestNothingOfAStaleGroupIsNoted(t *testing.T) {
+func TestNothingOfAStaleGroupIsRemembered(t *testing.T) {
 	t.Parallel()
 	for kind, noted := range map[chat.Kind]bool{chat.Private: true, chat.Group: false} {
 		t.Run(string(kind), func(t *testing.T) {

@@ -114,7 +114,7 @@ func TestAttackPrefixPlaces(t *testing.T) {
 				Memories:   []Memory{{Title: tc.text, Text: tc.text, Date: newYear}},
 				Summary:    Summary{Text: tc.text, Until: newYear},
 				Background: []chat.Message{heard},
-				Recalled:   []chat.Message{said, answer, heard},
+				Retrieved:  []chat.Message{said, answer, heard},
 				History:    []chat.Message{said, answer},
 			}
 			prompt := Prefix(c, chat.Group, "现在呢？")

@@ -150,7 +150,7 @@ func TestTheBackgroundIsBounded(t *testing.T) {
 }
 
 // What comes as background does not come once more because the question is about it.
-func TestTheBackgroundIsNotRecalled(t *testing.T) {
+func TestTheBackgroundIsNotRetrieved(t *testing.T) {
 	d, key := group(t, 19)
 	for i, text := range []string{"项目代号是蓝鲸", "大家好"} {
 		e := db.Inbound{Class: chat.Overheard, Incoming: chat.Incoming{
@@ -173,8 +173,8 @@ func TestTheBackgroundIsNotRecalled(t *testing.T) {
 }
 
 // What is recalled shows whether it was said to the bot.
-func TestWhatWasOverheardIsRecalledAsSuch(t *testing.T) {
-	c := Context{Recalled: []chat.Message{
+func TestTheBackgroundIsMarkedWhenItIsRetrieved(t *testing.T) {
+	c := Context{Retrieved: []chat.Message{
 		{Role: chat.User, Class: chat.Talk, Actor: chat.Actor{Name: "小明"}, Text: "代号是蓝鲸"},
 		{Role: chat.User, Class: chat.Overheard, Actor: chat.Actor{Name: "小红"}, Text: "蓝鲸下周发布"},
 		{Role: chat.Assistant, Class: chat.Talk, Text: "记住了"},

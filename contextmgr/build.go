@@ -20,7 +20,7 @@ type Stats struct {
 	UserMessages int           `json:"user_messages"`
 	Chars        int           `json:"chars"`  // of their texts, in runes
 	Tokens       int           `json:"tokens"` // of the whole prompt, estimated
-	Recalled     int           `json:"recalled"`
+	Retrieved    int           `json:"recalled"`
 	Memories     int           `json:"memories"`
 	Background   int           `json:"background"`
 	BuildTime    time.Duration `json:"build_ns"`
@@ -29,7 +29,7 @@ type Stats struct {
 // MarshalZerologObject adds the statistics to a log line.
 func (s Stats) MarshalZerologObject(e *zerolog.Event) {
 	e.Int("messages", s.Messages).Int("user_messages", s.UserMessages).Int("chars", s.Chars).
-		Int("tokens", s.Tokens).Int("recalled", s.Recalled).Int("background", s.Background).Int("memories",
+		Int("tokens", s.Tokens).Int("recalled", s.Retrieved).Int("background", s.Background).Int("memories",
 		s.Memories).Float64("build_ms", float64(s.BuildTime.Microseconds())/1000)
 }
 
@@ -147,13 +147,13 @@ func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 		newest = minimalPart(taken, m.cfg.Limits())
 	}
 	var failed error
-	c.Recalled, failed = m.recallMissing(ctx, r, past, slices.Concat(newest, c.Background))
-	// A recalled excerpt is redundant if the recent part holds the whole message.
-	c.Recalled = slices.DeleteFunc(c.Recalled, func(m chat.Message) bool {
+	c.Retrieved, failed = m.retrieveMissing(ctx, r, past, slices.Concat(newest, c.Background))
+	// A retrieved excerpt is redundant if the recent part holds the whole message.
+	c.Retrieved = slices.DeleteFunc(c.Retrieved, func(m chat.Message) bool {
 		i := slices.IndexFunc(taken, func(t chat.Message) bool { return t.Seq == m.Seq })
 		return i >= 0 && taken[i].Text != m.Text
 	})
-	known := seqSet(c.Recalled)
+	known := seqSet(c.Retrieved)
 	taken = slices.DeleteFunc(taken, func(m chat.Message) bool { return known[m.Seq] })
 	c.History = c.fit(taken, r.Kind, limits)
 	return c, errors.Join(err, failed)
@@ -166,18 +166,18 @@ func (c Context) fit(msgs []chat.Message, kind chat.Kind, l Limits) []chat.Messa
 	return truncate(msgs, l)
 }
 
-// retrieveForLive recalls messages for a session that already holds the newest part of the History.
+// retrieveForLive finds messages for a session that already holds the newest part of the History.
 func (m *Manager) retrieveForLive(ctx context.Context, r Request, past *pendingSearch, c *Context) error {
 	newest, err := selectRecent(m.db.History().For(ctx, r.Key, r.Epoch, r.After, r.Turn), m.cfg.Limits())
 	if err != nil {
 		return err
 	}
-	c.Recalled, err = m.recallMissing(ctx, r, past, slices.Concat(newest, c.History, c.Background))
+	c.Retrieved, err = m.retrieveMissing(ctx, r, past, slices.Concat(newest, c.History, c.Background))
 	return err
 }
 
-// recallMissing recalls messages that are neither in newest nor, as far as is known, in the session.
-func (m *Manager) recallMissing(ctx context.Context, r Request, past *pendingSearch,
+// retrieveMissing finds messages that are neither in newest nor, as far as is known, in the session.
+func (m *Manager) retrieveMissing(ctx context.Context, r Request, past *pendingSearch,
 	newest []chat.Message) ([]chat.Message, error) {
 	known := seqSet(newest)
 	var began int64
@@ -188,9 +188,9 @@ func (m *Manager) recallMissing(ctx context.Context, r Request, past *pendingSea
 			return nil, err
 		}
 	}
-	return past.recall(func(x chat.Message) bool {
+	return past.retrieve(func(x chat.Message) bool {
 		return known[x.Seq] || began > 0 && x.Turn >= began && x.Turn <= r.Seen
-	}, m.cfg.recallBudget())
+	}, m.cfg.retrievalBudget())
 }
 
 // minimalPart is the newest part of a conversation that satisfies the minimums.
@@ -254,7 +254,7 @@ func compose(r Request, c Context) Prompt {
 		UseResume: r.ResumeID != "", ResumeID: r.ResumeID, Kind: r.Kind, Context: c,
 		Current: questionOf(r).Text(r.Kind),
 	}
-	p.Stats.Messages, p.Stats.Recalled, p.Stats.Background, p.Stats.Memories = len(c.History), len(c.Recalled),
+	p.Stats.Messages, p.Stats.Retrieved, p.Stats.Background, p.Stats.Memories = len(c.History), len(c.Retrieved),
 		len(c.Background), len(c.Memories)
 	for _, m := range c.History {
 		p.Stats.Chars += utf8.RuneCountInString(m.Text)

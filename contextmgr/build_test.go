@@ -145,7 +145,7 @@ func BenchmarkBuild(b *testing.B) {
 		b.Run(fmt.Sprintf("messages=%d", n), func(b *testing.B) {
 			d, key := store(b, n)
 			cfg := contextmgr.Defaults()
-			cfg.RecallChars = 0 // what recall costs, BenchmarkRecall tells
+			cfg.RecallChars = 0 // what recall costs, BenchmarkRetrieval tells
 			m := contextmgr.New(d, cfg, zerolog.Nop())
 			r := contextmgr.Request{
 				Key: key, Kind: chat.Private, Turn: 1 << 40, Asked: []chat.Message{{Text: "now"}}, ResumeID: "s",

@@ -150,8 +150,8 @@ func (c Config) zone() *time.Location {
 	return zone
 }
 
-// recallBudget bounds the recalled runes, so that most of the prefix is left for the recent part.
-func (c Config) recallBudget() int { return min(c.RecallChars, c.MaxTokens/3) }
+// retrievalBudget bounds the runes of retrieved messages, so that most of the prefix is left for the recent part.
+func (c Config) retrievalBudget() int { return min(c.RecallChars, c.MaxTokens/3) }
 
 // Resumes reports whether a chat's session is resumed.
 func (c Config) Resumes() bool { return c.Mode != Database && c.SessionMode == Stable }

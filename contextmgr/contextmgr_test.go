@@ -311,7 +311,7 @@ func FuzzPrefixParsesBack(f *testing.F) {
 	})
 }
 
-func TestFitCutsOneHugeMessageInTheMiddle(t *testing.T) {
+func TestTruncateCutsOneHugeMessageInTheMiddle(t *testing.T) {
 	l := Defaults().Limits()
 	huge := "开头" + strings.Repeat("字", 40_000) + "结尾"
 	got := truncate([]chat.Message{user("q"), assistant(huge), user("最后")}, l)
@@ -327,7 +327,7 @@ func TestFitCutsOneHugeMessageInTheMiddle(t *testing.T) {
 	}
 }
 
-func TestFitKeepsTheBudgetAndTheNewest(t *testing.T) {
+func TestTruncateKeepsTheBudgetAndTheNewest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := Limits{MaxTokens: rapid.IntRange(minTokens, 5000).Draw(t, "budget")}
 		msgs := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) chat.Message {

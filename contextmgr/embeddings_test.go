@@ -114,7 +114,7 @@ func (s *embeddingsRig) recalled(key chat.Key, text string, change ...func(*Requ
 	for _, f := range change {
 		f(&r)
 	}
-	list, err := s.m.startSearch(s.Context(), r).recall(nothing, 5000)
+	list, err := s.m.startSearch(s.Context(), r).retrieve(nothing, 5000)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func (s *embeddingsRig) vectors(key chat.Key, model string) (n int) {
 	return n
 }
 
-func TestOtherWordsForTheSameAreRecalled(t *testing.T) {
+func TestOtherWordsForTheSameAreRetrieved(t *testing.T) {
 	s := newEmbeddingsRig(t)
 	s.said(here, append([]string{paraphrased}, small(40)...)...)
 	if got := s.recalled(here, howLarge); got != "" {
@@ -156,7 +156,7 @@ func TestOtherWordsForTheSameAreRecalled(t *testing.T) {
 }
 
 // Words find what they always found, and the meaning adds to it.
-func TestWordsAndMeaningsAddUp(t *testing.T) {
+func TestWordsAndEmbeddingsAddUp(t *testing.T) {
 	s := newEmbeddingsRig(t)
 	s.said(here, slices.Concat([]string{paraphrased}, small(40), []string{"舰队 已经出发"})...)
 	s.learn()
@@ -277,7 +277,7 @@ func TestTheEndpointIsToldNothingPrivate(t *testing.T) {
 }
 
 // By default there is no request, ever, and no vector.
-func TestMeaningsAreOffByDefault(t *testing.T) {
+func TestEmbeddingsAreOffByDefault(t *testing.T) {
 	s := newEmbeddingsRig(t)
 	s.m = New(s.d, Defaults(), zerolog.Nop())
 	s.said(here, append([]string{paraphrased}, small(5)...)...)

@@ -177,14 +177,14 @@ func contextOf(entries []Parsed) (c Context) {
 		case Summed:
 			c.Summary = Summary{Text: p.Text, Until: date}
 		case Overheard:
-			if len(c.Recalled) > 0 { // it is recalled, too
+			if len(c.Retrieved) > 0 { // it is recalled, too
 				m.Class = chat.Overheard
-				c.Recalled = append(c.Recalled, m)
+				c.Retrieved = append(c.Retrieved, m)
 				continue
 			}
 			c.Background = append(c.Background, m)
-		case Recalled:
-			c.Recalled = append(c.Recalled, m)
+		case Retrieved:
+			c.Retrieved = append(c.Retrieved, m)
 		case Recent:
 			c.History = append(c.History, m)
 		}
@@ -209,7 +209,7 @@ func TestEveryPartParsesBack(t *testing.T) {
 			}), 0, 3).Draw(t, part)
 		}
 		c := Context{
-			Background: messages("background", chat.User), Recalled: messages("recalled", chat.User, chat.Assistant),
+			Background: messages("background", chat.User), Retrieved: messages("recalled", chat.User, chat.Assistant),
 			History: messages("history", chat.User, chat.Assistant), Zone: time.FixedZone("", 8*3600),
 			Summary: Summary{Text: nasty.Draw(t, "summary"), Until: day()},
 		}

@@ -12,9 +12,9 @@ import (
 
 // Weights of the ranking.
 const (
-	titleWeight = 2.0 // of a term in the title or the keywords, relative to one in the text
-	memoryFit   = 0.7 // of the overlap with the question, against novelty compared to those selected
-	youthWeight = 0.1 // newer memories win when nothing else decides
+	titleWeight     = 2.0 // of a term in the title or the keywords, relative to one in the text
+	memoryRelevance = 0.7 // of the overlap with the question, against novelty compared to those selected
+	youthWeight     = 0.1 // newer memories win when nothing else decides
 )
 
 // maxCompared limits how many memories are compared with each other, which is quadratic; those that rank lower are
@@ -41,12 +41,12 @@ func rankMemories(list []db.Memory, question string, matching bool) []db.Memory 
 	slices.SortStableFunc(rest, func(a, b rankedMemory) int { return cmp.Compare(b.rank, a.rank) })
 	// Comparing all with all would be quadratic, so only the best are checked for repetition.
 	first := rest[:min(maxCompared, len(rest))]
-	fit := make([]float64, len(first))
+	relevance := make([]float64, len(first))
 	for i, w := range first {
-		fit[i] = w.rank
+		relevance[i] = w.rank
 	}
 	sorted := make([]db.Memory, 0, len(rest))
-	selectDiverse(memoryFit, fit, func(i, j int) float64 {
+	selectDiverse(memoryRelevance, relevance, func(i, j int) float64 {
 		return memorySimilarity(first[i], first[j])
 	}, func(i int) bool {
 		sorted = append(sorted, first[i].memory)

@@ -52,7 +52,7 @@ func TestAQuestionAboutAntiquityIsNoError(t *testing.T) {
 }
 
 // Without a session the prefix is all that the agent knows: what is recalled must not take the place of more.
-func TestRecallDoesNotShortenTheRecentPart(t *testing.T) {
+func TestRetrievalDoesNotShortenTheRecentPart(t *testing.T) {
 	var steps []string
 	for i := range 60 {
 		steps = append(steps, fmt.Sprintf("Step %d: migrate postgres table number %d, %s", i, i,

@@ -32,7 +32,7 @@ type Context struct {
 	Memories   []Memory
 	Summary    Summary
 	Background []chat.Message // group messages that were not addressed to the bot; oldest first
-	Recalled   []chat.Message // related messages from the whole History; oldest first
+	Retrieved  []chat.Message // related messages from the whole History; oldest first
 	History    []chat.Message // the recent part, oldest first
 	Zone       *time.Location // time zone of dates; nil = UTC
 }
@@ -54,12 +54,12 @@ type Summary struct {
 // Part is the part of the context that an entry of the prefix belongs to.
 type Part int
 
-// The parts, in the order of the prefix. Overheard entries can also be among the recalled ones.
+// The parts, in the order of the prefix. Overheard entries can also be among the retrieved ones.
 const (
 	Remembered Part = iota
 	Summed
 	Overheard
-	Recalled
+	Retrieved
 	Recent
 )
 
@@ -86,7 +86,7 @@ func (c Context) entries(kind chat.Kind) []Parsed {
 		list = append(list, Parsed{Part: Summed, Date: c.date(c.Summary.Until), Text: valid(c.Summary.Text)})
 	}
 	list = append(list, c.messageEntries(Overheard, c.Background, kind)...)
-	list = append(list, c.messageEntries(Recalled, c.Recalled, kind)...)
+	list = append(list, c.messageEntries(Retrieved, c.Retrieved, kind)...)
 	return append(list, c.messageEntries(Recent, c.History, kind)...)
 }
 
@@ -101,7 +101,7 @@ func (c Context) messageEntries(part Part, msgs []chat.Message, kind chat.Kind) 
 		if part != Recent {
 			e.Date = c.date(m.Time)
 		}
-		if part == Recalled && m.Class == chat.Overheard && m.Role == chat.User {
+		if part == Retrieved && m.Class == chat.Overheard && m.Role == chat.User {
 			e.Part = Overheard
 		}
 		list = append(list, e)
@@ -228,9 +228,9 @@ func ParsePrefix(prompt string) (msgs []Parsed, current string, ok bool) {
 }
 
 // follows reports whether an entry of part next may come after one of part before. Overheard messages may be among the
-// recalled ones.
+// retrieved ones.
 func follows(before, next Part) bool {
-	return before < next || before == next && next != Summed || before == Recalled && next == Overheard
+	return before < next || before == next && next != Summed || before == Retrieved && next == Overheard
 }
 
 // parseMessage reads message n at the start of s, up to the next message or the question.
@@ -277,7 +277,7 @@ func parseHeading(s string, n int) (m Parsed, rest string, ok bool) {
 	case userWord, assistantWord:
 		m.Part = Recent
 		if m.Date != "" {
-			m.Part = Recalled
+			m.Part = Retrieved
 		}
 		m.Role = chat.User
 		if line == assistantWord {

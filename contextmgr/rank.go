@@ -31,14 +31,14 @@ const (
 // Other weights.
 const (
 	// of its weight, for a word that the chat does not contain, in the total that a good match is measured by
-	unknownWord = 0.15
-	relatedWord = 0.7  // of the weight, for a word related to one of the question
-	character   = 0.35 // for one character of a Chinese word: a word of two characters gives three terms
-	ownName     = 0.3  // of its weight, for the name of a participant: others use it when they address that person
-	bySpeaker   = 1.6  // for messages of a person named in the question
-	onDay       = 1.8  // for messages of a day named in the question
-	leastFit    = 0.15 // fraction of the question's weight that the best message needs; below that nothing matches
-	leastScore  = 0.05 // fraction of the best message's score
+	unknownWord  = 0.15
+	relatedWord  = 0.7  // of the weight, for a word related to one of the question
+	character    = 0.35 // for one character of a Chinese word: a word of two characters gives three terms
+	ownName      = 0.3  // of its weight, for the name of a participant: others use it when they address that person
+	bySpeaker    = 1.6  // for messages of a person named in the question
+	onDay        = 1.8  // for messages of a day named in the question
+	minRelevance = 0.15 // fraction of the question's weight that the best message needs; below that nothing matches
+	leastScore   = 0.05 // fraction of the best message's score
 )
 
 // indexEntry is the search index's data about one message.
@@ -456,7 +456,7 @@ func (f *queryIndex) rank(msgs []chat.Message, near map[int64]float64) []hit {
 		hits[i] = h
 		top = max(top, h.score)
 	}
-	if top < leastFit*f.total && len(f.spans) == 0 { // no message matches well enough
+	if top < minRelevance*f.total && len(f.spans) == 0 { // no message matches well enough
 		for i := range hits {
 			hits[i].score = 0
 		}

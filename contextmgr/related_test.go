@@ -44,7 +44,7 @@ func recalledTexts(t *testing.T, c evalChat, question string, chars int) (texts 
 }
 
 // A question finds what was said in other words.
-func TestAParaphraseIsRecalled(t *testing.T) {
+func TestAParaphraseIsRetrieved(t *testing.T) {
 	t.Parallel()
 	for question, said := range map[string]string{
 		"Which physician treated her headaches?": "Dr Weber finally found out why the migraine keeps coming back",
@@ -73,7 +73,7 @@ func TestTheSameWordWinsOverARelatedOne(t *testing.T) {
 }
 
 // Both messages that an answer needs are recalled, though they were said at different times and in other words.
-func TestBothHalvesOfAQuestionAreRecalled(t *testing.T) {
+func TestBothHalvesOfAQuestionAreRetrieved(t *testing.T) {
 	t.Parallel()
 	for question, said := range map[string][]string{
 		"What did the plumber want for fixing the boiler at first, and how much did we pay him in the end?": {
@@ -92,7 +92,7 @@ func TestBothHalvesOfAQuestionAreRecalled(t *testing.T) {
 }
 
 // If a question asks for a number, what has one comes before what has none. Questions come after answers.
-func TestAnAnswerIsRecalledBeforeWhatIsNone(t *testing.T) {
+func TestAnAnswerIsRetrievedBeforeWhatIsNone(t *testing.T) {
 	t.Parallel()
 	for question, said := range map[string][2]string{
 		"How many tiles do we need?":   {"we need 64 tiles", "we need tiles, again"},
@@ -108,7 +108,7 @@ func TestAnAnswerIsRecalledBeforeWhatIsNone(t *testing.T) {
 }
 
 // What a question asks for may be told in a message that has none of its words, but those of the best match.
-func TestASecondStepIsRecalled(t *testing.T) {
+func TestASecondStepIsRetrieved(t *testing.T) {
 	t.Parallel()
 	for question, said := range map[string][2]string{
 		"Who repaired our boiler, and what became of that man?": {

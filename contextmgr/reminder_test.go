@@ -49,12 +49,12 @@ func utcDefaults() Config {
 	return c
 }
 
-func TestWhatTheQuestionIsAboutIsRecalledWithItsDate(t *testing.T) {
+func TestWhatTheQuestionIsAboutIsRetrievedWithItsDate(t *testing.T) {
 	d, key := remembered(t, chat.Private, 400, "服务器的管理密码放在哪里？", "在保险柜里，钥匙在罗成那儿。")
 	m := New(d, utcDefaults(), zerolog.Nop())
 	p := m.Build(t.Context(), about(key, "保险柜的钥匙在谁那里"))
-	if len(p.Recalled) < 2 || p.Stats.Recalled != len(p.Recalled) {
-		t.Fatalf("recalled %v", p.Recalled)
+	if len(p.Retrieved) < 2 || p.Stats.Retrieved != len(p.Retrieved) {
+		t.Fatalf("recalled %v", p.Retrieved)
 	}
 	text := p.Text()
 	want := "## [1] 用户 (2026-05-04):\n服务器的管理密码放在哪里？\n\n## [2] 助手 (2026-05-04):\n在保险柜里，钥匙在罗成那儿。\n\n## [3] "
@@ -65,8 +65,8 @@ func TestWhatTheQuestionIsAboutIsRecalledWithItsDate(t *testing.T) {
 		t.Error("the same question gets another prompt")
 	}
 	for _, smallTalk := range []string{"", "你好", "谢谢！", "ok", "！！！", "的了吗", "quantum entanglement"} {
-		if p := m.Build(t.Context(), about(key, smallTalk)); len(p.Recalled) != 0 {
-			t.Errorf("%q recalls %v", smallTalk, p.Recalled)
+		if p := m.Build(t.Context(), about(key, smallTalk)); len(p.Retrieved) != 0 {
+			t.Errorf("%q recalls %v", smallTalk, p.Retrieved)
 		}
 	}
 }
@@ -79,17 +79,17 @@ func TestNothingComesTwice(t *testing.T) {
 		r := about(key, "闲聊第 7 句说了什么？钥匙在谁那儿？天气如何？")
 		r.ResumeID = session
 		p := m.Build(t.Context(), r)
-		if len(p.Recalled) < 2 || len(p.History) < 10 {
-			t.Fatalf("%d recalled, %d recent", len(p.Recalled), len(p.History))
+		if len(p.Retrieved) < 2 || len(p.History) < 10 {
+			t.Fatalf("%d recalled, %d recent", len(p.Retrieved), len(p.History))
 		}
 		seen := map[int64]bool{}
-		for _, x := range slices.Concat(p.Recalled, p.History) {
+		for _, x := range slices.Concat(p.Retrieved, p.History) {
 			if seen[x.Seq] {
 				t.Errorf("session %q: message %d comes twice", session, x.Seq)
 			}
 			seen[x.Seq] = true
 		}
-		for _, part := range [][]chat.Message{p.Recalled, p.History} {
+		for _, part := range [][]chat.Message{p.Retrieved, p.History} {
 			if !slices.IsSortedFunc(part, func(a, b chat.Message) int { return int(a.Seq - b.Seq) }) {
 				t.Error("not in order")
 			}
@@ -107,24 +107,24 @@ func TestALivingProcessIsRemindedOnce(t *testing.T) {
 	r := about(key, "钥匙在谁那儿？")
 	r.Live, r.Seen = true, 1<<39
 	p := m.Build(t.Context(), r)
-	if len(p.Recalled) == 0 || len(p.History) != 0 {
-		t.Fatalf("%d recalled, %d recent", len(p.Recalled), len(p.History))
+	if len(p.Retrieved) == 0 || len(p.History) != 0 {
+		t.Fatalf("%d recalled, %d recent", len(p.Retrieved), len(p.History))
 	}
-	if again := m.Build(t.Context(), r); len(again.Recalled) != len(p.Recalled) {
+	if again := m.Build(t.Context(), r); len(again.Retrieved) != len(p.Retrieved) {
 		t.Error("what was only looked at counts as told")
 	}
 	m.Sent(key, p, true)
-	if again := m.Build(t.Context(), r); len(again.Recalled) != 0 {
-		t.Errorf("reminded again of %v", again.Recalled)
+	if again := m.Build(t.Context(), r); len(again.Retrieved) != 0 {
+		t.Errorf("reminded again of %v", again.Retrieved)
 	}
 	m.Sent(key, Prompt{}, false) // another process, which knows nothing
-	if again := m.Build(t.Context(), r); len(again.Recalled) != len(p.Recalled) {
-		t.Errorf("a new process is reminded of %d messages", len(again.Recalled))
+	if again := m.Build(t.Context(), r); len(again.Retrieved) != len(p.Retrieved) {
+		t.Errorf("a new process is reminded of %d messages", len(again.Retrieved))
 	}
 	m.Sent(key, p, true)
 	m.Sent(key, Prompt{UseResume: true}, false) // another process that goes on with the session
-	if again := m.Build(t.Context(), r); len(again.Recalled) != 0 {
-		t.Errorf("a session is reminded again of %v", again.Recalled)
+	if again := m.Build(t.Context(), r); len(again.Retrieved) != 0 {
+		t.Errorf("a session is reminded again of %v", again.Retrieved)
 	}
 }
 
@@ -163,7 +163,7 @@ func TestASessionIsNotRemindedOfItsOwnTurns(t *testing.T) {
 		r.Verified, r.Seen = true, last
 		p := New(d, cfg, zerolog.Nop()).Build(t.Context(), r)
 		var recalled strings.Builder
-		for _, m := range p.Recalled {
+		for _, m := range p.Retrieved {
 			recalled.WriteString(m.Text)
 		}
 		if got := recalled.String(); !strings.Contains(got, "何佳") || !strings.Contains(got, "沈一凡") ||
@@ -173,7 +173,7 @@ func TestASessionIsNotRemindedOfItsOwnTurns(t *testing.T) {
 	}
 }
 
-func TestRecallKeepsItsBudget(t *testing.T) {
+func TestRetrievalKeepsItsBudget(t *testing.T) {
 	long := strings.Repeat("这一段讲的是别的事情。", 400) + "备用钥匙在罗成那儿。" + strings.Repeat("后面也是别的事情。", 400)
 	d, key := remembered(t, chat.Private, 300, long, "备用钥匙有两把。")
 	for _, budget := range []int{0, 1, 6, 50, 300, 1000, 5000} {
@@ -181,7 +181,7 @@ func TestRecallKeepsItsBudget(t *testing.T) {
 		cfg.RecallChars = budget
 		p := New(d, cfg, zerolog.Nop()).Build(t.Context(), about(key, "备用钥匙在谁那儿"))
 		chars := 0
-		for _, m := range p.Recalled {
+		for _, m := range p.Retrieved {
 			chars += utf8.RuneCountInString(m.Text)
 		}
 		if chars > budget {
@@ -198,7 +198,7 @@ func TestRecallKeepsItsBudget(t *testing.T) {
 }
 
 // The question does not find itself, nor what waits to be asked.
-func TestTheQuestionIsNotRecalled(t *testing.T) {
+func TestTheQuestionIsNotRetrieved(t *testing.T) {
 	d := keep(t)
 	key := chat.FeishuChat("oc_1")
 	var turns []int64
@@ -219,7 +219,7 @@ func TestTheQuestionIsNotRecalled(t *testing.T) {
 	m := New(d, utcDefaults(), zerolog.Nop())
 	for i, turn := range turns {
 		asked := []chat.Message{{Text: "钥匙在哪里", Time: time.Now().Add(time.Hour)}}
-		list, err := m.startSearch(t.Context(), Request{Key: key, Turn: turn, Asked: asked}).recall(nothing, 5000)
+		list, err := m.startSearch(t.Context(), Request{Key: key, Turn: turn, Asked: asked}).retrieve(nothing, 5000)
 		if err != nil || len(list) != i {
 			t.Errorf("turn %d recalls %d messages, want %d (%v)", turn, len(list), i, err)
 		}
@@ -231,7 +231,7 @@ func TestSomebodyWhoIsNamedAndADayThatIsNamed(t *testing.T) {
 	m := New(d, utcDefaults(), zerolog.Nop())
 	r := about(key, "5月4日说了什么？")
 	r.Kind = chat.Group
-	list, err := m.startSearch(t.Context(), r).recall(nothing, 200)
+	list, err := m.startSearch(t.Context(), r).retrieve(nothing, 200)
 	if err != nil || len(list) == 0 {
 		t.Fatalf("%v, %v", list, err)
 	}

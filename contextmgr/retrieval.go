@@ -134,12 +134,12 @@ type pendingSearch struct {
 	err  error
 }
 
-// startSearch starts a search related to the questions, if anything may be recalled.
+// startSearch starts a search related to the questions, if anything may be retrieved.
 func (m *Manager) startSearch(ctx context.Context, r Request) *pendingSearch {
 	l := &pendingSearch{done: make(chan struct{})}
 	go func() {
 		defer close(l.done)
-		if q := parseQuery(questionText(r.Asked), r.now(m.cfg.zone())); m.cfg.recallBudget() > 0 && len(q.terms)+
+		if q := parseQuery(questionText(r.Asked), r.now(m.cfg.zone())); m.cfg.retrievalBudget() > 0 && len(q.terms)+
 			len(q.spans) > 0 {
 			l.queryIndex, l.hits, l.err = m.search(ctx, r, q)
 		}
@@ -147,9 +147,9 @@ func (m *Manager) startSearch(ctx context.Context, r Request) *pendingSearch {
 	return l
 }
 
-// recall waits for the search and returns the related messages, oldest first, within a budget of runes. It omits those
-// that known accepts, and older ones that repeat newer ones. It returns none if nothing matches.
-func (l *pendingSearch) recall(known func(chat.Message) bool, budget int) ([]chat.Message, error) {
+// retrieve waits for the search and returns the related messages, oldest first, within a budget of runes. It omits
+// those that known accepts, and older ones that repeat newer ones. It returns none if nothing matches.
+func (l *pendingSearch) retrieve(known func(chat.Message) bool, budget int) ([]chat.Message, error) {
 	<-l.done
 	var old []hit
 	hits := slices.DeleteFunc(l.hits, func(h hit) bool {
@@ -199,20 +199,20 @@ func (m *Manager) rankCandidates(ctx context.Context, r Request, f *queryIndex, 
 		return nil, err
 	}
 	for _, x := range msgs {
-		if !r.mayRecall(x, f.now) {
+		if !r.mayRetrieve(x, f.now) {
 			delete(near, x.Seq) // the question is nearest to itself and would dwarf all other scores
 		}
 	}
-	return slices.DeleteFunc(f.rank(msgs, near), func(h hit) bool { return !r.mayRecall(h.Message, f.now) }), nil
+	return slices.DeleteFunc(f.rank(msgs, near), func(h hit) bool { return !r.mayRetrieve(h.Message, f.now) }), nil
 }
 
-// mayRecall reports whether a message is part of the conversation before the turn.
-func (r Request) mayRecall(m chat.Message, now time.Time) bool {
+// mayRetrieve reports whether a message is part of the conversation before the turn.
+func (r Request) mayRetrieve(m chat.Message, now time.Time) bool {
 	return m.Class != chat.Command && (m.Role == chat.User || m.Role == chat.Assistant) && m.Epoch == r.Epoch &&
 		(m.Turn < r.Turn || r.Turn <= 0) && !m.Time.After(now)
 }
 
-// maxMessageRunes is how much of the budget one message may use; of a longer one an excerpt is recalled. An answer
+// maxMessageRunes is how much of the budget one message may use; of a longer one an excerpt is retrieved. An answer
 // often needs several messages, so one must not push the others out.
 func maxMessageRunes(budget int) int { return min(budget, max(budget/6, 200)) }
 
@@ -225,9 +225,9 @@ func questionText(asked []chat.Message) string {
 	return strings.Join(parts, "\n")
 }
 
-// messageFit weighs the score of a message against its repetition of those already selected. Near duplicates are left
-// out anyway, see nearlySame.
-const messageFit = 0.7
+// messageRelevance weighs the score of a message against its repetition of those already selected. Near duplicates are
+// left out anyway, see nearlySame.
+const messageRelevance = 0.7
 
 // repetition is how much of a message another one repeats, from their similarity. Messages about one subject share
 // words anyway, so only high similarity counts.
@@ -246,18 +246,18 @@ const (
 // selectHits selects the best-ranked messages that add something new, within a budget of runes, of which each uses at
 // most most. It returns them in chronological order.
 func selectHits(ranked []hit, budget, most int) []chat.Message {
-	var fit []float64
+	var relevance []float64
 	// Only as many candidates as may be needed are compared with each other.
-	for all := 0; len(fit) < len(ranked) && all <= candidates*budget; {
-		h := ranked[len(fit)]
-		fit = append(fit, h.score/ranked[0].score)
+	for all := 0; len(relevance) < len(ranked) && all <= candidates*budget; {
+		h := ranked[len(relevance)]
+		relevance = append(relevance, h.score/ranked[0].score)
 		all += min(h.chars, most)
 	}
 	var msgs []chat.Message
 	alike := func(i, j int) float64 { return repetition(ranked[i].about.like(ranked[j].about)) }
 	var taken []int // of ranked, each the message in msgs
 	length := func(i int) int { return min(ranked[i].chars, most) }
-	selectDiverse(messageFit, fit, alike, func(i int) bool {
+	selectDiverse(messageRelevance, relevance, alike, func(i int) bool {
 		chars, k := length(i), slices.IndexFunc(taken, func(j int) bool { return ranked[i].about.same(ranked[j].about) })
 		if k >= 0 {
 			chars -= length(taken[k])

@@ -16,10 +16,10 @@ import (
 	"magpie/internal/chat"
 )
 
-// BenchmarkRecall is what recall adds to the making of a prompt, in chats of a thousand to a million messages. The
+// BenchmarkRetrieval is what recall adds to the making of a prompt, in chats of a thousand to a million messages. The
 // messages are sentences of the test conversations put together again, the questions are theirs. An operation is 50
 // prompts.
-func BenchmarkRecall(b *testing.B) {
+func BenchmarkRetrieval(b *testing.B) {
 	all := trials(b)
 	var sentences []string
 	var questions []evalQuestion

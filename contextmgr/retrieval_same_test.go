@@ -11,7 +11,7 @@ import (
 )
 
 // What was said several times in nearly the same words comes back once, and leaves room for the rest.
-func TestWhatWasSaidBeforeIsRecalledOnce(t *testing.T) {
+func TestARepeatedMessageIsRetrievedOnce(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		lines    []string

@@ -197,7 +197,7 @@ func ours(tb testing.TB, d *db.DB) retriever {
 	return func(t evalChat, q evalQuestion, chars int) []chat.Message {
 		list, err := m.startSearch(context.Background(),
 			Request{Key: t.key, Kind: t.kind,
-				Asked: []chat.Message{{Text: q.Question, Time: q.AskedAt}}}).recall(nothing, chars)
+				Asked: []chat.Message{{Text: q.Question, Time: q.AskedAt}}}).retrieve(nothing, chars)
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -219,9 +219,9 @@ func evidence(q evalQuestion, list []chat.Message) float64 {
 	return n / float64(len(q.Evidence))
 }
 
-// TestRecall prints how much of the evidence is recalled, per language, kind of question and conversation, and fails
+// TestRetrieval prints how much of the evidence is recalled, per language, kind of question and conversation, and fails
 // when it is less than it was.
-func TestRecall(t *testing.T) {
+func TestRetrieval(t *testing.T) {
 	racetest.Skip(t)
 	all := trials(t)
 	d := keep(t, all...)

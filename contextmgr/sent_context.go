@@ -59,7 +59,7 @@ func (m *Manager) Sent(key chat.Key, p Prompt, live bool) {
 	if !live && !p.UseResume {
 		known.messages = nil // it is another session
 	}
-	all := seqSet(p.Recalled)
+	all := seqSet(p.Retrieved)
 	maps.Copy(all, seqSet(p.History))
 	maps.Copy(all, seqSet(p.Background))
 	maps.Copy(all, known.messages)

@@ -158,8 +158,8 @@ func (c Config) NeedsCompaction(tokens, modelWindow int64) bool {
 }
 
 // Points returns the first lines of the agent's notes that fit in this many runes.
-func Points(noted string, most int) string {
-	runes := []rune(strings.TrimSpace(valid(noted)))
+func Points(reply string, most int) string {
+	runes := []rune(strings.TrimSpace(valid(reply)))
 	if len(runes) <= most {
 		return string(runes)
 	}

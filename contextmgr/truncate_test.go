@@ -13,7 +13,7 @@ import (
 	"magpie/internal/racetest"
 )
 
-func TestFitHoldsTheBudgetInGroupsAndWithEscapes(t *testing.T) {
+func TestTruncateKeepsTheBudgetInGroupsAndWithEscapes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := Limits{MaxTokens: rapid.IntRange(minTokens, 5000).Draw(t, "budget")}
 		msgs := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) chat.Message {
@@ -48,7 +48,7 @@ func TestFitHoldsTheBudgetInGroupsAndWithEscapes(t *testing.T) {
 	})
 }
 
-func TestSelectGoesOnBehindAHugeMessage(t *testing.T) {
+func TestSelectGoesOnAfterAHugeMessage(t *testing.T) {
 	l := Defaults().Limits()
 	msgs := append(talk(5, 10, 10), user(strings.Repeat("字", 40_000)))
 	pulled := 0

@@ -18,11 +18,11 @@ const hotChats = 10_000
 // that cannot store its result. The hook misses rows deleted by REPLACE or by DELETE without WHERE, and writes of other
 // programs; but chats are never deleted, and the lock keeps other programs out.
 type chatCache struct {
-	mu       sync.Mutex
-	hot      *simplelru.LRU[chat.Key, hotChat]
-	keys     map[int64]chat.Key // cached chats, by row
-	changing map[int64]bool     // rows changed by writes that have not settled
-	settled  uint64             // number of settled write groups that changed a chat
+	mu         sync.Mutex
+	hot        *simplelru.LRU[chat.Key, hotChat]
+	keys       map[int64]chat.Key // cached chats, by row
+	changing   map[int64]bool     // rows changed by writes that have not finished
+	generation uint64             // number of finished write groups that changed a chat
 }
 
 // hotChat is a cached chat with its row number, which SQLite's update hook reports.
@@ -39,18 +39,18 @@ func newChatCache(size int) *chatCache {
 }
 
 // get returns the chat if it is cached, and otherwise the value to pass to put.
-func (c *chatCache) get(key chat.Key) (_ Chat, hot bool, settled uint64) {
+func (c *chatCache) get(key chat.Key) (_ Chat, hot bool, generation uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	h, ok := c.hot.Get(key)
-	return h.Chat, ok, c.settled
+	return h.Chat, ok, c.generation
 }
 
-// put stores a chat that was read after get returned settled.
-func (c *chatCache) put(ch Chat, row int64, settled uint64) {
+// put stores a chat that was read after get returned generation.
+func (c *chatCache) put(ch Chat, row int64, generation uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if settled == c.settled && !c.changing[row] {
+	if generation == c.generation && !c.changing[row] {
 		c.hot.Add(ch.Key, hotChat{ch, row})
 		c.keys[row] = ch.Key
 	}
@@ -72,7 +72,7 @@ func (c *chatCache) publishGroup() {
 	defer c.mu.Unlock()
 	if len(c.changing) > 0 {
 		clear(c.changing)
-		c.settled++
+		c.generation++
 	}
 }
 
@@ -83,7 +83,7 @@ func (cs Chats) hot(ctx context.Context, key chat.Key) (Chat, error) {
 	if cs.db.chats == nil {
 		return loadChat(ctx, cs.db.read, key)
 	}
-	ch, hot, settled := cs.db.chats.get(key)
+	ch, hot, generation := cs.db.chats.get(key)
 	if hot {
 		return ch, nil
 	}
@@ -95,6 +95,6 @@ func (cs Chats) hot(ctx context.Context, key chat.Key) (Chat, error) {
 	if err := cs.db.read.QueryRowContext(ctx, selectChatRow, key.String()).Scan(&row); err != nil {
 		return Chat{}, fmt.Errorf("load chat %v: %w", key, err)
 	}
-	cs.db.chats.put(ch, row, settled)
+	cs.db.chats.put(ch, row, generation)
 	return ch, nil
 }

@@ -105,14 +105,14 @@ func (cs Chats) AwaitedCompactions(ctx context.Context) ([]chat.Key, error) {
 	return chatKeys(ctx, cs.db.read, awaitedCompactions)
 }
 
-const beginAnew = `UPDATE chats SET anew_seq = ?3, summary = '', summary_seq = 0, summary_at = 0, ` + noSession + `
+const restartContext = `UPDATE chats SET anew_seq = ?3, summary = '', summary_seq = 0, summary_at = 0, ` + noSession + `
 	WHERE key = ?1 AND epoch = ?2`
 
 // RestartContext makes the context of a chat begin after the message with that seq, without session and summary. Unlike
 // a new epoch it does not hide earlier messages.
 func (cs Chats) RestartContext(ctx context.Context, key chat.Key, epoch, seq int64) error {
 	err := cs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, beginAnew, key.String(), epoch, seq)
+		_, err := tx.ExecContext(ctx, restartContext, key.String(), epoch, seq)
 		if err == nil {
 			_, err = tx.ExecContext(ctx, forgetSessionsAside, key.String())
 		}

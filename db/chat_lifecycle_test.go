@@ -75,7 +75,7 @@ func TestASummaryTakesThePlaceOfTheSession(t *testing.T) {
 		replies(t, d, "om_3") != 1 {
 		t.Errorf("chat %+v", c)
 	}
-	if list, err := d.History().Settled(t.Context(), oc, 0, c.After(), 10); err != nil ||
+	if list, err := d.History().Answered(t.Context(), oc, 0, c.After(), 10); err != nil ||
 		texts(list) != "a:re: two u:two" {
 		t.Errorf("settled since: %s, %v", texts(list), err)
 	}
@@ -140,7 +140,7 @@ func TestASummaryOfWhatWasImported(t *testing.T) {
 	if _, err := d.Records().Import(t.Context(), old); err != nil {
 		t.Fatal(err)
 	}
-	list, err := d.History().Settled(t.Context(), oc, 0, 0, 100)
+	list, err := d.History().Answered(t.Context(), oc, 0, 0, 100)
 	if err != nil || len(list) != 8 || list[7].Text != "old 0" || list[3].Seq >= 0 {
 		t.Fatalf("settled %s, %v", texts(list), err)
 	}
@@ -148,7 +148,7 @@ func TestASummaryOfWhatWasImported(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := chatOf(t, d)
-	if got, err := d.History().Settled(t.Context(), oc, 0, c.After(), 100); err != nil ||
+	if got, err := d.History().Answered(t.Context(), oc, 0, c.After(), 100); err != nil ||
 		texts(got) != "a:re: now u:now u:old 5" {
 		t.Errorf("settled since: %s, %v", texts(got), err)
 	}
@@ -167,7 +167,7 @@ func TestWhatIsLoadedIsBounded(t *testing.T) {
 		c := claim(t, d, "s-1")
 		finish(t, d, db.TurnResult{Turn: c.Turn})
 	}
-	list, err := d.History().Settled(t.Context(), oc, 0, 0, 500)
+	list, err := d.History().Answered(t.Context(), oc, 0, 0, 500)
 	if err != nil || len(list) != 500 || list[0].Text != "599" || list[499].Text != "100" {
 		t.Errorf("%d messages, %v", len(list), err)
 	}
@@ -191,11 +191,11 @@ func TestWhatIsBeingAskedIsNotSettled(t *testing.T) {
 	d := fresh(t)
 	answer(t, d, "om_1", "one", 0)
 	accept(t, d, say("om_2", "two"))
-	if list, err := d.History().Settled(t.Context(), oc, 0, 0, 10); err != nil || texts(list) != "a:re: one u:one" {
+	if list, err := d.History().Answered(t.Context(), oc, 0, 0, 10); err != nil || texts(list) != "a:re: one u:one" {
 		t.Errorf("queued: %s, %v", texts(list), err)
 	}
 	claim(t, d, "s-1")
-	if list, err := d.History().Settled(t.Context(), oc, 0, 0, 10); err != nil || texts(list) != "a:re: one u:one" {
+	if list, err := d.History().Answered(t.Context(), oc, 0, 0, 10); err != nil || texts(list) != "a:re: one u:one" {
 		t.Errorf("running: %s, %v", texts(list), err)
 	}
 }
@@ -219,7 +219,7 @@ func TestHowMuchASessionHoldsIsKept(t *testing.T) {
 	}
 }
 
-func TestAChatBeginsAnew(t *testing.T) {
+func TestAStaleChatStartsOver(t *testing.T) {
 	d := fresh(t)
 	answer(t, d, "om_1", "one", 5000)
 	if err := compact(t, d, 0, db.Summary{Text: "x", Seq: 1}, ""); err != nil {

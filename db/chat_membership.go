@@ -31,7 +31,7 @@ const (
 	dropFileDeliveries = `UPDATE file_deliveries SET state = 'dropped', caption = '' WHERE state = 'waiting' AND id IN (SELECT file_delivery_id FROM outbox WHERE ` + inChat + `)`
 	dropPosts          = `DELETE FROM outbox WHERE ` + inChat
 
-	selectPlaces = `SELECT chat_key, id FROM turns INDEXED BY turns_open WHERE ` + inChat + ` AND state = 'running'` + isOpen
+	selectRunning = `SELECT chat_key, id FROM turns INDEXED BY turns_open WHERE ` + inChat + ` AND state = 'running'` + isOpen
 )
 
 // Join records that the bot was added to a chat, and enqueues say; nil enqueues nothing. It reports
@@ -94,7 +94,7 @@ func (cs Chats) Leave(ctx context.Context, c chat.Change) (running map[chat.Key]
 
 // runningIn returns the running turns in a chat and its topics.
 func runningIn(ctx context.Context, tx *sql.Tx, key string) (turns map[chat.Key]int64, err error) {
-	rows, err := tx.QueryContext(ctx, selectPlaces, key)
+	rows, err := tx.QueryContext(ctx, selectRunning, key)
 	if err != nil {
 		return nil, err
 	}

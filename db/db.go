@@ -114,9 +114,9 @@ func optionsOf(d *DB, c Config) sqlite.Options {
 				d.chats.change(row)
 			}
 		},
-		Settled: func() {
+		Finished: func() {
 			d.chats.publishGroup()
-			d.indexing.settle()
+			d.indexing.groupFinished()
 		},
 		Derived: onlyIndex,
 		Renew: func(ctx context.Context, engine *sqlite.DB) error {

@@ -32,7 +32,7 @@ func Schema() fs.FS { return schema }
 var Frequent = map[string]string{
 	"a message without a name": anyNameless, "messages without a name": fillNames,
 	"versions of a message": selectVersions, "files sent before": takeAlong, "files of messages": selectFiles,
-	"a file that was fetched": settleFile, "who was told": firstContextReport,
+	"a file that was fetched": finishFile, "who was told": firstContextReport,
 	"questions left": questionsLeft, "not recalled": countNotRecalled, "the answer on a card": answerShownBy,
 	"old files": expireFiles, "files of what was taken back": dropFiles, "where those lie": pathsOfMessages,
 	"a known event": knownEvent,

@@ -153,9 +153,9 @@ func (h History) FirstQuestion(ctx context.Context, key chat.Key, epoch int64) (
 
 const oldestOpen = `SELECT COALESCE(MIN(id), ?2) FROM turns INDEXED BY turns_open WHERE chat_key = ?1 AND follows = 0` + isOpen
 
-// Settled returns the answered messages of an epoch of a chat after sequence number after (0 = from the first), at most
-// this many. Questions of running or waiting turns are left out.
-func (h History) Settled(
+// Answered returns the answered messages of an epoch of a chat after sequence number after (0 = from the first), at
+// most this many. Questions of running or waiting turns are left out.
+func (h History) Answered(
 	ctx context.Context, key chat.Key, epoch, after int64, most int,
 ) (newestFirst []chat.Message, err error) {
 	var before int64

@@ -12,7 +12,7 @@ import (
 
 // What agents did is recorded once, and takes no number between the messages of a conversation: search takes numbers
 // that are close for neighbors, and an import puts old messages in front.
-func TestActionsAreApartFromWhatWasSaid(t *testing.T) {
+func TestActionsAreNoMessages(t *testing.T) {
 	d := fresh(t)
 	turn := accept(t, d, say("om_1", "one")).Turn
 	now := time.Now().UTC().Truncate(time.Millisecond)

@@ -78,16 +78,16 @@ func (fs Files) attach(ctx context.Context, q querier, key chat.Key, msgs []chat
 	return rows.Err()
 }
 
-const settleFile = `UPDATE files SET state = ?4, name = ?5, path = ?6, said = ?7, size = ?8
+const finishFile = `UPDATE files SET state = ?4, name = ?5, path = ?6, said = ?7, size = ?8
 	WHERE chat_key = ?1 AND message_id = ?2 AND number = ?3 AND state = 'wanted'
 	AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.chat_key = ?1 AND m.message_id IN (?2, files.held_by)
 		AND m.state = 'recalled')`
 
-// Settle stores the outcome of fetching a file. A text that is not empty replaces that of its message. If the
-// message, or the one that it quotes, was recalled meanwhile, nothing is stored and Settle returns [ErrNotFound].
-func (fs Files) Settle(ctx context.Context, key chat.Key, message string, f chat.File, size int64, text string) error {
+// Finish stores the outcome of fetching a file. A text that is not empty replaces that of its message. If the
+// message, or the one that it quotes, was recalled meanwhile, nothing is stored and Finish returns [ErrNotFound].
+func (fs Files) Finish(ctx context.Context, key chat.Key, message string, f chat.File, size int64, text string) error {
 	err := fs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		res, err := tx.ExecContext(ctx, settleFile, key.String(), message, f.Number, f.State, f.Name, f.Path, f.Said, size)
+		res, err := tx.ExecContext(ctx, finishFile, key.String(), message, f.Number, f.State, f.Name, f.Path, f.Said, size)
 		if err != nil {
 			return err
 		}

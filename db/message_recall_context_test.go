@@ -137,7 +137,7 @@ func TestAQuoteGoesWithWhatItQuotes(t *testing.T) {
 			if i == 1 && n == 1 {
 				continue // still on its way
 			}
-			if err := d.Files().Settle(t.Context(), key, e.ID, f, 1, ""); err != nil {
+			if err := d.Files().Finish(t.Context(), key, e.ID, f, 1, ""); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -163,7 +163,7 @@ func TestAQuoteGoesWithWhatItQuotes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Files().Settle(t.Context(), oc, "om_20", late[0], 1, ""); !errors.Is(err, db.ErrNotFound) {
+	if err := d.Files().Finish(t.Context(), oc, "om_20", late[0], 1, ""); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("fetched after it was taken back: %v", err)
 	}
 }

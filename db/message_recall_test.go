@@ -89,7 +89,7 @@ func pressedAt(card, text string) db.Inbound {
 	return e
 }
 
-func TestWhatElseIsAskedIsAskedAnew(t *testing.T) {
+func TestWhatElseIsAskedIsAskedAgain(t *testing.T) {
 	for _, acted := range []bool{false, true} {
 		d := fresh(t)
 		accept(t, d, say("om_1", "one"))
@@ -273,10 +273,10 @@ func TestFilesBelongToTheirMessage(t *testing.T) {
 		t.Fatalf("files %+v", got)
 	}
 	got[0].State, got[0].Path = chat.Here, "x/1-1-a.pdf"
-	if err := d.Files().Settle(t.Context(), oc, "om_1", got[0], 7, "the words of heron"); err != nil {
+	if err := d.Files().Finish(t.Context(), oc, "om_1", got[0], 7, "the words of heron"); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Files().Settle(t.Context(), oc, "om_1", got[0], 7, ""); !errors.Is(err, db.ErrNotFound) {
+	if err := d.Files().Finish(t.Context(), oc, "om_1", got[0], 7, ""); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("settled twice: %v", err)
 	}
 	found, err := d.Index().Find(t.Context(), oc, 0, []string{"heron", "sum"}, 10)
@@ -290,7 +290,7 @@ func TestFilesBelongToTheirMessage(t *testing.T) {
 	if r := recall(t, d, "om_1"); !slices.Equal(r.Files, []string{"x/1-1-a.pdf"}) || r.Running == 0 {
 		t.Errorf("%+v", r)
 	}
-	if err := d.Files().Settle(t.Context(), oc, "om_1", got[1], 7, ""); !errors.Is(err, db.ErrNotFound) {
+	if err := d.Files().Finish(t.Context(), oc, "om_1", got[1], 7, ""); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("of a recalled message: %v", err)
 	}
 	if _, err := d.Files().Quoted(t.Context(), oc, "om_1"); !errors.Is(err, db.ErrNotFound) {
@@ -334,7 +334,7 @@ func TestWhoAsksSentTheFileBefore(t *testing.T) {
 	}
 }
 
-func TestWhatWasOverheardHasItsFiles(t *testing.T) {
+func TestGroupTalkHasItsFiles(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "x"))
 	heard := say("om_2", "[文件 a.pdf]").Incoming
@@ -357,7 +357,7 @@ func TestFilesHaveTheirTime(t *testing.T) {
 	c := claim(t, d, "s")
 	f := c.Asked[0].Files[0]
 	f.State, f.Path = chat.Here, "x/1"
-	if err := d.Files().Settle(t.Context(), oc, "om_1", f, 1, ""); err != nil {
+	if err := d.Files().Finish(t.Context(), oc, "om_1", f, 1, ""); err != nil {
 		t.Fatal(err)
 	}
 	for want, before := range []time.Time{time.Now().Add(-time.Hour), time.Now().Add(time.Hour)} {
@@ -386,7 +386,7 @@ func seen(t testing.TB, d *db.DB, ids []string) string {
 	put(d.History().Unseen(ctx, oc, 0, 0, 1<<40))
 	put(d.History().Latest(ctx, oc, 1000))
 	put(d.History().ByID(ctx, oc, ids))
-	put(d.History().Settled(ctx, oc, 0, 0, 1000))
+	put(d.History().Answered(ctx, oc, 0, 0, 1000))
 	put(d.Background().Overheard(ctx, oc, 0, 0, time.Now(), 1000))
 	var seqs []int64
 	for i := range int64(2000) {

@@ -11,9 +11,9 @@ import (
 	"sync/atomic"
 )
 
-// mostBehind limits the messages waiting to be indexed. Find scans them, so there must be few: beyond this number the
+// maxIndexLag limits the messages waiting to be indexed. Find scans them, so there must be few: beyond this number the
 // writer indexes them itself, and all writes wait for it.
-const mostBehind = 3 * indexBatch
+const maxIndexLag = 3 * indexBatch
 
 // indexer indexes the newest messages concurrently with the writer. The slow part, reading them and splitting them into
 // terms, needs no write transaction; only the insertion does.
@@ -61,8 +61,8 @@ func (x *indexer) run(ctx context.Context) {
 	}
 }
 
-// settle is called after each group of writes, before the next one begins.
-func (x *indexer) settle() {
+// groupFinished is called after each group of writes, before the next one begins.
+func (x *indexer) groupFinished() {
 	if x.uncertain.Swap(false) {
 		x.edits.Add(1)
 	}
@@ -103,7 +103,7 @@ func (x *indexer) index(ctx context.Context) (bool, error) {
 	if err := x.db.read.QueryRowContext(ctx, selectIndexed).Scan(&upto); err != nil {
 		return false, fmt.Errorf("state of the index: %w", err)
 	}
-	list, last, err := toIndex(ctx, x.db.read, upto, mostBehind)
+	list, last, err := toIndex(ctx, x.db.read, upto, maxIndexLag)
 	if err != nil {
 		return false, fmt.Errorf("read messages to index: %w", err)
 	}
@@ -132,7 +132,7 @@ func (x *indexer) index(ctx context.Context) (bool, error) {
 	})
 	if errors.Is(err, errOvertaken) { // constant edits must not keep the index from growing
 		err = x.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-			return x.db.Index().try(ctx, tx, mostBehind)
+			return x.db.Index().try(ctx, tx, maxIndexLag)
 		})
 		return err == nil && x.db.indexFailed.Load() == nil, err
 	}

@@ -261,10 +261,10 @@ func (ix Index) passing(ctx context.Context, tx *sql.Tx, id int64) error {
 	}
 	ix.db.indexing.complete.Store(true)
 	var upto int64
-	if err := tx.QueryRowContext(ctx, selectIndexed).Scan(&upto); err == nil && id-upto < mostBehind {
+	if err := tx.QueryRowContext(ctx, selectIndexed).Scan(&upto); err == nil && id-upto < maxIndexLag {
 		return nil
 	}
-	return ix.try(ctx, tx, mostBehind+indexBatch)
+	return ix.try(ctx, tx, maxIndexLag+indexBatch)
 }
 
 // try indexes the next messages; [Index.Err] reports a failure.
@@ -334,7 +334,7 @@ func (ix Index) renew(ctx context.Context) error {
 	return nil
 }
 
-const behind = `SELECT version <> ?1, EXISTS (SELECT 1 FROM messages WHERE id > upto) FROM indexed`
+const indexBacklog = `SELECT version <> ?1, EXISTS (SELECT 1 FROM messages WHERE id > upto) FROM indexed`
 
 // catchUp completes the index at startup: after an upgrade it may lack messages, or may have been built with other
 // terms. It takes about 20 s for a million messages.
@@ -342,7 +342,7 @@ func (ix Index) catchUp(ctx context.Context, report func(w sqlite.Work, done, to
 	// Small transactions: each one holds the write lock.
 	const chunk = 2000
 	var outdated, more bool
-	if err := ix.db.read.QueryRowContext(ctx, behind, tokenize.Version).Scan(&outdated, &more); err != nil {
+	if err := ix.db.read.QueryRowContext(ctx, indexBacklog, tokenize.Version).Scan(&outdated, &more); err != nil {
 		return fmt.Errorf("state of the index: %w", err)
 	}
 	if outdated {

@@ -195,7 +195,7 @@ func TestOpenCompletesTheIndex(t *testing.T) {
 }
 
 // The messages are whole when only what finds them is damaged.
-func TestADamagedIndexIsMadeAnew(t *testing.T) {
+func TestADamagedIndexIsRebuilt(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "magpie.db")
 	d := open(t, path)
 	for i := range 300 {

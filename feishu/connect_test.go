@@ -158,7 +158,7 @@ func TestWaitsGrowWhileItFails(t *testing.T) {
 	}
 }
 
-func TestWaitsBeginAnewAfterASteadyConnection(t *testing.T) {
+func TestBackoffStartsOverAfterASteadyConnection(t *testing.T) {
 	at := attempts(t, 10*time.Minute, func(n int) (time.Duration, error) {
 		if n == 6 {
 			return 2 * time.Minute, errors.New("lost")

@@ -80,7 +80,7 @@ func TestACrowdWaitsOutside(t *testing.T) {
 }
 
 // Frames that are no events, such as the answers to pings, take no room for long.
-func TestOtherFramesLeaveTheInlet(t *testing.T) {
+func TestOtherFramesLeaveTheLimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var i eventLimiter
 		leave := i.enter()

@@ -18,7 +18,7 @@ func (c *Client) ListMessages(ctx context.Context, key chat.Key, kind chat.Kind,
 	if err != nil {
 		return nil, err
 	}
-	var said []chat.Incoming
+	var messages []chat.Incoming
 	for _, item := range items {
 		s := fromList(item, l, kind)
 		in, ok := c.reader.incoming(s)
@@ -33,10 +33,10 @@ func (c *Client) ListMessages(ctx context.Context, key chat.Key, kind chat.Kind,
 		if key.Thread == "" && in.Key != key { // it belongs to a topic that is a chat of its own
 			continue
 		}
-		said = append(said, in)
+		messages = append(messages, in)
 	}
-	for i := range said {
-		said[i].Actor.Name = c.names.lookUpWithin(ctx, key.ID, said[i].Actor.ID)
+	for i := range messages {
+		messages[i].Actor.Name = c.names.lookUpWithin(ctx, key.ID, messages[i].Actor.ID)
 	}
-	return said, nil
+	return messages, nil
 }

@@ -8,7 +8,7 @@ import (
 	"magpie/internal/feishusim"
 )
 
-func TestSignalsAreReactions(t *testing.T) {
+func TestStatesAreShownAsReactions(t *testing.T) {
 	p, ask := asked(t, feishusim.Config{})
 	shows := func(want ...string) {
 		t.Helper()
@@ -39,7 +39,7 @@ func TestSignalsAreReactions(t *testing.T) {
 	p.clean()
 }
 
-func TestSignalsOnWhatIsNoMessage(t *testing.T) {
+func TestReactionsToWhatIsNoMessage(t *testing.T) {
 	p, ask := asked(t, feishusim.Config{})
 	calls := len(p.Calls())
 	p.must(p.SetReaction(p.ctx(), chat.Ref{Key: ask.Key, ID: "continue:7"}, chat.Working))

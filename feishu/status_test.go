@@ -91,7 +91,7 @@ func TestStatusCounts(t *testing.T) {
 	p.must(awaitStatus(p, func(s Status) bool { return s.Connected && s.Reconnects == 2 }))
 }
 
-func TestShelfIsBounded(t *testing.T) {
+func TestTheCardCacheIsBounded(t *testing.T) {
 	var s cardCache
 	old, busy := &card{}, &card{}
 	s.put("old", old)

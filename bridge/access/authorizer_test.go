@@ -50,7 +50,7 @@ func (g *Authorizer) admits(t *testing.T, who chat.Actor) bool {
 }
 
 // Who may talk, by every way of saying so. What is denied counts first, and what cannot be found out opens no door.
-func TestTheGate(t *testing.T) {
+func TestAuthorize(t *testing.T) {
 	t.Parallel()
 	all := map[string][]string{"ou_1": {"od_dev", "od_all"}, "ou_2": {"od_all"}}
 	const unknown Decision = -1

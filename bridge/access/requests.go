@@ -25,7 +25,7 @@ type Languages interface {
 	// OfChat is the language to use in a chat.
 	OfChat(ctx context.Context, key chat.Key) i18n.Lang
 	// LanguageFor is the language to use in a chat after a message in another one; empty = no change.
-	LanguageFor(ctx context.Context, key chat.Key, spoken string) i18n.Lang
+	LanguageFor(ctx context.Context, key chat.Key, detected string) i18n.Lang
 	// OfUser is the language to use with a user in private.
 	OfUser(ctx context.Context, user string) i18n.Lang
 }

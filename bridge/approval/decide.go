@@ -13,7 +13,7 @@ import (
 // Decision is the effect of a press.
 type Decision struct {
 	Settlement db.Settlement
-	Verdict    claude.Decision
+	Agent      claude.Decision
 	Toast      string // for the user who pressed
 	Objection  string // why the press has no effect; empty = it has one
 }
@@ -25,14 +25,14 @@ func Decide(a db.Approval, p chat.Press, l i18n.Lang) Decision {
 		words := strings.TrimSpace(strings.Join(p.Values[whyField], " "))
 		return Decision{
 			Settlement: db.Settlement{State: db.Refused, By: p.Actor, Words: words},
-			Verdict:    claude.Decision{Why: Refusal(a.Tool, words)}, Toast: refusedAs(a.Tool).In(l),
+			Agent:      claude.Decision{Why: Refusal(a.Tool, words)}, Toast: refusedAs(a.Tool).In(l),
 		}
 	case p.Action.Do == DoAlways && a.Always == nil, p.Action.Do != DoAlways && p.Action.Do != DoAllow:
 		return Decision{Objection: i18n.ApprovalOver.In(l)}
 	case a.Tool != claude.QuestionTool:
 		d := Decision{
 			Settlement: db.Settlement{State: db.Approved, By: p.Actor},
-			Verdict:    claude.Decision{Allow: true, Input: a.Input}, Toast: i18n.ApprovalAllowed.In(l),
+			Agent:      claude.Decision{Allow: true, Input: a.Input}, Toast: i18n.ApprovalAllowed.In(l),
 		}
 		if p.Action.Do == DoAlways {
 			d.Settlement.Words = fmt.Sprintf(i18n.ApprovalFromNowOn.In(l), scope(*a.Always, l))
@@ -48,7 +48,7 @@ func Decide(a db.Approval, p chat.Press, l i18n.Lang) Decision {
 	}
 	return Decision{
 		Settlement: db.Settlement{State: db.Approved, By: p.Actor, Words: answers.words(), Answers: answers.input},
-		Verdict:    claude.Decision{Allow: true, Input: answers.input}, Toast: i18n.ApprovalAnswered.In(l),
+		Agent:      claude.Decision{Allow: true, Input: answers.input}, Toast: i18n.ApprovalAnswered.In(l),
 	}
 }
 

@@ -170,7 +170,7 @@ func (ls *leftovers) askedBefore(ctx context.Context, c db.Claim, w Workspace, r
 	}
 	failpoint.At("decision: used")
 	log.Info().Str("approval", a.ID).Str("state", string(a.State)).Msg("request decided before")
-	r.answer(verdictOf(a))
+	r.answer(decisionOf(a))
 	return false, true
 }
 
@@ -223,8 +223,8 @@ func (ls *leftovers) continuation(
 	if err != nil {
 		return nil, err
 	}
-	wish := chat.Message{Actor: by, Text: ls.kept(continueMessageOf(a, l)), Time: time.Now()}
-	return &db.Continuation{ContinueMessage: wish, Over: over}, nil
+	request := chat.Message{Actor: by, Text: ls.kept(continueMessageOf(a, l)), Time: time.Now()}
+	return &db.Continuation{ContinueMessage: request, Over: over}, nil
 }
 
 // continueMessageOf is the decision as a message for the History.
@@ -248,8 +248,8 @@ func continueMessageOf(a db.Approval, l i18n.Lang) string {
 	return said.In(l)
 }
 
-// verdictOf converts a stored decision for the agent.
-func verdictOf(a db.Approval) claude.Decision {
+// decisionOf converts a stored decision for the agent.
+func decisionOf(a db.Approval) claude.Decision {
 	switch {
 	case a.State == db.Refused:
 		return claude.Decision{Why: Refusal(a.Tool, a.Words)}

@@ -48,7 +48,7 @@ func (rs *Requests) Press(ctx context.Context, p chat.Press, l i18n.Lang) (toast
 	if s.GoOn, err = rs.continuation(ctx, a, p.Actor, l); err != nil {
 		return "", err
 	}
-	switch stored, err := rs.resolveSoon(ctx, a, s, d.Verdict); {
+	switch stored, err := rs.resolveSoon(ctx, a, s, d.Agent); {
 	case !stored:
 		return i18n.ApprovalNoted.In(l), nil
 	case errors.Is(err, db.ErrRepeated), errors.Is(err, db.ErrNotFound):

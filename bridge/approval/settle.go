@@ -90,7 +90,7 @@ func (st *settler) resolve(ctx context.Context, a db.Approval, s db.Settling, v 
 	if err := st.settle(ctx, a, s); err != nil {
 		return err
 	}
-	crashBehind(a.State)
+	crashAfter(a.State)
 	st.outbox.Wake(a.Key)
 	if s.GoOn != nil {
 		st.interrupted.Wake(a.Key)
@@ -109,8 +109,8 @@ func (st *settler) resolve(ctx context.Context, a db.Approval, s db.Settling, v 
 	return err
 }
 
-// crashBehind marks the step after the end of an approval.
-func crashBehind(end db.ApprovalState) {
+// crashAfter marks the step after the end of an approval.
+func crashAfter(end db.ApprovalState) {
 	switch end {
 	case db.Expired:
 		failpoint.At("approval: expired")

@@ -225,7 +225,7 @@ func (fs *Store) resolve(ctx context.Context, key chat.Key, m *chat.Message, f *
 	stored := *f
 	stored.Said = fs.kept(f.Said)
 	stored.Path = strings.TrimPrefix(strings.TrimPrefix(f.Path, fs.Folder), string(filepath.Separator))
-	err := fs.db.Files().Settle(context.WithoutCancel(ctx), key, m.ID, stored, size, text)
+	err := fs.db.Files().Finish(context.WithoutCancel(ctx), key, m.ID, stored, size, text)
 	switch {
 	case errors.Is(err, db.ErrNotFound): // the message was recalled
 		fs.Remove(stored.Path)

@@ -31,7 +31,7 @@ type reaction struct {
 	busy        bool // a job is updating it
 }
 
-const mostSignals = 8 // concurrent calls
+const maxReactionCalls = 8 // concurrent calls
 
 // timeout is how long a reaction may wait while other calls go first. "Working" soon loses its value; but once shown,
 // it should be replaced in the end.
@@ -44,7 +44,7 @@ func timeout(s chat.Reaction) time.Duration {
 
 // NewReactions makes a Reactions, which works while Run is running.
 func NewReactions(out Messenger, log zerolog.Logger) *Reactions {
-	return &Reactions{out: out, log: log, jobs: workqueue.New(mostSignals), questions: map[chat.Ref]*reaction{}}
+	return &Reactions{out: out, log: log, jobs: workqueue.New(maxReactionCalls), questions: map[chat.Ref]*reaction{}}
 }
 
 // Run sets reactions until stop is closed, and for one more second: turns that have just ended should not keep a wrong

@@ -23,7 +23,7 @@ func (h *hanging) SetReaction(ctx context.Context, _ chat.Ref, _ chat.Reaction) 
 }
 
 // A signal is not worth waiting for at the end of the program.
-func TestSignalsEndSoon(t *testing.T) {
+func TestReactionsEndSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ss, end := signalling(t, &hanging{})
 		ss.Set([]chat.Message{{ID: "1"}, {ID: "2"}}, chat.Finished)

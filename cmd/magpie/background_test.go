@@ -167,7 +167,7 @@ func TestAnAnswerDoesNotNeedTheBackground(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := makeRig(t, tc.platform)
-			r.cfg.Waits.Said = 0 // as long as people wait
+			r.cfg.Waits.Background = 0 // as long as people wait
 			red := r.sim.AddUser("小红")
 			group := r.sim.Group("测试群", r.user, red)
 			r.start()

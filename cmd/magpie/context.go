@@ -222,7 +222,7 @@ type (
 func sent(p contextmgr.Prompt) sentPrompt {
 	s := sentPrompt{
 		Prompt: p.Text(), Current: p.Current, UseResume: p.UseResume, ResumeID: p.ResumeID,
-		History: sentMessages(p.History), Recalled: sentMessages(p.Recalled), Background: sentMessages(p.Background),
+		History: sentMessages(p.History), Recalled: sentMessages(p.Retrieved), Background: sentMessages(p.Background),
 		Memories: []sentMemory{}, Stats: p.Stats,
 	}
 	for _, m := range p.Memories {

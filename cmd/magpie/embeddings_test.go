@@ -49,7 +49,7 @@ func TestRelatedMessagesInOtherWordsReachThePrompt(t *testing.T) {
 	parsed, _, _ := contextmgr.ParsePrefix(req.LastUser())
 	found := false
 	for _, p := range parsed {
-		found = found || p.Part == contextmgr.Recalled && p.Text == fact
+		found = found || p.Part == contextmgr.Retrieved && p.Text == fact
 	}
 	if !found {
 		t.Errorf("not recalled: %.300s", req.LastUser())

@@ -350,7 +350,7 @@ func TestACrashWhileACommandRunsInTheBackground(t *testing.T) {
 }
 
 // The program is killed just when a new conversation has begun: what goes on behind the old one says no more.
-func TestACrashBehindANewConversation(t *testing.T) {
+func TestACrashAfterANewConversation(t *testing.T) {
 	t.Parallel()
 	s := newService(t, feishusim.Config{}, allowBash)
 	s.run("MAGPIE_CRASH_AT=follow-up: reading")

@@ -100,7 +100,7 @@ func makeRig(t testing.TB, platform feishusim.Config, change ...func(*config.Con
 	r.cfg = config.Defaults()
 	r.cfg.Feishu = feishu.Config{AppID: sim.AppID(), AppSecret: sim.AppSecret(), BaseURL: sim.URL()}
 	r.cfg.Feishu.AckTimeout, r.cfg.Feishu.NameWait = platform.AckTimeout, busy
-	r.cfg.Waits, r.cfg.Memory.EmbeddingsWait = bridge.Waits{Words: busy, Said: busy}, busy
+	r.cfg.Waits, r.cfg.Memory.EmbeddingsWait = bridge.Waits{Words: busy, Background: busy}, busy
 	r.cfg.Claude = claudetest.ModelConfig(t, model.URL())
 	r.cfg.DB.URL = dbtest.URL(dbtest.Create(t))
 	r.cfg.Context.Titles = false // they are questions to the model, which most tests count

@@ -71,7 +71,7 @@ func TestASpareProcessSuggests(t *testing.T) {
 }
 
 // A suggestion is void once something else was asked.
-func TestASuggestionBehindANewerQuestion(t *testing.T) {
+func TestASuggestionAfterANewerQuestion(t *testing.T) {
 	r := newRig(t, suggests)
 	r.ask("数到 2")
 	r.suggesting("数到 4")

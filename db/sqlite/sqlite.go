@@ -25,11 +25,11 @@ const readers = 4
 type Options struct {
 	Schema fs.FS // the migrations, as goose reads them
 
-	// Changed is called during a write for every row that it changes, and Settled after the commit or rollback of each
+	// Changed is called during a write for every row that it changes, and Finished after the commit or rollback of each
 	// group of writes, before any caller gets its result. SQLite does not report rows deleted by REPLACE or by DELETE
 	// without WHERE.
-	Changed func(table string, row int64)
-	Settled func()
+	Changed  func(table string, row int64)
+	Finished func()
 
 	// Progress reports the progress of work that may take minutes; nil = no reports. It is called from another
 	// goroutine, but never concurrently.
@@ -135,7 +135,7 @@ func (d *DB) openPools(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	d.writer = newWriter(d.write, d.path, d.files, d.options.Settled)
+	d.writer = newWriter(d.write, d.path, d.files, d.options.Finished)
 	// A reader's cached pages are dropped after each write, so a larger cache would waste memory.
 	d.read, err = connect(ctx, d.path, readers, url.Values{
 		"mode": {"rw"}, "_query_only": {"1"}, "_busy_timeout": {"5000"}, "_stmt_cache_size": {"32"}, "_cache_size": {"-2000"},

@@ -18,9 +18,9 @@ const groupLimit = 256
 // writer runs write transactions. Those that wait during a commit are then committed together, so that the disk syncs
 // once for all of them.
 type writer struct {
-	pool    *sql.DB       // one connection
-	leading chan struct{} // holds a token while a group runs
-	settled func()        // called after a group's commit or rollback, before any caller gets its result
+	pool     *sql.DB       // one connection
+	leading  chan struct{} // holds a token while a group runs
+	finished func()        // called after a group's commit or rollback, before any caller gets its result
 
 	path        string
 	files       *openFiles // nil if read-only
@@ -40,9 +40,9 @@ type job struct {
 	panicked string // the panic of f and its stack; empty = none
 }
 
-func newWriter(pool *sql.DB, path string, files *openFiles, settled func()) *writer {
+func newWriter(pool *sql.DB, path string, files *openFiles, finished func()) *writer {
 	return &writer{
-		pool: pool, leading: make(chan struct{}, 1), settled: settled, path: path, files: files,
+		pool: pool, leading: make(chan struct{}, 1), finished: finished, path: path, files: files,
 		walLimit: walLimit, trimAt: walLimit, readersTime: readersTime,
 	}
 }
@@ -136,7 +136,7 @@ func (w *writer) lead() {
 	}
 	group := w.collectGroup() // including those that arrived during the wait for a lock
 	err = commit(ctx, tx, group)
-	w.settled()
+	w.finished()
 	for _, j := range group {
 		if j.err == nil {
 			j.err = err

@@ -185,7 +185,7 @@ func (p *prose) words(line string) string {
 		}
 		n, text := p.token(line[i:])
 		joins = joins || text != line[i:i+n]
-		if joins && opensAnew(b.String(), text) {
+		if joins && opensBlock(b.String(), text) {
 			b.WriteString(zwsp)
 		}
 		joins = text != line[i:i+n]
@@ -195,9 +195,9 @@ func (p *prose) words(line string) string {
 	return b.String()
 }
 
-// opensAnew reports whether a replaced text would gain a meaning after the text before it: as part of a longer run of
+// opensBlock reports whether a replaced text would gain a meaning after the text before it: as part of a longer run of
 // backquotes, or at the beginning of the line as the start of a block.
-func opensAnew(before, text string) bool {
+func opensBlock(before, text string) bool {
 	switch {
 	case text == "":
 		return false

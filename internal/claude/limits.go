@@ -131,8 +131,8 @@ type Limits struct {
 	Memory       int64
 	ControlGroup bool // the memory is that of a container or a service, not the whole machine's
 
-	machine *machine // nil = memory is not checked when a process starts
-	watched *machine // nil = memory is not checked while processes are idle
+	machine   *machine // nil = memory is not checked when a process starts
+	monitored *machine // nil = memory is not checked while processes are idle
 }
 
 // Limits returns the configured limits, or those that the machine allows.
@@ -152,10 +152,10 @@ func (c Config) Limits() Limits {
 			l.Processes, l.Why.Processes = max(usualKept, l.Turns), ByUnknownMemory
 		}
 	}
-	l.watched = l.machine
+	l.monitored = l.machine
 	if c.KeepAlive == AutoKeepAlive {
 		if _, _, err := m.memory(); err == nil {
-			l.watched, l.Why.Idle = m, ByMemory
+			l.monitored, l.Why.Idle = m, ByMemory
 		} else {
 			l.Idle, l.Why.Idle = usualIdle, ByUnknownMemory
 		}
@@ -181,9 +181,9 @@ func (l Limits) tight(more int64) bool {
 
 // scarce reports whether reserved memory is in use while processes are idle.
 func (l Limits) scarce() bool {
-	if l.watched == nil {
+	if l.monitored == nil {
 		return false
 	}
-	free, total, err := l.watched.memory()
+	free, total, err := l.monitored.memory()
 	return err == nil && free < reserve(total)
 }

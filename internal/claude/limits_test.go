@@ -70,7 +70,7 @@ func TestLimitsThatAreConfigured(t *testing.T) {
 		"the memory for the processes": {4, Auto, Limits{Turns: 4, Processes: 68, Memory: 15 * gb, Why: Reasons{Processes: ByMemory}}},
 	} {
 		l := Config{Machine: big, MaxTurns: tc.turns, MaxProcesses: tc.processes}.Limits()
-		if l.machine, l.watched = nil, nil; l != tc.want {
+		if l.machine, l.monitored = nil, nil; l != tc.want {
 			t.Errorf("%s: %+v, want %+v", name, l, tc.want)
 		}
 	}
@@ -97,7 +97,7 @@ func TestHowLongAProcessIsKept(t *testing.T) {
 		"not at all":      {known, KeepAlive{0}, 0, Configured, false},
 	} {
 		l := Config{Machine: tc.machine, MaxTurns: 1, MaxProcesses: 2, KeepAlive: tc.keep}.Limits()
-		if l.Idle != tc.want || l.Why.Idle != tc.why || (l.watched != nil) != tc.watched {
+		if l.Idle != tc.want || l.Why.Idle != tc.why || (l.monitored != nil) != tc.watched {
 			t.Errorf("%s: %+v", name, l)
 		}
 	}

@@ -24,7 +24,7 @@ const memoryPeriod = 10 * time.Second
 func (w *memoryWatch) watch() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.limits.watched == nil || w.closed || w.timer != nil {
+	if w.limits.monitored == nil || w.closed || w.timer != nil {
 		return
 	}
 	w.timer = time.AfterFunc(w.period, w.look)

@@ -53,7 +53,7 @@ type recorded struct {
 }
 
 // What the transcript tells about a turn is what its events told.
-func TestRecallTellsWhatTheEventsTold(t *testing.T) {
+func TestReadOutcomeMatchesTheEvents(t *testing.T) {
 	r := newRig(t, func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
 	spec, turns := fresh(), map[string]recorded{}
 	p := r.acquire("a", spec)
@@ -114,9 +114,9 @@ func TestRecallTellsWhatTheEventsTold(t *testing.T) {
 }
 
 // What is known of a turn whose CLI was killed: nothing that it was still saying, but each tool that it called.
-func TestRecallOfAKilledTurn(t *testing.T) { claudetest.Versions(t, recallOfAKilledTurn) }
+func TestReadOutcomeOfAKilledTurn(t *testing.T) { claudetest.Versions(t, readOutcomeOfAKilledTurn) }
 
-func recallOfAKilledTurn(t *testing.T, command string) {
+func readOutcomeOfAKilledTurn(t *testing.T, command string) {
 	r := newRig(t, by(command), func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
 	mark := filepath.Join(t.TempDir(), "pid")
 	r.model.Script(

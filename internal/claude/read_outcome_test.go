@@ -34,7 +34,7 @@ func readTranscript(t testing.TB, name string) []byte {
 }
 
 // Transcripts of the real CLI, most with one prompt before and one after the one that is asked for.
-func TestRecall(t *testing.T) {
+func TestReadOutcome(t *testing.T) {
 	usage := func(in, out, created, read int64) Usage {
 		return Usage{Input: in, Output: out, CacheRead: read, CacheNew: created}
 	}
@@ -113,7 +113,7 @@ func TestRecall(t *testing.T) {
 
 // Wherever the file ends, a turn has ended only when its last message is there, and it never looks untouched once a
 // tool was called.
-func TestRecallOfATornTranscript(t *testing.T) {
+func TestReadOutcomeOfATornTranscript(t *testing.T) {
 	data := readTranscript(t, "two-tools")
 	id := asked(data, "go on")
 	first, last := bytes.Index(data, []byte(`"id":"toolu_`)), bytes.Index(data, []byte(`"second"`))
@@ -135,7 +135,7 @@ func TestRecallOfATornTranscript(t *testing.T) {
 	}
 }
 
-func TestRecallOfOddLines(t *testing.T) {
+func TestReadOutcomeOfOddLines(t *testing.T) {
 	const id = "01234567-89ab-cdef-0123-456789abcdef"
 	prompt := `{"type":"user","promptId":"p","uuid":"` + id + `","message":{"role":"user","content":"hi"}}`
 	block := func(uuid, message, stop, content string) string {
@@ -201,7 +201,7 @@ func TestRecallOfOddLines(t *testing.T) {
 	}
 }
 
-func TestRecallWithoutATranscript(t *testing.T) {
+func TestReadOutcomeWithoutATranscript(t *testing.T) {
 	dir := t.TempDir()
 	c := Config{Environ: []string{"HOME=" + dir}}
 	for _, project := range []string{dir, filepath.Join(dir, "gone")} {
@@ -215,7 +215,7 @@ func TestRecallWithoutATranscript(t *testing.T) {
 	}
 }
 
-func FuzzRecall(f *testing.F) {
+func FuzzReadOutcome(f *testing.F) {
 	files, _ := filepath.Glob("testdata/transcripts/*.jsonl")
 	for _, file := range files {
 		data, err := os.ReadFile(file)

@@ -9,18 +9,18 @@ import (
 )
 
 // ReadUnasked reads the outcome of the turns that the agent started by itself at the end of a session that ran in the
-// folder dir, and that nobody has read. heard are the IDs of the last model messages of such turns that were read; see
-// [Result.Message]. Anything before a prompt was read by the turn of that prompt at the latest. If there are several
-// unread turns, the outcome is that of all of them together.
+// folder dir, and that nobody has read. consumed are the IDs of the last model messages of such turns that were read;
+// see [Result.Message]. Anything before a prompt was read by the turn of that prompt at the latest. If there are
+// several unread turns, the outcome is that of all of them together.
 //
 // For a missing transcript, and for the session, see [Transcripts.ReadOutcome].
-func (t Transcripts) ReadUnasked(dir, session string, heard ...string) (Outcome, error) {
-	return t.read(dir, session, func(f io.Reader) (Outcome, error) { return readUnasked(f, heard) })
+func (t Transcripts) ReadUnasked(dir, session string, consumed ...string) (Outcome, error) {
+	return t.read(dir, session, func(f io.Reader) (Outcome, error) { return readUnasked(f, consumed) })
 }
 
 // readUnasked reads a transcript from its beginning, as readOutcome does.
-func readUnasked(f io.Reader, heard []string) (Outcome, error) {
-	r := unaskedReader{heard: heard, seen: map[uuid.UUID]bool{}}
+func readUnasked(f io.Reader, consumed []string) (Outcome, error) {
+	r := unaskedReader{consumed: consumed, seen: map[uuid.UUID]bool{}}
 	err := eachLine(f, func(line []byte) bool {
 		r.line(line)
 		return true
@@ -33,10 +33,10 @@ func readUnasked(f io.Reader, heard []string) (Outcome, error) {
 
 // unaskedReader follows the turns that the agent starts by itself through a transcript.
 type unaskedReader struct {
-	heard []string
-	seen  map[uuid.UUID]bool // lines so far: compacting a session repeats the newest ones
-	group string             // promptId of the last user line
-	turn  *outcomeReader     // the unread turns; nil = none
+	consumed []string
+	seen     map[uuid.UUID]bool // lines so far: compacting a session repeats the newest ones
+	group    string             // promptId of the last user line
+	turn     *outcomeReader     // the unread turns; nil = none
 }
 
 func (r *unaskedReader) line(line []byte) {
@@ -60,7 +60,7 @@ func (r *unaskedReader) line(line []byte) {
 	group := v.Get("promptId").String()
 	switch {
 	case kind == "assistant":
-		if slices.Contains(r.heard, v.Get("message.id").String()) {
+		if slices.Contains(r.consumed, v.Get("message.id").String()) {
 			r.turn = nil
 		}
 	case group == r.group && group != "" || group == "" && isNote(v): // it belongs to the turn that began before

@@ -61,7 +61,7 @@ func isText(ev claude.Event) bool {
 }
 
 // The agent reads a message when the tool that runs has ended.
-func TestAMessageReachesTheAgentBehindATool(t *testing.T) {
+func TestAMessageReachesTheAgentAfterATool(t *testing.T) {
 	agents(t, func(t *testing.T, command string) {
 		r := newRig(t, by(command), func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
 		r.model.Script(

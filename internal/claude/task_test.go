@@ -30,7 +30,7 @@ func (r *rig) awaitModel(what string, cond func([]modelsim.Request) bool) {
 }
 
 // A question reaches the model as it is, with no tools, and leaves nothing in the folders of the CLI.
-func TestAQuestionApartFromTheChats(t *testing.T) { claudetest.Versions(t, aQuestionApartFromTheChats) }
+func TestATaskOutsideTheChats(t *testing.T) { claudetest.Versions(t, aQuestionApartFromTheChats) }
 
 func aQuestionApartFromTheChats(t *testing.T, command string) {
 	r := newRig(t, by(command))

@@ -114,7 +114,7 @@ func TestACommandInTheBackground(t *testing.T) {
 }
 
 // A question that comes just when the agent has begun a turn by itself is asked behind it, and nothing is lost.
-func TestAQuestionBehindWhatTheAgentHasBegun(t *testing.T) {
+func TestAQuestionAfterWhatTheAgentHasBegun(t *testing.T) {
 	r := unaskedRig(t)
 	spec := fresh()
 	w := r.inBackground(spec, "sleep 1",

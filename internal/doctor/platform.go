@@ -28,7 +28,7 @@ func CheckPlatform(ctx context.Context, r *Report, c config.Config) feishu.Check
 	console := c.Feishu.Console()
 	switch {
 	case found.Refused():
-		r.AddFinding(Fail, r.text(textCopyAnew, console.Credentials()), textRefused, found.Credentials)
+		r.AddFinding(Fail, r.text(textCopyAgain, console.Credentials()), textRefused, found.Credentials)
 	case found.Credentials != nil:
 		r.AddFinding(Fail, r.text(textCheckNetwork), textUnreached, found.Credentials)
 	default:

@@ -171,8 +171,8 @@ var (
 		EN: "claude: up to %d answer(s) at once (%s) and %d process(|es) (%s); %s",
 	}
 
-	textRefused  = i18n.Phrase{ZH: "飞书（Lark）：应用被拒绝：%v", EN: "Feishu: the app was rejected: %v"}
-	textCopyAnew = i18n.Phrase{
+	textRefused   = i18n.Phrase{ZH: "飞书（Lark）：应用被拒绝：%v", EN: "Feishu: the app was rejected: %v"}
+	textCopyAgain = i18n.Phrase{
 		ZH: "从“凭证与基础信息”页重新复制 App ID 和 App Secret：%s",
 		EN: `copy the App ID and App Secret again from the app's page "Credentials & Basic Info": %s`,
 	}

@@ -80,7 +80,7 @@ func TestStreamingModeClosesAndReopens(t *testing.T) {
 	}
 }
 
-func TestCardLeftStreamingIsNotedAtTheEnd(t *testing.T) {
+func TestCardLeftStreamingIsReportedAtTheEnd(t *testing.T) {
 	s := start(t, Config{})
 	c := newRest(t, s)
 	c.newCard(card(true, markdown("md", ""))).show(s.PrivateChat(s.AddUser("Tom")))

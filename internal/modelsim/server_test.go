@@ -251,7 +251,7 @@ func TestDeltasAreSentAtOnce(t *testing.T) {
 	}
 }
 
-func TestAClientThatLeavesIsNoted(t *testing.T) {
+func TestAClientThatLeavesIsRecorded(t *testing.T) {
 	for name, steps := range map[string][]Step{
 		"before headers": {Hang()}, "in the stream": {Text("a"), Hang()}, "waiting": {Wait(time.Hour)},
 	} {
