@@ -144,6 +144,9 @@ func (r attemptRunner) sendPrompt(ctx context.Context, t *turn, p *claude.Proces
 	}
 	prompt := r.prompts.build(ctx, t, !p.Fresh(), t.session.compare(ctx, p))
 	r.prompts.context.Sent(t.claim.Turn.Key, prompt, !p.Fresh())
+	if !p.Fresh() && len(t.shown) == 0 {
+		t.course.prompted = contextmgr.EstimateTokens(prompt.Text())
+	}
 	failpoint.At("prompt: sending")
 	return p.Run(ctx, t.claim.Turn.Prompt, prompt.Text(), t.shown...)
 }
@@ -281,11 +284,20 @@ func (pb promptBuilder) build(ctx context.Context, t *turn, live bool, s syncSta
 	return prompt
 }
 
+// learn notes how many tokens the model needed for a prompt and its answer. What it has done and thought besides is not
+// estimated.
+func (pb promptBuilder) learn(t *turn, e claude.Result) {
+	c, before := t.claim.Chat, t.claim.Chat.Session.Tokens
+	if t.course.prompted > 0 && !t.course.acted && e.Failure == "" && before > 0 {
+		pb.context.Learn(c.Settings.Model, t.course.prompted+contextmgr.EstimateTokens(e.Text), e.Held-before)
+	}
+}
+
 // request describes the context that a turn needs.
 func (cfg Config) request(c db.Claim, resume bool, s syncState) contextmgr.Request {
 	r := contextmgr.Request{
 		Key: c.Turn.Key, Kind: c.Chat.Kind, Epoch: c.Turn.Epoch, Turn: c.Turn.ID,
-		Asked: c.Asked, Project: cfg.project(c.Chat), Seen: s.turn, Verified: s.verified, Incomplete: s.isBehind,
+		Asked: c.Asked, Project: cfg.project(c.Chat), Model: c.Chat.Settings.Model, Seen: s.turn, Verified: s.verified, Incomplete: s.isBehind,
 	}
 	// A turn of an ended conversation must not get the summary of the current one.
 	if c.Chat.Epoch == c.Turn.Epoch {
@@ -304,6 +316,7 @@ type course struct {
 	sent        bool          // the agent may have seen the question
 	acted       bool          // a tool was used, so running the turn again may do harm
 	actedStored bool          // acted is stored
+	prompted    int           // estimated tokens of the prompt, when the session grows by it and its answer only; 0 = unknown
 	usage       *db.Usage     // nil = not reported
 }
 
@@ -332,6 +345,8 @@ func (r attemptRunner) handleEvent(ctx context.Context, t *turn, ev claude.Event
 	switch e := ev.(type) {
 	case claude.Started:
 		failpoint.At("agent: started")
+	case claude.Thinking, claude.Steered, claude.Compacting:
+		t.course.prompted = 0
 	case claude.Text:
 		failpoint.At("agent: text")
 		t.course.markTextSeen()
@@ -346,6 +361,7 @@ func (r attemptRunner) handleEvent(ctx context.Context, t *turn, ev claude.Event
 		failpoint.At("agent: tool done")
 	case claude.Result:
 		failpoint.At("agent: finished")
+		r.prompts.learn(t, e)
 		t.session.ended(e)
 		t.course.spend(e)
 		e.Window = r.cfg.Context.SessionWindow(e.Window) // the card shows how near the next summary is

@@ -15,6 +15,7 @@ import (
 type maintenance struct {
 	cfg       *Config
 	db        *db.DB
+	context   *contextmgr.Manager
 	scheduler *compactionScheduler
 	notes     notes
 	budget    *budget
@@ -87,5 +88,5 @@ func (mt maintenance) long(ctx context.Context, c db.Chat) bool {
 	for _, m := range list {
 		tokens += contextmgr.EstimateTokens(m.Text)
 	}
-	return mt.cfg.Context.NeedsCompaction(int64(tokens), 0)
+	return mt.cfg.Context.NeedsCompaction(int64(mt.context.Tokens(c.Settings.Model, tokens)), 0)
 }

@@ -52,6 +52,7 @@ type Request struct {
 	Key        chat.Key
 	Kind       chat.Kind
 	Project    string // the chat's project folder
+	Model      string // as the chat's settings name it; empty = the default model
 	Epoch      int64
 	Turn       int64
 	Asked      []chat.Message // in order
@@ -73,13 +74,31 @@ type Manager struct {
 	log        zerolog.Logger
 	sent       *sentContext
 	embeddings *embeddings // nil = messages are searched by words only
+	models     *calibration
 }
 
 // New returns a manager.
 func New(store *db.DB, cfg Config, log zerolog.Logger) *Manager {
 	return &Manager{
 		db: store, cfg: cfg, log: log, sent: newSentContext(), embeddings: newEmbeddings(store, cfg.Memory, log),
+		models: newCalibration(),
 	}
+}
+
+// Learn notes how many tokens a model, as the settings of a chat name it, needed for texts that [EstimateTokens]
+// estimated.
+func (m *Manager) Learn(model string, estimated int, real int64) {
+	m.models.learn(model, int64(estimated), real)
+}
+
+// Tokens corrects what [EstimateTokens] says for a model, as the settings of a chat name it.
+func (m *Manager) Tokens(model string, estimated int) int { return m.models.tokens(model, estimated) }
+
+// limits are those of the recent part, for a model.
+func (m *Manager) limits(model string) Limits {
+	l := m.cfg.Limits()
+	l.MaxTokens = m.models.budget(model, l.MaxTokens)
+	return l
 }
 
 // Build builds the context of a turn. It always succeeds: if the History cannot be read, it logs the error and omits
@@ -88,6 +107,7 @@ func (m *Manager) Build(ctx context.Context, r Request) Prompt {
 	began := time.Now()
 	c, err := m.gather(ctx, r)
 	p := compose(r, c)
+	p.Stats.Tokens = m.Tokens(r.Model, p.Stats.Tokens)
 	if err != nil {
 		p.Unread = true
 		m.log.Error().Err(err).Stringer("chat", r.Key).Int64("turn", r.Turn).
@@ -117,7 +137,7 @@ func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 		past = m.startSearch(ctx, r)
 	}
 	c := Context{Zone: m.cfg.zone(), Memories: m.memories(ctx, r)}
-	limits := m.cfg.Limits()
+	limits := m.limits(r.Model)
 	if part == none {
 		return c, nil
 	}
@@ -144,7 +164,7 @@ func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 	taken, err := selectRecent(m.db.History().For(ctx, r.Key, r.Epoch, r.After, r.Turn), limits)
 	newest := taken
 	if r.ResumeID == "" {
-		newest = minimalPart(taken, m.cfg.Limits())
+		newest = minimalPart(taken, m.limits(r.Model))
 	}
 	var failed error
 	c.Retrieved, failed = m.retrieveMissing(ctx, r, past, slices.Concat(newest, c.Background))
@@ -168,7 +188,7 @@ func (c Context) fit(msgs []chat.Message, kind chat.Kind, l Limits) []chat.Messa
 
 // retrieveForLive finds messages for a session that already holds the newest part of the History.
 func (m *Manager) retrieveForLive(ctx context.Context, r Request, past *pendingSearch, c *Context) error {
-	newest, err := selectRecent(m.db.History().For(ctx, r.Key, r.Epoch, r.After, r.Turn), m.cfg.Limits())
+	newest, err := selectRecent(m.db.History().For(ctx, r.Key, r.Epoch, r.After, r.Turn), m.limits(r.Model))
 	if err != nil {
 		return err
 	}

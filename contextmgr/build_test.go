@@ -133,6 +133,28 @@ func TestWhatASessionHasMissedSharesTheBudget(t *testing.T) {
 	}
 }
 
+// A model that needs more tokens for the same text gets a shorter prefix.
+func TestThePrefixIsMeasuredInTheModelsTokens(t *testing.T) {
+	d, key := store(t, 400)
+	m := contextmgr.New(d, contextmgr.Defaults(), zerolog.Nop())
+	for range 40 {
+		m.Learn("greedy", 1000, 2000)
+		m.Learn("frugal", 1000, 800)
+	}
+	chars := map[string]int{}
+	for _, model := range []string{"greedy", "frugal"} {
+		p := m.Build(t.Context(), contextmgr.Request{Key: key, Kind: chat.Private, Turn: 201, Model: model,
+			Asked: []chat.Message{{Text: "now"}}})
+		chars[model] = p.Stats.Chars
+		if most := contextmgr.Defaults().MaxTokens; p.Stats.Tokens > most || p.Stats.Tokens < most/2 {
+			t.Errorf("%s: %d of %d tokens", model, p.Stats.Tokens, most)
+		}
+	}
+	if chars["frugal"] < 20_000 || chars["greedy"] > 14_000 {
+		t.Errorf("characters: %v", chars)
+	}
+}
+
 // BenchmarkBuild is the time that it takes to build the context of a turn; it must not grow with the History. An
 // operation is 50 prompts.
 func BenchmarkBuild(b *testing.B) {

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"magpie/contextmgr"
 	"magpie/internal/config"
 	"magpie/internal/modelsim"
@@ -101,5 +103,23 @@ func converse(r *rig, turns, every int) {
 	})
 	if n := len(r.model.Requests()); n != turns {
 		r.Errorf("%d requests for %d turns", n, turns)
+	}
+}
+
+// Estimates of tokens are corrected by what the model reports in the turns of a process that goes on.
+func TestEstimatesFollowTheModelsReports(t *testing.T) {
+	r := newRig(t)
+	for range 4 {
+		r.ask(strings.Repeat("构建通过了。", 200))
+	}
+	var tokens []int
+	for line := range strings.Lines(r.logs.String()) {
+		if gjson.Get(line, "message").String() == "混合上下文统计" {
+			tokens = append(tokens, int(gjson.Get(line, "context.tokens").Int()))
+		}
+	}
+	// The simulated model counts fewer tokens for Chinese than a real one.
+	if len(tokens) != 4 || tokens[3] >= tokens[0] || tokens[3] < tokens[0]*7/10 {
+		t.Errorf("estimated tokens of the same prompt: %v", tokens)
 	}
 }
