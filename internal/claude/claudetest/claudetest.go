@@ -1,7 +1,7 @@
 // Package claudetest lets tests run the real Claude Code CLI with a model on the loopback interface, independent of the
 // machine's own login and settings.
 //
-// The double of the model does not belong here (modelsim), nor what a test expects of the bridge.
+// The double of the model is modelsim. The package holds no expectations about the bridge.
 package claudetest
 
 import (
@@ -19,7 +19,7 @@ import (
 	"magpie/internal/claude"
 )
 
-// Command is the pinned CLI that scripts/test installs: today's version.
+// Command is the pinned CLI that scripts/test installs: the current version.
 func Command(t testing.TB) string { return command(t, "MAGPIE_TEST_CLAUDE") }
 
 // Oldest is the oldest supported version of the CLI, which scripts/test installs too.
@@ -33,7 +33,7 @@ func Versions(t *testing.T, test func(t *testing.T, command string)) {
 	t.Run("oldest", func(t *testing.T) { test(t, Oldest(t)) })
 }
 
-// command is the CLI that a variable names, or the one that npm has put below scripts/cli and folder.
+// command is the CLI that a variable names, or the one that npm has installed below scripts/cli and folder.
 func command(t testing.TB, variable string, folder ...string) string {
 	t.Helper()
 	if path := os.Getenv(variable); path != "" {
@@ -57,7 +57,7 @@ func command(t testing.TB, variable string, folder ...string) string {
 	return path
 }
 
-// Environ is an environment for a CLI whose model is at url. It contains nothing of the machine's login.
+// Environ is an environment for a CLI with its model at url. It contains nothing of the machine's login.
 func Environ(t testing.TB, url string) []string {
 	t.Helper()
 	home := t.TempDir()
@@ -89,7 +89,7 @@ type Folders struct {
 	ids map[string]string // by owner
 }
 
-// OwnFolders makes data the folder of the program's data, in which the agents of each chat have a folder of their own.
+// OwnFolders makes data the program's data folder, in which the agents of each chat have their own folder.
 func OwnFolders(c *claude.Config, data string) *Folders {
 	f := &Folders{state: filepath.Join(data, "agents"), ids: map[string]string{}}
 	c.Data, c.State = data, f.state
@@ -97,12 +97,12 @@ func OwnFolders(c *claude.Config, data string) *Folders {
 	return f
 }
 
-// Path is the folder of the agents of owner, who gets one.
+// Path is the folder of owner's agents, which it creates if necessary.
 func (f *Folders) Path(owner string) string {
 	return filepath.Join(f.state, f.bind(owner, uuid.NewString()))
 }
 
-// Bind makes a folder that of the agents of owner, and reports whether it is: not if owner has another one.
+// Bind assigns a folder to owner's agents. It returns false if owner has another one.
 func (f *Folders) Bind(owner, id string) bool { return f.bind(owner, id) == id }
 
 func (f *Folders) bind(owner, id string) string {

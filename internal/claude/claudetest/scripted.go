@@ -13,16 +13,16 @@ import (
 	"magpie/internal/claude"
 )
 
-// Scripted builds the scripted agent and returns its path. It starts in a few ms and answers at once, for tests of
-// many turns; see the package scripted. The go command builds it, so it need not be installed.
+// Scripted builds the scripted agent and returns its path. It starts in a few ms and answers at once, for tests of many
+// turns; see the package scripted. The go command builds it, so it need not be installed.
 func Scripted(t testing.TB) string {
 	t.Helper()
 	program, err := link()
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Another process writes the file: while this one had it open for writing, a child of another test could inherit
-	// it, and running the file would fail.
+	// Another process writes the file: while this process had it open for writing, a child of another test could
+	// inherit it, and running the file would fail.
 	path := filepath.Join(t.TempDir(), "scripted")
 	write := exec.Command("cp", "/dev/stdin", path)
 	write.Stdin = bytes.NewReader(program)
@@ -63,7 +63,7 @@ func ScriptedConfig(t testing.TB) claude.Config {
 }
 
 // ModelConfig is a configuration for the scripted agent with a model at url and an empty project. It starts a hundred
-// times as fast as the CLI; what it does not have is in the package scripted.
+// times as fast as the CLI; the package scripted lists what it lacks.
 func ModelConfig(t testing.TB, url string) claude.Config {
 	t.Helper()
 	c := ScriptedConfig(t)
