@@ -13,13 +13,13 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// background is the commands that go on when their turn has ended.
+// background are the commands that continue after their turn.
 type background struct {
 	mu    sync.Mutex
 	tasks []object
 }
 
-// change adds or removes a task, and says which ones there are now.
+// change adds or removes a task, and reports the current ones.
 func (bg *background) change(out *output, change func([]object) []object) error {
 	bg.mu.Lock()
 	defer bg.mu.Unlock()
@@ -29,7 +29,7 @@ func (bg *background) change(out *output, change func([]object) []object) error 
 	})
 }
 
-// startTask runs a command in the background. Its end is a prompt of its own, as in the CLI.
+// startTask runs a command in the background. Its end is a separate prompt, as in the CLI.
 func (a *agent) startTask(input gjson.Result) outcome {
 	if os.Getenv("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS") == "1" {
 		return outcome{"unexpected parameter `run_in_background`", true, nil}
@@ -54,7 +54,7 @@ func (a *agent) startTask(input gjson.Result) outcome {
 	return outcome{text: "Command running in background with ID: " + id + ". You will be notified when it completes."}
 }
 
-// notification is what the model is told of a task that has ended.
+// notification tells the model that a task has ended.
 func notification(id, what string) message {
 	m := message{Type: "user", UUID: uuid.NewString(), notice: true}
 	m.Message.Content = content(encode(fmt.Sprintf("<task-notification>\n<task-id>%s</task-id>\n"+

@@ -29,7 +29,7 @@ type echo struct {
 
 	mu     sync.Mutex
 	turns  int
-	titles int // that were asked for
+	titles int // that were requested
 	input  int // tokens of all turns
 	said   int
 }
@@ -48,7 +48,7 @@ func newEcho(out *output, o options) (*echo, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
-	a.file, err = os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600) // the process's end closes it
+	a.file, err = os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600) // closed when the process ends
 	return a, err
 }
 
@@ -75,10 +75,10 @@ func (a *echo) control(o order) (object, error) {
 	return object{}, nil
 }
 
-// cost is what the process has cost so far, in USD. The caller holds mu, as for used.
+// cost is the process's cost so far, in USD. The caller holds mu, as for used.
 func (a *echo) cost() float64 { return 0.001 * float64(a.turns+a.titles) }
 
-// used is what it has used so far of each model.
+// used is its usage so far of each model.
 func (a *echo) used() object {
 	return object{model: object{
 		"costUSD": a.cost(), "contextWindow": 200_000,
@@ -129,7 +129,7 @@ func (a *echo) answer(id, prompt string) error {
 	)
 }
 
-// servers are the MCP servers that it says it has.
+// servers are the MCP servers that it claims to have.
 func servers() []object {
 	list := []object{}
 	for _, one := range strings.Fields(os.Getenv("MAGPIE_SCRIPTED_SERVERS")) {

@@ -18,8 +18,8 @@ import (
 // the environment.
 const faultWord = "fault: "
 
-// fault misbehaves when a prompt asks for it. It leaves its process id in the working folder, in a file with the name
-// of the fault. When done, no answer is to come.
+// fault misbehaves if a prompt requests it. It leaves its process ID in the working folder, in a file with the name of
+// the fault. done means that there is no answer.
 func (a *echo) fault(prompt string) (done bool, err error) {
 	_, name, asked := strings.Cut(prompt[strings.LastIndexByte(prompt, '\n')+1:], faultWord)
 	if !asked || os.Getenv("MAGPIE_SCRIPTED_FAULTS") != "1" {
@@ -35,7 +35,7 @@ func (a *echo) fault(prompt string) (done bool, err error) {
 	return f(a)
 }
 
-// faults are the ways in which it can misbehave, by their names.
+// faults are the ways in which it can misbehave, by name.
 var faults = map[string]func(a *echo) (done bool, err error){
 	"garbage lines": func(a *echo) (bool, error) {
 		deep := strings.Repeat("[", 10_000)
@@ -155,7 +155,7 @@ func hang() (bool, error) {
 	}
 }
 
-// also says more when what was said before has gone well.
+// also writes more lines if there was no error before.
 func (a *echo) also(err error, lines ...object) error {
 	if err != nil {
 		return err

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// inbox is the prompts that were read and are not answered yet. What is written meanwhile waits.
+// inbox has the prompts that were read and not answered yet.
 type inbox struct {
 	mu     sync.Mutex
 	wake   *sync.Cond
@@ -28,7 +28,7 @@ func (b *inbox) put(m message) {
 	b.wake.Signal()
 }
 
-// close says that no more comes.
+// close means that no more prompts come.
 func (b *inbox) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -36,7 +36,7 @@ func (b *inbox) close() {
 	b.wake.Signal()
 }
 
-// next waits for prompts and takes all that there are. There are none when no more come.
+// next waits for prompts and takes all of them. There are none once no more come.
 func (b *inbox) next() []message {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -53,7 +53,7 @@ func (b *inbox) now() []message {
 	return b.pop()
 }
 
-// pop takes what belongs together: the end of a task is told alone.
+// pop takes prompts that belong together: the end of a task is reported alone.
 func (b *inbox) pop() []message {
 	n := slices.IndexFunc(b.list, func(m message) bool { return m.notice })
 	switch {

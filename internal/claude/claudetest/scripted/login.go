@@ -14,10 +14,10 @@ import (
 	"syscall"
 )
 
-// loginLink is what a person has to open.
+// loginLink is the link that a user has to open.
 const loginLink = "https://claude.example/oauth/authorize?code=true&state=scripted"
 
-// errLogin says that there is no login.
+// errLogin means that the login has failed.
 var errLogin = errors.New("login failed: request failed with status code 400")
 
 // authStatus fails unless there is a key.
@@ -67,7 +67,7 @@ func logIn(in io.Reader, out io.Writer) error {
 	return lines.Err()
 }
 
-// stray starts a process that has nothing to do with us any more but our terminal, and ends after some seconds.
+// stray starts a process that only shares our terminal, and ends after some seconds.
 func stray() error {
 	c := exec.Command("sleep", "20")
 	c.Env, c.Stdout, c.Stderr = []string{}, os.Stdout, os.Stderr

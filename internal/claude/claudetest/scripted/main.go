@@ -51,15 +51,15 @@ type options struct {
 	keep    bool // a transcript
 	mode    string
 	model   string
-	system  string // instead of its own system prompt
+	system  string // replaces its own system prompt
 	toolbox toolbox
 	servers string // see --mcp-config
 	replay  bool   // a prompt is repeated when the model gets it
 	suggest bool   // see --prompt-suggestions
 }
 
-// parse knows the options that change what the model is asked; all others are accepted and ignored, as
-// most of them concern things that this program does not have.
+// parse parses the options that change the request to the model; all others are accepted and ignored, as most of them
+// concern things that this program does not have.
 func parse(args []string) options {
 	o := options{keep: true}
 	for _, arg := range args {
@@ -94,8 +94,7 @@ func parse(args []string) options {
 	return o
 }
 
-// run answers prompts sequentially, while control requests are answered at once: an interrupt
-// must reach a running turn.
+// run answers prompts one by one, while control requests are answered at once: an interrupt must reach a running turn.
 func run(args []string, in io.Reader, out io.Writer) error {
 	switch strings.Join(args, " ") {
 	case "--version":
@@ -112,7 +111,7 @@ func run(args []string, in io.Reader, out io.Writer) error {
 	var err error
 	prompts := newInbox()
 	if url := os.Getenv("ANTHROPIC_BASE_URL"); url != "" {
-		// Like the CLI, it finishes its turn when nobody reads what it says any more. Its tools take the signal as usual.
+		// Like the CLI, it finishes its turn when nobody reads its output any more. Its tools take the signal as usual.
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 		r, err = newAgent(stream, o, url, prompts)
 	} else {
@@ -139,7 +138,7 @@ func run(args []string, in io.Reader, out io.Writer) error {
 	return <-failed
 }
 
-// together makes one prompt of those that have come while another one was answered. All but the last are repeated here.
+// together merges the prompts that came while another one was answered. All but the last are repeated here.
 func together(out *output, o options, list []message) (message, error) {
 	last := len(list) - 1
 	m := list[last]
@@ -162,18 +161,18 @@ func together(out *output, o options, list []message) (message, error) {
 // responder answers messages of the input.
 type responder interface {
 	prompt(m message) error
-	// control does what is wanted of the agent itself while a prompt is answered, and returns the response.
+	// control handles a control request while a prompt is answered, and returns the response.
 	control(o order) (object, error)
-	// decided takes the decision whether a tool may be used.
+	// decided handles the decision whether a tool may be used.
 	decided(response gjson.Result)
-	// inputEnded says that there will be no more decisions.
+	// inputEnded means that there will be no more decisions.
 	inputEnded()
 }
 
-// errUnsupported is that a control request is not known.
+// errUnsupported means that a control request is not known.
 var errUnsupported = errors.New("unsupported control request subtype")
 
-// read passes on the prompts of the input, and has done at once what else is asked for.
+// read passes on the prompts of the input, and handles everything else at once.
 func read(in io.Reader, out *output, r responder, prompts *inbox) error {
 	br := bufio.NewReader(in)
 	for {
@@ -207,7 +206,7 @@ func read(in io.Reader, out *output, r responder, prompts *inbox) error {
 	}
 }
 
-// message is what comes in: a prompt, a request or a response.
+// message is an input line: a prompt, a request or a response.
 type message struct {
 	Type    string `json:"type"`
 	UUID    string `json:"uuid"`
@@ -216,10 +215,10 @@ type message struct {
 	Message struct {
 		Content content `json:"content"`
 	} `json:"message"`
-	notice bool // it tells of the end of a task, and was not sent
+	notice bool // it reports the end of a task, and was not sent
 }
 
-// replayed is the line that says that the model gets it.
+// replayed is the line that reports that the model gets it.
 func (m message) replayed() object {
 	return object{
 		"type": "user", "uuid": m.UUID, "isReplay": true, "parent_tool_use_id": nil,
@@ -235,7 +234,7 @@ func (c *content) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// text is all that is text in it.
+// text is all text in it.
 func (c content) text() (text string) {
 	if err := json.Unmarshal(c, &text); err == nil {
 		return text
@@ -246,7 +245,7 @@ func (c content) text() (text string) {
 	return text
 }
 
-// blocks are it as the CLI passes it on: without the space that keeps a text from being a command.
+// blocks is the content as the CLI passes it on: without the space that keeps a text from being a command.
 func (c content) blocks() any {
 	var text string
 	if err := json.Unmarshal(c, &text); err == nil {
@@ -255,7 +254,7 @@ func (c content) blocks() any {
 	return json.RawMessage(c)
 }
 
-// order is what is wanted of the agent itself.
+// order is a control request.
 type order struct {
 	Subtype     string `json:"subtype"`
 	Description string `json:"description"`

@@ -16,7 +16,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// reply is a message of the model, as far as it has come.
+// reply is a message of the model, as far as it has arrived.
 type reply struct {
 	id     string
 	model  string
@@ -34,7 +34,7 @@ type block struct {
 	ended bool
 }
 
-// whole is the block as the API has it in a message.
+// whole is the block in the API's form.
 func (b *block) whole() object {
 	switch b.kind {
 	case "tool_use":
@@ -91,7 +91,7 @@ func (u usage) object() object {
 	}
 }
 
-// cost is what the tokens cost, in USD, at the prices of the CLI's default model.
+// cost is the cost of the tokens, in USD, at the prices of the CLI's default model.
 func (u usage) cost() float64 {
 	const million = 1e6
 	return float64(u.input)*5/million + float64(u.output)*25/million +
@@ -113,7 +113,7 @@ type api struct {
 	model   string
 }
 
-// fullName is the full name of a model that is asked for.
+// fullName is the full name of a requested model.
 func fullName(model string) string {
 	switch model {
 	case "", "opus":
@@ -149,8 +149,8 @@ func (a api) post(ctx context.Context, body object) (*http.Response, error) {
 	return nil, &apiError{resp.StatusCode, string(text)}
 }
 
-// call has the model go on with the conversation of a request. The lines that tell what it says are passed on while it
-// comes. When the stream breaks, the reply is what had come.
+// call sends the conversation in a request to the model. It passes on the lines of the reply while they arrive. If the
+// stream breaks, it returns the reply so far.
 func (a api) call(ctx context.Context, body object, pass func(...object) error) (reply, error) {
 	body["model"], body["max_tokens"], body["stream"] = a.model, 32000, true
 	var r reply
@@ -178,7 +178,7 @@ func (a api) call(ctx context.Context, body object, pass func(...object) error) 
 	}
 }
 
-// event takes up one event of the stream and passes it on.
+// event handles one event of the stream and passes it on.
 func (r *reply) event(ev gjson.Result, pass func(...object) error) error {
 	var whole object // the line that follows the event when a block has ended
 	switch ev.Get("type").String() {
@@ -207,7 +207,7 @@ func (r *reply) event(ev gjson.Result, pass func(...object) error) error {
 	case "error":
 		return &apiError{int(statusOf[ev.Get("error.type").String()]), ev.Raw}
 	}
-	if whole != nil { // the CLI tells of the whole block first
+	if whole != nil { // the CLI sends the whole block first
 		if err := pass(whole); err != nil {
 			return err
 		}
@@ -215,7 +215,7 @@ func (r *reply) event(ev gjson.Result, pass func(...object) error) error {
 	return pass(object{"type": "stream_event", "event": json.RawMessage(ev.Raw)})
 }
 
-// statusOf is the HTTP status that an error in the midst of a stream stands for.
+// statusOf is the HTTP status that corresponds to an error in the middle of a stream.
 var statusOf = map[string]int64{
 	"overloaded_error": 529, "api_error": 500, "rate_limit_error": 429, "authentication_error": 401,
 }

@@ -11,14 +11,14 @@ import (
 
 type object = map[string]any
 
-// output is the stream of lines that is read.
+// output is the stream of output lines.
 type output struct {
 	session string
 	mu      sync.Mutex
 	w       *bufio.Writer
 }
 
-// say writes lines and sends them off together. It is no error if nobody reads them any more.
+// say writes and flushes lines. It is not an error if nobody reads them any more.
 func (o *output) say(lines ...object) error {
 	if err := o.write(lines); !errors.Is(err, syscall.EPIPE) {
 		return err

@@ -12,13 +12,13 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// permissions are the permission mode, and the questions that wait for a decision.
+// permissions are the permission mode, and the requests that wait for a decision.
 type permissions struct {
 	*output
 	mu        sync.Mutex
 	mode      string                       // empty = the default
 	decisions map[string]chan gjson.Result // by the request's id
-	ended     chan struct{}                // closed with the input: nobody decides any more
+	ended     chan struct{}                // closed with the input: no more decisions
 }
 
 func newPermissions(out *output, mode string) *permissions {
@@ -27,7 +27,7 @@ func newPermissions(out *output, mode string) *permissions {
 	}
 }
 
-// unanswered is what the model is told of a request that nobody can decide, because the input has ended.
+// unanswered tells the model that a request cannot be decided, because the input has ended.
 type unanswered string
 
 func (e unanswered) Error() string { return "Tool permission request failed: AbortError: " + string(e) }
@@ -77,7 +77,7 @@ func (p *permissions) current() string {
 	return p.mode
 }
 
-// set changes the mode, and says so.
+// set changes the mode, and reports it.
 func (p *permissions) set(mode string) error {
 	p.mu.Lock()
 	p.mode = mode
@@ -85,7 +85,7 @@ func (p *permissions) set(mode string) error {
 	return p.say(object{"type": "system", "subtype": "status", "status": nil, "permissionMode": mode})
 }
 
-// decided passes a decision on to who waits for it.
+// decided passes a decision to its waiter.
 func (p *permissions) decided(response gjson.Result) {
 	p.mu.Lock()
 	waits := p.decisions[response.Get("request_id").String()]
@@ -95,5 +95,5 @@ func (p *permissions) decided(response gjson.Result) {
 	}
 }
 
-// inputEnded says that there will be no more decisions.
+// inputEnded means that there will be no more decisions.
 func (p *permissions) inputEnded() { close(p.ended) }

@@ -19,16 +19,16 @@ import (
 	"magpie/internal/claude"
 )
 
-// session is a conversation with the model, and the transcript in which it is kept in the CLI's format: one line per
-// prompt, per content block of an answer, and per tool result.
+// session is a conversation with the model, and its transcript in the CLI's format: one line per prompt, per content
+// block of an answer, and per tool result.
 type session struct {
 	id       string
 	messages []turnMessage
-	file     *os.File // nil = it is not kept
+	file     *os.File // nil = no transcript
 	parent   string   // uuid of the last line
 	group    string   // promptId of the last prompt
 	prompts  map[string]bool
-	notice   bool // what comes next tells the model of the end of a task
+	notice   bool // the next input tells the model about the end of a task
 }
 
 // turnMessage is one message of the model's API.
@@ -37,7 +37,7 @@ type turnMessage struct {
 	Content json.RawMessage `json:"content"` // a text, or a list of blocks
 }
 
-// transcriptLine is what is read of a line of a transcript.
+// transcriptLine has the members of a transcript line that are read.
 type transcriptLine struct {
 	Type     string `json:"type"`
 	UUID     string `json:"uuid"`
@@ -58,7 +58,7 @@ func steeredNote(text string) string {
 	return "The user sent a new message while you were working:\n" + text
 }
 
-// openSession begins a session, or goes on with one that has a transcript.
+// openSession starts a session, or continues one that has a transcript.
 func openSession(id string, resume, keep bool) (*session, error) {
 	s := &session{id: id, prompts: map[string]bool{}}
 	path, err := claude.Config{Environ: os.Environ()}.Transcripts("").Path(".", id)
@@ -79,17 +79,17 @@ func openSession(id string, resume, keep bool) (*session, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
-	s.file, err = os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600) // the process's end closes it
+	s.file, err = os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600) // closed when the process ends
 	return s, err
 }
 
-// errNoConversation is that there is no transcript to resume.
+// errNoConversation means that there is no transcript to resume.
 var errNoConversation = errors.New("no conversation")
 
-// read takes up a transcript. Lines that are no JSON are skipped, as the CLI does.
+// read parses a transcript. Lines that are not JSON are skipped, as the CLI does.
 func (s *session) read(data []byte) error {
 	lines := bufio.NewReader(bytes.NewReader(data))
-	last := "" // id of the model's message that the last line belongs to
+	last := "" // ID of the model's message that the last line belongs to
 	for {
 		line, err := lines.ReadBytes('\n')
 		var l transcriptLine
@@ -118,7 +118,7 @@ func (s *session) read(data []byte) error {
 	}
 }
 
-// join makes one list of two lists of blocks.
+// join concatenates two lists of blocks.
 func join(a, b json.RawMessage) json.RawMessage {
 	var x, y []json.RawMessage
 	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil {
@@ -127,7 +127,7 @@ func join(a, b json.RawMessage) json.RawMessage {
 	return encode(append(x, y...))
 }
 
-// user adds what the model is told: a prompt, results of tools, or a note.
+// user adds input for the model: a prompt, results of tools, or a note.
 func (s *session) user(id string, content any) error {
 	raw := encode(content)
 	s.messages = append(s.messages, turnMessage{"user", raw})
@@ -150,7 +150,7 @@ func (s *session) attached(id, text string) error {
 	})
 }
 
-// assistant adds what the model said, block by block.
+// assistant adds a message of the model, block by block.
 func (s *session) assistant(m reply) error {
 	if len(m.blocks) == 0 {
 		return nil
@@ -185,7 +185,7 @@ func (s *session) write(line object) error {
 	return err
 }
 
-// encode is v as JSON. What is encoded here was made here, or was JSON before.
+// encode encodes v as JSON. It cannot fail: v was made here, or was JSON before.
 func encode(v any) json.RawMessage {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

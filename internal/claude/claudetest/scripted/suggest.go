@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// suggest says what the user may ask next, from the second answer on, as the model guesses.
+// suggest writes the model's suggestion of the next question, from the second answer on.
 func (a *agent) suggest() {
 	if a.answers++; !a.suggests || a.answers < 2 {
 		return

@@ -28,7 +28,7 @@ type toolbox struct {
 	none    bool     // it has no tools
 	denied  []string // names, see --disallowedTools
 	allowed []string // rules, see --allowedTools
-	folders []string // beside the working folder, see --add-dir
+	folders []string // besides the working folder, see --add-dir
 	servers map[string]mcpServer
 	remote  []object // tools of the servers
 }
@@ -50,7 +50,7 @@ func (t *toolbox) definitions() []object {
 	return append(list, t.remote...)
 }
 
-// outcome is what a tool gave.
+// outcome is the result of a tool.
 type outcome struct {
 	text    string
 	failed  bool
@@ -59,7 +59,7 @@ type outcome struct {
 
 func failed(err error) outcome { return outcome{text: err.Error(), failed: true} }
 
-// use runs a tool that may be used.
+// use runs a permitted tool.
 func (a *agent) use(ctx context.Context, name string, input gjson.Result) outcome {
 	path := input.Get("file_path").String()
 	switch name {
@@ -127,7 +127,7 @@ func numbered(text string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// bash runs a command. When ctx ends, so does all that it has started.
+// bash runs a command. When ctx ends, so do all its descendants.
 func bash(ctx context.Context, command string) outcome {
 	cmd := exec.CommandContext(ctx, "bash", "-c", command)
 	// A process group, so that children of the shell end, too.
@@ -149,12 +149,12 @@ func bash(ctx context.Context, command string) outcome {
 	return outcome{text: text}
 }
 
-// reading are the commands that the CLI runs unasked, as far as tests use them.
+// reading are the commands that the CLI runs without asking, as far as tests use them.
 var reading = []string{"cat", "date", "echo", "head", "ls", "ps", "pwd", "sleep", "tail", "wc", "true"}
 
-// unasked reports whether the CLI would use a tool without asking anybody.
+// unasked reports whether the CLI would use a tool without asking.
 func (a *agent) unasked(name string, input gjson.Result, mode string) bool {
-	// The CLI sends these two as permission requests always: the answer is their result.
+	// The CLI always sends these two as permission requests: the answer is their result.
 	if name == claude.QuestionTool || name == claude.PlanTool {
 		return false
 	}
@@ -170,7 +170,7 @@ func (a *agent) unasked(name string, input gjson.Result, mode string) bool {
 		return mode == "acceptEdits" && inside
 	case "Bash":
 		command := input.Get("command").String()
-		// What a shell might expand or redirect is not known to be harmless.
+		// A command that a shell might expand or redirect may be harmful.
 		if strings.ContainsAny(command, "<>$`(){}\n") {
 			return false
 		}
@@ -184,7 +184,7 @@ func (a *agent) unasked(name string, input gjson.Result, mode string) bool {
 	return false
 }
 
-// inside reports whether a file lies in the working folder, or in one that was added.
+// inside reports whether a file is in the working folder, or in an added one.
 func (a *agent) inside(path string) bool {
 	cwd, err := os.Getwd()
 	if err != nil {
@@ -219,7 +219,7 @@ func covers(rule, name string, input gjson.Result) bool {
 	return what == content
 }
 
-// suggestions are the rules that the CLI proposes with a question.
+// suggestions are the rules that the CLI proposes with a request.
 func suggestions(name string, input gjson.Result) []object {
 	switch name {
 	case "Bash":
@@ -234,13 +234,13 @@ func suggestions(name string, input gjson.Result) []object {
 	return []object{{"type": "addRules", "rules": []object{rule}, "behavior": "allow", "destination": "localSettings"}}
 }
 
-// mcpServer is an MCP server that is spoken to by HTTP.
+// mcpServer is an MCP server over HTTP.
 type mcpServer struct {
 	URL     string            `json:"url"`
 	Headers map[string]string `json:"headers"`
 }
 
-// connect takes up the servers of a configuration, see --mcp-config, and asks them for their tools.
+// connect connects to the servers of a configuration, see --mcp-config, and asks them for their tools.
 func (t *toolbox) connect(config string) error {
 	var c struct {
 		Servers map[string]mcpServer `json:"mcpServers"`

@@ -17,7 +17,7 @@ import (
 	"magpie/internal/claude"
 )
 
-// The CLI's notes to the model about a turn that was interrupted.
+// The CLI's notes to the model about an interrupted turn.
 const (
 	interruptedText = "[Request interrupted by user]"
 	interruptedTool = "[Request interrupted by user for tool use]"
@@ -32,20 +32,20 @@ type agent struct {
 	*output
 	*permissions
 	api     api
-	system  string // instead of its own system prompt
+	system  string // replaces its own system prompt
 	toolbox toolbox
 	conv    *session
 	replay  bool
-	prompts *inbox // that come while it answers
+	prompts *inbox // prompts that come while it answers
 	tasks   background
 
 	suggests bool
 	answers  int
 
 	mu    sync.Mutex
-	stop  func() // interrupts the turn that runs
+	stop  func() // interrupts the running turn
 	spent usage
-	woken bool // it has begun the turn that runs by itself
+	woken bool // it has started the running turn by itself
 }
 
 func newAgent(out *output, o options, url string, prompts *inbox) (*agent, error) {
@@ -85,7 +85,7 @@ func (a *agent) prompt(m message) error {
 	return a.turn(ctx, m)
 }
 
-// onInterrupt says what an interrupt does.
+// onInterrupt sets the effect of an interrupt.
 func (a *agent) onInterrupt(stop func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -127,7 +127,7 @@ func (a *agent) systemPrompt() string {
 // turn answers a prompt with the help of the model.
 func (a *agent) turn(ctx context.Context, m message) error {
 	if a.conv.prompts[m.UUID] {
-		return nil // the CLI drops a prompt that it has
+		return nil // the CLI drops a prompt that it already has
 	}
 	a.conv.prompts[m.UUID] = true
 	a.conv.group, a.woken, a.conv.notice = uuid.NewString(), m.notice, m.notice
@@ -176,7 +176,7 @@ func (a *agent) turn(ctx context.Context, m message) error {
 	}
 }
 
-// steered tells the model what was written while its tools ran, as the CLI does.
+// steered passes the messages written while the tools ran to the model, as the CLI does.
 func (a *agent) steered() error {
 	for _, m := range a.prompts.now() {
 		if err := a.conv.attached(m.UUID, m.Message.Content.text()); err != nil {
@@ -206,7 +206,7 @@ func (a *agent) initLine() object {
 	}
 }
 
-// tools runs the tools that a reply calls, sequentially.
+// tools runs the tool calls of a reply one by one.
 func (a *agent) tools(ctx context.Context, r reply) error {
 	var results []object
 	for i := range r.blocks {
@@ -214,7 +214,7 @@ func (a *agent) tools(ctx context.Context, r reply) error {
 		if b.kind != "tool_use" {
 			continue
 		}
-		// Every call needs a result, also after an interrupt: the API refuses a conversation with an open tool_use.
+		// Every call needs a result, even after an interrupt: the API rejects a conversation with an open tool_use.
 		o := outcome{rejected, true, nil}
 		if ctx.Err() == nil {
 			o = a.permitted(ctx, b)
@@ -239,7 +239,7 @@ func (a *agent) tools(ctx context.Context, r reply) error {
 	return a.conv.user(uuid.NewString(), results)
 }
 
-// permitted uses a tool if it may.
+// permitted uses a tool if permitted.
 func (a *agent) permitted(ctx context.Context, b *block) outcome {
 	input := gjson.Parse(b.input())
 	if a.unasked(b.name, input, a.current()) {
@@ -267,7 +267,7 @@ func (a *agent) permitted(ctx context.Context, b *block) outcome {
 	return a.use(ctx, b.name, input)
 }
 
-// note tells the model, and whoever reads the stream, something that happened.
+// note adds a note to the conversation and to the output.
 func (a *agent) note(text string) error {
 	content := []object{{"type": "text", "text": text}}
 	if err := a.say(object{"type": "user", "message": object{"role": "user", "content": content}}); err != nil {
@@ -283,7 +283,7 @@ func (a *agent) broken(ctx context.Context, r reply, err error, spent usage, cal
 	}
 	if n := len(r.blocks); n > 0 && !r.blocks[n-1].ended {
 		if r.blocks[n-1].kind == "tool_use" {
-			r.blocks = r.blocks[:n-1] // its input is not whole
+			r.blocks = r.blocks[:n-1] // its input is incomplete
 		} else {
 			begun := []json.RawMessage{encode(r.blocks[n-1].whole())}
 			if err := a.say(object{"type": "assistant", "message": r.message(begun)}); err != nil {
@@ -300,7 +300,7 @@ func (a *agent) broken(ctx context.Context, r reply, err error, spent usage, cal
 	return a.aborted("aborted_streaming", spent, calls)
 }
 
-// success is the end of a turn that has an answer.
+// success is the end of a turn with an answer.
 func (a *agent) success(r reply, spent usage, calls int) error {
 	text := ""
 	for i := range r.blocks {
@@ -313,7 +313,7 @@ func (a *agent) success(r reply, spent usage, calls int) error {
 	})
 }
 
-// failure is the end of a turn that the API has failed. It arrives under the subtype of success.
+// failure is the end of a turn in which the API failed. It has the subtype of success.
 func (a *agent) failure(err error, spent usage, calls int) error {
 	status := 0
 	var api *apiError
@@ -339,7 +339,7 @@ func (a *agent) failure(err error, spent usage, calls int) error {
 	})
 }
 
-// aborted is the end of a turn that was interrupted.
+// aborted is the end of an interrupted turn.
 func (a *agent) aborted(reason string, spent usage, calls int) error {
 	return a.result(spent, calls, object{
 		"subtype": "error_during_execution", "is_error": true, "terminal_reason": reason,
@@ -361,7 +361,7 @@ func (a *agent) result(spent usage, calls int, fields object) error {
 	return a.say(fields)
 }
 
-// modelUsage is what the process has used so far.
+// modelUsage is the process's usage so far.
 func (a *agent) modelUsage(u usage) object {
 	if u == (usage{}) {
 		return object{}
