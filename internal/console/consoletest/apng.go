@@ -18,8 +18,8 @@ type Frame struct {
 	Shown   time.Duration
 }
 
-// Animate makes an animated PNG of frames of one size, which runs for ever (https://www.w3.org/TR/png-3/, 11.3.2). All
-// share a palette of the most frequent colours; after the first, each frame holds only what has changed.
+// Animate makes an endless animated PNG from frames of one size (https://www.w3.org/TR/png-3/, 11.3.2). All share a
+// palette of the most frequent colors; after the first, each frame only contains what has changed.
 func Animate(frames []Frame) ([]byte, error) {
 	if len(frames) == 0 {
 		return nil, errors.New("no frames")
@@ -31,14 +31,14 @@ func Animate(frames []Frame) ([]byte, error) {
 	chunk(&b, "IHDR", fields(uint32(size.Dx()), uint32(size.Dy()), []byte{8, 3, 0, 0, 0}))
 	chunk(&b, "acTL", fields(uint32(len(frames)), uint32(0)))
 	chunk(&b, "PLTE", p.rgb())
-	chunk(&b, "tRNS", []byte{0}) // the first entry is what has not changed
+	chunk(&b, "tRNS", []byte{0}) // the first entry is for unchanged pixels
 	var last []byte
 	sequence := uint32(0)
 	for i, f := range frames {
 		now := p.indexed(f.Picture)
 		box := changed(last, now, size.Dx())
 		chunk(&b, "fcTL", fields(sequence, uint32(box.Dx()), uint32(box.Dy()), uint32(box.Min.X), uint32(box.Min.Y),
-			uint16(f.Shown.Milliseconds()), uint16(1000), []byte{0, 1})) // laid over what was there
+			uint16(f.Shown.Milliseconds()), uint16(1000), []byte{0, 1})) // drawn over the previous frame
 		sequence++
 		data := packed(last, now, box, size.Dx())
 		if i == 0 {
@@ -76,7 +76,7 @@ func fields(values ...any) (out []byte) {
 	return out
 }
 
-// palette is up to 255 colours; the index 0 stands for a pixel that has not changed.
+// palette is up to 255 colors; the index 0 is for an unchanged pixel.
 type palette struct {
 	colours []color.RGBA
 	index   map[color.RGBA]byte
@@ -88,7 +88,7 @@ func paletteOf(frames []Frame) *palette {
 	count := map[color.RGBA]int{}
 	for i, f := range frames {
 		if i > 0 && i%4 != 0 && i < len(frames)-1 {
-			continue // neighbours hardly differ
+			continue // neighbors hardly differ
 		}
 		for y := range f.Picture.Bounds().Dy() {
 			for x := range f.Picture.Bounds().Dx() {
@@ -102,7 +102,7 @@ func paletteOf(frames []Frame) *palette {
 	}
 	slices.SortFunc(all, func(a, b color.RGBA) int { return count[b] - count[a] })
 	p := &palette{index: map[color.RGBA]byte{}}
-	// A colour that is nearly there already takes no entry of its own: text has many shades of the same edge.
+	// A color that is close to an existing entry takes none of its own: text has many shades of the same edge.
 	for _, c := range all {
 		if len(p.colours) == 255 {
 			break
@@ -114,7 +114,7 @@ func paletteOf(frames []Frame) *palette {
 	return p
 }
 
-// nearest is the entry that is most like a colour, and how far it is from that.
+// nearest is the entry most similar to a color, and its distance.
 func (p *palette) nearest(c color.RGBA) (index byte, distance int) {
 	distance = 1 << 30
 	for i, q := range p.colours {
@@ -151,7 +151,7 @@ func (p *palette) indexed(m image.Image) []byte {
 	return out
 }
 
-// changed is the smallest rectangle that holds all that differs; at least one pixel.
+// changed is the smallest rectangle that contains all differences; at least one pixel.
 func changed(last, now []byte, width int) image.Rectangle {
 	if last == nil {
 		return image.Rect(0, 0, width, len(now)/width)
@@ -168,12 +168,12 @@ func changed(last, now []byte, width int) image.Rectangle {
 	return box
 }
 
-// packed is the image data of a rectangle, in which pixels that have not changed are transparent.
+// packed is the image data of a rectangle, in which unchanged pixels are transparent.
 func packed(last, now []byte, box image.Rectangle, width int) []byte {
 	var b bytes.Buffer
 	z, err := zlib.NewWriterLevel(&b, zlib.BestCompression)
 	if err != nil {
-		panic(err) // the level is a known one
+		panic(err) // the level is valid
 	}
 	for y := box.Min.Y; y < box.Max.Y; y++ {
 		row := []byte{0} // no filter

@@ -1,6 +1,6 @@
 // Package consoletest drives the playground's page in a headless Chromium.
 //
-// What the page must show does not belong here: tests say that.
+// Tests define what the page must show.
 package consoletest
 
 import (
@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	patience = time.Minute     // for one thing to appear on the page or to be done there, and for the browser to start
+	patience = time.Minute     // for one condition or action on the page, and for the browser to start
 	life     = 5 * time.Minute // of a browser
 )
 
@@ -31,7 +31,7 @@ type Browser struct {
 	patience time.Duration
 
 	mu         sync.Mutex
-	complaints []string // exceptions, and what the browser itself logs as an error, such as breaches of the policy
+	complaints []string // exceptions, and what the browser itself logs as an error, such as violations of the policy
 }
 
 // Browse opens a page in Chinese.
@@ -85,7 +85,7 @@ func (b *Browser) Do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// bounded performs an action, and gives up when the browser does not answer.
+// bounded performs an action, and gives up if the browser does not respond.
 func bounded[T any](b *Browser, action chromedp.Action[T]) (T, error) {
 	ctx, cancel := context.WithTimeoutCause(b.ctx, b.patience,
 		fmt.Errorf("the browser has not done it within %s", b.patience))
@@ -97,7 +97,7 @@ func bounded[T any](b *Browser, action chromedp.Action[T]) (T, error) {
 	return out, err
 }
 
-// Until waits for a JavaScript expression to be true and returns what it is then.
+// Until waits for a JavaScript expression to be true and returns its value.
 func (b *Browser) Until(expression string) string {
 	b.t.Helper()
 	v, err := b.until(expression, b.patience)
@@ -119,13 +119,13 @@ func (b *Browser) until(expression string, patience time.Duration) (string, erro
 	return chromedp.Run(ctx, chromedp.Evaluate[string](script, chromedp.EvalAwaitPromise))
 }
 
-// ClickUntil clicks what a CSS selector finds until a JavaScript expression is true: in a card that grows, what was
-// under the pointer may have moved on.
+// ClickUntil clicks the match of a CSS selector until a JavaScript expression is true: in a card that grows, what was
+// under the pointer may have moved.
 func (b *Browser) ClickUntil(selector, expression string) {
 	b.t.Helper()
 	for range 5 {
 		ctx, cancel := context.WithTimeout(b.ctx, b.patience/10)
-		_ = chromedp.Do(ctx, chromedp.Click(chromedp.CSS(selector))) // it may be gone, as the click before was a hit
+		_ = chromedp.Do(ctx, chromedp.Click(chromedp.CSS(selector))) // it may be gone if the previous click was a hit
 		cancel()
 		if _, err := b.until(expression, b.patience/10); err == nil {
 			return
@@ -134,7 +134,7 @@ func (b *Browser) ClickUntil(selector, expression string) {
 	b.Until(expression)
 }
 
-// Screen makes the page as large as a screen of so many pixels, in a light or a dark theme.
+// Screen sets the size of the page in pixels, and a light or a dark theme.
 func (b *Browser) Screen(width, height int64, theme string) {
 	b.t.Helper()
 	b.Do(chromedp.EmulateViewport(width, height))
@@ -146,16 +146,16 @@ func (b *Browser) Screen(width, height int64, theme string) {
 	}
 }
 
-// Press waits for what a CSS selector finds, and presses the last of it: in a chat that grows it may move away from
-// under a pointer.
+// Press waits for a match of a CSS selector, and presses the last one: in a chat that grows it may move away from under
+// a pointer.
 func (b *Browser) Press(selector string) {
 	b.t.Helper()
 	const press = `(found => found && (found.click(), true))([...document.querySelectorAll(%q)].at(-1))`
 	b.Until(fmt.Sprintf(press, selector))
 }
 
-// PressIn waits until the last of some elements that shows words holds what a CSS selector finds, and presses that. A
-// button that was pressed a moment ago may still be there, in another element.
+// PressIn waits until the last of some elements that shows words contains a match of a CSS selector, and presses that.
+// A button that was pressed a moment ago may still be there, in another element.
 func (b *Browser) PressIn(elements, words, selector string) {
 	b.t.Helper()
 	b.Until(fmt.Sprintf(`(found => found && (found.click(), true))(
@@ -166,8 +166,8 @@ func (b *Browser) PressIn(elements, words, selector string) {
 // axe is the source of axe-core, as scripts/axe pins it, from the folder of a package that is two levels deep.
 var axe = filepath.Join("..", "..", "scripts", "axe", "node_modules", "axe-core", "axe.min.js")
 
-// RefuteBarriers fails the test when axe-core finds what keeps people from using the page as it is now, at the screen
-// that where names: serious or critical findings.
+// RefuteBarriers fails the test if axe-core finds accessibility problems on the current page, at the screen that where
+// names: serious or critical findings.
 func (b *Browser) RefuteBarriers(where string) {
 	b.t.Helper()
 	if b.Eval(`typeof axe`) == "undefined" {
@@ -186,7 +186,7 @@ func (b *Browser) RefuteBarriers(where string) {
 	}
 }
 
-// Eval is a JavaScript expression's value as a string, or what its promise comes to.
+// Eval is a JavaScript expression's value as a string, or that of its promise.
 func (b *Browser) Eval(expression string) string {
 	b.t.Helper()
 	v, err := b.eval(expression)
@@ -200,7 +200,7 @@ func (b *Browser) eval(expression string) (string, error) {
 	return bounded(b, chromedp.Evaluate[string](`Promise.resolve(`+expression+`).then(String)`, chromedp.EvalAwaitPromise))
 }
 
-// Picture is the element that a CSS selector finds, as PNG.
+// Picture is the element matching a CSS selector, as PNG.
 func (b *Browser) Picture(selector string) []byte {
 	b.t.Helper()
 	data, err := bounded(b, chromedp.Screenshot(chromedp.CSS(selector)))
@@ -224,7 +224,7 @@ func (b *Browser) onEvent(ev any) {
 	}
 }
 
-// RefuteComplaints fails the test when the page's own code went wrong.
+// RefuteComplaints fails the test if the page's own code went wrong.
 func (b *Browser) RefuteComplaints() {
 	b.t.Helper()
 	b.mu.Lock()
