@@ -1,7 +1,7 @@
-// Package embedtest is a loopback double of an embeddings endpoint, for tests. It is strict about what it is sent, and
-// can be made to misbehave.
+// Package embedtest is a loopback double of an embeddings endpoint, for tests. It checks its input strictly, and can be
+// made to misbehave.
 //
-// What a search must find does not belong here: tests say that.
+// Tests define what a search must find.
 package embedtest
 
 import (
@@ -20,7 +20,7 @@ import (
 	"magpie/internal/embed"
 )
 
-// What the double takes.
+// The model and key that the double accepts.
 const (
 	Model = "double-1"
 	Key   = "emb-canary-key"
@@ -28,7 +28,7 @@ const (
 
 const path = "/v1/embeddings"
 
-// Bounds that the real program keeps.
+// Limits that the real program keeps.
 const (
 	mostTexts = 64
 	mostRunes = 2000
@@ -39,7 +39,7 @@ const Dims = 128
 
 // Endpoint is the double.
 type Endpoint struct {
-	// Alike are words that mean the same; the double knows no other meanings.
+	// Alike are words with the same meaning; the double knows no other meanings.
 	Alike [][]string
 
 	tb    testing.TB
@@ -49,12 +49,12 @@ type Endpoint struct {
 	model string
 }
 
-// New makes a double. What breaks its rules fails the test.
+// New makes a double. A violation of its rules fails the test.
 func New(tb testing.TB, alike ...[]string) *Endpoint {
 	return &Endpoint{tb: tb, Alike: alike, model: Model}
 }
 
-// Start serves a double on the loopback interface, and says at which address.
+// Start serves a double on the loopback interface, and returns its URL.
 func Start(tb testing.TB, alike ...[]string) (*Endpoint, string) {
 	e := New(tb, alike...)
 	srv := httptest.NewServer(e)
@@ -62,7 +62,7 @@ func Start(tb testing.TB, alike ...[]string) (*Endpoint, string) {
 	return e, srv.URL + path
 }
 
-// Config leads to a double without a network: calls are function calls, so that time can be faked.
+// Config connects to a double without a network: calls are function calls, so that time can be faked.
 func (e *Endpoint) Config() embed.Config {
 	return embed.Config{URL: "http://127.0.0.1:1" + path, Model: Model, Key: Key, Transport: e}
 }
@@ -77,7 +77,7 @@ func (e *Endpoint) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// Fail has f answer all calls from now on; nil = no more.
+// Fail makes f answer all calls from now on; nil = normal answers again.
 func (e *Endpoint) Fail(f http.HandlerFunc) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -91,14 +91,14 @@ func (e *Endpoint) Rename(model string) {
 	e.model = model
 }
 
-// Calls are the texts of all calls so far.
+// Calls returns the texts of all calls so far.
 func (e *Endpoint) Calls() [][]string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return append([][]string(nil), e.calls...)
 }
 
-// Texts are all texts that were sent so far, a line each.
+// Texts returns all texts sent so far, one per line.
 func (e *Endpoint) Texts() string {
 	var b strings.Builder
 	for _, call := range e.Calls() {
@@ -166,7 +166,7 @@ func (e *Endpoint) read(r *http.Request) ([]string, error) {
 	return q.Input, nil
 }
 
-// Dimensions answers with vectors of a length.
+// Dimensions answers with vectors of that length.
 func (e *Endpoint) Dimensions(n int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		calls := e.Calls()
@@ -181,7 +181,7 @@ func (e *Endpoint) answer(w http.ResponseWriter, texts []string, dims int) {
 		Embedding []float64 `json:"embedding"`
 	}
 	items := make([]item, len(texts))
-	for i, t := range texts { // backwards: the order of an answer tells nothing, the index does
+	for i, t := range texts { // backwards: only the index counts, not the order
 		items[len(texts)-1-i] = item{"embedding", i, e.vector(t, dims)}
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -190,10 +190,11 @@ func (e *Endpoint) answer(w http.ResponseWriter, texts []string, dims int) {
 	}
 }
 
-// vector is the sum of the directions of its words, which are random, and of the known meanings, which count more.
+// vector is the sum of the directions of its words, which are random, and of the known meanings, which have more
+// weight.
 func (e *Endpoint) vector(text string, dims int) []float64 {
 	v := make([]float64, dims)
-	// The same word has the same direction in every run, since the generator is seeded by it.
+	// The same word has the same direction in every run, since it seeds the generator.
 	add := func(word string, weight float64) {
 		h := fnv.New64a()
 		_, _ = h.Write([]byte(word))
