@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// people are the users: what they write and do in the chats, and the events that tell the bot of it. A wrong id given
-// to a method is a mistake of the caller and panics.
+// people are the users: their messages and actions in the chats, and the events that report them to the bot. A wrong ID
+// passed to a method is a bug of the caller and panics.
 type people struct {
 	*eventSource
 	page         *console
@@ -29,8 +29,8 @@ func (p *people) Recall(messageID string) {
 	})
 }
 
-// Edit makes the sender of a text or post write something else in its place. The mentions stay as they are. The form of
-// its event is not documented; it is that of a new message.
+// Edit makes the sender of a text or post replace its content. The mentions stay as they are. The form of its event is
+// not documented; it is that of a new message.
 func (p *people) Edit(messageID string, content json.RawMessage) {
 	p.act(func(w *world) *event {
 		m := w.messages.must(messageID)
@@ -45,7 +45,7 @@ func (p *people) Edit(messageID string, content json.RawMessage) {
 	})
 }
 
-// React makes a user put an emoji on a message.
+// React makes a user add an emoji reaction to a message.
 func (p *people) React(messageID string, by User, emoji string) {
 	p.act(func(w *world) *event {
 		m := w.messages.must(messageID)
@@ -54,7 +54,7 @@ func (p *people) React(messageID string, by User, emoji string) {
 	})
 }
 
-// Unreact makes a user take an emoji back.
+// Unreact makes a user remove an emoji reaction.
 func (p *people) Unreact(messageID string, by User, emoji string) {
 	p.act(func(w *world) *event {
 		m := w.messages.must(messageID)
@@ -68,7 +68,7 @@ func (p *people) Unreact(messageID string, by User, emoji string) {
 	})
 }
 
-// Read makes a user see a message of the bot in a private chat.
+// Read makes a user read a message of the bot in a private chat.
 func (p *people) Read(messageID string, by User) {
 	p.act(func(w *world) *event {
 		return w.newEvent(eventRead, messageID, map[string]any{
@@ -89,7 +89,7 @@ func (p *people) Forward(chatID string, from User, messageIDs []string, opt ...S
 	})
 }
 
-// passedOn is the message as a part of the merged forward with the id upper.
+// passedOn is the message as a part of the merged forward with the ID upper.
 func (m *message) passedOn(upper string) *message {
 	part := *m
 	part.ID, part.upper, part.parts = newID("om_"), upper, nil

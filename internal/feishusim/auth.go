@@ -9,12 +9,11 @@ import (
 	"time"
 )
 
-// ticketTTL is how long the URL of a long connection can be used, once. The platform does not document
-// it.
+// ticketTTL is how long the single-use URL of a long connection is valid. The platform does not document it.
 const ticketTTL = time.Minute
 
-// renewBefore: a token with at least this much life left is handed out again; with less there is a new one and both
-// are valid (doc: authentication-management/access-token/tenant_access_token_internal).
+// renewBefore: a token with at least this much life left is returned again; with less there is a new one and both are
+// valid (doc: authentication-management/access-token/tenant_access_token_internal).
 const renewBefore = 30 * time.Minute
 
 // auth knows the app's credentials, the tokens in use and the tickets for long connections.
@@ -27,7 +26,7 @@ type auth struct {
 	current string
 	tokens  map[string]token
 	tickets map[string]time.Time // ticket → its end
-	refusal *refusal             // answer of the endpoint, if it refuses everybody
+	refusal *refusal             // answer of the endpoint, if it refuses everyone
 }
 
 type token struct {
@@ -43,7 +42,7 @@ func newAuth(cfg Config) *auth {
 // AppID returns the app's id.
 func (a *auth) AppID() string { return a.appID }
 
-// AppSecret returns the app's present secret.
+// AppSecret returns the app's current secret.
 func (a *auth) AppSecret() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -58,7 +57,7 @@ func (a *auth) SetSecret(secret string) {
 	a.ExpireTokens()
 }
 
-// ExpireTokens revokes all tokens, long before their time.
+// ExpireTokens revokes all tokens early.
 func (a *auth) ExpireTokens() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -69,7 +68,7 @@ func (a *auth) ExpireTokens() {
 	a.current = ""
 }
 
-// RefuseEndpoint makes the endpoint of the long connection answer everybody with code (1 and 1000040343 are the
+// RefuseEndpoint makes the endpoint of the long connection answer everyone with code (1 and 1000040343 are the
 // temporary ones) until it is called with code 0. Open connections are not affected.
 func (a *auth) RefuseEndpoint(code int, msg string) {
 	a.mu.Lock()
@@ -87,8 +86,8 @@ func (a *auth) credentials(appID, secret string) bool {
 	return appID == a.appID && subtle.ConstantTimeCompare([]byte(secret), []byte(a.secret)) == 1
 }
 
-// issue returns a valid token and its remaining life. Clients that ask often get the same token, as on
-// the platform, so a client must not take a new answer for a new token.
+// issue returns a valid token and its remaining life. As on the platform, clients that ask often get the same token, so
+// a client must not take a new answer for a new token.
 func (a *auth) issue(now time.Time) (string, time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -135,7 +134,7 @@ func (a *auth) ticket(now time.Time) string {
 	return t
 }
 
-// redeem uses up a ticket and reports whether it was good.
+// redeem uses up a ticket and reports whether it was valid.
 func (a *auth) redeem(ticket string, now time.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -153,7 +152,7 @@ func (a *auth) routes() []route {
 	return []route{token, both}
 }
 
-// serveToken answers with HTTP 200 also when it refuses.
+// serveToken answers with HTTP 200 even if it refuses.
 func (a *auth) serveToken(_ http.ResponseWriter, q *request) reply {
 	var in struct {
 		AppID     string `json:"app_id"`

@@ -1,13 +1,13 @@
 package feishusim
 
-// AddApp makes another bot of the tenant. It speaks as a person does, and is no member that the API lists.
+// AddApp makes another bot of the tenant. It writes like a person, and is not a member that the API lists.
 func (w *world) AddApp(name string) User {
 	u := User{OpenID: newID("ou_"), UnionID: newID("on_"), AppID: "cli_" + randomHex(8), Name: name}
 	w.notify.bump()
 	return u
 }
 
-// sender is how messages tell who has written them.
+// sender is the author of a message.
 func (u User) sender() Sender {
 	if u.AppID != "" {
 		return Sender{ID: u.AppID, Type: "app", Name: u.Name, OpenBotID: u.OpenID}

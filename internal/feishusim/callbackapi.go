@@ -2,7 +2,7 @@ package feishusim
 
 import "time"
 
-// The token of a callback updates the card later (doc: feishu-cards/handle-card-callbacks).
+// The token of a callback can update the card later (doc: feishu-cards/handle-card-callbacks).
 const (
 	callbackTTL     = 30 * time.Minute
 	callbackUpdates = 2

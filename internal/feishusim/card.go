@@ -15,7 +15,7 @@ const (
 	maxCardElements  = 200
 	maxCardTables    = 5
 	maxElementTables = 4
-	maxCardDepth     = 5 // containers in each other
+	maxCardDepth     = 5 // nested containers
 	maxButtonText    = 100
 	maxHeaderTags    = 3
 	maxInputText     = 1000
@@ -35,8 +35,8 @@ const (
 
 var elementID = regexp.MustCompile(elementIDPattern)
 
-// flaw is what is wrong with a card. One flaw has two codes: the message API wraps inner in 230099, and
-// CardKit answers with kit.
+// flaw is an error in a card. One flaw has two codes: the message API wraps inner in 230099, and CardKit answers with
+// kit.
 type flaw struct {
 	rule       Rule
 	inner, kit int
@@ -123,8 +123,8 @@ func checkV2(root map[string]any) *flaw {
 	return nil
 }
 
-// cardCheck walks all elements of a card and stops at the first flaw. Maps are walked in random order,
-// so of several flaws any one may be reported.
+// cardCheck walks all elements of a card and stops at the first flaw. Maps are walked in random order, so of several
+// flaws any one may be reported.
 type cardCheck struct {
 	v2       bool
 	ownImage func(string) bool

@@ -8,7 +8,7 @@ import (
 )
 
 // properties are the members of components in schema 2.0, by tag (docs: feishu-cards/card-json-v2-components). A
-// component that is not listed has none but those that all have: whoever draws one adds it from its page.
+// component that is not listed has only those that all have: add it from its page when it is used.
 var properties = map[string]string{
 	tagMarkdown:             "content text_align text_size icon",
 	tagPlainText:            "content text_size text_color text_align lines i18n_content",
@@ -37,8 +37,7 @@ var properties = map[string]string{
 	"multi_select_static":   "name type required placeholder selected_values options width disabled behaviors confirm",
 }
 
-// parts are the members of the objects without a tag that are in a component, by its tag and the member's name; * is
-// every tag.
+// parts are the members of the untagged objects in a component, by its tag and the member's name; * is every tag.
 var parts = map[string]string{
 	"* behaviors":                 "type value default_url android_url ios_url pc_url",
 	"* confirm":                   "title text",
@@ -56,7 +55,7 @@ var parts = map[string]string{
 // everywhere are the members that all components have.
 var everywhere = []string{"tag", "element_id", "margin"}
 
-// cardProperties are the members of a card, and of its parts that are no components.
+// cardProperties are the members of a card, and of its parts that are not components.
 var cardProperties = map[string]string{
 	"":                        "schema config card_link header body",
 	"config":                  "streaming_mode streaming_config summary locales enable_forward update_multi width_mode use_custom_translation enable_forward_interaction style compact_width",
@@ -68,7 +67,7 @@ var cardProperties = map[string]string{
 	"body":                    "elements direction padding vertical_spacing horizontal_spacing vertical_align horizontal_align",
 }
 
-// enums are the values of members that take no others. Colors also have shades, such as blue-500.
+// enums are the values of enumerated members. Colors also have shades, such as blue-500.
 var enums = map[string]string{
 	"config width_mode":                       "default compact fill",
 	"text_tag color":                          "neutral blue turquoise lime orange violet indigo wathet green yellow red purple carmine",
@@ -120,10 +119,10 @@ func checkCardProperties(root map[string]any) *flaw {
 		checkEnum("streaming", "print_strategy", streaming, nil))
 }
 
-// checkProperties checks the members of a component. A card may have colors of its own.
+// checkProperties checks the members of a component. A card may define its own colors.
 func checkProperties(tag string, n, ownColors map[string]any) *flaw {
 	if !strings.Contains(knownTags, " "+tag+" ") {
-		return nil // which is refused as such
+		return nil // which is rejected as such
 	}
 	for name, v := range n {
 		if !slices.Contains(everywhere, name) && !slices.Contains(strings.Fields(properties[tag]), name) {
@@ -141,7 +140,7 @@ func checkProperties(tag string, n, ownColors map[string]any) *flaw {
 	return nil
 }
 
-// checkPart checks an object without a tag, or a list of them.
+// checkPart checks an untagged object, or a list of them.
 func checkPart(where string, v any, ownColors map[string]any) *flaw {
 	known, ok := parts[where]
 	if !ok || v == nil {

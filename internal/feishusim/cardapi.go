@@ -61,7 +61,7 @@ func (d cardData) read(q *request, w *world) (map[string]any, *refusal) {
 	return root, nil
 }
 
-// create makes an entity that no message shows yet. Its streaming clock runs from here and not from the message.
+// create makes an entity that no message shows yet. Its streaming clock runs from here, not from the message.
 func (a *cardAPI) create(q *request) (any, *refusal) {
 	var in cardData
 	if bad := q.decode(&in); bad != nil {
@@ -106,8 +106,7 @@ func (a *cardAPI) convert(q *request) (any, *refusal) {
 	return map[string]string{"card_id": m.CardID}, nil
 }
 
-// draft is a copy of the card that an operation works on; it becomes the card only if the operation
-// succeeds.
+// draft is a copy of the card that an operation works on; it becomes the card only if the operation succeeds.
 type draft struct {
 	q      *request
 	entity *entity
@@ -126,8 +125,8 @@ func (a *cardAPI) op(pattern, name string, f func(*draft) *refusal) route {
 	})
 }
 
-// apply runs an operation on a draft. A refused operation changes nothing and does not use up its
-// sequence; whether it does on the real platform is not documented.
+// apply runs an operation on a draft. A refused operation changes nothing and does not use up its sequence; whether
+// this is so on the real platform is not documented.
 func (a *cardAPI) apply(q *request, name string, op operation, f func(*draft) *refusal) *refusal {
 	w := a.world
 	var changed *message
@@ -159,7 +158,7 @@ func (a *cardAPI) apply(q *request, name string, op operation, f func(*draft) *r
 	return nil
 }
 
-// usable returns an entity that can be worked on now.
+// usable returns an entity that can be changed now.
 func (a *cardAPI) usable(id string) (*entity, *refusal) {
 	e := a.world.cards[id]
 	switch {
@@ -168,8 +167,8 @@ func (a *cardAPI) usable(id string) (*entity, *refusal) {
 	case time.Since(e.created) > updatable:
 		return nil, refuse("", codeKitExpired, "card entity has expired")
 	}
-	// The documentation says in one place that streaming content is exempt from this limit; a client
-	// should not rely on it.
+	// The documentation says in one place that streaming content is exempt from this limit; a client should not rely on
+	// it.
 	if _, ok := a.limit.allow(time.Now(), quota{"card " + id, a.cfg.Limits.CardPerSecond, time.Second}); !ok {
 		return nil, refuse(RuleRate, codeChatFrequency, "trigger frequency limit of the card")
 	}
@@ -212,8 +211,8 @@ func (a *cardAPI) content(d *draft) *refusal {
 	return nil
 }
 
-// update replaces the whole card; its config decides about streaming mode again. It works in any mode
-// (doc: cardkit-v1/card/update), so it is the way back after a refused element.
+// update replaces the whole card; its config decides about streaming mode again. It works in any mode (doc:
+// cardkit-v1/card/update), so it is the way out after a refused element.
 func (a *cardAPI) update(d *draft) *refusal {
 	var in struct {
 		Card cardData `json:"card"`
@@ -244,8 +243,8 @@ func (d *draft) set(raw string) *refusal {
 	}
 	config, ok := s["config"].(map[string]any)
 	if _, link := s["card_link"]; !ok && !link {
-		// The real platform is not documented here; some clients send settings without config, and
-		// nothing happens.
+		// The real platform's behavior is not documented; some clients send settings without config, which has no
+		// effect.
 		d.q.violate(RuleSettings, "settings without config have no effect: %s", raw)
 		return nil
 	}

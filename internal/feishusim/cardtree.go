@@ -13,7 +13,7 @@ func text(v any) string {
 	return s
 }
 
-// member follows keys through maps; nil when one is missing.
+// member follows keys through maps; nil if one is missing.
 func member(v any, keys ...string) any {
 	for _, k := range keys {
 		m, _ := v.(map[string]any)
@@ -41,8 +41,8 @@ func clone(v any) any {
 	return v
 }
 
-// eachTag calls f for every element in node, in the order of the lists.
-// The keys of an object are sorted, so that tests find elements in the same order every time.
+// eachTag calls f for every element in node, in the order of the lists. The keys of an object are sorted, so that tests
+// find elements in the same order every time.
 func eachTag(node any, f func(tag string, el map[string]any)) {
 	switch n := node.(type) {
 	case []any:
@@ -110,7 +110,7 @@ func (p place) splice(shift, count int, others ...any) {
 	p.owner[p.key] = slices.Replace(slices.Clone(p.list()), i, i+count, others...)
 }
 
-// mergeJSON lays patch over node: objects are merged, everything else is replaced.
+// mergeJSON merges patch into node: objects are merged, everything else is replaced.
 func mergeJSON(node, patch map[string]any) {
 	for k, v := range patch {
 		old, isMap := node[k].(map[string]any)

@@ -26,7 +26,7 @@ func (a *chatAPI) routes() []route {
 	}
 }
 
-// bot answers with a member bot where others have data.
+// bot answers with a member bot where other APIs have data.
 func (a *chatAPI) bot(http.ResponseWriter, *request) reply {
 	return reply{status: http.StatusOK, msg: "ok", fields: map[string]any{"bot": map[string]any{
 		"activate_status": 2, "app_name": a.world.bot.Name, "avatar_url": "", "ip_white_list": []string{},
@@ -97,7 +97,7 @@ func (a *chatAPI) isIn(q *request) (any, *refusal) {
 	return map[string]any{"is_in_chat": c.BotIn && !c.dissolved}, nil
 }
 
-// visible says who may use the app; here everybody may (doc:
+// visible lists who may use the app; here everyone may (doc:
 // application-v6/application-visibility/check_white_black_list).
 func (a *chatAPI) visible(q *request) (any, *refusal) {
 	var in struct {
@@ -135,7 +135,7 @@ func (a *chatAPI) user(q *request) (any, *refusal) {
 		return nil, refuse(RuleField, codeUnknownOpenID, "%q is no %s", id, idType)
 	}
 	user := map[string]any{"open_id": u.OpenID, "union_id": u.UnionID}
-	for scope, fields := range map[string]map[string]any{ // fields that need a permission of their own
+	for scope, fields := range map[string]map[string]any{ // fields that need a separate permission
 		"contact:user.department:readonly":  {"department_ids": append([]string{}, a.world.departmentsByUser[u.OpenID]...)},
 		"contact:user.base:readonly":        {"name": u.Name},
 		"contact:user.employee:readonly":    {"status": map[string]bool{"is_activated": true}},

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Config describes the app and the platform's clocks. The zero value is the real platform's behaviour for a random app.
+// Config describes the app and the platform's clocks. The zero value is the real platform's behavior for a random app.
 type Config struct {
 	AppID     string // default: a random cli_<16 hex>; give each server its own, the SDK's token cache is keyed by it
 	AppSecret string // default: random
 	BotName   string // default: Magpie
 	Listen    string // default: 127.0.0.1:0; loopback only
 	Pipe      *Pipe  // instead of Listen
-	Folder    string // with what [Server.Save] has written, if anything; empty = the world is new
+	Folder    string // a folder with the files of [Server.Save], if any; empty = a new world
 
 	AckTimeout time.Duration // an event not acknowledged within it is pushed again; default 3s
 	// the waits before each redelivery; default 15s, 5m, 1h, 6h; empty but not nil: never again
@@ -24,19 +24,20 @@ type Config struct {
 
 	StreamingTTL time.Duration // streaming mode closes itself after it; default 10m
 	TokenTTL     time.Duration // life of a tenant access token; default 2h
-	MentionsOnly bool          // the app lacks im:message.group_msg: of groups it gets only what mentions the bot
+	MentionsOnly bool          // the app lacks im:message.group_msg: in groups it only gets mentions of the bot
 	Limits       Limits
 	CardUpdates  CardUpdates
 }
 
-// CardUpdates says how the app is told that a card of its own has changed. On the platform that is
-// im.message.updated_v1, for each operation, if the app is subscribed to it; what the event says is not documented.
+// CardUpdates is how the app is notified that one of its own cards has changed. On the platform that is
+// im.message.updated_v1, for each operation, if the app is subscribed to it; the content of the event is not
+// documented.
 type CardUpdates int
 
-// Ways to tell of a changed card.
+// Ways of notifying about a changed card.
 const (
 	CardUpdatesUntold CardUpdates = iota // the app is not subscribed
-	CardUpdatesOfBot                     // the event names the bot, and has what the message shows
+	CardUpdatesOfBot                     // the event names the bot, and has the content of the message
 	CardUpdatesBare                      // it has neither sender nor text
 )
 

@@ -9,8 +9,7 @@ import (
 	larkws "github.com/larksuite/oapi-sdk-go/v3/ws"
 )
 
-// writeTimeout bounds a write, so that a client that does not read loses its connection instead of
-// blocking it.
+// writeTimeout limits a write, so that a client that does not read loses its connection instead of blocking it.
 const writeTimeout = 10 * time.Second
 
 // conn is one long connection. Its frames are protobuf messages (oapi-sdk-go ws/pbbp2.pb.go).
@@ -32,7 +31,7 @@ func newConn(h *hub, sock *websocket.Conn, id string, service int32) *conn {
 	}
 }
 
-// serve reads frames until the connection ends, and returns when its writer has ended too.
+// serve reads frames until the connection ends, and returns when its writer has ended, too.
 func (c *conn) serve() {
 	defer c.hub.work.Done()
 	var writer sync.WaitGroup
@@ -86,8 +85,8 @@ func (c *conn) pong(ping *larkws.Frame) {
 	c.send(&f)
 }
 
-// send queues frames and reports whether there was room. It never blocks, because a slow client must
-// not hold up the hub.
+// send queues frames and reports whether there was room. It never blocks, because a slow client must not hold up the
+// hub.
 func (c *conn) send(frames ...*larkws.Frame) bool {
 	batch := make([][]byte, len(frames))
 	for i, f := range frames {
@@ -125,8 +124,7 @@ func (c *conn) write() {
 	}
 }
 
-// close closes the socket, which ends reader and writer. Both call it, and so may the hub, hence the
-// Once.
+// close closes the socket, which ends reader and writer. Both call it, and so may the hub, hence the Once.
 func (c *conn) close() {
 	c.once.Do(func() {
 		c.hub.leave(c)
@@ -141,7 +139,7 @@ func (c *conn) drop(reset bool) {
 		_ = tcp.SetLinger(0) // reset instead of a clean end; the socket is closed in any case
 	} else {
 		msg := websocket.FormatCloseMessage(websocket.CloseGoingAway, "")
-		_ = c.sock.WriteControl(websocket.CloseMessage, msg, time.Now().Add(100*time.Millisecond)) // a courtesy
+		_ = c.sock.WriteControl(websocket.CloseMessage, msg, time.Now().Add(100*time.Millisecond)) // best effort
 	}
 	c.close()
 }
@@ -156,7 +154,7 @@ func (c *conn) alive() bool {
 	}
 }
 
-// headers makes frame headers of keys and values in turn.
+// headers makes frame headers from alternating keys and values.
 func headers(pairs ...string) []larkws.Header {
 	var hs larkws.Headers
 	for i := 0; i+1 < len(pairs); i += 2 {

@@ -7,19 +7,19 @@ import (
 	"sync"
 )
 
-// console is the app's page in the developer console: what it was given there, and whose it is.
+// console is the app's page in the developer console: what it was granted there, and its owner.
 type console struct {
 	appID, name string
 
 	mu        sync.Mutex
 	owner     string   // open_id; empty = the platform does not tell
 	scopes    []string // granted to the app itself
-	pending   []string // asked for, not granted yet
+	pending   []string // requested, not granted yet
 	events    []string // subscribed
 	callbacks []string
 }
 
-// Scopes of a new app, by which it may do all that this double serves, except for asking about departments.
+// Scopes of a new app: everything that this double serves, except department lookups.
 var allScopes = []string{
 	"application:application:self_manage", "cardkit:card:write", "im:chat:read", "im:chat.members:read",
 	"im:chat.members:bot_access", "im:chat.access_event.bot_p2p_chat:read",
@@ -28,8 +28,8 @@ var allScopes = []string{
 	"im:message.reactions:write_only", "im:message:send_as_bot", "im:message:update", "im:resource",
 }
 
-// Scopes for the calls, one of which is enough, by the beginning of their routes (docs: the table "scopes required" of
-// each call's page). The longest beginning counts.
+// Scopes for the calls, one of which is enough, by route prefix (docs: the table "scopes required" of each call's
+// page). The longest prefix counts.
 var scopesOf = map[string][]string{
 	"POST /open-apis/im/v1/messages":                          {"im:message", "im:message:send_as_bot", "im:message:send"},
 	"PUT /open-apis/im/v1/messages":                           {"im:message", "im:message:send_as_bot", "im:message:update"},
@@ -52,10 +52,10 @@ var scopesOf = map[string][]string{
 	"POST /open-apis/application/v6/applications":             {"application:application:self_manage", "admin:app.info:readonly"},
 }
 
-// contactAsApp is the old permission for all of the directory.
+// contactAsApp is the old permission for the whole directory.
 const contactAsApp = "contact:contact:readonly_as_app"
 
-// scopesFor returns the permissions of which a call of this route needs one.
+// scopesFor returns the permissions of which a call to this route needs one.
 func scopesFor(pattern string) (scopes []string) {
 	longest := 0
 	for beginning, list := range scopesOf {
@@ -82,7 +82,7 @@ func newConsole(cfg Config) *console {
 		callbacks: []string{callbackPress}}
 }
 
-// SetOwner makes somebody the app's owner. The zero User makes the platform tell of none.
+// SetOwner sets the app's owner. With the zero User the platform names no owner.
 func (c *console) SetOwner(u User) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -127,7 +127,7 @@ func (c *console) Unsubscribe(names ...string) {
 	c.events, c.callbacks = slices.DeleteFunc(c.events, gone), slices.DeleteFunc(c.callbacks, gone)
 }
 
-// grant gives the app what a registration asked for, and its owner.
+// grant gives the app the permissions requested by a registration, and its owner.
 func (c *console) grant(owner string, a addons) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -146,8 +146,7 @@ func union(a, b []string) []string {
 	return a
 }
 
-// need refuses a call for which the app has none of some permissions (doc: api-call-guide/generic-error-code,
-// 99991672).
+// need refuses a call if the app has none of some permissions (doc: api-call-guide/generic-error-code, 99991672).
 func (c *console) need(scopes []string) *refusal {
 	if len(scopes) == 0 || c.has(scopes...) {
 		return nil

@@ -16,7 +16,7 @@ const (
 // postTags are the tags that a sent post may use (doc: message-content-description/create_json).
 var postTags = []string{"text", "a", "at", "img", "media", "emotion", "hr", "code_block", "md"}
 
-// compose makes a message of the bot; the caller gives it a chat and stores it.
+// compose makes a message of the bot; the caller sets its chat and stores it.
 func (a *imAPI) compose(q *request, msgType, content string) (*message, *refusal) {
 	now := time.Now()
 	m := &message{updated: now, Message: Message{ID: newID("om_"), Type: msgType, Sender: a.world.bot, FromBot: true,
@@ -35,7 +35,7 @@ func (a *imAPI) compose(q *request, msgType, content string) (*message, *refusal
 	return m, nil
 }
 
-// called are the users that a text of the bot mentions. The platform notifies them, as far as it knows them.
+// called are the users that a text of the bot mentions. The platform notifies those it knows.
 func (a *imAPI) called(msgType, content string) (list []mention) {
 	p, ok := parsePost(content)
 	if msgType != "post" || !ok {
@@ -60,8 +60,8 @@ func (a *imAPI) composeCard(q *request, m *message) *refusal {
 			TemplateID string `json:"template_id"`
 		} `json:"data"`
 	}
-	// A card of its own is JSON without these members, and anything that is no JSON at all fails in
-	// inlineCard, so the error says nothing here.
+	// A card of its own is JSON without these members, and anything that is not JSON at all fails in inlineCard, so the
+	// error can be ignored here.
 	_ = json.Unmarshal([]byte(m.Content), &in)
 	switch in.Type {
 	case "card":
@@ -81,7 +81,7 @@ func (a *imAPI) composeCard(q *request, m *message) *refusal {
 	return bad
 }
 
-// attach lets a message show a card entity. An entity can be sent once (doc: cardkit-v1/card/create).
+// attach shows a card entity in a message. An entity can be sent once (doc: cardkit-v1/card/create).
 func (a *imAPI) attach(cardID string, m *message) *refusal {
 	e := a.world.cards[cardID]
 	switch {
@@ -120,8 +120,7 @@ func shared(root map[string]any) bool {
 	return root["schema"] == schemaV2 || member(root, "config", "update_multi") == true
 }
 
-// noteAtAll records a card or text that pings everybody. The platform allows it, but text from a model
-// must never do it.
+// noteAtAll records a card or text that pings everyone. The platform allows it, but text from a model must never do it.
 func (q *request) noteAtAll(node any) {
 	switch n := node.(type) {
 	case string:

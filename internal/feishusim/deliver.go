@@ -18,11 +18,11 @@ type event struct {
 	payload   []byte
 }
 
-// renamed returns the same event with another id.
+// renamed returns the same event with another ID.
 func (e *event) renamed(id string) *event {
 	out := *e
 	out.id = id
-	// the header with the id comes before anything of a user
+	// the header with the ID comes before any user content
 	out.payload = bytes.Replace(e.payload, []byte(e.id), []byte(id), 1)
 	return &out
 }
@@ -117,12 +117,12 @@ func (at *attempt) frames(size int) []*larkws.Frame {
 	return out
 }
 
-// ackTick is the granularity of the timeout for an ack. A suspended machine stops the client too, so a
-// wait counts at most one tick for the time in which neither could run.
+// ackTick is the granularity of the timeout for an ack. A suspended machine stops the client, too, so a wait counts at
+// most one tick for the time in which neither could run.
 const ackTick = 100 * time.Millisecond
 
-// usualAck is how long the platform waits for an ack. If the connection is gone or was frozen, an ack
-// can hardly come any more, so nobody waits longer than this even when Config.AckTimeout is long.
+// usualAck is how long the platform waits for an ack. If the connection is gone or was frozen, an ack is unlikely, so
+// the wait is never longer than this even if Config.AckTimeout is long.
 const usualAck = 3 * time.Second
 
 // pardon records that no ack can be expected. The caller holds hub.mu.
@@ -184,7 +184,7 @@ func (h *hub) blamed(at *attempt) bool {
 	return at.conn.alive() && !at.excused
 }
 
-// acked handles an ack. It is matched only by the frame's message_id: the SDK writes it to any connection that it has.
+// acked handles an ack. It is matched only by the frame's message_id: the SDK writes it to any of its connections.
 func (h *hub) acked(f *larkws.Frame) {
 	hs := larkws.Headers(f.Headers)
 	id := hs.GetString(larkws.HeaderMessageID)
@@ -196,7 +196,7 @@ func (h *hub) acked(f *larkws.Frame) {
 		h.rec.violate(RuleAck, 0, "ack of %q, which waits for none", id)
 		return
 	}
-	// An ack that cannot be read counts as a failure of the handler, so the event is pushed again.
+	// An ack that cannot be parsed counts as a failure of the handler, so the event is pushed again.
 	var a ack
 	if err := json.Unmarshal(f.Payload, &a); err != nil {
 		h.rec.violate(RuleAck, 0, "ack of %s: %v", id, err)

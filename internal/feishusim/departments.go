@@ -14,14 +14,14 @@ func (w *world) AddDepartment(name, parent string) string {
 	return id
 }
 
-// Assign puts a person into departments, out of all others.
+// Assign sets the departments of a person.
 func (w *world) Assign(u User, departments ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.departmentsByUser[u.OpenID] = departments
 }
 
-// departmentAPI serves what is above a department (page contact-v3/department/parent).
+// departmentAPI serves the parents of a department (page contact-v3/department/parent).
 type departmentAPI struct{ world *world }
 
 func (a *departmentAPI) routes() []route {
@@ -32,7 +32,7 @@ func (a *departmentAPI) parents(q *request) (any, *refusal) {
 	a.world.mu.Lock()
 	defer a.world.mu.Unlock()
 	query := q.URL.Query()
-	// The real API also takes the tenant's own department ids; this double has only open ids.
+	// The real API also accepts the tenant's own department IDs; this double has only open IDs.
 	if kind := query.Get("department_id_type"); kind != "open_department_id" {
 		return nil, refuse(RuleField, codeField, "department_id_type %q", kind)
 	}

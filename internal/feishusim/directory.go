@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// directory knows the people of the tenant and the chats.
+// directory has the people of the tenant and the chats.
 type directory struct {
 	users   []User
 	chats   []*chat
@@ -13,19 +13,19 @@ type directory struct {
 	private map[string]*chat // by the user's open id
 
 	departments       map[string]*department // by id
-	departmentsByUser map[string][]string    // departments of a person, by his open id
+	departmentsByUser map[string][]string    // departments of a person, by open ID
 }
 
-// chat is a Chat with what nobody sees.
+// chat is a Chat with its hidden state.
 type chat struct {
 	Chat
 	dissolved bool
-	silence   int // the code with which it takes no messages of the bot; 0 = it takes them
+	silence   int // the code with which it refuses the bot's messages; 0 = it accepts them
 }
 
 func (c *chat) private() bool { return c.Mode == "p2p" }
 
-// writable returns the reason for which the bot cannot write into the chat.
+// writable returns the reason why the bot cannot write into the chat.
 func (c *chat) writable() *refusal {
 	switch {
 	case c.dissolved:
@@ -57,7 +57,7 @@ func (d *directory) privateChat(u User) *chat {
 
 func (d *directory) chat(id string) *chat { return d.byID[id] }
 
-// mustChat is for the API of tests: a wrong id there is a mistake of the test.
+// mustChat is for the API of tests, where a wrong ID is a bug of the test.
 func (d *directory) mustChat(id string) *chat {
 	c := d.chat(id)
 	if c == nil {

@@ -18,7 +18,7 @@ func (a *cardAPI) insertElements(d *draft) *refusal {
 	return d.insert(in.Type, in.Target, elements)
 }
 
-// readElements reads a list of elements from a JSON string.
+// readElements parses a list of elements from a JSON string.
 func readElements(raw string) ([]any, *refusal) {
 	var elements []any
 	if err := json.Unmarshal([]byte(raw), &elements); err != nil || len(elements) == 0 {
@@ -27,7 +27,7 @@ func readElements(raw string) ([]any, *refusal) {
 	return elements, nil
 }
 
-// readElement reads an element from a JSON string.
+// readElement parses an element from a JSON string.
 func readElement(raw string) (map[string]any, *refusal) {
 	var el map[string]any
 	if err := json.Unmarshal([]byte(raw), &el); err != nil || len(el) == 0 {
@@ -80,7 +80,7 @@ func (a *cardAPI) updateElement(d *draft) *refusal {
 	return d.replace(d.q.PathValue("element_id"), in.Element)
 }
 
-// replace puts another element in the place of one; it may have another tag and another id.
+// replace replaces an element; the new one may have another tag and ID.
 func (d *draft) replace(id, raw string) *refusal {
 	el, bad := readElement(raw)
 	if bad != nil {
@@ -104,8 +104,8 @@ func (a *cardAPI) patchElement(d *draft) *refusal {
 	return d.merge(d.q.PathValue("element_id"), in.Partial)
 }
 
-// merge changes members of an element. Its tag stays (code 300312), because the client would have to
-// build another component.
+// merge changes members of an element. Its tag stays (code 300312), because the client would have to build another
+// component.
 func (d *draft) merge(id, raw string) *refusal {
 	patch, bad := readElement(raw)
 	if bad != nil {
@@ -176,7 +176,7 @@ func (a *cardAPI) batch(d *draft) *refusal {
 	return nil
 }
 
-// readParams reads the parameters of a step. Inside actions elements are objects, not strings.
+// readParams parses the parameters of a step. In actions, elements are objects, not strings.
 func readParams(params map[string]json.RawMessage) (elementAction, *refusal) {
 	for _, k := range []string{"elements", "element", "partial_element"} {
 		if raw := params[k]; len(raw) > 0 && raw[0] != '"' {
@@ -220,7 +220,7 @@ func (d *draft) step(action string, p elementAction) *refusal {
 	return refuse(RuleField, codeKitParam, "unknown action %q", action)
 }
 
-// setRaw takes settings as an object or as JSON in a string.
+// setRaw accepts settings as an object or as JSON in a string.
 func (d *draft) setRaw(raw json.RawMessage) *refusal {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// entity is a card of CardKit, which lives apart from the message that shows it.
+// entity is a CardKit card, which exists separately from the message that shows it.
 type entity struct {
 	id      string
 	root    map[string]any
@@ -17,12 +17,12 @@ type entity struct {
 	uuids   map[string][32]byte // hashes of operations by their uuid
 
 	streaming bool
-	timedOut  bool   // the platform closed streaming mode, and no call has failed for it yet
+	timedOut  bool   // the platform has closed streaming mode, and no call has failed because of it yet
 	stopTTL   func() // stops the clock of streaming mode
 	pressed   int    // callbacks that wait for their answer
 }
 
-// recordState records what the card looks like now in the message that shows it.
+// recordState records the current look of the card in the message that shows it.
 func (e *entity) recordState(op string) {
 	if e.message != nil && !e.message.Deleted {
 		e.message.recordState(op, visibleCard(e.root), mustJSON(e.root), e.streaming)
@@ -50,7 +50,7 @@ func (w *world) streamingTimeout(e *entity) {
 	e.streaming, e.timedOut = false, true
 	mergeJSON(e.root, map[string]any{"config": map[string]any{"streaming_mode": false}})
 	e.recordState("streaming_timeout")
-	if e.message != nil { // else the answer to its creation may have been lost
+	if e.message != nil { // otherwise the answer to its creation may have been lost
 		w.rec.violate(RuleStreamingOn, 0, "card %s was left in streaming mode", e.id)
 	}
 }
@@ -73,7 +73,7 @@ func newOperation(q *request) (operation, *refusal) {
 	if bad := q.decode(&op); bad != nil {
 		return op, bad
 	}
-	// The hash tells a retry of the same operation from another operation with the same uuid or sequence.
+	// The hash distinguishes a retry from another operation with the same uuid or sequence.
 	op.request = sha256.Sum256([]byte(q.Method + " " + q.URL.Path + "\x00" + string(q.body)))
 	switch {
 	case op.Sequence == nil:
@@ -84,9 +84,9 @@ func newOperation(q *request) (operation, *refusal) {
 	return op, nil
 }
 
-// order checks the idempotency key and the sequence. replay means that the operation was applied before
-// and must be answered with success. The key is checked first: the retry of an old operation must not
-// fail because its sequence is old.
+// order checks the idempotency key and the sequence. replay means that the operation was applied before and must be
+// answered with success. The key is checked first: the retry of an old operation must not fail because its sequence is
+// old.
 func (e *entity) order(op operation) (replay bool, bad *refusal) {
 	if op.UUID != "" {
 		if was, ok := e.uuids[op.UUID]; ok {
@@ -101,7 +101,7 @@ func (e *entity) order(op operation) (replay bool, bad *refusal) {
 	}
 	rule := RuleSequence
 	if *op.Sequence == e.seq && op.request == e.applied {
-		rule = "" // a retry after a lost answer is no mistake of the client
+		rule = "" // a retry after a lost answer is not the client's mistake
 	}
 	return false, refuse(rule, codeKitSequence, "sequence number compare failed: %d after %d", *op.Sequence, e.seq)
 }

@@ -1,6 +1,6 @@
 package feishusim
 
-// eventSource pushes events: those that tell the bot of a change of the world, and others.
+// eventSource pushes events: about changes of the world, and others.
 type eventSource struct {
 	world *world
 	hub   *hub
@@ -19,8 +19,8 @@ func (s *eventSource) act(f func(w *world) *event) {
 	}
 }
 
-// Redeliver pushes a user's message once more, as the platform may do even after an ack: the same event, or with
-// newEventID another event of the same message.
+// Redeliver pushes a user's message again, as the platform may do even after an ack: the same event, or with newEventID
+// another event of the same message.
 func (s *eventSource) Redeliver(messageID string, newEventID bool) {
 	s.act(func(w *world) *event {
 		ev := w.messages.must(messageID).event
@@ -34,12 +34,12 @@ func (s *eventSource) Redeliver(messageID string, newEventID bool) {
 	})
 }
 
-// Emit pushes an event of any type with this body, for what there is no method.
+// Emit pushes an event of any type with this body, if there is no method for it.
 func (s *eventSource) Emit(eventType string, body any) {
 	s.act(func(w *world) *event { return w.newEvent(eventType, "", body) })
 }
 
-// EmitPayload pushes an event whose payload is these bytes, whatever they are, and returns the id of the event.
+// EmitPayload pushes an event with arbitrary payload bytes, and returns the ID of the event.
 func (s *eventSource) EmitPayload(payload []byte) (eventID string) {
 	ev := &event{id: randomHex(16), payload: payload}
 	s.hub.push(ev)

@@ -45,8 +45,8 @@ type eventMessage struct {
 	Mentions    []eventMention `json:"mentions,omitempty"`
 }
 
-// newEvent wraps body in an event of schema 2.0 with a new event id. messageID is the chat message that
-// it is about, if any; clients must recognize repeated messages by that and not by the event id.
+// newEvent wraps body in an event of schema 2.0 with a new event ID. messageID is the chat message that it is about, if
+// any; clients must recognize repeated messages by that, not by the event ID.
 func (a *app) newEvent(kind, messageID string, body any) *event {
 	now := time.Now()
 	h := eventHeader{
@@ -83,9 +83,9 @@ func (a *app) received(m *message, from User, c *chat) *event {
 	return a.messageEvent(eventReceive, m, from, c)
 }
 
-// messageEvent is an event of this kind with a user's message as it is now.
+// messageEvent is an event of this kind with the current content of a user's message.
 //
-// Events say "bot" of a bot's message where lists say "app".
+// Events say "bot" where lists say "app" for a bot's message.
 func (a *app) messageEvent(kind string, m *message, from User, c *chat) *event {
 	senderType := from.sender().Type
 	if senderType == "app" {
@@ -105,7 +105,7 @@ func (a *app) messageEvent(kind string, m *message, from User, c *chat) *event {
 	})
 }
 
-// tellOfCard pushes the event for a card of the bot that has changed, if the app is told of it. A nil message is none.
+// tellOfCard pushes the event for a changed card of the bot, if the app is subscribed. A nil message is ignored.
 func (w *world) tellOfCard(m *message, push func(*event)) {
 	if m == nil || w.cardUpdates == CardUpdatesUntold {
 		return

@@ -9,12 +9,11 @@ import (
 	"time"
 )
 
-// Fault makes matching requests go wrong. With neither Status, Code, Body nor Reset the request is
-// served normally, only later.
+// Fault makes matching requests fail. Without Status, Code, Body and Reset the request is only delayed.
 type Fault struct {
 	Method string        // "" matches every method
 	Path   string        // prefix; with a * a pattern over the whole path as in path.Match; "" matches every path
-	Times  int           // how many requests it touches; 0: all
+	Times  int           // how many requests it affects; 0: all
 	Delay  time.Duration // wait: before the work, or with Apply after it; ends when the client hangs up
 	Status int           // HTTP status of the answer; 0: that of Code, or 500
 	Code   int           // code in the envelope
@@ -25,8 +24,8 @@ type Fault struct {
 	Revoke bool   // revoke all tokens first
 }
 
-// matches reports whether the fault concerns a request. A path without a star is a prefix, so that a
-// fault can hit a whole API.
+// matches reports whether the fault applies to a request. A path without a star is a prefix, so that a fault can affect
+// a whole API.
 func (f *Fault) matches(r *http.Request) bool {
 	if f.Method != "" && f.Method != r.Method {
 		return false
@@ -43,8 +42,8 @@ func (f *Fault) breaks() bool {
 	return f.Reset || f.Body != "" || f.Status != 0 || f.Code != 0
 }
 
-// reply is the broken answer. Without a status it has the one that the platform sends with the code;
-// the frequency limit also says when to try again.
+// reply is the broken answer. Without a status it has the one that the platform sends with the code; the frequency
+// limit also says when to retry.
 func (f *Fault) reply() reply {
 	rep := reply{status: f.Status, code: f.Code, msg: f.Msg, reset: f.Reset, header: http.Header{}}
 	if f.Body != "" {
@@ -72,11 +71,11 @@ type faults struct {
 
 type injected struct {
 	Fault
-	left int // requests that it may still touch; negative: all
+	left int // remaining requests; negative: all
 }
 
-// Inject makes requests that match f go wrong until f.Times are used up or remove is called. The newest matching
-// fault wins.
+// Inject makes requests that match f fail until f.Times are used up or remove is called. The newest matching fault
+// wins.
 func (fs *faults) Inject(f Fault) (remove func()) {
 	in := &injected{Fault: f, left: f.Times}
 	if f.Times == 0 {
@@ -92,8 +91,8 @@ func (fs *faults) Inject(f Fault) (remove func()) {
 	}
 }
 
-// Unplug cuts the platform off, as a broken network does: all long connections end, and every call is cut off, until
-// plug is called. What people write meanwhile the bot can fetch afterwards.
+// Unplug disconnects the platform, as a broken network does: all long connections end, and every call is cut off, until
+// plug is called. The bot can fetch the messages sent meanwhile afterwards.
 func (s *Server) Unplug() (plug func()) {
 	plug = s.Inject(Fault{Reset: true})
 	s.DropConnections(true)

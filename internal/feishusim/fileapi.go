@@ -39,7 +39,7 @@ type files struct {
 func newFiles() *files { return &files{byKey: make(map[string]*file)} }
 
 // Upload stores a file as if a user had uploaded it, for the content of a message that the user sends. A content type
-// image/... gives an image_key, every other a file_key.
+// image/... gives an image_key, any other a file_key.
 func (fs *files) Upload(name, contentType string, data []byte) (key string) {
 	return fs.store(&file{name: name, contentType: contentType, data: append([]byte{}, data...)})
 }
@@ -53,7 +53,7 @@ func (fs *files) File(key string) (name string, data []byte, ok bool) {
 	return f.name, append([]byte{}, f.data...), true
 }
 
-// get returns the file with a key; nil = there is none. A file does not change.
+// get returns the file with a key; nil = there is none. Files are immutable.
 func (fs *files) get(key string) *file {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -78,7 +78,7 @@ func (fs *files) ownImage(key string) bool {
 	return f != nil && f.own && f.image()
 }
 
-// checkKey: the bot can send only what it has uploaded itself, and only as what it is (doc: im-v1/message/create,
+// checkKey: the bot can only send what it has uploaded itself, and only as what it is (doc: im-v1/message/create,
 // 230055).
 func (fs *files) checkKey(key, msgType string) *refusal {
 	f := fs.get(key)
@@ -125,7 +125,7 @@ func (a *fileAPI) routes() []route {
 	}
 }
 
-// uploadImage recognizes the picture by its content: the platform looks at the file, too, and not at its name.
+// uploadImage recognizes the picture by its content, as the platform does, not by its name.
 func (a *fileAPI) uploadImage(q *request) (any, *refusal) {
 	f, form, bad := readUpload(q, "image", maxImage)
 	if bad != nil {
@@ -164,7 +164,7 @@ func (a *fileAPI) storeOwn(f *file) string {
 
 // readUpload reads the multipart part with this name, and gives access to the form's other fields.
 func readUpload(q *request, part string, limit int) (*file, func(string) string, *refusal) {
-	// The body was read already; ParseMultipartForm wants it as a stream.
+	// The body was already read; ParseMultipartForm needs a stream.
 	q.Body = io.NopCloser(strings.NewReader(string(q.body)))
 	if err := q.ParseMultipartForm(maxRequest); err != nil {
 		return nil, nil, refuse(RuleField, codeFileParam, "Invalid request param: %v", err)
@@ -224,7 +224,7 @@ func (a *fileAPI) ofMessage(q *request) (*file, *refusal) {
 	case m.Type == "merge_forward" || m.upper != "" || m.Type == "interactive" || m.Type == "sticker" ||
 		m.Type == "folder":
 		return nil, refuse(RulePermission, codeFileForwarded, "Unsupported message type.")
-	// The key must stand in the content of this message: a key alone opens no file (doc: im-v1/message/get-2).
+	// The key must be in the content of this message: a key alone opens no file (doc: im-v1/message/get-2).
 	case f == nil || !strings.Contains(m.Content, `"`+key+`"`):
 		return nil, refuse(RuleUnknownID, codeFileNotIn, "File not in message.")
 	case f.image() != (kind == "image"):

@@ -67,7 +67,7 @@ func (p *people) formWith(messageID string, value any) (form map[string]any, nam
 	return nil, ""
 }
 
-// fillIn is the form values in a callback (doc: feishu-cards/card-callback-communication).
+// fillIn returns the form values in a callback (doc: feishu-cards/card-callback-communication).
 func fillIn(form map[string]any, filled map[string][]string) (map[string]any, error) {
 	values, err := make(map[string]any), error(nil)
 	eachTag(form["elements"], func(tag string, el map[string]any) {
@@ -83,7 +83,7 @@ func fillIn(form map[string]any, filled map[string][]string) (map[string]any, er
 	return values, err
 }
 
-// fillOne is the value of one component with what a user has chosen or written.
+// fillOne returns the value of one component, from the user's choice or text.
 func fillOne(tag string, el map[string]any, filled []string) (any, error) {
 	if el["required"] == true && len(filled) == 0 {
 		return nil, fmt.Errorf("%w: %q is required", ErrIncomplete, text(el["name"]))

@@ -16,14 +16,14 @@ import (
 	"time"
 )
 
-// maxRequest bounds a request body; the largest legal one is an upload of 30 MB.
+// maxRequest limits a request body; the largest legal one is an upload of 30 MB.
 const maxRequest = 40 << 20
 
 // maxBodyRecord is how much of a request's body Call keeps.
 const maxBodyRecord = 2 << 10
 
-// request is one HTTP request on its way through the gateway. Its body is read completely beforehand,
-// because faults, records and handlers all need it.
+// request is one HTTP request on its way through the gateway. Its body is read completely beforehand, because faults,
+// records and handlers all need it.
 type request struct {
 	*http.Request
 	number int
@@ -52,7 +52,7 @@ func (q *request) members() (names []string) {
 	switch kind {
 	case "application/json":
 		var body map[string]json.RawMessage
-		_ = json.Unmarshal(q.body, &body) // no object has no members
+		_ = json.Unmarshal(q.body, &body) // a body that is not an object has no members
 		names = slices.Collect(maps.Keys(body))
 	case "multipart/form-data":
 		form := multipart.NewReader(bytes.NewReader(q.body), params["boundary"])
@@ -64,7 +64,7 @@ func (q *request) members() (names []string) {
 	return names
 }
 
-// refusal is an error of the platform's envelope. A rule of "" means that the client is not to blame.
+// refusal is an error of the platform's envelope. An empty rule means that it is not the client's fault.
 type refusal struct {
 	rule Rule
 	code int
@@ -128,11 +128,11 @@ type gateway struct {
 	limit  *limiter
 
 	mu     sync.Mutex
-	onCard map[string]map[*request]bool // requests in work per card entity
+	onCard map[string]map[*request]bool // running requests per card entity
 }
 
-// handler reads the request, takes a fault for it, and records it in any case: tests look at refused
-// and broken calls, too.
+// handler reads the request, takes a fault for it, and records it in any case: tests look at refused and broken calls,
+// too.
 func (g *gateway) handler(rt route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		q := &request{Request: r, number: g.rec.nextCall(), at: time.Now(), rec: g.rec}
@@ -151,7 +151,7 @@ func (g *gateway) handler(rt route) http.HandlerFunc {
 	}
 }
 
-// enterCard notes the request on its card entity: calls on one card must not overlap, because their order decides
+// enterCard records the request on its card entity: calls on one card must not overlap, because their order decides
 // whether the sequence increases (doc: cardkit-v1/streaming-updates-openapi-overview).
 func (g *gateway) enterCard(q *request) (leave func()) {
 	card := q.PathValue("card_id")
@@ -165,9 +165,9 @@ func (g *gateway) enterCard(q *request) (leave func()) {
 	}
 	g.onCard[card][q] = true
 	calls := 0
-	// An abandoned request may still be in work here although its client has already sent the next one.
+	// An abandoned request may still be running here although its client has already sent the next one.
 	for other := range g.onCard[card] {
-		if other.Context().Err() == nil { // else its client has given it up, or is dead
+		if other.Context().Err() == nil { // otherwise its client has given up, or is dead
 			calls++
 		}
 	}
@@ -272,11 +272,11 @@ func (g *gateway) write(w http.ResponseWriter, q *request, rep reply) {
 		raw = envelope(q, rep)
 	}
 	w.WriteHeader(rep.status)
-	_, _ = w.Write(raw) // if the client has gone, the record still says what it would have got
+	_, _ = w.Write(raw) // if the client has gone, the record still has the answer
 }
 
-// envelope writes the usual form of an answer: code, msg, and data or whatever the API has in its
-// place. Errors carry a log id, by which the platform's support finds a call.
+// envelope writes the usual form of an answer: code, msg, and data or the API's own members. Errors carry a log ID, by
+// which the platform's support finds a call.
 func envelope(q *request, rep reply) []byte {
 	out := map[string]any{"code": rep.code, "msg": rep.msg}
 	for k, v := range rep.fields {

@@ -41,7 +41,7 @@ func (s *httpServer) close() error {
 	return s.server.Close()
 }
 
-// wait waits until nothing is served any more.
+// wait waits until no request is being served.
 func (s *httpServer) wait() {
 	s.accept.Wait()
 	s.work.Wait()

@@ -30,9 +30,9 @@ type hub struct {
 	mu      sync.Mutex
 	closed  bool
 	frozen  bool
-	pings   int // of a connection, of which the last one is answered; 0: each is
+	pings   int // of a connection, the last of which is answered; 0: all are
 	conns   map[*conn]struct{}
-	made    int                 // long connections, those that are gone too
+	made    int                 // long connections so far
 	waiting map[string]*attempt // by delivery id, until its ack
 }
 
@@ -49,7 +49,7 @@ func (h *hub) Connections() int {
 }
 
 // Connected returns how many long connections there have been, including the open ones. A lost connection may still
-// look open for a moment, so this is the number by which a test sees that a client has reconnected.
+// look open for a moment, so a test uses this number to see that a client has reconnected.
 func (h *hub) Connected() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -70,12 +70,12 @@ func (h *hub) DropConnections(reset bool) {
 	}
 }
 
-// Freeze makes all long connections, also new ones, half-open: what clients send is accepted and ignored, nothing is
-// sent, an event pushed meanwhile is lost until its redelivery. HTTP is not touched; use Inject for that.
+// Freeze makes all long connections, including new ones, half-open: input from clients is accepted and ignored, nothing
+// is sent, and an event pushed meanwhile is lost until its redelivery. HTTP is not affected; use Inject for that.
 func (h *hub) Freeze(on bool) {
 	h.mu.Lock()
 	h.frozen = on
-	// On both edges: an ack may be lost when freezing starts, and what was pushed during it was never sent.
+	// In both directions: an ack may be lost when freezing starts, and events pushed during it were never sent.
 	for _, at := range h.waiting {
 		at.pardon()
 	}
@@ -103,7 +103,7 @@ func (h *hub) isFrozen() bool {
 	return h.frozen
 }
 
-// addWork counts work that close waits for; false after close.
+// addWork counts work that close waits for; it returns false after close.
 func (h *hub) addWork() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -174,7 +174,7 @@ func (h *hub) serveEndpoint(_ http.ResponseWriter, q *request) reply {
 	return rep
 }
 
-// serveConnection turns the request into a long connection and stays until it ends.
+// serveConnection turns the request into a long connection and returns when it ends.
 func (h *hub) serveConnection(w http.ResponseWriter, q *request) reply {
 	if !h.auth.redeem(q.URL.Query().Get("ticket"), time.Now()) {
 		return refusedHandshake(http.StatusForbidden, handshakeAuthFailed, "ticket is invalid", 0)
@@ -200,7 +200,7 @@ func (h *hub) serveConnection(w http.ResponseWriter, q *request) reply {
 	return reply{taken: true, status: http.StatusSwitchingProtocols}
 }
 
-// refusedHandshake returns the reason in headers (oapi-sdk-go ws/const.go).
+// refusedHandshake puts the reason in headers (oapi-sdk-go ws/const.go).
 func refusedHandshake(status, code int, msg string, authCode int) reply {
 	rep := reply{status: status, code: code, msg: msg, rule: RuleToken, header: http.Header{}}
 	rep.header.Set(larkws.HeaderHandshakeStatus, strconv.Itoa(code))
@@ -211,8 +211,7 @@ func refusedHandshake(status, code int, msg string, authCode int) reply {
 	return rep
 }
 
-// admit adds a connection unless the hub is closed; the check and the counting are one step, so that
-// close misses none.
+// admit adds a connection unless the hub is closed; the check and the counting are one step, so that close misses none.
 func (h *hub) admit(c *conn) bool {
 	h.mu.Lock()
 	ok := !h.closed
@@ -226,7 +225,7 @@ func (h *hub) admit(c *conn) bool {
 	return ok
 }
 
-// leave takes away a connection that ends; what is pushed from now on goes elsewhere.
+// leave removes a connection that ends; later pushes use others.
 func (h *hub) leave(c *conn) {
 	h.mu.Lock()
 	delete(h.conns, c)

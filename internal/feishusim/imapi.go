@@ -60,8 +60,8 @@ func (a *imAPI) create(q *request) (any, *refusal) {
 	})
 }
 
-// reply answers a message. A recalled one cannot be answered (code 230011), and the client has to fall
-// back to create.
+// reply replies to a message. A recalled one cannot be replied to (code 230011), and the client has to fall back to
+// create.
 func (a *imAPI) reply(q *request) (any, *refusal) {
 	var in outgoing
 	if bad := q.decode(&in); bad != nil {
@@ -76,13 +76,13 @@ func (a *imAPI) reply(q *request) (any, *refusal) {
 	})
 }
 
-// refersToEntity reports whether a message is sent that shows a card of CardKit.
+// refersToEntity reports whether a message shows a CardKit card.
 func refersToEntity(in outgoing) bool {
 	var content struct{ Type string }
 	return in.MsgType == "interactive" && json.Unmarshal([]byte(in.Content), &content) == nil && content.Type == "card"
 }
 
-// send does what create and reply have in common. target finds the chat, and the message to answer if any.
+// send is the common part of create and reply. target finds the chat, and the message to reply to, if any.
 func (a *imAPI) send(q *request, in outgoing, target func() (*chat, *message, *refusal)) (any, *refusal) {
 	if utf8.RuneCountInString(in.UUID) > maxUUID {
 		return nil, refuse(RuleField, codeField, "field validation failed: uuid is longer than %d", maxUUID)
@@ -97,8 +97,8 @@ func (a *imAPI) send(q *request, in outgoing, target func() (*chat, *message, *r
 	// The hash decides whether a repeated uuid is a retry of this message or a mistake of the client.
 	hash := sha256.Sum256([]byte(q.URL.Path + "\x00" + in.ReceiveID + "\x00" + in.MsgType + "\x00" + in.Content))
 	if old, ok := w.messages.sentAs(in.UUID, time.Now()); ok && in.UUID != "" {
-		// A restarted process does not know the entity of the one that died: it creates another with the same
-		// uuid, and gets the first message back.
+		// A restarted process does not know the entity of the previous one: it creates another with the same uuid, and
+		// gets the first message back.
 		if old.request != hash && !refersToEntity(in) {
 			q.violate(RuleUUIDReused, "uuid %q was used for another message", in.UUID)
 		}
@@ -218,7 +218,7 @@ func (a *imAPI) change(q *request, f func(*message) *refusal) (any, *refusal) {
 		})
 }
 
-// recall takes back a message of the bot (doc: im-v1/message/delete).
+// recall recalls a message of the bot (doc: im-v1/message/delete).
 func (a *imAPI) recall(q *request) (any, *refusal) {
 	return a.own(q, refuse(RulePermission, codeNoRecall, "No permission to recall this message."),
 		func(m *message) (any, *refusal) {

@@ -11,7 +11,7 @@ import (
 
 const maxPage = 50 // messages in one page of a list (doc: im-v1/message/list)
 
-// data is a message as the message API shows it. raw asks for the real JSON of cards.
+// data is a message as the message API shows it. raw requests the real JSON of cards.
 func (m *message) data(tenant string, raw bool) map[string]any {
 	idType := "open_id"
 	if m.Sender.Type == "app" {
@@ -52,14 +52,14 @@ func (m *message) data(tenant string, raw bool) map[string]any {
 	return out
 }
 
-// shownContent is body.content: cards come degraded to texts unless their real JSON is asked for.
+// shownContent is body.content: cards are degraded to texts unless their real JSON is requested.
 func (m *message) shownContent(raw bool) string {
 	if m.Deleted {
 		return recalledMsg
 	}
 	card := m.card()
 	switch {
-	case m.Type == "text" && m.edited: // read back, an edited text is made of paragraphs
+	case m.Type == "text" && m.edited: // when read back, an edited text consists of paragraphs
 		var body struct {
 			Text string `json:"text"`
 		}
@@ -68,7 +68,7 @@ func (m *message) shownContent(raw bool) string {
 		}
 		return string(mustJSON(map[string]string{"text": "<p>" + strings.ReplaceAll(body.Text, "\n", "</p><p>") + "</p>"}))
 	case m.Type == "interactive" && !raw && (card["schema"] == "2.0" || strings.Contains(m.Content, `"schema":"2.0"`)):
-		// unless it is asked for as it was sent
+		// unless the original is requested
 		return `{"title":null,"elements":[[{"tag":"text","text":"请升级至最新版本客户端，以查看内容"}]]}`
 	case m.Type != "interactive" || card == nil:
 		return m.Content
@@ -81,8 +81,8 @@ func (m *message) shownContent(raw bool) string {
 	}))
 }
 
-// get answers with the message, and for a merged forward with its parts too. Recalled messages are
-// returned as such and are no error (doc: im-v1/message/get).
+// get answers with the message, and for a merged forward with its parts, too. Recalled messages are returned as such
+// and are not an error (doc: im-v1/message/get).
 func (a *imAPI) get(q *request) (any, *refusal) {
 	w := a.world
 	w.mu.Lock()
@@ -96,14 +96,14 @@ func (a *imAPI) get(q *request) (any, *refusal) {
 		return nil, bad
 	}
 	raw := rawCards(q)
-	if raw && m.Type == "merge_forward" { // no mistake of the client, which cannot know what the message is
+	if raw && m.Type == "merge_forward" { // not the client's mistake, which cannot know the message's type
 		return nil, &refusal{code: codeInternal, msg: "Internal Error"}
 	}
 	items := m.tree(w.tenant, raw)
 	if q.URL.Query().Get("with_sender_name") != "true" {
 		withoutNames(items)
 	}
-	for _, item := range items { // what lies right below the forward may say nothing of it
+	for _, item := range items { // direct parts of the forward may not name it
 		if item["upper_message_id"] == m.ID {
 			delete(item, "upper_message_id")
 		}
@@ -111,12 +111,12 @@ func (a *imAPI) get(q *request) (any, *refusal) {
 	return map[string]any{"items": items}, nil
 }
 
-// rawCards reports whether cards are asked for as they were sent.
+// rawCards reports whether cards are requested as they were sent.
 func rawCards(q *request) bool {
 	return slices.Contains([]string{"raw_card_content", "user_card_content"}, q.URL.Query().Get("card_msg_content_type"))
 }
 
-// tree is the message and, when it is a merged forward, all that it passes on, also what that passes on.
+// tree is the message and, for a merged forward, all messages in it, recursively.
 func (m *message) tree(tenant string, raw bool) []map[string]any {
 	items := []map[string]any{m.data(tenant, raw)}
 	for _, p := range m.parts {
@@ -125,14 +125,14 @@ func (m *message) tree(tenant string, raw bool) []map[string]any {
 	return items
 }
 
-// withoutNames takes away what only comes when it is asked for.
+// withoutNames removes what is only returned on request.
 func withoutNames(items []map[string]any) {
 	for _, item := range items {
 		delete(item["sender"].(map[string]any), "sender_name")
 	}
 }
 
-// list answers with a page of a chat or of a topic. A chat shows of its topics only the first message.
+// list answers with a page of a chat or of a topic. Of its topics a chat only lists the first message.
 func (a *imAPI) list(q *request) (any, *refusal) {
 	w := a.world
 	w.mu.Lock()

@@ -23,7 +23,7 @@ func newLimiter() *limiter {
 	return &limiter{seen: make(map[string][]time.Time)}
 }
 
-// allow counts one request against all quotas, or against none when one of them is used up; then it returns the time
+// allow counts one request against all quotas, or against none if one of them is used up; then it returns the time
 // until there is room again.
 func (l *limiter) allow(now time.Time, quotas ...quota) (wait time.Duration, ok bool) {
 	l.mu.Lock()

@@ -8,11 +8,11 @@ import (
 	gmtext "github.com/yuin/goldmark/text"
 )
 
-// commonMark reads Markdown. The platform's own reader is not documented; this one is strict about what is code and
+// commonMark parses Markdown. The platform's own parser is not documented; this one is strict about what is code and
 // what is a link.
 var commonMark = goldmark.DefaultParser()
 
-// oddLink looks for a link in Markdown that does not lead to the web, and returns its target; ok = there is none.
+// oddLink finds a link in Markdown that does not lead to the web, and returns its target; ok = there is none.
 func oddLink(md string) (target string, ok bool) {
 	ok = true
 	if !strings.ContainsAny(md, "[<") {
@@ -43,7 +43,7 @@ func leadsToWeb(href string) bool {
 	return ok && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https"))
 }
 
-// checkHref refuses a node of a post with a link that does not lead to the web.
+// checkHref rejects a node of a post with a link that does not lead to the web.
 func checkHref(node any) *refusal {
 	href, ok := "", true
 	switch text(member(node, "tag")) {
@@ -59,7 +59,7 @@ func checkHref(node any) *refusal {
 	return refuse(RuleHref, codeParam, "Your request contains an invalid request parameter, ext=invalid href: %q", href)
 }
 
-// noteLinks records links of a card that do not lead to the web. Whether the platform refuses them is not known.
+// noteLinks records links of a card that do not lead to the web. Whether the platform refuses them is unknown.
 func (q *request) noteLinks(card any) {
 	eachTag(card, func(tag string, el map[string]any) {
 		if tag != tagMarkdown && tag != "lark_md" {

@@ -24,7 +24,7 @@ func outsideCode(md string) string {
 			fence = mark
 		case fence == "":
 			out = append(out, line)
-		// As in CommonMark: a closing fence is at least as long as the opening one and has nothing behind it.
+		// As in CommonMark: a closing fence is at least as long as the opening one and nothing follows it.
 		case strings.HasPrefix(mark, fence) && strings.Trim(strings.TrimSpace(line), mark[:1]) == "":
 			fence = ""
 		}
@@ -32,7 +32,7 @@ func outsideCode(md string) string {
 	return inlineCode.ReplaceAllString(strings.Join(out, "\n"), "")
 }
 
-// fenceMark returns the run of backquotes or tildes that a fence line begins with, or "".
+// fenceMark returns the run of backquotes or tildes at the start of a fence line, or "".
 func fenceMark(line string) string {
 	t := strings.TrimLeft(line, " ")
 	for _, c := range []string{"`", "~"} {
@@ -51,12 +51,12 @@ func countTables(prose string) int {
 		if strings.Contains(previous, "|") && strings.Contains(line, "-") && strings.Contains(line, "|") &&
 			tableRule.MatchString(line) {
 			n++
-			line = "" // the rows that follow begin no new table
+			line = "" // the rows that follow start no new table
 		}
 		previous = line
 	}
 	return n
 }
 
-// pingsAll reports whether the text would notify everybody in the chat.
+// pingsAll reports whether the text would notify everyone in the chat.
 func pingsAll(s string) bool { return atAll.MatchString(outsideCode(s)) }

@@ -2,11 +2,11 @@ package feishusim
 
 import "slices"
 
-// chatMembers are the people and the bot as members of chats: what users change about it, and the events that tell the
-// bot of it. A wrong id given to a method is a mistake of the caller and panics.
+// chatMembers are the people and the bot as members of chats: what users change about it, and the events that report
+// that to the bot. A wrong ID passed to a method is a bug of the caller and panics.
 type chatMembers struct{ *eventSource }
 
-// Join makes somebody a member of a group. Most apps get no event for it; see TellJoined.
+// Join makes a user a member of a group. Most apps get no event for it; see TellJoined.
 func (m *chatMembers) Join(chatID string, u User) {
 	m.act(func(w *world) *event {
 		c := w.mustChat(chatID)

@@ -15,7 +15,7 @@ const (
 	recalledMsg = "This message was recalled"
 )
 
-// message is a Message with the data that nobody sees.
+// message is a Message with its hidden state.
 type message struct {
 	Message
 	entity    *entity // that CardID names
@@ -25,7 +25,7 @@ type message struct {
 	edits     int
 	event     *event      // its event, for redelivery
 	reactions []*reaction // with their ids
-	unreacted []string    // removed ids: a client that lost the answer may retry the removal
+	unreacted []string    // removed IDs: a client that lost the answer may retry the removal
 	upper     string      // the merged forward that it is part of
 	parts     []*message  // of a merged forward
 }
@@ -91,8 +91,7 @@ func (m *message) recall() {
 	m.recordState("recall", "", nil, false)
 }
 
-// react puts an emoji on the message. As on the platform, each user or bot has the same emoji on a
-// message only once.
+// react adds an emoji to the message. As on the platform, each user or bot has the same emoji on a message only once.
 func (m *message) react(by Sender, user User, emoji string) *reaction {
 	for _, r := range m.reactions {
 		if r.by.ID == by.ID && r.emoji == emoji {
@@ -118,8 +117,8 @@ func (ms *messages) insert(m *message) {
 	ms.chats[m.ChatID] = byTime(ms.chats[m.ChatID], m)
 }
 
-// moment is the time of a message that is written now. People of a chat see their messages in one order,
-// but the precision of a message's time is a millisecond, so two messages of a chat never get the same one.
+// moment is the time of a message that is written now. People of a chat see their messages in one order, but message
+// times have millisecond precision, so two messages of a chat never get the same one.
 func (ms *messages) moment(chat string) time.Time {
 	now := time.Now()
 	if list := ms.chats[chat]; len(list) > 0 {
@@ -130,19 +129,19 @@ func (ms *messages) moment(chat string) time.Time {
 	return now
 }
 
-// byTime inserts m into a list that is sorted by time. Tests may write messages of the past, so the new
-// one need not be the last.
+// byTime inserts m into a list that is sorted by time. Tests may write messages of the past, so the new one need not be
+// the last.
 func byTime(list []*message, m *message) []*message {
 	i, _ := slices.BinarySearchFunc(list, m, func(a, b *message) int {
 		if a.Created.After(b.Created) {
 			return 1
 		}
-		return -1 // equal times: after those that are there
+		return -1 // equal times: after the existing ones
 	})
 	return slices.Insert(list, i, m)
 }
 
-// must is for the API of tests: a wrong id there is a mistake of the test.
+// must is for the API of tests, where a wrong ID is a bug of the test.
 func (ms *messages) must(id string) *message {
 	m := ms.byID[id]
 	if m == nil {
@@ -153,8 +152,8 @@ func (ms *messages) must(id string) *message {
 
 func (ms *messages) in(chatID string) []*message { return slices.Clone(ms.chats[chatID]) }
 
-// answer makes m an answer to the message with this id. Inside a topic both references name the topic's first message
-// (doc: im-v1/message/events/receive). With topic set, the parent's topic is begun if there is none.
+// answer makes m a reply to the message with this ID. Inside a topic both references name the topic's first message
+// (doc: im-v1/message/events/receive). With topic set, the parent's topic is created if necessary.
 func (ms *messages) answer(m *message, parent *message, topic bool) {
 	if topic && parent.ThreadID == "" {
 		parent.ThreadID = newID("omt_")
@@ -168,8 +167,7 @@ func (ms *messages) answer(m *message, parent *message, topic bool) {
 	}
 }
 
-// threadRoot returns the first message of a topic, or nil. The list is in the order of time, so the
-// first match is it.
+// threadRoot returns the first message of a topic, or nil. The list is sorted by time, so the first match is it.
 func (ms *messages) threadRoot(threadID string) *message {
 	if threadID == "" {
 		return nil

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// notifier wakes everybody who watches the double whenever something visible changed.
+// notifier wakes all watchers of the double whenever something visible has changed.
 type notifier struct {
 	mu      sync.Mutex
 	version uint64
@@ -57,7 +57,7 @@ func (as *alarms) after(d time.Duration, f func()) (stop func()) {
 	a := new(alarm)
 	as.pending[a] = struct{}{}
 	a.timer = time.AfterFunc(d, func() {
-		// A timer that has fired cannot be stopped, so the claim decides whether it still may run.
+		// A timer that has fired cannot be stopped, so the claim decides whether it may still run.
 		if as.claim(a) {
 			defer as.running.Done()
 			f()

@@ -14,7 +14,7 @@ type Pipe struct {
 	once   sync.Once
 }
 
-// NewPipe makes a network to which one server and any number of clients belong.
+// NewPipe makes a network for one server and any number of clients.
 func NewPipe() *Pipe { return &Pipe{conns: make(chan net.Conn), closed: make(chan struct{})} }
 
 // Dial connects a client to the server, whatever the address.
@@ -40,8 +40,7 @@ func (p *Pipe) Accept() (net.Conn, error) {
 	}
 }
 
-// Close implements net.Listener.
-// Close may be called twice: by the http.Server, and by whoever made the Pipe.
+// Close implements net.Listener. Close may be called twice: by the http.Server, and by the owner of the Pipe.
 func (p *Pipe) Close() error {
 	p.once.Do(func() { close(p.closed) })
 	return nil

@@ -27,8 +27,8 @@ type Action struct {
 	Forged bool `json:"-"` // skip the check that a component of the card has this value
 }
 
-// PressError is what a user sees when the callback failed: 200340 no connection, 200341 no answer in time, 200671 ack
-// not 200, 200672 answer malformed, 200673 card refused, 108002 empty answer.
+// PressError is the error that a user sees if the callback failed: 200340 no connection, 200341 no answer in time,
+// 200671 ack not 200, 200672 answer malformed, 200673 card refused, 108002 empty answer.
 type PressError struct {
 	Code int
 	Msg  string
@@ -53,7 +53,7 @@ func (p *people) Act(ctx context.Context, messageID string, by User, action Acti
 	return answer, pr.finish(p.world, answer, err)
 }
 
-// press is one press of a button, from the user's hand to the answer.
+// press is one press of a button, from the user's action to the answer.
 type press struct {
 	token   string
 	event   *event
@@ -103,7 +103,7 @@ func (m *message) everShowed(action Action) bool {
 	return false
 }
 
-// hasComponent looks for the component of an action: by its value if there is one, else by tag and name.
+// hasComponent finds the component of an action: by its value if there is one, otherwise by tag and name.
 func hasComponent(card any, action Action) bool {
 	found := false
 	eachTag(card, func(tag string, el map[string]any) {
@@ -119,8 +119,8 @@ func hasComponent(card any, action Action) bool {
 	return found
 }
 
-// calls reports whether the component calls back with this value: by a callback behavior, or as in old cards by a
-// value beside the tag.
+// calls reports whether the component calls back with this value: by a callback behavior, or in old cards by a value
+// beside the tag.
 func calls(el map[string]any, value []byte) bool {
 	if v, ok := el["value"]; ok && sameJSON(mustJSON(v), value) {
 		return true
@@ -131,8 +131,7 @@ func calls(el map[string]any, value []byte) bool {
 	})
 }
 
-// sameJSON compares by meaning: the value on the card and the value that a test gives may differ in the
-// order of their members.
+// sameJSON compares by meaning: the value on the card and the value in a test may differ in the order of their members.
 func sameJSON(a, b []byte) bool {
 	var x, y any
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && bytes.Equal(mustJSON(x), mustJSON(y))
@@ -158,8 +157,8 @@ func (h *hub) call(ctx context.Context, ev *event) (json.RawMessage, error) {
 	return a.Data, nil
 }
 
-// finish ends the interaction and applies the answer. The interaction ends also when the callback
-// failed; otherwise CardKit would answer 200810 for this card forever.
+// finish ends the interaction and applies the answer. It also ends if the callback failed; otherwise CardKit would
+// answer 200810 for this card forever.
 func (pr *press) finish(w *world, answer json.RawMessage, failed error) error {
 	defer w.notify.bump()
 	w.mu.Lock()

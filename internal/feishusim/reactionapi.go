@@ -72,8 +72,8 @@ func (a *reactionAPI) delete(q *request) (any, *refusal) {
 	return data, bad
 }
 
-// remove deletes a reaction of the bot. Repeating it is no violation: the answer to the first call may
-// have been lost.
+// remove removes a reaction of the bot. Repeating it is not a violation: the answer to the first call may have been
+// lost.
 func (a *reactionAPI) remove(messageID, reactionID string) (any, *event, *refusal) {
 	return a.on(messageID, func(m *message) (*reaction, string, *refusal) {
 		i := slices.IndexFunc(m.reactions, func(r *reaction) bool { return r.id == reactionID })

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// How many records of each kind are kept, so that a playground can stay up for days; the oldest go first. Deliveries
-// are small, and each message of a bot leads to several.
+// How many records of each kind are kept, so that a playground can run for days; the oldest are dropped first.
+// Deliveries are small, and each message of a bot leads to several.
 const (
 	maxRecords    = 20_000
 	maxDeliveries = 100_000
@@ -50,7 +50,7 @@ func (r *records) Deliveries() []Delivery {
 	return out
 }
 
-// nextCall hands out the number of a request that starts.
+// nextCall returns the number of a request that starts.
 func (r *records) nextCall() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// How long a registration waits for somebody who scans, and how often a client may poll.
+// How long a registration waits for a scan, and how often a client may poll.
 const (
 	registrationTTL  = 10 * time.Minute
 	registrationPoll = time.Second
@@ -27,7 +27,7 @@ type registrations struct {
 	page *console
 
 	mu     sync.Mutex
-	brand  string // of the tenant of those who scan: "feishu" or "lark"
+	brand  string // of the scanning user's tenant: "feishu" or "lark"
 	byCode map[string]*newcomer
 }
 
@@ -39,10 +39,10 @@ type newcomer struct {
 	by           User      // who confirmed
 	confirmed    bool
 	declined     bool
-	told         bool // the client knows that the tenant is one of Lark, and asks Lark's server for the credentials
+	told         bool // the client knows that it is a Lark tenant, and asks Lark's server for the credentials
 }
 
-// addons is what a scanned address asks for beyond the usual (oapi-sdk-go scene/registration/types.go, AppAddons).
+// addons is what a scanned address requests beyond the defaults (oapi-sdk-go scene/registration/types.go, AppAddons).
 type addons struct {
 	Preset *bool
 	Scopes struct{ Tenant, User []string }
@@ -56,15 +56,15 @@ func newRegistrations(a *auth, c *console) *registrations {
 	return &registrations{app: a, page: c, brand: "feishu", byCode: make(map[string]*newcomer)}
 }
 
-// SetBrand makes those who scan members of a tenant of "feishu" or of "lark".
+// SetBrand makes the users who scan members of a tenant of "feishu" or of "lark".
 func (r *registrations) SetBrand(brand string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.brand = brand
 }
 
-// Scan is somebody who scans the address and confirms what it asks for. The app gets its permissions
-// before the client hears of it.
+// Scan makes a user scan the address and confirm the request. The app gets its permissions before the client is
+// notified.
 func (r *registrations) Scan(u User, address string) error {
 	g, wants, err := r.open(address)
 	if err != nil {
@@ -77,7 +77,7 @@ func (r *registrations) Scan(u User, address string) error {
 	return nil
 }
 
-// Decline is somebody who scans the address and does not want the app.
+// Decline makes a user scan the address and decline the request.
 func (r *registrations) Decline(address string) error {
 	g, _, err := r.open(address)
 	if err != nil {
@@ -89,7 +89,7 @@ func (r *registrations) Decline(address string) error {
 	return nil
 }
 
-// Expire makes all open registrations run out.
+// Expire expires all open registrations.
 func (r *registrations) Expire() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -98,7 +98,7 @@ func (r *registrations) Expire() {
 	}
 }
 
-// open is the page behind an address. It refuses what the real page would refuse.
+// open is the page behind an address. It rejects what the real page would reject.
 func (r *registrations) open(address string) (*newcomer, addons, error) {
 	var wants addons
 	u, err := url.Parse(address)
@@ -135,7 +135,7 @@ func readAddons(s string) (a addons, err error) {
 	if err != nil {
 		return a, err
 	}
-	// Unknown fields are refused, because the page would ignore them silently and the app would lack a permission.
+	// Unknown fields are rejected, because the page would ignore them silently and the app would lack a permission.
 	d := json.NewDecoder(z)
 	d.DisallowUnknownFields()
 	if err := d.Decode(&a); err != nil {
@@ -153,7 +153,7 @@ func (r *registrations) routes() []route {
 	return []route{{pattern: "POST /oauth/v1/app/registration", open: true, secret: true, serve: r.serve}}
 }
 
-// serve handles both actions of the endpoint. Bodies are forms here and not JSON, as OAuth wants it.
+// serve handles both actions of the endpoint. Bodies are forms, not JSON, as in OAuth.
 func (r *registrations) serve(_ http.ResponseWriter, q *request) reply {
 	if q.Header.Get("Content-Type") != "application/x-www-form-urlencoded" {
 		return r.fail(q, "invalid_request", "the body must be a form")
@@ -171,8 +171,8 @@ func (r *registrations) serve(_ http.ResponseWriter, q *request) reply {
 	return r.fail(q, "invalid_request", "action %q", form.Get("action"))
 }
 
-// begin creates a device code for the program and a user code for the page (RFC 8628, 3.2). The
-// archetype and the method are those that the SDK sends.
+// begin creates a device code for the program and a user code for the page (RFC 8628, 3.2). The archetype and the
+// method are those that the SDK sends.
 func (r *registrations) begin(q *request, form url.Values) reply {
 	if form.Get("archetype") != "PersonalAgent" || form.Get("auth_method") != "client_secret" {
 		return r.fail(q, "invalid_request", "archetype %q, auth_method %q", form.Get("archetype"),

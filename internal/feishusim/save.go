@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// saved is what a platform remembers over a restart: who is there, what was said, and how it looks now. Events that
-// wait for an acknowledgement are not in it: a client fetches what it has missed.
+// saved is the platform's state across a restart: the people, the messages, and their current look. Events that wait
+// for an acknowledgement are not included: a client fetches what it has missed.
 type saved struct {
 	AppID, AppSecret, Tenant, BotID, Owner string
 
@@ -59,16 +59,16 @@ type savedCard struct {
 	Streaming bool
 }
 
-// savedFile is a file without its bytes, which lie beside in a file that has its key as the name.
+// savedFile is a file without its bytes, which are in a separate file named after its key.
 type savedFile struct {
 	Key, Name, ContentType, Kind string
 	Own                          bool
 }
 
-// worldFile holds what is saved, in the folder of it.
+// worldFile is the name of the saved state in the folder.
 const worldFile = "world.json"
 
-// Save writes all that people see into a folder, from which [Config.Folder] takes it at a start.
+// Save writes everything visible into a folder, from which [Config.Folder] loads it at startup.
 func (s *Server) Save(folder string) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (w *world) marshal(secret, owner string) ([]byte, error) {
 		out.Messages = append(out.Messages, m.saved())
 	}
 	for _, e := range w.cards {
-		if e.message != nil { // nobody can see another one
+		if e.message != nil { // others are not visible
 			out.Cards = append(out.Cards, savedCard{e.id, e.root, e.created, e.seq, e.streaming})
 		}
 	}
@@ -134,7 +134,7 @@ func (fs *files) saved() (list []savedFile) {
 	return list
 }
 
-// save writes the bytes of the files that are not there yet: a file does not change.
+// save writes the bytes of the files that are not saved yet: files are immutable.
 func (fs *files) save(folder string) error {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -150,7 +150,7 @@ func (fs *files) save(folder string) error {
 	return nil
 }
 
-// load reads what was saved; false = there is nothing.
+// load reads the saved state; false = there is none.
 func load(folder string) (in saved, ok bool, err error) {
 	if folder == "" {
 		return in, false, nil
@@ -199,7 +199,7 @@ func (w *world) restore(in saved, folder string, streamingTTL time.Duration) err
 
 func (in savedMessage) restored(upper string) *message {
 	m := &message{Message: in.Message, updated: in.Updated, edited: in.Edited, edits: in.Edits, upper: upper}
-	m.Message.Reactions = nil // they follow from the others
+	m.Message.Reactions = nil // they are derived from the others
 	for _, x := range in.Mentions {
 		m.mentions = append(m.mentions, mention{x.Key, x.User})
 	}

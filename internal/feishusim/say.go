@@ -11,23 +11,23 @@ import (
 // SendOptions are the circumstances of a user's message.
 type SendOptions struct {
 	Mention      bool      // the bot is mentioned
-	MentionAll   bool      // everybody is mentioned: @_all in the text, no entry in mentions
+	MentionAll   bool      // everyone is mentioned: @_all in the text, no entry in mentions
 	MentionUsers []User    // others are mentioned
 	Thread       string    // the topic it is written in, or NewThread
-	ReplyTo      string    // the message it answers
+	ReplyTo      string    // the message it replies to
 	Time         time.Time // create_time; default now
 }
 
 // SendOption sets one of SendOptions.
 type SendOption func(*SendOptions)
 
-// NewThread as a topic begins one: on the message that ReplyTo names, else with the new message as the first.
+// NewThread as a topic starts one: on the message that ReplyTo names, otherwise with the new message as the first.
 const NewThread = "new"
 
 // Mention mentions the bot.
 func Mention() SendOption { return func(o *SendOptions) { o.Mention = true } }
 
-// MentionAll mentions everybody.
+// MentionAll mentions everyone.
 func MentionAll() SendOption { return func(o *SendOptions) { o.MentionAll = true } }
 
 // MentionUsers mentions these users.
@@ -35,16 +35,16 @@ func MentionUsers(users ...User) SendOption {
 	return func(o *SendOptions) { o.MentionUsers = append(o.MentionUsers, users...) }
 }
 
-// Thread writes in a topic, or with NewThread begins one.
+// Thread writes in a topic, or with NewThread starts one.
 func Thread(id string) SendOption { return func(o *SendOptions) { o.Thread = id } }
 
-// ReplyTo answers a message.
+// ReplyTo replies to a message.
 func ReplyTo(messageID string) SendOption { return func(o *SendOptions) { o.ReplyTo = messageID } }
 
 // Time sets the message's create_time.
 func Time(t time.Time) SendOption { return func(o *SendOptions) { o.Time = t } }
 
-// Say makes a user write a text and returns the message's id; the event is on its way.
+// Say makes a user write a text and returns the message's ID; the event has been pushed.
 func (p *people) Say(chatID string, from User, text string, opt ...SendOption) string {
 	return p.Send(chatID, from, "text", mustJSON(map[string]string{"text": text}), opt...)
 }
@@ -54,7 +54,7 @@ func (p *people) Post(chatID string, from User, content json.RawMessage, opt ...
 	return p.Send(chatID, from, "post", content, opt...)
 }
 
-// Send makes a user write a message of any type with content as the platform would hand it to the bot.
+// Send makes a user write a message of any type with content as the platform would pass it to the bot.
 func (p *people) Send(chatID string, from User, msgType string, content json.RawMessage, opt ...SendOption) string {
 	return p.send(chatID, from, msgType, content, opt, func(*world, *message) {})
 }

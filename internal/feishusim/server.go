@@ -2,11 +2,10 @@
 // websocket long connection of one app in one tenant. It is strict where the platform is strict, records every rule
 // that a client breaks, and can be made to fail in the ways the platform fails. Tests and the playground use it.
 //
-// What it knows about the platform comes from its documentation (open.feishu.cn/document) and from the source of the
+// Its knowledge of the platform comes from the documentation (open.feishu.cn/document) and from the source of the
 // official SDK (github.com/larksuite/oapi-sdk-go/v3); comments name the page or file.
 //
-// What a test expects of the bridge does not belong here, nor the page on which people use this platform
-// (console).
+// It holds no expectations about the bridge. The page for using this platform is in console.
 package feishusim
 
 import (
@@ -71,7 +70,7 @@ func Start(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// listen opens the listener. Only loopback is allowed: the double has no access control worth the name.
+// listen opens the listener. Only loopback is allowed: the double has no real access control.
 func (c Config) listen() (net.Listener, error) {
 	if c.Pipe != nil {
 		return c.Pipe, nil
@@ -87,8 +86,8 @@ func (c Config) listen() (net.Listener, error) {
 	return ln, nil
 }
 
-// Close stops everything and waits until nothing runs any more. The records can still be read. The
-// order matters: the hub closes the long connections, on which handlers wait.
+// Close stops everything and waits until nothing is running. The records can still be read. The order matters: the hub
+// closes the long connections, on which handlers wait.
 func (s *Server) Close() error {
 	err := s.httpServer.close()
 	s.hub.close()
@@ -122,8 +121,8 @@ func (s *Server) routes() http.Handler {
 			mux.HandleFunc(rt.pattern, g.handler(rt))
 		}
 	}
-	// A client that calls an API that this double does not have gets the platform's 404 and a violation,
-	// so a test cannot pass by accident.
+	// A client that calls an API that this double does not have gets the platform's 404 and a violation, so a test
+	// cannot pass by accident.
 	mux.HandleFunc("/", g.handler(route{pattern: "/", open: true, serve: servePathUnknown}))
 	return mux
 }

@@ -12,8 +12,8 @@ type speech struct {
 	recognizer func(pcm []byte) string // nil = the tenant may not use it
 }
 
-// SetRecognizer enables speech recognition: hear returns the words of a recording, 16-bit mono at 16 kHz.
-// Without it the tenant has no permission, as in the free edition.
+// SetRecognizer enables speech recognition: hear returns the words of a recording, 16-bit mono at 16 kHz. Without it
+// the tenant has no permission, as in the free edition.
 func (s *speech) SetRecognizer(hear func(pcm []byte) string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,7 +55,7 @@ func (s *speech) recognize(q *request) (any, *refusal) {
 	s.mu.Lock()
 	hear := s.recognizer
 	s.mu.Unlock()
-	// A missing permission is the tenant's affair and no mistake of the client, so no rule is named.
+	// A missing permission is up to the tenant and not a mistake of the client, so no rule is named.
 	if hear == nil {
 		return nil, refuse("", codeScope,
 			"Access denied. One of the following scopes is required: [speech_to_text:speech].")

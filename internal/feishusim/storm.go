@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// Weather is a typical bad day of the platform: frequency limits of the app and of a chat; a failing
-// server; a gateway's page instead of an answer; an answer that is lost, before and after the work was
-// done; a slow answer; revoked tokens.
+// Weather is a typical bad day of the platform: frequency limits of the app and of a chat; a failing server; a
+// gateway's page instead of an answer; an answer lost before or after the work was done; a slow answer; revoked tokens.
 func Weather() []Fault {
 	return []Fault{
 		{Code: codeTooFrequent, Msg: "request trigger frequency limit"},
@@ -34,9 +33,9 @@ type storm struct {
 	dealt int
 }
 
-// Storm makes API requests fail at random, among those that match one of the kinds. rate is the fraction of them that
-// fails, between 0 and 1, and all kinds are equally likely. Without kinds it is [Weather]. A kind's Times is ignored,
-// its Delay is a maximum. The random numbers are seeded; which request gets which fault depends on the order of the
+// Storm makes random API requests fail, among those that match one of the kinds. rate is the fraction that fails,
+// between 0 and 1, and all kinds are equally likely. Without kinds it is [Weather]. A kind's Times is ignored, its
+// Delay is a maximum. The random numbers are seeded; which request gets which fault depends on the order of the
 // requests. stop ends the storm and returns how many faults it has caused. An injected fault takes precedence.
 func (fs *faults) Storm(seed uint64, rate float64, kinds ...Fault) (stop func() (dealt int)) {
 	if len(kinds) == 0 {
@@ -78,7 +77,7 @@ func (fs *faults) Dealt() int {
 	return s.dealt
 }
 
-// faultFor returns the fault that r meets, or nil.
+// faultFor returns the fault for r, or nil.
 func (s *storm) faultFor(r *http.Request) *Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 type Stream struct {
 	Size    int64
 	Declare bool          // its length is declared in advance
-	Piece   int           // bytes that are written at once; default 64 KB
+	Piece   int           // bytes per write; default 64 KB
 	Pause   time.Duration // before each piece
 }
 
@@ -28,12 +28,12 @@ func (fs *files) UploadStream(name, contentType string, s Stream) (key string) {
 	return fs.store(&file{name: name, contentType: contentType, stream: &stream{Stream: s}})
 }
 
-// Served returns how many bytes of a file that UploadStream stored were written, over all requests.
+// Served returns how many bytes of a file stored by UploadStream were written, over all requests.
 func (fs *files) Served(key string) int64 {
 	return fs.get(key).stream.served.Load()
 }
 
-// serve writes the file until it is through or the client has gone.
+// serve writes the file until its end or the client has gone.
 func (s *stream) serve(w http.ResponseWriter, q *request, f *file) reply {
 	for k, v := range f.reply().header {
 		w.Header()[k] = v

@@ -3,8 +3,7 @@ package feishusim
 // modeTopic is the chat_mode of a group in which every message belongs to a topic (doc: im-v1/chat/get).
 const modeTopic = "topic"
 
-// TopicGroup makes a group in which every message begins a topic or stands in one, with the bot already in it, and
-// returns its id.
+// TopicGroup makes a group in which every message is in a topic, with the bot already in it, and returns its ID.
 func (w *world) TopicGroup(name string, members ...User) string {
 	w.mu.Lock()
 	c := w.newChat(Chat{Name: name, Mode: modeTopic, Members: members})

@@ -20,7 +20,7 @@ type Chat struct {
 	BotIn   bool   // whether the bot is a member
 }
 
-// Sender says who wrote a message.
+// Sender is the author of a message.
 type Sender struct {
 	ID   string // open id of a user, app id of a bot
 	Type string // user | app
@@ -29,13 +29,13 @@ type Sender struct {
 	OpenBotID string // open id of a bot
 }
 
-// Message is what the people in a chat see, with its past.
+// Message is what the people in a chat see, with its history.
 type Message struct {
 	ID       string
 	ChatID   string
 	ThreadID string // its topic, or ""
-	RootID   string // the top of the tree of replies; in a topic its first message
-	ParentID string // the message that it answers; in a topic its first message
+	RootID   string // the root of the tree of replies; in a topic its first message
+	ParentID string // the message it replies to; in a topic its first message
 	Type     string // text, post, interactive, ...
 
 	Sender    Sender
@@ -45,8 +45,8 @@ type Message struct {
 	Content   string // raw JSON as it was sent
 	CardID    string // the CardKit entity that it shows, or ""
 	Reactions []string
-	Calls     []string // open ids of the users whom a post of the bot mentions: they are notified
-	States    []State  // what it looked like, oldest first
+	Calls     []string // open IDs of the users whom a post of the bot mentions, and who are notified
+	States    []State  // its looks, oldest first
 }
 
 // Last returns the newest state; a message always has one.
@@ -57,13 +57,13 @@ func (m Message) Last() State {
 	return m.States[len(m.States)-1]
 }
 
-// Text returns all visible text of the message as it is now.
+// Text returns all currently visible text of the message.
 func (m Message) Text() string { return m.Last().Text }
 
-// State is what a message looked like from At until the next state.
+// State is the look of a message from At until the next state.
 type State struct {
 	At time.Time
-	// what made it: create, patch, edit, recall, callback, streaming_timeout, or a CardKit operation
+	// the cause: create, patch, edit, recall, callback, streaming_timeout, or a CardKit operation
 	Op        string
 	Text      string          // all visible text
 	Card      json.RawMessage // the full card, nil for other types
@@ -87,7 +87,7 @@ const (
 	RuleAck          Rule = "ack"           // an event was not acknowledged in time, or the ack matches no event
 	RuleStreaming    Rule = "streaming"     // streaming content outside streaming mode
 	RuleStreamingOn  Rule = "streaming-on"  // streaming mode was left on
-	RuleAtAll        Rule = "at-all"        // the text pings everybody
+	RuleAtAll        Rule = "at-all"        // the text pings everyone
 	RuleSentTwice    Rule = "sent-twice"    // a card entity was sent twice
 	RuleUnknownID    Rule = "unknown-id"    // no such message, card, element, chat, user or file
 	RuleUUIDMissing  Rule = "uuid-missing"  // create or reply without an idempotency key
@@ -110,7 +110,7 @@ type Violation struct {
 	At     time.Time
 	Rule   Rule
 	Detail string
-	Call   int // number of the request in Calls, 0 when it was none
+	Call   int // number of the request in Calls, 0 if it was not one
 }
 
 // Call is one HTTP request to the double.
@@ -123,10 +123,10 @@ type Call struct {
 	Route   string   // the pattern that served it, e.g. "POST /open-apis/im/v1/messages"
 	Body    string   // its first 2 KB; empty for calls that carry secrets
 	Members []string // sorted names in its body: of a JSON object or a form; none for calls with secrets
-	Status  int      // HTTP status, 0 when the connection was cut
+	Status  int      // HTTP status, 0 if the connection was cut
 	Code    int      // code of the answer's envelope
 	Latency time.Duration
-	Faulty  bool // an injected fault touched it
+	Faulty  bool // affected by an injected fault
 }
 
 // Delivery is one push of one event.
@@ -139,7 +139,7 @@ type Delivery struct {
 	SentAt    time.Time
 	AckedAt   time.Time     // zero: never
 	AckCode   int           // code in the ack
-	BizRT     time.Duration // how long the handler took by its own account
+	BizRT     time.Duration // how long the handler took, as it reports
 	Late      bool          // the ack came after Config.AckTimeout
 	Failure   string        // "", no_connection, timeout, code
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// cardTexts are the members of a card in which visible text stands, in the order in which it is shown.
+// cardTexts are the members of a card that contain visible text, in the order in which it is shown.
 var cardTexts = []string{"header", "title", "subtitle", "text_tag_list", "text", "content", "placeholder",
 	"body", "elements", "i18n_elements", "columns", "actions", "fields", "options", "rows", "extra"}
 
@@ -59,7 +59,7 @@ func visibleContent(msgType, content string, mentions []mention) string {
 // atTag is a mention in a sent text.
 var atTag = regexp.MustCompile(`<at [^>]*>([^<]*)</at>`)
 
-// visiblePost reads both forms: with languages, as sent, and without, as received.
+// visiblePost handles both forms: with languages, as sent, and without, as received.
 func visiblePost(content string) string {
 	p, ok := parsePost(content)
 	if !ok {
@@ -92,7 +92,7 @@ func visiblePost(content string) string {
 type post struct {
 	Title     string             `json:"title,omitempty"`
 	Content   [][]map[string]any `json:"content,omitempty"`
-	ContentV2 [][]map[string]any `json:"content_v2,omitempty"` // of a received one: Markdown, beside or instead of Content
+	ContentV2 [][]map[string]any `json:"content_v2,omitempty"` // received: Markdown, besides or instead of Content
 }
 
 // shown is what clients show: Markdown if there is any (oapi-sdk-go channel/normalize/converters.go).

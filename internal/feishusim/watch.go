@@ -5,7 +5,7 @@ import (
 	"iter"
 )
 
-// View is what a watcher can look at. It reads the double as it is at the time of each call.
+// View is what a watcher can look at. It reads the current state of the double at each call.
 type View struct {
 	s       *Server
 	version uint64
@@ -38,7 +38,7 @@ func (v *View) Connections() int { return v.s.Connections() }
 // Connected returns how many long connections there have been.
 func (v *View) Connected() int { return v.s.Connected() }
 
-// View returns a view of the present.
+// View returns a view of the current state.
 func (s *Server) View() *View {
 	version, _ := s.notify.current()
 	return &View{s: s, version: version}
@@ -54,8 +54,8 @@ func (s *Server) Await(ctx context.Context, cond func(*View) bool) error {
 	return context.Cause(ctx)
 }
 
-// Changes yields a view now and after changes until ctx ends. Changes during the loop's body count as one: a slow
-// reader sees the latest, not every one.
+// Changes yields a view now and after changes until ctx ends. Changes during the loop's body are combined: a slow
+// reader sees the latest state, not every one.
 func (s *Server) Changes(ctx context.Context) iter.Seq[*View] {
 	return func(yield func(*View) bool) {
 		for {

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// world is what the platform remembers: people, chats, messages, cards, files. One lock guards all but the files; no
+// world is the state of the platform: people, chats, messages, cards, files. One lock guards all but the files; no
 // method that holds it calls out.
 type world struct {
 	notify *notifier
@@ -64,14 +64,14 @@ func (w *world) AddUser(name string) User {
 	return u
 }
 
-// Users returns everybody that AddUser added.
+// Users returns all users that AddUser added.
 func (w *world) Users() []User {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.users)
 }
 
-// PrivateChat returns the id of the chat of u and the bot, which is made on first use.
+// PrivateChat returns the ID of the chat of u and the bot, which is created on first use.
 func (w *world) PrivateChat(u User) string {
 	defer w.notify.bump()
 	w.mu.Lock()
@@ -88,7 +88,7 @@ func (w *world) Group(name string, members ...User) string {
 	return c.ID
 }
 
-// Silence has a chat take no messages of the bot, as when a group is muted (code 230035), its settings say so (230018),
+// Silence makes a chat refuse the bot's messages, as when a group is muted (code 230035), its settings say so (230018),
 // or a person does not want them (230053); 0 ends that.
 func (w *world) Silence(chatID string, code int) {
 	w.mu.Lock()
@@ -119,7 +119,7 @@ func (w *world) Message(id string) (Message, bool) {
 	return m.copy(), true
 }
 
-// Messages returns the messages of a chat, also recalled ones and those inside topics, in the order of their creation.
+// Messages returns the messages of a chat, including recalled ones and those in topics, in the order of their creation.
 func (w *world) Messages(chatID string) []Message {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -130,8 +130,8 @@ func (w *world) Messages(chatID string) []Message {
 	return out
 }
 
-// reachable returns a message that exists, is not recalled, and stands in a chat that the bot is in. gone is the code
-// for a recalled one; the client is not to blame for it, since a user can recall a message at any time.
+// reachable returns a message that exists, is not recalled, and is in a chat that the bot is in. gone is the code for a
+// recalled one; that is not the client's fault, since a user can recall a message at any time.
 func (w *world) reachable(id string, gone int) (*message, *refusal) {
 	m := w.messages.byID[id]
 	if m == nil {
@@ -144,14 +144,14 @@ func (w *world) reachable(id string, gone int) (*message, *refusal) {
 	return m, w.chat(m.ChatID).writable()
 }
 
-// close stops the clocks and records the cards that the client left in streaming mode: people would see
-// them "generating" for ten minutes.
+// close stops the clocks and records the cards that the client left in streaming mode: people would see them
+// "generating" for ten minutes.
 func (w *world) close() {
 	w.alarms.close()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, e := range w.cards {
-		if e.streaming && e.message != nil { // else nobody sees it: the answer to its creation was lost
+		if e.streaming && e.message != nil { // otherwise nobody sees it: the answer to its creation was lost
 			e.streaming = false
 			w.rec.violate(RuleStreamingOn, 0, "card %s was still in streaming mode at the end", e.id)
 		}
