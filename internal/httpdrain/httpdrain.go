@@ -1,6 +1,6 @@
 // Package httpdrain waits for the handlers of a server that was closed, which [http.Server.Close] does not.
 //
-// Shutting the server down does not belong here.
+// It does not shut the server down.
 package httpdrain
 
 import (
