@@ -1,6 +1,6 @@
 // Package leaktest checks after the tests of a package that no goroutine is left.
 //
-// Processes and files that a test leaves behind do not belong here: their packages check them.
+// Packages check themselves for leftover processes and files.
 package leaktest
 
 import (
@@ -10,8 +10,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// patience is how long goroutines may take to end. goleak alone waits for half a second, which is less than a busy
-// machine may need until a closed connection is noticed at its other end.
+// patience is how long goroutines may take to end. goleak alone waits for half a second; a busy machine may need longer
+// until a closed connection is noticed at its other end.
 const patience = 30 * time.Second
 
 // Main runs the tests and exits, with an error if a goroutine is left that no option allows.
@@ -19,7 +19,7 @@ func Main(m *testing.M, options ...goleak.Option) {
 	goleak.VerifyTestMain(patient{m, options}, options...)
 }
 
-// patient is the tests of a package, and the wait until nothing of them goes on.
+// patient runs the tests of a package, and waits for their goroutines to end.
 type patient struct {
 	*testing.M
 	options []goleak.Option
