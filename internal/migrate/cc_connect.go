@@ -18,20 +18,20 @@ import (
 	"magpie/internal/claude"
 )
 
-// ccConfig is what is read of the config.toml of cc-connect (config.example.toml of github.com/chenhg5/cc-connect). All
-// its texts may name variables as ${NAME}.
+// ccConfig are the parts of cc-connect's config.toml that are read (config.example.toml of
+// github.com/chenhg5/cc-connect). All its texts may contain variables as ${NAME}.
 type ccConfig struct {
 	DataDir  string      `toml:"data_dir"`
 	Language string      `toml:"language"`
 	Projects []ccProject `toml:"projects"`
 }
 
-// ccProject is a folder with its agent and the platforms on which it is talked to.
+// ccProject is a folder with its agent and its platforms.
 type ccProject struct {
 	Name      string       `toml:"name"`
 	Mode      string       `toml:"mode"` // multi-workspace, or empty
 	RunAsUser string       `toml:"run_as_user"`
-	AdminFrom string       `toml:"admin_from"` // user ids, separated by commas
+	AdminFrom string       `toml:"admin_from"` // user IDs, separated by commas
 	Agent     ccAgent      `toml:"agent"`
 	Platforms []ccPlatform `toml:"platforms"`
 }
@@ -101,7 +101,7 @@ func (r *ccReader) open() error {
 	all := map[string]any{}
 	err = errors.Join(toml.Unmarshal(data, &all), toml.Unmarshal(data, &r.cfg))
 	var bad *toml.DecodeError
-	if errors.As(err, &bad) { // its own text shows the line, which may hold a secret
+	if errors.As(err, &bad) { // its own text shows the line, which may contain a secret
 		row, _ := bad.Position()
 		return r.fail(textUnreadable, r.Path, fmt.Sprintf("line %d: %v", row, bad))
 	} else if err != nil {
@@ -115,7 +115,7 @@ func (r *ccReader) open() error {
 	return nil
 }
 
-// ccUnsupported are parts of its configuration to which nothing corresponds here.
+// ccUnsupported are parts of its configuration without an equivalent here.
 var ccUnsupported = []string{
 	"aliases", "audit", "banned_words", "bridge", "commands", "cron", "hooks", "management", "speech", "tts", "webhook",
 }
@@ -139,13 +139,13 @@ func (r *ccReader) expand(s string) string {
 	return ccVariable.ReplaceAllStringFunc(s, func(name string) string { return r.vars[name[2:len(name)-1]] })
 }
 
-// text is an option that is a text; of another type it counts as missing, as it does for cc-connect.
+// text returns an option that is a text; one of another type counts as missing, as it does for cc-connect.
 func (r *ccReader) text(options map[string]any, key string) string {
 	s, _ := options[key].(string)
 	return strings.TrimSpace(r.expand(s))
 }
 
-// bots are the projects of one app, that which is wanted first. The others are noted.
+// bots are the projects of one app, the requested one first. The others are noted.
 func (r *ccReader) bots() ([]ccBot, error) {
 	var all []ccBot
 	var names, unsupported []string
@@ -185,7 +185,7 @@ func (r *ccReader) bots() ([]ccBot, error) {
 	return bots, nil
 }
 
-// setBot takes over the app, and what is configured for the project.
+// setBot imports the app, and the project's configuration.
 func (r *ccReader) setBot(b ccBot) {
 	f, o := &r.file, b.platform.Options
 	f.Feishu.AppID, f.Feishu.AppSecret = b.app, r.text(o, "app_secret")
@@ -236,7 +236,7 @@ func ccMode(mode string) string {
 	return mode
 }
 
-// folder is where the agent of a project works: where it was sent to in a chat, else the configured folder.
+// folder is where the agent of a project works: the folder set in a chat, or else the configured one.
 func (r *ccReader) folder(p ccProject) string {
 	var state struct {
 		Dir string `json:"work_dir_override"`
@@ -251,8 +251,8 @@ func (r *ccReader) folder(p ccProject) string {
 	return cmp.Or(state.Dir, r.text(p.Agent.Options, "work_dir"))
 }
 
-// setAccess takes over who may use the bot. It lets nobody in whom cc-connect did not name: whether everybody may is
-// for the owner to say again.
+// setAccess imports the access rules. Nobody gets access whom cc-connect did not name: the owner must decide again
+// whether everyone may use the bot.
 func (r *ccReader) setAccess(bots []ccBot) {
 	list := func(s string) []string { return strings.Split(r.expand(s), ",") }
 	open := false
@@ -300,11 +300,11 @@ type ccSession struct {
 	} `json:"history"`
 }
 
-// mostStores bounds how many files of sessions are looked at.
+// mostStores limits the number of session files that are read.
 const mostStores = 1000
 
-// readSessions reads what was said in a project. The files are looked for by their names: no path is made of a name
-// that somebody has configured.
+// readSessions reads the conversations of a project. It finds the files by listing the folder: no path is built from a
+// configured name.
 func (r *ccReader) readSessions(p ccProject) {
 	name := r.addProject(p.Name, r.folder(p))
 	ours := regexp.MustCompile(`^` + regexp.QuoteMeta(p.Name) + `(_[0-9a-f]{8})?(\.sessions)?\.json$`)
@@ -370,7 +370,7 @@ func (r *ccReader) addStore(s ccStore, project string) {
 	}
 }
 
-// talk is what was said in a session: cc-connect keeps that by itself. Where it did not, the agent may have.
+// talk is the conversation of a session. If cc-connect did not store it, the agent's transcript may have it.
 func (r *ccReader) talk(s ccSession, id string, who chat.Actor, past bool) talk {
 	at, _ := time.Parse(time.RFC3339Nano, s.Updated)
 	t := talk{id: id, past: past, at: at}

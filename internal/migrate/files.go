@@ -23,7 +23,7 @@ var (
 	errTooLarge   = errors.New("too large")
 )
 
-// readFile reads a file that is at most so large. It does not wait for what is no file, such as a pipe.
+// readFile reads a file up to a maximum size. It does not block on anything other than a file, such as a pipe.
 func readFile(path string, largest int64) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -42,7 +42,7 @@ func readFile(path string, largest int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, largest))
 }
 
-// readJSON reads a file of JSON. Errors say where the mistake is, and show nothing of the file: it may hold secrets.
+// readJSON reads a JSON file. Errors contain the position, but nothing of the file's content, which may be secret.
 func readJSON(path string, largest int64, v any) error {
 	data, err := readFile(path, largest)
 	if err != nil {
@@ -61,7 +61,7 @@ func readJSON(path string, largest int64, v any) error {
 	return err
 }
 
-// wanted is what JSON calls the type that is wanted.
+// wanted is JSON's name of the expected type.
 func wanted(e *json.UnmarshalTypeError) string {
 	switch kind := e.Type.Kind().String(); kind {
 	case "struct", "map", "ptr":
@@ -73,7 +73,7 @@ func wanted(e *json.UnmarshalTypeError) string {
 	}
 }
 
-// words are the texts in a list that may hold anything.
+// words are the strings in a list of any values.
 func words(list any) (found []string) {
 	all, _ := list.([]any)
 	for _, v := range all {

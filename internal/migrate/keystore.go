@@ -24,11 +24,11 @@ type lcbSecrets struct {
 }
 
 type lcbProvider struct {
-	Allowed []string `json:"allowlist"` // variables that may be asked for
+	Allowed []string `json:"allowlist"` // variables that may be read
 	Path    string   `json:"path"`      // folder of files
 }
 
-// lcbRef names a secret that is somewhere else.
+// lcbRef names a secret stored elsewhere.
 type lcbRef struct {
 	Source   string `json:"source"` // env | file | exec
 	Provider string `json:"provider"`
@@ -37,8 +37,8 @@ type lcbRef struct {
 
 var lcbVariable = regexp.MustCompile(`^\$\{([A-Z][A-Z0-9_]{0,127})\}$`)
 
-// secret finds the secret of an app (src/config/secret-resolver.ts). No program is started for it: the program that the
-// configuration names is usually that of lark-channel-bridge itself, which reads the store that is read here.
+// secret finds the secret of an app (src/config/secret-resolver.ts). It starts no program: the program in the
+// configuration is usually that of lark-channel-bridge itself, which reads the same store as this function.
 func (r *lcbReader) secret(app lcbApp) (string, error) {
 	var text string
 	if json.Unmarshal(app.Secret, &text) == nil {
@@ -83,10 +83,10 @@ type envelope struct {
 	IV   []byte `json:"iv"`
 	Data []byte `json:"data"`
 	Tag  []byte `json:"tag"`
-	Key  string `json:"kdf"` // keyfile; empty = the key is made of the names of the machine and the user
+	Key  string `json:"kdf"` // keyfile; empty = the key is derived from the names of the machine and the user
 }
 
-// stored reads a secret of the store: the first of the ids that it has.
+// stored reads a secret of the store: the first of the IDs that exists.
 func (r *lcbReader) stored(ids ...string) (string, error) {
 	var store struct {
 		Entries map[string]envelope `json:"entries"`
@@ -107,7 +107,7 @@ func (r *lcbReader) stored(ids ...string) (string, error) {
 	return "", fmt.Errorf("%s has no %q", path, ids[0])
 }
 
-// rounds is how often PBKDF2 is repeated.
+// rounds is the iteration count of PBKDF2.
 const rounds = 100_000
 
 // open decrypts a secret with the keys beside it.
@@ -139,7 +139,7 @@ func (e envelope) open(dir string) (string, error) {
 	return string(secret), err
 }
 
-// seed is what the key is made of.
+// seed is the input of the key derivation.
 func (e envelope) seed(dir string) (string, error) {
 	if e.Key == "keyfile" {
 		key, err := readFile(filepath.Join(dir, ".keystore.key"), largestSecret)

@@ -19,8 +19,8 @@ import (
 	"magpie/internal/claude"
 )
 
-// lcbConfig is what is read of the config.json of lark-channel-bridge (src/config/profile-schema.ts and schema.ts of
-// github.com/zarazhangrui/lark-coding-agent-bridge). Before version 2 of the file there were no profiles.
+// lcbConfig are the parts of lark-channel-bridge's config.json that are read (src/config/profile-schema.ts and
+// schema.ts of github.com/zarazhangrui/lark-coding-agent-bridge). Before version 2 of the file there were no profiles.
 type lcbConfig struct {
 	Active   string                 `json:"activeProfile"`
 	Profiles map[string]*lcbProfile `json:"profiles"`
@@ -29,7 +29,7 @@ type lcbConfig struct {
 	App *lcbApp `json:"app"` // of the first versions
 }
 
-// lcbProfile is an app with its agent. Lists are filtered as lark-channel-bridge does: what is no text is left out.
+// lcbProfile is an app with its agent. Lists are filtered as in lark-channel-bridge: anything but text is dropped.
 type lcbProfile struct {
 	Agent    string `json:"agentKind"` // claude, codex …; empty = claude
 	Mode     string `json:"mode"`      // personal | team
@@ -52,7 +52,7 @@ type lcbProfile struct {
 
 type lcbApp struct {
 	ID     string          `json:"id"`
-	Secret json.RawMessage `json:"secret"` // a text, or where to find it
+	Secret json.RawMessage `json:"secret"` // a text, or a reference
 	Tenant string          `json:"tenant"` // feishu | lark
 }
 
@@ -93,7 +93,7 @@ func LarkChannelBridge(o Options) (*Found, error) {
 	return r.finish()
 }
 
-// lcbMode is the CLI's permission mode. What is not said is "full" there.
+// lcbMode is the CLI's permission mode. The default there is "full".
 func lcbMode(mode string) string {
 	switch mode {
 	case "workspace":
@@ -121,10 +121,10 @@ func (r *lcbReader) open() error {
 	return nil
 }
 
-// lcbName is what a profile may be called: its name is that of a folder.
+// lcbName matches the name of a profile, which is also that of a folder.
 var lcbName = regexp.MustCompile(`^[^\x00-\x20/\\:*?"<>|]+$`)
 
-// selectProfile takes the profile that is wanted, or the active one. The others are noted.
+// selectProfile selects the requested profile, or the active one. The others are noted.
 func (r *lcbReader) selectProfile() error {
 	root := filepath.Dir(r.Path)
 	if len(r.cfg.Profiles) == 0 { // of an early version
@@ -150,7 +150,7 @@ func (r *lcbReader) selectProfile() error {
 	return nil
 }
 
-// setApp takes over the app.
+// setApp imports the app.
 func (r *lcbReader) setApp() {
 	app, f := r.profile.Accounts.App, &r.file.Feishu
 	f.AppID = app.ID
@@ -164,7 +164,7 @@ func (r *lcbReader) setApp() {
 	f.AppSecret = secret
 }
 
-// setAccess takes over who may use the bot.
+// setAccess imports the access rules.
 func (r *lcbReader) setAccess() {
 	a, old := r.profile.Access, r.profile.Preferences.Access
 	allow := append(words(a.Users), words(a.Chats)...)
@@ -190,7 +190,7 @@ func (r *lcbReader) setAccess() {
 	}
 }
 
-// scope is the chat, or the topic, that lark-channel-bridge means.
+// scope is the chat or topic of a scope of lark-channel-bridge.
 func (r *lcbReader) scope(s string) (chat.Key, bool) {
 	id, thread, topic := strings.Cut(s, ":")
 	key := chat.FeishuChat(id)
@@ -200,7 +200,7 @@ func (r *lcbReader) scope(s string) (chat.Key, bool) {
 	return key, strings.HasPrefix(id, "oc_") && key.Validate() == nil
 }
 
-// readWorkspaces takes over the folders to which chats have changed, or can change.
+// readWorkspaces imports the folders that chats have switched to, or can switch to.
 func (r *lcbReader) readWorkspaces() {
 	var w struct {
 		Chats map[string]any `json:"chats"`
@@ -227,7 +227,7 @@ func (r *lcbReader) readWorkspaces() {
 	}
 }
 
-// lcbSession is a session of a scope, from either of two files: the one of today, or that of the catalog.
+// lcbSession is a session of a scope, from either of two files: the current one, or the catalog.
 type lcbSession struct {
 	Scope   string `json:"scopeId"`
 	Agent   string `json:"agent"` // empty = claude
@@ -237,7 +237,7 @@ type lcbSession struct {
 	Updated int64  `json:"updatedAt"`
 }
 
-// readSessions takes over what was said: lark-channel-bridge keeps only which session of the CLI a chat has.
+// readSessions imports the conversations: lark-channel-bridge only stores which session of the CLI a chat has.
 func (r *lcbReader) readSessions() {
 	chats := map[chat.Key][]lcbSession{}
 	unsupported := 0
@@ -259,7 +259,7 @@ func (r *lcbReader) readSessions() {
 		list := chats[key]
 		slices.SortStableFunc(list, func(a, b lcbSession) int { return cmp.Compare(a.Updated, b.Updated) })
 		for i, s := range list {
-			// Only the newest one is gone on with.
+			// Only the newest one continues.
 			past := s.Status == "archived" || i < len(list)-1
 			c := r.chat(key)
 			c.addTalk(talk{id: s.Session, past: past, at: time.UnixMilli(s.Updated), messages: r.messages(s.Session, c)})
@@ -285,7 +285,7 @@ func (r *lcbReader) sessions() (list []lcbSession) {
 	return append(list, catalog...)
 }
 
-// messages is what was said in a session. Its prompts tell who has asked, and in what kind of chat.
+// messages are the messages of a session. Its prompts contain the asker and the kind of chat.
 func (r *lcbReader) messages(session string, c *Chat) []message {
 	return r.transcript(session, func(m claude.TranscriptMessage) message {
 		p := readPrompt(m.Text)
@@ -296,7 +296,7 @@ func (r *lcbReader) messages(session string, c *Chat) []message {
 	})
 }
 
-// lcbPrompt is what lark-channel-bridge has made of a question (src/agent/prompt.ts).
+// lcbPrompt is lark-channel-bridge's form of a question (src/agent/prompt.ts).
 type lcbPrompt struct {
 	text    string
 	who     chat.Actor
@@ -306,7 +306,7 @@ type lcbPrompt struct {
 // section is a part of such a prompt: JSON between a line with its name and one that ends it.
 var section = regexp.MustCompile(`(?s)^\s*<([a-z_]+)>\n(.*?)\n</([a-z_]+)>`)
 
-// readPrompt takes a prompt apart. One of another form is a question as it stands.
+// readPrompt parses a prompt. A prompt in another form is taken as the question itself.
 func readPrompt(prompt string) lcbPrompt {
 	p := lcbPrompt{text: prompt}
 	for rest := prompt; ; {
@@ -321,7 +321,7 @@ func readPrompt(prompt string) lcbPrompt {
 			if id := v.Get("senderId").String(); chat.ValidID(id) == nil {
 				p.who = chat.Actor{ID: id, Name: v.Get("senderName").String()}
 			}
-			p.text = strings.TrimSpace(rest) // of early versions, which put the question behind it
+			p.text = strings.TrimSpace(rest) // of early versions, which put the question after it
 		case "user_input":
 			p.text = v.Get("text").String()
 			return p

@@ -1,7 +1,7 @@
-// Package migrate reads what other bridges between Feishu and Claude Code have stored, and says what of it Magpie can
-// carry over: the app, who may use the bot, projects, settings, and what was said. Their files are only read.
+// Package migrate reads the data of other bridges between Feishu and Claude Code, and reports what Magpie can import:
+// the app, access rules, projects, settings, and conversations. It only reads their files.
 //
-// Writing what comes of it does not belong here.
+// The result is written elsewhere.
 package migrate
 
 import (
@@ -24,38 +24,38 @@ import (
 	"magpie/internal/safepath"
 )
 
-// Options say what is read, and where what comes of it will go.
+// Options are the source and the destination.
 type Options struct {
-	From    string // the other bridge's configuration, or the folder of it; empty = where it usually lies
-	Name    string // which of its projects or profiles; empty = the only one, or the active one
-	Secret  string // of the app; empty = the one that the other bridge has
-	Config  string // the magpie.toml that is to be written
+	From    string // the other bridge's configuration or its folder; empty = the usual place
+	Name    string // its project or profile; empty = the only one, or the active one
+	Secret  string // of the app; empty = the one in the other bridge's data
+	Config  string // the magpie.toml to write
 	Data    string // folder for the database
 	Lang    i18n.Lang
 	Environ []string
 }
 
-// Found is what another bridge has stored, as Magpie would have it.
+// Found is the data of another bridge, converted for Magpie.
 type Found struct {
 	Bridge string // its name
 	Path   string // of its configuration
 	Chats  []Chat
-	Notes  []string // what cannot be carried over, and why
+	Notes  []string // what cannot be imported, and why
 
 	file file
 	opt  Options
 }
 
-// Chat is what was said in a chat, and what was set for it.
+// Chat is the conversations of a chat, and its settings.
 type Chat struct {
 	Key     chat.Key
 	Kind    chat.Kind
-	Project string // name of the project in which its agent works; empty = the usual one
+	Project string // name of the project in which its agent works; empty = the default one
 	Mention chat.MentionRule
 	talks   []talk
 }
 
-// file is the configuration that is written.
+// file is the configuration to write.
 type file struct {
 	Feishu struct {
 		AppID        string `toml:"app_id"`
@@ -80,7 +80,7 @@ type file struct {
 	} `toml:"db"`
 }
 
-// reader collects what is found.
+// reader collects the results.
 type reader struct {
 	*Found
 	vars  map[string]string
@@ -101,17 +101,17 @@ func newReader(name string, o Options) reader {
 	return r
 }
 
-// note says what is not carried over.
+// note records something that is not imported.
 func (r reader) note(p i18n.Phrase, args ...any) {
 	r.Notes = append(r.Notes, p.Sprintf(r.opt.Lang, args...))
 }
 
-// fail is a mistake of the operator, or a configuration that cannot be used.
+// fail is an error of the operator, or a configuration that cannot be used.
 func (r reader) fail(p i18n.Phrase, args ...any) error {
 	return &config.Error{Err: errors.New(p.Sprintf(r.opt.Lang, args...))}
 }
 
-// why says in words why a file cannot be used.
+// why describes why a file cannot be used.
 func (r reader) why(err error) string {
 	switch {
 	case errors.Is(err, errNotRegular):
@@ -134,7 +134,7 @@ func (r reader) expandHome(path string) string {
 	return path
 }
 
-// usable is a folder in which an agent may work here; else it is noted why not, and the answer is empty.
+// usable returns a folder if an agent may work there; otherwise it notes the reason and returns an empty string.
 func (r reader) usable(dir string) string {
 	if dir = r.expandHome(strings.TrimSpace(dir)); dir == "" {
 		return ""
@@ -150,14 +150,14 @@ func (r reader) usable(dir string) string {
 	return filepath.Clean(dir)
 }
 
-// mostProjects bounds how many projects are taken over.
+// mostProjects limits the number of imported projects.
 const mostProjects = 200
 
-// reservedNames are not those of projects: chats take their settings back with them.
+// reservedNames cannot be names of projects: chats use them to reset a setting.
 var reservedNames = []string{"default", "auto", "默认", "自动"}
 
-// addProject makes a folder a project to which chats can change, and returns its name; empty = it is the usual one, or
-// none. Of several folders with the same name the later ones get a number.
+// addProject adds a folder as a project that chats can switch to, and returns its name; empty = it is the default one,
+// or none. Of several folders with the same name the later ones get a number.
 func (r reader) addProject(name, dir string) string {
 	if dir = r.usable(dir); dir == "" || dir == r.file.Claude.Project || len(r.file.Projects) >= mostProjects {
 		return ""
@@ -179,7 +179,7 @@ func (r reader) addProject(name, dir string) string {
 	return free
 }
 
-// allow lets people and chats in, or makes people admins, as far as the ids are those of Feishu.
+// allow grants access to users and chats, or makes users admins, if the IDs are those of Feishu.
 func (r reader) allow(list *[]string, key string, ids []string) {
 	var odd []string
 	for _, id := range ids {
@@ -201,7 +201,7 @@ func (r reader) allow(list *[]string, key string, ids []string) {
 	}
 }
 
-// setMode takes over a permission mode, unless it lets the agent do anything unasked.
+// setMode imports a permission mode, unless it lets the agent do anything without asking.
 func (r reader) setMode(mode string) {
 	switch mode {
 	case "", "default":
@@ -216,7 +216,7 @@ func (r reader) setMode(mode string) {
 	}
 }
 
-// finish checks what has to be there.
+// finish checks the required values.
 func (r reader) finish() (*Found, error) {
 	f := &r.file
 	f.Feishu.AppSecret = cmp.Or(r.opt.Secret, f.Feishu.AppSecret)
@@ -237,7 +237,7 @@ func (r reader) finish() (*Found, error) {
 	return r.Found, nil
 }
 
-// dropSilent leaves out the chats of which nothing is known but a setting: there is nothing that it could be set for.
+// dropSilent drops the chats that only have a setting: there is nothing that it could apply to.
 func (r reader) dropSilent() {
 	silent := 0
 	r.Chats = slices.DeleteFunc(r.Chats, func(c Chat) bool {

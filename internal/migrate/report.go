@@ -11,7 +11,7 @@ import (
 	"magpie/internal/text"
 )
 
-// Config is the text of the configuration, checked as the bridge does at its start.
+// Config is the text of the configuration, checked as the bridge does at startup.
 func (f *Found) Config() ([]byte, error) {
 	if f.file.Feishu.AppSecret == "" {
 		return nil, reader{Found: f}.fail(textNoSecret)
@@ -31,12 +31,12 @@ func (f *Found) marshal(secret string) ([]byte, error) {
 	return append([]byte(textConfigTop.Sprintf(f.opt.Lang, f.Bridge)), data...), err
 }
 
-// String says what was found, what will be written, and what is not carried over. It shows no secret.
+// String reports what was found, what will be written, and what is not imported. It shows no secrets.
 func (f *Found) String() string {
 	var b strings.Builder
 	l := f.opt.Lang
 	line := func(s string) { b.WriteString(s + "\n") }
-	item := func(s string) { line("  " + text.Visible(s)) } // what others have written must not control the terminal
+	item := func(s string) { line("  " + text.Visible(s)) } // text written by others must not control the terminal
 	line(text.Visible(textFound.Sprintf(l, f.Bridge, f.Path)))
 	secret := textHas
 	if f.file.Feishu.AppSecret == "" {

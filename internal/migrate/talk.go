@@ -16,15 +16,15 @@ import (
 
 // talk is one conversation of a chat.
 type talk struct {
-	id       string    // by which the other bridge knows it
+	id       string    // its ID in the other bridge
 	past     bool      // it was ended
-	at       time.Time // when it was gone on with last
+	at       time.Time // when it was last continued
 	messages []message
 }
 
 // message is one message.
 type message struct {
-	id   string // by which it is known; empty = none, it follows from what was said
+	id   string // its ID; empty = none, it is derived from the content
 	role chat.Role
 	who  chat.Actor
 	text string
@@ -41,8 +41,7 @@ func (r reader) chat(key chat.Key) *Chat {
 	return &r.Chats[i]
 }
 
-// addTalk adds a conversation in which something was said. A time that cannot be is replaced by that of the message
-// before.
+// addTalk adds a conversation that has messages. An impossible time is replaced by that of the previous message.
 func (c *Chat) addTalk(t talk) {
 	last := t.at
 	if !sane(last) {
@@ -63,13 +62,13 @@ func (c *Chat) addTalk(t talk) {
 	}
 }
 
-// sane reports whether something can have been said at a time.
+// sane reports whether a message can have been written at a time.
 func sane(t time.Time) bool {
 	return t.Year() >= 2000 && t.Before(time.Now().Add(24*time.Hour))
 }
 
-// Records are all messages, chat by chat: first the conversations that were ended, each by itself, then what goes on,
-// in the order of time. They have the same ids whenever they are read, so taking them in twice adds nothing.
+// Records are all messages, chat by chat: first the ended conversations one by one, then the current ones in order of
+// time. They have the same IDs each time they are read, so importing them twice adds nothing.
 func (f *Found) Records() iter.Seq[db.Record] {
 	return func(yield func(db.Record) bool) {
 		for _, c := range f.Chats {
@@ -108,7 +107,7 @@ func (c Chat) records(from string) (list []db.Record) {
 	return append(list, now...)
 }
 
-// name is the id of a message that the platform does not know.
+// name is the ID of a message that the platform does not know.
 func (m message) name(from string, t talk) string {
 	if m.id != "" {
 		return db.ForeignID(from, m.id)
@@ -120,7 +119,7 @@ func (m message) name(from string, t talk) string {
 	return db.ForeignID(from, hex.EncodeToString(sum.Sum(nil)[:16]))
 }
 
-// Count is how many messages there are, and when the first and the last one of them was written.
+// Count returns the number of messages, and the times of the first and the last one.
 func (f *Found) Count() (messages int, first, last time.Time) {
 	for _, c := range f.Chats {
 		for _, t := range c.talks {

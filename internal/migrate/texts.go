@@ -2,7 +2,7 @@ package migrate
 
 import "magpie/bridge/i18n"
 
-// What is said about another bridge: what was found, what would be written, and what cannot be carried over.
+// Texts about another bridge: what was found, what would be written, and what cannot be imported.
 var (
 	textNothingThere = i18n.Phrase{
 		ZH: "%s 不存在：请用 --from 指出它的配置在哪里",

@@ -5,8 +5,8 @@ import (
 	"magpie/internal/claude"
 )
 
-// transcript is what was said in a session of the CLI of this machine's user; asked makes a question of a prompt. What
-// cannot be read is noted.
+// transcript reads the conversation of a session of the CLI of this machine's user; asked converts a prompt to a
+// question. Unreadable data is noted.
 func (r reader) transcript(session string, asked func(claude.TranscriptMessage) message) (list []message) {
 	all, err := claude.Config{Environ: r.opt.Environ}.Transcripts("").Talk(session)
 	if err != nil {
