@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// answer builds one message: event by event when the client wants a stream, otherwise in one piece at the end.
+// answer builds one message: event by event if the client wants a stream, otherwise in one piece at the end.
 type answer struct {
 	w      http.ResponseWriter
 	req    *Request
@@ -29,14 +29,14 @@ type content struct {
 	text strings.Builder
 }
 
-// object is a JSON object to send. Its keys come out sorted.
+// object is a JSON object to send. Its keys are sorted.
 type object map[string]any
 
 func newAnswer(w http.ResponseWriter, req *Request, call *call) *answer {
 	return &answer{w: w, req: req, call: call, usage: newUsage(estimateTokens(req.Body))}
 }
 
-// play does the steps and ends the message. An error says why there is no complete answer.
+// play runs the steps and ends the message. An error means that the answer is incomplete.
 func (a *answer) play(ctx context.Context, steps []Step) error {
 	for _, s := range steps {
 		if err := s.do(ctx, a); err != nil {
@@ -78,7 +78,7 @@ func (a *answer) whole() error {
 	return err
 }
 
-// message is the message without content, as message_start has it.
+// message is the message without content, as in message_start.
 func (a *answer) message() object {
 	return object{
 		"id": fmt.Sprintf("msg_sim%09d", a.req.ID), "type": "message", "role": "assistant", "model": a.req.Model,
@@ -155,7 +155,7 @@ func (a *answer) tool(name, input string) error {
 	return a.closeBlock()
 }
 
-// halves cuts s in two, because nobody may rely on the input of a tool being in one piece.
+// halves cuts s in two, because no client may rely on the input of a tool being in one piece.
 func halves(s string) []string {
 	r := []rune(s)
 	return []string{string(r[:len(r)/2]), string(r[len(r)/2:])}

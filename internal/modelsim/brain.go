@@ -40,11 +40,11 @@ func languageOf(text string) language {
 	return english
 }
 
-// brain answers what no script answers.
+// brain answers requests without a script.
 type brain struct {
 	pace  time.Duration // between two pieces of text
 	story time.Duration // between two pieces of a story
-	demo  bool          // it plays the scenes, and says what it can show
+	demo  bool          // it plays the scenes, and lists what it can show
 }
 
 // think is the brain's answer.
@@ -85,7 +85,7 @@ func (b brain) think(r *Request) []Step {
 	return say(text)
 }
 
-// rest is what is left to say of an answer that was cut off.
+// rest is the missing part of an answer that was cut off.
 func (v *view) rest(full string) string {
 	switch rest, ok := strings.CutPrefix(full, v.draft); {
 	case v.ran || ok && rest == "":
@@ -96,7 +96,7 @@ func (v *view) rest(full string) string {
 	return full
 }
 
-// report says what the tools did, and answers what was asked meanwhile.
+// report describes the results of the tools, and answers what was asked meanwhile.
 func (v *view) report() string {
 	text, failed := v.resultText()
 	lang := languageOf(runBackquoted.ReplaceAllString(v.question, "$1"))
@@ -137,8 +137,8 @@ func (v *view) reply() string {
 	return text
 }
 
-// answer is what to say to the question; known = it was understood. Statements and questions about facts come first, so
-// that tests of memory do not depend on other rules.
+// answer returns the reply to the question; known = it was understood. Statements and questions about facts come first,
+// so that tests of memory do not depend on other rules.
 func (v *view) answer() (text string, known bool) {
 	if text, ok := v.aboutName(); ok {
 		return text, true
@@ -206,7 +206,7 @@ func (v *view) aboutFacts() (string, bool) {
 	return fmt.Sprintf(lang.pick("%s是%s。", "%s is %s."), f.key, f.value), true
 }
 
-// count has a maximum: a question for a huge number must not fill the memory.
+// count has a maximum: a question with a huge number must not fill the memory.
 func count(digits string) string {
 	n, err := strconv.Atoi(digits)
 	if err != nil || n > maxCount { // an error means too many digits
@@ -220,7 +220,7 @@ func count(digits string) string {
 	return b.String()
 }
 
-// echo quotes the question and says what else can be seen.
+// echo quotes the question and lists what else is visible.
 func (v *view) echo() string {
 	lang, s, h := languageOf(v.question), len(v.session), len(v.history)
 	text := fmt.Sprintf(lang.pick("你说：「%s」。", "You said: “%s”. "), shorten(v.question, 200))

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// How people state a name. A name in Chinese text ends at punctuation or a blank, unless the next word is capitalized,
-// as in 我叫 Ada Lovelace.
+// Phrases that state a name. A name in Chinese text ends at punctuation or a space, unless the next word is
+// capitalized, as in 我叫 Ada Lovelace.
 var (
 	nameZh = regexp.MustCompile(`我(?:的名字)?(?:叫做|叫作|名叫|叫|是叫)\s*` + nameWord + `|我的名字是\s*` + nameWord)
 	nameEn = regexp.MustCompile(`(?i:\bmy name(?: is|['’]s)|\bI(?: am|['’]m) called)\s+` + nameWord)
@@ -17,7 +17,7 @@ var (
 
 const nameWord = `["'“‘「『]?([^\s，。！？、；：,.!?;:"'“”‘’「」『』（）()<>…~]+(?:['’]\pL+)*(?: \p{Lu}[\pL\pN'’-]*)*)`
 
-// How people ask for it.
+// Questions about it.
 var (
 	askNameZh = regexp.MustCompile(`我(?:的名字)?(?:叫|名叫)(?:做|作)?(?:什么|甚么|啥)|我是谁|我的?名字是?(?:什么|甚么|啥)|(?:记得|知道|告诉我)我的名字`)
 	askNameEn = regexp.MustCompile(`(?i)\bwhat(?: is|['’]s| was)? my name|\bwho am I\b|\b(?:remember|know|recall|tell me) my name|\bwhat am I called`)
@@ -52,7 +52,7 @@ func isName(word string) bool {
 	})
 }
 
-// fact is a key and a value that somebody wants remembered.
+// fact is a key and a value to remember.
 type fact struct{ key, value string }
 
 var (
@@ -65,7 +65,7 @@ var (
 	politeZh  = regexp.MustCompile(`^(?:请问|请|你|还|记得|知道|告诉我|我们的?|那么?|刚才|之前|说过?的?)+`)
 )
 
-// pronouns are nothing that one can be asked to remember.
+// pronouns are not something to remember.
 var pronouns = []string{"", "你", "您", "我", "他", "她", "它", "这", "那", "this", "that", "it", "up", "your name"}
 
 // statedFacts are the facts that a text states.
@@ -82,7 +82,7 @@ func statedFacts(text string) []fact {
 	return list
 }
 
-// askedFact is the key for which a text asks.
+// askedFact is the key that a text asks about.
 func askedFact(text string) (string, language, bool) {
 	lang, m := chinese, askFactZh.FindStringSubmatch(text)
 	if m == nil {
@@ -119,7 +119,7 @@ func (v *view) lookup(key string) (fact, bool) {
 	return fact{}, false
 }
 
-// statedValue finds the value of a key in what was said without being asked to be remembered, as memories are.
+// statedValue finds the value of a key in statements without a request to remember them, such as memories.
 func (v *view) statedValue(key string) (string, bool) {
 	if !v.demo {
 		return "", false

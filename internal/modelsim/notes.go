@@ -18,7 +18,7 @@ const (
 	interrupted               // the marker that a person stopped the turn
 	goOn                      // the CLI wants the rest of an answer, or a visible one
 	compact                   // the CLI wants a summary of the conversation
-	summary                   // that summary, in place of the messages
+	summary                   // that summary, which replaces the messages
 )
 
 // additions are what the CLI puts around a person's words.
@@ -36,7 +36,7 @@ var openings = []struct {
 	{"[Request interrupted by user", interrupted},
 	{"Continue from where you left off.", byCLI},
 	{"(no content)", byCLI},
-	{"Tool loaded.", byCLI},     // after the description of a tool was asked for, since 2.1.330
+	{"Tool loaded.", byCLI},     // after a request for the description of a tool, since 2.1.330
 	{"[Image: source: ", byCLI}, // where it keeps a copy of a picture, since 2.1.330
 	{"[structured-output-enforce]", goOn},
 	{"[Your previous response had no visible output", goOn},
@@ -49,7 +49,7 @@ var openings = []struct {
 // filler is what the CLI writes in the assistant's name.
 const filler = "No response requested."
 
-// While a turn runs, the CLI passes a person's next message on as a system message between these two.
+// While a turn runs, the CLI passes on a person's next message as a system message between these two.
 const (
 	midTurnOpening = "The user sent a new message while you were working:\n"
 	midTurnEnding  = "\n\nIMPORTANT:"
@@ -100,7 +100,7 @@ func (m *Message) Person() string {
 	return ""
 }
 
-// The brain's summaries are lists of what users said. The CLI puts text of its own around them.
+// The brain's summaries are lists of what users said. The CLI puts its own text around them.
 const (
 	summaryHeading = "Summary:\n"
 	bullet         = "- "
@@ -118,7 +118,7 @@ func (v *view) digest() string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// readDigest reads such a list from the CLI's summary. A text without a list becomes one message.
+// readDigest parses such a list from the CLI's summary. A text without a list becomes one message.
 func readDigest(text string) []historyMessage {
 	var list []historyMessage
 	_, lines, _ := strings.Cut(text, summaryHeading)

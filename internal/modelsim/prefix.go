@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// A bridge may put earlier messages in front of the question. This parser is independent of the code that writes them,
-// so that the two do not share mistakes.
+// A bridge may put earlier messages before the question. This parser is independent of the code that writes them, so
+// that the two do not share mistakes.
 
 // These headings are those of contextmgr. They are repeated here because the double must not share code
 // with what it tests.
@@ -21,10 +21,10 @@ var turnHeading = regexp.MustCompile(`^## \[[0-9]+\] (用户|助手|记忆|摘�
 type historyMessage struct {
 	user  bool
 	text  string
-	aside bool // not said to the bot by a person: a memory, a summary, something overheard
+	aside bool // not addressed to the bot by a person: a memory, a summary, an overheard message
 }
 
-// splitPrefix separates the history in front of the question, oldest first, from the question.
+// splitPrefix separates the history before the question, oldest first, from the question.
 func splitPrefix(prompt string) ([]historyMessage, string) {
 	// The last one: a question may quote an earlier prompt.
 	i := strings.LastIndex(prompt, questionHeading)
@@ -47,8 +47,7 @@ func splitPrefix(prompt string) ([]historyMessage, string) {
 
 var askerHeading = regexp.MustCompile(`^## \[[0-9]+\] 用户(?:\((.*)\))?:$`)
 
-// inGroup is what was asked, with the name of each speaker in front of the words that stand below a heading with that
-// name.
+// inGroup is the question, with the name of each speaker before the words below a heading with that name.
 func inGroup(question string) string {
 	if first, _, _ := strings.Cut(question, "\n"); !askerHeading.MatchString(first) {
 		return question
@@ -76,7 +75,7 @@ func unescape(line string) string {
 
 var speaker = regexp.MustCompile(`^[^\s：:，。！？,.!?]{1,32}：`)
 
-// plainText is a text without the name of its speaker, which [inGroup] has put in front of it: "小明：你好".
+// plainText is a text without the name of its speaker, which [inGroup] has put before it: "小明：你好".
 func plainText(text string) string {
 	if i := speaker.FindStringIndex(text); i != nil && !strings.HasPrefix(text, "记住") &&
 		!strings.HasPrefix(text, "请记住") {

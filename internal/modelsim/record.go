@@ -74,7 +74,7 @@ func (k *call) status(status int) {
 	k.record.change(func() { k.request.Status = status })
 }
 
-// delta records that something was sent, and its text if it is text.
+// delta records that something was sent, with its text if any.
 func (k *call) delta(text string) {
 	k.record.change(func() {
 		k.request.LastDelta = time.Now()
@@ -115,10 +115,10 @@ func (c *record) Unexpected() []string {
 	return slices.Clone(c.unexpected)
 }
 
-// errClosed is what Await returns when nothing can come any more.
+// errClosed is the error of Await when no more requests can come.
 var errClosed = errors.New("the server is closed")
 
-// Await waits until cond accepts the requests. It looks again whenever one arrives, grows or ends.
+// Await waits until cond accepts the requests. It checks again whenever one arrives, grows or ends.
 func (c *record) Await(ctx context.Context, cond func([]Request) bool) error {
 	for {
 		list, changed, closed := c.snapshot()

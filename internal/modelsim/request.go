@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"image"
-	_ "image/gif" // the formats of pictures that the API takes
+	_ "image/gif" // the image formats that the API accepts
 	_ "image/jpeg"
 	_ "image/png"
 	"net/http"
@@ -19,7 +19,7 @@ import (
 
 // Request is one model call and its progress. The call itself never changes; the progress grows while it is answered.
 type Request struct {
-	ID        int // from 1, in order of arrival; a reset does not start over
+	ID        int // from 1, in order of arrival; a reset does not restart it
 	At        time.Time
 	Path      string
 	SessionID string // the CLI's
@@ -47,7 +47,7 @@ type Progress struct {
 // Message is one entry of the conversation.
 type Message struct {
 	Role   string // user | assistant | system
-	Text   string // of all blocks, one per line; those that are no text are summarised in brackets
+	Text   string // of all blocks, one per line; non-text blocks are summarized in brackets
 	blocks []block
 }
 
@@ -88,7 +88,7 @@ func parseRequest(r *http.Request, body []byte) *Request {
 	return q
 }
 
-// parseBlocks reads a content field: a string or a list of blocks.
+// parseBlocks parses a content field: a string or a list of blocks.
 func parseBlocks(content gjson.Result) []block {
 	if content.Type == gjson.String {
 		return []block{{kind: "text", text: content.String()}}
@@ -116,7 +116,7 @@ func parseBlocks(content gjson.Result) []block {
 	return list
 }
 
-// pictureSource tells type and size of a picture, so that the brain can say what it was really sent.
+// pictureSource returns type and size of a picture, so that the brain can report what it was really sent.
 func pictureSource(source gjson.Result) string {
 	kind := source.Get("media_type").String()
 	data := base64.NewDecoder(base64.StdEncoding, strings.NewReader(source.Get("data").String()))

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// The scenes of the playground: what the brain shows when Config.Demo is set. Each is played request by request, as a
-// model works: a scene looks at what its tools have brought so far, and does the next thing. The files that they work
-// on are those of the playground's sample project (cmd/magpie/sample).
+// The scenes of the playground: what the brain shows if Config.Demo is set. Each is played request by request, as a
+// model works: a scene looks at the results of its tools so far, and takes the next step. The scenes work on the files
+// of the playground's sample project (cmd/magpie/sample).
 
 // scene is something that the model can show.
 type scene struct {
@@ -18,10 +18,10 @@ type scene struct {
 	next  func(v *view, l language) []modelStep
 }
 
-// modelStep is a part of an answer: words, or the call of a tool.
+// modelStep is a part of an answer: text, or a tool call.
 type modelStep struct {
 	words string
-	piece int  // runes that are said at once; 0 = as usual
+	piece int  // runes per piece; 0 = default
 	slow  bool // with the pauses of a story
 	tool  string
 	input object
@@ -29,7 +29,7 @@ type modelStep struct {
 
 func words(s string) []modelStep { return []modelStep{{words: s}} }
 
-// then calls a tool after the words.
+// then calls a tool after the text.
 func then(before, tool string, input object) []modelStep {
 	return []modelStep{{words: before}, {tool: tool, input: input}}
 }
@@ -43,7 +43,7 @@ var scenes = []scene{
 	{regexp.MustCompile(`(?i)(故事|\bstory\b)`), tellStory},
 }
 
-// perform plays what the question asks for; false = it asks for nothing that is a scene.
+// perform plays the scene that the question requests; false = it requests none.
 func (b brain) perform(r *Request, v *view) ([]Step, bool) {
 	q := plainText(v.question)
 	l := languageOf(q)
@@ -61,7 +61,7 @@ func (b brain) perform(r *Request, v *view) ([]Step, bool) {
 	return b.steps(r, l, next(v, l)), true
 }
 
-// steps are what the parts of an answer are to the server.
+// steps converts the parts of an answer for the server.
 func (b brain) steps(r *Request, l language, acts []modelStep) (steps []Step) {
 	for _, a := range acts {
 		pace := b.pace
@@ -95,7 +95,8 @@ var offers = []struct {
 	{"做个计划", "Make a plan", "先写计划，批准了再动手", "Writes a plan, and waits for your approval", makePlan},
 }
 
-// offer answers what the model cannot do: it asks which scene to play. Without the tool for that it lists them.
+// offer answers anything that the model cannot do: it asks which scene to play. Without the tool for that it lists
+// them.
 func offer(r *Request, l language) []modelStep {
 	if !r.HasTool(askTool) {
 		return words(menu(l))
@@ -124,14 +125,14 @@ func chosenScene(v *view) func(*view, language) []modelStep {
 				return o.next
 			}
 		}
-		if next := sceneOf(answer[2]); next != nil { // in words of one's own
+		if next := sceneOf(answer[2]); next != nil { // in the user's own words
 			return next
 		}
 	}
 	return func(_ *view, l language) []modelStep { return words(menu(l)) }
 }
 
-// menu is all that the model can do, in words.
+// menu describes everything that the model can do.
 func menu(l language) string {
 	return l.pick("我是演练场里的**模拟模型**，不会真的思考，只会演示下面这些。文件、命令、确认、记忆都是真的：\n\n"+
 		"- `测试为什么不通过？` 读代码、改文件、跑命令，每一步都先问你\n"+
@@ -149,7 +150,7 @@ func menu(l language) string {
 			"Send me pictures and files, too. With the real Claude, ask anything.")
 }
 
-// The line of the sample's price.sh that is wrong, and how it should be.
+// The wrong line in the sample's price.sh, and its correction.
 const (
 	wrongLine = `if [ "$1" -gt 10 ]; then`
 	rightLine = `if [ "$1" -ge 10 ]; then`
@@ -204,7 +205,7 @@ func sendChart(v *view, l language) []modelStep {
 		"There it is: from ten tickets on each costs 20 % less, hence the step at ten."))
 }
 
-// quotedAnswer finds the answers in what the CLI says of a form: "question"="answer".
+// quotedAnswer matches the answers in the CLI's message about a form: "question"="answer".
 var quotedAnswer = regexp.MustCompile(`"([^"]+)"="([^"]*)"`)
 
 func askForm(v *view, l language) []modelStep {
@@ -262,7 +263,7 @@ func makePlan(v *view, l language) []modelStep {
 		"The plan is approved. The show ends here; the real Claude would now carry it out, and still ask where it must."))
 }
 
-// firstWords tells the first thing that the person has said, and where in the request it stands.
+// firstWords quotes the person's first message, and where in the request it is.
 func firstWords(v *view, l language) []modelStep {
 	i := slices.IndexFunc(v.known, func(s historyMessage) bool { return s.user && !s.aside })
 	if i < 0 {
@@ -291,7 +292,7 @@ func tellStory(_ *view, l language) []modelStep {
 	return []modelStep{a}
 }
 
-// aloud says something in such small pieces that there is time to interrupt it, of about fifteen seconds for a story.
+// aloud writes a text in small pieces, so that there is time to interrupt it, about fifteen seconds for a story.
 func aloud(text string, l language) modelStep {
 	if l == chinese {
 		return modelStep{words: text, piece: 1}
@@ -299,8 +300,8 @@ func aloud(text string, l language) modelStep {
 	return modelStep{words: text, piece: 4}
 }
 
-// carryOn goes on with what was asked before: with the rest of a story, from where the request has it to an end, else
-// with the scene that was interrupted.
+// carryOn continues what was asked before: the rest of a story, from the last part in the request, otherwise the
+// interrupted scene.
 func carryOn(v *view, l language) []modelStep {
 	told, before := "", ""
 	for _, s := range slices.Backward(v.known) {
@@ -322,7 +323,7 @@ func carryOn(v *view, l language) []modelStep {
 	return words(l.pick("没有什么要接着做的。", "There is nothing to go on with."))
 }
 
-// sceneOf is what a question asks for, going on apart; nil = no scene.
+// sceneOf is the scene that a question requests, except for continuing; nil = none.
 func sceneOf(question string) func(*view, language) []modelStep {
 	first, _, _ := strings.Cut(plainText(question), "\n")
 	for _, s := range scenes {
@@ -333,11 +334,11 @@ func sceneOf(question string) func(*view, language) []modelStep {
 	return nil
 }
 
-// onward is how a person asks to go on; the bridge explains it in further lines.
+// onward matches a request to continue; the bridge explains it in further lines.
 var onward = regexp.MustCompile(`(?i)^(继续|接着(说|讲|做)?|continue|go on)[。.!！]?(\n|$)`)
 
-// overlap is how many bytes of full were told: up to the last runes of told that stand in it. Twenty are looked for, and
-// less if little was told yet, after something else.
+// overlap is how many bytes of full were already told: up to the last runes of told that occur in it. It searches for
+// twenty runes, or fewer if little was told yet, after something else.
 func overlap(full, told string) int {
 	whole := []rune(strings.TrimSpace(strings.TrimRight(strings.TrimSpace(told), "…▌")))
 	for n := min(20, len(whole)); n > 0 && n >= min(8, len(whole)); n-- {
@@ -355,7 +356,7 @@ var (
 	filePath = regexp.MustCompile(`(?m)^- \[(?:文件 )?([^\]]*)\] (/.+)$`)
 )
 
-// lookAtFiles says what came with the question, and reads the first file that is no picture.
+// lookAtFiles reports what came with the question, and reads the first file that is not a picture.
 func lookAtFiles(v *view, l language) []modelStep {
 	var b strings.Builder
 	for i, p := range v.pictures {

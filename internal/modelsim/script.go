@@ -31,8 +31,8 @@ type scriptedRule struct {
 	used int
 }
 
-// Script adds rules in front of the existing ones. The first matching rule with uses left answers a request. Match
-// functions run one at a time.
+// Script adds rules before the existing ones. The first matching rule with uses left answers a request. Match functions
+// run one at a time.
 func (s *script) Script(rules ...Rule) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,7 +63,7 @@ func (s *script) nextSteps(r *Request) ([]Step, bool) {
 	return nil, false
 }
 
-// Step is one act of an answer. Nothing is sent, not even headers, before the first step that has something to send.
+// Step is one part of an answer. Nothing is sent, not even headers, before the first step that has something to send.
 type Step interface {
 	do(ctx context.Context, a *answer) error
 }
@@ -101,7 +101,7 @@ func Thinking(s string) Step {
 	return stepFunc(func(_ context.Context, a *answer) error { return a.thinking(s) })
 }
 
-// Tool sends a call of a tool; input is anything that becomes a JSON object. The stop reason becomes tool_use.
+// Tool sends a tool call; input is anything that encodes to a JSON object. The stop reason becomes tool_use.
 func Tool(name string, input any) Step {
 	raw, err := json.Marshal(input)
 	return stepFunc(func(_ context.Context, a *answer) error {
@@ -143,7 +143,7 @@ var (
 )
 
 // Cut closes the connection at this point: in mid-stream, or without any response if nothing was sent. A client may
-// drop what came right before it; a [Hold] in between, until that was seen, keeps it.
+// drop what came right before it; a [Hold] in between, until that was seen, prevents that.
 func Cut() Step {
 	return stepFunc(func(context.Context, *answer) error { return errCut })
 }

@@ -1,10 +1,10 @@
 // Package modelsim is a double of the model's HTTP API (Messages) on the loopback interface, good enough for the real
 // Claude Code CLI: start the CLI with ANTHROPIC_BASE_URL set to [Server.URL] and any ANTHROPIC_API_KEY.
 //
-// Answers come from scripts, which tests write, or else from the brain: a small deterministic model that knows only
-// what is in the request, so that its answers prove which context has reached the model.
+// Answers come from scripts, which tests write, or from the brain: a small deterministic model that knows only what is
+// in the request, so that its answers prove which context has reached the model.
 //
-// The CLI's own behaviour does not belong here: tests run the real CLI, or claudetest/scripted.
+// It does not imitate the CLI: tests run the real CLI, or claudetest/scripted.
 package modelsim
 
 import (
@@ -29,8 +29,8 @@ type Config struct {
 	Listen string        // a loopback address; empty = 127.0.0.1:0
 	Pace   time.Duration // pause between two pieces of the brain's text; 0 = none
 	Story  time.Duration // pause between two pieces of a story, so that a test can interrupt it; 0 = Pace
-	Demo   bool          // the brain plays the playground's scenes, and says what it can show
-	// Observe is told of every request, before it is answered; nil = nobody is.
+	Demo   bool          // the brain plays the playground's scenes, and lists what it can show
+	// Observe is called for every request, before it is answered; nil = no call.
 	Observe func(*Request)
 }
 
@@ -100,11 +100,11 @@ func (s *Server) Reset() {
 	s.record.clear()
 }
 
-// routes records every path that the real API would not have: a test can then see that the CLI has
-// begun to call something new.
+// routes records every path that the real API would not have, so that a test can see that the CLI has started to call
+// something new.
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
-	here := func(http.ResponseWriter, *http.Request) {} // the CLI looks whether anybody is there, by HEAD
+	here := func(http.ResponseWriter, *http.Request) {} // the CLI checks by HEAD whether the server is there
 	mux.HandleFunc("GET /{$}", here)
 	mux.HandleFunc("GET /api/hello", here) // since 2.1.330
 	mux.HandleFunc("POST /v1/messages", s.messages)
@@ -140,7 +140,7 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// countTokens answers how long a request would be.
+// countTokens answers with the length of a request.
 func (s *Server) countTokens(w http.ResponseWriter, r *http.Request) {
 	body, ok := s.readBody(w, r)
 	if !ok {
@@ -150,7 +150,7 @@ func (s *Server) countTokens(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintf(w, `{"input_tokens":%d}`, estimateTokens(body)) // the client may have left
 }
 
-// readBody reads an object with messages, or answers that there is none.
+// readBody reads an object with messages, or answers with an error.
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	var tooLarge *http.MaxBytesError
@@ -160,7 +160,7 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, bool)
 			http.StatusRequestEntityTooLarge, "request_too_large", "Request exceeds the maximum size",
 		})
 	case err != nil:
-		// Nobody is left to be told.
+		// Nobody is left to answer.
 	case !gjson.ValidBytes(body) || !gjson.ParseBytes(body).IsObject():
 		writeError(w, s.sideID(), &apiError{
 			http.StatusBadRequest, "invalid_request_error", "The request body is not valid JSON",

@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// signature is what ends a thinking block. Clients send it back and cannot read it.
+// signature ends a thinking block. Clients send it back and cannot read it.
 const signature = "c2lnbmF0dXJl"
 
 // writeStart sends the headers and the start of the message, once.
@@ -38,7 +38,7 @@ func (a *answer) event(kind string, data object) error {
 	return http.NewResponseController(a.w).Flush()
 }
 
-// start is the block before anything is in it.
+// start is the empty block.
 func (c *content) start() object {
 	switch c.kind {
 	case "thinking":
@@ -49,7 +49,7 @@ func (c *content) start() object {
 	return object{"type": c.kind, "text": ""}
 }
 
-// openBlock makes sure that the last block is of c's kind and can grow. Every tool call is a block of its own.
+// openBlock makes sure that the last block is of c's kind and can grow. Every tool call is a separate block.
 func (a *answer) openBlock(c content) error {
 	if a.open && a.blocks[len(a.blocks)-1].kind == c.kind && c.kind != "tool_use" {
 		return nil
@@ -65,7 +65,7 @@ func (a *answer) openBlock(c content) error {
 		object{"index": len(a.blocks) - 1, "content_block": c.start()}); err != nil {
 		return err
 	}
-	// The real API sends a ping after the first block has begun; a client must ignore it.
+	// The real API sends a ping after the first block has started; a client must ignore it.
 	if len(a.blocks) == 1 {
 		return a.event("ping", object{})
 	}
@@ -86,7 +86,7 @@ func (a *answer) delta(part string, data object) error {
 	return nil
 }
 
-// closeBlock ends the open block, if there is one.
+// closeBlock ends the open block, if any.
 func (a *answer) closeBlock() error {
 	if !a.open {
 		return nil

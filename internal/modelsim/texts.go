@@ -8,7 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// longRunes is about how long a long answer is.
+// longRunes is the approximate length of a long answer.
 const longRunes = 6000
 
 // longText is Markdown with everything that a long answer has: headings, lists, code, tables, links.
@@ -45,7 +45,7 @@ const sectionEn = "## Section %d: rivers and bridges\n\n" +
 	"| section | square |\n|---|---|\n| %d | %d |\n\n" +
 	"> The river is wide and the bridge is narrow: do not hurry. See `README.md`.\n\n"
 
-// fill makes an object that fits a schema. The CLI asks for titles of sessions in this way.
+// fill makes an object that fits a schema. The CLI requests titles of sessions this way.
 func fill(schema gjson.Result, about string) string {
 	o := object{}
 	schema.Get("properties").ForEach(func(key, property gjson.Result) bool {
@@ -67,7 +67,7 @@ func fill(schema gjson.Result, about string) string {
 	})
 	raw, err := json.Marshal(o)
 	if err != nil {
-		return "{}" // cannot be: all values above marshal
+		return "{}" // cannot happen: all values above marshal
 	}
 	return string(raw)
 }

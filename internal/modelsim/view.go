@@ -8,14 +8,14 @@ import (
 // view is a request as the brain understands it.
 type view struct {
 	session  []historyMessage // messages of the session before the question
-	history  []historyMessage // of the prefix in front of the question
+	history  []historyMessage // of the prefix before the question
 	known    []historyMessage // all of both, and earlier prefixes, oldest first
 	seen     map[historyMessage]bool
 	question string
-	draft    string    // what the assistant has said to the question so far
+	draft    string    // the assistant's answer to the question so far
 	uses     []toolUse // of tools, for the question, in their order
 	pictures []string  // of the question: type and size
-	demo     bool      // say what can be shown instead of an echo
+	demo     bool      // list what can be shown instead of an echo
 	results  []block   // of the tools that were called last
 	ran      bool      // a tool was called for the question
 	task     origin    // byPerson: answer the question; goOn, compact: do what the CLI wants
@@ -66,7 +66,7 @@ func look(r *Request) *view {
 // assistant reads what the assistant said and did.
 func (v *view) assistant(blocks []block) {
 	v.results = nil
-	v.task = byPerson // what the CLI wanted was done
+	v.task = byPerson // the CLI's request was handled
 	for _, b := range blocks {
 		switch {
 		case b.kind == "text" && b.text != filler:
@@ -82,11 +82,11 @@ func (v *view) assistant(blocks []block) {
 type toolUse struct {
 	id     string
 	name   string
-	failed bool   // also when people have refused it
+	failed bool   // also if people have refused it
 	result string // empty = there is none yet
 }
 
-// returned notes the result of a call.
+// returned records the result of a call.
 func (v *view) returned(b block) {
 	i := slices.IndexFunc(v.uses, func(u toolUse) bool { return u.id == b.id })
 	if i < 0 {
@@ -115,7 +115,7 @@ func picturesIn(blocks []block) (list []string) {
 	return list
 }
 
-// turn moves a question and what was answered into the past.
+// turn moves a question and its answer into the past.
 func (v *view) turn(prompt string) {
 	history, question := splitPrefix(prompt)
 	v.learn(history)
@@ -143,7 +143,7 @@ func (v *view) learn(history []historyMessage) {
 	}
 }
 
-// newest looks for something that a user said, the newest first, beginning with the question itself.
+// newest finds something that a user said, newest first, starting with the question itself.
 func newest[T any](v *view, find func(text string) (T, bool)) (T, bool) {
 	if found, ok := find(v.question); ok {
 		return found, true
@@ -160,7 +160,7 @@ func newest[T any](v *view, find func(text string) (T, bool)) (T, bool) {
 	return none, false
 }
 
-// resultText is what the tools said.
+// resultText is the tools' output.
 func (v *view) resultText() (text string, failed bool) {
 	parts := make([]string, 0, len(v.results))
 	for _, b := range v.results {

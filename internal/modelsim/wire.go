@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// apiError is an error as the API words it.
+// apiError is an error in the API's form.
 type apiError struct {
 	status  int
 	kind    string
@@ -18,7 +18,7 @@ func (e *apiError) object(id string) object {
 	return object{"type": "error", "error": object{"type": e.kind, "message": e.message}, "request_id": id}
 }
 
-// writeError answers a request with an error of HTTP.
+// writeError answers a request with an HTTP error.
 func writeError(w http.ResponseWriter, id string, e *apiError) {
 	body, err := json.Marshal(e.object(id))
 	if err != nil {
@@ -44,14 +44,14 @@ func setHeaders(h http.Header, id string, contentType string) {
 	}
 }
 
-// usage is how many tokens a request has, split as a cache of prompts would.
+// usage is how many tokens a request has, split as a prompt cache would.
 type usage struct {
 	input      int // not cached
 	cacheRead  int
 	cacheWrite int
 }
 
-// newUsage splits a number of tokens: most of a request of the CLI repeats the one before.
+// newUsage splits a number of tokens: most of a request of the CLI repeats the previous one.
 func newUsage(n int) usage {
 	u := usage{cacheRead: n * 8 / 10, cacheWrite: n / 10}
 	u.input = n - u.cacheRead - u.cacheWrite
@@ -66,7 +66,8 @@ func (u usage) object(output int) object {
 	}
 }
 
-// estimateTokens is about right for JSON, English and Chinese: four ASCII characters, or two others in three, a token.
+// estimateTokens is about right for JSON, English and Chinese: one token per four ASCII characters, or two per three
+// others.
 func estimateTokens(text []byte) int {
 	ascii, wide := 0, 0
 	for _, r := range string(text) {
