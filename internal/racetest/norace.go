@@ -2,5 +2,5 @@
 
 package racetest
 
-// Enabled tells that the race detector watches this process.
+// Enabled reports whether the race detector is active.
 const Enabled = false
