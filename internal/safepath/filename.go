@@ -8,8 +8,8 @@ import (
 	"magpie/internal/text"
 )
 
-// FileName converts a name that a sender chose to a safe file name of bounded length, to be used after a prefix of
-// ours. It is empty if nothing of the name is left.
+// FileName converts a name chosen by a sender to a safe file name of limited length, to be used after a prefix of ours.
+// It is empty if nothing of the name is left.
 func FileName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if strings.ContainsRune("<>:\"|?*/$", r) {

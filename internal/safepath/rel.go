@@ -11,7 +11,7 @@ func Rel(dir, path string) (rel string, ok bool) {
 	return rel, true
 }
 
-// Real is the absolute form, without symbolic links, of a path that exists.
+// Real is the absolute path of an existing file, without symbolic links.
 func Real(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package safepath resolves paths, opens files without following symbolic links, and makes file names safe. Which
-// files may be read or written, and by whom, does not belong here.
+// Package safepath resolves paths, opens files without following symbolic links, and makes file names safe. It does not
+// decide who may read or write which files.
 package safepath
 
 import (
@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// Resolve is a path without symbolic links, as far as it exists.
+// Resolve resolves the symbolic links in the existing part of a path.
 func Resolve(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -24,7 +24,7 @@ func Resolve(path string) (string, error) {
 	return real, nil
 }
 
-// Dir is an existing folder, without symbolic links.
+// Dir resolves the symbolic links in the path of an existing folder.
 func Dir(dir string) (string, error) {
 	if dir == "" {
 		return "", errors.New("no folder")
@@ -46,21 +46,21 @@ func Contains(dir, other string) bool {
 	return ok
 }
 
-// Reasons for which a file is not opened.
+// Reasons why a file is not opened.
 var (
-	// ErrChanged says that the file was replaced between the check and the opening.
+	// ErrChanged means that the file was replaced between the check and the opening.
 	ErrChanged = errors.New("it was changed meanwhile")
-	// ErrNotRegular says that it is a folder, a pipe, a device or a link.
+	// ErrNotRegular means that it is a folder, a pipe, a device or a link.
 	ErrNotRegular = errors.New("it is no regular file")
 )
 
-// OpenDir opens a subfolder, unless it is a link, or refuse returns an error for it; nil refuses nothing.
+// OpenDir opens a subfolder, unless it is a link, or refuse returns an error for it; refuse may be nil.
 func OpenDir(dir *os.Root, name string, refuse func(fs.FileInfo) error) (*os.Root, error) {
 	want, err := dir.Lstat(name)
 	if err != nil {
 		return nil, err
 	}
-	// OpenRoot follows links, so what was opened is compared with what was there before.
+	// OpenRoot follows links, so the opened folder is compared with the one that was checked.
 	next, err := dir.OpenRoot(name)
 	if err != nil {
 		return nil, err
@@ -75,8 +75,8 @@ func OpenDir(dir *os.Root, name string, refuse func(fs.FileInfo) error) (*os.Roo
 	return next, nil
 }
 
-// OpenRegular opens a file of a folder, unless it is a link or no regular file, or refuse returns an error for it; nil
-// refuses nothing. It does not block on a pipe.
+// OpenRegular opens a file of a folder, unless it is a link or not a regular file, or refuse returns an error for it;
+// refuse may be nil. It does not block on a pipe.
 func OpenRegular(dir *os.Root, name string, refuse func(fs.FileInfo) error) (*os.File, error) {
 	want, err := dir.Lstat(name)
 	if err != nil {
@@ -105,7 +105,7 @@ func OpenRegular(dir *os.Root, name string, refuse func(fs.FileInfo) error) (*os
 	return f, nil
 }
 
-// checked fails if the opened file is not the one that was checked.
+// checked returns an error if the opened file is not the one that was checked.
 func checked(want, got fs.FileInfo, refuse func(fs.FileInfo) error) error {
 	if !os.SameFile(want, got) {
 		return ErrChanged
@@ -116,8 +116,8 @@ func checked(want, got fs.FileInfo, refuse func(fs.FileInfo) error) error {
 	return refuse(got)
 }
 
-// Follow is a path without symbolic links, as far as it exists. It reports false for a dangling link, whose target may
-// be created anywhere.
+// Follow resolves the symbolic links in the existing part of a path. It returns false for a dangling link, whose target
+// may be created anywhere.
 func Follow(path string) (string, bool) {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real, true
