@@ -1,9 +1,9 @@
 // Package scaledjpeg decodes JPEG pictures at a fraction of their size, without the memory that the whole picture would
-// take. It is a copy of Go's image/jpeg (1.26) that makes each block smaller as soon as it is decoded, keeps the
-// coefficients of progressive pictures in 16 bits, and refuses what would take too much of memory or time. The rest is
-// left as it is there.
+// take. It is a copy of Go's image/jpeg (1.26) that scales each block down as soon as it is decoded, keeps the
+// coefficients of progressive pictures in 16 bits, and rejects pictures that would take too much memory or time. The
+// rest is unchanged.
 //
-// Which size is good for the model, and other formats, do not belong here.
+// It does not decide which size is good for the model, and supports no other formats.
 package scaledjpeg
 
 import (
@@ -12,17 +12,17 @@ import (
 	"image"
 )
 
-// ErrTooLarge says that a picture would take too much memory or time.
+// ErrTooLarge means that a picture would take too much memory or time.
 var ErrTooLarge = errors.New("the picture is too large")
 
-// Bounds of a picture.
+// Limits of a picture.
 const (
 	maxPixels = 100_000_000
-	maxBytes  = 50 << 20 // that are taken at a time
+	maxBytes  = 50 << 20 // read at a time
 	maxScans  = 200      // each goes through the whole picture, however few bytes it has; encoders make about 10
 )
 
-// fit chooses how much smaller the picture becomes, and refuses one that takes too much anyway.
+// fit chooses the scale of the picture, and rejects one that takes too much anyway.
 func (d *decoder) fit() error {
 	if d.width == 0 || d.height == 0 || d.width > maxPixels/d.height {
 		return fmt.Errorf("%w: %d x %d pixels", ErrTooLarge, d.width, d.height)
@@ -37,7 +37,7 @@ func (d *decoder) fit() error {
 	return nil
 }
 
-// memory is how many bytes the picture takes: its components, what they are converted to, and the coefficients of a progressive
+// memory is how many bytes the picture takes: its components, their conversion, and the coefficients of a progressive
 // one, which are kept until its end.
 func (d *decoder) memory() int {
 	h0, v0 := d.comp[0].h, d.comp[0].v
@@ -56,16 +56,16 @@ func (d *decoder) memory() int {
 	return n
 }
 
-// blockSide is how many pixels wide and high a block becomes.
+// blockSide is the width and height of a scaled block in pixels.
 func (d *decoder) blockSide() int { return 8 >> d.shift }
 
-// bounds are those of the picture that is decoded.
+// bounds are those of the scaled picture.
 func (d *decoder) bounds() image.Rectangle {
 	last := 1<<d.shift - 1
 	return image.Rect(0, 0, (d.width+last)>>d.shift, (d.height+last)>>d.shift)
 }
 
-// writeScaled writes a block whose every pixel is the mean of those that it stands for.
+// writeScaled writes a block, each pixel of which is the mean of the pixels that it replaces.
 func (d *decoder) writeScaled(dst []byte, stride int, b *block) {
 	of, round := 1<<d.shift, int32(1)<<(2*d.shift)>>1
 	for y := range d.blockSide() {
