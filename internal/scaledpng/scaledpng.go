@@ -1,8 +1,8 @@
 // Package scaledpng decodes PNG pictures row by row into smaller ones, without the memory that the whole picture would
 // take. See the PNG specification, https://www.w3.org/TR/png-3/.
 //
-// Colour profiles and other metadata are ignored. Which size is good for the model, and other formats, do not
-// belong here.
+// Color profiles and other metadata are ignored. The package does not decide which size is good for the model, and
+// supports no other formats.
 package scaledpng
 
 import (
@@ -16,15 +16,15 @@ import (
 )
 
 var (
-	// ErrTooLarge says that a picture would take too much memory or time.
+	// ErrTooLarge means that a picture would take too much memory or time.
 	ErrTooLarge = errors.New("the picture is too large")
 
-	// ErrFormat says that a file is no PNG picture, or a damaged one.
+	// ErrFormat means that a file is not a PNG picture, or is damaged.
 	ErrFormat = errors.New("not a complete PNG file")
 )
 
-// Bounds of a picture. A few bytes of a file can promise billions of pixels, so both are checked before
-// anything is allocated.
+// Limits of a picture. A few bytes of a file can promise billions of pixels, so both are checked before anything is
+// allocated.
 const (
 	maxPixels = 100_000_000
 	maxRow    = 2 << 20 // bytes; two rows are kept
@@ -88,8 +88,8 @@ func Decode(file []byte, side int) (*image.RGBA, error) {
 	return s.picture(), nil
 }
 
-// parseHeader accepts only what PNG defines: 13 bytes; compression and filter method 0; and the depths
-// that each colour type allows (PNG 11.2.1).
+// parseHeader accepts only what PNG defines: 13 bytes; compression and filter method 0; and the depths that each color
+// type allows (PNG 11.2.1).
 func parseHeader(data []byte) (h header, err error) {
 	if len(data) != 13 || data[10] != 0 || data[11] != 0 || data[12] > 1 {
 		return h, ErrFormat
@@ -119,7 +119,7 @@ func (h header) bits() int {
 	return channels[h.kind] * int(h.depth)
 }
 
-// rowBytes is the length in bytes of a row of this many pixels; a row begins at a whole byte.
+// rowBytes is the length in bytes of a row of that many pixels; a row begins at a whole byte.
 func (h header) rowBytes(pixels int) int { return (pixels*h.bits() + 7) / 8 }
 
 // chunks is the content of the IDAT chunks as one stream: the encoder may split the zlib data anywhere.
@@ -158,10 +158,10 @@ func (c *chunks) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// colors are the palette and the transparent colour, which a file gives before its first row.
+// colors are the palette and the transparent color, which come before the first row in a file.
 type colors struct {
 	palette [256][4]uint32 // premultiplied
-	clear   []byte         // the samples of the colour that is transparent; nil = none is
+	clear   []byte         // the samples of the transparent color; nil = none
 }
 
 // colors reads the chunks up to the first IDAT chunk, whose data the next Read returns. A palette must
@@ -186,7 +186,7 @@ func (c *chunks) colors(h header) (*colors, error) {
 			for i, a := range data {
 				found.palette[i] = premultiplied(found.palette[i], uint32(a))
 			}
-		// For other kinds the chunk has one colour that is transparent.
+		// For other kinds the chunk has one transparent color.
 		case kind == "tRNS":
 			found.clear = data
 		case kind == "IDAT" && known:
@@ -198,8 +198,8 @@ func (c *chunks) colors(h header) (*colors, error) {
 	}
 }
 
-// premultiplied multiplies by alpha at once, because the mean of several pixels is right only for
-// premultiplied colours: a transparent pixel must not add its invisible colour.
+// premultiplied multiplies by alpha at once, because the mean of several pixels is right only for premultiplied colors:
+// a transparent pixel must not add its invisible color.
 func premultiplied(c [4]uint32, alpha uint32) [4]uint32 {
 	return [4]uint32{c[0] * alpha / 255, c[1] * alpha / 255, c[2] * alpha / 255, alpha}
 }
@@ -271,8 +271,7 @@ func unfilter(filter byte, row, above []byte, apart int) error {
 	return nil
 }
 
-// paeth picks the neighbour that is nearest to left + above - upper left; ties go to the left, then
-// above (PNG 9.4).
+// paeth picks the neighbor that is nearest to left + above - upper left; ties go to the left, then above (PNG 9.4).
 func paeth(a, b, c byte) byte {
 	p := int(a) + int(b) - int(c)
 	da, db, dc := abs(p-int(a)), abs(p-int(b)), abs(p-int(c))
@@ -331,8 +330,7 @@ func (h header) pixel(b []byte, wide int, c *colors) [4]uint32 {
 	return premultiplied([4]uint32{v(0), v(1), v(2)}, v(3))
 }
 
-// transparent reports whether a pixel has the transparent colour. The tRNS chunk always takes two bytes
-// for a sample.
+// transparent reports whether a pixel has the transparent color. The tRNS chunk always takes two bytes for a sample.
 func transparent(b, clear []byte, wide int) bool {
 	if len(clear) != len(b)/wide*2 {
 		return false

@@ -19,8 +19,8 @@ func newScaler(width, height, side int) *scaler {
 	return s
 }
 
-// add counts a pixel. A sum of 32 bits has room for 16 million pixels of 255; with [maxPixels] and a
-// result of more than a thousand pixels no sum comes near that.
+// add counts a pixel. A sum of 32 bits has room for 16 million pixels of 255; with [maxPixels] and a result of more
+// than a thousand pixels no sum comes near that.
 func (s *scaler) add(x, y int, pixel [4]uint32) {
 	sum := s.sums[(y*s.h/s.height*s.w+x*s.w/s.width)*4:][:4]
 	for i := range sum {
@@ -44,5 +44,5 @@ func (s *scaler) picture() *image.RGBA {
 	return to
 }
 
-// first is the first position on a line of length from that falls on position i of a line of length to.
+// first is the first position on a line of length from that maps to position i of a line of length to.
 func first(i, from, to int) int { return (i*from + to - 1) / to }
