@@ -24,14 +24,14 @@ var agentTemplate = template.Must(
 	template.New("agent.plist").Funcs(template.FuncMap{"xml": escapeXML}).Parse(agentText),
 )
 
-// escapeXML makes s the text of an element.
+// escapeXML escapes s for the text of an element.
 func escapeXML(s string) (string, error) {
 	var b strings.Builder
 	err := xml.EscapeText(&b, []byte(s))
 	return b.String(), err
 }
 
-// launchAgent is the bridge as an agent of launchd (launchd.plist(5)), of one user.
+// launchAgent is the bridge as a launchd agent of one user (launchd.plist(5)).
 type launchAgent struct {
 	job
 	Path string // PATH of the agents: launchd's own has only the system's programs
@@ -42,7 +42,7 @@ type launchAgent struct {
 // Label is the name of the job.
 func (a launchAgent) Label() string { return "local." + a.Name }
 
-// Log is where the output goes.
+// Log is the path of the output.
 func (a launchAgent) Log() string { return filepath.Join(a.Home, "Library", "Logs", a.Name+".log") }
 
 // StopSeconds is how long launchd waits after SIGTERM.
@@ -52,7 +52,7 @@ func (a launchAgent) StopSeconds() int { return int(systemd.StopTimeout.Seconds(
 func (a launchAgent) plist() string {
 	var b strings.Builder
 	if err := agentTemplate.Execute(&b, a); err != nil {
-		panic(err) // a mistake in the template
+		panic(err) // an error in the template
 	}
 	return b.String()
 }
@@ -65,13 +65,13 @@ func (a launchAgent) file() string {
 // target names the job among those of the user who is logged in at the screen.
 func (a launchAgent) target() string { return fmt.Sprintf("gui/%d/%s", a.UID, a.Label()) }
 
-// newLaunchAgent is that of this user.
+// newLaunchAgent makes the agent of this user.
 func newLaunchAgent(j job) (launchAgent, error) {
 	home, err := os.UserHomeDir()
 	return launchAgent{job: j, Path: os.Getenv("PATH"), Home: home, UID: os.Getuid()}, err
 }
 
-// install writes the property list and starts the job, also one that runs already.
+// install writes the property list and starts the job, or restarts a running one.
 func (a launchAgent) install(ctx context.Context) error {
 	path := a.file()
 	for _, dir := range []string{filepath.Dir(path), filepath.Dir(a.Log())} {
@@ -93,10 +93,10 @@ func (a launchAgent) install(ctx context.Context) error {
 	return nil
 }
 
-// unloadTick is how often a job that ends is looked at.
+// unloadTick is the interval at which an ending job is checked.
 const unloadTick = 100 * time.Millisecond
 
-// unload ends the job, if it is there, and waits until it is gone: launchd does not take it a second time.
+// unload ends the job, if it is loaded, and waits until it is gone: launchd does not accept it a second time.
 func (a launchAgent) unload(ctx context.Context) error {
 	if run(ctx, "launchctl", "print", a.target()) != nil {
 		return nil
@@ -129,7 +129,7 @@ func (a launchAgent) uninstall(ctx context.Context) error {
 	return nil
 }
 
-// status prints what launchd knows of the job.
+// status prints launchd's information about the job.
 func (a launchAgent) status(ctx context.Context) error {
 	return show(ctx, "launchctl", "print", a.target())
 }

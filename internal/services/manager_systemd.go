@@ -8,17 +8,17 @@ import (
 	"magpie/internal/systemd"
 )
 
-// Manager names what runs services on this system.
+// Manager is the name of the system's service manager.
 const Manager = "systemd"
 
-// Available fails where the manager does not run this machine; root is the folder that stands for /.
+// Available returns an error if the manager does not run this machine; root is the folder used as /.
 func Available(root string) error { return systemd.Available(root) }
 
 // Install installs and starts a service. A second time it changes nothing.
 func Install(ctx context.Context, i Installation) error { return i.Install(ctx) }
 
-// Uninstall stops a service and removes it; with force also one that somebody has edited.
+// Uninstall stops a service and removes it; with force even one that was edited.
 func Uninstall(ctx context.Context, s Service, force bool) error { return s.Uninstall(ctx, force) }
 
-// Status prints how a service is.
+// Status prints the state of a service.
 func Status(ctx context.Context, s Service) error { return s.Status(ctx) }

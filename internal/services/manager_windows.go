@@ -5,13 +5,13 @@ import (
 	"fmt"
 )
 
-// Manager names what runs services on this system.
+// Manager is the name of the system's service manager.
 const Manager = "Task Scheduler"
 
 // Available is always nil: every Windows has the task scheduler.
 func Available(string) error { return nil }
 
-// Install installs and starts a service, or starts it again.
+// Install installs and starts a service, or restarts it.
 func Install(ctx context.Context, i Installation) error {
 	j, err := newJob(i)
 	if err != nil {
@@ -33,7 +33,7 @@ func Uninstall(ctx context.Context, s Service, _ bool) error {
 	return scheduledTask{job: job{Name: s.Name}}.uninstall(ctx)
 }
 
-// Status prints how a service is.
+// Status prints the state of a service.
 func Status(ctx context.Context, s Service) error {
 	return scheduledTask{job: job{Name: s.Name}}.status(ctx)
 }

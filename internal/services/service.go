@@ -1,5 +1,5 @@
-// Package services runs the bridge as a service of what the operating system offers: systemd, launchd on macOS, the
-// task scheduler of Windows. What the program does when it is started and stopped does not belong here.
+// Package services runs the bridge as a service of the operating system's service manager: systemd, launchd on macOS,
+// the task scheduler of Windows. What the program does when it is started and stopped is elsewhere.
 package services
 
 import (
@@ -13,13 +13,13 @@ import (
 	"magpie/internal/systemd"
 )
 
-// Service is a service, whether it is installed or not. Other managers than systemd run it for one user only.
+// Service is a service, whether it is installed or not. Managers other than systemd run it for one user only.
 type Service = systemd.Service
 
-// Installation describes the service that is to be installed.
+// Installation describes the service to install.
 type Installation = systemd.Installation
 
-// onlyPersonal refuses what only systemd can do.
+// onlyPersonal rejects what only systemd can do.
 func onlyPersonal(i Installation) error {
 	switch {
 	case i.System:
@@ -32,15 +32,15 @@ func onlyPersonal(i Installation) error {
 	return nil
 }
 
-// job is the bridge as a job that begins when its user logs in.
+// job is the bridge as a job that starts when its user logs in.
 type job struct {
 	Name    string
 	Program string
 	Config  string
-	Dir     string // working folder: relative paths of the configuration begin there
+	Dir     string // working folder, the base of relative paths in the configuration
 }
 
-// newJob is the job of an installation.
+// newJob makes the job of an installation.
 func newJob(i Installation) (j job, err error) {
 	if err := onlyPersonal(i); err != nil {
 		return j, err
@@ -53,7 +53,7 @@ func newJob(i Installation) (j job, err error) {
 	return j, err
 }
 
-// run runs a program of the system; what it says becomes part of the error.
+// run runs a program of the system; its output becomes part of the error.
 func run(ctx context.Context, name string, args ...string) error {
 	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
 	if err != nil {

@@ -25,24 +25,24 @@ type scheduledTask struct {
 	User string
 }
 
-// text is the task as schtasks reads it, with line ends as on Unix.
+// text is the task for schtasks, with Unix line ends.
 func (t scheduledTask) text() string {
 	var b strings.Builder
 	if err := taskTemplate.Execute(&b, t); err != nil {
-		panic(err) // a mistake in the template
+		panic(err) // an error in the template
 	}
 	return b.String()
 }
 
-// encoded is the text as a file: schtasks wants UTF-16 with a byte order mark.
+// encoded is the text as a file: schtasks requires UTF-16 with a byte order mark.
 func (t scheduledTask) encoded() []byte {
 	var b bytes.Buffer
 	units := utf16.Encode([]rune("\ufeff" + strings.ReplaceAll(t.text(), "\n", "\r\n")))
-	_ = binary.Write(&b, binary.LittleEndian, units) // a buffer takes everything
+	_ = binary.Write(&b, binary.LittleEndian, units) // writing to a buffer cannot fail
 	return b.Bytes()
 }
 
-// newScheduledTask is that of this user.
+// newScheduledTask makes the task of this user.
 func newScheduledTask(j job) (scheduledTask, error) {
 	u, err := user.Current()
 	if err != nil {
@@ -65,7 +65,7 @@ func (t scheduledTask) install(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_ = run(ctx, "schtasks", "/End", "/TN", t.Name) // fails where there is none yet
+	_ = run(ctx, "schtasks", "/End", "/TN", t.Name) // fails if there is none yet
 	if err := run(ctx, "schtasks", "/Create", "/F", "/TN", t.Name, "/XML", f.Name()); err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (t scheduledTask) install(ctx context.Context) error {
 
 // uninstall ends the task and removes it.
 func (t scheduledTask) uninstall(ctx context.Context) error {
-	_ = run(ctx, "schtasks", "/End", "/TN", t.Name) // fails where it does not run
+	_ = run(ctx, "schtasks", "/End", "/TN", t.Name) // fails if it is not running
 	if err := run(ctx, "schtasks", "/Delete", "/F", "/TN", t.Name); err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (t scheduledTask) uninstall(ctx context.Context) error {
 	return nil
 }
 
-// status prints what the task scheduler knows of the task.
+// status prints the task scheduler's information about the task.
 func (t scheduledTask) status(ctx context.Context) error {
 	return show(ctx, "schtasks", "/Query", "/TN", t.Name, "/V", "/FO", "LIST")
 }

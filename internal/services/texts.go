@@ -6,7 +6,7 @@ import (
 	"magpie/bridge/i18n"
 )
 
-// What is said while a service is installed or removed, where that is not systemd's.
+// Texts about installing or removing a service, except systemd's.
 var (
 	textWrote   = i18n.Phrase{ZH: "已写入 %s", EN: "wrote %s"}
 	textStarted = i18n.Phrase{
@@ -22,7 +22,7 @@ var (
 	textTaskRemoved = i18n.Phrase{ZH: "已删除任务 %s", EN: "removed the task %s"}
 )
 
-// say is a text in the language of whoever runs the program, as a line.
+// say is a line of text in the language of the user who runs the program.
 func say(p i18n.Phrase, args ...any) string {
 	return p.Sprintf(i18n.OfLocale(os.Environ()), args...) + "\n"
 }
