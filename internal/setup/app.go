@@ -48,11 +48,11 @@ func (u *setup) chooseApp(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case u.Owner == "" && owner != "":
-			u.Owner = owner // the owner of this very app, as the platform names it
+			u.Owner = owner // the owner of this app, as the platform names it
 		case u.Owner == "":
 			u.Owner = who
 		}
-		if taken || scan { // what a registration has given is good, even when the platform cannot be asked
+		if taken || scan { // registered credentials are valid, even if the platform cannot be asked
 			return nil
 		}
 		if u.unattended {
@@ -96,7 +96,7 @@ func (u *setup) registerApp(ctx context.Context) (feishu.Registered, error) {
 	}
 }
 
-// showQRCode draws the address that is to be scanned.
+// showQRCode draws the address to scan.
 func (u *setup) showQRCode(address string, good time.Duration) {
 	u.say(textScan)
 	columns, rows := u.size()
@@ -109,7 +109,7 @@ func (u *setup) showQRCode(address string, good time.Duration) {
 	u.say(textWaiting, int(good.Minutes()))
 }
 
-// enterCredentials asks for what flags do not give.
+// enterCredentials asks for values without flags.
 func (u *setup) enterCredentials(ctx context.Context) (err error) {
 	u.feishu.AppID = u.AppID
 	if u.AppID == "" {
@@ -129,8 +129,8 @@ func (u *setup) enterCredentials(ctx context.Context) (err error) {
 	return err
 }
 
-// checkApp checks the credentials with the platform, or with both Feishu and Lark if it is not known which. It returns
-// the configuration that was accepted, and the app's owner.
+// checkApp checks the credentials with the platform, or with both Feishu and Lark if it is unknown which. It returns
+// the accepted configuration, and the app's owner.
 func (u *setup) checkApp(ctx context.Context) (c feishu.Config, owner string, taken bool) {
 	hosts := []string{u.feishu.BaseURL}
 	if u.feishu.BaseURL == "" {

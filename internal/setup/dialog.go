@@ -20,7 +20,7 @@ type dialog struct {
 	out        io.Writer
 	in         *os.File
 	lines      *bufio.Reader
-	unattended bool // asks nothing and takes the proposed answers
+	unattended bool // ask nothing and use the proposed answers
 }
 
 func newDialog(l i18n.Lang, in *os.File, out io.Writer, unattended bool) *dialog {
@@ -35,7 +35,7 @@ func (d *dialog) print(text string) { _, _ = io.WriteString(d.out, text) }
 
 // prompt returns the operator's answer, or the proposed one for an empty line.
 func (d *dialog) prompt(ctx context.Context, p i18n.Phrase, proposed string) (string, error) {
-	// Flags and proposals take the place of answers.
+	// Flags and proposals replace answers.
 	if d.unattended {
 		return proposed, nil
 	}
@@ -54,7 +54,7 @@ func (d *dialog) prompt(ctx context.Context, p i18n.Phrase, proposed string) (st
 	return answer, nil
 }
 
-// confirm asks a question that is answered by yes or no.
+// confirm asks a yes-or-no question.
 func (d *dialog) confirm(ctx context.Context, p i18n.Phrase, proposed bool) (bool, error) {
 	if d.unattended {
 		return proposed, nil
@@ -128,7 +128,7 @@ func (d *dialog) read(ctx context.Context, read func() (string, error)) (string,
 // ErrGivenUp means that the operator has ended the dialog.
 var ErrGivenUp = errors.New("given up")
 
-// size is the size of the terminal in characters, 0 when there is none.
+// size is the size of the terminal in characters, 0 if there is none.
 func (d *dialog) size() (columns, rows int) {
 	f, ok := d.out.(*os.File)
 	if !ok {

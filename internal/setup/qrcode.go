@@ -6,12 +6,12 @@ import (
 	"rsc.io/qr"
 )
 
-// margin is the light frame that a reader needs around a code. Four modules are the rule; two will do on a screen.
+// margin is the light frame that a reader needs around a code. Four modules are the rule; two suffice on a screen.
 const margin = 2
 
-// qrCode draws text as a code that phones read: two modules in one character, dark on light whatever colours the
-// terminal has. It is empty when the terminal has fewer rows or columns than the code needs, which are returned as
-// well: a code of which a part has scrolled away cannot be read.
+// qrCode draws text as a code that phones can read: two modules per character, dark on light whatever the terminal's
+// colors. It is empty if the terminal has fewer rows or columns than the code needs, which are returned as well: a code
+// that has partly scrolled away cannot be read.
 func qrCode(text string, columns, rows int) (drawn string, wide, high int) {
 	code, err := qr.Encode(text, qr.L)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package setup is the dialog that sets up a bridge: it looks at the CLI, asks for the project's folder and the app,
-// writes the first configuration, and starts the bridge. What is checked is the business of package doctor, what a key
-// means of package config; changing a configuration that is there does not belong here.
+// Package setup is the dialog that sets up a bridge: it checks the CLI, asks for the project folder and the app, writes
+// the first configuration, and starts the bridge. The checks are in package doctor, the meaning of keys in package
+// config. It does not change existing configurations.
 package setup
 
 import (
@@ -23,27 +23,27 @@ import (
 	"magpie/internal/doctor"
 )
 
-// Options are what the operator has decided beforehand. What is empty is asked for, or found out.
+// Options are the operator's choices. Empty ones are asked for, or found out.
 type Options struct {
-	Config     string // where to write the configuration; empty = an existing one, else the user's folder for them
+	Config     string // where to write the configuration; empty = an existing one, or else the user's folder for them
 	Data       string // folder for the database; empty = the user's folder for data
 	Scan       bool   // create an app by scanning a code, without asking how
-	AppID      string // of the app to use, when there is one
+	AppID      string // of the app to use, if there is one
 	SecretFile string // file with the app's secret; - = the standard input
 	Platform   string // feishu, lark, or an address; empty = found out
 	Project    string // folder in which the agent works
 	Claude     string // the Claude Code CLI
-	Owner      string // user to whom the bot belongs; empty = who scans, else the app's owner
-	Start      string // how the bridge is started: ask, service, here, or no
-	Replace    bool   // replace a configuration that is there; it is kept under another name
-	Yes        bool   // ask nothing: take what is decided, and defaults
+	Owner      string // the user who owns the bot; empty = who scans, or else the app's owner
+	Start      string // how to start the bridge: ask, service, here, or no
+	Replace    bool   // replace an existing configuration, which is kept under another name
+	Yes        bool   // ask nothing: use these choices and defaults
 	Lang       string // of the dialog: zh, en, or auto for the locale's
-	Root       string // folder that stands for / when the service is written; empty = /
+	Root       string // folder used as / when the service is written; empty = /
 }
 
 // Run asks for what a bridge needs, writes its configuration and starts it; serve runs the bridge with a configuration
-// in this terminal. Nothing is written before everything is known. The error is [ErrGivenUp] when the operator has
-// ended the dialog.
+// in this terminal. Nothing is written before everything is known. The error is [ErrGivenUp] if the operator has ended
+// the dialog.
 func Run(ctx context.Context, o Options, serve func(ctx context.Context, config string) error) error {
 	l := i18n.Lang(o.Lang)
 	if o.Lang == "auto" {
@@ -53,7 +53,7 @@ func Run(ctx context.Context, o Options, serve func(ctx context.Context, config 
 		return &config.Error{Err: errors.New(textNeedsTerminal.Sprintf(l))}
 	}
 	out := os.Stdout
-	// The SDK prints messages of its own to the standard output (scene/registration/registration.go).
+	// The SDK prints its own messages to the standard output (scene/registration/registration.go).
 	if null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0); err == nil {
 		os.Stdout = null
 		defer func() { os.Stdout = out; _ = null.Close() }()
@@ -74,15 +74,15 @@ func Run(ctx context.Context, o Options, serve func(ctx context.Context, config 
 	return u.start(ctx)
 }
 
-// setup is what is known so far.
+// setup is the state of the dialog.
 type setup struct {
 	Options
 	*dialog
 	serve      func(ctx context.Context, config string) error
-	oldConfig  string // name for the configuration that is there, which is kept; empty = there is none
+	oldConfig  string // new name for the existing configuration; empty = there is none
 	project    string
 	feishu     feishu.Config
-	createdApp string // id of an app that was created, as long as it is written nowhere
+	createdApp string // ID of a created app that is not written anywhere yet
 	written    bool
 }
 
@@ -205,7 +205,7 @@ func (u *setup) report() *doctor.Report {
 	return &doctor.Report{Lang: u.lang, OnFinding: func(f doctor.Finding) { u.print("   " + f.String() + "\n") }}
 }
 
-// chooseProject asks for the folder until there is one that will do.
+// chooseProject asks for the folder until there is a usable one.
 func (u *setup) chooseProject(ctx context.Context) error {
 	u.say(textProjectHead)
 	home, _ := os.UserHomeDir() // without one, no folder is a home folder
@@ -239,7 +239,7 @@ func (u *setup) chooseProject(ctx context.Context) error {
 	}
 }
 
-// proposedProject is the working folder if it will do, else one in the home folder.
+// proposedProject is the working folder if usable, otherwise one in the home folder.
 func proposedProject(home string, problem func(string) string) string {
 	if wd, err := os.Getwd(); err == nil && problem(wd) == "" {
 		return wd

@@ -2,7 +2,7 @@ package setup
 
 import "magpie/bridge/i18n"
 
-// What is said while a bridge is set up.
+// Texts of the dialog.
 var (
 	textWelcome = i18n.Phrase{
 		ZH: "现在设置鹊桥。按 Enter 采用方括号里的默认值；按 Ctrl-C 退出，不会留下写了一半的文件。",

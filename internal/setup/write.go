@@ -36,7 +36,7 @@ type file struct {
 	} `toml:"db"`
 }
 
-// marshal returns the text of the configuration file, after the validation that the bridge does at its start.
+// marshal returns the text of the configuration file, validated as the bridge does at startup.
 func (u *setup) marshal() ([]byte, error) {
 	var c file
 	c.Feishu.AppID, c.Feishu.AppSecret, c.Feishu.BaseURL = u.feishu.AppID, u.feishu.AppSecret, u.feishu.BaseURL
@@ -119,7 +119,7 @@ func CreateFile(path, old string, data []byte) (err error) {
 	return os.Link(f.Name(), path) // unlike a rename it replaces nothing
 }
 
-// start starts the bridge as it is wanted, or says how.
+// start starts the bridge as requested, or tells how.
 func (u *setup) start(ctx context.Context) error {
 	bridge := services.Service{Name: "magpie", System: os.Geteuid() == 0, Root: u.Root}
 	how := u.Start
@@ -168,11 +168,11 @@ func (u *setup) start(ctx context.Context) error {
 	return nil
 }
 
-// lookPeriod is how often setup looks whether the bot has answered.
+// lookPeriod is the interval at which setup checks whether the bot has answered.
 const lookPeriod = time.Second
 
-// awaitAnswer waits until the bot has answered a message after the turn before, and says so: until then nobody knows
-// whether what was set up works. It reports false when ctx ends first.
+// awaitAnswer waits until the bot has answered a message after the turn before, and reports it: only that proves that
+// the setup works. It returns false if ctx ends first.
 func (u *setup) awaitAnswer(ctx context.Context, before int64) bool {
 	for u.lastAnswered(ctx) <= before {
 		select {
@@ -185,7 +185,7 @@ func (u *setup) awaitAnswer(ctx context.Context, before int64) bool {
 	return true
 }
 
-// lastAnswered is the last turn that was answered; 0 = none, or there is no database yet.
+// lastAnswered is the last answered turn; 0 = none, or there is no database yet.
 func (u *setup) lastAnswered(ctx context.Context) int64 {
 	store, err := db.OpenReadOnly(ctx, db.Config{URL: u.databaseURL()})
 	if err != nil {
