@@ -1,6 +1,6 @@
 // Package smalldisk gives tests a disk that is soon full.
 //
-// What happens when the disk is full does not belong here: tests say that.
+// Tests define what happens when the disk is full.
 package smalldisk
 
 import (
@@ -12,16 +12,16 @@ import (
 	"testing"
 )
 
-// child marks a process that a test has started as a copy of itself. There, forbidden says that it may not mount
+// child marks a process that a test has started as a copy of itself. There, forbidden means that it may not mount
 // either.
 const (
 	child     = "MAGPIE_TEST_SMALLDISK"
 	forbidden = "smalldisk: mounting is forbidden here, too"
 )
 
-// Run runs a test with a folder that is a disk of its own, of a size such as "4m". Who may not mount disks runs the
-// test again, as a process in a user namespace of its own, where it may. Where that is forbidden as well the test is
-// skipped, and fails when the variable CI is set: a check that never runs must not look like one that passes.
+// Run runs a test with a folder that is a separate disk, of a size such as "4m". A user who may not mount disks runs
+// the test again, as a process in its own user namespace, where it may. Where that is forbidden as well the test is
+// skipped, and fails if the variable CI is set: a check that never runs must not look like one that passes.
 func Run(t *testing.T, size string, test func(t *testing.T, dir string)) {
 	t.Helper()
 	dir := t.TempDir()
@@ -35,7 +35,7 @@ func Run(t *testing.T, size string, test func(t *testing.T, dir string)) {
 		test(t, dir)
 		return
 	}
-	// Even in a namespace of its own mounting is forbidden; the parent looks for this text.
+	// Even in its own namespace mounting is forbidden; the parent looks for this text.
 	if os.Getenv(child) != "" {
 		t.Fatalf("%s: %v", forbidden, err)
 	}
@@ -52,7 +52,7 @@ func Run(t *testing.T, size string, test func(t *testing.T, dir string)) {
 	}
 }
 
-// again runs the test as a process that is root in a namespace of its own.
+// again runs the test as a process that is root in its own namespace.
 func again(t *testing.T) ([]byte, error) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.v", "-test.run=^"+t.Name()+"$")
