@@ -21,9 +21,8 @@ import (
 	"magpie/internal/safepath"
 )
 
-// agentsUser is the user that runs the agents of a system service; empty for the user of the service. A
-// person's own service keeps its user: another one would have neither the login of that person's CLI
-// nor access to the home folder.
+// agentsUser is the user that runs the agents of a system service; empty for the service's own user. A personal service
+// keeps its user: another one would have neither the login of that person's CLI nor access to the home folder.
 func (i Installation) agentsUser(c config.Config, owner *user.User, paths []string) string {
 	atHome := func(path string) bool {
 		return strings.HasPrefix(path+"/", "/home/") || strings.HasPrefix(path+"/", "/root/")
@@ -41,8 +40,8 @@ func (i Installation) agentsUser(c config.Config, owner *user.User, paths []stri
 	return owner.Username + "-agent"
 }
 
-// agentsHome is the home folder of the agents' user, and the name of its group. One that is to be created has both as
-// they will be.
+// agentsHome is the home folder of the agents' user, and the name of its group. For a user that is yet to be created
+// they are the future ones.
 func agentsHome(name string) (home, group string, err error) {
 	who, err := user.Lookup(name)
 	if _, unknown := errors.AsType[user.UnknownUserError](err); unknown {
@@ -57,8 +56,8 @@ func agentsHome(name string) (home, group string, err error) {
 	return who.HomeDir, g.Name, nil
 }
 
-// prepareAgents makes the agents' user ready for the service: the user itself, and the folders in which it works. It
-// says what it does; with dryRun it does nothing else.
+// prepareAgents prepares the agents' user for the service: the user itself, and its working folders. It prints what it
+// does; with dryRun it does nothing else.
 func (u unit) prepareAgents(ctx context.Context, dryRun bool) error {
 	if u.Agents.User == "" {
 		if u.System {
@@ -89,7 +88,7 @@ func (u unit) prepareAgents(ctx context.Context, dryRun bool) error {
 		return err
 	}
 	owner, err := user.Lookup(u.User)
-	if err != nil && dryRun { // the warning was given
+	if err != nil && dryRun { // the warning was printed
 		return nil
 	} else if err != nil {
 		return err
@@ -127,8 +126,8 @@ func credentialOf(who *user.User) (*syscall.Credential, error) {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
 }
 
-// giveFolder lets the agents' user write to a folder, which it creates if needed. A folder that belongs to anybody else
-// than the service is left alone, with a warning.
+// giveFolder lets the agents' user write to a folder, which it creates if needed. A folder that belongs to anyone but
+// the service is left alone, with a warning.
 func giveFolder(ctx context.Context, dir string, owner, who *user.User, agent *syscall.Credential, dryRun bool) error {
 	if canWrite(ctx, dir, agent) {
 		return nil
@@ -157,7 +156,7 @@ func giveFolder(ctx context.Context, dir string, owner, who *user.User, agent *s
 	if err := chownFolder(dir, owner, agent); err != nil {
 		return configtype.Mistakef("不能把 %s 交给 %s：%v", "give %s to %s: %v", dir, who.Username, err)
 	}
-	// A folder above may be closed; changing the modes of other people's folders is not for a program.
+	// A parent folder may be closed; this program must not change the modes of other people's folders.
 	if !canWrite(ctx, dir, agent) {
 		fmt.Fprint(os.Stderr, say(textCannotEnter, who.Username, dir))
 	}
@@ -186,7 +185,7 @@ func mayGive(dir string, owner *user.User) bool {
 }
 
 // chownFolder gives a folder to the agents' user, with everything in it that the service owns. It walks an [os.Root],
-// so that a symbolic link which somebody creates meanwhile cannot lead it to files elsewhere.
+// so that a symbolic link created meanwhile cannot lead it to files elsewhere.
 func chownFolder(dir string, owner *user.User, agent *syscall.Credential) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -200,7 +199,7 @@ func chownFolder(dir string, owner *user.User, agent *syscall.Credential) error 
 		if err != nil {
 			return err
 		}
-		// Files of anybody else are left alone.
+		// Files of anyone else are left alone.
 		if st, ok := info.Sys().(*syscall.Stat_t); path != "." && (!ok || fmt.Sprint(st.Uid) != owner.Uid) {
 			return nil
 		}

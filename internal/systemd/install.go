@@ -44,7 +44,7 @@ func (i Installation) Install(ctx context.Context) error {
 	switch {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
-	// Somebody has edited the file, so it is not overwritten without being asked to.
+	// Somebody has edited the file, so it is only overwritten on request.
 	case err == nil && !pristine(string(old)) && !i.Force:
 		return configtype.Mistakef("%s 被改过，没有动它：把改动移到 drop-in 里（systemctl edit %s），或用 --force 覆盖",
 			"%s was edited and is left alone: move the changes to a drop-in (systemctl edit %s), or overwrite them with --force",
@@ -79,7 +79,7 @@ func (i Installation) Install(ctx context.Context) error {
 	return nil
 }
 
-// writeFileAtomic writes a file that is there completely or not at all.
+// writeFileAtomic writes a file completely or not at all.
 func writeFileAtomic(path, text string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -91,7 +91,7 @@ func writeFileAtomic(path, text string) error {
 	return os.Rename(temp, path)
 }
 
-// unit is the unit file for this binary, configuration and project.
+// unit makes the unit file for this binary, configuration and project.
 func (i Installation) unit(ctx context.Context) (u unit, err error) {
 	u = unit{Name: i.Name, System: i.System, Secret: i.Secret, RestartSteps: knowsRestartSteps(ctx)}
 	var c config.Config
@@ -107,7 +107,7 @@ func (i Installation) unit(ctx context.Context) (u unit, err error) {
 	u.Environment, u.Shutdown = filepath.Join(filepath.Dir(u.Config), "environment"), c.Shutdown.Duration
 	if !u.System {
 		u.Path = os.Getenv("PATH")
-		u.Dir, err = os.Getwd() // what the configuration names relative to it stays the same as in this shell
+		u.Dir, err = os.Getwd() // relative paths in the configuration mean the same as in this shell
 		return u, err
 	}
 	u.Dir, u.Path = stateDir(i.Name), systemPath
@@ -120,7 +120,7 @@ func (i Installation) unit(ctx context.Context) (u unit, err error) {
 	return u, i.systemPaths(&u, c)
 }
 
-// systemPaths adds who runs a system service, and what he writes to.
+// systemPaths sets the user of a system service, and the paths it writes to.
 func (i Installation) systemPaths(u *unit, c config.Config) error {
 	// Whoever called sudo is more likely to own the project than root.
 	if u.User = i.User; u.User == "" {
@@ -185,7 +185,7 @@ func projects(c config.Config) []string {
 // dataFolder is the folder of the database; it may be relative to the service's folder.
 func dataFolder(c config.Config) string {
 	data := filepath.Dir(c.DatabasePath())
-	// else it is relative to another folder than this one
+	// otherwise it is relative to another folder
 	if real, _, err := c.DB.Place(); err == nil && filepath.IsAbs(data) {
 		return real
 	}

@@ -19,8 +19,8 @@ type Notifier struct {
 	log    zerolog.Logger
 }
 
-// NewNotifier returns a Notifier for the systemd that has started this program, if one has. The probe must fail, or
-// block until its context ends, when the program should be restarted; status is the line that "systemctl status" shows.
+// NewNotifier returns a Notifier for the systemd that has started this program, if any. The probe must fail, or block
+// until its context ends, if the program should be restarted; status is the line that "systemctl status" shows.
 func NewNotifier(probe func(context.Context) error, status func() string, log zerolog.Logger) *Notifier {
 	n := &Notifier{probe: probe, status: status, log: log}
 	n.send = func(state string) error {
@@ -54,8 +54,8 @@ func (n *Notifier) Run(ctx context.Context, stopping <-chan struct{}) {
 	tasks.Wait()
 }
 
-// runWatchdog sends a ping after each probe that succeeds. A probe that hangs or fails sends none, so systemd restarts
-// the program.
+// runWatchdog sends a ping after each successful probe. A probe that hangs or fails sends none, so systemd restarts the
+// program.
 func (n *Notifier) runWatchdog(ctx context.Context) {
 	for ctx.Err() == nil {
 		probing, cancel := context.WithTimeout(ctx, n.every)

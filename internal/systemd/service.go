@@ -1,7 +1,6 @@
-// Package systemd installs and removes the bridge as a service of systemd, and reports the program's state to systemd.
-// It writes the unit file, gives the agents of the service a user of their own, and gives that user the folders in
-// which agents work. What the program does at a start, a reload or a stop does not belong here, nor pm2, which has its
-// own file in scripts.
+// Package systemd installs and removes the bridge as a systemd service, and reports the program's state to systemd. It
+// writes the unit file, creates a user for the service's agents, and gives that user the folders in which agents work.
+// It does not implement start, reload and stop, nor pm2, which has its own file in scripts.
 package systemd
 
 import (
@@ -18,30 +17,30 @@ import (
 	"magpie/internal/configtype"
 )
 
-// Service is a service of systemd, whether it is installed or not.
+// Service is a systemd service, whether it is installed or not.
 type Service struct {
 	Name   string
-	System bool   // of the machine; else one of this user
-	Root   string // folder that stands for / when files are written; empty = /
+	System bool   // of the machine; otherwise one of this user
+	Root   string // folder used as / when files are written; empty = /
 }
 
-// Installation describes the service that is to be installed.
+// Installation describes the service to install.
 type Installation struct {
 	Service
 	Config  string // the configuration file; empty = the one that "magpie serve" would find
-	User    string // who runs a system service; empty = who called sudo, else magpie
-	Agents  string // who runs its agents, or [SameUser]; empty = the configuration says, see agentsUser
-	Secret  string // file that holds the app secret; empty = it is in the configuration
+	User    string // the user of a system service; empty = the caller of sudo, or else magpie
+	Agents  string // the user of its agents, or [SameUser]; empty = as configured, see agentsUser
+	Secret  string // file with the app secret; empty = it is in the configuration
 	DryRun  bool   // print the unit file and do nothing
-	Force   bool   // overwrite a unit file that somebody has edited
-	Restart bool   // also when the unit file is as it was: the configuration is new
+	Force   bool   // overwrite an edited unit file
+	Restart bool   // even if the unit file is unchanged: the configuration is new
 }
 
-// SameUser, in place of the name of the agents' user, means the user that runs the service.
+// SameUser as the name of the agents' user means the user that runs the service.
 const SameUser = "same"
 
-// Locate finds the program that runs, and the configuration with which it is to run as a service: the one that is
-// named, or else the one that "magpie serve" would find.
+// Locate finds this program's file, and the configuration for the service: the named one, or else the one that "magpie
+// serve" would find.
 func Locate(file string) (program, found string, c config.Config, err error) {
 	if program, err = os.Executable(); err != nil {
 		return "", "", c, err
@@ -90,7 +89,7 @@ var errNoSystemd = configtype.Mistakef(
 	"systemd does not run this machine (in containers it seldom does): "+
 		"start magpie serve yourself, or use pm2 with scripts/ecosystem.config.js")
 
-// systemctl makes calls of systemctl for the scope.
+// systemctl makes a systemctl command for the scope.
 func (s Service) systemctl(ctx context.Context, args ...string) *exec.Cmd {
 	if !s.System {
 		args = append([]string{"--user"}, args...)
@@ -98,7 +97,7 @@ func (s Service) systemctl(ctx context.Context, args ...string) *exec.Cmd {
 	return exec.CommandContext(ctx, "systemctl", args...)
 }
 
-// run runs systemctl; what it says becomes part of the error.
+// run runs systemctl; its output becomes part of the error.
 func (s Service) run(ctx context.Context, args ...string) error {
 	cmd := s.systemctl(ctx, args...)
 	out, err := cmd.CombinedOutput()
@@ -108,7 +107,7 @@ func (s Service) run(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// Available fails where there is no systemd; root is the folder that stands for /.
+// Available returns an error if there is no systemd; root is the folder used as /.
 func Available(root string) error {
 	if _, err := exec.LookPath("systemctl"); err != nil {
 		return errNoSystemd
@@ -119,7 +118,7 @@ func Available(root string) error {
 	return nil
 }
 
-// Uninstall stops the service and removes its unit file; with force also one that somebody has edited.
+// Uninstall stops the service and removes its unit file; with force even an edited one.
 func (s Service) Uninstall(ctx context.Context, force bool) error {
 	path, err := s.UnitPath()
 	if err != nil {
@@ -149,7 +148,7 @@ func (s Service) Uninstall(ctx context.Context, force bool) error {
 	return s.run(ctx, "daemon-reload")
 }
 
-// Status prints what systemd knows of the service.
+// Status prints systemd's information about the service.
 func (s Service) Status(ctx context.Context) error {
 	path, err := s.UnitPath()
 	if err != nil {

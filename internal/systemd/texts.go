@@ -6,7 +6,7 @@ import (
 	"magpie/bridge/i18n"
 )
 
-// What is said while a service is installed or removed.
+// Texts about installing or removing a service.
 var (
 	textWrote   = i18n.Phrase{ZH: "已写入 %s", EN: "wrote %s"}
 	textStarted = i18n.Phrase{ZH: "%s 已启用并启动", EN: "%s is enabled and started"}
@@ -42,7 +42,7 @@ var (
 	}
 )
 
-// say is a text in the language of whoever runs the program, as a line.
+// say is a line of text in the language of the user who runs the program.
 func say(p i18n.Phrase, args ...any) string {
 	return p.Sprintf(i18n.OfLocale(os.Environ()), args...) + "\n"
 }

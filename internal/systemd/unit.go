@@ -13,35 +13,35 @@ import (
 	"magpie/internal/claude"
 )
 
-// StopTimeout is how long a service manager gives the program to stop, unless shutdown_timeout wants more.
+// StopTimeout is how long a service manager gives the program to stop, unless shutdown_timeout is longer.
 const StopTimeout = 90 * time.Second
 
-// stopGrace is what of it is for processes that will not go.
+// stopGrace is the part of it for processes that do not end.
 const stopGrace = 30 * time.Second
 
-// unit is a unit file of systemd for the service. What the template shows is exported.
+// unit is the data of a unit file. The fields used by the template are exported.
 type unit struct {
 	Name    string
 	System  bool   // of the machine; otherwise of one user, whose service manager can enforce less
 	User    string // of a system unit
 	Program string
 	Config  string
-	Dir     string // working folder: relative paths of the configuration begin there
+	Dir     string // working folder, the base of relative paths in the configuration
 	Path    string // PATH of the agent
-	Secret  string // file that holds the app secret; empty = it is in the configuration
+	Secret  string // file with the app secret; empty = it is in the configuration
 
 	Agents agents
 	data   string // folder of the database
 
 	Environment  string        // a file with variables; it need not exist
-	Writable     []string      // folders and files of a system unit that it writes to, beside its state
+	Writable     []string      // paths that a system unit writes to, besides its state
 	Shutdown     time.Duration // shutdown_timeout
 	RestartSteps bool          // systemd 254 and later let the pause between restarts grow
 }
 
-// agents is as whom and where agents run.
+// agents are the user and the folders of agents.
 type agents struct {
-	User       string   // empty = who runs the service
+	User       string   // empty = the user that runs the service
 	Group      string   // of that user
 	Configured bool     // the configuration names that user
 	projects   []string // folders in which agents work
@@ -82,8 +82,7 @@ func (u unit) HidesHome() bool {
 //go:embed magpie.service.tmpl
 var unitText string
 
-// In the arguments of ExecStart a dollar sign begins a variable and a percent sign a specifier
-// (systemd.service(5)).
+// In the arguments of ExecStart a dollar sign begins a variable and a percent sign a specifier (systemd.service(5)).
 var unitTemplate = template.Must(template.New("magpie.service").Funcs(template.FuncMap{
 	"arg":   func(s string) string { return quote(strings.ReplaceAll(s, "$", "$$")) },
 	"word":  quote,
@@ -93,7 +92,7 @@ var unitTemplate = template.Must(template.New("magpie.service").Funcs(template.F
 // escapeSpecifiers escapes what systemd would expand (systemd.unit(5), Specifiers).
 func escapeSpecifiers(s string) string { return strings.ReplaceAll(s, "%", "%%") }
 
-// quote makes one word of s, also where systemd splits at spaces (systemd.syntax(7), Quoting).
+// quote makes one word of s, even where systemd splits at spaces (systemd.syntax(7), Quoting).
 func quote(s string) string {
 	s = escapeSpecifiers(s)
 	if !strings.ContainsAny(s, " \t\"'\\;") {
@@ -102,12 +101,11 @@ func quote(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
-// String is the text of the file. Its first line holds a checksum, by which a later run sees whether the rest was
-// edited.
+// String is the text of the file. Its first line has a checksum, which shows a later run whether the rest was edited.
 func (u unit) String() string {
 	var b strings.Builder
 	if err := unitTemplate.Execute(&b, u); err != nil {
-		panic(err) // a mistake in the template
+		panic(err) // an error in the template
 	}
 	return checksumLine(b.String()) + b.String()
 }
@@ -117,7 +115,7 @@ func checksumLine(rest string) string {
 		"Change it with \"systemctl edit\", in a drop-in.\n", sha256.Sum256([]byte(rest)))
 }
 
-// pristine reports whether a unit file is as it was written.
+// pristine reports whether a unit file is unchanged since it was written.
 func pristine(text string) bool {
 	first, rest, ok := strings.Cut(text, "\n")
 	return ok && first+"\n" == checksumLine(rest)
