@@ -6,7 +6,7 @@ import (
 )
 
 // Nearest finds the word that a mistyped one may stand for: it is one or two typing errors away, or begins with the
-// mistyped one. Short words get one typing error at most; otherwise nearly every one would fit something.
+// mistyped one. Short words may have one typing error at most; otherwise nearly every one would match something.
 func Nearest(mistyped string, words []string) (nearest string, ok bool) {
 	least := 3
 	mistyped = strings.ToLower(mistyped)

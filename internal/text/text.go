@@ -1,5 +1,5 @@
-// Package text cuts text where no character is divided, and knows which characters readers cannot see. What is done
-// with such text (escaping, redaction, layout) does not belong here.
+// Package text cuts text without dividing characters, and knows which characters readers cannot see. It does not handle
+// escaping, redaction or layout.
 package text
 
 import (
@@ -10,15 +10,15 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// ellipsis stands for what was cut off.
+// ellipsis replaces what was cut off.
 const ellipsis = "…"
 
-// longest is how many runes a character as people see it may have. Real ones have about a dozen; a
-// longer one is abuse, and may be divided.
+// longest is the maximum number of runes in a character as people see it. Real ones have about a dozen; a longer one is
+// abuse, and may be divided.
 const longest = 32
 
 // IsBoundary reports whether s can be cut at byte i without dividing a character as people see it: an emoji with its
-// skin tone, a flag, a letter with its accents. Only the rune at i and what stands before it decide, so that it stays
+// skin tone, a flag, a letter with its accents. Only the rune at i and the text before it decide, so the result stays
 // true while s grows at its end.
 func IsBoundary(s string, i int) bool {
 	if i <= 0 || i >= len(s) {
@@ -27,11 +27,11 @@ func IsBoundary(s string, i int) bool {
 	const zwj = '\u200d'
 	before, width := utf8.DecodeLastRuneInString(s[:i])
 	next, after := utf8.DecodeRuneInString(s[i:])
-	// more than Unicode asks for: not only emoji are joined
+	// stricter than Unicode: not only emoji are joined
 	if before == zwj || next == zwj || unicode.Is(unicode.M, next) {
 		return false
 	}
-	if isFlag(before) && isFlag(next) { // flags are pairs, which count from where the first begins
+	if isFlag(before) && isFlag(next) { // flags are pairs, counted from the first letter
 		pairs := true
 		for at := i; at > 0 && isFlag(before); at -= width {
 			pairs = !pairs
@@ -43,7 +43,7 @@ func IsBoundary(s string, i int) bool {
 	return len(cluster) == width
 }
 
-// isFlag reports whether r is one of the letters of which a pair is drawn as a flag.
+// isFlag reports whether r is one of the letters that are drawn as a flag in pairs.
 func isFlag(r rune) bool { return r >= 0x1F1E6 && r <= 0x1F1FF }
 
 // Border is the place next to i at which runes can be cut without dividing a character as people see it: i itself, or
@@ -73,8 +73,8 @@ func isBorder(runes []rune, i int) bool {
 	return IsBoundary(before+string(runes[i]), len(before))
 }
 
-// Shorten returns s if it has at most this many runes, and otherwise its beginning and an ellipsis,
-// together at most this many. It divides no character as people see it.
+// Shorten returns s if it has at most this many runes, and otherwise its beginning and an ellipsis, together at most
+// this many. It divides no character as people see it.
 func Shorten(s string, most int) string {
 	// A string never has more runes than bytes, so most calls need not count.
 	if len(s) <= most || utf8.RuneCountInString(s) <= most {
@@ -84,7 +84,7 @@ func Shorten(s string, most int) string {
 	return string(runes[:Border(runes, most-1, -1)]) + ellipsis
 }
 
-// OneLine replaces line breaks, and other space between words, with single blanks.
+// OneLine replaces line breaks, and other space between words, with single spaces.
 func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // Clip returns s if it has at most this many bytes, and otherwise its beginning and an ellipsis, together at

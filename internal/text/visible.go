@@ -9,16 +9,15 @@ import (
 // brailleBlank is a Braille cell without dots: Unicode counts it as a symbol, and it looks like a space.
 const brailleBlank = '\u2800'
 
-// IsInvisible reports whether r shows as nothing or changes the direction of what follows: controls,
-// formats, fillers, and code points without an agreed shape. Such runes can hide words in a name, or
-// make a line read differently from what it says. Spaces are not among them, nor accents and variation
-// selectors, which shape the character before them.
+// IsInvisible reports whether r shows as nothing or changes the direction of what follows: controls, formats, fillers,
+// and code points without an agreed shape. Such runes can hide words in a name, or make a line look different from its
+// content. Spaces are not included, nor accents and variation selectors, which shape the character before them.
 func IsInvisible(r rune) bool {
 	return r == brailleBlank || !unicode.IsGraphic(r) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
 }
 
-// IsBlank reports whether r can stand in a line without changing what the line looks like: what is invisible, spaces,
-// and accents, which have nothing to stand on there.
+// IsBlank reports whether r is without visible effect in a line: invisible characters, spaces, and accents, which have
+// no base character there.
 func IsBlank(r rune) bool {
 	// ASCII and the common Chinese characters first: nearly all text is one of them, and the Unicode
 	// tables are slow.
@@ -44,7 +43,7 @@ func IsLineBreak(r rune) bool {
 	return false
 }
 
-// Visible returns s in one line, with one space where s has gaps, and without what is invisible.
+// Visible returns s on one line, with one space for each gap, and without invisible characters.
 func Visible(s string) string {
 	seen := strings.Map(func(r rune) rune {
 		switch {
@@ -58,12 +57,12 @@ func Visible(s string) string {
 	return strings.Join(strings.Fields(seen), " ")
 }
 
-// lineLength is the length in bytes of the longest name that stays whole. File systems allow 255 for a
-// file name; the rest is for the prefix that a caller adds.
+// lineLength is the length in bytes of the longest name that stays whole. File systems allow 255 for a file name; the
+// rest is for the prefix that a caller adds.
 const lineLength = 120
 
-// Line is an untrusted name made safe for a line of text: of bounded length, without brackets,
-// backquotes or invisible characters. It may be empty.
+// Line makes an untrusted name safe for a line of text: of limited length, without brackets, backquotes or invisible
+// characters. It may be empty.
 func Line(s string) string {
 	s = Visible(strings.NewReplacer("[", "_", "]", "_", "`", "_").Replace(strings.ToValidUTF8(s, "_")))
 	if len(s) <= lineLength {
