@@ -11,22 +11,22 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Related is a term that says about the same as a term of a text: doctor and physician.
+// Related is a term with nearly the same meaning as a term of a text: doctor and physician.
 type Related struct {
 	Of       string  // the term of the text
 	Term     string  // the related one
 	Strength float64 // 1 = synonym
 }
 
-// The tables were written for this program: words of everyday life, work and software, a line for each meaning. Any
-// form of a word will do. These are the strengths between the words of a line.
+// The tables were written for this program: words of everyday life, work and software, one line per meaning. Any form
+// of a word can be used. These are the strengths between the words of a line.
 const (
 	synonyms   = 1.0 // the first word and the others before the bar
 	siblings   = 0.7 // two of the others
 	associates = 0.5 // a word before the bar and one after it
 )
 
-// mostRelated bounds the related words of one word.
+// mostRelated limits the related words of one word.
 const mostRelated = 12
 
 //go:embed related_en.txt
@@ -94,7 +94,7 @@ func stemmedFields(s string) (words []string) {
 	return words
 }
 
-// termOf is the term that stands for a word: of a Chinese one, its first two characters. Empty if the index has none.
+// termOf is the index term of a word: of a Chinese one, its first two characters. Empty if the index has none.
 func termOf(word string) string {
 	first, size := utf8.DecodeRuneInString(word)
 	if !written(first) {
@@ -113,7 +113,8 @@ func termOf(word string) string {
 // longestRelated is the length of the longest Chinese word that has related words, in characters.
 const longestRelated = 4
 
-// RelatedTo returns terms that say about the same as the terms of text, in its order; of each word the strongest first.
+// RelatedTo returns terms with nearly the same meaning as the terms of text, in its order; for each word the strongest
+// first.
 func RelatedTo(text string) (list []Related) {
 	if !norm.NFKC.IsNormalString(text) {
 		text = norm.NFKC.String(text)

@@ -9,14 +9,13 @@ import (
 	"github.com/blevesearch/snowballstem/english"
 )
 
-// stems caches the words that were stemmed last, because people use few words again and again. An entry
-// is immutable and replaced as a whole, so an atomic pointer needs no lock; words with the same hash
-// only evict each other.
+// stems caches recently stemmed words, because people use few words again and again. An entry is immutable and replaced
+// as a whole, so an atomic pointer needs no lock; words with the same hash only evict each other.
 var stems [1 << 12]atomic.Pointer[stemmed]
 
 type stemmed struct{ word, stem string }
 
-// seed is random: the order of the cache is of no meaning, and nobody can construct collisions.
+// seed is random: the order of the cache has no meaning, and nobody can construct collisions.
 var seed = maphash.MakeSeed()
 
 // stemOf is the stem of an English word in lower case; words of other languages come back unchanged.
@@ -25,7 +24,7 @@ func stemOf(word string) string {
 	if known := place.Load(); known != nil && known.word == word {
 		return known.stem
 	}
-	s := stemmed{strings.Clone(word), stem(word)} // a clone, or the cache would keep the whole text alive
+	s := stemmed{strings.Clone(word), stem(word)} // a clone, otherwise the cache would keep the whole text alive
 	place.Store(&s)
 	return s.stem
 }
@@ -39,7 +38,7 @@ func stem(word string) string {
 	if base, ok := irregular[word]; ok {
 		word = base
 	}
-	// Snowball's English stemmer leaves words of two letters alone, so it need not be started for them.
+	// Snowball's English stemmer does not change words of two letters, so it is not started for them.
 	if len(word) < 3 {
 		return word
 	}
@@ -48,8 +47,8 @@ func stem(word string) string {
 	return env.Current()
 }
 
-// irregular has the forms that no stemming rule leads back: form → base. A few
-// synonyms (mom, bike, tv) are here too.
+// irregular has the forms that no stemming rule maps to their base: form → base. A few synonyms (mom, bike, tv) are
+// here, too.
 var irregular = forms(map[string]string{
 	"be": "been being", "become": "became", "begin": "began begun", "bite": "bit bitten", "blow": "blew blown",
 	"break": "broke broken", "bring": "brought", "build": "built", "burn": "burnt", "buy": "bought", "catch": "caught",

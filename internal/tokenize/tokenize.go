@@ -26,11 +26,11 @@ import (
 // Version must be raised with every change of the terms, stem rules and word lists included.
 const Version = 1
 
-// longest is how many bytes of a word count. A longer word is a key, a hash or an address, and 48 bytes
-// tell those apart.
+// longest is how many bytes of a word are used. A longer word is a key, a hash or a URL, and 48 bytes distinguish
+// those.
 const longest = 48
 
-// Terms are the terms of text, in its order, each as often as it is there.
+// Terms are the terms of text, in its order, with repetitions.
 func Terms(text string) []string {
 	// Width, ligatures and composed accents must not decide whether a word is found. Most text is
 	// normal already, and checking costs less than converting.
@@ -52,8 +52,7 @@ func Terms(text string) []string {
 	return t.list
 }
 
-// mark begins the terms that are no words. It is neither a letter nor a digit, so no text can produce
-// such a term.
+// mark begins the terms that are not words. It is neither a letter nor a digit, so no text can produce such a term.
 const mark = "§"
 
 // Day is the term for the day of t, in UTC.
@@ -64,7 +63,7 @@ func Month(t time.Time) string { return mark + t.UTC().Format("200601") }
 
 type terms struct{ list []string }
 
-// written says whether r belongs to a script that puts no blanks between words.
+// written reports whether r belongs to a script without spaces between words.
 func written(r rune) bool {
 	return r >= 0x2E80 && (han(r) || unicode.In(r, unicode.Hiragana, unicode.Katakana, unicode.Hangul))
 }
@@ -76,8 +75,8 @@ func inWord(r rune) bool {
 		r >= 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.M, r)) && !written(r)
 }
 
-// characters adds the terms of the run of such characters that s begins with, and returns its length in
-// bytes. A pair of two particles is skipped: it would be in nearly every message and find nothing.
+// characters adds the terms of the run of such characters that s begins with, and returns its length in bytes. A pair
+// of two particles is skipped: it would be in nearly every message and find nothing.
 func (t *terms) characters(s string) int {
 	before, beforeAt, idle := rune(0), 0, false
 	i := 0
@@ -99,9 +98,9 @@ func (t *terms) characters(s string) int {
 	return i
 }
 
-// word adds the terms of the word that s begins with, and returns its length in bytes. Parts that are
-// joined by an underscore, an apostrophe or a change of case are terms of their own, beside the whole:
-// parseConfig is found by parseconfig and by config.
+// word adds the terms of the word that s begins with, and returns its length in bytes. Parts joined by an underscore,
+// an apostrophe or a change of case are separate terms, besides the whole: parseConfig is found by parseconfig and by
+// config.
 func (t *terms) word(s string) int {
 	end, joints := 0, 0
 	var last rune
@@ -138,7 +137,7 @@ func (t *terms) word(s string) int {
 	return end
 }
 
-// joins says whether r can stand inside a word.
+// joins reports whether r can be inside a word.
 func joins(r rune) bool { return r == '_' || r == '\'' || r == '’' }
 
 func lower(r rune) bool { return r != 0 && (unicode.IsLower(r) || unicode.IsDigit(r)) }

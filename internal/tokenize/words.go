@@ -2,8 +2,8 @@ package tokenize
 
 import "strings"
 
-// function are the English words that carry a sentence but not its subject. They stand in nearly every
-// message, so they would make the index larger and rank nothing.
+// function are English words with a grammatical function but without a subject. They are in nearly every message, so
+// they would make the index larger and rank nothing.
 var function = set(`a an the this that these those i me my mine myself you your yours yourself he him his himself she
 her hers herself it its itself we us our ours ourselves they them their theirs themselves who whom whose which what
 when where why how am is are was were be been being do does did doing done have has had having will would shall should
@@ -31,15 +31,15 @@ func forms(table map[string]string) map[string]string {
 	return m
 }
 
-// particle reports whether r is a Chinese character that mostly serves grammar. Such a character is no
-// term of its own, but may be part of a pair.
+// particle reports whether r is a Chinese character with a mostly grammatical function. Such a character is not a term
+// of its own, but may be part of a pair.
 func particle(r rune) bool {
 	return r >= firstHan && int(r-firstHan) < len(particles) && particles[r-firstHan]
 }
 
 const firstHan = 0x4E00
 
-// A table instead of a map: this is asked for every character of every message that is indexed.
+// A table instead of a map: it is used for every character of every indexed message.
 var particles = func() (table [0xA000 - firstHan]bool) {
 	for _, r := range "的了吗呢吧啊呀哦嗯哈么是在有我你他她它们这那哪个也都就还又很太和与或跟及把被给让对从到着过会能可要想说去来上下里不没什怎谁为以而但所其之于则将嘛啦噢诶喔好请帮谢您嗨" {
 		table[r-firstHan] = true
