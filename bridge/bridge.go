@@ -146,19 +146,6 @@ func (b *Bridge) Run(ctx context.Context) error {
 	return nil
 }
 
-// Message takes in what a platform delivered. The platform delivers it again until nil comes back.
-func (b *Bridge) Message(ctx context.Context, m chat.Incoming) error {
-	return b.receiver.message(ctx, m)
-}
-
-// Edited receives a message that its author has edited.
-func (b *Bridge) Edited(ctx context.Context, m chat.Incoming) error { return b.receiver.edited(ctx, m) }
-
-// Press handles a pressed button. It returns the toast to show, even with an error.
-func (b *Bridge) Press(ctx context.Context, p chat.Press) (toast string, err error) {
-	return b.presses.press(ctx, p)
-}
-
 // spool is the folder of outgoing files.
 func (cfg Config) spool() delivery.Spool {
 	return delivery.Spool{Dir: cfg.Outgoing, Private: cfg.Private, Known: cfg.Secrets}

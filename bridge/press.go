@@ -29,6 +29,11 @@ type pressHandler struct {
 	log         zerolog.Logger
 }
 
+// Press handles a pressed button. It returns the toast to show, even with an error.
+func (b *Bridge) Press(ctx context.Context, p chat.Press) (toast string, err error) {
+	return b.presses.press(ctx, p)
+}
+
 // press handles a pressed button. It returns the toast to show, even with an error.
 func (ph *pressHandler) press(ctx context.Context, p chat.Press) (toast string, err error) {
 	switch who, err := ph.access.Authorizer.Authorize(ctx, p.Key, p.Actor); {

@@ -33,6 +33,14 @@ type receiver struct {
 	steering    *steering
 }
 
+// Message takes in what a platform delivered. The platform delivers it again until nil comes back.
+func (b *Bridge) Message(ctx context.Context, m chat.Incoming) error {
+	return b.receiver.message(ctx, m)
+}
+
+// Edited receives a message that its author has edited.
+func (b *Bridge) Edited(ctx context.Context, m chat.Incoming) error { return b.receiver.edited(ctx, m) }
+
 // message receives a message from the platform, which redelivers it until message returns nil. So it returns as soon as
 // the message is stored.
 func (rc *receiver) message(ctx context.Context, m chat.Incoming) error {
