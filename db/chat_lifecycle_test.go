@@ -12,7 +12,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// answer runs a whole turn: the question, and its answer in a session that holds so many tokens.
+// answer runs a whole turn: the question, and its answer in a session that holds that many tokens.
 func answer(t testing.TB, d *db.DB, id, question string, tokens int64) db.Claim {
 	t.Helper()
 	accept(t, d, say(id, question))

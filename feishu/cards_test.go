@@ -236,7 +236,7 @@ func TestACardCountsOnAfterItsClose(t *testing.T) {
 }
 
 func TestTwoValuesOfACardShareASequence(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // the clock stands still
+	synctest.Test(t, func(t *testing.T) { // the clock does not move by itself
 		ms := messages{sequences: &sequences{last: map[string]sequence{}}}
 		created := time.Now().Add(-time.Second)
 		var last int32

@@ -23,7 +23,7 @@ var (
 	ErrDeclined = errors.New("the app was not wanted on the phone")
 	ErrExpired  = errors.New("the code was not scanned in time")
 	// ErrUncertain accompanies another error: the reply with the credentials may have been lost.
-	ErrUncertain = errors.New("the connection was lost meanwhile, so the app may exist all the same")
+	ErrUncertain = errors.New("the connection was lost meanwhile, so the app may exist anyway")
 )
 
 // Registered is a newly created app.

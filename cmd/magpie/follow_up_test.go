@@ -307,7 +307,7 @@ func TestACrashAroundAFollowUp(t *testing.T) {
 	}
 }
 
-// followed checks that a turn that the agent has begun by itself has ended, and that so many messages answer. It ends
+// followed checks that a turn that the agent has begun by itself has ended, and that that many messages answer. It ends
 // the program.
 func (s *service) followed(id string, messages int) {
 	s.Helper()

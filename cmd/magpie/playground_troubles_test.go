@@ -100,7 +100,7 @@ func connected(st pageState) bool { return st.Connections == 1 && st.Bridge.Stat
 
 // visitorsBreakThings presses the buttons that break things, on the page and with the scripted agent. What is said while
 // the platform is away, the disk is full or the bridge is dead is answered afterwards, once; and all that was said is
-// there after a restart, unless somebody begins anew.
+// there after a restart, unless somebody starts over.
 func visitorsBreakThings(t *testing.T, bin string) {
 	folder, scripted := t.TempDir(), claudetest.Scripted(t)
 	args := []string{"--agent", "simulated", "--command", scripted, "--pace", "10ms", "--story", "100ms"}
