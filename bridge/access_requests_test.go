@@ -13,7 +13,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// flakyMessenger is a messenger of which the calls fail for a while.
+// flakyMessenger is a messenger whose calls fail for a while.
 type flakyMessenger struct {
 	deliverytest.Recorder
 	down bool
@@ -57,7 +57,7 @@ func (p *flakyMessenger) Close(ctx context.Context, id string, card chat.Card) e
 
 func (l *bridgeRig) unsent() int { return l.count(`SELECT COUNT(*) FROM outbox`) }
 
-// What the owner and a stranger are to be told survives a platform that fails, and the end of the program.
+// Notices to the owner and to a stranger survive a failing platform and a restart.
 func TestWhatIsSaidOfStrangersIsNotLost(t *testing.T) {
 	t.Parallel()
 	out := &flakyMessenger{down: true}
@@ -107,7 +107,7 @@ func TestWhatIsSaidOfStrangersIsNotLost(t *testing.T) {
 	}
 }
 
-// What a group and the people in a list are called is no markup.
+// Names of groups and people in a list are not markup.
 func TestTheNameOfAGroupIsNoMarkup(t *testing.T) {
 	t.Parallel()
 	const name = "[点此](https://evil.example)"

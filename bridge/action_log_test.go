@@ -12,8 +12,8 @@ import (
 	"magpie/internal/claude"
 )
 
-// What cannot be stored while the agent works is stored with the end of its turn. Of the program's own tools only the
-// names are kept.
+// Tool calls that cannot be stored while the agent works are stored with the end of its turn. For the program's own
+// tools only the names are kept.
 func TestWhatTheAgentDidIsNotLost(t *testing.T) {
 	t.Parallel()
 	store, gone := dbtest.New(t), dbtest.New(t)

@@ -18,8 +18,8 @@ import (
 	"magpie/internal/claude"
 )
 
-// cliAttacks are ways in which the CLI misbehaves while it answers, which the scripted agent knows by these names.
-// answer is what is left of its answer, and failure why the turn failed; empty = it did not.
+// cliAttacks are ways in which the CLI misbehaves while it answers; the scripted agent knows them by these names.
+// answer is the remaining part of its answer, and failure why the turn failed; empty = it did not.
 var cliAttacks = []cliAttack{
 	{"garbage lines", "echo: fault: garbage lines", ""},
 	{"wrong types", "echo: fault: wrong types", ""},
@@ -43,7 +43,7 @@ var cliAttacks = []cliAttack{
 
 type cliAttack struct{ name, answer, failure string }
 
-// screens is a messenger that remembers the last card that it was to show in each chat, and how many.
+// screens is a messenger that records the last card of each chat, and the number of cards.
 type screens struct {
 	deliverytest.Recorder
 	mu    sync.Mutex
@@ -72,12 +72,11 @@ func (s *screens) cardsOf(room string) []chat.Card {
 	return s.cards[idOf(room)]
 }
 
-// idOf is the id of the room in which something goes wrong.
+// idOf is the ID of the room in which the fault happens.
 func idOf(name string) string { return strings.ReplaceAll(name, " ", "_") }
 
-// TestAttackCLIFaults has the CLI misbehave in each way, in a chat of its own. Each time people get one card, with the
-// answer or with a notice that says what happened; the chat goes on with the next question; and nothing is left
-// running.
+// TestAttackCLIFaults makes the CLI misbehave in each way, each in its own chat. Each time people get one card, with
+// the answer or a notice of what happened; the chat continues with the next question; and nothing is left running.
 func TestAttackCLIFaults(t *testing.T) {
 	const rows = 18
 	if len(cliAttacks) != rows {
@@ -95,7 +94,7 @@ func TestAttackCLIFaults(t *testing.T) {
 	})
 }
 
-// cliFaults has each fault happen, while an agent may be silent for so long.
+// cliFaults runs each fault with a limit on the agent's silence.
 func cliFaults(t *testing.T, attacks []cliAttack, silence time.Duration) {
 	out := &screens{room: map[string]string{}, cards: map[string][]chat.Card{}}
 	l := newBridgeRig(t, out, func(c *claude.Config) {
@@ -116,7 +115,7 @@ func cliFaults(t *testing.T, attacks []cliAttack, silence time.Duration) {
 	}
 	for _, a := range attacks {
 		answered := func(c chat.Card) bool { return c.Body == "echo: and now?" }
-		// On a busy machine an agent that does nothing wrong may be silent for too long, too.
+		// On a busy machine even a working agent may be silent for too long.
 		for n := 1; n <= 20 && !slices.ContainsFunc(out.cardsOf(a.name), answered); n++ {
 			l.askIn(a.name, n, "and now?")
 			l.until("an answer after "+a.name, func() bool { return len(out.cardsOf(a.name)) == n+1 })
@@ -133,7 +132,7 @@ func cliFaults(t *testing.T, attacks []cliAttack, silence time.Duration) {
 	}
 }
 
-// askIn asks a question in a chat, which is named by what goes wrong there.
+// askIn asks a question in the chat named after a fault.
 func (l *bridgeRig) askIn(name string, n int, text string) {
 	l.Helper()
 	m := heard(fmt.Sprint("om_", idOf(name), n), text)
@@ -141,14 +140,14 @@ func (l *bridgeRig) askIn(name string, n int, text string) {
 	l.must(l.bridge.Message(l.Context(), m))
 }
 
-// wentWrong fails unless the first turn of a chat ended as it should.
+// wentWrong fails the test unless the first turn of a chat ended as expected.
 func (l *bridgeRig) wentWrong(a cliAttack, card chat.Card) {
 	l.Helper()
 	notices := map[string]i18n.Phrase{turncard.FailDied: i18n.FailDied, turncard.FailSilent: i18n.FailSilent,
 		turncard.FailTurnEnd: i18n.FailTurnEnd}
 	words := strings.Fields(card.Status + " " + card.Body)
 	want := strings.Fields(notices[a.failure].EN + " " + a.answer)
-	slices.Sort(words) // where the notice stands depends on whether there is an answer
+	slices.Sort(words) // the position of the notice depends on whether there is an answer
 	slices.Sort(want)
 	if !slices.Equal(words, want) || card.Live {
 		l.Errorf("%s: shown %q, %q", a.name, card.Status, card.Body)
@@ -164,7 +163,7 @@ func (l *bridgeRig) wentWrong(a cliAttack, card chat.Card) {
 	}
 }
 
-// gone waits until the process whose id is in a file of the project is no more. There may be no such file.
+// gone waits until the process whose ID is in a file of the project has ended. The file may be missing.
 func (l *bridgeRig) gone(file string) {
 	l.Helper()
 	pid, err := os.ReadFile(filepath.Join(l.config.Project, file))

@@ -13,8 +13,9 @@ import (
 	"magpie/internal/safepath"
 )
 
-// nameAttacks are names of files that try to lie elsewhere, to pass for something else, or to be more than a name. left
-// is what is left of each; when that is nothing, the file is called "file" on the disk, and has no name for people.
+// nameAttacks are file names that try to escape their folder, to pass for something else, or to be more than a name.
+// left is the remaining part of each; if it is empty, the file is called "file" on the disk, and has no name for
+// people.
 var nameAttacks = []struct{ attack, name, left string }{
 	{"folders above", "../../../etc/passwd", "passwd"},
 	{"an absolute path", "/etc/passwd", "passwd"},
@@ -44,8 +45,8 @@ var nameAttacks = []struct{ attack, name, left string }{
 	{"an accent in two characters", "e\u0301.txt", "e\u0301.txt"},
 }
 
-// TestAttackFileNames has people send files with these names, and send them again when they cannot be fetched. Each
-// lies in its chat's folder and nowhere else, the agent's list has one line for it, and people read what is left of its
+// TestAttackFileNames sends files with these names, and sends them again when they cannot be fetched. Each is stored in
+// its chat's folder and nowhere else, the agent's list has one line for it, and people see the remaining part of its
 // name.
 func TestAttackFileNames(t *testing.T) {
 	t.Parallel()

@@ -10,8 +10,8 @@ import (
 	"magpie/internal/agenttools"
 )
 
-// sendAttacks are paths by which an agent tries to show people what is none of their chat's business. All lie about the
-// folders that layForSending makes; {base} is the one above the project. why is a part of what the agent is told.
+// sendAttacks are paths by which an agent tries to send files from outside its chat's project, relative to the folders
+// of deliverytest.HostileProject; {base} is the parent of the project. why is part of the reply to the agent.
 var sendAttacks = []struct{ name, path, why string }{
 	{"a file above the project", "../secret", outside},
 	{"a file above, by a folder of the project", "sub/../../secret", outside},
@@ -45,8 +45,8 @@ const (
 	own     = "belongs to the bridge itself"
 )
 
-// TestAttackSendFilePaths has the agent of a turn send each path by its tool. It is told why not, without a word of
-// what the file says; nothing is copied, uploaded, shown or stored.
+// TestAttackSendFilePaths makes the agent of a turn send each path with its tool. The agent is told why not, without
+// any of the file's content; nothing is copied, uploaded, shown or stored.
 func TestAttackSendFilePaths(t *testing.T) {
 	const rows = 25
 	if len(sendAttacks) != rows {

@@ -19,7 +19,7 @@ func TestLanguageOfAMessage(t *testing.T) {
 	}
 }
 
-// A chat that speaks Chinese turns to English for a sentence, not for what a Chinese speaker types in Latin letters.
+// A Chinese chat switches to English for a sentence, but not for the Latin letters that a Chinese speaker types.
 func TestLanguageToWhichAMessageTurnsAChat(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

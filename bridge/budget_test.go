@@ -27,14 +27,14 @@ func spend(t *testing.T, l db.Ledger, key chat.Key, user string, usd float64) {
 	}
 }
 
-// lasting lets what is booked count for as long as the test goes on: midnight may come meanwhile, and what is of an
-// hour from now counts before it and after it.
+// lasting keeps booked costs in today's spending for the whole test, even past midnight: it moves them an hour into the
+// future.
 func (l *bridgeRig) lasting() {
 	l.Helper()
 	l.sql(`UPDATE ledger SET at = at + 3600000`)
 }
 
-// Each limit of a day holds by itself, for whom it is meant; who is refused is told with numbers, and when it ends.
+// Each daily limit applies by itself to its user or chat; the refusal names the amounts and when the limit resets.
 func TestALimitOfTheDay(t *testing.T) {
 	t.Parallel()
 	rec := &deliverytest.Recorder{}
@@ -104,7 +104,7 @@ func TestALimitOfTheDay(t *testing.T) {
 	}
 }
 
-// Turns that run count for what they may come to, so that not all of many are let pass by the same rest of a limit.
+// Running turns reserve their maximum, so that several cannot all be admitted by the same remainder of a limit.
 func TestWhatRunsCounts(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
@@ -149,7 +149,7 @@ func TestWhatRunsCounts(t *testing.T) {
 	}
 }
 
-// What the agent is asked apart from the turns is paid for by who has asked last, and not done above a limit.
+// A background task is charged to the last asker, and does not run above a limit.
 func TestTasksOutsideChatsAreCharged(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
@@ -160,7 +160,7 @@ func TestTasksOutsideChatsAreCharged(t *testing.T) {
 		return l.count(booked) == 1
 	})
 	l.until("it to be stored", func() bool { return l.count(`SELECT COUNT(*) FROM chats WHERE topic <> ''`) == 1 })
-	// The end of a turn may have seen the chat before the title of the turn before was stored.
+	// The end of a turn may have read the chat before the title of the previous turn was stored.
 	l.bridge.runner.maintenance.makeTitle(t.Context(), endedTurn{
 		Turn: db.Turn{Key: room}, asked: []chat.Message{{Key: room, Text: "again"}}, answer: "yes",
 	})
@@ -178,7 +178,7 @@ func TestTasksOutsideChatsAreCharged(t *testing.T) {
 	}
 }
 
-// A day begins at midnight where people live, also on the days that have 23 or 25 hours.
+// A day begins at midnight in the configured time zone, even if it has 23 or 25 hours.
 func TestADayIsThatOfTheTimeZone(t *testing.T) {
 	t.Parallel()
 	for zone, hours := range map[string]map[string]float64{
@@ -218,8 +218,8 @@ func TestBudgetsSayWhatIsWrong(t *testing.T) {
 	}
 }
 
-// The chart has a bar for each part of the time, and a line for what may be spent in a day; the card says in words what
-// was spent when, and on which model.
+// The chart has a bar for each period, and a line at the daily limit; the card lists amounts, times and models in
+// words.
 func TestCostsAreShownByDay(t *testing.T) {
 	synctest.Test(t, costsByDay) // where no day ends
 }
@@ -272,7 +272,7 @@ func costsByDay(t *testing.T) {
 	}
 }
 
-// With a limit for the day the chart of today shows what was spent by then, and the list what was spent in between.
+// With a daily limit today's chart shows cumulative amounts, and the list the amounts in between.
 func TestTodayGrowsTowardsTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &budget{ledger: dbtest.New(t).Ledger(), zone: time.UTC, log: zerolog.Nop()}
@@ -303,7 +303,7 @@ func barsOf(c chat.Chart) string {
 	return strings.Join(list, ", ")
 }
 
-// The costs of all chats are compared by user, chat and model, today with what each of them may spend.
+// The costs of all chats are compared by user, chat and model; today's with the limits of each.
 func TestTheCostsOfAllChats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &budget{ledger: dbtest.New(t).Ledger(), zone: time.UTC, log: zerolog.Nop()}
@@ -338,7 +338,7 @@ func TestTheCostsOfAllChats(t *testing.T) {
 	})
 }
 
-// What today has cost so far is shown in the part of the day in which it was spent.
+// Today's costs are shown in the part of the day in which they arose.
 func TestHoursOfTheDay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &budget{zone: time.UTC}
@@ -357,7 +357,7 @@ func TestHoursOfTheDay(t *testing.T) {
 	})
 }
 
-// What the agent is asked apart from the turns is booked on the chat, and on nobody.
+// Background tasks are booked on the chat, and on no user.
 func TestTasksOutsideChatsAreBooked(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})

@@ -51,7 +51,7 @@ func (c *busyRig) answered() {
 	})
 }
 
-// Eight people who write in turn each have a process of their own, whatever the agent is asked apart from their chats.
+// Eight people who write in turn keep a process each, despite background tasks.
 func TestEightChatsKeepTheirProcesses(t *testing.T) {
 	t.Parallel()
 	const people, rounds = 8, 6
@@ -89,7 +89,7 @@ func TestEightChatsKeepTheirProcesses(t *testing.T) {
 	}
 }
 
-// With as many processes as chats, what is asked apart from them ends no process of theirs.
+// With as many processes as chats, background tasks end none of the chats' processes.
 func TestTasksEndNoProcess(t *testing.T) {
 	t.Parallel()
 	const people, rounds = 4, 6

@@ -11,7 +11,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// What follows /new or /reset is the first question of the new conversation, as it was said.
+// The text after /new or /reset is the first question of the new conversation, unchanged.
 func TestWhatFollowsNewIsAsked(t *testing.T) {
 	t.Parallel()
 	d := newFilesRig(t)
@@ -71,7 +71,7 @@ func TestWhatFollowsNewInAGroupHasItsFiles(t *testing.T) {
 	}
 }
 
-// A command that comes late is not carried out, and neither is the question that came with it: its author is told.
+// A command that arrives too late is not carried out, nor is its question asked: its author is told.
 func TestALateNewAsksNothing(t *testing.T) {
 	t.Parallel()
 	d := newFilesRig(t)
@@ -105,7 +105,7 @@ func TestAChangedNewIsAskedOnce(t *testing.T) {
 	}
 }
 
-// The first question of a chat is answered in its language, also behind a command.
+// The first question of a chat is answered in its language, even after a command.
 func TestWhatFollowsNewIsAnsweredInItsLanguage(t *testing.T) {
 	t.Parallel()
 	d := newFilesRig(t)

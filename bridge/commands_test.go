@@ -12,7 +12,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// What /stop stops is the turn that ran when it came, not the one that has begun since.
+// /stop stops the turn that was running when it arrived, not a later one.
 func TestStopDoesNotStopTheNextTurn(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
@@ -29,7 +29,7 @@ func TestStopDoesNotStopTheNextTurn(t *testing.T) {
 	}
 }
 
-// A question and /stop right behind it: nobody has begun with the question, and nobody should.
+// /stop right after a question: the question has not been started, and must not be.
 func TestStopStopsWhatHasNotBegun(t *testing.T) {
 	t.Parallel()
 	rec := &deliverytest.Recorder{}
@@ -99,7 +99,7 @@ func TestOnlyAdminsMayGiveTheirCommands(t *testing.T) {
 	}
 }
 
-// A command that changes the chat's settings does so with the message that gives it, and language and project follow.
+// A setting changes in the transaction of its command, and language and project follow.
 func TestACommandChangesTheSettings(t *testing.T) {
 	t.Parallel()
 	rec := &deliverytest.Recorder{}

@@ -55,7 +55,7 @@ func TestCompactSaysThatTheBudgetIsUsedUp(t *testing.T) {
 	}
 }
 
-// A summary of what was taken back while it was made is not kept. It is made again, once.
+// A summary is dropped if one of its messages was recalled meanwhile. It is made again, once.
 func TestASummaryThatIsNotTrueAnyMore(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -113,7 +113,7 @@ func TestAStoppedTurnDoesNotWait(t *testing.T) {
 	})
 }
 
-// What failed is tried again later and later, until it succeeds.
+// A failed summary is retried at growing intervals until it succeeds.
 func TestFailedSummariesAreTriedLessAndLess(t *testing.T) {
 	t.Parallel()
 	u := newCompactionScheduler(nil)
@@ -188,7 +188,7 @@ func TestWhenAChatIsStale(t *testing.T) {
 	}
 }
 
-// A chat whose agent tells nothing about its session is summed up when what was said is long.
+// The length of a chat is estimated if its agent does not report the size of the session.
 func TestTheLengthOfAChatIsEstimated(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
@@ -203,7 +203,7 @@ func TestTheLengthOfAChatIsEstimated(t *testing.T) {
 	}
 }
 
-// What has nothing to do any more is not kept in mind, however many chats there were.
+// Idle chats are forgotten, however many there were.
 func TestIdleChatsLeaveMemory(t *testing.T) {
 	t.Parallel()
 	const chats = 40

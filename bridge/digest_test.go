@@ -12,8 +12,8 @@ import (
 	"magpie/internal/chat"
 )
 
-// The owner gets a digest at the time that he has chosen: once a day, also after a restart, and only when there is
-// something to tell. Nobody else gets one.
+// The owner gets a digest at the chosen time, once a day, also after a restart, and only if anything happened. Nobody
+// else gets one.
 func TestTheOwnerGetsADailyDigest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // it begins at midnight
 		w := newMemoryRig(t, t.TempDir())

@@ -18,7 +18,8 @@ import (
 	"magpie/internal/chat"
 )
 
-// What is exported for people is what was said, in order, and for programs all that is stored; nothing of another chat.
+// The export for people has the conversation in order, the one for programs all records; neither contains anything of
+// another chat.
 func TestExportedHistory(t *testing.T) {
 	synctest.Test(t, exportedHistory) // where no day ends
 }
@@ -78,7 +79,7 @@ func (s *shipper) sent() []chat.Upload {
 	return s.files
 }
 
-// The files come after the reply, once, and only who is in charge of the chat gets them.
+// The files come after the reply, once, and only for those in charge of the chat.
 func TestExport(t *testing.T) {
 	t.Parallel()
 	out := &shipper{}
@@ -111,7 +112,7 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// While a History is being made into files it is not made again.
+// Only one export of a chat runs at a time.
 func TestOneExportAtATime(t *testing.T) {
 	t.Parallel()
 	out := &shipper{}

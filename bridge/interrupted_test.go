@@ -28,7 +28,7 @@ func (l *bridgeRig) cutOff(id string) (turn int64) {
 	return left[0].ID
 }
 
-// A press that the store did not take may be told again by the platform, and counts then; once.
+// A press that was not stored may be redelivered by the platform, and then counts, once.
 func TestAPressThatFailedCountsWhenItIsToldAgain(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
@@ -52,7 +52,7 @@ func TestAPressThatFailedCountsWhenItIsToldAgain(t *testing.T) {
 	}
 }
 
-// An agent can be stopped whatever becomes of the disk. A button that names no turn stops none.
+// An agent can be stopped whatever the state of the disk. A button without a turn stops nothing.
 func TestTheStopButtonNeedsNoStore(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})

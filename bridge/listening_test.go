@@ -11,7 +11,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// What is for the bot, by every rule.
+// Which messages are for the bot, by every rule.
 func TestWhatIsForTheBot(t *testing.T) {
 	t.Parallel()
 	type said struct {
@@ -100,7 +100,7 @@ func TestMentionSetsTheRuleOfAGroup(t *testing.T) {
 	}
 }
 
-// Two bots that answer each other stop after a while, until a person speaks.
+// Two bots that answer each other stop after a while, until a person writes.
 func TestBotsDoNotTalkForEver(t *testing.T) {
 	t.Parallel()
 	w := testWorld(t)

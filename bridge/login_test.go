@@ -162,7 +162,7 @@ func TestWhoseCodeItIs(t *testing.T) {
 	l.nowhere(wrongCode)
 }
 
-// A code that answers the link comes with that as a quote, and one that is edited comes again: neither is kept.
+// A code is not stored if it comes as a quote in the reply to the link, or again after an edit.
 func TestACodeThatIsQuotedOrEdited(t *testing.T) {
 	t.Parallel()
 	l, rec := newLogin(t, "")
@@ -213,7 +213,7 @@ func TestTextsWithoutCodes(t *testing.T) {
 	}
 }
 
-// The end of the program ends a login, and nobody is told what it came to.
+// A shutdown ends a login without a reply.
 func TestALoginEndsWithTheProgram(t *testing.T) {
 	t.Parallel()
 	l, rec := newLogin(t, "")
@@ -229,7 +229,7 @@ func TestALoginEndsWithTheProgram(t *testing.T) {
 	}
 }
 
-// Nobody waits for a code for ever.
+// A login does not wait for a code forever.
 func TestALoginTakesFiveMinutes(t *testing.T) {
 	t.Parallel()
 	l, rec := newLogin(t, "")

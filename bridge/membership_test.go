@@ -64,7 +64,7 @@ func TestTheBotIntroducesItself(t *testing.T) {
 	}
 }
 
-// What the bot says unasked is in the configured language too, and so is what it says to the owner about others.
+// Unprompted messages are in the configured language, too, including those to the owner about others.
 func TestUnaskedWordsAreInTheConfiguredLanguage(t *testing.T) {
 	t.Parallel()
 	for _, change := range []func(*Config){func(c *Config) { c.Lang = "en" }, func(c *Config) { c.NewLang = "en" }} {
@@ -106,7 +106,7 @@ func (r *teller) Reply(ctx context.Context, to chat.Ref, text, idem string) (str
 	return r.Recorder.Reply(ctx, to, text, idem)
 }
 
-// A group that may not talk to the bot is not spoken to. The owner learns of it, once.
+// A group without access gets no message. The owner is told once.
 func TestAGroupOfStrangers(t *testing.T) {
 	t.Parallel()
 	out := &teller{}
@@ -142,7 +142,7 @@ func TestAGroupOfStrangers(t *testing.T) {
 	}
 }
 
-// Where the bot is not any more nothing goes on; where it comes back it answers again.
+// After the bot has left a chat, nothing continues there; once it is back, it answers again.
 func TestRemovedAndAddedAgain(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})

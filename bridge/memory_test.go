@@ -34,7 +34,7 @@ import (
 	"magpie/internal/racetest"
 )
 
-// tester is what the tests here ask of testing.T and rapid.T.
+// tester has the methods that testing.T and rapid.T share here.
 type tester interface {
 	Helper()
 	Fatal(...any)
@@ -237,7 +237,7 @@ func TestALongListHasPages(t *testing.T) {
 	w.expect(w.order(alice, "/memory list 9"), "`43`")
 }
 
-// In a group everybody sees what is for all, and nobody what is for somebody else, except who is in charge.
+// In a group everyone sees the common memories, and nobody those about others, except those in charge.
 func TestMemoriesOfAGroup(t *testing.T) {
 	t.Parallel()
 	w := testWorld(t)
@@ -333,7 +333,7 @@ func searchesTheHistory(t *testing.T) {
 	})
 }
 
-// Questions of two people are answered together. What one of them wants to be known of himself is not the other's.
+// Questions of two people are answered together. A memory about one of them is not stored about the other.
 func TestWhatOneAsksToRememberIsNotTheOthers(t *testing.T) {
 	t.Parallel()
 	w := testWorld(t)
@@ -415,7 +415,7 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// A name must not pass for the agent.
+// A user's name must not pass for the agent's.
 func TestNobodyIsCalledYou(t *testing.T) {
 	t.Parallel()
 	if got := who(chat.Message{Role: chat.Assistant}); got != "you (assistant)" {
@@ -454,7 +454,7 @@ func TestEveryToolHasAName(t *testing.T) {
 	}
 }
 
-// Whatever happens in which order: nothing of one chat is ever found in another, by any way there is to read something.
+// In whatever order things happen, nothing of one chat is ever found in another, by any way of reading.
 func TestNothingOfAChatIsFoundInAnother(t *testing.T) {
 	racetest.Skip(t)
 	t.Parallel()

@@ -13,7 +13,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// idle waits until nothing is done on the side any more.
+// idle waits until no background work is left.
 func (l *bridgeRig) idle() {
 	l.Helper()
 	l.until("the end of what is done on the side", func() bool {
@@ -22,7 +22,7 @@ func (l *bridgeRig) idle() {
 	})
 }
 
-// Turns are looked through only where that is wanted, and when something may have been told in them.
+// Turns are searched for memories only if configured, and only if the question is long enough.
 func TestWhichTurnsAreLookedThrough(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -58,7 +58,7 @@ func TestWhichTurnsAreLookedThrough(t *testing.T) {
 	}
 }
 
-// A turn that could not be looked through has its answer anyway, and the log tells why nothing of it is known later.
+// A turn whose search for memories failed is still answered, and the failure is logged.
 func TestALookThatFailsIsLogged(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
@@ -196,7 +196,7 @@ func TestTurnsAreLookedThroughOneByOne(t *testing.T) {
 	})
 }
 
-// At the end of the program no look begins, and what waits is let go.
+// During shutdown no search begins, and waiting ones are dropped.
 func TestNoTurnIsLookedThroughAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := newCompactionScheduler(nil)

@@ -9,7 +9,7 @@ import (
 	"magpie/bridge/i18n"
 )
 
-// The end of a turn that took long calls who has asked, behind the card, unless the chat wants no calls.
+// The end of a long turn notifies its askers, after the card, unless the chat wants no notifications.
 func TestALongAnswerCallsWhoAsked(t *testing.T) {
 	t.Parallel()
 	rec := &deliverytest.Recorder{}

@@ -23,7 +23,7 @@ func (l *bridgeRig) departed() *departments {
 	return s
 }
 
-// An edit that comes while it is not known whether its author may talk is delivered again.
+// An edit is redelivered while its author's access is unknown.
 func TestAnEditWaitsUntilItsAuthorIsKnown(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
@@ -58,8 +58,8 @@ func (g *group) ListMessages(_ context.Context, _ chat.Key, _ chat.Kind, since t
 	return list, nil
 }
 
-// What was said by somebody of whom it is not known whether he may talk is asked for again, from the same time on. What
-// others have said does not wait for it.
+// Messages of authors whose access is unknown are fetched again, from the same time on. Messages of others do not wait
+// for them.
 func TestWhatWasSaidWaitsUntilItsAuthorIsKnown(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
@@ -110,7 +110,7 @@ func (s *departments) Departments(_ context.Context, user string) ([]string, err
 	return s.of[user], s.err
 }
 
-// In very many groups the bot forgets first where it was not addressed for longest.
+// With very many groups, those in which the bot was not addressed for longest are forgotten first.
 func TestFullCachesOfGroupsKeepTheRecentOnes(t *testing.T) {
 	t.Parallel()
 	b := newBackground(Config{}, nil, nil)

@@ -64,7 +64,7 @@ func TestTheLastValueWaitsForThePainter(t *testing.T) {
 	}
 }
 
-// Who takes back one of several questions still gets the answer to the others.
+// If one of several questions is recalled, the others are still answered.
 func TestAnAnswerSurvivesAQuestionThatWasTakenBack(t *testing.T) {
 	t.Parallel()
 	out := &takenBack{}
@@ -90,7 +90,7 @@ func (b *takenBack) Post(ctx context.Context, to chat.Ref, card chat.Card, idem 
 	return b.Recorder.Post(ctx, to, card, idem)
 }
 
-// An interrupted turn and the one that goes on with it answer the same message. Each has a card of its own.
+// An interrupted turn and the one that continues it reply to the same message, each with its own card.
 func TestTheCardOfTheTurnThatGoesOnIsNotThatOfTheOther(t *testing.T) {
 	t.Parallel()
 	out := &deliverytest.Recorder{Found: []chat.Sent{{ID: "om_old", Card: "om_old/card"}}}

@@ -38,7 +38,7 @@ func link(t *testing.T, to, from string) {
 	}
 }
 
-// However it is written, no agent works in the root, in a home folder, or where the program keeps what it knows.
+// However the path is written, no agent works in the root, in a home folder, or in the program's own folders.
 func TestWhereNoAgentWorks(t *testing.T) {
 	t.Parallel()
 	dir := folders(t, "home/me/work", "home/me/magpie/data/agents", "home/me/data2")
@@ -144,7 +144,7 @@ func TestProjectsSayWhatIsWrong(t *testing.T) {
 	}
 }
 
-// No chat's agent may do more than its project allows, whatever the chat has chosen there or elsewhere.
+// No chat's agent may do more than its project allows, whatever mode the chat has chosen.
 func TestAProjectIsACeiling(t *testing.T) {
 	t.Parallel()
 	projects := map[string]Project{"plain": {Path: "/plain"}, "edits": {Path: "/edits", Mode: editsMode},

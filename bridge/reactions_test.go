@@ -8,7 +8,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// A question that was taken back while it waited, or whose chat the bot left, is not remembered for ever.
+// A question that was recalled while it waited, or whose chat the bot has left, is not remembered forever.
 func TestQuestionsThatNobodyAnswersAreForgotten(t *testing.T) {
 	t.Parallel()
 	w := testWorld(t)

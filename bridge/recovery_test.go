@@ -25,7 +25,7 @@ import (
 	"magpie/internal/claude"
 )
 
-// left is a turn that a process which is dead had claimed.
+// left is a turn claimed by a process that is dead.
 func (l *bridgeRig) left(id, text string) (transcript string) {
 	l.Helper()
 	l.say(id, text)
@@ -37,7 +37,7 @@ func (l *bridgeRig) left(id, text string) (transcript string) {
 	return transcript
 }
 
-// What the agent did is not known when its transcript cannot be read: it may have used tools.
+// If a transcript cannot be read, the agent may have used tools.
 func TestATurnWhoseTranscriptCannotBeReadIsNotBegunAgain(t *testing.T) {
 	t.Parallel()
 	out := &deliverytest.Recorder{}
@@ -52,8 +52,7 @@ func TestATurnWhoseTranscriptCannotBeReadIsNotBegunAgain(t *testing.T) {
 	}
 }
 
-// What the agent has said after a decision stands on a message of its own. It stays there after a crash, and once
-// somebody has decided about the rest.
+// Text after a decision is in a message of its own. It stays there after a crash, and after the next decision.
 func TestTheMessagesOfAnAnswerStayWhereTheyAre(t *testing.T) {
 	t.Parallel()
 	out := &deliverytest.Recorder{}
@@ -84,7 +83,7 @@ func TestTheMessagesOfAnAnswerStayWhereTheyAre(t *testing.T) {
 	seen(2)
 }
 
-// While the database fails, the use of a tool cannot be noted. It is made up for.
+// If a tool use cannot be recorded because the database fails, it is recorded later.
 func TestTheUseOfAToolIsRecordedAtTheEnd(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
@@ -103,7 +102,7 @@ func TestTheUseOfAToolIsRecordedAtTheEnd(t *testing.T) {
 	}
 }
 
-// A disk that is full at the start does not keep the program from running: it takes up what was left as soon as it can.
+// A full disk at startup does not keep the program from running: recovery happens as soon as it can.
 func TestRecoveryWaitsForTheStore(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
@@ -115,7 +114,7 @@ func TestRecoveryWaitsForTheStore(t *testing.T) {
 	l.until("the answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 })
 }
 
-// What an agent used before it was cut off has been paid for, by who had asked.
+// The usage of an interrupted agent is booked to its asker.
 func TestWhatACutOffTurnUsedIsBooked(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
@@ -156,8 +155,7 @@ func TestACardThatMayHaveBeenPostedLongAgoIsLookedFor(t *testing.T) {
 	}
 }
 
-// Who sees a card that does not change any more may write "continue" before the program has found out that it was
-// interrupted.
+// A user who sees that a card has stopped may write "continue" before the program has found the interrupted turn.
 func TestContinueWaitsForRecovery(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
@@ -377,8 +375,7 @@ func TestATurnWhoseQuestionWasTakenBackIsNotOffered(t *testing.T) {
 	}
 }
 
-// A turn that was stopped before it had begun is over when the program has died meanwhile. What is said next is asked
-// alone.
+// A turn that was stopped before it began is over after a crash. The next message is asked alone.
 func TestAStoppedTurnDoesNotBeginAfterADeath(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
@@ -397,8 +394,8 @@ func TestAStoppedTurnDoesNotBeginAfterADeath(t *testing.T) {
 	}
 }
 
-// All that waits when it is stopped stays stopped over a death of the program, also what waits from before /new, and
-// what is said next is asked.
+// All stopped waiting turns stay stopped after a crash, including those from before /new, and the next message is
+// asked.
 func TestAllThatWaitedStaysStoppedAfterADeath(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
@@ -418,7 +415,7 @@ func TestAllThatWaitedStaysStoppedAfterADeath(t *testing.T) {
 	}
 }
 
-// What a dead process had shown of an answer is shown as it was, and stored like any other answer.
+// The shown part of a dead process's answer is shown unchanged, and stored like any other answer.
 func TestARecoveredAnswerIsStoredRedacted(t *testing.T) {
 	t.Parallel()
 	out := &deliverytest.Recorder{}

@@ -51,8 +51,8 @@ func (l *bridgeRig) sessionOfTheLastTurn() (id string) {
 	return id
 }
 
-// The program died when the question had just reached the session. It is asked again under another name; what the
-// session holds is not taken for somebody else's words.
+// The program died when the question had just reached the session. It is asked again under another ID; its old copy in
+// the session is not mistaken for foreign text.
 func TestAQuestionThatIsAskedAgainIsKnownToTheSession(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
@@ -74,8 +74,8 @@ func TestAQuestionThatIsAskedAgainIsKnownToTheSession(t *testing.T) {
 	}
 }
 
-// When the store does not tell what was asked, as one of an old version does not, a session is resumed as it is, and
-// nobody relies on what it holds.
+// If the store cannot tell what was asked, as with an old version, a session is resumed unchecked, and its content is
+// not relied on.
 func TestASessionThatCannotBeComparedIsResumed(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
@@ -95,7 +95,7 @@ func TestASessionThatCannotBeComparedIsResumed(t *testing.T) {
 	}
 }
 
-// A session that was set aside while hundreds of turns were answered elsewhere is still known.
+// A session is still known after hundreds of turns were answered elsewhere.
 func TestASessionThatWasLongAwayIsKnown(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})

@@ -10,7 +10,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// A stale group starts over like any chat, but nobody has agreed that something of it is noted.
+// A stale group starts over like any chat, but nobody has agreed to its key points being stored.
 func TestNothingOfAStaleGroupIsRemembered(t *testing.T) {
 	t.Parallel()
 	for kind, noted := range map[chat.Kind]bool{chat.Private: true, chat.Group: false} {

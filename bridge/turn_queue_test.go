@@ -41,7 +41,7 @@ func newHeldRig(t *testing.T) (l *bridgeRig, release func()) {
 	return l, func() { close(hold) }
 }
 
-// A question that finds its chat idle is claimed with the commit that stores it; others wait until it is their turn.
+// A question in an idle chat is claimed in the transaction that stores it; others wait for their turn.
 func TestAQuestionInAnIdleChatIsClaimedAsItIsStored(t *testing.T) {
 	t.Parallel()
 	l, release := newHeldRig(t)
@@ -65,7 +65,7 @@ func TestAQuestionInAnIdleChatIsClaimedAsItIsStored(t *testing.T) {
 	l.until("no work", func() bool { _, active := l.bridge.queues.turns.jobs.Count(); return active == 0 })
 }
 
-// A question for which there is no place is not claimed: what comes after it is asked together with it.
+// A question without a free slot is not claimed: later messages are asked together with it.
 func TestAQuestionWithoutAPlaceQueues(t *testing.T) {
 	t.Parallel()
 	l, release := newHeldRig(t)
@@ -80,7 +80,7 @@ func TestAQuestionWithoutAPlaceQueues(t *testing.T) {
 	l.until("the answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 })
 }
 
-// A turn that cannot be begun keeps no message from being stored, and is tried again.
+// A message is stored even if its turn cannot be claimed, which is retried.
 func TestAQuestionIsStoredThoughItsTurnCannotBegin(t *testing.T) {
 	t.Parallel()
 	l, release := newHeldRig(t)
@@ -94,7 +94,7 @@ func TestAQuestionIsStoredThoughItsTurnCannotBegin(t *testing.T) {
 	l.until("the answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 })
 }
 
-// A question that is stopped between its claim and its beginning is not answered.
+// A question that is stopped between claim and start is not answered.
 func TestAQuestionIsStoppedBeforeItsTurnBegins(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
@@ -109,7 +109,7 @@ func TestAQuestionIsStoppedBeforeItsTurnBegins(t *testing.T) {
 	l.until("the end", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'cancelled'`) == 1 })
 }
 
-// Before what an earlier process has left is recovered, nothing is claimed: the chat may have a turn that runs.
+// Nothing is claimed before recovery: the chat may have a running turn.
 func TestAQuestionBeforeTheRecoveryQueues(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
@@ -119,7 +119,7 @@ func TestAQuestionBeforeTheRecoveryQueues(t *testing.T) {
 	}
 }
 
-// What needs no answer now is not claimed.
+// A question that needs no answer now is not claimed.
 func TestALateQuestionIsNotClaimed(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})

@@ -58,7 +58,7 @@ func TestABotWithoutAnOwnerAnswersStrangersOnceADay(t *testing.T) {
 	delivered()
 }
 
-// Whoever has written to a bot that had no owner is heard of by the owner, as soon as he writes again.
+// A stranger who wrote while the bot had no owner is reported to the owner when he writes again.
 func TestAnOwnerHearsOfWhoWroteBeforeHim(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
@@ -86,7 +86,7 @@ func TestAnOwnerHearsOfWhoWroteBeforeHim(t *testing.T) {
 	}
 }
 
-// Who corrects a mistyped code in the message that he has sent owns the bot as well.
+// A mistyped code that is corrected by an edit makes its sender the owner, too.
 func TestTheCodeInAnEditedMessage(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
