@@ -637,7 +637,7 @@ func (w *memoryRig) messages(key chat.Key) []chat.Message {
 func (w *memoryRig) documents(dir string, key chat.Key) string {
 	w.Helper()
 	w.must(os.RemoveAll(dir))
-	_, err := memdoc.Export(w.ctx, w.store, dir, []chat.Key{key})
+	_, err := memdoc.Export(w.ctx, w.store, dir, []chat.Key{key}, nil)
 	w.must(err)
 	files, err := filepath.Glob(filepath.Join(dir, "*", "*.md"))
 	w.must(err)

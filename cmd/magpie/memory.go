@@ -46,7 +46,9 @@ func (e memoryExportCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n, err := memdoc.Export(ctx, store, e.Dir, chats)
+	p := newProgress(os.Stderr, textExporting, textInMemories, 0)
+	n, err := memdoc.Export(ctx, store, e.Dir, chats, p.drawOf())
+	p.clear()
 	fmt.Println(textMemoriesOut.Sprintf(locale(), e.Dir, n))
 	return err
 }
@@ -67,7 +69,9 @@ func (i memoryImportCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	done, err := memdoc.Import(ctx, store, i.Dir, bridge.Clean)
+	p := newProgress(os.Stderr, textImporting, textInMemories, 0)
+	done, err := memdoc.Import(ctx, store, i.Dir, bridge.Clean, p.drawOf())
+	p.clear()
 	fmt.Println(textMemoriesIn.Sprintf(locale(), i.Dir, done.Added, done.Changed, done.Known))
 	return errors.Join(err, store.Close())
 }

@@ -56,6 +56,17 @@ func (p *progress) draw(done, count int64) {
 	_, _ = io.WriteString(p.out, "\r\x1b[K"+p.line(now.Sub(p.began), done, count))
 }
 
+// drawOf draws work that counts itself; nil if nobody sees it, so that nothing is counted for that alone.
+func (p *progress) drawOf() func(done, total int) {
+	if p.out == nil {
+		return nil
+	}
+	return func(done, total int) {
+		p.total = int64(total)
+		p.draw(int64(done), int64(done))
+	}
+}
+
 // clear removes the line, so that the next output starts on an empty one.
 func (p *progress) clear() {
 	if p != nil && p.out != nil && !p.drawn.IsZero() {

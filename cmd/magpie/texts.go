@@ -38,6 +38,7 @@ var (
 	textUpgrading   = i18n.Phrase{ZH: "升级数据库", EN: "upgrading"}
 	textIndexing    = i18n.Phrase{ZH: "建立索引", EN: "indexing"}
 	textInMessages  = i18n.Phrase{ZH: "%d 条", EN: "%d message(s)"}
+	textInMemories  = i18n.Phrase{ZH: "%d 条记忆", EN: "%d memor(y|ies)"}
 	textInMB        = i18n.Phrase{ZH: "%d MB", EN: "%d MB"}
 	textInSteps     = i18n.Phrase{ZH: "%d 步", EN: "%d step(s)"}
 	textRate        = i18n.Phrase{ZH: "，每秒 %.0f", EN: ", %.0f/s"}

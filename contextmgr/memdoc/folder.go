@@ -29,8 +29,9 @@ var ErrEdited = configtype.Mistakef("文件被编辑过：请先导入，或者�
 
 // Export writes the memories of the chats into dir, one folder per chat and one document per memory, and returns their
 // number. It replaces the documents of an earlier export. Errors of single documents are joined; the others are
-// written.
-func Export(ctx context.Context, store *db.DB, dir string, chats []chat.Key) (written int, err error) {
+// written. show, unless nil, is told how many memories are done.
+func Export(ctx context.Context, store *db.DB, dir string, chats []chat.Key, show func(done, total int)) (
+	written int, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return 0, configtype.Mistakef("导出记忆：%v", "export memories: %v", err)
 	}
@@ -39,6 +40,10 @@ func Export(ctx context.Context, store *db.DB, dir string, chats []chat.Key) (wr
 		return 0, configtype.Mistakef("导出记忆：%v", "export memories: %v", err)
 	}
 	defer root.Close() //nolint:errcheck // only a handle
+	step, err := stepper(ctx, store, chats, show)
+	if err != nil {
+		return 0, err
+	}
 	var problems []error
 	for _, key := range chats {
 		list, err := store.Memories().List(ctx, key)
@@ -50,6 +55,7 @@ func Export(ctx context.Context, store *db.DB, dir string, chats []chat.Key) (wr
 			return written, configtype.Mistakef("导出记忆：%v", "export memories: %v", err)
 		}
 		for _, m := range list {
+			step()
 			if err := write(ctx, store, root, folder, m); err != nil {
 				problems = append(problems, err)
 				continue
@@ -58,6 +64,25 @@ func Export(ctx context.Context, store *db.DB, dir string, chats []chat.Key) (wr
 		}
 	}
 	return written, errors.Join(problems...)
+}
+
+// stepper counts the memories of the chats, and returns a function to call before each.
+func stepper(ctx context.Context, store *db.DB, chats []chat.Key, show func(done, total int)) (step func(), err error) {
+	if show == nil {
+		return func() {}, nil
+	}
+	done, total := 0, 0
+	for _, key := range chats {
+		list, err := store.Memories().List(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		total += len(list)
+	}
+	return func() {
+		show(done, total)
+		done++
+	}, nil
 }
 
 // write writes one document and removes an earlier export of the same memory under another name.
@@ -138,15 +163,33 @@ type Imported struct {
 
 // Import reads the documents in dir and its subfolders into the database. Edited documents become new versions of their
 // memories; unedited ones change nothing, and memories without a document stay. clean is applied to every text before
-// it is stored. Errors of single documents, with their names, are joined; the others are imported.
-func Import(ctx context.Context, store *db.DB, dir string, clean func(string) string) (done Imported, err error) {
+// it is stored. Errors of single documents, with their names, are joined; the others are imported. show, unless nil, is
+// told how many documents are done.
+func Import(ctx context.Context, store *db.DB, dir string, clean func(string) string, show func(done, total int)) (
+	done Imported, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return done, configtype.Mistakef("导入记忆：%v", "import memories: %v", err)
 	}
 	defer root.Close() //nolint:errcheck // only a handle
-	var problems []error
-	err = fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+	names, err := documents(root.FS())
+	problems := []error{err}
+	for i, name := range names {
+		if show != nil {
+			show(i, len(names))
+		}
+		if err := done.importFile(ctx, store, root.FS(), name, clean); ctx.Err() != nil {
+			return done, errors.Join(append(problems, ctx.Err())...)
+		} else if err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", name, err))
+		}
+	}
+	return done, errors.Join(problems...)
+}
+
+// documents are the names of the documents in a folder and its subfolders. With an error it returns those before it.
+func documents(files fs.FS) (names []string, err error) {
+	err = fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -158,14 +201,10 @@ func Import(ctx context.Context, store *db.DB, dir string, clean func(string) st
 		case entry.IsDir() || path.Ext(name) != ".md":
 			return nil
 		}
-		if err := done.importFile(ctx, store, root.FS(), name, clean); ctx.Err() != nil {
-			return ctx.Err()
-		} else if err != nil {
-			problems = append(problems, fmt.Errorf("%s: %w", name, err))
-		}
+		names = append(names, name)
 		return nil
 	})
-	return done, errors.Join(append(problems, err)...)
+	return names, err
 }
 
 // importer is the author of the changes of an import.

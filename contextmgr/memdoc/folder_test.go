@@ -2,6 +2,7 @@ package memdoc_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -62,14 +63,14 @@ func (d *folderRig) memories(key chat.Key) []db.Memory {
 
 func (d *folderRig) export() {
 	d.Helper()
-	if _, err := memdoc.Export(d.Context(), d.store, d.dir, []chat.Key{oc}); err != nil {
+	if _, err := memdoc.Export(d.Context(), d.store, d.dir, []chat.Key{oc}, nil); err != nil {
 		d.Fatal(err)
 	}
 }
 
 func (d *folderRig) imports() (memdoc.Imported, error) {
 	d.Helper()
-	return memdoc.Import(d.Context(), d.store, d.dir, strings.TrimSpace)
+	return memdoc.Import(d.Context(), d.store, d.dir, strings.TrimSpace, nil)
 }
 
 func (d *folderRig) expect(want memdoc.Imported) {
@@ -159,7 +160,7 @@ func TestAnOldDocument(t *testing.T) {
 	if _, err := d.imports(); !errors.Is(err, db.ErrChanged) || !strings.Contains(err.Error(), "0001-tea.md: ") {
 		t.Errorf("edited meanwhile: %v", err)
 	}
-	if _, err := memdoc.Export(t.Context(), d.store, d.dir, []chat.Key{oc}); !errors.Is(err, memdoc.ErrEdited) {
+	if _, err := memdoc.Export(t.Context(), d.store, d.dir, []chat.Key{oc}, nil); !errors.Is(err, memdoc.ErrEdited) {
 		t.Errorf("exported over an edit: %v", err)
 	}
 	d.edit("0001", "\nwhite\n", "\ngreen\n")
@@ -287,11 +288,30 @@ func TestImportCleans(t *testing.T) {
 		[]byte("---\nchat: feishu:chat:oc_1\nkeywords: [hush]\n---\nsay hush"), 0o600))
 	quiet := func(s string) string { return strings.ReplaceAll(s, "hush", "[...]") }
 	for _, want := range []memdoc.Imported{{Added: 1}, {Known: 1}} {
-		if got, err := memdoc.Import(t.Context(), d.store, d.dir, quiet); err != nil || got != want {
+		if got, err := memdoc.Import(t.Context(), d.store, d.dir, quiet, nil); err != nil || got != want {
 			t.Errorf("imported %+v, %v", got, err)
 		}
 	}
 	if m := d.memories(oc)[0]; m.Text != "say [...]" || m.Keywords[0] != "[...]" {
 		t.Errorf("%+v", m)
+	}
+}
+
+// Whoever waits for many memories sees how far they are.
+func TestProgressOfExportAndImport(t *testing.T) {
+	d := newFolderRig(t)
+	for range 3 {
+		d.save(db.Memory{Text: "green"})
+	}
+	var seen []string
+	show := func(done, total int) { seen = append(seen, fmt.Sprintf("%d/%d", done, total)) }
+	want := []string{"0/3", "1/3", "2/3"}
+	if _, err := memdoc.Export(t.Context(), d.store, d.dir, []chat.Key{oc}, show); err != nil || !slices.Equal(seen, want) {
+		t.Errorf("export: %q, %v", seen, err)
+	}
+	seen = nil
+	if _, err := memdoc.Import(t.Context(), d.store, d.dir, strings.TrimSpace, show); err != nil ||
+		!slices.Equal(seen, want) {
+		t.Errorf("import: %q, %v", seen, err)
 	}
 }
