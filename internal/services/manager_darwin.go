@@ -1,8 +1,11 @@
 package services
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+
+	"magpie/internal/systemd"
 )
 
 // Manager is the name of the system's service manager.
@@ -30,7 +33,7 @@ func Install(ctx context.Context, i Installation) error {
 
 // Uninstall stops a service and removes it.
 func Uninstall(ctx context.Context, s Service, _ bool) error {
-	a, err := newLaunchAgent(job{Name: s.Name})
+	a, err := newLaunchAgent(job{Name: s.Name, Lang: cmp.Or(s.Lang, systemd.ConfiguredLang())})
 	if err != nil {
 		return err
 	}

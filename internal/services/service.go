@@ -3,12 +3,15 @@
 package services
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"strings"
 
+	"magpie/bridge/i18n"
+	"magpie/internal/config"
 	"magpie/internal/configtype"
 	"magpie/internal/systemd"
 )
@@ -37,7 +40,8 @@ type job struct {
 	Name    string
 	Program string
 	Config  string
-	Dir     string // working folder, the base of relative paths in the configuration
+	Dir     string    // working folder, the base of relative paths in the configuration
+	Lang    i18n.Lang // of the output; empty = the locale's
 }
 
 // newJob makes the job of an installation.
@@ -46,9 +50,11 @@ func newJob(i Installation) (j job, err error) {
 		return j, err
 	}
 	j.Name = i.Name
-	if j.Program, j.Config, _, err = systemd.Locate(i.Config); err != nil {
+	var c config.Config
+	if j.Program, j.Config, c, err = systemd.Locate(i.Config); err != nil {
 		return j, err
 	}
+	j.Lang = cmp.Or(i.Lang, systemd.LangOf(c))
 	j.Dir, err = os.Getwd()
 	return j, err
 }

@@ -157,7 +157,7 @@ func TestInstallWithTheTaskScheduler(t *testing.T) {
 
 func TestOnlySystemdServesTheMachine(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "magpie.toml")
-	if err := os.WriteFile(config, []byte("[claude]\nproject = \"/srv\"\n"), 0o600); err != nil {
+	if err := os.WriteFile(config, []byte("[claude]\nproject = \"/srv\"\n[feishu]\nlang = \"zh\"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, i := range []Installation{
@@ -173,7 +173,7 @@ func TestOnlySystemdServesTheMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir, _ := os.Getwd()
-	if j.Name != "second" || j.Config != config || j.Dir != dir || !filepath.IsAbs(j.Program) {
+	if j.Name != "second" || j.Config != config || j.Dir != dir || j.Lang != "zh" || !filepath.IsAbs(j.Program) {
 		t.Errorf("%+v", j)
 	}
 	if a, err := newLaunchAgent(j); err != nil || a.Label() != "local.second" || a.UID != os.Getuid() || a.Path == "" {

@@ -72,7 +72,7 @@ func (t scheduledTask) install(ctx context.Context) error {
 	if err := run(ctx, "schtasks", "/Run", "/TN", t.Name); err != nil {
 		return err
 	}
-	fmt.Print(say(textTaskStarted, t.Name))
+	fmt.Print(say(t.Lang, textTaskStarted, t.Name))
 	return nil
 }
 
@@ -82,7 +82,7 @@ func (t scheduledTask) uninstall(ctx context.Context) error {
 	if err := run(ctx, "schtasks", "/Delete", "/F", "/TN", t.Name); err != nil {
 		return err
 	}
-	fmt.Print(say(textTaskRemoved, t.Name))
+	fmt.Print(say(t.Lang, textTaskRemoved, t.Name))
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package services
 
 import (
+	"cmp"
 	"os"
 
 	"magpie/bridge/i18n"
@@ -22,7 +23,7 @@ var (
 	textTaskRemoved = i18n.Phrase{ZH: "已删除任务 %s", EN: "removed the task %s"}
 )
 
-// say is a line of text in the language of the user who runs the program.
-func say(p i18n.Phrase, args ...any) string {
-	return p.Sprintf(i18n.OfLocale(os.Environ()), args...) + "\n"
+// say is a line of text in a language; empty = the language of the user who runs the program.
+func say(l i18n.Lang, p i18n.Phrase, args ...any) string {
+	return p.Sprintf(cmp.Or(l, i18n.OfLocale(os.Environ())), args...) + "\n"
 }

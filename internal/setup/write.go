@@ -121,7 +121,7 @@ func CreateFile(path, old string, data []byte) (err error) {
 
 // start starts the bridge as requested, or tells how.
 func (u *setup) start(ctx context.Context) error {
-	bridge := services.Service{Name: "magpie", System: os.Geteuid() == 0, Root: u.Root}
+	bridge := services.Service{Name: "magpie", System: os.Geteuid() == 0, Root: u.Root, Lang: u.lang}
 	how := u.Start
 	if how == "ask" && u.unattended {
 		how = "no"

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"syscall"
 
+	"magpie/bridge/i18n"
 	"magpie/internal/config"
 	"magpie/internal/configtype"
 	"magpie/internal/safepath"
@@ -61,11 +62,11 @@ func agentsHome(name string) (home, group string, err error) {
 func (u unit) prepareAgents(ctx context.Context, dryRun bool) error {
 	if u.Agents.User == "" {
 		if u.System {
-			fmt.Fprint(os.Stderr, say(textSameUser, u.User))
+			fmt.Fprint(os.Stderr, say(u.Lang, textSameUser, u.User))
 		}
 		return nil
 	}
-	fmt.Fprint(os.Stderr, say(textOtherUser, u.Agents.User))
+	fmt.Fprint(os.Stderr, say(u.Lang, textOtherUser, u.Agents.User))
 	who, err := user.Lookup(u.Agents.User)
 	if _, unknown := errors.AsType[user.UnknownUserError](err); unknown {
 		create := exec.CommandContext(ctx, "useradd", "--system", "--user-group", "--create-home",
@@ -99,7 +100,7 @@ func (u unit) prepareAgents(ctx context.Context, dryRun bool) error {
 			return &config.Error{Err: configtype.Mistakef("%s 不能作为项目：里面有服务自己的文件",
 				"%s cannot be a project: the service has its own files in it", dir)}
 		}
-		if err := giveFolder(ctx, dir, owner, who, agent, dryRun); err != nil {
+		if err := giveFolder(ctx, u.Lang, dir, owner, who, agent, dryRun); err != nil {
 			return err
 		}
 	}
@@ -128,7 +129,8 @@ func credentialOf(who *user.User) (*syscall.Credential, error) {
 
 // giveFolder lets the agents' user write to a folder, which it creates if needed. A folder that belongs to anyone but
 // the service is left alone, with a warning.
-func giveFolder(ctx context.Context, dir string, owner, who *user.User, agent *syscall.Credential, dryRun bool) error {
+func giveFolder(ctx context.Context, l i18n.Lang, dir string, owner, who *user.User, agent *syscall.Credential,
+	dryRun bool) error {
 	if canWrite(ctx, dir, agent) {
 		return nil
 	}
@@ -138,10 +140,10 @@ func giveFolder(ctx context.Context, dir string, owner, who *user.User, agent *s
 	case err != nil && !missing:
 		return err
 	case !missing && !mayGive(dir, owner):
-		fmt.Fprint(os.Stderr, say(textCannotWrite, who.Username, dir))
+		fmt.Fprint(os.Stderr, say(l, textCannotWrite, who.Username, dir))
 		return nil
 	}
-	fmt.Fprint(os.Stderr, say(textGiving, dir, who.Username))
+	fmt.Fprint(os.Stderr, say(l, textGiving, dir, who.Username))
 	if dryRun {
 		return nil
 	}
@@ -158,7 +160,7 @@ func giveFolder(ctx context.Context, dir string, owner, who *user.User, agent *s
 	}
 	// A parent folder may be closed; this program must not change the modes of other people's folders.
 	if !canWrite(ctx, dir, agent) {
-		fmt.Fprint(os.Stderr, say(textCannotEnter, who.Username, dir))
+		fmt.Fprint(os.Stderr, say(l, textCannotEnter, who.Username, dir))
 	}
 	return nil
 }

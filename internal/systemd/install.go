@@ -3,6 +3,7 @@
 package systemd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,7 +60,7 @@ func (i Installation) Install(ctx context.Context) error {
 		if err := writeFileAtomic(path, u.String()); err != nil {
 			return err
 		}
-		fmt.Print(say(textWrote, path))
+		fmt.Print(say(u.Lang, textWrote, path))
 		start = "restart"
 	}
 	if i.Restart {
@@ -70,11 +71,11 @@ func (i Installation) Install(ctx context.Context) error {
 			return err
 		}
 	}
-	fmt.Print(say(textStarted, i.Name))
+	fmt.Print(say(u.Lang, textStarted, i.Name))
 	if i.System {
-		fmt.Print(say(textItsLog, i.Name))
+		fmt.Print(say(u.Lang, textItsLog, i.Name))
 	} else {
-		fmt.Print(say(textUserLog, i.Name))
+		fmt.Print(say(u.Lang, textUserLog, i.Name))
 	}
 	return nil
 }
@@ -98,6 +99,7 @@ func (i Installation) unit(ctx context.Context) (u unit, err error) {
 	if u.Program, u.Config, c, err = Locate(i.Config); err != nil {
 		return u, err
 	}
+	u.Lang = cmp.Or(i.Lang, LangOf(c))
 	if c.Claude.User != "" && !u.System {
 		return u, &config.Error{Err: configtype.Mistakef(
 			"%s：用户级服务不能切换用户，[claude] user 不起作用：请以 root 安装系统级服务（--scope system）",
@@ -138,10 +140,10 @@ func (i Installation) systemPaths(u *unit, c config.Config) error {
 		if !i.DryRun {
 			return err
 		}
-		fmt.Fprint(os.Stderr, say(textWarning, err))
+		fmt.Fprint(os.Stderr, say(u.Lang, textWarning, err))
 		owner = &user.User{Username: u.User, HomeDir: u.Dir} // as it would be created
 	} else if !canRead(u.Config, owner) {
-		fmt.Fprint(os.Stderr, say(textCannotRead, u.User, u.Config))
+		fmt.Fprint(os.Stderr, say(u.Lang, textCannotRead, u.User, u.Config))
 	}
 	u.Agents.projects, u.data = projects(c), dataFolder(c)
 	if !filepath.IsAbs(u.data) {

@@ -4,6 +4,7 @@
 package systemd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"magpie/bridge/i18n"
 	"magpie/internal/config"
 	"magpie/internal/configtype"
 )
@@ -20,8 +22,9 @@ import (
 // Service is a systemd service, whether it is installed or not.
 type Service struct {
 	Name   string
-	System bool   // of the machine; otherwise one of this user
-	Root   string // folder used as / when files are written; empty = /
+	System bool      // of the machine; otherwise one of this user
+	Lang   i18n.Lang // of the output; empty = the configured one, else the locale's
+	Root   string    // folder used as / when files are written; empty = /
 }
 
 // Installation describes the service to install.
@@ -68,6 +71,18 @@ func Locate(file string) (program, found string, c config.Config, err error) {
 		return "", "", c, &config.Error{Err: configtype.Mistakef("%s：%v", "%s: %v", file, err)}
 	}
 	return program, file, c, nil
+}
+
+// LangOf is the language that a configuration fixes for all chats, which is also its operator's; empty = none.
+func LangOf(c config.Config) i18n.Lang { return i18n.Lang(c.Feishu.FixedLang()) }
+
+// ConfiguredLang is the language of the configuration that "magpie serve" would find; empty = it has none.
+func ConfiguredLang() i18n.Lang {
+	_, _, c, err := Locate("")
+	if err != nil {
+		return ""
+	}
+	return LangOf(c)
 }
 
 // UnitPath is the path of the unit file.
@@ -120,13 +135,14 @@ func Available(root string) error {
 
 // Uninstall stops the service and removes its unit file; with force even an edited one.
 func (s Service) Uninstall(ctx context.Context, force bool) error {
+	l := cmp.Or(s.Lang, ConfiguredLang())
 	path, err := s.UnitPath()
 	if err != nil {
 		return err
 	}
 	old, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		fmt.Print(say(textNothingToDo, path))
+		fmt.Print(say(l, textNothingToDo, path))
 		return nil
 	} else if err != nil {
 		return err
@@ -144,7 +160,7 @@ func (s Service) Uninstall(ctx context.Context, force bool) error {
 	if err := os.Remove(path); err != nil {
 		return err
 	}
-	fmt.Print(say(textRemoved, path))
+	fmt.Print(say(l, textRemoved, path))
 	return s.run(ctx, "daemon-reload")
 }
 

@@ -10,6 +10,7 @@ import (
 	"text/template"
 	"time"
 
+	"magpie/bridge/i18n"
 	"magpie/internal/claude"
 )
 
@@ -36,6 +37,7 @@ type unit struct {
 	Environment  string        // a file with variables; it need not exist
 	Writable     []string      // paths that a system unit writes to, besides its state
 	Shutdown     time.Duration // shutdown_timeout
+	Lang         i18n.Lang     // of what is said meanwhile; empty = the locale's
 	RestartSteps bool          // systemd 254 and later let the pause between restarts grow
 }
 
