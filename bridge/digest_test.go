@@ -1,15 +1,20 @@
 package bridge
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"magpie/bridge/access"
+	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/i18n"
+	"magpie/bridge/turncard"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/claude"
 )
 
 // The owner gets a digest at the chosen time, once a day, also after a restart, and only if anything happened. Nobody
@@ -77,5 +82,39 @@ func TestTheOwnerGetsADailyDigest(t *testing.T) {
 		if list, err := w.store.Digests().List(w.ctx); err != nil || len(list) != 0 {
 			t.Errorf("%+v, %v", list, err)
 		}
+	})
+}
+
+// The digest tells of what the bridge has done: answers, failures, and what they cost.
+func TestTheDigestTellsOfTheDay(t *testing.T) {
+	t.Parallel()
+	out, n := &deliverytest.Recorder{}, 0
+	l := newBridgeRig(t, out)
+	l.remake(func(c *Config) {
+		c.Access.Owner, c.Lang = "ou_1", "en"
+		c.Context.TimeZone = fmt.Sprintf("Etc/GMT%+d", time.Now().UTC().Hour()-12) // it is about noon there
+	})
+	answerWith(l.bridge, func(ctx context.Context, tn *turn) turncard.Outcome {
+		l.bridge.runner.prepare(ctx, tn)
+		end := claude.Result{Model: "m", CostUSD: 0.75}
+		if n++; n == 2 {
+			end.Failure = claude.FailServer
+		}
+		l.bridge.runner.agents.attempts.handleEvent(ctx, tn, end)
+		return turncard.OutcomeOf(end.Failure)
+	})
+	l.start()
+	l.say("om_1", "/digest on 09:00")
+	for i := 2; i <= 4; i++ {
+		l.say(fmt.Sprintf("om_%d", i), "question")
+		l.until("the end of the turn", func() bool {
+			return l.count(`SELECT COUNT(*) FROM turns WHERE state IN ('done', 'failed')`) == i-1 && l.unsent() == 0
+		})
+	}
+	l.must(l.bridge.digests.send(t.Context(), time.Now().Add(23*time.Hour)))
+	want := i18n.DigestReport.Sprintf(i18n.English, 3, 1, "$2.25", 0)
+	l.until("the digest", func() bool {
+		said, _, _ := out.SoFar()
+		return len(said) > 0 && said[len(said)-1] == want
 	})
 }
