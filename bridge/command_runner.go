@@ -45,7 +45,7 @@ func (r commandRunner) obey(ctx context.Context, o ordered, p plan) error {
 	} else if err != nil {
 		return err
 	}
-	detected := string(r.cfg.ordersIn(o.m.Text))
+	detected := string(r.languages.commandLanguage(o.m.Text))
 	if asked := questionIn(o.m.Text); asked != o.m.Text {
 		m := o.m
 		m.Text = asked

@@ -25,12 +25,12 @@ func (ls languages) detect(ctx context.Context, m chat.Incoming) string {
 	return cmp.Or(ls.cfg.Lang, string(i18n.DetectSwitch(chat.Unmarked(m.Text), before)))
 }
 
-// ordersIn returns the language that a command switches its chat to; empty = no switch. Command names are often English
-// in chats that are not, so only Chinese switches.
-func (cfg Config) ordersIn(text string) i18n.Lang {
+// commandLanguage returns the language that a command switches its chat to; empty = no switch. Command names are often
+// English in chats that are not, so only Chinese switches.
+func (ls languages) commandLanguage(text string) i18n.Lang {
 	switch {
-	case cfg.Lang != "":
-		return i18n.Lang(cfg.Lang)
+	case ls.cfg.Lang != "":
+		return i18n.Lang(ls.cfg.Lang)
 	case i18n.Detect(text) == i18n.Chinese:
 		return i18n.Chinese
 	}

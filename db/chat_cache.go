@@ -1,8 +1,6 @@
 package db
 
 import (
-	"context"
-	"fmt"
 	"sync"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
@@ -74,27 +72,4 @@ func (c *chatCache) publishGroup() {
 		clear(c.changing)
 		c.generation++
 	}
-}
-
-const selectChatRow = `SELECT rowid FROM chats WHERE key = ?1`
-
-// hot returns the chat from memory, or loads it.
-func (cs Chats) hot(ctx context.Context, key chat.Key) (Chat, error) {
-	if cs.db.chats == nil {
-		return loadChat(ctx, cs.db.read, key)
-	}
-	ch, hot, generation := cs.db.chats.get(key)
-	if hot {
-		return ch, nil
-	}
-	ch, err := loadChat(ctx, cs.db.read, key)
-	if err != nil {
-		return Chat{}, err
-	}
-	var row int64 // never changes
-	if err := cs.db.read.QueryRowContext(ctx, selectChatRow, key.String()).Scan(&row); err != nil {
-		return Chat{}, fmt.Errorf("load chat %v: %w", key, err)
-	}
-	cs.db.chats.put(ch, row, generation)
-	return ch, nil
 }

@@ -82,8 +82,28 @@ func scanChat(scan scanner) (c Chat, err error) {
 	return c, err
 }
 
-// Get returns a chat, or [ErrNotFound].
-func (cs Chats) Get(ctx context.Context, key chat.Key) (Chat, error) { return cs.hot(ctx, key) }
+const selectChatRow = `SELECT rowid FROM chats WHERE key = ?1`
+
+// Get returns a chat, from memory if it is there, or [ErrNotFound].
+func (cs Chats) Get(ctx context.Context, key chat.Key) (Chat, error) {
+	if cs.db.chats == nil {
+		return loadChat(ctx, cs.db.read, key)
+	}
+	ch, hot, generation := cs.db.chats.get(key)
+	if hot {
+		return ch, nil
+	}
+	ch, err := loadChat(ctx, cs.db.read, key)
+	if err != nil {
+		return Chat{}, err
+	}
+	var row int64 // never changes
+	if err := cs.db.read.QueryRowContext(ctx, selectChatRow, key.String()).Scan(&row); err != nil {
+		return Chat{}, fmt.Errorf("load chat %v: %w", key, err)
+	}
+	cs.db.chats.put(ch, row, generation)
+	return ch, nil
+}
 
 const privateChat = `SELECT key FROM chats WHERE kind = 'p2p' AND ?1 = (
 	SELECT actor_id FROM messages WHERE chat_key = chats.key AND role = 'user' ORDER BY seq DESC LIMIT 1) LIMIT 1`

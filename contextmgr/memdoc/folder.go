@@ -240,15 +240,7 @@ func (done *Imported) importFile(ctx context.Context, store *db.DB, files fs.FS,
 	versions, err := store.Memories().Versions(ctx, m.Key, m.ID)
 	switch {
 	case errors.Is(err, db.ErrNotFound):
-		if _, err := store.Memories().Save(ctx, m, db.Change{Who: importer, Why: NewDocument}); errors.Is(err,
-			db.ErrNotFound) {
-			return configtype.Mistakef("这里没有它所属的聊天，或者它的 ID 属于另一个聊天",
-				"its chat is not known here, or its ID belongs to another one")
-		} else if err != nil {
-			return err
-		}
-		done.Added++
-		return nil
+		return done.importNew(ctx, store, m)
 	case err != nil:
 		return err
 	}
@@ -277,6 +269,19 @@ func (done *Imported) importFile(ctx context.Context, store *db.DB, files fs.FS,
 	default:
 		done.Changed++
 	}
+	return nil
+}
+
+// importNew stores the memory of a document that was not imported before.
+func (done *Imported) importNew(ctx context.Context, store *db.DB, m db.Memory) error {
+	_, err := store.Memories().Save(ctx, m, db.Change{Who: importer, Why: NewDocument})
+	if errors.Is(err, db.ErrNotFound) {
+		return configtype.Mistakef("这里没有它所属的聊天，或者它的 ID 属于另一个聊天",
+			"its chat is not known here, or its ID belongs to another one")
+	} else if err != nil {
+		return err
+	}
+	done.Added++
 	return nil
 }
 
