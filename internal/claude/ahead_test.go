@@ -35,7 +35,7 @@ func startedAhead(t *testing.T, command string) {
 	if r.pool.HasIdle("a", spec.Session) {
 		t.Error("it counts as one that has served a turn")
 	}
-	time.Sleep(time.Second) // it has read its session
+	must(t, poll(t.Context(), "a process that has read its session", r.pool.Ready))
 	if after, err := os.ReadFile(path); err != nil || string(after) != string(before) || len(r.model.Requests()) != asked {
 		t.Errorf("the transcript has become %d bytes longer, %v; %d requests", len(after)-len(before), err,
 			len(r.model.Requests())-asked)

@@ -21,3 +21,17 @@ func (pl *Pool) Works() bool {
 	}
 	return false
 }
+
+// Ready reports whether all processes of the pool have said that they have started.
+func (pl *Pool) Ready() bool {
+	pl.processes.mu.Lock()
+	defer pl.processes.mu.Unlock()
+	for p := range pl.processes.all {
+		select {
+		case <-p.out.ready:
+		default:
+			return false
+		}
+	}
+	return true
+}

@@ -35,6 +35,11 @@ func (in *input) sendRequest(id string, request object) {
 
 func (in *input) interrupt() { in.sendControl(object{"subtype": "interrupt"}) }
 
+// initialize has a process load at its start what it would load with its first prompt. That takes no request to the
+// model, writes nothing, and changes nothing of what the model is told (2.1.197 and 2.1.330). A process that is asked
+// at once would answer later for it.
+func (in *input) initialize() { in.sendControl(object{"subtype": "initialize"}) }
+
 // setMode requests another permission mode.
 func (in *input) setMode(mode string) {
 	in.sendControl(object{"subtype": "set_permission_mode", "mode": mode})

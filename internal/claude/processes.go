@@ -50,7 +50,11 @@ func (ps *processes) startUnasked(ctx context.Context, spec Spec, of func() (age
 		ps.slots.processes.Release(1)
 		return nil, errNoRoom
 	}
-	return ps.startAgent(ctx, spec, slot, unaskedLimit, of)
+	p, err := ps.startAgent(ctx, spec, slot, unaskedLimit, of)
+	if err == nil {
+		p.in.initialize()
+	}
+	return p, err
 }
 
 // startAgent starts a process of an agent. The caller holds a process slot and a start slot; the latter is released
