@@ -46,7 +46,7 @@ const saves = 2 * time.Second
 // process; the bridge is a separate process, which visitors can kill.
 func (p playgroundCmd) Run(ctx context.Context) (err error) {
 	if !canPlay {
-		return configtype.Mistakef("体验环境需要 Linux 或 macOS；在 Windows 上请在 WSL 里运行",
+		return configtype.Mistakef("演练场需要 Linux 或 macOS；在 Windows 上请在 WSL 里运行",
 			"the playground needs Linux or macOS; on Windows, run it in WSL")
 	}
 	ln, err := net.Listen("tcp", p.Listen)
@@ -144,7 +144,7 @@ func (p playgroundCmd) folder() (dir string, release func(), err error) {
 	release = func() { _ = lock.Close() } // this releases the lock
 	if err := lockFile(lock); err != nil {
 		release()
-		return "", nil, configtype.Mistakef("另一个体验环境正在使用 %s：换一个文件夹",
+		return "", nil, configtype.Mistakef("另一个演练场正在使用 %s：换一个文件夹",
 			"another playground uses %s: choose another folder", dir)
 	}
 	if p.Fresh {

@@ -55,7 +55,7 @@ var (
 		ZH: "已连上飞书，机器人是“%s”：去飞书里给它发消息吧",
 		EN: "connected to Feishu as %s: write to it there",
 	}
-	textPlayground = i18n.Phrase{ZH: "鹊桥体验环境：http://%s/", EN: "Magpie playground: http://%s/"}
+	textPlayground = i18n.Phrase{ZH: "鹊桥演练场：http://%s/", EN: "Magpie playground: http://%s/"}
 	textByProcess  = i18n.Phrase{ZH: "（进程 %d）", EN: " (process %d)"}
 
 	textMigrateDry = i18n.Phrase{
