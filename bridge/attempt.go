@@ -297,7 +297,8 @@ func (pb promptBuilder) learn(t *turn, e claude.Result) {
 func (cfg Config) request(c db.Claim, resume bool, s syncState) contextmgr.Request {
 	r := contextmgr.Request{
 		Key: c.Turn.Key, Kind: c.Chat.Kind, Epoch: c.Turn.Epoch, Turn: c.Turn.ID,
-		Asked: c.Asked, Project: cfg.project(c.Chat), Model: c.Chat.Settings.Model, Seen: s.turn, Verified: s.verified, Incomplete: s.isBehind,
+		Asked: c.Asked, Project: cfg.project(c.Chat), Model: c.Chat.Settings.Model,
+		Synced: contextmgr.Synced{Seen: s.turn, Verified: s.verified, Incomplete: s.isBehind},
 	}
 	// A turn of an ended conversation must not get the summary of the current one.
 	if c.Chat.Epoch == c.Turn.Epoch {

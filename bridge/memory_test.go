@@ -123,7 +123,7 @@ func (w *memoryRig) ask(p place, text, answer string, during func()) contextmgr.
 	w.must(err)
 	prompt := w.bridge.context.Build(w.ctx, contextmgr.Request{
 		Key: p.key, Kind: p.kind, Project: "/srv/one", Epoch: c.Turn.Epoch, Turn: c.Turn.ID, Asked: c.Asked, Live: c.Resume,
-		Seen: c.Chat.Session.Turn,
+		Synced: contextmgr.Synced{Seen: c.Chat.Session.Turn},
 	})
 	w.bridge.context.Sent(p.key, prompt, c.Resume)
 	leave := w.bridge.runner.agents.attempts.specs.tools.attend(c, "/srv/one")

@@ -191,11 +191,11 @@ func TestTheContextReportFollowsThePrompt(t *testing.T) {
 		lost claude.LostCause
 		want db.ContextReport
 	}{
-		"a living process": {contextmgr.Request{Live: true, Verified: true}, resumed, "",
+		"a living process": {contextmgr.Request{Live: true, Synced: contextmgr.Synced{Verified: true}}, resumed, "",
 			db.ContextReport{Session: db.Live, Messages: 3}},
-		"resumed": {contextmgr.Request{Verified: true}, resumed, "",
+		"resumed": {contextmgr.Request{Synced: contextmgr.Synced{Verified: true}}, resumed, "",
 			db.ContextReport{Session: db.Resumed, Messages: 3}},
-		"behind": {contextmgr.Request{Verified: true, Incomplete: true}, resumed, "",
+		"behind": {contextmgr.Request{Synced: contextmgr.Synced{Verified: true, Incomplete: true}}, resumed, "",
 			db.ContextReport{Session: db.Resumed, Messages: 3, Incomplete: true}},
 		"not compared": {contextmgr.Request{}, resumed, "",
 			db.ContextReport{Session: db.Resumed, Messages: 3, Unsure: true}},

@@ -89,18 +89,18 @@ func TestTheBackgroundOfAGroup(t *testing.T) {
 		r      Request
 		want   string
 	}{
-		"new process with its session": {nil, Request{ResumeID: "s", Seen: 6}, unseen},
-		"living process":               {nil, Request{ResumeID: "s", Seen: 6, Live: true}, unseen},
-		"economy":                      {func(c *Config) { c.Mode = Economy }, Request{ResumeID: "s", Seen: 6}, unseen},
-		"a session that is behind": {nil, Request{ResumeID: "s", Seen: 5},
+		"new process with its session": {nil, Request{ResumeID: "s", Synced: Synced{Seen: 6}}, unseen},
+		"living process":               {nil, Request{ResumeID: "s", Synced: Synced{Seen: 6}, Live: true}, unseen},
+		"economy":                      {func(c *Config) { c.Mode = Economy }, Request{ResumeID: "s", Synced: Synced{Seen: 6}}, unseen},
+		"a session that is behind": {nil, Request{ResumeID: "s", Synced: Synced{Seen: 5}},
 			"m51 m52 m53 m54 m55 m56 m57 m58 m59 " + unseen},
 		"no session":       {nil, Request{}, all},
 		"database":         {func(c *Config) { c.Mode = Database }, Request{}, all},
 		"fewer are wanted": {func(c *Config) { c.AutoChatContext = 2 }, Request{}, "m64 m65"},
 		"none are wanted":  {func(c *Config) { c.AutoChatContext = 0 }, Request{}, ""},
-		"resume":           {func(c *Config) { c.Mode = Resume }, Request{ResumeID: "s", Seen: 6}, ""},
+		"resume":           {func(c *Config) { c.Mode = Resume }, Request{ResumeID: "s", Synced: Synced{Seen: 6}}, ""},
 		"private":          {nil, Request{Kind: chat.Private}, ""},
-		"an earlier question": {nil, Request{ResumeID: "s", Seen: 6, Asked: []chat.Message{{Time: time.Unix(63, 0)}}},
+		"an earlier question": {nil, Request{ResumeID: "s", Synced: Synced{Seen: 6}, Asked: []chat.Message{{Time: time.Unix(63, 0)}}},
 			"m61 m62 m63"},
 		"after /new":   {nil, Request{Epoch: 1}, ""},
 		"another chat": {nil, Request{Key: chat.FeishuChat("oc_other")}, ""},
@@ -162,7 +162,7 @@ func TestTheBackgroundIsNotRetrieved(t *testing.T) {
 	}
 	asked := []chat.Message{{Text: "项目代号是什么？", Time: time.Unix(1000, 0)}}
 	for name, r := range map[string]Request{
-		"new process": {}, "living process": {ResumeID: "s", Seen: 1, Live: true},
+		"new process": {}, "living process": {ResumeID: "s", Synced: Synced{Seen: 1}, Live: true},
 	} {
 		r.Key, r.Kind, r.Turn, r.Asked = key, chat.Group, 2, asked
 		p := New(d, Defaults(), zerolog.Nop()).Build(t.Context(), r)

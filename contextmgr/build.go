@@ -49,22 +49,27 @@ func (p Prompt) Text() string { return Prefix(p.Context, p.Kind, p.Current) }
 
 // Request describes the turn for which a context is built.
 type Request struct {
-	Key        chat.Key
-	Kind       chat.Kind
-	Project    string // the chat's project folder
-	Model      string // as the chat's settings name it; empty = the default model
-	Epoch      int64
-	Turn       int64
-	Asked      []chat.Message // in order
-	Note       string         // a note of ours after the questions; empty = none
-	ResumeID   string         // the session that will be resumed; empty = none
-	Seen       int64          // the last turn that the session holds
-	After      int64          // the recent part starts after the message with this seq; 0 = at the first one
-	Summary    Summary        // of the messages up to After
-	Lost       bool           // the session was lost in this turn
-	Live       bool           // a running process continues the session
-	Verified   bool           // the session was compared with the database and holds the turns up to Seen
-	Incomplete bool           // the comparison showed that the session has lost turns
+	Key      chat.Key
+	Kind     chat.Kind
+	Project  string // the chat's project folder
+	Model    string // as the chat's settings name it; empty = the default model
+	Epoch    int64
+	Turn     int64
+	Asked    []chat.Message // in order
+	Note     string         // a note of ours after the questions; empty = none
+	ResumeID string         // the session that will be resumed; empty = none
+	After    int64          // the recent part starts after the message with this seq; 0 = at the first one
+	Summary  Summary        // of the messages up to After
+	Lost     bool           // the session was lost in this turn
+	Live     bool           // a running process continues the session
+	Synced
+}
+
+// Synced is how much of a chat its session holds.
+type Synced struct {
+	Seen       int64 // the last turn
+	Verified   bool  // the session was compared with the database and holds the turns up to Seen
+	Incomplete bool  // the comparison showed that the session has lost turns
 }
 
 // Manager builds contexts from the database.

@@ -10,9 +10,9 @@ import (
 
 func TestModes(t *testing.T) {
 	first, lost := Request{}, Request{Lost: true}
-	unsure, verified := Request{ResumeID: "s"}, Request{ResumeID: "s", Verified: true}
-	behind, live := Request{ResumeID: "s", Verified: true, Incomplete: true}, Request{
-		ResumeID: "s", Live: true, Verified: true,
+	unsure, verified := Request{ResumeID: "s"}, Request{ResumeID: "s", Synced: Synced{Verified: true}}
+	behind, live := Request{ResumeID: "s", Synced: Synced{Verified: true, Incomplete: true}}, Request{
+		ResumeID: "s", Live: true, Synced: Synced{Verified: true},
 	}
 	for _, tc := range []struct {
 		mode Mode
