@@ -100,7 +100,8 @@ func TestTheBackgroundOfAGroup(t *testing.T) {
 		"none are wanted":  {func(c *Config) { c.AutoChatContext = 0 }, Request{}, ""},
 		"resume":           {func(c *Config) { c.Mode = Resume }, Request{ResumeID: "s", Synced: Synced{Seen: 6}}, ""},
 		"private":          {nil, Request{Kind: chat.Private}, ""},
-		"an earlier question": {nil, Request{ResumeID: "s", Synced: Synced{Seen: 6}, Asked: []chat.Message{{Time: time.Unix(63, 0)}}},
+		"an earlier question": {nil, Request{
+			ResumeID: "s", Synced: Synced{Seen: 6}, Asked: []chat.Message{{Time: time.Unix(63, 0)}}},
 			"m61 m62 m63"},
 		"after /new":   {nil, Request{Epoch: 1}, ""},
 		"another chat": {nil, Request{Key: chat.FeishuChat("oc_other")}, ""},

@@ -94,7 +94,8 @@ func TestThePrefixReachesDownToWhatTheSessionHolds(t *testing.T) {
 	d, key := store(t, 100) // 50 turns of 400 characters
 	m := contextmgr.New(d, contextmgr.Defaults(), zerolog.Nop())
 	r := contextmgr.Request{
-		Key: key, Kind: chat.Private, Turn: 51, Asked: []chat.Message{{Text: "now"}}, ResumeID: "s", Synced: contextmgr.Synced{Verified: true},
+		Key: key, Kind: chat.Private, Turn: 51, Asked: []chat.Message{{Text: "now"}}, ResumeID: "s",
+		Synced: contextmgr.Synced{Verified: true},
 	}
 	for _, tc := range []struct {
 		seen int64
@@ -126,7 +127,8 @@ func TestWhatASessionHasMissedSharesTheBudget(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := contextmgr.New(d, cfg, zerolog.Nop()).Build(t.Context(), contextmgr.Request{
-		Key: key, Kind: chat.Private, Turn: 201, Asked: []chat.Message{{Text: "now"}}, ResumeID: "s", Synced: contextmgr.Synced{Verified: true, Seen: 1},
+		Key: key, Kind: chat.Private, Turn: 201, Asked: []chat.Message{{Text: "now"}}, ResumeID: "s",
+		Synced: contextmgr.Synced{Verified: true, Seen: 1},
 	})
 	if s := p.Stats; s.Memories != 1 || s.Tokens > cfg.MaxTokens || s.Tokens < cfg.MaxTokens*9/10 {
 		t.Errorf("%+v", s)
