@@ -142,10 +142,10 @@ func namesExcept(names []string) (list []string) {
 	return list
 }
 
-// charExcept is a pattern for any character except these, in either case. The CLI's patterns have no negation. No range
-// may end with a slash, which no name contains.
+// charExcept is a pattern for any character of a name except these, in either case. The CLI's patterns have no negation,
+// and a slash in a range would match the one behind a folder's name.
 func charExcept(letters string) string {
-	var not []rune
+	not := []rune{'/'}
 	for _, letter := range letters {
 		not = append(not, letter)
 		for r := unicode.SimpleFold(letter); r != letter; r = unicode.SimpleFold(r) {
@@ -156,14 +156,7 @@ func charExcept(letters string) string {
 	b.WriteByte('[')
 	from := ' '
 	for _, r := range append(slices.Sorted(slices.Values(not)), 0x10000) {
-		to := r - 1
-		if from == '/' {
-			from++
-		}
-		if to == '/' {
-			to--
-		}
-		if from <= to {
+		if to := r - 1; from <= to {
 			b.WriteString(string(from) + "-" + string(to))
 		}
 		from = r + 1
