@@ -92,7 +92,7 @@ func TestALongTurnCallsItsAskers(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ends = began.Add(3 * time.Minute)
+			defer func(was time.Time) { ends = was }(ends)
 			d := fresh(t)
 			d.At(t, began)
 			for _, in := range []db.Inbound{by("ou_1", "om_1", "q"), by("ou_2", "om_2", "me too")} {
