@@ -55,7 +55,7 @@ func (cs conversationCommands) forget(ctx context.Context, o ordered, answer i18
 }
 
 func (cs conversationCommands) stop(ctx context.Context, o ordered) (order, error) {
-	key := o.m.Key
+	key, recovered := o.m.Key, cs.turns.isRecovered()
 	turns, err := cs.turns.open(ctx, key)
 	if err != nil {
 		return order{}, err
@@ -65,6 +65,9 @@ func (cs conversationCommands) stop(ctx context.Context, o ordered) (order, erro
 		return order{}, err
 	}
 	waits := err == nil && !slices.Contains(turns, unasked.ID)
+	if waits && !recovered { // its agent is gone, and it is about to end
+		turns, waits = append(turns, unasked.ID), false
+	}
 	if len(turns) == 0 && !waits {
 		return cs.drop(ctx, o)
 	}
@@ -87,6 +90,9 @@ func (cs conversationCommands) stop(ctx context.Context, o ordered) (order, erro
 
 // drop withdraws the decisions that would resume an interrupted turn. There is nothing else to stop.
 func (cs conversationCommands) drop(ctx context.Context, o ordered) (order, error) {
+	if err := cs.turns.awaitRecovery(ctx); err != nil { // which finds the decisions
+		return order{}, err
+	}
 	turn := cs.asks.Left(o.m.Key)
 	if turn == 0 {
 		return o.say(i18n.NothingToStop)

@@ -57,15 +57,15 @@ func (ph *pressHandler) press(ctx context.Context, p chat.Press) (toast string, 
 		return ph.access.Requests.Answer(ctx, p, l)
 	case p.Action.Do == turncard.DoStop && ph.lanes.StopTurn(p.Key, p.Action.Turn):
 		// the turn ends anyway, unless the program crashes first
-		if err := ph.turns.Stop(context.WithoutCancel(ctx), p.Key, p.Action.Turn); err != nil {
+		if _, err := ph.turns.Stop(context.WithoutCancel(ctx), p.Key, p.Action.Turn); err != nil {
 			ph.log.Error().Err(err).Stringer("chat", p.Key).Int64("turn", p.Action.Turn).Msg("stop not stored")
 		}
 		return i18n.StopAsked.In(l), nil
-	case p.Action.Do == turncard.DoStop && p.Action.Turn != 0 && !ph.interrupted.turns.isRecovered():
-		if err := ph.turns.Stop(ctx, p.Key, p.Action.Turn); err != nil {
-			return "", err
+	case p.Action.Do == turncard.DoStop && p.Action.Turn != 0: // it may be about to begin again
+		if unended, err := ph.turns.Stop(ctx, p.Key, p.Action.Turn); err != nil || !unended {
+			return i18n.StopOver.In(l), err
 		}
-		ph.lanes.HaltTurns(p.Key, p.Action.Turn) // it may have begun again meanwhile
+		ph.lanes.HaltTurns(p.Key, p.Action.Turn)
 		return i18n.StopAsked.In(l), nil
 	case p.Action.Do == turncard.DoContinue || p.Action.Do == turncard.DoDrop:
 		toast, err := ph.interrupted.decide(ctx, p, l)

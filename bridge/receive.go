@@ -64,8 +64,12 @@ func (rc *receiver) message(ctx context.Context, m chat.Incoming) error {
 		return err
 	}
 	cmd, name, args := parseCommand(m.Text)
-	if stopWord.MatchString(m.Text) && !hasFiles(m) && rc.inbox.turns.mayRun(m.Key) {
-		cmd, name, args = parseCommand("/stop")
+	if stopWord.MatchString(m.Text) && !hasFiles(m) {
+		if begun, err := rc.inbox.turns.hasBegun(ctx, m.Key); err != nil {
+			return err
+		} else if begun {
+			cmd, name, args = parseCommand("/stop")
+		}
 	}
 	var p plan
 	switch {
@@ -87,7 +91,7 @@ func (rc *receiver) message(ctx context.Context, m chat.Incoming) error {
 	return rc.commands.obey(ctx, ordered{m: m, args: args}, p)
 }
 
-// stopWord matches a message that only says to stop. It is a command only while a turn is running, or may be run again
+// stopWord matches a message that only says to stop. It is a command only while a turn is running, or is to be run again
 // after a crash; at any other time it may be an answer to the agent.
 var stopWord = regexp.MustCompile(`(?i)^\s*(停止|停下|停|stop|cancel)\s*[。.!！~]*\s*$`)
 

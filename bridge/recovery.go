@@ -59,16 +59,8 @@ func (r recovery) run(ctx context.Context) error {
 		return err
 	}
 	for _, t := range left {
-		for err := r.cutOff.recover(ctx, t); err != nil; err = r.cutOff.recover(ctx, t) {
-			log := r.log.Error().Err(err).Stringer("chat", t.Key).Int64("turn", t.ID)
-			if db.Permanent(err) {
-				log.Msg("turn not recovered")
-				break
-			}
-			log.Msg("turn not recovered; trying again")
-			if workqueue.Sleep(ctx, workqueue.StoreRetry); ctx.Err() != nil {
-				return ctx.Err()
-			}
+		if err := r.decide(ctx, t); err != nil {
+			return err
 		}
 	}
 	for err := r.approvals.Recover(ctx); err != nil && !db.Permanent(err); err = r.approvals.Recover(ctx) {
@@ -92,6 +84,26 @@ func (r recovery) run(ctx context.Context) error {
 	}
 	// Only now may new turns begin, after those of the earlier run.
 	close(r.turns.recovered)
+	return nil
+}
+
+// decide recovers a turn, as soon as the store allows it. It fails only when ctx is done.
+func (r recovery) decide(ctx context.Context, t db.Turn) error {
+	for err := r.cutOff.recover(ctx, t); err != nil; err = r.cutOff.recover(ctx, t) {
+		if errors.Is(err, db.ErrStopped) {
+			t.Stopped = true
+			continue
+		}
+		log := r.log.Error().Err(err).Stringer("chat", t.Key).Int64("turn", t.ID)
+		if db.Permanent(err) {
+			log.Msg("turn not recovered")
+			return nil
+		}
+		log.Msg("turn not recovered; trying again")
+		if workqueue.Sleep(ctx, workqueue.StoreRetry); ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
 	return nil
 }
 
@@ -145,7 +157,7 @@ func (r cutOffTurns) recover(ctx context.Context, t db.Turn) error {
 	e := db.TurnResult{
 		Turn: t, State: end.State, Failure: end.Failure, Answer: text,
 		Card:       turncard.New(t.ID, r.cfg.langOf(c), time.Now()).Saying(parts...).Finish(end).Card(time.Now()),
-		SteersRead: did.Steered,
+		SteersRead: did.Steered, Unstopped: !t.Stopped,
 	}
 	if did.Known && r.cfg.Context.Resumes() {
 		e.Session = db.Session{ID: t.Session, Node: r.cfg.Node, Cwd: realPath(dir)}
@@ -209,6 +221,7 @@ func (r cutOffTurns) cutFollowUp(ctx context.Context, t db.Turn) error {
 	if err != nil {
 		return err
 	}
+	e.Unstopped = !t.Stopped
 	if err := r.history.finish(ctx, e); err != nil {
 		return fmt.Errorf("recover: %w", err)
 	}

@@ -1,13 +1,11 @@
 package bridge
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -181,84 +179,105 @@ func TestContinueWaitsForRecovery(t *testing.T) {
 	}
 }
 
-// Somebody stops an answer whose program has died, before the next run has found out about it: by a command, by a bare
-// word, or by the button that the card still has. The turn is begun again at most until it is stopped. Not parallel:
-// another test's bridge could be taken for the one that waits.
+// stopBy stops the only turn by a command, by a bare word, or by the button that its card has.
+func (l *bridgeRig) stopBy(how string) {
+	l.Helper()
+	if how != "the button" {
+		l.say("om_2", how)
+		return
+	}
+	got, err := l.bridge.Press(l.Context(), pressed("ev_1", turncard.DoStop, 1))
+	if got != i18n.StopAsked.EN || err != nil {
+		l.Errorf("told %q, %v", got, err)
+	}
+}
+
+// isStopped waits for the end of the only turn, which must have been stopped before an agent was started.
+func (l *bridgeRig) isStopped(out *deliverytest.Recorder, how string) {
+	l.Helper()
+	l.until("the end", func() bool {
+		return l.count(`SELECT COUNT(*) FROM turns WHERE state NOT IN ('queued', 'running')`) == 1 && l.unsent() == 0
+	})
+	if n := l.count(`SELECT COUNT(*) FROM turns WHERE state = 'cancelled'`); n != 1 {
+		l.Error("it was not stopped")
+	}
+	if n := l.count(`SELECT COUNT(*) FROM turns`); n != 1 {
+		l.Errorf("%d turns", n)
+	}
+	if n := l.pool.Stats().Started; n != 0 {
+		l.Errorf("%d agents were started", n)
+	}
+	if texts, _, _ := out.SoFar(); how != "the button" && !slices.Equal(texts, []string{i18n.Stopped.EN}) {
+		l.Errorf("said %q", texts)
+	}
+}
+
+// Somebody stops an answer whose program has died, before the next run has decided about it.
 func TestAStopDuringTheRecovery(t *testing.T) {
-	for _, how := range []string{"/stop", "stop", "the button"} {
-		t.Run(how, func(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ how, left string }{
+		{"/stop", ""}, {"stop", ""}, {"the button", ""},
+		{"/stop", "draft = 'half'"}, {"stop", "draft = 'half'"}, {"the button", "draft = 'half'"},
+		{"/stop", "follows = id, started_at = 0"}, // it waits for what goes on in the background
+	} {
+		t.Run(tc.how+" "+tc.left, func(t *testing.T) {
+			t.Parallel()
 			out := &deliverytest.Recorder{}
-			l := newBridgeRig(t, out, func(c *claude.Config) { c.Env["MAGPIE_SCRIPTED_FAULTS"] = "1" })
-			l.left("om_1", "fault: silence")
+			l := newBridgeRig(t, out)
+			l.left("om_1", "hello")
+			if tc.left != "" {
+				l.sql(`UPDATE turns SET ` + tc.left)
+			}
 			l.sql(`CREATE TRIGGER broken BEFORE UPDATE OF state ON turns BEGIN SELECT RAISE(FAIL, 'broken'); END`)
 			l.start()
-			l.until("the recovery", func() bool { return strings.Contains(l.logs.String(), "turn was cut off") })
-			var said sync.WaitGroup
-			defer said.Wait()
-			if how == "the button" {
-				got, err := l.bridge.Press(t.Context(), pressed("ev_1", turncard.DoStop, 1))
-				if got != i18n.StopAsked.EN || err != nil {
-					t.Errorf("told %q, %v", got, err)
-				}
-			} else {
-				said.Go(func() {
-					if err := l.bridge.Message(t.Context(), heard("om_2", how)); err != nil {
-						t.Error(err)
-					}
-				})
-				l.until("the stop to wait", func() bool {
-					stacks := make([]byte, 1<<20)
-					return bytes.Contains(stacks[:runtime.Stack(stacks, true)], []byte("(*turnQueue).awaitRecovery("))
-				})
-			}
+			l.until("a try", func() bool { return strings.Contains(l.logs.String(), "turn not recovered; trying again") })
+			l.stopBy(tc.how)
 			l.sql(`DROP TRIGGER broken`)
-			l.until("the end", func() bool {
-				return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'cancelled'`) == 1 && l.unsent() == 0
-			})
-			if n := l.count(`SELECT COUNT(*) FROM turns`); n != 1 {
-				t.Errorf("%d turns", n)
-			}
-			if n := l.pool.Stats().Started; n != 0 && how == "the button" {
-				t.Errorf("%d agents were started", n)
-			}
-			if texts, _, _ := out.SoFar(); how != "the button" && !slices.Equal(texts, []string{i18n.Stopped.EN}) {
-				t.Errorf("said %q", texts)
-			}
+			l.isStopped(out, tc.how)
 		})
 	}
 }
 
-// reached is a context that tells when somebody is about to wait for its end.
-type reached struct {
-	context.Context
-	once func()
-}
-
-func (c reached) Done() <-chan struct{} {
-	c.once()
-	return c.Context.Done()
-}
-
-// A turn of the previous process that has begun again by the end of the recovery is found by who has waited for that.
-func TestATurnThatBeginsRightAfterTheRecoveryIsOpen(t *testing.T) {
+// Somebody stops a turn that is claimed in the database while its lane does not know of it yet.
+func TestAStopRightAfterTheClaim(t *testing.T) {
 	t.Parallel()
-	l := newBridgeRig(t, &deliverytest.Recorder{})
-	l.left("om_1", "hello")
-	q, waits := l.bridge.queues.turns, make(chan struct{})
-	q.lanes.Enter(room)
-	found := make(chan []int64)
-	go func() {
-		turns, err := q.open(reached{t.Context(), sync.OnceFunc(func() { close(waits) })}, room)
-		if err != nil {
-			t.Error(err)
-		}
-		found <- turns
-	}()
-	<-waits
-	q.lanes.Claimed(room, 1)
-	close(q.recovered)
-	if got := <-found; !slices.Equal(got, []int64{1}) {
-		t.Errorf("open: %v", got)
+	for _, how := range []string{"/stop", "stop", "the button"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			out := &deliverytest.Recorder{}
+			l := newBridgeRig(t, out)
+			close(l.bridge.queues.turns.recovered)
+			l.say("om_1", "hello")
+			l.bridge.queues.turns.lanes.EndTurn(room) // as before the claim was noted
+			l.stopBy(how)
+			ctx, stop := context.WithCancel(t.Context())
+			var running sync.WaitGroup
+			running.Go(func() { l.bridge.queues.run(ctx, l.bridge.cfg.Shutdown) })
+			l.isStopped(out, how)
+			stop()
+			running.Wait()
+		})
+	}
+}
+
+// A turn of the previous process that is put back, and has not begun again yet, is stopped by a bare word, too.
+func TestAStopRightAfterTheRecovery(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"/stop", "stop", "the button"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			out := &deliverytest.Recorder{}
+			l := newBridgeRig(t, out)
+			l.left("om_1", "hello")
+			l.must(l.bridge.recovery.run(t.Context()))
+			l.stopBy(how)
+			ctx, stop := context.WithCancel(t.Context())
+			var running sync.WaitGroup
+			running.Go(func() { l.bridge.queues.run(ctx, l.bridge.cfg.Shutdown) })
+			l.isStopped(out, how)
+			stop()
+			running.Wait()
+		})
 	}
 }
 

@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
@@ -115,9 +116,13 @@ func (q *turnQueue) isRecovered() bool {
 	}
 }
 
-// mayRun reports whether a turn is running in the chat, or may be run again because the previous process left it.
-func (q *turnQueue) mayRun(key chat.Key) bool {
-	return !q.isRecovered() || q.lanes.RunningTurn(key) != 0
+// hasBegun reports whether a turn of the chat has begun and not ended. After a crash it may be waiting to begin again.
+func (q *turnQueue) hasBegun(ctx context.Context, key chat.Key) (bool, error) {
+	if q.lanes.RunningTurn(key) != 0 {
+		return true, nil
+	}
+	turns, err := q.store.Unended(ctx, key)
+	return slices.ContainsFunc(turns, func(t db.Turn) bool { return t.Attempts > 0 }), err
 }
 
 // awaitRecovery waits until the turns of the previous process are recovered. If that takes too long, it fails, and the
@@ -131,23 +136,25 @@ func (q *turnQueue) awaitRecovery(ctx context.Context) error {
 	}
 }
 
-// open lists the unfinished turns of a chat: the running one, or else the waiting ones.
-func (q *turnQueue) open(ctx context.Context, key chat.Key) ([]int64, error) {
+// open lists the unfinished turns of a chat: the running one, or else those that wait or are about to begin or to end.
+// Only the database knows all of them: a turn is claimed there before its lane knows, and one that the previous
+// process left has no lane before it is recovered.
+func (q *turnQueue) open(ctx context.Context, key chat.Key) (ids []int64, err error) {
 	if turn := q.lanes.RunningTurn(key); turn != 0 {
 		return []int64{turn}, nil
 	}
-	if err := q.awaitRecovery(ctx); err != nil { // a new question may not have its turn yet
-		return nil, err
+	turns, err := q.store.Unended(ctx, key)
+	for _, t := range turns {
+		ids = append(ids, t.ID)
 	}
-	turns, err := q.store.Turns(ctx, key)
-	if turn := q.lanes.RunningTurn(key); turn != 0 { // one that waited may have begun meanwhile
-		return []int64{turn}, nil
-	}
-	return turns, err
+	return ids, err
 }
 
 // busy reports whether the chat has a running or waiting turn.
 func (q *turnQueue) busy(ctx context.Context, key chat.Key) (bool, error) {
+	if err := q.awaitRecovery(ctx); err != nil { // what the previous process left may be about to end
+		return false, err
+	}
 	open, err := q.open(ctx, key)
 	return len(open) > 0, err
 }

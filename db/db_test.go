@@ -296,6 +296,25 @@ func TestATurnCanBePutBack(t *testing.T) {
 	}
 }
 
+// The end of a turn that nobody is known to have stopped is not stored if somebody has.
+func TestAStopBeforeTheEndCounts(t *testing.T) {
+	d := fresh(t)
+	accept(t, d, say("om_1", "q1"))
+	c := claim(t, d, "s")
+	if unended, err := d.Turns().Stop(t.Context(), oc, c.Turn.ID); err != nil || !unended {
+		t.Fatalf("stopped: %v, %v", unended, err)
+	}
+	end := db.TurnResult{Turn: c.Turn, State: db.Interrupted, Unstopped: true}
+	if err := d.Turns().Finish(t.Context(), end); !errors.Is(err, db.ErrStopped) || db.Permanent(err) {
+		t.Errorf("finished: %v", err)
+	}
+	end.State, end.Unstopped = db.Cancelled, false
+	finish(t, d, end)
+	if unended, err := d.Turns().Stop(t.Context(), oc, c.Turn.ID); err != nil || unended {
+		t.Errorf("stopped again: %v, %v", unended, err)
+	}
+}
+
 // The History is nobody else's business on a shared machine.
 func TestTheDatabaseIsPrivate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "magpie.db")

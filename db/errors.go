@@ -10,6 +10,9 @@ var (
 	// corrects it.
 	ErrUnreadable = errors.New("a row of the database cannot be read: run magpie doctor")
 
+	// ErrStopped means that somebody has stopped the turn meanwhile.
+	ErrStopped = errors.New("the turn was stopped meanwhile")
+
 	// ErrRepeated means that the event was already handled.
 	ErrRepeated = errors.New("the event is known already")
 )

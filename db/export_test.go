@@ -36,7 +36,7 @@ var Frequent = map[string]string{
 	"questions left": questionsLeft, "not recalled": countNotRecalled, "the answer on a card": answerShownBy,
 	"old files": expireFiles, "files of what was taken back": dropFiles, "where those lie": pathsOfMessages,
 	"a known event": knownEvent,
-	"a queued turn": queuedTurn, "the queued turns": queuedTurns, "a late turn": lateTurn,
+	"a queued turn": queuedTurn, "the queued turns": queuedTurns, "what can be stopped": unendedTurns, "a late turn": lateTurn,
 	"an interrupted turn": interruptedTurn, "a claim": claimTurn,
 	"chats with work": queuedChats, "running turns": runningTurns, "next delivery": nextPost, "due deliveries": duePosts,
 	"who has asked last": lastAsker, "who pays for a turn": askersOfTurn, "what waits": backlog,

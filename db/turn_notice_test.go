@@ -54,12 +54,15 @@ func TestALongTurnCallsItsAskers(t *testing.T) {
 		state  db.TurnState
 		want   string
 	}{
-		"nothing happens":  {want: "ou_1 ou_2"},
-		"it fails":         {state: db.Failed, want: "ou_1 ou_2"},
-		"it is cut off":    {state: db.Interrupted, want: "ou_1 ou_2"},
-		"it is stopped":    {state: db.Cancelled},
-		"a stop, too late": {during: func(t *testing.T, d *db.DB, c db.Claim) { must(t, d.Turns().Stop(t.Context(), oc, c.Turn.ID)) }},
-		"it took less":     {during: func(*testing.T, *db.DB, db.Claim) { ends = began.Add(time.Minute) }},
+		"nothing happens": {want: "ou_1 ou_2"},
+		"it fails":        {state: db.Failed, want: "ou_1 ou_2"},
+		"it is cut off":   {state: db.Interrupted, want: "ou_1 ou_2"},
+		"it is stopped":   {state: db.Cancelled},
+		"a stop, too late": {during: func(t *testing.T, d *db.DB, c db.Claim) {
+			_, err := d.Turns().Stop(t.Context(), oc, c.Turn.ID)
+			must(t, err)
+		}},
+		"it took less": {during: func(*testing.T, *db.DB, db.Claim) { ends = began.Add(time.Minute) }},
 		"one writes": {want: "ou_1", during: func(t *testing.T, d *db.DB, _ db.Claim) {
 			accept(t, d, by("ou_2", "om_3", "and?"))
 		}},

@@ -238,6 +238,18 @@ func (q Queue) Turns(ctx context.Context, key chat.Key) (turns []int64, err erro
 	return turns, nil
 }
 
+const unendedTurns = `SELECT ` + turnColumns + ` FROM turns INDEXED BY turns_open WHERE chat_key = ?1
+	AND (state = 'queued' OR started_at > 0)` + isOpen + ` ORDER BY id`
+
+// Unended lists the chat's queued and claimed turns. A follow-up that waits for its agent is not among them.
+func (q Queue) Unended(ctx context.Context, key chat.Key) ([]Turn, error) {
+	list, err := collect(ctx, q.db.read, scanTurn, unendedTurns, key.String())
+	if err != nil {
+		return nil, fmt.Errorf("unended turns of %v: %w", key, err)
+	}
+	return list, nil
+}
+
 const waitingMessages = `SELECT COUNT(*) FROM messages WHERE chat_key = ?1 AND turn_id > 0 AND role = 'user'` + notRecalled + `
 	AND turn_id IN (SELECT id FROM turns INDEXED BY turns_open WHERE chat_key = ?1 AND state = 'queued'` + isOpen + `)`
 

@@ -29,6 +29,8 @@ type TurnResult struct {
 	SteersRead []string
 	// the agent keeps working in the background, and a follow-up exists, see [FollowUps]
 	Unasked bool
+	// the result is that of a turn that nobody has stopped: if somebody has, it is [ErrStopped], and nothing is stored
+	Unstopped bool
 }
 
 // Usage is what a turn cost.
@@ -44,6 +46,8 @@ func (u Usage) Tokens() int64 { return u.Input + u.Output + u.CacheRead + u.Cach
 
 const endTurn = `UPDATE turns SET state = ?2, failure = ?3, ended_at = ?4, told = ?5, draft = '',
 	prompt_id = CASE WHEN follows > 0 THEN ?6 ELSE prompt_id END WHERE id = ?1 AND state = 'running'`
+
+const isStopped = `SELECT stopped FROM turns WHERE id = ?1`
 
 const setTurned = `UPDATE chats SET turned_at = ?2 WHERE key = ?1`
 
@@ -77,6 +81,14 @@ func (e turnEnd) store(ctx context.Context) error {
 	report, err := e.Report.store()
 	if err != nil {
 		return err
+	}
+	if e.Unstopped {
+		var stopped bool
+		if err := e.tx.QueryRowContext(ctx, isStopped, e.Turn.ID).Scan(&stopped); err != nil {
+			return err
+		} else if stopped {
+			return ErrStopped
+		}
 	}
 	res, err := e.tx.ExecContext(ctx, endTurn, e.Turn.ID, e.State, e.Failure, millis(e.now), report, e.Turn.Prompt)
 	if err != nil {

@@ -155,12 +155,14 @@ func (ts Turns) CardOf(ctx context.Context, turn int64) (string, error) {
 const stopTurn = `UPDATE turns SET stopped = 1 WHERE id = ?1 AND chat_key = ?2` + isOpen
 
 // Stop records that somebody has stopped a turn of a chat, unless it has ended: it does not start again, whatever
-// happens.
-func (ts Turns) Stop(ctx context.Context, key chat.Key, turn int64) error {
-	if _, err := ts.db.engine.Exec(ctx, stopTurn, turn, key.String()); err != nil {
-		return fmt.Errorf("stop turn %d: %w", turn, err)
+// happens. It reports whether the turn has not ended.
+func (ts Turns) Stop(ctx context.Context, key chat.Key, turn int64) (unended bool, err error) {
+	res, err := ts.db.engine.Exec(ctx, stopTurn, turn, key.String())
+	if err != nil {
+		return false, fmt.Errorf("stop turn %d: %w", turn, err)
 	}
-	return nil
+	n, err := res.RowsAffected()
+	return n > 0, err
 }
 
 const setTurnActed = `UPDATE turns SET acted = 1 WHERE id = ?1`
