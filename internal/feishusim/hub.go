@@ -27,6 +27,8 @@ type hub struct {
 	done   chan struct{} // closed by close
 	work   sync.WaitGroup
 
+	handshakes sync.RWMutex // read-locked from the answer to a handshake until the connection counts
+
 	mu      sync.Mutex
 	closed  bool
 	frozen  bool
@@ -59,6 +61,8 @@ func (h *hub) Connected() int {
 // DropConnections ends all long connections: with a close frame, or with a TCP reset. The list is
 // copied first, because every dropped connection removes itself from the map.
 func (h *hub) DropConnections(reset bool) {
+	h.handshakes.Lock() // a client whose handshake was answered is connected, too
+	defer h.handshakes.Unlock()
 	h.mu.Lock()
 	var all []*conn
 	for c := range h.conns {
@@ -188,12 +192,16 @@ func (h *hub) serveConnection(w http.ResponseWriter, q *request) reply {
 	}
 	// Clients are programs; without this the upgrader refuses any that sends an Origin header.
 	up := websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }}
+	h.handshakes.RLock()
 	sock, err := up.Upgrade(w, q.Request, nil)
 	if err != nil {
+		h.handshakes.RUnlock()
 		return reply{taken: true, status: http.StatusBadRequest} // the upgrader has answered
 	}
 	c := newConn(h, sock, q.URL.Query().Get("device_id"), int32(service))
-	if h.admit(c) {
+	admitted := h.admit(c)
+	h.handshakes.RUnlock()
+	if admitted {
 		c.serve()
 	}
 	_ = sock.Close() // it may be closed already
