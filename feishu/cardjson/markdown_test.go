@@ -168,6 +168,7 @@ func outside(line string) string {
 			i += 2
 		case line[i] == '`':
 			n, _ := span(line[i:])
+			b.WriteByte(' ') // what stands on both sides is not one word
 			i += n
 		default:
 			b.WriteByte(line[i])
