@@ -45,7 +45,7 @@ const (
 	own     = "belongs to the bridge itself"
 )
 
-// TestAttackSendFilePaths makes the agent of a turn send each path with its tool. The agent is told why not, without
+// TestAttackSendFilePaths makes the agent of a turn send each path with its tool. The refusal gives the reason, without
 // any of the file's content; nothing is copied, uploaded, shown or stored.
 func TestAttackSendFilePaths(t *testing.T) {
 	const rows = 25

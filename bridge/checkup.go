@@ -38,7 +38,7 @@ func (cs adminCommands) checkUp(_ context.Context, o ordered) (order, error) {
 		worst := OK
 		var s strings.Builder
 		for _, c := range cs.cfg.Checks {
-			// One after the other, so that the checks do not load a machine that may be in trouble.
+			// Sequential: the machine may already be overloaded.
 			v := c.Look(ctx)
 			worst = max(worst, v)
 			fmt.Fprintf(&s, "\n- %s %s", [...]string{"✅", "⚠️", "❌"}[v], checkName(c.What).In(o.lang))

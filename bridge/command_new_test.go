@@ -71,7 +71,7 @@ func TestWhatFollowsNewInAGroupHasItsFiles(t *testing.T) {
 	}
 }
 
-// A command that arrives too late is not carried out, nor is its question asked: its author is told.
+// A command that arrives too late does not run, nor does its question. Its author gets a reply that says so.
 func TestALateNewAsksNothing(t *testing.T) {
 	t.Parallel()
 	d := newFilesRig(t)

@@ -43,7 +43,7 @@ type summaries struct {
 	log    zerolog.Logger
 }
 
-// make makes the chat's summary, after which a new session starts. The user who asked for it is told the result. On any
+// make makes the chat's summary, after which a new session starts. The result goes to the user who asked for it. On any
 // failure the chat keeps its session.
 func (sm summaries) make(ctx context.Context, key chat.Key, wanted <-chan struct{}) error {
 	err := sm.try(ctx, key, wanted)
@@ -183,7 +183,7 @@ func (sm summaries) failed(ctx context.Context, c db.Chat, err error) error {
 	return err
 }
 
-// noticeableWork is how long a summary takes before the user who asked for it is told that it is in progress.
+// noticeableWork is how long a summary may take before its requester gets a progress message.
 const noticeableWork = 5 * time.Second
 
 // tellBegun is best effort. The idempotency key prevents a second notice when a restart repeats it.

@@ -106,7 +106,7 @@ func (r *teller) Reply(ctx context.Context, to chat.Ref, text, idem string) (str
 	return r.Recorder.Reply(ctx, to, text, idem)
 }
 
-// A group without access gets no message. The owner is told once.
+// A group without access gets no message. The owner is notified once.
 func TestAGroupOfStrangers(t *testing.T) {
 	t.Parallel()
 	out := &teller{}

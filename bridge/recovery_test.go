@@ -250,14 +250,20 @@ func TestAStopRightAfterTheClaim(t *testing.T) {
 			l.say("om_1", "hello")
 			l.bridge.queues.turns.lanes.EndTurn(room) // as before the claim was noted
 			l.stopBy(how)
-			ctx, stop := context.WithCancel(t.Context())
-			var running sync.WaitGroup
-			running.Go(func() { l.bridge.queues.run(ctx, l.bridge.cfg.Shutdown) })
-			l.isStopped(out, how)
-			stop()
-			running.Wait()
+			l.endsStopped(out, how)
 		})
 	}
+}
+
+// endsStopped runs the queues until the turn has ended as stopped.
+func (l *bridgeRig) endsStopped(out *deliverytest.Recorder, how string) {
+	l.Helper()
+	ctx, stop := context.WithCancel(l.Context())
+	var running sync.WaitGroup
+	running.Go(func() { l.bridge.queues.run(ctx, l.bridge.cfg.Shutdown) })
+	l.isStopped(out, how)
+	stop()
+	running.Wait()
 }
 
 // A turn of the previous process that is put back, and has not begun again yet, is stopped by a bare word, too.
@@ -271,12 +277,7 @@ func TestAStopRightAfterTheRecovery(t *testing.T) {
 			l.left("om_1", "hello")
 			l.must(l.bridge.recovery.run(t.Context()))
 			l.stopBy(how)
-			ctx, stop := context.WithCancel(t.Context())
-			var running sync.WaitGroup
-			running.Go(func() { l.bridge.queues.run(ctx, l.bridge.cfg.Shutdown) })
-			l.isStopped(out, how)
-			stop()
-			running.Wait()
+			l.endsStopped(out, how)
 		})
 	}
 }

@@ -170,7 +170,7 @@ func (rs *Requests) EndTurn(ctx context.Context, t db.Turn, end db.TurnState) {
 	}
 }
 
-// What the agent is told when there is no decision.
+// The replies to the agent when there is no decision.
 const (
 	notAsked = "This needs a permission, and nobody could be asked for it right now. Do not try it again or by " +
 		"other means. Tell the user what you wanted to do and why."
