@@ -299,10 +299,12 @@ func changedSince(doc db.Memory, versions []db.MemoryVersion) bool {
 	})
 }
 
-// read reads a document of bounded size.
+// read reads a document of bounded size. Its errors do not name the document, as those of a wrong content do not.
 func read(files fs.FS, name string) ([]byte, error) {
 	f, err := files.Open(name)
-	if err != nil {
+	if bad := (*fs.PathError)(nil); errors.As(err, &bad) {
+		return nil, bad.Err
+	} else if err != nil {
 		return nil, err
 	}
 	defer f.Close() //nolint:errcheck // only read

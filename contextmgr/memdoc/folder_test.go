@@ -14,6 +14,7 @@ import (
 	"magpie/db"
 	"magpie/db/dbtest"
 	"magpie/internal/chat"
+	"magpie/internal/configtype"
 )
 
 // folderRig is a database with one chat, and a folder for documents.
@@ -263,11 +264,14 @@ func TestBadDocuments(t *testing.T) {
 	}
 	for _, want := range []string{
 		"a.md: line 3: state", "b.md: its chat is not known", "c.md: its chat is not known here, or its ID",
-		"d.md: it has more than", "link.md: ",
+		"d.md: it has more than", "\nlink.md: it leads out of the folder",
 	} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%v does not say %q", err, want)
+		if !strings.Contains(configtype.English(err), want) {
+			t.Errorf("%v does not say %q", configtype.English(err), want)
 		}
+	}
+	if zh := configtype.Chinese(err); !strings.Contains(zh, "\nlink.md: 路径指向这个文件夹之外") {
+		t.Errorf("in Chinese: %v", zh)
 	}
 	if n := strings.Count(err.Error(), "\n"); n != 4 {
 		t.Errorf("%d problems: %v", n+1, err)

@@ -49,6 +49,12 @@ func TestErrorsOfTheSystemInBothLanguages(t *testing.T) {
 	_, missing := os.Open(filepath.Join(dir, "x"))
 	_, notFolder := os.ReadDir("/dev/null/x")
 	_, noProgram := exec.LookPath("no-such-program")
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close() //nolint:errcheck // only a handle
+	_, outside := root.Open("../x")
 	for _, tc := range []struct {
 		err    error
 		en, zh string
@@ -66,6 +72,7 @@ func TestErrorsOfTheSystemInBothLanguages(t *testing.T) {
 			"127.0.0.1:7: the address is in use", "127.0.0.1:7：地址已被占用",
 		},
 		{noProgram, "no-such-program: there is no such program in PATH", "no-such-program：PATH 里没有这个程序"},
+		{outside, "../x: it leads out of the folder", "../x：路径指向这个文件夹之外"},
 		{syscall.ENOTEMPTY, "the folder is not empty", "文件夹不是空的"},
 		{
 			configtype.Mistakef("读取 %v", "reading %v", missing),

@@ -41,6 +41,9 @@ func ofSystem(err error, l language) string {
 		}
 		return ""
 	}
+	if err != nil && err.Error() == escapes {
+		return [...]string{"路径指向这个文件夹之外", "it leads out of the folder"}[l]
+	}
 	for _, c := range causes {
 		if err == c.err { //nolint:errorlint // as above
 			return [...]string{c.zh, c.en}[l]
@@ -48,6 +51,9 @@ func ofSystem(err error, l language) string {
 	}
 	return ""
 }
+
+// escapes is what an [os.Root] says of a link or a path that leads out of its folder. The error itself is not exported.
+const escapes = "path escapes from parent"
 
 // causes are the errors that people meet, with their words.
 var causes = []struct {
