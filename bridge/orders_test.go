@@ -13,6 +13,7 @@ import (
 	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/i18n"
 	"magpie/bridge/turncard"
+	"magpie/contextmgr"
 	"magpie/db"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -336,6 +337,21 @@ func TestStatusTellsTheVersionToAdmins(t *testing.T) {
 	w.hear(alice, "还有一个", true)
 	w.expect(w.order(alice, "/status"), "**排队**：2 条消息")
 	w.expect(w.order(bob, "/status"), "!排队")
+}
+
+// Admins read in words what the agent is given, and not the configuration's word for it.
+func TestStatusSaysTheContextModeInWords(t *testing.T) {
+	t.Parallel()
+	for mode, words := range map[contextmgr.Mode]i18n.Phrase{
+		contextmgr.Hybrid: i18n.StatusHybrid, contextmgr.Resume: i18n.StatusResume,
+		contextmgr.Database: i18n.StatusDatabase, contextmgr.Economy: i18n.StatusEconomy,
+	} {
+		w := testWorld(t, func(c *Config) { c.Version, c.Context.Mode = "v9.9.9", mode })
+		boss := alice.by("ou_boss")
+		w.expect(w.order(boss, "/status"), "**上下文模式**："+words.ZH, "!"+string(mode))
+		w.order(boss, "/lang en")
+		w.expect(w.order(boss, "/status"), "**Context mode**: "+words.EN+"\n", "!**Context mode**: "+string(mode))
+	}
 }
 
 func TestACheckUp(t *testing.T) {

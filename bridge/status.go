@@ -74,10 +74,23 @@ func (cs reportCommands) status(ctx context.Context, o ordered) (order, error) {
 		if len(silenced) > 0 {
 			text += "\n" + i18n.StatusSilenced.Sprintf(l, silencedIn(silenced, l))
 		}
-		text += "\n" + i18n.StatusMode.Sprintf(l, cs.cfg.Context.Mode) + "\n" + loadOf(cs.pool, l) + "\n" +
+		text += "\n" + i18n.StatusMode.Sprintf(l, contextModeIn(cs.cfg.Context.Mode, l)) + "\n" + loadOf(cs.pool, l) + "\n" +
 			fmt.Sprintf(i18n.StatusVersion.In(l), v)
 	}
 	return order{reply: text}, nil
+}
+
+// contextModeIn says what the agent is given in a mode.
+func contextModeIn(m contextmgr.Mode, l i18n.Lang) string {
+	switch m {
+	case contextmgr.Resume:
+		return i18n.StatusResume.In(l)
+	case contextmgr.Database:
+		return i18n.StatusDatabase.In(l)
+	case contextmgr.Economy:
+		return i18n.StatusEconomy.In(l)
+	}
+	return i18n.StatusHybrid.In(l)
 }
 
 // silencedIn names the chats in which the platform does not let the bot write, and who can change that. The platform's

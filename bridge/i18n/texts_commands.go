@@ -81,6 +81,10 @@ var (
 	StatusServers = Phrase{"**MCP 服务器**：%s 没有启动，助手暂时用不了", "**MCP servers**: %s did not start and can't be used"}
 	// for admins
 	StatusMode     = Phrase{"**上下文模式**：%s", "**Context mode**: %s"}
+	StatusHybrid   = Phrase{"续接会话，并附上历史", "session and history"}
+	StatusResume   = Phrase{"续接会话，没有会话时才附上历史", "session; history only without one"}
+	StatusDatabase = Phrase{"只附上历史，不续接会话", "history only, no session"}
+	StatusEconomy  = Phrase{"续接会话，只补上其中缺少的内容", "session, plus only what it lacks"}
 	StatusSilenced = Phrase{"**发不出消息的聊天**（三天内不再尝试，除非那里有人对我说话）：%s",
 		"**Chats I can't write to** (no retry for three days, unless somebody talks to me there): %s"}
 	StatusMuted = Phrase{"%s（群被禁言，或群设置不让机器人发言，请群主调整）",
