@@ -40,7 +40,12 @@ const columnsOfTest = 80
 
 func openTerminal(t testing.TB, cmd *exec.Cmd) *terminal {
 	t.Helper()
-	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 50, Cols: columnsOfTest})
+	return openTerminalOf(t, 50, cmd)
+}
+
+func openTerminalOf(t testing.TB, rows uint16, cmd *exec.Cmd) *terminal {
+	t.Helper()
+	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: rows, Cols: columnsOfTest})
 	must(t, err)
 	term := &terminal{TB: t, cmd: cmd, tty: tty, done: make(chan struct{})}
 	go func() {
@@ -304,6 +309,64 @@ func TestSetupIsGivenUp(t *testing.T) {
 			if data, err := os.ReadFile(old); err != nil || string(data) != "# mine\n" {
 				t.Errorf("the old configuration: %q, %v", data, err)
 			}
+		})
+	}
+}
+
+// Where the code has no room, a browser of this computer is offered, if it would be seen. The link has a line of its own.
+func TestSetupOffersTheBrowser(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		rows   uint16
+		env    string
+		answer string // n = the link is opened elsewhere
+		offers bool
+	}{
+		"Enter":      {24, "DISPLAY=:0", "", true},
+		"no":         {24, "DISPLAY=:0", "n", true},
+		"no display": {24, "DISPLAY=", "", false},
+		"room":       {50, "DISPLAY=:0", "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bin, opened := t.TempDir(), filepath.Join(t.TempDir(), "opened")
+			must(t, os.WriteFile(filepath.Join(bin, "xdg-open"), fmt.Appendf(nil, `#!/bin/sh
+echo "$1" >%[1]s.new && mv %[1]s.new %[1]s
+`, opened), 0o700))
+			n := newSetupRig(t, "PATH="+bin+":"+os.Getenv("PATH"), tc.env)
+			term := openTerminalOf(t, tc.rows, n.command("--scan"))
+			term.answer("Project folder [", "")
+			screen := term.await("/page/cli?") // the question has no newline
+			if tc.offers {
+				screen += term.await("Open the link in a browser on this computer? [Y/n]: ")
+				term.enter(tc.answer)
+			}
+			screen += term.await("Waiting for you")
+			address := scanned.FindString(screen)
+			if !strings.Contains(screen, "\r\n"+address+"\r\n") {
+				t.Errorf("the link does not stand on a line of its own:\n%s", screen)
+			}
+			if tc.offers && tc.answer == "" {
+				term.until("the browser to open", func() bool {
+					got, err := os.ReadFile(opened)
+					address = strings.TrimSpace(string(got))
+					return err == nil
+				})
+			}
+			if code := strings.Contains(screen, "▀"); code != (tc.rows == 50) {
+				t.Errorf("with %d rows a code is drawn: %v", tc.rows, code)
+			}
+			must(t, n.sim.Scan(n.sim.AddUser("小明"), address))
+			term.await("Created the app")
+			if _, err := os.Stat(opened); (err == nil) != (tc.offers && tc.answer == "") {
+				t.Errorf("opened: %v\n%s", err == nil, term)
+			}
+			if offered := strings.Contains(term.String(), "[Y/n]: "); offered != tc.offers {
+				t.Errorf("offered: %v\n%s", offered, term)
+			}
+			_, err := term.tty.WriteString("\x03")
+			must(t, err)
+			_ = term.exit()
 		})
 	}
 }

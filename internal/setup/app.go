@@ -69,7 +69,9 @@ func (u *setup) chooseApp(ctx context.Context) error {
 // registerApp creates an app by the scan of a QR code, with as many attempts as the operator wants.
 func (u *setup) registerApp(ctx context.Context) (feishu.Registered, error) {
 	for {
-		made, err := feishu.Register(ctx, u.feishu, u.showQRCode)
+		made, err := feishu.Register(ctx, u.feishu, func(address string, good time.Duration) {
+			u.showQRCode(ctx, address, good)
+		})
 		switch {
 		case err == nil:
 			u.feishu, u.createdApp = made.Config, made.Config.AppID
@@ -96,16 +98,20 @@ func (u *setup) registerApp(ctx context.Context) (feishu.Registered, error) {
 	}
 }
 
-// showQRCode draws the address to scan.
-func (u *setup) showQRCode(address string, good time.Duration) {
+// showQRCode shows the address to scan. The link comes first: what follows the code would push its upper edge off the
+// screen. Where the code has no room, setup offers to open the link in a browser.
+func (u *setup) showQRCode(ctx context.Context, address string, good time.Duration) {
 	u.say(textScan)
+	u.print("\n" + address + "\n\n")
 	columns, rows := u.size()
-	if code, wide, high := qrCode(address, columns, rows); code != "" {
-		u.print("\n" + code + "\n")
-	} else if columns > 0 {
-		u.say(textScanSmall, wide, high, columns, rows)
+	// Two rows below the code are needed: for the text, and for the cursor.
+	const below = 2
+	code, wide, high := qrCode(address, columns, rows-below)
+	u.print(code)
+	if code == "" && columns > 0 {
+		u.say(textScanSmall, wide, high+below, columns, rows)
+		u.offerBrowser(ctx, address)
 	}
-	u.print(address + "\n\n")
 	u.say(textWaiting, int(good.Minutes()))
 }
 

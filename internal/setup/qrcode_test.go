@@ -31,3 +31,32 @@ func TestQRCodeFits(t *testing.T) {
 		t.Error("nothing is drawn")
 	}
 }
+
+// A browser is opened where somebody would see it.
+func TestBrowser(t *testing.T) {
+	t.Parallel()
+	const address = "https://open.feishu.cn/page/cli?from=sdk&user_code=ABCD-EFGH"
+	for name, tc := range map[string]struct {
+		system string
+		env    map[string]string
+		want   string
+	}{
+		"X11":                {"linux", map[string]string{"DISPLAY": ":0"}, "xdg-open"},
+		"Wayland":            {"linux", map[string]string{"WAYLAND_DISPLAY": "wayland-0"}, "xdg-open"},
+		"no display":         {"linux", nil, ""},
+		"forwarded X11":      {"linux", map[string]string{"DISPLAY": "localhost:10.0", "SSH_CONNECTION": "1"}, "xdg-open"},
+		"macOS":              {"darwin", nil, "open"},
+		"macOS over SSH":     {"darwin", map[string]string{"SSH_CONNECTION": "1"}, ""},
+		"Windows":            {"windows", nil, "rundll32"},
+		"Windows over SSH":   {"windows", map[string]string{"SSH_CONNECTION": "1"}, ""},
+		"FreeBSD with X11":   {"freebsd", map[string]string{"DISPLAY": ":0"}, "xdg-open"},
+		"macOS with XQuartz": {"darwin", map[string]string{"DISPLAY": ":0"}, "open"},
+	} {
+		args := browser(tc.system, func(name string) string { return tc.env[name] }, address)
+		switch {
+		case tc.want == "" && args == nil:
+		case len(args) < 2 || args[0] != tc.want || args[len(args)-1] != address:
+			t.Errorf("%s: %q", name, args)
+		}
+	}
+}

@@ -73,12 +73,24 @@ var (
 		EN: "an existing one: enter its App ID and App Secret",
 	}
 	textScan = i18n.Phrase{
-		ZH: "用飞书或 Lark 扫描二维码，或者在浏览器里打开：",
-		EN: "Scan this QR code with Feishu or Lark, or open the link in a browser:",
+		ZH: "用飞书或 Lark 扫描二维码，或者在浏览器里打开这个链接：",
+		EN: "Scan the QR code with Feishu or Lark, or open this link in a browser:",
 	}
 	textScanSmall = i18n.Phrase{
-		ZH: "（二维码需要 %d 列、%d 行，终端只有 %d 列、%d 行：请打开下面的链接，或放大窗口后重来）",
-		EN: "(the QR code needs %d column(s) and %d row(s), the terminal has %d and %d: open the link below, or enlarge the window and start again)",
+		ZH: "（显示二维码需要 %d 列、%d 行，终端只有 %d 列、%d 行：请打开上面的链接，或放大窗口后重来）",
+		EN: "(the QR code needs %d column(s) and %d row(s), the terminal has %d and %d: open the link above, or enlarge the window and start again)",
+	}
+	textOpenLink = i18n.Phrase{
+		ZH: "现在就在这台电脑的浏览器里打开链接吗？",
+		EN: "Open the link in a browser on this computer?",
+	}
+	textOpening = i18n.Phrase{
+		ZH: "正在打开浏览器。没有反应的话，请自己打开上面的链接。",
+		EN: "Opening the browser. If nothing happens, open the link above yourself.",
+	}
+	textNotOpened = i18n.Phrase{
+		ZH: "打不开浏览器（%v），请自己打开上面的链接。",
+		EN: "The browser could not be opened (%v). Please open the link above yourself.",
 	}
 	textWaiting = i18n.Phrase{
 		ZH: "等待你确认，%d 分钟内有效…",
