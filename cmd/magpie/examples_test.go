@@ -19,6 +19,7 @@ import (
 
 	"github.com/alecthomas/kong"
 	gocmp "github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
 
 	"magpie/db"
 	"magpie/internal/claude/claudetest"
@@ -154,59 +155,143 @@ func onThisMachine(t *testing.T, c config.Config) config.Config {
 	return c
 }
 
-// The container is given variables that there are, and more time for its stop than that may take.
-func TestTheContainer(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("..", "..", "examples", "compose.yaml"))
+// readYAML reads a YAML file of the examples. Keys that into does not have are mistakes.
+func readYAML(t *testing.T, name string, into any) {
+	t.Helper()
+	f, err := os.Open(filepath.Join("..", "..", "examples", name))
 	must(t, err)
+	defer f.Close() //nolint:errcheck // only read
+	d := yaml.NewDecoder(f)
+	d.KnownFields(true)
+	if err := d.Decode(into); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+}
+
+// composeFile is what the example uses of a file for Docker Compose.
+type composeFile struct {
+	Services map[string]composeService
+	Secrets  map[string]struct{ File string }
+	Volumes  map[string]*struct{}
+}
+
+type composeService struct {
+	Build struct {
+		Dockerfile string `yaml:"dockerfile_inline"`
+	}
+	Init        bool
+	Restart     string
+	StopGrace   time.Duration `yaml:"stop_grace_period"`
+	Command     []string
+	WorkingDir  string `yaml:"working_dir"`
+	Environment map[string]string
+	Volumes     []string
+	Secrets     []string
+	Health      struct {
+		Test     []string
+		Interval time.Duration
+		Start    time.Duration `yaml:"start_period"`
+	} `yaml:"healthcheck"`
+}
+
+// The container is given variables, volumes and secrets that there are, and more time for its stop than that may take.
+func TestTheContainer(t *testing.T) {
+	var file composeFile
+	readYAML(t, "compose.yaml", &file)
+	box, ok := file.Services["magpie"]
+	if !ok {
+		t.Fatalf("the services are %v", file.Services)
+	}
 	var environ []string
-	for _, m := range regexp.MustCompile(`(?m)^ +(MAGPIE_\w+): (\S+)`).FindAllStringSubmatch(string(data), -1) {
-		environ = append(environ, m[1]+"="+strings.Replace(m[2], "/run/secrets/app_secret", os.DevNull, 1))
+	for name, value := range box.Environment {
+		if strings.HasPrefix(name, config.EnvPrefix) {
+			environ = append(environ, name+"="+strings.Replace(value, "/run/secrets/app_secret", os.DevNull, 1))
+		}
 	}
 	c, err := config.Read("", environ)
 	must(t, err)
-	installed := regexp.MustCompile(`claude-code@(\S+)`).FindStringSubmatch(string(data))
+	installed := regexp.MustCompile(`claude-code@(\S+)`).FindStringSubmatch(box.Build.Dockerfile)
 	if installed == nil || installed[1] != doctor.TestedCLI {
 		t.Errorf("the CLI in the container is %q, want %s", installed, doctor.TestedCLI)
 	}
 	if len(environ) != 3 || c.Node != "nas" || c.DB.URL != "sqlite:///data/magpie.db" {
 		t.Errorf("with %v the configuration is %+v", environ, c.DB)
 	}
-	grace := regexp.MustCompile(`stop_grace_period: (\S+)`).FindStringSubmatch(string(data))
-	if d, err := time.ParseDuration(grace[1]); err != nil || d < systemd.StopTimeout {
-		t.Errorf("a stop may take %v (%v)", d, err)
+	if box.StopGrace < systemd.StopTimeout {
+		t.Errorf("a stop may take %v", box.StopGrace)
 	}
-	words := regexp.MustCompile(`command: \["magpie", (.*)\]`).FindStringSubmatch(string(data))
-	var args []string
-	must(t, json.Unmarshal([]byte("["+words[1]+"]"), &args))
-	if _, err := kong.Must(&cli{}, kong.Vars{"version": ""}).Parse(args); err != nil {
+	if len(box.Command) < 2 || box.Command[0] != "magpie" {
+		t.Fatalf("the command is %q", box.Command)
+	}
+	if _, err := kong.Must(&cli{}, kong.Vars{"version": ""}).Parse(box.Command[1:]); err != nil {
 		t.Error(err)
+	}
+	for _, volume := range box.Volumes {
+		from, _, _ := strings.Cut(volume, ":")
+		if _, ok := file.Volumes[from]; !ok && !strings.HasPrefix(from, "./") {
+			t.Errorf("there is no volume %s", from)
+		}
+	}
+	for _, secret := range box.Secrets {
+		if file.Secrets[secret].File == "" {
+			t.Errorf("the secret %s has no file", secret)
+		}
+	}
+	if box.Health.Interval <= 0 || box.Health.Start <= 0 || len(box.Health.Test) == 0 {
+		t.Errorf("the health check is %+v", box.Health)
 	}
 }
 
 // Prometheus finds its rules beside its configuration, and the pages where the examples say that they are.
 func TestPrometheusFindsRulesAndPages(t *testing.T) {
-	read := func(name string) string {
-		data, err := os.ReadFile(filepath.Join("..", "..", "examples", name))
-		must(t, err)
-		return string(data)
+	var prometheus struct {
+		RuleFiles []string `yaml:"rule_files"`
+		Scrape    []struct {
+			Job      string                       `yaml:"job_name"`
+			Interval time.Duration                `yaml:"scrape_interval"`
+			Static   []struct{ Targets []string } `yaml:"static_configs"`
+		} `yaml:"scrape_configs"`
 	}
-	prometheus := read("prometheus.yml")
-	rules := regexp.MustCompile(`(?m)^rule_files: \[(\S+)\]$`).FindStringSubmatch(prometheus)
-	if rules == nil || !strings.Contains(read(rules[1]), "\ngroups:\n") {
-		t.Errorf("the rules are in %q", rules)
+	readYAML(t, "prometheus.yml", &prometheus)
+	if len(prometheus.RuleFiles) != 1 || len(prometheus.Scrape) != 1 || len(prometheus.Scrape[0].Static) != 1 {
+		t.Fatalf("%+v", prometheus)
 	}
-	target := regexp.MustCompile(`targets: \["[\d.]+(:\d+)"\]`).FindStringSubmatch(prometheus)
-	pages := regexp.MustCompile(`listen = "(:\d+)"`).FindStringSubmatch(prometheus)
-	if target == nil || pages == nil || target[1] != pages[1] {
-		t.Errorf("it scrapes %q, and the pages are at %q", target, pages)
+	var alerts struct {
+		Groups []struct {
+			Name  string
+			Rules []struct {
+				Alert, Expr string
+				For         time.Duration
+				Annotations map[string]string
+			}
+		}
 	}
-	container := regexp.MustCompile(`127\.0\.0\.1(:\d+)/healthz`).FindStringSubmatch(read("compose.yaml"))
-	if target != nil && (container == nil || container[1] != target[1]) {
-		t.Errorf("the container asks %q, and not %s", container, target[1])
+	readYAML(t, prometheus.RuleFiles[0], &alerts)
+	job, watched := prometheus.Scrape[0], false
+	for _, group := range alerts.Groups {
+		for _, rule := range group.Rules {
+			watched = watched || strings.Contains(rule.Expr, `up{job="`+job.Job+`"}`)
+			if rule.Alert == "" || rule.Expr == "" || rule.Annotations["summary"] == "" || rule.Annotations["action"] == "" {
+				t.Errorf("a rule lacks something: %+v", rule)
+			}
+		}
 	}
-	job := regexp.MustCompile(`job_name: (\S+)`).FindStringSubmatch(prometheus)
-	if job == nil || !strings.Contains(read("alerts.yml"), `up{job="`+job[1]+`"}`) {
-		t.Errorf("the alerts do not ask for the job %q", job)
+	if !watched {
+		t.Errorf("the alerts do not ask for the job %q", job.Job)
+	}
+	text, err := os.ReadFile(filepath.Join("..", "..", "examples", "prometheus.yml"))
+	must(t, err)
+	pages := regexp.MustCompile(`listen = "(:\d+)"`).FindStringSubmatch(string(text))
+	var box composeFile
+	readYAML(t, "compose.yaml", &box)
+	for _, target := range job.Static[0].Targets {
+		_, port, _ := strings.Cut(target, ":")
+		if pages == nil || pages[1] != ":"+port {
+			t.Errorf("it scrapes %s, and the pages are at %q", target, pages)
+		}
+		if asked := strings.Join(box.Services["magpie"].Health.Test, " "); !strings.Contains(asked, ":"+port+"/healthz") {
+			t.Errorf("the container asks %s", asked)
+		}
 	}
 }
 
