@@ -223,7 +223,7 @@ func count(digits string) string {
 // echo quotes the question and lists what else is visible.
 func (v *view) echo() string {
 	lang, s, h := languageOf(v.question), len(v.session), len(v.history)
-	text := fmt.Sprintf(lang.pick("你说：「%s」。", "You said: “%s”. "), shorten(v.question, 200))
+	text := fmt.Sprintf(lang.pick("你说：“%s”。", "You said: “%s”. "), shorten(v.question, 200))
 	if s+h == 0 {
 		return text + lang.pick("这是我看到的第一条消息。", "This is the first message that I see.")
 	}

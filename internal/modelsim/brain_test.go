@@ -88,8 +88,8 @@ func TestTheBrainAnswersWhatItIsAsked(t *testing.T) {
 		{"数到 5", "1 2 3 4 5"},
 		{"please count to 3", "1 2 3"},
 		{"hello", "You said: “hello”. This is the first message that I see."},
-		{"今天天气不错", "你说：「今天天气不错」。这是我看到的第一条消息。"},
-		{"你是谁？", "你说：「你是谁？」。这是我看到的第一条消息。"},
+		{"今天天气不错", "你说：“今天天气不错”。这是我看到的第一条消息。"},
+		{"你是谁？", "你说：“你是谁？”。这是我看到的第一条消息。"},
 		{"## [1] 用户(小明):\nhello", "You said: “小明：hello”. This is the first message that I see."},
 		{"你记住了吗？暗号是什么？", "我不知道暗号是什么。"},
 	} {
@@ -126,7 +126,7 @@ func TestTheBrainRemembersOnlyWhatUsersSaidInTheRequest(t *testing.T) {
 		"english fact": {[]object{msg("user", "remember: my dog is Rex."), msg("assistant", "ok"),
 			msg("user", "What is my dog?")}, "my dog is Rex."},
 		"count of messages": {[]object{msg("user", "a"), msg("assistant", "b"), msg("user", "好")},
-			"你说：「好」。此前的消息：会话里 2 条，历史里 0 条。"},
+			"你说：“好”。此前的消息：会话里 2 条，历史里 0 条。"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := brainSays(t, tc.messages...); got != tc.want {
@@ -161,7 +161,7 @@ func TestTheBrainReadsTheHistoryInFrontOfTheQuestion(t *testing.T) {
 		"of an earlier question": {[]object{msg("user", prompt("## [1] 用户:\n我叫小明\n\n", "你好")), msg("assistant", "好"),
 			msg("user", "我叫什么")}, "你叫小明。"},
 		"counted": {[]object{msg("user", prompt("## [1] 用户:\n甲\n\n## [2] 助手:\n乙\n\n", "你好"))},
-			"你说：「你好」。此前的消息：会话里 0 条，历史里 2 条。"},
+			"你说：“你好”。此前的消息：会话里 0 条，历史里 2 条。"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := brainSays(t, tc.messages...); got != tc.want {
