@@ -239,6 +239,62 @@ func TestAllTexts(t *testing.T) {
 	}
 }
 
+var (
+	odd          = regexp.MustCompile(`[‘「」『』＂]`) // quotation marks that nothing else here uses
+	quoted       = regexp.MustCompile(`"[^"]*"`)
+	curlyOrEmpty = regexp.MustCompile(`^[^“”]*(?:“[^“”]+”[^“”]*)*$`)
+)
+
+// wrongQuotes is what is wrong with the quotation marks of a text; empty = nothing. Chinese has “ ”, and " only around
+// what is typed like that. English has “ ” in chats and " in terminals, where a terminal's font may lack the others.
+func wrongQuotes(p phrase, inChat bool) string {
+	switch {
+	case odd.MatchString(p.zh + p.en):
+		return "has another kind of quotation marks"
+	case !curlyOrEmpty.MatchString(p.zh) || !curlyOrEmpty.MatchString(p.en):
+		return "has quotation marks that do not match"
+	case inChat && strings.Contains(p.en, `"`):
+		return "has straight quotation marks in a chat"
+	case !inChat && strings.ContainsAny(p.en, "“”"):
+		return "has curly quotation marks in a terminal"
+	}
+	for _, q := range quoted.FindAllString(p.zh, -1) {
+		if strings.ContainsFunc(q, func(r rune) bool { return unicode.Is(unicode.Han, r) }) {
+			return "has straight quotation marks around Chinese"
+		}
+	}
+	return ""
+}
+
+// All texts use quotation marks in the same way, and English pages only straight ones.
+func TestQuotationMarks(t *testing.T) {
+	all := mistakes(t)
+	for i, folder := range append([]string{""}, textFolders...) {
+		if i > 0 {
+			all = phrases(t, folder)
+		}
+		for _, p := range all {
+			if wrong := wrongQuotes(p, folder == "bridge/i18n"); wrong != "" {
+				t.Errorf("%s %s: %s | %s", p.name, wrong, p.zh, p.en)
+			}
+		}
+	}
+	pages, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range append(pages, "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md") {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		chinese := strings.HasSuffix(name, ".zh.md") || name == "docs/texts-all.md"
+		if !chinese && strings.ContainsAny(string(data), "“”") {
+			t.Errorf("%s has curly quotation marks", name)
+		}
+	}
+}
+
 // The playground's page speaks as the rest does.
 func TestThePlaygroundUsesTheSameWords(t *testing.T) {
 	files, err := filepath.Glob("internal/console/web/*")

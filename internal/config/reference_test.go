@@ -192,7 +192,7 @@ var described = []struct{ key, en, zh string }{
 		"聊天里可以写成 `//名字` 的 Claude Code 命令；`compact`、`context`、`cost`、`usage` 总是可以"},
 	{"[claude] mcp", "MCP servers for agents: `\"all\"` that this machine's user added with `claude mcp add`, `\"none\"`, or names such as `[\"github\"]`. Servers from a project's `.mcp.json` are used only if they are named here or that user approved them: anyone who can write to the project could put one there. Plugins' servers are not loaded. Their tools need an approval unless a rule allows them",
 		"助手可用的 MCP 服务器：`\"all\"` = 本机用户用 `claude mcp add` 添加的全部，`\"none\"` = 不用，或列出名字，如 `[\"github\"]`。项目 `.mcp.json` 里的只有在这里写了名字、或该用户批准过才用：能写项目的人都可能放一个进去。插件自带的不加载。它们的工具要先获得允许，除非有规则放行"},
-	{"[claude] while_busy", "what happens to a message that arrives while an answer is being written: `queue` = it waits for the next turn, `steer` = the running turn gets it. A message that starts with “补充” or \"also:\", or quotes the running card, always goes to the running turn ([commands](commands.md))",
+	{"[claude] while_busy", "what happens to a message that arrives while an answer is being written: `queue` = it waits for the next turn, `steer` = the running turn gets it. A message that starts with \"补充\" or \"also:\", or quotes the running card, always goes to the running turn ([commands](commands.md))",
 		"回答进行中收到的消息怎么处理：`queue` = 排队等下一轮，`steer` = 直接交给正在进行的回答。以“补充”或 “also:” 开头、或引用正在进行的卡片的消息总是直接交给它（[命令](commands.md)）"},
 	{"[claude] suggestions", "a button below an answer in a private chat with what you may want to ask next, as Claude Code guesses; pressing it asks that. Each takes a small model request after the answer, which is charged",
 		"私聊的回答下面显示一个按钮，内容是 Claude Code 猜测你接下来想问的，点一下就问。每个建议在回答之后另请求一次模型，计入费用"},
