@@ -172,7 +172,7 @@ func (im *lineImporter) blame(l line, err error) {
 func (im *lineImporter) store(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return configtype.Mistakef("已中断，再次导入同一个文件即可继续：%v",
-			"interrupted: import the file again to go on: %v", ctx.Err())
+			"interrupted: import the file again to continue: %v", ctx.Err())
 	}
 	added, err := im.to.Import(ctx, im.batch)
 	if err != nil {
