@@ -93,7 +93,7 @@ func (cs conversationCommands) drop(ctx context.Context, o ordered) (order, erro
 	if err := cs.turns.awaitRecovery(ctx); err != nil { // which finds the decisions
 		return order{}, err
 	}
-	turn := cs.asks.Left(o.m.Key)
+	turn := cs.asks.UndecidedTurn(o.m.Key)
 	if turn == 0 {
 		return o.say(i18n.NothingToStop)
 	}

@@ -147,7 +147,7 @@ func stories() map[string]*turnRig {
 			failedWith("1", "make: *** No rule to make target 'all'.  Stop.")).after(time.Second, says("没有这个目标，我换一个。")),
 		"18-tool-denied": newTurnRig(i18n.Chinese).uses("1", "Bash",
 			input{"command": "rm -rf build"}).after(time.Second, claude.ToolDenied{ID: "1", Name: "Bash"},
-			failedWith("1", approval.Refusal("Bash", "not now"))),
+			failedWith("1", approval.RefusalText("Bash", "not now"))),
 		"19-edit-as-diff": newTurnRig(i18n.Chinese).uses("1", "MultiEdit",
 			input{"file_path": "a.go", "edits": []input{{"old_string": "a\nb\nc", "new_string": "a\nB\nc"},
 				{"old_string": "x", "new_string": ""}}}).after(time.Second, gave("1", "ok")),

@@ -70,7 +70,7 @@ func (p chatMembership) join(ctx context.Context, c chat.Change) error {
 		return err
 	}
 	welcome := who == access.Admitted
-	say := p.requests.AddedByStranger(ctx, c)
+	say := p.requests.AddedByStrangerPost(ctx, c)
 	if welcome {
 		greeting := p.greeting(ctx, c.Key, p.languages.OfChat(ctx, c.Key))
 		say = &db.Post{Key: c.Key, Idem: fmt.Sprintf("greeting:%v:%d", c.Key, c.Time.UnixMilli()), Text: greeting}

@@ -160,9 +160,11 @@ func (cfg Config) workspace(c db.Chat, dir string) approval.Workspace {
 }
 
 // protected returns the files that only admins may let an agent touch.
-func (cfg Config) protected() approval.Protected {
+func (cfg Config) protected() approval.ProtectedPaths {
 	g := cfg.Guard
-	return approval.Protected{Data: g.Data, State: g.State, Received: cfg.Files.Folder, Files: g.Files, Homes: g.Homes}
+	return approval.ProtectedPaths{
+		Data: g.Data, State: g.State, Received: cfg.Files.Folder, Files: g.Files, Homes: g.Homes,
+	}
 }
 
 // projectName is the name, for users, of a project without a name of its own: that of its folder.

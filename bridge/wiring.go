@@ -120,7 +120,7 @@ func newWiring(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messeng
 	w.cutOff = interruptedTurns{store, w.turns, w.outbox}
 	w.approvals = approval.NewRequests(approval.Config{
 		Protected: cfg.protected(), Secrets: cfg.Secrets, Language: w.languages.OfChat, Interrupted: w.cutOff,
-		Recorded: cfg.recorded,
+		RedactForHistory: cfg.recorded,
 	}, store, w.outbox, w.authorizer, log)
 	w.followUps = followUps{
 		cfg: w.cfg, store: store.Turns().FollowUps(), pool: pool, turns: w.turns, history: w.history,

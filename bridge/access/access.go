@@ -135,16 +135,16 @@ func (a Config) InCharge(m chat.Incoming) bool {
 	return m.Kind == chat.Private || a.IsAdmin(m.Actor)
 }
 
-// Unset reports whether nobody has access yet: the bot is being set up.
-func (a Config) Unset() bool { return a.Owner == "" && len(a.Admins) == 0 && len(a.Allow) == 0 }
+// IsEmpty reports whether nobody has access yet: the bot is being set up.
+func (a Config) IsEmpty() bool { return a.Owner == "" && len(a.Admins) == 0 && len(a.Allow) == 0 }
 
-// usualPatience is the default of [Config.Patience].
-const usualPatience = 30 * time.Minute
+// defaultApprovalTimeout is the default of [Config.EffectiveApprovalTimeout].
+const defaultApprovalTimeout = 30 * time.Minute
 
-// Patience is how long a request for a tool stays open.
-func (a Config) Patience() time.Duration {
+// EffectiveApprovalTimeout is how long a request for a tool stays open.
+func (a Config) EffectiveApprovalTimeout() time.Duration {
 	if a.ApprovalTimeout.Duration == 0 {
-		return usualPatience
+		return defaultApprovalTimeout
 	}
 	return a.ApprovalTimeout.Duration
 }

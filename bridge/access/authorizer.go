@@ -41,7 +41,7 @@ type Authorizer struct {
 // membership is the result of a department lookup.
 type membership struct {
 	departments []string
-	asked       time.Time
+	fetchedAt   time.Time
 }
 
 // Parameters of department lookups.
@@ -59,13 +59,14 @@ func NewAuthorizer(
 	a Config, grants db.Grants, lookup DepartmentLookup, wait time.Duration, log zerolog.Logger,
 ) *Authorizer {
 	g := &Authorizer{
-		grants: grants, lookup: lookup, log: log, wait: cmp.Or(wait, lookupWait), members: newMembers(maxMembers),
+		grants: grants, lookup: lookup, log: log, wait: cmp.Or(wait, lookupWait),
+		members: newMembershipCache(maxMembers),
 	}
 	g.Store(&a)
 	return g
 }
 
-func newMembers(size int) *simplelru.LRU[string, membership] {
+func newMembershipCache(size int) *simplelru.LRU[string, membership] {
 	members, _ := simplelru.NewLRU[string, membership](size, nil) // fails only for sizes below 1
 	return members
 }
@@ -90,8 +91,8 @@ func (g *Authorizer) Authorize(ctx context.Context, key chat.Key, who chat.Actor
 	case who.ID == a.Owner:
 		return Admitted, nil
 	// Only if no rule about the user or the chat applies: a lookup costs a call to the platform.
-	case mentions(a.Deny, department):
-		switch in, err := g.within(ctx, who.ID, a.Deny); {
+	case hasKind(a.Deny, department):
+		switch in, err := g.inDepartments(ctx, who.ID, a.Deny); {
 		case err != nil && !errors.Is(err, errNoDepartments):
 			return Denied, err
 		case in || err != nil:
@@ -102,8 +103,8 @@ func (g *Authorizer) Authorize(ctx context.Context, key chat.Key, who chat.Actor
 		return Admitted, nil
 	}
 	var unknown error
-	if mentions(a.Allow, department) {
-		in, err := g.within(ctx, who.ID, a.Allow)
+	if hasKind(a.Allow, department) {
+		in, err := g.inDepartments(ctx, who.ID, a.Allow)
 		if in {
 			return Admitted, nil
 		}
@@ -123,12 +124,13 @@ func (g *Authorizer) Authorize(ctx context.Context, key chat.Key, who chat.Actor
 	return Stranger, nil
 }
 
-func mentions(list []string, kind string) bool {
+func hasKind(list []string, kind string) bool {
 	return slices.ContainsFunc(list, func(id string) bool { return strings.HasPrefix(id, kind) })
 }
 
-// within reports whether a user belongs to one of the departments in a list. An error means that this is unknown.
-func (g *Authorizer) within(ctx context.Context, user string, list []string) (bool, error) {
+// inDepartments reports whether a user belongs to one of the departments in a list. An error means that this is
+// unknown.
+func (g *Authorizer) inDepartments(ctx context.Context, user string, list []string) (bool, error) {
 	ids, err := g.departments(ctx, user)
 	if err != nil {
 		return false, fmt.Errorf("departments of %s: %w", user, err)
@@ -144,8 +146,8 @@ func (g *Authorizer) departments(ctx context.Context, user string) ([]string, er
 	if g.lookup == nil {
 		return nil, errNoDepartments
 	}
-	m, ok := g.remembered(user)
-	if ok && time.Since(m.asked) < lookupFresh {
+	m, ok := g.cachedMembership(user)
+	if ok && time.Since(m.fetchedAt) < lookupFresh {
 		return m.departments, nil
 	}
 	// Messages of the same user share a lookup, which outlives the message that started it.
@@ -157,10 +159,10 @@ func (g *Authorizer) departments(ctx context.Context, user string) ([]string, er
 			g.log.Warn().Err(err).Str("user", user).Msg("departments of a user not available")
 			return nil, err
 		}
-		g.remember(user, ids)
+		g.cacheMembership(user, ids)
 		return ids, nil
 	})
-	if ok && time.Since(m.asked) < membershipExpiry {
+	if ok && time.Since(m.fetchedAt) < membershipExpiry {
 		return m.departments, nil
 	}
 	patience := time.NewTimer(g.wait)
@@ -178,13 +180,13 @@ func (g *Authorizer) departments(ctx context.Context, user string) ([]string, er
 	}
 }
 
-func (g *Authorizer) remembered(user string) (membership, bool) {
+func (g *Authorizer) cachedMembership(user string) (membership, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.members.Get(user)
 }
 
-func (g *Authorizer) remember(user string, ids []string) {
+func (g *Authorizer) cacheMembership(user string, ids []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.members.Add(user, membership{ids, time.Now()})

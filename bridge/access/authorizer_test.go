@@ -89,7 +89,7 @@ func TestAuthorize(t *testing.T) {
 			&departments{of: all}, "ou_1", Denied},
 	} {
 		g.lookup = tc.s
-		g.members = newMembers(maxMembers)
+		g.members = newMembershipCache(maxMembers)
 		g.Store(&tc.a)
 		got, err := g.Authorize(t.Context(), chat.FeishuChat("oc_1"), chat.Actor{ID: tc.who})
 		if tc.want == unknown {
@@ -145,10 +145,10 @@ func TestWhoWasLetInNeedsNoDepartment(t *testing.T) {
 func TestDepartmentsAreRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &departments{of: map[string][]string{"ou_1": {"od_dev"}}}
-		g := &Authorizer{lookup: s, log: zerolog.Nop(), wait: lookupWait, members: newMembers(maxMembers)}
+		g := &Authorizer{lookup: s, log: zerolog.Nop(), wait: lookupWait, members: newMembershipCache(maxMembers)}
 		within := func() (in bool, took time.Duration, err error) {
 			began := time.Now()
-			in, err = g.within(t.Context(), "ou_1", []string{"od_dev"})
+			in, err = g.inDepartments(t.Context(), "ou_1", []string{"od_dev"})
 			return in, time.Since(began), err
 		}
 		for range 5 {
@@ -207,15 +207,15 @@ func TestAccessSaysWhatIsWrong(t *testing.T) {
 // A full cache of memberships drops the person who was silent for longest, and not everybody.
 func TestAFullCacheKeepsTheActive(t *testing.T) {
 	t.Parallel()
-	g := &Authorizer{members: newMembers(2)}
-	g.remember("ou_1", nil)
-	g.remember("ou_2", nil)
-	g.remembered("ou_1")
-	g.remember("ou_3", nil)
-	if _, ok := g.remembered("ou_1"); !ok {
+	g := &Authorizer{members: newMembershipCache(2)}
+	g.cacheMembership("ou_1", nil)
+	g.cacheMembership("ou_2", nil)
+	g.cachedMembership("ou_1")
+	g.cacheMembership("ou_3", nil)
+	if _, ok := g.cachedMembership("ou_1"); !ok {
 		t.Error("somebody who is active was dropped")
 	}
-	if _, ok := g.remembered("ou_2"); ok {
+	if _, ok := g.cachedMembership("ou_2"); ok {
 		t.Error("the cache is larger than it may be")
 	}
 }

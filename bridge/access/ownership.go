@@ -66,11 +66,11 @@ func (o *Ownership) Set(a Config) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.configured = a
-	o.applyLocked()
-	o.issueLocked()
+	o.updateAuthorizerLocked()
+	o.issueCodeLocked()
 }
 
-func (o *Ownership) applyLocked() {
+func (o *Ownership) updateAuthorizerLocked() {
 	a := o.configured
 	if a.Owner == "" {
 		a.Owner = o.found.User
@@ -99,17 +99,17 @@ func (o *Ownership) Run(ctx context.Context) {
 	if o.app == "" {
 		return
 	}
-	if o.owner() == "" && !o.asked(ctx) && ctx.Err() == nil {
+	if o.owner() == "" && !o.askPlatform(ctx) && ctx.Err() == nil {
 		o.mu.Lock()
 		o.unknown = true
-		o.issueLocked()
+		o.issueCodeLocked()
 		o.mu.Unlock()
 	}
 	o.welcome(ctx)
 }
 
-// asked reports whether the platform has named the owner.
-func (o *Ownership) asked(ctx context.Context) bool {
+// askPlatform asks the platform for the owner, and reports whether it has named one.
+func (o *Ownership) askPlatform(ctx context.Context) bool {
 	if o.founder == nil {
 		return false
 	}
@@ -141,7 +141,7 @@ func (o *Ownership) setOwner(ctx context.Context, owner db.Owner) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.found = owner
-	o.applyLocked()
+	o.updateAuthorizerLocked()
 	o.log.Info().Str("user", owner.User).Str("source", string(owner.Source)).Msg("the bot has an owner")
 	return nil
 }
@@ -149,8 +149,8 @@ func (o *Ownership) setOwner(ctx context.Context, owner db.Owner) error {
 // CodeWord is the prefix of a code, which makes any message with a code recognizable.
 const CodeWord = "MAGPIE-"
 
-// issueLocked issues a code, unless the owner may still be found otherwise or nobody needs one to get access.
-func (o *Ownership) issueLocked() {
+// issueCodeLocked issues a code, unless the owner may still be found otherwise or nobody needs one to get access.
+func (o *Ownership) issueCodeLocked() {
 	a := o.configured
 	owned := a.Owner != "" || o.found.User != "" || len(a.Admins) > 0
 	if !o.unknown || o.code != "" || owned || slices.Contains(a.Allow, "*") {

@@ -59,7 +59,7 @@ func (rs *Requests) record(ctx context.Context, m chat.Incoming) error {
 		return nil
 	}
 	reply := a.UnauthorizedReply
-	if a.Unset() {
+	if a.IsEmpty() {
 		l := rs.languages.LanguageFor(ctx, m.Key, string(i18n.Detect(m.Text)))
 		reply = fmt.Sprintf(i18n.NotAllowed.In(l), m.Actor.ID)
 	}
@@ -77,12 +77,12 @@ func (rs *Requests) record(ctx context.Context, m chat.Incoming) error {
 	}
 	fresh, err := rs.grants.RequestAccess(ctx, who, tell...)
 	if err == nil && fresh {
-		rs.wake(tell)
+		rs.wakeChats(tell)
 	}
 	return err
 }
 
-func (rs *Requests) wake(list []db.Post) {
+func (rs *Requests) wakeChats(list []db.Post) {
 	for _, p := range list {
 		rs.outbox.Wake(p.Key)
 	}
@@ -120,22 +120,22 @@ func (rs *Requests) Answer(ctx context.Context, p chat.Press, l i18n.Lang) (stri
 		return "", err
 	}
 	who.State, who.By = state, p.Actor.ID
-	tell := rs.outcome(ctx, who, l)
+	tell := rs.outcomePosts(ctx, who, l)
 	err = rs.grants.Decide(ctx, p.Action.ID, state, p.Actor.ID, tell...)
 	if errors.Is(err, db.ErrNotFound) {
 		return i18n.AccessDecidedBefore.In(l), nil
 	} else if err != nil {
 		return "", err
 	}
-	rs.wake(tell)
+	rs.wakeChats(tell)
 	rs.log.Info().Str("user", who.Subject).Str("by", who.By).Str("state", string(who.State)).
 		Msg("decided about a stranger")
-	return decided(who, l), nil
+	return decisionText(who, l), nil
 }
 
-// outcome returns the posts about a decision: for the card, which may not be delivered yet, and for a user who was
+// outcomePosts returns the posts about a decision: for the card, which may not be delivered yet, and for a user who was
 // granted access.
-func (rs *Requests) outcome(ctx context.Context, who db.Grant, l i18n.Lang) []db.Post {
+func (rs *Requests) outcomePosts(ctx context.Context, who db.Grant, l i18n.Lang) []db.Post {
 	card := delivery.RedactCard(DecisionCard(who, l), rs.secrets)
 	tell := []db.Post{{
 		Key: chat.FeishuUser(rs.authorizer.Load().Approver()), Grant: who.Subject,
@@ -151,15 +151,15 @@ func (rs *Requests) outcome(ctx context.Context, who db.Grant, l i18n.Lang) []db
 
 // DecisionCard replaces the card of a request after the decision.
 func DecisionCard(who db.Grant, l i18n.Lang) chat.Card {
-	said := decided(who, l)
+	said := decisionText(who, l)
 	return chat.Card{
 		Title: i18n.HeaderOver.In(l), State: chat.CardQueued,
 		Body: fmt.Sprintf(i18n.AccessDecided.In(l), said, who.Subject), Summary: said,
 	}
 }
 
-// decided describes a decision.
-func decided(who db.Grant, l i18n.Lang) string {
+// decisionText describes a decision.
+func decisionText(who db.Grant, l i18n.Lang) string {
 	said := i18n.TurnedAway
 	if who.State == db.Allowed {
 		said = i18n.HasLetIn
@@ -167,8 +167,8 @@ func decided(who db.Grant, l i18n.Lang) string {
 	return fmt.Sprintf(said.In(l), i18n.PersonName(who.Name, who.Subject))
 }
 
-// AddedByStranger tells the owner that the bot was added to a group without access; nil = there is no owner.
-func (rs *Requests) AddedByStranger(ctx context.Context, c chat.Change) *db.Post {
+// AddedByStrangerPost tells the owner that the bot was added to a group without access; nil = there is no owner.
+func (rs *Requests) AddedByStrangerPost(ctx context.Context, c chat.Change) *db.Post {
 	owner := rs.authorizer.Load().Approver()
 	if owner == "" {
 		return nil

@@ -19,15 +19,16 @@ const whyField = "why"
 
 // Card shows an approval: the request with its buttons, or the outcome.
 func Card(a db.Approval, l i18n.Lang) chat.Card {
-	title, body := shown(a, l)
-	first := i18n.FirstLine(unfenced(body))
+	title, body := requestText(a, l)
+	first := i18n.FirstLine(withoutFence(body))
 	switch a.Tool { // a summary is plain text; a command stays unchanged
 	case claude.QuestionTool:
 		first = strings.ReplaceAll(first, "**", "")
 	case claude.PlanTool:
 		first = strings.TrimPrefix(first, "> ")
 	}
-	c := chat.Card{Title: title, State: chat.CardNeedsYou, Body: body, Panels: note(a, l), Summary: title + " " + first}
+	c := chat.Card{Title: title, State: chat.CardNeedsYou, Body: body, Summary: title + " " + first}
+	c.Panels = descriptionPanel(a, l)
 	if a.State != db.Waiting {
 		c.Status, c.State = OutcomeLine(a, l), chat.CardQueued
 		if a.State == db.Approved {
@@ -39,7 +40,7 @@ func Card(a db.Approval, l i18n.Lang) chat.Card {
 	patience := i18n.RoughDuration(a.Expires.Sub(a.Created), l)
 	c.Footer = fmt.Sprintf(i18n.ApprovalBounds.In(l), strings.TrimSpace(patience))
 	if a.Always != nil {
-		c.Footer += fmt.Sprintf(i18n.ApprovalBoundsAlways.In(l), scope(*a.Always, l))
+		c.Footer += fmt.Sprintf(i18n.ApprovalBoundsAlways.In(l), scopeText(*a.Always, l))
 	}
 	button := func(label i18n.Phrase, do string) chat.Button {
 		act := chat.Action{Do: do, Turn: a.Turn, ID: ActionID(a)}
@@ -115,8 +116,8 @@ func OutcomeLine(a db.Approval, l i18n.Lang) string {
 // part could be the harmful one. Nobody would read longer cards.
 const longestShown = 60_000
 
-// Unshowable tells the agent that its request cannot be shown; empty = it can be.
-func Unshowable(tool string, input json.RawMessage) string {
+// DisplayProblem tells the agent that its request cannot be shown; empty = it can be.
+func DisplayProblem(tool string, input json.RawMessage) string {
 	if _, err := readInput(tool, input); err != nil {
 		return "The tool's input cannot be shown to the user, who has to allow it."
 	}
@@ -127,8 +128,8 @@ func Unshowable(tool string, input json.RawMessage) string {
 	}
 	// A request that does not fit on a card cannot be approved: the hidden part might be the harmful one.
 	a := db.Approval{Tool: tool, Input: input}
-	_, body := shown(a, i18n.English)
-	for _, p := range note(a, i18n.English) {
+	_, body := requestText(a, i18n.English)
+	for _, p := range descriptionPanel(a, i18n.English) {
 		body += p.Body
 	}
 	if len(body) > longestShown {
@@ -138,8 +139,8 @@ func Unshowable(tool string, input json.RawMessage) string {
 	return ""
 }
 
-// shown formats a request for people: a title and the exact text.
-func shown(a db.Approval, l i18n.Lang) (title, body string) {
+// requestText formats a request for people: a title and the exact text.
+func requestText(a db.Approval, l i18n.Lang) (title, body string) {
 	in, err := readInput(a.Tool, a.Input)
 	if err != nil { // only readable requests are shown
 		return fmt.Sprintf(i18n.ApprovalAsks.In(l), a.Tool), i18n.CodeBlock("json", string(a.Input))
@@ -148,10 +149,10 @@ func shown(a db.Approval, l i18n.Lang) (title, body string) {
 	case claude.QuestionTool:
 		return i18n.ApprovalAsksQuestion.In(l), questionBody(a.Input, l)
 	case claude.PlanTool:
-		return i18n.ApprovalAsksPlan.In(l), marked("> ", in.Plan) + besides(a)
+		return i18n.ApprovalAsksPlan.In(l), prefixLines("> ", in.Plan) + otherInput(a)
 	}
-	if title, body = inWords(a, in, l); title != "" {
-		return title, body + besides(a)
+	if title, body = describeCall(a, in, l); title != "" {
+		return title, body + otherInput(a)
 	}
 	what := fmt.Sprintf(i18n.ApprovalUses.In(l), i18n.Visible(a.Tool))
 	if server, tool, ok := claude.ServerTool(a.Tool); ok {
@@ -167,8 +168,8 @@ func shown(a db.Approval, l i18n.Lang) (title, body string) {
 	return fmt.Sprintf(i18n.ApprovalAsks.In(l), what), i18n.CodeBlock("json", pretty.String())
 }
 
-// inWords describes a tool call for which there is a text. An empty title means that there is none.
-func inWords(a db.Approval, in toolInput, l i18n.Lang) (title, body string) {
+// describeCall describes a tool call for which there is a text. An empty title means that there is none.
+func describeCall(a db.Approval, in toolInput, l i18n.Lang) (title, body string) {
 	asks := func(what i18n.Phrase) string { return fmt.Sprintf(i18n.ApprovalAsks.In(l), what.In(l)) }
 	switch a.Tool {
 	case "Bash":
@@ -178,15 +179,16 @@ func inWords(a db.Approval, in toolInput, l i18n.Lang) (title, body string) {
 		}
 		return asks(what), i18n.CodeBlock("bash", in.Command)
 	case "Write":
-		return asks(i18n.ApprovalWrites), named(in.File, a.Project) + i18n.CodeBlock("diff", marked("+ ", in.Content))
+		return asks(i18n.ApprovalWrites), pathBlock(in.File, a.Project) +
+			i18n.CodeBlock("diff", prefixLines("+ ", in.Content))
 	case "Edit":
 		what := i18n.ApprovalEdits
 		if in.ReplaceAll {
 			what = i18n.ApprovalEditsAll
 		}
-		return asks(what), named(in.File, a.Project) + i18n.CodeBlock("diff", diff(in.Old, in.New))
+		return asks(what), pathBlock(in.File, a.Project) + i18n.CodeBlock("diff", diff(in.Old, in.New))
 	case "Read":
-		return asks(i18n.ApprovalReads), named(in.File, a.Project)
+		return asks(i18n.ApprovalReads), pathBlock(in.File, a.Project)
 	case "WebFetch":
 		purpose := fmt.Sprintf(i18n.ApprovalFetchesFor.In(l), i18n.PlainText(in.Prompt))
 		return asks(i18n.ApprovalFetches), i18n.CodeBlock("", in.URL) + "\n" + purpose
@@ -196,9 +198,9 @@ func inWords(a db.Approval, in toolInput, l i18n.Lang) (title, body string) {
 	return "", ""
 }
 
-// note shows the agent's description of a command. It may be wrong, so it is collapsed, and the command is shown in
-// full.
-func note(a db.Approval, l i18n.Lang) []chat.Panel {
+// descriptionPanel shows the agent's description of a command. It may be wrong, so it is collapsed, and the command is
+// shown in full.
+func descriptionPanel(a db.Approval, l i18n.Lang) []chat.Panel {
 	in, err := readInput(a.Tool, a.Input)
 	if err != nil || a.Tool != "Bash" || in.Description == "" {
 		return nil
@@ -239,8 +241,8 @@ func linesOf(text string) []string {
 	return strings.Split(text, "\n")
 }
 
-// besides are the parts of an input that the tool's own layout does not show, such as one that leaves the sandbox.
-func besides(a db.Approval) string {
+// otherInput are the parts of an input that the tool's own layout does not show, such as one that leaves the sandbox.
+func otherInput(a db.Approval) string {
 	rest := map[string]json.RawMessage{}
 	if err := json.Unmarshal(a.Input, &rest); err != nil { // it was readable before
 		return ""
@@ -258,24 +260,24 @@ func besides(a db.Approval) string {
 	return "\n\n" + i18n.CodeBlock("json", string(data))
 }
 
-// named is a file's path: relative to the project if inside it, otherwise in full.
-func named(path, project string) string {
+// pathBlock is a file's path: relative to the project if inside it, otherwise in full.
+func pathBlock(path, project string) string {
 	if rest, ok := strings.CutPrefix(path, project+"/"); ok {
 		path = rest
 	}
 	return i18n.CodeBlock("", path) + "\n"
 }
 
-// marked puts a mark before each line of a text.
-func marked(mark, text string) string {
+// prefixLines puts a prefix before each line of a text.
+func prefixLines(prefix, text string) string {
 	if text == "" {
 		return ""
 	}
-	return mark + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n"+mark)
+	return prefix + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n"+prefix)
 }
 
-// unfenced removes the first line of a code block, for a one-line summary.
-func unfenced(text string) string {
+// withoutFence removes the first line of a code block, for a one-line summary.
+func withoutFence(text string) string {
 	if _, rest, ok := strings.Cut(text, "\n"); ok && strings.HasPrefix(text, "```") {
 		return rest
 	}

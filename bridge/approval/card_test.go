@@ -168,7 +168,7 @@ func TestWhatIsTooLongToShow(t *testing.T) {
 		{claude.QuestionTool, json.RawMessage(`{"questions":[{"question":"a"},{"question":"a"}]}`), false},
 		{claude.QuestionTool, json.RawMessage(`{"questions":[{"question":"a"}]}`), true},
 	} {
-		if got := Unshowable(tc.tool, tc.input); (got == "") != tc.shown {
+		if got := DisplayProblem(tc.tool, tc.input); (got == "") != tc.shown {
 			t.Errorf("%s with %d bytes: %q", tc.tool, len(tc.input), got)
 		}
 	}
@@ -181,7 +181,7 @@ func TestWhatIsTooLongToShow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, body := shown(askingFor(tool, string(data)), i18n.Chinese)
+		_, body := requestText(askingFor(tool, string(data)), i18n.Chinese)
 		if strings.Count(body, "字") != 5_000 || strings.Count(body, "x") < 9_000 {
 			t.Errorf("%s: %d bytes are shown", tool, len(body))
 		}

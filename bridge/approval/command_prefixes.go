@@ -15,36 +15,36 @@ func prefixOf(command string, proposed []claude.Rule) (string, bool) {
 		return "", false
 	}
 	prefix, ok := strings.CutSuffix(proposed[0].Content, " *")
-	return prefix, ok && extends(command, prefix)
+	return prefix, ok && matchesPrefix(command, prefix)
 }
 
-// extends reports whether a command is surely a single command of this family, stays within the project, and does no
-// more than the family does. It also checks rules of earlier versions: a prefix of no known family allows nothing.
-func extends(command, prefix string) bool {
+// matchesPrefix reports whether a command is surely a single command of this family, stays within the project, and does
+// no more than the family does. It also checks rules of earlier versions: a prefix of no known family allows nothing.
+func matchesPrefix(command, prefix string) bool {
 	options, known := claude.BashFamily(prefix)
 	rest, ok := strings.CutPrefix(command, prefix)
-	if !known || !ok || rest != "" && rest[0] != ' ' || !single(command) {
+	if !known || !ok || rest != "" && rest[0] != ' ' || !isSingleCommand(command) {
 		return false
 	}
 	words, ok := plainWords(rest)
 	for _, w := range words {
 		name, value, _ := strings.Cut(w, "=")
 		// Options are checked by name, because many programs have one that runs another program or writes a file.
-		if strings.HasPrefix(w, "-") && !slices.Contains(options, name) || elsewhere(w) || elsewhere(value) {
+		if strings.HasPrefix(w, "-") && !slices.Contains(options, name) || leavesFolder(w) || leavesFolder(value) {
 			return false
 		}
 	}
 	return ok
 }
 
-// elsewhere reports whether a word may name something outside the working folder.
-func elsewhere(word string) bool {
+// leavesFolder reports whether a word may name something outside the working folder.
+func leavesFolder(word string) bool {
 	return path.IsAbs(word) || strings.HasPrefix(word, "~") || slices.Contains(strings.Split(word, "/"), "..")
 }
 
-// single reports whether a command is surely a single command: nothing in it can start another one or redirect its
-// output.
-func single(command string) bool {
+// isSingleCommand reports whether a command is surely a single command: nothing in it can start another one or redirect
+// its output.
+func isSingleCommand(command string) bool {
 	return !strings.ContainsAny(command, ";&|<>$`(){}\\\n\r\x00!")
 }
 

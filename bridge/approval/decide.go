@@ -25,7 +25,7 @@ func Decide(a db.Approval, p chat.Press, l i18n.Lang) Decision {
 		words := strings.TrimSpace(strings.Join(p.Values[whyField], " "))
 		return Decision{
 			Settlement: db.Settlement{State: db.Refused, By: p.Actor, Words: words},
-			Agent:      claude.Decision{Why: Refusal(a.Tool, words)}, Toast: refusedAs(a.Tool).In(l),
+			Agent:      claude.Decision{Why: RefusalText(a.Tool, words)}, Toast: refusalReply(a.Tool).In(l),
 		}
 	case p.Action.Do == DoAlways && a.Always == nil, p.Action.Do != DoAlways && p.Action.Do != DoAllow:
 		return Decision{Objection: i18n.ApprovalOver.In(l)}
@@ -35,7 +35,7 @@ func Decide(a db.Approval, p chat.Press, l i18n.Lang) Decision {
 			Agent:      claude.Decision{Allow: true, Input: a.Input}, Toast: i18n.ApprovalAllowed.In(l),
 		}
 		if p.Action.Do == DoAlways {
-			d.Settlement.Words = fmt.Sprintf(i18n.ApprovalFromNowOn.In(l), scope(*a.Always, l))
+			d.Settlement.Words = fmt.Sprintf(i18n.ApprovalFromNowOn.In(l), scopeText(*a.Always, l))
 		}
 		return d
 	}
@@ -47,13 +47,13 @@ func Decide(a db.Approval, p chat.Press, l i18n.Lang) Decision {
 		return Decision{Objection: fmt.Sprintf(i18n.ApprovalUnanswered.In(l), i18n.FirstLine(missing))}
 	}
 	return Decision{
-		Settlement: db.Settlement{State: db.Approved, By: p.Actor, Words: answers.words(), Answers: answers.input},
+		Settlement: db.Settlement{State: db.Approved, By: p.Actor, Words: answers.text(), Answers: answers.input},
 		Agent:      claude.Decision{Allow: true, Input: answers.input}, Toast: i18n.ApprovalAnswered.In(l),
 	}
 }
 
-// Refusal tells the agent that a user has refused.
-func Refusal(tool, words string) string {
+// RefusalText tells the agent that a user has refused.
+func RefusalText(tool, comment string) string {
 	text := "The user does not allow this. Do not try it again or by other means; " +
 		"go on without it, or ask what they want instead."
 	switch tool {
@@ -63,14 +63,14 @@ func Refusal(tool, words string) string {
 		text = "The user does not want to answer these questions. " +
 			"Go on as well as you can without the answers, or end here."
 	}
-	if words != "" {
-		text += " They say: " + words
+	if comment != "" {
+		text += " They say: " + comment
 	}
 	return text
 }
 
-// refusedAs is the reply to the user who refused.
-func refusedAs(tool string) i18n.Phrase {
+// refusalReply is the reply to the user who refused.
+func refusalReply(tool string) i18n.Phrase {
 	switch tool {
 	case claude.PlanTool:
 		return i18n.ApprovalKeepsPlanning

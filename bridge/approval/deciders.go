@@ -21,8 +21,8 @@ func mayDecide(a *access.Config, ap db.Approval, who chat.Actor) bool {
 }
 
 // adminsOnly reports whether only admins may allow a request. Questions are always for the askers.
-func adminsOnly(a *access.Config, ap db.Approval, about Touched) bool {
-	return about.Any() || a.Deciders == access.AdminsDecide && ap.Tool != claude.QuestionTool
+func adminsOnly(a *access.Config, ap db.Approval, touched TouchedPaths) bool {
+	return touched.Any() || a.Deciders == access.AdminsDecide && ap.Tool != claude.QuestionTool
 }
 
 // nobodyDecides reports whether no admin can press a button in the chat of a turn: there is no admin, or it is the
@@ -36,8 +36,8 @@ func nobodyDecides(a *access.Config, c db.Claim) bool {
 const nobodyMayAllow = "Only an admin may allow this, and none can be asked in this chat. Do not try it again or by " +
 	"other means. Tell the user what you wanted to do and why, and that an admin has to ask for it."
 
-// closed shows a request that nobody here may allow, and why.
-func (rs *Requests) closed(ctx context.Context, a db.Approval, about Touched, replyTo string) {
+// showClosedRequest shows a request that nobody here may allow, and why.
+func (rs *Requests) showClosedRequest(ctx context.Context, a db.Approval, touched TouchedPaths, replyTo string) {
 	ctx, log := context.WithoutCancel(ctx), zerolog.Ctx(ctx)
 	l := rs.language(ctx, a.Key)
 	why := i18n.AdminsAway
@@ -49,7 +49,7 @@ func (rs *Requests) closed(ctx context.Context, a db.Approval, about Touched, re
 	card := Card(done, l)
 	card.Status = why.In(l)
 	card.Summary = card.Status
-	card.Footer = about.Notice(l)
+	card.Footer = touched.AdminsOnlyText(l)
 	err := rs.store.Approvals().Create(ctx, a, card, replyTo)
 	if err == nil {
 		err = rs.settle(ctx, done, db.Settling{From: db.Waiting, Card: card})

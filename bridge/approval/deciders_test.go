@@ -55,7 +55,7 @@ func newDeciding(t *testing.T, kind chat.Kind, rules access.Config) *deciding {
 	rules.Allow = []string{"*"}
 	out := delivery.NewOutbox(store, &deliverytest.Recorder{}, delivery.Spool{}, english, zerolog.Nop())
 	who := access.NewAuthorizer(rules, store.Grants(), nil, 0, zerolog.Nop())
-	cfg := Config{Protected: Protected{Data: d.data}, Language: english, Interrupted: nothingInterrupted{}}
+	cfg := Config{Protected: ProtectedPaths{Data: d.data}, Language: english, Interrupted: nothingInterrupted{}}
 	d.as = NewRequests(cfg, store, out, who, zerolog.Nop())
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() { defer close(done); d.as.jobs.Run(t.Context(), stop) }()
@@ -190,7 +190,7 @@ func TestARuleDoesNotAllowWhatOnlyAdminsMay(t *testing.T) {
 		t.Fatal("there is no rule")
 	}
 	file := filepath.Join(d.data, "-l") // called so
-	d.as.reserved = NewReserved(Protected{Data: d.data, Files: []string{file}}, d.store)
+	d.as.reserved = NewReservedPaths(ProtectedPaths{Data: d.data, Files: []string{file}}, d.store)
 	if _, a := d.wants(ask); a == nil {
 		t.Error("the rule allows it")
 	}

@@ -50,10 +50,10 @@ func TestTheAgentsWordsCannotPassAsTheBridges(t *testing.T) {
 		}
 		answered, _, err := answersOf(json.RawMessage(`{"questions":[{"question":"a","options":[{"label":`+quoted+`}]}]}`),
 			map[string][]string{"choice_0": {"0"}})
-		if err != nil || answered.words() != code {
-			t.Errorf("%q: answered with %q, %v", text, answered.words(), err)
+		if err != nil || answered.text() != code {
+			t.Errorf("%q: answered with %q, %v", text, answered.text(), err)
 		}
-		_, body := shown(askingFor(claude.PlanTool, `{"plan":`+quoted+`}`), i18n.English)
+		_, body := requestText(askingFor(claude.PlanTool, `{"plan":`+quoted+`}`), i18n.English)
 		for line := range strings.Lines(body) {
 			if !strings.HasPrefix(line, "> ") {
 				t.Errorf("%q: a line of a plan that is not marked as one: %q", text, line)

@@ -35,7 +35,7 @@ type Interrupted interface {
 type leftovers struct {
 	*settler
 	access   *access.Authorizer
-	reserved Reserved // files that only admins decide about
+	reserved ReservedPaths // files that only admins decide about
 }
 
 // Recover reopens the approvals of the previous run that a turn still needs; people decide as usual. The others are
@@ -51,7 +51,7 @@ func (ls *leftovers) Recover(ctx context.Context) error {
 			return err
 		}
 		if needed {
-			ls.keep(ctx, a)
+			ls.keepOpen(ctx, a)
 			continue
 		}
 		a.State = db.Withdrawn
@@ -89,24 +89,24 @@ func (ls *leftovers) deliver(ctx context.Context) error {
 	return nil
 }
 
-// keep leaves an approval without an agent open for the rest of its time.
-func (ls *leftovers) keep(ctx context.Context, a db.Approval) {
+// keepOpen leaves an approval without an agent open for the rest of its time.
+func (ls *leftovers) keepOpen(ctx context.Context, a db.Approval) {
 	about := ls.reserved.PathsOf(ctx, a.Key, claude.ToolAsk{Name: a.Tool, Input: a.Input}, a.Project)
 	p := pending{approval: a, admins: adminsOnly(ls.access.Load(), a, about)}
-	if !ls.open.register(p, func() []*time.Timer { return ls.clock(a) }) {
+	if !ls.open.register(p, func() []*time.Timer { return ls.startTimers(a) }) {
 		return
 	}
 	ls.log.Info().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", a.ID).
 		Msg("people may still decide what an earlier run has asked")
 }
 
-// leave leaves the approvals of a turn open although its agent is gone.
-func (ls *leftovers) leave(turn int64) {
+// detachAgent leaves the approvals of a turn open although its agent is gone.
+func (ls *leftovers) detachAgent(turn int64) {
 	ls.open.change(func(p *pending) bool {
 		if p.approval.NeededBy != turn {
 			return false
 		}
-		p.ask, p.answer = "", nil
+		p.askID, p.answer = "", nil
 		return true
 	})
 }
@@ -132,9 +132,9 @@ func (ls *leftovers) TakeOver(ctx context.Context, t db.Turn) (decided []db.Appr
 	return slices.DeleteFunc(list, func(a db.Approval) bool { return a.State == db.Waiting })
 }
 
-// askedBefore checks whether an agent that continues an interrupted turn repeats a request of its predecessor. If so it
-// delivers the decision, or has the agent wait for it. done is false for a different request.
-func (ls *leftovers) askedBefore(ctx context.Context, c db.Claim, w Workspace, r request) (waits, done bool) {
+// answerRepeated checks whether an agent that continues an interrupted turn repeats a request of its predecessor. If so
+// it delivers the decision, or has the agent wait for it. done is false for a different request.
+func (ls *leftovers) answerRepeated(ctx context.Context, c db.Claim, w Workspace, r request) (waits, done bool) {
 	if c.Turn.Continues == 0 {
 		return false, false
 	}
@@ -149,7 +149,7 @@ func (ls *leftovers) askedBefore(ctx context.Context, c db.Claim, w Workspace, r
 		return false, false
 	}
 	a := list[i]
-	onlyAdmins := adminsOnly(ls.access.Load(), a, r.about)
+	onlyAdmins := adminsOnly(ls.access.Load(), a, r.touched)
 	if ls.adopt(a.ID, r, onlyAdmins) {
 		log.Info().Str("approval", a.ID).Msg("the agent repeats a request that is still open")
 		return true, true
@@ -180,7 +180,7 @@ func (ls *leftovers) adopt(id string, r request, admins bool) bool {
 		if p.approval.ID != id || p.answer != nil {
 			return false
 		}
-		p.ask, p.answer, p.admins = r.ask.ID, r.answer, p.admins || admins
+		p.askID, p.answer, p.admins = r.ask.ID, r.answer, p.admins || admins
 		return true
 	})
 }
@@ -189,7 +189,7 @@ func (ls *leftovers) adopt(id string, r request, admins bool) bool {
 // conversation has begun.
 func (ls *leftovers) Reconsider(key chat.Key) {
 	ls.jobs.Enqueue(func(ctx context.Context) {
-		for _, a := range ls.open.left(key) {
+		for _, a := range ls.open.withoutAgent(key) {
 			log := ls.log.With().Stringer("chat", key).Str("approval", a.ID).Logger()
 			a, err := ls.store.Approvals().Get(ctx, a.ID) // another turn may have taken it over
 			needed := false
@@ -207,9 +207,9 @@ func (ls *leftovers) Reconsider(key chat.Key) {
 	})
 }
 
-// Left is an interrupted turn of a chat that a decision may continue; 0 = none.
-func (ls *leftovers) Left(key chat.Key) (turn int64) {
-	for _, a := range ls.open.left(key) {
+// UndecidedTurn is an interrupted turn of a chat that a decision may continue; 0 = none.
+func (ls *leftovers) UndecidedTurn(key chat.Key) (turn int64) {
+	for _, a := range ls.open.withoutAgent(key) {
 		turn = max(turn, a.NeededBy)
 	}
 	return turn
@@ -223,7 +223,7 @@ func (ls *leftovers) continuation(
 	if err != nil {
 		return nil, err
 	}
-	request := chat.Message{Actor: by, Text: ls.kept(continueMessageOf(a, l)), Time: time.Now()}
+	request := chat.Message{Actor: by, Text: ls.redact(continueMessageOf(a, l)), Time: time.Now()}
 	return &db.Continuation{ContinueMessage: request, Over: over}, nil
 }
 
@@ -252,7 +252,7 @@ func continueMessageOf(a db.Approval, l i18n.Lang) string {
 func decisionOf(a db.Approval) claude.Decision {
 	switch {
 	case a.State == db.Refused:
-		return claude.Decision{Why: Refusal(a.Tool, a.Words)}
+		return claude.Decision{Why: RefusalText(a.Tool, a.Words)}
 	case a.Answers != nil:
 		return claude.Decision{Allow: true, Input: a.Answers}
 	}

@@ -13,13 +13,13 @@ import (
 type pending struct {
 	approval db.Approval
 	admins   bool                       // only admins may allow it
-	ask      string                     // the agent's ID of the request
+	askID    string                     // the agent's ID of the request
 	answer   func(claude.Decision) bool // passes the decision to the agent; nil = the agent is gone
 	timers   []*time.Timer
 }
 
-// tell passes a decision to the agent, and reports whether the agent can use it.
-func (p pending) tell(v claude.Decision) bool { return p.answer != nil && p.answer(v) }
+// tellAgent passes a decision to the agent, and reports whether the agent can use it.
+func (p pending) tellAgent(v claude.Decision) bool { return p.answer != nil && p.answer(v) }
 
 // pendings are the open approvals.
 type pendings struct {
@@ -84,14 +84,14 @@ func (ps *pendings) change(change func(*pending) bool) (changed bool) {
 	return changed
 }
 
-// attended reports whether an agent is waiting for the decision.
-func (ps *pendings) attended(id string) bool {
+// hasAgent reports whether an agent is waiting for the decision.
+func (ps *pendings) hasAgent(id string) bool {
 	p, _ := ps.get(id)
 	return p.answer != nil
 }
 
-// attendedIn reports whether the agent of a turn is waiting for a decision.
-func (ps *pendings) attendedIn(turn int64) bool {
+// turnHasAgent reports whether the agent of a turn is waiting for a decision.
+func (ps *pendings) turnHasAgent(turn int64) bool {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	for _, p := range ps.byID {
@@ -102,8 +102,8 @@ func (ps *pendings) attendedIn(turn int64) bool {
 	return false
 }
 
-// left are the approvals of a chat that no agent is waiting for.
-func (ps *pendings) left(key chat.Key) (list []db.Approval) {
+// withoutAgent are the approvals of a chat that no agent is waiting for.
+func (ps *pendings) withoutAgent(key chat.Key) (list []db.Approval) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	for _, p := range ps.byID {

@@ -82,8 +82,8 @@ func questionBody(input json.RawMessage, l i18n.Lang) string {
 }
 
 // The form fields of a question: its options, and free text.
-func choiceField(i int) string { return "choice_" + strconv.Itoa(i) }
-func wordsField(i int) string  { return "words_" + strconv.Itoa(i) }
+func choiceField(i int) string   { return "choice_" + strconv.Itoa(i) }
+func freeTextField(i int) string { return "words_" + strconv.Itoa(i) }
 
 // questionFields makes a form of the questions. Every question also gets a field for free text, since AskUserQuestion
 // accepts an answer in other words than its options (CLI 2.1.197).
@@ -95,7 +95,7 @@ func questionFields(input json.RawMessage, l i18n.Lang) []chat.Field {
 	var fields []chat.Field
 	for i, q := range list {
 		label := strings.TrimSpace(strconv.Itoa(i+1) + ". " + i18n.PlainText(q.Header))
-		words := chat.Field{Name: wordsField(i), Label: label, Hint: i18n.ApprovalOtherHint.In(l), Kind: chat.Words}
+		words := chat.Field{Name: freeTextField(i), Label: label, Hint: i18n.ApprovalOtherHint.In(l), Kind: chat.Words}
 		if len(q.Options) > 0 {
 			choice := chat.Field{Name: choiceField(i), Label: label, Kind: chat.One}
 			if q.Several {
@@ -118,8 +118,8 @@ type answers struct {
 	input json.RawMessage // the tool's input with the answers
 }
 
-// words joins the answers in one line.
-func (a answers) words() string { return strings.Join(a.said, " · ") }
+// text joins the answers in one line.
+func (a answers) text() string { return strings.Join(a.said, " · ") }
 
 // longestAnswer limits a free-text answer, in runes.
 const longestAnswer = 2000
@@ -133,11 +133,11 @@ func answersOf(input json.RawMessage, values map[string][]string) (a answers, mi
 	}
 	byQuestion := map[string]string{}
 	for i, q := range list {
-		chosen, err := q.chosen(values[choiceField(i)])
+		chosen, err := q.chosenLabels(values[choiceField(i)])
 		if err != nil {
 			return answers{}, "", err
 		}
-		if own := strings.TrimSpace(strings.Join(values[wordsField(i)], " ")); own != "" {
+		if own := strings.TrimSpace(strings.Join(values[freeTextField(i)], " ")); own != "" {
 			if r := []rune(own); len(r) > longestAnswer {
 				own = string(r[:longestAnswer])
 			}
@@ -162,8 +162,8 @@ func answersOf(input json.RawMessage, values map[string][]string) (a answers, mi
 	return a, "", err
 }
 
-// chosen returns the labels of the chosen options.
-func (q question) chosen(values []string) ([]string, error) {
+// chosenLabels returns the labels of the chosen options.
+func (q question) chosenLabels(values []string) ([]string, error) {
 	if len(values) > 1 && !q.Several {
 		return nil, errors.New("one option is to be chosen")
 	}

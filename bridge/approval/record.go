@@ -20,12 +20,12 @@ const LongestRecorded = 2000
 
 // ShortInput is a tool's input for the History; kept redacts a text. Strings in it are shortened, so that it remains
 // valid JSON.
-func ShortInput(input json.RawMessage, kept func(string) string) string {
+func ShortInput(input json.RawMessage, redact func(string) string) string {
 	var v any
 	in := json.NewDecoder(bytes.NewReader(input))
 	in.UseNumber()
 	if in.Decode(&v) != nil {
-		return kept(string(input))
+		return redact(string(input))
 	}
 	most := LongestRecorded
 	if len(input) > LongestRecorded {
@@ -35,8 +35,8 @@ func ShortInput(input json.RawMessage, kept func(string) string) string {
 	var b bytes.Buffer
 	out := json.NewEncoder(&b)
 	out.SetEscapeHTML(false)
-	if err := out.Encode(withTexts(v, func(s string) string { return text.Shorten(kept(s), most) })); err != nil {
-		return kept(string(input))
+	if err := out.Encode(withTexts(v, func(s string) string { return text.Shorten(redact(s), most) })); err != nil {
+		return redact(string(input))
 	}
 	return text.Shorten(string(bytes.TrimSpace(b.Bytes())), LongestRecorded)
 }
@@ -70,16 +70,17 @@ const refusedUnasked = "tool refused: "
 
 // recorder stores decisions and adds them to the History.
 type recorder struct {
-	store    *db.DB
-	jobs     *workqueue.Queue
-	recorded func(string) string // redacts a text for the History; nil = unchanged
-	log      zerolog.Logger
+	store            *db.DB
+	jobs             *workqueue.Queue
+	redactForHistory func(string) string // redacts a text for the History; nil = unchanged
+	log              zerolog.Logger
 }
 
 // settle stores the outcome of an approval and adds it to the History.
 func (r recorder) settle(ctx context.Context, a db.Approval, s db.Settling) error {
 	s.Action = db.Action{
-		Use: a.ID, Tool: a.Tool, Input: ShortInput(a.Input, r.kept), Decision: verdicts[a.State], Reason: r.kept(a.Words),
+		Use: a.ID, Tool: a.Tool, Input: ShortInput(a.Input, r.redact),
+		Decision: verdicts[a.State], Reason: r.redact(a.Words),
 	}
 	if s.Always {
 		s.Action.Decision, s.Action.Reason = db.AllowedAlways, ""
@@ -93,8 +94,8 @@ var verdicts = map[db.ApprovalState]db.Outcome{
 }
 
 // record records a decision made without asking. Calls of internal tools are of no interest and are left out.
-func (r recorder) record(t db.Turn, q claude.ToolAsk, s settledDecision) {
-	a := db.Action{Use: q.Use, Tool: q.Name, Input: ShortInput(q.Input, r.kept), Rule: s.rule}
+func (r recorder) record(t db.Turn, q claude.ToolAsk, s automaticDecision) {
+	a := db.Action{Use: q.Use, Tool: q.Name, Input: ShortInput(q.Input, r.redact), Rule: s.rule}
 	switch {
 	case s.rule != 0:
 		a.Decision = db.AllowedByRule
@@ -116,10 +117,10 @@ func (r recorder) record(t db.Turn, q claude.ToolAsk, s settledDecision) {
 	})
 }
 
-// kept redacts a text for the History.
-func (r recorder) kept(text string) string {
-	if r.recorded == nil {
+// redact redacts a text for the History.
+func (r recorder) redact(text string) string {
+	if r.redactForHistory == nil {
 		return text
 	}
-	return r.recorded(text)
+	return r.redactForHistory(text)
 }

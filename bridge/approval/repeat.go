@@ -17,20 +17,20 @@ const (
 	mostCalled = 10          // users in one message
 )
 
-// clock starts the timers of an approval: a reminder after half of its time, and its end.
-func (ls *leftovers) clock(a db.Approval) []*time.Timer {
+// startTimers starts the timers of an approval: a reminder after half of its time, and its end.
+func (ls *leftovers) startTimers(a db.Approval) []*time.Timer {
 	timers := []*time.Timer{ls.expireAfter(a, time.Until(a.Expires))}
 	half := a.Expires.Sub(a.Created) / 2
 	if half < leastHalf || time.Until(a.Expires) < leastHalf {
 		return timers
 	}
 	return append(timers, time.AfterFunc(time.Until(a.Created.Add(half)), func() {
-		ls.jobs.Enqueue(func(ctx context.Context) { ls.repeat(ctx, a.ID) })
+		ls.jobs.Enqueue(func(ctx context.Context) { ls.remind(ctx, a.ID) })
 	}))
 }
 
-// repeat reminds those who may decide about an approval, once.
-func (ls *leftovers) repeat(ctx context.Context, id string) {
+// remind reminds those who may decide about an approval, once.
+func (ls *leftovers) remind(ctx context.Context, id string) {
 	p, ok := ls.open.get(id)
 	if !ok {
 		return

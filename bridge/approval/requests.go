@@ -28,14 +28,14 @@ import (
 // request expires.
 type Requests struct {
 	*leftovers
-	unasked unasked
+	auto autoDecider
 }
 
 // request is an agent's request for a tool call.
 type request struct {
-	ask    claude.ToolAsk
-	about  Touched
-	answer func(claude.Decision) bool
+	ask     claude.ToolAsk
+	touched TouchedPaths
+	answer  func(claude.Decision) bool
 }
 
 // decisions is how many approvals are settled at the same time.
@@ -43,12 +43,12 @@ const decisions = 8
 
 // Config configures approvals.
 type Config struct {
-	Protected Protected    // files that only admins decide about
-	Secrets   redact.Known // a tool call that contains one is refused
+	Protected ProtectedPaths // files that only admins decide about
+	Secrets   redact.Known   // a tool call that contains one is refused
 	// the language of a chat
-	Language    func(context.Context, chat.Key) i18n.Lang
-	Interrupted Interrupted
-	Recorded    func(string) string // redacts tool input for the History; nil = unchanged
+	Language         func(context.Context, chat.Key) i18n.Lang
+	Interrupted      Interrupted
+	RedactForHistory func(string) string // redacts tool input for the History; nil = unchanged
 }
 
 // NewRequests makes a Requests that delivers its cards through an outbox. The authorizer knows the admins.
@@ -56,15 +56,15 @@ func NewRequests(
 	cfg Config, store *db.DB, o *delivery.Outbox, access *access.Authorizer, log zerolog.Logger,
 ) *Requests {
 	st := &settler{
-		recorder: recorder{store, workqueue.New(decisions), cfg.Recorded, log},
+		recorder: recorder{store, workqueue.New(decisions), cfg.RedactForHistory, log},
 		outbox:   o, language: cfg.Language, interrupted: cfg.Interrupted, secrets: cfg.Secrets,
 		open: pendings{byID: map[string]pending{}},
 	}
 	rs := &Requests{
-		leftovers: &leftovers{st, access, NewReserved(cfg.Protected, store)},
-		unasked:   unasked{store.Rules(), cfg.Secrets},
+		leftovers: &leftovers{st, access, NewReservedPaths(cfg.Protected, store)},
+		auto:      autoDecider{store.Rules(), cfg.Secrets},
 	}
-	o.OnUnseen(rs.unseen)
+	o.OnUnseen(rs.withdrawUnseen)
 	return rs
 }
 
@@ -85,9 +85,9 @@ func (rs *Requests) RequestDecision(
 ) (waits bool) {
 	log := zerolog.Ctx(ctx)
 	about := rs.reserved.PathsOf(ctx, c.Turn.Key, q, w.Dir)
-	s := rs.unasked.decide(ctx, c, w, q, about)
+	s := rs.auto.decide(ctx, c, w, q, about)
 	if s.why == "" || s.rule != 0 {
-		if waits, done := rs.askedBefore(ctx, c, w, request{q, about, answer}); done {
+		if waits, done := rs.answerRepeated(ctx, c, w, request{q, about, answer}); done {
 			return waits
 		}
 	}
@@ -97,7 +97,7 @@ func (rs *Requests) RequestDecision(
 		answer(s.Decision)
 		return false
 	}
-	patience := rs.access.Load().Patience()
+	patience := rs.access.Load().EffectiveApprovalTimeout()
 	now := time.Now().Truncate(time.Millisecond)
 	a := db.Approval{
 		ID: uuid.NewString(), Key: c.Turn.Key, Turn: c.Turn.ID, NeededBy: c.Turn.ID, Tool: q.Name, Input: q.Input,
@@ -107,19 +107,19 @@ func (rs *Requests) RequestDecision(
 		a.Always = PermitFor(q, w.Dir)
 	}
 	a.Askers = rs.askers(ctx, c)
-	p := pending{approval: a, admins: adminsOnly(rs.access.Load(), a, about), ask: q.ID, answer: answer}
+	p := pending{approval: a, admins: adminsOnly(rs.access.Load(), a, about), askID: q.ID, answer: answer}
 	l := rs.language(ctx, a.Key)
 	card := Card(a, l)
 	if p.admins {
-		card.Footer = strings.TrimSpace(about.Notice(l) + " " + card.Footer)
+		card.Footer = strings.TrimSpace(about.AdminsOnlyText(l) + " " + card.Footer)
 	}
 	if p.admins && nobodyDecides(rs.access.Load(), c) {
-		rs.closed(ctx, a, about, c.Turn.ReplyTo)
+		rs.showClosedRequest(ctx, a, about, c.Turn.ReplyTo)
 		answer(claude.Decision{Why: nobodyMayAllow})
 		return false
 	}
 	// Before the card is visible, since somebody may press at once.
-	rs.open.register(p, func() []*time.Timer { return rs.clock(a) })
+	rs.open.register(p, func() []*time.Timer { return rs.startTimers(a) })
 	failpoint.At("approval: asking")
 	if err := rs.store.Approvals().Create(context.WithoutCancel(ctx), a, card, c.Turn.ReplyTo); err != nil {
 		log.Error().Err(err).Str("tool", q.Name).Msg("request not stored; tool refused")
@@ -151,22 +151,22 @@ func (rs *Requests) askers(ctx context.Context, c db.Claim) (list []string) {
 
 // Pending reports whether a turn has an open request that its agent waits for. Whatever else the agent does meanwhile,
 // the turn cannot end before the decision.
-func (rs *Requests) Pending(turn int64) bool { return rs.open.attendedIn(turn) }
+func (rs *Requests) Pending(turn int64) bool { return rs.open.turnHasAgent(turn) }
 
 // Withdraw withdraws a request that the agent no longer makes.
-func (rs *Requests) Withdraw(ctx context.Context, ask string) {
-	rs.drop(ctx, db.Withdrawn, func(p pending) bool { return p.answer != nil && p.ask == ask })
+func (rs *Requests) Withdraw(ctx context.Context, askID string) {
+	rs.settleUnneeded(ctx, db.Withdrawn, func(p pending) bool { return p.answer != nil && p.askID == askID })
 }
 
 // EndTurn settles the open requests of a turn that ends. If the turn may continue, people may still decide.
 func (rs *Requests) EndTurn(ctx context.Context, t db.Turn, end db.TurnState) {
 	if end == db.Interrupted || end == db.Queued {
-		rs.leave(t.ID)
+		rs.detachAgent(t.ID)
 		return
 	}
-	rs.drop(ctx, db.Withdrawn, func(p pending) bool { return p.approval.NeededBy == t.ID })
+	rs.settleUnneeded(ctx, db.Withdrawn, func(p pending) bool { return p.approval.NeededBy == t.ID })
 	if t.Continues != 0 {
-		rs.forgo(ctx, t.ID)
+		rs.withdrawUnused(ctx, t.ID)
 	}
 }
 

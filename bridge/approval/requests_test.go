@@ -279,7 +279,7 @@ func TestATurnLeavesNothingOpen(t *testing.T) {
 		a.as.EndTurn(t.Context(), db.Turn{ID: a.approval.Turn}, end)
 		_, open := a.as.open.get(a.approval.ID)
 		if got := a.state(); got != want || len(a.verdicts) != 0 || open != (want == db.Waiting) ||
-			a.as.open.attended(a.approval.ID) {
+			a.as.open.hasAgent(a.approval.ID) {
 			t.Errorf("%s: state %s, %d verdicts", end, got, len(a.verdicts))
 		}
 	}

@@ -17,8 +17,8 @@ import (
 	"magpie/internal/safepath"
 )
 
-// Reserved checks for files that only admins may decide about: the program's own, and those of other chats.
-type Reserved struct {
+// ReservedPaths checks for files that only admins may decide about: the program's own, and those of other chats.
+type ReservedPaths struct {
 	folder string   // the program's data; empty = none
 	state  string   // the agents' state, with a folder per chat; empty = none
 	files  []string // its configuration and secrets
@@ -30,8 +30,8 @@ type Reserved struct {
 	name func(ctx context.Context, key chat.Key) string
 }
 
-// Protected are the folders and files of the program and its chats.
-type Protected struct {
+// ProtectedPaths are the folders and files of the program and its chats.
+type ProtectedPaths struct {
 	Data     string   // the program's own folder; empty = none
 	State    string   // the agents' state, which may be elsewhere; empty = none
 	Received string   // the received files, in a folder per chat; empty = none
@@ -39,19 +39,19 @@ type Protected struct {
 	Homes    []string // possible meanings of ~ and $HOME
 }
 
-// Touched are the kinds of reserved files that a tool call touches.
-type Touched struct {
+// TouchedPaths are the kinds of reserved files that a tool call touches.
+type TouchedPaths struct {
 	Own   bool   // the program's own files
 	Other bool   // files of another chat
 	Name  string // the name of the other chat; may be empty
 }
 
 // Any reports whether there is one.
-func (a Touched) Any() bool { return a.Own || a.Other }
+func (t TouchedPaths) Any() bool { return t.Own || t.Other }
 
-// NewReserved makes a check for the files in p. It needs the store to find the chat that owns a file.
-func NewReserved(p Protected, store *db.DB) Reserved {
-	r := Reserved{folder: p.Data, state: p.State, files: p.Files, homes: p.Homes}
+// NewReservedPaths makes a check for the files in p. It needs the store to find the chat that owns a file.
+func NewReservedPaths(p ProtectedPaths, store *db.DB) ReservedPaths {
+	r := ReservedPaths{folder: p.Data, state: p.State, files: p.Files, homes: p.Homes}
 	if real, err := safepath.Resolve(p.State); p.State != "" && err == nil {
 		r.state = real
 	}
@@ -131,13 +131,13 @@ func chatOfFiles(ctx context.Context, store *db.DB, folder, path string) (chat.K
 
 // PathsOf returns the reserved files that a tool call in a chat touches. Questions and plans are for people, and touch
 // no files.
-func (r Reserved) PathsOf(ctx context.Context, key chat.Key, q claude.ToolAsk, dir string) (a Touched) {
+func (r ReservedPaths) PathsOf(ctx context.Context, key chat.Key, q claude.ToolAsk, dir string) (a TouchedPaths) {
 	if r.folder == "" && len(r.files) == 0 || q.Name == claude.QuestionTool || q.Name == claude.PlanTool {
-		return Touched{}
+		return TouchedPaths{}
 	}
 	var input any
 	if err := json.Unmarshal(q.Input, &input); err != nil {
-		return Touched{Own: true} // it cannot be shown either
+		return TouchedPaths{Own: true} // it cannot be shown either
 	}
 	eachText("", input, func(field, text string) {
 		switch {
@@ -145,18 +145,18 @@ func (r Reserved) PathsOf(ctx context.Context, key chat.Key, q claude.ToolAsk, d
 			return
 		case q.Name == "Bash" && field == "command":
 			for _, word := range commandWords(text) {
-				free := r.look(ctx, key, word, dir, &a)
+				free := r.recordTouched(ctx, key, word, dir, &a)
 				named := func(name string) bool { return strings.Contains(word, name) }
 				a.Own = a.Own || !free && slices.ContainsFunc(r.names, named)
 			}
 			return
 		case !slices.Contains(proseFields, field):
-			r.look(ctx, key, text, dir, &a)
+			r.recordTouched(ctx, key, text, dir, &a)
 		}
 		for _, word := range commandWords(text) {
 			for _, root := range []string{r.folder, r.state} {
 				if root != "" && strings.HasPrefix(word, root) {
-					r.look(ctx, key, word, dir, &a)
+					r.recordTouched(ctx, key, word, dir, &a)
 				}
 			}
 		}
@@ -196,9 +196,11 @@ func commandWords(text string) []string {
 	})
 }
 
-// look records in a which reserved files a path names. It reports whether the path is one of the chat's own.
-func (r Reserved) look(ctx context.Context, key chat.Key, path, dir string, a *Touched) (free bool) {
-	for _, p := range r.meant(path, dir) {
+// recordTouched records in touched which reserved files a path names. It reports whether the path is one of the chat's own.
+func (r ReservedPaths) recordTouched(
+	ctx context.Context, key chat.Key, path, dir string, touched *TouchedPaths,
+) (isOwn bool) {
+	for _, p := range r.possiblePaths(path, dir) {
 		literal, pattern := beforePattern(p)
 		// Links are followed as far as the path exists; a name that does not exist yet is taken literally.
 		real, ok := safepath.Follow(literal)
@@ -209,22 +211,22 @@ func (r Reserved) look(ctx context.Context, key chat.Key, path, dir string, a *T
 			owner, known := r.chat(ctx, real)
 			switch {
 			case known && owner == key:
-				free = true
+				isOwn = true
 				continue
 			case known:
-				a.Other, a.Name = true, r.name(ctx, owner)
+				touched.Other, touched.Name = true, r.name(ctx, owner)
 				continue
 			}
 		}
 		if r.touches(literal, pattern) || real != literal && r.touches(real, pattern) {
-			a.Own = true
+			touched.Own = true
 		}
 	}
-	return free
+	return isOwn
 }
 
-// meant returns the paths that a text may mean.
-func (r Reserved) meant(text, dir string) (list []string) {
+// possiblePaths returns the paths that a text may mean.
+func (r ReservedPaths) possiblePaths(text, dir string) (list []string) {
 	// Longer than any path of the system (PATH_MAX), or with characters that no command line passes on.
 	if text == "" || len(text) > 4096 || strings.ContainsAny(text, "\n\x00") {
 		return nil
@@ -256,7 +258,7 @@ func beforePattern(path string) (literal, pattern string) {
 }
 
 // touches reports whether a path, or a match of its pattern, is one of the program's files or a folder above one.
-func (r Reserved) touches(path, pattern string) bool {
+func (r ReservedPaths) touches(path, pattern string) bool {
 	for _, own := range append([]string{r.folder, r.state}, r.files...) {
 		if own == "" {
 			continue
@@ -268,7 +270,7 @@ func (r Reserved) touches(path, pattern string) bool {
 		// Both names are compared, because a command may use either.
 		for _, own := range []string{own, real} {
 			if safepath.Contains(own, path) || pattern == "" && safepath.Contains(path, own) ||
-				pattern != "" && mayLead(path, pattern, own) {
+				pattern != "" && mayMatch(path, pattern, own) {
 				return true
 			}
 		}
@@ -276,9 +278,9 @@ func (r Reserved) touches(path, pattern string) bool {
 	return false
 }
 
-// mayLead reports whether a pattern below a folder may match a path, a folder above it, or something in it. When in
+// mayMatch reports whether a pattern below a folder may match a path, a folder above it, or something in it. When in
 // doubt it returns true.
-func mayLead(dir, pattern, path string) bool {
+func mayMatch(dir, pattern, path string) bool {
 	rel, err := filepath.Rel(dir, path)
 	if err != nil || !filepath.IsLocal(rel) {
 		return false
@@ -296,14 +298,14 @@ func mayLead(dir, pattern, path string) bool {
 	return true
 }
 
-// Notice explains why only admins may allow a request.
-func (a Touched) Notice(l i18n.Lang) string {
+// AdminsOnlyText explains why only admins may allow a request.
+func (t TouchedPaths) AdminsOnlyText(l i18n.Lang) string {
 	switch {
-	case a.Other && a.Name != "":
-		return fmt.Sprintf(i18n.AboutChat.In(l), a.Name)
-	case a.Other:
+	case t.Other && t.Name != "":
+		return fmt.Sprintf(i18n.AboutChat.In(l), t.Name)
+	case t.Other:
 		return i18n.AboutOther.In(l)
-	case a.Own:
+	case t.Own:
 		return i18n.AboutOwn.In(l)
 	}
 	return i18n.AdminsAllow.In(l)

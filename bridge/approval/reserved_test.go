@@ -50,18 +50,18 @@ func TestWhatIsForAdminsOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	state := filepath.Join(data, "agents")
-	r := NewReserved(Protected{
+	r := NewReservedPaths(ProtectedPaths{
 		Homes: []string{home}, Data: data, State: state, Files: []string{config}, Received: filepath.Join(data, "files"),
 	}, store)
 
-	free, ours, chats := Touched{}, Touched{Own: true}, Touched{Other: true, Name: "财务群"}
+	free, ours, chats := TouchedPaths{}, TouchedPaths{Own: true}, TouchedPaths{Other: true, Name: "财务群"}
 	read := func(path string) claude.ToolAsk { return askFor(t, "Read", map[string]any{"file_path": path}) }
 	run := func(command string) claude.ToolAsk {
 		return askFor(t, "Bash", map[string]any{"command": command, "description": data + " /"})
 	}
 	for _, tc := range []struct {
 		q    claude.ToolAsk
-		want Touched
+		want TouchedPaths
 	}{
 		{read(data + "/magpie.db"), ours}, {read("~/.local/share/magpie/magpie.db"), ours},
 		{read("../.local/share/magpie/magpie.db"), ours},
@@ -110,7 +110,7 @@ func TestWhatIsForAdminsOnly(t *testing.T) {
 			t.Errorf("%s %s: %+v, want %+v", tc.q.Name, tc.q.Input, got, tc.want)
 		}
 	}
-	if got := (Reserved{}).PathsOf(t.Context(), own, run("ls /"), project); got.Any() {
+	if got := (ReservedPaths{}).PathsOf(t.Context(), own, run("ls /"), project); got.Any() {
 		t.Errorf("where nothing is kept: %+v", got)
 	}
 }

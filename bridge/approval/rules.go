@@ -42,7 +42,7 @@ func PermitFor(q claude.ToolAsk, dir string) *db.Permit {
 		return nil
 	case "Bash":
 		in, ok := plainCommand(q.Input)
-		if !ok || !single(in) {
+		if !ok || !isSingleCommand(in) {
 			return nil
 		}
 		p.Kind, p.Content = db.ExactRule, in
@@ -83,10 +83,10 @@ func Covers(p db.Permit, tool string, input json.RawMessage, dir string) bool {
 	case db.ExactRule:
 		command, ok := plainCommand(input)
 		// A rule never covers a command that consists of several, since it was shown as one.
-		return ok && command == p.Content && single(command)
+		return ok && command == p.Content && isSingleCommand(command)
 	case db.PrefixRule:
 		command, ok := plainCommand(input)
-		return ok && extends(command, p.Content)
+		return ok && matchesPrefix(command, p.Content)
 	case db.PathRule:
 		path, ok := plainFile(tool, input, dir)
 		return ok && path == p.Content
@@ -145,7 +145,7 @@ func pathOf(tool string, input json.RawMessage, dir string) (string, bool) {
 	if path == "" && (tool == "Grep" || tool == "Glob") {
 		path = dir
 	}
-	if err != nil || path == "" || tool == "Glob" && elsewhere(in.Pattern) {
+	if err != nil || path == "" || tool == "Glob" && leavesFolder(in.Pattern) {
 		return "", false
 	}
 	if !filepath.IsAbs(path) {
@@ -168,8 +168,8 @@ func hostOf(tool string, input json.RawMessage) (string, bool) {
 	return strings.ToLower(u.Host), true
 }
 
-// scope describes what a rule allows.
-func scope(p db.Permit, l i18n.Lang) string {
+// scopeText describes what a rule allows.
+func scopeText(p db.Permit, l i18n.Lang) string {
 	content := i18n.InlineCode(p.Content)
 	switch p.Kind {
 	case db.ExactRule:
@@ -191,5 +191,5 @@ func RuleText(p db.Permit, l i18n.Lang) string {
 	if p.Kind == db.ExactRule {
 		return i18n.InlineCode(i18n.FirstLine(p.Content))
 	}
-	return scope(p, l)
+	return scopeText(p, l)
 }

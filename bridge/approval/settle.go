@@ -42,14 +42,14 @@ func (st *settler) expire(ctx context.Context, a db.Approval) {
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		st.log.Error().Err(err).Str("approval", a.ID).Msg("end of an approval not stored")
 		if p, ok := st.open.remove(a.ID); ok {
-			p.tell(claude.Decision{Why: notDecided})
+			p.tellAgent(claude.Decision{Why: notDecided})
 		}
 	}
 }
 
-// unseen ends an approval whose card cannot be shown and is replaced by a notice: nobody can decide, so the agent need
-// not wait. It returns false if the approval was no longer open.
-func (st *settler) unseen(ctx context.Context, id, notice string) bool {
+// withdrawUnseen ends an approval whose card cannot be shown and is replaced by a notice: nobody can decide, so the
+// agent need not wait. It returns false if the approval was no longer open.
+func (st *settler) withdrawUnseen(ctx context.Context, id, notice string) bool {
 	p, ok := st.open.get(id)
 	if !ok {
 		return false
@@ -67,7 +67,7 @@ func (st *settler) unseen(ctx context.Context, id, notice string) bool {
 	st.log.Warn().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", id).
 		Msg("nobody can be asked: the card cannot be shown; tool refused")
 	if p, ok := st.open.remove(id); ok {
-		p.tell(claude.Decision{Why: notAsked})
+		p.tellAgent(claude.Decision{Why: notAsked})
 	}
 	return err == nil
 }
@@ -77,7 +77,7 @@ func (st *settler) resolve(ctx context.Context, a db.Approval, s db.Settling, v 
 	ctx = context.WithoutCancel(ctx)
 	l := st.language(ctx, a.Key)
 	a.Words = st.secrets.Text(a.Words) // the agent reads the text as it was written
-	if s.AgentWaiting = st.open.attended(a.ID); s.AgentWaiting {
+	if s.AgentWaiting = st.open.hasAgent(a.ID); s.AgentWaiting {
 		s.GoOn, a.Answers = nil, nil
 	} else if a.Answers != nil {
 		a.Answers = json.RawMessage(st.secrets.Text(string(a.Answers)))
@@ -97,9 +97,9 @@ func (st *settler) resolve(ctx context.Context, a db.Approval, s db.Settling, v 
 	}
 	p, _ := st.open.remove(a.ID)
 	if !s.AgentWaiting {
-		return st.tellNew(ctx, a, p, v)
+		return st.tellStoredDecision(ctx, a, p, v)
 	}
-	if p.tell(v) || a.State != db.Approved {
+	if p.tellAgent(v) || a.State != db.Approved {
 		return nil
 	}
 	// The turn ended while this was stored, so nothing was run.
@@ -121,24 +121,24 @@ func crashAfter(end db.ApprovalState) {
 	}
 }
 
-// tellNew passes a decision to an agent that repeats the request, if the decision came while the request was being
-// stored.
-func (st *settler) tellNew(ctx context.Context, a db.Approval, p pending, v claude.Decision) error {
+// tellStoredDecision passes a decision to an agent that repeats the request, if the decision came while the request was
+// being stored.
+func (st *settler) tellStoredDecision(ctx context.Context, a db.Approval, p pending, v claude.Decision) error {
 	if p.answer == nil {
 		return nil
 	}
 	if a.State == db.Approved || a.State == db.Refused {
 		if err := st.store.Approvals().Tell(ctx, a.ID); err != nil { // a decision must not be used twice
-			p.tell(claude.Decision{Why: notAsked})
+			p.tellAgent(claude.Decision{Why: notAsked})
 			return err
 		}
 	}
-	p.tell(v)
+	p.tellAgent(v)
 	return nil
 }
 
-// forgo withdraws decisions that a turn has not used before it ended: nothing was run.
-func (st *settler) forgo(ctx context.Context, turn int64) {
+// withdrawUnused withdraws decisions that a turn has not used before it ended: nothing was run.
+func (st *settler) withdrawUnused(ctx context.Context, turn int64) {
 	ctx, log := context.WithoutCancel(ctx), zerolog.Ctx(ctx)
 	list, err := st.store.Approvals().Untold(ctx, turn)
 	for _, a := range list {
@@ -155,8 +155,8 @@ func (st *settler) forgo(ctx context.Context, turn int64) {
 	}
 }
 
-// drop settles open approvals that are no longer needed.
-func (st *settler) drop(ctx context.Context, state db.ApprovalState, which func(pending) bool) {
+// settleUnneeded settles open approvals that are no longer needed.
+func (st *settler) settleUnneeded(ctx context.Context, state db.ApprovalState, which func(pending) bool) {
 	for _, p := range st.open.takeAll(which) {
 		a := p.approval
 		a.State = state

@@ -164,7 +164,7 @@ func checkIDs(ctx context.Context, r *Report, c config.Config) {
 
 // checkOwner reports the owner of the bot if the configuration gives nobody access.
 func checkOwner(ctx context.Context, r *Report, c config.Config, app feishu.App) {
-	if !c.Access.Unset() || c.Feishu.AppID == "" {
+	if !c.Access.IsEmpty() || c.Feishu.AppID == "" {
 		return
 	}
 	user := app.Owner

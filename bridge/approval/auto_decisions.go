@@ -12,25 +12,25 @@ import (
 	"magpie/internal/claude"
 )
 
-// settledDecision is a decision made without asking.
-type settledDecision struct {
+// automaticDecision is a decision made without asking.
+type automaticDecision struct {
 	claude.Decision
 	why  string // for operators; empty = people have to be asked
 	rule int64  // the rule of the chat that allows it; 0 = none
 }
 
-// unasked decides requests for which people need not be asked.
-type unasked struct {
+// autoDecider decides requests for which people need not be asked.
+type autoDecider struct {
 	rules   db.Rules
 	secrets redact.Known
 }
 
 // decide returns the decision if people need not be asked.
-func (u unasked) decide(
-	ctx context.Context, c db.Claim, w Workspace, q claude.ToolAsk, about Touched,
-) (s settledDecision) {
-	refused := func(text, why string) settledDecision {
-		return settledDecision{Decision: claude.Decision{Why: text}, why: refusedUnasked + why}
+func (d autoDecider) decide(
+	ctx context.Context, c db.Claim, w Workspace, q claude.ToolAsk, touched TouchedPaths,
+) (s automaticDecision) {
+	refused := func(text, why string) automaticDecision {
+		return automaticDecision{Decision: claude.Decision{Why: text}, why: refusedUnasked + why}
 	}
 	if w.ReadOnly && q.Name != claude.QuestionTool && !OnlyReads(q, w.Dir) {
 		return refused(lookOnly, "the project is for looking only")
@@ -40,26 +40,26 @@ func (u unasked) decide(
 		s.why = "tool allowed: it is the program's own, or for the agent's own notes"
 		return s
 	}
-	if HoldsSecret(q.Input, u.secrets) {
+	if HoldsSecret(q.Input, d.secrets) {
 		return refused(notWithSecrets, "what it wants holds a secret")
 	}
-	if s.rule = u.ruleFor(ctx, c.Turn.Key, w.Dir, q); s.rule != 0 && !about.Any() {
+	if s.rule = d.ruleFor(ctx, c.Turn.Key, w.Dir, q); s.rule != 0 && !touched.Any() {
 		s.why = fmt.Sprintf("tool allowed by rule %d of the chat", s.rule)
 		return s
 	}
-	if text := Unshowable(q.Name, q.Input); text != "" {
+	if text := DisplayProblem(q.Name, q.Input); text != "" {
 		return refused(text, fmt.Sprintf("what it wants, of %d bytes, cannot be shown", len(q.Input)))
 	}
-	return settledDecision{}
+	return automaticDecision{}
 }
 
 // ruleFor is the number of the rule that allows a tool call; 0 = none. Plan mode is read-only, so no rule applies
 // there.
-func (u unasked) ruleFor(ctx context.Context, key chat.Key, dir string, q claude.ToolAsk) int64 {
+func (d autoDecider) ruleFor(ctx context.Context, key chat.Key, dir string, q claude.ToolAsk) int64 {
 	if q.Mode == claude.PlanMode {
 		return 0
 	}
-	list, err := u.rules.List(ctx, key)
+	list, err := d.rules.List(ctx, key)
 	if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("rules not read; asking")
 		return 0
