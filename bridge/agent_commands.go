@@ -52,7 +52,7 @@ func (r attemptRunner) ownCommand(t *turn) string {
 // session then leaves no transcript, so there is nothing to resume.
 func (t *turn) carriedOut(r claude.Result) {
 	if r.Failure == "" && t.view.Answer() == "" {
-		t.setView(t.view.Saying(i18n.Passed.In(t.view.Lang)))
+		t.setView(t.view.WithAnswer(i18n.Passed.In(t.view.Lang)))
 	}
 	if !t.session.resume && r.Usage == (claude.Usage{}) {
 		t.session.kept = db.Session{}

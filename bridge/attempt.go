@@ -107,7 +107,7 @@ func (r attemptRunner) readAnswer(
 			place := r.cfg.workspace(t.claim.Chat, p.Dir())
 			if r.approvals.RequestDecision(ctx, t.claim, place, e, func(v claude.Decision) bool { return p.Answer(e.ID, v) }) {
 				r.pool.Yield(p)
-				t.view = t.view.Asked()
+				t.view = t.view.WithQuestionAsked()
 			}
 		case claude.ToolAskEnd:
 			if ctx.Err() == nil { // otherwise the turn ends and reports why
@@ -121,7 +121,7 @@ func (r attemptRunner) readAnswer(
 			if m, ok := r.steering.read(ctx, t, e.ID); ok {
 				t.claim.Asked = append(slices.Clip(t.claim.Asked), m)
 				r.specs.tools.extend(t.claim)
-				t.setView(t.view.Added(m.Text, time.Now()))
+				t.setView(t.view.WithAddition(m.Text, time.Now()))
 			}
 		case claude.Result:
 			result = e
@@ -186,7 +186,7 @@ func (ps processSpecs) ofChat(c db.Chat) (claude.Spec, error) {
 // known yet.
 func (ps processSpecs) spare(kind chat.Kind) func(folder string) claude.Spec {
 	return func(folder string) claude.Spec {
-		return claude.Spec{Tools: ps.tools.serveUnbound(kind), Files: ps.files.Named(folder)}
+		return claude.Spec{Tools: ps.tools.serveUnbound(kind), Files: ps.files.DirFor(folder)}
 	}
 }
 

@@ -213,7 +213,7 @@ func stories() map[string]*turnRig {
 		"43-begun-again":        worked(i18n.Chinese).with(func(v turncard.State) turncard.State { return v.Restarted(time.Now()) }).after(time.Second),
 		"44-restarting":         newTurnRig(i18n.Chinese).ended(db.Queued, i18n.Restarting),
 		"73-suggested": newTurnRig(i18n.Chinese).after(4*time.Second, says("测试都通过了。"), result("")).
-			with(func(v turncard.State) turncard.State { return v.Suggesting("提交这些改动") }).
+			with(func(v turncard.State) turncard.State { return v.WithSuggestion("提交这些改动") }).
 			ended(db.Done, i18n.Phrase{}),
 		"74-in-the-background-en": newTurnRig(i18n.English).after(4*time.Second, says("The tests are running."), result("")).
 			with(turncard.State.WithUnasked).ended(db.Done, i18n.Phrase{}),
@@ -360,7 +360,7 @@ func inLines(node any) any {
 func BenchmarkCard(b *testing.B) {
 	s := worked(i18n.Chinese)
 	s.after(0, claude.Thinking{Text: strings.Repeat("I should look at the file first, whose key is token=abcdef0123456789, and then run the tests.\n", 80)})
-	s.State = s.Saying(strings.Repeat("Some words in a row.\n\n", 1000))
+	s.State = s.WithAnswer(strings.Repeat("Some words in a row.\n\n", 1000))
 	for b.Loop() {
 		s.Card(s.now)
 	}

@@ -106,7 +106,7 @@ func (in inbox) question(
 		got, err = in.history.accept(ctx, queued)
 	}
 	if got.Claim != nil {
-		in.turns.lanes.Claimed(e.Key, got.Claim.Turn.ID)
+		in.turns.lanes.SetClaimed(e.Key, got.Claim.Turn.ID)
 	}
 	return got, func() {
 		in.turns.runReserved(e.Key, got.Claim)

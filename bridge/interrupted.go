@@ -74,7 +74,7 @@ func (it interruptedTurns) over(
 		return chat.Card{}, err
 	}
 	end := turncard.Outcome{State: db.Done, Notice: notice}
-	return turncard.New(turn, l, time.Now()).Saying(parts...).Finish(end).Card(time.Now()), nil
+	return turncard.New(turn, l, time.Now()).WithAnswer(parts...).Finish(end).Card(time.Now()), nil
 }
 
 // decide handles the buttons of an interrupted turn.

@@ -156,7 +156,7 @@ func (r cutOffTurns) recover(ctx context.Context, t db.Turn) error {
 	}
 	e := db.TurnResult{
 		Turn: t, State: end.State, Failure: end.Failure, Answer: text,
-		Card:       turncard.New(t.ID, r.cfg.langOf(c), time.Now()).Saying(parts...).Finish(end).Card(time.Now()),
+		Card:       turncard.New(t.ID, r.cfg.langOf(c), time.Now()).WithAnswer(parts...).Finish(end).Card(time.Now()),
 		SteersRead: did.Steered, Unstopped: !t.Stopped,
 	}
 	if did.Known && r.cfg.Context.Resumes() {
@@ -266,7 +266,7 @@ func (r cutOffTurns) followUpResult(ctx context.Context, t db.Turn, cut turncard
 	log.Warn().Bool("finished", did.Ended).Str("state", string(end.State)).Msg("work in the background was cut off")
 	return db.TurnResult{
 		Turn: t, State: end.State, Failure: end.Failure, Answer: text, Usage: r.usage(ctx, t, did),
-		Card: turncard.New(t.ID, r.cfg.langOf(c), time.Now()).Saying(parts...).Finish(end).Card(time.Now()),
+		Card: turncard.New(t.ID, r.cfg.langOf(c), time.Now()).WithAnswer(parts...).Finish(end).Card(time.Now()),
 	}, nil
 }
 

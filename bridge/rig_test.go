@@ -91,7 +91,7 @@ func takePlaces(b *Bridge) (free func()) {
 	}
 	return func() {
 		for range places {
-			b.queues.turns.jobs.Free()
+			b.queues.turns.jobs.Release()
 		}
 	}
 }

@@ -88,7 +88,7 @@ const costTimeout = 10 * time.Second
 func (sg suggestions) offer(ctx context.Context, c db.Claim, v turncard.State, s claude.Suggestion) {
 	log := zerolog.Ctx(ctx)
 	if question := sg.cfg.suggested(s.Text); question != "" {
-		card := delivery.RedactCard(v.Suggesting(question).Card(time.Now()), sg.cfg.Secrets)
+		card := delivery.RedactCard(v.WithSuggestion(question).Card(time.Now()), sg.cfg.Secrets)
 		err := sg.turns.Suggest(ctx, c.Turn, card)
 		if err != nil && !errors.Is(err, db.ErrNotFound) {
 			log.Error().Err(err).Msg("suggestion not stored")

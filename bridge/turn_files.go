@@ -42,7 +42,7 @@ type turnFiles struct {
 
 // fetch gets the attachments of the turn's questions, and tells the user which could not be fetched.
 func (tf turnFiles) fetch(ctx context.Context, t *turn) {
-	fresh := attachment.Wanting(t.claim.Asked)
+	fresh := attachment.HasUnfetched(t.claim.Asked)
 	var failed, large []chat.File
 	if fresh {
 		t.setView(t.view.Receiving(time.Now()))

@@ -40,7 +40,7 @@ func (q *turnQueue) reserve(key chat.Key) bool {
 		return false
 	}
 	if !q.lanes.Enter(key) {
-		q.jobs.Free()
+		q.jobs.Release()
 		return false
 	}
 	return true
@@ -50,7 +50,7 @@ func (q *turnQueue) reserve(key chat.Key) bool {
 // reservation back.
 func (q *turnQueue) runReserved(key chat.Key, claim *db.Claim) {
 	if claim == nil && q.lanes.Leave(key) {
-		q.jobs.Free()
+		q.jobs.Release()
 		return
 	}
 	q.jobs.Fill(func(ctx context.Context) {
@@ -88,7 +88,7 @@ func (q *turnQueue) work(ctx context.Context, key chat.Key) {
 		claim, err := q.store.Claim(ctx, key, start.TurnIDs, start.Resume)
 		switch {
 		case err == nil:
-			q.lanes.Claimed(key, claim.Turn.ID)
+			q.lanes.SetClaimed(key, claim.Turn.ID)
 			if q.runNext(ctx, claim) {
 				return
 			}

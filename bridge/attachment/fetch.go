@@ -60,20 +60,21 @@ const (
 // Store fetches the attachments of turns.
 type Store struct {
 	Config
-	db       *db.DB
-	kept     func(string) string // redacts a text for the History
-	forAgent func(string) string // redacts a text for the agent
+	db               *db.DB
+	redactForHistory func(string) string // redacts a text for the History
+	redactForAgent   func(string) string // redacts a text for the agent
 
-	space
+	downloadSpace
 }
 
-// New makes a Store. kept redacts texts for the History, forAgent for the agent.
-func New(cfg Config, store *db.DB, kept, forAgent func(string) string) *Store {
-	return &Store{Config: cfg, db: store, kept: kept, forAgent: forAgent}
+// New makes a Store. redactForHistory redacts texts for the History, redactForAgent for the agent.
+func New(cfg Config, store *db.DB, redactForHistory, redactForAgent func(string) string) *Store {
+	return &Store{Config: cfg, db: store, redactForHistory: redactForHistory, redactForAgent: redactForAgent}
 }
 
-// name is the name of a chat's folder: the same as that of its agents' folder, unless the chat had files before agents.
-func (fs *Store) name(ctx context.Context, key chat.Key) (string, error) {
+// folderName is the name of a chat's folder: the same as that of its agents' folder, unless the chat had files before
+// agents.
+func (fs *Store) folderName(ctx context.Context, key chat.Key) (string, error) {
 	earlier := key.Stable("")
 	if _, err := os.Stat(filepath.Join(fs.Folder, earlier)); err == nil {
 		return earlier, nil
@@ -81,21 +82,21 @@ func (fs *Store) name(ctx context.Context, key chat.Key) (string, error) {
 	return fs.db.Folders().FolderOf(ctx, key)
 }
 
-// prepare creates the folder of a chat.
-func (fs *Store) prepare(ctx context.Context, key chat.Key) (string, error) {
+// prepareDir creates the folder of a chat.
+func (fs *Store) prepareDir(ctx context.Context, key chat.Key) (string, error) {
 	if fs.Folder == "" {
 		return "", nil
 	}
-	name, err := fs.name(ctx, key)
+	name, err := fs.folderName(ctx, key)
 	if err != nil {
 		return "", err
 	}
-	return fs.make(name)
+	return fs.makeDir(name)
 }
 
-// make creates the folder of that name. Only this program can list the parent; the agents' user can enter folders whose
-// names it knows.
-func (fs *Store) make(name string) (string, error) {
+// makeDir creates the folder of that name. Only this program can list the parent; the agents' user can enter folders
+// whose names it knows.
+func (fs *Store) makeDir(name string) (string, error) {
 	dir := filepath.Join(fs.Folder, name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("folder for the files of a chat: %w", err)
@@ -108,19 +109,19 @@ func (fs *Store) make(name string) (string, error) {
 
 // Dir is the folder for the files of a chat. If there is none, turns are answered without files.
 func (fs *Store) Dir(ctx context.Context, key chat.Key) string {
-	dir, err := fs.prepare(ctx, key)
+	dir, err := fs.prepareDir(ctx, key)
 	if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("files not available to the agent")
 	}
 	return dir
 }
 
-// Named is the files folder that belongs to the agent folder with that ID; empty = it cannot be created.
-func (fs *Store) Named(folder string) string {
+// DirFor is the files folder that belongs to the agent folder with that ID; empty = it cannot be created.
+func (fs *Store) DirFor(folder string) string {
 	if fs.Folder == "" {
 		return ""
 	}
-	dir, err := fs.make(folder)
+	dir, err := fs.makeDir(folder)
 	if err != nil {
 		return ""
 	}
@@ -152,8 +153,8 @@ func (c Config) makeReadable(path string, mode os.FileMode) error {
 	return errors.Join(os.Chown(path, -1, c.Group), os.Chmod(path, mode))
 }
 
-// Wanting reports whether a turn has attachments to fetch.
-func Wanting(asked []chat.Message) bool {
+// HasUnfetched reports whether a turn has attachments to fetch.
+func HasUnfetched(asked []chat.Message) bool {
 	for _, m := range asked {
 		for _, f := range m.Files {
 			if f.State == chat.Wanted {
@@ -171,7 +172,7 @@ func (fs *Store) Fetch(ctx context.Context, c *db.Claim) (failed []chat.File) {
 	limited, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
 	for i := range c.Asked {
-		fs.quotes(limited, key, &c.Asked[i])
+		fs.resolveQuotes(limited, key, &c.Asked[i])
 	}
 	var all errgroup.Group
 	all.SetLimit(fetchAtOnce)
@@ -190,15 +191,15 @@ func (fs *Store) Fetch(ctx context.Context, c *db.Claim) (failed []chat.File) {
 				continue
 			}
 			all.Go(func() error {
-				got, size := fs.one(limited, key, m.Seq, *f)
-				defer fs.free(key, size) // after its size is stored
+				got, size := fs.fetchFile(limited, key, m.Seq, *f)
+				defer fs.release(key, size) // after its size is stored
 				if ctx.Err() != nil {
 					return nil // fetched when the turn runs again
 				}
 				mu.Lock()
 				defer mu.Unlock()
 				*f = got
-				fs.resolve(ctx, key, m, f, size)
+				fs.storeResult(ctx, key, m, f, size)
 				if f.State != chat.Here {
 					failed = append(failed, *f)
 				}
@@ -210,8 +211,8 @@ func (fs *Store) Fetch(ctx context.Context, c *db.Claim) (failed []chat.File) {
 	return failed
 }
 
-// resolve stores the result for a file. Any text of the file replaces its mark.
-func (fs *Store) resolve(ctx context.Context, key chat.Key, m *chat.Message, f *chat.File, size int64) {
+// storeResult stores the result for a file. Any text of the file replaces its mark.
+func (fs *Store) storeResult(ctx context.Context, key chat.Key, m *chat.Message, f *chat.File, size int64) {
 	text := ""
 	if f.State == chat.Here && f.Said != "" && f.Of == db.Answerable(m.ID) {
 		switch f.Kind {
@@ -220,10 +221,10 @@ func (fs *Store) resolve(ctx context.Context, key chat.Key, m *chat.Message, f *
 		case chat.Sound:
 			m.Text += " " + strings.Join(strings.Fields(f.Said), " ")
 		}
-		text = fs.kept(m.Text)
+		text = fs.redactForHistory(m.Text)
 	}
 	stored := *f
-	stored.Said = fs.kept(f.Said)
+	stored.Said = fs.redactForHistory(f.Said)
 	stored.Path = strings.TrimPrefix(strings.TrimPrefix(f.Path, fs.Folder), string(filepath.Separator))
 	err := fs.db.Files().Finish(context.WithoutCancel(ctx), key, m.ID, stored, size, text)
 	switch {
@@ -234,14 +235,14 @@ func (fs *Store) resolve(ctx context.Context, key chat.Key, m *chat.Message, f *
 	}
 }
 
-// quotes reads the messages that m replies to. Their files are fetched like its own.
-func (fs *Store) quotes(ctx context.Context, key chat.Key, m *chat.Message) {
+// resolveQuotes reads the messages that m replies to. Their files are fetched like its own.
+func (fs *Store) resolveQuotes(ctx context.Context, key chat.Key, m *chat.Message) {
 	for i := range len(m.Files) {
 		f := &m.Files[i]
 		if f.Kind != chat.Quote || f.State != chat.Wanted {
 			continue
 		}
-		text, who, more, err := fs.quoted(ctx, key, f.Of)
+		text, who, more, err := fs.fetchQuoted(ctx, key, f.Of)
 		if ctx.Err() != nil {
 			return
 		}
@@ -250,7 +251,7 @@ func (fs *Store) quotes(ctx context.Context, key chat.Key, m *chat.Message) {
 			zerolog.Ctx(ctx).Warn().Err(err).Msg("quoted message not available")
 			f.State = chat.Missed
 		}
-		fs.resolve(ctx, key, m, f, 0)
+		fs.storeResult(ctx, key, m, f, 0)
 		added, err := fs.db.Files().Insert(context.WithoutCancel(ctx), key, m.ID, more)
 		if err != nil {
 			zerolog.Ctx(ctx).Error().Err(err).Msg("files of a quoted message not stored")
@@ -258,15 +259,17 @@ func (fs *Store) quotes(ctx context.Context, key chat.Key, m *chat.Message) {
 		for i := range added {
 			if old := more[i]; old.State == chat.Here { // it came with the message itself
 				added[i].State, added[i].Path, added[i].Said = old.State, old.Path, old.Said
-				fs.resolve(ctx, key, m, &added[i], 0)
+				fs.storeResult(ctx, key, m, &added[i], 0)
 			}
 		}
 		m.Files = append(m.Files, added...)
 	}
 }
 
-// quoted returns the text of a message, its author (empty = the agent), and its files.
-func (fs *Store) quoted(ctx context.Context, key chat.Key, id string) (text, who string, more []chat.File, err error) {
+// fetchQuoted returns the text of a message, its author (empty = the agent), and its files.
+func (fs *Store) fetchQuoted(
+	ctx context.Context, key chat.Key, id string,
+) (text, who string, more []chat.File, err error) {
 	known, err := fs.db.Files().Quoted(ctx, key, id)
 	if err == nil && len(known.Files) == 0 && chat.Unmarked(known.Text) != strings.TrimSpace(known.Text) &&
 		fs.Source != nil {
@@ -306,14 +309,14 @@ func (fs *Store) quoted(ctx context.Context, key chat.Key, id string) (text, who
 			own = append(own, f)
 		}
 	}
-	return fs.forAgent(text), who, own, nil
+	return fs.redactForAgent(text), who, own, nil
 }
 
 // someone replaces a missing name in text for the agent, whose labels are Chinese in every chat.
 const someone = "用户"
 
-// one fetches a file of the message with this sequence number. The returned path is absolute.
-func (fs *Store) one(ctx context.Context, key chat.Key, seq int64, f chat.File) (chat.File, int64) {
+// fetchFile fetches a file of the message with this sequence number. The returned path is absolute.
+func (fs *Store) fetchFile(ctx context.Context, key chat.Key, seq int64, f chat.File) (chat.File, int64) {
 	log := zerolog.Ctx(ctx)
 	// The default state: on a failure the file counts as missed.
 	f.State = chat.Missed
@@ -326,7 +329,7 @@ func (fs *Store) one(ctx context.Context, key chat.Key, seq int64, f chat.File) 
 			log.Warn().Err(err).Msg("forwarded messages not available")
 			return f, 0
 		}
-		f.State, f.Said = chat.Here, fs.forAgent(text)
+		f.State, f.Said = chat.Here, fs.redactForAgent(text)
 		return f, 0
 	}
 	path, size, err := fs.download(ctx, key, seq, f)
@@ -366,8 +369,8 @@ func (fs *Store) download(
 	if err != nil {
 		return "", 0, err
 	}
-	defer func() { fs.free(key, most-size) }()
-	dir, err := fs.prepare(ctx, key)
+	defer func() { fs.release(key, most-size) }()
+	dir, err := fs.prepareDir(ctx, key)
 	if err != nil || dir == "" {
 		return "", 0, errors.Join(err, errNoFolder)
 	}
@@ -390,7 +393,8 @@ func (fs *Store) download(
 	} else if err != nil {
 		return "", 0, err
 	}
-	name := fmt.Sprintf("%d-%d-%s", seq, f.Number, cmp.Or(safepath.FileName(f.Name), string(f.Kind)+ending(f.Kind, head)))
+	usual := string(f.Kind) + extensionOf(f.Kind, head)
+	name := fmt.Sprintf("%d-%d-%s", seq, f.Number, cmp.Or(safepath.FileName(f.Name), usual))
 	if err := root.Rename(part, name); err != nil {
 		return "", 0, err
 	}
@@ -432,8 +436,8 @@ func (fs *Store) write(
 	return info.Size(), head[:n], err
 }
 
-// ending is the extension for a file without a name, from its content or its kind.
-func ending(kind chat.FileKind, head []byte) string {
+// extensionOf is the extension for a file without a name, from its content or its kind.
+func extensionOf(kind chat.FileKind, head []byte) string {
 	switch http.DetectContentType(head) {
 	case "image/png":
 		return ".png"

@@ -102,7 +102,7 @@ func TestAChatHasRoomForSoMuch(t *testing.T) {
 	if most != 100 || err != nil {
 		t.Errorf("room for %d, %v", most, err)
 	}
-	d.free(topic, most)
+	d.release(topic, most)
 	if err := fetch(topic, "k1"); !errors.Is(err, errNoRoom) {
 		t.Errorf("more than there is room for: %v", err)
 	}

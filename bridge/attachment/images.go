@@ -30,7 +30,7 @@ func (fs *Store) Images(asked []chat.Message) (list []claude.Image, large []chat
 				f.Path = filepath.Join(fs.Folder, f.Path)
 			}
 			// Beyond the maximum only the existence of the file is checked.
-			data, err := fs.read(*f, len(list) < mostPictures)
+			data, err := fs.readImage(*f, len(list) < mostPictures)
 			if err != nil {
 				f.State = chat.Past
 				continue
@@ -62,8 +62,8 @@ func (fs *Store) open(path string) (*os.File, error) {
 	return safepath.OpenRegular(root, below, nil)
 }
 
-// read returns the content of a stored file if it may be a picture for the model, otherwise nothing.
-func (fs *Store) read(f chat.File, shown bool) (data []byte, err error) {
+// readImage returns the content of a stored file if it may be a picture for the model, otherwise nothing.
+func (fs *Store) readImage(f chat.File, shown bool) (data []byte, err error) {
 	file, err := fs.open(f.Path)
 	if err != nil {
 		return nil, err

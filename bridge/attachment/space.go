@@ -7,8 +7,8 @@ import (
 	"magpie/internal/chat"
 )
 
-// space is the size of the running downloads per chat.
-type space struct {
+// downloadSpace is the size of the running downloads per chat.
+type downloadSpace struct {
 	mu     sync.Mutex
 	coming map[chat.Key]int64 // reserved bytes, by chat without topic
 	freed  chan struct{}      // closed when space is released; nil = nobody is waiting
@@ -18,7 +18,7 @@ type space struct {
 // use up the rest, it waits for their actual sizes.
 func (fs *Store) reserve(ctx context.Context, key chat.Key) (most int64, err error) {
 	for {
-		most, freed, err := fs.claim(ctx, key)
+		most, freed, err := fs.tryReserve(ctx, key)
 		if freed == nil {
 			return most, err
 		}
@@ -30,9 +30,9 @@ func (fs *Store) reserve(ctx context.Context, key chat.Key) (most int64, err err
 	}
 }
 
-// claim reserves space if there is some now. Otherwise it returns a channel that is closed when other downloads have
-// released theirs.
-func (fs *Store) claim(ctx context.Context, key chat.Key) (most int64, freed <-chan struct{}, err error) {
+// tryReserve reserves space if there is some now. Otherwise it returns a channel that is closed when other downloads
+// have released theirs.
+func (fs *Store) tryReserve(ctx context.Context, key chat.Key) (most int64, freed <-chan struct{}, err error) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	held, err := fs.db.Files().Held(ctx, key)
@@ -59,8 +59,8 @@ func (fs *Store) claim(ctx context.Context, key chat.Key) (most int64, freed <-c
 	return most, nil, nil
 }
 
-// free releases a reservation and wakes all waiters, since any of them may fit now.
-func (s *space) free(key chat.Key, bytes int64) {
+// release releases a reservation and wakes all waiters, since any of them may fit now.
+func (s *downloadSpace) release(key chat.Key, bytes int64) {
 	if bytes == 0 {
 		return
 	}

@@ -40,7 +40,7 @@ func TestAttackSendFileSwaps(t *testing.T) {
 				if got, err := os.ReadFile(o.path(c.name)); err != nil || string(got) != "words" {
 					t.Fatalf("took %q, %v", got, err)
 				}
-				o.drop(c.name)
+				o.remove(c.name)
 			}
 			if taken == 0 {
 				t.Error("nothing was ever taken")

@@ -32,8 +32,8 @@ func newFileDelivery(store db.FileDeliveries, copies Spool, out Messenger) *file
 	return &fileDelivery{store: store, copies: copies, out: out, awaited: map[int64]chan struct{}{}}
 }
 
-// content reads the file that p shows.
-func (fd *fileDelivery) content(p db.Post) (chat.Upload, error) {
+// readUpload reads the file that p shows.
+func (fd *fileDelivery) readUpload(p db.Post) (chat.Upload, error) {
 	u := chat.Upload{Name: p.File.Name, Picture: p.File.Picture, Data: []byte(p.Text)}
 	if p.File.Copy == "" {
 		return u, nil
@@ -51,7 +51,7 @@ func (fd *fileDelivery) content(p db.Post) (chat.Upload, error) {
 func (fd *fileDelivery) present(ctx context.Context, to chat.Ref, p db.Post, sent []chat.Sent) (string, error) {
 	if p.File.Upload == "" {
 		failpoint.At("file: uploading")
-		u, err := fd.content(p)
+		u, err := fd.readUpload(p)
 		if err != nil {
 			return "", err
 		}
@@ -116,7 +116,7 @@ func (o *Outbox) SendFile(
 	p, isNew, err = o.posts.FileDeliveries().Leave(ctx, turn, p, fileIdem(turn.ID, p, c))
 	// The earlier delivery has its own copy.
 	if err != nil || !isNew {
-		copies.drop(c.name)
+		copies.remove(c.name)
 	}
 	if err != nil {
 		return p, false, err
@@ -129,7 +129,7 @@ func (o *Outbox) SendFile(
 }
 
 // fileIdem identifies a file of a turn by its content, name and caption.
-func fileIdem(turn int64, p db.FileDelivery, c copied) string {
+func fileIdem(turn int64, p db.FileDelivery, c spoolCopy) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s", c.sum, p.Name, p.Caption))
 	return fmt.Sprintf("file:%d:%s", turn, hex.EncodeToString(sum[:16]))
 }
@@ -148,13 +148,13 @@ func (o *Outbox) delay(ctx context.Context, p db.Post, until time.Time) error {
 	return o.posts.Delay(ctx, p, until)
 }
 
-// done reports the outcome of a file to whoever waits for it, and removes the copy.
-func (fd *fileDelivery) done(p db.Post) {
+// finish reports the outcome of a file to whoever waits for it, and removes the copy.
+func (fd *fileDelivery) finish(p db.Post) {
 	if p.File == nil {
 		return
 	}
 	if p.File.Copy != "" {
-		fd.copies.drop(p.File.Copy)
+		fd.copies.remove(p.File.Copy)
 	}
 	fd.mu.Lock()
 	defer fd.mu.Unlock()

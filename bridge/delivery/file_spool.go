@@ -34,8 +34,8 @@ type Spool struct {
 	Known   redact.Known
 }
 
-// copied is a copy of a file.
-type copied struct {
+// spoolCopy is a copy of a file.
+type spoolCopy struct {
 	name    string // in the folder
 	size    int64
 	sum     string // of its content
@@ -43,28 +43,28 @@ type copied struct {
 }
 
 // copyIn copies a file of a project. An [agenttools.RefusedError] tells the agent why it may not be sent.
-func (s Spool) copyIn(project, path string) (c copied, err error) {
+func (s Spool) copyIn(project, path string) (c spoolCopy, err error) {
 	src, err := s.open(project, path)
 	if err != nil {
-		return copied{}, err
+		return spoolCopy{}, err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
-		return copied{}, fmt.Errorf("folder for outgoing files: %w", err)
+		return spoolCopy{}, fmt.Errorf("folder for outgoing files: %w", err)
 	}
 	c.name = uuid.NewString()
 	// O_EXCL: an existing file must not be overwritten, nor a link followed.
 	dst, err := os.OpenFile(s.path(c.name), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
-		return copied{}, fmt.Errorf("copy an outgoing file: %w", err)
+		return spoolCopy{}, fmt.Errorf("copy an outgoing file: %w", err)
 	}
 	err = errors.Join(c.fill(dst, src, path), dst.Close())
 	if err == nil {
 		err = s.refuseSecrets(c.name, path)
 	}
 	if err != nil {
-		s.drop(c.name)
-		return copied{}, err
+		s.remove(c.name)
+		return spoolCopy{}, err
 	}
 	return c, nil
 }
@@ -86,7 +86,7 @@ func (s Spool) refuseSecrets(name, path string) error {
 }
 
 // fill copies an open file. It counts the bytes while copying: the file may still grow.
-func (c *copied) fill(dst *os.File, src io.Reader, path string) error {
+func (c *spoolCopy) fill(dst *os.File, src io.Reader, path string) error {
 	sum := sha256.New()
 	// One byte more than allowed shows that the file is too large.
 	n, err := io.Copy(io.MultiWriter(dst, sum), io.LimitReader(src, maxFile+1))
@@ -113,7 +113,7 @@ func (c *copied) fill(dst *os.File, src io.Reader, path string) error {
 
 func (s Spool) path(name string) string { return filepath.Join(s.Dir, name) }
 
-func (s Spool) drop(name string) { _ = os.Remove(s.path(name)) } // the next start removes what is left
+func (s Spool) remove(name string) { _ = os.Remove(s.path(name)) } // the next start removes what is left
 
 // sweep removes copies without a delivery, which a crash between copying and storing may leave.
 func (s Spool) sweep(needed []string) error {
@@ -132,7 +132,7 @@ func (s Spool) sweep(needed []string) error {
 // open opens a file inside the project. It descends through open folder handles, so a link swapped in meanwhile cannot
 // lead outside.
 func (s Spool) open(project, path string) (*os.File, error) {
-	rel, err := liesIn(project, path)
+	rel, err := relativeToProject(project, path)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +140,7 @@ func (s Spool) open(project, path string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the project: %w", err)
 	}
-	secret, err := s.secrets(dir)
+	secret, err := s.neverSent(dir)
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
@@ -149,21 +149,21 @@ func (s Spool) open(project, path string) (*os.File, error) {
 	for _, name := range parts[:len(parts)-1] {
 		next, err := safepath.OpenDir(dir, name, secret.refuse)
 		if err != nil {
-			return nil, missing(path, err)
+			return nil, explainUnreadable(path, err)
 		}
 		_ = dir.Close()
 		dir = next
 	}
 	f, err := openFile(dir, parts[len(parts)-1], secret)
 	if err != nil {
-		return nil, missing(path, err)
+		return nil, explainUnreadable(path, err)
 	}
 	return f, nil
 }
 
-// secrets lists the folders and files that are never sent. They are compared by device and inode, so another name does
-// not help.
-func (s Spool) secrets(project *os.Root) (*ownFiles, error) {
+// neverSent lists the folders and files that are never sent. They are compared by device and inode, so another name
+// does not help.
+func (s Spool) neverSent(project *os.Root) (*ownFiles, error) {
 	root, err := project.Stat(".")
 	if err != nil {
 		return nil, fmt.Errorf("look at the project: %w", err)
@@ -178,8 +178,8 @@ func (s Spool) secrets(project *os.Root) (*ownFiles, error) {
 	return own, nil
 }
 
-// liesIn returns the path of a file relative to the project, with all links resolved.
-func liesIn(project, path string) (rel string, err error) {
+// relativeToProject returns the path of a file relative to the project, with all links resolved.
+func relativeToProject(project, path string) (rel string, err error) {
 	outside := agenttools.Refused("Not sent: only files of the project folder can be sent, and %q does not lie there. "+
 		"Copy it into the project if the user wants it.", path)
 	given, err := filepath.Abs(project)
@@ -200,7 +200,7 @@ func liesIn(project, path string) (rel string, err error) {
 	}
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		return "", missing(path, err)
+		return "", explainUnreadable(path, err)
 	}
 	if real == root || !safepath.Contains(root, real) {
 		return "", outside
@@ -217,8 +217,8 @@ func openFile(dir *os.Root, name string, secret *ownFiles) (*os.File, error) {
 	return f, err
 }
 
-// missing tells the agent that a file cannot be read, without details of the machine.
-func missing(path string, err error) error {
+// explainUnreadable tells the agent that a file cannot be read, without details of the machine.
+func explainUnreadable(path string, err error) error {
 	var refused *agenttools.RefusedError
 	switch {
 	case errors.As(err, &refused):

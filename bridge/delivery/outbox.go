@@ -187,15 +187,15 @@ func (o *Outbox) deliver(ctx context.Context, p db.Post) {
 			wait = backoff(maxAttempts)
 		}
 		log.Warn().Err(err).Dur("retry_in", wait).Int("attempts", p.Attempts+1).Msg("not delivered yet")
-		o.note(ctx, log, func(ctx context.Context) error { return o.delay(ctx, p, time.Now().Add(wait)) })
+		o.recordOutcome(ctx, log, func(ctx context.Context) error { return o.delay(ctx, p, time.Now().Add(wait)) })
 		return
 	}
 	if err != nil && p.Approval != "" {
-		o.unseen(ctx, p.Approval, o.withheld(ctx, p.Key))
+		o.unseen(ctx, p.Approval, o.withheldText(ctx, p.Key))
 	}
-	o.note(ctx, log, func(ctx context.Context) error { return o.posts.Delivered(ctx, p, id) })
+	o.recordOutcome(ctx, log, func(ctx context.Context) error { return o.posts.Delivered(ctx, p, id) })
 	failpoint.At("delivery: noted")
-	o.fileDelivery.done(p)
+	o.fileDelivery.finish(p)
 }
 
 // showUnlessSilenced shows p, unless the platform has recently refused any message of the bot in its chat.
@@ -233,8 +233,8 @@ func (o *Outbox) readdress(ctx context.Context, log zerolog.Logger, p db.Post) b
 	return err == nil
 }
 
-// note stores the outcome of a delivery. If that fails, the delivery is repeated, which does no harm.
-func (o *Outbox) note(ctx context.Context, log zerolog.Logger, f func(context.Context) error) {
+// recordOutcome stores the outcome of a delivery. If that fails, the delivery is repeated, which does no harm.
+func (o *Outbox) recordOutcome(ctx context.Context, log zerolog.Logger, f func(context.Context) error) {
 	if err := f(context.WithoutCancel(ctx)); err != nil {
 		log.Error().Err(err).Msg("delivery not recorded; it will be repeated")
 		workqueue.Sleep(ctx, workqueue.StoreRetry)

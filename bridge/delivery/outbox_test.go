@@ -178,14 +178,14 @@ func TestTheCardOfAnApprovalIsTakenUp(t *testing.T) {
 		{ID: "om_turn", Card: "om_turn/card", Time: at},
 		{ID: "om_page", Card: "om_page/card", Time: at.Add(-2 * clockSkew)}, {ID: "om_ask", Card: "om_ask/card", Time: at},
 	}
-	if id, err := r.outbox.card(t.Context(), chat.Ref{Key: room, ID: "om_1"}, first); err != nil ||
+	if id, err := r.outbox.findOrPostCard(t.Context(), chat.Ref{Key: room, ID: "om_1"}, first); err != nil ||
 		id != "om_ask/card" || out.Posts != 0 {
 		t.Errorf("drawn on %s, %d posts, %v", id, out.Posts, err)
 	}
 	r.must(r.store.Outbox().Delivered(t.Context(), first, ""))
 	second := ask("a2")
-	if id, err := r.outbox.card(t.Context(), chat.Ref{Key: room, ID: "om_1"}, second); err != nil || id != "card" ||
-		out.Posts != 1 {
+	id, err := r.outbox.findOrPostCard(t.Context(), chat.Ref{Key: room, ID: "om_1"}, second)
+	if err != nil || id != "card" || out.Posts != 1 {
 		t.Errorf("another one is drawn on %s, %d posts, %v", id, out.Posts, err)
 	}
 }

@@ -42,18 +42,18 @@ func (pr *presenter) present(ctx context.Context, p db.Post) (string, error) {
 	if p.Turn == 0 && p.Approval == "" && p.Grant == "" || p.File != nil {
 		send := pr.send
 		if p.File != nil {
-			send = pr.file
+			send = pr.sendFile
 		}
 		id, err := send(ctx, to, p)
 		if errors.Is(err, chat.ErrRefused) {
-			return pr.out.Reply(ctx, to, pr.withheld(ctx, p.Key), p.Idem+":withheld")
+			return pr.out.Reply(ctx, to, pr.withheldText(ctx, p.Key), p.Idem+":withheld")
 		}
 		return id, err
 	}
-	id, err := pr.card(ctx, to, p)
+	id, err := pr.findOrPostCard(ctx, to, p)
 	card := *p.Card
 	if err == nil && p.Turn != 0 && time.Since(p.Begun) > keyLifetime { // to search for its later messages
-		card.Others, err = pr.others(ctx, to, p.Turn)
+		card.Others, err = pr.otherCards(ctx, to, p.Turn)
 	}
 	if err == nil {
 		err = pr.out.Close(ctx, id, card)
@@ -67,7 +67,7 @@ func (pr *presenter) present(ctx context.Context, p db.Post) (string, error) {
 // withhold shows a notice in place of a card that the platform refuses, for example because of its wording. An approval
 // that nobody can read must not be decided.
 func (pr *presenter) withhold(ctx context.Context, to chat.Ref, p db.Post, card string) error {
-	notice := pr.withheld(ctx, p.Key)
+	notice := pr.withheldText(ctx, p.Key)
 	if p.Approval != "" && pr.unseen(ctx, p.Approval, notice) {
 		return nil // the outcome is shown next
 	}
@@ -82,14 +82,14 @@ func (pr *presenter) withhold(ctx context.Context, to chat.Ref, p db.Post, card 
 	return pr.out.Close(ctx, card, c)
 }
 
-// withheld replaces text that the platform does not allow. The text is still in the History.
-func (pr *presenter) withheld(ctx context.Context, key chat.Key) string {
+// withheldText replaces text that the platform does not allow. The text is still in the History.
+func (pr *presenter) withheldText(ctx context.Context, key chat.Key) string {
 	return i18n.Withheld.In(pr.lang(ctx, key))
 }
 
 // send shows a post that belongs to no turn, unless an earlier attempt did.
 func (pr *presenter) send(ctx context.Context, to chat.Ref, p db.Post) (string, error) {
-	sent, err := pr.find(ctx, to, p.Created, p)
+	sent, err := pr.findSent(ctx, to, p.Created, p)
 	if err != nil {
 		return "", err
 	}
@@ -109,8 +109,8 @@ func (pr *presenter) send(ctx context.Context, to chat.Ref, p db.Post) (string, 
 	return message, err
 }
 
-// card returns the ID of the card for p: that of the existing card, or of a new one.
-func (pr *presenter) card(ctx context.Context, to chat.Ref, p db.Post) (id string, err error) {
+// findOrPostCard returns the ID of the card for p: that of the existing card, or of a new one.
+func (pr *presenter) findOrPostCard(ctx context.Context, to chat.Ref, p db.Post) (id string, err error) {
 	if p.CardID != "" {
 		return p.CardID, nil
 	}
@@ -147,7 +147,7 @@ const clockSkew = 5 * time.Second
 // findApprovalCard searches for the card of an approval that was posted but not recorded, because the process died in
 // between. Cards from before the request are excluded. Empty = not found.
 func (pr *presenter) findApprovalCard(ctx context.Context, to chat.Ref, p db.Post) (string, error) {
-	sent, err := pr.find(ctx, to, p.Begun, p)
+	sent, err := pr.findSent(ctx, to, p.Begun, p)
 	if err != nil || len(sent) == 0 {
 		return "", err
 	}
@@ -156,11 +156,11 @@ func (pr *presenter) findApprovalCard(ctx context.Context, to chat.Ref, p db.Pos
 		return "", err
 	}
 	early := func(s chat.Sent) bool { return s.Time.Before(p.Begun.Add(-clockSkew)) }
-	return notAmong(others, slices.DeleteFunc(sent, early)), nil
+	return firstNotAmong(others, slices.DeleteFunc(sent, early)), nil
 }
 
-// notAmong returns the first sent card that is not among the others; empty = none.
-func notAmong(others []string, sent []chat.Sent) string {
+// firstNotAmong returns the first sent card that is not among the others; empty = none.
+func firstNotAmong(others []string, sent []chat.Sent) string {
 	for _, s := range sent {
 		other := func(card string) bool { return strings.HasPrefix(card, s.ID) }
 		if s.Card != "" && !slices.ContainsFunc(others, other) {
@@ -174,19 +174,19 @@ func notAmong(others []string, sent []chat.Sent) string {
 // turn, its start, and the number of attempts: if the platform does not list messages, it gives up after a few
 // attempts. Every error can be retried.
 func (pr *presenter) FindCard(ctx context.Context, to chat.Ref, p db.Post) (string, error) {
-	sent, err := pr.find(ctx, to, p.Begun, p)
+	sent, err := pr.findSent(ctx, to, p.Begun, p)
 	if err != nil || len(sent) == 0 {
 		return "", err
 	}
-	others, err := pr.others(ctx, to, p.Turn)
+	others, err := pr.otherCards(ctx, to, p.Turn)
 	if err != nil {
 		return "", err
 	}
-	return notAmong(others, sent), nil
+	return firstNotAmong(others, sent), nil
 }
 
-// others are other known cards that may reply to the same message as a turn's.
-func (pr *presenter) others(ctx context.Context, to chat.Ref, turn int64) ([]string, error) {
+// otherCards are other known cards that may reply to the same message as a turn's.
+func (pr *presenter) otherCards(ctx context.Context, to chat.Ref, turn int64) ([]string, error) {
 	others, err := pr.posts.ContinuedCards(ctx, turn)
 	if err == nil && to.Key.Thread != "" {
 		var near []string
@@ -196,10 +196,10 @@ func (pr *presenter) others(ctx context.Context, to chat.Ref, turn int64) ([]str
 	return others, err
 }
 
-// find lists the replies to a message, if the idempotency key may have expired; before that, sending again does no
+// findSent lists the replies to a message, if the idempotency key may have expired; before that, sending again does no
 // harm. Messages in the History are left out, since they have another purpose. A post that is not a reply cannot be
 // searched for.
-func (pr *presenter) find(ctx context.Context, to chat.Ref, since time.Time, p db.Post) ([]chat.Sent, error) {
+func (pr *presenter) findSent(ctx context.Context, to chat.Ref, since time.Time, p db.Post) ([]chat.Sent, error) {
 	if to.ID == "" || time.Since(since) <= keyLifetime {
 		return nil, nil
 	}
@@ -227,12 +227,12 @@ func (pr *presenter) find(ctx context.Context, to chat.Ref, since time.Time, p d
 // CardKey is the idempotency key of a turn's card.
 func CardKey(turn int64, to chat.Ref) string { return fmt.Sprintf("turn:%d:%s", turn, to.ID) }
 
-// file delivers the file of p. If the platform refuses it, people get a notice instead.
-func (pr *presenter) file(ctx context.Context, to chat.Ref, p db.Post) (string, error) {
+// sendFile delivers the file of p. If the platform refuses it, people get a notice instead.
+func (pr *presenter) sendFile(ctx context.Context, to chat.Ref, p db.Post) (string, error) {
 	var sent []chat.Sent
 	if p.File.Upload != "" { // what was not uploaded was not sent
 		var err error
-		if sent, err = pr.find(ctx, to, p.Created, p); err != nil {
+		if sent, err = pr.findSent(ctx, to, p.Created, p); err != nil {
 			return "", err
 		}
 	}

@@ -33,9 +33,9 @@ type reaction struct {
 
 const maxReactionCalls = 8 // concurrent calls
 
-// timeout is how long a reaction may wait while other calls go first. "Working" soon loses its value; but once shown,
-// it should be replaced in the end.
-func timeout(s chat.Reaction) time.Duration {
+// reactionTimeout is how long a reaction may wait while other calls go first. "Working" soon loses its value; but once
+// shown, it should be replaced in the end.
+func reactionTimeout(s chat.Reaction) time.Duration {
 	if s == chat.Working {
 		return 10 * time.Second
 	}
@@ -93,11 +93,11 @@ func (rs *Reactions) Forget(gone func(chat.Ref) bool) {
 // apply sets the wanted reaction of a question. It skips those that were replaced meanwhile.
 func (rs *Reactions) apply(ctx context.Context, to chat.Ref, r *reaction) {
 	for {
-		s, ok := rs.next(to, r)
+		s, ok := rs.nextReaction(to, r)
 		if !ok {
 			return
 		}
-		ctx, cancel := context.WithTimeout(ctx, timeout(s))
+		ctx, cancel := context.WithTimeout(ctx, reactionTimeout(s))
 		if err := rs.out.SetReaction(ctx, to, s); err != nil {
 			rs.log.Debug().Err(err).Stringer("chat", to.Key).Msg("reaction to a question not set")
 		}
@@ -105,9 +105,9 @@ func (rs *Reactions) apply(ctx context.Context, to chat.Ref, r *reaction) {
 	}
 }
 
-// next returns the wanted reaction if a different one is shown. Questions of ended turns are removed, so that the map
-// stays small.
-func (rs *Reactions) next(to chat.Ref, r *reaction) (chat.Reaction, bool) {
+// nextReaction returns the wanted reaction if a different one is shown. Questions of ended turns are removed, so that
+// the map stays small.
+func (rs *Reactions) nextReaction(to chat.Ref, r *reaction) (chat.Reaction, bool) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	if r.known && r.want == r.shown {

@@ -45,7 +45,7 @@ func (p Phrase) Sprintf(l Lang, args ...any) string {
 			args[i] = ErrorText(l, err)
 		}
 	}
-	return fmt.Sprintf(numbered(p.In(l), args), args...)
+	return fmt.Sprintf(inflect(p.In(l), args), args...)
 }
 
 // ErrorText is what an error says in a language, as far as it has words for that.
@@ -56,11 +56,12 @@ func ErrorText(l Lang, err error) string {
 	return configtype.Chinese(err)
 }
 
-// countedOrPlural is an argument of a text, with its index if that is written, or a word in the singular and the plural.
+// countedOrPlural is an argument of a text, with its index if that is written, or a word in the singular and the
+// plural.
 var countedOrPlural = regexp.MustCompile(`%(?:\[(\d+)\])?[-+# 0]*\d*(?:\.\d+)?[a-zA-Z%]|\((?:([a-z]*)\|)?([a-z]+)\)`)
 
-// numbered is a text with the forms of its words that fit the number before them.
-func numbered(text string, args []any) string {
+// inflect is a text with the forms of its words that fit the number before them.
+func inflect(text string, args []any) string {
 	if !strings.Contains(text, "(s)") && !strings.Contains(text, "|") {
 		return text
 	}

@@ -38,12 +38,12 @@ func CodeBlock(language, text string) string {
 	for strings.Contains(text, fence) {
 		fence += "`"
 	}
-	return fence + language + "\n" + revealed(strings.TrimSuffix(text, "\n")) + "\n" + fence + "\n"
+	return fence + language + "\n" + revealInvisible(strings.TrimSuffix(text, "\n")) + "\n" + fence + "\n"
 }
 
-// revealed replaces characters that are invisible, or change how others look, by their code points: a person who
+// revealInvisible replaces characters that are invisible, or change how others look, by their code points: a person who
 // approves a command must see all of it.
-func revealed(s string) string {
+func revealInvisible(s string) string {
 	var b strings.Builder
 	for _, r := range strings.ToValidUTF8(s, "\uFFFD") {
 		switch {

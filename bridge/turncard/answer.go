@@ -15,8 +15,8 @@ type answer struct {
 	asked  bool  // people were asked something since the last of starts
 }
 
-// saying is an answer with each part in a message of its own.
-func saying(parts []string) answer {
+// newAnswer is an answer with each part in a message of its own.
+func newAnswer(parts []string) answer {
 	a := answer{blocks: parts}
 	for i := 1; i < len(parts); i++ {
 		a.starts = append(a.starts, i)
@@ -24,10 +24,10 @@ func saying(parts []string) answer {
 	return a
 }
 
-// with returns the answer with a text block added. open means that a decision is pending.
-func (a answer) with(e claude.Text, open bool) answer {
+// withText returns the answer with a text block added. open means that a decision is pending.
+func (a answer) withText(e claude.Text, open bool) answer {
 	if e.Block >= len(a.blocks) {
-		a = a.below(e.Block, open)
+		a = a.startMessage(e.Block, open)
 	}
 	a.blocks = slices.Clone(a.blocks)
 	for len(a.blocks) <= e.Block {
@@ -40,8 +40,8 @@ func (a answer) with(e claude.Text, open bool) answer {
 	return a
 }
 
-// back returns the answer without this block and all later ones. Posted messages stay, and are filled again.
-func (a answer) back(block int) answer {
+// rewindTo returns the answer without this block and all later ones. Posted messages stay, and are filled again.
+func (a answer) rewindTo(block int) answer {
 	a.starts = slices.Clone(a.starts)
 	for i, start := range a.starts {
 		a.starts[i] = min(start, block)
@@ -50,35 +50,35 @@ func (a answer) back(block int) answer {
 	return a
 }
 
-// below returns the answer with this block at the start of a message, if people have decided something since the last
-// one.
-func (a answer) below(block int, open bool) answer {
+// startMessage returns the answer with this block at the start of a message, if people have decided something since the
+// last one.
+func (a answer) startMessage(block int, open bool) answer {
 	if a.asked && !open {
 		a.starts, a.asked = append(slices.Clone(a.starts), block), false
 	}
 	return a
 }
 
-// void returns the answer with its messages emptied, for when the agent starts over.
-func (a answer) void() answer {
+// emptied returns the answer with its messages emptied, for when the agent starts over.
+func (a answer) emptied() answer {
 	return answer{starts: make([]int, len(a.starts)), asked: a.asked}
 }
 
 // text is the whole answer.
-func (a answer) text() string { return written(a.blocks) }
+func (a answer) text() string { return joinBlocks(a.blocks) }
 
 // parts are the messages of the answer, at least one. All but the last are complete.
 func (a answer) parts() []string {
 	parts, from := make([]string, 0, len(a.starts)+1), 0
 	for _, to := range append(slices.Clip(a.starts), len(a.blocks)) {
 		to = min(to, len(a.blocks))
-		parts, from = append(parts, written(a.blocks[from:to])), to
+		parts, from = append(parts, joinBlocks(a.blocks[from:to])), to
 	}
 	return parts
 }
 
-// written joins blocks of an answer to one text.
-func written(blocks []string) string {
+// joinBlocks joins blocks of an answer to one text.
+func joinBlocks(blocks []string) string {
 	parts := make([]string, 0, len(blocks))
 	for _, block := range blocks {
 		if strings.TrimSpace(block) != "" {

@@ -75,20 +75,20 @@ const repost = 5 * time.Second
 // Run draws until idle ends, which is when the turn ends. Then it starts nothing new, but a running call may finish
 // until ctx ends. When it returns, no call is running.
 func (p *Painter) Run(ctx, idle context.Context) {
-	drawn, err := p.open(ctx)
+	drawn, err := p.openCard(ctx)
 	for err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("card not posted yet")
-		if inVain(err) {
+		if isPermanent(err) {
 			return
 		}
 		workqueue.Sleep(idle, repost)
 		if idle.Err() != nil {
 			return
 		}
-		drawn, err = p.open(ctx)
+		drawn, err = p.openCard(ctx)
 	}
 	for {
-		if !p.stir(idle) {
+		if !p.waitForChange(idle) {
 			return
 		}
 		if reflect.DeepEqual(p.latest().Card(time.Now()), drawn) {
@@ -105,12 +105,12 @@ func (p *Painter) Run(ctx, idle context.Context) {
 	}
 }
 
-// stir waits until there may be something to draw: a new view, or a change of the elapsed time shown. It returns false
-// when the turn has ended.
-func (p *Painter) stir(idle context.Context) bool {
+// waitForChange waits until there may be something to draw: a new view, or a change of the elapsed time shown. It
+// returns false when the turn has ended.
+func (p *Painter) waitForChange(idle context.Context) bool {
 	var passed <-chan time.Time
 	if v := p.latest(); v.outcome.State == "" {
-		t := time.NewTimer(v.phase.changes(time.Now()))
+		t := time.NewTimer(v.phase.untilChange(time.Now()))
 		defer t.Stop()
 		passed = t.C
 	}
@@ -123,8 +123,8 @@ func (p *Painter) stir(idle context.Context) bool {
 	return true
 }
 
-// inVain reports whether an error is permanent.
-func inVain(err error) bool {
+// isPermanent reports whether an error is permanent.
+func isPermanent(err error) bool {
 	return errors.Is(err, chat.ErrGone) || errors.Is(err, chat.ErrUnreachable)
 }
 
@@ -139,14 +139,14 @@ func (p *Painter) draw(ctx context.Context, v State, c chat.Card) error {
 	if err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("card not drawn")
 	}
-	if inVain(err) {
+	if isPermanent(err) {
 		return err
 	}
 	return nil
 }
 
-// open posts the card, or draws on the one that an earlier process posted for the turn.
-func (p *Painter) open(ctx context.Context) (chat.Card, error) {
+// openCard posts the card, or draws on the one that an earlier process posted for the turn.
+func (p *Painter) openCard(ctx context.Context) (chat.Card, error) {
 	v := p.latest()
 	c := v.Card(time.Now())
 	if p.ID == "" {
@@ -154,7 +154,7 @@ func (p *Painter) open(ctx context.Context) (chat.Card, error) {
 		if err != nil {
 			return c, err
 		}
-		p.keep(ctx, id)
+		p.recordCard(ctx, id)
 	}
 	if p.ID != "" {
 		return c, p.draw(ctx, v, c)
@@ -164,13 +164,13 @@ func (p *Painter) open(ctx context.Context) (chat.Card, error) {
 	failpoint.At("card: posting")
 	id, err := p.out.Post(ctx, p.To, c, p.Idem)
 	if err == nil {
-		p.keep(ctx, id)
+		p.recordCard(ctx, id)
 	}
 	return c, err
 }
 
-// keep records the ID of the card; empty = none.
-func (p *Painter) keep(ctx context.Context, card string) {
+// recordCard records the ID of the card; empty = none.
+func (p *Painter) recordCard(ctx context.Context, card string) {
 	if p.ID = card; card != "" {
 		p.Posted(ctx, card)
 	}

@@ -24,7 +24,7 @@ func (v State) Card(now time.Time) chat.Card {
 	c.Title, c.State = title.In(v.Lang), state
 	if c.Live {
 		c.Status = v.phase.line(now, v.Lang)
-		c.Summary = v.phase.in(v.Lang)
+		c.Summary = v.phase.describe(v.Lang)
 		stop := turnButton(v.turn, v.Lang, i18n.StopButton, DoStop)
 		stop.Danger = true
 		c.Buttons = []chat.Button{stop}
@@ -44,7 +44,7 @@ func (v State) Card(now time.Time) chat.Card {
 	c.Buttons = v.buttons()
 	c.Footer = v.footer()
 	// details for readers who want them
-	if details := joined(append(v.figures.details(v.Lang), v.context)); details != "" {
+	if details := joinParts(append(v.figures.details(v.Lang), v.context)); details != "" {
 		c.Panels = append(c.Panels, chat.Panel{Title: i18n.CardDetails.In(v.Lang), Body: details, Last: true})
 	}
 	c.Summary = i18n.FirstLine(c.Body)
@@ -98,16 +98,16 @@ func turnButton(turn int64, l i18n.Lang, label i18n.Phrase, do string) chat.Butt
 	return chat.Button{Label: label.In(l), Action: chat.Action{Do: do, Turn: turn}}
 }
 
-// in describes the phase.
-func (p phase) in(l i18n.Lang) string {
+// describe describes the phase.
+func (p phase) describe(l i18n.Lang) string {
 	if p.tool == "" {
 		return p.text.In(l)
 	}
 	return fmt.Sprintf(p.text.In(l), p.tool)
 }
 
-// tick is the step of the time shown in a status line: each change costs a call to the platform.
-func tick(d time.Duration) time.Duration {
+// timeStep is the step of the time shown in a status line: each change costs a call to the platform.
+func timeStep(d time.Duration) time.Duration {
 	switch {
 	case d < time.Minute:
 		return 5 * time.Second
@@ -119,18 +119,18 @@ func tick(d time.Duration) time.Duration {
 
 // line describes the phase and its elapsed time.
 func (p phase) line(now time.Time, l i18n.Lang) string {
-	text := p.in(l)
+	text := p.describe(l)
 	took := now.Sub(p.since)
-	if took = took.Truncate(tick(took)); took <= 0 {
+	if took = took.Truncate(timeStep(took)); took <= 0 {
 		return text
 	}
 	return text + " " + i18n.Duration(took, l)
 }
 
-// changes is the time until the line next changes by itself.
-func (p phase) changes(now time.Time) time.Duration {
+// untilChange is the time until the line next changes by itself.
+func (p phase) untilChange(now time.Time) time.Duration {
 	took := max(now.Sub(p.since), 0)
-	return took.Truncate(tick(took)) + tick(took) - took
+	return took.Truncate(timeStep(took)) + timeStep(took) - took
 }
 
 // panels are the collapsible parts of the card.
@@ -165,10 +165,10 @@ func (v State) footer() string {
 	if v.unasked {
 		parts = append(parts, i18n.CardUnasked.In(v.Lang))
 	}
-	return joined(parts)
+	return joinParts(parts)
 }
 
-func joined(parts []string) string {
+func joinParts(parts []string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " · ")
 }
 

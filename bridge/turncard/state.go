@@ -59,32 +59,32 @@ func (v State) Apply(ev claude.Event, now time.Time) State {
 		v.phase, v.thoughts = v.phase.thinking(now), lastOf(v.thoughts+e.Text, mostThoughts)
 	case claude.Text:
 		v.phase = phase{text: i18n.CardWriting, since: now}
-		v.answer = v.answer.with(e, v.asks > 0)
+		v.answer = v.answer.withText(e, v.asks > 0)
 	case claude.Rewind:
-		v.answer = v.answer.back(e.Block)
+		v.answer = v.answer.rewindTo(e.Block)
 	case claude.ToolCall:
-		if v.asks == 0 && v.steps.running() == nil {
+		if v.asks == 0 && v.steps.oldestRunning() == nil {
 			v.phase = phase{since: now}
-			v.phase.text, v.phase.tool = preparing(e.Name, v.Lang)
+			v.phase.text, v.phase.tool = preparingStatus(e.Name, v.Lang)
 		}
 	case claude.ToolUse:
-		v.steps = v.steps.begun(e, now)
-		return v.running(now)
+		v.steps = v.steps.withStart(e, now)
+		return v.withRunningTool(now)
 	case claude.ToolResult:
-		v.steps = v.steps.ended(e, now)
-		return v.running(now)
+		v.steps = v.steps.withResult(e, now)
+		return v.withRunningTool(now)
 	case claude.ToolAsk:
 		v.asks++
 		v.phase = phase{text: i18n.CardYourTurn, since: now}
 	case claude.ToolAskEnd, claude.ToolAllowed:
 		v.asks = max(0, v.asks-1)
-		return v.running(now)
+		return v.withRunningTool(now)
 	case claude.ToolDenied:
-		v.asks, v.steps = max(0, v.asks-1), v.steps.refused(e)
+		v.asks, v.steps = max(0, v.asks-1), v.steps.withDenial(e)
 		if !slices.Contains([]string{claude.QuestionTool, claude.PlanTool}, e.Name) && !slices.Contains(v.denied, e.Name) {
 			v.denied = append(slices.Clone(v.denied), e.Name)
 		}
-		return v.running(now)
+		return v.withRunningTool(now)
 	case claude.Retrying:
 		v.phase = phase{text: i18n.Retrying, since: now}
 	case claude.Compacting:
@@ -93,22 +93,22 @@ func (v State) Apply(ev claude.Event, now time.Time) State {
 		v.figures = figuresOf(e, now.Sub(v.began))
 		if v.Answer() == "" && e.Failure == "" && e.Text != "" {
 			// The CLI itself wrote this text.
-			v.answer = v.answer.with(claude.Text{Block: len(v.answer.blocks), Text: e.Text}, v.asks > 0)
+			v.answer = v.answer.withText(claude.Text{Block: len(v.answer.blocks), Text: e.Text}, v.asks > 0)
 		}
 	}
 	return v
 }
 
-// Asked returns the state after people were asked something on a separate card. Once they have decided, the answer
-// continues below that card, where they look.
-func (v State) Asked() State {
+// WithQuestionAsked returns the state after people were asked something on a separate card. Once they have decided, the
+// answer continues below that card, where they look.
+func (v State) WithQuestionAsked() State {
 	v.answer.asked = true
 	return v
 }
 
-// Added returns the state after the agent has read a steered message.
-func (v State) Added(text string, now time.Time) State {
-	v.steps = v.steps.added(text, now)
+// WithAddition returns the state after the agent has read a steered message.
+func (v State) WithAddition(text string, now time.Time) State {
+	v.steps = v.steps.withAddition(text, now)
 	return v
 }
 
@@ -120,18 +120,18 @@ func (p phase) thinking(now time.Time) phase {
 	return p
 }
 
-// running returns the state showing the tool that has run longest, unless people are being asked something.
-func (v State) running(now time.Time) State {
+// withRunningTool returns the state showing the tool that has run longest, unless people are being asked something.
+func (v State) withRunningTool(now time.Time) State {
 	if v.asks > 0 {
 		return v
 	}
-	s := v.steps.running()
+	s := v.steps.oldestRunning()
 	if s == nil {
 		v.phase = v.phase.thinking(now)
 		return v
 	}
 	v.phase = phase{since: s.began}
-	v.phase.text, v.phase.tool = using(s.tool, v.Lang)
+	v.phase.text, v.phase.tool = runningStatus(s.tool, v.Lang)
 	return v
 }
 
@@ -162,13 +162,13 @@ func (v State) Receiving(now time.Time) State {
 // Restarted returns the state of a turn that starts over, without the output of the first attempt.
 func (v State) Restarted(now time.Time) State {
 	fresh := New(v.turn, v.Lang, now)
-	fresh.began, fresh.context, fresh.answer = v.began, v.context, v.answer.void()
+	fresh.began, fresh.context, fresh.answer = v.began, v.context, v.answer.emptied()
 	return fresh
 }
 
-// Saying returns the state with this answer, each part in a message of its own.
-func (v State) Saying(parts ...string) State {
-	v.answer = saying(parts)
+// WithAnswer returns the state with this answer, each part in a message of its own.
+func (v State) WithAnswer(parts ...string) State {
+	v.answer = newAnswer(parts)
 	return v
 }
 
@@ -176,7 +176,7 @@ func (v State) Saying(parts ...string) State {
 func (v State) Finish(o Outcome) State {
 	v.outcome = o
 	if o.State == db.Done || o.State == db.Failed {
-		v.answer = v.answer.below(len(v.answer.blocks), v.asks > 0)
+		v.answer = v.answer.startMessage(len(v.answer.blocks), v.asks > 0)
 	}
 	return v
 }
@@ -187,8 +187,8 @@ func (v State) WithUnasked() State {
 	return v
 }
 
-// Suggesting returns the state with a suggested next question.
-func (v State) Suggesting(question string) State {
+// WithSuggestion returns the state with a suggested next question.
+func (v State) WithSuggestion(question string) State {
 	v.suggests = question
 	return v
 }

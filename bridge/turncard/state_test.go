@@ -79,8 +79,8 @@ func TestLaterStepsDoNotChangeAnEarlierView(t *testing.T) {
 	if again := third.Apply(claude.ToolUse{ID: "2", Name: "Read"}, now); len(again.steps) != 2 {
 		t.Error("a tool that is told of twice was used twice")
 	}
-	if other := third.Apply(claude.ToolResult{ID: "unknown"}, now); other.steps.running() == nil ||
-		other.steps.running().id != "2" {
+	if other := third.Apply(claude.ToolResult{ID: "unknown"}, now); other.steps.oldestRunning() == nil ||
+		other.steps.oldestRunning().id != "2" {
 		t.Error("the result of another tool has ended this one")
 	}
 }
@@ -142,7 +142,7 @@ func TestTheViewWaitsForPeople(t *testing.T) {
 // between them take only one.
 func TestWhatIsSaidAfterADecisionStandsBelowIt(t *testing.T) {
 	now := time.Now()
-	ask := func(v State) State { return v.Asked().Apply(claude.ToolAsk{}, now) }
+	ask := func(v State) State { return v.WithQuestionAsked().Apply(claude.ToolAsk{}, now) }
 	v := New(7, i18n.English, now).Apply(claude.Text{Text: "I will run it."}, now)
 	v = ask(v)
 	if c := v.Card(now); c.Body != "I will run it." || c.Earlier != nil {
@@ -176,7 +176,7 @@ func TestWhatIsSaidAfterADecisionStandsBelowIt(t *testing.T) {
 		!slices.Equal(c.Earlier, []chat.Part{{Status: first.Status}}) {
 		t.Errorf("begun again: %+v", c)
 	}
-	if c := New(7, i18n.English, now).Saying(v.Parts()...).Card(now); c.Body != "It did." || len(c.Earlier) != 1 {
+	if c := New(7, i18n.English, now).WithAnswer(v.Parts()...).Card(now); c.Body != "It did." || len(c.Earlier) != 1 {
 		t.Errorf("after a crash: %+v", c)
 	}
 }

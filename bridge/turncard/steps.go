@@ -30,8 +30,8 @@ type step struct {
 // steps are the tool calls of one turn, oldest first: an immutable value.
 type steps []step
 
-// begun returns the steps after the start of a tool.
-func (ss steps) begun(e claude.ToolUse, now time.Time) steps {
+// withStart returns the steps after the start of a tool.
+func (ss steps) withStart(e claude.ToolUse, now time.Time) steps {
 	if slices.ContainsFunc(ss, func(s step) bool { return s.id == e.ID }) {
 		return ss
 	}
@@ -43,14 +43,14 @@ func (ss steps) begun(e claude.ToolUse, now time.Time) steps {
 // addition is the tool name of a step in which the agent reads a steered message.
 const addition = "magpie:addition"
 
-// added returns the steps after the agent has read a message.
-func (ss steps) added(text string, now time.Time) steps {
-	text = i18n.Excerpt(i18n.Visible(scrubbed(text)), mostInput)
+// withAddition returns the steps after the agent has read a message.
+func (ss steps) withAddition(text string, now time.Time) steps {
+	text = i18n.Excerpt(i18n.Visible(redactedPrefix(text)), mostInput)
 	return append(slices.Clone(ss), step{tool: addition, input: text, began: now, ended: now})
 }
 
-// ended returns the steps after a tool result.
-func (ss steps) ended(e claude.ToolResult, now time.Time) steps {
+// withResult returns the steps after a tool result.
+func (ss steps) withResult(e claude.ToolResult, now time.Time) steps {
 	i := slices.IndexFunc(ss, func(s step) bool { return s.id == e.ID })
 	if i < 0 {
 		return ss
@@ -64,8 +64,8 @@ func (ss steps) ended(e claude.ToolResult, now time.Time) steps {
 	return ss
 }
 
-// refused returns the steps after people have refused a tool.
-func (ss steps) refused(e claude.ToolDenied) steps {
+// withDenial returns the steps after people have refused a tool.
+func (ss steps) withDenial(e claude.ToolDenied) steps {
 	i := slices.IndexFunc(ss, func(s step) bool { return s.id == e.ID && s.ended.IsZero() })
 	if i < 0 {
 		return ss
@@ -75,8 +75,8 @@ func (ss steps) refused(e claude.ToolDenied) steps {
 	return ss
 }
 
-// running is the oldest unfinished step; nil = none.
-func (ss steps) running() *step {
+// oldestRunning is the oldest unfinished step; nil = none.
+func (ss steps) oldestRunning() *step {
 	i := slices.IndexFunc(ss, func(s step) bool { return s.ended.IsZero() })
 	if i < 0 {
 		return nil
@@ -96,8 +96,8 @@ const (
 // secrets are the kinds removed from a tool's input and result.
 const secrets = redact.APIKey | redact.Secret
 
-// scrubbed is the beginning of an untrusted text, without secrets.
-func scrubbed(text string) string {
+// redactedPrefix is the beginning of an untrusted text, without secrets.
+func redactedPrefix(text string) string {
 	if len(text) > mostRead {
 		text = strings.ToValidUTF8(text[:mostRead], "")
 	}
@@ -126,7 +126,7 @@ func InputLine(input json.RawMessage) string {
 	if text == "null" {
 		return ""
 	}
-	return i18n.Excerpt(i18n.Visible(scrubbed(text)), mostInput)
+	return i18n.Excerpt(i18n.Visible(redactedPrefix(text)), mostInput)
 }
 
 // line is the most important part of an input; empty = unknown.
@@ -163,7 +163,7 @@ func shortPath(path string) string {
 func resultLines(text string) string {
 	var lines []string
 	more := false
-	for l := range strings.Lines(scrubbed(text)) {
+	for l := range strings.Lines(redactedPrefix(text)) {
 		switch l = strings.TrimRight(l, " \t\r\n"); {
 		case l == "":
 		case len(lines) == mostLines:
@@ -237,7 +237,7 @@ func (e edit) lines() []string {
 }
 
 func splitLines(text string) []string {
-	text = strings.TrimSuffix(scrubbed(text), "\n")
+	text = strings.TrimSuffix(redactedPrefix(text), "\n")
 	if text == "" {
 		return nil
 	}

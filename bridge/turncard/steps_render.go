@@ -67,8 +67,8 @@ func ToolName(tool string, l i18n.Lang) string {
 	return strings.TrimPrefix(tool, "mcp__")
 }
 
-// using is the status while a tool runs, and the tool's name if the status contains it.
-func using(tool string, l i18n.Lang) (status i18n.Phrase, name string) {
+// runningStatus is the status while a tool runs, and the tool's name if the status contains it.
+func runningStatus(tool string, l i18n.Lang) (status i18n.Phrase, name string) {
 	if own, ok := ownTools[tool]; ok {
 		return own.status, ""
 	}
@@ -78,11 +78,11 @@ func using(tool string, l i18n.Lang) (status i18n.Phrase, name string) {
 	return i18n.UsingTool, ToolName(tool, l)
 }
 
-// preparing is the status while the model writes a tool's input. The content of a file takes longest.
-func preparing(tool string, l i18n.Lang) (status i18n.Phrase, name string) {
+// preparingStatus is the status while the model writes a tool's input. The content of a file takes longest.
+func preparingStatus(tool string, l i18n.Lang) (status i18n.Phrase, name string) {
 	switch tool {
 	case "Write", "Edit", "NotebookEdit":
-		return using(tool, l)
+		return runningStatus(tool, l)
 	case "Bash":
 		return i18n.PreparingCommand, ""
 	}
@@ -94,7 +94,7 @@ func (ss steps) body(l i18n.Lang) string {
 	var parts []string
 	length := 0
 	for i, s := range slices.Backward(ss) {
-		text := s.head(l)
+		text := s.summary(l)
 		if len(ss)-i <= mostDetails {
 			text += s.details()
 		}
@@ -108,8 +108,8 @@ func (ss steps) body(l i18n.Lang) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// head shows a step in one line.
-func (s step) head(l i18n.Lang) string {
+// summary shows a step in one line.
+func (s step) summary(l i18n.Lang) string {
 	mark := "✓"
 	switch {
 	case s.ended.IsZero():

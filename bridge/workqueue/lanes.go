@@ -96,9 +96,9 @@ func (ls *Lanes) Closed() bool {
 	return ls.closed
 }
 
-// Claimed records the turn that is about to begin in the chat: it counts as running, and if it is stopped now, it is
+// SetClaimed records the turn that is about to begin in the chat: it counts as running, and if it is stopped now, it is
 // stopped as soon as it begins.
-func (ls *Lanes) Claimed(key chat.Key, turn int64) {
+func (ls *Lanes) SetClaimed(key chat.Key, turn int64) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	ls.byChat[key].turn = turn

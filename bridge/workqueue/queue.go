@@ -31,7 +31,7 @@ func (j *Queue) Enqueue(f func(context.Context)) {
 }
 
 // Reserve takes a slot for a future job, if one is free and no job is waiting for it. The caller uses it with Fill or
-// gives it back with Free.
+// gives it back with Release.
 func (j *Queue) Reserve() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -50,8 +50,8 @@ func (j *Queue) Fill(f func(context.Context)) {
 	j.wake()
 }
 
-// Free releases a slot: a reserved one, or that of a finished job.
-func (j *Queue) Free() {
+// Release releases a slot: a reserved one, or that of a finished job.
+func (j *Queue) Release() {
 	j.mu.Lock()
 	j.active--
 	j.mu.Unlock()
@@ -85,7 +85,7 @@ func (j *Queue) Run(ctx context.Context, stop <-chan struct{}) {
 		}
 		for _, f := range j.claimJobs() {
 			go func() {
-				defer j.Free()
+				defer j.Release()
 				f(ctx)
 			}()
 		}
@@ -96,7 +96,7 @@ func (j *Queue) Run(ctx context.Context, stop <-chan struct{}) {
 }
 
 // claimJobs takes the jobs that have a slot, and as many others as there are free slots. It does so under the lock that
-// Free uses, so the limit cannot be exceeded.
+// Release uses, so the limit cannot be exceeded.
 func (j *Queue) claimJobs() []func(context.Context) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -83,7 +83,7 @@ func TestAPlaceCanBeReserved(t *testing.T) {
 			t.Errorf("%v done, want %v", done, want)
 		}
 		close(stop)
-		j.Free()
+		j.Release()
 		synctest.Wait()
 		if waiting, active := j.Count(); waiting+active != 0 {
 			t.Errorf("%d wait, %d active", waiting, active)
