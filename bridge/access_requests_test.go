@@ -65,9 +65,9 @@ func TestWhatIsSaidOfStrangersIsNotLost(t *testing.T) {
 	l.bridge.SetAccess(access.Config{Owner: "ou_boss", UnauthorizedReply: "not yet"})
 	boss := heard("om_0", "/lang en")
 	boss.Key, boss.Actor.ID = chat.FeishuChat("oc_boss"), "ou_boss"
-	l.must(l.bridge.Message(t.Context(), boss))
+	l.must(l.bridge.HandleMessage(t.Context(), boss))
 	l.say("om_1", "你好")
-	l.must(l.bridge.Change(t.Context(), chat.Change{
+	l.must(l.bridge.HandleMembership(t.Context(), chat.Change{
 		Key: chat.FeishuChat("oc_2"), Kind: chat.Group, Did: chat.Added, Actor: chat.Actor{ID: "ou_1"}, Time: time.Now(),
 	}))
 	l.start()
@@ -83,10 +83,10 @@ func TestWhatIsSaidOfStrangersIsNotLost(t *testing.T) {
 	out.setDown(true)
 	press := pressed("ev_1", access.DoLetIn, 0)
 	press.Actor.ID, press.Action.ID = "ou_boss", "ou_1"
-	if got, err := l.bridge.Press(t.Context(), press); err != nil || !strings.Contains(got, "ou_1") {
+	if got, err := l.bridge.HandlePress(t.Context(), press); err != nil || !strings.Contains(got, "ou_1") {
 		t.Fatalf("told %q, %v", got, err)
 	}
-	if got, err := l.bridge.Press(t.Context(), press); err != nil || got != i18n.AccessDecidedBefore.ZH {
+	if got, err := l.bridge.HandlePress(t.Context(), press); err != nil || got != i18n.AccessDecidedBefore.ZH {
 		t.Errorf("pressed again: told %q, %v", got, err)
 	}
 	if n := l.unsent(); n != 2 {
@@ -115,12 +115,12 @@ func TestTheNameOfAGroupIsNoMarkup(t *testing.T) {
 	w.bridge.SetAccess(access.Config{Owner: "ou_boss"})
 	added := changed(chat.Added, 1000)
 	added.Actor, added.Title = chat.Actor{ID: "ou_x", Name: name}, "`](https://evil.example)"
-	w.must(w.bridge.Change(w.ctx, added))
+	w.must(w.bridge.HandleMembership(w.ctx, added))
 	want := "`" + name + "` 把我加进了群“`'](https://evil.example)`”，"
 	if got := waiting(w, chat.FeishuUser("ou_boss")); !strings.HasPrefix(got, want) {
 		t.Errorf("of a group it says %q", got)
 	}
-	if got := listed(name, "ou_x"); got != "`"+name+"` `ou_x`" {
+	if got := listEntry(name, "ou_x"); got != "`"+name+"` `ou_x`" {
 		t.Errorf("a list says %q", got)
 	}
 }

@@ -17,10 +17,10 @@ import (
 
 // actionLog records a turn's tool calls in the background, so that the turn never waits for the store.
 type actionLog struct {
-	store db.Actions
-	turn  db.Turn
-	kept  func(string) string // redacts a text for the History
-	tools map[string]string   // tool names by tool use ID
+	store  db.Actions
+	turn   db.Turn
+	redact func(string) string // redacts a text for the History
+	tools  map[string]string   // tool names by tool use ID
 
 	mu      sync.Mutex
 	waiting []db.RecordedAction // not stored yet
@@ -28,20 +28,22 @@ type actionLog struct {
 }
 
 func newActionLog(cfg *Config, store *db.DB, t db.Turn) *actionLog {
-	return &actionLog{store: store.Messages().Actions(), turn: t, kept: cfg.recorded, tools: map[string]string{}}
+	return &actionLog{
+		store: store.Messages().Actions(), turn: t, redact: cfg.excerptForHistory, tools: map[string]string{},
+	}
 }
 
-// recorded returns the part of a tool's input or output that the History keeps.
-func (cfg Config) recorded(s string) string {
-	return text.Shorten(cfg.kept(text.Prefix(s, 4*approval.LongestRecorded)), approval.LongestRecorded)
+// excerptForHistory returns the part of a tool's input or output that the History keeps.
+func (cfg Config) excerptForHistory(s string) string {
+	return text.Shorten(cfg.redactForHistory(text.Prefix(s, 4*approval.LongestRecorded)), approval.LongestRecorded)
 }
 
-// took records the tool calls and results in an event.
-func (l *actionLog) took(ctx context.Context, ev claude.Event) {
+// recordToolEvent records the tool calls and results in an event.
+func (l *actionLog) recordToolEvent(ctx context.Context, ev claude.Event) {
 	switch e := ev.(type) {
 	case claude.ToolUse:
 		l.tools[e.ID] = e.Name
-		l.record(ctx, db.Action{Use: e.ID, Tool: e.Name, Input: approval.ShortInput(e.Input, l.kept)})
+		l.record(ctx, db.Action{Use: e.ID, Tool: e.Name, Input: approval.ShortInput(e.Input, l.redact)})
 	case claude.ToolResult:
 		l.record(ctx, db.Action{Use: e.ID, Tool: l.tools[e.ID], Output: e.Text, Ended: true, Failed: e.Failed})
 	}
@@ -50,7 +52,7 @@ func (l *actionLog) took(ctx context.Context, ev claude.Event) {
 // record queues an action for storing. Calls of the program's own tools are recorded without input and output: memories
 // are stored elsewhere, where people can delete them.
 func (l *actionLog) record(ctx context.Context, a db.Action) {
-	if a.Output = l.kept(a.Output); strings.HasPrefix(a.Tool, agenttools.Prefix) {
+	if a.Output = l.redact(a.Output); strings.HasPrefix(a.Tool, agenttools.Prefix) {
 		a.Input, a.Output = "", ""
 	}
 	l.mu.Lock()

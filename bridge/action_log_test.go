@@ -37,7 +37,7 @@ func TestWhatTheAgentDidIsNotLost(t *testing.T) {
 		claude.ToolResult{ID: "t1", Text: strings.Repeat("长", 3000), Failed: true},
 		claude.ToolResult{ID: "t2", Text: "private"},
 	} {
-		l.took(t.Context(), ev)
+		l.recordToolEvent(t.Context(), ev)
 		l.unstored()
 	}
 	e := db.TurnResult{Turn: c.Turn, State: db.Done, Answer: "done", Actions: l.unstored()}

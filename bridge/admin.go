@@ -109,7 +109,7 @@ func (cs adminCommands) adminUsers(ctx context.Context, o ordered) (order, error
 		state := map[db.GrantState]i18n.Phrase{
 			db.Asked: i18n.StateAsked, db.Allowed: i18n.StateAllowed, db.Ignored: i18n.StateIgnored,
 		}[g.State]
-		fmt.Fprintf(&s, "- %s %s\n", listed(g.Name, g.Subject), state.In(o.lang))
+		fmt.Fprintf(&s, "- %s %s\n", listEntry(g.Name, g.Subject), state.In(o.lang))
 	}
 	s.WriteString(i18n.UsersUsage.In(o.lang))
 	return order{reply: s.String()}, nil
@@ -128,7 +128,7 @@ func (cs adminCommands) adminChats(ctx context.Context, o ordered) (order, error
 	if err != nil {
 		return order{}, err
 	}
-	return order{reply: i18n.ChatsHead.In(o.lang) + "\n" + spenders(list) + i18n.ChatsUsage.In(o.lang)}, nil
+	return order{reply: i18n.ChatsHead.In(o.lang) + "\n" + spenderLines(list) + i18n.ChatsUsage.In(o.lang)}, nil
 }
 
 // grant gives or revokes access for a user, or for everyone in a chat. The configuration takes precedence.
@@ -180,7 +180,7 @@ func (cs adminCommands) adminBudgets(ctx context.Context, o ordered) (order, err
 	}
 	text := fmt.Sprintf(i18n.Budgets.In(o.lang), usd(b.TurnUSD), usd(b.UserDayUSD), count(b.UserDayTokens),
 		usd(b.ChatDayUSD), count(b.ChatDayTokens))
-	return order{reply: strings.TrimSpace(text + "\n" + i18n.TodayHead.In(o.lang) + "\n" + spenders(users))}, nil
+	return order{reply: strings.TrimSpace(text + "\n" + i18n.TodayHead.In(o.lang) + "\n" + spenderLines(users))}, nil
 }
 
 // mostSpenders limits the users named in a report.
@@ -188,7 +188,7 @@ const mostSpenders = 10
 
 // adminCost shows what was spent in all chats, and by whom.
 func (cs adminCommands) adminCost(ctx context.Context, o ordered) (order, error) {
-	s, ok := findStretch(o.args)
+	s, ok := findPeriod(o.args)
 	if !ok {
 		return o.say(i18n.AdminUsage)
 	}
@@ -206,7 +206,7 @@ func (cs adminCommands) adminCost(ctx context.Context, o ordered) (order, error)
 	if err != nil {
 		return order{}, err
 	}
-	models, err := p.models(ctx, chat.Key{}, since)
+	models, err := p.modelSpenders(ctx, chat.Key{}, since)
 	if err != nil {
 		return order{}, err
 	}
@@ -214,29 +214,29 @@ func (cs adminCommands) adminCost(ctx context.Context, o ordered) (order, error)
 	if b := p.Load(); s.days == 1 {
 		user, room = b.UserDayUSD, b.ChatDayUSD
 	}
-	r.compare(i18n.CostByUser, users, user, o.lang)
-	r.compare(i18n.CostByChat, chats, room, o.lang)
-	r.compare(i18n.CostByModel, models, 0, o.lang)
-	text := i18n.ByUser.In(o.lang) + "\n" + spenders(users) + i18n.ByChat.In(o.lang) + "\n" + spenders(chats)
+	r.addSpenderChart(i18n.CostByUser, users, user, o.lang)
+	r.addSpenderChart(i18n.CostByChat, chats, room, o.lang)
+	r.addSpenderChart(i18n.CostByModel, models, 0, o.lang)
+	text := i18n.ByUser.In(o.lang) + "\n" + spenderLines(users) + i18n.ByChat.In(o.lang) + "\n" + spenderLines(chats)
 	return order{card: r.card(text, o.lang, byModel(models, o.lang))}, nil
 }
 
 // longestListed limits a name in a list for admins, in runes.
 const longestListed = 100
 
-// listed is the name of a user or chat in a list for admins.
-func listed(name, id string) string {
+// listEntry is the name of a user or chat in a list for admins.
+func listEntry(name, id string) string {
 	if id == "" {
 		return "–"
 	}
 	return strings.TrimSpace(i18n.SafeName(i18n.Truncate(i18n.Visible(name), longestListed)) + " `" + id + "`")
 }
 
-// spenders lists the spenders, one per line.
-func spenders(list []db.Spender) string {
+// spenderLines lists the spenders, one per line.
+func spenderLines(list []db.Spender) string {
 	var s strings.Builder
 	for _, one := range list {
-		fmt.Fprintf(&s, "- %s %s · %s\n", listed(one.Name, one.ID), i18n.USD(one.USD), i18n.Tokens(one.Tokens))
+		fmt.Fprintf(&s, "- %s %s · %s\n", listEntry(one.Name, one.ID), i18n.USD(one.USD), i18n.Tokens(one.Tokens))
 	}
 	return s.String()
 }

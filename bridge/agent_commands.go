@@ -13,8 +13,9 @@ import (
 // agentCommand matches a command of the agent's own, such as "//compact".
 var agentCommand = regexp.MustCompile(`^//[a-zA-Z][\w:-]*([ \t].*)?$`)
 
-// forwarded reports whether a text is one of the agent's own commands that chats may use, and returns that command.
-func forwarded(own claude.SlashCommands, text string) (line string, ok bool) {
+// parseForwarded reports whether a text is one of the agent's own commands that chats may use, and returns that
+// command.
+func parseForwarded(own claude.SlashCommands, text string) (line string, ok bool) {
 	text = strings.TrimSpace(text)
 	if !agentCommand.MatchString(text) {
 		return "", false
@@ -25,12 +26,12 @@ func forwarded(own claude.SlashCommands, text string) (line string, ok bool) {
 // forwardCommand is the plan for a text that looks like one of the agent's own commands.
 func (cs conversationCommands) forwardCommand(ctx context.Context, o ordered) (order, error) {
 	own := cs.pool.Config().SlashCommands()
-	if _, ok := forwarded(own, o.m.Text); !ok {
+	if _, ok := parseForwarded(own, o.m.Text); !ok {
 		name, _ := splitWord(o.m.Text)
 		return o.say(i18n.NotPassed, name, "`//"+strings.Join(own, "` `//")+"`")
 	}
 	// A command of the CLI cannot be queued: it acts on the session as it is when it arrives.
-	if busy, err := cs.turns.busy(ctx, o.m.Key); err != nil || busy {
+	if busy, err := cs.turns.isBusy(ctx, o.m.Key); err != nil || busy {
 		return order{reply: i18n.Busy.In(o.lang)}, err
 	}
 	return order{ask: strings.TrimSpace(o.m.Text)}, nil
@@ -41,16 +42,16 @@ func (r attemptRunner) ownCommand(t *turn) string {
 	if len(t.claim.Asked) != 1 {
 		return ""
 	}
-	line, ok := forwarded(r.pool.Config().SlashCommands(), t.claim.Asked[0].Text)
+	line, ok := parseForwarded(r.pool.Config().SlashCommands(), t.claim.Asked[0].Text)
 	if !ok {
 		return ""
 	}
 	return line
 }
 
-// carriedOut handles the result of one of the agent's own commands. Most print nothing and make no model request. A new
-// session then leaves no transcript, so there is nothing to resume.
-func (t *turn) carriedOut(r claude.Result) {
+// handleCommandResult handles the result of one of the agent's own commands. Most print nothing and make no model
+// request. A new session then leaves no transcript, so there is nothing to resume.
+func (t *turn) handleCommandResult(r claude.Result) {
 	if r.Failure == "" && t.view.Answer() == "" {
 		t.setView(t.view.WithAnswer(i18n.Passed.In(t.view.Lang)))
 	}

@@ -20,29 +20,29 @@ type agentRunner struct {
 	attempts   attemptRunner
 }
 
-// attend enables the agent's tools for the turn until leave is called.
-func (r agentRunner) attend(t *turn) (leave func()) {
+// enableTools enables the agent's tools for the turn until leave is called.
+func (r agentRunner) enableTools(t *turn) (leave func()) {
 	specs := r.attempts.specs
-	return specs.tools.attend(t.claim, specs.cfg.project(t.claim.Chat))
+	return specs.tools.setRunningTurn(t.claim, specs.cfg.projectDir(t.claim.Chat))
 }
 
-// leave withdraws the agent's open requests when its turn has ended.
-func (r agentRunner) leave(ctx context.Context, t *turn, state db.TurnState) {
+// withdrawRequests withdraws the agent's open requests when its turn has ended.
+func (r agentRunner) withdrawRequests(ctx context.Context, t *turn, state db.TurnState) {
 	r.attempts.approvals.EndTurn(ctx, t.claim.Turn, state)
 }
 
-// follow reads a turn that the agent started by itself. If the budget does not allow it, its process is ended.
-func (r agentRunner) follow(ctx context.Context, t *turn) turncard.Outcome {
+// readFollowUp reads a turn that the agent started by itself. If the budget does not allow it, its process is ended.
+func (r agentRunner) readFollowUp(ctx context.Context, t *turn) turncard.Outcome {
 	log := zerolog.Ctx(ctx)
 	if err := r.budget.check(ctx, t.claim); err != nil {
 		r.attempts.pool.Stop(t.claim.Turn.Key.String())
-		return failed(log, err)
+		return failedOutcome(log, err)
 	}
-	result, err := r.attempts.follow(ctx, t)
+	result, err := r.attempts.readFollowUp(ctx, t)
 	if err != nil {
-		return failed(log, err)
+		return failedOutcome(log, err)
 	}
-	return ended(log, result)
+	return resultOutcome(log, result)
 }
 
 // mostTries limits the attempts of one turn: one may find a lost session, one a dead process; the third has to work.
@@ -60,7 +60,7 @@ func (r agentRunner) answer(ctx context.Context, t *turn) turncard.Outcome {
 	t.listen = r.background.fetchMissed(ctx, t.claim)
 	defer t.listen()
 	if err := r.budget.check(ctx, t.claim); err != nil {
-		return failed(log, err)
+		return failedOutcome(log, err)
 	}
 	var err error
 	// A lost session or a dead process ends one attempt; several in a row mean that something else is wrong.
@@ -75,22 +75,22 @@ func (r agentRunner) answer(ctx context.Context, t *turn) turncard.Outcome {
 		switch {
 		case errors.As(err, &lost):
 			if err := t.session.forget(ctx, lost); err != nil {
-				return failed(log, err)
+				return failedOutcome(log, err)
 			}
 		// Only before the first tool call: a command must not run twice.
-		case errors.As(err, &exit) && !t.course.acted && ctx.Err() == nil:
+		case errors.As(err, &exit) && !t.progress.acted && ctx.Err() == nil:
 			log.Warn().Err(err).Msg("claude died before it used a tool; running the turn again")
-			if err := t.session.rejoin(ctx); err != nil {
-				return failed(log, err)
+			if err := t.session.prepareRetry(ctx); err != nil {
+				return failedOutcome(log, err)
 			}
 		// The agent has received nothing yet, so the turn can run again after a restart.
-		case err != nil && !t.course.sent && errors.Is(err, context.Canceled):
+		case err != nil && !t.progress.sent && errors.Is(err, context.Canceled):
 			return turncard.Outcome{State: db.Queued}
 		case err != nil:
-			return failed(log, err)
+			return failedOutcome(log, err)
 		default:
-			return r.budget.limited(ended(log, result))
+			return r.budget.explainLimit(resultOutcome(log, result))
 		}
 	}
-	return failed(log, err)
+	return failedOutcome(log, err)
 }

@@ -32,11 +32,11 @@ type toolHandlers struct {
 	log     zerolog.Logger
 
 	mu    sync.Mutex
-	asked map[chat.Key]asked // running turns by chat
+	turns map[chat.Key]toolTurn // running turns by chat
 }
 
-// asked is the running turn that tool calls of a chat belong to.
-type asked struct {
+// toolTurn is the running turn that tool calls of a chat belong to.
+type toolTurn struct {
 	claim   db.Claim
 	project string
 }
@@ -46,7 +46,7 @@ func newToolHandlers(
 ) *toolHandlers {
 	return &toolHandlers{
 		db: store, context: m, cfg: cfg.Context, outbox: out, clean: cfg.clean, server: cfg.Tools, log: log,
-		asked: map[chat.Key]asked{},
+		turns: map[chat.Key]toolTurn{},
 	}
 }
 
@@ -87,16 +87,16 @@ func (d *toolHandlers) rememberTool(kind chat.Kind) string {
 	return keeps + keepsUnasked + keepsNot
 }
 
-// serve provides the tools for the agent of a chat; nil = none.
-func (d *toolHandlers) serve(c db.Chat) func() claude.Tools {
+// toolsFor provides the tools for the agent of a chat; nil = none.
+func (d *toolHandlers) toolsFor(c db.Chat) func() claude.Tools {
 	if d.server == nil {
 		return nil
 	}
 	return func() claude.Tools { return toolsOf(d.server.Grant(c.Key, d.tools(c.Kind))) }
 }
 
-// serveUnbound is serve for a process that belongs to no chat yet.
-func (d *toolHandlers) serveUnbound(kind chat.Kind) func() claude.Tools {
+// unboundTools is toolsFor for a process that belongs to no chat yet.
+func (d *toolHandlers) unboundTools(kind chat.Kind) func() claude.Tools {
 	if d.server == nil {
 		return nil
 	}
@@ -116,46 +116,46 @@ func toolsOf(g agenttools.Grant) claude.Tools {
 	return claude.Tools{Server: agenttools.ServerName, URL: g.URL, Token: g.Token, Names: g.Names, Close: g.Revoke}
 }
 
-// attend records the running turn of a chat until leave is called; tool calls belong to it.
-func (d *toolHandlers) attend(c db.Claim, project string) (leave func()) {
+// setRunningTurn records the running turn of a chat until leave is called; tool calls belong to it.
+func (d *toolHandlers) setRunningTurn(c db.Claim, project string) (leave func()) {
 	key := c.Turn.Key
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.asked[key] = asked{c, project}
+	d.turns[key] = toolTurn{c, project}
 	return func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		delete(d.asked, key)
+		delete(d.turns, key)
 	}
 }
 
-// extend adds askers to the running turn of a chat: from now on tool calls are also made on their behalf.
-func (d *toolHandlers) extend(c db.Claim) {
+// addAskers adds askers to the running turn of a chat: from now on tool calls are also made on their behalf.
+func (d *toolHandlers) addAskers(c db.Claim) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if a, ok := d.asked[c.Turn.Key]; ok && a.claim.Turn.ID == c.Turn.ID {
+	if a, ok := d.turns[c.Turn.Key]; ok && a.claim.Turn.ID == c.Turn.ID {
 		a.claim.Asked = slices.Clone(c.Asked)
-		d.asked[c.Turn.Key] = a
+		d.turns[c.Turn.Key] = a
 	}
 }
 
 // errNobodyAsks refuses tool calls between turns, when no user has asked for anything.
 var errNobodyAsks = &agenttools.RefusedError{Reason: "Nobody has asked you anything right now."}
 
-// running returns the turn that a tool call belongs to. A call after the turn's end is refused: nobody would see its
-// effect, and there is nobody to charge.
-func (d *toolHandlers) running(key chat.Key) (asked, error) {
+// runningTurn returns the turn that a tool call belongs to. A call after the turn's end is refused: nobody would see
+// its effect, and there is nobody to charge.
+func (d *toolHandlers) runningTurn(key chat.Key) (toolTurn, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	a, ok := d.asked[key]
+	a, ok := d.turns[key]
 	if !ok {
-		return asked{}, errNobodyAsks
+		return toolTurn{}, errNobodyAsks
 	}
 	return a, nil
 }
 
 // audience is the set of askers of this turn. The answer must not contain memories about other people.
-func (a asked) audience() contextmgr.Audience {
+func (a toolTurn) audience() contextmgr.Audience {
 	r := contextmgr.Audience{Key: a.claim.Turn.Key, Project: a.project}
 	for _, m := range a.claim.Asked {
 		r.Users = append(r.Users, m.Actor.ID)
@@ -163,8 +163,8 @@ func (a asked) audience() contextmgr.Audience {
 	return r
 }
 
-// toRemember is the input of the remember tool.
-type toRemember struct {
+// rememberInput is the input of the remember tool.
+type rememberInput struct {
 	Title    string   `json:"title" jsonschema:"what it is about, in a few words"`
 	Text     string   `json:"text" jsonschema:"what to remember, complete in itself"`
 	Keywords []string `json:"keywords" jsonschema:"5 to 10 words by which somebody will look for it, in Chinese AND in English, with synonyms that are not in the text"`
@@ -173,8 +173,8 @@ type toRemember struct {
 
 // remember stores a memory. It is idempotent: an agent that repeats a call after a lost reply gets the number of the
 // existing memory. The text is cleaned of secrets first because memories go into later prompts.
-func (d *toolHandlers) remember(ctx context.Context, key chat.Key, in toRemember) (string, error) {
-	a, err := d.running(key)
+func (d *toolHandlers) remember(ctx context.Context, key chat.Key, in rememberInput) (string, error) {
+	a, err := d.runningTurn(key)
 	if err != nil {
 		return "", err
 	}
@@ -215,7 +215,7 @@ var errSeveralAsk = &agenttools.RefusedError{Reason: "Not remembered: several pe
 	"Use scope \"chat\" if everybody here may know it; else tell who wants it to ask again alone."}
 
 // cleaned returns in without private data and secrets.
-func (in toRemember) cleaned(clean func(string) string) toRemember {
+func (in rememberInput) cleaned(clean func(string) string) rememberInput {
 	in.Title, in.Text, in.Keywords = clean(in.Title), clean(in.Text), slices.Clone(in.Keywords)
 	for i, k := range in.Keywords {
 		in.Keywords[i] = clean(k)
@@ -224,7 +224,7 @@ func (in toRemember) cleaned(clean func(string) string) toRemember {
 }
 
 // memory converts the tool's input to a memory.
-func (a asked) memory(in toRemember) (db.Memory, error) {
+func (a toolTurn) memory(in rememberInput) (db.Memory, error) {
 	m := db.Memory{
 		Key: a.claim.Turn.Key, Title: in.Title, Text: in.Text, Keywords: in.Keywords, Scope: db.MemoryScope(in.Scope),
 	}
@@ -267,8 +267,8 @@ const (
 	resultLength = 700 // runes per message
 )
 
-// bounded limits the number of results that an agent asks for: results fill the context window.
-func bounded(limit int) int {
+// limitResults limits the number of results that an agent asks for: results fill the context window.
+func limitResults(limit int) int {
 	if limit <= 0 {
 		return usualResults
 	}
@@ -281,11 +281,11 @@ type memoryQuery struct {
 }
 
 func (d *toolHandlers) searchMemory(ctx context.Context, key chat.Key, in memoryQuery) (string, error) {
-	a, err := d.running(key)
+	a, err := d.runningTurn(key)
 	if err != nil {
 		return "", err
 	}
-	list, err := d.context.SearchMemories(ctx, a.audience(), in.Query, bounded(in.Limit))
+	list, err := d.context.SearchMemories(ctx, a.audience(), in.Query, limitResults(in.Limit))
 	if err != nil {
 		return "", err
 	}
@@ -310,12 +310,12 @@ type historyQuery struct {
 // searchHistory searches only the turn's own chat, up to the turn's own messages. Dates are read in the configured time
 // zone.
 func (d *toolHandlers) searchHistory(ctx context.Context, key chat.Key, in historyQuery) (string, error) {
-	a, err := d.running(key)
+	a, err := d.runningTurn(key)
 	if err != nil {
 		return "", err
 	}
 	q := contextmgr.HistoryQuery{
-		Key: key, Epoch: a.claim.Turn.Epoch, Turn: a.claim.Turn.ID, Text: in.Query, Limit: bounded(in.Limit),
+		Key: key, Epoch: a.claim.Turn.Epoch, Turn: a.claim.Turn.ID, Text: in.Query, Limit: limitResults(in.Limit),
 		Length: resultLength - 1,
 	}
 	for _, day := range []struct {
@@ -338,13 +338,14 @@ func (d *toolHandlers) searchHistory(ctx context.Context, key chat.Key, in histo
 	}
 	var s strings.Builder
 	for _, m := range list {
-		fmt.Fprintf(&s, "%s %s:\n%s\n\n", m.Time.In(d.context.Zone()).Format("2006-01-02 15:04"), who(m), quoted(m.Text))
+		at := m.Time.In(d.context.Zone()).Format("2006-01-02 15:04")
+		fmt.Fprintf(&s, "%s %s:\n%s\n\n", at, authorName(m), quoted(m.Text))
 	}
 	return strings.TrimSpace(s.String()), nil
 }
 
-// who names the author of a message in English. A user cannot pass for the agent by a chosen name.
-func who(m chat.Message) string {
+// authorName names the author of a message in English. A user cannot pass for the agent by a chosen name.
+func authorName(m chat.Message) string {
 	if m.Role == chat.Assistant {
 		return "you (assistant)"
 	}

@@ -36,12 +36,12 @@ const (
 	signAge    = time.Hour        // signs are ignored in chats that were silent for longer
 )
 
-// sign notes activity in a chat by somebody who may ask a question soon.
-func (a *aheadStarts) sign(key chat.Key) { a.signOf(key, nil) }
+// noteActivity notes activity in a chat by somebody who may ask a question soon.
+func (a *aheadStarts) noteActivity(key chat.Key) { a.noteActivityOf(key, nil) }
 
-// signOf is sign for somebody whose access is not checked yet. admitted is called only if the sign counts; nil =
-// admitted.
-func (a *aheadStarts) signOf(key chat.Key, admitted func(context.Context) (bool, error)) {
+// noteActivityOf is noteActivity for somebody whose access is not checked yet. admitted is called only if the sign
+// counts; nil = admitted.
+func (a *aheadStarts) noteActivityOf(key chat.Key, admitted func(context.Context) (bool, error)) {
 	if a.pool.Holds(key.String()) {
 		return
 	}
@@ -60,8 +60,8 @@ func (a *aheadStarts) signOf(key chat.Key, admitted func(context.Context) (bool,
 	a.enqueue(key, aheadSign{age: signAge, admitted: admitted})
 }
 
-// expect notes that a question is coming.
-func (a *aheadStarts) expect(key chat.Key) { a.enqueue(key, aheadSign{}) }
+// expectQuestion notes that a question is coming.
+func (a *aheadStarts) expectQuestion(key chat.Key) { a.enqueue(key, aheadSign{}) }
 
 // expectNew notes that a new conversation has begun, whose first question may take a while.
 func (a *aheadStarts) expectNew(key chat.Key) { a.enqueue(key, aheadSign{isNew: true}) }
@@ -114,7 +114,7 @@ func (a *aheadStarts) start(ctx context.Context, key chat.Key, s aheadSign) erro
 	if err != nil || a.due(claim.Chat) || s.age > 0 && time.Since(claim.Chat.Turned) > s.age {
 		return err
 	}
-	spec, err := a.specs.ofChat(claim.Chat)
+	spec, err := a.specs.chatSpec(claim.Chat)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (a *aheadStarts) start(ctx context.Context, key chat.Key, s aheadSign) erro
 		claim.Turn.Session = uuid.NewString()
 	}
 	spec.Session, spec.Resume, spec.Files = claim.Turn.Session, claim.Resume, a.specs.files.Dir(ctx, key)
-	spec.Known = func() []string { return names(known(ctx, a.db, claim)) }
+	spec.Known = func() []string { return promptIDs(knownPrompts(ctx, a.db, claim)) }
 	if s.replaces {
 		if err := a.pool.DropUnfit(key.String(), spec); err != nil {
 			return err

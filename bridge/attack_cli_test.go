@@ -137,7 +137,7 @@ func (l *bridgeRig) askIn(name string, n int, text string) {
 	l.Helper()
 	m := heard(fmt.Sprint("om_", idOf(name), n), text)
 	m.Key = chat.FeishuChat(idOf(name))
-	l.must(l.bridge.Message(l.Context(), m))
+	l.must(l.bridge.HandleMessage(l.Context(), m))
 }
 
 // wentWrong fails the test unless the first turn of a chat ended as expected.

@@ -53,28 +53,28 @@ func (r attemptRunner) run(ctx context.Context, t *turn) (claude.Result, error) 
 	if ctx.Err() != nil {
 		return claude.Result{}, context.Cause(ctx)
 	}
-	p.OnSuggestion(t.suggestion.came)
+	p.OnSuggestion(t.suggestion.arrive)
 	r.followUps.watch(t.claim.Turn, p)
 	t.setView(t.view.Restarted(time.Now()))
 	if r.ownCommand(t) == "" {
 		if err := r.steering.requeueUnread(ctx, t); err != nil {
 			return claude.Result{}, err
 		}
-		r.specs.tools.extend(t.claim)
+		r.specs.tools.addAskers(t.claim)
 	}
-	result, err := r.readAnswer(ctx, t, p, r.sendPrompt(ctx, t, p))
+	result, err := r.readAnswer(ctx, t, p, r.runPrompt(ctx, t, p))
 	if err != nil {
 		return result, err
 	}
 	if r.ownCommand(t) != "" {
-		t.carriedOut(result)
+		t.handleCommandResult(result)
 	}
-	return result, t.session.lostWith(result, t.course.acted)
+	return result, t.session.checkLost(result, t.progress.acted)
 }
 
-// follow reads a turn that the agent started by itself.
-func (r attemptRunner) follow(ctx context.Context, t *turn) (claude.Result, error) {
-	t.course.sent = true
+// readFollowUp reads a turn that the agent started by itself.
+func (r attemptRunner) readFollowUp(ctx context.Context, t *turn) (claude.Result, error) {
+	t.progress.sent = true
 	p, err := r.pool.AcquireWoken(ctx, t.claim.Turn.Key.String())
 	if err != nil {
 		return claude.Result{}, err
@@ -83,7 +83,7 @@ func (r attemptRunner) follow(ctx context.Context, t *turn) (claude.Result, erro
 		return claude.Result{}, &claude.ExitError{Err: claude.ErrNoProcess}
 	}
 	defer r.pool.Release(t.claim.Turn.Key.String(), p)
-	p.OnSuggestion(t.suggestion.came)
+	p.OnSuggestion(t.suggestion.arrive)
 	failpoint.At("follow-up: reading")
 	result, err := r.readAnswer(ctx, t, p, p.Follow(ctx))
 	if result.Message != "" {
@@ -114,19 +114,19 @@ func (r attemptRunner) readAnswer(
 				r.approvals.Withdraw(ctx, e.ID)
 			}
 		case claude.Started:
-			t.session.begun(e.Session, p.Dir())
+			t.session.recordStart(e.Session, p.Dir())
 			r.servers.note(p.Dir(), e.Servers)
-			r.steering.attach(t, p)
+			r.steering.attachAgent(t, p)
 		case claude.Steered:
-			if m, ok := r.steering.read(ctx, t, e.ID); ok {
+			if m, ok := r.steering.markRead(ctx, t, e.ID); ok {
 				t.claim.Asked = append(slices.Clip(t.claim.Asked), m)
-				r.specs.tools.extend(t.claim)
+				r.specs.tools.addAskers(t.claim)
 				t.setView(t.view.WithAddition(m.Text, time.Now()))
 			}
 		case claude.Result:
 			result = e
 		}
-		t.actions.took(ctx, ev)
+		t.actions.recordToolEvent(ctx, ev)
 		r.handleEvent(ctx, t, ev)
 		switch ev.(type) {
 		case claude.ToolAsk, claude.ToolAskEnd, claude.ToolAllowed, claude.ToolDenied:
@@ -136,16 +136,16 @@ func (r attemptRunner) readAnswer(
 	return result, nil
 }
 
-// sendPrompt sends the question, or one of the agent's own commands, to a process.
-func (r attemptRunner) sendPrompt(ctx context.Context, t *turn, p *claude.Process) iter.Seq2[claude.Event, error] {
-	t.course.sent = true
+// runPrompt sends the question, or one of the agent's own commands, to a process.
+func (r attemptRunner) runPrompt(ctx context.Context, t *turn, p *claude.Process) iter.Seq2[claude.Event, error] {
+	t.progress.sent = true
 	if line := r.ownCommand(t); line != "" {
 		return p.Command(ctx, t.claim.Turn.Prompt, line)
 	}
 	prompt := r.prompts.build(ctx, t, !p.Fresh(), t.session.compare(ctx, p))
 	r.prompts.context.Sent(t.claim.Turn.Key, prompt, !p.Fresh())
 	if !p.Fresh() && len(t.shown) == 0 {
-		t.course.prompted = contextmgr.EstimateTokens(prompt.Text())
+		t.progress.promptTokens = contextmgr.EstimateTokens(prompt.Text())
 	}
 	failpoint.At("prompt: sending")
 	return p.Run(ctx, t.claim.Turn.Prompt, prompt.Text(), t.shown...)
@@ -165,33 +165,33 @@ func (ps processSpecs) specFor(ctx context.Context, t *turn) (claude.Spec, error
 	if err := t.session.checkResumable(); err != nil {
 		return claude.Spec{}, err
 	}
-	spec, err := ps.ofChat(t.claim.Chat)
+	spec, err := ps.chatSpec(t.claim.Chat)
 	spec.Session, spec.Resume = t.claim.Turn.Session, t.session.resume
-	spec.Known, spec.Files = func() []string { return t.session.known(ctx) }, ps.files.Dir(ctx, t.claim.Turn.Key)
+	spec.Known, spec.Files = func() []string { return t.session.promptIDs(ctx) }, ps.files.Dir(ctx, t.claim.Turn.Key)
 	return spec, err
 }
 
-// ofChat is the specification of a chat's process, without its session and files.
-func (ps processSpecs) ofChat(c db.Chat) (claude.Spec, error) {
-	dir, err := ps.cfg.workplace(c)
+// chatSpec is the specification of a chat's process, without its session and files.
+func (ps processSpecs) chatSpec(c db.Chat) (claude.Spec, error) {
+	dir, err := ps.cfg.workingDir(c)
 	return claude.Spec{
 		Model: c.Settings.Model, Effort: c.Settings.Effort, Budget: ps.budget.Load().TurnUSD,
 		Dir: dir, Mode: ps.cfg.permissionMode(c), Name: c.Key.Stable("magpie-"), Kind: string(c.Kind),
 		Suggest: c.Kind == chat.Private, // in a group a suggestion would be addressed to nobody in particular
-		Tools:   ps.tools.serve(c), Spare: ps.spare(c.Kind),
+		Tools:   ps.tools.toolsFor(c), Spare: ps.spareSpec(c.Kind),
 	}, err
 }
 
-// spare returns the specification of a spare process, by the ID of its folder, for a chat of this kind that is not
+// spareSpec returns the specification of a spare process, by the ID of its folder, for a chat of this kind that is not
 // known yet.
-func (ps processSpecs) spare(kind chat.Kind) func(folder string) claude.Spec {
+func (ps processSpecs) spareSpec(kind chat.Kind) func(folder string) claude.Spec {
 	return func(folder string) claude.Spec {
-		return claude.Spec{Tools: ps.tools.serveUnbound(kind), Files: ps.files.DirFor(folder)}
+		return claude.Spec{Tools: ps.tools.unboundTools(kind), Files: ps.files.DirFor(folder)}
 	}
 }
 
-// expect starts a spare process for a new chat, of the same kind as the chat that was active last.
-func (r attemptRunner) expect(ctx context.Context) {
+// startSpare starts a spare process for a new chat, of the same kind as the chat that was active last.
+func (r attemptRunner) startSpare(ctx context.Context) {
 	last := db.Chat{Kind: chat.Private}
 	list, err := r.chats.Active(ctx, time.Time{}, 1)
 	if err == nil && len(list) > 0 {
@@ -199,7 +199,7 @@ func (r attemptRunner) expect(ctx context.Context) {
 	}
 	var spec claude.Spec
 	if err == nil {
-		spec, err = r.specs.ofChat(last)
+		spec, err = r.specs.chatSpec(last)
 	}
 	if err == nil {
 		err = r.pool.Ahead().Expect(spec)
@@ -218,7 +218,7 @@ func (r attemptRunner) takeSpare(ctx context.Context, t *turn) {
 	if _, err := r.folders.Find(ctx, key); !errors.Is(err, db.ErrNotFound) {
 		return
 	}
-	spec, err := r.specs.ofChat(t.claim.Chat)
+	spec, err := r.specs.chatSpec(t.claim.Chat)
 	if err == nil {
 		err = r.pool.Ahead().TakeSpare(key.String(), spec, func(folder string) (bool, error) {
 			id, err := r.folders.Bind(context.WithoutCancel(ctx), key, folder)
@@ -248,7 +248,7 @@ func (r attemptRunner) acquire(ctx context.Context, t *turn, spec claude.Spec) (
 	defer func() { close(acquired); notice.Wait() }() // the notice must not overwrite what the turn shows next
 	failpoint.At("process: starting")
 	defer failpoint.At("process: started")
-	r.lanes.SetWaiting(key, !t.course.sent)
+	r.lanes.SetWaiting(key, !t.progress.sent)
 	defer r.lanes.SetWaiting(key, false)
 	p, err := r.pool.Acquire(ctx, key.String(), spec)
 	if err != nil || p.Session() == t.claim.Turn.Session {
@@ -271,33 +271,34 @@ type promptBuilder struct {
 func (pb promptBuilder) build(ctx context.Context, t *turn, live bool, s syncState) contextmgr.Prompt {
 	// The fetched group messages belong to the prompt, so their fetch must end first.
 	t.listen()
-	c, r := t.claim, pb.cfg.request(t.claim, t.session.resume, s)
-	r.Note, r.Live, r.Lost = t.note(), live, t.session.lost != ""
+	c, r := t.claim, pb.cfg.contextRequest(t.claim, t.session.resume, s)
+	r.Note, r.Live, r.Lost = t.noteForAgent(), live, t.session.lost != ""
 	prompt := pb.context.Build(ctx, r)
 	t.report = reportOf(r, prompt, t.session.lost)
 	t.view = t.view.WithContext(describe(*t.report, t.view.Lang))
 	zerolog.Ctx(ctx).Info().Object("context", prompt.Stats).Bool("resume", prompt.UseResume).Bool("live", live).
 		Bool("verified", s.verified).Msg("混合上下文统计")
 	if pb.cfg.Observe != nil {
-		pb.cfg.Observe(Built{Key: c.Turn.Key, Turn: c.Turn.ID, Prompt: prompt, Live: live, Lost: t.session.lost})
+		pb.cfg.Observe(BuiltContext{Key: c.Turn.Key, Turn: c.Turn.ID, Prompt: prompt, Live: live, Lost: t.session.lost})
 	}
 	return prompt
 }
 
-// learn notes how many tokens the model needed for a prompt and its answer. What it has done and thought besides is not
-// estimated.
-func (pb promptBuilder) learn(t *turn, e claude.Result) {
+// calibrateTokens notes how many tokens the model needed for a prompt and its answer. What it has done and thought
+// besides is not estimated.
+func (pb promptBuilder) calibrateTokens(t *turn, e claude.Result) {
 	c, before := t.claim.Chat, t.claim.Chat.Session.Tokens
-	if t.course.prompted > 0 && !t.course.acted && e.Failure == "" && before > 0 {
-		pb.context.Learn(c.Settings.Model, t.course.prompted+contextmgr.EstimateTokens(e.Text), e.Held-before)
+	if t.progress.promptTokens > 0 && !t.progress.acted && e.Failure == "" && before > 0 {
+		estimated := t.progress.promptTokens + contextmgr.EstimateTokens(e.Text)
+		pb.context.CalibrateTokens(c.Settings.Model, estimated, e.Held-before)
 	}
 }
 
-// request describes the context that a turn needs.
-func (cfg Config) request(c db.Claim, resume bool, s syncState) contextmgr.Request {
+// contextRequest describes the context that a turn needs.
+func (cfg Config) contextRequest(c db.Claim, resume bool, s syncState) contextmgr.Request {
 	r := contextmgr.Request{
 		Key: c.Turn.Key, Kind: c.Chat.Kind, Epoch: c.Turn.Epoch, Turn: c.Turn.ID,
-		Asked: c.Asked, Project: cfg.project(c.Chat), Model: c.Chat.Settings.Model,
+		Asked: c.Asked, Project: cfg.projectDir(c.Chat), Model: c.Chat.Settings.Model,
 		Synced: contextmgr.Synced{Seen: s.turn, Verified: s.verified, Incomplete: s.isBehind},
 	}
 	// A turn of an ended conversation must not get the summary of the current one.
@@ -310,26 +311,26 @@ func (cfg Config) request(c db.Claim, resume bool, s syncState) contextmgr.Reque
 	return r
 }
 
-// course is what the attempts of a turn have done so far.
-type course struct {
-	began       time.Time
-	first       time.Duration // time until the first text; 0 = no text yet
-	sent        bool          // the agent may have seen the question
-	acted       bool          // a tool was used, so running the turn again may do harm
-	actedStored bool          // acted is stored
-	prompted    int           // estimated tokens of the prompt, when the session grows by it and its answer only; 0 = unknown
-	usage       *db.Usage     // nil = not reported
+// turnProgress is what the attempts of a turn have done so far.
+type turnProgress struct {
+	began        time.Time
+	firstText    time.Duration // time until the first text; 0 = no text yet
+	sent         bool          // the agent may have seen the question
+	acted        bool          // a tool was used, so running the turn again may do harm
+	actedStored  bool          // acted is stored
+	promptTokens int           // estimated, when the session grows by the prompt and its answer only; 0 = unknown
+	usage        *db.Usage     // nil = not reported
 }
 
 // markTextSeen records the time until the agent's first text.
-func (c *course) markTextSeen() {
-	if c.first == 0 {
-		c.first = time.Since(c.began)
+func (c *turnProgress) markTextSeen() {
+	if c.firstText == 0 {
+		c.firstText = time.Since(c.began)
 	}
 }
 
-// spend adds the cost of an attempt. A turn may need several attempts, and all of them cost money.
-func (c *course) spend(e claude.Result) {
+// addCost adds the cost of an attempt. A turn may need several attempts, and all of them cost money.
+func (c *turnProgress) addCost(e claude.Result) {
 	var u db.Usage
 	if c.usage != nil {
 		u = *c.usage
@@ -337,7 +338,7 @@ func (c *course) spend(e claude.Result) {
 	c.usage = &db.Usage{
 		Model: e.Model, Input: u.Input + e.Usage.Input, Output: u.Output + e.Usage.Output,
 		CacheRead: u.CacheRead + e.Usage.CacheRead, CacheNew: u.CacheNew + e.Usage.CacheNew,
-		CostUSD: u.CostUSD + e.CostUSD, FirstText: c.first, Duration: time.Since(c.began),
+		CostUSD: u.CostUSD + e.CostUSD, FirstText: c.firstText, Duration: time.Since(c.began),
 	}
 }
 
@@ -347,10 +348,10 @@ func (r attemptRunner) handleEvent(ctx context.Context, t *turn, ev claude.Event
 	case claude.Started:
 		failpoint.At("agent: started")
 	case claude.Thinking, claude.Steered, claude.Compacting:
-		t.course.prompted = 0
+		t.progress.promptTokens = 0
 	case claude.Text:
 		failpoint.At("agent: text")
-		t.course.markTextSeen()
+		t.progress.markTextSeen()
 	case claude.ToolCall:
 		failpoint.At("agent: tool announced")
 		r.markSideEffect(ctx, t)
@@ -362,9 +363,9 @@ func (r attemptRunner) handleEvent(ctx context.Context, t *turn, ev claude.Event
 		failpoint.At("agent: tool done")
 	case claude.Result:
 		failpoint.At("agent: finished")
-		r.prompts.learn(t, e)
-		t.session.ended(e)
-		t.course.spend(e)
+		r.prompts.calibrateTokens(t, e)
+		t.session.recordResult(e)
+		t.progress.addCost(e)
 		e.Window = r.cfg.Context.SessionWindow(e.Window) // the card shows how near the next summary is
 		ev = e
 	}
@@ -374,13 +375,13 @@ func (r attemptRunner) handleEvent(ctx context.Context, t *turn, ev claude.Event
 // markSideEffect stores that a tool is about to run: from now on the turn is rerun only if somebody asks for it. If
 // storing fails, the next tool call tries again.
 func (r attemptRunner) markSideEffect(ctx context.Context, t *turn) {
-	t.course.acted = true
-	if t.course.actedStored {
+	t.progress.acted = true
+	if t.progress.actedStored {
 		return
 	}
 	if err := r.turns.SetActed(context.WithoutCancel(ctx), t.claim.Turn.ID); err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("use of a tool not stored")
 		return
 	}
-	t.course.actedStored = true
+	t.progress.actedStored = true
 }

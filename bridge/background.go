@@ -41,7 +41,7 @@ type background struct {
 	wait       time.Duration       // timeout of the platform's reply
 	most       int                 // messages in a prompt; 0 = none
 	authorizer *access.Authorizer  // decides whose messages may be read
-	kept       func(string) string // redacts a text for the History
+	redact     func(string) string // redacts a text for the History
 	warnOnce   sync.Once
 
 	mu      sync.Mutex
@@ -53,7 +53,7 @@ type background struct {
 func newBackground(cfg Config, store *db.DB, door *access.Authorizer) *background {
 	g := &background{
 		groups: cfg.Groups, db: store, wait: cmp.Or(cfg.Waits.Background, askGroups), most: cfg.Context.AutoChatContext,
-		authorizer: door, kept: cfg.kept,
+		authorizer: door, redact: cfg.redactForHistory,
 	}
 	g.asked, _ = simplelru.NewLRU[chat.Key, bool](mostGroups, nil) // fails only for sizes below 1
 	g.pending, _ = simplelru.NewLRU[chat.Key, time.Time](mostGroups, nil)
@@ -76,8 +76,8 @@ func (g *background) markEventReceived(m chat.Incoming) {
 	}
 }
 
-// wanted reports whether a fetch is worth a call to the platform.
-func (g *background) wanted(c db.Claim) bool {
+// shouldFetch reports whether a fetch is worth a call to the platform.
+func (g *background) shouldFetch(c db.Claim) bool {
 	if c.Chat.Kind == chat.Private || g.groups == nil || g.most == 0 {
 		return false
 	}
@@ -90,7 +90,7 @@ func (g *background) wanted(c db.Claim) bool {
 // fetchMissed starts fetching the group's messages since the bot was last addressed. wait returns when they are stored,
 // or cannot be fetched.
 func (g *background) fetchMissed(ctx context.Context, c db.Claim) (wait func()) {
-	if !g.wanted(c) {
+	if !g.shouldFetch(c) {
 		return func() {}
 	}
 	// In a goroutine, so that the fetch overlaps with acquiring the agent's process.
@@ -100,7 +100,7 @@ func (g *background) fetchMissed(ctx context.Context, c db.Claim) (wait func()) 
 		since, err := g.storeMissed(ctx, c)
 		switch {
 		case err == nil:
-			g.known(c.Turn.Key)
+			g.markComplete(c.Turn.Key)
 		case ctx.Err() != nil:
 		case errors.Is(err, errNoAccessRules):
 			g.markPending(c.Turn.Key, since)
@@ -116,8 +116,8 @@ func (g *background) fetchMissed(ctx context.Context, c db.Claim) (wait func()) 
 	return func() { <-done }
 }
 
-// known records that a chat has no gaps; only new events add messages.
-func (g *background) known(key chat.Key) {
+// markComplete records that a chat has no gaps; only new events add messages.
+func (g *background) markComplete(key chat.Key) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.pending.Remove(key)
@@ -140,8 +140,8 @@ func (g *background) markPending(key chat.Key, since time.Time) {
 	g.pending.Add(key, since)
 }
 
-// since is the start of the time range to fetch for a chat in which the bot was last addressed at that time.
-func (g *background) since(key chat.Key, addressed time.Time) time.Time {
+// fetchSince is the start of the time range to fetch for a chat in which the bot was last addressed at that time.
+func (g *background) fetchSince(key chat.Key, addressed time.Time) time.Time {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if pending, ok := g.pending.Get(key); ok && pending.Before(addressed) {
@@ -158,7 +158,7 @@ var errNoAccessRules = errors.New("access rules not available")
 func (g *background) storeMissed(ctx context.Context, c db.Claim) (since time.Time, err error) {
 	key := c.Turn.Key
 	addressed, overheard, err := g.db.Background().Addressed(ctx, key, c.Turn.ID)
-	since = g.since(key, addressed)
+	since = g.fetchSince(key, addressed)
 	if err != nil || overheard >= g.most {
 		return since, err
 	}
@@ -181,7 +181,7 @@ func (g *background) storeMissed(ctx context.Context, c db.Claim) (since time.Ti
 		case err != nil:
 			unknown = errors.Join(errNoAccessRules, err)
 		case who == access.Admitted:
-			m.Text = g.kept(m.Text)
+			m.Text = g.redact(m.Text)
 			list = append(list, m)
 		}
 	}

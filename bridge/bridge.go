@@ -62,10 +62,10 @@ type Config struct {
 	LongAnswer int              // longer answers are also sent as a file, in characters; 0 = never
 	// askers are notified when a turn took at least this long; 0 = never
 	NotifyAfter time.Duration
-	Shutdown    time.Duration // shutdown timeout; running turns get most of it
-	Simulated   bool          // the model is a double, and nothing is charged
-	Observe     func(Built)   // called with each built context; may be nil
-	Ended       func(Ended)   // called after each turn; may be nil
+	Shutdown    time.Duration      // shutdown timeout; running turns get most of it
+	Simulated   bool               // the model is a double, and nothing is charged
+	Observe     func(BuiltContext) // called with each built context; may be nil
+	OnTurnEnd   func(TurnEnd)      // called after each turn; may be nil
 	// the language of chats that have not chosen one; empty = the language that each chat writes in
 	Lang      string
 	NewLang   string  // the language of a chat without messages; empty = Chinese
@@ -84,8 +84,8 @@ type Waits struct {
 	Departments time.Duration // for the departments of a message's author
 }
 
-// Built is the context of one turn, as it goes to the agent.
-type Built struct {
+// BuiltContext is the context of one turn, as it goes to the agent.
+type BuiltContext struct {
 	Key    chat.Key
 	Turn   int64
 	Prompt contextmgr.Prompt
@@ -93,8 +93,8 @@ type Built struct {
 	Lost   claude.LostCause // why this turn gave up its session; empty = it did not
 }
 
-// Ended describes how a turn ended.
-type Ended struct {
+// TurnEnd describes how a turn ended.
+type TurnEnd struct {
 	State     db.TurnState
 	Failure   string        // class of the failure; empty = none
 	FirstText time.Duration // since the turn's start; 0 = there was no text
@@ -134,7 +134,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 		return err
 	}
 	b.queues.outbox.RemoveUnneeded(ctx) // before an agent leaves something there
-	b.runner.agents.attempts.expect(ctx)
+	b.runner.agents.attempts.startSpare(ctx)
 	b.queues.scheduler.jobs.Enqueue(b.receiver.inbox.history.cleanCommands)
 	var others sync.WaitGroup
 	defer others.Wait()
@@ -151,7 +151,7 @@ func (cfg Config) spool() delivery.Spool {
 	return delivery.Spool{Dir: cfg.Outgoing, Private: cfg.Private, Known: cfg.Secrets}
 }
 
-// late reports whether a message is so old that its author may no longer want an answer.
-func (cfg Config) late(m chat.Incoming) bool {
+// isLate reports whether a message is so old that its author may no longer want an answer.
+func (cfg Config) isLate(m chat.Incoming) bool {
 	return cfg.MaxAge > 0 && time.Since(m.Time) > cfg.MaxAge
 }

@@ -91,10 +91,10 @@ type allowance struct {
 	used, max float64
 }
 
-// over reports whether the limit is reached, counting what the running turns may cost.
-func (a allowance) over(running float64) bool { return a.max > 0 && a.used+running >= a.max }
+// isExceeded reports whether the limit is reached, counting what the running turns may cost.
+func (a allowance) isExceeded(running float64) bool { return a.max > 0 && a.used+running >= a.max }
 
-func (a allowance) text() (used, most string) {
+func (a allowance) texts() (used, most string) {
 	if a.usd {
 		return i18n.USD(a.used), i18n.USD(a.max)
 	}
@@ -141,7 +141,7 @@ func (p *budget) check(ctx context.Context, c db.Claim) error {
 	}
 	p.mu.Lock() // of two concurrent turns the second must see the first one's reservation
 	defer p.mu.Unlock()
-	if err := p.spent(ctx, own); err != nil {
+	if err := p.checkLimits(ctx, own); err != nil {
 		return err
 	}
 	if p.lives == nil {
@@ -158,19 +158,19 @@ func (p *budget) release(turn int64) {
 	delete(p.lives, turn)
 }
 
-// spent returns an error if a limit of the reservation's chat or users is used up. The caller holds the lock, so that
-// two turns cannot both take the last of a limit.
-func (p *budget) spent(ctx context.Context, of reservation) error {
+// checkLimits returns an error if a limit of the reservation's chat or users is used up. The caller holds the lock, so
+// that two turns cannot both take the last of a limit.
+func (p *budget) checkLimits(ctx context.Context, of reservation) error {
 	list, err := p.ofChat(ctx, of.room)
 	// The other running turns count with their maximum, because their cost is not known yet.
 	running := p.count(func(other reservation) bool { return other.room == of.room })
-	if err := p.refuse(list, err, running, i18n.ChatSpent); err != nil {
+	if err := p.checkAllowances(list, err, running, i18n.ChatSpent); err != nil {
 		return err
 	}
 	for _, user := range of.users {
 		list, err := p.ofUser(ctx, user)
 		running := p.count(func(other reservation) bool { return slices.Contains(other.users, user) })
-		if err := p.refuse(list, err, running, i18n.UserSpent); err != nil {
+		if err := p.checkAllowances(list, err, running, i18n.UserSpent); err != nil {
 			return err
 		}
 	}
@@ -186,28 +186,28 @@ func (p *budget) count(running func(reservation) bool) (n int) {
 	return n
 }
 
-// refuse returns an error if a limit is reached, or would be if each running turn used its maximum.
-func (p *budget) refuse(list []allowance, err error, running int, words i18n.Phrase) error {
+// checkAllowances returns an error if a limit is reached, or would be if each running turn used its maximum.
+func (p *budget) checkAllowances(list []allowance, err error, running int, words i18n.Phrase) error {
 	// Fails open: without the database the turn fails anyway.
 	if err != nil {
 		p.log.Error().Err(err).Msg("today's spending not available")
 		return nil
 	}
 	for _, a := range list {
-		used, most := a.text()
+		used, most := a.texts()
 		each := float64(turnFloorTokens)
 		if a.usd {
 			each = cmp.Or(p.Load().TurnUSD, turnFloorUSD)
 		}
 		switch {
-		case a.over(0):
+		case a.isExceeded(0):
 			now := time.Now()
 			again := p.midnight(now, 1)
 			in := func(l i18n.Lang) string {
 				return fmt.Sprintf(words.In(l), used, most, again.Format("01-02 15:04"), i18n.RoughDuration(again.Sub(now), l))
 			}
 			return &spentError{i18n.Phrase{ZH: in(i18n.Chinese), EN: in(i18n.English)}}
-		case a.over(float64(running) * each):
+		case a.isExceeded(float64(running) * each):
 			in := func(l i18n.Lang) string { return fmt.Sprintf(i18n.SpentByOthers.In(l), used, most) }
 			return &spentError{i18n.Phrase{ZH: in(i18n.Chinese), EN: in(i18n.English)}}
 		}
@@ -215,8 +215,8 @@ func (p *budget) refuse(list []allowance, err error, running int, words i18n.Phr
 	return nil
 }
 
-// limited changes the outcome of a turn that the per-turn limit ended, so that users see the reason.
-func (p *budget) limited(o turncard.Outcome) turncard.Outcome {
+// explainLimit changes the outcome of a turn that the per-turn limit ended, so that users see the reason.
+func (p *budget) explainLimit(o turncard.Outcome) turncard.Outcome {
 	if usd := p.Load().TurnUSD; o.Failure == string(claude.FailLimit) && usd > 0 {
 		text := i18n.TurnSpent
 		o.Notice = i18n.Phrase{ZH: fmt.Sprintf(text.ZH, i18n.USD(usd)), EN: fmt.Sprintf(text.EN, i18n.USD(usd))}
@@ -225,8 +225,8 @@ func (p *budget) limited(o turncard.Outcome) turncard.Outcome {
 }
 
 // askAgent runs a background task of a chat if the daily limits allow it, and books its cost.
-func (p *budget) askAgent(ctx context.Context, key chat.Key, what string, q claude.Task) (string, error) {
-	return p.pay(ctx, key, what, func() (claude.Reply, error) { return p.pool.RunTask(ctx, q) })
+func (p *budget) askAgent(ctx context.Context, key chat.Key, purpose string, q claude.Task) (string, error) {
+	return p.pay(ctx, key, purpose, func() (claude.Reply, error) { return p.pool.RunTask(ctx, q) })
 }
 
 // askTitle is askAgent for a chat's title. It asks the process of the chat's session if there is one, which saves a
@@ -247,7 +247,9 @@ func (p *budget) askTitle(ctx context.Context, c db.Chat, task contextmgr.Task) 
 }
 
 // pay runs ask if the daily limits allow it, and books its cost.
-func (p *budget) pay(ctx context.Context, key chat.Key, what string, ask func() (claude.Reply, error)) (string, error) {
+func (p *budget) pay(
+	ctx context.Context, key chat.Key, purpose string, ask func() (claude.Reply, error),
+) (string, error) {
 	began := time.Now()
 	user, err := p.payer(ctx, key)
 	if err != nil {
@@ -256,13 +258,13 @@ func (p *budget) pay(ctx context.Context, key chat.Key, what string, ask func() 
 	reply, err := ask()
 	// A failed call may have cost something, too.
 	if reply.Usage != (claude.Usage{}) || err == nil {
-		p.book(ctx, db.Expense{Key: key, User: user, Purpose: what}, reply)
+		p.book(ctx, db.Expense{Key: key, User: user, Purpose: purpose}, reply)
 	}
 	if err != nil {
 		return "", err
 	}
 	u := reply.Usage
-	p.log.Info().Stringer("chat", key).Str("task", what).
+	p.log.Info().Stringer("chat", key).Str("task", purpose).
 		Int64("input", u.Input+u.CacheRead+u.CacheNew).Int64("output", u.Output).
 		Float64("cost_usd", reply.CostUSD).Dur("took", time.Since(began)).Msg("background task finished")
 	return reply.Text, nil
@@ -272,7 +274,7 @@ func (p *budget) pay(ctx context.Context, key chat.Key, what string, ask func() 
 // that user's limits are used up.
 func (p *budget) payer(ctx context.Context, key chat.Key) (user string, err error) {
 	list, err := p.ofChat(ctx, key)
-	if err := p.refuse(list, err, 0, i18n.ChatSpent); err != nil {
+	if err := p.checkAllowances(list, err, 0, i18n.ChatSpent); err != nil {
 		return "", err
 	}
 	if user, err = p.ledger.Asker(ctx, key); err != nil {
@@ -283,7 +285,7 @@ func (p *budget) payer(ctx context.Context, key chat.Key) (user string, err erro
 		return "", nil
 	}
 	list, err = p.ofUser(ctx, user)
-	return user, p.refuse(list, err, 0, i18n.UserSpent)
+	return user, p.checkAllowances(list, err, 0, i18n.UserSpent)
 }
 
 // book records the cost of a background task. A failure is only logged: the money is spent, and the result is good.

@@ -237,7 +237,7 @@ func costsByDay(t *testing.T) {
 	}
 	for name, label := range map[string]string{"": now.In(zone).Format("15") + ":00",
 		"week": now.In(zone).Format("01-02"), "月": now.In(zone).Format("01-02")} {
-		s, ok := findStretch(name)
+		s, ok := findPeriod(name)
 		if !ok {
 			t.Fatalf("%q is not known", name)
 		}
@@ -267,7 +267,7 @@ func costsByDay(t *testing.T) {
 		!strings.Contains(done.card.Panels[1].Body, "`opus` $0.25") {
 		t.Errorf("%+v, %v", done.card, err)
 	}
-	if _, ok := findStretch("century"); ok {
+	if _, ok := findPeriod("century"); ok {
 		t.Error("a century is shown")
 	}
 }
@@ -342,7 +342,7 @@ func TestTheCostsOfAllChats(t *testing.T) {
 func TestHoursOfTheDay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &budget{zone: time.UTC}
-		s, _ := findStretch("day")
+		s, _ := findPeriod("day")
 		var labels []string
 		for _, b := range p.bins(s, time.Now()) {
 			labels = append(labels, b.label)
@@ -350,7 +350,7 @@ func TestHoursOfTheDay(t *testing.T) {
 		if got := strings.Join(labels, " "); got != "00:00 04:00 08:00 12:00 16:00 20:00" {
 			t.Errorf("%s", got)
 		}
-		s, _ = findStretch("周")
+		s, _ = findPeriod("周")
 		if got := p.bins(s, time.Now()); len(got) != 7 || got[6].label != time.Now().Format("01-02") {
 			t.Errorf("%+v", got)
 		}

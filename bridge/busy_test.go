@@ -17,14 +17,14 @@ import (
 type busyRig struct {
 	*bridgeRig
 	mu    sync.Mutex
-	built []Built
+	built []BuiltContext
 	said  int
 }
 
 func newBusyRig(t *testing.T, change func(*claude.Config)) *busyRig {
 	t.Helper()
 	c := &busyRig{bridgeRig: newBridgeRig(t, &deliverytest.Recorder{}, change)}
-	c.bridge.cfg.Observe = func(b Built) {
+	c.bridge.cfg.Observe = func(b BuiltContext) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.built = append(c.built, b)
@@ -40,7 +40,7 @@ func (c *busyRig) says(i int) {
 	c.said++
 	m := heard(fmt.Sprint("om_", c.said), "which way do the magpies fly today?")
 	m.Key = roomOf(i)
-	c.must(c.bridge.Message(c.Context(), m))
+	c.must(c.bridge.HandleMessage(c.Context(), m))
 }
 
 // answered waits until all that was said is answered.
@@ -80,8 +80,8 @@ func TestEightChatsKeepTheirProcesses(t *testing.T) {
 					t.Errorf("%v has lost its process", b.Key)
 				}
 			}
-			// Titles are booked after they are stored. What a title has cost during which a turn began is part of the turn's
-			// cost, so not each has a cost of its own.
+			// Titles are booked after they are stored. What a title has cost during which a turn began is part of the
+			// turn's cost, so not each has a cost of its own.
 			c.until("all titles to be booked", func() bool {
 				return c.count(`SELECT COUNT(*) FROM ledger WHERE purpose = 'title'`) == people
 			})

@@ -56,7 +56,7 @@ func (cs conversationCommands) forget(ctx context.Context, o ordered, answer i18
 
 func (cs conversationCommands) stop(ctx context.Context, o ordered) (order, error) {
 	key, recovered := o.m.Key, cs.turns.isRecovered()
-	turns, err := cs.turns.open(ctx, key)
+	turns, err := cs.turns.openTurns(ctx, key)
 	if err != nil {
 		return order{}, err
 	}
@@ -97,7 +97,7 @@ func (cs conversationCommands) drop(ctx context.Context, o ordered) (order, erro
 	if turn == 0 {
 		return o.say(i18n.NothingToStop)
 	}
-	over, err := cs.cutOff.over(ctx, o.m.Key, turn, o.lang, i18n.Stopped)
+	over, err := cs.cutOff.decidedCard(ctx, o.m.Key, turn, o.lang, i18n.Stopped)
 	if err != nil {
 		return order{}, err
 	}

@@ -59,8 +59,8 @@ func TestWhatFollowsNewInAGroupHasItsFiles(t *testing.T) {
 	m.Kind, m.Files = chat.Group, []chat.File{document("om_1", "k1", "a.pdf")}
 	overheard := m
 	overheard.ID, overheard.ToBot, overheard.Files = "om_0", false, nil
-	d.must(d.bridge.Message(t.Context(), overheard)) // the bot is not meant
-	d.must(d.bridge.Message(t.Context(), m))
+	d.must(d.bridge.HandleMessage(t.Context(), overheard)) // the bot is not meant
+	d.must(d.bridge.HandleMessage(t.Context(), m))
 	want := "[文件 a.pdf] sum it up\n\n附件：\n- [文件 a.pdf] " +
 		filepath.Join(d.received(), "2-1-a.pdf")
 	if got := d.prompt(1); !strings.HasSuffix(got, want) {
@@ -78,7 +78,7 @@ func TestALateNewAsksNothing(t *testing.T) {
 	d.start()
 	m := heard("om_1", "/new what was that?")
 	m.Time = time.Now().Add(-2 * time.Hour)
-	d.must(d.bridge.Message(t.Context(), m))
+	d.must(d.bridge.HandleMessage(t.Context(), m))
 	d.until("a reply", func() bool { return d.unsent() == 0 })
 	if got := d.rec.TakeSaid(); len(got) != 1 || !strings.Contains(got[0], "/new") {
 		t.Errorf("said %q", got)
@@ -94,7 +94,7 @@ func TestAChangedNewIsAskedOnce(t *testing.T) {
 	d := newFilesRig(t) // which does not run yet
 	d.say("om_1", "/new one")
 	for _, text := range []string{"/new one", "/new two", "/new"} {
-		d.must(d.bridge.Edited(t.Context(), heard("om_1", text)))
+		d.must(d.bridge.HandleEdit(t.Context(), heard("om_1", text)))
 	}
 	d.start()
 	if got := d.prompt(1); got != "two" {

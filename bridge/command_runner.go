@@ -28,16 +28,16 @@ type commandRunner struct {
 	late      lateReplies
 }
 
-// given returns the plan of a command, if the sender may use it.
-func (r commandRunner) given(cmd *command, by chat.Actor) plan {
-	if !cmd.free(r.access.Load(), by) {
+// planOf returns the plan of a command, if the sender may use it.
+func (r commandRunner) planOf(cmd *command, by chat.Actor) plan {
+	if !cmd.allowedFor(r.access.Load(), by) {
 		return say(i18n.ForAdminsCommand, "/"+cmd.name)
 	}
 	return func(ctx context.Context, o ordered) (order, error) { return cmd.plan(r.set, ctx, o) }
 }
 
-// obey stores a command message with its reply, and carries out the command exactly once.
-func (r commandRunner) obey(ctx context.Context, o ordered, p plan) error {
+// execute stores a command message with its reply, and carries out the command exactly once.
+func (r commandRunner) execute(ctx context.Context, o ordered, p plan) error {
 	key := o.m.Key
 	c, err := r.chats.Get(ctx, key)
 	if errors.Is(err, db.ErrNotFound) {
@@ -72,7 +72,7 @@ func (r commandRunner) obey(ctx context.Context, o ordered, p plan) error {
 		what.then()
 	}
 	if what.later != nil {
-		r.late.promise(o, what.later)
+		r.late.replyLater(o, what.later)
 	}
 	r.inbox.outbox.Wake(key)
 	if got.Turn == 0 {
@@ -88,19 +88,19 @@ func (r commandRunner) obey(ctx context.Context, o ordered, p plan) error {
 // press carries out the command of a button on behalf of the user who pressed it.
 func (r commandRunner) press(ctx context.Context, p chat.Press) error {
 	cmd, _, args := parseCommand(p.Action.ID)
-	what := askToGoOn
+	what := askToContinue
 	if p.Action.Do != turncard.DoGoOn {
 		if cmd == nil { // not a button of ours
 			return nil
 		}
-		what = r.given(cmd, p.Actor)
+		what = r.planOf(cmd, p.Actor)
 	}
-	return r.pressed(ctx, p, db.PressID(p.ID), args, what)
+	return r.executePress(ctx, p, db.PressID(p.ID), args, what)
 }
 
-// pressed carries out the plan of a button on behalf of the user who pressed it. id is the message ID of the press;
-// presses with the same ID are carried out once.
-func (r commandRunner) pressed(ctx context.Context, p chat.Press, id, args string, what plan) error {
+// executePress carries out the plan of a button on behalf of the user who pressed it. id is the message ID of the
+// press; presses with the same ID are carried out once.
+func (r commandRunner) executePress(ctx context.Context, p chat.Press, id, args string, what plan) error {
 	c, err := r.chats.Get(ctx, p.Key)
 	if errors.Is(err, db.ErrNotFound) {
 		return nil
@@ -110,7 +110,7 @@ func (r commandRunner) pressed(ctx context.Context, p chat.Press, id, args strin
 	m := chat.Incoming{
 		Key: p.Key, Kind: c.Kind, ID: id, Actor: p.Actor, Text: p.Action.ID, Time: time.Now(), ToBot: true,
 	}
-	return r.obey(ctx, ordered{m: m, args: args, answers: p.Card}, what)
+	return r.execute(ctx, ordered{m: m, args: args, answers: p.Card}, what)
 }
 
 // lateReplies sends replies that take longer than the command itself.
@@ -120,9 +120,9 @@ type lateReplies struct {
 	log    zerolog.Logger
 }
 
-// promise replies with the result of work when it is done. Work interrupted by a shutdown is dropped: the user can
+// replyLater replies with the result of work when it is done. Work interrupted by a shutdown is dropped: the user can
 // repeat the command.
-func (l lateReplies) promise(o ordered, work func(context.Context) string) {
+func (l lateReplies) replyLater(o ordered, work func(context.Context) string) {
 	l.jobs.Enqueue(func(ctx context.Context) {
 		text := work(ctx)
 		if text == "" || ctx.Err() != nil {

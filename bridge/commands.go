@@ -54,8 +54,8 @@ func (o ordered) say(p i18n.Phrase, args ...any) (order, error) {
 // plan works out an order before the message is stored, so it must be quick and change nothing.
 type plan func(ctx context.Context, o ordered) (order, error)
 
-// askToGoOn is the plan of the button that tells the agent to continue.
-func askToGoOn(_ context.Context, o ordered) (order, error) {
+// askToContinue is the plan of the button that tells the agent to continue.
+func askToContinue(_ context.Context, o ordered) (order, error) {
 	return order{ask: i18n.ContinueWord.In(o.lang)}, nil
 }
 
@@ -124,7 +124,7 @@ func conversationTable() []command {
 		{name: "remember", aliases: []string{"记住"}, args: i18n.ArgsRemember, help: i18n.HelpRemember,
 			group: i18n.GroupMemory, plan: (*commandSet).rememberThis},
 		{name: "memory", aliases: []string{"记忆"}, args: i18n.ArgsMemory, help: i18n.HelpMemory,
-			group: i18n.GroupMemory, plan: (*commandSet).aboutMemory},
+			group: i18n.GroupMemory, plan: (*commandSet).manageMemories},
 	}
 }
 
@@ -166,11 +166,11 @@ func settingTable() []command {
 	}
 }
 
-// called reports whether word, in lower case, is one of the command's names.
-func (c command) called(word string) bool { return c.name == word || slices.Contains(c.aliases, word) }
+// hasName reports whether word, in lower case, is one of the command's names.
+func (c command) hasName(word string) bool { return c.name == word || slices.Contains(c.aliases, word) }
 
-// free reports whether who may use the command.
-func (c command) free(a *access.Config, who chat.Actor) bool { return !c.admin || a.IsAdmin(who) }
+// allowedFor reports whether who may use the command.
+func (c command) allowedFor(a *access.Config, who chat.Actor) bool { return !c.admin || a.IsAdmin(who) }
 
 var (
 	commandName = regexp.MustCompile(`^[a-zA-Z]+$`)
@@ -186,7 +186,7 @@ func parseCommand(text string) (cmd *command, name, args string) {
 	}
 	word, args := splitWord(text[size:])
 	for _, c := range commands() {
-		if c.called(strings.ToLower(word)) {
+		if c.hasName(strings.ToLower(word)) {
 			return &c, "/" + c.name, args
 		}
 	}
@@ -211,8 +211,8 @@ func say(p i18n.Phrase, args ...any) plan {
 	return func(_ context.Context, o ordered) (order, error) { return o.say(p, args...) }
 }
 
-// tooLate is the plan for a command that arrived too late to be carried out.
-func tooLate(name string) plan {
+// tooLatePlan is the plan for a command that arrived too late to be carried out.
+func tooLatePlan(name string) plan {
 	return func(_ context.Context, o ordered) (order, error) {
 		return o.say(i18n.LateCommand, name, i18n.RoughDuration(time.Since(o.m.Time), o.lang))
 	}

@@ -138,7 +138,7 @@ var commandCases = map[string][]commandCase{
 	"login": {
 		{args: "what", reply: i18n.LoginUsage, inGroup: i18n.LoginPrivate},
 		{reply: i18n.LoginBegun, inGroup: i18n.LoginPrivate, only: chat.Private, does: func(w *memoryRig, _ db.Chat) bool {
-			return w.bridge.receiver.logins.going()
+			return w.bridge.receiver.logins.isRunning()
 		}},
 	},
 	"notify": {
@@ -355,12 +355,12 @@ func TestAButtonInAGroup(t *testing.T) {
 	} {
 		p := chat.Press{ID: fmt.Sprint(i), Key: team.key, Card: "om_card", Actor: chat.Actor{ID: tc.who},
 			Action: chat.Action{Do: turncard.DoCommand, ID: tc.line}}
-		if toast, err := w.bridge.Press(w.ctx, p); err != nil || toast != "" {
+		if toast, err := w.bridge.HandlePress(w.ctx, p); err != nil || toast != "" {
 			t.Errorf("%s: %q, %v", tc.line, toast, err)
 		}
 		w.expect(w.delivered(team), head(tc.want, i18n.Chinese))
 	}
-	if w.bridge.receiver.logins.going() {
+	if w.bridge.receiver.logins.isRunning() {
 		t.Error("a login has begun in a group")
 	}
 }
@@ -449,7 +449,8 @@ func TestAButtonGivesACommand(t *testing.T) {
 	w.order(alice, "/help")
 	press := func(id, who, line string) {
 		w.Helper()
-		_, err := w.bridge.Press(w.ctx, chat.Press{ID: id, Key: alice.key, Card: "om_card", Actor: chat.Actor{ID: who},
+		_, err := w.bridge.HandlePress(w.ctx, chat.Press{
+			ID: id, Key: alice.key, Card: "om_card", Actor: chat.Actor{ID: who},
 			Action: chat.Action{Do: turncard.DoCommand, ID: line}})
 		w.must(err)
 	}
@@ -475,7 +476,7 @@ func TestAButtonGivesACommand(t *testing.T) {
 	w.must(w.bridge.db.Outbox().Delivered(w.ctx, p, ""))
 	stranger := newMemoryRig(t, t.TempDir(), func(cfg *Config) { cfg.Access = access.Config{Owner: "ou_boss"} })
 	stranger.order(place{alice.key, chat.Private, "ou_boss"}, "/help")
-	toast, err := stranger.bridge.Press(w.ctx, chat.Press{ID: "p", Key: alice.key, Actor: chat.Actor{ID: "ou_x"},
+	toast, err := stranger.bridge.HandlePress(w.ctx, chat.Press{ID: "p", Key: alice.key, Actor: chat.Actor{ID: "ou_x"},
 		Action: chat.Action{Do: turncard.DoCommand, ID: "/new"}})
 	w.must(err)
 	if toast == "" {

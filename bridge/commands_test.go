@@ -87,14 +87,14 @@ func TestOnlyAdminsMayGiveTheirCommands(t *testing.T) {
 	t.Parallel()
 	a := &access.Config{Owner: "ou_owner", Admins: []string{"ou_admin"}, Allow: []string{"*"}}
 	for who, want := range map[string]bool{"ou_owner": true, "ou_admin": true, "ou_user": false, "": false} {
-		if got := (command{admin: true}).free(a, chat.Actor{ID: who}); got != want {
+		if got := (command{admin: true}).allowedFor(a, chat.Actor{ID: who}); got != want {
 			t.Errorf("%q may: %v", who, got)
 		}
-		if !(command{}).free(a, chat.Actor{ID: who}) {
+		if !(command{}).allowedFor(a, chat.Actor{ID: who}) {
 			t.Errorf("%q may not give an ordinary command", who)
 		}
 	}
-	if (command{admin: true}).free(&access.Config{}, chat.Actor{}) {
+	if (command{admin: true}).allowedFor(&access.Config{}, chat.Actor{}) {
 		t.Error("without an owner, nobody is one")
 	}
 }
@@ -107,7 +107,7 @@ func TestACommandChangesTheSettings(t *testing.T) {
 	own := t.TempDir()
 	l.bridge.cfg.Projects = map[string]Project{"own": {Path: own}}
 	l.start()
-	l.must(l.bridge.receiver.commands.obey(t.Context(), ordered{m: heard("om_1", "/lang en"), args: "en"},
+	l.must(l.bridge.receiver.commands.execute(t.Context(), ordered{m: heard("om_1", "/lang en"), args: "en"},
 		func(_ context.Context, o ordered) (order, error) {
 			if o.args != "en" || o.lang != i18n.Chinese || o.chat.Kind != "" {
 				t.Errorf("ordered %+v", o)
@@ -117,7 +117,7 @@ func TestACommandChangesTheSettings(t *testing.T) {
 		}))
 	c, err := l.bridge.db.Chats().Get(t.Context(), room)
 	l.must(err)
-	if c.Settings.Lang != "en" || l.bridge.cfg.project(c) != own || l.bridge.cfg.permissionMode(c) != "plan" {
+	if c.Settings.Lang != "en" || l.bridge.cfg.projectDir(c) != own || l.bridge.cfg.permissionMode(c) != "plan" {
 		t.Errorf("settings %+v", c.Settings)
 	}
 	if got := l.bridge.receiver.languages.LanguageFor(t.Context(), room, string(i18n.Chinese)); got != i18n.English {

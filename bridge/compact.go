@@ -46,13 +46,13 @@ type summaries struct {
 // make makes the chat's summary, after which a new session starts. The result goes to the user who asked for it. On any
 // failure the chat keeps its session.
 func (sm summaries) make(ctx context.Context, key chat.Key, wanted <-chan struct{}) error {
-	err := sm.try(ctx, key, wanted)
+	err := sm.makeOnce(ctx, key, wanted)
 	if errors.Is(err, errOutdated) {
-		err = sm.try(ctx, key, wanted) // from the current state
+		err = sm.makeOnce(ctx, key, wanted) // from the current state
 	}
 	if errors.Is(err, errOutdated) {
 		c, unknown := sm.db.Chats().Get(ctx, key)
-		return sm.failed(ctx, c, errors.Join(err, unknown))
+		return sm.handleFailure(ctx, c, errors.Join(err, unknown))
 	}
 	return err
 }
@@ -68,24 +68,24 @@ var atOnce = func() <-chan struct{} {
 // a message was recalled.
 var errOutdated = errors.New("the conversation has changed meanwhile")
 
-// try makes one summary. It asks the model without a lock or a transaction, so the chat may change meanwhile; the final
-// write checks the epoch and the previous summary, and fails with errOutdated.
-func (sm summaries) try(ctx context.Context, key chat.Key, wanted <-chan struct{}) error {
+// makeOnce makes one summary. It asks the model without a lock or a transaction, so the chat may change meanwhile; the
+// final write checks the epoch and the previous summary, and fails with errOutdated.
+func (sm summaries) makeOnce(ctx context.Context, key chat.Key, wanted <-chan struct{}) error {
 	c, err := sm.db.Chats().Get(ctx, key)
 	if err != nil {
-		return sm.failed(ctx, c, err)
+		return sm.handleFailure(ctx, c, err)
 	}
 	list, err := sm.db.History().Answered(ctx, key, c.Epoch, c.After(), mostLoaded)
 	if err != nil {
-		return sm.failed(ctx, c, err)
+		return sm.handleFailure(ctx, c, err)
 	}
 	slices.Reverse(list)
 	older := sm.cfg.Context.Older(list)
 	if len(older) == 0 {
-		return sm.nothing(ctx, c)
+		return sm.handleTooShort(ctx, c)
 	}
 	if c.Compacting != "" {
-		defer time.AfterFunc(noticeableWork, func() { sm.tellBegun(ctx, c) }).Stop()
+		defer time.AfterFunc(noticeableWork, func() { sm.announceStart(ctx, c) }).Stop()
 		wanted = atOnce
 	}
 	lang, before := sm.cfg.langOf(c), contextmgr.Summary{Text: c.Summary.Text, Until: c.Summary.Until}
@@ -97,7 +97,7 @@ func (sm summaries) try(ctx context.Context, key chat.Key, wanted <-chan struct{
 	})
 	failpoint.At("summary: made")
 	if err != nil {
-		return sm.failed(ctx, c, err)
+		return sm.handleFailure(ctx, c, err)
 	}
 	last := older[len(older)-1]
 	s := db.Summary{Text: sm.cfg.Context.TruncateSummary(sm.cfg.clean(reply)), Seq: last.Seq, Until: last.Time}
@@ -114,7 +114,7 @@ func (sm summaries) try(ctx context.Context, key chat.Key, wanted <-chan struct{
 	if errors.Is(err, db.ErrNotFound) {
 		return errOutdated
 	} else if err != nil {
-		return sm.failed(ctx, c, err)
+		return sm.handleFailure(ctx, c, err)
 	}
 	sm.log.Info().Stringer("chat", key).Int("messages", len(older)).Int64("session_tokens", c.Session.Tokens).
 		Bool("asked", c.Compacting != "").Msg("chat compacted")
@@ -135,12 +135,12 @@ func (sm summaries) try(ctx context.Context, key chat.Key, wanted <-chan struct{
 // summary after every turn would cost more than it saves.
 var errFullAgain = errors.New("the session was full after one turn")
 
-// nothing handles a chat that is too short for a summary. If its session is full anyway, because of tool results, the
-// session is dropped; the next one starts with the recent messages.
-func (sm summaries) nothing(ctx context.Context, c db.Chat) error {
+// handleTooShort handles a chat that is too short for a summary. If its session is full anyway, because of tool
+// results, the session is dropped; the next one starts with the recent messages.
+func (sm summaries) handleTooShort(ctx context.Context, c db.Chat) error {
 	ctx = context.WithoutCancel(ctx)
 	if err := sm.db.Chats().AnswerCompact(ctx, c.Key, i18n.CompactNothing.In(sm.cfg.langOf(c))); err != nil {
-		return sm.failed(ctx, c, err)
+		return sm.handleFailure(ctx, c, err)
 	}
 	sm.outbox.Wake(c.Key)
 	// Tool results fill a session without being part of the History.
@@ -148,7 +148,7 @@ func (sm summaries) nothing(ctx context.Context, c db.Chat) error {
 		return nil
 	}
 	if err := sm.db.Chats().ForgetSession(ctx, c.Key, c.Session.ID); err != nil {
-		return sm.failed(ctx, c, err)
+		return sm.handleFailure(ctx, c, err)
 	}
 	sm.log.Info().Stringer("chat", c.Key).Int64("session_tokens", c.Session.Tokens).
 		Msg("full session dropped; its chat is too short for a summary")
@@ -156,9 +156,9 @@ func (sm summaries) nothing(ctx context.Context, c db.Chat) error {
 	return nil
 }
 
-// failed handles a failed summary. The user who asked for it gets a reply, unless it will be retried: after the next
-// turn, or at the next start.
-func (sm summaries) failed(ctx context.Context, c db.Chat, err error) error {
+// handleFailure handles a failed summary. The user who asked for it gets a reply, unless it will be retried: after the
+// next turn, or at the next start.
+func (sm summaries) handleFailure(ctx context.Context, c db.Chat, err error) error {
 	log := sm.log.With().Stringer("chat", c.Key).Logger()
 	switch {
 	case errors.Is(err, errImpatient) || errors.Is(err, claude.ErrTaskBusy) && c.Compacting == "":
@@ -186,8 +186,8 @@ func (sm summaries) failed(ctx context.Context, c db.Chat, err error) error {
 // noticeableWork is how long a summary may take before its requester gets a progress message.
 const noticeableWork = 5 * time.Second
 
-// tellBegun is best effort. The idempotency key prevents a second notice when a restart repeats it.
-func (sm summaries) tellBegun(ctx context.Context, c db.Chat) {
+// announceStart is best effort. The idempotency key prevents a second notice when a restart repeats it.
+func (sm summaries) announceStart(ctx context.Context, c db.Chat) {
 	to := chat.Ref{Key: c.Key, ID: c.CompactTo}
 	if _, err := sm.out.Reply(ctx, to, i18n.CompactBegun.In(sm.cfg.langOf(c)), "begun:"+c.Compacting); err != nil {
 		sm.log.Warn().Err(err).Stringer("chat", c.Key).Msg("reply failed")

@@ -22,11 +22,11 @@ type compactionScheduler struct {
 	// makes a chat's summary; see [claude.Task]
 	compact func(ctx context.Context, key chat.Key, wanted <-chan struct{}) error
 
-	mu       sync.Mutex
-	chats    map[chat.Key]*chatState              // chats with a running turn or summary
-	titled   map[chat.Key]bool                    // chats whose title is being made
-	readings map[chat.Key][]func(context.Context) // chats whose turns are searched for memories, with the waiting jobs
-	failed   *simplelru.LRU[chat.Key, retryAfter]
+	mu         sync.Mutex
+	chats      map[chat.Key]*chatState              // chats with a running turn or summary
+	titled     map[chat.Key]bool                    // chats whose title is being made
+	memoryJobs map[chat.Key][]func(context.Context) // the waiting jobs of chats whose turns are searched
+	failed     *simplelru.LRU[chat.Key, retryAfter]
 }
 
 // chatState is the current activity in one chat.
@@ -58,7 +58,8 @@ var errImpatient = errors.New("a question has waited for it long enough")
 func newCompactionScheduler(compact func(context.Context, chat.Key, <-chan struct{}) error) *compactionScheduler {
 	u := &compactionScheduler{
 		jobs: workqueue.New(math.MaxInt), compact: compact,
-		chats: map[chat.Key]*chatState{}, titled: map[chat.Key]bool{}, readings: map[chat.Key][]func(context.Context){},
+		chats: map[chat.Key]*chatState{}, titled: map[chat.Key]bool{},
+		memoryJobs: map[chat.Key][]func(context.Context){},
 	}
 	u.failed, _ = simplelru.NewLRU[chat.Key, retryAfter](maxFailedChats, nil) // fails only for sizes below 1
 	return u
@@ -67,7 +68,7 @@ func newCompactionScheduler(compact func(context.Context, chat.Key, <-chan struc
 // beforeTurn is called before a turn uses the chat's session, and prevents new summaries until afterTurn. It waits a
 // limited time for a running summary, calling tell if it has to. due means that a summary should be made first.
 func (u *compactionScheduler) beforeTurn(ctx context.Context, key chat.Key, due bool, tell func()) {
-	for c := u.enter(key, due); c.done != nil && ctx.Err() == nil; c = u.enter(key, false) {
+	for c := u.enterTurn(key, due); c.done != nil && ctx.Err() == nil; c = u.enterTurn(key, false) {
 		c.wanted()
 		tell()
 		t := time.NewTimer(patience)
@@ -83,8 +84,8 @@ func (u *compactionScheduler) beforeTurn(ctx context.Context, key chat.Key, due 
 	}
 }
 
-// enter registers a turn if no summary is running; otherwise it returns what to wait for.
-func (u *compactionScheduler) enter(key chat.Key, due bool) chatState {
+// enterTurn registers a turn if no summary is running; otherwise it returns what to wait for.
+func (u *compactionScheduler) enterTurn(key chat.Key, due bool) chatState {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	c := u.stateOf(key)
@@ -108,11 +109,11 @@ func (u *compactionScheduler) afterTurn(key chat.Key) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.stateOf(key).turn = false
-	u.tidy(key)
+	u.removeIdle(key)
 }
 
-// tidy removes the state of an inactive chat. The caller holds mu.
-func (u *compactionScheduler) tidy(key chat.Key) {
+// removeIdle removes the state of an inactive chat. The caller holds mu.
+func (u *compactionScheduler) removeIdle(key chat.Key) {
 	if c := u.chats[key]; !c.turn && c.done == nil {
 		delete(u.chats, key)
 	}
@@ -141,16 +142,16 @@ func (u *compactionScheduler) start(key chat.Key, c *chatState) {
 		err := u.compact(ctx, key, wanted)
 		u.mu.Lock()
 		defer u.mu.Unlock()
-		u.judge(key, err, time.Now())
+		u.recordResult(key, err, time.Now())
 		c.done, c.stop, c.wanted = nil, nil, nil
 		close(done)
-		u.tidy(key)
+		u.removeIdle(key)
 	})
 }
 
-// judge records whether a summary succeeded. Neither a shutdown nor a lack of time counts as a failure. The caller
-// holds mu.
-func (u *compactionScheduler) judge(key chat.Key, err error, now time.Time) {
+// recordResult records whether a summary succeeded. Neither a shutdown nor a lack of time counts as a failure. The
+// caller holds mu.
+func (u *compactionScheduler) recordResult(key chat.Key, err error, now time.Time) {
 	switch {
 	case err == nil:
 		u.failed.Remove(key)
@@ -172,8 +173,8 @@ func (u *compactionScheduler) mayRetry(key chat.Key, now time.Time) bool {
 	return !failed || !now.Before(r.until)
 }
 
-// title runs f, which makes the chat's title, unless one is already being made.
-func (u *compactionScheduler) title(key chat.Key, f func(context.Context)) {
+// enqueueTitle runs f, which makes the chat's title, unless one is already being made.
+func (u *compactionScheduler) enqueueTitle(key chat.Key, f func(context.Context)) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.titled[key] {
@@ -191,23 +192,23 @@ func (u *compactionScheduler) title(key chat.Key, f func(context.Context)) {
 // maxMemoryJobs limits the turns of a chat that wait to be searched for memories.
 const maxMemoryJobs = 10
 
-// note queues f, which searches a turn for memories, behind the chat's earlier ones. It returns false if too many are
-// waiting.
-func (u *compactionScheduler) note(key chat.Key, f func(context.Context)) bool {
+// enqueueMemoryJob queues f, which searches a turn for memories, behind the chat's earlier ones. It returns false if
+// too many are waiting.
+func (u *compactionScheduler) enqueueMemoryJob(key chat.Key, f func(context.Context)) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	list, busy := u.readings[key]
+	list, busy := u.memoryJobs[key]
 	switch {
 	case len(list) == maxMemoryJobs:
 		return false
 	case busy:
-		u.readings[key] = append(list, f)
+		u.memoryJobs[key] = append(list, f)
 		return true
 	}
-	u.readings[key] = nil
+	u.memoryJobs[key] = nil
 	u.jobs.Enqueue(func(ctx context.Context) {
 		// One job works off the whole list of a chat, so that its memories are made in order.
-		for next := f; next != nil; next = u.nextNote(key) {
+		for next := f; next != nil; next = u.nextMemoryJob(key) {
 			if ctx.Err() == nil {
 				next(ctx)
 			}
@@ -216,15 +217,15 @@ func (u *compactionScheduler) note(key chat.Key, f func(context.Context)) bool {
 	return true
 }
 
-// nextNote returns the chat's oldest waiting job, or nil.
-func (u *compactionScheduler) nextNote(key chat.Key) func(context.Context) {
+// nextMemoryJob returns the chat's oldest waiting job, or nil.
+func (u *compactionScheduler) nextMemoryJob(key chat.Key) func(context.Context) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	list := u.readings[key]
+	list := u.memoryJobs[key]
 	if len(list) == 0 {
-		delete(u.readings, key)
+		delete(u.memoryJobs, key)
 		return nil
 	}
-	u.readings[key] = list[1:]
+	u.memoryJobs[key] = list[1:]
 	return list[0]
 }

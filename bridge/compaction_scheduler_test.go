@@ -120,7 +120,7 @@ func TestFailedSummariesAreTriedLessAndLess(t *testing.T) {
 	now := time.Now()
 	var waits []time.Duration
 	for range 20 {
-		u.judge(room, claude.ErrTaskTimeout, now)
+		u.recordResult(room, claude.ErrTaskTimeout, now)
 		r, _ := u.failed.Get(room)
 		if u.mayRetry(room, r.until.Add(-time.Second)) || !u.mayRetry(room, r.until) {
 			t.Fatalf("after %d failures it is not tried until %v", len(waits)+1, r.until)
@@ -130,11 +130,11 @@ func TestFailedSummariesAreTriedLessAndLess(t *testing.T) {
 	if waits[0] != firstBackoff || waits[1] != 2*firstBackoff || waits[19] != maxBackoff {
 		t.Errorf("waits %v", waits)
 	}
-	u.judge(room, nil, now)
+	u.recordResult(room, nil, now)
 	if !u.mayRetry(room, now) {
 		t.Error("it succeeded, and is not tried again")
 	}
-	u.judge(room, context.Canceled, now)
+	u.recordResult(room, context.Canceled, now)
 	if !u.mayRetry(room, now) {
 		t.Error("the end of the program counts as a failure")
 	}
@@ -145,13 +145,13 @@ func TestATitleIsMadeOnceAtATime(t *testing.T) {
 		u := keepUp(t, 0, nil)
 		var made atomic.Int32
 		for range 3 {
-			u.title(room, func(context.Context) { made.Add(1); time.Sleep(time.Second) })
+			u.enqueueTitle(room, func(context.Context) { made.Add(1); time.Sleep(time.Second) })
 		}
 		time.Sleep(2 * time.Second)
 		if made.Load() != 1 {
 			t.Errorf("made %d times", made.Load())
 		}
-		u.title(room, func(context.Context) { made.Add(1) })
+		u.enqueueTitle(room, func(context.Context) { made.Add(1) })
 		synctest.Wait()
 		if made.Load() != 2 || len(u.titled) != 0 {
 			t.Errorf("made %d times", made.Load())
@@ -212,7 +212,7 @@ func TestIdleChatsLeaveMemory(t *testing.T) {
 	for i := range chats {
 		m := heard(fmt.Sprint("om_", i), "hello there")
 		m.Key = chat.FeishuChat(fmt.Sprint("oc_", i))
-		l.must(l.bridge.Message(t.Context(), m))
+		l.must(l.bridge.HandleMessage(t.Context(), m))
 	}
 	l.until("all titles", func() bool { return l.count(`SELECT COUNT(*) FROM chats WHERE topic <> ''`) == chats })
 	l.until("an empty outbox", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })

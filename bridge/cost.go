@@ -14,26 +14,26 @@ import (
 	"magpie/internal/claude"
 )
 
-// stretch is a period for which costs are shown.
-type stretch struct {
+// costPeriod is a period for which costs are shown.
+type costPeriod struct {
 	names []string // the names that users may type
 	head  i18n.Phrase
 	days  int // ending today; 1 = today only, shown by hours
 }
 
-func stretches() []stretch {
-	return []stretch{
+func costPeriods() []costPeriod {
+	return []costPeriod{
 		{[]string{"", "day", "today", "日", "天", "今天"}, i18n.CostDay, 1},
 		{[]string{"week", "周", "本周", "星期"}, i18n.CostWeek, 7},
 		{[]string{"month", "月", "本月"}, i18n.CostMonth, 30},
 	}
 }
 
-func findStretch(name string) (stretch, bool) {
-	list := stretches()
-	i := slices.IndexFunc(list, func(s stretch) bool { return slices.Contains(s.names, strings.ToLower(name)) })
+func findPeriod(name string) (costPeriod, bool) {
+	list := costPeriods()
+	i := slices.IndexFunc(list, func(s costPeriod) bool { return slices.Contains(s.names, strings.ToLower(name)) })
 	if i < 0 {
-		return stretch{}, false
+		return costPeriod{}, false
 	}
 	return list[i], true
 }
@@ -50,7 +50,7 @@ type bin struct {
 const hoursOfBin = 4
 
 // bins returns the empty bins of a stretch's chart.
-func (p *budget) bins(s stretch, now time.Time) []bin {
+func (p *budget) bins(s costPeriod, now time.Time) []bin {
 	var list []bin
 	if s.days == 1 {
 		begin := p.midnight(now, 0)
@@ -81,7 +81,7 @@ type costReport struct {
 // report returns the spending of a chat; the zero key means all chats. limit is drawn as a line at the daily limit; 0 =
 // none. With a limit, today's chart shows cumulative amounts.
 func (p *budget) report(
-	ctx context.Context, key chat.Key, s stretch, limit float64, l i18n.Lang,
+	ctx context.Context, key chat.Key, s costPeriod, limit float64, l i18n.Lang,
 ) (r costReport, err error) {
 	now := time.Now()
 	bins := p.bins(s, now)
@@ -137,8 +137,8 @@ func limitLine(usd float64, l i18n.Lang) chat.Bar {
 	return chat.Bar{Label: fmt.Sprintf(i18n.CostLimit.In(l), i18n.USD(usd)), Value: usd}
 }
 
-// compare adds a chart of the spenders. A single bar is left out unless there is a limit to compare it with.
-func (r *costReport) compare(title i18n.Phrase, list []db.Spender, limit float64, l i18n.Lang) {
+// addSpenderChart adds a chart of the spenders. A single bar is left out unless there is a limit to compare it with.
+func (r *costReport) addSpenderChart(title i18n.Phrase, list []db.Spender, limit float64, l i18n.Lang) {
 	c := chat.Chart{Title: title.In(l), Limit: limitLine(limit, l)}
 	for _, one := range list {
 		if one.USD > 0 {
@@ -165,7 +165,7 @@ func (r costReport) card(below string, l i18n.Lang, more ...chat.Panel) *chat.Ca
 
 // showCost is the command /cost.
 func (p *budget) showCost(ctx context.Context, o ordered) (order, error) {
-	s, ok := findStretch(o.args)
+	s, ok := findPeriod(o.args)
 	if !ok {
 		return o.say(i18n.CostUsage)
 	}
@@ -173,16 +173,16 @@ func (p *budget) showCost(ctx context.Context, o ordered) (order, error) {
 	if err != nil {
 		return order{}, err
 	}
-	models, err := p.models(ctx, o.m.Key, p.midnight(time.Now(), 1-s.days))
+	models, err := p.modelSpenders(ctx, o.m.Key, p.midnight(time.Now(), 1-s.days))
 	if err != nil {
 		return order{}, err
 	}
-	limits, err := p.limits(ctx, o.m.Key, o.m.Actor.ID, o.lang)
+	limits, err := p.limitsText(ctx, o.m.Key, o.m.Actor.ID, o.lang)
 	return order{card: r.card(limits, o.lang, byModel(models, o.lang))}, err
 }
 
-// models are the models that were paid for, with their names.
-func (p *budget) models(ctx context.Context, key chat.Key, since time.Time) ([]db.Spender, error) {
+// modelSpenders are the models that were paid for, with their names.
+func (p *budget) modelSpenders(ctx context.Context, key chat.Key, since time.Time) ([]db.Spender, error) {
 	list, err := p.ledger.Models(ctx, key, since, mostSpenders)
 	for i, one := range list {
 		if name := claude.ModelName(one.ID); name != one.ID {
@@ -194,11 +194,11 @@ func (p *budget) models(ctx context.Context, key chat.Key, since time.Time) ([]d
 
 // byModel lists the cost of each model.
 func byModel(list []db.Spender, l i18n.Lang) chat.Panel {
-	return chat.Panel{Title: i18n.ByModel.In(l), Body: spenders(list)}
+	return chat.Panel{Title: i18n.ByModel.In(l), Body: spenderLines(list)}
 }
 
-// limits describes what a chat and a user may still spend today; empty = no limits.
-func (p *budget) limits(ctx context.Context, key chat.Key, user string, l i18n.Lang) (string, error) {
+// limitsText describes what a chat and a user may still spend today; empty = no limits.
+func (p *budget) limitsText(ctx context.Context, key chat.Key, user string, l i18n.Lang) (string, error) {
 	var s strings.Builder
 	inChat, err := p.ofChat(ctx, key)
 	if err != nil {
@@ -214,7 +214,7 @@ func (p *budget) limits(ctx context.Context, key chat.Key, user string, l i18n.L
 	}{{inChat, i18n.ChatLimit}, {own, i18n.UserLimit}} {
 		for _, a := range part.list {
 			if a.max > 0 {
-				used, most := a.text()
+				used, most := a.texts()
 				fmt.Fprintf(&s, "- "+part.words.In(l)+"\n", used, most)
 			}
 		}

@@ -58,7 +58,7 @@ func (cs decisionCommands) listDecisions(ctx context.Context, o ordered) (order,
 
 // line formats a decision as one line.
 func (cs decisionCommands) line(r db.RecordedAction, l i18n.Lang) string {
-	text := "- " + r.Time.In(cs.zone).Format("01-02 15:04") + " " + decided(r, l) + i18n.Colon.In(l) +
+	text := "- " + r.Time.In(cs.zone).Format("01-02 15:04") + " " + decisionText(r, l) + i18n.Colon.In(l) +
 		"**" + turncard.ToolName(r.Tool, l) + "**"
 	if in := turncard.InputLine(json.RawMessage(r.Input)); in != "" {
 		text += " " + i18n.InlineCode(i18n.Excerpt(in, decisionColumn))
@@ -69,8 +69,8 @@ func (cs decisionCommands) line(r db.RecordedAction, l i18n.Lang) string {
 	return text
 }
 
-// decided names who decided what.
-func decided(r db.RecordedAction, l i18n.Lang) string {
+// decisionText names who decided what.
+func decisionText(r db.RecordedAction, l i18n.Lang) string {
 	who := cmp.Or(i18n.SafeName(r.By.Name), i18n.ApprovalSomebody.In(l))
 	switch r.Decision {
 	case db.AllowedOnce:

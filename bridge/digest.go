@@ -116,7 +116,7 @@ func (ds digests) send(ctx context.Context, now time.Time) error {
 	}
 	day := now.Format(time.DateOnly)
 	for _, d := range list {
-		if d.Day >= day || now.Before(dueOn(now, d.Minute)) || !ds.ofOwner(ctx, d.Key) {
+		if d.Day >= day || now.Before(dueOn(now, d.Minute)) || !ds.belongsToOwner(ctx, d.Key) {
 			continue
 		}
 		b, err := ds.db.Digests().Business(ctx, now.AddDate(0, 0, -1), now)
@@ -139,8 +139,8 @@ func (ds digests) send(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// ofOwner reports whether a chat still belongs to the owner, who may have changed.
-func (ds digests) ofOwner(ctx context.Context, key chat.Key) bool {
+// belongsToOwner reports whether a chat still belongs to the owner, who may have changed.
+func (ds digests) belongsToOwner(ctx context.Context, key chat.Key) bool {
 	own, err := ds.db.Chats().Private(ctx, ds.access.Load().Owner)
 	return err == nil && own == key
 }

@@ -11,14 +11,14 @@ import (
 	"magpie/internal/chat"
 )
 
-// Named adds people's names to their stored messages that have none.
-func (b *Bridge) Named(ctx context.Context, names map[string]string) error {
+// HandleNames adds people's names to their stored messages that have none.
+func (b *Bridge) HandleNames(ctx context.Context, names map[string]string) error {
 	return b.db.Messages().Name(ctx, names)
 }
 
-// Recalled handles a recalled message of a chat or one of its topics: it stops the turn that answers it, and keeps the
-// message out of later prompts.
-func (b *Bridge) Recalled(ctx context.Context, room chat.Key, id string) error {
+// HandleRecall handles a recalled message of a chat or one of its topics: it stops the turn that answers it, and keeps
+// the message out of later prompts.
+func (b *Bridge) HandleRecall(ctx context.Context, room chat.Key, id string) error {
 	l := b.receiver.languages.OfChat(ctx, room)
 	text := i18n.Recalled.In(l)
 	r, err := b.db.Messages().Recall(ctx, room, id, chat.Card{

@@ -44,7 +44,7 @@ type streamRig struct {
 	sim    *feishusim.Server
 	bridge *Bridge
 	room   string
-	ended  chan Ended
+	ended  chan TurnEnd
 	script func(t *turn, take func(claude.Event)) claude.Result
 }
 
@@ -60,12 +60,12 @@ func inScene(t *testing.T, act func(s *streamRig)) {
 		agents.Spare = 0
 		agents.Instance, err = store.Instance()
 		must(t, err)
-		s := &streamRig{T: t, sim: sim, room: sim.PrivateChat(sim.AddUser("Ann")), ended: make(chan Ended, 1)}
+		s := &streamRig{T: t, sim: sim, room: sim.PrivateChat(sim.AddUser("Ann")), ended: make(chan TurnEnd, 1)}
 		log := zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.ErrorLevel)
 		cfg := Config{
 			Access: access.Config{Allow: []string{"*"}}, Project: t.TempDir(), Node: "here", Context: contextmgr.Defaults(),
 			Shutdown: 4 * time.Second, LongAnswer: 20_000, Outgoing: t.TempDir(),
-			Ended: func(e Ended) { s.ended <- e },
+			OnTurnEnd: func(e TurnEnd) { s.ended <- e },
 		}
 		cfg.Context.Titles = false
 		s.bridge = New(cfg, store, claude.NewPool(agents),
@@ -75,7 +75,7 @@ func inScene(t *testing.T, act func(s *streamRig)) {
 			take := func(e claude.Event) { s.bridge.runner.agents.attempts.handleEvent(ctx, tn, e) }
 			result := s.script(tn, take)
 			take(result)
-			return ended(&log, result)
+			return resultOutcome(&log, result)
 		})
 		ctx, stop := context.WithCancel(context.Background())
 		done := make(chan error, 1)
@@ -112,7 +112,7 @@ func (s *streamRig) ask(text string) {
 	s.Helper()
 	ann := s.sim.Users()[0]
 	id := s.sim.Say(s.room, ann, text)
-	must(s.T, s.bridge.Message(s.Context(), chat.Incoming{
+	must(s.T, s.bridge.HandleMessage(s.Context(), chat.Incoming{
 		Key: chat.FeishuChat(s.room), Kind: chat.Private, ID: id, Text: text, Actor: chat.Actor{ID: ann.OpenID},
 		Time: time.Now(), ToBot: true,
 	}))

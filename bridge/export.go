@@ -66,7 +66,7 @@ var errNothingSaid = errors.New("nothing was said yet")
 
 // sendHistory puts the chat's History into the outbox.
 func (cs exportCommand) sendHistory(ctx context.Context, o ordered) error {
-	files, err := cs.exported(ctx, o)
+	files, err := cs.exportFiles(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -91,9 +91,9 @@ type exportFile struct {
 	text bytes.Buffer
 }
 
-// exported returns a chat's History as files: the conversation for people, and all records for programs. Without
+// exportFiles returns a chat's History as files: the conversation for people, and all records for programs. Without
 // messages there are none.
-func (cs exportCommand) exported(ctx context.Context, o ordered) ([]*exportFile, error) {
+func (cs exportCommand) exportFiles(ctx context.Context, o ordered) ([]*exportFile, error) {
 	name := i18n.ExportName.In(o.lang) + "-" + o.m.Time.In(cs.zone).Format("2006-01-02")
 	read, lines := &exportFile{name: name + ".md"}, &exportFile{name: name + ".jsonl"}
 	files := []*exportFile{read}

@@ -40,7 +40,7 @@ func exportedHistory(t *testing.T) {
 	w.must(err)
 	o := ordered{chat: c, lang: i18n.Chinese, m: chat.Incoming{Key: alice.key,
 		Time: time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)}}
-	files, err := w.bridge.receiver.commands.set.exported(w.ctx, o)
+	files, err := w.bridge.receiver.commands.set.exportFiles(w.ctx, o)
 	w.must(err)
 	if len(files) != 2 || files[0].name != "聊天记录-2026-05-04.md" || files[1].name != "聊天记录-2026-05-04.jsonl" {
 		t.Fatalf("%+v", files)
@@ -55,7 +55,7 @@ func exportedHistory(t *testing.T) {
 	w.expect(files[1].text.String(), "talk 第一问", "command /new", "command /title 周会", "talk 第二答", "!秘密")
 
 	o.m.Key, o.chat = chat.FeishuChat("oc_silent"), db.Chat{}
-	if files, err := w.bridge.receiver.commands.set.exported(w.ctx, o); err != nil || files != nil {
+	if files, err := w.bridge.receiver.commands.set.exportFiles(w.ctx, o); err != nil || files != nil {
 		t.Errorf("of a chat that has said nothing: %v %v", files, err)
 	}
 }
@@ -105,7 +105,7 @@ func TestExport(t *testing.T) {
 	out.TakeSaid()
 	group := heard("om_4", "/export")
 	group.Kind, group.Key = chat.Group, chat.FeishuChat("oc_group")
-	l.must(l.bridge.Message(t.Context(), group))
+	l.must(l.bridge.HandleMessage(t.Context(), group))
 	l.until("a reply", func() bool { return slices.Contains(out.TakeSaid(), i18n.ForAdminsInGroups.ZH) })
 	if n := len(out.sent()); n != 2 {
 		t.Errorf("%d files", n)

@@ -45,7 +45,7 @@ func (f followUps) watch(t db.Turn, p *claude.Process) {
 		},
 		Ended: func(why claude.UnaskedEnd) {
 			if why != claude.EndClosed { // after a shutdown the next start reports it
-				f.outbox.EnqueueJob(func(ctx context.Context) { f.workEnded(ctx, key, why) })
+				f.outbox.EnqueueJob(func(ctx context.Context) { f.announceWorkEnd(ctx, key, why) })
 			}
 		},
 	})
@@ -59,7 +59,7 @@ func (f followUps) decideFollowUp(ctx context.Context, last db.Turn) {
 	if doing == claude.InTurn || doing == claude.Working {
 		return
 	}
-	t, err := f.open(ctx, key)
+	t, err := f.openFollowUp(ctx, key)
 	if errors.Is(err, db.ErrNotFound) && doing == claude.Woken { // one follow-up may cover several tasks
 		var c db.Claim
 		c, err = f.store.FindOrCreate(ctx, last)
@@ -79,7 +79,7 @@ func (f followUps) decideFollowUp(ctx context.Context, last db.Turn) {
 	case doing == claude.Resting: // the agent knows about the end of every task
 		err = f.store.Drop(ctx, t.ID, db.Done)
 	default:
-		f.workEnded(ctx, key, claude.EndDied)
+		f.announceWorkEnd(ctx, key, claude.EndDied)
 	}
 	if err != nil {
 		f.log.Error().Err(err).Stringer("chat", key).Msg("follow-up not stored")
@@ -107,8 +107,8 @@ func (f followUps) requestDecision(ctx context.Context, last db.Turn, p *claude.
 	}
 }
 
-// open returns the chat's unfinished follow-up. It retries until the store answers.
-func (f followUps) open(ctx context.Context, key chat.Key) (t db.Turn, err error) {
+// openFollowUp returns the chat's unfinished follow-up. It retries until the store answers.
+func (f followUps) openFollowUp(ctx context.Context, key chat.Key) (t db.Turn, err error) {
 	for t, err = f.store.Open(ctx, key); err != nil && !db.Permanent(err) && ctx.Err() == nil; {
 		workqueue.Sleep(ctx, workqueue.StoreRetry)
 		t, err = f.store.Open(ctx, key)
@@ -116,10 +116,10 @@ func (f followUps) open(ctx context.Context, key chat.Key) (t db.Turn, err error
 	return t, err
 }
 
-// workEnded tells users that the chat's process, which was working in the background, has ended. A running follow-up
-// reports it itself.
-func (f followUps) workEnded(ctx context.Context, key chat.Key, why claude.UnaskedEnd) {
-	t, err := f.open(ctx, key)
+// announceWorkEnd tells users that the chat's process, which was working in the background, has ended. A running
+// follow-up reports it itself.
+func (f followUps) announceWorkEnd(ctx context.Context, key chat.Key, why claude.UnaskedEnd) {
+	t, err := f.openFollowUp(ctx, key)
 	if err == nil && t.ID != f.turns.lanes.RunningTurn(key) {
 		err = f.finish(ctx, t, why)
 	}
@@ -142,7 +142,7 @@ func (f followUps) finish(ctx context.Context, t db.Turn, why claude.UnaskedEnd)
 	f.approvals.EndTurn(f.log.WithContext(ctx), t, e.State)
 	if err = f.history.finish(ctx, e); err == nil {
 		f.outbox.Wake(t.Key)
-		f.cfg.ended(Ended{State: e.State, Failure: e.Failure, Usage: e.Usage, Took: time.Since(t.Created)})
+		f.cfg.reportTurnEnd(TurnEnd{State: e.State, Failure: e.Failure, Usage: e.Usage, Took: time.Since(t.Created)})
 	}
 	return err
 }
@@ -168,8 +168,8 @@ func (f followUps) outcome(why claude.UnaskedEnd) turncard.Outcome {
 	return o
 }
 
-// begun reports whether the agent has started a claimed follow-up. One that it has not started is requeued or ended.
-func (f followUps) begun(ctx context.Context, t db.Turn) bool {
+// hasBegun reports whether the agent has started a claimed follow-up. One that it has not started is requeued or ended.
+func (f followUps) hasBegun(ctx context.Context, t db.Turn) bool {
 	var err error
 	switch f.pool.Unasked(t.Key.String()) {
 	case claude.Woken:

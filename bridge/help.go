@@ -51,11 +51,11 @@ type helpCommands struct {
 	pool   *claude.Pool
 }
 
-// mine lists the commands that the author of a message may use.
-func (cs helpCommands) mine(o ordered) []command {
+// allowedCommands lists the commands that the author of a message may use.
+func (cs helpCommands) allowedCommands(o ordered) []command {
 	var list []command
 	for _, c := range commands() {
-		if c.free(cs.access.Load(), o.m.Actor) {
+		if c.allowedFor(cs.access.Load(), o.m.Actor) {
 			list = append(list, c)
 		}
 	}
@@ -74,7 +74,7 @@ func (cs helpCommands) help(_ context.Context, o ordered) (order, error) {
 	card := &chat.Card{Summary: i18n.FirstLine(i18n.HelpSummary.In(l))}
 	groups := map[i18n.Phrase][]string{}
 	lines := 0
-	for _, c := range cs.mine(o) {
+	for _, c := range cs.allowedCommands(o) {
 		if c.frequent && len(card.Buttons) < mostButtons-1 {
 			card.Buttons = append(card.Buttons, turncard.CommandButton(c.label(l), "/"+c.name))
 		}
@@ -120,8 +120,8 @@ func (c command) label(l i18n.Lang) string {
 func (cs helpCommands) explain(o ordered) (order, error) {
 	word, _ := splitWord(o.args)
 	word = strings.ToLower(strings.TrimLeft(word, "/／"))
-	for _, c := range cs.mine(o) {
-		if !c.called(word) {
+	for _, c := range cs.allowedCommands(o) {
+		if !c.hasName(word) {
 			continue
 		}
 		usage := strings.TrimSpace("/" + c.name + " " + c.args.In(o.lang))
@@ -134,8 +134,8 @@ func (cs helpCommands) explain(o ordered) (order, error) {
 	return cs.suggest(o, "/"+word)
 }
 
-// unknown is the plan for an unknown command: it suggests a similar one.
-func (cs helpCommands) unknown(name string) plan {
+// unknownCommand is the plan for an unknown command: it suggests a similar one.
+func (cs helpCommands) unknownCommand(name string) plan {
 	return func(_ context.Context, o ordered) (order, error) { return cs.suggest(o, name) }
 }
 
@@ -149,12 +149,13 @@ func (cs helpCommands) suggest(o ordered, name string) (order, error) {
 	if cs.pool.Config().SlashCommands().Allow(name) {
 		return o.say(i18n.PassIt, name, "/"+name)
 	}
-	meant, ok := nearest(word, cs.mine(o))
+	meant, ok := nearest(word, cs.allowedCommands(o))
 	if !ok {
 		return o.say(i18n.UnknownCommand, name)
 	}
 	text := fmt.Sprintf(i18n.PerhapsMeant.In(o.lang), name, "/"+meant.name)
-	line := cs.cfg.kept(strings.TrimSpace("/" + meant.name + " " + o.args)) // the card is stored, and all see it
+	// The card is stored, and all see it.
+	line := cs.cfg.redactForHistory(strings.TrimSpace("/" + meant.name + " " + o.args))
 	if utf8.RuneCountInString(line) > mostOrder {
 		return order{reply: text}, nil
 	}

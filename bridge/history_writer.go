@@ -25,9 +25,9 @@ type historyWriter struct {
 	zone      *time.Location // for the times in file names
 }
 
-// kept redacts a text for the History. Commands lose all private data, whatever the configuration says: only their
-// effects are needed later, and those are redacted too.
-func (cfg Config) kept(text string) string {
+// redactForHistory redacts a text for the History. Commands lose all private data, whatever the configuration says:
+// only their effects are needed later, and those are redacted too.
+func (cfg Config) redactForHistory(text string) string {
 	p := cfg.Redact
 	if _, name, _ := parseCommand(strings.TrimSpace(text)); name != "" && questionIn(text) == text {
 		p = redact.All()
@@ -37,7 +37,7 @@ func (cfg Config) kept(text string) string {
 
 // accept stores a message and its effects.
 func (w historyWriter) accept(ctx context.Context, e db.Inbound) (db.AcceptResult, error) {
-	e.Text, e.Reply = w.cfg.kept(e.Text), w.cfg.Secrets.Text(e.Reply)
+	e.Text, e.Reply = w.cfg.redactForHistory(e.Text), w.cfg.Secrets.Text(e.Reply)
 	if e.Card != nil {
 		card := delivery.RedactCard(*e.Card, w.cfg.Secrets)
 		e.Card = &card
@@ -47,14 +47,14 @@ func (w historyWriter) accept(ctx context.Context, e db.Inbound) (db.AcceptResul
 
 // edit stores the new version of an edited message.
 func (w historyWriter) edit(ctx context.Context, e db.Inbound) (db.AcceptResult, error) {
-	e.Text = w.cfg.kept(e.Text)
+	e.Text = w.cfg.redactForHistory(e.Text)
 	return w.db.Messages().Edit(ctx, e)
 }
 
 // finish stores the end of a turn. The answer is redacted for the History; the card is not, because its readers asked
 // for the answer.
 func (w historyWriter) finish(ctx context.Context, e db.TurnResult) error {
-	e.Answer, e.Card = w.cfg.kept(e.Answer), delivery.RedactCard(e.Card, w.cfg.Secrets)
+	e.Answer, e.Card = w.cfg.redactForHistory(e.Answer), delivery.RedactCard(e.Card, w.cfg.Secrets)
 	if long := w.cfg.LongAnswer; long > 0 && e.State == db.Done && utf8.RuneCountInString(e.Answer) > long {
 		l, now := w.languages.OfChat(ctx, e.Turn.Key), time.Now().In(w.zone)
 		e.File = &db.LongAnswer{Name: fmt.Sprintf(i18n.AnswerFile.In(l), now.Format("20060102-150405")), Text: e.Answer}
@@ -66,7 +66,7 @@ func (w historyWriter) finish(ctx context.Context, e db.TurnResult) error {
 // cleanCommands redacts commands that earlier versions stored unredacted.
 func (w historyWriter) cleanCommands(ctx context.Context) {
 	log := zerolog.Ctx(ctx)
-	if n, err := w.db.Messages().CleanCommands(ctx, w.cfg.kept); err != nil && ctx.Err() == nil {
+	if n, err := w.db.Messages().CleanCommands(ctx, w.cfg.redactForHistory); err != nil && ctx.Err() == nil {
 		log.Error().Err(err).
 			Msg("commands of earlier versions may still hold private data; the next start tries again")
 	} else if n > 0 {
@@ -82,9 +82,10 @@ type inbox struct {
 	turns     *turnQueue
 }
 
-// question stores a question. If the chat is idle, its turn is claimed in the same transaction, unless the question is
-// only files and its text may follow. In any case the caller must call run in the end, which starts the turn.
-func (in inbox) question(
+// acceptQuestion stores a question. If the chat is idle, its turn is claimed in the same transaction, unless the
+// question is only files and its text may follow. In any case the caller must call run in the end, which starts the
+// turn.
+func (in inbox) acceptQuestion(
 	ctx context.Context, e db.Inbound, wordless bool,
 ) (got db.AcceptResult, run func(), err error) {
 	if e.Held != nil || wordless || !in.turns.reserve(e.Key) {
@@ -99,7 +100,7 @@ func (in inbox) question(
 			}
 		}, err
 	}
-	start, queued := in.turns.start(), e
+	start, queued := in.turns.startParams(), e
 	e.Start = &start
 	if got, err = in.history.accept(ctx, e); err != nil && ctx.Err() == nil {
 		// If the turn cannot be claimed, the message must be stored anyway.

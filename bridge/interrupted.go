@@ -38,15 +38,15 @@ func (it interruptedTurns) AwaitRecovery(ctx context.Context) error {
 // Wake starts work on the chat's turns.
 func (it interruptedTurns) Wake(key chat.Key) { it.turns.wake(key) }
 
-// GoesOn is the card of an interrupted turn that another turn continues.
-func (it interruptedTurns) GoesOn(
+// ContinuedCard is the card of an interrupted turn that another turn continues.
+func (it interruptedTurns) ContinuedCard(
 	ctx context.Context, key chat.Key, turn int64, l i18n.Lang,
 ) (chat.Card, error) {
-	return it.over(ctx, key, turn, l, i18n.GoesOn)
+	return it.decidedCard(ctx, key, turn, l, i18n.GoesOn)
 }
 
-// continues makes e continue the chat's interrupted turn, if there is one.
-func (it interruptedTurns) continues(ctx context.Context, e *db.Inbound, l i18n.Lang) error {
+// continueNewest makes e continue the chat's interrupted turn, if there is one.
+func (it interruptedTurns) continueNewest(ctx context.Context, e *db.Inbound, l i18n.Lang) error {
 	if err := it.turns.awaitRecovery(ctx); err != nil {
 		return err
 	}
@@ -57,12 +57,12 @@ func (it interruptedTurns) continues(ctx context.Context, e *db.Inbound, l i18n.
 		return err
 	}
 	e.Continues = t.ID
-	e.Over, err = it.GoesOn(ctx, e.Key, t.ID, l)
+	e.Over, err = it.ContinuedCard(ctx, e.Key, t.ID, l)
 	return err
 }
 
-// over is the card of an interrupted turn after the decision.
-func (it interruptedTurns) over(
+// decidedCard is the card of an interrupted turn after the decision.
+func (it interruptedTurns) decidedCard(
 	ctx context.Context, key chat.Key, turn int64, l i18n.Lang, notice i18n.Phrase,
 ) (chat.Card, error) {
 	answer, err := it.store.Turns().Answer(ctx, key, turn)
@@ -86,7 +86,7 @@ func (it interruptedTurns) decide(ctx context.Context, p chat.Press, l i18n.Lang
 		w.ContinueMessage = chat.Message{Actor: p.Actor, Text: i18n.ContinueWord.In(l), Time: time.Now()}
 	}
 	var err error
-	if w.Over, err = it.over(ctx, p.Key, w.Turn, l, notice); err != nil {
+	if w.Over, err = it.decidedCard(ctx, p.Key, w.Turn, l, notice); err != nil {
 		return "", err
 	}
 	// The database decides which press counts: two people may press at the same moment.

@@ -34,17 +34,17 @@ func TestAPressThatFailedCountsWhenItIsToldAgain(t *testing.T) {
 	l := newBridgeRig(t, &deliverytest.Recorder{})
 	press := pressed("ev_1", turncard.DoContinue, l.cutOff("om_1"))
 	l.sql(`CREATE TRIGGER broken BEFORE UPDATE OF failure ON turns BEGIN SELECT RAISE(FAIL, 'broken'); END`)
-	if got, err := l.bridge.Press(t.Context(), press); err == nil || got != i18n.PressFailed.EN {
+	if got, err := l.bridge.HandlePress(t.Context(), press); err == nil || got != i18n.PressFailed.EN {
 		t.Fatalf("told %q, %v", got, err)
 	}
 	l.sql(`DROP TRIGGER broken`)
 	for _, want := range []string{i18n.GoingOn.EN, ""} {
-		if got, err := l.bridge.Press(t.Context(), press); got != want || err != nil {
+		if got, err := l.bridge.HandlePress(t.Context(), press); got != want || err != nil {
 			t.Errorf("told %q, %v, want %q", got, err, want)
 		}
 	}
 	press.ID = "ev_2"
-	if got, err := l.bridge.Press(t.Context(), press); got != i18n.StopOver.EN || err != nil {
+	if got, err := l.bridge.HandlePress(t.Context(), press); got != i18n.StopOver.EN || err != nil {
 		t.Errorf("pressed again: told %q, %v", got, err)
 	}
 	if n := l.count(`SELECT COUNT(*) FROM turns WHERE state = 'queued'`); n != 1 {
@@ -60,10 +60,11 @@ func TestTheStopButtonNeedsNoStore(t *testing.T) {
 	l.bridge.queues.turns.lanes.Enter(room)
 	l.bridge.queues.turns.lanes.BeginTurn(room, 7, stop)
 	l.must(l.bridge.db.Close())
-	if got, err := l.bridge.Press(t.Context(), pressed("ev_1", turncard.DoStop, 0)); ctx.Err() != nil || err != nil {
+	got, err := l.bridge.HandlePress(t.Context(), pressed("ev_1", turncard.DoStop, 0))
+	if ctx.Err() != nil || err != nil {
 		t.Errorf("a forged press: told %q, %v", got, err)
 	}
-	if got, err := l.bridge.Press(t.Context(), pressed("ev_2", turncard.DoStop, 7)); got != i18n.StopAsked.ZH ||
+	if got, err := l.bridge.HandlePress(t.Context(), pressed("ev_2", turncard.DoStop, 7)); got != i18n.StopAsked.ZH ||
 		err != nil {
 		t.Errorf("told %q, %v", got, err)
 	}

@@ -21,7 +21,7 @@ type languages struct {
 
 // detect returns the language that a message switches its chat to; empty = no switch.
 func (ls languages) detect(ctx context.Context, m chat.Incoming) string {
-	before := i18n.Lang(ls.load(ctx, m.Key).Lang)
+	before := i18n.Lang(ls.loadChat(ctx, m.Key).Lang)
 	return cmp.Or(ls.cfg.Lang, string(i18n.DetectSwitch(chat.Unmarked(m.Text), before)))
 }
 
@@ -44,23 +44,23 @@ func (ls languages) OfChat(ctx context.Context, key chat.Key) i18n.Lang {
 
 // LanguageFor is the language to use in a chat after a message in another one; empty = no change.
 func (ls languages) LanguageFor(ctx context.Context, key chat.Key, detected string) i18n.Lang {
-	c := ls.load(ctx, key)
+	c := ls.loadChat(ctx, key)
 	c.Lang = cmp.Or(detected, c.Lang)
 	return ls.cfg.langOf(c)
 }
 
 // OfUser is the language to use with a user in private.
 func (ls languages) OfUser(ctx context.Context, user string) i18n.Lang {
-	return ls.OfChat(ctx, ls.private(ctx, user))
+	return ls.OfChat(ctx, ls.privateChat(ctx, user))
 }
 
 // ofOwner is the language to use with the owner in private; empty = not known yet.
 func (ls languages) ofOwner(ctx context.Context, user string) i18n.Lang {
-	c := ls.load(ctx, ls.private(ctx, user))
+	c := ls.loadChat(ctx, ls.privateChat(ctx, user))
 	return i18n.Lang(cmp.Or(c.Settings.Lang, ls.cfg.Lang, c.Lang, ls.cfg.OwnerLang))
 }
 
-func (ls languages) private(ctx context.Context, user string) chat.Key {
+func (ls languages) privateChat(ctx context.Context, user string) chat.Key {
 	key, err := ls.chats.Private(ctx, user)
 	if errors.Is(err, db.ErrNotFound) {
 		key = chat.FeishuUser(user)
@@ -70,8 +70,8 @@ func (ls languages) private(ctx context.Context, user string) chat.Key {
 	return key
 }
 
-// load returns what is known of a chat; empty for a new chat.
-func (ls languages) load(ctx context.Context, key chat.Key) db.Chat {
+// loadChat returns what is known of a chat; empty for a new chat.
+func (ls languages) loadChat(ctx context.Context, key chat.Key) db.Chat {
 	c, err := ls.chats.Get(ctx, key)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		ls.log.Error().Err(err).Stringer("chat", key).Msg("language of the chat not available")

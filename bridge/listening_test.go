@@ -107,7 +107,7 @@ func TestBotsDoNotTalkForEver(t *testing.T) {
 	key := chat.FeishuChat("oc_g")
 	hear := func(id string, bot, mentions bool) {
 		t.Helper()
-		w.must(w.bridge.Message(w.ctx, chat.Incoming{
+		w.must(w.bridge.HandleMessage(w.ctx, chat.Incoming{
 			Key: key, Kind: chat.Group, ID: id, Text: "and you?", ToBot: mentions, Time: time.Now(),
 			Actor: chat.Actor{ID: "ou_bot", Bot: bot},
 		}))

@@ -39,11 +39,11 @@ type logins struct {
 	patience time.Duration // timeout of a login
 
 	mu  sync.Mutex
-	now *loginTalk // nil = no login in progress
+	now *loginDialog // nil = no login in progress
 }
 
-// loginTalk is one login.
-type loginTalk struct {
+// loginDialog is one login.
+type loginDialog struct {
 	key    chat.Key
 	who    string
 	to     chat.Ref // the message that requested it
@@ -60,12 +60,12 @@ func (ls *logins) logIn(_ context.Context, o ordered) (order, error) {
 	}
 	switch strings.ToLower(o.args) {
 	case "":
-		if ls.going() {
+		if ls.isRunning() {
 			return o.say(i18n.LoginBusy)
 		}
 		return order{reply: i18n.LoginBegun.In(o.lang), then: func() { ls.startLogin(o) }}, nil
 	case "cancel", "取消":
-		if !ls.going() {
+		if !ls.isRunning() {
 			return o.say(i18n.LoginNone)
 		}
 		return order{reply: i18n.LoginCancelled.In(o.lang), then: ls.finishLogin}, nil
@@ -73,7 +73,7 @@ func (ls *logins) logIn(_ context.Context, o ordered) (order, error) {
 	return o.say(i18n.LoginUsage)
 }
 
-func (ls *logins) going() bool {
+func (ls *logins) isRunning() bool {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	return ls.now != nil
@@ -92,7 +92,7 @@ func (ls *logins) finishLogin() {
 // startLogin starts a login, unless one is in progress.
 func (ls *logins) startLogin(o ordered) {
 	halt, cancel := context.WithCancelCause(context.Background())
-	t := &loginTalk{
+	t := &loginDialog{
 		key: o.m.Key, who: o.m.Actor.ID, to: chat.Ref{Key: o.m.Key, ID: o.m.ID}, lang: o.lang,
 		codes: make(chan string, 1), cancel: cancel,
 	}
@@ -114,7 +114,7 @@ func (ls *logins) startLogin(o ordered) {
 }
 
 // run carries out a login and reports how it ended. The report is not stored: after a restart it would be wrong.
-func (ls *logins) run(ctx context.Context, t *loginTalk) {
+func (ls *logins) run(ctx context.Context, t *loginDialog) {
 	bounded, stop := context.WithTimeoutCause(ctx, ls.patience, errLoginTime)
 	defer stop()
 	said := 0
@@ -126,8 +126,8 @@ func (ls *logins) run(ctx context.Context, t *loginTalk) {
 		}
 	}
 	err := ls.pool.LogIn(bounded, t.key.String(), claude.Dialog{
-		Link:  func(url string) { ls.expect(t); say(fmt.Sprintf(i18n.LoginLink.In(t.lang), url)) },
-		Again: func() { ls.expect(t); say(i18n.LoginAgain.In(t.lang)) },
+		Link:  func(url string) { ls.expectCode(t); say(fmt.Sprintf(i18n.LoginLink.In(t.lang), url)) },
+		Again: func() { ls.expectCode(t); say(i18n.LoginAgain.In(t.lang)) },
 		Codes: t.codes,
 	})
 	ls.mu.Lock()
@@ -149,8 +149,8 @@ func (ls *logins) run(ctx context.Context, t *loginTalk) {
 	}
 }
 
-// expect notes that the next message is the code.
-func (ls *logins) expect(t *loginTalk) {
+// expectCode notes that the next message is the code.
+func (ls *logins) expectCode(t *loginDialog) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	t.asked = true
@@ -213,7 +213,7 @@ func (ls *logins) stripCode(m *chat.Incoming) (plan, bool) {
 	case awaited:
 		m.Text, m.Files = codeTaken, nil
 		return func(_ context.Context, o ordered) (order, error) {
-			return order{reply: i18n.LoginTaken.In(t.lang), then: func() { ls.hand(t, code) }}, nil
+			return order{reply: i18n.LoginTaken.In(t.lang), then: func() { ls.handCode(t, code) }}, nil
 		}, true
 	case loginCode.MatchString(code):
 		m.Text, m.Files = codeTaken, nil
@@ -223,8 +223,8 @@ func (ls *logins) stripCode(m *chat.Incoming) (plan, bool) {
 	return nil, false
 }
 
-// hand passes a code to the CLI.
-func (ls *logins) hand(t *loginTalk, code string) {
+// handCode passes a code to the CLI.
+func (ls *logins) handCode(t *loginDialog, code string) {
 	ls.mu.Lock()
 	t.asked = false // the next message is talk again
 	ls.mu.Unlock()

@@ -121,7 +121,7 @@ func TestALoginIsCancelled(t *testing.T) {
 	l.hears(rec, i18n.LoginLink)
 	l.say("om_2", "／登录 取消") // as Chinese keyboards write it
 	l.hears(rec, i18n.LoginCancelled)
-	l.until("the end of the login", func() bool { return !l.bridge.receiver.logins.going() })
+	l.until("the end of the login", func() bool { return !l.bridge.receiver.logins.isRunning() })
 	l.say("om_3", "你好") // is talk again
 	l.settled(1)
 	l.say("om_4", "/login")
@@ -136,27 +136,27 @@ func TestWhoseCodeItIs(t *testing.T) {
 	l.hears(rec, i18n.LoginLink)
 	other := heard("om_2", "what do you think?")
 	other.Actor.ID = "ou_2"
-	l.must(l.bridge.Message(t.Context(), other))
+	l.must(l.bridge.HandleMessage(t.Context(), other))
 	elsewhere := heard("om_3", "and here?")
 	elsewhere.Key = chat.FeishuChat("oc_2")
-	l.must(l.bridge.Message(t.Context(), elsewhere))
+	l.must(l.bridge.HandleMessage(t.Context(), elsewhere))
 	l.settled(2)
 	for i, m := range []chat.Incoming{other, elsewhere} {
 		m.ID, m.Text = []string{"om_4", "om_5"}[i], wrongCode
-		l.must(l.bridge.Message(t.Context(), m))
+		l.must(l.bridge.HandleMessage(t.Context(), m))
 		l.until("a reply", func() bool {
 			return slices.ContainsFunc(rec.TakeSaid(), func(s string) bool { return s == i18n.LoginUnasked.EN })
 		})
 	}
-	if !l.bridge.receiver.logins.going() {
+	if !l.bridge.receiver.logins.isRunning() {
 		t.Error("somebody else's code ended the login")
 	}
 	stranger := heard("om_6", wrongCode)
 	stranger.Actor.ID, stranger.Key = "ou_stranger", chat.FeishuChat("oc_3")
-	l.must(l.bridge.Message(t.Context(), stranger))
+	l.must(l.bridge.HandleMessage(t.Context(), stranger))
 	group := heard("om_7", "/login")
 	group.Kind, group.Key = chat.Group, chat.FeishuChat("oc_4")
-	l.must(l.bridge.Message(t.Context(), group))
+	l.must(l.bridge.HandleMessage(t.Context(), group))
 	l.hears(rec, i18n.LoginPrivate)
 	l.stop()
 	l.nowhere(wrongCode)
@@ -170,21 +170,21 @@ func TestACodeThatIsQuotedOrEdited(t *testing.T) {
 	l.settled(1)
 	l.say("om_1", "/login")
 	l.hears(rec, i18n.LoginLink)
-	l.must(l.bridge.Edited(t.Context(), heard("om_0", "canary-in-a-question")))
+	l.must(l.bridge.HandleEdit(t.Context(), heard("om_0", "canary-in-a-question")))
 	half := heard("om_2", "canary-half-a-code")
 	half.Files = []chat.File{{Number: 1, Kind: chat.Quote, Of: "om_link", State: chat.Wanted}}
-	l.must(l.bridge.Message(t.Context(), half))
+	l.must(l.bridge.HandleMessage(t.Context(), half))
 	l.hears(rec, i18n.LoginAgain)
 	half.Text = wrongCode
-	l.must(l.bridge.Edited(t.Context(), half))
+	l.must(l.bridge.HandleEdit(t.Context(), half))
 	half.Text = "canary-another-half"
-	l.must(l.bridge.Edited(t.Context(), half))
+	l.must(l.bridge.HandleEdit(t.Context(), half))
 	l.say("om_3", "/login cancel")
 	l.hears(rec, i18n.LoginCancelled)
 	l.say("om_4", "你好")
 	l.settled(2)
 	talk := heard("om_4", wrongCode)
-	l.must(l.bridge.Edited(t.Context(), talk))
+	l.must(l.bridge.HandleEdit(t.Context(), talk))
 	if n := l.count(`SELECT COUNT(*) FROM files`) + l.count(`SELECT COUNT(*) FROM turns WHERE state <> 'done'`); n != 0 {
 		t.Errorf("%d files and turns", n)
 	}
@@ -236,7 +236,7 @@ func TestALoginTakesFiveMinutes(t *testing.T) {
 	l.bridge.receiver.logins.patience = 100 * time.Millisecond
 	l.say("om_1", "/login")
 	l.hears(rec, i18n.LoginLate)
-	if l.bridge.receiver.logins.going() {
+	if l.bridge.receiver.logins.isRunning() {
 		t.Error("it goes on")
 	}
 }

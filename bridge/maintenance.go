@@ -26,11 +26,11 @@ type maintenance struct {
 // has to wait for a running summary.
 func (mt maintenance) beforeTurn(ctx context.Context, c db.Claim, tell func()) {
 	mt.restartContext(ctx, c)
-	mt.scheduler.beforeTurn(ctx, c.Turn.Key, mt.due(c.Chat), tell)
+	mt.scheduler.beforeTurn(ctx, c.Turn.Key, mt.isDue(c.Chat), tell)
 }
 
-// due reports whether a summary should replace the session before the chat's next turn.
-func (mt maintenance) due(c db.Chat) bool {
+// isDue reports whether a summary should replace the session before the chat's next turn.
+func (mt maintenance) isDue(c db.Chat) bool {
 	full := mt.cfg.Context.NeedsCompaction(c.Session.Tokens, c.Session.Window)
 	return c.Compacting != "" || full && mt.scheduler.mayRetry(c.Key, time.Now())
 }
@@ -56,7 +56,7 @@ func (mt maintenance) afterTurn(ctx context.Context, t endedTurn) {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("chat not reloaded")
 		return
 	}
-	if !t.unasked && (mt.due(c) || mt.long(ctx, c)) {
+	if !t.unasked && (mt.isDue(c) || mt.isLong(ctx, c)) {
 		mt.scheduler.make(t.Key)
 	}
 	if t.ownCommand {
@@ -69,13 +69,13 @@ func (mt maintenance) afterTurn(ctx context.Context, t endedTurn) {
 		return // after /new, the old question is no title for the new conversation
 	}
 	if c.Topic == "" && t.state == db.Done && t.answer != "" && mt.cfg.Context.Titles {
-		mt.scheduler.title(t.Key, func(ctx context.Context) { mt.makeTitle(ctx, t) })
+		mt.scheduler.enqueueTitle(t.Key, func(ctx context.Context) { mt.makeTitle(ctx, t) })
 	}
 }
 
-// long estimates whether the messages since the last summary would fill a session. It is only needed if the agent has
+// isLong estimates whether the messages since the last summary would fill a session. It is only needed if the agent has
 // not reported the size of the session, or there is none.
-func (mt maintenance) long(ctx context.Context, c db.Chat) bool {
+func (mt maintenance) isLong(ctx context.Context, c db.Chat) bool {
 	if c.Session.Tokens > 0 || !mt.scheduler.mayRetry(c.Key, time.Now()) {
 		return false
 	}

@@ -26,8 +26,8 @@ type chatMembership struct {
 	log       zerolog.Logger
 }
 
-// Change handles a change of the bot's membership in a chat.
-func (b *Bridge) Change(ctx context.Context, c chat.Change) error {
+// HandleMembership handles a change of the bot's membership in a chat.
+func (b *Bridge) HandleMembership(ctx context.Context, c chat.Change) error {
 	switch c.Did {
 	case chat.Added:
 		return b.membership.join(ctx, c)
@@ -39,9 +39,9 @@ func (b *Bridge) Change(ctx context.Context, c chat.Change) error {
 	return nil
 }
 
-// Read handles a read receipt for a message of the bot in a private chat. There is one for each message.
-func (b *Bridge) Read(_ context.Context, key chat.Key, reader chat.Actor) {
-	b.membership.ahead.signOf(key, func(ctx context.Context) (bool, error) {
+// HandleRead handles a read receipt for a message of the bot in a private chat. There is one for each message.
+func (b *Bridge) HandleRead(_ context.Context, key chat.Key, reader chat.Actor) {
+	b.membership.ahead.noteActivityOf(key, func(ctx context.Context) (bool, error) {
 		who, err := b.access.Authorizer.Authorize(ctx, key, reader)
 		return who == access.Admitted, err
 	})
@@ -104,7 +104,7 @@ func (p chatMembership) open(ctx context.Context, c chat.Change) error {
 	if who, err := p.access.Authorize(ctx, c.Key, c.Actor); err != nil || who != access.Admitted {
 		return err
 	}
-	p.ahead.expect(c.Key)
+	p.ahead.expectQuestion(c.Key)
 	fresh, err := p.chats.Open(ctx, c, i18n.GreetingPrivate.In(p.languages.OfChat(ctx, c.Key)))
 	if err == nil && fresh {
 		p.outbox.Wake(c.Key)

@@ -44,20 +44,20 @@ func TestTheBotIntroducesItself(t *testing.T) {
 		{changed(chat.Added, 1500), ""},
 		{changed(chat.Added, 3000), "@我"}, {changed("stroked", 4000), ""},
 	} {
-		w.must(w.bridge.Change(w.ctx, tt.c))
+		w.must(w.bridge.HandleMembership(w.ctx, tt.c))
 		if got := waiting(w, room); (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
 			t.Errorf("%+v: %q", tt.c, got)
 		}
 	}
 	w.must(w.store.Chats().Set(w.ctx, room, func(s *db.Settings) { s.Mention = "all" }))
-	w.must(w.bridge.Change(w.ctx, changed(chat.Added, 5000)))
+	w.must(w.bridge.HandleMembership(w.ctx, changed(chat.Added, 5000)))
 	if got := waiting(w, room); !strings.Contains(got, "直接提问") {
 		t.Errorf("where no mention is needed: %q", got)
 	}
 	private := chat.Change{Key: chat.FeishuChat("oc_p"), Kind: chat.Private, Did: chat.Opened,
 		Actor: chat.Actor{ID: "ou_1"}, Time: time.Now()}
 	for _, want := range []string{"直接提问", ""} {
-		w.must(w.bridge.Change(w.ctx, private))
+		w.must(w.bridge.HandleMembership(w.ctx, private))
 		if got := waiting(w, private.Key); (got == "") != (want == "") || !strings.Contains(got, want) {
 			t.Errorf("opened: %q", got)
 		}
@@ -69,7 +69,7 @@ func TestUnaskedWordsAreInTheConfiguredLanguage(t *testing.T) {
 	t.Parallel()
 	for _, change := range []func(*Config){func(c *Config) { c.Lang = "en" }, func(c *Config) { c.NewLang = "en" }} {
 		w := testWorld(t, change)
-		w.must(w.bridge.Change(w.ctx, changed(chat.Added, 1000)))
+		w.must(w.bridge.HandleMembership(w.ctx, changed(chat.Added, 1000)))
 		if got := waiting(w, room); got != i18n.GreetingMention.EN {
 			t.Errorf("in a new group: %q", got)
 		}
@@ -80,12 +80,13 @@ func TestUnaskedWordsAreInTheConfiguredLanguage(t *testing.T) {
 			t.Errorf("in place of an answer: %q", got)
 		}
 		w.bridge.SetAccess(access.Config{Owner: "ou_boss"})
-		w.must(w.bridge.Change(w.ctx, chat.Change{Key: chat.FeishuChat("oc_2"), Kind: chat.Group, Did: chat.Added,
+		w.must(w.bridge.HandleMembership(w.ctx, chat.Change{
+			Key: chat.FeishuChat("oc_2"), Kind: chat.Group, Did: chat.Added,
 			Actor: chat.Actor{ID: "ou_1"}, Time: time.Now()}))
 		if got := waiting(w, chat.FeishuUser("ou_boss")); !strings.Contains(got, "added me") {
 			t.Errorf("the owner is told %q", got)
 		}
-		w.must(w.bridge.Message(w.ctx, heard("om_1", "你好")))
+		w.must(w.bridge.HandleMessage(w.ctx, heard("om_1", "你好")))
 		post, err := w.store.Outbox().Next(w.ctx, chat.FeishuUser("ou_boss"))
 		if w.must(err); post.Card == nil || post.Card.Summary != i18n.AccessRequestSummary.EN {
 			t.Errorf("a stranger's request: %+v", post.Card)
@@ -114,11 +115,11 @@ func TestAGroupOfStrangers(t *testing.T) {
 	l.bridge.SetAccess(access.Config{Owner: "ou_boss"})
 	l.start()
 	for range 2 {
-		l.must(l.bridge.Change(t.Context(), changed(chat.Added, 1000)))
+		l.must(l.bridge.HandleMembership(t.Context(), changed(chat.Added, 1000)))
 	}
 	private := changed(chat.Opened, 1000)
 	private.Kind = chat.Private
-	l.must(l.bridge.Change(t.Context(), private))
+	l.must(l.bridge.HandleMembership(t.Context(), private))
 	l.until("the owner to be told", func() bool {
 		out.Mu.Lock()
 		defer out.Mu.Unlock()
@@ -136,7 +137,7 @@ func TestAGroupOfStrangers(t *testing.T) {
 	order, _, _ := strings.Cut(rest, "`")
 	in := heard("om_1", order)
 	in.Key, in.Actor.ID = chat.FeishuChat("oc_boss"), "ou_boss"
-	l.must(l.bridge.Message(t.Context(), in))
+	l.must(l.bridge.HandleMessage(t.Context(), in))
 	if who, err := l.bridge.access.Authorizer.Authorize(t.Context(), room, chat.Actor{ID: "ou_1"}); err != nil || who != access.Admitted {
 		t.Errorf("%q does not let the group in", order)
 	}
@@ -146,16 +147,16 @@ func TestAGroupOfStrangers(t *testing.T) {
 func TestRemovedAndAddedAgain(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
-	l.must(l.bridge.Change(t.Context(), changed(chat.Added, 1000)))
+	l.must(l.bridge.HandleMembership(t.Context(), changed(chat.Added, 1000)))
 	for _, id := range []string{"om_1", "om_2"} { // nobody works yet: both wait
 		l.say(id, "hello")
 	}
-	l.must(l.bridge.Change(t.Context(), changed(chat.Dissolved, 2000)))
+	l.must(l.bridge.HandleMembership(t.Context(), changed(chat.Dissolved, 2000)))
 	if n := l.count(`SELECT COUNT(*) FROM turns WHERE state = 'cancelled' AND failure = 'chat'`); n != 1 {
 		t.Errorf("%d turns are cancelled", n)
 	}
 	l.start()
-	l.must(l.bridge.Change(t.Context(), changed(chat.Added, 3000)))
+	l.must(l.bridge.HandleMembership(t.Context(), changed(chat.Added, 3000)))
 	l.say("om_3", "hello again")
 	l.until("the answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 })
 	l.until("an empty outbox", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
@@ -184,7 +185,7 @@ func TestRemovedWhileATurnRuns(t *testing.T) {
 		}
 	}
 	begin[room]()
-	l.must(l.bridge.Change(t.Context(), changed(chat.Removed, 2000)))
+	l.must(l.bridge.HandleMembership(t.Context(), changed(chat.Removed, 2000)))
 	begin[topic]()
 	if !errors.Is(stopped[room], workqueue.ErrStopped) || !errors.Is(stopped[topic], workqueue.ErrStopped) {
 		t.Errorf("stopped %v", stopped)

@@ -68,14 +68,14 @@ func (cs memoryCommands) rememberThis(_ context.Context, o ordered) (order, erro
 		case x.Scope == db.UserScope:
 			done = i18n.RememberedForUser
 		}
-		return fmt.Sprintf(done.In(l), x.Number, x.Title) + leftOut(text, kept, l)
+		return fmt.Sprintf(done.In(l), x.Number, x.Title) + redactionNote(text, kept, l)
 	}
 	by := db.Change{Who: m.Actor.ID, Why: "/remember"}
 	return order{effects: []db.Effect{db.SaveMemory{Memory: x, By: by, Reply: reply}}}, nil
 }
 
-// leftOut is a note that private data was removed from a text; empty = none was.
-func leftOut(text, kept string, l i18n.Lang) string {
+// redactionNote is a note that private data was removed from a text; empty = none was.
+func redactionNote(text, kept string, l i18n.Lang) string {
 	if kept == strings.TrimSpace(text) {
 		return ""
 	}
@@ -95,8 +95,8 @@ func memoryProblem(err error) i18n.Phrase {
 	return i18n.MemoryUnknown
 }
 
-// memoryTalk is one /memory command and its sender.
-type memoryTalk struct {
+// memoryRequest is one /memory command and its sender.
+type memoryRequest struct {
 	db       *db.DB
 	clean    func(string) string // redacts a text that will be kept for good
 	zone     *time.Location
@@ -107,8 +107,8 @@ type memoryTalk struct {
 	free     bool        // the sender may change what he sees
 }
 
-// aboutMemory is the command /memory.
-func (cs memoryCommands) aboutMemory(ctx context.Context, o ordered) (order, error) {
+// manageMemories is the command /memory.
+func (cs memoryCommands) manageMemories(ctx context.Context, o ordered) (order, error) {
 	m := o.m
 	all, err := cs.db.Memories().List(ctx, m.Key)
 	if err != nil {
@@ -119,7 +119,7 @@ func (cs memoryCommands) aboutMemory(ctx context.Context, o ordered) (order, err
 	all = slices.DeleteFunc(all, func(x db.Memory) bool {
 		return !boss && x.Scope == db.UserScope && x.Of != m.Actor.ID
 	})
-	t := &memoryTalk{
+	t := &memoryRequest{
 		db: cs.db, clean: cs.cfg.clean, zone: cs.zone, said: m, l: o.lang,
 		all: all, inCharge: boss, free: boss || !cs.cfg.Context.Memory.Approval,
 	}
@@ -129,28 +129,28 @@ func (cs memoryCommands) aboutMemory(ctx context.Context, o ordered) (order, err
 	case "", "list":
 		return t.list(name), nil
 	case "show":
-		return t.about(name, t.present)
+		return t.withMemory(name, t.show)
 	case "why":
-		return t.about(name, func(x db.Memory) (order, error) { return t.why(ctx, x) })
+		return t.withMemory(name, func(x db.Memory) (order, error) { return t.showOrigin(ctx, x) })
 	case "edit":
-		return t.about(name, func(x db.Memory) (order, error) { return t.edit(x, text), nil })
+		return t.withMemory(name, func(x db.Memory) (order, error) { return t.edit(x, text), nil })
 	case "forget":
-		return t.about(name, t.forget)
+		return t.withMemory(name, t.forget)
 	case "approve":
-		return t.about(name, t.approve)
+		return t.withMemory(name, t.approve)
 	case "reject":
-		return t.about(name, t.reject)
+		return t.withMemory(name, t.reject)
 	}
 	return order{reply: i18n.MemoryUsage.In(t.l)}, nil
 }
 
-func (t *memoryTalk) say(p i18n.Phrase, args ...any) (order, error) {
+func (t *memoryRequest) say(p i18n.Phrase, args ...any) (order, error) {
 	return order{reply: fmt.Sprintf(p.In(t.l), args...)}, nil
 }
 
-// about finds a memory by its number or ID, and calls then with it. A memory about another user is reported as unknown,
-// like one that does not exist.
-func (t *memoryTalk) about(name string, then func(db.Memory) (order, error)) (order, error) {
+// withMemory finds a memory by its number or ID, and calls then with it. A memory about another user is reported as
+// unknown, like one that does not exist.
+func (t *memoryRequest) withMemory(name string, then func(db.Memory) (order, error)) (order, error) {
 	name = strings.TrimPrefix(strings.ToLower(name), "#")
 	n, err := strconv.ParseInt(name, 10, 64)
 	numbered := err == nil
@@ -169,7 +169,7 @@ const memoryPage = 40
 
 // list shows a page, newest memory first. For a page that does not exist it shows the first one, so that an old link
 // still works when the list has become shorter.
-func (t *memoryTalk) list(page string) order {
+func (t *memoryRequest) list(page string) order {
 	if len(t.all) == 0 {
 		return order{reply: i18n.MemoryNone.In(t.l)}
 	}
@@ -184,7 +184,7 @@ func (t *memoryTalk) list(page string) order {
 	var s strings.Builder
 	fmt.Fprintf(&s, i18n.MemoryHead.In(t.l), len(t.all))
 	for _, x := range newestFirst[:min(memoryPage, len(newestFirst))] {
-		fmt.Fprintf(&s, "\n"+i18n.MemoryLine.In(t.l), x.Number, x.Title, t.marks(x))
+		fmt.Fprintf(&s, "\n"+i18n.MemoryLine.In(t.l), x.Number, x.Title, t.properties(x))
 	}
 	if n < pages {
 		fmt.Fprintf(&s, "\n"+i18n.MemoryMore.In(t.l), n+1)
@@ -192,8 +192,8 @@ func (t *memoryTalk) list(page string) order {
 	return order{reply: s.String()}
 }
 
-// marks shows the scope of a memory, whether it waits for approval, and when it was changed.
-func (t *memoryTalk) marks(x db.Memory) string {
+// properties shows the scope of a memory, whether it waits for approval, and when it was changed.
+func (t *memoryRequest) properties(x db.Memory) string {
 	scope := map[db.MemoryScope]i18n.Phrase{
 		db.ChatScope: i18n.ScopeChat, db.UserScope: i18n.ScopeUser, db.ProjectScope: i18n.ScopeProject,
 	}[x.Scope].In(t.l)
@@ -206,25 +206,25 @@ func (t *memoryTalk) marks(x db.Memory) string {
 	return scope + i18n.Comma.In(t.l) + t.day(x.Updated)
 }
 
-func (t *memoryTalk) day(at time.Time) string {
+func (t *memoryRequest) day(at time.Time) string {
 	return at.In(t.zone).Format(time.DateOnly)
 }
 
-// present shows a whole memory. Its number is unique only within the chat, so the ID is shown, too.
-func (t *memoryTalk) present(x db.Memory) (order, error) {
+// show shows a whole memory. Its number is unique only within the chat, so the ID is shown, too.
+func (t *memoryRequest) show(x db.Memory) (order, error) {
 	words := strings.Join(x.Keywords, i18n.Listing.In(t.l))
 	if words == "" {
 		words = "-"
 	}
-	return t.say(i18n.MemoryShow, x.Number, x.Title, t.marks(x), x.Text, words, x.ID, x.Version)
+	return t.say(i18n.MemoryShow, x.Number, x.Title, t.properties(x), x.Text, words, x.ID, x.Version)
 }
 
 // excerpt limits a quoted message in a reply, in runes.
 const excerpt = 80
 
-// why lists who changed a memory, and the messages it came from. A memory without stored versions still shows its
-// sources.
-func (t *memoryTalk) why(ctx context.Context, x db.Memory) (order, error) {
+// showOrigin lists who changed a memory, and the messages it came from. A memory without stored versions still shows
+// its sources.
+func (t *memoryRequest) showOrigin(ctx context.Context, x db.Memory) (order, error) {
 	versions, err := t.db.Memories().Versions(ctx, t.said.Key, x.ID)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		return order{}, err
@@ -240,7 +240,7 @@ func (t *memoryTalk) why(ctx context.Context, x db.Memory) (order, error) {
 		if v.Act == db.MemoryCreated {
 			act = i18n.MemoryWasCreated
 		}
-		who, why := t.name(v.By.Who), t.reason(v.By.Why)
+		who, why := t.authorName(v.By.Who), t.reasonText(v.By.Why)
 		fmt.Fprintf(&s, "\n"+i18n.MemoryStep.In(t.l), v.Version, t.day(v.Updated), act.In(t.l), who, why)
 	}
 	for _, m := range sources {
@@ -254,8 +254,8 @@ func (t *memoryTalk) why(ctx context.Context, x db.Memory) (order, error) {
 	return order{reply: s.String()}, nil
 }
 
-// name is the author of a change, for users.
-func (t *memoryTalk) name(who string) string {
+// authorName is the author of a change, for users.
+func (t *memoryRequest) authorName(who string) string {
 	switch {
 	case who == t.said.Actor.ID:
 		return i18n.You.In(t.l)
@@ -277,8 +277,8 @@ const (
 	whyStale  = "stale"
 )
 
-// reason is the reason of a change, for users.
-func (t *memoryTalk) reason(why string) string {
+// reasonText is the reason of a change, for users.
+func (t *memoryRequest) reasonText(why string) string {
 	known := map[string]i18n.Phrase{
 		whyTool: i18n.MemoryByTool, whyAnswer: i18n.MemoryAfterAnswer, whyStale: i18n.MemoryWhenStale,
 		memdoc.NewDocument: i18n.MemoryNewDocument, memdoc.EditedDocument: i18n.MemoryEditedDocument,
@@ -289,8 +289,8 @@ func (t *memoryTalk) reason(why string) string {
 	return why
 }
 
-// done confirms a change of a memory.
-func (t *memoryTalk) done(p i18n.Phrase) db.MemoryReply {
+// confirmation confirms a change of a memory.
+func (t *memoryRequest) confirmation(p i18n.Phrase) db.MemoryReply {
 	return func(x db.Memory, err error) string {
 		if err != nil {
 			return memoryProblem(err).In(t.l)
@@ -299,20 +299,22 @@ func (t *memoryTalk) done(p i18n.Phrase) db.MemoryReply {
 	}
 }
 
-func (t *memoryTalk) by(why string) db.Change { return db.Change{Who: t.said.Actor.ID, Why: why} }
+func (t *memoryRequest) changeBecause(why string) db.Change {
+	return db.Change{Who: t.said.Actor.ID, Why: why}
+}
 
 // save returns an order that saves x, unless it was changed meanwhile.
-func (t *memoryTalk) save(x db.Memory, why string, reply db.MemoryReply) order {
-	return order{effects: []db.Effect{db.SaveMemory{Memory: x, By: t.by(why), Reply: reply}}}
+func (t *memoryRequest) save(x db.Memory, why string, reply db.MemoryReply) order {
+	return order{effects: []db.Effect{db.SaveMemory{Memory: x, By: t.changeBecause(why), Reply: reply}}}
 }
 
 // remove returns an order that deletes x, unless it was changed meanwhile.
-func (t *memoryTalk) remove(x db.Memory, why string, reply db.MemoryReply) order {
-	return order{effects: []db.Effect{db.ForgetMemory{Memory: x, By: t.by(why), Reply: reply}}}
+func (t *memoryRequest) remove(x db.Memory, why string, reply db.MemoryReply) order {
+	return order{effects: []db.Effect{db.ForgetMemory{Memory: x, By: t.changeBecause(why), Reply: reply}}}
 }
 
 // edit replaces the text. A title derived from the old text is dropped, so that saving derives a new one.
-func (t *memoryTalk) edit(x db.Memory, given string) order {
+func (t *memoryRequest) edit(x db.Memory, given string) order {
 	text := t.clean(given)
 	switch {
 	case text == "":
@@ -324,26 +326,26 @@ func (t *memoryTalk) edit(x db.Memory, given string) order {
 		x.Title = ""
 	}
 	x.Text, x.Sources = text, append(slices.Clone(x.Sources), t.said.ID)
-	done := t.done(i18n.MemoryEdited)
+	done := t.confirmation(i18n.MemoryEdited)
 	return t.save(x, "/memory edit", func(x db.Memory, err error) string {
 		if err != nil {
 			return done(x, err)
 		}
-		return done(x, nil) + leftOut(given, text, t.l)
+		return done(x, nil) + redactionNote(given, text, t.l)
 	})
 }
 
 // forget deletes a memory. Everyone may delete their own.
-func (t *memoryTalk) forget(x db.Memory) (order, error) {
+func (t *memoryRequest) forget(x db.Memory) (order, error) {
 	if !t.free && (x.Scope != db.UserScope || x.Of != t.said.Actor.ID) {
 		return t.say(i18n.ForAdminsInGroups)
 	}
-	return t.remove(x, "/memory forget", t.done(i18n.MemoryForgot)), nil
+	return t.remove(x, "/memory forget", t.confirmation(i18n.MemoryForgot)), nil
 }
 
 // approve is only for those who manage the memories: an agent proposes memories from text that anyone in the chat may
 // have written.
-func (t *memoryTalk) approve(x db.Memory) (order, error) {
+func (t *memoryRequest) approve(x db.Memory) (order, error) {
 	switch {
 	case !t.inCharge:
 		return t.say(i18n.ForAdminsInGroups)
@@ -351,15 +353,15 @@ func (t *memoryTalk) approve(x db.Memory) (order, error) {
 		return t.say(i18n.MemoryCounts)
 	}
 	x.State = db.ActiveMemory
-	return t.save(x, "/memory approve", t.done(i18n.MemoryApproved)), nil
+	return t.save(x, "/memory approve", t.confirmation(i18n.MemoryApproved)), nil
 }
 
-func (t *memoryTalk) reject(x db.Memory) (order, error) {
+func (t *memoryRequest) reject(x db.Memory) (order, error) {
 	switch {
 	case !t.inCharge:
 		return t.say(i18n.ForAdminsInGroups)
 	case x.State != db.ProposedMemory:
 		return t.say(i18n.MemoryCounts)
 	}
-	return t.remove(x, "/memory reject", t.done(i18n.MemoryRejected)), nil
+	return t.remove(x, "/memory reject", t.confirmation(i18n.MemoryRejected)), nil
 }

@@ -91,7 +91,7 @@ func (w *memoryRig) must(err error) {
 func (w *memoryRig) hear(p place, text string, toBot bool) {
 	w.Helper()
 	w.said++
-	w.must(w.bridge.Message(w.ctx, chat.Incoming{
+	w.must(w.bridge.HandleMessage(w.ctx, chat.Incoming{
 		Key: p.key, Kind: p.kind, ID: fmt.Sprintf("om_%d", w.said), Text: text,
 		Actor: chat.Actor{ID: p.who, Name: "N" + p.who}, Time: time.Now(), ToBot: toBot,
 	}))
@@ -126,7 +126,7 @@ func (w *memoryRig) ask(p place, text, answer string, during func()) contextmgr.
 		Synced: contextmgr.Synced{Seen: c.Chat.Session.Turn},
 	})
 	w.bridge.context.Sent(p.key, prompt, c.Resume)
-	leave := w.bridge.runner.agents.attempts.specs.tools.attend(c, "/srv/one")
+	leave := w.bridge.runner.agents.attempts.specs.tools.setRunningTurn(c, "/srv/one")
 	if during != nil {
 		during()
 	}
@@ -148,7 +148,7 @@ func (w *memoryRig) tool(text string, err error) string {
 	return text
 }
 
-func (w *memoryRig) remember(p place, in toRemember) string {
+func (w *memoryRig) remember(p place, in rememberInput) string {
 	w.Helper()
 	return w.tool(w.bridge.runner.agents.attempts.specs.tools.remember(w.ctx, p.key, in))
 }
@@ -218,7 +218,7 @@ func TestMemoriesByCommand(t *testing.T) {
 	w.expect(w.order(alice, "/remember 我的邮箱是 ming@example.com"), "[REDACTED_EMAIL]", "敏感信息没有保存", "!ming")
 	w.expect(w.order(alice, "/memory edit 2 密码: hunter2secret"), "!hunter2")
 	w.ask(alice, "记住", "好", func() {
-		w.remember(alice, toRemember{Title: "ming@example.com", Text: "ming@example.com",
+		w.remember(alice, rememberInput{Title: "ming@example.com", Text: "ming@example.com",
 			Keywords: []string{"ming@example.com"}})
 	})
 	w.expect(fmt.Sprint(w.store.Memories().List(w.ctx, alice.key)), "[REDACTED_EMAIL]", "!ming@", "!hunter2")
@@ -244,7 +244,7 @@ func TestMemoriesOfAGroup(t *testing.T) {
 	bobHere, boss := team.by("ou_bob"), team.by("ou_boss")
 	w.expect(w.order(team, "/remember 周会在三楼"), "本群所有人")
 	w.ask(team, "记住我爱喝茶", "好", func() {
-		w.expect(w.remember(team, toRemember{Title: "茶", Text: "Alice 爱喝茶", Scope: "user"}), "number 2")
+		w.expect(w.remember(team, rememberInput{Title: "茶", Text: "Alice 爱喝茶", Scope: "user"}), "number 2")
 	})
 	w.expect(w.order(team, "/memory"), "`1`", "`2`")
 	w.expect(w.order(bobHere, "/memory"), "`1`", "!`2`", "!茶")
@@ -268,7 +268,7 @@ func TestApproval(t *testing.T) {
 	w := testWorld(t, func(c *Config) { c.Context.Memory.Approval = true })
 	w.expect(w.order(alice, "/remember a"), "已记住 #1") // in private everybody decides for himself
 	w.ask(alice, "记住", "好", func() {
-		w.expect(w.remember(alice, toRemember{Text: "b"}), "Proposed as number 2")
+		w.expect(w.remember(alice, rememberInput{Text: "b"}), "Proposed as number 2")
 	})
 	w.expect(w.order(alice, "/memory approve 2"), "已批准 #2")
 	boss := team.by("ou_boss")
@@ -285,14 +285,15 @@ func TestApproval(t *testing.T) {
 func TestWhatTheAgentRemembers(t *testing.T) {
 	t.Parallel()
 	w := testWorld(t)
-	w.expect(w.remember(alice, toRemember{Text: "x"}), "refused: Nobody has asked")
+	w.expect(w.remember(alice, rememberInput{Text: "x"}), "refused: Nobody has asked")
 	w.ask(alice, "记住茶", "好", func() {
-		w.expect(w.remember(alice, toRemember{Title: "茶", Text: " 爱喝茶 ", Keywords: []string{"tea"}}),
+		w.expect(w.remember(alice, rememberInput{Title: "茶", Text: " 爱喝茶 ", Keywords: []string{"tea"}}),
 			"Remembered as number 1")
-		w.expect(w.remember(alice, toRemember{Title: "又是茶", Text: "爱喝茶"}), "already, as number 1")
-		w.expect(w.remember(alice, toRemember{Title: "x", Text: " "}), "refused: Not remembered")
-		w.expect(w.remember(alice, toRemember{Title: "x", Text: "y", Scope: "world"}), "refused: Not remembered: scope")
-		w.expect(w.remember(alice, toRemember{Title: "p", Text: "uses Go", Scope: "project"}), "number 2")
+		w.expect(w.remember(alice, rememberInput{Title: "又是茶", Text: "爱喝茶"}), "already, as number 1")
+		w.expect(w.remember(alice, rememberInput{Title: "x", Text: " "}), "refused: Not remembered")
+		w.expect(w.remember(alice, rememberInput{Title: "x", Text: "y", Scope: "world"}),
+			"refused: Not remembered: scope")
+		w.expect(w.remember(alice, rememberInput{Title: "p", Text: "uses Go", Scope: "project"}), "number 2")
 		w.expect(w.searchMemory(alice, "TEA"), "[1] 茶", "\n  爱喝茶")
 	})
 	list, err := w.store.Memories().List(w.ctx, alice.key)
@@ -345,14 +346,14 @@ func TestWhatOneAsksToRememberIsNotTheOthers(t *testing.T) {
 	if len(c.Asked) != 3 {
 		t.Fatalf("asked %+v, want the three questions together", c.Asked)
 	}
-	leave := w.bridge.runner.agents.attempts.specs.tools.attend(c, "/srv/one")
-	w.expect(w.remember(team, toRemember{Title: "nuts", Text: "allergic to nuts", Scope: "user"}),
+	leave := w.bridge.runner.agents.attempts.specs.tools.setRunningTurn(c, "/srv/one")
+	w.expect(w.remember(team, rememberInput{Title: "nuts", Text: "allergic to nuts", Scope: "user"}),
 		"refused: Not remembered: several people", `scope "chat"`)
-	w.expect(w.remember(team, toRemember{Title: "nuts", Text: "no nuts at the party", Scope: "chat"}), "number 1")
+	w.expect(w.remember(team, rememberInput{Title: "nuts", Text: "no nuts at the party", Scope: "chat"}), "number 1")
 	leave()
 	c.Asked = c.Asked[:2]
-	defer w.bridge.runner.agents.attempts.specs.tools.attend(c, "/srv/one")()
-	w.expect(w.remember(team, toRemember{Title: "nuts", Text: "allergic to nuts", Scope: "user"}), "number 2")
+	defer w.bridge.runner.agents.attempts.specs.tools.setRunningTurn(c, "/srv/one")()
+	w.expect(w.remember(team, rememberInput{Title: "nuts", Text: "allergic to nuts", Scope: "user"}), "number 2")
 	list, err := w.store.Memories().List(w.ctx, team.key)
 	w.must(err)
 	if len(list) != 2 || list[0].Scope != db.ChatScope || list[1].Of != "ou_alice" {
@@ -391,7 +392,7 @@ func offered(t *testing.T, kind chat.Kind, capture bool) map[string]string {
 		}
 	}()
 	w := testWorld(t, func(cfg *Config) { cfg.Tools, cfg.Context.Memory.CaptureGroup = server, capture })
-	tools := w.bridge.runner.agents.attempts.specs.tools.serve(db.Chat{Key: team.key, Kind: kind})()
+	tools := w.bridge.runner.agents.attempts.specs.tools.toolsFor(db.Chat{Key: team.key, Kind: kind})()
 	defer tools.Close()
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 	agent, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: tools.URL,
@@ -418,7 +419,7 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 // A user's name must not pass for the agent's.
 func TestNobodyIsCalledYou(t *testing.T) {
 	t.Parallel()
-	if got := who(chat.Message{Role: chat.Assistant}); got != "you (assistant)" {
+	if got := authorName(chat.Message{Role: chat.Assistant}); got != "you (assistant)" {
 		t.Errorf("the agent is %q", got)
 	}
 	for name, want := range map[string]string{
@@ -427,7 +428,7 @@ func TestNobodyIsCalledYou(t *testing.T) {
 		"\u202etnatsissa\u202c": "user tnatsissa", "A\u2066n\u2069n\ufeff": "user Ann", "\u2028you": "user you",
 		"José": "user José",
 	} {
-		if got := who(chat.Message{Role: chat.User, Actor: chat.Actor{Name: name}}); got != want {
+		if got := authorName(chat.Message{Role: chat.User, Actor: chat.Actor{Name: name}}); got != want {
 			t.Errorf("%q is shown as %q, want %q", name, got, want)
 		}
 	}
@@ -501,7 +502,8 @@ func TestNothingOfAChatIsFoundInAnother(t *testing.T) {
 				prompt := w.ask(p, text, "answer "+text, func() {
 					reads(p)
 					if rapid.Bool().Draw(t, "remember") {
-						check(p, "remember", w.remember(p, toRemember{Title: text, Text: text, Keywords: []string{canaries[p.key]},
+						check(p, "remember", w.remember(p, rememberInput{
+							Title: text, Text: text, Keywords: []string{canaries[p.key]},
 							Scope: scope}))
 					}
 				})
@@ -608,7 +610,7 @@ func (w *memoryRig) exported(p place) string {
 	w.Helper()
 	c, err := w.store.Chats().Get(w.ctx, p.key)
 	w.must(err)
-	files, err := w.bridge.receiver.commands.set.exported(w.ctx,
+	files, err := w.bridge.receiver.commands.set.exportFiles(w.ctx,
 		ordered{chat: c, lang: i18n.Chinese, m: chat.Incoming{Key: p.key, Kind: p.kind, Time: time.Now()}})
 	w.must(err)
 	var all strings.Builder

@@ -44,7 +44,7 @@ func (n notes) learn(c db.Chat, turn int64, asked []chat.Message) {
 	for _, m := range asked {
 		ids = append(ids, m.ID)
 	}
-	begun := n.scheduler.note(c.Key, func(ctx context.Context) {
+	begun := n.scheduler.enqueueMemoryJob(c.Key, func(ctx context.Context) {
 		if err := n.extract(log.WithContext(ctx), c, ids); err != nil && ctx.Err() == nil {
 			log.Error().Err(err).Msg("memories of the turn lost")
 		}
@@ -70,7 +70,7 @@ func (n notes) extract(ctx context.Context, c db.Chat, ids []string) error {
 	if n.cfg.Context.Memory.Approval {
 		note.State = db.ProposedMemory
 	}
-	known, err := n.known(ctx, note)
+	known, err := n.visibleMemories(ctx, note)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (n notes) extract(ctx context.Context, c db.Chat, ids []string) error {
 	if err != nil {
 		return err
 	}
-	return n.keep(ctx, note, reply)
+	return n.storeNotes(ctx, note, reply)
 }
 
 // maxAgentTries limits the retries for memories when the agent has no time. Each one lasts ten minutes.
@@ -86,10 +86,10 @@ const maxAgentTries = 6
 
 // askAgent runs a task of the agent when there is time for it.
 func (n notes) askAgent(
-	ctx context.Context, key chat.Key, what string, task contextmgr.Task,
+	ctx context.Context, key chat.Key, purpose string, task contextmgr.Task,
 ) (reply string, err error) {
 	for range maxAgentTries {
-		reply, err = n.budget.askAgent(ctx, key, what, claude.Task{System: task.Instruction, Text: task.Input})
+		reply, err = n.budget.askAgent(ctx, key, purpose, claude.Task{System: task.Instruction, Text: task.Input})
 		if !errors.Is(err, claude.ErrTaskBusy) {
 			break
 		}
@@ -97,16 +97,16 @@ func (n notes) askAgent(
 	return reply, err
 }
 
-// known returns the memories that the model may see while it writes a new one: never those about other people, whose
-// content could end up in it.
-func (n notes) known(ctx context.Context, note db.Memory) ([]db.Memory, error) {
+// visibleMemories returns the memories that the model may see while it writes a new one: never those about other
+// people, whose content could end up in it.
+func (n notes) visibleMemories(ctx context.Context, note db.Memory) ([]db.Memory, error) {
 	list, err := n.db.Memories().List(ctx, note.Key)
 	return slices.DeleteFunc(list, func(x db.Memory) bool { return x.Scope == db.UserScope && x.Of != note.Of }), err
 }
 
-// keep stores the memories in the agent's reply, apart from known ones. note holds their common fields.
-func (n notes) keep(ctx context.Context, note db.Memory, reply string) error {
-	known, err := n.known(ctx, note) // the same may have been remembered meanwhile
+// storeNotes stores the memories in the agent's reply, apart from known ones. note holds their common fields.
+func (n notes) storeNotes(ctx context.Context, note db.Memory, reply string) error {
+	known, err := n.visibleMemories(ctx, note) // the same may have been remembered meanwhile
 	if err != nil {
 		return err
 	}

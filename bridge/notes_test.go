@@ -45,7 +45,7 @@ func TestWhichTurnsAreLookedThrough(t *testing.T) {
 			l.start()
 			m := heard("om_1", tc.text)
 			m.Kind = tc.kind
-			l.must(l.bridge.Message(t.Context(), m))
+			l.must(l.bridge.HandleMessage(t.Context(), m))
 			l.over(1)
 			l.idle()
 			if got := strings.Contains(l.logs.String(), `"task":"notes"`); got != tc.looked {
@@ -89,7 +89,8 @@ func (w *memoryRig) keep(p place, reply string) {
 	for _, m := range said {
 		sources = append(sources, m.ID)
 	}
-	w.must(w.bridge.runner.maintenance.notes.keep(w.ctx, db.Memory{Key: p.key, Scope: scope, Of: of, Sources: sources},
+	w.must(w.bridge.runner.maintenance.notes.storeNotes(w.ctx,
+		db.Memory{Key: p.key, Scope: scope, Of: of, Sources: sources},
 		reply))
 }
 
@@ -131,7 +132,7 @@ func TestWhatIsKnownIsNotRememberedAgain(t *testing.T) {
 	}
 	w.order(group, "/remember The release is on Tuesdays")
 	w.ask(group, "my cat is called Momo", "noted",
-		func() { w.remember(group, toRemember{Text: "The cat is called Momo", Scope: "user"}) })
+		func() { w.remember(group, rememberInput{Text: "The cat is called Momo", Scope: "user"}) })
 	w.keep(group, "a | the  release is on Tuesdays. | x\nb | Use C | x\nc | Use C++ | x")
 	w.keep(group, "d | use c++ | x")
 	w.keep(group, "e | The cat is called Momo | x") // which only one of them knows so far
@@ -165,14 +166,14 @@ func TestTurnsAreLookedThroughOneByOne(t *testing.T) {
 		}
 		began := 0
 		for range maxMemoryJobs + 5 {
-			if u.note(room, look) {
+			if u.enqueueMemoryJob(room, look) {
 				began++
 			}
 		}
 		if began != maxMemoryJobs+1 {
 			t.Errorf("%d are looked through or wait", began)
 		}
-		u.note(chat.FeishuChat("oc_2"), func(context.Context) { elsewhere.Add(1) })
+		u.enqueueMemoryJob(chat.FeishuChat("oc_2"), func(context.Context) { elsewhere.Add(1) })
 		synctest.Wait()
 		if elsewhere.Load() != 1 {
 			t.Error("another chat waits")
@@ -182,11 +183,11 @@ func TestTurnsAreLookedThroughOneByOne(t *testing.T) {
 			t.Errorf("%d of %d were looked through", n, began)
 		}
 		u.mu.Lock()
-		if len(u.readings) != 0 {
-			t.Errorf("%d chats are still noted", len(u.readings))
+		if len(u.memoryJobs) != 0 {
+			t.Errorf("%d chats are still noted", len(u.memoryJobs))
 		}
 		u.mu.Unlock()
-		if !u.note(room, look) {
+		if !u.enqueueMemoryJob(room, look) {
 			t.Error("the chat is not looked after any more")
 		}
 		time.Sleep(time.Hour)
@@ -205,12 +206,12 @@ func TestNoTurnIsLookedThroughAtTheEnd(t *testing.T) {
 		go func() { defer close(done); u.jobs.Run(ctx, stop) }()
 		var looks atomic.Int32
 		for range 3 {
-			u.note(room, func(ctx context.Context) { looks.Add(1); <-ctx.Done() })
+			u.enqueueMemoryJob(room, func(ctx context.Context) { looks.Add(1); <-ctx.Done() })
 		}
 		synctest.Wait()
 		cancel()
 		synctest.Wait()
-		u.note(room, func(context.Context) { looks.Add(1) })
+		u.enqueueMemoryJob(room, func(context.Context) { looks.Add(1) })
 		close(stop)
 		<-done
 		if n := looks.Load(); n != 1 {

@@ -240,14 +240,14 @@ func TestResume(t *testing.T) {
 	}
 	elsewhere := heard("om_4", "elsewhere")
 	elsewhere.Key = chat.FeishuChat("oc_other")
-	l.must(l.bridge.Message(t.Context(), elsewhere))
+	l.must(l.bridge.HandleMessage(t.Context(), elsewhere))
 	l.settled(3)
 	other, err := l.bridge.db.Chats().Get(t.Context(), elsewhere.Key)
 	l.must(err)
 
 	warned := 0
 	for i, unknown := range []string{other.Session.ID, other.Session.ID[:8], "3", "0", "-1", "x", first[:7]} {
-		if !number(unknown) { // the beginning of an id may be one
+		if !isNumber(unknown) { // the beginning of an id may be one
 			warned++
 		}
 		if got := reply("om_unknown"+unknown, "/resume "+unknown); got != i18n.ResumeUnknown.EN {
@@ -394,9 +394,9 @@ func TestACommandThatSaysNothing(t *testing.T) {
 		{true, claude.Result{Failure: claude.FailUnknown}, "", true},
 	} {
 		tr := newTurn(l.bridge.cfg, l.bridge.db, db.Claim{Resume: tc.resume})
-		tr.session.begun("s", "/")
+		tr.session.recordStart("s", "/")
 		tr.painter = turncard.NewPainter(nil, turncard.Target{}, turncard.State{})
-		tr.carriedOut(tc.result)
+		tr.handleCommandResult(tc.result)
 		if tr.view.Answer() != tc.said || (tr.session.kept.ID != "") != tc.kept {
 			t.Errorf("%+v: %q, kept %q", tc, tr.view.Answer(), tr.session.kept.ID)
 		}

@@ -30,11 +30,11 @@ func TestAnEditWaitsUntilItsAuthorIsKnown(t *testing.T) {
 	l.left("om_1", "hello")
 	s := l.departed()
 	edited := heard("om_1", "goodbye")
-	if err := l.bridge.Edited(t.Context(), edited); !errors.Is(err, s.err) {
+	if err := l.bridge.HandleEdit(t.Context(), edited); !errors.Is(err, s.err) {
 		t.Fatalf("taken in as %v", err)
 	}
 	s.err = nil
-	l.must(l.bridge.Edited(t.Context(), edited))
+	l.must(l.bridge.HandleEdit(t.Context(), edited))
 	if n := l.count(`SELECT COUNT(*) FROM messages WHERE content LIKE '%goodbye%'`); n != 1 {
 		t.Errorf("%d messages say what was edited", n)
 	}
@@ -71,7 +71,7 @@ func TestWhatWasSaidWaitsUntilItsAuthorIsKnown(t *testing.T) {
 	}
 	g := &group{said: []chat.Incoming{said("om_boss", "ou_boss"), said("om_1", "ou_1")}}
 	b := newBackground(Config{Groups: g, Context: l.bridge.cfg.Context}, l.bridge.db, l.bridge.access.Authorizer)
-	b.kept, b.wait = func(text string) string { return text }, time.Minute
+	b.redact, b.wait = func(text string) string { return text }, time.Minute
 	spoken := func(id string, at time.Time) db.Claim {
 		q := said(id, "ou_boss")
 		q.ToBot, q.Time = true, at
@@ -116,11 +116,11 @@ func TestFullCachesOfGroupsKeepTheRecentOnes(t *testing.T) {
 	b := newBackground(Config{}, nil, nil)
 	group := func(i int) chat.Key { return chat.FeishuChat(fmt.Sprint("oc_", i)) }
 	for i := range mostGroups + 1 {
-		b.known(group(i))
+		b.markComplete(group(i))
 		b.markPending(group(i), time.Unix(int64(i), 0))
 	}
 	recent, oldest := group(mostGroups-1), group(0)
-	if _, ok := b.asked.Peek(recent); !ok || !b.since(recent, time.Now()).Before(time.Now().Add(-time.Hour)) {
+	if _, ok := b.asked.Peek(recent); !ok || !b.fetchSince(recent, time.Now()).Before(time.Now().Add(-time.Hour)) {
 		t.Error("a group in which the bot was addressed recently is forgotten")
 	}
 	if b.asked.Contains(oldest) || b.pending.Contains(oldest) {

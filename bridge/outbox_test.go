@@ -97,7 +97,7 @@ func TestTheCardOfTheTurnThatGoesOnIsNotThatOfTheOther(t *testing.T) {
 	l := newBridgeRig(t, out)
 	first := l.cutOff("om_1")
 	l.must(l.bridge.db.Turns().SetCard(t.Context(), first, "om_old/card"))
-	_, err := l.bridge.Press(t.Context(), pressed("ev_1", turncard.DoContinue, first))
+	_, err := l.bridge.HandlePress(t.Context(), pressed("ev_1", turncard.DoContinue, first))
 	l.must(err)
 	l.sql(`UPDATE turns SET created_at = created_at - 7200000, attempts = 1`)
 	l.start()

@@ -13,8 +13,8 @@ import (
 	"magpie/internal/claude"
 )
 
-// failed is the outcome of a turn that gave no result.
-func failed(log *zerolog.Logger, err error) turncard.Outcome {
+// failedOutcome is the outcome of a turn that gave no result.
+func failedOutcome(log *zerolog.Logger, err error) turncard.Outcome {
 	var exit *claude.ExitError
 	var spent *spentError
 	// The order matters: a stop or a shutdown also ends the process, and the exit error that follows says nothing.
@@ -43,8 +43,8 @@ func failed(log *zerolog.Logger, err error) turncard.Outcome {
 	return turncard.Outcome{State: db.Failed, Failure: "internal", Notice: i18n.FailUnknown}
 }
 
-// stopped is the outcome of a turn that a user has stopped, or whose question was recalled.
-func stopped(ctx context.Context, turns db.Turns, t db.Turn) turncard.Outcome {
+// stoppedOutcome is the outcome of a turn that a user has stopped, or whose question was recalled.
+func stoppedOutcome(ctx context.Context, turns db.Turns, t db.Turn) turncard.Outcome {
 	gone, err := turns.TakenBack(context.WithoutCancel(ctx), t.Key, t.ID)
 	if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("cause of the stop not available")
@@ -55,8 +55,8 @@ func stopped(ctx context.Context, turns db.Turns, t db.Turn) turncard.Outcome {
 	return turncard.Outcome{State: db.Cancelled, Notice: i18n.Stopped}
 }
 
-// ended is the outcome of a turn that gave a result.
-func ended(log *zerolog.Logger, r claude.Result) turncard.Outcome {
+// resultOutcome is the outcome of a turn that gave a result.
+func resultOutcome(log *zerolog.Logger, r claude.Result) turncard.Outcome {
 	if r.Failure != "" {
 		log.Error().Str("failure", string(r.Failure)).Str("cli", r.Text).Strs("errors", r.Errors).Msg("turn failed")
 	}

@@ -30,8 +30,8 @@ func (d turnDisplay) startPainting(ctx context.Context, t *turn) (stopPainting f
 	return d.paint(ctx, t)
 }
 
-// ended shows how a turn has ended.
-func (d turnDisplay) ended(t *turn, state db.TurnState) {
+// showEnd shows how a turn has ended.
+func (d turnDisplay) showEnd(t *turn, state db.TurnState) {
 	d.outbox.Wake(t.claim.Turn.Key)
 	d.reactions.Set(t.claim.Asked, delivery.ReactionOf(state))
 }
@@ -42,23 +42,23 @@ func (d turnDisplay) draw(ctx context.Context, t *turn, v turncard.State) {
 	if t.painter.ID == "" {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), courtesy(ctx))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalCallTimeout(ctx))
 	defer cancel()
 	if err := d.out.Close(ctx, t.painter.ID, v.Card(time.Now())); err != nil {
 		zerolog.Ctx(ctx).Warn().Err(err).Msg("card not drawn")
 	}
 }
 
-// courtesy is the timeout of a platform call that is in progress when a turn ends; it is short during shutdown.
-func courtesy(ctx context.Context) time.Duration {
+// finalCallTimeout is the timeout of a platform call that is in progress when a turn ends; it is short during shutdown.
+func finalCallTimeout(ctx context.Context) time.Duration {
 	if ctx.Err() != nil {
 		return 300 * time.Millisecond
 	}
 	return 2 * time.Second
 }
 
-// redacted returns the parts of an answer without secrets. Only the last part still grows.
-func (d turnDisplay) redacted(parts []string) []string {
+// redactParts returns the parts of an answer without secrets. Only the last part still grows.
+func (d turnDisplay) redactParts(parts []string) []string {
 	clean, last := make([]string, len(parts)), len(parts)-1
 	for i, part := range parts[:last] {
 		clean[i] = d.secrets.Text(part)
@@ -93,7 +93,7 @@ func (d turnDisplay) paint(turn context.Context, t *turn) (stopPainting func()) 
 			}
 		},
 		Shows: func(ctx context.Context, parts []string) {
-			parts = d.redacted(parts)
+			parts = d.redactParts(parts)
 			if slices.Equal(parts, draft) {
 				return
 			}
@@ -116,7 +116,7 @@ func (d turnDisplay) paint(turn context.Context, t *turn) (stopPainting func()) 
 	return func() {
 		over()
 		// A card that cannot be drawn must not hold up the end of the turn for long.
-		late := time.AfterFunc(courtesy(turn), cancel)
+		late := time.AfterFunc(finalCallTimeout(turn), cancel)
 		<-done
 		late.Stop()
 		cancel()

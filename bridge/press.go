@@ -29,8 +29,8 @@ type pressHandler struct {
 	log         zerolog.Logger
 }
 
-// Press handles a pressed button. It returns the toast to show, even with an error.
-func (b *Bridge) Press(ctx context.Context, p chat.Press) (toast string, err error) {
+// HandlePress handles a pressed button. It returns the toast to show, even with an error.
+func (b *Bridge) HandlePress(ctx context.Context, p chat.Press) (toast string, err error) {
 	return b.presses.press(ctx, p)
 }
 
@@ -45,7 +45,7 @@ func (ph *pressHandler) press(ctx context.Context, p chat.Press) (toast string, 
 	p.Key, p.Values = ph.chatOf(ctx, p), formWithoutCodes(p.Values)
 	l := ph.languages.OfChat(ctx, p.Key)
 	if ph.lanes.RunningTurn(p.Key) == 0 {
-		ph.ahead.sign(p.Key)
+		ph.ahead.noteActivity(p.Key)
 	}
 	defer func() {
 		if err != nil {

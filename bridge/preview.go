@@ -33,16 +33,16 @@ const noTurn = math.MaxInt64
 
 // Build builds the context of a question. live means that a live process would get it, otherwise a new one. It returns
 // [db.ErrNotFound] for an unknown chat.
-func (p *Preview) Build(ctx context.Context, question chat.Message, live bool) (Built, error) {
+func (p *Preview) Build(ctx context.Context, question chat.Message, live bool) (BuiltContext, error) {
 	claim, err := p.claim(ctx, question)
 	if err != nil {
-		return Built{}, err
+		return BuiltContext{}, err
 	}
 	// A preview must not change the chat, so nothing here writes.
 	s, lost := p.sessionState(ctx, &claim, live)
-	r := p.cfg.request(claim, claim.Resume, s)
+	r := p.cfg.contextRequest(claim, claim.Resume, s)
 	r.Live, r.Lost = live, lost != ""
-	return Built{Key: question.Key, Turn: noTurn, Prompt: p.context.Build(ctx, r), Live: live, Lost: lost}, nil
+	return BuiltContext{Key: question.Key, Turn: noTurn, Prompt: p.context.Build(ctx, r), Live: live, Lost: lost}, nil
 }
 
 // claim simulates the claim of a question; without a text there is no question.
@@ -74,16 +74,16 @@ func (p *Preview) sessionState(ctx context.Context, c *db.Claim, live bool) (s s
 		return syncState{}, ""
 	}
 	if live {
-		return syncState{turn: held(*c), verified: true}, ""
+		return syncState{turn: lastHeldTurn(*c), verified: true}, ""
 	}
-	prompts, last := known(ctx, p.db, *c), claude.SyncState{}
+	prompts, last := knownPrompts(ctx, p.db, *c), claude.SyncState{}
 	if lost = p.cfg.checkResumable(c.Chat); lost == "" {
 		var (
 			gone *claude.LostError
 			err  error
 		)
 		transcripts := p.agent.Transcripts(c.Turn.Key.String())
-		switch last, err = transcripts.Verify(p.cfg.project(c.Chat), c.Turn.Session, names(prompts)); {
+		switch last, err = transcripts.Verify(p.cfg.projectDir(c.Chat), c.Turn.Session, promptIDs(prompts)); {
 		case errors.As(err, &gone):
 			lost = gone.Cause
 		case err != nil: // the folder is missing
@@ -98,7 +98,7 @@ func (p *Preview) sessionState(ctx context.Context, c *db.Claim, live bool) (s s
 }
 
 // Outline lists the contexts in b for people, one per line, in English or Chinese.
-func (b Built) Outline(english bool) string {
+func (b BuiltContext) Outline(english bool) string {
 	if english {
 		return b.outline(i18n.English)
 	}
@@ -106,7 +106,7 @@ func (b Built) Outline(english bool) string {
 }
 
 // outline describes the result in figures, for people who do not want to read the whole prompt.
-func (b Built) outline(l i18n.Lang) string {
+func (b BuiltContext) outline(l i18n.Lang) string {
 	p, session := b.Prompt, i18n.OutlineNew.In(l)
 	switch {
 	case b.Lost != "":

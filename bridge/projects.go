@@ -47,10 +47,10 @@ const (
 
 var modes = claude.PermissionModes
 
-func rank(mode string) int { return slices.Index(modes, cmp.Or(mode, defaultMode)) }
+func modeRank(mode string) int { return slices.Index(modes, cmp.Or(mode, defaultMode)) }
 
-// ceiling is the highest mode for chats in the project; usual is the configured one.
-func (p Project) ceiling(usual string) string {
+// highestMode is the highest mode for chats in the project; usual is the configured one.
+func (p Project) highestMode(usual string) string {
 	switch {
 	case p.Bypass:
 		return bypassMode
@@ -62,75 +62,76 @@ func (p Project) ceiling(usual string) string {
 	return usual
 }
 
-// site is a project from the view of chats.
-type site struct {
-	name    string // empty = the default project
-	path    string
-	ceiling string // the highest permission mode for chats there
+// namedProject is a project from the view of chats.
+type namedProject struct {
+	name        string // empty = the default project
+	path        string
+	highestMode string // the highest permission mode for chats there
 }
 
-// shown is the project's name for users, or the name of its folder, but not the path.
-func (p site) shown() string { return cmp.Or(p.name, projectName(p.path)) }
+// label is the project's name for users, or the name of its folder, but not the path.
+func (p namedProject) label() string { return cmp.Or(p.name, projectName(p.path)) }
 
-// projectShown names for users where the agent of a chat works.
-func (cfg Config) projectShown(c db.Chat) string {
-	p, err := cfg.site(c)
+// projectLabel names for users where the agent of a chat works.
+func (cfg Config) projectLabel(c db.Chat) string {
+	p, err := cfg.projectOf(c)
 	if err != nil {
 		return c.Settings.Project
 	}
-	return p.shown()
+	return p.label()
 }
 
-// sites lists the projects, the default one first.
-func (cfg Config) sites() []site {
-	list := []site{{"", cfg.Project, cfg.PermissionMode}}
+// namedProjects lists the projects, the default one first.
+func (cfg Config) namedProjects() []namedProject {
+	list := []namedProject{{"", cfg.Project, cfg.PermissionMode}}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Projects)) {
 		p := cfg.Projects[name]
-		list = append(list, site{name, p.Path, p.ceiling(cfg.PermissionMode)})
+		list = append(list, namedProject{name, p.Path, p.highestMode(cfg.PermissionMode)})
 	}
 	return list
 }
 
-// find looks a project up by the name that a user typed. Another project may have the name of the default one's folder.
-func (cfg Config) find(name string) (site, bool) {
-	list := cfg.sites()
+// findProject looks a project up by the name that a user typed. Another project may have the name of the default one's
+// folder.
+func (cfg Config) findProject(name string) (namedProject, bool) {
+	list := cfg.namedProjects()
 	usual, named := list[0], list[1:]
-	if i := slices.IndexFunc(named, func(p site) bool { return strings.EqualFold(p.name, name) }); i >= 0 {
+	if i := slices.IndexFunc(named, func(p namedProject) bool { return strings.EqualFold(p.name, name) }); i >= 0 {
 		return named[i], true
 	}
-	return usual, slices.Contains(byDefault, strings.ToLower(name)) || strings.EqualFold(usual.shown(), name)
+	return usual, slices.Contains(byDefault, strings.ToLower(name)) || strings.EqualFold(usual.label(), name)
 }
 
 // errNoProject means that the chat's project is no longer configured.
 var errNoProject = errors.New("the chat's project is not configured")
 
-// site returns the project of a chat.
-func (cfg Config) site(c db.Chat) (site, error) {
-	for _, p := range cfg.sites() {
+// projectOf returns the project of a chat.
+func (cfg Config) projectOf(c db.Chat) (namedProject, error) {
+	for _, p := range cfg.namedProjects() {
 		if p.name == c.Settings.Project || p.name != "" && p.path == c.Settings.Project {
 			return p, nil
 		}
 	}
-	return site{}, errNoProject
+	return namedProject{}, errNoProject
 }
 
-// workplace returns the chat's working folder if agents may work there now: a symbolic link may have changed since
+// workingDir returns the chat's working folder if agents may work there now: a symbolic link may have changed since
 // startup.
-func (cfg Config) workplace(c db.Chat) (string, error) {
-	p, err := cfg.site(c)
+func (cfg Config) workingDir(c db.Chat) (string, error) {
+	p, err := cfg.projectOf(c)
 	if err != nil {
 		return "", err
 	}
-	dir, err := cfg.Guard.Check(p.path)
+	dir, err := cfg.Guard.ResolveDir(p.path)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", errNoProject, err)
 	}
 	return dir, nil
 }
 
-// project is the chat's working folder; empty if its project is no longer configured.
-func (cfg Config) project(c db.Chat) string {
-	p, err := cfg.site(c)
+// projectDir is the chat's working folder; empty if its project is no longer configured.
+func (cfg Config) projectDir(c db.Chat) string {
+	p, err := cfg.projectOf(c)
 	if err != nil {
 		return ""
 	}
@@ -140,13 +141,13 @@ func (cfg Config) project(c db.Chat) string {
 // permissionMode is the mode that the chat has chosen, or the configured one, limited to what the project allows.
 func (cfg Config) permissionMode(c db.Chat) string {
 	mode := cmp.Or(c.Settings.Mode, cfg.PermissionMode)
-	p, err := cfg.site(c)
+	p, err := cfg.projectOf(c)
 	// Without a project the strictest mode applies.
 	if err != nil {
 		return modes[0]
 	}
-	if rank(mode) > rank(p.ceiling) || rank(mode) < 0 {
-		return p.ceiling
+	if modeRank(mode) > modeRank(p.highestMode) || modeRank(mode) < 0 {
+		return p.highestMode
 	}
 	return mode
 }
@@ -154,13 +155,13 @@ func (cfg Config) permissionMode(c db.Chat) string {
 // workspace describes the working folder of a chat. A project that allows less than the default mode is read-only: an
 // approved plan would leave that mode.
 func (cfg Config) workspace(c db.Chat, dir string) approval.Workspace {
-	p, err := cfg.site(c)
-	readOnly := err != nil || rank(p.ceiling) < rank(defaultMode)
+	p, err := cfg.projectOf(c)
+	readOnly := err != nil || modeRank(p.highestMode) < modeRank(defaultMode)
 	return approval.Workspace{Dir: dir, ReadOnly: readOnly, AskAll: cfg.AskEverything}
 }
 
-// protected returns the files that only admins may let an agent touch.
-func (cfg Config) protected() approval.ProtectedPaths {
+// protectedPaths returns the files that only admins may let an agent touch.
+func (cfg Config) protectedPaths() approval.ProtectedPaths {
 	g := cfg.Guard
 	return approval.ProtectedPaths{
 		Data: g.Data, State: g.State, Received: cfg.Files.Folder, Files: g.Files, Homes: g.Homes,
@@ -183,14 +184,14 @@ type Guard struct {
 	Files []string // the configuration, secrets and the agents' settings; not in a folder that contains one
 }
 
-// Check returns the folder with symbolic links resolved, or says why agents must not work there.
-func (g Guard) Check(dir string) (string, error) {
+// ResolveDir returns the folder with symbolic links resolved, or says why agents must not work there.
+func (g Guard) ResolveDir(dir string) (string, error) {
 	real, err := safepath.Dir(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", configtype.Mistakef("没有文件夹 %s：创建它，或换一个", "there is no folder %s: create it, or name another one", dir)
 	case err == nil:
-		err = g.Refuses(real)
+		err = g.CheckDir(real)
 	}
 	if err != nil {
 		return "", err
@@ -198,8 +199,8 @@ func (g Guard) Check(dir string) (string, error) {
 	return real, nil
 }
 
-// Refuses says why agents must not work in a folder, which need not exist yet; nil = they may.
-func (g Guard) Refuses(dir string) error {
+// CheckDir says why agents must not work in a folder, which need not exist yet; nil = they may.
+func (g Guard) CheckDir(dir string) error {
 	real, err := safepath.Resolve(dir)
 	if err != nil {
 		return err
@@ -257,7 +258,7 @@ func holdsFile(dir, file string) (bool, error) {
 // CheckProjects reports all problems with the folders that agents work in.
 func (cfg Config) CheckProjects() error {
 	var errs []error
-	if _, err := cfg.Guard.Check(cfg.Project); err != nil {
+	if _, err := cfg.Guard.ResolveDir(cfg.Project); err != nil {
 		errs = append(errs, configtype.Mistakef("[claude] project：%v", "[claude] project: %v", err))
 	}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Projects)) {
@@ -273,12 +274,12 @@ func (cfg Config) CheckProjects() error {
 		case p.Path == "":
 			fail(configtype.Mistakef("缺少 path", "path is missing"))
 		default:
-			if _, err := cfg.Guard.Check(p.Path); err != nil {
+			if _, err := cfg.Guard.ResolveDir(p.Path); err != nil {
 				fail(err)
 			}
 		}
 		switch {
-		case rank(p.Mode) < 0:
+		case modeRank(p.Mode) < 0:
 			fail(configtype.Mistakef("mode %q：应为 %s 之一", "mode %q: must be one of %s", p.Mode, strings.Join(modes, ", ")))
 		case p.Mode == bypassMode && !p.Bypass:
 			fail(configtype.Mistakef("mode bypassPermissions 需要 bypass = true", "mode bypassPermissions needs bypass = true"))
@@ -302,17 +303,18 @@ func goodName(name string) bool {
 func (cs settingCommands) listProjects(_ context.Context, o ordered) (order, error) {
 	var s strings.Builder
 	s.WriteString(i18n.ProjectsHead.In(o.lang) + "\n")
-	now, err := cs.cfg.site(o.chat)
+	now, err := cs.cfg.projectOf(o.chat)
 	var others []chat.Button
-	for _, p := range cs.cfg.sites() {
+	for _, p := range cs.cfg.namedProjects() {
 		mark := ""
 		if err == nil && p == now {
 			mark = i18n.ProjectHere.In(o.lang)
 		} else {
-			others = append(others, turncard.CommandButton(p.shown(), "/cd "+cmp.Or(p.name, byDefault[0])))
+			others = append(others, turncard.CommandButton(p.label(), "/cd "+cmp.Or(p.name, byDefault[0])))
 		}
 		fmt.Fprintf(
-			&s, i18n.ProjectLine.In(o.lang)+"\n", p.shown(), modeWords[cmp.Or(p.ceiling, defaultMode)].In(o.lang), mark,
+			&s, i18n.ProjectLine.In(o.lang)+"\n", p.label(), modeWords[cmp.Or(p.highestMode, defaultMode)].In(o.lang),
+			mark,
 		)
 	}
 	s.WriteString(i18n.ProjectsUsage.In(o.lang))
@@ -327,10 +329,10 @@ func (cs settingCommands) changeProject(ctx context.Context, o ordered) (order, 
 	if !cs.access.Load().InCharge(o.m) {
 		return o.say(i18n.ForAdminsInGroups)
 	}
-	p, ok := cs.cfg.find(o.args)
+	p, ok := cs.cfg.findProject(o.args)
 	if ok {
-		if _, err := cs.cfg.Guard.Check(p.path); err != nil {
-			cs.log.Error().Err(err).Str("project", p.shown()).Msg("agents may not work in a project")
+		if _, err := cs.cfg.Guard.ResolveDir(p.path); err != nil {
+			cs.log.Error().Err(err).Str("project", p.label()).Msg("agents may not work in a project")
 			ok = false
 		}
 	}
@@ -340,22 +342,22 @@ func (cs settingCommands) changeProject(ctx context.Context, o ordered) (order, 
 	c := o.chat
 	c.Settings.Project = p.name
 	mode := modeWords[cmp.Or(cs.cfg.permissionMode(c), defaultMode)].In(o.lang)
-	return o.do(db.SetProject{Project: p.name}, i18n.ProjectChanged, p.shown(), mode)
+	return o.do(db.SetProject{Project: p.name}, i18n.ProjectChanged, p.label(), mode)
 }
 
 // changeMode is the command /mode.
 func (cs settingCommands) changeMode(_ context.Context, o ordered) (order, error) {
-	p, err := cs.cfg.site(o.chat)
+	p, err := cs.cfg.projectOf(o.chat)
 	if err != nil {
 		return o.say(i18n.ProjectGone)
 	}
-	free := modes[:rank(p.ceiling)+1]
+	free := modes[:modeRank(p.highestMode)+1]
 	if o.args == "" {
 		var buttons []chat.Button
 		for _, m := range free {
 			buttons = append(buttons, turncard.CommandButton(modeWords[m].In(o.lang)+" ("+m+")", "/mode "+m))
 		}
-		return offer(i18n.ModeNow.Sprintf(o.lang, modesShown(o.lang, cs.cfg.permissionMode(o.chat))), buttons)
+		return offer(i18n.ModeNow.Sprintf(o.lang, modeLabels(o.lang, cs.cfg.permissionMode(o.chat))), buttons)
 	}
 	if !cs.access.Load().InCharge(o.m) {
 		return o.say(i18n.ForAdminsInGroups)
@@ -365,11 +367,11 @@ func (cs settingCommands) changeMode(_ context.Context, o ordered) (order, error
 	})
 	switch {
 	case i < 0:
-		return o.say(i18n.NoSuchMode, modesShown(o.lang, free...))
-	case i > rank(p.ceiling):
-		return o.say(i18n.ModeTooHigh, modesShown(o.lang, modes[i]), modesShown(o.lang, p.ceiling))
+		return o.say(i18n.NoSuchMode, modeLabels(o.lang, free...))
+	case i > modeRank(p.highestMode):
+		return o.say(i18n.ModeTooHigh, modeLabels(o.lang, modes[i]), modeLabels(o.lang, p.highestMode))
 	}
-	return o.do(db.SetMode{Mode: modes[i]}, i18n.ModeChanged, modesShown(o.lang, modes[i]))
+	return o.do(db.SetMode{Mode: modes[i]}, i18n.ModeChanged, modeLabels(o.lang, modes[i]))
 }
 
 // modeWords describe the modes.
@@ -378,8 +380,8 @@ var modeWords = map[string]i18n.Phrase{
 	"auto": i18n.ModeAuto, bypassMode: i18n.ModeBypass,
 }
 
-// modesShown lists modes with their meaning and name.
-func modesShown(l i18n.Lang, list ...string) string {
+// modeLabels lists modes with their meaning and name.
+func modeLabels(l i18n.Lang, list ...string) string {
 	var shown []string
 	for _, m := range list {
 		m = cmp.Or(m, defaultMode)

@@ -65,7 +65,7 @@ func TestWhereNoAgentWorks(t *testing.T) {
 		if name == "/" {
 			path = name
 		}
-		real, err := g.Check(path)
+		real, err := g.ResolveDir(path)
 		if (err == nil) != fine {
 			t.Errorf("%q: %q, %v", name, real, err)
 		}
@@ -74,7 +74,7 @@ func TestWhereNoAgentWorks(t *testing.T) {
 		}
 	}
 	g.Data = filepath.Join(dir, "home/me/work/data") // not made yet
-	if _, err := g.Check(filepath.Join(dir, "home/me/work")); err == nil {
+	if _, err := g.ResolveDir(filepath.Join(dir, "home/me/work")); err == nil {
 		t.Error("data that is about to be made is not guarded")
 	}
 }
@@ -113,11 +113,11 @@ func TestNoAgentWorksBesideTheConfiguration(t *testing.T) {
 		"": false, "bridge": false, "etc": false, "linked": false, "secrets": false, "secrets/run": false,
 		"bridge/work": true, "bridge/new/one": true,
 	} {
-		if err := g.Refuses(filepath.Join(dir, name)); (err == nil) != fine {
+		if err := g.CheckDir(filepath.Join(dir, name)); (err == nil) != fine {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
-	if _, err := g.Check(filepath.Join(dir, "etc")); err == nil {
+	if _, err := g.ResolveDir(filepath.Join(dir, "etc")); err == nil {
 		t.Error("a project beside the configuration passes the check")
 	}
 }
@@ -173,12 +173,12 @@ func TestANamedProjectComesFirst(t *testing.T) {
 		"api": {Path: "/srv/api"}}}
 	for name, want := range map[string]string{"web": "/other/web", "API": "/srv/api", "default": "/srv/web",
 		"默认": "/srv/web", "nowhere": ""} {
-		if got, ok := cfg.find(name); ok != (want != "") || ok && got.path != want {
+		if got, ok := cfg.findProject(name); ok != (want != "") || ok && got.path != want {
 			t.Errorf("%q: %+v", name, got)
 		}
 	}
 	delete(cfg.Projects, "Web")
-	if got, ok := cfg.find("web"); !ok || got.path != "/srv/web" {
+	if got, ok := cfg.findProject("web"); !ok || got.path != "/srv/web" {
 		t.Errorf("the usual one by its folder: %+v", got)
 	}
 }
@@ -216,7 +216,7 @@ func TestTheToolHandlersKnowWhereTheAgentWorks(t *testing.T) {
 	var known, works string
 	tn := newTurn(l.bridge.cfg, l.bridge.db, c)
 	l.bridge.runner.runWith(t.Context(), tn, func(ctx context.Context, tn *turn) turncard.Outcome {
-		a, err := l.bridge.runner.agents.attempts.specs.tools.running(room)
+		a, err := l.bridge.runner.agents.attempts.specs.tools.runningTurn(room)
 		l.must(err)
 		s, err := l.bridge.runner.agents.attempts.specs.specFor(ctx, tn)
 		l.must(err)

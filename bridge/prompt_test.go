@@ -21,20 +21,20 @@ func TestEstimatesAreCorrectedByWhatTheModelReports(t *testing.T) {
 	failed := grown
 	failed.Failure = claude.FailAuth
 	for name, tc := range map[string]struct {
-		course course
+		course turnProgress
 		before int64
 		result claude.Result
 		higher bool
 	}{
-		"a prompt and its answer":      {course{prompted: said}, 5000, grown, true},
-		"a tool besides":               {course{prompted: said, acted: true}, 5000, grown, false},
-		"thoughts, or a new process":   {course{}, 5000, grown, false},
-		"nothing known of the session": {course{prompted: said}, 0, grown, false},
-		"a failure":                    {course{prompted: said}, 5000, failed, false},
+		"a prompt and its answer":      {turnProgress{promptTokens: said}, 5000, grown, true},
+		"a tool besides":               {turnProgress{promptTokens: said, acted: true}, 5000, grown, false},
+		"thoughts, or a new process":   {turnProgress{}, 5000, grown, false},
+		"nothing known of the session": {turnProgress{promptTokens: said}, 0, grown, false},
+		"a failure":                    {turnProgress{promptTokens: said}, 5000, failed, false},
 	} {
 		m := contextmgr.New(nil, contextmgr.Defaults(), zerolog.Nop())
-		turn := &turn{claim: db.Claim{Chat: db.Chat{Session: db.Session{Tokens: tc.before}}}, course: tc.course}
-		promptBuilder{context: m}.learn(turn, tc.result)
+		turn := &turn{claim: db.Claim{Chat: db.Chat{Session: db.Session{Tokens: tc.before}}}, progress: tc.course}
+		promptBuilder{context: m}.calibrateTokens(turn, tc.result)
 		if got := m.Tokens("", 1000); (got > 1000) != tc.higher {
 			t.Errorf("%s: 1000 estimated tokens are %d", name, got)
 		}

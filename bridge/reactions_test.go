@@ -21,12 +21,14 @@ func TestQuestionsThatNobodyAnswersAreForgotten(t *testing.T) {
 		return fmt.Sprintf("om_%d", w.said)
 	}
 	first, second := asked(team, "one"), asked(team, "two")
-	w.must(w.bridge.Recalled(w.ctx, team.key, first))
+	w.must(w.bridge.HandleRecall(w.ctx, team.key, first))
 	if got := left(); len(got) != 1 || got[0] != (chat.Ref{Key: team.key, ID: second}) {
 		t.Errorf("after one was taken back: %v", got)
 	}
 	asked(alice, "three")
-	w.must(w.bridge.Change(w.ctx, chat.Change{Key: team.key, Kind: chat.Group, Did: chat.Removed, Time: time.Now()}))
+	w.must(w.bridge.HandleMembership(w.ctx, chat.Change{
+		Key: team.key, Kind: chat.Group, Did: chat.Removed, Time: time.Now(),
+	}))
 	if got := left(); len(got) != 1 || got[0].Key != alice.key {
 		t.Errorf("after the bot has left: %v", got)
 	}

@@ -33,17 +33,19 @@ type receiver struct {
 	steering    *steering
 }
 
-// Message takes in what a platform delivered. The platform delivers it again until nil comes back.
-func (b *Bridge) Message(ctx context.Context, m chat.Incoming) error {
-	return b.receiver.message(ctx, m)
+// HandleMessage takes in what a platform delivered. The platform delivers it again until nil comes back.
+func (b *Bridge) HandleMessage(ctx context.Context, m chat.Incoming) error {
+	return b.receiver.handleMessage(ctx, m)
 }
 
-// Edited receives a message that its author has edited.
-func (b *Bridge) Edited(ctx context.Context, m chat.Incoming) error { return b.receiver.edited(ctx, m) }
+// HandleEdit receives a message that its author has edited.
+func (b *Bridge) HandleEdit(ctx context.Context, m chat.Incoming) error {
+	return b.receiver.handleEdit(ctx, m)
+}
 
-// message receives a message from the platform, which redelivers it until message returns nil. So it returns as soon as
-// the message is stored.
-func (rc *receiver) message(ctx context.Context, m chat.Incoming) error {
+// handleMessage receives a message from the platform, which redelivers it until this returns nil. So it returns as
+// soon as the message is stored.
+func (rc *receiver) handleMessage(ctx context.Context, m chat.Incoming) error {
 	if taken, err := rc.access.Claim(ctx, m); taken || err != nil {
 		return err
 	}
@@ -53,13 +55,13 @@ func (rc *receiver) message(ctx context.Context, m chat.Incoming) error {
 		return err
 	}
 	if isCode {
-		return rc.commands.obey(ctx, ordered{m: m}, code)
+		return rc.commands.execute(ctx, ordered{m: m}, code)
 	}
 	if !rc.listening.toBot(ctx, m) {
 		m.Files = slices.DeleteFunc(m.Files, func(f chat.File) bool { return f.Kind == chat.Quote })
 		got, err := rc.inbox.history.accept(ctx, db.Inbound{Incoming: m, Class: chat.Overheard})
-		if err == nil && got.Fresh && !rc.cfg.late(m) {
-			rc.ahead.sign(m.Key)
+		if err == nil && got.Fresh && !rc.cfg.isLate(m) {
+			rc.ahead.noteActivity(m.Key)
 		}
 		return err
 	}
@@ -77,22 +79,22 @@ func (rc *receiver) message(ctx context.Context, m chat.Incoming) error {
 		p, args = say(i18n.Unreadable), ""
 	case strings.TrimSpace(m.Text) == "" && len(m.Files) == 0:
 		p, args = say(i18n.AskMe), ""
-	case name != "" && rc.cfg.late(m):
-		p = tooLate(name)
+	case name != "" && rc.cfg.isLate(m):
+		p = tooLatePlan(name)
 	case cmd != nil:
-		p = rc.commands.given(cmd, m.Actor)
+		p = rc.commands.planOf(cmd, m.Actor)
 	case name != "":
-		p = rc.commands.set.unknown(name)
+		p = rc.commands.set.unknownCommand(name)
 	case agentCommand.MatchString(strings.TrimSpace(m.Text)):
 		p = rc.commands.set.forwardCommand
 	default:
 		return rc.acceptQuestion(ctx, m)
 	}
-	return rc.commands.obey(ctx, ordered{m: m, args: args}, p)
+	return rc.commands.execute(ctx, ordered{m: m, args: args}, p)
 }
 
-// stopWord matches a message that only says to stop. It is a command only while a turn is running, or is to be run again
-// after a crash; at any other time it may be an answer to the agent.
+// stopWord matches a message that only says to stop. It is a command only while a turn is running, or is to be run
+// again after a crash; at any other time it may be an answer to the agent.
 var stopWord = regexp.MustCompile(`(?i)^\s*(停止|停下|停|stop|cancel)\s*[。.!！~]*\s*$`)
 
 // hasFiles reports whether a message has attachments of its own. Those of a quoted message do not count.
@@ -108,10 +110,10 @@ func (rc *receiver) acceptQuestion(ctx context.Context, m chat.Incoming) error {
 	e := db.Inbound{Incoming: m, Class: chat.Talk, Lang: rc.languages.detect(ctx, m)}
 	l := rc.languages.LanguageFor(ctx, m.Key, e.Lang)
 	switch {
-	case rc.cfg.late(m):
+	case rc.cfg.isLate(m):
 		e.Held = func(turn int64) chat.Card { return heldCard(turn, l, m.Time) }
 	case goOn.MatchString(m.Text):
-		if err := rc.interrupted.continues(ctx, &e, l); err != nil {
+		if err := rc.interrupted.continueNewest(ctx, &e, l); err != nil {
 			return err
 		}
 	default:
@@ -124,7 +126,7 @@ func (rc *receiver) acceptQuestion(ctx context.Context, m chat.Incoming) error {
 		}
 	}
 	failpoint.At("message: received")
-	got, run, err := rc.inbox.question(ctx, e, wordless(m))
+	got, run, err := rc.inbox.acceptQuestion(ctx, e, wordless(m))
 	failpoint.At("message: stored")
 	defer run()
 	if err != nil || !got.Fresh {
@@ -137,15 +139,15 @@ func (rc *receiver) acceptQuestion(ctx context.Context, m chat.Incoming) error {
 		rc.inbox.reactions.Set([]chat.Message{{Key: m.Key, ID: m.ID}}, chat.Working)
 	}
 	if got.Steered {
-		rc.steering.hand(got.Turn, e.Steer.Prompt, got.Message)
+		rc.steering.handToAgent(got.Turn, e.Steer.Prompt, got.Message)
 	}
 	return nil
 }
 
-// edited handles an edited message. A question whose turn has not begun is replaced. After that its author decides
+// handleEdit handles an edited message. A question whose turn has not begun is replaced. After that its author decides
 // whether the new version is answered, since the old answer may be good enough. A command is carried out once, in its
 // original form.
-func (rc *receiver) edited(ctx context.Context, m chat.Incoming) error {
+func (rc *receiver) handleEdit(ctx context.Context, m chat.Incoming) error {
 	if taken, err := rc.access.Claim(ctx, m); taken || err != nil {
 		return err
 	}

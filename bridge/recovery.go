@@ -48,7 +48,7 @@ func (r recovery) run(ctx context.Context) error {
 	} else if n > 0 {
 		r.log.Warn().Int("processes", n).Msg("agents of an earlier run were ended")
 	}
-	if err := r.pool.Config().RemoveSpares(r.cutOff.cfg.Files.Folder, r.isChats(ctx)); err != nil {
+	if err := r.pool.Config().RemoveSpares(r.cutOff.cfg.Files.Folder, r.isChatFolder(ctx)); err != nil {
 		r.log.Error().Err(err).Msg("what processes without a chat have left is not removed")
 	}
 	if err := r.db.Turns().FollowUps().ResetQueued(ctx); err != nil {
@@ -130,7 +130,7 @@ func (r cutOffTurns) recover(ctx context.Context, t db.Turn) error {
 		return err
 	}
 	transcripts := r.pool.Config().Transcripts(t.Key.String())
-	dir := r.workedIn(c, transcripts, t.Session)
+	dir := r.sessionDir(c, transcripts, t.Session)
 	steers, err := r.db.Turns().Steers().Prompts(ctx, t.ID)
 	if err != nil {
 		return err
@@ -149,7 +149,7 @@ func (r cutOffTurns) recover(ctx context.Context, t db.Turn) error {
 		return err
 	}
 	end := r.outcome(ctx, t, did, unanswered, log)
-	text := lastText(t, did, unanswered)
+	text := cutOffText(t, did, unanswered)
 	parts, err := r.db.Turns().Drafts().Parts(ctx, t.ID, text)
 	if err != nil {
 		return err
@@ -167,7 +167,7 @@ func (r cutOffTurns) recover(ctx context.Context, t db.Turn) error {
 		return fmt.Errorf("recover: %w", err)
 	}
 	r.reactions.Set([]chat.Message{{Key: t.Key, ID: t.ReplyTo}}, delivery.ReactionOf(end.State))
-	r.cfg.ended(Ended{State: end.State, Failure: end.Failure, Usage: e.Usage, Took: time.Since(t.Created)})
+	r.cfg.reportTurnEnd(TurnEnd{State: end.State, Failure: end.Failure, Usage: e.Usage, Took: time.Since(t.Created)})
 	return nil
 }
 
@@ -179,7 +179,7 @@ func (r cutOffTurns) outcome(
 	switch {
 	case t.Stopped && !(did.Ended && did.Failure == ""):
 		log.Warn().Msg("turn was cut off while it was being stopped")
-		return stopped(ctx, r.db.Turns(), t)
+		return stoppedOutcome(ctx, r.db.Turns(), t)
 	case unanswered: // the agent may have continued without the permission, but nobody has decided that it should
 		log.Warn().Msg("turn was cut off while people were asked; its asker decides whether it goes on")
 		return turncard.Outcome{State: db.Interrupted, Notice: i18n.InterruptedAsking}
@@ -193,9 +193,9 @@ func (r cutOffTurns) outcome(
 	return turncard.Outcome{State: db.Interrupted, Notice: i18n.Interrupted}
 }
 
-// lastText is the answer of a turn that was cut off: what the agent said, or what people have seen if that is more, or
-// if they were being asked.
-func lastText(t db.Turn, did claude.Outcome, unanswered bool) string {
+// cutOffText is the answer of a turn that was cut off: what the agent said, or what people have seen if that is more,
+// or if they were being asked.
+func cutOffText(t db.Turn, did claude.Outcome, unanswered bool) string {
 	if unanswered || !did.Ended && len(t.Draft) > len(did.Text) {
 		return t.Draft
 	}
@@ -225,7 +225,7 @@ func (r cutOffTurns) cutFollowUp(ctx context.Context, t db.Turn) error {
 	if err := r.history.finish(ctx, e); err != nil {
 		return fmt.Errorf("recover: %w", err)
 	}
-	r.cfg.ended(Ended{State: e.State, Failure: e.Failure, Usage: e.Usage, Took: time.Since(t.Created)})
+	r.cfg.reportTurnEnd(TurnEnd{State: e.State, Failure: e.Failure, Usage: e.Usage, Took: time.Since(t.Created)})
 	return nil
 }
 
@@ -247,7 +247,7 @@ func (r cutOffTurns) followUpResult(ctx context.Context, t db.Turn, cut turncard
 	var did claude.Outcome
 	end := cut
 	if cut.State == db.Interrupted { // otherwise the text is out of date
-		did = r.unread(log.WithContext(ctx), c, t)
+		did = r.readUnasked(log.WithContext(ctx), c, t)
 	}
 	switch {
 	case cut.State != db.Interrupted:
@@ -258,7 +258,7 @@ func (r cutOffTurns) followUpResult(ctx context.Context, t db.Turn, cut turncard
 	case did.Ended:
 		end = turncard.OutcomeOf(did.Failure)
 	}
-	text := lastText(t, did, unanswered)
+	text := cutOffText(t, did, unanswered)
 	parts, err := r.db.Turns().Drafts().Parts(ctx, t.ID, text)
 	if err != nil {
 		return e, err
@@ -270,13 +270,13 @@ func (r cutOffTurns) followUpResult(ctx context.Context, t db.Turn, cut turncard
 	}, nil
 }
 
-// unread returns the agent's text of a follow-up that no turn has read.
-func (r cutOffTurns) unread(ctx context.Context, c db.Chat, t db.Turn) claude.Outcome {
+// readUnasked returns the agent's text of a follow-up that no turn has read.
+func (r cutOffTurns) readUnasked(ctx context.Context, c db.Chat, t db.Turn) claude.Outcome {
 	transcripts := r.pool.Config().Transcripts(t.Key.String())
 	consumed, err := r.db.Turns().FollowUps().PromptIDs(ctx, t.Session)
 	var did claude.Outcome
 	if err == nil {
-		did, err = transcripts.ReadUnasked(r.workedIn(c, transcripts, t.Session), t.Session, consumed...)
+		did, err = transcripts.ReadUnasked(r.sessionDir(c, transcripts, t.Session), t.Session, consumed...)
 	}
 	if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("transcript not read")
@@ -284,11 +284,11 @@ func (r cutOffTurns) unread(ctx context.Context, c db.Chat, t db.Turn) claude.Ou
 	return did
 }
 
-// workedIn is the folder in which a session of a chat was running: the chat may have changed its project since.
-func (r cutOffTurns) workedIn(c db.Chat, transcripts claude.Transcripts, session string) string {
-	dir := r.cfg.project(c)
+// sessionDir is the folder in which a session of a chat was running: the chat may have changed its project since.
+func (r cutOffTurns) sessionDir(c db.Chat, transcripts claude.Transcripts, session string) string {
+	dir := r.cfg.projectDir(c)
 	// The CLI files sessions by working folder, so all known folders are tried.
-	for _, s := range append([]site{{path: dir}}, r.cfg.sites()...) {
+	for _, s := range append([]namedProject{{path: dir}}, r.cfg.namedProjects()...) {
 		if path, err := transcripts.Path(s.path, session); err != nil || s.path == "" {
 			continue
 		} else if _, err := os.Stat(path); err == nil {
@@ -298,14 +298,14 @@ func (r cutOffTurns) workedIn(c db.Chat, transcripts claude.Transcripts, session
 	return dir
 }
 
-func (cfg Config) ended(e Ended) {
-	if cfg.Ended != nil {
-		cfg.Ended(e)
+func (cfg Config) reportTurnEnd(e TurnEnd) {
+	if cfg.OnTurnEnd != nil {
+		cfg.OnTurnEnd(e)
 	}
 }
 
-// isChats returns a function that reports whether a folder belongs to a chat's agents.
-func (r recovery) isChats(ctx context.Context) func(folder string) (bool, error) {
+// isChatFolder returns a function that reports whether a folder belongs to a chat's agents.
+func (r recovery) isChatFolder(ctx context.Context) func(folder string) (bool, error) {
 	return func(folder string) (bool, error) {
 		_, err := r.db.Folders().Chat(ctx, folder)
 		if errors.Is(err, db.ErrNotFound) {

@@ -73,7 +73,7 @@ func TestTheMessagesOfAnAnswerStayWhereTheyAre(t *testing.T) {
 		}
 	}
 	seen(1)
-	_, err = l.bridge.Press(t.Context(), chat.Press{
+	_, err = l.bridge.HandlePress(t.Context(), chat.Press{
 		Key: room, ID: "press", Actor: chat.Actor{ID: "ou_1"},
 		Action: chat.Action{Do: turncard.DoDrop, Turn: left[0].ID},
 	})
@@ -161,7 +161,7 @@ func TestContinueWaitsForRecovery(t *testing.T) {
 	l.sql(`UPDATE turns SET draft = 'half'`)
 	var said sync.WaitGroup
 	said.Go(func() {
-		if err := l.bridge.Message(t.Context(), heard("om_2", "continue")); err != nil {
+		if err := l.bridge.HandleMessage(t.Context(), heard("om_2", "continue")); err != nil {
 			t.Error(err)
 		}
 	})
@@ -173,7 +173,8 @@ func TestContinueWaitsForRecovery(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := newBridgeRig(t, &deliverytest.Recorder{}).bridge.Message(ctx, heard("om_3", "continue")); !errors.Is(err,
+	err := newBridgeRig(t, &deliverytest.Recorder{}).bridge.HandleMessage(ctx, heard("om_3", "continue"))
+	if !errors.Is(err,
 		context.Canceled) {
 		t.Errorf("before the bridge runs: %v", err)
 	}
@@ -186,7 +187,7 @@ func (l *bridgeRig) stopBy(how string) {
 		l.say("om_2", how)
 		return
 	}
-	got, err := l.bridge.Press(l.Context(), pressed("ev_1", turncard.DoStop, 1))
+	got, err := l.bridge.HandlePress(l.Context(), pressed("ev_1", turncard.DoStop, 1))
 	if got != i18n.StopAsked.EN || err != nil {
 		l.Errorf("told %q, %v", got, err)
 	}
@@ -379,7 +380,7 @@ func TestATurnWhoseQuestionWasTakenBackIsNotOffered(t *testing.T) {
 			}
 			l.left("om_1", "hello")
 			l.sql(`UPDATE turns SET card_id = 'card', draft = 'half', acted = 1`)
-			l.must(l.bridge.Recalled(t.Context(), room, "om_1"))
+			l.must(l.bridge.HandleRecall(t.Context(), room, "om_1"))
 			l.forget()
 			l.start()
 			l.until("an empty outbox", func() bool {

@@ -12,11 +12,12 @@ const canary = "canary-0123456789abcdef"
 func TestNothingKeptHasASecret(t *testing.T) {
 	t.Parallel()
 	cfg := Config{Secrets: redact.NewKnown([]string{canary})}
-	if got := cfg.kept("it is " + canary + ", of bob@example.com"); got != "it is [REDACTED_SECRET], of bob@example.com" {
+	got := cfg.redactForHistory("it is " + canary + ", of bob@example.com")
+	if got != "it is [REDACTED_SECRET], of bob@example.com" {
 		t.Errorf("%q", got)
 	}
 	cfg.Redact = redact.All()
-	if got := cfg.kept("it is " + canary + ", of bob@example.com"); strings.Contains(got, "canary") ||
+	if got := cfg.redactForHistory("it is " + canary + ", of bob@example.com"); strings.Contains(got, "canary") ||
 		strings.Contains(got, "bob") {
 		t.Errorf("%q", got)
 	}

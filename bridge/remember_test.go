@@ -54,9 +54,9 @@ func TestASecretToRememberIsNowhereKept(t *testing.T) {
 			Key: alice.key, Kind: alice.kind, ID: fmt.Sprintf("om_%d", i+1), Text: text, Actor: chat.Actor{ID: alice.who},
 			Time: time.Now(), ToBot: true,
 		}
-		w.must(w.bridge.Message(w.ctx, m)) // once more
+		w.must(w.bridge.HandleMessage(w.ctx, m)) // once more
 		m.Text += "!"
-		w.must(w.bridge.Edited(w.ctx, m))
+		w.must(w.bridge.HandleEdit(w.ctx, m))
 		onDisk(t, dir, secret)
 	}
 	// slips, and what comes to nothing
@@ -87,12 +87,12 @@ func TestACommandIsCleanHoweverItComes(t *testing.T) {
 	w.hear(alice, "hello", true)
 	m := chat.Incoming{Key: alice.key, Kind: alice.kind, ID: "om_1", Text: "/remember password: " + secret,
 		Actor: chat.Actor{ID: alice.who}, Time: time.Now(), ToBot: true}
-	w.must(w.bridge.Edited(w.ctx, m))
+	w.must(w.bridge.HandleEdit(w.ctx, m))
 	onDisk(t, dir, secret)
-	if got := w.bridge.cfg.kept("/new password: " + secret); !strings.Contains(got, secret) {
+	if got := w.bridge.cfg.redactForHistory("/new password: " + secret); !strings.Contains(got, secret) {
 		t.Errorf("a question was changed to %q", got)
 	}
-	if got := w.bridge.cfg.kept("/etc/hosts password: " + secret); !strings.Contains(got, secret) {
+	if got := w.bridge.cfg.redactForHistory("/etc/hosts password: " + secret); !strings.Contains(got, secret) {
 		t.Errorf("a question was changed to %q", got)
 	}
 }
@@ -114,7 +114,7 @@ func TestCommandsOfEarlierVersionsAreCleaned(t *testing.T) {
 	stopped, stop := context.WithCancel(w.ctx)
 	n, err := w.store.Messages().CleanCommands(stopped, func(text string) string {
 		defer stop()
-		return w.bridge.cfg.kept(text)
+		return w.bridge.cfg.redactForHistory(text)
 	})
 	if err == nil || n != 0 {
 		t.Errorf("%d cleaned by a start that was stopped, %v", n, err)

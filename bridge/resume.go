@@ -72,7 +72,7 @@ func (cs sessionCommands) resume(ctx context.Context, o ordered) (order, error) 
 func (cs sessionCommands) goBack(ctx context.Context, o ordered, list []db.PastSession) (order, error) {
 	past, ok := pick(list, o.args)
 	if !ok {
-		if !number(o.args) {
+		if !isNumber(o.args) {
 			cs.log.Warn().Stringer("chat", o.m.Key).Str("user", o.m.Actor.ID).
 				Msg("a session was asked for that the chat has not had")
 		}
@@ -81,10 +81,10 @@ func (cs sessionCommands) goBack(ctx context.Context, o ordered, list []db.PastS
 	if past.ID == o.chat.Session.ID {
 		return o.say(i18n.ResumeIsNow)
 	}
-	if busy, err := cs.turns.busy(ctx, o.m.Key); err != nil || busy {
+	if busy, err := cs.turns.isBusy(ctx, o.m.Key); err != nil || busy {
 		return order{reply: i18n.Busy.In(o.lang)}, err
 	}
-	dir := realPath(cs.cfg.project(o.chat))
+	dir := realPath(cs.cfg.projectDir(o.chat))
 	done := i18n.ResumeDone
 	var lost *claude.LostError
 	if _, err := cs.pool.Config().Transcripts(o.m.Key.String()).Verify(dir, past.ID, nil); errors.As(err, &lost) {
@@ -96,13 +96,13 @@ func (cs sessionCommands) goBack(ctx context.Context, o ordered, list []db.PastS
 	back.then = func() {
 		cs.turns.jobs.Enqueue(func(context.Context) {
 			cs.pool.Drop(key)
-			cs.ahead.expect(o.m.Key)
+			cs.ahead.expectQuestion(o.m.Key)
 		})
 	}
 	return back, err
 }
 
-func number(s string) bool { _, err := strconv.Atoi(s); return err == nil }
+func isNumber(s string) bool { _, err := strconv.Atoi(s); return err == nil }
 
 // pick finds a session by its number in the list, or by its ID or a prefix of it.
 func pick(list []db.PastSession, name string) (db.PastSession, bool) {

@@ -14,7 +14,7 @@ import (
 // retry is the command /retry: it asks the last question of the conversation again. The previous answer stays in the
 // History, where the agent sees it; a note in the prompt asks for a different one.
 func (cs conversationCommands) retry(ctx context.Context, o ordered) (order, error) {
-	if busy, err := cs.turns.busy(ctx, o.m.Key); err != nil || busy {
+	if busy, err := cs.turns.isBusy(ctx, o.m.Key); err != nil || busy {
 		return order{reply: i18n.Busy.In(o.lang)}, err
 	}
 	question, files, err := cs.lastQuestion(ctx, o)
@@ -24,7 +24,7 @@ func (cs conversationCommands) retry(ctx context.Context, o ordered) (order, err
 	if question == "" {
 		return o.say(i18n.RetryNothing)
 	}
-	if _, own := forwarded(cs.pool.Config().SlashCommands(), question); own {
+	if _, own := parseForwarded(cs.pool.Config().SlashCommands(), question); own {
 		return order{ask: question}, nil
 	}
 	for _, l := range []i18n.Lang{i18n.Chinese, i18n.English} { // a repeated /retry must not add the note twice
@@ -57,7 +57,7 @@ func (cs conversationCommands) lastQuestion(ctx context.Context, o ordered) (str
 		if err != nil {
 			return "", nil, err
 		}
-		files = append(asksAgain(with), files...)
+		files = append(repeatedFiles(with), files...)
 	}
 	slices.Reverse(asked)
 	return strings.Join(asked, "\n"), files, nil

@@ -113,7 +113,7 @@ func answerWith(b *Bridge, answer func(context.Context, *turn) turncard.Outcome)
 // say takes in a message, as the platform hands it over.
 func (l *bridgeRig) say(id, text string) {
 	l.Helper()
-	l.must(l.bridge.Message(l.Context(), heard(id, text)))
+	l.must(l.bridge.HandleMessage(l.Context(), heard(id, text)))
 }
 
 func heard(id, text string) chat.Incoming {

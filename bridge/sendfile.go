@@ -23,15 +23,15 @@ const (
 	deliveryWait   = 20 * time.Second // how long the agent waits for the result
 )
 
-// toSend is the input of the tool that sends a file.
-type toSend struct {
+// sendFileInput is the input of the tool that sends a file.
+type sendFileInput struct {
 	Path    string `json:"path" jsonschema:"the file, in the project folder"`
 	Caption string `json:"caption,omitempty" jsonschema:"a line that says what it is, in the language of the user, Markdown; may be empty"`
 }
 
 // sendFile queues a file as a reply to the turn's message, and waits a while for its delivery.
-func (d *toolHandlers) sendFile(ctx context.Context, key chat.Key, in toSend) (string, error) {
-	a, err := d.running(key)
+func (d *toolHandlers) sendFile(ctx context.Context, key chat.Key, in sendFileInput) (string, error) {
+	a, err := d.runningTurn(key)
 	if err != nil {
 		return "", err
 	}
@@ -54,11 +54,11 @@ func (d *toolHandlers) sendFile(ctx context.Context, key chat.Key, in toSend) (s
 	if err != nil {
 		return "", err
 	}
-	return became(p, isNew)
+	return deliveryReply(p, isNew)
 }
 
-// became tells the agent the result of a delivery.
-func became(p db.FileDelivery, isNew bool) (string, error) {
+// deliveryReply tells the agent the result of a delivery.
+func deliveryReply(p db.FileDelivery, isNew bool) (string, error) {
 	switch {
 	case p.State == db.Shown && !isNew:
 		return "You have sent this file already; it is shown once.", nil

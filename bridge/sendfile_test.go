@@ -59,11 +59,11 @@ func (s *sendRig) startTurn(id string) {
 	s.must(err)
 	s.claim, err = s.bridge.db.Queue().Claim(s.Context(), room, db.TurnIDs{Session: "s", Prompt: "p-" + id}, true)
 	s.must(err)
-	s.Cleanup(s.bridge.runner.agents.attempts.specs.tools.attend(s.claim, s.project))
+	s.Cleanup(s.bridge.runner.agents.attempts.specs.tools.setRunningTurn(s.claim, s.project))
 }
 
 func (s *sendRig) send(path, caption string) (string, error) {
-	return s.bridge.runner.agents.attempts.specs.tools.sendFile(s.Context(), room, toSend{path, caption})
+	return s.bridge.runner.agents.attempts.specs.tools.sendFile(s.Context(), room, sendFileInput{path, caption})
 }
 
 func (s *sendRig) copies() int {

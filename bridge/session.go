@@ -42,18 +42,18 @@ func (s *session) checkResumable() error {
 	return nil
 }
 
-// known lists the IDs of the prompts that the session may hold.
-func (s *session) known(ctx context.Context) []string {
-	s.prompts = known(ctx, s.db, *s.claim)
-	return names(s.prompts)
+// promptIDs lists the IDs of the prompts that the session may hold.
+func (s *session) promptIDs(ctx context.Context) []string {
+	s.prompts = knownPrompts(ctx, s.db, *s.claim)
+	return promptIDs(s.prompts)
 }
 
 // compare returns how much of the conversation the process's session holds.
 func (s *session) compare(ctx context.Context, p *claude.Process) syncState {
-	now := syncState{turn: held(*s.claim), verified: true}
+	now := syncState{turn: lastHeldTurn(*s.claim), verified: true}
 	if p.Fresh() {
 		if s.resume && s.prompts == nil { // the process was started, and its transcript compared, ahead of the turn
-			s.known(ctx)
+			s.promptIDs(ctx)
 		}
 		now = compare(*s.claim, s.resume, s.prompts, p.SyncState())
 	}
@@ -63,19 +63,21 @@ func (s *session) compare(ctx context.Context, p *claude.Process) syncState {
 	return now
 }
 
-// begun records that the session with this ID holds the turn, and its working folder.
-func (s *session) begun(id, dir string) { s.kept = db.Session{ID: id, Node: s.cfg.Node, Cwd: dir} }
+// recordStart records that the session with this ID holds the turn, and its working folder.
+func (s *session) recordStart(id, dir string) {
+	s.kept = db.Session{ID: id, Node: s.cfg.Node, Cwd: dir}
+}
 
-// ended records what a result says about the session.
-func (s *session) ended(r claude.Result) {
+// recordResult records what a result says about the session.
+func (s *session) recordResult(r claude.Result) {
 	if s.kept.ID != "" && r.Session != "" {
 		s.kept.ID = r.Session
 	}
 	s.kept.Tokens, s.kept.Window = r.Held, r.Window
 }
 
-// lostWith returns why the session cannot be resumed after a result; nil = it can.
-func (s *session) lostWith(r claude.Result, acted bool) error {
+// checkLost returns why the session cannot be resumed after a result; nil = it can.
+func (s *session) checkLost(r claude.Result, acted bool) error {
 	lost := &claude.LostError{Session: s.claim.Turn.Session}
 	switch {
 	case r.Failure == claude.FailSession:
@@ -102,9 +104,9 @@ func (s *session) forget(ctx context.Context, lost *claude.LostError) error {
 	return s.renew(ctx)
 }
 
-// rejoin prepares another attempt of a turn whose process died: in the same session if that has begun, otherwise in a
-// new one. A new session that may or may not have begun can neither be resumed nor started again under its ID.
-func (s *session) rejoin(ctx context.Context) error {
+// prepareRetry prepares another attempt of a turn whose process died: in the same session if that has begun, otherwise
+// in a new one. A new session that may or may not have begun can neither be resumed nor started again under its ID.
+func (s *session) prepareRetry(ctx context.Context) error {
 	if s.resume || s.kept.ID != "" {
 		s.resume = true
 		return s.rename(ctx, s.claim.Turn.Session)

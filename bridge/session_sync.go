@@ -25,7 +25,7 @@ func (cfg Config) checkResumable(c db.Chat) claude.LostCause {
 	case s.Node != "" && s.Node != cfg.Node:
 		return claude.LostMachine
 	case s.Cwd != "":
-		if dir := realPath(cfg.project(c)); dir != "" && dir != s.Cwd {
+		if dir := realPath(cfg.projectDir(c)); dir != "" && dir != s.Cwd {
 			return claude.LostElsewhere
 		}
 	}
@@ -42,7 +42,7 @@ func realPath(dir string) string {
 	return real
 }
 
-func names(prompts []db.Prompt) []string {
+func promptIDs(prompts []db.Prompt) []string {
 	list := make([]string, len(prompts))
 	for i, p := range prompts {
 		list[i] = p.ID
@@ -50,10 +50,10 @@ func names(prompts []db.Prompt) []string {
 	return list
 }
 
-// known lists the prompts that a turn's session may hold. If they cannot be read, or the session's last one has no ID
-// because it is from an old version, the list is empty. The session is then resumed unchecked, since that should not
-// keep anybody from an answer.
-func known(ctx context.Context, store *db.DB, c db.Claim) []db.Prompt {
+// knownPrompts lists the prompts that a turn's session may hold. If they cannot be read, or the session's last one has
+// no ID because it is from an old version, the list is empty. The session is then resumed unchecked, since that should
+// not keep anybody from an answer.
+func knownPrompts(ctx context.Context, store *db.DB, c db.Claim) []db.Prompt {
 	list, err := store.Turns().Prompts(ctx, c.Turn.Key, c.Turn.ID)
 	last := c.Turn.ID
 	if own := c.Chat.Session; own.ID == c.Turn.Session {
@@ -73,8 +73,8 @@ func known(ctx context.Context, store *db.DB, c db.Claim) []db.Prompt {
 	return list
 }
 
-// held is the last turn that the session of a turn holds, according to the store; 0 = unknown.
-func held(c db.Claim) int64 {
+// lastHeldTurn is the last turn that the session of a turn holds, according to the store; 0 = unknown.
+func lastHeldTurn(c db.Claim) int64 {
 	if own := c.Chat.Session; own.ID == c.Turn.Session {
 		return own.Turn
 	}
@@ -83,7 +83,7 @@ func held(c db.Claim) int64 {
 
 // compare returns how much of the conversation a turn's session holds, if its transcript ends as last says.
 func compare(c db.Claim, resume bool, prompts []db.Prompt, last claude.SyncState) syncState {
-	s := syncState{turn: held(c)}
+	s := syncState{turn: lastHeldTurn(c)}
 	i := slices.IndexFunc(prompts, func(q db.Prompt) bool { return q.ID == last.Prompt })
 	if !resume || i < 0 {
 		return s

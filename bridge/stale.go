@@ -42,7 +42,7 @@ func (mt maintenance) restartContext(ctx context.Context, c db.Claim) {
 		return
 	}
 	log.Info().Time("silent_since", c.Chat.Turned).Msg("stale chat reset")
-	mt.notes.keepPoints(c)
+	mt.notes.enqueueKeyPoints(c)
 }
 
 // How often chats that have become stale are looked for, and how far back at the start of the program. Older ones wait
@@ -62,7 +62,7 @@ func (mt maintenance) watchStale(ctx context.Context) {
 	defer t.Stop()
 	// Twice the interval: each chat is found a second time, in case that the first try failed.
 	for within := staleAtStart; ; within = 2 * staleInterval {
-		if err := mt.noteStale(ctx, time.Now(), within); err != nil && ctx.Err() == nil {
+		if err := mt.captureStale(ctx, time.Now(), within); err != nil && ctx.Err() == nil {
 			mt.log.Error().Err(err).Msg("stale chats not found")
 		}
 		select {
@@ -73,8 +73,8 @@ func (mt maintenance) watchStale(ctx context.Context) {
 	}
 }
 
-// noteStale stores the key points of chats that have become stale within that time before now.
-func (mt maintenance) noteStale(ctx context.Context, now time.Time, within time.Duration) error {
+// captureStale stores the key points of chats that have become stale within that time before now.
+func (mt maintenance) captureStale(ctx context.Context, now time.Time, within time.Duration) error {
 	until := now.Add(-mt.cfg.Context.StaleAfter.Duration)
 	keys, err := mt.db.Chats().Silent(ctx, until.Add(-within), until)
 	if err != nil {
@@ -85,20 +85,20 @@ func (mt maintenance) noteStale(ctx context.Context, now time.Time, within time.
 		if err != nil {
 			return err
 		}
-		mt.notes.keepPoints(db.Claim{Chat: c, Turn: db.Turn{ID: noTurn, Key: key, Epoch: c.Epoch}})
+		mt.notes.enqueueKeyPoints(db.Claim{Chat: c, Turn: db.Turn{ID: noTurn, Key: key, Epoch: c.Epoch}})
 	}
 	return nil
 }
 
-// keepPoints stores the key points of what was said before the claimed turn, in the background; in groups only if
+// enqueueKeyPoints stores the key points of what was said before the claimed turn, in the background; in groups only if
 // configured.
-func (n notes) keepPoints(c db.Claim) {
+func (n notes) enqueueKeyPoints(c db.Claim) {
 	if c.Chat.Kind != chat.Private && !n.cfg.Context.Memory.CaptureGroup {
 		return
 	}
 	log := n.log.With().Stringer("chat", c.Turn.Key).Logger()
-	begun := n.scheduler.note(c.Turn.Key, func(ctx context.Context) {
-		if err := n.capture(ctx, c); err != nil {
+	begun := n.scheduler.enqueueMemoryJob(c.Turn.Key, func(ctx context.Context) {
+		if err := n.captureKeyPoints(ctx, c); err != nil {
 			log.Error().Err(err).Msg("memories of a stale chat not stored")
 		}
 	})
@@ -107,14 +107,14 @@ func (n notes) keepPoints(c db.Claim) {
 	}
 }
 
-// capture stores the key points of the last messages before the claimed turn as a memory, unless that was done since
-// the chat's last turn, or one of them was recalled meanwhile.
-func (n notes) capture(ctx context.Context, c db.Claim) error {
+// captureKeyPoints stores the key points of the last messages before the claimed turn as a memory, unless that was done
+// since the chat's last turn, or one of them was recalled meanwhile.
+func (n notes) captureKeyPoints(ctx context.Context, c db.Claim) error {
 	done, err := n.db.Memories().MadeSince(ctx, c.Turn.Key, whyStale, c.Chat.Turned)
 	if err != nil || done {
 		return err
 	}
-	said, err := n.rounds(ctx, c)
+	said, err := n.recentRounds(ctx, c)
 	if err != nil || len(said) == 0 {
 		return err
 	}
@@ -137,8 +137,8 @@ func (n notes) capture(ctx context.Context, c db.Claim) error {
 	return err
 }
 
-// rounds are the last questions before the claimed turn, each with its answers, oldest first.
-func (n notes) rounds(ctx context.Context, c db.Claim) ([]chat.Message, error) {
+// recentRounds are the last questions before the claimed turn, each with its answers, oldest first.
+func (n notes) recentRounds(ctx context.Context, c db.Claim) ([]chat.Message, error) {
 	var said []chat.Message
 	questions := 0
 	for m, err := range n.db.History().Range(ctx, c.Turn.Key, c.Turn.Epoch, c.Chat.ContextStart, c.Turn.ID) {

@@ -21,7 +21,7 @@ func TestNothingOfAStaleGroupIsRemembered(t *testing.T) {
 			for _, id := range []string{"om_1", "om_2"} {
 				m := heard(id, "hello there")
 				m.Kind = kind
-				l.must(l.bridge.Message(t.Context(), m))
+				l.must(l.bridge.HandleMessage(t.Context(), m))
 				l.until("an answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`) == 0 })
 				l.sql(`UPDATE chats SET turned_at = turned_at - 49 * 3600000`)
 			}
@@ -44,8 +44,8 @@ func TestNothingOfAStaleGroupIsRemembered(t *testing.T) {
 func TestTheKeyPointsAreThereWhenAStaleChatBeginsAnew(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
-	built := make(chan Built, 10)
-	l.remake(func(c *Config) { c.Context.Titles, c.Observe = false, func(b Built) { built <- b } })
+	built := make(chan BuiltContext, 10)
+	l.remake(func(c *Config) { c.Context.Titles, c.Observe = false, func(b BuiltContext) { built <- b } })
 	l.start()
 	tasks := func() int { return strings.Count(l.logs.String(), `"task":"points"`) }
 	idle := func() bool {
@@ -53,7 +53,7 @@ func TestTheKeyPointsAreThereWhenAStaleChatBeginsAnew(t *testing.T) {
 		return waiting+active == 0 && l.count(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`) == 0
 	}
 	look := func() {
-		l.must(l.bridge.runner.maintenance.noteStale(t.Context(), time.Now(), 2*time.Hour))
+		l.must(l.bridge.runner.maintenance.captureStale(t.Context(), time.Now(), 2*time.Hour))
 		l.until("the end of what is done on the side", idle)
 	}
 	l.say("om_1", "the heron flies at dawn")

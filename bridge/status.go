@@ -49,13 +49,13 @@ func (cs reportCommands) status(ctx context.Context, o ordered) (order, error) {
 	if err != nil {
 		return order{}, err
 	}
-	lines := []string{fmt.Sprintf(i18n.Status.In(l), state.In(l), cs.cfg.projectShown(c), session.In(l))}
+	lines := []string{fmt.Sprintf(i18n.Status.In(l), state.In(l), cs.cfg.projectLabel(c), session.In(l))}
 	add := func(p i18n.Phrase, args ...any) { lines = append(lines, fmt.Sprintf(p.In(l), args...)) }
 	if c.Topic != "" {
 		add(i18n.StatusTitle, c.Topic)
 	}
 	add(i18n.StatusModel, modelOf(agent, o), effortOf(agent, o))
-	if broken := cs.servers.describe(realPath(cs.cfg.project(c))); broken != "" {
+	if broken := cs.servers.describe(realPath(cs.cfg.projectDir(c))); broken != "" {
 		add(i18n.StatusServers, broken)
 	}
 	if waiting > 0 {

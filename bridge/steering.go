@@ -79,7 +79,7 @@ func (s *steering) turnFor(ctx context.Context, m chat.Incoming) int64 {
 		return 0
 	}
 	own := s.quotesCard(ctx, turn, m)
-	if !own && (len(m.Files) > 0 || !s.always && !addition.MatchString(m.Text)) || s.waits(ctx, m.Key) {
+	if !own && (len(m.Files) > 0 || !s.always && !addition.MatchString(m.Text)) || s.hasWaiting(ctx, m.Key) {
 		return 0
 	}
 	s.mu.Lock()
@@ -91,8 +91,9 @@ func (s *steering) turnFor(ctx context.Context, m chat.Incoming) int64 {
 	return turn
 }
 
-// waits reports whether the chat has waiting questions, which a new message may belong to, such as the text for a file.
-func (s *steering) waits(ctx context.Context, key chat.Key) bool {
+// hasWaiting reports whether the chat has waiting questions, which a new message may belong to, such as the text for a
+// file.
+func (s *steering) hasWaiting(ctx context.Context, key chat.Key) bool {
 	waiting, err := s.queue.Turns(ctx, key)
 	if err != nil {
 		s.log.Error().Err(err).Stringer("chat", key).Msg("waiting turns not found; queueing the addition")
@@ -114,8 +115,8 @@ func (s *steering) quotesCard(ctx context.Context, turn int64, m chat.Incoming) 
 	return card != "" && m.Files[i].Of == message
 }
 
-// hand passes a stored message to the agent of its turn, now or once the agent has the question.
-func (s *steering) hand(turn int64, prompt string, m chat.Message) {
+// handToAgent passes a stored message to the agent of its turn, now or once the agent has the question.
+func (s *steering) handToAgent(turn int64, prompt string, m chat.Message) {
 	failpoint.At("steer: stored")
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,12 +125,12 @@ func (s *steering) hand(turn int64, prompt string, m chat.Message) {
 		return // the end of the turn has queued the message
 	}
 	t.unread = append(t.unread, steer{prompt: prompt, message: m})
-	t.pass()
+	t.sendUnread()
 	failpoint.At("steer: handed")
 }
 
-// pass sends the agent all messages that it does not have yet. The caller holds mu.
-func (t *steeredTurn) pass() {
+// sendUnread sends the agent all messages that it does not have yet. The caller holds mu.
+func (t *steeredTurn) sendUnread() {
 	for i := range t.unread {
 		if u := &t.unread[i]; t.agent != nil && !u.handed {
 			u.handed = t.agent(u.prompt, contextmgr.QuestionText([]chat.Message{u.message}, t.kind))
@@ -160,8 +161,8 @@ func (s *steering) requeueUnread(ctx context.Context, t *turn) error {
 	return s.store.Asked(context.WithoutCancel(ctx), t.claim.Turn.ID, prompts...)
 }
 
-// unread are the messages of a turn that its agent has not read.
-func (s *steering) unread(turn int64) (list []chat.Message) {
+// unreadMessages are the messages of a turn that its agent has not read.
+func (s *steering) unreadMessages(turn int64) (list []chat.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t := s.running[turn]; t != nil {
@@ -172,18 +173,18 @@ func (s *steering) unread(turn int64) (list []chat.Message) {
 	return list
 }
 
-// attach passes the turn's messages to the process that has its question.
-func (s *steering) attach(t *turn, p *claude.Process) {
+// attachAgent passes the turn's messages to the process that has its question.
+func (s *steering) attachAgent(t *turn, p *claude.Process) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if running := s.running[t.claim.Turn.ID]; running != nil {
 		running.agent = p.Steer
-		running.pass()
+		running.sendUnread()
 	}
 }
 
-// read records that the agent has read a message, and returns it.
-func (s *steering) read(ctx context.Context, t *turn, prompt string) (chat.Message, bool) {
+// markRead records that the agent has read a message, and returns it.
+func (s *steering) markRead(ctx context.Context, t *turn, prompt string) (chat.Message, bool) {
 	m, ok := s.claimMessage(t.claim.Turn.ID, prompt)
 	if !ok {
 		return chat.Message{}, false

@@ -23,15 +23,15 @@ import (
 // all of what they ask.
 const mostSuggested = 60
 
-// suggested is a suggested question that may be asked; empty = it must not. A text from a model must not give commands
-// or mention anyone, nor show what is redacted in the History.
-func (cfg Config) suggested(question string) string {
+// allowedSuggestion is a suggested question that may be asked; empty = it must not. A text from a model must not give
+// commands or mention anyone, nor show what is redacted in the History.
+func (cfg Config) allowedSuggestion(question string) string {
 	question = text.Visible(question)
 	if _, command, _ := parseCommand(question); command != "" || strings.HasPrefix(question, "//") {
 		return ""
 	}
 	long, mentions := utf8.RuneCountInString(question) > mostSuggested, strings.Contains(question, "<")
-	if long || mentions || cfg.kept(question) != question {
+	if long || mentions || cfg.redactForHistory(question) != question {
 		return ""
 	}
 	return question
@@ -44,7 +44,7 @@ type awaitedSuggestion struct {
 	offer func(claude.Suggestion) // nil = the end is not stored yet
 }
 
-func (a *awaitedSuggestion) came(s claude.Suggestion) {
+func (a *awaitedSuggestion) arrive(s claude.Suggestion) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.said = &s; a.offer != nil {
@@ -52,8 +52,8 @@ func (a *awaitedSuggestion) came(s claude.Suggestion) {
 	}
 }
 
-// stored offers the suggestion, now or when it arrives.
-func (a *awaitedSuggestion) stored(offer func(claude.Suggestion)) {
+// offerWhenReady offers the suggestion, now or when it arrives.
+func (a *awaitedSuggestion) offerWhenReady(offer func(claude.Suggestion)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.offer = offer; a.said != nil {
@@ -69,13 +69,13 @@ type suggestions struct {
 	outbox *delivery.Outbox
 }
 
-// after offers the suggestion of a turn whose end is stored. Nothing waits for it.
-func (sg suggestions) after(ctx context.Context, t *turn, end turncard.Outcome) {
+// offerAfterTurn offers the suggestion of a turn whose end is stored. Nothing waits for it.
+func (sg suggestions) offerAfterTurn(ctx context.Context, t *turn, end turncard.Outcome) {
 	if end.State != db.Done || t.claim.Chat.Kind != chat.Private {
 		return
 	}
 	log, view := zerolog.Ctx(ctx).With().Logger(), t.view
-	t.suggestion.stored(func(s claude.Suggestion) {
+	t.suggestion.offerWhenReady(func(s claude.Suggestion) {
 		sg.outbox.EnqueueJob(func(ctx context.Context) {
 			sg.offer(log.WithContext(ctx), t.claim, view.Finish(end), s)
 		})
@@ -87,7 +87,7 @@ const costTimeout = 10 * time.Second
 
 func (sg suggestions) offer(ctx context.Context, c db.Claim, v turncard.State, s claude.Suggestion) {
 	log := zerolog.Ctx(ctx)
-	if question := sg.cfg.suggested(s.Text); question != "" {
+	if question := sg.cfg.allowedSuggestion(s.Text); question != "" {
 		card := delivery.RedactCard(v.WithSuggestion(question).Card(time.Now()), sg.cfg.Secrets)
 		err := sg.turns.Suggest(ctx, c.Turn, card)
 		if err != nil && !errors.Is(err, db.ErrNotFound) {
@@ -110,14 +110,14 @@ func (sg suggestions) offer(ctx context.Context, c db.Claim, v turncard.State, s
 // askSuggested asks a suggested question on behalf of whoever pressed its button: once, and only as long as nothing
 // else was asked.
 func (r commandRunner) askSuggested(ctx context.Context, p chat.Press, l i18n.Lang) (toast string, err error) {
-	question := r.cfg.suggested(p.Action.ID) // it comes from the platform, and may be forged
+	question := r.cfg.allowedSuggestion(p.Action.ID) // it comes from the platform, and may be forged
 	if question == "" {
 		return i18n.SuggestionOver.In(l), nil
 	}
 	ask := func(context.Context, ordered) (order, error) {
 		return order{ask: question, effects: []db.Effect{db.AskSuggested{Turn: p.Action.Turn}}}, nil
 	}
-	switch err := r.pressed(ctx, p, db.SuggestionID(p.Action.Turn), "", ask); {
+	switch err := r.executePress(ctx, p, db.SuggestionID(p.Action.Turn), "", ask); {
 	case errors.Is(err, db.ErrNotFound):
 		return i18n.SuggestionOver.In(l), nil
 	case err != nil:

@@ -18,16 +18,16 @@ import (
 
 // turn is one claimed turn on its way to its answer.
 type turn struct {
-	claim   db.Claim
-	session *session
-	actions *actionLog
-	course  course
-	decided []db.Approval     // decisions made while the turn that this one continues was interrupted
-	report  *db.ContextReport // nil = none yet
-	view    turncard.State
-	painter *turncard.Painter
-	shown   []claude.Image // pictures that the model sees
-	listen  func()         // waits for the fetch of group messages
+	claim    db.Claim
+	session  *session
+	actions  *actionLog
+	progress turnProgress
+	decided  []db.Approval     // decisions made while the turn that this one continues was interrupted
+	report   *db.ContextReport // nil = none yet
+	view     turncard.State
+	painter  *turncard.Painter
+	shown    []claude.Image // pictures that the model sees
+	listen   func()         // waits for the fetch of group messages
 
 	steersRead []string // prompt IDs of steered messages that the agent has read
 	suggestion awaitedSuggestion
@@ -36,13 +36,13 @@ type turn struct {
 
 func newTurn(cfg *Config, store *db.DB, c db.Claim) *turn {
 	now := time.Now()
-	t := &turn{claim: c, course: course{began: now}, view: turncard.New(c.Turn.ID, cfg.langOf(c.Chat), now)}
+	t := &turn{claim: c, progress: turnProgress{began: now}, view: turncard.New(c.Turn.ID, cfg.langOf(c.Chat), now)}
 	t.session, t.actions = newSession(cfg, store, &t.claim), newActionLog(cfg, store, c.Turn)
 	return t
 }
 
-// note is a line for the agent below the question; empty = none.
-func (t *turn) note() string {
+// noteForAgent is a line for the agent below the question; empty = none.
+func (t *turn) noteForAgent() string {
 	switch {
 	case t.claim.Turn.Continues == 0:
 		return ""
@@ -78,8 +78,8 @@ func (r *turnRunner) run(ctx context.Context, claim db.Claim) {
 	defer r.agents.budget.release(claim.Turn.ID)
 	answer := r.agents.answer
 	if claim.Turn.Follows != 0 {
-		answer = r.agents.follow
-		if !r.agents.attempts.followUps.begun(ctx, claim.Turn) {
+		answer = r.agents.readFollowUp
+		if !r.agents.attempts.followUps.hasBegun(ctx, claim.Turn) {
 			r.lanes.EndTurn(claim.Turn.Key)
 			return
 		}
@@ -98,7 +98,7 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 	}
 	stopPainting := r.display.startPainting(ctx, t)
 	r.prepare(work, t)
-	defer r.agents.attend(t)() // the project is known from here on
+	defer r.agents.enableTools(t)() // the project is known from here on
 	steering := r.agents.attempts.steering
 	// Neither a command of the CLI's own nor a turn that the agent started by itself takes additional messages.
 	if r.agents.attempts.ownCommand(t) == "" && t.claim.Turn.Follows == 0 {
@@ -107,12 +107,12 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 	end := answer(work, t)
 	r.lanes.EndTurn(key) // nothing is left to stop from here on
 	if end.State == db.Cancelled {
-		end = stopped(ctx, r.db.Turns(), t.claim.Turn)
+		end = stoppedOutcome(ctx, r.db.Turns(), t.claim.Turn)
 	}
 	if end.State == db.Interrupted && r.agents.attempts.approvals.Pending(t.claim.Turn.ID) {
 		end.Notice = i18n.InterruptedAsking
 	}
-	r.agents.leave(ctx, t, end.State)
+	r.agents.withdrawRequests(ctx, t, end.State)
 	if t.unasked && end.State == db.Done {
 		t.view = t.view.WithUnasked()
 	}
@@ -135,10 +135,10 @@ func (r *turnRunner) runWith(ctx context.Context, t *turn, answer func(context.C
 		err = r.retryStore(ctx, t, end, err)
 	}
 	if end.State == db.Cancelled {
-		t.claim.Asked = append(t.claim.Asked, steering.unread(t.claim.Turn.ID)...)
+		t.claim.Asked = append(t.claim.Asked, steering.unreadMessages(t.claim.Turn.ID)...)
 	}
-	r.display.ended(t, end.State)
-	r.suggestions.after(ctx, t, end)
+	r.display.showEnd(t, end.State)
+	r.suggestions.offerAfterTurn(ctx, t, end)
 	r.agents.attempts.followUps.decideFollowUp(context.WithoutCancel(ctx), t.claim.Turn)
 	r.maintenance.afterTurn(ctx, endedTurn{
 		Turn: t.claim.Turn, asked: t.claim.Asked, state: end.State, answer: t.view.Answer(),
@@ -178,15 +178,15 @@ func (r *turnRunner) prepare(ctx context.Context, t *turn) {
 
 // report logs the end of a turn and counts it in the metrics. err means that the end could not be stored.
 func (r *turnRunner) report(ctx context.Context, t *turn, end turncard.Outcome, err error) {
-	took := time.Since(t.course.began)
+	took := time.Since(t.progress.began)
 	log := zerolog.Ctx(ctx).Info()
 	if err != nil {
 		log = zerolog.Ctx(ctx).Error().Err(err)
 	}
 	log.Str("state", string(end.State)).Str("failure", end.Failure).
-		Dur("first_text", t.course.first).Dur("took", took).Msg("turn ended")
-	r.cfg.ended(Ended{
-		State: end.State, Failure: end.Failure, FirstText: t.course.first, Took: took, Usage: t.course.usage,
+		Dur("first_text", t.progress.firstText).Dur("took", took).Msg("turn ended")
+	r.cfg.reportTurnEnd(TurnEnd{
+		State: end.State, Failure: end.Failure, FirstText: t.progress.firstText, Took: took, Usage: t.progress.usage,
 	})
 }
 
@@ -208,7 +208,7 @@ func (r *turnRunner) store(ctx context.Context, t *turn, end turncard.Outcome) e
 		return r.db.Queue().Requeue(ctx, t.claim.Turn.ID)
 	}
 	e := db.TurnResult{
-		Turn: t.claim.Turn, State: end.State, Failure: end.Failure, Answer: t.view.Answer(), Usage: t.course.usage,
+		Turn: t.claim.Turn, State: end.State, Failure: end.Failure, Answer: t.view.Answer(), Usage: t.progress.usage,
 		Card: t.view.Finish(end).Card(time.Now()), Report: t.report, Actions: t.actions.unstored(),
 		SteersRead: t.steersRead, Unasked: t.unasked && (end.State == db.Done || end.State == db.Failed),
 	}

@@ -26,9 +26,9 @@ func wordless(m chat.Incoming) bool {
 	return len(m.Files) > 0 && chat.Unmarked(m.Text) == "" && !slices.ContainsFunc(m.Files, speaks)
 }
 
-// asksAgain returns the files of a repeated question: its attachments, and the message it quotes. A forwarded message
-// is already part of its text.
-func asksAgain(m chat.Message) []chat.File {
+// repeatedFiles returns the files of a repeated question: its attachments, and the message it quotes. A forwarded
+// message is already part of its text.
+func repeatedFiles(m chat.Message) []chat.File {
 	return slices.DeleteFunc(slices.Clone(m.Files), func(f chat.File) bool {
 		return f.Kind == chat.Forwarded || f.Kind != chat.Quote && f.Of != db.Answerable(m.ID)
 	})

@@ -40,7 +40,7 @@ func newFilesRig(t *testing.T) *filesRig {
 	d.bridgeRig = newBridgeRig(t, d.rec)
 	d.bridge.receiver.files.Config = attachment.Config{Source: d.source, Folder: filepath.Join(t.TempDir(), "files"),
 		Most: 1000}
-	d.bridge.cfg.Observe = func(b Built) {
+	d.bridge.cfg.Observe = func(b BuiltContext) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		d.prompts = append(d.prompts, b.Prompt.Current)
@@ -69,7 +69,7 @@ func (d *filesRig) send(id, text string, files ...chat.File) {
 	d.Helper()
 	m := heard(id, text)
 	m.Files = files
-	d.must(d.bridge.Message(d.Context(), m))
+	d.must(d.bridge.HandleMessage(d.Context(), m))
 }
 
 func document(of, key, name string) chat.File {
@@ -310,7 +310,7 @@ func TestATopicIsToldOnceHowItBegan(t *testing.T) {
 	for _, id := range []string{"om_1", "om_2"} {
 		m := heard(id, "why?")
 		m.Key, m.Kind, m.Files = topic, chat.Group, []chat.File{{Kind: chat.Quote, Of: "om_root"}}
-		d.must(d.bridge.Message(t.Context(), m))
+		d.must(d.bridge.HandleMessage(t.Context(), m))
 		d.prompt(int(id[3] - '0'))
 	}
 	if d.prompts[0] != "## [1] 用户:\n> 引用 Bob 的消息：\n> the plan\n\nwhy?" || d.prompts[1] != "## [1] 用户:\nwhy?" {
@@ -325,7 +325,7 @@ func TestARunningTurnIsStoppedWhenItsQuestionIsTakenBack(t *testing.T) {
 	d.start()
 	d.send("om_1", "[文件 a.pdf] sum it up", document("om_1", "k1", "a.pdf"))
 	d.until("the download", func() bool { return len(d.source.Asked()) == 1 })
-	d.must(d.bridge.Recalled(t.Context(), room, "om_1"))
+	d.must(d.bridge.HandleRecall(t.Context(), room, "om_1"))
 	d.until("the turn is over", func() bool {
 		return d.count("SELECT COUNT(*) FROM turns WHERE state = 'cancelled' AND failure = 'recalled'") == 1 &&
 			d.unsent() == 0
@@ -335,7 +335,7 @@ func TestARunningTurnIsStoppedWhenItsQuestionIsTakenBack(t *testing.T) {
 	if n := len(d.rec.Closed); n != 1 || d.rec.Closed[0].Body != i18n.Recalled.EN || len(d.rec.Closed[0].Buttons) != 0 {
 		t.Errorf("shown: %+v", d.rec.Closed)
 	}
-	d.must(d.bridge.Recalled(t.Context(), room, "om_unknown"))
+	d.must(d.bridge.HandleRecall(t.Context(), room, "om_unknown"))
 }
 
 func TestTheFilesOfARecalledMessageAreDeleted(t *testing.T) {
@@ -349,7 +349,7 @@ func TestTheFilesOfARecalledMessageAreDeleted(t *testing.T) {
 	if _, err := os.Stat(path); err != nil {
 		t.Fatal(err)
 	}
-	d.must(d.bridge.Recalled(t.Context(), room, "om_1"))
+	d.must(d.bridge.HandleRecall(t.Context(), room, "om_1"))
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the file is still there: %v", err)
 	}
@@ -370,19 +370,19 @@ func TestAnEditedQuestionIsAnsweredAgainOnRequest(t *testing.T) {
 	d.start()
 	d.say("om_1", "one")
 	d.prompt(1)
-	d.must(d.bridge.Edited(t.Context(), heard("om_1", "two")))
+	d.must(d.bridge.HandleEdit(t.Context(), heard("om_1", "two")))
 	d.until("the offer", func() bool {
 		return d.count("SELECT COUNT(*) FROM turns WHERE state = 'interrupted' AND failure = 'late'") == 1
 	})
 	turn := int64(d.count("SELECT MAX(id) FROM turns"))
-	d.must(d.bridge.Edited(t.Context(), heard("om_1", "two"))) // told again
-	toast, err := d.bridge.Press(t.Context(), chat.Press{ID: "e1", Key: room, Actor: chat.Actor{ID: "ou_1"},
+	d.must(d.bridge.HandleEdit(t.Context(), heard("om_1", "two"))) // told again
+	toast, err := d.bridge.HandlePress(t.Context(), chat.Press{ID: "e1", Key: room, Actor: chat.Actor{ID: "ou_1"},
 		Action: chat.Action{Do: turncard.DoContinue, Turn: turn}})
 	d.must(err)
 	if got := d.prompt(2); got != "two" || toast == "" {
 		t.Errorf("asked %q, toast %q", got, toast)
 	}
-	d.must(d.bridge.Edited(t.Context(), heard("om_2", "/stop")))
+	d.must(d.bridge.HandleEdit(t.Context(), heard("om_2", "/stop")))
 	if n := d.count("SELECT COUNT(*) FROM turns"); n != 2 {
 		t.Errorf("%d turns", n)
 	}

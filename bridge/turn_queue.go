@@ -60,8 +60,8 @@ func (q *turnQueue) runReserved(key chat.Key, claim *db.Claim) {
 	})
 }
 
-// start returns the parameters of a claim.
-func (q *turnQueue) start() db.Start {
+// startParams returns the parameters of a claim.
+func (q *turnQueue) startParams() db.Start {
 	return db.Start{
 		TurnIDs: db.TurnIDs{Session: uuid.NewString(), Prompt: uuid.NewString(), Node: q.cfg.Node},
 		Resume:  q.cfg.Context.Resumes(),
@@ -83,7 +83,7 @@ func (q *turnQueue) runNext(ctx context.Context, claim db.Claim) (left bool) {
 // work runs the chat's turns one by one until none are left. Between two turns it lets other chats go first.
 func (q *turnQueue) work(ctx context.Context, key chat.Key) {
 	for !q.lanes.Closed() { // turns left at shutdown are found at the next start
-		start := q.start()
+		start := q.startParams()
 		failpoint.At("turn: claiming")
 		claim, err := q.store.Claim(ctx, key, start.TurnIDs, start.Resume)
 		switch {
@@ -136,10 +136,10 @@ func (q *turnQueue) awaitRecovery(ctx context.Context) error {
 	}
 }
 
-// open lists the unfinished turns of a chat: the running one, or else those that wait or are about to begin or to end.
-// Only the database knows all of them: a turn is claimed there before its lane knows, and one that the previous
+// openTurns lists the unfinished turns of a chat: the running one, or else those that wait or are about to begin or to
+// end. Only the database knows all of them: a turn is claimed there before its lane knows, and one that the previous
 // process left has no lane before it is recovered.
-func (q *turnQueue) open(ctx context.Context, key chat.Key) (ids []int64, err error) {
+func (q *turnQueue) openTurns(ctx context.Context, key chat.Key) (ids []int64, err error) {
 	if turn := q.lanes.RunningTurn(key); turn != 0 {
 		return []int64{turn}, nil
 	}
@@ -150,11 +150,11 @@ func (q *turnQueue) open(ctx context.Context, key chat.Key) (ids []int64, err er
 	return ids, err
 }
 
-// busy reports whether the chat has a running or waiting turn.
-func (q *turnQueue) busy(ctx context.Context, key chat.Key) (bool, error) {
+// isBusy reports whether the chat has a running or waiting turn.
+func (q *turnQueue) isBusy(ctx context.Context, key chat.Key) (bool, error) {
 	if err := q.awaitRecovery(ctx); err != nil { // what the previous process left may be about to end
 		return false, err
 	}
-	open, err := q.open(ctx, key)
+	open, err := q.openTurns(ctx, key)
 	return len(open) > 0, err
 }

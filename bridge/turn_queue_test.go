@@ -126,10 +126,10 @@ func TestALateQuestionIsNotClaimed(t *testing.T) {
 	close(l.bridge.queues.turns.recovered) // nobody runs the turns yet
 	m := heard("om_1", "are you there?")
 	m.Time = m.Time.Add(-2 * l.bridge.cfg.MaxAge)
-	l.must(l.bridge.Message(t.Context(), m))
+	l.must(l.bridge.HandleMessage(t.Context(), m))
 	file := heard("om_2", "")
 	file.Files = []chat.File{{Kind: chat.Picture, Of: "om_2", Key: "img_1"}}
-	l.must(l.bridge.Message(t.Context(), file))
+	l.must(l.bridge.HandleMessage(t.Context(), file))
 	if got := l.statesOf(); len(got) != 2 || got[0] != db.Interrupted || got[1] != db.Queued {
 		t.Errorf("%v", got)
 	}

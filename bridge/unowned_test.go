@@ -28,7 +28,7 @@ func TestABotWithoutAnOwnerAnswersStrangersOnceADay(t *testing.T) {
 	l := newBridgeRig(t, rec)
 	told := func(id, user string) (n int) {
 		t.Helper()
-		l.must(l.bridge.Message(t.Context(), privateMessage(user, id)))
+		l.must(l.bridge.HandleMessage(t.Context(), privateMessage(user, id)))
 		return l.count(`SELECT COUNT(*) FROM outbox WHERE chat_key LIKE '%oc_of_` + user + `'`)
 	}
 	delivered := func() { l.start(); l.until("the outbox to be empty", func() bool { return l.unsent() == 0 }); l.stop() }
@@ -64,13 +64,13 @@ func TestAnOwnerHearsOfWhoWroteBeforeHim(t *testing.T) {
 	l := newBridgeRig(t, &deliverytest.Recorder{})
 	l.bridge.SetAccess(access.Config{})
 	for _, user := range []string{"ou_a", "ou_boss"} {
-		l.must(l.bridge.Message(t.Context(), privateMessage(user, "om_1"+user)))
+		l.must(l.bridge.HandleMessage(t.Context(), privateMessage(user, "om_1"+user)))
 	}
 	l.start()
 	l.until("the outbox to be empty", func() bool { return l.unsent() == 0 })
 	l.stop()
 	l.bridge.SetAccess(access.Config{Owner: "ou_boss", UnauthorizedReply: "not yet"})
-	l.must(l.bridge.Message(t.Context(), privateMessage("ou_a", "om_2")))
+	l.must(l.bridge.HandleMessage(t.Context(), privateMessage("ou_a", "om_2")))
 	if n := l.count(`SELECT COUNT(*) FROM outbox WHERE subject = 'ou_a' AND chat_key LIKE '%ou_boss'`); n != 1 {
 		t.Errorf("%d requests", n)
 	}
@@ -96,8 +96,8 @@ func TestTheCodeInAnEditedMessage(t *testing.T) {
 	if len(code) < 30 {
 		t.Fatalf("code %q", code)
 	}
-	l.must(l.bridge.Message(t.Context(), heard("om_1", code[:20])))
-	l.must(l.bridge.Edited(t.Context(), heard("om_1", code)))
+	l.must(l.bridge.HandleMessage(t.Context(), heard("om_1", code[:20])))
+	l.must(l.bridge.HandleEdit(t.Context(), heard("om_1", code)))
 	if got := l.bridge.access.Authorizer.Load().Owner; got != "ou_1" {
 		t.Errorf("the bot belongs to %q", got)
 	}

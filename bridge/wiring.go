@@ -108,7 +108,7 @@ func newWiring(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messeng
 	w.budget = &budget{pool: pool, ledger: store.Ledger(), zone: w.context.Zone(), log: log,
 		simulated: w.cfg.Simulated}
 	w.scheduler = newCompactionScheduler(summaries{w.cfg, store, w.budget, pool, w.outbox, w.out, log}.make)
-	w.files = attachment.New(cfg.Files, store, cfg.kept, withoutCodes)
+	w.files = attachment.New(cfg.Files, store, cfg.redactForHistory, withoutCodes)
 	w.tools = newToolHandlers(cfg, store, w.context, w.outbox, log)
 	w.logins = &logins{pool: pool, out: w.out, jobs: w.scheduler.jobs, log: log, patience: loginTime}
 	w.authorizer = access.NewAuthorizer(cfg.Access, store.Grants(), cfg.Departments, cfg.Waits.Departments, log)
@@ -119,8 +119,8 @@ func newWiring(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messeng
 	}
 	w.cutOff = interruptedTurns{store, w.turns, w.outbox}
 	w.approvals = approval.NewRequests(approval.Config{
-		Protected: cfg.protected(), Secrets: cfg.Secrets, Language: w.languages.OfChat, Interrupted: w.cutOff,
-		RedactForHistory: cfg.recorded,
+		Protected: cfg.protectedPaths(), Secrets: cfg.Secrets, Language: w.languages.OfChat, Interrupted: w.cutOff,
+		RedactForHistory: cfg.excerptForHistory,
 	}, store, w.outbox, w.authorizer, log)
 	w.followUps = followUps{
 		cfg: w.cfg, store: store.Turns().FollowUps(), pool: pool, turns: w.turns, history: w.history,
@@ -131,7 +131,7 @@ func newWiring(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messeng
 	w.specs = processSpecs{w.cfg, w.budget, w.tools, w.files}
 	w.ahead = &aheadStarts{
 		preview: NewPreview(*w.cfg, store, w.context, pool.Config()), db: store, pool: pool, specs: w.specs,
-		due: maintenance{cfg: w.cfg, scheduler: w.scheduler}.due, jobs: w.scheduler.jobs, log: log,
+		due: maintenance{cfg: w.cfg, scheduler: w.scheduler}.isDue, jobs: w.scheduler.jobs, log: log,
 		last: map[chat.Key]time.Time{},
 	}
 	return w

@@ -90,9 +90,9 @@ func New(store *db.DB, cfg Config, log zerolog.Logger) *Manager {
 	}
 }
 
-// Learn notes how many tokens a model, as the settings of a chat name it, needed for texts that [EstimateTokens]
-// estimated.
-func (m *Manager) Learn(model string, estimated int, real int64) {
+// CalibrateTokens notes how many tokens a model, as the settings of a chat name it, needed for texts that
+// [EstimateTokens] estimated.
+func (m *Manager) CalibrateTokens(model string, estimated int, real int64) {
 	m.models.learn(model, int64(estimated), real)
 }
 

@@ -140,8 +140,8 @@ func TestThePrefixIsMeasuredInTheModelsTokens(t *testing.T) {
 	d, key := store(t, 400)
 	m := contextmgr.New(d, contextmgr.Defaults(), zerolog.Nop())
 	for range 40 {
-		m.Learn("greedy", 1000, 2000)
-		m.Learn("frugal", 1000, 800)
+		m.CalibrateTokens("greedy", 1000, 2000)
+		m.CalibrateTokens("frugal", 1000, 800)
 	}
 	chars := map[string]int{}
 	for _, model := range []string{"greedy", "frugal"} {

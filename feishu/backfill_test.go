@@ -30,10 +30,10 @@ func newStoringHandler() *storingHandler {
 	return &storingHandler{times: make(map[string]int), wrote: make(chan struct{}, 1)}
 }
 
-func (*storingHandler) Edited(context.Context, chat.Incoming) error      { return nil }
-func (*storingHandler) Recalled(context.Context, chat.Key, string) error { return nil }
+func (*storingHandler) HandleEdit(context.Context, chat.Incoming) error      { return nil }
+func (*storingHandler) HandleRecall(context.Context, chat.Key, string) error { return nil }
 
-func (h *storingHandler) Message(_ context.Context, m chat.Incoming) error {
+func (h *storingHandler) HandleMessage(_ context.Context, m chat.Incoming) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.fail != nil {
@@ -51,15 +51,15 @@ func (h *storingHandler) Message(_ context.Context, m chat.Incoming) error {
 	return nil
 }
 
-func (h *storingHandler) Press(context.Context, chat.Press) (string, error) { return "", nil }
+func (h *storingHandler) HandlePress(context.Context, chat.Press) (string, error) { return "", nil }
 
-func (*storingHandler) Change(context.Context, chat.Change) error { return nil }
+func (*storingHandler) HandleMembership(context.Context, chat.Change) error { return nil }
 
-func (*storingHandler) Read(context.Context, chat.Key, chat.Actor) {}
+func (*storingHandler) HandleRead(context.Context, chat.Key, chat.Actor) {}
 
-func (*storingHandler) Named(context.Context, map[string]string) error { return nil }
+func (*storingHandler) HandleNames(context.Context, map[string]string) error { return nil }
 
-func (h *storingHandler) Active(context.Context) ([]chat.Activity, error) {
+func (h *storingHandler) ActiveChats(context.Context) ([]chat.Activity, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var all []chat.Activity

@@ -40,5 +40,5 @@ func (t eventHandler) membershipChanged(run context.Context, did chat.Doing, pay
 	if did != chat.Removed && did != chat.Dissolved {
 		c.Actor.Name = t.client.names.lookUp(run, c.Key.ID, c.Actor.ID)
 	}
-	return t.handler.Change(ctx, c)
+	return t.handler.HandleMembership(ctx, c)
 }

@@ -21,27 +21,28 @@ import (
 )
 
 // Handler receives what arrives. After an error the platform delivers the message again (after 15 s, 5 min, 1 h and 6
-// h), so Message must return nil only when the message is stored. All methods must return within about a second.
+// h), so HandleMessage must return nil only when the message is stored. All methods must return within about a second.
 type Handler interface {
-	Message(ctx context.Context, m chat.Incoming) error
-	// Edited receives the new version of a message that its author has edited. The message may be unknown.
-	Edited(ctx context.Context, m chat.Incoming) error
-	// Recalled reports that a message of a chat, or of one of its topics, was recalled. The message may be unknown, and
-	// may still arrive.
-	Recalled(ctx context.Context, room chat.Key, id string) error
-	// Press handles a button. toast is shown to the person who pressed it; an empty toast shows nothing, or a general
-	// text if err is set. ctx ends after a second, since that person is waiting. A press is never delivered again.
-	Press(ctx context.Context, p chat.Press) (toast string, err error)
-	// Active lists the recently active chats, the latest first. The client fetches their missed messages after each
-	// connect; a message that is known already may be passed to Message again then.
-	Active(ctx context.Context) ([]chat.Activity, error)
-	// Change reports a change of the bot's membership in a chat. It may arrive late, and more than once.
-	Change(ctx context.Context, c chat.Change) error
-	// Read reports that a person has read what the bot wrote in a private chat. It comes for each message.
-	Read(ctx context.Context, key chat.Key, reader chat.Actor)
-	// Named reports names by user id when they become known. Messages of these users may have been passed on without a
-	// name before.
-	Named(ctx context.Context, names map[string]string) error
+	HandleMessage(ctx context.Context, m chat.Incoming) error
+	// HandleEdit receives the new version of a message that its author has edited. The message may be unknown.
+	HandleEdit(ctx context.Context, m chat.Incoming) error
+	// HandleRecall reports that a message of a chat, or of one of its topics, was recalled. The message may be unknown,
+	// and may still arrive.
+	HandleRecall(ctx context.Context, room chat.Key, id string) error
+	// HandlePress handles a button. toast is shown to the person who pressed it; an empty toast shows nothing, or a
+	// general text if err is set. ctx ends after a second, since that person is waiting. A press is never delivered
+	// again.
+	HandlePress(ctx context.Context, p chat.Press) (toast string, err error)
+	// ActiveChats lists the recently active chats, the latest first. The client fetches their missed messages after
+	// each connect; a message that is known already may be passed to HandleMessage again then.
+	ActiveChats(ctx context.Context) ([]chat.Activity, error)
+	// HandleMembership reports a change of the bot's membership in a chat. It may arrive late, and more than once.
+	HandleMembership(ctx context.Context, c chat.Change) error
+	// HandleRead reports that a person has read what the bot wrote in a private chat. It comes for each message.
+	HandleRead(ctx context.Context, key chat.Key, reader chat.Actor)
+	// HandleNames reports names by user id when they become known. Messages of these users may have been passed on
+	// without a name before.
+	HandleNames(ctx context.Context, names map[string]string) error
 }
 
 // Client is one app of the platform.

@@ -25,7 +25,7 @@ func (c *Client) Run(ctx context.Context, h Handler) error {
 	limiter := &eventLimiter{}
 	l := newConnection(c, g, g.dispatcher(ctx, g, limiter), limiter)
 	defer c.api.HTTP.CloseIdleConnections()
-	c.names.setListener(h.Named)
+	c.names.setListener(h.HandleNames)
 	defer c.names.wait()
 	connectLoop(ctx, l.connect, l.report)
 	c.state.setDisconnected(nil)

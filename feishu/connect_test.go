@@ -21,14 +21,14 @@ var nopLogger = zerolog.Nop()
 
 type pressFunc func(context.Context, chat.Press) (string, error)
 
-func (pressFunc) Edited(context.Context, chat.Incoming) error      { return nil }
-func (pressFunc) Recalled(context.Context, chat.Key, string) error { return nil }
-func (pressFunc) Message(context.Context, chat.Incoming) error     { return nil }
-func (pressFunc) Active(context.Context) ([]chat.Activity, error)  { return nil, nil }
-func (pressFunc) Change(context.Context, chat.Change) error        { return nil }
-func (pressFunc) Read(context.Context, chat.Key, chat.Actor)       {}
-func (pressFunc) Named(context.Context, map[string]string) error   { return nil }
-func (f pressFunc) Press(ctx context.Context, p chat.Press) (string, error) {
+func (pressFunc) HandleEdit(context.Context, chat.Incoming) error      { return nil }
+func (pressFunc) HandleRecall(context.Context, chat.Key, string) error { return nil }
+func (pressFunc) HandleMessage(context.Context, chat.Incoming) error   { return nil }
+func (pressFunc) ActiveChats(context.Context) ([]chat.Activity, error) { return nil, nil }
+func (pressFunc) HandleMembership(context.Context, chat.Change) error  { return nil }
+func (pressFunc) HandleRead(context.Context, chat.Key, chat.Actor)     {}
+func (pressFunc) HandleNames(context.Context, map[string]string) error { return nil }
+func (f pressFunc) HandlePress(ctx context.Context, p chat.Press) (string, error) {
 	return f(ctx, p)
 }
 

@@ -44,7 +44,7 @@ func (t eventHandler) messageUpdated(run context.Context, payload gjson.Result) 
 	}
 	return t.inOrder(run, in.Key.ID, in.Time, func(ctx context.Context) error {
 		in.Actor.Name = t.client.names.lookUp(run, in.Key.ID, in.Actor.ID)
-		return t.handler.Edited(ctx, in)
+		return t.handler.HandleEdit(ctx, in)
 	})
 }
 
@@ -66,6 +66,6 @@ func (t eventHandler) messageRecalled(run context.Context, payload gjson.Result)
 
 func (t eventHandler) recall(run context.Context, room, id string, at time.Time) error {
 	return t.inOrder(run, room, at, func(ctx context.Context) error {
-		return t.handler.Recalled(ctx, chat.FeishuChat(room), id)
+		return t.handler.HandleRecall(ctx, chat.FeishuChat(room), id)
 	})
 }

@@ -23,10 +23,10 @@ type blockingHandler struct {
 	inside, most, n int
 }
 
-func (*blockingHandler) Edited(context.Context, chat.Incoming) error      { return nil }
-func (*blockingHandler) Recalled(context.Context, chat.Key, string) error { return nil }
+func (*blockingHandler) HandleEdit(context.Context, chat.Incoming) error      { return nil }
+func (*blockingHandler) HandleRecall(context.Context, chat.Key, string) error { return nil }
 
-func (c *blockingHandler) Message(context.Context, chat.Incoming) error {
+func (c *blockingHandler) HandleMessage(context.Context, chat.Incoming) error {
 	c.count(1)
 	defer c.count(-1)
 	<-c.open

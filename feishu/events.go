@@ -115,7 +115,7 @@ func (t eventHandler) receive(run context.Context, missed *backfill, payload gjs
 func (t eventHandler) deliver(run context.Context, m chat.Incoming) error {
 	err := t.inOrder(run, m.Key.ID, m.Time, func(ctx context.Context) error {
 		m.Actor.Name = t.client.names.lookUp(run, m.Key.ID, m.Actor.ID)
-		return t.handler.Message(ctx, m)
+		return t.handler.HandleMessage(ctx, m)
 	})
 	if err == nil {
 		t.client.known.markSeen(m.ID)
@@ -179,7 +179,7 @@ func (t eventHandler) press(ctx context.Context,
 	toast := ""
 	if err == nil { // in the wrong chat the press would have another meaning
 		p.Key = key
-		toast, err = t.handler.Press(ctx, p)
+		toast, err = t.handler.HandlePress(ctx, p)
 	}
 	switch {
 	case err != nil:

@@ -129,7 +129,7 @@ func newRecorder() *recorder {
 	}
 }
 
-func (r *recorder) Message(_ context.Context, m chat.Incoming) error {
+func (r *recorder) HandleMessage(_ context.Context, m chat.Incoming) error {
 	r.messages <- m
 	if r.fail != nil {
 		return r.fail(m)
@@ -137,14 +137,14 @@ func (r *recorder) Message(_ context.Context, m chat.Incoming) error {
 	return nil
 }
 
-func (r *recorder) Edited(_ context.Context, m chat.Incoming) error { r.edits <- m; return nil }
+func (r *recorder) HandleEdit(_ context.Context, m chat.Incoming) error { r.edits <- m; return nil }
 
-func (r *recorder) Recalled(_ context.Context, room chat.Key, id string) error {
+func (r *recorder) HandleRecall(_ context.Context, room chat.Key, id string) error {
 	r.recalls <- chat.Ref{Key: room, ID: id}
 	return nil
 }
 
-func (r *recorder) Press(_ context.Context, p chat.Press) (string, error) {
+func (r *recorder) HandlePress(_ context.Context, p chat.Press) (string, error) {
 	r.presses <- p
 	if r.toast != nil {
 		return r.toast(p)
@@ -152,21 +152,21 @@ func (r *recorder) Press(_ context.Context, p chat.Press) (string, error) {
 	return "", nil
 }
 
-func (r *recorder) Active(context.Context) ([]chat.Activity, error) {
+func (r *recorder) ActiveChats(context.Context) ([]chat.Activity, error) {
 	if r.active != nil {
 		return r.active()
 	}
 	return nil, nil
 }
 
-func (r *recorder) Change(_ context.Context, c chat.Change) error {
+func (r *recorder) HandleMembership(_ context.Context, c chat.Change) error {
 	r.changes <- c
 	return nil
 }
 
-func (r *recorder) Read(_ context.Context, key chat.Key, _ chat.Actor) { r.reads <- key }
+func (r *recorder) HandleRead(_ context.Context, key chat.Key, _ chat.Actor) { r.reads <- key }
 
-func (r *recorder) Named(_ context.Context, names map[string]string) error {
+func (r *recorder) HandleNames(_ context.Context, names map[string]string) error {
 	select {
 	case r.names <- names:
 	default: // nobody looks

@@ -30,7 +30,7 @@ func (t eventHandler) messageRead(run context.Context, payload gjson.Result) err
 		return nil
 	}
 	if room, ok := t.client.reader.private.Get(id); ok {
-		t.handler.Read(run, chat.FeishuChat(room), chat.Actor{ID: id})
+		t.handler.HandleRead(run, chat.FeishuChat(room), chat.Actor{ID: id})
 	}
 	return nil
 }

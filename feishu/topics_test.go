@@ -421,8 +421,8 @@ type failsOnce struct {
 	failed bool
 }
 
-func (f *failsOnce) Change(ctx context.Context, c chat.Change) error {
-	_ = f.recorder.Change(ctx, c)
+func (f *failsOnce) HandleMembership(ctx context.Context, c chat.Change) error {
+	_ = f.recorder.HandleMembership(ctx, c)
 	if !f.failed {
 		f.failed = true
 		return errors.New("disk full")

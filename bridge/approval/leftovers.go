@@ -20,12 +20,12 @@ import (
 	"magpie/internal/failpoint"
 )
 
-// Interrupted provides what a decision needs to know about turns that a shutdown has interrupted.
-type Interrupted interface {
+// InterruptedTurns provides what a decision needs to know about turns that a shutdown has interrupted.
+type InterruptedTurns interface {
 	// AwaitRecovery waits until the turns of the previous run are recovered.
 	AwaitRecovery(ctx context.Context) error
-	// GoesOn is the card of an interrupted turn that another turn continues.
-	GoesOn(ctx context.Context, key chat.Key, turn int64, l i18n.Lang) (chat.Card, error)
+	// ContinuedCard is the card of an interrupted turn that another turn continues.
+	ContinuedCard(ctx context.Context, key chat.Key, turn int64, l i18n.Lang) (chat.Card, error)
 	// Wake starts work on the chat's turns.
 	Wake(key chat.Key)
 }
@@ -219,7 +219,7 @@ func (ls *leftovers) UndecidedTurn(key chat.Key) (turn int64) {
 func (ls *leftovers) continuation(
 	ctx context.Context, a db.Approval, by chat.Actor, l i18n.Lang,
 ) (*db.Continuation, error) {
-	over, err := ls.interrupted.GoesOn(ctx, a.Key, a.NeededBy, l)
+	over, err := ls.interrupted.ContinuedCard(ctx, a.Key, a.NeededBy, l)
 	if err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ type Config struct {
 	Secrets   redact.Known   // a tool call that contains one is refused
 	// the language of a chat
 	Language         func(context.Context, chat.Key) i18n.Lang
-	Interrupted      Interrupted
+	Interrupted      InterruptedTurns
 	RedactForHistory func(string) string // redacts tool input for the History; nil = unchanged
 }
 

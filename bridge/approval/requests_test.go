@@ -76,12 +76,12 @@ func askingOn(t *testing.T, patience time.Duration, out delivery.Messenger) *ask
 	return a
 }
 
-// nothingInterrupted is an Interrupted where nothing was.
+// nothingInterrupted is an InterruptedTurns where nothing was.
 type nothingInterrupted struct{}
 
 func (nothingInterrupted) AwaitRecovery(context.Context) error { return nil }
 
-func (nothingInterrupted) GoesOn(context.Context, chat.Key, int64, i18n.Lang) (chat.Card, error) {
+func (nothingInterrupted) ContinuedCard(context.Context, chat.Key, int64, i18n.Lang) (chat.Card, error) {
 	return chat.Card{}, nil
 }
 

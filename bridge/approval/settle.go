@@ -22,7 +22,7 @@ type settler struct {
 	recorder
 	outbox      *delivery.Outbox
 	language    func(context.Context, chat.Key) i18n.Lang
-	interrupted Interrupted
+	interrupted InterruptedTurns
 	secrets     redact.Known
 	open        pendings
 }

@@ -110,7 +110,7 @@ type asking struct {
 	UserName string    `json:"user_name"`
 }
 
-func (p prospect) build(ctx context.Context, q asking) (bridge.Built, error) {
+func (p prospect) build(ctx context.Context, q asking) (bridge.BuiltContext, error) {
 	// The time of the question decides; otherwise that of the command line, and otherwise now.
 	for _, at := range []time.Time{p.at, time.Now()} {
 		if q.At.IsZero() {
@@ -138,7 +138,7 @@ func (p prospect) batch(ctx context.Context, in io.Reader, out io.Writer) error 
 		var answer any
 		q, err := readQuestion(l)
 		if err == nil {
-			var built bridge.Built
+			var built bridge.BuiltContext
 			built, err = p.build(ctx, q)
 			answer = sent(built.Prompt)
 		}

@@ -74,9 +74,9 @@ func TestMetrics(t *testing.T) {
 func TestMetricsOfTheParts(t *testing.T) {
 	var s snapshot
 	m := newMetrics(func(context.Context) snapshot { return s })
-	m.ended(bridge.Ended{State: db.Done, FirstText: 2 * time.Second, Took: 9 * time.Second,
+	m.ended(bridge.TurnEnd{State: db.Done, FirstText: 2 * time.Second, Took: 9 * time.Second,
 		Usage: &db.Usage{Input: 10, Output: 20, CacheRead: 30, CacheNew: 40, CostUSD: .5}})
-	m.ended(bridge.Ended{State: db.Failed, Took: time.Second})
+	m.ended(bridge.TurnEnd{State: db.Failed, Took: time.Second})
 	page := func() string {
 		w := httptest.NewRecorder()
 		m.handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))

@@ -43,7 +43,7 @@ func (r *rig) chatNow() db.Chat {
 }
 
 // lastBuilt is the context that was built last.
-func (r *rig) lastBuilt() (b bridge.Built) {
+func (r *rig) lastBuilt() (b bridge.BuiltContext) {
 	r.Helper()
 	for {
 		select {

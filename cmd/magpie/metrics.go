@@ -70,7 +70,7 @@ func newMetrics(read func(context.Context) snapshot) *metrics {
 }
 
 // ended counts an ended turn.
-func (m *metrics) ended(e bridge.Ended) {
+func (m *metrics) ended(e bridge.TurnEnd) {
 	m.turns.WithLabelValues(string(e.State)).Inc()
 	m.duration.Observe(e.Took.Seconds())
 	if e.FirstText > 0 {

@@ -243,7 +243,7 @@ func commandsOf(list []bridge.Help) (out []console.Command) {
 }
 
 // panelOf converts a context for the page.
-func panelOf(b bridge.Built) console.Turn {
+func panelOf(b bridge.BuiltContext) console.Turn {
 	st := b.Prompt.Stats
 	t := console.Turn{
 		ChatID: b.Key.ID, Turn: b.Turn, At: time.Now(), Live: b.Live, Lost: string(b.Lost), Question: b.Prompt.Current,

@@ -79,7 +79,7 @@ func (p playgroundBridgeCmd) Run(ctx context.Context) error {
 	log := newLog(os.Stderr, c.Log).Level(c.Log.ZerologLevel())
 	prog, err := newProgram(ctx, c, log, func(bc *bridge.Config) {
 		bc.Simulated, bc.OwnerLang = p.Simulated, p.Lang
-		bc.Observe = func(b bridge.Built) { tell(bridgeReport{Turn: &builtTurn{b.Key.ID, panelOf(b)}}) }
+		bc.Observe = func(b bridge.BuiltContext) { tell(bridgeReport{Turn: &builtTurn{b.Key.ID, panelOf(b)}}) }
 	})
 	if err != nil {
 		return err

@@ -39,7 +39,7 @@ type rig struct {
 	model *modelsim.Server
 	prog  *program
 	cfg   config.Config
-	built chan bridge.Built
+	built chan bridge.BuiltContext
 	logs  *logbook
 	stop  func()
 	// when the program was stopped last; zero = never
@@ -92,7 +92,7 @@ func makeRig(t testing.TB, platform feishusim.Config, change ...func(*config.Con
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{TB: t, sim: sim, model: model, built: make(chan bridge.Built, 1000), logs: &logbook{tb: t}}
+	r := &rig{TB: t, sim: sim, model: model, built: make(chan bridge.BuiltContext, 1000), logs: &logbook{tb: t}}
 	t.Cleanup(func() { _ = sim.Close(); _ = model.Close() })
 	r.user = sim.AddUser("小明")
 	r.chat = sim.PrivateChat(r.user)
@@ -145,7 +145,7 @@ func (r *rig) start() {
 	before := r.sim.Connected() // the platform may not have noticed yet that an earlier one is gone
 	log := newLog(r.logs, r.cfg.Log).Level(zerolog.InfoLevel)
 	prog, err := newProgram(context.Background(), r.cfg, log, func(c *bridge.Config) {
-		c.Observe = func(b bridge.Built) { r.built <- b }
+		c.Observe = func(b bridge.BuiltContext) { r.built <- b }
 	})
 	if err != nil {
 		r.Fatal(err)

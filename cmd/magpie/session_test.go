@@ -18,14 +18,14 @@ import (
 )
 
 // nextBuilt is the context of the next turn.
-func (r *rig) nextBuilt() bridge.Built {
+func (r *rig) nextBuilt() bridge.BuiltContext {
 	r.Helper()
 	select {
 	case b := <-r.built:
 		return b
 	case <-time.After(patience):
 		r.Fatal("no context was built")
-		return bridge.Built{}
+		return bridge.BuiltContext{}
 	}
 }
 

@@ -143,7 +143,7 @@ func (r reader) usable(dir string) string {
 		r.note(textRelative, dir)
 		return ""
 	}
-	if _, err := r.guard.Check(dir); err != nil {
+	if _, err := r.guard.ResolveDir(dir); err != nil {
 		r.note(textNoProject, dir, err)
 		return ""
 	}

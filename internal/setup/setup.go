@@ -257,7 +257,7 @@ func (u *setup) projectProblem(folder string) string {
 	}
 	c := claude.Config{Environ: os.Environ()}
 	guard := bridge.Guard{Homes: c.Homes(), Data: u.Data, Files: []string{u.Config}}
-	if guard.Refuses(folder) != nil {
+	if guard.CheckDir(folder) != nil {
 		return textProjectNotThis.Sprintf(u.lang, folder)
 	}
 	return ""
