@@ -143,7 +143,7 @@ func (r attemptRunner) runPrompt(ctx context.Context, t *turn, p *claude.Process
 		return p.Command(ctx, t.claim.Turn.Prompt, line)
 	}
 	prompt := r.prompts.build(ctx, t, !p.Fresh(), t.session.compare(ctx, p))
-	r.prompts.context.Sent(t.claim.Turn.Key, prompt, !p.Fresh())
+	r.prompts.context.RecordSent(t.claim.Turn.Key, prompt, !p.Fresh())
 	if !p.Fresh() && len(t.shown) == 0 {
 		t.progress.promptTokens = contextmgr.EstimateTokens(prompt.Text())
 	}

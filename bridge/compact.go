@@ -80,7 +80,7 @@ func (sm summaries) makeOnce(ctx context.Context, key chat.Key, wanted <-chan st
 		return sm.handleFailure(ctx, c, err)
 	}
 	slices.Reverse(list)
-	older := sm.cfg.Context.Older(list)
+	older := sm.cfg.Context.MessagesToSummarize(list)
 	if len(older) == 0 {
 		return sm.handleTooShort(ctx, c)
 	}

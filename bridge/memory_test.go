@@ -125,7 +125,7 @@ func (w *memoryRig) ask(p place, text, answer string, during func()) contextmgr.
 		Key: p.key, Kind: p.kind, Project: "/srv/one", Epoch: c.Turn.Epoch, Turn: c.Turn.ID, Asked: c.Asked, Live: c.Resume,
 		Synced: contextmgr.Synced{Seen: c.Chat.Session.Turn},
 	})
-	w.bridge.context.Sent(p.key, prompt, c.Resume)
+	w.bridge.context.RecordSent(p.key, prompt, c.Resume)
 	leave := w.bridge.runner.agents.attempts.specs.tools.setRunningTurn(c, "/srv/one")
 	if during != nil {
 		during()

@@ -82,7 +82,7 @@ func TestAttackPrefixTexts(t *testing.T) {
 					Time: newYear.Add(time.Duration(j) * time.Minute),
 				}})
 				if !blank(text) { // which counts as nothing said
-					want = append(want, Parsed{Part: Recent, Role: role, Text: valid(text)})
+					want = append(want, Parsed{Part: Recent, Role: role, Text: validUTF8(text)})
 				}
 			}
 			if _, err := d.Records().Import(t.Context(), records); err != nil {

@@ -46,7 +46,7 @@ func newestWithin(msgs []chat.Message, chars int) []chat.Message {
 			if len(kept) > 0 {
 				break
 			}
-			m.Text = cutMiddle([]rune(valid(m.Text)), chars)
+			m.Text = cutMiddle([]rune(validUTF8(m.Text)), chars)
 		}
 		chars -= n
 		kept = append(kept, m)

@@ -111,19 +111,19 @@ func (m *Manager) limits(model string) Limits {
 func (m *Manager) Build(ctx context.Context, r Request) Prompt {
 	began := time.Now()
 	c, err := m.gather(ctx, r)
-	p := compose(r, c)
+	p := composePrompt(r, c)
 	p.Stats.Tokens = m.Tokens(r.Model, p.Stats.Tokens)
 	if err != nil {
 		p.Unread = true
 		m.log.Error().Err(err).Stringer("chat", r.Key).Int64("turn", r.Turn).
-			Msg("history not read; answering with " + p.available())
+			Msg("history not read; answering with " + p.availableForLog())
 	}
 	p.Stats.BuildTime = time.Since(began)
 	return p
 }
 
-// available tells for the log what the agent has when the History could not be read.
-func (p Prompt) available() string {
+// availableForLog tells for the log what the agent has when the History could not be read.
+func (p Prompt) availableForLog() string {
 	switch {
 	case p.Stats.Messages > 0:
 		return "a part of it"
@@ -153,7 +153,7 @@ func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 		if past != nil {
 			err = errors.Join(err, m.retrieveForLive(ctx, r, past, &c))
 		}
-		c.History = c.fit(missed, r.Kind, limits)
+		c.History = c.fitRecent(missed, r.Kind, limits)
 		return c, err
 	}
 	if len(r.Asked) > 0 {
@@ -161,7 +161,7 @@ func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 	}
 	// Without a session the prefix is all that the agent knows; with one it must reach back to the session's end.
 	if r.ResumeID == "" {
-		limits = limits.grown()
+		limits = limits.forNewSession()
 	} else {
 		limits.SessionTurn = r.Seen
 	}
@@ -180,12 +180,12 @@ func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 	})
 	known := seqSet(c.Retrieved)
 	taken = slices.DeleteFunc(taken, func(m chat.Message) bool { return known[m.Seq] })
-	c.History = c.fit(taken, r.Kind, limits)
+	c.History = c.fitRecent(taken, r.Kind, limits)
 	return c, errors.Join(err, failed)
 }
 
-// fit truncates the recent part to the rest of the budget.
-func (c Context) fit(msgs []chat.Message, kind chat.Kind, l Limits) []chat.Message {
+// fitRecent truncates the recent part to the rest of the budget.
+func (c Context) fitRecent(msgs []chat.Message, kind chat.Kind, l Limits) []chat.Message {
 	c.History = nil
 	l.MaxTokens = max(minTokens, l.MaxTokens-c.tokens(kind))
 	return truncate(msgs, l)
@@ -273,8 +273,8 @@ func (c Config) historyFor(r Request) historyPart {
 	return recent
 }
 
-// compose assembles a prompt and its statistics.
-func compose(r Request, c Context) Prompt {
+// composePrompt assembles a prompt and its statistics.
+func composePrompt(r Request, c Context) Prompt {
 	p := Prompt{
 		UseResume: r.ResumeID != "", ResumeID: r.ResumeID, Kind: r.Kind, Context: c,
 		Current: questionOf(r).Text(r.Kind),

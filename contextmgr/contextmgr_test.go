@@ -92,7 +92,8 @@ func TestSelectTakesWholeMessagesUntilBothMinimumsAreMet(t *testing.T) {
 // However short the messages are, no prompt loads a whole chat.
 func TestSelectTakesABoundedNumberOfMessages(t *testing.T) {
 	msgs := talk(10_000, 4, 1)
-	for _, limits := range []Limits{Defaults().Limits(), Defaults().Limits().grown(), {MaxTokens: 1 << 20, SessionTurn: -1}} {
+	usual := Defaults().Limits()
+	for _, limits := range []Limits{usual, usual.forNewSession(), {MaxTokens: 1 << 20, SessionTurn: -1}} {
 		pulled := 0
 		got, err := selectRecent(backwards(msgs, &pulled), limits)
 		if err != nil || len(got) != 500 || pulled > 501 {

@@ -83,8 +83,8 @@ func (c calendar) year(y int) span {
 	return span{from, from.AddDate(1, 0, 0)}
 }
 
-// named is a day, or a month if day is 0. Without a year it is the latest one that has begun.
-func (c calendar) named(year, month, day int) (span, bool) {
+// dateSpan is a day, or a month if day is 0. Without a year it is the latest one that has begun.
+func (c calendar) dateSpan(year, month, day int) (span, bool) {
 	if month < 1 || month > 12 || day < 0 || day > 31 || year < 0 {
 		return span{}, false
 	}
@@ -115,8 +115,8 @@ func (c calendar) latest(day int) span {
 	return c.days(-ago, 1)
 }
 
-// number parses a count in either language; 0 = not a number.
-func number(s string) int {
+// parseNumber parses a count in either language; 0 = not a number.
+func parseNumber(s string) int {
 	s = strings.TrimSpace(s)
 	if n, err := strconv.Atoi(s); err == nil {
 		return n
@@ -195,13 +195,13 @@ func always(f func(c calendar) span) func(calendar, []string) (span, bool) {
 // dateRules are tried in this order; longer and more specific patterns come first.
 var dateRules = []dateRule{
 	rule(`\b(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})\b`, func(c calendar, m []string) (span, bool) {
-		return c.named(number(m[1]), number(m[2]), number(m[3]))
+		return c.dateSpan(parseNumber(m[1]), parseNumber(m[2]), parseNumber(m[3]))
 	}),
 	rule(`\b(\d{4})-(\d{2})\b`, func(c calendar, m []string) (span, bool) {
-		return c.named(number(m[1]), number(m[2]), 0)
+		return c.dateSpan(parseNumber(m[1]), parseNumber(m[2]), 0)
 	}),
 	rule(`(\d{4}|\d{2}|去|今|前)年\s*`+zhCount+`月份?\s*(?:`+zhCount+`[日号])?`, func(c calendar, m []string) (span, bool) {
-		year := number(m[1])
+		year := parseNumber(m[1])
 		switch m[1] {
 		case "今":
 			year = c.today.Year()
@@ -210,21 +210,21 @@ var dateRules = []dateRule{
 		case "前":
 			year = c.today.Year() - 2
 		}
-		return c.named(year, number(m[2]), number(m[3]))
+		return c.dateSpan(year, parseNumber(m[2]), parseNumber(m[3]))
 	}),
 	rule(`(上上个?|上个?|这个?|本)月\s*(?:`+zhCount+`[日号])?`, func(c calendar, m []string) (span, bool) {
 		ago := map[string]int{"上上": 2, "上": 1, "这": 0, "本": 0}[strings.TrimSuffix(m[1], "个")]
 		s := c.month(ago)
-		if day := number(m[2]); day > 0 {
-			return c.named(s.from.Year(), int(s.from.Month()), day)
+		if day := parseNumber(m[2]); day > 0 {
+			return c.dateSpan(s.from.Year(), int(s.from.Month()), day)
 		}
 		return s, true
 	}),
 	rule(zhCount+`月份?\s*`+zhCount+`[日号]?`, func(c calendar, m []string) (span, bool) {
-		return c.named(0, number(m[1]), number(m[2]))
+		return c.dateSpan(0, parseNumber(m[1]), parseNumber(m[2]))
 	}),
 	rule(zhCount+`个?半?(天|日|周|星期|礼拜|个?月|年)(?:之|以)?前`, func(c calendar, m []string) (span, bool) {
-		n := number(m[1])
+		n := parseNumber(m[1])
 		switch m[2] {
 		case "天", "日":
 			return c.around(n, n/7), n > 0
@@ -237,7 +237,7 @@ var dateRules = []dateRule{
 	}),
 	rule(`半年前`, always(func(c calendar) span { return c.around(182, 40) })),
 	rule(`半个月前`, always(func(c calendar) span { return c.around(15, 4) })),
-	rule(zhCount+`月份?`, func(c calendar, m []string) (span, bool) { return c.named(0, number(m[1]), 0) }),
+	rule(zhCount+`月份?`, func(c calendar, m []string) (span, bool) { return c.dateSpan(0, parseNumber(m[1]), 0) }),
 	rule(`(上上个?|上个?|这个?|本|)`+zhWeek+`([一二三四五六日天1-6])`, func(c calendar, m []string) (span, bool) {
 		day := weekdays[m[2]]
 		ago, ok := map[string]int{"上上": 2, "上": 1, "这": 0, "本": 0}[strings.TrimSuffix(m[1], "个")]
@@ -266,28 +266,28 @@ var dateRules = []dateRule{
 	rule(`去年`, always(func(c calendar) span { return c.year(c.today.Year() - 1) })),
 	rule(`前年`, always(func(c calendar) span { return c.year(c.today.Year() - 2) })),
 	rule(`今年`, always(func(c calendar) span { return c.year(c.today.Year()) })),
-	rule(`(20\d\d)年`, func(c calendar, m []string) (span, bool) { return c.year(number(m[1])), true }),
+	rule(`(20\d\d)年`, func(c calendar, m []string) (span, bool) { return c.year(parseNumber(m[1])), true }),
 
 	rule(`\b`+enMonth+`\.?\s+(\d{1,2})(?:st|nd|rd|th)?\b(?:,?\s+(\d{4}))?`, func(c calendar, m []string) (span, bool) {
-		return c.named(number(m[3]), monthNamed(m[1]), number(m[2]))
+		return c.dateSpan(parseNumber(m[3]), monthNamed(m[1]), parseNumber(m[2]))
 	}),
 	rule(`\b(\d{1,2})(?:st|nd|rd|th)?(?:\s+of)?\s+`+enMonth+`\b(?:,?\s+(\d{4}))?`,
 		func(c calendar, m []string) (span, bool) {
-			return c.named(number(m[3]), monthNamed(m[2]), number(m[1]))
+			return c.dateSpan(parseNumber(m[3]), monthNamed(m[2]), parseNumber(m[1]))
 		}),
 	rule(`\b`+enMonth+`,?\s+(?:of\s+)?(\d{4})\b`, func(c calendar, m []string) (span, bool) {
-		return c.named(number(m[2]), monthNamed(m[1]), 0)
+		return c.dateSpan(parseNumber(m[2]), monthNamed(m[1]), 0)
 	}),
 	rule(`\b(?:in|of|since|during|last|this|around|by|early|mid|late|end of|until)[\s-]+`+enMonth+`\b`,
 		func(c calendar, m []string) (span, bool) {
-			return c.named(0, monthNamed(m[1]), 0)
+			return c.dateSpan(0, monthNamed(m[1]), 0)
 		}),
 	rule(`\b(january|february|april|june|july|august|september|october|november|december)\b`,
 		func(c calendar, m []string) (span, bool) {
-			return c.named(0, monthNamed(m[1]), 0)
+			return c.dateSpan(0, monthNamed(m[1]), 0)
 		}),
 	rule(`\b`+enCount+`\s+(day|week|month|year)s?\s+(?:ago|back|earlier)\b`, func(c calendar, m []string) (span, bool) {
-		n := number(m[1])
+		n := parseNumber(m[1])
 		switch m[2] {
 		case "day":
 			return c.around(n, n/7), n > 0
@@ -327,6 +327,6 @@ var dateRules = []dateRule{
 	rule(`\blast year\b`, always(func(c calendar) span { return c.year(c.today.Year() - 1) })),
 	rule(`\bthis year\b`, always(func(c calendar) span { return c.year(c.today.Year()) })),
 	rule(`\b(?:in|of|during|since) (20\d\d)\b`, func(c calendar, m []string) (span, bool) {
-		return c.year(number(m[1])), true
+		return c.year(parseNumber(m[1])), true
 	}),
 }

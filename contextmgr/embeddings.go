@@ -102,7 +102,7 @@ func (s *embeddings) search(ctx context.Context, key chat.Key, epoch int64, text
 		}
 		return nil
 	}
-	return nearest(list)
+	return outliers(list)
 }
 
 // similarity of a message and the text of the search.
@@ -128,8 +128,8 @@ func (s *embeddings) compare(ctx context.Context, key chat.Key, epoch int64,
 	return list, err
 }
 
-// nearest selects the outliers: messages clearly more similar than the rest of the conversation.
-func nearest(list []similarity) map[int64]float64 {
+// outliers selects the outliers: messages clearly more similar than the rest of the conversation.
+func outliers(list []similarity) map[int64]float64 {
 	if len(list) == 0 {
 		return nil
 	}

@@ -406,7 +406,7 @@ func TestNearest(t *testing.T) {
 		"a little nearer": {list(0.10, 0.12, 0.14, 0.16, 0.18, 0.20, 0.22), nil},
 	} {
 		var got []int64
-		for seq := range nearest(slices.Clone(tc.list)) {
+		for seq := range outliers(slices.Clone(tc.list)) {
 			got = append(got, seq)
 		}
 		slices.Sort(got)
@@ -418,7 +418,7 @@ func TestNearest(t *testing.T) {
 	for i := range 1000 {
 		many = append(many, similarity{int64(i), float64(i % 10 / 9)}) // every tenth
 	}
-	if n := len(nearest(many)); n != mostNear {
+	if n := len(outliers(many)); n != mostNear {
 		t.Errorf("%d of 100 are taken", n)
 	}
 }
@@ -458,6 +458,6 @@ func BenchmarkNearest(b *testing.B) {
 		if err != nil || len(list) != mostCompared {
 			b.Fatal(len(list), err)
 		}
-		nearest(list)
+		outliers(list)
 	}
 }

@@ -23,10 +23,10 @@ func (f *queryIndex) excerpts(msgs []chat.Message, most int) []chat.Message {
 func (f *queryIndex) excerpt(text string, most int) string {
 	marks := 2 * utf8.RuneCountInString(omitted(utf8.RuneCountInString(text)))
 	if most <= marks { // no room for anything between the marks
-		return string([]rune(valid(text))[:most])
+		return string([]rune(validUTF8(text))[:most])
 	}
 	most -= marks
-	pieces := sentences(valid(text), max(most/4, 1))
+	pieces := sentences(validUTF8(text), max(most/4, 1))
 	weight := map[string]float64{}
 	for t, kinds := range f.kindsOf() {
 		for _, kind := range kinds {

@@ -29,8 +29,10 @@ type expandedTerm struct {
 	strength float64 // 1 = of the most important one
 }
 
-// expand adds to a query the words of its best hits that are rare in the chat.
-func (m *Manager) expand(ctx context.Context, r Request, f queryIndex, found db.Found, hits []hit) (queryIndex, error) {
+// expandQuery adds to a query the words of its best hits that are rare in the chat.
+func (m *Manager) expandQuery(
+	ctx context.Context, r Request, f queryIndex, found db.Found, hits []hit,
+) (queryIndex, error) {
 	matches := slices.DeleteFunc(slices.Clone(hits), func(h hit) bool { return f.entryOf(h.Seq).words == kindSet{} })
 	if len(matches) == 0 {
 		return f, nil

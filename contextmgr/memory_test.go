@@ -52,7 +52,7 @@ func (m *memoryRig) asked(question string, change ...func(*contextmgr.Request)) 
 	}
 	m.m.Build(m.Context(), r) // a look at the prompt, which is not sent
 	p := m.m.Build(m.Context(), r)
-	m.m.Sent(m.key, p, r.Live)
+	m.m.RecordSent(m.key, p, r.Live)
 	return p.Memories
 }
 

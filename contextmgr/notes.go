@@ -26,7 +26,7 @@ var (
 // other form are skipped.
 func ParseNotes(reply string) []db.Memory {
 	var list []db.Memory
-	for line := range strings.Lines(valid(reply)) {
+	for line := range strings.Lines(validUTF8(reply)) {
 		line = markdown.ReplaceAllString(strings.TrimSpace(strings.ReplaceAll(line, "｜", "|")), "")
 		fields := strings.Split(strings.Trim(line, "| "), "|")
 		for i, f := range fields {

@@ -101,7 +101,7 @@ func TestAllOfALongChatReachesItsSummary(t *testing.T) {
 		}
 		msgs, tokens = append(msgs, m), tokens+EstimateTokens(m.Text)
 	}
-	older := c.Older(msgs)
+	older := c.MessagesToSummarize(msgs)
 	task := c.SummaryTask("en", chat.Private, Summary{}, older)
 	missing := 0
 	for i := range older {

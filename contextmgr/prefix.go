@@ -69,21 +69,21 @@ const (
 // A message cannot forge the prefix's own lines: a line that looks like one gets a backslash in front. current is the
 // last part of the prompt and stays unchanged: [Question.Text] has escaped it. Invalid UTF-8 becomes U+FFFD.
 func Prefix(c Context, kind chat.Kind, current string) string {
-	return render(c.entries(kind), valid(current))
+	return render(c.entries(kind), validUTF8(current))
 }
 
 // entries are the parts of c as the prefix lists them.
 func (c Context) entries(kind chat.Kind) []Parsed {
 	var list []Parsed
 	for _, m := range c.Memories {
-		text := valid(m.Text)
+		text := validUTF8(m.Text)
 		if title := cleanName(m.Title); title != "" {
 			text = title + "\n" + text
 		}
 		list = append(list, Parsed{Part: Remembered, Date: c.date(m.Date), Text: text})
 	}
 	if c.Summary.Text != "" {
-		list = append(list, Parsed{Part: Summed, Date: c.date(c.Summary.Until), Text: valid(c.Summary.Text)})
+		list = append(list, Parsed{Part: Summed, Date: c.date(c.Summary.Until), Text: validUTF8(c.Summary.Text)})
 	}
 	list = append(list, c.messageEntries(Overheard, c.Background, kind)...)
 	list = append(list, c.messageEntries(Retrieved, c.Retrieved, kind)...)
@@ -97,7 +97,7 @@ func (c Context) messageEntries(part Part, msgs []chat.Message, kind chat.Kind) 
 		if m.Role != chat.User && (m.Role != chat.Assistant || part == Overheard) {
 			continue
 		}
-		e := Parsed{Part: part, Role: m.Role, Name: speaker(m, kind), Text: valid(m.Text)}
+		e := Parsed{Part: part, Role: m.Role, Name: speaker(m, kind), Text: validUTF8(m.Text)}
 		if part != Recent {
 			e.Date = c.date(m.Time)
 		}
@@ -118,8 +118,8 @@ func (c Context) date(t time.Time) string {
 	return t.In(zone).Format(time.DateOnly)
 }
 
-// valid replaces invalid UTF-8, which the CLI's JSON could not carry unchanged.
-func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+// validUTF8 replaces invalid UTF-8, which the CLI's JSON could not carry unchanged.
+func validUTF8(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 // render writes the entries and the question. Without entries there is no prefix, so that a first message is sent
 // exactly as it was written.
@@ -141,7 +141,7 @@ func render(said []Parsed, current string) string {
 
 // heading is the line above entry n, including its line break.
 func heading(n int, m Parsed) string {
-	s := "## [" + strconv.Itoa(n) + "] " + m.word()
+	s := "## [" + strconv.Itoa(n) + "] " + m.headingWord()
 	if m.Name != "" && m.Role == chat.User {
 		s += "(" + m.Name + ")"
 	}
@@ -151,8 +151,8 @@ func heading(n int, m Parsed) string {
 	return s + ":\n"
 }
 
-// word is the entry's name in its heading.
-func (p Parsed) word() string {
+// headingWord is the entry's name in its heading.
+func (p Parsed) headingWord() string {
 	switch {
 	case p.Part == Remembered:
 		return memoryWord
@@ -188,7 +188,7 @@ func cleanName(name string) string {
 			return -1
 		}
 		return r
-	}, valid(name))
+	}, validUTF8(name))
 	// The replaced characters could otherwise form the beginning of a date.
 	runes := []rune(strings.ReplaceAll(strings.Join(strings.Fields(visible), " "), ") (", ")("))
 	if blank(string(runes)) {

@@ -14,12 +14,12 @@ import (
 // Question is everything that waits for an answer, with its attachments. It is the last part of a prompt, and all that
 // a live process gets.
 type Question struct {
-	Asked []Asked // in order; consecutive messages of a private chat are merged
-	Note  string  // one of our notes after them; empty = none
+	Asked []AskedMessage // in order; consecutive messages of a private chat are merged
+	Note  string         // one of our notes after them; empty = none
 }
 
-// Asked is one message of the question.
-type Asked struct {
+// AskedMessage is one message of the question.
+type AskedMessage struct {
 	Name      string  // of the asker, in groups and if known
 	Quotes    []Quote // the messages that it replies to
 	Text      string
@@ -58,7 +58,7 @@ func questionOf(r Request) Question {
 
 // QuestionText is the text of messages that the agent gets without a context, while it works on an earlier question.
 func QuestionText(asked []chat.Message, kind chat.Kind) string {
-	return valid(questionOf(Request{Asked: asked, Kind: kind}).Text(kind))
+	return validUTF8(questionOf(Request{Asked: asked, Kind: kind}).Text(kind))
 }
 
 // merged merges consecutive messages of a private chat whose boundary would not be visible anyway.
@@ -66,7 +66,7 @@ func (q Question) merged(kind chat.Kind) Question {
 	if kind != chat.Private {
 		return q
 	}
-	var list []Asked
+	var list []AskedMessage
 	for _, a := range q.Asked {
 		last := len(list) - 1
 		switch {
@@ -82,7 +82,7 @@ func (q Question) merged(kind chat.Kind) Question {
 }
 
 // continuesWith reports whether a followed by b would look like one message.
-func (a Asked) continuesWith(b Asked) bool {
+func (a AskedMessage) continuesWith(b AskedMessage) bool {
 	switch {
 	case len(a.Files) > 0:
 		return false
@@ -93,7 +93,7 @@ func (a Asked) continuesWith(b Asked) bool {
 }
 
 // merge joins a and b to one message.
-func (a Asked) merge(b Asked) Asked {
+func (a AskedMessage) merge(b AskedMessage) AskedMessage {
 	if a.Text != "" && b.Text != "" {
 		a.Text += blankLine
 	}
@@ -123,10 +123,10 @@ func (q Question) Text(kind chat.Kind) string {
 }
 
 // entry is the heading of a.
-func (a Asked) entry() Parsed { return Parsed{Part: Recent, Role: chat.User, Name: a.Name} }
+func (a AskedMessage) entry() Parsed { return Parsed{Part: Recent, Role: chat.User, Name: a.Name} }
 
 // parts are the quotes, the text and the files of a.
-func (a Asked) parts() []string {
+func (a AskedMessage) parts() []string {
 	var parts []string
 	for _, q := range a.Quotes {
 		parts = append(parts, q.String())
@@ -142,7 +142,7 @@ func (a Asked) parts() []string {
 
 // escaped is the text of a without forged lines. After a quote, the first line must not look like a part of the quote
 // either.
-func (a Asked) escaped() string {
+func (a AskedMessage) escaped() string {
 	text := escape(a.Text, reservedInQuestion)
 	switch {
 	case a.Forwarded:
@@ -154,7 +154,7 @@ func (a Asked) escaped() string {
 }
 
 // unescaped reverses escaped.
-func (a Asked) unescaped(text string) string {
+func (a AskedMessage) unescaped(text string) string {
 	if rest, ok := strings.CutPrefix(text, `\`); ok && !a.Forwarded && len(a.Quotes) > 0 && continuesQuote(rest) {
 		text = rest
 	} else if a.Forwarded {
@@ -172,10 +172,10 @@ func (q Quote) String() string {
 	case q.Missing:
 		return quoteMissing
 	case q.Text == "":
-		return q.head()
+		return q.heading()
 	}
 	var b strings.Builder
-	b.WriteString(q.head())
+	b.WriteString(q.heading())
 	for line := range strings.SplitSeq(q.Text, "\n") {
 		b.WriteString("\n" + quoteMark)
 		if headsQuote(line) { // a nested quote would look like one of somebody else
@@ -191,8 +191,8 @@ func headsQuote(line string) bool {
 	return classify(quoteMark+strings.TrimLeft(line, `\`)) == lineQuote
 }
 
-// head is the first line of the quote; it names the author.
-func (q Quote) head() string {
+// heading is the first line of the quote; it names the author.
+func (q Quote) heading() string {
 	who := assistantWord
 	if q.Name != "" {
 		who = " " + q.shownName() + " "
@@ -211,8 +211,8 @@ func (q Quote) shownName() string {
 }
 
 // withAttachments converts a message with its quotes and files.
-func withAttachments(m chat.Message, kind chat.Kind) Asked {
-	a := Asked{Name: speaker(m, kind), Text: strings.TrimSpace(valid(m.Text))}
+func withAttachments(m chat.Message, kind chat.Kind) AskedMessage {
+	a := AskedMessage{Name: speaker(m, kind), Text: strings.TrimSpace(validUTF8(m.Text))}
 	quoted := ""
 	pictures := map[string]int{} // by message
 	for _, f := range m.Files {
@@ -243,7 +243,7 @@ func withAttachments(m chat.Message, kind chat.Kind) Asked {
 
 // withoutBlankLines removes blank lines from a text.
 func withoutBlankLines(s string) string {
-	return strings.Join(strings.FieldsFunc(valid(s), text.IsLineBreak), "\n")
+	return strings.Join(strings.FieldsFunc(validUTF8(s), text.IsLineBreak), "\n")
 }
 
 // isForward reports whether text begins with our line above forwarded messages.
@@ -291,7 +291,7 @@ func fileStatus(f chat.File) string {
 
 // oneLine joins the lines of a text.
 func oneLine(s string) string {
-	return strings.Join(strings.FieldsFunc(valid(s), text.IsLineBreak), " ")
+	return strings.Join(strings.FieldsFunc(validUTF8(s), text.IsLineBreak), " ")
 }
 
 // ParseQuestion parses exactly what [Question.Text] wrote for a chat of this kind. ok reports whether text can have
@@ -299,11 +299,11 @@ func oneLine(s string) string {
 func ParseQuestion(text string, kind chat.Kind) (q Question, ok bool) {
 	p := questionParser{rest: text, kind: kind}
 	for p.rest != "" {
-		if note, last := p.note(); last {
+		if note, last := p.trailingNote(); last {
 			q.Note = note
 			break
 		}
-		a, ok := p.asked(len(q.Asked) + 1)
+		a, ok := p.readMessage(len(q.Asked) + 1)
 		if !ok {
 			return Question{}, false
 		}
@@ -322,15 +322,15 @@ type questionParser struct {
 	kind chat.Kind
 }
 
-// asked reads message n.
-func (p *questionParser) asked(n int) (a Asked, ok bool) {
+// readMessage reads message n.
+func (p *questionParser) readMessage(n int) (a AskedMessage, ok bool) {
 	if p.kind != chat.Private {
 		e, rest, ok := parseHeading(p.rest, n)
 		if !ok || e.Part != Recent || e.Role != chat.User {
 			return a, false
 		}
 		a.Name = e.Name
-		if rest, empty := strings.CutPrefix(rest, blankLine); empty && p.next(rest, n) {
+		if rest, empty := strings.CutPrefix(rest, blankLine); empty && p.beginsNext(rest, n) {
 			p.rest = rest
 			return a, true
 		}
@@ -342,7 +342,7 @@ func (p *questionParser) asked(n int) (a Asked, ok bool) {
 			break
 		}
 		a.Quotes = append(a.Quotes, q)
-		if !p.skip(q.String()) || p.next(p.rest, n) {
+		if !p.skip(q.String()) || p.beginsNext(p.rest, n) {
 			return a, true
 		}
 	}
@@ -350,7 +350,7 @@ func (p *questionParser) asked(n int) (a Asked, ok bool) {
 		a.Forwarded = isForward(p.rest)
 		text := p.rest[:p.textEnd(n, a.Forwarded)]
 		a.Text = a.unescaped(text)
-		if !p.skip(text) || p.next(p.rest, n) {
+		if !p.skip(text) || p.beginsNext(p.rest, n) {
 			return a, true
 		}
 	}
@@ -367,9 +367,9 @@ func (p *questionParser) skip(part string) bool {
 	return len(p.rest) < len(rest)
 }
 
-// next reports whether rest begins with the message after number n, or is a note.
-func (p *questionParser) next(rest string, n int) bool {
-	if _, last := (&questionParser{rest: rest}).note(); last {
+// beginsNext reports whether rest begins with the message after number n, or is a note.
+func (p *questionParser) beginsNext(rest string, n int) bool {
+	if _, last := (&questionParser{rest: rest}).trailingNote(); last {
 		return true
 	}
 	_, _, ok := parseHeading(rest, n+1)
@@ -387,14 +387,14 @@ func (p *questionParser) textEnd(n int, passedOn bool) int {
 		end += i
 		rest := p.rest[end+len(blankLine):]
 		_, quoted := parseQuote(rest)
-		if passedOn || quoted || p.next(rest, n) || len(filesOf(rest)) > 0 || isForward(rest) {
+		if passedOn || quoted || p.beginsNext(rest, n) || len(filesOf(rest)) > 0 || isForward(rest) {
 			return end
 		}
 	}
 }
 
-// note returns the rest if it is a note of ours.
-func (p *questionParser) note() (string, bool) {
+// trailingNote returns the rest if it is a note of ours.
+func (p *questionParser) trailingNote() (string, bool) {
 	return p.rest, classify(p.rest) == lineNote && !strings.Contains(p.rest, "\n")
 }
 
@@ -431,7 +431,7 @@ func parseQuote(text string) (q Quote, ok bool) {
 		lines = append(lines, said)
 	}
 	q.Text = strings.Join(lines, "\n")
-	return q, q.head() == head && q.Name == cleanName(q.Name)
+	return q, q.heading() == head && q.Name == cleanName(q.Name)
 }
 
 // filesOf reads the list of files at the start of text.

@@ -120,7 +120,7 @@ func TestAttackForgedQuestions(t *testing.T) {
 				})
 			}
 			last := forged[strings.LastIndex(forged, "\n")+1:]
-			q := Question{Asked: []Asked{{Text: forged}}}
+			q := Question{Asked: []AskedMessage{{Text: forged}}}
 			if got := q.Text(kind); !strings.HasSuffix("\n"+got, "\n\\"+last) {
 				t.Errorf("%q is asked as %q", forged, got)
 			}

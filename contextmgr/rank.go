@@ -71,7 +71,7 @@ func newQueryIndex(q query, found db.Found) queryIndex {
 		kind := f.kindOf(i)
 		switch {
 		case kind < mostTerms:
-			f.idf[kind] = wordWeight(p, n) * share(p.Term)
+			f.idf[kind] = wordWeight(p, n) * wordShare(p.Term)
 			if f.total += f.idf[kind]; len(p.Seqs) == 0 {
 				f.total -= (1 - unknownWord) * f.idf[kind]
 			}
@@ -157,8 +157,8 @@ func idf(p db.Postings, n float64) float64 {
 	return math.Log(1 + (max(n-df, 0)+0.5)/(df+0.5))
 }
 
-// share is a term's part of a word: a Chinese word of two characters gives three terms.
-func share(term string) float64 {
+// wordShare is a term's part of a word: a Chinese word of two characters gives three terms.
+func wordShare(term string) float64 {
 	if r, size := utf8.DecodeRuneInString(term); r >= 0x2E80 && size == len(term) {
 		return character
 	}
@@ -337,7 +337,7 @@ func speakers(msgs []chat.Message, kindsOf map[string][]int) map[string]uint64 {
 		who[m.Actor.Name] = 0
 		for _, t := range tokenize.Terms(m.Actor.Name) {
 			for _, kind := range kindsOf[t] {
-				if kind < mostTerms && share(t) == 1 {
+				if kind < mostTerms && wordShare(t) == 1 {
 					who[m.Actor.Name] |= 1 << kind
 				}
 			}
@@ -370,8 +370,8 @@ func (s signature) size() (n int) {
 	return n
 }
 
-// like estimates the cosine similarity of two sets.
-func (s signature) like(t signature) float64 {
+// similarity estimates the cosine similarity of two sets.
+func (s signature) similarity(t signature) float64 {
 	both := 0
 	for i := range s {
 		both += bits.OnesCount64(s[i] & t[i])
@@ -391,9 +391,9 @@ const (
 	shortTo   = 24
 )
 
-// same reports whether two texts say nearly the same: short ones may differ in one detail.
-func (s signature) same(t signature) bool {
-	most, like := max(s.size(), t.size()), s.like(t)
+// nearlySame reports whether two texts say nearly the same: short ones may differ in one detail.
+func (s signature) nearlySame(t signature) bool {
+	most, like := max(s.size(), t.size()), s.similarity(t)
 	return most <= fullest && like >= nearlySame ||
 		most >= shortFrom && most <= shortTo && like >= nearlySameShort
 }

@@ -113,16 +113,16 @@ func TestALivingProcessIsRemindedOnce(t *testing.T) {
 	if again := m.Build(t.Context(), r); len(again.Retrieved) != len(p.Retrieved) {
 		t.Error("what was only looked at counts as told")
 	}
-	m.Sent(key, p, true)
+	m.RecordSent(key, p, true)
 	if again := m.Build(t.Context(), r); len(again.Retrieved) != 0 {
 		t.Errorf("reminded again of %v", again.Retrieved)
 	}
-	m.Sent(key, Prompt{}, false) // another process, which knows nothing
+	m.RecordSent(key, Prompt{}, false) // another process, which knows nothing
 	if again := m.Build(t.Context(), r); len(again.Retrieved) != len(p.Retrieved) {
 		t.Errorf("a new process is reminded of %d messages", len(again.Retrieved))
 	}
-	m.Sent(key, p, true)
-	m.Sent(key, Prompt{UseResume: true}, false) // another process that goes on with the session
+	m.RecordSent(key, p, true)
+	m.RecordSent(key, Prompt{UseResume: true}, false) // another process that goes on with the session
 	if again := m.Build(t.Context(), r); len(again.Retrieved) != 0 {
 		t.Errorf("a session is reminded again of %v", again.Retrieved)
 	}

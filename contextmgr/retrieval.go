@@ -160,7 +160,7 @@ func (l *pendingSearch) retrieve(known func(chat.Message) bool, budget int) ([]c
 		return k
 	})
 	hits = slices.DeleteFunc(hits, func(h hit) bool {
-		return slices.ContainsFunc(old, func(k hit) bool { return k.Seq > h.Seq && k.about.same(h.about) })
+		return slices.ContainsFunc(old, func(k hit) bool { return k.Seq > h.Seq && k.about.nearlySame(h.about) })
 	})
 	return l.excerpts(selectHits(hits, budget, maxMessageRunes(budget)), maxMessageRunes(budget)), l.err
 }
@@ -181,7 +181,7 @@ func (m *Manager) search(ctx context.Context, r Request, q query) (queryIndex, [
 	if err != nil || len(hits) == 0 {
 		return f, nil, err
 	}
-	g, err := m.expand(ctx, r, f, found, hits)
+	g, err := m.expandQuery(ctx, r, f, found, hits)
 	if err != nil {
 		return f, hits, err
 	}
@@ -254,11 +254,12 @@ func selectHits(ranked []hit, budget, most int) []chat.Message {
 		all += min(h.chars, most)
 	}
 	var msgs []chat.Message
-	alike := func(i, j int) float64 { return repetition(ranked[i].about.like(ranked[j].about)) }
+	alike := func(i, j int) float64 { return repetition(ranked[i].about.similarity(ranked[j].about)) }
 	var taken []int // of ranked, each the message in msgs
 	length := func(i int) int { return min(ranked[i].chars, most) }
 	selectDiverse(messageRelevance, relevance, alike, func(i int) bool {
-		chars, k := length(i), slices.IndexFunc(taken, func(j int) bool { return ranked[i].about.same(ranked[j].about) })
+		chars := length(i)
+		k := slices.IndexFunc(taken, func(j int) bool { return ranked[i].about.nearlySame(ranked[j].about) })
 		if k >= 0 {
 			chars -= length(taken[k])
 		}

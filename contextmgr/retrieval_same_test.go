@@ -106,7 +106,7 @@ func TestLongTextsAreNotTheSame(t *testing.T) {
 		return s
 	}
 	one, other := text(0), text(100_000)
-	if one.like(other) < nearlySame || one.same(other) {
-		t.Errorf("alike %.2f, the same: %v", one.like(other), one.same(other))
+	if one.similarity(other) < nearlySame || one.nearlySame(other) {
+		t.Errorf("alike %.2f, the same: %v", one.similarity(other), one.nearlySame(other))
 	}
 }

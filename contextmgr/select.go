@@ -28,8 +28,8 @@ const (
 	longSilence = 6 * time.Hour
 )
 
-// grown returns the limits for a turn without a session, whose prefix is all that the agent knows.
-func (l Limits) grown() Limits { return l.times(growth) }
+// forNewSession returns the limits for a turn without a session, whose prefix is all that the agent knows.
+func (l Limits) forNewSession() Limits { return l.times(growth) }
 
 // times multiplies the minimums. The token limit stays, as it limits the cost of a turn.
 func (l Limits) times(n int) Limits {
@@ -38,8 +38,8 @@ func (l Limits) times(n int) Limits {
 	return l
 }
 
-// since raises the minimums if the newest message of the conversation is much older than the question.
-func (l Limits) since(newest time.Time) Limits {
+// afterSilence raises the minimums if the newest message of the conversation is much older than the question.
+func (l Limits) afterSilence(newest time.Time) Limits {
 	if !l.AskedAt.IsZero() && l.AskedAt.Sub(newest) > longSilence {
 		return l.times(reminder)
 	}
@@ -74,7 +74,7 @@ func selectRecent(newestFirst iter.Seq2[chat.Message, error], l Limits) (taken [
 		}
 		// The minimums are final once the newest message is known, because they depend on its age.
 		if len(taken) == 0 {
-			l = l.since(m.Time)
+			l = l.afterSilence(m.Time)
 		} else if l.satisfied(chars, users) && m.Turn <= l.SessionTurn {
 			break
 		}

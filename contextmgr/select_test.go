@@ -62,8 +62,8 @@ func TestTheMinimumsGrow(t *testing.T) {
 		{"after more than 6 hours", asked, 6*time.Hour + time.Second, 20},
 		{"after a year", asked, 365 * 24 * time.Hour, 20},
 		{"when it is not known when it was asked", limits, 365 * 24 * time.Hour, 10},
-		{"without a session", asked.grown(), time.Minute, 40},
-		{"without a session, after a night", asked.grown(), 8 * time.Hour, 80},
+		{"without a session", asked.forNewSession(), time.Minute, 40},
+		{"without a session, after a night", asked.forNewSession(), 8 * time.Hour, 80},
 	} {
 		pulled := 0
 		got, err := selectRecent(backwards(at(talk(100, 100, 100), now.Add(-tc.silent)), &pulled), tc.limits)
@@ -71,7 +71,7 @@ func TestTheMinimumsGrow(t *testing.T) {
 			t.Errorf("%s: %d messages, %d pulled, want %d (%v)", tc.name, len(got), pulled, tc.want, err)
 		}
 	}
-	tight := asked.grown()
+	tight := asked.forNewSession()
 	tight.MaxTokens = 1500
 	pulled := 0
 	got, err := selectRecent(backwards(at(talk(100, 100, 100), now.Add(-24*time.Hour)), &pulled), tight)

@@ -16,17 +16,17 @@ const rememberedChats = 1000
 // sentContext remembers what was sent to each chat's process.
 type sentContext struct {
 	mu    sync.Mutex
-	chats *lru.Cache[chat.Key, sent]
+	chats *lru.Cache[chat.Key, sentParts]
 }
 
-// sent is what one process was sent. It is immutable; an update replaces it.
-type sent struct {
+// sentParts is what one process was sent. It is immutable; an update replaces it.
+type sentParts struct {
 	memories []Memory
 	messages map[int64]bool // by seq
 }
 
 func newSentContext() *sentContext {
-	chats, err := lru.New[chat.Key, sent](rememberedChats)
+	chats, err := lru.New[chat.Key, sentParts](rememberedChats)
 	if err != nil {
 		panic(err) // only for a size that is not positive
 	}
@@ -34,7 +34,7 @@ func newSentContext() *sentContext {
 }
 
 // get returns what the chat's process was sent; empty if unknown.
-func (t *sentContext) get(key chat.Key) sent {
+func (t *sentContext) get(key chat.Key) sentParts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	known, _ := t.chats.Get(key)
@@ -47,9 +47,9 @@ func (t *sentContext) unsent(key chat.Key, list []Memory) []Memory {
 	return slices.DeleteFunc(list, func(m Memory) bool { return slices.Contains(known, m) })
 }
 
-// Sent records that a prompt was sent to a chat's process. The process is not sent the same memories again while it
-// lives, nor the same messages while its session continues.
-func (m *Manager) Sent(key chat.Key, p Prompt, live bool) {
+// RecordSent records that a prompt was sent to a chat's process. The process is not sent the same memories again while
+// it lives, nor the same messages while its session continues.
+func (m *Manager) RecordSent(key chat.Key, p Prompt, live bool) {
 	m.sent.mu.Lock()
 	defer m.sent.mu.Unlock()
 	known, _ := m.sent.chats.Get(key)
@@ -63,5 +63,5 @@ func (m *Manager) Sent(key chat.Key, p Prompt, live bool) {
 	maps.Copy(all, seqSet(p.History))
 	maps.Copy(all, seqSet(p.Background))
 	maps.Copy(all, known.messages)
-	m.sent.chats.Add(key, sent{slices.Concat(known.memories, p.Memories), all})
+	m.sent.chats.Add(key, sentParts{slices.Concat(known.memories, p.Memories), all})
 }

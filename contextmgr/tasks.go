@@ -136,8 +136,8 @@ func (c Config) newTask(do, ask wording, lang string, kind chat.Kind, shown Cont
 	return Task{Instruction: do.in(lang), Input: Prefix(shown, kind, ask.in(lang))}
 }
 
-// Older returns the messages to be summarized: all but the most recent ones. Both lists are oldest first.
-func (c Config) Older(msgs []chat.Message) []chat.Message {
+// MessagesToSummarize returns the messages to be summarized: all but the most recent ones. Both lists are oldest first.
+func (c Config) MessagesToSummarize(msgs []chat.Message) []chat.Message {
 	return msgs[:max(0, len(msgs)-c.KeepRecent)]
 }
 
@@ -159,7 +159,7 @@ func (c Config) NeedsCompaction(tokens, modelWindow int64) bool {
 
 // Points returns the first lines of the agent's notes that fit in this many runes.
 func Points(reply string, most int) string {
-	runes := []rune(strings.TrimSpace(valid(reply)))
+	runes := []rune(strings.TrimSpace(validUTF8(reply)))
 	if len(runes) <= most {
 		return string(runes)
 	}
@@ -175,7 +175,7 @@ const summaryTokens = 6000
 
 // TruncateSummary cuts a summary so that room is left for later messages.
 func (c Config) TruncateSummary(summary string) string {
-	summary = strings.TrimSpace(valid(summary))
+	summary = strings.TrimSpace(validUTF8(summary))
 	most := min(summaryTokens, c.MaxTokens/3)
 	if textCost(summary) <= most || utf8.RuneCountInString(summary) < 2 {
 		return summary

@@ -28,7 +28,8 @@ func TestTheMostRecentMessagesStayOutOfASummary(t *testing.T) {
 	for _, tc := range []struct{ keep, all, want int }{{5, 0, 0}, {5, 5, 0}, {5, 6, 1}, {0, 3, 3}, {1, 500, 499}} {
 		c := Defaults()
 		c.KeepRecent = tc.keep
-		if got := c.Older(dialog(tc.all)); len(got) != tc.want || tc.want > 0 && got[0].Text != "message 0" {
+		got := c.MessagesToSummarize(dialog(tc.all))
+		if len(got) != tc.want || tc.want > 0 && got[0].Text != "message 0" {
 			t.Errorf("%d of %d: %d older", tc.keep, tc.all, len(got))
 		}
 	}

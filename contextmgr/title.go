@@ -73,7 +73,7 @@ func isWordRune(r rune) bool {
 
 // firstProse is the first line with text, not just markup or fences.
 func firstProse(s string) string {
-	for line := range strings.Lines(valid(s)) {
+	for line := range strings.Lines(validUTF8(s)) {
 		if line = text.OneLine(line); stripMarkup(line) != "" && !strings.HasPrefix(line, "```") {
 			return line
 		}

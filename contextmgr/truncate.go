@@ -73,7 +73,7 @@ func shrink(msgs []chat.Message, l Limits) []chat.Message {
 }
 
 // textCost is the cost of a message's text in the prefix, where some of its lines may be escaped.
-func textCost(text string) int { return EstimateTokens(escape(valid(text), reservedInHistory)) }
+func textCost(text string) int { return EstimateTokens(escape(validUTF8(text), reservedInHistory)) }
 
 // frameCost is an upper bound of what the prefix adds to m in a list of up to n messages.
 func frameCost(n int, m chat.Message) int {
@@ -85,7 +85,7 @@ func frameCost(n int, m chat.Message) int {
 // mark in their place. It does not split grapheme clusters, except those of dozens of runes. If nothing
 // fits, only the mark is left.
 func omitMiddle(text string, most int) string {
-	runes := []rune(valid(text))
+	runes := []rune(validUTF8(text))
 	tooMany := func(keep int) bool { return textCost(cutMiddle(runes, keep)) > most }
 	// First find an upper bound by doubling: the cost of a very long text is measured only in small parts.
 	high := 64

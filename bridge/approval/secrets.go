@@ -9,7 +9,7 @@ import (
 
 // HoldsSecret reports whether the input of a tool contains a secret, in any JSON encoding.
 func HoldsSecret(input json.RawMessage, secrets redact.Known) bool {
-	if secrets.In(input) {
+	if secrets.FoundIn(input) {
 		return true
 	}
 	for d := json.NewDecoder(bytes.NewReader(input)); ; {
@@ -17,7 +17,7 @@ func HoldsSecret(input json.RawMessage, secrets redact.Known) bool {
 		if err != nil { // the end of the input
 			return false
 		}
-		if text, ok := token.(string); ok && secrets.In([]byte(text)) {
+		if text, ok := token.(string); ok && secrets.FoundIn([]byte(text)) {
 			return true
 		}
 	}

@@ -75,7 +75,7 @@ func (s Spool) refuseSecrets(name, path string) error {
 	if err != nil {
 		return fmt.Errorf("check an outgoing file: %w", err)
 	}
-	found, err := s.Known.Within(f)
+	found, err := s.Known.FoundInReader(f)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("check an outgoing file: %w", err)
 	}

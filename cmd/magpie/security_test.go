@@ -151,7 +151,8 @@ func TestForgedContextIsOnlyText(t *testing.T) {
 					t.Errorf("%q: it passes for an answer: %q", text, m.Text)
 				}
 			}
-			r.quoted(q.LastUser(), asked, overheard, kind, contextmgr.Asked{Name: me, Text: strings.TrimSpace(text)})
+			r.quoted(q.LastUser(), asked, overheard, kind,
+				contextmgr.AskedMessage{Name: me, Text: strings.TrimSpace(text)})
 			asked = append(asked, strings.TrimSpace(text))
 			if group {
 				id := r.sim.Say(room, red, text)
@@ -164,7 +165,7 @@ func TestForgedContextIsOnlyText(t *testing.T) {
 
 // quoted fails unless a prompt is a prefix with these texts, each under the name of its author, followed by one
 // question.
-func (r *rig) quoted(prompt string, asked, overheard []string, kind chat.Kind, question contextmgr.Asked) {
+func (r *rig) quoted(prompt string, asked, overheard []string, kind chat.Kind, question contextmgr.AskedMessage) {
 	r.Helper()
 	entries, current, ok := contextmgr.ParsePrefix(prompt)
 	q, read := contextmgr.ParseQuestion(current, kind)

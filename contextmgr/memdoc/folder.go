@@ -56,7 +56,7 @@ func Export(ctx context.Context, store *db.DB, dir string, chats []chat.Key, sho
 		}
 		for _, m := range list {
 			step()
-			if err := write(ctx, store, root, folder, m); err != nil {
+			if err := writeDocument(ctx, store, root, folder, m); err != nil {
 				problems = append(problems, err)
 				continue
 			}
@@ -85,15 +85,15 @@ func stepper(ctx context.Context, store *db.DB, chats []chat.Key, show func(done
 	}, nil
 }
 
-// write writes one document and removes an earlier export of the same memory under another name.
-func write(ctx context.Context, store *db.DB, root *os.Root, folder string, m db.Memory) error {
+// writeDocument writes one document and removes an earlier export of the same memory under another name.
+func writeDocument(ctx context.Context, store *db.DB, root *os.Root, folder string, m db.Memory) error {
 	name := path.Join(folder, fileName(m))
 	old, err := fs.Glob(root.FS(), path.Join(folder, fmt.Sprintf("%04d-*.md", m.Number)))
 	if err != nil {
 		return err
 	}
 	for _, o := range old {
-		doc, err := read(root.FS(), o)
+		doc, err := readDocument(root.FS(), o)
 		if err != nil {
 			return fmt.Errorf("%s: %w", o, err)
 		}
@@ -112,7 +112,7 @@ func write(ctx context.Context, store *db.DB, root *os.Root, folder string, m db
 			}
 		}
 	}
-	if there, err := read(root.FS(), name); err == nil {
+	if there, err := readDocument(root.FS(), name); err == nil {
 		if m2, err := Parse(there); err != nil || m2.ID != m.ID {
 			return configtype.Mistakef("%s：不是导出的文件，占了这个位置：请改名或删掉它",
 				"%s: it was not exported and is in the way: rename or remove it", name)
@@ -219,7 +219,7 @@ const (
 // importFile imports one document.
 func (done *Imported) importFile(ctx context.Context, store *db.DB, files fs.FS, name string,
 	clean func(string) string) error {
-	doc, err := read(files, name)
+	doc, err := readDocument(files, name)
 	if err != nil {
 		return err
 	}
@@ -299,8 +299,9 @@ func changedSince(doc db.Memory, versions []db.MemoryVersion) bool {
 	})
 }
 
-// read reads a document of bounded size. Its errors do not name the document, as those of a wrong content do not.
-func read(files fs.FS, name string) ([]byte, error) {
+// readDocument reads a document of bounded size. Its errors do not name the document, as those of a wrong content do
+// not.
+func readDocument(files fs.FS, name string) ([]byte, error) {
 	f, err := files.Open(name)
 	if bad := (*fs.PathError)(nil); errors.As(err, &bad) {
 		return nil, bad.Err

@@ -27,11 +27,11 @@ func (s *scan) emails() {
 		for start < i && bytes.IndexByte([]byte(".-'%"), s.text[start]) >= 0 {
 			start++
 		}
-		for stop > i+1 && !alnum(s.text[stop-1]) {
+		for stop > i+1 && !isAlnum(s.text[stop-1]) {
 			stop--
 		}
 		local, domain := s.text[start:i], s.text[i+1:stop]
-		if len(local) == 0 || !emailDomain(domain) || string(local) == "git" && at(s.text, stop) == ':' {
+		if len(local) == 0 || !isEmailDomain(domain) || string(local) == "git" && at(s.text, stop) == ':' {
 			continue
 		}
 		s.recordMatch(Email, start, stop)
@@ -39,14 +39,14 @@ func (s *scan) emails() {
 	}
 }
 
-func localChar(c byte) bool  { return alnum(c) || bytes.IndexByte([]byte("._%+-'"), c) >= 0 }
-func domainChar(c byte) bool { return alnum(c) || c == '.' || c == '-' }
+func localChar(c byte) bool  { return isAlnum(c) || bytes.IndexByte([]byte("._%+-'"), c) >= 0 }
+func domainChar(c byte) bool { return isAlnum(c) || c == '.' || c == '-' }
 
 // retina matches the end of an image name such as icon@2x.png.
 var retina = regexp.MustCompile(`^[1-9]x\.[a-z]{3,4}$`)
 
-// emailDomain reports whether a domain can receive email: it has a dot, and a top level of letters.
-func emailDomain(domain []byte) bool {
+// isEmailDomain reports whether a domain can receive email: it has a dot, and a top level of letters.
+func isEmailDomain(domain []byte) bool {
 	dot := bytes.LastIndexByte(domain, '.')
 	if dot <= 0 || bytes.Contains(domain, []byte("..")) || retina.Match(domain) {
 		return false
@@ -56,7 +56,7 @@ func emailDomain(domain []byte) bool {
 		return false
 	}
 	for _, c := range top {
-		if !letter(c) && !bytes.HasPrefix(top, []byte("xn--")) {
+		if !isLetter(c) && !bytes.HasPrefix(top, []byte("xn--")) {
 			return false
 		}
 	}
@@ -89,7 +89,7 @@ func (s *scan) addresses() {
 	}
 }
 
-func addressChar(c byte) bool { return hex(c) || c == ':' || c == '.' }
+func addressChar(c byte) bool { return isHex(c) || c == ':' || c == '.' }
 
 // longestAddress is the length of an IPv6 address whose end is written like IPv4.
 const longestAddress = 45
@@ -125,22 +125,22 @@ var versionWords = []string{
 // versionFollows matches the words that may follow a version number.
 var versionFollows = regexp.MustCompile(`^ ?(?:版|[Vv]ersion)`)
 
-// stays reports whether the policy does not hide an address.
-func (s *scan) stays(ip netip.Addr) bool {
+// keepsAddress reports whether the policy does not hide an address.
+func (s *scan) keepsAddress(ip netip.Addr) bool {
 	return isGeneric(ip) || s.policy.has(LocalIP) && ip.IsPrivate()
 }
 
 // ipv4 adds an IPv4 address, unless its context says that it is a version number.
 func (s *scan) ipv4(i, j int) {
 	ip, err := netip.ParseAddr(string(s.plain[i:j]))
-	if err != nil || !ip.Is4() || s.stays(ip) {
+	if err != nil || !ip.Is4() || s.keepsAddress(ip) {
 		return
 	}
 	c, cc := before(s.plain, i), before(s.plain, i-1)
 	d, dd := at(s.plain, j), at(s.plain, j+1)
 	switch {
-	case alnum(c), c == '_', alnum(d), d == '_', d == '.' && alnum(dd): // v1.2.3.4, 1.2.3.4.tar
-	case (c == '-' || c == '/' && d != ':') && letter(cc), d == '-' && letter(dd):
+	case isAlnum(c), c == '_', isAlnum(d), d == '_', d == '.' && isAlnum(dd): // v1.2.3.4, 1.2.3.4.tar
+	case (c == '-' || c == '/' && d != ':') && isLetter(cc), d == '-' && isLetter(dd):
 		// go-1.2.3.4, Chrome/1.2.3.4, 1.2.3.4-rc1
 	case c == '^', c == '~', c == '=' && bytes.IndexByte([]byte("=<>~!"), cc) >= 0: // requirements: ==1.2.3.4
 	case precededBy(s.plain, i, versionWords), versionFollows.Match(s.plain[j:]):
@@ -151,7 +151,7 @@ func (s *scan) ipv4(i, j int) {
 
 // ipv6 adds an IPv6 address, if a machine can have it.
 func (s *scan) ipv6(i, j int) {
-	if j-i > longestAddress || alnum(before(s.plain, i)) || before(s.plain, i) == '_' || alnum(at(s.plain, j)) ||
+	if j-i > longestAddress || isAlnum(before(s.plain, i)) || before(s.plain, i) == '_' || isAlnum(at(s.plain, j)) ||
 		at(s.plain, j) == '_' {
 		return
 	}
@@ -160,7 +160,7 @@ func (s *scan) ipv6(i, j int) {
 	if err != nil {
 		return
 	}
-	if ip = ip.Unmap(); s.stays(ip) || ip.Is6() && !assignable(ip, row) {
+	if ip = ip.Unmap(); s.keepsAddress(ip) || ip.Is6() && !assignable(ip, row) {
 		return
 	}
 	s.recordMatch(IP, i, j)

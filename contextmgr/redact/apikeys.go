@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// key is a format of API keys or tokens.
-type key struct {
+// keyFormat is a format of API keys or tokens.
+type keyFormat struct {
 	leads   string // every key contains one of these words; searching for them first is cheap
 	pattern string // the first group, if any, is redacted
 	mixed   bool   // the match must contain a digit: without one it is a hyphenated word
@@ -17,7 +17,7 @@ type key struct {
 }
 
 // keys are the formats of well-known services, with their documentation.
-var keys = []key{
+var keys = []keyFormat{
 	// OpenAI, API reference, Authentication (proj, svcacct, admin); Anthropic (ant), OpenRouter (or-v1). DeepSeek,
 	// Moonshot and others have the short form, and many put words of their own (live, test) or fewer characters behind
 	// the lead.
@@ -148,16 +148,16 @@ func (s *scan) apiKeys() {
 		}
 		for _, m := range keyPatterns[i].FindAllSubmatchIndex(s.text, -1) {
 			start, stop := m[len(m)-2], m[len(m)-1]
-			if k.fits(s.text[start:stop]) {
+			if k.isMoreThanWord(s.text[start:stop]) {
 				s.recordMatch(APIKey, start, stop)
 			}
 		}
 	}
 }
 
-// fits reports whether the match is more than a word.
-func (k key) fits(found []byte) bool {
-	return (!k.mixed || bytes.ContainsAny(found, "0123456789")) && (!k.blended || blended(found))
+// isMoreThanWord reports whether the match is more than a word.
+func (k keyFormat) isMoreThanWord(found []byte) bool {
+	return (!k.mixed || bytes.ContainsAny(found, "0123456789")) && (!k.blended || hasMixedRun(found))
 }
 
 // Minimum lengths of a run of letters and digits that is not a word.
@@ -166,14 +166,14 @@ const (
 	longBlend  = 16 // with digits
 )
 
-// blended reports whether a part of a text is a run of letters and digits that is not a word.
-func blended(text []byte) bool {
+// hasMixedRun reports whether a part of a text is a run of letters and digits that is not a word.
+func hasMixedRun(text []byte) bool {
 	n, digits := 0, 0
 	for i := 0; i <= len(text); i++ {
 		switch c := at(text, i); {
-		case alnum(c):
+		case isAlnum(c):
 			n++
-			if digit(c) {
+			if isDigit(c) {
 				digits++
 			}
 		case n >= shortBlend && digits > 0 && digits < n, n >= longBlend && digits > 0:

@@ -10,10 +10,10 @@ import (
 	"unicode/utf16"
 )
 
-// Within reports whether r contains one of the secrets, complete or truncated after its telltale beginning: as it is,
-// in UTF-16, and each of these also in base64 or hexadecimal, with any other characters in between. It reads r once, in
-// pieces.
-func (k Known) Within(r io.Reader) (bool, error) {
+// FoundInReader reports whether r contains one of the secrets, complete or truncated after its telltale beginning: as
+// it is, in UTF-16, and each of these also in base64 or hexadecimal, with any other characters in between. It reads r
+// once, in pieces.
+func (k Known) FoundInReader(r io.Reader) (bool, error) {
 	if len(k.secrets) == 0 {
 		return false, nil
 	}
@@ -52,7 +52,7 @@ const tail = 8 // bytes; shorter patterns are not searched
 func (k Known) views() []*view {
 	raw, in64, inHex := newView(keepAll), newView(keepBase64), newView(keepHex)
 	for _, secret := range k.secrets {
-		for _, form := range forms(telltale(secret)) {
+		for _, form := range utfForms(telltale(secret)) {
 			raw.addPattern(form)
 			inHex.addPattern(fmt.Appendf(nil, "%x", form))
 			for before := range 3 {
@@ -65,8 +65,8 @@ func (k Known) views() []*view {
 
 func newView(keep func(*view, []byte)) *view { return &view{keep: keep, tails: map[uint64][][]byte{}} }
 
-// forms are the bytes of a text in UTF-8 and in UTF-16 of both orders.
-func forms(text string) [][]byte {
+// utfForms are the bytes of a text in UTF-8 and in UTF-16 of both orders.
+func utfForms(text string) [][]byte {
 	var little, big []byte
 	for _, unit := range utf16.Encode([]rune(text)) {
 		little, big = binary.LittleEndian.AppendUint16(little, unit), binary.BigEndian.AppendUint16(big, unit)
@@ -126,7 +126,7 @@ func keepBase64(v *view, piece []byte) {
 		switch {
 		case v.skip:
 			v.skip = false
-		case alnum(c), c == '+', c == '/':
+		case isAlnum(c), c == '+', c == '/':
 			v.text = append(v.text, c)
 		case c == '-':
 			v.text = append(v.text, '+')
@@ -142,7 +142,7 @@ func keepBase64(v *view, piece []byte) {
 func keepHex(v *view, piece []byte) {
 	for _, c := range piece {
 		switch n := len(v.text); {
-		case digit(c), c >= 'a' && c <= 'f':
+		case isDigit(c), c >= 'a' && c <= 'f':
 			v.text = append(v.text, c)
 		case c >= 'A' && c <= 'F':
 			v.text = append(v.text, c|0x20)

@@ -16,7 +16,7 @@ import (
 func encodings(text string, pad int) map[string]string {
 	around := strings.Repeat("p", pad) + text + "tail"
 	utf8 := []byte(around)
-	list := forms(around)
+	list := utfForms(around)
 	wrap := func(s string, by string) string {
 		var b strings.Builder
 		for i := 0; i < len(s); i += 19 {
@@ -31,7 +31,7 @@ func encodings(text string, pad int) map[string]string {
 		"base64": std(utf8), "base64url": url(utf8), "base64 in lines": wrap(std(utf8), "\r\n"),
 		"base64 quoted":  wrap(std(utf8), "\n> "),
 		"base64 in JSON": wrap(std(utf8), `\n`), "base64 of UTF-16": std(list[1]),
-		"base64 in UTF-16": string(forms(std(utf8))[2]),
+		"base64 in UTF-16": string(utfForms(std(utf8))[2]),
 		"hex":              fmt.Sprintf("%x", utf8), "HEX": strings.ToUpper(fmt.Sprintf("%x", utf8)),
 		"hex with spaces": fmt.Sprintf("% x", utf8),
 		"hex with colons": strings.ReplaceAll(fmt.Sprintf("% X", utf8), " ", ":"),
@@ -57,26 +57,27 @@ func TestSecretsAreFoundInTheirEncodings(t *testing.T) {
 					if pad > 2 && how == "behind much" {
 						continue // base64 comes in three phases, the wide encodings in fewer
 					}
-					if found, err := k.Within(r); err != nil || !found {
+					if found, err := k.FoundInReader(r); err != nil || !found {
 						t.Errorf("%q in %s behind %d bytes, %s: %v, %v", secret, name, pad, how, found, err)
 					}
 				}
 			}
 			for name, text := range encodings("canari-sekret", pad) {
-				if found, err := k.Within(strings.NewReader(text)); err != nil || found {
+				if found, err := k.FoundInReader(strings.NewReader(text)); err != nil || found {
 					t.Errorf("something else in %s counts as %q", name, secret)
 				}
 			}
 		}
 	}
 	k := NewKnown([]string{"canary-secret-0123456789abcdef"})
-	if found, err := k.Within(strings.NewReader(base32.StdEncoding.EncodeToString([]byte("canary-secret-0123456789abcdef")))); err != nil || found {
+	unknown := base32.StdEncoding.EncodeToString([]byte("canary-secret-0123456789abcdef"))
+	if found, err := k.FoundInReader(strings.NewReader(unknown)); err != nil || found {
 		t.Errorf("base32 is looked for by now: say so in the documentation")
 	}
-	if _, err := k.Within(iotest.ErrReader(io.ErrUnexpectedEOF)); err == nil {
+	if _, err := k.FoundInReader(iotest.ErrReader(io.ErrUnexpectedEOF)); err == nil {
 		t.Error("what cannot be read counts as clean")
 	}
-	if found, err := (Known{}).Within(strings.NewReader("canary")); found || err != nil {
+	if found, err := (Known{}).FoundInReader(strings.NewReader("canary")); found || err != nil {
 		t.Errorf("nothing is known: %v, %v", found, err)
 	}
 }
@@ -100,7 +101,7 @@ func BenchmarkWithin(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%d", name, size), func(b *testing.B) {
 				b.SetBytes(int64(len(part)))
 				for b.Loop() {
-					if _, err := k.Within(bytes.NewReader(part)); err != nil {
+					if _, err := k.FoundInReader(bytes.NewReader(part)); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -50,10 +50,10 @@ func plainForm(r rune) (byte, bool) {
 	return 0, false
 }
 
-func digit(c byte) bool  { return c >= '0' && c <= '9' }
-func letter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
-func alnum(c byte) bool  { return digit(c) || letter(c) }
-func hex(c byte) bool    { return digit(c) || c|0x20 >= 'a' && c|0x20 <= 'f' }
+func isDigit(c byte) bool  { return c >= '0' && c <= '9' }
+func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+func isAlnum(c byte) bool  { return isDigit(c) || isLetter(c) }
+func isHex(c byte) bool    { return isDigit(c) || c|0x20 >= 'a' && c|0x20 <= 'f' }
 
 // before is the character before position i; 0 = none.
 func before(text []byte, i int) byte {

@@ -53,7 +53,7 @@ func (k Known) Text(s string) string {
 			b.WriteString(s[:i])
 			b.WriteString(Secret.mark())
 			// Only the part that matches the secret is removed, so a truncated one is covered as well.
-			s = s[i+common(s[i:], secret):]
+			s = s[i+commonPrefix(s[i:], secret):]
 		}
 		b.WriteString(s)
 		s = b.String()
@@ -61,8 +61,8 @@ func (k Known) Text(s string) string {
 	return s
 }
 
-// In reports whether data contains one of the secrets, complete or truncated.
-func (k Known) In(data []byte) bool {
+// FoundIn reports whether data contains one of the secrets, complete or truncated.
+func (k Known) FoundIn(data []byte) bool {
 	return slices.ContainsFunc(k.secrets, func(s string) bool { return bytes.Contains(data, []byte(telltale(s))) })
 }
 
@@ -81,8 +81,8 @@ func (k Known) PartialText(s string) string {
 	return s[:len(s)-held]
 }
 
-// common is the length of the common prefix of two texts, in whole characters.
-func common(a, b string) int {
+// commonPrefix is the length of the common prefix of two texts, in whole characters.
+func commonPrefix(a, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
 		n++

@@ -44,8 +44,8 @@ func TestTheBeginningsOfSomeSecretsAreNoSign(t *testing.T) {
 		if got := k.Text(in); got != want {
 			t.Errorf("%q became %q, want %q", in, got, want)
 		}
-		if in := []byte(in); k.In(in) != (want != string(in)) {
-			t.Errorf("In(%q) = %v", in, k.In(in))
+		if in := []byte(in); k.FoundIn(in) != (want != string(in)) {
+			t.Errorf("In(%q) = %v", in, k.FoundIn(in))
 		}
 	}
 }

@@ -8,7 +8,7 @@ func mayMatch(s string) bool {
 	for i := range len(s) {
 		c := s[i]
 		switch {
-		case digit(c):
+		case isDigit(c):
 			if digits++; digits > 3 { // 1.1.1.1
 				return true
 			}

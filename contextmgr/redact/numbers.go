@@ -32,11 +32,11 @@ func (g gap) plain() bool { return g == spaced || g == hyphened }
 func runsOf(text []byte) []run {
 	var runs []run
 	for i := 0; i < len(text); i++ {
-		if !digit(text[i]) {
+		if !isDigit(text[i]) {
 			continue
 		}
 		r := run{start: i}
-		for i < len(text) && digit(text[i]) {
+		for i < len(text) && isDigit(text[i]) {
 			i++
 		}
 		r.end = i
@@ -87,7 +87,7 @@ func (s *scan) numbers() {
 
 // isFraction reports whether the run follows a decimal point.
 func isFraction(text []byte, r run) bool {
-	return before(text, r.start) == '.' && digit(before(text, r.start-1))
+	return before(text, r.start) == '.' && isDigit(before(text, r.start-1))
 }
 
 // appendDigits appends the digits of a run.
@@ -122,7 +122,7 @@ func identityNumbers(text []byte, runs []run) []span {
 	}
 	// Until 1999 identity numbers had 15 digits, without century and check digit.
 	for _, m := range oldIdentity.FindAllSubmatchIndex(text, -1) {
-		if d := text[m[2]:m[3]]; !digit(at(text, m[3])) && validRegion(d) && validDate("19"+string(d[6:12])) {
+		if d := text[m[2]:m[3]]; !isDigit(at(text, m[3])) && validRegion(d) && validDate("19"+string(d[6:12])) {
 			found = append(found, span{m[2], m[3], CNID})
 		}
 	}
@@ -138,7 +138,7 @@ func checkX(text []byte, i int) int {
 	for at(text, x) == ' ' || at(text, x) == '-' {
 		x++
 	}
-	if x > i && !gapOf(text[i:x]).plain() || at(text, x)|0x20 != 'x' || alnum(at(text, x+1)) {
+	if x > i && !gapOf(text[i:x]).plain() || at(text, x)|0x20 != 'x' || isAlnum(at(text, x+1)) {
 		return 0
 	}
 	return x + 1
@@ -181,7 +181,7 @@ func validDate(d string) bool {
 	if d[:2] != "18" && d[:2] != "19" && d[:2] != "20" {
 		return false
 	}
-	year, month, day := number(d[:4]), number(d[4:6]), number(d[6:8])
+	year, month, day := parseNumber(d[:4]), parseNumber(d[4:6]), parseNumber(d[6:8])
 	days := [...]int{31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}
 	if month < 1 || month > 12 {
 		return false
@@ -193,7 +193,7 @@ func validDate(d string) bool {
 	return day >= 1 && day <= last
 }
 
-func number(d string) int {
+func parseNumber(d string) int {
 	n := 0
 	for i := range len(d) {
 		n = n*10 + int(d[i]-'0')
@@ -234,7 +234,7 @@ var ssnWords = []string{"ssn", "social security", "社会安全", "社保"}
 // validSSN reports whether nine digits can be a social security number, or the number that the tax office gives to
 // people without one.
 func validSSN(d []byte) bool {
-	area, group := string(d[:3]), number(string(d[3:5]))
+	area, group := string(d[:3]), parseNumber(string(d[3:5]))
 	if area[0] == '9' {
 		return group >= 50 && group <= 65 || group >= 70 && group != 89 && group != 93
 	}
@@ -253,11 +253,11 @@ func numberStarts(text []byte, i int) bool {
 	if c == '-' && strings.IndexByte("(=,[{<>+*/", before(text, i-1)) >= 0 {
 		return false
 	}
-	return !alnum(c) && c != '_' && !money(text, i)
+	return !isAlnum(c) && c != '_' && !followsCurrency(text, i)
 }
 
-// money reports whether a currency sign precedes position i.
-func money(text []byte, i int) bool {
+// followsCurrency reports whether a currency sign precedes position i.
+func followsCurrency(text []byte, i int) bool {
 	for _, sign := range []string{"$", "¥", "€", "£"} {
 		if bytes.HasSuffix(text[:i], []byte(sign)) {
 			return true
@@ -269,5 +269,5 @@ func money(text []byte, i int) bool {
 // numberEnds reports whether such a number can end before position i.
 func numberEnds(text []byte, i int) bool {
 	c := at(text, i)
-	return !alnum(c) && c != '_' && (c != '.' || !digit(at(text, i+1)))
+	return !isAlnum(c) && c != '_' && (c != '.' || !isDigit(at(text, i+1)))
 }

@@ -20,7 +20,7 @@ func (s *scan) passports() {
 		return
 	}
 	for _, m := range passport.FindAllSubmatchIndex(s.text, -1) {
-		if start, stop := m[2], m[3]; !alnum(at(s.text, stop)) {
+		if start, stop := m[2], m[3]; !isAlnum(at(s.text, stop)) {
 			for at(s.text, start) == ' ' || at(s.text, start) == '-' {
 				start++
 			}

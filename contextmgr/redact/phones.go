@@ -22,9 +22,9 @@ func phones(text []byte, runs []run) []span {
 			continue
 		}
 		c := candidate{text, runs, i, plus}
-		if j := c.longest(); j >= 0 {
+		if j := c.longestEnd(); j >= 0 {
 			// A parenthesis that is not closed within the number belongs to the sentence.
-			if text[start] == '(' && !c.closes(j) {
+			if text[start] == '(' && !c.closesBracket(j) {
 				start++
 			}
 			found = append(found, span{start, runs[j].end, Phone})
@@ -42,8 +42,8 @@ type candidate struct {
 	plus bool
 }
 
-// longest is the last run of the longest number that starts here; -1 = none.
-func (c candidate) longest() int {
+// longestEnd is the last run of the longest number that starts here; -1 = none.
+func (c candidate) longestEnd() int {
 	best, other := -1, -1 // other is a number in no known format
 	var d []byte
 	var groups []int
@@ -55,7 +55,7 @@ func (c candidate) longest() int {
 		if len(d) < fewestDigits || !numberEnds(c.text, c.runs[j].end) {
 			continue
 		}
-		if c.phone(string(d), groups, j) {
+		if c.isPhone(string(d), groups, j) {
 			best = j
 		}
 		if enough := other >= 0 && len(d) > fullDigits; !enough && (len(d) != 8 || !validDate(string(d))) {
@@ -75,8 +75,8 @@ const (
 	mostGroups   = 7
 )
 
-// closes reports whether the bracket before the number is closed within it.
-func (c candidate) closes(j int) bool {
+// closesBracket reports whether the bracket before the number is closed within it.
+func (c candidate) closesBracket(j int) bool {
 	for _, b := range c.text[c.runs[c.i].start:c.runs[j].end] {
 		if b == ')' {
 			return true
@@ -85,8 +85,8 @@ func (c candidate) closes(j int) bool {
 	return false
 }
 
-// phone reports whether the runs up to j form a number in a known format.
-func (c candidate) phone(d string, groups []int, j int) bool {
+// isPhone reports whether the runs up to j form a number in a known format.
+func (c candidate) isPhone(d string, groups []int, j int) bool {
 	if c.plus {
 		return isInternational(d)
 	}
@@ -97,12 +97,13 @@ func (c candidate) phone(d string, groups []int, j int) bool {
 	switch {
 	case len(d) == 15 && d[:4] == "0086" && isMobile(d[4:]), len(d) == 13 && d[:2] == "86" && isMobile(d[2:]):
 		return true
-	case isMobile(d) && (shaped(groups, 11) || shaped(groups, 3, 4, 4) || shaped(groups, 3, 8) && sep == hyphened):
+	case isMobile(d) && (hasLengths(groups, 11) || hasLengths(groups, 3, 4, 4) ||
+		hasLengths(groups, 3, 8) && sep == hyphened):
 		return true
 	case isLandline(d, groups):
 		return true
 	}
-	return c.american(d, groups, j)
+	return c.isAmerican(d, groups, j)
 }
 
 // phoneWords announce a telephone number.
@@ -113,8 +114,8 @@ var phoneWords = []string{
 // orderWords announce a number that only looks like a telephone number.
 var orderWords = []string{"订单", "运单", "快递", "工单", "单号", "流水", "编号", "order", "invoice", "ticket", "tracking"}
 
-// shaped reports whether the groups have exactly these lengths.
-func shaped(groups []int, want ...int) bool {
+// hasLengths reports whether the groups have exactly these lengths.
+func hasLengths(groups []int, want ...int) bool {
 	if len(groups) != len(want) {
 		return false
 	}
@@ -144,13 +145,13 @@ func isLandline(d string, groups []int) bool {
 		(len(groups) == 2 || len(groups) == 3 && groups[2] == 4)
 }
 
-// american reports whether digits are a North American number: 415-555-2671. With hyphens or brackets the format is
+// isAmerican reports whether digits are a North American number: 415-555-2671. With hyphens or brackets the format is
 // enough, since fictitious numbers are often written so.
-func (c candidate) american(d string, groups []int, j int) bool {
-	if shaped(groups, 1, 3, 3, 4) && d[0] == '1' {
+func (c candidate) isAmerican(d string, groups []int, j int) bool {
+	if hasLengths(groups, 1, 3, 3, 4) && d[0] == '1' {
 		d, groups = d[1:], groups[1:]
 	}
-	if !shaped(groups, 3, 3, 4) {
+	if !hasLengths(groups, 3, 3, 4) {
 		return false
 	}
 	switch first, last := c.runs[j-1].gap, c.runs[j].gap; {

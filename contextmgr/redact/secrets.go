@@ -31,7 +31,7 @@ var keywordsBy = func() (by [256][]keyword) {
 	for _, k := range keywords {
 		c := k.word[0]
 		by[c] = append(by[c], k)
-		if letter(c) {
+		if isLetter(c) {
 			by[c-0x20] = append(by[c-0x20], k)
 		}
 	}
@@ -110,11 +110,11 @@ func (s *scan) announcedBy(k *keyword, i int) (start, stop int) {
 	if l == none {
 		return 0, 0
 	}
-	if at(s.text, start) == '\\' && quote(at(s.text, start+1)) {
+	if at(s.text, start) == '\\' && isQuote(at(s.text, start+1)) {
 		start++
 	}
 	limit := min(len(s.text), start+maxSecret)
-	if q := at(s.text, start); quote(q) {
+	if q := at(s.text, start); isQuote(q) {
 		start++
 		if n := bytes.IndexByte(s.text[start:limit], q); n >= 0 && bytes.IndexByte(s.text[start:start+n], '\n') < 0 {
 			value := bytes.TrimRight(s.text[start:start+n], `\`)
@@ -126,7 +126,7 @@ func (s *scan) announcedBy(k *keyword, i int) (start, stop int) {
 	}
 	for stop = start; stop < limit && secretChar(s.text[stop]); stop++ {
 	}
-	value := trim(string(s.text[start:stop]))
+	value := trimSecret(string(s.text[start:stop]))
 	if !isSecret(value, k, l, false) {
 		return 0, 0
 	}
@@ -138,10 +138,10 @@ func (s *scan) announcedBy(k *keyword, i int) (start, stop int) {
 	return start, stop
 }
 
-func quote(c byte) bool { return c == '"' || c == '\'' || c == '`' }
+func isQuote(c byte) bool { return c == '"' || c == '\'' || c == '`' }
 
 // secretChar reports whether c may be part of a secret outside quotes.
-func secretChar(c byte) bool { return c > ' ' && c < 0x7F && !quote(c) }
+func secretChar(c byte) bool { return c > ' ' && c < 0x7F && !isQuote(c) }
 
 // joins are the words and signs between a keyword and its value. The first match counts.
 var joins = []struct {
@@ -160,7 +160,7 @@ func (s *scan) link(i int) (int, link) {
 	blank := s.skip(i, " \t", 4)
 	for _, w := range joins {
 		next := blank + len(w.word)
-		if !bytes.HasPrefix(s.text[blank:], []byte(w.word)) || letter(w.word[0]) && letter(at(s.text, next)) {
+		if !bytes.HasPrefix(s.text[blank:], []byte(w.word)) || isLetter(w.word[0]) && isLetter(at(s.text, next)) {
 			continue
 		}
 		if w.link == verbal {

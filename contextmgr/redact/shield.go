@@ -7,12 +7,12 @@ import "bytes"
 func maskIDs(text []byte) []byte {
 	plain := bytes.Clone(text)
 	for i := 0; i < len(text); {
-		if !alnum(text[i]) {
+		if !isAlnum(text[i]) {
 			i++
 			continue
 		}
 		j := i
-		for j < len(text) && alnum(text[j]) {
+		for j < len(text) && isAlnum(text[j]) {
 			j++
 		}
 		switch word := text[i:j]; {
@@ -20,13 +20,13 @@ func maskIDs(text []byte) []byte {
 			j = i + uuidLength
 			hide(plain[i:j])
 		case at(text, j) == '_' && idPrefixes[string(word)]:
-			for j < len(text) && (alnum(text[j]) || text[j] == '_') {
+			for j < len(text) && (isAlnum(text[j]) || text[j] == '_') {
 				j++
 			}
 			hide(plain[i:j])
 		case isHash(word) || isConstant(word):
 			if c := at(text, j); word[len(word)-1]|0x20 == 'p' && (c == '+' || c == '-') { // 0x1p+52
-				for j++; j < len(text) && digit(text[j]); j++ {
+				for j++; j < len(text) && isDigit(text[j]); j++ {
 				}
 			}
 			hide(plain[i:j])
@@ -48,7 +48,7 @@ const uuidLength = 36
 
 // isUUID reports whether a text begins with a UUID.
 func isUUID(text []byte) bool {
-	if len(text) < uuidLength || alnum(at(text, uuidLength)) {
+	if len(text) < uuidLength || isAlnum(at(text, uuidLength)) {
 		return false
 	}
 	for i, c := range text[:uuidLength] {
@@ -58,7 +58,7 @@ func isUUID(text []byte) bool {
 				return false
 			}
 		default:
-			if !hex(c) {
+			if !isHex(c) {
 				return false
 			}
 		}
@@ -77,9 +77,9 @@ func isHash(word []byte) bool {
 	digits, letters := 0, 0
 	for _, c := range word {
 		switch {
-		case digit(c):
+		case isDigit(c):
 			digits++
-		case hex(c):
+		case isHex(c):
 			letters++
 		default:
 			return false
@@ -100,7 +100,7 @@ func isConstant(word []byte) bool {
 		return true
 	}
 	n := 0
-	for n < len(word) && digit(word[n]) {
+	for n < len(word) && isDigit(word[n]) {
 		n++
 	}
 	return n > 0 && n < len(word) && suffixes[string(bytes.ToLower(word[n:]))]

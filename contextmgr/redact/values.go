@@ -9,8 +9,8 @@ import (
 // nextField ends a secret that is not followed by a space.
 var nextField = regexp.MustCompile(`[&,;][A-Za-z_][A-Za-z0-9_.-]*[=:]|\)[,;)&|]`)
 
-// trim removes what follows a secret without a space: the next field of a query, brackets, the end of a sentence.
-func trim(value string) string {
+// trimSecret removes what follows a secret without a space: the next field of a query, brackets, the end of a sentence.
+func trimSecret(value string) string {
 	if m := nextField.FindStringIndex(value); m != nil {
 		value = value[:m[0]]
 	}
@@ -32,12 +32,12 @@ func isSecret(value string, k *keyword, l link, inQuotes bool) bool {
 	if mention.MatchString(value) {
 		return false
 	}
-	digits, _, letters := count(value)
+	digits, _, letters := countChars(value)
 	switch {
 	case inQuotes && strings.Contains(value, " "), !inQuotes && keyName.MatchString(value):
 		return false
 	case l == beside:
-		return digits > 0 && letters > 0 && len(value) >= 16 && alnum(value[0]) && !isHash([]byte(value)) &&
+		return digits > 0 && letters > 0 && len(value) >= 16 && isAlnum(value[0]) && !isHash([]byte(value)) &&
 			!isUUID([]byte(value))
 	case letters == 0 && len(value) < 20: // a count
 		return false
@@ -50,7 +50,7 @@ func isSecret(value string, k *keyword, l link, inQuotes bool) bool {
 // isPassword reports whether a value that is not a name may be a password: any word after an assignment, otherwise
 // anything that is not a word.
 func isPassword(value string, k *keyword, l link) bool {
-	digits, marks, letters := count(value)
+	digits, marks, letters := countChars(value)
 	switch {
 	case variablePassword(value):
 		return false
@@ -61,9 +61,9 @@ func isPassword(value string, k *keyword, l link) bool {
 	case l == verbal:
 		return digits+marks > 0
 	case k.chinese():
-		return digits > 0 && alnum(value[0])
+		return digits > 0 && isAlnum(value[0])
 	}
-	return digits > 0 && (letters > 0 || digits >= 6) && len(value) >= 6 && alnum(value[0])
+	return digits > 0 && (letters > 0 || digits >= 6) && len(value) >= 6 && isAlnum(value[0])
 }
 
 // variablePassword reports whether a value is the name of a variable that holds a password: newPassword, db.passwd,
@@ -77,13 +77,13 @@ func variablePassword(value string) bool {
 		slices.Contains([]string{"password", "passwd", "pass", "pwd", "passphrase"}, small)
 }
 
-// count counts the characters of a value, except signs within words: well-known, don't.
-func count(value string) (digits, marks, letters int) {
+// countChars counts the characters of a value, except signs within words: well-known, don't.
+func countChars(value string) (digits, marks, letters int) {
 	for i := range len(value) {
 		switch c := value[i]; {
-		case digit(c):
+		case isDigit(c):
 			digits++
-		case letter(c):
+		case isLetter(c):
 			letters++
 		case c != '-' && c != '\'' && c != '_' && c != '.' && c != '/':
 			marks++
@@ -121,7 +121,7 @@ var words = func() map[string]bool {
 
 // isPlaceholder reports whether a value is a placeholder for a secret.
 func isPlaceholder(value string) bool {
-	return strings.Trim(value, value[:1]) == "" && !digit(value[0]) || variable.MatchString(value)
+	return strings.Trim(value, value[:1]) == "" && !isDigit(value[0]) || variable.MatchString(value)
 }
 
 // isName reports whether a value is a word of the language or of a program.

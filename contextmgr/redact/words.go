@@ -26,12 +26,12 @@ func precededBy(text []byte, i int, words []string) bool {
 
 // endsWith is the length of the word that ends a text; 0 = none of them. The words are in lower case.
 func endsWith(text []byte, words []string) int {
-	if c := before(text, len(text)); !letter(c) && c < 0x80 {
+	if c := before(text, len(text)); !isLetter(c) && c < 0x80 {
 		return 0
 	}
 	for _, w := range words {
 		start := len(text) - len(w)
-		if start >= 0 && equalFold(text[start:], w) && (!letter(w[0]) || !letter(before(text, start))) {
+		if start >= 0 && equalFold(text[start:], w) && (!isLetter(w[0]) || !isLetter(before(text, start))) {
 			return len(w)
 		}
 	}
@@ -41,7 +41,7 @@ func endsWith(text []byte, words []string) int {
 // equalFold compares with a word in lower case.
 func equalFold[T []byte | string](s T, small string) bool {
 	for i := range len(small) {
-		if c := s[i]; c != small[i] && (!letter(c) || c|0x20 != small[i]) {
+		if c := s[i]; c != small[i] && (!isLetter(c) || c|0x20 != small[i]) {
 			return false
 		}
 	}
