@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -21,7 +22,10 @@ func TestBackup(t *testing.T) {
 	if err == nil || !strings.Contains(string(out), "data/magpie.db") {
 		t.Errorf("without a database: %v: %s", err, out)
 	}
-	service := startProcess(t, magpie(t, dir, "serve"))
+	var printed bytes.Buffer
+	serve := magpie(t, dir, "serve")
+	serve.Stdout = &printed
+	service := startProcess(t, serve)
 	service.await("feishu: connected")
 	private := sim.PrivateChat(user)
 	r := &rig{TB: t, sim: sim, user: user, chat: private}
@@ -47,6 +51,9 @@ func TestBackup(t *testing.T) {
 	defer store.Close() //nolint:errcheck // only read
 	must(t, store.Check(t.Context()))
 	if _, err := store.Chats().Get(t.Context(), chat.FeishuChat(private)); err != nil {
+	if printed.Len() > 0 {
+		t.Errorf("what is no log of ours stands among it:\n%s", &printed)
+	}
 		t.Errorf("the copy does not know the chat: %v", err)
 	}
 }

@@ -60,6 +60,7 @@ type loseOrder struct {
 
 // Run runs the bridge until ctx is done or the playground ends.
 func (p playgroundBridgeCmd) Run(ctx context.Context) error {
+	defer muteLibraries()()
 	environ, err := config.TakeEnviron()
 	if err != nil {
 		return err

@@ -33,6 +33,7 @@ type serveCmd struct {
 
 // Run runs the bridge until ctx is done.
 func (s serveCmd) Run(ctx context.Context) error {
+	defer muteLibraries()()
 	environ, err := config.TakeEnviron()
 	if err != nil {
 		return err
@@ -58,6 +59,18 @@ func (s serveCmd) Run(ctx context.Context) error {
 		defer stopAdopting()
 	}
 	return p.run(ctx)
+}
+
+// muteLibraries keeps what libraries print off the standard output until restore is called: the SDK announces itself
+// there (event/dispatcher/dispatcher.go), in the middle of a log of JSON.
+func muteLibraries() (restore func()) {
+	out := os.Stdout
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		return func() {}
+	}
+	os.Stdout = null
+	return func() { os.Stdout = out; _ = null.Close() }
 }
 
 // program is the bridge with all its parts. The playground and tests build the same one.
