@@ -100,8 +100,8 @@ func (cs adminCommands) adminUsers(ctx context.Context, o ordered) (order, error
 		decided = none
 	}
 	var s strings.Builder
-	fmt.Fprintf(&s, i18n.UsersHead.In(o.lang)+"\n", cmp.Or(a.Owner, none), cmp.Or(strings.Join(a.Admins, ", "), none),
-		cmp.Or(strings.Join(a.Allow, ", "), none), cmp.Or(strings.Join(a.Deny, ", "), none), decided)
+	ids := func(ids []string) string { return cmp.Or(strings.Join(ids, i18n.Listing.In(o.lang)), none) }
+	fmt.Fprintf(&s, i18n.UsersHead.In(o.lang)+"\n", cmp.Or(a.Owner, none), ids(a.Admins), ids(a.Allow), ids(a.Deny), decided)
 	for i, g := range list {
 		if i == mostListed {
 			break
@@ -249,14 +249,14 @@ func (cs adminCommands) adminReload(_ context.Context, o ordered) (order, error)
 	return order{later: func(ctx context.Context) string {
 		got, err := cs.cfg.Reload(ctx)
 		none := i18n.Nothing.In(o.lang)
+		list := func(keys []string) string { return strings.Join(keys, i18n.Listing.In(o.lang)) }
 		switch {
 		case err != nil: // it names keys and lines, but no values
 			cs.log.Error().Err(err).Msg("configuration not reloaded")
 			return i18n.ReloadFailed.In(o.lang)
 		case len(got.Later) > 0:
-			applied := cmp.Or(strings.Join(got.Applied, ", "), none)
-			return fmt.Sprintf(i18n.ReloadLater.In(o.lang), applied, strings.Join(got.Later, ", "))
+			return fmt.Sprintf(i18n.ReloadLater.In(o.lang), cmp.Or(list(got.Applied), none), list(got.Later))
 		}
-		return fmt.Sprintf(i18n.ReloadDone.In(o.lang), cmp.Or(strings.Join(got.Applied, ", "), none))
+		return fmt.Sprintf(i18n.ReloadDone.In(o.lang), cmp.Or(list(got.Applied), none))
 	}}, nil
 }

@@ -280,7 +280,7 @@ func (cfg Config) CheckProjects() error {
 		}
 		switch {
 		case modeRank(p.Mode) < 0:
-			fail(configtype.Mistakef("mode %q：应为 %s 之一", "mode %q: must be one of %s", p.Mode, strings.Join(modes, ", ")))
+			fail(configtype.Mistakef("mode %q：应为 %s 之一", "mode %q: must be one of %s", p.Mode, configtype.Listing(modes)))
 		case p.Mode == bypassMode && !p.Bypass:
 			fail(configtype.Mistakef("mode bypassPermissions 需要 bypass = true", "mode bypassPermissions needs bypass = true"))
 		case p.Bypass && p.Mode != "" && p.Mode != bypassMode:

@@ -63,13 +63,13 @@ func (a Config) Validate() error {
 			"[access] deciders %q: must be %s or %s", a.Deciders, AskersDecide, AdminsDecide))
 	}
 	anybody := configtype.Mistakef("用户（ou_…）、聊天（oc_…）或部门（od_…）的 ID",
-		"IDs of users (ou_…), chats (oc_…) or departments (od_…)")
+		"the ID of a user (ou_…), a chat (oc_…) or a department (od_…)")
 	orAll := configtype.Mistakef(`用户（ou_…）、聊天（oc_…）、部门（od_…）的 ID，或表示所有人的 "*"`,
-		`IDs of users (ou_…), chats (oc_…) or departments (od_…), or "*" for everybody`)
+		`the ID of a user (ou_…), a chat (oc_…) or a department (od_…), or "*" for everybody`)
 	errs = append(errs, checkIDs("deny", a.Deny, anybody, user, group, department)) // a mistake here would grant access
 	errs = append(errs, checkIDs("allow", without(a.Allow, everybody), orAll, user, group, department))
 	// A mistake here would lock everyone out, including the owner.
-	users := configtype.Mistakef("用户的 ID（ou_…）", "IDs of users (ou_…)")
+	users := configtype.Mistakef("用户的 ID（ou_…）", "the ID of a user (ou_…)")
 	errs = append(errs, checkIDs("admins", without(a.Admins, everybody), users, user))
 	if a.Owner != "" {
 		want := configtype.Mistakef("用户的 ID（ou_…）；不写这一项，机器人就归应用的所有者",

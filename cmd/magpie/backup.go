@@ -36,9 +36,9 @@ func (b backupCmd) Run(ctx context.Context) error {
 	err = errors.Join(store.Backup(ctx, b.File), store.Close())
 	end()
 	if errors.Is(err, fs.ErrExist) {
-		return configtype.Mistakef("%v：换一个文件名，或先删掉它", "%v: name another file, or remove that one", err)
+		return configtype.Mistakef("%s 已经存在：换一个文件名，或先删掉它", "%s exists: name another file, or remove that one", b.File)
 	} else if err != nil {
-		return err
+		return configtype.Mistakef("备份到 %s：%v", "back up to %s: %v", b.File, err)
 	}
 	info, err := os.Stat(b.File)
 	if err != nil {

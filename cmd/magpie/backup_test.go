@@ -45,15 +45,20 @@ func TestBackup(t *testing.T) {
 	if after, err := os.ReadFile(filepath.Join(dir, "copy.db")); err != nil || string(after) != string(before) {
 		t.Errorf("the second backup changed the first: %v", err)
 	}
+	out, err = magpie(t, dir, "backup", "none/copy.db").CombinedOutput()
+	if want := "back up to " + filepath.Join(dir, "none", "copy.db") + ": " + filepath.Join(dir, "none") +
+		": there is no such file or folder\n"; err == nil || !strings.HasSuffix(string(out), want) {
+		t.Errorf("into a folder that does not exist: %v: %s", err, out)
+	}
 	service.stop()
+	if printed.Len() > 0 {
+		t.Errorf("what is no log of ours stands among it:\n%s", &printed)
+	}
 	store, err := db.OpenReadOnly(t.Context(), db.Config{URL: "sqlite://" + filepath.Join(dir, "copy.db")})
 	must(t, err)
 	defer store.Close() //nolint:errcheck // only read
 	must(t, store.Check(t.Context()))
 	if _, err := store.Chats().Get(t.Context(), chat.FeishuChat(private)); err != nil {
-	if printed.Len() > 0 {
-		t.Errorf("what is no log of ours stands among it:\n%s", &printed)
-	}
 		t.Errorf("the copy does not know the chat: %v", err)
 	}
 }

@@ -166,8 +166,8 @@ func readQuestion(l line) (q asking, err error) {
 	}
 	if err := json.Unmarshal(l.text, &q); err != nil {
 		return q, configtype.Mistakef(
-			`应写成 {"message": "...", "at": "2026-05-04T12:00:00+08:00"} 的形式：%v`,
-			`must be like {"message": "...", "at": "2026-05-04T12:00:00+08:00"}: %v`, err)
+			`应写成 {"message": "...", "at": "2026-05-04T12:00:00+08:00"} 的形式`,
+			`must be like {"message": "...", "at": "2026-05-04T12:00:00+08:00"}`)
 	}
 	if strings.TrimSpace(q.Message) == "" {
 		return q, configtype.Mistakef("缺少 message", "message is missing")

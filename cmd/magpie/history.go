@@ -313,6 +313,9 @@ func exportFile(name string, records iter.Seq2[db.Record, error]) (n int, err er
 		return 0, err
 	}
 	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*.part")
+	if bad := (*fs.PathError)(nil); errors.As(err, &bad) {
+		bad.Path = filepath.Dir(name) // rather than a name that nobody has chosen
+	}
 	if err != nil {
 		return 0, err
 	}

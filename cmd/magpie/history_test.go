@@ -115,9 +115,9 @@ func TestAnExportComesBackByteForByte(t *testing.T) {
 			t.Error(diff)
 		}
 	}
-	for _, args := range [][]string{{"--chat", "oc_3"}, {"--chat", "nonsense"}, {"out.jsonl"}} {
+	for _, args := range [][]string{{"--chat", "oc_3"}, {"--chat", "nonsense"}, {"out.jsonl"}, {"none/out.jsonl"}} {
 		_, complaints, code := a.run("", append([]string{"history", "export"}, args...)...)
-		if code != 1 || complaints == "" {
+		if code != 1 || complaints == "" || strings.Contains(complaints, ".part") {
 			t.Errorf("export %v: exit code %d, %q", args, code, complaints)
 		}
 	}

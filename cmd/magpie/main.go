@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"regexp"
 	"slices"
 	"syscall"
 
@@ -17,7 +18,6 @@ import (
 
 	"magpie/bridge/i18n"
 	"magpie/internal/config"
-	"magpie/internal/configtype"
 	"magpie/internal/setup"
 )
 
@@ -106,6 +106,9 @@ func errorText(err error) string {
 	return i18n.ErrorText(locale(), err)
 }
 
+// noValue is what kong says of a flag at the end of the line that needs a value.
+var noValue = regexp.MustCompile(`^(\S+): expected .+ value but got "EOL" \(<EOL>\)$`)
+
 // usage describes an error in the command line, and where to read about its syntax.
 func usage(err error) string {
 	command := "magpie"
@@ -117,9 +120,9 @@ func usage(err error) string {
 			}
 		}
 	}
-	wrong := err.Error()
+	wrong := noValue.ReplaceAllString(errorText(err), "$1: a value is missing")
 	if locale() == i18n.Chinese {
-		wrong = chineseUsage(configtype.Chinese(err))
+		wrong = chineseUsage(wrong)
 	}
 	return wrong + "\n" + textSeeHelp.Sprintf(locale(), command)
 }

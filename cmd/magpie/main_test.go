@@ -35,6 +35,8 @@ func TestFirstSteps(t *testing.T) {
 			2, "there is no magpie.toml here, nor in the user's or the system's configuration folder: " +
 				"make one with magpie setup",
 		},
+		"serve --config":                  {2, "magpie: --config: a value is missing\nSee magpie serve --help.\n"},
+		"memory import none":              {2, "/none: there is no such file or folder\nSee magpie memory import --help.\n"},
 		"doctor":                          {1, "there is no magpie.toml - make one with magpie setup"},
 		"backup copy.db":                  {2, "make one with magpie setup"},
 		"history export":                  {2, "make one with magpie setup"},
@@ -67,7 +69,12 @@ func TestFirstStepsInChinese(t *testing.T) {
 	must(t, os.WriteFile(empty, []byte("[feishu]\napp_id = \"cli_...\"\n[claude]\nproject = \""+dir+"/none\"\n"), 0o600))
 	bare, bad := filepath.Join(dir, "bare.toml"), filepath.Join(dir, "bad.jsonl")
 	must(t, os.WriteFile(bare, []byte("[db]\nurl = \"sqlite://"+dir+"/magpie.db\"\n"), 0o600))
-	must(t, os.WriteFile(bad, []byte("{}\n[1]\n{\"content\": 7}\n"), 0o600))
+	must(t, os.WriteFile(bad, []byte("{}\n[1]\n{\"content\": 7}\nx\n"), 0o600))
+	unborn := filepath.Join(dir, "unborn.toml")
+	must(t, os.WriteFile(unborn, []byte("[db]\nurl = \"sqlite://"+dir+"/unborn.db\"\n"), 0o600))
+	broken := filepath.Join(dir, "broken.toml")
+	must(t, os.WriteFile(broken, []byte("[db]\nurl = \"sqlite://"+dir+"/broken.db\"\n"), 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "broken.db"), bytes.Repeat([]byte("broken "), 1000), 0o600))
 	for line, wants := range map[string][]string{
 		"serve":  {"配置：这里没有 magpie.toml，用户和系统的配置文件夹里也没有：运行 magpie setup 创建"},
 		"backup": {`缺少参数 <file>`, "用法见 magpie backup --help"},
@@ -89,8 +96,12 @@ func TestFirstStepsInChinese(t *testing.T) {
 		"context --chat oc_1 --message x --at x": {`"x" 不是时间`},
 		"history import --config " + bare + " " + bad: {
 			"第 1 行：缺少 channel；缺少 chat_id", "第 2 行：不是 JSON 对象，而是列表", "第 3 行：content：类型不对：数字",
+			"第 4 行：不是 JSON（第 1 个字节处有误）\n",
 		},
-		"completion nothing": {`应为 "bash","zsh","fish" 之一，而不是 "nothing"`},
+		"serve --config":                      {"--config：缺少值\n用法见 magpie serve --help。"},
+		"history export --config " + unborn:   {"magpie: 还没有数据库 " + dir + "/unborn.db：第一次启动鹊桥时会创建\n"},
+		"backup --config " + broken + " x.db": {"数据库 " + dir + "/broken.db 已损坏", "magpie backup 生成的最新备份 复制为"},
+		"completion nothing":                  {`应为 "bash","zsh","fish" 之一，而不是 "nothing"`},
 	} {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()

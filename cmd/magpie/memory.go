@@ -49,7 +49,9 @@ func (e memoryExportCmd) Run(ctx context.Context) error {
 	p := newProgress(os.Stderr, textExporting, textInMemories, 0)
 	n, err := memdoc.Export(ctx, store, e.Dir, chats, p.drawOf())
 	p.clear()
-	fmt.Println(textMemoriesOut.Sprintf(locale(), e.Dir, n))
+	if n > 0 || err == nil {
+		fmt.Println(textMemoriesOut.Sprintf(locale(), e.Dir, n))
+	}
 	return err
 }
 

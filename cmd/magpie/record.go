@@ -96,9 +96,18 @@ func parseRecord(line []byte) (db.Record, error) {
 		} else if errors.As(err, &kind) {
 			return db.Record{}, configtype.Mistakef("不是 JSON 对象，而是%v", "not a JSON object: %v", jsonType(kind.Value))
 		}
-		return db.Record{}, configtype.Mistakef("不是 JSON：%v", "not JSON: %v", err)
+		return db.Record{}, notJSON(err)
 	}
 	return w.record()
+}
+
+// notJSON says where a text stops being JSON.
+func notJSON(err error) error {
+	var bad *json.SyntaxError
+	if errors.As(err, &bad) {
+		return configtype.Mistakef("不是 JSON（第 %d 个字节处有误）", "not JSON (mistake at byte %d)", bad.Offset)
+	}
+	return configtype.Mistakef("不是 JSON", "not JSON")
 }
 
 // jsonTypes names JSON types for people.

@@ -459,7 +459,7 @@ func TestSetupWithAnAppThatIsThere(t *testing.T) {
 	term.secret("App Secret（不显示）: ", n.sim.AppSecret())
 	app := n.sim.URL() + "/app/" + n.sim.AppID()
 	for _, want := range []string{
-		"warn  应用权限：缺少 im:resource, cardkit:card:write - 在 " + app + "/auth?", "/version",
+		"warn  应用权限：缺少 im:resource、cardkit:card:write - 在 " + app + "/auth?", "/version",
 		"warn  事件和回调：缺少 card.action.trigger", "/event", "magpie doctor", "已写入", "magpie serve --config",
 	} {
 		term.await(want)
@@ -548,7 +548,7 @@ func TestSetupByFlags(t *testing.T) {
 	} {
 		out, err := n.command(tc.args...).CombinedOutput()
 		var exit *exec.ExitError
-		if !errors.As(err, &exit) || exit.ExitCode() == 0 || !strings.Contains(string(out), tc.want) {
+		if !errors.As(err, &exit) || exit.ExitCode() == 0 || strings.Count(string(out), tc.want) != 1 {
 			t.Errorf("%s: %v\n%s", name, err, out)
 		}
 	}

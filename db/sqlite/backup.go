@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
@@ -17,7 +16,7 @@ import (
 // the copy is complete and on the disk. It takes about 5 seconds per GB.
 func (f *File) Backup(ctx context.Context, path string) error {
 	if err := backup(ctx, f, path); err != nil {
-		return fmt.Errorf("back up the database to %s: %w", path, explain(f.path, err))
+		return explain(f.path, err)
 	}
 	return nil
 }
@@ -63,6 +62,9 @@ func writeCopy(path string, fill func(tmp string) error) (err error) {
 		return err
 	}
 	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp") // private, and empty as SQLite requires
+	if bad := (*fs.PathError)(nil); errors.As(err, &bad) {
+		bad.Path = filepath.Dir(path) // rather than a name that nobody has chosen
+	}
 	if err != nil {
 		return err
 	}
@@ -92,7 +94,7 @@ func writeCopy(path string, fill func(tmp string) error) (err error) {
 func mustBeNew(path string) error {
 	_, err := os.Lstat(path)
 	if err == nil {
-		return fs.ErrExist
+		return &fs.PathError{Op: "create", Path: path, Err: fs.ErrExist}
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -1,22 +1,23 @@
 package sqlite
 
 import (
-	"errors"
 	"fmt"
+	"io/fs"
+
+	"magpie/internal/configtype"
 )
 
 var (
 	// ErrFull means that the disk is full. Nothing of the write was stored. Reads still work, and writes will as soon
 	// as there is space.
-	ErrFull = errors.New("no space left for the database: free some on its disk")
+	ErrFull = configtype.Mistakef("数据库的磁盘已满：清理一些空间", "no space left for the database: free some on its disk")
 
 	// ErrNewerSchema means that a newer program has written the database.
-	ErrNewerSchema = errors.New("the database was written by a newer magpie")
+	ErrNewerSchema = configtype.Mistakef("数据库由更新版本的鹊桥写成", "the database was written by a newer magpie")
 
 	// ErrOlderSchema means that this program has not served the database yet.
-	ErrOlderSchema = errors.New(
-		"the database was written by an older magpie: start this one's bridge, which brings it up to date",
-	)
+	ErrOlderSchema = configtype.Mistakef("数据库由较早版本的鹊桥写成：先启动一次现在的鹊桥，它会升级数据库",
+		"the database was written by an older magpie: start this one's bridge, which brings it up to date")
 )
 
 // CorruptError means that the database is damaged. No program can repair it; the operator has to act.
@@ -26,15 +27,24 @@ type CorruptError struct {
 }
 
 func (e *CorruptError) Error() string {
-	return fmt.Sprintf("database %s is corrupt: %v. Stop magpie, %s, and start magpie again",
-		e.Path, e.Err, replace(e.Path, "the latest file made by `magpie backup`"))
+	return fmt.Sprintf("database %s is corrupt: %v. Stop magpie, %v, and start magpie again",
+		e.Path, e.Err, replace(e.Path, latestBackup))
+}
+
+// Chinese is the error message in Chinese.
+func (e *CorruptError) Chinese() string {
+	return fmt.Sprintf("数据库 %s 已损坏：%v。停止鹊桥，%s，再启动鹊桥",
+		e.Path, e.Err, configtype.Chinese(replace(e.Path, latestBackup)))
 }
 
 func (e *CorruptError) Unwrap() error { return e.Err }
 
+var latestBackup = configtype.Mistakef("magpie backup 生成的最新备份", "the latest file made by `magpie backup`")
+
 // replace describes how to replace a database by a copy. The old log must not be applied to the copy.
-func replace(path, by string) string {
-	return fmt.Sprintf("move %[1]s, %[1]s-wal and %[1]s-shm aside, copy %[2]s to %[1]s", path, by)
+func replace(path string, by error) error {
+	return configtype.Mistakef("移走 %[1]s、%[1]s-wal 和 %[1]s-shm，把 %[2]v 复制为 %[1]s",
+		"move %[1]s, %[1]s-wal and %[1]s-shm aside, copy %[2]v to %[1]s", path, by)
 }
 
 // LockedError means that another process, or another DB of this one, serves the database.
@@ -59,6 +69,20 @@ func (e *LockedError) Chinese() string {
 	}
 	return fmt.Sprintf("数据库 %s 正被%s使用：先停掉它，或在 [db] url 里给这里另外指定一个数据库", e.Path, who)
 }
+
+// missingError means that there is no database yet. It is an [fs.ErrNotExist].
+type missingError struct{ path string }
+
+func (e *missingError) Error() string {
+	return fmt.Sprintf("there is no database %s yet: Magpie makes it when it first starts", e.path)
+}
+
+// Chinese is the error message in Chinese.
+func (e *missingError) Chinese() string {
+	return fmt.Sprintf("还没有数据库 %s：第一次启动鹊桥时会创建", e.path)
+}
+
+func (e *missingError) Unwrap() error { return fs.ErrNotExist }
 
 // explain converts errors that somebody has to act on to their types.
 func explain(path string, err error) error {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"magpie/internal/configtype"
 )
 
 // LostError means that the next start would not find the files of the open database, so that anything written now would
@@ -30,7 +32,7 @@ func (e *LostError) Error() string {
 	switch {
 	case e.Overwritten:
 		return s + fmt.Sprintf("What it held cannot be saved any more. Stop magpie, %s, and start magpie again",
-			replace(e.Path, "the latest file made by `magpie backup`"))
+			replace(e.Path, latestBackup))
 	case e.Rescued != "":
 		return s + fmt.Sprintf("What it held is saved in %[2]s. Stop magpie, move %[1]s, %[1]s-wal and %[1]s-shm aside "+
 			"if they exist, move %[2]s to %[1]s, and start magpie again", e.Path, e.Rescued)
@@ -65,7 +67,7 @@ const logFile = 1 // index in suffixes
 func openPrivate(path string) (*openFiles, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("database: %w", err)
+		return nil, configtype.Mistakef("数据库：%v", "database: %v", err)
 	}
 	return &openFiles{path: path, file: f, notice: make(chan struct{}, 1)}, nil
 }
@@ -266,7 +268,7 @@ func refuseAfterLoss(path string) error {
 	if info, err := os.Stat(path); err == nil && info.Size() > 0 {
 		return nil
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("database: %w", err)
+		return configtype.Mistakef("数据库：%v", "database: %v", err)
 	}
 	copies, err := Rescued(path)
 	if err != nil || len(copies) == 0 {
@@ -278,6 +280,8 @@ func refuseAfterLoss(path string) error {
 		}
 	}
 	last := copies[len(copies)-1]
-	return fmt.Errorf("database %[1]s is missing, and %[2]s holds what it held when it was lost: move %[2]s to %[1]s "+
-		"to go on with it, or move it to another folder to begin with an empty database", path, last)
+	return configtype.Mistakef("数据库 %[1]s 不见了，丢失前的内容在 %[2]s 里：把 %[2]s 移到 %[1]s 就能继续使用，"+
+		"或者把它移到别的文件夹，从空的数据库开始",
+		"database %[1]s is missing, and %[2]s holds what it held when it was lost: move %[2]s to %[1]s "+
+			"to continue with it, or move it to another folder to begin with an empty database", path, last)
 }

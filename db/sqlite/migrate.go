@@ -8,6 +8,8 @@ import (
 	"os"
 
 	"github.com/pressly/goose/v3"
+
+	"magpie/internal/configtype"
 )
 
 // step is a schema upgrade. No database yet = version 0.
@@ -26,8 +28,10 @@ func pending(ctx context.Context, f *File, files fs.FS) (step, error) {
 		return step{}, err
 	}
 	if s.from > s.to {
-		return step{}, fmt.Errorf("%w: %s has schema version %d, this one knows up to %d: install the newer one again, "+
-			"or go back to before the upgrade: %s", ErrNewerSchema, f.path, s.from, s.to, replace(f.path, beforeUpgrade(f, s.to+1)))
+		before := errors.New(beforeUpgrade(f, s.to+1))
+		return step{}, configtype.Mistakef("%v：%s 的结构是第 %d 版，这个程序只认识到第 %d 版：重新安装更新的版本，或回到升级之前：%v",
+			"%v: %s has schema version %d, this one knows up to %d: install the newer one again, or go back to before the upgrade: %v",
+			ErrNewerSchema, f.path, s.from, s.to, replace(f.path, before))
 	}
 	return s, nil
 }
@@ -77,7 +81,7 @@ func migrate(ctx context.Context, f *File, files fs.FS) error {
 			return fmt.Errorf("copy from before an earlier upgrade: %w", err)
 		}
 		if err := f.Backup(ctx, copied); err != nil {
-			return fmt.Errorf("before the upgrade: %w", err)
+			return fmt.Errorf("copy to %s before the upgrade: %w", copied, err)
 		}
 	}
 	p, err := goose.NewProvider(goose.DialectSQLite3, f.write, files)

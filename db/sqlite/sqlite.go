@@ -16,6 +16,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"magpie/internal/configtype"
 )
 
 // readers is the number of read connections; there is always one writer.
@@ -92,7 +94,7 @@ func Open(ctx context.Context, path string, o Options) (_ *DB, err error) {
 		return nil, err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("folder of the database: %w", err)
+		return nil, configtype.Mistakef("数据库的文件夹：%v", "folder of the database: %v", err)
 	}
 	keepTogether()
 	path = Real(path)
@@ -170,8 +172,10 @@ func OpenReadOnly(ctx context.Context, path string, o Options) (_ *DB, err error
 			err = errors.Join(explain(path, err), d.Close())
 		}
 	}()
-	if _, err := os.Stat(path); err != nil {
-		return nil, fmt.Errorf("database: %w", err)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, &missingError{path}
+	} else if err != nil {
+		return nil, configtype.Mistakef("数据库：%v", "database: %v", err)
 	}
 	d.read, err = connect(
 		ctx, path, readers, url.Values{"mode": {"ro"}, "_query_only": {"1"}, "_busy_timeout": {"5000"}}, nil,

@@ -7,7 +7,6 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"magpie/internal/configtype"
 )
@@ -70,7 +69,7 @@ func (a *account) check() error {
 				"或在服务里用 AmbientCapabilities= 加上，或以 root 运行鹊桥，或留空",
 			`[claude] user: to run agents as another user, Magpie lacks %s: let "magpie service install" write the unit, `+
 				"give the service these as AmbientCapabilities=, run Magpie as root, or leave this empty",
-			strings.Join(missing, ", "))
+			configtype.Listing(missing))
 	}
 	return nil
 }

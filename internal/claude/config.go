@@ -138,7 +138,7 @@ func (c Config) Validate() error {
 	}
 	if !slices.Contains(PermissionModes, c.PermissionMode) {
 		errs = append(errs, configtype.Mistakef("[claude] permission_mode %q：应为 %s 之一",
-			"[claude] permission_mode %q: must be one of %s", c.PermissionMode, strings.Join(PermissionModes, ", ")))
+			"[claude] permission_mode %q: must be one of %s", c.PermissionMode, configtype.Listing(PermissionModes)))
 	}
 	errs = append(errs, c.checkAsk())
 	if err := c.MCP.check(); err != nil {

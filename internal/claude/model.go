@@ -54,7 +54,7 @@ func (c Config) checkModels() (errs []error) {
 	}
 	if c.Effort != "" && !slices.Contains(Efforts, c.Effort) {
 		errs = append(errs, configtype.Mistakef("[claude] effort %q：应为 %s 之一",
-			"[claude] effort %q: must be one of %s", c.Effort, strings.Join(Efforts, ", ")))
+			"[claude] effort %q: must be one of %s", c.Effort, configtype.Listing(Efforts)))
 	}
 	return errs
 }

@@ -199,8 +199,8 @@ func TestConfigMistakesAreShown(t *testing.T) {
 		"names for ids": {
 			"[access]\nowner = \"xiaoming\"\nadmins = [\"oc_1\"]\nallow = [\"ann\", \"*\"]\ndeny = [\"ou_\"]\n", nil,
 			[]string{
-				`[access] owner "xiaoming": must be the ID of a user (ou_…)`, `[access] admins "oc_1": must be IDs of users`,
-				`[access] allow "ann": must be IDs of users (ou_…), chats (oc_…)`, `[access] deny "ou_"`,
+				`[access] owner "xiaoming": must be the ID of a user (ou_…)`, `[access] admins "oc_1": must be the ID of a user`,
+				`[access] allow "ann": must be the ID of a user (ou_…), a chat (oc_…)`, `[access] deny "ou_"`,
 			},
 		},
 		"numbers out of range": {

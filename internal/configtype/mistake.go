@@ -18,6 +18,17 @@ func Mistakef(zh, en string, args ...any) error { return &Mistake{zh, en, args} 
 
 func (m *Mistake) Error() string { return fmt.Sprintf(m.en, m.args...) }
 
+// Listing is a list of words that cannot be translated, such as names and values, for the arguments of a [Mistake]. Its
+// commas are those of the language.
+func Listing(words []string) error { return listing(words) }
+
+type listing []string
+
+func (l listing) Error() string { return strings.Join(l, ", ") }
+
+// Chinese is the list with Chinese commas.
+func (l listing) Chinese() string { return strings.Join(l, "、") }
+
 // say is the error message in a language.
 func (m *Mistake) say(l language) string {
 	args := make([]any, len(m.args))

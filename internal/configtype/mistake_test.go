@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -49,6 +50,7 @@ func TestErrorsOfTheSystemInBothLanguages(t *testing.T) {
 	_, missing := os.Open(filepath.Join(dir, "x"))
 	_, notFolder := os.ReadDir("/dev/null/x")
 	_, noProgram := exec.LookPath("no-such-program")
+	_, noFile := exec.LookPath("/no/such/program")
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -72,6 +74,12 @@ func TestErrorsOfTheSystemInBothLanguages(t *testing.T) {
 			"127.0.0.1:7: the address is in use", "127.0.0.1:7：地址已被占用",
 		},
 		{noProgram, "no-such-program: there is no such program in PATH", "no-such-program：PATH 里没有这个程序"},
+		{noFile, "/no/such/program: there is no such file or folder", "/no/such/program：文件或文件夹不存在"},
+		{user.UnknownUserError("ann"), "there is no user ann", "没有用户 ann"},
+		{
+			configtype.Mistakef("应为 %s 之一", "must be one of %s", configtype.Listing([]string{"a", "b"})),
+			"must be one of a, b", "应为 a、b 之一",
+		},
 		{outside, "../x: it leads out of the folder", "../x：路径指向这个文件夹之外"},
 		{syscall.ENOTEMPTY, "the folder is not empty", "文件夹不是空的"},
 		{

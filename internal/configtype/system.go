@@ -3,10 +3,12 @@ package configtype
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net"
 	"os"
 	"os/exec"
+	"os/user"
 	"syscall"
 )
 
@@ -22,7 +24,12 @@ func ofSystem(err error, l language) string {
 	case *os.SyscallError:
 		return said(e.Err, l)
 	case *exec.Error:
+		if bad, ok := e.Err.(*fs.PathError); ok && bad.Path == e.Name { //nolint:errorlint // as above
+			return said(bad, l)
+		}
 		return e.Name + colon + said(e.Err, l)
+	case user.UnknownUserError:
+		return fmt.Sprintf([...]string{"没有用户 %s", "there is no user %s"}[l], string(e))
 	case *net.OpError:
 		if e.Addr == nil {
 			return said(e.Err, l)

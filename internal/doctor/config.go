@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"os"
-	"strings"
 
 	"magpie/internal/config"
+	"magpie/internal/configtype"
 )
 
 // checkConfig reads the configuration, reports its mistakes, and returns as much of it as can be read, and whether
@@ -54,6 +54,6 @@ func checkPermissions(r *Report, path string) {
 // checkRules reports tool rules that allow agents more than their author probably meant.
 func checkRules(r *Report, c config.Config) {
 	if bare := c.Claude.BareRules(); len(bare) > 0 {
-		r.AddFinding(Warn, r.text(textRulesNarrow), textRulesBare, strings.Join(bare, ", "))
+		r.AddFinding(Warn, r.text(textRulesNarrow), textRulesBare, configtype.Listing(bare))
 	}
 }

@@ -2,8 +2,8 @@ package doctor
 
 import (
 	"os/exec"
-	"strings"
 
+	"magpie/internal/configtype"
 	"magpie/internal/services"
 )
 
@@ -20,5 +20,5 @@ func checkManagers(r *Report) {
 		r.AddFinding(Warn, r.text(textInstallManager), textNoManager)
 		return
 	}
-	r.AddFinding(OK, "", textManagers, strings.Join(managers, ", "))
+	r.AddFinding(OK, "", textManagers, configtype.Listing(managers))
 }

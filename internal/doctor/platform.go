@@ -11,6 +11,7 @@ import (
 	"magpie/feishu"
 	"magpie/internal/chat"
 	"magpie/internal/config"
+	"magpie/internal/configtype"
 )
 
 // maxClockSkew is how far two clocks may be apart.
@@ -97,13 +98,13 @@ func checkApp(r *Report, found feishu.Checkup, lacks feishu.Missing, console fei
 	case found.Chats != nil || found.Members != nil:
 		r.AddFinding(Warn, r.text(textSeeList), textScopesUnknown, errors.Join(found.Chats, found.Members))
 	case len(lacks.Scopes) > 0:
-		r.AddFinding(Warn, add(lacks.Scopes), textScopesLack, strings.Join(lacks.Scopes, ", "))
+		r.AddFinding(Warn, add(lacks.Scopes), textScopesLack, configtype.Listing(lacks.Scopes))
 	default:
 		r.AddFinding(OK, "", textScopes)
 	}
 	if len(lacks.OptionalScopes) > 0 {
 		r.AddFinding(OK, "", textScopesUseful,
-			strings.Join(lacks.OptionalScopes, ", "), console.Scopes(lacks.OptionalScopes))
+			configtype.Listing(lacks.OptionalScopes), console.Scopes(lacks.OptionalScopes))
 	}
 }
 
@@ -116,14 +117,14 @@ func checkEvents(r *Report, found feishu.Checkup, console feishu.Console) {
 	do := r.text(textAddEvents, console.Events(), console.Versions())
 	switch missing := append(lacks.Events, lacks.Callbacks...); {
 	case lacks.NoMessageEvent():
-		r.AddFinding(Fail, do, textDeaf, strings.Join(missing, ", "))
+		r.AddFinding(Fail, do, textDeaf, configtype.Listing(missing))
 	case len(missing) > 0:
-		r.AddFinding(Warn, do, textEventsLack, strings.Join(missing, ", "))
+		r.AddFinding(Warn, do, textEventsLack, configtype.Listing(missing))
 	default:
 		r.AddFinding(OK, "", textEvents)
 	}
 	if len(lacks.OptionalEvents) > 0 {
-		r.AddFinding(OK, "", textEventsUseful, strings.Join(lacks.OptionalEvents, ", "), console.Events())
+		r.AddFinding(OK, "", textEventsUseful, configtype.Listing(lacks.OptionalEvents), console.Events())
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"magpie/internal/chat"
 	"magpie/internal/claude"
+	"magpie/internal/configtype"
 )
 
 // ccConfig are the parts of cc-connect's config.toml that are read (config.example.toml of
@@ -128,7 +129,7 @@ func (r *ccReader) noteUnsupported(all map[string]any) {
 		}
 	}
 	if len(found) > 0 {
-		r.note(textNoCounterpart, strings.Join(found, ", "))
+		r.note(textNoCounterpart, configtype.Listing(found))
 	}
 }
 
@@ -159,7 +160,7 @@ func (r *ccReader) bots() ([]ccBot, error) {
 		}
 	}
 	if len(unsupported) > 0 {
-		r.note(textOtherPlatforms, strings.Join(slices.Compact(unsupported), ", "))
+		r.note(textOtherPlatforms, configtype.Listing(slices.Compact(unsupported)))
 	}
 	if len(all) == 0 {
 		return nil, r.fail(textNoBot, r.Path)
@@ -167,7 +168,7 @@ func (r *ccReader) bots() ([]ccBot, error) {
 	first := 0
 	if r.opt.Name != "" {
 		if first = slices.IndexFunc(all, func(b ccBot) bool { return b.project.Name == r.opt.Name }); first < 0 {
-			return nil, r.fail(textNoSuchName, r.Path, r.opt.Name, strings.Join(names, ", "))
+			return nil, r.fail(textNoSuchName, r.Path, r.opt.Name, configtype.Listing(names))
 		}
 	}
 	bots := []ccBot{all[first]}
@@ -177,7 +178,7 @@ func (r *ccReader) bots() ([]ccBot, error) {
 		case b.app == bots[0].app:
 			bots = append(bots, b)
 		case r.opt.Name == "":
-			return nil, r.fail(textSeveralApps, r.Path, strings.Join(names, ", "))
+			return nil, r.fail(textSeveralApps, r.Path, configtype.Listing(names))
 		default:
 			r.note(textOtherBot, b.project.Name)
 		}

@@ -85,6 +85,8 @@ func (u *setup) registerApp(ctx context.Context) (feishu.Registered, error) {
 			u.say(textDeclined)
 		case errors.Is(err, feishu.ErrExpired):
 			u.say(textExpired)
+		case u.unattended:
+			return made, errors.New(textUnregistered.Sprintf(u.lang, err))
 		default:
 			u.say(textUnregistered, err)
 		}
