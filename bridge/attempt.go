@@ -215,7 +215,7 @@ func (r attemptRunner) takeSpare(ctx context.Context, t *turn) {
 	if t.session.resume {
 		return
 	}
-	if _, err := r.folders.Find(ctx, key); !errors.Is(err, db.ErrNotFound) {
+	if _, err := r.folders.Get(ctx, key); !errors.Is(err, db.ErrNotFound) {
 		return
 	}
 	spec, err := r.specs.chatSpec(t.claim.Chat)
@@ -303,7 +303,8 @@ func (cfg Config) contextRequest(c db.Claim, resume bool, s syncState) contextmg
 	}
 	// A turn of an ended conversation must not get the summary of the current one.
 	if c.Chat.Epoch == c.Turn.Epoch {
-		r.After, r.Summary = c.Chat.After(), contextmgr.Summary{Text: c.Chat.Summary.Text, Until: c.Chat.Summary.Until}
+		r.After = c.Chat.ContextAfter()
+		r.Summary = contextmgr.Summary{Text: c.Chat.Summary.Text, Until: c.Chat.Summary.Until}
 	}
 	if resume {
 		r.ResumeID = c.Turn.Session

@@ -157,7 +157,7 @@ var errNoAccessRules = errors.New("access rules not available")
 // missing.
 func (g *background) storeMissed(ctx context.Context, c db.Claim) (since time.Time, err error) {
 	key := c.Turn.Key
-	addressed, overheard, err := g.db.Background().Addressed(ctx, key, c.Turn.ID)
+	addressed, overheard, err := g.db.Background().LastAddressed(ctx, key, c.Turn.ID)
 	since = g.fetchSince(key, addressed)
 	if err != nil || overheard >= g.most {
 		return since, err

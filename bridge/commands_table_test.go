@@ -473,7 +473,7 @@ func TestAButtonGivesACommand(t *testing.T) {
 	if p, err := w.store.Outbox().Next(w.ctx, alice.key); err == nil {
 		t.Errorf("a forged button was answered: %+v", p)
 	}
-	w.must(w.bridge.db.Outbox().Delivered(w.ctx, p, ""))
+	w.must(w.bridge.db.Outbox().MarkDelivered(w.ctx, p, ""))
 	stranger := newMemoryRig(t, t.TempDir(), func(cfg *Config) { cfg.Access = access.Config{Owner: "ou_boss"} })
 	stranger.order(place{alice.key, chat.Private, "ou_boss"}, "/help")
 	toast, err := stranger.bridge.HandlePress(w.ctx, chat.Press{ID: "p", Key: alice.key, Actor: chat.Actor{ID: "ou_x"},

@@ -75,7 +75,7 @@ func (sm summaries) makeOnce(ctx context.Context, key chat.Key, wanted <-chan st
 	if err != nil {
 		return sm.handleFailure(ctx, c, err)
 	}
-	list, err := sm.db.History().Answered(ctx, key, c.Epoch, c.After(), mostLoaded)
+	list, err := sm.db.History().Answered(ctx, key, c.Epoch, c.ContextAfter(), mostLoaded)
 	if err != nil {
 		return sm.handleFailure(ctx, c, err)
 	}
@@ -139,7 +139,7 @@ var errFullAgain = errors.New("the session was full after one turn")
 // results, the session is dropped; the next one starts with the recent messages.
 func (sm summaries) handleTooShort(ctx context.Context, c db.Chat) error {
 	ctx = context.WithoutCancel(ctx)
-	if err := sm.db.Chats().AnswerCompact(ctx, c.Key, i18n.CompactNothing.In(sm.cfg.langOf(c))); err != nil {
+	if err := sm.db.Chats().AnswerCompaction(ctx, c.Key, i18n.CompactNothing.In(sm.cfg.langOf(c))); err != nil {
 		return sm.handleFailure(ctx, c, err)
 	}
 	sm.outbox.Wake(c.Key)
@@ -175,7 +175,7 @@ func (sm summaries) handleFailure(ctx context.Context, c db.Chat, err error) err
 		} else if errors.Is(err, errOutdated) {
 			text = i18n.CompactChanged
 		}
-		if err := sm.db.Chats().AnswerCompact(ctx, c.Key, text.In(sm.cfg.langOf(c))); err != nil {
+		if err := sm.db.Chats().AnswerCompaction(ctx, c.Key, text.In(sm.cfg.langOf(c))); err != nil {
 			log.Error().Err(err).Msg("reply about a failed compaction not stored")
 		}
 		sm.outbox.Wake(c.Key)

@@ -119,12 +119,12 @@ func (ds digests) send(ctx context.Context, now time.Time) error {
 		if d.Day >= day || now.Before(dueOn(now, d.Minute)) || !ds.belongsToOwner(ctx, d.Key) {
 			continue
 		}
-		b, err := ds.db.Digests().Business(ctx, now.AddDate(0, 0, -1), now)
+		b, err := ds.db.Digests().Totals(ctx, now.AddDate(0, 0, -1), now)
 		if err != nil {
 			return err
 		}
 		text := ""
-		if b != (db.Business{}) {
+		if b != (db.Totals{}) {
 			l := ds.languages.OfChat(ctx, d.Key)
 			text = i18n.DigestReport.Sprintf(l, b.Turns, b.Failed, i18n.USD(b.CostUSD), b.Waiting)
 		}
@@ -141,6 +141,6 @@ func (ds digests) send(ctx context.Context, now time.Time) error {
 
 // belongsToOwner reports whether a chat still belongs to the owner, who may have changed.
 func (ds digests) belongsToOwner(ctx context.Context, key chat.Key) bool {
-	own, err := ds.db.Chats().Private(ctx, ds.access.Load().Owner)
+	own, err := ds.db.Chats().PrivateChat(ctx, ds.access.Load().Owner)
 	return err == nil && own == key
 }

@@ -33,7 +33,7 @@ func TestTheOwnerGetsADailyDigest(t *testing.T) {
 				return ""
 			}
 			w.must(err)
-			w.must(w.store.Outbox().Delivered(w.ctx, post, "om_digest"))
+			w.must(w.store.Outbox().MarkDelivered(w.ctx, post, "om_digest"))
 			return post.Text
 		}
 		for _, wrong := range []place{{boss.key, chat.Private, "ou_user"}, {team.key, chat.Group, "ou_boss"}} {

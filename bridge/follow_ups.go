@@ -72,7 +72,7 @@ func (f followUps) decideFollowUp(ctx context.Context, last db.Turn) {
 	case err != nil:
 	case doing == claude.Woken:
 		failpoint.At("follow-up: queueing")
-		if err = f.store.Queue(ctx, t.ID); err == nil {
+		if err = f.store.Enqueue(ctx, t.ID); err == nil {
 			failpoint.At("follow-up: queued")
 			f.turns.wake(key)
 		}
@@ -175,7 +175,7 @@ func (f followUps) hasBegun(ctx context.Context, t db.Turn) bool {
 	case claude.Woken:
 		return true
 	case claude.Working:
-		err = f.store.Wait(ctx, t.ID)
+		err = f.store.Unclaim(ctx, t.ID)
 	case claude.Resting:
 		err = f.store.Drop(ctx, t.ID, db.Done)
 	default:

@@ -26,7 +26,7 @@ func (w *memoryRig) post(p place, text string) posted {
 	w.hear(p, text, true)
 	post, err := w.store.Outbox().Next(w.ctx, p.key)
 	w.must(err)
-	w.must(w.store.Outbox().Delivered(w.ctx, post, "om_reply"))
+	w.must(w.store.Outbox().MarkDelivered(w.ctx, post, "om_reply"))
 	return posted{post.Key.String(), post.Text, post.Card}
 }
 

@@ -61,7 +61,7 @@ func (ls languages) ofOwner(ctx context.Context, user string) i18n.Lang {
 }
 
 func (ls languages) privateChat(ctx context.Context, user string) chat.Key {
-	key, err := ls.chats.Private(ctx, user)
+	key, err := ls.chats.PrivateChat(ctx, user)
 	if errors.Is(err, db.ErrNotFound) {
 		key = chat.FeishuUser(user)
 	} else if err != nil {

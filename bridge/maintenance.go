@@ -79,7 +79,7 @@ func (mt maintenance) isLong(ctx context.Context, c db.Chat) bool {
 	if c.Session.Tokens > 0 || !mt.scheduler.mayRetry(c.Key, time.Now()) {
 		return false
 	}
-	list, err := mt.db.History().Answered(ctx, c.Key, c.Epoch, c.After(), mostLoaded)
+	list, err := mt.db.History().Answered(ctx, c.Key, c.Epoch, c.ContextAfter(), mostLoaded)
 	if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("length of the chat not available")
 		return false

@@ -105,7 +105,7 @@ func (p chatMembership) open(ctx context.Context, c chat.Change) error {
 		return err
 	}
 	p.ahead.expectQuestion(c.Key)
-	fresh, err := p.chats.Open(ctx, c, i18n.GreetingPrivate.In(p.languages.OfChat(ctx, c.Key)))
+	fresh, err := p.chats.RecordOpened(ctx, c, i18n.GreetingPrivate.In(p.languages.OfChat(ctx, c.Key)))
 	if err == nil && fresh {
 		p.outbox.Wake(c.Key)
 	}

@@ -29,7 +29,7 @@ func waiting(w *memoryRig, key chat.Key) string {
 		return ""
 	}
 	w.must(err)
-	w.must(w.store.Outbox().Delivered(w.ctx, p, "om_"+p.Idem))
+	w.must(w.store.Outbox().MarkDelivered(w.ctx, p, "om_"+p.Idem))
 	return p.Text
 }
 

@@ -108,7 +108,7 @@ func (w *memoryRig) delivered(p place) string {
 	w.Helper()
 	post, err := w.store.Outbox().Next(w.ctx, p.key)
 	w.must(err)
-	w.must(w.store.Outbox().Delivered(w.ctx, post, "om_reply"))
+	w.must(w.store.Outbox().MarkDelivered(w.ctx, post, "om_reply"))
 	if post.Card != nil {
 		return post.Card.Body
 	}

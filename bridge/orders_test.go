@@ -109,7 +109,7 @@ func TestLanguages(t *testing.T) {
 		got := ""
 		for p, err := w.store.Outbox().Next(w.ctx, alice.key); err == nil; p, err = w.store.Outbox().Next(w.ctx, alice.key) {
 			got = p.Text
-			w.must(w.store.Outbox().Delivered(w.ctx, p, ""))
+			w.must(w.store.Outbox().MarkDelivered(w.ctx, p, ""))
 		}
 		if got != i18n.TitleNone.In(tc.want) {
 			t.Errorf("%+v: %q", tc, got)

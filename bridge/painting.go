@@ -82,7 +82,7 @@ func (d turnDisplay) paint(turn context.Context, t *turn) (stopPainting func()) 
 			}
 			searches++
 			return d.outbox.FindCard(ctx, to, db.Post{
-				Turn: id, Drawn: db.Drawn{Begun: t.claim.Turn.Created}, Attempts: searches,
+				Turn: id, KnownCard: db.KnownCard{Begun: t.claim.Turn.Created}, Attempts: searches,
 			})
 		},
 		Posted: func(ctx context.Context, card string) {

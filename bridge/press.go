@@ -91,7 +91,7 @@ func (ph *pressHandler) chatOf(ctx context.Context, press chat.Press) chat.Key {
 	key, running := ph.lanes.ChatOf(turn)
 	if !running {
 		var err error
-		if key, err = ph.turns.Place(ctx, turn); err != nil && !errors.Is(err, db.ErrNotFound) {
+		if key, err = ph.turns.ChatOf(ctx, turn); err != nil && !errors.Is(err, db.ErrNotFound) {
 			ph.log.Error().Err(err).Stringer("chat", press.Key).Msg("topic of a press not found; using the chat")
 		}
 	}

@@ -126,5 +126,5 @@ func (s *session) rename(ctx context.Context, id string) error {
 	s.claim.Turn.Session, s.claim.Turn.Prompt = id, uuid.NewString()
 	s.logged.Store(id)
 	names := db.TurnIDs{Session: id, Prompt: s.claim.Turn.Prompt}
-	return s.db.Turns().Rename(context.WithoutCancel(ctx), s.claim.Turn.ID, names)
+	return s.db.Turns().SetIDs(context.WithoutCancel(ctx), s.claim.Turn.ID, names)
 }

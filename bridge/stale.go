@@ -76,7 +76,7 @@ func (mt maintenance) watchStale(ctx context.Context) {
 // captureStale stores the key points of chats that have become stale within that time before now.
 func (mt maintenance) captureStale(ctx context.Context, now time.Time, within time.Duration) error {
 	until := now.Add(-mt.cfg.Context.StaleAfter.Duration)
-	keys, err := mt.db.Chats().Silent(ctx, until.Add(-within), until)
+	keys, err := mt.db.Chats().SilentBetween(ctx, until.Add(-within), until)
 	if err != nil {
 		return err
 	}

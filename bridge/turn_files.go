@@ -30,7 +30,7 @@ func wordless(m chat.Incoming) bool {
 // message is already part of its text.
 func repeatedFiles(m chat.Message) []chat.File {
 	return slices.DeleteFunc(slices.Clone(m.Files), func(f chat.File) bool {
-		return f.Kind == chat.Forwarded || f.Kind != chat.Quote && f.Of != db.Answerable(m.ID)
+		return f.Kind == chat.Forwarded || f.Kind != chat.Quote && f.Of != db.PlatformID(m.ID)
 	})
 }
 

@@ -166,7 +166,7 @@ func (m *Manager) gather(ctx context.Context, r Request) (Context, error) {
 		limits.SessionTurn = r.Seen
 	}
 	c.Summary = r.Summary
-	taken, err := selectRecent(m.db.History().For(ctx, r.Key, r.Epoch, r.After, r.Turn), limits)
+	taken, err := selectRecent(m.db.History().ForTurn(ctx, r.Key, r.Epoch, r.After, r.Turn), limits)
 	newest := taken
 	if r.ResumeID == "" {
 		newest = minimalPart(taken, m.limits(r.Model))
@@ -193,7 +193,7 @@ func (c Context) fitRecent(msgs []chat.Message, kind chat.Kind, l Limits) []chat
 
 // retrieveForLive finds messages for a session that already holds the newest part of the History.
 func (m *Manager) retrieveForLive(ctx context.Context, r Request, past *pendingSearch, c *Context) error {
-	newest, err := selectRecent(m.db.History().For(ctx, r.Key, r.Epoch, r.After, r.Turn), m.limits(r.Model))
+	newest, err := selectRecent(m.db.History().ForTurn(ctx, r.Key, r.Epoch, r.After, r.Turn), m.limits(r.Model))
 	if err != nil {
 		return err
 	}
@@ -209,7 +209,7 @@ func (m *Manager) retrieveMissing(ctx context.Context, r Request, past *pendingS
 	if r.ResumeID != "" && (r.Live || r.Verified) {
 		maps.Copy(known, m.sent.get(r.Key).messages)
 		var err error
-		if began, err = m.db.Turns().SessionBegan(ctx, r.ResumeID); err != nil {
+		if began, err = m.db.Turns().FirstTurn(ctx, r.ResumeID); err != nil {
 			return nil, err
 		}
 	}

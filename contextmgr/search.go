@@ -49,7 +49,7 @@ func (m *Manager) SearchHistory(ctx context.Context, q HistoryQuery) ([]chat.Mes
 func (m *Manager) newest(ctx context.Context, q HistoryQuery) ([]chat.Message, error) {
 	var msgs []chat.Message
 	walked := 0
-	for x, err := range m.db.History().For(ctx, q.Key, q.Epoch, 0, q.Turn) {
+	for x, err := range m.db.History().ForTurn(ctx, q.Key, q.Epoch, 0, q.Turn) {
 		if err != nil {
 			return nil, err
 		}

@@ -78,11 +78,11 @@ func (as Approvals) Create(ctx context.Context, a Approval, card chat.Card, repl
 	err := as.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, insertApproval, a.ID, a.Key.String(), a.Turn, a.Tool, string(a.Input), a.Hash(),
 			a.Project,
-			rule, list(a.Askers), millis(a.Created), millis(a.Expires))
+			rule, encodeList(a.Askers), millis(a.Created), millis(a.Expires))
 		if err != nil {
 			return err
 		}
-		return as.draw(ctx, tx, a, Waiting, card, replyTo)
+		return as.enqueueCard(ctx, tx, a, Waiting, card, replyTo)
 	})
 	if err != nil {
 		return fmt.Errorf("ask for approval: %w", err)
@@ -90,8 +90,8 @@ func (as Approvals) Create(ctx context.Context, a Approval, card chat.Card, repl
 	return nil
 }
 
-// draw enqueues the card of an approval.
-func (as Approvals) draw(
+// enqueueCard enqueues the card of an approval.
+func (as Approvals) enqueueCard(
 	ctx context.Context, tx *sql.Tx, a Approval, state ApprovalState, card chat.Card, replyTo string,
 ) error {
 	return as.db.Outbox().post(ctx, tx, Post{
@@ -138,7 +138,7 @@ const selectApproval = `SELECT ` + approvalColumns + ` FROM approvals WHERE id =
 
 // Get returns an approval, or [ErrNotFound].
 func (as Approvals) Get(ctx context.Context, id string) (Approval, error) {
-	a, err := one(ctx, as.db.read, scanApproval, selectApproval, id)
+	a, err := queryOne(ctx, as.db.read, scanApproval, selectApproval, id)
 	if errors.Is(err, ErrNotFound) {
 		return Approval{}, ErrNotFound
 	} else if err != nil {
@@ -151,7 +151,7 @@ const waitingApprovals = `SELECT ` + approvalColumns + ` FROM approvals WHERE st
 
 // Waiting lists the undecided approvals. At startup these are from the previous run.
 func (as Approvals) Waiting(ctx context.Context) ([]Approval, error) {
-	list, err := collect(ctx, as.db.read, scanApproval, waitingApprovals)
+	list, err := queryAll(ctx, as.db.read, scanApproval, waitingApprovals)
 	if err != nil {
 		return nil, fmt.Errorf("list waiting approvals: %w", err)
 	}
@@ -164,7 +164,7 @@ const untoldApprovals = `SELECT ` + approvalColumns + ` FROM approvals INDEXED B
 // Untold lists the approvals of earlier turns whose decision a turn's agent does not know: those decided after their
 // agent had gone, and the undecided ones.
 func (as Approvals) Untold(ctx context.Context, turn int64) ([]Approval, error) {
-	list, err := collect(ctx, as.db.read, scanApproval, untoldApprovals, turn)
+	list, err := queryAll(ctx, as.db.read, scanApproval, untoldApprovals, turn)
 	if err != nil {
 		return nil, fmt.Errorf("decisions for turn %d: %w", turn, err)
 	}
@@ -176,7 +176,7 @@ const undeliveredApprovals = `SELECT ` + approvalColumns + ` FROM approvals INDE
 
 // Undelivered lists the decisions of all turns that no agent was told.
 func (as Approvals) Undelivered(ctx context.Context) ([]Approval, error) {
-	list, err := collect(ctx, as.db.read, scanApproval, undeliveredApprovals)
+	list, err := queryAll(ctx, as.db.read, scanApproval, undeliveredApprovals)
 	if err != nil {
 		return nil, fmt.Errorf("decisions that were not used: %w", err)
 	}
@@ -185,9 +185,9 @@ func (as Approvals) Undelivered(ctx context.Context) ([]Approval, error) {
 
 const tellApproval = `UPDATE approvals SET told = 1 WHERE id = ?1 AND told = 0 AND state <> 'waiting' RETURNING 1`
 
-// Tell records that an agent is about to be told a decision, before that happens: each decision is used once. It
+// MarkTold records that an agent is about to be told a decision, before that happens: each decision is used once. It
 // returns [ErrNotFound] if an agent was told before, or there is no decision.
-func (as Approvals) Tell(ctx context.Context, id string) error {
+func (as Approvals) MarkTold(ctx context.Context, id string) error {
 	err := as.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		var one int
 		err := tx.QueryRowContext(ctx, tellApproval, id).Scan(&one)
@@ -268,11 +268,12 @@ func (as Approvals) Settle(ctx context.Context, a Approval, s Settling) error {
 			}
 		}
 		if s.GoOn != nil {
-			if err := as.db.Turns().Interruptions().decided(ctx, tx, a.Key, neededBy, *s.GoOn); err != nil {
+			err := as.db.Turns().Interruptions().continueAfterDecision(ctx, tx, a.Key, neededBy, *s.GoOn)
+			if err != nil {
 				return err
 			}
 		}
-		if _, err := tx.ExecContext(ctx, forgetCall, repeatIdem(a.ID)); err != nil {
+		if _, err := tx.ExecContext(ctx, forgetCall, reminderIdem(a.ID)); err != nil {
 			return err
 		}
 		if s.Always && a.Always != nil {
@@ -280,7 +281,7 @@ func (as Approvals) Settle(ctx context.Context, a Approval, s Settling) error {
 				return err
 			}
 		}
-		return as.draw(ctx, tx, a, a.State, s.Card, replyTo)
+		return as.enqueueCard(ctx, tx, a, a.State, s.Card, replyTo)
 	})
 	if err != nil {
 		return fmt.Errorf("settle approval %s: %w", a.ID, err)
@@ -302,7 +303,7 @@ func (as Approvals) Unanswered(ctx context.Context, turn int64) (yes bool, err e
 // Needed reports whether a turn still needs the decision about a: it has not ended, or it was interrupted and may
 // continue.
 func (as Approvals) Needed(ctx context.Context, a Approval) (bool, error) {
-	_, err := goingOn(ctx, as.db.read, a.Key, a.NeededBy)
+	_, err := loadContinuable(ctx, as.db.read, a.Key, a.NeededBy)
 	if errors.Is(err, ErrNotFound) {
 		return false, nil
 	} else if err != nil {
@@ -319,7 +320,7 @@ const earlierAskers = `WITH RECURSIVE earlier (id) AS (
 
 // EarlierAskers lists the users who asked for the turns that a turn continues.
 func (as Approvals) EarlierAskers(ctx context.Context, key chat.Key, turn int64) ([]string, error) {
-	list, err := collect(ctx, as.db.read, scanText, earlierAskers, key.String(), turn)
+	list, err := queryAll(ctx, as.db.read, scanText, earlierAskers, key.String(), turn)
 	if err != nil {
 		return nil, fmt.Errorf("who asked before turn %d: %w", turn, err)
 	}

@@ -45,7 +45,7 @@ func deliver(t *testing.T, d *db.DB) (list []db.Post) {
 			t.Fatal(err)
 		}
 		list = append(list, p)
-		if err := d.Outbox().Delivered(t.Context(), p, ""); err != nil {
+		if err := d.Outbox().MarkDelivered(t.Context(), p, ""); err != nil {
 			t.Fatal(err)
 		}
 	}

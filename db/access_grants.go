@@ -86,12 +86,13 @@ func (g Grants) RequestAccess(ctx context.Context, who Grant, tell ...Post) (fre
 				return nil
 			}
 		}
-		fresh, err = changed(tx.ExecContext(ctx, ask, who.Subject, who.Name, who.Key.String(), who.Message, millis(now),
+		fresh, err = rowsChanged(tx.ExecContext(
+			ctx, ask, who.Subject, who.Name, who.Key.String(), who.Message, millis(now),
 			millis(now.Add(-askAgain)), millis(now.Add(-askUnseen))))
 		if err != nil || !fresh {
 			return err
 		}
-		return g.tell(ctx, tx, tell)
+		return g.enqueueNotices(ctx, tx, tell)
 	})
 	if err != nil {
 		return false, fmt.Errorf("ask for access: %w", err)
@@ -99,8 +100,8 @@ func (g Grants) RequestAccess(ctx context.Context, who Grant, tell ...Post) (fre
 	return fresh, nil
 }
 
-// tell enqueues the notices.
-func (g Grants) tell(ctx context.Context, tx *sql.Tx, list []Post) error {
+// enqueueNotices enqueues the notices.
+func (g Grants) enqueueNotices(ctx context.Context, tx *sql.Tx, list []Post) error {
 	for _, p := range list {
 		if err := g.db.Outbox().post(ctx, tx, p); err != nil {
 			return err
@@ -136,14 +137,14 @@ const decideGrant = `UPDATE grants SET state = ?2, decided_by = ?3, decided_at =
 // Decide answers a request, and enqueues the notices about it. It returns [ErrNotFound] if the request is not waiting.
 func (g Grants) Decide(ctx context.Context, subject string, s GrantState, by string, tell ...Post) error {
 	err := g.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		waited, err := changed(tx.ExecContext(ctx, decideGrant, subject, s, by, millis(g.db.now())))
+		waited, err := rowsChanged(tx.ExecContext(ctx, decideGrant, subject, s, by, millis(g.db.now())))
 		if err == nil && !waited {
 			err = ErrNotFound
 		}
 		if err != nil {
 			return err
 		}
-		return g.tell(ctx, tx, tell)
+		return g.enqueueNotices(ctx, tx, tell)
 	})
 	if err != nil {
 		return fmt.Errorf("decide about access: %w", err)
@@ -151,8 +152,8 @@ func (g Grants) Decide(ctx context.Context, subject string, s GrantState, by str
 	return nil
 }
 
-// changed reports whether a statement has changed any row.
-func changed(res sql.Result, err error) (bool, error) {
+// rowsChanged reports whether a statement has changed any row.
+func rowsChanged(res sql.Result, err error) (bool, error) {
 	if err != nil {
 		return false, err
 	}
@@ -174,7 +175,7 @@ const selectGrants = `SELECT ` + grantColumns + ` FROM grants`
 
 // List lists decisions and open requests, newest first.
 func (g Grants) List(ctx context.Context) ([]Grant, error) {
-	list, err := collect(ctx, g.db.read, scanGrant, selectGrants+` ORDER BY MAX(asked_at, decided_at) DESC, subject`)
+	list, err := queryAll(ctx, g.db.read, scanGrant, selectGrants+` ORDER BY MAX(asked_at, decided_at) DESC, subject`)
 	if err != nil {
 		return nil, fmt.Errorf("list grants: %w", err)
 	}

@@ -43,7 +43,7 @@ func forget(t *testing.T, d *db.DB, key chat.Key) (idems []string) {
 		if errors.Is(err, db.ErrNotFound) {
 			return idems
 		}
-		if err != nil || len(idems) > 100 || d.Outbox().Delivered(t.Context(), p, "") != nil {
+		if err != nil || len(idems) > 100 || d.Outbox().MarkDelivered(t.Context(), p, "") != nil {
 			t.Fatalf("%+v, %v", p, err)
 		}
 		idems = append(idems, p.Idem)
@@ -204,7 +204,7 @@ func TestWhatIsSaidOfARequestIsDelivered(t *testing.T) {
 	var got []string
 	for range 2 {
 		p, err := d.Outbox().Next(t.Context(), boss)
-		if err != nil || p.CardID != "card-1" || d.Outbox().Delivered(t.Context(), p, "") != nil {
+		if err != nil || p.CardID != "card-1" || d.Outbox().MarkDelivered(t.Context(), p, "") != nil {
 			t.Fatalf("%+v, %v", p, err)
 		}
 		got = append(got, p.Card.Body)
@@ -214,7 +214,7 @@ func TestWhatIsSaidOfARequestIsDelivered(t *testing.T) {
 		t.Errorf("delivered %q, %v", got, err)
 	}
 	if p, err = d.Outbox().Next(t.Context(), words.Key); err != nil ||
-		d.Outbox().Delivered(t.Context(), p, "om_2") != nil {
+		d.Outbox().MarkDelivered(t.Context(), p, "om_2") != nil {
 		t.Errorf("%+v, %v", p, err)
 	}
 }
@@ -228,10 +228,10 @@ func TestThePrivateChatOfAUser(t *testing.T) {
 		e.Key, e.Kind, e.Actor.ID = chat.FeishuChat([]string{"oc_group", "oc_private"}[i]), kind, "ou_9"
 		accept(t, d, e)
 	}
-	if key, err := d.Chats().Private(t.Context(), "ou_9"); err != nil || key.ID != "oc_private" {
+	if key, err := d.Chats().PrivateChat(t.Context(), "ou_9"); err != nil || key.ID != "oc_private" {
 		t.Errorf("%v, %v", key, err)
 	}
-	if key, err := d.Chats().Private(t.Context(), "ou_8"); !errors.Is(err, db.ErrNotFound) {
+	if key, err := d.Chats().PrivateChat(t.Context(), "ou_8"); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("%v, %v", key, err)
 	}
 }

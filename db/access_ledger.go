@@ -85,7 +85,7 @@ func (l Ledger) book(ctx context.Context, tx *sql.Tx, e Expense) error {
 // askers are the users who pay for an expense, in the order in which they asked; at least one entry, which may be
 // empty.
 func (l Ledger) askers(ctx context.Context, tx *sql.Tx, e Expense) ([]string, error) {
-	users, err := collect(ctx, tx, scanText, askersOfTurn, e.Key.String(), cmp.Or(e.asked, e.Turn))
+	users, err := queryAll(ctx, tx, scanText, askersOfTurn, e.Key.String(), cmp.Or(e.asked, e.Turn))
 	if len(users) == 0 {
 		users = []string{e.User}
 	}
@@ -159,7 +159,8 @@ func (l Ledger) Moments(ctx context.Context, key chat.Key, since time.Time) ([]M
 		key.Thread = ""
 		of = key.String()
 	}
-	list, err := collect(ctx, l.db.read, scanMoment, moments+where+` GROUP BY 1 ORDER BY 1`, millis(since), of, quarter)
+	query := moments + where + ` GROUP BY 1 ORDER BY 1`
+	list, err := queryAll(ctx, l.db.read, scanMoment, query, millis(since), of, quarter)
 	if err != nil {
 		return nil, fmt.Errorf("list expenses: %w", err)
 	}
@@ -208,7 +209,7 @@ func (l Ledger) Chats(ctx context.Context, since time.Time, most int) ([]Spender
 }
 
 func (l Ledger) spenders(ctx context.Context, query string, since time.Time, most int, more ...any) ([]Spender, error) {
-	list, err := collect(ctx, l.db.read, scanSpender, query, append([]any{millis(since), most}, more...)...)
+	list, err := queryAll(ctx, l.db.read, scanSpender, query, append([]any{millis(since), most}, more...)...)
 	if err != nil {
 		return nil, fmt.Errorf("list spenders: %w", err)
 	}

@@ -34,9 +34,9 @@ func (d *DB) Owners() Owners { return Owners{d} }
 
 const selectFound = `SELECT user_id, source, message_id, since FROM owners WHERE app_id = ?1 AND source <> 'config'`
 
-// Found returns the stored owner of an app, or [ErrNotFound].
-func (o Owners) Found(ctx context.Context, app string) (Owner, error) {
-	found, err := collect(ctx, o.db.read, scanOwner, selectFound, app)
+// Get returns the stored owner of an app, or [ErrNotFound].
+func (o Owners) Get(ctx context.Context, app string) (Owner, error) {
+	found, err := queryAll(ctx, o.db.read, scanOwner, selectFound, app)
 	if err != nil {
 		return Owner{}, fmt.Errorf("owner of %s: %w", app, o.db.engine.Explain(err))
 	} else if len(found) == 0 {
@@ -76,8 +76,8 @@ const insertConfigured = `INSERT INTO owners (app_id, user_id, source, since, we
 
 const selectUnwelcomed = `SELECT COUNT(*) FROM owners WHERE app_id = ?1 AND user_id = ?2 AND welcomed_at = 0`
 
-// Unwelcomed reports whether an owner, found or configured, has not been welcomed yet.
-func (o Owners) Unwelcomed(ctx context.Context, app, user string) (bool, error) {
+// NeedsWelcome reports whether an owner, found or configured, has not been welcomed yet.
+func (o Owners) NeedsWelcome(ctx context.Context, app, user string) (bool, error) {
 	due := 0
 	err := o.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, insertConfigured, app, user, millis(o.db.now())); err != nil {
@@ -93,8 +93,8 @@ func (o Owners) Unwelcomed(ctx context.Context, app, user string) (bool, error) 
 
 const updateWelcomed = `UPDATE owners SET welcomed_at = ?3 WHERE app_id = ?1 AND user_id = ?2 AND welcomed_at = 0`
 
-// Welcomed records that an owner was welcomed.
-func (o Owners) Welcomed(ctx context.Context, app, user string) error {
+// MarkWelcomed records that an owner was welcomed.
+func (o Owners) MarkWelcomed(ctx context.Context, app, user string) error {
 	if _, err := o.db.engine.Exec(ctx, updateWelcomed, app, user, millis(o.db.now())); err != nil {
 		return fmt.Errorf("welcome of the owner of %s: %w", app, err)
 	}

@@ -13,7 +13,7 @@ import (
 func TestAnAppHasOneOwner(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "magpie.db")
 	d := open(t, path)
-	if _, err := d.Owners().Found(t.Context(), "cli_1"); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Owners().Get(t.Context(), "cli_1"); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("before anybody was found: %v", err)
 	}
 	var won atomic.Int32
@@ -31,7 +31,7 @@ func TestAnAppHasOneOwner(t *testing.T) {
 		})
 	}
 	all.Wait()
-	first, err := d.Owners().Found(t.Context(), "cli_1")
+	first, err := d.Owners().Get(t.Context(), "cli_1")
 	if err != nil || won.Load() != 1 || first.Message != "om_"+first.User || first.Source != db.CodeBearer ||
 		first.Since.IsZero() {
 		t.Errorf("%d of them became owner: %+v, %v", won.Load(), first, err)
@@ -43,7 +43,7 @@ func TestAnAppHasOneOwner(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if again, err := open(t, path).Owners().Found(t.Context(), "cli_1"); err != nil || again != first {
+	if again, err := open(t, path).Owners().Get(t.Context(), "cli_1"); err != nil || again != first {
 		t.Errorf("after a restart: %+v, %v", again, err)
 	}
 }
@@ -53,13 +53,13 @@ func TestAnOwnerIsWelcomedOnce(t *testing.T) {
 	o := d.Owners()
 	due := func(app, user string, want bool) {
 		t.Helper()
-		if got, err := o.Unwelcomed(t.Context(), app, user); err != nil || got != want {
+		if got, err := o.NeedsWelcome(t.Context(), app, user); err != nil || got != want {
 			t.Errorf("%s of %s is to be welcomed: %v, %v", user, app, got, err)
 		}
 	}
 	due("cli_1", "ou_config", true) // nobody has ever written
 	due("cli_1", "ou_config", true)
-	if err := o.Welcomed(t.Context(), "cli_1", "ou_config"); err != nil {
+	if err := o.MarkWelcomed(t.Context(), "cli_1", "ou_config"); err != nil {
 		t.Fatal(err)
 	}
 	due("cli_1", "ou_config", false)
@@ -71,7 +71,7 @@ func TestAnOwnerIsWelcomedOnce(t *testing.T) {
 		t.Fatal(ok, err)
 	}
 	due("cli_1", "ou_found", true)
-	if err := o.Welcomed(t.Context(), "cli_1", "ou_found"); err != nil {
+	if err := o.MarkWelcomed(t.Context(), "cli_1", "ou_found"); err != nil {
 		t.Fatal(err)
 	}
 	due("cli_1", "ou_found", false)
@@ -82,7 +82,7 @@ func TestAnOwnerIsWelcomedOnce(t *testing.T) {
 		t.Fatal(ok, err)
 	}
 	due("cli_2", "ou_config", false)
-	if got, err := o.Found(t.Context(), "cli_2"); err != nil || got.Source != db.Creator {
+	if got, err := o.Get(t.Context(), "cli_2"); err != nil || got.Source != db.Creator {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -12,11 +12,11 @@ import (
 const repeatApproval = `UPDATE approvals SET repeated_at = ?2 WHERE id = ?1 AND state = 'waiting' AND repeated_at = 0 AND card_id <> ''
 	RETURNING card_id`
 
-func repeatIdem(approval string) string { return "repeat:" + approval }
+func reminderIdem(approval string) string { return "repeat:" + approval }
 
-// Repeat enqueues a reminder about an undecided approval, as a reply to its card. It returns [ErrNotFound] if there was
+// Remind enqueues a reminder about an undecided approval, as a reply to its card. It returns [ErrNotFound] if there was
 // a reminder before, or there is nothing to decide, or the chat wants no notifications.
-func (as Approvals) Repeat(ctx context.Context, a Approval, text string, users []string) error {
+func (as Approvals) Remind(ctx context.Context, a Approval, text string, users []string) error {
 	err := as.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		c, err := loadChat(ctx, tx, a.Key)
 		if err != nil {
@@ -25,13 +25,13 @@ func (as Approvals) Repeat(ctx context.Context, a Approval, text string, users [
 		if c.Settings.Notify == NotifyOff {
 			return ErrNotFound
 		}
-		card, err := one(ctx, tx, scanText, repeatApproval, a.ID, millis(as.db.now()))
+		card, err := queryOne(ctx, tx, scanText, repeatApproval, a.ID, millis(as.db.now()))
 		if err != nil {
 			return err
 		}
 		message, _, _ := strings.Cut(card, "/") // a card's ID begins with its message ID
 		return as.db.Outbox().post(ctx, tx, Post{
-			Key: a.Key, Idem: repeatIdem(a.ID), ReplyTo: message, Text: text, Mentions: users,
+			Key: a.Key, Idem: reminderIdem(a.ID), ReplyTo: message, Text: text, Mentions: users,
 		})
 	})
 	if errors.Is(err, ErrNotFound) {

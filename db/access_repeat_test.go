@@ -15,7 +15,7 @@ func TestAnApprovalIsRepeatedOnce(t *testing.T) {
 	d := fresh(t)
 	turn := accept(t, d, say("om_1", "go")).Turn
 	a := asking(t, d, turn)
-	repeat := func() error { return d.Approvals().Repeat(t.Context(), a, "still waiting", a.Askers) }
+	repeat := func() error { return d.Approvals().Remind(t.Context(), a, "still waiting", a.Askers) }
 	if err := repeat(); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("before anybody has seen it: %v", err)
 	}

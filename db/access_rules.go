@@ -49,7 +49,7 @@ const selectRules = `SELECT number, project, tool, kind, content, made_by, maker
 
 // List lists the active rules of a chat.
 func (rs Rules) List(ctx context.Context, key chat.Key) ([]Rule, error) {
-	list, err := collect(ctx, rs.db.read, scanRule, selectRules, key.String())
+	list, err := queryAll(ctx, rs.db.read, scanRule, selectRules, key.String())
 	if err != nil {
 		return nil, fmt.Errorf("rules of %v: %w", key, err)
 	}

@@ -18,7 +18,7 @@ const activeChats = `SELECT key, kind, said FROM (
 // Active lists the chats with the most recent messages of people, latest first. It omits chats that were silent since
 // then, or that the bot has left.
 func (cs Chats) Active(ctx context.Context, since time.Time, most int) ([]chat.Activity, error) {
-	list, err := collect(ctx, cs.db.read, scanActivity, activeChats, since.UnixMilli(), most)
+	list, err := queryAll(ctx, cs.db.read, scanActivity, activeChats, since.UnixMilli(), most)
 	if err != nil {
 		return nil, fmt.Errorf("list active chats: %w", err)
 	}
@@ -27,9 +27,9 @@ func (cs Chats) Active(ctx context.Context, since time.Time, most int) ([]chat.A
 
 const silentChats = `SELECT key FROM chats WHERE turned_at > ?1 AND turned_at <= ?2 AND left_at <= joined_at ORDER BY turned_at`
 
-// Silent names the chats whose last turn ended after one time and not after another, but none where the bot is not any
-// more.
-func (cs Chats) Silent(ctx context.Context, after, until time.Time) ([]chat.Key, error) {
+// SilentBetween names the chats whose last turn ended after one time and not after another, but none where the bot is
+// not any more.
+func (cs Chats) SilentBetween(ctx context.Context, after, until time.Time) ([]chat.Key, error) {
 	return chatKeys(ctx, cs.db.read, silentChats, after.UnixMilli(), until.UnixMilli())
 }
 

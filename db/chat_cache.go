@@ -54,8 +54,8 @@ func (c *chatCache) put(ch Chat, row int64, generation uint64) {
 	}
 }
 
-// change records that a running write has changed a row.
-func (c *chatCache) change(row int64) {
+// markChanging records that a running write has changed a row.
+func (c *chatCache) markChanging(row int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.changing[row] = true

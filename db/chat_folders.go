@@ -28,8 +28,8 @@ const (
 		UNION SELECT session_id FROM chats WHERE key = ?1 AND session_id <> '' ORDER BY 1`
 )
 
-// Find is the ID of a chat's folder, or [ErrNotFound].
-func (f Folders) Find(ctx context.Context, key chat.Key) (id string, err error) {
+// Get is the ID of a chat's folder, or [ErrNotFound].
+func (f Folders) Get(ctx context.Context, key chat.Key) (id string, err error) {
 	err = f.db.read.QueryRowContext(ctx, selectFolder, key.String()).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", ErrNotFound
@@ -39,9 +39,9 @@ func (f Folders) Find(ctx context.Context, key chat.Key) (id string, err error) 
 	return id, nil
 }
 
-// FolderOf is the ID of a chat's folder, which it creates if necessary.
-func (f Folders) FolderOf(ctx context.Context, key chat.Key) (id string, err error) {
-	if id, err = f.Find(ctx, key); !errors.Is(err, ErrNotFound) {
+// FindOrCreate is the ID of a chat's folder, which it creates if necessary.
+func (f Folders) FindOrCreate(ctx context.Context, key chat.Key) (id string, err error) {
+	if id, err = f.Get(ctx, key); !errors.Is(err, ErrNotFound) {
 		return id, err
 	}
 	return f.Bind(ctx, key, uuid.NewString())
@@ -53,7 +53,7 @@ func (f Folders) Bind(ctx context.Context, key chat.Key, id string) (string, err
 	if _, err := f.db.engine.Exec(ctx, insertFolder, key.String(), id); err != nil {
 		return "", fmt.Errorf("folder of %v: %w", key, err)
 	}
-	return f.Find(ctx, key)
+	return f.Get(ctx, key)
 }
 
 // Chat is the chat of a folder, or [ErrNotFound].
@@ -77,12 +77,12 @@ type Unmoved struct {
 
 // Unmoved lists the folders of chats that had sessions before each chat had a folder.
 func (f Folders) Unmoved(ctx context.Context) ([]Unmoved, error) {
-	list, err := collect(ctx, f.db.read, scanUnmoved, unmovedFolder)
+	list, err := queryAll(ctx, f.db.read, scanUnmoved, unmovedFolder)
 	if err != nil {
 		return nil, fmt.Errorf("folders without their sessions: %w", f.db.engine.Explain(err))
 	}
 	for i := range list {
-		if list[i].Sessions, err = collect(ctx, f.db.read, scanText, sessionsOf, list[i].Chat); err != nil {
+		if list[i].Sessions, err = queryAll(ctx, f.db.read, scanText, sessionsOf, list[i].Chat); err != nil {
 			return nil, fmt.Errorf("sessions of %s: %w", list[i].Chat, f.db.engine.Explain(err))
 		}
 	}
@@ -94,8 +94,8 @@ func scanUnmoved(scan scanner) (u Unmoved, err error) {
 	return u, err
 }
 
-// Moved records that a folder contains its chat's sessions.
-func (f Folders) Moved(ctx context.Context, id string) error {
+// MarkMoved records that a folder contains its chat's sessions.
+func (f Folders) MarkMoved(ctx context.Context, id string) error {
 	if _, err := f.db.engine.Exec(ctx, setMoved, id); err != nil {
 		return fmt.Errorf("folder %s has its sessions: %w", id, err)
 	}

@@ -20,7 +20,7 @@ func TestEachChatHasOneFolderOfARandomName(t *testing.T) {
 	d := open(t, path)
 	keys := []chat.Key{oc, {Channel: "feishu", Kind: "chat", ID: "oc_2"},
 		{Channel: "feishu", Kind: "chat", ID: "oc_2", Thread: "omt_1"}}
-	if _, err := d.Folders().Find(t.Context(), oc); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Folders().Get(t.Context(), oc); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("before the first agent: %v", err)
 	}
 	seen := map[string]chat.Key{}
@@ -29,7 +29,7 @@ func TestEachChatHasOneFolderOfARandomName(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range ids {
 			all.Go(func() {
-				id, err := d.Folders().FolderOf(t.Context(), key)
+				id, err := d.Folders().FindOrCreate(t.Context(), key)
 				if err != nil {
 					t.Error(err)
 				}
@@ -115,10 +115,10 @@ func TestSessionsOfOlderChatsAreToBeMoved(t *testing.T) {
 		u.String() != list[0].ID {
 		t.Errorf("folder %q: %v", list[0].ID, err)
 	}
-	if id, err := d.Folders().FolderOf(t.Context(), oc); id != list[0].ID || err != nil {
+	if id, err := d.Folders().FindOrCreate(t.Context(), oc); id != list[0].ID || err != nil {
 		t.Errorf("the chat's folder is %q, %v", id, err)
 	}
-	if err := d.Folders().Moved(t.Context(), list[0].ID); err != nil {
+	if err := d.Folders().MarkMoved(t.Context(), list[0].ID); err != nil {
 		t.Fatal(err)
 	}
 	if list, err := d.Folders().Unmoved(t.Context()); len(list) != 0 || err != nil {

@@ -57,7 +57,7 @@ func (cs Chats) Compact(ctx context.Context, c Compaction) error {
 		if _, err := tx.ExecContext(ctx, forgetSessionsAside, c.Key.String()); err != nil {
 			return err
 		}
-		return cs.answerCompact(ctx, tx, c.Key, c.Reply)
+		return cs.answerCompaction(ctx, tx, c.Key, c.Reply)
 	})
 	if err != nil {
 		return fmt.Errorf("compact %v: %w", c.Key, err)
@@ -65,10 +65,10 @@ func (cs Chats) Compact(ctx context.Context, c Compaction) error {
 	return nil
 }
 
-// AnswerCompact replies to whoever asked for a summary, if anybody has.
-func (cs Chats) AnswerCompact(ctx context.Context, key chat.Key, reply string) error {
+// AnswerCompaction replies to whoever asked for a summary, if anybody has.
+func (cs Chats) AnswerCompaction(ctx context.Context, key chat.Key, reply string) error {
 	err := cs.db.engine.Tx(
-		ctx, func(ctx context.Context, tx *sql.Tx) error { return cs.answerCompact(ctx, tx, key, reply) },
+		ctx, func(ctx context.Context, tx *sql.Tx) error { return cs.answerCompaction(ctx, tx, key, reply) },
 	)
 	if err != nil {
 		return fmt.Errorf("answer a compaction of %v: %w", key, err)
@@ -80,9 +80,9 @@ const compactAsked = `SELECT compact_for, compact_reply FROM chats WHERE key = ?
 
 const setCompact = `UPDATE chats SET compact_for = ?2, compact_reply = ?3 WHERE key = ?1`
 
-// answerCompact answers whoever asked for the compaction, in the transaction that ends it: after a
+// answerCompaction answers whoever asked for the compaction, in the transaction that ends it: after a
 // crash the request is either open or answered, never both.
-func (cs Chats) answerCompact(ctx context.Context, tx *sql.Tx, key chat.Key, reply string) error {
+func (cs Chats) answerCompaction(ctx context.Context, tx *sql.Tx, key chat.Key, reply string) error {
 	var asked, answered string
 	if err := tx.QueryRowContext(ctx, compactAsked, key.String()).Scan(&asked, &answered); errors.Is(err, sql.ErrNoRows) {
 		return nil

@@ -55,7 +55,7 @@ func TestASummaryTakesThePlaceOfTheSession(t *testing.T) {
 	answer(t, d, "om_1", "one", 90_000)
 	answer(t, d, "om_2", "two", 103_000)
 	if c := chatOf(t, d); c.Session.Tokens != 103_000 || c.Session.Window != 200_000 || c.Turned.IsZero() ||
-		c.After() != 0 {
+		c.ContextAfter() != 0 {
 		t.Fatalf("chat %+v", c)
 	}
 	ask := say("om_3", "/compact")
@@ -71,11 +71,12 @@ func TestASummaryTakesThePlaceOfTheSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := chatOf(t, d)
-	if c.Summary != s || c.Session != (db.Session{}) || c.After() != 2 || c.Compacting != "" || !c.Turned.Equal(later) ||
+	if c.Summary != s || c.Session != (db.Session{}) || c.ContextAfter() != 2 || c.Compacting != "" ||
+		!c.Turned.Equal(later) ||
 		replies(t, d, "om_3") != 1 {
 		t.Errorf("chat %+v", c)
 	}
-	if list, err := d.History().Answered(t.Context(), oc, 0, c.After(), 10); err != nil ||
+	if list, err := d.History().Answered(t.Context(), oc, 0, c.ContextAfter(), 10); err != nil ||
 		texts(list) != "a:re: two u:two" {
 		t.Errorf("settled since: %s, %v", texts(list), err)
 	}
@@ -86,14 +87,14 @@ func TestASummaryTakesThePlaceOfTheSession(t *testing.T) {
 			t.Errorf("%+v: %v", late, err)
 		}
 	}
-	if err := d.Chats().AnswerCompact(t.Context(), oc, "again"); err != nil || replies(t, d, "om_3") != 1 ||
+	if err := d.Chats().AnswerCompaction(t.Context(), oc, "again"); err != nil || replies(t, d, "om_3") != 1 ||
 		chatOf(t, d).Summary != s {
 		t.Errorf("told again: %v", err)
 	}
 	again := say("om_4", "/new")
 	again.Class, again.Effects = chat.Command, []db.Effect{db.StartConversation{}}
 	accept(t, d, again)
-	if c := chatOf(t, d); c.Summary != (db.Summary{}) || c.After() != 0 || c.Epoch != 1 {
+	if c := chatOf(t, d); c.Summary != (db.Summary{}) || c.ContextAfter() != 0 || c.Epoch != 1 {
 		t.Errorf("after /new: %+v", c)
 	}
 }
@@ -148,7 +149,7 @@ func TestASummaryOfWhatWasImported(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := chatOf(t, d)
-	if got, err := d.History().Answered(t.Context(), oc, 0, c.After(), 100); err != nil ||
+	if got, err := d.History().Answered(t.Context(), oc, 0, c.ContextAfter(), 100); err != nil ||
 		texts(got) != "a:re: now u:now u:old 5" {
 		t.Errorf("settled since: %s, %v", texts(got), err)
 	}
@@ -235,7 +236,7 @@ func TestAStaleChatStartsOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := chatOf(t, d)
-	if c.ContextStart != 2 || c.After() != 2 || c.Summary != (db.Summary{}) || c.Session.ID != "" {
+	if c.ContextStart != 2 || c.ContextAfter() != 2 || c.Summary != (db.Summary{}) || c.Session.ID != "" {
 		t.Errorf("chat %+v", c)
 	}
 	if err := compact(t, d, 0, db.Summary{Text: "of before", Seq: 2}, ""); !errors.Is(err, db.ErrNotFound) {

@@ -36,28 +36,28 @@ const (
 
 // Join records that the bot was added to a chat, and enqueues say; nil enqueues nothing. It reports
 // false and changes nothing for an event that is repeated or out of date.
-func (cs Chats) Join(ctx context.Context, c chat.Change, say *Post) (fresh bool, err error) {
-	return cs.enter(ctx, c, setJoined, c.Time, say)
+func (cs Chats) Join(ctx context.Context, c chat.Change, greeting *Post) (fresh bool, err error) {
+	return cs.recordEntry(ctx, c, setJoined, c.Time, greeting)
 }
 
-// Open records that a user has opened the private chat, and enqueues a greeting the first time, if nothing was said
-// there before.
-func (cs Chats) Open(ctx context.Context, c chat.Change, greeting string) (fresh bool, err error) {
+// RecordOpened records that a user has opened the private chat, and enqueues a greeting the first time, if nothing was
+// said there before.
+func (cs Chats) RecordOpened(ctx context.Context, c chat.Change, greeting string) (fresh bool, err error) {
 	now := cs.db.now()
-	return cs.enter(ctx, c, setGreeted, now, &Post{
+	return cs.recordEntry(ctx, c, setGreeted, now, &Post{
 		Key: c.Key, Idem: fmt.Sprintf("greeting:%v:%d", c.Key, millis(now)), Text: greeting,
 	})
 }
 
-// enter stores the greeting in the transaction that records the event, so that a repeated event greets once.
-func (cs Chats) enter(
-	ctx context.Context, c chat.Change, note string, at time.Time, say *Post,
+// recordEntry stores the greeting in the transaction that records the event, so that a repeated event greets once.
+func (cs Chats) recordEntry(
+	ctx context.Context, c chat.Change, note string, at time.Time, greeting *Post,
 ) (fresh bool, err error) {
 	err = cs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		if fresh, err = recordChange(ctx, tx, c, note, at); err != nil || !fresh || say == nil {
+		if fresh, err = recordChange(ctx, tx, c, note, at); err != nil || !fresh || greeting == nil {
 			return err
 		}
-		return cs.db.Outbox().post(ctx, tx, *say)
+		return cs.db.Outbox().post(ctx, tx, *greeting)
 	})
 	if err != nil {
 		return false, fmt.Errorf("note the bot's place in %v: %w", c.Key, err)

@@ -102,7 +102,7 @@ func TestAPrivateChatIsGreetedOnce(t *testing.T) {
 		t.Helper()
 		c := change(chat.Opened, 1000)
 		c.Kind = chat.Private
-		news, err := d.Chats().Open(t.Context(), c, "hello")
+		news, err := d.Chats().RecordOpened(t.Context(), c, "hello")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +113,8 @@ func TestAPrivateChatIsGreetedOnce(t *testing.T) {
 	}
 	other := fresh(t)
 	accept(t, other, say("om_1", "hi"))
-	if greeted, err := other.Chats().Open(t.Context(), change(chat.Opened, 1000), "hello"); err != nil || greeted {
+	greeted, err := other.Chats().RecordOpened(t.Context(), change(chat.Opened, 1000), "hello")
+	if err != nil || greeted {
 		t.Errorf("greeted in the middle: %v", err)
 	}
 }

@@ -31,7 +31,7 @@ const pastSessions = `SELECT s.session_id, s.epoch, s.last, s.many, s.began, s.e
 
 // PastSessions lists the sessions of a chat that have answered turns, newest first, at most most.
 func (cs Chats) PastSessions(ctx context.Context, key chat.Key, most int) ([]PastSession, error) {
-	list, err := collect(ctx, cs.db.read, scanPastSession, pastSessions, key.String(), most)
+	list, err := queryAll(ctx, cs.db.read, scanPastSession, pastSessions, key.String(), most)
 	if err != nil {
 		return nil, fmt.Errorf("sessions of %v: %w", key, err)
 	}
@@ -62,9 +62,9 @@ const sessionOfChat = `SELECT epoch, MAX(id) FROM turns INDEXED BY turns_session
 const takeSession = `UPDATE chats SET session_id = ?2, session_node = ?3, session_cwd = ?4, session_turn = ?5, session_tokens = 0, session_window = 0
 	WHERE key = ?1`
 
-// goBack makes s, an earlier session of the chat, its current one, and continues its conversation. s names the session
-// and where it is resumed. It returns [ErrNotFound] if the chat never had it.
-func goBack(ctx context.Context, tx *sql.Tx, key chat.Key, s Session) error {
+// resumeSession makes s, an earlier session of the chat, its current one, and continues its conversation. s names the
+// session and where it is resumed. It returns [ErrNotFound] if the chat never had it.
+func resumeSession(ctx context.Context, tx *sql.Tx, key chat.Key, s Session) error {
 	c, err := loadChat(ctx, tx, key)
 	if err != nil {
 		return err

@@ -164,7 +164,7 @@ func TestACardWithoutATurn(t *testing.T) {
 		p.ReplyTo != "om_0" || p.Text != "" {
 		t.Fatalf("%+v %v", p, err)
 	}
-	if err := d.Outbox().Delivered(t.Context(), p, "om_shown"); err != nil {
+	if err := d.Outbox().MarkDelivered(t.Context(), p, "om_shown"); err != nil {
 		t.Fatal(err)
 	}
 	list, err := d.History().ByID(t.Context(), oc, []string{"om_shown"})

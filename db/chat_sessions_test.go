@@ -101,7 +101,7 @@ func TestAllNamesOfAQuestionAreKnown(t *testing.T) {
 	finish(t, d, db.TurnResult{Turn: first, Answer: "a1"})
 	accept(t, d, say("om_2", "q2"))
 	second := claim(t, d, "2").Turn
-	if err := d.Turns().Rename(t.Context(), second.ID, db.TurnIDs{Session: "2", Prompt: "p-2b"}); err != nil {
+	if err := d.Turns().SetIDs(t.Context(), second.ID, db.TurnIDs{Session: "2", Prompt: "p-2b"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.Queue().Requeue(t.Context(), second.ID); err != nil {

@@ -33,9 +33,9 @@ func parseSettings(stored string) (Settings, error) {
 	return s, nil
 }
 
-// over returns s merged into the stored settings. Members that this version does not know are kept: a newer version has
-// written them and will read them again.
-func (s Settings) over(stored string) (string, error) {
+// mergedInto returns s merged into the stored settings. Members that this version does not know are kept: a newer
+// version has written them and will read them again.
+func (s Settings) mergedInto(stored string) (string, error) {
 	old, err := parseSettings(stored)
 	if err != nil {
 		return "", err
@@ -101,7 +101,7 @@ func changeSettings(ctx context.Context, tx *sql.Tx, key chat.Key, change func(*
 		return err
 	}
 	change(&s)
-	changed, err := s.over(stored)
+	changed, err := s.mergedInto(stored)
 	if err != nil {
 		return err
 	}
@@ -113,8 +113,8 @@ func changeSettings(ctx context.Context, tx *sql.Tx, key chat.Key, change func(*
 
 const setChats = `SELECT settings FROM chats WHERE settings <> '{}' AND left_at <= joined_at`
 
-// Mentions lists the mention rules of the groups that have their own, except those that the bot has left.
-func (cs Chats) Mentions(ctx context.Context) (rules []string, err error) {
+// MentionRules lists the mention rules of the groups that have their own, except those that the bot has left.
+func (cs Chats) MentionRules(ctx context.Context) (rules []string, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("rules of groups: %w", err)

@@ -52,7 +52,7 @@ func TestRulesOfGroups(t *testing.T) {
 	}
 	rules := func() []string {
 		t.Helper()
-		list, err := d.Chats().Mentions(t.Context())
+		list, err := d.Chats().MentionRules(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -59,7 +59,7 @@ const selectSilenced = `SELECT s.chat_key, CASE c.kind WHEN 'p2p' THEN COALESCE(
 
 // List lists the chats to which sending is suspended, latest first.
 func (ss Silences) List(ctx context.Context) ([]Silenced, error) {
-	list, err := collect(ctx, ss.db.read, scanSilenced, selectSilenced, millis(ss.db.now().Add(-silence)))
+	list, err := queryAll(ctx, ss.db.read, scanSilenced, selectSilenced, millis(ss.db.now().Add(-silence)))
 	if err != nil {
 		return nil, fmt.Errorf("list silenced chats: %w", err)
 	}

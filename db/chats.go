@@ -28,9 +28,9 @@ type Chat struct {
 	CompactTo    string    // the message to reply to then; empty = none
 }
 
-// After is the seq after which the recent part of the context begins; 0 = at the first message. Imported messages may
-// be before seq 0.
-func (c Chat) After() int64 {
+// ContextAfter is the seq after which the recent part of the context begins; 0 = at the first message. Imported
+// messages may be before seq 0.
+func (c Chat) ContextAfter() int64 {
 	if c.Summary.Seq == 0 || c.ContextStart == 0 {
 		return c.Summary.Seq + c.ContextStart
 	}
@@ -57,7 +57,7 @@ type querier interface {
 }
 
 func loadChat(ctx context.Context, q querier, key chat.Key) (Chat, error) {
-	c, err := one(ctx, q, scanChat, selectChat, key.String())
+	c, err := queryOne(ctx, q, scanChat, selectChat, key.String())
 	if errors.Is(err, ErrNotFound) {
 		return Chat{}, ErrNotFound
 	} else if err != nil {
@@ -108,8 +108,8 @@ func (cs Chats) Get(ctx context.Context, key chat.Key) (Chat, error) {
 const privateChat = `SELECT key FROM chats WHERE kind = 'p2p' AND ?1 = (
 	SELECT actor_id FROM messages WHERE chat_key = chats.key AND role = 'user' ORDER BY seq DESC LIMIT 1) LIMIT 1`
 
-// Private is the private chat of a user with the bot, or [ErrNotFound].
-func (cs Chats) Private(ctx context.Context, user string) (chat.Key, error) {
+// PrivateChat is the private chat of a user with the bot, or [ErrNotFound].
+func (cs Chats) PrivateChat(ctx context.Context, user string) (chat.Key, error) {
 	var key string
 	err := cs.db.read.QueryRowContext(ctx, privateChat, user).Scan(&key)
 	if errors.Is(err, sql.ErrNoRows) {

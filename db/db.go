@@ -64,25 +64,25 @@ func (c Config) path() (string, error) {
 	return path, nil
 }
 
-// Place returns the real folder of the database, and its files.
-func (c Config) Place() (folder string, files []string, err error) {
+// Paths returns the real folder of the database, and its files.
+func (c Config) Paths() (folder string, files []string, err error) {
 	path, err := c.path()
 	if err != nil {
 		return "", nil, err
 	}
-	if path, err = filepath.Abs(sqlite.Real(path)); err != nil {
+	if path, err = filepath.Abs(sqlite.RealPath(path)); err != nil {
 		return "", nil, fmt.Errorf("place of the database: %w", err)
 	}
 	return filepath.Dir(path), sqlite.Files(path), nil
 }
 
-// Rescued lists the copies of databases that were lost at this database's path, see [sqlite.LostError].
-func (c Config) Rescued() ([]string, error) {
+// RescuedCopies lists the copies of databases that were lost at this database's path, see [sqlite.LostError].
+func (c Config) RescuedCopies() ([]string, error) {
 	path, err := c.path()
 	if err != nil {
 		return nil, err
 	}
-	return sqlite.Rescued(sqlite.Real(path))
+	return sqlite.RescuedCopies(sqlite.RealPath(path))
 }
 
 // DB is the store. Its methods are safe for concurrent use; each is one transaction.
@@ -111,23 +111,25 @@ func optionsOf(d *DB, c Config) sqlite.Options {
 		Schema: migrations, Progress: c.Progress,
 		Changed: func(table string, row int64) {
 			if table == "chats" {
-				d.chats.change(row)
+				d.chats.markChanging(row)
 			}
 		},
 		Finished: func() {
 			d.chats.publishGroup()
 			d.indexing.groupFinished()
 		},
-		Derived: onlyIndex,
+		Derived: isIndexDamage,
 		Renew: func(ctx context.Context, engine *sqlite.DB) error {
-			use(d, engine)
+			setEngine(d, engine)
 			return d.Index().renew(ctx)
 		},
 	}
 }
 
-// use sets the engine of d.
-func use(d *DB, engine *sqlite.DB) { d.File, d.engine, d.read = engine.File, engine, engine.Readers() }
+// setEngine sets the engine of d.
+func setEngine(d *DB, engine *sqlite.DB) {
+	d.File, d.engine, d.read = engine.File, engine, engine.Readers()
+}
 
 // Open opens the database for serving: it creates the file and its folder if necessary, checks the file, and upgrades
 // its schema. While it is open, nobody else can open it for serving; see [sqlite.LockedError], [sqlite.CorruptError]
@@ -149,11 +151,11 @@ func Open(ctx context.Context, c Config) (_ *DB, err error) {
 		return nil, err
 	}
 	// Before anything is stored: the index must be complete when the first search runs.
-	use(d, engine)
+	setEngine(d, engine)
 	if err := d.Index().catchUp(ctx, c.Progress); err != nil {
 		return nil, errors.Join(engine.Explain(err), d.Close())
 	}
-	if err := engine.Remember(); err != nil {
+	if err := engine.RecordOpenFiles(); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
 	d.indexing.start()
@@ -178,7 +180,7 @@ func OpenReadOnly(ctx context.Context, c Config) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	use(d, engine)
+	setEngine(d, engine)
 	return d, nil
 }
 

@@ -27,7 +27,7 @@ const selectDigests = `SELECT chat_key, minute, day FROM digests`
 
 // List lists all digests.
 func (ds Digests) List(ctx context.Context) ([]Digest, error) {
-	list, err := collect(ctx, ds.db.read, func(scan scanner) (d Digest, err error) {
+	list, err := queryAll(ctx, ds.db.read, func(scan scanner) (d Digest, err error) {
 		var key string
 		if err := scan(&key, &d.Minute, &d.Day); err != nil {
 			return d, err
@@ -65,8 +65,8 @@ func (ds Digests) Finish(ctx context.Context, key chat.Key, day, text string) er
 	return nil
 }
 
-// Business is the bot's work in a period.
-type Business struct {
+// Totals is the bot's work in a period.
+type Totals struct {
 	Turns   int // ended turns
 	Failed  int // failed ones among them
 	CostUSD float64
@@ -78,8 +78,8 @@ const business = `SELECT (SELECT COUNT(*) FROM turns INDEXED BY turns_ended WHER
 	(SELECT COALESCE(SUM(cost_usd), 0) FROM ledger WHERE at >= ?1 AND at < ?2),
 	(SELECT COUNT(*) FROM approvals WHERE state = 'waiting')`
 
-// Business returns the totals of all chats.
-func (ds Digests) Business(ctx context.Context, from, to time.Time) (b Business, err error) {
+// Totals returns the totals of all chats.
+func (ds Digests) Totals(ctx context.Context, from, to time.Time) (b Totals, err error) {
 	err = ds.db.read.QueryRowContext(ctx, business, millis(from), millis(to)).
 		Scan(&b.Turns, &b.Failed, &b.CostUSD, &b.Waiting)
 	if err != nil {
@@ -97,13 +97,13 @@ type SetDigest struct {
 const setDigest = `INSERT INTO digests (chat_key, minute, day) VALUES (?1, ?2, ?3)
 	ON CONFLICT (chat_key) DO UPDATE SET minute = excluded.minute, day = MAX(day, excluded.day)`
 
-func (e SetDigest) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
+func (e SetDigest) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
 	return a.exec(ctx, tx, "order a digest", setDigest, e.Minute, e.Day)
 }
 
 // EndDigest cancels the chat's digest.
 type EndDigest struct{}
 
-func (EndDigest) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
+func (EndDigest) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
 	return a.exec(ctx, tx, "end a digest", `DELETE FROM digests WHERE chat_key = ?1`)
 }

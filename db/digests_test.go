@@ -52,8 +52,8 @@ func TestTheBusinessOfADay(t *testing.T) {
 		finish(t, d, db.TurnResult{Turn: claim(t, d, "s").Turn, State: state, Usage: &db.Usage{Model: "m", CostUSD: 0.5}})
 	}
 	asking(t, d, accept(t, d, say("om_4", "go")).Turn)
-	got, err := d.Digests().Business(t.Context(), began.Add(time.Minute), began.Add(24*time.Hour))
-	if want := (db.Business{Turns: 2, Failed: 1, CostUSD: 1, Waiting: 1}); err != nil || got != want {
+	got, err := d.Digests().Totals(t.Context(), began.Add(time.Minute), began.Add(24*time.Hour))
+	if want := (db.Totals{Turns: 2, Failed: 1, CostUSD: 1, Waiting: 1}); err != nil || got != want {
 		t.Errorf("%+v, %v, want %+v", got, err, want)
 	}
 }

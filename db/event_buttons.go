@@ -6,9 +6,9 @@ import "strings"
 // repeated event is one message.
 func PressID(event string) string { return pressPrefix + event }
 
-// Pressed reports whether the ID of a message in the History is that of a pressed button: the platform knows no message
-// of this ID.
-func Pressed(id string) bool {
+// IsPressID reports whether the ID of a message in the History is that of a pressed button: the platform knows no
+// message of this ID.
+func IsPressID(id string) bool {
 	return strings.HasPrefix(id, pressPrefix) || strings.HasPrefix(id, continuePrefix)
 }
 
@@ -24,7 +24,7 @@ func ForeignID(program, id string) string { return foreignPrefix + program + ":"
 
 const foreignPrefix = "foreign:"
 
-// written excludes pressed buttons, see [Pressed]: nobody wrote them, and they cannot be replied to. It also excludes
+// written excludes pressed buttons, see [IsPressID]: nobody wrote them, and they cannot be replied to. It also excludes
 // messages to other programs.
 const written = ` AND message_id NOT LIKE '` + pressPrefix + `%' AND message_id NOT LIKE '` + continuePrefix + `%'` +
 	` AND message_id NOT LIKE '` + foreignPrefix + `%'`

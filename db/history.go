@@ -39,9 +39,9 @@ func (h History) Range(ctx context.Context, key chat.Key, epoch, after, before i
 	return h.walk(ctx, selectHistory, key, epoch, after, before)
 }
 
-// For is [History.Range] for a running turn. The turn may have waited while later ones were answered; those belong to
-// its History, too.
-func (h History) For(ctx context.Context, key chat.Key, epoch, after, turn int64) iter.Seq2[chat.Message, error] {
+// ForTurn is [History.Range] for a running turn. The turn may have waited while later ones were answered; those belong
+// to its History, too.
+func (h History) ForTurn(ctx context.Context, key chat.Key, epoch, after, turn int64) iter.Seq2[chat.Message, error] {
 	return h.walk(ctx, selectAnswered, key, epoch, after, turn)
 }
 
@@ -127,7 +127,7 @@ const selectMessagesByID = `SELECT ` + messageColumns + ` FROM messages
 
 // ByID returns those of a chat's messages that exist with these platform IDs, oldest first.
 func (h History) ByID(ctx context.Context, key chat.Key, ids []string) ([]chat.Message, error) {
-	msgs, err := queryMessages(ctx, h.db.read, key, selectMessagesByID, key.String(), list(ids))
+	msgs, err := queryMessages(ctx, h.db.read, key, selectMessagesByID, key.String(), encodeList(ids))
 	if err != nil {
 		return nil, fmt.Errorf("read messages of %v: %w", key, err)
 	}

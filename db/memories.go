@@ -118,7 +118,7 @@ const selectMemories = `SELECT ` + memoryColumns + ` FROM memories WHERE chat_ke
 
 // List lists all memories of a chat, including those waiting for approval, oldest first.
 func (ms Memories) List(ctx context.Context, key chat.Key) ([]Memory, error) {
-	list, err := collect(ctx, ms.db.read, scanMemory, selectMemories, key.String())
+	list, err := queryAll(ctx, ms.db.read, scanMemory, selectMemories, key.String())
 	if err != nil {
 		return nil, fmt.Errorf("read memories of %v: %w", key, err)
 	}
@@ -145,7 +145,7 @@ const selectMemoryVersions = `SELECT ` + memoryVersionColumns + ` FROM memory_ve
 
 // Versions lists the changes of a memory of the chat, oldest first, even after it was forgotten.
 func (ms Memories) Versions(ctx context.Context, key chat.Key, id string) ([]MemoryVersion, error) {
-	list, err := collect(ctx, ms.db.read, scanMemoryVersion, selectMemoryVersions, key.String(), id)
+	list, err := queryAll(ctx, ms.db.read, scanMemoryVersion, selectMemoryVersions, key.String(), id)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("read versions of memory %s: %w", id, err)
@@ -178,7 +178,7 @@ const chatsWithMemories = `SELECT DISTINCT chat_key FROM memories ORDER BY chat_
 
 // Chats lists the chats that have memories.
 func (ms Memories) Chats(ctx context.Context) ([]chat.Key, error) {
-	list, err := collect(ctx, ms.db.read, scanKey, chatsWithMemories)
+	list, err := queryAll(ctx, ms.db.read, scanKey, chatsWithMemories)
 	if err != nil {
 		return nil, fmt.Errorf("list chats with memories: %w", err)
 	}
@@ -232,7 +232,7 @@ func (ms Memories) save(ctx context.Context, tx *sql.Tx, m Memory, by Change) (M
 	old, err := loadMemory(ctx, tx, m.Key, m.ID)
 	switch {
 	case errors.Is(err, ErrNotFound):
-		if err := unused(ctx, tx, m); err != nil {
+		if err := checkUnusedID(ctx, tx, m); err != nil {
 			return Memory{}, err
 		}
 		return ms.create(ctx, tx, m, by)
@@ -244,12 +244,12 @@ func (ms Memories) save(ctx context.Context, tx *sql.Tx, m Memory, by Change) (M
 	if m.Sources == nil {
 		m.Sources = old.Sources
 	}
-	if m.same(old) {
+	if m.sameContent(old) {
 		return old, nil
 	}
 	m.Number, m.Created, m.Version = old.Number, old.Created, old.Version+1
 	// otherwise the old text would stay in the file, where nobody could find it to forget it
-	err = overwriting(ctx, tx, func() error {
+	err = withSecureDelete(ctx, tx, func() error {
 		m, err = ms.write(ctx, tx, updateMemory, m, MemoryChanged, by)
 		return err
 	})
@@ -258,8 +258,8 @@ func (ms Memories) save(ctx context.Context, tx *sql.Tx, m Memory, by Change) (M
 
 const knownMemory = `SELECT chat_key FROM memory_versions WHERE memory_id = ?1 LIMIT 1`
 
-// unused returns an error if a memory ever had m's ID. It reveals nothing about another chat's memory.
-func unused(ctx context.Context, tx *sql.Tx, m Memory) error {
+// checkUnusedID returns an error if a memory ever had m's ID. It reveals nothing about another chat's memory.
+func checkUnusedID(ctx context.Context, tx *sql.Tx, m Memory) error {
 	if _, err := uuid.Parse(m.ID); err != nil {
 		return ErrNotFound
 	}
@@ -317,7 +317,7 @@ const insertMemoryVersion = `INSERT INTO memory_versions (memory_id, version, ch
 func (ms Memories) write(
 	ctx context.Context, tx *sql.Tx, statement string, m Memory, act MemoryAct, by Change,
 ) (Memory, error) {
-	keywords, sources := list(m.Keywords), list(m.Sources)
+	keywords, sources := encodeList(m.Keywords), encodeList(m.Sources)
 	m.Created, m.Updated = fromMillis(millis(m.Created)), fromMillis(millis(ms.db.now()))
 	_, err := tx.ExecContext(ctx, statement, m.ID, m.Key.String(), m.Number, m.Scope, m.Of, m.State, m.Title, m.Text,
 		keywords, sources, m.Version, millis(m.Created), millis(m.Updated))
@@ -361,7 +361,7 @@ func (ms Memories) forget(ctx context.Context, tx *sql.Tx, m Memory, by Change) 
 	if m.Version != 0 && m.Version != old.Version {
 		return Memory{}, ErrChanged
 	}
-	return old, overwriting(ctx, tx, func() error { return ms.remove(ctx, tx, old, by) })
+	return old, withSecureDelete(ctx, tx, func() error { return ms.remove(ctx, tx, old, by) })
 }
 
 // remove deletes the text everywhere, including old versions, and leaves an empty version with the author of the
@@ -381,9 +381,9 @@ func (ms Memories) remove(ctx context.Context, tx *sql.Tx, m Memory, by Change) 
 	return nil
 }
 
-// overwriting makes SQLite overwrite what f deletes. Otherwise the space is only marked as free, and the text stays in
-// the file.
-func overwriting(ctx context.Context, tx *sql.Tx, f func() error) error {
+// withSecureDelete makes SQLite overwrite what f deletes. Otherwise the space is only marked as free, and the text
+// stays in the file.
+func withSecureDelete(ctx context.Context, tx *sql.Tx, f func() error) error {
 	if _, err := tx.ExecContext(ctx, `PRAGMA secure_delete = ON`); err != nil {
 		return fmt.Errorf("overwrite deleted data: %w", err)
 	}

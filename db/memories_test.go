@@ -169,7 +169,7 @@ func TestWhatWasShownAndForgottenIsInTheHistoryOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := d.Outbox().Delivered(t.Context(), p, "om_reply"); err != nil {
+	if err := d.Outbox().MarkDelivered(t.Context(), p, "om_reply"); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.Memories().Forget(t.Context(), oc, m.ID, alice); err != nil {

@@ -20,21 +20,21 @@ const memoriesOf = `SELECT m.id, NOT EXISTS (SELECT 1 FROM memory_versions v WHE
 	)
 	ORDER BY m.number`
 
-// derived is a memory that was derived from messages.
-type derived struct {
+// derivedMemory is a memory that was derived from messages.
+type derivedMemory struct {
 	id    string
 	alone bool // all sources were recalled, and nobody has changed it
 }
 
-func (ms Memories) derived(ctx context.Context, tx *sql.Tx, key chat.Key, ids []string) ([]derived, error) {
-	found, err := collect(ctx, tx, scanDerived, memoriesOf, key.String(), list(ids), unlearner)
+func (ms Memories) derived(ctx context.Context, tx *sql.Tx, key chat.Key, ids []string) ([]derivedMemory, error) {
+	found, err := queryAll(ctx, tx, scanDerived, memoriesOf, key.String(), encodeList(ids), unlearner)
 	if err != nil {
 		return nil, fmt.Errorf("memories of recalled messages: %w", err)
 	}
 	return found, nil
 }
 
-func scanDerived(scan scanner) (m derived, err error) {
+func scanDerived(scan scanner) (m derivedMemory, err error) {
 	err = scan(&m.id, &m.alone)
 	return m, err
 }

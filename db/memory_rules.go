@@ -96,14 +96,14 @@ func tidyKeywords(words []string) []string {
 	return kept
 }
 
-// same reports whether m has no content that old lacks.
-func (m Memory) same(old Memory) bool {
+// sameContent reports whether m has no content that old lacks.
+func (m Memory) sameContent(old Memory) bool {
 	return m.Scope == old.Scope && m.Of == old.Of && m.State == old.State && m.Title == old.Title && m.Text == old.Text &&
 		slices.Equal(m.Keywords, old.Keywords) && slices.Equal(m.Sources, old.Sources)
 }
 
-// list encodes a list for storage.
-func list(s []string) string {
+// encodeList encodes a list for storage.
+func encodeList(s []string) string {
 	if len(s) == 0 {
 		return "[]"
 	}

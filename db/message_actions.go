@@ -114,7 +114,7 @@ func (as Actions) record(ctx context.Context, tx *sql.Tx, list []RecordedAction)
 		}
 		id, err := storeMessage(ctx, tx, &m)
 		if err == nil {
-			err = as.db.Index().passing(ctx, tx, id) // of earlier messages
+			err = as.db.Index().scheduleBatch(ctx, tx, id) // of earlier messages
 		}
 		if err != nil {
 			return err
@@ -142,7 +142,7 @@ func (as Actions) Decisions(ctx context.Context, key chat.Key, from, until time.
 	if key == (chat.Key{}) {
 		query = selectAllDecided
 	}
-	list, err := collect(ctx, as.db.read, scanDecided, query, key.String(), millis(from), millis(until))
+	list, err := queryAll(ctx, as.db.read, scanDecided, query, key.String(), millis(from), millis(until))
 	if err != nil {
 		return nil, fmt.Errorf("list decisions: %w", err)
 	}

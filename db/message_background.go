@@ -43,9 +43,11 @@ const lastAddressed = `SELECT sent_at, (SELECT COUNT(*) FROM messages o WHERE o.
 	FROM messages m WHERE chat_key = ?1 AND role = 'user' AND class <> 'overheard' AND turn_id < ?2` + isLate + `
 	ORDER BY seq DESC LIMIT 1`
 
-// Addressed returns when the bot was last addressed in a chat before a turn, and the number of background messages
+// LastAddressed returns when the bot was last addressed in a chat before a turn, and the number of background messages
 // since; the zero time if that is long ago.
-func (b Background) Addressed(ctx context.Context, key chat.Key, turn int64) (at time.Time, overheard int, err error) {
+func (b Background) LastAddressed(
+	ctx context.Context, key chat.Key, turn int64,
+) (at time.Time, overheard int, err error) {
 	var ms int64
 	err = b.db.read.QueryRowContext(ctx, lastAddressed, key.String(), turn).Scan(&ms, &overheard)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -73,7 +75,7 @@ func (b Background) Store(ctx context.Context, key chat.Key, epoch int64, list [
 				_, err = b.db.Files().insert(ctx, tx, key, in.ID, in.Files)
 			}
 			if err == nil && fresh { // the list may have been read before
-				_, err = b.db.Messages().lookBack(ctx, tx, m)
+				_, err = b.db.Messages().checkRecalled(ctx, tx, m)
 			}
 			if err != nil {
 				return err

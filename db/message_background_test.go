@@ -38,7 +38,7 @@ func TestLaterGroupTalkIsInItsPlace(t *testing.T) {
 		accept(t, d, e)
 	}
 	finish(t, d, db.TurnResult{Turn: claim(t, d, "s1").Turn, Answer: "answer"})
-	at, n, err := d.Background().Addressed(t.Context(), oc, 2)
+	at, n, err := d.Background().LastAddressed(t.Context(), oc, 2)
 	if err != nil || !at.Equal(time.Unix(20, 0)) || n != 1 {
 		t.Errorf("addressed at %v, %d since, %v", at, n, err)
 	}
@@ -63,7 +63,7 @@ func TestLaterGroupTalkIsInItsPlace(t *testing.T) {
 	for i := range 600 {
 		accept(t, d, db.Inbound{Incoming: aside(fmt.Sprint("b", i), int64(100+i)), Class: chat.Overheard})
 	}
-	if at, _, err := d.Background().Addressed(t.Context(), oc, 2); err != nil || !at.IsZero() {
+	if at, _, err := d.Background().LastAddressed(t.Context(), oc, 2); err != nil || !at.IsZero() {
 		t.Errorf("long ago it was addressed at %v, %v", at, err)
 	}
 }

@@ -13,8 +13,8 @@ import (
 // editID is the message ID of a message's version after that many edits.
 func editID(id string, times int) string { return fmt.Sprintf("edit:%s:%d", id, times) }
 
-// Answerable is the platform's ID of a message in the History.
-func Answerable(id string) string {
+// PlatformID is the platform's ID of a message in the History.
+func PlatformID(id string) string {
 	if rest, ok := strings.CutPrefix(id, "edit:"); ok {
 		return rest[:max(0, strings.LastIndexByte(rest, ':'))]
 	}
@@ -34,7 +34,7 @@ func (ms Messages) Edit(ctx context.Context, e Inbound) (a AcceptResult, err err
 			return err
 		}
 		old := list[len(list)-1]
-		same, err := ms.same(ctx, tx, old, e)
+		same, err := ms.sameContent(ctx, tx, old, e)
 		if err != nil || same || old.state != "" || old.Class == chat.Command || old.Role != chat.User {
 			return err
 		}
@@ -50,13 +50,13 @@ func (ms Messages) Edit(ctx context.Context, e Inbound) (a AcceptResult, err err
 	return a, nil
 }
 
-// same reports whether a version has the same text and files as e.
-func (ms Messages) same(ctx context.Context, tx *sql.Tx, old version, e Inbound) (bool, error) {
+// sameContent reports whether a version has the same text and files as e.
+func (ms Messages) sameContent(ctx context.Context, tx *sql.Tx, old version, e Inbound) (bool, error) {
 	msgs := []chat.Message{old.Message}
-	if err := ms.db.Files().attach(ctx, tx, old.Key, msgs); err != nil {
+	if err := ms.db.Files().loadInto(ctx, tx, old.Key, msgs); err != nil {
 		return false, err
 	}
-	had := slices.DeleteFunc(msgs[0].Files, func(f chat.File) bool { return f.Of != Answerable(old.ID) })
+	had := slices.DeleteFunc(msgs[0].Files, func(f chat.File) bool { return f.Of != PlatformID(old.ID) })
 	has := slices.DeleteFunc(slices.Clone(e.Files), func(f chat.File) bool { return f.Of != e.ID })
 	return old.Text == e.Text && slices.EqualFunc(had, has, func(a, b chat.File) bool { return a.Key == b.Key }), nil
 }
@@ -93,7 +93,7 @@ func (ms Messages) replace(ctx context.Context, tx *sql.Tx, old version, e Inbou
 	case old.Turn == 0: // it was not addressed to the bot before
 		e.Held = nil
 	}
-	if err := e.count(ctx, tx); err != nil {
+	if err := e.countBotTurns(ctx, tx); err != nil {
 		return 0, err
 	}
 	return ms.db.Queue().enqueue(ctx, tx, m, e)

@@ -13,18 +13,18 @@ import (
 // Effect is one change caused by a message, made in the transaction that stores the message. Only this package declares
 // effects.
 type Effect interface {
-	apply(ctx context.Context, tx *sql.Tx, a *accepting) error
+	apply(ctx context.Context, tx *sql.Tx, a *acceptance) error
 }
 
-// accepting is a message being stored, for its effects.
-type accepting struct {
+// acceptance is a message being stored, for its effects.
+type acceptance struct {
 	db      *DB
 	in      Inbound
 	message chat.Message // as stored in the History
 }
 
 // exec runs a statement for the chat of the message, whose key is the first argument.
-func (a *accepting) exec(ctx context.Context, tx *sql.Tx, what, statement string, args ...any) error {
+func (a *acceptance) exec(ctx context.Context, tx *sql.Tx, what, statement string, args ...any) error {
 	if _, err := tx.ExecContext(ctx, statement, append([]any{a.in.Key.String()}, args...)...); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
@@ -37,7 +37,7 @@ type StartConversation struct{}
 
 // apply raises the epoch. The message itself belongs to the new conversation if it is talk, and to the old one if it is
 // a command.
-func (StartConversation) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
+func (StartConversation) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
 	for _, statement := range []string{keepTopic, raiseEpoch} {
 		if err := a.exec(ctx, tx, "start a conversation", statement); err != nil {
 			return err
@@ -56,18 +56,18 @@ func (StartConversation) apply(ctx context.Context, tx *sql.Tx, a *accepting) er
 const moveToEpoch = `UPDATE messages SET epoch = (SELECT epoch FROM chats WHERE key = ?1)
 	WHERE chat_key = ?1 AND seq = ?2 RETURNING epoch`
 
-// RequestSummary requests a summary of the chat; see [Chats.Compact] and [Chats.AnswerCompact].
+// RequestSummary requests a summary of the chat; see [Chats.Compact] and [Chats.AnswerCompaction].
 type RequestSummary struct{}
 
-func (RequestSummary) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
-	return a.exec(ctx, tx, "ask for a summary", setCompact, a.in.ID, a.in.answered())
+func (RequestSummary) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
+	return a.exec(ctx, tx, "ask for a summary", setCompact, a.in.ID, a.in.replyTarget())
 }
 
 // StopTurns stops turns of the chat; see [Turns.Stop].
 type StopTurns struct{ Turns []int64 }
 
 // apply matches the chat as well as the turn, so that a forged turn number stops nothing elsewhere.
-func (e StopTurns) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
+func (e StopTurns) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
 	for _, turn := range e.Turns {
 		if _, err := tx.ExecContext(ctx, stopTurn, turn, a.in.Key.String()); err != nil {
 			return fmt.Errorf("stop turn %d: %w", turn, err)
@@ -83,7 +83,7 @@ type DropTurn struct {
 	Over chat.Card
 }
 
-func (e DropTurn) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
+func (e DropTurn) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
 	err := a.db.Turns().Interruptions().drop(ctx, tx, a.in.Key, e.Turn, e.Over)
 	if errors.Is(err, ErrNotFound) {
 		return nil
@@ -94,7 +94,7 @@ func (e DropTurn) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
 // SetTitle replaces the title of the chat's conversation.
 type SetTitle struct{ Title string }
 
-func (e SetTitle) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
+func (e SetTitle) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
 	return a.exec(ctx, tx, "change the title", changeTopic, e.Title)
 }
 
@@ -102,8 +102,8 @@ func (e SetTitle) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
 // had it, the result is [ErrNotFound].
 type ResumeSession struct{ Session Session }
 
-func (e ResumeSession) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
-	return goBack(ctx, tx, a.in.Key, e.Session)
+func (e ResumeSession) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
+	return resumeSession(ctx, tx, a.in.Key, e.Session)
 }
 
 // The settings of a chat, one effect each; an empty value means the configured one. See [Settings].
@@ -117,31 +117,31 @@ type (
 	SetNotify  struct{ Notify string }
 )
 
-func (e SetProject) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
+func (e SetProject) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
 	return changeSettings(ctx, tx, a.in.Key, func(s *Settings) { s.Project = e.Project })
 }
 
-func (e SetMode) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
+func (e SetMode) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
 	return changeSettings(ctx, tx, a.in.Key, func(s *Settings) { s.Mode = e.Mode })
 }
 
-func (e SetModel) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
+func (e SetModel) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
 	return changeSettings(ctx, tx, a.in.Key, func(s *Settings) { s.Model = e.Model })
 }
 
-func (e SetEffort) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
+func (e SetEffort) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
 	return changeSettings(ctx, tx, a.in.Key, func(s *Settings) { s.Effort = e.Effort })
 }
 
-func (e SetLang) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
+func (e SetLang) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
 	return changeSettings(ctx, tx, a.in.Key, func(s *Settings) { s.Lang = e.Lang })
 }
 
-func (e SetMention) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
+func (e SetMention) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
 	return changeSettings(ctx, tx, a.in.Key, func(s *Settings) { s.Mention = e.Mention })
 }
 
-func (e SetNotify) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
+func (e SetNotify) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
 	return changeSettings(ctx, tx, a.in.Key, func(s *Settings) { s.Notify = e.Notify })
 }
 
@@ -156,7 +156,7 @@ type SaveMemory struct {
 	Reply  MemoryReply
 }
 
-func (e SaveMemory) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
+func (e SaveMemory) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
 	m, err := a.db.Memories().save(ctx, tx, e.Memory, e.By)
 	return a.changedMemory(e.Reply, m, err)
 }
@@ -168,13 +168,13 @@ type ForgetMemory struct {
 	Reply  MemoryReply
 }
 
-func (e ForgetMemory) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
+func (e ForgetMemory) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
 	m, err := a.db.Memories().forget(ctx, tx, e.Memory, e.By)
 	return a.changedMemory(e.Reply, m, err)
 }
 
 // changedMemory stores the reply. An error that users can act on does not fail the transaction.
-func (a *accepting) changedMemory(reply MemoryReply, m Memory, err error) error {
+func (a *acceptance) changedMemory(reply MemoryReply, m Memory, err error) error {
 	harmless := slices.ContainsFunc([]error{ErrNotFound, ErrForgotten, ErrChanged, ErrTooManyMemories, ErrBadMemory},
 		func(known error) bool { return errors.Is(err, known) })
 	if err != nil && !harmless {
@@ -191,7 +191,7 @@ type GrantAccess struct {
 	By      string
 }
 
-func (e GrantAccess) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
+func (e GrantAccess) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
 	if _, err := tx.ExecContext(ctx, letIn, e.Subject, e.Name, e.By, millis(a.db.now())); err != nil {
 		return fmt.Errorf("grant access: %w", err)
 	}
@@ -201,7 +201,7 @@ func (e GrantAccess) apply(ctx context.Context, tx *sql.Tx, a *accepting) error 
 // RevokeAccess deletes the decision about a user or a chat; see [Grants].
 type RevokeAccess struct{ Subject string }
 
-func (e RevokeAccess) apply(ctx context.Context, tx *sql.Tx, _ *accepting) error {
+func (e RevokeAccess) apply(ctx context.Context, tx *sql.Tx, _ *acceptance) error {
 	if _, err := tx.ExecContext(ctx, revoke, e.Subject); err != nil {
 		return fmt.Errorf("revoke access: %w", err)
 	}
@@ -211,6 +211,6 @@ func (e RevokeAccess) apply(ctx context.Context, tx *sql.Tx, _ *accepting) error
 // RevokeRule ends an active rule of the chat; see [Rules].
 type RevokeRule struct{ Number int64 }
 
-func (e RevokeRule) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
+func (e RevokeRule) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
 	return a.exec(ctx, tx, fmt.Sprintf("revoke rule %d", e.Number), revokeRule, e.Number, millis(a.db.now()))
 }

@@ -53,13 +53,13 @@ func (fs Files) Insert(
 const selectFiles = `SELECT message_id, number, kind, held_by, file_key, name, length_ms, state, path, said FROM files
 	WHERE chat_key = ?1 AND message_id IN (SELECT value FROM json_each(?2)) ORDER BY message_id, number`
 
-// attach adds the files to messages of a chat, with one query.
-func (fs Files) attach(ctx context.Context, q querier, key chat.Key, msgs []chat.Message) (err error) {
+// loadInto adds the files to messages of a chat, with one query.
+func (fs Files) loadInto(ctx context.Context, q querier, key chat.Key, msgs []chat.Message) (err error) {
 	ids, at := make([]string, len(msgs)), make(map[string]int, len(msgs))
 	for i, m := range msgs {
 		ids[i], at[m.ID] = m.ID, i
 	}
-	rows, err := q.QueryContext(ctx, selectFiles, key.String(), list(ids))
+	rows, err := q.QueryContext(ctx, selectFiles, key.String(), encodeList(ids))
 	if err != nil {
 		return fmt.Errorf("files of messages: %w", err)
 	}
@@ -107,8 +107,8 @@ func (fs Files) Finish(ctx context.Context, key chat.Key, message string, f chat
 
 const heldFiles = `SELECT COALESCE(SUM(size), 0) FROM files WHERE ` + inChat + ` AND state = 'here'`
 
-// Held is how many bytes the files of a chat and all its topics take.
-func (fs Files) Held(ctx context.Context, key chat.Key) (bytes int64, err error) {
+// Size is how many bytes the files of a chat and all its topics take.
+func (fs Files) Size(ctx context.Context, key chat.Key) (bytes int64, err error) {
 	if err := fs.db.read.QueryRowContext(ctx, heldFiles, key.Parent().String()).Scan(&bytes); err != nil {
 		return 0, fmt.Errorf("size of the files of %v: %w", key, err)
 	}
@@ -145,14 +145,14 @@ const pathsOfMessages = `SELECT DISTINCT path FROM files` + filesOf + ` AND path
 
 const dropFiles = `UPDATE files SET state = 'past', path = '', said = '', name = ''` + filesOf
 
-// drop removes the files of recalled messages of a chat or its topics from the database, including quotes of them, and
-// returns their paths for the caller to delete.
-func (fs Files) drop(ctx context.Context, tx *sql.Tx, key chat.Key, ids []string) ([]string, error) {
-	paths, err := collect(ctx, tx, scanText, pathsOfMessages, key.String(), list(ids))
+// deleteRecalled removes the files of recalled messages of a chat or its topics from the database, including quotes of
+// them, and returns their paths for the caller to delete.
+func (fs Files) deleteRecalled(ctx context.Context, tx *sql.Tx, key chat.Key, ids []string) ([]string, error) {
+	paths, err := queryAll(ctx, tx, scanText, pathsOfMessages, key.String(), encodeList(ids))
 	if err != nil {
 		return nil, fmt.Errorf("files of recalled messages: %w", err)
 	}
-	if _, err := tx.ExecContext(ctx, dropFiles, key.String(), list(ids)); err != nil {
+	if _, err := tx.ExecContext(ctx, dropFiles, key.String(), encodeList(ids)); err != nil {
 		return nil, fmt.Errorf("forget the files of recalled messages: %w", err)
 	}
 	return paths, nil
@@ -166,10 +166,11 @@ const answerShownBy = `SELECT ` + messageColumns + ` FROM messages WHERE chat_ke
 // Quoted returns a message of a chat with its files, by its platform ID; for an answer that is the ID of its card's
 // message. It returns [ErrNotFound] if the message is unknown or was recalled.
 func (fs Files) Quoted(ctx context.Context, key chat.Key, id string) (chat.Message, error) {
-	for _, query := range []struct{ sql, id string }{{selectMessagesByID, list([]string{id})}, {answerShownBy, id}} {
+	queries := []struct{ sql, id string }{{selectMessagesByID, encodeList([]string{id})}, {answerShownBy, id}}
+	for _, query := range queries {
 		msgs, err := queryMessages(ctx, fs.db.read, key, query.sql, key.String(), query.id)
 		if err == nil && len(msgs) > 0 {
-			err = fs.attach(ctx, fs.db.read, key, msgs[:1])
+			err = fs.loadInto(ctx, fs.db.read, key, msgs[:1])
 		}
 		if err != nil {
 			return chat.Message{}, fmt.Errorf("read message %s, which is quoted: %w", id, err)

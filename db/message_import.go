@@ -38,18 +38,20 @@ func (rs Records) Import(ctx context.Context, list []Record) (added int, err err
 // the chat go before it, all others after it.
 type Importer struct {
 	db    *DB
-	chats map[chat.Key]*place
+	chats map[chat.Key]*importPlace
 }
 
-// place is where the messages of one chat go.
-type place struct {
+// importPlace is where the messages of one chat go.
+type importPlace struct {
 	first int64 // the time of the chat's first message before the import
 	seq   int64 // its seq
 	front int64 // the next seq before it
 }
 
 // NewImporter makes an importer.
-func (rs Records) NewImporter() *Importer { return &Importer{db: rs.db, chats: map[chat.Key]*place{}} }
+func (rs Records) NewImporter() *Importer {
+	return &Importer{db: rs.db, chats: map[chat.Key]*importPlace{}}
+}
 
 // Import imports the next messages, all or none. The importer must not be used after an error, because its places may
 // no longer match the database.
@@ -64,14 +66,14 @@ func (im *Importer) Import(ctx context.Context, list []Record) (added int, err e
 			if fresh {
 				added++
 				// An imported answer of this program contains its turn number; new turns must not reuse it.
-				last = max(last, ownTurn(list[i].ID))
+				last = max(last, turnOfID(list[i].ID))
 			}
 		}
-		if err := passTurn(ctx, tx, last); err != nil {
+		if err := reserveTurns(ctx, tx, last); err != nil {
 			return err
 		}
 		// The index gets its share in the same transaction, so that it does not fall behind a long import.
-		return im.db.Index().try(ctx, tx, added+2*indexBatch)
+		return im.db.Index().tryIndexing(ctx, tx, added+2*indexBatch)
 	})
 	if err != nil {
 		return 0, err
@@ -92,14 +94,14 @@ func (im *Importer) importRecord(ctx context.Context, tx *sql.Tx, r *Record, bat
 		if _, err := tx.ExecContext(ctx, addChat, r.Key.String(), cmp.Or(r.Kind, chat.Private)); err != nil {
 			return false, fmt.Errorf("add chat: %w", err)
 		}
-		if p, err = oldest(ctx, tx, r.Key, batch); err != nil {
+		if p, err = reserveRoom(ctx, tx, r.Key, batch); err != nil {
 			return false, err
 		}
 		im.chats[r.Key] = p
 	}
 	m := r.Message
 	m.Turn = 0
-	if err := rename(ctx, tx, &m); err != nil {
+	if err := replaceForeignID(ctx, tx, &m); err != nil {
 		return false, err
 	}
 	known, err := isKnown(ctx, tx, &m)
@@ -124,27 +126,27 @@ func (im *Importer) importRecord(ctx context.Context, tx *sql.Tx, r *Record, bat
 
 const oldestMessage = `SELECT sent_at, seq FROM messages WHERE chat_key = ?1 AND seq >= ?2 ORDER BY seq LIMIT 1`
 
-// oldest reserves room for a batch before the oldest message, so that sequence numbers follow the order of time.
-func oldest(ctx context.Context, tx *sql.Tx, key chat.Key, batch int) (*place, error) {
-	p := place{first: math.MinInt64}
+// reserveRoom reserves room for a batch before the oldest message, so that sequence numbers follow the order of time.
+func reserveRoom(ctx context.Context, tx *sql.Tx, key chat.Key, batch int) (*importPlace, error) {
+	p := importPlace{first: math.MinInt64}
 	err := tx.QueryRowContext(ctx, oldestMessage, key.String(), firstSeq).Scan(&p.first, &p.seq)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return nil, fmt.Errorf("oldest message: %w", err)
 	}
-	p.front = p.seq - room(p.seq, batch)
+	p.front = p.seq - roomSize(p.seq, batch)
 	return &p, nil
 }
 
-// room is how many seqs an import reserves before a chat's first message, when its first step has batch messages of all
-// chats. It suffices for thousands of such steps, but is always a small part of the remaining seqs, so that thousands
-// of imports are possible, too. Seqs may be negative, see [firstSeq].
-func room(first int64, batch int) int64 {
+// roomSize is how many seqs an import reserves before a chat's first message, when its first step has batch messages of
+// all chats. It suffices for thousands of such steps, but is always a small part of the remaining seqs, so that
+// thousands of imports are possible, too. Seqs may be negative, see [firstSeq].
+func roomSize(first int64, batch int) int64 {
 	return min(max(1<<16, int64(batch)<<12), (first-firstSeq)>>8)
 }
 
 // locate gives a new message its sequence number and the epoch of the chat: after the last message if it is newer than
 // the first one, otherwise in the room before it.
-func (p *place) locate(ctx context.Context, tx *sql.Tx, m *chat.Message) error {
+func (p *importPlace) locate(ctx context.Context, tx *sql.Tx, m *chat.Message) error {
 	key := m.Key.String()
 	if millis(m.Time) >= p.first {
 		if err := tx.QueryRowContext(ctx, nextSeq, key).Scan(&m.Seq, &m.Epoch); err != nil {
@@ -214,8 +216,8 @@ func endConversation(ctx context.Context, tx *sql.Tx, m *chat.Message) error {
 // mostTurns is a number that no turn reaches.
 const mostTurns = 1 << 48
 
-// ownTurn is the turn number in a message ID made by a database, see [AnswerID]; 0 = the platform made the ID.
-func ownTurn(id string) int64 {
+// turnOfID is the turn number in a message ID made by a database, see [AnswerID]; 0 = the platform made the ID.
+func turnOfID(id string) int64 {
 	for _, made := range []string{"answer:", continuePrefix} {
 		if s, ok := strings.CutPrefix(id, made); ok {
 			if n, err := strconv.ParseInt(s, 10, 64); err == nil && n > 0 && n < mostTurns {
@@ -230,10 +232,10 @@ func ownTurn(id string) int64 {
 const otherMessage = `SELECT 1 WHERE EXISTS (SELECT 1 FROM messages WHERE chat_key = ?1 AND message_id = ?2 AND NOT (content = ?3 AND sent_at = ?4))
 	OR EXISTS (SELECT 1 FROM turns WHERE id = ?5) AND NOT EXISTS (SELECT 1 FROM messages WHERE chat_key = ?1 AND message_id = ?2)`
 
-// rename replaces an ID that another database made if it means something else in this one. The result is always the
-// same for a message.
-func rename(ctx context.Context, tx *sql.Tx, m *chat.Message) error {
-	turn := ownTurn(m.ID)
+// replaceForeignID replaces an ID that another database made if it means something else in this one. The result is
+// always the same for a message.
+func replaceForeignID(ctx context.Context, tx *sql.Tx, m *chat.Message) error {
+	turn := turnOfID(m.ID)
 	if turn == 0 {
 		return nil
 	}
@@ -254,8 +256,8 @@ const (
 	laterTurn = `UPDATE sqlite_sequence SET seq = MAX(seq, ?1) WHERE name = 'turns'`
 )
 
-// passTurn reserves the turn numbers up to last: the answer of such a turn would be taken for an imported one.
-func passTurn(ctx context.Context, tx *sql.Tx, last int64) error {
+// reserveTurns reserves the turn numbers up to last: the answer of such a turn would be taken for an imported one.
+func reserveTurns(ctx context.Context, tx *sql.Tx, last int64) error {
 	if last == 0 {
 		return nil
 	}

@@ -27,7 +27,7 @@ const selectVersions = `SELECT id, (SELECT no FROM chats WHERE key = chat_key), 
 // version is one version of a message: the original or an edit.
 type version struct {
 	chat.Message
-	stored
+	storedRow
 	state string
 }
 
@@ -55,7 +55,7 @@ func versions(ctx context.Context, q querier, room, id string) (list []version, 
 		if v.Key, unreadable = chat.ParseKey(key); unreadable != nil {
 			continue
 		}
-		v.row = row(no) + v.Seq
+		v.row = indexRow(no) + v.Seq
 		list = append(list, v)
 	}
 	return list, rows.Err()
@@ -67,7 +67,7 @@ const countNotRecalled = `SELECT COUNT(*) FROM messages WHERE chat_key = ?1 AND 
 // earlier can be used.
 func (ms Messages) requireAll(ctx context.Context, tx *sql.Tx, key chat.Key, ids []string) error {
 	var n int
-	if err := tx.QueryRowContext(ctx, countNotRecalled, key.String(), list(ids)).Scan(&n); err != nil {
+	if err := tx.QueryRowContext(ctx, countNotRecalled, key.String(), encodeList(ids)).Scan(&n); err != nil {
 		return fmt.Errorf("check for recalled messages: %w", err)
 	}
 	if n < len(ids) {
@@ -83,7 +83,7 @@ func (v version) withdraw(ctx context.Context, d *DB, tx *sql.Tx, state string) 
 	if _, err := tx.ExecContext(ctx, setMessageState, v.id, state); err != nil {
 		return fmt.Errorf("mark message %s as %s: %w", v.ID, state, err)
 	}
-	return d.Index().forget(ctx, tx, v.stored)
+	return d.Index().forget(ctx, tx, v.storedRow)
 }
 
 // Recall marks a message as recalled, with its files, and with the answer if it was the only question. The other
@@ -98,14 +98,14 @@ func (ms Messages) Recall(ctx context.Context, room chat.Key, id string, over ch
 		if err != nil {
 			return err
 		}
-		if r.Files, err = ms.db.Files().drop(ctx, tx, room, []string{id}); err != nil {
+		if r.Files, err = ms.db.Files().deleteRecalled(ctx, tx, room, []string{id}); err != nil {
 			return err
 		}
 		if len(list) == 0 {
 			if len(r.Files) > 0 { // others quote it
 				r.Key = room
 			}
-			return ms.expectRecalled(ctx, tx, room, id)
+			return ms.recordUnknownRecall(ctx, tx, room, id)
 		}
 		r.Key = list[0].Key
 		for _, v := range list {
@@ -123,7 +123,7 @@ func (ms Messages) Recall(ctx context.Context, room chat.Key, id string, over ch
 				return err
 			}
 			r.Running = max(r.Running, running)
-			paths, err := ms.db.Files().drop(ctx, tx, v.Key, []string{v.ID})
+			paths, err := ms.db.Files().deleteRecalled(ctx, tx, v.Key, []string{v.ID})
 			if err != nil {
 				return err
 			}
@@ -156,8 +156,8 @@ func recallEvent(room chat.Key, id string) string {
 	return "recalled:" + room.String() + ":" + id
 }
 
-// expectRecalled records the recall of an unknown message: the message itself may still arrive.
-func (ms Messages) expectRecalled(ctx context.Context, tx *sql.Tx, room chat.Key, id string) error {
+// recordUnknownRecall records the recall of an unknown message: the message itself may still arrive.
+func (ms Messages) recordUnknownRecall(ctx context.Context, tx *sql.Tx, room chat.Key, id string) error {
 	err := takeEvent(ctx, ms.db, tx, recallEvent(room, id))
 	if errors.Is(err, ErrRepeated) {
 		return nil
@@ -167,8 +167,9 @@ func (ms Messages) expectRecalled(ctx context.Context, tx *sql.Tx, room chat.Key
 
 const knownEvent = `SELECT 1 FROM events WHERE id = ?1`
 
-// lookBack marks a message that is being stored if it was recalled before it arrived: the two events have no order.
-func (ms Messages) lookBack(ctx context.Context, tx *sql.Tx, m chat.Message) (bool, error) {
+// checkRecalled marks a message that is being stored if it was recalled before it arrived: the two events have no
+// order.
+func (ms Messages) checkRecalled(ctx context.Context, tx *sql.Tx, m chat.Message) (bool, error) {
 	var one int
 	err := tx.QueryRowContext(ctx, knownEvent, recallEvent(m.Key, m.ID)).Scan(&one)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -185,7 +186,7 @@ func (ms Messages) lookBack(ctx context.Context, tx *sql.Tx, m chat.Message) (bo
 			return false, err
 		}
 	}
-	_, err = ms.db.Files().drop(ctx, tx, m.Key, []string{m.ID})
+	_, err = ms.db.Files().deleteRecalled(ctx, tx, m.Key, []string{m.ID})
 	return true, err
 }
 
@@ -211,7 +212,7 @@ func (v version) forgetContext(ctx context.Context, tx *sql.Tx) error {
 		return fmt.Errorf("check whether the agent has seen message %s: %w", v.ID, err)
 	}
 	if turn > 0 {
-		if err := giveUp(ctx, tx, v.Key, v.Epoch); err != nil {
+		if err := dropSessions(ctx, tx, v.Key, v.Epoch); err != nil {
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, forgetPastSessions, key, v.Epoch, turn); err != nil {
@@ -224,8 +225,8 @@ func (v version) forgetContext(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// giveUp drops the sessions of a chat, if they belong to that epoch.
-func giveUp(ctx context.Context, tx *sql.Tx, key chat.Key, epoch int64) error {
+// dropSessions drops the sessions of a chat, if they belong to that epoch.
+func dropSessions(ctx context.Context, tx *sql.Tx, key chat.Key, epoch int64) error {
 	_, err := tx.ExecContext(ctx, giveSessionUp, key.String(), epoch)
 	if err == nil {
 		_, err = tx.ExecContext(ctx, forgetSessionsAside, key.String())
@@ -239,17 +240,17 @@ func giveUp(ctx context.Context, tx *sql.Tx, key chat.Key, epoch int64) error {
 const questionsLeft = `SELECT COUNT(*) FILTER (WHERE state = ''), COUNT(*) FILTER (WHERE state = 'recalled') FROM messages
 	WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'`
 
-// leftOf counts a turn's remaining and recalled questions.
-func leftOf(ctx context.Context, q querier, key chat.Key, turn int64) (left, gone int, err error) {
+// countQuestions counts a turn's remaining and recalled questions.
+func countQuestions(ctx context.Context, q querier, key chat.Key, turn int64) (left, gone int, err error) {
 	if err := q.QueryRowContext(ctx, questionsLeft, key.String(), turn).Scan(&left, &gone); err != nil {
 		return 0, 0, fmt.Errorf("questions of turn %d: %w", turn, err)
 	}
 	return left, gone, nil
 }
 
-// TakenBack reports whether all questions of a turn were recalled, or moved to another turn after some of them were.
-func (ts Turns) TakenBack(ctx context.Context, key chat.Key, turn int64) (bool, error) {
-	left, gone, err := leftOf(ctx, ts.db.read, key, turn)
+// AllRecalled reports whether all questions of a turn were recalled, or moved to another turn after some of them were.
+func (ts Turns) AllRecalled(ctx context.Context, key chat.Key, turn int64) (bool, error) {
+	left, gone, err := countQuestions(ctx, ts.db.read, key, turn)
 	return gone > 0 && left == 0, err
 }
 
@@ -267,7 +268,7 @@ func (ts Turns) withdraw(ctx context.Context, tx *sql.Tx, m chat.Message, over c
 	} else if err != nil {
 		return 0, err
 	}
-	left, _, err := leftOf(ctx, tx, m.Key, t.ID)
+	left, _, err := countQuestions(ctx, tx, m.Key, t.ID)
 	switch {
 	case err != nil:
 		return 0, err
@@ -277,15 +278,15 @@ func (ts Turns) withdraw(ctx context.Context, tx *sql.Tx, m chat.Message, over c
 		}
 		// The rest is asked again, unless the agent has already used tools: repeating its commands could do harm.
 		if left > 0 && !t.Acted {
-			return t.ID, ts.db.Queue().askRest(ctx, tx, t)
+			return t.ID, ts.db.Queue().requeueRest(ctx, tx, t)
 		}
-		return t.ID, ts.db.Turns().Steers().askUnread(ctx, tx, t) // nothing of that has run yet
+		return t.ID, ts.db.Turns().Steers().requeueUnread(ctx, tx, t) // nothing of that has run yet
 	case left > 0:
 		return 0, nil
 	case t.State == Queued || t.State == Interrupted && t.Failure == Late:
 		return 0, ts.db.Queue().cancel(ctx, tx, t, over)
 	case t.State == Interrupted: // nobody can continue it
-		if _, err := resolve(ctx, tx, t.Key, t.ID, dropped); err != nil {
+		if _, err := decideInterrupted(ctx, tx, t.Key, t.ID, dropped); err != nil {
 			return 0, err
 		}
 	}
@@ -297,19 +298,19 @@ const moveQuestions = `UPDATE messages SET turn_id = ?3 WHERE chat_key = ?1 AND 
 const lastQuestion = `SELECT message_id FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'` + notRecalled + written + `
 	ORDER BY seq DESC LIMIT 1`
 
-// askRest moves the remaining questions of a turn that is being stopped into the waiting turn, or into a new one: they
-// were not recalled, and are older than what waits.
-func (q Queue) askRest(ctx context.Context, tx *sql.Tx, t Turn) error {
-	if err := q.askAgain(ctx, tx, t, moveQuestions, t.Continues); err != nil {
+// requeueRest moves the remaining questions of a turn that is being stopped into the waiting turn, or into a new one:
+// they were not recalled, and are older than what waits.
+func (q Queue) requeueRest(ctx context.Context, tx *sql.Tx, t Turn) error {
+	if err := q.requeueQuestions(ctx, tx, t, moveQuestions, t.Continues); err != nil {
 		return err
 	}
 	_, err := tx.ExecContext(ctx, forgetSteers, t.ID)
 	return err
 }
 
-// askAgain moves questions of a turn that ends into the waiting turn, or into a new one, which continues the same turn
-// as the old one did.
-func (q Queue) askAgain(ctx context.Context, tx *sql.Tx, t Turn, move string, continues int64) error {
+// requeueQuestions moves questions of a turn that ends into the waiting turn, or into a new one, which continues the
+// same turn as the old one did.
+func (q Queue) requeueQuestions(ctx context.Context, tx *sql.Tx, t Turn, move string, continues int64) error {
 	var id int64
 	var last string
 	err := tx.QueryRowContext(ctx, queuedTurn, t.Key.String(), t.Epoch).Scan(&id)
@@ -326,7 +327,7 @@ func (q Queue) askAgain(ctx context.Context, tx *sql.Tx, t Turn, move string, co
 		last, err = t.ReplyTo, nil
 	}
 	if err == nil {
-		_, err = tx.ExecContext(ctx, askTurn, id, Answerable(last), continues)
+		_, err = tx.ExecContext(ctx, askTurn, id, PlatformID(last), continues)
 	}
 	if err != nil {
 		return fmt.Errorf("ask questions of turn %d again: %w", t.ID, err)

@@ -59,7 +59,7 @@ func TestATurnThatRunsDoesNotBringBackWhatItWasTold(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 		if renamed {
-			if err := d.Turns().Rename(t.Context(), c.Turn.ID, turnIDs("s-other")); err != nil {
+			if err := d.Turns().SetIDs(t.Context(), c.Turn.ID, turnIDs("s-other")); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -30,14 +30,14 @@ func (ms Messages) setText(ctx context.Context, tx *sql.Tx, key chat.Key, messag
 	if _, err := tx.ExecContext(ctx, setContent, id, text); err != nil {
 		return fmt.Errorf("update message %s: %w", message, err)
 	}
-	if err := ms.db.Index().forget(ctx, tx, stored{id, row(no) + m.Seq}); err != nil {
+	if err := ms.db.Index().forget(ctx, tx, storedRow{id, indexRow(no) + m.Seq}); err != nil {
 		return err
 	}
 	// Only if the index has already passed this message; otherwise it will read the new text by itself.
 	if err := tx.QueryRowContext(ctx, selectIndexed).Scan(&upto); err != nil || id > upto || !findable(m) {
 		return err
 	}
-	_, err = tx.ExecContext(ctx, insertTerms, row(no)+m.Seq, strings.Join(indexTerms(m), " "))
+	_, err = tx.ExecContext(ctx, insertTerms, indexRow(no)+m.Seq, strings.Join(indexTerms(m), " "))
 	return err
 }
 
@@ -55,7 +55,7 @@ func (ms Messages) CleanCommands(ctx context.Context, clean func(string) string)
 	if err := ms.db.read.QueryRowContext(ctx, knownEvent, commandsCleaned).Scan(&one); !errors.Is(err, sql.ErrNoRows) {
 		return 0, err
 	}
-	list, err := collect(ctx, ms.db.read, scanCommand, selectCommands)
+	list, err := queryAll(ctx, ms.db.read, scanCommand, selectCommands)
 	// Recorded last: after a crash in between everything is checked again, which changes nothing.
 	if err != nil {
 		return 0, fmt.Errorf("read commands: %w", err)
@@ -66,7 +66,7 @@ func (ms Messages) CleanCommands(ctx context.Context, clean func(string) string)
 			continue
 		}
 		err := ms.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-			return overwriting(ctx, tx, func() error { return ms.setText(ctx, tx, m.Key, m.ID, text) })
+			return withSecureDelete(ctx, tx, func() error { return ms.setText(ctx, tx, m.Key, m.ID, text) })
 		})
 		if err != nil {
 			return changed, fmt.Errorf("clean command %s: %w", m.ID, err)
@@ -107,8 +107,8 @@ func scanStored(
 }
 
 // forget removes a message from the search index.
-func (ix Index) forget(ctx context.Context, tx *sql.Tx, m stored) error {
-	ix.db.indexing.edited()
+func (ix Index) forget(ctx context.Context, tx *sql.Tx, m storedRow) error {
+	ix.db.indexing.invalidate()
 	if _, err := tx.ExecContext(ctx, deleteEmbedding, m.id); err != nil {
 		return fmt.Errorf("delete the vector of a message: %w", err)
 	}

@@ -43,8 +43,8 @@ const (
 	resetBot = `UPDATE chats SET bot_turns = 0 WHERE key = ?1 AND bot_turns > 0`
 )
 
-// count counts the questions of other bots since a person last wrote.
-func (e Inbound) count(ctx context.Context, tx *sql.Tx) error {
+// countBotTurns counts the questions of other bots since a person last wrote.
+func (e Inbound) countBotTurns(ctx context.Context, tx *sql.Tx) error {
 	query := resetBot
 	switch {
 	case e.Actor.Bot && e.Class != chat.Talk:
@@ -58,8 +58,8 @@ func (e Inbound) count(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// answered is the message that the reply refers to.
-func (e Inbound) answered() string { return cmp.Or(e.ReplyTo, e.ID) }
+// replyTarget is the message that the reply refers to.
+func (e Inbound) replyTarget() string { return cmp.Or(e.ReplyTo, e.ID) }
 
 func touchChat(ctx context.Context, tx *sql.Tx, e Inbound) error {
 	if err := e.Key.Validate(); err != nil {
@@ -102,10 +102,10 @@ func (ms Messages) Accept(ctx context.Context, e Inbound) (AcceptResult, error) 
 			return err
 		}
 		// A recalled message is stored as recalled and must have no effects.
-		if gone, err := ms.lookBack(ctx, tx, m); err != nil || gone {
+		if gone, err := ms.checkRecalled(ctx, tx, m); err != nil || gone {
 			return err
 		}
-		if err := e.count(ctx, tx); err != nil {
+		if err := e.countBotTurns(ctx, tx); err != nil {
 			return err
 		}
 		if e.Class != chat.Overheard {
@@ -113,14 +113,14 @@ func (ms Messages) Accept(ctx context.Context, e Inbound) (AcceptResult, error) 
 				return fmt.Errorf("end the silence of the chat: %w", err)
 			}
 		}
-		in := &accepting{db: d, in: e, message: m}
+		in := &acceptance{db: d, in: e, message: m}
 		for _, effect := range e.Effects {
 			if err := effect.apply(ctx, tx, in); err != nil {
 				return err
 			}
 		}
 		if reply := in.in.Reply; reply != "" || e.Card != nil {
-			p := Post{Key: e.Key, Idem: "reply:" + e.ID, ReplyTo: e.answered(), Text: reply, Card: e.Card}
+			p := Post{Key: e.Key, Idem: "reply:" + e.ID, ReplyTo: e.replyTarget(), Text: reply, Card: e.Card}
 			if err := d.Outbox().post(ctx, tx, p); err != nil {
 				return err
 			}
@@ -163,7 +163,7 @@ func (ms Messages) insert(ctx context.Context, tx *sql.Tx, m *chat.Message) (boo
 	if err != nil {
 		return false, err
 	}
-	return true, ms.db.Index().passing(ctx, tx, id)
+	return true, ms.db.Index().scheduleBatch(ctx, tx, id)
 }
 
 func isKnown(ctx context.Context, tx *sql.Tx, m *chat.Message) (bool, error) {

@@ -28,11 +28,11 @@ type Post struct {
 	Attempts int           // so far
 	Due      time.Time     // not before
 	Created  time.Time
-	Drawn
+	KnownCard
 }
 
-// Drawn is the known state of a post's card.
-type Drawn struct {
+// KnownCard is the known state of a post's card.
+type KnownCard struct {
 	CardID string    // the existing card; empty = none as far as is known
 	Begun  time.Time // when the turn's first question arrived: its card is not older
 }
@@ -62,7 +62,7 @@ func (o Outbox) post(ctx context.Context, tx *sql.Tx, p Post) error {
 	}
 	_, err := tx.ExecContext(ctx, insertPost, p.Key.String(), p.Turn, p.Approval, p.Grant, p.Idem, p.ReplyTo,
 		content, p.Card != nil, file,
-		millis(o.db.now()), list(p.Mentions))
+		millis(o.db.now()), encodeList(p.Mentions))
 	if err != nil {
 		return fmt.Errorf("leave for delivery: %w", err)
 	}
@@ -85,7 +85,7 @@ const nextPost = `SELECT ` + postColumns + ` WHERE o.chat_key = ?1 ORDER BY o.id
 
 // Next returns the oldest pending post of a chat, or [ErrNotFound].
 func (o Outbox) Next(ctx context.Context, key chat.Key) (Post, error) {
-	p, err := one(ctx, o.db.read, scanPost, nextPost, key.String())
+	p, err := queryOne(ctx, o.db.read, scanPost, nextPost, key.String())
 	if errors.Is(err, ErrNotFound) {
 		return Post{}, ErrNotFound
 	} else if err != nil {
@@ -107,7 +107,7 @@ func scanPost(scan scanner) (p Post, err error) {
 		&p.Attempts, &due, &created, &p.CardID, &begun, &file, &mentions); err != nil {
 		return Post{}, err
 	}
-	if mentions != list(nil) {
+	if mentions != encodeList(nil) {
 		if err := json.Unmarshal([]byte(mentions), &p.Mentions); err != nil {
 			return Post{}, err
 		}
@@ -131,15 +131,15 @@ const deletePost = `DELETE FROM outbox WHERE id = ?1`
 // overwritePost changes or deletes a post. A reply may quote a memory, whose text must not stay in the file when it is
 // forgotten: even a row that only grows may move and leave its old content behind.
 func overwritePost(ctx context.Context, tx *sql.Tx, query string, args ...any) error {
-	return overwriting(ctx, tx, func() error {
+	return withSecureDelete(ctx, tx, func() error {
 		_, err := tx.ExecContext(ctx, query, args...)
 		return err
 	})
 }
 
-// Delivered removes a post from the outbox; an empty message ID means that nothing was shown. Files and posts without a
-// turn join the History under the platform's message ID.
-func (o Outbox) Delivered(ctx context.Context, p Post, messageID string) error {
+// MarkDelivered removes a post from the outbox; an empty message ID means that nothing was shown. Files and posts
+// without a turn join the History under the platform's message ID.
+func (o Outbox) MarkDelivered(ctx context.Context, p Post, messageID string) error {
 	err := o.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		err := overwritePost(ctx, tx, deletePost, p.ID)
 		if err != nil {
@@ -151,7 +151,7 @@ func (o Outbox) Delivered(ctx context.Context, p Post, messageID string) error {
 			if err := p.File.recordDelivery(ctx, tx, messageID); err != nil {
 				return err
 			}
-			text = p.File.history()
+			text = p.File.historyText()
 		case p.Turn != 0 || p.Approval != "" || p.Grant != "":
 			return nil
 		case p.Card != nil:
@@ -193,7 +193,7 @@ func (o Outbox) Readdress(ctx context.Context, p Post) error {
 		} else if err != nil {
 			return err
 		}
-		id = Answerable(id)
+		id = PlatformID(id)
 		if _, err := tx.ExecContext(ctx, readdressTurn, p.Turn, id); err != nil {
 			return err
 		}
@@ -256,7 +256,7 @@ func (o Outbox) BesideCards(ctx context.Context, key chat.Key, approval string) 
 
 // cards runs a query for card IDs.
 func (o Outbox) cards(ctx context.Context, query string, args ...any) ([]string, error) {
-	cards, err := collect(ctx, o.db.read, scanText, query, args...)
+	cards, err := queryAll(ctx, o.db.read, scanText, query, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list cards: %w", err)
 	}
@@ -273,7 +273,7 @@ func (o Outbox) Due(ctx context.Context, most int) ([]chat.Key, error) {
 
 // chatKeys runs a query for chat keys.
 func chatKeys(ctx context.Context, q querier, query string, args ...any) ([]chat.Key, error) {
-	keys, err := collect(ctx, q, scanKey, query, args...)
+	keys, err := queryAll(ctx, q, scanKey, query, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list chats: %w", err)
 	}

@@ -58,9 +58,9 @@ func scanFileDelivery(row *sql.Row) (FileDelivery, error) {
 	return p, err
 }
 
-// Leave enqueues a file of a running turn, as a reply to the turn's message. It adds nothing if the idem is known: then
-// fresh is false, and the earlier delivery is returned.
-func (ps FileDeliveries) Leave(
+// Enqueue enqueues a file of a running turn, as a reply to the turn's message. It adds nothing if the idem is known:
+// then fresh is false, and the earlier delivery is returned.
+func (ps FileDeliveries) Enqueue(
 	ctx context.Context, t Turn, p FileDelivery, idem string,
 ) (left FileDelivery, fresh bool, err error) {
 	err = ps.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
@@ -119,8 +119,8 @@ func (ps FileDeliveries) Get(ctx context.Context, id int64) (FileDelivery, error
 
 const setUpload = `UPDATE file_deliveries SET upload = ?2 WHERE id = ?1`
 
-// Uploaded stores the platform's key of a file before it is shown, so that a shown file can be recognized.
-func (ps FileDeliveries) Uploaded(ctx context.Context, id int64, upload string) error {
+// SetUpload stores the platform's key of a file before it is shown, so that a shown file can be recognized.
+func (ps FileDeliveries) SetUpload(ctx context.Context, id int64, upload string) error {
 	if _, err := ps.db.engine.Exec(ctx, setUpload, id, upload); err != nil {
 		return fmt.Errorf("note the upload of file %d: %w", id, err)
 	}
@@ -158,7 +158,7 @@ const neededCopies = `SELECT copy FROM file_deliveries WHERE copy <> '' AND id I
 
 // Copies lists the copies that are still to be delivered.
 func (ps FileDeliveries) Copies(ctx context.Context) ([]string, error) {
-	names, err := collect(ctx, ps.db.read, scanText, neededCopies)
+	names, err := queryAll(ctx, ps.db.read, scanText, neededCopies)
 	if err != nil {
 		return nil, fmt.Errorf("list the files that go out: %w", err)
 	}
@@ -180,8 +180,8 @@ func (ps FileDeliveries) Postpone(ctx context.Context, p Post, until time.Time) 
 
 const forgetFileDeliveries = `DELETE FROM file_deliveries WHERE created_at < ?1 AND id NOT IN (SELECT file_delivery_id FROM outbox)`
 
-// history is the text in the History for a delivered file.
-func (p FileDelivery) history() string {
+// historyText is the text in the History for a delivered file.
+func (p FileDelivery) historyText() string {
 	word := "文件"
 	if p.Picture {
 		word = "图片"
@@ -199,8 +199,8 @@ type LongAnswer struct {
 	Text string
 }
 
-// leave enqueues the answer after the turn's card.
-func (a LongAnswer) leave(ctx context.Context, ps FileDeliveries, tx *sql.Tx, t Turn) error {
+// enqueue enqueues the answer after the turn's card.
+func (a LongAnswer) enqueue(ctx context.Context, ps FileDeliveries, tx *sql.Tx, t Turn) error {
 	_, err := ps.insert(
 		ctx, tx, t, FileDelivery{Name: a.Name, Size: int64(len(a.Text))}, fmt.Sprintf("answer:%d", t.ID), a.Text,
 	)

@@ -23,7 +23,7 @@ func nextPost(t testing.TB, d *db.DB) db.Post {
 
 func leave(t testing.TB, d *db.DB, c db.Claim, p db.FileDelivery, idem string) (db.FileDelivery, bool) {
 	t.Helper()
-	p, fresh, err := d.Outbox().FileDeliveries().Leave(t.Context(), c.Turn, p, idem)
+	p, fresh, err := d.Outbox().FileDeliveries().Enqueue(t.Context(), c.Turn, p, idem)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestAFileIsLeftOnceAndGoesBeforeTheCard(t *testing.T) {
 		t.Fatalf("post %+v", post)
 	}
 	deliveries := d.Outbox().FileDeliveries()
-	if err := deliveries.Uploaded(t.Context(), p.ID, "image/img_1"); err != nil {
+	if err := deliveries.SetUpload(t.Context(), p.ID, "image/img_1"); err != nil {
 		t.Fatal(err)
 	}
 	if got := nextPost(t, d).File.Upload; got != "image/img_1" {

@@ -22,7 +22,7 @@ func next(t testing.TB, d *db.DB) db.Post {
 
 func delivered(t testing.TB, d *db.DB, p db.Post, id string) {
 	t.Helper()
-	if err := d.Outbox().Delivered(t.Context(), p, id); err != nil {
+	if err := d.Outbox().MarkDelivered(t.Context(), p, id); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -401,7 +401,7 @@ func TestALateQuestionKnowsWhatWasAnsweredMeanwhile(t *testing.T) {
 	}
 	accept(t, d, say("om_5", "q5"))
 	var got []chat.Message
-	for m, err := range d.History().For(t.Context(), oc, 0, 0, turn) {
+	for m, err := range d.History().ForTurn(t.Context(), oc, 0, 0, turn) {
 		if err != nil {
 			t.Fatal(err)
 		}

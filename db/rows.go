@@ -12,9 +12,9 @@ import (
 // scanner reads the columns of one row.
 type scanner func(to ...any) error
 
-// collect reads all rows of a query with scan. An unreadable row is skipped, so that it does not affect others;
+// queryAll reads all rows of a query with scan. An unreadable row is skipped, so that it does not affect others;
 // [History.Unreadable] reports it.
-func collect[T any](
+func queryAll[T any](
 	ctx context.Context, q querier, scan func(scanner) (T, error), query string, args ...any,
 ) (list []T, err error) {
 	rows, err := q.QueryContext(ctx, query, args...)
@@ -30,8 +30,8 @@ func collect[T any](
 	return list, rows.Err()
 }
 
-// one returns the first readable row of a query, or [ErrNotFound], or [ErrUnreadable] if all rows are damaged.
-func one[T any](
+// queryOne returns the first readable row of a query, or [ErrNotFound], or [ErrUnreadable] if all rows are damaged.
+func queryOne[T any](
 	ctx context.Context, q querier, scan func(scanner) (T, error), query string, args ...any,
 ) (v T, err error) {
 	rows, err := q.QueryContext(ctx, query, args...)

@@ -42,7 +42,7 @@ const selectUnembedded = `SELECT m.id, m.content, m.chat_key, m.seq FROM message
 func (es Embeddings) Missing(
 	ctx context.Context, model string, dim int, after, before int64, most int,
 ) ([]Unembedded, error) {
-	list, err := collect(ctx, es.db.read, scanUnembedded, selectUnembedded, model, dim, after, before, most)
+	list, err := queryAll(ctx, es.db.read, scanUnembedded, selectUnembedded, model, dim, after, before, most)
 	if err != nil {
 		return nil, fmt.Errorf("messages without a vector: %w", err)
 	}

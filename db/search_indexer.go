@@ -74,8 +74,8 @@ func (x *indexer) groupFinished() {
 	}
 }
 
-// edited invalidates a batch that was read before this write commits.
-func (x *indexer) edited() {
+// invalidate invalidates a batch that was read before this write commits.
+func (x *indexer) invalidate() {
 	x.edits.Add(1)
 	x.uncertain.Store(true)
 }
@@ -132,7 +132,7 @@ func (x *indexer) index(ctx context.Context) (bool, error) {
 	})
 	if errors.Is(err, errOvertaken) { // constant edits must not keep the index from growing
 		err = x.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-			return x.db.Index().try(ctx, tx, maxIndexLag)
+			return x.db.Index().tryIndexing(ctx, tx, maxIndexLag)
 		})
 		return err == nil && x.db.indexFailed.Load() == nil, err
 	}
@@ -148,7 +148,7 @@ const moveIndexed = `UPDATE indexed SET upto = ?1 WHERE upto = ?2`
 const insertAllTerms = `INSERT INTO terms (rowid, list) SELECT value ->> 0, value ->> 1 FROM json_each(?1)`
 
 // indexRows are the messages' rows in the index, as JSON.
-func indexRows(list []entry) (string, error) {
+func indexRows(list []indexEntry) (string, error) {
 	sortEntries(list)
 	rows := make([][2]any, len(list))
 	for i, e := range list {

@@ -40,8 +40,8 @@ const (
 	firstSeq = -1 << 31
 )
 
-// row is the row of the chat's message with seq 0.
-func row(no int64) int64 { return no*chatRows - firstSeq }
+// indexRow is the row of the chat's message with seq 0.
+func indexRow(no int64) int64 { return no*chatRows - firstSeq }
 
 // chatRange is the range of the messages of a chat's epoch in the index.
 const chatRange = `SELECT no, next_seq, (SELECT seq FROM messages
@@ -95,7 +95,7 @@ func (ix Index) Find(
 		}
 		found.Messages += front
 	}
-	if found.Terms, err = postings(ctx, tx, terms, row(no), first.Int64, most); err != nil {
+	if found.Terms, err = postings(ctx, tx, terms, indexRow(no), first.Int64, most); err != nil {
 		return Found{}, err
 	}
 	fresh, err := queryMessages(ctx, tx, key, notIndexed, key.String())
@@ -128,9 +128,9 @@ func (f Found) addNewest(fresh []chat.Message, first int64) {
 	}
 }
 
-// separates reports whether the index treats r as the end of a term. A term with such an r would be a phrase, which the
-// index does not support.
-func separates(r rune) bool {
+// isSeparator reports whether the index treats r as the end of a term. A term with such an r would be a phrase, which
+// the index does not support.
+func isSeparator(r rune) bool {
 	return r < utf8.RuneSelf && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
 }
 
@@ -140,7 +140,7 @@ func postings(ctx context.Context, q querier, terms []string, base, first int64,
 	quoted := make([]string, len(terms))
 	for i, t := range terms {
 		quoted[i] = `""` // finds nothing
-		if !strings.ContainsFunc(t, separates) {
+		if !strings.ContainsFunc(t, isSeparator) {
 			quoted[i] = `"` + t + `"`
 		}
 	}
@@ -223,20 +223,20 @@ func indexMore(ctx context.Context, tx *sql.Tx, most int) (bool, error) {
 	return true, nil
 }
 
-// entry is a message to be indexed.
-type entry struct {
+// indexEntry is a message to be indexed.
+type indexEntry struct {
 	chat.Message
 	row int64
 }
 
 // sortEntries sorts in the order of the index: SQLite would write the index out at each step back.
-func sortEntries(list []entry) {
-	slices.SortFunc(list, func(a, b entry) int { return cmp.Compare(a.row, b.row) })
+func sortEntries(list []indexEntry) {
+	slices.SortFunc(list, func(a, b indexEntry) int { return cmp.Compare(a.row, b.row) })
 }
 
 // toIndex returns the last row that it looked at even if that row is damaged: otherwise the index would retry the same
 // row forever.
-func toIndex(ctx context.Context, q querier, upto int64, most int) (list []entry, last int64, err error) {
+func toIndex(ctx context.Context, q querier, upto int64, most int) (list []indexEntry, last int64, err error) {
 	rows, err := q.QueryContext(ctx, selectToIndex, upto, most)
 	if err != nil {
 		return nil, upto, err
@@ -247,15 +247,15 @@ func toIndex(ctx context.Context, q querier, upto int64, most int) (list []entry
 		var no int64
 		m, err := scanMessage(rows, chat.Key{}, &last, &no)
 		if err == nil && findable(m) { // a damaged row cannot be found by its words, but must not block others
-			list = append(list, entry{m, row(no) + m.Seq})
+			list = append(list, indexEntry{m, indexRow(no) + m.Seq})
 		}
 	}
 	return list, last, rows.Err()
 }
 
-// passing schedules the message with this ID for indexing with its batch, which it may complete. Messages are stored
-// whether or not they can be indexed: the next batch retries.
-func (ix Index) passing(ctx context.Context, tx *sql.Tx, id int64) error {
+// scheduleBatch schedules the message with this ID for indexing with its batch, which it may complete. Messages are
+// stored whether or not they can be indexed: the next batch retries.
+func (ix Index) scheduleBatch(ctx context.Context, tx *sql.Tx, id int64) error {
 	if id%indexBatch != 0 {
 		return nil
 	}
@@ -264,11 +264,11 @@ func (ix Index) passing(ctx context.Context, tx *sql.Tx, id int64) error {
 	if err := tx.QueryRowContext(ctx, selectIndexed).Scan(&upto); err == nil && id-upto < maxIndexLag {
 		return nil
 	}
-	return ix.try(ctx, tx, maxIndexLag+indexBatch)
+	return ix.tryIndexing(ctx, tx, maxIndexLag+indexBatch)
 }
 
-// try indexes the next messages; [Index.Err] reports a failure.
-func (ix Index) try(ctx context.Context, tx *sql.Tx, most int) error {
+// tryIndexing indexes the next messages; [Index.Err] reports a failure.
+func (ix Index) tryIndexing(ctx context.Context, tx *sql.Tx, most int) error {
 	if _, err := tx.ExecContext(ctx, `SAVEPOINT terms`); err != nil {
 		return err
 	}
@@ -300,8 +300,8 @@ func (ix Index) Size(ctx context.Context) (bytes int64, err error) {
 
 const forgetTerms = `INSERT INTO terms (terms) VALUES ('delete-all'); UPDATE indexed SET upto = 0, version = ?1`
 
-// onlyIndex reports whether a check has found damage only in the index, which can be rebuilt from the messages.
-func onlyIndex(err error) bool {
+// isIndexDamage reports whether a check has found damage only in the index, which can be rebuilt from the messages.
+func isIndexDamage(err error) bool {
 	var corrupt *sqlite.CorruptError
 	return errors.As(err, &corrupt) && strings.Contains(corrupt.Err.Error(), `table "terms"`)
 }
@@ -313,8 +313,8 @@ const renewTerms = `DROP TABLE terms;
 
 const indexProgress = `SELECT upto, COALESCE((SELECT MAX(id) FROM messages), 0) FROM indexed`
 
-// report reports the progress of the index by message IDs, some of which are unused after deletions.
-func (ix Index) report(ctx context.Context, to func(w sqlite.Work, done, total int64)) error {
+// reportProgress reports the progress of the index by message IDs, some of which are unused after deletions.
+func (ix Index) reportProgress(ctx context.Context, to func(w sqlite.Work, done, total int64)) error {
 	if to == nil {
 		return nil
 	}
@@ -352,7 +352,7 @@ func (ix Index) catchUp(ctx context.Context, report func(w sqlite.Work, done, to
 		more = true
 	}
 	for more {
-		if err := ix.report(ctx, report); err != nil {
+		if err := ix.reportProgress(ctx, report); err != nil {
 			return err
 		}
 		err := ix.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {

@@ -81,25 +81,25 @@ const expiredMessages = `SELECT m.id, c.no, m.seq FROM messages m JOIN chats c O
 		AND (t.state IN ('queued', 'running') OR t.state = 'interrupted' AND t.failure = 'late'))
 	ORDER BY m.id LIMIT ?3`
 
-// stored is the location of a message.
-type stored struct {
+// storedRow is the location of a message.
+type storedRow struct {
 	id  int64
 	row int64 // in the search index
 }
 
 // expired lists the next messages by ID that were written before until.
-func expired(ctx context.Context, d *DB, until, after int64) ([]stored, error) {
-	list, err := collect(ctx, d.read, scanStoredRow, expiredMessages, until, after, sweepBatch)
+func expired(ctx context.Context, d *DB, until, after int64) ([]storedRow, error) {
+	list, err := queryAll(ctx, d.read, scanStoredRow, expiredMessages, until, after, sweepBatch)
 	if err != nil {
 		return nil, fmt.Errorf("old messages: %w", err)
 	}
 	return list, nil
 }
 
-func scanStoredRow(scan scanner) (stored, error) {
+func scanStoredRow(scan scanner) (storedRow, error) {
 	var id, no, seq int64
 	err := scan(&id, &no, &seq)
-	return stored{id, row(no) + seq}, err
+	return storedRow{id, indexRow(no) + seq}, err
 }
 
 const (
@@ -112,7 +112,7 @@ const (
 )
 
 // deleteMessages is the only place that removes messages from the History.
-func deleteMessages(ctx context.Context, d *DB, tx *sql.Tx, list []stored) error {
+func deleteMessages(ctx context.Context, d *DB, tx *sql.Tx, list []storedRow) error {
 	for _, m := range list {
 		if err := d.Index().forget(ctx, tx, m); err != nil {
 			return err

@@ -64,7 +64,7 @@ func TestTheHistoryIsKeptUnlessItHasATime(t *testing.T) {
 	if got := keptOf(t, d); got != "u:still asked u:鹊桥 new" {
 		t.Errorf("kept: %s", got)
 	}
-	if c := chatOf(t, d); c.Summary.Text != "" || c.After() != 1 {
+	if c := chatOf(t, d); c.Summary.Text != "" || c.ContextAfter() != 1 {
 		t.Errorf("the summary of what is gone: %+v", c.Summary)
 	}
 	found, err := d.Index().Find(t.Context(), oc, 0, []string{tokenize.Terms("鹊桥")[0]}, 100)

@@ -12,7 +12,7 @@ import (
 
 // ContextReport describes the agent's context in a turn besides the question, and why it was limited.
 type ContextReport struct {
-	Session Way `json:"session"`
+	Session SessionOrigin `json:"session"`
 	// why an earlier session was not continued; empty = it was, or there was none
 	Lost       string `json:"lost,omitempty"`
 	Incomplete bool   `json:"behind,omitempty"`   // the session lacked messages
@@ -21,14 +21,14 @@ type ContextReport struct {
 	Unread     bool   `json:"unread,omitempty"`   // the History could not be read
 }
 
-// Way is how a turn got its session.
-type Way string
+// SessionOrigin is how a turn got its session.
+type SessionOrigin string
 
 // The ways.
 const (
-	Live    Way = "live"    // the process from an earlier turn of the chat was still running
-	Resumed Way = "resumed" // a new process resumed an earlier session
-	Begun   Way = "begun"   // a new session
+	Live    SessionOrigin = "live"    // the process from an earlier turn of the chat was still running
+	Resumed SessionOrigin = "resumed" // a new process resumed an earlier session
+	Begun   SessionOrigin = "begun"   // a new session
 )
 
 // store encodes the report for the turns table.

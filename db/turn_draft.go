@@ -50,7 +50,7 @@ const turnPartEnds = `SELECT part_ends FROM turns WHERE id = ?1`
 // Parts divides the answer of a turn like its last draft: whatever is drawn later must keep what people have seen in
 // its place.
 func (ds Drafts) Parts(ctx context.Context, turn int64, answer string) ([]string, error) {
-	stored, err := one(ctx, ds.db.read, scanText, turnPartEnds, turn)
+	stored, err := queryOne(ctx, ds.db.read, scanText, turnPartEnds, turn)
 	if err != nil {
 		return nil, fmt.Errorf("parts of turn %d: %w", turn, err)
 	}
@@ -60,11 +60,11 @@ func (ds Drafts) Parts(ctx context.Context, turn int64, answer string) ([]string
 			return nil, fmt.Errorf("parts of turn %d: %w", turn, err)
 		}
 	}
-	return divide(answer, ends), nil
+	return splitAt(answer, ends), nil
 }
 
-// divide cuts a text at these byte offsets, but never within a character: the offsets may belong to another text.
-func divide(text string, ends []int) []string {
+// splitAt cuts a text at these byte offsets, but never within a character: the offsets may belong to another text.
+func splitAt(text string, ends []int) []string {
 	parts, from := make([]string, 0, len(ends)+1), 0
 	for _, end := range append(ends, len(text)) {
 		end = max(from, min(end, len(text)))

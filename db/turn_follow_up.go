@@ -22,7 +22,7 @@ const openFollowUp = `SELECT ` + turnColumns + ` FROM turns INDEXED BY turns_ope
 
 // Open returns the waiting or queued follow-up of a chat, or [ErrNotFound].
 func (fs FollowUps) Open(ctx context.Context, key chat.Key) (Turn, error) {
-	t, err := one(ctx, fs.db.read, scanTurn, openFollowUp, key.String())
+	t, err := queryOne(ctx, fs.db.read, scanTurn, openFollowUp, key.String())
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		err = fmt.Errorf("follow-up in %v: %w", key, err)
 	}
@@ -34,7 +34,7 @@ const insertFollowUp = `INSERT INTO turns (chat_key, epoch, state, session_id, r
 
 // insert creates the follow-up of a turn that ends, unless one is already waiting.
 func (fs FollowUps) insert(ctx context.Context, tx *sql.Tx, t Turn) error {
-	_, err := one(ctx, tx, scanTurn, openFollowUp, t.Key.String())
+	_, err := queryOne(ctx, tx, scanTurn, openFollowUp, t.Key.String())
 	if errors.Is(err, ErrNotFound) {
 		_, err = tx.ExecContext(ctx, insertFollowUp, t.Key.String(), t.ID, millis(fs.db.now()))
 	}
@@ -51,13 +51,13 @@ func (fs FollowUps) FindOrCreate(ctx context.Context, last Turn) (c Claim, err e
 		if err := fs.insert(ctx, tx, last); err != nil {
 			return err
 		}
-		if c.Turn, err = one(ctx, tx, scanTurn, openFollowUp, last.Key.String()); err != nil {
+		if c.Turn, err = queryOne(ctx, tx, scanTurn, openFollowUp, last.Key.String()); err != nil {
 			return err
 		}
 		if c.Chat, err = loadChat(ctx, tx, last.Key); err != nil {
 			return err
 		}
-		c.Asked, err = queryMessages(ctx, tx, last.Key, selectAsked, last.Key.String(), c.Turn.asked())
+		c.Asked, err = queryMessages(ctx, tx, last.Key, selectAsked, last.Key.String(), c.Turn.questionTurn())
 		return err
 	})
 	if err != nil {
@@ -70,7 +70,7 @@ const followUpPrompts = `SELECT prompt_id FROM turns WHERE session_id = ?1 AND s
 
 // PromptIDs lists what names the follow-ups that were read in a session: see [Turn.Prompt].
 func (fs FollowUps) PromptIDs(ctx context.Context, session string) ([]string, error) {
-	list, err := collect(ctx, fs.db.read, scanText, followUpPrompts, session)
+	list, err := queryAll(ctx, fs.db.read, scanText, followUpPrompts, session)
 	if err != nil {
 		return nil, fmt.Errorf("follow-ups in session %s: %w", session, err)
 	}
@@ -94,13 +94,13 @@ const (
 	dropFollowUp  = `UPDATE turns SET state = ?2, ended_at = ?3 WHERE id = ?1 AND follows > 0` + isOpen
 )
 
-// Queue queues a waiting follow-up because its agent has started it.
-func (fs FollowUps) Queue(ctx context.Context, turn int64) error {
+// Enqueue queues a waiting follow-up because its agent has started it.
+func (fs FollowUps) Enqueue(ctx context.Context, turn int64) error {
 	return fs.change(ctx, "queue", queueFollowUp, turn)
 }
 
-// Wait sets a claimed follow-up back to waiting because its agent has not started it.
-func (fs FollowUps) Wait(ctx context.Context, turn int64) error {
+// Unclaim sets a claimed follow-up back to waiting because its agent has not started it.
+func (fs FollowUps) Unclaim(ctx context.Context, turn int64) error {
 	return fs.change(ctx, "put back", waitFollowUp, turn)
 }
 
@@ -119,7 +119,7 @@ func (fs FollowUps) change(ctx context.Context, what, statement string, turn int
 // DropFollowUp ends the chat's waiting follow-up, because somebody has stopped what it waits for.
 type DropFollowUp struct{ Turn int64 }
 
-func (e DropFollowUp) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
+func (e DropFollowUp) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
 	return a.exec(ctx, tx, "stop what goes on in the background", dropOwnFollowUp, e.Turn, millis(a.db.now()))
 }
 

@@ -29,7 +29,7 @@ func TestATurnThatFollows(t *testing.T) {
 	}
 	finish(t, d, db.TurnResult{Turn: second.Turn, State: db.Done, Answer: "yes", Unasked: true,
 		Session: db.Session{ID: "s-1", Node: "here"}})
-	if err := fs.Queue(t.Context(), f.ID); err != nil {
+	if err := fs.Enqueue(t.Context(), f.ID); err != nil {
 		t.Fatal(err)
 	}
 	accept(t, d, say("om_3", "later"))
@@ -74,12 +74,12 @@ func TestAFollowUpThatIsNotBegun(t *testing.T) {
 		t.Errorf("in another chat: %v", err)
 	}
 	for range 2 { // of the second time nothing is left to be claimed
-		if err := fs.Queue(t.Context(), made.Turn.ID); err != nil {
+		if err := fs.Enqueue(t.Context(), made.Turn.ID); err != nil {
 			t.Fatal(err)
 		}
 	}
 	c := claim(t, d, "s-2")
-	if err := fs.Wait(t.Context(), c.Turn.ID); err != nil {
+	if err := fs.Unclaim(t.Context(), c.Turn.ID); err != nil {
 		t.Fatal(err)
 	}
 	if left, err := d.Turns().Running(t.Context()); err != nil || len(left) != 1 || left[0].ID != made.Turn.ID {
@@ -106,7 +106,7 @@ func TestFollowUpsAfterACrash(t *testing.T) {
 	finish(t, d, db.TurnResult{Turn: first.Turn, State: db.Done, Unasked: true})
 	f, err := fs.Open(t.Context(), oc)
 	if err == nil {
-		err = fs.Queue(t.Context(), f.ID)
+		err = fs.Enqueue(t.Context(), f.ID)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -43,11 +43,11 @@ func (is Interruptions) Newest(ctx context.Context, key chat.Key) (Turn, error) 
 	} else if err != nil {
 		return Turn{}, fmt.Errorf("newest turn of %v: %w", key, err)
 	}
-	return undecided(ctx, is.db.read, key, id)
+	return loadUndecided(ctx, is.db.read, key, id)
 }
 
-// undecided loads an interrupted turn without a decision, or returns [ErrNotFound].
-func undecided(ctx context.Context, q querier, key chat.Key, id int64) (Turn, error) {
+// loadUndecided loads an interrupted turn without a decision, or returns [ErrNotFound].
+func loadUndecided(ctx context.Context, q querier, key chat.Key, id int64) (Turn, error) {
 	t, err := loadTurn(ctx, q, key, id)
 	if err != nil {
 		return Turn{}, err
@@ -68,13 +68,13 @@ const wakeTurn = `UPDATE turns SET state = 'queued', failure = '' WHERE id = ?1`
 
 const forgetPosts = `DELETE FROM outbox WHERE turn_id = ?1`
 
-// resolve decides about an interrupted turn. A late one that is to continue is simply queued; it has never begun. It
-// returns the zero Turn if there is nothing for another turn to continue.
-func resolve(ctx context.Context, tx *sql.Tx, key chat.Key, id int64, decision string) (Turn, error) {
+// decideInterrupted decides about an interrupted turn. A late one that is to continue is simply queued; it has never
+// begun. It returns the zero Turn if there is nothing for another turn to continue.
+func decideInterrupted(ctx context.Context, tx *sql.Tx, key chat.Key, id int64, decision string) (Turn, error) {
 	if id == 0 {
 		return Turn{}, nil
 	}
-	t, err := undecided(ctx, tx, key, id)
+	t, err := loadUndecided(ctx, tx, key, id)
 	if errors.Is(err, ErrNotFound) {
 		return Turn{}, nil
 	} else if err != nil {
@@ -111,15 +111,15 @@ func (is Interruptions) Decide(ctx context.Context, w Decision) error {
 		if !w.GoOn {
 			return is.drop(ctx, tx, w.Key, w.Turn, w.Over)
 		}
-		t, err := undecided(ctx, tx, w.Key, w.Turn)
+		t, err := loadUndecided(ctx, tx, w.Key, w.Turn)
 		if err != nil {
 			return err
 		}
 		if t.Failure == Late {
-			_, err := resolve(ctx, tx, w.Key, t.ID, continued)
+			_, err := decideInterrupted(ctx, tx, w.Key, t.ID, continued)
 			return err
 		}
-		return is.goOn(ctx, tx, t, Continuation{w.ContinueMessage, w.Over})
+		return is.continueTurn(ctx, tx, t, Continuation{w.ContinueMessage, w.Over})
 	})
 	if err != nil {
 		return fmt.Errorf("decide about turn %d: %w", w.Turn, err)
@@ -129,11 +129,11 @@ func (is Interruptions) Decide(ctx context.Context, w Decision) error {
 
 // drop drops an interrupted turn, or returns [ErrNotFound].
 func (is Interruptions) drop(ctx context.Context, tx *sql.Tx, key chat.Key, id int64, over chat.Card) error {
-	t, err := undecided(ctx, tx, key, id)
+	t, err := loadUndecided(ctx, tx, key, id)
 	if err != nil {
 		return err
 	}
-	if _, err := resolve(ctx, tx, key, t.ID, dropped); err != nil {
+	if _, err := decideInterrupted(ctx, tx, key, t.ID, dropped); err != nil {
 		return err
 	}
 	if _, err := tx.ExecContext(ctx, forgetSteers, t.ID); err != nil {
@@ -144,8 +144,8 @@ func (is Interruptions) drop(ctx context.Context, tx *sql.Tx, key chat.Key, id i
 	)
 }
 
-// goOn creates a turn that continues an interrupted one.
-func (is Interruptions) goOn(ctx context.Context, tx *sql.Tx, t Turn, how Continuation) error {
+// continueTurn creates a turn that continues an interrupted one.
+func (is Interruptions) continueTurn(ctx context.Context, tx *sql.Tx, t Turn, how Continuation) error {
 	m := how.ContinueMessage
 	m.Key, m.ID, m.Role, m.Class = t.Key, continueID(t.ID), chat.User, chat.Talk
 	if _, err := is.db.Messages().insert(ctx, tx, &m); err != nil {
@@ -155,21 +155,24 @@ func (is Interruptions) goOn(ctx context.Context, tx *sql.Tx, t Turn, how Contin
 	return err
 }
 
-// decided continues a turn after the decision that it waited for. A turn that already continues gets the decision as
-// well. It returns [ErrNotFound] if the turn has ended, or another conversation has begun.
-func (is Interruptions) decided(ctx context.Context, tx *sql.Tx, key chat.Key, turn int64, how Continuation) error {
-	t, err := goingOn(ctx, tx, key, turn)
+// continueAfterDecision continues a turn after the decision that it waited for. A turn that already continues gets the
+// decision as well. It returns [ErrNotFound] if the turn has ended, or another conversation has begun.
+func (is Interruptions) continueAfterDecision(
+	ctx context.Context, tx *sql.Tx, key chat.Key, turn int64, how Continuation,
+) error {
+	t, err := loadContinuable(ctx, tx, key, turn)
 	if err == nil && t.State == Interrupted {
-		return is.goOn(ctx, tx, t, how)
+		return is.continueTurn(ctx, tx, t, how)
 	}
 	return err
 }
 
-// goingOn loads a turn that has not ended, or was interrupted and may continue. Otherwise it returns [ErrNotFound].
-func goingOn(ctx context.Context, q querier, key chat.Key, id int64) (Turn, error) {
+// loadContinuable loads a turn that has not ended, or was interrupted and may continue. Otherwise it returns
+// [ErrNotFound].
+func loadContinuable(ctx context.Context, q querier, key chat.Key, id int64) (Turn, error) {
 	t, err := loadTurn(ctx, q, key, id)
 	if err != nil || t.State == Queued || t.State == Running {
 		return t, err
 	}
-	return undecided(ctx, q, key, id)
+	return loadUndecided(ctx, q, key, id)
 }

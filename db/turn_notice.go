@@ -25,8 +25,8 @@ const quietAskers = `SELECT DISTINCT actor_id FROM messages WHERE chat_key = ?1 
 		AND l.seq > (SELECT MAX(+seq) FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'))
 	AND NOT EXISTS (SELECT 1 FROM approvals WHERE turn_id = ?2 AND decided_by = messages.actor_id AND decided_at >= ?3)`
 
-// toCall lists the users to notify about the end of a turn. It reads what the end is about to delete.
-func (e turnEnd) toCall(ctx context.Context) ([]string, error) {
+// usersToNotify lists the users to notify about the end of a turn. It reads what the end is about to delete.
+func (e turnEnd) usersToNotify(ctx context.Context) ([]string, error) {
 	if e.Notice == nil || e.State == Cancelled {
 		return nil, nil
 	}
@@ -38,15 +38,15 @@ func (e turnEnd) toCall(ctx context.Context) ([]string, error) {
 		return nil, nil
 	}
 	since := e.now.Add(-e.Notice.After)
-	users, err := collect(ctx, e.tx, scanText, quietAskers, e.Turn.Key.String(), e.Turn.ID, millis(since))
+	users, err := queryAll(ctx, e.tx, scanText, quietAskers, e.Turn.Key.String(), e.Turn.ID, millis(since))
 	if err != nil {
 		return nil, fmt.Errorf("who has asked: %w", err)
 	}
 	return users, nil
 }
 
-// call enqueues the notification.
-func (e turnEnd) call(ctx context.Context, users []string) error {
+// enqueueNotice enqueues the notification.
+func (e turnEnd) enqueueNotice(ctx context.Context, users []string) error {
 	if len(users) == 0 {
 		return nil
 	}

@@ -74,11 +74,11 @@ func (q Queue) enqueue(ctx context.Context, tx *sql.Tx, m chat.Message, e Inboun
 	if e.Held != nil {
 		state, failure, waiting, of = Interrupted, Late, lateTurn, append(of, millis(q.db.now().Add(-together)), m.ID)
 	}
-	old, err := resolve(ctx, tx, m.Key, e.Continues, continued)
+	old, err := decideInterrupted(ctx, tx, m.Key, e.Continues, continued)
 	if err != nil {
 		return 0, err
 	}
-	ask, replyTo := askTurn, cmp.Or(e.ReplyTo, Answerable(m.ID))
+	ask, replyTo := askTurn, cmp.Or(e.ReplyTo, PlatformID(m.ID))
 	if m.ID == continueID(old.ID) {
 		ask, replyTo = askTurnByPress, old.ReplyTo
 	}
@@ -168,9 +168,9 @@ type Start struct {
 
 // Claim claims the chat's oldest queued turn and returns it, or [ErrNotFound]. The turn runs in the chat's session if
 // there is one and resume allows it, otherwise in a new one.
-func (q Queue) Claim(ctx context.Context, key chat.Key, names TurnIDs, resume bool) (c Claim, err error) {
+func (q Queue) Claim(ctx context.Context, key chat.Key, ids TurnIDs, resume bool) (c Claim, err error) {
 	err = q.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		c, err = q.claim(ctx, tx, key, names, resume)
+		c, err = q.claim(ctx, tx, key, ids, resume)
 		return err
 	})
 	if err != nil {
@@ -179,15 +179,15 @@ func (q Queue) Claim(ctx context.Context, key chat.Key, names TurnIDs, resume bo
 	return c, nil
 }
 
-func (q Queue) claim(ctx context.Context, tx *sql.Tx, key chat.Key, names TurnIDs, resume bool) (c Claim, err error) {
-	c.Turn, err = one(ctx, tx, scanTurn, claimTurn,
-		key.String(), millis(q.db.now()), names.Session, resume, names.Prompt, names.Node)
+func (q Queue) claim(ctx context.Context, tx *sql.Tx, key chat.Key, ids TurnIDs, resume bool) (c Claim, err error) {
+	c.Turn, err = queryOne(ctx, tx, scanTurn, claimTurn,
+		key.String(), millis(q.db.now()), ids.Session, resume, ids.Prompt, ids.Node)
 	if errors.Is(err, ErrNotFound) {
 		return c, ErrNotFound
 	} else if err != nil {
 		return c, fmt.Errorf("claim turn: %w", err)
 	}
-	c.Resume = c.Turn.Session != names.Session
+	c.Resume = c.Turn.Session != ids.Session
 	if c.Chat, err = loadChat(ctx, tx, key); err != nil {
 		return c, err
 	}
@@ -197,10 +197,10 @@ func (q Queue) claim(ctx context.Context, tx *sql.Tx, key chat.Key, names TurnID
 			return c, err
 		}
 	}
-	if c.Asked, err = queryMessages(ctx, tx, key, selectAsked, key.String(), c.Turn.asked()); err != nil {
+	if c.Asked, err = queryMessages(ctx, tx, key, selectAsked, key.String(), c.Turn.questionTurn()); err != nil {
 		return c, err
 	}
-	return c, q.db.Files().attach(ctx, tx, key, c.Asked)
+	return c, q.db.Files().loadInto(ctx, tx, key, c.Asked)
 }
 
 const requeueTurn = `UPDATE turns SET state = 'queued', session_id = '', ` + askedBefore + `, prompt_id = '', started_at = 0
@@ -232,7 +232,7 @@ const queuedTurns = `SELECT id FROM turns INDEXED BY turns_open WHERE chat_key =
 
 // Turns lists the chat's queued turns. There are several if a new conversation was started while one waited.
 func (q Queue) Turns(ctx context.Context, key chat.Key) (turns []int64, err error) {
-	if turns, err = collect(ctx, q.db.read, scanNumber, queuedTurns, key.String()); err != nil {
+	if turns, err = queryAll(ctx, q.db.read, scanNumber, queuedTurns, key.String()); err != nil {
 		return nil, fmt.Errorf("queued turns of %v: %w", key, err)
 	}
 	return turns, nil
@@ -243,7 +243,7 @@ const unendedTurns = `SELECT ` + turnColumns + ` FROM turns INDEXED BY turns_ope
 
 // Unended lists the chat's queued and claimed turns. A follow-up that waits for its agent is not among them.
 func (q Queue) Unended(ctx context.Context, key chat.Key) ([]Turn, error) {
-	list, err := collect(ctx, q.db.read, scanTurn, unendedTurns, key.String())
+	list, err := queryAll(ctx, q.db.read, scanTurn, unendedTurns, key.String())
 	if err != nil {
 		return nil, fmt.Errorf("unended turns of %v: %w", key, err)
 	}

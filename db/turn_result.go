@@ -24,7 +24,7 @@ type TurnResult struct {
 	Notice  *Notice          // nil = no notification
 	Report  *ContextReport   // nil if the agent was not asked, or if unknown
 	Actions []RecordedAction // tool calls that are not stored yet
-	// prompt IDs of the steered messages that the agent has read; see [Steers.Read]. The others are queued again,
+	// prompt IDs of the steered messages that the agent has read; see [Steers.MarkRead]. The others are queued again,
 	// unless the turn was stopped or interrupted
 	SteersRead []string
 	// the agent keeps working in the background, and a follow-up exists, see [FollowUps]
@@ -101,11 +101,11 @@ func (e turnEnd) store(ctx context.Context) error {
 	if err := e.db.Messages().Actions().record(ctx, e.tx, e.Actions); err != nil {
 		return err
 	}
-	users, err := e.toCall(ctx)
+	users, err := e.usersToNotify(ctx)
 	if err != nil {
 		return err
 	}
-	if err := e.db.Turns().Steers().turnEnded(ctx, e.tx, e.TurnResult); err != nil {
+	if err := e.db.Turns().Steers().handleTurnEnd(ctx, e.tx, e.TurnResult); err != nil {
 		return fmt.Errorf("messages that were not read: %w", err)
 	}
 	if err := e.recordAnswer(ctx); err != nil {
@@ -134,12 +134,12 @@ func (e turnEnd) post(ctx context.Context, users []string) error {
 		Key: e.Turn.Key, Turn: e.Turn.ID, Idem: cardIdem(e.Turn, "end"), ReplyTo: e.Turn.ReplyTo, Card: &e.Card,
 	})
 	if err == nil && e.File != nil {
-		err = e.File.leave(ctx, e.db.Outbox().FileDeliveries(), e.tx, e.Turn)
+		err = e.File.enqueue(ctx, e.db.Outbox().FileDeliveries(), e.tx, e.Turn)
 	}
 	if err != nil {
 		return err
 	}
-	return e.call(ctx, users)
+	return e.enqueueNotice(ctx, users)
 }
 
 // book records the cost of a turn, as far as it is known.
@@ -149,7 +149,8 @@ func (e turnEnd) book(ctx context.Context) error {
 		return nil
 	}
 	_, err := e.tx.ExecContext(ctx, insertUsage, e.Turn.ID, e.Turn.Key.String(), u.Model, u.Input, u.Output, u.CacheRead,
-		u.CacheNew, u.CostUSD, u.FirstText.Milliseconds(), u.Duration.Milliseconds(), millis(e.now), e.Turn.asked())
+		u.CacheNew, u.CostUSD, u.FirstText.Milliseconds(), u.Duration.Milliseconds(), millis(e.now),
+		e.Turn.questionTurn())
 	if err != nil {
 		return fmt.Errorf("book usage: %w", err)
 	}
@@ -164,7 +165,7 @@ const ownSession = `SELECT session_id FROM turns WHERE id = ?1`
 // session may contain it, and an answer to nothing else is excluded from later contexts. If an earlier message in the
 // turn's context was recalled, its session has already been dropped.
 func (e turnEnd) keepSession(ctx context.Context) error {
-	left, gone, err := leftOf(ctx, e.tx, e.Turn.Key, e.Turn.ID)
+	left, gone, err := countQuestions(ctx, e.tx, e.Turn.Key, e.Turn.ID)
 	switch {
 	case err != nil:
 		return err
@@ -172,9 +173,9 @@ func (e turnEnd) keepSession(ctx context.Context) error {
 		if err := hideAnswer(ctx, e.db, e.tx, e.Turn); err != nil {
 			return err
 		}
-		return giveUp(ctx, e.tx, e.Turn.Key, e.Turn.Epoch)
+		return dropSessions(ctx, e.tx, e.Turn.Key, e.Turn.Epoch)
 	case gone > 0:
-		return giveUp(ctx, e.tx, e.Turn.Key, e.Turn.Epoch)
+		return dropSessions(ctx, e.tx, e.Turn.Key, e.Turn.Epoch)
 	case e.Session.ID == "":
 		return nil
 	}

@@ -46,22 +46,22 @@ func (ss Steers) insert(ctx context.Context, tx *sql.Tx, m chat.Message, s Steer
 
 const readSteer = `UPDATE steers SET is_read = 1 WHERE turn_id = ?1 AND prompt_id = ?2`
 
-// Read records that the agent of a turn has read steered messages. They belong to the turn from then on, whatever
+// MarkRead records that the agent of a turn has read steered messages. They belong to the turn from then on, whatever
 // happens to it.
-func (ss Steers) Read(ctx context.Context, turn int64, prompts ...string) error {
-	return ss.each(ctx, readSteer, turn, prompts)
+func (ss Steers) MarkRead(ctx context.Context, turn int64, prompts ...string) error {
+	return ss.execForPrompts(ctx, readSteer, turn, prompts)
 }
 
 const askSteer = `DELETE FROM steers WHERE turn_id = ?1 AND prompt_id = ?2`
 
-// Asked records that steered messages are part of the turn's prompt.
-func (ss Steers) Asked(ctx context.Context, turn int64, prompts ...string) error {
-	return ss.each(ctx, askSteer, turn, prompts)
+// MarkAsked records that steered messages are part of the turn's prompt.
+func (ss Steers) MarkAsked(ctx context.Context, turn int64, prompts ...string) error {
+	return ss.execForPrompts(ctx, askSteer, turn, prompts)
 }
 
-func (ss Steers) each(ctx context.Context, statement string, turn int64, prompts []string) error {
+func (ss Steers) execForPrompts(ctx context.Context, statement string, turn int64, prompts []string) error {
 	err := ss.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		return eachSteer(ctx, tx, statement, turn, prompts)
+		return execForSteers(ctx, tx, statement, turn, prompts)
 	})
 	if err != nil {
 		return fmt.Errorf("messages handed to turn %d: %w", turn, err)
@@ -69,7 +69,7 @@ func (ss Steers) each(ctx context.Context, statement string, turn int64, prompts
 	return nil
 }
 
-func eachSteer(ctx context.Context, tx *sql.Tx, statement string, turn int64, prompts []string) error {
+func execForSteers(ctx context.Context, tx *sql.Tx, statement string, turn int64, prompts []string) error {
 	for _, prompt := range prompts {
 		if _, err := tx.ExecContext(ctx, statement, turn, prompt); err != nil {
 			return err
@@ -82,7 +82,7 @@ const selectSteers = `SELECT prompt_id FROM steers WHERE turn_id = ?1 ORDER BY s
 
 // Prompts lists the prompt IDs of a turn's steered messages, in order, including those that its agent has read.
 func (ss Steers) Prompts(ctx context.Context, turn int64) ([]string, error) {
-	list, err := collect(ctx, ss.db.read, scanText, selectSteers, turn)
+	list, err := queryAll(ctx, ss.db.read, scanText, selectSteers, turn)
 	if err != nil {
 		return nil, fmt.Errorf("messages handed to turn %d: %w", turn, err)
 	}
@@ -96,10 +96,10 @@ const (
 	forgetSteers = `DELETE FROM steers WHERE turn_id = ?1`
 )
 
-// turnEnded decides about the steered messages of a turn that ends. The unread ones are asked next, unless the turn was
-// stopped; an interrupted turn keeps them until somebody continues it.
-func (ss Steers) turnEnded(ctx context.Context, tx *sql.Tx, e TurnResult) error {
-	if err := eachSteer(ctx, tx, readSteer, e.Turn.ID, e.SteersRead); err != nil {
+// handleTurnEnd decides about the steered messages of a turn that ends. The unread ones are asked next, unless the turn
+// was stopped; an interrupted turn keeps them until somebody continues it.
+func (ss Steers) handleTurnEnd(ctx context.Context, tx *sql.Tx, e TurnResult) error {
+	if err := execForSteers(ctx, tx, readSteer, e.Turn.ID, e.SteersRead); err != nil {
 		return err
 	}
 	switch e.State {
@@ -109,17 +109,17 @@ func (ss Steers) turnEnded(ctx context.Context, tx *sql.Tx, e TurnResult) error 
 		_, err := tx.ExecContext(ctx, forgetSteers, e.Turn.ID)
 		return err
 	}
-	return ss.askUnread(ctx, tx, e.Turn)
+	return ss.requeueUnread(ctx, tx, e.Turn)
 }
 
-// askUnread moves the unread messages of a turn into the waiting turn, or into one of their own.
-func (ss Steers) askUnread(ctx context.Context, tx *sql.Tx, t Turn) error {
+// requeueUnread moves the unread messages of a turn into the waiting turn, or into one of their own.
+func (ss Steers) requeueUnread(ctx context.Context, tx *sql.Tx, t Turn) error {
 	var n int
 	if err := tx.QueryRowContext(ctx, countUnread, t.Key.String(), t.ID).Scan(&n); err != nil {
 		return err
 	}
 	if n > 0 {
-		if err := ss.db.Queue().askAgain(ctx, tx, t, moveUnread, 0); err != nil {
+		if err := ss.db.Queue().requeueQuestions(ctx, tx, t, moveUnread, 0); err != nil {
 			return err
 		}
 	}

@@ -46,6 +46,6 @@ func (ts Turns) Suggest(ctx context.Context, t Turn, card chat.Card) error {
 // AskSuggested rejects the message with [ErrNotFound] if something was asked after the turn of the suggestion.
 type AskSuggested struct{ Turn int64 }
 
-func (e AskSuggested) apply(ctx context.Context, tx *sql.Tx, a *accepting) error {
+func (e AskSuggested) apply(ctx context.Context, tx *sql.Tx, a *acceptance) error {
 	return checkLast(ctx, tx, a.in.Key, e.Turn)
 }

@@ -56,8 +56,8 @@ type Progress struct {
 // HasEffects reports whether the turn has visible effects, in the chat or outside.
 func (p Progress) HasEffects() bool { return p.Acted || p.Draft != "" }
 
-// asked is the turn whose questions it answers.
-func (t Turn) asked() int64 { return cmp.Or(t.Follows, t.ID) }
+// questionTurn is the turn whose questions it answers.
+func (t Turn) questionTurn() int64 { return cmp.Or(t.Follows, t.ID) }
 
 // turnColumns has the order of scanTurn.
 const turnColumns = `id, chat_key, epoch, state, failure, session_id, prompt_id, card_id, reply_to, continues, attempts,
@@ -80,7 +80,7 @@ func scanTurn(scan scanner) (Turn, error) {
 const selectTurn = `SELECT ` + turnColumns + ` FROM turns WHERE chat_key = ?1 AND id = ?2`
 
 func loadTurn(ctx context.Context, q querier, key chat.Key, id int64) (Turn, error) {
-	t, err := one(ctx, q, scanTurn, selectTurn, key.String(), id)
+	t, err := queryOne(ctx, q, scanTurn, selectTurn, key.String(), id)
 	if errors.Is(err, ErrNotFound) {
 		return Turn{}, ErrNotFound
 	} else if err != nil {
@@ -101,8 +101,8 @@ func (d *DB) Turns() Turns { return Turns{d} }
 
 const sessionBegan = `SELECT COALESCE(MIN(id), 0) FROM turns WHERE session_id = ?1 AND session_id <> ''`
 
-// SessionBegan is the first turn of a session; 0 = none.
-func (ts Turns) SessionBegan(ctx context.Context, session string) (turn int64, err error) {
+// FirstTurn is the first turn of a session; 0 = none.
+func (ts Turns) FirstTurn(ctx context.Context, session string) (turn int64, err error) {
 	if err := ts.db.read.QueryRowContext(ctx, sessionBegan, session).Scan(&turn); err != nil {
 		return 0, fmt.Errorf("beginning of session %s: %w", session, err)
 	}
@@ -112,9 +112,9 @@ func (ts Turns) SessionBegan(ctx context.Context, session string) (turn int64, e
 // A turn whose session was dropped gets no session, even under its new ID.
 const renameTurn = `UPDATE turns SET session_id = CASE WHEN session_id = '' THEN '' ELSE ?2 END, ` + askedBefore + `, prompt_id = ?3 WHERE id = ?1`
 
-// Rename gives a running turn another session and prompt ID, before the agent can act.
-func (ts Turns) Rename(ctx context.Context, turn int64, names TurnIDs) error {
-	if _, err := ts.db.engine.Exec(ctx, renameTurn, turn, names.Session, names.Prompt); err != nil {
+// SetIDs gives a running turn another session and prompt ID, before the agent can act.
+func (ts Turns) SetIDs(ctx context.Context, turn int64, ids TurnIDs) error {
+	if _, err := ts.db.engine.Exec(ctx, renameTurn, turn, ids.Session, ids.Prompt); err != nil {
 		return fmt.Errorf("rename turn %d: %w", turn, err)
 	}
 	return nil
@@ -124,7 +124,7 @@ const lastDone = `SELECT id FROM turns WHERE state = 'done' ORDER BY id DESC LIM
 
 // LastDone is the last answered turn; 0 = none.
 func (ts Turns) LastDone(ctx context.Context) (turn int64, err error) {
-	turn, err = one(ctx, ts.db.read, scanNumber, lastDone)
+	turn, err = queryOne(ctx, ts.db.read, scanNumber, lastDone)
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return 0, fmt.Errorf("last turn that was answered: %w", err)
 	}
@@ -145,7 +145,7 @@ const turnCard = `SELECT card_id FROM turns WHERE id = ?1`
 
 // CardOf is the ID of a turn's card; empty = none yet. It returns [ErrNotFound] for an unknown turn.
 func (ts Turns) CardOf(ctx context.Context, turn int64) (string, error) {
-	card, err := one(ctx, ts.db.read, scanText, turnCard, turn)
+	card, err := queryOne(ctx, ts.db.read, scanText, turnCard, turn)
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return "", fmt.Errorf("card of turn %d: %w", turn, err)
 	}
@@ -177,8 +177,8 @@ func (ts Turns) SetActed(ctx context.Context, turn int64) error {
 
 const turnPlace = `SELECT chat_key FROM turns WHERE id = ?1`
 
-// Place is the chat of a turn, or [ErrNotFound].
-func (ts Turns) Place(ctx context.Context, turn int64) (chat.Key, error) {
+// ChatOf is the chat of a turn, or [ErrNotFound].
+func (ts Turns) ChatOf(ctx context.Context, turn int64) (chat.Key, error) {
 	keys, err := chatKeys(ctx, ts.db.read, turnPlace, turn)
 	if err == nil && len(keys) == 0 {
 		err = ErrNotFound
@@ -193,7 +193,7 @@ const runningTurns = `SELECT ` + turnColumns + ` FROM turns WHERE state = 'runni
 
 // Running lists the running turns. At startup these were left by a dead process.
 func (ts Turns) Running(ctx context.Context) ([]Turn, error) {
-	list, err := collect(ctx, ts.db.read, scanTurn, runningTurns)
+	list, err := queryAll(ctx, ts.db.read, scanTurn, runningTurns)
 	if err != nil {
 		return nil, fmt.Errorf("list running turns: %w", err)
 	}

@@ -53,13 +53,13 @@ const selectNumbers = `SELECT name FROM pragma_table_info(?1) WHERE type IN ('BI
 
 // tablesOf reads the tables from the database, so that new ones are checked without a change here.
 func tablesOf(ctx context.Context, q querier) (list []table, err error) {
-	names, err := collect(ctx, q, scanText, selectTables)
+	names, err := queryAll(ctx, q, scanText, selectTables)
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range names {
 		t := table{name: name, keys: keyColumns(name)}
-		if t.numbers, err = collect(ctx, q, scanText, selectNumbers, name); err != nil {
+		if t.numbers, err = queryAll(ctx, q, scanText, selectNumbers, name); err != nil {
 			return nil, err
 		}
 		list = append(list, t)
@@ -78,11 +78,11 @@ func keyColumns(table string) []string {
 	return []string{"chat_key"}
 }
 
-// look finds unreadable rows.
-type look func(ctx context.Context, q querier) ([]Unreadable, error)
+// unreadableFinder finds unreadable rows.
+type unreadableFinder func(ctx context.Context, q querier) ([]Unreadable, error)
 
 // wholeRows checks whole rows of tables whose columns have special formats.
-var wholeRows = map[string]look{
+var wholeRows = map[string]unreadableFinder{
 	"approvals":       unreadableBy(scanApproval, "rowid", approvalColumns+` FROM approvals`),
 	"chats":           unreadableBy(scanChat, "rowid", chatColumns+` FROM chats`),
 	"grants":          unreadableBy(scanGrant, "rowid", grantColumns+` FROM grants`),
@@ -93,10 +93,10 @@ var wholeRows = map[string]look{
 }
 
 // unreadableBy lists the rows that scan cannot read.
-func unreadableBy[T any](scan func(scanner) (T, error), rowid, columnsFrom string) look {
+func unreadableBy[T any](scan func(scanner) (T, error), rowid, columnsFrom string) unreadableFinder {
 	query := `SELECT ` + rowid + `, ` + columnsFrom
 	return func(ctx context.Context, q querier) (found []Unreadable, err error) {
-		_, err = collect(ctx, q, func(row scanner) (none struct{}, err error) {
+		_, err = queryAll(ctx, q, func(row scanner) (none struct{}, err error) {
 			var id int64
 			_, err = scan(func(to ...any) error { return row(append([]any{&id}, to...)...) })
 			if err != nil && len(found) < mostUnreadable {
@@ -118,7 +118,7 @@ func (t table) unreadable(ctx context.Context, q querier) (found []Unreadable, e
 			}
 		}
 	}
-	for _, find := range []look{t.badKeys, t.badNumbers, wholeRows[t.name]} {
+	for _, find := range []unreadableFinder{t.badKeys, t.badNumbers, wholeRows[t.name]} {
 		if find == nil {
 			continue
 		}
@@ -134,7 +134,7 @@ func (t table) unreadable(ctx context.Context, q querier) (found []Unreadable, e
 // badKeys parses each distinct key once, however many rows have it.
 func (t table) badKeys(ctx context.Context, q querier) (found []Unreadable, err error) {
 	for _, column := range t.keys {
-		keys, err := collect(ctx, q, scanText, `SELECT DISTINCT `+column+` FROM `+t.name)
+		keys, err := queryAll(ctx, q, scanText, `SELECT DISTINCT `+column+` FROM `+t.name)
 		if err != nil {
 			return nil, err
 		}
@@ -143,7 +143,7 @@ func (t table) badKeys(ctx context.Context, q querier) (found []Unreadable, err 
 			if bad == nil {
 				continue
 			}
-			rows, err := collect(ctx, q, scanNumber,
+			rows, err := queryAll(ctx, q, scanNumber,
 				`SELECT rowid FROM `+t.name+` WHERE `+column+` = ?1 ORDER BY 1 LIMIT ?2`, key, mostUnreadable)
 			if err != nil {
 				return nil, err
@@ -159,7 +159,7 @@ func (t table) badKeys(ctx context.Context, q querier) (found []Unreadable, err 
 // badNumbers finds values that are not numbers in numeric columns: SQLite accepts them.
 func (t table) badNumbers(ctx context.Context, q querier) (found []Unreadable, err error) {
 	for _, column := range t.numbers {
-		rows, err := collect(ctx, q, scanNumber,
+		rows, err := queryAll(ctx, q, scanNumber,
 			`SELECT rowid FROM `+t.name+` WHERE typeof(`+column+`) <> 'integer' ORDER BY 1 LIMIT ?1`, mostUnreadable)
 		if err != nil {
 			return nil, err

@@ -134,7 +134,7 @@ func (o *Ownership) setOwner(ctx context.Context, owner db.Owner) error {
 	if _, err := o.owners.SetIfUnknown(ctx, owner); err != nil {
 		return err
 	}
-	owner, err := o.owners.Found(ctx, o.app)
+	owner, err := o.owners.Get(ctx, o.app)
 	if err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func (o *Ownership) welcome(ctx context.Context) {
 	if o.app == "" || user == "" {
 		return
 	}
-	due, err := o.owners.Unwelcomed(ctx, o.app, user)
+	due, err := o.owners.NeedsWelcome(ctx, o.app, user)
 	if err == nil && due {
 		ctx, cancel := context.WithTimeout(ctx, welcomeTimeout)
 		defer cancel()
@@ -203,7 +203,7 @@ func (o *Ownership) welcome(ctx context.Context) {
 		}
 		to, idem := chat.Ref{Key: chat.FeishuUser(user)}, "welcome:"+o.app+":"+user
 		if _, err = o.out.Reply(ctx, to, text, idem); err == nil {
-			err = o.owners.Welcomed(ctx, o.app, user)
+			err = o.owners.MarkWelcomed(ctx, o.app, user)
 		}
 	}
 	if err != nil && ctx.Err() == nil {

@@ -46,7 +46,7 @@ func newOwnershipRig(t testing.TB, path string, f Founder, a Config) *ownershipR
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := store.Owners().Found(t.Context(), "cli_1")
+	found, err := store.Owners().Get(t.Context(), "cli_1")
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		t.Fatal(err)
 	}

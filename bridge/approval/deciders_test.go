@@ -97,7 +97,7 @@ func (d *deciding) card() (c chat.Card) {
 	if err != nil || post.Card == nil {
 		d.Fatalf("%+v, %v", post, err)
 	}
-	if err := d.store.Outbox().Delivered(d.Context(), post, "om_card"); err != nil {
+	if err := d.store.Outbox().MarkDelivered(d.Context(), post, "om_card"); err != nil {
 		d.Fatal(err)
 	}
 	return *post.Card

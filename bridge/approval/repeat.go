@@ -46,7 +46,7 @@ func (ls *leftovers) remind(ctx context.Context, id string) {
 	}
 	left := strings.TrimSpace(i18n.RoughDuration(time.Until(a.Expires).Round(time.Minute), l))
 	text := says.Sprintf(l, left)
-	err := ls.store.Approvals().Repeat(ctx, a, text, users[:min(len(users), mostCalled)])
+	err := ls.store.Approvals().Remind(ctx, a, text, users[:min(len(users), mostCalled)])
 	log := ls.log.With().Stringer("chat", a.Key).Str("approval", id).Logger()
 	switch {
 	case errors.Is(err, db.ErrNotFound):

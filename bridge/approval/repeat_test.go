@@ -27,7 +27,7 @@ func (a *asking) calls() (list []db.Post) {
 		if len(p.Mentions) > 0 {
 			list = append(list, p)
 		}
-		if err := a.store.Outbox().Delivered(a.Context(), p, ""); err != nil {
+		if err := a.store.Outbox().MarkDelivered(a.Context(), p, ""); err != nil {
 			a.Fatal(err)
 		}
 	}

@@ -244,7 +244,7 @@ func TestAnApprovalThatCameTooLate(t *testing.T) {
 			t.Fatal(err)
 		}
 		last = p
-		if err := a.store.Outbox().Delivered(t.Context(), p, ""); err != nil {
+		if err := a.store.Outbox().MarkDelivered(t.Context(), p, ""); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -41,11 +41,11 @@ func TestWhatIsForAdminsOnly(t *testing.T) {
 	link(t, filepath.Join(data, "files", theirs), filepath.Join(project, "theirs"))
 	link(t, config, filepath.Join(project, "docs/settings"))
 	link(t, filepath.Join(data, "files", mine), filepath.Join(project, "mine"))
-	mineState, err := store.Folders().FolderOf(t.Context(), own)
+	mineState, err := store.Folders().FindOrCreate(t.Context(), own)
 	if err != nil {
 		t.Fatal(err)
 	}
-	theirState, err := store.Folders().FolderOf(t.Context(), other)
+	theirState, err := store.Folders().FindOrCreate(t.Context(), other)
 	if err != nil {
 		t.Fatal(err)
 	}

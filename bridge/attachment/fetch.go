@@ -79,7 +79,7 @@ func (fs *Store) folderName(ctx context.Context, key chat.Key) (string, error) {
 	if _, err := os.Stat(filepath.Join(fs.Folder, earlier)); err == nil {
 		return earlier, nil
 	}
-	return fs.db.Folders().FolderOf(ctx, key)
+	return fs.db.Folders().FindOrCreate(ctx, key)
 }
 
 // prepareDir creates the folder of a chat.
@@ -214,7 +214,7 @@ func (fs *Store) Fetch(ctx context.Context, c *db.Claim) (failed []chat.File) {
 // storeResult stores the result for a file. Any text of the file replaces its mark.
 func (fs *Store) storeResult(ctx context.Context, key chat.Key, m *chat.Message, f *chat.File, size int64) {
 	text := ""
-	if f.State == chat.Here && f.Said != "" && f.Of == db.Answerable(m.ID) {
+	if f.State == chat.Here && f.Said != "" && f.Of == db.PlatformID(m.ID) {
 		switch f.Kind {
 		case chat.Forwarded:
 			m.Text = strings.Replace(m.Text, chat.Mark(f.Kind.Word(), ""), chat.Mark(f.Kind.Word(), "")+"\n"+f.Said, 1)

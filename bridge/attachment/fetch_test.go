@@ -153,7 +153,7 @@ func TestDownloadsAtOnceKeepToTheRoom(t *testing.T) {
 	}
 	close(d.source.Hold)
 	<-fetched
-	held, err := d.db.Files().Held(t.Context(), room)
+	held, err := d.db.Files().Size(t.Context(), room)
 	if err != nil || held < 49900 || held > 50000 {
 		t.Errorf("%d bytes are held, %v", held, err)
 	}

@@ -60,7 +60,7 @@ func (fd *fileDelivery) present(ctx context.Context, to chat.Ref, p db.Post, sen
 		}
 		failpoint.At("file: uploaded")
 		// Stored even during shutdown: otherwise the same file would be uploaded again.
-		if err := fd.store.Uploaded(context.WithoutCancel(ctx), p.File.ID, p.File.Upload); err != nil {
+		if err := fd.store.SetUpload(context.WithoutCancel(ctx), p.File.ID, p.File.Upload); err != nil {
 			return "", err
 		}
 		failpoint.At("file: upload noted")
@@ -113,7 +113,7 @@ func (o *Outbox) SendFile(
 		Name: copies.Known.Text(fileName(f.Path)), Picture: c.picture, Caption: copies.Known.Text(f.Caption),
 		Size: c.size, Copy: c.name,
 	}
-	p, isNew, err = o.posts.FileDeliveries().Leave(ctx, turn, p, fileIdem(turn.ID, p, c))
+	p, isNew, err = o.posts.FileDeliveries().Enqueue(ctx, turn, p, fileIdem(turn.ID, p, c))
 	// The earlier delivery has its own copy.
 	if err != nil || !isNew {
 		copies.remove(c.name)

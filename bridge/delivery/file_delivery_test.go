@@ -21,7 +21,7 @@ func TestAFileIsDeliveredOverRestarts(t *testing.T) {
 	c, err := r.outbox.fileDelivery.copies.copyIn(r.project, "plot.png")
 	r.must(err)
 	files := r.store.Outbox().FileDeliveries()
-	p, _, err := files.Leave(t.Context(), turn, db.FileDelivery{Name: "plot.png", Picture: true, Size: c.size,
+	p, _, err := files.Enqueue(t.Context(), turn, db.FileDelivery{Name: "plot.png", Picture: true, Size: c.size,
 		Copy: c.name}, "file:1")
 	r.must(err)
 	r.must(r.store.Turns().Finish(t.Context(), db.TurnResult{Turn: turn, State: db.Done, Answer: "here it is"}))
@@ -84,7 +84,7 @@ func TestInATopicWhatBelongsToOthersIsNotTaken(t *testing.T) {
 	for { // the reply that is there belongs to another command
 		p, err := r.store.Outbox().Next(t.Context(), topic)
 		r.must(err)
-		r.must(r.store.Outbox().Delivered(t.Context(), p, "om_said"))
+		r.must(r.store.Outbox().MarkDelivered(t.Context(), p, "om_said"))
 		if p.Idem == "x" {
 			break
 		}
@@ -95,7 +95,8 @@ func TestInATopicWhatBelongsToOthersIsNotTaken(t *testing.T) {
 		t.Errorf("a text: %s, %v", id, err)
 	}
 	if card, err := r.outbox.FindCard(t.Context(), chat.Ref{Key: topic, ID: "om_2"},
-		db.Post{Key: topic, Turn: turns[1].ID, Drawn: db.Drawn{Begun: long}}); err != nil || card != "om_c2/id" {
+		db.Post{Key: topic, Turn: turns[1].ID, KnownCard: db.KnownCard{Begun: long}},
+	); err != nil || card != "om_c2/id" {
 		t.Errorf("a card: %s, %v", card, err)
 	}
 }

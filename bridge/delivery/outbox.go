@@ -193,7 +193,7 @@ func (o *Outbox) deliver(ctx context.Context, p db.Post) {
 	if err != nil && p.Approval != "" {
 		o.unseen(ctx, p.Approval, o.withheldText(ctx, p.Key))
 	}
-	o.recordOutcome(ctx, log, func(ctx context.Context) error { return o.posts.Delivered(ctx, p, id) })
+	o.recordOutcome(ctx, log, func(ctx context.Context) error { return o.posts.MarkDelivered(ctx, p, id) })
 	failpoint.At("delivery: noted")
 	o.fileDelivery.finish(p)
 }

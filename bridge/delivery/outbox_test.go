@@ -146,7 +146,7 @@ func TestASettledApprovalThatCannotBeShownHasNoButtons(t *testing.T) {
 	out := &censor{}
 	r := newRig(t, out)
 	card := chat.Card{Body: "half", Buttons: []chat.Button{{Label: "x", Action: chat.Action{Do: "x"}}}}
-	p := db.Post{Key: room, Approval: "another", Drawn: db.Drawn{CardID: "card"}, Card: &card}
+	p := db.Post{Key: room, Approval: "another", KnownCard: db.KnownCard{CardID: "card"}, Card: &card}
 	if _, err := r.outbox.present(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func TestTheCardOfAnApprovalIsTakenUp(t *testing.T) {
 		id != "om_ask/card" || out.Posts != 0 {
 		t.Errorf("drawn on %s, %d posts, %v", id, out.Posts, err)
 	}
-	r.must(r.store.Outbox().Delivered(t.Context(), first, ""))
+	r.must(r.store.Outbox().MarkDelivered(t.Context(), first, ""))
 	second := ask("a2")
 	id, err := r.outbox.findOrPostCard(t.Context(), chat.Ref{Key: room, ID: "om_1"}, second)
 	if err != nil || id != "card" || out.Posts != 1 {

@@ -67,10 +67,10 @@ func (rs *Reactions) Set(asked []chat.Message, s chat.Reaction) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	for _, m := range asked {
-		if db.Pressed(m.ID) {
+		if db.IsPressID(m.ID) {
 			continue // it cannot carry a reaction
 		}
-		to := chat.Ref{Key: m.Key, ID: db.Answerable(m.ID)}
+		to := chat.Ref{Key: m.Key, ID: db.PlatformID(m.ID)}
 		r := rs.questions[to]
 		if r == nil {
 			r = &reaction{}

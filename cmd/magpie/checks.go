@@ -35,7 +35,7 @@ func (p *program) checks() []bridge.Check {
 			return bridge.OK
 		}},
 		{What: "database", Look: func(ctx context.Context) bridge.CheckState {
-			if err := p.store.Healthy(ctx); err != nil {
+			if err := p.store.CheckHealth(ctx); err != nil {
 				p.log.Error().Err(err).Msg("check: database")
 				return bridge.Fail
 			}

@@ -58,7 +58,7 @@ func (c contextCmd) Run(ctx context.Context) (err error) {
 	}
 	// The schema is not upgraded here: a running bridge of another version may be using the database.
 	defer func() { err = errors.Join(err, store.Close()) }()
-	if err := store.Current(ctx); err != nil {
+	if err := store.CheckSchema(ctx); err != nil {
 		return err
 	}
 	p := prospect{key: key, at: c.At.Time}

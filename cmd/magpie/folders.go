@@ -20,7 +20,7 @@ func agentsConfig(ctx context.Context, c config.Config, store *db.DB) (claude.Co
 	if agents.Instance, err = store.Instance(); err != nil {
 		return agents, err
 	}
-	data, private, err := c.DB.Place()
+	data, private, err := c.DB.Paths()
 	if err != nil {
 		return agents, err
 	}
@@ -34,7 +34,7 @@ func agentsConfig(ctx context.Context, c config.Config, store *db.DB) (claude.Co
 		if err != nil {
 			return "", err
 		}
-		return store.Folders().FolderOf(ctx, key)
+		return store.Folders().FindOrCreate(ctx, key)
 	}
 	return agents, nil
 }
@@ -48,7 +48,7 @@ func readOnlyAgentsConfig(ctx context.Context, c config.Config, store *db.DB) (c
 		if err != nil {
 			return "", err
 		}
-		id, err := store.Folders().Find(ctx, key)
+		id, err := store.Folders().Get(ctx, key)
 		if errors.Is(err, db.ErrNotFound) {
 			return uuid.NewString(), nil
 		}
@@ -70,7 +70,7 @@ func (p *program) moveSessions(ctx context.Context) error {
 	for _, u := range list {
 		err := p.pool.Config().MoveSessions(u.Chat, u.Sessions)
 		if err == nil {
-			err = p.store.Folders().Moved(ctx, u.ID)
+			err = p.store.Folders().MarkMoved(ctx, u.ID)
 		}
 		if err != nil {
 			p.log.Error().Err(err).Str("chat", u.Chat).Msg("sessions not moved")

@@ -35,7 +35,7 @@ func listen(c config.HTTP, log zerolog.Logger) (net.Listener, error) {
 
 // pages serves /metrics, /healthz (liveness) and /readyz (readiness).
 func (p *program) pages() http.Handler {
-	h := health{probe: p.store.Healthy, status: p.client.Status}
+	h := health{probe: p.store.CheckHealth, status: p.client.Status}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", p.metrics.handler())
 	mux.HandleFunc("GET /healthz", h.live)

@@ -117,7 +117,7 @@ func TestCompactKeepsTheHistory(t *testing.T) {
 		t.Errorf("the second summary was made without the first: %s", list[len(list)-1].LastUser())
 	}
 	r.ask("/new")
-	if got := r.chatNow(); got.Summary.Text != "" || got.After() != 0 {
+	if got := r.chatNow(); got.Summary.Text != "" || got.ContextAfter() != 0 {
 		t.Errorf("after /new: %+v", got)
 	}
 	if got := r.ask("暗号是什么？"); got != "我不知道暗号是什么。" {

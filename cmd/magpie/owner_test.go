@@ -74,7 +74,7 @@ func TestTheCodeOfTheLogMakesTheOwner(t *testing.T) {
 	if got := r.ask("/status"); got == "" {
 		t.Error("the owner is not answered")
 	}
-	owner, err := r.prog.store.Owners().Found(t.Context(), r.cfg.Feishu.AppID)
+	owner, err := r.prog.store.Owners().Get(t.Context(), r.cfg.Feishu.AppID)
 	if err != nil || owner.User != r.user.OpenID || owner.Source != db.CodeBearer {
 		t.Errorf("stored: %+v, %v", owner, err)
 	}

@@ -115,7 +115,7 @@ func newProgram(
 	if err := p.prepareFolders(ctx); err != nil {
 		return nil, err
 	}
-	found, err := p.store.Owners().Found(ctx, c.Feishu.AppID)
+	found, err := p.store.Owners().Get(ctx, c.Feishu.AppID)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		return nil, err
 	}
@@ -192,7 +192,7 @@ func (p *program) bridgeConfig() bridge.Config {
 
 // beside is a folder beside the database: "agents" has the agents' state, "files" the received files.
 func beside(c db.Config, name string) (string, error) {
-	data, _, err := c.Place()
+	data, _, err := c.Paths()
 	if err != nil {
 		return "", fmt.Errorf("folder of %s: %w", name, err)
 	}
@@ -206,7 +206,7 @@ func (p *program) run(ctx context.Context) error {
 		p.log.Error().Err(err).Msg("sessions not moved")
 	}
 	m := systemd.NewNotifier(
-		watchdogProbe(p.store.Healthy), func() string { return statusLine(p.client.Status()) }, p.log)
+		watchdogProbe(p.store.CheckHealth), func() string { return statusLine(p.client.Status()) }, p.log)
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return p.bridge.Run(ctx) })
 	g.Go(func() error { return p.client.Run(ctx, p.bridge) })

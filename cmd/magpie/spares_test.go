@@ -27,7 +27,7 @@ func (r *rig) hasSpare() {
 // folder is the folder in which the agents of a chat keep their state.
 func (r *rig) folder(key chat.Key) string {
 	r.Helper()
-	id, err := r.prog.store.Folders().Find(r.Context(), key)
+	id, err := r.prog.store.Folders().Get(r.Context(), key)
 	must(r, err)
 	return id
 }

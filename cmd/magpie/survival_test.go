@@ -427,7 +427,7 @@ func fullDisk(t *testing.T, dir string) {
 		}
 		return false
 	})
-	if err := r.prog.store.Healthy(t.Context()); !errors.Is(err, sqlite.ErrFull) {
+	if err := r.prog.store.CheckHealth(t.Context()); !errors.Is(err, sqlite.ErrFull) {
 		t.Errorf("the store says %v", err)
 	}
 	must(t, os.Remove(filler))

@@ -91,9 +91,9 @@ func integrity(ctx context.Context, pool *sql.DB, path, pragma string) (err erro
 // headroom is the minimum free space for a healthy database, in bytes: an accept needs some ten pages.
 const headroom = 1 << 20
 
-// Healthy reports why nothing can be stored at the moment: [ErrFull], a [LostError], a lock that another process holds,
-// a disk that does not respond. It really writes, and returns at the latest when ctx ends.
-func (f *File) Healthy(ctx context.Context) error {
+// CheckHealth reports why nothing can be stored at the moment: [ErrFull], a [LostError], a lock that another process
+// holds, a disk that does not respond. It really writes, and returns at the latest when ctx ends.
+func (f *File) CheckHealth(ctx context.Context) error {
 	done := make(chan error, 1)
 	// ends with its group; while a disk hangs there is only one of these
 	go func() { done <- probe(ctx, f) }()

@@ -167,7 +167,7 @@ func TestDamageWhileTheDatabaseIsOpen(t *testing.T) {
 			_, err = d.Outbox().Next(ctx, oc)
 			told = append(told, err, d.Turns().Drafts().Set(ctx, c.Turn.ID, "x"))
 			_, err = d.Chats().Get(ctx, chat.FeishuChat("oc_none"))
-			told = append(told, err, d.Backup(ctx, filepath.Join(t.TempDir(), "copy.db")), d.Healthy(ctx))
+			told = append(told, err, d.Backup(ctx, filepath.Join(t.TempDir(), "copy.db")), d.CheckHealth(ctx))
 			if err := errors.Join(told...); err == nil {
 				t.Error("20 damaged pages, and no call has met one")
 			}

@@ -28,21 +28,21 @@ type CorruptError struct {
 
 func (e *CorruptError) Error() string {
 	return fmt.Sprintf("database %s is corrupt: %v. Stop magpie, %v, and start magpie again",
-		e.Path, e.Err, replace(e.Path, latestBackup))
+		e.Path, e.Err, replaceAdvice(e.Path, latestBackup))
 }
 
 // Chinese is the error message in Chinese.
 func (e *CorruptError) Chinese() string {
 	return fmt.Sprintf("数据库 %s 已损坏：%v。停止鹊桥，%s，再启动鹊桥",
-		e.Path, e.Err, configtype.Chinese(replace(e.Path, latestBackup)))
+		e.Path, e.Err, configtype.Chinese(replaceAdvice(e.Path, latestBackup)))
 }
 
 func (e *CorruptError) Unwrap() error { return e.Err }
 
 var latestBackup = configtype.Mistakef("magpie backup 生成的最新备份", "the latest file made by `magpie backup`")
 
-// replace describes how to replace a database by a copy. The old log must not be applied to the copy.
-func replace(path string, by error) error {
+// replaceAdvice describes how to replace a database by a copy. The old log must not be applied to the copy.
+func replaceAdvice(path string, by error) error {
 	return configtype.Mistakef("移走 %[1]s、%[1]s-wal 和 %[1]s-shm，把 %[2]v 复制为 %[1]s",
 		"move %[1]s, %[1]s-wal and %[1]s-shm aside, copy %[2]v to %[1]s", path, by)
 }

@@ -16,7 +16,7 @@ func (f *File) Tx(ctx context.Context, do func(ctx context.Context, tx *sql.Tx) 
 }
 
 // Waiting is how many write transactions wait for the writer.
-func (f *File) Waiting() int { return len(f.writer.whoWaits()) }
+func (f *File) Waiting() int { return len(f.writer.waitingJobs()) }
 
 // CopyLock copies the open lock file, as a fork does, until free is called.
 func (f *File) CopyLock(t testing.TB) (free func()) {

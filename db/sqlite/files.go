@@ -32,7 +32,7 @@ func (e *LostError) Error() string {
 	switch {
 	case e.Overwritten:
 		return s + fmt.Sprintf("What it held cannot be saved any more. Stop magpie, %s, and start magpie again",
-			replace(e.Path, latestBackup))
+			replaceAdvice(e.Path, latestBackup))
 	case e.Rescued != "":
 		return s + fmt.Sprintf("What it held is saved in %[2]s. Stop magpie, move %[1]s, %[1]s-wal and %[1]s-shm aside "+
 			"if they exist, move %[2]s to %[1]s, and start magpie again", e.Path, e.Rescued)
@@ -72,8 +72,8 @@ func openPrivate(path string) (*openFiles, error) {
 	return &openFiles{path: path, file: f, notice: make(chan struct{}, 1)}, nil
 }
 
-// remember records which files SQLite has opened. They stay the same as long as one of its connections is open.
-func (o *openFiles) remember() error {
+// recordFiles records which files SQLite has opened. They stay the same as long as one of its connections is open.
+func (o *openFiles) recordFiles() error {
 	known := make([]os.FileInfo, len(suffixes))
 	for i, suffix := range suffixes {
 		info, err := os.Stat(o.path + suffix)
@@ -96,7 +96,7 @@ func (o *openFiles) check() error {
 	if o == nil || o.known == nil {
 		return nil
 	}
-	found := o.compare()
+	found := o.compareFiles()
 	if found == nil {
 		o.lost.Store(nil)
 		return nil
@@ -120,8 +120,8 @@ func (o *openFiles) check() error {
 	return found
 }
 
-// isLost returns the [LostError] that check has found, without another check.
-func (o *openFiles) isLost() error {
+// lossError returns the [LostError] that check has found, without another check.
+func (o *openFiles) lossError() error {
 	if o == nil {
 		return nil
 	}
@@ -131,8 +131,8 @@ func (o *openFiles) isLost() error {
 	return nil
 }
 
-// compare checks the names, not the open files, which stay readable after somebody has deleted or replaced them.
-func (o *openFiles) compare() *LostError {
+// compareFiles checks the names, not the open files, which stay readable after somebody has deleted or replaced them.
+func (o *openFiles) compareFiles() *LostError {
 	for i, suffix := range suffixes {
 		info, err := os.Stat(o.path + suffix)
 		switch {
@@ -146,7 +146,7 @@ func (o *openFiles) compare() *LostError {
 			o.logSize.Store(info.Size())
 		}
 	}
-	if o.otherContent() {
+	if o.contentReplaced() {
 		return &LostError{Path: o.path, What: o.path + " was overwritten by another program", Overwritten: true}
 	}
 	return nil
@@ -159,16 +159,16 @@ const (
 	changeCounter = 24
 )
 
-// overwritten reports whether somebody has written other content into the open file.
-func (o *openFiles) overwritten() bool {
+// isOverwritten reports whether somebody has written other content into the open file.
+func (o *openFiles) isOverwritten() bool {
 	var lost *LostError
 	return errors.As(o.check(), &lost) && lost.Overwritten
 }
 
-// leave keeps an overwritten database unchanged. SQLite writes the log into the database when the last connection is
-// closed, so one stays open until the process ends. The next start would do the same with the log. The result would be
-// a mixture of old and new content.
-func (f *File) leave() error {
+// keepOverwritten keeps an overwritten database unchanged. SQLite writes the log into the database when the last
+// connection is closed, so one stays open until the process ends. The next start would do the same with the log. The
+// result would be a mixture of old and new content.
+func (f *File) keepOverwritten() error {
 	if _, err := f.read.Conn(context.Background()); err != nil {
 		return fmt.Errorf("leave the overwritten database: %w", err)
 	}
@@ -186,9 +186,9 @@ func setLogAside(path string) error {
 	return err
 }
 
-// leftLog reports whether the log is in place but the database is not. SQLite deletes the log when it closes a
+// hasOrphanedLog reports whether the log is in place but the database is not. SQLite deletes the log when it closes a
 // database, but not that of a file without a name.
-func (o *openFiles) leftLog() bool {
+func (o *openFiles) hasOrphanedLog() bool {
 	if o.known == nil {
 		return false
 	}
@@ -200,9 +200,9 @@ func (o *openFiles) leftLog() bool {
 	return err == nil && os.SameFile(log, o.known[logFile])
 }
 
-// otherContent reports whether the file has got another content, for example that of an older copy. SQLite's
+// contentReplaced reports whether the file has got another content, for example that of an older copy. SQLite's
 // change counter in the header only grows, so a smaller one gives it away (SQLite file format, 1.3.6).
-func (o *openFiles) otherContent() bool {
+func (o *openFiles) contentReplaced() bool {
 	var head [changeCounter + 4]byte
 	// A closed file is our own doing: the database is being closed.
 	if _, err := o.file.ReadAt(head[:], 0); errors.Is(err, os.ErrClosed) {
@@ -236,9 +236,9 @@ const (
 	rescueTimeForm = "20060102-150405"
 )
 
-// Rescued lists the copies of databases that were lost at this path, see [LostError].
-func Rescued(path string) (copies []string, err error) {
-	folder := existing(filepath.Dir(path))
+// RescuedCopies lists the copies of databases that were lost at this path, see [LostError].
+func RescuedCopies(path string) (copies []string, err error) {
+	folder := nearestExistingFolder(filepath.Dir(path))
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return nil, fmt.Errorf("look for rescue copies: %w", err)
@@ -251,8 +251,8 @@ func Rescued(path string) (copies []string, err error) {
 	return copies, nil
 }
 
-// existing is the nearest existing folder of a path.
-func existing(folder string) string {
+// nearestExistingFolder is the nearest existing folder of a path.
+func nearestExistingFolder(folder string) string {
 	for {
 		if info, err := os.Stat(folder); err == nil && info.IsDir() || folder == filepath.Dir(folder) {
 			return folder
@@ -270,7 +270,7 @@ func refuseAfterLoss(path string) error {
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return configtype.Mistakef("数据库：%v", "database: %v", err)
 	}
-	copies, err := Rescued(path)
+	copies, err := RescuedCopies(path)
 	if err != nil || len(copies) == 0 {
 		return err
 	}

@@ -22,7 +22,7 @@ func healthyWithin(t testing.TB, d *db.DB, limit time.Duration) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	return d.Healthy(ctx)
+	return d.CheckHealth(ctx)
 }
 
 // acceptUntilFull adds messages until one is refused, and returns how many are stored then.
@@ -101,7 +101,7 @@ func realDiskIsFull(t *testing.T, dir string) {
 	path := filepath.Join(dir, "magpie.db")
 	d := open(t, path)
 	accept(t, d, say("om_0", "x"))
-	if err := d.Healthy(t.Context()); err != nil {
+	if err := d.CheckHealth(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	claim(t, d, "s")
@@ -118,7 +118,7 @@ func realDiskIsFull(t *testing.T, dir string) {
 	}
 	fillUp(t, ballast) // closing may have freed a little
 	if early, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + path}); err == nil {
-		if err := early.Healthy(t.Context()); !errors.Is(err, sqlite.ErrFull) {
+		if err := early.CheckHealth(t.Context()); !errors.Is(err, sqlite.ErrFull) {
 			t.Errorf("health after a start on a full disk: %v", err)
 		}
 		if err := early.Close(); err != nil {
@@ -135,13 +135,13 @@ func realDiskIsFull(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	d = open(t, path)
-	if err := d.Healthy(t.Context()); !errors.Is(err, sqlite.ErrFull) {
+	if err := d.CheckHealth(t.Context()); !errors.Is(err, sqlite.ErrFull) {
 		t.Errorf("health with 500 KB left: %v", err)
 	}
 	if err := os.Remove(ballast); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Healthy(t.Context()); err != nil {
+	if err := d.CheckHealth(t.Context()); err != nil {
 		t.Errorf("health after space was made: %v", err)
 	}
 	if a := accept(t, d, refused); !a.Fresh || a.Turn == 0 {

@@ -77,14 +77,14 @@ func TestTheDatabaseLiesWhereItsLinkLeads(t *testing.T) {
 	}
 	real, link := filepath.Join(dir, "real", "magpie.db"), filepath.Join(dir, "link.db")
 	cfg := db.Config{URL: "sqlite://" + link}
-	if folder, _, err := cfg.Place(); err != nil || folder != dir {
+	if folder, _, err := cfg.Paths(); err != nil || folder != dir {
 		t.Errorf("before there is one: %q, %v", folder, err)
 	}
 	open(t, real)
 	if err := os.Symlink(real, link); err != nil {
 		t.Fatal(err)
 	}
-	folder, files, err := cfg.Place()
+	folder, files, err := cfg.Paths()
 	if err != nil || folder != filepath.Dir(real) || files[0] != real {
 		t.Errorf("%q, %q, %v", folder, files, err)
 	}
@@ -119,7 +119,7 @@ func TestReadingOnlyTakesNoLockAndWritesNothing(t *testing.T) {
 		if err := ro.Turns().SetCard(t.Context(), 1, "card"); err == nil {
 			t.Errorf("%s: a card was noted", when)
 		}
-		if ro.Healthy(t.Context()) == nil {
+		if ro.CheckHealth(t.Context()) == nil {
 			t.Errorf("%s: it can be written", when)
 		}
 		if err := ro.Close(); err != nil {
@@ -179,7 +179,7 @@ func TestAnotherProcessHoldsTheDatabase(t *testing.T) {
 	if n := fresh.Load(); n != 16 {
 		t.Errorf("%d were stored", n)
 	}
-	if err := d.Healthy(t.Context()); err != nil {
+	if err := d.CheckHealth(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if list := claim(t, d, "s").Asked; len(list) != 17 {

@@ -83,7 +83,7 @@ func (g *guarded) refused() *sqlite.LostError {
 		if _, err := g.d.Messages().Accept(g.Context(), say("om_late", "words")); !errors.As(err, &lost) {
 			g.Fatalf("a message is taken: %v", err)
 		}
-		if err := g.d.Healthy(g.Context()); !errors.As(err, &lost) {
+		if err := g.d.CheckHealth(g.Context()); !errors.As(err, &lost) {
 			g.Fatalf("the database is called healthy: %v", err)
 		}
 	}
@@ -241,7 +241,7 @@ func TestALostDatabaseThatComesBack(t *testing.T) {
 			t.Fatalf("told %v", news)
 		}
 		accept(t, g.d, say("om_late", "words"))
-		g.must(g.d.Healthy(t.Context()))
+		g.must(g.d.CheckHealth(t.Context()))
 		g.must(os.Remove(g.path))
 		time.Sleep(2 * time.Second)
 		if second := g.saved(); second.Rescued == first.Rescued || messagesIn(t, second.Rescued) != guardedMessages+1 {

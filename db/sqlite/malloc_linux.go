@@ -14,7 +14,7 @@ static void oneHeap(void) {
 */
 import "C"
 
-// keepTogether makes SQLite use a single heap. Otherwise glibc gives each of the runtime's threads its own heap, which
+// useSingleHeap makes SQLite use a single heap. Otherwise glibc gives each of the runtime's threads its own heap, which
 // keeps the memory of the largest query there, and a program whose queries move between threads seems to grow for
 // hours.
-func keepTogether() { C.oneHeap() }
+func useSingleHeap() { C.oneHeap() }

@@ -2,4 +2,4 @@
 
 package sqlite
 
-func keepTogether() {}
+func useSingleHeap() {}

@@ -12,34 +12,34 @@ import (
 	"magpie/internal/configtype"
 )
 
-// step is a schema upgrade. No database yet = version 0.
-type step struct{ from, to int64 }
+// schemaStep is a schema upgrade. No database yet = version 0.
+type schemaStep struct{ from, to int64 }
 
-// pending returns the upgrade to the schema in files, or [ErrNewerSchema] if the database is newer.
-func pending(ctx context.Context, f *File, files fs.FS) (step, error) {
+// pendingUpgrade returns the upgrade to the schema in files, or [ErrNewerSchema] if the database is newer.
+func pendingUpgrade(ctx context.Context, f *File, files fs.FS) (schemaStep, error) {
 	list, err := goose.NewProvider(goose.DialectSQLite3, f.read, files)
 	if err != nil {
-		return step{}, fmt.Errorf("database schema: %w", err)
+		return schemaStep{}, fmt.Errorf("database schema: %w", err)
 	}
 	sources := list.ListSources()
-	s := step{to: sources[len(sources)-1].Version}
+	s := schemaStep{to: sources[len(sources)-1].Version}
 	s.from, err = schemaVersion(ctx, f)
 	if err != nil {
-		return step{}, err
+		return schemaStep{}, err
 	}
 	if s.from > s.to {
 		before := errors.New(beforeUpgrade(f, s.to+1))
-		return step{}, configtype.Mistakef("%v：%s 的结构是第 %d 版，这个程序只认识到第 %d 版：重新安装更新的版本，或回到升级之前：%v",
+		return schemaStep{}, configtype.Mistakef("%v：%s 的结构是第 %d 版，这个程序只认识到第 %d 版：重新安装更新的版本，或回到升级之前：%v",
 			"%v: %s has schema version %d, this one knows up to %d: install the newer one again, or go back to before the upgrade: %v",
-			ErrNewerSchema, f.path, s.from, s.to, replace(f.path, before))
+			ErrNewerSchema, f.path, s.from, s.to, replaceAdvice(f.path, before))
 	}
 	return s, nil
 }
 
-// Current returns [ErrOlderSchema] if the database has an older schema than this program, which could not read
+// CheckSchema returns [ErrOlderSchema] if the database has an older schema than this program, which could not read
 // everything then.
-func (f *File) Current(ctx context.Context) error {
-	s, err := pending(ctx, f, f.options.Schema)
+func (f *File) CheckSchema(ctx context.Context) error {
+	s, err := pendingUpgrade(ctx, f, f.options.Schema)
 	if err == nil && s.from != s.to {
 		err = fmt.Errorf("%w: %s", ErrOlderSchema, f.path)
 	}
@@ -71,7 +71,7 @@ func beforeUpgrade(f *File, version int64) string {
 // migrate upgrades the schema. A database that is not empty is copied first, as a fallback for a failed upgrade. Only
 // the latest copy per version is kept.
 func migrate(ctx context.Context, f *File, files fs.FS) error {
-	s, err := pending(ctx, f, files)
+	s, err := pendingUpgrade(ctx, f, files)
 	if err != nil || s.from == s.to {
 		return err
 	}

@@ -23,13 +23,13 @@ func (f *File) Guard(ctx context.Context, tell func(error)) {
 	defer tick.Stop()
 	g := guard{file: f, tell: tell}
 	for {
-		g.look(ctx)
+		g.checkFiles(ctx)
 		select {
 		case <-tick.C:
 		case <-f.files.notice:
 		case <-ctx.Done():
 			g.again = time.Time{} // the file ends with the program, so this is the last chance
-			g.look(ctx)
+			g.checkFiles(ctx)
 			return
 		}
 	}
@@ -44,9 +44,9 @@ type guard struct {
 	again time.Time // when to retry saving
 }
 
-// look reports each kind of loss once and tries to save the content, with pauses between attempts. It saves even during
-// shutdown: the open files are the last copy.
-func (g *guard) look(ctx context.Context) {
+// checkFiles reports each kind of loss once and tries to save the content, with pauses between attempts. It saves even
+// during shutdown: the open files are the last copy.
+func (g *guard) checkFiles(ctx context.Context) {
 	files := g.file.files
 	_ = files.check() // the result is in lost
 	found := files.lost.Load()
@@ -99,7 +99,7 @@ func (f *File) rescue(ctx context.Context) (path string, err error) {
 		return "", ctx.Err()
 	}
 	name := filepath.Base(f.path) + rescueMark + time.Now().UTC().Format(rescueTimeForm)
-	path = filepath.Join(existing(filepath.Dir(f.path)), name)
+	path = filepath.Join(nearestExistingFolder(filepath.Dir(f.path)), name)
 	err = writeCopy(path, func(tmp string) error {
 		// VACUUM INTO reads through the open connection, so it works even for a file without a name.
 		if _, err := f.write.ExecContext(ctx, "VACUUM INTO ?1", tmp); err != nil {

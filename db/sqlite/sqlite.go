@@ -74,9 +74,9 @@ type File struct {
 // DB is an open database. Its methods are safe for concurrent use.
 type DB struct{ *File }
 
-// Real is the file that a path names, with links resolved; for a missing file it is the path itself. So everyone who
-// opens the database meets the same file and lock, whatever path is used.
-func Real(path string) string {
+// RealPath is the file that a path names, with links resolved; for a missing file it is the path itself. So everyone
+// who opens the database meets the same file and lock, whatever path is used.
+func RealPath(path string) string {
 	if file, err := filepath.EvalSymlinks(path); err == nil {
 		return file
 	}
@@ -90,14 +90,14 @@ func Files(path string) []string { return []string{path, path + "-wal", path + "
 // schema. No other process can open it this way meanwhile; see [LockedError], [CorruptError] and [ErrNewerSchema].
 func Open(ctx context.Context, path string, o Options) (_ *DB, err error) {
 	// After a loss the rescued copy must be put in place first; a new empty file would hide it.
-	if err := refuseAfterLoss(Real(path)); err != nil {
+	if err := refuseAfterLoss(RealPath(path)); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, configtype.Mistakef("数据库的文件夹：%v", "folder of the database: %v", err)
 	}
-	keepTogether()
-	path = Real(path)
+	useSingleHeap()
+	path = RealPath(path)
 	d := &DB{&File{path: path, options: o}}
 	// Locked before anything is read: another process may be upgrading the schema.
 	if d.lock, err = lock(path); err != nil {
@@ -120,9 +120,9 @@ func Open(ctx context.Context, path string, o Options) (_ *DB, err error) {
 	return d, nil
 }
 
-// Remember records the open files once the database is ready. From then on a write fails with a [LostError] if they are
-// not in place.
-func (d *DB) Remember() error { return d.files.remember() }
+// RecordOpenFiles records the open files once the database is ready. From then on a write fails with a [LostError] if
+// they are not in place.
+func (d *DB) RecordOpenFiles() error { return d.files.recordFiles() }
 
 // openPools opens the connections to an existing file, after a quick check.
 func (d *DB) openPools(ctx context.Context) (err error) {
@@ -185,7 +185,7 @@ func OpenReadOnly(ctx context.Context, path string, o Options) (_ *DB, err error
 	}
 	d.write = d.read
 	d.writer = newWriter(d.write, path, nil, func() {})
-	if _, err := pending(ctx, d.File, o.Schema); err != nil {
+	if _, err := pendingUpgrade(ctx, d.File, o.Schema); err != nil {
 		return nil, err
 	}
 	return d, nil
@@ -216,8 +216,8 @@ func connect(ctx context.Context, path string, conns int, q url.Values, prepare 
 // Close closes the database after the running write.
 func (f *File) Close() error {
 	var errs []error
-	if f.files.overwritten() {
-		errs = append(errs, f.leave())
+	if f.files.isOverwritten() {
+		errs = append(errs, f.keepOverwritten())
 	}
 	if f.lock != nil && f.write != nil && f.files.check() == nil {
 		// These statistics only help SQLite's planner, so a failure does not matter.
@@ -232,7 +232,7 @@ func (f *File) Close() error {
 		errs = append(errs, f.writer.close()) // the last connection copies the log into the database
 	}
 	if f.files != nil {
-		if f.files.leftLog() {
+		if f.files.hasOrphanedLog() {
 			errs = append(errs, setLogAside(f.path))
 		}
 		errs = append(errs, f.files.close())

@@ -26,11 +26,11 @@ func walSize(path string) int64 {
 // hasLog reports whether the last program that wrote the database did not close it.
 func hasLog(path string) bool { return walSize(path) > 0 }
 
-// trim empties the log when it has become long. SQLite copies it into the database every 1000 pages, but starts over
+// trimLog empties the log when it has become long. SQLite copies it into the database every 1000 pages, but starts over
 // only when a write finds no reader in it. With enough readers that never happens by itself. trim makes it happen,
 // since readers that begin after everything was copied use the database file. Against a reader that never ends, trim
 // gives up after a moment, and tries again when the log has grown by the same amount.
-func (w *writer) trim(ctx context.Context, conn *sql.Conn) {
+func (w *writer) trimLog(ctx context.Context, conn *sql.Conn) {
 	if w.files == nil { // read-only
 		return
 	}

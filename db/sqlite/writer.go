@@ -53,7 +53,7 @@ func (w *writer) do(ctx context.Context, f func(ctx context.Context, tx *sql.Tx)
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("wait for the writer: %w", err)
 	}
-	if err := w.files.isLost(); err != nil {
+	if err := w.files.lossError(); err != nil {
 		return err
 	}
 	j := &job{f: f, done: make(chan struct{})}
@@ -68,7 +68,7 @@ func (w *writer) do(ctx context.Context, f func(ctx context.Context, tx *sql.Tx)
 			}
 			return j.err
 		case w.leading <- struct{}{}: // nobody is writing
-			go w.lead()
+			go w.runGroup()
 		case <-ctx.Done():
 			if w.withdraw(j) {
 				return fmt.Errorf("wait for the writer: %w", ctx.Err())
@@ -97,8 +97,8 @@ func (w *writer) withdraw(j *job) bool {
 	return true
 }
 
-// whoWaits returns a copy, since jobs may leave the list at any time.
-func (w *writer) whoWaits() []*job {
+// waitingJobs returns a copy, since jobs may leave the list at any time.
+func (w *writer) waitingJobs() []*job {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.waiting)
@@ -114,12 +114,12 @@ func (w *writer) collectGroup() []*job {
 	return group
 }
 
-// lead runs one group. Its statements are not interruptible. (That is faster, too: for a context that can end, the
+// runGroup runs one group. Its statements are not interruptible. (That is faster, too: for a context that can end, the
 // driver watches every statement from a separate goroutine.)
-func (w *writer) lead() {
+func (w *writer) runGroup() {
 	defer func() { <-w.leading }()
 	ctx := context.Background()
-	first := w.whoWaits()
+	first := w.waitingJobs()
 	if len(first) == 0 {
 		return
 	}
@@ -143,7 +143,7 @@ func (w *writer) lead() {
 		}
 		close(j.done)
 	}
-	w.trim(ctx, conn)
+	w.trimLog(ctx, conn)
 	w.release(conn)
 }
 

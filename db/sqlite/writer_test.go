@@ -196,7 +196,7 @@ func TestTheProbeEndsWithItsTime(t *testing.T) {
 		t.Errorf("while nothing can be written: %v", err)
 	}
 	release()
-	if err := d.Healthy(t.Context()); err != nil {
+	if err := d.CheckHealth(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

@@ -153,7 +153,7 @@ func (c Config) DatabasePath() string {
 // Outgoing returns the folder of files that agents send, empty if they send none, and the files that they must never
 // send.
 func (c Config) Outgoing() (folder string, private []string, err error) {
-	data, private, err := c.DB.Place()
+	data, private, err := c.DB.Paths()
 	if err != nil {
 		return "", nil, err
 	}
@@ -188,7 +188,7 @@ func (c Config) PrivateFiles() (list []string) {
 // folders, functions.
 func (c Config) BridgeConfig() bridge.Config {
 	guard := bridge.Guard{Homes: c.Claude.Homes(), Files: c.PrivateFiles(), State: c.Claude.StateDir()}
-	guard.Data, _, _ = c.DB.Place() // Validate reports an invalid path
+	guard.Data, _, _ = c.DB.Paths() // Validate reports an invalid path
 	return bridge.Config{
 		App: c.Feishu.AppID, Access: c.Access, Project: c.Claude.Project, Projects: c.Projects, Guard: guard,
 		PermissionMode: c.Claude.PermissionMode, AskEverything: c.Claude.AsksEverything(), Context: c.ContextConfig(),

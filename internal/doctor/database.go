@@ -63,7 +63,7 @@ func checkRows(ctx context.Context, r *Report, c db.Config, path string) {
 		return
 	}
 	defer store.Close() //nolint:errcheck // it was only read
-	if store.Current(ctx) != nil {
+	if store.CheckSchema(ctx) != nil {
 		return // an older schema; its rows can be read once the bridge has started
 	}
 	checkSilenced(ctx, r, store)
@@ -100,7 +100,7 @@ func checkSilenced(ctx context.Context, r *Report, store *db.DB) {
 
 // checkMissingDatabase reports why there is no database: none was created yet, or one was lost.
 func checkMissingDatabase(r *Report, c db.Config, path string) {
-	copies, err := c.Rescued()
+	copies, err := c.RescuedCopies()
 	switch pid := servedBy(path); {
 	case err != nil:
 		r.AddFinding(Fail, r.text(textMayRead), textDBUnread, path, err)

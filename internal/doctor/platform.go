@@ -72,7 +72,7 @@ func mentionRules(ctx context.Context, c config.Config) (rules []chat.MentionRul
 		return nil
 	}
 	defer store.Close() //nolint:errcheck // it was only read
-	set, err := store.Chats().Mentions(ctx)
+	set, err := store.Chats().MentionRules(ctx)
 	if err != nil {
 		return nil
 	}
@@ -170,7 +170,7 @@ func checkOwner(ctx context.Context, r *Report, c config.Config, app feishu.App)
 	}
 	user := app.Owner
 	if store, err := db.OpenReadOnly(ctx, c.DB); err == nil { // a broken database has a finding of its own
-		if found, err := store.Owners().Found(ctx, c.Feishu.AppID); err == nil {
+		if found, err := store.Owners().Get(ctx, c.Feishu.AppID); err == nil {
 			user = found.User
 		}
 		_ = store.Close() // it was only read

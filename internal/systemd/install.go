@@ -188,7 +188,7 @@ func projects(c config.Config) []string {
 func dataFolder(c config.Config) string {
 	data := filepath.Dir(c.DatabasePath())
 	// otherwise it is relative to another folder
-	if real, _, err := c.DB.Place(); err == nil && filepath.IsAbs(data) {
+	if real, _, err := c.DB.Paths(); err == nil && filepath.IsAbs(data) {
 		return real
 	}
 	return data
