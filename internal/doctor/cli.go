@@ -12,6 +12,7 @@ import (
 	"magpie/bridge"
 	"magpie/internal/claude"
 	"magpie/internal/config"
+	"magpie/internal/configtype"
 )
 
 // The CLI versions that the tests run: the oldest supported one, and the current one.
@@ -54,7 +55,7 @@ func (c CLI) checkServers(r *Report) {
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(missing, name) })
 	if len(names) > 0 {
-		r.AddFinding(OK, "", textServers, strings.Join(names, " "))
+		r.AddFinding(OK, "", textServers, configtype.Listing(names))
 	}
 }
 
