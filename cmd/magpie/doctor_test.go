@@ -167,7 +167,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 		want    []string
 	}{
 		"wrong secret": {func(p *doctorRig) { p.sim.SetSecret("changed") }, 1, []string{
-			"fail  Feishu: the app was rejected", "10014", " - copy the App ID and App Secret again",
+			"fail  Feishu: the app was rejected: app secret invalid (code 10014) - copy the App ID and App Secret again",
 		}},
 		"a lost database that was saved": {func(p *doctorRig) {
 			must(p, os.Mkdir(filepath.Join(p.dir, "data"), 0o700))
@@ -195,7 +195,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 			p.sim.Inject(feishusim.Fault{
 				Path: "/open-apis/bot/v3/info", Code: 230006, Msg: "bot ability is not activated",
 			})
-		}, 1, []string{"fail  bot: ", "230006", " - add the Bot capability"}},
+		}, 1, []string{"fail  bot: bot ability is not activated (code 230006) - add the Bot capability"}},
 		"a permission is missing": {func(p *doctorRig) {
 			p.sim.Inject(feishusim.Fault{
 				Path: "/open-apis/im/v1/chats", Code: 99991672, Msg: "scopes is required: [im:chat, im:chat:readonly].",
@@ -233,7 +233,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 		"in Chinese": {func(p *doctorRig) { p.env = []string{"LANG=zh_CN.UTF-8"}; p.sim.TakeScopes("im:resource") }, 0,
 			[]string{"warn  应用权限：缺少 im:resource - 在 http", "ok    claude：已登录", "ok    时钟：准确"}},
 		"platform away": {func(p *doctorRig) { p.change(p.sim.URL(), "http://127.0.0.1:1") }, 1, []string{
-			"fail  Feishu: could not connect", " - check the network",
+			"fail  Feishu: could not connect: 127.0.0.1:1: the connection was refused - check the network",
 		}},
 		"two mistakes in the configuration": {func(p *doctorRig) {
 			p.change("[access]", "[log]\nlevel = \"loud\"\nformat = \"xml\"\n[access]")

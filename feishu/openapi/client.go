@@ -6,6 +6,7 @@ package openapi
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -89,11 +90,11 @@ func New(cfg Config, log zerolog.Logger) *Client {
 		limits: newLimits(cfg.Pace), breaker: newBreaker(log, cfg.CircuitTimeout),
 	}
 	c.config = &larkcore.Config{
-		BaseUrl: cfg.BaseURL, AppId: cfg.AppID, AppSecret: cfg.AppSecret, HttpClient: c.HTTP,
+		BaseUrl: cfg.BaseURL, AppId: cfg.AppID, AppSecret: cfg.AppSecret, HttpClient: causeKeeper{c.HTTP},
 		Logger: SDKLogger(log), Serializable: plainJSON{},
 	}
 	files := *c.config
-	files.HttpClient = &http.Client{Timeout: uploadTimeout, Transport: transport}
+	files.HttpClient = causeKeeper{&http.Client{Timeout: uploadTimeout, Transport: transport}}
 	c.upload = &files
 	c.tokens.fetch = func(ctx context.Context) (answer gjson.Result, err error) {
 		r := tokenRequest(cfg)
@@ -129,8 +130,10 @@ func (c *Client) roundTrip(ctx context.Context, r Request, token string) (gjson.
 		req.Body, config = r.Form(), c.upload
 	}
 	sent := time.Now()
-	resp, err := larkcore.Request(ctx, req, config, options...)
+	var cause error
+	resp, err := larkcore.Request(context.WithValue(ctx, causeKey{}, &cause), req, config, options...)
 	if err != nil {
+		err = cmp.Or(cause, err)
 		// An error of ctx comes from the caller and says nothing about the platform, so the breaker must not count it.
 		if ctx.Err() != nil {
 			return gjson.Result{}, ctx.Err()
@@ -176,6 +179,21 @@ func (c *Client) CheckCredentials(ctx context.Context) error {
 // String copies a text out of a reply or an event. A gjson result is a slice of the whole JSON and would keep it in
 // memory.
 func String(r gjson.Result) string { return strings.Clone(r.String()) }
+
+// causeKeeper stores the error of a call in the variable that the context has under [causeKey]. The SDK passes on only
+// the text of some errors (core/httptransport.go, doSend), which cannot be said in other words.
+type causeKeeper struct{ next *http.Client }
+
+type causeKey struct{}
+
+// Do implements [larkcore.HttpClient].
+func (k causeKeeper) Do(r *http.Request) (*http.Response, error) {
+	resp, err := k.next.Do(r)
+	if cause, ok := r.Context().Value(causeKey{}).(*error); ok {
+		*cause = err
+	}
+	return resp, err
+}
 
 // Cause returns an error of the HTTP client without the URL, which contains ids.
 func Cause(err error) error {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"magpie/internal/chat"
+	"magpie/internal/configtype"
 )
 
 // Error is a call that the platform did not confirm.
@@ -162,6 +163,18 @@ func MissingPermission(err error) bool {
 func TooManyTables(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && strings.Contains(e.Msg, "table number over limit")
+}
+
+// Reason is the error without the call, the hint and the log ID, for people who only want to know what is wrong. What the
+// platform says is in its own words.
+func (e *Error) Reason() error {
+	switch {
+	case e.Code != 0:
+		return configtype.Mistakef("%s（代码 %d）", "%s (code %d)", e.Msg, e.Code)
+	case e.Err != nil:
+		return e.Err
+	}
+	return configtype.Mistakef("HTTP 状态 %d", "HTTP status %d", e.Status)
 }
 
 // Hint tells the operator what to do about the error; empty = unknown.

@@ -2,9 +2,11 @@ package openapi
 
 import (
 	"errors"
+	"syscall"
 	"testing"
 
 	"magpie/internal/chat"
+	"magpie/internal/configtype"
 )
 
 func TestGone(t *testing.T) {
@@ -14,6 +16,23 @@ func TestGone(t *testing.T) {
 		err := errors.Join(errors.New("x"), &Error{Op: "send", Code: code})
 		if errors.Is(err, chat.ErrGone) != want {
 			t.Errorf("code %d: gone %v, want %v", code, !want, want)
+		}
+	}
+}
+
+// People read what is wrong, and not which call we made.
+func TestReason(t *testing.T) {
+	for _, tc := range []struct {
+		err    Error
+		en, zh string
+	}{
+		{Error{Op: "ask", Code: 10014, Msg: "app secret invalid", LogID: "1"}, "app secret invalid (code 10014)", "app secret invalid（代码 10014）"},
+		{Error{Op: "ask", Err: syscall.ECONNREFUSED}, "the connection was refused", "连接被拒绝"},
+		{Error{Op: "ask", Status: 502, Msg: "the answer is not JSON"}, "HTTP status 502", "HTTP 状态 502"},
+	} {
+		reason := tc.err.Reason()
+		if en, zh := configtype.English(reason), configtype.Chinese(reason); en != tc.en || zh != tc.zh {
+			t.Errorf("%v: %q, %q", &tc.err, en, zh)
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package configtype_test
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -43,6 +45,13 @@ func TestMistakesInBothLanguages(t *testing.T) {
 	}
 }
 
+// slow is a timeout, as net/http has one of its own.
+type slow struct{ error }
+
+func (slow) Error() string   { return "slow" }
+func (slow) Timeout() bool   { return true }
+func (slow) Temporary() bool { return true }
+
 // What the operating system says is told in people's words, in both languages and without the name of the call.
 func TestErrorsOfTheSystemInBothLanguages(t *testing.T) {
 	t.Parallel()
@@ -74,6 +83,21 @@ func TestErrorsOfTheSystemInBothLanguages(t *testing.T) {
 			"127.0.0.1:7: the address is in use", "127.0.0.1:7：地址已被占用",
 		},
 		{noProgram, "no-such-program: there is no such program in PATH", "no-such-program：PATH 里没有这个程序"},
+		{
+			&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}},
+			"this machine does not trust who signed the server's certificate; there may be a proxy in between",
+			"服务器的证书由这台机器不信任的机构签发，中间可能有代理",
+		},
+		{
+			&tls.CertificateVerificationError{Err: x509.CertificateInvalidError{Reason: x509.Expired}},
+			"the server's certificate has expired, or the clock of this machine is wrong",
+			"服务器的证书已过期，或这台机器的时间不对",
+		},
+		{
+			&tls.CertificateVerificationError{Err: x509.HostnameError{Certificate: &x509.Certificate{}}},
+			"the server's certificate is for another host", "服务器的证书属于另一个主机",
+		},
+		{fmt.Errorf("ask: %w", slow{}), "ask: timeout", "ask: 超时"},
 		{noFile, "/no/such/program: there is no such file or folder", "/no/such/program：文件或文件夹不存在"},
 		{user.UnknownUserError("ann"), "there is no user ann", "没有用户 ann"},
 		{

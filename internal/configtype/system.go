@@ -2,8 +2,11 @@ package configtype
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -40,6 +43,8 @@ func ofSystem(err error, l language) string {
 			return e.Name + colon + [...]string{"找不到这个主机", "there is no such host"}[l]
 		}
 		return ""
+	case *tls.CertificateVerificationError:
+		return ofCertificate(e.Err, l)
 	case syscall.Errno:
 		for _, c := range causes {
 			if errors.Is(e, c.err) {
@@ -51,12 +56,31 @@ func ofSystem(err error, l language) string {
 	if err != nil && err.Error() == escapes {
 		return [...]string{"路径指向这个文件夹之外", "it leads out of the folder"}[l]
 	}
+	if bad, ok := err.(net.Error); ok && bad.Timeout() { //nolint:errorlint // as above
+		return [...]string{"超时", "timeout"}[l]
+	}
 	for _, c := range causes {
 		if err == c.err { //nolint:errorlint // as above
 			return [...]string{c.zh, c.en}[l]
 		}
 	}
 	return ""
+}
+
+// ofCertificate says why the certificate of a server is not accepted.
+func ofCertificate(err error, l language) string {
+	var invalid x509.CertificateInvalidError
+	switch {
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return [...]string{"服务器的证书已过期，或这台机器的时间不对",
+			"the server's certificate has expired, or the clock of this machine is wrong"}[l]
+	case errors.As(err, new(x509.HostnameError)):
+		return [...]string{"服务器的证书属于另一个主机", "the server's certificate is for another host"}[l]
+	case errors.As(err, new(x509.UnknownAuthorityError)):
+		return [...]string{"服务器的证书由这台机器不信任的机构签发，中间可能有代理",
+			"this machine does not trust who signed the server's certificate; there may be a proxy in between"}[l]
+	}
+	return [...]string{"服务器的证书不受信任", "the server's certificate is not trusted"}[l]
 }
 
 // escapes is what an [os.Root] says of a link or a path that leads out of its folder. The error itself is not exported.
@@ -88,6 +112,8 @@ var causes = []struct {
 	{syscall.ENETUNREACH, "网络不通", "the network cannot be reached"},
 	{syscall.EHOSTUNREACH, "连接不上主机", "the host cannot be reached"},
 	{syscall.ETIMEDOUT, "超时", "timeout"},
+	{io.EOF, "过早结束", "it ended too early"},
+	{io.ErrUnexpectedEOF, "过早结束", "it ended too early"},
 	{os.ErrDeadlineExceeded, "超时", "timeout"},
 	{context.DeadlineExceeded, "超时", "timeout"},
 	{context.Canceled, "已取消", "canceled"},

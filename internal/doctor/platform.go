@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -29,9 +30,9 @@ func CheckPlatform(ctx context.Context, r *Report, c config.Config) feishu.Check
 	console := c.Feishu.Console()
 	switch {
 	case found.Refused():
-		r.AddFinding(Fail, r.text(textCopyAgain, console.Credentials()), textRefused, found.Credentials)
+		r.AddFinding(Fail, r.text(textCopyAgain, console.Credentials()), textRefused, reason(found.Credentials))
 	case found.Credentials != nil:
-		r.AddFinding(Fail, r.text(textCheckNetwork), textUnreached, found.Credentials)
+		r.AddFinding(Fail, r.text(textCheckNetwork), textUnreached, reason(found.Credentials))
 	default:
 		r.AddFinding(OK, "", textTaken)
 		checkApp(r, found, found.App.Missing(scopes(ctx, c)...), console)
@@ -82,10 +83,18 @@ func mentionRules(ctx context.Context, c config.Config) (rules []chat.MentionRul
 	return rules
 }
 
+// reason is what the platform says, without the call that we made.
+func reason(err error) error {
+	if bad := (interface{ Reason() error })(nil); errors.As(err, &bad) {
+		return bad.Reason()
+	}
+	return err
+}
+
 // checkApp reports whether an accepted app has the bot capability and all permissions.
 func checkApp(r *Report, found feishu.Checkup, lacks feishu.Missing, console feishu.Console) {
 	if found.Bot != nil {
-		r.AddFinding(Fail, r.text(textAddBot, console.Bot(), console.Versions()), textBotNone, found.Bot)
+		r.AddFinding(Fail, r.text(textAddBot, console.Bot(), console.Versions()), textBotNone, reason(found.Bot))
 	} else {
 		r.AddFinding(OK, "", textBot)
 	}
@@ -96,7 +105,7 @@ func checkApp(r *Report, found feishu.Checkup, lacks feishu.Missing, console fei
 	case len(found.Missing) > 0:
 		r.AddFinding(Fail, add(found.Missing), textScopesRefused, strings.Join(found.Missing, r.text(textScopesAny)))
 	case found.Chats != nil || found.Members != nil:
-		r.AddFinding(Warn, r.text(textSeeList), textScopesUnknown, errors.Join(found.Chats, found.Members))
+		r.AddFinding(Warn, r.text(textSeeList), textScopesUnknown, reason(cmp.Or(found.Chats, found.Members)))
 	case len(lacks.Scopes) > 0:
 		r.AddFinding(Warn, add(lacks.Scopes), textScopesLack, configtype.Listing(lacks.Scopes))
 	default:
