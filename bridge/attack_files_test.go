@@ -65,7 +65,7 @@ func TestAttackFileNames(t *testing.T) {
 		gone = append(gone, document("om_2", "none", safepath.FileName(tc.name))) // as the platform's client says it
 		name := fmt.Sprintf("1-%d-%s", i+1, cmp.Or(tc.left, "file"))
 		stored = append(stored, name)
-		label := chat.Mark("文件", tc.left)
+		label := chat.AttachmentMark("文件", tc.left)
 		missed = append(missed, label)
 		list = append(list, "- "+label+" "+filepath.Join(folder, name))
 	}

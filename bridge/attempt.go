@@ -176,7 +176,7 @@ func (ps processSpecs) chatSpec(c db.Chat) (claude.Spec, error) {
 	dir, err := ps.cfg.workingDir(c)
 	return claude.Spec{
 		Model: c.Settings.Model, Effort: c.Settings.Effort, Budget: ps.budget.Load().TurnUSD,
-		Dir: dir, Mode: ps.cfg.permissionMode(c), Name: c.Key.Stable("magpie-"), Kind: string(c.Kind),
+		Dir: dir, Mode: ps.cfg.permissionMode(c), Name: c.Key.StableID("magpie-"), Kind: string(c.Kind),
 		Suggest: c.Kind == chat.Private, // in a group a suggestion would be addressed to nobody in particular
 		Tools:   ps.tools.toolsFor(c), Spare: ps.spareSpec(c.Kind),
 	}, err

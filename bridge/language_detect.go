@@ -22,7 +22,7 @@ type languages struct {
 // detect returns the language that a message switches its chat to; empty = no switch.
 func (ls languages) detect(ctx context.Context, m chat.Incoming) string {
 	before := i18n.Lang(ls.loadChat(ctx, m.Key).Lang)
-	return cmp.Or(ls.cfg.Lang, string(i18n.DetectSwitch(chat.Unmarked(m.Text), before)))
+	return cmp.Or(ls.cfg.Lang, string(i18n.DetectSwitch(chat.WithoutMarks(m.Text), before)))
 }
 
 // commandLanguage returns the language that a command switches its chat to; empty = no switch. Command names are often

@@ -54,10 +54,10 @@ func (ls listening) toBot(ctx context.Context, m chat.Incoming) bool {
 
 // ruleOf is the rule that applies to a group.
 func (ls listening) ruleOf(c db.Chat) chat.MentionRule {
-	if own := chat.MentionRule(c.Settings.Mention); own.Known() {
+	if own := chat.MentionRule(c.Settings.Mention); own.IsValid() {
 		return own
 	}
-	if ls.rule.Known() {
+	if ls.rule.IsValid() {
 		return ls.rule
 	}
 	return chat.MentionOnly

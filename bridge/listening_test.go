@@ -58,7 +58,7 @@ func TestWhatIsForTheBot(t *testing.T) {
 					_, err := l.bridge.db.Messages().Accept(t.Context(), db.Inbound{Incoming: before, Class: chat.Command})
 					l.must(err)
 					l.must(l.bridge.db.Chats().Set(t.Context(), in.Key, func(set *db.Settings) { set.Mention = string(rule) }))
-					if !rule.Known() {
+					if !rule.IsValid() {
 						want = s.byCommands
 					}
 				}

@@ -16,7 +16,7 @@ import (
 	"magpie/internal/chat"
 )
 
-func changed(did chat.Doing, at int64) chat.Change {
+func changed(did chat.ChangeKind, at int64) chat.Change {
 	return chat.Change{Key: room, Kind: chat.Group, Did: did, Actor: chat.Actor{ID: "ou_1", Name: "Ann"}, Title: "team",
 		Time: time.UnixMilli(at)}
 }

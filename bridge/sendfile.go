@@ -36,7 +36,7 @@ func (d *toolHandlers) sendFile(ctx context.Context, key chat.Key, in sendFileIn
 		return "", err
 	}
 	if n := len([]rune(in.Caption)); n > longestCaption {
-		return "", agenttools.Refused("Not sent: the caption has %d characters, and %d are the most. "+
+		return "", agenttools.Refusedf("Not sent: the caption has %d characters, and %d are the most. "+
 			"Say the rest in your answer.", n, longestCaption)
 	}
 	turn := a.claim.Turn
@@ -44,7 +44,8 @@ func (d *toolHandlers) sendFile(ctx context.Context, key chat.Key, in sendFileIn
 	case err != nil:
 		return "", err
 	case n >= mostSent:
-		return "", agenttools.Refused("Not sent: %d files are the most for one question. Pack the rest into an archive, "+
+		return "", agenttools.Refusedf("Not sent: %d files are the most for one question. Pack the rest into an "+
+			"archive, "+
 			"and offer to send it when the user asks.", mostSent)
 	}
 	// An agent that waits for the delivery can tell the user the truth about it.
@@ -70,7 +71,7 @@ func deliveryReply(p db.FileDelivery, isNew bool) (string, error) {
 		return "Not delivered yet: the platform does not take it right now. " +
 			"It will be delivered as soon as it does; do not send it again.", nil
 	case p.State == db.RefusedFile:
-		return "", agenttools.Refused("Not sent: the platform does not take this file. The people were told so.")
+		return "", agenttools.Refusedf("Not sent: the platform does not take this file. The people were told so.")
 	}
-	return "", agenttools.Refused("Not sent: the question was taken back, or the chat is gone.")
+	return "", agenttools.Refusedf("Not sent: the question was taken back, or the chat is gone.")
 }

@@ -23,7 +23,7 @@ const wordsWait = 3 * time.Second
 // wordless reports whether a message is nothing but pictures and files.
 func wordless(m chat.Incoming) bool {
 	speaks := func(f chat.File) bool { return f.Kind == chat.Sound || f.Kind == chat.Quote }
-	return len(m.Files) > 0 && chat.Unmarked(m.Text) == "" && !slices.ContainsFunc(m.Files, speaks)
+	return len(m.Files) > 0 && chat.WithoutMarks(m.Text) == "" && !slices.ContainsFunc(m.Files, speaks)
 }
 
 // repeatedFiles returns the files of a repeated question: its attachments, and the message it quotes. A forwarded
@@ -59,10 +59,10 @@ func (tf turnFiles) reportMissing(ctx context.Context, t *turn, failed, large []
 	l := t.view.Lang
 	var missed, big, pixels []string
 	for _, f := range large {
-		pixels = append(pixels, chat.Mark(f.Kind.Word(), f.Name))
+		pixels = append(pixels, chat.AttachmentMark(f.Kind.Label(), f.Name))
 	}
 	for _, f := range failed {
-		if name := chat.Mark(f.Kind.Word(), f.Name); f.State == chat.TooBig {
+		if name := chat.AttachmentMark(f.Kind.Label(), f.Name); f.State == chat.TooBig {
 			big = append(big, name)
 		} else {
 			missed = append(missed, name)

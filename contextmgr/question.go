@@ -45,7 +45,7 @@ const (
 	blankLine    = "\n\n"
 )
 
-var forwardMark = chat.Mark(chat.Forwarded.Word(), "")
+var forwardMark = chat.AttachmentMark(chat.Forwarded.Label(), "")
 
 // questionOf collects the question of r.
 func questionOf(r Request) Question {
@@ -264,9 +264,9 @@ func quoteOf(f chat.File) Quote {
 // fileLabel is the name of a file in the list. Images have numbers, since their names say nothing.
 func fileLabel(f chat.File, number int) string {
 	if f.Kind == chat.Picture {
-		return chat.Mark(f.Kind.Word(), fmt.Sprint(number))
+		return chat.AttachmentMark(f.Kind.Label(), fmt.Sprint(number))
 	}
-	return chat.Mark(f.Kind.Word(), safepath.FileName(f.Name))
+	return chat.AttachmentMark(f.Kind.Label(), safepath.FileName(f.Name))
 }
 
 // fileStatus is the path of the file, or the reason why the agent does not get it.

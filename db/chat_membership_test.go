@@ -12,7 +12,7 @@ import (
 	"magpie/internal/chat"
 )
 
-func change(did chat.Doing, at int64) chat.Change {
+func change(did chat.ChangeKind, at int64) chat.Change {
 	return chat.Change{Key: oc, Kind: chat.Group, Did: did, Title: "team", Time: time.UnixMilli(at)}
 }
 

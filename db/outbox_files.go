@@ -186,7 +186,7 @@ func (p FileDelivery) historyText() string {
 	if p.Picture {
 		word = "图片"
 	}
-	text := chat.Mark(word, p.Name)
+	text := chat.AttachmentMark(word, p.Name)
 	if p.Caption != "" {
 		text += " " + p.Caption
 	}

@@ -67,8 +67,8 @@ type App struct {
 	callbacks []string
 }
 
-// Missing is what an app needs from the console and lacks, as far as the platform reports it.
-type Missing struct {
+// MissingSettings is what an app needs from the console and lacks, as far as the platform reports it.
+type MissingSettings struct {
 	Scopes         []string
 	OptionalScopes []string // permissions without which the bot works with limitations
 	Events         []string
@@ -77,15 +77,15 @@ type Missing struct {
 }
 
 // Empty reports whether nothing required is missing. Optional permissions and events are ignored.
-func (l Missing) Empty() bool { return len(l.Scopes)+len(l.Events)+len(l.Callbacks) == 0 }
+func (m MissingSettings) Empty() bool { return len(m.Scopes)+len(m.Events)+len(m.Callbacks) == 0 }
 
-// NoMessageEvent reports whether the app is not subscribed to messages, so that none arrive.
-func (l Missing) NoMessageEvent() bool { return slices.Contains(l.Events, eventMessage) }
+// LacksMessageEvent reports whether the app is not subscribed to messages, so that none arrive.
+func (m MissingSettings) LacksMessageEvent() bool { return slices.Contains(m.Events, eventMessage) }
 
 // Missing compares the app with what every app needs, plus the permissions that the configuration needs. A list that
 // the platform did not report is skipped, since everything would look missing.
-func (a App) Missing(additional ...string) Missing {
-	var l Missing
+func (a App) Missing(additional ...string) MissingSettings {
+	var l MissingSettings
 	if len(a.scopes) > 0 {
 		l.Scopes = missingFrom(additional, a.scopes)
 		for _, any := range requiredScopes {

@@ -29,8 +29,8 @@ func TestWhatThePlatformTellsAboutTheApp(t *testing.T) {
 			})
 			app, err := fetchApp(t.Context(), p.api, "cli_1")
 			p.must(err)
-			if app.Owner != tc.owner || app.Missing().NoMessageEvent() != tc.deaf {
-				t.Errorf("owner %q, deaf %v", app.Owner, app.Missing().NoMessageEvent())
+			if app.Owner != tc.owner || app.Missing().LacksMessageEvent() != tc.deaf {
+				t.Errorf("owner %q, deaf %v", app.Owner, app.Missing().LacksMessageEvent())
 			}
 		})
 	}

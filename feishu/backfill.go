@@ -153,7 +153,7 @@ func (g *backfill) fetchChat(ctx context.Context, a chat.Activity, later bool) e
 		case !ok:
 			continue
 		case item.Get("deleted").Bool():
-			if err := g.recall(ctx, a.Key.ID, in.ID, in.Time); err != nil {
+			if err := g.deliverRecall(ctx, a.Key.ID, in.ID, in.Time); err != nil {
 				return fmt.Errorf("take back a message: %w", err)
 			}
 			continue

@@ -30,22 +30,22 @@ type cardPage struct {
 	message string
 	entity  *entity       // nil: the message is the card
 	rate    *rate.Limiter // of a card inside its message; nil: it cannot be redrawn
-	looks   looks         // of a card inside its message: what the platform has not refused
+	look    cardLook      // of a card inside its message: what the platform has not refused
 	level   updateLevel   // of an entity
 	shown   *chat.Card    // what it shows; nil: unknown
 }
 
-// looks is how a card looks.
-type looks int
+// cardLook is how a card looks.
+type cardLook int
 
 const (
-	allLooks     looks = iota
-	tablesAsCode       // the platform refuses the number of tables
-	plainLooks         // no markup: the platform refuses something else
+	allLooks     cardLook = iota
+	tablesAsCode          // the platform refuses the number of tables
+	plainLooks            // no markup: the platform refuses something else
 )
 
-// after returns the looks to try after a refusal; there are none after plain looks.
-func (l looks) after(err error) looks {
+// afterRefusal returns the looks to try after a refusal; there are none after plain looks.
+func (l cardLook) afterRefusal(err error) cardLook {
 	if l == allLooks && openapi.TooManyTables(err) {
 		return tablesAsCode
 	}
@@ -54,8 +54,8 @@ func (l looks) after(err error) looks {
 
 // needsRotation reports whether new text must start a new card: this card's streaming window is over. A page whose text
 // does not change stays, and its streaming mode is opened again.
-func (s *cardPage) needsRotation(body string) bool {
-	return s.entity != nil && time.Since(s.entity.created) >= streamingLife && s.shown != nil && s.shown.Body != body
+func (p *cardPage) needsRotation(body string) bool {
+	return p.entity != nil && time.Since(p.entity.created) >= streamingLife && p.shown != nil && p.shown.Body != body
 }
 
 // pageSender sends the messages that show one card's pages.
@@ -107,8 +107,8 @@ func (o pageSender) send(ctx context.Context, d *draft) (*cardPage, error) {
 		d.kind = "plain"
 	}
 	for slices.Contains(kindsOfLooks, d.kind) {
-		s := &cardPage{rate: openapi.PatchRate(), looks: looks(slices.Index(kindsOfLooks, d.kind))}
-		m, err := o.messages.send(ctx, o.to, "interactive", s.inMessage(d.content), keyOf(d.seed, d.kind, d.part))
+		s := &cardPage{rate: openapi.PatchRate(), look: cardLook(slices.Index(kindsOfLooks, d.kind))}
+		m, err := o.messages.send(ctx, o.to, "interactive", s.messageJSON(d.content), keyOf(d.seed, d.kind, d.part))
 		if err == nil {
 			s.message, s.shown = m.id, o.shownAfterSend(d.content, m)
 			return s, nil
@@ -117,8 +117,8 @@ func (o pageSender) send(ctx context.Context, d *draft) (*cardPage, error) {
 			return nil, err
 		}
 		// The kind is remembered in the draft, so that a retry does not go through the refused ones again.
-		if d.kind = "post"; s.looks != plainLooks && openapi.ClassOf(err) == openapi.Refused {
-			d.kind = kindsOfLooks[s.looks.after(err)]
+		if d.kind = "post"; s.look != plainLooks && openapi.ClassOf(err) == openapi.Refused {
+			d.kind = kindsOfLooks[s.look.afterRefusal(err)]
 		}
 		o.log.Warn().Err(err).Str("kind", d.kind).Msg("feishu: card refused, sending another kind of message")
 	}
@@ -211,8 +211,8 @@ func (o pageSender) sendEntity(ctx context.Context, d *draft) (*cardPage, error)
 }
 
 // draw makes the page show the card, unless it shows it already.
-func (s *cardPage) draw(ctx context.Context, ms messages, card chat.Card) error {
-	if s.shown != nil && reflect.DeepEqual(*s.shown, card) {
+func (p *cardPage) draw(ctx context.Context, ms messages, card chat.Card) error {
+	if p.shown != nil && reflect.DeepEqual(*p.shown, card) {
 		return nil
 	}
 	tries := lastTries
@@ -221,29 +221,29 @@ func (s *cardPage) draw(ctx context.Context, ms messages, card chat.Card) error 
 	}
 	var err error
 	switch {
-	case s.entity != nil:
-		err = s.drawEntity(ctx, ms.updates, card, tries)
-	case s.rate != nil:
-		err = s.patch(ctx, ms.api, card, tries)
+	case p.entity != nil:
+		err = p.drawEntity(ctx, ms.updates, card, tries)
+	case p.rate != nil:
+		err = p.patch(ctx, ms.api, card, tries)
 	default:
 		return nil
 	}
 	switch {
 	case err == nil:
-		s.shown = &card
+		p.shown = &card
 	// Whether the update was applied is unknown, so the next draw replaces the whole card.
 	case ctx.Err() != nil || openapi.ClassOf(err) == openapi.Unknown:
-		s.shown = nil
+		p.shown = nil
 	}
 	return err
 }
 
 // drawEntity updates the elements that differ. It replaces the whole card when the difference cannot be expressed as
 // updates of elements, or when the platform does not make such updates.
-func (s *cardPage) drawEntity(ctx context.Context, updates *partialUpdates, card chat.Card, tries int) error {
-	e := s.entity
+func (p *cardPage) drawEntity(ctx context.Context, updates *partialUpdates, card chat.Card, tries int) error {
+	e := p.entity
 	// The final value always replaces the card: one call draws it and ends streaming mode.
-	if s.shown == nil || !card.Live {
+	if p.shown == nil || !card.Live {
 		return e.replace(ctx, card, tries)
 	}
 	if e.streamingExpired() {
@@ -251,56 +251,56 @@ func (s *cardPage) drawEntity(ctx context.Context, updates *partialUpdates, card
 			return err
 		}
 	}
-	s.setLevel(updates.ofNewCards())
-	todo := cardjson.Steps(*s.shown, card)
+	p.setLevel(updates.initialLevel())
+	todo := cardjson.Steps(*p.shown, card)
 	switch {
 	case len(todo) == 0:
 		return nil
-	case todo[0].Element == "" || levelFor(todo) < s.level:
+	case todo[0].Element == "" || levelFor(todo) < p.level:
 		return e.replace(ctx, card, tries)
 	}
-	for _, together := range cardjson.Calls(todo) {
+	for _, together := range cardjson.GroupCalls(todo) {
 		level := levelFor(together)
 		if err := e.updateElements(ctx, together, tries); err != nil {
-			return s.redrawWhole(ctx, updates, level, card, err, tries)
+			return p.redrawWhole(ctx, updates, level, card, err, tries)
 		}
-		updates.accepted(level)
+		updates.recordAccepted(level)
 	}
 	return nil
 }
 
 // redrawWhole replaces the whole card after the platform refused to update a part of it. If it takes the whole card,
 // such an update is not tried again on this card.
-func (s *cardPage) redrawWhole(ctx context.Context, updates *partialUpdates, level updateLevel, card chat.Card,
+func (p *cardPage) redrawWhole(ctx context.Context, updates *partialUpdates, level updateLevel, card chat.Card,
 	err error, tries int) error {
-	s.shown = nil
+	p.shown = nil
 	class := openapi.ClassOf(err)
 	if class != openapi.Refused && class != openapi.StreamingOff {
 		return err
 	}
-	if err := s.entity.replace(ctx, card, tries); err != nil {
+	if err := p.entity.replace(ctx, card, tries); err != nil {
 		return err
 	}
 	if class == openapi.Refused {
-		s.setLevel(level + 1)
-		updates.refused(level)
+		p.setLevel(level + 1)
+		updates.recordRefused(level)
 	}
 	return nil
 }
 
 // setLevel restricts the updates of the page. Without any it is drawn as seldom as a card that is part of its message.
-func (s *cardPage) setLevel(level updateLevel) {
-	if level > s.level && level == noUpdates {
+func (p *cardPage) setLevel(level updateLevel) {
+	if level > p.level && level == noUpdates {
 		slow := openapi.PatchRate()
-		s.entity.rate.SetLimit(slow.Limit())
-		s.entity.rate.SetBurst(slow.Burst())
+		p.entity.rate.SetLimit(slow.Limit())
+		p.entity.rate.SetBurst(slow.Burst())
 	}
-	s.level = max(s.level, level)
+	p.level = max(p.level, level)
 }
 
-// inMessage is the JSON of a card inside its message.
-func (s *cardPage) inMessage(card chat.Card) string {
-	switch s.looks {
+// messageJSON is the JSON of a card inside its message.
+func (p *cardPage) messageJSON(card chat.Card) string {
+	switch p.look {
 	case plainLooks:
 		return cardjson.Prose(card)
 	case tablesAsCode:
@@ -310,14 +310,14 @@ func (s *cardPage) inMessage(card chat.Card) string {
 }
 
 // patch replaces the card of a message (page im-v1/message/patch).
-func (s *cardPage) patch(ctx context.Context, a *openapi.Client, card chat.Card, tries int) error {
+func (p *cardPage) patch(ctx context.Context, a *openapi.Client, card chat.Card, tries int) error {
 	r := openapi.Request{
 		Op: "update a card", Method: http.MethodPatch, Tries: tries,
-		Path: openapi.Path("/open-apis/im/v1/messages/", s.message),
-		Body: map[string]string{"content": s.inMessage(card)},
+		Path: openapi.Path("/open-apis/im/v1/messages/", p.message),
+		Body: map[string]string{"content": p.messageJSON(card)},
 	}
-	if s.rate != nil {
-		r.Before = func(ctx context.Context) error { return openapi.Wait(ctx, s.rate) }
+	if p.rate != nil {
+		r.Before = func(ctx context.Context) error { return openapi.Wait(ctx, p.rate) }
 	}
 	_, err := a.Call(ctx, r)
 	return err
@@ -325,48 +325,48 @@ func (s *cardPage) patch(ctx context.Context, a *openapi.Client, card chat.Card,
 
 // finish draws the final value in the best form that the platform accepts. When it accepts none, the text is sent as
 // separate messages.
-func (s *cardPage) finish(ctx context.Context, o pageSender, card chat.Card, seed string, part int) error {
-	static := s.entity == nil && s.rate == nil
-	if static && s.shown != nil && s.shown.Body == card.Body {
+func (p *cardPage) finish(ctx context.Context, o pageSender, card chat.Card, seed string, part int) error {
+	static := p.entity == nil && p.rate == nil
+	if static && p.shown != nil && p.shown.Body == card.Body {
 		return nil
 	}
 	var refused error
 	if !static {
-		refused = s.draw(ctx, o.messages, card)
+		refused = p.draw(ctx, o.messages, card)
 		if refused == nil || !mayFallBack(ctx, refused) {
 			return refused
 		}
 		o.log.Warn().Err(refused).Msg("feishu: card not finished; falling back to another form")
 	}
-	if err := s.fallback(ctx, o, card, refused, seed, part); err != nil {
+	if err := p.deliverFallback(ctx, o, card, refused, seed, part); err != nil {
 		return err
 	}
 	// The text has been delivered; without this the card would look unfinished for ten minutes.
-	if s.entity != nil {
-		if err := s.entity.setStreaming(ctx, false, lastTries); err != nil {
+	if p.entity != nil {
+		if err := p.entity.setStreaming(ctx, false, lastTries); err != nil {
 			if !mayFallBack(ctx, err) {
 				return err
 			}
 			o.log.Warn().Err(err).Msg("feishu: streaming mode of a card not ended; the platform ends it by itself")
 		}
 	}
-	s.shown = &card
+	p.shown = &card
 	return nil
 }
 
-// fallback delivers the final value when the platform has refused to draw it: as a card inside the message, then with
-// plainer looks, or else as text.
-func (s *cardPage) fallback(
+// deliverFallback delivers the final value when the platform has refused to draw it: as a card inside the message, then
+// with plainer looks, or else as text.
+func (p *cardPage) deliverFallback(
 	ctx context.Context, o pageSender, card chat.Card, refused error, seed string, part int,
 ) error {
-	inMessage := s.entity == nil // it was refused there
-	for ; s.entity != nil || s.rate != nil; inMessage = true {
-		if inMessage && s.looks == plainLooks {
+	inMessage := p.entity == nil // it was refused there
+	for ; p.entity != nil || p.rate != nil; inMessage = true {
+		if inMessage && p.look == plainLooks {
 			break
 		} else if inMessage {
-			s.looks = s.looks.after(refused)
+			p.look = p.look.afterRefusal(refused)
 		}
-		refused = s.patch(ctx, o.messages.api, card, liveTries)
+		refused = p.patch(ctx, o.messages.api, card, liveTries)
 		if refused == nil || !mayFallBack(ctx, refused) {
 			return refused
 		}

@@ -89,8 +89,8 @@ type sequence struct {
 	created time.Time // when it was 0
 }
 
-// age is the number that is due by now.
-func (s sequence) age() int32 {
+// dueNumber is the number that is due by now.
+func (s sequence) dueNumber() int32 {
 	// Half of the range remains for jumps, even if the clock is wrong by years.
 	return int32(max(0, min(time.Since(s.created).Milliseconds(), math.MaxInt32/2)))
 }
@@ -100,10 +100,11 @@ func (s *sequences) next(card string, created time.Time) int32 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.last) >= maxCachedCards {
-		maps.DeleteFunc(s.last, func(_ string, q sequence) bool { return q.number < q.age() }) // no need to remember
+		// No need to remember what is due anyway.
+		maps.DeleteFunc(s.last, func(_ string, q sequence) bool { return q.number < q.dueNumber() })
 	}
 	q := sequence{created: created}
-	q.number = max(s.last[card].number+1, q.age())
+	q.number = max(s.last[card].number+1, q.dueNumber())
 	s.last[card] = q
 	return q.number
 }
@@ -136,7 +137,7 @@ type cardData struct {
 
 // replace redraws the whole card; card.Live decides about streaming mode afterwards.
 func (e *entity) replace(ctx context.Context, card chat.Card, tries int) error {
-	err := e.do(ctx, "draw a card", http.MethodPut, openapi.Path("/open-apis/cardkit/v1/cards/", e.id),
+	err := e.runOperation(ctx, "draw a card", http.MethodPut, openapi.Path("/open-apis/cardkit/v1/cards/", e.id),
 		operation{Card: &cardData{Type: "card_json", Data: cardjson.Card(card, true)}}, tries)
 	if err == nil && card.Live && e.streamingSince.IsZero() {
 		e.streamingSince = time.Now()
@@ -149,9 +150,11 @@ func (e *entity) replace(ctx context.Context, card chat.Card, tries int) error {
 func (e *entity) updateElement(ctx context.Context, s cardjson.Step, tries int) error {
 	where := openapi.Path("/open-apis/cardkit/v1/cards/", e.id, "/elements/", s.Element)
 	if s.Text == "" {
-		return e.do(ctx, "change a part of a card", http.MethodPatch, where, operation{Partial: s.Partial}, tries)
+		body := operation{Partial: s.Partial}
+		return e.runOperation(ctx, "change a part of a card", http.MethodPatch, where, body, tries)
 	}
-	return e.do(ctx, "draw a card's text", http.MethodPut, where+"/content", operation{Content: s.Text}, tries)
+	body := operation{Content: s.Text}
+	return e.runOperation(ctx, "draw a card's text", http.MethodPut, where+"/content", body, tries)
 }
 
 // updateElements redraws several elements with one call (page cardkit-v1/card/batch_update).
@@ -160,15 +163,15 @@ func (e *entity) updateElements(ctx context.Context, steps []cardjson.Step, trie
 		return e.updateElement(ctx, steps[0], tries)
 	}
 	where := openapi.Path("/open-apis/cardkit/v1/cards/", e.id, "/batch_update")
-	return e.do(ctx, "change parts of a card", http.MethodPost, where, operation{Actions: cardjson.Actions(steps)},
-		tries)
+	body := operation{Actions: cardjson.ActionsJSON(steps)}
+	return e.runOperation(ctx, "change parts of a card", http.MethodPost, where, body, tries)
 }
 
 // setStreaming turns streaming mode on or off. Turning it on again restarts the platform's 10 minutes.
 func (e *entity) setStreaming(ctx context.Context, on bool, tries int) error {
 	where := openapi.Path("/open-apis/cardkit/v1/cards/", e.id, "/settings")
 	settings := operation{Settings: cardjson.StreamingMode(on)}
-	err := e.do(ctx, "set a card's streaming mode", http.MethodPatch, where, settings, tries)
+	err := e.runOperation(ctx, "set a card's streaming mode", http.MethodPatch, where, settings, tries)
 	if err == nil && on {
 		e.streamingSince = time.Now()
 	}
@@ -179,11 +182,12 @@ func (e *entity) setStreaming(ctx context.Context, on bool, tries int) error {
 // lives.
 const maxSequenceJump = 1_000_000
 
-// do runs one operation until its outcome is known. Retries use the same sequence and key, so that it takes effect
-// once. If the platform knows a higher sequence, the operation is repeated with a higher one. The known sequence may
-// belong to this very operation, whose reply was lost; drawing the same content again is harmless, and assuming success
-// would be wrong if the sequence belonged to another operation. If streaming mode is off, it is opened again once.
-func (e *entity) do(ctx context.Context, op, method, where string, body operation, tries int) error {
+// runOperation runs one operation until its outcome is known. Retries use the same sequence and key, so that it takes
+// effect once. If the platform knows a higher sequence, the operation is repeated with a higher one. The known sequence
+// may belong to this very operation, whose reply was lost; drawing the same content again is harmless, and assuming
+// success would be wrong if the sequence belonged to another operation. If streaming mode is off, it is opened again
+// once.
+func (e *entity) runOperation(ctx context.Context, op, method, where string, body operation, tries int) error {
 	// The first jump is one second of the card's age; it grows eightfold each time up to the limit.
 	const firstJump = 1000
 	jump, streams := int32(firstJump), body.Card == nil && body.Settings == ""

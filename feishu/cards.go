@@ -301,19 +301,19 @@ const (
 )
 
 // idOf writes the durable id of the card that begins with this page.
-func idOf(s *cardPage, to chat.Ref) string {
+func idOf(page *cardPage, to chat.Ref) string {
 	how, born := howText, time.Now()
 	switch {
-	case s.entity != nil:
-		how, born = s.entity.id, s.entity.created
-	case s.rate != nil:
+	case page.entity != nil:
+		how, born = page.entity.id, page.entity.created
+	case page.rate != nil:
 		how = howPlain
 	}
 	where := to.Key.ID
 	if to.Key.Thread != "" {
 		where += threadMark + to.Key.Thread
 	}
-	return strings.Join([]string{s.message, how, strconv.FormatInt(born.Unix(), 36), where, to.ID}, "/")
+	return strings.Join([]string{page.message, how, strconv.FormatInt(born.Unix(), 36), where, to.ID}, "/")
 }
 
 var errCardID = errors.New("feishu: not the id of a card")

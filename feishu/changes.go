@@ -11,7 +11,7 @@ import (
 
 // membershipEvents are the events about the bot's membership in a chat (pages im-v1/chat-member/events/{added,deleted},
 // im-v1/chat/events/{disbanded,bot_p2p_chat_entered}).
-var membershipEvents = map[string]chat.Doing{
+var membershipEvents = map[string]chat.ChangeKind{
 	"im.chat.member.bot.added_v1":                  chat.Added,
 	"im.chat.member.bot.deleted_v1":                chat.Removed,
 	"im.chat.disbanded_v1":                         chat.Dissolved,
@@ -19,14 +19,14 @@ var membershipEvents = map[string]chat.Doing{
 }
 
 // membershipChanged reports a change of the bot's membership, and who made it.
-func (t eventHandler) membershipChanged(run context.Context, did chat.Doing, payload gjson.Result) error {
+func (t eventHandler) membershipChanged(run context.Context, did chat.ChangeKind, payload gjson.Result) error {
 	event := payload.Get("event")
 	c := chat.Change{
 		Key: chat.FeishuChat(openapi.String(event.Get("chat_id"))), Kind: chat.Group, Did: did,
 		Actor: chat.Actor{ID: openapi.String(event.Get("operator_id.open_id"))}, Title: event.Get("name").String(),
 		Time: millis(payload.Get("header.create_time").String()),
 	}
-	if t.client.reader.malformed("the bot's place in a chat", []string{c.Key.ID}, c.Actor.ID) {
+	if t.client.reader.anyMalformed("the bot's place in a chat", []string{c.Key.ID}, c.Actor.ID) {
 		return nil
 	}
 	if did == chat.Opened {

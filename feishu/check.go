@@ -33,7 +33,7 @@ type Checkup struct {
 
 // Check checks the platform from the view of an app with this configuration. It changes nothing there.
 func Check(ctx context.Context, cfg Config) Checkup {
-	a := openapi.New(cfg.api(), zerolog.Nop())
+	a := openapi.New(cfg.apiConfig(), zerolog.Nop())
 	defer a.HTTP.CloseIdleConnections()
 	clock := &clockProbe{next: a.HTTP.Transport}
 	a.HTTP.Transport = clock

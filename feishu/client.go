@@ -73,12 +73,12 @@ type timeouts struct {
 
 // New returns a client; it connects in [Client.Run]. Everything else works without a connection.
 func New(cfg Config, log zerolog.Logger) *Client {
-	a := openapi.New(cfg.api(), log)
+	a := openapi.New(cfg.apiConfig(), log)
 	ms := messages{api: a, appID: cfg.AppID, readBacks: &readBacks{last: map[string]readBack{}},
 		updates: &partialUpdates{log: log}, sent: &seenCache{}, sequences: &sequences{last: map[string]sequence{}}}
-	n := cfg.patience()
+	n := cfg.timeoutFactor()
 	names := newNames(a, cmp.Or(cfg.NameWait, nameWait))
-	topics := topicsOf(ms, cfg.Topics, n*pressWait)
+	topics := newTopicCache(ms, cfg.Topics, n*pressWait)
 	state := &state{}
 	return &Client{
 		cfg: cfg, log: log, api: a, messages: ms, names: names, state: state, topics: topics,

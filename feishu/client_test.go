@@ -26,7 +26,7 @@ func TestConfig(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	bad := Defaults()
-	if !bad.Topics || !bad.GroupMention.Known() || !bad.SendFiles || bad.LongAnswer == 0 || bad.AnswerBots {
+	if !bad.Topics || !bad.GroupMention.IsValid() || !bad.SendFiles || bad.LongAnswer == 0 || bad.AnswerBots {
 		t.Errorf("defaults %+v", bad)
 	}
 	bad.GroupMention, bad.LongAnswer = "sometimes", -1
@@ -56,8 +56,8 @@ func TestLanguageOfTheBot(t *testing.T) {
 	} {
 		c := Config{AppID: "cli_1", AppSecret: "s", Lang: tc.lang, BaseURL: tc.base}
 		if err := c.Validate(); err != nil || c.FixedLang() != tc.spoken || c.DefaultLang() != tc.first ||
-			c.words(staleButton) != tc.toast {
-			t.Errorf("%+v: %q %q %q %v", tc, c.FixedLang(), c.DefaultLang(), c.words(staleButton), err)
+			c.text(staleButton) != tc.toast {
+			t.Errorf("%+v: %q %q %q %v", tc, c.FixedLang(), c.DefaultLang(), c.text(staleButton), err)
 		}
 	}
 	if err := (Config{AppID: "cli_1", AppSecret: "s", Lang: "fr"}).Validate(); err == nil ||

@@ -95,7 +95,7 @@ func (c Config) Validate() error {
 			"[feishu] base_url 不是地址：飞书留空，Lark 写 \"lark\"，或者写 %s 这样的地址",
 			"[feishu] base_url is not an address: leave it empty for Feishu, write \"lark\" for Lark, or a URL such as %s", hostFeishu))
 	}
-	if c.GroupMention != "" && !c.GroupMention.Known() {
+	if c.GroupMention != "" && !c.GroupMention.IsValid() {
 		errs = append(errs, configtype.Mistakef("[feishu] group_mention %q：应为 mention、all 或 commands",
 			"[feishu] group_mention %q: must be mention, all or commands", c.GroupMention))
 	}
@@ -143,12 +143,12 @@ func (c Config) DefaultLang() string {
 // publicAckWait is the public platform's timeout for acknowledgements (page "Event subscription overview").
 const publicAckWait = 3 * time.Second
 
-// patience is the factor by which all timeouts on the path of an event grow when the platform waits longer than usual
-// for its acknowledgement.
-func (c Config) patience() time.Duration { return max(1, c.AckTimeout/publicAckWait) }
+// timeoutFactor is the factor by which all timeouts on the path of an event grow when the platform waits longer than
+// usual for its acknowledgement.
+func (c Config) timeoutFactor() time.Duration { return max(1, c.AckTimeout/publicAckWait) }
 
-// api returns the configuration of the HTTP client.
-func (c Config) api() openapi.Config {
+// apiConfig returns the configuration of the HTTP client.
+func (c Config) apiConfig() openapi.Config {
 	return openapi.Config{
 		BaseURL: c.baseURL(), AppID: c.AppID, AppSecret: c.AppSecret, Pace: c.pace(), CircuitTimeout: c.CircuitTimeout,
 	}

@@ -89,7 +89,7 @@ func (l *connection) connect(ctx context.Context) (up time.Duration, err error) 
 	err = l.ws.Start(ctx)
 	stop()
 	repairs.Wait()
-	l.watchdog.ended(!ready.IsZero())
+	l.watchdog.recordEnd(!ready.IsZero())
 	if ready.IsZero() {
 		return 0, connectError(err)
 	}
@@ -105,7 +105,7 @@ func (l *connection) report(err error, pause time.Duration) {
 	switch {
 	case sameError(err, l.lastLogged):
 		level = zerolog.DebugLevel
-	case terminal(err):
+	case isTerminal(err):
 		level = zerolog.ErrorLevel
 	}
 	l.lastLogged = err
@@ -142,12 +142,12 @@ func connectError(err error) error {
 	case errors.As(err, &failure):
 		return &openapi.Error{Op: op, Code: failure.Code, Msg: failure.Msg, Err: err}
 	}
-	return &openapi.Error{Op: op, Err: openapi.Cause(err)}
+	return &openapi.Error{Op: op, Err: openapi.WithoutURL(err)}
 }
 
-// terminal reports whether only the operator can fix the error: a refusal of the endpoint that the SDK does not retry
+// isTerminal reports whether only the operator can fix the error: a refusal of the endpoint that the SDK does not retry
 // (ws/client_transport.go), wrong credentials, or a bot that is turned off.
-func terminal(err error) bool {
+func isTerminal(err error) bool {
 	var refusal *larkws.ClientError
 	return errors.As(err, &refusal) || openapi.ClassOf(err) == openapi.NoAccess
 }
@@ -176,7 +176,7 @@ func connectLoop(ctx context.Context, connect func(context.Context) (time.Durati
 			failed.Reset()
 		}
 		var pause time.Duration
-		if terminal(err) {
+		if isTerminal(err) {
 			pause = refused.NextBackOff()
 		} else {
 			pause = failed.NextBackOff()

@@ -114,10 +114,10 @@ func (p *platform) cfg() string { return p.Client.cfg.AppSecret }
 
 func TestWrongSecretAtTheEndpoint(t *testing.T) {
 	err := connectError(larkws.NewClientError(1000040345, "app_id or app_secret is invalid"))
-	if !terminal(err) || !strings.Contains(err.Error(), "[feishu] app_secret") {
-		t.Errorf("%v, terminal %v", err, terminal(err))
+	if !isTerminal(err) || !strings.Contains(err.Error(), "[feishu] app_secret") {
+		t.Errorf("%v, terminal %v", err, isTerminal(err))
 	}
-	if err := connectError(larkws.NewServerError(1, "busy")); terminal(err) {
+	if err := connectError(larkws.NewServerError(1, "busy")); isTerminal(err) {
 		t.Errorf("%v is terminal", err)
 	}
 }

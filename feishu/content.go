@@ -41,12 +41,12 @@ func mentionsAllWithin(content gjson.Result, levels int) (all bool) {
 	if content.Type == gjson.String {
 		s := content.String()
 		return strings.Contains(s, "@_all") || slices.ContainsFunc(atTag.FindAllStringSubmatch(s, -1),
-			func(tag []string) bool { return everybody(tag[1]) })
+			func(tag []string) bool { return isEverybody(tag[1]) })
 	}
 	if levels == 0 {
 		return false
 	}
-	if content.IsObject() && everybody(content.Get("user_id").String()) {
+	if content.IsObject() && isEverybody(content.Get("user_id").String()) {
 		return true
 	}
 	content.ForEach(func(_, part gjson.Result) bool {
@@ -56,8 +56,8 @@ func mentionsAllWithin(content gjson.Result, levels int) (all bool) {
 	return all
 }
 
-// everybody reports whether a mention with this ID addresses all members.
-func everybody(id string) bool { return id == "all" || id == "all_members" || id == "@_all" }
+// isEverybody reports whether a mention with this ID addresses all members.
+func isEverybody(id string) bool { return id == "all" || id == "all_members" || id == "@_all" }
 
 // contentReader converts the content of one message to text, and collects its attachments.
 type contentReader struct {
@@ -201,7 +201,7 @@ func (r *contentReader) person(id, name string) string {
 		id, name = r.mentions[i].id, r.mentions[i].name
 	}
 	switch {
-	case everybody(id):
+	case isEverybody(id):
 		return "@all"
 	case id == r.bot && r.bot != "":
 		return ""
@@ -241,7 +241,7 @@ func link(text, href string) string {
 // name.
 func at(id, name string) string {
 	switch {
-	case everybody(id):
+	case isEverybody(id):
 		return "@all"
 	case strings.HasPrefix(id, "@_") || name == "":
 		return id

@@ -29,25 +29,25 @@ func (r *contentReader) image(c gjson.Result) string { return r.picture(c.Get("i
 func (r *contentReader) picture(key string) string {
 	r.images++
 	r.addFile(chat.Picture, key, "", 0)
-	return chat.Mark(chat.Picture.Word(), strconv.Itoa(r.images))
+	return chat.AttachmentMark(chat.Picture.Label(), strconv.Itoa(r.images))
 }
 
 func (r *contentReader) file(c gjson.Result) string {
 	name := safepath.FileName(c.Get("file_name").String())
 	r.addFile(chat.Document, c.Get("file_key").String(), name, 0)
-	return chat.Mark(chat.Document.Word(), name)
+	return chat.AttachmentMark(chat.Document.Label(), name)
 }
 
 func (r *contentReader) video(c gjson.Result) string {
 	name, length := safepath.FileName(c.Get("file_name").String()), duration(c)
 	r.addFile(chat.Film, c.Get("file_key").String(), name, length)
-	return chat.Mark(chat.Film.Word(), strings.TrimSpace(name+" "+seconds(length)))
+	return chat.AttachmentMark(chat.Film.Label(), strings.TrimSpace(name+" "+seconds(length)))
 }
 
 func (r *contentReader) audio(c gjson.Result) string {
 	length := duration(c)
 	r.addFile(chat.Sound, c.Get("file_key").String(), "", length)
-	return chat.Mark(chat.Sound.Word(), seconds(length))
+	return chat.AttachmentMark(chat.Sound.Label(), seconds(length))
 }
 
 // duration reads a length in milliseconds; it limits the value, which may be forged.
@@ -66,7 +66,7 @@ func seconds(d time.Duration) string {
 // forwarded records that this message is a merged forward.
 func (r *contentReader) forwarded() string {
 	r.files = append(r.files, chat.File{Number: len(r.files) + 1, Kind: chat.Forwarded, Of: r.id})
-	return chat.Mark(chat.Forwarded.Word(), "")
+	return chat.AttachmentMark(chat.Forwarded.Label(), "")
 }
 
 // readOther reads the message types without text of the author's own.
@@ -77,13 +77,13 @@ func (r *contentReader) readOther(form string, c gjson.Result) (text string, ok 
 	case "file":
 		return r.file(c), true
 	case "folder": // it cannot be downloaded (page im-v1/message/get-2)
-		return chat.Mark("文件夹", c.Get("file_name").String()), true
+		return chat.AttachmentMark("文件夹", c.Get("file_name").String()), true
 	case "audio":
 		return r.audio(c), true
 	case "media":
 		return r.video(c), true
 	case "sticker": // neither can this
-		return chat.Mark("表情包", ""), true
+		return chat.AttachmentMark("表情包", ""), true
 	case "merge_forward":
 		return r.forwarded(), true
 	case "interactive":
@@ -91,28 +91,28 @@ func (r *contentReader) readOther(form string, c gjson.Result) (text string, ok 
 		if strings.Contains(text, tooOld) {
 			text = ""
 		}
-		return strings.TrimSpace(chat.Mark("卡片", c.Get("title").String()) + "\n" + text), true
+		return strings.TrimSpace(chat.AttachmentMark("卡片", c.Get("title").String()) + "\n" + text), true
 	case "location":
-		return chat.Mark("位置", c.Get("name").String()) + coordinates(c), true
+		return chat.AttachmentMark("位置", c.Get("name").String()) + coordinates(c), true
 	case "share_user":
 		id := c.Get("user_id").String()
-		return chat.Mark("名片", r.userName(id)) + inBrackets(id), true
+		return chat.AttachmentMark("名片", r.userName(id)) + inBrackets(id), true
 	case "share_chat":
-		return chat.Mark("群名片", c.Get("chat_name").String()) + inBrackets(c.Get("chat_id").String()), true
+		return chat.AttachmentMark("群名片", c.Get("chat_name").String()) + inBrackets(c.Get("chat_id").String()), true
 	case "share_calendar_event", "calendar", "general_calendar":
 		times := period(c.Get("start_time"), c.Get("end_time"))
-		return chat.Mark("日程", c.Get("summary").String()) + inBrackets(times), true
+		return chat.AttachmentMark("日程", c.Get("summary").String()) + inBrackets(times), true
 	case "video_chat":
 		start := period(c.Get("start_time"), gjson.Result{})
-		return chat.Mark("视频会议", c.Get("topic").String()) + inBrackets(start), true
+		return chat.AttachmentMark("视频会议", c.Get("topic").String()) + inBrackets(start), true
 	case "todo":
 		return r.todo(c), true
 	case "vote":
 		return vote(c), true
 	case "hongbao":
-		return chat.Mark("红包", ""), false
+		return chat.AttachmentMark("红包", ""), false
 	}
-	return chat.Mark(form, ""), false
+	return chat.AttachmentMark(form, ""), false
 }
 
 func (r *contentReader) userName(id string) string {
@@ -159,7 +159,8 @@ func period(from, to gjson.Result) string {
 }
 
 func (r *contentReader) todo(c gjson.Result) string {
-	text := chat.Mark("任务", c.Get("summary.title").String()) + inBrackets(period(c.Get("due_time"), gjson.Result{}))
+	text := chat.AttachmentMark("任务", c.Get("summary.title").String()) +
+		inBrackets(period(c.Get("due_time"), gjson.Result{}))
 	// The text of a task is a rich text without the object around it.
 	return strings.TrimSpace(text + "\n" + r.flatten(gjson.Parse(`{"content":`+rawArray(c.Get("summary.content"))+`}`)))
 }
@@ -172,7 +173,7 @@ func rawArray(c gjson.Result) string {
 }
 
 func vote(c gjson.Result) string {
-	text := chat.Mark("投票", c.Get("topic").String())
+	text := chat.AttachmentMark("投票", c.Get("topic").String())
 	for _, o := range c.Get("options").Array() {
 		text += "\n- " + o.String()
 	}
@@ -239,7 +240,7 @@ func inlineText(e gjson.Result) (string, bool) {
 	case "at":
 		return at(e.Get("user_id").String(), e.Get("user_name").String()), true
 	case "img":
-		return chat.Mark("图片", ""), true
+		return chat.AttachmentMark("图片", ""), true
 	case "button":
 		return " 〔" + text + "〕", true
 	case "hr":

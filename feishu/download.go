@@ -39,7 +39,7 @@ func (c *Client) Download(ctx context.Context, f chat.File, most int64, w io.Wri
 	case n > most:
 		return chat.ErrTooBig
 	case err != nil:
-		return &openapi.Error{Op: opDownload, Err: openapi.Cause(err)}
+		return &openapi.Error{Op: opDownload, Err: openapi.WithoutURL(err)}
 	}
 	return nil
 }

@@ -15,13 +15,13 @@ import (
 // that of a new message, and a missing text is fetched. Returning nil acknowledges it.
 func (t eventHandler) messageUpdated(run context.Context, payload gjson.Result) error {
 	s := fromEvent(payload.Get("event"))
-	if t.own(s) || s.byBot() || t.client.reader.malformed("an edited message", []string{s.id}) {
+	if t.isOwn(s) || s.byBot() || t.client.reader.anyMalformed("an edited message", []string{s.id}) {
 		return nil // the event comes for each update of a bot's card, too
 	}
 	if s.content == "" || s.chat == "" {
 		ctx, cancel := context.WithTimeout(run, t.client.waits.message)
 		defer cancel()
-		if !t.client.messages.readBacks.enter(ctx, s.id) {
+		if !t.client.messages.readBacks.waitToRead(ctx, s.id) {
 			return nil
 		}
 		items, err := t.client.fetchMessage(ctx, s.id)
@@ -42,14 +42,14 @@ func (t eventHandler) messageUpdated(run context.Context, payload gjson.Result) 
 	if err := t.client.reader.resolveChat(run, s, &in); err != nil && !errors.Is(err, errUnknownGroupMode) {
 		return err
 	}
-	return t.inOrder(run, in.Key.ID, in.Time, func(ctx context.Context) error {
+	return t.runInOrder(run, in.Key.ID, in.Time, func(ctx context.Context) error {
 		in.Actor.Name = t.client.names.lookUp(run, in.Key.ID, in.Actor.ID)
 		return t.handler.HandleEdit(ctx, in)
 	})
 }
 
-// own reports whether an event is about a message of this bot. The event may lack the sender.
-func (t eventHandler) own(s rawMessage) bool {
+// isOwn reports whether an event is about a message of this bot. The event may lack the sender.
+func (t eventHandler) isOwn(s rawMessage) bool {
 	c := t.client
 	return c.messages.sent.has(s.id) || s.senderID != "" && (s.senderID == c.cfg.AppID || s.senderID == c.state.botID())
 }
@@ -58,14 +58,14 @@ func (t eventHandler) own(s rawMessage) bool {
 func (t eventHandler) messageRecalled(run context.Context, payload gjson.Result) error {
 	event := payload.Get("event")
 	id, room := event.Get("message_id").String(), event.Get("chat_id").String()
-	if t.client.reader.malformed("a message that was taken back", []string{room, id}) {
+	if t.client.reader.anyMalformed("a message that was taken back", []string{room, id}) {
 		return nil
 	}
-	return t.recall(run, room, id, millis(event.Get("recall_time").String()))
+	return t.deliverRecall(run, room, id, millis(event.Get("recall_time").String()))
 }
 
-func (t eventHandler) recall(run context.Context, room, id string, at time.Time) error {
-	return t.inOrder(run, room, at, func(ctx context.Context) error {
+func (t eventHandler) deliverRecall(run context.Context, room, id string, at time.Time) error {
+	return t.runInOrder(run, room, at, func(ctx context.Context) error {
 		return t.handler.HandleRecall(ctx, chat.FeishuChat(room), id)
 	})
 }

@@ -105,7 +105,7 @@ func TestFewChatsAreAskedForNamesAtATime(t *testing.T) {
 	ctx, stop := context.WithCancel(p.ctx())
 	var asked int
 	for i := range 3 * maxAsking {
-		if _, answer := p.names.request(ctx, fmt.Sprint("oc_", i), "ou_1"); answer != nil {
+		if _, answer := p.names.requestName(ctx, fmt.Sprint("oc_", i), "ou_1"); answer != nil {
 			asked++
 		}
 	}
@@ -114,7 +114,7 @@ func TestFewChatsAreAskedForNamesAtATime(t *testing.T) {
 	}
 	stop()
 	p.names.wait()
-	if _, answer := p.names.request(p.ctx(), "oc_last", "ou_1"); answer == nil {
+	if _, answer := p.names.requestName(p.ctx(), "oc_last", "ou_1"); answer == nil {
 		t.Error("nobody is asked any more")
 	}
 	p.api.HTTP.CloseIdleConnections()

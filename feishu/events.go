@@ -113,7 +113,7 @@ func (t eventHandler) receive(run context.Context, missed *backfill, payload gjs
 
 // deliver passes a message to the handler when it is its turn in the chat.
 func (t eventHandler) deliver(run context.Context, m chat.Incoming) error {
-	err := t.inOrder(run, m.Key.ID, m.Time, func(ctx context.Context) error {
+	err := t.runInOrder(run, m.Key.ID, m.Time, func(ctx context.Context) error {
 		m.Actor.Name = t.client.names.lookUp(run, m.Key.ID, m.Actor.ID)
 		return t.handler.HandleMessage(ctx, m)
 	})
@@ -133,8 +133,8 @@ func (t eventHandler) membersAdded(run context.Context, payload gjson.Result) er
 	return nil
 }
 
-// inOrder runs f when it is its turn in the chat.
-func (t eventHandler) inOrder(run context.Context, room string, at time.Time, f func(context.Context) error) error {
+// runInOrder runs f when it is its turn in the chat.
+func (t eventHandler) runInOrder(run context.Context, room string, at time.Time, f func(context.Context) error) error {
 	// A received message is stored even during shutdown: otherwise the platform would redeliver it only to the next
 	// process, up to 6 h later.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(run), t.client.waits.message)
@@ -155,8 +155,8 @@ var (
 	pressFailed = wording{"操作失败，请稍后再试", "That didn't work. Please try again later"}
 )
 
-// words returns w in the language of a new chat: the client does not know the language of an existing one.
-func (c Config) words(w wording) string {
+// text returns w in the language of a new chat: the client does not know the language of an existing one.
+func (c Config) text(w wording) string {
 	if cmp.Or(c.FixedLang(), c.DefaultLang()) == "en" {
 		return w.en
 	}
@@ -171,10 +171,10 @@ func (t eventHandler) press(ctx context.Context,
 	ctx, cancel := context.WithTimeout(ctx, c.waits.press)
 	defer cancel()
 	p, ok := pressOf(e)
-	if !ok || c.reader.malformed("a button", []string{p.Key.ID, p.Actor.ID}, p.Card, p.ID) {
-		return toastOf("error", c.cfg.words(staleButton))
+	if !ok || c.reader.anyMalformed("a button", []string{p.Key.ID, p.Actor.ID}, p.Card, p.ID) {
+		return toastOf("error", c.cfg.text(staleButton))
 	}
-	p.Actor.Name = c.names.known(p.Actor.ID)
+	p.Actor.Name = c.names.cached(p.Actor.ID)
 	key, err := c.topics.chatOfPress(ctx, p)
 	toast := ""
 	if err == nil { // in the wrong chat the press would have another meaning
@@ -185,7 +185,7 @@ func (t eventHandler) press(ctx context.Context,
 	case err != nil:
 		zerolog.Ctx(ctx).Warn().Err(err).Str("chat", p.Key.String()).Str("do", p.Action.Do).
 			Msg("feishu: press not handled")
-		return toastOf("error", cmp.Or(toast, c.cfg.words(pressFailed)))
+		return toastOf("error", cmp.Or(toast, c.cfg.text(pressFailed)))
 	case toast == "":
 		return &callback.CardActionTriggerResponse{}
 	}

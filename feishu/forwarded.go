@@ -72,7 +72,7 @@ func (c *Client) Quoted(ctx context.Context, key chat.Key, id string) (chat.Inco
 	if s.chat != key.ID {
 		return chat.Incoming{}, fmt.Errorf("read a message of another chat: %w", chat.ErrGone)
 	}
-	r := contentReader{id: id, mentions: s.mentions, bot: c.state.botID(), nameOf: c.names.known, readBack: true}
+	r := contentReader{id: id, mentions: s.mentions, bot: c.state.botID(), nameOf: c.names.cached, readBack: true}
 	text, _ := r.read(s.msgType, gjson.Parse(s.content))
 	in := chat.Incoming{Key: key, ID: id, Text: text, Files: r.files, Time: millis(s.createTime)}
 	switch {
@@ -105,7 +105,10 @@ func (c *Client) Forwarded(ctx context.Context, key chat.Key, id string) (string
 	if err != nil {
 		return "", err
 	}
-	f := forward{client: c, ctx: ctx, chat: key.ID, under: map[string][]gjson.Result{}, generatedNames: map[string]string{}}
+	f := forwardWriter{
+		client: c, ctx: ctx, chat: key.ID,
+		under: map[string][]gjson.Result{}, generatedNames: map[string]string{},
+	}
 	root := items[0].Get("message_id").String()
 	parts := 0
 	for _, item := range items[1:] {
@@ -128,8 +131,8 @@ func (c *Client) Forwarded(ctx context.Context, key chat.Key, id string) (string
 	return strings.TrimSpace(f.text.String()), nil
 }
 
-// forward writes the list of one merged forward.
-type forward struct {
+// forwardWriter writes the list of one merged forward.
+type forwardWriter struct {
 	client         *Client
 	ctx            context.Context
 	chat           string
@@ -141,7 +144,7 @@ type forward struct {
 }
 
 // list writes the messages of one forward, and of the forwards inside it, indented by depth.
-func (f *forward) list(id string, deep int) {
+func (f *forwardWriter) list(id string, deep int) {
 	items := f.under[id]
 	delete(f.under, id) // otherwise a cycle in the ids would not end
 	for _, item := range items {
@@ -150,7 +153,7 @@ func (f *forward) list(id string, deep int) {
 		}
 		f.shown++
 		s := fromList(item, listQuery{}, "")
-		r := contentReader{id: s.id, mentions: s.mentions, bot: "", nameOf: f.client.names.known, readBack: true}
+		r := contentReader{id: s.id, mentions: s.mentions, bot: "", nameOf: f.client.names.cached, readBack: true}
 		said, _ := r.read(s.msgType, gjson.Parse(s.content))
 		if item.Get("deleted").Bool() {
 			said = "（已撤回）"
@@ -164,13 +167,13 @@ func (f *forward) list(id string, deep int) {
 	}
 }
 
-func (f *forward) write(s string) {
+func (f *forwardWriter) write(s string) {
 	f.runes += utf8.RuneCountInString(s)
 	f.text.WriteString(s)
 }
 
 // name returns the name of an author. People of other chats have no known names; they are numbered to tell them apart.
-func (f *forward) name(s rawMessage) string {
+func (f *forwardWriter) name(s rawMessage) string {
 	if name := text.Line(s.senderName); name != "" {
 		return name
 	}

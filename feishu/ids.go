@@ -27,16 +27,16 @@ type malformedLog struct {
 	logged sync.Map // what is malformed
 }
 
-// empty logs the shape of a message without readable content, once per message type.
-func (r *malformedLog) empty(s rawMessage) {
+// logEmpty logs the shape of a message without readable content, once per message type.
+func (r *malformedLog) logEmpty(s rawMessage) {
 	if _, known := r.logged.LoadOrStore("empty "+s.msgType, true); !known {
 		r.log.Warn().Str("type", shapeName(s.msgType)).Str("shape", shapeOf(gjson.Parse(s.content))).
 			Msg("feishu: there is nothing to read in a message; if people see something there, please report its shape")
 	}
 }
 
-// malformed reports whether one of the ids is not well-formed, and logs that. The optional ids may be empty.
-func (r *malformedLog) malformed(what string, ids []string, optional ...string) bool {
+// anyMalformed reports whether one of the ids is not well-formed, and logs that. The optional ids may be empty.
+func (r *malformedLog) anyMalformed(what string, ids []string, optional ...string) bool {
 	for _, id := range optional {
 		if id != "" {
 			ids = append(ids, id)

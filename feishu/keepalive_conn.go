@@ -68,7 +68,7 @@ func (c *deadlineConn) SetReadDeadline(t time.Time) error {
 func (c *deadlineConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		c.watchdog.expired(c.deadline.Load())
+		c.watchdog.recordExpired(c.deadline.Load())
 	}
 	return n, err
 }
@@ -102,8 +102,8 @@ func (w *watchdog) readTimeout(sdk time.Duration) (time.Duration, int32) {
 	return earlyTimeout(interval), earlyDeadline
 }
 
-// expired records the deadline at which a connection ended.
-func (w *watchdog) expired(deadline int32) {
+// recordExpired records the deadline at which a connection ended.
+func (w *watchdog) recordExpired(deadline int32) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.early = deadline == earlyDeadline
@@ -117,8 +117,9 @@ func (w *watchdog) expired(deadline int32) {
 	})
 }
 
-// ended evaluates the end of an attempt to connect. If the network itself failed, the early deadline is not to blame.
-func (w *watchdog) ended(connected bool) {
+// recordEnd evaluates the end of an attempt to connect. If the network itself failed, the early deadline is not to
+// blame.
+func (w *watchdog) recordEnd(connected bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	early := w.early && connected

@@ -69,13 +69,15 @@ func TestTheWatchdogGivesWay(t *testing.T) {
 	const early, closed, unreached = "early", "closed", "unreached"
 	for name, tc := range map[string]struct {
 		ends []string
-		want Silent // after one more silent connection
+		want SilentCounts // after one more silent connection
 	}{
-		"once":                              {[]string{early}, Silent{Early: 2}},
-		"twice":                             {[]string{early, early}, Silent{Early: 2, Late: 1}},
-		"with a network that was away":      {[]string{early, unreached, early}, Silent{Early: 3}},
-		"with a connection that was closed": {[]string{early, closed, early}, Silent{Early: 3}},
-		"for good":                          {[]string{early, early, closed, unreached, closed}, Silent{Early: 2, Late: 1}},
+		"once":                              {[]string{early}, SilentCounts{Early: 2}},
+		"twice":                             {[]string{early, early}, SilentCounts{Early: 2, Late: 1}},
+		"with a network that was away":      {[]string{early, unreached, early}, SilentCounts{Early: 3}},
+		"with a connection that was closed": {[]string{early, closed, early}, SilentCounts{Early: 3}},
+		"for good": {
+			[]string{early, early, closed, unreached, closed}, SilentCounts{Early: 2, Late: 1},
+		},
 	} {
 		w := &watchdog{state: &state{}, log: nopLogger}
 		silence := func() {
@@ -91,7 +93,7 @@ func TestTheWatchdogGivesWay(t *testing.T) {
 			if end == early {
 				silence()
 			}
-			w.ended(end != unreached)
+			w.recordEnd(end != unreached)
 		}
 		if silence(); w.state.now.Silent != tc.want {
 			t.Errorf("%s: %+v, want %+v", name, w.state.now.Silent, tc.want)
@@ -107,7 +109,7 @@ func TestAConnectionWithFewPongsStands(t *testing.T) {
 	p.must(awaitStatus(p, func(s Status) bool {
 		return s.Connected && s.Reconnects == mostEarlyCuts && time.Since(s.Since) > 2500*time.Millisecond
 	}))
-	if s := p.Status(); s.Silent != (Silent{Early: mostEarlyCuts}) {
+	if s := p.Status(); s.Silent != (SilentCounts{Early: mostEarlyCuts}) {
 		t.Errorf("status %+v\n%s", s, p.log)
 	}
 	p.clean()

@@ -26,7 +26,7 @@ func newPrivateChats() privateChats {
 // this process started is unknown.
 func (t eventHandler) messageRead(run context.Context, payload gjson.Result) error {
 	id := openapi.String(payload.Get("event.reader.reader_id.open_id"))
-	if t.client.reader.malformed("somebody who read a message", []string{id}) {
+	if t.client.reader.anyMalformed("somebody who read a message", []string{id}) {
 		return nil
 	}
 	if room, ok := t.client.reader.private.Get(id); ok {

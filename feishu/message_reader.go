@@ -89,7 +89,7 @@ func (r *messageReader) incoming(s rawMessage) (chat.Incoming, bool) {
 		(s.senderType != "user" && s.senderType != "" && !(r.answerBots && s.fromOtherBot(r.appID, bot))) {
 		return in, false
 	}
-	if r.malformed("a message", []string{s.chat, s.id}, s.thread, s.senderID) {
+	if r.anyMalformed("a message", []string{s.chat, s.id}, s.thread, s.senderID) {
 		return in, false
 	}
 	if s.kind == chat.Private && !s.byBot() {
@@ -106,14 +106,14 @@ func (r *messageReader) incoming(s rawMessage) (chat.Incoming, bool) {
 	if s.senderName != "" && !s.byBot() {
 		r.names.learn(s.senderID, s.senderName)
 	}
-	content := contentReader{id: s.id, mentions: s.mentions, bot: bot, nameOf: r.names.known, readBack: s.fromList}
+	content := contentReader{id: s.id, mentions: s.mentions, bot: bot, nameOf: r.names.cached, readBack: s.fromList}
 	text, ok := content.read(s.msgType, gjson.Parse(s.content))
 	if !ok {
 		in.Unreadable = s.msgType
 	}
 	in.Text, in.Files = text, content.files
 	if text == "" && len(in.Files) == 0 && len(s.mentions) == 0 {
-		r.empty(s)
+		r.logEmpty(s)
 	}
 	return in, true
 }

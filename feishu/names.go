@@ -105,8 +105,8 @@ func (n *names) publish(ctx context.Context) {
 	n.unpublished = news
 }
 
-// known returns a cached name.
-func (n *names) known(id string) string {
+// cached returns a cached name.
+func (n *names) cached(id string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	name, _ := n.people.Get(id)
@@ -116,7 +116,7 @@ func (n *names) known(id string) string {
 // lookUp returns the name of a member of a chat, or "" if it is not known soon. The lookup may continue until ctx is
 // done, for the next message.
 func (n *names) lookUp(ctx context.Context, chatID, id string) string {
-	name, answer := n.request(ctx, chatID, id)
+	name, answer := n.requestName(ctx, chatID, id)
 	if name != "" || answer == nil {
 		return name
 	}
@@ -127,12 +127,12 @@ func (n *names) lookUp(ctx context.Context, chatID, id string) string {
 	case <-soon.C:
 	case <-ctx.Done():
 	}
-	return n.known(id)
+	return n.cached(id)
 }
 
 // lookUpWithin returns the name of a member of a chat, or "" if it is not known before ctx ends.
 func (n *names) lookUpWithin(ctx context.Context, chatID, id string) string {
-	name, answer := n.request(context.WithoutCancel(ctx), chatID, id)
+	name, answer := n.requestName(context.WithoutCancel(ctx), chatID, id)
 	if name != "" || answer == nil {
 		return name
 	}
@@ -140,12 +140,12 @@ func (n *names) lookUpWithin(ctx context.Context, chatID, id string) string {
 	case <-answer:
 	case <-ctx.Done():
 	}
-	return n.known(id)
+	return n.cached(id)
 }
 
-// request returns the name if it is known. Otherwise it starts a list of the chat's members, if one is due, and returns
-// a channel that is closed when the list is complete.
-func (n *names) request(ctx context.Context, chatID, id string) (name string, answer <-chan struct{}) {
+// requestName returns the name if it is known. Otherwise it starts a list of the chat's members, if one is due, and
+// returns a channel that is closed when the list is complete.
+func (n *names) requestName(ctx context.Context, chatID, id string) (name string, answer <-chan struct{}) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if name, ok := n.people.Get(id); ok || id == "" {

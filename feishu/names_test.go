@@ -196,15 +196,15 @@ func TestAFullCacheKeepsWhatIsUsed(t *testing.T) {
 	n := newNames(nil, 0)
 	for i := range maxPeople + 10 {
 		n.learn(fmt.Sprint("ou_", i), "Ann")
-		n.known("ou_0") // writes all the time
+		n.cached("ou_0") // writes all the time
 	}
-	if n.known("ou_0") == "" || n.known("ou_1") != "" {
+	if n.cached("ou_0") == "" || n.cached("ou_1") != "" {
 		t.Error("the cache of names does not drop the least used one")
 	}
 	if len(n.unpublished) > maxPeople {
 		t.Errorf("%d names wait for the handler", len(n.unpublished))
 	}
-	groups := topicsOf(messages{}, true, 0)
+	groups := newTopicCache(messages{}, true, 0)
 	for i := range maxGroups + 10 {
 		groups.setGroupMode(fmt.Sprint("oc_", i), modeTopics)
 	}

@@ -38,22 +38,22 @@ type partialUpdates struct {
 	refusals map[updateLevel]int // consecutive cards, by the level of the refused update
 }
 
-// ofNewCards is the initial level of a new card.
-func (u *partialUpdates) ofNewCards() updateLevel {
+// initialLevel is the initial level of a new card.
+func (u *partialUpdates) initialLevel() updateLevel {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.level
 }
 
-// accepted records a successful update.
-func (u *partialUpdates) accepted(level updateLevel) {
+// recordAccepted records a successful update.
+func (u *partialUpdates) recordAccepted(level updateLevel) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	delete(u.refusals, level)
 }
 
-// refused records an update that the platform refused although it draws the card as a whole.
-func (u *partialUpdates) refused(level updateLevel) {
+// recordRefused records an update that the platform refused although it draws the card as a whole.
+func (u *partialUpdates) recordRefused(level updateLevel) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.refusals == nil {

@@ -99,7 +99,7 @@ func TestOtherErrorsKeepTheUpdates(t *testing.T) {
 			t.Errorf("%d: %d updates, %q", i, p.callsTo(elementTexts)-before, p.answers(room)[0].Text())
 		}
 	}
-	if level := p.messages.updates.ofNewCards(); level != allUpdates || len(p.messages.updates.refusals) != 0 {
+	if level := p.messages.updates.initialLevel(); level != allUpdates || len(p.messages.updates.refusals) != 0 {
 		t.Errorf("level %v, refusals %v", level, p.messages.updates.refusals)
 	}
 }

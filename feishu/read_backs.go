@@ -21,9 +21,9 @@ type readBack struct {
 // readBackPeriod is the minimum time between two reads of a message.
 const readBackPeriod = time.Second
 
-// enter waits until the message may be read, and reports whether the caller reads it. It returns false if another
+// waitToRead waits until the message may be read, and reports whether the caller reads it. It returns false if another
 // caller is waiting, whose read will return the latest version.
-func (rb *readBacks) enter(ctx context.Context, id string) bool {
+func (rb *readBacks) waitToRead(ctx context.Context, id string) bool {
 	rb.mu.Lock()
 	now := time.Now()
 	for other, r := range rb.last {

@@ -14,7 +14,7 @@ func TestAMessageIsReadOnceASecond(t *testing.T) {
 		began, reads := time.Now(), make(chan time.Duration, 100)
 		for range 30 {
 			go func() {
-				if rb.enter(context.Background(), "om_1") {
+				if rb.waitToRead(context.Background(), "om_1") {
 					reads <- time.Since(began)
 				}
 			}()
@@ -32,12 +32,12 @@ func TestAMessageIsReadOnceASecond(t *testing.T) {
 		if last < 2900*time.Millisecond {
 			t.Errorf("the last update, after 2.9 s, is not read: %v", last)
 		}
-		if !rb.enter(t.Context(), "om_2") || len(rb.last) != 1 {
+		if !rb.waitToRead(t.Context(), "om_2") || len(rb.last) != 1 {
 			t.Errorf("%d messages are remembered", len(rb.last))
 		}
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		if !rb.enter(ended, "om_2") {
+		if !rb.waitToRead(ended, "om_2") {
 			t.Error("nobody reads the message")
 		}
 	})

@@ -26,15 +26,15 @@ var (
 	ErrUncertain = errors.New("the connection was lost meanwhile, so the app may exist anyway")
 )
 
-// Registered is a newly created app.
-type Registered struct {
+// RegisteredApp is a newly created app.
+type RegisteredApp struct {
 	Config Config // of the app
 	User   string // open_id of its creator; empty = not reported
 }
 
 // Register creates an app with the events, callbacks and permissions that it needs. show gets the URL that a user has
 // to open, usually by scanning it, and how long it is valid. Register polls the platform until the app is created.
-func Register(ctx context.Context, cfg Config, show func(address string, good time.Duration)) (Registered, error) {
+func Register(ctx context.Context, cfg Config, show func(address string, good time.Duration)) (RegisteredApp, error) {
 	accounts, lark := cfg.accountsURL(), accountsLark
 	if accounts != accountsFeishu {
 		lark = accounts
@@ -44,19 +44,19 @@ func Register(ctx context.Context, cfg Config, show func(address string, good ti
 	made, err := registration.RegisterApp(context.WithValue(ctx, lostPolls{}, &lost), &registration.Options{
 		Source: "magpie", Domain: pollScheme + accounts, LarkDomain: pollScheme + lark,
 		AppPreset: &registration.AppPreset{Name: "Magpie"},
-		Addons:    wanted(),
+		Addons:    requestedAddons(),
 		OnQRCode: func(code *registration.QRCodeInfo) {
 			show(code.URL, time.Duration(code.ExpireIn)*time.Second)
 		},
 	})
 	switch {
 	case ctx.Err() != nil:
-		return Registered{}, ctx.Err()
+		return RegisteredApp{}, ctx.Err()
 	case err != nil:
-		return Registered{}, registerError(err, lost.Load() > 0)
+		return RegisteredApp{}, registerError(err, lost.Load() > 0)
 	}
 	cfg.AppID, cfg.AppSecret = made.ClientID, made.ClientSecret
-	got := Registered{Config: cfg}
+	got := RegisteredApp{Config: cfg}
 	if who := made.UserInfo; who != nil {
 		got.User = who.OpenID
 		if who.TenantBrand == "lark" && accounts == accountsFeishu {
@@ -76,7 +76,7 @@ func registerError(err error, interrupted bool) error {
 	case errors.As(err, &expired), errors.Is(err, context.DeadlineExceeded):
 		err = ErrExpired
 	default:
-		err = openapi.Cause(err)
+		err = openapi.WithoutURL(err)
 	}
 	if interrupted {
 		return errors.Join(err, ErrUncertain)
@@ -84,10 +84,10 @@ func registerError(err error, interrupted bool) error {
 	return err
 }
 
-// wanted is what the confirmation page requests beyond the defaults of such apps. Sensitive permissions can only be
-// requested in the console. So are those that only some configurations need, such as [ForBots]: with one more, the code
-// does not fit into a terminal of 80 columns. The doctor names them, with the console's address.
-func wanted() *registration.AppAddons {
+// requestedAddons is what the confirmation page requests beyond the defaults of such apps. Sensitive permissions can
+// only be requested in the console. So are those that only some configurations need, such as [ForBots]: with one more,
+// the code does not fit into a terminal of 80 columns. The doctor names them, with the console's address.
+func requestedAddons() *registration.AppAddons {
 	var a registration.AppAddons
 	for _, any := range requiredScopes {
 		if !slices.Contains(a.Scopes.Tenant, any[0]) {

@@ -51,12 +51,12 @@ func (p pollRetrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	form, err := url.ParseQuery(string(body))
 	if err != nil || form.Get("action") != "poll" {
-		return p.once(r, body) // the call that creates a code, which nobody has seen yet
+		return p.tryOnce(r, body) // the call that creates a code, which nobody has seen yet
 	}
 	lost, _ := r.Context().Value(lostPolls{}).(*atomic.Int32)
 	wait := backoff.ExponentialBackOff{InitialInterval: pollBackoff, MaxInterval: longestPoll, Multiplier: 2}
 	for try := 1; ; try++ {
-		resp, err := p.once(r, body)
+		resp, err := p.tryOnce(r, body)
 		if err == nil || r.Context().Err() != nil {
 			return resp, err
 		}
@@ -71,8 +71,8 @@ func (p pollRetrier) RoundTrip(r *http.Request) (*http.Response, error) {
 
 var errGateway = errors.New("the platform does not answer")
 
-// once makes a call and reads the reply. A gateway's error counts as no reply.
-func (p pollRetrier) once(r *http.Request, body []byte) (*http.Response, error) {
+// tryOnce makes a call and reads the reply. A gateway's error counts as no reply.
+func (p pollRetrier) tryOnce(r *http.Request, body []byte) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), openapi.CallTimeout)
 	defer cancel()
 	out := r.Clone(ctx)

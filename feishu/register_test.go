@@ -126,21 +126,21 @@ func TestACodeIsMadeOnce(t *testing.T) {
 func TestMissing(t *testing.T) {
 	for name, tc := range map[string]struct {
 		app  App
-		want Missing
+		want MissingSettings
 	}{
-		"nothing is told": {App{}, Missing{}},
+		"nothing is told": {App{}, MissingSettings{}},
 		"a wider permission is as good": {App{scopes: []string{"im:message", "im:message.p2p_msg",
 			"im:message.group_msg", "im:message.reactions:write_only", "im:message.reactions:read", "im:resource",
-			"im:chat", "cardkit:card:write", greetingScope}}, Missing{
+			"im:chat", "cardkit:card:write", greetingScope}}, MissingSettings{
 			Scopes: []string{"application:application:self_manage"},
 		}},
 		"what is missing is named once": {App{scopes: []string{"im:message:send_as_bot",
 			"im:message.p2p_msg", "im:message.group_msg", "im:message.reactions:write_only", "im:resource",
-			"im:chat:readonly", "cardkit:card:write", "application:application:self_manage"}}, Missing{
+			"im:chat:readonly", "cardkit:card:write", "application:application:self_manage"}}, MissingSettings{
 			Scopes: []string{"im:message:readonly"}, OptionalScopes: []string{greetingScope},
 		}},
 		"some events": {App{events: []string{eventMessage, "im.chat.disbanded_v1"},
-			callbacks: []string{"url.preview.get"}}, Missing{
+			callbacks: []string{"url.preview.get"}}, MissingSettings{
 			Events: []string{
 				"im.message.recalled_v1", "im.chat.member.bot.added_v1", "im.chat.member.bot.deleted_v1",
 			},
@@ -152,7 +152,7 @@ func TestMissing(t *testing.T) {
 				"im.chat.member.bot.deleted_v1", optionalEvents[0],
 			},
 		},
-			Missing{Events: []string{eventMessage}, OptionalEvents: optionalEvents[1:]}},
+			MissingSettings{Events: []string{eventMessage}, OptionalEvents: optionalEvents[1:]}},
 	} {
 		got := tc.app.Missing()
 		if !slices.Equal(got.Scopes, tc.want.Scopes) || !slices.Equal(got.OptionalScopes, tc.want.OptionalScopes) ||
@@ -161,8 +161,8 @@ func TestMissing(t *testing.T) {
 			!slices.Equal(got.Callbacks, tc.want.Callbacks) {
 			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
 		}
-		if got.NoMessageEvent() != (name == "no messages") {
-			t.Errorf("%s: deaf %v", name, got.NoMessageEvent())
+		if got.LacksMessageEvent() != (name == "no messages") {
+			t.Errorf("%s: deaf %v", name, got.LacksMessageEvent())
 		}
 	}
 }

@@ -51,7 +51,7 @@ func (p *platform) useEverything(ask chat.Ref) (missing []string) {
 
 // The permissions of the list are enough for all calls, and each of them is needed for one.
 func TestEachPermissionIsNeeded(t *testing.T) {
-	wants := wanted().Scopes.Tenant
+	wants := requestedAddons().Scopes.Tenant
 	for _, without := range append([]string{""}, wants...) {
 		if slices.Contains(eventScopes, without) {
 			continue
@@ -88,8 +88,8 @@ func TestPermissionsForDepartments(t *testing.T) {
 
 // What the doctor and the setup ask for stands in the documentation, in both languages.
 func TestPermissionsAreDocumented(t *testing.T) {
-	all := slices.Concat(wanted().Scopes.Tenant, requiredEvents, optionalEvents, requiredCallbacks, ForDepartments,
-		ForAllOfGroups, ForBots, []string{greetingScope})
+	all := slices.Concat(requestedAddons().Scopes.Tenant, requiredEvents, optionalEvents, requiredCallbacks,
+		ForDepartments, ForAllOfGroups, ForBots, []string{greetingScope})
 	for _, page := range []string{"../docs/feishu-app.md", "../docs/feishu-app.zh.md"} {
 		text, err := os.ReadFile(page)
 		if err != nil {

@@ -235,7 +235,7 @@ func TestEachRequestIsMade(t *testing.T) {
 	if found := Check(ctx, Config{AppID: p.AppID(), AppSecret: p.AppSecret(), BaseURL: p.URL()}); found.Credentials != nil {
 		t.Error(found.Credentials)
 	}
-	p.must(lookUp(ctx, p.api, p.AppID(), ann.OpenID))
+	p.must(checkID(ctx, p.api, p.AppID(), ann.OpenID))
 	p.TakeScopes("application:application:self_manage") // so that only the permissions can be asked for
 	_ = Check(ctx, Config{AppID: p.AppID(), AppSecret: p.AppSecret(), BaseURL: p.URL()})
 	p.useEverything(ask)

@@ -11,14 +11,14 @@ import (
 // Status is the client's state at one moment.
 type Status struct {
 	Connected   bool
-	Since       time.Time // of the last change of Connected; zero before the first connection
-	Reconnects  int64     // connections after the first
-	Silent      Silent    // connections that ended because nothing arrived
-	LastError   error     // why the last connection or attempt ended; nil = none did
-	Hint        string    // what the operator must do before the client can connect; empty = nothing
-	BotOpenID   string    // empty until the platform has reported it
-	BotName     string    // as users see it
-	CircuitOpen bool      // calls fail at once, because the HTTP API does not answer
+	Since       time.Time    // of the last change of Connected; zero before the first connection
+	Reconnects  int64        // connections after the first
+	Silent      SilentCounts // connections that ended because nothing arrived
+	LastError   error        // why the last connection or attempt ended; nil = none did
+	Hint        string       // what the operator must do before the client can connect; empty = nothing
+	BotOpenID   string       // empty until the platform has reported it
+	BotName     string       // as users see it
+	CircuitOpen bool         // calls fail at once, because the HTTP API does not answer
 
 	LastEvent  time.Time // when the last event arrived; zero before the first
 	Events     int64     // events received, including presses
@@ -26,9 +26,9 @@ type Status struct {
 	Calls      Calls
 }
 
-// Silent counts connections that were closed because nothing arrived: after one unanswered ping, and at the SDK's own
-// deadline, which is after two.
-type Silent struct{ Early, Late int64 }
+// SilentCounts counts connections that were closed because nothing arrived: after one unanswered ping, and at the SDK's
+// own deadline, which is after two.
+type SilentCounts struct{ Early, Late int64 }
 
 // Calls counts the outcomes of calls to the HTTP API. Each attempt counts.
 type Calls = openapi.Calls
@@ -81,7 +81,7 @@ func (s *state) setDisconnected(err error) {
 // hintFor tells the operator what to do about a permanent error.
 func hintFor(err error) string {
 	var e *openapi.Error
-	if !terminal(err) || !errors.As(err, &e) {
+	if !isTerminal(err) || !errors.As(err, &e) {
 		return ""
 	}
 	return e.Hint()

@@ -46,7 +46,7 @@ const (
 	maxCards  = 1000
 )
 
-func topicsOf(ms messages, on bool, patience time.Duration) *topics {
+func newTopicCache(ms messages, on bool, patience time.Duration) *topics {
 	cards, _ := simplelru.NewLRU[string, chat.Key](maxCards, nil) // fails only for sizes below 1
 	groups, _ := simplelru.NewLRU[string, groupMode](maxGroups, nil)
 	return &topics{api: ms.api, messages: ms, enabled: on, timeout: patience, groups: groups, cards: cards}

@@ -20,20 +20,20 @@ var unknownID = []int{99992351, 99992361, 99992355, 99992356, 232006}
 // UnknownIDs returns those users (ou_...) and chats (oc_...) that the platform does not know, as far as the app may
 // ask; other IDs are not looked up. It changes nothing on the platform.
 func UnknownIDs(ctx context.Context, cfg Config, ids []string) (unknown []string) {
-	a := openapi.New(cfg.api(), zerolog.Nop())
+	a := openapi.New(cfg.apiConfig(), zerolog.Nop())
 	defer a.HTTP.CloseIdleConnections()
 	for _, id := range ids {
 		var e *openapi.Error
-		if err := lookUp(ctx, a, cfg.AppID, id); errors.As(err, &e) && slices.Contains(unknownID, e.Code) {
+		if err := checkID(ctx, a, cfg.AppID, id); errors.As(err, &e) && slices.Contains(unknownID, e.Code) {
 			unknown = append(unknown, id)
 		}
 	}
 	return unknown
 }
 
-// lookUp makes a call that fails for an unknown ID. Users' profiles need a separate permission; the lists of who may
+// checkID makes a call that fails for an unknown ID. Users' profiles need a separate permission; the lists of who may
 // use the app need one that each app has (page application-v6/application-visibility/check_white_black_list).
-func lookUp(ctx context.Context, a *openapi.Client, app, id string) (err error) {
+func checkID(ctx context.Context, a *openapi.Client, app, id string) (err error) {
 	switch {
 	case strings.HasPrefix(id, "oc_"):
 		_, err = a.Call(ctx, openapi.Request{

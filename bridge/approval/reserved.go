@@ -122,7 +122,7 @@ func chatOfFiles(ctx context.Context, store *db.DB, folder, path string) (chat.K
 	if err != nil { // it counts as the program's own
 		return chat.Key{}, false
 	}
-	i := slices.IndexFunc(list, func(a chat.Activity) bool { return a.Key.Stable("") == own })
+	i := slices.IndexFunc(list, func(a chat.Activity) bool { return a.Key.StableID("") == own })
 	if i < 0 {
 		return chat.Key{}, false
 	}
@@ -196,7 +196,8 @@ func commandWords(text string) []string {
 	})
 }
 
-// recordTouched records in touched which reserved files a path names. It reports whether the path is one of the chat's own.
+// recordTouched records in touched which reserved files a path names. It reports whether the path is one of the chat's
+// own.
 func (r ReservedPaths) recordTouched(
 	ctx context.Context, key chat.Key, path, dir string, touched *TouchedPaths,
 ) (isOwn bool) {

@@ -25,7 +25,7 @@ func TestWhatIsForAdminsOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	mine, theirs := own.Stable(""), other.Stable("")
+	mine, theirs := own.StableID(""), other.StableID("")
 	dir := folders(t, "me/work/docs", "me/.local/share/magpie/files/"+mine, "me/.local/share/magpie/files/"+theirs,
 		"me/.local/share/magpie/agents", "me/.config/magpie")
 	home := filepath.Join(dir, "me")

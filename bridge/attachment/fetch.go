@@ -75,7 +75,7 @@ func New(cfg Config, store *db.DB, redactForHistory, redactForAgent func(string)
 // folderName is the name of a chat's folder: the same as that of its agents' folder, unless the chat had files before
 // agents.
 func (fs *Store) folderName(ctx context.Context, key chat.Key) (string, error) {
-	earlier := key.Stable("")
+	earlier := key.StableID("")
 	if _, err := os.Stat(filepath.Join(fs.Folder, earlier)); err == nil {
 		return earlier, nil
 	}
@@ -217,7 +217,8 @@ func (fs *Store) storeResult(ctx context.Context, key chat.Key, m *chat.Message,
 	if f.State == chat.Here && f.Said != "" && f.Of == db.PlatformID(m.ID) {
 		switch f.Kind {
 		case chat.Forwarded:
-			m.Text = strings.Replace(m.Text, chat.Mark(f.Kind.Word(), ""), chat.Mark(f.Kind.Word(), "")+"\n"+f.Said, 1)
+			mark := chat.AttachmentMark(f.Kind.Label(), "")
+			m.Text = strings.Replace(m.Text, mark, mark+"\n"+f.Said, 1)
 		case chat.Sound:
 			m.Text += " " + strings.Join(strings.Fields(f.Said), " ")
 		}
@@ -271,7 +272,7 @@ func (fs *Store) fetchQuoted(
 	ctx context.Context, key chat.Key, id string,
 ) (text, who string, more []chat.File, err error) {
 	known, err := fs.db.Files().Quoted(ctx, key, id)
-	if err == nil && len(known.Files) == 0 && chat.Unmarked(known.Text) != strings.TrimSpace(known.Text) &&
+	if err == nil && len(known.Files) == 0 && chat.WithoutMarks(known.Text) != strings.TrimSpace(known.Text) &&
 		fs.Source != nil {
 		if in, err := fs.Source.Quoted(ctx, key, id); err == nil { // it was stored before files were recorded
 			known.Files = in.Files

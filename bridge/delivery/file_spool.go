@@ -80,7 +80,7 @@ func (s Spool) refuseSecrets(name, path string) error {
 		return fmt.Errorf("check an outgoing file: %w", err)
 	}
 	if found {
-		return agenttools.Refused("Not sent: %q holds a secret of the bridge. Send it without that, if at all.", path)
+		return agenttools.Refusedf("Not sent: %q holds a secret of the bridge. Send it without that, if at all.", path)
 	}
 	return nil
 }
@@ -94,9 +94,9 @@ func (c *spoolCopy) fill(dst *os.File, src io.Reader, path string) error {
 	case err != nil:
 		return fmt.Errorf("copy an outgoing file: %w", err)
 	case n == 0:
-		return agenttools.Refused("Not sent: %q is empty.", path)
+		return agenttools.Refusedf("Not sent: %q is empty.", path)
 	case n > maxFile:
-		return agenttools.Refused("Not sent: %q has more than %d MB, which is the most that can be sent. "+
+		return agenttools.Refusedf("Not sent: %q has more than %d MB, which is the most that can be sent. "+
 			"Compress it, or send a part of it.", path, maxFile>>20)
 	}
 	head := make([]byte, 512)
@@ -180,8 +180,8 @@ func (s Spool) neverSent(project *os.Root) (*ownFiles, error) {
 
 // relativeToProject returns the path of a file relative to the project, with all links resolved.
 func relativeToProject(project, path string) (rel string, err error) {
-	outside := agenttools.Refused("Not sent: only files of the project folder can be sent, and %q does not lie there. "+
-		"Copy it into the project if the user wants it.", path)
+	outside := agenttools.Refusedf("Not sent: only files of the project folder can be sent, and %q does not lie "+
+		"there. Copy it into the project if the user wants it.", path)
 	given, err := filepath.Abs(project)
 	if err != nil {
 		return "", fmt.Errorf("folder of the project: %w", err)
@@ -212,7 +212,7 @@ func relativeToProject(project, path string) (rel string, err error) {
 func openFile(dir *os.Root, name string, secret *ownFiles) (*os.File, error) {
 	f, err := safepath.OpenRegular(dir, name, secret.refuse)
 	if errors.Is(err, safepath.ErrNotRegular) {
-		return nil, agenttools.Refused("Not sent: %q is no usual file. Pack a folder into an archive first.", name)
+		return nil, agenttools.Refusedf("Not sent: %q is no usual file. Pack a folder into an archive first.", name)
 	}
 	return f, err
 }
@@ -224,7 +224,7 @@ func explainUnreadable(path string, err error) error {
 	case errors.As(err, &refused):
 		return refused
 	case errors.Is(err, fs.ErrPermission):
-		return agenttools.Refused("Not sent: %q cannot be read.", path)
+		return agenttools.Refusedf("Not sent: %q cannot be read.", path)
 	}
-	return agenttools.Refused("Not sent: there is no file %q in the project.", path)
+	return agenttools.Refusedf("Not sent: there is no file %q in the project.", path)
 }

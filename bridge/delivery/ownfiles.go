@@ -33,7 +33,7 @@ func (o *ownFiles) refuse(info fs.FileInfo) error {
 		}
 	}
 	if own {
-		return agenttools.Refused("Not sent: this belongs to the bridge itself and is never sent.")
+		return agenttools.Refusedf("Not sent: this belongs to the bridge itself and is never sent.")
 	}
 	return nil
 }

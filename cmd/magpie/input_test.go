@@ -105,7 +105,7 @@ func TestTheAgentReadsWhatWasSent(t *testing.T) {
 	r := newRig(t, withFiles)
 	report := r.sim.Upload("a.txt", "text/plain", []byte("the secret word is heron"))
 	// where the files of chats lay before their agents had folders: it is found and used
-	dir := filepath.Join(filepath.Dir(r.cfg.DatabasePath()), "files", chat.FeishuChat(r.chat).Stable(""))
+	dir := filepath.Join(filepath.Dir(r.cfg.DatabasePath()), "files", chat.FeishuChat(r.chat).StableID(""))
 	must(t, os.MkdirAll(dir, 0o700))
 	path := filepath.Join(dir, "1-1-a.txt")
 	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{

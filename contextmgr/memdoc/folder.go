@@ -148,7 +148,7 @@ func sameContent(doc, m db.Memory) bool {
 
 // folderName is a safe and unique folder name for a chat.
 func folderName(key chat.Key) string {
-	return cmp.Or(safepath.Slug(key.String(), 80), "memory") + "-" + key.Stable("")[:8]
+	return cmp.Or(safepath.Slug(key.String(), 80), "memory") + "-" + key.StableID("")[:8]
 }
 
 // fileName is a safe file name for a memory's document.

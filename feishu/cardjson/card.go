@@ -49,17 +49,17 @@ type cardJSON struct {
 // cardConfig is the config of a card. Summary is the line in the list of chats; without it the platform shows
 // "[生成中...]" there while the card streams.
 type cardConfig struct {
-	StreamingMode bool       `json:"streaming_mode"`
-	UpdateMulti   bool       `json:"update_multi"`
-	Summary       *plain     `json:"summary,omitempty"`
-	Streaming     *streaming `json:"streaming_config,omitempty"`
+	StreamingMode bool             `json:"streaming_mode"`
+	UpdateMulti   bool             `json:"update_multi"`
+	Summary       *plainText       `json:"summary,omitempty"`
+	Streaming     *streamingConfig `json:"streaming_config,omitempty"`
 }
 
 // headerJSON is the header of a card (page "Title", feishu-cards/card-json-v2-components/content-components/title). Its
 // template is a color.
 type headerJSON struct {
-	Title    *plain `json:"title"`
-	Template string `json:"template"`
+	Title    *plainText `json:"title"`
+	Template string     `json:"template"`
 }
 
 // templates are the colors of headers. In any other state the header is grey.
@@ -67,20 +67,20 @@ var templates = map[chat.CardState]string{
 	chat.CardRunning: "blue", chat.CardDone: "green", chat.CardFailed: "red", chat.CardNeedsYou: "orange",
 }
 
-// plain is a text without markup. The summary of a card has no tag, hence omitempty.
-type plain struct {
+// plainText is a text without markup. The summary of a card has no tag, hence omitempty.
+type plainText struct {
 	Tag     string `json:"tag,omitempty"`
 	Content string `json:"content"`
 }
 
-// streaming is streaming_config: how the client types out new text. It needs clients of 7.20 or newer.
-type streaming struct {
-	Frequency byDefault `json:"print_frequency_ms"`
-	Step      byDefault `json:"print_step"`
-	Strategy  string    `json:"print_strategy"`
+// streamingConfig is streaming_config: how the client types out new text. It needs clients of 7.20 or newer.
+type streamingConfig struct {
+	Frequency defaultValue `json:"print_frequency_ms"`
+	Step      defaultValue `json:"print_step"`
+	Strategy  string       `json:"print_strategy"`
 }
 
-type byDefault struct {
+type defaultValue struct {
 	Default int `json:"default"`
 }
 
@@ -95,7 +95,7 @@ type element struct {
 	Columns   []element  `json:"columns,omitempty"`
 	Elements  []element  `json:"elements,omitempty"`
 	Name      string     `json:"name,omitempty"`
-	Text      *plain     `json:"text,omitempty"`
+	Text      *plainText `json:"text,omitempty"`
 	Type      string     `json:"type,omitempty"`
 	Submits   string     `json:"form_action_type,omitempty"`
 	Behaviors []behavior `json:"behaviors,omitempty"`
@@ -110,7 +110,7 @@ type behavior struct {
 
 // typingSpeed makes the client type out new text at 160 letters per second, and show it at once when more text arrives.
 // The platform's default of 14 letters per second falls behind a long answer.
-var typingSpeed = streaming{Frequency: byDefault{50}, Step: byDefault{8}, Strategy: "fast"}
+var typingSpeed = streamingConfig{Frequency: defaultValue{50}, Step: defaultValue{8}, Strategy: "fast"}
 
 // Card is the JSON of a card for one page of a body. A live card gets streaming mode if stream is true, which only card
 // entities support.
@@ -120,13 +120,13 @@ func Card(c chat.Card, stream bool) string {
 	// Schema 2.0 refuses update_multi false (code 300302).
 	card.Config = cardConfig{StreamingMode: stream && c.Live, UpdateMulti: true}
 	if c.Summary != "" {
-		card.Config.Summary = &plain{Content: text.Clip(withoutMentions(text.OneLine(c.Summary)), maxSummary)}
+		card.Config.Summary = &plainText{Content: text.Clip(withoutMentions(text.OneLine(c.Summary)), maxSummary)}
 	}
 	if card.Config.StreamingMode {
 		card.Config.Streaming = &typingSpeed
 	}
 	if c.Title != "" {
-		card.Header = &headerJSON{Title: label(c.Title, maxTitle), Template: cmp.Or(templates[c.State], "grey")}
+		card.Header = &headerJSON{Title: plainLabel(c.Title, maxTitle), Template: cmp.Or(templates[c.State], "grey")}
 	}
 	card.Body.Elements = elements(c)
 	return toJSON(card)
@@ -148,9 +148,9 @@ func Prose(c chat.Card) string {
 	var card cardJSON
 	card.Schema, card.Config.UpdateMulti = "2.0", true
 	card.Body.Elements = append(card.Body.Elements, element{
-		Tag: "div", ID: bodyID, Text: &plain{Tag: "plain_text", Content: withoutMentions(stripControl(words))},
+		Tag: "div", ID: bodyID, Text: &plainText{Tag: "plain_text", Content: withoutMentions(stripControl(words))},
 	})
-	card.Body.Elements = append(card.Body.Elements, inputs(c, nil, nil)...)
+	card.Body.Elements = append(card.Body.Elements, drawInputs(c, nil, nil)...)
 	return toJSON(card)
 }
 
@@ -181,11 +181,11 @@ func elements(c chat.Card) []any {
 			Tag: "markdown", ID: footerID, Content: smallText(c.Footer, maxFooter), TextSize: "notation",
 		})
 	}
-	return append(es, inputs(c, footer, drawPanels(c, true))...)
+	return append(es, drawInputs(c, footer, drawPanels(c, true))...)
 }
 
-// inputs are the interactive parts of a card, with the elements above and below its buttons.
-func inputs(c chat.Card, above, below []any) (es []any) {
+// drawInputs are the interactive parts of a card, with the elements above and below its buttons.
+func drawInputs(c chat.Card, above, below []any) (es []any) {
 	if c.Form != nil && !c.Form.Last {
 		es = append(es, drawForm(*c.Form))
 	}
@@ -234,17 +234,17 @@ func buttonColumns(name string, buttons []chat.Button) []element {
 			kind = "danger"
 		}
 		columns = append(columns, element{Tag: "column", Width: "auto", Elements: []element{{
-			Tag: "button", ID: fmt.Sprintf("%s_%d", name, i), Type: kind, Text: label(b.Label, maxLabel),
+			Tag: "button", ID: fmt.Sprintf("%s_%d", name, i), Type: kind, Text: plainLabel(b.Label, maxLabel),
 			Behaviors: []behavior{{Type: "callback", Value: b.Action}},
 		}}})
 	}
 	return columns
 }
 
-// label is a one-line text without markup; the platform refuses an empty one.
-func label(s string, most int) *plain {
+// plainLabel is a one-line text without markup; the platform refuses an empty one.
+func plainLabel(s string, most int) *plainText {
 	s = shortenToCost(withoutMentions(text.OneLine(stripControl(s))), most)
-	return &plain{Tag: "plain_text", Content: cmp.Or(s, "…")}
+	return &plainText{Tag: "plain_text", Content: cmp.Or(s, "…")}
 }
 
 // Step is one update of a drawn page: the text of an element, some members of an element, or the whole card.
@@ -254,8 +254,8 @@ type Step struct {
 	Partial string // the changed members of the element, in JSON
 }
 
-// changed is the JSON of the element's changes.
-func (s Step) changed() string {
+// changesJSON is the JSON of the element's changes.
+func (s Step) changesJSON() string {
 	if s.Text == "" {
 		return s.Partial
 	}
@@ -264,8 +264,8 @@ func (s Step) changed() string {
 	}{s.Text})
 }
 
-// Actions is the actions JSON of one call with all these steps (page cardkit-v1/card/batch_update).
-func Actions(steps []Step) string {
+// ActionsJSON is the actions JSON of one call with all these steps (page cardkit-v1/card/batch_update).
+func ActionsJSON(steps []Step) string {
 	type params struct {
 		Element string          `json:"element_id"`
 		Partial json.RawMessage `json:"partial_element"`
@@ -276,13 +276,14 @@ func Actions(steps []Step) string {
 	}
 	var actions []action
 	for _, s := range steps {
-		actions = append(actions, action{"partial_update_element", params{s.Element, json.RawMessage(s.changed())}})
+		actions = append(actions, action{"partial_update_element", params{s.Element, json.RawMessage(s.changesJSON())}})
 	}
 	return toJSON(actions)
 }
 
-// Calls groups steps into calls. The body gets its own call, because only then does the client type out its new text.
-func Calls(steps []Step) [][]Step {
+// GroupCalls groups steps into calls. The body gets its own call, because only then does the client type out its new
+// text.
+func GroupCalls(steps []Step) [][]Step {
 	if len(steps) > 1 && steps[0].Element == bodyID {
 		return [][]Step{steps[:1], steps[1:]}
 	}
@@ -296,7 +297,7 @@ func Steps(shown, want chat.Card) []Step {
 		return []Step{{}}
 	}
 	var ss []Step
-	// The body must come first: Calls looks for it there.
+	// The body must come first: GroupCalls looks for it there.
 	if shown.Body != want.Body {
 		ss = append(ss, Step{Element: bodyID, Text: bodyText(want)})
 	}

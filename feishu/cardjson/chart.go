@@ -65,12 +65,12 @@ func drawCharts(c chat.Card) (es []any) {
 
 func specOf(c chat.Chart) chartSpec {
 	s := chartSpec{Type: "bar", XField: "label", YField: "value"}
-	s.Title.Text = label(c.Title, maxTitle).Content
+	s.Title.Text = plainLabel(c.Title, maxTitle).Content
 	for _, b := range c.Bars[:min(len(c.Bars), maxBars)] {
-		s.Data.Values = append(s.Data.Values, barJSON{label(b.Label, maxBarLabel).Content, b.Value})
+		s.Data.Values = append(s.Data.Values, barJSON{plainLabel(b.Label, maxBarLabel).Content, b.Value})
 	}
 	if l := c.Limit; l.Value > 0 {
-		s.MarkLine = []markLine{{l.Value, chartTitle{label(l.Label, maxTitle).Content}}}
+		s.MarkLine = []markLine{{l.Value, chartTitle{plainLabel(l.Label, maxTitle).Content}}}
 	}
 	return s
 }

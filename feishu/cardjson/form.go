@@ -36,7 +36,7 @@ type fieldJSON struct {
 	Name      string       `json:"name"`
 	Required  bool         `json:"required"`
 	Width     string       `json:"width"`
-	Hint      *plain       `json:"placeholder,omitempty"`
+	Hint      *plainText   `json:"placeholder,omitempty"`
 	Options   []optionJSON `json:"options,omitempty"`
 	InputType string       `json:"input_type,omitempty"`
 	Rows      int          `json:"rows,omitempty"`
@@ -45,8 +45,8 @@ type fieldJSON struct {
 
 // optionJSON is one option. Text is what users see, and Value is what the callback reports.
 type optionJSON struct {
-	Text  *plain `json:"text"`
-	Value string `json:"value"`
+	Text  *plainText `json:"text"`
+	Value string     `json:"value"`
 }
 
 // drawForm writes a form. The remaining fields share the room that the previous ones have left.
@@ -79,7 +79,7 @@ func drawForm(f chat.Form) formJSON {
 func drawField(id string, f chat.Field, most int) fieldJSON {
 	out := fieldJSON{ID: id, Name: f.Name, Required: f.Required, Width: "fill"}
 	if f.Hint != "" {
-		out.Hint = label(f.Hint, maxOption)
+		out.Hint = plainLabel(f.Hint, maxOption)
 	}
 	switch f.Kind {
 	case chat.One:
@@ -91,7 +91,7 @@ func drawField(id string, f chat.Field, most int) fieldJSON {
 	}
 	// Options beyond the limit are cut off; the free-text field can be used instead.
 	for _, o := range f.Options[:min(len(f.Options), most)] {
-		out.Options = append(out.Options, optionJSON{Text: label(o.Label, maxOption), Value: o.Value})
+		out.Options = append(out.Options, optionJSON{Text: plainLabel(o.Label, maxOption), Value: o.Value})
 	}
 	return out
 }

@@ -26,7 +26,7 @@ func leadsToWeb(s string) bool { return web.MatchString(strings.TrimLeft(s, " \t
 
 // link writes a link as plain text, unless it leads to the web.
 func (p *prose) link(s string) (n int, text string) {
-	end := closing(s, '[', ']', longestWords)
+	end := closingBracket(s, '[', ']', longestWords)
 	if end < 0 || !strings.HasPrefix(s[end+1:], "(") {
 		return 1, s[:1]
 	}
@@ -40,28 +40,28 @@ func (p *prose) link(s string) (n int, text string) {
 		if !quoted || strings.ContainsAny(target, " ()<>") {
 			return 1, s[:1]
 		}
-		return n, "[" + p.words(words) + "](" + target + ")"
+		return n, "[" + p.sanitizeInline(words) + "](" + target + ")"
 	}
-	text = p.words(words)
+	text = p.sanitizeInline(words)
 	switch {
 	case text == "":
-		text = cmp.Or(p.words(target), zwsp)
+		text = cmp.Or(p.sanitizeInline(target), zwsp)
 	case target != "" && strings.Trim(words, "`") != target && !strings.HasPrefix(target, "#"):
-		text += " (" + p.words(target) + ")"
+		text += " (" + p.sanitizeInline(target) + ")"
 	}
 	return n, text
 }
 
-// closing is the index of the bracket that closes the one at the start of s; -1 = none. Brackets in code and after a
-// backslash are ignored.
-func closing(s string, opens, closes byte, most int) int {
+// closingBracket is the index of the bracket that closes the one at the start of s; -1 = none. Brackets in code and
+// after a backslash are ignored.
+func closingBracket(s string, opens, closes byte, most int) int {
 	depth := 0
 	for i := 0; i < min(len(s), most+1); i++ {
 		switch s[i] {
 		case '\\':
 			i++
 		case '`':
-			n, _ := span(s[i:])
+			n, _ := codeSpan(s[i:])
 			i += n - 1
 		case opens:
 			depth++
@@ -88,7 +88,7 @@ func targetOf(s string) (size int, target string, quoted bool) {
 		}
 		return start + end + rest + 1, s[start+1 : start+end], true
 	}
-	end := closing(s, '(', ')', longestTarget)
+	end := closingBracket(s, '(', ')', longestTarget)
 	if end < 0 {
 		return 0, "", false
 	}
@@ -99,9 +99,9 @@ func targetOf(s string) (size int, target string, quoted bool) {
 	return end + 1, target, false
 }
 
-// defines reports whether the bracket at i may end the name of a link definition, as in [1]: src/a.go. A name begins
-// its line, or an earlier one; of a picture only the name is left.
-func defines(line string, i int) bool {
+// endsDefinition reports whether the bracket at i may end the name of a link definition, as in [1]: src/a.go. A name
+// begins its line, or an earlier one; of a picture only the name is left.
+func endsDefinition(line string, i int) bool {
 	if !strings.HasPrefix(line[i:], "]:") || leadsToWeb(line[i+2:]) {
 		return false
 	}

@@ -167,18 +167,18 @@ func (p *prose) line(line string) string {
 		}
 		line = line[:m[3]] + mark + line[m[6]:]
 	}
-	return p.words(line)
+	return p.sanitizeInline(line)
 }
 
-// words sanitizes a line or a part of one.
-func (p *prose) words(line string) string {
+// sanitizeInline sanitizes a line or a part of one.
+func (p *prose) sanitizeInline(line string) string {
 	if !strings.ContainsAny(line, "<!`") && !strings.Contains(line, "](") && !strings.Contains(line, "]:") {
 		return line
 	}
 	var b strings.Builder
 	joins := false // the last piece differs from the source
 	for i := 0; i < len(line); {
-		if line[i] == ']' && defines(line, i) {
+		if line[i] == ']' && endsDefinition(line, i) {
 			b.WriteString("]" + zwsp)
 			i++
 			continue
@@ -233,7 +233,7 @@ func (p *prose) token(s string) (n int, text string) {
 // code reads inline code as [span] does. If an earlier line has unclosed backquotes, the platform may close them here,
 // so that this is not code; its links are then broken, too.
 func (p *prose) code(s string) (n int, text string) {
-	n, text = span(s)
+	n, text = codeSpan(s)
 	if strings.Trim(s[:n], "`") == "" {
 		p.opens = true
 	} else if p.opened {
@@ -244,8 +244,8 @@ func (p *prose) code(s string) (n int, text string) {
 
 var noLinks = strings.NewReplacer("](", "]"+zwsp+"(", "]:", "]"+zwsp+":", "<", "<"+zwsp)
 
-// span reads inline code, or only the backticks if they are not closed on this line.
-func span(s string) (n int, text string) {
+// codeSpan reads inline code, or only the backticks if they are not closed on this line.
+func codeSpan(s string) (n int, text string) {
 	ticks := len(s) - len(strings.TrimLeft(s, "`"))
 	for i := ticks; i < len(s); {
 		if s[i] != '`' {
@@ -267,12 +267,12 @@ func (p *prose) picture(s string) (n int, text string) {
 	switch rest := s[bangs:]; {
 	case !strings.HasPrefix(rest, "["):
 		return bangs, s[:bangs]
-	case bangs > 1 && uploaded(s[bangs-1:]) != "":
+	case bangs > 1 && uploadedImage(s[bangs-1:]) != "":
 		return bangs - 1, s[:bangs-1]
 	case bangs > 1:
 		return bangs, s[:bangs-1] + zwsp
 	}
-	if image := uploaded(s); image != "" {
+	if image := uploadedImage(s); image != "" {
 		return len(image), image
 	}
 	// Without a word in the brackets the link would be invisible.
@@ -289,8 +289,8 @@ func (p *prose) picture(s string) (n int, text string) {
 	return 1, ""
 }
 
-// uploaded is the image at the start of s, if its target looks like the key of an uploaded one.
-func uploaded(s string) string {
+// uploadedImage is the image at the start of s, if its target looks like the key of an uploaded one.
+func uploadedImage(s string) string {
 	// An image reference is short; without the limit an unclosed one would be searched to the end of the
 	// line again and again.
 	s = s[:min(len(s), 400)]

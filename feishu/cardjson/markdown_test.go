@@ -167,7 +167,7 @@ func outside(line string) string {
 		case line[i] == '\\' && i+1 < len(line) && (line[i+1] == '`' || line[i+1] == '\\'):
 			i += 2
 		case line[i] == '`':
-			n, _ := span(line[i:])
+			n, _ := codeSpan(line[i:])
 			b.WriteByte(' ') // what stands on both sides is not one word
 			i += n
 		default:

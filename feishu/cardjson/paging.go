@@ -22,8 +22,8 @@ func Split(text string) []string {
 	return texts
 }
 
-// opening is as much of the beginning of a text as fits.
-func opening(text string, size int) string {
+// fittingPrefix is as much of the beginning of a text as fits.
+func fittingPrefix(text string, size int) string {
 	end, known := pageEnd("", text, size)
 	if end == len(text) {
 		return text
@@ -186,7 +186,7 @@ func (b borders) bestBreak(text string, at, n int) int {
 	case b.line > 0:
 		return b.line
 	}
-	return at + letterEnd(text[at:], n)
+	return at + graphemeEnd(text[at:], n)
 }
 
 // fittingBytes returns how many bytes of the line fit into that cost.
@@ -207,9 +207,9 @@ func shortenToCost(s string, most int) string {
 	return s[:fittingBytes(s, most-len("…"))] + "…"
 }
 
-// letterEnd moves a page break to the left until it splits no grapheme cluster, and to a space if one is near. It
+// graphemeEnd moves a page break to the left until it splits no grapheme cluster, and to a space if one is near. It
 // leaves at least one rune before it.
-func letterEnd(s string, n int) int {
+func graphemeEnd(s string, n int) int {
 	// A space counts as near when at most an eighth of the page stays empty for it.
 	if space := strings.LastIndexAny(s[:n], " \t"); space >= n-n/8 && space > 0 {
 		return space + 1

@@ -27,11 +27,11 @@ type panel struct {
 }
 
 type panelHeader struct {
-	Title        *plain    `json:"title"`
-	Align        string    `json:"vertical_align"`
-	Icon         panelIcon `json:"icon"`
-	IconPosition string    `json:"icon_position"`
-	IconAngle    int       `json:"icon_expanded_angle"` // the rotation when the panel is open
+	Title        *plainText `json:"title"`
+	Align        string     `json:"vertical_align"`
+	Icon         panelIcon  `json:"icon"`
+	IconPosition string     `json:"icon_position"`
+	IconAngle    int        `json:"icon_expanded_angle"` // the rotation when the panel is open
 }
 
 // panelIcon is an icon of the platform, by its name there.
@@ -57,7 +57,7 @@ func drawPanels(c chat.Card, last bool) (es []any) {
 
 func headOf(p chat.Panel) panelHeader {
 	return panelHeader{
-		Title: label(p.Title, maxTitle), Align: "center", IconPosition: "follow_text", IconAngle: -180,
+		Title: plainLabel(p.Title, maxTitle), Align: "center", IconPosition: "follow_text", IconAngle: -180,
 		Icon: panelIcon{Tag: "standard_icon", Token: "down-small-ccm_outlined", Size: "16px 16px"},
 	}
 }
@@ -77,7 +77,7 @@ func panelTexts(c chat.Card) []string {
 	slices.SortStableFunc(shortFirst, func(a, b int) int { return cmp.Compare(len(list[a].Body), len(list[b].Body)) })
 	texts := make([]string, len(list))
 	for n, i := range shortFirst {
-		text := opening(list[i].Body, left/(len(list)-n))
+		text := fittingPrefix(list[i].Body, left/(len(list)-n))
 		left -= cost(text)
 		texts[i] = cmp.Or(sanitize(text, 0), zwsp)
 	}

@@ -74,8 +74,8 @@ func (g *breaker) do(op string, call func() (gjson.Result, error)) (gjson.Result
 	return answer, err
 }
 
-// tripped reports whether the circuit is open or half-open.
-func (g *breaker) tripped() bool { return g.current().State() != gobreaker.StateClosed }
+// isTripped reports whether the circuit is open or half-open.
+func (g *breaker) isTripped() bool { return g.current().State() != gobreaker.StateClosed }
 
 // isOpen reports whether a call would fail at once. In the half-open state it would while another call is in progress.
 func (g *breaker) isOpen() bool {

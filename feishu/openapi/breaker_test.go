@@ -34,7 +34,7 @@ func TestBreaker(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			g := newBreaker(zerolog.Nop(), 0)
 			for range mostFailures {
-				if g.tripped() || g.isOpen() {
+				if g.isTripped() || g.isOpen() {
 					t.Error("open too early")
 				}
 				if _, err := g.do("x", func() (gjson.Result, error) { return gjson.Result{}, tt.err }); !errors.Is(err,
@@ -42,8 +42,8 @@ func TestBreaker(t *testing.T) {
 					t.Errorf("error %v", err)
 				}
 			}
-			if g.tripped() != tt.open || g.isOpen() != tt.open {
-				t.Errorf("away %v, open %v", g.tripped(), g.isOpen())
+			if g.isTripped() != tt.open || g.isOpen() != tt.open {
+				t.Errorf("away %v, open %v", g.isTripped(), g.isOpen())
 			}
 		})
 	}
@@ -63,7 +63,7 @@ func TestOneCallTriesWhetherThePlatformIsBack(t *testing.T) {
 		g.fail(mostFailures - 1)
 		_, _ = g.do("x", func() (gjson.Result, error) { return gjson.Result{}, nil })
 		g.fail(mostFailures - 1)
-		if g.tripped() {
+		if g.isTripped() {
 			t.Error("failures that do not follow each other count together")
 		}
 		g.fail(1)
@@ -99,7 +99,7 @@ func TestOneCallTriesWhetherThePlatformIsBack(t *testing.T) {
 		if took := time.Since(began); took < 3*breakerTimeout || took > 3*breakerTimeout+5*time.Second {
 			t.Errorf("three tries took %v", took)
 		}
-		if g.tripped() || g.isOpen() {
+		if g.isTripped() || g.isOpen() {
 			t.Error("away though it answers")
 		}
 		if n := strings.Count(log.String(), "\n"); n != 2 || !strings.Contains(log.String(), "answers again") {

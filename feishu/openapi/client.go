@@ -138,7 +138,7 @@ func (c *Client) roundTrip(ctx context.Context, r Request, token string) (gjson.
 		if ctx.Err() != nil {
 			return gjson.Result{}, ctx.Err()
 		}
-		return gjson.Result{}, &Error{Op: r.Op, Err: Cause(err)}
+		return gjson.Result{}, &Error{Op: r.Op, Err: WithoutURL(err)}
 	}
 	c.clock.observe(resp.Header.Get("Date"), sent, time.Now())
 	answer, err := parseAnswer(r.Op, resp)
@@ -152,7 +152,7 @@ func (c *Client) roundTrip(ctx context.Context, r Request, token string) (gjson.
 func (c *Client) Calls() Calls { return c.counts.snapshot() }
 
 // CircuitOpen reports whether calls fail at once with [ErrCircuitOpen].
-func (c *Client) CircuitOpen() bool { return c.breaker.tripped() }
+func (c *Client) CircuitOpen() bool { return c.breaker.isTripped() }
 
 // CloseCircuit closes the circuit, since there is other evidence that the platform is back.
 func (c *Client) CloseCircuit() { c.breaker.reset() }
@@ -163,7 +163,7 @@ func (c *Client) Ready(ctx context.Context, method, path string) error {
 	if err := c.breaker.wait(ctx); err != nil {
 		return err
 	}
-	return c.limits.limiterFor(method, path).ready(ctx)
+	return c.limits.limiterFor(method, path).waitUntilReady(ctx)
 }
 
 // SurelyAfter reports whether the platform's time at is certainly not before our time t. It reports false until the
@@ -195,8 +195,8 @@ func (k causeKeeper) Do(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// Cause returns an error of the HTTP client without the URL, which contains ids.
-func Cause(err error) error {
+// WithoutURL returns an error of the HTTP client without the URL, which contains ids.
+func WithoutURL(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
 		return u.Err

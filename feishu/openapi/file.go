@@ -30,7 +30,7 @@ func (c *Client) roundTripFile(ctx context.Context, r Request, token string) (*h
 	}
 	req, err := http.NewRequestWithContext(ctx, r.Method, address, nil)
 	if err != nil {
-		return nil, &Error{Op: r.Op, Err: Cause(err)}
+		return nil, &Error{Op: r.Op, Err: WithoutURL(err)}
 	}
 	req.Header.Set("Authorization", "Bearer "+token)
 	noTimeout := &http.Client{Transport: c.HTTP.Transport} // the usual timeout would include reading the body
@@ -39,7 +39,7 @@ func (c *Client) roundTripFile(ctx context.Context, r Request, token string) (*h
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, &Error{Op: r.Op, Err: Cause(err)}
+		return nil, &Error{Op: r.Op, Err: WithoutURL(err)}
 	}
 	if resp.StatusCode == http.StatusOK && isFile(resp.Header) {
 		return resp, nil
@@ -47,7 +47,7 @@ func (c *Client) roundTripFile(ctx context.Context, r Request, token string) (*h
 	defer resp.Body.Close() //nolint:errcheck // only read
 	body, err := io.ReadAll(io.LimitReader(resp.Body, longestError))
 	if err != nil {
-		return nil, &Error{Op: r.Op, Err: Cause(err)}
+		return nil, &Error{Op: r.Op, Err: WithoutURL(err)}
 	}
 	answer := &larkcore.ApiResp{StatusCode: resp.StatusCode, Header: resp.Header, RawBody: body}
 	if _, err := parseAnswer(r.Op, answer); err != nil {

@@ -72,7 +72,7 @@ func newLimits(pace float64) limits {
 
 // limiterFor returns the limits of the API to which a call goes.
 func (l *limits) limiterFor(method, path string) *apiLimits {
-	name := method + " " + template(path)
+	name := method + " " + pathTemplate(path)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.apis[name] == nil {
@@ -89,9 +89,9 @@ func newAPILimits(pace float64) *apiLimits {
 	}
 }
 
-// template is a path without the IDs in it. After the service and its version, names and IDs alternate:
+// pathTemplate is a path without the IDs in it. After the service and its version, names and IDs alternate:
 // /open-apis/im/v1/messages/om_1/reactions/r_1.
-func template(path string) string {
+func pathTemplate(path string) string {
 	parts := strings.Split(path, "/")
 	const first = 4 // the first name, after "", "open-apis", the service and the version
 	for i := first + 1; i < len(parts); i += 2 {
@@ -103,8 +103,8 @@ func template(path string) string {
 // wait waits until the app may make a call.
 func (l *apiLimits) wait(ctx context.Context) error { return l.fifo.wait(ctx, l.minute, l.second) }
 
-// ready waits until a call would not have to wait.
-func (l *apiLimits) ready(ctx context.Context) error {
+// waitUntilReady waits until a call would not have to wait.
+func (l *apiLimits) waitUntilReady(ctx context.Context) error {
 	if err := WaitForRoom(ctx, l.minute, 1); err != nil {
 		return err
 	}
@@ -119,8 +119,8 @@ func (l *apiLimits) waitForSpare(ctx context.Context) error {
 	return WaitForRoom(ctx, l.second, l.second.Burst()/2)
 }
 
-// takeChat waits until one more message may be sent to a chat. The caller calls sent when the outcome is known.
-func (l *limits) takeChat(ctx context.Context, id string) (sent func(), err error) {
+// acquireChat waits until one more message may be sent to a chat. The caller calls sent when the outcome is known.
+func (l *limits) acquireChat(ctx context.Context, id string) (sent func(), err error) {
 	chat := l.slots(id)
 	select {
 	case chat <- struct{}{}:

@@ -66,7 +66,7 @@ func TestMessagesOfAChatAreKeptApart(t *testing.T) {
 			arrived []time.Time
 		)
 		send := func(l *limits, seed uint64) {
-			sent, err := l.takeChat(t.Context(), "a")
+			sent, err := l.acquireChat(t.Context(), "a")
 			if err != nil {
 				t.Error(err)
 				return

@@ -31,7 +31,7 @@ func (c *Client) retry(ctx context.Context, r Request, exchange func(token strin
 				return err
 			}
 		}
-		err := c.once(ctx, r, &token, exchange)
+		err := c.requestOnce(ctx, r, &token, exchange)
 		// A rejected token does not count as an attempt: the platform has not looked at the request itself.
 		if tokens++; ClassOf(err) == BadToken && tokens < tokenTries {
 			continue
@@ -71,14 +71,14 @@ func pauseFor(err error, wait *backoff.ExponentialBackOff) (time.Duration, bool)
 	return 0, false
 }
 
-// once makes one request with a token other than the rejected one.
-func (c *Client) once(ctx context.Context, r Request, token *string, exchange func(token string) error) error {
+// requestOnce makes one request with a token other than the rejected one.
+func (c *Client) requestOnce(ctx context.Context, r Request, token *string, exchange func(token string) error) error {
 	// Checked before waiting for limits, which would be pointless.
 	if c.breaker.isOpen() {
 		return &Error{Op: r.Op, Err: ErrCircuitOpen}
 	}
 	if r.Chat != "" {
-		sent, err := c.limits.takeChat(ctx, r.Chat)
+		sent, err := c.limits.acquireChat(ctx, r.Chat)
 		if err != nil {
 			return err
 		}

@@ -22,12 +22,12 @@ type tokens struct {
 }
 
 // get returns a valid token other than bad, which the platform has rejected.
-func (t *tokens) get(ctx context.Context, bad string) (string, error) {
-	if v, ok := t.current(bad); ok {
+func (t *tokens) get(ctx context.Context, rejected string) (string, error) {
+	if v, ok := t.current(rejected); ok {
 		return v, nil
 	}
 	done := t.flight.DoChan("", func() (any, error) {
-		if v, ok := t.current(bad); ok {
+		if v, ok := t.current(rejected); ok {
 			return v, nil
 		}
 		// other callers may be waiting for it, too; the HTTP client's timeout limits it
@@ -45,10 +45,10 @@ func (t *tokens) get(ctx context.Context, bad string) (string, error) {
 }
 
 // current returns the cached token, and whether it can be used.
-func (t *tokens) current(bad string) (string, bool) {
+func (t *tokens) current(rejected string) (string, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.value, t.value != "" && t.value != bad && time.Now().Before(t.until)
+	return t.value, t.value != "" && t.value != rejected && time.Now().Before(t.until)
 }
 
 // renew fetches a token. It is replaced early, so that none expires in transit.

@@ -98,8 +98,8 @@ func (s *Server) GrantUnbound(tools []Tool) Grant {
 	}
 }
 
-// granted returns the server for a request's token, or nil.
-func (s *Server) granted(r *http.Request) *mcp.Server {
+// serverFor returns the server for a request's token, or nil.
+func (s *Server) serverFor(r *http.Request) *mcp.Server {
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !ok {
 		return nil
@@ -122,12 +122,12 @@ const (
 // Serve answers requests until ctx is done.
 func (s *Server) Serve(ctx context.Context) error {
 	// Requests are stateless: there is no state to keep per process, or to clean up after it.
-	tools := mcp.NewStreamableHTTPHandler(s.granted, &mcp.StreamableHTTPOptions{
+	tools := mcp.NewStreamableHTTPHandler(s.serverFor, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: maxBody,
 	})
 	server := &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if s.granted(r) == nil { // a wrong, revoked or missing token: the same answer
+			if s.serverFor(r) == nil { // a wrong, revoked or missing token: the same answer
 				http.NotFound(w, r)
 				return
 			}

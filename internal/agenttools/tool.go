@@ -23,8 +23,8 @@ type RefusedError struct{ Reason string }
 
 func (e *RefusedError) Error() string { return e.Reason }
 
-// Refused is a [RefusedError] with a formatted reason.
-func Refused(format string, args ...any) error {
+// Refusedf is a [RefusedError] with a formatted reason.
+func Refusedf(format string, args ...any) error {
 	return &RefusedError{Reason: fmt.Sprintf(format, args...)}
 }
 

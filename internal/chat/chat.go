@@ -103,12 +103,12 @@ func ValidID(s string) error {
 	return nil
 }
 
-// Actor is the durable name of one user within this chat, "<chat key>:user:<user id>".
-func (k Key) Actor(userID string) string { return k.String() + ":user:" + userID }
+// ActorKey is the durable name of one user within this chat, "<chat key>:user:<user id>".
+func (k Key) ActorKey(userID string) string { return k.String() + ":user:" + userID }
 
-// Stable is a short name for the chat that never changes and reveals nothing about it: prefix and the first 12 bytes of
-// the SHA-1 of the key, in hex.
-func (k Key) Stable(prefix string) string {
+// StableID is a short name for the chat that never changes and reveals nothing about it: prefix and the first 12 bytes
+// of the SHA-1 of the key, in hex.
+func (k Key) StableID(prefix string) string {
 	sum := sha1.Sum([]byte(k.String())) //nolint:gosec // see the import
 	return prefix + hex.EncodeToString(sum[:12])
 }
@@ -172,7 +172,7 @@ type Incoming struct {
 	Title string // of the chat, if the platform reports it
 	ID    string
 	Actor Actor
-	Text  string // with a [Mark] for each attachment
+	Text  string // with an [AttachmentMark] for each attachment
 	Files []File // its attachments, in the order of their marks
 	Time  time.Time
 	ToBot bool // private, or the bot was mentioned

@@ -27,7 +27,7 @@ func TestParseKeyRefusesOtherForms(t *testing.T) {
 }
 
 func TestActorKey(t *testing.T) {
-	got := FeishuChat("oc_xxx").Actor("ou_xxx")
+	got := FeishuChat("oc_xxx").ActorKey("ou_xxx")
 	if want := "feishu:chat:oc_xxx:user:ou_xxx"; got != want {
 		t.Errorf("Actor = %q, want %q", got, want)
 	}
@@ -35,7 +35,7 @@ func TestActorKey(t *testing.T) {
 
 // The name is the prefix and the first 12 bytes of SHA-1("feishu:chat:oc_xxx"), known from another implementation.
 func TestStableName(t *testing.T) {
-	got := FeishuChat("oc_xxx").Stable("magpie-")
+	got := FeishuChat("oc_xxx").StableID("magpie-")
 	if want := "magpie-" + sha1OfExample; got != want {
 		t.Errorf("Stable = %q, want %q", got, want)
 	}

@@ -38,8 +38,8 @@ const (
 	Forwarded FileKind = "forward" // the messages that this one forwards
 )
 
-// Word is the name of this kind of file in a [Mark].
-func (k FileKind) Word() string {
+// Label is the name of this kind of file in an [AttachmentMark].
+func (k FileKind) Label() string {
 	switch k {
 	case Picture:
 		return "图片"
@@ -70,12 +70,12 @@ var markWords = []string{
 	"图片", "文件夹", "文件", "语音", "视频会议", "视频", "表情包", "位置", "名片", "群名片", "日程", "任务", "投票", "红包", "合并转发", "卡片",
 }
 
-// Mark represents an attachment in the text of a message, as in [文件 a.pdf]. what is untrusted.
-func Mark(word, what string) string {
-	if what = text.Line(what); what != "" {
-		word += " " + what
+// AttachmentMark represents an attachment in the text of a message, as in [文件 a.pdf]. name is untrusted.
+func AttachmentMark(label, name string) string {
+	if name = text.Line(name); name != "" {
+		label += " " + name
 	}
-	return "[" + word + "]"
+	return "[" + label + "]"
 }
 
 var mark = regexp.MustCompile(`\[(?:` + strings.Join(longestFirst(markWords), "|") + `)(?: [^\[\]\n]*)?\]`)
@@ -84,5 +84,5 @@ func longestFirst(words []string) []string {
 	return slices.SortedFunc(slices.Values(words), func(a, b string) int { return len(b) - len(a) })
 }
 
-// Unmarked is a message's text without marks: what its author wrote.
-func Unmarked(text string) string { return strings.TrimSpace(mark.ReplaceAllString(text, "")) }
+// WithoutMarks is a message's text without marks: what its author wrote.
+func WithoutMarks(text string) string { return strings.TrimSpace(mark.ReplaceAllString(text, "")) }

@@ -15,8 +15,8 @@ const (
 	MentionCommands MentionRule = "commands" // those that mention it, and commands
 )
 
-// Known reports whether r is one of the rules.
-func (r MentionRule) Known() bool {
+// IsValid reports whether r is one of the rules.
+func (r MentionRule) IsValid() bool {
 	return slices.Contains([]MentionRule{MentionOnly, MentionNone, MentionCommands}, r)
 }
 
@@ -24,19 +24,19 @@ func (r MentionRule) Known() bool {
 type Change struct {
 	Key   Key // of the chat; its topics are affected, too
 	Kind  Kind
-	Did   Doing
+	Did   ChangeKind
 	Actor Actor  // who did it
 	Title string // of the chat, if the platform reports it
 	Time  time.Time
 }
 
-// Doing is the kind of a [Change].
-type Doing string
+// ChangeKind is the kind of a [Change].
+type ChangeKind string
 
 // The kinds of changes.
 const (
-	Added     Doing = "added"     // to a group
-	Removed   Doing = "removed"   // from a group
-	Dissolved Doing = "dissolved" // the group itself
-	Opened    Doing = "opened"    // its user has opened the private chat, maybe not for the first time
+	Added     ChangeKind = "added"     // to a group
+	Removed   ChangeKind = "removed"   // from a group
+	Dissolved ChangeKind = "dissolved" // the group itself
+	Opened    ChangeKind = "opened"    // its user has opened the private chat, maybe not for the first time
 )

@@ -56,7 +56,7 @@ func scopes(ctx context.Context, c config.Config) (list []string) {
 		list = append(list, feishu.ForDepartments...)
 	}
 	rules := append(mentionRules(ctx, c), c.Feishu.GroupMention)
-	if slices.ContainsFunc(rules, func(r chat.MentionRule) bool { return r.Known() && r != chat.MentionOnly }) {
+	if slices.ContainsFunc(rules, func(r chat.MentionRule) bool { return r.IsValid() && r != chat.MentionOnly }) {
 		list = append(list, feishu.ForAllOfGroups...)
 	}
 	if c.Feishu.AnswerBots {
@@ -92,7 +92,7 @@ func reason(err error) error {
 }
 
 // checkApp reports whether an accepted app has the bot capability and all permissions.
-func checkApp(r *Report, found feishu.Checkup, lacks feishu.Missing, console feishu.Console) {
+func checkApp(r *Report, found feishu.Checkup, lacks feishu.MissingSettings, console feishu.Console) {
 	if found.Bot != nil {
 		r.AddFinding(Fail, r.text(textAddBot, console.Bot(), console.Versions()), textBotNone, reason(found.Bot))
 	} else {
@@ -125,7 +125,7 @@ func checkEvents(r *Report, found feishu.Checkup, console feishu.Console) {
 	lacks := found.App.Missing()
 	do := r.text(textAddEvents, console.Events(), console.Versions())
 	switch missing := append(lacks.Events, lacks.Callbacks...); {
-	case lacks.NoMessageEvent():
+	case lacks.LacksMessageEvent():
 		r.AddFinding(Fail, do, textDeaf, configtype.Listing(missing))
 	case len(missing) > 0:
 		r.AddFinding(Warn, do, textEventsLack, configtype.Listing(missing))

@@ -67,7 +67,7 @@ func (u *setup) chooseApp(ctx context.Context) error {
 }
 
 // registerApp creates an app by the scan of a QR code, with as many attempts as the operator wants.
-func (u *setup) registerApp(ctx context.Context) (feishu.Registered, error) {
+func (u *setup) registerApp(ctx context.Context) (feishu.RegisteredApp, error) {
 	for {
 		made, err := feishu.Register(ctx, u.feishu, func(address string, good time.Duration) {
 			u.showQRCode(ctx, address, good)
