@@ -99,7 +99,8 @@ func cliFaults(t *testing.T, attacks []cliAttack, silence time.Duration) {
 	out := &screens{room: map[string]string{}, cards: map[string][]chat.Card{}}
 	l := newBridgeRig(t, out, func(c *claude.Config) {
 		c.Env["MAGPIE_SCRIPTED_FAULTS"] = "1"
-		c.MaxTurns, c.MaxProcesses, c.Grace = claude.Count(len(attacks)), claude.Count(len(attacks)), 300*time.Millisecond
+		c.MaxTurns, c.MaxProcesses = claude.AutoCount(len(attacks)), claude.AutoCount(len(attacks))
+		c.Grace = 300 * time.Millisecond
 		c.Silence.Duration, c.ToolSilence.Duration, c.TurnLimit.Duration = silence, silence, 4*silence
 	})
 	l.start()

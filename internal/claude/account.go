@@ -80,8 +80,8 @@ func Capabilities() []string {
 	return []string{"CAP_SETUID", "CAP_SETGID", "CAP_KILL", "CAP_SYS_PTRACE", "CAP_DAC_READ_SEARCH"}
 }
 
-// allowInto gives the account access to a folder of this program.
-func (a *account) allowInto(path string) error {
+// grantAccess gives the account access to a folder of this program.
+func (a *account) grantAccess(path string) error {
 	if a == nil {
 		return nil
 	}

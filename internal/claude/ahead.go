@@ -24,7 +24,7 @@ func (a *Ahead) Expect(spec Spec) error {
 		return err
 	}
 	spec.Dir = dir
-	a.spares.want(spec)
+	a.spares.requestSpare(spec)
 	a.spares.fill()
 	return nil
 }
@@ -41,7 +41,7 @@ func (a *Ahead) TakeSpare(owner string, spec Spec, bind func(folder string) (boo
 	if spec.Resume {
 		return nil
 	}
-	a.spares.want(spec)
+	a.spares.requestSpare(spec)
 	if spec.Budget > 0 {
 		return nil
 	}

@@ -132,7 +132,7 @@ func (bt *backgroundTasks) tryAcquireSpareOf(free int64) bool {
 // tryAcquireOf acquires a process slot if that many are free, even if turns are waiting, and memory allows as many
 // processes.
 func (bt *backgroundTasks) tryAcquireOf(free int64) bool {
-	if bt.limits.tight(free) || !bt.slots.processes.TryAcquire(free) {
+	if bt.limits.memoryTight(free) || !bt.slots.processes.TryAcquire(free) {
 		return false
 	}
 	bt.slots.processes.Release(free - 1)

@@ -155,7 +155,7 @@ func checkBashRule(rule string) error {
 			`%q: a wildcard in the command's name allows other commands, too; name the whole command, or write "Bash" to allow all`,
 			rule)
 	}
-	name, can := danger(words)
+	name, can := dangerousCommand(words)
 	if can == "" {
 		return nil
 	}
@@ -191,8 +191,9 @@ func isAssignment(word string) bool {
 	return ok && name != "" && !strings.ContainsAny(name, "-/.")
 }
 
-// danger finds the command that begins with these words, and what arguments can make it do; empty = nothing else.
-func danger(words []string) (name, can string) {
+// dangerousCommand finds the command that begins with these words, and what arguments can make it do; empty = nothing
+// else.
+func dangerousCommand(words []string) (name, can string) {
 	bare := make([]string, len(words))
 	for i, w := range words {
 		bare[i] = strings.NewReplacer(`'`, "", `"`, "", `\`, "").Replace(w)

@@ -41,9 +41,9 @@ type Config struct {
 	Commands []string `toml:"slash_commands" env:"SLASH_COMMANDS"`
 	// how long a process waits for its chat's next message; 0 = one process per turn
 	KeepAlive KeepAlive `toml:"keep_alive" env:"KEEP_ALIVE"`
-	MaxTurns  Count     `toml:"max_turns" env:"MAX_TURNS"` // concurrent turns
+	MaxTurns  AutoCount `toml:"max_turns" env:"MAX_TURNS"` // concurrent turns
 	// processes, running or idle
-	MaxProcesses Count `toml:"max_processes" env:"MAX_PROCESSES"`
+	MaxProcesses AutoCount `toml:"max_processes" env:"MAX_PROCESSES"`
 	// processes started ahead for chats that have none yet, one for each recent combination of project, mode, model and
 	// effort; 0 = none
 	Spare int `toml:"spare" env:"SPARE"`
@@ -148,7 +148,7 @@ func (c Config) Validate() error {
 	errs = append(errs, c.SlashCommands().validate()...)
 	errs = append(errs, checkAllowed("[claude] allowed_tools", c.AllowedTools))
 	// Zero is "auto"; only a negative number is a mistake.
-	for name, n := range map[string]Count{"max_turns": c.MaxTurns, "max_processes": c.MaxProcesses} {
+	for name, n := range map[string]AutoCount{"max_turns": c.MaxTurns, "max_processes": c.MaxProcesses} {
 		if n < 0 {
 			errs = append(errs, configtype.Mistakef(`[claude] %s %d：应为 1 或更大的整数，或 "auto"`,
 				`[claude] %s %d: must be a whole number from 1 on, or "auto"`, name, int(n)))

@@ -35,28 +35,28 @@ func (d *decoder) decode(line []byte) []Event {
 	own := v.Get("parent_tool_use_id").String() == "" // not from within a subagent
 	switch v.Get("type").String() {
 	case "system":
-		return system(v)
+		return decodeSystem(v)
 	case "stream_event":
 		if own {
-			return append(d.stream(v.Get("event")), d.abandon(v.Get("abandoned_blocks"))...)
+			return append(d.decodeStream(v.Get("event")), d.withdrawBlocks(v.Get("abandoned_blocks"))...)
 		}
 	case "assistant":
 		if own {
-			return d.assistant(v)
+			return d.decodeAssistant(v)
 		}
 	case "user":
 		if own {
-			return toolResults(v)
+			return decodeToolResults(v)
 		}
 	case "result":
-		return d.result(v)
+		return d.decodeResult(v)
 	}
 	return nil
 }
 
-// system parses the few subtypes that matter. The CLI has many more and adds others in every version, so unknown ones
-// are ignored.
-func system(v gjson.Result) []Event {
+// decodeSystem parses the few subtypes that matter. The CLI has many more and adds others in every version, so unknown
+// ones are ignored.
+func decodeSystem(v gjson.Result) []Event {
 	switch v.Get("subtype").String() {
 	case "init":
 		e := Started{
@@ -80,13 +80,13 @@ func system(v gjson.Result) []Event {
 	return nil
 }
 
-// stream parses the raw events of the model's API, which the CLI forwards with --include-partial-messages.
-func (d *decoder) stream(ev gjson.Result) []Event {
+// decodeStream parses the raw events of the model's API, which the CLI forwards with --include-partial-messages.
+func (d *decoder) decodeStream(ev gjson.Result) []Event {
 	switch ev.Get("type").String() {
 	case "message_start":
 		// A repeated request after a cut stream has another ID; it replaces what was streamed under the old one.
 		events := d.startMessage(ev.Get("message.id").String())
-		d.count(ev.Get("message.usage"))
+		d.recordTokens(ev.Get("message.usage"))
 		d.streamed = true
 		return events
 	case "content_block_start":
@@ -97,7 +97,7 @@ func (d *decoder) stream(ev gjson.Result) []Event {
 			d.awaiting = append(d.awaiting, d.next)
 			d.next++
 		case isToolUse(kind):
-			return d.announce(block)
+			return d.announceTool(block)
 		}
 	case "content_block_delta":
 		switch delta := ev.Get("delta"); delta.Get("type").String() {
@@ -109,16 +109,16 @@ func (d *decoder) stream(ev gjson.Result) []Event {
 			return []Event{Thinking{Text: delta.Get("thinking").String()}}
 		}
 	case "message_delta":
-		d.count(ev.Get("usage"))
+		d.recordTokens(ev.Get("usage"))
 	case "message_stop":
 		d.streamed = false
 	}
 	return nil
 }
 
-// count records the token counts of a call of the model. The input is reported at the beginning and the output at the
-// end, where the input may be missing.
-func (d *decoder) count(usage gjson.Result) {
+// recordTokens records the token counts of a call of the model. The input is reported at the beginning and the output
+// at the end, where the input may be missing.
+func (d *decoder) recordTokens(usage gjson.Result) {
 	read := usage.Get("input_tokens").Int() + usage.Get("cache_read_input_tokens").Int() +
 		usage.Get("cache_creation_input_tokens").Int()
 	if read > 0 {
@@ -139,9 +139,9 @@ func (d *decoder) startMessage(id string) []Event {
 	return events
 }
 
-// abandon withdraws the blocks that a broken stream has not completed. Since about 2.1.330 the CLI closes such a stream
-// itself and names the blocks in its message_stop; earlier versions show it only by the next message.
-func (d *decoder) abandon(v gjson.Result) []Event {
+// withdrawBlocks withdraws the blocks that a broken stream has not completed. Since about 2.1.330 the CLI closes such a
+// stream itself and names the blocks in its message_stop; earlier versions show it only by the next message.
+func (d *decoder) withdrawBlocks(v gjson.Result) []Event {
 	from := v.Get("from_block_index").Int()
 	if !v.Exists() || v.Get("api_message_id").String() != d.message || from < 0 || from >= int64(len(d.blocks)) {
 		return nil
@@ -155,8 +155,8 @@ func (d *decoder) abandon(v gjson.Result) []Event {
 	return []Event{Rewind{Block: first}}
 }
 
-// assistant parses one complete content block; there is one such line per block.
-func (d *decoder) assistant(v gjson.Result) []Event {
+// decodeAssistant parses one complete content block; there is one such line per block.
+func (d *decoder) decodeAssistant(v gjson.Result) []Event {
 	if f := v.Get("error").String(); f != "" {
 		d.failure = failureOf(f)
 	}
@@ -167,7 +167,7 @@ func (d *decoder) assistant(v gjson.Result) []Event {
 	var events []Event
 	if id := msg.Get("id").String(); id != d.message {
 		events = d.startMessage(id)
-		d.count(msg.Get("usage")) // it was not streamed
+		d.recordTokens(msg.Get("usage")) // it was not streamed
 	}
 	for _, block := range msg.Get("content").Array() {
 		switch kind := block.Get("type").String(); {
@@ -180,7 +180,7 @@ func (d *decoder) assistant(v gjson.Result) []Event {
 			}
 			events = append(events, Text{Block: n, Text: block.Get("text").String(), Whole: true})
 		case isToolUse(kind):
-			events = append(events, d.announce(block)...)
+			events = append(events, d.announceTool(block)...)
 			events = append(events, ToolUse{
 				ID: block.Get("id").String(), Name: block.Get("name").String(),
 				Input: json.RawMessage(block.Get("input").Raw),
@@ -199,8 +199,8 @@ func isToolUse(kind string) bool {
 	return kind == "tool_use" || kind == "server_tool_use" || kind == "mcp_tool_use"
 }
 
-// announce reports a tool call, once.
-func (d *decoder) announce(block gjson.Result) []Event {
+// announceTool reports a tool call, once.
+func (d *decoder) announceTool(block gjson.Result) []Event {
 	id := block.Get("id").String()
 	if d.announced[id] {
 		return nil
@@ -212,8 +212,8 @@ func (d *decoder) announce(block gjson.Result) []Event {
 	return []Event{ToolCall{ID: id, Name: block.Get("name").String()}}
 }
 
-// toolResults may come in a different order than the calls (CLI 2.1.197), so they are matched by ID.
-func toolResults(v gjson.Result) []Event {
+// decodeToolResults may come in a different order than the calls (CLI 2.1.197), so they are matched by ID.
+func decodeToolResults(v gjson.Result) []Event {
 	var events []Event
 	for _, block := range v.Get("message.content").Array() {
 		if block.Get("type").String() == "tool_result" {
@@ -248,9 +248,9 @@ func resultText(content gjson.Result) string {
 	return text
 }
 
-// result parses the end of a turn. is_error decides about success, not the subtype: API errors arrive as subtype
+// decodeResult parses the end of a turn. is_error decides about success, not the subtype: API errors arrive as subtype
 // "success". The cost is cumulative over the process, unless the CLI also reports the turn's own.
-func (d *decoder) result(v gjson.Result) []Event {
+func (d *decoder) decodeResult(v gjson.Result) []Event {
 	if v.Get("origin").Exists() && !d.unasked {
 		return nil // the end of a turn that a background task of the CLI started, not one of ours
 	}
@@ -269,7 +269,7 @@ func (d *decoder) result(v gjson.Result) []Event {
 	for _, e := range v.Get("errors").Array() {
 		r.Errors = append(r.Errors, e.String())
 	}
-	r.Model, r.Window, r.total = models(v.Get("modelUsage"))
+	r.Model, r.Window, r.total = modelUsage(v.Get("modelUsage"))
 	if own := v.Get("model_usage_since_last_result"); own.IsObject() {
 		var cost float64
 		own.ForEach(func(_, usage gjson.Result) bool {
@@ -277,7 +277,7 @@ func (d *decoder) result(v gjson.Result) []Event {
 			return true
 		})
 		r.ofTurn = &cost
-		r.Model, r.Window, _ = models(own)
+		r.Model, r.Window, _ = modelUsage(own)
 	}
 	if v.Get("is_error").Bool() {
 		r.Failure = d.classify(v, r)
@@ -285,9 +285,9 @@ func (d *decoder) result(v gjson.Result) []Event {
 	return []Event{r}
 }
 
-// models parses what a process has used of each model since its start: the most expensive model, its window, and the
-// total of the tokens.
-func models(v gjson.Result) (name string, window int64, total Usage) {
+// modelUsage parses what a process has used of each model since its start: the most expensive model, its window, and
+// the total of the tokens.
+func modelUsage(v gjson.Result) (name string, window int64, total Usage) {
 	var most float64 = -1
 	v.ForEach(func(model, usage gjson.Result) bool {
 		if cost := usage.Get("costUSD").Float(); cost > most {

@@ -82,7 +82,7 @@ func (c Config) Prepare() error {
 	}
 	dir := stateDir(c.StateDir())
 	for path, content := range map[string]settings{
-		dir.settings(): s.withImposed(c.Command, c.AsksEverything()), dir.loginSettings(): s.only(loginSettings),
+		dir.settings(): s.withImposed(c.Command, c.AsksEverything()), dir.loginSettings(): s.withKeys(loginSettings),
 	} {
 		if err := as.writePrivate(path, content.encode()); err != nil {
 			return err

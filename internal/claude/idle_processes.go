@@ -41,8 +41,8 @@ func (ip *idleProcesses) stats() PoolStats {
 	return s
 }
 
-// has reports whether owner has an idle process that has served a turn of this session.
-func (ip *idleProcesses) has(owner, session string) bool {
+// hasSession reports whether owner has an idle process that has served a turn of this session.
+func (ip *idleProcesses) hasSession(owner, session string) bool {
 	ip.mu.Lock()
 	defer ip.mu.Unlock()
 	i := ip.list.indexOf(owner)
@@ -86,7 +86,7 @@ func (ip *idleProcesses) reuse(ctx context.Context, owner string, spec Spec) (p 
 		return nil, nil, ErrClosed
 	}
 	ip.turns[owner]++
-	ip.processes.countRunning(1)
+	ip.processes.addRunning(1)
 	if old := ip.ending[owner]; old != nil {
 		unfit = append(unfit, old)
 	}
@@ -110,12 +110,12 @@ func (ip *idleProcesses) reuseWoken(owner string) *Process {
 		return nil
 	}
 	ip.turns[owner]++
-	ip.processes.countRunning(1)
+	ip.processes.addRunning(1)
 	return ip.list.remove(i)
 }
 
-// state is the unasked work of owner's idle process.
-func (ip *idleProcesses) state(owner string) UnaskedState {
+// unaskedState is the unasked work of owner's idle process.
+func (ip *idleProcesses) unaskedState(owner string) UnaskedState {
 	ip.mu.Lock()
 	defer ip.mu.Unlock()
 	i := ip.list.indexOf(owner)
@@ -132,19 +132,19 @@ func (ip *idleProcesses) state(owner string) UnaskedState {
 	return Resting
 }
 
-// leave counts a turn that has no process. The caller holds mu.
-func (ip *idleProcesses) leave(owner string) {
+// removeTurn counts a turn that has no process. The caller holds mu.
+func (ip *idleProcesses) removeTurn(owner string) {
 	if ip.turns[owner]--; ip.turns[owner] == 0 {
 		delete(ip.turns, owner)
 	}
 }
 
-// fail is leave after a failed start.
-func (ip *idleProcesses) fail(owner string) {
+// removeFailedTurn is removeTurn after a failed start.
+func (ip *idleProcesses) removeFailedTurn(owner string) {
 	ip.mu.Lock()
 	defer ip.mu.Unlock()
-	ip.leave(owner)
-	ip.processes.countRunning(-1)
+	ip.removeTurn(owner)
+	ip.processes.addRunning(-1)
 }
 
 // reserve lets the caller start a process ahead of owner's next turn, unless owner has one or a turn is being answered.
@@ -166,15 +166,15 @@ func (ip *idleProcesses) reserve(owner string) (done func(), ok bool) {
 	}, true
 }
 
-// put returns a process after a turn. It becomes idle, or ends; it also ends if it has yielded its slot and none is
-// free. If memory is tight, an idle process ends as well. put reports whether the process had yielded.
-func (ip *idleProcesses) put(owner string, p *Process, tight bool) (yielded bool) {
+// returnProcess returns a process after a turn. It becomes idle, or ends; it also ends if it has yielded its slot and
+// none is free. If memory is tight, an idle process ends as well. It reports whether the process had yielded.
+func (ip *idleProcesses) returnProcess(owner string, p *Process, tight bool) (yielded bool) {
 	ip.mu.Lock()
 	defer ip.mu.Unlock()
-	ip.leave(owner)
+	ip.removeTurn(owner)
 	yielded = ip.processes.endYield(p)
 	if ip.closed { // close ends the process
-		ip.processes.countRunning(-1)
+		ip.processes.addRunning(-1)
 		return yielded
 	}
 	if !p.alive() || !p.reusable() || ip.keepAlive == 0 || !ip.processes.hasSlot(p) {
@@ -182,11 +182,11 @@ func (ip *idleProcesses) put(owner string, p *Process, tight bool) (yielded bool
 		ip.retire(owner, p) // in the background: the turn is over, and nobody needs to wait for the process
 		return yielded
 	}
-	ip.processes.countRunning(-1)
-	if left := p.out.unasked.left(ip.unasked); left > 0 {
-		ip.insert(owner, p, left, EndLimit)
+	ip.processes.addRunning(-1)
+	if left := p.out.unasked.timeLeft(ip.unasked); left > 0 {
+		ip.makeIdle(owner, p, left, EndLimit)
 	} else {
-		ip.insert(owner, p, ip.keepAlive, EndLimit)
+		ip.makeIdle(owner, p, ip.keepAlive, EndLimit)
 	}
 	if tight {
 		ip.retireIdle(ip.list.leastUsed(time.Now()), EndMemory)
@@ -205,13 +205,13 @@ func (ip *idleProcesses) adopt(owner string, p *Process, wait time.Duration) boo
 		return false
 	}
 	p.lastActive = time.Now()
-	ip.insert(owner, p, wait, EndLimit)
+	ip.makeIdle(owner, p, wait, EndLimit)
 	return true
 }
 
-// insert makes a process idle for that long; then the process ends for that reason. The caller holds mu.
-func (ip *idleProcesses) insert(owner string, p *Process, wait time.Duration, why UnaskedEnd) {
-	it := &idle{owner: owner, p: p}
+// makeIdle makes a process idle for that long; then the process ends for that reason. The caller holds mu.
+func (ip *idleProcesses) makeIdle(owner string, p *Process, wait time.Duration, why UnaskedEnd) {
+	it := &idleProcess{owner: owner, p: p}
 	it.timer = time.AfterFunc(wait, func() {
 		ip.mu.Lock()
 		defer ip.mu.Unlock()
@@ -227,7 +227,7 @@ func (ip *idleProcesses) retireIdle(i int, why UnaskedEnd) (gone <-chan struct{}
 	owner := ip.list[i].owner
 	p := ip.list.remove(i)
 	p.out.unasked.setEndReason(why)
-	ip.processes.countRunning(1)
+	ip.processes.addRunning(1)
 	return ip.retire(owner, p)
 }
 
@@ -241,7 +241,7 @@ func (ip *idleProcesses) retire(owner string, p *Process) (gone <-chan struct{})
 		ip.processes.terminate(context.Background(), p)
 		ip.mu.Lock()
 		defer ip.mu.Unlock()
-		ip.processes.countRunning(-1)
+		ip.processes.addRunning(-1)
 		if ip.ending[owner] == p {
 			delete(ip.ending, owner)
 		}
@@ -249,9 +249,9 @@ func (ip *idleProcesses) retire(owner string, p *Process) (gone <-chan struct{})
 	return done
 }
 
-// evict ends owner's idle process, or else the least used one; nil = there is none. With pass its slot goes to the
-// caller.
-func (ip *idleProcesses) evict(owner string, pass bool) (gone <-chan struct{}) {
+// evict ends owner's idle process, or else the least used one; nil = there is none. With transferSlot its slot goes to
+// the caller.
+func (ip *idleProcesses) evict(owner string, transferSlot bool) (gone <-chan struct{}) {
 	ip.mu.Lock()
 	defer ip.mu.Unlock()
 	i := ip.list.indexOf(owner)
@@ -262,8 +262,8 @@ func (ip *idleProcesses) evict(owner string, pass bool) (gone <-chan struct{}) {
 	if i < 0 {
 		return nil
 	}
-	if pass {
-		ip.processes.passSlot(ip.list[i].p)
+	if transferSlot {
+		ip.processes.transferSlot(ip.list[i].p)
 	}
 	return ip.retireIdle(i, why)
 }
@@ -272,7 +272,7 @@ func (ip *idleProcesses) evict(owner string, pass bool) (gone <-chan struct{}) {
 func (ip *idleProcesses) evictUnasked() (gone <-chan struct{}) {
 	ip.mu.Lock()
 	defer ip.mu.Unlock()
-	i := slices.IndexFunc(ip.list, func(it *idle) bool { return it.p.session.fresh })
+	i := slices.IndexFunc(ip.list, func(it *idleProcess) bool { return it.p.session.fresh })
 	if i < 0 {
 		return nil
 	}
@@ -315,10 +315,10 @@ func (ip *idleProcesses) close() {
 }
 
 // idleList are processes that wait for their chat's next message, in the order in which their last turns ended.
-type idleList []*idle
+type idleList []*idleProcess
 
-// idle is one such process.
-type idle struct {
+// idleProcess is one such process.
+type idleProcess struct {
 	owner string
 	p     *Process
 	timer *time.Timer // ends the process after the keep-alive time
@@ -326,7 +326,7 @@ type idle struct {
 
 // indexOf is the position of owner's process; -1 = it has none.
 func (l idleList) indexOf(owner string) int {
-	return slices.IndexFunc(l, func(i *idle) bool { return i.owner == owner })
+	return slices.IndexFunc(l, func(i *idleProcess) bool { return i.owner == owner })
 }
 
 // activePeriod is how long after a message the next one of the same chat is likely.
@@ -336,7 +336,7 @@ const activePeriod = 10 * time.Second
 // waited longest among silent chats. If none is silent, it is the one whose chat was active least recently. A process
 // with unasked work is only chosen if there is no other. -1 = there is none.
 func (l idleList) leastUsed(now time.Time) int {
-	if i := slices.IndexFunc(l, func(it *idle) bool { return it.p.session.fresh }); i >= 0 {
+	if i := slices.IndexFunc(l, func(it *idleProcess) bool { return it.p.session.fresh }); i >= 0 {
 		return i
 	}
 	first, working := -1, -1

@@ -73,7 +73,7 @@ func NewImage(file []byte) (Image, error) {
 	case small && form == "png" && len(file) <= biggestPNG:
 		return Image{"image/png", file}, nil
 	}
-	return compressed(shrink(picture))
+	return compress(shrink(picture))
 }
 
 // decode decodes an image. A large one is scaled down while decoding: as a whole it would take too much memory.
@@ -107,14 +107,14 @@ func shrink(picture image.Image) *image.RGBA {
 		top, end := y*h/th, max(y*h/th+1, (y+1)*h/th)
 		draw.Draw(rows, image.Rect(0, 0, w, end-top), picture, image.Pt(from.Min.X, from.Min.Y+top), draw.Src)
 		for x := range tw {
-			to.SetRGBA(x, y, mean(rows, image.Rect(x*w/tw, 0, max(x*w/tw+1, (x+1)*w/tw), end-top)))
+			to.SetRGBA(x, y, meanColor(rows, image.Rect(x*w/tw, 0, max(x*w/tw+1, (x+1)*w/tw), end-top)))
 		}
 	}
 	return to
 }
 
-// mean reads whole rows of bytes; At for each pixel would allocate a color each time.
-func mean(from *image.RGBA, part image.Rectangle) color.RGBA {
+// meanColor reads whole rows of bytes; At for each pixel would allocate a color each time.
+func meanColor(from *image.RGBA, part image.Rectangle) color.RGBA {
 	var sum [4]int
 	for y := part.Min.Y; y < part.Max.Y; y++ {
 		row := from.Pix[from.PixOffset(part.Min.X, y) : from.PixOffset(part.Max.X-1, y)+4]
@@ -126,8 +126,8 @@ func mean(from *image.RGBA, part image.Rectangle) color.RGBA {
 	return color.RGBA{uint8(sum[0] / n), uint8(sum[1] / n), uint8(sum[2] / n), uint8(sum[3] / n)}
 }
 
-// atMost is a buffer with a size limit.
-type atMost struct {
+// cappedBuffer is a buffer with a size limit.
+type cappedBuffer struct {
 	bytes.Buffer
 	bytes int
 }
@@ -135,17 +135,17 @@ type atMost struct {
 var errTooBig = errors.New("too big")
 
 // Write fails instead of growing, so that compressing a picture that does not suit PNG stops early.
-func (b *atMost) Write(p []byte) (int, error) {
+func (b *cappedBuffer) Write(p []byte) (int, error) {
 	if b.Len()+len(p) > b.bytes {
 		return 0, errTooBig
 	}
 	return b.Buffer.Write(p)
 }
 
-// compressed prefers PNG, since screenshots of text suffer from JPEG. A photograph that is too big as
+// compress prefers PNG, since screenshots of text suffer from JPEG. A photograph that is too big as
 // PNG becomes a JPEG.
-func compressed(picture *image.RGBA) (Image, error) {
-	lossless := atMost{bytes: biggestPNG}
+func compress(picture *image.RGBA) (Image, error) {
+	lossless := cappedBuffer{bytes: biggestPNG}
 	switch err := png.Encode(&lossless, picture); {
 	case err == nil:
 		return Image{"image/png", lossless.Bytes()}, nil
@@ -162,8 +162,8 @@ func compressed(picture *image.RGBA) (Image, error) {
 // Data is the image as a file.
 func (i Image) Data() []byte { return i.data }
 
-// block is the image as a content block of the CLI's input.
-func (i Image) block() object {
+// contentBlock is the image as a content block of the CLI's input.
+func (i Image) contentBlock() object {
 	return object{"type": "image", "source": object{
 		"type": "base64", "media_type": i.kind, "data": base64.StdEncoding.EncodeToString(i.data),
 	}}

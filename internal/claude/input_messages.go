@@ -15,7 +15,7 @@ func (in *input) sendPrompt(id, text string, images []Image) {
 	}
 	blocks := make([]object, 0, len(images)+1)
 	for _, i := range images {
-		blocks = append(blocks, i.block())
+		blocks = append(blocks, i.contentBlock())
 	}
 	in.sendUserMessage(id, append(blocks, object{"type": "text", "text": text}))
 }

@@ -8,16 +8,16 @@ import (
 	"magpie/internal/configtype"
 )
 
-// Count is a configured number, or [Auto]. The zero value is Auto.
-type Count int
+// AutoCount is a configured number, such as that of processes, or [Auto]. The zero value is Auto.
+type AutoCount int
 
 // Auto leaves the number to the program.
-const Auto Count = 0
+const Auto AutoCount = 0
 
 // auto is its form in the configuration.
 const auto = "auto"
 
-func (n Count) String() string {
+func (n AutoCount) String() string {
 	if n == Auto {
 		return auto
 	}
@@ -25,10 +25,10 @@ func (n Count) String() string {
 }
 
 // MarshalText implements encoding.TextMarshaler.
-func (n Count) MarshalText() ([]byte, error) { return []byte(n.String()), nil }
+func (n AutoCount) MarshalText() ([]byte, error) { return []byte(n.String()), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
-func (n *Count) UnmarshalText(text []byte) error {
+func (n *AutoCount) UnmarshalText(text []byte) error {
 	if string(text) == auto {
 		*n = Auto
 		return nil
@@ -37,7 +37,7 @@ func (n *Count) UnmarshalText(text []byte) error {
 	if err != nil || i < 1 {
 		return configtype.Mistakef(`应为 1 或更大的整数，或 "auto"`, `must be a whole number from 1 on, or "auto"`)
 	}
-	*n = Count(i)
+	*n = AutoCount(i)
 	return nil
 }
 
@@ -145,7 +145,7 @@ func (c Config) Limits() Limits {
 	m := &machine{c.Machine}
 	if c.MaxProcesses == Auto {
 		// Memory determines the number of processes: one takes about 300 MB at its start (CLI 2.1.197).
-		if free, total, grouped, err := m.read(); err == nil {
+		if free, total, grouped, err := m.readMemory(); err == nil {
 			l.machine, l.Memory, l.ControlGroup, l.Why.Processes = m, free, grouped, ByMemory
 			l.Processes = max(1, int((free-reserve(total))/processMemory))
 		} else {
@@ -169,9 +169,9 @@ func (c Config) Limits() Limits {
 // reserve is how much of the total memory stays free.
 func reserve(total int64) int64 { return max(leastReserve, total/10) }
 
-// tight reports whether that many more processes would use reserved memory. Tools and other programs use memory, too,
-// so it is measured each time.
-func (l Limits) tight(more int64) bool {
+// memoryTight reports whether that many more processes would use reserved memory. Tools and other programs use memory,
+// too, so it is measured each time.
+func (l Limits) memoryTight(more int64) bool {
 	if l.machine == nil {
 		return false
 	}
@@ -179,8 +179,8 @@ func (l Limits) tight(more int64) bool {
 	return err == nil && free-more*processMemory < reserve(total)
 }
 
-// scarce reports whether reserved memory is in use while processes are idle.
-func (l Limits) scarce() bool {
+// memoryScarce reports whether reserved memory is in use while processes are idle.
+func (l Limits) memoryScarce() bool {
 	if l.monitored == nil {
 		return false
 	}

@@ -61,7 +61,7 @@ func TestHowManyProcessesTheMemoryAllows(t *testing.T) {
 func TestLimitsThatAreConfigured(t *testing.T) {
 	big := machineWith(16*gb, 15*gb, "/", nil)
 	for name, tc := range map[string]struct {
-		turns, processes Count
+		turns, processes AutoCount
 		want             Limits
 	}{
 		"both":                         {3, 5, Limits{Turns: 3, Processes: 5}},
@@ -115,14 +115,14 @@ func TestHowLongAProcessIsKept(t *testing.T) {
 }
 
 func TestCountsAreReadAsTheyAreWritten(t *testing.T) {
-	for text, want := range map[string]Count{"auto": Auto, "1": 1, "64": 64} {
-		var n Count
+	for text, want := range map[string]AutoCount{"auto": Auto, "1": 1, "64": 64} {
+		var n AutoCount
 		if err := n.UnmarshalText([]byte(text)); err != nil || n != want || n.String() != text {
 			t.Errorf("%s: %v, %v", text, n, err)
 		}
 	}
 	for _, text := range []string{"", "0", "-1", "four", "1.5", "Auto"} {
-		if err := new(Count).UnmarshalText([]byte(text)); err == nil {
+		if err := new(AutoCount).UnmarshalText([]byte(text)); err == nil {
 			t.Errorf("%q is taken", text)
 		}
 	}
@@ -133,7 +133,7 @@ func TestWhoseProcessMakesRoom(t *testing.T) {
 	now := time.Now()
 	spoke := func(ago ...time.Duration) (l idleList) {
 		for _, d := range ago {
-			l = append(l, &idle{p: &Process{lastActive: now.Add(-d), out: newOutputRouter(nil)}})
+			l = append(l, &idleProcess{p: &Process{lastActive: now.Add(-d), out: newOutputRouter(nil)}})
 		}
 		return l
 	}
@@ -199,11 +199,11 @@ func TestAQuestionWaitsForAQuietMoment(t *testing.T) {
 func TestNothingIsKeptBelowTheReserve(t *testing.T) {
 	m := machineWith(16*gb, 15*gb, "/", nil)
 	l := Config{Machine: m}.Limits()
-	if l.tight(1) {
+	if l.memoryTight(1) {
 		t.Error("15 GB are not enough")
 	}
 	m["proc/meminfo"] = machineWith(16*gb, 17*gb/10, "/", nil)["proc/meminfo"]
-	if l.tight(0) || !l.tight(1) {
+	if l.memoryTight(0) || !l.memoryTight(1) {
 		t.Error("a tenth stays free")
 	}
 }

@@ -60,7 +60,7 @@ func (a agent) logIn(ctx context.Context, d Dialog) error {
 		return fmt.Errorf("log in: %w", err)
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // it is empty, and lies where such folders are cleaned up
-	if err := a.account.allowInto(dir); err != nil {
+	if err := a.account.grantAccess(dir); err != nil {
 		return fmt.Errorf("log in: %w", err)
 	}
 	keys, tty, err := openTerminal()

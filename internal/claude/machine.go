@@ -21,17 +21,17 @@ type machine struct {
 // memory returns how many bytes a program may still use, and the total: of the machine, or of the container or service
 // in which this program runs.
 func (m *machine) memory() (free, total int64, err error) {
-	free, total, _, err = m.read()
+	free, total, _, err = m.readMemory()
 	return free, total, err
 }
 
-// read is memory; grouped means a container or service with less memory than the machine.
-func (m *machine) read() (free, total int64, grouped bool, err error) {
+// readMemory is memory; grouped means a container or service with less memory than the machine.
+func (m *machine) readMemory() (free, total int64, grouped bool, err error) {
 	root := m.root
 	if root == nil {
 		root = os.DirFS("/")
 	}
-	info, err := fields(root, "proc/meminfo")
+	info, err := readFields(root, "proc/meminfo")
 	if err != nil {
 		return 0, 0, false, fmt.Errorf("memory of this machine: %w", err)
 	}
@@ -40,16 +40,16 @@ func (m *machine) read() (free, total int64, grouped bool, err error) {
 		return 0, 0, false, errors.New("memory of this machine: not available")
 	}
 	for dir := controlGroup(root); dir != ""; dir = parentGroup(dir) {
-		limit := min(number(root, dir, "memory.max"), number(root, dir, "memory.high"))
+		limit := min(readNumber(root, dir, "memory.max"), readNumber(root, dir, "memory.high"))
 		if limit == math.MaxInt64 {
 			continue
 		}
-		used := number(root, dir, "memory.current")
+		used := readNumber(root, dir, "memory.current")
 		if used == math.MaxInt64 {
 			continue
 		}
-		stat, _ := fields(root, path.Join(dir, "memory.stat")) // optional: without it no cache is deducted
-		used -= stat["inactive_file"]                          // cache, which the kernel reclaims when needed
+		stat, _ := readFields(root, path.Join(dir, "memory.stat")) // optional: without it no cache is deducted
+		used -= stat["inactive_file"]                              // cache, which the kernel reclaims when needed
 		if left := max(0, limit-used); left < free {
 			free, grouped = left, true
 		}
@@ -83,8 +83,8 @@ func parentGroup(dir string) string {
 	return path.Dir(dir)
 }
 
-// number reads one number of a group; the maximum = unlimited or unknown.
-func number(root fs.FS, dir, name string) int64 {
+// readNumber reads one number of a group; the maximum = unlimited or unknown.
+func readNumber(root fs.FS, dir, name string) int64 {
 	data, err := fs.ReadFile(root, path.Join(dir, name))
 	if err != nil {
 		return math.MaxInt64
@@ -96,8 +96,8 @@ func number(root fs.FS, dir, name string) int64 {
 	return n
 }
 
-// fields reads a file with a name and a number on each line.
-func fields(root fs.FS, name string) (map[string]int64, error) {
+// readFields reads a file with a name and a number on each line.
+func readFields(root fs.FS, name string) (map[string]int64, error) {
 	data, err := fs.ReadFile(root, name)
 	if err != nil {
 		return nil, err

@@ -48,11 +48,11 @@ func (m MCPServers) check() error {
 	return nil
 }
 
-// picks reports whether m includes a server. One in the project's .mcp.json is included only if the machine's user has
-// approved it, or the configuration names it. The CLI itself would start it, and those of parent folders, without
+// includes reports whether m includes a server. One in the project's .mcp.json is included only if the machine's user
+// has approved it, or the configuration names it. The CLI itself would start it, and those of parent folders, without
 // asking (with -p; measured with 2.1.197 and 2.1.330, which do not obey disabledMcpjsonServers either), and anyone who
 // can write to the project could have put it there. So the CLI runs with --strict-mcp-config.
-func (m MCPServers) picks(name string, approved bool) bool {
+func (m MCPServers) includes(name string, approved bool) bool {
 	return slices.Contains(m, name) || approved && slices.Contains(m, allServers)
 }
 
@@ -113,7 +113,7 @@ func (a agent) servers(dir string) (map[string]json.RawMessage, error) {
 	disabled := slices.Concat(everywhere.Disabled, here.Disabled)
 	take := func(list map[string]json.RawMessage, approved func(name string) bool) {
 		for name, definition := range list {
-			if a.cfg.MCP.picks(name, approved(name) && !slices.Contains(here.Off, name)) {
+			if a.cfg.MCP.includes(name, approved(name) && !slices.Contains(here.Off, name)) {
 				found[name] = definition
 			}
 		}

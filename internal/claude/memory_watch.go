@@ -27,16 +27,16 @@ func (w *memoryWatch) watch() {
 	if w.limits.monitored == nil || w.closed || w.timer != nil {
 		return
 	}
-	w.timer = time.AfterFunc(w.period, w.look)
+	w.timer = time.AfterFunc(w.period, w.checkMemory)
 }
 
-// look ends one process if memory is tight: a spare one, otherwise the least used idle one.
-func (w *memoryWatch) look() {
+// checkMemory ends one process if memory is tight: a spare one, otherwise the least used idle one.
+func (w *memoryWatch) checkMemory() {
 	w.mu.Lock()
 	w.timer = nil // processes that become idle from here on start a new watch
 	w.mu.Unlock()
 	left := w.spares.count() > 0 || w.idle.stats().Idle > 0
-	if left && w.limits.scarce() && w.spares.evict(false) == nil {
+	if left && w.limits.memoryScarce() && w.spares.evict(false) == nil {
 		w.idle.evict("", false)
 	}
 	if left {

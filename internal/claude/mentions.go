@@ -77,7 +77,7 @@ func (ps *programs) knows(command, name string) (knows, sure bool) {
 	defer ps.mu.Unlock()
 	known, ok := ps.known[of]
 	if !ok {
-		known = holds(f, name)
+		known = containsText(f, name)
 		ps.known[of] = known
 	}
 	return known, true
@@ -90,8 +90,8 @@ func isBinary(f io.ReaderAt) bool {
 	return err == nil && string(head) != "#!"
 }
 
-// holds reports whether r contains a text.
-func holds(r io.Reader, text string) bool {
+// containsText reports whether r contains a text.
+func containsText(r io.Reader, text string) bool {
 	buf := make([]byte, 1<<20)
 	kept := 0 // bytes of the previous piece, in which the text may begin
 	for {

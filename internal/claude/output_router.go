@@ -40,7 +40,7 @@ func (h *outputRouter) deliver(line []byte) {
 	h.mu.Lock()
 	h.unasked.track(line)
 	r := h.turn
-	if r == nil && !h.unasked.between(line) {
+	if r == nil && !h.unasked.handleBetweenTurns(line) {
 		h.discardBetweenTurns(line)
 	}
 	h.mu.Unlock()

@@ -98,8 +98,8 @@ func (a *openAsks) remove(id string) (ToolAsk, bool) {
 	return q, true
 }
 
-// abandon removes all requests that are open.
-func (a *openAsks) abandon() []ToolAsk {
+// removeAll removes all requests that are open.
+func (a *openAsks) removeAll() []ToolAsk {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	list := a.open
@@ -107,8 +107,8 @@ func (a *openAsks) abandon() []ToolAsk {
 	return list
 }
 
-// notify queues an event for the run.
-func (a *openAsks) notify(ev Event) {
+// queueEvent queues an event for the run.
+func (a *openAsks) queueEvent(ev Event) {
 	a.mu.Lock()
 	a.answered = append(a.answered, ev)
 	a.mu.Unlock()
@@ -118,8 +118,8 @@ func (a *openAsks) notify(ev Event) {
 	}
 }
 
-// withdrawAll returns each event once, in the order in which the requests were answered.
-func (a *openAsks) withdrawAll() []Event {
+// takeEvents returns each event once, in the order in which the requests were answered.
+func (a *openAsks) takeEvents() []Event {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	list := a.answered
@@ -127,7 +127,7 @@ func (a *openAsks) withdrawAll() []Event {
 	return list
 }
 
-func (a *openAsks) any() bool {
+func (a *openAsks) anyOpen() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return len(a.open) > 0
@@ -145,9 +145,9 @@ func (p *Process) Answer(id string, v Decision) bool {
 		return false
 	}
 	if v.Allow {
-		r.asks.notify(ToolAllowed{ID: q.Use, Name: q.Name})
+		r.asks.queueEvent(ToolAllowed{ID: q.Use, Name: q.Name})
 	} else {
-		r.asks.notify(ToolDenied{ID: q.Use, Name: q.Name})
+		r.asks.queueEvent(ToolDenied{ID: q.Use, Name: q.Name})
 	}
 	p.in.sendDecision(id, v) // last: the run must know the decision before the process can act on it
 	return true

@@ -79,7 +79,7 @@ func (pl *Pool) Ahead() *Ahead { return pl.ahead }
 func (pl *Pool) Limits() Limits { return pl.limits }
 
 // HasIdle reports whether owner has an idle process that has served a turn of this session.
-func (pl *Pool) HasIdle(owner, session string) bool { return pl.idle.has(owner, session) }
+func (pl *Pool) HasIdle(owner, session string) bool { return pl.idle.hasSession(owner, session) }
 
 // Holds reports whether owner has a turn, or a process that waits for one or is being started for it.
 func (pl *Pool) Holds(owner string) bool { return pl.idle.holds(owner) }
@@ -138,7 +138,7 @@ func (pl *Pool) acquire(ctx context.Context, owner string, spec Spec) (*Process,
 		return pl.processes.start(ctx, owner, spec)
 	})
 	if err != nil {
-		pl.idle.fail(owner)
+		pl.idle.removeFailedTurn(owner)
 	}
 	return p, err
 }
@@ -158,7 +158,7 @@ func (pl *Pool) Release(owner string, p *Process) {
 	pl.background.noteActivity()
 	p.sendName()
 	// The turn's slot is released last, so that the next turn finds the process among the idle ones.
-	if yielded := pl.idle.put(owner, p, pl.limits.scarce()); !yielded {
+	if yielded := pl.idle.returnProcess(owner, p, pl.limits.memoryScarce()); !yielded {
 		pl.slots.releaseTurn()
 	}
 	pl.spares.fill()
@@ -180,7 +180,7 @@ func (pl *Pool) AcquireWoken(ctx context.Context, owner string) (*Process, error
 }
 
 // Unasked is what owner's process is doing between turns.
-func (pl *Pool) Unasked(owner string) UnaskedState { return pl.idle.state(owner) }
+func (pl *Pool) Unasked(owner string) UnaskedState { return pl.idle.unaskedState(owner) }
 
 // DropUnfit ends owner's idle process if it does not fit the spec of the next turn, and waits for its end. A process
 // with unasked work stays until that turn comes.

@@ -65,8 +65,8 @@ func (s Spec) combination() combination {
 	return combination{s.Dir, s.Mode, s.Model, s.Effort, s.Kind, s.Suggest}
 }
 
-// common is the part of the spec that is not specific to one chat.
-func (s Spec) common() Spec {
+// withoutChat is the part of the spec that is not specific to one chat.
+func (s Spec) withoutChat() Spec {
 	return Spec{
 		Dir: s.Dir, Mode: s.Mode, Model: s.Model, Effort: s.Effort, Kind: s.Kind, Suggest: s.Suggest, Spare: s.Spare,
 	}
@@ -74,7 +74,7 @@ func (s Spec) common() Spec {
 
 // unbound is the spec of a process without a chat, with its state in the folder with that ID. It has its own session.
 func (s Spec) unbound(folder string) Spec {
-	own, spec := s.Spare(folder), s.common()
+	own, spec := s.Spare(folder), s.withoutChat()
 	spec.Session, spec.Files, spec.Tools, spec.Spare = uuid.NewString(), own.Files, own.Tools, nil
 	return spec
 }
@@ -286,7 +286,7 @@ func (p *Process) close(ctx context.Context) {
 		}
 		proctree.Kill(left)
 		// Others may have been started since the list was made.
-		if len(left) > 0 || p.alive() || !p.child.Alone() {
+		if len(left) > 0 || p.alive() || !p.child.LeftNothing() {
 			proctree.Kill(p.child.Descendants())
 		}
 	})

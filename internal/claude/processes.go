@@ -136,8 +136,8 @@ func (ps *processes) stats() PoolStats {
 	return ps.count
 }
 
-// countRunning changes the number of running processes.
-func (ps *processes) countRunning(more int) {
+// addRunning changes the number of running processes.
+func (ps *processes) addRunning(more int) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	ps.count.Running += more
@@ -179,8 +179,8 @@ func (ps *processes) hasSlot(p *Process) bool {
 	return p.slot.held
 }
 
-// passSlot leaves the slot of a process to the caller.
-func (ps *processes) passSlot(p *Process) {
+// transferSlot leaves the slot of a process to the caller.
+func (ps *processes) transferSlot(p *Process) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	p.slot.held = false

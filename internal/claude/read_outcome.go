@@ -126,7 +126,7 @@ func (r *outcomeReader) line(line []byte) {
 	v := gjson.ParseBytes(line)
 	kind := v.Get("type").String()
 	if kind == "attachment" && r.out.Known && v.Get("attachment.type").String() == "queued_command" {
-		r.steered(v.Get("attachment.source_uuid").String(), false)
+		r.recordSteered(v.Get("attachment.source_uuid").String(), false)
 		return
 	}
 	if kind != "user" && kind != "assistant" || v.Get("isSidechain").Bool() {
@@ -174,7 +174,7 @@ func (r *outcomeReader) assistant(v gjson.Result) {
 		clear(r.open) // the model is called again only after all its tools have ended
 		if !r.messages[id] {
 			r.messages[id] = true
-			r.count(msg.Get("usage"))
+			r.addUsage(msg.Get("usage"))
 		}
 	}
 	if r.alone {
@@ -195,7 +195,7 @@ func (r *outcomeReader) assistant(v gjson.Result) {
 	}
 }
 
-func (r *outcomeReader) count(u gjson.Result) {
+func (r *outcomeReader) addUsage(u gjson.Result) {
 	r.out.Usage.Input += u.Get("input_tokens").Int()
 	r.out.Usage.Output += u.Get("output_tokens").Int()
 	r.out.Usage.CacheRead += u.Get("cache_read_input_tokens").Int()
@@ -225,7 +225,7 @@ func (r *outcomeReader) user(v gjson.Result) {
 			r.alone = r.alone || couldNotAsk(block)
 		}
 	}
-	if r.steered(v.Get("uuid").String(), true) {
+	if r.recordSteered(v.Get("uuid").String(), true) {
 		r.group = v.Get("promptId").String()
 		return
 	}
@@ -246,9 +246,10 @@ func couldNotAsk(result gjson.Result) bool {
 		cmp.Or(content.Get("0.text").String(), content.String()), "Tool permission request failed: ")
 }
 
-// steered records that the agent reads a message that was passed to the turn, and reports whether it is one. Those that
-// it reads together at the end of its answer are one line with the ID of the last one: they were sent in this order.
-func (r *outcomeReader) steered(id string, together bool) bool {
+// recordSteered records that the agent reads a message that was passed to the turn, and reports whether it is one.
+// Those that it reads together at the end of its answer are one line with the ID of the last one: they were sent in
+// this order.
+func (r *outcomeReader) recordSteered(id string, together bool) bool {
 	if slices.Contains(r.out.Steered, id) { // it is recorded in both forms
 		return true
 	}

@@ -40,7 +40,7 @@ func (p *Process) runTurn(ctx context.Context, steerable bool, ask func()) iter.
 			asks: newOpenAsks(), stop: stopper{p: p}, dec: decoder{unasked: ask == nil},
 		}
 		p.session.fresh = false
-		p.child.SetAsked()
+		p.child.SetInputSent()
 		p.meter.beginTurn()
 		backlog, woken := p.out.attach(r)
 		defer p.out.detach(r)
@@ -59,7 +59,7 @@ func (p *Process) runTurn(ctx context.Context, steerable bool, ask func()) iter.
 			sendPrompt()
 		}
 		r.loop(ctx, backlog)
-		for _, q := range r.asks.abandon() { // of subagents in the background, which continue
+		for _, q := range r.asks.removeAll() { // of subagents in the background, which continue
 			p.in.refuse(q)
 		}
 	}
@@ -110,13 +110,13 @@ func (r *run) loop(ctx context.Context, backlog [][]byte) {
 	defer r.stop.stopTimers()
 	for _, line := range backlog {
 		if ended := r.handleLine(line); r.left {
-			r.stopped(context.Canceled)
+			r.stopTurn(context.Canceled)
 		} else if ended {
 			return
 		}
 	}
 	for ended, deaf := ctx.Done(), r.p.in.failed; ; {
-		if r.asks.any() {
+		if r.asks.anyOpen() {
 			bounds.pause()
 		}
 		select {
@@ -124,7 +124,7 @@ func (r *run) loop(ctx context.Context, backlog [][]byte) {
 			r.emitDecisions() // a decision comes before its effects
 			result := r.handleLine(line)
 			if r.left {
-				r.stopped(context.Canceled)
+				r.stopTurn(context.Canceled)
 			}
 			if result {
 				r.sweepStopped()
@@ -135,22 +135,22 @@ func (r *run) loop(ctx context.Context, backlog [][]byte) {
 			r.emitDecisions()
 			bounds.restart(r.silenceLimit())
 		case <-bounds.silence.C:
-			if r.abandoned() {
+			if r.endAbandoned() {
 				return
 			}
-			r.stopped(ErrSilent)
+			r.stopTurn(ErrSilent)
 		case <-bounds.turn.C:
-			r.stopped(ErrTurnEnd)
+			r.stopTurn(ErrTurnEnd)
 		case <-ended:
 			ended = nil
-			r.stopped(context.Cause(ctx))
+			r.stopTurn(context.Cause(ctx))
 		case <-deaf:
 			deaf = nil
-			r.stopped(errInputClosed)
-		case <-r.stop.next():
+			r.stopTurn(errInputClosed)
+		case <-r.stop.nextStep():
 			r.stop.escalate()
 		case <-r.p.child.Exited():
-			r.exited()
+			r.handleExit()
 			return
 		}
 	}
@@ -165,9 +165,9 @@ func (r *run) emit(ev Event, err error) bool {
 
 // emitDecisions passes on how permission requests were answered.
 func (r *run) emitDecisions() {
-	for _, ev := range r.asks.withdrawAll() {
+	for _, ev := range r.asks.takeEvents() {
 		if !r.emit(ev, nil) {
-			r.stopped(context.Canceled)
+			r.stopTurn(context.Canceled)
 		}
 	}
 }
@@ -180,19 +180,20 @@ func (r *run) sweepStopped() {
 	}
 }
 
-// abandoned ends the turn with its last result if the agent has not continued with the messages that were passed to it.
-func (r *run) abandoned() bool {
+// endAbandoned ends the turn with its last result if the agent has not continued with the messages that were passed to
+// it.
+func (r *run) endAbandoned() bool {
 	if r.held == nil || r.goes {
 		return false
 	}
-	r.p.spoiled = r.steers.abandon()
+	r.p.spoiled = r.steers.close()
 	r.p.child.Signal(syscall.SIGTERM)
 	r.emit(*r.held, nil)
 	return true
 }
 
-// exited ends the turn of a process that has ended.
-func (r *run) exited() {
+// handleExit ends the turn of a process that has ended.
+func (r *run) handleExit() {
 	r.stop.sweep()
 	err := r.stop.cause
 	if err == nil || errors.Is(err, errInputClosed) {
@@ -255,7 +256,7 @@ func (r *run) handleLine(line []byte) (ended bool) {
 		r.sendPrompt = nil
 		return false
 	}
-	if id, ok := replayed(line); ok && r.steers.read(id) {
+	if id, ok := replayed(line); ok && r.steers.markRead(id) {
 		r.goes = true
 		r.emit(Steered{ID: id}, nil)
 		return false
@@ -274,7 +275,7 @@ func (r *run) handleLine(line []byte) (ended bool) {
 		case Retrying:
 			if e.Failure == FailAuth { // the CLI would retry for minutes without a chance
 				r.dec.failure = FailAuth
-				r.stopped(errUnauthorized)
+				r.stopTurn(errUnauthorized)
 			}
 		case Result:
 			e = r.turnResult(e)
@@ -306,14 +307,14 @@ func (r *run) goesOn(e Result) bool {
 	return true
 }
 
-// stopped stops the turn. A process with unread messages ends with it: after an interrupt it would start on them at
+// stopTurn stops the turn. A process with unread messages ends with it: after an interrupt it would start on them at
 // once. So does a process with background work, which is stopped as well.
-func (r *run) stopped(cause error) {
+func (r *run) stopTurn(cause error) {
 	unasked := r.p.Unasked().IsBusy()
 	if unasked {
 		r.p.out.unasked.setEndReason(EndStopped)
 	}
-	r.stop.requestStop(cause, r.steers.abandon() || unasked)
+	r.stop.requestStop(cause, r.steers.close() || unasked)
 }
 
 // turnResult converts the process's running totals to values of this turn.
@@ -350,7 +351,7 @@ func (s *stopper) requestStop(cause error, end bool) {
 		return
 	}
 	s.cause = cause
-	s.collect()
+	s.collectDescendants()
 	s.timer = time.NewTimer(s.stepTimeout())
 	if s.p.spoiled = end; end {
 		s.p.child.Signal(syscall.SIGINT)
@@ -367,10 +368,10 @@ func (s *stopper) stepTimeout() time.Duration {
 	return s.p.timeouts.grace
 }
 
-func (s *stopper) collect() { s.left = append(s.left, s.p.child.Descendants()...) }
+func (s *stopper) collectDescendants() { s.left = append(s.left, s.p.child.Descendants()...) }
 
-// next fires when the next, harder step is due.
-func (s *stopper) next() <-chan time.Time {
+// nextStep fires when the next, harder step is due.
+func (s *stopper) nextStep() <-chan time.Time {
 	if s.timer == nil {
 		return nil
 	}
@@ -379,7 +380,7 @@ func (s *stopper) next() <-chan time.Time {
 
 // escalate takes the next step. It does not block: the loop must continue to read, or the process could not end.
 func (s *stopper) escalate() {
-	s.collect()
+	s.collectDescendants()
 	signals := []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}
 	if s.step < len(signals) {
 		s.p.child.Signal(signals[s.step])
@@ -393,7 +394,7 @@ func (s *stopper) escalate() {
 // sweep kills tools that have outlived the turn. The CLI runs each tool in a session of its own, where signals to its
 // process group do not reach it; helpers in the CLI's own session, such as MCP servers, live on with it.
 func (s *stopper) sweep() {
-	s.collect()
+	s.collectDescendants()
 	own := s.p.child.Session()
 	var tools []proctree.Descendant
 	for _, d := range s.left {

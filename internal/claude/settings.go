@@ -88,7 +88,7 @@ func checkSetting(key string, v gjson.Result) error {
 	case "hooks":
 		return checkHooks(v)
 	case "env":
-		if !each(v, gjson.Result.IsObject, isString) {
+		if !allMatch(v, gjson.Result.IsObject, isString) {
 			return configtype.Mistakef("env：应为值都是文字的对象", "env: must be an object of texts")
 		}
 	case "model", "apiKeyHelper", "awsAuthRefresh", "awsCredentialExport", "outputStyle":
@@ -108,8 +108,8 @@ func checkSetting(key string, v gjson.Result) error {
 
 func isString(v gjson.Result) bool { return v.Type == gjson.String }
 
-// each reports whether v is of one kind and all its elements are of another.
-func each(v gjson.Result, kind, inner func(gjson.Result) bool) bool {
+// allMatch reports whether v is of one kind and all its elements are of another.
+func allMatch(v gjson.Result, kind, inner func(gjson.Result) bool) bool {
 	ok := kind(v)
 	v.ForEach(func(_, e gjson.Result) bool {
 		ok = ok && inner(e)
@@ -128,14 +128,14 @@ func checkPermissions(v gjson.Result) error {
 	v.ForEach(func(key, v gjson.Result) bool {
 		switch name := key.String(); name {
 		case "allow", "deny", "ask":
-			if !each(v, gjson.Result.IsArray, isRule) {
+			if !allMatch(v, gjson.Result.IsArray, isRule) {
 				errs = append(errs, configtype.Mistakef(`permissions.%s：应为规则的列表，例如 "Read"、"Bash(go vet ./...)"`,
 					`permissions.%s: must be a list of rules such as "Read" or "Bash(go vet ./...)"`, name))
 			} else if name == "allow" {
-				errs = append(errs, checkAllowed("permissions.allow", texts(v)))
+				errs = append(errs, checkAllowed("permissions.allow", stringList(v)))
 			}
 		case "additionalDirectories":
-			if !each(v, gjson.Result.IsArray, isString) {
+			if !allMatch(v, gjson.Result.IsArray, isString) {
 				errs = append(errs, configtype.Mistakef("permissions.additionalDirectories：应为文件夹的列表",
 					"permissions.additionalDirectories: must be a list of folders"))
 			}
@@ -162,8 +162,8 @@ func isRule(v gjson.Result) bool {
 		(!bracket || len(rest) > 1 && strings.HasSuffix(rest, ")"))
 }
 
-// texts are the strings of a list.
-func texts(v gjson.Result) (list []string) {
+// stringList are the strings of a list.
+func stringList(v gjson.Result) (list []string) {
 	for _, e := range v.Array() {
 		list = append(list, e.String())
 	}
@@ -173,12 +173,12 @@ func texts(v gjson.Result) (list []string) {
 // checkHooks only checks the outer form; the effect of a hook is up to its author.
 func checkHooks(v gjson.Result) error {
 	matchers := func(v gjson.Result) bool {
-		return v.IsObject() && each(v.Get("hooks"), gjson.Result.IsArray, func(h gjson.Result) bool {
+		return v.IsObject() && allMatch(v.Get("hooks"), gjson.Result.IsArray, func(h gjson.Result) bool {
 			return isString(h.Get("type"))
 		})
 	}
-	if !each(v, gjson.Result.IsObject, func(event gjson.Result) bool {
-		return each(event, gjson.Result.IsArray, matchers)
+	if !allMatch(v, gjson.Result.IsObject, func(event gjson.Result) bool {
+		return allMatch(event, gjson.Result.IsArray, matchers)
 	}) {
 		return configtype.Mistakef(`hooks：应为列表的对象，例如 {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "…"}]}]}`,
 			`hooks: must be an object of lists, as in {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "…"}]}]}`)
@@ -206,8 +206,8 @@ func (s settings) withImposed(command string, askAll bool) settings {
 	return all
 }
 
-// only returns the settings with these keys.
-func (s settings) only(keys []string) settings {
+// withKeys returns the settings with these keys.
+func (s settings) withKeys(keys []string) settings {
 	some := settings{}
 	for _, key := range keys {
 		if v, ok := s[key]; ok {

@@ -76,7 +76,7 @@ type processSlots struct {
 // it.
 func (ps *processSlots) acquire(ctx context.Context, owner string) error {
 	if ps.slots.processes.TryAcquire(1) {
-		if !ps.limits.tight(1) {
+		if !ps.limits.memoryTight(1) {
 			return nil
 		}
 		if gone := ps.spares.evict(false); gone != nil {
@@ -100,7 +100,7 @@ func (ps *processSlots) acquire(ctx context.Context, owner string) error {
 // takeOver waits for the end of a process that has passed its slot to the caller, unless there is memory for both until
 // then.
 func (ps *processSlots) takeOver(ctx context.Context, gone <-chan struct{}) error {
-	if ps.limits.machine != nil && !ps.limits.tight(1) {
+	if ps.limits.machine != nil && !ps.limits.memoryTight(1) {
 		return nil
 	}
 	return ps.await(ctx, gone)

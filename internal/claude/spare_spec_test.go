@@ -31,7 +31,7 @@ func TestASpareHasWhatItsTurnAsksFor(t *testing.T) {
 	}
 	var folder string
 	wanted.Spare = func(id string) Spec { folder = id; return Spec{Files: "own", Tools: func() Tools { return Tools{} }} }
-	got := wanted.common().unbound("folder")
+	got := wanted.withoutChat().unbound("folder")
 	for i := range v.NumField() {
 		name := v.Type().Field(i).Name
 		if _, ok := different[name]; ok {

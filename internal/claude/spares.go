@@ -52,8 +52,8 @@ func newSpares(c Config, ps *processes, background *backgroundTasks) *spares {
 	return s
 }
 
-// want records that a chat without a process requests one with this spec.
-func (s *spares) want(spec Spec) {
+// requestSpare records that a chat without a process requests one with this spec.
+func (s *spares) requestSpare(spec Spec) {
 	if s.cfg.Spare == 0 || spec.Spare == nil {
 		return
 	}
@@ -67,7 +67,7 @@ func (s *spares) want(spec Spec) {
 		return
 	}
 	s.recent = slices.DeleteFunc(s.recent, func(r Spec) bool { return r.combination() == spec.combination() })
-	s.recent = slices.Insert(s.recent, 0, spec.common())
+	s.recent = slices.Insert(s.recent, 0, spec.withoutChat())
 	s.recent = s.recent[:min(len(s.recent), s.cfg.Spare)]
 }
 
@@ -132,7 +132,7 @@ func (s *spares) start(wanted Spec) *spare {
 		time.AfterFunc(spareRetry, s.fill)
 	}
 	if err != nil {
-		s.discard(it.folder, spec.Files)
+		s.removeFiles(it.folder, spec.Files)
 		return nil
 	}
 	return it
@@ -146,13 +146,13 @@ func (s *spares) agent(folder string) (agent, error) {
 	return newAgent(s.cfg, folder)
 }
 
-// discard removes the files of a spare process. If that fails, the next start tries again.
-func (s *spares) discard(folder, files string) {
+// removeFiles removes the files of a spare process. If that fails, the next start tries again.
+func (s *spares) removeFiles(folder, files string) {
 	if files != "" {
 		_ = os.Remove(files) // it is empty
 	}
 	if a, err := s.agent(folder); err == nil && s.cfg.Folder != nil {
-		_ = a.discard()
+		_ = a.removeFolder()
 	}
 }
 
@@ -221,15 +221,15 @@ func (s *spares) remove(i int) *spare {
 }
 
 // evict ends a spare process, and those that have ended by themselves, for a needed process; nil = there is none. With
-// pass its slot goes to the caller.
-func (s *spares) evict(pass bool) (gone <-chan struct{}) {
+// transferSlot its slot goes to the caller.
+func (s *spares) evict(transferSlot bool) (gone <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.list) == 0 {
 		return nil
 	}
-	if pass {
-		s.processes.passSlot(s.list[0].p)
+	if transferSlot {
+		s.processes.transferSlot(s.list[0].p)
 	}
 	return s.retire(0)
 }
@@ -243,7 +243,7 @@ func (s *spares) retire(i int) (gone <-chan struct{}) {
 	s.tasks.Go(func() {
 		defer close(done)
 		s.processes.terminate(context.Background(), it.p)
-		s.discard(it.folder, it.p.spec.Files)
+		s.removeFiles(it.folder, it.p.spec.Files)
 	})
 	return done
 }
@@ -273,8 +273,8 @@ func (s *spares) close() {
 	s.tasks.Wait()
 }
 
-// discard removes the folder of an agent without a chat, with its settings.
-func (a agent) discard() error {
+// removeFolder removes the folder of an agent without a chat, with its settings.
+func (a agent) removeFolder() error {
 	id := filepath.Base(a.folder.path)
 	return a.account.runAs(func() error {
 		if err := os.RemoveAll(a.folder.path); err != nil {
@@ -322,7 +322,7 @@ func (c Config) RemoveSpares(files string, isChats func(folder string) (bool, er
 				if files != "" {
 					_ = os.Remove(filepath.Join(files, m.Name())) // it is empty
 				}
-				err = a.discard()
+				err = a.removeFolder()
 			}
 		}
 		errs = append(errs, err)

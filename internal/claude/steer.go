@@ -44,8 +44,8 @@ func (s *steers) send(id string, send func()) bool {
 	return true
 }
 
-// read records that the agent reads a message, and reports whether it was one of these.
-func (s *steers) read(id string) bool {
+// markRead records that the agent reads a message, and reports whether it was one of these.
+func (s *steers) markRead(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := slices.Index(s.unread, id)
@@ -64,8 +64,8 @@ func (s *steers) turnEnded() bool {
 	return !s.taking
 }
 
-// abandon stops accepting messages, and reports whether the CLI still has some.
-func (s *steers) abandon() bool {
+// close stops accepting messages, and reports whether the CLI still has some.
+func (s *steers) close() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.taking = false

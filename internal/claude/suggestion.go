@@ -33,12 +33,14 @@ type Suggestion struct {
 // all, some time after the turn's [Result] and before the process starts another turn. f is called at most once and
 // must not block.
 func (p *Process) OnSuggestion(f func(Suggestion)) {
-	p.out.suggestions.next(func(text string) { f(Suggestion{text, p, p.meter.turns()}) })
+	p.out.suggestions.expectNext(func(text string) { f(Suggestion{text, p, p.meter.turns()}) })
 }
 
 // Cost is the cost of the suggestion, without a text. It is zero if the process has started another turn, whose cost
 // then includes it.
-func (s Suggestion) Cost(ctx context.Context) (Reply, error) { return spent(ctx, s.p, s.turns) }
+func (s Suggestion) Cost(ctx context.Context) (Reply, error) {
+	return unreportedCost(ctx, s.p, s.turns)
+}
 
 // suggestions forwards the suggestions of a process.
 type suggestions struct {
@@ -49,7 +51,7 @@ type suggestions struct {
 	early string            // a suggestion that came after it; empty = none
 }
 
-func (s *suggestions) next(f func(text string)) {
+func (s *suggestions) expectNext(f func(text string)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.after = f

@@ -21,7 +21,7 @@ func TestASuggestionMayComeEarly(t *testing.T) {
 	} {
 		var s suggestions
 		var got []string
-		s.next(func(text string) { got = append(got, text) })
+		s.expectNext(func(text string) { got = append(got, text) })
 		s.turnStarted()
 		for _, line := range tc.lines {
 			if line == "" {

@@ -75,7 +75,7 @@ func (tr *taskRunner) run(ctx context.Context, q Task) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	if err := as.allowInto(dir); err != nil {
+	if err := as.grantAccess(dir); err != nil {
 		return Reply{}, fmt.Errorf("ask the agent: %w", err)
 	}
 	waiting, cancel := context.WithTimeoutCause(ctx, maxQuietWait, ErrTaskBusy)
@@ -103,7 +103,7 @@ func (tr *taskRunner) runOnce(ctx, waiting context.Context, dir string, q Task, 
 	defer tr.background.finish(g)
 	done, err := tr.background.waitUntilQuiet(waiting, g, pause)
 	if errors.Is(err, errWanted) {
-		done, err = tr.queue(waiting, q.Owner)
+		done, err = tr.acquireSlots(waiting, q.Owner)
 	}
 	if err != nil {
 		return Reply{}, err
@@ -111,8 +111,8 @@ func (tr *taskRunner) runOnce(ctx, waiting context.Context, dir string, q Task, 
 	defer done()
 	ctx, cancel := context.WithTimeoutCause(ctx, tr.timeout, ErrTaskTimeout)
 	defer cancel()
-	tr.processes.countRunning(1)
-	defer tr.processes.countRunning(-1)
+	tr.processes.addRunning(1)
+	defer tr.processes.addRunning(-1)
 	p, err := tr.processes.start(ctx, backgroundOwner, Spec{Dir: dir, Task: q.System})
 	if err != nil {
 		return Reply{}, err
@@ -121,8 +121,8 @@ func (tr *taskRunner) runOnce(ctx, waiting context.Context, dir string, q Task, 
 	return replyTo(ctx, p, q.Text)
 }
 
-// queue waits for a turn's slot and a process slot.
-func (tr *taskRunner) queue(ctx context.Context, owner string) (done func(), err error) {
+// acquireSlots waits for a turn's slot and a process slot.
+func (tr *taskRunner) acquireSlots(ctx context.Context, owner string) (done func(), err error) {
 	if err := tr.slots.acquireTurn(ctx); err != nil {
 		return nil, err
 	}

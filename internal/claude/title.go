@@ -28,7 +28,7 @@ func (pl *Pool) Title(ctx context.Context, session, text string) (Reply, error) 
 	ctx, cancel := context.WithTimeoutCause(ctx, pl.cfg.TaskLimit.Duration, ErrTaskTimeout)
 	defer cancel()
 	turns := p.meter.turns()
-	v, err := control(ctx, p, object{"subtype": "generate_session_title", "description": text, "persist": false})
+	v, err := requestControl(ctx, p, object{"subtype": "generate_session_title", "description": text, "persist": false})
 	if err != nil {
 		return Reply{}, fmt.Errorf("title of a session: %w", err)
 	}
@@ -36,27 +36,27 @@ func (pl *Pool) Title(ctx context.Context, session, text string) (Reply, error) 
 	if title == "" {
 		err = ErrNoTitle
 	}
-	r, spentErr := spent(ctx, p, turns)
+	r, spentErr := unreportedCost(ctx, p, turns)
 	r.Text = title
 	return r, errors.Join(err, spentErr)
 }
 
-// spent is what a process has used of the model since its last report, without a text. It is zero if the process has
-// started more than that many turns: the report of the next one includes it.
-func spent(ctx context.Context, p *Process, turns int) (r Reply, err error) {
-	used, err := control(ctx, p, object{"subtype": "get_usage"})
+// unreportedCost is what a process has used of the model since its last report, without a text. It is zero if the
+// process has started more than that many turns: the report of the next one includes it.
+func unreportedCost(ctx context.Context, p *Process, turns int) (r Reply, err error) {
+	used, err := requestControl(ctx, p, object{"subtype": "get_usage"})
 	if err != nil {
 		return r, fmt.Errorf("cost outside of a turn: %w", err)
 	}
-	model, _, total := models(used.Get("session.model_usage"))
+	model, _, total := modelUsage(used.Get("session.model_usage"))
 	if cost, usage, ok := p.meter.readBetween(turns, used.Get("session.total_cost_usd").Float(), total); ok {
 		r.Model, r.CostUSD, r.Usage = model, cost, usage
 	}
 	return r, nil
 }
 
-// control sends a request to the CLI itself, and waits for the response.
-func control(ctx context.Context, p *Process, request object) (gjson.Result, error) {
+// requestControl sends a request to the CLI itself, and waits for the response.
+func requestControl(ctx context.Context, p *Process, request object) (gjson.Result, error) {
 	id, to := uuid.NewString(), make(chan gjson.Result, 1)
 	defer p.out.awaitResponse(id, to)()
 	p.in.sendRequest(id, request)

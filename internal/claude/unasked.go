@@ -167,7 +167,7 @@ func (u *UnaskedWork) track(line []byte) {
 		})
 	case kind != "system":
 	case v.Get("subtype").String() == tasksChanged:
-		u.run(v.Get("tasks").Array())
+		u.setRunning(v.Get("tasks").Array())
 	case v.Get("subtype").String() == "task_notification" && v.Get("status").String() != "stopped":
 		if id := v.Get("task_id").String(); u.tasks[id] {
 			u.unreported[id] = true
@@ -175,8 +175,8 @@ func (u *UnaskedWork) track(line []byte) {
 	}
 }
 
-// run records which background tasks are running. The caller holds mu.
-func (u *UnaskedWork) run(tasks []gjson.Result) {
+// setRunning records which background tasks are running. The caller holds mu.
+func (u *UnaskedWork) setRunning(tasks []gjson.Result) {
 	if !u.busy() {
 		u.since = time.Now()
 	}
@@ -188,10 +188,10 @@ func (u *UnaskedWork) run(tasks []gjson.Result) {
 	}
 }
 
-// between handles a line between turns, and reports whether it belongs to a turn that the agent started by itself. The
-// first such line notifies the watcher. The lines are kept. A process that no turn has used yet does no work for
-// anybody: a resumed session begins with a note about what its last process left in the background.
-func (u *UnaskedWork) between(line []byte) bool {
+// handleBetweenTurns handles a line between turns, and reports whether it belongs to a turn that the agent started by
+// itself. The first such line notifies the watcher. The lines are kept. A process that no turn has used yet does no
+// work for anybody: a resumed session begins with a note about what its last process left in the background.
+func (u *UnaskedWork) handleBetweenTurns(line []byte) bool {
 	v := gjson.ParseBytes(line)
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -270,8 +270,8 @@ func (u *UnaskedWork) reportEnd() {
 	}
 }
 
-// left is how long the process may continue unasked; 0 = it has no unasked work.
-func (u *UnaskedWork) left(limit time.Duration) time.Duration {
+// timeLeft is how long the process may continue unasked; 0 = it has no unasked work.
+func (u *UnaskedWork) timeLeft(limit time.Duration) time.Duration {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if !u.busy() {

@@ -53,7 +53,7 @@ func TestWhatRunsInTheBackground(t *testing.T) {
 		}
 		for _, line := range tc.lines {
 			u.track([]byte(line))
-			u.between([]byte(line))
+			u.handleBetweenTurns([]byte(line))
 		}
 		if got := u.busy(); got != tc.want {
 			t.Errorf("%s: %v", name, got)

@@ -65,7 +65,7 @@ owner = "ou_1"
 	}
 	for _, tc := range []struct{ got, want any }{
 		{c.Feishu.AppID, "cli_env"}, {c.Feishu.AppSecret, "from-a-file"},
-		{c.Claude.MaxProcesses, claude.Count(9)}, {Defaults().Claude.MaxProcesses, claude.Auto},
+		{c.Claude.MaxProcesses, claude.AutoCount(9)}, {Defaults().Claude.MaxProcesses, claude.Auto},
 		{c.Claude.MaxTurns, claude.Auto}, {c.Claude.Silence.Duration, 90 * time.Second},
 		{c.Claude.KeepAlive.Duration, time.Duration(0)},
 		{c.Claude.MCP, claude.MCPServers{"github", "db"}}, {Defaults().Claude.MCP, claude.MCPServers{"all"}},

@@ -16,14 +16,14 @@ import (
 
 // Child is a CLI that this program has started, with all its descendants.
 type Child struct {
-	cmd    *exec.Cmd
-	mark   string        // in its environment, which its descendants inherit
-	self   identity      // its entry in the process table
-	group  group         // what the system can kill at once
-	exited chan struct{} // closed when it has ended and its output was read
-	err    error         // how it ended; set before exited is closed
-	asked  atomic.Bool   // it got input
-	alone  bool          // it has ended without leaving possible descendants; set before exited is closed
+	cmd         *exec.Cmd
+	mark        string        // in its environment, which its descendants inherit
+	self        identity      // its entry in the process table
+	group       group         // what the system can kill at once
+	exited      chan struct{} // closed when it has ended and its output was read
+	err         error         // how it ended; set before exited is closed
+	inputSent   atomic.Bool   // it got input
+	leftNothing bool          // it has ended without leaving possible descendants; set before exited is closed
 }
 
 // markName is the environment variable that marks our processes and their descendants. Its value is the instance, a
@@ -56,8 +56,8 @@ func (c *Child) Exited() <-chan struct{} { return c.exited }
 // Err returns how it ended, after Exited is closed.
 func (c *Child) Err() error { return c.err }
 
-// Alone reports, after Exited is closed, that it left no process behind that it may have started.
-func (c *Child) Alone() bool { return c.alone }
+// LeftNothing reports, after Exited is closed, that it left no process behind that it may have started.
+func (c *Child) LeftNothing() bool { return c.leftNothing }
 
 // Pid is the process id.
 func (c *Child) Pid() int { return c.cmd.Process.Pid }
@@ -104,8 +104,8 @@ func (c *Child) Kill() {
 	procs.killGroupOf(c)
 }
 
-// SetAsked records that the CLI gets input: before that, it starts nothing that could outlive it.
-func (c *Child) SetAsked() { c.asked.Store(true) }
+// SetInputSent records that the CLI gets input: before that, it starts nothing that could outlive it.
+func (c *Child) SetInputSent() { c.inputSent.Store(true) }
 
 // KillOrphans kills the orphans that only this CLI, which keeps running, can have started.
 func (c *Child) KillOrphans() { procs.killOrphansOf(c) }

@@ -38,7 +38,7 @@ func (h *processTree) remove(c *Child) {
 	delete(h.own, c.Pid())
 	c.group.close()
 	if h.adopts {
-		c.alone = h.reapFor(c)
+		c.leftNothing = h.reapFor(c)
 		for _, g := range h.orphans {
 			delete(g, c)
 		}

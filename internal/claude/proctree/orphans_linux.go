@@ -25,7 +25,7 @@ func AdoptOrphans() (stop func(), err error) {
 	procs.mu.Lock()
 	procs.adopts = true
 	// Earlier children belong to somebody else, for example to a container's init.
-	for _, s := range procs.adopted() {
+	for _, s := range procs.adoptedChildren() {
 		procs.preexisting[s.identity] = true
 	}
 	procs.mu.Unlock()
@@ -54,7 +54,7 @@ const reapPause = 100 * time.Millisecond
 func (h *processTree) reap() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, s := range h.adopted() {
+	for _, s := range h.adoptedChildren() {
 		if s.zombie {
 			// it has ended, so the call does not wait
 			_, _ = syscall.Wait4(s.pid, nil, syscall.WNOHANG, nil)
@@ -62,14 +62,14 @@ func (h *processTree) reap() {
 	}
 }
 
-// adopted lists the children that this program did not start. The caller holds mu, so no CLI is about to start.
-func (h *processTree) adopted() []stat {
+// adoptedChildren lists the children that this program did not start. The caller holds mu, so no CLI is about to start.
+func (h *processTree) adoptedChildren() []stat {
 	self, ok := readStat(os.Getpid())
 	if !ok {
 		return nil
 	}
 	var list []stat
-	for _, s := range h.notOwn() {
+	for _, s := range h.foreignChildren() {
 		kept := s.Session == self.Session && s.group == self.group // started by other parts of the program
 		if s.parent == self.pid && h.own[s.pid] == nil && !kept {
 			list = append(list, s)
@@ -78,8 +78,8 @@ func (h *processTree) adopted() []stat {
 	return list
 }
 
-// notOwn lists processes that include all children other than CLIs.
-func (h *processTree) notOwn() []stat {
+// foreignChildren lists processes that include all children other than CLIs.
+func (h *processTree) foreignChildren() []stat {
 	pids, ok := children(os.Getpid())
 	if !ok {
 		return processes(0)
@@ -99,7 +99,7 @@ func (h *processTree) notOwn() []stat {
 // reapFor registers the current orphans, and kills those that only c can have started, with their descendants. It
 // reports whether there were none. The caller holds mu.
 func (h *processTree) reapFor(c *Child) (none bool) {
-	adopted := h.adopted()
+	adopted := h.adoptedChildren()
 	there := map[identity]suspects{}
 	var doomed []stat
 	for _, s := range adopted {
@@ -128,11 +128,11 @@ func (h *processTree) reapFor(c *Child) (none bool) {
 func (h *processTree) suspects(s stat, c *Child) suspects {
 	g := suspects{c: true}
 	for _, other := range h.own {
-		if other.asked.Load() {
+		if other.inputSent.Load() {
 			g[other] = true
 		}
 	}
-	mark, ok := variable(s.pid, markName)
+	mark, ok := environVariable(s.pid, markName)
 	if ok {
 		maps.DeleteFunc(g, func(other *Child, _ bool) bool { return other.mark != markName+"="+mark })
 	} else if os.Getpid() == 1 {

@@ -54,7 +54,7 @@ func descendantsOf(of identity, mark string) []Descendant {
 	all := processes(of.started) // no descendant is older
 	var roots []stat
 	for _, s := range all {
-		if s.identity == of || marked(s.pid, func(v string) bool { return v == mark }) {
+		if s.identity == of || hasMark(s.pid, func(v string) bool { return v == mark }) {
 			roots = append(roots, s)
 		}
 	}
@@ -98,14 +98,14 @@ func descendants(all, roots []stat, led map[int]bool) []Descendant {
 	return list
 }
 
-// marked reports whether a process carries a matching mark. The environment of other users' processes cannot be read.
-func marked(pid int, fits func(mark string) bool) bool {
-	mark, ok := variable(pid, markName)
+// hasMark reports whether a process carries a matching mark. The environment of other users' processes cannot be read.
+func hasMark(pid int, fits func(mark string) bool) bool {
+	mark, ok := environVariable(pid, markName)
 	return ok && fits(markName+"="+mark)
 }
 
-// variable reads an environment variable with which a process was started.
-func variable(pid int, name string) (value string, ok bool) {
+// environVariable reads an environment variable with which a process was started.
+func environVariable(pid int, name string) (value string, ok bool) {
 	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err != nil {
 		return "", false

@@ -86,7 +86,7 @@ func (s *sweeper) scan() {
 	all := processes(0)
 	var roots []stat
 	for _, p := range all {
-		if s.known[p.identity] || marked(p.pid, func(v string) bool { return strings.HasPrefix(v, s.prefix) }) {
+		if s.known[p.identity] || hasMark(p.pid, func(v string) bool { return strings.HasPrefix(v, s.prefix) }) {
 			roots = append(roots, p)
 		}
 	}
@@ -108,8 +108,8 @@ func (s *sweeper) scan() {
 func (s *sweeper) agents() []Descendant {
 	var list []Descendant
 	for _, p := range s.alive {
-		_, inside := variable(p.pid, "CLAUDECODE")
-		if !inside && marked(p.pid, func(v string) bool { return strings.HasPrefix(v, s.prefix) }) {
+		_, inside := environVariable(p.pid, "CLAUDECODE")
+		if !inside && hasMark(p.pid, func(v string) bool { return strings.HasPrefix(v, s.prefix) }) {
 			list = append(list, p)
 		}
 	}
