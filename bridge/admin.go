@@ -39,7 +39,7 @@ func (cs adminCommands) whoAmI(_ context.Context, o ordered) (order, error) {
 	case a.IsAdmin(o.m.Actor):
 		role = i18n.RoleAdmin
 	}
-	return o.say(i18n.WhoAmI, i18n.PersonName(o.m.Actor.Name, o.m.Actor.ID), o.m.Actor.ID, o.m.Key, role.In(o.lang))
+	return o.say(i18n.WhoAmI, i18n.PersonName(o.m.Actor.Name, o.m.Actor.ID), o.m.Actor.ID, o.m.Key.ID, role.In(o.lang))
 }
 
 // adminWords are the subcommands of /admin, with all their names.
@@ -128,7 +128,7 @@ func (cs adminCommands) adminChats(ctx context.Context, o ordered) (order, error
 	if err != nil {
 		return order{}, err
 	}
-	return order{reply: i18n.ChatsHead.In(o.lang) + "\n" + spenderLines(list) + i18n.ChatsUsage.In(o.lang)}, nil
+	return order{reply: i18n.ChatsHead.In(o.lang) + "\n" + spenderLines(list, o.lang) + i18n.ChatsUsage.In(o.lang)}, nil
 }
 
 // grant gives or revokes access for a user, or for everyone in a chat. The configuration takes precedence.
@@ -172,7 +172,7 @@ func (cs adminCommands) adminBudgets(ctx context.Context, o ordered) (order, err
 		if v == 0 {
 			return none
 		}
-		return i18n.Tokens(v)
+		return i18n.Tokens(v, o.lang)
 	}
 	users, err := cs.budget.ledger.Users(ctx, cs.budget.midnight(time.Now(), 0), mostListed)
 	if err != nil {
@@ -180,7 +180,7 @@ func (cs adminCommands) adminBudgets(ctx context.Context, o ordered) (order, err
 	}
 	text := fmt.Sprintf(i18n.Budgets.In(o.lang), usd(b.TurnUSD), usd(b.UserDayUSD), count(b.UserDayTokens),
 		usd(b.ChatDayUSD), count(b.ChatDayTokens))
-	return order{reply: strings.TrimSpace(text + "\n" + i18n.TodayHead.In(o.lang) + "\n" + spenderLines(users))}, nil
+	return order{reply: strings.TrimSpace(text + "\n" + i18n.TodayHead.In(o.lang) + "\n" + spenderLines(users, o.lang))}, nil
 }
 
 // mostSpenders limits the users named in a report.
@@ -217,26 +217,29 @@ func (cs adminCommands) adminCost(ctx context.Context, o ordered) (order, error)
 	r.addSpenderChart(i18n.CostByUser, users, user, o.lang)
 	r.addSpenderChart(i18n.CostByChat, chats, room, o.lang)
 	r.addSpenderChart(i18n.CostByModel, models, 0, o.lang)
-	text := i18n.ByUser.In(o.lang) + "\n" + spenderLines(users) + i18n.ByChat.In(o.lang) + "\n" + spenderLines(chats)
+	text := i18n.ByUser.In(o.lang) + "\n" + spenderLines(users, o.lang) + i18n.ByChat.In(o.lang) + "\n" + spenderLines(chats, o.lang)
 	return order{card: r.card(text, o.lang, byModel(models, o.lang))}, nil
 }
 
 // longestListed limits a name in a list for admins, in runes.
 const longestListed = 100
 
+// shownID is the ID of a user or chat as commands and the configuration take it.
+func shownID(id string) string { return strings.TrimPrefix(id, chat.FeishuChat("").String()) }
+
 // listEntry is the name of a user or chat in a list for admins.
 func listEntry(name, id string) string {
 	if id == "" {
 		return "–"
 	}
-	return strings.TrimSpace(i18n.SafeName(i18n.Truncate(i18n.Visible(name), longestListed)) + " `" + id + "`")
+	return strings.TrimSpace(i18n.SafeName(i18n.Truncate(i18n.Visible(name), longestListed)) + " `" + shownID(id) + "`")
 }
 
 // spenderLines lists the spenders, one per line.
-func spenderLines(list []db.Spender) string {
+func spenderLines(list []db.Spender, l i18n.Lang) string {
 	var s strings.Builder
 	for _, one := range list {
-		fmt.Fprintf(&s, "- %s %s · %s\n", listEntry(one.Name, one.ID), i18n.USD(one.USD), i18n.Tokens(one.Tokens))
+		fmt.Fprintf(&s, "- %s %s · %s\n", listEntry(one.Name, one.ID), i18n.USD(one.USD), i18n.Tokens(one.Tokens, l))
 	}
 	return s.String()
 }

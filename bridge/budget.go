@@ -94,11 +94,11 @@ type allowance struct {
 // isExceeded reports whether the limit is reached, counting what the running turns may cost.
 func (a allowance) isExceeded(running float64) bool { return a.max > 0 && a.used+running >= a.max }
 
-func (a allowance) texts() (used, most string) {
+func (a allowance) texts(l i18n.Lang) (used, most string) {
 	if a.usd {
 		return i18n.USD(a.used), i18n.USD(a.max)
 	}
-	return i18n.Tokens(int64(a.used)), i18n.Tokens(int64(a.max))
+	return i18n.Tokens(int64(a.used), l), i18n.Tokens(int64(a.max), l)
 }
 
 func allowances(s db.Spending, usd float64, tokens int64) []allowance {
@@ -194,7 +194,6 @@ func (p *budget) checkAllowances(list []allowance, err error, running int, words
 		return nil
 	}
 	for _, a := range list {
-		used, most := a.texts()
 		each := float64(turnFloorTokens)
 		if a.usd {
 			each = cmp.Or(p.Load().TurnUSD, turnFloorUSD)
@@ -204,11 +203,15 @@ func (p *budget) checkAllowances(list []allowance, err error, running int, words
 			now := time.Now()
 			again := p.midnight(now, 1)
 			in := func(l i18n.Lang) string {
+				used, most := a.texts(l)
 				return fmt.Sprintf(words.In(l), used, most, again.Format("01-02 15:04"), i18n.RoughDuration(again.Sub(now), l))
 			}
 			return &spentError{i18n.Phrase{ZH: in(i18n.Chinese), EN: in(i18n.English)}}
 		case a.isExceeded(float64(running) * each):
-			in := func(l i18n.Lang) string { return fmt.Sprintf(i18n.SpentByOthers.In(l), used, most) }
+			in := func(l i18n.Lang) string {
+				used, most := a.texts(l)
+				return fmt.Sprintf(i18n.SpentByOthers.In(l), used, most)
+			}
 			return &spentError{i18n.Phrase{ZH: in(i18n.Chinese), EN: in(i18n.English)}}
 		}
 	}

@@ -60,8 +60,8 @@ func TestALimitOfTheDay(t *testing.T) {
 		"a topic of the chat": {Budget{ChatDayUSD: 1}, []string{"ou_2"},
 			chat.Key{Channel: "feishu", Kind: "chat", ID: "oc_1", Thread: "omt_1"}, []string{"这个聊天今天"}},
 		"another chat":            {Budget{ChatDayUSD: 1}, []string{"ou_1"}, chat.FeishuChat("oc_2"), nil},
-		"tokens of a user":        {Budget{UserDayTokens: 2000}, []string{"ou_1"}, room, []string{"2.0k tokens"}},
-		"tokens of a chat":        {Budget{ChatDayTokens: 1000}, []string{"ou_2"}, room, []string{"1.0k tokens"}},
+		"tokens of a user":        {Budget{UserDayTokens: 2000}, []string{"ou_1"}, room, []string{"2.0k token，上限"}},
+		"tokens of a chat":        {Budget{ChatDayTokens: 1000}, []string{"ou_2"}, room, []string{"1.0k token，上限"}},
 		"tokens, with some to go": {Budget{ChatDayTokens: 1001, UserDayTokens: 2001}, []string{"ou_1"}, room, nil},
 	} {
 		l.bridge.SetBudget(tc.budget)
@@ -243,7 +243,7 @@ func costsByDay(t *testing.T) {
 		}
 		got, err := p.report(t.Context(), room, s, 2.5, i18n.Chinese)
 		if err != nil || len(got.charts) != 1 ||
-			got.head != "**"+s.head.ZH+"**：$0.75 · 2.0k tokens · 1 次回答\n其中后台任务（标题、摘要、记忆等）：$0.50 · 1.0k tokens\n" {
+			got.head != "**"+s.head.ZH+"**：$0.75 · 2.0k token · 1 次回答\n其中后台任务（标题、摘要、记忆等）：$0.50 · 1.0k token\n" {
 			t.Fatalf("%s: %+v, %v", name, got, err)
 		}
 		sum := 0.0
@@ -253,7 +253,7 @@ func costsByDay(t *testing.T) {
 		if c := got.charts[0]; sum != 0.75 || len(c.Bars) != max(6, s.days) || c.Limit.Value != 2.5 {
 			t.Errorf("%s: %+v", name, c)
 		}
-		if s.days > 1 && got.lines != "- "+label+" $0.75 · 2.0k tokens\n" {
+		if s.days > 1 && got.lines != "- "+label+" $0.75 · 2.0k token\n" {
 			t.Errorf("%s: %q, want a line for %s", name, got.lines, label)
 		}
 		if got, err := p.report(t.Context(), chat.FeishuChat("oc_2"), s, 0, i18n.English); err != nil ||
@@ -323,13 +323,13 @@ func TestTheCostsOfAllChats(t *testing.T) {
 			if err != nil || len(done.card.Charts) != 4 {
 				t.Fatalf("%q: %+v, %v", args, done.card, err)
 			}
-			for i, want := range []string{"", "ou_1 1.25, ou_2 0.50", "feishu:chat:oc_1 1.50, feishu:chat:oc_2 0.25", "Opus 4.8 1.25, haiku 0.50"} {
+			for i, want := range []string{"", "ou_1 1.25, ou_2 0.50", "oc_1 1.50, oc_2 0.25", "Opus 4.8 1.25, haiku 0.50"} {
 				if c := done.card.Charts[i]; i > 0 && barsOf(c) != want || c.Limit.Value != limits[i] {
 					t.Errorf("%q, chart %d: %s, limit %v", args, i, barsOf(c), c.Limit)
 				}
 			}
 			for _, want := range []string{"$1.75 · 1.5k tokens · answers: 3", "`ou_1` $1.25 · 1.0k tokens", "`ou_2` $0.50 · 500 tokens",
-				"`feishu:chat:oc_1` $1.50 · 1.0k tokens", "`feishu:chat:oc_2` $0.25 · 500 tokens"} {
+				"`oc_1` $1.50 · 1.0k tokens", "`oc_2` $0.25 · 500 tokens"} {
 				if !strings.Contains(done.card.Body, want) {
 					t.Errorf("%q: the card lacks %q:\n%s", args, want, done.card.Body)
 				}

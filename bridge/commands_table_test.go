@@ -121,7 +121,7 @@ var commandCases = map[string][]commandCase{
 		if p.who == "ou_admin" {
 			role = i18n.RoleAdmin
 		}
-		return []string{p.who, p.key.String(), role.In(l)}
+		return []string{p.who, "`" + p.key.ID + "`", role.In(l)}
 	}}},
 	"admin": {
 		{reply: i18n.AdminUsage},

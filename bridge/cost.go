@@ -98,10 +98,10 @@ func (p *budget) report(
 		bins[i].Spending = bins[i].Plus(m.Spending)
 		sum.Answers, sum.Background, sum.Spending = sum.Answers+m.Answers, sum.Background.Plus(m.Background), sum.Plus(m.Spending)
 	}
-	usd, tokens := i18n.USD(sum.USD), i18n.Tokens(sum.Tokens)
+	usd, tokens := i18n.USD(sum.USD), i18n.Tokens(sum.Tokens, l)
 	r.head = fmt.Sprintf(i18n.CostSum.In(l), s.head.In(l), usd, tokens, sum.Answers) + "\n"
 	if a := sum.Background; a != (db.Spending{}) {
-		r.head += fmt.Sprintf(i18n.CostBackground.In(l), i18n.USD(a.USD), i18n.Tokens(a.Tokens)) + "\n"
+		r.head += fmt.Sprintf(i18n.CostBackground.In(l), i18n.USD(a.USD), i18n.Tokens(a.Tokens, l)) + "\n"
 	}
 	if p.simulated {
 		r.head += i18n.CostSimulated.In(l) + "\n"
@@ -122,7 +122,7 @@ func (p *budget) report(
 		}
 		chart.Bars = append(chart.Bars, bar)
 		if b.Spending != (db.Spending{}) {
-			r.lines += fmt.Sprintf("- %s %s · %s\n", b.span, i18n.USD(b.USD), i18n.Tokens(b.Tokens))
+			r.lines += fmt.Sprintf("- %s %s · %s\n", b.span, i18n.USD(b.USD), i18n.Tokens(b.Tokens, l))
 		}
 	}
 	r.charts = append(r.charts, chart)
@@ -143,7 +143,7 @@ func (r *costReport) addSpenderChart(title i18n.Phrase, list []db.Spender, limit
 	for _, one := range list {
 		if one.USD > 0 {
 			name := i18n.Truncate(i18n.Visible(one.Name), longestListed)
-			c.Bars = append(c.Bars, chat.Bar{Label: cmp.Or(strings.TrimSpace(name), one.ID, "–"), Value: one.USD})
+			c.Bars = append(c.Bars, chat.Bar{Label: cmp.Or(strings.TrimSpace(name), shownID(one.ID), "–"), Value: one.USD})
 		}
 	}
 	if len(c.Bars) > 1 || len(c.Bars) == 1 && limit > 0 {
@@ -194,7 +194,7 @@ func (p *budget) modelSpenders(ctx context.Context, key chat.Key, since time.Tim
 
 // byModel lists the cost of each model.
 func byModel(list []db.Spender, l i18n.Lang) chat.Panel {
-	return chat.Panel{Title: i18n.ByModel.In(l), Body: spenderLines(list)}
+	return chat.Panel{Title: i18n.ByModel.In(l), Body: spenderLines(list, l)}
 }
 
 // limitsText describes what a chat and a user may still spend today; empty = no limits.
@@ -214,7 +214,7 @@ func (p *budget) limitsText(ctx context.Context, key chat.Key, user string, l i1
 	}{{inChat, i18n.ChatLimit}, {own, i18n.UserLimit}} {
 		for _, a := range part.list {
 			if a.max > 0 {
-				used, most := a.texts()
+				used, most := a.texts(l)
 				fmt.Fprintf(&s, "- "+part.words.In(l)+"\n", used, most)
 			}
 		}

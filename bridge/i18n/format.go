@@ -12,8 +12,13 @@ import (
 // Megabytes formats a size.
 func Megabytes(bytes int64) string { return fmt.Sprintf("%.3g MB", float64(bytes)/(1<<20)) }
 
-// Tokens formats a number of tokens, as in "12.3k tokens".
-func Tokens(n int64) string { return Count(n) + " tokens" }
+// Tokens formats a number of tokens, as in "12.3k tokens". The word is not Chinese, but has no plural there.
+func Tokens(n int64, l Lang) string {
+	if l == Chinese || n == 1 {
+		return Count(n) + " token"
+	}
+	return Count(n) + " tokens"
+}
 
 // FirstLineLength is how much of an answer the chat list shows, in runes.
 const FirstLineLength = 60

@@ -21,3 +21,16 @@ func TestAnExcerptIsOneLineInItsOwnDirection(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// The word for tokens has a plural in English only.
+func TestTokens(t *testing.T) {
+	for _, tc := range []struct {
+		n    int64
+		l    Lang
+		want string
+	}{{1, English, "1 token"}, {0, English, "0 tokens"}, {1200, English, "1.2k tokens"}, {1200, Chinese, "1.2k token"}} {
+		if got := Tokens(tc.n, tc.l); got != tc.want {
+			t.Errorf("%d: %q, want %q", tc.n, got, tc.want)
+		}
+	}
+}
