@@ -34,10 +34,12 @@ need_go() {
   need git git "install git"
 }
 
-# need_chromium: makes sure that there is a browser, and a font with Chinese characters.
+# need_chromium: makes sure that there is a browser, and a font with Chinese characters. The one without a window takes a
+# fifth less of the processor.
 need_chromium() {
-  have chromium || have chromium-browser || have google-chrome || debian chromium fonts-noto-cjk fonts-noto-color-emoji ||
-    die "missing: chromium - the tests of the playground's page drive it"
+  have chromium-headless-shell || debian chromium-headless-shell fonts-noto-cjk fonts-noto-color-emoji ||
+    have chromium || have chromium-browser || have google-chrome ||
+    die "missing: chromium-headless-shell or chromium - the tests of the playground's page drive it"
 }
 
 # need_cli: installs the pinned Claude Code CLI below scripts/cli and sets CLAUDE_CLI to its executable.

@@ -44,7 +44,7 @@ func Browse(t *testing.T, url string) *Browser {
 func BrowseIn(t *testing.T, url, language string) *Browser {
 	t.Helper()
 	path := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+	for _, name := range []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"} {
 		if found, err := exec.LookPath(name); err == nil {
 			path = found
 			break
