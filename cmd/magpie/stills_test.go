@@ -45,7 +45,7 @@ func (v visitor) still(name string) {
 // them.
 func TestStillsOfTheTour(t *testing.T) {
 	for step := 1; step <= 6; step++ {
-		for _, s := range visitors[1].screens {
+		for _, s := range screens {
 			name := fmt.Sprintf("step-%d-%s-%s", step, s.name, s.theme)
 			data, err := os.ReadFile(stillFile(name))
 			if err != nil {
