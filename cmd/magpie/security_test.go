@@ -412,7 +412,7 @@ func TestAdminsLetGroupsIn(t *testing.T) {
 		return visibleText(r.answer(group, r.sim.Say(group, who, text, feishusim.Mention())))
 	}
 	if got := in(r.user, "/whoami"); !strings.Contains(got, r.user.OpenID) ||
-		!strings.Contains(got, "feishu:chat:"+group) || !strings.Contains(got, "所有者") {
+		!strings.Contains(got, "`"+group+"`") || !strings.Contains(got, "所有者") {
 		t.Errorf("/whoami: %q", got)
 	}
 	r.sim.Say(group, red, "数到 3", feishusim.Mention())
@@ -528,11 +528,11 @@ func TestLimitsOfADayEndToEnd(t *testing.T) {
 		want   string
 	}{
 		"tokens of a user": {
-			bridge.Budget{UserDayTokens: 50_000}, false, "你今天的额度已用完（已用 60.0k tokens，上限 50.0k tokens）",
+			bridge.Budget{UserDayTokens: 50_000}, false, "你今天的额度已用完（已用 60.0k token，上限 50.0k token）",
 		},
 		"tokens of a chat": {
 			bridge.Budget{ChatDayTokens: 50_000}, true,
-			"这个聊天今天的额度已用完（已用 60.0k tokens，上限 50.0k tokens）",
+			"这个聊天今天的额度已用完（已用 60.0k token，上限 50.0k token）",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
