@@ -124,7 +124,7 @@ func (r *contentReader) userName(id string) string {
 
 // inBrackets formats a short addition to a mark, on one line like the mark itself.
 func inBrackets(s string) string {
-	if s = text.Line(s); s == "" {
+	if s = text.SafeLine(s); s == "" {
 		return ""
 	}
 	return "（" + s + "）"

@@ -174,13 +174,13 @@ func (f *forwardWriter) write(s string) {
 
 // name returns the name of an author. People of other chats have no known names; they are numbered to tell them apart.
 func (f *forwardWriter) name(s rawMessage) string {
-	if name := text.Line(s.senderName); name != "" {
+	if name := text.SafeLine(s.senderName); name != "" {
 		return name
 	}
 	if s.byBot() {
 		return botName
 	}
-	if name := text.Line(f.client.names.lookUpWithin(f.ctx, f.chat, s.senderID)); name != "" {
+	if name := text.SafeLine(f.client.names.lookUpWithin(f.ctx, f.chat, s.senderID)); name != "" {
 		return name
 	}
 	if f.generatedNames[s.senderID] == "" {

@@ -64,7 +64,7 @@ func (a auditCmd) Run(ctx context.Context) (err error) {
 		}
 	}
 	if len(list) == 0 && !a.JSON {
-		fmt.Fprintln(out, textNoDecisions.In(locale()))
+		fmt.Fprintln(out, textNoDecisions.In(userLang()))
 	}
 	return out.Flush()
 }

@@ -44,6 +44,7 @@ func (b backupCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println(textCopied.Sprintf(locale(), b.File, float64(info.Size())/1e6, time.Since(began).Round(time.Millisecond)))
+	took := time.Since(began).Round(time.Millisecond)
+	fmt.Println(textCopied.Sprintf(userLang(), b.File, float64(info.Size())/1e6, took))
 	return nil
 }

@@ -18,13 +18,13 @@ func (p *program) checks() []bridge.Check {
 		return bridge.Check{What: what, Look: func(ctx context.Context) bridge.CheckState {
 			r := &doctor.Report{Lang: i18n.English}
 			examine(ctx, r)
-			return p.worst(what, r.Findings)
+			return p.worstState(what, r.Findings)
 		}}
 	}
 	return []bridge.Check{
 		ask("cli", func(ctx context.Context, r *doctor.Report) {
 			if _, ok := cli.CheckVersion(ctx, r); !ok && len(r.Findings) == 0 {
-				cli.AddNotRun(r, exec.ErrNotFound)
+				cli.AddRunFailure(r, exec.ErrNotFound)
 			}
 		}),
 		ask("login", func(ctx context.Context, r *doctor.Report) { cli.CheckLogin(ctx, r) }),
@@ -53,8 +53,8 @@ var checkStates = map[doctor.State]bridge.CheckState{
 	doctor.OK: bridge.OK, doctor.Warn: bridge.Warn, doctor.Fail: bridge.Fail,
 }
 
-// worst returns the worst state among the findings, and logs each finding that is not OK.
-func (p *program) worst(what string, findings []doctor.Finding) bridge.CheckState {
+// worstState returns the worst state among the findings, and logs each finding that is not OK.
+func (p *program) worstState(what string, findings []doctor.Finding) bridge.CheckState {
 	worst := bridge.OK
 	for _, f := range findings {
 		v := checkStates[f.State]

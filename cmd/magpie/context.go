@@ -61,26 +61,26 @@ func (c contextCmd) Run(ctx context.Context) (err error) {
 	if err := store.CheckSchema(ctx); err != nil {
 		return err
 	}
-	p := prospect{key: key, at: c.At.Time}
-	if p.preview, err = preview(ctx, cfg, store); err != nil {
+	p := promptBuilder{key: key, at: c.At.Time}
+	if p.preview, err = newPreview(ctx, cfg, store); err != nil {
 		return err
 	}
 	if c.Batch {
 		return p.batch(ctx, os.Stdin, os.Stdout)
 	}
-	built, err := p.build(ctx, asking{Message: c.Message})
+	built, err := p.build(ctx, batchQuestion{Message: c.Message})
 	switch {
 	case err != nil:
 		return err
 	case c.JSON:
-		return writeLine(os.Stdout, sent(built.Prompt))
+		return writeLine(os.Stdout, toSentPrompt(built.Prompt))
 	}
 	_, err = fmt.Printf("%s\n\n%s\n", built.Outline(i18n.OfLocale(os.Environ()) == i18n.English), built.Prompt.Text())
 	return err
 }
 
-// preview builds contexts like the bridge with this configuration.
-func preview(ctx context.Context, cfg config.Config, store *db.DB) (*bridge.Preview, error) {
+// newPreview builds contexts like the bridge with this configuration.
+func newPreview(ctx context.Context, cfg config.Config, store *db.DB) (*bridge.Preview, error) {
 	node, err := cfg.NodeName()
 	if err != nil {
 		return nil, err
@@ -95,22 +95,22 @@ func preview(ctx context.Context, cfg config.Config, store *db.DB) (*bridge.Prev
 	return bridge.NewPreview(b, store, contextmgr.New(store, cfg.ContextConfig(), log), agents), nil
 }
 
-// prospect builds the prompts of one chat.
-type prospect struct {
+// promptBuilder builds the prompts of one chat.
+type promptBuilder struct {
 	key     chat.Key
 	at      time.Time // for questions without a time; zero = now
 	preview *bridge.Preview
 }
 
-// asking is a line of a batch.
-type asking struct {
+// batchQuestion is a line of a batch.
+type batchQuestion struct {
 	Message  string    `json:"message"`
 	At       time.Time `json:"at"`
 	UserID   string    `json:"user_id"`
 	UserName string    `json:"user_name"`
 }
 
-func (p prospect) build(ctx context.Context, q asking) (bridge.BuiltContext, error) {
+func (p promptBuilder) build(ctx context.Context, q batchQuestion) (bridge.BuiltContext, error) {
 	// The time of the question decides; otherwise that of the command line, and otherwise now.
 	for _, at := range []time.Time{p.at, time.Now()} {
 		if q.At.IsZero() {
@@ -126,7 +126,7 @@ func (p prospect) build(ctx context.Context, q asking) (bridge.BuiltContext, err
 }
 
 // batch answers each line with one line, unbuffered, so that a caller may wait for each answer.
-func (p prospect) batch(ctx context.Context, in io.Reader, out io.Writer) error {
+func (p promptBuilder) batch(ctx context.Context, in io.Reader, out io.Writer) error {
 	lines := newLineReader(in)
 	for {
 		l, err := lines.next()
@@ -140,7 +140,7 @@ func (p prospect) batch(ctx context.Context, in io.Reader, out io.Writer) error 
 		if err == nil {
 			var built bridge.BuiltContext
 			built, err = p.build(ctx, q)
-			answer = sent(built.Prompt)
+			answer = toSentPrompt(built.Prompt)
 		}
 		// A bad line is answered with an error, so that answers and questions stay in step.
 		if err != nil {
@@ -157,7 +157,7 @@ func (p prospect) batch(ctx context.Context, in io.Reader, out io.Writer) error 
 
 // readQuestion parses a line. Its errors describe the expected form, because the input is written by hand or by
 // scripts.
-func readQuestion(l line) (q asking, err error) {
+func readQuestion(l line) (q batchQuestion, err error) {
 	switch {
 	case l.long:
 		return q, errLong
@@ -219,11 +219,12 @@ type (
 	}
 )
 
-func sent(p contextmgr.Prompt) sentPrompt {
+func toSentPrompt(p contextmgr.Prompt) sentPrompt {
 	s := sentPrompt{
 		Prompt: p.Text(), Current: p.Current, UseResume: p.UseResume, ResumeID: p.ResumeID,
-		History: sentMessages(p.History), Recalled: sentMessages(p.Retrieved), Background: sentMessages(p.Background),
-		Memories: []sentMemory{}, Stats: p.Stats,
+		History: toSentMessages(p.History), Recalled: toSentMessages(p.Retrieved),
+		Background: toSentMessages(p.Background),
+		Memories:   []sentMemory{}, Stats: p.Stats,
 	}
 	for _, m := range p.Memories {
 		s.Memories = append(s.Memories, sentMemory{m.ID, m.Title, m.Text, timeText(m.Date)})
@@ -234,7 +235,7 @@ func sent(p contextmgr.Prompt) sentPrompt {
 	return s
 }
 
-func sentMessages(msgs []chat.Message) []sentMessage {
+func toSentMessages(msgs []chat.Message) []sentMessage {
 	list := make([]sentMessage, len(msgs))
 	for i, m := range msgs {
 		list[i] = sentMessage{m.ID, timeText(m.Time), m.Role, m.Actor.ID, m.Actor.Name, m.Text}

@@ -24,7 +24,7 @@ func agentsConfig(ctx context.Context, c config.Config, store *db.DB) (claude.Co
 	if err != nil {
 		return agents, err
 	}
-	if agents.State, err = beside(c.DB, "agents"); err != nil {
+	if agents.State, err = folderBeside(c.DB, "agents"); err != nil {
 		return agents, err
 	}
 	agents.Data, agents.Private = data, append(private, c.PrivateFiles()...)

@@ -44,7 +44,7 @@ func (i importCmd) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer in.Close() //nolint:errcheck // only read
-	store, err := openAlone(ctx, c.DB)
+	store, err := openForImport(ctx, c.DB)
 	if err != nil {
 		return err
 	}
@@ -57,16 +57,16 @@ func (i importCmd) Run(ctx context.Context) (err error) {
 	if err = im.run(ctx); err == nil {
 		err = store.Index().Merge(ctx)
 	}
-	fmt.Println(textImported.Sprintf(locale(), im.good+im.bad, im.added, im.good-im.added, im.bad,
+	fmt.Println(textImported.Sprintf(userLang(), im.good+im.bad, im.added, im.good-im.added, im.bad,
 		time.Since(began).Round(time.Millisecond)))
 	if err == nil && im.bad > 0 {
-		err = errors.New(textNotImported.Sprintf(locale(), im.bad))
+		err = errors.New(textNotImported.Sprintf(userLang(), im.bad))
 	}
 	return err
 }
 
-// openAlone opens the database for an import; no bridge may be serving it.
-func openAlone(ctx context.Context, c db.Config) (*db.DB, error) {
+// openForImport opens the database for an import; no bridge may be serving it.
+func openForImport(ctx context.Context, c db.Config) (*db.DB, error) {
 	show, end := databaseWork()
 	defer end()
 	c.Progress = show
@@ -77,9 +77,9 @@ func openAlone(ctx context.Context, c db.Config) (*db.DB, error) {
 	}
 	who := ""
 	if locked.PID != 0 {
-		who = textByProcess.Sprintf(locale(), locked.PID)
+		who = textByProcess.Sprintf(userLang(), locked.PID)
 	}
-	return nil, errors.New(textInUse.Sprintf(locale(), locked.Path, who))
+	return nil, errors.New(textInUse.Sprintf(userLang(), locked.Path, who))
 }
 
 // openInput opens a file, or the standard input, whose size is unknown.
@@ -140,7 +140,7 @@ func (im *lineImporter) run(ctx context.Context) error {
 			return err
 		case err != nil:
 			im.bad++
-			im.blame(l, err)
+			im.reportBadLine(l, err)
 			if im.strict {
 				return errors.Join(im.store(ctx), errStrict)
 			}
@@ -156,15 +156,15 @@ func (im *lineImporter) run(ctx context.Context) error {
 	}
 }
 
-// blame prints only the first bad lines; a file of the wrong kind would flood the terminal.
-func (im *lineImporter) blame(l line, err error) {
+// reportBadLine prints only the first bad lines; a file of the wrong kind would flood the terminal.
+func (im *lineImporter) reportBadLine(l line, err error) {
 	switch {
 	case im.bad <= mostComplaints:
 		im.progress.clear()
-		fmt.Fprintln(im.complain, textLine.Sprintf(locale(), l.number, errorText(err)))
+		fmt.Fprintln(im.complain, textLine.Sprintf(userLang(), l.number, errorText(err)))
 	case im.bad == mostComplaints+1:
 		im.progress.clear()
-		fmt.Fprintln(im.complain, textMoreBad.In(locale()))
+		fmt.Fprintln(im.complain, textMoreBad.In(userLang()))
 	}
 }
 
@@ -237,7 +237,7 @@ func (e exportCmd) Run(ctx context.Context) (err error) {
 	}
 	n, err := exportFile(e.File, records)
 	if err == nil {
-		fmt.Println(textExported.Sprintf(locale(), e.File, n))
+		fmt.Println(textExported.Sprintf(userLang(), e.File, n))
 	}
 	return err
 }

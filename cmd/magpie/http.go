@@ -33,13 +33,13 @@ func listen(c config.HTTP, log zerolog.Logger) (net.Listener, error) {
 	return ln, nil
 }
 
-// pages serves /metrics, /healthz (liveness) and /readyz (readiness).
-func (p *program) pages() http.Handler {
+// healthPages serves /metrics, /healthz (liveness) and /readyz (readiness).
+func (p *program) healthPages() http.Handler {
 	h := health{probe: p.store.CheckHealth, status: p.client.Status}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", p.metrics.handler())
-	mux.HandleFunc("GET /healthz", h.live)
-	mux.HandleFunc("GET /readyz", h.ready)
+	mux.HandleFunc("GET /healthz", h.serveLive)
+	mux.HandleFunc("GET /readyz", h.serveReady)
 	return mux
 }
 
@@ -63,29 +63,29 @@ type platformHealth struct {
 	Do          string     `json:"do,omitempty"` // what the operator must do
 }
 
-// live reports whether the process and its store work. It ignores the platform: a restart does not help if the platform
-// cannot be reached.
-func (h health) live(w http.ResponseWriter, r *http.Request) {
-	store := h.store(r.Context())
-	answer(w, store.OK, struct {
+// serveLive reports whether the process and its store work. It ignores the platform: a restart does not help if the
+// platform cannot be reached.
+func (h health) serveLive(w http.ResponseWriter, r *http.Request) {
+	store := h.checkStore(r.Context())
+	writeHealth(w, store.OK, struct {
 		Live  bool        `json:"live"`
 		Store storeHealth `json:"store"`
 	}{store.OK, store})
 }
 
-// ready reports whether messages are received and answered, and if not, why and since when.
-func (h health) ready(w http.ResponseWriter, r *http.Request) {
-	store, platform := h.store(r.Context()), platformOf(h.status())
+// serveReady reports whether messages are received and answered, and if not, why and since when.
+func (h health) serveReady(w http.ResponseWriter, r *http.Request) {
+	store, platform := h.checkStore(r.Context()), platformOf(h.status())
 	ready := store.OK && platform.Connected && !platform.CircuitOpen
-	answer(w, ready, struct {
+	writeHealth(w, ready, struct {
 		Ready    bool           `json:"ready"`
 		Store    storeHealth    `json:"store"`
 		Platform platformHealth `json:"platform"`
 	}{ready, store, platform})
 }
 
-// store has its own timeout: a health check must answer even while the database hangs.
-func (h health) store(ctx context.Context) storeHealth {
+// checkStore has its own timeout: a health check must answer even while the database hangs.
+func (h health) checkStore(ctx context.Context) storeHealth {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
 	if err := h.probe(ctx); err != nil {
@@ -106,9 +106,9 @@ func platformOf(st feishu.Status) platformHealth {
 	return h
 }
 
-// answer responds with 503 if something is wrong, which load balancers and service managers understand. It is never
-// cached.
-func answer(w http.ResponseWriter, good bool, body any) {
+// writeHealth responds with 503 if something is wrong, which load balancers and service managers understand. It is
+// never cached.
+func writeHealth(w http.ResponseWriter, good bool, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	if !good {

@@ -74,9 +74,9 @@ func TestMetrics(t *testing.T) {
 func TestMetricsOfTheParts(t *testing.T) {
 	var s snapshot
 	m := newMetrics(func(context.Context) snapshot { return s })
-	m.ended(bridge.TurnEnd{State: db.Done, FirstText: 2 * time.Second, Took: 9 * time.Second,
+	m.countTurn(bridge.TurnEnd{State: db.Done, FirstText: 2 * time.Second, Took: 9 * time.Second,
 		Usage: &db.Usage{Input: 10, Output: 20, CacheRead: 30, CacheNew: 40, CostUSD: .5}})
-	m.ended(bridge.TurnEnd{State: db.Failed, Took: time.Second})
+	m.countTurn(bridge.TurnEnd{State: db.Failed, Took: time.Second})
 	page := func() string {
 		w := httptest.NewRecorder()
 		m.handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
@@ -145,7 +145,7 @@ func TestReadinessNamesTheCircuit(t *testing.T) {
 		status: func() feishu.Status { return feishu.Status{Connected: true, CircuitOpen: true} },
 	}
 	w := httptest.NewRecorder()
-	h.ready(w, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+	h.serveReady(w, httptest.NewRequest(http.MethodGet, "/readyz", nil))
 	if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), `"api_circuit_open":true`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
@@ -204,7 +204,7 @@ func TestHealthOfAStoreThatHangs(t *testing.T) {
 			status: func() feishu.Status { return feishu.Status{} },
 		}
 		w, began := httptest.NewRecorder(), time.Now()
-		h.live(w, httptest.NewRequest(http.MethodGet, "/healthz", nil))
+		h.serveLive(w, httptest.NewRequest(http.MethodGet, "/healthz", nil))
 		if took := time.Since(began); took != probeTime || w.Code != http.StatusServiceUnavailable ||
 			!strings.Contains(w.Body.String(), "deadline exceeded") {
 			t.Errorf("after %v: %d %s", took, w.Code, w.Body)

@@ -25,7 +25,7 @@ func newLog(w io.Writer, c config.Log) zerolog.Logger {
 		console := zerolog.ConsoleWriter{
 			Out: w, TimeFormat: time.TimeOnly, NoColor: !onTerminal || os.Getenv("NO_COLOR") != "", FormatExtra: boxCode,
 		}
-		console.FormatPrepare = forPeople(locale())
+		console.FormatPrepare = translateLog(userLang())
 		w = console
 	}
 	return zerolog.New(redactedLog{zerolog.MultiLevelWriter(w), c.Secrets}).With().Timestamp().Logger()
@@ -85,7 +85,7 @@ func redactLine(line []byte) []byte {
 		i = stringEnd(line, start)
 		text := line[start:i]
 		if i < len(line) && line[i] == ':' {
-			ours = isOurs(text)
+			ours = isOwnKey(text)
 			continue
 		}
 		i-- // the loop continues after the string
@@ -104,7 +104,7 @@ func redactLine(line []byte) []byte {
 	return append(out, line[done:]...)
 }
 
-func isOurs(key []byte) bool {
+func isOwnKey(key []byte) bool {
 	return slices.ContainsFunc(ours, func(k string) bool { return string(key) == k })
 }
 

@@ -31,8 +31,8 @@ const (
 	lineConnected = "feishu: connected; write to the bot there"
 )
 
-// forPeople is a [zerolog.ConsoleWriter.FormatPrepare] for readers of a language.
-func forPeople(l i18n.Lang) func(line map[string]any) error {
+// translateLog is a [zerolog.ConsoleWriter.FormatPrepare] for readers of a language.
+func translateLog(l i18n.Lang) func(line map[string]any) error {
 	return func(line map[string]any) error {
 		english, _ := line["message"].(string)
 		bot, _ := line["bot"].(string)

@@ -34,13 +34,13 @@ type cli struct {
 	Audit      auditCmd      `cmd:"" help:"List who allowed or denied what, when, and by which rule."`
 	Service    serviceCmd    `cmd:"" help:"Run Magpie as a service: of systemd, launchd or the task scheduler."`
 	Playground playgroundCmd `cmd:"" help:"Try everything on this machine, without a Feishu account."`
-	about
+	aboutCmds
 
 	PlaygroundBridge playgroundBridgeCmd `cmd:"" hidden:"" help:"The bridge of a playground, which starts it."`
 }
 
-// about are the commands about the program itself, which need no bridge.
-type about struct {
+// aboutCmds are the commands about the program itself, which need no bridge.
+type aboutCmds struct {
 	Completion completionCmd `cmd:"" help:"Print a shell completion script."`
 	Man        manCmd        `cmd:"" help:"Print the manual page, as man reads it."`
 	Version    versionCmd    `cmd:"" help:"Print the version."`
@@ -56,18 +56,18 @@ type configFlag struct {
 func main() {
 	// First of all: other programs of the same user can read the environment in /proc.
 	for _, name := range config.PrivateVariables(os.Environ()) {
-		wipe(name)
+		wipeVariable(name)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	var c cli
-	l, args := locale(), flagsFor(os.Args[1:])
+	l, args := userLang(), normalizeArgs(os.Args[1:])
 	if args[0] == "man" { // one page for all users of the machine
 		l = i18n.English
 	}
 	k, err := newParser(ctx, &c, l).Parse(args)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "magpie: "+usage(err))
+		fmt.Fprintln(os.Stderr, "magpie: "+usageText(err))
 		os.Exit(2)
 	}
 	if err := k.Run(); errors.Is(err, setup.ErrGivenUp) {
@@ -98,19 +98,19 @@ func newParser(ctx context.Context, c *cli, l i18n.Lang) *kong.Kong {
 	return parser
 }
 
-// locale is the language of the user who runs the program.
-func locale() i18n.Lang { return i18n.OfLocale(os.Environ()) }
+// userLang is the language of the user who runs the program.
+func userLang() i18n.Lang { return i18n.OfLocale(os.Environ()) }
 
 // errorText is an error in the language of the user who runs the program, if it is translated.
 func errorText(err error) string {
-	return i18n.ErrorText(locale(), err)
+	return i18n.ErrorText(userLang(), err)
 }
 
 // noValue is what kong says of a flag at the end of the line that needs a value.
 var noValue = regexp.MustCompile(`^(\S+): expected .+ value but got "EOL" \(<EOL>\)$`)
 
-// usage describes an error in the command line, and where to read about its syntax.
-func usage(err error) string {
+// usageText describes an error in the command line, and where to read about its syntax.
+func usageText(err error) string {
 	command := "magpie"
 	var bad *kong.ParseError
 	if errors.As(err, &bad) && bad.Context != nil {
@@ -121,14 +121,14 @@ func usage(err error) string {
 		}
 	}
 	wrong := noValue.ReplaceAllString(errorText(err), "$1: a value is missing")
-	if locale() == i18n.Chinese {
+	if userLang() == i18n.Chinese {
 		wrong = chineseUsage(wrong)
 	}
-	return wrong + "\n" + textSeeHelp.Sprintf(locale(), command)
+	return wrong + "\n" + textSeeHelp.Sprintf(userLang(), command)
 }
 
-// flagsFor converts what people try first to flags: "magpie", "magpie help", "magpie help serve".
-func flagsFor(args []string) []string {
+// normalizeArgs converts what people try first to flags: "magpie", "magpie help", "magpie help serve".
+func normalizeArgs(args []string) []string {
 	switch {
 	case len(args) == 0:
 		return []string{"--help"}

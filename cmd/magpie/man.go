@@ -37,7 +37,8 @@ The person at the terminal gave up.
 // writeMan writes the manual page.
 func writeMan(w io.Writer, root *kong.Node) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, ".TH MAGPIE 1 \"\" \"magpie %s\"\n.SH NAME\nmagpie \\- %s\n", roff(version()), roff(root.Help))
+	fmt.Fprintf(&b, ".TH MAGPIE 1 \"\" \"magpie %s\"\n.SH NAME\nmagpie \\- %s\n",
+		escapeRoff(version()), escapeRoff(root.Help))
 	b.WriteString(".SH SYNOPSIS\n.B magpie\n.I command\n[\\fIflags\\fR]\n.SH OPTIONS\n")
 	writeManFlags(&b, root.Flags)
 	b.WriteString(".SH COMMANDS\n")
@@ -51,9 +52,9 @@ func writeMan(w io.Writer, root *kong.Node) error {
 
 // writeManCommand describes one command.
 func writeManCommand(b *strings.Builder, n *kong.Node) {
-	fmt.Fprintf(b, ".SS %s\n%s\n", roff(n.FullPath()+arguments(n)), roff(n.Help))
+	fmt.Fprintf(b, ".SS %s\n%s\n", escapeRoff(n.FullPath()+arguments(n)), escapeRoff(n.Help))
 	for _, arg := range n.Positional {
-		fmt.Fprintf(b, ".TP\n.I %s\n%s\n", roff(arg.Name), roff(arg.Help))
+		fmt.Fprintf(b, ".TP\n.I %s\n%s\n", escapeRoff(arg.Name), escapeRoff(arg.Help))
 	}
 	for node := n; node.Type == kong.CommandNode; node = node.Parent {
 		writeManFlags(b, node.Flags)
@@ -73,16 +74,16 @@ func writeManFlags(b *strings.Builder, flags []*kong.Flag) {
 		if f.Hidden {
 			continue
 		}
-		name := "\\fB" + roff("--"+f.Name) + "\\fR"
+		name := "\\fB" + escapeRoff("--"+f.Name) + "\\fR"
 		if !f.IsBool() {
-			name += "=\\fI" + roff(f.FormatPlaceHolder()) + "\\fR"
+			name += "=\\fI" + escapeRoff(f.FormatPlaceHolder()) + "\\fR"
 		}
-		fmt.Fprintf(b, ".TP\n%s\n%s\n", name, roff(f.Help))
+		fmt.Fprintf(b, ".TP\n%s\n%s\n", name, escapeRoff(f.Help))
 	}
 }
 
-// roff escapes what man would interpret: backslashes, and hyphens, which it would print as another character.
-func roff(text string) string {
+// escapeRoff escapes what man would interpret: backslashes, and hyphens, which it would print as another character.
+func escapeRoff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
 	if strings.HasPrefix(text, ".") || strings.HasPrefix(text, "'") {
 		text = `\&` + text

@@ -31,8 +31,8 @@ func TestTheManualPageIsComplete(t *testing.T) {
 			}
 		}
 	}
-	if roff(`.a\b`) != `\&.a\eb` {
-		t.Errorf("%q", roff(`.a\b`))
+	if escapeRoff(`.a\b`) != `\&.a\eb` {
+		t.Errorf("%q", escapeRoff(`.a\b`))
 	}
 	if _, err := exec.LookPath("groff"); err != nil {
 		return // a minimal system; what follows is only a look by another pair of eyes

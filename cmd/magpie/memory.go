@@ -47,10 +47,10 @@ func (e memoryExportCmd) Run(ctx context.Context) error {
 		return err
 	}
 	p := newProgress(os.Stderr, textExporting, textInMemories, 0)
-	n, err := memdoc.Export(ctx, store, e.Dir, chats, p.drawOf())
+	n, err := memdoc.Export(ctx, store, e.Dir, chats, p.drawFunc())
 	p.clear()
 	if n > 0 || err == nil {
-		fmt.Println(textMemoriesOut.Sprintf(locale(), e.Dir, n))
+		fmt.Println(textMemoriesOut.Sprintf(userLang(), e.Dir, n))
 	}
 	return err
 }
@@ -67,13 +67,13 @@ func (i memoryImportCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	store, err := openAlone(ctx, c.DB)
+	store, err := openForImport(ctx, c.DB)
 	if err != nil {
 		return err
 	}
 	p := newProgress(os.Stderr, textImporting, textInMemories, 0)
-	done, err := memdoc.Import(ctx, store, i.Dir, bridge.Clean, p.drawOf())
+	done, err := memdoc.Import(ctx, store, i.Dir, bridge.Clean, p.drawFunc())
 	p.clear()
-	fmt.Println(textMemoriesIn.Sprintf(locale(), i.Dir, done.Added, done.Changed, done.Known))
+	fmt.Println(textMemoriesIn.Sprintf(userLang(), i.Dir, done.Added, done.Changed, done.Known))
 	return errors.Join(err, store.Close())
 }

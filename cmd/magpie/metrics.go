@@ -63,14 +63,14 @@ func newMetrics(read func(context.Context) snapshot) *metrics {
 	for kind := range tokensOf(db.Usage{}) {
 		m.tokens.WithLabelValues(kind)
 	}
-	m.registry.MustRegister(m.turns, m.tokens, m.cost, m.first, m.duration, m.unreadable, parts{m.read},
+	m.registry.MustRegister(m.turns, m.tokens, m.cost, m.first, m.duration, m.unreadable, snapshotCollector{m.read},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		collectors.NewBuildInfoCollector())
 	return m
 }
 
-// ended counts an ended turn.
-func (m *metrics) ended(e bridge.TurnEnd) {
+// countTurn counts an ended turn.
+func (m *metrics) countTurn(e bridge.TurnEnd) {
 	m.turns.WithLabelValues(string(e.State)).Inc()
 	m.duration.Observe(e.Took.Seconds())
 	if e.FirstText > 0 {
@@ -94,8 +94,8 @@ func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 2, Timeout: 2 * probeTime})
 }
 
-// parts is the collector of the snapshot.
-type parts struct {
+// snapshotCollector is the collector of the snapshot.
+type snapshotCollector struct {
 	read func(context.Context) snapshot
 }
 
@@ -132,7 +132,7 @@ var (
 )
 
 // Describe implements prometheus.Collector.
-func (p parts) Describe(to chan<- *prometheus.Desc) {
+func (p snapshotCollector) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descStore, descQueued, descOutbox, descOldest, descConnected, descReconnects, descSilent, descCircuitOpen, descEvents,
 		descBackfilled, descCalls, descProcesses, descWaitingForProcess, descLimit, descKeepAlive, descLimitCores,
@@ -143,7 +143,7 @@ func (p parts) Describe(to chan<- *prometheus.Desc) {
 }
 
 // Collect implements prometheus.Collector.
-func (p parts) Collect(to chan<- prometheus.Metric) {
+func (p snapshotCollector) Collect(to chan<- prometheus.Metric) {
 	// A scrape must not hang with the database, so it has its own deadline.
 	ctx, cancel := context.WithTimeout(context.Background(), probeTime)
 	defer cancel()
@@ -151,18 +151,18 @@ func (p parts) Collect(to chan<- prometheus.Metric) {
 		to <- prometheus.MustNewConstMetric(d, t, v, labels...)
 	}
 	s := p.read(ctx)
-	put(descStore, prometheus.GaugeValue, number(s.Store != nil))
+	put(descStore, prometheus.GaugeValue, boolValue(s.Store != nil))
 	// Without the store these series are missing. A zero would mean that nothing is waiting.
 	if s.Store != nil {
 		put(descQueued, prometheus.GaugeValue, float64(s.Store.Turns))
 		put(descOutbox, prometheus.GaugeValue, float64(s.Store.Posts))
-		put(descOldest, prometheus.GaugeValue, age(s.Store.Oldest))
+		put(descOldest, prometheus.GaugeValue, secondsSince(s.Store.Oldest))
 	}
-	put(descConnected, prometheus.GaugeValue, number(s.Platform.Connected))
+	put(descConnected, prometheus.GaugeValue, boolValue(s.Platform.Connected))
 	put(descReconnects, prometheus.CounterValue, float64(s.Platform.Reconnects))
 	put(descSilent, prometheus.CounterValue, float64(s.Platform.Silent.Early), "early")
 	put(descSilent, prometheus.CounterValue, float64(s.Platform.Silent.Late), "late")
-	put(descCircuitOpen, prometheus.GaugeValue, number(s.Platform.CircuitOpen))
+	put(descCircuitOpen, prometheus.GaugeValue, boolValue(s.Platform.CircuitOpen))
 	put(descEvents, prometheus.CounterValue, float64(s.Platform.Events))
 	put(descBackfilled, prometheus.CounterValue, float64(s.Platform.Backfilled))
 	for class, n := range map[string]int64{
@@ -187,15 +187,15 @@ func (p parts) Collect(to chan<- prometheus.Metric) {
 	put(descProcessStarts, prometheus.CounterValue, float64(s.CLI.Started))
 }
 
-func number(yes bool) float64 {
+func boolValue(yes bool) float64 {
 	if yes {
 		return 1
 	}
 	return 0
 }
 
-// age is the time since t in seconds, 0 for the zero time.
-func age(t time.Time) float64 {
+// secondsSince is the time since t in seconds, 0 for the zero time.
+func secondsSince(t time.Time) float64 {
 	if t.IsZero() {
 		return 0
 	}

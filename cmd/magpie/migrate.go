@@ -75,7 +75,7 @@ func (m migrateFlags) run(ctx context.Context, name string, read func(migrate.Op
 		fmt.Println("\n" + textMigrateDry.In(o.Lang))
 		return nil
 	}
-	return write(ctx, o, found)
+	return writeFound(ctx, o, found)
 }
 
 // options fill in the defaults.
@@ -129,8 +129,8 @@ func (m migrateFlags) check(o migrate.Options) error {
 	return nil
 }
 
-// write stores the messages, then writes the configuration: without a configuration everything can be repeated.
-func write(ctx context.Context, o migrate.Options, found *migrate.Found) (err error) {
+// writeFound stores the messages, then writes the configuration: without a configuration everything can be repeated.
+func writeFound(ctx context.Context, o migrate.Options, found *migrate.Found) (err error) {
 	text, err := found.Config()
 	if err != nil {
 		return err
@@ -142,7 +142,7 @@ func write(ctx context.Context, o migrate.Options, found *migrate.Found) (err er
 	if err := config.Decode(text, &c); err != nil {
 		return err
 	}
-	n, err := takeIn(ctx, c.DB, found)
+	n, err := importFound(ctx, c.DB, found)
 	if err != nil {
 		return err
 	}
@@ -154,9 +154,9 @@ func write(ctx context.Context, o migrate.Options, found *migrate.Found) (err er
 	return nil
 }
 
-// takeIn imports the messages and settings of chats. It returns the number of new messages.
-func takeIn(ctx context.Context, c db.Config, found *migrate.Found) (added int, err error) {
-	store, err := openAlone(ctx, c)
+// importFound imports the messages and settings of chats. It returns the number of new messages.
+func importFound(ctx context.Context, c db.Config, found *migrate.Found) (added int, err error) {
+	store, err := openForImport(ctx, c)
 	if err != nil {
 		return 0, err
 	}

@@ -54,7 +54,7 @@ func (p playgroundCmd) Run(ctx context.Context) (err error) {
 		return configtype.Mistakef("--listen：%v", "--listen: %v", explainListen(err, p.Listen, "--listen"))
 	}
 	defer ln.Close() //nolint:errcheck // the server has closed it unless it never began
-	dir, release, err := p.folder()
+	dir, release, err := p.prepareFolder()
 	if err != nil {
 		return configtype.Mistakef("--data：%v", "--data: %v", err)
 	}
@@ -66,8 +66,8 @@ func (p playgroundCmd) Run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, sim.Close(), sim.Save(chats)) }()
 	var page *console.Playground
-	environ := foreignEnviron(os.Environ())
-	if p.simulated(ctx) {
+	environ := environWithoutConfig(os.Environ())
+	if p.usesSimulatedModel(ctx) {
 		model, err := modelsim.Start(modelsim.Config{
 			Pace: p.Pace, Story: p.Story, Demo: true,
 			Observe: func(r *modelsim.Request) { page.RecordRequest(r.LastUser(), sentOf(r)) },
@@ -92,7 +92,7 @@ func (p playgroundCmd) Run(ctx context.Context) (err error) {
 		LoseSession: bp.loseSession, Kill: bp.kill, FillDisk: bp.fillDisk(),
 	})
 	bp.page = page
-	fmt.Println(textPlayground.Sprintf(locale(), ln.Addr()))
+	fmt.Println(textPlayground.Sprintf(userLang(), ln.Addr()))
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return serveHTTP(ctx, ln, page) })
 	g.Go(func() error { return bp.run(ctx) })
@@ -124,8 +124,8 @@ var sampleProject embed.FS
 // playgroundParts are all files that a playground creates in its folder.
 var playgroundParts = []string{"data", "feishu", "home", "magpie.toml", "project"}
 
-// folder creates the playground's folder, for one playground at a time, with a sample project for the agent.
-func (p playgroundCmd) folder() (dir string, release func(), err error) {
+// prepareFolder creates the playground's folder, for one playground at a time, with a sample project for the agent.
+func (p playgroundCmd) prepareFolder() (dir string, release func(), err error) {
 	dir = p.Data
 	if dir == "" {
 		cache, err := os.UserCacheDir()
@@ -174,15 +174,16 @@ func makeSample(dir string) error {
 	return os.CopyFS(dir, files)
 }
 
-// foreignEnviron is the environment without the configuration of bridges: a playground must never reach a real app.
-func foreignEnviron(environ []string) []string {
+// environWithoutConfig is the environment without the configuration of bridges: a playground must never reach a real
+// app.
+func environWithoutConfig(environ []string) []string {
 	return slices.DeleteFunc(
 		slices.Clone(environ), func(kv string) bool { return strings.HasPrefix(kv, config.EnvPrefix) },
 	)
 }
 
-// simulated decides whether the CLI uses the simulated model.
-func (p playgroundCmd) simulated(ctx context.Context) bool {
+// usesSimulatedModel decides whether the CLI uses the simulated model.
+func (p playgroundCmd) usesSimulatedModel(ctx context.Context) bool {
 	if p.Agent != "auto" {
 		return p.Agent == "simulated"
 	}

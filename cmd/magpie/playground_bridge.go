@@ -39,7 +39,7 @@ const reportsFD = 3
 // bridgeReport is a line from the bridge to the playground. Exactly one field is set.
 type bridgeReport struct {
 	Turn *builtTurn `json:"turn,omitempty"`
-	Lost *lost      `json:"lost,omitempty"`
+	Lost *loseReply `json:"lost,omitempty"`
 }
 
 type builtTurn struct {
@@ -47,8 +47,8 @@ type builtTurn struct {
 	console.Turn
 }
 
-// lost is the reply to an order.
-type lost struct {
+// loseReply is the reply to an order.
+type loseReply struct {
 	Session string `json:"session"` // the lost session; empty = the chat had none
 	Error   string `json:"error"`
 }
@@ -98,7 +98,7 @@ func (p playgroundBridgeCmd) Run(ctx context.Context) error {
 				return
 			}
 			session, err := prog.loseSession(ctx, order.ChatID)
-			answer := lost{Session: session}
+			answer := loseReply{Session: session}
 			if err != nil {
 				answer.Error = err.Error()
 			}
@@ -153,7 +153,7 @@ type bridgeProcess struct {
 	full   bool // its disk is full
 
 	asking sync.Mutex // one order at a time
-	lost   chan lost
+	lost   chan loseReply
 }
 
 // mourning is how long the bridge stays dead, so that a visitor notices.
@@ -180,7 +180,7 @@ func (b *bridgeProcess) writeConfig(command, dir string, sim *feishusim.Server) 
 	line("[db]\nurl = %s", tomlString("sqlite://"+filepath.Join(dir, "data", "magpie.db")))
 	line("[log]\nlevel = \"warn\"\nformat = \"console\"")
 	line("[claude]\ncommand = %s\nproject = %s", tomlString(path), tomlString(filepath.Join(dir, "project")))
-	b.lost = make(chan lost, 1)
+	b.lost = make(chan loseReply, 1)
 	return os.WriteFile(b.config, []byte(s.String()), 0o600)
 }
 
@@ -200,7 +200,7 @@ func (b *bridgeProcess) run(ctx context.Context) (err error) {
 		return nil //nolint:nilerr // nobody came
 	}
 	for {
-		err := b.once(ctx)
+		err := b.runOnce(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -219,8 +219,8 @@ func (b *bridgeProcess) run(ctx context.Context) (err error) {
 	}
 }
 
-// once runs one process to its end.
-func (b *bridgeProcess) once(ctx context.Context) error {
+// runOnce runs one process to its end.
+func (b *bridgeProcess) runOnce(ctx context.Context) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err

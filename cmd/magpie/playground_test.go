@@ -144,7 +144,7 @@ func (v visitor) refuteHan(where string) {
 }
 
 func TestAPlaygroundIgnoresTheConfigurationOfBridges(t *testing.T) {
-	got := foreignEnviron([]string{"PATH=/bin", "MAGPIE_FEISHU_APP_ID=cli_real", "ANTHROPIC_API_KEY=k"})
+	got := environWithoutConfig([]string{"PATH=/bin", "MAGPIE_FEISHU_APP_ID=cli_real", "ANTHROPIC_API_KEY=k"})
 	if !slices.Equal(got, []string{"PATH=/bin", "ANTHROPIC_API_KEY=k"}) {
 		t.Errorf("%q", got)
 	}

@@ -21,8 +21,8 @@ func explainListen(err error, address, how string) error {
 		"%s is in use%v: stop that program, or choose another address with %s", address, portHolder(port), how)
 }
 
-// held names a process that holds a port.
-func held(name string, pid int) error {
+// holderError names a process that holds a port.
+func holderError(name string, pid int) error {
 	return configtype.Mistakef("（%q，进程 %d）", " by %q (process %d)", name, pid)
 }
 

@@ -33,7 +33,7 @@ func portHolder(port string) error {
 		process := filepath.Dir(filepath.Dir(file))
 		if pid, err := strconv.Atoi(filepath.Base(process)); err == nil {
 			name, _ := os.ReadFile(filepath.Join(process, "comm"))
-			return held(strings.TrimSpace(string(name)), pid)
+			return holderError(strings.TrimSpace(string(name)), pid)
 		}
 	}
 	return unknownHolder

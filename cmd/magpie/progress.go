@@ -30,7 +30,7 @@ type progress struct {
 
 // newProgress draws only on a terminal; in a log file the escape sequences would be noise.
 func newProgress(f *os.File, what, unit i18n.Phrase, total int64) *progress {
-	p := &progress{now: time.Now, lang: locale(), what: what, unit: unit, total: total}
+	p := &progress{now: time.Now, lang: userLang(), what: what, unit: unit, total: total}
 	if isatty.IsTerminal(f.Fd()) {
 		p.out = f
 	}
@@ -56,8 +56,8 @@ func (p *progress) draw(done, count int64) {
 	_, _ = io.WriteString(p.out, "\r\x1b[K"+p.line(now.Sub(p.began), done, count))
 }
 
-// drawOf draws work that counts itself; nil if nobody sees it, so that nothing is counted for that alone.
-func (p *progress) drawOf() func(done, total int) {
+// drawFunc draws work that counts itself; nil if nobody sees it, so that nothing is counted for that alone.
+func (p *progress) drawFunc() func(done, total int) {
 	if p.out == nil {
 		return nil
 	}

@@ -92,13 +92,15 @@ func parseRecord(line []byte) (db.Record, error) {
 	if err := json.Unmarshal(line, &w); err != nil {
 		var kind *json.UnmarshalTypeError
 		if errors.As(err, &kind) && kind.Field != "" {
-			return db.Record{}, configtype.Mistakef("%s：类型不对：%v", "%s: wrong type: %v", kind.Field, jsonType(kind.Value))
+			return db.Record{}, configtype.Mistakef("%s：类型不对：%v", "%s: wrong type: %v",
+				kind.Field, jsonTypeError(kind.Value))
 		} else if errors.As(err, &kind) {
-			return db.Record{}, configtype.Mistakef("不是 JSON 对象，而是%v", "not a JSON object: %v", jsonType(kind.Value))
+			return db.Record{}, configtype.Mistakef("不是 JSON 对象，而是%v", "not a JSON object: %v",
+				jsonTypeError(kind.Value))
 		}
 		return db.Record{}, notJSON(err)
 	}
-	return w.record()
+	return w.toRecord()
 }
 
 // notJSON says where a text stops being JSON.
@@ -119,8 +121,8 @@ var jsonTypes = map[string]error{
 	"object": configtype.Mistakef("对象", "an object"),
 }
 
-// jsonType is a type in words. The decoder appends the number itself if it does not fit.
-func jsonType(name string) error {
+// jsonTypeError is a type in words. The decoder appends the number itself if it does not fit.
+func jsonTypeError(name string) error {
 	name, _, _ = strings.Cut(name, " ")
 	if words, ok := jsonTypes[name]; ok {
 		return words
@@ -128,7 +130,7 @@ func jsonType(name string) error {
 	return configtype.Mistakef("其他类型 %s", "of the type %s", name)
 }
 
-func (w record) record() (db.Record, error) {
+func (w record) toRecord() (db.Record, error) {
 	r := db.Record{Kind: w.ChatKind, Message: chat.Message{
 		Key: chat.Key{Channel: w.Channel, Kind: w.Container, ID: w.ChatID, Thread: w.ThreadID}, ID: w.MessageID,
 		Role: w.Role, Class: chat.Class(w.Class), Actor: chat.Actor{ID: w.UserID, Name: w.UserName},
@@ -142,7 +144,7 @@ func (w record) record() (db.Record, error) {
 	if w.Epoch != nil {
 		r.Past, r.Epoch = true, *w.Epoch
 	}
-	if err := w.check(); err != nil {
+	if err := w.checkFields(); err != nil {
 		return db.Record{}, err
 	}
 	r.Text = *w.Content
@@ -158,8 +160,8 @@ func (w record) record() (db.Record, error) {
 // mostEpochs is more conversations than any chat can have had; a larger epoch is a mistake.
 const mostEpochs = 1 << 40
 
-// check returns every mistake in w except in its time.
-func (w record) check() error {
+// checkFields returns every mistake in w except in its time.
+func (w record) checkFields() error {
 	var errs []error
 	for _, f := range []struct{ name, value string }{
 		{"channel", w.Channel}, {"chat_id", w.ChatID}, {"message_id", w.MessageID},

@@ -12,8 +12,8 @@ import (
 	"magpie/internal/systemd"
 )
 
-// reloaded is the result of a reload.
-type reloaded struct {
+// reloadResult is the result of a reload.
+type reloadResult struct {
 	bridge.Reloaded
 	err error
 }
@@ -27,7 +27,7 @@ func (p *program) handleReloads(ctx context.Context, hup <-chan os.Signal, m *sy
 		case <-hup:
 			m.Reload(func() { current, _ = p.reload(current) })
 		case reply := <-p.reloadRequests:
-			var got reloaded
+			var got reloadResult
 			m.Reload(func() { current, got = p.reload(current) })
 			reply <- got
 		case <-ctx.Done():
@@ -41,7 +41,7 @@ func (p *program) requestReload(ctx context.Context) (bridge.Reloaded, error) {
 	if p.load == nil {
 		return bridge.Reloaded{}, errors.New("there is no configuration to reload")
 	}
-	reply := make(chan reloaded, 1)
+	reply := make(chan reloadResult, 1)
 	select {
 	case p.reloadRequests <- reply:
 	case <-ctx.Done():
@@ -53,13 +53,13 @@ func (p *program) requestReload(ctx context.Context) (bridge.Reloaded, error) {
 
 // reload applies the keys that need no restart, and returns the configuration now in use. An invalid configuration
 // changes nothing. The log has keys but no values, which may be secrets.
-func (p *program) reload(current config.Config) (config.Config, reloaded) {
+func (p *program) reload(current config.Config) (config.Config, reloadResult) {
 	next, err := p.load()
 	if err != nil {
 		p.log.Error().Err(err).Msg("invalid configuration; keeping the old one")
-		return current, reloaded{err: err}
+		return current, reloadResult{err: err}
 	}
-	var got reloaded
+	var got reloadResult
 	current, got.Applied, got.Later = current.Reload(next)
 	p.bridge.SetAccess(current.Access)
 	p.bridge.SetBudget(current.Budget)

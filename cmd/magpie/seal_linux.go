@@ -8,8 +8,8 @@ import "C"
 
 import "unsafe"
 
-// wipe overwrites a variable in the memory that /proc/PID/environ shows. Go's own copy stays.
-func wipe(name string) {
+// wipeVariable overwrites a variable in the memory that /proc/PID/environ shows. Go's own copy stays.
+func wipeVariable(name string) {
 	c := C.CString(name)
 	defer C.free(unsafe.Pointer(c))
 	C.magpie_wipe(c)

@@ -2,5 +2,5 @@
 
 package main
 
-// wipe only works on Linux, where other processes can read an environment.
-func wipe(string) {}
+// wipeVariable only works on Linux, where other processes can read an environment.
+func wipeVariable(string) {}

@@ -86,7 +86,7 @@ type program struct {
 	bridge *bridge.Bridge
 
 	load           func() (config.Config, error) // reloads the configuration; nil = it cannot be reloaded
-	reloadRequests chan chan reloaded            // from admins; each has the channel for its reply
+	reloadRequests chan chan reloadResult        // from admins; each has the channel for its reply
 	metrics        *metrics
 	http           net.Listener // for the pages; nil = no pages
 }
@@ -99,11 +99,11 @@ func newProgram(
 	if err != nil {
 		return nil, err
 	}
-	outgoing, private, err := c.Outgoing()
+	outgoing, private, err := c.OutgoingFiles()
 	if err != nil {
 		return nil, err
 	}
-	p := &program{cfg: c, log: log, reloadRequests: make(chan chan reloaded)}
+	p := &program{cfg: c, log: log, reloadRequests: make(chan chan reloadResult)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, p.closeUnused())
@@ -160,7 +160,7 @@ func (p *program) prepareFolders(ctx context.Context) (err error) {
 	if p.cfg.Claude, err = agentsConfig(ctx, p.cfg, p.store); err == nil {
 		err = p.cfg.Claude.Prepare()
 	}
-	files, folderErr := beside(p.cfg.DB, "files")
+	files, folderErr := folderBeside(p.cfg.DB, "files")
 	group, groupErr := openDataFolder(p.cfg)
 	p.files = attachment.Config{Folder: files, Most: int64(p.cfg.Feishu.MaxFile), Group: group}
 	return errors.Join(err, folderErr, groupErr)
@@ -186,12 +186,12 @@ func (p *program) bridgeConfig() bridge.Config {
 	b := p.cfg.BridgeConfig()
 	b.Founder, b.Departments, b.Groups = p.client, p.client, p.client
 	b.Tools, b.Files, b.Checks, b.Reload = p.tools, p.files, p.checks(), p.requestReload
-	b.Version, b.OnTurnEnd, b.Line = version(), p.metrics.ended, appendRecord
+	b.Version, b.OnTurnEnd, b.Line = version(), p.metrics.countTurn, appendRecord
 	return b
 }
 
-// beside is a folder beside the database: "agents" has the agents' state, "files" the received files.
-func beside(c db.Config, name string) (string, error) {
+// folderBeside is a folder beside the database: "agents" has the agents' state, "files" the received files.
+func folderBeside(c db.Config, name string) (string, error) {
 	data, _, err := c.Paths()
 	if err != nil {
 		return "", fmt.Errorf("folder of %s: %w", name, err)
@@ -211,9 +211,9 @@ func (p *program) run(ctx context.Context) error {
 	g.Go(func() error { return p.bridge.Run(ctx) })
 	g.Go(func() error { return p.client.Run(ctx, p.bridge) })
 	g.Go(func() error {
-		left := leftOut{log: p.log}
-		sweeps(ctx, p.log, func(ctx context.Context) (db.Swept, error) {
-			p.metrics.unreadable.Set(float64(left.look(ctx, p.store.History().Unreadable)))
+		left := unreadableLog{log: p.log}
+		runSweeps(ctx, p.log, func(ctx context.Context) (db.Swept, error) {
+			p.metrics.unreadable.Set(float64(left.countUnreadable(ctx, p.store.History().Unreadable)))
 			if err := p.store.Index().Err(); err != nil {
 				p.log.Error().Err(err).
 					Msg("messages are not found by their words; the index is rebuilt when magpie starts")
@@ -225,9 +225,9 @@ func (p *program) run(ctx context.Context) error {
 		})
 		return nil
 	})
-	g.Go(func() error { p.store.Guard(ctx, p.tellOfStore); return nil })
+	g.Go(func() error { p.store.Guard(ctx, p.logStoreLoss); return nil })
 	if p.http != nil {
-		g.Go(func() error { return serveHTTP(ctx, p.http, knownHosts(p.cfg.HTTP, p.http.Addr(), p.pages())) })
+		g.Go(func() error { return serveHTTP(ctx, p.http, knownHosts(p.cfg.HTTP, p.http.Addr(), p.healthPages())) })
 	}
 	if p.load != nil {
 		hup := make(chan os.Signal, 1)
@@ -258,8 +258,8 @@ func (p *program) run(ctx context.Context) error {
 	return err
 }
 
-// tellOfStore logs that the files of the database are lost, or back in place.
-func (p *program) tellOfStore(err error) {
+// logStoreLoss logs that the files of the database are lost, or back in place.
+func (p *program) logStoreLoss(err error) {
 	if err != nil {
 		p.log.Error().Err(err).Msg("the database is lost: nothing is stored, and messages are not acknowledged")
 		return

@@ -13,9 +13,9 @@ import (
 // sweepEvery is the interval at which expired data is deleted.
 const sweepEvery = 24 * time.Hour
 
-// sweeps deletes expired data at once and then at every interval, until ctx is done. A failed sweep is retried at the
-// next interval.
-func sweeps(ctx context.Context, log zerolog.Logger, sweep func(context.Context) (db.Swept, error)) {
+// runSweeps deletes expired data at once and then at every interval, until ctx is done. A failed sweep is retried at
+// the next interval.
+func runSweeps(ctx context.Context, log zerolog.Logger, sweep func(context.Context) (db.Swept, error)) {
 	for ctx.Err() == nil {
 		switch s, err := sweep(ctx); {
 		case err != nil && ctx.Err() == nil:
@@ -30,14 +30,16 @@ func sweeps(ctx context.Context, log zerolog.Logger, sweep func(context.Context)
 	}
 }
 
-// leftOut reports rows of the database that cannot be decoded and are skipped.
-type leftOut struct {
+// unreadableLog reports rows of the database that cannot be decoded and are skipped.
+type unreadableLog struct {
 	log    zerolog.Logger
 	logged map[string]bool // rows that were logged
 }
 
-// look counts the unreadable rows, and logs each of them once.
-func (l *leftOut) look(ctx context.Context, unreadable func(context.Context) ([]db.Unreadable, error)) int {
+// countUnreadable counts the unreadable rows, and logs each of them once.
+func (l *unreadableLog) countUnreadable(
+	ctx context.Context, unreadable func(context.Context) ([]db.Unreadable, error),
+) int {
 	rows, err := unreadable(ctx)
 	if err != nil && ctx.Err() == nil {
 		l.log.Error().Err(err).Msg("database not checked for unreadable rows")

@@ -21,7 +21,7 @@ func TestOldDataIsSweptEveryDay(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			sweeps(ctx, zerolog.Nop(), func(context.Context) (db.Swept, error) {
+			runSweeps(ctx, zerolog.Nop(), func(context.Context) (db.Swept, error) {
 				times.Add(1)
 				return db.Swept{}, errors.New("disk full")
 			})

@@ -72,7 +72,7 @@ var markWords = []string{
 
 // AttachmentMark represents an attachment in the text of a message, as in [文件 a.pdf]. name is untrusted.
 func AttachmentMark(label, name string) string {
-	if name = text.Line(name); name != "" {
+	if name = text.SafeLine(name); name != "" {
 		label += " " + name
 	}
 	return "[" + label + "]"

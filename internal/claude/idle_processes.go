@@ -67,7 +67,7 @@ func (ip *idleProcesses) noteActivity(owner string, now time.Time) {
 
 // reuse counts a new running turn and returns owner's idle process, if it fits. unfit are owner's processes that do not
 // fit or are ending: they must have ended before another one starts. reuse waits for a process that is being started
-// ahead. The caller calls leave when the turn has no process any more.
+// ahead. The caller calls removeTurn when the turn has no process any more.
 func (ip *idleProcesses) reuse(ctx context.Context, owner string, spec Spec) (p *Process, unfit []*Process, err error) {
 	ip.mu.Lock()
 	defer ip.mu.Unlock()

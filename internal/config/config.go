@@ -150,9 +150,9 @@ func (c Config) DatabasePath() string {
 	return path
 }
 
-// Outgoing returns the folder of files that agents send, empty if they send none, and the files that they must never
-// send.
-func (c Config) Outgoing() (folder string, private []string, err error) {
+// OutgoingFiles returns the folder of files that agents send, empty if they send none, and the files that they must
+// never send.
+func (c Config) OutgoingFiles() (folder string, private []string, err error) {
 	data, private, err := c.DB.Paths()
 	if err != nil {
 		return "", nil, err

@@ -41,7 +41,7 @@ func Decode(data []byte, c *Config) error {
 		return errors.Join(errs...)
 	case errors.As(err, &bad):
 		row, column := bad.Position()
-		return lineError(data, row, explain(bad, runeAt(data, row, column)))
+		return lineError(data, row, explainDecode(bad, runeAt(data, row, column)))
 	case err != nil:
 		return errNotTOML
 	}
@@ -202,8 +202,8 @@ var complaints = []struct {
 // fullWidth are characters of Chinese input methods that look like those of the format.
 const fullWidth = "“”‘’＂＇＝［］【】｛｝，：＃"
 
-// explain describes an error in the terms of the file format; at is the character at which the decoder stopped.
-func explain(bad *toml.DecodeError, at rune) error {
+// explainDecode describes an error in the terms of the file format; at is the character at which the decoder stopped.
+func explainDecode(bad *toml.DecodeError, at rune) error {
 	complaint := bad.Error()
 	if m := wrongType.FindStringSubmatch(complaint); m != nil {
 		given, ok := tomlTypes[m[1]]

@@ -34,7 +34,7 @@ func (m *Mistake) say(l language) string {
 	args := make([]any, len(m.args))
 	for i, a := range m.args {
 		if err, ok := a.(error); ok {
-			a = errors.New(said(err, l))
+			a = errors.New(errorText(err, l))
 		}
 		args[i] = a
 	}
@@ -60,12 +60,12 @@ const (
 )
 
 // Chinese translates an error message to Chinese where a translation exists. Errors around it stay as they are.
-func Chinese(err error) string { return said(err, chinese) }
+func Chinese(err error) string { return errorText(err, chinese) }
 
 // English is an error message without the names of system calls.
-func English(err error) string { return said(err, english) }
+func English(err error) string { return errorText(err, english) }
 
-func said(err error, l language) string {
+func errorText(err error, l language) string {
 	switch e := err.(type) { //nolint:errorlint // errors around it are kept
 	case *Mistake:
 		return e.say(l)
@@ -74,7 +74,7 @@ func said(err error, l language) string {
 			return e.Chinese()
 		}
 	}
-	if text := ofSystem(err, l); text != "" {
+	if text := systemErrorText(err, l); text != "" {
 		return text
 	}
 	var inner []error
@@ -87,7 +87,7 @@ func said(err error, l language) string {
 	text := err.Error()
 	for _, e := range inner {
 		if e != nil {
-			text = strings.Replace(text, e.Error(), said(e, l), 1)
+			text = strings.Replace(text, e.Error(), errorText(e, l), 1)
 		}
 	}
 	return text

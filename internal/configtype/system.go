@@ -15,29 +15,29 @@ import (
 	"syscall"
 )
 
-// ofSystem is what an error of the operating system says in a person's words; empty if it is another error. Which
-// system call failed is of no use to a person.
-func ofSystem(err error, l language) string {
+// systemErrorText is what an error of the operating system says in a person's words; empty if it is another error.
+// Which system call failed is of no use to a person.
+func systemErrorText(err error, l language) string {
 	colon := [...]string{"：", ": "}[l]
 	switch e := err.(type) { //nolint:errorlint // errors around it are kept
 	case *fs.PathError:
-		return e.Path + colon + said(e.Err, l)
+		return e.Path + colon + errorText(e.Err, l)
 	case *os.LinkError:
-		return e.New + colon + said(e.Err, l)
+		return e.New + colon + errorText(e.Err, l)
 	case *os.SyscallError:
-		return said(e.Err, l)
+		return errorText(e.Err, l)
 	case *exec.Error:
 		if bad, ok := e.Err.(*fs.PathError); ok && bad.Path == e.Name { //nolint:errorlint // as above
-			return said(bad, l)
+			return errorText(bad, l)
 		}
-		return e.Name + colon + said(e.Err, l)
+		return e.Name + colon + errorText(e.Err, l)
 	case user.UnknownUserError:
 		return fmt.Sprintf([...]string{"没有用户 %s", "there is no user %s"}[l], string(e))
 	case *net.OpError:
 		if e.Addr == nil {
-			return said(e.Err, l)
+			return errorText(e.Err, l)
 		}
-		return e.Addr.String() + colon + said(e.Err, l)
+		return e.Addr.String() + colon + errorText(e.Err, l)
 	case *net.DNSError:
 		if e.IsNotFound {
 			return e.Name + colon + [...]string{"找不到这个主机", "there is no such host"}[l]

@@ -109,7 +109,7 @@ func (p people) say(_ context.Context, in sayRequest) (sayAnswer, error) {
 	case utf8.RuneCountInString(in.Text) > maxText:
 		return sayAnswer{}, refuse("too_long", fmt.Sprintf("more than %d characters", maxText))
 	}
-	opts, err := p.relation(c, in.Reply, in.Topic)
+	opts, err := p.relationOptions(c, in.Reply, in.Topic)
 	if err != nil {
 		return sayAnswer{}, err
 	}
@@ -119,8 +119,8 @@ func (p people) say(_ context.Context, in sayRequest) (sayAnswer, error) {
 	return sayAnswer{p.sim.Say(c.ID, u, in.Text, opts...)}, nil
 }
 
-// relation is how a message relates to another one of the chat: it quotes it, or is in its topic.
-func (p people) relation(c feishusim.Chat, reply string, topic bool) ([]feishusim.SendOption, error) {
+// relationOptions is how a message relates to another one of the chat: it quotes it, or is in its topic.
+func (p people) relationOptions(c feishusim.Chat, reply string, topic bool) ([]feishusim.SendOption, error) {
 	if reply == "" {
 		return nil, nil
 	}
@@ -144,7 +144,7 @@ type editRequest struct {
 
 // edit edits a text on behalf of its author.
 func (p people) edit(_ context.Context, in editRequest) (nothing, error) {
-	m, err := p.own(in.Message, in.User)
+	m, err := p.ownMessage(in.Message, in.User)
 	switch {
 	case err != nil:
 		return nothing{}, err
@@ -167,7 +167,7 @@ type messageRequest struct {
 
 // recall recalls a message on behalf of its author.
 func (p people) recall(_ context.Context, in messageRequest) (nothing, error) {
-	m, err := p.own(in.Message, in.User)
+	m, err := p.ownMessage(in.Message, in.User)
 	if err != nil {
 		return nothing{}, err
 	}
@@ -193,8 +193,8 @@ func (p people) react(_ context.Context, in messageRequest) (nothing, error) {
 	return nothing{}, nil
 }
 
-// own returns a message written by a user.
-func (p people) own(messageID, userID string) (feishusim.Message, error) {
+// ownMessage returns a message written by a user.
+func (p people) ownMessage(messageID, userID string) (feishusim.Message, error) {
 	m, ok := p.sim.Message(messageID)
 	switch {
 	case !ok || m.Deleted:

@@ -166,7 +166,8 @@ func TestWhatIsBrokenIsShown(t *testing.T) {
 	})
 	connect(t, s.sim)
 	s.SetBridge(Bridge{PID: 7, State: "running"})
-	if st := s.snapshot(); st.Can != (can{Kill: true, Fill: true}) || st.Bridge.PID != 7 || st.Unplugged || st.DiskFull {
+	st := s.snapshot()
+	if st.Can != (features{Kill: true, Fill: true}) || st.Bridge.PID != 7 || st.Unplugged || st.DiskFull {
 		t.Errorf("at first: %+v", st)
 	}
 	if status, _ := s.post("/api/kill", nothing{}); status != http.StatusOK || kills != 1 {

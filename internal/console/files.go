@@ -25,7 +25,7 @@ var shownTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 // upload sends a file into a chat as a message; a picture is sent as a picture. The body is the file, the query has the
 // sender and the chat.
 func (p people) upload(w http.ResponseWriter, r *http.Request) {
-	out, err := p.uploaded(w, r)
+	out, err := p.storeUpload(w, r)
 	var bad *problem
 	if errors.As(err, &bad) {
 		answer(w, bad.status, map[string]string{"error": bad.code, "detail": bad.detail})
@@ -34,7 +34,7 @@ func (p people) upload(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, out)
 }
 
-func (p people) uploaded(w http.ResponseWriter, r *http.Request) (sayAnswer, error) {
+func (p people) storeUpload(w http.ResponseWriter, r *http.Request) (sayAnswer, error) {
 	q := r.URL.Query()
 	c, u, err := p.find(q.Get("chat"), q.Get("user"))
 	if err != nil {
@@ -54,7 +54,7 @@ func (p people) uploaded(w http.ResponseWriter, r *http.Request) (sayAnswer, err
 	case len(data) == 0:
 		return sayAnswer{}, refuse("empty", "")
 	}
-	opts, err := p.relation(c, q.Get("reply"), q.Get("topic") == "1")
+	opts, err := p.relationOptions(c, q.Get("reply"), q.Get("topic") == "1")
 	if err != nil {
 		return sayAnswer{}, err
 	}

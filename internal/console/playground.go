@@ -66,8 +66,8 @@ func NewPlayground(cfg PlaygroundConfig) *Playground {
 	for _, name := range scripts {
 		mux.HandleFunc("GET /"+name, asset(name))
 	}
-	mux.HandleFunc("GET /api/state", p.visit.noting(p.state))
-	mux.HandleFunc("GET /api/events", p.visit.noting(p.events))
+	mux.HandleFunc("GET /api/state", p.visit.recordVisit(p.state))
+	mux.HandleFunc("GET /api/events", p.visit.recordVisit(p.events))
 	mux.HandleFunc("GET /api/file/{key}", p.people.file)
 	mux.HandleFunc("POST /api/upload", p.people.upload)
 	mux.HandleFunc("POST /api/say", jsonHandler(p.people.say))
@@ -75,7 +75,7 @@ func NewPlayground(cfg PlaygroundConfig) *Playground {
 	mux.HandleFunc("POST /api/edit", jsonHandler(p.people.edit))
 	mux.HandleFunc("POST /api/recall", jsonHandler(p.people.recall))
 	mux.HandleFunc("POST /api/react", jsonHandler(p.people.react))
-	mux.HandleFunc("POST /api/lose", jsonHandler(p.lose))
+	mux.HandleFunc("POST /api/lose", jsonHandler(p.loseSession))
 	mux.HandleFunc("POST /api/kill", jsonHandler(p.kill))
 	mux.HandleFunc("POST /api/unplug", jsonHandler(p.unplug))
 	mux.HandleFunc("POST /api/disk", jsonHandler(p.fillDisk))
@@ -119,7 +119,7 @@ func (p *Playground) Record(t Turn) { p.turns.addTurn(t) }
 
 // RecordRequest shows a request of the agent to the model, with the turn of its prompt. Requests that belong to no
 // turn, such as for a summary, are not shown.
-func (p *Playground) RecordRequest(prompt string, s Sent) { p.turns.sent(prompt, s) }
+func (p *Playground) RecordRequest(prompt string, s Sent) { p.turns.recordSent(prompt, s) }
 
 // SetBridge shows the state of the bridge's process.
 func (p *Playground) SetBridge(b Bridge) {

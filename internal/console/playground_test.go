@@ -145,7 +145,7 @@ func TestPageForbidsEverythingButItsOwnFiles(t *testing.T) {
 func TestSnapshotShowsChatsAndTurns(t *testing.T) {
 	s := serve(t, PlaygroundConfig{Simulated: true})
 	st := s.snapshot()
-	if !st.Full || !st.Simulated || st.Can != (can{}) || len(st.Users) != 3 || len(st.Chats) != 5 {
+	if !st.Full || !st.Simulated || st.Can != (features{}) || len(st.Users) != 3 || len(st.Chats) != 5 {
 		t.Fatalf("state %+v", st)
 	}
 	for i, name := range []string{"小明", "小红", "Alex", "鹊桥测试群", "票务项目组"} {
@@ -382,7 +382,7 @@ func TestForeignPagesAreRefused(t *testing.T) {
 func TestTheLatestEarlyRequestsAreKept(t *testing.T) {
 	list := newTurns()
 	for i := range mostSent + 1 {
-		list.sent(fmt.Sprint("prompt ", i), Sent{})
+		list.recordSent(fmt.Sprint("prompt ", i), Sent{})
 	}
 	list.addTurn(Turn{ChatID: "oc_2", Question: "prompt 0"})
 	if list.recordOf("oc_2").list[0].Sent != nil {

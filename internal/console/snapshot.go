@@ -18,7 +18,7 @@ const (
 type state struct {
 	Full        bool       `json:"full"`
 	Simulated   bool       `json:"simulated"`
-	Can         can        `json:"can"`
+	Can         features   `json:"can"`
 	Bridge      Bridge     `json:"bridge"`
 	Unplugged   bool       `json:"unplugged"`
 	DiskFull    bool       `json:"disk_full"`
@@ -30,8 +30,8 @@ type state struct {
 	Refused     int        `json:"refused"` // messages that the bot could not accept yet
 }
 
-// can lists what the page offers.
-type can struct {
+// features lists what the page offers.
+type features struct {
 	Lose bool `json:"lose"`
 	Kill bool `json:"kill"`
 	Fill bool `json:"fill"`
@@ -96,26 +96,28 @@ type violation struct {
 	Detail string    `json:"detail"`
 }
 
-// seen is what was sent to one page; an empty one leads to full states.
-type seen struct {
+// sentState is what was sent to one page; an empty one leads to full states.
+type sentState struct {
 	messages map[string]string // revision by message id
 	turns    map[string]int    // number of turns by chat id
 }
 
-func newSeen() *seen { return &seen{messages: make(map[string]string), turns: make(map[string]int)} }
+func newSentState() *sentState {
+	return &sentState{messages: make(map[string]string), turns: make(map[string]int)}
+}
 
 // state serves a full snapshot.
 func (p *Playground) state(w http.ResponseWriter, _ *http.Request) {
-	answer(w, http.StatusOK, p.snapshot(newSeen()))
+	answer(w, http.StatusOK, p.snapshot(newSentState()))
 }
 
 // snapshot returns the newest state for a page that has received sent, which it updates.
-func (p *Playground) snapshot(sent *seen) state {
+func (p *Playground) snapshot(sent *sentState) state {
 	sim := p.cfg.Sim
 	s := state{Full: len(sent.turns) == 0, Simulated: p.cfg.Simulated,
-		Can:   can{Lose: p.cfg.LoseSession != nil, Kill: p.cfg.Kill != nil, Fill: p.cfg.FillDisk != nil},
-		Users: users(sim.Users()), Violations: breaches(sim.Violations()), Connections: sim.Connections(),
-		Refused: refused(sim.Deliveries())}
+		Can:   features{Lose: p.cfg.LoseSession != nil, Kill: p.cfg.Kill != nil, Fill: p.cfg.FillDisk != nil},
+		Users: users(sim.Users()), Violations: recentViolations(sim.Violations()), Connections: sim.Connections(),
+		Refused: countRefused(sim.Deliveries())}
 	s.Bridge, s.Unplugged, s.DiskFull = p.troubles.now()
 	if s.Full {
 		s.Commands = p.cfg.Commands
@@ -126,7 +128,7 @@ func (p *Playground) snapshot(sent *seen) state {
 	return s
 }
 
-func (p *Playground) chat(n int, c feishusim.Chat, sent *seen) chat {
+func (p *Playground) chat(n int, c feishusim.Chat, sent *sentState) chat {
 	out := chat{ID: c.ID, Number: n, Name: c.Name, Mode: c.Mode, Members: users(c.Members), Messages: []message{}}
 	if out.Name == "" && len(c.Members) > 0 {
 		out.Name = c.Members[0].Name
@@ -145,7 +147,7 @@ func (p *Playground) chat(n int, c feishusim.Chat, sent *seen) chat {
 
 // message includes the look only if it has changed since this viewer last saw it: otherwise a long chat would be sent
 // again with every letter.
-func (p *Playground) message(s *seen, m feishusim.Message) message {
+func (p *Playground) message(s *sentState, m feishusim.Message) message {
 	last := m.Last()
 	rev := fmt.Sprint(len(m.States), last.At.UnixNano(), m.Deleted, last.Streaming, m.ThreadID, m.Reactions)
 	if s.messages[m.ID] == rev {
@@ -169,7 +171,7 @@ func users(list []feishusim.User) []user {
 	return out
 }
 
-func breaches(all []feishusim.Violation) violations {
+func recentViolations(all []feishusim.Violation) violations {
 	out := violations{Count: len(all), Latest: []violation{}}
 	for i := len(all) - 1; i >= 0 && len(out.Latest) < maxViolations; i-- {
 		out.Latest = append(out.Latest, violation{all[i].At, string(all[i].Rule), all[i].Detail})
@@ -177,8 +179,8 @@ func breaches(all []feishusim.Violation) violations {
 	return out
 }
 
-// refused counts the messages that the bot has rejected and not accepted since.
-func refused(all []feishusim.Delivery) int {
+// countRefused counts the messages that the bot has rejected and not accepted since.
+func countRefused(all []feishusim.Delivery) int {
 	open := map[string]bool{}
 	for _, d := range all {
 		switch {

@@ -37,8 +37,8 @@ func (p *Playground) events(w http.ResponseWriter, r *http.Request) {
 	if out.write("retry: 1000\n\n") != nil {
 		return
 	}
-	for sent := newSeen(); ; {
-		if out.event(p.snapshot(sent)) != nil || !out.idle(ctx, changed) {
+	for sent := newSentState(); ; {
+		if out.writeEvent(p.snapshot(sent)) != nil || !out.waitForUpdate(ctx, changed) {
 			return
 		}
 	}
@@ -55,7 +55,7 @@ func newStream(w http.ResponseWriter) stream {
 	return stream{w: w, rc: http.NewResponseController(w)}
 }
 
-func (s stream) event(v any) error {
+func (s stream) writeEvent(v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("encode the state: %w", err)
@@ -74,8 +74,9 @@ func (s stream) write(text string) error {
 	return s.rc.Flush()
 }
 
-// idle waits until the pace allows an update and there is something to send. It returns false when the page is gone.
-func (s stream) idle(ctx context.Context, changed <-chan struct{}) bool {
+// waitForUpdate waits until the pace allows an update and there is something to send. It returns false when the page is
+// gone.
+func (s stream) waitForUpdate(ctx context.Context, changed <-chan struct{}) bool {
 	select {
 	case <-time.After(pace):
 	case <-ctx.Done():

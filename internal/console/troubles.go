@@ -44,7 +44,7 @@ type loseAnswer struct {
 	Session string `json:"session"` // the lost session; empty = the chat had none
 }
 
-func (p *Playground) lose(ctx context.Context, in loseRequest) (loseAnswer, error) {
+func (p *Playground) loseSession(ctx context.Context, in loseRequest) (loseAnswer, error) {
 	if p.cfg.LoseSession == nil {
 		return loseAnswer{}, refuse("not_offered", "")
 	}

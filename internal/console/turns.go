@@ -90,9 +90,9 @@ func (t *turns) addTurn(turn Turn) {
 // prompt is what the agent was sent for the turn.
 func (t Turn) prompt() string { return strings.TrimSpace(t.Prefix + t.Question) }
 
-// sent records a request with the newest turn that has its prompt. A turn's tools lead to further requests: the last
-// one counts.
-func (t *turns) sent(prompt string, s Sent) {
+// recordSent records a request with the newest turn that has its prompt. A turn's tools lead to further requests: the
+// last one counts.
+func (t *turns) recordSent(prompt string, s Sent) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var newest *Turn

@@ -14,8 +14,8 @@ type visit struct {
 
 func newVisit() *visit { return &visit{begun: make(chan struct{})} }
 
-// noting records the visit before serving it.
-func (v *visit) noting(serve http.HandlerFunc) http.HandlerFunc {
+// recordVisit records the visit before serving it.
+func (v *visit) recordVisit(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		v.once.Do(func() {
 			if v.lang = "zh"; r.URL.Query().Get("lang") == "en" {

@@ -65,8 +65,8 @@ func (c CLI) AddMissing(r *Report) {
 	r.AddFinding(Fail, r.text(textCLIInstall), textCLINone, c.Config.Command)
 }
 
-// AddNotRun adds why the CLI could not be run, for logs: without advice.
-func (c CLI) AddNotRun(r *Report, err error) {
+// AddRunFailure adds why the CLI could not be run, for logs: without advice.
+func (c CLI) AddRunFailure(r *Report, err error) {
 	r.AddFinding(Fail, "", textCLIFails, c.Config.Command, err)
 }
 

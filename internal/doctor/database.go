@@ -44,7 +44,7 @@ func checkDatabase(ctx context.Context, r *Report, c config.Config) {
 		r.AddFinding(Fail, r.text(textMayRead), textDBUnread, path, err)
 		return
 	}
-	if pid := servedBy(path); pid != 0 {
+	if pid := servingPID(path); pid != 0 {
 		r.AddFinding(OK, "", textDBServed, path, pid)
 	} else {
 		r.AddFinding(OK, "", textDBWhole, path)
@@ -101,7 +101,7 @@ func checkSilenced(ctx context.Context, r *Report, store *db.DB) {
 // checkMissingDatabase reports why there is no database: none was created yet, or one was lost.
 func checkMissingDatabase(r *Report, c db.Config, path string) {
 	copies, err := c.RescuedCopies()
-	switch pid := servedBy(path); {
+	switch pid := servingPID(path); {
 	case err != nil:
 		r.AddFinding(Fail, r.text(textMayRead), textDBUnread, path, err)
 	case len(copies) > 0:
@@ -123,9 +123,9 @@ func readDatabase(ctx context.Context, c db.Config) error {
 	return errors.Join(store.Check(ctx), store.Close())
 }
 
-// servedBy returns the process that serves the database, 0 if none does. It does not try the lock: the lock file
+// servingPID returns the process that serves the database, 0 if none does. It does not try the lock: the lock file
 // outlives the lock, and trying could make a bridge fail that starts at this moment.
-func servedBy(path string) int {
+func servingPID(path string) int {
 	path += ".lock"
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -135,7 +135,7 @@ func servedBy(path string) int {
 	if err != nil || pid <= 0 {
 		return 0
 	}
-	if !holds(pid, path) {
+	if !holdsLock(pid, path) {
 		return 0
 	}
 	return pid

@@ -10,9 +10,9 @@ import (
 	"syscall"
 )
 
-// holds reports whether the process named in a lock file holds the lock. Linux shows that in /proc/locks; on other
+// holdsLock reports whether the process named in a lock file holds the lock. Linux shows that in /proc/locks; on other
 // systems any living process counts as the holder.
-func holds(pid int, lock string) bool {
+func holdsLock(pid int, lock string) bool {
 	locks, err := os.ReadFile("/proc/locks")
 	if err != nil {
 		err := syscall.Kill(pid, 0)

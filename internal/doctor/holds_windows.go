@@ -5,8 +5,8 @@ import "golang.org/x/sys/windows"
 // stillActive is the exit code of a running process (STILL_ACTIVE of GetExitCodeProcess).
 const stillActive = 259
 
-// holds reports whether the process named in a lock file is alive, which makes it the holder of the lock.
-func holds(pid int, _ string) bool {
+// holdsLock reports whether the process named in a lock file is alive, which makes it the holder of the lock.
+func holdsLock(pid int, _ string) bool {
 	h, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, uint32(pid))
 	if err != nil {
 		return false

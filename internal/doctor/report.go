@@ -58,13 +58,13 @@ func (r *Report) AddFinding(s State, do string, what i18n.Phrase, args ...any) {
 
 // AddMistakes adds each mistake in a configuration as a finding, with the same advice.
 func (r *Report) AddMistakes(err error, do string) {
-	for _, e := range mistakes(err) {
+	for _, e := range splitMistakes(err) {
 		r.AddFinding(Fail, do, textConfigWrong, e)
 	}
 }
 
-// mistakes splits the joined error of a configuration.
-func mistakes(err error) []error {
+// splitMistakes splits the joined error of a configuration.
+func splitMistakes(err error) []error {
 	var bad *config.Error
 	if errors.As(err, &bad) {
 		err = bad.Err
@@ -72,7 +72,7 @@ func mistakes(err error) []error {
 	if many, ok := err.(interface{ Unwrap() []error }); ok {
 		var list []error
 		for _, e := range many.Unwrap() {
-			list = append(list, mistakes(e)...)
+			list = append(list, splitMistakes(e)...)
 		}
 		return list
 	}

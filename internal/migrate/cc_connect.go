@@ -77,7 +77,7 @@ func CCConnect(o Options) (*Found, error) {
 	r.setAccess(bots)
 	for _, b := range bots {
 		if b.project.Agent.Type != "claudecode" {
-			r.note(textOtherAgent, b.project.Name, b.project.Agent.Type)
+			r.noteSkipped(textOtherAgent, b.project.Name, b.project.Agent.Type)
 		}
 		r.readSessions(b.project)
 	}
@@ -97,7 +97,7 @@ func (r *ccReader) open() error {
 	if errors.Is(err, os.ErrNotExist) {
 		return r.fail(textNothingThere, r.Path)
 	} else if err != nil {
-		return r.fail(textUnreadable, r.Path, r.why(err))
+		return r.fail(textUnreadable, r.Path, r.explain(err))
 	}
 	all := map[string]any{}
 	err = errors.Join(toml.Unmarshal(data, &all), toml.Unmarshal(data, &r.cfg))
@@ -129,7 +129,7 @@ func (r *ccReader) noteUnsupported(all map[string]any) {
 		}
 	}
 	if len(found) > 0 {
-		r.note(textNoCounterpart, configtype.Listing(found))
+		r.noteSkipped(textNoCounterpart, configtype.Listing(found))
 	}
 }
 
@@ -140,8 +140,8 @@ func (r *ccReader) expand(s string) string {
 	return ccVariable.ReplaceAllStringFunc(s, func(name string) string { return r.vars[name[2:len(name)-1]] })
 }
 
-// text returns an option that is a text; one of another type counts as missing, as it does for cc-connect.
-func (r *ccReader) text(options map[string]any, key string) string {
+// stringOption returns an option that is a text; one of another type counts as missing, as it does for cc-connect.
+func (r *ccReader) stringOption(options map[string]any, key string) string {
 	s, _ := options[key].(string)
 	return strings.TrimSpace(r.expand(s))
 }
@@ -154,13 +154,13 @@ func (r *ccReader) bots() ([]ccBot, error) {
 		for _, pf := range p.Platforms {
 			if pf.Type != "feishu" && pf.Type != "lark" {
 				unsupported = append(unsupported, fmt.Sprintf("%q", pf.Type))
-			} else if app := r.text(pf.Options, "app_id"); app != "" {
+			} else if app := r.stringOption(pf.Options, "app_id"); app != "" {
 				all, names = append(all, ccBot{p, pf, app}), append(names, fmt.Sprintf("%q", p.Name))
 			}
 		}
 	}
 	if len(unsupported) > 0 {
-		r.note(textOtherPlatforms, configtype.Listing(slices.Compact(unsupported)))
+		r.noteSkipped(textOtherPlatforms, configtype.Listing(slices.Compact(unsupported)))
 	}
 	if len(all) == 0 {
 		return nil, r.fail(textNoBot, r.Path)
@@ -180,7 +180,7 @@ func (r *ccReader) bots() ([]ccBot, error) {
 		case r.opt.Name == "":
 			return nil, r.fail(textSeveralApps, r.Path, configtype.Listing(names))
 		default:
-			r.note(textOtherBot, b.project.Name)
+			r.noteSkipped(textOtherBot, b.project.Name)
 		}
 	}
 	return bots, nil
@@ -189,8 +189,8 @@ func (r *ccReader) bots() ([]ccBot, error) {
 // setBot imports the app, and the project's configuration.
 func (r *ccReader) setBot(b ccBot) {
 	f, o := &r.file, b.platform.Options
-	f.Feishu.AppID, f.Feishu.AppSecret = b.app, r.text(o, "app_secret")
-	switch domain := strings.TrimRight(r.text(o, "domain"), "/"); {
+	f.Feishu.AppID, f.Feishu.AppSecret = b.app, r.stringOption(o, "app_secret")
+	switch domain := strings.TrimRight(r.stringOption(o, "domain"), "/"); {
 	case domain == "" && b.platform.Type == "lark", domain == "https://open.larksuite.com":
 		f.Feishu.BaseURL = "lark"
 	case domain != "https://open.feishu.cn":
@@ -200,27 +200,27 @@ func (r *ccReader) setBot(b ccBot) {
 		f.Feishu.GroupMention = string(chat.MentionNone)
 	}
 	agent := b.project.Agent
-	f.Claude.Project = r.usable(r.folder(b.project))
-	f.Claude.Model = r.text(agent.Options, "model")
+	f.Claude.Project = r.usableDir(r.folder(b.project))
+	f.Claude.Model = r.stringOption(agent.Options, "model")
 	efforts := []string{"low", "medium", "high", "xhigh", "max"}
-	if effort := r.text(agent.Options, "reasoning_effort"); slices.Contains(efforts, effort) {
+	if effort := r.stringOption(agent.Options, "reasoning_effort"); slices.Contains(efforts, effort) {
 		f.Claude.Effort = effort
 	}
-	r.setMode(ccMode(r.text(agent.Options, "mode")))
-	if len(words(agent.Options["allowed_tools"])) > 0 {
-		r.note(textAllowedTools)
+	r.setMode(ccMode(r.stringOption(agent.Options, "mode")))
+	if len(stringsIn(agent.Options["allowed_tools"])) > 0 {
+		r.noteSkipped(textAllowedTools)
 	}
-	if len(agent.Providers)+len(agent.Refs) > 0 || r.text(agent.Options, "router_url") != "" {
-		r.note(textProviders)
+	if len(agent.Providers)+len(agent.Refs) > 0 || r.stringOption(agent.Options, "router_url") != "" {
+		r.noteSkipped(textProviders)
 	}
 	if b.project.RunAsUser != "" {
-		r.note(textRunAsUser, b.project.RunAsUser)
+		r.noteSkipped(textRunAsUser, b.project.RunAsUser)
 	}
 	if b.project.Mode != "" {
-		r.note(textWorkspaces, b.project.Mode)
+		r.noteSkipped(textWorkspaces, b.project.Mode)
 	}
 	if o["share_session_in_channel"] != true {
-		r.note(textShared)
+		r.noteSkipped(textShared)
 	}
 }
 
@@ -249,7 +249,7 @@ func (r *ccReader) folder(p ccProject) string {
 		return c
 	}, strings.TrimSpace(p.Name))
 	_ = readJSON(filepath.Join(r.data, "projects", name+".state.json"), largestConfig, &state)
-	return cmp.Or(state.Dir, r.text(p.Agent.Options, "work_dir"))
+	return cmp.Or(state.Dir, r.stringOption(p.Agent.Options, "work_dir"))
 }
 
 // setAccess imports the access rules. Nobody gets access whom cc-connect did not name: the owner must decide again
@@ -258,25 +258,26 @@ func (r *ccReader) setAccess(bots []ccBot) {
 	list := func(s string) []string { return strings.Split(r.expand(s), ",") }
 	open := false
 	for _, b := range bots {
-		users, chats := r.text(b.platform.Options, "allow_from"), r.text(b.platform.Options, "allow_chat")
+		options := b.platform.Options
+		users, chats := r.stringOption(options, "allow_from"), r.stringOption(options, "allow_chat")
 		switch {
 		case users != "" && users != "*":
-			r.allow(&r.file.Access.Allow, "allow", list(users))
+			r.grantAccess(&r.file.Access.Allow, "allow", list(users))
 			if chats != "" && chats != "*" {
-				r.note(textUsersOnly)
+				r.noteSkipped(textUsersOnly)
 			}
 		case chats != "" && chats != "*":
-			r.allow(&r.file.Access.Allow, "allow", list(chats))
+			r.grantAccess(&r.file.Access.Allow, "allow", list(chats))
 		default:
 			open = true
 		}
 		if r.expand(b.project.AdminFrom) == "*" {
-			r.note(textAllAdmins)
+			r.noteSkipped(textAllAdmins)
 		}
-		r.allow(&r.file.Access.Admins, "admins", list(b.project.AdminFrom))
+		r.grantAccess(&r.file.Access.Admins, "admins", list(b.project.AdminFrom))
 	}
 	if open {
-		r.note(textWasOpen)
+		r.noteSkipped(textWasOpen)
 	}
 }
 
@@ -321,7 +322,7 @@ func (r *ccReader) readSessions(p ccProject) {
 			path := filepath.Join(dir, f.Name())
 			var s ccStore
 			if err := readJSON(path, largestStore, &s); err != nil {
-				r.note(textUnreadableStore, path, r.why(err))
+				r.noteSkipped(textUnreadableStore, path, r.explain(err))
 				continue
 			}
 			r.addStore(s, name)
@@ -359,20 +360,20 @@ func (r *ccReader) addStore(s ccStore, project string) {
 		c.Project = cmp.Or(project, c.Project)
 		for _, id := range ids {
 			if session := s.Sessions[id]; session != nil {
-				c.addTalk(r.talk(*session, key+" "+id, who, id != s.Active[key]))
+				c.addTalk(r.sessionTalk(*session, key+" "+id, who, id != s.Active[key]))
 			}
 		}
 	}
 	if topics > 0 {
-		r.note(textTopics, topics)
+		r.noteSkipped(textTopics, topics)
 	}
 	if unsupported > 0 {
-		r.note(textNoChats, unsupported)
+		r.noteSkipped(textNoChats, unsupported)
 	}
 }
 
-// talk is the conversation of a session. If cc-connect did not store it, the agent's transcript may have it.
-func (r *ccReader) talk(s ccSession, id string, who chat.Actor, past bool) talk {
+// sessionTalk is the conversation of a session. If cc-connect did not store it, the agent's transcript may have it.
+func (r *ccReader) sessionTalk(s ccSession, id string, who chat.Actor, past bool) talk {
 	at, _ := time.Parse(time.RFC3339Nano, s.Updated)
 	t := talk{id: id, past: past, at: at}
 	for _, m := range s.History {

@@ -56,13 +56,13 @@ func readJSON(path string, largest int64, v any) error {
 		line := bytes.Count(data[:min(int(syntax.Offset), len(data))], []byte("\n")) + 1
 		return configtype.Mistakef("第 %d 行：不是 JSON", "line %d: not JSON", line)
 	case errors.As(err, &kind):
-		return configtype.Mistakef("%s：应为 %s，而不是 %s", "%s: must be %s, not %s", kind.Field, wanted(kind), kind.Value)
+		return configtype.Mistakef("%s：应为 %s，而不是 %s", "%s: must be %s, not %s", kind.Field, jsonKind(kind), kind.Value)
 	}
 	return err
 }
 
-// wanted is JSON's name of the expected type.
-func wanted(e *json.UnmarshalTypeError) string {
+// jsonKind is JSON's name of the expected type.
+func jsonKind(e *json.UnmarshalTypeError) string {
 	switch kind := e.Type.Kind().String(); kind {
 	case "struct", "map", "ptr":
 		return "object"
@@ -73,8 +73,8 @@ func wanted(e *json.UnmarshalTypeError) string {
 	}
 }
 
-// words are the strings in a list of any values.
-func words(list any) (found []string) {
+// stringsIn are the strings in a list of any values.
+func stringsIn(list any) (found []string) {
 	all, _ := list.([]any)
 	for _, v := range all {
 		if s, ok := v.(string); ok {

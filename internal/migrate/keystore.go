@@ -43,7 +43,7 @@ func (r *lcbReader) secret(app lcbApp) (string, error) {
 	var text string
 	if json.Unmarshal(app.Secret, &text) == nil {
 		if m := lcbVariable.FindStringSubmatch(text); m != nil {
-			return r.variable(m[1])
+			return r.lookupVariable(m[1])
 		}
 		return text, nil
 	}
@@ -61,17 +61,17 @@ func (r *lcbReader) secret(app lcbApp) (string, error) {
 		if len(p.Allowed) > 0 && !slices.Contains(p.Allowed, ref.ID) {
 			return "", fmt.Errorf("$%s is not in the allowlist", ref.ID)
 		}
-		return r.variable(ref.ID)
+		return r.lookupVariable(ref.ID)
 	case "file":
 		data, err := readFile(filepath.Join(p.Path, ref.ID), largestSecret)
 		return strings.TrimSpace(string(data)), err
 	case "exec":
-		return r.stored(ref.ID, "app-"+app.ID)
+		return r.readStored(ref.ID, "app-"+app.ID)
 	}
 	return "", fmt.Errorf("unknown source %q", ref.Source)
 }
 
-func (r *lcbReader) variable(name string) (string, error) {
+func (r *lcbReader) lookupVariable(name string) (string, error) {
 	if v := r.vars[name]; v != "" {
 		return v, nil
 	}
@@ -86,14 +86,14 @@ type envelope struct {
 	Key  string `json:"kdf"` // keyfile; empty = the key is derived from the names of the machine and the user
 }
 
-// stored reads a secret of the store: the first of the IDs that exists.
-func (r *lcbReader) stored(ids ...string) (string, error) {
+// readStored reads a secret of the store: the first of the IDs that exists.
+func (r *lcbReader) readStored(ids ...string) (string, error) {
 	var store struct {
 		Entries map[string]envelope `json:"entries"`
 	}
 	path := filepath.Join(r.state, "secrets.enc")
 	if err := readJSON(path, largestSecret, &store); err != nil {
-		return "", fmt.Errorf("%s: %s", path, r.why(err))
+		return "", fmt.Errorf("%s: %s", path, r.explain(err))
 	}
 	for _, id := range ids {
 		if e, ok := store.Entries[id]; ok {
@@ -116,7 +116,7 @@ func (e envelope) open(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	seed, err := e.seed(dir)
+	seed, err := e.keySeed(dir)
 	if err != nil {
 		return "", err
 	}
@@ -139,8 +139,8 @@ func (e envelope) open(dir string) (string, error) {
 	return string(secret), err
 }
 
-// seed is the input of the key derivation.
-func (e envelope) seed(dir string) (string, error) {
+// keySeed is the input of the key derivation.
+func (e envelope) keySeed(dir string) (string, error) {
 	if e.Key == "keyfile" {
 		key, err := readFile(filepath.Join(dir, ".keystore.key"), largestSecret)
 		return string(key), err

@@ -51,7 +51,7 @@ func TestTheKeyOfTheMachine(t *testing.T) {
 		r := lcbReader{state: t.TempDir()}
 		r.reader = newReader("", Options{})
 		sealWith(t, r.state, "app-cli_1", "app-secret", "", seed)
-		if got, err := r.stored("other", "app-cli_1"); got != want || (err == nil) != (want != "") {
+		if got, err := r.readStored("other", "app-cli_1"); got != want || (err == nil) != (want != "") {
 			t.Errorf("with the key of %s: %q, %v", seed, got, err)
 		}
 	}
@@ -69,7 +69,7 @@ func TestAStoreOfNode(t *testing.T) {
 	} {
 		must(t, os.WriteFile(filepath.Join(r.state, name), []byte(text), 0o600))
 	}
-	if got, err := r.stored("app-cli_1"); got != "from node ✓" || err != nil {
+	if got, err := r.readStored("app-cli_1"); got != "from node ✓" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
 }

@@ -84,9 +84,9 @@ func LarkChannelBridge(o Options) (*Found, error) {
 	r.setApp()
 	r.setAccess()
 	if kind := cmp.Or(r.profile.Agent, "claude"); kind != "claude" {
-		r.note(textOtherAgent, r.opt.Name, kind)
+		r.noteSkipped(textOtherAgent, r.opt.Name, kind)
 	}
-	r.file.Claude.Project = r.usable(r.profile.Workspaces.Default)
+	r.file.Claude.Project = r.usableDir(r.profile.Workspaces.Default)
 	r.setMode(lcbMode(r.profile.Permissions.Default))
 	r.readWorkspaces()
 	r.readSessions()
@@ -116,7 +116,7 @@ func (r *lcbReader) open() error {
 	if errors.Is(err, os.ErrNotExist) {
 		return r.fail(textNothingThere, r.Path)
 	} else if err != nil {
-		return r.fail(textUnreadable, r.Path, r.why(err))
+		return r.fail(textUnreadable, r.Path, r.explain(err))
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func (r *lcbReader) selectProfile() error {
 		r.opt.Name, r.profile, r.state = name, *p, filepath.Join(root, "profiles", name)
 		for _, other := range names {
 			if other != name {
-				r.note(textOtherBot, other)
+				r.noteSkipped(textOtherBot, other)
 			}
 		}
 	}
@@ -159,7 +159,7 @@ func (r *lcbReader) setApp() {
 	}
 	secret, err := r.secret(*app)
 	if err != nil {
-		r.note(textSecretUnreadable, err)
+		r.noteSkipped(textSecretUnreadable, err)
 	}
 	f.AppSecret = secret
 }
@@ -167,14 +167,15 @@ func (r *lcbReader) setApp() {
 // setAccess imports the access rules.
 func (r *lcbReader) setAccess() {
 	a, old := r.profile.Access, r.profile.Preferences.Access
-	allow := append(words(a.Users), words(a.Chats)...)
-	r.allow(&r.file.Access.Allow, "allow", append(allow, append(words(old.Users), words(old.Chats)...)...))
-	r.allow(&r.file.Access.Admins, "admins", append(words(a.Admins), words(old.Admins)...))
-	if len(words(a.Users))+len(words(old.Users)) > 0 {
-		r.note(textUsersInGroups)
+	allow := append(stringsIn(a.Users), stringsIn(a.Chats)...)
+	allow = append(allow, append(stringsIn(old.Users), stringsIn(old.Chats)...)...)
+	r.grantAccess(&r.file.Access.Allow, "allow", allow)
+	r.grantAccess(&r.file.Access.Admins, "admins", append(stringsIn(a.Admins), stringsIn(old.Admins)...))
+	if len(stringsIn(a.Users))+len(stringsIn(old.Users)) > 0 {
+		r.noteSkipped(textUsersInGroups)
 	}
 	if r.profile.Mode == "team" {
-		r.note(textWasOpen)
+		r.noteSkipped(textWasOpen)
 	}
 	if needed := cmp.Or(a.Mention, r.profile.Preferences.Mention); needed != nil && !*needed {
 		r.file.Feishu.GroupMention = string(chat.MentionNone)
@@ -190,8 +191,8 @@ func (r *lcbReader) setAccess() {
 	}
 }
 
-// scope is the chat or topic of a scope of lark-channel-bridge.
-func (r *lcbReader) scope(s string) (chat.Key, bool) {
+// parseScope is the chat or topic of a scope of lark-channel-bridge.
+func (r *lcbReader) parseScope(s string) (chat.Key, bool) {
 	id, thread, topic := strings.Cut(s, ":")
 	key := chat.FeishuChat(id)
 	if key.Thread = thread; topic && !strings.HasPrefix(thread, "omt_") {
@@ -209,7 +210,7 @@ func (r *lcbReader) readWorkspaces() {
 	path := filepath.Join(r.state, "workspaces.json")
 	if err := readJSON(path, largestConfig, &w); err != nil {
 		if !errors.Is(err, os.ErrNotExist) {
-			r.note(textUnreadableStore, path, r.why(err))
+			r.noteSkipped(textUnreadableStore, path, r.explain(err))
 		}
 		return
 	}
@@ -221,7 +222,7 @@ func (r *lcbReader) readWorkspaces() {
 	for _, scope := range slices.Sorted(maps.Keys(w.Chats)) {
 		entry, _ := w.Chats[scope].(map[string]any)
 		dir, _ := entry["cwd"].(string)
-		if key, ok := r.scope(scope); ok && dir != "" {
+		if key, ok := r.parseScope(scope); ok && dir != "" {
 			r.chat(key).Project = r.addProject("", dir)
 		}
 	}
@@ -242,7 +243,7 @@ func (r *lcbReader) readSessions() {
 	chats := map[chat.Key][]lcbSession{}
 	unsupported := 0
 	for _, s := range r.sessions() {
-		key, ok := r.scope(s.Scope)
+		key, ok := r.parseScope(s.Scope)
 		switch {
 		case s.Session == "" || cmp.Or(s.Agent, s.AgentID, "claude") != "claude":
 		case !ok:
@@ -252,7 +253,7 @@ func (r *lcbReader) readSessions() {
 		}
 	}
 	if unsupported > 0 {
-		r.note(textNoChats, unsupported)
+		r.noteSkipped(textNoChats, unsupported)
 	}
 	byName := func(a, b chat.Key) int { return strings.Compare(a.String(), b.String()) }
 	for _, key := range slices.SortedFunc(maps.Keys(chats), byName) {
@@ -273,7 +274,7 @@ func (r *lcbReader) sessions() (list []lcbSession) {
 	path := filepath.Join(r.state, "sessions.json")
 	for path, v := range map[string]any{path: &now, path + ".catalog.json": &catalog} {
 		if err := readJSON(path, largestStore, v); err != nil && !errors.Is(err, os.ErrNotExist) {
-			r.note(textUnreadableStore, path, r.why(err))
+			r.noteSkipped(textUnreadableStore, path, r.explain(err))
 		}
 	}
 	for _, scope := range slices.Sorted(maps.Keys(now)) {

@@ -101,8 +101,8 @@ func newReader(name string, o Options) reader {
 	return r
 }
 
-// note records something that is not imported.
-func (r reader) note(p i18n.Phrase, args ...any) {
+// noteSkipped records something that is not imported.
+func (r reader) noteSkipped(p i18n.Phrase, args ...any) {
 	r.Notes = append(r.Notes, p.Sprintf(r.opt.Lang, args...))
 }
 
@@ -111,8 +111,8 @@ func (r reader) fail(p i18n.Phrase, args ...any) error {
 	return &config.Error{Err: errors.New(p.Sprintf(r.opt.Lang, args...))}
 }
 
-// why describes why a file cannot be used.
-func (r reader) why(err error) string {
+// explain describes why a file cannot be used.
+func (r reader) explain(err error) string {
 	switch {
 	case errors.Is(err, errNotRegular):
 		return textNotRegular.In(r.opt.Lang)
@@ -134,17 +134,17 @@ func (r reader) expandHome(path string) string {
 	return path
 }
 
-// usable returns a folder if an agent may work there; otherwise it notes the reason and returns an empty string.
-func (r reader) usable(dir string) string {
+// usableDir returns a folder if an agent may work there; otherwise it notes the reason and returns an empty string.
+func (r reader) usableDir(dir string) string {
 	if dir = r.expandHome(strings.TrimSpace(dir)); dir == "" {
 		return ""
 	}
 	if !filepath.IsAbs(dir) {
-		r.note(textRelative, dir)
+		r.noteSkipped(textRelative, dir)
 		return ""
 	}
 	if _, err := r.guard.ResolveDir(dir); err != nil {
-		r.note(textNoProject, dir, err)
+		r.noteSkipped(textNoProject, dir, err)
 		return ""
 	}
 	return filepath.Clean(dir)
@@ -159,7 +159,7 @@ var reservedNames = []string{"default", "auto", "默认", "自动"}
 // addProject adds a folder as a project that chats can switch to, and returns its name; empty = it is the default one,
 // or none. Of several folders with the same name the later ones get a number.
 func (r reader) addProject(name, dir string) string {
-	if dir = r.usable(dir); dir == "" || dir == r.file.Claude.Project || len(r.file.Projects) >= mostProjects {
+	if dir = r.usableDir(dir); dir == "" || dir == r.file.Claude.Project || len(r.file.Projects) >= mostProjects {
 		return ""
 	}
 	for known, path := range r.file.Projects {
@@ -179,8 +179,8 @@ func (r reader) addProject(name, dir string) string {
 	return free
 }
 
-// allow grants access to users and chats, or makes users admins, if the IDs are those of Feishu.
-func (r reader) allow(list *[]string, key string, ids []string) {
+// grantAccess grants access to users and chats, or makes users admins, if the IDs are those of Feishu.
+func (r reader) grantAccess(list *[]string, key string, ids []string) {
 	var odd []string
 	for _, id := range ids {
 		id = strings.TrimSpace(id)
@@ -197,7 +197,7 @@ func (r reader) allow(list *[]string, key string, ids []string) {
 		}
 	}
 	if len(odd) > 0 {
-		r.note(textOddIDs, key, fmt.Sprintf("%q", odd[:min(len(odd), 5)]), len(odd))
+		r.noteSkipped(textOddIDs, key, fmt.Sprintf("%q", odd[:min(len(odd), 5)]), len(odd))
 	}
 }
 
@@ -206,12 +206,12 @@ func (r reader) setMode(mode string) {
 	switch mode {
 	case "", "default":
 	case "bypassPermissions":
-		r.note(textBypass)
+		r.noteSkipped(textBypass)
 	default:
 		if slices.Contains(claude.PermissionModes, mode) {
 			r.file.Claude.PermissionMode = mode
 		} else {
-			r.note(textOddMode, mode)
+			r.noteSkipped(textOddMode, mode)
 		}
 	}
 }
@@ -221,10 +221,10 @@ func (r reader) finish() (*Found, error) {
 	f := &r.file
 	f.Feishu.AppSecret = cmp.Or(r.opt.Secret, f.Feishu.AppSecret)
 	if f.Feishu.AppSecret == "" {
-		r.note(textNoSecret)
+		r.noteSkipped(textNoSecret)
 	}
 	if f.Claude.Project == "" {
-		r.note(textDefaultProject, claude.DefaultProject)
+		r.noteSkipped(textDefaultProject, claude.DefaultProject)
 	}
 	check := config.Defaults()
 	check.Feishu.AppID, check.Feishu.BaseURL = f.Feishu.AppID, f.Feishu.BaseURL
@@ -248,6 +248,6 @@ func (r reader) dropSilent() {
 		return none
 	})
 	if silent > 0 {
-		r.note(textSilentChats, silent)
+		r.noteSkipped(textSilentChats, silent)
 	}
 }

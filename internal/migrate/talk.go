@@ -44,14 +44,14 @@ func (r reader) chat(key chat.Key) *Chat {
 // addTalk adds a conversation that has messages. An impossible time is replaced by that of the previous message.
 func (c *Chat) addTalk(t talk) {
 	last := t.at
-	if !sane(last) {
+	if !isPlausible(last) {
 		last = time.Unix(0, 0)
 	}
 	t.messages = slices.DeleteFunc(t.messages, func(m message) bool {
 		return strings.TrimSpace(m.text) == "" || m.role != chat.User && m.role != chat.Assistant
 	})
 	for i, m := range t.messages {
-		if !sane(m.at) {
+		if !isPlausible(m.at) {
 			t.messages[i].at = last
 		}
 		last = t.messages[i].at
@@ -62,8 +62,8 @@ func (c *Chat) addTalk(t talk) {
 	}
 }
 
-// sane reports whether a message can have been written at a time.
-func sane(t time.Time) bool {
+// isPlausible reports whether a message can have been written at a time.
+func isPlausible(t time.Time) bool {
 	return t.Year() >= 2000 && t.Before(time.Now().Add(24*time.Hour))
 }
 
@@ -89,7 +89,7 @@ func (c Chat) records(from string) (list []db.Record) {
 	for _, t := range talks {
 		for _, m := range t.messages {
 			r := db.Record{Kind: c.Kind, Past: t.past, Message: chat.Message{
-				Key: c.Key, ID: m.name(from, t), Role: m.role, Class: chat.Talk, Actor: m.who, Text: m.text,
+				Key: c.Key, ID: m.messageID(from, t), Role: m.role, Class: chat.Talk, Actor: m.who, Text: m.text,
 				Time: m.at.UTC().Truncate(time.Millisecond),
 			}}
 			if t.past {
@@ -107,8 +107,8 @@ func (c Chat) records(from string) (list []db.Record) {
 	return append(list, now...)
 }
 
-// name is the ID of a message that the platform does not know.
-func (m message) name(from string, t talk) string {
+// messageID is the ID of a message that the platform does not know.
+func (m message) messageID(from string, t talk) string {
 	if m.id != "" {
 		return db.ForeignID(from, m.id)
 	}

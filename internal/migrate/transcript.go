@@ -10,7 +10,7 @@ import (
 func (r reader) transcript(session string, asked func(claude.TranscriptMessage) message) (list []message) {
 	all, err := claude.Config{Environ: r.opt.Environ}.Transcripts("").Talk(session)
 	if err != nil {
-		r.note(textNoTranscript, session, r.why(err))
+		r.noteSkipped(textNoTranscript, session, r.explain(err))
 		return nil
 	}
 	for _, m := range all {

@@ -17,7 +17,7 @@ func FileName(name string) string {
 		}
 		return r
 	}, path.Base(strings.ReplaceAll(strings.ToValidUTF8(name, "_"), `\`, "/")))
-	return strings.Trim(text.Line(name), ". ")
+	return strings.Trim(text.SafeLine(name), ". ")
 }
 
 // Slug converts s to a part of a file name for any system: letters, digits and underscores, with dashes for everything

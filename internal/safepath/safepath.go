@@ -67,7 +67,7 @@ func OpenDir(dir *os.Root, name string, refuse func(fs.FileInfo) error) (*os.Roo
 	}
 	got, err := next.Stat(".")
 	if err == nil {
-		err = checked(want, got, refuse)
+		err = checkSame(want, got, refuse)
 	}
 	if err != nil {
 		return nil, errors.Join(err, next.Close())
@@ -97,7 +97,7 @@ func OpenRegular(dir *os.Root, name string, refuse func(fs.FileInfo) error) (*os
 	}
 	got, err := f.Stat()
 	if err == nil {
-		err = checked(want, got, refuse)
+		err = checkSame(want, got, refuse)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -105,8 +105,8 @@ func OpenRegular(dir *os.Root, name string, refuse func(fs.FileInfo) error) (*os
 	return f, nil
 }
 
-// checked returns an error if the opened file is not the one that was checked.
-func checked(want, got fs.FileInfo, refuse func(fs.FileInfo) error) error {
+// checkSame returns an error if the opened file is not the one that was checked.
+func checkSame(want, got fs.FileInfo, refuse func(fs.FileInfo) error) error {
 	if !os.SameFile(want, got) {
 		return ErrChanged
 	}

@@ -232,7 +232,7 @@ func (p pass) read(r io.Reader, h header, c *colors, s *scaler) error {
 		if err := unfilter(row[0], row[1:], above[1:], max(1, h.bits()/8)); err != nil {
 			return err
 		}
-		h.addRow(row[1:], width, c, func(i int, pixel [4]uint32) { s.add(p.x+i*p.dx, y, pixel) })
+		h.addRow(row[1:], width, c, func(i int, pixel [4]uint32) { s.addPixel(p.x+i*p.dx, y, pixel) })
 		row, above = above, row
 	}
 	return nil
@@ -293,11 +293,11 @@ func (h header) addRow(row []byte, width int, c *colors, add func(i int, pixel [
 	for i := range width {
 		switch h.kind {
 		case paletted:
-			add(i, c.palette[h.small(row, i)])
+			add(i, c.palette[h.smallSample(row, i)])
 			continue
 		case gray:
 			if h.depth < 8 {
-				v := h.small(row, i)
+				v := h.smallSample(row, i)
 				pixel := [4]uint32{3: 255}
 				if len(c.clear) == 2 && c.clear[1] == v {
 					pixel[3] = 0
@@ -346,8 +346,8 @@ func transparent(b, clear []byte, wide int) bool {
 	return true
 }
 
-// small is the sample of a pixel that has a single one of at most 8 bits.
-func (h header) small(row []byte, i int) byte {
+// smallSample is the sample of a pixel that has a single one of at most 8 bits.
+func (h header) smallSample(row []byte, i int) byte {
 	depth := int(h.depth)
 	shift := 8 - depth - i*depth%8
 	return row[i*depth/8] >> shift & byte(1<<depth-1)

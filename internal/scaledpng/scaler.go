@@ -19,9 +19,9 @@ func newScaler(width, height, side int) *scaler {
 	return s
 }
 
-// add counts a pixel. A sum of 32 bits has room for 16 million pixels of 255; with [maxPixels] and a result of more
-// than a thousand pixels no sum comes near that.
-func (s *scaler) add(x, y int, pixel [4]uint32) {
+// addPixel counts a pixel. A sum of 32 bits has room for 16 million pixels of 255; with [maxPixels] and a result of
+// more than a thousand pixels no sum comes near that.
+func (s *scaler) addPixel(x, y int, pixel [4]uint32) {
 	sum := s.sums[(y*s.h/s.height*s.w+x*s.w/s.width)*4:][:4]
 	for i := range sum {
 		sum[i] += pixel[i]
@@ -32,9 +32,9 @@ func (s *scaler) add(x, y int, pixel [4]uint32) {
 func (s *scaler) picture() *image.RGBA {
 	to := image.NewRGBA(image.Rect(0, 0, s.w, s.h))
 	for y := range s.h {
-		rows := uint32(first(y+1, s.height, s.h) - first(y, s.height, s.h))
+		rows := uint32(firstPosition(y+1, s.height, s.h) - firstPosition(y, s.height, s.h))
 		for x := range s.w {
-			n := rows * uint32(first(x+1, s.width, s.w)-first(x, s.width, s.w))
+			n := rows * uint32(firstPosition(x+1, s.width, s.w)-firstPosition(x, s.width, s.w))
 			at := (y*s.w + x) * 4
 			for i := range 4 {
 				to.Pix[y*to.Stride+x*4+i] = uint8(s.sums[at+i] / n)
@@ -44,5 +44,5 @@ func (s *scaler) picture() *image.RGBA {
 	return to
 }
 
-// first is the first position on a line of length from that maps to position i of a line of length to.
-func first(i, from, to int) int { return (i*from + to - 1) / to }
+// firstPosition is the first position on a line of length from that maps to position i of a line of length to.
+func firstPosition(i, from, to int) int { return (i*from + to - 1) / to }

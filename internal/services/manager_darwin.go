@@ -12,7 +12,7 @@ import (
 const Manager = "launchd"
 
 // Available is always nil: every Mac has launchd.
-func Available(string) error { return nil }
+func Available(_ string) error { return nil }
 
 // Install installs and starts a service, or restarts it.
 func Install(ctx context.Context, i Installation) error {

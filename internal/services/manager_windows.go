@@ -12,7 +12,7 @@ import (
 const Manager = "Task Scheduler"
 
 // Available is always nil: every Windows has the task scheduler.
-func Available(string) error { return nil }
+func Available(_ string) error { return nil }
 
 // Install installs and starts a service, or restarts it.
 func Install(ctx context.Context, i Installation) error {

@@ -46,7 +46,7 @@ func (i Installation) Install(ctx context.Context) error {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
 	// Somebody has edited the file, so it is only overwritten on request.
-	case err == nil && !pristine(string(old)) && !i.Force:
+	case err == nil && !isPristine(string(old)) && !i.Force:
 		return configtype.Mistakef("%s 被改过，没有动它：把改动移到 drop-in 里（systemctl edit %s），或用 --force 覆盖",
 			"%s was edited and is left alone: move the changes to a drop-in (systemctl edit %s), or overwrite them with --force",
 			path, i.Name)
@@ -145,7 +145,7 @@ func (i Installation) systemPaths(u *unit, c config.Config) error {
 	} else if !canRead(u.Config, owner) {
 		fmt.Fprint(os.Stderr, say(u.Lang, textCannotRead, u.User, u.Config))
 	}
-	u.Agents.projects, u.data = projects(c), dataFolder(c)
+	u.Agents.projects, u.data = projectFolders(c), dataFolder(c)
 	if !filepath.IsAbs(u.data) {
 		u.data = filepath.Join(u.Dir, u.data)
 	}
@@ -175,8 +175,8 @@ func (i Installation) systemPaths(u *unit, c config.Config) error {
 	return nil
 }
 
-// projects are the folders in which agents work.
-func projects(c config.Config) []string {
+// projectFolders are the folders in which agents work.
+func projectFolders(c config.Config) []string {
 	list := []string{c.Claude.Project}
 	for _, name := range slices.Sorted(maps.Keys(c.Projects)) {
 		list = append(list, c.Projects[name].Path)

@@ -147,7 +147,7 @@ func (s Service) Uninstall(ctx context.Context, force bool) error {
 	} else if err != nil {
 		return err
 	}
-	if !pristine(string(old)) && !force {
+	if !isPristine(string(old)) && !force {
 		return configtype.Mistakef("%s 被改过：要删除它，加上 --force", "%s was edited: remove it with --force", path)
 	}
 	if err := Available(s.Root); err != nil {

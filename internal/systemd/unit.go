@@ -117,8 +117,8 @@ func checksumLine(rest string) string {
 		"Change it with \"systemctl edit\", in a drop-in.\n", sha256.Sum256([]byte(rest)))
 }
 
-// pristine reports whether a unit file is unchanged since it was written.
-func pristine(text string) bool {
+// isPristine reports whether a unit file is unchanged since it was written.
+func isPristine(text string) bool {
 	first, rest, ok := strings.Cut(text, "\n")
 	return ok && first+"\n" == checksumLine(rest)
 }

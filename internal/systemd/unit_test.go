@@ -115,7 +115,7 @@ func TestPristine(t *testing.T) {
 		{text, true}, {text + "\n", false}, {strings.Replace(text, "RestartSec=2", "RestartSec=3", 1), false},
 		{"", false}, {"[Unit]\n", false},
 	} {
-		if pristine(tc.text) != tc.want {
+		if isPristine(tc.text) != tc.want {
 			t.Errorf("pristine is %t for\n%.200s", !tc.want, tc.text)
 		}
 	}

@@ -61,9 +61,9 @@ func Visible(s string) string {
 // rest is for the prefix that a caller adds.
 const lineLength = 120
 
-// Line makes an untrusted name safe for a line of text: of limited length, without brackets, backquotes or invisible
-// characters. It may be empty.
-func Line(s string) string {
+// SafeLine makes an untrusted name safe for a line of text: of limited length, without brackets, backquotes or
+// invisible characters. It may be empty.
+func SafeLine(s string) string {
 	s = Visible(strings.NewReplacer("[", "_", "]", "_", "`", "_").Replace(strings.ToValidUTF8(s, "_")))
 	if len(s) <= lineLength {
 		return s

@@ -97,14 +97,14 @@ func stemmedFields(s string) (words []string) {
 // termOf is the index term of a word: of a Chinese one, its first two characters. Empty if the index has none.
 func termOf(word string) string {
 	first, size := utf8.DecodeRuneInString(word)
-	if !written(first) {
+	if !isUnspaced(first) {
 		if function[word] {
 			return ""
 		}
 		return word
 	}
 	second, next := utf8.DecodeRuneInString(word[size:])
-	if particle(first) && (next == 0 || particle(second)) {
+	if isParticle(first) && (next == 0 || isParticle(second)) {
 		return ""
 	}
 	return word[:size+next]
@@ -122,13 +122,13 @@ func RelatedTo(text string) (list []Related) {
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRuneInString(text[i:])
 		switch {
-		case written(r):
+		case isUnspaced(r):
 			word := relatedPrefix(text[i:])
 			list = append(list, relatedWords()[word]...)
 			i += max(len(word), size)
-		case inWord(r):
+		case isWordRune(r):
 			var t terms
-			i += t.word(text[i:])
+			i += t.addWords(text[i:])
 			for _, term := range t.list {
 				list = append(list, relatedWords()[term]...)
 			}
@@ -144,7 +144,7 @@ func relatedPrefix(text string) (word string) {
 	end := 0
 	for range longestRelated {
 		r, size := utf8.DecodeRuneInString(text[end:])
-		if size == 0 || !written(r) {
+		if size == 0 || !isUnspaced(r) {
 			break
 		}
 		end += size

@@ -38,7 +38,7 @@ func TestRelatedWordsAreTerms(t *testing.T) {
 			if r.Of == r.Term || !isTerm(r.Term) {
 				t.Errorf("%q: %v is no term that can be found", word, r)
 			}
-			if first := []rune(word)[0]; written(first) && !slices.Contains(Terms(word), r.Of) {
+			if first := []rune(word)[0]; isUnspaced(first) && !slices.Contains(Terms(word), r.Of) {
 				t.Errorf("%v belongs to no term of %q", r, word)
 			}
 		}
@@ -53,7 +53,7 @@ func TestRelatedWordsAreTerms(t *testing.T) {
 // isTerm reports whether a text has the term. An English term is the stem of a word, which may have another stem.
 func isTerm(term string) bool {
 	list := Terms(term)
-	return slices.Contains(list, term) || len(list) == 1 && !written([]rune(term)[0])
+	return slices.Contains(list, term) || len(list) == 1 && !isUnspaced([]rune(term)[0])
 }
 
 func BenchmarkRelatedTo(b *testing.B) {

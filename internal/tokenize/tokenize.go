@@ -41,10 +41,10 @@ func Terms(text string) []string {
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRuneInString(text[i:])
 		switch {
-		case written(r):
-			i += t.characters(text[i:])
-		case inWord(r):
-			i += t.word(text[i:])
+		case isUnspaced(r):
+			i += t.addCharacters(text[i:])
+		case isWordRune(r):
+			i += t.addWords(text[i:])
 		default:
 			i += size
 		}
@@ -63,33 +63,35 @@ func Month(t time.Time) string { return mark + t.UTC().Format("200601") }
 
 type terms struct{ list []string }
 
-// written reports whether r belongs to a script without spaces between words.
-func written(r rune) bool {
-	return r >= 0x2E80 && (han(r) || unicode.In(r, unicode.Hiragana, unicode.Katakana, unicode.Hangul))
+// isUnspaced reports whether r belongs to a script without spaces between words.
+func isUnspaced(r rune) bool {
+	return r >= 0x2E80 && (isHan(r) || unicode.In(r, unicode.Hiragana, unicode.Katakana, unicode.Hangul))
 }
 
-func han(r rune) bool { return r >= 0x4E00 && r <= 0x9FFF || r >= 0x2E80 && unicode.Is(unicode.Han, r) }
+func isHan(r rune) bool {
+	return r >= 0x4E00 && r <= 0x9FFF || r >= 0x2E80 && unicode.Is(unicode.Han, r)
+}
 
-func inWord(r rune) bool {
+func isWordRune(r rune) bool {
 	return r < 0x80 && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9') ||
-		r >= 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.M, r)) && !written(r)
+		r >= 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.M, r)) && !isUnspaced(r)
 }
 
-// characters adds the terms of the run of such characters that s begins with, and returns its length in bytes. A pair
-// of two particles is skipped: it would be in nearly every message and find nothing.
-func (t *terms) characters(s string) int {
+// addCharacters adds the terms of the run of such characters that s begins with, and returns its length in bytes. A
+// pair of two particles is skipped: it would be in nearly every message and find nothing.
+func (t *terms) addCharacters(s string) int {
 	before, beforeAt, idle := rune(0), 0, false
 	i := 0
 	for i < len(s) {
 		r, size := utf8.DecodeRuneInString(s[i:])
-		if !written(r) {
+		if !isUnspaced(r) {
 			break
 		}
-		serves := particle(r)
+		serves := isParticle(r)
 		if before != 0 && !(idle && serves) {
 			t.list = append(t.list, s[beforeAt:i+size])
 		}
-		if !serves && han(r) {
+		if !serves && isHan(r) {
 			t.list = append(t.list, s[i:i+size])
 		}
 		before, beforeAt, idle = r, i, serves
@@ -98,24 +100,24 @@ func (t *terms) characters(s string) int {
 	return i
 }
 
-// word adds the terms of the word that s begins with, and returns its length in bytes. Parts joined by an underscore,
-// an apostrophe or a change of case are separate terms, besides the whole: parseConfig is found by parseconfig and by
-// config.
-func (t *terms) word(s string) int {
+// addWords adds the terms of the word that s begins with, and returns its length in bytes. Parts joined by an
+// underscore, an apostrophe or a change of case are separate terms, besides the whole: parseConfig is found by
+// parseconfig and by config.
+func (t *terms) addWords(s string) int {
 	end, joints := 0, 0
 	var last rune
 	for end < len(s) {
 		r, size := utf8.DecodeRuneInString(s[end:])
-		if joins(r) {
+		if isJoint(r) {
 			next, _ := utf8.DecodeRuneInString(s[end+size:])
 			// A joint must be followed by more of the word; otherwise it is punctuation.
-			if end+size >= len(s) || !inWord(next) || written(next) {
+			if end+size >= len(s) || !isWordRune(next) || isUnspaced(next) {
 				break
 			}
 			joints++
-		} else if !inWord(r) {
+		} else if !isWordRune(r) {
 			break
-		} else if lower(last) && unicode.IsUpper(r) {
+		} else if isLowerOrDigit(last) && unicode.IsUpper(r) {
 			joints++
 		}
 		last = r
@@ -137,20 +139,20 @@ func (t *terms) word(s string) int {
 	return end
 }
 
-// joins reports whether r can be inside a word.
-func joins(r rune) bool { return r == '_' || r == '\'' || r == '’' }
+// isJoint reports whether r can be inside a word.
+func isJoint(r rune) bool { return r == '_' || r == '\'' || r == '’' }
 
-func lower(r rune) bool { return r != 0 && (unicode.IsLower(r) || unicode.IsDigit(r)) }
+func isLowerOrDigit(r rune) bool { return r != 0 && (unicode.IsLower(r) || unicode.IsDigit(r)) }
 
 // split cuts a word at its joints: parseHTTPRequest is parse, HTTP and Request; the s of "Tom's" is dropped.
 func split(word string) []string {
 	var parts []string
-	for piece := range strings.FieldsFuncSeq(word, joins) {
+	for piece := range strings.FieldsFuncSeq(word, isJoint) {
 		runes := []rune(piece)
 		start := 0
 		for i := 1; i < len(runes); i++ {
 			up := unicode.IsUpper(runes[i])
-			if up && lower(runes[i-1]) || up && unicode.IsUpper(runes[i-1]) && i+
+			if up && isLowerOrDigit(runes[i-1]) || up && unicode.IsUpper(runes[i-1]) && i+
 				1 < len(runes) && unicode.IsLower(runes[i+1]) {
 				parts = append(parts, string(runes[start:i]))
 				start = i

@@ -4,7 +4,8 @@ import "strings"
 
 // function are English words with a grammatical function but without a subject. They are in nearly every message, so
 // they would make the index larger and rank nothing.
-var function = set(`a an the this that these those i me my mine myself you your yours yourself he him his himself she
+var function = wordSet(`
+a an the this that these those i me my mine myself you your yours yourself he him his himself she
 her hers herself it its itself we us our ours ourselves they them their theirs themselves who whom whose which what
 when where why how am is are was were be been being do does did doing done have has had having will would shall should
 can could may might must ought and or but nor so if then than because as until while of at by for with about against
@@ -13,7 +14,7 @@ all any both each few more most other some such no not only own same too very ju
 hello hi hey thanks thank ok okay yes yeah yep nope bye oh hmm lol haha
 didn doesn isn aren wasn weren hasn haven hadn won wouldn couldn shouldn let please tell`)
 
-func set(words string) map[string]bool {
+func wordSet(words string) map[string]bool {
 	m := map[string]bool{}
 	for w := range strings.FieldsSeq(words) {
 		m[w] = true
@@ -31,9 +32,9 @@ func forms(table map[string]string) map[string]string {
 	return m
 }
 
-// particle reports whether r is a Chinese character with a mostly grammatical function. Such a character is not a term
-// of its own, but may be part of a pair.
-func particle(r rune) bool {
+// isParticle reports whether r is a Chinese character with a mostly grammatical function. Such a character is not a
+// term of its own, but may be part of a pair.
+func isParticle(r rune) bool {
 	return r >= firstHan && int(r-firstHan) < len(particles) && particles[r-firstHan]
 }
 
