@@ -27,7 +27,7 @@ import (
 type contextCmd struct {
 	Chat    string `required:"" help:"The chat, as in feishu:chat:oc_xxx or oc_xxx." placeholder:"KEY"`
 	Message string `xor:"question" required:"" help:"The question." placeholder:"TEXT"`
-	Batch   bool   `xor:"question" required:"" help:"Read questions from the standard input: {\"message\": \"...\", \"at\": ..., \"user_id\": ..., \"user_name\": ...} a line; answer each with one JSON object a line."`
+	Batch   bool   `xor:"question" required:"" help:"Read questions from the standard input: {\"message\": \"...\", \"at\": ..., \"user_id\": ..., \"user_name\": ...} per line; answer each with one JSON object per line."`
 	JSON    bool   `name:"json" help:"Print one JSON object."`
 	Recall  int    `name:"recall-chars" default:"-1" help:"How many characters of older messages to recall. Default: as configured." placeholder:"N"`
 	At      moment `help:"When the question is asked, as in 2026-05-04, \"2026-05-04 12:00\" or 2026-05-04T12:00:00+08:00. Default: now." placeholder:"TIME"`

@@ -28,7 +28,7 @@ type historyCmd struct {
 
 // importCmd opens the database for writing, which only one process can do at a time.
 type importCmd struct {
-	File   string `arg:"" help:"The file, one message a line; - is the standard input." type:"path"`
+	File   string `arg:"" help:"The file, one message per line; - is the standard input." type:"path"`
 	Strict bool   `help:"Stop at the first line that cannot be imported."`
 	configFlag
 }

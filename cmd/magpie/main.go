@@ -32,7 +32,7 @@ type cli struct {
 	Context    contextCmd    `cmd:"" help:"Show the context that a question would be sent with, without sending it."`
 	History    historyCmd    `cmd:"" help:"Import and export the conversation history."`
 	Audit      auditCmd      `cmd:"" help:"List who allowed or denied what, when, and by which rule."`
-	Service    serviceCmd    `cmd:"" help:"Run Magpie as a service: of systemd, launchd or the task scheduler."`
+	Service    serviceCmd    `cmd:"" help:"Run Magpie as a service of systemd, launchd or the Windows task scheduler."`
 	Playground playgroundCmd `cmd:"" help:"Try everything on this machine, without a Feishu account."`
 	aboutCmds
 
@@ -42,7 +42,7 @@ type cli struct {
 // aboutCmds are the commands about the program itself, which need no bridge.
 type aboutCmds struct {
 	Completion completionCmd `cmd:"" help:"Print a shell completion script."`
-	Man        manCmd        `cmd:"" help:"Print the manual page, as man reads it."`
+	Man        manCmd        `cmd:"" help:"Print the manual page in the format of man."`
 	Version    versionCmd    `cmd:"" help:"Print the version."`
 
 	PrintVersion kong.VersionFlag `name:"version" help:"Print the version."`
@@ -50,7 +50,7 @@ type aboutCmds struct {
 
 // configFlag is the flag of every command that reads the configuration of a bridge.
 type configFlag struct {
-	Config string `help:"The configuration file. Default: found as magpie serve finds it." type:"path" placeholder:"magpie.toml"`
+	Config string `help:"The configuration file. Default: the one that magpie serve would use." type:"path" placeholder:"magpie.toml"`
 }
 
 func main() {

@@ -25,7 +25,7 @@ type migrateCmd struct {
 }
 
 type migrateCCConnectCmd struct {
-	Project string `help:"Which of its projects, when they have several apps." placeholder:"NAME"`
+	Project string `help:"Which of its projects, if they use several apps." placeholder:"NAME"`
 	migrateFlags
 }
 
@@ -46,12 +46,12 @@ func (m migrateLarkChannelBridgeCmd) Run(ctx context.Context) error {
 
 // migrateFlags are the source and the destination. Nothing is written without --write.
 type migrateFlags struct {
-	From       string `help:"Its configuration, or the folder of it. Default: its usual place." type:"path" placeholder:"PATH"`
+	From       string `help:"Its configuration file or folder. Default: the usual location." type:"path" placeholder:"PATH"`
 	Write      bool   `help:"Write the configuration and the history. Without it, only show what would be written."`
 	Config     string `help:"The magpie.toml to write; it must not exist. Default: in the user's configuration folder." type:"path" placeholder:"magpie.toml"`
 	Data       string `help:"Folder for the database. Default: the user's data folder." type:"path" placeholder:"FOLDER"`
-	SecretFile string `name:"app-secret-file" help:"File with the app's secret; - reads it from the standard input. Default: as the other program has it." placeholder:"FILE"`
-	Lang       string `help:"Language of the report: zh, en, or auto for the locale's." enum:"auto,zh,en" default:"auto"`
+	SecretFile string `name:"app-secret-file" help:"File with the app's secret; - reads it from the standard input. Default: the one that the other program uses." placeholder:"FILE"`
+	Lang       string `help:"Language of the report: zh, en, or auto (from the locale)." enum:"auto,zh,en" default:"auto"`
 }
 
 func (m migrateFlags) run(ctx context.Context, name string, read func(migrate.Options) (*migrate.Found, error)) error {

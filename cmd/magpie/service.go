@@ -17,7 +17,7 @@ type serviceCmd struct {
 // serviceFlags select the service.
 type serviceFlags struct {
 	Name  string `help:"Name of the service." default:"magpie"`
-	Scope string `help:"system: a service of the machine. user: one of this user. auto: system for root." enum:"auto,system,user" default:"auto"`
+	Scope string `help:"system: for the whole machine. user: for this user only. auto: system if run as root." enum:"auto,system,user" default:"auto"`
 	Root  string `help:"Folder that stands for / when files are written." hidden:"" type:"path"`
 }
 
@@ -29,11 +29,11 @@ func (f serviceFlags) service() services.Service {
 type serviceInstallCmd struct {
 	serviceFlags
 	configFlag
-	User   string `help:"User that runs a system service. Default: whoever called sudo, else magpie." placeholder:"NAME"`
-	Agents string `help:"User that runs the agents of a system service; \"same\" = the one that runs the service. Default: [claude] user, else a user of their own, which is created, unless a person runs the service." placeholder:"NAME"`
-	Secret string `name:"secret-file" help:"A file that holds the app secret, when the configuration does not." type:"path" placeholder:"FILE"`
+	User   string `help:"User that runs a system service. Default: whoever called sudo, or magpie." placeholder:"NAME"`
+	Agents string `help:"User that runs the agents of a system service; \"same\" = the one that runs the service. Default: [claude] user, or else a dedicated user, which is created unless a person runs the service." placeholder:"NAME"`
+	Secret string `name:"secret-file" help:"File with the app secret, if the configuration does not contain it." type:"path" placeholder:"FILE"`
 	DryRun bool   `help:"Print the unit file and do nothing."`
-	Force  bool   `help:"Overwrite a unit file that somebody has edited."`
+	Force  bool   `help:"Overwrite a unit file that was edited."`
 }
 
 // Run installs the service.
@@ -47,7 +47,7 @@ func (s serviceInstallCmd) Run(ctx context.Context) error {
 // serviceUninstallCmd never touches configuration and data.
 type serviceUninstallCmd struct {
 	serviceFlags
-	Force bool `help:"Remove a unit file that somebody has edited."`
+	Force bool `help:"Remove a unit file that was edited."`
 }
 
 // Run removes the service.
