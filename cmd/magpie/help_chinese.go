@@ -145,6 +145,7 @@ var usageInChinese = []struct {
 	{regexp.MustCompile(`^unknown flag (\S+), did you mean "?(.+?)"?\?$`), "没有参数 $1，是不是 $2？"},
 	{regexp.MustCompile(`^unknown flag (\S+)$`), "没有参数 $1"},
 	{regexp.MustCompile(`^(\S+): a value is missing$`), "$1：缺少值"},
+	{regexp.MustCompile(`^(\S+): must be a whole number, not (".*")$`), "$1：应为整数，而不是 $2"},
 	{regexp.MustCompile(`^missing flags: (.+)$`), "缺少参数 $1"},
 	{regexp.MustCompile(`^(?:missing positional arguments|expected) "?(<.+?)"?$`), "缺少参数 $1"},
 	{regexp.MustCompile(`^expected one of (.+)$`), "应为下列之一：$1"},

@@ -106,8 +106,11 @@ func errorText(err error) string {
 	return i18n.ErrorText(userLang(), err)
 }
 
-// noValue is what kong says of a flag at the end of the line that needs a value.
-var noValue = regexp.MustCompile(`^(\S+): expected .+ value but got "EOL" \(<EOL>\)$`)
+// What kong says of a flag at the end of the line that needs a value, and of one that needs a number.
+var (
+	noValue  = regexp.MustCompile(`^(\S+): expected .+ value but got "EOL" \(<EOL>\)$`)
+	noNumber = regexp.MustCompile(`^(\S+): expected a valid \d+ bit u?int but got "(.*)"$`)
+)
 
 // usageText describes an error in the command line, and where to read about its syntax.
 func usageText(err error) string {
@@ -120,7 +123,8 @@ func usageText(err error) string {
 			}
 		}
 	}
-	wrong := noValue.ReplaceAllString(errorText(err), "$1: a value is missing")
+	wrong := noNumber.ReplaceAllString(noValue.ReplaceAllString(errorText(err), "$1: a value is missing"),
+		`$1: must be a whole number, not "$2"`)
 	if userLang() == i18n.Chinese {
 		wrong = chineseUsage(wrong)
 	}

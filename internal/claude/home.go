@@ -24,8 +24,8 @@ func (c Config) checkPolicy() error {
 	var errs []error
 	for _, s := range c.SettingSources {
 		if !slices.Contains(settingSources, s) {
-			errs = append(errs, configtype.Mistakef("[claude] setting_sources %q：应为 %s 中的一些",
-				"[claude] setting_sources %q: must be some of %s", s, configtype.Listing(settingSources)))
+			errs = append(errs, configtype.Mistakef("[claude] setting_sources %q：应为 %s 之一",
+				"[claude] setting_sources %q: must be one of %s", s, configtype.Listing(settingSources)))
 		}
 	}
 	if c.ConfigDir != "" && c.ConfigDir != perChatDir && c.ConfigDir != isolatedDir {

@@ -59,6 +59,7 @@ func TestErrorsOfTheSystemInBothLanguages(t *testing.T) {
 	_, missing := os.Open(filepath.Join(dir, "x"))
 	_, notFolder := os.ReadDir("/dev/null/x")
 	_, noProgram := exec.LookPath("no-such-program")
+	_, badAddress := net.Listen("tcp", "x")
 	_, noFile := exec.LookPath("/no/such/program")
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -98,6 +99,7 @@ func TestErrorsOfTheSystemInBothLanguages(t *testing.T) {
 			"the server's certificate is for another host", "服务器的证书属于另一个主机",
 		},
 		{fmt.Errorf("ask: %w", slow{}), "ask: timeout", "ask: 超时"},
+		{badAddress, `"x" must be like host:port`, `"x" 应写成 主机:端口 的形式`},
 		{noFile, "/no/such/program: there is no such file or folder", "/no/such/program：文件或文件夹不存在"},
 		{user.UnknownUserError("ann"), "there is no user ann", "没有用户 ann"},
 		{

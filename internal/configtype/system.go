@@ -38,6 +38,8 @@ func systemErrorText(err error, l language) string {
 			return errorText(e.Err, l)
 		}
 		return e.Addr.String() + colon + errorText(e.Err, l)
+	case *net.AddrError:
+		return fmt.Sprintf([...]string{"%q 应写成 主机:端口 的形式", "%q must be like host:port"}[l], e.Addr)
 	case *net.DNSError:
 		if e.IsNotFound {
 			return e.Name + colon + [...]string{"找不到这个主机", "there is no such host"}[l]
