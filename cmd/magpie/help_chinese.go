@@ -89,7 +89,7 @@ var helpInChinese = map[string]string{
 
 	"Try everything on this machine, without a Feishu account.": "在这台机器上试用全部功能，不需要飞书账号。",
 	"Address of the page.": "页面的地址。",
-	"claude: the CLI with its own login. simulated: the CLI with a simulated model. auto: simulated when the CLI is not logged in.": "claude：命令行用自己的登录；simulated：命令行用模拟的模型；auto：命令行没有登录时用 simulated。",
+	"simulated: the CLI with a simulated model, which costs nothing. claude: the CLI with your own login.": "simulated：命令行用模拟的模型，不产生费用；claude：命令行用你自己的登录。",
 	"The CLI.":                                    "Claude Code 命令行。",
 	"Print a shell completion script.":            "输出 shell 的补全脚本。",
 	"Print the manual page in the format of man.": "输出手册页，供 man 读取。",

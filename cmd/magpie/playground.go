@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,7 +28,7 @@ import (
 // playgroundCmd needs neither an account nor a configuration: it has its own folder.
 type playgroundCmd struct {
 	Listen  string `help:"Address of the page." default:"127.0.0.1:7777"`
-	Agent   string `help:"claude: the CLI with its own login. simulated: the CLI with a simulated model. auto: simulated when the CLI is not logged in." enum:"auto,claude,simulated" default:"auto"`
+	Agent   string `help:"simulated: the CLI with a simulated model, which costs nothing. claude: the CLI with your own login." enum:"simulated,claude" default:"simulated"`
 	Command string `help:"The CLI." default:"claude" env:"MAGPIE_CLAUDE_COMMAND"`
 	Data    string `help:"Folder in which chats, memories and the sample project are kept. By default in the user's cache folder." type:"path" placeholder:"FOLDER"`
 	Fresh   bool   `help:"Delete what was kept and start over."`
@@ -67,7 +66,8 @@ func (p playgroundCmd) Run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, sim.Close(), sim.Save(chats)) }()
 	var page *console.Playground
 	environ := environWithoutConfig(os.Environ())
-	if p.usesSimulatedModel(ctx) {
+	simulated := p.Agent == "simulated"
+	if simulated {
 		model, err := modelsim.Start(modelsim.Config{
 			Pace: p.Pace, Story: p.Story, Demo: true,
 			Observe: func(r *modelsim.Request) { page.RecordRequest(r.LastUser(), sentOf(r)) },
@@ -79,16 +79,15 @@ func (p playgroundCmd) Run(ctx context.Context) (err error) {
 		if environ, err = simulatedEnviron(dir, model.URL(), environ); err != nil {
 			return err
 		}
-		p.Agent = "simulated"
 	}
 	bp := &bridgeProcess{
-		config: filepath.Join(dir, "magpie.toml"), environ: environ, simulated: p.Agent == "simulated",
+		config: filepath.Join(dir, "magpie.toml"), environ: environ, simulated: simulated,
 	}
 	if err := bp.writeConfig(p.Command, dir, sim); err != nil {
 		return err
 	}
 	page = console.NewPlayground(console.PlaygroundConfig{
-		Sim: sim, Simulated: p.Agent == "simulated", Commands: commandsOf(bridge.Commands()),
+		Sim: sim, Simulated: simulated, Commands: commandsOf(bridge.Commands()),
 		LoseSession: bp.loseSession, Kill: bp.kill, FillDisk: bp.fillDisk(),
 	})
 	bp.page = page
@@ -180,16 +179,6 @@ func environWithoutConfig(environ []string) []string {
 	return slices.DeleteFunc(
 		slices.Clone(environ), func(kv string) bool { return strings.HasPrefix(kv, config.EnvPrefix) },
 	)
-}
-
-// usesSimulatedModel decides whether the CLI uses the simulated model.
-func (p playgroundCmd) usesSimulatedModel(ctx context.Context) bool {
-	if p.Agent != "auto" {
-		return p.Agent == "simulated"
-	}
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	return exec.CommandContext(ctx, p.Command, "auth", "status").Run() != nil
 }
 
 // simulatedEnviron gives the CLI its own home, and the simulated model instead of the real one.

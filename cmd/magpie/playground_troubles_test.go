@@ -102,12 +102,13 @@ func connected(st pageState) bool { return st.Connections == 1 && st.Bridge.Stat
 // the platform is away, the disk is full or the bridge is dead is answered afterwards, once; and all that was said is
 // there after a restart, unless somebody starts over.
 func visitorsBreakThings(t *testing.T, bin string) {
-	folder, scripted := t.TempDir(), claudetest.Scripted(t)
-	args := []string{"--agent", "simulated", "--command", scripted, "--pace", "10ms", "--story", "100ms"}
+	folder := t.TempDir()
+	args := []string{"--command", loggedIn(t), "--pace", "10ms", "--story", "100ms"}
 	t.Run("buttons", func(t *testing.T) {
 		v := visit{t, startPlayground(t, bin, folder, args...)}
 		b := consoletest.Browse(t, v.url)
 		b.Until(`document.querySelector('#bridge[data-state=up]')`)
+		b.Until(`document.querySelector('#tour:not([hidden])')`)
 		breakAStory(t, b)
 		if runtime.GOOS == "linux" {
 			fillTheDisk(t, b, v)
@@ -140,6 +141,23 @@ func visitorsBreakThings(t *testing.T, bin string) {
 			t.Errorf("--fresh removes what is not its own: %v", err)
 		}
 	})
+	t.Run("the real model", func(t *testing.T) {
+		b := consoletest.BrowseIn(t, startPlayground(t, bin, t.TempDir(), append(args, "--agent", "claude")...), "en-US")
+		b.Until(`document.querySelector('#messages .empty').textContent.includes('may cost money')`)
+		b.Until(`document.querySelector('#tour').hidden && document.querySelector('#tour-open').hidden`)
+		b.Until(`document.querySelector('#agent').textContent === 'Agent: real Claude Code, with your own login'`)
+	})
+}
+
+// loggedIn is the scripted agent with a login of its own, which a playground must not use unasked.
+func loggedIn(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "claude")
+	script := fmt.Sprintf("#!/bin/sh\n[ \"$1 $2\" = \"auth status\" ] && exit 0\nexec %q \"$@\"\n", claudetest.Scripted(t))
+	if err := os.WriteFile(path, []byte(script), 0o700); err != nil { //nolint:gosec // it is a program
+		t.Fatal(err)
+	}
+	return path
 }
 
 // pressed waits until a button says that it is pressed, or that it is not.

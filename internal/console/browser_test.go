@@ -158,7 +158,7 @@ func checkPanel(t *testing.T, b *consoletest.Browser, s *playgroundRig, chat str
 		BuildTime: time.Millisecond,
 	})
 	b.Until(`document.querySelector('.turn[data-turn="7"][data-lost] pre').textContent === '<b>小明</b>：你好'`)
-	if agent := b.Eval(`document.querySelector('#agent').textContent`); agent != "助手：真实的 Claude Code，模型是模拟的（未登录）" {
+	if agent := b.Eval(`document.querySelector('#agent').textContent`); agent != "助手：真实的 Claude Code，模型是模拟的，不产生费用" {
 		t.Errorf("agent %q", agent)
 	}
 	b.Do(chromedp.Click(chromedp.CSS("#lose-session")))

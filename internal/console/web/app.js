@@ -65,7 +65,7 @@ function paintTalk(chat) {
   const other = box.dataset.chat !== chat.id;
   const low = other || box.scrollHeight - box.scrollTop - box.clientHeight < 80;
   box.dataset.chat = chat.id;
-  patch(box, chat.messages.length === 0 ? [{ key: 'empty ' + lang, make: () => h('p', { class: 'empty' }, t.empty) }]
+  patch(box, chat.messages.length === 0 ? [{ key: ['empty', lang, model.simulated].join(), make: () => h('p', { class: 'empty' }, model.simulated ? t.empty : t.emptyReal) }]
     : chat.messages.map(m => ({ key: m.id, make: () => messageNode(m, { reply, edit }), update: n => paintMessage(n, m, chat) })));
   if (low) box.scrollTop = box.scrollHeight;
 }
