@@ -31,7 +31,7 @@ type adminCommands struct {
 }
 
 // whoAmI is the command /whoami.
-func (cs adminCommands) whoAmI(_ context.Context, o ordered) (order, error) {
+func (cs adminCommands) whoAmI(_ context.Context, o invocation) (commandResult, error) {
 	a, role := cs.access.Load(), i18n.RoleMember
 	switch {
 	case o.m.Actor.ID == a.Owner:
@@ -46,7 +46,7 @@ func (cs adminCommands) whoAmI(_ context.Context, o ordered) (order, error) {
 var adminWords = []struct {
 	names   []string
 	private bool // its reply must not appear in a group
-	do      func(adminCommands, context.Context, ordered) (order, error)
+	do      func(adminCommands, context.Context, invocation) (commandResult, error)
 }{
 	{[]string{"users", "用户"}, true, adminCommands.adminUsers},
 	{[]string{"chats", "聊天"}, false, adminCommands.adminChats},
@@ -56,7 +56,7 @@ var adminWords = []struct {
 }
 
 // administer is the command /admin.
-func (cs adminCommands) administer(ctx context.Context, o ordered) (order, error) {
+func (cs adminCommands) administer(ctx context.Context, o invocation) (commandResult, error) {
 	word, rest := splitWord(o.args)
 	for _, w := range adminWords {
 		if !slices.Contains(w.names, strings.ToLower(word)) {
@@ -82,14 +82,14 @@ var (
 const mostListed = 50
 
 // adminUsers lists who may talk to the bot, and changes it.
-func (cs adminCommands) adminUsers(ctx context.Context, o ordered) (order, error) {
+func (cs adminCommands) adminUsers(ctx context.Context, o invocation) (commandResult, error) {
 	word, id := splitWord(o.args)
 	if word != "" {
 		return cs.grant(ctx, o, word, id, "ou_")
 	}
 	list, err := cs.grants.List(ctx)
 	if err != nil {
-		return order{}, err
+		return commandResult{}, err
 	}
 	a, none := cs.access.Load(), i18n.Nobody.In(o.lang)
 	list = slices.DeleteFunc(list, func(g db.Grant) bool { // users who became admins after they asked for access
@@ -112,11 +112,11 @@ func (cs adminCommands) adminUsers(ctx context.Context, o ordered) (order, error
 		fmt.Fprintf(&s, "- %s %s\n", listEntry(g.Name, g.Subject), state.In(o.lang))
 	}
 	s.WriteString(i18n.UsersUsage.In(o.lang))
-	return order{reply: s.String()}, nil
+	return commandResult{reply: s.String()}, nil
 }
 
 // adminChats lists the busiest chats, or grants access to everyone in a chat.
-func (cs adminCommands) adminChats(ctx context.Context, o ordered) (order, error) {
+func (cs adminCommands) adminChats(ctx context.Context, o invocation) (commandResult, error) {
 	word, id := splitWord(o.args)
 	if word != "" {
 		return cs.grant(ctx, o, word, cmp.Or(id, o.m.Key.ID), "oc_")
@@ -126,13 +126,14 @@ func (cs adminCommands) adminChats(ctx context.Context, o ordered) (order, error
 	}
 	list, err := cs.budget.ledger.Chats(ctx, cs.budget.midnight(time.Now(), -29), mostListed)
 	if err != nil {
-		return order{}, err
+		return commandResult{}, err
 	}
-	return order{reply: i18n.ChatsHead.In(o.lang) + "\n" + spenderLines(list, o.lang) + i18n.ChatsUsage.In(o.lang)}, nil
+	reply := i18n.ChatsHead.In(o.lang) + "\n" + spenderLines(list, o.lang) + i18n.ChatsUsage.In(o.lang)
+	return commandResult{reply: reply}, nil
 }
 
 // grant gives or revokes access for a user, or for everyone in a chat. The configuration takes precedence.
-func (cs adminCommands) grant(ctx context.Context, o ordered, word, id, kind string) (order, error) {
+func (cs adminCommands) grant(ctx context.Context, o invocation, word, id, kind string) (commandResult, error) {
 	allow := slices.Contains(allowWords, strings.ToLower(word))
 	switch {
 	case !allow && !slices.Contains(revokeWords, strings.ToLower(word)):
@@ -143,7 +144,7 @@ func (cs adminCommands) grant(ctx context.Context, o ordered, word, id, kind str
 	}
 	who, err := cs.grants.List(ctx)
 	if err != nil {
-		return order{}, err
+		return commandResult{}, err
 	}
 	// Revoking what is not granted would be acknowledged without effect; often the rule is in the configuration.
 	if !allow && !slices.ContainsFunc(who, func(g db.Grant) bool { return g.Subject == id }) {
@@ -160,7 +161,7 @@ func (cs adminCommands) grant(ctx context.Context, o ordered, word, id, kind str
 }
 
 // adminBudgets shows the limits and the users who have spent most today.
-func (cs adminCommands) adminBudgets(ctx context.Context, o ordered) (order, error) {
+func (cs adminCommands) adminBudgets(ctx context.Context, o invocation) (commandResult, error) {
 	b, none := cs.budget.Load(), i18n.NoLimit.In(o.lang)
 	usd := func(v float64) string {
 		if v == 0 {
@@ -176,18 +177,19 @@ func (cs adminCommands) adminBudgets(ctx context.Context, o ordered) (order, err
 	}
 	users, err := cs.budget.ledger.Users(ctx, cs.budget.midnight(time.Now(), 0), mostListed)
 	if err != nil {
-		return order{}, err
+		return commandResult{}, err
 	}
 	text := fmt.Sprintf(i18n.Budgets.In(o.lang), usd(b.TurnUSD), usd(b.UserDayUSD), count(b.UserDayTokens),
 		usd(b.ChatDayUSD), count(b.ChatDayTokens))
-	return order{reply: strings.TrimSpace(text + "\n" + i18n.TodayHead.In(o.lang) + "\n" + spenderLines(users, o.lang))}, nil
+	reply := strings.TrimSpace(text + "\n" + i18n.TodayHead.In(o.lang) + "\n" + spenderLines(users, o.lang))
+	return commandResult{reply: reply}, nil
 }
 
 // mostSpenders limits the users named in a report.
 const mostSpenders = 10
 
 // adminCost shows what was spent in all chats, and by whom.
-func (cs adminCommands) adminCost(ctx context.Context, o ordered) (order, error) {
+func (cs adminCommands) adminCost(ctx context.Context, o invocation) (commandResult, error) {
 	s, ok := findPeriod(o.args)
 	if !ok {
 		return o.say(i18n.AdminUsage)
@@ -195,20 +197,20 @@ func (cs adminCommands) adminCost(ctx context.Context, o ordered) (order, error)
 	p := cs.budget
 	r, err := p.report(ctx, chat.Key{}, s, 0, o.lang)
 	if err != nil {
-		return order{}, err
+		return commandResult{}, err
 	}
 	since := p.midnight(time.Now(), 1-s.days)
 	users, err := p.ledger.Users(ctx, since, mostSpenders)
 	if err != nil {
-		return order{}, err
+		return commandResult{}, err
 	}
 	chats, err := p.ledger.Chats(ctx, since, mostSpenders)
 	if err != nil {
-		return order{}, err
+		return commandResult{}, err
 	}
 	models, err := p.modelSpenders(ctx, chat.Key{}, since)
 	if err != nil {
-		return order{}, err
+		return commandResult{}, err
 	}
 	user, room := 0.0, 0.0 // limits per day, which only the chart of one day can show
 	if b := p.Load(); s.days == 1 {
@@ -218,7 +220,7 @@ func (cs adminCommands) adminCost(ctx context.Context, o ordered) (order, error)
 	r.addSpenderChart(i18n.CostByChat, chats, room, o.lang)
 	r.addSpenderChart(i18n.CostByModel, models, 0, o.lang)
 	text := i18n.ByUser.In(o.lang) + "\n" + spenderLines(users, o.lang) + i18n.ByChat.In(o.lang) + "\n" + spenderLines(chats, o.lang)
-	return order{card: r.card(text, o.lang, byModel(models, o.lang))}, nil
+	return commandResult{card: r.card(text, o.lang, byModel(models, o.lang))}, nil
 }
 
 // longestListed limits a name in a list for admins, in runes.
@@ -245,11 +247,11 @@ func spenderLines(list []db.Spender, l i18n.Lang) string {
 }
 
 // adminReload reloads the configuration.
-func (cs adminCommands) adminReload(_ context.Context, o ordered) (order, error) {
+func (cs adminCommands) adminReload(_ context.Context, o invocation) (commandResult, error) {
 	if cs.cfg.Reload == nil {
 		return o.say(i18n.NoReload)
 	}
-	return order{later: func(ctx context.Context) string {
+	return commandResult{later: func(ctx context.Context) string {
 		got, err := cs.cfg.Reload(ctx)
 		none := i18n.Nothing.In(o.lang)
 		list := func(keys []string) string { return strings.Join(keys, i18n.Listing.In(o.lang)) }

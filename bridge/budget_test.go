@@ -262,7 +262,7 @@ func costsByDay(t *testing.T) {
 		}
 	}
 	p.simulated = true
-	done, err := p.showCost(t.Context(), ordered{m: chat.Incoming{Key: room}, lang: i18n.English})
+	done, err := p.showCost(t.Context(), invocation{m: chat.Incoming{Key: room}, lang: i18n.English})
 	if err != nil || done.card == nil || len(done.card.Panels) != 2 || !strings.Contains(done.card.Body, "simulated") ||
 		!strings.Contains(done.card.Panels[1].Body, "`opus` $0.25") {
 		t.Errorf("%+v, %v", done.card, err)
@@ -280,7 +280,7 @@ func TestTodayGrowsTowardsTheLimit(t *testing.T) {
 		spend(t, p.ledger, room, "ou_1", 0.5)
 		time.Sleep(9 * time.Hour)
 		spend(t, p.ledger, room, "ou_1", 0.25)
-		done, err := p.showCost(t.Context(), ordered{m: chat.Incoming{Key: room}, lang: i18n.English})
+		done, err := p.showCost(t.Context(), invocation{m: chat.Incoming{Key: room}, lang: i18n.English})
 		if err != nil || len(done.card.Charts) != 1 {
 			t.Fatalf("%+v, %v", done.card, err)
 		}
@@ -319,7 +319,7 @@ func TestTheCostsOfAllChats(t *testing.T) {
 			}
 		}
 		for args, limits := range map[string][]float64{"": {0, 3, 4, 0}, "week": {0, 0, 0, 0}} {
-			done, err := adminCommands{budget: p}.adminCost(t.Context(), ordered{args: args, lang: i18n.English})
+			done, err := adminCommands{budget: p}.adminCost(t.Context(), invocation{args: args, lang: i18n.English})
 			if err != nil || len(done.card.Charts) != 4 {
 				t.Fatalf("%q: %+v, %v", args, done.card, err)
 			}

@@ -31,8 +31,8 @@ type Check struct {
 const checkTime = time.Minute
 
 // checkUp is the command /doctor.
-func (cs adminCommands) checkUp(_ context.Context, o ordered) (order, error) {
-	return order{reply: i18n.DoctorBegun.In(o.lang), later: func(ctx context.Context) string {
+func (cs adminCommands) checkUp(_ context.Context, o invocation) (commandResult, error) {
+	return commandResult{reply: i18n.DoctorBegun.In(o.lang), later: func(ctx context.Context) string {
 		ctx, cancel := context.WithTimeout(ctx, checkTime)
 		defer cancel()
 		worst := OK

@@ -45,7 +45,7 @@ type settingCommands struct {
 }
 
 // chooseModel is the command /model.
-func (cs settingCommands) chooseModel(_ context.Context, o ordered) (order, error) {
+func (cs settingCommands) chooseModel(_ context.Context, o invocation) (commandResult, error) {
 	cfg := cs.pool.Config()
 	offered := cfg.Models
 	if len(offered) == 0 {
@@ -59,7 +59,7 @@ func (cs settingCommands) chooseModel(_ context.Context, o ordered) (order, erro
 }
 
 // chooseEffort is the command /effort.
-func (cs settingCommands) chooseEffort(_ context.Context, o ordered) (order, error) {
+func (cs settingCommands) chooseEffort(_ context.Context, o invocation) (commandResult, error) {
 	return cs.setChoice(o, effortOf(cs.pool.Config(), o), choice{
 		order: "/effort", offered: claude.Efforts, unset: i18n.ByDefault, asks: i18n.EffortNow, chosen: i18n.EffortSet,
 		reset: i18n.EffortReset, may: func(v string) bool { return slices.Contains(claude.Efforts, v) }, bad: i18n.EffortBad,
@@ -74,7 +74,7 @@ var languageNames = map[string]i18n.Lang{
 }
 
 // chooseLang is the command /lang. The reply is in the chosen language.
-func (cs settingCommands) chooseLang(_ context.Context, o ordered) (order, error) {
+func (cs settingCommands) chooseLang(_ context.Context, o invocation) (commandResult, error) {
 	o.args = strings.ToLower(o.args)
 	now := i18n.ByItself.In(o.lang)
 	if s := o.chat.Settings.Lang; s != "" {
@@ -97,7 +97,7 @@ func (cs settingCommands) chooseLang(_ context.Context, o ordered) (order, error
 }
 
 // setChoice shows the available values, or sets one.
-func (cs settingCommands) setChoice(o ordered, now string, c choice) (order, error) {
+func (cs settingCommands) setChoice(o invocation, now string, c choice) (commandResult, error) {
 	value, rest := splitWord(o.args)
 	reset := slices.Contains(byDefault, strings.ToLower(value))
 	switch {
@@ -125,9 +125,9 @@ func (cs settingCommands) setChoice(o ordered, now string, c choice) (order, err
 }
 
 // offer replies with as many of the buttons as a card takes.
-func offer(text string, buttons []chat.Button) (order, error) {
+func offer(text string, buttons []chat.Button) (commandResult, error) {
 	buttons = buttons[:min(len(buttons), mostButtons)]
-	return order{card: &chat.Card{Body: text, Summary: i18n.FirstLine(text), Buttons: buttons}}, nil
+	return commandResult{card: &chat.Card{Body: text, Summary: i18n.FirstLine(text), Buttons: buttons}}, nil
 }
 
 // excerptOf is the beginning of a user's text as one line without markup.

@@ -25,21 +25,21 @@ type conversationCommands struct {
 	cutOff    interruptedTurns
 }
 
-func (cs conversationCommands) startNew(ctx context.Context, o ordered) (order, error) {
+func (cs conversationCommands) startNew(ctx context.Context, o invocation) (commandResult, error) {
 	return cs.forget(ctx, o, i18n.NewBegun)
 }
 
-func (cs conversationCommands) reset(ctx context.Context, o ordered) (order, error) {
+func (cs conversationCommands) reset(ctx context.Context, o invocation) (commandResult, error) {
 	return cs.forget(ctx, o, i18n.ResetDone)
 }
 
 // forget starts a new conversation; text after the command is its first question. A running turn continues and belongs
 // to the old conversation. The next process is started at once. It is not a spare one, which is for chats without a
 // folder: this chat's folder holds the sessions that /resume returns to.
-func (cs conversationCommands) forget(ctx context.Context, o ordered, answer i18n.Phrase) (order, error) {
+func (cs conversationCommands) forget(ctx context.Context, o invocation, answer i18n.Phrase) (commandResult, error) {
 	files, err := cs.files.FilesOf(ctx, o.m)
 	if err != nil {
-		return order{}, err
+		return commandResult{}, err
 	}
 	// In the background: ending a process can take seconds.
 	drop := func() {
@@ -54,15 +54,15 @@ func (cs conversationCommands) forget(ctx context.Context, o ordered, answer i18
 	return done, err
 }
 
-func (cs conversationCommands) stop(ctx context.Context, o ordered) (order, error) {
+func (cs conversationCommands) stop(ctx context.Context, o invocation) (commandResult, error) {
 	key, recovered := o.m.Key, cs.turns.isRecovered()
 	turns, err := cs.turns.openTurns(ctx, key)
 	if err != nil {
-		return order{}, err
+		return commandResult{}, err
 	}
 	unasked, err := cs.db.Turns().FollowUps().Open(ctx, key)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
-		return order{}, err
+		return commandResult{}, err
 	}
 	waits := err == nil && !slices.Contains(turns, unasked.ID)
 	if waits && !recovered { // its agent is gone, and it is about to end
@@ -89,9 +89,9 @@ func (cs conversationCommands) stop(ctx context.Context, o ordered) (order, erro
 }
 
 // drop withdraws the decisions that would resume an interrupted turn. There is nothing else to stop.
-func (cs conversationCommands) drop(ctx context.Context, o ordered) (order, error) {
+func (cs conversationCommands) drop(ctx context.Context, o invocation) (commandResult, error) {
 	if err := cs.turns.awaitRecovery(ctx); err != nil { // which finds the decisions
-		return order{}, err
+		return commandResult{}, err
 	}
 	turn := cs.asks.UndecidedTurn(o.m.Key)
 	if turn == 0 {
@@ -99,7 +99,7 @@ func (cs conversationCommands) drop(ctx context.Context, o ordered) (order, erro
 	}
 	over, err := cs.cutOff.decidedCard(ctx, o.m.Key, turn, o.lang, i18n.Stopped)
 	if err != nil {
-		return order{}, err
+		return commandResult{}, err
 	}
 	done, err := o.do(db.DropTurn{Turn: turn, Over: over}, i18n.Stopped)
 	done.then = func() { cs.asks.Reconsider(o.m.Key) }

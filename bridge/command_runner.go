@@ -33,11 +33,11 @@ func (r commandRunner) planOf(cmd *command, by chat.Actor) plan {
 	if !cmd.allowedFor(r.access.Load(), by) {
 		return say(i18n.ForAdminsCommand, "/"+cmd.name)
 	}
-	return func(ctx context.Context, o ordered) (order, error) { return cmd.plan(r.set, ctx, o) }
+	return func(ctx context.Context, o invocation) (commandResult, error) { return cmd.plan(r.set, ctx, o) }
 }
 
 // execute stores a command message with its reply, and carries out the command exactly once.
-func (r commandRunner) execute(ctx context.Context, o ordered, p plan) error {
+func (r commandRunner) execute(ctx context.Context, o invocation, p plan) error {
 	key := o.m.Key
 	c, err := r.chats.Get(ctx, key)
 	if errors.Is(err, db.ErrNotFound) {
@@ -110,7 +110,7 @@ func (r commandRunner) executePress(ctx context.Context, p chat.Press, id, args 
 	m := chat.Incoming{
 		Key: p.Key, Kind: c.Kind, ID: id, Actor: p.Actor, Text: p.Action.ID, Time: time.Now(), ToBot: true,
 	}
-	return r.execute(ctx, ordered{m: m, args: args, answers: p.Card}, what)
+	return r.execute(ctx, invocation{m: m, args: args, answers: p.Card}, what)
 }
 
 // lateReplies sends replies that take longer than the command itself.
@@ -122,7 +122,7 @@ type lateReplies struct {
 
 // replyLater replies with the result of work when it is done. Work interrupted by a shutdown is dropped: the user can
 // repeat the command.
-func (l lateReplies) replyLater(o ordered, work func(context.Context) string) {
+func (l lateReplies) replyLater(o invocation, work func(context.Context) string) {
 	l.jobs.Enqueue(func(ctx context.Context) {
 		text := work(ctx)
 		if text == "" || ctx.Err() != nil {

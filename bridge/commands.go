@@ -15,8 +15,9 @@ import (
 	"magpie/internal/chat"
 )
 
-// order is the result of planning a command. Its effects are applied in the transaction that stores the message.
-type order struct {
+// commandResult is the result of planning a command. Its effects are applied in the transaction that stores the
+// message.
+type commandResult struct {
 	reply   string
 	card    *chat.Card                       // replaces reply; nil = none
 	effects []db.Effect                      // changes to the store
@@ -26,8 +27,8 @@ type order struct {
 	later   func(ctx context.Context) string // produces a late reply after the commit; nil = none
 }
 
-// ordered is a command as given, with its arguments and its chat.
-type ordered struct {
+// invocation is a command as given, with its arguments and its chat.
+type invocation struct {
 	m       chat.Incoming
 	args    string    // the text after the command
 	answers string    // the message to reply to, if it is not the command's own; empty = the command's
@@ -35,28 +36,28 @@ type ordered struct {
 	lang    i18n.Lang // of the reply
 }
 
-// do returns an order with a reply and one effect.
-func (o ordered) do(e db.Effect, p i18n.Phrase, args ...any) (order, error) {
+// do returns a result with a reply and one effect.
+func (o invocation) do(e db.Effect, p i18n.Phrase, args ...any) (commandResult, error) {
 	done, err := o.say(p, args...)
 	done.effects = []db.Effect{e}
 	return done, err
 }
 
-// say returns an order that only replies.
-func (o ordered) say(p i18n.Phrase, args ...any) (order, error) {
+// say returns a result that only replies.
+func (o invocation) say(p i18n.Phrase, args ...any) (commandResult, error) {
 	text := p.In(o.lang)
 	if len(args) > 0 {
 		text = fmt.Sprintf(text, args...)
 	}
-	return order{reply: text}, nil
+	return commandResult{reply: text}, nil
 }
 
-// plan works out an order before the message is stored, so it must be quick and change nothing.
-type plan func(ctx context.Context, o ordered) (order, error)
+// plan works out the result of a command before the message is stored, so it must be quick and change nothing.
+type plan func(ctx context.Context, o invocation) (commandResult, error)
 
 // askToContinue is the plan of the button that tells the agent to continue.
-func askToContinue(_ context.Context, o ordered) (order, error) {
-	return order{ask: i18n.ContinueWord.In(o.lang)}, nil
+func askToContinue(_ context.Context, o invocation) (commandResult, error) {
+	return commandResult{ask: i18n.ContinueWord.In(o.lang)}, nil
 }
 
 // command is something that a user can order with a leading slash.
@@ -69,7 +70,7 @@ type command struct {
 	admin    bool        // only the owner and admins may use it
 	frequent bool        // has a button in the list of commands
 	asks     bool        // the text after it is a question
-	plan     func(*commandSet, context.Context, ordered) (order, error)
+	plan     func(*commandSet, context.Context, invocation) (commandResult, error)
 }
 
 // commandSet has all commands, each group with what it needs.
@@ -208,12 +209,12 @@ func questionIn(text string) string {
 
 // say is the plan that only replies.
 func say(p i18n.Phrase, args ...any) plan {
-	return func(_ context.Context, o ordered) (order, error) { return o.say(p, args...) }
+	return func(_ context.Context, o invocation) (commandResult, error) { return o.say(p, args...) }
 }
 
 // tooLatePlan is the plan for a command that arrived too late to be carried out.
 func tooLatePlan(name string) plan {
-	return func(_ context.Context, o ordered) (order, error) {
+	return func(_ context.Context, o invocation) (commandResult, error) {
 		return o.say(i18n.LateCommand, name, i18n.RoughDuration(time.Since(o.m.Time), o.lang))
 	}
 }

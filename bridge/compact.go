@@ -22,11 +22,11 @@ import (
 const mostLoaded = 500
 
 // compactNow orders a summary: at once, or after the running turn.
-func (cs conversationCommands) compactNow(_ context.Context, o ordered) (order, error) {
+func (cs conversationCommands) compactNow(_ context.Context, o invocation) (commandResult, error) {
 	if o.chat.Compacting != "" {
 		return o.say(i18n.CompactBegun)
 	}
-	return order{
+	return commandResult{
 		effects: []db.Effect{db.RequestSummary{}}, // replied to when the summary is made
 		then:    func() { cs.scheduler.make(o.m.Key) },
 	}, nil

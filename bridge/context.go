@@ -25,7 +25,7 @@ const (
 )
 
 // showContext previews the context of the next prompt; a question may follow the command.
-func (cs reportCommands) showContext(ctx context.Context, o ordered) (order, error) {
+func (cs reportCommands) showContext(ctx context.Context, o invocation) (commandResult, error) {
 	if o.chat.Kind == "" {
 		return o.say(i18n.ContextNothing)
 	}
@@ -36,7 +36,7 @@ func (cs reportCommands) showContext(ctx context.Context, o ordered) (order, err
 	question := chat.Message{Key: m.Key, ID: m.ID, Actor: m.Actor, Text: o.args, Time: m.Time}
 	built, err := NewPreview(*cs.cfg, cs.db, cs.context, cs.pool.Config()).Build(ctx, question, live)
 	if err != nil {
-		return order{}, err
+		return commandResult{}, err
 	}
 	p, s := built.Prompt, i18n.ContextHead.In(l)+"\n\n"+built.outline(l)
 	for _, part := range []struct {
@@ -52,11 +52,11 @@ func (cs reportCommands) showContext(ctx context.Context, o ordered) (order, err
 		}
 		s += listing(part.msgs[max(0, len(part.msgs)-contextLines):], l, p.Zone, m.Time, contextWords)
 	}
-	return order{reply: s}, nil
+	return commandResult{reply: s}, nil
 }
 
 // showHistory shows the last messages of the chat, including those from before /new.
-func (cs reportCommands) showHistory(ctx context.Context, o ordered) (order, error) {
+func (cs reportCommands) showHistory(ctx context.Context, o invocation) (commandResult, error) {
 	m, l, n := o.m, o.lang, historyLines
 	if o.args != "" {
 		var err error
@@ -67,7 +67,7 @@ func (cs reportCommands) showHistory(ctx context.Context, o ordered) (order, err
 	}
 	list, err := cs.db.History().Latest(ctx, m.Key, n)
 	if err != nil {
-		return order{}, err
+		return commandResult{}, err
 	}
 	if len(list) == 0 {
 		return o.say(i18n.HistoryNothing)
@@ -81,7 +81,7 @@ func (cs reportCommands) showHistory(ctx context.Context, o ordered) (order, err
 			from = i
 		}
 	}
-	return order{reply: s + listing(list[from:], l, cs.context.Zone(), m.Time, historyWords)}, nil
+	return commandResult{reply: s + listing(list[from:], l, cs.context.Zone(), m.Time, historyWords)}, nil
 }
 
 // listing has a line for each message: time, author and first words.

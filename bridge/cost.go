@@ -164,21 +164,21 @@ func (r costReport) card(below string, l i18n.Lang, more ...chat.Panel) *chat.Ca
 }
 
 // showCost is the command /cost.
-func (p *budget) showCost(ctx context.Context, o ordered) (order, error) {
+func (p *budget) showCost(ctx context.Context, o invocation) (commandResult, error) {
 	s, ok := findPeriod(o.args)
 	if !ok {
 		return o.say(i18n.CostUsage)
 	}
 	r, err := p.report(ctx, o.m.Key, s, p.Load().ChatDayUSD, o.lang)
 	if err != nil {
-		return order{}, err
+		return commandResult{}, err
 	}
 	models, err := p.modelSpenders(ctx, o.m.Key, p.midnight(time.Now(), 1-s.days))
 	if err != nil {
-		return order{}, err
+		return commandResult{}, err
 	}
 	limits, err := p.limitsText(ctx, o.m.Key, o.m.Actor.ID, o.lang)
-	return order{card: r.card(limits, o.lang, byModel(models, o.lang))}, err
+	return commandResult{card: r.card(limits, o.lang, byModel(models, o.lang))}, err
 }
 
 // modelSpenders are the models that were paid for, with their names.

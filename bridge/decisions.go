@@ -29,7 +29,7 @@ const (
 )
 
 // listDecisions is the command /approvals, with an optional number of days: who decided what in a chat.
-func (cs decisionCommands) listDecisions(ctx context.Context, o ordered) (order, error) {
+func (cs decisionCommands) listDecisions(ctx context.Context, o invocation) (commandResult, error) {
 	days, err := strconv.Atoi(cmp.Or(o.args, strconv.Itoa(usualDays)))
 	if err != nil || days < 1 || days > mostDays {
 		return o.say(i18n.DecisionsUsage)
@@ -37,14 +37,14 @@ func (cs decisionCommands) listDecisions(ctx context.Context, o ordered) (order,
 	now := time.Now()
 	list, err := cs.actions.Decisions(ctx, o.m.Key, now.AddDate(0, 0, -days), now.Add(time.Minute))
 	if err != nil {
-		return order{}, err
+		return commandResult{}, err
 	}
 	head, none := i18n.DecisionsHead.Sprintf(o.lang, days), i18n.DecisionsNone.Sprintf(o.lang, days)
 	if days == 1 {
 		head, none = i18n.DecisionsDay.In(o.lang), i18n.DecisionsNoneDay.In(o.lang)
 	}
 	if len(list) == 0 {
-		return order{reply: none}, nil
+		return commandResult{reply: none}, nil
 	}
 	lines := []string{head}
 	if more := len(list) - mostDecisions; more > 0 {
@@ -53,7 +53,7 @@ func (cs decisionCommands) listDecisions(ctx context.Context, o ordered) (order,
 	for _, r := range list {
 		lines = append(lines, cs.line(r, o.lang))
 	}
-	return order{reply: strings.Join(lines, "\n")}, nil
+	return commandResult{reply: strings.Join(lines, "\n")}, nil
 }
 
 // line formats a decision as one line.

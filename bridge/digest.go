@@ -28,7 +28,7 @@ type digestCommand struct {
 var digestTimes = []string{"09:00", "18:00"}
 
 // digest is the command /digest.
-func (cs digestCommand) digest(ctx context.Context, o ordered) (order, error) {
+func (cs digestCommand) digest(ctx context.Context, o invocation) (commandResult, error) {
 	if o.m.Kind != chat.Private || o.m.Actor.ID != cs.access.Load().Owner {
 		return o.say(i18n.DigestOwner)
 	}
@@ -58,10 +58,10 @@ func (cs digestCommand) digest(ctx context.Context, o ordered) (order, error) {
 	return o.do(d, i18n.DigestOn, clock.Format("15:04"))
 }
 
-func (cs digestCommand) showDigest(ctx context.Context, o ordered) (order, error) {
+func (cs digestCommand) showDigest(ctx context.Context, o invocation) (commandResult, error) {
 	list, err := cs.digests.List(ctx)
 	if err != nil {
-		return order{}, err
+		return commandResult{}, err
 	}
 	text := i18n.DigestOff.In(o.lang)
 	for _, d := range list {

@@ -38,11 +38,11 @@ type exportCommand struct {
 
 // exportChat is the command /export. In a group only admins may use it: it shows new members what was said before they
 // came.
-func (cs exportCommand) exportChat(_ context.Context, o ordered) (order, error) {
+func (cs exportCommand) exportChat(_ context.Context, o invocation) (commandResult, error) {
 	if !cs.access.Load().InCharge(o.m) {
 		return o.say(i18n.ForAdminsInGroups)
 	}
-	return order{reply: i18n.ExportBegun.In(o.lang), later: func(ctx context.Context) string {
+	return commandResult{reply: i18n.ExportBegun.In(o.lang), later: func(ctx context.Context) string {
 		if _, begun := cs.begun.LoadOrStore(o.m.Key, true); begun {
 			return "" // the files of the running export answer both
 		}
@@ -65,7 +65,7 @@ func (cs exportCommand) exportChat(_ context.Context, o ordered) (order, error) 
 var errNothingSaid = errors.New("nothing was said yet")
 
 // sendHistory puts the chat's History into the outbox.
-func (cs exportCommand) sendHistory(ctx context.Context, o ordered) error {
+func (cs exportCommand) sendHistory(ctx context.Context, o invocation) error {
 	files, err := cs.exportFiles(ctx, o)
 	if err != nil {
 		return err
@@ -93,14 +93,14 @@ type exportFile struct {
 
 // exportFiles returns a chat's History as files: the conversation for people, and all records for programs. Without
 // messages there are none.
-func (cs exportCommand) exportFiles(ctx context.Context, o ordered) ([]*exportFile, error) {
+func (cs exportCommand) exportFiles(ctx context.Context, o invocation) ([]*exportFile, error) {
 	name := i18n.ExportName.In(o.lang) + "-" + o.m.Time.In(cs.zone).Format("2006-01-02")
 	read, lines := &exportFile{name: name + ".md"}, &exportFile{name: name + ".jsonl"}
 	files := []*exportFile{read}
 	if cs.cfg.Line != nil {
 		files = append(files, lines)
 	}
-	page := &transcript{ordered: o, b: &read.text, zone: cs.zone}
+	page := &transcript{invocation: o, b: &read.text, zone: cs.zone}
 	for r, err := range cs.db.Records().Range(ctx, o.m.Key) {
 		if err != nil {
 			return nil, err
@@ -125,7 +125,7 @@ func (cs exportCommand) exportFiles(ctx context.Context, o ordered) ([]*exportFi
 
 // transcript writes a conversation for people: Markdown, with a heading per day.
 type transcript struct {
-	ordered
+	invocation
 	b     *bytes.Buffer
 	zone  *time.Location
 	said  int

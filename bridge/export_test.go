@@ -38,7 +38,7 @@ func exportedHistory(t *testing.T) {
 	w.ask(alice, "# 第二问\n\n多行", "第二答", nil)
 	c, err := w.store.Chats().Get(w.ctx, alice.key)
 	w.must(err)
-	o := ordered{chat: c, lang: i18n.Chinese, m: chat.Incoming{Key: alice.key,
+	o := invocation{chat: c, lang: i18n.Chinese, m: chat.Incoming{Key: alice.key,
 		Time: time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)}}
 	files, err := w.bridge.receiver.commands.set.exportFiles(w.ctx, o)
 	w.must(err)

@@ -55,7 +55,7 @@ func (f followUps) watch(t db.Turn, p *claude.Process) {
 // it.
 func (f followUps) decideFollowUp(ctx context.Context, last db.Turn) {
 	key := last.Key
-	doing := f.pool.Unasked(key.String())
+	doing := f.pool.UnaskedState(key.String())
 	if doing == claude.InTurn || doing == claude.Working {
 		return
 	}
@@ -171,7 +171,7 @@ func (f followUps) outcome(why claude.UnaskedEnd) turncard.Outcome {
 // hasBegun reports whether the agent has started a claimed follow-up. One that it has not started is requeued or ended.
 func (f followUps) hasBegun(ctx context.Context, t db.Turn) bool {
 	var err error
-	switch f.pool.Unasked(t.Key.String()) {
+	switch f.pool.UnaskedState(t.Key.String()) {
 	case claude.Woken:
 		return true
 	case claude.Working:

@@ -52,7 +52,7 @@ type helpCommands struct {
 }
 
 // allowedCommands lists the commands that the author of a message may use.
-func (cs helpCommands) allowedCommands(o ordered) []command {
+func (cs helpCommands) allowedCommands(o invocation) []command {
 	var list []command
 	for _, c := range commands() {
 		if c.allowedFor(cs.access.Load(), o.m.Actor) {
@@ -63,7 +63,7 @@ func (cs helpCommands) allowedCommands(o ordered) []command {
 }
 
 // help is the command /help.
-func (cs helpCommands) help(_ context.Context, o ordered) (order, error) {
+func (cs helpCommands) help(_ context.Context, o invocation) (commandResult, error) {
 	all := o.args == "all" || o.args == "全部"
 	if o.args != "" && !all {
 		return cs.explain(o)
@@ -97,7 +97,7 @@ func (cs helpCommands) help(_ context.Context, o ordered) (order, error) {
 	own := cs.pool.Config().SlashCommands()
 	fmt.Fprintf(&s, "\n"+i18n.HelpMore.In(l), "`//"+strings.Join(own, "` `//")+"`")
 	card.Body = s.String()
-	return order{card: card}, nil
+	return commandResult{card: card}, nil
 }
 
 // names are the command's names in lists.
@@ -117,7 +117,7 @@ func (c command) label(l i18n.Lang) string {
 }
 
 // explain describes one command.
-func (cs helpCommands) explain(o ordered) (order, error) {
+func (cs helpCommands) explain(o invocation) (commandResult, error) {
 	word, _ := splitWord(o.args)
 	word = strings.ToLower(strings.TrimLeft(word, "/／"))
 	for _, c := range cs.allowedCommands(o) {
@@ -129,14 +129,14 @@ func (cs helpCommands) explain(o ordered) (order, error) {
 		if len(c.aliases) > 0 {
 			text += "\n" + fmt.Sprintf(i18n.HelpAliases.In(o.lang), "`/"+strings.Join(c.aliases, "` `/")+"`")
 		}
-		return order{reply: text}, nil
+		return commandResult{reply: text}, nil
 	}
 	return cs.suggest(o, "/"+word)
 }
 
 // unknownCommand is the plan for an unknown command: it suggests a similar one.
 func (cs helpCommands) unknownCommand(name string) plan {
-	return func(_ context.Context, o ordered) (order, error) { return cs.suggest(o, name) }
+	return func(_ context.Context, o invocation) (commandResult, error) { return cs.suggest(o, name) }
 }
 
 // mostOrder is the maximum length of a button's command line in runes.
@@ -144,7 +144,7 @@ const mostOrder = 100
 
 // suggest answers an unknown command. A name that the CLI knows is suggested with its double slash; otherwise the
 // nearest command is offered as a button, unless the line is too long for a button's value.
-func (cs helpCommands) suggest(o ordered, name string) (order, error) {
+func (cs helpCommands) suggest(o invocation, name string) (commandResult, error) {
 	word := strings.TrimPrefix(name, "/")
 	if cs.pool.Config().SlashCommands().Allow(name) {
 		return o.say(i18n.PassIt, name, "/"+name)
@@ -157,10 +157,10 @@ func (cs helpCommands) suggest(o ordered, name string) (order, error) {
 	// The card is stored, and all see it.
 	line := cs.cfg.redactForHistory(strings.TrimSpace("/" + meant.name + " " + o.args))
 	if utf8.RuneCountInString(line) > mostOrder {
-		return order{reply: text}, nil
+		return commandResult{reply: text}, nil
 	}
 	buttons := []chat.Button{turncard.CommandButton(line, line)}
-	return order{card: &chat.Card{Body: text, Summary: i18n.FirstLine(text), Buttons: buttons}}, nil
+	return commandResult{card: &chat.Card{Body: text, Summary: i18n.FirstLine(text), Buttons: buttons}}, nil
 }
 
 // nearest finds the command that is most similar to an unknown word.

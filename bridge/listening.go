@@ -64,7 +64,7 @@ func (ls listening) ruleOf(c db.Chat) chat.MentionRule {
 }
 
 // mention shows or sets the rule of a group. Everyone who may talk there may set it: it only affects their own group.
-func (ls listening) mention(_ context.Context, o ordered) (order, error) {
+func (ls listening) mention(_ context.Context, o invocation) (commandResult, error) {
 	if o.m.Kind == chat.Private {
 		return o.say(i18n.MentionPrivate)
 	}

@@ -54,7 +54,7 @@ type loginDialog struct {
 }
 
 // logIn is the command /login.
-func (ls *logins) logIn(_ context.Context, o ordered) (order, error) {
+func (ls *logins) logIn(_ context.Context, o invocation) (commandResult, error) {
 	if o.m.Kind != chat.Private {
 		return o.say(i18n.LoginPrivate)
 	}
@@ -63,12 +63,12 @@ func (ls *logins) logIn(_ context.Context, o ordered) (order, error) {
 		if ls.isRunning() {
 			return o.say(i18n.LoginBusy)
 		}
-		return order{reply: i18n.LoginBegun.In(o.lang), then: func() { ls.startLogin(o) }}, nil
+		return commandResult{reply: i18n.LoginBegun.In(o.lang), then: func() { ls.startLogin(o) }}, nil
 	case "cancel", "取消":
 		if !ls.isRunning() {
 			return o.say(i18n.LoginNone)
 		}
-		return order{reply: i18n.LoginCancelled.In(o.lang), then: ls.finishLogin}, nil
+		return commandResult{reply: i18n.LoginCancelled.In(o.lang), then: ls.finishLogin}, nil
 	}
 	return o.say(i18n.LoginUsage)
 }
@@ -90,7 +90,7 @@ func (ls *logins) finishLogin() {
 }
 
 // startLogin starts a login, unless one is in progress.
-func (ls *logins) startLogin(o ordered) {
+func (ls *logins) startLogin(o invocation) {
 	halt, cancel := context.WithCancelCause(context.Background())
 	t := &loginDialog{
 		key: o.m.Key, who: o.m.Actor.ID, to: chat.Ref{Key: o.m.Key, ID: o.m.ID}, lang: o.lang,
@@ -212,8 +212,8 @@ func (ls *logins) stripCode(m *chat.Incoming) (plan, bool) {
 	switch {
 	case awaited:
 		m.Text, m.Files = codeTaken, nil
-		return func(_ context.Context, o ordered) (order, error) {
-			return order{reply: i18n.LoginTaken.In(t.lang), then: func() { ls.handCode(t, code) }}, nil
+		return func(_ context.Context, o invocation) (commandResult, error) {
+			return commandResult{reply: i18n.LoginTaken.In(t.lang), then: func() { ls.handCode(t, code) }}, nil
 		}, true
 	case loginCode.MatchString(code):
 		m.Text, m.Files = codeTaken, nil

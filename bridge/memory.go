@@ -44,7 +44,7 @@ type memoryCommands struct {
 }
 
 // rememberThis is the command /remember.
-func (cs memoryCommands) rememberThis(_ context.Context, o ordered) (order, error) {
+func (cs memoryCommands) rememberThis(_ context.Context, o invocation) (commandResult, error) {
 	m, l, text := o.m, o.lang, o.args
 	kept := cs.cfg.clean(text)
 	if kept == "" {
@@ -71,7 +71,7 @@ func (cs memoryCommands) rememberThis(_ context.Context, o ordered) (order, erro
 		return fmt.Sprintf(done.In(l), x.Number, x.Title) + redactionNote(text, kept, l)
 	}
 	by := db.Change{Who: m.Actor.ID, Why: "/remember"}
-	return order{effects: []db.Effect{db.SaveMemory{Memory: x, By: by, Reply: reply}}}, nil
+	return commandResult{effects: []db.Effect{db.SaveMemory{Memory: x, By: by, Reply: reply}}}, nil
 }
 
 // redactionNote is a note that private data was removed from a text; empty = none was.
@@ -108,11 +108,11 @@ type memoryRequest struct {
 }
 
 // manageMemories is the command /memory.
-func (cs memoryCommands) manageMemories(ctx context.Context, o ordered) (order, error) {
+func (cs memoryCommands) manageMemories(ctx context.Context, o invocation) (commandResult, error) {
 	m := o.m
 	all, err := cs.db.Memories().List(ctx, m.Key)
 	if err != nil {
-		return order{}, err
+		return commandResult{}, err
 	}
 	boss := cs.access.Load().InCharge(m)
 	// Memories about a person are visible to that person and to whoever manages the memories.
@@ -131,9 +131,9 @@ func (cs memoryCommands) manageMemories(ctx context.Context, o ordered) (order, 
 	case "show":
 		return t.withMemory(name, t.show)
 	case "why":
-		return t.withMemory(name, func(x db.Memory) (order, error) { return t.showOrigin(ctx, x) })
+		return t.withMemory(name, func(x db.Memory) (commandResult, error) { return t.showOrigin(ctx, x) })
 	case "edit":
-		return t.withMemory(name, func(x db.Memory) (order, error) { return t.edit(x, text), nil })
+		return t.withMemory(name, func(x db.Memory) (commandResult, error) { return t.edit(x, text), nil })
 	case "forget":
 		return t.withMemory(name, t.forget)
 	case "approve":
@@ -141,16 +141,16 @@ func (cs memoryCommands) manageMemories(ctx context.Context, o ordered) (order, 
 	case "reject":
 		return t.withMemory(name, t.reject)
 	}
-	return order{reply: i18n.MemoryUsage.In(t.l)}, nil
+	return commandResult{reply: i18n.MemoryUsage.In(t.l)}, nil
 }
 
-func (t *memoryRequest) say(p i18n.Phrase, args ...any) (order, error) {
-	return order{reply: fmt.Sprintf(p.In(t.l), args...)}, nil
+func (t *memoryRequest) say(p i18n.Phrase, args ...any) (commandResult, error) {
+	return commandResult{reply: fmt.Sprintf(p.In(t.l), args...)}, nil
 }
 
 // withMemory finds a memory by its number or ID, and calls then with it. A memory about another user is reported as
 // unknown, like one that does not exist.
-func (t *memoryRequest) withMemory(name string, then func(db.Memory) (order, error)) (order, error) {
+func (t *memoryRequest) withMemory(name string, then func(db.Memory) (commandResult, error)) (commandResult, error) {
 	name = strings.TrimPrefix(strings.ToLower(name), "#")
 	n, err := strconv.ParseInt(name, 10, 64)
 	numbered := err == nil
@@ -169,9 +169,9 @@ const memoryPage = 40
 
 // list shows a page, newest memory first. For a page that does not exist it shows the first one, so that an old link
 // still works when the list has become shorter.
-func (t *memoryRequest) list(page string) order {
+func (t *memoryRequest) list(page string) commandResult {
 	if len(t.all) == 0 {
-		return order{reply: i18n.MemoryNone.In(t.l)}
+		return commandResult{reply: i18n.MemoryNone.In(t.l)}
 	}
 	pages := (len(t.all) + memoryPage - 1) / memoryPage
 	n, err := strconv.Atoi(page)
@@ -189,7 +189,7 @@ func (t *memoryRequest) list(page string) order {
 	if n < pages {
 		fmt.Fprintf(&s, "\n"+i18n.MemoryMore.In(t.l), n+1)
 	}
-	return order{reply: s.String()}
+	return commandResult{reply: s.String()}
 }
 
 // properties shows the scope of a memory, whether it waits for approval, and when it was changed.
@@ -211,7 +211,7 @@ func (t *memoryRequest) day(at time.Time) string {
 }
 
 // show shows a whole memory. Its number is unique only within the chat, so the ID is shown, too.
-func (t *memoryRequest) show(x db.Memory) (order, error) {
+func (t *memoryRequest) show(x db.Memory) (commandResult, error) {
 	words := strings.Join(x.Keywords, i18n.Listing.In(t.l))
 	if words == "" {
 		words = "-"
@@ -224,14 +224,14 @@ const excerpt = 80
 
 // showOrigin lists who changed a memory, and the messages it came from. A memory without stored versions still shows
 // its sources.
-func (t *memoryRequest) showOrigin(ctx context.Context, x db.Memory) (order, error) {
+func (t *memoryRequest) showOrigin(ctx context.Context, x db.Memory) (commandResult, error) {
 	versions, err := t.db.Memories().Versions(ctx, t.said.Key, x.ID)
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
-		return order{}, err
+		return commandResult{}, err
 	}
 	sources, err := t.db.History().ByID(ctx, t.said.Key, x.Sources)
 	if err != nil {
-		return order{}, err
+		return commandResult{}, err
 	}
 	var s strings.Builder
 	fmt.Fprintf(&s, i18n.MemoryWhy.In(t.l), x.Number, x.Title)
@@ -251,7 +251,7 @@ func (t *memoryRequest) showOrigin(ctx context.Context, x db.Memory) (order, err
 		}
 		fmt.Fprintf(&s, "\n> %s %s: %s", t.day(m.Time), who, line)
 	}
-	return order{reply: s.String()}, nil
+	return commandResult{reply: s.String()}, nil
 }
 
 // authorName is the author of a change, for users.
@@ -303,24 +303,24 @@ func (t *memoryRequest) changeBecause(why string) db.Change {
 	return db.Change{Who: t.said.Actor.ID, Why: why}
 }
 
-// save returns an order that saves x, unless it was changed meanwhile.
-func (t *memoryRequest) save(x db.Memory, why string, reply db.MemoryReply) order {
-	return order{effects: []db.Effect{db.SaveMemory{Memory: x, By: t.changeBecause(why), Reply: reply}}}
+// save returns a result that saves x, unless it was changed meanwhile.
+func (t *memoryRequest) save(x db.Memory, why string, reply db.MemoryReply) commandResult {
+	return commandResult{effects: []db.Effect{db.SaveMemory{Memory: x, By: t.changeBecause(why), Reply: reply}}}
 }
 
-// remove returns an order that deletes x, unless it was changed meanwhile.
-func (t *memoryRequest) remove(x db.Memory, why string, reply db.MemoryReply) order {
-	return order{effects: []db.Effect{db.ForgetMemory{Memory: x, By: t.changeBecause(why), Reply: reply}}}
+// remove returns a result that deletes x, unless it was changed meanwhile.
+func (t *memoryRequest) remove(x db.Memory, why string, reply db.MemoryReply) commandResult {
+	return commandResult{effects: []db.Effect{db.ForgetMemory{Memory: x, By: t.changeBecause(why), Reply: reply}}}
 }
 
 // edit replaces the text. A title derived from the old text is dropped, so that saving derives a new one.
-func (t *memoryRequest) edit(x db.Memory, given string) order {
+func (t *memoryRequest) edit(x db.Memory, given string) commandResult {
 	text := t.clean(given)
 	switch {
 	case text == "":
-		return order{reply: i18n.MemoryUsage.In(t.l)}
+		return commandResult{reply: i18n.MemoryUsage.In(t.l)}
 	case !t.free:
-		return order{reply: i18n.ForAdminsInGroups.In(t.l)}
+		return commandResult{reply: i18n.ForAdminsInGroups.In(t.l)}
 	}
 	if strings.HasPrefix(x.Text, strings.TrimSuffix(x.Title, "…")) { // the title was derived from the text
 		x.Title = ""
@@ -336,7 +336,7 @@ func (t *memoryRequest) edit(x db.Memory, given string) order {
 }
 
 // forget deletes a memory. Everyone may delete their own.
-func (t *memoryRequest) forget(x db.Memory) (order, error) {
+func (t *memoryRequest) forget(x db.Memory) (commandResult, error) {
 	if !t.free && (x.Scope != db.UserScope || x.Of != t.said.Actor.ID) {
 		return t.say(i18n.ForAdminsInGroups)
 	}
@@ -345,7 +345,7 @@ func (t *memoryRequest) forget(x db.Memory) (order, error) {
 
 // approve is only for those who manage the memories: an agent proposes memories from text that anyone in the chat may
 // have written.
-func (t *memoryRequest) approve(x db.Memory) (order, error) {
+func (t *memoryRequest) approve(x db.Memory) (commandResult, error) {
 	switch {
 	case !t.inCharge:
 		return t.say(i18n.ForAdminsInGroups)
@@ -356,7 +356,7 @@ func (t *memoryRequest) approve(x db.Memory) (order, error) {
 	return t.save(x, "/memory approve", t.confirmation(i18n.MemoryApproved)), nil
 }
 
-func (t *memoryRequest) reject(x db.Memory) (order, error) {
+func (t *memoryRequest) reject(x db.Memory) (commandResult, error) {
 	switch {
 	case !t.inCharge:
 		return t.say(i18n.ForAdminsInGroups)

@@ -611,7 +611,7 @@ func (w *memoryRig) exported(p place) string {
 	c, err := w.store.Chats().Get(w.ctx, p.key)
 	w.must(err)
 	files, err := w.bridge.receiver.commands.set.exportFiles(w.ctx,
-		ordered{chat: c, lang: i18n.Chinese, m: chat.Incoming{Key: p.key, Kind: p.kind, Time: time.Now()}})
+		invocation{chat: c, lang: i18n.Chinese, m: chat.Incoming{Key: p.key, Kind: p.kind, Time: time.Now()}})
 	w.must(err)
 	var all strings.Builder
 	for _, f := range files {

@@ -301,7 +301,7 @@ func TestTheListOfSessions(t *testing.T) {
 	l.say("om_3", "a second one")
 	l.settled(2)
 	set := l.bridge.receiver.commands.set
-	o, err := set.resume(t.Context(), ordered{m: heard("om_4", "/resume"), chat: l.chat(), lang: i18n.English})
+	o, err := set.resume(t.Context(), invocation{m: heard("om_4", "/resume"), chat: l.chat(), lang: i18n.English})
 	l.must(err)
 	if o.card == nil || len(o.card.Buttons) != 1 || o.card.Buttons[0] != turncard.CommandButton("2", "/resume "+first) {
 		t.Fatalf("%+v", o)
@@ -316,7 +316,8 @@ func TestTheListOfSessions(t *testing.T) {
 	_, stop := context.WithCancelCause(t.Context())
 	l.bridge.queues.turns.lanes.BeginTurn(room, 99, stop)
 	for _, p := range []plan{set.resume, set.retry, set.forwardCommand} {
-		o, err := p(t.Context(), ordered{m: heard("om_5", "//compact"), args: first, chat: l.chat(), lang: i18n.English})
+		given := invocation{m: heard("om_5", "//compact"), args: first, chat: l.chat(), lang: i18n.English}
+		o, err := p(t.Context(), given)
 		if err != nil || o.reply != i18n.Busy.EN || len(o.effects) > 0 || o.ask != "" {
 			t.Errorf("while a turn runs: %+v %v", o, err)
 		}

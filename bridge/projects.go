@@ -300,7 +300,7 @@ func goodName(name string) bool {
 }
 
 // listProjects is the command /projects.
-func (cs settingCommands) listProjects(_ context.Context, o ordered) (order, error) {
+func (cs settingCommands) listProjects(_ context.Context, o invocation) (commandResult, error) {
 	var s strings.Builder
 	s.WriteString(i18n.ProjectsHead.In(o.lang) + "\n")
 	now, err := cs.cfg.projectOf(o.chat)
@@ -322,7 +322,7 @@ func (cs settingCommands) listProjects(_ context.Context, o ordered) (order, err
 }
 
 // changeProject is the command /cd.
-func (cs settingCommands) changeProject(ctx context.Context, o ordered) (order, error) {
+func (cs settingCommands) changeProject(ctx context.Context, o invocation) (commandResult, error) {
 	if o.args == "" {
 		return cs.listProjects(ctx, o)
 	}
@@ -346,7 +346,7 @@ func (cs settingCommands) changeProject(ctx context.Context, o ordered) (order, 
 }
 
 // changeMode is the command /mode.
-func (cs settingCommands) changeMode(_ context.Context, o ordered) (order, error) {
+func (cs settingCommands) changeMode(_ context.Context, o invocation) (commandResult, error) {
 	p, err := cs.cfg.projectOf(o.chat)
 	if err != nil {
 		return o.say(i18n.ProjectGone)

@@ -55,7 +55,7 @@ func (rc *receiver) handleMessage(ctx context.Context, m chat.Incoming) error {
 		return err
 	}
 	if isCode {
-		return rc.commands.execute(ctx, ordered{m: m}, code)
+		return rc.commands.execute(ctx, invocation{m: m}, code)
 	}
 	if !rc.listening.toBot(ctx, m) {
 		m.Files = slices.DeleteFunc(m.Files, func(f chat.File) bool { return f.Kind == chat.Quote })
@@ -90,7 +90,7 @@ func (rc *receiver) handleMessage(ctx context.Context, m chat.Incoming) error {
 	default:
 		return rc.acceptQuestion(ctx, m)
 	}
-	return rc.commands.execute(ctx, ordered{m: m, args: args}, p)
+	return rc.commands.execute(ctx, invocation{m: m, args: args}, p)
 }
 
 // stopWord matches a message that only says to stop. It is a command only while a turn is running, or is to be run

@@ -144,7 +144,7 @@ func (r cutOffTurns) recover(ctx context.Context, t db.Turn) error {
 		log.Warn().Msg("turn was cut off before it did anything; running it again")
 		return r.db.Queue().Requeue(ctx, t.ID)
 	}
-	unanswered, err := r.db.Approvals().Unanswered(ctx, t.ID)
+	unanswered, err := r.db.Approvals().HasUnanswered(ctx, t.ID)
 	if err != nil {
 		return err
 	}
@@ -237,7 +237,7 @@ func (r cutOffTurns) followUpResult(ctx context.Context, t db.Turn, cut turncard
 	if err != nil {
 		return e, err
 	}
-	unanswered, err := r.db.Approvals().Unanswered(ctx, t.ID)
+	unanswered, err := r.db.Approvals().HasUnanswered(ctx, t.ID)
 	if err != nil {
 		return e, err
 	}

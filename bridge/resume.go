@@ -35,10 +35,10 @@ type sessionCommands struct {
 }
 
 // resume is the command /resume: it lists the chat's past sessions, or returns to one.
-func (cs sessionCommands) resume(ctx context.Context, o ordered) (order, error) {
+func (cs sessionCommands) resume(ctx context.Context, o invocation) (commandResult, error) {
 	list, err := cs.chats.PastSessions(ctx, o.m.Key, pastSessions)
 	if err != nil {
-		return order{}, err
+		return commandResult{}, err
 	}
 	switch {
 	case !cs.cfg.Context.Resumes():
@@ -64,12 +64,12 @@ func (cs sessionCommands) resume(ctx context.Context, o ordered) (order, error) 
 		fmt.Fprintf(&s, i18n.ResumeLine.In(o.lang)+"\n", i+1, at, question, p.Turns, id, mark)
 	}
 	card.Body = s.String()
-	return order{card: card}, nil
+	return commandResult{card: card}, nil
 }
 
 // goBack makes one of the listed sessions the chat's current one. Any other session, such as one of another chat, is
 // not found.
-func (cs sessionCommands) goBack(ctx context.Context, o ordered, list []db.PastSession) (order, error) {
+func (cs sessionCommands) goBack(ctx context.Context, o invocation, list []db.PastSession) (commandResult, error) {
 	past, ok := pick(list, o.args)
 	if !ok {
 		if !isNumber(o.args) {
@@ -82,7 +82,7 @@ func (cs sessionCommands) goBack(ctx context.Context, o ordered, list []db.PastS
 		return o.say(i18n.ResumeIsNow)
 	}
 	if busy, err := cs.turns.isBusy(ctx, o.m.Key); err != nil || busy {
-		return order{reply: i18n.Busy.In(o.lang)}, err
+		return commandResult{reply: i18n.Busy.In(o.lang)}, err
 	}
 	dir := realPath(cs.cfg.projectDir(o.chat))
 	done := i18n.ResumeDone

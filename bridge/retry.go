@@ -13,31 +13,31 @@ import (
 
 // retry is the command /retry: it asks the last question of the conversation again. The previous answer stays in the
 // History, where the agent sees it; a note in the prompt asks for a different one.
-func (cs conversationCommands) retry(ctx context.Context, o ordered) (order, error) {
+func (cs conversationCommands) retry(ctx context.Context, o invocation) (commandResult, error) {
 	if busy, err := cs.turns.isBusy(ctx, o.m.Key); err != nil || busy {
-		return order{reply: i18n.Busy.In(o.lang)}, err
+		return commandResult{reply: i18n.Busy.In(o.lang)}, err
 	}
 	question, files, err := cs.lastQuestion(ctx, o)
 	if err != nil {
-		return order{}, err
+		return commandResult{}, err
 	}
 	if question == "" {
 		return o.say(i18n.RetryNothing)
 	}
 	if _, own := parseForwarded(cs.pool.Config().SlashCommands(), question); own {
-		return order{ask: question}, nil
+		return commandResult{ask: question}, nil
 	}
 	for _, l := range []i18n.Lang{i18n.Chinese, i18n.English} { // a repeated /retry must not add the note twice
 		question = strings.TrimPrefix(question, retryNote(l))
 	}
-	return order{ask: retryNote(o.lang) + question, files: files}, nil
+	return commandResult{ask: retryNote(o.lang) + question, files: files}, nil
 }
 
 // retryNote precedes a repeated question in the prompt.
 func retryNote(l i18n.Lang) string { return fmt.Sprintf("%s\n", i18n.RetryNote.In(l)) }
 
 // lastQuestion is the question of the conversation's last turn, with its files; empty = no question yet.
-func (cs conversationCommands) lastQuestion(ctx context.Context, o ordered) (string, []chat.File, error) {
+func (cs conversationCommands) lastQuestion(ctx context.Context, o invocation) (string, []chat.File, error) {
 	var asked []string
 	var files []chat.File
 	var last chat.Message
@@ -53,7 +53,7 @@ func (cs conversationCommands) lastQuestion(ctx context.Context, o ordered) (str
 			break
 		}
 		asked, last = append(asked, m.Text), m
-		with, err := cs.db.Files().Quoted(ctx, m.Key, m.ID)
+		with, err := cs.db.Files().QuotedMessage(ctx, m.Key, m.ID)
 		if err != nil {
 			return "", nil, err
 		}

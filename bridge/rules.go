@@ -21,17 +21,17 @@ type ruleCommands struct {
 
 // allow lists the rules of a chat, or revokes one. Everyone who may talk to the bot may revoke a rule: the agent only
 // has to ask again.
-func (cs ruleCommands) allow(ctx context.Context, o ordered) (order, error) {
+func (cs ruleCommands) allow(ctx context.Context, o invocation) (commandResult, error) {
 	list, err := cs.rules.List(ctx, o.m.Key)
 	if err != nil {
-		return order{}, err
+		return commandResult{}, err
 	}
 	words := strings.Fields(o.args)
 	switch {
 	case len(words) == 0 && len(list) == 0:
 		return o.say(i18n.AllowNone)
 	case len(words) == 0:
-		return order{reply: cs.list(o, list)}, nil
+		return commandResult{reply: cs.list(o, list)}, nil
 	// The only other form is /allow revoke N.
 	case len(words) != 2 || !slices.Contains(revokeWords, strings.ToLower(words[0])):
 		return o.say(i18n.AllowUsage)
@@ -49,7 +49,7 @@ func (cs ruleCommands) allow(ctx context.Context, o ordered) (order, error) {
 }
 
 // list formats rules.
-func (cs ruleCommands) list(o ordered, rules []db.Rule) string {
+func (cs ruleCommands) list(o invocation, rules []db.Rule) string {
 	lines := []string{i18n.AllowHead.In(o.lang)}
 	for _, r := range rules {
 		by := i18n.SafeName(r.By.Name)

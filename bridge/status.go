@@ -30,7 +30,7 @@ type reportCommands struct {
 }
 
 // status is the command /status.
-func (cs reportCommands) status(ctx context.Context, o ordered) (order, error) {
+func (cs reportCommands) status(ctx context.Context, o invocation) (commandResult, error) {
 	c, l := o.chat, o.lang
 	agent := cs.pool.Config()
 	state, session := i18n.StatusIdle, i18n.StatusNoSession
@@ -47,7 +47,7 @@ func (cs reportCommands) status(ctx context.Context, o ordered) (order, error) {
 	}
 	waiting, err := cs.db.Queue().Waiting(ctx, c.Key)
 	if err != nil {
-		return order{}, err
+		return commandResult{}, err
 	}
 	lines := []string{fmt.Sprintf(i18n.Status.In(l), state.In(l), cs.cfg.projectLabel(c), session.In(l))}
 	add := func(p i18n.Phrase, args ...any) { lines = append(lines, fmt.Sprintf(p.In(l), args...)) }
@@ -69,7 +69,7 @@ func (cs reportCommands) status(ctx context.Context, o ordered) (order, error) {
 	if v := cs.cfg.Version; v != "" && o.m.Kind == chat.Private && cs.access.Load().IsAdmin(o.m.Actor) {
 		silenced, err := cs.db.Chats().Silences().List(ctx)
 		if err != nil {
-			return order{}, err
+			return commandResult{}, err
 		}
 		if len(silenced) > 0 {
 			text += "\n" + i18n.StatusSilenced.Sprintf(l, silencedIn(silenced, l))
@@ -77,7 +77,7 @@ func (cs reportCommands) status(ctx context.Context, o ordered) (order, error) {
 		text += "\n" + i18n.StatusMode.Sprintf(l, contextModeIn(cs.cfg.Context.Mode, l)) + "\n" + loadOf(cs.pool, l) + "\n" +
 			fmt.Sprintf(i18n.StatusVersion.In(l), v)
 	}
-	return order{reply: text}, nil
+	return commandResult{reply: text}, nil
 }
 
 // contextModeIn says what the agent is given in a mode.
@@ -112,11 +112,11 @@ func silencedIn(list []db.Silenced, l i18n.Lang) string {
 }
 
 // modelOf is the name of the chat's model.
-func modelOf(agent claude.Config, o ordered) string {
+func modelOf(agent claude.Config, o invocation) string {
 	return cmp.Or(o.chat.Settings.Model, agent.Model, i18n.ByDefault.In(o.lang))
 }
 
 // effortOf is that model's effort level.
-func effortOf(agent claude.Config, o ordered) string {
+func effortOf(agent claude.Config, o invocation) string {
 	return cmp.Or(o.chat.Settings.Effort, agent.Effort, i18n.ByDefault.In(o.lang))
 }

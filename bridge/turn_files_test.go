@@ -418,10 +418,11 @@ func TestOldFilesAreSweptUp(t *testing.T) {
 	if _, err := os.Stat(outside); err != nil {
 		t.Error(err)
 	}
-	if q, err := d.bridge.db.Files().Quoted(t.Context(), room, "om_1"); err != nil || q.Files[0].State != chat.Past {
+	q, err := d.bridge.db.Files().QuotedMessage(t.Context(), room, "om_1")
+	if err != nil || q.Files[0].State != chat.Past {
 		t.Errorf("%+v, %v", q.Files, err)
 	}
-	if _, err := d.bridge.db.Files().Quoted(t.Context(), room, "om_9"); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.bridge.db.Files().QuotedMessage(t.Context(), room, "om_9"); !errors.Is(err, db.ErrNotFound) {
 		t.Error(err)
 	}
 }

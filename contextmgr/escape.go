@@ -123,10 +123,10 @@ func classify(s string) line {
 	if begun := r; begun.files() {
 		return lineFiles
 	}
-	if begun := r; begun.forwarded() {
+	if begun := r; begun.skipForwarded() {
 		return lineForwarded
 	}
-	if l := r.title(); l != lineProse && underlined(s) {
+	if l := r.title(); l != lineProse && isUnderlined(s) {
 		return l
 	}
 	return lineProse
@@ -184,8 +184,8 @@ func (r *lineReader) nextRune() bool {
 	return true
 }
 
-// ended reports whether the line ends before the current character, at least for some readers.
-func (r *lineReader) ended() bool { return r.c == 0 || r.broke }
+// atEnd reports whether the line ends before the current character, at least for some readers.
+func (r *lineReader) atEnd() bool { return r.c == 0 || r.broke }
 
 // skipWord skips word and reports whether it was there; if not, the position does not change.
 func (r *lineReader) skipWord(word string) bool {
@@ -213,11 +213,11 @@ const (
 // rule reads a row of dashes. It must end the line, unless it is very long.
 func (r *lineReader) rule() line {
 	n := 0
-	for r.c == '-' && n < mostDashes && (n < 3 || !r.ended()) {
+	for r.c == '-' && n < mostDashes && (n < 3 || !r.atEnd()) {
 		n++
 		r.next()
 	}
-	if n == mostDashes || n >= 3 && r.ended() {
+	if n == mostDashes || n >= 3 && r.atEnd() {
 		return lineRule
 	}
 	return lineProse

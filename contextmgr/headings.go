@@ -90,9 +90,9 @@ func (r *lineReader) bracket() (number, closed bool) {
 	return number, true
 }
 
-// underlined reports whether the next line, a row of equals signs or hyphens, makes the line at the start of s a
+// isUnderlined reports whether the next line, a row of equals signs or hyphens, makes the line at the start of s a
 // heading.
-func underlined(s string) bool {
+func isUnderlined(s string) bool {
 	end := afterBreak(s, 0)
 	if strings.HasSuffix(s[:end], "\r") && strings.HasPrefix(s[end:], "\n") {
 		end++
@@ -112,7 +112,7 @@ func beginsWithUnderline(s string) bool {
 	for n := 0; r.c == sign && n < mostDashes && !r.broke; n++ {
 		r.next()
 	}
-	return (sign == '=' || sign == '-') && (r.c == sign || r.ended())
+	return (sign == '=' || sign == '-') && (r.c == sign || r.atEnd())
 }
 
 // quote reads the first line of a quote: 引用 Bob 的消息.
@@ -151,7 +151,7 @@ func (r *lineReader) files() bool {
 		return false
 	}
 	r.skipSigns("*_~`")
-	return r.ended() || r.c == ':'
+	return r.atEnd() || r.c == ':'
 }
 
 // file reads a line of the list of files: - [图片 1].
@@ -167,8 +167,8 @@ func (r *lineReader) file() bool {
 	return r.skipAnyWord([]string{"图片", "文件", "语音", "视频"})
 }
 
-// forwarded reads the line above forwarded messages: [合并转发].
-func (r *lineReader) forwarded() bool {
+// skipForwarded reads the line above forwarded messages: [合并转发].
+func (r *lineReader) skipForwarded() bool {
 	r.skipSigns("*_~`")
 	if r.c != '[' {
 		return false

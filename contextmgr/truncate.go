@@ -101,8 +101,8 @@ func omitMiddle(text string, most int) string {
 func cutMiddle(runes []rune, keep int) string {
 	from := text.Border(runes, keep-keep/3, -1)
 	to := text.Border(runes, len(runes)-keep/3, +1)
-	return string(runes[:from]) + omitted(to-from) + string(runes[to:])
+	return string(runes[:from]) + omissionNote(to-from) + string(runes[to:])
 }
 
-// omitted is the mark for text that was cut out of a message.
-func omitted(runes int) string { return fmt.Sprintf("\n…（此处省略 %d 字）…\n", runes) }
+// omissionNote is the mark for text that was cut out of a message.
+func omissionNote(runes int) string { return fmt.Sprintf("\n…（此处省略 %d 字）…\n", runes) }

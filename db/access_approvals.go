@@ -292,17 +292,17 @@ func (as Approvals) Settle(ctx context.Context, a Approval, s Settling) error {
 const unansweredApproval = `SELECT EXISTS (SELECT 1 FROM approvals INDEXED BY approvals_untold
 	WHERE needed_by = ?1 AND told = 0 AND state = 'waiting')`
 
-// Unanswered reports whether a turn needs an approval that is still undecided.
-func (as Approvals) Unanswered(ctx context.Context, turn int64) (yes bool, err error) {
+// HasUnanswered reports whether a turn needs an approval that is still undecided.
+func (as Approvals) HasUnanswered(ctx context.Context, turn int64) (yes bool, err error) {
 	if err := as.db.read.QueryRowContext(ctx, unansweredApproval, turn).Scan(&yes); err != nil {
 		return false, fmt.Errorf("approvals of turn %d: %w", turn, err)
 	}
 	return yes, nil
 }
 
-// Needed reports whether a turn still needs the decision about a: it has not ended, or it was interrupted and may
+// IsNeeded reports whether a turn still needs the decision about a: it has not ended, or it was interrupted and may
 // continue.
-func (as Approvals) Needed(ctx context.Context, a Approval) (bool, error) {
+func (as Approvals) IsNeeded(ctx context.Context, a Approval) (bool, error) {
 	_, err := loadContinuable(ctx, as.db.read, a.Key, a.NeededBy)
 	if errors.Is(err, ErrNotFound) {
 		return false, nil

@@ -223,7 +223,7 @@ func TestUnansweredApprovals(t *testing.T) {
 	turn := accept(t, d, say("om_1", "go")).Turn
 	unanswered := func() bool {
 		t.Helper()
-		yes, err := d.Approvals().Unanswered(t.Context(), turn)
+		yes, err := d.Approvals().HasUnanswered(t.Context(), turn)
 		if err != nil {
 			t.Fatal(err)
 		}

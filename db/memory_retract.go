@@ -26,7 +26,7 @@ type derivedMemory struct {
 	alone bool // all sources were recalled, and nobody has changed it
 }
 
-func (ms Memories) derived(ctx context.Context, tx *sql.Tx, key chat.Key, ids []string) ([]derivedMemory, error) {
+func (ms Memories) derivedFrom(ctx context.Context, tx *sql.Tx, key chat.Key, ids []string) ([]derivedMemory, error) {
 	found, err := queryAll(ctx, tx, scanDerived, memoriesOf, key.String(), encodeList(ids), unlearner)
 	if err != nil {
 		return nil, fmt.Errorf("memories of recalled messages: %w", err)
@@ -43,7 +43,7 @@ func scanDerived(scan scanner) (m derivedMemory, err error) {
 // since, is set back to proposed until somebody approves it.
 func (ms Memories) retract(ctx context.Context, tx *sql.Tx, key chat.Key, ids []string) error {
 	by := Change{Who: unlearner, Why: recalled}
-	found, err := ms.derived(ctx, tx, key, ids)
+	found, err := ms.derivedFrom(ctx, tx, key, ids)
 	if err != nil {
 		return err
 	}

@@ -163,9 +163,9 @@ const answerShownBy = `SELECT ` + messageColumns + ` FROM messages WHERE chat_ke
 	SELECT 'answer:' || id FROM (SELECT id, card_id FROM turns WHERE chat_key = ?1 ORDER BY id DESC LIMIT 300)
 	WHERE card_id = ?2 OR substr(card_id, 1, length(?2) + 1) = ?2 || '/')`
 
-// Quoted returns a message of a chat with its files, by its platform ID; for an answer that is the ID of its card's
-// message. It returns [ErrNotFound] if the message is unknown or was recalled.
-func (fs Files) Quoted(ctx context.Context, key chat.Key, id string) (chat.Message, error) {
+// QuotedMessage returns a message of a chat with its files, by its platform ID; for an answer that is the ID of its
+// card's message. It returns [ErrNotFound] if the message is unknown or was recalled.
+func (fs Files) QuotedMessage(ctx context.Context, key chat.Key, id string) (chat.Message, error) {
 	queries := []struct{ sql, id string }{{selectMessagesByID, encodeList([]string{id})}, {answerShownBy, id}}
 	for _, query := range queries {
 		msgs, err := queryMessages(ctx, fs.db.read, key, query.sql, key.String(), query.id)

@@ -123,7 +123,7 @@ func TestAQuoteGoesWithWhatItQuotes(t *testing.T) {
 		e.Files = []chat.File{{Kind: chat.Quote, Of: "om_1"}, {Kind: chat.Document, Of: "om_1", Key: "k"},
 			{Kind: chat.Quote, Of: "om_unknown"}, {Kind: chat.Picture, Of: e.ID, Key: "own"}}
 		accept(t, d, e)
-		q, err := d.Files().Quoted(t.Context(), key, e.ID)
+		q, err := d.Files().QuotedMessage(t.Context(), key, e.ID)
 		if err != nil || len(q.Files) != 4 {
 			t.Fatalf("%+v %v", q, err)
 		}
@@ -149,7 +149,7 @@ func TestAQuoteGoesWithWhatItQuotes(t *testing.T) {
 		t.Errorf("of a message that is not known: %+v", r)
 	}
 	for i, key := range []chat.Key{oc, topic} {
-		q, err := d.Files().Quoted(t.Context(), key, fmt.Sprint("om_2", i))
+		q, err := d.Files().QuotedMessage(t.Context(), key, fmt.Sprint("om_2", i))
 		if err != nil {
 			t.Fatal(err)
 		}

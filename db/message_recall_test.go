@@ -283,7 +283,7 @@ func TestFilesBelongToTheirMessage(t *testing.T) {
 	if err != nil || len(found.Terms[0].Seqs) != 1 || len(found.Terms[1].Seqs) != 0 {
 		t.Errorf("found by its new words and not by the old ones: %+v, %v", found, err)
 	}
-	q, err := d.Files().Quoted(t.Context(), oc, "om_1")
+	q, err := d.Files().QuotedMessage(t.Context(), oc, "om_1")
 	if err != nil || q.Text != "the words of heron" || q.Files[0].Path != "x/1-1-a.pdf" {
 		t.Errorf("quoted %+v, %v", q, err)
 	}
@@ -293,7 +293,7 @@ func TestFilesBelongToTheirMessage(t *testing.T) {
 	if err := d.Files().Finish(t.Context(), oc, "om_1", got[1], 7, ""); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("of a recalled message: %v", err)
 	}
-	if _, err := d.Files().Quoted(t.Context(), oc, "om_1"); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Files().QuotedMessage(t.Context(), oc, "om_1"); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("quoted nevertheless: %v", err)
 	}
 }
@@ -306,10 +306,11 @@ func TestAnAnswerIsQuotedByItsCard(t *testing.T) {
 		t.Fatal(err)
 	}
 	finish(t, d, db.TurnResult{Turn: c.Turn, Answer: "a1"})
-	if q, err := d.Files().Quoted(t.Context(), oc, "om_card"); err != nil || q.Text != "a1" || q.Role != chat.Assistant {
+	q, err := d.Files().QuotedMessage(t.Context(), oc, "om_card")
+	if err != nil || q.Text != "a1" || q.Role != chat.Assistant {
 		t.Errorf("quoted %+v, %v", q, err)
 	}
-	if _, err := d.Files().Quoted(t.Context(), oc, "om_ca"); !errors.Is(err, db.ErrNotFound) {
+	if _, err := d.Files().QuotedMessage(t.Context(), oc, "om_ca"); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("by a part of its id: %v", err)
 	}
 }
@@ -344,7 +345,8 @@ func TestGroupTalkHasItsFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if q, err := d.Files().Quoted(t.Context(), oc, "om_2"); err != nil || len(q.Files) != 1 || q.Files[0].Key != "k" {
+	q, err := d.Files().QuotedMessage(t.Context(), oc, "om_2")
+	if err != nil || len(q.Files) != 1 || q.Files[0].Key != "k" {
 		t.Errorf("%+v, %v", q, err)
 	}
 }
@@ -365,7 +367,7 @@ func TestFilesHaveTheirTime(t *testing.T) {
 			t.Errorf("%d files are past, %v; want %d", n, err, want)
 		}
 	}
-	if q, err := d.Files().Quoted(t.Context(), oc, "om_1"); err != nil || q.Files[0].State != chat.Past ||
+	if q, err := d.Files().QuotedMessage(t.Context(), oc, "om_1"); err != nil || q.Files[0].State != chat.Past ||
 		q.Files[0].Path != "" {
 		t.Errorf("%+v, %v", q.Files, err)
 	}

@@ -52,7 +52,7 @@ func Sweep(ctx context.Context, d *DB, c Config) (s Swept, err error) {
 func sweepMessages(ctx context.Context, d *DB, c Config) (swept int, err error) {
 	until := millis(d.now().Add(-c.HistoryTTL.Duration))
 	for last := int64(0); ; {
-		list, err := expired(ctx, d, until, last)
+		list, err := listExpired(ctx, d, until, last)
 		if err != nil {
 			return swept, err
 		}
@@ -87,8 +87,8 @@ type storedRow struct {
 	row int64 // in the search index
 }
 
-// expired lists the next messages by ID that were written before until.
-func expired(ctx context.Context, d *DB, until, after int64) ([]storedRow, error) {
+// listExpired lists the next messages by ID that were written before until.
+func listExpired(ctx context.Context, d *DB, until, after int64) ([]storedRow, error) {
 	list, err := queryAll(ctx, d.read, scanStoredRow, expiredMessages, until, after, sweepBatch)
 	if err != nil {
 		return nil, fmt.Errorf("old messages: %w", err)

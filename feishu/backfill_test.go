@@ -410,7 +410,7 @@ func TestEventsQuotesAndGapsAreReadAlike(t *testing.T) {
 		if id == told[0] || id == missed[0] {
 			want, pictures = "one <b>\ntwo", 0
 		}
-		quoted, err := p.Quoted(p.ctx(), key, id)
+		quoted, err := p.FetchQuoted(p.ctx(), key, id)
 		p.must(err)
 		if quoted.Text != want || len(quoted.Files) != pictures || quoted.Actor.Name != "Ann" {
 			t.Errorf("quoted: %+v, want %q", quoted, want)

@@ -68,8 +68,8 @@ func checkChats(ctx context.Context, a *openapi.Client) (chats, members error) {
 	return nil, err
 }
 
-// Refused reports whether the platform does not know the app, or rejects its secret.
-func (c Checkup) Refused() bool {
+// IsRefused reports whether the platform does not know the app, or rejects its secret.
+func (c Checkup) IsRefused() bool {
 	var e *openapi.Error
 	return errors.As(c.Credentials, &e) && e.Code != 0
 }

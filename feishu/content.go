@@ -76,7 +76,7 @@ type contentReader struct {
 func (r *contentReader) read(form string, content gjson.Result) (text string, ok bool) {
 	switch form {
 	case "text":
-		text = r.edited(content.Get("text").String())
+		text = r.withoutEditTags(content.Get("text").String())
 	case "post":
 		text = r.flatten(content)
 	default:
@@ -213,9 +213,9 @@ func (r *contentReader) person(id, name string) string {
 
 var paragraph = regexp.MustCompile(`(?s)<p>(.*?)</p>`)
 
-// edited removes the paragraph tags that the platform adds to a text when its author edits it, and that it also has
-// when it is read back.
-func (r *contentReader) edited(text string) string {
+// withoutEditTags removes the paragraph tags that the platform adds to a text when its author edits it, and that it
+// also has when it is read back.
+func (r *contentReader) withoutEditTags(text string) string {
 	if !r.readBack || !strings.HasPrefix(text, "<p>") || !strings.HasSuffix(text, "</p>") {
 		return text
 	}

@@ -63,8 +63,8 @@ func seconds(d time.Duration) string {
 	return fmt.Sprintf("%d 秒", (d+time.Second-1)/time.Second)
 }
 
-// forwarded records that this message is a merged forward.
-func (r *contentReader) forwarded() string {
+// addForwarded records that this message is a merged forward.
+func (r *contentReader) addForwarded() string {
 	r.files = append(r.files, chat.File{Number: len(r.files) + 1, Kind: chat.Forwarded, Of: r.id})
 	return chat.AttachmentMark(chat.Forwarded.Label(), "")
 }
@@ -85,7 +85,7 @@ func (r *contentReader) readOther(form string, c gjson.Result) (text string, ok 
 	case "sticker": // neither can this
 		return chat.AttachmentMark("表情包", ""), true
 	case "merge_forward":
-		return r.forwarded(), true
+		return r.addForwarded(), true
 	case "interactive":
 		text := cardText(c)
 		if strings.Contains(text, tooOld) {

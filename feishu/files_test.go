@@ -137,7 +137,7 @@ func TestQuotes(t *testing.T) {
 	if len(m.Files) != 1 || m.Files[0].Kind != chat.Quote || m.Files[0].Of != first || m.Text != "sum it up" {
 		t.Fatalf("got %+v", m)
 	}
-	q, err := p.Quoted(p.ctx(), m.Key, first)
+	q, err := p.FetchQuoted(p.ctx(), m.Key, first)
 	p.must(err)
 	if q.Actor.Name != "Bob" || q.Text != "[文件 a.txt]" || len(q.Files) != 1 || q.Files[0].Of != first ||
 		q.Files[0].Key != key {
@@ -145,15 +145,15 @@ func TestQuotes(t *testing.T) {
 	}
 	answer, err := p.Reply(p.ctx(), chat.Ref{Key: m.Key, ID: m.ID}, "done", "seed")
 	p.must(err)
-	if q, err := p.Quoted(p.ctx(), m.Key, answer); err != nil || q.Actor != (chat.Actor{}) ||
+	if q, err := p.FetchQuoted(p.ctx(), m.Key, answer); err != nil || q.Actor != (chat.Actor{}) ||
 		!strings.Contains(q.Text, "done") {
 		t.Errorf("the bot's own: %+v, %v", q, err)
 	}
-	if _, err := p.Quoted(p.ctx(), chat.FeishuChat(other), first); !errors.Is(err, chat.ErrGone) {
+	if _, err := p.FetchQuoted(p.ctx(), chat.FeishuChat(other), first); !errors.Is(err, chat.ErrGone) {
 		t.Errorf("a message of another chat: %v", err)
 	}
 	p.Recall(first)
-	if _, err := p.Quoted(p.ctx(), m.Key, first); !errors.Is(err, chat.ErrGone) {
+	if _, err := p.FetchQuoted(p.ctx(), m.Key, first); !errors.Is(err, chat.ErrGone) {
 		t.Errorf("a recalled one: %v", err)
 	}
 	p.Say(room, ann, "in a topic", feishusim.Mention(), feishusim.ReplyTo(m.ID), feishusim.Thread(feishusim.NewThread))
@@ -172,7 +172,7 @@ func TestQuotedCards(t *testing.T) {
 	id := p.Send(room, other, "interactive",
 		json.RawMessage(`{"schema":"2.0","body":{"elements":[{"tag":"markdown","content":"**built** in 3 s"}]}}`))
 	m := next(t, rec.messages)
-	if q, err := p.Quoted(p.ctx(), m.Key, id); err != nil || q.Text != "[卡片]\n**built** in 3 s" {
+	if q, err := p.FetchQuoted(p.ctx(), m.Key, id); err != nil || q.Text != "[卡片]\n**built** in 3 s" {
 		t.Errorf("%+v, %v", q, err)
 	}
 }
@@ -183,7 +183,7 @@ func TestAForwardThatContainsItself(t *testing.T) {
 	const item = `{"message_id":"%s","msg_type":"text","create_time":"1","chat_id":"oc_1","sender":{"sender_name":"Ann"},"body":{"content":"{\"text\":\"%[1]s\"}"}}`
 	p.Inject(feishusim.Fault{Path: "/open-apis/im/v1/messages/", Status: 200, Body: `{"code":0,"data":{"items":[` +
 		strings.Join([]string{fmt.Sprintf(item, "om_root"), fmt.Sprintf(item, "om_root"), fmt.Sprintf(item, "om_part")}, ",") + `]}}`})
-	got, err := p.Forwarded(p.ctx(), chat.FeishuChat("oc_1"), "om_root")
+	got, err := p.FetchForwarded(p.ctx(), chat.FeishuChat("oc_1"), "om_root")
 	if err != nil || !strings.Contains(got, "> om_part") || strings.Contains(got, "> om_root") ||
 		strings.Contains(got, "没有列出") {
 		t.Errorf("%q, %v", got, err)
@@ -203,7 +203,8 @@ func TestQuotedForwards(t *testing.T) {
 	var all sync.WaitGroup
 	for range quotes {
 		all.Go(func() {
-			if q, err := p.Quoted(p.ctx(), m.Key, forward); err != nil || q.Text != "[合并转发]" || q.Actor.Name != "Ann" {
+			if q, err := p.FetchQuoted(p.ctx(), m.Key, forward); err != nil ||
+				q.Text != "[合并转发]" || q.Actor.Name != "Ann" {
 				t.Errorf("quoted: %+v, %v", q, err)
 			}
 		})
@@ -327,10 +328,10 @@ func TestForwardsAreATree(t *testing.T) {
 	if m.Text != "[合并转发]" || len(m.Files) != 1 || m.Files[0].Kind != chat.Forwarded || m.Files[0].Of != outer {
 		t.Fatalf("got %+v", m)
 	}
-	if q, err := p.Quoted(p.ctx(), m.Key, outer); err != nil || q.Text != "[合并转发]" {
+	if q, err := p.FetchQuoted(p.ctx(), m.Key, outer); err != nil || q.Text != "[合并转发]" {
 		t.Errorf("quoted: %+v, %v", q, err)
 	}
-	text, err := p.Forwarded(p.ctx(), m.Key, outer)
+	text, err := p.FetchForwarded(p.ctx(), m.Key, outer)
 	p.must(err)
 	want := `- Ann（2026-05-04 10:30）
   > one
@@ -349,7 +350,7 @@ func TestForwardsAreATree(t *testing.T) {
 	for range mostPassedOn + 7 {
 		many = append(many, ids[0])
 	}
-	text, err = p.Forwarded(p.ctx(), m.Key, p.Forward(room, ann, many))
+	text, err = p.FetchForwarded(p.ctx(), m.Key, p.Forward(room, ann, many))
 	p.must(err)
 	if n := strings.Count("\n"+text, "\n- "); n > mostPassedOn || !strings.HasSuffix(text, "条没有列出）") ||
 		len([]rune(text)) > longestPassed+longestMessage+200 {
@@ -384,7 +385,8 @@ func TestEditsAndRecallsAreTold(t *testing.T) {
 	}
 	p.Server.Edit(id, json.RawMessage(`{"text":"three <b>\nfour"}`))
 	next(t, rec.edits)
-	if q, err := p.Quoted(p.ctx(), first.Key, id); err != nil || q.Text != "three <b>\nfour" || q.Actor.Name != "Ann" {
+	if q, err := p.FetchQuoted(p.ctx(), first.Key, id); err != nil ||
+		q.Text != "three <b>\nfour" || q.Actor.Name != "Ann" {
 		t.Errorf("read back: %+v, %v", q, err)
 	}
 	p.Recall(id)

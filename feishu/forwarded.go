@@ -60,9 +60,9 @@ func (c *Client) fetchItems(ctx context.Context, id string, query larkcore.Query
 	return items, nil
 }
 
-// Quoted returns the message that another one of the chat replies to. It has no author if this bot wrote it. Its files
-// do not include its own quote.
-func (c *Client) Quoted(ctx context.Context, key chat.Key, id string) (chat.Incoming, error) {
+// FetchQuoted returns the message that another one of the chat replies to. It has no author if this bot wrote it. Its
+// files do not include its own quote.
+func (c *Client) FetchQuoted(ctx context.Context, key chat.Key, id string) (chat.Incoming, error) {
 	items, err := c.fetchMessage(ctx, id)
 	if err != nil {
 		return chat.Incoming{}, err
@@ -98,9 +98,9 @@ const (
 	longestMessage = 2000 // runes of one message
 )
 
-// Forwarded returns the messages of a merged forward as a list of who said what and when. Every line that a person
+// FetchForwarded returns the messages of a merged forward as a list of who said what and when. Every line that a person
 // wrote follows a mark, so that it cannot imitate an entry of the list.
-func (c *Client) Forwarded(ctx context.Context, key chat.Key, id string) (string, error) {
+func (c *Client) FetchForwarded(ctx context.Context, key chat.Key, id string) (string, error) {
 	items, err := c.fetchForward(ctx, id)
 	if err != nil {
 		return "", err

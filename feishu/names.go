@@ -57,7 +57,7 @@ type memberQuery struct {
 	done   chan struct{} // closed when the latest list is complete
 }
 
-func (c *memberQuery) answered() bool {
+func (c *memberQuery) isAnswered() bool {
 	select {
 	case <-c.done:
 		return true
@@ -153,14 +153,14 @@ func (n *names) requestName(ctx context.Context, chatID, id string) (name string
 	}
 	c, _ := n.chats.Get(chatID)
 	switch {
-	case n.inFlight == maxAsking && (c == nil || c.answered()):
+	case n.inFlight == maxAsking && (c == nil || c.isAnswered()):
 		return "", nil
-	case c == nil || c.answered() && time.Since(c.since) > nameRetry:
+	case c == nil || c.isAnswered() && time.Since(c.since) > nameRetry:
 		c = &memberQuery{
 			since: time.Now(), wanted: make(map[string]bool), again: rate.NewLimiter(rate.Every(nameAgain), nameBurst),
 		}
 		n.chats.Add(chatID, c)
-	case !c.answered() || c.wanted[id] || !c.again.Allow():
+	case !c.isAnswered() || c.wanted[id] || !c.again.Allow():
 		return "", c.done
 	} // otherwise somebody may have joined since the last list
 	c.wanted[id], c.done = true, make(chan struct{})

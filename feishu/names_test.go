@@ -238,7 +238,7 @@ func TestNamesWithoutAListOfMembers(t *testing.T) {
 		if m.Actor.Name != missed[m.ID] {
 			t.Errorf("missed: %q is of %q", m.Text, m.Actor.Name)
 		}
-		quoted, err := p.another().Quoted(p.ctx(), m.Key, m.ID)
+		quoted, err := p.another().FetchQuoted(p.ctx(), m.Key, m.ID)
 		if err != nil || quoted.Actor.Name != missed[m.ID] {
 			t.Errorf("quoted: %q is of %q, %v", m.Text, quoted.Actor.Name, err)
 		}

@@ -37,7 +37,7 @@ func (p *platform) useEverything(ask chat.Ref) (missing []string) {
 	_ = p.SetReaction(ctx, ask, chat.Finished)
 	_ = p.Download(ctx, chat.File{Kind: chat.Document, Key: key, Of: file}, 100, &bytes.Buffer{})
 	_, _ = p.Client.Upload(ctx, chat.Upload{Name: "b.txt", Data: []byte("b")})
-	_, _ = p.Quoted(ctx, ask.Key, file)
+	_, _ = p.FetchQuoted(ctx, ask.Key, file)
 	_, _ = p.topics.groupMode(ctx, group)
 	_ = p.names.fetchMembers(ctx, group)
 	_, _ = fetchApp(ctx, p.api, p.AppID())

@@ -35,7 +35,7 @@ type transcriber struct {
 	pausedUntil time.Time // no calls are made before
 }
 
-func (e *transcriber) paused() bool {
+func (e *transcriber) isPaused() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return time.Now().Before(e.pausedUntil)
@@ -50,7 +50,7 @@ func (e *transcriber) pause() {
 // Transcribe returns the words of a recording; "" = not possible. It needs ffmpeg, since the platform does not accept
 // its own recording format.
 func (e *transcriber) Transcribe(ctx context.Context, recording *os.File, length time.Duration) (string, error) {
-	if length > longestSpeech || e.paused() {
+	if length > longestSpeech || e.isPaused() {
 		return "", nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, speechTimeout)

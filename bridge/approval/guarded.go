@@ -53,9 +53,9 @@ var (
 		*.tf.json cdk.json pulumi*.y*ml helmfile* .renviron .terraformrc .forward .procmailrc .mailcap`)
 )
 
-// guarded reports whether a file may decide what is run later, or holds instructions for people or agents. A change
+// isGuarded reports whether a file may decide what is run later, or holds instructions for people or agents. A change
 // there could lift the very rule that allowed it. Inside the project, only the relative path counts.
-func guarded(file, dir string) bool {
+func isGuarded(file, dir string) bool {
 	if rel, err := filepath.Rel(dir, file); err == nil && filepath.IsLocal(rel) {
 		file = rel
 	}

@@ -46,7 +46,7 @@ func (ls *leftovers) Recover(ctx context.Context) error {
 		return err
 	}
 	for _, a := range list {
-		needed, err := ls.store.Approvals().Needed(ctx, a)
+		needed, err := ls.store.Approvals().IsNeeded(ctx, a)
 		if err != nil {
 			return err
 		}
@@ -194,7 +194,7 @@ func (ls *leftovers) Reconsider(key chat.Key) {
 			a, err := ls.store.Approvals().Get(ctx, a.ID) // another turn may have taken it over
 			needed := false
 			if err == nil {
-				needed, err = ls.store.Approvals().Needed(ctx, a)
+				needed, err = ls.store.Approvals().IsNeeded(ctx, a)
 			}
 			if err == nil && !needed {
 				a.State = db.Withdrawn

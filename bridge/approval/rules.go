@@ -131,11 +131,11 @@ func fileOf(tool string, input json.RawMessage, dir string) (string, bool) {
 // plainFile is fileOf for files that are not guarded, neither by name nor by target.
 func plainFile(tool string, input json.RawMessage, dir string) (string, bool) {
 	path, ok := pathOf(tool, input, dir)
-	if !ok || guarded(path, dir) {
+	if !ok || isGuarded(path, dir) {
 		return "", false
 	}
 	real, ok := safepath.Follow(path)
-	return real, ok && !guarded(real, dir)
+	return real, ok && !isGuarded(real, dir)
 }
 
 // pathOf is the path in a tool call. A search without a folder covers the whole project.

@@ -31,10 +31,10 @@ import (
 type Source interface {
 	// Download writes a file of a message to w, at most that many bytes.
 	Download(ctx context.Context, f chat.File, most int64, w io.Writer) error
-	// Quoted returns the message that another one of the chat replies to. No author means the bot.
-	Quoted(ctx context.Context, key chat.Key, id string) (chat.Incoming, error)
-	// Forwarded returns the text of the messages inside a forwarded one.
-	Forwarded(ctx context.Context, key chat.Key, id string) (string, error)
+	// FetchQuoted returns the message that another one of the chat replies to. No author means the bot.
+	FetchQuoted(ctx context.Context, key chat.Key, id string) (chat.Incoming, error)
+	// FetchForwarded returns the text of the messages inside a forwarded one.
+	FetchForwarded(ctx context.Context, key chat.Key, id string) (string, error)
 	// Transcribe converts a recording to text; empty = not possible.
 	Transcribe(ctx context.Context, recording *os.File, length time.Duration) (string, error)
 }
@@ -271,10 +271,10 @@ func (fs *Store) resolveQuotes(ctx context.Context, key chat.Key, m *chat.Messag
 func (fs *Store) fetchQuoted(
 	ctx context.Context, key chat.Key, id string,
 ) (text, who string, more []chat.File, err error) {
-	known, err := fs.db.Files().Quoted(ctx, key, id)
+	known, err := fs.db.Files().QuotedMessage(ctx, key, id)
 	if err == nil && len(known.Files) == 0 && chat.WithoutMarks(known.Text) != strings.TrimSpace(known.Text) &&
 		fs.Source != nil {
-		if in, err := fs.Source.Quoted(ctx, key, id); err == nil { // it was stored before files were recorded
+		if in, err := fs.Source.FetchQuoted(ctx, key, id); err == nil { // it was stored before files were recorded
 			known.Files = in.Files
 		}
 	}
@@ -289,7 +289,7 @@ func (fs *Store) fetchQuoted(
 	case fs.Source == nil:
 		return "", "", nil, chat.ErrGone
 	default:
-		in, err := fs.Source.Quoted(ctx, key, id)
+		in, err := fs.Source.FetchQuoted(ctx, key, id)
 		if err != nil {
 			return "", "", nil, err
 		}
@@ -303,7 +303,7 @@ func (fs *Store) fetchQuoted(
 		switch {
 		case f.Kind == chat.Quote:
 		case f.Kind == chat.Forwarded && f.State != chat.Here && fs.Source != nil:
-			if tree, err := fs.Source.Forwarded(ctx, key, id); err == nil {
+			if tree, err := fs.Source.FetchForwarded(ctx, key, id); err == nil {
 				text += "\n" + tree
 			}
 		case f.Kind != chat.Forwarded:
@@ -325,7 +325,7 @@ func (fs *Store) fetchFile(ctx context.Context, key chat.Key, seq int64, f chat.
 		return f, 0
 	}
 	if f.Kind == chat.Forwarded {
-		text, err := fs.Source.Forwarded(ctx, key, f.Of)
+		text, err := fs.Source.FetchForwarded(ctx, key, f.Of)
 		if err != nil {
 			log.Warn().Err(err).Msg("forwarded messages not available")
 			return f, 0

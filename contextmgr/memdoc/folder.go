@@ -249,7 +249,7 @@ func (done *Imported) importFile(ctx context.Context, store *db.DB, files fs.FS,
 		return configtype.Mistakef("%v：要重新记住它，请删掉写着 id 的那一行",
 			"%v: remove the line with its id to remember it again", db.ErrForgotten)
 	}
-	if outdated(m, versions) {
+	if isOutdated(m, versions) {
 		done.Known++
 		return nil
 	}
@@ -285,8 +285,8 @@ func (done *Imported) importNew(ctx context.Context, store *db.DB, m db.Memory) 
 	return nil
 }
 
-// outdated reports whether the document equals an earlier version, as it was exported or imported then.
-func outdated(doc db.Memory, versions []db.MemoryVersion) bool {
+// isOutdated reports whether the document equals an earlier version, as it was exported or imported then.
+func isOutdated(doc db.Memory, versions []db.MemoryVersion) bool {
 	return slices.ContainsFunc(versions[:len(versions)-1], func(v db.MemoryVersion) bool {
 		return (doc.Version == 0 || doc.Version == v.Version) && sameContent(doc, v.Memory)
 	})

@@ -68,7 +68,7 @@ func (s *scan) addresses() {
 	// Addresses in code blocks are usually examples and configuration, which the agent needs.
 	var stay [][2]int
 	if bytes.Contains(s.text, []byte("```")) || bytes.Contains(s.text, []byte("~~~")) {
-		stay = fenced(s.text)
+		stay = codeBlocks(s.text)
 	}
 	for i := 0; i < len(s.plain); {
 		if len(stay) > 0 && i >= stay[0][0] {

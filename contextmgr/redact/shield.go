@@ -106,8 +106,8 @@ func isConstant(word []byte) bool {
 	return n > 0 && n < len(word) && suffixes[string(bytes.ToLower(word[n:]))]
 }
 
-// fenced lists the code blocks of a text as start and end positions. An unclosed block extends to the end.
-func fenced(text []byte) [][2]int {
+// codeBlocks lists the code blocks of a text as start and end positions. An unclosed block extends to the end.
+func codeBlocks(text []byte) [][2]int {
 	var blocks [][2]int
 	start, fence := -1, []byte(nil)
 	for i := 0; i < len(text); {

@@ -179,8 +179,8 @@ func (pl *Pool) AcquireWoken(ctx context.Context, owner string) (*Process, error
 	return p, nil
 }
 
-// Unasked is what owner's process is doing between turns.
-func (pl *Pool) Unasked(owner string) UnaskedState { return pl.idle.unaskedState(owner) }
+// UnaskedState is what owner's process is doing between turns.
+func (pl *Pool) UnaskedState(owner string) UnaskedState { return pl.idle.unaskedState(owner) }
 
 // DropUnfit ends owner's idle process if it does not fit the spec of the next turn, and waits for its end. A process
 // with unasked work stays until that turn comes.

@@ -256,7 +256,7 @@ func (r *run) handleLine(line []byte) (ended bool) {
 		r.sendPrompt = nil
 		return false
 	}
-	if id, ok := replayed(line); ok && r.steers.markRead(id) {
+	if id, ok := replayedID(line); ok && r.steers.markRead(id) {
 		r.goes = true
 		r.emit(Steered{ID: id}, nil)
 		return false

@@ -72,9 +72,9 @@ func (s *steers) close() bool {
 	return len(s.unread) > 0
 }
 
-// replayed returns the ID of the user message that the agent is reading now, if the line reports one. The CLI repeats
+// replayedID returns the ID of the user message that the agent is reading now, if the line reports one. The CLI repeats
 // each message at that point because of --replay-user-messages (2.1.197 and 2.1.330).
-func replayed(line []byte) (id string, ok bool) {
+func replayedID(line []byte) (id string, ok bool) {
 	if !bytes.Contains(line, []byte(`"isReplay":true`)) {
 		return "", false
 	}

@@ -88,7 +88,7 @@ func TestACommandInTheBackground(t *testing.T) {
 		Match: func(q *modelsim.Request) bool {
 			return strings.Contains(q.Messages[len(q.Messages)-1].Text, "not now")
 		}})
-	if got := r.pool.Unasked("a"); got != claude.Working {
+	if got := r.pool.UnaskedState("a"); got != claude.Working {
 		t.Errorf("after its turn it is %q", got)
 	}
 	before := r.pool.Stats().Started
@@ -97,14 +97,14 @@ func TestACommandInTheBackground(t *testing.T) {
 		t.Errorf("meanwhile: %q %v", a.text(), a.err)
 	}
 	await(t, "the agent to begin by itself", w.woken)
-	if got := r.pool.Unasked("a"); got != claude.Woken {
+	if got := r.pool.UnaskedState("a"); got != claude.Woken {
 		t.Errorf("when it has begun it is %q", got)
 	}
 	a = r.follow()
 	if a.err != nil || a.text() != "it is done. |you said no" || a.result.Failure != "" || a.result.CostUSD <= 0 {
 		t.Errorf("what it says unasked: %q %v %+v", a.text(), a.err, a.result)
 	}
-	if got := r.pool.Unasked("a"); got != claude.Resting {
+	if got := r.pool.UnaskedState("a"); got != claude.Resting {
 		t.Errorf("afterwards it is %q", got)
 	}
 	if a := r.turn(t.Context(), "a", resumed(spec), "数到 2"); a.err != nil || a.text() != "1 2" ||
@@ -148,7 +148,7 @@ func TestWhatRunsInTheBackgroundEndsWithItsProcess(t *testing.T) {
 			if got := await(t, "the end", w.ended); got != tc.want {
 				t.Errorf("told %q", got)
 			}
-			if got := r.pool.Unasked("a"); got != claude.NoProcess {
+			if got := r.pool.UnaskedState("a"); got != claude.NoProcess {
 				t.Errorf("afterwards it is %q", got)
 			}
 		})
@@ -176,7 +176,7 @@ func TestWhatWasStoppedWakesNobody(t *testing.T) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	if got := r.pool.Unasked("a"); got != claude.Resting {
+	if got := r.pool.UnaskedState("a"); got != claude.Resting {
 		t.Errorf("it is %q", got)
 	}
 	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("1 2 3")}})

@@ -12,9 +12,9 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; " +
 	"trusted-types 'none'"
 
-// guarded only admits this machine's own pages. A foreign name that resolves to the loopback address (DNS rebinding)
+// withGuard only admits this machine's own pages. A foreign name that resolves to the loopback address (DNS rebinding)
 // shows in the Host header, a foreign page in Origin and Sec-Fetch-Site.
-func guarded(next http.Handler) http.Handler {
+func withGuard(next http.Handler) http.Handler {
 	next = http.NewCrossOriginProtection().Handler(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()

@@ -79,7 +79,7 @@ func NewPlayground(cfg PlaygroundConfig) *Playground {
 	mux.HandleFunc("POST /api/kill", jsonHandler(p.kill))
 	mux.HandleFunc("POST /api/unplug", jsonHandler(p.unplug))
 	mux.HandleFunc("POST /api/disk", jsonHandler(p.fillDisk))
-	p.guard = guarded(mux)
+	p.guard = withGuard(mux)
 	return p
 }
 

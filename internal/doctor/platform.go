@@ -29,7 +29,7 @@ func CheckPlatform(ctx context.Context, r *Report, c config.Config) feishu.Check
 	found := feishu.Check(ctx, c.Feishu)
 	console := c.Feishu.Console()
 	switch {
-	case found.Refused():
+	case found.IsRefused():
 		r.AddFinding(Fail, r.text(textCopyAgain, console.Credentials()), textRefused, reason(found.Credentials))
 	case found.Credentials != nil:
 		r.AddFinding(Fail, r.text(textCheckNetwork), textUnreached, reason(found.Credentials))

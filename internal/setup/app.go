@@ -160,7 +160,7 @@ func (u *setup) checkApp(ctx context.Context) (c feishu.Config, owner string, ta
 func findHost(ctx context.Context, c feishu.Config, hosts []string) feishu.Config {
 	for _, host := range hosts {
 		c.BaseURL = host
-		if len(hosts) > 1 && c.Validate() == nil && feishu.Check(ctx, c).Refused() {
+		if len(hosts) > 1 && c.Validate() == nil && feishu.Check(ctx, c).IsRefused() {
 			continue
 		}
 		return c

@@ -58,8 +58,8 @@ func (s *Source) Download(ctx context.Context, f chat.File, most int64, w io.Wri
 	return err
 }
 
-// Quoted returns a message from Quotes.
-func (s *Source) Quoted(_ context.Context, _ chat.Key, id string) (chat.Incoming, error) {
+// FetchQuoted returns a message from Quotes.
+func (s *Source) FetchQuoted(_ context.Context, _ chat.Key, id string) (chat.Incoming, error) {
 	in, ok := s.Quotes[id]
 	if !ok {
 		return in, chat.ErrGone
@@ -67,8 +67,10 @@ func (s *Source) Quoted(_ context.Context, _ chat.Key, id string) (chat.Incoming
 	return in, nil
 }
 
-// Forwarded returns Tree.
-func (s *Source) Forwarded(context.Context, chat.Key, string) (string, error) { return s.Tree, nil }
+// FetchForwarded returns Tree.
+func (s *Source) FetchForwarded(context.Context, chat.Key, string) (string, error) {
+	return s.Tree, nil
+}
 
 // Transcribe returns Speech for the recording "opus", and nothing for others.
 func (s *Source) Transcribe(_ context.Context, recording *os.File, _ time.Duration) (string, error) {
