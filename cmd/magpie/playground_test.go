@@ -126,7 +126,7 @@ func (v visitor) look(step string) {
 }
 
 // refuteHan fails the test when a page in English shows Chinese: texts, labels, and what the bot says. The history in
-// front of a question has one form for all languages, and is shown as it was sent.
+// front of a question has one form for all languages, and is shown as it was sent, below a line that explains its words.
 func (v visitor) refuteHan(where string) {
 	v.t.Helper()
 	if strings.HasPrefix(v.language, "zh") {
@@ -137,9 +137,26 @@ func (v visitor) refuteHan(where string) {
 		...[...document.querySelectorAll('[aria-label], [title], [placeholder], [alt]')].filter(e => e.id !== 'lang').flatMap(
 			e => [e.getAttribute('aria-label'), e.title, e.placeholder, e.alt])].flatMap(
 		text => String(text || '').match(/.*\p{Script=Han}.*/gu) || []).filter(line => !quoted.has(line)).join('\n'))(
-		new Set([...document.querySelectorAll('.prefix pre, .sent li span')].flatMap(e => e.innerText.split('\n'))))`)
+		new Set([...document.querySelectorAll('.prefix pre, .sent li span')].flatMap(e => e.innerText.split('\n')).concat('` +
+		prefixForm + `')))`)
 	if found != "" {
 		v.t.Errorf("%s: Chinese on the page: %s", where, found)
+	}
+}
+
+// prefixForm is what a page in English says above the history that it shows.
+const prefixForm = "Sent as it is, in one form for all languages: 对话历史上下文 = the conversation so far, 用户 = user, " +
+	"助手 = assistant, 当前问题 = current question."
+
+// refuteUnexplainedHistory fails the test unless the form of the history is explained in English, and only there.
+func (v visitor) refuteUnexplainedHistory() {
+	v.t.Helper()
+	want := prefixForm
+	if strings.HasPrefix(v.language, "zh") {
+		want = ""
+	}
+	if got := v.Eval(`document.querySelector('.turn[data-lost] .prefix-form')?.innerText ?? ''`); got != want {
+		v.t.Errorf("%s: above the history stands %q, want %q", v.language, got, want)
 	}
 }
 
@@ -219,6 +236,7 @@ func (v visitor) takeTour() {
 		b.Until(want)
 	}
 	v.look("3")
+	v.refuteUnexplainedHistory()
 	v.openDrawer()
 
 	// 4: the bridge is killed in mid-answer; what was written stays, and the answer goes on.
