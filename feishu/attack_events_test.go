@@ -78,6 +78,8 @@ var eventAttacks = []struct {
 	{"a zero byte", `\"hi\"`, `\"h\\u0000i\"`, 200, "Ann: h\x00i"},
 	{"very long", `\"hi\"`, `\"` + strings.Repeat("x", 1<<20) + `\"`, 200, "Ann: " + strings.Repeat("x", 1<<20)},
 	{"very deep content", `"{\"text\":\"hi\"}"`, `"` + strings.Repeat("[", 100_000) + `"`, 200, "Ann: "},
+	{"a very deep card", `"text","content":"{\"text\":\"hi\"}"`, `"interactive","content":"{\"user_dsl\":\"{\\\"body\\\":` +
+		strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `}\"}"`, 200, "Ann: [卡片]"},
 	{"a mention of nobody", `"content":`, `"mentions":[null,{},{"key":"@_user_1"}],"content":`, 200, "Ann: hi"},
 	{"mentions that are a text", `"content":`, `"mentions":"@all","content":`, 200, "Ann: hi"},
 	// When.
@@ -97,7 +99,7 @@ var eventAttacks = []struct {
 // is acknowledged or refused at once, what is taken in of it has no other author than it says, and the proper one
 // comes.
 func TestAttackMalformedEvents(t *testing.T) {
-	const rows = 60
+	const rows = 61
 	if len(eventAttacks) != rows {
 		t.Fatalf("%d events, want %d", len(eventAttacks), rows)
 	}

@@ -1,6 +1,7 @@
 package feishu
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -41,7 +42,7 @@ func mentionsAllWithin(content gjson.Result, levels int) (all bool) {
 	if content.Type == gjson.String {
 		s := content.String()
 		return strings.Contains(s, "@_all") || slices.ContainsFunc(atTag.FindAllStringSubmatch(s, -1),
-			func(tag []string) bool { return isEverybody(tag[1]) })
+			func(tag []string) bool { return slices.ContainsFunc(called(tag[1]), isEverybody) })
 	}
 	if levels == 0 {
 		return false
@@ -163,52 +164,76 @@ func (r *contentReader) inline(e gjson.Result) string {
 	}
 }
 
+// attribute is an attribute of a tag.
+const attribute = `[a-z_]+\s*=\s*(?:"[^"<>]*"|'[^'<>]*'|[^\s"'<>]+?)`
+
 var (
 	code       = regexp.MustCompile("(?s)```.*?```|`[^`\n]*`")
-	atTag      = regexp.MustCompile(`<at\s+user_id\s*=\s*["']?([^"'<>\s]*?)["']?\s*(?:/>|>(?:([^<\n]*)</at>)?)( ?)`)
+	atTag      = regexp.MustCompile(`<at((?:\s+` + attribute + `)+)\s*(?:/>|>(?:([^<\n]*)</at>)?)( ?)`)
+	atValue    = regexp.MustCompile(`=\s*["']?([^\s"']*)`)
 	pictureTag = regexp.MustCompile(`!\[[^\]\n]*\]\((img_[A-Za-z0-9_-]+)\)`)
 )
 
 // markdown converts the platform's own Markdown, in which people are tags and pictures have keys: in content_v2 of a
-// post, and in an edited text. Code stays as it is.
+// post, and in an edited text.
 func (r *contentReader) markdown(s string) string {
+	return outsideCode(s, func(prose string) string {
+		return pictureTag.ReplaceAllStringFunc(r.people(prose), func(tag string) string {
+			return r.picture(pictureTag.FindStringSubmatch(tag)[1])
+		})
+	})
+}
+
+// outsideCode converts the prose of a Markdown text. Code stays as it is.
+func outsideCode(s string, convert func(prose string) string) string {
 	var b strings.Builder
 	for len(s) > 0 {
 		span := code.FindStringIndex(s)
 		if span == nil {
 			span = []int{len(s), len(s)}
 		}
-		prose := atTag.ReplaceAllStringFunc(s[:span[0]], func(tag string) string {
-			m := atTag.FindStringSubmatch(tag)
-			if name := r.person(m[1], m[2]); name != "" {
-				return name + m[3]
-			}
-			return "" // with its space, so that no double space remains
-		})
-		prose = pictureTag.ReplaceAllStringFunc(prose, func(tag string) string {
-			return r.picture(pictureTag.FindStringSubmatch(tag)[1])
-		})
-		b.WriteString(prose + s[span[0]:span[1]])
+		b.WriteString(convert(s[:span[0]]) + s[span[0]:span[1]])
 		s = s[span[1]:]
 	}
 	return b.String()
 }
 
-// person is a mention in the platform's Markdown as text; empty = a mention of the bot. It has an open_id, or the key
-// of one of the message's mentions.
-func (r *contentReader) person(id, name string) string {
-	if i := slices.IndexFunc(r.mentions, func(m mention) bool { return m.key == id && id != "" }); i >= 0 {
-		id, name = r.mentions[i].id, r.mentions[i].name
+// people replaces the tags of people by their names.
+func (r *contentReader) people(prose string) string {
+	return atTag.ReplaceAllStringFunc(prose, func(tag string) string {
+		m := atTag.FindStringSubmatch(tag)
+		if name := r.person(called(m[1]), m[2]); name != "" {
+			return name + m[3]
+		}
+		return "" // with its space, so that no double space remains
+	})
+}
+
+// called are the IDs and keys in the attributes of a mention: user_id in posts, id and mention_key in cards.
+func called(attributes string) (ids []string) {
+	for _, m := range atValue.FindAllStringSubmatch(attributes, -1) {
+		ids = append(ids, m[1])
+	}
+	return ids
+}
+
+// person is a mention in the platform's Markdown as text; empty = a mention of the bot. It has an ID, or the key of one
+// of the message's mentions, or both: then the ID is not the open_id.
+func (r *contentReader) person(ids []string, name string) string {
+	id := ids[0]
+	for _, m := range r.mentions {
+		if m.key != "" && slices.Contains(ids, m.key) {
+			id, name = m.id, m.name
+			break
+		}
 	}
 	switch {
 	case isEverybody(id):
 		return "@all"
 	case id == r.bot && r.bot != "":
 		return ""
-	case name != "":
-		return "@" + name
 	}
-	return "@" + r.userName(id)
+	return "@" + strings.TrimPrefix(cmp.Or(name, r.userName(id), id), "@")
 }
 
 var paragraph = regexp.MustCompile(`(?s)<p>(.*?)</p>`)

@@ -87,11 +87,7 @@ func (r *contentReader) readOther(form string, c gjson.Result) (text string, ok 
 	case "merge_forward":
 		return r.addForwarded(), true
 	case "interactive":
-		text := cardText(c)
-		if strings.Contains(text, tooOld) {
-			text = ""
-		}
-		return strings.TrimSpace(chat.AttachmentMark("卡片", c.Get("title").String()) + "\n" + text), true
+		return r.card(c), true
 	case "location":
 		return chat.AttachmentMark("位置", c.Get("name").String()) + coordinates(c), true
 	case "share_user":
@@ -179,75 +175,3 @@ func vote(c gjson.Result) string {
 	}
 	return text
 }
-
-// deepestCard limits the recursion into a card, which may come from a stranger.
-const deepestCard = 12
-
-// cardText returns the text of a card, line by line. The platform sends other apps' cards in a simple form, with lists
-// of lines (page "Receive message content"); any other form is searched for texts.
-func cardText(c gjson.Result) string {
-	var lines []string
-	for _, part := range []string{"elements", "body", "i18n_elements"} {
-		collectText(c.Get(part), deepestCard, &lines)
-	}
-	return strings.Join(lines, "\n")
-}
-
-// collectText appends the texts in e, of at most deep levels, to lines.
-func collectText(e gjson.Result, deep int, lines *[]string) {
-	switch {
-	// Whatever is nested deeper is left out.
-	case deep == 0:
-	case e.IsArray():
-		var line strings.Builder
-		for _, x := range e.Array() {
-			if words, ok := inlineText(x); ok {
-				line.WriteString(words)
-				continue
-			}
-			collectText(x, deep-1, lines)
-		}
-		if s := strings.TrimSpace(line.String()); s != "" {
-			*lines = append(*lines, s)
-		}
-	case e.IsObject():
-		if words, ok := inlineText(e); ok {
-			*lines = append(*lines, words)
-			return
-		}
-		for _, part := range []string{
-			"title", "text", "content", "header", "fields", "columns", "actions", "options", "elements",
-		} {
-			if x := e.Get(part); x.IsObject() || x.IsArray() {
-				collectText(x, deep-1, lines)
-			} else if s := strings.TrimSpace(x.String()); s != "" && part != "header" {
-				*lines = append(*lines, s)
-			}
-		}
-	}
-}
-
-// inlineText reads one element of a line. It returns false for an element with child elements.
-func inlineText(e gjson.Result) (string, bool) {
-	if !e.IsObject() || e.Get("text").IsObject() {
-		return "", false
-	}
-	switch text := e.Get("text").String(); e.Get("tag").String() {
-	case "text", "plain_text":
-		return text, true
-	case "a":
-		return link(text, e.Get("href").String()), true
-	case "at":
-		return at(e.Get("user_id").String(), e.Get("user_name").String()), true
-	case "img":
-		return chat.AttachmentMark("图片", ""), true
-	case "button":
-		return " 〔" + text + "〕", true
-	case "hr":
-		return "---", true
-	}
-	return "", false
-}
-
-// tooOld is the whole text of a version 2.0 card whose content is not available.
-const tooOld = "请升级至最新版本客户端"

@@ -35,6 +35,8 @@ func TestReadable(t *testing.T) {
 			"ask @all"},
 		{"Markdown with keys of people", "post", `{"content_v2":[[{"tag":"md","text":"<at user_id=\"@_user_1\">Magpie</at> ask <at user_id = \"@_user_10\"></at> and <at user_id='ou_x' >Xi</at> <at user_id=\"@_all\"/><at user_id=all_members>"}]]}`,
 			"ask @Ten and @Xi @all@all"},
+		{"a card with keys of people", "interactive", `{"schema":"2.0","body":{"elements":[{"tag":"markdown","content":"<at id=on_1 mention_key=@_user_1></at> ask <at id=\"on_10\" mention_key=\"@_user_10\"></at> and <at id=on_x mention_key=@_user_3></at>"}]}}`,
+			"[卡片]\nask @Ten and @on_x"},
 		{"everybody in a post", "post", `{"content":[[{"tag":"at","user_id":"all"},{"tag":"text","text":" "},{"tag":"at","user_id":"@_all","user_name":"所有人"}]]}`,
 			"@all @all"},
 		{"underlined", "post", `{"content":[[{"tag":"text","text":"a","style":["underline"]}]]}`, "a"},

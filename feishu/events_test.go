@@ -129,8 +129,20 @@ var forms = []struct {
 	{
 		form:    "interactive",
 		content: `{"schema":"2.0","header":{"title":{"tag":"plain_text","content":"T"}},"body":{"elements":[{"tag":"markdown","content":"**a**"},{"tag":"column_set","columns":[{"elements":[{"tag":"markdown","content":"b"}]}]}]}}`,
-		text:    "[卡片]\n**a**\nb",
+		text:    "[卡片 T]\n**a**\nb",
 	},
+	{
+		form: "interactive", // as it was sent, beside what old clients show
+		content: `{"title":null,"elements":[[{"tag":"img","image_key":"img_1"}],[{"tag":"text","text":"请升级至最新版本客户端，以查看内容"}]],"user_dsl":"{\"schema\":\"2.0\",` +
+			`\"header\":{\"title\":{\"tag\":\"plain_text\",\"content\":\"Build\"}},\"body\":{\"elements\":[{\"tag\":\"div\",\"text\":{\"tag\":\"plain_text\",\"content\":\"main\"}},` +
+			`{\"tag\":\"markdown\",\"content\":\"red: ` + "`<at id=x></at>`" + ` <at id=\\\"all\\\"></at> <at id=on_9></at>\"},` +
+			`{\"tag\":\"button\",\"text\":{\"tag\":\"plain_text\",\"content\":\"Retry\"}}]}}"}`,
+		text: "[卡片 Build]\nmain\nred: `<at id=x></at>` @all @on_9\n〔Retry〕",
+	},
+	{form: "interactive", content: `{"title":"T","elements":[[{"tag":"text","text":"x"}]],"user_dsl":"{\"type\":\"template\"}"}`,
+		text: "[卡片 T]\nx"},
+	{form: "interactive", content: `{"title":"T","elements":[[{"tag":"text","text":"x"}]],"user_dsl":"{\"schema\":"}`,
+		text: "[卡片 T]\nx"},
 	{form: "location", content: `{"name":"北京/朝阳","longitude":"116.4","latitude":"39.9"}`,
 		text: "[位置 北京/朝阳]（纬度 39.9，经度 116.4）"},
 	{form: "share_chat", content: `{"chat_id":"oc_9"}`, text: "[群名片]（oc_9）"},

@@ -162,18 +162,21 @@ func TestQuotes(t *testing.T) {
 	}
 }
 
-// Another bot's card of version 2.0 is read as it was sent, and not as the platform shows it to old clients.
+// A card of version 2.0 is read as it was sent, and not as the platform shows it to old clients. The platform returns it
+// as a string, or alone.
 func TestQuotedCards(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
 	p.Client = p.configured(Config{AnswerBots: true})
 	ann, other, rec := p.AddUser("Ann"), p.AddApp("Other"), newRecorder()
 	room := p.Group("team", ann)
 	p.run(rec)
-	id := p.Send(room, other, "interactive",
-		json.RawMessage(`{"schema":"2.0","body":{"elements":[{"tag":"markdown","content":"**built** in 3 s"}]}}`))
-	m := next(t, rec.messages)
-	if q, err := p.FetchQuoted(p.ctx(), m.Key, id); err != nil || q.Text != "[卡片]\n**built** in 3 s" {
-		t.Errorf("%+v, %v", q, err)
+	for _, author := range []feishusim.User{other, ann} {
+		id := p.Send(room, author, "interactive", json.RawMessage(`{"schema":"2.0","header":{"title":{"content":"CI"}},`+
+			`"body":{"elements":[{"tag":"markdown","content":"**built** in 3 s"}]}}`))
+		m := next(t, rec.messages)
+		if q, err := p.FetchQuoted(p.ctx(), m.Key, id); err != nil || q.Text != "[卡片 CI]\n**built** in 3 s" {
+			t.Errorf("of %s: %+v, %v", author.Name, q, err)
+		}
 	}
 }
 

@@ -96,7 +96,7 @@ func (r *messageReader) incoming(s rawMessage) (chat.Incoming, bool) {
 		r.private.Add(s.senderID, s.chat)
 	}
 	// A mention of others counts only if the bot is not mentioned: "@bot ask @Tom" is for the bot.
-	in.ToOthers = mentionsAll(gjson.Parse(s.content))
+	in.ToOthers = mentionsAll(sentCard(gjson.Parse(s.content)))
 	for _, m := range s.mentions {
 		meant := m.id == bot && bot != ""
 		in.ToBot, in.ToOthers = in.ToBot || meant, in.ToOthers || !meant

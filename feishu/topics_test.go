@@ -339,6 +339,15 @@ func TestOtherBots(t *testing.T) {
 	if m := next(t, rec.messages); !m.Actor.Bot || !m.ToBot || m.ToOthers {
 		t.Errorf("%+v", m)
 	}
+	card := json.RawMessage(`{"schema":"2.0","body":{"elements":[{"tag":"markdown","content":"deploy it"}]}}`)
+	p.Send(room, other, "interactive", card, feishusim.Mention(), feishusim.MentionUsers(ann))
+	if m := next(t, rec.messages); !m.ToBot || m.Text != "[卡片]\n@Ann deploy it" {
+		t.Errorf("a card: %+v", m)
+	}
+	p.Send(room, other, "interactive", card, feishusim.MentionAll())
+	if m := next(t, rec.messages); m.ToBot || !m.ToOthers || m.Text != "[卡片]\n@all deploy it" {
+		t.Errorf("a card for everybody: %+v", m)
+	}
 	own := feishusim.User{OpenID: p.BotOpenID(), AppID: p.AppID(), Name: "self"}
 	p.Say(room, own, "myself", feishusim.Mention())
 	p.Say(room, ann, "a person")
@@ -347,7 +356,7 @@ func TestOtherBots(t *testing.T) {
 	}
 	said, err := p.ListMessages(p.ctx(), chat.FeishuChat(room), chat.Group, time.Now().Add(-time.Hour), 10)
 	p.must(err)
-	if len(said) != 3 || !said[0].Actor.Bot || said[0].Actor.ID != other.OpenID || said[2].Actor.Bot {
+	if len(said) != 5 || !said[0].Actor.Bot || said[0].Actor.ID != other.OpenID || said[4].Actor.Bot {
 		t.Errorf("said %+v", said)
 	}
 	quiet := p.another()

@@ -234,6 +234,14 @@ func TestGetShowsQuotesForwardsAndCards(t *testing.T) {
 		!strings.Contains(raw, `"schema":"2.0"`) {
 		t.Errorf("plain %s raw %s", plain, raw)
 	}
+	others := s.Send(p, s.AddApp("Other"), "interactive", mustJSON(card(false, markdown("a", "**y**"))))
+	for query, want := range map[string][2]string{"": {"请升级至最新版本客户端", "user_dsl"},
+		"?card_msg_content_type=user_card_content": {`"user_dsl":"{`, `"schema":"2.0"`}} {
+		got := text(member(c.want(0, "GET", pathMessages+"/"+others+query, nil).Data["items"].([]any)[0], "body", "content"))
+		if !strings.Contains(got, want[0]) || strings.Contains(got, want[1]) {
+			t.Errorf("another bot's card, %q: %s", query, got)
+		}
+	}
 	if m, _ := s.Message(two); m.Text() != "T\ntwo" || m.ParentID != one {
 		t.Errorf("post %+v", m)
 	}

@@ -67,9 +67,9 @@ func (m *message) shownContent(raw bool) string {
 			return m.Content
 		}
 		return string(mustJSON(map[string]string{"text": "<p>" + strings.ReplaceAll(body.Text, "\n", "</p><p>") + "</p>"}))
-	case m.Type == "interactive" && !raw && (card["schema"] == "2.0" || strings.Contains(m.Content, `"schema":"2.0"`)):
-		// unless the original is requested
-		return `{"title":null,"elements":[[{"tag":"text","text":"请升级至最新版本客户端，以查看内容"}]]}`
+	case m.Type == "interactive" && !raw && (card["schema"] == schemaV2 || strings.Contains(m.Content, `"schema":"2.0"`) ||
+		strings.Contains(m.Content, `"user_dsl"`)):
+		return string(mustJSON(map[string]any{"title": nil, "elements": cardOfOldClients}))
 	case m.Type != "interactive" || card == nil:
 		return m.Content
 	case raw:

@@ -89,7 +89,9 @@ func (w *world) write(c *chat, from User, msgType string, content json.RawMessag
 		m.Created = w.messages.moment(c.ID)
 	}
 	m.mentions = w.mentionsOf(o)
-	m.Content = addMentions(msgType, content, m.mentions, o.MentionAll)
+	if m.Content = addMentions(msgType, content, m.mentions, o.MentionAll); msgType == "interactive" && from.AppID != "" {
+		m.Content = shownBotCard(content, m.mentions, o.MentionAll)
+	}
 	switch root := w.messages.threadRoot(o.Thread); {
 	case o.ReplyTo != "":
 		w.messages.answer(m, w.messages.must(o.ReplyTo), o.Thread != "")
