@@ -238,7 +238,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 		"two mistakes in the configuration": {func(p *doctorRig) {
 			p.change("[access]", "[log]\nlevel = \"loud\"\nformat = \"xml\"\n[access]")
 		}, 1, []string{
-			"fail  configuration: [log] level", "fail  configuration: [log] format", "magpie.toml", "ok    Feishu",
+			"fail  configuration: line 11: [log] level", "fail  configuration: line 12: [log] format", "magpie.toml", "ok    Feishu",
 		}},
 		"no TOML": {func(p *doctorRig) { p.change("[access]", "[access") }, 1, []string{
 			"fail  configuration: ", "line ",
@@ -307,7 +307,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 			"fail  claude: not logged in - ", "claude auth login",
 		}},
 		"no CLI": {func(p *doctorRig) { p.env = []string{"MAGPIE_CLAUDE_COMMAND=/no/claude"} }, 1, []string{
-			"fail  configuration: [claude] command", "npm install",
+			"fail  configuration: environment: MAGPIE_CLAUDE_COMMAND: [claude] command", "npm install", "correct it in the environment",
 		}},
 		"an old CLI": {func(p *doctorRig) {
 			old := filepath.Join(p.dir, "old-claude")

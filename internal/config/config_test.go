@@ -169,7 +169,7 @@ func TestConfigMistakesAreShown(t *testing.T) {
 		},
 		"negative ages": {
 			"shutdown_timeout = \"-1s\"\n[recovery]\nmax_message_age = \"-1h\"\n", nil,
-			[]string{"shutdown_timeout", "[recovery] max_message_age"},
+			[]string{"line 1: shutdown_timeout", "line 3: [recovery] max_message_age"},
 		},
 		"bad variable": {
 			"", []string{"MAGPIE_CLAUDE_MAX_PROCESSES=four", "MAGPIE_CLAUDE_SPARE=one", "MAGPIE_MEMORY_TOOLS=perhaps"},
@@ -177,6 +177,14 @@ func TestConfigMistakesAreShown(t *testing.T) {
 				`MAGPIE_CLAUDE_MAX_PROCESSES: must be a whole number from 1 on, or "auto"`, "MAGPIE_CLAUDE_SPARE: must be a whole number",
 				"MAGPIE_MEMORY_TOOLS: must be true or false",
 			},
+		},
+		"bad value in a variable": {
+			"[log]\nlevel = \"loud\"\n", []string{"MAGPIE_LOG_LEVEL=louder"},
+			[]string{"\n" + `environment: MAGPIE_LOG_LEVEL: [log] level "louder"`},
+		},
+		"project of a name": {
+			"[projects]\nside = \"/does/not/exist\"\n[projects.web]\npath = \"/does/not/exist\"\n", nil,
+			[]string{"line 2: [projects] side: there is no folder", "line 3: [projects] web: there is no folder"},
 		},
 		"bad duration in a variable": {
 			"", []string{"MAGPIE_CLAUDE_KEEP_ALIVE=abc"}, []string{"MAGPIE_CLAUDE_KEEP_ALIVE", `such as "90s"`},
@@ -199,8 +207,9 @@ func TestConfigMistakesAreShown(t *testing.T) {
 		"names for ids": {
 			"[access]\nowner = \"xiaoming\"\nadmins = [\"oc_1\"]\nallow = [\"ann\", \"*\"]\ndeny = [\"ou_\"]\n", nil,
 			[]string{
-				`[access] owner "xiaoming": must be the ID of a user (ou_…)`, `[access] admins "oc_1": must be the ID of a user`,
-				`[access] allow "ann": must be the ID of a user (ou_…), a chat (oc_…)`, `[access] deny "ou_"`,
+				`magpie.toml: [feishu] app_id is empty`, "\n" + `line 5: [access] deny "ou_"`, "\n" + `line 2: [access] owner "xiaoming": must be the ID of a user (ou_…)`,
+				`line 3: [access] admins "oc_1": must be the ID of a user`,
+				`line 4: [access] allow "ann": must be the ID of a user (ou_…), a chat (oc_…)`,
 			},
 		},
 		"numbers out of range": {
@@ -210,7 +219,7 @@ func TestConfigMistakesAreShown(t *testing.T) {
 			[]string{
 				"[context] min_chars: must be 0 or more", "[context] max_tokens 1: must be at least 500", "[memory] max_chars",
 				"[context] compact_history 2: must be more than 0", "[budget] turn_usd: must be 0 (no limit) or more",
-				`[http] listen "80": must be host:port`, "[claude] spare", `[claude] while_busy "x": must be queue or steer`,
+				`line 10: [http] listen "80": must be host:port`, "[claude] spare", `[claude] while_busy "x": must be queue or steer`,
 				`[claude] model "a b"`, "[feishu] max_file_size 1024 MB: Feishu gives out 100MB at most", "env: must be an object",
 				"[access] deny: the owner is among them", "[db] cache_ttl 1s: must be 24h0m0s or more",
 			},

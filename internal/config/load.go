@@ -11,12 +11,25 @@ import (
 )
 
 // Error is a mistake of the operator, not a failure of the program.
-type Error struct{ Err error }
+type Error struct {
+	File string // in which it was found; empty = in none
+	Err  error
+}
 
-func (e *Error) Error() string { return "configuration: " + e.Err.Error() }
+func (e *Error) Error() string {
+	if e.File == "" {
+		return "configuration: " + e.Err.Error()
+	}
+	return "configuration: " + e.File + ": " + e.Err.Error()
+}
 
 // Chinese is the error message in Chinese.
-func (e *Error) Chinese() string { return "配置：" + configtype.Chinese(e.Err) }
+func (e *Error) Chinese() string {
+	if e.File == "" {
+		return "配置：" + configtype.Chinese(e.Err)
+	}
+	return "配置：" + e.File + "：" + configtype.Chinese(e.Err)
+}
 
 // Unwrap implements the interface of [errors.Is] and [errors.As].
 func (e *Error) Unwrap() error { return e.Err }
@@ -28,9 +41,10 @@ var ErrNotFound = configtype.Mistakef(
 	"there is no magpie.toml here, nor in the user's or the system's configuration folder: make one with magpie setup")
 
 // Load returns the configuration of a bridge that can run: the result of [Read] with every value checked and every path
-// made absolute. The default project is created if missing. A problem is an [Error] that names every invalid key.
+// made absolute. The default project is created if missing. A problem is an [Error] that names every invalid key, and the
+// file and the line that set it.
 func Load(path string, environ []string) (Config, error) {
-	c, err := Read(path, environ)
+	c, data, err := read(path, environ)
 	if err != nil {
 		return c, err
 	}
@@ -40,7 +54,7 @@ func Load(path string, environ []string) (Config, error) {
 		return c, &Error{Err: ErrNotFound}
 	}
 	if err := errors.Join(c.makeDefaultProject(), c.Validate()); err != nil {
-		return c, &Error{Err: err}
+		return c, locate(err, c.Feishu.File, data, environ)
 	}
 	if c.Claude, err = c.Claude.Resolve(); err != nil {
 		return c, &Error{Err: err}
@@ -57,31 +71,36 @@ func Load(path string, environ []string) (Config, error) {
 // Read reads the file at path, or the result of [Find] if path is empty, and then the environment. It checks no values:
 // commands that need only the database must run even without a CLI, for example.
 func Read(path string, environ []string) (Config, error) {
-	c := Defaults()
+	c, _, err := read(path, environ)
+	return c, err
+}
+
+// read is [Read]; it also returns the text of the file.
+func read(path string, environ []string) (c Config, data []byte, err error) {
+	c = Defaults()
 	if path == "" {
 		path = Find()
 	}
 	if path != "" {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return c, &Error{Err: err}
+		if data, err = os.ReadFile(path); err != nil {
+			return c, nil, &Error{Err: err}
 		}
 		if err := Decode(data, &c); err != nil {
-			return c, &Error{Err: configtype.Mistakef("%s：%v", "%s: %v", path, err)}
+			return c, nil, &Error{File: path, Err: err}
 		}
 		c.Feishu.File = path
 	}
 	// The environment comes last, so that it overrides the file.
 	if err := applyEnvironment(&c, environ); err != nil {
-		return c, &Error{Err: err}
+		return c, nil, &Error{Err: err}
 	}
 	if err := applyTestSettings(&c, environ); err != nil {
-		return c, &Error{Err: err}
+		return c, nil, &Error{Err: err}
 	}
 	c.expandPaths()
 	c.Claude.Environ = environ
 	c.Log.Secrets = redact.NewKnown(c.Secrets())
-	return c, nil
+	return c, data, nil
 }
 
 // ReadForDatabase is [Read] for commands that need only the database. Without a configuration it requires that the

@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"cmp"
 	"errors"
 	"os"
 
@@ -25,7 +24,14 @@ func checkConfig(r *Report, path string, environ []string) (_ config.Config, fou
 		r.AddFinding(OK, "", textConfigAt, path)
 	}
 	if found = !errors.Is(err, config.ErrNotFound); found { // otherwise it was reported
-		r.AddMistakes(err, r.text(textCorrectIn, cmp.Or(path, r.text(textTheEnvironment))))
+		inEnviron := r.text(textCorrectIn, r.text(textTheEnvironment))
+		for _, e := range splitMistakes(err) {
+			do := inEnviron
+			if path != "" && !errors.As(e, new(*config.VariableError)) {
+				do = r.text(textCorrectIn, path)
+			}
+			r.AddFinding(Fail, do, textConfigWrong, e)
+		}
 	}
 	checkPermissions(r, path)
 	return c, found

@@ -68,7 +68,7 @@ func Locate(file string) (program, found string, c config.Config, err error) {
 		return "", "", c, &config.Error{Err: err}
 	}
 	if err := config.Decode(data, &c); err != nil {
-		return "", "", c, &config.Error{Err: configtype.Mistakef("%s：%v", "%s: %v", file, err)}
+		return "", "", c, &config.Error{File: file, Err: err}
 	}
 	return program, file, c, nil
 }

@@ -1,0 +1,115 @@
+package config
+
+import (
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/caarlos0/env/v11"
+	"github.com/pelletier/go-toml/v2/unstable"
+
+	"magpie/internal/configtype"
+)
+
+// VariableError is a mistake in the value of a variable of the environment, which overrides the file.
+type VariableError struct {
+	Name string
+	Err  error
+}
+
+func (e *VariableError) Error() string { return "environment: " + e.Name + ": " + e.Err.Error() }
+
+// Chinese is the error message in Chinese.
+func (e *VariableError) Chinese() string {
+	return "环境变量 " + e.Name + "：" + configtype.Chinese(e.Err)
+}
+
+// Unwrap implements the interface of [errors.Is] and [errors.As].
+func (e *VariableError) Unwrap() error { return e.Err }
+
+// locate adds to each mistake in a value where the value was set: the line of the file, or the variable that overrides
+// it.
+func locate(err error, file string, data []byte, environ []string) error {
+	lines, vars := keyLines(data), env.ToMap(environ)
+	type mistake struct {
+		line int // 0 = not known: the key may be missing
+		error
+	}
+	var inFile []mistake
+	var inEnviron, all []error
+	for _, e := range leaves(err) {
+		section, key := keyOfMistake(e)
+		name := variableOf(section, key)
+		if vars[name] == "" && vars[name+"_FILE"] != "" {
+			name += "_FILE"
+		}
+		if vars[name] != "" {
+			inEnviron = append(inEnviron, &VariableError{name, e})
+			continue
+		}
+		line := lines[strings.TrimPrefix(section+"."+key, ".")]
+		if line != 0 {
+			e = configtype.Mistakef("第 %d 行：%v", "line %d: %v", line, e)
+		}
+		inFile = append(inFile, mistake{line, e})
+	}
+	if len(inFile) == 0 {
+		file = ""
+	}
+	slices.SortStableFunc(inFile, func(a, b mistake) int { return a.line - b.line })
+	for _, m := range inFile {
+		all = append(all, m.error)
+	}
+	return &Error{File: file, Err: errors.Join(append(all, inEnviron...)...)}
+}
+
+// leaves are the errors that were joined to one.
+func leaves(err error) (list []error) {
+	many, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // only what was joined is taken apart
+	if !ok {
+		return []error{err}
+	}
+	for _, e := range many.Unwrap() {
+		list = append(list, leaves(e)...)
+	}
+	return list
+}
+
+// mistakenKey matches the key with which messages about a value begin.
+var mistakenKey = regexp.MustCompile(`^(?:\[([\w.-]+)\] )?([\w-]+)`)
+
+// keyOfMistake is the key that a mistake is about, and its section; both are empty if it names none.
+func keyOfMistake(err error) (section, key string) {
+	if m := mistakenKey.FindStringSubmatch(err.Error()); m != nil {
+		return m[1], m[2]
+	}
+	return "", ""
+}
+
+// variableOf is the variable that overrides a key.
+func variableOf(section, key string) string {
+	return EnvPrefix + strings.ToUpper(strings.TrimPrefix(section+"_"+key, "_"))
+}
+
+// keyLines are the numbers of the lines that set each key, as section.key, and that open each section.
+func keyLines(data []byte) map[string]int {
+	lines := map[string]int{}
+	var p unstable.Parser
+	p.Reset(data)
+	var section []string
+	for p.NextExpression() {
+		e := p.Expression()
+		it := e.Key()
+		if (e.Kind != unstable.Table && e.Kind != unstable.KeyValue) || !it.Next() {
+			continue
+		}
+		key := keyOf(section, e)
+		if e.Kind == unstable.Table {
+			key = keyOf(nil, e)
+			section = key
+		}
+		lines[strings.Join(key, ".")] = p.Shape(it.Node().Raw).Start.Line
+	}
+	return lines
+}
