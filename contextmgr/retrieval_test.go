@@ -117,21 +117,24 @@ func keep(tb testing.TB, list ...evalChat) *db.DB {
 	return d
 }
 
-// The judges: what is recalled of a conversation for a question, within a number of characters.
-type retriever func(t evalChat, q evalQuestion, chars int) []chat.Message
+// The judges: what is recalled of a conversation for a question, within a number of characters. A question is searched
+// for once, whatever the number.
+type retriever func(t evalChat, q evalQuestion) func(chars int) []chat.Message
 
 // tail recalls what was said last.
-func tail(t evalChat, q evalQuestion, chars int) (list []chat.Message) {
-	for _, m := range slices.Backward(t.msgs) {
-		if m.Time.After(q.AskedAt) {
-			continue
+func tail(t evalChat, q evalQuestion) func(chars int) []chat.Message {
+	return func(chars int) (list []chat.Message) {
+		for _, m := range slices.Backward(t.msgs) {
+			if m.Time.After(q.AskedAt) {
+				continue
+			}
+			if chars -= utf8.RuneCountInString(m.Text); chars < 0 {
+				break
+			}
+			list = append(list, m)
 		}
-		if chars -= utf8.RuneCountInString(m.Text); chars < 0 {
-			break
-		}
-		list = append(list, m)
+		return list
 	}
-	return list
 }
 
 // plain is BM25 over single messages.
@@ -143,7 +146,7 @@ func plain() retriever {
 		score float64
 	}
 	read := map[string][]doc{}
-	return func(t evalChat, q evalQuestion, chars int) (list []chat.Message) {
+	return func(t evalChat, q evalQuestion) func(chars int) []chat.Message {
 		if read[t.name] == nil {
 			for _, m := range t.msgs {
 				d := doc{Message: m, tf: map[string]float64{}}
@@ -171,13 +174,15 @@ func plain() retriever {
 			}
 		}
 		slices.SortStableFunc(docs, func(a, b doc) int { return cmp.Compare(b.score, a.score) })
-		for _, d := range docs {
-			if n := utf8.RuneCountInString(d.Text); d.score > 0 && n <= chars {
-				chars -= n
-				list = append(list, d.Message)
+		return func(chars int) (list []chat.Message) {
+			for _, d := range docs {
+				if n := utf8.RuneCountInString(d.Text); d.score > 0 && n <= chars {
+					chars -= n
+					list = append(list, d.Message)
+				}
 			}
+			return list
 		}
-		return list
 	}
 }
 
@@ -194,14 +199,16 @@ func ours(tb testing.TB, d *db.DB) retriever {
 	cfg := Defaults()
 	cfg.TimeZone = "Asia/Shanghai" // the conversations' own
 	m := New(d, cfg, zerolog.Nop())
-	return func(t evalChat, q evalQuestion, chars int) []chat.Message {
-		list, err := m.startSearch(context.Background(),
-			Request{Key: t.key, Kind: t.kind,
-				Asked: []chat.Message{{Text: q.Question, Time: q.AskedAt}}}).retrieve(nothing, chars)
-		if err != nil {
-			tb.Fatal(err)
+	return func(t evalChat, q evalQuestion) func(chars int) []chat.Message {
+		search := m.startSearch(context.Background(),
+			Request{Key: t.key, Kind: t.kind, Asked: []chat.Message{{Text: q.Question, Time: q.AskedAt}}})
+		return func(chars int) []chat.Message {
+			list, err := search.retrieve(nothing, chars)
+			if err != nil {
+				tb.Fatal(err)
+			}
+			return list
 		}
-		return list
 	}
 }
 
@@ -243,8 +250,9 @@ func TestRetrieval(t *testing.T) {
 				count[row]++
 			}
 			for _, name := range names {
+				within := retrievers[name](tr, q)
 				for i, chars := range sizes {
-					found := evidence(q, retrievers[name](tr, q, chars))
+					found := evidence(q, within(chars))
 					for _, row := range rows {
 						s := scores[row+name]
 						s[i] += found
