@@ -137,7 +137,7 @@ func TestSetupWithoutAService(t *testing.T) {
 		out, code := s.run("--start=service")
 		_, flag := s.unit()
 		want = strings.Replace(want, "systemctl ", "systemctl "+flag, 1)
-		if code != 1 || !strings.Contains(out, "服务安装失败："+want+": exit status 4: Failed to obey: Access denied") {
+		if code != 1 || !strings.Contains(out, "服务安装失败："+want+"：退出码 4：Failed to obey: Access denied") {
 			t.Errorf("%s fails, exit code %d:\n%s", order, code, out)
 		}
 		if !strings.Contains(out, "启动：magpie serve --config "+s.config()) {

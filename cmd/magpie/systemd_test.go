@@ -391,7 +391,7 @@ func TestServiceMistakesAreExplained(t *testing.T) {
 		},
 		"systemctl fails": {
 			func(f *fakeSystemd) { f.systemctl("echo access denied >&2; exit 4") }, install,
-			"daemon-reload: exit status 4: access denied",
+			"daemon-reload: exit code 4: access denied",
 		},
 		"no such user": {
 			func(*fakeSystemd) {}, []string{"install", "--scope", "system", "--user", "nobody-here"}, "useradd",

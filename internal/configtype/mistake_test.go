@@ -61,6 +61,7 @@ func TestErrorsOfTheSystemInBothLanguages(t *testing.T) {
 	_, noProgram := exec.LookPath("no-such-program")
 	_, badAddress := net.Listen("tcp", "x")
 	_, noFile := exec.LookPath("/no/such/program")
+	failed, killed := exec.Command("sh", "-c", "exit 4").Run(), exec.Command("sh", "-c", "kill -9 $$").Run()
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -101,6 +102,8 @@ func TestErrorsOfTheSystemInBothLanguages(t *testing.T) {
 		{fmt.Errorf("ask: %w", slow{}), "ask: timeout", "ask: 超时"},
 		{badAddress, `"x" must be like host:port`, `"x" 应写成 主机:端口 的形式`},
 		{noFile, "/no/such/program: there is no such file or folder", "/no/such/program：文件或文件夹不存在"},
+		{fmt.Errorf("x: %w", failed), "x: exit code 4", "x: 退出码 4"},
+		{killed, "ended by signal killed", "被信号 killed 终止"},
 		{user.UnknownUserError("ann"), "there is no user ann", "没有用户 ann"},
 		{
 			configtype.Mistakef("应为 %s 之一", "must be one of %s", configtype.Listing([]string{"a", "b"})),

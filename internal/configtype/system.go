@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"os/user"
+	"strings"
 	"syscall"
 )
 
@@ -31,6 +32,8 @@ func systemErrorText(err error, l language) string {
 			return errorText(bad, l)
 		}
 		return e.Name + colon + errorText(e.Err, l)
+	case *exec.ExitError:
+		return ofExit(e, l)
 	case user.UnknownUserError:
 		return fmt.Sprintf([...]string{"没有用户 %s", "there is no user %s"}[l], string(e))
 	case *net.OpError:
@@ -67,6 +70,15 @@ func systemErrorText(err error, l language) string {
 		}
 	}
 	return ""
+}
+
+// ofExit says how a program ended.
+func ofExit(e *exec.ExitError, l language) string {
+	if code := e.ExitCode(); code >= 0 {
+		return fmt.Sprintf([...]string{"退出码 %d", "exit code %d"}[l], code)
+	}
+	signal := strings.TrimPrefix(e.ProcessState.String(), "signal: ")
+	return fmt.Sprintf([...]string{"被信号 %s 终止", "ended by signal %s"}[l], signal)
 }
 
 // ofCertificate says why the certificate of a server is not accepted.

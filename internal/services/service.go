@@ -5,7 +5,6 @@ package services
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -63,7 +62,8 @@ func newJob(i Installation) (j job, err error) {
 func run(ctx context.Context, name string, args ...string) error {
 	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(string(out)))
+		return configtype.Mistakef("%s %s：%v：%s", "%s %s: %v: %s",
+			name, strings.Join(args, " "), err, strings.TrimSpace(string(out)))
 	}
 	return nil
 }

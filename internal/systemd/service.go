@@ -117,7 +117,8 @@ func (s Service) run(ctx context.Context, args ...string) error {
 	cmd := s.systemctl(ctx, args...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err, strings.TrimSpace(string(out)))
+		return configtype.Mistakef("%s：%v：%s", "%s: %v: %s",
+			strings.Join(cmd.Args, " "), err, strings.TrimSpace(string(out)))
 	}
 	return nil
 }
