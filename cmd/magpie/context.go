@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/alecthomas/kong"
 	"github.com/rs/zerolog"
 
 	"magpie/bridge"
@@ -32,6 +33,19 @@ type contextCmd struct {
 	Recall  int    `name:"recall-chars" default:"-1" help:"How many characters of older messages to recall. Default: as configured." placeholder:"N"`
 	At      moment `help:"When the question is asked, as in 2026-05-04, \"2026-05-04 12:00\" or 2026-05-04T12:00:00+08:00. Default: now." placeholder:"TIME"`
 	configFlag
+}
+
+// BeforeApply looks for a configuration before the flags are checked: without one they are of no use.
+func (contextCmd) BeforeApply(k *kong.Context) error {
+	for _, step := range k.Path {
+		if step.Flag != nil && step.Flag.Name == "config" {
+			return nil
+		}
+	}
+	if _, err := config.ReadForDatabase("", os.Environ()); errors.Is(err, config.ErrNotFound) {
+		return err
+	}
+	return nil
 }
 
 // Run shows the prompt that the agent would get, even while the bridge runs. It starts no agent and changes nothing; an

@@ -114,6 +114,10 @@ var (
 
 // usageText describes an error in the command line, and where to read about its syntax.
 func usageText(err error) string {
+	var missing *config.Error
+	if errors.As(err, &missing) { // nothing is wrong with the syntax
+		return errorText(missing)
+	}
 	command := "magpie"
 	var bad *kong.ParseError
 	if errors.As(err, &bad) && bad.Context != nil {

@@ -45,6 +45,11 @@ func TestFirstSteps(t *testing.T) {
 		"memory export memories":          {2, "make one with magpie setup"},
 		"audit":                           {2, "make one with magpie setup"},
 		"context --chat oc_1 --message x": {2, "make one with magpie setup"},
+		"context":                         {2, "folder: make one with magpie setup\n"},
+		"context --config none.toml":      {2, "missing flags: --chat=KEY"},
+		"memory import .":                 {2, "make one with magpie setup"},
+		"service install":                 {2, "make one with magpie setup"},
+		"service status":                  {1, "magpie setup makes a bot and its service"},
 	} {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()

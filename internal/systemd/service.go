@@ -172,8 +172,8 @@ func (s Service) Status(ctx context.Context) error {
 		return err
 	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return configtype.Mistakef("没有 %s：安装服务用 magpie service install",
-			"there is no %s: install the service with: magpie service install", path)
+		return configtype.Mistakef("没有 %s：用 magpie setup 设置机器人时可以安装服务；已有配置时用 magpie service install",
+			"there is no %s: magpie setup makes a bot and its service; with a configuration, use magpie service install", path)
 	}
 	if err := Available(s.Root); err != nil {
 		return err
