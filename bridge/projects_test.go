@@ -134,7 +134,10 @@ func TestProjectsSayWhatIsWrong(t *testing.T) {
 	}}
 	err := cfg.CheckProjects()
 	for _, want := range []string{"[claude] project: ", "bad name: the name must be", "default: the name must be", "nowhere: ",
-		"nothing: path", "mode: mode", "bypass: mode bypass", "both: bypass"} {
+		"nothing: path", "mode: mode", "bypass: mode bypass", "both: bypass",
+		"one of " + dir + " and the data folder " + dir + "/data contains the other",
+		`as in [db] url = "sqlite:///var/lib/magpie/magpie.db"`,
+	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %q", err, want)
 		}
