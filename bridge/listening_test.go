@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -84,6 +85,11 @@ func TestMentionSetsTheRuleOfAGroup(t *testing.T) {
 	}
 	if got := w.order(place{key: room, kind: chat.Private, who: "ou_1"}, "/mention all"); !strings.Contains(got, "私聊") {
 		t.Errorf("in a private chat: %q", got)
+	}
+	if got, want := w.offered(group, "/mention"), []string{
+		"@我才回答: /mention mention", "回答所有消息: /mention all", "命令不用 @: /mention commands",
+	}; !slices.Equal(got, want) {
+		t.Errorf("the buttons of /mention are %q, want %q", got, want)
 	}
 	w.hear(group, "/mention all", true)
 	w.delivered(group)

@@ -104,11 +104,32 @@ func (w *memoryRig) order(p place, text string) string {
 	return w.delivered(p)
 }
 
-func (w *memoryRig) delivered(p place) string {
+// offered are the buttons of the reply to a command, each as its label and the command that it gives.
+func (w *memoryRig) offered(p place, text string) (list []string) {
+	w.Helper()
+	w.hear(p, text, true)
+	post := w.deliver(p)
+	if post.Card == nil {
+		w.Fatal("no card, but: " + post.Text)
+	}
+	for _, b := range post.Card.Buttons {
+		list = append(list, b.Label+": "+b.Action.ID)
+	}
+	return list
+}
+
+// deliver takes the next post of a chat out of the outbox.
+func (w *memoryRig) deliver(p place) db.Post {
 	w.Helper()
 	post, err := w.store.Outbox().Next(w.ctx, p.key)
 	w.must(err)
 	w.must(w.store.Outbox().MarkDelivered(w.ctx, post, "om_reply"))
+	return post
+}
+
+func (w *memoryRig) delivered(p place) string {
+	w.Helper()
+	post := w.deliver(p)
 	if post.Card != nil {
 		return post.Card.Body
 	}

@@ -63,6 +63,11 @@ func TestChoices(t *testing.T) {
 	w.expect(w.order(alice, "/lang fr"), "“fr” isn't supported")
 	w.expect(w.order(alice, "/lang auto"), "好的，语言恢复为自动。")
 	w.expect(w.order(alice, "/lang"), "当前语言：自动")
+	if got, want := w.offered(alice, "/lang"), []string{
+		"中文: /lang zh", "English: /lang en", "自动: /lang default",
+	}; !slices.Equal(got, want) {
+		t.Errorf("the buttons of /lang are %q, want %q", got, want)
+	}
 	if s := settings(); s.Lang != "" {
 		t.Errorf("%+v", s)
 	}
