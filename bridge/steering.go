@@ -5,7 +5,6 @@ import (
 	"errors"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/rs/zerolog"
@@ -26,11 +25,17 @@ type steering struct {
 	queue  db.Queue
 	lanes  *workqueue.Lanes
 	access *access.Authorizer
+	cards  shownCards
 	always bool // not only messages marked as an addition
 	log    zerolog.Logger
 
 	mu      sync.Mutex
 	running map[int64]*steeredTurn // by turn number
+}
+
+// shownCards knows which messages show a card: an answer continues on further messages.
+type shownCards interface {
+	Shows(cardID, messageID string) bool
 }
 
 // steeredTurn is a running turn with the messages passed to it.
@@ -101,7 +106,7 @@ func (s *steering) hasWaiting(ctx context.Context, key chat.Key) bool {
 	return err != nil || len(waiting) > 0
 }
 
-// quotesCard reports whether a message replies to the card of a turn.
+// quotesCard reports whether a message replies to one of the messages that show the answer of a turn.
 func (s *steering) quotesCard(ctx context.Context, turn int64, m chat.Incoming) bool {
 	i := slices.IndexFunc(m.Files, func(f chat.File) bool { return f.Kind == chat.Quote })
 	if i < 0 {
@@ -111,8 +116,7 @@ func (s *steering) quotesCard(ctx context.Context, turn int64, m chat.Incoming) 
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
 		s.log.Error().Err(err).Int64("turn", turn).Msg("card of a turn not found; taking its quote as a question")
 	}
-	message, _, _ := strings.Cut(card, "/") // a card's ID begins with the ID of its first message
-	return card != "" && m.Files[i].Of == message
+	return card != "" && s.cards.Shows(card, m.Files[i].Of)
 }
 
 // handToAgent passes a stored message to the agent of its turn, now or once the agent has the question.

@@ -89,6 +89,7 @@ func (k *card) sendPage(ctx context.Context, content chat.Card, seed string, par
 		return nil, err
 	}
 	k.draft = nil
+	k.messages.Store(s.message, nil)
 	return s, nil
 }
 

@@ -67,6 +67,19 @@ func (c *Client) Close(ctx context.Context, cardID string, card chat.Card) error
 	return nil
 }
 
+// Shows reports whether a message shows a page of a card that this process is drawing, or the first page of any card.
+func (c *Client) Shows(cardID, messageID string) bool {
+	if first, _, _ := strings.Cut(cardID, "/"); first == messageID {
+		return first != ""
+	}
+	k := c.cards.drawing(cardID)
+	if k == nil {
+		return false
+	}
+	_, ok := k.messages.Load(messageID)
+	return ok
+}
+
 // cards holds the cards that are being drawn.
 type cards struct {
 	messages messages
@@ -81,6 +94,8 @@ type cards struct {
 type card struct {
 	sender pageSender
 	seed   string // seed of the idempotency keys of the later pages
+	// the IDs of the messages that show its pages: whoever asks for them must not wait for a call to the platform
+	messages sync.Map
 
 	mu      sync.Mutex
 	pages   []*cardPage
@@ -139,6 +154,13 @@ func (k *card) sendFirst(ctx context.Context, value chat.Card, idem string) (id 
 		k.pages, k.seed = []*cardPage{s}, s.message
 	}
 	return idOf(k.pages[0], k.sender.to), nil
+}
+
+// drawing returns the card if this process is drawing it, or else nil.
+func (cs *cards) drawing(id string) *card {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	return cs.live.get(id)
 }
 
 func (cs *cards) drop(id string) {
@@ -263,6 +285,7 @@ func (k *card) nextPage(ctx context.Context, content chat.Card, i int) (*cardPag
 	}
 	if len(k.foundPages) > 0 {
 		s := k.foundPages[0]
+		k.messages.Store(s.message, nil)
 		k.foundPages = k.foundPages[1:]
 		return s, nil
 	}

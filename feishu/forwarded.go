@@ -22,7 +22,7 @@ import (
 // requests cards as they were sent: by default those of version 2.0 only say that the client is too old. For a merged
 // forward that option makes the platform fail.
 func (c *Client) fetchMessage(ctx context.Context, id string) (items []gjson.Result, err error) {
-	items, err = c.fetchItems(ctx, id, larkcore.QueryParams{
+	items, err = fetchItems(ctx, c.api, id, larkcore.QueryParams{
 		"with_sender_name": {"true"}, "card_msg_content_type": {"user_card_content"},
 	}, codeNoCardContent)
 	var refused *openapi.Error
@@ -39,14 +39,14 @@ const codeNoCardContent = 2200
 
 // fetchForward fetches a merged forward, followed by the messages in it.
 func (c *Client) fetchForward(ctx context.Context, id string) (items []gjson.Result, err error) {
-	return c.fetchItems(ctx, id, larkcore.QueryParams{"with_sender_name": {"true"}})
+	return fetchItems(ctx, c.api, id, larkcore.QueryParams{"with_sender_name": {"true"}})
 }
 
 // fetchItems fetches a message and those inside it. The query may be refused with one of these codes.
-func (c *Client) fetchItems(ctx context.Context, id string, query larkcore.QueryParams,
+func fetchItems(ctx context.Context, api *openapi.Client, id string, query larkcore.QueryParams,
 	refusals ...int) (items []gjson.Result, err error) {
 	const op = "read a message"
-	answer, err := c.api.Call(ctx, openapi.Request{
+	answer, err := api.Call(ctx, openapi.Request{
 		Op: op, Method: http.MethodGet, Path: openapi.Path("/open-apis/im/v1/messages/", id), Query: query,
 		Tries: liveTries, Refusals: refusals,
 	})

@@ -29,6 +29,9 @@ type Messenger interface {
 	Edit(ctx context.Context, cardID string, card chat.Card) error
 	// Close draws the final, complete state of the card.
 	Close(ctx context.Context, cardID string, card chat.Card) error
+	// Shows reports whether a message is one of those that show the card. Of a card that this process is not drawing,
+	// only the first is known.
+	Shows(cardID, messageID string) bool
 	// Upload uploads a file without showing it, and returns its durable key.
 	Upload(ctx context.Context, u chat.Upload) (name string, err error)
 	// Attach replies to a message with an uploaded file, and a caption; empty = none.

@@ -109,6 +109,50 @@ func TestAnAdditionMakesTheAnswerGoOn(t *testing.T) {
 	}
 }
 
+// The running card is each message that shows the answer: the one below a decision, and the later pages of a long one.
+func TestEachMessageOfTheAnswerIsTheRunningCard(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		decided bool
+		said    string
+	}{
+		"below a decision": {true, "正在"},
+		"the second page":  {false, strings.Repeat("一行很长的文字。\n\n", 500) + "正在"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			drawn, goOn := make(chan struct{}), make(chan struct{})
+			r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{
+				modelsim.Text(tc.said), modelsim.Hold(drawn), modelsim.Text("收拾。"), modelsim.Hold(goOn),
+			}}, modelsim.Rule{Match: tells("还有三"), Steps: []modelsim.Step{modelsim.Text("三")}})
+			if tc.decided { // the latest script goes first
+				r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("我来。"), bash(appendLine("out.txt"))}})
+			}
+			id := r.sim.Say(r.chat, r.user, "动手吧")
+			if tc.decided {
+				r.press(r.approval(r.chat, id, 1), doAllow)
+			}
+			second := func(words string) (m feishusim.Message) {
+				r.await(words, func(v *feishusim.View) bool {
+					list := ofTurns(v, r.chat, id)
+					if len(list) == 2 {
+						m = list[1]
+					}
+					return strings.HasSuffix(visibleText(m), words)
+				})
+				return m
+			}
+			second("正在")
+			close(drawn) // what is drawn on a message has been sent
+			added := r.sim.Say(r.chat, r.user, "还有三", feishusim.ReplyTo(second("正在收拾。").ID))
+			r.until("the message to be handed over", func() bool { return r.count(`SELECT COUNT(*) FROM steers`) == 1 })
+			close(goOn)
+			second("正在收拾。\n\n三")
+			r.unanswered(r.chat, added)
+		})
+	}
+}
+
 // What is added while the turn waits for a process is part of its question.
 func TestAnAdditionToAQuestionThatWaits(t *testing.T) {
 	r := newRig(t, func(c *config.Config) { c.Claude.MaxTurns = 1 })

@@ -100,6 +100,9 @@ func (r *Recorder) Close(_ context.Context, _ string, c chat.Card) error {
 	return nil
 }
 
+// Shows knows one message of each card, with the same ID.
+func (r *Recorder) Shows(cardID, messageID string) bool { return cardID == messageID }
+
 // SoFar returns the records so far, also while the recorder is in use.
 func (r *Recorder) SoFar() (said []string, closed []chat.Card, posts int) {
 	r.Mu.Lock()
