@@ -48,10 +48,17 @@ need_cli() { CLAUDE_CLI=$(install_cli scripts/cli); }
 # need_oldest_cli: the same with the oldest version that is supported, and OLDEST_CLAUDE_CLI.
 need_oldest_cli() { OLDEST_CLAUDE_CLI=$(install_cli scripts/cli/oldest); }
 
+# show_size FOLDER MB: shows every 3 seconds how much of about MB is in a folder, until it is killed or the script ends.
+show_size() {
+  while sleep 3 && kill -0 $$ 2>/dev/null; do
+    printf '\r\033[K%s of about %s MB' "$(du -sm "$1" 2>/dev/null | awk '{ n = $1 } END { print n + 0 }')" "$2" >&2
+  done
+}
+
 # install_cli FOLDER: installs the CLI that the lock file in FOLDER pins, and prints its executable.
 install_cli() {
   need npm npm "install Node.js 20 or newer with npm: https://nodejs.org"
-  local system machine
+  local system machine failed=""
   system=$(uname -s | tr '[:upper:]' '[:lower:]')
   case $(uname -m) in
     x86_64 | amd64) machine=x64 ;;
@@ -62,8 +69,19 @@ install_cli() {
   local want
   want=$(sed -n 's/.*"@anthropic-ai\/claude-code": "\(.*\)".*/\1/p' "$root/$1/package.json")
   if [ ! -x "$cli" ] || ! "$cli" --version 2>/dev/null | grep -q "^$want "; then
-    say "installing the Claude Code CLI $want from npm: up to 400 MB on disk; nothing is shown for a few minutes"
-    (cd "$root/$1" && npm ci --silent --ignore-scripts >&2) || die "npm ci in $1 failed"
+    say "installing the Claude Code CLI $want from npm: up to 400 MB on disk, which takes a few minutes"
+    local watcher=""
+    if [ -t 2 ]; then
+      show_size "$root/$1/node_modules" 400 >/dev/null & # not the caller's pipe: a last sleep would keep it open
+      watcher=$!
+    fi
+    (cd "$root/$1" && npm ci --silent --ignore-scripts >&2) || failed=1
+    if [ -n "$watcher" ]; then
+      kill "$watcher" 2>/dev/null || true
+      wait "$watcher" 2>/dev/null || true
+      printf '\r\033[K' >&2
+    fi
+    [ -z "$failed" ] || die "npm ci in $1 failed"
   fi
   [ -x "$cli" ] || die "npm did not install $cli"
   printf '%s\n' "$cli"

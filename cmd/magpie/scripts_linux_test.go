@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// installs is a copy of scripts/common.sh beside a fake npm, which puts 3 MB into node_modules, waits for the file seen,
+// and then installs a fake CLI. A pause of the script is short.
+type installs struct {
+	testing.TB
+	root string
+}
+
+func newInstalls(t testing.TB) installs {
+	t.Helper()
+	s := installs{t, t.TempDir()}
+	common, err := os.ReadFile("../../scripts/common.sh")
+	must(t, err)
+	for name, text := range map[string]string{
+		"scripts/common.sh":        string(common),
+		"scripts/cli/package.json": `{"dependencies": {"@anthropic-ai/claude-code": "1.2.3"}}`,
+		"bin/sleep":                "#!/bin/sh\nexec /bin/sleep 0.02\n",
+		"bin/npm": `#!/bin/sh
+mkdir -p node_modules
+head -c 3000000 /dev/urandom >node_modules/part
+until [ -e "$SEEN" ]; do /bin/sleep 0.02; done
+[ -z "$FAILS" ] || exit 1
+for machine in x64 arm64; do
+  mkdir -p node_modules/@anthropic-ai/claude-code-linux-$machine
+  printf '#!/bin/sh\necho "1.2.3 (Claude Code)"\n' >node_modules/@anthropic-ai/claude-code-linux-$machine/claude
+  chmod +x node_modules/@anthropic-ai/claude-code-linux-$machine/claude
+done
+`,
+	} {
+		path := filepath.Join(s.root, name)
+		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must(t, os.WriteFile(path, []byte(text), 0o700)) //nolint:gosec // some are programs
+	}
+	return s
+}
+
+// command runs the script as others source it, and prints what it installed.
+func (s installs) command(env ...string) *exec.Cmd {
+	s.Helper()
+	cmd := exec.CommandContext(context.Background(), "bash", "-euo", "pipefail", "-c",
+		`. "$root/scripts/common.sh"; need_cli; echo "installed $CLAUDE_CLI"`)
+	cmd.Env = append(os.Environ(), "root="+s.root, "SEEN="+filepath.Join(s.root, "seen"),
+		"PATH="+filepath.Join(s.root, "bin")+":"+os.Getenv("PATH"))
+	cmd.Env = append(cmd.Env, env...)
+	return cmd
+}
+
+func (s installs) see() { must(s, os.WriteFile(filepath.Join(s.root, "seen"), nil, 0o600)) }
+
+// Who waits for the CLI on a terminal sees it grow; a log holds one line about it.
+func TestTheInstallationOfTheCLIShowsItsProgress(t *testing.T) {
+	t.Parallel()
+	s := newInstalls(t)
+	term := openTerminal(t, s.command())
+	term.await("installing the Claude Code CLI 1.2.3 from npm")
+	term.await("\r\x1b[K3 of about 400 MB")
+	s.see()
+	term.await("\r\x1b[Kinstalled " + s.root + "/scripts/cli/node_modules/@anthropic-ai/claude-code-linux-")
+	if code := term.exit(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+
+	failing := newInstalls(t)
+	term = openTerminal(t, failing.command("FAILS=1"))
+	term.await("3 of about 400 MB")
+	failing.see()
+	term.await("npm ci in scripts/cli failed")
+	if code := term.exit(); code == 0 {
+		t.Error("npm has failed, and the script has not")
+	}
+
+	quiet := newInstalls(t)
+	quiet.see()
+	out, err := quiet.command().CombinedOutput()
+	if err != nil || strings.Count(string(out), "\n") != 2 || strings.Contains(string(out), "about 400 MB\r") ||
+		strings.Contains(string(out), "\x1b") {
+		t.Errorf("%v: %q", err, out)
+	}
+}
