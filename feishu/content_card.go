@@ -39,8 +39,8 @@ func (r *contentReader) card(c gjson.Result) string {
 	return strings.TrimSpace(chat.AttachmentMark("卡片", title) + "\n" + text)
 }
 
-// cardLines returns the text of a card. The platform sends other apps' cards in a simple form, with lists of lines (page
-// "Receive message content"); any other form is searched for texts.
+// cardLines returns the text of a card. The platform sends other apps' cards in a simple form, with lists of lines
+// (page "Receive message content"); any other form is searched for texts.
 func (r *contentReader) cardLines(c gjson.Result) (lines []string) {
 	for _, part := range []string{"elements", "body", "i18n_elements"} {
 		r.collectText(c.Get(part), deepestCard, &lines)

@@ -117,7 +117,10 @@ func Defaults() Config {
 const DefaultProject = "~/magpie"
 
 // PermissionModes are those of the CLI, from the strictest to the most permissive.
-var PermissionModes = []string{"plan", "dontAsk", "default", "acceptEdits", "auto", "bypassPermissions"}
+var PermissionModes = []string{"plan", "dontAsk", "default", "acceptEdits", autoMode, "bypassPermissions"}
+
+// autoMode is the permission mode in which a model decides what the agent may do.
+const autoMode = "auto"
 
 // The values of [Config.WhileBusy]: the message waits for the next turn, or is passed to the running one; see
 // [Process.Steer].

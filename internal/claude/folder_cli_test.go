@@ -246,9 +246,18 @@ func TestNoRuleOpensWhatIsOffLimits(t *testing.T) {
 		for _, path := range append(made, filepath.Join(n.base, "made.txt")) {
 			writes = append(writes, map[string]string{"file_path": path, "content": "x"})
 		}
+		// what decides which servers of the project run is asked about, whatever is allowed
+		approvals := []string{
+			filepath.Join(n.cfg.Project, ".mcp.json"), filepath.Join(n.cfg.Project, ".claude", "settings.local.json"),
+		}
+		for _, path := range approvals {
+			writes = append(writes, map[string]string{"file_path": path, "content": "{}"})
+		}
+		made = append(made, approvals...)
 		tries := n.tries("b", fresh(), map[string][]any{"Read": reads(append(read, free)...), "Write": writes})
 		for i, u := range tries {
-			if allowed := i == len(read) || i == len(tries)-1; u.asked || u.failed == allowed ||
+			last := len(tries) - 1 - len(approvals)
+			if allowed := i == len(read) || i == last; u.asked != (i > last) || u.failed == allowed ||
 				strings.Contains(u.result, canary) {
 				t.Errorf("asked %v, failed %v: %v", u.asked, u.failed, u)
 			}

@@ -73,6 +73,7 @@ type serverSource struct {
 	Servers  map[string]json.RawMessage `json:"mcpServers"`
 	Enabled  []string                   `json:"enabledMcpjsonServers"`
 	Disabled []string                   `json:"disabledMcpjsonServers"`
+	All      bool                       `json:"enableAllProjectMcpServers"`
 	Off      []string                   `json:"disabledMcpServers"`
 }
 
@@ -91,41 +92,52 @@ func readSource(path string, to any) error {
 
 // servers returns the definitions, by name, of the servers for an agent that works in dir. The user's servers for this
 // project take precedence, then the project's approved servers, then the user's global ones. The project's other
-// servers come last: they must not replace a trusted server.
-func (a agent) servers(dir string) (map[string]json.RawMessage, error) {
-	found := map[string]json.RawMessage{}
+// servers come last: they must not replace a trusted server. Those that only wait for an approval are unapproved.
+func (a agent) servers(dir string) (found map[string]json.RawMessage, unapproved []string, err error) {
+	found = map[string]json.RawMessage{}
 	if len(a.cfg.MCP) == 0 || slices.Contains(a.cfg.MCP, noServers) {
-		return found, nil
+		return found, nil, nil
 	}
 	var user struct {
 		serverSource
 		Projects map[string]serverSource `json:"projects"`
 	}
-	var everywhere, project serverSource
+	var everywhere, local, project serverSource
 	var errs []error
 	if a.cfg.ConfigDir != isolatedDir {
 		errs = append(errs, readSource(a.folder.decisions, &user),
-			readSource(filepath.Join(a.folder.machine, "settings.json"), &everywhere))
+			readSource(filepath.Join(a.folder.machine, "settings.json"), &everywhere),
+			readSource(filepath.Join(dir, localSettings), &local))
 	}
 	errs = append(errs, readSource(filepath.Join(dir, projectServers), &project))
 	here := user.Projects[dir]
-	enabled := slices.Concat(everywhere.Enabled, here.Enabled)
-	disabled := slices.Concat(everywhere.Disabled, here.Disabled)
-	take := func(list map[string]json.RawMessage, approved func(name string) bool) {
+	disabled := slices.Concat(everywhere.Disabled, here.Disabled, local.Disabled, here.Off)
+	if (local.All || len(local.Enabled) > 0) && !a.isOwnApproval(dir) {
+		local = serverSource{}
+	}
+	enabled := slices.Concat(everywhere.Enabled, here.Enabled, local.Enabled)
+	all := everywhere.All || here.All || local.All
+	take := func(list map[string]json.RawMessage, approved bool) {
 		for name, definition := range list {
-			if a.cfg.MCP.includes(name, approved(name) && !slices.Contains(here.Off, name)) {
+			if a.cfg.MCP.includes(name, approved && !slices.Contains(here.Off, name)) {
 				found[name] = definition
 			}
 		}
 	}
-	own := func(string) bool { return true }
-	approved := func(name string) bool { return slices.Contains(enabled, name) && !slices.Contains(disabled, name) }
-	take(project.Servers, func(string) bool { return false }) // those named in the configuration
-	take(user.Servers, own)
-	maps.DeleteFunc(project.Servers, func(name string, _ json.RawMessage) bool { return !approved(name) })
-	take(project.Servers, own)
-	take(here.Servers, own)
-	return found, errors.Join(errs...)
+	names := slices.Sorted(maps.Keys(project.Servers))
+	take(project.Servers, false) // those named in the configuration
+	take(user.Servers, true)
+	maps.DeleteFunc(project.Servers, func(name string, _ json.RawMessage) bool {
+		return !all && !slices.Contains(enabled, name) || slices.Contains(disabled, name)
+	})
+	take(project.Servers, true)
+	take(here.Servers, true)
+	for _, name := range names {
+		if found[name] == nil && slices.Contains(a.cfg.MCP, allServers) && !slices.Contains(disabled, name) {
+			unapproved = append(unapproved, name)
+		}
+	}
+	return found, unapproved, errors.Join(errs...)
 }
 
 // prepareServers writes the file with the servers of a process. It returns the arguments that make the CLI use them;
@@ -135,7 +147,7 @@ func (a agent) prepareServers(spec Spec) (arguments []string, err error) {
 		return nil, nil
 	}
 	err = a.account.runAs(func() error {
-		found, _ := a.servers(spec.Dir) // the agent can work without a file that cannot be read; the checks report it
+		found, _, _ := a.servers(spec.Dir) // the agent can work without a file that cannot be read; the checks report it
 		path := filepath.Join(a.folder.path, mcpFile)
 		if len(found) == 0 {
 			if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) {
@@ -159,26 +171,32 @@ func (a agent) prepareServers(spec Spec) (arguments []string, err error) {
 	return arguments, nil
 }
 
-// ServerNames lists the MCP servers, besides the program's own, of agents that work in dir, and those of them whose
-// program is missing on this machine.
-func (c Config) ServerNames(dir string) (names, missing []string, err error) {
+// ServerNames are the names of the MCP servers, besides the program's own, of agents that work in a folder.
+type ServerNames struct {
+	Loaded     []string
+	Missing    []string // those of Loaded whose program is missing on this machine
+	Unapproved []string // those of the project that wait for an approval of the machine's user
+}
+
+// ServerNames lists the MCP servers of agents that work in dir.
+func (c Config) ServerNames(dir string) (list ServerNames, err error) {
 	a, err := newAgent(c, "")
 	if err != nil {
-		return nil, nil, err
+		return list, err
 	}
 	a.folder = newFolder("", a.env)
 	err = a.account.runAs(func() error {
-		found, err := a.servers(dir)
-		names = slices.Sorted(maps.Keys(found))
-		for _, name := range names {
+		found, unapproved, err := a.servers(dir)
+		list.Loaded, list.Unapproved = slices.Sorted(maps.Keys(found)), unapproved
+		for _, name := range list.Loaded {
 			program := gjson.GetBytes(found[name], "command").String()
 			if _, err := exec.LookPath(program); program != "" && !strings.Contains(program, "$") && err != nil {
-				missing = append(missing, name)
+				list.Missing = append(list.Missing, name)
 			}
 		}
 		return err
 	})
-	return names, missing, err
+	return list, err
 }
 
 // ServerTool parses the name of a tool of an MCP server.

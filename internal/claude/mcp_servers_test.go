@@ -65,8 +65,10 @@ func serverChats(t *testing.T, command string, mcp claude.MCPServers) (n twoChat
 	write(t, filepath.Join(n.home, ".claude.json"), `{"mcpServers":{"everywhere":`+server("everywhere")+`},"projects":{"`+
 		n.cfg.Project+`":{"mcpServers":{"here":`+server("here")+`,"off":`+server("off")+`},
 		"disabledMcpServers":["off"],"enabledMcpjsonServers":["approved"]}}}`)
+	write(t, filepath.Join(n.cfg.Project, ".claude", "settings.local.json"), // where the CLI writes what is approved
+		`{"enabledMcpjsonServers":["dialog"],"disabledMcpjsonServers":["refused"]}`)
 	write(t, filepath.Join(n.cfg.Project, ".mcp.json"),
-		`{"mcpServers":{"approved":`+server("approved")+`,"planted":`+server("planted")+`,"everywhere":`+server("false")+`}}`)
+		`{"mcpServers":{"approved":`+server("approved")+`,"dialog":`+server("dialog")+`,"refused":`+server("refused")+`,"planted":`+server("planted")+`,"everywhere":`+server("false")+`}}`)
 	return n, func() string {
 		list, err := filepath.Glob(filepath.Join(n.base, "started-*"))
 		must(t, err)
@@ -85,21 +87,23 @@ func TestTheUsersOwnMCPServers(t *testing.T) {
 		for name, tc := range map[string]struct {
 			mcp  claude.MCPServers
 			want string
-			bare bool // the program serves no tools of its own
+			wait string // for an approval
+			bare bool   // the program serves no tools of its own
 		}{
-			"all":  {claude.MCPServers{"all"}, "approved everywhere here", false},
-			"none": {claude.MCPServers{"none"}, "", true},
+			"all":  {claude.MCPServers{"all"}, "approved dialog everywhere here", "planted", false},
+			"none": {claude.MCPServers{"none"}, "", "", true},
 			// the project has one of the name everywhere, too
-			"names": {claude.MCPServers{"planted", "here", "everywhere"}, "everywhere here planted", false},
+			"names": {claude.MCPServers{"planted", "here", "everywhere"}, "everywhere here planted", "", false},
 		} {
 			if name == "names" && command == claudetest.Oldest(t) {
 				continue // the program chooses; what the CLI does with its choice is the same as for "all"
 			}
 			t.Run(name, func(t *testing.T) {
 				n, started := serverChats(t, command, tc.mcp)
-				names, missing, err := n.cfg.ServerNames(n.cfg.Project)
-				if err != nil || strings.Join(names, " ") != tc.want || len(missing) > 0 {
-					t.Errorf("said to be %q, without %q, %v", names, missing, err)
+				list, err := n.cfg.ServerNames(n.cfg.Project)
+				if err != nil || strings.Join(list.Loaded, " ") != tc.want || len(list.Missing) > 0 ||
+					strings.Join(list.Unapproved, " ") != tc.wait {
+					t.Errorf("said to be %+v, %v", list, err)
 				}
 				spec, steps := fresh(), map[string][]any{}
 				if !tc.bare {
@@ -135,8 +139,8 @@ func TestABrokenMCPServerBlocksNothing(t *testing.T) {
 		must(t, os.Chmod(silent, 0o700))
 		write(t, filepath.Join(n.home, ".claude.json"),
 			`{"mcpServers":{"missing":{"command":"/nonexistent"},"silent":{"command":"`+silent+`"}}}`)
-		if _, missing, err := n.cfg.ServerNames(n.cfg.Project); err != nil || !slices.Equal(missing, []string{"missing"}) {
-			t.Errorf("said to be missing: %q, %v", missing, err)
+		if list, err := n.cfg.ServerNames(n.cfg.Project); err != nil || !slices.Equal(list.Missing, []string{"missing"}) {
+			t.Errorf("said to be missing: %+v, %v", list, err)
 		}
 		spec := fresh()
 		spec.Tools = ownTools(t)

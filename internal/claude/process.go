@@ -183,12 +183,15 @@ func (a agent) arguments(spec Spec) []string {
 	if spec.Task != "" {
 		return a.taskArguments(spec)
 	}
-	c := a.cfg
+	c, disallowed := a.cfg, disallowedTools
+	if spec.Mode == autoMode {
+		disallowed = slices.Concat(disallowed, approvalRules)
+	}
 	args := []string{
 		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
 		"--include-partial-messages", "--replay-user-messages", "--permission-prompt-tool", "stdio", a.settingsArgument(),
 		"--setting-sources=" + strings.Join(c.SettingSources, ","),
-		"--disallowedTools=" + strings.Join(disallowedTools, ","),
+		"--disallowedTools=" + strings.Join(disallowed, ","),
 		"--strict-mcp-config", // otherwise servers from a project's configuration would start without asking
 	}
 	if spec.Resume {

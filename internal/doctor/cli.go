@@ -44,18 +44,23 @@ func (c CLI) Check(ctx context.Context, r *Report) (path string, loggedIn bool) 
 	return path, loggedIn
 }
 
-// checkServers lists the agents' MCP servers, and those whose program is missing.
+// checkServers lists the agents' MCP servers, those whose program is missing, and those of the project that nobody has
+// approved.
 func (c CLI) checkServers(r *Report) {
-	names, missing, err := c.Config.ServerNames(c.Config.Project)
+	list, err := c.Config.ServerNames(c.Config.Project)
 	if err != nil {
 		r.AddFinding(Warn, "", textServersUnread, err)
 	}
-	for _, name := range missing {
+	for _, name := range list.Missing {
 		r.AddFinding(Warn, r.text(textServerInstall), textServerMissing, name)
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(missing, name) })
-	if len(names) > 0 {
-		r.AddFinding(OK, "", textServers, configtype.Listing(names))
+	if len(list.Unapproved) > 0 {
+		r.AddFinding(Warn, fmt.Sprintf(r.text(textServersApprove), c.Config.Project), textServersUnapproved,
+			configtype.Listing(list.Unapproved))
+	}
+	available := slices.DeleteFunc(list.Loaded, func(name string) bool { return slices.Contains(list.Missing, name) })
+	if len(available) > 0 {
+		r.AddFinding(OK, "", textServers, configtype.Listing(available))
 	}
 }
 

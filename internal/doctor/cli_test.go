@@ -66,7 +66,8 @@ func TestTheDoctorTellsTheLimits(t *testing.T) {
 	}
 }
 
-// The doctor names the MCP servers of the agents, and says what to do about one whose program is missing.
+// The doctor names the MCP servers of the agents, and says what to do about one whose program is missing, or that nobody
+// has approved.
 func TestTheDoctorNamesServersWithoutAProgram(t *testing.T) {
 	c := claudetest.ScriptedConfig(t)
 	if err := os.WriteFile(filepath.Join(c.Project, ".mcp.json"), []byte(`{"mcpServers":{
@@ -75,6 +76,11 @@ func TestTheDoctorNamesServersWithoutAProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.MCP = claude.MCPServers{"here", "gone", "remote"}
+	told := func(lang i18n.Lang) []Finding {
+		r := &Report{Lang: lang}
+		CLI{Config: c}.checkServers(r)
+		return r.Findings
+	}
 	for lang, want := range map[i18n.Lang][]Finding{
 		i18n.Chinese: {
 			{State: Warn, What: "claude：找不到 MCP 服务器 gone 的程序，助手用不了它",
@@ -87,10 +93,23 @@ func TestTheDoctorNamesServersWithoutAProgram(t *testing.T) {
 			{State: OK, What: "claude: MCP servers available to the agent: here, remote"},
 		},
 	} {
-		r := &Report{Lang: lang}
-		CLI{Config: c}.checkServers(r)
-		if !slices.Equal(r.Findings, want) {
-			t.Errorf("told %+v\nwant %+v", r.Findings, want)
+		if got := told(lang); !slices.Equal(got, want) {
+			t.Errorf("told %+v\nwant %+v", got, want)
+		}
+	}
+	c.MCP = claude.MCPServers{"all"} // whom nobody has approved
+	for lang, want := range map[i18n.Lang]Finding{
+		i18n.Chinese: {
+			State: Warn, What: "claude：项目 .mcp.json 里的 MCP 服务器还没有批准，助手用不了：gone、here、remote",
+			Do: "在 " + c.Project + " 里运行 claude，同意或拒绝使用它们，或写进 [claude] mcp",
+		},
+		i18n.English: {
+			State: Warn, What: "claude: MCP servers in the project's .mcp.json are not approved yet, so the agent can't use them: gone, here, remote",
+			Do: "run claude in " + c.Project + " and approve or reject them, or name them in [claude] mcp",
+		},
+	} {
+		if got := told(lang); !slices.Equal(got, []Finding{want}) {
+			t.Errorf("told %+v\nwant %+v", got, want)
 		}
 	}
 }

@@ -161,6 +161,14 @@ var (
 		ZH: "安装它，或用 claude mcp remove 去掉，或在 [claude] mcp 里列出要用的",
 		EN: "install it, remove it with claude mcp remove, or list only the others in [claude] mcp",
 	}
+	textServersUnapproved = i18n.Phrase{
+		ZH: "claude：项目 .mcp.json 里的 MCP 服务器还没有批准，助手用不了：%s",
+		EN: "claude: MCP servers in the project's .mcp.json are not approved yet, so the agent can't use them: %s",
+	}
+	textServersApprove = i18n.Phrase{
+		ZH: "在 %s 里运行 claude，同意或拒绝使用它们，或写进 [claude] mcp",
+		EN: "run claude in %s and approve or reject them, or name them in [claude] mcp",
+	}
 	textServersUnread = i18n.Phrase{
 		ZH: "claude：MCP 服务器的配置读取失败：%v",
 		EN: "claude: the MCP server configuration could not be read: %v",

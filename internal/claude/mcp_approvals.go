@@ -1,0 +1,55 @@
+package claude
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// localSettings are the settings of the machine's user for one project, below its folder. When that user approves a
+// server of the project in a terminal, the CLI writes it there.
+const localSettings = ".claude/settings.local.json"
+
+// approvalRules deny changes to what decides which servers of a project run. The CLI asks about them in all modes but
+// auto, where a model may allow them, and bypassPermissions.
+var approvalRules = []string{"Edit(//**/" + localSettings + ")", "Edit(//**/" + projectServers + ")"}
+
+// isOwnApproval reports whether the local settings of the project in dir are the machine user's own. Those that may
+// have come with a checkout approve nothing, nor do they in the CLI: it looks for links and for files that git tracks.
+func (a agent) isOwnApproval(dir string) bool {
+	for _, name := range []string{filepath.Dir(localSettings), localSettings} {
+		if info, err := os.Lstat(filepath.Join(dir, name)); err != nil || info.Mode()&fs.ModeSymlink != 0 {
+			return false
+		}
+	}
+	if exists(filepath.Join(dir, filepath.Dir(localSettings), ".git")) {
+		return false
+	}
+	for root := dir; !exists(filepath.Join(root, ".git")); root = filepath.Dir(root) {
+		if root == filepath.Dir(root) {
+			return true // no checkout
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	// Nothing in the configuration of the project may make git run a program.
+	git := exec.CommandContext(ctx, "git", "-c", "core.fsmonitor=", "-c", "core.hooksPath=/dev/null", "ls-files",
+		"--error-unmatch", "--", ":(icase)"+localSettings)
+	git.Dir = dir
+	git.Env = []string{"PATH=" + a.env["PATH"], homeVariable + "=" + a.env[homeVariable], "GIT_NO_LAZY_FETCH=1"}
+	git.SysProcAttr = &syscall.SysProcAttr{}
+	a.account.setCredential(git)
+	var exit *exec.ExitError
+	return errors.As(git.Run(), &exit) && exit.ExitCode() == 1 // any other failure: not known
+}
+
+// exists reports whether there is, or may be, a file at path.
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, fs.ErrNotExist)
+}
