@@ -100,5 +100,18 @@ func TestPermissionsAreDocumented(t *testing.T) {
 				t.Errorf("%s does not name %s", page, name)
 			}
 		}
+		for _, word := range consoleWords[page] {
+			if !strings.Contains(string(text), word) {
+				t.Errorf("%s does not name %q as the console does", page, word)
+			}
+		}
 	}
+}
+
+// consoleWords are what the developer console calls what people have to find there.
+var consoleWords = map[string][]string{
+	"../docs/feishu-app.md": {
+		"*Custom App*", "*Receive events through persistent connection*", "*Version Management & Release*", "*Availability*",
+	},
+	"../docs/feishu-app.zh.md": {"企业自建应用", "使用长连接接收事件", "版本管理与发布", "可用范围"},
 }

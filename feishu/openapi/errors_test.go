@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"errors"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -82,6 +83,16 @@ func TestClassesOfCodes(t *testing.T) {
 	} {
 		if (&Error{Code: code}).Hint() == "" {
 			t.Errorf("%d: no hint", code)
+		}
+	}
+	for code, words := range map[int][]string{ // of the console in English, and what one code may mean
+		230027: {"a permission", "an external group"}, 514: {"Receive events through persistent connection", "Events & Callbacks"},
+		230013: {"Availability"},
+	} {
+		for _, word := range words {
+			if hint := (&Error{Code: code}).Hint(); !strings.Contains(hint, word) {
+				t.Errorf("%d: the hint does not name %q: %s", code, word, hint)
+			}
 		}
 	}
 }
