@@ -345,6 +345,16 @@ func TestStatusTellsTheVersionToAdmins(t *testing.T) {
 	w.expect(w.order(bob, "/status"), "!排队")
 }
 
+// So are the limits, and why they are what they are.
+func TestStatusTellsTheLimitsToAdmins(t *testing.T) {
+	t.Parallel()
+	w := testWorld(t, func(c *Config) { c.Version = "v9.9.9" })
+	boss := alice.by("ou_boss")
+	w.expect(w.order(boss, "/status"), "正在回答 0/1（不超过进程数）", "进程 0/1（由配置指定）", "空闲进程立即结束（由配置指定）")
+	w.expect(w.order(alice, "/status"), "!正在回答", "!由配置指定")
+	w.expect(w.order(team.by("ou_boss"), "/status"), "!正在回答", "!由配置指定")
+}
+
 // Admins read in words what the agent is given, and not the configuration's word for it.
 func TestStatusSaysTheContextModeInWords(t *testing.T) {
 	t.Parallel()

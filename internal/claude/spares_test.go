@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/uuid"
@@ -177,6 +179,51 @@ func TestTheSpareProcessIsOfTheLastTurn(t *testing.T) {
 		return taken
 	}))
 	n.hasSpares(1)
+}
+
+// With more than one there is one for each of the last combinations, started the latest first. The one that was wanted
+// least recently makes room.
+func TestSpareProcessesAreOfTheLastCombinations(t *testing.T) {
+	n := newSparesRig(t, func(c *claude.Config) { c.Spare = 2 })
+	var mu sync.Mutex
+	var starts []string
+	hold := make(chan struct{})
+	expect := func(mode string) {
+		spec := n.ahead(n.data)
+		files := spec.Spare
+		spec.Mode, spec.Spare = mode, func(folder string) claude.Spec {
+			mu.Lock()
+			starts = append(starts, mode)
+			mu.Unlock()
+			<-hold
+			return files(folder)
+		}
+		must(t, n.pool.Ahead().Expect(spec))
+	}
+	started := func(want ...string) {
+		t.Helper()
+		must(t, poll(t.Context(), fmt.Sprint("the starts ", want), func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			return len(starts) >= len(want)
+		}))
+		n.hasSpares(2)
+		if mu.Lock(); !slices.Equal(starts, want) {
+			t.Errorf("started %q, want %q", starts, want)
+		}
+		mu.Unlock()
+	}
+	expect("default")
+	expect("plan")
+	expect("acceptEdits")
+	close(hold)
+	started("default", "acceptEdits", "plan")
+	expect("acceptEdits") // it is there
+	expect("default")     // plan is the newest process, and was wanted the longest ago
+	started("default", "acceptEdits", "plan", "default")
+	expect("acceptEdits")
+	expect("default")
+	started("default", "acceptEdits", "plan", "default")
 }
 
 // first is a process for the first message of a chat, which meets none.
