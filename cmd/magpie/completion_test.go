@@ -1,7 +1,9 @@
 package main
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -44,5 +46,23 @@ func TestShellsCompleteCommands(t *testing.T) {
 		if !strings.Contains(string(fish), want) {
 			t.Errorf("fish is not told %q:\n%s", want, fish)
 		}
+	}
+	for shell, script := range map[string][]byte{"bash": script, "zsh": zsh, "fish": fish} {
+		refuteSyntaxErrors(t, shell, script)
+	}
+}
+
+// refuteSyntaxErrors has a shell read a script without running it, where that shell is installed.
+func refuteSyntaxErrors(t *testing.T, shell string, script []byte) {
+	t.Helper()
+	path, err := exec.LookPath(shell)
+	if err != nil {
+		t.Logf("%s is not installed", shell)
+		return
+	}
+	file := filepath.Join(t.TempDir(), "magpie."+shell)
+	must(t, os.WriteFile(file, script, 0o600))
+	if out, err := exec.Command(path, "-n", file).CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("%s cannot read its script: %v\n%s", shell, err, out)
 	}
 }
