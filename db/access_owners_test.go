@@ -2,16 +2,16 @@ package db_test
 
 import (
 	"errors"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"magpie/db"
+	"magpie/db/dbtest"
 )
 
 func TestAnAppHasOneOwner(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "magpie.db")
+	path := dbtest.Create(t)
 	d := open(t, path)
 	if _, err := d.Owners().Get(t.Context(), "cli_1"); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("before anybody was found: %v", err)
@@ -49,7 +49,7 @@ func TestAnAppHasOneOwner(t *testing.T) {
 }
 
 func TestAnOwnerIsWelcomedOnce(t *testing.T) {
-	d := open(t, filepath.Join(t.TempDir(), "magpie.db"))
+	d := fresh(t)
 	o := d.Owners()
 	due := func(app, user string, want bool) {
 		t.Helper()

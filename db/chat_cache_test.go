@@ -5,13 +5,13 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"magpie/db"
+	"magpie/db/dbtest"
 	"magpie/internal/chat"
 )
 
@@ -36,7 +36,7 @@ func setProject(path string) job {
 }
 
 func TestAHotChatIsNotReadAgainUntilItChanges(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "magpie.db")
+	path := dbtest.Create(t)
 	d := open(t, path)
 	accept(t, d, say("om_1", "hi"))
 	if got := project(t, d, oc); got != "" {

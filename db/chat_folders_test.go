@@ -3,7 +3,6 @@ package db_test
 import (
 	"database/sql"
 	"errors"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -12,11 +11,12 @@ import (
 	"github.com/google/uuid"
 
 	"magpie/db"
+	"magpie/db/dbtest"
 	"magpie/internal/chat"
 )
 
 func TestEachChatHasOneFolderOfARandomName(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "magpie.db")
+	path := dbtest.Create(t)
 	d := open(t, path)
 	keys := []chat.Key{oc, {Channel: "feishu", Kind: "chat", ID: "oc_2"},
 		{Channel: "feishu", Kind: "chat", ID: "oc_2", Thread: "omt_1"}}
@@ -58,7 +58,7 @@ func TestEachChatHasOneFolderOfARandomName(t *testing.T) {
 
 // An agent may be started before it is known for which chat.
 func TestAFolderIsBoundToAChatThatHasNone(t *testing.T) {
-	d := open(t, filepath.Join(t.TempDir(), "magpie.db"))
+	d := fresh(t)
 	early, late := uuid.NewString(), uuid.NewString()
 	if id, err := d.Folders().Bind(t.Context(), oc, early); id != early || err != nil {
 		t.Errorf("the first folder: %q, %v", id, err)
@@ -74,7 +74,7 @@ func TestAFolderIsBoundToAChatThatHasNone(t *testing.T) {
 // Chats that had sessions when there were no folders yet get one each, and their sessions are listed until they are
 // there.
 func TestSessionsOfOlderChatsAreToBeMoved(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "magpie.db")
+	path := dbtest.Create(t)
 	d := open(t, path)
 	accept(t, d, say("om_1", "hello"))
 	if err := d.Close(); err != nil {

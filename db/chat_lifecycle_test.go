@@ -10,6 +10,7 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/racetest"
 )
 
 // answer runs a whole turn: the question, and its answer in a session that holds that many tokens.
@@ -160,6 +161,7 @@ func TestASummaryOfWhatWasImported(t *testing.T) {
 
 // However long a chat is, no more of it is loaded than was asked for, and nothing of it is deleted.
 func TestWhatIsLoadedIsBounded(t *testing.T) {
+	racetest.Skip(t)
 	d := fresh(t)
 	const all = 600
 	for i := range all {

@@ -16,6 +16,7 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"magpie/db"
+	"magpie/db/dbtest"
 	"magpie/internal/chat"
 )
 
@@ -115,7 +116,7 @@ func TestAMessageChangesSettingsOnce(t *testing.T) {
 }
 
 func TestSettingsOfANewerProgramSurvive(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "magpie.db")
+	path := dbtest.Create(t)
 	d := open(t, path)
 	accept(t, d, say("om_1", "hi"))
 	raw, err := sql.Open("sqlite3", "file:"+path)

@@ -328,7 +328,7 @@ func TestTheDatabaseIsPrivate(t *testing.T) {
 }
 
 func TestARestartFindsWhatWasOpen(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "magpie.db")
+	path := dbtest.Create(t)
 	d := open(t, path)
 	accept(t, d, say("om_1", "q1"))
 	c := claim(t, d, "s")

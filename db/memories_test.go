@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"magpie/db"
+	"magpie/db/dbtest"
 	"magpie/internal/chat"
 )
 
@@ -96,7 +97,7 @@ func TestAMemoryIsKeptWithAllItsVersions(t *testing.T) {
 
 func TestWhatWasForgottenCannotBeRead(t *testing.T) {
 	const canary = "kestrel-4711"
-	path := filepath.Join(t.TempDir(), "magpie.db")
+	path := dbtest.Create(t)
 	d := open(t, path)
 	accept(t, d, say("om_1", "hi"))
 	for i := range 30 { // neighbours, so that the file is not simply emptied
@@ -150,7 +151,7 @@ func TestWhatWasForgottenCannotBeRead(t *testing.T) {
 // What a reply has shown of a memory is in the outbox until it is delivered, and then in the History only.
 func TestWhatWasShownAndForgottenIsInTheHistoryOnly(t *testing.T) {
 	const canary = "kestrel-4711"
-	path := filepath.Join(t.TempDir(), "magpie.db")
+	path := dbtest.Create(t)
 	d := open(t, path)
 	accept(t, d, say("om_1", "hi"))
 	m := save(t, d, db.Memory{Title: "T", Text: "the word is " + canary})

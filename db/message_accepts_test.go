@@ -1,7 +1,6 @@
 package db_test
 
 import (
-	"path/filepath"
 	"testing"
 	"time"
 )
@@ -9,9 +8,9 @@ import (
 // Messages that come at once share the wait for the disk: storing one then takes no longer than storing it alone. Both
 // are measured in turns, so that they meet the same machine.
 func TestMessagesAtOnceAreStoredAsFastAsOne(t *testing.T) {
-	const messages, rounds = 256, 5
+	const messages, rounds = 128, 5
 	alone, together := time.Duration(0), time.Duration(0)
-	d := open(t, filepath.Join(t.TempDir(), "magpie.db"))
+	d := fresh(t)
 	each := func(writers int) time.Duration {
 		began := time.Now()
 		acceptMany(t, d, writers, messages, sameQuestion)

@@ -4,18 +4,20 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"magpie/db"
+	"magpie/db/dbtest"
+	"magpie/internal/racetest"
 )
 
 // What is done for every message reads no more when there are a million than when there are ten. SQLite plans by
 // figures about the data, which it collects at Close: with none, with those of a small database and with those of a
 // larger one.
 func TestFrequentStatementsUseAnIndex(t *testing.T) {
+	racetest.Skip(t)
 	for _, stored := range []int{0, 1_000, 20_000} {
 		d := analyzed(t, stored)
 		for name, query := range db.Frequent {
@@ -27,7 +29,7 @@ func TestFrequentStatementsUseAnIndex(t *testing.T) {
 // analyzed is a database with that many messages, and with SQLite's figures about them.
 func analyzed(t *testing.T, stored int) *db.DB {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "magpie.db")
+	path := dbtest.Create(t)
 	d := open(t, path)
 	if stored == 0 {
 		return d
@@ -79,6 +81,7 @@ var leadsTo = regexp.MustCompile(`^SEARCH (?:turns|messages|t|m) USING (?:COVERI
 // What a statement reads does not grow with its chat either. That is so from the beginning, when SQLite has no figures
 // about the data: a service may run for months before they are collected.
 func TestFrequentStatementsReadNoWholeChat(t *testing.T) {
+	racetest.Skip(t)
 	for _, stored := range []int{0, 20_000} {
 		d := analyzed(t, stored)
 		for name, query := range db.Frequent {

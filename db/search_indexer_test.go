@@ -2,11 +2,11 @@ package db_test
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"testing"
 
 	"magpie/db"
+	"magpie/db/dbtest"
 	"magpie/internal/chat"
 )
 
@@ -124,7 +124,7 @@ func TestABatchThatIsOvertakenIsReadAgain(t *testing.T) {
 
 // A database can be closed while it indexes. TestMain fails if a goroutine is left.
 func TestCloseEndsTheIndexing(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "magpie.db")
+	path := dbtest.Create(t)
 	d := open(t, path)
 	closed := make(chan error, 1)
 	read := make(chan struct{})

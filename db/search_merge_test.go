@@ -6,15 +6,17 @@ import (
 
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/racetest"
 )
 
 func TestMergingMakesOnePartOfTheIndex(t *testing.T) {
-	d := open(t, t.TempDir()+"/magpie.db")
+	racetest.Skip(t)
+	d := fresh(t)
 	key := chat.FeishuChat("oc_1")
 	for batch := range 20 {
 		var list []db.Record
-		for i := range 200 {
-			n := batch*200 + i
+		for i := range 50 {
+			n := batch*50 + i
 			list = append(list, db.Record{Message: chat.Message{
 				Key: key, ID: fmt.Sprintf("om_%d", n), Role: chat.User, Class: chat.Talk, Text: fmt.Sprintf("word%d common", n),
 			}})
@@ -32,11 +34,11 @@ func TestMergingMakesOnePartOfTheIndex(t *testing.T) {
 	if n := parts(t, d); n != 1 {
 		t.Errorf("%d parts after", n)
 	}
-	found, err := d.Index().Find(t.Context(), key, 0, []string{"word3999", "word0", "common"}, 5000)
+	found, err := d.Index().Find(t.Context(), key, 0, []string{"word999", "word0", "common"}, 5000)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []int{1, 1, 4000} {
+	for i, want := range []int{1, 1, 1000} {
 		if got := len(found.Terms[i].Seqs); got != want {
 			t.Errorf("%s: %d messages, want %d", found.Terms[i].Term, got, want)
 		}

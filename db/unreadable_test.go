@@ -4,16 +4,16 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"testing"
 
 	"magpie/db"
+	"magpie/db/dbtest"
 )
 
 // What the program stores itself can be read, all of it; what cannot is named by its row.
 func TestUnreadableRowsAreNamed(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "magpie.db")
+	path := dbtest.Create(t)
 	d := open(t, path)
 	accept(t, d, say("om_1", "words"))
 	finish(t, d, db.TurnResult{Turn: claim(t, d, "s").Turn, Answer: "answer", Session: db.Session{ID: "s"},

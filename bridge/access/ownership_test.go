@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/i18n"
 	"magpie/db"
+	"magpie/db/dbtest"
 	"magpie/internal/chat"
 )
 
@@ -42,7 +44,10 @@ func (e *ownershipRig) rules() Config { return *e.authorizer.Load() }
 // newOwnershipRig takes up what an earlier process has left in the database at path.
 func newOwnershipRig(t testing.TB, path string, f Founder, a Config) *ownershipRig {
 	t.Helper()
-	store, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + path})
+	if err := dbtest.Write(path); err != nil && !errors.Is(err, fs.ErrExist) { // it may be another start
+		t.Fatal(err)
+	}
+	store, err := db.Open(t.Context(), db.Config{URL: dbtest.URL(path)})
 	if err != nil {
 		t.Fatal(err)
 	}

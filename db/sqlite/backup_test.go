@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"magpie/db"
+	"magpie/db/dbtest"
 	"magpie/db/sqlite"
 	"magpie/internal/smalldisk"
 )
@@ -49,6 +50,7 @@ func acceptAll(t *testing.T, d *db.DB, writers int) (known func() []string, stop
 }
 
 func TestABackupHoldsAllThatWasAcknowledged(t *testing.T) {
+	t.Parallel()
 	for name, backUp := range map[string]func(t *testing.T, d *db.DB, from, to string){
 		"by the one that serves": func(t *testing.T, d *db.DB, _, to string) {
 			if err := d.Backup(t.Context(), to); err != nil {
@@ -58,7 +60,7 @@ func TestABackupHoldsAllThatWasAcknowledged(t *testing.T) {
 		"by another process": func(t *testing.T, _ *db.DB, from, to string) { startHelper(t, "backup", from, to) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			from, folder := filepath.Join(t.TempDir(), "magpie.db"), t.TempDir()
+			from, folder := dbtest.Create(t), t.TempDir()
 			to := filepath.Join(folder, "it's a copy ?.db")
 			d := open(t, from)
 			known, stop := acceptAll(t, d, 4)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"magpie/db"
+	"magpie/db/dbtest"
 	"magpie/db/sqlite"
 	"magpie/internal/chat"
 )
@@ -35,7 +36,7 @@ func sound(t *testing.T) []byte {
 	if populatedFile != nil {
 		return populatedFile
 	}
-	path := filepath.Join(t.TempDir(), "magpie.db")
+	path := dbtest.Create(t)
 	d := open(t, path)
 	for i := range 400 {
 		accept(t, d, say(fmt.Sprintf("om_%d", i), strings.Repeat("text ", 100)))
@@ -100,6 +101,9 @@ func TestADamagedDatabaseIsRefused(t *testing.T) {
 				t.Errorf("a check finds it sound: %v", err)
 			}
 			if err := os.Rename(path, path+".damaged"); err != nil {
+				t.Fatal(err)
+			}
+			if err := dbtest.Write(path); err != nil {
 				t.Fatal(err)
 			}
 			accept(t, open(t, path), say("om_1", "the refused one holds no lock"))

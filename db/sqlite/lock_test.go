@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"magpie/db"
+	"magpie/db/dbtest"
 	"magpie/db/sqlite"
 	"magpie/internal/chat"
 )
@@ -30,7 +31,7 @@ func refused(t *testing.T, path string, pid int) {
 }
 
 func TestOneServesTheDatabase(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "magpie.db")
+	path := dbtest.Create(t)
 	other := startHelper(t, "serve", path)
 	refused(t, path, other.Process.Pid)
 	link := filepath.Join(t.TempDir(), "link.db")
@@ -59,7 +60,7 @@ func TestOneServesTheDatabase(t *testing.T) {
 
 // A program that is just being started holds a copy of every open file until it runs.
 func TestTheLockGoesWithCloseWhileAnotherProgramIsStarted(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "magpie.db")
+	path := dbtest.Create(t)
 	d := open(t, path)
 	free := d.CopyLock(t)
 	defer free()
@@ -141,7 +142,7 @@ func TestReadingOnlyTakesNoLockAndWritesNothing(t *testing.T) {
 // shell. What cannot be stored meanwhile fails, is delivered again, and is stored once.
 func TestAnotherProcessHoldsTheDatabase(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "magpie.db")
+	path := dbtest.Create(t)
 	d := open(t, path)
 	accept(t, d, say("om_0", "before"))
 	other := startHelper(t, "lock", path)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"magpie/db"
+	"magpie/db/dbtest"
 	"magpie/db/sqlite"
 )
 
@@ -32,6 +33,7 @@ const guardedMessages = 20
 func newGuarded(t *testing.T, dir string) *guarded {
 	t.Helper()
 	g := &guarded{T: t, path: filepath.Join(dir, "data", "magpie.db")}
+	g.must(dbtest.Write(g.path))
 	for i := range guardedMessages {
 		if i == 0 || i == guardedMessages/2 { // the log holds a part of the database only, as it does on most days
 			if g.d != nil {
@@ -301,6 +303,7 @@ func TestADatabaseThatIsLostAtTheEnd(t *testing.T) {
 // A copy that is restored over the open file is left as it is. (The connections to it stay open, as in a process that
 // ends.)
 func TestADatabaseThatIsOverwritten(t *testing.T) {
+	t.Parallel()
 	g := newGuarded(t, t.TempDir())
 	backup := filepath.Join(t.TempDir(), "backup")
 	g.must(g.d.Backup(t.Context(), backup))
@@ -310,7 +313,7 @@ func TestADatabaseThatIsOverwritten(t *testing.T) {
 	for i := range 8 {
 		talk.Go(func() {
 			for j := range 100 { // until SQLite has copied its log into the file
-				accept(t, g.d, say(fmt.Sprintf("om_more_%d_%d", i, j), strings.Repeat("words ", 1000)))
+				accept(t, g.d, say(fmt.Sprintf("om_more_%d_%d", i, j), strings.Repeat(".", 6000)))
 			}
 		})
 	}

@@ -11,6 +11,7 @@ import (
 	"testing/fstest"
 
 	"magpie/db"
+	"magpie/db/dbtest"
 	"magpie/db/sqlite"
 )
 
@@ -85,7 +86,7 @@ func TestAnUpgradeKeepsACopyAndCannotBeUndoneByAnOldProgram(t *testing.T) {
 }
 
 func TestAFailedUpgradeChangesNothing(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "magpie.db")
+	path := dbtest.Create(t)
 	d := open(t, path)
 	accept(t, d, say("om_1", "old"))
 	bad := newerSchema(t, "CREATE TABLE later (x TEXT);\nINSERT INTO nowhere VALUES (1);")
@@ -109,7 +110,7 @@ func TestAFailedUpgradeChangesNothing(t *testing.T) {
 
 // Who only reads cannot bring the schema up to date, and may have to know that it is not.
 func TestAnOlderSchemaIsToldFromTheCurrentOne(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "magpie.db")
+	path := dbtest.Create(t)
 	if err := open(t, path).Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"iter"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"magpie/db"
+	"magpie/db/dbtest"
 	"magpie/db/sqlite"
 	"magpie/internal/chat"
 )
@@ -23,11 +23,14 @@ func logSize(t testing.TB, path string) int64 {
 	return info.Size()
 }
 
-// write stores some 10 KB at a time until n bytes have gone through the log, and returns how long the log became.
+const piece = 40_000 // bytes that a test stores in one message
+
+// write stores messages until n bytes have gone through the log, and returns how long the log became. There
+// are no words in them: it would take longer to index them than to store them.
 func write(t testing.TB, d *db.DB, path, name string, n int) (longest int64) {
 	t.Helper()
-	for i := 0; i*10_000 < n; i++ {
-		accept(t, d, say(fmt.Sprintf("om_%s_%d", name, i), strings.Repeat("x", 10_000)))
+	for i := 0; i*piece < n; i++ {
+		accept(t, d, say(fmt.Sprintf("om_%s_%d", name, i), strings.Repeat(".", piece)))
 		longest = max(longest, logSize(t, path))
 	}
 	return longest
@@ -37,7 +40,8 @@ const logLimit = 5 << 20 // bytes; beyond the 4 MB at which SQLite copies the lo
 
 // There is always somebody who reads, so SQLite alone would never start its log again.
 func TestTheLogStaysShortUnderReadersThatOverlap(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "magpie.db")
+	t.Parallel()
+	path := dbtest.Create(t)
 	d := open(t, path)
 	d.LimitLog(t, logLimit)
 	d.WaitForReaders(t, time.Minute) // each ends soon, but on a busy machine not at once
@@ -79,7 +83,7 @@ func TestTheLogStaysShortUnderReadersThatOverlap(t *testing.T) {
 
 // A log that is left over says that the database was not closed.
 func TestTheLogGoesWithClose(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "magpie.db")
+	path := dbtest.Create(t)
 	d := open(t, path)
 	accept(t, d, say("om_1", "hi"))
 	if !sqlite.HasLog(path) {
@@ -95,7 +99,8 @@ func TestTheLogGoesWithClose(t *testing.T) {
 
 // A turn that walks the History keeps no snapshot between two pages.
 func TestAWalkOfTheHistoryDoesNotHoldTheLog(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "magpie.db")
+	t.Parallel()
+	path := dbtest.Create(t)
 	d := open(t, path)
 	d.LimitLog(t, logLimit)
 	for i := range 100 {
@@ -122,7 +127,8 @@ func TestAWalkOfTheHistoryDoesNotHoldTheLog(t *testing.T) {
 
 // A reader that never ends makes the log long, but writing goes on at its speed; afterwards the log is short again.
 func TestAReaderThatIsStuck(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "magpie.db")
+	t.Parallel()
+	path := dbtest.Create(t)
 	d := open(t, path)
 	d.LimitLog(t, logLimit)
 	accept(t, d, say("om_1", "hi"))
@@ -132,8 +138,8 @@ func TestAReaderThatIsStuck(t *testing.T) {
 	}
 	tries := map[int64]bool{} // by the size from which the next one is made
 	var longest int64
-	for i := 0; i*10_000 < 3*logLimit; i++ {
-		longest = max(longest, write(t, d, path, fmt.Sprint("a", i), 10_000))
+	for i := 0; i*piece < 3*logLimit; i++ {
+		longest = max(longest, write(t, d, path, fmt.Sprint("a", i), piece))
 		tries[d.TrimAt()] = true
 	}
 	if longest < 2*logLimit {
