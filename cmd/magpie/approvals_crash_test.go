@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 )
@@ -138,13 +139,18 @@ func (s *service) anyApproval(id string) (card feishusim.Message) {
 }
 
 // The program is killed at each step around asking people. Nothing runs that nobody has allowed, and nothing twice; the
-// card keeps its buttons as long as somebody can decide, and says else what has become of it.
+// card keeps its buttons as long as somebody can decide, and says else what has become of it. What the CLI does that
+// nobody answers is tested where its request has got to people.
 func TestACrashWhilePeopleAreAsked(t *testing.T) {
 	t.Parallel()
 	for step, afterwards := range askingSteps {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
-			s := newService(t, feishusim.Config{})
+			s := newService(t, feishusim.Config{}, func(c *config.Config) {
+				if step == "approval: posted" {
+					realCLI(t)(c)
+				}
+			})
 			vars := []string{"MAGPIE_CRASH_AT=" + step}
 			if strings.Contains(step, "expir") {
 				vars = append(vars, "MAGPIE_ACCESS_APPROVAL_TIMEOUT=1s")

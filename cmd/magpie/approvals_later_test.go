@@ -124,13 +124,17 @@ func TestADecisionOutlivesTheBridge(t *testing.T) {
 var decisionSteps = []string{"decision: stored", "decision: used"}
 
 // The program is killed around a decision about what its last run has asked. What was allowed runs once at most, and
-// never without having been allowed.
+// never without having been allowed. When the decision was used, the CLI alone knows what it did with it.
 func TestACrashAroundADecision(t *testing.T) {
 	t.Parallel()
 	for _, step := range decisionSteps {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
-			s := newService(t, feishusim.Config{})
+			s := newService(t, feishusim.Config{}, func(c *config.Config) {
+				if step == "decision: used" {
+					realCLI(t)(c)
+				}
+			})
 			s.run()
 			s.connected()
 			s.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{bash(appendLine("out.txt"))}})

@@ -56,12 +56,13 @@ var beforehand = regexp.MustCompile(`^(message: .*|turn: .*|process: .*|prompt: 
 var afterwards = regexp.MustCompile(`^(agent: finished|end: .*|delivery: .*)$`)
 
 // ofTheCLI are steps at which it is the CLI that has the question or says something: how far it has come by itself is
-// what its transcript tells afterwards. If it hangs behind its tool, it has done the same at each of them.
+// what its transcript tells afterwards. If it hangs behind its tool, it has done the same at each of them. At the two
+// that are left out it has come no further than at the one before.
 func ofTheCLI(step string, finished bool) bool {
 	if !finished {
 		return step == "prompt: sent" || step == "agent: tool done"
 	}
-	return strings.HasPrefix(step, "agent: ")
+	return strings.HasPrefix(step, "agent: ") && step != "agent: text" && step != "agent: tool noted"
 }
 
 // ofOthers are the steps to which an ordinary turn does not come, by the tests that kill the program at each of them.
