@@ -267,6 +267,9 @@ func costsByDay(t *testing.T) {
 		!strings.Contains(done.card.Panels[1].Body, "`opus` $0.25") {
 		t.Errorf("%+v, %v", done.card, err)
 	}
+	if list := done.card.Charts; len(list) != 2 || list[1].Title != i18n.CostByModel.EN || barsOf(list[1]) != "– 0.50, opus 0.25" {
+		t.Errorf("the charts are %+v", list)
+	}
 	if _, ok := findPeriod("century"); ok {
 		t.Error("a century is shown")
 	}

@@ -177,6 +177,7 @@ func (p *budget) showCost(ctx context.Context, o invocation) (commandResult, err
 	if err != nil {
 		return commandResult{}, err
 	}
+	r.addSpenderChart(i18n.CostByModel, models, 0, o.lang)
 	limits, err := p.limitsText(ctx, o.m.Key, o.m.Actor.ID, o.lang)
 	return commandResult{card: r.card(limits, o.lang, byModel(models, o.lang))}, err
 }

@@ -69,12 +69,14 @@ func replyCards(t *testing.T) map[string]any {
 	return all
 }
 
-// spendOverDays lets a user spend something every 17 hours, first apart from the turns.
+// spendOverDays lets a user spend something every 17 hours, first apart from the turns, with two models.
 func (w *memoryRig) spendOverDays(key chat.Key, user string) {
 	for turn, usd := range []float64{0.5, 1.25, 2} {
 		time.Sleep(17 * time.Hour)
-		w.must(w.bridge.runner.agents.budget.ledger.Book(w.ctx,
-			db.Expense{Key: key, User: user, Purpose: "test", Turn: int64(turn),
-				Usage: db.Usage{Input: 1000, Output: 200, CostUSD: usd}}))
+		for model, share := range map[string]float64{"claude-opus-4-8": 0.75, "claude-haiku-4-5": 0.25} {
+			w.must(w.bridge.runner.agents.budget.ledger.Book(w.ctx,
+				db.Expense{Key: key, User: user, Purpose: "test", Turn: int64(turn),
+					Usage: db.Usage{Model: model, Input: 500, Output: 100, CostUSD: usd * share}}))
+		}
 	}
 }
