@@ -25,6 +25,37 @@ func (r *rig) leftOpen(step modelsim.Step) (id string, card feishusim.Message) {
 	return id, r.stillAsks(id)
 }
 
+// leftOpen asks for something that needs an approval, and gives the message and the card that asks, once the program
+// has ended and runs again.
+type leftOpen func(step modelsim.Step) (id string, card feishusim.Message)
+
+// outlivesTheBridge tests what becomes of a request when the program is stopped, and when it is killed.
+func outlivesTheBridge(t *testing.T, test func(r *rig, leftOpen leftOpen)) {
+	t.Parallel()
+	t.Run("stopped", func(t *testing.T) {
+		r := newRig(t)
+		test(r, r.leftOpen)
+	})
+	t.Run("killed", func(t *testing.T) {
+		t.Parallel()
+		s := newService(t, feishusim.Config{})
+		test(s.rig, func(step modelsim.Step) (string, feishusim.Message) {
+			s.Helper()
+			s.run()
+			s.connected()
+			s.calls(step)
+			id := s.sim.Say(s.chat, s.user, "动手吧")
+			s.approval(s.chat, id, 1)
+			s.kill()
+			s.run()
+			s.connected()
+			return id, s.stillAsks(id)
+		})
+		s.terminate()
+		s.clean()
+	})
+}
+
 // stillAsks checks that a turn that was cut off waits for people, and gives the card that asks.
 func (r *rig) stillAsks(id string) feishusim.Message {
 	r.Helper()
@@ -268,23 +299,24 @@ func TestACrashRightAfterADecision(t *testing.T) {
 }
 
 func TestARefusalOutlivesTheBridge(t *testing.T) {
-	r := newRig(t)
-	id, card := r.leftOpen(bash(appendLine("out.txt")))
-	r.calls(bash(appendLine("out.txt")), modelsim.Text("那就算了"))
-	if got := r.fill(card, doRefuse, map[string]any{"why": "先跑测试"}); !confirmed(got, "已拒绝") {
-		t.Errorf("got %q", got)
-	}
-	if got := visibleText(r.goneOn(id, 2)); got != "那就算了" {
-		t.Errorf("answer %q", got)
-	}
-	r.closed(card, "小明 已拒绝，没有执行 · 说明：先跑测试")
-	for _, want := range []string{`"decision":"denied","reason":"先跑测试"`, "They say: 先跑测试"} {
-		if !r.agentRead(want) {
-			t.Errorf("the agent did not read %s", want)
+	outlivesTheBridge(t, func(r *rig, leftOpen leftOpen) {
+		id, card := leftOpen(bash(appendLine("out.txt")))
+		r.calls(bash(appendLine("out.txt")), modelsim.Text("那就算了"))
+		if got := r.fill(card, doRefuse, map[string]any{"why": "先跑测试"}); !confirmed(got, "已拒绝") {
+			r.Errorf("got %q", got)
 		}
-	}
-	r.asksOnly(id, 1)
-	r.ran("out.txt", 0)
+		if got := visibleText(r.goneOn(id, 2)); got != "那就算了" {
+			r.Errorf("answer %q", got)
+		}
+		r.closed(card, "小明 已拒绝，没有执行 · 说明：先跑测试")
+		for _, want := range []string{`"decision":"denied","reason":"先跑测试"`, "They say: 先跑测试"} {
+			if !r.agentRead(want) {
+				r.Errorf("the agent did not read %s", want)
+			}
+		}
+		r.asksOnly(id, 1)
+		r.ran("out.txt", 0)
+	})
 }
 
 // What is not exactly what was allowed is asked for.
@@ -316,25 +348,26 @@ func TestAlwaysOutlivesTheBridge(t *testing.T) {
 }
 
 func TestAnswersOutliveTheBridge(t *testing.T) {
-	r := newRig(t)
-	question := modelsim.Tool(claude.QuestionTool, map[string]any{"questions": []any{
-		map[string]any{"question": "用哪种颜色？", "header": "颜色", "multiSelect": false, "options": []any{
-			map[string]string{"label": "红", "description": "热"}, map[string]string{"label": "蓝", "description": "冷"},
-		}},
-	}})
-	id, card := r.leftOpen(question)
-	r.calls(question, modelsim.Text("知道了"))
-	r.fill(card, doAllow, map[string]any{"choice_0": "1"})
-	if got := visibleText(r.goneOn(id, 2)); got != "知道了" {
-		t.Errorf("answer %q", got)
-	}
-	r.closed(card, "小明 已回答 · 蓝")
-	for _, want := range []string{`"decision":"answered","answers":{"用哪种颜色？":"蓝"}`, `"用哪种颜色？"="蓝"`} {
-		if !r.agentRead(want) {
-			t.Errorf("the agent did not read %s", want)
+	outlivesTheBridge(t, func(r *rig, leftOpen leftOpen) {
+		question := modelsim.Tool(claude.QuestionTool, map[string]any{"questions": []any{
+			map[string]any{"question": "用哪种颜色？", "header": "颜色", "multiSelect": false, "options": []any{
+				map[string]string{"label": "红", "description": "热"}, map[string]string{"label": "蓝", "description": "冷"},
+			}},
+		}})
+		id, card := leftOpen(question)
+		r.calls(question, modelsim.Text("知道了"))
+		r.fill(card, doAllow, map[string]any{"choice_0": "1"})
+		if got := visibleText(r.goneOn(id, 2)); got != "知道了" {
+			r.Errorf("answer %q", got)
 		}
-	}
-	r.asksOnly(id, 1)
+		r.closed(card, "小明 已回答 · 蓝")
+		for _, want := range []string{`"decision":"answered","answers":{"用哪种颜色？":"蓝"}`, `"用哪种颜色？"="蓝"`} {
+			if !r.agentRead(want) {
+				r.Errorf("the agent did not read %s", want)
+			}
+		}
+		r.asksOnly(id, 1)
+	})
 }
 
 func TestAPlanOutlivesTheBridge(t *testing.T) {
