@@ -1,14 +1,17 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"magpie/internal/config"
+	"magpie/internal/feishusim"
 )
 
 // serviceSetupRig runs it beside a fake systemd, with flags that answer every question but how to start.
@@ -42,6 +45,32 @@ func (s *serviceSetupRig) run(more ...string) (out string, code int) {
 		s.Fatal(err)
 	}
 	return string(data), cmd.ProcessState.ExitCode()
+}
+
+// answerAsService runs what the unit file says, which the fake systemd does not, and has it answer the owner.
+func (s *serviceSetupRig) answerAsService() {
+	s.Helper()
+	path, _ := s.unit()
+	unit, err := os.ReadFile(path)
+	must(s, err)
+	_, command, _ := strings.Cut(string(unit), "\nExecStart=")
+	command, _, _ = strings.Cut(command, "\n")
+	words := strings.Fields(command)
+	serve := exec.CommandContext(context.Background(), words[0], words[1:]...)
+	serve.Env = append([]string{"HOME=" + s.home, "LANG=C.UTF-8"}, s.env...)
+	must(s, serve.Start())
+	s.Cleanup(func() {
+		_ = serve.Process.Signal(syscall.SIGTERM)
+		if err := serve.Wait(); err != nil {
+			s.Errorf("the service: %v", err)
+		}
+	})
+	owner := s.sim.Users()[0]
+	r := &rig{TB: s, sim: s.sim, logs: &logbook{tb: s}, user: owner, chat: s.sim.PrivateChat(owner)}
+	r.await("a connection", func(v *feishusim.View) bool { return v.Connections() > 0 })
+	if got := r.ask("你好"); !strings.Contains(got, "你好") {
+		s.Errorf("the first answer is %q", got)
+	}
 }
 
 // unit is the path of the service's unit file, and the flag of systemctl for its scope.
@@ -99,6 +128,7 @@ func TestSetupAsksHowToStart(t *testing.T) {
 		ordered []string
 	}{
 		"":  {"magpie is enabled and started", []string{"daemon-reload", "enable magpie", "restart magpie"}},
+		"1": {"magpie is enabled and started", []string{"daemon-reload", "enable magpie", "restart magpie"}},
 		"3": {"Start it with: magpie serve --config", nil},
 	} {
 		t.Run("choice "+choice, func(t *testing.T) {
@@ -111,7 +141,12 @@ func TestSetupAsksHowToStart(t *testing.T) {
 			term.await("3. not yet")
 			term.answer("Choose [1]: ", choice)
 			term.await(tc.says)
-			if choice == "" { // it waits for the first answer, for as long as one likes
+			switch choice { // a service is awaited until its first answer, for as long as one likes
+			case "":
+				term.await("Now open Feishu and send the bot a message")
+				s.answerAsService()
+				term.await("The bot has answered its first message. Setup is complete.")
+			case "1":
 				term.await("Now open Feishu and send the bot a message")
 				_, err := term.tty.WriteString("\x03")
 				must(t, err)
