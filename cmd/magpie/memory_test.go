@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/creack/pty"
-
 	"magpie/db"
 	"magpie/internal/chat"
 )
@@ -41,17 +39,9 @@ func TestMemoriesAreExportedAndImported(t *testing.T) {
 	text, err := os.ReadFile(docs[0])
 	must(t, err)
 	for _, command := range []string{"export", "import"} {
-		screen, tty, err := pty.Open()
-		must(t, err)
-		cmd := magpie(t, dir, "memory", command, "docs")
-		cmd.Stderr = tty
-		must(t, cmd.Run())
-		must(t, tty.Close())
-		shown := make([]byte, 1000)
-		n, _ := screen.Read(shown)
-		must(t, screen.Close())
-		if !strings.Contains(string(shown[:n]), command+"ing [....................]   0 %  0 memories") {
-			t.Errorf("%s on a terminal: %q", command, shown[:n])
+		shown := shownOnTerminal(t, magpie(t, dir, "memory", command, "docs"))
+		if !strings.Contains(shown, command+"ing [....................]   0 %  0 memories") {
+			t.Errorf("%s on a terminal: %q", command, shown)
 		}
 	}
 	edited := strings.Replace(string(text), "\n发布总是在星期二\n", "\n发布改到星期四\n", 1)

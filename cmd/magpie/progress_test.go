@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -91,6 +92,37 @@ func TestProgressIsForTerminals(t *testing.T) {
 	}
 	must(t, tty.Close())
 	must(t, screen.Close())
+}
+
+// shownOnTerminal runs a command whose errors and progress go to a terminal, and returns what that shows.
+func shownOnTerminal(t *testing.T, cmd *exec.Cmd) string {
+	t.Helper()
+	screen, tty, err := pty.Open()
+	must(t, err)
+	defer screen.Close() //nolint:errcheck // it is only read
+	cmd.Stderr = tty
+	must(t, cmd.Run())
+	must(t, tty.Close())
+	shown := make([]byte, 1000)
+	n, _ := screen.Read(shown) // nothing was shown if this fails
+	return string(shown[:n])
+}
+
+// The commands that take long show it on a terminal.
+func TestCommandsShowTheirProgress(t *testing.T) {
+	t.Parallel()
+	p := newWorkFolder(t)
+	p.write("in.jsonl", sample)
+	for _, tc := range []struct{ line, want string }{
+		{"history import in.jsonl", "importing [####################] 100 %  8 messages"},
+		{"history export out.jsonl", "exporting [....................]   0 %  0 messages"},
+		{"backup copy.db", "backing up ["},
+	} {
+		shown := shownOnTerminal(t, magpie(t, p.dir, strings.Fields(tc.line)...))
+		if !strings.Contains(shown, "\r\x1b[K"+tc.want) || !strings.HasSuffix(shown, "\r\x1b[K") {
+			t.Errorf("%s shows %q, want %q, and nothing at the end", tc.line, shown, tc.want)
+		}
+	}
 }
 
 // Each kind of work has its words.
