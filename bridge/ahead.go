@@ -27,22 +27,35 @@ type aheadStarts struct {
 	log     zerolog.Logger
 
 	mu   sync.Mutex
-	last map[chat.Key]time.Time // when a mere sign last started a process
+	last map[recentSign]time.Time // when a mere sign last started a process
 }
 
 // Most signs are not followed by a question, so their effect is limited.
 const (
 	signPeriod = 10 * time.Minute // at most one sign per chat counts in this time
-	signAge    = time.Hour        // signs are ignored in chats that were silent for longer
+	signAge    = 24 * time.Hour   // signs that often mean nothing are ignored in chats that were silent for longer
 )
+
+// recentSign is a sign that counted. A press counts even if another sign, which was ignored, came before.
+type recentSign struct {
+	key   chat.Key
+	press bool
+}
 
 // noteActivity notes activity in a chat by somebody who may ask a question soon.
 func (a *aheadStarts) noteActivity(key chat.Key) { a.noteActivityOf(key, nil) }
 
+// notePress notes that a button was pressed. Whoever presses is there, however long the chat was silent.
+func (a *aheadStarts) notePress(key chat.Key) { a.noteSign(recentSign{key, true}, aheadSign{}) }
+
 // noteActivityOf is noteActivity for somebody whose access is not checked yet. admitted is called only if the sign
 // counts; nil = admitted.
 func (a *aheadStarts) noteActivityOf(key chat.Key, admitted func(context.Context) (bool, error)) {
-	if a.pool.Holds(key.String()) {
+	a.noteSign(recentSign{key: key}, aheadSign{age: signAge, admitted: admitted})
+}
+
+func (a *aheadStarts) noteSign(r recentSign, s aheadSign) {
+	if a.pool.Holds(r.key.String()) {
 		return
 	}
 	now := time.Now()
@@ -53,11 +66,11 @@ func (a *aheadStarts) noteActivityOf(key chat.Key, admitted func(context.Context
 			delete(a.last, other)
 		}
 	}
-	if _, ok := a.last[key]; ok {
+	if _, ok := a.last[r]; ok {
 		return
 	}
-	a.last[key] = now
-	a.enqueue(key, aheadSign{age: signAge, admitted: admitted})
+	a.last[r] = now
+	a.enqueue(r.key, s)
 }
 
 // expectQuestion notes that a question is coming.

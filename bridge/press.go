@@ -45,7 +45,7 @@ func (ph *pressHandler) press(ctx context.Context, p chat.Press) (toast string, 
 	p.Key, p.Values = ph.chatOf(ctx, p), formWithoutCodes(p.Values)
 	l := ph.languages.OfChat(ctx, p.Key)
 	if ph.lanes.RunningTurn(p.Key) == 0 {
-		ph.ahead.noteActivity(p.Key)
+		ph.ahead.notePress(p.Key)
 	}
 	defer func() {
 		if err != nil {

@@ -13,7 +13,6 @@ import (
 	"magpie/bridge/workqueue"
 	"magpie/contextmgr"
 	"magpie/db"
-	"magpie/internal/chat"
 	"magpie/internal/claude"
 )
 
@@ -132,7 +131,7 @@ func newWiring(cfg Config, store *db.DB, pool *claude.Pool, out delivery.Messeng
 	w.ahead = &aheadStarts{
 		preview: NewPreview(*w.cfg, store, w.context, pool.Config()), db: store, pool: pool, specs: w.specs,
 		due: maintenance{cfg: w.cfg, scheduler: w.scheduler}.isDue, jobs: w.scheduler.jobs, log: log,
-		last: map[chat.Key]time.Time{},
+		last: map[recentSign]time.Time{},
 	}
 	return w
 }

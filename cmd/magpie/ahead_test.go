@@ -209,7 +209,8 @@ func TestTheNextProcessIsThereAfterAChange(t *testing.T) {
 	}
 }
 
-// A chat that was silent for long is not one in which every sign counts, and a sign counts once in a while only.
+// A chat in which the bot was never asked anything is not one in which every sign counts, and a sign counts once in a
+// while only.
 func TestMostSignsStartNothing(t *testing.T) {
 	r := newRig(t, func(c *config.Config) { c.Claude.Ahead = time.Hour })
 	group := r.sim.Group("队", r.user, r.sim.AddUser("小红"))
@@ -225,5 +226,36 @@ func TestMostSignsStartNothing(t *testing.T) {
 	r.ask("私聊")
 	if n := r.prog.pool.Stats().Started; n != 2 {
 		t.Errorf("%d processes", n)
+	}
+}
+
+// A message to others starts something in a chat that was silent for less than a day. A pressed button always does, even
+// right after such a message.
+func TestSignsInASilentChat(t *testing.T) {
+	t.Parallel()
+	for hours, counts := range map[int]bool{20: true, 30: false} {
+		t.Run(fmt.Sprint(hours, " hours"), func(t *testing.T) {
+			r := newRig(t, func(c *config.Config) { c.Claude.Ahead = time.Hour })
+			group := r.sim.Group("队", r.user, r.sim.AddUser("小红"))
+			key := chat.FeishuChat(group).String()
+			r.answer(group, r.sim.Say(group, r.user, "你好", feishusim.Mention()))
+			help := r.answer(group, r.sim.Say(group, r.user, "/help", feishusim.Mention()))
+			started := func(want int) {
+				r.Helper()
+				r.until(fmt.Sprint(want, " starts"), func() bool { return r.prog.pool.Stats().Started == want })
+			}
+			r.sql(`UPDATE chats SET turned_at = turned_at - ? WHERE key = ?`, hours*60*60*1000, key)
+			r.prog.pool.Drop(key)
+			r.awaitReceived(r.sim.Say(group, r.user, "大家早"))
+			if counts {
+				started(2)
+				return
+			}
+			r.ask("私聊") // by when the message to others has been handled
+			started(2)
+			_, err := r.sim.Press(r.Context(), help.ID, r.user, chat.Action{Do: turncard.DoCommand, ID: "/status"})
+			must(t, err)
+			started(3)
+		})
 	}
 }
