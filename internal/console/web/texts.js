@@ -5,7 +5,7 @@ import { keep, kept } from './model.js';
 const texts = {
   zh: {
     title: '鹊桥 Magpie · 演练场', name: '鹊桥', botAvatar: '鹊', groupAvatar: '群', playground: '演练场', other: 'EN', otherLabel: 'EN: switch to English', colon: '：',
-    agentReal: '助手：真实的 Claude Code，用你的登录', agentDouble: '助手：真实的 Claude Code，模型是模拟的，不产生费用',
+    agentReal: '助手：真实的 Claude Code，用你的登录，可能产生费用', agentDouble: '助手：真实的 Claude Code，模型是模拟的，不产生费用',
     chats: '聊天列表', messages: '消息', suggestions: '快捷消息', speakAs: '发言身份', composer: '输入消息', isOwner: '（机器人的所有者）',
     keys: 'Enter 发送 · / 命令 · 可粘贴、拖入文件', send: '发送', attach: '发送文件', commands: '命令', remove: '移除', dropHere: '松开鼠标，发送文件',
     context: '幕后', contextFull: '幕后：Claude 收到了什么', contextAbout: '左边是人看到的，这里是每一轮真正交给 Claude 的，最新的在最上面。',
@@ -17,7 +17,7 @@ const texts = {
     unpluggedNow: '飞书连不上了。这时发的消息，接上以后会补答。', fullNow: '磁盘写不进去了。这时发的消息，腾出空间以后会补答。', refusedNow: n => '有 ' + n + ' 条消息没能存下来，飞书稍后会重新送达。',
     private: '私聊', group: '群聊', people: n => n + ' 人', groupNote: '群里需要 @Magpie 才会回答', unread: n => n + ' 条未读',
     placeholder: n => '以“' + n + '”的身份说点什么…', empty: '还没有消息。跟着上面的导览走，或者试试下面的快捷消息。',
-    emptyReal: '还没有消息。回答的是真实的模型，用的是你的登录，可能产生费用。可以问问示例项目，或者试试下面的快捷消息。导览只有模拟的模型才有：启动时不加 --agent claude。',
+    emptyReal: '还没有消息。回答的是真实的模型，用的是你的登录，可能产生费用。可以问问示例项目，或者试试下面的快捷消息。导览需要模拟的模型，也就是演练场默认的那个。',
     noMessages: '暂无消息',
     recalled: '此消息已撤回', streaming: '生成中', updates: n => '更新 ' + n + ' 次', replyTo: n => '回复 ' + n + '：', topicOf: n => '在 ' + n + ' 的话题里：', editing: '编辑：',
     topic: '话题', edited: '已编辑', deeds: '更多操作', quote: '引用', inTopic: '话题', edit: '编辑', recall: '撤回', file: '文件',
@@ -52,7 +52,7 @@ const texts = {
   },
   en: {
     title: 'Magpie · Playground', name: '', botAvatar: 'M', groupAvatar: 'G', playground: 'Playground', other: '中文', otherLabel: '切换到中文', colon: ': ',
-    agentReal: 'Agent: real Claude Code, with your own login', agentDouble: 'Agent: real Claude Code, simulated model: costs nothing',
+    agentReal: 'Agent: real Claude Code with your own login: may cost money', agentDouble: 'Agent: real Claude Code, simulated model: costs nothing',
     chats: 'Chats', messages: 'Messages', suggestions: 'Suggestions', speakAs: 'Speak as', composer: 'Write a message', isOwner: ' (owner of the bot)',
     keys: 'Enter sends · / for commands · paste or drop files', send: 'Send', attach: 'Send a file', commands: 'Commands', remove: 'Remove', dropHere: 'Drop to send',
     context: 'Backstage', contextFull: 'Backstage: what Claude was sent', contextAbout: 'On the left is what people see, here what Claude really got for each turn, newest first.',
@@ -65,7 +65,7 @@ const texts = {
     refusedNow: n => (n === 1 ? 'One message' : n + ' messages') + ' could not be stored; Feishu will deliver ' + (n === 1 ? 'it' : 'them') + ' again.',
     private: 'Private chat', group: 'Group', people: n => n + ' people', groupNote: 'In groups the bot answers when mentioned', unread: n => n + ' unread',
     placeholder: n => 'Say something as ' + n + '…', empty: 'No messages yet. Take the tour above, or try a suggestion below.',
-    emptyReal: 'No messages yet. The real model answers here, with your own login, and may cost money. Ask about the sample project, or try a suggestion below. The tour needs the simulated model: start without --agent claude.',
+    emptyReal: 'No messages yet. The real model answers here, with your own login, and may cost money. Ask about the sample project, or try a suggestion below. The tour needs the simulated model, which is the default.',
     noMessages: 'No messages',
     recalled: 'This message was recalled', streaming: 'writing', updates: n => n + (n === 1 ? ' update' : ' updates'), replyTo: n => 'Reply to ' + n + ': ', topicOf: n => 'In the topic of ' + n + ': ', editing: 'Editing: ',
     topic: 'Topic', edited: 'edited', deeds: 'More', quote: 'Quote', inTopic: 'Topic', edit: 'Edit', recall: 'Recall', file: 'file',
