@@ -46,7 +46,7 @@ func TestMistakesInBothLanguages(t *testing.T) {
 }
 
 // slow is a timeout, as net/http has one of its own.
-type slow struct{ error }
+type slow struct{}
 
 func (slow) Error() string   { return "slow" }
 func (slow) Timeout() bool   { return true }
