@@ -54,7 +54,7 @@ func (c *busyRig) answered() {
 // Eight people who write in turn keep a process each, despite background tasks.
 func TestEightChatsKeepTheirProcesses(t *testing.T) {
 	t.Parallel()
-	const people, rounds = 8, 6
+	const people, rounds = 8, 3
 	for name, tc := range map[string]struct {
 		titles string
 		starts int
@@ -92,7 +92,7 @@ func TestEightChatsKeepTheirProcesses(t *testing.T) {
 // With as many processes as chats, background tasks end none of the chats' processes.
 func TestTasksEndNoProcess(t *testing.T) {
 	t.Parallel()
-	const people, rounds = 4, 6
+	const people, rounds = 4, 3
 	c := newBusyRig(t, func(c *claude.Config) {
 		c.MaxProcesses, c.Env["MAGPIE_SCRIPTED_TITLES"], c.Quiet = people, "0", time.Millisecond
 	})
@@ -119,7 +119,7 @@ func TestTasksEndNoProcess(t *testing.T) {
 // On a machine with 16 GB, 64 people find their processes again, and all of them are answered.
 func TestSixtyFourChatsOnOneMachine(t *testing.T) {
 	t.Parallel()
-	const people, rounds = 64, 8
+	const people, rounds = 64, 3
 	const memory = "MemTotal: 16777216 kB\nMemAvailable: 15728640 kB\n"
 	c := newBusyRig(t, func(c *claude.Config) {
 		c.MaxTurns, c.Machine = 8, fstest.MapFS{"proc/meminfo": {Data: []byte(memory)}}

@@ -206,7 +206,7 @@ func TestTheLengthOfAChatIsEstimated(t *testing.T) {
 // Idle chats are forgotten, however many there were.
 func TestIdleChatsLeaveMemory(t *testing.T) {
 	t.Parallel()
-	const chats = 40
+	const chats = 12
 	l := newBridgeRig(t, &deliverytest.Recorder{})
 	l.start()
 	for i := range chats {

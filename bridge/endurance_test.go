@@ -403,6 +403,7 @@ func TestABookIsAnsweredForTwentyMinutes(t *testing.T) {
 
 // The same while the platform fails in every way, is away for a minute, and again when the answer is complete.
 func TestABookIsAnsweredInBadWeather(t *testing.T) {
+	racetest.Skip(t)
 	t.Parallel()
 	text := feishutest.Book(8)
 	const cards, reply = "/open-apis/cardkit/v1/cards", "/open-apis/im/v1/messages/*/reply"
@@ -439,13 +440,13 @@ func TestABookIsAnsweredInBadWeather(t *testing.T) {
 	})
 }
 
-// Ten stormy minutes: one call in five goes wrong, in any way.
+// Stormy minutes: one call in five goes wrong, in any way.
 func TestABookIsAnsweredInAStorm(t *testing.T) {
 	t.Parallel()
-	text := feishutest.Book(8)
+	text := feishutest.Book(6)
 	inScene(t, func(s *streamRig) {
 		stop := s.sim.Storm(7, 0.2)
-		s.script = writes(text, 300, 2*time.Second, func(int) {})
+		s.script = writes(text, 200, 2*time.Second, func(int) {})
 		s.ask("写一本书")
 		if n := stop(); n < 20 {
 			s.Errorf("only %d calls went wrong", n)

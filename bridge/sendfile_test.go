@@ -214,7 +214,7 @@ func TestAFileWithASecret(t *testing.T) {
 		"a.toml": []byte(plain), "a.b64": []byte(base64.StdEncoding.EncodeToString([]byte(plain))),
 		"a.url": []byte(base64.URLEncoding.EncodeToString([]byte("x" + plain))),
 		"a.hex": fmt.Appendf(nil, "% X", plain), "a.utf16": utf16LE(plain),
-		"big": append(make([]byte, 20<<20), utf16LE(plain)...),
+		"big": append(make([]byte, 2<<20), utf16LE(plain)...),
 	} {
 		deliverytest.WriteFile(t, filepath.Join(s.project, name), data)
 		if got, err := s.send(name, ""); err == nil || !strings.Contains(err.Error(), "secret of the bridge") ||

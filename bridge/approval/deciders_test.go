@@ -13,6 +13,7 @@ import (
 	"magpie/bridge/delivery/deliverytest"
 	"magpie/bridge/i18n"
 	"magpie/db"
+	"magpie/db/dbtest"
 	"magpie/internal/agenttools"
 	"magpie/internal/chat"
 	"magpie/internal/claude"
@@ -37,18 +38,16 @@ func newDeciding(t *testing.T, kind chat.Kind, rules access.Config) *deciding {
 	t.Helper()
 	root := folders(t, "work", "data")
 	d := &deciding{T: t, dir: filepath.Join(root, "work"), data: filepath.Join(root, "data")}
-	store, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + filepath.Join(d.data, "magpie.db")})
-	if err != nil {
+	path := filepath.Join(d.data, "magpie.db")
+	if err := dbtest.Write(path); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = store.Close() })
+	store := dbtest.Open(t, path)
 	d.store = store
 	key := chat.FeishuChat("oc_1")
 	m := chat.Incoming{Key: key, Kind: kind, ID: "om_1", Text: "go", Actor: asker}
-	_, err = store.Messages().Accept(t.Context(), db.Inbound{Incoming: m, Class: chat.Talk})
-	if err != nil {
-		t.Fatal(err)
-	}
+	dbtest.Accept(t, store, db.Inbound{Incoming: m, Class: chat.Talk})
+	var err error
 	if d.claim, err = store.Queue().Claim(t.Context(), key, db.TurnIDs{Session: "s", Prompt: "p"}, true); err != nil {
 		t.Fatal(err)
 	}
