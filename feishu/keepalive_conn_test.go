@@ -107,9 +107,10 @@ func TestAConnectionWithFewPongsStands(t *testing.T) {
 	p.AnswerPings(4) // every 3 s; the SDK waits for 7 s, and the early deadline is after 2 s
 	p.run(newRecorder())
 	p.must(awaitStatus(p, func(s Status) bool {
-		return s.Connected && s.Reconnects == mostEarlyCuts && time.Since(s.Since) > 2500*time.Millisecond
+		return s.Connected && s.Silent.Early == mostEarlyCuts && time.Since(s.Since) > 2500*time.Millisecond
 	}))
-	if s := p.Status(); s.Silent != (SilentCounts{Early: mostEarlyCuts}) {
+	// A busy machine may miss the late deadline, too, which is counted apart.
+	if s := p.Status(); s.Silent.Early != mostEarlyCuts {
 		t.Errorf("status %+v\n%s", s, p.log)
 	}
 	p.clean()

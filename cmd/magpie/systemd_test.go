@@ -371,7 +371,7 @@ func TestADryRunNeedsNoUser(t *testing.T) {
 	t.Parallel()
 	f := newFakeSystemd(t)
 	out, err := f.run("install", "--scope", "system", "--user", "nobody-here", "--dry-run")
-	if err != nil || !strings.Contains(out, "warning: user: unknown user nobody-here: create it (useradd --system") ||
+	if err != nil || !strings.Contains(out, "warning: there is no user nobody-here: create it (useradd --system") ||
 		!strings.Contains(out, "\nUser=nobody-here\n") {
 		t.Errorf("%v: %s", err, out)
 	}
