@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -326,30 +325,6 @@ func TestTruncateCutsOneHugeMessageInTheMiddle(t *testing.T) {
 	if n := EstimateTokens(Prefix(Context{History: got}, chat.Private, "")); n > l.MaxTokens {
 		t.Errorf("%d tokens", n)
 	}
-}
-
-func TestTruncateKeepsTheBudgetAndTheNewest(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		l := Limits{MaxTokens: rapid.IntRange(minTokens, 5000).Draw(t, "budget")}
-		msgs := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) chat.Message {
-			piece := rapid.SampledFrom([]string{"字", "word ", "x.y(z)\n", "😀", "👨‍👩‍👧", "123 ", "e\u0301"}).Draw(t,
-				"piece")
-			return user(strings.Repeat(piece, rapid.IntRange(1, 4000).Draw(t, "times")))
-		}), 1, 8).Draw(t, "messages")
-		got := truncate(msgs, l)
-		if len(got) == 0 {
-			t.Fatal("nothing left")
-		}
-		if n := EstimateTokens(Prefix(Context{History: got}, chat.Private, "")); n > l.MaxTokens {
-			t.Fatalf("%d tokens in a budget of %d", n, l.MaxTokens)
-		}
-		for i, m := range got {
-			original := msgs[len(msgs)-len(got)+i].Text
-			if !utf8.ValidString(m.Text) || m.Text != original && !strings.Contains(m.Text, "此处省略") {
-				t.Fatalf("message %d became %.60q", i, m.Text)
-			}
-		}
-	})
 }
 
 func TestEstimateIsInTheRightRegion(t *testing.T) {

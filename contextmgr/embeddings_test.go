@@ -224,11 +224,13 @@ func TestTheQuestionIsNotItsOwnMeasure(t *testing.T) {
 }
 
 func TestWithoutTheEndpointWordsHaveToDo(t *testing.T) {
+	t.Parallel()
 	for name, fault := range map[string]http.HandlerFunc{
 		"slow":   func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
 		"broken": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := newEmbeddingsRig(t)
 			s.said(here, append([]string{paraphrased}, small(40)...)...)
 			s.learn()

@@ -17,8 +17,8 @@ func TestTruncateKeepsTheBudgetInGroupsAndWithEscapes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := Limits{MaxTokens: rapid.IntRange(minTokens, 5000).Draw(t, "budget")}
 		msgs := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) chat.Message {
-			piece := rapid.SampledFrom([]string{"字", "word ", "\n---", "-\r", "😀", "👨‍👩‍👧", "🇨🇳", "123 ", "e\u0301",
-				" ", "\n", "\xff"}).Draw(t, "piece")
+			piece := rapid.SampledFrom([]string{"字", "word ", "x.y(z)\n", "\n---", "-\r", "😀", "👨‍👩‍👧", "🇨🇳",
+				"123 ", "e\u0301", " ", "\n", "\xff"}).Draw(t, "piece")
 			m := user(strings.Repeat(piece, rapid.IntRange(1, 4000).Draw(t, "times")))
 			m.Actor.Name = strings.Repeat(rapid.SampledFrom([]string{"", "名", "😀"}).Draw(t, "name"), 50)
 			return m
