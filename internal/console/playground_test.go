@@ -40,6 +40,7 @@ type playgroundRig struct {
 func serve(t *testing.T, cfg PlaygroundConfig) *playgroundRig {
 	t.Helper()
 	sim, err := feishusim.Start(feishusim.Config{AckTimeout: patience, Redeliver: []time.Duration{},
+		Reconnect: feishusim.Reconnect{Interval: time.Second, Nonce: -1},
 		Limits: feishusim.Limits{
 			AppPerSecond: -1, AppPerMinute: -1, ChatPerSecond: -1, MessagePerSecond: -1, CardPerSecond: -1}})
 	if err != nil {
