@@ -54,12 +54,15 @@ func (s *Store) Count(query string) (n int) {
 	return n
 }
 
-// Until waits until cond returns true, which may take long on a busy machine.
+// Until waits until cond returns true, which may take long on a busy machine. It asks less often the longer that
+// takes: many conditions open the database.
 func Until(t testing.TB, what string, cond func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(90 * time.Second); !cond(); time.Sleep(5 * time.Millisecond) {
+	pause := 2 * time.Millisecond
+	for deadline := time.Now().Add(90 * time.Second); !cond(); pause = min(pause*3/2, 30*time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waiting for %s", what)
 		}
+		time.Sleep(pause)
 	}
 }
