@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -98,9 +99,14 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// overPipe is a client whose calls go through the pipe. It takes its transport from the default one, which nobody else
-// uses meanwhile: this test is not a parallel one.
+// defaultTransport is held while the default transport is another one.
+var defaultTransport sync.Mutex
+
+// overPipe is a client whose calls go through the pipe. It takes its transport from the default one, which only tests
+// with a pipe use.
 func overPipe(cfg feishu.Config, pipe *feishusim.Pipe, log zerolog.Logger) *feishu.Client {
+	defaultTransport.Lock()
+	defer defaultTransport.Unlock()
 	usual := http.DefaultTransport
 	defer func() { http.DefaultTransport = usual }()
 	http.DefaultTransport = &http.Transport{DialContext: pipe.Dial}
