@@ -101,7 +101,7 @@ func TestATitleDuringATurn(t *testing.T) {
 			}
 		}()
 		if err := poll(t.Context(), "the request",
-			func() bool { return blocked("claude.control(") > 0 }); err != nil {
+			func() bool { return blocked("claude.requestControl(") > 0 }); err != nil {
 			t.Error(err)
 		}
 	})
