@@ -48,6 +48,12 @@ func (p playgroundCmd) Run(ctx context.Context) (err error) {
 		return configtype.Mistakef("演练场需要 Linux 或 macOS；在 Windows 上请在 WSL 里运行",
 			"the playground needs Linux or macOS; on Windows, run it in WSL")
 	}
+	if addr, err := net.ResolveTCPAddr("tcp", p.Listen); err == nil && !addr.IP.IsLoopback() {
+		return configtype.Mistakef(
+			"--listen：谁打开演练场，谁就能在这台电脑上执行命令，所以只能用本机地址：--listen 127.0.0.1:%d",
+			"--listen: whoever opens the playground can run commands on this machine, so it takes local addresses only: "+
+				"--listen 127.0.0.1:%d", addr.Port)
+	}
 	ln, err := net.Listen("tcp", p.Listen)
 	if err != nil {
 		return configtype.Mistakef("--listen：%v", "--listen: %v", explainListen(err, p.Listen, "--listen"))
@@ -136,7 +142,10 @@ func (p playgroundCmd) prepareFolder() (dir string, release func(), err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", nil, err
 	}
-	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err := checkOwnFolder(dir); err != nil {
+		return "", nil, err
+	}
+	lock, err := os.OpenFile(filepath.Join(dir, playgroundLock), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return "", nil, err
 	}
@@ -156,6 +165,24 @@ func (p playgroundCmd) prepareFolder() (dir string, release func(), err error) {
 		return "", nil, err
 	}
 	return dir, release, nil
+}
+
+// playgroundLock is a file that only playgrounds create in their folder, before all others.
+const playgroundLock = "lock"
+
+// checkOwnFolder refuses a folder with files of somebody else where a playground would write or remove its own.
+func checkOwnFolder(dir string) error {
+	if _, err := os.Lstat(filepath.Join(dir, playgroundLock)); err == nil {
+		return nil
+	}
+	for _, part := range playgroundParts {
+		path := filepath.Join(dir, part)
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			return configtype.Mistakef("%s 不是演练场创建的，会被覆盖：给 --data 换一个空文件夹",
+				"no playground created %s, and this one would overwrite it: choose an empty folder for --data", path)
+		}
+	}
+	return nil
 }
 
 // makeSample creates the sample project with its failing test; an existing one stays as it is.

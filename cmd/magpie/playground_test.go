@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -157,6 +158,43 @@ func (v visitor) refuteUnexplainedHistory() {
 	}
 	if got := v.Eval(`document.querySelector('.turn[data-lost] .prefix-form')?.innerText ?? ''`); got != want {
 		v.t.Errorf("%s: above the history stands %q, want %q", v.language, got, want)
+	}
+}
+
+// A playground neither overwrites nor removes what somebody else has in its folder.
+func TestAPlaygroundLeavesForeignFilesAlone(t *testing.T) {
+	for _, part := range playgroundParts {
+		dir := t.TempDir()
+		path := filepath.Join(dir, part)
+		must(t, os.WriteFile(path, []byte("mine"), 0o600))
+		_, _, err := playgroundCmd{Data: dir, Fresh: true}.prepareFolder()
+		if err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: %v", part, err)
+		}
+		if data, err := os.ReadFile(path); string(data) != "mine" {
+			t.Errorf("%s became %q, %v", part, data, err)
+		}
+		if files, err := os.ReadDir(dir); len(files) != 1 {
+			t.Errorf("beside %s: %v, %v", part, files, err)
+		}
+	}
+	dir := t.TempDir()
+	for range 2 { // its own folder is taken again
+		got, release, err := playgroundCmd{Data: dir, Fresh: true}.prepareFolder()
+		must(t, err)
+		release()
+		if _, err := os.Stat(filepath.Join(got, "project")); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestAPlaygroundIsForThisMachineOnly(t *testing.T) {
+	for _, listen := range []string{"0.0.0.0:7777", ":7777", "[::]:7777", "192.0.2.1:7777"} {
+		err := playgroundCmd{Listen: listen, Data: t.TempDir()}.Run(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "--listen 127.0.0.1:7777") {
+			t.Errorf("%s: %v", listen, err)
+		}
 	}
 }
 
