@@ -199,6 +199,12 @@ func (g Guard) ResolveDir(dir string) (string, error) {
 	return real, nil
 }
 
+// systemFolders would have to be given to the agent's user as a whole, which ruins a machine. Folders below them may be
+// somebody's project.
+var systemFolders = []string{
+	"/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/run", "/sbin", "/sys", "/usr", "/usr/local", "/var",
+}
+
 // CheckDir says why agents must not work in a folder, which need not exist yet; nil = they may.
 func (g Guard) CheckDir(dir string) error {
 	real, err := safepath.Resolve(dir)
@@ -208,6 +214,10 @@ func (g Guard) CheckDir(dir string) error {
 	// Only the root is its own parent.
 	if real == filepath.Dir(real) {
 		return configtype.Mistakef("助手不能在根目录里工作", "the agent cannot work in the root of the file system")
+	}
+	if slices.Contains(systemFolders, real) {
+		return configtype.Mistakef("%s 属于操作系统，助手不能在里面工作：请换一个文件夹",
+			"%s belongs to the operating system, so the agent cannot work in it: choose another folder", real)
 	}
 	// Keys and logins are in home folders, so an agent may work below one but not in it.
 	for _, home := range g.Homes {

@@ -147,6 +147,18 @@ func TestProjectsSayWhatIsWrong(t *testing.T) {
 	}
 }
 
+// An agent's user gets its project as a whole, which must be no folder of the system.
+func TestFoldersOfTheSystemAreNoProjects(t *testing.T) {
+	t.Parallel()
+	for dir, refused := range map[string]bool{
+		"/etc": true, "/usr/": true, "/etc/../var": true, "/etc/nginx-of-a-test": false, t.TempDir(): false,
+	} {
+		if err := (Guard{}).CheckDir(dir); (err != nil) != refused {
+			t.Errorf("%s: %v", dir, err)
+		}
+	}
+}
+
 // No chat's agent may do more than its project allows, whatever mode the chat has chosen.
 func TestAProjectIsACeiling(t *testing.T) {
 	t.Parallel()
