@@ -242,14 +242,22 @@ func TestAStopDuringTheRecovery(t *testing.T) {
 // Somebody stops a turn that is claimed in the database while its lane does not know of it yet.
 func TestAStopRightAfterTheClaim(t *testing.T) {
 	t.Parallel()
+	stopEachWay(t, func(l *bridgeRig) {
+		close(l.bridge.queues.turns.recovered)
+		l.say("om_1", "hello")
+		l.bridge.queues.turns.lanes.EndTurn(room) // as before the claim was noted
+	})
+}
+
+// stopEachWay has somebody stop the turn that begin has left, in each way that there is, and runs the queues until it has
+// ended as stopped.
+func stopEachWay(t *testing.T, begin func(*bridgeRig)) {
 	for _, how := range []string{"/stop", "stop", "the button"} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			out := &deliverytest.Recorder{}
 			l := newBridgeRig(t, out)
-			close(l.bridge.queues.turns.recovered)
-			l.say("om_1", "hello")
-			l.bridge.queues.turns.lanes.EndTurn(room) // as before the claim was noted
+			begin(l)
 			l.stopBy(how)
 			l.endsStopped(out, how)
 		})
@@ -270,17 +278,10 @@ func (l *bridgeRig) endsStopped(out *deliverytest.Recorder, how string) {
 // A turn of the previous process that is put back, and has not begun again yet, is stopped by a bare word, too.
 func TestAStopRightAfterTheRecovery(t *testing.T) {
 	t.Parallel()
-	for _, how := range []string{"/stop", "stop", "the button"} {
-		t.Run(how, func(t *testing.T) {
-			t.Parallel()
-			out := &deliverytest.Recorder{}
-			l := newBridgeRig(t, out)
-			l.left("om_1", "hello")
-			l.must(l.bridge.recovery.run(t.Context()))
-			l.stopBy(how)
-			l.endsStopped(out, how)
-		})
-	}
+	stopEachWay(t, func(l *bridgeRig) {
+		l.left("om_1", "hello")
+		l.must(l.bridge.recovery.run(l.Context()))
+	})
 }
 
 // A turn that waited counts as running once it is claimed, so that it can be stopped before it begins.

@@ -128,7 +128,7 @@ func TestMissing(t *testing.T) {
 		app  App
 		want MissingSettings
 	}{
-		"nothing is told": {App{}, MissingSettings{}},
+		"nothing is reported": {App{}, MissingSettings{}},
 		"a wider permission is as good": {App{scopes: []string{"im:message", "im:message.p2p_msg",
 			"im:message.group_msg", "im:message.reactions:write_only", "im:message.reactions:read", "im:resource",
 			"im:chat", "cardkit:card:write", greetingScope}}, MissingSettings{
