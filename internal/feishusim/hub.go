@@ -133,6 +133,8 @@ func (h *hub) close() {
 // pick returns a random connection, or nil if there is none. A client with two connections therefore
 // gets each event on one of them only.
 func (h *hub) pick() *conn {
+	h.handshakes.Lock() // a client whose handshake was answered is connected, too
+	defer h.handshakes.Unlock()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.conns) == 0 {
