@@ -6,7 +6,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -209,28 +211,46 @@ func TestParallelCallsOnOneCardAreAViolation(t *testing.T) {
 	}
 }
 
-// A call that its client has given up may be in work for a while yet. Whoever goes on with the card cannot know.
-func TestACallThatWasGivenUpIsNoParallelOne(t *testing.T) {
+// A call that its client has given up may run for a while yet, and the server may learn of it only after the next call
+// has come in.
+func TestAnAbandonedCallIsNotParallel(t *testing.T) {
 	s := start(t, Config{})
-	g := &gateway{rec: s.records, onCard: make(map[string]map[*request]bool)}
-	call := func(ctx context.Context) *request {
-		r := httptest.NewRequestWithContext(ctx, http.MethodPut, "/", nil)
-		r.SetPathValue("card_id", "7")
-		return &request{Request: r, rec: s.records}
-	}
-	given, giveUp := context.WithCancel(t.Context())
-	leave := g.enterCard(call(given))
-	giveUp()
-	next := g.enterCard(call(t.Context()))
-	if n := violated(s, RuleParallel); n != 0 {
-		t.Errorf("%d violations", n)
-	}
-	g.enterCard(call(t.Context()))()
-	if n := violated(s, RuleParallel); n != 1 {
-		t.Errorf("%d violations of two that both wait", n)
-	}
-	leave()
-	next()
+	synctest.Test(t, func(t *testing.T) {
+		g := &gateway{rec: s.records, onCard: make(map[string][]*cardCall)}
+		call := func(ctx context.Context) (leave func()) {
+			r := httptest.NewRequestWithContext(ctx, http.MethodPut, "/", nil)
+			r.SetPathValue("card_id", "7")
+			return g.enterCard(&request{Request: r, rec: s.records})
+		}
+		check := func(what string, want int) {
+			t.Helper()
+			if n := violated(s, RuleParallel); n != want {
+				t.Errorf("%s: %d violations, want %d", what, n, want)
+			}
+		}
+		for name, overlap := range map[string]func(giveUp, leave func()){
+			"running": func(giveUp, _ func()) { giveUp() },
+			"over":    func(giveUp, leave func()) { go leave(); synctest.Wait(); giveUp() },
+		} {
+			client, giveUp := context.WithCancel(t.Context())
+			leave := sync.OnceFunc(call(client))
+			go func() { call(t.Context())() }()
+			synctest.Wait()
+			overlap(giveUp, leave)
+			synctest.Wait()
+			check(name, 0)
+			leave()
+		}
+		call(t.Context())()
+		leave := call(t.Context())
+		check("one after the other", 0)
+		call(t.Context())()
+		check("both clients wait", 1)
+		leave()
+		if len(g.onCard) != 0 {
+			t.Errorf("%d cards are still called", len(g.onCard))
+		}
+	})
 }
 
 func TestCreateCardAnswersItsOwnCodes(t *testing.T) {

@@ -2,6 +2,7 @@ package feishusim
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -128,7 +129,7 @@ type gateway struct {
 	limit  *limiter
 
 	mu     sync.Mutex
-	onCard map[string]map[*request]bool // running requests per card entity
+	onCard map[string][]*cardCall // running requests per card entity
 }
 
 // handler reads the request, takes a fault for it, and records it in any case: tests look at refused and broken calls,
@@ -151,36 +152,72 @@ func (g *gateway) handler(rt route) http.HandlerFunc {
 	}
 }
 
+// cardCall is a running request on a card entity.
+type cardCall struct {
+	client  context.Context
+	watched bool          // another call is waiting for the end of this one; guarded by gateway.mu
+	left    chan struct{} // closed when the call is over
+	gaveUp  bool          // whether its client had gone by then; set before left is closed
+}
+
+// giveUpDelay is how much later than the client's next call the server may notice that a client has hung up.
+const giveUpDelay = time.Second
+
+// abandoned reports whether the client of a running call has given it up, or is dead.
+func (c *cardCall) abandoned() bool {
+	select {
+	case <-c.left:
+	case <-c.client.Done():
+	case <-time.After(giveUpDelay):
+	}
+	select {
+	case <-c.left: // its context is done in any case
+		return c.gaveUp
+	default:
+		return c.client.Err() != nil
+	}
+}
+
 // enterCard records the request on its card entity: calls on one card must not overlap, because their order decides
-// whether the sequence increases (doc: cardkit-v1/streaming-updates-openapi-overview).
+// whether the sequence increases (doc: cardkit-v1/streaming-updates-openapi-overview). An abandoned request may still
+// be running here although its client has already sent the next one.
 func (g *gateway) enterCard(q *request) (leave func()) {
 	card := q.PathValue("card_id")
 	if card == "" {
 		return func() {}
 	}
+	c := &cardCall{client: q.Context(), left: make(chan struct{})}
 	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.onCard[card] == nil {
-		g.onCard[card] = make(map[*request]bool)
+	others := slices.Clone(g.onCard[card])
+	for _, other := range others {
+		other.watched = true
 	}
-	g.onCard[card][q] = true
-	calls := 0
-	// An abandoned request may still be running here although its client has already sent the next one.
-	for other := range g.onCard[card] {
-		if other.Context().Err() == nil { // otherwise its client has given up, or is dead
-			calls++
+	g.onCard[card] = append(g.onCard[card], c)
+	g.mu.Unlock()
+	others = slices.DeleteFunc(others, (*cardCall).abandoned)
+	if len(others) > 0 {
+		q.violate(RuleParallel, "%d calls on card %s at the same time", len(others)+1, card)
+	}
+	return func() { g.leaveCard(card, c) }
+}
+
+// leaveCard ends a call on a card.
+func (g *gateway) leaveCard(card string, c *cardCall) {
+	g.mu.Lock()
+	g.onCard[card] = slices.DeleteFunc(g.onCard[card], func(other *cardCall) bool { return other == c })
+	if len(g.onCard[card]) == 0 {
+		delete(g.onCard, card)
+	}
+	watched := c.watched
+	g.mu.Unlock()
+	if watched {
+		select {
+		case <-c.client.Done():
+		case <-time.After(giveUpDelay):
 		}
 	}
-	if calls > 1 {
-		q.violate(RuleParallel, "%d calls on card %s at the same time", calls, card)
-	}
-	return func() {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		if delete(g.onCard[card], q); len(g.onCard[card]) == 0 {
-			delete(g.onCard, card)
-		}
-	}
+	c.gaveUp = c.client.Err() != nil
+	close(c.left)
 }
 
 // answer does the work, around the fault f if there is one.
