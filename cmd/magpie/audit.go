@@ -21,7 +21,7 @@ import (
 // auditCmd lists the decisions about agents' tool calls.
 type auditCmd struct {
 	Chat  string `help:"Only this chat, as in feishu:chat:oc_xxx or oc_xxx." placeholder:"KEY"`
-	Since string `help:"Since this day, or for this long: 2026-05-04, 30d, 12h. Default: all." placeholder:"WHEN"`
+	Since string `help:"Only decisions since a day (2026-05-04) or within a time (30d, 12h). Default: all." placeholder:"WHEN"`
 	JSON  bool   `name:"json" help:"Write one JSON object per line."`
 	configFlag
 }

@@ -25,7 +25,7 @@ type migrateCmd struct {
 }
 
 type migrateCCConnectCmd struct {
-	Project string `help:"Which of its projects, if they use several apps." placeholder:"NAME"`
+	Project string `help:"Which of its projects to migrate, if they use several apps." placeholder:"NAME"`
 	migrateFlags
 }
 
@@ -35,7 +35,7 @@ func (m migrateCCConnectCmd) Run(ctx context.Context) error {
 }
 
 type migrateLarkChannelBridgeCmd struct {
-	Profile string `help:"Which of its profiles. Default: the active one." placeholder:"NAME"`
+	Profile string `help:"Which of its profiles to migrate. Default: the active one." placeholder:"NAME"`
 	migrateFlags
 }
 

@@ -29,8 +29,8 @@ import (
 type playgroundCmd struct {
 	Listen  string `help:"Address of the page." default:"127.0.0.1:7777"`
 	Agent   string `help:"simulated: the CLI with a simulated model, which costs nothing. claude: the CLI with your own login." enum:"simulated,claude" default:"simulated"`
-	Command string `help:"The CLI." default:"claude" env:"MAGPIE_CLAUDE_COMMAND"`
-	Data    string `help:"Folder in which chats, memories and the sample project are kept. By default in the user's cache folder." type:"path" placeholder:"FOLDER"`
+	Command string `help:"The Claude Code CLI." default:"claude" env:"MAGPIE_CLAUDE_COMMAND"`
+	Data    string `help:"Folder for the chats, the memories and the sample project. Default: in the user's cache folder." type:"path" placeholder:"FOLDER"`
 	Fresh   bool   `help:"Delete what was kept and start over."`
 	// the pause between two pieces of a simulated answer, so that a user sees it grow
 	Pace time.Duration `hidden:"" default:"40ms"`

@@ -277,8 +277,6 @@ func (b *bridgeProcess) readReports(reports io.Reader) {
 	}
 }
 
-var errNoBridge = errors.New("the bridge does not run at the moment / 鹊桥现在没有运行")
-
 // loseSession tells the bridge to lose the session of a chat.
 func (b *bridgeProcess) loseSession(ctx context.Context, chatID string) (session string, err error) {
 	b.asking.Lock()
@@ -288,14 +286,14 @@ func (b *bridgeProcess) loseSession(ctx context.Context, chatID string) (session
 	running := b.cmd != nil
 	b.mu.Unlock()
 	if !running {
-		return "", errNoBridge
+		return "", console.ErrNoBridge
 	}
 	select { // the reply to a caller that did not wait
 	case <-b.lost:
 	default:
 	}
 	if err := json.NewEncoder(in).Encode(loseOrder{chatID}); err != nil {
-		return "", errNoBridge
+		return "", console.ErrNoBridge
 	}
 	select {
 	case l := <-b.lost:
@@ -313,7 +311,7 @@ func (b *bridgeProcess) kill() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.cmd == nil || b.killed {
-		return errNoBridge
+		return console.ErrNoBridge
 	}
 	b.killed = true
 	b.kills++

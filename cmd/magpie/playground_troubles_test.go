@@ -143,7 +143,7 @@ func visitorsBreakThings(t *testing.T, bin string) {
 	})
 	t.Run("the real model", func(t *testing.T) {
 		b := consoletest.BrowseIn(t, startPlayground(t, bin, t.TempDir(), append(args, "--agent", "claude")...), "en-US")
-		b.Until(`document.querySelector('#agent').textContent === 'Agent: real Claude Code with your own login: may cost money'`)
+		b.Until(`document.querySelector('#agent').textContent === 'Agent: real Claude Code with your own login, which may cost money'`)
 		b.Until(`document.querySelector('#tour').hidden && document.querySelector('#tour-open').hidden`)
 		b.Press("#chat-2") // in the first one the owner is welcomed
 		b.Until(`document.querySelector('#chat-2[aria-current=true]') &&

@@ -17,7 +17,7 @@ type setupCmd struct {
 	Project    string `help:"Folder in which the agent works." placeholder:"FOLDER"`
 	Claude     string `help:"The Claude Code CLI." default:"claude" env:"MAGPIE_CLAUDE_COMMAND"`
 	Owner      string `help:"Owner of the bot. Default: whoever scans the code, or the app's owner." placeholder:"ou_..."`
-	Start      string `help:"How Magpie is started: service, here (in this terminal), or no." enum:"ask,service,here,no" default:"ask"`
+	Start      string `help:"How to start Magpie: service, here (in this terminal), or no." enum:"ask,service,here,no" default:"ask"`
 	Replace    bool   `help:"Replace an existing configuration; the old file is kept under another name."`
 	Yes        bool   `help:"Ask no questions; use flags and defaults."`
 	Lang       string `help:"Language of the dialog: zh, en, or auto (from the locale)." enum:"auto,zh,en" default:"auto"`

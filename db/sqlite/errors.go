@@ -33,7 +33,7 @@ func (e *CorruptError) Error() string {
 
 // Chinese is the error message in Chinese.
 func (e *CorruptError) Chinese() string {
-	return fmt.Sprintf("数据库 %s 已损坏：%v。停止鹊桥，%s，再启动鹊桥",
+	return fmt.Sprintf("数据库 %s 已损坏：%v。停止鹊桥，%v，再启动鹊桥",
 		e.Path, e.Err, configtype.Chinese(replaceAdvice(e.Path, latestBackup)))
 }
 

@@ -2,7 +2,7 @@ package console
 
 import (
 	"bytes"
-	"errors"
+	"fmt"
 	"image"
 	"image/png"
 	"net/http"
@@ -158,7 +158,7 @@ func TestWhatIsBrokenIsShown(t *testing.T) {
 	s := serve(t, PlaygroundConfig{
 		Kill: func() error {
 			if kills++; kills > 1 {
-				return errors.New("dead already")
+				return fmt.Errorf("dead already: %w", ErrNoBridge)
 			}
 			return nil
 		},
@@ -173,7 +173,8 @@ func TestWhatIsBrokenIsShown(t *testing.T) {
 	if status, _ := s.post("/api/kill", nothing{}); status != http.StatusOK || kills != 1 {
 		t.Errorf("kill: %d, %d kills", status, kills)
 	}
-	if status, out := s.post("/api/kill", nothing{}); status != http.StatusConflict || out["error"] != "kill" {
+	if status, out := s.post("/api/kill", nothing{}); status != http.StatusConflict ||
+		out["error"] != "no_bridge" || out["detail"] != "" {
 		t.Errorf("kill again: %d %v", status, out)
 	}
 	s.post("/api/disk", switchRequest{On: true})

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync"
 )
@@ -36,6 +37,17 @@ func (b *troubles) now() (bridge Bridge, unplugged, full bool) {
 
 type nothing struct{}
 
+// ErrNoBridge means that the bridge is not running, so that nothing can be done to it.
+var ErrNoBridge = errors.New("the bridge is not running")
+
+// trouble explains why a button that breaks something has failed; code is the button's.
+func trouble(code string, err error) error {
+	if errors.Is(err, ErrNoBridge) {
+		return &problem{http.StatusConflict, "no_bridge", ""} // the page has words for it
+	}
+	return &problem{http.StatusConflict, code, err.Error()}
+}
+
 type loseRequest struct {
 	Chat string `json:"chat"`
 }
@@ -53,7 +65,7 @@ func (p *Playground) loseSession(ctx context.Context, in loseRequest) (loseAnswe
 	}
 	session, err := p.cfg.LoseSession(ctx, in.Chat)
 	if err != nil {
-		return loseAnswer{}, &problem{http.StatusConflict, "lose", err.Error()}
+		return loseAnswer{}, trouble("lose", err)
 	}
 	return loseAnswer{session}, nil
 }
@@ -64,7 +76,7 @@ func (p *Playground) kill(context.Context, nothing) (nothing, error) {
 		return nothing{}, refuse("not_offered", "")
 	}
 	if err := p.cfg.Kill(); err != nil {
-		return nothing{}, &problem{http.StatusConflict, "kill", err.Error()}
+		return nothing{}, trouble("kill", err)
 	}
 	return nothing{}, nil
 }
@@ -99,7 +111,7 @@ func (p *Playground) fillDisk(_ context.Context, in switchRequest) (nothing, err
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if err := p.cfg.FillDisk(in.On); err != nil {
-		return nothing{}, &problem{http.StatusConflict, "disk", err.Error()}
+		return nothing{}, trouble("disk", err)
 	}
 	b.full = in.On
 	return nothing{}, nil

@@ -70,7 +70,7 @@ func (b brain) think(r *Request) []Step {
 	if cmd, ok := command(v.question); ok && !v.ran {
 		lang := languageOf(runBackquoted.ReplaceAllString(v.question, "$1"))
 		if !r.HasTool("Bash") {
-			return say(lang.pick("我这里没有 Bash 工具。", "I have no tool Bash here."))
+			return say(lang.pick("我这里没有 Bash 工具。", "I have no Bash tool here."))
 		}
 		return []Step{Tool("Bash", object{"command": cmd, "description": lang.pick("运行命令", "Run the command")})}
 	}
@@ -225,7 +225,7 @@ func (v *view) echo() string {
 	lang, s, h := languageOf(v.question), len(v.session), len(v.history)
 	text := fmt.Sprintf(lang.pick("你说：“%s”。", "You said: “%s”. "), shorten(v.question, 200))
 	if s+h == 0 {
-		return text + lang.pick("这是我看到的第一条消息。", "This is the first message that I see.")
+		return text + lang.pick("这是我看到的第一条消息。", "This is the first message I see.")
 	}
 	return text + fmt.Sprintf(lang.pick("此前的消息：会话里 %d 条，历史里 %d 条。",
 		"Earlier messages: %d in the session, %d in the history."), s, h)

@@ -87,10 +87,10 @@ func TestTheBrainAnswersWhatItIsAsked(t *testing.T) {
 		{"what is the code?", "I don't know what the code is."},
 		{"数到 5", "1 2 3 4 5"},
 		{"please count to 3", "1 2 3"},
-		{"hello", "You said: “hello”. This is the first message that I see."},
+		{"hello", "You said: “hello”. This is the first message I see."},
 		{"今天天气不错", "你说：“今天天气不错”。这是我看到的第一条消息。"},
 		{"你是谁？", "你说：“你是谁？”。这是我看到的第一条消息。"},
-		{"## [1] 用户(小明):\nhello", "You said: “小明：hello”. This is the first message that I see."},
+		{"## [1] 用户(小明):\nhello", "You said: “小明：hello”. This is the first message I see."},
 		{"你记住了吗？暗号是什么？", "我不知道暗号是什么。"},
 	} {
 		if got := brainSays(t, msg("user", tc.question+"\n")); got != tc.want {
@@ -218,7 +218,7 @@ func TestTheBrainRunsACommandAndTellsTheResult(t *testing.T) {
 		})
 	}
 	none := request(t, []object{msg("user", "run `ls`")}, object{"tools": []object{}})
-	if got := answerTo(t, none).blocks[0].text.String(); got != "I have no tool Bash here." {
+	if got := answerTo(t, none).blocks[0].text.String(); got != "I have no Bash tool here." {
 		t.Errorf("without tools: %q", got)
 	}
 }

@@ -70,7 +70,7 @@ func (b brain) steps(r *Request, l language, acts []modelStep) (steps []Step) {
 		}
 		switch {
 		case a.tool != "" && !r.HasTool(a.tool):
-			steps = append(steps, Text(fmt.Sprintf(l.pick("（这里没有 %s 这个工具。）", "(There is no tool %s here.)"), a.tool)))
+			steps = append(steps, Text(fmt.Sprintf(l.pick("（这里没有 %s 这个工具。）", "(I have no tool %s here.)"), a.tool)))
 		case a.tool != "":
 			steps = append(steps, Tool(a.tool, a.input))
 		default:
@@ -91,7 +91,7 @@ var offers = []struct {
 }{
 	{"修好测试", "Fix the test", "读代码、改文件、跑命令，每一步都先问你", "Reads the code, edits it, runs a command; asks each time", fixTest},
 	{"看价格图", "Show the price chart", "把图片发到聊天里", "Sends a picture to the chat", sendChart},
-	{"讲个故事", "Tell a story", "慢慢讲，可以中途停止，或者强制结束鹊桥", "Takes its time: stop it, or kill the bridge", tellStory},
+	{"讲个故事", "Tell a story", "慢慢讲，可以中途停止，或者强制结束鹊桥", "A long one: stop it, or kill the bridge", tellStory},
 	{"做个计划", "Make a plan", "先写计划，批准了再动手", "Writes a plan, and waits for your approval", makePlan},
 }
 
@@ -109,7 +109,7 @@ func offer(r *Request, l language) []modelStep {
 		"I am the playground's **simulated model**: I cannot think, but I can show a few things. "+
 			"The files, commands and approvals are real.\n\n"),
 		askTool, object{"questions": []object{{
-			"question": l.pick("想看哪一个？", "What shall I show?"), "header": l.pick("演示", "Show"),
+			"question": l.pick("想看哪一个？", "What would you like to see?"), "header": l.pick("演示", "Show"),
 			"multiSelect": false, "options": options}}})
 }
 
@@ -144,10 +144,10 @@ func menu(l language) string {
 			"- `Why does the test fail?` reads the code, edits it, runs a command; each step asks you first\n"+
 			"- `Show me the price chart` sends a picture\n- `Ask me a few questions` asks with a form\n"+
 			"- `Make a plan` writes a plan, and waits for your approval\n"+
-			"- `Tell me a story` takes its time: stop me, or kill the bridge\n"+
+			"- `Tell me a story` tells a long one: stop me, or kill the bridge\n"+
 			"- `What did I say first?` is answered from this very request\n"+
 			"- `My name is Ann`, `Remember: the release day is Friday`, then ask me\n\n"+
-			"Send me pictures and files, too. With the real Claude, ask anything.")
+			"You can send me pictures and files, too. With the real Claude you can ask anything.")
 }
 
 // The wrong line in the sample's price.sh, and its correction.
@@ -171,11 +171,12 @@ func fixTest(v *view, l language) []modelStep {
 			"I could not read `price.sh`. This scene needs the playground's sample project."))
 	case wrong && !edited:
 		return then(l.pick("找到了：满 10 张就该打八折，但 `-gt 10` 把**正好 10 张**漏掉了。我来改这一行。\n\n",
-			"Found it: ten tickets or more get 20 % off, but `-gt 10` leaves out **exactly ten**. I will change that line.\n\n"),
+			"Found it: ten or more tickets cost a fifth less, but `-gt 10` leaves out **exactly ten**. "+
+				"Let me change that line.\n\n"),
 			"Edit", object{"file_path": "price.sh", "old_string": wrongLine, "new_string": rightLine})
 	case edit.failed:
 		return words(l.pick("好的，我没有动 `price.sh`。要改的话，把 `-gt` 换成 `-ge` 就行。",
-			"All right, I left `price.sh` alone. The fix would be `-ge` in place of `-gt`."))
+			"All right, I left `price.sh` alone. The fix would be `-ge` instead of `-gt`."))
 	case !ran:
 		return then(l.pick("再跑一遍测试看看。\n\n", "Now the test again.\n\n"), "Bash",
 			object{"command": "sh test.sh", "description": l.pick("运行测试", "Run the test")})
@@ -196,13 +197,13 @@ func sendChart(v *view, l language) []modelStep {
 	sent, asked := v.used(sendFile)
 	switch {
 	case !asked:
-		return then(l.pick("图在项目里，我发给你。\n\n", "The chart is in the project; here it comes.\n\n"), sendFile,
+		return then(l.pick("图在项目里，我发给你。\n\n", "The chart is in the project. I'll send it to you.\n\n"), sendFile,
 			object{"path": "prices.png", "caption": l.pick("买得越多，每张越便宜", "The more you buy, the less each ticket costs")})
 	case sent.failed:
-		return words(l.pick("没有发出去：", "It was not sent: ") + sent.result)
+		return words(l.pick("没有发出去：", "It could not be sent: ") + sent.result)
 	}
 	return words(l.pick("图发好了：满 10 张开始打八折，所以第 10 张那里有一个台阶。",
-		"There it is: from ten tickets on each costs 20 % less, hence the step at ten."))
+		"Here it is: from ten tickets on, each costs a fifth less, hence the step at ten."))
 }
 
 // quotedAnswer matches the answers in the CLI's message about a form: "question"="answer".
@@ -211,15 +212,15 @@ var quotedAnswer = regexp.MustCompile(`"([^"]+)"="([^"]*)"`)
 func askForm(v *view, l language) []modelStep {
 	asked, ok := v.used(askTool)
 	if !ok {
-		return then(l.pick("改票价之前，我想先问两件事。\n\n", "Before I change the prices, two questions.\n\n"),
+		return then(l.pick("改票价之前，我想先问两件事。\n\n", "Two questions before I change the prices.\n\n"),
 			askTool, questions(l))
 	}
 	answers := quotedAnswer.FindAllStringSubmatch(asked.result, -1)
 	if asked.failed || len(answers) == 0 {
-		return words(l.pick("好的，那就先不定。", "All right, we leave that open."))
+		return words(l.pick("好的，那就先不定。", "All right, let's leave that open."))
 	}
 	var b strings.Builder
-	b.WriteString(l.pick("记下了，这是你在表单里填的：\n\n", "Noted. This is what you filled in:\n\n"))
+	b.WriteString(l.pick("记下了，你的回答是：\n\n", "Noted. Your answers:\n\n"))
 	for _, a := range answers {
 		fmt.Fprintf(&b, "- %s **%s**\n", a[1], a[2])
 	}
@@ -229,14 +230,14 @@ func askForm(v *view, l language) []modelStep {
 func questions(l language) object {
 	option := func(label, about string) object { return object{"label": label, "description": about} }
 	return object{"questions": []object{
-		{"question": l.pick("满多少张打折？", "From how many tickets on is there a discount?"),
+		{"question": l.pick("满多少张打折？", "How many tickets does it take to get a discount?"),
 			"header": l.pick("折扣", "Discount"), "multiSelect": false, "options": []object{
 				option(l.pick("10 张", "10"), l.pick("和现在一样", "As it is now")),
 				option(l.pick("20 张", "20"), l.pick("少打一点折", "Fewer discounts"))}},
-		{"question": l.pick("还有谁可以打折？", "Who else gets one?"), "header": l.pick("对象", "People"), "multiSelect": true,
-			"options": []object{
-				option(l.pick("学生", "Students"), l.pick("凭学生证", "With a card")),
-				option(l.pick("老人", "Seniors"), l.pick("65 岁以上", "From 65 on")),
+		{"question": l.pick("还有谁可以打折？", "Who else should get one?"), "header": l.pick("对象", "People"),
+			"multiSelect": true, "options": []object{
+				option(l.pick("学生", "Students"), l.pick("凭学生证", "With a student card")),
+				option(l.pick("老人", "Seniors"), l.pick("65 岁以上", "65 and over")),
 				option(l.pick("孩子", "Children"), l.pick("12 岁以下", "Under 12"))}},
 	}}
 }
@@ -247,20 +248,20 @@ func makePlan(v *view, l language) []modelStep {
 	_, looked := v.used("ToolSearch")
 	switch {
 	case !looked: // the CLI describes these tools only on request, since 2.1.330
-		return then(l.pick("这件事不小，我先写个计划。\n\n", "This is not a small thing: a plan first.\n\n"), "ToolSearch",
+		return then(l.pick("这件事不小，我先写个计划。\n\n", "This is a bigger change, so I'll write a plan first.\n\n"), "ToolSearch",
 			object{"query": "select:EnterPlanMode,ExitPlanMode", "max_results": 2})
 	case !planning:
 		return []modelStep{{tool: "EnterPlanMode", input: object{}}}
 	case !ok:
 		return then(l.pick("计划写好了。\n\n", "Here is the plan.\n\n"), "ExitPlanMode", object{"plan": l.pick(
 			"## 给学生票打折\n\n1. `price.sh` 加一个参数：票的种类\n2. 学生票打五折，和满 10 张的折扣不叠加\n3. `test.sh` 加三个用例\n4. 跑一遍测试",
-			"## A discount for students\n\n1. `price.sh` takes the kind of ticket\n2. Students pay half; this does not add up with the "+
-				"discount for ten\n3. Three more cases in `test.sh`\n4. Run the test")})
+			"## A discount for students\n\n1. Give `price.sh` a parameter for the kind of ticket\n"+
+				"2. Students pay half, not combined with the discount for ten\n3. Add three cases to `test.sh`\n4. Run the test")})
 	case plan.failed:
-		return words(l.pick("好的，先不动手。", "All right, I do nothing for now."))
+		return words(l.pick("好的，先不动手。", "All right, I won't start yet."))
 	}
 	return words(l.pick("计划批准了。演示到此为止：真实的 Claude 现在会照着做，每一步该问的还会问。",
-		"The plan is approved. The show ends here; the real Claude would now carry it out, and still ask where it must."))
+		"The plan is approved. The demo ends here; the real Claude would now carry it out, and still ask where it has to."))
 }
 
 // firstWords quotes the person's first message, and where in the request it is.
@@ -268,19 +269,20 @@ func firstWords(v *view, l language) []modelStep {
 	i := slices.IndexFunc(v.known, func(s historyMessage) bool { return s.user && !s.aside })
 	if i < 0 {
 		return words(l.pick("这就是你的第一句话：这次请求里没有更早的内容。",
-			"This is the first thing: there is nothing earlier in this request."))
+			"That was the first thing: this request holds nothing earlier."))
 	}
 	first, where := v.known[i], ""
 	switch {
 	case slices.Contains(v.session, first):
 		where = fmt.Sprintf(l.pick("它还在 Claude 的会话里：这次请求带着会话的 %d 条消息。",
-			"Claude's session still has it: %d messages of it came with this request."), len(v.session))
+			"Claude's session still has it: this request came with %d message(s) of the session."), len(v.session))
 	case slices.Contains(v.history, first):
 		where = fmt.Sprintf(l.pick("Claude 的会话里已经没有它了，但鹊桥把历史放进了这次请求：一共 %d 条，我是从那里读到的。",
-			"Claude's session no longer has it, but Magpie put the history into this request: %d messages, and there I read it."),
+			"Claude's session no longer has it, but Magpie put the history into this request, %d message(s) in all. "+
+				"That is where I read it."),
 			len(v.history))
 	default:
-		where = l.pick("它在鹊桥早些时候补给这个会话的历史里。", "It stands in the history that Magpie gave this session earlier.")
+		where = l.pick("它在鹊桥早些时候补给这个会话的历史里。", "It is in the history that Magpie gave this session earlier.")
 	}
 	return words(fmt.Sprintf(l.pick("你最先说的是：**%s**\n\n", "The first thing you said: **%s**\n\n"),
 		shorten(plainText(first.text), 200)) + where)
@@ -320,7 +322,7 @@ func carryOn(v *view, l language) []modelStep {
 	if s := sceneOf(before); s != nil {
 		return s(v, languageOf(before))
 	}
-	return words(l.pick("没有什么要接着做的。", "There is nothing to go on with."))
+	return words(l.pick("没有可以接着做的事。", "There is nothing to continue."))
 }
 
 // sceneOf is the scene that a question requests, except for continuing; nil = none.
@@ -360,7 +362,7 @@ var (
 func lookAtFiles(v *view, l language) []modelStep {
 	var b strings.Builder
 	for i, p := range v.pictures {
-		fmt.Fprintf(&b, l.pick("- 图片 %d：`%s`，我真的收到了\n", "- Picture %d: `%s`, it really reached me\n"), i+1, p)
+		fmt.Fprintf(&b, l.pick("- 图片 %d：`%s`，我真的收到了\n", "- Picture %d: `%s`, which really reached me\n"), i+1, p)
 	}
 	paths := filePath.FindAllStringSubmatch(v.question, -1)
 	read, ok := v.used("Read")
@@ -404,7 +406,7 @@ const storyEn = "## The bridge of magpies\n\n" +
 	"on the seventh day of the seventh month could they meet.\n\n" +
 	"But there was no bridge. The magpies talked it over and decided: **we will be the bridge ourselves.** Every year on that day " +
 	"thousands of them flew up to the river and stood wing to wing.\n\n" +
-	"Once, when the weaver was half way across, a storm came up. Some magpies were blown away, and a piece of the bridge was gone. " +
+	"Once, when the weaver was halfway across, a storm came up. Some magpies were blown away, and a piece of the bridge was gone. " +
 	"She stopped on the back of the last bird, with no way on and no way back.\n\n" +
 	"Then a small magpie said: *I remember every place where one of us stood.* It called the others back one by one, and they went " +
 	"on from where the bridge had broken. The bird below her feet never moved.\n\n" +

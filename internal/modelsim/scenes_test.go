@@ -113,8 +113,8 @@ func TestFormsPlansAndPicturesAreShown(t *testing.T) {
 		says        string
 	}{
 		"chart":      {talk("给我看看价格图"), sendFile, "prices.png", ""},
-		"chart sent": {talk("show me the chart", usedTool("a", sendFile, "Sent", false)), "", "", "There it is"},
-		"chart lost": {talk("show me the chart", usedTool("a", sendFile, "no file", true)), "", "", "not sent: no file"},
+		"chart sent": {talk("show me the chart", usedTool("a", sendFile, "Sent", false)), "", "", "Here it is"},
+		"chart lost": {talk("show me the chart", usedTool("a", sendFile, "no file", true)), "", "", "not be sent: no file"},
 		"form":       {talk("问我几个问题"), "AskUserQuestion", "multiSelect", ""},
 		"form filled in": {talk("ask me", usedTool("a", "AskUserQuestion", `"How many?"="20", "Who?"="A, B"`, false)),
 			"", "", "- How many? **20**\n- Who? **A, B**"},
@@ -123,13 +123,13 @@ func TestFormsPlansAndPicturesAreShown(t *testing.T) {
 		"plan begins":       {talk("make a plan", looked), "EnterPlanMode", "", ""},
 		"plan is shown":     {talk("make a plan", looked, planning), "ExitPlanMode", "price.sh", ""},
 		"plan approved":     {talk("make a plan", looked, planning, usedTool("c", "ExitPlanMode", "ok", false)), "", "", "approved"},
-		"plan refused":      {talk("make a plan", looked, planning, usedTool("c", "ExitPlanMode", "no", true)), "", "", "nothing for now"},
+		"plan refused":      {talk("make a plan", looked, planning, usedTool("c", "ExitPlanMode", "no", true)), "", "", "won't start yet"},
 		"anything else":     {talk("怎么做红烧肉？"), askTool, "看价格图", "模拟模型"},
 		"in English":        {talk("How do I cook rice?"), askTool, "Show the price chart", "simulated model"},
 		"a scene is chosen": {talk("怎么做红烧肉？", usedTool("a", askTool, `"想看哪一个？"="看价格图"`, false)), sendFile, "prices.png", ""},
-		"its end": {talk("How?", usedTool("a", askTool, `"What shall I show?"="Show the price chart"`, false),
-			usedTool("b", sendFile, "Sent", false)), "", "", "There it is"},
-		"in one's own words": {talk("How?", usedTool("a", askTool, `"What shall I show?"="make a plan"`, false)), "ToolSearch", "", ""},
+		"its end": {talk("How?", usedTool("a", askTool, `"What would you like to see?"="Show the price chart"`, false),
+			usedTool("b", sendFile, "Sent", false)), "", "", "Here it is"},
+		"in one's own words": {talk("How?", usedTool("a", askTool, `"What would you like to see?"="make a plan"`, false)), "ToolSearch", "", ""},
 		"none is chosen":     {talk("How?", usedTool("a", askTool, "refused", true)), "", "", "What did I say first?"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -201,7 +201,7 @@ func TestAStoryGoesOnWhereItBroke(t *testing.T) {
 	if tool, _ := called(again); tool != "Read" {
 		t.Errorf("a scene that was interrupted goes on with %q, %q", tool, saying(again))
 	}
-	if got := saying(demo(t, talk("continue"))); !strings.Contains(got, "nothing to go on with") {
+	if got := saying(demo(t, talk("continue"))); !strings.Contains(got, "nothing to continue") {
 		t.Errorf("%q", got)
 	}
 }
