@@ -31,14 +31,22 @@ func TestDoctorLooksAtTheCLIWithoutAConfiguration(t *testing.T) {
 		out, _ := cmd.CombinedOutput() // there is no configuration, so it fails
 		return string(out)
 	}
-	if got := look(); !strings.Contains(got, "claude: claude not found - install it: npm install") ||
-		!strings.Contains(got, "there is no magpie.toml") {
+	install := func(name, script string) {
+		syscall.ForkLock.RLock() // a program that a child of ours still has open for writing cannot be run
+		err := os.WriteFile(filepath.Join(dir, name), []byte(script), 0o700)
+		syscall.ForkLock.RUnlock()
+		must(t, err)
+	}
+	if got := look(); !strings.Contains(got, "there is no magpie.toml") ||
+		!strings.Contains(got, "claude: claude not found - install Node.js 22 or later, with npm (https://nodejs.org), then: npm install") {
+		t.Errorf("without a CLI, and without Node.js:\n%s", got)
+	}
+	install("npm", "")
+	install("node", "")
+	if got := look(); !strings.Contains(got, "claude: claude not found - install it: npm install") {
 		t.Errorf("without a CLI:\n%s", got)
 	}
-	syscall.ForkLock.RLock() // a program that a child of ours still has open for writing cannot be run
-	err := os.WriteFile(filepath.Join(dir, "claude"), []byte("#!/bin/sh\necho 2.1.330\n"), 0o700)
-	syscall.ForkLock.RUnlock()
-	must(t, err)
+	install("claude", "#!/bin/sh\necho 2.1.330\n")
 	if got := look(); !strings.Contains(got, "2.1.330") || strings.Contains(got, "not found") {
 		t.Errorf("with one:\n%s", got)
 	}

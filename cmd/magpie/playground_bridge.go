@@ -17,9 +17,9 @@ import (
 	"magpie/bridge"
 	"magpie/db"
 	"magpie/internal/chat"
+	"magpie/internal/claude"
 	"magpie/internal/claude/proctree"
 	"magpie/internal/config"
-	"magpie/internal/configtype"
 	"magpie/internal/console"
 	"magpie/internal/feishusim"
 )
@@ -163,9 +163,7 @@ const mourning = 1500 * time.Millisecond
 func (b *bridgeProcess) writeConfig(command, dir string, sim *feishusim.Server) error {
 	path, err := exec.LookPath(command)
 	if err != nil {
-		return &config.Error{Err: configtype.Mistakef(
-			"[claude] command：%v（安装：npm install -g @anthropic-ai/claude-code）",
-			"[claude] command: %v (install it with: npm install -g @anthropic-ai/claude-code)", err)}
+		return &config.Error{Err: claude.MissingCLI(err)}
 	}
 	if path, err = filepath.Abs(path); err != nil {
 		return err

@@ -129,13 +129,36 @@ const (
 	Steers = "steer"
 )
 
+// NodeForCLI is the oldest major version of Node.js whose npm is to install the CLI. Once installed, the CLI does not
+// need it.
+const NodeForCLI = 22
+
+// HasNPM reports whether the CLI can be installed as the pages say: with the npm of Node.js.
+func HasNPM() bool {
+	_, noNode := exec.LookPath("node")
+	_, noNPM := exec.LookPath("npm")
+	return noNode == nil && noNPM == nil
+}
+
+// MissingCLI is the mistake that the configured CLI was not found, and how to install it; err is that of
+// [exec.LookPath].
+func MissingCLI(err error) error {
+	if !HasNPM() {
+		return configtype.Mistakef(
+			"[claude] command：%v（先安装带 npm 的 Node.js %d 或更新的版本，再执行 npm install -g @anthropic-ai/claude-code）",
+			"[claude] command: %v (install Node.js %d or later, with npm, then: npm install -g @anthropic-ai/claude-code)",
+			err, NodeForCLI)
+	}
+	return configtype.Mistakef(
+		"[claude] command：%v（安装：npm install -g @anthropic-ai/claude-code）",
+		"[claude] command: %v (install it with: npm install -g @anthropic-ai/claude-code)", err)
+}
+
 // Validate reports all problems with c.
 func (c Config) Validate() error {
 	var errs []error
 	if path, err := exec.LookPath(c.Command); err != nil {
-		errs = append(errs, configtype.Mistakef(
-			"[claude] command：%v（安装：npm install -g @anthropic-ai/claude-code）",
-			"[claude] command: %v (install it with: npm install -g @anthropic-ai/claude-code)", err))
+		errs = append(errs, MissingCLI(err))
 	} else if err := refuseBatchFile(runtime.GOOS, path); err != nil {
 		errs = append(errs, err)
 	}

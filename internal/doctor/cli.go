@@ -67,7 +67,11 @@ func (c CLI) checkServers(r *Report) {
 // AddMissing adds that the CLI is missing, and how to install it. If there is a configuration, its check has already
 // found that.
 func (c CLI) AddMissing(r *Report) {
-	r.AddFinding(Fail, r.text(textCLIInstall), textCLINone, c.Config.Command)
+	do := r.text(textCLIInstall)
+	if !claude.HasNPM() {
+		do = r.text(textNodeInstall, claude.NodeForCLI)
+	}
+	r.AddFinding(Fail, do, textCLINone, c.Config.Command)
 }
 
 // AddRunFailure adds why the CLI could not be run, for logs: without advice.

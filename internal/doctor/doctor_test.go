@@ -1,11 +1,33 @@
 package doctor
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"magpie/internal/claude"
 )
+
+// The pages ask for the Node.js that the CLI's package asks for.
+func TestNodeForCLI(t *testing.T) {
+	for page, want := range map[string]string{
+		"scripts/cli/package-lock.json": `"node": ">=%d.0.0"`,
+		"README.md":                     "Node.js %d or later",
+		"README.zh.md":                  "Node.js %d 或更新",
+		"docs/install.md":               "Node.js %d or later",
+		"docs/install.zh.md":            "Node.js %d 或更新",
+		"docs/troubleshooting.md":       "Node.js %d or later",
+		"docs/troubleshooting.zh.md":    "Node.js %d 或更新",
+		"docs/claude-cli.md":            "Node.js %d or later",
+	} {
+		data, err := os.ReadFile(filepath.Join("..", "..", page))
+		if want = fmt.Sprintf(want, claude.NodeForCLI); err != nil || !strings.Contains(string(data), want) {
+			t.Errorf("%s does not say %q: %v", page, want, err)
+		}
+	}
+}
 
 // The doctor takes the versions for the right ones that the tests run.
 func TestTestedCLI(t *testing.T) {

@@ -148,6 +148,10 @@ var (
 		ZH: "安装：npm install -g @anthropic-ai/claude-code",
 		EN: "install it: npm install -g @anthropic-ai/claude-code",
 	}
+	textNodeInstall = i18n.Phrase{
+		ZH: "先安装带 npm 的 Node.js %d 或更新的版本（https://nodejs.org），再执行：npm install -g @anthropic-ai/claude-code",
+		EN: "install Node.js %d or later, with npm (https://nodejs.org), then: npm install -g @anthropic-ai/claude-code",
+	}
 
 	textServers = i18n.Phrase{
 		ZH: "claude：助手可用的 MCP 服务器：%s",
