@@ -49,6 +49,9 @@ func TestAnimations(t *testing.T) {
 			t.Errorf("%s does not show %s: %v", a.readme, a.file, err)
 		}
 	}
+	if *makePictures && !t.Failed() {
+		recordPlaygroundSum(t, "films")
+	}
 }
 
 // camera films a page.

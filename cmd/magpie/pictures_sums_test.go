@@ -85,29 +85,29 @@ func currentSums(t *testing.T) map[string]string {
 	return sums
 }
 
-// recordedSums are the sums of what the pictures show.
-func recordedSums(t *testing.T) map[string]string {
+// recordedSums are the sums of what pictures show, in the file beside them.
+func recordedSums(t *testing.T, file string) map[string]string {
 	t.Helper()
-	data, err := os.ReadFile(pictureSums)
+	data, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
 	sums := map[string]string{}
 	for line := range strings.Lines(string(data)) {
-		sum, card, _ := strings.Cut(strings.TrimSpace(line), "  ")
-		sums[card] = sum
+		sum, name, _ := strings.Cut(strings.TrimSpace(line), "  ")
+		sums[name] = sum
 	}
 	return sums
 }
 
-// recordSums notes what the pictures show, by card.
-func recordSums(t *testing.T, sums map[string]string) {
+// recordSums notes in a file what the pictures beside it show, by their names.
+func recordSums(t *testing.T, file string, sums map[string]string) {
 	t.Helper()
 	var lines strings.Builder
-	for _, card := range slices.Sorted(maps.Keys(sums)) {
-		fmt.Fprintf(&lines, "%s  %s\n", sums[card], card)
+	for _, name := range slices.Sorted(maps.Keys(sums)) {
+		fmt.Fprintf(&lines, "%s  %s\n", sums[name], name)
 	}
-	if err := os.WriteFile(pictureSums, []byte(lines.String()), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(lines.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -115,7 +115,7 @@ func recordSums(t *testing.T, sums map[string]string) {
 // The pictures show the cards as they are drawn today.
 func TestPicturesAreNotStale(t *testing.T) {
 	t.Parallel()
-	noted := recordedSums(t)
+	noted := recordedSums(t, pictureSums)
 	for card, sum := range currentSums(t) {
 		if noted[card] != sum && !*makePictures {
 			t.Errorf("the pictures docs/cards/%s-*.png show what is not drawn like that any more: "+

@@ -55,9 +55,9 @@ func pictureFile(card, width string) string {
 // from the playground's page in a real browser.
 func TestPicturesOfCards(t *testing.T) {
 	if *makePictures {
-		noted, now := recordedSums(t), currentSums(t)
+		noted, now := recordedSums(t, pictureSums), currentSums(t)
 		takePictures(t, func(card string) bool { return noted[card] != now[card] })
-		recordSums(t, now)
+		recordSums(t, pictureSums, now)
 	}
 	for _, p := range pictures {
 		for width, screen := range widths {

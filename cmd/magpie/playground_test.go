@@ -100,6 +100,7 @@ func TestThePlayground(t *testing.T) {
 			v.screen(v.screens[0])
 			v.Until(`document.querySelector('#bridge[data-state=up]')`)
 			v.takeTour()
+			v.recordStills()
 			if n := v.Eval(`document.querySelector('#violations').dataset.count`); n != "0" {
 				t.Errorf("%s rules of the platform were broken", n)
 			}

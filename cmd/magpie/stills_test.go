@@ -41,6 +41,14 @@ func (v visitor) still(name string) {
 	}
 }
 
+// recordStills notes what the pictures show that were taken.
+func (v visitor) recordStills() {
+	v.t.Helper()
+	if *makePictures && strings.HasPrefix(v.language, "en") && !v.t.Failed() {
+		recordPlaygroundSum(v.t, "stills")
+	}
+}
+
 // There is a picture of each step of the tour on each screen. They are small, and both pages about the playground show
 // them.
 func TestStillsOfTheTour(t *testing.T) {
