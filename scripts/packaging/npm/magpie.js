@@ -3,13 +3,30 @@
 'use strict';
 const { spawn } = require('child_process');
 
-const name = `magpie-bridge-${process.platform}-${process.arch}`;
+const machine = `${process.platform}-${process.arch}`;
+const name = `magpie-bridge-${machine}`;
+
+// missing says in one sentence why there is no program: npm leaves optional packages out if it cannot get them, or is
+// told to.
+function missing() {
+  const { version, optionalDependencies } = require('../package.json');
+  const chinese = /^zh/i.test(process.env.LC_ALL || process.env.LC_MESSAGES || process.env.LANG || '');
+  if (!optionalDependencies[name]) {
+    const others = Object.keys(optionalDependencies).map((other) => other.replace('magpie-bridge-', ''));
+    return chinese ? `鹊桥没有 ${machine} 的程序，只有 ${others.join('、')} 的`
+      : `there is no Magpie for ${machine}, only for ${others.join(', ')}`;
+  }
+  const install = `npm install -g ./${name}-${version}.tgz`;
+  return chinese ? `缺少本机的程序，它在安装包 ${name} 里：从发布页下载 ${name}-${version}.tgz，执行 ${install}`
+    : `the program for this machine is missing; it is in the package ${name}: ` +
+      `download ${name}-${version}.tgz from the releases page and run ${install}`;
+}
+
 let program;
 try {
   program = require.resolve(`${name}/bin/magpie${process.platform === 'win32' ? '.exe' : ''}`);
 } catch {
-  console.error(`magpie: the package ${name} is not installed. Either there is no Magpie for this machine, or npm was told ` +
-    'to leave optional packages out: npm install -g magpie-bridge --include=optional');
+  console.error(`magpie: ${missing()}`);
   process.exit(1);
 }
 if (process.execve && process.platform !== 'win32') { // Node.js 22.15: no process in between

@@ -1,0 +1,49 @@
+package magpie_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestTheNPMPackageSaysWhatIsMissing: npm leaves out the package with the program if it cannot get it, or was told to.
+func TestTheNPMPackageSaysWhatIsMissing(t *testing.T) {
+	wrapper, err := os.ReadFile("scripts/packaging/npm/magpie.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	machine, err := exec.CommandContext(t.Context(), "node", "-p", "`${process.platform}-${process.arch}`").Output()
+	if err != nil {
+		t.Fatalf("Node.js is missing: run scripts/test, which installs it (%v)", err)
+	}
+	here := strings.TrimSpace(string(machine))
+	for _, tc := range []struct{ has, locale, want string }{
+		{here, "en_US.UTF-8", "magpie: the program for this machine is missing; it is in the package magpie-bridge-" + here +
+			": download magpie-bridge-" + here + "-1.2.3.tgz from the releases page and run npm install -g ./magpie-bridge-" +
+			here + "-1.2.3.tgz\n"},
+		{here, "zh_CN.UTF-8", "magpie: 缺少本机的程序，它在安装包 magpie-bridge-" + here + " 里：从发布页下载 magpie-bridge-" + here +
+			"-1.2.3.tgz，执行 npm install -g ./magpie-bridge-" + here + "-1.2.3.tgz\n"},
+		{"vms-vax", "C", "magpie: there is no Magpie for " + here + ", only for vms-vax\n"},
+		{"vms-vax", "zh_CN.UTF-8", "magpie: 鹊桥没有 " + here + " 的程序，只有 vms-vax 的\n"},
+	} {
+		dir := t.TempDir()
+		for name, text := range map[string]string{
+			"bin/magpie.js": string(wrapper),
+			"package.json":  `{"version": "1.2.3", "optionalDependencies": {"magpie-bridge-` + tc.has + `": "1.2.3"}}`,
+		} {
+			path := filepath.Join(dir, name)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cmd := exec.CommandContext(t.Context(), "node", filepath.Join(dir, "bin", "magpie.js"), "version")
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LANG=" + tc.locale}
+		out, err := cmd.CombinedOutput()
+		if string(out) != tc.want || err == nil {
+			t.Errorf("with %s, in %s: %v: %s", tc.has, tc.locale, err, out)
+		}
+	}
+}
