@@ -3,6 +3,7 @@ package doctor
 import (
 	"os/exec"
 
+	"magpie/internal/config"
 	"magpie/internal/configtype"
 	"magpie/internal/services"
 )
@@ -14,7 +15,7 @@ func checkManagers(r *Report) {
 		managers = append(managers, services.Manager+" (magpie service install)")
 	}
 	if _, err := exec.LookPath("pm2"); err == nil {
-		managers = append(managers, "pm2 (scripts/ecosystem.config.js)")
+		managers = append(managers, config.LocatePages("pm2 (examples/ecosystem.config.js)"))
 	}
 	if len(managers) == 0 {
 		r.AddFinding(Warn, r.text(textInstallManager), textNoManager)

@@ -44,8 +44,10 @@ type Report struct {
 	Findings  []Finding
 }
 
-// text is a phrase in the language of the report.
-func (r *Report) text(p i18n.Phrase, args ...any) string { return p.Sprintf(r.Lang, args...) }
+// text is a phrase in the language of the report, which names pages where this machine has them.
+func (r *Report) text(p i18n.Phrase, args ...any) string {
+	return config.LocatePages(p.Sprintf(r.Lang, args...))
+}
 
 // AddFinding adds a finding and what to do about it; do may be empty.
 func (r *Report) AddFinding(s State, do string, what i18n.Phrase, args ...any) {

@@ -103,7 +103,7 @@ func newReader(name string, o Options) reader {
 
 // noteSkipped records something that is not imported.
 func (r reader) noteSkipped(p i18n.Phrase, args ...any) {
-	r.Notes = append(r.Notes, p.Sprintf(r.opt.Lang, args...))
+	r.Notes = append(r.Notes, config.LocatePages(p.Sprintf(r.opt.Lang, args...)))
 }
 
 // fail is an error of the operator, or a configuration that cannot be used.

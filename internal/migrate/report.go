@@ -28,7 +28,7 @@ func (f *Found) marshal(secret string) ([]byte, error) {
 	c := f.file
 	c.Feishu.AppSecret = secret
 	data, err := toml.Marshal(c)
-	return append([]byte(textConfigTop.Sprintf(f.opt.Lang, f.Bridge)), data...), err
+	return append([]byte(config.LocatePages(textConfigTop.Sprintf(f.opt.Lang, f.Bridge))), data...), err
 }
 
 // String reports what was found, what will be written, and what is not imported. It shows no secrets.

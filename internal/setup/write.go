@@ -52,7 +52,7 @@ func (u *setup) marshal() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	data = append([]byte(textHeader.Sprintf(u.lang)), data...)
+	data = append([]byte(config.LocatePages(textHeader.Sprintf(u.lang))), data...)
 	// Checked before it is written: setup must not leave a file with which the bridge does not start.
 	check := config.Defaults()
 	check.Feishu.File, check.Claude.Environ = u.Config, os.Environ()

@@ -98,11 +98,14 @@ func (s Service) UnitPath() (string, error) {
 	return filepath.Join(s.Root, dir, s.Name+".service"), nil
 }
 
-// errNoSystemd says what to do instead.
-var errNoSystemd = configtype.Mistakef(
-	"这台机器不由 systemd 管理（容器里通常如此）：自己运行 magpie serve，或用 pm2 和 scripts/ecosystem.config.js",
-	"systemd does not run this machine (in containers it seldom does): "+
-		"start magpie serve yourself, or use pm2 with scripts/ecosystem.config.js")
+// noSystemd says what to do instead.
+func noSystemd() error {
+	return configtype.Mistakef(
+		"这台机器不由 systemd 管理（容器里通常如此）：自己运行 magpie serve，或交给 pm2：pm2 start %s",
+		"systemd does not run this machine (in containers it seldom does): "+
+			"start magpie serve yourself, or let pm2 do it: pm2 start %s",
+		config.LocatePages("examples/ecosystem.config.js"))
+}
 
 // systemctl makes a systemctl command for the scope.
 func (s Service) systemctl(ctx context.Context, args ...string) *exec.Cmd {
@@ -126,10 +129,10 @@ func (s Service) run(ctx context.Context, args ...string) error {
 // Available returns an error if there is no systemd; root is the folder used as /.
 func Available(root string) error {
 	if _, err := exec.LookPath("systemctl"); err != nil {
-		return errNoSystemd
+		return noSystemd()
 	}
 	if _, err := os.Stat(filepath.Join(root, "/run/systemd/system")); err != nil { // sd_booted(3)
-		return errNoSystemd
+		return noSystemd()
 	}
 	return nil
 }
