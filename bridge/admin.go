@@ -101,7 +101,8 @@ func (cs adminCommands) adminUsers(ctx context.Context, o invocation) (commandRe
 	}
 	var s strings.Builder
 	ids := func(ids []string) string { return cmp.Or(strings.Join(ids, i18n.Listing.In(o.lang)), none) }
-	fmt.Fprintf(&s, i18n.UsersHead.In(o.lang)+"\n", cmp.Or(a.Owner, none), ids(a.Admins), ids(a.Allow), ids(a.Deny), decided)
+	fmt.Fprintf(&s, i18n.UsersHead.In(o.lang)+"\n",
+		cmp.Or(a.Owner, none), ids(a.Admins), ids(a.Allow), ids(a.Deny), decided)
 	for i, g := range list {
 		if i == mostListed {
 			break
@@ -219,7 +220,8 @@ func (cs adminCommands) adminCost(ctx context.Context, o invocation) (commandRes
 	r.addSpenderChart(i18n.CostByUser, users, user, o.lang)
 	r.addSpenderChart(i18n.CostByChat, chats, room, o.lang)
 	r.addSpenderChart(i18n.CostByModel, models, 0, o.lang)
-	text := i18n.ByUser.In(o.lang) + "\n" + spenderLines(users, o.lang) + i18n.ByChat.In(o.lang) + "\n" + spenderLines(chats, o.lang)
+	text := i18n.ByUser.In(o.lang) + "\n" + spenderLines(users, o.lang) +
+		i18n.ByChat.In(o.lang) + "\n" + spenderLines(chats, o.lang)
 	return commandResult{card: r.card(text, o.lang, byModel(models, o.lang))}, nil
 }
 

@@ -205,7 +205,8 @@ func (d *toolHandlers) remember(ctx context.Context, key chat.Key, in rememberIn
 	d.log.Info().Stringer("chat", key).Int64("turn", a.claim.Turn.ID).Str("memory", m.ID).
 		Str("state", string(m.State)).Msg("memory stored by the agent")
 	if m.State == db.ProposedMemory {
-		return fmt.Sprintf("Proposed as number %[1]d. It counts once whoever is in charge of this chat has sent /memory approve %[1]d: tell the user.", m.Number), nil
+		return fmt.Sprintf("Proposed as number %[1]d. It counts once whoever is in charge of this chat has sent "+
+			"/memory approve %[1]d: tell the user.", m.Number), nil
 	}
 	return fmt.Sprintf("Remembered as number %d.", m.Number), nil
 }

@@ -99,7 +99,8 @@ func TestALimitOfTheDay(t *testing.T) {
 	l.bridge.SetBudget(Budget{})
 	l.say("om_2", "你好")
 	l.until("an answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 })
-	if n := l.count(`SELECT COUNT(*) FROM ledger WHERE purpose = 'turn' AND user_id = 'ou_1' AND cost_usd > 0 AND tokens > 0`); n != 1 {
+	if n := l.count(`SELECT COUNT(*) FROM ledger WHERE purpose = 'turn' AND user_id = 'ou_1' AND cost_usd > 0
+		AND tokens > 0`); n != 1 {
 		t.Errorf("the turn is booked %d times", n)
 	}
 }
@@ -156,7 +157,8 @@ func TestTasksOutsideChatsAreCharged(t *testing.T) {
 	l.start()
 	l.say("om_1", "你好")
 	l.until("a title", func() bool {
-		const booked = `SELECT COUNT(*) FROM ledger WHERE purpose = 'title' AND user_id = 'ou_1' AND cost_usd > 0 AND tokens > 0`
+		const booked = `SELECT COUNT(*) FROM ledger WHERE purpose = 'title' AND user_id = 'ou_1' AND cost_usd > 0
+			AND tokens > 0`
 		return l.count(booked) == 1
 	})
 	l.until("it to be stored", func() bool { return l.count(`SELECT COUNT(*) FROM chats WHERE topic <> ''`) == 1 })
@@ -231,7 +233,8 @@ func costsByDay(t *testing.T) {
 	p.Store(&Budget{})
 	now := time.Now()
 	spend(t, p.ledger, room, "ou_1", 0.5)
-	answer := db.Expense{Key: room, User: "ou_1", Purpose: "test", Turn: 1, Usage: db.Usage{Model: "opus", Input: 1000, CostUSD: 0.25}}
+	answer := db.Expense{Key: room, User: "ou_1", Purpose: "test", Turn: 1,
+		Usage: db.Usage{Model: "opus", Input: 1000, CostUSD: 0.25}}
 	if err := p.ledger.Book(t.Context(), answer); err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +270,8 @@ func costsByDay(t *testing.T) {
 		!strings.Contains(done.card.Panels[1].Body, "`opus` $0.25") {
 		t.Errorf("%+v, %v", done.card, err)
 	}
-	if list := done.card.Charts; len(list) != 2 || list[1].Title != i18n.CostByModel.EN || barsOf(list[1]) != "– 0.50, opus 0.25" {
+	if list := done.card.Charts; len(list) != 2 || list[1].Title != i18n.CostByModel.EN ||
+		barsOf(list[1]) != "– 0.50, opus 0.25" {
 		t.Errorf("the charts are %+v", list)
 	}
 	if _, ok := findPeriod("century"); ok {
@@ -331,7 +335,8 @@ func TestTheCostsOfAllChats(t *testing.T) {
 					t.Errorf("%q, chart %d: %s, limit %v", args, i, barsOf(c), c.Limit)
 				}
 			}
-			for _, want := range []string{"$1.75 · 1.5k tokens · answers: 3", "`ou_1` $1.25 · 1.0k tokens", "`ou_2` $0.50 · 500 tokens",
+			for _, want := range []string{"$1.75 · 1.5k tokens · answers: 3", "`ou_1` $1.25 · 1.0k tokens",
+				"`ou_2` $0.50 · 500 tokens",
 				"`oc_1` $1.50 · 1.0k tokens", "`oc_2` $0.25 · 500 tokens"} {
 				if !strings.Contains(done.card.Body, want) {
 					t.Errorf("%q: the card lacks %q:\n%s", args, want, done.card.Body)
@@ -368,7 +373,8 @@ func TestTasksOutsideChatsAreBooked(t *testing.T) {
 		claude.Task{System: "Sum up.", Text: "words"}); err != nil {
 		t.Fatal(err)
 	}
-	if n := l.count(`SELECT COUNT(*) FROM ledger WHERE purpose = 'summary' AND chat_key = 'feishu:chat:oc_1' AND user_id = '' AND cost_usd > 0 AND tokens > 0`); n != 1 {
+	if n := l.count(`SELECT COUNT(*) FROM ledger WHERE purpose = 'summary' AND chat_key = 'feishu:chat:oc_1'
+		AND user_id = '' AND cost_usd > 0 AND tokens > 0`); n != 1 {
 		t.Errorf("booked %d times", n)
 	}
 }

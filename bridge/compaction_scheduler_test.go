@@ -195,10 +195,13 @@ func TestTheLengthOfAChatIsEstimated(t *testing.T) {
 	l.bridge.cfg.Context.Window, l.bridge.cfg.Context.KeepRecent = 4000, 1
 	l.start()
 	l.say("om_1", strings.Repeat("字", 3300))
-	l.until("a summary", func() bool { return l.count(`SELECT COUNT(*) FROM chats WHERE summary <> '' AND session_id = ''`) == 1 })
+	l.until("a summary", func() bool {
+		return l.count(`SELECT COUNT(*) FROM chats WHERE summary <> '' AND session_id = ''`) == 1
+	})
 	l.say("om_2", "go on")
 	l.until("an answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 2 })
-	if err := l.bridge.queues.scheduler.compact(t.Context(), chat.FeishuChat("oc_nobody"), nil); !errors.Is(err, db.ErrNotFound) {
+	nobody := chat.FeishuChat("oc_nobody")
+	if err := l.bridge.queues.scheduler.compact(t.Context(), nobody, nil); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("a chat that does not exist: %v", err)
 	}
 }
@@ -220,7 +223,8 @@ func TestIdleChatsLeaveMemory(t *testing.T) {
 	l.until("nothing that is kept in mind", func() bool {
 		b.queues.scheduler.mu.Lock()
 		defer b.queues.scheduler.mu.Unlock()
-		return b.queues.turns.lanes.Count()+b.queues.outbox.Count()+len(b.queues.scheduler.chats)+len(b.queues.scheduler.titled)+
+		return b.queues.turns.lanes.Count()+b.queues.outbox.Count()+
+			len(b.queues.scheduler.chats)+len(b.queues.scheduler.titled)+
 			b.queues.scheduler.failed.Len() == 0
 	})
 }

@@ -62,7 +62,9 @@ func replyCards(t *testing.T) map[string]any {
 		}
 		all["70-budget-is-used-up"] = newTurnRig(i18n.Chinese).ended(db.Failed, spent.notice, turncard.FailBudget).Card(time.Now())
 		all["64-stranger-asks"] = access.RequestCard(chat.Incoming{Text: "你好，\n能帮我看看 <at id=all></at> 吗？", Actor: chat.Actor{ID: "ou_x", Name: "小红"}}, i18n.Chinese)
-		for name, state := range map[string]db.GrantState{"65-stranger-allowed": db.Allowed, "66-stranger-ignored": db.Ignored} {
+		for name, state := range map[string]db.GrantState{
+			"65-stranger-allowed": db.Allowed, "66-stranger-ignored": db.Ignored,
+		} {
 			all[name] = access.DecisionCard(db.Grant{Subject: "ou_x", Name: "小红", State: state}, i18n.Chinese)
 		}
 	})

@@ -138,7 +138,8 @@ func TestAGroupOfStrangers(t *testing.T) {
 	in := heard("om_1", order)
 	in.Key, in.Actor.ID = chat.FeishuChat("oc_boss"), "ou_boss"
 	l.must(l.bridge.HandleMessage(t.Context(), in))
-	if who, err := l.bridge.access.Authorizer.Authorize(t.Context(), room, chat.Actor{ID: "ou_1"}); err != nil || who != access.Admitted {
+	if who, err := l.bridge.access.Authorizer.Authorize(t.Context(), room, chat.Actor{ID: "ou_1"}); err != nil ||
+		who != access.Admitted {
 		t.Errorf("%q does not let the group in", order)
 	}
 }

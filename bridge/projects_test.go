@@ -133,7 +133,8 @@ func TestProjectsSayWhatIsWrong(t *testing.T) {
 		"both":   {Path: filepath.Join(dir, "a"), Mode: "plan", Bypass: true},
 	}}
 	err := cfg.CheckProjects()
-	for _, want := range []string{"[claude] project: ", "bad name: the name must be", "default: the name must be", "nowhere: ",
+	for _, want := range []string{"[claude] project: ", "bad name: the name must be", "default: the name must be",
+		"nowhere: ",
 		"nothing: path", "mode: mode", "bypass: mode bypass", "both: bypass",
 		"one of " + dir + " and the data folder " + dir + "/data contains the other",
 		`as in [db] url = "sqlite:///var/lib/magpie/magpie.db"`,

@@ -129,11 +129,15 @@ func TestWhatACutOffTurnUsedIsBooked(t *testing.T) {
 			`"content":[{"type":"tool_use","id":"t1","name":"Bash","input":{}}],"usage":{"input_tokens":7,"output_tokens":3}}}`,
 	}, "\n")), 0o600))
 	l.start()
-	l.until("the end of the turn", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'interrupted'`) == 1 })
-	if n := l.count(`SELECT COUNT(*) FROM usage WHERE actor_id = 'ou_1' AND model = 'm' AND input_tokens = 7 AND output_tokens = 3`); n != 1 {
+	l.until("the end of the turn", func() bool {
+		return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'interrupted'`) == 1
+	})
+	if n := l.count(`SELECT COUNT(*) FROM usage WHERE actor_id = 'ou_1' AND model = 'm' AND input_tokens = 7
+		AND output_tokens = 3`); n != 1 {
 		t.Error("nobody pays")
 	}
-	if n := l.count(`SELECT COUNT(*) FROM ledger WHERE user_id = 'ou_1' AND tokens = 10 AND cost_usd BETWEEN 0.099 AND 0.101`); n != 1 {
+	if n := l.count(`SELECT COUNT(*) FROM ledger WHERE user_id = 'ou_1' AND tokens = 10
+		AND cost_usd BETWEEN 0.099 AND 0.101`); n != 1 {
 		t.Error("it cost nothing")
 	}
 }
@@ -249,8 +253,8 @@ func TestAStopRightAfterTheClaim(t *testing.T) {
 	})
 }
 
-// stopEachWay has somebody stop the turn that begin has left, in each way that there is, and runs the queues until it has
-// ended as stopped.
+// stopEachWay has somebody stop the turn that begin has left, in each way that there is, and runs the queues until it
+// has ended as stopped.
 func stopEachWay(t *testing.T, begin func(*bridgeRig)) {
 	for _, how := range []string{"/stop", "stop", "the button"} {
 		t.Run(how, func(t *testing.T) {
@@ -319,7 +323,8 @@ func TestWhatAnAgentDidInAnotherProjectIsRecovered(t *testing.T) {
 	l.until("the end of the turn", func() bool {
 		return l.count(`SELECT COUNT(*) FROM turns WHERE state NOT IN ('queued', 'running')`) == 1
 	})
-	if n := l.count(`SELECT COUNT(*) FROM turns t JOIN usage u ON u.turn_id = t.id WHERE state = 'done' AND input_tokens = 7`); n != 1 {
+	if n := l.count(`SELECT COUNT(*) FROM turns t JOIN usage u ON u.turn_id = t.id WHERE state = 'done'
+		AND input_tokens = 7`); n != 1 {
 		t.Error("the answer is lost, or not booked")
 	}
 	if c := l.chat(); c.Session.Cwd != realPath(l.config.Project) || c.Settings.Project != "other" {
@@ -411,7 +416,8 @@ func TestAStoppedTurnDoesNotBeginAfterADeath(t *testing.T) {
 	l.until("both ends", func() bool {
 		return l.count(`SELECT COUNT(*) FROM turns WHERE state IN ('cancelled', 'done')`) == 2
 	})
-	if n := l.count(`SELECT COUNT(*) FROM messages m JOIN turns t ON t.id = m.turn_id WHERE m.message_id = 'om_3' AND t.state = 'done'`); n != 1 {
+	if n := l.count(`SELECT COUNT(*) FROM messages m JOIN turns t ON t.id = m.turn_id WHERE m.message_id = 'om_3'
+		AND t.state = 'done'`); n != 1 {
 		t.Error("what was said after the stop is stopped, too")
 	}
 }
@@ -432,7 +438,8 @@ func TestAllThatWaitedStaysStoppedAfterADeath(t *testing.T) {
 	l.until("all ends", func() bool {
 		return l.count(`SELECT COUNT(*) FROM turns WHERE state IN ('cancelled', 'done')`) == 3
 	})
-	if n := l.count(`SELECT COUNT(*) FROM messages m JOIN turns t ON t.id = m.turn_id WHERE (m.message_id = 'om_5') = (t.state = 'done') AND m.role = 'user'`); n != 3 {
+	if n := l.count(`SELECT COUNT(*) FROM messages m JOIN turns t ON t.id = m.turn_id
+		WHERE (m.message_id = 'om_5') = (t.state = 'done') AND m.role = 'user'`); n != 3 {
 		t.Errorf("%d of 3 questions ended as they should", n)
 	}
 }
@@ -450,7 +457,8 @@ func TestARecoveredAnswerIsStoredRedacted(t *testing.T) {
 		return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'interrupted'`) == 1 &&
 			l.count(`SELECT COUNT(*) FROM outbox`) == 0
 	})
-	if n := l.count(`SELECT COUNT(*) FROM messages WHERE content IN ('hello, I am [REDACTED_EMAIL]', 'Mail to [REDACTED_EMAIL]')`); n != 2 {
+	if n := l.count(`SELECT COUNT(*) FROM messages WHERE content IN ('hello, I am [REDACTED_EMAIL]',
+		'Mail to [REDACTED_EMAIL]')`); n != 2 {
 		t.Errorf("%d messages are redacted, want the question and the answer", n)
 	}
 	out.Mu.Lock()

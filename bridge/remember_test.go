@@ -109,7 +109,8 @@ func TestCommandsOfEarlierVersionsAreCleaned(t *testing.T) {
 	side, err := sql.Open("sqlite3", filepath.Join(dir, "magpie.db")+"?_busy_timeout=5000")
 	w.must(err)
 	defer side.Close() //nolint:errcheck // only for the set-up
-	_, err = side.Exec(`UPDATE messages SET content = '/remember password: ' || message_id || 'hunter3secret' WHERE class = 'command' AND role = 'user'`)
+	_, err = side.Exec(`UPDATE messages SET content = '/remember password: ' || message_id || 'hunter3secret'
+		WHERE class = 'command' AND role = 'user'`)
 	w.must(err)
 	stopped, stop := context.WithCancel(w.ctx)
 	n, err := w.store.Messages().CleanCommands(stopped, func(text string) string {

@@ -104,7 +104,8 @@ func TestTheAgentSendsFiles(t *testing.T) {
 		t.Errorf("shown %v", got)
 	}
 	s.until("no copy", func() bool { return s.copies() == 0 })
-	if n := s.count(`SELECT COUNT(*) FROM messages WHERE role = 'assistant' AND content IN ('[图片 plot.png] the plot', '[文件 报告 1.txt]')`); n != 2 {
+	if n := s.count(`SELECT COUNT(*) FROM messages WHERE role = 'assistant'
+		AND content IN ('[图片 plot.png] the plot', '[文件 报告 1.txt]')`); n != 2 {
 		t.Errorf("the History knows of %d files", n)
 	}
 }

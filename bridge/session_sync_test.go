@@ -101,7 +101,8 @@ func TestASessionThatWasLongAwayIsKnown(t *testing.T) {
 	l := newBridgeRig(t, &deliverytest.Recorder{})
 	s := l.answered("om_1", "hello")
 	l.sql(`WITH RECURSIVE n (i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 300)
-		INSERT INTO turns (chat_key, epoch, state, prompt_id, created_at) SELECT 'feishu:chat:oc_1', 0, 'done', 'p' || i, 0 FROM n`)
+		INSERT INTO turns (chat_key, epoch, state, prompt_id, created_at)
+		SELECT 'feishu:chat:oc_1', 0, 'done', 'p' || i, 0 FROM n`)
 	l.start()
 	l.say("om_2", "and now?")
 	l.until("the answer", func() bool {
@@ -133,7 +134,8 @@ func TestWhereASessionCanBeResumed(t *testing.T) {
 		"in another folder":          {"other", db.Session{Node: "here", Cwd: dir}, claude.LostElsewhere},
 		"in a folder that is away":   {"away", db.Session{Node: "here", Cwd: dir}, ""},
 	} {
-		if got := b.cfg.checkResumable(db.Chat{Settings: db.Settings{Project: tc.project}, Session: tc.session}); got != tc.want {
+		c := db.Chat{Settings: db.Settings{Project: tc.project}, Session: tc.session}
+		if got := b.cfg.checkResumable(c); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
 	}

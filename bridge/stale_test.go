@@ -22,7 +22,9 @@ func TestNothingOfAStaleGroupIsRemembered(t *testing.T) {
 				m := heard(id, "hello there")
 				m.Kind = kind
 				l.must(l.bridge.HandleMessage(t.Context(), m))
-				l.until("an answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`) == 0 })
+				l.until("an answer", func() bool {
+					return l.count(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`) == 0
+				})
 				l.sql(`UPDATE chats SET turned_at = turned_at - 49 * 3600000`)
 			}
 			l.until("the end of what is done on the side", func() bool {

@@ -6,8 +6,8 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// Models need more or fewer tokens for the same text than [EstimateTokens] says, each by a factor of its own. The factor
-// is learned from what the models report. It begins with what recent models need for Chinese; for English and
+// Models need more or fewer tokens for the same text than [EstimateTokens] says, each by a factor of its own. The
+// factor is learned from what the models report. It begins with what recent models need for Chinese; for English and
 // code they need up to 1.4 times as many.
 const (
 	firstFactor   = 1.0
@@ -18,8 +18,8 @@ const (
 	knownModels   = 64  // factors that are kept
 )
 
-// calibration holds the factors of models, by their names in the settings of chats; empty = the default model. It is safe
-// for concurrent use.
+// calibration holds the factors of models, by their names in the settings of chats; empty = the default model. It is
+// safe for concurrent use.
 type calibration struct {
 	mu      sync.Mutex
 	factors *simplelru.LRU[string, float64]

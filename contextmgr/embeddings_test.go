@@ -180,7 +180,8 @@ func TestOnlyTheConversationIsCompared(t *testing.T) {
 	s.said(there, append([]string{paraphrased}, small(40)...)...)
 	s.said(here, append([]string{"the old vessels"}, small(40)...)...)
 	s.learn()
-	anew := chat.Incoming{Key: here, Kind: chat.Private, ID: "om_new", Text: "/new", Time: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)}
+	anew := chat.Incoming{Key: here, Kind: chat.Private, ID: "om_new", Text: "/new",
+		Time: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)}
 	begin := db.Inbound{Incoming: anew, Class: chat.Command, Effects: []db.Effect{db.StartConversation{}}}
 	if _, err := s.d.Messages().Accept(t.Context(), begin); err != nil {
 		t.Fatal(err)

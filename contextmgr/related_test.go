@@ -66,7 +66,8 @@ func TestTheSameWordWinsOverARelatedOne(t *testing.T) {
 		"那位大夫建议什么":                       {"大夫昨天跟我讲了两句", "医生今早倒是来了电话"},
 	} {
 		// Only one of them fits, and the related word is in the newer message, which would win a tie.
-		if texts := recalledTexts(t, inLongChat(said[:]...), question, utf8.RuneCountInString(said[0])); !slices.Equal(texts, said[:1]) {
+		texts := recalledTexts(t, inLongChat(said[:]...), question, utf8.RuneCountInString(said[0]))
+		if !slices.Equal(texts, said[:1]) {
 			t.Errorf("%q recalls %q", question, texts)
 		}
 	}

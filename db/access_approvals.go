@@ -61,7 +61,8 @@ type Approvals struct{ db *DB }
 // Approvals returns the approvals in the database.
 func (d *DB) Approvals() Approvals { return Approvals{d} }
 
-const insertApproval = `INSERT INTO approvals (id, chat_key, turn_id, needed_by, tool, input, hash, project, rule, askers, state, created_at, expires_at)
+const insertApproval = `INSERT INTO approvals (id, chat_key, turn_id, needed_by, tool, input, hash, project,
+	rule, askers, state, created_at, expires_at)
 	VALUES (?1, ?2, ?3, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'waiting', ?10, ?11)`
 
 // Create stores a request for approval together with the card that shows it. Both are in one transaction:
@@ -158,7 +159,8 @@ func (as Approvals) Waiting(ctx context.Context) ([]Approval, error) {
 	return list, nil
 }
 
-const untoldApprovals = `SELECT ` + approvalColumns + ` FROM approvals INDEXED BY approvals_untold WHERE needed_by = ?1 AND told = 0
+const untoldApprovals = `SELECT ` + approvalColumns + ` FROM approvals INDEXED BY approvals_untold
+	WHERE needed_by = ?1 AND told = 0
 	ORDER BY created_at, id`
 
 // Untold lists the approvals of earlier turns whose decision a turn's agent does not know: those decided after their
@@ -214,7 +216,8 @@ func (as Approvals) inherit(ctx context.Context, tx *sql.Tx, earlier, turn int64
 }
 
 // An agent only needs to be told decisions: after an expiry or withdrawal it may ask again.
-const settleApproval = `UPDATE approvals SET state = ?2, decided_by = ?3, decider = ?4, words = ?5, answers = ?6, decided_at = ?7,
+const settleApproval = `UPDATE approvals SET state = ?2, decided_by = ?3, decider = ?4, words = ?5,
+	answers = ?6, decided_at = ?7,
 	told = CASE WHEN ?2 IN ('approved', 'refused') THEN ?8 ELSE 1 END
 	WHERE id = ?1 AND state = ?9 RETURNING needed_by, COALESCE((SELECT reply_to FROM turns WHERE id = turn_id), ''),
 		COALESCE((SELECT epoch FROM turns WHERE id = turn_id), 0)`
@@ -316,7 +319,8 @@ const earlierAskers = `WITH RECURSIVE earlier (id) AS (
 	SELECT continues FROM turns WHERE id = ?2 UNION SELECT (
 		SELECT continues FROM turns WHERE id = earlier.id
 	) FROM earlier WHERE id > 0)
-	SELECT DISTINCT actor_id FROM messages WHERE chat_key = ?1 AND turn_id IN earlier AND turn_id > 0 AND role = 'user' AND actor_id <> ''`
+	SELECT DISTINCT actor_id FROM messages WHERE chat_key = ?1 AND turn_id IN earlier AND turn_id > 0
+	AND role = 'user' AND actor_id <> ''`
 
 // EarlierAskers lists the users who asked for the turns that a turn continues.
 func (as Approvals) EarlierAskers(ctx context.Context, key chat.Key, turn int64) ([]string, error) {
@@ -327,7 +331,8 @@ func (as Approvals) EarlierAskers(ctx context.Context, key chat.Key, turn int64)
 	return list, nil
 }
 
-const askerName = `SELECT actor_name FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user' AND actor_id = ?3
+const askerName = `SELECT actor_name FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0
+	AND role = 'user' AND actor_id = ?3
 	AND actor_name <> '' LIMIT 1`
 
 // AskerName is the name of a user who asked for an approval's turn; empty = unknown.

@@ -57,7 +57,8 @@ func (d *DB) Ledger() Ledger { return Ledger{d} }
 const bookExpense = `INSERT INTO ledger (at, chat_key, user_id, purpose, turn_id, model, tokens, cost_usd)
 	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)`
 
-const askersOfTurn = `SELECT actor_id FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'
+const askersOfTurn = `SELECT actor_id FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0
+	AND role = 'user'
 	GROUP BY actor_id ORDER BY MIN(sent_at), MIN(seq)`
 
 // book records an expense. Several askers share it equally.
@@ -97,7 +98,8 @@ func (l Ledger) Book(ctx context.Context, e Expense) error {
 	return l.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return l.book(ctx, tx, e) })
 }
 
-const lastAsker = `SELECT actor_id FROM messages WHERE chat_key = ?1 AND role = 'user' AND +turn_id > 0 ORDER BY seq DESC LIMIT 1`
+const lastAsker = `SELECT actor_id FROM messages WHERE chat_key = ?1 AND role = 'user' AND +turn_id > 0
+	ORDER BY seq DESC LIMIT 1`
 
 // Asker is the last user who asked in a chat; empty = none.
 func (l Ledger) Asker(ctx context.Context, key chat.Key) (user string, err error) {
@@ -108,7 +110,8 @@ func (l Ledger) Asker(ctx context.Context, key chat.Key) (user string, err error
 	return user, nil
 }
 
-const tokenPrice = `SELECT COALESCE(SUM(cost_usd) / SUM(tokens), 0) FROM ledger WHERE at >= ?1 AND model = ?2 AND tokens > 0 AND cost_usd > 0`
+const tokenPrice = `SELECT COALESCE(SUM(cost_usd) / SUM(tokens), 0) FROM ledger WHERE at >= ?1 AND model = ?2
+	AND tokens > 0 AND cost_usd > 0`
 
 // Price is the average cost in USD of a model's token since a time; 0 = unknown.
 func (l Ledger) Price(ctx context.Context, model string, since time.Time) (usd float64, err error) {
@@ -175,16 +178,19 @@ func scanMoment(scan scanner) (m Moment, err error) {
 	return m, err
 }
 
-const byUser = `SELECT user_id, COALESCE((SELECT actor_name FROM messages m WHERE m.chat_key = s.somewhere AND m.actor_id = s.user_id AND m.actor_name <> ''
+const byUser = `SELECT user_id, COALESCE((SELECT actor_name FROM messages m WHERE m.chat_key = s.somewhere
+	AND m.actor_id = s.user_id AND m.actor_name <> ''
 		ORDER BY m.seq DESC LIMIT 1), ''), tokens, usd
 	FROM (SELECT user_id, MAX(chat_key) AS somewhere, SUM(tokens) AS tokens, SUM(cost_usd) AS usd
 		FROM ledger WHERE at >= ?1 GROUP BY user_id) s ORDER BY usd DESC, tokens DESC, user_id LIMIT ?2`
 
-const byChat = `SELECT chat_key, COALESCE((SELECT CASE WHEN title <> '' THEN title ELSE topic END FROM chats WHERE key = l.chat_key), ''),
+const byChat = `SELECT chat_key, COALESCE((SELECT CASE WHEN title <> '' THEN title ELSE topic END FROM chats
+	WHERE key = l.chat_key), ''),
 		SUM(tokens), SUM(cost_usd) AS usd
 	FROM ledger l WHERE at >= ?1 GROUP BY chat_key ORDER BY usd DESC, 3 DESC, 1 LIMIT ?2`
 
-const byModel = `SELECT model, '', SUM(tokens), SUM(cost_usd) AS usd FROM ledger WHERE at >= ?1 AND (?3 = '' OR chat_key = ?3 OR
+const byModel = `SELECT model, '', SUM(tokens), SUM(cost_usd) AS usd FROM ledger WHERE at >= ?1
+	AND (?3 = '' OR chat_key = ?3 OR
 	chat_key >= ?3 || ':' AND chat_key < ?3 || ';') GROUP BY model ORDER BY usd DESC, 3 DESC, 1 LIMIT ?2`
 
 // Models lists the models with the highest spending since a time in a chat with all its topics; the zero key means all

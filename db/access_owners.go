@@ -54,7 +54,8 @@ func scanOwner(scan scanner) (o Owner, err error) {
 }
 
 const insertFound = `INSERT INTO owners (app_id, user_id, source, message_id, since) VALUES (?1, ?2, ?3, ?4, ?5)
-	ON CONFLICT (app_id, user_id) DO UPDATE SET source = excluded.source, message_id = excluded.message_id, since = excluded.since
+	ON CONFLICT (app_id, user_id) DO UPDATE SET source = excluded.source, message_id = excluded.message_id,
+	since = excluded.since
 		WHERE source = 'config'
 	ON CONFLICT DO NOTHING`
 

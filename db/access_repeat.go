@@ -9,7 +9,8 @@ import (
 )
 
 // A card that has not been shown yet notifies people by itself.
-const repeatApproval = `UPDATE approvals SET repeated_at = ?2 WHERE id = ?1 AND state = 'waiting' AND repeated_at = 0 AND card_id <> ''
+const repeatApproval = `UPDATE approvals SET repeated_at = ?2 WHERE id = ?1 AND state = 'waiting'
+	AND repeated_at = 0 AND card_id <> ''
 	RETURNING card_id`
 
 func reminderIdem(approval string) string { return "repeat:" + approval }

@@ -35,7 +35,8 @@ func TestAnApprovalIsRepeatedOnce(t *testing.T) {
 		t.Errorf("delivery %+v", p)
 	}
 	a.Settlement = db.Settlement{State: db.Approved, By: chat.Actor{ID: "ou_1"}}
-	must(t, d.Approvals().Settle(t.Context(), a, db.Settling{From: db.Waiting, AgentWaiting: true, Card: chat.Card{Body: "allowed"}}))
+	must(t, d.Approvals().Settle(t.Context(), a,
+		db.Settling{From: db.Waiting, AgentWaiting: true, Card: chat.Card{Body: "allowed"}}))
 	if list := deliver(t, d); len(list) != 1 || list[0].Approval != a.ID {
 		t.Errorf("deliveries after the decision: %+v", list)
 	}

@@ -25,7 +25,8 @@ func (cs Chats) Active(ctx context.Context, since time.Time, most int) ([]chat.A
 	return list, nil
 }
 
-const silentChats = `SELECT key FROM chats WHERE turned_at > ?1 AND turned_at <= ?2 AND left_at <= joined_at ORDER BY turned_at`
+const silentChats = `SELECT key FROM chats WHERE turned_at > ?1 AND turned_at <= ?2 AND left_at <= joined_at
+	ORDER BY turned_at`
 
 // SilentBetween names the chats whose last turn ended after one time and not after another, but none where the bot is
 // not any more.

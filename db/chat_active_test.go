@@ -38,7 +38,8 @@ func TestActiveChatsAreThoseInWhichPeopleSpokeLast(t *testing.T) {
 func TestAPressDoesNotHideWhatWasMissed(t *testing.T) {
 	d := fresh(t)
 	turn := cut(t, d)
-	w := db.Decision{Key: oc, Turn: turn.ID, GoOn: true, ContinueMessage: chat.Message{Text: "继续", Time: time.UnixMilli(1_000_000)}}
+	w := db.Decision{Key: oc, Turn: turn.ID, GoOn: true,
+		ContinueMessage: chat.Message{Text: "继续", Time: time.UnixMilli(1_000_000)}}
 	if err := d.Turns().Interruptions().Decide(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}

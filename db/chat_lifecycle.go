@@ -23,7 +23,8 @@ const noSession = `session_id = '', session_node = '', session_cwd = '', session
 // Asking for a summary counts as activity.
 const compactChat = `UPDATE chats SET summary = ?4, summary_seq = ?3, summary_at = ?5, ` + noSession + `,
 	turned_at = CASE WHEN compact_for <> '' AND turned_at > 0 THEN ?6 ELSE turned_at END
-	WHERE key = ?1 AND epoch = ?2 AND summary_seq = ?7 AND (summary_seq < ?3 OR summary_seq = 0) AND (anew_seq < ?3 OR anew_seq = 0)`
+	WHERE key = ?1 AND epoch = ?2 AND summary_seq = ?7 AND (summary_seq < ?3 OR summary_seq = 0)
+	AND (anew_seq < ?3 OR anew_seq = 0)`
 
 // Compaction is a summary of a part of a chat's History.
 type Compaction struct {
@@ -129,8 +130,10 @@ const (
 	changeTopic = `UPDATE chats SET topic = ?2 WHERE key = ?1`
 
 	// The title of a conversation is kept in case the conversation is resumed.
-	keepTopic = `INSERT OR REPLACE INTO titles (chat_key, epoch, title) SELECT key, epoch, topic FROM chats WHERE key = ?1 AND topic <> ''`
-	pastTopic = `UPDATE chats SET topic = COALESCE((SELECT title FROM titles WHERE chat_key = ?1 AND epoch = ?2), '') WHERE key = ?1 AND ?3 > 0`
+	keepTopic = `INSERT OR REPLACE INTO titles (chat_key, epoch, title) SELECT key, epoch, topic FROM chats
+		WHERE key = ?1 AND topic <> ''`
+	pastTopic = `UPDATE chats SET topic = COALESCE((SELECT title FROM titles WHERE chat_key = ?1 AND epoch = ?2), '')
+		WHERE key = ?1 AND ?3 > 0`
 	dropTopic = `DELETE FROM titles WHERE chat_key = ?1 AND epoch = ?2 AND ?3 > 0`
 )
 

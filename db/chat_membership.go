@@ -17,7 +17,8 @@ const cancelledChat = "chat"
 const inChat = `(chat_key = ?1 OR chat_key > ?1 || ':thread:' AND chat_key < ?1 || ':thread;')`
 
 const (
-	touchPlace = `INSERT INTO chats (no, key, kind, title) VALUES ((SELECT COALESCE(MAX(no), 0) + 1 FROM chats), ?1, ?2, ?3)
+	touchPlace = `INSERT INTO chats (no, key, kind, title)
+		VALUES ((SELECT COALESCE(MAX(no), 0) + 1 FROM chats), ?1, ?2, ?3)
 		ON CONFLICT (key) DO UPDATE SET title = CASE WHEN excluded.title = '' THEN chats.title ELSE excluded.title END`
 	setJoined = `UPDATE chats SET joined_at = ?2 WHERE key = ?1 AND joined_at < ?2 AND left_at < ?2`
 	setLeft   = `UPDATE chats SET left_at = ?2 WHERE key = ?1 AND left_at < ?2 AND joined_at <= ?2`
@@ -26,12 +27,15 @@ const (
 
 	setGreeted = `UPDATE chats SET greeted_at = ?2 WHERE key = ?1 AND greeted_at = 0 AND next_seq = 1`
 
-	cancelQueued = `UPDATE turns INDEXED BY turns_open SET state = 'cancelled', failure = '` + cancelledChat + `', ended_at = ?2
+	cancelQueued = `UPDATE turns INDEXED BY turns_open
+		SET state = 'cancelled', failure = '` + cancelledChat + `', ended_at = ?2
 		WHERE ` + inChat + ` AND state = 'queued'` + isOpen
-	dropFileDeliveries = `UPDATE file_deliveries SET state = 'dropped', caption = '' WHERE state = 'waiting' AND id IN (SELECT file_delivery_id FROM outbox WHERE ` + inChat + `)`
-	dropPosts          = `DELETE FROM outbox WHERE ` + inChat
+	dropFileDeliveries = `UPDATE file_deliveries SET state = 'dropped', caption = '' WHERE state = 'waiting'
+		AND id IN (SELECT file_delivery_id FROM outbox WHERE ` + inChat + `)`
+	dropPosts = `DELETE FROM outbox WHERE ` + inChat
 
-	selectRunning = `SELECT chat_key, id FROM turns INDEXED BY turns_open WHERE ` + inChat + ` AND state = 'running'` + isOpen
+	selectRunning = `SELECT chat_key, id FROM turns INDEXED BY turns_open WHERE ` + inChat + `
+		AND state = 'running'` + isOpen
 )
 
 // Join records that the bot was added to a chat, and enqueues say; nil enqueues nothing. It reports

@@ -23,9 +23,11 @@ type PastSession struct {
 
 // The index turns_chat finds the turns of a chat.
 const pastSessions = `SELECT s.session_id, s.epoch, s.last, s.many, s.began, s.ended,
-	COALESCE((SELECT content FROM messages m WHERE m.chat_key = ?1 AND m.turn_id = s.first AND m.turn_id > 0 AND m.role = 'user'` + notRecalled + `
+	COALESCE((SELECT content FROM messages m WHERE m.chat_key = ?1 AND m.turn_id = s.first AND m.turn_id > 0
+	AND m.role = 'user'` + notRecalled + `
 		ORDER BY m.sent_at, m.seq LIMIT 1), '')
-	FROM (SELECT session_id, MAX(epoch) AS epoch, MIN(id) AS first, MAX(id) AS last, COUNT(*) AS many, MIN(created_at) AS began, MAX(ended_at) AS ended
+	FROM (SELECT session_id, MAX(epoch) AS epoch, MIN(id) AS first, MAX(id) AS last, COUNT(*) AS many,
+	MIN(created_at) AS began, MAX(ended_at) AS ended
 		FROM turns WHERE chat_key = ?1 AND state = 'done' AND session_id <> '' GROUP BY session_id) s
 	ORDER BY s.last DESC LIMIT ?2`
 
@@ -56,10 +58,12 @@ var takeUp = []string{
 	dropTopic,
 }
 
-const sessionOfChat = `SELECT epoch, MAX(id) FROM turns INDEXED BY turns_session WHERE chat_key = ?1 AND session_id = ?2 AND session_id <> '' AND state = 'done' GROUP BY epoch
+const sessionOfChat = `SELECT epoch, MAX(id) FROM turns INDEXED BY turns_session WHERE chat_key = ?1
+	AND session_id = ?2 AND session_id <> '' AND state = 'done' GROUP BY epoch
 	ORDER BY 2 DESC LIMIT 1`
 
-const takeSession = `UPDATE chats SET session_id = ?2, session_node = ?3, session_cwd = ?4, session_turn = ?5, session_tokens = 0, session_window = 0
+const takeSession = `UPDATE chats SET session_id = ?2, session_node = ?3, session_cwd = ?4, session_turn = ?5,
+	session_tokens = 0, session_window = 0
 	WHERE key = ?1`
 
 // resumeSession makes s, an earlier session of the chat, its current one, and continues its conversation. s names the

@@ -107,7 +107,8 @@ type Prompt struct {
 // promptTurns is how many turns a session may lag behind.
 const promptTurns = 200
 
-const selectPrompts = `SELECT id, prompt_id, asked_before FROM turns WHERE chat_key = ?1 AND id <= ?2 ORDER BY id DESC LIMIT ?3`
+const selectPrompts = `SELECT id, prompt_id, asked_before FROM turns WHERE chat_key = ?1 AND id <= ?2
+	ORDER BY id DESC LIMIT ?3`
 
 // Prompts lists the prompts of a chat's newest turns up to the turn upTo, newest first. A question that was sent more
 // than once appears under each of its IDs.

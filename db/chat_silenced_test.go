@@ -29,7 +29,8 @@ func TestASilenceEnds(t *testing.T) {
 			t.Errorf("after %v: silenced %v, %v", after, has, err)
 		}
 		list, err := silences.List(t.Context())
-		if err != nil || len(list) == 1 != want || want && (list[0].Key != oc || list[0].Kind != chat.Private || list[0].Title != "小明") {
+		if err != nil || len(list) == 1 != want || want && (list[0].Key != oc || list[0].Kind != chat.Private ||
+			list[0].Title != "小明") {
 			t.Errorf("after %v: %+v, %v", after, list, err)
 		}
 	}

@@ -50,7 +50,8 @@ func (c Config) Validate() error {
 			"[db] history_ttl %v: must be %v or more, or 0 to keep everything", d, leastTTL))
 	}
 	if d := c.CacheTTL.Duration; d < leastTTL {
-		errs = append(errs, configtype.Mistakef("[db] cache_ttl %v：至少为 %v", "[db] cache_ttl %v: must be %v or more", d, leastTTL))
+		errs = append(errs, configtype.Mistakef("[db] cache_ttl %v：至少为 %v",
+			"[db] cache_ttl %v: must be %v or more", d, leastTTL))
 	}
 	return errors.Join(errs...)
 }

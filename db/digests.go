@@ -73,8 +73,10 @@ type Totals struct {
 	Waiting int // open approvals at the end of the period
 }
 
-const business = `SELECT (SELECT COUNT(*) FROM turns INDEXED BY turns_ended WHERE ended_at > 0 AND ended_at >= ?1 AND ended_at < ?2),
-	(SELECT COUNT(*) FROM turns INDEXED BY turns_ended WHERE ended_at > 0 AND ended_at >= ?1 AND ended_at < ?2 AND state = 'failed'),
+const business = `SELECT (SELECT COUNT(*) FROM turns INDEXED BY turns_ended WHERE ended_at > 0
+	AND ended_at >= ?1 AND ended_at < ?2),
+	(SELECT COUNT(*) FROM turns INDEXED BY turns_ended WHERE ended_at > 0 AND ended_at >= ?1 AND ended_at < ?2
+	AND state = 'failed'),
 	(SELECT COALESCE(SUM(cost_usd), 0) FROM ledger WHERE at >= ?1 AND at < ?2),
 	(SELECT COUNT(*) FROM approvals WHERE state = 'waiting')`
 

@@ -151,7 +151,8 @@ func (h History) FirstQuestion(ctx context.Context, key chat.Key, epoch int64) (
 	return msgs[0], nil
 }
 
-const oldestOpen = `SELECT COALESCE(MIN(id), ?2) FROM turns INDEXED BY turns_open WHERE chat_key = ?1 AND follows = 0` + isOpen
+const oldestOpen = `SELECT COALESCE(MIN(id), ?2) FROM turns INDEXED BY turns_open WHERE chat_key = ?1
+	AND follows = 0` + isOpen
 
 // Answered returns the answered messages of an epoch of a chat after sequence number after (0 = from the first), at
 // most this many. Questions of running or waiting turns are left out.

@@ -241,8 +241,9 @@ func TestAMemoryIsMadeTidy(t *testing.T) {
 		t.Errorf("title of %d runes", len([]rune(m.Title)))
 	}
 	family := "👩‍👧" // one character of three runes
-	if m := save(t, d, db.Memory{Text: "x", Title: strings.Repeat("t", 117) + family + "ttt"}); !strings.HasSuffix(m.Title, "t…") {
-		t.Errorf("a title is cut inside a character: %q", m.Title)
+	cut := save(t, d, db.Memory{Text: "x", Title: strings.Repeat("t", 117) + family + "ttt"})
+	if !strings.HasSuffix(cut.Title, "t…") {
+		t.Errorf("a title is cut inside a character: %q", cut.Title)
 	}
 	for _, bad := range []db.Memory{
 		{}, {Text: " \n"}, {Text: "x", Scope: "world"}, {Text: "x", Scope: db.UserScope}, {Text: "x", State: "forgotten"},
@@ -331,8 +332,8 @@ func TestAChatHasSoManyMemories(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Memories().Save(t.Context(), db.Memory{Key: oc, Text: "one more"}, alice); !errors.Is(err,
-		db.ErrTooManyMemories) {
+	more := db.Memory{Key: oc, Text: "one more"}
+	if _, err := d.Memories().Save(t.Context(), more, alice); !errors.Is(err, db.ErrTooManyMemories) {
 		t.Errorf("one more: %v", err)
 	}
 }

@@ -12,7 +12,8 @@ import (
 const unlearner = "magpie"
 
 // The bot's answers are not sources of their own: they go with the question.
-const memoriesOf = `SELECT m.id, NOT EXISTS (SELECT 1 FROM memory_versions v WHERE v.memory_id = m.id AND v.act = 'changed' AND v.who <> ?3)
+const memoriesOf = `SELECT m.id, NOT EXISTS (SELECT 1 FROM memory_versions v WHERE v.memory_id = m.id
+	AND v.act = 'changed' AND v.who <> ?3)
 	AND NOT EXISTS (SELECT 1 FROM json_each(m.sources) s WHERE s.value NOT LIKE 'answer:%' AND NOT EXISTS (
 		SELECT 1 FROM messages x WHERE x.chat_key = ?1 AND x.message_id = s.value AND x.state = 'recalled'))
 	FROM memories m WHERE m.chat_key = ?1 AND EXISTS (

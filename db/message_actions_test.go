@@ -52,7 +52,8 @@ func TestActionsAreNoMessages(t *testing.T) {
 	if err != nil || len(got) != 1 || got[0] != decided {
 		t.Errorf("decisions %+v, %v", got, err)
 	}
-	if list, err := d.Messages().Actions().Decisions(t.Context(), chat.Key{}, now.Add(time.Hour), now.Add(2*time.Hour)); err != nil || len(list) != 0 {
+	if list, err := d.Messages().Actions().Decisions(t.Context(), chat.Key{}, now.Add(time.Hour),
+		now.Add(2*time.Hour)); err != nil || len(list) != 0 {
 		t.Errorf("later decisions %+v, %v", list, err)
 	}
 }

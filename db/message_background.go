@@ -20,7 +20,8 @@ func (d *DB) Background() Background { return Background{d} }
 // isLate limits the search to the newest messages of the chat.
 const isLate = ` AND seq >= (SELECT next_seq FROM chats WHERE key = ?1) - 500`
 
-const selectOverheard = `SELECT ` + messageColumns + ` FROM messages WHERE chat_key = ?1 AND epoch = ?2 AND class = 'overheard' AND role = 'user'
+const selectOverheard = `SELECT ` + messageColumns + ` FROM messages WHERE chat_key = ?1 AND epoch = ?2
+	AND class = 'overheard' AND role = 'user'
 	AND sent_at > COALESCE(
 		(SELECT MAX(sent_at) FROM messages WHERE chat_key = ?1 AND turn_id = ?3 AND turn_id > 0 AND role = 'user'), -1
 	)
@@ -39,7 +40,8 @@ func (b Background) Overheard(
 	return list, nil
 }
 
-const lastAddressed = `SELECT sent_at, (SELECT COUNT(*) FROM messages o WHERE o.chat_key = ?1 AND o.seq > m.seq AND o.class = 'overheard')
+const lastAddressed = `SELECT sent_at, (SELECT COUNT(*) FROM messages o WHERE o.chat_key = ?1 AND o.seq > m.seq
+	AND o.class = 'overheard')
 	FROM messages m WHERE chat_key = ?1 AND role = 'user' AND class <> 'overheard' AND turn_id < ?2` + isLate + `
 	ORDER BY seq DESC LIMIT 1`
 

@@ -10,7 +10,8 @@ import (
 )
 
 const selectExport = `SELECT ` + messageColumns + `, key, kind, epoch < now
-	FROM (SELECT key, kind, epoch AS now FROM chats WHERE ?1 = '' OR key = ?1 ORDER BY key) CROSS JOIN messages ON chat_key = key` + notRecalled + `
+	FROM (SELECT key, kind, epoch AS now FROM chats WHERE ?1 = '' OR key = ?1 ORDER BY key)
+	CROSS JOIN messages ON chat_key = key` + notRecalled + `
 	ORDER BY key, seq`
 
 // All iterates over the current History of all chats: chat by chat, each in order.

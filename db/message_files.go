@@ -16,7 +16,8 @@ type Files struct{ db *DB }
 // Files returns the files in the database.
 func (d *DB) Files() Files { return Files{d} }
 
-const insertFile = `INSERT INTO files (chat_key, message_id, number, kind, held_by, file_key, name, length_ms, state, created_at)
+const insertFile = `INSERT INTO files (chat_key, message_id, number, kind, held_by, file_key, name, length_ms,
+	state, created_at)
 	VALUES (?1, ?2, (
 		SELECT COALESCE(MAX(number), 0) + 1 FROM files WHERE chat_key = ?1 AND message_id = ?2
 	), ?3, ?4, ?5, ?6, ?7, 'wanted', ?8)
@@ -159,7 +160,8 @@ func (fs Files) deleteRecalled(ctx context.Context, tx *sql.Tx, key chat.Key, id
 }
 
 // A card is identified by the message that shows it.
-const answerShownBy = `SELECT ` + messageColumns + ` FROM messages WHERE chat_key = ?1` + notRecalled + ` AND message_id IN (
+const answerShownBy = `SELECT ` + messageColumns + ` FROM messages WHERE chat_key = ?1` + notRecalled + `
+	AND message_id IN (
 	SELECT 'answer:' || id FROM (SELECT id, card_id FROM turns WHERE chat_key = ?1 ORDER BY id DESC LIMIT 300)
 	WHERE card_id = ?2 OR substr(card_id, 1, length(?2) + 1) = ?2 || '/')`
 

@@ -81,7 +81,8 @@ func (im *Importer) Import(ctx context.Context, list []Record) (added int, err e
 	return added, nil
 }
 
-const addChat = `INSERT INTO chats (no, key, kind) VALUES ((SELECT COALESCE(MAX(no), 0) + 1 FROM chats), ?1, ?2) ON CONFLICT (key) DO NOTHING`
+const addChat = `INSERT INTO chats (no, key, kind) VALUES ((SELECT COALESCE(MAX(no), 0) + 1 FROM chats), ?1, ?2)
+	ON CONFLICT (key) DO NOTHING`
 
 // importRecord is idempotent: a known message is skipped, so an interrupted import can be repeated. Messages of the
 // past are placed before the oldest one of the chat.
@@ -167,7 +168,8 @@ func (p *importPlace) locate(ctx context.Context, tx *sql.Tx, m *chat.Message) e
 
 const (
 	epochNow   = `SELECT epoch FROM chats WHERE key = ?1`
-	epochInUse = `SELECT EXISTS (SELECT 1 FROM messages WHERE chat_key = ?1 AND epoch = ?2 AND class = 'talk' AND role IN ('user', 'assistant'))`
+	epochInUse = `SELECT EXISTS (SELECT 1 FROM messages WHERE chat_key = ?1 AND epoch = ?2 AND class = 'talk'
+		AND role IN ('user', 'assistant'))`
 	epochAfter = `UPDATE chats SET epoch = ?2, ` + noContext + ` WHERE key = ?1`
 	endKnown   = `UPDATE chats SET epoch = epoch + 1, ` + noContext + `
 		WHERE key = ?1 AND epoch = (SELECT epoch FROM messages WHERE chat_key = ?1 AND message_id = ?2)`
@@ -229,8 +231,10 @@ func turnOfID(id string) int64 {
 }
 
 // An open turn's answer is still to come.
-const otherMessage = `SELECT 1 WHERE EXISTS (SELECT 1 FROM messages WHERE chat_key = ?1 AND message_id = ?2 AND NOT (content = ?3 AND sent_at = ?4))
-	OR EXISTS (SELECT 1 FROM turns WHERE id = ?5) AND NOT EXISTS (SELECT 1 FROM messages WHERE chat_key = ?1 AND message_id = ?2)`
+const otherMessage = `SELECT 1 WHERE EXISTS (SELECT 1 FROM messages WHERE chat_key = ?1 AND message_id = ?2
+	AND NOT (content = ?3 AND sent_at = ?4))
+	OR EXISTS (SELECT 1 FROM turns WHERE id = ?5) AND NOT EXISTS (SELECT 1 FROM messages WHERE chat_key = ?1
+	AND message_id = ?2)`
 
 // replaceForeignID replaces an ID that another database made if it means something else in this one. The result is
 // always the same for a message.
@@ -252,7 +256,8 @@ func replaceForeignID(ctx context.Context, tx *sql.Tx, m *chat.Message) error {
 
 // Turns are numbered from here on; the row exists once there was a turn. Only the IDs of turns can be imported.
 const (
-	firstTurn = `INSERT INTO sqlite_sequence (name, seq) SELECT 'turns', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'turns')`
+	firstTurn = `INSERT INTO sqlite_sequence (name, seq) SELECT 'turns', 0 WHERE NOT EXISTS (SELECT 1
+		FROM sqlite_sequence WHERE name = 'turns')`
 	laterTurn = `UPDATE sqlite_sequence SET seq = MAX(seq, ?1) WHERE name = 'turns'`
 )
 

@@ -8,7 +8,8 @@ import (
 
 // The index messages_nameless finds the messages without a name.
 const (
-	anyNameless = `SELECT EXISTS (SELECT 1 FROM json_each(?1) n JOIN messages m ON m.actor_id = n.key AND m.actor_name = '' AND m.actor_id <> '')`
+	anyNameless = `SELECT EXISTS (SELECT 1 FROM json_each(?1) n JOIN messages m ON m.actor_id = n.key
+		AND m.actor_name = '' AND m.actor_id <> '')`
 
 	fillNames = `UPDATE messages SET actor_name = (SELECT value FROM json_each(?1) WHERE key = actor_id)
 		WHERE actor_name = '' AND actor_id <> '' AND actor_id IN (SELECT key FROM json_each(?1))`

@@ -19,7 +19,8 @@ type Recalled struct {
 // Includes the messages of topics: a recall only names the chat.
 const ofRoom = ` WHERE c.key >= ?1 AND c.key < ?1 || ':thread;' AND (c.key = ?1 OR c.key > ?1 || ':thread:')`
 
-const selectVersions = `SELECT id, (SELECT no FROM chats WHERE key = chat_key), chat_key, state, ` + messageColumns + ` FROM messages WHERE id IN (
+const selectVersions = `SELECT id, (SELECT no FROM chats WHERE key = chat_key), chat_key, state,
+	` + messageColumns + ` FROM messages WHERE id IN (
 	SELECT m.id FROM chats c CROSS JOIN messages m ON m.chat_key = c.key AND m.message_id = ?2` + ofRoom + `
 	UNION ALL SELECT m.id FROM chats c CROSS JOIN messages m ON m.chat_key = c.key
 		AND m.message_id > 'edit:' || ?2 || ':' AND m.message_id < 'edit:' || ?2 || ';'` + ofRoom + `) ORDER BY seq`
@@ -61,7 +62,8 @@ func versions(ctx context.Context, q querier, room, id string) (list []version, 
 	return list, rows.Err()
 }
 
-const countNotRecalled = `SELECT COUNT(*) FROM messages WHERE chat_key = ?1 AND message_id IN (SELECT value FROM json_each(?2))` + notRecalled
+const countNotRecalled = `SELECT COUNT(*) FROM messages WHERE chat_key = ?1 AND message_id IN (
+	SELECT value FROM json_each(?2))` + notRecalled
 
 // requireAll returns [ErrNotFound] unless all these messages of a chat are still valid, so that what was read of them
 // earlier can be used.
@@ -191,8 +193,10 @@ func (ms Messages) checkRecalled(ctx context.Context, tx *sql.Tx, m chat.Message
 }
 
 // Messages that were not addressed to the bot go into the prompt of the next question, no matter when they arrived.
-const firstContextReport = `SELECT COALESCE(CASE WHEN ?2 > 0 THEN (SELECT id FROM turns WHERE chat_key = ?1 AND id = ?2 AND attempts > 0)
-	ELSE (SELECT MIN(+turn_id) FROM messages WHERE chat_key = ?1 AND +turn_id > 0 AND +epoch = ?3 AND seq > ?4 - 500 AND (seq > ?4 OR sent_at >= ?5))
+const firstContextReport = `SELECT COALESCE(CASE WHEN ?2 > 0 THEN (SELECT id FROM turns WHERE chat_key = ?1
+	AND id = ?2 AND attempts > 0)
+	ELSE (SELECT MIN(+turn_id) FROM messages WHERE chat_key = ?1 AND +turn_id > 0 AND +epoch = ?3
+	AND seq > ?4 - 500 AND (seq > ?4 OR sent_at >= ?5))
 	END, 0)`
 
 // A session holds the context of its turns, so one that ran later may hold it as well.
@@ -201,14 +205,16 @@ const forgetPastSessions = `UPDATE turns SET session_id = '' WHERE +chat_key = ?
 
 const giveSessionUp = `UPDATE chats SET ` + noSession + ` WHERE key = ?1 AND epoch = ?2`
 
-const giveSummaryUp = `UPDATE chats SET summary = '', summary_seq = 0, summary_at = 0 WHERE key = ?1 AND epoch = ?2 AND summary_seq >= ?3 AND summary_seq <> 0`
+const giveSummaryUp = `UPDATE chats SET summary = '', summary_seq = 0, summary_at = 0 WHERE key = ?1
+	AND epoch = ?2 AND summary_seq >= ?3 AND summary_seq <> 0`
 
 // forgetContext drops everything that may repeat the message in other words: the summary, the session, and the past
 // sessions that a chat could resume.
 func (v version) forgetContext(ctx context.Context, tx *sql.Tx) error {
 	var turn int64
 	key := v.Key.String()
-	if err := tx.QueryRowContext(ctx, firstContextReport, key, v.Turn, v.Epoch, v.Seq, millis(v.Time)).Scan(&turn); err != nil {
+	if err := tx.QueryRowContext(ctx, firstContextReport, key, v.Turn, v.Epoch, v.Seq,
+		millis(v.Time)).Scan(&turn); err != nil {
 		return fmt.Errorf("check whether the agent has seen message %s: %w", v.ID, err)
 	}
 	if turn > 0 {
@@ -237,7 +243,8 @@ func dropSessions(ctx context.Context, tx *sql.Tx, key chat.Key, epoch int64) er
 	return nil
 }
 
-const questionsLeft = `SELECT COUNT(*) FILTER (WHERE state = ''), COUNT(*) FILTER (WHERE state = 'recalled') FROM messages
+const questionsLeft = `SELECT COUNT(*) FILTER (WHERE state = ''), COUNT(*) FILTER (WHERE state = 'recalled')
+	FROM messages
 	WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'`
 
 // countQuestions counts a turn's remaining and recalled questions.
@@ -293,9 +300,11 @@ func (ts Turns) withdraw(ctx context.Context, tx *sql.Tx, m chat.Message, over c
 	return 0, hideAnswer(ctx, ts.db, tx, t)
 }
 
-const moveQuestions = `UPDATE messages SET turn_id = ?3 WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'` + notRecalled
+const moveQuestions = `UPDATE messages SET turn_id = ?3 WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0
+	AND role = 'user'` + notRecalled
 
-const lastQuestion = `SELECT message_id FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'` + notRecalled + written + `
+const lastQuestion = `SELECT message_id FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0
+	AND role = 'user'` + notRecalled + written + `
 	ORDER BY seq DESC LIMIT 1`
 
 // requeueRest moves the remaining questions of a turn that is being stopped into the waiting turn, or into a new one:
@@ -349,7 +358,8 @@ func (q Queue) cancel(ctx context.Context, tx *sql.Tx, t Turn, over chat.Card) e
 	)
 }
 
-const recallActions = `UPDATE messages SET state = 'recalled' WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'tool'`
+const recallActions = `UPDATE messages SET state = 'recalled' WHERE chat_key = ?1 AND turn_id = ?2
+	AND turn_id > 0 AND role = 'tool'`
 
 // hideAnswer removes a turn's answer from every later context, and its tool calls from every export.
 func hideAnswer(ctx context.Context, d *DB, tx *sql.Tx, t Turn) error {

@@ -166,8 +166,8 @@ func TestATopicsMessageIsTakenBack(t *testing.T) {
 	if r := recall(t, d, "om_1"); r.Key != topic {
 		t.Errorf("%+v", r)
 	}
-	if _, err := d.Messages().Recall(t.Context(), chat.FeishuChat("oc_other"), "om_1", over); !errors.Is(err,
-		db.ErrNotFound) {
+	other := chat.FeishuChat("oc_other")
+	if _, err := d.Messages().Recall(t.Context(), other, "om_1", over); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("another chat took it back: %v", err)
 	}
 }
@@ -205,7 +205,8 @@ func TestWhatWasAnsweredIsChangedOnRequest(t *testing.T) {
 	}
 	delivered(t, d, p, "")
 	empty(t, d)
-	if err := d.Turns().Interruptions().Decide(t.Context(), db.Decision{Key: oc, Turn: a.Turn, Event: "e1", GoOn: true}); err != nil {
+	if err := d.Turns().Interruptions().Decide(t.Context(),
+		db.Decision{Key: oc, Turn: a.Turn, Event: "e1", GoOn: true}); err != nil {
 		t.Fatal(err)
 	}
 	c := claim(t, d, "s")

@@ -42,7 +42,8 @@ func (ms Messages) setText(ctx context.Context, tx *sql.Tx, key chat.Key, messag
 }
 
 const (
-	selectCommands = `SELECT chat_key, message_id, content FROM messages WHERE class = 'command' AND role = 'user' AND (content LIKE '/%' OR content LIKE '／%')`
+	selectCommands = `SELECT chat_key, message_id, content FROM messages WHERE class = 'command' AND role = 'user'
+		AND (content LIKE '/%' OR content LIKE '／%')`
 
 	commandsCleaned = "cleaned:commands"
 )

@@ -43,7 +43,8 @@ type Outbox struct{ db *DB }
 // Outbox returns the outbox in the database.
 func (d *DB) Outbox() Outbox { return Outbox{d} }
 
-const insertPost = `INSERT INTO outbox (chat_key, turn_id, approval_id, subject, idem, reply_to, content, card, file_delivery_id, next_at, created_at, mentions)
+const insertPost = `INSERT INTO outbox (chat_key, turn_id, approval_id, subject, idem, reply_to, content, card,
+	file_delivery_id, next_at, created_at, mentions)
 	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10, ?11) ON CONFLICT (idem) DO NOTHING`
 
 // post enqueues a delivery, in the transaction of the change that it reports.
@@ -79,7 +80,8 @@ func (o Outbox) Enqueue(ctx context.Context, p Post) error {
 
 const postColumns = `o.id, o.turn_id, o.approval_id, o.subject, o.idem, o.reply_to, o.content, o.card, o.attempts, o.next_at, o.created_at,
 	COALESCE(t.card_id, a.card_id, g.card_id, ''), COALESCE(t.created_at, a.created_at, 0), o.file_delivery_id, o.mentions
-	FROM outbox o LEFT JOIN turns t ON t.id = o.turn_id LEFT JOIN approvals a ON a.id = o.approval_id LEFT JOIN grants g ON g.subject = o.subject`
+	FROM outbox o LEFT JOIN turns t ON t.id = o.turn_id LEFT JOIN approvals a ON a.id = o.approval_id
+	LEFT JOIN grants g ON g.subject = o.subject`
 
 const nextPost = `SELECT ` + postColumns + ` WHERE o.chat_key = ?1 ORDER BY o.id`
 
@@ -174,7 +176,8 @@ func (o Outbox) MarkDelivered(ctx context.Context, p Post, messageID string) err
 	return nil
 }
 
-const earlierQuestion = `SELECT message_id FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'` + written + `
+const earlierQuestion = `SELECT message_id FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0
+	AND role = 'user'` + written + `
 	AND state <> 'recalled' AND seq < (SELECT seq FROM messages WHERE chat_key = ?1 AND message_id = ?3)
 	ORDER BY +seq DESC LIMIT 1`
 
@@ -233,7 +236,8 @@ func (o Outbox) ContinuedCards(ctx context.Context, turn int64) ([]string, error
 	return o.cards(ctx, continuedCards, turn)
 }
 
-const nearbyCards = `SELECT card_id FROM turns WHERE id BETWEEN ?2 - 1000 AND ?2 + 1000 AND id <> ?2 AND chat_key = ?1 AND card_id <> ''
+const nearbyCards = `SELECT card_id FROM turns WHERE id BETWEEN ?2 - 1000 AND ?2 + 1000 AND id <> ?2
+	AND chat_key = ?1 AND card_id <> ''
 	UNION SELECT card_id FROM approvals WHERE turn_id BETWEEN ?2 - 1000 AND ?2 + 1000 AND chat_key = ?1 AND card_id <> ''`
 
 // NearbyCards lists the cards of turns near a turn of a chat, and of approvals: in a topic, the bot's messages do not
@@ -247,7 +251,8 @@ const besideCards = `SELECT card_id FROM turns WHERE chat_key = ?1 AND card_id <
 		SELECT turn_id FROM approvals WHERE id = ?2
 	) - 1000 AND (SELECT turn_id FROM approvals WHERE id = ?2) + 1000
 	UNION SELECT card_id FROM approvals WHERE chat_key = ?1 AND card_id <> ''
-	AND turn_id BETWEEN (SELECT turn_id FROM approvals WHERE id = ?2) - 1000 AND (SELECT turn_id FROM approvals WHERE id = ?2) + 1000`
+	AND turn_id BETWEEN (SELECT turn_id FROM approvals WHERE id = ?2) - 1000
+	AND (SELECT turn_id FROM approvals WHERE id = ?2) + 1000`
 
 // BesideCards lists the cards that may reply to the same message as that of an approval.
 func (o Outbox) BesideCards(ctx context.Context, key chat.Key, approval string) ([]string, error) {
@@ -287,7 +292,8 @@ type Backlog struct {
 	Oldest time.Time // oldest post; zero = none
 }
 
-const backlog = `SELECT (SELECT COUNT(*) FROM turns INDEXED BY turns_open WHERE state = 'queued'` + isOpen + `), COUNT(*), COALESCE(MIN(created_at), 0) FROM outbox`
+const backlog = `SELECT (SELECT COUNT(*) FROM turns INDEXED BY turns_open WHERE state = 'queued'` + isOpen + `),
+	COUNT(*), COALESCE(MIN(created_at), 0) FROM outbox`
 
 // Backlog counts the waiting turns and posts.
 func (o Outbox) Backlog(ctx context.Context) (Backlog, error) {

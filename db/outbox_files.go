@@ -39,7 +39,8 @@ type FileDeliveries struct{ db *DB }
 // FileDeliveries returns the files in the outbox.
 func (o Outbox) FileDeliveries() FileDeliveries { return FileDeliveries(o) }
 
-const insertFileDelivery = `INSERT INTO file_deliveries (chat_key, turn_id, idem, name, picture, caption, size, copy, created_at)
+const insertFileDelivery = `INSERT INTO file_deliveries (chat_key, turn_id, idem, name, picture, caption, size,
+	copy, created_at)
 	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (idem) DO NOTHING RETURNING id`
 
 // fileDeliveryColumns has the order of scanFileDelivery.
@@ -154,7 +155,8 @@ func (ps FileDeliveries) Count(ctx context.Context, turn int64) (n int, err erro
 	return n, nil
 }
 
-const neededCopies = `SELECT copy FROM file_deliveries WHERE copy <> '' AND id IN (SELECT file_delivery_id FROM outbox WHERE file_delivery_id > 0)`
+const neededCopies = `SELECT copy FROM file_deliveries WHERE copy <> '' AND id IN (
+	SELECT file_delivery_id FROM outbox WHERE file_delivery_id > 0)`
 
 // Copies lists the copies that are still to be delivered.
 func (ps FileDeliveries) Copies(ctx context.Context) ([]string, error) {
@@ -165,7 +167,8 @@ func (ps FileDeliveries) Copies(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-const postponePost = `UPDATE outbox SET id = (SELECT MAX(id) + 1 FROM outbox), attempts = attempts + 1, next_at = ?2 WHERE id = ?1`
+const postponePost = `UPDATE outbox SET id = (SELECT MAX(id) + 1 FROM outbox), attempts = attempts + 1, next_at = ?2
+	WHERE id = ?1`
 
 // Postpone postpones the post of a file and lets later posts go first: a file must not hold up an answer.
 func (ps FileDeliveries) Postpone(ctx context.Context, p Post, until time.Time) error {
@@ -178,7 +181,8 @@ func (ps FileDeliveries) Postpone(ctx context.Context, p Post, until time.Time) 
 	return nil
 }
 
-const forgetFileDeliveries = `DELETE FROM file_deliveries WHERE created_at < ?1 AND id NOT IN (SELECT file_delivery_id FROM outbox)`
+const forgetFileDeliveries = `DELETE FROM file_deliveries WHERE created_at < ?1
+	AND id NOT IN (SELECT file_delivery_id FROM outbox)`
 
 // historyText is the text in the History for a delivered file.
 func (p FileDelivery) historyText() string {

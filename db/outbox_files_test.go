@@ -87,7 +87,8 @@ func TestAFileThatWaitsLetsOthersGoFirst(t *testing.T) {
 	if err := d.Outbox().FileDeliveries().Postpone(t.Context(), nextPost(t, d), due); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Outbox().Enqueue(t.Context(), db.Post{Key: oc, Idem: "later", ReplyTo: "om_1", Text: "later"}); err != nil {
+	if err := d.Outbox().Enqueue(t.Context(), db.Post{Key: oc, Idem: "later", ReplyTo: "om_1",
+		Text: "later"}); err != nil {
 		t.Fatal(err)
 	}
 	card := nextPost(t, d)

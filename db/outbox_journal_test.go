@@ -138,7 +138,8 @@ func TestAnInterruptedTurnGoesOnByWord(t *testing.T) {
 	if c.Turn.Continues != turn.ID || c.Turn.ReplyTo != "om_2" || next(t, d).Card.Body != "over" {
 		t.Errorf("claim %+v", c)
 	}
-	if err := d.Turns().Interruptions().Decide(t.Context(), db.Decision{Key: oc, Turn: turn.ID}); !errors.Is(err, db.ErrNotFound) {
+	if err := d.Turns().Interruptions().Decide(t.Context(),
+		db.Decision{Key: oc, Turn: turn.ID}); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("dropped afterwards: %v", err)
 	}
 }
@@ -171,8 +172,8 @@ func TestADecisionThatIsNoMoreOrNotOurs(t *testing.T) {
 	anew := say("om_3", "/new")
 	anew.Class, anew.Effects = chat.Command, []db.Effect{db.StartConversation{}}
 	accept(t, second, anew)
-	if err := d.Turns().Interruptions().Decide(t.Context(), db.Decision{Key: oc, Turn: again.ID, GoOn: true}); !errors.Is(err,
-		db.ErrNotFound) {
+	if err := d.Turns().Interruptions().Decide(t.Context(),
+		db.Decision{Key: oc, Turn: again.ID, GoOn: true}); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("went on with a turn from before /new: %v", err)
 	}
 }
@@ -202,7 +203,8 @@ func TestLateQuestionsWaitToBeAskedFor(t *testing.T) {
 			}
 			want := "u:one u:two"
 			if how == "button" {
-				if err := d.Turns().Interruptions().Decide(t.Context(), db.Decision{Key: oc, Turn: first.Turn, GoOn: true}); err != nil {
+				if err := d.Turns().Interruptions().Decide(t.Context(),
+					db.Decision{Key: oc, Turn: first.Turn, GoOn: true}); err != nil {
 					t.Fatal(err)
 				}
 			} else {
@@ -368,7 +370,8 @@ func TestALateTurnDoesNotMakeTheSessionForget(t *testing.T) {
 	accept(t, d, say("om_2", "two"))
 	second := claim(t, d, "s").Turn
 	finish(t, d, db.TurnResult{Turn: second, Answer: "a2", Session: db.Session{ID: "s"}})
-	if err := d.Turns().Interruptions().Decide(t.Context(), db.Decision{Key: oc, Turn: first.Turn, GoOn: true}); err != nil {
+	if err := d.Turns().Interruptions().Decide(t.Context(),
+		db.Decision{Key: oc, Turn: first.Turn, GoOn: true}); err != nil {
 		t.Fatal(err)
 	}
 	finish(t, d, db.TurnResult{Turn: claim(t, d, "x").Turn, Answer: "a1", Session: db.Session{ID: "s"}})
@@ -392,7 +395,8 @@ func TestALateQuestionKnowsWhatWasAnsweredMeanwhile(t *testing.T) {
 	later := say("om_4", "late, too")
 	later.Held = held
 	accept(t, d, later)
-	if err := d.Turns().Interruptions().Decide(t.Context(), db.Decision{Key: oc, Turn: turn, Event: "e1", GoOn: true}); err != nil {
+	if err := d.Turns().Interruptions().Decide(t.Context(),
+		db.Decision{Key: oc, Turn: turn, Event: "e1", GoOn: true}); err != nil {
 		t.Fatal(err)
 	}
 	c := claim(t, d, "s1")

@@ -75,7 +75,8 @@ func (es Embeddings) Save(ctx context.Context, model string, list []Embedding) e
 	return nil
 }
 
-const selectEmbeddings = `SELECT seq, vector FROM embeddings WHERE chat_key = ?1 AND epoch = ?2 AND model = ?3 AND dim = ?4
+const selectEmbeddings = `SELECT seq, vector FROM embeddings WHERE chat_key = ?1 AND epoch = ?2 AND model = ?3
+	AND dim = ?4
 	ORDER BY seq DESC LIMIT ?5`
 
 // Each passes the vectors of one conversation with this model and dimension to f, newest first, up to a maximum. A

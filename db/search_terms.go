@@ -45,11 +45,13 @@ func indexRow(no int64) int64 { return no*chatRows - firstSeq }
 
 // chatRange is the range of the messages of a chat's epoch in the index.
 const chatRange = `SELECT no, next_seq, (SELECT seq FROM messages
-	WHERE chat_key = ?1 AND epoch = ?2 AND class = 'talk' AND role IN ('user', 'assistant') ORDER BY seq LIMIT 1) FROM chats WHERE key = ?1`
+	WHERE chat_key = ?1 AND epoch = ?2 AND class = 'talk' AND role IN ('user', 'assistant') ORDER BY seq LIMIT 1)
+	FROM chats WHERE key = ?1`
 
 // countFront counts the messages that imports have put before a chat, which have gaps between them, see [room]. Beyond
 // some thousands the number does not matter.
-const countFront = `SELECT COUNT(*) FROM (SELECT 1 FROM messages WHERE chat_key = ?1 AND seq >= ?2 AND seq < 1 LIMIT 5000)`
+const countFront = `SELECT COUNT(*) FROM (SELECT 1 FROM messages WHERE chat_key = ?1 AND seq >= ?2 AND seq < 1
+	LIMIT 5000)`
 
 // Index finds messages by their words.
 type Index struct{ db *DB }
@@ -58,11 +60,13 @@ type Index struct{ db *DB }
 func (d *DB) Index() Index { return Index{d} }
 
 const findTerms = `SELECT (SELECT group_concat(rowid - ?2, ' ') FROM
-	(SELECT rowid FROM terms WHERE terms MATCH json_each.value AND rowid BETWEEN ?2 + ?3 AND ?2 + 2147483647 ORDER BY rowid DESC LIMIT ?4))
+	(SELECT rowid FROM terms WHERE terms MATCH json_each.value AND rowid BETWEEN ?2 + ?3 AND ?2 + 2147483647
+	ORDER BY rowid DESC LIMIT ?4))
 	FROM json_each(?1) ORDER BY key`
 
 // There are few of them, so the query must not use the chat: that would read the whole chat.
-const notIndexed = `SELECT ` + messageColumns + ` FROM messages WHERE id > (SELECT upto FROM indexed) AND chat_key || '' = ?1` + notRecalled + ` ORDER BY id DESC LIMIT 1000`
+const notIndexed = `SELECT ` + messageColumns + ` FROM messages WHERE id > (SELECT upto FROM indexed)
+	AND chat_key || '' = ?1` + notRecalled + ` ORDER BY id DESC LIMIT 1000`
 
 // Find returns, for each term, the newest messages of a chat's epoch that contain it, at most this many and a batch. It
 // finds talk, and messages that were not addressed to the bot.
@@ -289,7 +293,8 @@ func (ix Index) Err() error {
 	return nil
 }
 
-const indexSize = `SELECT COALESCE((SELECT SUM(LENGTH(block)) FROM terms_data), 0) + COALESCE((SELECT SUM(LENGTH(sz) + 8) FROM terms_docsize), 0)
+const indexSize = `SELECT COALESCE((SELECT SUM(LENGTH(block)) FROM terms_data), 0)
+	+ COALESCE((SELECT SUM(LENGTH(sz) + 8) FROM terms_docsize), 0)
 	+ COALESCE((SELECT SUM(LENGTH(term) + 8) FROM terms_idx), 0)`
 
 // Size is the size of the index in bytes.

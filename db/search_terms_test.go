@@ -136,7 +136,8 @@ func TestFindOfWhatIsNoTermFindsNothing(t *testing.T) {
 		if err != nil {
 			t.Errorf("%q: %v", odd, err)
 		} else if len(got.Terms[0].Seqs) != 0 || len(got.Terms[1].Seqs) != db.IndexBatch {
-			t.Errorf("%q: found %d, and %d of %d with another word", odd, len(got.Terms[0].Seqs), len(got.Terms[1].Seqs), db.IndexBatch)
+			t.Errorf("%q: found %d, and %d of %d with another word", odd, len(got.Terms[0].Seqs), len(got.Terms[1].Seqs),
+				db.IndexBatch)
 		}
 	}
 }

@@ -103,9 +103,10 @@ func scanStoredRow(scan scanner) (storedRow, error) {
 }
 
 const (
-	deleteEmbedding = `DELETE FROM embeddings WHERE (chat_key, epoch, seq) = (SELECT chat_key, epoch, seq FROM messages WHERE id = ?1)`
-	deleteMessage   = `DELETE FROM messages WHERE id = ?1`
-	deleteTerms     = `DELETE FROM terms WHERE rowid = ?1`
+	deleteEmbedding = `DELETE FROM embeddings
+		WHERE (chat_key, epoch, seq) = (SELECT chat_key, epoch, seq FROM messages WHERE id = ?1)`
+	deleteMessage = `DELETE FROM messages WHERE id = ?1`
+	deleteTerms   = `DELETE FROM terms WHERE rowid = ?1`
 
 	// The IDs of the newest messages are reused once they are deleted.
 	lowerIndexed = `UPDATE indexed SET upto = MIN(upto, (SELECT COALESCE(MAX(id), 0) FROM messages))`

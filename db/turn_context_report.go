@@ -40,7 +40,8 @@ func (t *ContextReport) store() (string, error) {
 	return string(data), err
 }
 
-const lastContextReport = `SELECT told FROM turns WHERE chat_key = ?1 AND epoch = ?2 AND told <> '' ORDER BY id DESC LIMIT 1`
+const lastContextReport = `SELECT told FROM turns WHERE chat_key = ?1 AND epoch = ?2 AND told <> ''
+	ORDER BY id DESC LIMIT 1`
 
 // LastReport is the latest known report of an epoch's turns, or [ErrNotFound].
 func (ts Turns) LastReport(ctx context.Context, key chat.Key, epoch int64) (ContextReport, error) {

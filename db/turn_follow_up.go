@@ -18,7 +18,8 @@ type FollowUps struct{ db *DB }
 // FollowUps returns the follow-ups in the database.
 func (ts Turns) FollowUps() FollowUps { return FollowUps(ts) }
 
-const openFollowUp = `SELECT ` + turnColumns + ` FROM turns INDEXED BY turns_open WHERE chat_key = ?1 AND follows > 0` + isOpen + ` ORDER BY id LIMIT 1`
+const openFollowUp = `SELECT ` + turnColumns + ` FROM turns INDEXED BY turns_open WHERE chat_key = ?1
+	AND follows > 0` + isOpen + ` ORDER BY id LIMIT 1`
 
 // Open returns the waiting or queued follow-up of a chat, or [ErrNotFound].
 func (fs FollowUps) Open(ctx context.Context, key chat.Key) (Turn, error) {
@@ -30,7 +31,8 @@ func (fs FollowUps) Open(ctx context.Context, key chat.Key) (Turn, error) {
 }
 
 const insertFollowUp = `INSERT INTO turns (chat_key, epoch, state, session_id, reply_to, created_at, follows)
-	SELECT ?1, epoch, 'running', session_id, reply_to, ?3, CASE follows WHEN 0 THEN id ELSE follows END FROM turns WHERE id = ?2`
+	SELECT ?1, epoch, 'running', session_id, reply_to, ?3, CASE follows WHEN 0 THEN id ELSE follows END FROM turns
+	WHERE id = ?2`
 
 // insert creates the follow-up of a turn that ends, unless one is already waiting.
 func (fs FollowUps) insert(ctx context.Context, tx *sql.Tx, t Turn) error {
@@ -66,7 +68,8 @@ func (fs FollowUps) FindOrCreate(ctx context.Context, last Turn) (c Claim, err e
 	return c, nil
 }
 
-const followUpPrompts = `SELECT prompt_id FROM turns WHERE session_id = ?1 AND session_id <> '' AND follows > 0 AND prompt_id <> '' ORDER BY id`
+const followUpPrompts = `SELECT prompt_id FROM turns WHERE session_id = ?1 AND session_id <> '' AND follows > 0
+	AND prompt_id <> '' ORDER BY id`
 
 // PromptIDs lists what names the follow-ups that were read in a session: see [Turn.Prompt].
 func (fs FollowUps) PromptIDs(ctx context.Context, session string) ([]string, error) {
@@ -89,9 +92,11 @@ func (fs FollowUps) ResetQueued(ctx context.Context) error {
 }
 
 const (
-	queueFollowUp = `UPDATE turns SET state = 'queued' WHERE id = ?1 AND follows > 0 AND state = 'running' AND started_at = 0`
-	waitFollowUp  = `UPDATE turns SET state = 'running', started_at = 0 WHERE id = ?1 AND follows > 0 AND state = 'running'`
-	dropFollowUp  = `UPDATE turns SET state = ?2, ended_at = ?3 WHERE id = ?1 AND follows > 0` + isOpen
+	queueFollowUp = `UPDATE turns SET state = 'queued' WHERE id = ?1 AND follows > 0 AND state = 'running'
+		AND started_at = 0`
+	waitFollowUp = `UPDATE turns SET state = 'running', started_at = 0 WHERE id = ?1 AND follows > 0
+		AND state = 'running'`
+	dropFollowUp = `UPDATE turns SET state = ?2, ended_at = ?3 WHERE id = ?1 AND follows > 0` + isOpen
 )
 
 // Enqueue queues a waiting follow-up because its agent has started it.
@@ -123,4 +128,5 @@ func (e DropFollowUp) apply(ctx context.Context, tx *sql.Tx, a *acceptance) erro
 	return a.exec(ctx, tx, "stop what goes on in the background", dropOwnFollowUp, e.Turn, millis(a.db.now()))
 }
 
-const dropOwnFollowUp = `UPDATE turns SET state = 'cancelled', ended_at = ?3 WHERE chat_key = ?1 AND id = ?2 AND follows > 0` + isOpen
+const dropOwnFollowUp = `UPDATE turns SET state = 'cancelled', ended_at = ?3 WHERE chat_key = ?1 AND id = ?2
+	AND follows > 0` + isOpen

@@ -32,7 +32,8 @@ type Interruptions struct{ db *DB }
 // Interruptions returns the interrupted turns in the database.
 func (ts Turns) Interruptions() Interruptions { return Interruptions(ts) }
 
-const interruptedTurn = `SELECT id FROM turns INDEXED BY turns_interrupted WHERE chat_key = ?1 AND state = 'interrupted' AND NOT EXISTS (
+const interruptedTurn = `SELECT id FROM turns INDEXED BY turns_interrupted WHERE chat_key = ?1
+	AND state = 'interrupted' AND NOT EXISTS (
 	SELECT 1 FROM messages m WHERE m.chat_key = ?1 AND m.turn_id > turns.id AND m.turn_id > 0) ORDER BY id DESC LIMIT 1`
 
 // Newest returns the chat's newest turn if it was interrupted and is undecided, otherwise [ErrNotFound].

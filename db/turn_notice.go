@@ -18,7 +18,8 @@ const NotifyOff = "off"
 
 // A user who has written since, or added something to the turn, needs no notification. Messages are compared by seq,
 // not by time.
-const quietAskers = `SELECT DISTINCT actor_id FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'` + notRecalled + `
+const quietAskers = `SELECT DISTINCT actor_id FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0
+	AND role = 'user'` + notRecalled + `
 	AND actor_id <> '' AND EXISTS (SELECT 1 FROM turns WHERE id = ?2 AND stopped = 0 AND started_at < ?3)
 	AND NOT EXISTS (SELECT 1 FROM steers WHERE turn_id = ?2)
 	AND NOT EXISTS (SELECT 1 FROM messages l WHERE l.chat_key = ?1 AND l.actor_id = messages.actor_id AND l.role = 'user'

@@ -17,10 +17,12 @@ type Queue struct{ db *DB }
 // Queue returns the waiting turns in the database.
 func (d *DB) Queue() Queue { return Queue{d} }
 
-const queuedTurn = `SELECT id FROM turns INDEXED BY turns_open WHERE chat_key = ?1 AND epoch = ?2 AND state = 'queued' AND stopped = 0 AND follows = 0` + isOpen + ` ORDER BY id DESC LIMIT 1`
+const queuedTurn = `SELECT id FROM turns INDEXED BY turns_open WHERE chat_key = ?1 AND epoch = ?2
+	AND state = 'queued' AND stopped = 0 AND follows = 0` + isOpen + ` ORDER BY id DESC LIMIT 1`
 
 // An edited question waits in a turn of its own: the offer to answer it is about that question only.
-const lateTurn = `SELECT id FROM turns INDEXED BY turns_interrupted WHERE chat_key = ?1 AND epoch = ?2 AND state = 'interrupted' AND failure = 'late' AND created_at >= ?3
+const lateTurn = `SELECT id FROM turns INDEXED BY turns_interrupted WHERE chat_key = ?1 AND epoch = ?2
+	AND state = 'interrupted' AND failure = 'late' AND created_at >= ?3
 	AND NOT EXISTS (
 		SELECT 1 FROM messages WHERE chat_key = ?1 AND turn_id = turns.id AND turn_id > 0 AND message_id LIKE 'edit:%'
 	)
@@ -30,7 +32,8 @@ const lateTurn = `SELECT id FROM turns INDEXED BY turns_interrupted WHERE chat_k
 // sight.
 const together = 10 * time.Minute
 
-const insertTurn = `INSERT INTO turns (chat_key, epoch, state, failure, created_at) VALUES (?1, ?2, ?3, ?4, ?5) RETURNING id`
+const insertTurn = `INSERT INTO turns (chat_key, epoch, state, failure, created_at)
+	VALUES (?1, ?2, ?3, ?4, ?5) RETURNING id`
 
 // A turn that has begun keeps its message to reply to: its card may already exist.
 const askTurn = `UPDATE turns SET reply_to = CASE WHEN attempts = 0 THEN ?2 ELSE reply_to END,
@@ -43,7 +46,8 @@ const askTurnByPress = `UPDATE turns SET reply_to = CASE WHEN reply_to = '' THEN
 const setMessageTurn = `UPDATE messages SET turn_id = ?3 WHERE chat_key = ?1 AND seq = ?2`
 
 // A picture or a file cannot mention the bot. What its author has sent shortly before belongs to the question.
-const takeAlong = `UPDATE messages SET turn_id = ?2, class = 'talk' WHERE chat_key = ?1 AND seq < ?3 AND seq > ?3 - 30 AND epoch = ?4
+const takeAlong = `UPDATE messages SET turn_id = ?2, class = 'talk' WHERE chat_key = ?1 AND seq < ?3
+	AND seq > ?3 - 30 AND epoch = ?4
 	AND class = 'overheard' AND turn_id = 0 AND actor_id = ?5 AND actor_id <> '' AND sent_at >= ?6 AND sent_at <= ?7` + notRecalled + `
 	AND EXISTS (SELECT 1 FROM files f WHERE f.chat_key = ?1 AND f.message_id = messages.message_id AND f.kind <> 'quote')`
 
@@ -141,10 +145,12 @@ type Claim struct {
 // askedBefore keeps the earlier prompt ID of a question, since a session may know it by that.
 const askedBefore = `asked_before = CASE WHEN prompt_id = '' THEN asked_before ELSE asked_before || prompt_id || ' ' END`
 
-const claimTurn = `UPDATE turns SET state = 'running', started_at = ?2, attempts = attempts + 1, ` + askedBefore + `, prompt_id = ?5,
+const claimTurn = `UPDATE turns SET state = 'running', started_at = ?2, attempts = attempts + 1,
+	` + askedBefore + `, prompt_id = ?5,
 	session_id = CASE WHEN follows > 0 THEN session_id WHEN ?4 AND session <> '' THEN session ELSE ?3 END
 	FROM (SELECT t.id AS head, CASE WHEN c.epoch = t.epoch THEN COALESCE(s.session_id, c.session_id) ELSE '' END AS session
-		FROM turns t INDEXED BY turns_open JOIN chats c ON c.key = t.chat_key LEFT JOIN sessions s ON s.chat_key = c.key AND s.node = ?6
+		FROM turns t INDEXED BY turns_open JOIN chats c ON c.key = t.chat_key
+		LEFT JOIN sessions s ON s.chat_key = c.key AND s.node = ?6
 			AND s.epoch = c.epoch AND c.session_id <> '' AND c.session_node NOT IN ('', ?6)
 		WHERE t.chat_key = ?1 AND t.state = 'queued'` + isOpen + ` ORDER BY t.id LIMIT 1)
 	WHERE id = head RETURNING ` + turnColumns
@@ -203,7 +209,8 @@ func (q Queue) claim(ctx context.Context, tx *sql.Tx, key chat.Key, ids TurnIDs,
 	return c, q.db.Files().loadInto(ctx, tx, key, c.Asked)
 }
 
-const requeueTurn = `UPDATE turns SET state = 'queued', session_id = '', ` + askedBefore + `, prompt_id = '', started_at = 0
+const requeueTurn = `UPDATE turns SET state = 'queued', session_id = '', ` + askedBefore + `, prompt_id = '',
+	started_at = 0
 	WHERE id = ?1 AND state = 'running'`
 
 // Requeue puts back a turn that has done and shown nothing yet. It will be claimed again in its old order.
@@ -228,7 +235,8 @@ func (q Queue) Chats(ctx context.Context) ([]chat.Key, error) {
 	return chatKeys(ctx, q.db.read, queuedChats)
 }
 
-const queuedTurns = `SELECT id FROM turns INDEXED BY turns_open WHERE chat_key = ?1 AND state = 'queued'` + isOpen + ` ORDER BY id`
+const queuedTurns = `SELECT id FROM turns INDEXED BY turns_open WHERE chat_key = ?1
+	AND state = 'queued'` + isOpen + ` ORDER BY id`
 
 // Turns lists the chat's queued turns. There are several if a new conversation was started while one waited.
 func (q Queue) Turns(ctx context.Context, key chat.Key) (turns []int64, err error) {
@@ -250,7 +258,8 @@ func (q Queue) Unended(ctx context.Context, key chat.Key) ([]Turn, error) {
 	return list, nil
 }
 
-const waitingMessages = `SELECT COUNT(*) FROM messages WHERE chat_key = ?1 AND turn_id > 0 AND role = 'user'` + notRecalled + `
+const waitingMessages = `SELECT COUNT(*) FROM messages WHERE chat_key = ?1 AND turn_id > 0
+	AND role = 'user'` + notRecalled + `
 	AND turn_id IN (SELECT id FROM turns INDEXED BY turns_open WHERE chat_key = ?1 AND state = 'queued'` + isOpen + `)`
 
 // Waiting counts the messages of a chat that wait to be answered.

@@ -53,7 +53,8 @@ const setTurned = `UPDATE chats SET turned_at = ?2 WHERE key = ?1`
 
 const insertUsage = `INSERT INTO usage (turn_id, chat_key, actor_id, model, input_tokens, output_tokens,
 	cache_read_tokens, cache_write_tokens, cost_usd, first_text_ms, duration_ms, ended_at)
-	VALUES (?1, ?2, COALESCE((SELECT actor_id FROM messages WHERE chat_key = ?2 AND turn_id = ?12 AND turn_id > 0 AND role = 'user'
+	VALUES (?1, ?2, COALESCE((SELECT actor_id FROM messages WHERE chat_key = ?2 AND turn_id = ?12 AND turn_id > 0
+	AND role = 'user'
 		ORDER BY sent_at, seq LIMIT 1), ''), ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)`
 
 // Finish ends a running turn in one transaction: the answer joins the History, the final card is enqueued, the session

@@ -90,9 +90,11 @@ func (ss Steers) Prompts(ctx context.Context, turn int64) ([]string, error) {
 }
 
 const (
-	unread       = ` AND seq IN (SELECT seq FROM steers WHERE turn_id = ?2 AND is_read = 0)`
-	countUnread  = `SELECT COUNT(*) FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'` + unread + notRecalled
-	moveUnread   = `UPDATE messages SET turn_id = ?3 WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0 AND role = 'user'` + unread + notRecalled
+	unread      = ` AND seq IN (SELECT seq FROM steers WHERE turn_id = ?2 AND is_read = 0)`
+	countUnread = `SELECT COUNT(*) FROM messages WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0
+		AND role = 'user'` + unread + notRecalled
+	moveUnread = `UPDATE messages SET turn_id = ?3 WHERE chat_key = ?1 AND turn_id = ?2 AND turn_id > 0
+		AND role = 'user'` + unread + notRecalled
 	forgetSteers = `DELETE FROM steers WHERE turn_id = ?1`
 )
 

@@ -30,7 +30,8 @@ func TestMessagesForATurnThatRuns(t *testing.T) {
 	if err := d.Turns().Steers().MarkRead(t.Context(), c.Turn.ID, "prompt-om_2"); err != nil {
 		t.Fatal(err)
 	}
-	if list, err := d.Turns().Steers().Prompts(t.Context(), c.Turn.ID); err != nil || len(list) != 3 || list[0] != "prompt-om_2" {
+	if list, err := d.Turns().Steers().Prompts(t.Context(), c.Turn.ID); err != nil || len(list) != 3 ||
+		list[0] != "prompt-om_2" {
 		t.Errorf("%v, %v", list, err)
 	}
 	end := db.TurnResult{Turn: c.Turn, State: db.Failed, SteersRead: []string{"prompt-om_3"}}
@@ -41,7 +42,8 @@ func TestMessagesForATurnThatRuns(t *testing.T) {
 		t.Errorf("after the turn: %+v", a)
 	}
 	next := claim(t, d, "s-2")
-	if n := len(next.Asked); n != 2 || next.Asked[0].ID != "om_4" || next.Asked[1].ID != "om_5" || next.Turn.ReplyTo != "om_5" {
+	if n := len(next.Asked); n != 2 || next.Asked[0].ID != "om_4" || next.Asked[1].ID != "om_5" ||
+		next.Turn.ReplyTo != "om_5" {
 		t.Errorf("next: %+v", next)
 	}
 	prompts, err := d.Turns().Prompts(t.Context(), oc, c.Turn.ID)
@@ -98,7 +100,8 @@ func TestUnreadMessagesOfAnInterruptedTurn(t *testing.T) {
 		if waiting, err := d.Queue().Turns(t.Context(), oc); err != nil || len(waiting) != 0 {
 			t.Errorf("turns %v wait, %v", waiting, err)
 		}
-		decision := db.Decision{Key: oc, Turn: c.Turn.ID, Event: "press", GoOn: goOn, ContinueMessage: chat.Message{Text: "go on", Time: time.UnixMilli(9000)}}
+		decision := db.Decision{Key: oc, Turn: c.Turn.ID, Event: "press", GoOn: goOn,
+			ContinueMessage: chat.Message{Text: "go on", Time: time.UnixMilli(9000)}}
 		if err := d.Turns().Interruptions().Decide(t.Context(), decision); err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +111,8 @@ func TestUnreadMessagesOfAnInterruptedTurn(t *testing.T) {
 		if !goOn {
 			continue
 		}
-		if next := claim(t, d, "s-2"); len(next.Asked) != 2 || next.Asked[0].ID != "om_3" || next.Turn.Continues != c.Turn.ID {
+		if next := claim(t, d, "s-2"); len(next.Asked) != 2 || next.Asked[0].ID != "om_3" ||
+			next.Turn.Continues != c.Turn.ID {
 			t.Errorf("next: %+v", next)
 		}
 	}

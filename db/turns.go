@@ -110,7 +110,8 @@ func (ts Turns) FirstTurn(ctx context.Context, session string) (turn int64, err 
 }
 
 // A turn whose session was dropped gets no session, even under its new ID.
-const renameTurn = `UPDATE turns SET session_id = CASE WHEN session_id = '' THEN '' ELSE ?2 END, ` + askedBefore + `, prompt_id = ?3 WHERE id = ?1`
+const renameTurn = `UPDATE turns SET session_id = CASE WHEN session_id = '' THEN '' ELSE ?2 END,
+	` + askedBefore + `, prompt_id = ?3 WHERE id = ?1`
 
 // SetIDs gives a running turn another session and prompt ID, before the agent can act.
 func (ts Turns) SetIDs(ctx context.Context, turn int64, ids TurnIDs) error {

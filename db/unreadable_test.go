@@ -22,7 +22,8 @@ func TestUnreadableRowsAreNamed(t *testing.T) {
 		t.Fatalf("%v, %v", rows, err)
 	}
 	if err := d.Tx(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `INSERT INTO turns (id, chat_key, epoch, state, created_at) VALUES (7, 'feishu:chat:oc_1', 0, 'queued', 'now');
+		_, err := tx.ExecContext(ctx, `INSERT INTO turns (id, chat_key, epoch, state, created_at)
+			VALUES (7, 'feishu:chat:oc_1', 0, 'queued', 'now');
 			INSERT INTO chats (rowid, no, key, kind) VALUES (9, 9, 'feishu:chat:oc:1', 'p2p');
 			INSERT INTO messages (id, chat_key, seq, epoch, turn_id, message_id, role, class, content, sent_at)
 				VALUES (8, 'feishu:chat:oc:1', 1, 0, 1, 'om_8', 'user', 'talk', 'x', 1);

@@ -351,7 +351,8 @@ func TestThePartsOfACardStayWhereTheyAre(t *testing.T) {
 	p.must(p.Edit(p.ctx(), id, chat.Card{Live: true, Body: "I will run it."}))
 	other, err := p.Client.Post(p.ctx(), ask, chat.Card{Body: "May it?"}, "other")
 	p.must(err)
-	parts, above := []chat.Part{{Body: "I will run it.", Status: "below"}}, "<font color='grey'>below</font> I will run it."
+	parts, above := []chat.Part{{Body: "I will run it.", Status: "below"}},
+		"<font color='grey'>below</font> I will run it."
 	check := func(when string, want ...string) {
 		t.Helper()
 		list := p.answers(ask.Key.ID)

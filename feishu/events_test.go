@@ -84,9 +84,11 @@ var forms = []struct {
 }{
 	{form: "text", content: `{"text":"hello"}`, text: "hello"},
 	{
-		form:    "post",
-		content: `{"title":"Plan","content":[[{"tag":"text","text":"see "},{"tag":"a","text":"this","href":"https://a.b"}],[{"tag":"img","image_key":"img_1"}],[{"tag":"file","file_key":"file_2","file_name":"../a.pdf"},{"tag":"media","file_key":"file_3","image_key":"img_3"}]]}`,
-		text:    "# Plan\n\nsee [this](https://a.b)\n[图片 1]\n[文件 a.pdf][视频]",
+		form: "post",
+		content: `{"title":"Plan","content":[[{"tag":"text","text":"see "},{"tag":"a","text":"this",` +
+			`"href":"https://a.b"}],[{"tag":"img","image_key":"img_1"}],[{"tag":"file","file_key":"file_2",` +
+			`"file_name":"../a.pdf"},{"tag":"media","file_key":"file_3","image_key":"img_3"}]]}`,
+		text: "# Plan\n\nsee [this](https://a.b)\n[图片 1]\n[文件 a.pdf][视频]",
 		files: []chat.File{
 			{Number: 1, Kind: chat.Picture, Key: "img_1"},
 			{Number: 2, Kind: chat.Document, Key: "file_2", Name: "a.pdf"},
@@ -94,13 +96,16 @@ var forms = []struct {
 		},
 	},
 	{
-		form: "post", content: `{"title":"计划","content":[[{"tag":"text","text":"old"}]],"content_v2":[[{"tag":"md","text":"**a**\n- b ![x](img_v2_1)\n` + "`![y](img_v2_2)`" + ` <at user_id=\"ou_9\">Bob</at>"}],[{"tag":"md","text":"c"}]]}`,
+		form: "post", content: `{"title":"计划","content":[[{"tag":"text","text":"old"}]],` +
+			`"content_v2":[[{"tag":"md","text":"**a**\n- b ![x](img_v2_1)\n` + "`![y](img_v2_2)`" + ` <at user_id=\"ou_9\">Bob</at>"}],[{"tag":"md","text":"c"}]]}`,
 		text:  "# 计划\n\n**a**\n- b [图片 1]\n`![y](img_v2_2)` @Bob\nc",
 		files: []chat.File{{Number: 1, Kind: chat.Picture, Key: "img_v2_1"}},
 	},
-	{form: "post", content: `{"content":[[{"tag":"text","text":"x","style":["codeInline"]}]],"content_v2":[]}`, text: "`x`"},
+	{form: "post", content: `{"content":[[{"tag":"text","text":"x","style":["codeInline"]}]],` +
+		`"content_v2":[]}`, text: "`x`"},
 	{form: "text", content: `{"text":"<p>as it was said</p>"}`, text: "<p>as it was said</p>"},
-	{form: "interactive", content: `{"title":null,"elements":[[{"tag":"text","text":"请升级至最新版本客户端，以查看内容"}]]}`, text: "[卡片]"},
+	{form: "interactive", content: `{"title":null,"elements":[[{"tag":"text",` +
+		`"text":"请升级至最新版本客户端，以查看内容"}]]}`, text: "[卡片]"},
 	{form: "image", content: `{"image_key":"img_1"}`, text: "[图片 1]", files: []chat.File{
 		{Number: 1, Kind: chat.Picture, Key: "img_1"},
 	}},
@@ -122,24 +127,30 @@ var forms = []struct {
 	{form: "merge_forward", content: `{"content":"Merged and Forwarded Message"}`, text: "[合并转发]",
 		files: []chat.File{{Number: 1, Kind: chat.Forwarded}}},
 	{
-		form:    "interactive",
-		content: `{"title":"Build","elements":[[{"tag":"text","text":"failed: "},{"tag":"a","text":"log","href":"https://ci"}],[{"tag":"img","image_key":"img_1"}],[{"tag":"button","text":"Retry","type":"default"}]]}`,
-		text:    "[卡片 Build]\nfailed: [log](https://ci)\n[图片]\n〔Retry〕",
+		form: "interactive",
+		content: `{"title":"Build","elements":[[{"tag":"text","text":"failed: "},{"tag":"a","text":"log",` +
+			`"href":"https://ci"}],[{"tag":"img","image_key":"img_1"}],[{"tag":"button","text":"Retry","type":"default"}]]}`,
+		text: "[卡片 Build]\nfailed: [log](https://ci)\n[图片]\n〔Retry〕",
 	},
 	{
-		form:    "interactive",
-		content: `{"schema":"2.0","header":{"title":{"tag":"plain_text","content":"T"}},"body":{"elements":[{"tag":"markdown","content":"**a**"},{"tag":"column_set","columns":[{"elements":[{"tag":"markdown","content":"b"}]}]}]}}`,
-		text:    "[卡片 T]\n**a**\nb",
+		form: "interactive",
+		content: `{"schema":"2.0","header":{"title":{"tag":"plain_text","content":"T"}},` +
+			`"body":{"elements":[{"tag":"markdown","content":"**a**"},{"tag":"column_set",` +
+			`"columns":[{"elements":[{"tag":"markdown","content":"b"}]}]}]}}`,
+		text: "[卡片 T]\n**a**\nb",
 	},
 	{
 		form: "interactive", // as it was sent, beside what old clients show
-		content: `{"title":null,"elements":[[{"tag":"img","image_key":"img_1"}],[{"tag":"text","text":"请升级至最新版本客户端，以查看内容"}]],"user_dsl":"{\"schema\":\"2.0\",` +
-			`\"header\":{\"title\":{\"tag\":\"plain_text\",\"content\":\"Build\"}},\"body\":{\"elements\":[{\"tag\":\"div\",\"text\":{\"tag\":\"plain_text\",\"content\":\"main\"}},` +
+		content: `{"title":null,"elements":[[{"tag":"img","image_key":"img_1"}],[{"tag":"text",` +
+			`"text":"请升级至最新版本客户端，以查看内容"}]],"user_dsl":"{\"schema\":\"2.0\",` +
+			`\"header\":{\"title\":{\"tag\":\"plain_text\",\"content\":\"Build\"}},` +
+			`\"body\":{\"elements\":[{\"tag\":\"div\",\"text\":{\"tag\":\"plain_text\",\"content\":\"main\"}},` +
 			`{\"tag\":\"markdown\",\"content\":\"red: ` + "`<at id=x></at>`" + ` <at id=\\\"all\\\"></at> <at id=on_9></at>\"},` +
 			`{\"tag\":\"button\",\"text\":{\"tag\":\"plain_text\",\"content\":\"Retry\"}}]}}"}`,
 		text: "[卡片 Build]\nmain\nred: `<at id=x></at>` @all @on_9\n〔Retry〕",
 	},
-	{form: "interactive", content: `{"title":"T","elements":[[{"tag":"text","text":"x"}]],"user_dsl":"{\"type\":\"template\"}"}`,
+	{form: "interactive", content: `{"title":"T","elements":[[{"tag":"text","text":"x"}]],` +
+		`"user_dsl":"{\"type\":\"template\"}"}`,
 		text: "[卡片 T]\nx"},
 	{form: "interactive", content: `{"title":"T","elements":[[{"tag":"text","text":"x"}]],"user_dsl":"{\"schema\":"}`,
 		text: "[卡片 T]\nx"},
@@ -155,7 +166,8 @@ var forms = []struct {
 	},
 	{form: "video_chat", content: fmt.Sprintf(`{"topic":"站会","start_time":"%d"}`, aDay.Unix()),
 		text: "[视频会议 站会]（2026-05-04 10:30）"},
-	{form: "todo", content: `{"task_id":"t","summary":{"title":"写报告","content":[[{"tag":"text","text":"两页"}]]},"due_time":"0"}`, text: "[任务 写报告]\n两页"},
+	{form: "todo", content: `{"task_id":"t","summary":{"title":"写报告","content":[[{"tag":"text","text":"两页"}]]},` +
+		`"due_time":"0"}`, text: "[任务 写报告]\n两页"},
 	{form: "vote", content: `{"topic":"吃什么","options":["面","饭"]}`, text: "[投票 吃什么]\n- 面\n- 饭"},
 	{form: "hongbao", content: `{"text":"[红包]"}`, text: "[红包]", unreadable: true},
 	{form: "hologram", content: `{"x":1}`, text: "[hologram]", unreadable: true},

@@ -31,7 +31,8 @@ func TestFilesAreDownloaded(t *testing.T) {
 	picture := p.Server.Upload("x.png", "image/png", []byte("a picture"))
 	report := p.Server.Upload("a.json", "application/json", []byte(`["code",1]`))
 	film := p.Server.Upload("a.mp4", "video/mp4", []byte("a film"))
-	post := fmt.Sprintf(`{"content":[[{"tag":"text","text":"see"},{"tag":"img","image_key":%q},{"tag":"media","file_key":%q,"image_key":"img_x"}]]}`, picture, film)
+	post := fmt.Sprintf(`{"content":[[{"tag":"text","text":"see"},{"tag":"img","image_key":%q},{"tag":"media",`+
+		`"file_key":%q,"image_key":"img_x"}]]}`, picture, film)
 	for _, tt := range []struct{ form, content, want string }{
 		{"image", fmt.Sprintf(`{"image_key":%q}`, picture), "a picture"},
 		{"file", fmt.Sprintf(`{"file_key":%q,"file_name":"a.json"}`, report), `["code",1]`},
@@ -162,8 +163,8 @@ func TestQuotes(t *testing.T) {
 	}
 }
 
-// A card of version 2.0 is read as it was sent, and not as the platform shows it to old clients. The platform returns it
-// as a string, or alone.
+// A card of version 2.0 is read as it was sent, and not as the platform shows it to old clients. The platform returns
+// it as a string, or alone.
 func TestQuotedCards(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
 	p.Client = p.configured(Config{AnswerBots: true})
@@ -183,9 +184,11 @@ func TestQuotedCards(t *testing.T) {
 // A forward may be listed again among what it contains.
 func TestAForwardThatContainsItself(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
-	const item = `{"message_id":"%s","msg_type":"text","create_time":"1","chat_id":"oc_1","sender":{"sender_name":"Ann"},"body":{"content":"{\"text\":\"%[1]s\"}"}}`
+	const item = `{"message_id":"%s","msg_type":"text","create_time":"1","chat_id":"oc_1",` +
+		`"sender":{"sender_name":"Ann"},"body":{"content":"{\"text\":\"%[1]s\"}"}}`
 	p.Inject(feishusim.Fault{Path: "/open-apis/im/v1/messages/", Status: 200, Body: `{"code":0,"data":{"items":[` +
-		strings.Join([]string{fmt.Sprintf(item, "om_root"), fmt.Sprintf(item, "om_root"), fmt.Sprintf(item, "om_part")}, ",") + `]}}`})
+		strings.Join([]string{fmt.Sprintf(item, "om_root"), fmt.Sprintf(item, "om_root"), fmt.Sprintf(item, "om_part")},
+			",") + `]}}`})
 	got, err := p.FetchForwarded(p.ctx(), chat.FeishuChat("oc_1"), "om_root")
 	if err != nil || !strings.Contains(got, "> om_part") || strings.Contains(got, "> om_root") ||
 		strings.Contains(got, "没有列出") {
@@ -382,7 +385,10 @@ func TestEditsAndRecallsAreTold(t *testing.T) {
 	calls := len(p.Calls())
 	p.Emit("im.message.updated_v1", map[string]any{"sender": map[string]any{"sender_type": "bot"},
 		"message": map[string]any{"message_id": id}})
-	p.await("acknowledged", func(v *feishusim.View) bool { ds := v.Deliveries(); return len(ds) == 4 && ds[3].AckCode == 200 })
+	p.await("acknowledged", func(v *feishusim.View) bool {
+		ds := v.Deliveries()
+		return len(ds) == 4 && ds[3].AckCode == 200
+	})
 	if len(rec.edits) != 0 || len(p.Calls()) != calls {
 		t.Errorf("%d edits of a bot, %d calls", len(rec.edits), len(p.Calls())-calls)
 	}

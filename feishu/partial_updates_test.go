@@ -30,7 +30,8 @@ func (p *platform) callsTo(path string) (n int) {
 func (p *platform) stream(room, seed string) {
 	p.t.Helper()
 	ask := chat.Ref{Key: chat.FeishuChat(room), ID: p.Say(room, p.Users()[0], "hello")}
-	before, card := len(p.answers(room)), chat.Card{Live: true, Body: "a", Panels: []chat.Panel{{Title: "0 steps", Body: "-"}}}
+	before, card := len(p.answers(room)), chat.Card{Live: true, Body: "a",
+		Panels: []chat.Panel{{Title: "0 steps", Body: "-"}}}
 	id, err := p.Client.Post(p.ctx(), ask, card, seed)
 	p.must(err)
 	for i := range 3 {

@@ -173,9 +173,9 @@ func TestMissingOfTheConfiguration(t *testing.T) {
 		"im:message.reactions:write_only", "im:message.reactions:read", "im:resource",
 		"im:chat", "cardkit:card:write", "application:application:self_manage",
 		"contact:contact.base:readonly", "contact:user.department:readonly"}}
-	if got := app.Missing(slices.Concat(ForDepartments, ForAllOfGroups)...).Scopes; !slices.Equal(got,
-		[]string{"contact:department.base:readonly"}) {
-		t.Errorf("%q", got)
+	missing := app.Missing(slices.Concat(ForDepartments, ForAllOfGroups)...).Scopes
+	if !slices.Equal(missing, []string{"contact:department.base:readonly"}) {
+		t.Errorf("%q", missing)
 	}
 	if got := (App{}).Missing(ForDepartments...); !got.Empty() {
 		t.Errorf("of what is not known: %+v", got)
@@ -193,7 +193,8 @@ func TestConsole(t *testing.T) {
 			t.Errorf("%q: %s, want %s", base, got, want)
 		}
 	}
-	if got := (Config{BaseURL: "http://127.0.0.1:1234/"}).Apps(); !slices.Equal(got, []string{"http://127.0.0.1:1234/app"}) {
+	local := Config{BaseURL: "http://127.0.0.1:1234/"}
+	if got := local.Apps(); !slices.Equal(got, []string{"http://127.0.0.1:1234/app"}) {
 		t.Errorf("apps: %q", got)
 	}
 	if got := (Config{}).Apps(); !slices.Equal(got, []string{hostFeishu + "/app", hostLark + "/app"}) {

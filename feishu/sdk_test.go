@@ -232,7 +232,8 @@ func TestEachRequestIsMade(t *testing.T) {
 	p.must(err)
 	p.must(k.pages[0].entity.setStreaming(ctx, true, 1))
 	p.must(p.Client.Close(ctx, id, card))
-	if found := Check(ctx, Config{AppID: p.AppID(), AppSecret: p.AppSecret(), BaseURL: p.URL()}); found.Credentials != nil {
+	found := Check(ctx, Config{AppID: p.AppID(), AppSecret: p.AppSecret(), BaseURL: p.URL()})
+	if found.Credentials != nil {
 		t.Error(found.Credentials)
 	}
 	p.must(checkID(ctx, p.api, p.AppID(), ann.OpenID))

@@ -14,7 +14,8 @@ func TestTheShapeOfAnEmptyMessageIsLogged(t *testing.T) {
 	ann, rec := p.AddUser("Ann"), newRecorder()
 	room := p.PrivateChat(ann)
 	p.run(rec)
-	content := json.RawMessage(`{"title":"","content":[[{"tag":"hologram","data":{"words":"a secret","our secret":1}},{"tag":"my own words"}]]}`)
+	content := json.RawMessage(`{"title":"","content":[[{"tag":"hologram","data":{"words":"a secret",` +
+		`"our secret":1}},{"tag":"my own words"}]]}`)
 	for range 2 {
 		p.Send(room, ann, "post", content)
 		if m := next(t, rec.messages); m.Text != "" {
@@ -22,7 +23,8 @@ func TestTheShapeOfAnEmptyMessageIsLogged(t *testing.T) {
 		}
 	}
 	const want = `"shape":"{title:String content:[[{tag:hologram data:{words:String ?:Number}} {tag:?}]]}"`
-	if log := p.log.String(); strings.Count(log, want) != 1 || strings.Contains(log, "secret") || strings.Contains(log, "own words") {
+	if log := p.log.String(); strings.Count(log, want) != 1 || strings.Contains(log, "secret") ||
+		strings.Contains(log, "own words") {
 		t.Errorf("log: %s", log)
 	}
 	p.Say(room, ann, "hello")

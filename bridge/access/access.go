@@ -56,7 +56,8 @@ func (a Config) Validate() error {
 			`[access] admins: "*" would make everybody an admin; name the users`))
 	}
 	if a.ApprovalTimeout.Duration < 0 {
-		errs = append(errs, configtype.Mistakef("[access] approval_timeout：不能是负数", "[access] approval_timeout: must be 0 or more"))
+		errs = append(errs, configtype.Mistakef("[access] approval_timeout：不能是负数",
+			"[access] approval_timeout: must be 0 or more"))
 	}
 	if a.Deciders != "" && a.Deciders != AskersDecide && a.Deciders != AdminsDecide {
 		errs = append(errs, configtype.Mistakef("[access] deciders %q：应为 %s 或 %s",

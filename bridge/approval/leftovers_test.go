@@ -75,7 +75,8 @@ func (a *asking) interrupt() db.Claim {
 	if err := a.store.Turns().Finish(ctx, db.TurnResult{Turn: claimed, State: db.Interrupted}); err != nil {
 		a.Fatal(err)
 	}
-	w := db.Decision{Key: a.approval.Key, Turn: turn, GoOn: true, ContinueMessage: chat.Message{Actor: asker, Text: "go on"}}
+	w := db.Decision{Key: a.approval.Key, Turn: turn, GoOn: true,
+		ContinueMessage: chat.Message{Actor: asker, Text: "go on"}}
 	if err := a.store.Turns().Interruptions().Decide(ctx, w); err != nil {
 		a.Fatal(err)
 	}
@@ -153,7 +154,8 @@ func TestALaterDecisionCountsOnce(t *testing.T) {
 	a.press("ev_1", DoAllow)
 	a.becomes(db.Approved)
 	elsewhere := claude.ToolAsk{ID: "r9", Name: "Bash", Input: a.approval.Input}
-	if !a.as.RequestDecision(t.Context(), c, Workspace{Dir: "/other"}, elsewhere, func(claude.Decision) bool { return true }) {
+	if !a.as.RequestDecision(t.Context(), c, Workspace{Dir: "/other"}, elsewhere,
+		func(claude.Decision) bool { return true }) {
 		t.Error("it counts in another project")
 	}
 	if a.askAgain(c) {

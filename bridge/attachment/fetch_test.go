@@ -138,7 +138,8 @@ func TestDownloadsAtOnceKeepToTheRoom(t *testing.T) {
 		list = append(list, document("om_2", key, key+".txt"))
 	}
 	d.send("om_1", "hello")
-	d.sql(`INSERT INTO files (chat_key, message_id, number, kind, held_by, file_key, name, length_ms, state, size, created_at)
+	d.sql(`INSERT INTO files
+			(chat_key, message_id, number, kind, held_by, file_key, name, length_ms, state, size, created_at)
 		VALUES ('` + room.String() + `', 'om_1', 1, 'file', 'om_1', 'k', 'old', 0, 'here', 49000, 9e12)`)
 	d.send("om_2", "these", list...)
 	fetched := make(chan struct{})

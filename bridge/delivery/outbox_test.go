@@ -129,7 +129,8 @@ func (b *blind) Find(context.Context, chat.Ref) ([]chat.Sent, error) {
 func TestACardWithoutATurnIsPosted(t *testing.T) {
 	rec := &deliverytest.Recorder{}
 	r := newRig(t, rec)
-	in := chat.Incoming{Key: room, ID: "om_0", Text: "/status", Actor: chat.Actor{ID: "ou_1"}, Time: time.Now(), ToBot: true}
+	in := chat.Incoming{Key: room, ID: "om_0", Text: "/status", Actor: chat.Actor{ID: "ou_1"},
+		Time: time.Now(), ToBot: true}
 	_, err := r.store.Messages().Accept(t.Context(), db.Inbound{Incoming: in, Class: chat.Command, Reply: "fine"})
 	r.must(err)
 	card := &chat.Card{Body: "a card", Buttons: []chat.Button{{Label: "x", Action: chat.Action{Do: "x"}}}}

@@ -19,7 +19,8 @@ import (
 func (r *rig) hasProcess(starts int) {
 	r.Helper()
 	var s claude.PoolStats
-	for end := time.Now().Add(patience); s.Idle != 1 || s.Started != starts || s.Running != 0; time.Sleep(10 * time.Millisecond) {
+	waiting := func() bool { return s.Idle != 1 || s.Started != starts || s.Running != 0 }
+	for end := time.Now().Add(patience); waiting(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			r.Fatalf("no process is there: %+v, want %d starts", s, starts)
 		}
@@ -67,7 +68,8 @@ func TestTheProcessIsThereBeforeTheQuestion(t *testing.T) {
 			asked := len(r.model.Requests())
 			sign(r, group)
 			r.hasProcess(2)
-			if after, err := os.ReadFile(path); err != nil || string(after) != string(before) || len(r.model.Requests()) != asked {
+			if after, err := os.ReadFile(path); err != nil || string(after) != string(before) ||
+				len(r.model.Requests()) != asked {
 				t.Errorf("%d bytes more, %d requests, %v", len(after)-len(before), len(r.model.Requests())-asked, err)
 			}
 			got := visibleText(r.answer(room, r.sim.Say(room, r.user, "我叫什么名字？", options...)))
@@ -229,8 +231,8 @@ func TestMostSignsStartNothing(t *testing.T) {
 	}
 }
 
-// A message to others starts something in a chat that was silent for less than a day. A pressed button always does, even
-// right after such a message.
+// A message to others starts something in a chat that was silent for less than a day. A pressed button always does,
+// even right after such a message.
 func TestSignsInASilentChat(t *testing.T) {
 	t.Parallel()
 	for hours, counts := range map[int]bool{20: true, 30: false} {

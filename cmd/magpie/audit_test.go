@@ -99,7 +99,8 @@ func TestTheRecordOfWhatAgentsDid(t *testing.T) {
 	}
 	list := strings.Split(strings.TrimSpace(r.output("audit", "--json", "--chat", r.chat)), "\n")
 	if len(list) != 4 || gjson.Get(list[2], "decision").String() != "always" ||
-		gjson.Get(list[2], "user_id").String() != r.user.OpenID || gjson.Get(list[2], "chat").String() != "feishu:chat:"+r.chat {
+		gjson.Get(list[2], "user_id").String() != r.user.OpenID ||
+		gjson.Get(list[2], "chat").String() != "feishu:chat:"+r.chat {
 		t.Errorf("the audit says\n%s", strings.Join(list, "\n"))
 	}
 	if out := r.output("audit", "--chat", elsewhere); out != "No decisions.\n" {

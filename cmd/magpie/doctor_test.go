@@ -123,7 +123,8 @@ func (p *doctorRig) runDoctor(args ...string) (int, string) {
 	return cmd.ProcessState.ExitCode(), string(out)
 }
 
-// The doctor asks the real CLI here, and the scripted agent in all other tests: package doctor's own tests compare them.
+// The doctor asks the real CLI here, and the scripted agent in all other tests: package doctor's own tests compare
+// them.
 func TestDoctorFindsAHealthyBridge(t *testing.T) {
 	t.Parallel()
 	p := newDoctorRig(t)

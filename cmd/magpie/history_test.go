@@ -280,7 +280,8 @@ func TestALargeImportIsFast(t *testing.T) { // not parallel: Linux counts the pa
 	cmd := magpie(t, p.dir, "history", "import", "-")
 	cmd.Stdin = in
 	report, err := cmd.CombinedOutput()
-	if err != nil || !strings.HasPrefix(string(report), fmt.Sprintf("%[1]d read: %[1]d new, 0 known, 0 bad, in ", messages)) {
+	if err != nil || !strings.HasPrefix(string(report),
+		fmt.Sprintf("%[1]d read: %[1]d new, 0 known, 0 bad, in ", messages)) {
 		t.Fatalf("%v: %s", err, report)
 	}
 	// what else the machine does meanwhile does not count

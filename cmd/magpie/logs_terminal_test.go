@@ -25,7 +25,8 @@ func TestTheLogOfATerminal(t *testing.T) {
 	file.Reset()
 	l := newLog(&file, config.Log{Format: config.LogConsole})
 	l.Info().Int("max_turns", 8).Msg(lineStarted)
-	l.Warn().Str("error", "dial udp 192.168.1.1:53, 8.8.8.8:53").Dur("retry_in", 288*time.Millisecond).Msg("feishu: not connected")
+	l.Warn().Str("error", "dial udp 192.168.1.1:53, 8.8.8.8:53").Dur("retry_in", 288*time.Millisecond).
+		Msg("feishu: not connected")
 	l.Warn().Dur("retry_in", 288*time.Second).Msg("feishu: not connected")
 	l.Info().Str("bot", "Mag").Msg(lineConnected)
 	for _, want := range []string{

@@ -111,7 +111,8 @@ func TestMigrateWritesOnlyWhatIsNew(t *testing.T) {
 	}
 	run(0, "4 new messages to", "--write")
 	first := m.read(".config/magpie/magpie.toml")
-	if info, err := os.Stat(filepath.Join(m.dir, ".config/magpie/magpie.toml")); err != nil || info.Mode().Perm() != 0o600 {
+	if info, err := os.Stat(filepath.Join(m.dir, ".config/magpie/magpie.toml")); err != nil ||
+		info.Mode().Perm() != 0o600 {
 		t.Errorf("the configuration: %v, %v", info, err)
 	}
 	run(2, "magpie migrate does not change it", "--write")
@@ -146,7 +147,8 @@ func TestMigrateSaysWhatIsMissing(t *testing.T) {
 	m := newMover(t, r)
 	text := strings.Replace(m.read(".cc-connect/config.toml"), r.sim.AppSecret(), "${NOT_SET}", 1)
 	m.write(".cc-connect/config.toml", text)
-	if _, complaints, code := m.run("", "migrate", "cc-connect", "--write"); code != 2 || !strings.Contains(complaints, "--app-secret-file") {
+	if _, complaints, code := m.run("", "migrate", "cc-connect", "--write"); code != 2 ||
+		!strings.Contains(complaints, "--app-secret-file") {
 		t.Errorf("without the secret: exit code %d, %s", code, complaints)
 	}
 	if out, complaints, code := m.run("given\n", "migrate", "cc-connect", "--write", "--app-secret-file", "-"); code != 0 {
@@ -155,7 +157,8 @@ func TestMigrateSaysWhatIsMissing(t *testing.T) {
 	if text := m.read(".config/magpie/magpie.toml"); !strings.Contains(text, "app_secret = 'given'") {
 		t.Errorf("written is\n%s", text)
 	}
-	if _, complaints, code := m.run("", "migrate", "lark-channel-bridge", "--lang", "zh"); code != 2 || !strings.Contains(complaints, "请用 --from") {
+	if _, complaints, code := m.run("", "migrate", "lark-channel-bridge", "--lang", "zh"); code != 2 ||
+		!strings.Contains(complaints, "请用 --from") {
 		t.Errorf("without the other bridge: exit code %d, %s", code, complaints)
 	}
 }
@@ -181,7 +184,8 @@ func TestChatsMoveFromLarkChannelBridge(t *testing.T) {
 	m := &workFolder{t, t.TempDir()}
 	old := filepath.Join(m.dir, ".lark-channel")
 	must(t, os.CopyFS(old, os.DirFS("../../internal/migrate/testdata/lark-channel-bridge")))
-	must(t, os.CopyFS(filepath.Join(m.dir, ".claude/projects/-work"), os.DirFS("../../internal/migrate/testdata/transcripts")))
+	must(t, os.CopyFS(filepath.Join(m.dir, ".claude/projects/-work"),
+		os.DirFS("../../internal/migrate/testdata/transcripts")))
 	for _, dir := range []string{"work", "docs"} {
 		must(t, os.Mkdir(filepath.Join(m.dir, dir), 0o700))
 	}

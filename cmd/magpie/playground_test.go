@@ -128,7 +128,8 @@ func (v visitor) look(step string) {
 }
 
 // refuteHan fails the test when a page in English shows Chinese: texts, labels, and what the bot says. The history in
-// front of a question has one form for all languages, and is shown as it was sent, below a line that explains its words.
+// front of a question has one form for all languages, and is shown as it was sent, below a line that explains its
+// words.
 func (v visitor) refuteHan(where string) {
 	v.t.Helper()
 	if strings.HasPrefix(v.language, "zh") {

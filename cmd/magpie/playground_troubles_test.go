@@ -98,9 +98,9 @@ func (v visit) await(what string, cond func(pageState) bool) {
 
 func connected(st pageState) bool { return st.Connections == 1 && st.Bridge.State == "running" }
 
-// visitorsBreakThings presses the buttons that break things, on the page and with the scripted agent. What is said while
-// the platform is away, the disk is full or the bridge is dead is answered afterwards, once; and all that was said is
-// there after a restart, unless somebody starts over.
+// visitorsBreakThings presses the buttons that break things, on the page and with the scripted agent. What is said
+// while the platform is away, the disk is full or the bridge is dead is answered afterwards, once; and all that was
+// said is there after a restart, unless somebody starts over.
 func visitorsBreakThings(t *testing.T, bin string) {
 	folder := t.TempDir()
 	args := []string{"--command", loggedIn(t), "--pace", "10ms", "--story", "100ms"}

@@ -119,7 +119,8 @@ func column(r *rig, side *sql.DB, query string) (list []string) {
 // neither the input of a tool, nor its result, nor what people have said.
 func TestWhatAgentsDidIsStoredRedacted(t *testing.T) {
 	r := newRig(t, func(c *config.Config) { c.Redact.History = true })
-	r.calls(bash("echo write to $(echo alice)@example.com, carol@example.com, 13912345678"), bash("rm -f dave@example.com"),
+	r.calls(bash("echo write to $(echo alice)@example.com, carol@example.com, 13912345678"),
+		bash("rm -f dave@example.com"),
 		modelsim.Text("完了"))
 	id := r.sim.Say(r.chat, r.user, "动手吧")
 	r.press(r.approval(r.chat, id, 1), doAllow)
@@ -142,7 +143,8 @@ func TestWhatAgentsDidIsStoredRedacted(t *testing.T) {
 			t.Errorf("%d rows hold %s, want %d", n, part, want)
 		}
 	}
-	if out := r.output("audit", "--chat", r.chat); strings.Contains(out, "bob@") || strings.Contains(out, "carol@") || !strings.Contains(out, "先问") {
+	if out := r.output("audit", "--chat", r.chat); strings.Contains(out, "bob@") || strings.Contains(out, "carol@") ||
+		!strings.Contains(out, "先问") {
 		t.Errorf("the audit says %s", out)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// installs is a copy of scripts/common.sh beside a fake npm, which puts 3 MB into node_modules, waits for the file seen,
-// and then installs a fake CLI. A pause of the script is short.
+// installs is a copy of scripts/common.sh beside a fake npm, which puts 3 MB into node_modules, waits for the file
+// seen, and then installs a fake CLI. A pause of the script is short.
 type installs struct {
 	testing.TB
 	root string

@@ -313,7 +313,8 @@ func TestSetupIsGivenUp(t *testing.T) {
 	}
 }
 
-// Where the code has no room, a browser of this computer is offered, if it would be seen. The link has a line of its own.
+// Where the code has no room, a browser of this computer is offered, if it would be seen. The link has a line of its
+// own.
 func TestSetupOffersTheBrowser(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -48,7 +48,8 @@ func TestASilencedChatIsLeftAlone(t *testing.T) {
 			if got := r.ask("/status"); !strings.Contains(got, "发不出消息的聊天") || !strings.Contains(got, why) {
 				t.Errorf("/status: %q", got)
 			}
-			must(t, r.prog.store.Outbox().Enqueue(t.Context(), db.Post{Key: chat.FeishuChat(room), Idem: "unasked", Text: "unasked"}))
+			must(t, r.prog.store.Outbox().Enqueue(t.Context(),
+				db.Post{Key: chat.FeishuChat(room), Idem: "unasked", Text: "unasked"}))
 			r.until("the message to be given up", func() bool { return r.count(`SELECT COUNT(*) FROM outbox`) == 0 })
 			if n := calls(); n != 0 {
 				t.Errorf("%d messages were tried", n)

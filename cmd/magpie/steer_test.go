@@ -183,7 +183,9 @@ func TestOtherMessagesWaitForTheTurn(t *testing.T) {
 		r := newRig(t)
 		id, goOn := r.writing(r.chat)
 		next := r.sim.Say(r.chat, r.user, "数到 3")
-		r.until("the question to wait", func() bool { return r.count(`SELECT COUNT(*) FROM turns WHERE state = 'queued'`) == 1 })
+		r.until("the question to wait", func() bool {
+			return r.count(`SELECT COUNT(*) FROM turns WHERE state = 'queued'`) == 1
+		})
 		goOn()
 		if got := visibleText(r.answer(r.chat, id)); got != "一二" {
 			t.Errorf("answer %q", got)
@@ -199,7 +201,9 @@ func TestOtherMessagesWaitForTheTurn(t *testing.T) {
 		id, goOn := r.writing(group, feishusim.Mention())
 		r.model.Script(modelsim.Rule{Match: asksFor("再数"), Steps: []modelsim.Step{modelsim.Text("好")}})
 		next := r.sim.Say(group, other, "补充：再数", feishusim.Mention())
-		r.until("the question to wait", func() bool { return r.count(`SELECT COUNT(*) FROM turns WHERE state = 'queued'`) == 1 })
+		r.until("the question to wait", func() bool {
+			return r.count(`SELECT COUNT(*) FROM turns WHERE state = 'queued'`) == 1
+		})
 		goOn()
 		if got := visibleText(r.answer(group, id)); got != "一二" {
 			t.Errorf("answer %q", got)
@@ -271,8 +275,8 @@ func TestAnAdditionOutlivesTheProcess(t *testing.T) {
 
 var steerSteps = []string{"steer: stored", "steer: handed", "steer: read", "steer: noted"}
 
-// steersTheCLI are those after which it matters what the CLI does alone, which may have the message. (The scripted agent
-// ends when nobody hears it.)
+// steersTheCLI are those after which it matters what the CLI does alone, which may have the message. (The scripted
+// agent ends when nobody hears it.)
 var steersTheCLI = []string{"steer: stored", "steer: handed", "steer: read"}
 
 // The program is killed around a message that was handed to a turn. The agent goes on alone, and may read it. After the

@@ -310,7 +310,8 @@ func TestProgressOfExportAndImport(t *testing.T) {
 	var seen []string
 	show := func(done, total int) { seen = append(seen, fmt.Sprintf("%d/%d", done, total)) }
 	want := []string{"0/3", "1/3", "2/3"}
-	if _, err := memdoc.Export(t.Context(), d.store, d.dir, []chat.Key{oc}, show); err != nil || !slices.Equal(seen, want) {
+	if _, err := memdoc.Export(t.Context(), d.store, d.dir, []chat.Key{oc}, show); err != nil ||
+		!slices.Equal(seen, want) {
 		t.Errorf("export: %q, %v", seen, err)
 	}
 	seen = nil

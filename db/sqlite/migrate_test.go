@@ -129,7 +129,8 @@ func TestAnOlderSchemaIsToldFromTheCurrentOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := side.Exec(`DELETE FROM goose_db_version WHERE version_id = (SELECT MAX(version_id) FROM goose_db_version)`); err != nil {
+	if _, err := side.Exec(`DELETE FROM goose_db_version
+		WHERE version_id = (SELECT MAX(version_id) FROM goose_db_version)`); err != nil {
 		t.Fatal(err)
 	}
 	if err := side.Close(); err != nil {

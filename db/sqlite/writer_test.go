@@ -65,7 +65,8 @@ func enqueue(ctx context.Context, t testing.TB, d *db.DB, f job) <-chan error {
 
 func addChat(id string) job {
 	return func(ctx context.Context, tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `INSERT INTO chats (no, key, kind) SELECT COALESCE(MAX(no), 0) + 1, ?1, 'p2p' FROM chats`, chat.FeishuChat(id).String())
+		_, err := tx.ExecContext(ctx, `INSERT INTO chats (no, key, kind)
+			SELECT COALESCE(MAX(no), 0) + 1, ?1, 'p2p' FROM chats`, chat.FeishuChat(id).String())
 		return err
 	}
 }

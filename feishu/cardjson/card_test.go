@@ -128,7 +128,9 @@ func TestDrawnCards(t *testing.T) {
 			{Title: "1 step · Edit", Body: "✓ **Edit** `a.go`\n```diff\n-a\n+b\n```\n\n" + table, Open: true},
 		},
 	}
-	for name, c := range map[string]chat.Card{"approval": approval, "asking": feishutest.AskingCard(), "running": running, "done": done} {
+	for name, c := range map[string]chat.Card{
+		"approval": approval, "asking": feishutest.AskingCard(), "running": running, "done": done,
+	} {
 		t.Run(name, func(t *testing.T) {
 			var got bytes.Buffer
 			if err := json.Indent(&got, []byte(Card(c, true)), "", "  "); err != nil {

@@ -27,7 +27,8 @@ func TestFilledInIsBounded(t *testing.T) {
 	if len(got) == 0 || len(got) > maxFields+maxButtons {
 		t.Errorf("%d fields", len(got))
 	}
-	if got := FormValues(&callback.CallBackAction{FormValue: map[string]any{"many": many}}); len(got["many"]) != maxOptions {
+	press := &callback.CallBackAction{FormValue: map[string]any{"many": many}}
+	if got := FormValues(press); len(got["many"]) != maxOptions {
 		t.Errorf("%d values", len(got["many"]))
 	}
 	alone := &callback.CallBackAction{Name: "pick", Option: "a"}

@@ -165,8 +165,8 @@ func TooManyTables(err error) bool {
 	return errors.As(err, &e) && strings.Contains(e.Msg, "table number over limit")
 }
 
-// Reason is the error without the call, the hint and the log ID, for people who only want to know what is wrong. What the
-// platform says is in its own words.
+// Reason is the error without the call, the hint and the log ID, for people who only want to know what is wrong. What
+// the platform says is in its own words.
 func (e *Error) Reason() error {
 	switch {
 	case e.Code != 0:

@@ -188,12 +188,18 @@ func TestAToolIsAnnouncedBeforeItsInput(t *testing.T) {
 	var d decoder
 	for _, line := range []string{
 		`{"type":"stream_event","event":{"type":"message_start","message":{"id":"m1"}}}`,
-		`{"type":"stream_event","event":{"type":"content_block_start","content_block":{"type":"tool_use","id":"t1","name":"Bash","input":{}}}}`,
-		`{"type":"stream_event","event":{"type":"content_block_delta","delta":{"type":"input_json_delta","partial_json":"{\"com"}}}`,
-		`{"type":"assistant","message":{"id":"m1","content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"ls"}}]}}`,
-		`{"type":"stream_event","event":{"type":"content_block_start","content_block":{"type":"server_tool_use","id":"s1","name":"web_search","input":{}}}}`,
-		`{"type":"assistant","message":{"id":"m1","content":[{"type":"server_tool_use","id":"s1","name":"web_search","input":{}}]}}`,
-		`{"type":"assistant","message":{"id":"m1","content":[{"type":"web_search_tool_result","tool_use_id":"s1","content":{"type":"web_search_tool_result_error"}}]}}`,
+		`{"type":"stream_event","event":{"type":"content_block_start","content_block":{"type":"tool_use",` +
+			`"id":"t1","name":"Bash","input":{}}}}`,
+		`{"type":"stream_event","event":{"type":"content_block_delta","delta":{"type":"input_json_delta",` +
+			`"partial_json":"{\"com"}}}`,
+		`{"type":"assistant","message":{"id":"m1","content":[{"type":"tool_use","id":"t1","name":"Bash",` +
+			`"input":{"command":"ls"}}]}}`,
+		`{"type":"stream_event","event":{"type":"content_block_start","content_block":{"type":"server_tool_use",` +
+			`"id":"s1","name":"web_search","input":{}}}}`,
+		`{"type":"assistant","message":{"id":"m1","content":[{"type":"server_tool_use","id":"s1",` +
+			`"name":"web_search","input":{}}]}}`,
+		`{"type":"assistant","message":{"id":"m1","content":[{"type":"web_search_tool_result",` +
+			`"tool_use_id":"s1","content":{"type":"web_search_tool_result_error"}}]}}`,
 		// not streamed
 		`{"type":"assistant","message":{"id":"m2","content":[{"type":"tool_use","id":"t2","name":"Read","input":{}}]}}`,
 	} {

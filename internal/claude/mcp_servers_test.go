@@ -28,7 +28,8 @@ func serveMCP(started string) error {
 	s := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 	mcp.AddTool(s, &mcp.Tool{Name: "echo", Description: "Echoes."},
 		func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
-			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "echo of " + filepath.Base(started)}}}, nil, nil
+			echo := &mcp.TextContent{Text: "echo of " + filepath.Base(started)}
+			return &mcp.CallToolResult{Content: []mcp.Content{echo}}, nil, nil
 		})
 	return s.Run(context.Background(), &mcp.StdioTransport{})
 }
@@ -68,7 +69,8 @@ func serverChats(t *testing.T, command string, mcp claude.MCPServers) (n twoChat
 	write(t, filepath.Join(n.cfg.Project, ".claude", "settings.local.json"), // where the CLI writes what is approved
 		`{"enabledMcpjsonServers":["dialog"],"disabledMcpjsonServers":["refused"]}`)
 	write(t, filepath.Join(n.cfg.Project, ".mcp.json"),
-		`{"mcpServers":{"approved":`+server("approved")+`,"dialog":`+server("dialog")+`,"refused":`+server("refused")+`,"planted":`+server("planted")+`,"everywhere":`+server("false")+`}}`)
+		`{"mcpServers":{"approved":`+server("approved")+`,"dialog":`+server("dialog")+`,`+
+			`"refused":`+server("refused")+`,"planted":`+server("planted")+`,"everywhere":`+server("false")+`}}`)
 	return n, func() string {
 		list, err := filepath.Glob(filepath.Join(n.base, "started-*"))
 		must(t, err)

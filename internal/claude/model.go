@@ -49,7 +49,8 @@ func (c Config) MayUse(model string) bool {
 func (c Config) checkModels() (errs []error) {
 	for _, m := range append([]string{c.Model}, c.Models...) {
 		if m != "" && !modelName.MatchString(m) {
-			errs = append(errs, configtype.Mistakef("[claude] model %q：没有这样的模型名", "[claude] model %q: no model has such a name", m))
+			errs = append(errs, configtype.Mistakef("[claude] model %q：没有这样的模型名",
+				"[claude] model %q: no model has such a name", m))
 		}
 	}
 	if c.Effort != "" && !slices.Contains(Efforts, c.Effort) {

@@ -112,8 +112,8 @@ func allExcept(root string, kept []string) []string {
 	return list
 }
 
-// randomPrefix is how much of a random UUID is looked at: 60 random bits, which no two chats share. Each character takes
-// two rules, for each of which the CLI needs 0.2 ms at its start.
+// randomPrefix is how much of a random UUID is looked at: 60 random bits, which no two chats share. Each character
+// takes two rules, for each of which the CLI needs 0.2 ms at its start.
 const randomPrefix = 18
 
 // namesExcept are patterns for all names other than these, which consist of lower-case letters, digits and dashes. Of
@@ -142,8 +142,8 @@ func namesExcept(names []string) (list []string) {
 	return list
 }
 
-// charExcept is a pattern for any character of a name except these, in either case. The CLI's patterns have no negation,
-// and a slash in a range would match the one behind a folder's name.
+// charExcept is a pattern for any character of a name except these, in either case. The CLI's patterns have no
+// negation, and a slash in a range would match the one behind a folder's name.
 func charExcept(letters string) string {
 	not := []rune{'/'}
 	for _, letter := range letters {

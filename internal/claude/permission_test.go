@@ -35,7 +35,8 @@ func (s *stdinRecorder) String() string {
 	return s.b.String()
 }
 
-const askLine = `{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"x"},"tool_use_id":"t1"}}`
+const askLine = `{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool",` +
+	`"tool_name":"Bash","input":{"command":"x"},"tool_use_id":"t1"}}`
 
 // However long people take to answer, it is no silence of the agent, nor time of the turn. Afterwards both count on.
 func TestNoTimeCountsWhilePeopleAreAsked(t *testing.T) {

@@ -139,7 +139,8 @@ func TestReadOutcomeOfOddLines(t *testing.T) {
 	const id = "01234567-89ab-cdef-0123-456789abcdef"
 	prompt := `{"type":"user","promptId":"p","uuid":"` + id + `","message":{"role":"user","content":"hi"}}`
 	block := func(uuid, message, stop, content string) string {
-		return fmt.Sprintf(`{"type":"assistant","uuid":%q,"message":{"id":%q,"model":"m","stop_reason":%q,"content":[%s],"usage":{"output_tokens":5}}}`,
+		return fmt.Sprintf(`{"type":"assistant","uuid":%q,"message":{"id":%q,"model":"m","stop_reason":%q,`+
+			`"content":[%s],"usage":{"output_tokens":5}}}`,
 			uuid, message, stop, content)
 	}
 	text := func(s string) string { return fmt.Sprintf(`{"type":"text","text":%q}`, s) }

@@ -136,7 +136,8 @@ func TestASpareProcessFits(t *testing.T) {
 	}
 	// Whose folder it is then is not known: nobody else gets it, and it is not removed.
 	disputed := ""
-	if err := n.pool.Ahead().TakeSpare("a", spec, func(id string) (bool, error) { disputed = id; return true, refused }); !errors.Is(err, refused) {
+	dispute := func(id string) (bool, error) { disputed = id; return true, refused }
+	if err := n.pool.Ahead().TakeSpare("a", spec, dispute); !errors.Is(err, refused) {
 		t.Error(err)
 	}
 	if s := n.pool.Stats(); s.Idle != 0 {
@@ -292,7 +293,8 @@ func TestSparesOfAKilledBridgeAreRemoved(t *testing.T) {
 	}
 	write(t, filepath.Join(n.cfg.State, "spares", "..x"), "")
 	unknown := errors.New("the database is locked")
-	if err := n.cfg.RemoveSpares(filepath.Join(n.data, "files"), func(string) (bool, error) { return false, unknown }); !errors.Is(err, unknown) {
+	if err := n.cfg.RemoveSpares(filepath.Join(n.data, "files"),
+		func(string) (bool, error) { return false, unknown }); !errors.Is(err, unknown) {
 		t.Error(err)
 	}
 	if left := n.left(); left != "2 folders 3 marks" {

@@ -13,7 +13,8 @@ func TestToolsOfAProcess(t *testing.T) {
 	}
 	args := tools.arguments()
 	want := []string{
-		`--mcp-config={"mcpServers":{"magpie":{"alwaysLoad":true,"headers":{"Authorization":"Bearer ${MAGPIE_TOOLS_TOKEN}"},"type":"http","url":"http://127.0.0.1:7/"}}}`,
+		`--mcp-config={"mcpServers":{"magpie":{"alwaysLoad":true,` +
+			`"headers":{"Authorization":"Bearer ${MAGPIE_TOOLS_TOKEN}"},"type":"http","url":"http://127.0.0.1:7/"}}}`,
 		"--allowedTools=mcp__magpie__remember", "--allowedTools=mcp__magpie__search_memory",
 	}
 	if !slices.Equal(args, want) {

@@ -214,7 +214,8 @@ func TestNeverTwoProcessesOnOneSession(t *testing.T) {
 func TestARelativeCommandStartsInTheProject(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
-	if err := os.WriteFile("fake", []byte("#!/bin/sh\ncat >/dev/null\n"), 0o700); err != nil { //nolint:gosec // it is executed
+	script := []byte("#!/bin/sh\ncat >/dev/null\n")
+	if err := os.WriteFile("fake", script, 0o700); err != nil { //nolint:gosec // it is executed
 		t.Fatal(err)
 	}
 	c := claude.Defaults()

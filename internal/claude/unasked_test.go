@@ -27,7 +27,8 @@ func TestTheBacklogOfATurn(t *testing.T) {
 // What runs in the background, and what the agent has not been told of yet, is what the CLI has said last.
 func TestWhatRunsInTheBackground(t *testing.T) {
 	const (
-		runs     = `{"type":"system","subtype":"background_tasks_changed","tasks":[{"task_id":"a"},{"task_id":"z","ambient":true}]}`
+		runs = `{"type":"system","subtype":"background_tasks_changed","tasks":[{"task_id":"a"},` +
+			`{"task_id":"z","ambient":true}]}`
 		none     = `{"type":"system","subtype":"background_tasks_changed","tasks":[]}`
 		ended    = `{"type":"system","subtype":"task_notification","task_id":"a","status":"completed"}`
 		stopped  = `{"type":"system","subtype":"task_notification","task_id":"a","status":"stopped"}`

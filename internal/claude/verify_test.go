@@ -116,7 +116,8 @@ func TestVerifyOfOddLines(t *testing.T) {
 			id, group)
 	}
 	answer := func() string {
-		return fmt.Sprintf(`{"type":"assistant","uuid":%q,"message":{"id":"m1","model":"m","stop_reason":"end_turn","content":[{"type":"text","text":"one"}]}}`, uuid.NewString())
+		return fmt.Sprintf(`{"type":"assistant","uuid":%q,"message":{"id":"m1","model":"m",`+
+			`"stop_reason":"end_turn","content":[{"type":"text","text":"one"}]}}`, uuid.NewString())
 	}
 	whole := []string{said(first, "p"), answer(), said(last, "q"), answer()}
 	for name, tc := range map[string]struct {
@@ -167,7 +168,8 @@ func TestVerifyOfOddLines(t *testing.T) {
 func TestVerifyReadsTheEndOnly(t *testing.T) {
 	var long bytes.Buffer
 	for range 20_000 {
-		fmt.Fprintf(&long, `{"type":"user","uuid":%q,"promptId":"p","message":{"role":"user","content":"words words words words words"}}`+"\n", uuid.NewString())
+		fmt.Fprintf(&long, `{"type":"user","uuid":%q,"promptId":"p","message":{"role":"user",`+
+			`"content":"words words words words words"}}`+"\n", uuid.NewString())
 	}
 	last := uuid.NewString()
 	fmt.Fprintf(&long, `{"type":"user","uuid":%q,"promptId":"q","message":{"role":"user","content":"hi"}}`+"\n", last)

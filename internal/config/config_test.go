@@ -253,7 +253,8 @@ func TestConfigMistakesAreShown(t *testing.T) {
 					t.Errorf("%q speaks of the source: %q", err, word)
 				}
 			}
-			if name == "unknown variable" && (strings.Contains(err.Error(), "TEST_") || strings.Contains(err.Error(), "PROCESS;")) {
+			if name == "unknown variable" && (strings.Contains(err.Error(), "TEST_") ||
+				strings.Contains(err.Error(), "PROCESS;")) {
 				t.Errorf("%q speaks of what the program sets itself", err)
 			}
 		})

@@ -41,8 +41,8 @@ var ErrNotFound = configtype.Mistakef(
 	"there is no magpie.toml here, nor in the user's or the system's configuration folder: make one with magpie setup")
 
 // Load returns the configuration of a bridge that can run: the result of [Read] with every value checked and every path
-// made absolute. The default project is created if missing. A problem is an [Error] that names every invalid key, and the
-// file and the line that set it.
+// made absolute. The default project is created if missing. A problem is an [Error] that names every invalid key, and
+// the file and the line that set it.
 func Load(path string, environ []string) (Config, error) {
 	c, data, err := read(path, environ)
 	if err != nil {

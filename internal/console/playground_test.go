@@ -132,7 +132,8 @@ func TestPageForbidsEverythingButItsOwnFiles(t *testing.T) {
 		}
 	}
 	_, _, page := s.do("GET", "/", "", nil)
-	for _, want := range []string{`id="composer"`, `id="send"`, `id="lang"`, `id="agent"`, `id="lose-session"`, `id="kill"`, `id="tour"`,
+	for _, want := range []string{`id="composer"`, `id="send"`, `id="lang"`, `id="agent"`, `id="lose-session"`,
+		`id="kill"`, `id="tour"`,
 		`id="file"`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %s", want)

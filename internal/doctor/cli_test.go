@@ -66,8 +66,8 @@ func TestTheDoctorTellsTheLimits(t *testing.T) {
 	}
 }
 
-// The doctor names the MCP servers of the agents, and says what to do about one whose program is missing, or that nobody
-// has approved.
+// The doctor names the MCP servers of the agents, and says what to do about one whose program is missing, or that
+// nobody has approved.
 func TestTheDoctorNamesServersWithoutAProgram(t *testing.T) {
 	c := claudetest.ScriptedConfig(t)
 	if err := os.WriteFile(filepath.Join(c.Project, ".mcp.json"), []byte(`{"mcpServers":{

@@ -21,7 +21,8 @@ func (u User) sender() Sender {
 }
 
 // shownBotCard is the content that events, and reads of the original, have of another bot's card of version 2.0: the
-// card as a string, beside the form that old clients show. Mentions in it have a key, and an ID that is not the open_id.
+// card as a string, beside the form that old clients show. Mentions in it have a key, and an ID that is not the
+// open_id.
 func shownBotCard(content json.RawMessage, mentions []mention, all bool) string {
 	var card map[string]any
 	if err := json.Unmarshal(content, &card); err != nil || card["schema"] != schemaV2 {

@@ -41,7 +41,8 @@ func TestCardChecks(t *testing.T) {
 		c["config"] = config
 		return c
 	}
-	for _, color := range strings.Fields("default blue wathet turquoise green yellow orange red carmine violet purple indigo grey") {
+	const colors = "default blue wathet turquoise green yellow orange red carmine violet purple indigo grey"
+	for _, color := range strings.Fields(colors) {
 		if f := checkCard(mustDecode(t, headed(obj{"title": title, "template": color})), nil); f != nil {
 			t.Errorf("a header in %s: %+v", color, f)
 		}

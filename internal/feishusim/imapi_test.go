@@ -249,7 +249,8 @@ func TestGetShowsQuotesForwardsAndCards(t *testing.T) {
 	for _, content := range []string{"raw_card_content", "user_card_content"} {
 		query := "card_msg_content_type=" + content
 		for _, path := range []string{"/" + sent + "?" + query, "?container_id_type=chat&container_id=" + p + "&" + query} {
-			if items := string(mustJSON(c.want(0, "GET", pathMessages+path, nil).Data["items"])); !strings.Contains(items, "**x**") {
+			items := string(mustJSON(c.want(0, "GET", pathMessages+path, nil).Data["items"]))
+			if !strings.Contains(items, "**x**") {
 				t.Errorf("%s: %s", path, items)
 			}
 		}
@@ -450,7 +451,8 @@ func TestPostsOfMarkdown(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(start(t, Config{Folder: folder}), "@Magpie c")
-	both := s.Post(room, tom, json.RawMessage(`{"content":[[{"tag":"text","text":"old"}]],"content_v2":[[{"tag":"md","text":"new"}]]}`))
+	both := s.Post(room, tom, json.RawMessage(`{"content":[[{"tag":"text","text":"old"}]],`+
+		`"content_v2":[[{"tag":"md","text":"new"}]]}`))
 	if m, _ := s.Message(both); m.Text() != "new" || !strings.Contains(m.Content, "old") {
 		t.Errorf("%q in %s", m.Text(), m.Content)
 	}

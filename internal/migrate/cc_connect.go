@@ -385,7 +385,9 @@ func (r *ccReader) sessionTalk(s ccSession, id string, who chat.Actor, past bool
 		t.messages = append(t.messages, one)
 	}
 	if len(t.messages) == 0 && s.Agent != "" && (s.Kind == "" || s.Kind == "claudecode") {
-		t.messages = r.transcript(s.Agent, func(m claude.TranscriptMessage) message { return message{text: m.Text, who: who} })
+		t.messages = r.transcript(s.Agent, func(m claude.TranscriptMessage) message {
+			return message{text: m.Text, who: who}
+		})
 	}
 	return t
 }

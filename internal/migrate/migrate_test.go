@@ -351,7 +351,8 @@ allow_from = "*"
 			if err == nil {
 				said = f.String()
 				noted(t, f, tc.notes)
-				if len(f.file.Access.Allow)+len(f.file.Access.Admins) > 0 || strings.Contains(strings.Join(history(f), ""), "stolen") {
+				if len(f.file.Access.Allow)+len(f.file.Access.Admins) > 0 ||
+					strings.Contains(strings.Join(history(f), ""), "stolen") {
 					t.Errorf("somebody is let in, or something is read that is not its own: %+v %v", f.file.Access, history(f))
 				}
 			} else if !errors.As(err, new(*config.Error)) || tc.fails == "" {
@@ -376,7 +377,8 @@ func store(text string) string {
 // Without the other bridge it is said how to name it.
 func TestNothingIsThere(t *testing.T) {
 	t.Parallel()
-	for name, read := range map[string]func(Options) (*Found, error){"cc-connect": CCConnect, "lark-channel": LarkChannelBridge} {
+	readers := map[string]func(Options) (*Found, error){"cc-connect": CCConnect, "lark-channel": LarkChannelBridge}
+	for name, read := range readers {
 		if _, err := read(options(t.TempDir())); err == nil || !strings.Contains(err.Error(), "configuration with --from") {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -4,7 +4,9 @@ import "testing"
 
 // Each of the former lists lacked some of these: that of names the Braille blank, that of the prefix none.
 func TestWhatCannotBeSeen(t *testing.T) {
-	for _, r := range "\x00\x1b\x7f\u0085\u00ad\u034f\u115f\u1160\u180e\u200b\u200d\u200e\u202e\u2028\u2060\u2066\u2800\u3164\ufeff\uffa0\ufff9\U000e0041\U0001d173\ue000" {
+	const invisible = "\x00\x1b\x7f\u0085\u00ad\u034f\u115f\u1160\u180e\u200b\u200d\u200e\u202e\u2028\u2060\u2066" +
+		"\u2800\u3164\ufeff\uffa0\ufff9\U000e0041\U0001d173\ue000"
+	for _, r := range invisible {
 		if !IsInvisible(r) || !IsBlank(r) {
 			t.Errorf("%U can be seen", r)
 		}
