@@ -7,7 +7,7 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// The platform names the owner of an app in more than one way, and an empty list of events means nothing.
+// The platform names an app's owner in several ways. An empty list of events does not prove that none is subscribed.
 func TestWhatThePlatformTellsAboutTheApp(t *testing.T) {
 	const members = `"creator_id":"ou_creator","callback":{"subscribed_callbacks":["card.action.trigger"]}`
 	for name, tc := range map[string]struct {

@@ -10,7 +10,7 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// cardCalls are the calls by which an answer becomes visible, and what the platform says to each of them only.
+// cardCalls are the calls that make an answer visible. own holds the errors that only this call can get.
 var cardCalls = []struct {
 	name string
 	call feishusim.Fault
@@ -43,7 +43,7 @@ var cardCalls = []struct {
 	}},
 }
 
-// cardFaults is what can happen to any call.
+// cardFaults are the faults that any call can meet.
 var cardFaults = map[string]feishusim.Fault{
 	"too many calls, by the status":         {Status: 429},
 	"too many calls, by the code":           {Code: 99991400},
@@ -59,8 +59,8 @@ var cardFaults = map[string]feishusim.Fault{
 	"the token is revoked":                  {Code: 99991663, Revoke: true},
 }
 
-// TestAttackCardFaults has each call go wrong once in each way while an answer is shown as a card that grows. It
-// arrives once and whole, and no card seems to go on but one that the platform has lost, and ends by itself.
+// TestAttackCardFaults fails each call once in each way while a streaming card shows an answer. The answer must arrive
+// once and complete, and no card may stay in streaming mode, except one that the platform lost: that one times out.
 func TestAttackCardFaults(t *testing.T) {
 	rows := 0
 	for _, c := range cardCalls {
@@ -89,7 +89,7 @@ func cardFault(t *testing.T, f feishusim.Fault) {
 		return err
 	}))
 	if p.Edit(p.ctx(), id, chat.Card{Live: true, Status: "on it", Body: "the an"}) != nil {
-		p.must( // whoever draws goes on with the next picture
+		p.must( // the painter goes on with the next view
 			p.Edit(p.ctx(), id, chat.Card{Live: true, Status: "on it", Body: "the answer,"}),
 		)
 	}
@@ -101,7 +101,7 @@ func cardFault(t *testing.T, f feishusim.Fault) {
 		said = append(said, fmt.Sprintf("%s %q", m.Type, m.Text()))
 		times += strings.Count(m.Text(), whole)
 		if m.Last().Streaming && f.Code != 200750 {
-			t.Errorf("a card seems to go on: %q", m.Text())
+			t.Errorf("a card is still live: %q", m.Text())
 		}
 	}
 	if n := len(all); times != 1 || squash(all[n-1].Text()) != whole {

@@ -9,22 +9,22 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// properEvent is a message that is as it should be. {ann}, {room} and the like stand for ids.
+// properEvent is a message event without faults. {ann}, {room} and the like stand for ids.
 const properEvent = `{"schema":"2.0","header":{"event_id":"{event}","event_type":"im.message.receive_v1",` +
 	`"create_time":"{told}","token":"","app_id":"{app}","tenant_key":"t"},"event":{` +
 	`"sender":{"sender_id":{"open_id":"{ann}","user_id":"u"},"sender_type":"user","tenant_key":"t"},` +
 	`"message":{"message_id":"om_{n}","create_time":"{now}","chat_id":"{room}","chat_type":"p2p",` +
 	`"message_type":"text","content":"{\"text\":\"hi\"}"}}}`
 
-// eventAttacks are events that are broken or hostile: old is what new takes the place of in a proper event; with no
-// old, new is the whole payload. ack is how each is acknowledged, got what is taken in of it: of a message who says
-// what.
+// eventAttacks are malformed or hostile events. old is replaced by new in properEvent; an empty old means that new is
+// the whole payload. ack is the expected status of the acknowledgement; got is what reaches the Handler: for a message,
+// its author and text.
 var eventAttacks = []struct {
 	name, old, new string
 	ack            int
 	got            string
 }{
-	// No events at all.
+	// Payloads that are no events.
 	{"nothing but a blank", "", " ", 500, ""},
 	{"no JSON", "", "hello", 500, ""},
 	{"half an event", "", `{"schema":"2.0","header":{"event_type":"im.message.receive_v1"`, 500, ""},
@@ -37,7 +37,7 @@ var eventAttacks = []struct {
 	{"very deep", "", strings.Repeat("[", 100_000), 500, ""},
 	{"a challenge of another way of delivery", "", `{"challenge":"x","type":"url_verification","token":""}`, 500, ""},
 	{"an encrypted event", "", `{"encrypt":"AAAA"}`, 500, ""},
-	// Headers.
+	// The header.
 	{"a type that there is not", `"im.message.receive_v1"`, `"im.message.received_v9"`, 500, ""},
 	{"a type with a path", `"im.message.receive_v1"`, `"../../im.message.receive_v1"`, 500, ""},
 	{"a type that is a number", `"im.message.receive_v1"`, `1`, 500, ""},
@@ -47,7 +47,7 @@ var eventAttacks = []struct {
 	{"no header", `"header":`, `"headers":`, 500, ""},
 	{"an old schema", `"schema":"2.0"`, `"schema":"1.0"`, 200, "Ann: hi"},
 	{"another event within", `"schema":"2.0"`, `"schema":"2.0","event":{"message":{"message_id":"om_x"}}`, 200, ""},
-	// Who says it.
+	// The sender.
 	{"no sender", `"sender":{`, `"from":{`, 200, ": hi"},
 	{"a sender that is a text", `"sender":{`, `"sender":"x","from":{`, 200, ": hi"},
 	{"no id of the sender", `"open_id":"{ann}",`, ``, 200, ": hi"},
@@ -55,7 +55,7 @@ var eventAttacks = []struct {
 	{"a sender of no known kind", `"sender_type":"user"`, `"sender_type":"anonymous"`, 200, ""},
 	{"a sender that is two", `"open_id":"{ann}"`, `"open_id":["{ann}"]`, 200, ""},
 	{"a sender that nobody knows", `"{ann}"`, `"ou_nobody"`, 200, "ou_nobody: hi"},
-	// What it is about.
+	// The message itself.
 	{"no message", `"message":{`, `"msg":{`, 200, ""},
 	{"a message that is null", `"message":{`, `"message":null,"msg":{`, 200, ""},
 	{"no id of the message", `"message_id":"om_{n}",`, ``, 200, ""},
@@ -67,7 +67,7 @@ var eventAttacks = []struct {
 	{"a form that there is not", `"message_type":"text"`, `"message_type":"hologram"`, 200, "Ann: [hologram]"},
 	{"a form that is a number", `"message_type":"text"`, `"message_type":5`, 200, "Ann: [5]"},
 	{"no form", `"message_type":"text",`, ``, 200, "Ann: []"},
-	// What it says.
+	// The content.
 	{"content that is no JSON", `"{\"text\":\"hi\"}"`, `"{\"text\":"`, 200, "Ann: "},
 	{"content that is an object", `"{\"text\":\"hi\"}"`, `{"text":"hi"}`, 200, "Ann: hi"},
 	{"content that is null", `"{\"text\":\"hi\"}"`, `null`, 200, "Ann: "},
@@ -82,12 +82,12 @@ var eventAttacks = []struct {
 		strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `}\"}"`, 200, "Ann: [卡片]"},
 	{"a mention of nobody", `"content":`, `"mentions":[null,{},{"key":"@_user_1"}],"content":`, 200, "Ann: hi"},
 	{"mentions that are a text", `"content":`, `"mentions":"@all","content":`, 200, "Ann: hi"},
-	// When.
+	// The time.
 	{"far in the future", `"create_time":"{now}"`, `"create_time":"99999999999999"`, 200, "Ann: hi"},
 	{"far in the past", `"create_time":"{now}"`, `"create_time":"-1"`, 200, "Ann: hi"},
 	{"at no time", `"create_time":"{now}"`, `"create_time":"soon"`, 200, "Ann: hi"},
 	{"after all numbers", `"create_time":"{now}"`, `"create_time":"99999999999999999999"`, 200, "Ann: hi"},
-	// Other events with what does not belong there.
+	// Other types of events with wrong bodies.
 	{"a message taken back that is none", `"im.message.receive_v1"`, `"im.message.recalled_v1"`, 200, ""},
 	{"a message edited that is none", `im.message.receive_v1`, `im.message.updated_v1`, 200, "Ann has edited: hi"},
 	{"a bot added to nothing", `"im.message.receive_v1"`, `"im.chat.member.bot.added_v1"`, 200, ""},
@@ -95,9 +95,9 @@ var eventAttacks = []struct {
 	{"a button with another type", `"im.message.receive_v1"`, `"card.action.trigger","x":"y"`, 200, ""},
 }
 
-// TestAttackMalformedEvents pushes each over the real websocket, and a proper message behind it. The client stays, each
-// is acknowledged or refused at once, what is taken in of it has no other author than it says, and the proper one
-// comes.
+// TestAttackMalformedEvents pushes each event over a real websocket, followed by a valid message. The client must stay
+// connected, acknowledge or refuse each event at once, never report another author than the event names, and receive
+// the valid message.
 func TestAttackMalformedEvents(t *testing.T) {
 	const rows = 61
 	if len(eventAttacks) != rows {
@@ -111,7 +111,7 @@ func TestAttackMalformedEvents(t *testing.T) {
 		payload := tc.new
 		if tc.old != "" {
 			if strings.Count(properEvent, tc.old) != 1 {
-				t.Fatalf("%s: a proper event has %d times %s", tc.name, strings.Count(properEvent, tc.old), tc.old)
+				t.Fatalf("%s: properEvent contains %d times %s", tc.name, strings.Count(properEvent, tc.old), tc.old)
 			}
 			payload = strings.Replace(properEvent, tc.old, tc.new, 1)
 		}
@@ -126,7 +126,7 @@ func TestAttackMalformedEvents(t *testing.T) {
 		said := fmt.Sprint("and now ", i)
 		p.Say(room, ann, said)
 		if m := next(t, rec.messages); m.Text != said || m.Actor.ID != ann.OpenID {
-			t.Errorf("%s: behind it came %.80q of %s", tc.name, m.Text, m.Actor.ID)
+			t.Errorf("%s: the next message was %.80q from %s", tc.name, m.Text, m.Actor.ID)
 		}
 	}
 	if n := p.Connected(); n != 1 {
@@ -134,7 +134,7 @@ func TestAttackMalformedEvents(t *testing.T) {
 	}
 }
 
-// acknowledged is how an event is acknowledged.
+// acknowledged returns the status with which the client acknowledged an event.
 func (p *platform) acknowledged(what, event string) (code int) {
 	p.t.Helper()
 	p.await(what, func(v *feishusim.View) bool {
@@ -149,7 +149,7 @@ func (p *platform) acknowledged(what, event string) (code int) {
 	return code
 }
 
-// got is what was handed over last, if anything was.
+// got describes the last event that reached the Handler, if any did.
 func (r *recorder) got() string {
 	select {
 	case m := <-r.messages:

@@ -17,7 +17,7 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// storingHandler is a Handler that stores each message once, like a bridge with its database. It outlives the client.
+// storingHandler is a Handler that stores each message once, like the bridge with its database. It outlives the client.
 type storingHandler struct {
 	mu    sync.Mutex
 	order []chat.Incoming
@@ -81,7 +81,7 @@ func (h *storingHandler) texts() []string {
 	return out
 }
 
-// await returns when that many messages are there.
+// await waits until n messages are stored.
 func (h *storingHandler) await(p *platform, n int) {
 	p.t.Helper()
 	ctx := p.ctx()
@@ -109,7 +109,7 @@ func (p *platform) start(c *Client, h Handler) (stop func()) {
 	return stop
 }
 
-// outages are the ways in which messages are missed. each begins one and returns what ends it.
+// outages are the ways to miss messages. Each starts one and returns the function that ends it.
 var outages = map[string]func(p *platform) (end func()){
 	"endpoint refused": func(p *platform) func() {
 		p.RefuseEndpoint(1, "system busy")
@@ -130,7 +130,7 @@ var outages = map[string]func(p *platform) (end func()){
 func TestWhatWasSaidDuringAnOutageArrivesAtOnce(t *testing.T) {
 	for name, begin := range outages {
 		t.Run(name, func(t *testing.T) {
-			// what is repaired comes sooner
+			// a redelivery must not come before the backfill
 			cfg := feishusim.Config{AckTimeout: 10 * time.Second, Redeliver: many(20 * time.Second)}
 			if name == "half-open" {
 				cfg.PingInterval = time.Second
@@ -171,7 +171,7 @@ func TestWhatWasSaidDuringAnOutageArrivesAtOnce(t *testing.T) {
 	}
 }
 
-// awaitStatus asks again whenever something happens on the platform, and often enough besides.
+// awaitStatus checks the status after each event of the platform, and periodically.
 func awaitStatus(p *platform, cond func(Status) bool) error {
 	ctx := p.ctx()
 	for !cond(p.Status()) {
@@ -205,7 +205,7 @@ func TestWhatWasSaidBetweenTwoRunsArrivesAtOnce(t *testing.T) {
 	p.clean()
 }
 
-// What was missed goes before what is said right after the connection is back, though the platform is slow to tell.
+// The backfill delivers missed messages before new ones, even if the platform's list is slow.
 func TestWhatWasMissedGoesFirst(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
 	ann, h := p.AddUser("Ann"), newStoringHandler()
@@ -380,8 +380,8 @@ func TestRecentForgetsTheOldest(t *testing.T) {
 	}
 }
 
-// What comes in an event, what is quoted, and what fills a gap are read in the same way: Markdown with mentions and a
-// picture, and a text that its author has edited.
+// Events, quotes and the backfill parse content in the same way: Markdown with mentions and a picture, and a text that
+// was edited.
 func TestEventsQuotesAndGapsAreReadAlike(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
 	ann, h := p.AddUser("Ann"), newStoringHandler()
@@ -416,10 +416,10 @@ func TestEventsQuotesAndGapsAreReadAlike(t *testing.T) {
 			t.Errorf("quoted: %+v, want %q", quoted, want)
 		}
 		if id == told[0] {
-			want = "draft" // which it was then
+			want = "draft" // the text at the time of the event
 		}
 		if m.Text != want || len(m.Files) != pictures || m.Actor.Name != "Ann" || !m.ToBot {
-			t.Errorf("told or missed: %+v, want %q", m, want)
+			t.Errorf("from the event or the backfill: %+v, want %q", m, want)
 		}
 	}
 	p.clean()

@@ -10,7 +10,7 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// The platform's double finds nobody who is called.
+// feishusim finds nobody who would be notified.
 func TestThePlatformCallsNobody(t *testing.T) {
 	p, ask := asked(t, feishusim.Config{})
 	var body string
@@ -30,7 +30,7 @@ func TestThePlatformCallsNobody(t *testing.T) {
 	p.clean()
 }
 
-// Agents link to files in many ways; the platform's double refuses each of them in a post.
+// Agents link to files in many ways. feishusim refuses a post that contains such a link.
 func TestLinksToFilesAreWords(t *testing.T) {
 	p, ask := asked(t, feishusim.Config{})
 	body := "[a](src/a.go:12) [b](<my file.go>) [c](c(d).go 'e') [f [g]](h.go)\n![](i.png) [j][1] [k]\n\n[1]: <l m.go>\n\n" +

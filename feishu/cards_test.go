@@ -17,7 +17,7 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// asked is a platform on which somebody has asked something.
+// asked returns a platform on which somebody has asked a question.
 func asked(t *testing.T, cfg feishusim.Config) (*platform, chat.Ref) {
 	p := newPlatform(t, cfg)
 	room := p.PrivateChat(p.AddUser("Ann"))
@@ -43,7 +43,7 @@ func (p *platform) must(err error) {
 	}
 }
 
-// While a card changes, only its last page has the header; at the end all of them have it.
+// While a card changes only its last page has the header. At the end each page has it.
 func TestTheHeaderOfACardWithPages(t *testing.T) {
 	p, ask := asked(t, feishusim.Config{})
 	card := chat.Card{Title: "Working", State: chat.CardRunning, Live: true, Body: strings.Repeat("Some words.\n\n", 2000)}
@@ -78,7 +78,7 @@ func TestCardGrowsAndCloses(t *testing.T) {
 	k, err := p.cards.find(id)
 	p.must(err)
 	if n := k.pages[0].entity.rate.Tokens(); n < 1 {
-		t.Errorf("the first edit has to wait: %v are allowed", n)
+		t.Errorf("the first edit is delayed: allowed %v", n)
 	}
 	for _, body := range []string{"Hello", "Hello, I", "Hello, I am"} {
 		card.Body = body
@@ -138,7 +138,7 @@ func TestLongStreamBreaksNoRule(t *testing.T) {
 	p.clean()
 }
 
-// says fails when the bot's messages together do not say the text.
+// says fails unless the bot's messages together show the text.
 func (p *platform) says(ask chat.Ref, text string) {
 	p.t.Helper()
 	var all strings.Builder
@@ -150,14 +150,14 @@ func (p *platform) says(ask chat.Ref, text string) {
 	}
 }
 
-// zeroWidthSpace is what is put into a text so that it is not read as markup.
+// zeroWidthSpace is inserted into a text so that it is not parsed as markup.
 const zeroWidthSpace = "\u200b"
 
 func squash(s string) string {
 	return strings.Join(strings.Fields(strings.ReplaceAll(s, zeroWidthSpace, "")), " ")
 }
 
-// show opens, grows and closes a card with this text.
+// show opens a card, streams this text to it and closes it.
 func (p *platform) show(ask chat.Ref, text string) {
 	p.t.Helper()
 	id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Status: "on it"}, "seed")
@@ -196,21 +196,21 @@ func TestAnotherProcessGoesOn(t *testing.T) {
 	p.says(ask, text)
 	for i, m := range p.answers(ask.Key.ID) {
 		if m.Last().Streaming {
-			t.Errorf("card %d seems to go on", i)
+			t.Errorf("card %d is still live", i)
 		}
 	}
 	p.clean()
 }
 
-// Who begins a card and who goes on with it by its durable id may take turns, as when somebody presses a button of a
-// card that is still being sent.
+// The process that opened a card and one that knows only its durable id may draw in turns, for example when somebody
+// presses a button of a card that is still being posted. Their sequence numbers must keep growing.
 func TestTwoWhoDrawOneCardCountOn(t *testing.T) {
 	p, ask := asked(t, feishusim.Config{})
 	id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Body: "begun"}, "seed")
 	p.must(err)
 	other := p.another()
 	for i, c := range []*Client{other, p.Client, other} {
-		time.Sleep(2 * time.Millisecond) // the counter counts milliseconds
+		time.Sleep(2 * time.Millisecond) // sequences count milliseconds: the clock must advance
 		p.must(c.Edit(p.ctx(), id, chat.Card{Live: true, Body: fmt.Sprint("begun ", i)}))
 	}
 	time.Sleep(2 * time.Millisecond)
@@ -219,8 +219,8 @@ func TestTwoWhoDrawOneCardCountOn(t *testing.T) {
 	p.clean()
 }
 
-// A card that was closed is drawn again by another value, perhaps in the same millisecond: its sequence goes on. So it
-// does when the clock is behind the card's time.
+// A closed card may be drawn again through another value, perhaps within the same millisecond. The sequence number
+// keeps growing, even if the clock is behind the card's time.
 func TestACardCountsOnAfterItsClose(t *testing.T) {
 	p, ask := asked(t, feishusim.Config{})
 	id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Body: "begun"}, "seed")
@@ -253,7 +253,7 @@ func TestTwoValuesOfACardShareASequence(t *testing.T) {
 		second := ms.entity("card", created)
 		next(second)
 		second.sequences.skip("card", maxSequenceJump)
-		for i := range maxCachedCards { // the card is not forgotten while its number is ahead of its age
+		for i := range maxCachedCards { // a card whose sequence is ahead of the clock is not evicted
 			next := ms.entity(fmt.Sprint(i), created)
 			next.sequences.next(next.id, created)
 		}
@@ -261,7 +261,7 @@ func TestTwoValuesOfACardShareASequence(t *testing.T) {
 		time.Sleep(24 * time.Hour)
 		next(first)
 		if n := len(ms.sequences.last); n > 1 {
-			t.Errorf("%d cards are remembered", n)
+			t.Errorf("%d cards are cached", n)
 		}
 	})
 }
@@ -343,7 +343,7 @@ func TestUnknownCardIDs(t *testing.T) {
 	}
 }
 
-// The parts of a card stand on messages of their own, whoever draws them.
+// Each part of a card keeps its own message, whichever process draws it.
 func TestThePartsOfACardStayWhereTheyAre(t *testing.T) {
 	p, ask := asked(t, feishusim.Config{})
 	id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Body: "I will"}, "seed")

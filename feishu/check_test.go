@@ -20,7 +20,7 @@ func TestCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer sim.Close() //nolint:errcheck // its end is nothing that this test looks at
+	defer sim.Close() //nolint:errcheck // closing is not part of this test
 	target, err := url.Parse(sim.URL())
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func TestCheck(t *testing.T) {
 	cfg.BaseURL = late.URL
 	if got := Check(context.Background(), cfg); !got.ClockKnown || got.ClockAhead < time.Hour ||
 		got.ClockAhead > time.Hour+time.Minute {
-		t.Errorf("a platform whose clock is an hour late: %+v", got)
+		t.Errorf("a platform whose clock is an hour behind: %+v", got)
 	}
 	for _, v := range sim.Violations() {
 		if v.Rule == feishusim.RuleToken { // the wrong secret
@@ -86,7 +86,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// slowTransport answers slowly. The Date of the answer is the time of the call.
+// slowTransport answers slowly. The Date header holds the time of the request.
 type slowTransport time.Duration
 
 func (s slowTransport) RoundTrip(*http.Request) (*http.Response, error) {
@@ -95,7 +95,7 @@ func (s slowTransport) RoundTrip(*http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// An answer that takes long makes the platform's clock look late.
+// A slow answer must not look like a platform whose clock is behind.
 func TestSlowAnswersDoNotCountAsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &clockProbe{}

@@ -47,7 +47,7 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// The language of a bot, and of those to whom nobody has spoken yet.
+// The language of the bot, and of chats in which nobody has written yet.
 func TestLanguageOfTheBot(t *testing.T) {
 	for _, tc := range []struct{ lang, base, spoken, first, toast string }{
 		{"auto", "", "", "zh", staleButton.zh}, {"", "", "", "zh", staleButton.zh},

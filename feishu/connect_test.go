@@ -41,7 +41,7 @@ func aPress() *callback.CardActionTriggerEvent {
 	}}
 }
 
-// never is when the SDK would connect again: the platform tells it to take its time.
+// never keeps the SDK from reconnecting: it is the interval that the platform asks for.
 var never = feishusim.Reconnect{Interval: 1000 * time.Hour, Nonce: 1000 * time.Hour}
 
 func TestLostConnectionComesBack(t *testing.T) {
@@ -61,7 +61,7 @@ func TestLostConnectionComesBack(t *testing.T) {
 				t.Errorf("got %+v", m)
 			}
 			if s := p.Status(); s.LastError == nil {
-				t.Error("the status knows of no error")
+				t.Error("the status has no error")
 			}
 		})
 	}
@@ -122,7 +122,7 @@ func TestWrongSecretAtTheEndpoint(t *testing.T) {
 	}
 }
 
-// attempts runs keep on a fake clock for so long and tells when it tried.
+// attempts runs keep on a fake clock for the given time and returns when it tried to connect.
 func attempts(t *testing.T, run time.Duration, connect func(n int) (time.Duration, error)) []time.Duration {
 	var at []time.Duration
 	synctest.Test(t, func(t *testing.T) {

@@ -17,7 +17,8 @@ import (
 	"magpie/internal/racetest"
 )
 
-// inFakeTime runs a test that breaks no rule of a strict platform in whose time hours pass at once.
+// inFakeTime runs a test on a fake clock, so hours pass at once, against a strict platform. It fails if a rule was
+// broken.
 func inFakeTime(t *testing.T, test func(p *platform, ask chat.Ref)) {
 	inFakeTimeOf(t, feishusim.Config{}, func(p *platform, ask chat.Ref) {
 		test(p, ask)
@@ -25,7 +26,7 @@ func inFakeTime(t *testing.T, test func(p *platform, ask chat.Ref)) {
 	})
 }
 
-// inFakeTimeOf runs a test against such a platform.
+// inFakeTimeOf is inFakeTime with a configuration of the platform.
 func inFakeTimeOf(t *testing.T, cfg feishusim.Config, test func(p *platform, ask chat.Ref)) {
 	synctest.Test(t, func(t *testing.T) {
 		pipe := feishusim.NewPipe()
@@ -48,7 +49,7 @@ func inFakeTimeOf(t *testing.T, cfg feishusim.Config, test func(p *platform, ask
 	})
 }
 
-// checkRead fails when the people in the chat cannot read all lines of the text, each once, in order.
+// checkRead fails unless the chat shows all lines of the text, each once and in order.
 func (p *platform) checkRead(ask chat.Ref, text string) {
 	p.t.Helper()
 	var pages []string
@@ -58,7 +59,7 @@ func (p *platform) checkRead(ask chat.Ref, text string) {
 	p.must(feishutest.Read(pages, text))
 }
 
-// checkAges fails when a card was streamed to for 8 minutes or seems to go on.
+// checkAges fails if a card was streamed to for too long or is still live.
 func (p *platform) checkAges(ask chat.Ref, most time.Duration) {
 	p.t.Helper()
 	for i, m := range p.answers(ask.Key.ID) {

@@ -14,7 +14,7 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// blockingHandler is a Handler that blocks until it is opened.
+// blockingHandler is a Handler that blocks until it is released.
 type blockingHandler struct {
 	*recorder
 	open chan struct{}
@@ -47,11 +47,11 @@ func (c *blockingHandler) seen() (n, most int) {
 	return c.n, c.most
 }
 
-// However many messages come at once, a limited number are taken in at the same time; the others are taken in later.
+// However many messages arrive at once, only a limited number is handled at a time. The others wait.
 func TestACrowdWaitsOutside(t *testing.T) {
 	const people = 500
 	p := newPlatform(t, feishusim.Config{AckTimeout: time.Minute})
-	p.Inject(feishusim.Fault{Path: "/open-apis/im/v1/chats/", Code: 99991672}) // nobody has a name
+	p.Inject(feishusim.Fault{Path: "/open-apis/im/v1/chats/", Code: 99991672}) // no names, so no calls for them
 	c := &blockingHandler{recorder: newRecorder(), open: make(chan struct{})}
 	p.run(c)
 	for i := range people {
@@ -68,18 +68,18 @@ func TestACrowdWaitsOutside(t *testing.T) {
 		}
 	}
 	until("a full house", func(n, _ int) bool { return n >= maxInFlight })
-	time.Sleep(300 * time.Millisecond) // nobody else may come in
+	time.Sleep(300 * time.Millisecond) // nothing to wait for: no further message may enter
 	if _, most := c.seen(); most > maxInFlight {
-		t.Errorf("%d messages are taken in at the same time", most)
+		t.Errorf("%d messages are handled at a time", most)
 	}
 	close(c.open)
 	until("everybody", func(n, _ int) bool { return n == people })
 	if _, most := c.seen(); most > maxInFlight {
-		t.Errorf("%d messages were taken in at the same time", most)
+		t.Errorf("%d messages were handled at a time", most)
 	}
 }
 
-// Frames that are no events, such as the answers to pings, take no room for long.
+// Frames that are no events, such as pongs, do not occupy the limiter for long.
 func TestOtherFramesLeaveTheLimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var i eventLimiter
@@ -93,12 +93,12 @@ func TestOtherFramesLeaveTheLimiter(t *testing.T) {
 		}
 		leave()
 		if i.inFlight != 0 || i.framesRead > maxInFlight {
-			t.Errorf("%d are taken in, %d were read", i.inFlight, i.framesRead)
+			t.Errorf("%d are being handled, %d were read", i.inFlight, i.framesRead)
 		}
 	})
 }
 
-// A chat whose people are not known yet is asked only when few others are.
+// Members of unknown chats are looked up for a few chats at a time.
 func TestFewChatsAreAskedForNamesAtATime(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
 	p.Inject(feishusim.Fault{Path: "/open-apis/im/v1/chats/", Delay: time.Hour})
@@ -115,12 +115,12 @@ func TestFewChatsAreAskedForNamesAtATime(t *testing.T) {
 	stop()
 	p.names.wait()
 	if _, answer := p.names.requestName(p.ctx(), "oc_last", "ou_1"); answer == nil {
-		t.Error("nobody is asked any more")
+		t.Error("the look-ups end")
 	}
 	p.api.HTTP.CloseIdleConnections()
 }
 
-// The public platform waits for 3 s; another one, for as long as is configured.
+// The public platform waits 3 s for an acknowledgement; others wait as long as configured.
 func TestHandlersEndBeforeThePlatformStopsWaiting(t *testing.T) {
 	for wait, want := range map[time.Duration][3]time.Duration{
 		0:                {2500 * time.Millisecond, time.Second, 600 * time.Millisecond},

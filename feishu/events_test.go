@@ -37,7 +37,7 @@ func TestMessageArrives(t *testing.T) {
 	})
 	d := p.Deliveries()[0]
 	t.Logf("acknowledged after %v", d.AckedAt.Sub(d.SentAt))
-	// the SDK tells a moment after the first event may come
+	// the SDK reports the connection slightly later than the first event may arrive
 	p.must(awaitStatus(p, func(s Status) bool { return s.Connected }))
 	if s := p.Status(); !s.Connected || s.Since.IsZero() || s.LastError != nil || s.BotOpenID != p.BotOpenID() ||
 		s.BotName == "" {
@@ -76,7 +76,7 @@ func TestMentionsInGroups(t *testing.T) {
 	p.clean()
 }
 
-// forms is a message of every form that the platform documents, what its text says to the bot, and its files.
+// forms holds one message of each documented type, the text that the bot reads in it, and its files.
 var forms = []struct {
 	form, content, text string
 	files               []chat.File
@@ -140,7 +140,7 @@ var forms = []struct {
 		text: "[卡片 T]\n**a**\nb",
 	},
 	{
-		form: "interactive", // as it was sent, beside what old clients show
+		form: "interactive", // the original card, beside the fallback for old clients
 		content: `{"title":null,"elements":[[{"tag":"img","image_key":"img_1"}],[{"tag":"text",` +
 			`"text":"请升级至最新版本客户端，以查看内容"}]],"user_dsl":"{\"schema\":\"2.0\",` +
 			`\"header\":{\"title\":{\"tag\":\"plain_text\",\"content\":\"Build\"}},` +
@@ -204,7 +204,7 @@ func TestEveryFormOfMessageIsRead(t *testing.T) {
 				f.Of = id
 				files = append(files, f)
 			}
-			if m.Key.Thread != "" { // a topic that is a chat of its own is told of its beginning
+			if m.Key.Thread != "" { // a topic with a chat of its own also gets its first message
 				files = append(files, chat.File{Number: len(files) + 1, Kind: chat.Quote, Of: root})
 			}
 			if diff := cmp.Diff(files, m.Files); diff != "" || m.Text != tt.text || m.ToBot != place.toBot ||
@@ -231,7 +231,7 @@ func TestFragmentedEvent(t *testing.T) {
 }
 
 func many(d time.Duration) []time.Duration {
-	out := make([]time.Duration, 1000) // more than it takes until there is a connection
+	out := make([]time.Duration, 1000) // more than are needed until the connection is up
 	for i := range out {
 		out[i] = d
 	}
@@ -290,7 +290,7 @@ func TestOtherEventsAreAcknowledged(t *testing.T) {
 	p.clean()
 }
 
-// An event that the SDK does not know is refused, and named once in the log.
+// An event of a type that the SDK does not know is refused and logged once.
 func TestAnUnknownEventIsNamedOnce(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{Redeliver: many(10 * time.Millisecond)})
 	p.run(newRecorder())
@@ -300,7 +300,7 @@ func TestAnUnknownEventIsNamedOnce(t *testing.T) {
 		return len(ds) > 3 && ds[2].AckCode == 500
 	})
 	if n := strings.Count(p.log.String(), "im.hologram.shown_v9"); n != 1 {
-		t.Errorf("named %d times: %s", n, p.log)
+		t.Errorf("logged %d times: %s", n, p.log)
 	}
 }
 
@@ -337,7 +337,7 @@ func TestHalfEventsAreNoMessages(t *testing.T) {
 		return n == len(bodies)+1
 	})
 	if len(rec.messages) != 0 {
-		t.Errorf("half an event became %+v", <-rec.messages)
+		t.Errorf("an incomplete event became %+v", <-rec.messages)
 	}
 }
 
@@ -436,8 +436,8 @@ func TestMessagesOfAChatKeepTheirOrder(t *testing.T) {
 		}
 		last = m.Time
 	}
-	// One that is read while the one before it is being handed over already cannot be helped without waiting.
-	if t.Logf("%d of %d messages came late", late, n); late > n/4 {
-		t.Errorf("%d of %d messages came late", late, n)
+	// A message that is read while the previous one is already being handed over cannot be reordered without waiting.
+	if t.Logf("%d of %d messages were out of order", late, n); late > n/4 {
+		t.Errorf("%d of %d messages were out of order", late, n)
 	}
 }

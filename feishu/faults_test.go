@@ -71,7 +71,7 @@ func TestLastValueIsDeliveredSomehow(t *testing.T) {
 			p.must(p.Client.Close(p.ctx(), id, chat.Card{Body: "a whole answer"}))
 			all := p.answers(ask.Key.ID)
 			if all[0].Last().Streaming {
-				t.Error("the card seems to go on")
+				t.Error("the card is still live")
 			}
 			if got := squash(all[len(all)-1].Text()); got != "a whole answer" {
 				t.Errorf("last message %q", got)
@@ -138,7 +138,7 @@ func TestUnknownLastValueIsNotSaidInOtherWords(t *testing.T) {
 			p, ask := asked(t, feishusim.Config{})
 			id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Body: "a"}, "seed")
 			p.must(err)
-			if method == "PATCH" { // then the card is refused, and how it is patched stays unknown
+			if method == "PATCH" { // the card is refused, and the outcome of the patch stays unknown
 				p.Inject(feishusim.Fault{Method: "PUT", Path: cardAPI + "/*", Code: 10002})
 			}
 			remove := p.Inject(feishusim.Fault{Method: method, Path: "/open-apis/", Reset: true, Apply: true})
@@ -153,13 +153,13 @@ func TestUnknownLastValueIsNotSaidInOtherWords(t *testing.T) {
 			}))
 			p.says(ask, "a whole answer")
 			if m := p.answers(ask.Key.ID)[0]; m.Last().Streaming {
-				t.Error("the card seems to go on")
+				t.Error("the card is still live")
 			}
 		})
 	}
 }
 
-// operations are the calls that changed the first card.
+// operations lists the calls that changed the first card.
 func (p *platform) operations(ask chat.Ref) string {
 	var ops []string
 	for _, s := range p.answers(ask.Key.ID)[0].States {
@@ -240,7 +240,7 @@ func TestQuestionThatIsGone(t *testing.T) {
 	}
 }
 
-// What the platform does not allow to be said is told apart, and other words are taken in its place.
+// Text that the platform forbids has an error of its own, and a neutral text is sent in its place.
 func TestForbiddenWords(t *testing.T) {
 	p, ask := asked(t, feishusim.Config{})
 	id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Status: "on it"}, "seed")

@@ -16,7 +16,7 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// sent makes Ann send something, and gives its files as the bot is told of them.
+// sent posts a message of Ann and returns its files as the Handler gets them.
 func (p *platform) sent(rec *recorder, room, form, content string) chat.Incoming {
 	p.t.Helper()
 	p.Send(room, p.Users()[0], form, json.RawMessage(content))
@@ -52,7 +52,7 @@ func TestFilesAreDownloaded(t *testing.T) {
 	p.clean()
 }
 
-// slack is what lies in the buffers of a connection on the loopback interface that nobody reads any more, at most.
+// slack is how much may still be buffered in a loopback connection that is no longer read.
 const slack = 16 << 20
 
 func TestDownloadsAreBounded(t *testing.T) {
@@ -116,7 +116,7 @@ func TestDownloadsThatCannotBe(t *testing.T) {
 	huge := p.Server.Upload("h.bin", "application/octet-stream", make([]byte, 100<<20+1))
 	h := p.sent(rec, room, "file", fmt.Sprintf(`{"file_key":%q,"file_name":"h.bin"}`, huge))
 	if err := p.Download(p.ctx(), h.Files[0], 1<<40, &got); !errors.Is(err, chat.ErrTooBig) {
-		t.Errorf("more than the platform gives out: %v", err)
+		t.Errorf("larger than the platform's limit: %v", err)
 	}
 	p.Recall(m.ID)
 	if err := p.Download(p.ctx(), m.Files[0], 100, &got); !errors.Is(err, chat.ErrGone) {
@@ -163,8 +163,8 @@ func TestQuotes(t *testing.T) {
 	}
 }
 
-// A card of version 2.0 is read as it was sent, and not as the platform shows it to old clients. The platform returns
-// it as a string, or alone.
+// A card of version 2.0 is quoted from its original JSON, not from the fallback for old clients. The platform returns
+// that JSON as a string or as an object.
 func TestQuotedCards(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
 	p.Client = p.configured(Config{AnswerBots: true})
@@ -181,7 +181,7 @@ func TestQuotedCards(t *testing.T) {
 	}
 }
 
-// A forward may be listed again among what it contains.
+// A forward may be listed among its own parts.
 func TestAForwardThatContainsItself(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
 	const item = `{"message_id":"%s","msg_type":"text","create_time":"1","chat_id":"oc_1",` +
@@ -196,8 +196,8 @@ func TestAForwardThatContainsItself(t *testing.T) {
 	}
 }
 
-// That a forward has no content of cards is the answer of an internal error, and is none: it is not asked for again,
-// and nobody takes it for an outage.
+// The platform answers with an internal error when it cannot return the cards of a forward. That is final: it is
+// neither retried nor counted as an outage.
 func TestQuotedForwards(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
 	ann, rec := p.AddUser("Ann"), newRecorder()
@@ -205,7 +205,7 @@ func TestQuotedForwards(t *testing.T) {
 	p.run(rec)
 	forward := p.Forward(room, ann, []string{p.Say(room, ann, "one")})
 	m := next(t, rec.messages)
-	const quotes = 2 * 5 // more than the failures that open the circuit
+	const quotes = 2 * 5 // more failures than open the circuit
 	var all sync.WaitGroup
 	for range quotes {
 		all.Go(func() {
@@ -226,11 +226,12 @@ func TestQuotedForwards(t *testing.T) {
 		t.Errorf("%d quotes were read with these answers: %v", quotes, statuses)
 	}
 	if p.Status().CircuitOpen || p.Status().Calls.Unknown != 0 || strings.Contains(p.log.String(), "does not answer") {
-		t.Errorf("taken for an outage: %+v\n%s", p.Status(), p.log)
+		t.Errorf("counted as an outage: %+v\n%s", p.Status(), p.log)
 	}
 }
 
-// However often a message is said to be updated, without its text, it is read twice in a second: at first and at last.
+// However many updates are reported for a message without its text, it is fetched twice within a second: for the first
+// and for the last one.
 func TestManyUpdatesOfAMessage(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
 	ann, rec := p.AddUser("Ann"), newRecorder()
@@ -257,11 +258,11 @@ func TestManyUpdatesOfAMessage(t *testing.T) {
 		}
 	}
 	if reads > 2 || len(rec.edits) != reads {
-		t.Errorf("read %d times, %d edits", reads, len(rec.edits))
+		t.Errorf("fetched %d times, %d edits", reads, len(rec.edits))
 	}
 }
 
-// The platform may tell of every change of the bot's own cards. Nothing is read back for their sake, whatever is told.
+// The platform may report each change of the bot's own cards. None of these reports leads to a call.
 func TestOwnCardsAreNoEdits(t *testing.T) {
 	for name, told := range map[string]feishusim.CardUpdates{
 		"of the bot": feishusim.CardUpdatesOfBot, "without sender and text": feishusim.CardUpdatesBare,
@@ -270,7 +271,7 @@ func TestOwnCardsAreNoEdits(t *testing.T) {
 			p, ask := asked(t, feishusim.Config{CardUpdates: told})
 			id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Body: "a"}, "seed")
 			p.must(err)
-			p.Client = p.another() // goes on drawing the card of a process that is gone
+			p.Client = p.another() // another process takes over the card
 			rec := newRecorder()
 			p.run(rec)
 			for _, body := range []string{"a b", "a b c"} {
@@ -281,7 +282,7 @@ func TestOwnCardsAreNoEdits(t *testing.T) {
 			plain, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Body: "e"}, "plain")
 			p.must(err)
 			p.must(p.Client.Close(p.ctx(), plain, chat.Card{Body: "e f"}))
-			for _, own := range []string{p.AppID(), p.BotOpenID()} { // of a message that no process knows to be the bot's
+			for _, own := range []string{p.AppID(), p.BotOpenID()} { // a message that is not known to be the bot's own
 				p.Emit("im.message.updated_v1", map[string]any{
 					"sender":  map[string]any{"sender_id": map[string]string{"open_id": own}},
 					"message": map[string]string{"message_id": ask.ID},
@@ -326,7 +327,7 @@ func TestForwardsAreATree(t *testing.T) {
 	inner := p.Forward(room, stranger, []string{p.Say(room, stranger, "deep", feishusim.Time(at))}, feishusim.Time(at))
 	outer := p.Forward(room, ann, append(ids, inner))
 	var m chat.Incoming
-	for range 5 { // in the order in which they happen to be handed over
+	for range 5 { // the order of delivery varies
 		if got := next(t, rec.messages); got.ID == outer {
 			m = got
 		}
@@ -379,9 +380,9 @@ func TestEditsAndRecallsAreTold(t *testing.T) {
 	}
 	p.Emit("im.message.updated_v1", map[string]any{"message": map[string]any{"message_id": id}})
 	if m := next(t, rec.edits); m.ID != id || m.Text != "two" || m.Key != first.Key {
-		t.Errorf("told by its id only: %+v", m)
+		t.Errorf("reported with its id only: %+v", m)
 	}
-	// an update by a bot: of a card, many times while an answer is written
+	// bots update their messages too, a streaming card many times
 	calls := len(p.Calls())
 	p.Emit("im.message.updated_v1", map[string]any{"sender": map[string]any{"sender_type": "bot"},
 		"message": map[string]any{"message_id": id}})
@@ -390,7 +391,7 @@ func TestEditsAndRecallsAreTold(t *testing.T) {
 		return len(ds) == 4 && ds[3].AckCode == 200
 	})
 	if len(rec.edits) != 0 || len(p.Calls()) != calls {
-		t.Errorf("%d edits of a bot, %d calls", len(rec.edits), len(p.Calls())-calls)
+		t.Errorf("%d edits by a bot, %d calls", len(rec.edits), len(p.Calls())-calls)
 	}
 	p.Server.Edit(id, json.RawMessage(`{"text":"three <b>\nfour"}`))
 	next(t, rec.edits)
@@ -404,12 +405,12 @@ func TestEditsAndRecallsAreTold(t *testing.T) {
 	}
 	p.Emit("im.message.recalled_v1", map[string]any{})
 	p.Emit("im.message.updated_v1", map[string]any{"message": map[string]any{"message_id": id}})
-	p.await("half events are acknowledged", func(v *feishusim.View) bool {
+	p.await("incomplete events are acknowledged", func(v *feishusim.View) bool {
 		ds := v.Deliveries()
 		return len(ds) == 8 && ds[6].AckCode == 200 && ds[7].AckCode == 200
 	})
 	if len(rec.edits) != 0 {
-		t.Error("a message that is gone was edited")
+		t.Error("a deleted message was reported as edited")
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// oddIDs are no ids of the platform: as part of a key, a path or an address they would mean something else.
+// oddIDs cannot be IDs of the platform: in a key, a path or a URL they would change its meaning.
 var oddIDs = map[string]string{
 	"colon": "oc:1", "key of a topic": "oc_1:thread:omt_1", "slash": "oc/1", "dots": "..", "newline": "oc_1\nx",
 	"NUL": "oc_1\x00", "control": "oc_1\x1b[2J",
@@ -18,7 +18,7 @@ var oddIDs = map[string]string{
 	"long": strings.Repeat("o", 1000), "percent": "oc%3A1", "query": "oc?1", "quote": `oc"1`,
 }
 
-// What comes with an id that is none is acknowledged, stored nowhere, and logged once of its kind.
+// An event with an invalid ID is acknowledged, not stored, and logged once per kind.
 func TestOddIDsAreLeftOut(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
 	ann, rec := p.AddUser("Ann"), newRecorder()

@@ -29,7 +29,7 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// deadlines is a connection that keeps its read deadlines.
+// deadlines is a connection that records its read deadlines.
 type deadlines struct {
 	net.Conn
 	cachedCard []time.Time
@@ -40,7 +40,7 @@ func (d *deadlines) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// A connection is given up when one answer to a ping is missing, well before the SDK would.
+// A connection ends when one pong is missing, well before the SDK's own timeout.
 func TestAMissingPongEndsTheConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &deadlines{}
@@ -56,20 +56,20 @@ func TestAMissingPongEndsTheConnection(t *testing.T) {
 	})
 }
 
-// expiredConn is a connection on which nothing comes.
+// expiredConn is a connection on which each read times out.
 type expiredConn struct{ deadlines }
 
 func (*expiredConn) Read([]byte) (int, error) {
 	return 0, &net.OpError{Op: "read", Err: os.ErrDeadlineExceeded}
 }
 
-// Two connections in a row that end at the early deadline make the SDK's own one count, unless the network has a part
-// in it. Both are counted.
+// After two connections in a row that ended at the early deadline, the SDK's own timeout applies, unless a network
+// error was involved. Both deadlines are counted.
 func TestTheWatchdogGivesWay(t *testing.T) {
 	const early, closed, unreached = "early", "closed", "unreached"
 	for name, tc := range map[string]struct {
 		ends []string
-		want SilentCounts // after one more silent connection
+		want SilentCounts // after one more connection without data
 	}{
 		"once":                              {[]string{early}, SilentCounts{Early: 2}},
 		"twice":                             {[]string{early, early}, SilentCounts{Early: 2, Late: 1}},
@@ -101,15 +101,15 @@ func TestTheWatchdogGivesWay(t *testing.T) {
 	}
 }
 
-// A platform that does not answer every ping is reconnected to twice, and then left alone.
+// If a platform does not answer every ping, Magpie reconnects twice and then keeps the connection.
 func TestAConnectionWithFewPongsStands(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{PingInterval: time.Second, Reconnect: never})
-	p.AnswerPings(4) // every 3 s; the SDK waits for 7 s, and the early deadline is after 2 s
+	p.AnswerPings(4) // every 3 s; the SDK's timeout is 7 s, the early deadline 2 s
 	p.run(newRecorder())
 	p.must(awaitStatus(p, func(s Status) bool {
 		return s.Connected && s.Silent.Early == mostEarlyCuts && time.Since(s.Since) > 2500*time.Millisecond
 	}))
-	// A busy machine may miss the late deadline, too, which is counted apart.
+	// On a busy machine the late deadline may pass, too; it is counted separately.
 	if s := p.Status(); s.Silent.Early != mostEarlyCuts {
 		t.Errorf("status %+v\n%s", s, p.log)
 	}
@@ -123,9 +123,9 @@ func TestHalfOpenConnectionIsNoticed(t *testing.T) {
 	ann, rec := p.AddUser("Ann"), newRecorder()
 	room := p.PrivateChat(ann)
 	p.run(rec)
-	// the SDK tells a moment after the first event may come
+	// the SDK reports the connection slightly later than the first event may arrive
 	p.must(awaitStatus(p, func(s Status) bool { return s.Connected }))
-	// a machine that is suspended for a second costs the connection too
+	// a machine that is suspended for a second loses the connection as well
 	before := p.Status().Reconnects
 	began := time.Now()
 	p.Freeze(true)

@@ -19,11 +19,11 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// The SDK starts this one for each client and never ends it (cache/cache.go, newCron).
+	// The SDK starts this goroutine for each client and never ends it (cache/cache.go, newCron).
 	leaktest.Main(m, goleak.IgnoreTopFunction("github.com/larksuite/oapi-sdk-go/v3/cache.(*cron).start"))
 }
 
-// platform is a double of the platform and a client of its app.
+// platform is a simulated platform with a client of its app.
 type platform struct {
 	*feishusim.Server
 	*Client
@@ -31,11 +31,11 @@ type platform struct {
 	log *syncBuffer
 }
 
-// newPlatform starts a platform. Unless a test says so it is not about how soon a busy machine acknowledges, and what
-// was not taken in is not told again.
+// newPlatform starts a platform. By default a slow acknowledgement breaks no rule, and unacknowledged events are not
+// redelivered.
 func newPlatform(t *testing.T, cfg feishusim.Config) *platform {
 	t.Helper()
-	t.Parallel() // what takes time is waiting for the platform's limits
+	t.Parallel() // most time is spent waiting for rate limits
 	cfg.AckTimeout = cmp.Or(cfg.AckTimeout, time.Minute)
 	if cfg.Redeliver == nil {
 		cfg.Redeliver = []time.Duration{}
@@ -53,23 +53,23 @@ func newPlatform(t *testing.T, cfg feishusim.Config) *platform {
 	return p
 }
 
-// another is the client of another process.
+// another returns a client as another process would have it.
 func (p *platform) another() *Client {
 	return p.configured(Config{})
 }
 
-// configured is the client of a process with other settings.
+// configured is another with different settings.
 func (p *platform) configured(cfg Config) *Client {
 	cfg.AppID, cfg.AppSecret, cfg.BaseURL = p.AppID(), p.AppSecret(), p.URL()
-	// a name that is there soon is there, however busy the machine is
+	// on a busy machine a name must not miss its timeout
 	cfg.NameWait = cmp.Or(cfg.NameWait, 30*time.Second)
 	c := New(cfg, zerolog.New(p.log).Level(zerolog.InfoLevel))
-	c.waits.message, c.waits.press, c.topics.timeout = time.Minute, time.Minute, 30*time.Second // and so is an answer
+	c.waits.message, c.waits.press, c.topics.timeout = time.Minute, time.Minute, 30*time.Second // nor an answer
 	p.t.Cleanup(c.api.HTTP.CloseIdleConnections)
 	return c
 }
 
-// ctx bounds one wait of a test.
+// ctx returns a context with the timeout of one wait.
 func (p *platform) ctx() context.Context {
 	ctx, cancel := context.WithTimeoutCause(p.t.Context(), time.Minute, errors.New("the test waited for too long"))
 	p.t.Cleanup(cancel)
@@ -83,7 +83,7 @@ func (p *platform) await(what string, cond func(*feishusim.View) bool) {
 	}
 }
 
-// run lets the client receive events until the test ends.
+// run receives events until the test ends.
 func (p *platform) run(h Handler) {
 	p.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -98,7 +98,7 @@ func (p *platform) run(h Handler) {
 	p.await("connect", func(v *feishusim.View) bool { return v.Connections() == 1 })
 }
 
-// clean fails when the client broke a rule of the platform.
+// clean fails if the client broke a rule of the platform.
 func (p *platform) clean() {
 	p.t.Helper()
 	for _, v := range p.Violations() {
@@ -106,7 +106,7 @@ func (p *platform) clean() {
 	}
 }
 
-// recorder is a Handler that hands on what it gets.
+// recorder is a Handler that passes on what it gets.
 type recorder struct {
 	messages chan chat.Incoming
 	edits    chan chat.Incoming
@@ -169,7 +169,7 @@ func (r *recorder) HandleRead(_ context.Context, key chat.Key, _ chat.Actor) { r
 func (r *recorder) HandleNames(_ context.Context, names map[string]string) error {
 	select {
 	case r.names <- names:
-	default: // nobody looks
+	default: // the test does not read names
 	}
 	return nil
 }
@@ -189,7 +189,7 @@ func next[T any](t *testing.T, ch <-chan T) T {
 type syncBuffer struct {
 	mu    sync.Mutex
 	buf   bytes.Buffer
-	wrote chan struct{} // closed by the next write
+	wrote chan struct{} // closed at the next write
 }
 
 func (b *syncBuffer) Write(p []byte) (int, error) {
@@ -208,7 +208,7 @@ func (b *syncBuffer) String() string {
 	return b.buf.String()
 }
 
-// await returns when the log has this text.
+// await waits until the log contains this text.
 func (b *syncBuffer) await(ctx context.Context, text string) error {
 	for {
 		b.mu.Lock()

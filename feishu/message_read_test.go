@@ -7,8 +7,8 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// Who has read a message is reported with the private chat, which the event does not name, without a call. Of somebody
-// who was not heard of, and of half an event, nothing is.
+// A read receipt is reported with its private chat, which the event does not contain, without an API call. Nothing is
+// reported for unknown users or incomplete events.
 func TestReadMessagesAreReported(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
 	ann, bob, rec := p.AddUser("Ann"), p.AddUser("Bob"), newRecorder()
@@ -43,7 +43,7 @@ func TestReadMessagesAreReported(t *testing.T) {
 		return true
 	})
 	if len(rec.reads) != 0 || len(p.Calls()) != calls {
-		t.Errorf("%d more reads, %d calls", len(rec.reads), len(p.Calls())-calls)
+		t.Errorf("%d further receipts, %d calls", len(rec.reads), len(p.Calls())-calls)
 	}
 	p.clean()
 }

@@ -87,7 +87,7 @@ func TestManyCallsShareOneToken(t *testing.T) {
 	}
 }
 
-// asked counts the times at which the members of a chat were asked for.
+// asked counts the calls that list the members of a chat.
 func (p *platform) asked() (n int) {
 	for _, c := range p.Calls() {
 		if strings.HasSuffix(c.Path, "/members") {
@@ -97,7 +97,7 @@ func (p *platform) asked() (n int) {
 	return n
 }
 
-// Somebody joins after the members were asked for, and writes at once: they are asked for once more.
+// Somebody who joins after the members were listed and writes at once has a name: the members are listed once more.
 func TestWhoJoinsLaterHasAName(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
 	ann, bob, rec := p.AddUser("Ann"), p.AddUser("Bob"), newRecorder()
@@ -119,7 +119,7 @@ func TestWhoJoinsLaterHasAName(t *testing.T) {
 	}
 }
 
-// Where names are not to be had, or many join, a chat is not asked for each of them.
+// Where names are not available, or where many people join, the members are not listed again for each of them.
 func TestMembersAreNotAskedForAgainAndAgain(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
 	ann, rec := p.AddUser("Ann"), newRecorder()
@@ -144,7 +144,7 @@ func TestMembersAreNotAskedForAgainAndAgain(t *testing.T) {
 	}
 }
 
-// A name that comes too late for a message comes anyway, and so does that of somebody who has only joined.
+// A name that arrives too late for a message is reported later, as is the name of somebody who has only joined.
 func TestNamesComeLater(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
 	p.Client = p.configured(Config{NameWait: time.Nanosecond})
@@ -167,7 +167,7 @@ func TestNamesComeLater(t *testing.T) {
 	}
 }
 
-// A name that could not be stored is told with the next ones.
+// A name that could not be stored is reported again with the next ones.
 func TestNamesThatWereNotStoredAreToldAgain(t *testing.T) {
 	n := newNames(nil, 0)
 	var told []map[string]string
@@ -183,23 +183,23 @@ func TestNamesThatWereNotStoredAreToldAgain(t *testing.T) {
 	n.learn("ou_1", "Anna")
 	n.learn("ou_2", "Bob")
 	n.publish(t.Context())
-	n.learn("ou_2", "Bob") // no news
+	n.learn("ou_2", "Bob") // unchanged
 	n.publish(t.Context())
 	if want := map[string]string{"ou_1": "Anna", "ou_2": "Bob"}; len(told) != 2 || !maps.Equal(told[1], want) {
 		t.Errorf("told %q", told)
 	}
 }
 
-// A full cache drops what was not used for longest, and not everything.
+// A full cache evicts the least recently used name, not all names.
 func TestAFullCacheKeepsWhatIsUsed(t *testing.T) {
 	t.Parallel()
 	n := newNames(nil, 0)
 	for i := range maxPeople + 10 {
 		n.learn(fmt.Sprint("ou_", i), "Ann")
-		n.cached("ou_0") // writes all the time
+		n.cached("ou_0") // stays in use
 	}
 	if n.cached("ou_0") == "" || n.cached("ou_1") != "" {
-		t.Error("the cache of names does not drop the least used one")
+		t.Error("the cache does not evict the least recently used name")
 	}
 	if len(n.unpublished) > maxPeople {
 		t.Errorf("%d names wait for the handler", len(n.unpublished))
@@ -213,8 +213,8 @@ func TestAFullCacheKeepsWhatIsUsed(t *testing.T) {
 	}
 }
 
-// Who has written what was missed, and what is quoted, is known where the app may not list members, and in private
-// chats, which have no such list.
+// The author of a backfilled or quoted message has a name even where the app may not list members, and in private
+// chats, which have no list of members.
 func TestNamesWithoutAListOfMembers(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
 	p.Inject(feishusim.Fault{Path: "/open-apis/im/v1/chats/", Code: 99991672})
@@ -229,18 +229,18 @@ func TestNamesWithoutAListOfMembers(t *testing.T) {
 	missed := map[string]string{
 		p.Say(group, ann, "three", feishusim.Mention()): "Ann", p.Say(private, bob, "four"): "Bob",
 	}
-	p.Client = p.another() // which has learned no names
+	p.Client = p.another() // has an empty cache of names
 	p.start(p.Client, h)
 	h.await(p, 4)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, m := range h.order[2:] {
 		if m.Actor.Name != missed[m.ID] {
-			t.Errorf("missed: %q is of %q", m.Text, m.Actor.Name)
+			t.Errorf("backfilled: %q is from %q", m.Text, m.Actor.Name)
 		}
 		quoted, err := p.another().FetchQuoted(p.ctx(), m.Key, m.ID)
 		if err != nil || quoted.Actor.Name != missed[m.ID] {
-			t.Errorf("quoted: %q is of %q, %v", m.Text, quoted.Actor.Name, err)
+			t.Errorf("quoted: %q is from %q, %v", m.Text, quoted.Actor.Name, err)
 		}
 	}
 }

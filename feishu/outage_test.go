@@ -15,7 +15,7 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// fail calls a platform that does not answer until calls fail at once.
+// fail calls a platform that is down until calls fail without a request.
 func (p *platform) fail(c *Client) {
 	p.t.Helper()
 	for !c.CircuitOpen() {
@@ -30,7 +30,7 @@ func TestNobodyHammersAPlatformThatIsAway(t *testing.T) {
 	p, ask := asked(t, feishusim.Config{})
 	const (
 		cards    = 6
-		failures = 5 // after which no more calls are made for a while
+		failures = 5 // that open the circuit
 		rest     = 500 * time.Millisecond
 	)
 	p.Client = p.configured(Config{CircuitTimeout: rest})
@@ -49,7 +49,7 @@ func TestNobodyHammersAPlatformThatIsAway(t *testing.T) {
 		painters.Go(func() {
 			for n := 0; p.Ready(outage, ids[i]) == nil; n++ {
 				if p.Edit(outage, ids[i], chat.Card{Live: true, Body: fmt.Sprint("picture ", n)}) == nil {
-					t.Error("drawn on a platform that is away")
+					t.Error("drawn while the platform is down")
 				}
 			}
 		})
@@ -58,7 +58,8 @@ func TestNobodyHammersAPlatformThatIsAway(t *testing.T) {
 	time.AfterFunc(4*rest, end)
 	painters.Wait()
 	took := time.Since(began)
-	// Until it is known: the failures that it takes, and what was on its way. Then one try after each rest.
+	// Before the circuit opens: the failures that open it, and the calls that were under way. Then one trial call per
+	// pause.
 	most := failures + cards + int(took/rest)
 	if n := len(p.Calls()) - before; n > most {
 		t.Errorf("%d calls in %v, want %d at most", n, took, most)
@@ -66,7 +67,7 @@ func TestNobodyHammersAPlatformThatIsAway(t *testing.T) {
 	if s := p.Status(); !p.CircuitOpen() || !s.CircuitOpen || s.Calls.Unknown == 0 {
 		t.Errorf("status %+v", s)
 	}
-	patient := p.configured(Config{CircuitTimeout: time.Hour}) // else one call may just try again
+	patient := p.configured(Config{CircuitTimeout: time.Hour}) // else a call may become the trial
 	p.fail(patient)
 	shut := time.Now()
 	if err := patient.Close(p.ctx(), ids[0], chat.Card{Body: "done"}); !errors.Is(err, openapi.ErrCircuitOpen) {
@@ -83,7 +84,7 @@ func TestNobodyHammersAPlatformThatIsAway(t *testing.T) {
 		p.must(deliver(p.ctx(), func() error { return p.Client.Close(p.ctx(), id, chat.Card{Body: "done"}) }))
 	}
 	if p.CircuitOpen() {
-		t.Error("away though it answers")
+		t.Error("still open although the platform answers")
 	}
 	p.says(ask, strings.Repeat("done ", cards))
 	p.clean()

@@ -9,13 +9,13 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// The updates of a card's elements, as the platform sees them.
+// The calls that update elements of a card, as feishusim records them.
 const (
 	batchUpdates = cardAPI + "/*/batch_update"
 	elementTexts = cardAPI + "/*/elements/*/content"
 )
 
-// callsTo counts the calls to a path, in which a * stands for an id.
+// callsTo counts the calls to a path; * stands for an ID.
 func (p *platform) callsTo(path string) (n int) {
 	before, after, _ := strings.Cut(path, "/*/")
 	for _, c := range p.Calls() {
@@ -26,7 +26,7 @@ func (p *platform) callsTo(path string) (n int) {
 	return n
 }
 
-// stream draws a card with a growing body and a growing panel, and fails when people miss anything of it.
+// stream draws a card whose body and panel grow, and fails if something is not visible.
 func (p *platform) stream(room, seed string) {
 	p.t.Helper()
 	ask := chat.Ref{Key: chat.FeishuChat(room), ID: p.Say(room, p.Users()[0], "hello")}
@@ -51,8 +51,8 @@ func (p *platform) stream(room, seed string) {
 	p.must(p.Client.Close(p.ctx(), id, card))
 }
 
-// Whole cards are drawn when the platform refuses to update parts of them: of a card after one refusal, of all after
-// three cards.
+// When the platform refuses to update elements, whole cards are drawn: for this card after one refusal, for all cards
+// after three.
 func TestRefusedUpdatesMakeWholeCards(t *testing.T) {
 	for name, refused := range map[string]string{"several elements": batchUpdates, "a text": elementTexts} {
 		t.Run(name, func(t *testing.T) {
@@ -65,7 +65,7 @@ func TestRefusedUpdatesMakeWholeCards(t *testing.T) {
 					}
 				}
 				if n := p.callsTo(elementTexts); name == "several elements" && n == 0 {
-					p.t.Error("no text is typed out, which is not refused")
+					p.t.Error("no text is streamed, although that is not refused")
 				}
 				if n := strings.Count(p.log.String(), "refuses to update parts"); n != 1 {
 					p.t.Errorf("logged %d times: %s", n, p.log)
@@ -76,7 +76,7 @@ func TestRefusedUpdatesMakeWholeCards(t *testing.T) {
 	}
 }
 
-// An update whose outcome is not known, or a card that is refused as a whole, says nothing about updates.
+// An update with unknown outcome, or the refusal of a whole card, does not count against element updates.
 func TestOtherErrorsKeepTheUpdates(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
 	room := p.PrivateChat(p.AddUser("Ann"))
@@ -90,7 +90,7 @@ func TestOtherErrorsKeepTheUpdates(t *testing.T) {
 	} {
 		p.Inject(fault)
 		card.Body += "b"
-		_ = p.Edit(p.ctx(), id, card) // the next one draws what is missing
+		_ = p.Edit(p.ctx(), id, card) // the next call draws what is missing
 		card.Body += "c"
 		p.must(p.Edit(p.ctx(), id, card))
 		before := p.callsTo(elementTexts)

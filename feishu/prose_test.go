@@ -9,8 +9,8 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// A card with too many tables is shown with the tables as code, with the rest of its markup: when it is made, and when
-// its last value is drawn.
+// A card with too many tables shows them as code and keeps its other markup, both when it is created and when it is
+// closed.
 func TestTooManyTablesBecomeCode(t *testing.T) {
 	last := chat.Card{Body: "**so**\n\n| a | b |\n|---|---|\n| 1 | 2 |"}
 	for name, made := range map[string]bool{"when it is made": true, "when it ends": false} {
@@ -46,7 +46,8 @@ func TestTooManyTablesBecomeCode(t *testing.T) {
 	}
 }
 
-// A message that the app may not send is not tried in other forms; a card that it may not make is.
+// A message that the app has no permission to send is not retried in another form. A card that it may not create falls
+// back to text.
 func TestAMissingPermissionIsNotTriedAgain(t *testing.T) {
 	for _, code := range []int{99991672, 230027} {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
@@ -71,8 +72,8 @@ func TestAMissingPermissionIsNotTriedAgain(t *testing.T) {
 	}
 }
 
-// A card whose looks the platform refuses is shown without markup, with its buttons, before it becomes a text: when it
-// is made, and when its last value is drawn.
+// A card whose layout the platform refuses is shown without markup but with its buttons, and only then as text, both
+// when it is created and when it is closed.
 func TestACardWithoutMarkupComesBeforeText(t *testing.T) {
 	stop := []chat.Button{{Label: "Go on", Action: chat.Action{Do: "continue", Turn: 1}}}
 	last := chat.Card{Body: "| a | b |\n|---|---|\n| **1** | 2 |", Buttons: stop}

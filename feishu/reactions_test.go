@@ -33,7 +33,7 @@ func TestStatesAreShownAsReactions(t *testing.T) {
 
 	p.React(ask.ID, p.Users()[0], "Typing")
 	signal(chat.Working)
-	p.Client = p.another() // which knows nothing of the reaction
+	p.Client = p.another() // does not know the reaction's ID
 	signal(chat.Failed)
 	shows("DONE", "Typing", "CrossMark")
 	p.clean()
@@ -48,7 +48,7 @@ func TestReactionsToWhatIsNoMessage(t *testing.T) {
 	}
 	p.Recall(ask.ID)
 	if err := p.SetReaction(p.ctx(), ask, chat.Working); err == nil {
-		t.Error("a message that was taken back took a signal")
+		t.Error("a recalled message got a reaction")
 	}
 	p.clean()
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// However often a message is updated, it is read once a second at most, and once more after the last update.
+// However often a message is updated, it is fetched at most once a second, and once more after the last update.
 func TestAMessageIsReadOnceASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rb := &readBacks{last: map[string]readBack{}}
@@ -25,20 +25,20 @@ func TestAMessageIsReadOnceASecond(t *testing.T) {
 		for n := len(reads); n > 0; n-- {
 			at := <-reads
 			if last != 0 && at-last < readBackPeriod {
-				t.Errorf("read after %v and after %v", last, at)
+				t.Errorf("fetched after %v and after %v", last, at)
 			}
 			last = at
 		}
 		if last < 2900*time.Millisecond {
-			t.Errorf("the last update, after 2.9 s, is not read: %v", last)
+			t.Errorf("the last update, after 2.9 s, is not fetched: %v", last)
 		}
 		if !rb.waitToRead(t.Context(), "om_2") || len(rb.last) != 1 {
-			t.Errorf("%d messages are remembered", len(rb.last))
+			t.Errorf("%d messages are still stored", len(rb.last))
 		}
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
 		if !rb.waitToRead(ended, "om_2") {
-			t.Error("nobody reads the message")
+			t.Error("the message is not fetched")
 		}
 	})
 }

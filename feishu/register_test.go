@@ -18,7 +18,7 @@ func newSim(t *testing.T) *feishusim.Server {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = sim.Close() })
-	t.Cleanup(http.DefaultClient.CloseIdleConnections) // of which the SDK makes use
+	t.Cleanup(http.DefaultClient.CloseIdleConnections) // the SDK uses this client
 	return sim
 }
 
@@ -78,8 +78,8 @@ func TestRegisterEnds(t *testing.T) {
 	}
 }
 
-// What breaks while the platform is polled does not end a registration. Only when the credentials themselves are lost,
-// nothing helps, and that is said.
+// Errors while polling do not end a registration. Only the loss of the response with the credentials cannot be
+// repaired, and that is reported.
 func TestRegisterGoesOnAfterNetworkErrors(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fault feishusim.Fault
@@ -113,7 +113,7 @@ func TestRegisterGoesOnAfterNetworkErrors(t *testing.T) {
 	}
 }
 
-// A code that could not be made is no app, and is not tried again in secret.
+// Without a QR code there is no app, and no silent retry.
 func TestACodeIsMadeOnce(t *testing.T) {
 	sim := newSim(t)
 	sim.Inject(feishusim.Fault{Path: "/oauth/v1/app/registration", Reset: true, Times: 1})
@@ -167,7 +167,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// A configuration with departments, or with all that is said in groups, needs permissions of its own.
+// Departments, and reading all messages of groups, need further permissions.
 func TestMissingOfTheConfiguration(t *testing.T) {
 	app := App{scopes: []string{"im:message", "im:message.p2p_msg", "im:message.group_msg",
 		"im:message.reactions:write_only", "im:message.reactions:read", "im:resource",
@@ -178,7 +178,7 @@ func TestMissingOfTheConfiguration(t *testing.T) {
 		t.Errorf("%q", missing)
 	}
 	if got := (App{}).Missing(ForDepartments...); !got.Empty() {
-		t.Errorf("of what is not known: %+v", got)
+		t.Errorf("for an unknown app: %+v", got)
 	}
 }
 

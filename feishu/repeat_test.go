@@ -12,8 +12,8 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// A process dies between the pages of a long answer, with the answer of a call on its way or not, and the next one
-// is told to close the same card.
+// A process is killed between the pages of a long answer, with the response to a call pending or not, and the next
+// process closes the same card.
 func TestKilledBetweenPages(t *testing.T) {
 	text := strings.Repeat("Some words in a row, and some more.\n\n", 1000)
 	pages := len(cardjson.Split(text))
@@ -33,7 +33,7 @@ func TestKilledBetweenPages(t *testing.T) {
 				p.Client = p.another()
 				life, kill := context.WithCancel(p.ctx())
 				remove := p.Inject(feishusim.Fault{Path: replyAPI, Reset: true, Apply: lost})
-				if page > 1 { // those before it are sent again to no effect
+				if page > 1 { // earlier pages are sent again under the same key: no effect
 					p.Inject(feishusim.Fault{Path: replyAPI, Times: page - 1, Delay: time.Nanosecond})
 				}
 				before := cutCalls(p.View())
@@ -55,7 +55,7 @@ func TestKilledBetweenPages(t *testing.T) {
 			}
 			p.Client = p.another()
 			p.must(p.Client.Close(p.ctx(), id, chat.Card{Body: text}))
-			p.must(p.another().Close(p.ctx(), id, chat.Card{Body: text})) // it was not noted that it was done
+			p.must(p.another().Close(p.ctx(), id, chat.Card{Body: text})) // repeated: that it succeeded was not stored
 			if n := len(p.answers(ask.Key.ID)); n != pages {
 				t.Errorf("%d messages, want %d", n, pages)
 			}
@@ -64,7 +64,7 @@ func TestKilledBetweenPages(t *testing.T) {
 	}
 }
 
-// A turn of more than an hour, whose process died after it had shown some pages.
+// A turn of more than an hour whose process was killed after it had shown some pages.
 func TestPagesOfAnHourAgoAreFound(t *testing.T) {
 	p, ask := asked(t, feishusim.Config{})
 	text := strings.Repeat("Some words in a row, and some more.\n\n", 1000)
@@ -100,7 +100,7 @@ func TestPagesThatCannotBeLookedForAreSent(t *testing.T) {
 	p.clean()
 }
 
-// cutCalls counts the calls that were cut off.
+// cutCalls counts the calls whose connection was cut.
 func cutCalls(v *feishusim.View) int {
 	n := 0
 	for _, c := range v.Calls() {

@@ -12,12 +12,12 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// eventScopes are for events, so no call tells that they are missing.
+// eventScopes are the permissions for events: no call shows that one of them is missing.
 var eventScopes = []string{
 	"im:message.p2p_msg:readonly", "im:message.group_at_msg:readonly", "im:chat.members:bot_access",
 }
 
-// useEverything makes each kind of call that a bridge makes, and returns the permissions that were missing.
+// useEverything makes each kind of call that the bridge makes, and returns the missing permissions.
 func (p *platform) useEverything(ask chat.Ref) (missing []string) {
 	p.t.Helper()
 	ann, room := p.Users()[0], ask.Key.ID
@@ -28,12 +28,12 @@ func (p *platform) useEverything(ask chat.Ref) (missing []string) {
 	if id, err := p.Client.Post(ctx, ask, chat.Card{Live: true, Body: "a"}, "seed"); err == nil {
 		_ = p.Client.Close(ctx, id, chat.Card{Body: "a b"})
 	}
-	p.Inject(feishusim.Fault{Path: cardAPI, Code: 10002}) // so that a card is part of its message
+	p.Inject(feishusim.Fault{Path: cardAPI, Code: 10002}) // the card becomes part of its message
 	if id, err := p.Client.Post(ctx, ask, chat.Card{Live: true, Body: "a"}, "plain"); err == nil {
 		_ = p.Client.Close(ctx, id, chat.Card{Body: "a b"})
 	}
 	_ = p.SetReaction(ctx, ask, chat.Working)
-	p.reactions.typing.Purge() // as in another process
+	p.reactions.typing.Purge() // as after a restart
 	_ = p.SetReaction(ctx, ask, chat.Finished)
 	_ = p.Download(ctx, chat.File{Kind: chat.Document, Key: key, Of: file}, 100, &bytes.Buffer{})
 	_, _ = p.Client.Upload(ctx, chat.Upload{Name: "b.txt", Data: []byte("b")})
@@ -49,7 +49,7 @@ func (p *platform) useEverything(ask chat.Ref) (missing []string) {
 	return missing
 }
 
-// The permissions of the list are enough for all calls, and each of them is needed for one.
+// The listed permissions suffice for all calls, and each of them is needed.
 func TestEachPermissionIsNeeded(t *testing.T) {
 	wants := requestedAddons().Scopes.Tenant
 	for _, without := range append([]string{""}, wants...) {
@@ -86,7 +86,7 @@ func TestPermissionsForDepartments(t *testing.T) {
 	}
 }
 
-// What the doctor and the setup ask for stands in the documentation, in both languages.
+// The documentation names each permission that doctor and setup ask for, in both languages.
 func TestPermissionsAreDocumented(t *testing.T) {
 	all := slices.Concat(requestedAddons().Scopes.Tenant, requiredEvents, optionalEvents, requiredCallbacks,
 		ForDepartments, ForAllOfGroups, ForBots, []string{greetingScope})
@@ -108,7 +108,7 @@ func TestPermissionsAreDocumented(t *testing.T) {
 	}
 }
 
-// consoleWords are what the developer console calls what people have to find there.
+// consoleWords are the terms of the developer console for what people have to find there.
 var consoleWords = map[string][]string{
 	"../docs/feishu-app.md": {
 		"*Custom App*", "*Receive events through persistent connection*", "*Version Management & Release*", "*Availability*",

@@ -10,8 +10,8 @@ import (
 	larkws "github.com/larksuite/oapi-sdk-go/v3/ws"
 )
 
-// sdkClientFields are the fields of the SDK's client that shallowCopy is known to be right for: its settings may be
-// shared, and what belongs to one connection is empty in a client that was never started.
+// sdkClientFields are the fields of the SDK's client for which shallowCopy is correct: settings may be shared, and the
+// state of a connection is empty before the client is started.
 const sdkClientFields = `
 appID string
 appSecret string
@@ -42,7 +42,7 @@ run *ws.clientRun
 terminal bool
 `
 
-// An update of the SDK that changes its client tells here that the copy must be looked at again.
+// Fails when an update of the SDK changes its client: then shallowCopy must be reviewed.
 func TestTheCopyFitsTheSDK(t *testing.T) {
 	var got strings.Builder
 	for f := range reflect.TypeFor[larkws.Client]().Fields() {

@@ -30,18 +30,18 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// sdkRequest is a request as the SDK knows it.
+// sdkRequest is a request in terms of the SDK.
 type sdkRequest struct {
 	builder any // has a method for each parameter of the path and of the query
 	body    any // has a field for each member of the body or the form; nil = it has none
 }
 
-// sdkParts are the objects inside of bodies, by their names there.
+// sdkParts are the objects inside request bodies, by their names there.
 var sdkParts = map[string]any{
 	"card": larkcardkit.Card{}, "reaction_type": larkim.Emoji{}, "config": larkspeech.FileConfig{}, "speech": larkspeech.Speech{},
 }
 
-// sdkRequests are the requests that the client makes, by the route of the double.
+// sdkRequests are the requests that the client makes, by the route of feishusim.
 var sdkRequests = map[string]sdkRequest{
 	"POST messages":              {&larkim.CreateMessageReqBuilder{}, larkim.CreateMessageReqBody{}},
 	"POST messages/reply":        {&larkim.ReplyMessageReqBuilder{}, larkim.ReplyMessageReqBody{}},
@@ -72,9 +72,9 @@ var sdkRequests = map[string]sdkRequest{
 		larkapplication.CheckWhiteBlackListApplicationVisibilityReqBody{},
 	},
 	"POST speech/file_recognize":        {&larkspeech.FileRecognizeSpeechReqBuilder{}, larkspeech.FileRecognizeSpeechReqBody{}},
-	"GET scopes":                        {nil, nil}, // the SDK has none without parameters
+	"GET scopes":                        {nil, nil}, // the SDK has no builder for calls without parameters
 	"GET info":                          {nil, nil}, // of the bot: the SDK has no typed call
-	"POST tenant_access_token/internal": {nil, nil}, // the SDK's core has one of its own
+	"POST tenant_access_token/internal": {nil, nil}, // part of the SDK's core
 }
 
 var (
@@ -85,12 +85,12 @@ var (
 	capital   = regexp.MustCompile(`([a-z0-9])([A-Z])`)
 )
 
-// routeName is a route without the service and without ids; one that ends with an id ends with a slash.
+// routeName is a route without the service and without IDs; a route that ends with an ID ends with a slash.
 func routeName(route string) string {
 	return routeID.ReplaceAllString(routeBase.ReplaceAllString(route, ""), "")
 }
 
-// sdkFolder is where the SDK's source lies.
+// sdkFolder is the folder of the SDK's source.
 var sdkFolder = sync.OnceValue(func() string {
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/larksuite/oapi-sdk-go/v3").Output()
 	if err != nil {
@@ -99,8 +99,7 @@ var sdkFolder = sync.OnceValue(func() string {
 	return strings.TrimSpace(string(dir))
 })
 
-// sdkRoutes are the methods and paths of the calls that the SDK makes, with :id for each id. They are in its source
-// only.
+// sdkRoutes are the methods and paths of the SDK's calls, with :id for each ID. They are only in its source.
 var sdkRoutes = sync.OnceValue(func() map[string]bool {
 	routes := map[string]bool{}
 	for _, service := range []string{"application/v6", "cardkit/v1", "contact/v3", "im/v1", "speech_to_text/v1"} {
@@ -115,7 +114,7 @@ var sdkRoutes = sync.OnceValue(func() map[string]bool {
 	return routes
 })
 
-// checkCalls fails for calls that the SDK would not make: to other paths, with other parameters, or with other members
+// checkCalls fails for calls that the SDK would not make: to other paths, with other parameters, or with other fields
 // in their bodies.
 func checkCalls(t *testing.T, calls []feishusim.Call) {
 	t.Helper()
@@ -128,7 +127,7 @@ func checkCalls(t *testing.T, calls []feishusim.Call) {
 		name := routeName(c.Route)
 		r, ok := sdkRequests[name]
 		if !ok {
-			t.Errorf("nobody compares %q with the SDK: %s", name, c.Route)
+			t.Errorf("%q is not compared with the SDK: %s", name, c.Route)
 			continue
 		}
 		if r.builder == nil {
@@ -165,7 +164,7 @@ func checkCalls(t *testing.T, calls []feishusim.Call) {
 
 var update = flag.Bool("update", false, "write testdata/sdk_requests.txt anew")
 
-// The parameters and members of our requests are those of the SDK in use: an update of the SDK tells here what is new.
+// The parameters and fields of our requests are those of the SDK in use. Fails when an update of the SDK changes them.
 func TestRequestsOfTheSDK(t *testing.T) {
 	var b strings.Builder
 	line := func(name string, names []string) {
@@ -200,7 +199,7 @@ func TestRequestsOfTheSDK(t *testing.T) {
 	}
 }
 
-// Each request that is compared with the SDK is made, so none stays in the list that nobody makes any more.
+// Each request in sdkRequests is made, so the list has no obsolete entries.
 func TestEachRequestIsMade(t *testing.T) {
 	p, ask := asked(t, feishusim.Config{})
 	p.run(newRecorder())
@@ -237,7 +236,7 @@ func TestEachRequestIsMade(t *testing.T) {
 		t.Error(found.Credentials)
 	}
 	p.must(checkID(ctx, p.api, p.AppID(), ann.OpenID))
-	p.TakeScopes("application:application:self_manage") // so that only the permissions can be asked for
+	p.TakeScopes("application:application:self_manage") // then only the permissions can be read
 	_ = Check(ctx, Config{AppID: p.AppID(), AppSecret: p.AppSecret(), BaseURL: p.URL()})
 	p.useEverything(ask)
 	made := map[string]bool{}
@@ -251,7 +250,7 @@ func TestEachRequestIsMade(t *testing.T) {
 	}
 }
 
-// The SDK registers apps and opens the long connection itself; the double serves these routes.
+// The SDK itself registers apps and opens the websocket. feishusim serves these routes.
 func TestRoutesOutsideOfTheAPI(t *testing.T) {
 	for source, route := range map[string]string{
 		"scene/registration/registration.go": "/oauth/v1/app/registration", "ws/const.go": "/callback/ws/endpoint",
@@ -276,7 +275,7 @@ func TestRoutesOutsideOfTheAPI(t *testing.T) {
 	p.clean()
 }
 
-// parameters are those of the methods of a builder, as the API has them.
+// parameters are those of a builder's methods, named as in the API.
 func parameters(builder any) (names []string) {
 	for m := range reflect.TypeOf(builder).Methods() {
 		names = append(names, strings.ToLower(capital.ReplaceAllString(m.Name, "${1}_${2}")))
@@ -284,7 +283,7 @@ func parameters(builder any) (names []string) {
 	return names
 }
 
-// members are those of a body, as the API has them.
+// members are the fields of a body, named as in the API.
 func members(body any) (names []string) {
 	for f := range reflect.TypeOf(body).Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")

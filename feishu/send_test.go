@@ -26,7 +26,7 @@ func TestReply(t *testing.T) {
 	p.clean()
 }
 
-// A mention notifies the users whom it names, once, and nobody whom its text names.
+// A mention notifies the users that it names, once, and nobody that only the text names.
 func TestAMentionCallsPeople(t *testing.T) {
 	p, ask := asked(t, feishusim.Config{})
 	ann := p.Users()[0].OpenID
@@ -44,7 +44,7 @@ func TestAMentionCallsPeople(t *testing.T) {
 	p.clean()
 }
 
-// When the platform refuses to mention somebody, the text comes without it.
+// When the platform refuses a mention, the text is sent without it.
 func TestAMentionFallsBackToText(t *testing.T) {
 	p, ask := asked(t, feishusim.Config{})
 	p.Inject(feishusim.Fault{Path: replyAPI, Times: 1, Code: 230001})

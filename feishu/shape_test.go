@@ -8,7 +8,7 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// Of a message that comes out empty the log tells the shape, once, and not what people wrote.
+// When a message yields no text, the log shows its structure once, and never its content.
 func TestTheShapeOfAnEmptyMessageIsLogged(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
 	ann, rec := p.AddUser("Ann"), newRecorder()

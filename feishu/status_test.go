@@ -21,7 +21,7 @@ func TestTroubleIsLoggedOncePerChange(t *testing.T) {
 	steps := []struct {
 		name string
 		err  error
-		want string // level of the new line; empty: none
+		want string // level of the new log line; empty: no line
 		hint string // in the status
 	}{
 		{"wrong secret", connectError(larkws.NewClientError(1000040345, "app_id or app_secret is invalid")), "error",
@@ -76,7 +76,7 @@ func TestStatusCounts(t *testing.T) {
 		f.Path, f.Times = replyAPI, 1
 		p.Inject(f)
 	}
-	_, err := p.Reply(p.ctx(), ask, "x", "seed") // refused as a post, then three faults, then sent as text
+	_, err := p.Reply(p.ctx(), ask, "x", "seed") // refused as a post, three faults, then sent as text
 	p.must(err)
 	got := p.Status().Calls
 	if diff := (Calls{
@@ -99,7 +99,7 @@ func TestTheCardCacheIsBounded(t *testing.T) {
 	for i := range 3 * maxCachedCards {
 		s.put(fmt.Sprint(i), &card{})
 		if s.get("busy") != busy {
-			t.Fatal("a card that is in use is gone")
+			t.Fatal("a card in use was evicted")
 		}
 	}
 	if len(s) != maxCachedCards || s.get("old") != nil {

@@ -13,7 +13,7 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// deliver is what an outbox does: it repeats a call until it is confirmed.
+// deliver retries a call until it is confirmed, as the outbox does.
 func deliver(ctx context.Context, call func() error) error {
 	for {
 		err := call()
@@ -26,7 +26,7 @@ func deliver(ctx context.Context, call func() error) error {
 	}
 }
 
-// Every third call goes wrong; in the end each answer is there, whole and once.
+// Every third call fails. In the end each answer is visible, complete and once.
 func TestAnswersArriveInAStorm(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
 	p.Client = p.configured(Config{CircuitTimeout: time.Second})
@@ -67,7 +67,7 @@ func TestAnswersArriveInAStorm(t *testing.T) {
 	p.clean()
 }
 
-// answerOf is the i-th answer; each fifth needs two cards.
+// answerOf is the i-th answer. Every fifth needs two cards.
 func answerOf(i int) string {
 	text := fmt.Sprintf("Answer %d begins. ", i)
 	if i%5 == 0 {
@@ -88,7 +88,7 @@ func (p *platform) answerInStorm(ctx context.Context, ask chat.Ref, i int) {
 			err = p.Ready(ctx, id)
 		}
 		if err == nil {
-			_ = p.Edit(ctx, id, chat.Card{Live: true, Body: text[:len(text)/part]}) // one picture may be missing
+			_ = p.Edit(ctx, id, chat.Card{Live: true, Body: text[:len(text)/part]}) // an intermediate view may be lost
 		}
 	}
 	if err == nil {
@@ -109,7 +109,7 @@ func (p *platform) replyInStorm(ctx context.Context, ask chat.Ref, i int) {
 	}
 }
 
-// answeredOnce fails when what the people see as the answer to a question is not this text, once, and at an end.
+// answeredOnce fails unless the answer to a question is visible once, complete and closed.
 func (p *platform) answeredOnce(ask chat.Ref, text string) {
 	p.t.Helper()
 	var shown strings.Builder
@@ -118,11 +118,11 @@ func (p *platform) answeredOnce(ask chat.Ref, text string) {
 			continue
 		}
 		if m.Last().Streaming {
-			p.t.Errorf("message %s seems to go on", m.ID)
+			p.t.Errorf("message %s is still live", m.ID)
 		}
 		shown.WriteString(m.Text() + "\n")
 	}
 	if got, want := squash(shown.String()), squash(text); got != want {
-		p.t.Errorf("%d letters are shown, want %d: %.200q", len(got), len(want), got)
+		p.t.Errorf("%d characters are shown, want %d: %.200q", len(got), len(want), got)
 	}
 }

@@ -19,12 +19,12 @@ func newTopics(t *testing.T) (*platform, feishusim.User, *recorder) {
 	return p, p.AddUser("Ann"), newRecorder()
 }
 
-// topic is the topic in which a message stands.
+// topic is the topic of a message.
 func (p *platform) topic(id string) string {
 	p.t.Helper()
 	m, ok := p.Server.Message(id)
 	if !ok || m.ThreadID == "" {
-		p.t.Fatalf("message %s stands in no topic", id)
+		p.t.Fatalf("message %s is in no topic", id)
 	}
 	return m.ThreadID
 }
@@ -43,7 +43,7 @@ func TestATopicIsAChatOfItsOwn(t *testing.T) {
 	}
 	p.Redeliver(plain, true)
 	if m := next(t, rec.messages); m.Key != chat.FeishuChat(room) {
-		t.Errorf("told again, the topic's first message belongs to %v", m.Key)
+		t.Errorf("delivered again, the topic's first message belongs to %v", m.Key)
 	}
 	first := p.Say(forum, ann, "a topic")
 	if m := next(t, rec.messages); m.Key.Thread != p.topic(first) {
@@ -57,7 +57,7 @@ func TestATopicIsAChatOfItsOwn(t *testing.T) {
 	p.clean()
 }
 
-// All that answers in a topic stays there: texts, cards with several pages, files, and what answers no message.
+// All answers in a topic stay there: texts, cards with several pages, files, and messages that answer nothing.
 func TestAnswersStayInTheTopic(t *testing.T) {
 	p, ann, _ := newTopics(t)
 	room := p.Group("team", ann)
@@ -76,7 +76,7 @@ func TestAnswersStayInTheTopic(t *testing.T) {
 	p.must(err)
 	card, err := p.Client.Post(p.ctx(), to, chat.Card{Live: true, Body: "begun"}, "card")
 	p.must(err)
-	p.cards.drop(card) // as another process
+	p.cards.drop(card) // as after a restart
 	p.must(p.Client.Close(p.ctx(), card, chat.Card{Body: strings.Repeat("a line of a long answer\n", 2500)}))
 	got := p.answers(room)
 	if len(got) < 6 {
@@ -90,7 +90,7 @@ func TestAnswersStayInTheTopic(t *testing.T) {
 	p.clean()
 }
 
-// Inside a topic all that follows the question is listed; what was sent before it is not.
+// Inside a topic, Find lists everything that follows the question, and nothing before it.
 func TestFindInsideATopic(t *testing.T) {
 	p, ann, _ := newTopics(t)
 	room := p.Group("team", ann)
@@ -102,7 +102,7 @@ func TestFindInsideATopic(t *testing.T) {
 	early, err := p.Reply(p.ctx(), chat.Ref{Key: key, ID: before}, "early", "early")
 	p.must(err)
 	m, _ := p.Server.Message(early)
-	at := m.Created.Add(time.Millisecond) // the platform's times are no finer
+	at := m.Created.Add(time.Millisecond) // the resolution of the platform's times
 	ask := p.Say(room, ann, "ask", feishusim.Thread(key.Thread), feishusim.Time(at))
 	for time.Now().Before(at) {
 		runtime.Gosched()
@@ -123,7 +123,8 @@ func TestFindInsideATopic(t *testing.T) {
 	p.clean()
 }
 
-// What was missed in a topic is asked for there. A topic's first message belongs to the chat, and is handed over once.
+// The backfill asks for missed messages of a topic there. A topic's first message belongs to the chat and is handed
+// over once.
 func TestWhatWasMissedInTopics(t *testing.T) {
 	p, ann, rec := newTopics(t)
 	room, forum := p.Group("team", ann), p.TopicGroup("forum", ann)
@@ -158,7 +159,7 @@ func TestWhatWasMissedInTopics(t *testing.T) {
 	p.clean()
 }
 
-// While the platform cannot say what a group is like, nothing of it is guessed.
+// While the platform cannot say of which kind a group is, no kind is assumed.
 func TestATopicIsNotGuessed(t *testing.T) {
 	p, ann, _ := newTopics(t)
 	room := p.TopicGroup("forum", ann)
@@ -177,7 +178,7 @@ func TestATopicIsNotGuessed(t *testing.T) {
 	}
 }
 
-// An app may not be allowed to ask what a group is like. What events have told of it counts then.
+// An app may not be allowed to read the kind of a group. Then the events decide.
 func TestAGroupThatMayNotBeAskedAbout(t *testing.T) {
 	p, ann, _ := newTopics(t)
 	room := p.TopicGroup("forum", ann)
@@ -224,7 +225,7 @@ func TestWhatWasSaidInATopic(t *testing.T) {
 		for _, m := range said {
 			texts = append(texts, m.Text)
 			if m.Text == "root" && m.Key.Thread != "" {
-				t.Error("the first message changed its chat")
+				t.Error("the first message moved to another chat")
 			}
 		}
 		if strings.Join(texts, " ") != tt.want {
@@ -234,7 +235,7 @@ func TestWhatWasSaidInATopic(t *testing.T) {
 	p.clean()
 }
 
-// A press does not tell in which topic its card stands. What belongs to a turn needs no look-up.
+// A press does not name the topic of its card. The card of a turn needs no look-up.
 func TestAPressKnowsItsTopic(t *testing.T) {
 	p, ann, rec := newTopics(t)
 	room := p.Group("team", ann)
@@ -270,7 +271,7 @@ func TestAPressKnowsItsTopic(t *testing.T) {
 	late, err := p.another().Post(p.ctx(), chat.Ref{Key: key, ID: ask}, button(0), "of another process")
 	p.must(err)
 	if got := press(late, 0); got != key {
-		t.Errorf("a card of another process stands in %v", got)
+		t.Errorf("a card of another process is in %v", got)
 	}
 	turns, err := p.another().Post(p.ctx(), chat.Ref{Key: key, ID: ask}, button(7), "of a turn")
 	p.must(err)
@@ -281,8 +282,8 @@ func TestAPressKnowsItsTopic(t *testing.T) {
 	p.clean()
 }
 
-// A card of the chat stays there, though somebody begins a topic on it. As long as it is not known where a card stands,
-// a press of it does nothing.
+// A card of the chat stays in the chat even if somebody starts a topic on it. A press is ignored while the topic of its
+// card is unknown.
 func TestAPressIsNotGuessed(t *testing.T) {
 	p, ann, rec := newTopics(t)
 	room := p.Group("team", ann)
@@ -320,11 +321,11 @@ func TestATopicWithoutMessagesIsGone(t *testing.T) {
 	key := chat.FeishuChat(p.Group("team", ann))
 	key.Thread = "omt_none"
 	if _, err := p.Reply(p.ctx(), chat.Ref{Key: key}, "words", "idem"); err == nil {
-		t.Error("sent into nothing")
+		t.Error("sent to a topic that is gone")
 	}
 }
 
-// Messages of other bots come through on request, and never the bot's own.
+// Messages of other bots are handed over on request, the bot's own messages never.
 func TestOtherBots(t *testing.T) {
 	p, ann, rec := newTopics(t)
 	p.Client = p.configured(Config{AnswerBots: true})
@@ -361,7 +362,7 @@ func TestOtherBots(t *testing.T) {
 	}
 	quiet := p.another()
 	if _, ok := quiet.reader.incoming(rawMessage{id: "om_1", chat: room, senderType: "app", senderID: other.OpenID}); ok {
-		t.Error("another bot came through unasked")
+		t.Error("a message of another bot was handed over without a request")
 	}
 	p.clean()
 }
@@ -394,7 +395,7 @@ func TestWhoElseIsMeant(t *testing.T) {
 	p.clean()
 }
 
-// What happens to the bot's place in a chat is handed over, and until it is taken in it is told again.
+// Changes of the bot's membership are handed over, and again until one was handled.
 func TestChanges(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{Redeliver: many(10 * time.Millisecond)})
 	ann, rec := p.AddUser("Ann"), newRecorder()
@@ -439,7 +440,7 @@ func (f *failsOnce) HandleMembership(ctx context.Context, c chat.Change) error {
 	return nil
 }
 
-// A message to a user goes to the private chat with that user.
+// A message to a user goes to the private chat with this user.
 func TestAMessageToAUser(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
 	ann := p.AddUser("Ann")
@@ -448,7 +449,7 @@ func TestAMessageToAUser(t *testing.T) {
 	p.must(err)
 	card, err := p.Client.Post(p.ctx(), to, chat.Card{Live: true, Body: "card"}, "card")
 	p.must(err)
-	p.cards.drop(card) // as another process
+	p.cards.drop(card) // as after a restart
 	p.must(p.Client.Close(p.ctx(), card, chat.Card{Body: strings.Repeat("a line of a long answer\n", 2500)}))
 	if got := p.answers(p.PrivateChat(ann)); len(got) < 3 || got[0].Text() != "hello" {
 		t.Errorf("%d messages", len(got))

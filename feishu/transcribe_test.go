@@ -10,8 +10,7 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// decoder is a program in the place of ffmpeg that writes that many bytes, if it is given "opus" and asked for the
-// right form.
+// decoder is a substitute for ffmpeg. It writes that many bytes if it gets opus and is asked for the right format.
 func decoder(t *testing.T, bytes string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ffmpeg")
@@ -23,7 +22,7 @@ func decoder(t *testing.T, bytes string) string {
 	return path
 }
 
-// recording is one that nobody can listen to any more under its name.
+// recording is an open file without a name, so nobody else can read it.
 func recording(t *testing.T) *os.File {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a.opus")
@@ -58,7 +57,7 @@ func TestRecordingsAreUnderstood(t *testing.T) {
 	}
 	p.transcriber.decoder = decoder(t, "2000000")
 	if got, err := p.Transcribe(p.ctx(), recording(t), 0); err == nil || got != "" {
-		t.Errorf("longer than it said: %q, %v", got, err)
+		t.Errorf("longer than announced: %q, %v", got, err)
 	}
 	p.transcriber.decoder = filepath.Join(t.TempDir(), "none")
 	if got, err := p.Transcribe(p.ctx(), recording(t), time.Second); err != nil || got != "" {
@@ -67,7 +66,7 @@ func TestRecordingsAreUnderstood(t *testing.T) {
 	p.clean()
 }
 
-// Most tenants may not use it. Then it is not asked for every recording.
+// Most tenants have no access to speech recognition. Then it is not called for every recording.
 func TestWhoIsNotListenedToStopsSpeaking(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
 	p.transcriber.decoder = decoder(t, "3200")
@@ -104,6 +103,6 @@ func TestSizesAreRead(t *testing.T) {
 	c := Defaults()
 	c.AppID, c.AppSecret, c.MaxFile = "cli_x", "x", 101<<20
 	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "max_file_size") {
-		t.Errorf("more than the platform gives out: %v", err)
+		t.Errorf("larger than the platform's limit: %v", err)
 	}
 }

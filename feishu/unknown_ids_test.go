@@ -7,14 +7,13 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// Only what the platform says that it does not know is unknown: not an id that the app may not look up, nor one of
-// another kind.
+// An ID is unknown only if the platform says so, not if the app may not look it up or if it is of another kind.
 func TestUnknownIDs(t *testing.T) {
 	sim, err := feishusim.Start(feishusim.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer sim.Close() //nolint:errcheck // its end is nothing that this test looks at
+	defer sim.Close() //nolint:errcheck // closing is not part of this test
 	cfg := Config{AppID: sim.AppID(), AppSecret: sim.AppSecret(), BaseURL: sim.URL()}
 	ann := sim.AddUser("Ann")
 	group := sim.Group("team", ann)

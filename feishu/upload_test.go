@@ -60,7 +60,7 @@ func TestFilesAreShownAsWhatTheyAre(t *testing.T) {
 			name, err := p.Client.Upload(p.ctx(), tt.up)
 			p.must(err)
 			var first string
-			for range 2 { // the second changes nothing
+			for range 2 { // the second call has no effect
 				id, err := other.Attach(p.ctx(), ask, name, tt.caption, "idem "+tt.name)
 				p.must(err)
 				if first != "" && id != first {
@@ -91,13 +91,13 @@ func TestFilesAreShownAsWhatTheyAre(t *testing.T) {
 		})
 	}
 	for _, v := range p.Violations() {
-		if !strings.Contains(v.Detail, "image format") { // what is no picture is found out by asking
+		if !strings.Contains(v.Detail, "image format") { // only the platform can tell that it is no picture
 			t.Errorf("violation: %s: %s", v.Rule, v.Detail)
 		}
 	}
 }
 
-// An upload whose outcome is unknown is made again; while the platform is away nothing is uploaded.
+// An upload with unknown outcome is repeated. While the platform is down nothing is uploaded.
 func TestUploadsGoThroughTheSameBreaker(t *testing.T) {
 	p, _ := asked(t, feishusim.Config{})
 	p.Inject(feishusim.Fault{Path: "/open-apis/im/v1/files", Times: 1, Apply: true, Reset: true})

@@ -77,7 +77,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// The header has the color of the state, and one that is not known is grey.
+// The header has the color of the state; an unknown state is grey.
 func TestHeaders(t *testing.T) {
 	for state, want := range map[chat.CardState]string{
 		chat.CardQueued: "grey", chat.CardRunning: "blue", chat.CardDone: "green", chat.CardFailed: "red",
@@ -102,7 +102,7 @@ func TestStatusIsOneHarmlessLine(t *testing.T) {
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// Each card is drawn as the file of its name says.
+// Each card is rendered as its golden file says.
 func TestDrawnCards(t *testing.T) {
 	running := chat.Card{
 		Status: "正在运行 Bash… 10 秒", Summary: "正在运行 Bash…", Live: true,

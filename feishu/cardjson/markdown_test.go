@@ -93,7 +93,7 @@ type failer interface {
 	Fatalf(string, ...any)
 }
 
-// checkSafe reads the output as the strictest reader would: fences are lines that are exactly ours.
+// checkSafe parses the output like the strictest reader: only lines that are exactly our fences are fences.
 func checkSafe(t failer, in string) {
 	t.Helper()
 	out := sanitize(in, maxTables)
@@ -103,13 +103,13 @@ func checkSafe(t failer, in string) {
 	code, tables, prev := false, 0, ""
 	for line := range strings.SplitSeq(out, "\n") {
 		if atTag.MatchString(line) {
-			t.Fatalf("safe(%q) = %q calls somebody", in, out)
+			t.Fatalf("safe(%q) = %q mentions somebody", in, out)
 		}
 		switch {
 		case strings.HasPrefix(strings.TrimLeft(line, " \t"), "```") &&
 			(code || !strings.Contains(strings.TrimLeft(strings.TrimLeft(line, " \t"), "`"), "`")):
 			if code && line != "```" {
-				t.Fatalf("safe(%q) = %q has a fence in a fence", in, out)
+				t.Fatalf("safe(%q) = %q has a fence inside a fence", in, out)
 			}
 			code, prev = !code, ""
 			continue
@@ -121,7 +121,7 @@ func checkSafe(t failer, in string) {
 			t.Fatalf("safe(%q) = %q has a tag", in, out)
 		}
 		if i := strings.Index(prose, "!["); i >= 0 && !upload.MatchString(prose[i:]) {
-			t.Fatalf("safe(%q) = %q has a picture", in, out)
+			t.Fatalf("safe(%q) = %q has an image", in, out)
 		}
 		if tableRow(prev) && tableSeparator(line) {
 			tables++
@@ -140,7 +140,7 @@ func checkSafe(t failer, in string) {
 	}
 }
 
-// oddLink is the target of a link that leads to no address on the web, as CommonMark has it.
+// oddLink is the target of a link to something that is no web address, as CommonMark defines it.
 func oddLink(md string) (odd string) {
 	source := []byte(md)
 	_ = ast.Walk(goldmark.DefaultParser().Parse(text.NewReader(source)), func(n ast.Node, _ bool) (ast.WalkStatus, error) {
@@ -159,7 +159,7 @@ func oddLink(md string) (odd string) {
 	return odd
 }
 
-// outside is a line without its inline code and escaped letters.
+// outside is a line without its inline code and escaped characters.
 func outside(line string) string {
 	var b strings.Builder
 	for i := 0; i < len(line); {
@@ -168,7 +168,7 @@ func outside(line string) string {
 			i += 2
 		case line[i] == '`':
 			n, _ := codeSpan(line[i:])
-			b.WriteByte(' ') // what stands on both sides is not one word
+			b.WriteByte(' ') // keeps the text on both sides apart
 			i += n
 		default:
 			b.WriteByte(line[i])
@@ -178,14 +178,14 @@ func outside(line string) string {
 	return b.String()
 }
 
-// linkTokens are the parts of all kinds of links, and of what keeps others from being one.
+// linkTokens are the parts of all kinds of links, and what prevents links.
 var linkTokens = []string{
 	"[", "]", "](", ")", "]:", "][", "(", "<", ">", "![", "\\", "`", "``", "\"", "'", " ", "\t", "&lt;", "a", "b.go", "#c", "x:y",
 	"https://x", "http:", "mailto:a@b.cn", "[a](b.go)", "[a]: b.go", "[a][1]", "[1]: ", "[b](<c d>)", "[d](https://x)", "> ", "- ",
 	"    ", "&#93;", "img_v3_0123456789abcdefgh",
 }
 
-// lines makes texts that have much of what matters.
+// markdownText generates texts with many of the critical parts.
 func markdownText() *rapid.Generator[string] {
 	line := rapid.OneOf(
 		rapid.StringMatching(`[a-c <>!|\[\]()*#-]{0,30}`),
@@ -204,7 +204,7 @@ func TestSafeHoldsForManyTexts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { checkSafe(t, markdownText().Draw(t, "text")) })
 }
 
-// What was drawn of complete lines stays while the text grows, as long as no code or table is open.
+// What was rendered from complete lines does not change while the text grows, unless code or a table is open.
 func TestSafeKeepsWhatItDrew(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := markdownText().Draw(t, "text")

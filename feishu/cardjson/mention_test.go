@@ -10,7 +10,7 @@ import (
 
 var calling = regexp.MustCompile(`(?i)<\s*/?\s*at\b`)
 
-// No part of a card calls anybody, whatever it says.
+// No part of a card mentions anybody, whatever its text is.
 func TestNothingCallsPeople(t *testing.T) {
 	for _, text := range feishutest.Mentions {
 		button := chat.Button{Label: text, Action: chat.Action{Do: "x"}}

@@ -110,7 +110,7 @@ func TestSplitLosesNothing(t *testing.T) {
 			checkSafe(t, p.carry+p.text+p.tail)
 		}
 		if joined.String() != text {
-			t.Fatalf("split and joined %q, want %q", joined.String(), text)
+			t.Fatalf("split and joined again: %q, want %q", joined.String(), text)
 		}
 	})
 }
@@ -193,7 +193,7 @@ func TestBordersStayWhileTheTextGrows(t *testing.T) {
 	})
 }
 
-// A page of the worst text there is still makes a card that the platform takes.
+// Even a page of the worst possible text makes a card that the platform accepts.
 func TestCardsStayBelowTheLimit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		unit := rapid.OneOf(rapid.StringN(1, 20, -1), markdownText(),

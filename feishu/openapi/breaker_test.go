@@ -64,7 +64,7 @@ func TestOneCallTriesWhetherThePlatformIsBack(t *testing.T) {
 		_, _ = g.do("x", func() (gjson.Result, error) { return gjson.Result{}, nil })
 		g.fail(mostFailures - 1)
 		if g.isTripped() {
-			t.Error("failures that do not follow each other count together")
+			t.Error("failures that are not consecutive add up")
 		}
 		g.fail(1)
 		began := time.Now()
@@ -93,14 +93,14 @@ func TestOneCallTriesWhetherThePlatformIsBack(t *testing.T) {
 			}
 			calls.Wait()
 			if tries != 1 {
-				t.Errorf("%d tries at once", tries)
+				t.Errorf("%d trials at a time", tries)
 			}
 		}
 		if took := time.Since(began); took < 3*breakerTimeout || took > 3*breakerTimeout+5*time.Second {
-			t.Errorf("three tries took %v", took)
+			t.Errorf("three trials took %v", took)
 		}
 		if g.isTripped() || g.isOpen() {
-			t.Error("away though it answers")
+			t.Error("open although the platform answers")
 		}
 		if n := strings.Count(log.String(), "\n"); n != 2 || !strings.Contains(log.String(), "answers again") {
 			t.Errorf("log of one outage: %s", log)

@@ -11,15 +11,15 @@ func TestClockOfThePlatform(t *testing.T) {
 	for _, ahead := range []time.Duration{0, time.Hour, -7 * time.Second} {
 		var c clock
 		if c.surelyAfter(ours.Add(365*24*time.Hour), ours) {
-			t.Error("sure without knowing the clock")
+			t.Error("certain before the offset is known")
 		}
 		now := ours
-		for range 200 { // answers at all parts of a second, each 20 ms after its call
+		for range 200 { // answers spread over the second, each 20 ms after its call
 			now = now.Add(337 * time.Millisecond)
 			theirs := now.Add(ahead - 10*time.Millisecond)
 			c.observe(theirs.UTC().Format(http.TimeFormat), now.Add(-20*time.Millisecond), now)
 			if at := now.Add(ahead); c.surelyAfter(at.Add(-time.Millisecond), now) {
-				t.Errorf("ahead %v: what was before is taken for later", ahead)
+				t.Errorf("ahead %v: an earlier time counts as later", ahead)
 			}
 		}
 		if !c.surelyAfter(now.Add(ahead+100*time.Millisecond), now) {
@@ -27,7 +27,7 @@ func TestClockOfThePlatform(t *testing.T) {
 		}
 		c.observe(now.Add(ahead+time.Minute).UTC().Format(http.TimeFormat), now, now)
 		if c.surelyAfter(now.Add(ahead+30*time.Second), now) {
-			t.Errorf("ahead %v: a clock that was set is not believed", ahead)
+			t.Errorf("ahead %v: a clock that was changed is not followed", ahead)
 		}
 		c.observe("no date", now, now)
 	}

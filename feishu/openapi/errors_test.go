@@ -21,7 +21,7 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// People read what is wrong, and not which call we made.
+// Reason tells people what is wrong, without the name of our call.
 func TestReason(t *testing.T) {
 	for _, tc := range []struct {
 		err    Error
@@ -38,7 +38,7 @@ func TestReason(t *testing.T) {
 	}
 }
 
-// What the platform's codes mean for the next try.
+// The platform's error codes decide about a retry.
 func TestClassesOfCodes(t *testing.T) {
 	for code, want := range map[int]Class{
 		230035: NoAccess, 230018: NoAccess, 230053: NoAccess, 230029: NoAccess, 230034: NoAccess, 230038: NoAccess,
@@ -65,7 +65,7 @@ func TestClassesOfCodes(t *testing.T) {
 	}
 	for _, code := range []int{230002, 232009, 232011, 230018, 230029, 230034, 230035, 230038, 230053, 230075} {
 		if err := error(&Error{Code: code}); !errors.Is(err, chat.ErrUnreachable) {
-			t.Errorf("%d: somebody can be reached", code)
+			t.Errorf("%d: does not count as silenced", code)
 		}
 	}
 	for code, want := range map[int][2]bool{ // silenced, forbidden
@@ -85,7 +85,7 @@ func TestClassesOfCodes(t *testing.T) {
 			t.Errorf("%d: no hint", code)
 		}
 	}
-	for code, words := range map[int][]string{ // of the console in English, and what one code may mean
+	for code, words := range map[int][]string{ // terms of the developer console, or the possible meanings of a code
 		230027: {"a permission", "an external group"}, 514: {"Receive events through persistent connection", "Events & Callbacks"},
 		230013: {"Availability"},
 	} {

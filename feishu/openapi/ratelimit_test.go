@@ -57,8 +57,8 @@ func TestLimitsAreKept(t *testing.T) {
 	}
 }
 
-// However long each message is under way, no more of them arrive in a second than the platform takes of one chat; those
-// that another process has sent just before this one started count as well.
+// However long each message takes, no more of them arrive in one second than the platform accepts for a chat. Those
+// that another process sent shortly before count as well.
 func TestMessagesOfAChatAreKeptApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var (
@@ -97,7 +97,7 @@ func TestMessagesOfAChatAreKeptApart(t *testing.T) {
 	})
 }
 
-// A platform of one's own takes what the public one refuses.
+// A private installation may accept higher rates than the public platform.
 func TestThePaceIsAMultipleOfTheRates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pace, calls = 100, 5000
@@ -113,7 +113,7 @@ func TestThePaceIsAMultipleOfTheRates(t *testing.T) {
 	})
 }
 
-// When the machine has stood still, those who waited do not all go at once.
+// After the machine was suspended, the waiting calls do not all start at once.
 func TestOneCallWaitsForItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newAPILimits(1)
@@ -132,7 +132,7 @@ func TestOneCallWaitsForItsTime(t *testing.T) {
 		}
 		synctest.Wait()
 		if taken := -l.second.Tokens(); taken > 1 {
-			t.Errorf("%v calls have their time already", taken)
+			t.Errorf("%v calls may start at once", taken)
 		}
 		calls.Wait()
 	})
@@ -187,7 +187,7 @@ func TestAnswersDoNotWaitBehindWhatMayWait(t *testing.T) {
 				}
 			})
 		}
-		if err := Sleep(ctx, time.Minute); err != nil { // what may wait has used up all that it gets
+		if err := Sleep(ctx, time.Minute); err != nil { // background calls have used their whole share
 			t.Fatal(err)
 		}
 		began := time.Now()
@@ -197,14 +197,14 @@ func TestAnswersDoNotWaitBehindWhatMayWait(t *testing.T) {
 			}
 		}
 		if took := time.Since(began); took > 1100*time.Millisecond { // the app's own rate
-			t.Errorf("40 urgent calls waited %v", took)
+			t.Errorf("40 urgent calls took %v", took)
 		}
 		cancel()
 		background.Wait()
 	})
 }
 
-// Calls to one API take nothing of the rate of another, whatever ids are in their paths.
+// Calls to one API do not use the rate of another, whatever IDs are in their paths.
 func TestEachAPIHasItsOwnLimits(t *testing.T) {
 	l := newLimits(1)
 	update := l.limiterFor("PUT", "/open-apis/cardkit/v1/cards/735/elements/body/content")

@@ -12,7 +12,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// retrying is a client that gets a token from nobody, another one each time.
+// retrying is a client that gets a new token each time, without a server.
 func retrying() *Client {
 	c, n := New(Config{Pace: 1}, zerolog.Nop()), 0
 	c.tokens.fetch = func(context.Context) (gjson.Result, error) {
@@ -90,7 +90,7 @@ func TestARepairedRequestHasAsManyTries(t *testing.T) {
 	})
 }
 
-// What is not known any more after all tries is not repaired.
+// A call whose outcome is unknown after all retries is not repaired.
 func TestAnUnknownOutcomeIsNotRepaired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := Request{Tries: 2, Repair: func(context.Context, error) error { t.Error("repaired"); return nil }}
