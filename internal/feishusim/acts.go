@@ -89,7 +89,7 @@ func (p *people) Forward(chatID string, from User, messageIDs []string, opt ...S
 	})
 }
 
-// passedOn is the message as a part of the merged forward with the ID upper.
+// forwarded is the message as a part of the merged forward with the ID upper.
 func (m *message) passedOn(upper string) *message {
 	part := *m
 	part.ID, part.upper, part.parts = newID("om_"), upper, nil

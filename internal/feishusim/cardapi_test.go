@@ -86,7 +86,7 @@ func TestCardLeftStreamingIsReportedAtTheEnd(t *testing.T) {
 	s := start(t, Config{})
 	c := newRest(t, s)
 	c.newCard(card(true, markdown("md", ""))).show(s.PrivateChat(s.AddUser("Tom")))
-	c.newCard(card(true, markdown("md", ""))) // nobody sees it
+	c.newCard(card(true, markdown("md", ""))) // no message shows it
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -22,14 +22,14 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// Every SDK ws client leaves its cache's clock behind.
+	// Each websocket client of the SDK leaves its cache's timer behind.
 	leaktest.Main(m, goleak.IgnoreAnyFunction("github.com/larksuite/oapi-sdk-go/v3/cache.(*cron).start"))
 }
 
-// patience bounds every wait of these tests; nothing that works takes a part of it.
+// patience bounds every wait of these tests. A test that passes needs a fraction of it.
 const patience = time.Minute
 
-// start starts a platform. How soon a busy machine acknowledges is nothing that a test is about unless it says so.
+// start starts a platform. By default a slow acknowledgement, as on a busy machine, breaks no rule.
 func start(t *testing.T, cfg Config) *Server {
 	t.Helper()
 	setDefault(&cfg.AckTimeout, patience)
@@ -45,7 +45,7 @@ func start(t *testing.T, cfg Config) *Server {
 	return s
 }
 
-// await fails the test when cond does not come true.
+// await fails the test if cond does not become true.
 func await(t *testing.T, s *Server, what string, cond func(*View) bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -55,7 +55,7 @@ func await(t *testing.T, s *Server, what string, cond func(*View) bool) {
 	}
 }
 
-// refuteViolations fails the test when the client broke a rule other than the allowed ones.
+// refuteViolations fails the test if the client broke a rule other than the allowed ones.
 func refuteViolations(t *testing.T, s *Server, allowed ...Rule) {
 	t.Helper()
 next:
@@ -117,7 +117,7 @@ type answer struct {
 // str returns a string of the answer's data.
 func (a answer) str(key string) string { return text(a.Data[key]) }
 
-// do makes a raw call; it fails the test when there is no answer.
+// do makes a raw call. It fails the test if there is no answer.
 func (c *rest) do(method, path string, body any, opt ...larkcore.RequestOptionFunc) answer {
 	c.t.Helper()
 	a, err := c.try(method, path, body, opt...)
@@ -179,7 +179,7 @@ func newDispatcher() *dispatcher.EventDispatcher {
 	return d
 }
 
-// listen connects and returns when the connection stands.
+// listen connects and returns when the connection is up.
 func listen(t *testing.T, s *Server, d *dispatcher.EventDispatcher) *listener {
 	t.Helper()
 	before := s.Connections()

@@ -12,7 +12,7 @@ type console struct {
 	appID, name string
 
 	mu        sync.Mutex
-	owner     string   // open_id; empty = the platform does not tell
+	owner     string   // open_id; empty = the platform does not name one
 	scopes    []string // granted to the app itself
 	pending   []string // requested, not granted yet
 	events    []string // subscribed

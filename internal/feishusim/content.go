@@ -51,7 +51,7 @@ func (a *imAPI) called(msgType, content string) (list []mention) {
 	return list
 }
 
-// composeCard fills in a message that shows a card: an entity, a template, or a card of its own.
+// composeCard fills in a message that shows a card: an entity, a template, or inline JSON.
 func (a *imAPI) composeCard(q *request, m *message) *refusal {
 	var in struct {
 		Type string `json:"type"`
@@ -60,7 +60,7 @@ func (a *imAPI) composeCard(q *request, m *message) *refusal {
 			TemplateID string `json:"template_id"`
 		} `json:"data"`
 	}
-	// A card of its own is JSON without these members, and anything that is not JSON at all fails in inlineCard, so the
+	// An inline card is JSON without these members, and anything that is not JSON at all fails in inlineCard, so the
 	// error can be ignored here.
 	_ = json.Unmarshal([]byte(m.Content), &in)
 	switch in.Type {

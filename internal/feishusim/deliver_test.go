@@ -212,7 +212,7 @@ func TestEventGoesToOneConnection(t *testing.T) {
 	}
 }
 
-// However long the platform waits for an ack, what was on a connection that is lost or frozen is told again soon.
+// However long the platform waits for an ack, an event on a lost or frozen connection is redelivered soon.
 func TestALostEventIsNotWaitedForLong(t *testing.T) {
 	for name, lose := range map[string]func(*Server){
 		"dropped": func(s *Server) { s.DropConnections(true) },

@@ -105,7 +105,7 @@ func (a *app) messageEvent(kind string, m *message, from User, c *chat) *event {
 	})
 }
 
-// tellOfCard pushes the event for a changed card of the bot, if the app is subscribed. A nil message is ignored.
+// pushCardUpdate pushes the event for a changed card of the bot, if the app is subscribed. A nil message is ignored.
 func (w *world) tellOfCard(m *message, push func(*event)) {
 	if m == nil || w.cardUpdates == CardUpdatesUntold {
 		return

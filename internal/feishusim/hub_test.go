@@ -144,7 +144,7 @@ func TestEndpointIsRefused(t *testing.T) {
 	select {
 	case <-l.ended:
 	case <-time.After(patience):
-		t.Fatal("the client goes on with a wrong secret")
+		t.Fatal("the client continues with a wrong secret")
 	}
 	var ce *larkws.ClientError
 	if !errors.As(l.err, &ce) || ce.Code != codeEndpointSecret {
@@ -209,7 +209,7 @@ func TestFrozenConnectionsAreSilent(t *testing.T) {
 	tom := s.AddUser("Tom")
 	s.Say(s.PrivateChat(tom), tom, "lost for now")
 	await(t, s, "a second delivery", func(v *View) bool { return len(v.Deliveries()) > 1 })
-	refuteViolations(t, s) // nobody is to blame for the first
+	refuteViolations(t, s) // the missing ack of the first is no violation
 	s.Freeze(false)
 	in.next(t, 1)
 	await(t, s, "ack", func(v *View) bool {

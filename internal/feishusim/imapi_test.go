@@ -13,7 +13,7 @@ import (
 	larkim "github.com/larksuite/oapi-sdk-go/v3/service/im/v1"
 )
 
-// unlimited is for tests that are about something else than rates.
+// unlimited is for tests that are not about rates.
 var unlimited = Limits{AppPerSecond: -1, AppPerMinute: -1, ChatPerSecond: -1, MessagePerSecond: -1, CardPerSecond: -1}
 
 func body(chatID, msgType string, content any) obj {
@@ -292,7 +292,7 @@ func TestChangingMessages(t *testing.T) {
 	})
 	c.want(codeGone, "POST", pathMessages+"/"+his+"/reactions", obj{"reaction_type": obj{"emoji_type": "Typing"}})
 	if len(s.Violations()) != before {
-		t.Errorf("the client is blamed for a recall: %+v", s.Violations()[before:])
+		t.Errorf("a recall counts as a violation: %+v", s.Violations()[before:])
 	}
 }
 

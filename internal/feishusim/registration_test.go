@@ -108,7 +108,7 @@ func TestRegistrationIsStrict(t *testing.T) {
 	}
 	s.registrations.mu.Lock()
 	for _, g := range s.registrations.byCode {
-		g.asked = time.Now().Add(time.Hour) // the next comes at once, however slow the machine is
+		g.asked = time.Now().Add(time.Hour) // the next poll comes too early, even on a slow machine
 	}
 	s.registrations.mu.Unlock()
 	if got := post(poll); got["error"] != "slow_down" {
