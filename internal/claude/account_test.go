@@ -16,7 +16,7 @@ import (
 	"magpie/internal/claude/claudetest"
 )
 
-// environment is what the kernel says of a process, a line for each variable.
+// environment is the environment of a process according to the kernel, one variable a line.
 func environment(t *testing.T, p *claude.Process) []string {
 	t.Helper()
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(p.Pid()) + "/environ")
@@ -46,7 +46,7 @@ func TestAgentsRunAsAnotherUser(t *testing.T) {
 		return
 	}
 	t.Parallel()
-	dir, err := os.MkdirTemp("", "magpie-account-") // in a folder that others may enter
+	dir, err := os.MkdirTemp("", "magpie-account-") // other users may enter it, unlike t.TempDir
 	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	must(t, os.Chmod(dir, 0o755))
@@ -72,7 +72,7 @@ func TestAgentsRunAsAnotherUser(t *testing.T) {
 	groups, err := os.ReadFile("/proc/" + strconv.Itoa(p.Pid()) + "/status")
 	if err != nil || !strings.Contains(string(groups), "Groups:\t65534 \n") &&
 		!strings.Contains(string(groups), "Groups:\t \n") {
-		t.Errorf("it has the groups of others: %v\n%s", err, groups)
+		t.Errorf("it has supplementary groups: %v\n%s", err, groups)
 	}
 	env := strings.Join(environment(t, p), "\n")
 	for _, want := range []string{"HOME=" + home + "\n", "USER=nobody\n", "LOGNAME=nobody\n"} {
@@ -81,7 +81,7 @@ func TestAgentsRunAsAnotherUser(t *testing.T) {
 		}
 	}
 	if strings.Contains(env, "canary") || strings.Contains(env, "CLAUDE_CONFIG_DIR=") {
-		t.Errorf("something of the program's own is in\n%s", env)
+		t.Errorf("the program's own variables are in\n%s", env)
 	}
 	if _, a := r.ask(p, nil); a.err != nil || a.text() != "echo: go on" {
 		t.Errorf("%q %v", a.text(), a.err)
@@ -105,7 +105,7 @@ func TestAgentsRunAsAnotherUser(t *testing.T) {
 	if st, ok := info.Sys().(*syscall.Stat_t); !ok || st.Uid != 65534 {
 		t.Errorf("somebody else is logged in: %+v", info.Sys())
 	}
-	// What is left behind is found, though it is another user's.
+	// Leftover processes are found although they run as another user.
 	left := exec.Command("sleep", "300")
 	left.Env = []string{"MAGPIE_PROCESS=" + cfg.Instance + "/x"}
 	left.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
@@ -115,6 +115,6 @@ func TestAgentsRunAsAnotherUser(t *testing.T) {
 		t.Errorf("%d processes ended: %v", n, err)
 	}
 	if err := left.Wait(); err == nil {
-		t.Error("it ended by itself")
+		t.Error("it exited on its own")
 	}
 }

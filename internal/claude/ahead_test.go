@@ -11,8 +11,8 @@ import (
 	"magpie/internal/claude/claudetest"
 )
 
-// A process that was started ahead of a turn has the session, verified as always. Until the turn comes it costs no
-// request and writes nothing; then it answers, and no other is started.
+// A process that is started ahead of a turn resumes the session, which is verified as usual. Before the turn it makes
+// no request and writes nothing. The turn then uses it, and no other process is started.
 func TestAProcessIsStartedAheadOfItsTurn(t *testing.T) { claudetest.Versions(t, startedAhead) }
 
 func startedAhead(t *testing.T, command string) {
@@ -28,12 +28,12 @@ func startedAhead(t *testing.T, command string) {
 	asked, verified := len(r.model.Requests()), 0
 	spec.Known = func() []string { verified++; return nil }
 	must(t, r.pool.Ahead().Start(t.Context(), "a", spec))
-	must(t, r.pool.Ahead().Start(t.Context(), "a", spec)) // it is there
+	must(t, r.pool.Ahead().Start(t.Context(), "a", spec)) // no effect: it runs already
 	if s := r.pool.Stats(); s.Idle != 1 || s.Started != 2 || verified != 1 {
 		t.Errorf("%+v, verified %d times", s, verified)
 	}
 	if r.pool.HasIdle("a", spec.Session) {
-		t.Error("it counts as one that has served a turn")
+		t.Error("it counts as having served a turn")
 	}
 	must(t, poll(t.Context(), "a process that has read its session", r.pool.Ready))
 	if after, err := os.ReadFile(path); err != nil || string(after) != string(before) || len(r.model.Requests()) != asked {
@@ -44,7 +44,7 @@ func startedAhead(t *testing.T, command string) {
 	if s := r.pool.Stats(); s.Started != 2 || !p.Fresh() {
 		t.Errorf("the turn has another process: %+v", s)
 	}
-	must(t, r.pool.Ahead().Start(t.Context(), "a", spec)) // a turn runs
+	must(t, r.pool.Ahead().Start(t.Context(), "a", spec)) // no effect: a turn runs
 	r.pool.Release("a", p)
 	if a := r.turn(t.Context(), "a", spec, "我叫什么名字？"); a.err != nil || a.text() != "你叫小明。" {
 		t.Errorf("%q %v", a.text(), a.err)
@@ -54,8 +54,8 @@ func startedAhead(t *testing.T, command string) {
 	}
 }
 
-// Where a turn would find its session lost, none is started. One that is not wanted ends by itself, and makes room for
-// whatever is asked for.
+// No process is started ahead for a session that its turn would find lost. An unused one ends after a while, and makes
+// room for any other process.
 func TestAProcessAheadIsNotInTheWay(t *testing.T) {
 	r := newRig(t, scripted(t), func(c *claude.Config) { c.MaxProcesses, c.Ahead = 3, time.Hour })
 	lost := withDir(resumed(fresh()), r.cfg.Project)
@@ -71,7 +71,7 @@ func TestAProcessAheadIsNotInTheWay(t *testing.T) {
 	}
 	r.pool.Release("idle", r.acquire("idle", fresh()))
 	must(t, r.pool.Ahead().Start(t.Context(), "ahead", withDir(fresh(), r.cfg.Project)))
-	must(t, r.pool.Ahead().Start(t.Context(), "no room", withDir(fresh(), r.cfg.Project))) // one place is left
+	must(t, r.pool.Ahead().Start(t.Context(), "no room", withDir(fresh(), r.cfg.Project))) // one slot is left
 	if s := r.pool.Stats(); s.Started != 2 || s.Idle != 2 {
 		t.Errorf("%+v", s)
 	}
@@ -81,7 +81,7 @@ func TestAProcessAheadIsNotInTheWay(t *testing.T) {
 	}
 	must(t, r.pool.Ahead().Start(t.Context(), "idle", withDir(fresh(), r.cfg.Project)))
 	if s := r.pool.Stats(); s.Started != 4 {
-		t.Errorf("the process of the other chat has ended, and not the one that nobody has asked: %+v", s)
+		t.Errorf("the other chat's process was ended instead of the unused one: %+v", s)
 	}
 	r.pool.Release("one", one)
 	r.pool.Release("two", two)
@@ -96,15 +96,15 @@ func TestAProcessAheadEndsUnused(t *testing.T) {
 	}
 }
 
-// The process of a new conversation, which somebody has asked for, waits longer than one that a mere sign has started,
-// but not longer than processes are kept. It makes room for any turn nevertheless.
+// The process of a new conversation that somebody asked for waits longer than one that was started on a hint such as a
+// press, but no longer than processes are kept. It still makes room for any turn.
 func TestTheProcessOfANewConversationWaits(t *testing.T) {
 	r := newRig(t, scripted(t), func(c *claude.Config) { c.Ahead, c.MaxProcesses = 50*time.Millisecond, 3 })
 	must(t, r.pool.Ahead().StartNew(t.Context(), "new", withDir(fresh(), r.cfg.Project)))
 	must(t, r.pool.Ahead().Start(t.Context(), "sign", withDir(fresh(), r.cfg.Project)))
 	must(t, poll(t.Context(), "the end of the other", func() bool { s := r.pool.Stats(); return s.Idle+s.Running == 1 }))
 	if !r.pool.Holds("new") {
-		t.Fatal("it has ended first")
+		t.Fatal("it ended first")
 	}
 	running := map[string]*claude.Process{}
 	for _, owner := range []string{"a", "b", "c"} {
@@ -126,7 +126,8 @@ func TestTheProcessOfANewConversationIsKeptAsOthers(t *testing.T) {
 	must(t, poll(t.Context(), "its end", func() bool { s := r.pool.Stats(); return s.Idle+s.Running == 0 }))
 }
 
-// While a turn waits for the end of others, its process starts, if there is room for those that go first.
+// While a turn waits for other turns to end, its process may already start if there is room for the processes that go
+// first.
 func TestTheProcessStartsWhileItsTurnWaits(t *testing.T) {
 	r := newRig(t, scripted(t), func(c *claude.Config) { c.MaxTurns, c.MaxProcesses = 1, 3 })
 	first := r.acquire("first", withDir(fresh(), r.cfg.Project))
@@ -153,7 +154,7 @@ func TestTheProcessStartsWhileItsTurnWaits(t *testing.T) {
 	r.pool.Release("third", <-got)
 }
 
-// A process that the next turn cannot take ends, and no other.
+// A process that does not fit the next turn ends, and no other does.
 func TestAnUnfitProcessIsReplaced(t *testing.T) {
 	r := newRig(t, scripted(t))
 	spec := withDir(fresh(), r.cfg.Project)
@@ -174,7 +175,7 @@ func TestAnUnfitProcessIsReplaced(t *testing.T) {
 	}
 }
 
-// A turn that comes while its process is being started ahead waits for that one: a session has one process.
+// A turn that arrives while its process is being started ahead waits for that process: a session has only one.
 func TestATurnMeetsItsProcessWhileThatStarts(t *testing.T) {
 	r := newRig(t, scripted(t))
 	for range 20 {

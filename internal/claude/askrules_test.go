@@ -13,7 +13,7 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// What docs/approvals.md says of the commands that the CLI runs without asking anybody, and of those next to them.
+// The commands that, according to docs/approvals.md, the CLI runs without asking, and similar ones that it asks for.
 var (
 	unaskedCommands = []string{
 		"ls -la && date", "sleep 0; echo done", "pwd", "cat a.txt", "head -3 a.txt", "tail -3 a.txt", "wc -l a.txt",
@@ -38,7 +38,7 @@ var (
 	}
 )
 
-// ranAndAsked are the commands that were run without a question, and those that were asked for.
+// ranAndAsked are the commands that ran without a question, and those that were asked for.
 func (a answer) ranAndAsked() (ran, asked []string) {
 	command := map[string]string{}
 	for _, ev := range a.events {
@@ -60,7 +60,7 @@ func (a answer) ranAndAsked() (ran, asked []string) {
 	return ran, asked
 }
 
-// works makes a small project with a repository.
+// works creates a small project with a repository.
 func works(t *testing.T, c *claude.Config, command string) {
 	t.Helper()
 	c.Command = command
@@ -92,7 +92,7 @@ func TestWhatTheCLIRunsUnasked(t *testing.T) {
 				t.Fatal(a.err)
 			}
 			for _, ev := range a.events {
-				// what is called beside a command that fails might not have been run
+				// a command next to one that fails may not have run
 				if e, ok := ev.(claude.ToolResult); ok && strings.Contains(e.Text, "tool_use_error") {
 					t.Errorf("%s", e.Text)
 				}
@@ -110,12 +110,12 @@ func TestWhatTheCLIRunsUnasked(t *testing.T) {
 	})
 }
 
-// sameStrings reports whether two lists hold the same, in whatever order.
+// sameStrings reports whether two lists have the same elements in any order.
 func sameStrings(a, b []string) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
-// With ask = "everything" people are asked for each tool, whatever is allowed and in whatever mode the chat is.
+// With ask = "everything" people are asked for each tool, whatever the rules and the mode of the chat allow.
 func TestEverythingIsAskedFor(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		t.Run("in each mode", func(t *testing.T) {
@@ -153,7 +153,7 @@ func everythingIsAskedFor(t *testing.T, command, settings string, modes ...strin
 			got = append(got, strings.Join(strings.Fields(q)[:2], " "))
 		}
 		want := []string{mode + " Bash", mode + " Bash", mode + " Read", mode + " Write", mode + " Bash"}
-		// what is denied is not asked for; the oldest version asks first
+		// with the current version a denied tool is not asked for; the oldest asks first
 		if settings != "" && command != claudetest.Oldest(t) {
 			want = want[:4]
 		}

@@ -13,13 +13,13 @@ import (
 	"magpie/internal/claude/claudetest"
 )
 
-// What nobody may read into a prompt: what files say, and how the files of folders are called.
+// Strings that must not reach a prompt: contents of files, and names of files in folders.
 const (
 	atCanary   = "canary-4711-in-a-file"
 	canaryName = "canary-4712-in-a-folder"
 )
 
-// attackFiles are files of every kind that the CLI could read by their name.
+// attackFiles are files of each kind that the CLI could read by their name.
 type attackFiles struct{ out, home, project string }
 
 // writeAttackFiles writes them outside the project, in the home folder of the CLI's user, and in the project.
@@ -60,7 +60,7 @@ func writeAttackFiles(t *testing.T, home, project string) attackFiles {
 	return b
 }
 
-// pathAttacks name a file so that the CLI could take it for one to read. {out}, {home} and {project} stand for folders.
+// pathAttacks mention a file in a way that the CLI could resolve. {out}, {home} and {project} stand for folders.
 var pathAttacks = []struct{ name, text string }{
 	{"an absolute path", "@{out}/secret.txt"},
 	{"within a sentence", "看看 @{out}/secret.txt 里写了什么"},
@@ -106,8 +106,8 @@ var pathAttacks = []struct{ name, text string }{
 	{"an agent and a server", "@agent-spy @\"spy (agent)\" @spy:file://{out}/secret.txt"},
 }
 
-// TestAttackAtPaths has each text asked. Its words reach the model as they are, in one request, and with them nothing
-// of the file: neither what it says nor what lies in the folder, neither as a text nor as a picture.
+// TestAttackAtPaths sends each text. It must reach the model unchanged, in one request, and nothing of the file with
+// it: neither its content nor the names in its folder, neither as text nor as a picture.
 func TestAttackAtPaths(t *testing.T) {
 	const rows = 42
 	if len(pathAttacks) != rows {
@@ -148,7 +148,7 @@ func TestAttackAtPaths(t *testing.T) {
 			}
 			for _, secret := range secrets {
 				if bytes.Contains(q.Body, []byte(secret)) || strings.Contains(q.AllText(), secret) {
-					t.Fatalf("%s: %s has reached the model", tc.name, secret) // and would be in what follows
+					t.Fatalf("%s: %s has reached the model", tc.name, secret) // all later requests would contain it, too
 				}
 			}
 		}

@@ -13,7 +13,7 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// openCommands are the commands that can do anything, by what is said of them.
+// openCommands are the commands that can do anything, by the words with which a rule for them is refused.
 var openCommands = map[string]string{
 	"any other command": `
 		env sudo doas su runuser pkexec nice ionice chrt taskset time timeout nohup setsid stdbuf xargs parallel watch
@@ -44,7 +44,7 @@ var openCommands = map[string]string{
 		less more most man info vi vim nvim view ex ed nano pico emacs emacsclient code`,
 }
 
-// Each row of the program's table stands in a rule of the test below, or it could be lost without notice.
+// Each row of the program's table occurs in a rule of the test below, or it could get lost unnoticed.
 func TestEachKnownCommandIsTested(t *testing.T) {
 	t.Parallel()
 	tested := 0
@@ -56,11 +56,11 @@ func TestEachKnownCommandIsTested(t *testing.T) {
 	}
 }
 
-// A rule that seems to allow a harmless command, and allows everything, ends the program at its start.
+// A rule that looks harmless but allows everything ends the program at startup.
 func TestAttackBroadRules(t *testing.T) {
 	t.Parallel()
 	c := claudetest.ScriptedConfig(t)
-	refused := map[string]string{ // and what is said of them
+	refused := map[string]string{ // and the words of the error
 		"Bash(git log *)": "--output=FILE", "Bash(git log:*)": "--output=FILE", "Bash(git log --oneline *)": "git log",
 		"Bash(git diff *)": "--output=FILE", "Bash(git show:*)": "git", "Bash(git grep *)": "git grep -O",
 		"Bash(git *)": "git -c",
@@ -118,7 +118,7 @@ func TestAttackBroadRules(t *testing.T) {
 		}
 	}
 	for _, rule := range []string{
-		// they say what they allow
+		// rules that openly say what they allow
 		"Bash", "Bash(*)", "Bash(:*)", "Read", "Read(./**)", "Edit(src/*)", "WebFetch(domain:*)", "mcp__a__*",
 		"Bash(git log)", "Bash(git log --oneline -5)", "Bash(go vet ./...)", "Bash(make test)", "Bash(find . -name x)",
 		`Bash(find . -name \*.go)`,
@@ -134,7 +134,7 @@ func TestAttackBroadRules(t *testing.T) {
 			}
 		}
 	}
-	// The CLI takes several rules in one text.
+	// The CLI accepts several rules in one string.
 	for _, text := range []string{
 		"Read,Bash(git log *)", "Read Bash(git log *)", "Bash(touch *) Bash(git log *),Read",
 	} {
@@ -176,7 +176,8 @@ var families = map[string]string{
 		"--all-features --no-default-features --no-run -v -q --locked --offline",
 }
 
-// What "always" may stand for is what surely does no more: no option of a family is one that a rule is refused for.
+// A rule that "always allow" creates must not allow more than the command: no option of a family is one for which a
+// rule is refused.
 func TestFamiliesAreOfKnownCommands(t *testing.T) {
 	t.Parallel()
 	c := claudetest.ScriptedConfig(t)
@@ -201,8 +202,8 @@ func TestFamiliesAreOfKnownCommands(t *testing.T) {
 	}
 }
 
-// The CLI checks where some commands write, and where any output goes, but not what options do: that is what rules are
-// refused for.
+// The CLI checks where some commands write and where output is redirected to, but not what options do. For these
+// options a rule is refused.
 func TestWhatARuleWithAWildcardLetsTheCLIRun(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		r := newRig(t, func(c *claude.Config) {
@@ -240,7 +241,7 @@ func TestWhatARuleWithAWildcardLetsTheCLIRun(t *testing.T) {
 		}
 		for _, name := range []string{"log", "dd"} {
 			if _, err := os.Stat(filepath.Join(away, name)); err != nil {
-				t.Errorf("%s wrote nothing: it need not be refused any more", name)
+				t.Errorf("%s wrote nothing: it no longer needs to be refused", name)
 			}
 		}
 	})

@@ -16,7 +16,7 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// rig is a pool of real CLI processes in front of a model double.
+// rig is a pool of real CLI processes with a simulated model.
 type rig struct {
 	*testing.T
 	model *modelsim.Server
@@ -35,7 +35,7 @@ func newRig(t *testing.T, change ...func(*claude.Config)) *rig {
 	}
 	t.Cleanup(func() { _ = model.Close() })
 	cfg := claudetest.Config(t, model.URL())
-	cfg.Grace = 20 * time.Second // an agent that obeys does so, however busy the machine is
+	cfg.Grace = 20 * time.Second // an agent that obeys must not be killed on a busy machine
 	for _, f := range change {
 		f(&cfg)
 	}
@@ -44,16 +44,16 @@ func newRig(t *testing.T, change ...func(*claude.Config)) *rig {
 	return &rig{T: t, model: model, cfg: cfg, pool: pool}
 }
 
-// by has a version of the CLI run the agents; see [claudetest.Versions].
+// by selects the version of the CLI that runs the agents; see [claudetest.Versions].
 func by(command string) func(*claude.Config) { return func(c *claude.Config) { c.Command = command } }
 
-// scripted has the scripted agent run, in a test of the pool that the CLI adds nothing to.
+// scripted selects the scripted agent, for tests of the pool to which the CLI adds nothing.
 func scripted(t *testing.T) func(*claude.Config) {
 	t.Helper()
 	return by(claudetest.Scripted(t))
 }
 
-// answer is what became of one turn.
+// answer is the outcome of one turn.
 type answer struct {
 	blocks []string
 	events []claude.Event
@@ -67,7 +67,7 @@ func (a answer) text() string { return strings.Join(a.blocks, "|") }
 func (r *rig) turn(ctx context.Context, owner string, spec claude.Spec, prompt string,
 	each ...func(claude.Event)) answer {
 	r.Helper()
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute) // however busy the machine is
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute) // generous, for a busy machine
 	defer cancel()
 	if spec.Dir == "" {
 		spec.Dir = r.cfg.Project
@@ -153,7 +153,7 @@ func TestAnAnswerStreamsAndTheProcessLivesOn(t *testing.T) {
 		t.Errorf("result = %+v", a.result)
 	}
 	if !r.pool.HasIdle("a", spec.Session) {
-		t.Fatal("no process lives on")
+		t.Fatal("no process was kept")
 	}
 	p, err := r.pool.Acquire(t.Context(), "a", resumed(withDir(spec, r.cfg.Project)))
 	if err != nil || p.Fresh() {
@@ -226,7 +226,7 @@ func TestStopInTheMiddleOfAText(t *testing.T) {
 	}
 }
 
-// A tool runs in a session of its own, out of reach of signals to the CLI's process group.
+// A tool runs in a session of its own, which signals to the CLI's process group do not reach.
 func TestStopKillsWhatAToolStarted(t *testing.T) {
 	r := newRig(t, func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
 	mark := filepath.Join(t.TempDir(), "pid")
@@ -299,7 +299,7 @@ func TestATurnHasALimit(t *testing.T) {
 	}
 }
 
-// While a tool runs, silence is no sign of trouble.
+// Silence while a tool runs does not count as a stalled turn.
 func TestASlowToolIsNotSilence(t *testing.T) {
 	r := newRig(t, scripted(t), func(c *claude.Config) {
 		c.Silence.Duration = 2 * time.Second
@@ -313,13 +313,13 @@ func TestASlowToolIsNotSilence(t *testing.T) {
 	}
 }
 
-// Every way in which a session can be lost, and how early it is found out.
+// Each way in which a session can be lost, and how early that is detected.
 func TestLostSessions(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name string
 		lose func(r *rig, path string, spec *claude.Spec)
-		want claude.LostCause // empty: the CLI copes
+		want claude.LostCause // empty: the CLI can resume it
 	}{
 		{"transcript deleted", func(_ *rig, path string, _ *claude.Spec) { _ = os.Remove(path) }, claude.LostMissing},
 		{"transcript emptied", func(_ *rig, path string, _ *claude.Spec) { _ = os.Truncate(path, 0) },
@@ -341,7 +341,7 @@ func TestLostSessions(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			agent := scripted(t)
-			if tc.want == "" { // else none is started
+			if tc.want == "" { // else no process is started
 				agent = by(claudetest.Command(t))
 			}
 			r := newRig(t, agent)
@@ -371,7 +371,7 @@ func TestLostSessions(t *testing.T) {
 	}
 }
 
-// What the early look lets pass, the CLI's own refusal still tells.
+// When the check of the transcript overlooks a lost session, the CLI's own refusal still reports it.
 func TestTheCLIRefusesASession(t *testing.T) { claudetest.Versions(t, theCLIRefusesASession) }
 
 func theCLIRefusesASession(t *testing.T, command string) {

@@ -29,7 +29,7 @@ func TestAMissingCLIIsToldWithTheNodeItNeeds(t *testing.T) {
 	}
 }
 
-// On Windows a command interpreter would carry out what stands in the title of a chat.
+// On Windows a command interpreter would execute the title of a chat.
 func TestABatchFileIsNoCLI(t *testing.T) {
 	for _, c := range []struct {
 		system, path string

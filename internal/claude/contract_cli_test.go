@@ -15,7 +15,7 @@ import (
 )
 
 // Since 2.1.330 a session keeps the system prompt of its first request, whatever a later process is started with. What
-// may change between two turns reaches the model anyway. The session has the name that it is started with.
+// may change between two turns must reach the model anyway. The session has the name that it was started with.
 func TestAResumedSessionIsToldWhatHasChanged(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		r := newRig(t, by(command), func(c *claude.Config) { c.KeepAlive.Duration = 0 })
@@ -51,7 +51,7 @@ func TestAResumedSessionIsToldWhatHasChanged(t *testing.T) {
 	})
 }
 
-// So nothing of a chat is put into the system prompt: it would be that of the first turn for ever.
+// Because of that nothing of a chat is in the system prompt: it would stay that of the first turn.
 func TestNothingOfAChatIsInTheSystemPrompt(t *testing.T) {
 	given := filepath.Join(t.TempDir(), "arguments")
 	r := newRig(t, script(t, `printf '%s\n' "$@" > '`+given+`'`))
@@ -65,7 +65,7 @@ func TestNothingOfAChatIsInTheSystemPrompt(t *testing.T) {
 	}
 }
 
-// What keeps the CLI from reading files that a message names keeps nothing else from the model.
+// The variable that keeps the CLI from reading mentioned files withholds nothing else from the model.
 func TestTheModelIsToldWhereItWorks(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		r := newRig(t, by(command))
@@ -76,7 +76,7 @@ func TestTheModelIsToldWhereItWorks(t *testing.T) {
 		}
 		body := string(r.model.Requests()[0].Body)
 		want := []string{"working directory: " + r.cfg.Project, spec.Files, "WebFetch"}
-		if command != claudetest.Oldest(t) { // this one is not told, as long as it is told of no files
+		if command != claudetest.Oldest(t) { // without files in its prompt this version does not get it
 			want = append(want, "Plan mode is active")
 		}
 		for _, want := range want {
@@ -87,7 +87,7 @@ func TestTheModelIsToldWhereItWorks(t *testing.T) {
 	})
 }
 
-// Whether a script knows the newer variable depends on the CLI that it starts, so it gets the older one.
+// Whether a script knows the newer variable depends on the CLI that it starts, so the older variable is used.
 func TestAScriptIsNotTrustedWithMentions(t *testing.T) {
 	given := filepath.Join(t.TempDir(), "environment")
 	r := newRig(t, script(t, "# CLAUDE_CODE_DISABLE_FILE_MENTIONS\nenv > '"+given+"'"))
@@ -100,8 +100,7 @@ func TestAScriptIsNotTrustedWithMentions(t *testing.T) {
 	}
 }
 
-// Since 2.1.330 subagents may run in the background. Where nothing may, they answer within the turn that has asked
-// them.
+// Since 2.1.330 subagents may run in the background. Where that is off, they answer within the turn that called them.
 func TestASubagentAnswersWithinTheTurn(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		r := newRig(t, by(command), func(c *claude.Config) { c.BackgroundLimit.Duration = 0 })
@@ -116,7 +115,7 @@ func TestASubagentAnswersWithinTheTurn(t *testing.T) {
 			modelsim.Rule{Steps: []modelsim.Step{modelsim.Text("done")}},
 		)
 		a := r.turn(t.Context(), "a", fresh(), "go")
-		if a.err != nil || a.text() != "done" { // and nothing of what the subagent says
+		if a.err != nil || a.text() != "done" { // the subagent's own text is not part of the answer
 			t.Fatalf("%q, %v", a.text(), a.err)
 		}
 		if !slices.ContainsFunc(a.events, func(ev claude.Event) bool {
@@ -128,8 +127,8 @@ func TestASubagentAnswersWithinTheTurn(t *testing.T) {
 	})
 }
 
-// Nothing that the agent begins outlives its turn: what it said of that later, nobody would hear. Nor can it reach
-// other sessions; TestAttackOtherSessions shows what the newest version would do.
+// Nothing that the agent starts outlives its turn, as nobody would read its later output. Nor can it reach other
+// sessions; TestAttackOtherSessions shows what the newest version would do.
 func TestNoToolWakesTheAgentLater(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		r := newRig(t, by(command))
@@ -166,7 +165,7 @@ func TestNoToolWakesTheAgentLater(t *testing.T) {
 	})
 }
 
-// How a turn fails when the model's API refuses it. The CLI asks once more after some of these.
+// How a turn fails when the model's API refuses it. The CLI retries after some of these errors.
 func TestWhatTheModelsAPIRefuses(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		r := newRig(t, by(command))

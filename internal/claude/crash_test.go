@@ -27,7 +27,7 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// roleVariable makes the test binary a small bridge instead, for tests of what a whole program leaves behind.
+// roleVariable makes the test binary run as a small bridge, for tests of what a killed program leaves behind.
 const roleVariable = "MAGPIE_TEST_BRIDGE"
 
 func TestMain(m *testing.M) {
@@ -48,17 +48,17 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// job is what a small bridge has to do.
+// job is the task of a small bridge.
 type job struct {
 	Config claude.Config
 	Spec   claude.Spec
 	Prompt string
 	Adopt  bool
-	Sweep  bool // do nothing but a sweep
+	Sweep  bool // only sweep
 }
 
-// bridge runs one turn, in which it says "asks" when people are to be asked, says "turn" and closes its pool, says
-// "closed" and waits for the end of its input.
+// bridge runs one turn. It prints "asks" when people would be asked, then "turn", closes its pool, prints "closed" and
+// waits for the end of its input.
 func bridge(text string) error {
 	var j job
 	if err := json.Unmarshal([]byte(text), &j); err != nil {
@@ -75,10 +75,10 @@ func bridge(text string) error {
 			return err
 		}
 		defer stop()
-		for range 50 { // the program's other children keep their own ends
+		for range 50 { // the sweep must not reap the program's other children
 			var exit *exec.ExitError
 			if err := exec.Command("sh", "-c", "exit 3").Run(); !errors.As(err, &exit) || exit.ExitCode() != 3 {
-				return fmt.Errorf("the end of a child was lost: %w", err)
+				return fmt.Errorf("the exit status of a child was lost: %w", err)
 			}
 		}
 	}
@@ -139,7 +139,7 @@ func (r *rig) program(j job, environ ...string) program {
 	return program{cmd, bufio.NewScanner(out), in}
 }
 
-// await reads what the program says up to that word.
+// await reads the program's output up to that word.
 func (p program) await(t *testing.T, word string) {
 	t.Helper()
 	limit := time.AfterFunc(time.Minute, func() { _ = p.Process.Kill() })
@@ -171,7 +171,7 @@ func pidsIn(t *testing.T, file string, lines int) []string {
 	return pids
 }
 
-// there reports whether a process runs; one that has ended and waits for its parent does not.
+// there reports whether a process runs. A zombie does not.
 func there(pid string) bool {
 	data, err := os.ReadFile("/proc/" + pid + "/stat")
 	if err != nil {
@@ -181,16 +181,16 @@ func there(pid string) bool {
 	return !strings.HasPrefix(rest, "Z")
 }
 
-// runs reports whether there is a process of an instance.
+// runs reports whether a process of an instance exists.
 func runs(instance string) bool {
 	files, _ := filepath.Glob("/proc/[0-9]*/environ")
 	return slices.ContainsFunc(files, func(file string) bool {
-		env, _ := os.ReadFile(file) // a process that is gone has none
+		env, _ := os.ReadFile(file) // empty for a process that has ended
 		return bytes.Contains(env, []byte("MAGPIE_PROCESS="+instance+"/"))
 	})
 }
 
-// leaves is a shell command that leaves processes behind in many ways, with their ids in the file.
+// leaves is a shell command that leaves processes behind in several ways and writes their ids to the file.
 func leaves(file string) string {
 	note := "sh -c 'echo $$ >> " + file + "; exec sleep 300' >/dev/null 2>&1"
 	return fmt.Sprintf("nohup %s & setsid %s & (setsid sh -c '%s &' &) ", note, note,
@@ -246,7 +246,7 @@ func TestASweepEndsWhatAKilledBridgeLeft(t *testing.T) {
 	}
 }
 
-// A CLI that is swept away a moment after its bridge has died still writes down what it was asked.
+// A CLI that is swept shortly after its bridge was killed still writes its prompt into the transcript.
 func TestASweepLetsTheTranscriptBeWritten(t *testing.T) {
 	r := newRig(t, func(c *claude.Config) { c.Instance = uuid.NewString() })
 	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Hang()}})
@@ -266,7 +266,7 @@ func TestASweepLetsTheTranscriptBeWritten(t *testing.T) {
 	}
 }
 
-// An agent finishes its turn when its bridge has died, though nobody reads what it says.
+// An agent finishes its turn although its bridge was killed and nobody reads its output.
 func TestAnAgentFinishesAlone(t *testing.T) {
 	agents(t, func(t *testing.T, command string) {
 		r, rest := newRig(t, by(command), func(c *claude.Config) { c.Instance = uuid.NewString() }), make(chan struct{})
@@ -282,8 +282,8 @@ func TestAnAgentFinishesAlone(t *testing.T) {
 	})
 }
 
-// An agent whose bridge has died is told that nobody can be asked, of what waits for a decision as well as later. It
-// goes on without, which does not count as its answer.
+// An agent whose bridge was killed learns that nobody can be asked, about a pending question as well as later ones. It
+// continues without, which does not count as its answer.
 func TestAnAgentAsksAlone(t *testing.T) {
 	agents(t, func(t *testing.T, command string) {
 		r := newRig(t, by(command), func(c *claude.Config) { c.Instance = uuid.NewString() })
@@ -316,7 +316,7 @@ func TestAnAgentAsksAlone(t *testing.T) {
 	})
 }
 
-// killed kills a bridge during a turn, does then, and returns what the agent leaves when it has ended.
+// killed kills a bridge during a turn, calls then, and returns the outcome in the transcript once the agent has ended.
 func (r *rig) killed(during func(program), then func()) claude.Outcome {
 	r.Helper()
 	j := job{Spec: withDir(fresh(), r.cfg.Project), Prompt: uuid.NewString()}
@@ -338,7 +338,7 @@ func TestASweepNeedsAnInstance(t *testing.T) {
 	}
 }
 
-// A sweeping program may itself have been started by an agent that it is to sweep away.
+// A sweeping program may itself have been started by an agent that it must sweep.
 func TestASweepSparesItsOwnProgram(t *testing.T) {
 	r := newRig(t, func(c *claude.Config) { c.Instance = uuid.NewString() })
 	mark := "MAGPIE_PROCESS=" + r.cfg.Instance + "/old"
@@ -381,11 +381,11 @@ func TestASweepSparesOtherUsers(t *testing.T) {
 	}
 }
 
-// Once the pool is closed nothing is left of it, not even what has cleared its environment and left its parents and
-// its session; and the dead are buried.
+// A closed pool leaves no process behind, not even one that cleared its environment and left its parent and its
+// session. Zombies are reaped.
 func TestAClosedPoolLeavesNothingBehind(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pids")
-	must(t, os.WriteFile(file, nil, 0o600)) // there to be counted in before the first has begun
+	must(t, os.WriteFile(file, nil, 0o600)) // exists before the first process writes to it
 	r := newRig(t, func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
 	hidden := "env -i setsid sh -c 'echo $$ >> " + file + "; exec sleep 300' >/dev/null 2>&1"
 	r.model.Script(tool(leaves(file)+"; ("+hidden+" &); true"), modelsim.Rule{Times: 1, Steps: []modelsim.Step{
@@ -403,7 +403,7 @@ func TestAClosedPoolLeavesNothingBehind(t *testing.T) {
 	if err := poll(t.Context(), "the end of the tools", func() bool {
 		for _, pid := range pids {
 			if _, err := os.Stat("/proc/" + pid); err == nil {
-				return false // not even as a zombie
+				return false // a zombie counts as left behind
 			}
 		}
 		return true
@@ -422,7 +422,7 @@ func TestAClosedPoolLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-// childrenOf lists the children of a process, the dead among them.
+// childrenOf lists the children of a process, including zombies.
 func childrenOf(pid int) []string {
 	files, _ := filepath.Glob("/proc/[0-9]*/stat")
 	var list []string

@@ -44,7 +44,7 @@ func clip(s string) string {
 	return s
 }
 
-// Each recording of the real CLI is decoded to what the .golden file beside it says.
+// Each recording of the real CLI is decoded into the events of the .golden file beside it.
 func TestRecordings(t *testing.T) {
 	files, err := filepath.Glob("testdata/recordings/*.jsonl")
 	if err != nil || len(files) == 0 {
@@ -66,7 +66,7 @@ func TestRecordings(t *testing.T) {
 					fmt.Fprintln(&got, describe(ev))
 				}
 			}}
-			for len(data) > 0 { // in odd pieces, as a pipe may give them
+			for len(data) > 0 { // in pieces of any length, as from a pipe
 				n := min(len(data), 4093)
 				_, _ = w.Write(data[:n])
 				data = data[n:]
@@ -88,7 +88,7 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// What a consumer does with the text events gives the answer that the recording ends with.
+// The text events add up to the answer at the end of the recording.
 func TestBlocksGiveTheAnswer(t *testing.T) {
 	for name, want := range map[string]string{
 		"01-stream-json-partial":     "echo: hello there, please stream several chunks of text",
@@ -182,7 +182,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// A tool is announced when its block starts, once, whether the CLI runs it or the model's own server.
+// A tool is announced once, when its block starts, whether the CLI or the model's server runs it.
 func TestAToolIsAnnouncedBeforeItsInput(t *testing.T) {
 	var got []string
 	var d decoder

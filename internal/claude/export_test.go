@@ -2,7 +2,7 @@ package claude
 
 import "strings"
 
-// OpenCommands is how many commands can do anything.
+// OpenCommands is the number of commands that can do anything.
 func OpenCommands() (n int) {
 	for _, names := range openCommands {
 		n += len(strings.Fields(names))
@@ -10,7 +10,7 @@ func OpenCommands() (n int) {
 	return n
 }
 
-// Works reports whether a process of the pool is known to work unasked.
+// Works reports whether a process of the pool is known to work between turns.
 func (pl *Pool) Works() bool {
 	pl.processes.mu.Lock()
 	defer pl.processes.mu.Unlock()
@@ -22,7 +22,7 @@ func (pl *Pool) Works() bool {
 	return false
 }
 
-// Ready reports whether all processes of the pool have said that they have started.
+// Ready reports whether all processes of the pool have reported that they are ready.
 func (pl *Pool) Ready() bool {
 	pl.processes.mu.Lock()
 	defer pl.processes.mu.Unlock()

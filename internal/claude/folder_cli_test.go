@@ -16,7 +16,7 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// canary is in everything that the agents of a chat must not come to know.
+// canary is in everything that a chat's agents must not learn.
 const canary = "CANARY-4711"
 
 func write(t *testing.T, path, text string) {
@@ -32,7 +32,7 @@ type twoChats struct {
 	folders          *claudetest.Folders
 }
 
-// newTwoChats sets up a program with its data and configuration, and a user of the machine.
+// newTwoChats creates a program with its data and configuration, and a user of the machine.
 func newTwoChats(t *testing.T, command string, change ...func(*claude.Config)) twoChats {
 	t.Helper()
 	base, err := filepath.EvalSymlinks(t.TempDir())
@@ -58,14 +58,14 @@ func (n twoChats) folder(owner string) string { return n.folders.Path(owner) }
 // toolUse is one tool call and its outcome.
 type toolUse struct {
 	tool, input string
-	asked       bool // whether people were asked, who said no
+	asked       bool // whether people were asked; they refuse
 	failed      bool
 	result      string
 }
 
 func (u toolUse) String() string { return fmt.Sprintf("%s %s: %.300s", u.tool, u.input, u.result) }
 
-// tries makes the agent of owner use tools, all in one message, and tells what came of each.
+// tries makes the agent of owner call tools, all in one message, and returns the outcome of each.
 func (n twoChats) tries(owner string, spec claude.Spec, steps map[string][]any) (list []toolUse) {
 	n.Helper()
 	var calls []modelsim.Step
@@ -136,9 +136,9 @@ func reads(list ...string) (inputs []any) {
 	return inputs
 }
 
-// Whatever the agent of one chat tries, by whatever path, nothing of another chat's or of the program's own comes to it
-// without somebody having been asked. Not even when reading is allowed without a path, in a process that was started
-// ahead. TestNoRuleOpensWhatIsOffLimits has one that was not.
+// Whatever the agent of one chat tries, it gets nothing of another chat or of the program without a question to people.
+// That holds even if reading is allowed without a path, and in a process that was started ahead.
+// TestNoRuleOpensWhatIsOffLimits covers an ordinary process.
 func TestAttackOtherChats(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		n := newTwoChats(t, command, func(c *claude.Config) {
@@ -162,7 +162,7 @@ func TestAttackOtherChats(t *testing.T) {
 		}
 		theirs, err := n.cfg.Transcripts("a").Path(n.cfg.Project, secret.Session)
 		must(t, err)
-		must(t, poll(t.Context(), "the secret in "+theirs, func() bool { // it is written beside the answer
+		must(t, poll(t.Context(), "the secret in "+theirs, func() bool { // it is written concurrently with the answer
 			data, _ := os.ReadFile(theirs)
 			return strings.Contains(string(data), canary)
 		}))
@@ -170,7 +170,7 @@ func TestAttackOtherChats(t *testing.T) {
 		spec.Files = n.takeSpare("b")
 		last := spec
 		last.Budget = 1
-		must(t, n.pool.Ahead().Expect(last)) // no further one is started
+		must(t, n.pool.Ahead().Expect(last)) // no further process is started
 		own := spec.Files
 		agents, db := filepath.Dir(n.folder("a")), filepath.Join(n.data, "magpie.txt")
 		q := func(path string) string { return "'" + path + "'" }
@@ -212,13 +212,13 @@ func TestAttackOtherChats(t *testing.T) {
 		unused, err := n.cfg.Transcripts("b").Path(n.cfg.Project, spec.Session)
 		must(t, err)
 		if _, err := os.Stat(unused); err == nil {
-			t.Error("the agent was not in the process that was started ahead, which has a session of its own")
+			t.Error("the agent did not run in the process that was started ahead")
 		}
 	})
 }
 
-// What is off limits stays so where every file may be read and changed unasked: also the agents' state where it
-// does not lie in the data folder, what has another name by a link, and what the machine's user has decided.
+// Off-limits paths stay so where every file may be read and edited without a question: also the agents' state outside
+// the data folder, symbolic links to it, and the settings of the machine's user.
 func TestNoRuleOpensWhatIsOffLimits(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		var real, alias string
@@ -246,7 +246,7 @@ func TestNoRuleOpensWhatIsOffLimits(t *testing.T) {
 		for _, path := range append(made, filepath.Join(n.base, "made.txt")) {
 			writes = append(writes, map[string]string{"file_path": path, "content": "x"})
 		}
-		// what decides which servers of the project run is asked about, whatever is allowed
+		// whatever is allowed, people are asked before the list of approved MCP servers changes
 		approvals := []string{
 			filepath.Join(n.cfg.Project, ".mcp.json"), filepath.Join(n.cfg.Project, ".claude", "settings.local.json"),
 		}

@@ -12,11 +12,11 @@ import (
 	"magpie/internal/claude/claudetest"
 )
 
-// asksForAll reports whether an agent of a chat asks for each command: with the oldest version no command is harmless.
+// asksForAll reports whether a chat's agent asks for each command: the oldest version treats no command as harmless.
 func asksForAll(t *testing.T, command string) bool { return command == claudetest.Oldest(t) }
 
-// What the machine's user has configured holds for the agents of every chat, and what is changed there counts at the
-// next start. The sessions do not get there.
+// The configuration of the machine's user applies to the agents of every chat. Changes apply from the next start.
+// Sessions are not stored there.
 func TestAgentsHaveTheSettingsOfTheMachinesUser(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		n := newTwoChats(t, command, func(c *claude.Config) { c.KeepAlive.Duration = 0 })
@@ -63,7 +63,7 @@ func TestAgentsHaveTheSettingsOfTheMachinesUser(t *testing.T) {
 		n.model.Reset()
 		if a := n.turn(t.Context(), "a", fresh(), "go"); a.err != nil ||
 			!strings.Contains(n.model.Requests()[0].AllText(), "another-instruction") {
-			t.Errorf("what was changed does not count: %v", a.err)
+			t.Errorf("a change has no effect: %v", a.err)
 		}
 		left, err := filepath.Glob(filepath.Join(machine, "projects", "*"))
 		if err != nil || len(left) != 0 {
@@ -103,7 +103,7 @@ func TestIsolatedAgentsHaveNothingOfTheMachinesUser(t *testing.T) {
 	})
 }
 
-// A chat's agent reads what belongs to its chat, as before.
+// A chat's agent can read the files of its own chat.
 func TestAnAgentReadsWhatIsItsChats(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		n := newTwoChats(t, command, func(c *claude.Config) { c.KeepAlive.Duration = 0 })
@@ -112,7 +112,7 @@ func TestAnAgentReadsWhatIsItsChats(t *testing.T) {
 		write(t, filepath.Join(n.cfg.Project, "in.txt"), "of the project\n")
 		transcript, err := n.cfg.Transcripts("b").Path(n.cfg.Project, "x")
 		must(t, err)
-		stored := strings.TrimSuffix(transcript, ".jsonl") + "/tool-results/long.txt" // where the CLI puts what is long
+		stored := strings.TrimSuffix(transcript, ".jsonl") + "/tool-results/long.txt" // where the CLI stores long results
 		write(t, stored, "of its own\n")
 		for _, u := range n.tries("b", claude.Spec{Session: fresh().Session, Files: own}, map[string][]any{
 			"Read": reads(filepath.Join(own, "own.txt"), filepath.Join(n.cfg.Project, "in.txt"), stored),
@@ -126,8 +126,7 @@ func TestAnAgentReadsWhatIsItsChats(t *testing.T) {
 	})
 }
 
-// The CLI's own memory is neither read nor written: what one chat's agent noted there would be told to those of all
-// others.
+// The CLI's own memory is neither read nor written: it would carry notes of one chat's agent to those of all others.
 func TestTheCLIKeepsNoMemory(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		n := newTwoChats(t, command, func(c *claude.Config) {
@@ -160,13 +159,13 @@ func TestTheCLIKeepsNoMemory(t *testing.T) {
 		settings, err := os.ReadFile(filepath.Join(filepath.Dir(n.folder("a")), "settings",
 			filepath.Base(n.folder("a"))+".json"))
 		must(t, err)
-		if off := gjson.GetBytes(settings, "autoMemoryEnabled"); off.Type != gjson.False { // the variable alone would do, too
+		if off := gjson.GetBytes(settings, "autoMemoryEnabled"); off.Type != gjson.False { // the variable alone would suffice
 			t.Errorf("the settings say %q", off.Raw)
 		}
 	})
 }
 
-// Whoever sees the id of another chat's session, in a list of processes, can do nothing with it.
+// The ID of another chat's session, as seen in a list of processes, is useless.
 func TestASessionOfAnotherChatIsWorthNothing(t *testing.T) {
 	n := newTwoChats(t, claudetest.Command(t))
 	secret := fresh()
@@ -177,7 +176,7 @@ func TestASessionOfAnotherChatIsWorthNothing(t *testing.T) {
 	if a := n.turn(t.Context(), "b", resumed(secret), "what was said?"); a.err == nil {
 		t.Errorf("resumed by the pool: %q", a.text())
 	}
-	// Not even when the pool lets it pass: the CLI does not find it among the chat's own.
+	// Even without the pool's check the CLI does not find it among the chat's sessions.
 	direct := n.cfg
 	direct.Environ = append(without(direct.Environ, "CLAUDE_CONFIG_DIR"), "CLAUDE_CONFIG_DIR="+n.folder("b"))
 	direct.Folder = nil

@@ -25,7 +25,7 @@ import (
 	"magpie/internal/racetest"
 )
 
-// mostMemory is what a picture may take beside its file and what it becomes, in bytes.
+// mostMemory is how much memory reading a picture may take beside the file and the result, in bytes.
 const mostMemory = 64 << 20
 
 const (
@@ -33,18 +33,18 @@ const (
 	timesVariable   = "MAGPIE_TEST_PICTURE_TIMES" // for each further time that it is read meanwhile a sign
 )
 
-// TestAPictureInAProcess is the process of the test below.
+// TestAPictureInAProcess is the child process of the test below.
 func TestAPictureInAProcess(t *testing.T) {
 	path := os.Getenv(pictureVariable)
 	if path == "" {
-		t.Skip("it is a process of another test")
+		t.Skip("only runs as the child of TestPicturesTakeLittleMemory")
 	}
 	file, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	debug.FreeOSMemory()
-	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0o200); err != nil { // the peak begins again
+	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0o200); err != nil { // reset the peak
 		t.Fatal(err)
 	}
 	before := peakMemory(t)
@@ -62,8 +62,8 @@ func TestAPictureInAProcess(t *testing.T) {
 	fmt.Printf("grown %d shown %v (%v)\n", peakMemory(t)-before, err == nil, err)
 }
 
-// peakMemory is the largest size that this process has had in memory, in bytes. (What getrusage tells begins with the
-// size of the process that has started this one.)
+// peakMemory is the largest resident size of this process so far, in bytes. (getrusage would start with the size of the
+// parent.)
 func peakMemory(t *testing.T) (size int64) {
 	t.Helper()
 	status, err := os.ReadFile("/proc/self/status")
@@ -86,7 +86,7 @@ func chunk(w io.Writer, kind string, data []byte) error {
 	return err
 }
 
-// bigPNG makes a PNG file row by row: of 8 or 16 bits, with red, green, blue and alpha.
+// bigPNG writes a PNG file row by row, with 8 or 16 bits for each of red, green, blue and alpha.
 func bigPNG(t *testing.T, w, h int, depth byte, interlaced, noise bool) []byte {
 	t.Helper()
 	head := binary.BigEndian.AppendUint32(nil, uint32(w))
@@ -123,13 +123,13 @@ func bigPNG(t *testing.T, w, h int, depth byte, interlaced, noise bool) []byte {
 	return file.Bytes()
 }
 
-// progressiveJPEG is a grey picture of which only the first scan is there, as for a slow network.
+// progressiveJPEG is a grey picture that ends after its first scan, as over a slow network.
 func progressiveJPEG(w, h int) []byte {
 	b := []byte{0xFF, 0xD8, 0xFF, 0xDB, 0, 67, 0}
 	b = append(b, bytes.Repeat([]byte{1}, 64)...)
 	b = append(b, 0xFF, 0xC2, 0, 17, 8, byte(h>>8), byte(h), byte(w>>8), byte(w), 3, 1, 0x22, 0, 2, 0x11, 0, 3, 0x11, 0)
 	b = append(b, 0xFF, 0xC4, 0, 20, 0, 1)
-	b = append(b, make([]byte, 16)...) // a table with the code 0, for 0
+	b = append(b, make([]byte, 16)...) // a table with one code: 0 for 0
 	b = append(b, 0xFF, 0xDA, 0, 12, 3, 1, 0, 2, 0, 3, 0, 0, 0, 0)
 	b = append(b, make([]byte, ((w+15)/16*((h+15)/16)*6+7)/8)...)
 	return append(b, 0xFF, 0xD9)
@@ -151,7 +151,7 @@ func plainJPEG(w, h int, progressive bool, components byte, adobe bool) []byte {
 	for i := range components {
 		b = append(b, i+1, 0x11, 0)
 	}
-	for class := range 2 { // tables with the code 0, for 0
+	for class := range 2 { // tables with one code: 0 for 0
 		b = append(b, 0xFF, 0xC4, 0, 20, byte(class)<<4, 1)
 		b = append(b, make([]byte, 16)...)
 	}
@@ -165,7 +165,7 @@ func plainJPEG(w, h int, progressive bool, components byte, adobe bool) []byte {
 	return append(b, 0xFF, 0xD9)
 }
 
-// photograph is a JPEG file as phones make them.
+// photograph is a JPEG file like those of phones.
 func photograph(t *testing.T, w, h int) []byte {
 	t.Helper()
 	p := image.NewYCbCr(image.Rect(0, 0, w, h), image.YCbCrSubsampleRatio420)
@@ -179,7 +179,7 @@ func photograph(t *testing.T, w, h int) []byte {
 	return b.Bytes()
 }
 
-// enlarged is a JPEG file that says it has 65,500 x 65,500 pixels.
+// enlarged is a JPEG file whose header claims 65,500 x 65,500 pixels.
 func enlarged(file []byte) []byte {
 	at := bytes.Index(file, []byte{0xFF, 0xC0})
 	for i := range 2 {
@@ -202,8 +202,8 @@ func movingGIF(t *testing.T, side, frames int) []byte {
 	return b.Bytes()
 }
 
-// Whatever a picture says of itself, it takes bounded memory; photographs as people send them are shown. Each picture
-// that is shown would take more, were all its pixels kept.
+// Whatever size a picture claims, it takes bounded memory. Ordinary photographs are still shown. Each picture that is
+// shown would take more memory if all its pixels were kept.
 func TestPicturesTakeLittleMemory(t *testing.T) {
 	racetest.Skip(t)
 	webp := append([]byte("RIFF\x24\x00\x00\x00WEBPVP8L\x18\x00\x00\x00\x2f\xff\xff\xff\x0f"), make([]byte, 1000)...)

@@ -27,7 +27,7 @@ import (
 	"magpie/internal/racetest"
 )
 
-// noise is a picture that no form makes small.
+// noise is a picture that no format compresses well.
 func noise(w, h int) *image.RGBA {
 	p := image.NewRGBA(image.Rect(0, 0, w, h))
 	r := rand.NewChaCha8([32]byte{})
@@ -60,7 +60,7 @@ func jpegOf(t testing.TB, p image.Image) []byte {
 	return b.Bytes()
 }
 
-// bomb is a PNG file of a few bytes that says it is huge.
+// bomb is a PNG file of a few bytes that claims to be huge.
 func bomb(side uint32) []byte {
 	head := append([]byte("IHDR"), make([]byte, 13)...)
 	binary.BigEndian.PutUint32(head[4:], side)
@@ -71,7 +71,7 @@ func bomb(side uint32) []byte {
 	return binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(head))
 }
 
-// shownIn runs a turn with a picture and gives the blocks that reached the model.
+// shownIn runs a turn with a picture and returns the blocks that reached the model.
 func shownIn(r *rig, file []byte) []gjson.Result {
 	r.Helper()
 	picture, err := claude.NewImage(file)
@@ -110,12 +110,12 @@ func picturesReachTheModel(t *testing.T, command string) {
 			data = b.Get("source.data").String()
 		}
 		if text := b.Get("text").String(); data != "" && text != "" && words == "" {
-			words = text // behind it, 2.1.330 says where its own copy of the picture lies
+			words = text // 2.1.330 adds the path of its own copy of the picture
 		}
 	}
 	got, err := base64.StdEncoding.DecodeString(data)
 	if err != nil || len(got) == 0 {
-		t.Fatalf("no picture among %v", blocks)
+		t.Fatalf("no picture in %v", blocks)
 	}
 	p, err := png.Decode(bytes.NewReader(got))
 	if err != nil || p.Bounds().Dx() != 40 || p.Bounds().Dy() != 20 {

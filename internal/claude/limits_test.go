@@ -14,7 +14,7 @@ import (
 
 const gb = 1 << 30
 
-// machineWith is a machine with so much memory and the files of its control groups.
+// machineWith is a machine with that much memory and the files of its control groups.
 func machineWith(total, free int64, group string, files map[string]string) fstest.MapFS {
 	m := fstest.MapFS{
 		"proc/meminfo": {Data: fmt.Appendf(nil,
@@ -81,7 +81,7 @@ func TestLimitsThatAreConfigured(t *testing.T) {
 	}
 }
 
-// How long a process is kept, and why.
+// The time for which a process is kept, and the reason.
 func TestHowLongAProcessIsKept(t *testing.T) {
 	known, unknown := machineWith(16*gb, 15*gb, "/", nil), fstest.MapFS{}
 	for name, tc := range map[string]struct {
@@ -103,7 +103,7 @@ func TestHowLongAProcessIsKept(t *testing.T) {
 	}
 	for group, files := range map[string]map[string]string{
 		"/":           nil,
-		"/full":       {"full/memory.max": fmt.Sprint(64 * gb), "full/memory.current": "0"}, // more than the machine has
+		"/full":       {"full/memory.max": fmt.Sprint(64 * gb), "full/memory.current": "0"}, // above the machine's memory
 		"/container":  {"container/memory.max": fmt.Sprint(gb), "container/memory.current": "0"},
 		"/no.service": {"no.service/memory.max": "max"},
 	} {
@@ -128,7 +128,8 @@ func TestCountsAreReadAsTheyAreWritten(t *testing.T) {
 	}
 }
 
-// Who has spoken in the last ten seconds keeps the process while another one waits; else who waits longest goes.
+// A chat that was active in the last ten seconds keeps its process while there is another one; otherwise the process
+// that is idle for longest goes.
 func TestWhoseProcessMakesRoom(t *testing.T) {
 	now := time.Now()
 	spoke := func(ago ...time.Duration) (l idleList) {
@@ -161,7 +162,7 @@ func TestWhoseProcessMakesRoom(t *testing.T) {
 	}
 }
 
-// A question for which there is never room is given up, and starts nothing.
+// A task that never gets a slot gives up and starts nothing.
 func TestAQuestionDoesNotWaitForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pl := NewPool(Config{MaxProcesses: 1, TaskLimit: Duration{Duration: time.Minute}})
@@ -176,7 +177,7 @@ func TestAQuestionDoesNotWaitForEver(t *testing.T) {
 	})
 }
 
-// A question is asked once the chats have been quiet for a while, not in the first pause.
+// A task starts after the chats have been quiet for a while, not in the first pause.
 func TestAQuestionWaitsForAQuietMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pl := NewPool(Config{MaxProcesses: 1})
@@ -195,7 +196,7 @@ func TestAQuestionWaitsForAQuietMoment(t *testing.T) {
 	})
 }
 
-// A process whose memory is needed goes, although there may be more.
+// A process ends if its memory is needed, even below the allowed number of processes.
 func TestNothingIsKeptBelowTheReserve(t *testing.T) {
 	m := machineWith(16*gb, 15*gb, "/", nil)
 	l := Config{Machine: m}.Limits()

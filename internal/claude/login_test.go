@@ -14,7 +14,7 @@ import (
 	"magpie/internal/claude/claudetest"
 )
 
-// loggingIn is one login, and what was asked of the person.
+// loggingIn is one login and the questions to the person.
 type loggingIn struct {
 	links  []string
 	again  int
@@ -24,8 +24,8 @@ type loggingIn struct {
 
 var errNoCode = errors.New("nobody has a code")
 
-// logIn runs one login. Every time the person is asked for a code, the next of codes is given; the login is cut off
-// when there is none left.
+// logIn runs one login. Each time the person is asked for a code, the next of codes is given. The login is cancelled
+// when none is left.
 func logIn(t *testing.T, c claude.Config, codes ...string) loggingIn {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -100,14 +100,14 @@ func TestLogIn(t *testing.T) {
 			}
 			for _, code := range tc.codes {
 				if l.err != nil && len(code) > 3 && strings.Contains(l.err.Error(), code) {
-					t.Errorf("the error tells the code: %v", l.err)
+					t.Errorf("the error contains the code: %v", l.err)
 				}
 			}
 		})
 	}
 }
 
-// A CLI that shows nothing is ended with the context, with its cause.
+// A CLI that prints nothing is ended with the context, and the error is the context's cause.
 func TestALoginThatShowsNothingIsCutOff(t *testing.T) {
 	t.Parallel()
 	c := claudetest.ScriptedConfig(t)
@@ -122,7 +122,7 @@ func TestALoginThatShowsNothingIsCutOff(t *testing.T) {
 	}
 }
 
-// The real CLI, with a home of its own: up to the link, and what it says of half a code.
+// The real CLI, with its own home folder: up to the link, and its response to half a code.
 func TestTheRealCLIShowsALink(t *testing.T) { claudetest.Versions(t, showsALink) }
 
 func showsALink(t *testing.T, command string) {
@@ -139,7 +139,7 @@ func showsALink(t *testing.T, command string) {
 	}
 }
 
-// A process that has begun before the login may know the old one only.
+// A process that was started before the login may only know the old login.
 func TestALoginEndsTheProcessesThatWait(t *testing.T) {
 	t.Parallel()
 	cfg := claudetest.ScriptedConfig(t)

@@ -12,7 +12,7 @@ import (
 	"magpie/internal/claude/claudetest"
 )
 
-// The file in which the CLI writes what is approved in a terminal, and contents of it.
+// The file in which the CLI stores the approvals given in a terminal, and contents of it.
 const (
 	localFile   = ".claude/settings.local.json"
 	oneApproved = `{"enabledMcpjsonServers":["a"]}`
@@ -22,7 +22,7 @@ const (
 // serverApprovals are ways to approve the servers a and b of a project.
 var serverApprovals = map[string]struct {
 	files map[string]string                  // below the project, or the home folder if it begins with ~/
-	also  func(t *testing.T, project string) // done then
+	also  func(t *testing.T, project string) // runs after the files were written
 	cfg   func(*claude.Config)               // nil = all servers
 	want  string
 }{
@@ -87,8 +87,8 @@ func runGit(t *testing.T, dir string, args ...string) {
 	}
 }
 
-// A project's server is used if the machine's user has approved it: in the settings of this user for all projects, or
-// for this one, as long as the latter did not come with the project.
+// A project's server is used if the machine's user has approved it: in the user's settings for all projects, or in the
+// project's local settings unless those came with the project.
 func TestWhoApprovesTheServersOfAProject(t *testing.T) {
 	t.Parallel()
 	for name, tc := range serverApprovals {
@@ -122,7 +122,7 @@ func TestWhoApprovesTheServersOfAProject(t *testing.T) {
 	}
 }
 
-// Where a model decides what the agent may do, it cannot approve a server.
+// Where a model decides about permissions it cannot approve a server.
 func TestAutoModeApprovesNoServers(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		n := newTwoChats(t, command, func(c *claude.Config) {

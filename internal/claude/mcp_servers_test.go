@@ -17,7 +17,7 @@ import (
 	"magpie/internal/claude/claudetest"
 )
 
-// serverVariable makes the test program an MCP server, which writes into the file that it names when it starts.
+// serverVariable makes the test binary an MCP server that writes into the file named by it when it starts.
 const serverVariable = "MAGPIE_TEST_MCP_SERVER"
 
 // serveMCP is an MCP server with one tool, on stdin and stdout.
@@ -34,7 +34,7 @@ func serveMCP(started string) error {
 	return s.Run(context.Background(), &mcp.StdioTransport{})
 }
 
-// ownTools is a server of the program's own, as each process has one.
+// ownTools is the program's own MCP server, as each process has one.
 func ownTools(t *testing.T) func() claude.Tools {
 	t.Helper()
 	s, err := agenttools.Listen(zerolog.Nop())
@@ -66,7 +66,7 @@ func serverChats(t *testing.T, command string, mcp claude.MCPServers) (n twoChat
 	write(t, filepath.Join(n.home, ".claude.json"), `{"mcpServers":{"everywhere":`+server("everywhere")+`},"projects":{"`+
 		n.cfg.Project+`":{"mcpServers":{"here":`+server("here")+`,"off":`+server("off")+`},
 		"disabledMcpServers":["off"],"enabledMcpjsonServers":["approved"]}}}`)
-	write(t, filepath.Join(n.cfg.Project, ".claude", "settings.local.json"), // where the CLI writes what is approved
+	write(t, filepath.Join(n.cfg.Project, ".claude", "settings.local.json"), // where the CLI stores approvals
 		`{"enabledMcpjsonServers":["dialog"],"disabledMcpjsonServers":["refused"]}`)
 	write(t, filepath.Join(n.cfg.Project, ".mcp.json"),
 		`{"mcpServers":{"approved":`+server("approved")+`,"dialog":`+server("dialog")+`,`+
@@ -82,30 +82,30 @@ func serverChats(t *testing.T, command string, mcp claude.MCPServers) (n twoChat
 	}
 }
 
-// The servers that the machine's user has configured, and those of the project that this user has approved, serve the
-// agents of chats. What somebody puts into a project starts nothing, unless the configuration names it.
+// Agents of chats use the MCP servers that the machine's user has configured, and those of the project that this user
+// has approved. A server that somebody puts into a project is not started unless the configuration names it.
 func TestTheUsersOwnMCPServers(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		for name, tc := range map[string]struct {
 			mcp  claude.MCPServers
 			want string
 			wait string // for an approval
-			bare bool   // the program serves no tools of its own
+			bare bool   // without the program's own tools
 		}{
 			"all":  {claude.MCPServers{"all"}, "approved dialog everywhere here", "planted", false},
 			"none": {claude.MCPServers{"none"}, "", "", true},
-			// the project has one of the name everywhere, too
+			// the project also has a server with the name everywhere
 			"names": {claude.MCPServers{"planted", "here", "everywhere"}, "everywhere here planted", "", false},
 		} {
 			if name == "names" && command == claudetest.Oldest(t) {
-				continue // the program chooses; what the CLI does with its choice is the same as for "all"
+				continue // only the program's choice differs; for the CLI it is like "all"
 			}
 			t.Run(name, func(t *testing.T) {
 				n, started := serverChats(t, command, tc.mcp)
 				list, err := n.cfg.ServerNames(n.cfg.Project)
 				if err != nil || strings.Join(list.Loaded, " ") != tc.want || len(list.Missing) > 0 ||
 					strings.Join(list.Unapproved, " ") != tc.wait {
-					t.Errorf("said to be %+v, %v", list, err)
+					t.Errorf("reported: %+v, %v", list, err)
 				}
 				spec, steps := fresh(), map[string][]any{}
 				if !tc.bare {
@@ -130,8 +130,8 @@ func TestTheUsersOwnMCPServers(t *testing.T) {
 	})
 }
 
-// A server that cannot start, or does not answer, is named and in nobody's way: the answer is there long before the CLI
-// would give the silent one up by itself, after 30 seconds.
+// A server that cannot start, or does not respond, is reported and delays nothing: the answer arrives long before the
+// CLI's own timeout of 30 seconds for the silent one.
 func TestABrokenMCPServerBlocksNothing(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		n := newTwoChats(t, command, func(c *claude.Config) { c.KeepAlive.Duration = 0 })
@@ -142,7 +142,7 @@ func TestABrokenMCPServerBlocksNothing(t *testing.T) {
 		write(t, filepath.Join(n.home, ".claude.json"),
 			`{"mcpServers":{"missing":{"command":"/nonexistent"},"silent":{"command":"`+silent+`"}}}`)
 		if list, err := n.cfg.ServerNames(n.cfg.Project); err != nil || !slices.Equal(list.Missing, []string{"missing"}) {
-			t.Errorf("said to be missing: %+v, %v", list, err)
+			t.Errorf("reported as missing: %+v, %v", list, err)
 		}
 		spec := fresh()
 		spec.Tools = ownTools(t)
@@ -154,7 +154,7 @@ func TestABrokenMCPServerBlocksNothing(t *testing.T) {
 			t.Errorf("the silent server was not started: %v", err)
 		}
 		if _, err := os.Stat(patient); err == nil {
-			t.Error("the question has waited for the silent server")
+			t.Error("the question waited for the silent server")
 		}
 		var told *claude.Started
 		for _, ev := range a.events {
@@ -163,7 +163,7 @@ func TestABrokenMCPServerBlocksNothing(t *testing.T) {
 			}
 		}
 		if told == nil {
-			t.Fatalf("it did not say which servers there are: %+v", a.events)
+			t.Fatalf("it did not report its servers: %+v", a.events)
 		}
 		i := slices.IndexFunc(told.Servers, func(m claude.MCPServer) bool { return m.Name == "missing" })
 		if i < 0 || !told.Servers[i].Broken() {
@@ -184,6 +184,6 @@ func TestReadingTheServersOfTheConfiguration(t *testing.T) {
 	}
 	var got claude.MCPServers
 	if err := got.UnmarshalText([]byte("all,github")); err == nil {
-		t.Error("all and a name are both taken")
+		t.Error("all and a name are accepted together")
 	}
 }

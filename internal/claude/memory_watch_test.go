@@ -10,7 +10,7 @@ import (
 	"magpie/internal/claude"
 )
 
-// machine is a machine with 16 GB of memory, of which 8 are free; but once after tight was set, it is only one.
+// machine has 16 GB of memory, of which 8 are free, or 1 once tight is set.
 type machine struct{ tight atomic.Bool }
 
 func (m *machine) Open(name string) (fs.File, error) {
@@ -28,8 +28,8 @@ func (m *machine) ReadFile(name string) ([]byte, error) {
 	return fmt.Appendf(nil, "MemTotal: %d kB\nMemAvailable: %d kB\n", 16<<20, free), nil
 }
 
-// Processes wait for their chats' next messages until something else needs their memory; then those that have no chat
-// go first, and the least used of the others.
+// Idle processes are kept until something else needs their memory. Then those without a chat end first, then the least
+// recently used.
 func TestIdleProcessesEndWhenTheirMemoryIsNeeded(t *testing.T) {
 	m := &machine{}
 	n := newSparesRig(t, func(c *claude.Config) { c.Machine, c.MemoryPeriod = m, 5*time.Millisecond })
@@ -41,7 +41,7 @@ func TestIdleProcessesEndWhenTheirMemoryIsNeeded(t *testing.T) {
 	for _, want := range []string{"2 idle, 1 spare", "2 idle, 0 spare", "1 idle, 0 spare", "0 idle, 0 spare"} {
 		now := func() string { s := n.pool.Stats(); return fmt.Sprintf("%d idle, %d spare", s.Idle, s.Spare) }
 		must(t, poll(t.Context(), want, func() bool { return now() == want }))
-		time.Sleep(50 * time.Millisecond) // it looks again and again
+		time.Sleep(50 * time.Millisecond) // several polls, after which no process may have ended
 		if now() != want {
 			t.Errorf("%s, want %s", now(), want)
 		}

@@ -9,8 +9,7 @@ import (
 	"magpie/internal/claude"
 )
 
-// The model and the effort of a chat take the place of the configured ones, and another process that of one with
-// others.
+// A chat's model and effort replace the configured ones, and a process with the former replaces one with the latter.
 func TestAChatHasItsOwnModel(t *testing.T) {
 	r := newRig(t, func(c *claude.Config) { c.Model, c.Effort = "claude-opus-4-8", "low" })
 	asked := func() (model, effort string) {
@@ -70,7 +69,7 @@ func TestModelsAreCalledAsPeopleCallThem(t *testing.T) {
 		"deepseek-chat": "deepseek-chat", "glm-5[1m]": "glm-5", "opus": "opus", "": "",
 	} {
 		if got := claude.ModelName(id); got != want {
-			t.Errorf("%q is called %q, want %q", id, got, want)
+			t.Errorf("%q is displayed as %q, want %q", id, got, want)
 		}
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"magpie/internal/claude/claudetest"
 )
 
-// Sessions from before each chat had a folder are moved there, with all that belongs to them, from both slots where
-// they may lie. What belongs to nobody in the store stays. It may be cut off anywhere, and be done again.
+// Sessions from before each chat had a folder are moved there with all their files, from both places where they may
+// lie. Files of no chat stay. The move may be interrupted at any point and repeated.
 func TestSessionsAreMovedIntoTheFolderOfTheirChat(t *testing.T) {
 	home, data := t.TempDir(), t.TempDir()
 	c := claude.Config{Environ: []string{"HOME=" + home}}
@@ -35,7 +35,7 @@ func TestSessionsAreMovedIntoTheFolderOfTheirChat(t *testing.T) {
 		write(t, filepath.Join(machine, name), name)
 	}
 	sessions := []string{first, second, "../../x", "*", uuid.NewString()}
-	// An earlier try was cut off: this was copied already, and that has begun to be.
+	// An earlier attempt was interrupted: this file was copied completely, the next one partly.
 	write(t, filepath.Join(earlier, "projects", "-w", first+".jsonl.new"), "fir")
 	for range 2 {
 		must(t, c.MoveSessions("a", sessions))
@@ -56,14 +56,14 @@ func TestSessionsAreMovedIntoTheFolderOfTheirChat(t *testing.T) {
 		t.Errorf("in the chat's folder: %q", there)
 	}
 	if _, err := os.Stat(filepath.Join(machine, "projects", "-w", foreign+".jsonl")); err != nil {
-		t.Errorf("a session that is not the chat's: %v", err)
+		t.Errorf("a session of another chat was moved: %v", err)
 	}
 	for _, gone := range []string{filepath.Join(machine, "projects", "-w", first+".jsonl"), earlier} {
 		if _, err := os.Stat(gone); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s is still there: %v", gone, err)
 		}
 	}
-	// A session under its old name is whole, whatever stands under the new one.
+	// A file under its old name is complete, whatever exists under the new one.
 	write(t, filepath.Join(machine, "projects", "-w", first+".jsonl"), "whole")
 	must(t, os.WriteFile(filepath.Join(folder("a"), "projects", "-w", first+".jsonl"), []byte("wh"), 0o600))
 	must(t, c.MoveSessions("a", sessions))
@@ -72,7 +72,7 @@ func TestSessionsAreMovedIntoTheFolderOfTheirChat(t *testing.T) {
 	}
 }
 
-// A folder on another disk is copied whole before the original goes.
+// A folder on another disk is copied completely before the original is removed.
 func TestSessionsAreMovedToAnotherDisk(t *testing.T) {
 	other, err := os.MkdirTemp("/dev/shm", "magpie-move-")
 	if err != nil {
@@ -85,7 +85,7 @@ func TestSessionsAreMovedToAnotherDisk(t *testing.T) {
 	id := uuid.NewString()
 	write(t, filepath.Join(home, ".claude", "projects", "-w", id+".jsonl"), "text")
 	write(t, filepath.Join(home, ".claude", "projects", "-w", id, "subagents", "x.jsonl"), "inner")
-	write(t, filepath.Join(folder("a"), "projects", "-w", id+".jsonl.new"), "te") // of a try that was cut off
+	write(t, filepath.Join(folder("a"), "projects", "-w", id+".jsonl.new"), "te") // of an interrupted attempt
 	must(t, c.MoveSessions("a", []string{id}))
 	for name, want := range map[string]string{id + ".jsonl": "text", id + "/subagents/x.jsonl": "inner"} {
 		if text, err := os.ReadFile(filepath.Join(folder("a"), "projects", "-w", name)); string(text) != want {

@@ -15,7 +15,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// denied reports whether a pattern holds for a path or for a folder in which it lies, as the CLI reads patterns.
+// denied reports whether a pattern matches a path or one of its parent folders, as the CLI reads patterns.
 func denied(patterns []string, path string) bool {
 	for _, p := range patterns {
 		if matcher(p).MatchString(path) {
@@ -25,7 +25,7 @@ func denied(patterns []string, path string) bool {
 	return false
 }
 
-// matchers holds the expressions of the patterns that were asked for: there are thousands, and each is asked for again.
+// matchers caches the expressions of patterns: there are thousands, and each is used often.
 var matchers sync.Map
 
 // matcher is a pattern as a regular expression.
@@ -64,8 +64,8 @@ func TestAllButWhatIsKeptIsOffLimits(t *testing.T) {
 	}
 }
 
-// The CLI reads the rules at each start, so they are few. Whatever two ids have in common, one chat's folder is
-// off limits for another's agents.
+// The CLI reads the rules at each start, so they must be few. Whatever prefix two IDs share, one chat's folder is off
+// limits for another chat's agents.
 func TestFewRulesKeepChatsApart(t *testing.T) {
 	for range 4 {
 		own := uuid.NewString()
@@ -96,11 +96,11 @@ func TestFewRulesKeepChatsApart(t *testing.T) {
 	}
 }
 
-// What is made for the agents of another user is that user's, and is made with his rights.
+// Folders for the agents of another user belong to that user and are created with that user's rights.
 func TestWorkAsAnotherUser(t *testing.T) {
 	as, err := findAccount("nobody")
 	if err != nil || os.Geteuid() != 0 || !canRunAs {
-		t.Skip("only root can, on Linux")
+		t.Skip("needs root and Linux")
 	}
 	dir, err := os.MkdirTemp("", "magpie-act-")
 	if err != nil {
@@ -116,7 +116,7 @@ func TestWorkAsAnotherUser(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for range 50 { // on whatever thread
+	for range 50 { // on any thread
 		if err := as.runAs(func() error {
 			return os.WriteFile(filepath.Join(his, uuid.NewString()), nil, 0o600)
 		}); err != nil {
@@ -124,7 +124,7 @@ func TestWorkAsAnotherUser(t *testing.T) {
 		}
 		if err := as.runAs(func() error { _, err := os.ReadFile(secret); return err }); !errors.Is(err,
 			fs.ErrPermission) {
-			t.Fatalf("it reads what is not his: %v", err)
+			t.Fatalf("it can read files of other users: %v", err)
 		}
 		if _, err := os.ReadFile(secret); err != nil {
 			t.Fatalf("the program itself has lost its rights: %v", err)
@@ -145,7 +145,7 @@ func TestWorkAsAnotherUser(t *testing.T) {
 	}
 }
 
-// BenchmarkFurnish is what a chat's folder costs at each start of a process.
+// BenchmarkFurnish measures what a chat's folder costs at each start of a process.
 func BenchmarkFurnish(b *testing.B) {
 	home, data := b.TempDir(), b.TempDir()
 	for _, name := range []string{"skills", "agents", "plugins"} {

@@ -18,7 +18,7 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// calls makes the model use these tools, sequentially.
+// calls makes the model use these tools one after another.
 func (r *rig) calls(steps ...modelsim.Step) {
 	rules := make([]modelsim.Rule, 0, len(steps))
 	for _, s := range steps {
@@ -31,7 +31,7 @@ func bash(command string) modelsim.Step {
 	return modelsim.Tool("Bash", map[string]string{"command": command, "description": "x"})
 }
 
-// asked lists what a turn asked, as "mode tool input".
+// asked lists the questions of a turn, as "mode tool input".
 func (a answer) asked() (list []string) {
 	for _, ev := range a.events {
 		if q, ok := ev.(claude.ToolAsk); ok {
@@ -50,7 +50,7 @@ func (r *rig) read(name string) string {
 	return string(data)
 }
 
-// What is allowed runs once, with the very input that was asked for, however odd that is.
+// An allowed tool runs once, with exactly the input that people saw, however odd it is.
 func TestAnAllowedToolRunsOnceAsItWasAsked(t *testing.T) {
 	r := newRig(t)
 	command := "printf '%s\\n' \"<b>&\u2028 号 $((1+1))\" >> out.txt"
@@ -129,7 +129,7 @@ func TestPeopleAreAsked(t *testing.T) {
 	})
 }
 
-// The CLI proposes what to allow for good; what changes its mode is no rule.
+// The CLI suggests rules for "always allow". A suggestion that changes its mode is no rule.
 func whatTheCLIProposes(r *rig, spec claude.Spec) {
 	var got []claude.Rule
 	r.decide = func(q claude.ToolAsk) claude.Decision {
@@ -178,7 +178,7 @@ func theAgentAsksPeople(r *rig, spec claude.Spec) {
 	}
 }
 
-// An approved plan ends the plan mode for its turn. The next turn of the chat is in plan mode again.
+// An approved plan ends plan mode for its turn only. The next turn of the chat is in plan mode again.
 func TestAPlanIsApprovedForItsTurnOnly(t *testing.T) {
 	claudetest.Versions(t, aPlanIsApprovedForItsTurnOnly)
 }
@@ -206,7 +206,7 @@ func aPlanIsApprovedForItsTurnOnly(t *testing.T, command string) {
 	}
 }
 
-// The agent may go into plan mode by itself. That must not spare it the questions.
+// The agent may enter plan mode by itself. That must not spare it the questions.
 func planModeIsNoWayAroundPermissions(r *rig, spec claude.Spec) {
 	r.calls(modelsim.Tool("EnterPlanMode", map[string]string{}), bash("touch made.txt"))
 	a := r.turn(r.Context(), "a", spec, "go")
@@ -218,7 +218,7 @@ func planModeIsNoWayAroundPermissions(r *rig, spec claude.Spec) {
 	}
 }
 
-// A turn that is stopped while it asks ends at once; an answer that comes later does nothing.
+// A turn that is stopped while it asks ends at once. A later decision has no effect.
 func aTurnIsStoppedWhileItAsks(r *rig, spec claude.Spec) {
 	ctx, stop := context.WithCancelCause(r.Context())
 	defer stop(nil)
@@ -257,7 +257,7 @@ func aTurnIsStoppedWhileItAsks(r *rig, spec claude.Spec) {
 	}
 }
 
-// Each mode asks what it is meant to ask, and runs what is allowed.
+// Each mode asks what it should, and runs what is allowed.
 func TestWhatTheModesAsk(t *testing.T) {
 	t.Parallel()
 	for mode, tc := range map[string]struct {
@@ -272,7 +272,7 @@ func TestWhatTheModesAsk(t *testing.T) {
 	} {
 		t.Run(mode, func(t *testing.T) {
 			r := newRig(t, func(c *claude.Config) {
-				c.Env = map[string]string{"IS_SANDBOX": "1"} // else root may not bypass
+				c.Env = map[string]string{"IS_SANDBOX": "1"} // root may not bypass permissions otherwise
 				c.AllowedTools = []string{"Bash(touch *)", "Read"}
 			})
 			option := func(label string) map[string]string {
@@ -306,7 +306,7 @@ func TestWhatTheModesAsk(t *testing.T) {
 	}
 }
 
-// Who waits for people keeps nobody else waiting.
+// A turn that waits for a decision does not keep other turns waiting.
 func TestATurnThatAsksGivesItsPlaceAway(t *testing.T) {
 	r := newRig(t, scripted(t), func(c *claude.Config) { c.MaxProcesses = 1 })
 	r.calls(bash("touch a"), modelsim.Text("one"), modelsim.Text("two"))
@@ -321,7 +321,7 @@ func TestATurnThatAsksGivesItsPlaceAway(t *testing.T) {
 		switch e := ev.(type) {
 		case claude.ToolAsk:
 			r.pool.Yield(p)
-			r.pool.Yield(p) // twice is once
+			r.pool.Yield(p) // the second call has no effect
 			if s := r.pool.Stats(); s.Running != 0 || s.Yielded != 1 {
 				t.Errorf("while it asks: %+v", s)
 			}

@@ -38,13 +38,14 @@ func (s *stdinRecorder) String() string {
 const askLine = `{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool",` +
 	`"tool_name":"Bash","input":{"command":"x"},"tool_use_id":"t1"}}`
 
-// However long people take to answer, it is no silence of the agent, nor time of the turn. Afterwards both count on.
+// However long people take to decide, that time counts neither as silence of the agent nor towards the limit of the
+// turn. Afterwards both clocks run again.
 func TestNoTimeCountsWhilePeopleAreAsked(t *testing.T) {
 	for name, tc := range map[string]struct {
 		limits Config
 		want   error
-		before time.Duration // the ask comes
-		within time.Duration // the end comes, after the answer
+		before time.Duration // until the agent asks
+		within time.Duration // from the answer to the end
 	}{
 		"silence": {Config{Silence: configtype.Duration{Duration: time.Minute},
 			TurnLimit: configtype.Duration{Duration: time.Hour}}, ErrSilent, 30 * time.Second, time.Minute},
@@ -52,7 +53,7 @@ func TestNoTimeCountsWhilePeopleAreAsked(t *testing.T) {
 			TurnLimit: configtype.Duration{Duration: time.Hour}}, ErrTurnEnd, 10 * time.Minute, 50 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
-			gone := exec.Command("true") // whose family is empty
+			gone := exec.Command("true") // a process without descendants
 			if err := gone.Run(); err != nil {
 				t.Fatal(err)
 			}
@@ -101,7 +102,7 @@ func TestNoTimeCountsWhilePeopleAreAsked(t *testing.T) {
 				time.Sleep(2 * time.Second)
 				synctest.Wait()
 				if !strings.Contains(in.String(), "interrupt") {
-					t.Fatal("the time does not count any more")
+					t.Fatal("the clock did not start again")
 				}
 				p.child.Close()
 				<-done

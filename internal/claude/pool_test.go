@@ -45,11 +45,11 @@ func TestAnIdleProcessMakesRoom(t *testing.T) {
 	}
 	r.pool.Release("c", pc)
 	if r.pool.HasIdle("a", a.Session) || !r.pool.HasIdle("b", b.Session) {
-		t.Error("the pool does not know who left")
+		t.Error("the pool does not report which process ended")
 	}
 }
 
-// waiting counts the goroutines of a test that wait for a place.
+// waiting counts the goroutines of a test that wait for a slot.
 func waiting(test string) int {
 	buf := make([]byte, 1<<20)
 	n := 0
@@ -149,7 +149,7 @@ func TestCloseLeavesNoProcess(t *testing.T) {
 	}
 }
 
-// A CLI that obeys nothing is killed, whether it waits or serves a turn, and what it started goes with it.
+// A CLI that ignores signals is killed, idle or during a turn, together with the processes it started.
 func TestCloseIsBounded(t *testing.T) {
 	dir := t.TempDir()
 	stubborn := script(t, "trap '' INT TERM\nsetsid sh -c 'echo $$ >> "+dir+
@@ -232,7 +232,7 @@ func TestTheChildGetsNoSecrets(t *testing.T) {
 	p := r.acquire("a", fresh())
 	defer r.pool.Release("a", p)
 	var env string
-	must(t, poll(t.Context(), "its environment", func() bool { // there is none while it becomes the CLI
+	must(t, poll(t.Context(), "its environment", func() bool { // empty between fork and exec
 		data, err := os.ReadFile("/proc/" + strconv.Itoa(p.Pid()) + "/environ")
 		env = strings.ReplaceAll(string(data), "\x00", "\n")
 		return err != nil || env != ""

@@ -46,13 +46,13 @@ func answered(blocks []string) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// recorded is a turn: the id of its prompt, and what its events told.
+// recorded is a turn: the id of its prompt, and what its events reported.
 type recorded struct {
 	id   string
 	told answer
 }
 
-// What the transcript tells about a turn is what its events told.
+// The transcript must show the same about a turn as its events.
 func TestReadOutcomeMatchesTheEvents(t *testing.T) {
 	r := newRig(t, func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
 	spec, turns := fresh(), map[string]recorded{}
@@ -105,15 +105,16 @@ func TestReadOutcomeMatchesTheEvents(t *testing.T) {
 			acted = acted || called
 		}
 		if got.Text != answered(a.blocks) || got.Failure != a.result.Failure || got.Acted != acted {
-			t.Errorf("%s: recalled %+v\nthe events told %q, %+v, acted %v", name, got, answered(a.blocks), a.result, acted)
+			t.Errorf("%s: from the transcript %+v\nfrom the events %q, %+v, acted %v", name, got, answered(a.blocks),
+				a.result, acted)
 		}
 		if name == "tools" && got.Usage != a.result.Usage {
-			t.Errorf("recalled usage %+v, the result told %+v", got.Usage, a.result.Usage)
+			t.Errorf("usage from the transcript %+v, from the result %+v", got.Usage, a.result.Usage)
 		}
 	}
 }
 
-// What is known of a turn whose CLI was killed: nothing that it was still saying, but each tool that it called.
+// Of a turn whose CLI was killed, unfinished text is lost, but each tool call is known.
 func TestReadOutcomeOfAKilledTurn(t *testing.T) { claudetest.Versions(t, readOutcomeOfAKilledTurn) }
 
 func readOutcomeOfAKilledTurn(t *testing.T, command string) {
@@ -144,7 +145,7 @@ func readOutcomeOfAKilledTurn(t *testing.T, command string) {
 	}
 }
 
-// The CLI drops a prompt that its session holds already: this is why an id is used once.
+// The CLI ignores a prompt whose id is already in its session, so an id is used only once.
 func TestAPromptIsTakenOnce(t *testing.T) {
 	r := newRig(t, func(c *claude.Config) { c.Grace = time.Second })
 	spec := fresh()
@@ -162,13 +163,13 @@ func TestAPromptIsTakenOnce(t *testing.T) {
 	defer stop()
 	for ev, err := range p.Run(ctx, id, "go on") {
 		if _, ok := ev.(claude.Result); ok {
-			t.Error("the prompt was taken twice")
+			t.Error("the prompt was accepted twice")
 		}
 		if err != nil {
 			break
 		}
 	}
 	if n := len(r.model.Requests()); n != asked {
-		t.Errorf("the model was asked %d times more", n-asked)
+		t.Errorf("the model was asked %d more times", n-asked)
 	}
 }

@@ -33,7 +33,7 @@ func readTranscript(t testing.TB, name string) []byte {
 	return data
 }
 
-// Transcripts of the real CLI, most with one prompt before and one after the one that is asked for.
+// Transcripts of the real CLI, most of them with a prompt before and after the one in question.
 func TestReadOutcome(t *testing.T) {
 	usage := func(in, out, created, read int64) Usage {
 		return Usage{Input: in, Output: out, CacheRead: read, CacheNew: created}
@@ -111,8 +111,8 @@ func TestReadOutcome(t *testing.T) {
 	}
 }
 
-// Wherever the file ends, a turn has ended only when its last message is there, and it never looks untouched once a
-// tool was called.
+// Wherever the file is cut, a turn has ended only if its last message is complete, and it never looks untouched after a
+// tool call.
 func TestReadOutcomeOfATornTranscript(t *testing.T) {
 	data := readTranscript(t, "two-tools")
 	id := asked(data, "go on")

@@ -28,7 +28,7 @@ func (s *session) says(id, stop, text string) {
 		`"content":[{"type":"text","text":%q}]}`, id, stop, text))
 }
 
-// What an agent has begun by itself is read from where others have stopped reading.
+// A turn that an agent started by itself is read from where earlier readers stopped.
 func TestReadUnasked(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -86,7 +86,7 @@ func TestReadUnasked(t *testing.T) {
 				s.says("m3", "end_turn", "the next answer")
 			},
 		},
-		"within a turn": { // the agent was told of it behind a tool
+		"within a turn": { // the notification came with a tool's result
 			write: func(s *session) { s.notification("p1"); s.says("m2", "end_turn", "part of the answer") },
 		},
 	} {
@@ -95,7 +95,8 @@ func TestReadUnasked(t *testing.T) {
 			s.prompt("p1")
 			s.says("m1", "end_turn", "begun")
 			tc.write(&s)
-			twice := s.String() + s.String()[strings.LastIndexByte(s.String()[:s.Len()-1], '\n')+1:] // as a compaction does
+			// A compaction repeats lines.
+			twice := s.String() + s.String()[strings.LastIndexByte(s.String()[:s.Len()-1], '\n')+1:]
 			for _, data := range []string{s.String(), twice} {
 				got, err := readUnasked(strings.NewReader(data), tc.heard)
 				if err != nil || fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", tc.want) {

@@ -29,13 +29,13 @@ import (
 	"magpie/internal/claude/claudetest"
 )
 
-// accountService is the service of an account, and the model's API for who is logged in. Each renewal makes the login
-// before it worthless, as the real one does.
+// accountService is the account service, and the model's API for clients that are logged in. Each renewal invalidates
+// the previous login, as with the real service.
 type accountService struct {
 	mu       sync.Mutex
-	serial   int // of the login that counts
+	serial   int // of the valid login
 	renewals int
-	wrong    []string // what was asked with a login that counts no more
+	wrong    []string // requests with an invalid login
 }
 
 // renew is the token endpoint.
@@ -60,7 +60,7 @@ func (s *accountService) renew(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// valid lets through what comes with the login that counts.
+// valid passes on requests with the valid login.
 func (s *accountService) valid(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
@@ -80,8 +80,8 @@ func (s *accountService) valid(next http.Handler) http.Handler {
 	})
 }
 
-// listenAsProxy is an HTTP proxy on the loopback interface that is itself whatever host it is asked for. It returns its
-// address and the file of the certificate that makes the CLI believe it.
+// listenAsProxy is an HTTP proxy on the loopback interface that poses as whatever host it is asked for. It returns its
+// address and the certificate file that makes the CLI trust it.
 func listenAsProxy(t *testing.T, h http.Handler, hosts ...string) (address, authority string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -116,7 +116,7 @@ func listenAsProxy(t *testing.T, h http.Handler, hosts ...string) (address, auth
 	return "http://" + outer.Addr().String(), authority
 }
 
-// tunnel joins a client with the site, if it asks for one of these hosts.
+// tunnel connects a client with the site if it asks for one of these hosts.
 func tunnel(w http.ResponseWriter, r *http.Request, site string, hosts []string) {
 	host, _, err := net.SplitHostPort(r.Host)
 	if r.Method != http.MethodConnect || err != nil ||
@@ -129,12 +129,12 @@ func tunnel(w http.ResponseWriter, r *http.Request, site string, hosts []string)
 		w.WriteHeader(http.StatusBadGateway)
 		return
 	}
-	defer there.Close() //nolint:errcheck // nothing is lost
+	defer there.Close() //nolint:errcheck // all bytes were copied
 	here, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return
 	}
-	defer here.Close() //nolint:errcheck // nothing is lost
+	defer here.Close() //nolint:errcheck // all bytes were copied
 	if _, err := io.WriteString(here, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		return
 	}
@@ -145,8 +145,8 @@ func tunnel(w http.ResponseWriter, r *http.Request, site string, hosts []string)
 	<-done // the other one ends when both are closed
 }
 
-// When several chats' agents renew the login at the same time, one does, all go on, and the machine's user is logged in
-// afterwards: there is one login.
+// When agents of several chats renew the login at the same time, one of them does, all continue, and the machine's user
+// stays logged in: there is one login.
 func TestChatsRenewTheLoginOfTheMachine(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		service := &accountService{}
@@ -182,8 +182,8 @@ func TestChatsRenewTheLoginOfTheMachine(t *testing.T) {
 		if service.renewals != 1 {
 			t.Errorf("%d renewals", service.renewals)
 		}
-		// A CLI that is suspended for ten seconds loses its lock, so another one may be refused. It finds the new login
-		// then.
+		// A CLI that is suspended for ten seconds loses its lock, so another one's renewal may be refused. It then
+		// finds the new login.
 		t.Logf("refused: %q", service.wrong)
 		data, err := os.ReadFile(login)
 		must(t, err)

@@ -18,8 +18,8 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// The scripted agent, by which the bridge is tested, does as the CLI does: the same events in the same order, the same
-// words to the model, the same told by the transcript afterwards.
+// The scripted agent, which most tests of the bridge use, behaves like the CLI: the same events in the same order, the
+// same requests to the model, the same transcript afterwards.
 func TestTheScriptedAgentKeepsTheContract(t *testing.T) {
 	t.Parallel()
 	var days [2][]string
@@ -31,13 +31,13 @@ func TestTheScriptedAgentKeepsTheContract(t *testing.T) {
 	cli, scripted := days[0], days[1]
 	for i := range max(len(cli), len(scripted)) {
 		if i >= len(cli) || i >= len(scripted) || cli[i] != scripted[i] {
-			t.Fatalf("after\n%s\nthe CLI goes on with\n%s\nand the scripted agent with\n%s",
+			t.Fatalf("after\n%s\nthe CLI continues with\n%s\nand the scripted agent with\n%s",
 				strings.Join(cli[max(0, min(i, len(cli))-5):min(i, len(cli))], "\n"),
 				strings.Join(cli[min(i, len(cli)):], "\n"), strings.Join(scripted[min(i, len(scripted)):], "\n"))
 		}
 	}
 	if len(cli) < 60 {
-		t.Errorf("only %d things happened", len(cli))
+		t.Errorf("only %d log entries", len(cli))
 	}
 }
 
@@ -110,7 +110,7 @@ func runScenario(t *testing.T, command string) []string {
 	d.calls(bash("touch never.txt"))
 	d.decide = nil
 	d.stopped("a question that is stopped", func(ev claude.Event) bool { _, ok := ev.(claude.ToolAsk); return ok })
-	d.model.Script(modelsim.Rule{ // the CLI asks again at once
+	d.model.Script(modelsim.Rule{ // the CLI retries at once
 		Match: func(q *modelsim.Request) bool { return q.LastUser() == "fail" },
 		Steps: []modelsim.Step{modelsim.Fail(400, "invalid_request_error", "bad")},
 	})
@@ -149,7 +149,7 @@ func (d *scenario) turn(what, prompt string) {
 
 func (d *scenario) stopped(what string, when func(claude.Event) bool) { d.stoppedBy(what, "go", when) }
 
-// stoppedBy is a turn that is stopped when something happens, and what it looks like.
+// stoppedBy is a turn that is stopped at a certain event.
 func (d *scenario) stoppedBy(what, prompt string, when func(claude.Event) bool) {
 	d.Helper()
 	d.note("== %s", what)
@@ -187,10 +187,10 @@ func (d *scenario) stoppedBy(what, prompt string, when func(claude.Event) bool) 
 		o.Failure != "", err)
 }
 
-// again reports whether a request is the one before once more.
+// again reports whether a request repeats the previous one.
 func again(a, b modelsim.Request) bool { return a.LastUser() == b.LastUser() && roles(a) == roles(b) }
 
-// roles are how many messages the model was sent of each side.
+// roles counts the messages of each role in a request.
 func roles(q modelsim.Request) string {
 	n := map[string]int{}
 	for _, m := range q.Messages {
@@ -199,7 +199,7 @@ func roles(q modelsim.Request) string {
 	return fmt.Sprint(n["assistant"], " of the assistant")
 }
 
-// event notes an event. Where its words are the CLI's own, they may be others.
+// event logs an event, without text that the CLI words by itself.
 func (d *scenario) event(ev claude.Event) {
 	switch e := ev.(type) {
 	case claude.Started:
@@ -230,7 +230,7 @@ func (d *scenario) event(ev claude.Event) {
 		d.note("denied %s", e.Name)
 	case claude.Result:
 		if e.Failure != "" {
-			e.Text = "" // in words of its own
+			e.Text = "" // the wording may differ
 		}
 		d.note("ended %q, failed %v, held %v, cost %v", e.Text, e.Failure, e.Held > 0, e.CostUSD > 0)
 	default:

@@ -12,7 +12,7 @@ import (
 	"magpie/internal/claude/claudetest"
 )
 
-// The scripted agent takes part in everything that a turn is made of: start, answer, resume, recall, end.
+// The scripted agent supports all parts of a turn: start, answer, resume, reading the outcome, end.
 func TestTheScriptedAgentSpeaksLikeTheCLI(t *testing.T) {
 	t.Parallel()
 	cfg := claudetest.ScriptedConfig(t)
@@ -39,7 +39,7 @@ func TestTheScriptedAgentSpeaksLikeTheCLI(t *testing.T) {
 		}
 		got, err := cfg.Transcripts("").ReadOutcome(cfg.Project, spec.Session, id)
 		if err != nil || !got.Ended || got.Text != want || got.Usage != a.result.Usage {
-			t.Errorf("turn %d recalled as %+v %v", turn, got, err)
+			t.Errorf("turn %d was read as %+v %v", turn, got, err)
 		}
 	}
 }

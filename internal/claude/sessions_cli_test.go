@@ -9,8 +9,9 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// Since 2.1.330 the sessions of one user find each other and send messages, unasked; the model takes one for a
-// colleague's request. The agents of two chats must neither find nor reach each other, and nothing else may reach them.
+// Since 2.1.330 the sessions of one user can find each other and send messages without a question; the model takes such
+// a message for a request of the user. The agents of two chats must neither find nor reach each other, and nobody else
+// may reach them.
 func TestAttackOtherSessions(t *testing.T) {
 	r := newRig(t)
 	spec := fresh()
@@ -31,7 +32,7 @@ func TestAttackOtherSessions(t *testing.T) {
 		t.Errorf("the agent has these tools: %s", text[max(0, len(text)-1500):])
 	}
 
-	// A session in a terminal has them.
+	// A session in a terminal has this socket.
 	r.calls(message(socket))
 	terminal := exec.CommandContext(t.Context(), r.cfg.Command, "-p", "--allowedTools=SendMessage")
 	terminal.Dir, terminal.Env, terminal.Stdin = r.cfg.Project, r.cfg.Environ, strings.NewReader("tell them")
@@ -48,6 +49,6 @@ func TestAttackOtherSessions(t *testing.T) {
 		}
 	}
 	if n := r.pool.Stats().Started; n != 2 {
-		t.Errorf("%d processes were started; the victim is another one now", n)
+		t.Errorf("%d processes were started; the victim is not the same process", n)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// The CLI would pass over each of these without a word, and over the rules of what is denied with it.
+// The CLI silently ignores each of these settings, and the deny rules with them.
 func TestSettingsThatTheCLIWouldIgnoreAreRefused(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -68,8 +68,7 @@ func TestSettingSourcesAndFoldersAreChecked(t *testing.T) {
 	}
 }
 
-// What the operator denies is denied, whatever else is allowed; what he has noted for himself in a terminal does not
-// count.
+// What the operator denies stays denied, whatever else is allowed. Instructions for a terminal session do not apply.
 func TestSettingsRule(t *testing.T) {
 	r := newRig(t, func(c *claude.Config) {
 		c.State, c.AllowedTools = t.TempDir(), []string{"Bash(touch *)"}
@@ -96,12 +95,12 @@ func TestSettingsRule(t *testing.T) {
 	}
 	if text := r.model.Requests()[0].AllText(); !strings.Contains(text, "penguins") ||
 		strings.Contains(text, "ostriches") {
-		t.Error("not the project's instructions, or not only they, have reached the model")
+		t.Error("the model did not get the project's instructions, or not only these")
 	}
 	p := r.acquire("a", resumed(spec))
 	defer r.pool.Release("a", p)
 	if args := arguments(t, p); strings.Contains(args, "canary-7") {
-		t.Errorf("everybody on the machine may read %q", args)
+		t.Errorf("any user of the machine may read %q", args)
 	}
 	for _, name := range []string{"settings.json", "login.json"} {
 		info, err := os.Stat(filepath.Join(r.cfg.State, name))
@@ -111,7 +110,7 @@ func TestSettingsRule(t *testing.T) {
 	}
 }
 
-// A question apart from the chats needs the login of the settings, and nothing else of them.
+// A task outside the chats gets the login of the settings and nothing else of them.
 func TestAQuestionKnowsTheLoginOfTheSettings(t *testing.T) {
 	r := newRig(t, func(c *claude.Config) {
 		c.State = t.TempDir()
@@ -119,7 +118,7 @@ func TestAQuestionKnowsTheLoginOfTheSettings(t *testing.T) {
 		c.Settings = `{"apiKeyHelper": "echo sk-from-helper", "hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": "echo HOOKED"}]}]}}`
 		must(t, c.Prepare())
 	})
-	if got, err := r.pool.RunTask(t.Context(), sumUp); err != nil || got.Text == "" { // without a login it is an error
+	if got, err := r.pool.RunTask(t.Context(), sumUp); err != nil || got.Text == "" { // fails without a login
 		t.Fatalf("%+v, %v", got, err)
 	}
 	if req := r.model.Requests()[0]; strings.Contains(req.AllText(), "HOOKED") {
@@ -146,7 +145,7 @@ func aTurnHasABudget(t *testing.T, command string) {
 	r.model.Script(modelsim.Rule{Steps: []modelsim.Step{modelsim.Usage(80_000), again}})
 	before := len(r.model.Requests())
 	a := r.turn(t.Context(), "a", spec, "go on and on")
-	// Two requests cost more than the limit, but one does not, unless the first turn counts as well.
+	// Two requests cost more than the limit, one does not, unless the first turn counted as well.
 	if a.err != nil || a.result.Failure != claude.FailLimit || a.result.CostUSD < 0.15 ||
 		a.result.CostUSD > 4*first.result.CostUSD {
 		t.Errorf("%+v %v", a.result, a.err)

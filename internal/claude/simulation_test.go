@@ -30,15 +30,15 @@ func (m *fullMachine) ReadFile(name string) ([]byte, error) {
 	return fmt.Appendf(nil, "MemTotal: %d kB\nMemAvailable: %d kB\n", m.total>>10, max(0, free)>>10), nil
 }
 
-// Thirty chats take turns. With 16 GB nearly all of them meet their process. With 4 GB there is not room for all of
-// them, and the reserve stays free.
+// Thirty chats take turns. With 16 GB nearly all of them find their process idle. With 4 GB not all processes fit, and
+// the reserve stays free.
 func TestThirtyChatsMeetTheirProcesses(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		total    int64
 		turns    int
-		met      float64 // of the turns, at least
-		together int     // processes, at most
+		met      float64 // least share of the turns
+		together int     // most processes at a time
 	}{{16 << 30, 900, 0.95, 31}, {4 << 30, 90, 0.1, 12}} {
 		t.Run(fmt.Sprintf("%d GB", tc.total>>30), func(t *testing.T) {
 			m := &fullMachine{total: tc.total}
@@ -63,7 +63,7 @@ func TestThirtyChatsMeetTheirProcesses(t *testing.T) {
 				most = max(most, s.Running+s.Idle+s.Spare)
 			}
 			met := 1 - float64(n.pool.Stats().Started-before)/float64(tc.turns)
-			// scripts/bench shows it
+			// scripts/bench prints it
 			t.Logf("%d GB: %.1f %% of the turns met their process, %d processes at most", tc.total>>30, 100*met, most)
 			if met < tc.met || most > tc.together {
 				t.Errorf("want %.0f %% and %d", 100*tc.met, tc.together)

@@ -12,7 +12,7 @@ import (
 	"magpie/internal/claude/claudetest"
 )
 
-// command has the CLI carry out a line in a session.
+// command makes the CLI run a slash command in a session.
 func (r *rig) command(owner string, spec claude.Spec, line string) (a answer) {
 	r.Helper()
 	p := r.acquire(owner, spec)
@@ -50,8 +50,8 @@ func theCLIsOwnCommands(t *testing.T, command string) {
 		t.Errorf("/context asked the model %d times", n-calls)
 	}
 	for line, want := range map[string]string{
-		"/greet Bob":         "Say hello to Bob", // which the operator has allowed
-		"/secret Bob":        "/secret Bob",      // which he has not: words like others
+		"/greet Bob":         "Say hello to Bob", // allowed by the operator
+		"/secret Bob":        "/secret Bob",      // not allowed: plain text
 		"/config theme=dark": "/config theme=dark", "/nosuch": "/nosuch", "/contextual": "/contextual",
 		"/clear": "/clear",
 	} {

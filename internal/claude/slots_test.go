@@ -30,8 +30,7 @@ func blocked(in string) int {
 	return strings.Count(string(buf[:runtime.Stack(buf, true)]), in)
 }
 
-// A question apart takes no place of a process that waits, however long it has to wait itself, and then takes a free
-// one.
+// A task outside the chats does not end an idle process, however long it has to wait. It starts once a slot is free.
 func TestAQuestionEndsNoProcess(t *testing.T) {
 	r := scriptedRig(t, func(c *claude.Config) { c.MaxProcesses, c.Quiet = 2, time.Millisecond })
 	a, b := fresh(), fresh()
@@ -55,7 +54,7 @@ func TestAQuestionEndsNoProcess(t *testing.T) {
 	}
 }
 
-// A turn that needs the place of a question takes it, and not that of a process that waits for its chat.
+// A turn that needs a slot takes that of such a task, not that of an idle process that waits for its chat.
 func TestAQuestionGoesBeforeAProcess(t *testing.T) {
 	r := scriptedRig(t, func(c *claude.Config) {
 		c.MaxProcesses, c.Quiet = 2, time.Millisecond
@@ -83,7 +82,7 @@ func TestAQuestionGoesBeforeAProcess(t *testing.T) {
 	}
 }
 
-// A question that somebody waits for is not kept waiting by processes that wait: it takes the place of its own chat's.
+// A task that somebody waits for does not wait for idle processes: it takes the slot of its own chat's process.
 func TestAQuestionThatIsWanted(t *testing.T) {
 	r := scriptedRig(t, func(c *claude.Config) { c.MaxProcesses, c.Quiet = 2, time.Hour })
 	a, b := fresh(), fresh()
@@ -119,7 +118,7 @@ func TestStartsTakeTurns(t *testing.T) {
 	if s := r.pool.Stats(); s.Started != len(list) {
 		t.Errorf("%+v", s)
 	}
-	if _, a := r.ask(list[0], nil); a.err != nil { // from its first line on it has started
+	if _, a := r.ask(list[0], nil); a.err != nil { // started, from its first line on
 		t.Fatal(a.err)
 	}
 	r.pool.Release("next", <-next)
@@ -128,8 +127,8 @@ func TestStartsTakeTurns(t *testing.T) {
 	}
 }
 
-// With fewer processes than chats, who speaks most keeps its own, and who has to start one takes the place of who is
-// silent.
+// With fewer processes than chats, the most active chats keep theirs; a new process takes the slot of the least active
+// chat.
 func TestTheLeastUsedProcessGoes(t *testing.T) {
 	r := scriptedRig(t, func(c *claude.Config) { c.MaxProcesses = 3 })
 	specs := map[string]claude.Spec{}
@@ -155,14 +154,14 @@ func TestTheLeastUsedProcessGoes(t *testing.T) {
 	}
 }
 
-// More chats than processes can be kept: who came first is served first, whoever has to make room.
+// With more chats than processes, chats are served in the order in which they came, whichever process has to end.
 func TestNobodyIsOvertaken(t *testing.T) {
 	const people = 32
 	r := scriptedRig(t, func(c *claude.Config) { c.MaxTurns, c.MaxProcesses = 1, 4 })
 	first := r.acquire("first", fresh())
 	served := make(chan int)
 	for i := range people {
-		owner := "chat " + strconv.Itoa(i%8) // each of them speaks several times
+		owner := "chat " + strconv.Itoa(i%8) // each chat asks several times
 		go func() {
 			p, err := r.pool.Acquire(t.Context(), owner, withDir(fresh(), r.cfg.Project))
 			if err != nil {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A spare process is like the one that its turn would have started. A new field of Spec is one of the chat, and is
-// listed here, or a spare process has it.
+// A spare process equals the one that its turn would have started. A new field of Spec must either be listed here as
+// one of the chat, or be set in spare processes.
 func TestASpareHasWhatItsTurnAsksFor(t *testing.T) {
 	const own, given, none = "its own", "given to it when a chat takes it", "no turn with it takes a spare process"
 	different := map[string]string{
@@ -46,6 +46,6 @@ func TestASpareHasWhatItsTurnAsksFor(t *testing.T) {
 	}
 	if folder != "folder" || got.Session == wanted.Session || got.Files != "own" || got.Tools == nil || got.Resume ||
 		got.Budget != 0 || got.Name != "" || got.Spare != nil {
-		t.Errorf("it has something of the chat: %+v", got)
+		t.Errorf("it has a field of the chat: %+v", got)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"magpie/internal/claude/claudetest"
 )
 
-// ahead is a spec like that of fresh, for which processes are started ahead. Their files lie in data.
+// ahead is a spec like that of fresh, for which spare processes are started. Their files lie in data.
 func (r *rig) ahead(data string) claude.Spec {
 	spec := withDir(fresh(), r.cfg.Project)
 	spec.Kind, spec.Name = "p2p", "magpie-0123456789abcdef01234567"
@@ -30,13 +30,13 @@ func (r *rig) ahead(data string) claude.Spec {
 	return spec
 }
 
-// hasSpares waits until that many processes without a chat are there.
+// hasSpares waits until that many spare processes exist.
 func (r *rig) hasSpares(n int) {
 	r.Helper()
 	must(r.T, poll(r.Context(), "processes without a chat", func() bool { return r.pool.Stats().Spare == n }))
 }
 
-// takeSpare waits for a process without a chat and gives it to owner, and returns the folder for the chat's files.
+// takeSpare waits for a spare process, assigns it to owner, and returns the folder for the chat's files.
 func (n twoChats) takeSpare(owner string) (files string) {
 	n.Helper()
 	spec := n.ahead(n.data)
@@ -53,15 +53,15 @@ func (n twoChats) takeSpare(owner string) (files string) {
 	return files
 }
 
-// The first message of a chat meets a process that runs, in a session, a folder and files of its own. The process costs
-// no request before it is asked. A later process resumes the session.
+// The first message of a chat finds a running process with a session, a folder and files of its own. The process makes
+// no request before the message. A later process resumes the session.
 func TestAChatTakesASpareProcess(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		n := newTwoChats(t, command, func(c *claude.Config) { c.Spare = 1 })
 		spec := n.ahead(n.data)
 		spec.Files = n.takeSpare("a")
 		if asked := n.model.Requests(); len(asked) != 0 {
-			t.Errorf("the model was asked %d times before anybody has said anything", len(asked))
+			t.Errorf("the model was asked %d times before the first message", len(asked))
 		}
 		started := n.pool.Stats().Started
 		a := n.turn(t.Context(), "a", spec, "我叫小明")
@@ -71,7 +71,7 @@ func TestAChatTakesASpareProcess(t *testing.T) {
 		if a.result.Session == spec.Session {
 			t.Error("the process has no session of its own")
 		}
-		n.hasSpares(1) // the next one
+		n.hasSpares(1) // the next spare process
 		if again := n.pool.Stats().Started - started; again != 1 {
 			t.Errorf("%d processes were started", again)
 		}
@@ -90,7 +90,7 @@ func TestAChatTakesASpareProcess(t *testing.T) {
 	})
 }
 
-// sparesRig is a pool with the scripted agent.
+// newSparesRig is a pool with the scripted agent.
 func newSparesRig(t *testing.T, change ...func(*claude.Config)) twoChats {
 	t.Helper()
 	return newTwoChats(t, claudetest.Scripted(t), append([]func(*claude.Config){
@@ -98,7 +98,7 @@ func newSparesRig(t *testing.T, change ...func(*claude.Config)) twoChats {
 	}, change...)...)
 }
 
-// A process is started ahead when a turn has ended, and not while it runs.
+// A spare process is started after a turn has ended, not while it runs.
 func TestASpareProcessComesAfterTheTurn(t *testing.T) {
 	n := newSparesRig(t)
 	p := n.first("a", n.ahead(n.data))
@@ -112,7 +112,7 @@ func TestASpareProcessComesAfterTheTurn(t *testing.T) {
 	}
 }
 
-// A chat takes only what it would have started.
+// A chat only takes a spare process that equals the one that it would have started.
 func TestASpareProcessFits(t *testing.T) {
 	n := newSparesRig(t)
 	spec := n.ahead(n.data)
@@ -130,11 +130,12 @@ func TestASpareProcessFits(t *testing.T) {
 		change(&s)
 		must(t, n.pool.Ahead().TakeSpare("a", s, func(string) (bool, error) { t.Error(what); return true, nil }))
 	}
-	must(t, n.pool.Ahead().TakeSpare("a", spec, func(string) (bool, error) { return false, nil })) // it has a folder
+	// The chat has a folder already.
+	must(t, n.pool.Ahead().TakeSpare("a", spec, func(string) (bool, error) { return false, nil }))
 	if s := n.pool.Stats(); s.Spare != 1 || s.Idle != 0 || s.Started != 1 {
 		t.Errorf("%+v", s)
 	}
-	// Whose folder it is then is not known: nobody else gets it, and it is not removed.
+	// After an error it is unknown whose folder it is: no other chat gets it, and it is not removed.
 	disputed := ""
 	dispute := func(id string) (bool, error) { disputed = id; return true, refused }
 	if err := n.pool.Ahead().TakeSpare("a", spec, dispute); !errors.Is(err, refused) {
@@ -148,10 +149,10 @@ func TestASpareProcessFits(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// What has been taken, and is not what the turn wants, ends; the turn has its own.
+	// A taken process that does not fit the turn ends, and the turn starts its own.
 	spec.Files = n.takeSpare("a")
 	if spec.Files == filepath.Join(n.data, "files", disputed) {
-		t.Error("the folder has gone to somebody")
+		t.Error("another chat got the folder")
 	}
 	spec.Mode = "plan"
 	p, err := n.pool.Acquire(t.Context(), "a", spec)
@@ -160,13 +161,13 @@ func TestASpareProcessFits(t *testing.T) {
 	if p.Session() != spec.Session {
 		t.Error("a process of another mode serves the turn")
 	}
-	// Where each turn has a limit none is started ahead.
+	// With a limit for each turn no spare process is started.
 	spec.Mode, spec.Budget = "default", 1
 	must(t, n.pool.Ahead().TakeSpare("b", spec, func(string) (bool, error) { t.Error("taken"); return true, nil }))
 	n.hasSpares(0)
 }
 
-// The combination that was asked for last is the one that is started ahead.
+// The spare process fits the most recent turn.
 func TestTheSpareProcessIsOfTheLastTurn(t *testing.T) {
 	n := newSparesRig(t)
 	one, two := n.ahead(n.data), n.ahead(n.data)
@@ -182,7 +183,7 @@ func TestTheSpareProcessIsOfTheLastTurn(t *testing.T) {
 	n.hasSpares(1)
 }
 
-// With more than one there is one for each of the last combinations, started the latest first. The one that was wanted
+// With several, each of the most recent combinations has one, started in that order. The combination that was used
 // least recently makes room.
 func TestSpareProcessesAreOfTheLastCombinations(t *testing.T) {
 	n := newSparesRig(t, func(c *claude.Config) { c.Spare = 2 })
@@ -219,15 +220,15 @@ func TestSpareProcessesAreOfTheLastCombinations(t *testing.T) {
 	expect("acceptEdits")
 	close(hold)
 	started("default", "acceptEdits", "plan")
-	expect("acceptEdits") // it is there
-	expect("default")     // plan is the newest process, and was wanted the longest ago
+	expect("acceptEdits") // it exists already
+	expect("default")     // plan is the newest process, but was used least recently
 	started("default", "acceptEdits", "plan", "default")
 	expect("acceptEdits")
 	expect("default")
 	started("default", "acceptEdits", "plan", "default")
 }
 
-// first is a process for the first message of a chat, which meets none.
+// first is a process for the first message of a chat, without a spare one.
 func (n twoChats) first(owner string, spec claude.Spec) *claude.Process {
 	n.Helper()
 	must(n.T, n.pool.Ahead().TakeSpare(owner, spec, func(string) (bool, error) { return false, nil }))
@@ -241,17 +242,17 @@ func (n twoChats) acquire2(owner string, spec claude.Spec) *claude.Process {
 	return p
 }
 
-// A process without a chat gives its place to any turn, before an idle one does; nothing of it is left.
+// A spare process gives its slot to any turn, before an idle process does. It leaves nothing behind.
 func TestASpareProcessMakesRoom(t *testing.T) {
 	n := newSparesRig(t, func(c *claude.Config) { c.MaxProcesses = 3 })
 	spec := n.ahead(n.data)
 	pa := n.first("a", spec)
-	for range pa.Run(t.Context(), uuid.NewString(), "hello") { //nolint:revive // until it has answered
+	for range pa.Run(t.Context(), uuid.NewString(), "hello") { //nolint:revive // wait for the answer
 	}
 	n.pool.Release("a", pa)
 	n.hasSpares(1)
 	if left := n.left(); left != "1 folders 1 marks" {
-		t.Errorf("of a process that waits: %s", left)
+		t.Errorf("of a spare process: %s", left)
 	}
 	b, c := spec, spec
 	b.Session, c.Session, b.Spare, c.Spare = uuid.NewString(), uuid.NewString(), nil, nil
@@ -265,7 +266,7 @@ func TestASpareProcessMakesRoom(t *testing.T) {
 	n.pool.Release("c", pc)
 }
 
-// left counts what processes without a chat have on the disk.
+// left counts what spare processes have on disk.
 func (n twoChats) left() string {
 	n.Helper()
 	marks, _ := filepath.Glob(filepath.Join(strings.ReplaceAll(n.cfg.State, "[", `\[`), "spares", "*"))
@@ -278,11 +279,11 @@ func (n twoChats) left() string {
 	return fmt.Sprintf("%d folders %d marks", folders, len(marks))
 }
 
-// After kill -9 the folders of processes that had no chat are removed, and those that a chat has just taken are kept.
+// After kill -9 the folders of spare processes are removed. Those that a chat has just taken are kept.
 func TestSparesOfAKilledBridgeAreRemoved(t *testing.T) {
 	n := newSparesRig(t)
 	if err := n.cfg.RemoveSpares("", nil); err != nil {
-		t.Error("where there was none:", err)
+		t.Error("without any:", err)
 	}
 	kept, gone := uuid.NewString(), uuid.NewString()
 	for _, id := range []string{kept, gone} {
@@ -298,7 +299,7 @@ func TestSparesOfAKilledBridgeAreRemoved(t *testing.T) {
 		t.Error(err)
 	}
 	if left := n.left(); left != "2 folders 3 marks" {
-		t.Errorf("what is not known to be nobody's is kept: %s", left)
+		t.Errorf("a folder that may belong to a chat must be kept: %s", left)
 	}
 	must(t, n.cfg.RemoveSpares(filepath.Join(n.data, "files"), func(id string) (bool, error) { return id == kept, nil }))
 	for path, want := range map[string]bool{
@@ -312,7 +313,7 @@ func TestSparesOfAKilledBridgeAreRemoved(t *testing.T) {
 	}
 }
 
-// A turn that finds all places taken gets that of a process that was just starting without a chat.
+// When all slots are taken, a turn gets that of a spare process, even if it is just starting.
 func TestNoTurnWaitsBehindASpareProcess(t *testing.T) {
 	n := newSparesRig(t, func(c *claude.Config) { c.MaxProcesses = 2 })
 	spec := n.ahead(n.data)

@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// A process that somebody waits for starts at once, although others for which nobody waits are starting. They start
-// only while there is a core for them.
+// A process that a turn waits for starts at once, although others are starting that nobody waits for. The latter only
+// start while a core is free.
 func TestNoStartWaitsForOneThatIsUnasked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStartSlots(2)
 		one, two := s.tryAcquireUnasked(), s.tryAcquireUnasked()
 		if one == nil || two == nil || s.tryAcquireUnasked() != nil {
-			t.Fatal("two cores are not for two starts")
+			t.Fatal("two starts do not fit two cores")
 		}
 		asked := make([]*startSlot, 2)
 		var turns sync.WaitGroup
-		for i := range asked { // if one waited, nobody would be left to wake it
+		for i := range asked { // none may wait: nothing would wake it
 			turns.Go(func() {
 				var err error
 				if asked[i], err = s.acquire(t.Context()); err != nil {
@@ -30,9 +30,9 @@ func TestNoStartWaitsForOneThatIsUnasked(t *testing.T) {
 		}
 		turns.Wait()
 		if s.tryAcquireUnasked() != nil {
-			t.Error("one starts although nobody waits for it, and no core is free")
+			t.Error("a start that nobody waits for did not wait for a free core")
 		}
-		one.release() // they have started; their cores were given away
+		one.release() // they have started; their cores were lent to others
 		two.release()
 		if s.tryAcquireUnasked() != nil {
 			t.Error("a core was released twice")
@@ -56,8 +56,8 @@ func TestNoStartWaitsForOneThatIsUnasked(t *testing.T) {
 	})
 }
 
-// A turn that takes the place of a spare process waits for its end only where memory or the configured number of
-// processes does not allow both.
+// A turn that takes the slot of a spare process only waits for the end of that process where memory or the configured
+// limit does not allow both.
 func TestATurnAwaitsTheEndOfASpareOnlyIfItMust(t *testing.T) {
 	plenty, little := &machine{machineWith(16*gb, 15*gb, "/", nil)}, &machine{machineWith(16*gb, gb/2, "/", nil)}
 	stopped := errors.New("stopped")
@@ -77,18 +77,18 @@ func TestATurnAwaitsTheEndOfASpareOnlyIfItMust(t *testing.T) {
 			p.slot.held = s.processes.TryAcquire(1)
 			spares.list = []*spare{{p: p, timer: time.NewTimer(time.Hour)}}
 			begun, end := make(chan struct{}), make(chan struct{})
-			go p.ending.Do(func() { close(begun); <-end }) // ends when the test lets it
+			go p.ending.Do(func() { close(begun); <-end }) // ends when the test releases it
 			<-begun
 			free := &processSlots{
 				slots: s, limits: l, idle: newIdleProcesses(Config{}, 0, ps), spares: spares, background: background,
 			}
 			ctx, cancel := context.WithCancelCause(t.Context())
-			cancel(stopped) // so that whoever waits is told
+			cancel(stopped) // wakes the waiting turn
 			if err := free.acquire(ctx, "a"); !errors.Is(err, tc.want) {
 				t.Errorf("%v, want %v", err, tc.want)
 			}
 			if spares.count() != 0 {
-				t.Error("no spare process ends")
+				t.Error("no spare process was ended")
 			}
 			close(end)
 			spares.tasks.Wait()

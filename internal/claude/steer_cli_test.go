@@ -22,7 +22,7 @@ func agents(t *testing.T, test func(t *testing.T, command string)) {
 	t.Run("scripted", func(t *testing.T) { test(t, claudetest.Scripted(t)) })
 }
 
-// steeredTurn runs a turn to which messages are handed when an event says so, and returns their ids.
+// steeredTurn runs a turn to which messages are handed at certain events, and returns their ids.
 func (r *rig) steeredTurn(ctx context.Context, p *claude.Process, id string, when func(claude.Event) bool,
 	messages ...string) (ids []string, a answer) {
 	r.Helper()
@@ -38,7 +38,7 @@ func (r *rig) steeredTurn(ctx context.Context, p *claude.Process, id string, whe
 		for _, text := range messages {
 			ids = append(ids, uuid.NewString())
 			if !p.Steer(ids[len(ids)-1], text) {
-				r.Errorf("%q is not taken", text)
+				r.Errorf("%q was not accepted", text)
 			}
 		}
 	}
@@ -54,13 +54,13 @@ func (a answer) steered() (ids []string) {
 	return ids
 }
 
-// text reports whether an event is a piece of the answer.
+// isText reports whether an event is a piece of the answer.
 func isText(ev claude.Event) bool {
 	_, ok := ev.(claude.Text)
 	return ok
 }
 
-// The agent reads a message when the tool that runs has ended.
+// The agent reads a message once the running tool has ended.
 func TestAMessageReachesTheAgentAfterATool(t *testing.T) {
 	agents(t, func(t *testing.T, command string) {
 		r := newRig(t, by(command), func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
@@ -70,7 +70,7 @@ func TestAMessageReachesTheAgentAfterATool(t *testing.T) {
 		spec, id := fresh(), uuid.NewString()
 		p := r.acquire("a", spec)
 		if p.Steer(uuid.NewString(), "too early") {
-			t.Error("a message is taken before a turn runs")
+			t.Error("a message was accepted before a turn runs")
 		}
 		ids, a := r.steeredTurn(t.Context(), p, id, func(ev claude.Event) bool {
 			_, ok := ev.(claude.ToolUse)
@@ -80,7 +80,7 @@ func TestAMessageReachesTheAgentAfterATool(t *testing.T) {
 			t.Errorf("answer %q, read %v, want %v; %v", a.text(), a.steered(), ids, a.err)
 		}
 		if p.Steer(uuid.NewString(), "too late") {
-			t.Error("a message is taken after the turn")
+			t.Error("a message was accepted after the turn")
 		}
 		list := r.model.Requests()
 		if n := len(list); n != 2 || !strings.Contains(list[1].AllText(), "also: the blue ones") {
@@ -100,7 +100,7 @@ func (r *rig) readAs(spec claude.Spec, id string, steered []string, want claude.
 	got, err := transcripts.ReadOutcome(r.cfg.Project, spec.Session, id, steered...)
 	if err != nil || !got.Known || !got.Ended || got.Text != want.Text || got.Acted != want.Acted ||
 		!slices.Equal(got.Steered, steered) {
-		r.Errorf("the transcript tells %+v, want %+v, read %v; %v", got, want, steered, err)
+		r.Errorf("the transcript shows %+v, want %+v, read %v; %v", got, want, steered, err)
 	}
 	s, err := transcripts.Verify(r.cfg.Project, spec.Session, append(slices.Clone(steered), id))
 	if err != nil || !s.Whole {
@@ -111,7 +111,7 @@ func (r *rig) readAs(spec claude.Spec, id string, steered []string, want claude.
 	}
 }
 
-// The agent reads messages that come while it writes when it has finished, all together, and goes on.
+// Messages that arrive while the agent writes are read together when it has finished; it then continues.
 func TestAMessageMakesTheAnswerGoOn(t *testing.T) {
 	agents(t, func(t *testing.T, command string) {
 		r := newRig(t, by(command))
@@ -124,7 +124,7 @@ func TestAMessageMakesTheAnswerGoOn(t *testing.T) {
 		spec, id := fresh(), uuid.NewString()
 		p := r.acquire("a", spec)
 		ids, a := r.steeredTurn(t.Context(), p, id, func(ev claude.Event) bool {
-			if isText(ev) { // both are in the input before the answer ends
+			if isText(ev) { // both arrive before the answer ends
 				time.AfterFunc(100*time.Millisecond, func() { close(hold) })
 				return true
 			}
@@ -152,7 +152,7 @@ func TestAMessageMakesTheAnswerGoOn(t *testing.T) {
 	})
 }
 
-// A message that the agent has not read when its turn is stopped is never read: the CLI must not begin with it alone.
+// A message that is still unread when its turn is stopped stays unread: the CLI must not start a turn with it.
 func TestAnUnreadMessageEndsWithItsTurn(t *testing.T) {
 	agents(t, func(t *testing.T, command string) {
 		r := newRig(t, by(command))
@@ -178,7 +178,7 @@ func TestAnUnreadMessageEndsWithItsTurn(t *testing.T) {
 		}
 		o, err := r.cfg.Transcripts("").ReadOutcome(r.cfg.Project, spec.Session, id, ids...)
 		if err != nil || !o.Known || len(o.Steered) != 0 || o.Ended {
-			t.Errorf("the transcript tells %+v, %v", o, err)
+			t.Errorf("the transcript shows %+v, %v", o, err)
 		}
 		r.model.Reset()
 		spec.Resume = true
@@ -189,7 +189,7 @@ func TestAnUnreadMessageEndsWithItsTurn(t *testing.T) {
 	})
 }
 
-// A message also makes a turn go on whose answer fails.
+// A message also continues a turn whose answer failed.
 func TestAMessageIsReadAfterAFailure(t *testing.T) {
 	agents(t, func(t *testing.T, command string) {
 		r := newRig(t, by(command))
@@ -204,15 +204,15 @@ func TestAMessageIsReadAfterAFailure(t *testing.T) {
 				time.AfterFunc(100*time.Millisecond, func() { close(hold) })
 			}
 			return ok
-		}, "/also: more") // no command of the CLI
+		}, "/also: more") // not a command of the CLI
 		if a.err != nil || a.result.Failure != "" || a.text() != "read" || !slices.Equal(a.steered(), ids) {
 			t.Errorf("answer %q, %+v, read %v, want %v; %v", a.text(), a.result, a.steered(), ids, a.err)
 		}
 	})
 }
 
-// A path in a message that is handed to a turn does not bring the file, neither behind a tool nor at the end of an
-// answer.
+// A path in a message that is handed to a running turn does not pull in the file, neither after a tool nor at the end
+// of an answer.
 func TestAttackAtPathsWhileATurnRuns(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		r := newRig(t, by(command), func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
@@ -246,8 +246,7 @@ func TestAttackAtPathsWhileATurnRuns(t *testing.T) {
 	})
 }
 
-// A hook of the user's may refuse a message, of which the CLI says nothing: the turn ends with the answer that is
-// there.
+// A hook of the user may refuse a message, which the CLI does not report. The turn ends with the existing answer.
 func TestAMessageThatAHookRefuses(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		r := newRig(t, by(command), func(c *claude.Config) { c.Silence.Duration = 15 * time.Second })

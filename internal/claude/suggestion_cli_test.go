@@ -11,7 +11,7 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// await waits for what is sent.
+// await receives a value, with a timeout.
 func await[T any](t *testing.T, what string, from <-chan T) (v T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -24,8 +24,8 @@ func await[T any](t *testing.T, what string, from <-chan T) (v T) {
 	return v
 }
 
-// From its second answer on the CLI suggests what may be asked next, behind the answer, by a request of its own. The
-// next question does not wait for it.
+// From its second answer on the CLI suggests a next question, after the answer, by a separate request. The next
+// question does not wait for it.
 func TestASuggestion(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		r := newRig(t, by(command), func(c *claude.Config) { c.Suggestions = true })
@@ -59,9 +59,9 @@ func TestASuggestion(t *testing.T) {
 		}
 		ask(resumed(spec), "数到 4", "1 2 3 4")
 		r.awaitRequests(suggests, 2)
-		ask(resumed(spec), "数到 5", "1 2 3 4 5") // while the model still thinks about a suggestion
+		ask(resumed(spec), "数到 5", "1 2 3 4 5") // while the suggestion is still pending
 		if len(came) > 0 {
-			t.Errorf("%q was suggested behind another answer", (<-came).Text)
+			t.Errorf("%q was suggested after another answer", (<-came).Text)
 		}
 	})
 }

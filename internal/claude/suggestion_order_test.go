@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A suggestion may come before the turn has read its own result. What an earlier turn suggests is nothing for it.
+// A suggestion may arrive before the turn has read its own result. A suggestion for an earlier turn is dropped.
 func TestASuggestionMayComeEarly(t *testing.T) {
 	const result, first, second = `{"type":"result"}`, `{"type":"prompt_suggestion","suggestion":"1"}`,
 		`{"type":"prompt_suggestion","suggestion":"2"}`
@@ -27,7 +27,7 @@ func TestASuggestionMayComeEarly(t *testing.T) {
 			if line == "" {
 				s.turnEnded()
 			} else if taken := s.handleLine([]byte(line)); taken && line == result {
-				t.Errorf("%s: the result is taken away", name)
+				t.Errorf("%s: the result was lost", name)
 			}
 		}
 		if !slices.Equal(got, tc.want) {

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// What was said in the recorded sessions: prompts and answers, without what the CLI has added.
+// The conversation of the recorded sessions: prompts and answers, without what the CLI added.
 func TestTalkOfRecordedSessions(t *testing.T) {
 	t.Parallel()
 	question := func(text string) TranscriptMessage { return TranscriptMessage{Text: text} }
@@ -76,6 +76,6 @@ func TestTalkOfSessionsThatAreNone(t *testing.T) {
 		t.Errorf("of a path: %v", err)
 	}
 	if got, err := all.Talk(broken); err != nil || len(got) != 1 || got[0].Text != "你好" {
-		t.Errorf("of a torn one: %v, %v", got, err)
+		t.Errorf("of a truncated file: %v, %v", got, err)
 	}
 }

@@ -17,7 +17,7 @@ import (
 
 var sumUp = claude.Task{System: "Sum up what you are given.", Text: "/compact is what 小明 wrote, and @/etc/hostname"}
 
-// isAsked tells a question's request from those of turns.
+// isAsked distinguishes a task's request from those of turns.
 func isAsked(r *modelsim.Request) bool { return strings.Contains(r.System, sumUp.System) }
 
 func (r *rig) awaitModel(what string, cond func([]modelsim.Request) bool) {
@@ -29,7 +29,7 @@ func (r *rig) awaitModel(what string, cond func([]modelsim.Request) bool) {
 	}
 }
 
-// A question reaches the model as it is, with no tools, and leaves nothing in the folders of the CLI.
+// A task reaches the model unchanged, without tools, and leaves nothing in the CLI's folders.
 func TestATaskOutsideTheChats(t *testing.T) { claudetest.Versions(t, aQuestionApartFromTheChats) }
 
 func aQuestionApartFromTheChats(t *testing.T, command string) {
@@ -62,7 +62,7 @@ func aQuestionApartFromTheChats(t *testing.T, command string) {
 	}
 }
 
-// The folder that a question works in is gone with it.
+// The working folder of a task is removed afterwards.
 func TestAQuestionLeavesNoFolder(t *testing.T) {
 	cfg := claudetest.ScriptedConfig(t)
 	t.Setenv("TMPDIR", t.TempDir())
@@ -85,13 +85,13 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// transcripts lists what lies where the CLI keeps sessions.
+// transcripts lists the files in the CLI's folder of sessions.
 func transcripts(t *testing.T, cfg claude.Config) (files []string) {
 	t.Helper()
 	path, err := cfg.Transcripts("").Path(cfg.Project, "x")
 	must(t, err)
 	err = filepath.WalkDir(filepath.Dir(filepath.Dir(path)), func(path string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() { // nothing there at all is an error, and fine
+		if err == nil && !d.IsDir() { // a missing folder is an error, and fine
 			files = append(files, path)
 		}
 		return nil
@@ -122,17 +122,17 @@ func TestAQuestionThatIsNotAnswered(t *testing.T) {
 				t.Errorf("%d processes run", s.Running)
 			}
 			if _, err := r.pool.RunTask(t.Context(), claude.Task{System: "x", Text: " \n"}); err == nil {
-				t.Error("nothing was asked, and answered")
+				t.Error("an empty task was answered")
 			}
 		})
 	}
 }
 
-// With one place in all: a turn that needs it gets it at once, and the question is asked again afterwards.
+// With a single slot, a turn gets it at once, and the task is asked again afterwards.
 func TestAQuestionGivesItsPlaceToATurn(t *testing.T) {
 	r := newRig(t, scripted(t), func(c *claude.Config) {
 		c.MaxProcesses = 1
-		c.KeepAlive.Duration = 300 * time.Millisecond // a question ends no process that waits for its chat
+		c.KeepAlive.Duration = 300 * time.Millisecond // a task ends no idle process
 	})
 	r.model.Script(
 		modelsim.Rule{Match: isAsked, Times: 1, Steps: []modelsim.Step{modelsim.Hang()}},
@@ -159,7 +159,7 @@ func TestAQuestionGivesItsPlaceToATurn(t *testing.T) {
 	}
 }
 
-// How large the session is by now is what the last call of the model tells, not the sum of a turn's calls.
+// The size of the session is that of the last model call, not the sum over a turn's calls.
 func TestHowMuchTheSessionHolds(t *testing.T) {
 	r := newRig(t, func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
 	r.model.Script(
@@ -174,6 +174,6 @@ func TestHowMuchTheSessionHolds(t *testing.T) {
 		t.Errorf("the session holds %d tokens, %v", a.result.Held, a.err)
 	}
 	if u := a.result.Usage; u.Input+u.CacheRead+u.CacheNew < 90_000 {
-		t.Errorf("the turn took %+v", u)
+		t.Errorf("the turn used %+v", u)
 	}
 }

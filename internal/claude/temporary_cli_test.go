@@ -13,7 +13,7 @@ import (
 	"magpie/internal/claude/claudetest"
 )
 
-// What the CLI lays aside of a chat, such as its own copy of a picture, lies in the folder of the chat.
+// Temporary files of the CLI for a chat, such as its own copy of a picture, lie in the chat's folder.
 func TestTheCopyOfAPictureIsOfItsChatOnly(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		n := newTwoChats(t, command)
@@ -23,7 +23,7 @@ func TestTheCopyOfAPictureIsOfItsChatOnly(t *testing.T) {
 		for ev, err := range p.Run(n.Context(), uuid.NewString(), "what is this?", picture) {
 			must(t, err)
 			if _, ok := ev.(claude.ToolAsk); ok {
-				t.Fatal("nothing is to be asked")
+				t.Fatal("no question is expected")
 			}
 		}
 		n.pool.Release("a", p)
@@ -40,7 +40,7 @@ func TestTheCopyOfAPictureIsOfItsChatOnly(t *testing.T) {
 	})
 }
 
-// temporary lists where the CLI usually lays things aside, by project.
+// temporary lists the CLI's usual temporary folders, by project.
 func temporary(t *testing.T) []string {
 	t.Helper()
 	list, err := filepath.Glob(filepath.Join(os.TempDir(), "claude-*", "*"))

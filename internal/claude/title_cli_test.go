@@ -11,8 +11,8 @@ import (
 	"magpie/internal/claude/claudetest"
 )
 
-// The process of a chat is asked for a title, in both versions of the CLI. Nothing else knows of it: not the model in
-// the next turn, not the transcript, and it is paid for once.
+// The process of a chat is asked for a title, with both versions of the CLI. Nothing else contains it: neither the next
+// turn's prompt nor the transcript. It is charged once.
 func TestATitleByTheProcessOfTheChat(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		r := newRig(t, func(c *claude.Config) { c.Command = command })
@@ -39,7 +39,7 @@ func TestATitleByTheProcessOfTheChat(t *testing.T) {
 		}
 		with, without := say("a", a, "数到 4"), say("b", b, "数到 4")
 		if with.Usage != without.Usage || with.CostUSD > without.CostUSD+title.CostUSD/10 {
-			t.Errorf("the next turn took %+v for %f, without a title %+v for %f", with.Usage, with.CostUSD,
+			t.Errorf("the next turn used %+v for %f, without a title %+v for %f", with.Usage, with.CostUSD,
 				without.Usage, without.CostUSD)
 		}
 		list := r.model.Requests()
@@ -58,12 +58,12 @@ func TestATitleByTheProcessOfTheChat(t *testing.T) {
 		data, err := os.ReadFile(path)
 		must(t, err)
 		if strings.Contains(string(data), "counting magpies") || strings.Contains(string(data), title.Text) {
-			t.Error("the transcript knows of the title")
+			t.Error("the transcript contains the title")
 		}
 	})
 }
 
-// Who has no process that waits is told so, and nothing is started.
+// Without an idle process there is no title, and no process is started for one.
 func TestATitleTakesNoStart(t *testing.T) {
 	r := scriptedRig(t, func(*claude.Config) {})
 	a := fresh()
@@ -83,7 +83,7 @@ func TestATitleTakesNoStart(t *testing.T) {
 	}
 }
 
-// What is asked while a turn runs is paid for with the turn, once.
+// A title that is asked for while a turn runs is charged with the turn, once.
 func TestATitleDuringATurn(t *testing.T) {
 	r := scriptedRig(t, func(*claude.Config) {})
 	a := fresh()
@@ -111,8 +111,8 @@ func TestATitleDuringATurn(t *testing.T) {
 		t.Errorf("%+v, %v", after, err)
 	}
 	last := r.turn(t.Context(), "a", a, "hello")
-	const each = 0.001 // whatever it is
+	const each = 0.001 // any value
 	if all := next.result.CostUSD + after.CostUSD + last.result.CostUSD; all < 3.9*each || all > 4.1*each {
-		t.Errorf("two turns and two titles cost %f", all) // the first title is reported by whichever report follows it
+		t.Errorf("two turns and two titles cost %f", all) // the next report contains the first title's cost
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What everybody on the machine may read holds no token, and no proxy comes between.
+// Arguments, which any user of the machine can read, contain no token. No proxy is used.
 func TestToolsOfAProcess(t *testing.T) {
 	tools := Tools{
 		Server: "magpie", URL: "http://127.0.0.1:7/", Token: "s3cret", Names: []string{"remember", "search_memory"},
@@ -36,6 +36,6 @@ func TestToolsOfAProcess(t *testing.T) {
 		}
 	}
 	if none := (Tools{}); none.arguments() != nil || len(none.environ([]string{"A=b"})) != 1 {
-		t.Error("no tools change the arguments or the environment")
+		t.Error("without tools the arguments or the environment differ")
 	}
 }

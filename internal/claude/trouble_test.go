@@ -17,15 +17,15 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// awake lets the agent start background tasks although what it does unasked is read by nobody.
+// awake lets the agent start background tasks although nothing reads its output between turns.
 func awake(c *claude.Config) {
 	c.Env, c.BackgroundLimit.Duration = map[string]string{"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "0"}, 0
 	c.AllowedTools = []string{"Bash(sleep *)"}
 	c.Silence.Duration, c.ToolSilence.Duration = 40*time.Second, 40*time.Second
 }
 
-// wakeUp makes the agent of "a" start a background task, and returns when the end of it has woken the agent unasked,
-// which then does the steps.
+// wakeUp makes the agent of "a" start a background task, and returns when the task's end has woken the agent, which
+// then takes the steps.
 func (r *rig) wakeUp(spec claude.Spec, steps ...modelsim.Step) {
 	r.Helper()
 	woken := func(q *modelsim.Request) bool { return strings.Contains(q.AllText(), "<task-notification>") }
@@ -45,10 +45,10 @@ func (r *rig) wakeUp(spec claude.Spec, steps ...modelsim.Step) {
 		func(list []modelsim.Request) bool { return len(list) > 2 && woken(&list[2]) }); err != nil {
 		r.Fatal(err)
 	}
-	must(r.T, poll(ctx, "it to be known", r.pool.Works)) // the CLI says so before it asks the model, and is heard later
+	must(r.T, poll(ctx, "it to be known", r.pool.Works)) // the CLI reports it before its request; the pool reads it later
 }
 
-// Whatever the agent does unasked between two turns, the next turn gets its own answer and nothing else.
+// Whatever the agent does between two turns, the next turn gets its own answer and nothing else.
 func TestAnAgentThatWakesUpUnaskedDoesNotSpoilTheNextTurn(t *testing.T) {
 	t.Parallel()
 	hold := make(chan struct{})
@@ -68,7 +68,7 @@ func TestAnAgentThatWakesUpUnaskedDoesNotSpoilTheNextTurn(t *testing.T) {
 	}
 }
 
-// The agent is not offered what would speak between turns; a model that tries anyway is told.
+// The agent is not offered tools that would speak between turns. A model that calls them anyway gets an error.
 func TestBackgroundTasksAreOff(t *testing.T) {
 	r := newRig(t, func(c *claude.Config) { c.AllowedTools, c.BackgroundLimit.Duration = []string{"Bash"}, 0 })
 	r.model.Script(
@@ -86,7 +86,7 @@ func TestBackgroundTasksAreOff(t *testing.T) {
 	}
 }
 
-// script replaces the CLI by a shell script, for what the real one cannot be made to do.
+// script replaces the CLI with a shell script, for behaviour that the real one cannot be made to show.
 func script(t *testing.T, body string) func(*claude.Config) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "claude")
@@ -99,7 +99,7 @@ func script(t *testing.T, body string) func(*claude.Config) {
 	}
 }
 
-// A CLI that misbehaves in any way is ended; none keeps its user waiting for ever.
+// A CLI that misbehaves in any way is ended; no turn waits forever.
 func TestATurnEndsWhateverTheCLIDoes(t *testing.T) {
 	t.Parallel()
 	for name, body := range map[string]string{
@@ -116,9 +116,9 @@ func TestATurnEndsWhateverTheCLIDoes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, script(t, body))
 			began := time.Now()
-			a := r.turn(t.Context(), "a", fresh(), strings.Repeat("字", 100_000)) // more than a pipe takes
+			a := r.turn(t.Context(), "a", fresh(), strings.Repeat("字", 100_000)) // more than a pipe holds
 			if a.err == nil {
-				t.Error("the turn went well")
+				t.Error("the turn succeeded")
 			}
 			if d := time.Since(began); d > time.Minute {
 				t.Errorf("it took %v", d)
@@ -148,7 +148,7 @@ func pidIn(t *testing.T, file string) string {
 	return strings.TrimSpace(string(data))
 }
 
-// The system may kill the CLI in the middle of a tool, which then nobody's signal reaches.
+// The system may kill the CLI during a tool, whose processes then get no signal from it.
 func TestAKilledCLILeavesNoTool(t *testing.T) {
 	r := newRig(t, func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
 	mark := filepath.Join(t.TempDir(), "pid")
@@ -233,7 +233,7 @@ func TestARelativeCommandStartsInTheProject(t *testing.T) {
 	pool.Release("a", p)
 }
 
-// An agent that listens to nothing is ended soon when the program ends: its time is short.
+// An agent that ignores signals does not delay the end of the program: its grace period is short.
 func TestADeafAgentDoesNotHoldTheEndOfTheProgramUp(t *testing.T) {
 	c := claude.Defaults()
 	c.Command, c.Environ, c.Grace = filepath.Join(t.TempDir(), "deaf"), claudetest.Environ(t, ""), time.Hour
@@ -255,7 +255,7 @@ func TestADeafAgentDoesNotHoldTheEndOfTheProgramUp(t *testing.T) {
 	for _, err := range p.Run(ctx, uuid.NewString(), "hello") {
 		last = err
 	}
-	// with the patience of other ends it would be hours
+	// with the usual grace period it would take hours
 	if took := time.Since(began); !errors.Is(last, context.Canceled) || took > time.Minute {
 		t.Errorf("ended after %v: %v", took, last)
 	}

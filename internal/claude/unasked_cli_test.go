@@ -11,7 +11,7 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// watched is what a watcher was told.
+// watched records what a watcher was notified of.
 type watched struct {
 	woken chan struct{}
 	ended chan claude.UnaskedEnd
@@ -23,8 +23,8 @@ func (w watched) watcher() claude.Watcher {
 	}
 }
 
-// inBackground has the agent of "a" start a command in the background, and watches what comes of it. The steps are what
-// it does when it is told of the end.
+// inBackground makes the agent of "a" start a background command and watches the result. The steps are what the agent
+// does when it is notified of the end.
 func (r *rig) inBackground(spec claude.Spec, command string, steps ...modelsim.Step) watched {
 	r.Helper()
 	told := func(q *modelsim.Request) bool {
@@ -48,7 +48,7 @@ func (r *rig) inBackground(spec claude.Spec, command string, steps ...modelsim.S
 	return w
 }
 
-// follow reads the turn that the agent of "a" has begun by itself.
+// follow reads the turn that the agent of "a" has started by itself.
 func (r *rig) follow() (a answer) {
 	r.Helper()
 	p, err := r.pool.AcquireWoken(r.Context(), "a")
@@ -76,7 +76,7 @@ func unaskedRig(t *testing.T, change ...func(*claude.Config)) *rig {
 	})...)
 }
 
-// What a command in the background leads to is a turn of its own, which can ask people. A message that comes while the
+// The end of a background command starts a turn of its own, which can ask people. A message that arrives while the
 // command runs is answered at once, by the same process.
 func TestACommandInTheBackground(t *testing.T) {
 	r := unaskedRig(t)
@@ -96,13 +96,13 @@ func TestACommandInTheBackground(t *testing.T) {
 	if a.err != nil || a.text() != "1 2 3" || r.pool.Stats().Started != before {
 		t.Errorf("meanwhile: %q %v", a.text(), a.err)
 	}
-	await(t, "the agent to begin by itself", w.woken)
+	await(t, "the agent's own turn", w.woken)
 	if got := r.pool.UnaskedState("a"); got != claude.Woken {
-		t.Errorf("when it has begun it is %q", got)
+		t.Errorf("once it has started it is %q", got)
 	}
 	a = r.follow()
 	if a.err != nil || a.text() != "it is done. |you said no" || a.result.Failure != "" || a.result.CostUSD <= 0 {
-		t.Errorf("what it says unasked: %q %v %+v", a.text(), a.err, a.result)
+		t.Errorf("the turn of its own: %q %v %+v", a.text(), a.err, a.result)
 	}
 	if got := r.pool.UnaskedState("a"); got != claude.Resting {
 		t.Errorf("afterwards it is %q", got)
@@ -113,19 +113,19 @@ func TestACommandInTheBackground(t *testing.T) {
 	}
 }
 
-// A question that comes just when the agent has begun a turn by itself is asked behind it, and nothing is lost.
+// A question that arrives just when the agent has started a turn by itself is asked after it, and nothing is lost.
 func TestAQuestionAfterWhatTheAgentHasBegun(t *testing.T) {
 	r := unaskedRig(t)
 	spec := fresh()
 	w := r.inBackground(spec, "sleep 1",
 		modelsim.Text("it is "), modelsim.Wait(300*time.Millisecond), modelsim.Text("done"))
-	await(t, "the agent to begin by itself", w.woken)
+	await(t, "the agent's own turn", w.woken)
 	if a := r.turn(t.Context(), "a", resumed(spec), "数到 3"); a.err != nil || a.text() != "it is done|1 2 3" {
 		t.Errorf("%q %v", a.text(), a.err)
 	}
 }
 
-// A background command ends with its process, and who watches is told why.
+// A background command ends with its process, and the watcher gets the reason.
 func TestWhatRunsInTheBackgroundEndsWithItsProcess(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -155,8 +155,8 @@ func TestWhatRunsInTheBackgroundEndsWithItsProcess(t *testing.T) {
 	}
 }
 
-// A process that is started ahead of a question, behind one that was stopped with something in the background, does not
-// count as busy with what its CLI notes about that at its start. The question is answered at once.
+// A process that is started ahead after a turn was stopped with a background command must not count as busy because of
+// what its CLI reports about that at its start. The question is answered at once.
 func TestWhatWasStoppedWakesNobody(t *testing.T) {
 	r := unaskedRig(t)
 	spec := fresh()
@@ -188,7 +188,7 @@ func TestWhatWasStoppedWakesNobody(t *testing.T) {
 	}
 }
 
-// The oldest version presents the end of a command to the model as if the user had written it: there commands end
+// The oldest version presents the end of a background command to the model as a message of the user. There commands end
 // within their turn.
 func TestTheOldestCLIHasNoBackground(t *testing.T) {
 	r := unaskedRig(t, by(claudetest.Oldest(t)))

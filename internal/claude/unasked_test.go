@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Of a turn that nobody reads for long only what comes whole is kept.
+// If a turn is not read for long, only complete messages are kept.
 func TestTheBacklogOfATurn(t *testing.T) {
 	var b backlog
 	piece := []byte(`{"type":"stream_event","event":"` + strings.Repeat("x", mostBacklog/4) + `"}`)
@@ -24,7 +24,8 @@ func TestTheBacklogOfATurn(t *testing.T) {
 	}
 }
 
-// What runs in the background, and what the agent has not been told of yet, is what the CLI has said last.
+// Which commands run in the background, and which ends the agent was not notified of, follows from the CLI's last
+// report.
 func TestWhatRunsInTheBackground(t *testing.T) {
 	const (
 		runs = `{"type":"system","subtype":"background_tasks_changed","tasks":[{"task_id":"a"},` +

@@ -15,11 +15,11 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// The CLI's own transcripts tell how a session stands, whatever became of its last turn. It is resumed in any state.
+// The CLI's own transcripts show the state of a session, however its last turn ended. It can be resumed in any state.
 func TestVerifyKnowsTheEndOfASession(t *testing.T) {
 	r := newRig(t, func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
 	spec, transcripts := fresh(), r.cfg.Transcripts("")
-	var asked []string // the newest first
+	var asked []string // newest first
 	knows := func(what string, whole bool) {
 		t.Helper()
 		got, err := transcripts.Verify(r.cfg.Project, spec.Session, asked)
@@ -39,7 +39,7 @@ func TestVerifyKnowsTheEndOfASession(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		rules []modelsim.Rule
-		end   func(p *claude.Process, stop func()) // ends the turn when it has said something; nil = it ends by itself
+		end   func(p *claude.Process, stop func()) // ends the turn after its first text; nil = it ends by itself
 		whole bool
 	}{
 		{"answered", []modelsim.Rule{step(modelsim.Text("let me"), bash("echo hi")), step(modelsim.Text("done"))}, nil, true},
@@ -48,7 +48,7 @@ func TestVerifyKnowsTheEndOfASession(t *testing.T) {
 		{"killed", []modelsim.Rule{half},
 			func(p *claude.Process, _ func()) { _ = syscall.Kill(p.Pid(), syscall.SIGKILL) }, false},
 	} {
-		// The process that resumes the session is the pool's.
+		// The pool's process resumes the session.
 		r.model.Reset()
 		spec.Known = func() []string { return asked }
 		p := r.acquire("a", spec)
@@ -80,8 +80,8 @@ func TestVerifyKnowsTheEndOfASession(t *testing.T) {
 	knows("resumed", true)
 }
 
-// askAndEnd runs one turn, which end may end when it has said something and its prompt is in the transcript. It returns
-// the id of the prompt.
+// askAndEnd runs one turn, which end may end once there is text and the prompt is in the transcript. It returns the id
+// of the prompt.
 func (r *rig) askAndEnd(p *claude.Process, session string, end func(*claude.Process, func())) string {
 	r.Helper()
 	ctx, stop := context.WithTimeout(r.Context(), time.Minute)
@@ -140,7 +140,7 @@ func verifyOfACompactedSession(t *testing.T, command string) {
 	}
 }
 
-// A file of another session in place of this one's is refused before a process is started.
+// A transcript that was replaced by that of another session is refused before a process is started.
 func TestThePoolRefusesASwappedTranscript(t *testing.T) {
 	r := newRig(t, scripted(t))
 	var ids, paths []string
@@ -166,7 +166,7 @@ func TestThePoolRefusesASwappedTranscript(t *testing.T) {
 	if _, err := r.pool.Acquire(t.Context(), "a", spec); !errors.As(err, &lost) || lost.Cause != claude.LostForeign {
 		t.Errorf("%v", err)
 	}
-	if s := r.pool.Stats(); s.Started != started { // none was even started
+	if s := r.pool.Stats(); s.Started != started { // no process was started
 		t.Errorf("%+v", s)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"magpie/internal/racetest"
 )
 
-// promptsOf are the prompts of a recorded transcript, the newest first.
+// promptsOf are the prompts of a recorded transcript, newest first.
 func promptsOf(data []byte) (ids []string) {
 	for line := range bytes.Lines(data) {
 		id := gjson.GetBytes(line, "uuid").String()
@@ -33,7 +33,7 @@ func syncState(data []byte, known ...string) (SyncState, error) {
 }
 
 // Transcripts of the real CLI: tools, a subagent, a compaction, interrupts, errors, kills. Each ends with a prompt that
-// was sent, and is refused by who did not send it.
+// was sent, and is refused if somebody else sent it.
 func TestVerifyOfRecordedTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/transcripts/*.jsonl")
 	if err != nil || len(files) == 0 {
@@ -63,8 +63,8 @@ func TestVerifyOfRecordedTranscripts(t *testing.T) {
 	}
 }
 
-// A file from a backup ends earlier. Wherever it ends, the last prompt that is there whole is the one that counts: at
-// every byte around the end of a line, and at some in between.
+// A file from a backup ends earlier. Wherever it is cut, the last complete prompt counts: tested at every byte around
+// the end of a line, and at some in between.
 func TestVerifyOfAnEarlierTranscript(t *testing.T) {
 	racetest.Skip(t)
 	for _, name := range []string{"two-tools", "interrupt-tool", "compaction"} {
@@ -93,10 +93,10 @@ func TestVerifyOfAnEarlierTranscript(t *testing.T) {
 				t.Fatalf("%s, byte %d: %v", name, n, err)
 			}
 			if next := bytes.IndexByte(data[n:], '\n'); next == 0 {
-				continue // the line is whole before its newline is there
+				continue // the line is complete before its newline
 			}
 			if name == "compaction" {
-				got.Whole = whole // in the middle of what the CLI writes again, an old answer may look like the new one
+				got.Whole = whole // within repeated lines an old answer may look like the new one
 			}
 			if between := n > 0 && data[n-1] == '\n'; got.Prompt != want || between && got.Whole != whole ||
 				got.Whole && !whole {
@@ -164,7 +164,7 @@ func TestVerifyOfOddLines(t *testing.T) {
 	}
 }
 
-// However long a session is, no more of it is read than its last turn.
+// However long a session is, only its last turn is read.
 func TestVerifyReadsTheEndOnly(t *testing.T) {
 	var long bytes.Buffer
 	for range 20_000 {
@@ -193,7 +193,7 @@ func (c *countingReader) ReadAt(p []byte, at int64) (int, error) {
 	return n, err
 }
 
-// A turn that wrote more than is read: nothing is known, and nothing is wrong.
+// If a turn is larger than what is read, the state is unknown, and not an error.
 func TestVerifyGivesUp(t *testing.T) {
 	id := uuid.NewString()
 	prompt := fmt.Sprintf(`{"type":"user","uuid":%q,"promptId":"q","message":{"role":"user","content":"hi"}}`+"\n", id)
@@ -206,7 +206,7 @@ func TestVerifyGivesUp(t *testing.T) {
 	}
 }
 
-// sparseFile is a file whose head is followed by lines of blanks.
+// sparseFile is a file whose head is followed by blank lines.
 type sparseFile struct {
 	head       []byte
 	size, read int64
@@ -259,7 +259,7 @@ func TestVerifyWithoutATranscript(t *testing.T) {
 	}
 }
 
-// The CLI shortens the name of a project that lies deep; its sessions are found anyway.
+// The CLI shortens the name of a project that is deeply nested. Its sessions are found anyway.
 func TestVerifyInADeepFolder(t *testing.T) {
 	home := t.TempDir()
 	dir := filepath.Join(home, strings.Repeat("deep/", 60))

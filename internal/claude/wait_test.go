@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// poll asks again and again until ok, for the few things of the operating system that tell nobody when they happen.
+// poll calls ok until it succeeds, for the few events of the operating system that cannot be awaited.
 func poll(ctx context.Context, what string, ok func() bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("not in a minute: "+what))
 	defer cancel()

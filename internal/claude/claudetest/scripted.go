@@ -42,7 +42,7 @@ var link = sync.OnceValues(func() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // what is left in the folder for temporary files does no harm
+	defer os.RemoveAll(dir) //nolint:errcheck // a leftover temporary folder does no harm
 	path := filepath.Join(dir, "scripted")
 	build := exec.Command("go", "run", "-exec", "cp", "magpie/internal/claude/claudetest/scripted", path)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0") // without a dynamic linker it starts in half the time

@@ -27,10 +27,10 @@ func TestChildrenOfAProcess(t *testing.T) {
 		t.Skip("this kernel does not list children")
 	}
 	if !slices.Contains(mine, cmd.Process.Pid) {
-		t.Errorf("children %v, want %d among them", mine, cmd.Process.Pid)
+		t.Errorf("children %v do not contain %d", mine, cmd.Process.Pid)
 	}
 	if !childless(cmd.Process.Pid) {
-		t.Error("the shell has children before it has started any")
+		t.Error("the shell has children before it started one")
 	}
 	if _, err := stdin.Write([]byte("go\n")); err != nil {
 		t.Fatal(err)
@@ -42,6 +42,6 @@ func TestChildrenOfAProcess(t *testing.T) {
 		t.Errorf("the shell's children are %v, want one", pids)
 	}
 	if childless(1 << 30) {
-		t.Error("a process that does not exist is known to have no children")
+		t.Error("no error for a process that does not exist")
 	}
 }
