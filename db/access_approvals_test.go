@@ -18,7 +18,7 @@ import (
 
 var touch = db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "touch x"}
 
-// asking stores a question of the chat's running turn.
+// asking stores an approval that the chat's running turn waits for.
 func asking(t *testing.T, d *db.DB, turn int64) db.Approval {
 	t.Helper()
 	now := time.Now().UTC().Truncate(time.Millisecond)
@@ -34,7 +34,7 @@ func asking(t *testing.T, d *db.DB, turn int64) db.Approval {
 	return a
 }
 
-// deliver takes what is to be delivered in the chat out of the outbox.
+// deliver takes everything that is due in the chat out of the outbox.
 func deliver(t *testing.T, d *db.DB) (list []db.Post) {
 	t.Helper()
 	for {
@@ -76,7 +76,7 @@ func TestAnApprovalIsKeptAsItWasAsked(t *testing.T) {
 	}
 }
 
-// An input that is not what was asked for is not handed out.
+// An approval whose input differs from the stored hash is not returned.
 func TestAChangedApprovalIsRefused(t *testing.T) {
 	d := fresh(t)
 	a := asking(t, d, accept(t, d, say("om_1", "go")).Turn)
@@ -134,7 +134,7 @@ func TestAnApprovalIsSettledOnce(t *testing.T) {
 	}
 }
 
-// A rule is made once, belongs to its chat, and ends with the message that revokes it; its number is not given again.
+// A rule is created once, belongs to its chat, and ends with the message that revokes it. Its number is not reused.
 func TestRulesOfAChat(t *testing.T) {
 	d := fresh(t)
 	turn := accept(t, d, say("om_1", "go")).Turn
@@ -180,7 +180,7 @@ func TestRulesOfAChat(t *testing.T) {
 	}
 }
 
-// A decision that came too late takes back the rule that it has made, and no other one.
+// A decision that came too late withdraws the rule that it created, and no other.
 func TestAnApprovalThatCameToNothingLeavesNoRule(t *testing.T) {
 	d := fresh(t)
 	turn := accept(t, d, say("om_1", "go")).Turn
@@ -209,15 +209,15 @@ func TestAnApprovalThatCameToNothingLeavesNoRule(t *testing.T) {
 	if err != nil || len(rules) != 1 {
 		t.Fatalf("rules %+v, %v", rules, err)
 	}
-	// two decisions are never made at the same instant
+	// two decisions must not have the same timestamp
 	for !time.Now().Truncate(time.Millisecond).After(rules[0].Made) {
 	}
-	withdraw(always(), 1) // the rule is the first one's
+	withdraw(always(), 1) // the rule belongs to the first approval
 	withdraw(first, 0)
 }
 
-// That people were being asked when the program ended is known for as long as the turn is not recovered, also when only
-// the question was.
+// Until a turn is recovered it is known that people were being asked when the program ended, even if the question is
+// settled by then.
 func TestUnansweredApprovals(t *testing.T) {
 	d := fresh(t)
 	turn := accept(t, d, say("om_1", "go")).Turn
@@ -235,22 +235,22 @@ func TestUnansweredApprovals(t *testing.T) {
 		t.Fatal(err)
 	}
 	if unanswered() {
-		t.Error("what was denied counts as unanswered")
+		t.Error("a denied approval counts as unanswered")
 	}
 	a = asking(t, d, turn)
 	if !unanswered() {
-		t.Error("what waits counts as answered")
+		t.Error("a waiting approval counts as answered")
 	}
 	a.State = db.Withdrawn
 	if err := d.Approvals().Settle(t.Context(), a, db.Settling{From: db.Waiting}); err != nil {
 		t.Fatal(err)
 	}
 	if unanswered() {
-		t.Error("what was withdrawn counts as unanswered")
+		t.Error("a withdrawn approval counts as unanswered")
 	}
 }
 
-// What was settled goes after a while, what waits stays.
+// Settled approvals are deleted after a while; waiting ones stay.
 func TestOldApprovalsAreSwept(t *testing.T) {
 	d := fresh(t)
 	turn := accept(t, d, say("om_1", "go")).Turn
@@ -272,7 +272,7 @@ func TestOldApprovalsAreSwept(t *testing.T) {
 	}
 }
 
-// The card of an approval answers the same message as its turn's, and is not taken for that.
+// The card of an approval answers the same message as its turn's card, and must not be confused with it.
 func TestCardsOfApprovalsAreTold(t *testing.T) {
 	d := fresh(t)
 	turn := accept(t, d, say("om_1", "go")).Turn

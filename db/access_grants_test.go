@@ -35,7 +35,7 @@ func asks(t *testing.T, d *db.DB, message string) bool {
 	return fresh
 }
 
-// forget drops what is to be said in a chat, and returns the keys of it.
+// forget drops what is to be delivered in a chat, and returns the idempotency keys.
 func forget(t *testing.T, d *db.DB, key chat.Key) (idems []string) {
 	t.Helper()
 	for {
@@ -50,13 +50,12 @@ func forget(t *testing.T, d *db.DB, key chat.Key) (idems []string) {
 	}
 }
 
-// However often the owner cannot be asked, because there is none or no card reaches him, the stranger is answered once
-// a day.
+// A stranger is answered once a day, even if there is no owner to ask or no card reaches the owner.
 func TestAStrangerIsAnsweredOnceADay(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		cards bool
-		asked int // how often in a day and a bit, at one message in 15 minutes
+		asked int // requests within a day and a bit, at a message every 15 minutes
 	}{"nobody to ask": {false, 2}, "no card arrives": {true, 101}} {
 		d, now := fresh(t), time.UnixMilli(1_000_000_000)
 		room := chat.FeishuChat("oc_9")
@@ -81,15 +80,15 @@ func TestAStrangerIsAnsweredOnceADay(t *testing.T) {
 		}
 		want := []string{"stranger:0", "stranger:96"}
 		if tc.cards {
-			want = want[:1] // the last request is always young
+			want = want[:1] // the last request is never a day old
 		}
 		if !slices.Equal(told, want) || asked != tc.asked {
-			t.Errorf("%s: told %v, asked %d times", name, told, asked)
+			t.Errorf("%s: answered %v, asked %d times", name, told, asked)
 		}
 	}
 }
 
-// At most one request is open, and there is one a day.
+// At most one request is open, and there is at most one a day.
 func TestAStrangerAsksOnceADay(t *testing.T) {
 	t.Parallel()
 	d, now := fresh(t), time.UnixMilli(1_000_000_000)
@@ -99,7 +98,7 @@ func TestAStrangerAsksOnceADay(t *testing.T) {
 	}
 	d.At(t, now.Add(11*time.Minute))
 	if !asks(t, d, "om_3") {
-		t.Error("a request whose card is nowhere is not made again")
+		t.Error("a request without a card is not repeated")
 	}
 	if err := d.Grants().SetCard(t.Context(), "ou_9", "card-1"); err != nil {
 		t.Fatal(err)
@@ -109,7 +108,7 @@ func TestAStrangerAsksOnceADay(t *testing.T) {
 		t.Error("a second request is open")
 	}
 	if allowed(t, d, "ou_9", "oc_9") {
-		t.Error("who asks is let in")
+		t.Error("a stranger has access before the decision")
 	}
 	if err := d.Grants().Decide(t.Context(), "ou_9", db.Ignored, "ou_boss"); err != nil {
 		t.Fatal(err)
@@ -123,7 +122,7 @@ func TestAStrangerAsksOnceADay(t *testing.T) {
 		t.Errorf("decided twice: %v", err)
 	}
 	if !asks(t, d, "om_5") { // more than a day after the last request
-		t.Error("it is never asked again")
+		t.Error("there is no further request after a day")
 	}
 	if err := d.Grants().Decide(t.Context(), "ou_9", db.Ignored, "ou_boss"); err != nil {
 		t.Fatal(err)
@@ -138,7 +137,7 @@ func TestGrantsComeAndGo(t *testing.T) {
 	t.Parallel()
 	d := fresh(t)
 	if allowed(t, d, "ou_9", "oc_9") || allowed(t, d, "", "") {
-		t.Fatal("everybody is let in")
+		t.Fatal("everybody has access")
 	}
 	if err := d.Grants().Decide(t.Context(), "ou_9", db.Allowed, "ou_boss"); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("nobody has asked: %v", err)
@@ -148,7 +147,7 @@ func TestGrantsComeAndGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !allowed(t, d, "ou_9", "oc_1") || allowed(t, d, "ou_8", "oc_9") || asks(t, d, "om_2") {
-		t.Error("not exactly the user is let in, wherever he writes")
+		t.Error("access is not that of exactly this user in all chats")
 	}
 	order := func(id string, change db.Effect) db.Inbound {
 		e := say(id, "/admin")
@@ -159,7 +158,7 @@ func TestGrantsComeAndGo(t *testing.T) {
 	accept(t, d, order("om_4", db.RevokeAccess{Subject: "ou_9"}))
 	accept(t, d, order("om_3", db.GrantAccess{Subject: "ou_9", By: "ou_boss"})) // the message is known
 	if allowed(t, d, "ou_9", "oc_1") || !allowed(t, d, "ou_8", "oc_7") {
-		t.Error("the orders of messages do not count, or count twice")
+		t.Error("the effects of messages are lost, or applied twice")
 	}
 	list, err := d.Grants().List(t.Context())
 	if err != nil || len(list) != 1 || list[0].Subject != "oc_7" || list[0].Name != "产品群" || list[0].By != "ou_boss" ||
@@ -168,8 +167,8 @@ func TestGrantsComeAndGo(t *testing.T) {
 	}
 }
 
-// A request that waits to be shown is not made again, and with it and with its answer goes all that is to be said of
-// them.
+// A request that waits to be delivered is not repeated. With the request and its decision, everything that was to be
+// delivered about it is dropped.
 func TestWhatIsSaidOfARequestIsDelivered(t *testing.T) {
 	t.Parallel()
 	d, now := fresh(t), time.UnixMilli(1_000_000_000)
@@ -178,7 +177,7 @@ func TestWhatIsSaidOfARequestIsDelivered(t *testing.T) {
 	card := func(text string) db.Post {
 		return db.Post{Key: boss, Grant: "ou_9", Idem: text, Card: &chat.Card{Body: text}}
 	}
-	// in a chat of which nothing is known
+	// in an unknown chat
 	words := db.Post{Key: chat.FeishuChat("oc_9"), Idem: "welcome", Text: "welcome"}
 	for i, at := range []time.Duration{0, 11 * time.Minute, 48 * time.Hour} {
 		d.At(t, now.Add(at))
@@ -219,7 +218,7 @@ func TestWhatIsSaidOfARequestIsDelivered(t *testing.T) {
 	}
 }
 
-// A private chat is whose author of the last question it has.
+// A private chat belongs to the author of its last question.
 func TestThePrivateChatOfAUser(t *testing.T) {
 	t.Parallel()
 	d := fresh(t)

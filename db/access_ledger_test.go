@@ -26,7 +26,7 @@ func TestTheLedgerSumsUp(t *testing.T) {
 	book(noon.Add(-25*time.Hour), oc, "ou_1", 8)
 	book(noon, oc, "ou_1", 0.5)
 	book(noon.Add(time.Minute), topic, "ou_2", 0.25)
-	book(noon.Add(time.Hour), chat.FeishuChat("oc_12"), "ou_1", 4) // its key begins as the other's does
+	book(noon.Add(time.Hour), chat.FeishuChat("oc_12"), "ou_1", 4) // the other chat's key is a prefix of this key
 	book(noon.Add(time.Hour), oc, "", 0.125)
 	since := noon.Add(-time.Hour)
 	want := func(what string, got db.Spending, err error, times int, usd float64) {
@@ -50,7 +50,7 @@ func TestTheLedgerSumsUp(t *testing.T) {
 		t.Errorf("%+v, %v", list, err)
 	}
 	if list[0].Answers != 0 || list[0].Background != list[0].Spending {
-		t.Errorf("what was asked apart counts as %d answers, and cost %+v", list[0].Answers, list[0].Background)
+		t.Errorf("requests outside of turns count as %d answers, and cost %+v", list[0].Answers, list[0].Background)
 	}
 	if list, err := d.Ledger().Moments(t.Context(), chat.Key{}, noon.Add(-48*time.Hour)); err != nil || len(list) != 3 ||
 		list[2].USD != 4.125 {
@@ -66,7 +66,7 @@ func TestTheLedgerSumsUp(t *testing.T) {
 	}
 }
 
-// A quarter of an hour, or a day, that ends while an expense is booked has all of it or nothing.
+// A quarter of an hour, or a day, that ends while an expense is booked contains all of it or nothing.
 func TestAnExpenseIsOfOneMoment(t *testing.T) {
 	t.Parallel()
 	d := fresh(t)
@@ -83,7 +83,7 @@ func TestAnExpenseIsOfOneMoment(t *testing.T) {
 	}
 }
 
-// What a turn has cost is booked once, in equal parts to all who asked, by name.
+// The cost of a turn is booked once, in equal parts for all who asked, under their names.
 func TestTurnsAreBooked(t *testing.T) {
 	t.Parallel()
 	d := fresh(t)
@@ -118,10 +118,10 @@ func TestTurnsAreBooked(t *testing.T) {
 		t.Errorf("%+v, %v", list, err)
 	}
 	if user, err := d.Ledger().Asker(t.Context(), oc); err != nil || user != "ou_1" {
-		t.Errorf("%q has asked last, %v", user, err)
+		t.Errorf("the last to ask was %q, %v", user, err)
 	}
 	if user, err := d.Ledger().Asker(t.Context(), chat.FeishuChat("oc_none")); err != nil || user != "" {
-		t.Errorf("%q has asked nothing, %v", user, err)
+		t.Errorf("%q asked in an empty chat, %v", user, err)
 	}
 	for model, want := range map[string]float64{"m": 0.5 / 121, "other": 0} {
 		if usd, err := d.Ledger().Price(t.Context(), model, time.Time{}); err != nil || usd != want {

@@ -14,7 +14,7 @@ func TestAnAppHasOneOwner(t *testing.T) {
 	path := dbtest.Create(t)
 	d := open(t, path)
 	if _, err := d.Owners().Get(t.Context(), "cli_1"); !errors.Is(err, db.ErrNotFound) {
-		t.Errorf("before anybody was found: %v", err)
+		t.Errorf("before there is an owner: %v", err)
 	}
 	var won atomic.Int32
 	var all sync.WaitGroup
@@ -54,10 +54,10 @@ func TestAnOwnerIsWelcomedOnce(t *testing.T) {
 	due := func(app, user string, want bool) {
 		t.Helper()
 		if got, err := o.NeedsWelcome(t.Context(), app, user); err != nil || got != want {
-			t.Errorf("%s of %s is to be welcomed: %v, %v", user, app, got, err)
+			t.Errorf("%s of %s is due to be welcomed: %v, %v", user, app, got, err)
 		}
 	}
-	due("cli_1", "ou_config", true) // nobody has ever written
+	due("cli_1", "ou_config", true) // no message so far
 	due("cli_1", "ou_config", true)
 	if err := o.MarkWelcomed(t.Context(), "cli_1", "ou_config"); err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func TestAnOwnerIsWelcomedOnce(t *testing.T) {
 	due("cli_1", "ou_config", false)
 
 	accept(t, d, say("om_1", "hello"))
-	due("cli_2", "ou_config", false) // an owner who was configured long ago
+	due("cli_2", "ou_config", false) // the owner was configured long ago
 	if ok, err := o.SetIfUnknown(t.Context(), db.Owner{App: "cli_1", User: "ou_found", Source: db.Creator}); !ok ||
 		err != nil {
 		t.Fatal(ok, err)
@@ -76,7 +76,7 @@ func TestAnOwnerIsWelcomedOnce(t *testing.T) {
 	}
 	due("cli_1", "ou_found", false)
 
-	// Who was configured and is found later stays welcomed.
+	// An owner who was first configured and later detected counts as welcomed.
 	if ok, err := o.SetIfUnknown(t.Context(), db.Owner{App: "cli_2", User: "ou_config", Source: db.Creator}); !ok ||
 		err != nil {
 		t.Fatal(ok, err)

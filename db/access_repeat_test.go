@@ -9,21 +9,21 @@ import (
 	"magpie/internal/chat"
 )
 
-// An approval is repeated once, in answer to its card, and only while people can decide. A call that has not been
-// delivered when they have is void.
+// An approval is repeated once, as an answer to its card, and only while it can be decided. A repetition that is still
+// undelivered when it is decided becomes void.
 func TestAnApprovalIsRepeatedOnce(t *testing.T) {
 	d := fresh(t)
 	turn := accept(t, d, say("om_1", "go")).Turn
 	a := asking(t, d, turn)
 	repeat := func() error { return d.Approvals().Remind(t.Context(), a, "still waiting", a.Askers) }
 	if err := repeat(); !errors.Is(err, db.ErrNotFound) {
-		t.Errorf("before anybody has seen it: %v", err)
+		t.Errorf("before its card was posted: %v", err)
 	}
 	must(t, d.Approvals().SetCard(t.Context(), a.ID, "om_card/entity/x"))
 	deliver(t, d)
 	must(t, d.Chats().Set(t.Context(), oc, func(s *db.Settings) { s.Notify = db.NotifyOff }))
 	if err := repeat(); !errors.Is(err, db.ErrNotFound) {
-		t.Errorf("where nobody is called: %v", err)
+		t.Errorf("where notifications are off: %v", err)
 	}
 	must(t, d.Chats().Set(t.Context(), oc, func(s *db.Settings) { s.Notify = "" }))
 	must(t, repeat())

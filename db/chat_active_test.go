@@ -34,7 +34,7 @@ func TestActiveChatsAreThoseInWhichPeopleSpokeLast(t *testing.T) {
 	}
 }
 
-// A pressed button is no message of the platform: its time says nothing about what was missed.
+// A pressed button is no message of the platform: its time must not hide missed messages.
 func TestAPressDoesNotHideWhatWasMissed(t *testing.T) {
 	d := fresh(t)
 	turn := cut(t, d)
@@ -52,8 +52,8 @@ func TestAPressDoesNotHideWhatWasMissed(t *testing.T) {
 	}
 }
 
-// What was said to another program tells nothing about which messages of the platform are known: that program may have
-// answered others since.
+// Imported messages of another program do not count as activity: that program may have answered later messages, which
+// must not be backfilled.
 func TestWhatWasSaidToAnotherProgramIsNoActivity(t *testing.T) {
 	d := fresh(t)
 	said := db.Record{Message: chat.Message{

@@ -46,14 +46,14 @@ func TestAHotChatIsNotReadAgainUntilItChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer raw.Close() //nolint:errcheck // only to look behind the store
+	defer raw.Close() //nolint:errcheck // bypasses the cache
 	if _, err := raw.Exec(`UPDATE chats SET settings = '{"project":"/behind"}'`); err != nil {
 		t.Fatal(err)
 	}
 	if got := project(t, d, oc); got != "" {
-		t.Errorf("the chat was read again: project %q", got)
+		t.Errorf("the chat was not cached: project %q", got)
 	}
-	// Every write counts, of whatever method, but only once it is committed.
+	// Every write invalidates the cache, by whatever method, but only once it is committed.
 	if err := d.Tx(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
 		if err := setProject("/x")(ctx, tx); err != nil {
 			return err
@@ -79,11 +79,11 @@ func TestAHotChatIsNotReadAgainUntilItChanges(t *testing.T) {
 	}
 }
 
-// Who asks after a write has returned sees it, or a later one.
+// A read after a write has returned sees that write or a later one.
 func TestHotChatsAreNeverStale(t *testing.T) {
 	d := fresh(t)
 	const chats, writes = 6, 150
-	d.HotChats(chats - 2) // some are thrown out all the time
+	d.HotChats(chats - 2) // some are evicted all the time
 	var written [chats]atomic.Int64
 	keys := make([]chat.Key, chats)
 	for i := range keys {
@@ -146,11 +146,11 @@ func TestOnlySoManyChatsAreHot(t *testing.T) {
 		project(t, d, e.Key)
 	}
 	if chats, rows := d.CountHot(); chats != 10 || rows != 10 {
-		t.Errorf("%d chats are in memory, and the rows of %d", chats, rows)
+		t.Errorf("%d chats are cached, and the rows of %d", chats, rows)
 	}
 }
 
-// BenchmarkChat is the time to look up a chat that is in memory, and one that is not.
+// BenchmarkChat measures the look-up of a cached chat, and of one that is not cached.
 func BenchmarkChat(b *testing.B) {
 	d := fresh(b)
 	accept(b, d, say("om_1", "hi"))

@@ -25,7 +25,7 @@ func TestEachChatHasOneFolderOfARandomName(t *testing.T) {
 	}
 	seen := map[string]chat.Key{}
 	for _, key := range keys {
-		ids := make([]string, 8) // of agents that are started at once
+		ids := make([]string, 8) // of agents that start concurrently
 		var all sync.WaitGroup
 		for i := range ids {
 			all.Go(func() {
@@ -49,14 +49,14 @@ func TestEachChatHasOneFolderOfARandomName(t *testing.T) {
 		t.Errorf("folders %v", seen)
 	}
 	if _, err := d.Folders().Chat(t.Context(), uuid.NewString()); !errors.Is(err, db.ErrNotFound) {
-		t.Errorf("a folder that is nobody's: %v", err)
+		t.Errorf("a folder without a chat: %v", err)
 	}
 	if list, err := d.Folders().Unmoved(t.Context()); len(list) != 0 || err != nil {
 		t.Errorf("new chats have sessions elsewhere: %v, %v", list, err)
 	}
 }
 
-// An agent may be started before it is known for which chat.
+// An agent may be started before its chat is known.
 func TestAFolderIsBoundToAChatThatHasNone(t *testing.T) {
 	d := fresh(t)
 	early, late := uuid.NewString(), uuid.NewString()
@@ -67,12 +67,11 @@ func TestAFolderIsBoundToAChatThatHasNone(t *testing.T) {
 		t.Errorf("the second folder: %q, %v", id, err)
 	}
 	if _, err := d.Folders().Bind(t.Context(), chat.Key{Channel: "feishu", Kind: "chat", ID: "oc_2"}, early); err == nil {
-		t.Error("one folder is that of two chats")
+		t.Error("two chats share a folder")
 	}
 }
 
-// Chats that had sessions when there were no folders yet get one each, and their sessions are listed until they are
-// there.
+// Chats whose sessions are older than the folders get one each. Their sessions are listed until they were moved there.
 func TestSessionsOfOlderChatsAreToBeMoved(t *testing.T) {
 	path := dbtest.Create(t)
 	d := open(t, path)

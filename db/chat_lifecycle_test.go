@@ -32,7 +32,7 @@ func chatOf(t testing.TB, d *db.DB) db.Chat {
 	return c
 }
 
-// replies counts the texts that wait to be delivered in answer to a message.
+// replies counts the texts that are to be delivered as answers to a message.
 func replies(t testing.TB, d *db.DB, to string) (n int) {
 	t.Helper()
 	err := d.Tx(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
@@ -44,7 +44,7 @@ func replies(t testing.TB, d *db.DB, to string) (n int) {
 	return n
 }
 
-// compact gives the chat a summary in place of the one that it has.
+// compact replaces the chat's summary.
 func compact(t *testing.T, d *db.DB, epoch int64, s db.Summary, reply string) error {
 	t.Helper()
 	return d.Chats().Compact(t.Context(), db.Compaction{Key: oc, Epoch: epoch, Before: chatOf(t, d).Summary, Summary: s,
@@ -81,7 +81,8 @@ func TestASummaryTakesThePlaceOfTheSession(t *testing.T) {
 		texts(list) != "a:re: two u:two" {
 		t.Errorf("settled since: %s, %v", texts(list), err)
 	}
-	// One that reaches no further, or is of another epoch, changes nothing; nobody is told twice.
+	// A summary that covers no more than the present one, or belongs to another epoch, changes nothing and is not
+	// announced twice.
 	for _, late := range []struct{ epoch, seq int64 }{{0, 2}, {0, 1}, {1, 4}} {
 		err := compact(t, d, late.epoch, db.Summary{Text: "late", Seq: late.seq}, "late")
 		if !errors.Is(err, db.ErrNotFound) {
@@ -100,7 +101,7 @@ func TestASummaryTakesThePlaceOfTheSession(t *testing.T) {
 	}
 }
 
-// A summary is stored with all that follows from it, or not at all.
+// A summary is stored with all its consequences, or not at all.
 func TestASummaryThatCannotBeStoredChangesNothing(t *testing.T) {
 	d := fresh(t)
 	answer(t, d, "om_1", "one", 103_000)
@@ -129,7 +130,7 @@ func TestASummaryThatCannotBeStoredChangesNothing(t *testing.T) {
 	}
 }
 
-// What was imported may lie before seq 0, where nothing but the order tells what is older.
+// Imported messages may have a seq below 0, where only the order tells what is older.
 func TestASummaryOfWhatWasImported(t *testing.T) {
 	d := fresh(t)
 	answer(t, d, "om_1", "now", 1000)
@@ -155,11 +156,11 @@ func TestASummaryOfWhatWasImported(t *testing.T) {
 		t.Errorf("settled since: %s, %v", texts(got), err)
 	}
 	if err := compact(t, d, 0, db.Summary{Text: "more", Seq: list[2].Seq}, ""); err != nil {
-		t.Errorf("it cannot go on: %v", err)
+		t.Errorf("it cannot be extended: %v", err)
 	}
 }
 
-// However long a chat is, no more of it is loaded than was asked for, and nothing of it is deleted.
+// However long a chat is, no more than requested is loaded, and nothing is deleted.
 func TestWhatIsLoadedIsBounded(t *testing.T) {
 	racetest.Skip(t)
 	d := fresh(t)
@@ -203,11 +204,11 @@ func TestWhatIsBeingAskedIsNotSettled(t *testing.T) {
 	}
 }
 
-// How much a session holds is known until it is another one.
+// The size of a session is known until the chat gets another session.
 func TestHowMuchASessionHoldsIsKept(t *testing.T) {
 	d := fresh(t)
 	answer(t, d, "om_1", "one", 5000)
-	answer(t, d, "om_2", "two", 0) // the agent said nothing about it
+	answer(t, d, "om_2", "two", 0) // the agent did not report it
 	if c := chatOf(t, d); c.Session.Tokens != 5000 {
 		t.Errorf("%d tokens", c.Session.Tokens)
 	}
@@ -228,7 +229,7 @@ func TestAStaleChatStartsOver(t *testing.T) {
 	if err := compact(t, d, 0, db.Summary{Text: "x", Seq: 1}, ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Chats().RestartContext(t.Context(), oc, 7, 2); err != nil { // of another epoch
+	if err := d.Chats().RestartContext(t.Context(), oc, 7, 2); err != nil { // another epoch
 		t.Fatal(err)
 	}
 	if c := chatOf(t, d); c.ContextStart != 0 {
@@ -262,7 +263,7 @@ func TestATitleIsGivenOnce(t *testing.T) {
 	}
 }
 
-// The sessions of other machines hold what a summary replaces, or what a new beginning leaves behind.
+// Sessions on other machines are dropped when a summary replaces their content or a new conversation begins.
 func TestSessionsOfOtherMachinesGoToo(t *testing.T) {
 	for name, change := range map[string]func(*db.DB) error{
 		"summary":   func(d *db.DB) error { return compact(t, d, 0, db.Summary{Text: "x", Seq: 2}, "") },

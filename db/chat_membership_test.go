@@ -16,7 +16,7 @@ func change(did chat.ChangeKind, at int64) chat.Change {
 	return chat.Change{Key: oc, Kind: chat.Group, Did: did, Title: "team", Time: time.UnixMilli(at)}
 }
 
-// Changes of the bot's place count once, and in the order of their times, whenever they are told.
+// Changes of the bot's membership count once and in the order of their timestamps, whenever they are reported.
 func TestTheBotsPlace(t *testing.T) {
 	d := fresh(t)
 	topic := oc
@@ -55,7 +55,7 @@ func TestTheBotsPlace(t *testing.T) {
 	elsewhere.Key = chat.FeishuChat(oc.ID + "2")
 	accept(t, d, elsewhere)
 	if fresh, _ := out(500); fresh {
-		t.Error("a removal from before was taken for news")
+		t.Error("an older removal was applied")
 	}
 	gone, running := out(2000)
 	if !gone || !maps.Equal(running, map[chat.Key]int64{oc: c.Turn.ID}) {
@@ -88,14 +88,14 @@ func TestTheBotsPlace(t *testing.T) {
 		t.Errorf("active %v", got)
 	}
 	if join(1500) {
-		t.Error("an addition from before the removal was taken for news")
+		t.Error("an addition from before the removal was applied")
 	}
 	if !join(3000) || len(active()) != 3 {
 		t.Errorf("added again: active %v", active())
 	}
 }
 
-// The bot introduces itself once to whom has never spoken to it.
+// The bot greets a private chat once, and only before the first message there.
 func TestAPrivateChatIsGreetedOnce(t *testing.T) {
 	d := fresh(t)
 	open := func() bool {
@@ -115,7 +115,7 @@ func TestAPrivateChatIsGreetedOnce(t *testing.T) {
 	accept(t, other, say("om_1", "hi"))
 	greeted, err := other.Chats().RecordOpened(t.Context(), change(chat.Opened, 1000), "hello")
 	if err != nil || greeted {
-		t.Errorf("greeted in the middle: %v", err)
+		t.Errorf("greeted during a conversation: %v", err)
 	}
 }
 
@@ -130,14 +130,14 @@ func TestQuestionsOfOtherBotsAreCounted(t *testing.T) {
 		e := say(string(rune('a'+i)), "words")
 		e.Actor.Bot, e.Class = tt.bot, tt.class
 		accept(t, d, e)
-		accept(t, d, e) // told again
+		accept(t, d, e) // delivered again
 		if got := chatOf(t, d).BotTurns; got != tt.want {
 			t.Errorf("%d: %d questions of bots, want %d", i, got, tt.want)
 		}
 	}
 }
 
-// A topic begins with the settings of its chat, and changes them on its own.
+// A topic starts with the settings of its chat and changes them independently.
 func TestATopicInheritsSettings(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "hi"))
@@ -158,7 +158,7 @@ func TestATopicInheritsSettings(t *testing.T) {
 	}
 }
 
-// Two bots that edit what they have said would go on for ever as well.
+// Bots that edit their messages could also continue forever.
 func TestEditedQuestionsOfOtherBotsAreCounted(t *testing.T) {
 	d := fresh(t)
 	for i := range 3 {

@@ -9,7 +9,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// turn has a session answer a question.
+// turn makes a session answer a question.
 func turn(t *testing.T, d *db.DB, message, question, session string) db.Claim {
 	t.Helper()
 	accept(t, d, say(message, question))
@@ -19,7 +19,7 @@ func turn(t *testing.T, d *db.DB, message, question, session string) db.Claim {
 	return c
 }
 
-// startOver begins a new conversation.
+// startOver starts a new conversation.
 func startOver(t *testing.T, d *db.DB, message string) {
 	t.Helper()
 	e := say(message, "/new")
@@ -41,7 +41,7 @@ func TestPastSessions(t *testing.T) {
 	startOver(t, d, "om_3")
 	turn(t, d, "om_4", "three", "s-2")
 	accept(t, d, say("om_5", "four"))
-	claim(t, d, "unused") // still runs
+	claim(t, d, "unused") // still running
 	other := say("om_6", "elsewhere")
 	other.Key = chat.FeishuChat("oc_other")
 	accept(t, d, other)
@@ -55,7 +55,7 @@ func TestPastSessions(t *testing.T) {
 	}
 	if s := list[1]; s.ID != "s-1" || s.Question != "one" || s.Turns != 2 || s.Turn != last.Turn.ID || s.Epoch != 0 ||
 		s.Began.Before(began) || s.Ended.Before(s.Began) {
-		t.Errorf("the one before: %+v", s)
+		t.Errorf("the previous one: %+v", s)
 	}
 	if list, err = d.Chats().PastSessions(t.Context(), oc, 1); err != nil || len(list) != 1 || list[0].ID != "s-2" {
 		t.Errorf("one at most: %+v %v", list, err)
@@ -65,7 +65,8 @@ func TestPastSessions(t *testing.T) {
 	}
 }
 
-// A conversation that /new has ended goes on, with its session and its History, and what /new began is over.
+// A conversation that ended with /new can be resumed, with its session and its History. The conversation that /new
+// began ends.
 func TestGoingBackToAnEarlierConversation(t *testing.T) {
 	d := fresh(t)
 	turn(t, d, "om_1", "one", "s-1")
@@ -87,7 +88,7 @@ func TestGoingBackToAnEarlierConversation(t *testing.T) {
 		t.Errorf("the next turn: %+v", next.Turn)
 	}
 	if got := history(t, d, 1, 100); got != "a:answer to three u:three" {
-		t.Errorf("what was left: %q", got)
+		t.Errorf("the conversation that ended: %q", got)
 	}
 	startOver(t, d, "om_7")
 	accept(t, d, back("om_8", "s-2"))
@@ -99,7 +100,7 @@ func TestGoingBackToAnEarlierConversation(t *testing.T) {
 	}
 }
 
-// A session of the conversation that goes on takes the place of the present one; nothing of the History moves.
+// Another session of the current conversation replaces the present one. The History does not change.
 func TestGoingBackWithinAConversation(t *testing.T) {
 	d := fresh(t)
 	one := turn(t, d, "om_1", "one", "s-1")
@@ -137,7 +138,7 @@ func TestATitleThatPeopleGive(t *testing.T) {
 	for i, topic := range []string{"ours", "", "theirs"} {
 		e := say("om_"+topic, "/title")
 		e.Class = chat.Command
-		if topic != "" { // else it only asks for the title
+		if topic != "" { // without a topic the call only reads the title
 			e.Effects = []db.Effect{db.SetTitle{Title: topic}}
 		}
 		accept(t, d, e)
@@ -148,7 +149,7 @@ func TestATitleThatPeopleGive(t *testing.T) {
 	}
 }
 
-// A card that belongs to no turn is delivered like a text, and what it says is in the History.
+// A card without a turn is delivered like a text, and its text is in the History.
 func TestACardWithoutATurn(t *testing.T) {
 	d := fresh(t)
 	card := chat.Card{Body: "**commands**", Buttons: []chat.Button{{Label: "New",

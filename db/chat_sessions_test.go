@@ -11,7 +11,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// onNode runs a turn of a machine to its end, and returns it as it was claimed.
+// onNode runs a complete turn on a machine, and returns its claim.
 func onNode(t *testing.T, d *db.DB, node, message string) db.Claim {
 	t.Helper()
 	accept(t, d, say(message, "q"))
@@ -26,7 +26,7 @@ func onNode(t *testing.T, d *db.DB, node, message string) db.Claim {
 	return c
 }
 
-// Two machines that answer a chat in turns each go on with the session that they have.
+// Two machines that answer a chat in turns each continue with their own session.
 func TestEachMachineHasASession(t *testing.T) {
 	d := fresh(t)
 	first := onNode(t, d, "a", "om_1")
@@ -56,7 +56,7 @@ func TestEachMachineHasASession(t *testing.T) {
 	}
 }
 
-// machines is a chat that a answered first, then b.
+// machines is a chat that machine a answered first, then b.
 func machines(t *testing.T) *db.DB {
 	t.Helper()
 	d := fresh(t)
@@ -86,14 +86,14 @@ func TestNoMachineGoesOnFromBeforeNew(t *testing.T) {
 		t.Errorf("after /new: %+v", got.Turn)
 	}
 	accept(t, d, say("om_5", "q"))
-	b := claim(t, d, "s-b2") // whose machine is not told: it gets what there is
+	b := claim(t, d, "s-b2") // without a machine: it gets any session
 	finish(t, d, db.TurnResult{Turn: b.Turn, Answer: "a", Session: db.Session{ID: "s-b2", Node: "b"}})
 	if got := onNode(t, d, "a", "om_6"); got.Turn.Session != "s-om_4" {
 		t.Errorf("the session from before /new came back: %+v", got.Turn)
 	}
 }
 
-// A question may be in a session under each of the names that it had.
+// A question may occur in a session under each of its prompt ids.
 func TestAllNamesOfAQuestionAreKnown(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "q1"))
@@ -148,7 +148,7 @@ func TestWhatWasToldLastIsKept(t *testing.T) {
 	accept(t, d, say("om_1", "q1"))
 	finish(t, d, db.TurnResult{Turn: claim(t, d, "s").Turn, Answer: "a", Report: &want})
 	accept(t, d, say("om_2", "q2"))
-	finish(t, d, db.TurnResult{Turn: claim(t, d, "s").Turn, State: db.Cancelled}) // before anything was told
+	finish(t, d, db.TurnResult{Turn: claim(t, d, "s").Turn, State: db.Cancelled}) // before a prompt was sent
 	got, err := d.Turns().LastReport(t.Context(), oc, 0)
 	if err != nil || got != want {
 		t.Errorf("%+v, %v", got, err)

@@ -42,7 +42,7 @@ func TestChatKeepsSettingsAndLanguage(t *testing.T) {
 	}
 }
 
-// Which rules groups have set for themselves; where nobody set one, and where the bot is not any more, there is none.
+// The rules that groups have set. Groups without one, and groups that the bot has left, have none.
 func TestRulesOfGroups(t *testing.T) {
 	d := fresh(t)
 	for i, rule := range []string{"", "all", "commands", "all", "mention"} {
@@ -73,7 +73,7 @@ func TestRulesOfGroups(t *testing.T) {
 	}
 }
 
-// A message changes the settings together with its own arrival: once, and not at all when it is not stored.
+// A message changes settings together with its arrival: once, and not at all if it is not stored.
 func TestAMessageChangesSettingsOnce(t *testing.T) {
 	d := fresh(t)
 	e := say("om_1", "/model opus")
@@ -123,7 +123,7 @@ func TestSettingsOfANewerProgramSurvive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer raw.Close() //nolint:errcheck // only to look behind the store
+	defer raw.Close() //nolint:errcheck // bypasses the store
 	if _, err := raw.Exec(`UPDATE chats SET settings = '{"project":"/p","budget":{"day":5},"voices":["a"]}'`); err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func older(t *testing.T, migration string) (path string, raw *sql.DB) {
 	return path, raw
 }
 
-// What was set before settings were one value is not lost.
+// Settings from before the column settings are kept.
 func TestSettingsOfAnOlderSchemaAreTakenOver(t *testing.T) {
 	path, raw := older(t, "00008")
 	for key, set := range map[string]string{"oc_1": `'/a "b"', 'acceptEdits'`, "oc_2": `'', 'plan'`, "oc_3": `'', ''`} {
@@ -193,7 +193,7 @@ func TestSettingsOfAnOlderSchemaAreTakenOver(t *testing.T) {
 	}
 }
 
-// What waited to be shown when the program was replaced is shown by the new one.
+// Posts that were waiting when the program was upgraded are delivered by the new version.
 func TestPostsOfAnOlderSchemaAreTakenOver(t *testing.T) {
 	path, raw := older(t, "00016")
 	for i, statement := range []string{

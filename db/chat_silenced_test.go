@@ -7,8 +7,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// Nothing is sent to a silenced chat for three days, and not for longer. When the platform still refuses then, three
-// more begin.
+// Nothing is sent to a silenced chat for three days. If the platform still refuses then, three more days begin.
 func TestASilenceEnds(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "one"))

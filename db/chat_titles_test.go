@@ -19,7 +19,8 @@ func setTopic(t *testing.T, d *db.DB, epoch int64, topic string) {
 	}
 }
 
-// A title belongs to one conversation: the next has none yet, and does not get one that was made of the one before.
+// A title belongs to one conversation: the next one starts without, and does not get one that was made of the previous
+// one.
 func TestEachConversationHasItsOwnTitle(t *testing.T) {
 	d := fresh(t)
 	turn(t, d, "om_1", "one", "s-1")
@@ -38,19 +39,19 @@ func TestEachConversationHasItsOwnTitle(t *testing.T) {
 
 	accept(t, d, back("om_4", "s-1"))
 	if got := topicOf(t, d); got != "the first" {
-		t.Errorf("the conversation that is taken up again is called %q", got)
+		t.Errorf("the title of the resumed conversation is %q", got)
 	}
 	accept(t, d, back("om_5", "s-2"))
 	if got := topicOf(t, d); got != "the second" {
-		t.Errorf("the other one is called %q", got)
+		t.Errorf("the title of the other one is %q", got)
 	}
 	accept(t, d, back("om_6", "s-2"))
 	if got := topicOf(t, d); got != "the second" {
-		t.Errorf("going back to what goes on makes it %q", got)
+		t.Errorf("resuming the current conversation changes the title to %q", got)
 	}
 }
 
-// What people call a conversation stays until the next one begins.
+// A title set by people stays until the next conversation begins.
 func TestATitleOfPeopleEndsWithTheConversation(t *testing.T) {
 	d := fresh(t)
 	turn(t, d, "om_1", "one", "s-1")

@@ -50,7 +50,7 @@ func TestARedeliveredMessageIsAcceptedOnce(t *testing.T) {
 	}
 }
 
-// The turn of a message can be claimed in the transaction that stores it: as Claim would, or neither is done.
+// A message can be claimed in the transaction that stores it: with the same result as Claim, or neither happens.
 func TestAMessageIsClaimedAsItIsAccepted(t *testing.T) {
 	d := fresh(t)
 	in := say("om_1", "hi")
@@ -155,7 +155,7 @@ func TestAClaimMayRefuseTheSession(t *testing.T) {
 	}
 }
 
-// /new in the middle of a turn: the turn's answer belongs to what was before, and its session must not come back.
+// /new during a turn: the turn's answer belongs to the old conversation, and its session must not come back.
 func TestANewEpochLeavesEverythingBehind(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "old"))
@@ -164,7 +164,7 @@ func TestANewEpochLeavesEverythingBehind(t *testing.T) {
 	anew := say("om_new", "/new")
 	anew.Class, anew.Effects = chat.Command, []db.Effect{db.StartConversation{}}
 	accept(t, d, anew)
-	accept(t, d, anew) // delivered again: nothing more is left behind
+	accept(t, d, anew) // delivered again: no effect
 	finish(t, d, db.TurnResult{Turn: running.Turn, Answer: "old answer", Session: db.Session{ID: "s-old"}})
 	if a := accept(t, d, say("om_3", "new")); a.Turn <= running.Turn.ID+1 {
 		t.Errorf("the new question joined turn %d of the old epoch", a.Turn)
@@ -186,7 +186,7 @@ func TestANewEpochLeavesEverythingBehind(t *testing.T) {
 	}
 }
 
-// A question that comes with /new is the first one of the new epoch, and waits for nobody's turn of the old one.
+// A question that comes with /new is the first of the new epoch, and does not wait for a turn of the old one.
 func TestAQuestionCanBeginANewEpoch(t *testing.T) {
 	d := fresh(t)
 	answered(t, d, "om_0", "zero", "nothing")
@@ -212,7 +212,7 @@ func TestAQuestionCanBeginANewEpoch(t *testing.T) {
 	}
 }
 
-// What was taken back before it came neither starts a new conversation nor asks.
+// A message that was recalled before it arrived neither starts a conversation nor a turn.
 func TestATakenBackQuestionBeginsNothing(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_0", "zero"))
@@ -243,7 +243,7 @@ func TestATurnEndsOnce(t *testing.T) {
 	}
 }
 
-// What a session has not seen is what was asked and answered without it.
+// A session has not seen what was asked and answered without it.
 func TestUnseen(t *testing.T) {
 	d := fresh(t)
 	unseen := func(seen, before int64) string {
@@ -256,7 +256,7 @@ func TestUnseen(t *testing.T) {
 	}
 	accept(t, d, say("om_1", "q1"))
 	first := claim(t, d, "s")
-	accept(t, d, say("om_2", "q2")) // while the first runs
+	accept(t, d, say("om_2", "q2")) // while the first turn runs
 	finish(t, d, db.TurnResult{Turn: first.Turn, Answer: "a1", Session: db.Session{ID: "s"}})
 	c, err := d.Chats().Get(t.Context(), oc)
 	if err != nil || c.Session.Turn != first.Turn.ID {
@@ -266,7 +266,7 @@ func TestUnseen(t *testing.T) {
 	if got := unseen(c.Session.Turn, second.Turn.ID); got != "" {
 		t.Errorf("before the second turn: %q", got)
 	}
-	finish(t, d, db.TurnResult{Turn: second.Turn, State: db.Cancelled}) // stopped before the session saw it
+	finish(t, d, db.TurnResult{Turn: second.Turn, State: db.Cancelled}) // stopped before its prompt was sent
 	accept(t, d, say("om_3", "q3"))
 	third := claim(t, d, "s")
 	if got := unseen(c.Session.Turn, third.Turn.ID); got != "u:q2" {

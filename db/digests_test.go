@@ -9,7 +9,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// A digest is left for delivery once a day, and never for a day that is over.
+// A digest is queued once a day, and never for a day that is over.
 func TestADigestIsSentOnceADay(t *testing.T) {
 	d := fresh(t)
 	in := say("om_1", "/digest on 09:30")

@@ -19,16 +19,16 @@ func (d *DB) Tx(ctx context.Context, f func(ctx context.Context, tx *sql.Tx) err
 // Read runs a query on one of the readers.
 func (d *DB) Read(query string) (*sql.Rows, error) { return d.read.Query(query) }
 
-// HotChats sets how many chats are kept in memory, and forgets those that are.
+// HotChats sets how many chats are cached, and empties the cache.
 func (d *DB) HotChats(n int) { d.chats = newChatCache(n) }
 
-// CountHot is how many chats are in memory, and how many rows are known for them.
+// CountHot returns the number of cached chats, and of rows known for them.
 func (d *DB) CountHot() (chats, rows int) { return d.chats.hot.Len(), len(d.chats.keys) }
 
 // Schema is the schema of this program.
 func Schema() fs.FS { return schema }
 
-// Frequent are statements that must not get slower with the number of turns and messages there are.
+// Frequent are statements that must not get slower with the number of turns and messages.
 var Frequent = map[string]string{
 	"a message without a name": anyNameless, "messages without a name": fillNames,
 	"versions of a message": selectVersions, "files sent before": takeAlong, "files of messages": selectFiles,
@@ -75,7 +75,7 @@ func (d *DB) At(t testing.TB, now time.Time) {
 	d.now = func() time.Time { return now }
 }
 
-// Hurry lets so much time pass whenever somebody looks at the clock.
+// Hurry advances the clock by each whenever it is read.
 func (d *DB) Hurry(t testing.TB, now time.Time, each time.Duration) {
 	t.Helper()
 	d.now = func() time.Time {
@@ -93,7 +93,7 @@ const SelectExport = selectExport
 // IndexBatch is how many messages are indexed together.
 const IndexBatch = indexBatch
 
-// HoldIndex keeps messages from being indexed beside the writer, until it is released.
+// HoldIndex stops background indexing until it is released.
 func (d *DB) HoldIndex(t testing.TB) (release func()) {
 	d.indexing.mu.Lock()
 	release = sync.OnceFunc(d.indexing.mu.Unlock)
@@ -101,7 +101,7 @@ func (d *DB) HoldIndex(t testing.TB) (release func()) {
 	return release
 }
 
-// OvertakeIndex lets f be called once when the next batch was read and is not indexed yet.
+// OvertakeIndex calls f once, after the next batch was read and before it is indexed.
 func (d *DB) OvertakeIndex(f func()) {
 	d.indexing.mu.Lock()
 	defer d.indexing.mu.Unlock()
@@ -111,7 +111,7 @@ func (d *DB) OvertakeIndex(f func()) {
 	}
 }
 
-// FillIndex indexes the messages that wait if they fill a batch.
+// FillIndex indexes the waiting messages if they fill a batch.
 func (d *DB) FillIndex(t testing.TB) {
 	t.Helper()
 	d.indexing.catchUp(t.Context())

@@ -100,12 +100,12 @@ func TestWhatWasForgottenCannotBeRead(t *testing.T) {
 	path := dbtest.Create(t)
 	d := open(t, path)
 	accept(t, d, say("om_1", "hi"))
-	for i := range 30 { // neighbours, so that the file is not simply emptied
+	for i := range 30 { // other rows, so the file does not become empty
 		save(t, d, db.Memory{Text: fmt.Sprintf("neighbour %d", i)})
 	}
 	m := save(t, d, db.Memory{Title: "T " + canary, Text: canary + strings.Repeat(" x"+canary, 400),
 		Keywords: []string{canary}, Sources: []string{canary}, Scope: db.UserScope, Of: canary})
-	for i := range 200 { // which moves rows from page to page
+	for i := range 200 { // moves rows between pages
 		save(t, d, db.Memory{Text: strings.Repeat("later neighbour ", i+1)})
 	}
 	m.Text = "second " + canary
@@ -120,10 +120,10 @@ func TestWhatWasForgottenCannotBeRead(t *testing.T) {
 	v := versions(t, d, m.ID)
 	if len(v) != 3 || v[2].Act != db.MemoryForgotten || v[2].By.Who != "ou_2" || v[2].TitleHash != hash ||
 		len(hash) != 64 || v[0].By != alice {
-		t.Errorf("what is left: %+v", v)
+		t.Errorf("the remaining memory: %+v", v)
 	}
 	if left := fmt.Sprintf("%+v", v); strings.Contains(left, canary) {
-		t.Errorf("a version still says it: %s", left)
+		t.Errorf("a version still contains it: %s", left)
 	}
 	if err := d.Memories().Forget(t.Context(), oc, m.ID, alice); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("forgotten again: %v", err)
@@ -132,7 +132,7 @@ func TestWhatWasForgottenCannotBeRead(t *testing.T) {
 		t.Errorf("saved again: %v", err)
 	}
 	if next := save(t, d, db.Memory{Text: "later"}); next.Number != 232 {
-		t.Errorf("number %d was given: 31 has meant something else", next.Number)
+		t.Errorf("number %d was assigned: 31 belonged to another memory", next.Number)
 	}
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
@@ -143,12 +143,12 @@ func TestWhatWasForgottenCannotBeRead(t *testing.T) {
 	}
 	for _, f := range files {
 		if data, err := os.ReadFile(f); err != nil || bytes.Contains(data, []byte(canary)) {
-			t.Errorf("%s still holds it (%v)", filepath.Base(f), err)
+			t.Errorf("%s still contains it (%v)", filepath.Base(f), err)
 		}
 	}
 }
 
-// What a reply has shown of a memory is in the outbox until it is delivered, and then in the History only.
+// The text of a memory in a reply is in the outbox until it is delivered, and then only in the History.
 func TestWhatWasShownAndForgottenIsInTheHistoryOnly(t *testing.T) {
 	const canary = "kestrel-4711"
 	path := dbtest.Create(t)
@@ -165,7 +165,7 @@ func TestWhatWasShownAndForgottenIsInTheHistoryOnly(t *testing.T) {
 	after := say("om_3", "/help")
 	after.Class, after.Reply = chat.Command, "help"
 	accept(t, d, after)
-	for range 3 { // the number of attempts grows, and the row with it: it moves behind the other
+	for range 3 { // each attempt grows the row, so it moves to another place
 		if err := d.Outbox().Delay(t.Context(), p, time.Now()); err != nil {
 			t.Fatal(err)
 		}
@@ -181,7 +181,7 @@ func TestWhatWasShownAndForgottenIsInTheHistoryOnly(t *testing.T) {
 	}
 	data, err := os.ReadFile(path)
 	if n := bytes.Count(data, []byte(canary)); err != nil || n != 1 {
-		t.Errorf("the file holds it %d times (%v), want once, in the History", n, err)
+		t.Errorf("the file contains it %d times (%v), want once, in the History", n, err)
 	}
 }
 
@@ -216,7 +216,7 @@ func TestAMemoryBelongsToOneChat(t *testing.T) {
 	m.Key = chat.FeishuChat("oc_3")
 	m.ID = ""
 	if _, err := d.Memories().Save(t.Context(), m, alice); !errors.Is(err, db.ErrNotFound) {
-		t.Errorf("a memory of a chat that nobody knows: %v", err)
+		t.Errorf("a memory of an unknown chat: %v", err)
 	}
 	if list, err := d.Memories().Chats(t.Context()); err != nil || len(list) != 1 || list[0] != oc {
 		t.Errorf("chats %v, %v", list, err)
@@ -256,7 +256,7 @@ func TestAMemoryIsMadeTidy(t *testing.T) {
 	}
 }
 
-// A memory that comes from another database keeps its name, so that it can be changed there and brought in again.
+// A memory from another database keeps its ID, so that it can be edited there and imported again.
 func TestAMemoryFromElsewhereKeepsItsName(t *testing.T) {
 	d := remembering(t)
 	from := db.Memory{ID: uuid.NewString(), Text: "x", Version: 7, Created: time.UnixMilli(7)}
@@ -270,11 +270,11 @@ func TestAMemoryFromElsewhereKeepsItsName(t *testing.T) {
 	}
 	from.ID, from.Key = "../x", oc
 	if _, err := d.Memories().Save(t.Context(), from, alice); !errors.Is(err, db.ErrNotFound) {
-		t.Errorf("an id that is none: %v", err)
+		t.Errorf("an invalid id: %v", err)
 	}
 }
 
-// A message and the change that it orders are one: told again, it changes nothing more.
+// A message and the change that it makes are one transaction: delivered again, it changes nothing.
 func TestAnOrderedChangeHappensOnce(t *testing.T) {
 	d := remembering(t)
 	e := say("om_2", "/remember tea")

@@ -13,7 +13,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// fill puts n messages into 1000 chats, each with a turn that has answered it, in one transaction.
+// fill adds n messages to 1000 chats, each with a turn that answered it, in one transaction.
 func fill(b testing.TB, d *db.DB, n int) {
 	b.Helper()
 	if err := d.Tx(b.Context(), func(ctx context.Context, tx *sql.Tx) error {
@@ -38,20 +38,20 @@ func fill(b testing.TB, d *db.DB, n int) {
 	}
 }
 
-// BenchmarkAccept is how many messages a second are stored so that they may be acknowledged: with one and with many
-// that come at once, into a small and into a large database. An operation is [acceptedAtOnce] messages.
+// BenchmarkAccept measures how many messages can be stored per second, one at a time and many concurrently, in a small
+// and in a large database. An operation is [acceptedAtOnce] messages.
 func BenchmarkAccept(b *testing.B) {
 	sizes := []int{1e3, 1e4, 1e5, 1e6}
 	if testing.Short() {
 		sizes = sizes[:2]
 	}
-	rates := map[int]float64{} // of 64 writers, by size
+	rates := map[int]float64{} // with 64 writers, by size
 	for _, stored := range sizes {
 		b.Run(fmt.Sprintf("stored=%d", stored), func(b *testing.B) {
 			path := filepath.Join(b.TempDir(), "magpie.db")
 			d := open(b, path)
 			fill(b, d, stored)
-			if err := d.Close(); err != nil { // what was filled in is no part of the measured writes
+			if err := d.Close(); err != nil { // the filling does not belong to the measured writes
 				b.Fatal(err)
 			}
 			d = open(b, path)
@@ -68,7 +68,7 @@ func BenchmarkAccept(b *testing.B) {
 
 func sameQuestion(int64) string { return "how do I stop the build?" }
 
-var accepts atomic.Int64 // numbers the messages of all benchmarks
+var accepts atomic.Int64 // the number of the next message
 
 func benchmarkAccept(b *testing.B, d *db.DB, writers int, text func(n int64) string) (rate float64) {
 	for b.Loop() {
@@ -79,10 +79,10 @@ func benchmarkAccept(b *testing.B, d *db.DB, writers int, text func(n int64) str
 	return rate
 }
 
-// acceptedAtOnce is how many messages an operation of the benchmarks of accepts stores.
+// acceptedAtOnce is how many messages an operation of the benchmarks stores.
 const acceptedAtOnce = 500
 
-// acceptMany has a number of writers store a number of messages in all.
+// acceptMany stores messages concurrently with that many writers.
 func acceptMany(b testing.TB, d *db.DB, writers, messages int, text func(n int64) string) {
 	b.Helper()
 	var left atomic.Int64

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Messages that come at once share the wait for the disk: storing one then takes no longer than storing it alone. Both
-// are measured in turns, so that they meet the same machine.
+// Concurrent messages share one commit: each takes no longer than a message that is stored alone. Both are measured
+// alternately, under the same load.
 func TestMessagesAtOnceAreStoredAsFastAsOne(t *testing.T) {
 	const messages, rounds = 128, 5
 	alone, together := time.Duration(0), time.Duration(0)
@@ -20,8 +20,8 @@ func TestMessagesAtOnceAreStoredAsFastAsOne(t *testing.T) {
 		alone += each(1)
 		together += each(64)
 	}
-	t.Logf("%v for a message alone, %v for one of many", alone/(rounds*messages), together/(rounds*messages))
+	t.Logf("%v for a single message, %v for one of many", alone/(rounds*messages), together/(rounds*messages))
 	if float64(together) > 1.5*float64(alone) {
-		t.Errorf("%d messages take %v one after the other, and %v at once", rounds*messages, alone, together)
+		t.Errorf("%d messages take %v sequentially, and %v concurrently", rounds*messages, alone, together)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"magpie/internal/chat"
 )
 
-// What agents did is recorded once, and takes no number between the messages of a conversation: search takes numbers
-// that are close for neighbors, and an import puts old messages in front.
+// Actions of agents are recorded once and take no seq of the conversation: search expects neighbors to have close
+// numbers, and an import puts old messages in front.
 func TestActionsAreNoMessages(t *testing.T) {
 	d := fresh(t)
 	turn := accept(t, d, say("om_1", "one")).Turn
@@ -58,7 +58,7 @@ func TestActionsAreNoMessages(t *testing.T) {
 	}
 }
 
-// However much agents do, what was said gets into the index.
+// However many actions there are, messages get into the index.
 func TestActionsDoNotHoldUpTheIndex(t *testing.T) {
 	d := fresh(t)
 	turn := accept(t, d, say("om_1", "one")).Turn
@@ -86,11 +86,11 @@ func TestActionsDoNotHoldUpTheIndex(t *testing.T) {
 		}
 	}
 	if rows.Err() != nil || ahead < 300 {
-		t.Errorf("the index is %d messages ahead, %v", ahead, rows.Err())
+		t.Errorf("the index lags by %d messages, %v", ahead, rows.Err())
 	}
 }
 
-// What agents did is kept as long as what was said.
+// Actions are kept as long as messages.
 func TestOldActionsAreSwept(t *testing.T) {
 	d := fresh(t)
 	turn := accept(t, d, old("om_1", "one", 100*day)).Turn

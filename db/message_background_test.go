@@ -11,7 +11,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// aside is a message that is not for the bot.
+// aside is a message that is not addressed to the bot.
 func aside(id string, second int64) chat.Incoming {
 	return chat.Incoming{Key: oc, Kind: chat.Group, ID: id, Text: id, Time: time.Unix(second, 0)}
 }

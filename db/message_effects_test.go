@@ -8,7 +8,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// The effects of a message happen in their order, all of them or none, together with the message.
+// The effects of a message are applied in order, all or none, together with the message.
 func TestEffectsOfAMessage(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "hello"))
@@ -38,6 +38,6 @@ func TestEffectsOfAMessage(t *testing.T) {
 	e.ID, e.Effects = "om_4", []db.Effect{db.StartConversation{}, db.SetTitle{Title: "of the new one"}}
 	accept(t, d, e)
 	if got := title(); got != "of the new one" {
-		t.Errorf("the title of a conversation that has just begun: %q", got)
+		t.Errorf("the title of a new conversation: %q", got)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"magpie/internal/racetest"
 )
 
-// record is talk of the current conversation, written that many seconds after the beginning of time.
+// record is talk of the current conversation, that many seconds after the Unix epoch.
 func record(id string, role chat.Role, second int64) db.Record {
 	return db.Record{Kind: chat.Private, Message: chat.Message{
 		Key: oc, ID: id, Role: role, Class: chat.Talk, Text: "text of " + id, Time: time.Unix(second, 0).UTC(),
@@ -38,7 +38,7 @@ func imported(t *testing.T, d *db.DB, list ...db.Record) (added int) {
 	return added
 }
 
-// exported reads all records; what has no meaning elsewhere is left out.
+// exported reads all records, without the fields that only one database knows.
 func exported(t *testing.T, records iter.Seq2[db.Record, error]) (list []db.Record) {
 	t.Helper()
 	for r, err := range records {
@@ -62,7 +62,7 @@ func ids(list []db.Record) string {
 	return strings.Join(s, " ")
 }
 
-// conversation is what the next prompt of the chat is taken from, oldest first.
+// conversation is the content of the chat's next prompt, oldest first.
 func conversation(t *testing.T, d *db.DB, key chat.Key) string {
 	t.Helper()
 	c, err := d.Chats().Get(t.Context(), key)
@@ -80,7 +80,8 @@ func conversation(t *testing.T, d *db.DB, key chat.Key) string {
 	return strings.Join(s, " ")
 }
 
-// A lived-in database: turns, a conversation that was ended, a late answer of it, a command, a group that is overheard.
+// lived is a database with some history: turns, a conversation that ended, a late answer in it, a command, and a group
+// whose messages are overheard.
 func lived(t *testing.T) *db.DB {
 	t.Helper()
 	d := fresh(t)
@@ -129,7 +130,7 @@ func TestAnImportOfAnExportIsTheSameHistory(t *testing.T) {
 	}
 }
 
-// An import is history: nobody answers it.
+// Imported messages are history: they are not answered.
 func TestNothingIsDoneAboutAnImport(t *testing.T) {
 	d := fresh(t)
 	imported(t, d, record("om_1", chat.User, 1))
@@ -165,12 +166,12 @@ func TestWhatIsOlderThanAChatComesBeforeIt(t *testing.T) {
 	}
 }
 
-// Each is older than all that the chat has.
+// each is older than everything in the chat
 func TestOldHistoriesCanBeAddedOneByOne(t *testing.T) {
 	racetest.Skip(t)
 	d := fresh(t)
 	imported(t, d, record("now", chat.User, 1_000_000))
-	for day := range 1000 { // the newest first
+	for day := range 1000 { // newest first
 		if _, err := d.Records().Import(t.Context(), []db.Record{record(fmt.Sprint("day", day), chat.User,
 			int64(900_000-day))}); err != nil {
 			t.Fatalf("import %d: %v", day+1, err)
@@ -178,7 +179,7 @@ func TestOldHistoriesCanBeAddedOneByOne(t *testing.T) {
 	}
 }
 
-// An import has its room by its first step, which may be a small one.
+// An import reserves its range of seqs in its first step, which may be small.
 func TestAnImportInManyStepsKeepsItsOrder(t *testing.T) {
 	racetest.Skip(t)
 	d := fresh(t)
@@ -244,7 +245,7 @@ func TestAConversationThatWasEndedStaysEnded(t *testing.T) {
 	}
 }
 
-// A later export says that a conversation is over, which an earlier one has brought in while it went on.
+// A later export may contain the end of a conversation that an earlier import added as current.
 func TestALaterImportEndsAConversation(t *testing.T) {
 	d := fresh(t)
 	imported(t, d, record("a1", chat.User, 1), record("a2", chat.Assistant, 2))
@@ -258,11 +259,11 @@ func TestALaterImportEndsAConversation(t *testing.T) {
 		t.Errorf("the conversation is %s; a1, a2 and a3 are from before /new", got)
 	}
 	if c, err := d.Chats().Get(t.Context(), oc); err != nil || c.Summary.Text != "" || c.Summary.Seq != 0 {
-		t.Errorf("the summary %+v of what is over is still there, %v", c.Summary, err)
+		t.Errorf("the summary %+v of the ended conversation is still there, %v", c.Summary, err)
 	}
 }
 
-// The ids of answers are numbers of turns, which every database counts for itself.
+// The IDs of answers are numbers of turns, which each database counts for itself.
 func TestAnswersOfTwoDatabasesAreToldApart(t *testing.T) {
 	from, to := lived(t), fresh(t)
 	old := exported(t, from.Records().Range(t.Context(), oc))
@@ -295,7 +296,7 @@ func TestAnswersOfTwoDatabasesAreToldApart(t *testing.T) {
 	}
 }
 
-// The History of another machine has an answer with the number of a turn that is still open here.
+// The History of another machine contains an answer with the number of a turn that is still open here.
 func TestAnImportLeavesAnOpenTurnItsAnswer(t *testing.T) {
 	d := fresh(t)
 	a := accept(t, d, say("om_1", "question"))
@@ -312,7 +313,7 @@ func TestAnImportLeavesAnOpenTurnItsAnswer(t *testing.T) {
 	}
 }
 
-// A number that nobody has counted to must not use up the numbers of turns.
+// An import with a huge number must not use up the numbers of turns.
 func TestAForgedAnswerDoesNotUseUpTheTurns(t *testing.T) {
 	d := fresh(t)
 	imported(t, d, record("answer:9223372036854775807", chat.Assistant, 1), record("answer:-1", chat.Assistant, 2),
@@ -333,7 +334,7 @@ func TestAnImportIsAllOrNothing(t *testing.T) {
 	}
 }
 
-// A History is read as it was when the export began, and in its order without being sorted.
+// An export reads the History as of its start, in order and without sorting.
 func TestAnExportIsOfOneMoment(t *testing.T) {
 	d := fresh(t)
 	for i := range 300 {
@@ -358,7 +359,7 @@ func TestAnExportIsOfOneMoment(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		break // and the connection comes back
+		break // the connection returns to the pool
 	}
 	for _, step := range plan(t, d, db.SelectExport) {
 		if strings.Contains(step, "TEMP B-TREE") || step == "SCAN messages" {
@@ -367,7 +368,7 @@ func TestAnExportIsOfOneMoment(t *testing.T) {
 	}
 }
 
-// BenchmarkImport takes in 10,000 messages of 50 chats.
+// BenchmarkImport imports 10,000 messages of 50 chats.
 func BenchmarkImport(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()

@@ -8,7 +8,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// authors lists who has written the messages of a chat, oldest first.
+// authors lists the authors of a chat's messages, oldest first.
 func authors(t *testing.T, d *db.DB, key chat.Key) string {
 	t.Helper()
 	list := ""
@@ -21,8 +21,7 @@ func authors(t *testing.T, d *db.DB, key chat.Key) string {
 	return list
 }
 
-// Messages that were stored before their author's name was known get it later, wherever they stand; no name is
-// replaced.
+// Messages that were stored before their author's name was known get it later, in all chats. No name is replaced.
 func TestNamesAreFilledInLater(t *testing.T) {
 	d := fresh(t)
 	for i, actor := range []chat.Actor{{ID: "ou_1"}, {ID: "ou_2", Name: "Bob"}, {ID: "ou_3"}, {}} {
@@ -33,7 +32,7 @@ func TestNamesAreFilledInLater(t *testing.T) {
 		e.Actor, e.Key, e.Class = actor, chat.FeishuChat("oc_other"), chat.Overheard
 		accept(t, d, e)
 	}
-	for range 2 { // the second time there is nothing left to do
+	for range 2 { // the second time nothing changes
 		if err := d.Messages().Name(t.Context(), map[string]string{"ou_1": "Ann", "ou_2": "Robert", "ou_9": "Zoe",
 			"": "nobody"}); err != nil {
 			t.Fatal(err)
@@ -45,6 +44,6 @@ func TestNamesAreFilledInLater(t *testing.T) {
 		t.Errorf("the History is by %q", got)
 	}
 	if got := c.Asked[0].Actor.Name; got != "Ann" {
-		t.Errorf("who asks is called %q", got)
+		t.Errorf("the asker's name is %q", got)
 	}
 }

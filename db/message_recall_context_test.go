@@ -23,7 +23,7 @@ func TestAChatCannotGoBackToWhatWasTakenBack(t *testing.T) {
 		if err := d.Chats().ForgetSession(t.Context(), oc, "s-1"); err != nil {
 			t.Fatal(err)
 		}
-		turn(t, d, "om_3", "three", "s-3") // which was told of what was said before
+		turn(t, d, "om_3", "three", "s-3") // its prompt contained the earlier messages
 		if anew {
 			startOver(t, d, "om_4")
 			turn(t, d, "om_5", "five", "s-5")
@@ -39,7 +39,7 @@ func TestAChatCannotGoBackToWhatWasTakenBack(t *testing.T) {
 			want = []string{"s-5", "s-0"}
 		}
 		if err != nil || !slices.Equal(left, want) {
-			t.Errorf("sessions to go back to: %v %v", left, err)
+			t.Errorf("sessions that can be resumed: %v %v", left, err)
 		}
 		for _, s := range []string{"s-1", "s-3"} {
 			if _, err := d.Messages().Accept(t.Context(), back("om_back", s)); !errors.Is(err, db.ErrNotFound) {
@@ -66,10 +66,10 @@ func TestATurnThatRunsDoesNotBringBackWhatItWasTold(t *testing.T) {
 		finish(t, d, db.TurnResult{Turn: c.Turn, Answer: "a2", Session: db.Session{ID: c.Turn.Session}})
 		got, err := d.Chats().Get(t.Context(), oc)
 		if err != nil || got.Session.ID != "" {
-			t.Errorf("the session that holds it is kept: %+v, %v", got.Session, err)
+			t.Errorf("the session that contains it is kept: %+v, %v", got.Session, err)
 		}
 		if list, err := d.Chats().PastSessions(t.Context(), oc, 10); err != nil || len(list) != 0 {
-			t.Errorf("sessions to go back to: %+v %v", list, err)
+			t.Errorf("sessions that can be resumed: %+v %v", list, err)
 		}
 		accept(t, d, say("om_3", "three"))
 		if next := claim(t, d, "s-3"); next.Resume {
@@ -78,7 +78,7 @@ func TestATurnThatRunsDoesNotBringBackWhatItWasTold(t *testing.T) {
 	}
 }
 
-// What takes minutes to be made may be made of a message that is taken back before it is stored.
+// A summary or memory takes minutes to make. It must not be stored if one of its messages was recalled meanwhile.
 func TestNothingIsMadeOfWhatWasTakenBackMeanwhile(t *testing.T) {
 	d := fresh(t)
 	first := answered(t, d, "om_1", "one", "a1")
@@ -95,22 +95,22 @@ func TestNothingIsMadeOfWhatWasTakenBackMeanwhile(t *testing.T) {
 	}
 	made.Of, note.Sources = of[2:], of[2:]
 	if _, err := d.Memories().Learn(t.Context(), note, alice); err != nil {
-		t.Errorf("of what stands: %v", err)
+		t.Errorf("without a recall: %v", err)
 	}
 	if err := d.Chats().Compact(t.Context(), made); err != nil {
-		t.Errorf("of what stands: %v", err)
+		t.Errorf("without a recall: %v", err)
 	}
-	// Another summary goes on from this one, which is given up.
+	// Another summary extends this one, which is dropped.
 	later := answered(t, d, "om_3", "three", "a3")
 	more := db.Compaction{Key: oc, Before: made.Summary, Of: []string{"om_3", db.AnswerID(later.ID)},
 		Summary: db.Summary{Text: "all", Seq: 6}}
 	recall(t, d, "om_2")
 	if err := d.Chats().Compact(t.Context(), more); !errors.Is(err, db.ErrNotFound) {
-		t.Errorf("on top of a summary that was given up: %v", err)
+		t.Errorf("extending a summary that was dropped: %v", err)
 	}
 }
 
-// What quotes a message has a copy of what it said, and of its files.
+// A quoting message holds a copy of the quoted text and of its files.
 func TestAQuoteGoesWithWhatItQuotes(t *testing.T) {
 	d := fresh(t)
 	topic := oc
@@ -135,7 +135,7 @@ func TestAQuoteGoesWithWhatItQuotes(t *testing.T) {
 				f.Path = "x/unknown"
 			}
 			if i == 1 && n == 1 {
-				continue // still on its way
+				continue // still downloading
 			}
 			if err := d.Files().Finish(t.Context(), key, e.ID, f, 1, ""); err != nil {
 				t.Fatal(err)

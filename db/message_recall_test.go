@@ -14,7 +14,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// over is what a question looks like that was taken back before it was answered.
+// over is the card of a question that was recalled before it was answered.
 var over = chat.Card{Body: "taken back"}
 
 func recall(t testing.TB, d *db.DB, id string) db.Recalled {
@@ -53,7 +53,7 @@ func TestAQuestionThatWaitsIsTakenBack(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	if _, err := d.Queue().Claim(t.Context(), oc, turnIDs("s"), true); !errors.Is(err, db.ErrNotFound) {
-		t.Errorf("it is asked nevertheless: %v", err)
+		t.Errorf("it is still asked: %v", err)
 	}
 	empty(t, d)
 	accept(t, d, say("om_2", "two"))
@@ -78,11 +78,11 @@ func TestATurnThatRunsLosesItsQuestion(t *testing.T) {
 		t.Errorf("history %q", got)
 	}
 	if got, err := d.Chats().Get(t.Context(), oc); err != nil || got.Session.ID != "" {
-		t.Errorf("the session that holds it is kept: %+v, %v", got.Session, err)
+		t.Errorf("the session that contains it is kept: %+v, %v", got.Session, err)
 	}
 }
 
-// pressedAt is a question that somebody asked by a button of a card.
+// pressedAt is a question that somebody asked with a button of a card.
 func pressedAt(card, text string) db.Inbound {
 	e := say(db.PressID("ev_1"), text)
 	e.ReplyTo = card
@@ -93,7 +93,7 @@ func TestWhatElseIsAskedIsAskedAgain(t *testing.T) {
 	for _, acted := range []bool{false, true} {
 		d := fresh(t)
 		accept(t, d, say("om_1", "one"))
-		accept(t, d, pressedAt("om_card", "again")) // a button that asks, too
+		accept(t, d, pressedAt("om_card", "again")) // a question from a button
 		accept(t, d, say("om_2", "two"))
 		c := claim(t, d, "s")
 		if acted {
@@ -109,7 +109,7 @@ func TestWhatElseIsAskedIsAskedAgain(t *testing.T) {
 		again, err := d.Queue().Claim(t.Context(), oc, turnIDs("s2"), true)
 		if acted {
 			if !errors.Is(err, db.ErrNotFound) {
-				t.Errorf("a tool may be used twice: %v", err)
+				t.Errorf("a tool may run twice: %v", err)
 			}
 			continue
 		}
@@ -130,13 +130,13 @@ func TestWhatWasAnsweredIsTakenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	recall(t, d, "om_1")
-	recall(t, d, "om_1") // told again
+	recall(t, d, "om_1") // delivered again
 	if got := history(t, d, 0, 99); got != "a:a2 u:two" {
 		t.Errorf("history %q", got)
 	}
 	c, err := d.Chats().Get(t.Context(), oc)
 	if err != nil || c.Session.ID != "" || c.Summary.Text != "" {
-		t.Errorf("what may hold it is kept: %+v, %v", c, err)
+		t.Errorf("a session that may contain it is kept: %+v, %v", c, err)
 	}
 }
 
@@ -168,7 +168,7 @@ func TestATopicsMessageIsTakenBack(t *testing.T) {
 	}
 	other := chat.FeishuChat("oc_other")
 	if _, err := d.Messages().Recall(t.Context(), other, "om_1", over); !errors.Is(err, db.ErrNotFound) {
-		t.Errorf("another chat took it back: %v", err)
+		t.Errorf("another chat recalled it: %v", err)
 	}
 }
 
@@ -197,7 +197,7 @@ func TestWhatWasAnsweredIsChangedOnRequest(t *testing.T) {
 	edit(t, d, "om_1", "two")
 	a := edit(t, d, "om_1", "three")
 	if _, err := d.Queue().Claim(t.Context(), oc, turnIDs("s"), true); !errors.Is(err, db.ErrNotFound) {
-		t.Fatalf("it is answered unasked: %v", err)
+		t.Fatalf("it is answered without a request: %v", err)
 	}
 	p := next(t, d)
 	if p.Card.Body != "again?" || p.ReplyTo != "om_1" || p.Turn != a.Turn {
@@ -221,11 +221,11 @@ func TestWhatWasAnsweredIsChangedOnRequest(t *testing.T) {
 	}
 	recall(t, d, "om_1")
 	if got := history(t, d, 0, c.Turn.ID); got != "" {
-		t.Errorf("with all its versions taken back: %q", got)
+		t.Errorf("with all its versions recalled: %q", got)
 	}
 }
 
-// An offer to answer an edited question stands below that question, so another one does not hide in its turn.
+// The offer to answer an edited question is posted below that question, so each has its own turn.
 func TestEachEditedQuestionHasAnOfferOfItsOwn(t *testing.T) {
 	d := fresh(t)
 	answered(t, d, "om_1", "one", "a1")
@@ -374,7 +374,7 @@ func TestFilesHaveTheirTime(t *testing.T) {
 	}
 }
 
-// seen is all that a later context could be made of.
+// seen is everything that a later context can be built from.
 func seen(t testing.TB, d *db.DB, ids []string) string {
 	t.Helper()
 	ctx := t.Context()
@@ -409,13 +409,13 @@ func seen(t testing.TB, d *db.DB, ids []string) string {
 	return s.String()
 }
 
-// Whatever happens in whatever order: nothing that is read for a later context holds a message that was taken back.
+// After any sequence of events, nothing that is read for a later context contains a recalled message.
 func TestNothingReadsWhatWasTakenBack(t *testing.T) {
 	d := fresh(t)
 	r := rand.New(rand.NewPCG(7, 7))
-	words := map[string]bool{} // the word of each message; true = it was taken back
+	words := map[string]bool{} // the word of each message; true = recalled
 	var ids []string
-	of := map[string][]string{} // the words of the versions of a message
+	of := map[string][]string{} // the words of a message's versions
 	for n := range 400 {
 		word := fmt.Sprintf("word%d", n)
 		switch roll := r.IntN(10); {
@@ -458,7 +458,7 @@ func TestNothingReadsWhatWasTakenBack(t *testing.T) {
 			}
 			if gone && (strings.Contains(said+" ", "say "+word+" ") || strings.Contains(said, "say "+word+"\n") ||
 				len(found.Terms) > 0 && len(found.Terms[0].Seqs) > 0) {
-				t.Errorf("%s: %s was taken back and is still read", when, word)
+				t.Errorf("%s: %s was recalled and is still read", when, word)
 			}
 		}
 	}
@@ -470,7 +470,7 @@ func TestNothingReadsWhatWasTakenBack(t *testing.T) {
 		}
 	}
 	if kept < 50 || kept == len(words) {
-		t.Fatalf("%d of %d messages stand: the test shows nothing", kept, len(words))
+		t.Fatalf("%d of %d messages were not recalled: the test proves nothing", kept, len(words))
 	}
 }
 

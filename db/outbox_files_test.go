@@ -11,7 +11,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// nextPost is the oldest of what waits in the chat of the tests.
+// nextPost is the oldest post that waits in the chat of the tests.
 func nextPost(t testing.TB, d *db.DB) db.Post {
 	t.Helper()
 	p, err := d.Outbox().Next(t.Context(), oc)
@@ -60,23 +60,23 @@ func TestAFileIsLeftOnceAndGoesBeforeTheCard(t *testing.T) {
 		t.Errorf("shown: %+v, %v", got, err)
 	}
 	if names, err := deliveries.Copies(t.Context()); err != nil || len(names) != 0 {
-		t.Errorf("copies of what was shown: %v, %v", names, err)
+		t.Errorf("copies of delivered files: %v, %v", names, err)
 	}
 	if nextPost(t, d).Card == nil {
 		t.Error("the card does not follow")
 	}
 	if _, fresh := leave(t, d, c, give, "file:1"); fresh {
-		t.Error("what was shown is shown again")
+		t.Error("a delivered file is delivered again")
 	}
 	if known, err := d.Messages().Known(t.Context(), oc, "om_file"); err != nil || !known {
-		t.Errorf("the History does not know of the file: %v", err)
+		t.Errorf("the History lacks the file: %v", err)
 	}
 	if got := history(t, d, 0, 100); strings.Contains(got, "plot.png") {
 		t.Errorf("history %q", got)
 	}
 }
 
-// A file that cannot be delivered does not hold up the answer.
+// A file that cannot be delivered does not block the answer.
 func TestAFileThatWaitsLetsOthersGoFirst(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "plot it"))
@@ -131,14 +131,14 @@ func TestALongAnswerFollowsItsCardOnce(t *testing.T) {
 	}
 	delivered(t, d, p, "om_file")
 	if _, err := d.Outbox().Next(t.Context(), oc); !errors.Is(err, db.ErrNotFound) {
-		t.Errorf("something is left: %v", err)
+		t.Errorf("not everything was removed: %v", err)
 	}
 	d.At(t, time.Now().Add(31*24*time.Hour))
 	if _, err := db.Sweep(t.Context(), d, db.Defaults()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := d.Outbox().FileDeliveries().Get(t.Context(), p.File.ID); !errors.Is(err, db.ErrNotFound) {
-		t.Errorf("kept for ever: %v", err)
+		t.Errorf("never deleted: %v", err)
 	}
 }
 

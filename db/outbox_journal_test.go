@@ -34,7 +34,7 @@ func empty(t testing.TB, d *db.DB) {
 	}
 }
 
-// cut leaves an interrupted turn that said half an answer.
+// cut leaves an interrupted turn with half an answer.
 func cut(t testing.TB, d *db.DB) db.Turn {
 	t.Helper()
 	accept(t, d, say("om_1", "question"))
@@ -174,11 +174,11 @@ func TestADecisionThatIsNoMoreOrNotOurs(t *testing.T) {
 	accept(t, second, anew)
 	if err := d.Turns().Interruptions().Decide(t.Context(),
 		db.Decision{Key: oc, Turn: again.ID, GoOn: true}); !errors.Is(err, db.ErrNotFound) {
-		t.Errorf("went on with a turn from before /new: %v", err)
+		t.Errorf("continued a turn from before /new: %v", err)
 	}
 }
 
-// late is a question that is to wait until somebody asks for it.
+// late is a question that is only answered on request.
 func late(id, text string) db.Inbound {
 	e := say(id, text)
 	e.Held = func(turn int64) chat.Card {
@@ -199,7 +199,7 @@ func TestLateQuestionsWaitToBeAskedFor(t *testing.T) {
 				t.Errorf("post %+v", p)
 			}
 			if _, err := d.Queue().Claim(t.Context(), oc, turnIDs("x"), true); !errors.Is(err, db.ErrNotFound) {
-				t.Fatalf("a late turn runs unasked: %v", err)
+				t.Fatalf("a late turn runs without a request: %v", err)
 			}
 			want := "u:one u:two"
 			if how == "button" {
@@ -212,7 +212,7 @@ func TestLateQuestionsWaitToBeAskedFor(t *testing.T) {
 				e.Continues, want = first.Turn, "u:one u:two u:go on"
 				accept(t, d, e)
 			}
-			empty(t, d) // the notice would be drawn over the answer
+			empty(t, d) // the notice must not replace the answer
 			if c := claim(t, d, "s"); c.Turn.ID != first.Turn || texts(c.Asked) != want || c.Turn.Continues != 0 {
 				t.Errorf("claim %+v asks %q", c.Turn, texts(c.Asked))
 			}
@@ -220,7 +220,7 @@ func TestLateQuestionsWaitToBeAskedFor(t *testing.T) {
 	}
 }
 
-// A turn that is begun again answers the message that it answered before: its card may be there already.
+// A turn that is requeued answers the same message as before: its card may exist already.
 func TestATurnThatIsPutBackAnswersTheSameMessage(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "one"))
@@ -255,7 +255,7 @@ func TestAnEventCountsOnce(t *testing.T) {
 	if err := d.Turns().Interruptions().Decide(t.Context(), w); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("another: %v", err)
 	}
-	// It is remembered for thirty days, and not for ever.
+	// The event is remembered for thirty days, and then deleted.
 	w.Event = "ev_1"
 	for _, after := range []time.Duration{30*24*time.Hour - time.Minute, 30*24*time.Hour + time.Minute} {
 		d.At(t, now.Add(after))
@@ -273,7 +273,7 @@ func TestAnEventCountsOnce(t *testing.T) {
 	}
 }
 
-// A chat whose oldest delivery was put off has nothing to be delivered now, whatever waits behind it.
+// A chat whose oldest delivery was postponed has nothing due, whatever waits behind it.
 func TestChatsThatMustWaitAreNotDue(t *testing.T) {
 	d := fresh(t)
 	other := chat.FeishuChat("oc_2")
@@ -292,7 +292,7 @@ func TestChatsThatMustWaitAreNotDue(t *testing.T) {
 	}
 }
 
-// A pressed button joins the turn that waits, and what that one answers stays as it is.
+// A pressed button joins the queued turn and does not change which message that turn answers.
 func TestAPressDoesNotChangeWhatTheNextTurnAnswers(t *testing.T) {
 	d := fresh(t)
 	turn := cut(t, d)
@@ -308,14 +308,14 @@ func TestAPressDoesNotChangeWhatTheNextTurnAnswers(t *testing.T) {
 	}
 }
 
-// The notice of a late question stands for those that come with it. One that comes much later has a notice of its own.
+// The notice about a late question also covers those that arrive with it. A much later one has its own notice.
 func TestALateQuestionIsNotHiddenBehindAnOldOne(t *testing.T) {
 	d := fresh(t)
 	first := accept(t, d, late("om_1", "one"))
 	d.At(t, time.Now().Add(time.Hour))
 	second := accept(t, d, late("om_2", "two"))
 	if second.Turn == first.Turn {
-		t.Fatal("nobody is told of the second")
+		t.Fatal("the second question has no notice")
 	}
 	delivered(t, d, next(t, d), "")
 	if p := next(t, d); p.ReplyTo != "om_2" || p.Turn != second.Turn {
@@ -323,13 +323,13 @@ func TestALateQuestionIsNotHiddenBehindAnOldOne(t *testing.T) {
 	}
 }
 
-// A turn that asks several messages answers another of them when the one that it was to answer is taken back.
+// When the message that a turn would answer is recalled, the turn answers another one of its messages.
 func TestAnAnswerMovesToAnotherQuestion(t *testing.T) {
 	d := fresh(t)
 	for _, id := range []string{"om_1", "om_2", "om_3"} {
 		accept(t, d, say(id, id))
 		if id == "om_1" {
-			accept(t, d, pressedAt("om_card", "again")) // nothing can be answered to a press
+			accept(t, d, pressedAt("om_card", "again")) // a press cannot be answered
 		}
 	}
 	turn := claim(t, d, "s").Turn
@@ -363,7 +363,7 @@ func TestTheCardsOfWhatATurnGoesOnWith(t *testing.T) {
 	}
 }
 
-// A late question is answered after later ones. The session holds those anyway.
+// A late question is answered after later ones. Those are in the session anyway.
 func TestALateTurnDoesNotMakeTheSessionForget(t *testing.T) {
 	d := fresh(t)
 	first := accept(t, d, late("om_1", "one"))
@@ -380,7 +380,7 @@ func TestALateTurnDoesNotMakeTheSessionForget(t *testing.T) {
 	}
 }
 
-// A question that is answered late is told what was said meanwhile, but not what still waits.
+// A question that is answered late knows the later answers, but not the messages that still wait.
 func TestALateQuestionKnowsWhatWasAnsweredMeanwhile(t *testing.T) {
 	d := fresh(t)
 	held := func(int64) chat.Card { return chat.Card{Body: "late"} }

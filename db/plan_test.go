@@ -13,9 +13,9 @@ import (
 	"magpie/internal/racetest"
 )
 
-// What is done for every message reads no more when there are a million than when there are ten. SQLite plans by
-// figures about the data, which it collects at Close: with none, with those of a small database and with those of a
-// larger one.
+// The statements for every message read no more rows in a database of a million messages than in one of ten. SQLite
+// plans with statistics that are collected at Close: tested without any, with those of a small database and with those
+// of a larger one.
 func TestFrequentStatementsUseAnIndex(t *testing.T) {
 	racetest.Skip(t)
 	for _, stored := range []int{0, 1_000, 20_000} {
@@ -26,7 +26,7 @@ func TestFrequentStatementsUseAnIndex(t *testing.T) {
 	}
 }
 
-// analyzed is a database with that many messages, and with SQLite's figures about them.
+// analyzed is a database with that many messages, and with SQLite's statistics about them.
 func analyzed(t *testing.T, stored int) *db.DB {
 	t.Helper()
 	path := dbtest.Create(t)
@@ -62,7 +62,7 @@ func usesIndex(t *testing.T, d *db.DB, query string) {
 	}
 }
 
-// ofChat are the statements that read the rows of a chat by nothing but the chat, and why that does not grow with it.
+// ofChat are the statements that may read all rows of a chat, each with the reason why these do not grow with the chat.
 var ofChat = map[string]string{
 	"what was told":         "in the order of the index, until the first row that has something, which most have",
 	"the answer on a card":  "in the order of the index, 300 at most",
@@ -75,11 +75,11 @@ var ofChat = map[string]string{
 	"memories of a message": "the memories of a chat are few",
 }
 
-// leadsTo is a step that reads rows of the largest tables by an index.
+// leadsTo matches a step of a plan that reads rows of the largest tables by an index.
 var leadsTo = regexp.MustCompile(`^SEARCH (?:turns|messages|t|m) USING (?:COVERING )?INDEX (\w+) \(([^)]*)\)`)
 
-// What a statement reads does not grow with its chat either. That is so from the beginning, when SQLite has no figures
-// about the data: a service may run for months before they are collected.
+// What a statement reads must not grow with its chat either. That holds even without statistics: a service may run for
+// months before they are collected.
 func TestFrequentStatementsReadNoWholeChat(t *testing.T) {
 	racetest.Skip(t)
 	for _, stored := range []int{0, 20_000} {

@@ -14,7 +14,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// What takes long with a large database tells how far it is: the steps of the schema, the index, a copy.
+// Long operations on a large database report their progress: migrations, indexing, a copy.
 func TestLongWorkIsReported(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "magpie.db")
@@ -45,7 +45,7 @@ func TestLongWorkIsReported(t *testing.T) {
 		}
 	}
 	use(func(d *db.DB) error {
-		grows(sqlite.Upgrading, 5) // from nothing
+		grows(sqlite.Upgrading, 5) // from an empty file
 		var list []db.Record
 		for i := range 5000 {
 			m := chat.Message{Key: oc, ID: fmt.Sprint("om_", i), Role: chat.User, Class: chat.Talk, Text: "发布在星期二"}
@@ -56,7 +56,7 @@ func TestLongWorkIsReported(t *testing.T) {
 	})
 	use(func(d *db.DB) error {
 		if len(seen) > 0 {
-			t.Errorf("nothing had to be done, and reported is %v", seen)
+			t.Errorf("there was nothing to do, but progress was reported: %v", seen)
 		}
 		return d.Backup(t.Context(), path+".copy")
 	})

@@ -27,7 +27,7 @@ func unembedded(t *testing.T, d *db.DB, model string, dim int) string {
 	return strings.Join(s, " ")
 }
 
-// embed gives every message that has none a vector of the model.
+// embed gives each message without a vector one of the model.
 func embed(t *testing.T, d *db.DB, model string, vector ...byte) {
 	t.Helper()
 	list, err := d.Embeddings().Missing(t.Context(), model, len(vector), 0, math.MaxInt64, 100)
@@ -107,11 +107,11 @@ func TestVectors(t *testing.T) {
 	accept(t, d, anew)
 	accept(t, d, say("om_5", "a5"))
 	if got := unembedded(t, d, "p", 0); got != "a5 b" {
-		t.Errorf("what a new conversation needs: %s", got)
+		t.Errorf("missing in a new conversation: %s", got)
 	}
 }
 
-// A message that is deleted takes its vector along, and a vector that comes too late is not kept.
+// A deleted message loses its vector, and a vector that arrives later is not stored.
 func TestDeletedMessagesHaveNoVectors(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, old("om_1", "old", 100*day))
@@ -139,7 +139,7 @@ func TestDeletedMessagesHaveNoVectors(t *testing.T) {
 	}
 }
 
-// Ids are given again. A vector that comes too late is not taken for that of another message.
+// Row IDs are reused. A vector that arrives late must not be stored for another message.
 func TestALateVectorIsNobodyElses(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, old("om_1", "old", 100*day))

@@ -10,7 +10,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// waiting is how many messages are not indexed.
+// waiting is the number of messages that are not indexed.
 func waiting(t testing.TB, d *db.DB) (n int) {
 	t.Helper()
 	rows, err := d.Read(`SELECT COUNT(*) FROM messages WHERE id > (SELECT upto FROM indexed)`)
@@ -26,7 +26,7 @@ func waiting(t testing.TB, d *db.DB) (n int) {
 	return n
 }
 
-// found are the messages of the conversation that have the term.
+// found are the seqs of the messages that contain the term.
 func found(t testing.TB, d *db.DB, term string) []int64 {
 	t.Helper()
 	c, err := d.Chats().Get(t.Context(), oc)
@@ -40,7 +40,7 @@ func found(t testing.TB, d *db.DB, term string) []int64 {
 	return got.Terms[0].Seqs
 }
 
-// However long the indexing beside the writer takes, no message is left out, and those that wait stay few.
+// However long background indexing takes, no message is left out, and few wait.
 func TestNothingIsMissedWhileTheIndexLags(t *testing.T) {
 	d := fresh(t)
 	release := d.HoldIndex(t)
@@ -55,8 +55,8 @@ func TestNothingIsMissedWhileTheIndexLags(t *testing.T) {
 			most = max(most, waiting(t, d))
 		}
 	}
-	if most <= db.IndexBatch || most >= 1000 { // as many does Find look through
-		t.Errorf("up to %d messages have waited", most)
+	if most <= db.IndexBatch || most >= 1000 { // Find scans up to this many
+		t.Errorf("up to %d messages waited", most)
 	}
 	release()
 	for i := range db.IndexBatch {
@@ -71,7 +71,7 @@ func TestNothingIsMissedWhileTheIndexLags(t *testing.T) {
 	}
 }
 
-// What becomes of a message between the reading of its batch and the writing of it is what the index says.
+// A message that changes between the reading and the indexing of its batch is indexed as changed.
 func TestABatchThatIsOvertakenIsReadAgain(t *testing.T) {
 	for name, change := range map[string]func(d *db.DB) error{
 		"recalled": func(d *db.DB) error {
@@ -104,13 +104,13 @@ func TestABatchThatIsOvertakenIsReadAgain(t *testing.T) {
 			release()
 			d.FillIndex(t)
 			if !changed {
-				t.Error("it was not overtaken")
+				t.Error("nothing happened between reading and indexing")
 			}
 			if got := found(t, d, "word7"); len(got) != 0 {
 				t.Errorf("found by its old text: %v", got)
 			}
 			if got := found(t, d, "word8"); !slices.Equal(got, []int64{9}) {
-				t.Errorf("another one is found as %v", got)
+				t.Errorf("the other message: %v", got)
 			}
 			if got := found(t, d, "afterward"); len(got) != map[string]int{"edited": 1}[name] {
 				t.Errorf("found by its new text: %v", got)
@@ -122,7 +122,7 @@ func TestABatchThatIsOvertakenIsReadAgain(t *testing.T) {
 	}
 }
 
-// A database can be closed while it indexes. TestMain fails if a goroutine is left.
+// A database can be closed while it is being indexed. TestMain fails if a goroutine is left.
 func TestCloseEndsTheIndexing(t *testing.T) {
 	path := dbtest.Create(t)
 	d := open(t, path)

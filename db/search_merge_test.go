@@ -46,12 +46,12 @@ func TestMergingMakesOnePartOfTheIndex(t *testing.T) {
 	if err := d.Check(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if err := d.Index().Merge(t.Context()); err != nil { // there is nothing left to do
+	if err := d.Index().Merge(t.Context()); err != nil { // nothing left to merge
 		t.Error(err)
 	}
 }
 
-// parts is how many segments the index has.
+// parts is the number of segments of the index.
 func parts(t *testing.T, d *db.DB) (n int) {
 	t.Helper()
 	rows, err := d.Read(`SELECT COUNT(DISTINCT segid) FROM terms_idx`)

@@ -23,7 +23,7 @@ import (
 	"magpie/internal/tokenize"
 )
 
-// What Find finds is what somebody finds who reads everything: in this chat, in this epoch, talk and overheard.
+// Find returns exactly what a scan of all messages returns: in this chat and this epoch, class talk and overheard.
 func TestFindIsExact(t *testing.T) {
 	racetest.Skip(t)
 	words := []string{"bridge", "鹊桥", "builds", "部署", "parseHTTPRequest", "Ben", "上海"}
@@ -50,8 +50,8 @@ func TestFindIsExact(t *testing.T) {
 			model[key] = append(model[key], m)
 			if starts {
 				for i := range model[key] {
-					if e.Class != chat.Talk || i < len(model[key])-1 { // talk is the first of the new epoch
-						model[key][i].Class = chat.Command // is not found any more
+					if e.Class != chat.Talk || i < len(model[key])-1 { // talk must stay the first of the new epoch
+						model[key][i].Class = chat.Command // no longer found
 					}
 				}
 			}
@@ -86,7 +86,7 @@ func TestFindIsExact(t *testing.T) {
 	})
 }
 
-// firstTalk is where the conversation begins: what was overheard before is not part of it.
+// firstTalk is where the conversation begins: earlier overheard messages are not part of it.
 func firstTalk(msgs []chat.Message) int64 {
 	for _, m := range msgs {
 		if m.Class == chat.Talk {
@@ -98,7 +98,7 @@ func firstTalk(msgs []chat.Message) int64 {
 
 func TestFindTakesTheNewest(t *testing.T) {
 	d := fresh(t)
-	release := d.HoldIndex(t) // all at once
+	release := d.HoldIndex(t) // index everything in one step
 	const fresh = 70
 	for i := range 500 + fresh {
 		accept(t, d, say(fmt.Sprintf("om_%d", i), "build again"))
@@ -123,7 +123,7 @@ func TestFindTakesTheNewest(t *testing.T) {
 	}
 }
 
-// What is no single term is in no message, and does not keep others from being found.
+// A word that yields no term is in no message, and does not prevent other words from being found.
 func TestFindOfWhatIsNoTermFindsNothing(t *testing.T) {
 	d := fresh(t)
 	for i := range db.IndexBatch {
@@ -142,7 +142,7 @@ func TestFindOfWhatIsNoTermFindsNothing(t *testing.T) {
 	}
 }
 
-// The weight of a word goes by how many messages there are.
+// The weight of a word depends on the number of messages, not on their seqs.
 func TestFindCountsMessagesNotTheGapsBetweenThem(t *testing.T) {
 	d := fresh(t)
 	imported(t, d, record("new1", chat.User, 1_000_000), record("new2", chat.User, 1_000_001))
@@ -154,7 +154,7 @@ func TestFindCountsMessagesNotTheGapsBetweenThem(t *testing.T) {
 	}
 }
 
-// A database of an older program, or an index that was made with other terms, is made whole when it is opened.
+// A database of an older version, or an index with other terms, is completed when it is opened.
 func TestOpenCompletesTheIndex(t *testing.T) {
 	const stored = 2 * db.IndexBatch
 	whole, killed := dbtest.Create(t), filepath.Join(t.TempDir(), "killed.db")
@@ -176,7 +176,7 @@ func TestOpenCompletesTheIndex(t *testing.T) {
 		"half indexed": {whole, `DELETE FROM terms WHERE rowid % 4294967296 > 2147483648 + 30;
 			UPDATE indexed SET upto = 30`},
 		"other terms": {whole, `UPDATE indexed SET version = 0`},
-		"lags behind": {killed, ``}, // as when the program is killed before it has indexed anything
+		"lags behind": {killed, ``}, // killed before anything was indexed
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "magpie.db")
@@ -209,7 +209,7 @@ func TestOpenCompletesTheIndex(t *testing.T) {
 	}
 }
 
-// The messages are whole when only what finds them is damaged.
+// Damage in the index only does not affect the messages.
 func TestADamagedIndexIsRebuilt(t *testing.T) {
 	path := dbtest.Create(t)
 	d := open(t, path)
@@ -250,11 +250,11 @@ func schemaOfTerms(t *testing.T, d *db.DB) (s string) {
 	return s
 }
 
-// What only helps to find messages must not keep them out.
+// The index is only an aid: an error in it must not prevent messages from being stored.
 func TestABrokenIndexDoesNotRefuseMessages(t *testing.T) {
 	d := fresh(t)
 	raw(t, d, `DROP TABLE terms`)
-	for i := range 4 * db.IndexBatch { // the writer tries, too
+	for i := range 4 * db.IndexBatch { // enough for the writer to try, too
 		accept(t, d, say(fmt.Sprintf("om_%d", i), "hello"))
 	}
 	d.FillIndex(t)
@@ -262,7 +262,7 @@ func TestABrokenIndexDoesNotRefuseMessages(t *testing.T) {
 		t.Errorf("%d messages stored", got)
 	}
 	if err := d.Index().Err(); err == nil || !strings.Contains(err.Error(), "terms") {
-		t.Errorf("why the index is broken: %v", err)
+		t.Errorf("the reason of the failure: %v", err)
 	}
 }
 
@@ -276,16 +276,16 @@ func raw(t testing.TB, d *db.DB, statements string) {
 	}
 }
 
-// mostOverhead is by how much the index may slow down 64 writers, in percent, and a third more for the noise.
+// mostOverhead is by how much indexing may slow down 64 writers, in percent, with a third added for noise.
 const mostOverhead = 15 * 1.3
 
-// BenchmarkAcceptAndIndex is what the index adds to an accept, until everything that was accepted is in the index. An
-// operation is [acceptedAtOnce] messages into a database without an index, and as many into one with it.
+// BenchmarkAcceptAndIndex measures what indexing adds to an accept, until everything is indexed. An operation is
+// [acceptedAtOnce] messages into a database without an index, and as many into one with it.
 func BenchmarkAcceptAndIndex(b *testing.B) {
 	for _, writers := range []int{1, 64} {
 		b.Run(fmt.Sprintf("writers=%d", writers), func(b *testing.B) {
 			without, with := open(b, filepath.Join(b.TempDir(), "a.db")), open(b, filepath.Join(b.TempDir(), "b.db"))
-			raw(b, without, `UPDATE indexed SET upto = 1 << 60`) // all is in the index
+			raw(b, without, `UPDATE indexed SET upto = 1 << 60`) // nothing to index
 			var plain, indexed []time.Duration
 			accept := func(d *db.DB) time.Duration {
 				start := time.Now()
@@ -294,7 +294,7 @@ func BenchmarkAcceptAndIndex(b *testing.B) {
 				return time.Since(start)
 			}
 			for b.Loop() {
-				if len(plain)%2 == 0 { // neither is always the first
+				if len(plain)%2 == 0 { // alternate which one comes first
 					plain, indexed = append(plain, accept(without)), append(indexed, accept(with))
 				} else {
 					indexed, plain = append(indexed, accept(with)), append(plain, accept(without))
@@ -316,7 +316,7 @@ func BenchmarkAcceptAndIndex(b *testing.B) {
 	}
 }
 
-// manyWords is a message of 24 words, of which the common ones are in many others.
+// manyWords is a message of 24 words, some of which are common to many messages.
 func manyWords(n int64) string {
 	r := rand.New(rand.NewPCG(uint64(n), 0))
 	var s strings.Builder

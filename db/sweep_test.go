@@ -25,7 +25,7 @@ func keptOf(t testing.TB, d *db.DB) string {
 	return texts(list)
 }
 
-// old says something that was written so long ago.
+// old is a message that was written that long ago.
 func old(id, text string, ago time.Duration) db.Inbound {
 	e := say(id, text)
 	e.Time = time.Now().Add(-ago)
@@ -37,7 +37,7 @@ func TestTheHistoryIsKeptUnlessItHasATime(t *testing.T) {
 	accept(t, d, old("om_1", "鹊桥 old", 400*day))
 	c := claim(t, d, "s-1")
 	finish(t, d, db.TurnResult{Turn: c.Turn})
-	for i := range 1200 { // more than go at once
+	for i := range 1200 { // more than one batch
 		e := old(fmt.Sprintf("om_x%d", i), "overheard", 100*day)
 		e.Class = chat.Overheard
 		accept(t, d, e)
@@ -65,7 +65,7 @@ func TestTheHistoryIsKeptUnlessItHasATime(t *testing.T) {
 		t.Errorf("kept: %s", got)
 	}
 	if c := chatOf(t, d); c.Summary.Text != "" || c.ContextAfter() != 1 {
-		t.Errorf("the summary of what is gone: %+v", c.Summary)
+		t.Errorf("the summary of deleted messages: %+v", c.Summary)
 	}
 	found, err := d.Index().Find(t.Context(), oc, 0, []string{tokenize.Terms("鹊桥")[0]}, 100)
 	if err != nil || len(found.Terms) != 1 || len(found.Terms[0].Seqs) != 1 || found.Terms[0].Seqs[0] == 1 {
@@ -87,10 +87,10 @@ func TestTimesThatAreTooShort(t *testing.T) {
 	}
 	cfg.HistoryTTL.Duration = time.Hour
 	if err := cfg.Validate(); err == nil {
-		t.Error("messages may be kept for an hour only")
+		t.Error("a retention of one hour was accepted")
 	}
 	cfg.HistoryTTL.Duration, cfg.CacheTTL.Duration = 0, 0
 	if err := cfg.Validate(); err == nil {
-		t.Error("events may be forgotten at once")
+		t.Error("a retention of no events was accepted")
 	}
 }

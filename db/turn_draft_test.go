@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// An answer is divided later as people have seen it, also when it was completed or changed meanwhile.
+// An answer keeps the division into messages that people have seen, even if it was completed or changed since.
 func TestTheAnswerOfATurnKeepsItsParts(t *testing.T) {
 	t.Parallel()
 	d := fresh(t)

@@ -8,9 +8,9 @@ import (
 	"magpie/internal/chat"
 )
 
-// A turn whose agent goes on in the background leaves one that follows. It waits; what people say meanwhile is asked
-// first, and does not become its question. Once it is begun it goes on with the questions of the turn that it follows,
-// in its session, and they pay for it.
+// A turn whose agent continues in the background leaves a follow-up. It waits; questions that arrive meanwhile are
+// asked first and do not join it. Once started, it continues the questions of its turn in the same session, and their
+// authors pay for it.
 func TestATurnThatFollows(t *testing.T) {
 	d := fresh(t)
 	fs := d.Turns().FollowUps()
@@ -44,18 +44,18 @@ func TestATurnThatFollows(t *testing.T) {
 	}
 	s, err := d.Ledger().OfUser(t.Context(), first.Asked[0].Actor.ID, first.Turn.Created.AddDate(0, 0, -1))
 	if err != nil || s.USD != 1 {
-		t.Errorf("who has asked pays %+v, %v", s, err)
+		t.Errorf("the askers pay %+v, %v", s, err)
 	}
 	if next := claim(t, d, "s-4"); texts(next.Asked) != "u:later" {
 		t.Errorf("next: %q", texts(next.Asked))
 	}
 	if _, err := fs.Open(t.Context(), oc); !errors.Is(err, db.ErrNotFound) {
-		t.Errorf("there is another one: %v", err)
+		t.Errorf("there is another follow-up: %v", err)
 	}
 }
 
-// A follow-up that is begun too early waits again, one that is not needed ends, and a turn has one at most, which other
-// chats do not see.
+// A follow-up that is started too early waits again, and one that is not needed ends. A turn has at most one, which
+// other chats do not see.
 func TestAFollowUpThatIsNotBegun(t *testing.T) {
 	d := fresh(t)
 	fs := d.Turns().FollowUps()
@@ -73,7 +73,7 @@ func TestAFollowUpThatIsNotBegun(t *testing.T) {
 	if _, err := fs.Open(t.Context(), chat.FeishuChat("oc_other")); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("in another chat: %v", err)
 	}
-	for range 2 { // of the second time nothing is left to be claimed
+	for range 2 { // the second time there is nothing to claim
 		if err := fs.Enqueue(t.Context(), made.Turn.ID); err != nil {
 			t.Fatal(err)
 		}
@@ -91,13 +91,13 @@ func TestAFollowUpThatIsNotBegun(t *testing.T) {
 	if left, err := d.Turns().Running(t.Context()); err != nil || len(left) != 0 {
 		t.Errorf("%v, %v", left, err)
 	}
-	if err := fs.Drop(t.Context(), first.Turn.ID, db.Cancelled); err != nil { // no follow-up
+	if err := fs.Drop(t.Context(), first.Turn.ID, db.Cancelled); err != nil { // the turn is no follow-up
 		t.Fatal(err)
 	}
 }
 
-// Follow-ups that are queued when the program ends wait again at the next start. Those that were read are known by what
-// names their answers.
+// Follow-ups that are queued when the program ends wait again after the next start. Those that were read are known by
+// the prompt ids of their answers.
 func TestFollowUpsAfterACrash(t *testing.T) {
 	d := fresh(t)
 	fs := d.Turns().FollowUps()

@@ -13,13 +13,13 @@ import (
 	"magpie/internal/chat"
 )
 
-// began is when the turns of the tests here begin, and ends when they end.
+// The turns of these tests start at began and end at ends.
 var (
 	began = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	ends  = began.Add(3 * time.Minute)
 )
 
-// noticed ends a turn with a notice, and returns who is called by it.
+// noticed ends a turn with a notice, and returns whom it mentions.
 func noticed(t *testing.T, d *db.DB, c db.Claim, state db.TurnState) string {
 	t.Helper()
 	d.At(t, ends)
@@ -40,14 +40,14 @@ func noticed(t *testing.T, d *db.DB, c db.Claim, state db.TurnState) string {
 	return strings.Join(called, " ")
 }
 
-// by is what somebody else says.
+// by is a message of another user.
 func by(user, id, text string) db.Inbound {
 	in := say(id, text)
 	in.Actor = chat.Actor{ID: user}
 	return in
 }
 
-// A turn that took long calls those who have asked, behind its card, unless they know how things stand.
+// A long turn mentions its askers in a message after its card, unless they already know the outcome.
 func TestALongTurnCallsItsAskers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		during func(t *testing.T, d *db.DB, c db.Claim)
@@ -122,7 +122,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// decide has somebody allow what a turn wants.
+// decide allows what a turn asked for.
 func decide(t *testing.T, d *db.DB, turn int64, who string, at time.Time) {
 	t.Helper()
 	d.At(t, at)
@@ -132,7 +132,7 @@ func decide(t *testing.T, d *db.DB, turn int64, who string, at time.Time) {
 	deliver(t, d)
 }
 
-// The call is stored with the end of the turn or not at all: a crash between the two neither loses nor repeats it.
+// The notice is stored with the end of the turn or not at all: a crash in between neither loses nor repeats it.
 func TestTheCallIsStoredWithTheEndOfTheTurn(t *testing.T) {
 	d := fresh(t)
 	d.At(t, began)
@@ -140,7 +140,7 @@ func TestTheCallIsStoredWithTheEndOfTheTurn(t *testing.T) {
 	c := claim(t, d, "s")
 	d.At(t, ends)
 	end := db.TurnResult{Turn: c.Turn, State: db.Done, Answer: "a", Notice: &db.Notice{After: time.Minute, Text: "ready"}}
-	// The last statement of the transaction fails.
+	// the last statement of the transaction fails
 	trigger := func(statement string) {
 		must(t, d.Tx(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
 			_, err := tx.ExecContext(ctx, statement)
@@ -153,7 +153,7 @@ func TestTheCallIsStoredWithTheEndOfTheTurn(t *testing.T) {
 	}
 	empty(t, d)
 	trigger(`DROP TRIGGER full`)
-	for range 2 { // the second end finds none to store
+	for range 2 { // the second end stores no further notice
 		if err := d.Turns().Finish(t.Context(), end); err != nil && !errors.Is(err, db.ErrNotFound) {
 			t.Fatal(err)
 		}

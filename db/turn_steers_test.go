@@ -16,8 +16,8 @@ func steered(t *testing.T, d *db.DB, id string, turn int64) db.AcceptResult {
 	return accept(t, d, e)
 }
 
-// A message for a turn that runs belongs to it once it is read. What is not read when the turn ends is asked next, in
-// order, and what comes then waits like any question.
+// A message for a running turn belongs to it once it is read. Messages that are unread when the turn ends are asked
+// next, in order, and later ones wait like any question.
 func TestMessagesForATurnThatRuns(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "question"))
@@ -52,8 +52,8 @@ func TestMessagesForATurnThatRuns(t *testing.T) {
 	}
 }
 
-// A turn that is stopped takes what was not read with it, one that is put back asks it, and one of an ended
-// conversation takes nothing.
+// A turn that is stopped drops its unread messages, one that is requeued asks them, and one of an ended conversation
+// gets none.
 func TestUnreadMessagesOfATurn(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "question"))
@@ -83,7 +83,7 @@ func TestUnreadMessagesOfATurn(t *testing.T) {
 	}
 }
 
-// An interrupted turn keeps what was not read, for the turn that goes on with it; one that is dropped forgets it.
+// An interrupted turn keeps its unread messages for the turn that continues it. A dropped one loses them.
 func TestUnreadMessagesOfAnInterruptedTurn(t *testing.T) {
 	for _, goOn := range []bool{true, false} {
 		d := fresh(t)
@@ -118,7 +118,7 @@ func TestUnreadMessagesOfAnInterruptedTurn(t *testing.T) {
 	}
 }
 
-// When a message is recalled that was handed to a turn, the others are still answered.
+// When a message that was handed to a turn is recalled, the others are still answered.
 func TestARecalledAdditionTakesNoOtherWithIt(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "question"))

@@ -8,7 +8,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// A suggestion is shown, and asked, only as long as nothing was asked after it, in the same conversation.
+// A suggestion is shown, and can be asked, only until the next question of the same conversation.
 func TestASuggestionIsVoidOnceSomethingIsAsked(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "one"))

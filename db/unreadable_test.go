@@ -11,7 +11,7 @@ import (
 	"magpie/db/dbtest"
 )
 
-// What the program stores itself can be read, all of it; what cannot is named by its row.
+// Everything that the program stores can be read back. An unreadable row is reported with its ID.
 func TestUnreadableRowsAreNamed(t *testing.T) {
 	path := dbtest.Create(t)
 	d := open(t, path)
@@ -36,7 +36,7 @@ func TestUnreadableRowsAreNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ro.Close() //nolint:errcheck // it was only read
+	defer ro.Close() //nolint:errcheck // opened read-only
 	rows, err := ro.History().Unreadable(t.Context())
 	var got []string
 	for _, row := range rows {

@@ -16,7 +16,7 @@ import (
 	"magpie/internal/smalldisk"
 )
 
-// acceptAll keeps accepting messages until stop is called; known tells which have been acknowledged so far.
+// acceptAll keeps storing messages until stop is called; known returns those acknowledged so far.
 func acceptAll(t *testing.T, d *db.DB, writers int) (known func() []string, stop func()) {
 	t.Helper()
 	var mu sync.Mutex
@@ -77,7 +77,7 @@ func TestABackupHoldsAllThatWasAcknowledged(t *testing.T) {
 				t.Errorf("mode %v, %v", info.Mode(), err)
 			}
 			if list, err := os.ReadDir(folder); err != nil || len(list) != 1 {
-				t.Errorf("left beside the copy: %v, %v", list, err)
+				t.Errorf("other files beside the copy: %v, %v", list, err)
 			}
 			copied := open(t, to)
 			if err := copied.Check(t.Context()); err != nil {
@@ -85,7 +85,7 @@ func TestABackupHoldsAllThatWasAcknowledged(t *testing.T) {
 			}
 			for _, id := range before {
 				if a := accept(t, copied, say(id, "x")); a.Fresh {
-					t.Fatalf("%s was acknowledged before the backup, which does not hold it", id)
+					t.Fatalf("%s was acknowledged before the backup, which lacks it", id)
 				}
 			}
 		})
@@ -102,13 +102,13 @@ func TestABackupOverwritesNothing(t *testing.T) {
 		t.Errorf("Backup = %v", err)
 	}
 	if got, err := os.ReadFile(path); err != nil || string(got) != "precious" {
-		t.Errorf("the file now holds %d bytes, %v", len(got), err)
+		t.Errorf("the file now has %d bytes, %v", len(got), err)
 	}
 	if err := d.Backup(t.Context(), filepath.Join(dir, "missing", "copy.db")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("into a folder that is not there: %v", err)
+		t.Errorf("into a missing folder: %v", err)
 	}
 	if list, err := os.ReadDir(dir); err != nil || len(list) != 1 {
-		t.Errorf("left in the folder: %v, %v", list, err)
+		t.Errorf("remaining files: %v, %v", list, err)
 	}
 }
 
@@ -131,11 +131,11 @@ func backupThatDoesNotFit(t *testing.T, dir string) {
 		t.Errorf("Backup = %v", err)
 	}
 	if list, err := os.ReadDir(dir); err != nil || len(list) != 1 {
-		t.Errorf("left beside the ballast: %v, %v", list, err)
+		t.Errorf("files beside the ballast: %v, %v", list, err)
 	}
 }
 
-// A copy of a damaged database would replace a good one some day.
+// A copy of a damaged database might later replace a good one.
 func TestADamagedDatabaseIsNotCopied(t *testing.T) {
 	path, dir := populated(t), t.TempDir()
 	ro, err := db.OpenReadOnly(t.Context(), db.Config{URL: "sqlite://" + path})

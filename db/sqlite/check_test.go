@@ -19,7 +19,7 @@ import (
 
 const page = 4096 // bytes
 
-// populated makes a database of some 100 pages that is closed.
+// populated makes a closed database of about 100 pages.
 func populated(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "magpie.db")
@@ -29,7 +29,7 @@ func populated(t *testing.T) string {
 	return path
 }
 
-var populatedFile []byte // made once for all tests
+var populatedFile []byte // created once for all tests
 
 func sound(t *testing.T) []byte {
 	t.Helper()
@@ -98,7 +98,7 @@ func TestADamagedDatabaseIsRefused(t *testing.T) {
 				err = errors.Join(ro.Check(t.Context()), ro.Close())
 			}
 			if !errors.As(err, &corrupt) {
-				t.Errorf("a check finds it sound: %v", err)
+				t.Errorf("a check finds no damage: %v", err)
 			}
 			if err := os.Rename(path, path+".damaged"); err != nil {
 				t.Fatal(err)
@@ -111,7 +111,7 @@ func TestADamagedDatabaseIsRefused(t *testing.T) {
 	}
 }
 
-// Reading a large database at every start would keep people waiting.
+// Reading a large database at every start would delay people's messages.
 func TestALargeDatabaseIsCheckedWhenItWasNotClosed(t *testing.T) {
 	path := populated(t)
 	d, err := db.OpenReadOnly(t.Context(), db.Config{URL: "sqlite://" + path})
@@ -141,7 +141,7 @@ func TestWhatIsNoDatabaseIsRefused(t *testing.T) {
 	}
 }
 
-// Damage that comes while the program runs must not take it down: every call returns, and the check tells.
+// Damage that occurs while the program runs must not stop it: every call returns, and the health check reports it.
 func TestDamageWhileTheDatabaseIsOpen(t *testing.T) {
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -173,7 +173,7 @@ func TestDamageWhileTheDatabaseIsOpen(t *testing.T) {
 			_, err = d.Chats().Get(ctx, chat.FeishuChat("oc_none"))
 			told = append(told, err, d.Backup(ctx, filepath.Join(t.TempDir(), "copy.db")), d.CheckHealth(ctx))
 			if err := errors.Join(told...); err == nil {
-				t.Error("20 damaged pages, and no call has met one")
+				t.Error("no call has read any of the 20 damaged pages")
 			}
 			if ctx.Err() != nil {
 				t.Error("the calls took more than a minute")

@@ -9,7 +9,7 @@ import (
 	"magpie/db/sqlite"
 )
 
-// A process is killed while 8 of its goroutines store messages: what it has acknowledged is there.
+// A process is killed while 8 goroutines store messages: every acknowledged message is in the database.
 func TestWhatWasAcknowledgedSurvivesAKill(t *testing.T) {
 	t.Parallel()
 	for _, after := range []int{1, 10, 300} {
@@ -19,7 +19,7 @@ func TestWhatWasAcknowledgedSurvivesAKill(t *testing.T) {
 			var acknowledged []string
 			for {
 				line, err := other.out.ReadString('\n')
-				if err != nil { // the end of the dead process's output
+				if err != nil { // the killed process's output has ended
 					break
 				}
 				acknowledged = append(acknowledged, strings.TrimSpace(line))
@@ -32,9 +32,9 @@ func TestWhatWasAcknowledgedSurvivesAKill(t *testing.T) {
 			if len(acknowledged) < after {
 				t.Fatalf("it acknowledged %d messages", len(acknowledged))
 			}
-			other.end() // its output ends a moment before its locks do
+			other.end() // its locks are released slightly after its output ends
 			if !sqlite.HasLog(path) {
-				t.Error("the database seems to have been closed")
+				t.Error("the database was closed properly, not killed")
 			}
 			d := open(t, path)
 			for _, id := range acknowledged {

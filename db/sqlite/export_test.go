@@ -15,10 +15,10 @@ func (f *File) Tx(ctx context.Context, do func(ctx context.Context, tx *sql.Tx) 
 	return (&DB{f}).Tx(ctx, do)
 }
 
-// Waiting is how many write transactions wait for the writer.
+// Waiting is the number of write transactions that wait for the writer.
 func (f *File) Waiting() int { return len(f.writer.waitingJobs()) }
 
-// CopyLock copies the open lock file, as a fork does, until free is called.
+// CopyLock duplicates the descriptor of the lock file, as a fork does, until free is called.
 func (f *File) CopyLock(t testing.TB) (free func()) {
 	t.Helper()
 	fd, err := syscall.Dup(int(f.lock.Fd()))
@@ -32,7 +32,7 @@ func (f *File) CopyLock(t testing.TB) (free func()) {
 	}
 }
 
-// LimitPages lets the database grow by a number of pages only, as on a disk that is nearly full.
+// LimitPages lets the database grow by that many pages only, as on a disk that is nearly full.
 func (f *File) LimitPages(t testing.TB, more int) {
 	t.Helper()
 	var now int
@@ -46,20 +46,20 @@ func (f *File) LimitPages(t testing.TB, more int) {
 	}
 }
 
-// Unchecked has the database write without a look at its files.
+// Unchecked lets the database write without checking that its files are in place.
 func (f *File) Unchecked() { f.files.known = nil }
 
-// InPlace looks whether the files are in place.
+// InPlace checks that the files are in place.
 func (f *File) InPlace() error { return f.files.check() }
 
-// alone calls do while the writer does nothing: it looks after the log also after it has said what became of a group.
+// alone calls do while the writer is idle: after it has reported a group's outcome it may still trim the log.
 func (w *writer) alone(do func()) {
 	w.leading <- struct{}{}
 	defer func() { <-w.leading }()
 	do()
 }
 
-// WaitForReaders sets what is otherwise readersTime.
+// WaitForReaders sets the value of readersTime.
 func (f *File) WaitForReaders(t testing.TB, most time.Duration) {
 	t.Helper()
 	f.writer.alone(func() { f.writer.readersTime = most })
@@ -71,7 +71,7 @@ func (f *File) TrimAt() (size int64) {
 	return size
 }
 
-// LimitLog sets what is otherwise walLimit.
+// LimitLog sets the value of walLimit.
 func (f *File) LimitLog(t testing.TB, bytes int64) {
 	t.Helper()
 	f.writer.alone(func() { f.writer.walLimit, f.writer.trimAt = bytes, bytes })
@@ -83,13 +83,13 @@ func (f *File) LimitLog(t testing.TB, bytes int64) {
 // Read runs a query on one of the readers.
 func (f *File) Read(query string) (*sql.Rows, error) { return f.read.Query(query) }
 
-// Migrate brings the schema to that of files.
+// Migrate upgrades the schema to that of files.
 func (f *File) Migrate(ctx context.Context, files fs.FS) error { return migrate(ctx, f, files) }
 
-// QuickCheck is the check at Open, with another idea of what is small.
+// QuickCheck is the check at Open, with another limit for small databases.
 func (f *File) QuickCheck(ctx context.Context, closed bool, small int64) error {
 	return checkQuickly(ctx, f, closed, small)
 }
 
-// HasLog reports whether the database at path was left without being closed.
+// HasLog reports whether the database at path was not closed properly.
 func HasLog(path string) bool { return hasLog(path) }

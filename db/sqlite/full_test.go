@@ -25,7 +25,7 @@ func healthyWithin(t testing.TB, d *db.DB, limit time.Duration) error {
 	return d.CheckHealth(ctx)
 }
 
-// acceptUntilFull adds messages until one is refused, and returns how many are stored then.
+// acceptUntilFull stores messages until one is refused, and returns how many are stored.
 func acceptUntilFull(t *testing.T, d *db.DB) (stored int, refused db.Inbound) {
 	t.Helper()
 	for i := 1; i < 5000; i++ {
@@ -40,7 +40,7 @@ func acceptUntilFull(t *testing.T, d *db.DB) (stored int, refused db.Inbound) {
 	return 0, db.Inbound{}
 }
 
-// whole fails the test unless exactly the messages before the refused one are stored, as far as reading tells.
+// whole fails the test unless exactly the messages before the refused one can be read.
 func whole(t *testing.T, d *db.DB, stored int) {
 	t.Helper()
 	n := 0
@@ -64,7 +64,7 @@ func TestAFullDiskRefusesMessagesAndRecovers(t *testing.T) {
 	stored, refused := acceptUntilFull(t, d)
 	whole(t, d, stored)
 
-	// Many at once: each is told what became of it.
+	// Many at once: each caller gets the outcome of its message.
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	told := map[string]error{}
@@ -84,7 +84,7 @@ func TestAFullDiskRefusesMessagesAndRecovers(t *testing.T) {
 	d.LimitPages(t, 1000)
 	for id, err := range told {
 		if a := accept(t, d, say(id, "again")); a.Fresh != (err != nil) {
-			t.Errorf("%s was told %v, but its second delivery is new: %t", id, err, a.Fresh)
+			t.Errorf("%s returned %v, but its second delivery is new: %t", id, err, a.Fresh)
 		}
 	}
 	if a := accept(t, d, refused); !a.Fresh || a.Turn == 0 {
@@ -116,7 +116,7 @@ func realDiskIsFull(t *testing.T, dir string) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	fillUp(t, ballast) // closing may have freed a little
+	fillUp(t, ballast) // closing may have freed some space
 	if early, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + path}); err == nil {
 		if err := early.CheckHealth(t.Context()); !errors.Is(err, sqlite.ErrFull) {
 			t.Errorf("health after a start on a full disk: %v", err)
@@ -142,7 +142,7 @@ func realDiskIsFull(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	if err := d.CheckHealth(t.Context()); err != nil {
-		t.Errorf("health after space was made: %v", err)
+		t.Errorf("health after space was freed: %v", err)
 	}
 	if a := accept(t, d, refused); !a.Fresh || a.Turn == 0 {
 		t.Errorf("the refused message, delivered again: %+v", a)
@@ -152,7 +152,7 @@ func realDiskIsFull(t *testing.T, dir string) {
 	}
 }
 
-// fillUp appends to a file until nothing more fits on its disk.
+// fillUp appends to a file until its disk is full.
 func fillUp(t *testing.T, path string) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
@@ -167,7 +167,7 @@ func fillUp(t *testing.T, path string) {
 	}
 }
 
-// zeros never ends.
+// zeros is an endless reader.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) {

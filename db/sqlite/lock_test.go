@@ -39,14 +39,14 @@ func TestOneServesTheDatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + link}); !errors.As(err, new(*sqlite.LockedError)) {
-		t.Errorf("by another name the database opens a second time: %v", err)
+		t.Errorf("through another path the database opens a second time: %v", err)
 	}
 	if err := other.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	other.end()
 
-	d := open(t, path) // the lock of the dead does not hinder
+	d := open(t, path) // the lock of a dead process has no effect
 	refused(t, path, os.Getpid())
 	accept(t, d, say("om_1", "the refused one did no harm"))
 	if info, err := os.Stat(path + ".lock"); err != nil || info.Mode().Perm() != 0o600 {
@@ -58,7 +58,7 @@ func TestOneServesTheDatabase(t *testing.T) {
 	accept(t, open(t, path), say("om_2", "the lock goes with Close"))
 }
 
-// A program that is just being started holds a copy of every open file until it runs.
+// A child process holds a copy of every open file between fork and exec.
 func TestTheLockGoesWithCloseWhileAnotherProgramIsStarted(t *testing.T) {
 	path := dbtest.Create(t)
 	d := open(t, path)
@@ -70,7 +70,7 @@ func TestTheLockGoesWithCloseWhileAnotherProgramIsStarted(t *testing.T) {
 	accept(t, open(t, path), say("om_1", "hi"))
 }
 
-// What guards the data, and what lies beside it, finds the same folder as whoever opens the database.
+// Files beside the database are in the folder of its real path, also when it is opened through a link.
 func TestTheDatabaseLiesWhereItsLinkLeads(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -95,10 +95,10 @@ func TestReadingOnlyTakesNoLockAndWritesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "magpie.db")
 	cfg := db.Config{URL: "sqlite://" + path}
 	if _, err := db.OpenReadOnly(t.Context(), cfg); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a database that is not there: %v", err)
+		t.Errorf("a missing database: %v", err)
 	}
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("reading only made the file: %v", err)
+		t.Errorf("opening read-only created the file: %v", err)
 	}
 	d := open(t, path)
 	read := func(when string) {
@@ -107,7 +107,7 @@ func TestReadingOnlyTakesNoLockAndWritesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", when, err)
 		}
-		defer ro.Close() //nolint:errcheck // fails the test where it matters
+		defer ro.Close() //nolint:errcheck // checked where it matters
 		if ch, err := ro.Chats().Get(t.Context(), oc); err != nil || ch.Kind != chat.Private {
 			t.Errorf("%s: chat %+v, %v", when, ch, err)
 		}
@@ -118,10 +118,10 @@ func TestReadingOnlyTakesNoLockAndWritesNothing(t *testing.T) {
 			t.Errorf("%s: accepted %+v", when, a)
 		}
 		if err := ro.Turns().SetCard(t.Context(), 1, "card"); err == nil {
-			t.Errorf("%s: a card was noted", when)
+			t.Errorf("%s: a card was stored", when)
 		}
 		if ro.CheckHealth(t.Context()) == nil {
-			t.Errorf("%s: it can be written", when)
+			t.Errorf("%s: it is writable", when)
 		}
 		if err := ro.Close(); err != nil {
 			t.Error(err)
@@ -134,12 +134,12 @@ func TestReadingOnlyTakesNoLockAndWritesNothing(t *testing.T) {
 	}
 	read("not served")
 	if a := accept(t, open(t, path), say("om_2", "x")); !a.Fresh {
-		t.Error("the message that was refused is there")
+		t.Error("the refused message is stored")
 	}
 }
 
-// Another process holds SQLite's own lock for longer than a write waits: a backup tool, or somebody with the sqlite3
-// shell. What cannot be stored meanwhile fails, is delivered again, and is stored once.
+// Another process, such as a backup tool or the sqlite3 shell, holds SQLite's own lock for longer than a write waits. A
+// message that cannot be stored fails, is delivered again, and is stored once.
 func TestAnotherProcessHoldsTheDatabase(t *testing.T) {
 	t.Parallel()
 	path := dbtest.Create(t)
@@ -155,25 +155,25 @@ func TestAnotherProcessHoldsTheDatabase(t *testing.T) {
 				a, err := d.Messages().Accept(t.Context(), say(fmt.Sprintf("om_w%d", w), "x"))
 				if err != nil {
 					failed.Add(1)
-					continue // as the platform does
+					continue // delivered again, as by the platform
 				}
 				if !a.Fresh {
-					t.Errorf("message %d was stored by try %d, which failed", w, try-1)
+					t.Errorf("message %d was stored by attempt %d, which failed", w, try-1)
 				}
 				fresh.Add(1)
 				return
 			}
 		})
 	}
-	until(t, "message that has failed, and waits again", func() bool { return failed.Load() > 0 && d.Waiting() > 0 })
+	until(t, "message that failed, and waits again", func() bool { return failed.Load() > 0 && d.Waiting() > 0 })
 	if got := history(t, d, 0, 99); got != "u:before" {
 		t.Errorf("reading meanwhile: %q", got)
 	}
 	if err := healthyWithin(t, d, time.Second); err == nil {
-		t.Error("nobody noticed the lock")
+		t.Error("the lock had no effect")
 	}
 	if n := fresh.Load(); n != 0 {
-		t.Errorf("%d are stored already", n)
+		t.Errorf("%d messages are stored already", n)
 	}
 	other.end()
 	wg.Wait()

@@ -18,7 +18,7 @@ import (
 	"magpie/db/sqlite"
 )
 
-// guarded is a database with some messages that is looked after.
+// guarded is a database with some messages that is being watched.
 type guarded struct {
 	*testing.T
 	d      *db.DB
@@ -35,7 +35,7 @@ func newGuarded(t *testing.T, dir string) *guarded {
 	g := &guarded{T: t, path: filepath.Join(dir, "data", "magpie.db")}
 	g.must(dbtest.Write(g.path))
 	for i := range guardedMessages {
-		if i == 0 || i == guardedMessages/2 { // the log holds a part of the database only, as it does on most days
+		if i == 0 || i == guardedMessages/2 { // only part of the database is in the log, as usual
 			if g.d != nil {
 				g.must(g.d.Close())
 			}
@@ -48,7 +48,7 @@ func newGuarded(t *testing.T, dir string) *guarded {
 	return g
 }
 
-// guard looks after the database until cancel is called.
+// guard watches the database until cancel is called.
 func (g *guarded) guard() *guarded {
 	ctx, cancel := context.WithCancel(g.Context())
 	done := make(chan struct{})
@@ -77,22 +77,22 @@ func (g *guarded) told() []error {
 	return append([]error(nil), g.news...)
 }
 
-// refused checks that nothing is taken and why.
+// refused checks that messages are refused, and returns the error.
 func (g *guarded) refused() *sqlite.LostError {
 	g.Helper()
 	var lost *sqlite.LostError
 	for range 2 {
 		if _, err := g.d.Messages().Accept(g.Context(), say("om_late", "words")); !errors.As(err, &lost) {
-			g.Fatalf("a message is taken: %v", err)
+			g.Fatalf("a message was accepted: %v", err)
 		}
 		if err := g.d.CheckHealth(g.Context()); !errors.As(err, &lost) {
-			g.Fatalf("the database is called healthy: %v", err)
+			g.Fatalf("the database counts as healthy: %v", err)
 		}
 	}
 	return lost
 }
 
-// saved waits for the news that the database was saved.
+// saved waits for the report that the database was saved.
 func (g *guarded) saved() *sqlite.LostError {
 	g.Helper()
 	for range 100 {
@@ -100,7 +100,7 @@ func (g *guarded) saved() *sqlite.LostError {
 		if news := g.told(); len(news) > 0 && errors.As(news[len(news)-1], &lost) && lost.Rescued != "" {
 			return lost
 		}
-		time.Sleep(time.Second) // of the test's own clock
+		time.Sleep(time.Second) // on the bubble's clock
 	}
 	g.Fatalf("it was not saved: %v", g.told())
 	return nil
@@ -121,7 +121,7 @@ func messagesIn(t *testing.T, path string) (n int) {
 	return n
 }
 
-// Whatever becomes of the files, nothing more is acknowledged, and all that was is in a copy beside them.
+// Whatever happens to the files, nothing more is acknowledged, and all acknowledged messages are in a copy beside them.
 func TestALostDatabaseIsSaved(t *testing.T) {
 	replace := func(path string) error {
 		return errors.Join(os.WriteFile(path+".new", []byte("something else"), 0o600), os.Rename(path+".new", path))
@@ -129,8 +129,8 @@ func TestALostDatabaseIsSaved(t *testing.T) {
 	for name, tt := range map[string]struct {
 		harm  func(path string) error
 		word  string
-		gone  bool // a next start would find nothing
-		above bool // the copy lies above the folder
+		gone  bool // the next start would find no database
+		above bool // the copy is in the parent folder
 	}{
 		"deleted":  {os.Remove, "deleted", true, false},
 		"renamed":  {func(p string) error { return os.Rename(p, p+".old") }, "moved", true, false},
@@ -151,7 +151,7 @@ func TestALostDatabaseIsSaved(t *testing.T) {
 			dir := t.TempDir()
 			synctest.Test(t, func(t *testing.T) {
 				g := newGuarded(t, dir).guard()
-				synctest.Wait() // for its first look
+				synctest.Wait() // for its first check
 				g.must(tt.harm(g.path))
 				if lost := g.refused(); !strings.Contains(lost.Error(), tt.word) {
 					t.Errorf("the error does not say what happened: %v", lost)
@@ -182,16 +182,16 @@ func TestALostDatabaseIsSaved(t *testing.T) {
 					return
 				}
 				if left, _ := filepath.Glob(g.path + "-wal"); len(left) > 0 {
-					t.Errorf("a log is left to whatever comes to the path next: %v", left)
+					t.Errorf("a log is left for the next file at this path: %v", left)
 				}
-				g.putBack(logs) // which a program that is killed leaves
+				g.putBack(logs) // as a killed program leaves them
 				g.takesBack(lost.Rescued)
 			})
 		})
 	}
 }
 
-// logs are the files in the database's folder that belong to it, with what they hold.
+// logs are the files beside the database that belong to it, with their content.
 func (g *guarded) logs() map[string][]byte {
 	g.Helper()
 	held := map[string][]byte{}
@@ -210,26 +210,26 @@ func (g *guarded) putBack(logs map[string][]byte) {
 	}
 }
 
-// takesBack checks that a start does not begin with an empty database, and goes on with the copy when that is put back.
+// takesBack checks that a start does not create an empty database, and continues with the copy once it was put back.
 func (g *guarded) takesBack(copied string) {
 	g.Helper()
 	c := db.Config{URL: "sqlite://" + g.path}
 	if d, err := db.Open(g.Context(), c); err == nil || !strings.Contains(err.Error(), "move "+copied+" to "+g.path) {
-		g.Fatalf("an empty database is begun: %v, %v", d, err)
+		g.Fatalf("an empty database was created: %v, %v", d, err)
 	}
 	g.must(errors.Join(os.MkdirAll(filepath.Dir(g.path), 0o700), os.Rename(copied, g.path)))
 	d, err := db.Open(g.Context(), c)
 	g.must(err)
 	if a := accept(g.T, d, say("om_late", "words")); !a.Fresh {
-		g.Error("the message that was not acknowledged is known already")
+		g.Error("the message that was not acknowledged is stored")
 	}
 	if a := accept(g.T, d, say("om_1", "words")); a.Fresh {
-		g.Error("a message that was acknowledged is taken twice")
+		g.Error("an acknowledged message was stored twice")
 	}
 	g.must(d.Close())
 }
 
-// Files that come back are used on, and lost again they are saved again.
+// Files that are restored are used again. When they are lost again, they are saved again.
 func TestALostDatabaseThatComesBack(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -254,14 +254,14 @@ func TestALostDatabaseThatComesBack(t *testing.T) {
 	})
 }
 
-// A copy that cannot be written is tried again, at the latest at the end, and nothing is overwritten for it.
+// If the copy cannot be written, that is retried, at the latest when the program ends, and nothing is overwritten.
 func TestALostDatabaseThatCannotBeSavedAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		g := newGuarded(t, dir).guard()
 		g.must(os.Remove(g.path))
 		var inTheWay []string
-		for i := range 40 { // whenever it is tried within the next seconds
+		for i := range 40 { // for each retry within the next seconds
 			p := g.path + ".rescued-" + time.Now().Add(time.Duration(i)*time.Second).UTC().Format("20060102-150405")
 			g.must(os.WriteFile(p, []byte("mine"), 0o600))
 			inTheWay = append(inTheWay, p)
@@ -286,7 +286,7 @@ func TestALostDatabaseThatCannotBeSavedAtOnce(t *testing.T) {
 	})
 }
 
-// A program that is being stopped just then saves first.
+// A program that is being stopped at this moment saves first.
 func TestADatabaseThatIsLostAtTheEnd(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -300,8 +300,7 @@ func TestADatabaseThatIsLostAtTheEnd(t *testing.T) {
 	})
 }
 
-// A copy that is restored over the open file is left as it is. (The connections to it stay open, as in a process that
-// ends.)
+// A backup that is restored over the open file is not changed. (The connections stay open, as in a process that ends.)
 func TestADatabaseThatIsOverwritten(t *testing.T) {
 	t.Parallel()
 	g := newGuarded(t, t.TempDir())
@@ -312,7 +311,7 @@ func TestADatabaseThatIsOverwritten(t *testing.T) {
 	var talk sync.WaitGroup
 	for i := range 8 {
 		talk.Go(func() {
-			for j := range 100 { // until SQLite has copied its log into the file
+			for j := range 100 { // enough for SQLite to copy its log into the file
 				accept(t, g.d, say(fmt.Sprintf("om_more_%d_%d", i, j), strings.Repeat(".", 6000)))
 			}
 		})
@@ -333,7 +332,7 @@ func TestADatabaseThatIsOverwritten(t *testing.T) {
 	}
 	g.must(errors.Join(g.d.Close(), f.Close()))
 	if now, err := os.ReadFile(g.path); err != nil || !bytes.Equal(now, old) {
-		t.Errorf("the restored copy was changed: %d bytes, %v", len(now), err)
+		t.Errorf("the restored backup was changed: %d bytes, %v", len(now), err)
 	}
 	if logs, err := filepath.Glob(g.path + "-wal*"); err != nil || len(logs) != 1 ||
 		!strings.Contains(logs[0], "-wal.lost-") {

@@ -15,10 +15,10 @@ import (
 	"magpie/db/sqlite"
 )
 
-// schema is that of db.
+// schema is that of package db.
 var schema = os.DirFS("../schema")
 
-// newerSchema is the schema of this program, and a migration more.
+// newerSchema is this program's schema with one more migration.
 func newerSchema(t *testing.T, migration string) fs.FS {
 	t.Helper()
 	files := fstest.MapFS{"90000_later.sql": {Data: []byte("-- +goose Up\n" + migration)}}
@@ -72,16 +72,16 @@ func TestAnUpgradeKeepsACopyAndCannotBeUndoneByAnOldProgram(t *testing.T) {
 		_, err := open()
 		if !errors.Is(err, sqlite.ErrNewerSchema) || !strings.Contains(err.Error(), "90000") ||
 			!strings.Contains(err.Error(), list[0]) {
-			t.Errorf("the old program opens it %s: %v", name, err)
+			t.Errorf("the older version opens it %s: %v", name, err)
 		}
 	}
 
-	if err := os.Rename(list[0], path); err != nil { // as the error says
+	if err := os.Rename(list[0], path); err != nil { // as the error advises
 		t.Fatal(err)
 	}
 	back := open(t, path)
 	if got := history(t, back, 0, 99); got != "u:old" {
-		t.Errorf("the copy holds %q", got)
+		t.Errorf("the copy contains %q", got)
 	}
 }
 
@@ -90,7 +90,7 @@ func TestAFailedUpgradeChangesNothing(t *testing.T) {
 	d := open(t, path)
 	accept(t, d, say("om_1", "old"))
 	bad := newerSchema(t, "CREATE TABLE later (x TEXT);\nINSERT INTO nowhere VALUES (1);")
-	for range 3 { // as under a supervisor
+	for range 3 { // as when a supervisor restarts the program
 		if err := d.Migrate(t.Context(), bad); err == nil {
 			t.Fatal("it succeeded")
 		}
@@ -108,7 +108,7 @@ func TestAFailedUpgradeChangesNothing(t *testing.T) {
 	}
 }
 
-// Who only reads cannot bring the schema up to date, and may have to know that it is not.
+// A read-only connection cannot upgrade the schema, but can report that it is outdated.
 func TestAnOlderSchemaIsToldFromTheCurrentOne(t *testing.T) {
 	path := dbtest.Create(t)
 	if err := open(t, path).Close(); err != nil {
@@ -123,7 +123,7 @@ func TestAnOlderSchemaIsToldFromTheCurrentOne(t *testing.T) {
 		return d.CheckSchema(t.Context())
 	}
 	if err := current(); err != nil {
-		t.Errorf("of this program: %v", err)
+		t.Errorf("of the current schema: %v", err)
 	}
 	side, err := sql.Open("sqlite3", path)
 	if err != nil {
@@ -137,6 +137,6 @@ func TestAnOlderSchemaIsToldFromTheCurrentOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := current(); !errors.Is(err, sqlite.ErrOlderSchema) || !strings.Contains(err.Error(), path) {
-		t.Errorf("of an older one: %v", err)
+		t.Errorf("of an older schema: %v", err)
 	}
 }

@@ -19,7 +19,7 @@ import (
 
 const helperEnv = "MAGPIE_DB_TEST_HELPER"
 
-// TestMain lets the test binary be the other process in tests that need one.
+// TestMain runs the test binary as the other process in tests that need one.
 func TestMain(m *testing.M) {
 	if os.Getenv(helperEnv) == "" {
 		goleak.VerifyTestMain(m)
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// help says "ready" once it has done what it is there for, and ends with its standard input.
+// help prints "ready" once it has done its task, and ends with its standard input.
 func help(what string, args []string) error {
 	ctx := context.Background()
 	switch cfg := (db.Config{URL: "sqlite://" + args[0]}); what {
@@ -43,10 +43,10 @@ func help(what string, args []string) error {
 		if err != nil {
 			return err
 		}
-		if _, err := pool.Begin(); err != nil { // it ends with the process
+		if _, err := pool.Begin(); err != nil { // held until the process ends
 			return err
 		}
-	case "accept": // messages without end, each named once it is acknowledged
+	case "accept": // endless messages; prints each that is acknowledged
 		d, err := db.Open(ctx, cfg)
 		if err != nil {
 			return err
@@ -81,14 +81,14 @@ func help(what string, args []string) error {
 // helper is another process.
 type helper struct {
 	*exec.Cmd
-	in  io.Closer     // it ends with that
-	out *bufio.Reader // what it says after it was ready
+	in  io.Closer     // closing it ends the process
+	out *bufio.Reader // output after "ready"
 }
 
-// end ends the process, and waits until nothing is left of it.
+// end ends the process, and waits until it is gone.
 func (h *helper) end() {
 	_ = h.in.Close()
-	_ = h.Wait() // killed, in some tests
+	_ = h.Wait() // some tests have killed it
 }
 
 // startHelper starts another process and waits until it is ready. It ends with the test.

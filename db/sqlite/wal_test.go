@@ -23,10 +23,10 @@ func logSize(t testing.TB, path string) int64 {
 	return info.Size()
 }
 
-const piece = 40_000 // bytes that a test stores in one message
+const piece = 40_000 // bytes per message
 
-// write stores messages until n bytes have gone through the log, and returns how long the log became. There
-// are no words in them: it would take longer to index them than to store them.
+// write stores messages until n bytes have gone through the log, and returns the log's largest size. The text has no
+// words: indexing them would take longer than storing them.
 func write(t testing.TB, d *db.DB, path, name string, n int) (longest int64) {
 	t.Helper()
 	for i := 0; i*piece < n; i++ {
@@ -36,15 +36,15 @@ func write(t testing.TB, d *db.DB, path, name string, n int) (longest int64) {
 	return longest
 }
 
-const logLimit = 5 << 20 // bytes; beyond the 4 MB at which SQLite copies the log by itself
+const logLimit = 5 << 20 // bytes; above the 4 MB at which SQLite checkpoints by itself
 
-// There is always somebody who reads, so SQLite alone would never start its log again.
+// With overlapping readers SQLite alone would never restart its log.
 func TestTheLogStaysShortUnderReadersThatOverlap(t *testing.T) {
 	t.Parallel()
 	path := dbtest.Create(t)
 	d := open(t, path)
 	d.LimitLog(t, logLimit)
-	d.WaitForReaders(t, time.Minute) // each ends soon, but on a busy machine not at once
+	d.WaitForReaders(t, time.Minute) // each ends soon, on a busy machine somewhat later
 	accept(t, d, say("om_1", "hi"))
 	read := func() func() {
 		rows, err := d.Read(`SELECT key FROM chats`)
@@ -81,7 +81,7 @@ func TestTheLogStaysShortUnderReadersThatOverlap(t *testing.T) {
 	}
 }
 
-// A log that is left over says that the database was not closed.
+// A leftover log shows that the database was not closed.
 func TestTheLogGoesWithClose(t *testing.T) {
 	path := dbtest.Create(t)
 	d := open(t, path)
@@ -97,7 +97,7 @@ func TestTheLogGoesWithClose(t *testing.T) {
 	}
 }
 
-// A turn that walks the History keeps no snapshot between two pages.
+// A turn that reads the whole History keeps no snapshot between two pages.
 func TestAWalkOfTheHistoryDoesNotHoldTheLog(t *testing.T) {
 	t.Parallel()
 	path := dbtest.Create(t)
@@ -125,7 +125,7 @@ func TestAWalkOfTheHistoryDoesNotHoldTheLog(t *testing.T) {
 	}
 }
 
-// A reader that never ends makes the log long, but writing goes on at its speed; afterwards the log is short again.
+// A reader that never ends makes the log long, but writes keep their speed. Afterwards the log shrinks again.
 func TestAReaderThatIsStuck(t *testing.T) {
 	t.Parallel()
 	path := dbtest.Create(t)
@@ -136,17 +136,17 @@ func TestAReaderThatIsStuck(t *testing.T) {
 	if err != nil || !rows.Next() {
 		t.Fatal(err)
 	}
-	tries := map[int64]bool{} // by the size from which the next one is made
+	tries := map[int64]bool{} // by the size at which the next checkpoint is tried
 	var longest int64
 	for i := 0; i*piece < 3*logLimit; i++ {
 		longest = max(longest, write(t, d, path, fmt.Sprint("a", i), piece))
 		tries[d.TrimAt()] = true
 	}
 	if longest < 2*logLimit {
-		t.Errorf("the log became %d KB long only: nothing was stuck", longest>>10)
+		t.Errorf("the log only grew to %d KB: the reader blocked nothing", longest>>10)
 	}
 	if n := int64(len(tries) - 1); n < 1 || n > longest/logLimit {
-		t.Errorf("%d times the writers had to wait for the reader, with %d KB in the log", n, longest>>10)
+		t.Errorf("writers waited %d times for the reader, with %d KB in the log", n, longest>>10)
 	}
 	if err := rows.Close(); err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ func until(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// hold occupies the writer until release is called, so that those who come meanwhile form one group.
+// hold blocks the writer until release is called, so that jobs that arrive meanwhile form one group.
 func hold(t testing.TB, d *db.DB) (release func()) {
 	t.Helper()
 	began, end, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
@@ -47,7 +47,7 @@ func hold(t testing.TB, d *db.DB) (release func()) {
 
 type job = func(ctx context.Context, tx *sql.Tx) error
 
-// enqueue starts a transaction and waits until it queues behind the one that holds the writer.
+// enqueue starts a transaction and waits until it is queued behind the one that blocks the writer.
 func enqueue(ctx context.Context, t testing.TB, d *db.DB, f job) <-chan error {
 	t.Helper()
 	n, done := d.Waiting(), make(chan error, 1)
@@ -105,13 +105,13 @@ func TestWhoWaitsIsCommittedTogetherAndFailsAlone(t *testing.T) {
 			t.Errorf("within the group there are %d chats, %v", n, err)
 		}
 		if has(t, d, "a") {
-			t.Error("the first of the group was committed by itself")
+			t.Error("the first of the group was committed alone")
 		}
 		return addChat("d")(ctx, tx)
 	})
 	release()
 	if err := errors.Join(<-first, <-last); err != nil {
-		t.Errorf("the good ones: %v", err)
+		t.Errorf("the valid ones: %v", err)
 	}
 	if err := <-refused; !errors.Is(err, sentinel) {
 		t.Errorf("the one that fails: %v", err)
@@ -121,7 +121,7 @@ func TestWhoWaitsIsCommittedTogetherAndFailsAlone(t *testing.T) {
 		t.Errorf("the one that panics: %v", err)
 	}
 	if err := <-wrong; err == nil {
-		t.Error("a statement that is none succeeded")
+		t.Error("an invalid statement succeeded")
 	}
 	for id, want := range map[string]bool{"a": true, "b": false, "c": false, "d": true} {
 		if got := has(t, d, id); got != want {
@@ -132,7 +132,7 @@ func TestWhoWaitsIsCommittedTogetherAndFailsAlone(t *testing.T) {
 
 func TestAFailedCommitIsTheErrorOfTheWholeGroup(t *testing.T) {
 	for name, bad := range map[string]job{
-		"commit refused": func(ctx context.Context, tx *sql.Tx) error { // a reference to nothing, found at the commit
+		"commit refused": func(ctx context.Context, tx *sql.Tx) error { // a dangling reference, detected at the commit
 			_, err := tx.ExecContext(ctx, `PRAGMA defer_foreign_keys = 1; INSERT INTO turns (chat_key, epoch, state, created_at)
 				VALUES ('nobody', 0, 'done', 0)`)
 			return err
@@ -151,7 +151,7 @@ func TestAFailedCommitIsTheErrorOfTheWholeGroup(t *testing.T) {
 			release()
 			for _, c := range []<-chan error{before, cause, after} {
 				if err := <-c; err == nil {
-					t.Error("one of the group was told that it is stored")
+					t.Error("one of the group reported success")
 				}
 			}
 			if has(t, d, "a") || has(t, d, "b") {
@@ -172,12 +172,12 @@ func TestWaitingForTheWriterEndsWithTheContext(t *testing.T) {
 		t.Errorf("who waits: %v", err)
 	}
 	if err := d.Tx(ctx, addChat("a")); !errors.Is(err, context.Canceled) {
-		t.Errorf("who comes too late: %v", err)
+		t.Errorf("a transaction after Close: %v", err)
 	}
 	release()
 	accept(t, d, say("om_1", "next"))
 	if has(t, d, "a") {
-		t.Error("a transaction ran whose caller had been told that it did not")
+		t.Error("a transaction ran although its caller got an error")
 	}
 
 	begun, stop := context.WithCancel(t.Context())
@@ -185,11 +185,11 @@ func TestWaitingForTheWriterEndsWithTheContext(t *testing.T) {
 		stop()
 		return addChat("b")(ctx, tx)
 	}); err != nil || !has(t, d, "b") {
-		t.Errorf("a transaction that had begun was cut off: %v", err)
+		t.Errorf("a running transaction was cancelled: %v", err)
 	}
 }
 
-// Whoever asks for the database's health is told in time, whatever a write waits for.
+// A health check ends within its timeout, whatever a write waits for.
 func TestTheProbeEndsWithItsTime(t *testing.T) {
 	d := fresh(t)
 	release := hold(t, d)
@@ -202,7 +202,7 @@ func TestTheProbeEndsWithItsTime(t *testing.T) {
 	}
 }
 
-// Nothing that was reported stored may be missing, and nothing that was reported failed may be there.
+// No transaction that reported success may be missing, and none that reported failure may be stored.
 func TestManyWritersAtOnce(t *testing.T) {
 	d := fresh(t)
 	refused := errors.New("refused")
@@ -226,7 +226,7 @@ func TestManyWritersAtOnce(t *testing.T) {
 					t.Errorf("%s: %v", id, err)
 				}
 				if stored := has(t, d, id); stored != (err == nil) {
-					t.Errorf("%s: stored %t, but told %v", id, stored, err)
+					t.Errorf("%s: stored %t, but returned %v", id, stored, err)
 				}
 			}
 		})
@@ -253,7 +253,7 @@ func BenchmarkInPlace(b *testing.B) {
 	}
 }
 
-// BenchmarkAcceptInPlace is what it costs to look before each commit whether the files of the database are in place.
+// BenchmarkAcceptInPlace measures the check before each commit that the database files are in place.
 func BenchmarkAcceptInPlace(b *testing.B) {
 	checked, unchecked := fresh(b), fresh(b)
 	unchecked.Unchecked()
@@ -263,7 +263,7 @@ func BenchmarkAcceptInPlace(b *testing.B) {
 	}
 }
 
-var accepts atomic.Int64 // numbers the messages of all benchmarks
+var accepts atomic.Int64 // the number of the next message
 
 func benchmarkAccept(b *testing.B, d *db.DB, writers int) (rate float64) {
 	for b.Loop() {
@@ -274,10 +274,10 @@ func benchmarkAccept(b *testing.B, d *db.DB, writers int) (rate float64) {
 	return rate
 }
 
-// acceptedAtOnce is how many messages an operation of the benchmarks of accepts stores.
+// acceptedAtOnce is how many messages an operation of the benchmarks stores.
 const acceptedAtOnce = 500
 
-// acceptMany has a number of writers store a number of messages in all.
+// acceptMany stores messages concurrently with that many writers.
 func acceptMany(b testing.TB, d *db.DB, writers, messages int) {
 	b.Helper()
 	var left atomic.Int64
