@@ -75,7 +75,7 @@ func group(t *testing.T, n int) (*db.DB, chat.Key) {
 }
 
 func TestTheBackgroundOfAGroup(t *testing.T) {
-	d, key := group(t, 65) // six turns; m61 to m65 were said since
+	d, key := group(t, 65) // six turns, then m61 to m65
 	unseen := "m61 m62 m63 m64 m65"
 	var recent []string
 	for i := 65; len(recent) < 25; i-- {
@@ -133,7 +133,7 @@ func TestTheBackgroundOfAGroup(t *testing.T) {
 	}
 }
 
-// However much people talk, their talk takes little room.
+// However much people talk, overheard messages take little room.
 func TestTheBackgroundIsBounded(t *testing.T) {
 	d, key := group(t, 9)
 	long := db.Inbound{Class: chat.Overheard, Incoming: chat.Incoming{
@@ -150,7 +150,7 @@ func TestTheBackgroundIsBounded(t *testing.T) {
 	}
 }
 
-// What comes as background does not come once more because the question is about it.
+// A message that is in the background part is not retrieved again because the question is about it.
 func TestTheBackgroundIsNotRetrieved(t *testing.T) {
 	d, key := group(t, 19)
 	for i, text := range []string{"项目代号是蓝鲸", "大家好"} {
@@ -173,7 +173,7 @@ func TestTheBackgroundIsNotRetrieved(t *testing.T) {
 	}
 }
 
-// What is recalled shows whether it was said to the bot.
+// A retrieved message shows whether it was addressed to the bot.
 func TestTheBackgroundIsMarkedWhenItIsRetrieved(t *testing.T) {
 	c := Context{Retrieved: []chat.Message{
 		{Role: chat.User, Class: chat.Talk, Actor: chat.Actor{Name: "小明"}, Text: "代号是蓝鲸"},

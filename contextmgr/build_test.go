@@ -16,7 +16,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// store opens a database with a chat of n messages of 200 characters, questions and answers in turn.
+// store opens a database with a chat of n messages of 200 characters, alternating questions and answers.
 func store(tb testing.TB, n int) (*db.DB, chat.Key) {
 	tb.Helper()
 	path := dbtest.Create(tb)
@@ -25,7 +25,7 @@ func store(tb testing.TB, n int) (*db.DB, chat.Key) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	defer raw.Close() //nolint:errcheck // only for the set-up
+	defer raw.Close() //nolint:errcheck // only for the setup
 	key := chat.FeishuChat("oc_long")
 	for _, stmt := range []string{
 		`PRAGMA synchronous = OFF`,
@@ -51,7 +51,7 @@ func TestBuildLoadsTheNewestMessagesInOrder(t *testing.T) {
 		t.Errorf("%+v", p.Stats)
 	}
 	if last := p.History[len(p.History)-1]; !strings.HasSuffix(last.Text, "字998") {
-		t.Errorf("the newest is %q; messages of the turn itself must not come", last.Text[len(last.Text)-10:])
+		t.Errorf("the newest is %q; messages of the turn itself must be left out", last.Text[len(last.Text)-10:])
 	}
 	asked[0].Time = time.UnixMilli(1000).Add(7 * time.Hour)
 	late := m.Build(t.Context(), contextmgr.Request{
@@ -67,7 +67,7 @@ func TestBuildLoadsTheNewestMessagesInOrder(t *testing.T) {
 	}
 }
 
-// A History that cannot be read must not keep the user waiting for an answer.
+// If the History cannot be read, the turn runs without it.
 func TestBuildGoesOnWithoutTheHistory(t *testing.T) {
 	d, key := store(t, 10)
 	var logs bytes.Buffer
@@ -89,7 +89,7 @@ func TestBuildGoesOnWithoutTheHistory(t *testing.T) {
 	}
 }
 
-// Of what a session has not seen, nothing may be missing between what it holds and the newest part.
+// No message is missing between what the session holds and the recent part.
 func TestThePrefixReachesDownToWhatTheSessionHolds(t *testing.T) {
 	d, key := store(t, 100) // 50 turns of 400 characters
 	m := contextmgr.New(d, contextmgr.Defaults(), zerolog.Nop())
@@ -117,7 +117,7 @@ func TestThePrefixReachesDownToWhatTheSessionHolds(t *testing.T) {
 	}
 }
 
-// What a session has missed leaves room for the other parts of the prefix, too.
+// Messages that a session has missed leave room for the other parts of the prefix.
 func TestWhatASessionHasMissedSharesTheBudget(t *testing.T) {
 	d, key := store(t, 400)
 	cfg := contextmgr.Defaults()
@@ -157,8 +157,8 @@ func TestThePrefixIsMeasuredInTheModelsTokens(t *testing.T) {
 	}
 }
 
-// BenchmarkBuild is the time that it takes to build the context of a turn; it must not grow with the History. An
-// operation is 50 prompts.
+// BenchmarkBuild measures building the context of a turn, which must not grow with the History. An operation is 50
+// prompts.
 func BenchmarkBuild(b *testing.B) {
 	sizes := []int{1e3, 1e6}
 	if testing.Short() {
@@ -169,7 +169,7 @@ func BenchmarkBuild(b *testing.B) {
 		b.Run(fmt.Sprintf("messages=%d", n), func(b *testing.B) {
 			d, key := store(b, n)
 			cfg := contextmgr.Defaults()
-			cfg.RecallChars = 0 // what recall costs, BenchmarkRetrieval tells
+			cfg.RecallChars = 0 // BenchmarkRetrieval measures retrieval
 			m := contextmgr.New(d, cfg, zerolog.Nop())
 			r := contextmgr.Request{
 				Key: key, Kind: chat.Private, Turn: 1 << 40, Asked: []chat.Message{{Text: "now"}}, ResumeID: "s",

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Estimates follow what each model reports, within bounds, and short texts teach nothing.
+// Estimates follow what each model reports, within bounds. Short texts are ignored.
 func TestEstimatesFollowTheModel(t *testing.T) {
 	t.Parallel()
 	c := newCalibration()
@@ -31,7 +31,7 @@ func TestEstimatesFollowTheModel(t *testing.T) {
 	learn("haiku", 1000, 1)
 	near("haiku", lowestFactor)
 	learn("sonnet", leastLearned-1, 2*leastLearned)
-	learn("sonnet", 1000, -5) // the session has become shorter
+	learn("sonnet", 1000, -5) // the session became shorter
 	near("sonnet", firstFactor)
 	if got := c.tokens("opus", 1000); got < 1990 || got > 2000 {
 		t.Errorf("%d tokens", got)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Days are those that somebody means who writes on Wednesday, 2026-05-20.
+// Days are relative to a question on Wednesday, 2026-05-20.
 func TestDaysInQuestions(t *testing.T) {
 	now := time.Date(2026, 5, 20, 15, 4, 5, 0, time.FixedZone("", 8*3600))
 	for text, want := range map[string]string{

@@ -22,7 +22,7 @@ import (
 	"magpie/internal/embed/embedtest"
 )
 
-// synonyms is all that the double of the endpoint knows of embeddings.
+// synonyms is all that the simulated endpoint knows about meaning.
 var synonyms = []string{"舰队", "vessels"}
 
 const (
@@ -30,7 +30,7 @@ const (
 	howLarge    = "舰队规模多大？" // it shares no word with that
 )
 
-// embeddingsRig is a manager with a database and a double of the embeddings endpoint.
+// embeddingsRig is a manager with a database and a simulated embeddings endpoint.
 type embeddingsRig struct {
 	*testing.T
 	d    *db.DB
@@ -49,7 +49,7 @@ func newEmbeddingsRig(t *testing.T) *embeddingsRig {
 	return s
 }
 
-// patient waits for an endpoint for as long as a busy machine may take.
+// patient uses an endpoint with a timeout that is long enough for a busy machine.
 func patient(d *db.DB, url, model string, logs io.Writer) *embeddings {
 	m := embeddingsOf(d, embed.Config{URL: url, Model: model, Key: embedtest.Key, Limit: time.Minute},
 		zerolog.New(logs))
@@ -86,7 +86,7 @@ func (s *embeddingsRig) said(key chat.Key, texts ...string) {
 	}
 }
 
-// small is talk about this and that.
+// small is small talk.
 func small(n int) (texts []string) {
 	for i := range n {
 		texts = append(texts, fmt.Sprintf("topic%d matter%d thing%d", i, i*7, i*13))
@@ -94,7 +94,7 @@ func small(n int) (texts []string) {
 	return texts
 }
 
-// learn makes the vectors of all that was said.
+// learn computes the vectors of all stored messages.
 func (s *embeddingsRig) learn() {
 	s.Helper()
 	b := backlog{embeddings: s.m.embeddings, size: embed.Batch}
@@ -103,7 +103,7 @@ func (s *embeddingsRig) learn() {
 	}
 }
 
-// recalled are the texts that are recalled for a question.
+// recalled are the texts that are retrieved for a question.
 func (s *embeddingsRig) recalled(key chat.Key, text string, change ...func(*Request)) string {
 	s.Helper()
 	r := Request{
@@ -125,7 +125,7 @@ func (s *embeddingsRig) recalled(key chat.Key, text string, change ...func(*Requ
 	return strings.Join(texts, "|")
 }
 
-// vectors is how many vectors a conversation has of the double's model.
+// vectors is the number of a conversation's vectors of this model.
 func (s *embeddingsRig) vectors(key chat.Key, model string) (n int) {
 	s.Helper()
 	if err := s.d.Embeddings().Each(s.Context(), key, 0, model, embedtest.Dims, 1_000_000,
@@ -155,7 +155,7 @@ func TestOtherWordsForTheSameAreRetrieved(t *testing.T) {
 	}
 }
 
-// Words find what they always found, and the meaning adds to it.
+// Search by meaning adds to the matches by words and replaces none.
 func TestWordsAndEmbeddingsAddUp(t *testing.T) {
 	s := newEmbeddingsRig(t)
 	s.said(here, slices.Concat([]string{paraphrased}, small(40), []string{"舰队 已经出发"})...)
@@ -174,7 +174,7 @@ func TestWordsAndEmbeddingsAddUp(t *testing.T) {
 	}
 }
 
-// Nothing of another chat or of an ended conversation is compared, however near it is.
+// Messages of another chat or of an ended conversation are not compared, however similar they are.
 func TestOnlyTheConversationIsCompared(t *testing.T) {
 	s := newEmbeddingsRig(t)
 	s.said(there, append([]string{paraphrased}, small(40)...)...)
@@ -199,7 +199,7 @@ func TestOnlyTheConversationIsCompared(t *testing.T) {
 	}
 }
 
-// The question itself may have a vector when it is asked. It is nearer to itself than anything else.
+// The question itself may already have a vector. Its similarity to itself must not count.
 func TestTheQuestionIsNotItsOwnMeasure(t *testing.T) {
 	s := newEmbeddingsRig(t)
 	far := strings.Join(small(14), " ") + " vessels"
@@ -244,7 +244,7 @@ func TestWithoutTheEndpointWordsHaveToDo(t *testing.T) {
 					strings.Contains(got, paraphrased) {
 					t.Errorf("recalled %q", got)
 				}
-				if took := time.Since(began); took > 30*time.Second { // of the minute that the endpoint has
+				if took := time.Since(began); took > 30*time.Second { // the endpoint's timeout is a minute
 					t.Errorf("a question waited for %v", took)
 				}
 			}
@@ -252,16 +252,16 @@ func TestWithoutTheEndpointWordsHaveToDo(t *testing.T) {
 				t.Errorf("%d calls to an endpoint that fails", n)
 			}
 			if n := strings.Count(s.logs.String(), "semantic search failed; searching by words only"); n != 1 {
-				t.Errorf("%d complaints within a minute: %s", n, s.logs)
+				t.Errorf("%d warnings within a minute: %s", n, s.logs)
 			}
 			if strings.Contains(s.logs.String(), embedtest.Key) || strings.Contains(s.logs.String(), "matter133") {
-				t.Errorf("the log tells too much: %s", s.logs)
+				t.Errorf("the log contains too much: %s", s.logs)
 			}
 		})
 	}
 }
 
-// What leaves the machine holds nothing private, and not more than counts.
+// What is sent to the endpoint is redacted and limited.
 func TestTheEndpointIsToldNothingPrivate(t *testing.T) {
 	s := newEmbeddingsRig(t)
 	long := "mail long@example.com " + strings.Repeat("字", 5000)
@@ -275,17 +275,17 @@ func TestTheEndpointIsToldNothingPrivate(t *testing.T) {
 		}
 	}
 	if n := strings.Count(sent, "[REDACTED_EMAIL]"); n != 4 {
-		t.Errorf("%d addresses were sent redacted: %q", n, sent)
+		t.Errorf("%d redacted addresses were sent: %q", n, sent)
 	}
 }
 
-// By default there is no request, ever, and no vector.
+// By default there are no requests and no vectors.
 func TestEmbeddingsAreOffByDefault(t *testing.T) {
 	s := newEmbeddingsRig(t)
 	s.m = New(s.d, Defaults(), zerolog.Nop())
 	s.said(here, append([]string{paraphrased}, small(5)...)...)
 	s.recalled(here, howLarge)
-	s.m.Run(t.Context()) // returns at once
+	s.m.Run(t.Context()) // returns immediately
 	if n := len(s.e.Calls()); n != 0 || s.vectors(here, embedtest.Model) != 0 {
 		t.Errorf("%d calls, %d vectors", n, s.vectors(here, embedtest.Model))
 	}
@@ -330,7 +330,7 @@ func TestVectorsAreMadeForWhatNeedsThem(t *testing.T) {
 	}
 }
 
-// A message that the endpoint does not take is no reason to leave out the others.
+// A message that the endpoint refuses does not affect the others.
 func TestOneBadMessageIsLeftOut(t *testing.T) {
 	s := newEmbeddingsRig(t)
 	s.said(here, append(small(30), append([]string{"POISON"}, small(60)[30:]...)...)...)
@@ -348,13 +348,12 @@ func TestOneBadMessageIsLeftOut(t *testing.T) {
 	}
 }
 
-// The background work goes on after an outage, takes up what is said meanwhile, and sends less at once to an endpoint
-// that is slow.
+// The background work resumes after an outage, includes later messages, and sends smaller batches to a slow endpoint.
 func TestVectorsAreMadeAsTimeGoesBy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := embedtest.New(t, synonyms)
 		s := senseOf(t, e, e.Config().URL)
-		// function calls in place of a network, whose time is its own
+		// function calls instead of a network: sockets do not work in a synctest bubble
 		s.m.embeddings = embeddingsOf(s.d, e.Config(), zerolog.New(s.logs))
 		s.said(here, small(100)...)
 		slow := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
@@ -386,7 +385,7 @@ func TestVectorsAreMadeAsTimeGoesBy(t *testing.T) {
 		cancel()
 		<-done
 		if strings.Contains(s.logs.String(), embedtest.Key) || strings.Contains(s.logs.String(), "topic") {
-			t.Errorf("the log tells too much: %s", s.logs)
+			t.Errorf("the log contains too much: %s", s.logs)
 		}
 	})
 }
@@ -419,14 +418,14 @@ func TestNearest(t *testing.T) {
 	}
 	var many []similarity
 	for i := range 1000 {
-		many = append(many, similarity{int64(i), float64(i % 10 / 9)}) // every tenth
+		many = append(many, similarity{int64(i), float64(i % 10 / 9)}) // every tenth is similar
 	}
 	if n := len(outliers(many)); n != mostNear {
-		t.Errorf("%d of 100 are taken", n)
+		t.Errorf("%d of 100 were selected", n)
 	}
 }
 
-// BenchmarkNearest is what a search by meaning takes beside the call: 20,000 vectors of 512 dimensions are read and
+// BenchmarkNearest measures a search by meaning without the call: 20,000 vectors of 512 dimensions are read and
 // compared.
 func BenchmarkNearest(b *testing.B) {
 	d := dbtest.New(b)

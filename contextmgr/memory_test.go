@@ -42,7 +42,7 @@ func (m *memoryRig) save(x db.Memory) db.Memory {
 	return x
 }
 
-// asked is what a prompt tells when a question is asked.
+// asked is what a prompt contains when a question is asked.
 func (m *memoryRig) asked(question string, change ...func(*contextmgr.Request)) []contextmgr.Memory {
 	r := contextmgr.Request{
 		Key: m.key, Kind: chat.Private, Turn: 2, Asked: []chat.Message{{Text: question, Actor: chat.Actor{ID: "ou_1"}}},
@@ -50,7 +50,7 @@ func (m *memoryRig) asked(question string, change ...func(*contextmgr.Request)) 
 	for _, f := range change {
 		f(&r)
 	}
-	m.m.Build(m.Context(), r) // a look at the prompt, which is not sent
+	m.m.Build(m.Context(), r) // a preview of the prompt, not sent
 	p := m.m.Build(m.Context(), r)
 	m.m.RecordSent(m.key, p, r.Live)
 	return p.Memories
@@ -96,11 +96,11 @@ func TestOnlyWhatCountsHereIsTold(t *testing.T) {
 		t.Errorf("told both %q", got)
 	}
 	if got := titles(m.asked("?")); got != "all mine" {
-		t.Errorf("told without a project %q", got)
+		t.Errorf("without a project the prompt has %q", got)
 	}
 }
 
-// With more memories than there is room for, those come that the question is about, in whatever language.
+// With more memories than fit, those that are relevant to the question are chosen, in whatever language they are.
 func TestOfManyMemoriesTheRelevantAreTold(t *testing.T) {
 	m := newMemoryRig(t)
 	tea := m.save(db.Memory{Title: "Tea", Text: "小明早上喝龙井茶，不加糖。", Keywords: []string{"tea", "drink", "茶", "饮料"}})
@@ -124,7 +124,7 @@ func TestOfManyMemoriesTheRelevantAreTold(t *testing.T) {
 			runes += utf8.RuneCountInString(x.Title + x.Text)
 		}
 		if runes > 1500 || runes < 1200 {
-			t.Errorf("%s: %d runes were told", question, runes)
+			t.Errorf("%s: %d runes in the prompt", question, runes)
 		}
 	}
 	found, err := m.m.SearchMemories(t.Context(), contextmgr.Audience{Key: m.key}, "龙井 drink", 5)
@@ -133,7 +133,7 @@ func TestOfManyMemoriesTheRelevantAreTold(t *testing.T) {
 	}
 }
 
-// The same thing said five times does not keep out what was said once.
+// Five similar memories do not displace one that is unique.
 func TestWhatRepeatsComesLast(t *testing.T) {
 	m := newMemoryRig(t, func(c *contextmgr.Config) { c.Memory.MaxChars = 120 })
 	m.save(db.Memory{Title: "other", Text: "the server room password lies in the safe of the office"})
@@ -161,27 +161,27 @@ func TestALongMemoryIsCut(t *testing.T) {
 	}
 }
 
-// A living process is told what it has not been told, once; a new one is told all.
+// A running process gets each memory once; a new process gets all of them.
 func TestALivingProcessIsToldOnce(t *testing.T) {
 	m := newMemoryRig(t)
 	a := m.save(db.Memory{Title: "a", Text: "x"})
 	if got := titles(m.asked("?")); got != "a" {
-		t.Errorf("a new process was told %q", got)
+		t.Errorf("a new process got %q", got)
 	}
 	if got := titles(m.asked("?", live)); got != "" {
 		t.Errorf("told again: %q", got)
 	}
 	m.save(db.Memory{Title: "b", Text: "x"})
 	if got := titles(m.asked("?", live)); got != "b" {
-		t.Errorf("of a new memory, it was told %q", got)
+		t.Errorf("after a new memory, it got %q", got)
 	}
 	a.Text = "y"
 	m.save(a)
 	if got := titles(m.asked("?", live)); got != "a" {
-		t.Errorf("of a change, it was told %q", got)
+		t.Errorf("after a change, it got %q", got)
 	}
-	if got := titles(m.asked("?")); got != "b a" && got != "a b" { // both of the same millisecond
-		t.Errorf("a new process was told %q", got)
+	if got := titles(m.asked("?")); got != "b a" && got != "a b" { // both have the same timestamp
+		t.Errorf("a new process got %q", got)
 	}
 }
 
@@ -197,7 +197,7 @@ func TestMemoriesByMode(t *testing.T) {
 	}
 }
 
-// Memories that cannot be read hold no answer up.
+// Memories that cannot be read do not delay an answer.
 func TestWithoutMemoriesThereIsAnAnswer(t *testing.T) {
 	m := newMemoryRig(t)
 	m.save(db.Memory{Title: "a", Text: "x"})
@@ -214,7 +214,7 @@ func TestWithoutMemoriesThereIsAnAnswer(t *testing.T) {
 
 func TestATooSmallRoomForMemories(t *testing.T) {
 	if err := (contextmgr.MemoryConfig{MaxChars: -1}).Validate(); err == nil {
-		t.Error("less than nothing")
+		t.Error("a negative budget")
 	}
 	if err := contextmgr.MemoryDefaults().Validate(); err != nil {
 		t.Error(err)

@@ -9,7 +9,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// noted is a line for each note, to compare them.
+// noted formats notes, one a line, for comparison.
 func noted(list []db.Memory) string {
 	var lines []string
 	for _, m := range list {
@@ -58,8 +58,7 @@ func FuzzNotesAreBounded(f *testing.F) {
 	})
 }
 
-// The agent sees what is known of the matter, and the question with its answer below it; nothing in them can pass for
-// either.
+// The agent sees the related memories, and the question with its answer after them. Neither can imitate the other.
 func TestNotesAreAskedForWithWhatIsKnown(t *testing.T) {
 	c := Defaults()
 	c.TimeZone = "Asia/Shanghai"

@@ -13,7 +13,8 @@ import (
 	"magpie/internal/chat"
 )
 
-// managerOf is a manager with a chat in which these were said, one every half an hour, by turns, from 2026 on.
+// managerOf is a manager with a chat of these messages, one every half an hour from 2026 on, by user and assistant in
+// turns.
 func managerOf(t *testing.T, mode Mode, texts ...string) (*Manager, chat.Key) {
 	t.Helper()
 	d := dbtest.New(t)
@@ -51,7 +52,7 @@ func TestAQuestionAboutAntiquityIsNoError(t *testing.T) {
 	}
 }
 
-// Without a session the prefix is all that the agent knows: what is recalled must not take the place of more.
+// Without a session the agent only knows the prefix: retrieved messages must not shorten its recent part.
 func TestRetrievalDoesNotShortenTheRecentPart(t *testing.T) {
 	var steps []string
 	for i := range 60 {
@@ -67,11 +68,12 @@ func TestRetrievalDoesNotShortenTheRecentPart(t *testing.T) {
 	m, key := managerOf(t, Hybrid, texts...)
 	p := m.Build(t.Context(), asks(key, "what is step 17 of the postgres migration?", newYear.Add(9*time.Hour)))
 	if !strings.Contains(p.Text(), plan) {
-		t.Errorf("the plan is cut, with %d of %d tokens used", p.Stats.Tokens, m.cfg.MaxTokens)
+		t.Errorf("the plan was truncated, with %d of %d tokens used", p.Stats.Tokens, m.cfg.MaxTokens)
 	}
 }
 
-// A session that was full, or was lost in a turn that did not end, is gone before the next turn begins.
+// A session that was full, or that was lost in an interrupted turn, is gone before the next turn. The prompt then has
+// the History.
 func TestResumeModeWithoutASessionHasTheHistory(t *testing.T) {
 	m, key := managerOf(t, Resume, "my name is Ann", "hello Ann")
 	if p := m.Build(t.Context(), asks(key, "what is my name?", newYear.Add(2*time.Hour))); len(p.History) == 0 {
@@ -83,13 +85,13 @@ func TestAPastedLogIsReadQuickly(t *testing.T) {
 	log := strings.Repeat("2026-05-04 12:00:01 ERROR request failed at 10.2.3.4\n", 20_000)
 	began := time.Now()
 	parseQuery(log, newYear)
-	if took := time.Since(began); took > time.Minute { // far more than it takes on a busy machine
+	if took := time.Since(began); took > time.Minute { // far more than on a busy machine
 		t.Errorf("%d KB took %v", len(log)>>10, took)
 	}
 }
 
-// By the estimate a chat is long at 0.8 of the window, and its summary is made of 0.7 of it: what does not fit is in no
-// prompt any more.
+// A chat counts as long at 0.8 of the window by estimate, and its summary is made from 0.7 of it: older messages would
+// be in no prompt any more.
 func TestAllOfALongChatReachesItsSummary(t *testing.T) {
 	c := Defaults()
 	c.Window = 20_000
@@ -110,7 +112,7 @@ func TestAllOfALongChatReachesItsSummary(t *testing.T) {
 		}
 	}
 	if missing > 0 {
-		t.Errorf("%d of %d messages are covered by the summary, but the agent that writes it does not see them",
+		t.Errorf("%d of %d messages are covered by the summary although its author does not see them",
 			missing, len(older))
 	}
 }

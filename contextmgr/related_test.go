@@ -10,7 +10,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// inLongChat is a conversation in which these texts were said among many others, each of them far from the next.
+// inLongChat is a conversation with these texts among many others, far from each other.
 func inLongChat(texts ...string) evalChat {
 	began := time.Date(2026, 5, 1, 9, 0, 0, 0, time.UTC)
 	c := evalChat{name: "long", key: chat.FeishuChat("oc_long"), kind: chat.Private}
@@ -33,7 +33,7 @@ func inLongChat(texts ...string) evalChat {
 	return c
 }
 
-// recalledTexts are the texts that are recalled for a question, oldest first.
+// recalledTexts are the texts that are retrieved for a question, oldest first.
 func recalledTexts(t *testing.T, c evalChat, question string, chars int) (texts []string) {
 	t.Helper()
 	q := evalQuestion{Question: question, AskedAt: c.msgs[len(c.msgs)-1].Time.Add(time.Hour)}
@@ -43,7 +43,7 @@ func recalledTexts(t *testing.T, c evalChat, question string, chars int) (texts 
 	return texts
 }
 
-// A question finds what was said in other words.
+// A question finds a message in other words.
 func TestAParaphraseIsRetrieved(t *testing.T) {
 	t.Parallel()
 	for question, said := range map[string]string{
@@ -58,14 +58,14 @@ func TestAParaphraseIsRetrieved(t *testing.T) {
 	}
 }
 
-// The word itself counts more than one that is related to it.
+// The same word counts more than a related one.
 func TestTheSameWordWinsOverARelatedOne(t *testing.T) {
 	t.Parallel()
 	for question, said := range map[string][2]string{
 		"What did the physician advise?": {"my physician called back at last", "my doctor said something today"},
 		"那位大夫建议什么":                       {"大夫昨天跟我讲了两句", "医生今早倒是来了电话"},
 	} {
-		// Only one of them fits, and the related word is in the newer message, which would win a tie.
+		// only one of them fits, and the related word is in the newer message, which would win a tie
 		texts := recalledTexts(t, inLongChat(said[:]...), question, utf8.RuneCountInString(said[0]))
 		if !slices.Equal(texts, said[:1]) {
 			t.Errorf("%q recalls %q", question, texts)
@@ -73,7 +73,7 @@ func TestTheSameWordWinsOverARelatedOne(t *testing.T) {
 	}
 }
 
-// Both messages that an answer needs are recalled, though they were said at different times and in other words.
+// Both messages that an answer needs are retrieved, though they are far apart and use other words.
 func TestBothHalvesOfAQuestionAreRetrieved(t *testing.T) {
 	t.Parallel()
 	for question, said := range map[string][]string{
@@ -92,7 +92,7 @@ func TestBothHalvesOfAQuestionAreRetrieved(t *testing.T) {
 	}
 }
 
-// If a question asks for a number, what has one comes before what has none. Questions come after answers.
+// If a question asks for a number, messages with one come first. Questions come after answers.
 func TestAnAnswerIsRetrievedBeforeWhatIsNone(t *testing.T) {
 	t.Parallel()
 	for question, said := range map[string][2]string{
@@ -100,7 +100,7 @@ func TestAnAnswerIsRetrievedBeforeWhatIsNone(t *testing.T) {
 		"瓷砖要多少块？":                      {"瓷砖要六十块", "瓷砖要看颜色"},
 		"Which colour have the tiles?": {"white colour, for the tiles", "grey colour for tiles maybe?"},
 	} {
-		// Only one of them fits, and the newer one would win a tie.
+		// only one of them fits, and the newer one would win a tie
 		texts := recalledTexts(t, inLongChat(said[:]...), question, utf8.RuneCountInString(said[0]))
 		if !slices.Equal(texts, said[:1]) {
 			t.Errorf("%q recalls %q", question, texts)
@@ -108,7 +108,7 @@ func TestAnAnswerIsRetrievedBeforeWhatIsNone(t *testing.T) {
 	}
 }
 
-// What a question asks for may be told in a message that has none of its words, but those of the best match.
+// The answer may share no word with the question, but some with the best match.
 func TestASecondStepIsRetrieved(t *testing.T) {
 	t.Parallel()
 	for question, said := range map[string][2]string{

@@ -14,7 +14,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// remembered is a chat in which something was said long ago, under much that was said since.
+// remembered is a chat with old messages, followed by many later ones.
 func remembered(t *testing.T, kind chat.Kind, since int, said ...string) (*db.DB, chat.Key) {
 	t.Helper()
 	key, began := chat.FeishuChat("oc_1"), time.Date(2026, 5, 4, 9, 0, 0, 0, time.UTC)
@@ -62,7 +62,7 @@ func TestWhatTheQuestionIsAboutIsRetrievedWithItsDate(t *testing.T) {
 		t.Errorf("%.400s", text)
 	}
 	if again := m.Build(t.Context(), about(key, "保险柜的钥匙在谁那里")); again.Text() != text {
-		t.Error("the same question gets another prompt")
+		t.Error("the same question leads to another prompt")
 	}
 	for _, smallTalk := range []string{"", "你好", "谢谢！", "ok", "！！！", "的了吗", "quantum entanglement"} {
 		if p := m.Build(t.Context(), about(key, smallTalk)); len(p.Retrieved) != 0 {
@@ -71,7 +71,7 @@ func TestWhatTheQuestionIsAboutIsRetrievedWithItsDate(t *testing.T) {
 	}
 }
 
-// What the recent part has is not recalled, and what is recalled is not in the recent part, however large that is.
+// No message is both in the recent part and among the retrieved ones, however large the recent part is.
 func TestNothingComesTwice(t *testing.T) {
 	d, key := remembered(t, chat.Private, 300, "钥匙在罗成那儿。")
 	m := New(d, utcDefaults(), zerolog.Nop())
@@ -100,7 +100,7 @@ func TestNothingComesTwice(t *testing.T) {
 	}
 }
 
-// A process that lives is reminded of what it does not know, once.
+// A running process gets an older message once.
 func TestALivingProcessIsRemindedOnce(t *testing.T) {
 	d, key := remembered(t, chat.Private, 300, "钥匙在罗成那儿。")
 	m := New(d, utcDefaults(), zerolog.Nop())
@@ -111,24 +111,24 @@ func TestALivingProcessIsRemindedOnce(t *testing.T) {
 		t.Fatalf("%d recalled, %d recent", len(p.Retrieved), len(p.History))
 	}
 	if again := m.Build(t.Context(), r); len(again.Retrieved) != len(p.Retrieved) {
-		t.Error("what was only looked at counts as told")
+		t.Error("a preview counts as sent")
 	}
 	m.RecordSent(key, p, true)
 	if again := m.Build(t.Context(), r); len(again.Retrieved) != 0 {
 		t.Errorf("reminded again of %v", again.Retrieved)
 	}
-	m.RecordSent(key, Prompt{}, false) // another process, which knows nothing
+	m.RecordSent(key, Prompt{}, false) // a new process with a new session
 	if again := m.Build(t.Context(), r); len(again.Retrieved) != len(p.Retrieved) {
 		t.Errorf("a new process is reminded of %d messages", len(again.Retrieved))
 	}
 	m.RecordSent(key, p, true)
-	m.RecordSent(key, Prompt{UseResume: true}, false) // another process that goes on with the session
+	m.RecordSent(key, Prompt{UseResume: true}, false) // a new process that resumes the session
 	if again := m.Build(t.Context(), r); len(again.Retrieved) != 0 {
 		t.Errorf("a session is reminded again of %v", again.Retrieved)
 	}
 }
 
-// What was said in the turns of a session, it knows; what was said before it began, it does not. Nothing is sent twice.
+// A session knows the messages of its own turns, but not those before its first. Nothing is sent twice.
 func TestASessionIsNotRemindedOfItsOwnTurns(t *testing.T) {
 	d, key := remembered(t, chat.Private, 300, "旧的钥匙在何佳那儿。")
 	turn := func(session, said string) int64 {
@@ -189,7 +189,7 @@ func TestRetrievalKeepsItsBudget(t *testing.T) {
 		}
 		if text := p.Text(); budget >= 1000 &&
 			(!strings.Contains(text, "备用钥匙在罗成那儿。") || !strings.Contains(text, "此处省略")) {
-			t.Errorf("within %d characters the part that matters is not there", budget)
+			t.Errorf("within %d characters the relevant part is missing", budget)
 		}
 	}
 	if _, err := d.Index().Find(t.Context(), chat.FeishuChat("oc_none"), 0, []string{"x"}, 10); err != nil {
@@ -197,7 +197,7 @@ func TestRetrievalKeepsItsBudget(t *testing.T) {
 	}
 }
 
-// The question does not find itself, nor what waits to be asked.
+// The question itself is not retrieved, nor are messages that wait to be asked.
 func TestTheQuestionIsNotRetrieved(t *testing.T) {
 	d := keep(t)
 	key := chat.FeishuChat("oc_1")

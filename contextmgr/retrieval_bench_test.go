@@ -16,8 +16,8 @@ import (
 	"magpie/internal/chat"
 )
 
-// BenchmarkRetrieval is what recall adds to the making of a prompt, in chats of a thousand to a million messages. The
-// messages are sentences of the test conversations put together again, the questions are theirs. An operation is 50
+// BenchmarkRetrieval measures what retrieval adds to building a prompt, in chats of a thousand to a million messages.
+// The messages are recombined sentences of the test conversations, the questions belong to these. An operation is 50
 // prompts.
 func BenchmarkRetrieval(b *testing.B) {
 	all := trials(b)
@@ -33,7 +33,7 @@ func BenchmarkRetrieval(b *testing.B) {
 	if testing.Short() {
 		sizes = sizes[:2]
 	}
-	medians := map[int]time.Duration{} // with recall, by size
+	medians := map[int]time.Duration{} // with retrieval, by size
 	for _, n := range sizes {
 		b.Run(fmt.Sprintf("messages=%d", n), func(b *testing.B) {
 			d := dbtest.New(b)
@@ -60,7 +60,7 @@ func BenchmarkRetrieval(b *testing.B) {
 						}
 					}
 					slices.Sort(took)
-					medians[n] = took[len(took)/2] // the way with recall comes last
+					medians[n] = took[len(took)/2] // the run with retrieval is the last one
 					b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "median-ms")
 					b.ReportMetric(float64(took[len(took)*95/100].Microseconds())/1000, "p95-ms")
 				})
@@ -77,7 +77,7 @@ func BenchmarkRetrieval(b *testing.B) {
 	}
 }
 
-// grow stores n messages and returns how many bytes their texts have.
+// grow stores n messages and returns the size of their texts in bytes.
 func grow(b *testing.B, d *db.DB, key chat.Key, sentences []string, n int) (bytes int) {
 	b.Helper()
 	r := rand.New(rand.NewPCG(1, 2))
@@ -98,7 +98,7 @@ func grow(b *testing.B, d *db.DB, key chat.Key, sentences []string, n int) (byte
 			b.Fatal(err)
 		}
 	}
-	if err := d.Index().Merge(b.Context()); err != nil { // as it is every morning
+	if err := d.Index().Merge(b.Context()); err != nil { // as happens every morning
 		b.Fatal(err)
 	}
 	return bytes

@@ -10,7 +10,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// What was said several times in nearly the same words comes back once, and leaves room for the rest.
+// Several nearly identical messages are retrieved once, which leaves room for others.
 func TestARepeatedMessageIsRetrievedOnce(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -53,7 +53,7 @@ func TestARepeatedMessageIsRetrievedOnce(t *testing.T) {
 			}
 			for i, line := range tc.lines {
 				add(line)
-				for j := range 8 { // what was said in between
+				for j := range 8 { // messages in between
 					add(fmt.Sprintf("message %d-%d is about %s", i, j, strings.Repeat(string(rune('a'+j)), 5)))
 				}
 			}
@@ -75,11 +75,11 @@ func TestARepeatedMessageIsRetrievedOnce(t *testing.T) {
 	}
 }
 
-// A message that repeats much of a better one gives way to one that is less relevant and new. What messages of one
-// subject have in common anyway is no repetition.
+// A message that mostly repeats a better one comes after a less relevant one with new content. What messages on one
+// subject share anyway does not count as repetition.
 func TestTheNewGoesBeforeTheRepeated(t *testing.T) {
 	t.Parallel()
-	terms := func(from, to int) (s signature) { // of 30, as many as in a message of two lines
+	terms := func(from, to int) (s signature) { // of 30 terms, as in a message of two lines
 		for i := from; i < to; i++ {
 			s[i/64] |= 1 << (i % 64)
 		}
@@ -96,7 +96,7 @@ func TestTheNewGoesBeforeTheRepeated(t *testing.T) {
 	}
 }
 
-// Long texts fill their signatures, and are not the same for that.
+// Long texts fill their signatures, which does not make them equal.
 func TestLongTextsAreNotTheSame(t *testing.T) {
 	t.Parallel()
 	text := func(begin int) (s signature) {
@@ -107,6 +107,6 @@ func TestLongTextsAreNotTheSame(t *testing.T) {
 	}
 	one, other := text(0), text(100_000)
 	if one.similarity(other) < nearlySame || one.nearlySame(other) {
-		t.Errorf("alike %.2f, the same: %v", one.similarity(other), one.nearlySame(other))
+		t.Errorf("similarity %.2f, the same: %v", one.similarity(other), one.nearlySame(other))
 	}
 }

@@ -25,14 +25,14 @@ import (
 	"magpie/internal/tokenize"
 )
 
-// evalChat is a long conversation with questions about it, by which retrieval is evaluated.
+// evalChat is a long conversation with questions about it, with which retrieval is evaluated.
 type evalChat struct {
 	name      string
 	key       chat.Key
 	kind      chat.Kind
 	msgs      []chat.Message
 	questions []evalQuestion
-	further   []evalQuestion // worded unlike the messages; written before the ranking was changed, not for changing it
+	further   []evalQuestion // in other words than the messages; not used to tune the ranking
 }
 
 // evalQuestion is a later question, and the messages that are needed to answer it.
@@ -117,11 +117,11 @@ func keep(tb testing.TB, list ...evalChat) *db.DB {
 	return d
 }
 
-// The judges: what is recalled of a conversation for a question, within a number of characters. A question is searched
-// for once, whatever the number.
+// A retriever returns the messages of a conversation that it finds for a question, within a number of characters. A
+// question is searched for once, whatever the number.
 type retriever func(t evalChat, q evalQuestion) func(chars int) []chat.Message
 
-// tail recalls what was said last.
+// tail returns the most recent messages.
 func tail(t evalChat, q evalQuestion) func(chars int) []chat.Message {
 	return func(chars int) (list []chat.Message) {
 		for _, m := range slices.Backward(t.msgs) {
@@ -194,10 +194,10 @@ func countOf(terms []string) map[string]int {
 	return n
 }
 
-// ours is what goes into the prefix.
+// ours is the code under test.
 func ours(tb testing.TB, d *db.DB) retriever {
 	cfg := Defaults()
-	cfg.TimeZone = "Asia/Shanghai" // the conversations' own
+	cfg.TimeZone = "Asia/Shanghai" // that of the conversations
 	m := New(d, cfg, zerolog.Nop())
 	return func(t evalChat, q evalQuestion) func(chars int) []chat.Message {
 		search := m.startSearch(context.Background(),
@@ -212,10 +212,10 @@ func ours(tb testing.TB, d *db.DB) retriever {
 	}
 }
 
-// nothing is known already.
+// nothing is the filter that excludes no message.
 func nothing(chat.Message) bool { return false }
 
-// share of the evidence that is among the messages.
+// evidence is the share of the needed messages that are in list.
 func evidence(q evalQuestion, list []chat.Message) float64 {
 	n := 0.0
 	for _, id := range q.Evidence {
@@ -226,8 +226,8 @@ func evidence(q evalQuestion, list []chat.Message) float64 {
 	return n / float64(len(q.Evidence))
 }
 
-// TestRetrieval prints how much of the evidence is recalled, per language, kind of question and conversation, and fails
-// when it is less than it was.
+// TestRetrieval prints how much of the evidence is retrieved, by language, kind of question and conversation, and fails
+// if it is less than before.
 func TestRetrieval(t *testing.T) {
 	racetest.Skip(t)
 	all := trials(t)

@@ -38,7 +38,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// at is a conversation whose newest message is from then.
+// at is a conversation whose newest message has that time.
 func at(msgs []chat.Message, newest time.Time) []chat.Message {
 	for i := range msgs {
 		msgs[i].Time = newest.Add(time.Duration(i-len(msgs)+1) * time.Minute)
@@ -68,7 +68,7 @@ func TestTheMinimumsGrow(t *testing.T) {
 		pulled := 0
 		got, err := selectRecent(backwards(at(talk(100, 100, 100), now.Add(-tc.silent)), &pulled), tc.limits)
 		if err != nil || len(got) != tc.want || pulled != tc.want {
-			t.Errorf("%s: %d messages, %d pulled, want %d (%v)", tc.name, len(got), pulled, tc.want, err)
+			t.Errorf("%s: %d messages, %d read, want %d (%v)", tc.name, len(got), pulled, tc.want, err)
 		}
 	}
 	tight := asked.forNewSession()
@@ -84,7 +84,7 @@ func TestTheMinimumsGrow(t *testing.T) {
 	}
 }
 
-// What the session does not hold is taken even when the minimums are met without it.
+// Messages that are not in the session are selected even when the minimums are met without them.
 func TestSelectTakesAllThatTheSessionDoesNotHold(t *testing.T) {
 	msgs := talk(50, 100, 100)
 	for i := range msgs {
@@ -96,7 +96,7 @@ func TestSelectTakesAllThatTheSessionDoesNotHold(t *testing.T) {
 		pulled := 0
 		got, err := selectRecent(backwards(slices.Clone(msgs), &pulled), limits)
 		if err != nil || len(got) != want || pulled > want+1 {
-			t.Errorf("holds %d: %d messages, want %d, %d pulled (%v)", held, len(got), want, pulled, err)
+			t.Errorf("holds %d: %d messages, want %d, %d read (%v)", held, len(got), want, pulled, err)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"magpie/internal/racetest"
 )
 
-// dialog is a conversation of n messages, questions and answers by turns, oldest first.
+// dialog is a conversation of n messages, alternating questions and answers, oldest first.
 func dialog(n int) []chat.Message {
 	list := make([]chat.Message, n)
 	for i := range list {
@@ -44,8 +44,8 @@ func TestWhenASessionIsFull(t *testing.T) {
 		{103_000, 0, 0.8, true},
 		{102_400, 0, 0.8, true},
 		{102_399, 0, 0.8, false},
-		{103_000, 1_000_000, 0.8, true}, // what is configured counts
-		{60_000, 64_000, 0.8, true},     // unless the model can hold less
+		{103_000, 1_000_000, 0.8, true}, // the configured limit
+		{60_000, 64_000, 0.8, true},     // unless the model's is lower
 		{0, 0, 0.8, false},
 		{200_000, 0, 0, false},
 	} {
@@ -57,7 +57,7 @@ func TestWhenASessionIsFull(t *testing.T) {
 	}
 }
 
-// A task shows the conversation as a prompt does: who said what, and nothing that pretends to be the task.
+// A task shows the conversation as a prompt does: with the authors, and without text that imitates the task.
 func TestATaskShowsTheConversation(t *testing.T) {
 	c := Defaults()
 	c.TimeZone = "UTC"
@@ -78,11 +78,11 @@ func TestATaskShowsTheConversation(t *testing.T) {
 		}
 	}
 	if task := c.TitleTask("", chat.Private, msgs); task.Instruction != titleDo.zh {
-		t.Errorf("in no language: %q", task.Instruction)
+		t.Errorf("in an unknown language: %q", task.Instruction)
 	}
 }
 
-// However much there is, a summary is made of a limited number of tokens at most, the newest.
+// However long the conversation is, a summary is made from a limited number of tokens, the newest.
 func TestWhatASummaryIsMadeOfIsBounded(t *testing.T) {
 	c := Defaults()
 	msgs := dialog(500)
@@ -174,7 +174,7 @@ func TestBadLifecycleSettings(t *testing.T) {
 	}
 }
 
-// With nothing but sessions, a new one that follows a summary is told what was said.
+// With sessions only, a new session after a summary gets the messages.
 func TestANewSessionAfterASummaryIsToldWhatWasSaid(t *testing.T) {
 	c := Defaults()
 	c.Mode = Resume
@@ -205,7 +205,7 @@ func TestPointsAreWholeLines(t *testing.T) {
 	}
 }
 
-// Wherever a title is cut, the characters that people see and the marks of what was taken out stay whole.
+// Wherever a title is cut, visible characters and the marks of redacted parts stay whole.
 func TestTitlesAreCutBetweenCharacters(t *testing.T) {
 	racetest.Skip(t)
 	pieces := []string{"长", "a", "word", " ", "[REDACTED_PHONE]", "[REDACTED_BANK_CARD]", "👨‍👩‍👧", "e\u0301"}

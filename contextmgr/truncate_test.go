@@ -26,7 +26,7 @@ func TestTruncateKeepsTheBudgetInGroupsAndWithEscapes(t *testing.T) {
 		before := slices.Clone(msgs)
 		got := truncate(msgs, l)
 		if diff := cmp.Diff(before, msgs); diff != "" {
-			t.Fatalf("fit changed its input: %s", diff)
+			t.Fatalf("truncate changed its input: %s", diff)
 		}
 		if len(got) == 0 {
 			t.Fatal("nothing left")
@@ -37,7 +37,7 @@ func TestTruncateKeepsTheBudgetInGroupsAndWithEscapes(t *testing.T) {
 			}
 		}
 		if again := truncate(got, l); !cmp.Equal(got, again) {
-			t.Fatal("what fits does not fit")
+			t.Fatal("a context within the budget was truncated")
 		}
 		for i, m := range got {
 			original := msgs[len(msgs)-len(got)+i].Text
@@ -57,7 +57,7 @@ func TestSelectGoesOnAfterAHugeMessage(t *testing.T) {
 		t.Fatalf("%d messages, want the huge one and two more rounds (%v)", len(got), err)
 	}
 	if fitted := truncate(got, l); len(fitted) != 5 {
-		t.Errorf("%d of 5 messages left", len(fitted))
+		t.Errorf("%d of 5 messages remain", len(fitted))
 	}
 }
 

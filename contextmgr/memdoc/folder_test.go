@@ -39,7 +39,7 @@ func (d *folderRig) must(err error) {
 	}
 }
 
-// meet makes a chat known.
+// meet stores a chat.
 func (d *folderRig) meet(key chat.Key) {
 	_, err := d.store.Messages().Accept(d.Context(), db.Inbound{
 		Incoming: chat.Incoming{Key: key, Kind: chat.Private, ID: "om_1", Text: "hi"}, Class: chat.Talk,
@@ -133,7 +133,7 @@ func TestExportAndImport(t *testing.T) {
 	d.edit("0001", "\ngreen\n", "\nblack\n")
 	d.expect(memdoc.Imported{Changed: 1, Known: 2})
 	d.expect(memdoc.Imported{Known: 3})
-	d.edit("0001", "\nblack\n", "\nwhite\n") // the document says still that it is of the first version
+	d.edit("0001", "\nblack\n", "\nwhite\n") // the document still refers to the first version
 	d.expect(memdoc.Imported{Changed: 1, Known: 2})
 	m := d.memories(oc)[0]
 	v, err := d.store.Memories().Versions(t.Context(), oc, m.ID)
@@ -149,7 +149,7 @@ func TestExportAndImport(t *testing.T) {
 	}
 }
 
-// A document that is not from the newest version takes nothing back.
+// A document of an old version does not undo later changes.
 func TestAnOldDocument(t *testing.T) {
 	d := newFolderRig(t)
 	m := d.save(db.Memory{Title: "tea", Text: "green"})
@@ -162,7 +162,7 @@ func TestAnOldDocument(t *testing.T) {
 		t.Errorf("edited meanwhile: %v", err)
 	}
 	if _, err := memdoc.Export(t.Context(), d.store, d.dir, []chat.Key{oc}, nil); !errors.Is(err, memdoc.ErrEdited) {
-		t.Errorf("exported over an edit: %v", err)
+		t.Errorf("the export replaced an edited document: %v", err)
 	}
 	d.edit("0001", "\nwhite\n", "\ngreen\n")
 	d.export()
@@ -193,11 +193,11 @@ func TestWhatWasForgottenStaysForgotten(t *testing.T) {
 		t.Errorf("imported: %v", err)
 	}
 	if list := d.memories(oc); len(list) != 0 {
-		t.Errorf("it is back: %+v", list)
+		t.Errorf("the forgotten memory is back: %+v", list)
 	}
 }
 
-// Memories move to another database with their names.
+// Memories keep their IDs when they move to another database.
 func TestAnotherDatabase(t *testing.T) {
 	from := newFolderRig(t)
 	m := from.save(db.Memory{Title: "tea", Text: "green", Scope: db.UserScope, Of: "ou_1"})
@@ -216,7 +216,7 @@ func TestAnotherDatabase(t *testing.T) {
 	to.expect(memdoc.Imported{Changed: 1})
 }
 
-// A document by hand needs no id: its place stands for it.
+// A new document needs no ID: its folder names the chat.
 func TestADocumentByHand(t *testing.T) {
 	d := newFolderRig(t)
 	d.must(os.MkdirAll(filepath.Join(d.dir, "notes"), 0o700))
@@ -231,14 +231,14 @@ func TestADocumentByHand(t *testing.T) {
 	}
 	d.export()
 	d.edit("0001", "sugar", "milk")
-	d.expect(memdoc.Imported{Changed: 1, Known: 1}) // not back to what the first document says
+	d.expect(memdoc.Imported{Changed: 1, Known: 1}) // the first document does not undo the change
 	d.expect(memdoc.Imported{Known: 2})
 	if m := d.memories(oc)[0]; !strings.Contains(m.Text, "milk") {
 		t.Errorf("%+v", m)
 	}
 }
 
-// A bad document is named, with the line; the others are imported. Nothing outside of the folder is read.
+// An invalid document is reported with its line. The others are imported. Nothing outside of the folder is read.
 func TestBadDocuments(t *testing.T) {
 	d := newFolderRig(t)
 	outside := filepath.Join(t.TempDir(), "outside.md")
@@ -284,7 +284,7 @@ func TestBadDocuments(t *testing.T) {
 	}
 }
 
-// Words that must not be kept are not kept, and the document says so no better the second time.
+// Secrets are not stored on import, and importing the same document again changes nothing.
 func TestImportCleans(t *testing.T) {
 	d := newFolderRig(t)
 	d.must(os.MkdirAll(d.dir, 0o700))
@@ -301,7 +301,7 @@ func TestImportCleans(t *testing.T) {
 	}
 }
 
-// Whoever waits for many memories sees how far they are.
+// The import and export of many memories report their progress.
 func TestProgressOfExportAndImport(t *testing.T) {
 	d := newFolderRig(t)
 	for range 3 {

@@ -94,7 +94,7 @@ func TestMistakesAreShownWhereTheyAre(t *testing.T) {
 	}
 }
 
-// What is written is read back, whatever the memory says.
+// A document is read back unchanged, whatever the memory contains.
 func TestADocumentHoldsTheMemory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOf(rapid.OneOf(rapid.Rune(), rapid.SampledFrom([]rune("-:\n\r\"'[],# \t茶\u2028\\"))))

@@ -9,7 +9,7 @@ import (
 	"magpie/internal/racetest"
 )
 
-// hostile are texts, repeated to any length, in which a careless search would go over the same ground again and again.
+// hostile are texts, repeated to any length, for which a naive search would backtrack again and again.
 var hostile = map[string]string{
 	"zeros": "0", "ones": "1", "cards without end": "4", "full-width digits": "１", "single digits": "1 ",
 	"digits and hyphens": "1-", "groups of four": "4111 ", "cards": "4111111111111111 ",
@@ -34,8 +34,8 @@ var hostile = map[string]string{
 	"everything": "a@b.cn 13812345678 8.8.4.4 密码：abc123 4111111111111111 110101199003074610 ",
 }
 
-// A text that is eight times as long takes eight times as long, give or take what else the machine does and the
-// collection of garbage; were it quadratic, it would take 64 times as long.
+// Eight times the text takes about eight times as long, with room for noise and garbage collection. Quadratic behaviour
+// would take 64 times as long.
 func TestTimeGrowsWithTheLengthAndNoFaster(t *testing.T) {
 	if racetest.Enabled {
 		t.Skip("scripts/test runs this package without the race detector")
@@ -45,7 +45,7 @@ func TestTimeGrowsWithTheLengthAndNoFaster(t *testing.T) {
 	took := func(text string, best, least time.Duration) time.Duration {
 		began := worked(t)
 		Text(text, All())
-		return max(min(worked(t)-began, best), least) // less says nothing
+		return max(min(worked(t)-began, best), least) // below that it is noise
 	}
 	for name, piece := range hostile {
 		text := strings.Repeat(piece, large/len(piece)+1)
@@ -60,7 +60,7 @@ func TestTimeGrowsWithTheLengthAndNoFaster(t *testing.T) {
 	}
 }
 
-// worked is how long processors have worked for this process: what else the machine does counts less than by the clock.
+// worked is the CPU time of this process: other load of the machine matters less than with wall time.
 func worked(t *testing.T) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -12,7 +12,7 @@ import (
 	"testing/iotest"
 )
 
-// encodings are the ways in which a text is looked for.
+// encodings are the encodings in which a text is searched for.
 func encodings(text string, pad int) map[string]string {
 	around := strings.Repeat("p", pad) + text + "tail"
 	utf8 := []byte(around)
@@ -54,7 +54,7 @@ func TestSecretsAreFoundInTheirEncodings(t *testing.T) {
 						strings.NewReader(" "+text)),
 				} {
 					if pad > 2 && how == "behind much" {
-						continue // base64 comes in three phases, the wide encodings in fewer
+						continue // base64 has three alignments, the wide encodings have fewer
 					}
 					if found, err := k.FoundInReader(r); err != nil || !found {
 						t.Errorf("%q in %s behind %d bytes, %s: %v, %v", secret, name, pad, how, found, err)
@@ -63,7 +63,7 @@ func TestSecretsAreFoundInTheirEncodings(t *testing.T) {
 			}
 			for name, text := range encodings("canari-sekret", pad) {
 				if found, err := k.FoundInReader(strings.NewReader(text)); err != nil || found {
-					t.Errorf("something else in %s counts as %q", name, secret)
+					t.Errorf("other text in %s counts as %q", name, secret)
 				}
 			}
 		}
@@ -71,17 +71,17 @@ func TestSecretsAreFoundInTheirEncodings(t *testing.T) {
 	k := NewKnown([]string{"canary-secret-0123456789abcdef"})
 	unknown := base32.StdEncoding.EncodeToString([]byte("canary-secret-0123456789abcdef"))
 	if found, err := k.FoundInReader(strings.NewReader(unknown)); err != nil || found {
-		t.Errorf("base32 is looked for by now: say so in the documentation")
+		t.Errorf("base32 is searched for now: update the documentation")
 	}
 	if _, err := k.FoundInReader(iotest.ErrReader(io.ErrUnexpectedEOF)); err == nil {
-		t.Error("what cannot be read counts as clean")
+		t.Error("unreadable input counts as clean")
 	}
 	if found, err := (Known{}).FoundInReader(strings.NewReader("canary")); found || err != nil {
-		t.Errorf("nothing is known: %v, %v", found, err)
+		t.Errorf("without known secrets: %v, %v", found, err)
 	}
 }
 
-// BenchmarkWithin tells what a byte takes, which is the same however much there is and whatever is in it.
+// BenchmarkWithin measures the time per byte, which depends neither on the size nor on the content.
 func BenchmarkWithin(b *testing.B) {
 	var secrets []string
 	for i := range 50 {

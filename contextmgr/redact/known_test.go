@@ -30,7 +30,7 @@ func TestKnownSecretsAreTakenOut(t *testing.T) {
 	}
 }
 
-// Short passwords begin like words, and addresses like others: their beginning is no sign of them.
+// Short passwords begin like words, and addresses begin alike: such a beginning alone is not redacted.
 func TestTheBeginningsOfSomeSecretsAreNoSign(t *testing.T) {
 	k := NewKnown([]string{"password123", "https://github.com/hooks/0123456789abcdef"})
 	for in, want := range map[string]string{
@@ -48,7 +48,7 @@ func TestTheBeginningsOfSomeSecretsAreNoSign(t *testing.T) {
 	}
 }
 
-// However a text is split, no part that is shown ends in a piece of a secret.
+// However a text is split, no part that is shown ends within a secret.
 func TestNoPieceOfASecretIsShownWhileItGrows(t *testing.T) {
 	const secret = "canary-0123456789"
 	k := NewKnown([]string{secret, "another-secret"})
@@ -65,6 +65,6 @@ func TestNoPieceOfASecretIsShownWhileItGrows(t *testing.T) {
 		t.Errorf("at the end %q", got)
 	}
 	if got := (Known{}).PartialText("as it is c"); got != "as it is c" {
-		t.Errorf("nothing is known, and %q is left", got)
+		t.Errorf("without known secrets, %q remains", got)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// talk is other text: what people write, what means something to the code under test, and noise.
+// talk generates other text: ordinary words, text that matters to the code under test, and noise.
 func talk() *rapid.Generator[string] {
 	pieces := []string{
 		" ", " ", "\n", "，", "。", "：", ": ", "=", "-", " - ", "+", "(", ")", "（", "）", "\"", "'", "`", "```", "\n```\n",
@@ -47,7 +47,7 @@ type fataler interface {
 	Fatalf(format string, args ...any)
 }
 
-// check says what holds for every text.
+// check tests what holds for every text.
 func check(t fataler, text string, p Policy) {
 	t.Helper()
 	once := Text(text, p)
@@ -61,13 +61,13 @@ func check(t fataler, text string, p Policy) {
 	for part := range strings.SplitSeq(unmarked(once), "\x00") {
 		_, after, ok := strings.Cut(rest, part)
 		if !ok {
-			t.Fatalf("%q became %q, which has %q in a wrong place", text, once, part)
+			t.Fatalf("%q became %q, with %q in the wrong place", text, once, part)
 		}
 		rest = after
 	}
 }
 
-// unmarked is a text with all marks replaced by a zero byte.
+// unmarked is a text with each mark replaced by a zero byte.
 func unmarked(text string) string {
 	for kind := Policy(1); kind < end; kind <<= 1 {
 		text = strings.ReplaceAll(text, kind.mark(), "\x00")
@@ -75,7 +75,7 @@ func unmarked(text string) string {
 	return text
 }
 
-// spell writes a number in one of the ways in which people do.
+// spell formats a number in one of the usual ways.
 func spell(t *rapid.T, d string, groups ...int) string {
 	var b strings.Builder
 	sep := rapid.SampledFrom([]string{"", " ", "-", "  ", " - ", "\u00a0", "\u3000", "－", "–"}).Draw(t, "between")
@@ -98,7 +98,7 @@ func spell(t *rapid.T, d string, groups ...int) string {
 	return b.String()
 }
 
-// put places a number in other text. Glued to a letter or a digit it would be another word.
+// put inserts a number into other text. Adjacent letters or digits would make it another word.
 func put(t *rapid.T, number string) string {
 	left, right := talk().Draw(t, "left"), talk().Draw(t, "right")
 	if last, _ := utf8.DecodeLastRuneInString(left); wordy(last) || strings.ContainsRune("_.．", last) {
@@ -120,7 +120,7 @@ func digits(n int) *rapid.Generator[string] {
 	return rapid.StringOfN(rapid.RuneFrom([]rune("0123456789")), n, n, -1)
 }
 
-// withCheck completes a number by its check digit, worked out by trying. It shares nothing with the code under test.
+// withCheck appends the check digit of a number, found by trying. It is independent of the code under test.
 func withCheck(d string) string {
 	for c := '0'; ; c++ {
 		n := d + string(c)
@@ -191,7 +191,7 @@ func TestNoIdentityNumberSurvives(t *testing.T) {
 	})
 }
 
-// No hash and no UUID is touched, whatever digits it has.
+// Hashes and UUIDs are not redacted, whatever digits they contain.
 func TestHashesAndUUIDsSurvive(t *testing.T) {
 	hexadecimal := rapid.RuneFrom([]rune("0123456789012345678901234567890123456789abcdef"))
 	rapid.Check(t, func(t *rapid.T) {
@@ -212,7 +212,7 @@ func TestHashesAndUUIDsSurvive(t *testing.T) {
 	})
 }
 
-// A text without digits, addresses and announcements has nothing that could go.
+// Text without digits, addresses and keywords for secrets is not changed.
 func TestMereWordsStay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOf(rapid.RuneFrom([]rune("abc xyz，。你好吗_-.()/\n"), unicode.Han,

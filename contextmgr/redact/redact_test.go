@@ -5,15 +5,14 @@ import (
 	"testing"
 )
 
-// body is a random part of a key, as long as needed. Keys in tests are put together, so that nobody takes them for
-// real.
+// body is a random part of a key. Keys in tests are composed, so that scanners do not report them.
 func body(n int) string {
 	return strings.Repeat("a1B2c3D4e5F6g7H8i9J0", n/20+1)[:n]
 }
 
 func hexBody(n int) string { return strings.Repeat("0a1b2c3d4e5f6789", n/16+1)[:n] }
 
-// goes are texts in which the part in 〈〉 goes.
+// goes are texts of which the part in 〈〉 is redacted.
 var goes = map[Policy][]string{
 	Email: {
 		"〈bob@example.com〉", "写信给〈zhang.san+work@example.com.cn〉。", "mailto:〈a_b-c@x-y.io〉?subject=1",
@@ -137,7 +136,7 @@ func pem(kind, br string) string {
 	return "-----BEGIN " + kind + "-----" + br + body(64) + br + body(64) + br + "-----END " + kind + "-----"
 }
 
-// Numbers of nobody, right by their check digits.
+// Fictitious numbers with valid check digits.
 const (
 	id18   = "110101199003074610"
 	idX    = "11010119900307002X"
@@ -149,7 +148,7 @@ func wide(s string) string {
 	return strings.Map(func(r rune) rune { return r - ' ' + 0xFF00 }, s)
 }
 
-// grouped writes digits in groups of four.
+// grouped formats digits in groups of four.
 func grouped(d string, sep byte) string {
 	var b strings.Builder
 	for i := range len(d) {
@@ -183,7 +182,7 @@ func TestWhatMustGo(t *testing.T) {
 	}
 }
 
-// stays are texts in which nothing goes.
+// stays are texts in which nothing is redacted.
 var stays = []string{
 	"", "你好，今天天气不错。", "hello world", "密码忘了怎么办？", "[REDACTED_EMAIL]", "password: [REDACTED_SECRET]",
 	"a [REDACTED_PHONE] b [REDACTED_X]",
@@ -224,12 +223,12 @@ var stays = []string{
 	"000-12-3456", "666-12-3456", "900-12-3456",
 	"12345678901234567890 4111", "7355439197428236291", "1.4111111111111111", "-13812", "1-2-3", "4-5-6 7-8-9",
 	"abc13812345678", "13812345678abc", "id_13812345678", "E12345678", "护照已经办好了", "护照要 3 天", "passport.js 12",
-	// ids of the platform and of the agent
+	// IDs of the platform and of the agent
 	"feishu:chat:oc_13812345678138123456781381234567", "om_dc13264520392913993dd051dba21dcf",
 	"ou_7d8a6e6df7621556ce0d21922b676706", "cli_a1b2c3d4e5f6a7b8", "on_13812345678", "omt_4111111111111111",
 	"file_v3_0013812345678_4111111111111111", "img_v2_13812345678",
 	"req_011CRx13812345678", "toolu_01A09q90qw90lq917835lq9", "msg_013Zva2CMHLNnjNjJKqJ2EF",
-	// addresses that every machine has, and things that look like addresses
+	// addresses that every machine has, and text that looks like an address
 	"127.0.0.1", "127.0.0.1:7777", "0.0.0.0", "http://127.0.0.1:8080/", "255.255.255.0", "255.255.255.255",
 	"224.0.0.251", "::1", "[::1]:80", "::", "ff02::fb", "std::vector", "a::b", "e2e::add", "f64::MAX",
 	"::ffff:127.0.0.1", "00:11:22:33:44:55", "00:11:22:33:44:55:66:77",
@@ -237,7 +236,7 @@ var stays = []string{
 	"> ```\n> 8.8.4.4\n> ```",
 	"@小明 你好", "a @ b", "@@@@", "user@host", "git@github.com:golang/go.git", "icon@2x.png", "@types/node", "@app.route",
 	"@media (max-width: 600px)", "x@y", "foo@1.2.3-rc", "@example.com", "bob@", "see https://example.com/@user/post",
-	// announcements of no secret
+	// keywords without a secret
 	"token: 128000", "max_tokens: 24000", "tokens=1234", "input_tokens: 123456", "token 用量 1234", "1 个 token 约等于 4 个字符",
 	"tokenizer: bert-base", "password is required", "the password is wrong", "password:", "password: ", "密码：", "密码是什么",
 	"密码至少 8 位", "密码长度为 12 位",
@@ -253,7 +252,7 @@ var stays = []string{
 	`cmd.Env = append(env, "PWD="+dir)`, "pwd = name", "ClientCredentials: &oauth.Credentials{", "password [password]",
 	"password *uint16)", "token=\").concat(this.token)", "m.withCredentials=!!e.withCredentials),x",
 	"password: process.env.PM2_PASSWORD",
-	// keys that are none
+	// text that looks like a key
 	"sk-learn-contrib-2024-extras", "sk-SK", "sk-2024", "sk-12345678", "sk-test-driven-development-2024",
 	"disk-usage-1234", "my-task-abc123def456", "Bearer 2024-11-21", "Bearer of bad news 1", "ghp_configuration",
 	"sk-learn", "task-force-one-two-three-four", "risk-assessment-of-the-plan-2024", "t-shirt", "u-boot",
@@ -271,7 +270,7 @@ func TestWhatMustStay(t *testing.T) {
 	}
 }
 
-// What stands around a find comes back byte for byte, whatever it is.
+// Text around a secret stays the same byte for byte.
 func TestTheRestIsUntouched(t *testing.T) {
 	const around = "ＡＢ　１２\xff\u2003–“，。\r\n\t\x00"
 	if got, want := Text(around+" bob@example.com "+around, All()), around+" [REDACTED_EMAIL] "+around; got != want {
@@ -301,7 +300,7 @@ func TestAPolicyReplacesItsKindsOnly(t *testing.T) {
 				t.Errorf("%q became %q when only its kind is replaced", text, got)
 			}
 			if got := Text(text, All()&^kind); strings.Contains(got, kind.mark()) {
-				t.Errorf("%q became %q though its kind stays", text, got)
+				t.Errorf("%q became %q although its kind is not redacted", text, got)
 			}
 		}
 	}

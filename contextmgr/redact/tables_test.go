@@ -11,7 +11,7 @@ func letters(n int) string {
 	return strings.Repeat("aBcDeFgHiJkLmNoPqRsTuVwXyZ", n/26+1)[:n]
 }
 
-// checkedNumber is a number with a beginning and its check digit.
+// checkedNumber is a number with a given beginning and its check digit.
 func checkedNumber(first string, length int) string {
 	d := first + strings.Repeat("80", length)[:length-len(first)-1]
 	for c := '0'; c <= '9'; c++ {
@@ -22,7 +22,7 @@ func checkedNumber(first string, length int) string {
 	panic("a number has no check digit")
 }
 
-// cardIssuers are the beginnings of cards' numbers, at the ends of each range, and how long these numbers are.
+// cardIssuers are the first digits of card numbers, at the ends of each range, and the lengths of these numbers.
 var cardIssuers = []struct {
 	kind    Policy
 	first   []string
@@ -71,7 +71,7 @@ func TestCardsOfEachIssuer(t *testing.T) {
 	}
 }
 
-// keyBeginnings are what keys of a format may begin with, and what follows.
+// keyBeginnings are the possible beginnings of keys in a format, and what follows.
 var keyBeginnings = []struct{ first, rest string }{
 	{"ghp_ gho_ ghu_ ghs_ ghr_", letters(36)},
 	{"ghp_ gho_ ghu_ ghs_ ghr_", body(12)},
@@ -97,7 +97,7 @@ func TestKeysWithEachBeginning(t *testing.T) {
 	}
 }
 
-// namedGoes are texts of which the part in 〈〉 goes because of one word.
+// namedGoes are texts of which the part in 〈〉 is redacted because of a single word.
 var namedGoes = map[Policy][]string{
 	APIKey: {
 		"BEARER 〈" + body(30) + "〉", "AUTHORIZATION: BASIC 〈dXNlcjpwYXNzd29yZA==〉",
@@ -133,7 +133,7 @@ var namedGoes = map[Policy][]string{
 	Passport: {"护照 〈E12345678〉", "Passport 〈E12345678〉", "passport 〈E12345678〉", "PASSPORT 〈E12345678〉"},
 }
 
-// namedStays are texts of which nothing goes because of one word.
+// namedStays are texts in which nothing is redacted because of a single word.
 var namedStays = slices.Concat(
 	after("1.2.3.4", "version", "ver", "v", "release", "revision", "build", "rev", "section", "chapter", "upgrade to",
 		"upgraded to", "版本", "升到", "升级到", "升级至", "降级到", "回退到", "第", "§"),
@@ -142,7 +142,7 @@ var namedStays = slices.Concat(
 	[]string{"if password == hunter2", "if password==hunter2", "Password::hunter2"},
 )
 
-// after puts a number after each of the words.
+// after appends a number to each of the words.
 func after(number string, words ...string) (texts []string) {
 	for _, w := range words {
 		texts = append(texts, w+" "+number)
