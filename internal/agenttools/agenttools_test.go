@@ -29,7 +29,7 @@ type sayInput struct {
 	Text string `json:"text" jsonschema:"what to say"`
 }
 
-// where tells in which chat it was called.
+// where is a tool that returns the chat for which it was called.
 func where() []agenttools.Tool {
 	where := agenttools.New("where", "Tells where you are.",
 		func(_ context.Context, key chat.Key, in sayInput) (string, error) {
@@ -93,7 +93,7 @@ func call(t *testing.T, s *mcp.ClientSession, args map[string]any) (string, bool
 	return strings.Join(text, "|"), r.IsError
 }
 
-// Until it is known for which chat a process works, its calls are refused; then it works for that chat for good.
+// While the chat of a process is unknown, its calls are refused. Once bound, the token stays with that chat.
 func TestATokenIsBoundOnce(t *testing.T) {
 	g := serve(t).GrantUnbound(where())
 	session, err := connect(t, g.URL, g.Token)
@@ -114,7 +114,7 @@ func TestATokenIsBoundOnce(t *testing.T) {
 	}
 }
 
-// A token stands for one chat, whatever is said with it, and for nothing once it is revoked.
+// A token stands for one chat, whatever the request claims, and for nothing once it is revoked.
 func TestATokenStandsForOneChat(t *testing.T) {
 	s := serve(t)
 	mine, theirs := s.Grant(here, where()), s.Grant(there, where())
@@ -145,17 +145,17 @@ func TestATokenStandsForOneChat(t *testing.T) {
 	mine.Revoke()
 	if r, err := session.CallTool(t.Context(),
 		&mcp.CallToolParams{Name: "where", Arguments: map[string]any{"text": "hi"}}); err == nil {
-		t.Errorf("after the end: %+v", r)
+		t.Errorf("after the revocation: %+v", r)
 	}
 	if _, err := connect(t, mine.URL, mine.Token); err == nil {
-		t.Error("a new connection after the end")
+		t.Error("a new connection after the revocation")
 	}
 	if _, err := connect(t, theirs.URL, theirs.Token); err != nil {
-		t.Errorf("the other chat's token went too: %v", err)
+		t.Errorf("the other chat's token was revoked, too: %v", err)
 	}
 }
 
-// Without a token nothing can be learnt: neither what is there, nor whether a token was ever good.
+// Without a token nothing can be learnt: neither which tools exist, nor whether a token was ever valid.
 func TestWithoutATokenThereIsNothing(t *testing.T) {
 	s := serve(t)
 	old := s.Grant(here, where())
@@ -183,8 +183,8 @@ func TestWithoutATokenThereIsNothing(t *testing.T) {
 	}
 }
 
-// On a machine that is suspended for some seconds the tools are late. The CLI waits for them, and asks the model when
-// it has them.
+// On a machine that is suspended for some seconds the tools start late. The CLI waits for them before its first
+// request.
 func TestTheCLIWaitsForItsTools(t *testing.T) {
 	t.Parallel()
 	model, err := modelsim.Start(modelsim.Config{})
@@ -198,7 +198,7 @@ func TestTheCLIWaitsForItsTools(t *testing.T) {
 	}
 	serving, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	// by itself the CLI waits for five, from its own start on
+	// the CLI's default timeout is five seconds from its start
 	time.AfterFunc(12*time.Second, func() { done <- s.Serve(serving) })
 	t.Cleanup(func() {
 		stop()
@@ -232,8 +232,8 @@ func TestTheCLIWaitsForItsTools(t *testing.T) {
 	}
 }
 
-// The real CLI uses the tools without asking, past a proxy that does not work; the token is in no argument, and is
-// worth nothing after the process.
+// The real CLI calls the tools without a question, although its proxy does not work. The token is in no argument, and
+// is invalid after the process has ended.
 func TestTheCLIUsesTheTools(t *testing.T) {
 	t.Parallel()
 	model, err := modelsim.Start(modelsim.Config{})

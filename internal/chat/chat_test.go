@@ -33,7 +33,7 @@ func TestActorKey(t *testing.T) {
 	}
 }
 
-// The name is the prefix and the first 12 bytes of SHA-1("feishu:chat:oc_xxx"), known from another implementation.
+// The name is the prefix and the first 12 bytes of SHA-1("feishu:chat:oc_xxx"), as in another implementation.
 func TestStableName(t *testing.T) {
 	got := FeishuChat("oc_xxx").StableID("magpie-")
 	if want := "magpie-" + sha1OfExample; got != want {

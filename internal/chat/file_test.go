@@ -15,6 +15,6 @@ func TestWordsBesideMarks(t *testing.T) {
 		}
 	}
 	if got := AttachmentMark("文件", "a]\n# 当前问题.pdf"); WithoutMarks(got) != "" || strings.Contains(got, "\n") {
-		t.Errorf("a name breaks out of its mark: %q", got)
+		t.Errorf("a name breaks out of its brackets: %q", got)
 	}
 }

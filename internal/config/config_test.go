@@ -86,7 +86,7 @@ owner = "ou_1"
 	}
 }
 
-// A rule that allows more than it seems to keeps the program from starting, and says what to write instead.
+// A rule that allows more than it seems to is an error at startup, which names an alternative.
 func TestARuleThatAllowsTooMuchIsAMistake(t *testing.T) {
 	path := writeConfig(t, `
 [feishu]
@@ -103,7 +103,7 @@ deciders = "everybody"
 	_, err := Load(path, nil)
 	var mistake *Error
 	if !errors.As(err, &mistake) {
-		t.Fatalf("%v is no mistake of the operator", err)
+		t.Fatalf("%v is not a Mistake", err)
 	}
 	for _, want := range []string{
 		`[claude] allowed_tools "Bash(git log *)"`, "--output=FILE", `"Bash(go vet ./...)"`,
@@ -115,12 +115,12 @@ deciders = "everybody"
 	}
 }
 
-// Every key of every section has its variable.
+// Every key of every section has an environment variable.
 func TestEveryKeyHasAVariable(t *testing.T) {
 	sections := reflect.TypeFor[Config]()
 	for i := range sections.NumField() {
 		s := sections.Field(i)
-		if name, ok := s.Tag.Lookup("env"); ok { // a key of no section
+		if name, ok := s.Tag.Lookup("env"); ok { // a key outside of sections
 			if name != "-" && name != strings.ToUpper(s.Tag.Get("toml")) {
 				t.Errorf("%s has variable %q", s.Tag.Get("toml"), name)
 			}
@@ -250,22 +250,22 @@ func TestConfigMistakesAreShown(t *testing.T) {
 			}
 			for _, word := range []string{"struct field", "strconv", "lstat", "stat /", "configtype."} {
 				if strings.Contains(err.Error(), word) {
-					t.Errorf("%q speaks of the source: %q", err, word)
+					t.Errorf("%q mentions the source code: %q", err, word)
 				}
 			}
 			if name == "unknown variable" && (strings.Contains(err.Error(), "TEST_") ||
 				strings.Contains(err.Error(), "PROCESS;")) {
-				t.Errorf("%q speaks of what the program sets itself", err)
+				t.Errorf("%q mentions what the program itself sets", err)
 			}
 		})
 	}
 	if _, err := Load("/does/not/exist.toml", nil); err == nil {
-		t.Error("a missing file is silence")
+		t.Error("a missing file is not reported")
 	}
 }
 
-// An agent in the folder of the configuration, or of a secret's file, would read the app secret unasked, and in that of
-// the agents' settings it would change what it may do.
+// An agent in the folder of the configuration, or of a secret's file, could read the app secret without a question; in
+// that of the agents' settings it could change its own permissions.
 func TestNoProjectHoldsTheConfiguration(t *testing.T) {
 	path := writeConfig(t, "[feishu]\napp_id = \"cli_1\"\napp_secret = \"s\"\n"+
 		"[claude]\ncommand = \""+claudetest.Command(t)+"\"\n[access]\nowner = \"ou_1\"\n")
@@ -291,7 +291,7 @@ func TestNoProjectHoldsTheConfiguration(t *testing.T) {
 	}
 }
 
-// A mistake beside a secret must not print it: the message goes to a terminal or a journal.
+// An error next to a secret must not print it: the message goes to a terminal or a journal.
 func TestConfigMistakesDoNotShowSecrets(t *testing.T) {
 	for name, text := range map[string]string{
 		"unknown key next to it":  "[feishu]\napp_id = \"cli_1\"\napp_secret = \"canary\"\napp_sekret = \"x\"\n",
@@ -315,7 +315,7 @@ func TestConfigMistakesDoNotShowSecrets(t *testing.T) {
 	}
 }
 
-// Short forms of the home folder are read as a shell does, wherever a path may stand; the default project is made.
+// ~ is expanded as in a shell, wherever a path may be given. The default project is created.
 func TestHomeFoldersAreExpanded(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
@@ -340,11 +340,11 @@ func TestHomeFoldersAreExpanded(t *testing.T) {
 		}
 	}
 	if got := expandHome("~ann/work"); got != "~ann/work" {
-		t.Errorf("somebody else's home became %s", got)
+		t.Errorf("another user's home became %s", got)
 	}
 }
 
-// A command that needs a database does not look for one in whatever folder it was started.
+// A command that needs a database does not take one from the folder in which it was started.
 func TestWithoutAConfigurationThereIsNoDatabase(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("HOME", t.TempDir())
@@ -353,7 +353,7 @@ func TestWithoutAConfigurationThereIsNoDatabase(t *testing.T) {
 		t.Errorf("err = %v, want %v", err, ErrNotFound)
 	}
 	if _, err := ReadForDatabase("", []string{"MAGPIE_DB_URL=sqlite:///elsewhere.db"}); err != nil {
-		t.Errorf("a database that is named: %v", err)
+		t.Errorf("a database named by a flag: %v", err)
 	}
 	if err := os.MkdirAll("data", 0o755); err != nil {
 		t.Fatal(err)
@@ -362,6 +362,6 @@ func TestWithoutAConfigurationThereIsNoDatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := ReadForDatabase("", nil); err != nil {
-		t.Errorf("a database that is there: %v", err)
+		t.Errorf("an existing database: %v", err)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"magpie/internal/configtype"
 )
 
-// A mistake in a file names its line and its key in the language of the reader, however the value was written, and says
-// nothing of the decoder.
+// An error in a file names its line and its key in the reader's language, however the value was written, and nothing of
+// the decoder.
 func TestMistakesOfAFileInBothLanguages(t *testing.T) {
 	t.Parallel()
 	const header = "[claude]\n"
@@ -122,7 +122,7 @@ func TestMistakesOfAFileInBothLanguages(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	// All of them, and in one go.
+	// all of them in one file
 	c := Defaults()
 	err := Decode([]byte("[claude]\nkeep_alive = 5\nmax_turns = 0\n[feishu]\nnotify_after = 5\n"), &c)
 	for _, line := range []string{"line 2:", "line 3:", "line 5:"} {

@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write the pages anew")
 
-// keysOf gives the keys that the file may have, as the pages write them, with their defaults.
+// keysOf returns the keys of the file as the pages write them, with their defaults.
 func keysOf(t *testing.T) map[string]string {
 	t.Helper()
 	keys := map[string]string{}
@@ -27,7 +27,7 @@ func keysOf(t *testing.T) map[string]string {
 		case name == "-":
 		case section.Type.Kind() == reflect.Map:
 			keys["["+name+"]"] = ""
-		case section.Tag.Get("envPrefix") == "": // a key of no section
+		case section.Tag.Get("envPrefix") == "": // a key outside of sections
 			keys[name] = shown(t, sections.Field(i))
 		default:
 			for j := range section.Type.NumField() {
@@ -44,7 +44,7 @@ func keysOf(t *testing.T) map[string]string {
 	return keys
 }
 
-// shown is a default as the file would say it; empty = none.
+// shown is a default as in the file; empty = none.
 func shown(t *testing.T, v reflect.Value) string {
 	t.Helper()
 	if v.IsZero() && (v.Kind() == reflect.String || v.Kind() == reflect.Slice) {
@@ -99,7 +99,7 @@ func page(keys map[string]string, zh bool) string {
 		switch {
 		case found:
 			section += "]"
-		case strings.HasPrefix(d.key, "["): // a table of its own, which belongs to the section before its dot
+		case strings.HasPrefix(d.key, "["): // a subtable, which belongs to the section before its dot
 			section, key = strings.TrimRight(strings.SplitN(d.key, ".", 2)[0], "]")+"]", d.key
 		default:
 			section, key = "", d.key
@@ -121,7 +121,7 @@ func page(keys map[string]string, zh bool) string {
 	return b.String()
 }
 
-// The pages describe every key, and no other; -update rewrites them.
+// The pages describe each key and no others. -update rewrites them.
 func TestTheConfigurationPages(t *testing.T) {
 	keys := keysOf(t)
 	var names []string
@@ -147,7 +147,7 @@ func TestTheConfigurationPages(t *testing.T) {
 			}
 		}
 		if got, err := os.ReadFile(path); err != nil || string(got) != want {
-			t.Errorf("docs/%s is not what the keys are (%v): write it anew with go test ./internal/config -update", name, err)
+			t.Errorf("docs/%s is outdated (%v): regenerate it with go test ./internal/config -update", name, err)
 		}
 	}
 }

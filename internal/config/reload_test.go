@@ -14,7 +14,7 @@ func TestChangedKeys(t *testing.T) {
 	a := Defaults()
 	b := a
 	if got := changedKeys(a, b); got != nil {
-		t.Errorf("nothing has changed but %v", got)
+		t.Errorf("without a change: %v", got)
 	}
 	b.Shutdown = claude.Duration{Duration: time.Hour}
 	b.Claude.Environ = []string{"A=b"}
@@ -36,15 +36,15 @@ func TestChangedKeys(t *testing.T) {
 			t.Errorf("there is no key %s", key)
 		}
 	}
-	for key := range known { // these sections are taken over as a whole
+	for key := range known { // these sections are applied as a whole
 		whole := strings.HasPrefix(key, "[access]") || strings.HasPrefix(key, "[budget]")
 		if whole && !slices.Contains(reloadable, key) {
-			t.Errorf("%s counts at once, and is not said to", key)
+			t.Errorf("%s takes effect at once, but the page says otherwise", key)
 		}
 	}
 }
 
-// What is taken over has the new value, what waits for a restart the old one.
+// After a reload, applied keys have the new value, keys that need a restart have the old one.
 func TestReload(t *testing.T) {
 	old := Defaults()
 	next := old
@@ -52,7 +52,7 @@ func TestReload(t *testing.T) {
 	next.Log.Format, next.HTTP.Listen = "console", ":1"
 	got, applied, later := old.Reload(next)
 	if want := []string{"[access] owner", "[budget] turn_usd", "[log] level"}; !reflect.DeepEqual(applied, want) {
-		t.Errorf("taken over: %v, want %v", applied, want)
+		t.Errorf("applied: %v, want %v", applied, want)
 	}
 	if want := []string{"[http] listen", "[log] format"}; !reflect.DeepEqual(later, want) {
 		t.Errorf("left for a restart: %v, want %v", later, want)

@@ -17,7 +17,7 @@ import (
 	"magpie/internal/configtype"
 )
 
-// An error is said in Chinese as far as it can be, however it was wrapped; in English it stays an error as any other.
+// An error has a Chinese text as far as possible, however it was wrapped. In English it behaves like any other error.
 func TestMistakesInBothLanguages(t *testing.T) {
 	t.Parallel()
 	port := configtype.Mistakef("端口 %d 无效", "port %d is wrong", 7)
@@ -41,18 +41,19 @@ func TestMistakesInBothLanguages(t *testing.T) {
 		}
 	}
 	if !errors.Is(fmt.Errorf("x: %w", file), fs.ErrNotExist) || errors.Is(port, fs.ErrNotExist) {
-		t.Error("what a mistake is about is not found in it")
+		t.Error("errors.Is does not find the wrapped error")
 	}
 }
 
-// slow is a timeout, as net/http has one of its own.
+// slow is a timeout, like the internal one of net/http.
 type slow struct{}
 
 func (slow) Error() string   { return "slow" }
 func (slow) Timeout() bool   { return true }
 func (slow) Temporary() bool { return true }
 
-// What the operating system says is told in people's words, in both languages and without the name of the call.
+// Errors of the operating system are reported in plain words, in both languages and without the name of the system
+// call.
 func TestErrorsOfTheSystemInBothLanguages(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -28,7 +28,7 @@ func (silentLogger) Info(context.Context, ...any)  {}
 func (silentLogger) Warn(context.Context, ...any)  {}
 func (silentLogger) Error(context.Context, ...any) {}
 
-// bot talks to the double with the official SDK. Its calls return errors, as it also runs in goroutines.
+// bot talks to feishusim with the official SDK. Its calls return errors, as it also runs in goroutines.
 type bot struct {
 	ctx    context.Context
 	client *lark.Client
@@ -42,7 +42,7 @@ func newBot(t *testing.T, sim *feishusim.Server) *bot {
 		lark.WithLogger(silentLogger{}), lark.WithHttpClient(&http.Client{Transport: tr}), lark.WithReqTimeout(patience))}
 }
 
-// call makes a call and returns the id that the answer holds under key.
+// call makes a call and returns the ID under key in the response.
 func (b *bot) call(method, path string, body obj, key string) (string, error) {
 	resp, err := b.client.Do(b.ctx, &larkcore.ApiReq{HttpMethod: method, ApiPath: path, Body: body,
 		SupportedAccessTokenTypes: []larkcore.AccessTokenType{larkcore.AccessTokenTypeTenant}})
@@ -64,7 +64,7 @@ func (b *bot) call(method, path string, body obj, key string) (string, error) {
 	return id, nil
 }
 
-// card makes a card and sends it as the answer to a message.
+// card creates a card and sends it as an answer to a message.
 func (b *bot) card(replyTo string, streaming bool, elements ...any) (cardID, messageID string, err error) {
 	cardID, err = b.call("POST", "/open-apis/cardkit/v1/cards",
 		obj{"type": "card_json", "data": text(cardOf(streaming, elements...))}, "card_id")
@@ -76,7 +76,7 @@ func (b *bot) card(replyTo string, streaming bool, elements ...any) (cardID, mes
 	return cardID, messageID, err
 }
 
-// stream shows text in an element of a card.
+// stream streams text to an element of a card.
 func (b *bot) stream(cardID, element, content string) error {
 	b.calls++
 	_, err := b.call("PUT", "/open-apis/cardkit/v1/cards/"+cardID+"/elements/"+element+"/content",
@@ -84,7 +84,7 @@ func (b *bot) stream(cardID, element, content string) error {
 	return err
 }
 
-// finish replaces a card by one that does not stream.
+// finish replaces a card with one that does not stream.
 func (b *bot) finish(cardID string, elements ...any) error {
 	b.calls++
 	_, err := b.call("PUT", "/open-apis/cardkit/v1/cards/"+cardID,
@@ -117,8 +117,8 @@ func text(v any) string {
 	return string(b)
 }
 
-// connect opens the bot's long connection; every press is answered with a toast that tells what was pressed by whom, or
-// what was filled in.
+// connect opens the bot's websocket. Every press is answered with a toast that says what was pressed by whom, or which
+// values were submitted.
 func connect(t *testing.T, sim *feishusim.Server) {
 	t.Helper()
 	d := dispatcher.NewEventDispatcher("", "")
@@ -139,7 +139,7 @@ func connect(t *testing.T, sim *feishusim.Server) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = client.Start(ctx) // ends with ctx
+		_ = client.Start(ctx) // returns when ctx ends
 	}()
 	t.Cleanup(func() {
 		cancel()

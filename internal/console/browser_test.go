@@ -13,12 +13,12 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// hostile is Markdown that a page must show and not obey.
+// hostile is Markdown that a page must show and not execute.
 const hostile = "# 长文\n\n一段 **粗体** 和 `行内`，<img src=x onerror=\"window.hacked=1\"> &lt;b&gt;\n\n" +
 	"[坏](javascript:window.hacked=1) [好](https://example.com/a?b=1)\n\n" +
 	"| 列 | 数 |\n|---|--:|\n| a | 1 |\n\n1. 一\n2. 二\n   - 内\n\n```go\nfunc main() { println(\"<script>\") }\n```\n"
 
-// writer answers the next message of a chat with a card that grows by one text for each that it is given.
+// writer answers the next message of a chat with a card, and adds each text that it receives.
 func writer(b *bot, sim *feishusim.Server, chatID string, texts <-chan string) error {
 	var asked string
 	if err := sim.Await(b.ctx, func(v *feishusim.View) bool {
@@ -87,17 +87,17 @@ func TestCardGrowsInThePageAndStaysText(t *testing.T) {
 	checkForm(t, b, s, chat)
 	b.RefuteComplaints()
 
-	s.cut() // the page connects again
+	s.cut() // the page must reconnect
 	s.sim.Say(s.sim.Chats()[3].ID, s.sim.Users()[0], "back again")
 	b.Until(`[...document.querySelectorAll('.message .bubble')].at(-1).textContent === 'back again'`)
 	for _, v := range s.sim.Violations() {
-		if v.Rule != feishusim.RuleHref { // the hostile text has a link that is no address
+		if v.Rule != feishusim.RuleHref { // the hostile text contains a link to something else than the web
 			t.Errorf("violation %+v", v)
 		}
 	}
 }
 
-// TestAClickOutlivesARepaint presses on each part of a chat's line, has the page painted again, and lets go.
+// TestAClickOutlivesARepaint presses the mouse on each part of a chat's row, repaints the page, and releases the mouse.
 func TestAClickOutlivesARepaint(t *testing.T) {
 	s := serve(t, PlaygroundConfig{Simulated: true})
 	b := consoletest.Browse(t, s.url)
@@ -120,7 +120,7 @@ func TestAClickOutlivesARepaint(t *testing.T) {
 	b.RefuteComplaints()
 }
 
-// keepToasts keeps what the page shows for a few seconds, in which the test may not look, as "kind text".
+// keepToasts collects toasts, which the page only shows for a few seconds, as "kind text".
 func keepToasts(b *consoletest.Browser) {
 	b.Eval(`(window.toasts = [], new MutationObserver(() => {
 		const toast = document.querySelector('#toast.shown');
@@ -150,7 +150,7 @@ func checkMarkdown(t *testing.T, b *consoletest.Browser) {
 	}
 }
 
-// checkPanel tries the context panel, the other language and the group.
+// checkPanel tests the context panel, the other language and the group.
 func checkPanel(t *testing.T, b *consoletest.Browser, s *playgroundRig, chat string) {
 	t.Helper()
 	s.Record(Turn{
@@ -176,7 +176,7 @@ func checkPanel(t *testing.T, b *consoletest.Browser, s *playgroundRig, chat str
 	}
 }
 
-// checkForm fills a form in and sends it; the bot's toast tells what arrived.
+// checkForm fills in a form and submits it; the bot's toast says what it received.
 func checkForm(t *testing.T, b *consoletest.Browser, s *playgroundRig, chat string) {
 	t.Helper()
 	options := []any{}

@@ -11,7 +11,7 @@ import (
 	"magpie/internal/console/consoletest"
 )
 
-// composing is a page on which somebody writes.
+// composing is a page with its composer.
 type composing struct {
 	*consoletest.Browser
 	*playgroundRig
@@ -19,19 +19,19 @@ type composing struct {
 
 func (c composing) key(keys string) { c.Do(chromedp.SendKeys(chromedp.CSS("#composer"), keys)) }
 
-// send adds to what is written, and sends it.
+// send appends to the text in the composer, and sends it.
 func (c composing) send(more string) {
 	c.key(more)
 	c.Press("#send")
 }
 
-// deed does something with the newest message of the speaker.
+// deed clicks an action of the newest message of the speaker.
 func (c composing) deed(name string) {
 	c.Press(`.message.mine .more:not([hidden])`)
 	c.Press(fmt.Sprintf(`.message.mine [data-deed=%q]`, name))
 }
 
-// carry gives an element an event that brings a file.
+// carry dispatches an event with a file to an element.
 func (c composing) carry(event, element, name string, data []byte) {
 	c.Eval(fmt.Sprintf(`(() => {
 		const bytes = Uint8Array.from(atob(%q), b => b.charCodeAt(0)), data = new DataTransfer();
@@ -61,7 +61,7 @@ func (c composing) completes() {
 	c.Until(`[...document.querySelectorAll('#commands [role=option]')].map(o => o.textContent).join() === '/help帮助,/history历史'`)
 	c.key(kb.ArrowDown)
 	c.Until(`document.querySelector('#commands [aria-selected=true]').textContent === '/history历史'`)
-	// Without the character that the keyboard of a test sends after it, whatever the page thinks of the key.
+	// an event without the character that the test keyboard would type, even if the page handles the key
 	c.Eval(`document.querySelector('#composer').dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', cancelable: true }))`)
 	c.Until(`document.querySelector('#composer').value === '/history ' && document.querySelector('#commands').hidden`)
 	c.send("5")
@@ -75,7 +75,7 @@ func (c composing) attaches(t *testing.T) {
 	c.carry("drop", "#messages", "notes.txt", []byte("one"))
 	c.carry("drop", "#messages", "wrong.txt", []byte("two"))
 	c.Until(`document.querySelectorAll('.pending').length === 3`)
-	c.Press(`.pending button`) // the last one is taken back
+	c.Press(`.pending button`) // the last one is removed again
 	c.send("what is this?")
 	c.Until(`[...document.querySelectorAll('.message.mine')].at(-1).querySelector('.bubble').textContent === 'what is this?'`)
 	c.Until(`(img => img.complete && img.naturalWidth === 3)(document.querySelector('.message.mine img.shot'))`)
@@ -85,7 +85,7 @@ func (c composing) attaches(t *testing.T) {
 	}
 }
 
-// relates quotes a message, edits, reacts, begins a topic, and recalls.
+// relates quotes a message, edits, reacts, starts a topic, and recalls.
 func (c composing) relates(t *testing.T) {
 	t.Helper()
 	c.deed("quote")
@@ -105,7 +105,7 @@ func (c composing) relates(t *testing.T) {
 	c.Until(`[...document.querySelectorAll('.message.mine')].at(-1).classList.contains('recalled')`)
 }
 
-// countsUnread looks at the number of messages that came in another chat.
+// countsUnread checks the number of unread messages of another chat.
 func (c composing) countsUnread() {
 	chat := c.sim.Chats()[4]
 	c.sim.Say(chat.ID, chat.Members[1], "one")

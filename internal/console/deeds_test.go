@@ -63,11 +63,11 @@ func TestPicturesAndFilesAreSentAndShown(t *testing.T) {
 		}
 	}
 	if status, _, _ := s.do("GET", "/api/file/none", "", nil); status != http.StatusNotFound {
-		t.Errorf("a file that is not there: %d", status)
+		t.Errorf("a missing file: %d", status)
 	}
 }
 
-// A file that could hold a script of another page is never shown as a page.
+// A file that could contain a script is never served as a page.
 func TestFilesAreNoPages(t *testing.T) {
 	s := serve(t, PlaygroundConfig{})
 	c := s.snapshot().Chats[0]
@@ -179,7 +179,7 @@ func TestWhatIsBrokenIsShown(t *testing.T) {
 	}
 	s.post("/api/disk", switchRequest{On: true})
 	s.post("/api/unplug", switchRequest{On: true})
-	s.post("/api/unplug", switchRequest{On: true}) // once is enough
+	s.post("/api/unplug", switchRequest{On: true}) // repeated: no effect
 	if st := s.snapshot(); !st.DiskFull || !full || !st.Unplugged || st.Connections != 0 {
 		t.Errorf("broken: %+v, full %v", st, full)
 	}
@@ -194,7 +194,7 @@ func TestWhatIsBrokenIsShown(t *testing.T) {
 	}
 }
 
-// A request of the agent belongs to the turn whose prompt it answers, whichever of the two is known first.
+// A model request belongs to the turn whose prompt it answers, whichever of the two is known first.
 func TestRequestsBelongToTheirTurns(t *testing.T) {
 	s := serve(t, PlaygroundConfig{})
 	chat := s.snapshot().Chats[0].ID
@@ -203,7 +203,7 @@ func TestRequestsBelongToTheirTurns(t *testing.T) {
 	}
 	s.Record(Turn{ChatID: chat, Turn: 1, At: time.Now(), Question: "hello"})
 	s.RecordRequest("hello\n", sent(1))
-	s.RecordRequest("hello", sent(2)) // after a tool
+	s.RecordRequest("hello", sent(2)) // the request after a tool call
 	s.RecordRequest("history\n\nagain", sent(3))
 	s.RecordRequest("a title, please", sent(4))
 	s.Record(Turn{ChatID: chat, Turn: 2, At: time.Now(), Prefix: "history\n\n", Question: "again"})
@@ -219,7 +219,7 @@ func TestRequestsBelongToTheirTurns(t *testing.T) {
 	}
 	for _, turn := range s.snapshot().Chats[0].Turns[mostSent:] {
 		if turn.Sent != nil {
-			t.Errorf("turn %d is kept whole", turn.Turn)
+			t.Errorf("turn %d is kept completely", turn.Turn)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"magpie/internal/console/consoletest"
 )
 
-// draw has the page draw a card beside its own content.
+// draw makes the page draw a card beside its own content.
 func draw(b *consoletest.Browser, card string) {
 	b.Eval(`import('./card.js').then(m => {
 		const box = document.querySelector('#drawn') || document.body.appendChild(Object.assign(document.createElement('div'),
@@ -19,7 +19,7 @@ func draw(b *consoletest.Browser, card string) {
 	})`)
 }
 
-// What the page draws as the platform does: headers in the colours of their templates, and charts, in both themes.
+// Headers have the colours of their templates, and charts are drawn, in both themes, as on the platform.
 func TestHeadersAndChartsAreDrawn(t *testing.T) {
 	s := serve(t, PlaygroundConfig{})
 	b := consoletest.Browse(t, s.url)
@@ -48,7 +48,7 @@ func TestHeadersAndChartsAreDrawn(t *testing.T) {
 	b.RefuteComplaints()
 }
 
-// chartCard is a card with a chart of three bars, whose highest one lies above the limit.
+// chartCard is a card with a chart of three bars, of which the highest exceeds the limit.
 const chartCard = `{ body: { elements: [{ tag: 'chart', chart_spec: { type: 'bar', title: { text: 'Cost' }, xField: 'x', yField: 'y',
 	data: { values: [{ x: 'Mon', y: 1 }, { x: 'Tue', y: 4 }, { x: 'Wed', y: 0 }] },
 	markLine: [{ y: 2, label: { text: 'Limit $2' } }] } }] } }`
@@ -58,7 +58,7 @@ func checkChart(t *testing.T, b *consoletest.Browser) string {
 	t.Helper()
 	for expression, want := range map[string]string{
 		`[...document.querySelectorAll('#drawn .bar span')].map(s => s.style.height)`: "25%,100%,0%",
-		// The heights are seen, and the line is as high as a bar of its value would be.
+		// The heights are visible, and the limit is as high as a bar with its value would be.
 		`(h => Math.round(100 * h[0] / h[1]))([...document.querySelectorAll('#drawn .bar span')].map(s => s.offsetHeight))`: "25",
 		`document.querySelector('#drawn .limit').style.bottom + ' ' + document.querySelector('#drawn .limit').textContent`:  "50% Limit $2",
 		`[...document.querySelectorAll('#drawn .bar-labels span')].map(s => s.textContent)`:                                 "Mon,Tue,Wed",

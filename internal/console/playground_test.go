@@ -21,20 +21,20 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// Every SDK ws client leaves its cache's clock behind.
+	// Each websocket client of the SDK leaves its cache's timer behind.
 	leaktest.Main(m, goleak.IgnoreAnyFunction("github.com/larksuite/oapi-sdk-go/v3/cache.(*cron).start"))
 }
 
-// patience bounds every wait of these tests; nothing that works takes a part of it.
+// patience bounds every wait of these tests. A test that passes needs a fraction of it.
 const patience = time.Minute
 
-// playgroundRig is a running playground with a double of its own.
+// playgroundRig is a running playground with its own simulated platform.
 type playgroundRig struct {
 	*Playground
 	t   *testing.T
 	sim *feishusim.Server
 	url string
-	cut func() // cuts all connections of pages
+	cut func() // cuts all connections to pages
 }
 
 func serve(t *testing.T, cfg PlaygroundConfig) *playgroundRig {
@@ -68,7 +68,7 @@ func await(t *testing.T, sim *feishusim.Server, what string, cond func(*feishusi
 	}
 }
 
-// do makes a request; change, if not nil, alters it first.
+// do makes a request. change, if not nil, modifies it first.
 func (s *playgroundRig) do(method, path, body string, change func(*http.Request)) (int, http.Header, string) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
@@ -140,7 +140,7 @@ func TestPageForbidsEverythingButItsOwnFiles(t *testing.T) {
 		}
 	}
 	if status, _, _ := s.do("GET", "/web/app.js", "", nil); status != http.StatusNotFound {
-		t.Errorf("a path that is none: %d", status)
+		t.Errorf("an unknown path: %d", status)
 	}
 }
 
@@ -269,14 +269,14 @@ func TestLoseSession(t *testing.T) {
 		t.Errorf("lose again: %d %v", status, out)
 	}
 	if _, out := s.post("/api/lose", loseRequest{Chat: "oc_x"}); out["error"] != "no_chat" {
-		t.Errorf("lose in no chat: %v", out)
+		t.Errorf("lose in an unknown chat: %v", out)
 	}
 	if _, out := serve(t, PlaygroundConfig{}).post("/api/lose", loseRequest{}); out["error"] != "not_offered" {
 		t.Errorf("lose without a function: %v", out)
 	}
 }
 
-// events opens the stream and returns a function that reads the next state of it.
+// events opens the stream and returns a function that reads its next state.
 func (s *playgroundRig) events() (next func() state) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
@@ -318,7 +318,7 @@ func TestEventsDeliverTheNewestState(t *testing.T) {
 		t.Fatalf("first %+v", first)
 	}
 	chat, u := first.Chats[0].ID, s.sim.Users()[0]
-	const many = 500 // changes; far more than there are updates
+	const many = 500 // changes; far more than updates
 	for range many {
 		s.sim.Say(chat, u, "more")
 		s.Record(Turn{ChatID: chat, Turn: 1})
@@ -345,7 +345,7 @@ func TestEventsDeliverTheNewestState(t *testing.T) {
 		}
 	}
 	if most := int(time.Since(begun)/pace) + 2; updates > most {
-		t.Errorf("%d updates, at most %d by the pace", updates, most)
+		t.Errorf("%d updates, the pace allows %d", updates, most)
 	}
 }
 
@@ -380,7 +380,7 @@ func TestForeignPagesAreRefused(t *testing.T) {
 	}
 }
 
-// Requests that came before their turns: of too many, the oldest is forgotten.
+// Requests that arrive before their turns are kept; of too many, the oldest is dropped.
 func TestTheLatestEarlyRequestsAreKept(t *testing.T) {
 	list := newTurns()
 	for i := range mostSent + 1 {
@@ -388,10 +388,10 @@ func TestTheLatestEarlyRequestsAreKept(t *testing.T) {
 	}
 	list.addTurn(Turn{ChatID: "oc_2", Question: "prompt 0"})
 	if list.recordOf("oc_2").list[0].Sent != nil {
-		t.Error("nothing is forgotten")
+		t.Error("nothing was dropped")
 	}
 	list.addTurn(Turn{ChatID: "oc_1", Question: "prompt 1"})
 	if list.recordOf("oc_1").list[0].Sent == nil {
-		t.Error("the request of a recent turn was forgotten")
+		t.Error("the request of a recent turn was dropped")
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"magpie/internal/claude/claudetest"
 )
 
-// The doctor tells what the limits of turns and processes are, how long processes are kept, and why.
+// The doctor reports the limits of turns and processes, how long processes are kept, and why.
 func TestTheDoctorTellsTheLimits(t *testing.T) {
 	machine := func(group string) fstest.MapFS {
 		return fstest.MapFS{
@@ -66,8 +66,7 @@ func TestTheDoctorTellsTheLimits(t *testing.T) {
 	}
 }
 
-// The doctor names the MCP servers of the agents, and says what to do about one whose program is missing, or that
-// nobody has approved.
+// The doctor names the agents' MCP servers, and what to do about one whose program is missing or that is not approved.
 func TestTheDoctorNamesServersWithoutAProgram(t *testing.T) {
 	c := claudetest.ScriptedConfig(t)
 	if err := os.WriteFile(filepath.Join(c.Project, ".mcp.json"), []byte(`{"mcpServers":{
@@ -97,7 +96,7 @@ func TestTheDoctorNamesServersWithoutAProgram(t *testing.T) {
 			t.Errorf("told %+v\nwant %+v", got, want)
 		}
 	}
-	c.MCP = claude.MCPServers{"all"} // whom nobody has approved
+	c.MCP = claude.MCPServers{"all"} // none is approved
 	for lang, want := range map[i18n.Lang]Finding{
 		i18n.Chinese: {
 			State: Warn, What: "claude：项目 .mcp.json 里的 MCP 服务器还没有批准，助手用不了：gone、here、remote",
@@ -114,7 +113,7 @@ func TestTheDoctorNamesServersWithoutAProgram(t *testing.T) {
 	}
 }
 
-// The scripted agent, by which the doctor and the setup are tested, tells its version and login as the CLI does.
+// The scripted agent, with which the doctor and setup are tested, reports its version and login like the CLI.
 func TestTheScriptedAgentIsCheckedLikeTheCLI(t *testing.T) {
 	home := t.TempDir()
 	for _, key := range []string{"", "sk-test-dummy"} {
@@ -128,13 +127,13 @@ func TestTheScriptedAgentIsCheckedLikeTheCLI(t *testing.T) {
 			}
 			for _, f := range r.Findings {
 				f.What = strings.ReplaceAll(f.What, command, "claude")
-				if limits := strings.HasPrefix(f.What, "claude: up to "); !limits { // they follow the free memory
+				if limits := strings.HasPrefix(f.What, "claude: up to "); !limits { // limits depend on the free memory
 					told[i] = append(told[i], f)
 				}
 			}
 		}
 		if len(told[0]) < 2 || !slices.Equal(told[0], told[1]) {
-			t.Errorf("with the key %q the CLI is told of as\n%+v\nand the scripted agent as\n%+v", key, told[0], told[1])
+			t.Errorf("with the key %q the CLI is reported as\n%+v\nand the scripted agent as\n%+v", key, told[0], told[1])
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"magpie/internal/claude"
 )
 
-// The pages ask for the Node.js that the CLI's package asks for.
+// The pages name the Node.js version that the package of the CLI requires.
 func TestNodeForCLI(t *testing.T) {
 	for page, want := range map[string]string{
 		"scripts/cli/package-lock.json": `"node": ">=%d.0.0"`,
@@ -29,7 +29,7 @@ func TestNodeForCLI(t *testing.T) {
 	}
 }
 
-// The doctor takes the versions for the right ones that the tests run.
+// The versions that the doctor considers tested are those that the tests run.
 func TestTestedCLI(t *testing.T) {
 	for folder, want := range map[string]string{".": TestedCLI, "oldest": OldestCLI} {
 		data, err := os.ReadFile(filepath.Join("..", "..", "scripts", "cli", folder, "package.json"))
@@ -37,7 +37,7 @@ func TestTestedCLI(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !strings.Contains(string(data), `"@anthropic-ai/claude-code": "`+want+`"`) {
-			t.Errorf("scripts/cli/%s pins another version than %s", folder, want)
+			t.Errorf("scripts/cli/%s does not pin version %s", folder, want)
 		}
 	}
 	for page, want := range map[string]string{

@@ -10,6 +10,6 @@ func TestTextsAreComplete(t *testing.T) {
 	all := i18ntest.Texts(t, "texts.go")
 	i18ntest.Check(t, all)
 	if len(all) < 70 || all["textNoConfig"] != textNoConfig {
-		t.Errorf("%d texts were read, there are more", len(all))
+		t.Errorf("only %d texts were read", len(all))
 	}
 }

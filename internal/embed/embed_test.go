@@ -39,7 +39,7 @@ func TestVectorsComeInTheOrderOfTheTexts(t *testing.T) {
 		t.Fatalf("%d vectors of length %d, %v", len(list), c.Dim(), err)
 	}
 	if same, other := embed.Cosine(list[0], list[2]), embed.Cosine(list[0], list[1]); same < 0.7 || other > 0.3 {
-		t.Errorf("alike: %.2f, not alike: %.2f", same, other)
+		t.Errorf("synonyms: %.2f, other words: %.2f", same, other)
 	}
 }
 
@@ -60,7 +60,7 @@ func TestCosine(t *testing.T) {
 	}
 }
 
-// Whatever is wrong with an answer is an error, and none tells the key.
+// Each invalid response is an error, and no error contains the key.
 func TestBadAnswers(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		t.Error("a redirect was followed")
@@ -112,7 +112,7 @@ func TestBadAnswers(t *testing.T) {
 				t.Errorf("err = %v, want %q", err, tc.want)
 			}
 			if err != nil && strings.Contains(err.Error(), embedtest.Key) {
-				t.Errorf("the error tells the key: %v", err)
+				t.Errorf("the error contains the key: %v", err)
 			}
 			e.Fail(nil)
 			if _, err := c.Embed(t.Context(), []string{"a", "b"}); err != nil {
@@ -122,7 +122,7 @@ func TestBadAnswers(t *testing.T) {
 	}
 }
 
-// An endpoint that changes the length of its vectors is broken, or another one: nothing can be compared.
+// An endpoint whose vectors change their length is broken or a different one: they cannot be compared.
 func TestTheLengthOfVectorsStays(t *testing.T) {
 	c, e := client(t)
 	if _, err := c.Embed(t.Context(), []string{"a"}); err != nil {
@@ -148,7 +148,7 @@ func TestNobodyListens(t *testing.T) {
 // hang answers when the caller has gone.
 func hang(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 
-// Five failures in a row, and nobody is kept waiting for half a minute; then one call may try.
+// After five failures in a row calls fail at once for half a minute; then one call may try.
 func TestTheBreakerOpensAndCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := embedtest.New(t)
@@ -192,7 +192,7 @@ func TestTheBreakerOpensAndCloses(t *testing.T) {
 	})
 }
 
-// What the endpoint refuses, and what the caller gives up, is no outage.
+// Refused calls and calls that the caller cancelled do not count as an outage.
 func TestTheBreakerStaysClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := embedtest.New(t)
@@ -229,7 +229,7 @@ func TestAddresses(t *testing.T) {
 			t.Errorf("%q: %v", url, err)
 		}
 		if err != nil && strings.Contains(err.Error(), "canary") {
-			t.Errorf("the error repeats the address: %v", err)
+			t.Errorf("the error contains the address: %v", err)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// seal writes a store with a secret, as lark-channel-bridge does, whose key lies in a file.
+// seal writes a store with a secret as lark-channel-bridge does, with the key in a file.
 func seal(t *testing.T, dir, id, secret string) {
 	t.Helper()
 	sealWith(t, dir, id, secret, "keyfile", strings.Repeat("k", 32))
@@ -40,7 +40,7 @@ func sealWith(t *testing.T, dir, id, secret, kind, seed string) {
 	must(t, os.WriteFile(filepath.Join(dir, ".keystore.salt"), salt, 0o600))
 }
 
-// Before there was a file for the key, it was made of the names of the machine and of the user.
+// Older versions derive the key from the names of the machine and of the user instead of a file.
 func TestTheKeyOfTheMachine(t *testing.T) {
 	t.Parallel()
 	host, err := os.Hostname()
@@ -57,7 +57,7 @@ func TestTheKeyOfTheMachine(t *testing.T) {
 	}
 }
 
-// What the other program's own library has sealed is opened.
+// A store that was written by the other program's own library can be opened.
 func TestAStoreOfNode(t *testing.T) {
 	t.Parallel()
 	r := lcbReader{state: t.TempDir()}

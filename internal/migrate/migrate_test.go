@@ -18,7 +18,7 @@ import (
 	"magpie/internal/config"
 )
 
-// homeOf is a home folder with what a bridge has stored in it, the CLI's transcripts, and folders for work.
+// homeOf is a home folder with the files of another bridge, the CLI's transcripts, and working folders.
 func homeOf(t *testing.T, stored, folder string) string {
 	t.Helper()
 	home := t.TempDir()
@@ -44,7 +44,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// history is what is taken over, a message a line.
+// history is the imported history, a message a line.
 func history(f *Found) (lines []string) {
 	for r := range f.Records() {
 		conversation := "now"
@@ -75,12 +75,12 @@ func noted(t *testing.T, f *Found, words ...string) {
 	t.Helper()
 	for _, w := range words {
 		if !slices.ContainsFunc(f.Notes, func(n string) bool { return strings.Contains(n, w) }) {
-			t.Errorf("nothing is said about %q:\n%s", w, strings.Join(f.Notes, "\n"))
+			t.Errorf("no note about %q:\n%s", w, strings.Join(f.Notes, "\n"))
 		}
 	}
 }
 
-// atDocs has sent the agent of the second project of cc-connect to another folder, in a chat.
+// atDocs makes the agent of cc-connect's second project work in another folder, in one chat.
 func atDocs(t *testing.T, home string) {
 	t.Helper()
 	dir := filepath.Join(home, ".cc-connect/projects")
@@ -148,7 +148,7 @@ url = 'sqlite://~/data/magpie.db'
 	showsNoSecret(t, f)
 }
 
-// showsNoSecret fails the test if the report shows a secret of the test data.
+// showsNoSecret fails the test if the report contains a secret of the test data.
 func showsNoSecret(t *testing.T, f *Found) {
 	t.Helper()
 	for _, secret := range []string{"app-secret", "hook-secret", "sk-provider-secret", "telegram-secret"} {
@@ -206,11 +206,11 @@ url = 'sqlite://~/data/magpie.db'
 	must(t, err)
 	if text := written(t, f, home); !strings.Contains(text, "app_secret = 'of the environment'") ||
 		!strings.Contains(text, "permission_mode = 'acceptEdits'") {
-		t.Errorf("of the other profile:\n%s", text)
+		t.Errorf("from the other profile:\n%s", text)
 	}
 }
 
-// What was set for a chat goes with it.
+// Settings of a chat are imported with it.
 func TestChatsKeepTheirSettings(t *testing.T) {
 	t.Parallel()
 	home := homeOf(t, "lark-channel-bridge", ".lark-channel")
@@ -226,11 +226,11 @@ func TestChatsKeepTheirSettings(t *testing.T) {
 		t.Errorf("the chats: %+v", f.Chats)
 	}
 	if !strings.Contains(written(t, f, home), "app_secret = 'given'") {
-		t.Error("the secret that was given is not taken")
+		t.Error("the given secret is not used")
 	}
 }
 
-// Versions before 2 had no profiles, and everything lay in one folder.
+// Versions before 2 had no profiles and kept everything in one folder.
 func TestFromAnEarlyLarkChannelBridge(t *testing.T) {
 	t.Parallel()
 	home := homeOf(t, "lark-channel-bridge/profiles/claude", ".lark-channel")
@@ -255,8 +255,8 @@ func TestFromAnEarlyLarkChannelBridge(t *testing.T) {
 	}
 }
 
-// Whatever stands in the files, it is said what is wrong with them; no secret is shown, nothing outside is read, and
-// nobody is let in.
+// Whatever the files contain, the problem is reported, no secret is shown, nothing else is read, and nobody gets
+// access.
 func TestHostileFiles(t *testing.T) {
 	t.Parallel()
 	const project = `
@@ -282,7 +282,7 @@ allow_from = "*"
 	cc := func(name, dir, mode string) string { return fmt.Sprintf(project, name, dir, mode) }
 	type files map[string]string
 	for name, tc := range map[string]struct {
-		config       string // of lark-channel-bridge, if it is JSON
+		config       string // of lark-channel-bridge if it is JSON
 		also         files
 		fails, notes string
 	}{
@@ -353,28 +353,28 @@ allow_from = "*"
 				noted(t, f, tc.notes)
 				if len(f.file.Access.Allow)+len(f.file.Access.Admins) > 0 ||
 					strings.Contains(strings.Join(history(f), ""), "stolen") {
-					t.Errorf("somebody is let in, or something is read that is not its own: %+v %v", f.file.Access, history(f))
+					t.Errorf("somebody gets access, or a foreign file was read: %+v %v", f.file.Access, history(f))
 				}
 			} else if !errors.As(err, new(*config.Error)) || tc.fails == "" {
 				t.Error(err)
 			}
 			if !strings.Contains(said, tc.fails) {
-				t.Errorf("it says %s, and not %s", said, tc.fails)
+				t.Errorf("it reports %s, and not %s", said, tc.fails)
 			}
 			if strings.Contains(said, "hidden-value") || strings.ContainsAny(said, "\x1b\u200b") {
-				t.Errorf("it shows what it must not: %q", said)
+				t.Errorf("it shows what must stay hidden: %q", said)
 			}
 		})
 	}
 }
 
-// store is a file of sessions of cc-connect in which somebody says something.
+// store is a file with sessions of cc-connect and a message.
 func store(text string) string {
 	return `{"sessions":{"s1":{"history":[{"role":"user","content":"` + text + `","timestamp":"2026-05-01T09:00:00Z"}]}},` +
 		`"active_session":{"feishu:oc_1:ou_1":"s1"},"user_sessions":{"feishu:oc_1:ou_1":["s1"]}}`
 }
 
-// Without the other bridge it is said how to name it.
+// Without the other bridge, the error says how to name its configuration.
 func TestNothingIsThere(t *testing.T) {
 	t.Parallel()
 	readers := map[string]func(Options) (*Found, error){"cc-connect": CCConnect, "lark-channel": LarkChannelBridge}
@@ -385,7 +385,7 @@ func TestNothingIsThere(t *testing.T) {
 	}
 }
 
-// A pipe would be waited for, and a huge file would fill the memory.
+// A pipe would block, and a huge file would exhaust the memory.
 func TestWhatIsNoUsualFileIsNotRead(t *testing.T) {
 	t.Parallel()
 	home := homeOf(t, "cc-connect", ".cc-connect")
@@ -405,7 +405,7 @@ func TestWhatIsNoUsualFileIsNotRead(t *testing.T) {
 	}
 }
 
-// Two apps need two configurations: which of them is wanted has to be said.
+// Two apps need two configurations, so the wanted one has to be named.
 func TestSeveralAppsOfCCConnect(t *testing.T) {
 	t.Parallel()
 	home := homeOf(t, "cc-connect", ".cc-connect")

@@ -180,7 +180,7 @@ func TestTheCLIRunsWhatTheBrainWants(t *testing.T) {
 	}
 }
 
-// A stream that is cut, and what else an API refuses, are tested in internal/claude.
+// A stream that is cut, and the other errors of an API, are tested in internal/claude.
 func TestTheCLIRepeatsAStreamWithAnError(t *testing.T) {
 	t.Parallel()
 	arrived := make(chan struct{})

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// demo plays one request of a talk with a model that shows the scenes. tools are those that it is offered besides Bash.
+// demo plays one request of a conversation with a model that shows the scenes. tools are offered in addition to Bash.
 func demo(t *testing.T, messages []object, tools ...string) *answer {
 	t.Helper()
 	offered := []object{{"name": "Bash"}}
@@ -35,7 +35,7 @@ func saying(a *answer) (text string) {
 	return text
 }
 
-// usedTool is what the CLI sends of a call and its result.
+// usedTool is what the CLI sends about a call and its result.
 func usedTool(id, name, result string, failed bool) []object {
 	return []object{
 		msg("assistant", []object{{"type": "tool_use", "id": id, "name": name, "input": object{}}}),
@@ -87,7 +87,7 @@ func TestTheTestIsFixedStepByStep(t *testing.T) {
 	}
 }
 
-// The result of a tool belongs to the call that has its id, in whatever order results come.
+// The result of a tool belongs to the call with its id, in whatever order results arrive.
 func TestResultsBelongToTheirCalls(t *testing.T) {
 	call := func(id string) object {
 		return object{"type": "tool_use", "id": id, "name": "Read", "input": object{}}
@@ -148,7 +148,7 @@ func TestFormsPlansAndPicturesAreShown(t *testing.T) {
 	if got := saying(demo(t, talk("How do I cook rice?"))); !strings.Contains(got, "`Make a plan`") {
 		t.Errorf("without the tool: %q", got)
 	}
-	for _, o := range offers { // what an option is called asks for the same in the chat
+	for _, o := range offers { // the name of an option, as a message, has the same effect
 		if sceneOf(o.zh) == nil || sceneOf(o.en) == nil {
 			t.Errorf("%s, %s: not a scene", o.zh, o.en)
 		}
@@ -158,7 +158,7 @@ func TestFormsPlansAndPicturesAreShown(t *testing.T) {
 	}
 }
 
-// What was said first is told from the request alone, and where in it that stands.
+// The first message can be answered from the request alone, with its place there.
 func TestTheFirstWordsAreInTheRequest(t *testing.T) {
 	for name, tc := range map[string]struct {
 		messages []object
@@ -191,15 +191,15 @@ func TestAStoryGoesOnWhereItBroke(t *testing.T) {
 	note := "继续\n\n（说明：上一次回答因服务中断而没有完成。）"
 	got := saying(demo(t, []object{msg("user", withHistory("## [1] 用户:\n讲个故事\n\n## [2] 助手:\n"+half+"\n\n", note))}))
 	if half+got != whole {
-		t.Errorf("goes on with %q", got)
+		t.Errorf("continues with %q", got)
 	}
 	short := string([]rune(whole)[:19])
 	if n := overlap(whole, "something else"+short); whole[:n] != short {
-		t.Errorf("after something else, %d bytes were told", n)
+		t.Errorf("after something else, %d bytes count as told", n)
 	}
 	again := demo(t, []object{msg("user", withHistory("## [1] 用户:\n测试为什么不通过？\n\n", note))}, "Read")
 	if tool, _ := called(again); tool != "Read" {
-		t.Errorf("a scene that was interrupted goes on with %q, %q", tool, saying(again))
+		t.Errorf("an interrupted scene continues with %q, %q", tool, saying(again))
 	}
 	if got := saying(demo(t, talk("continue"))); !strings.Contains(got, "nothing to continue") {
 		t.Errorf("%q", got)

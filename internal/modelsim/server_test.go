@@ -26,7 +26,7 @@ func start(t *testing.T, rules ...Rule) *Server {
 	return s
 }
 
-// limited bounds everything that a test waits for.
+// limited returns a context that bounds each wait of a test.
 func limited(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -172,7 +172,7 @@ func TestUsageIsThatOfTheRequest(t *testing.T) {
 		t.Errorf("%s %v", body, err)
 	}
 	if n := len(s.Requests()); n != 2 {
-		t.Errorf("%d requests recorded: counting is none", n)
+		t.Errorf("%d requests recorded: count_tokens must not be", n)
 	}
 }
 
@@ -213,7 +213,7 @@ func TestCutClosesTheConnection(t *testing.T) {
 	}
 }
 
-// A delta arrives while the rest is still held back, and the record shows it.
+// A delta is sent while the rest is still held back, and the record shows it.
 func TestDeltasAreSentAtOnce(t *testing.T) {
 	release := make(chan struct{})
 	s := start(t, Rule{Steps: []Step{Text("one"), Hold(release), Text("two")}})

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// mostBytes is as much as a name gets of [text.SafeLine].
+// mostBytes is the limit for names in [text.SafeLine].
 const mostBytes = 120
 
 func TestFileNamesAreHarmless(t *testing.T) {

@@ -33,6 +33,6 @@ func TestReal(t *testing.T) {
 		t.Errorf("the link leads to %s, %v", got, err)
 	}
 	if _, err := Real(filepath.Join(dir, "none")); err == nil {
-		t.Error("what is not there has a place")
+		t.Error("a missing file has a path")
 	}
 }

@@ -39,6 +39,6 @@ func TestWherePathsLead(t *testing.T) {
 		}
 	}
 	if _, err := Dir(""); err == nil {
-		t.Error("no folder is one")
+		t.Error("an empty path was accepted")
 	}
 }

@@ -19,7 +19,7 @@ func rgba(p image.Image) *image.RGBA {
 	return to
 }
 
-// similar reports whether two pictures differ by rounding only.
+// similar reports whether two pictures only differ by rounding.
 func similar(a, b *image.RGBA, by int) bool {
 	if a.Rect != b.Rect {
 		return false
@@ -74,7 +74,7 @@ func TestPicturesAreThoseOfTheStandardLibrary(t *testing.T) {
 			want := rgba(decoded)
 			got, err := Decode(file, 10_000)
 			if err != nil || !similar(got, want, 1) {
-				t.Fatalf("the whole picture is another one: %v", err)
+				t.Fatalf("the unscaled picture differs: %v", err)
 			}
 			for _, side := range []int{1, 7, 20, 31} {
 				got, err := Decode(file, side)
@@ -87,7 +87,7 @@ func TestPicturesAreThoseOfTheStandardLibrary(t *testing.T) {
 	}
 }
 
-// means makes a picture smaller in a way that is easy to see through.
+// means scales a picture down in a way that is easy to verify.
 func means(of *image.RGBA, to image.Rectangle) *image.RGBA {
 	sums := make([][5]int, to.Dx()*to.Dy())
 	for y := range of.Rect.Dy() {
@@ -148,7 +148,7 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		if p, err := Decode(file, max(1, side)); err == nil && p.Rect.Empty() {
-			t.Error("an empty picture")
+			t.Error("an empty picture was accepted")
 		}
 	})
 }

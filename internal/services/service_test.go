@@ -14,10 +14,10 @@ import (
 	"unicode/utf16"
 )
 
-// odd has in its names what XML and a command line could mistake for something else.
+// odd has names with characters that XML or a command line could misinterpret.
 var odd = job{Name: "magpie", Program: "/opt/R&D <1>/magpie", Config: "/home/me/a b/magpie.toml", Dir: "/home/me/a b"}
 
-// texts reads XML, which must be well formed, and returns the texts of its elements.
+// texts parses XML, which must be well formed, and returns the texts of its elements.
 func texts(t *testing.T, r *xml.Decoder) (list []string) {
 	t.Helper()
 	for {
@@ -33,7 +33,7 @@ func texts(t *testing.T, r *xml.Decoder) (list []string) {
 	}
 }
 
-// follow fails the test unless the wanted texts stand in the list in this order.
+// follow fails the test unless the wanted texts are in the list in this order.
 func follow(t *testing.T, list []string, want ...string) {
 	t.Helper()
 	for i := range list {
@@ -51,7 +51,7 @@ func TestThePropertyListOfLaunchd(t *testing.T) {
 		"WorkingDirectory", odd.Dir, "EnvironmentVariables", "PATH", a.Path, "RunAtLoad", "KeepAlive")
 	follow(t, got, "ExitTimeOut", "90", "Umask", "63", "StandardOutPath", "/Users/me/Library/Logs/magpie.log")
 	if strings.Count(a.plist(), "<true/>") != 2 {
-		t.Error("it is not both started at once and kept alive")
+		t.Error("it is not both started at load and kept alive")
 	}
 	if a.file() != "/Users/me/Library/LaunchAgents/local.magpie.plist" || a.target() != "gui/501/local.magpie" {
 		t.Errorf("%s, %s", a.file(), a.target())
@@ -73,7 +73,7 @@ func TestTheTaskOfWindows(t *testing.T) {
 		t.Errorf("it begins with %q", text[:60])
 	}
 	r := xml.NewDecoder(strings.NewReader(text))
-	r.CharsetReader = func(_ string, input io.Reader) (io.Reader, error) { return input, nil } // it is decoded already
+	r.CharsetReader = func(_ string, input io.Reader) (io.Reader, error) { return input, nil }
 	follow(t, texts(t, r), odd.Program, `serve --config "/home/me/a b/magpie.toml"`, odd.Dir)
 	for _, want := range []string{
 		`<UserId>OFFICE\me</UserId>`, "<ExecutionTimeLimit>PT0S<", "<DisallowStartIfOnBatteries>false<", "<LogonTrigger>",
@@ -84,7 +84,7 @@ func TestTheTaskOfWindows(t *testing.T) {
 	}
 }
 
-// stub puts a program on the PATH that appends its arguments to a file, and then does what the script says.
+// stub puts a program on the PATH that appends its arguments to a file, and then runs the script.
 func stub(t *testing.T, name, script string) (calls func() []string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -103,7 +103,7 @@ func stub(t *testing.T, name, script string) (calls func() []string) {
 	}
 }
 
-// A second installation ends the job that runs before launchd is given the new one, which it would refuse otherwise.
+// A second installation stops the running job first: launchd would refuse the new one otherwise.
 func TestInstallWithLaunchd(t *testing.T) {
 	home := t.TempDir()
 	loaded := filepath.Join(home, "loaded")

@@ -7,7 +7,7 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// The app's host is found out when nobody names it.
+// The app's host is detected when none is given.
 func TestSetupFindsTheHost(t *testing.T) {
 	t.Parallel()
 	start := func() *feishusim.Server {
@@ -26,10 +26,10 @@ func TestSetupFindsTheHost(t *testing.T) {
 	c := config.Defaults().Feishu
 	c.AppID, c.AppSecret = lark.AppID(), lark.AppSecret()
 	if got := findHost(t.Context(), c, []string{feishu.URL(), lark.URL()}); got.BaseURL != lark.URL() {
-		t.Errorf("an app of the second host is looked for at %s", got.BaseURL)
+		t.Errorf("an app of the second host is searched for at %s", got.BaseURL)
 	}
 	c.AppSecret = "wrong"
 	if got := findHost(t.Context(), c, []string{feishu.URL(), lark.URL()}); got.BaseURL != feishu.URL() {
-		t.Errorf("an app of no host is looked for at %s", got.BaseURL)
+		t.Errorf("an app without a host is searched for at %s", got.BaseURL)
 	}
 }

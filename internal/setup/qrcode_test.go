@@ -14,7 +14,7 @@ func TestQRCodeFits(t *testing.T) {
 	}
 	for _, small := range [][2]int{{wide - 1, high}, {wide, high - 1}, {0, 0}} {
 		if code, w, h := qrCode(text, small[0], small[1]); code != "" || w != wide || h != high {
-			t.Errorf("%v: a code is drawn that does not fit, or %d by %d are wanted", small, w, h)
+			t.Errorf("%v: a code that does not fit is drawn, or %d by %d are required", small, w, h)
 		}
 	}
 	link := "https://open.feishu.cn/page/cli?user_code=ABCD-EFGH&" + strings.Repeat("x", 82) // 134 characters
@@ -32,7 +32,7 @@ func TestQRCodeFits(t *testing.T) {
 	}
 }
 
-// A browser is opened where somebody would see it.
+// A browser is only opened where somebody would see it.
 func TestBrowser(t *testing.T) {
 	t.Parallel()
 	const address = "https://open.feishu.cn/page/cli?from=sdk&user_code=ABCD-EFGH"

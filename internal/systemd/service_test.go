@@ -9,7 +9,7 @@ import (
 	"magpie/bridge/i18n"
 )
 
-// What is said follows the dialog that installs the service, else the language of the configuration, else the locale.
+// The language is that of the dialog that installs the service, else of the configuration, else of the locale.
 func TestAServiceSpeaksTheConfiguredLanguage(t *testing.T) {
 	t.Setenv("LC_ALL", "zh_CN.UTF-8")
 	for _, tc := range []struct {

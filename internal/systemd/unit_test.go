@@ -14,7 +14,7 @@ import (
 	"magpie/internal/config"
 )
 
-// The unit in scripts is the one that "magpie service install" writes for the usual places.
+// The unit in scripts equals the one that "magpie service install" writes with default paths.
 func TestTheUnitInScriptsIsTheStandardOne(t *testing.T) {
 	path := filepath.Join("..", "..", "scripts", "magpie.service")
 	data, err := os.ReadFile(path)
@@ -26,11 +26,11 @@ func TestTheUnitInScriptsIsTheStandardOne(t *testing.T) {
 	}
 }
 
-// analyze writes a unit for a program that exists, and lets systemd-analyze look at it.
+// analyze writes a unit for an existing program, and runs systemd-analyze on it.
 func analyze(t *testing.T, u unit, args ...string) string {
 	t.Helper()
 	if runtime.GOOS != "linux" {
-		t.Skip("there is systemd on Linux only")
+		t.Skip("systemd only exists on Linux")
 	}
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
 		t.Fatal("systemd-analyze is not installed; run scripts/test")
@@ -66,7 +66,7 @@ func TestSystemdTakesTheUnits(t *testing.T) {
 }
 
 // systemd-analyze gives 0 to a service that can do nothing, and 10 to one that can do everything. It counts what the
-// bridge needs to run agents as another user; the agents themselves have nothing of it.
+// bridge needs to run agents as another user; the agents themselves have none of it.
 func TestTheUnitIsASandbox(t *testing.T) {
 	atHome, alone := standardUnit(), standardUnit()
 	atHome.Writable = []string{"/home/me/work"}
@@ -89,11 +89,11 @@ func TestTheUnitIsASandbox(t *testing.T) {
 	}
 	if !strings.Contains(standardUnit().String(), "ProtectHome=yes") ||
 		!strings.Contains(atHome.String(), "ProtectHome=read-only") {
-		t.Error("home folders are hidden where they are needed, or shown where they are not")
+		t.Error("home folders are hidden where they are needed, or visible where they are not")
 	}
 }
 
-// A service manager waits longer than the bridge takes.
+// The service manager's timeout is longer than the bridge's shutdown.
 func TestTimeToStop(t *testing.T) {
 	for _, shutdown := range []time.Duration{0, config.Defaults().Shutdown.Duration, 10 * time.Minute} {
 		u := standardUnit()
@@ -105,7 +105,7 @@ func TestTimeToStop(t *testing.T) {
 	}
 }
 
-// What somebody has edited is told from what was written.
+// A unit that somebody edited is distinguished from a generated one.
 func TestPristine(t *testing.T) {
 	text := standardUnit().String()
 	for _, tc := range []struct {
@@ -121,7 +121,7 @@ func TestPristine(t *testing.T) {
 	}
 }
 
-// The unit among the examples is the one that "magpie service install" writes for a user, for any user.
+// The unit among the examples equals the one that "magpie service install" writes for a user, for any user.
 func TestTheUnitAmongTheExamplesIsThatOfAUser(t *testing.T) {
 	u := unit{
 		Name: "magpie", Program: "/usr/local/bin/magpie", Config: "/HOME/.config/magpie/magpie.toml", Dir: "/HOME",

@@ -15,7 +15,7 @@ var pieces = []string{
 	"🏴\U000E0067\U000E0062\U000E007F", "각", "\u1112\u1161\u11ab", "क्\u200dष", "\u1019\u102c", "\u0600", "\u200d",
 }
 
-// Where runes are cut, Unicode sees a border too.
+// Wherever text is cut, Unicode has a boundary, too.
 func TestBoundariesAreThoseOfUnicode(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 1, 12).Draw(t, "s"), "")
@@ -31,18 +31,18 @@ func TestBoundariesAreThoseOfUnicode(t *testing.T) {
 				t.Errorf("%q is cut at %d", s, i)
 			}
 			if runes := []rune(s); is != (Border(runes, at, 1) == at) {
-				t.Errorf("%q: as runes %d is otherwise", s, i)
+				t.Errorf("%q: as runes the boundary at %d differs", s, i)
 			}
 			if IsBoundary(s[:i+1], i) != is && i > 0 && s[i] < utf8.RuneSelf {
-				t.Errorf("%q: what follows decides about %d", s, i)
+				t.Errorf("%q: the boundary at %d depends on later text", s, i)
 			}
 			at++
 		}
 	})
 }
 
-// What only one of the former cutters knew is known to all: flags and line ends (not the cards'), the parts of a Korean
-// syllable (neither). What both knew and Unicode does not is still joined.
+// No cut divides flags, line ends, or the parts of a Korean syllable. Sequences that Unicode would divide but were kept
+// together before are still kept together.
 func TestNoCharacterIsDivided(t *testing.T) {
 	for _, char := range []string{
 		"🇨🇳", "👨‍👩‍👧‍👦", "e\u0301", "👍🏽", "❤\ufe0f", "字", "\r\n", "\u1112\u1161\u11ab", "क्\u200dष", "\u1019\u102c",
@@ -93,7 +93,7 @@ func TestClip(t *testing.T) {
 		}
 	}
 	if got := Prefix("字", 0); got != "" {
-		t.Errorf("no bytes hold %q", got)
+		t.Errorf("zero bytes contain %q", got)
 	}
 }
 

@@ -2,7 +2,7 @@ package text
 
 import "testing"
 
-// Each of the former lists lacked some of these: that of names the Braille blank, that of the prefix none.
+// Characters that cannot be seen, including those that only some checks used to know, such as the Braille blank.
 func TestWhatCannotBeSeen(t *testing.T) {
 	const invisible = "\x00\x1b\x7f\u0085\u00ad\u034f\u115f\u1160\u180e\u200b\u200d\u200e\u202e\u2028\u2060\u2066" +
 		"\u2800\u3164\ufeff\uffa0\ufff9\U000e0041\U0001d173\ue000"
@@ -11,7 +11,7 @@ func TestWhatCannotBeSeen(t *testing.T) {
 			t.Errorf("%U can be seen", r)
 		}
 	}
-	for _, r := range " \t\n\u00a0\u2003\u3000\u0301\u20dd\ufe0f" { // a line looks the same with them
+	for _, r := range " \t\n\u00a0\u2003\u3000\u0301\u20dd\ufe0f" { // blanks and combining marks
 		if !IsBlank(r) {
 			t.Errorf("%U changes a line", r)
 		}

@@ -13,7 +13,7 @@ func TestRelatedTo(t *testing.T) {
 		"how many pills":             {"pill", "tablet", synonyms},
 		"她的女儿几岁":                     {"女儿", "闺女", synonyms},
 		"老太太说了什么":                    {"老太", "长辈", siblings},
-		"the database was slow":      {"databas", "数据", synonyms}, // a longer word stands under its first two characters
+		"the database was slow":      {"databas", "数据", synonyms}, // a longer word is listed under its first two characters
 		"ｄｏｃｔｏｒ":                     {"doctor", "physician", synonyms},
 		"is there a dentist nearby?": {"dentist", "tooth", synonyms},
 	} {
@@ -28,7 +28,7 @@ func TestRelatedTo(t *testing.T) {
 	}
 }
 
-// What is related must be found in the index, and belong to a term of the question.
+// A related word must exist in the index, and belong to a term of the question.
 func TestRelatedWordsAreTerms(t *testing.T) {
 	for word, list := range relatedWords() {
 		if len(list) > mostRelated {
@@ -36,7 +36,7 @@ func TestRelatedWordsAreTerms(t *testing.T) {
 		}
 		for _, r := range list {
 			if r.Of == r.Term || !isTerm(r.Term) {
-				t.Errorf("%q: %v is no term that can be found", word, r)
+				t.Errorf("%q: %v is no term of the index", word, r)
 			}
 			if first := []rune(word)[0]; isUnspaced(first) && !slices.Contains(Terms(word), r.Of) {
 				t.Errorf("%v belongs to no term of %q", r, word)
@@ -45,12 +45,13 @@ func TestRelatedWordsAreTerms(t *testing.T) {
 	}
 	for line := range strings.Lines(relatedEnglish + relatedChinese + relatedBoth) {
 		if words := strings.Fields(strings.ReplaceAll(line, "|", " ")); words[0] != "#" && len(words) < 2 {
-			t.Errorf("a word without others: %q", line)
+			t.Errorf("a word without related words: %q", line)
 		}
 	}
 }
 
-// isTerm reports whether a text has the term. An English term is the stem of a word, which may have another stem.
+// isTerm reports whether a text has the term. An English term is the stem of a word, which may itself have another
+// stem.
 func isTerm(term string) bool {
 	list := Terms(term)
 	return slices.Contains(list, term) || len(list) == 1 && !isUnspaced([]rune(term)[0])

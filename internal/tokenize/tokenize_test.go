@@ -31,7 +31,7 @@ func TestTerms(t *testing.T) {
 	}
 }
 
-// What people write in one form is found in another.
+// A word that is written in one form is found in another.
 func TestFormsOfAWordAreOneTerm(t *testing.T) {
 	for _, words := range [][]string{
 		{"run", "runs", "running", "ran"}, {"study", "studies", "studied"}, {"buy", "buys", "bought"},
@@ -46,7 +46,7 @@ func TestFormsOfAWordAreOneTerm(t *testing.T) {
 	}
 }
 
-// The index separates terms by blanks, and takes ASCII signs for the same: a term must not have any.
+// The index separates terms by blanks, and treats ASCII signs like blanks: a term must not contain any.
 func FuzzTerms(f *testing.F) {
 	for _, s := range []string{"parseHTTP 飞书", "a\xffb", "ﬁ ½ ①", "x’y'z", strings.Repeat("长", 100), "\u200d§1"} {
 		f.Add(s)

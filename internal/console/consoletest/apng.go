@@ -102,7 +102,7 @@ func paletteOf(frames []Frame) *palette {
 	}
 	slices.SortFunc(all, func(a, b color.RGBA) int { return count[b] - count[a] })
 	p := &palette{index: map[color.RGBA]byte{}}
-	// A color that is close to an existing entry takes none of its own: text has many shades of the same edge.
+	// A color that is close to an existing entry gets none of its own: text has many shades of the same edge.
 	for _, c := range all {
 		if len(p.colours) == 255 {
 			break

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// The first frame of an animation is an ordinary PNG to those who know no animations; the others hold what has changed.
+// Without support for animations, the first frame is an ordinary PNG. The others contain what changed.
 func TestAnimate(t *testing.T) {
 	grey, red := color.RGBA{200, 200, 200, 255}, color.RGBA{250, 10, 10, 255}
 	first := image.NewRGBA(image.Rect(0, 0, 300, 200))
@@ -32,12 +32,12 @@ func TestAnimate(t *testing.T) {
 	if n := bytes.Count(data, []byte("fcTL")); n != 3 {
 		t.Errorf("%d frames", n)
 	}
-	// A frame of one pixel at 40, 50, shown for 300 ms.
+	// a frame of one pixel at 40, 50, shown for 300 ms
 	want := []byte("fcTL\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\x00\x00\x00\x28\x00\x00\x00\x32\x01\x2c")
 	if !bytes.Contains(data, want) {
-		t.Errorf("no frame of what has changed in % x", data)
+		t.Errorf("no frame with the change in % x", data)
 	}
 	if _, err := Animate(nil); err == nil {
-		t.Error("an animation of nothing")
+		t.Error("an animation without frames")
 	}
 }

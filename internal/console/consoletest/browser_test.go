@@ -20,7 +20,7 @@ func page(t *testing.T, body string) *Browser {
 	return Browse(t, site.URL)
 }
 
-// The button of a request that was decided a moment ago is still there when the next request is shown.
+// The button of a request that was just decided is still visible when the next request is shown.
 func TestPressInPressesTheButtonOfTheWordsAtHand(t *testing.T) {
 	b := page(t, `<p>first <button onclick="document.title += 'first'">yes</button></p><p id=later>working</p>`)
 	b.Eval(`requestAnimationFrame(() => requestAnimationFrame(() => { const p = document.querySelector('#later');
@@ -32,7 +32,7 @@ func TestPressInPressesTheButtonOfTheWordsAtHand(t *testing.T) {
 	}
 }
 
-// What the browser never answers ends, and says so.
+// When the browser does not respond, the test fails with a message.
 func TestABrowserThatDoesNotAnswerIsGivenUp(t *testing.T) {
 	b := page(t, "")
 	b.patience = 10 * time.Millisecond

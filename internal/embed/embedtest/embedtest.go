@@ -28,7 +28,7 @@ const (
 
 const path = "/v1/embeddings"
 
-// Limits that the real program keeps.
+// Limits that clients must keep.
 const (
 	mostTexts = 64
 	mostRunes = 2000
@@ -186,7 +186,7 @@ func (e *Endpoint) answer(w http.ResponseWriter, texts []string, dims int) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	if err := json.NewEncoder(w).Encode(map[string]any{"object": "list", "model": Model, "data": items}); err != nil {
-		e.tb.Logf("embeddings: %v", err) // the caller has gone
+		e.tb.Logf("embeddings: %v", err) // the caller is gone
 	}
 }
 
