@@ -27,9 +27,9 @@ func TestAccess(t *testing.T) {
 		}
 	}
 	if (Config{}).allows(room, chat.Actor{}) {
-		t.Error("a user without an id is the owner that nobody named")
+		t.Error("a user without an ID matches the unset owner")
 	}
 	if err := (Config{Admins: []string{"*"}}).Validate(); err == nil {
-		t.Error("everybody may become an admin")
+		t.Error("the wildcard is accepted for admins")
 	}
 }

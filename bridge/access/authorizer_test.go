@@ -15,7 +15,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// staff is a directory that may fail, or be silent.
+// departments is a directory that may fail or hang.
 type departments struct {
 	of    map[string][]string
 	err   error
@@ -35,11 +35,11 @@ func (s *departments) Departments(ctx context.Context, user string) ([]string, e
 func gateOf(t *testing.T, a Config, s DepartmentLookup) *Authorizer {
 	t.Helper()
 	store := dbtest.New(t)
-	// for a directory that answers at once, on a machine that does not
+	// on a busy machine a call must not time out
 	return NewAuthorizer(a, store.Grants(), s, time.Minute, zerolog.Nop())
 }
 
-// admits reports whether somebody may talk.
+// admits reports whether somebody may talk to the bot.
 func (g *Authorizer) admits(t *testing.T, who chat.Actor) bool {
 	t.Helper()
 	got, err := g.Authorize(t.Context(), chat.FeishuChat("oc_1"), who)
@@ -49,7 +49,7 @@ func (g *Authorizer) admits(t *testing.T, who chat.Actor) bool {
 	return got == Admitted
 }
 
-// Who may talk, by every way of saying so. What is denied counts first, and what cannot be found out opens no door.
+// Each way to grant access. Denials come first, and an unknown department fails closed.
 func TestAuthorize(t *testing.T) {
 	t.Parallel()
 	all := map[string][]string{"ou_1": {"od_dev", "od_all"}, "ou_2": {"od_all"}}
@@ -110,21 +110,21 @@ func TestWhoWasLetInInTheChat(t *testing.T) {
 		t.Fatal(err)
 	}
 	if g.admits(t, who) {
-		t.Error("who asks is let in")
+		t.Error("a request grants access")
 	}
 	if err := g.grants.Decide(t.Context(), who.ID, db.Allowed, "ou_boss"); err != nil {
 		t.Fatal(err)
 	}
 	if !g.admits(t, who) || g.Load().IsAdmin(who) {
-		t.Error("who was let in is not, or is more than that")
+		t.Error("a grant has no effect, or a wider one")
 	}
 	g.Store(&Config{Owner: "ou_boss", Deny: []string{"ou_1"}})
 	if g.admits(t, who) {
-		t.Error("the configuration does not count first")
+		t.Error("the configuration does not take precedence")
 	}
 }
 
-// Who was let in in the chat is let in, even while the platform does not tell departments.
+// A grant from a chat is valid even while the platform cannot look up departments.
 func TestWhoWasLetInNeedsNoDepartment(t *testing.T) {
 	t.Parallel()
 	g := gateOf(t, Config{Owner: "ou_boss", Allow: []string{"od_dev"}}, &departments{err: errors.New("down")})
@@ -140,8 +140,8 @@ func TestWhoWasLetInNeedsNoDepartment(t *testing.T) {
 	}
 }
 
-// The platform is asked once an hour, and nobody waits for it who is known. When it does not answer, what was known
-// counts for a day.
+// Departments are looked up once an hour, without a delay for known people. While the platform fails, cached ones are
+// valid for a day.
 func TestDepartmentsAreRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &departments{of: map[string][]string{"ou_1": {"od_dev"}}}
@@ -175,18 +175,18 @@ func TestDepartmentsAreRemembered(t *testing.T) {
 		time.Sleep(lookupFresh + time.Second)
 		s.takes, s.err = 0, errors.New("down")
 		if in, _, err := within(); !in || err != nil {
-			t.Errorf("what was known an hour ago is forgotten: %v", err)
+			t.Errorf("departments from an hour ago are not cached: %v", err)
 		}
 		synctest.Wait()
 		time.Sleep(membershipExpiry)
 		if in, _, err := within(); in || !errors.Is(err, s.err) {
-			t.Errorf("what was known a day ago counts: %v", err)
+			t.Errorf("departments from a day ago are used: %v", err)
 		}
 		s.err, s.takes = nil, time.Minute
 		if in, took, err := within(); in || err == nil || took != lookupWait {
-			t.Errorf("known before it was told: %v, %v after %v", in, err, took)
+			t.Errorf("a result before the response: %v, %v after %v", in, err, took)
 		}
-		time.Sleep(lookupTimeout) // the call ends
+		time.Sleep(lookupTimeout) // on the bubble's clock: the call times out
 	})
 }
 
@@ -204,7 +204,7 @@ func TestAccessSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// A full cache of memberships drops the person who was silent for longest, and not everybody.
+// A full cache evicts the person who was inactive for longest, not everybody.
 func TestAFullCacheKeepsTheActive(t *testing.T) {
 	t.Parallel()
 	g := &Authorizer{members: newMembershipCache(2)}
@@ -213,9 +213,9 @@ func TestAFullCacheKeepsTheActive(t *testing.T) {
 	g.cachedMembership("ou_1")
 	g.cacheMembership("ou_3", nil)
 	if _, ok := g.cachedMembership("ou_1"); !ok {
-		t.Error("somebody who is active was dropped")
+		t.Error("an active person was evicted")
 	}
 	if _, ok := g.cachedMembership("ou_2"); ok {
-		t.Error("the cache is larger than it may be")
+		t.Error("the cache exceeds its size")
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// founder is a platform that tells who owns the app, or does not.
+// founder is a platform that names the app's owner, or does not.
 type founder struct {
 	user string
 	err  error
@@ -29,7 +29,7 @@ func (f *founder) Owner(context.Context) (string, error) {
 	return f.user, f.err
 }
 
-// ownershipRig is an Ownership with what it tells others.
+// ownershipRig is an Ownership with a record of what it sends.
 type ownershipRig struct {
 	*Ownership
 	testing.TB
@@ -38,13 +38,13 @@ type ownershipRig struct {
 	log   *strings.Builder
 }
 
-// rules are those that count now.
+// rules are the current rules.
 func (e *ownershipRig) rules() Config { return *e.authorizer.Load() }
 
-// newOwnershipRig takes up what an earlier process has left in the database at path.
+// newOwnershipRig starts with what an earlier process left in the database at path.
 func newOwnershipRig(t testing.TB, path string, f Founder, a Config) *ownershipRig {
 	t.Helper()
-	if err := dbtest.Write(path); err != nil && !errors.Is(err, fs.ErrExist) { // it may be another start
+	if err := dbtest.Write(path); err != nil && !errors.Is(err, fs.ErrExist) { // exists if this is another start
 		t.Fatal(err)
 	}
 	store, err := db.Open(t.Context(), db.Config{URL: dbtest.URL(path)})
@@ -70,7 +70,7 @@ func (e *ownershipRig) close() {
 	}
 }
 
-// write is somebody who writes to the bot.
+// write is a message of somebody to the bot.
 func (e *ownershipRig) write(kind chat.Kind, id, user, text string) bool {
 	e.Helper()
 	key := chat.FeishuChat("oc_1")
@@ -88,7 +88,7 @@ func TestThePlatformTellsTheOwner(t *testing.T) {
 	f := &founder{user: "ou_creator"}
 	e := newOwnershipRig(t, path, f, Config{Allow: []string{"ou_2"}})
 	if e.rules().Owner != "" {
-		t.Errorf("before anybody was asked, the bot belongs to %s", e.rules().Owner)
+		t.Errorf("before the look-up, the bot belongs to %s", e.rules().Owner)
 	}
 	e.Run(t.Context())
 	if e.rules().Owner != "ou_creator" || len(e.rules().Allow) != 1 || e.code != "" {
@@ -99,19 +99,19 @@ func TestThePlatformTellsTheOwner(t *testing.T) {
 	}
 	e.close()
 
-	// The next process knows him at once, and neither asks nor welcomes again.
+	// The next process knows the owner at once, and neither looks it up nor sends a welcome again.
 	e = newOwnershipRig(t, path, f, Config{})
 	if e.rules().Owner != "ou_creator" {
-		t.Error("the owner was forgotten")
+		t.Error("the owner was not stored")
 	}
 	e.Run(t.Context())
 	if f.asks != 1 || len(e.out.Said) != 0 {
 		t.Errorf("asked %d times, welcomed again with %q", f.asks, e.out.Said)
 	}
-	// The configuration wins, and when it names nobody any more, who was found is the owner again.
+	// The configuration takes precedence. When it no longer names an owner, the detected one is the owner again.
 	e.Set(Config{Owner: "ou_config"})
 	if e.rules().Owner != "ou_config" {
-		t.Errorf("the configuration does not win: %+v", e.rules())
+		t.Errorf("the configuration does not take precedence: %+v", e.rules())
 	}
 	e.Set(Config{Admins: []string{"ou_3"}})
 	if e.rules().Owner != "ou_creator" {
@@ -120,7 +120,7 @@ func TestThePlatformTellsTheOwner(t *testing.T) {
 	e.close()
 }
 
-// Who is not known to read one language is welcomed in both.
+// An owner whose language is unknown gets the welcome in both.
 func TestTheOwnerIsWelcomedInHisLanguage(t *testing.T) {
 	t.Parallel()
 	for lang, want := range map[i18n.Lang]string{
@@ -167,17 +167,17 @@ func TestTheBearerOfTheCodeOwnsTheBot(t *testing.T) {
 		"without an author":    {chat.Private, "", code},
 	} {
 		if e.write(tc.kind, "om_0", tc.user, tc.text) || e.rules().Owner != "" {
-			t.Fatalf("%s makes an owner of %q", name, e.rules().Owner)
+			t.Fatalf("%s makes %q the owner", name, e.rules().Owner)
 		}
 	}
 	if !e.write(chat.Private, "om_1", "ou_1", " "+strings.ToLower(code)+"\n") || e.rules().Owner != "ou_1" {
-		t.Fatalf("the code is not taken: %+v", e.rules())
+		t.Fatalf("the code was not accepted: %+v", e.rules())
 	}
 	if !e.write(chat.Private, "om_1", "ou_1", code) {
-		t.Error("the same message, delivered again, is a question")
+		t.Error("the same message, delivered again, became a question")
 	}
 	if e.write(chat.Private, "om_2", "ou_2", code) || e.rules().Owner != "ou_1" {
-		t.Errorf("the code is good twice: the bot belongs to %s", e.rules().Owner)
+		t.Errorf("the code was accepted twice: the bot belongs to %s", e.rules().Owner)
 	}
 	e.close()
 
@@ -192,8 +192,7 @@ func TestTheBearerOfTheCodeOwnsTheBot(t *testing.T) {
 	e.close()
 }
 
-// Each start has a code of its own, and none is put out where somebody decides about the bot, or the platform is still
-// asked.
+// Each start has a code of its own. There is none while an owner is known or the platform is still being asked.
 func TestWhenThereIsACode(t *testing.T) {
 	t.Parallel()
 	refuses := &founder{err: errors.New("access denied")}
@@ -207,7 +206,7 @@ func TestWhenThereIsACode(t *testing.T) {
 		codes[e.code] = true
 		e.Set(Config{Owner: "ou_1"})
 		if e.write(chat.Private, "om_1", "ou_2", e.code) || e.code != "" {
-			t.Error("the code is good although there is an owner")
+			t.Error("the code is accepted although there is an owner")
 		}
 		e.Set(Config{})
 		if e.code == "" || codes[e.code] {
@@ -229,7 +228,7 @@ func TestWhenThereIsACode(t *testing.T) {
 	}
 	e := newOwnershipRig(t, filepath.Join(t.TempDir(), "magpie.db"), &founder{}, Config{})
 	if e.Run(t.Context()); e.code == "" {
-		t.Error("a platform that names nobody leaves no way to own the bot")
+		t.Error("without an owner from the platform there is no code")
 	}
 	e.close()
 }

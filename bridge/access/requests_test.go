@@ -8,7 +8,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// What a stranger is called and writes is no markup in what the owner reads.
+// A stranger's name and message are no markup in what the owner reads.
 func TestAStrangersNameIsNoMarkup(t *testing.T) {
 	t.Parallel()
 	const name = "[点此](https://evil.example)"

@@ -9,16 +9,16 @@ import (
 	"magpie/internal/claude"
 )
 
-// same says that "always" stands for this very command and no other, none that there is no "always" for it.
+// same means that "always" covers exactly this command, none that "always" is not offered for it.
 const (
 	same = "="
 	none = "-"
 )
 
-// alwaysAttacks are commands, for what "always" stands when people are asked about each (the words with which a command
-// may begin, or the same command), and another command that is so near that a careless rule would allow it, too.
+// alwaysAttacks are commands with the rule of their "always" (the first words of commands, or the same command), and
+// another command that a careless rule would also allow.
 var alwaysAttacks = []struct{ name, command, rule, near string }{
-	// What may be allowed by its first words: nothing may follow that makes it more than one command.
+	// Commands that may be allowed by their first words. A further command must not be covered.
 	{"a command behind a semicolon", "git status", "git status", "git status; rm -rf ."},
 	{"a command behind an and", "git status -s", "git status", "git status && rm -rf ."},
 	{"a command behind an or", "git status --short", "git status", "git status || rm -rf ."},
@@ -29,7 +29,7 @@ var alwaysAttacks = []struct{ name, command, rule, near string }{
 	{"a carriage return", "go vet ./...", "go vet", "go vet ./...\rrm -rf ."},
 	{"a line that goes on", "go test ./...", "go test", "go test \\\n-exec rm ./..."},
 	{"a zero byte", "npm test", "npm test", "npm test\x00; rm -rf ."},
-	// Nor anything that the shell puts in its place.
+	// Nor a substitution by the shell.
 	{"a command put in", "git add a.go", "git add", "git add $(rm -rf .)"},
 	{"a command put in by backticks", "git add -A", "git add", "git add `rm -rf .`"},
 	{"a command put in within quotes", "git commit -m x", "git commit", `git commit -m "$(rm -rf .)"`},
@@ -44,7 +44,7 @@ var alwaysAttacks = []struct{ name, command, rule, near string }{
 	{"a pattern of some signs", "git add f.go", "git add", "git add [a-z]"},
 	{"words of earlier commands", "git commit -m wow", "git commit", "git commit -m wow!rm"},
 	{"a quote that is not closed", "git commit -m 'a b'", "git commit", "git commit -m 'a b"},
-	// Nor what leads its output elsewhere, or takes its input from there.
+	// Nor a redirection of output or input.
 	{"output into a file", "git diff --numstat", "git diff", "git diff --numstat > .bashrc"},
 	{"output behind a file", "git diff --shortstat", "git diff", "git diff --shortstat >> .bashrc"},
 	{"errors into a file", "git diff --check", "git diff", "git diff --check 2> .bashrc"},
@@ -90,7 +90,7 @@ var alwaysAttacks = []struct{ name, command, rule, near string }{
 	{"a letter that looks alike", "git add i.go", "git add", "git \u0430dd i.go"},
 	{"what nobody sees", "git add j.go", "git add", "git add\u200b j.go"},
 	{"a blank before", "git add k.go", "git add", " git add k.go"},
-	// What may only be allowed as it stands: nothing near it is.
+	// Commands that may only be allowed unchanged: no similar command is covered.
 	{"a file more", "rm build", same, "rm build -rf /"},
 	{"a pattern, resolved", "rm *.log", same, "rm a.log"},
 	{"another branch", "git push origin main", same, "git push origin main --force"},
@@ -111,9 +111,9 @@ var alwaysAttacks = []struct{ name, command, rule, near string }{
 	{"an archive", "tar xf a.tar", same, "tar xf a.tar --to-command=sh"},
 }
 
-// TestAttackAlwaysCommands asks for each command with the widest rule that the CLI could propose for it. The rule that
-// is offered is no wider than what is known to be harmless; it covers the command, and not the one that is near it. Nor
-// does it cover the command when something beside it changes how it runs, or another tool.
+// TestAttackAlwaysCommands asks for each command with the widest rule that the CLI could suggest. The offered rule must
+// not be wider than what is known to be harmless. It covers the command, but not the similar one, nor another tool, nor
+// the command with parameters that change how it runs.
 func TestAttackAlwaysCommands(t *testing.T) {
 	const rows = 84
 	if len(alwaysAttacks) != rows {
@@ -159,7 +159,7 @@ func TestAttackAlwaysCommands(t *testing.T) {
 	}
 }
 
-// widestAsk is an agent that asks for a command, of which the CLI would allow all that begin with its first words.
+// widestAsk is a request for a command with a suggestion to allow all commands with the same first words.
 func widestAsk(t *testing.T, command string) claude.ToolAsk {
 	t.Helper()
 	words := strings.Fields(command)

@@ -105,7 +105,7 @@ func TestWhatIsShownOfEachTool(t *testing.T) {
 	}
 }
 
-// A change is shown whole: what stays, too, so that both texts can be read from it.
+// A change is shown completely, with its context, so that both texts can be read from it.
 func TestAChangeIsShownWhole(t *testing.T) {
 	for _, tc := range []struct{ before, after, want string }{
 		{"a", "b", "- a\n+ b"}, {"", "a\nb", "+ a\n+ b"}, {"a\nb", "", "- a\n- b"}, {"a", "a", "  a"},
@@ -132,7 +132,7 @@ func TestAChangeIsShownWhole(t *testing.T) {
 			}
 		}
 		shown := diff(before, after)
-		if strings.HasSuffix(before, "\n") && strings.HasSuffix(after, "\n") { // which says nothing of the change
+		if strings.HasSuffix(before, "\n") && strings.HasSuffix(after, "\n") { // unchanged in this
 			before, after = before[:len(before)-1], after[:len(after)-1]
 		}
 		if strings.Join(was, "\n") != before || strings.Join(is, "\n") != after {
@@ -159,7 +159,7 @@ func TestWhatIsTooLongToShow(t *testing.T) {
 		{"WebFetch", long("prompt", 61_000), false},
 		{claude.PlanTool, long("plan", 50_000), true}, {claude.PlanTool, long("plan", 61_000), false},
 		{"Bash", json.RawMessage(`[]`), false},
-		{"Write", json.RawMessage(`{"content":"` + strings.Repeat(`\u202e`, 6_000) + `"}`), false}, // as it is shown
+		{"Write", json.RawMessage(`{"content":"` + strings.Repeat(`\u202e`, 6_000) + `"}`), false}, // longer if escaped
 		{"Bash", json.RawMessage(`{"command":"rm x","Command":"ls"}`), false},
 		{"Edit", json.RawMessage(`{"file_path":"a","FILE_PATH":"b"}`), false},
 		{"mcp__a__b", json.RawMessage(`{"query":{"a":1},"Query":2}`), true}, // all of it is shown

@@ -19,7 +19,7 @@ import (
 	"magpie/internal/claude"
 )
 
-// deciding is Requests on a real database in a chat, in which a member has asked something.
+// deciding is Requests on a real database, in a chat in which a member has asked something.
 type deciding struct {
 	*testing.T
 	as    *Requests
@@ -62,7 +62,7 @@ func newDeciding(t *testing.T, kind chat.Kind, rules access.Config) *deciding {
 	return d
 }
 
-// wants has the agent want something. It returns the answer that it got at once, if any, and the approval that waits.
+// wants makes the agent ask for a tool. It returns the immediate answer, if any, and the waiting approval.
 func (d *deciding) wants(q claude.ToolAsk) (verdicts chan claude.Decision, waiting *db.Approval) {
 	d.Helper()
 	verdicts = make(chan claude.Decision, 4)
@@ -89,7 +89,7 @@ func (d *deciding) press(a *db.Approval, who chat.Actor, do string) string {
 	return toast
 }
 
-// card is the next card that the chat is sent.
+// card is the next card that is posted in the chat.
 func (d *deciding) card() (c chat.Card) {
 	d.Helper()
 	post, err := d.store.Outbox().Next(d.Context(), d.claim.Turn.Key)
@@ -102,15 +102,15 @@ func (d *deciding) card() (c chat.Card) {
 	return *post.Card
 }
 
-// By default who asked decides; with deciders = "admins" only admins allow, and who asked may still refuse. What names
-// the program's own files is for admins whatever is configured, and no rule of the chat allows it.
+// By default the asker decides. With deciders = "admins" only admins may allow, and the asker may still refuse.
+// Requests that name the program's own files are always for admins, and no rule of the chat covers them.
 func TestWhoDecides(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		deciders string
-		private  bool // the program's own files are named
+		private  bool // the input names the program's own files
 		tool     string
-		admins   bool // only they may allow it
+		admins   bool // only admins may allow it
 	}{
 		"a command":                      {"", false, "Bash", false},
 		"a command, asker":               {access.AskersDecide, false, "Bash", false},
@@ -145,17 +145,17 @@ func TestWhoDecides(t *testing.T) {
 				t.Errorf("the card says %q", got)
 			}
 			if got := d.press(a, nobody, DoAllow); got != i18n.ApprovalNotYours.In(i18n.English) {
-				t.Errorf("somebody else is told %q", got)
+				t.Errorf("somebody else gets %q", got)
 			}
-			if tc.tool == claude.QuestionTool { // it wants an answer
+			if tc.tool == claude.QuestionTool { // needs an answer
 				return
 			}
 			if tc.admins {
 				if got := d.press(a, asker, DoAllow); got != i18n.AdminsAllow.In(i18n.English) {
-					t.Errorf("who asked is told %q", got)
+					t.Errorf("the asker gets %q", got)
 				}
 				if len(verdicts) != 0 {
-					t.Fatal("who asked has allowed it")
+					t.Fatal("the asker has allowed it")
 				}
 				d.press(a, boss, DoAllow)
 			} else {
@@ -174,11 +174,11 @@ func TestWhoAskedMayRefuseWhatOnlyAdminsAllow(t *testing.T) {
 	verdicts, a := d.wants(askFor(t, "Bash", map[string]any{"command": "make test"}))
 	d.press(a, asker, DoRefuse)
 	if v := <-verdicts; v.Allow {
-		t.Error("it is allowed")
+		t.Error("it was allowed")
 	}
 }
 
-// A rule that was made for good does not cover the program's own files.
+// An "always" rule does not cover the program's own files.
 func TestARuleDoesNotAllowWhatOnlyAdminsMay(t *testing.T) {
 	t.Parallel()
 	d := newDeciding(t, chat.Group, access.Config{Owner: boss.ID})
@@ -188,7 +188,7 @@ func TestARuleDoesNotAllowWhatOnlyAdminsMay(t *testing.T) {
 	if verdicts, a := d.wants(ask); a != nil || !(<-verdicts).Allow {
 		t.Fatal("there is no rule")
 	}
-	file := filepath.Join(d.data, "-l") // called so
+	file := filepath.Join(d.data, "-l") // a file with the name of an option
 	d.as.reserved = NewReservedPaths(ProtectedPaths{Data: d.data, Files: []string{file}}, d.store)
 	if _, a := d.wants(ask); a == nil {
 		t.Error("the rule allows it")
@@ -220,7 +220,7 @@ func TestNobodyWaitsForAnAdminThatIsNotThere(t *testing.T) {
 				t.Errorf("%+v", v)
 			}
 			c := d.card()
-			if c.Status != tc.want.In(i18n.English) { // it was seen before it was closed
+			if c.Status != tc.want.In(i18n.English) { // it was visible before it was closed
 				c = d.card()
 			}
 			if c.Status != tc.want.In(i18n.English) || len(c.Buttons) != 0 || c.Form != nil {
@@ -234,8 +234,8 @@ func TestNobodyWaitsForAnAdminThatIsNotThere(t *testing.T) {
 	}
 }
 
-// Where everything is asked for, the agent's own notes and this program's tools are not; and a project for looking only
-// can be looked at.
+// With ask = "everything" the agent's own notes and this program's tools need no approval, and a read-only project can
+// be read.
 func TestWhatIsAskedWhereEverythingIs(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -243,7 +243,7 @@ func TestWhatIsAskedWhereEverythingIs(t *testing.T) {
 		tool  string
 		path  string
 		waits bool
-		allow bool // when it does not wait
+		allow bool // the answer if it does not wait
 	}{
 		"a to-do list":                 {Workspace{AskAll: true}, "TodoWrite", "", false, true},
 		"a tool of this program":       {Workspace{AskAll: true}, agenttools.Prefix + "remember", "", false, true},

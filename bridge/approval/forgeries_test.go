@@ -9,7 +9,7 @@ import (
 	"magpie/internal/claude"
 )
 
-// forgeries are texts by which an agent would speak in the bridge's voice, or have its words do something.
+// forgeries are texts with which an agent could imitate the bridge, or trigger markup.
 var forgeries = []string{
 	"**Already approved by admin**", "__approved__", "*ok*", "~~no~~", "# Approved", "[docs](https://evil.example/)",
 	"https://evil.example/",
@@ -20,7 +20,7 @@ var forgeries = []string{
 	"x\n\n**Already approved by admin**", "x\u2028# Approved", "a@b.example", "mailto:x", "=== ok", "\u202e**x**",
 }
 
-// What the agent says about what it wants stands in the card as its words, in which nothing takes effect.
+// The agent's words are quoted on the card, without effect.
 func TestTheAgentsWordsCannotPassAsTheBridges(t *testing.T) {
 	t.Parallel()
 	for _, text := range forgeries {
@@ -56,7 +56,7 @@ func TestTheAgentsWordsCannotPassAsTheBridges(t *testing.T) {
 		_, body := requestText(askingFor(claude.PlanTool, `{"plan":`+quoted+`}`), i18n.English)
 		for line := range strings.Lines(body) {
 			if !strings.HasPrefix(line, "> ") {
-				t.Errorf("%q: a line of a plan that is not marked as one: %q", text, line)
+				t.Errorf("%q: a line of a plan without a quote mark: %q", text, line)
 			}
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"magpie/internal/claude"
 )
 
-// "Always Write in this project" is not about files that others run or obey, however their path is written.
+// "Always Write in this project" does not cover files that are executed or obeyed, however their path is written.
 func TestFilesThatOthersObeyAreAskedForEachTime(t *testing.T) {
 	t.Parallel()
 	dir := folders(t, "p/.github/workflows", "p/docs", "p/src", "other")
@@ -60,7 +60,7 @@ func TestFilesThatOthersObeyAreAskedForEachTime(t *testing.T) {
 					t.Errorf("%s %s is covered: %v", tool, path, got)
 				}
 				if got := PermitFor(claude.ToolAsk{Name: tool, Input: input}, dir); (got != nil) != want {
-					t.Errorf("%s %s may be allowed for good: %+v", tool, path, got)
+					t.Errorf("%s %s may always be allowed: %+v", tool, path, got)
 				}
 			}
 		}
@@ -77,7 +77,7 @@ func TestFilesThatOthersObeyAreAskedForEachTime(t *testing.T) {
 	}
 }
 
-// Each pattern of the tables is one that can be read, and in lower case: else it would match nothing.
+// Each pattern is valid and in lower case: otherwise it would match nothing.
 func TestGuardedPatternsCanMatch(t *testing.T) {
 	t.Parallel()
 	for _, p := range append(append([]string{}, guardedFolders...), guardedFiles...) {
@@ -88,7 +88,7 @@ func TestGuardedPatternsCanMatch(t *testing.T) {
 	}
 }
 
-// guardedExamples are files of a project, for each pattern one that no other pattern guards.
+// guardedExamples are files of a project: for each pattern, one that no other pattern guards.
 var guardedExamples = strings.Fields(`
 	.github/workflows/ci.yml .hg/a .svn/a .jj/a .bzr/a .husky/pre-commit .lefthook/a .circleci/config.yml
 	.buildkite/a .teamcity/a .forgejo/a .woodpecker/a .drone/a .claude/settings.json .cursor/rules/a.mdc .windsurf/a

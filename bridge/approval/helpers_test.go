@@ -10,7 +10,7 @@ import (
 
 var asker = chat.Actor{ID: "ou_1", Name: "小明"}
 
-// folders makes folders below a temporary one, whose path it returns.
+// folders creates folders below a temporary one, whose path it returns.
 func folders(t *testing.T, names ...string) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())

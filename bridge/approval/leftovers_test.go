@@ -11,7 +11,7 @@ import (
 	"magpie/internal/claude"
 )
 
-// What a decision covers that comes later: the same tool with the same input, however it is written.
+// A later request that a decision covers: the same tool with the same input, however that is written.
 func TestWhatIsTheSameCall(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -66,7 +66,7 @@ func make8000() []byte {
 	return b
 }
 
-// interrupt ends the turn as the end of the program does, and has another one go on with it.
+// interrupt ends the turn as the end of the program does, and lets another one continue it.
 func (a *asking) interrupt() db.Claim {
 	a.Helper()
 	ctx, turn := a.Context(), a.approval.Turn
@@ -87,7 +87,7 @@ func (a *asking) interrupt() db.Claim {
 	return c
 }
 
-// askAgain has the agent of a turn want what the one before wanted.
+// askAgain makes the agent of a turn ask for what the turn before asked for.
 func (a *asking) askAgain(c db.Claim) (waits bool) {
 	ask := claude.ToolAsk{ID: "r2", Use: "t2", Name: "Bash", Input: json.RawMessage(`{"command":"make"}`)}
 	return a.as.RequestDecision(a.Context(), c, Workspace{Dir: "/p"}, ask, func(v claude.Decision) bool {
@@ -96,8 +96,8 @@ func (a *asking) askAgain(c db.Claim) (waits bool) {
 	})
 }
 
-// A turn goes on before anybody has decided: its agent waits for the card that is there, and gets exactly what was
-// shown. The end of that turn withdraws what it has not asked for again.
+// A turn continues before its approval is decided: the agent waits for the existing card, and gets exactly what it
+// showed. The end of that turn withdraws what was not requested again.
 func TestATurnGoesOnBeforeTheDecision(t *testing.T) {
 	t.Parallel()
 	a := newAsking(t, time.Hour)
@@ -107,12 +107,12 @@ func TestATurnGoesOnBeforeTheDecision(t *testing.T) {
 		t.Errorf("decided: %+v", got)
 	}
 	if a.as.Pending(c.Turn.ID) {
-		t.Error("the turn waits for what its agent has not asked for")
+		t.Error("the turn waits for a tool that its agent did not ask for")
 	}
 	if !a.askAgain(c) || !a.as.Pending(c.Turn.ID) {
 		t.Fatal("the agent does not wait")
 	}
-	if a.askAgain(c); a.state() != db.Waiting { // twice at once: the second needs a card of its own
+	if a.askAgain(c); a.state() != db.Waiting { // requested twice: the second needs its own card
 		t.Error("one decision would count twice")
 	}
 	a.press("ev_1", DoAllow)
@@ -144,7 +144,7 @@ func TestWhatATurnDoesNotAskForAgainIsWithdrawn(t *testing.T) {
 	}
 }
 
-// A decision counts once, and what has changed since makes it void: the project, and who may decide.
+// A decision counts once. A change of the project or of the people who may decide makes it void.
 func TestALaterDecisionCountsOnce(t *testing.T) {
 	t.Parallel()
 	a := newAsking(t, time.Hour)

@@ -7,7 +7,7 @@ import (
 	"magpie/contextmgr/redact"
 )
 
-// What the History holds of a tool's input has no private data in any part of it, and can still be read.
+// The input of a tool in the History is redacted in all parts and stays valid.
 func TestAShortInputIsRedacted(t *testing.T) {
 	t.Parallel()
 	for input, want := range map[string]string{

@@ -14,7 +14,7 @@ import (
 	"magpie/db"
 )
 
-// calls takes what calls people out of the outbox.
+// calls takes the notifications out of the outbox.
 func (a *asking) calls() (list []db.Post) {
 	a.Helper()
 	for {
@@ -41,7 +41,7 @@ func (a *asking) seen() {
 	}
 }
 
-// restart has a new program take up what this one has asked.
+// restart is a new program that takes over the approvals.
 func (a *asking) restart() {
 	a.Helper()
 	a.as.open.takeAll(func(pending) bool { return true }) // the timers end with the program
@@ -53,7 +53,7 @@ func (a *asking) restart() {
 	a.work()
 }
 
-// People who have not decided after half the time are called once, in answer to the card, also over a restart.
+// People who have not decided after half the time are notified once, in answer to the card, also after a restart.
 func TestPeopleAreCalledAgainAfterHalfTheTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsking(t, 0)
@@ -80,7 +80,7 @@ func TestPeopleAreCalledAgainAfterHalfTheTime(t *testing.T) {
 	})
 }
 
-// Half of the time is over while the program is off: people are called at its start, and those who may decide now.
+// If half of the time passes while the program is off, the people who may decide now are notified at the start.
 func TestPeopleAreCalledAgainAfterARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsking(t, time.Hour)
@@ -98,7 +98,7 @@ func TestPeopleAreCalledAgainAfterARestart(t *testing.T) {
 	})
 }
 
-// Nobody is called about what was decided before half of its time, nor where there is hardly any.
+// There is no notification about approvals that were decided in the first half, nor if the time is very short.
 func TestNobodyIsCalledAgainInVain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, patience := range []time.Duration{time.Hour, time.Minute} {

@@ -29,7 +29,7 @@ type asking struct {
 	approval db.Approval
 	verdicts chan claude.Decision
 	outbox   *delivery.Outbox
-	gone     bool // the agent does not take answers any more
+	gone     bool // the agent no longer accepts answers
 }
 
 func newAsking(t *testing.T, patience time.Duration) *asking {
@@ -40,7 +40,7 @@ func newAsking(t *testing.T, patience time.Duration) *asking {
 // english is the language of all chats.
 func english(context.Context, chat.Key) i18n.Lang { return i18n.English }
 
-// askingOn is an asking whose cards are shown by out.
+// askingOn is an asking with another messenger.
 func askingOn(t *testing.T, patience time.Duration, out delivery.Messenger) *asking {
 	t.Helper()
 	store := dbtest.New(t)
@@ -76,7 +76,7 @@ func askingOn(t *testing.T, patience time.Duration, out delivery.Messenger) *ask
 	return a
 }
 
-// nothingInterrupted is an InterruptedTurns where nothing was.
+// nothingInterrupted is an InterruptedTurns without any turns.
 type nothingInterrupted struct{}
 
 func (nothingInterrupted) AwaitRecovery(context.Context) error { return nil }
@@ -87,7 +87,7 @@ func (nothingInterrupted) ContinuedCard(context.Context, chat.Key, int64, i18n.L
 
 func (nothingInterrupted) Wake(chat.Key) {}
 
-// work lets decisions be stored, until the test ends.
+// work stores decisions until the test ends.
 func (a *asking) work() {
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -115,7 +115,7 @@ func (a *asking) verdict() claude.Decision {
 	case v := <-a.verdicts:
 		return v
 	case <-time.After(time.Minute):
-		a.Fatal("the agent is not told")
+		a.Fatal("the agent got no answer")
 		return claude.Decision{}
 	}
 }
@@ -139,7 +139,7 @@ func (a *asking) becomes(want db.ApprovalState) {
 	}
 }
 
-// hider is a platform that does not show what an agent asks.
+// hider is a platform that refuses the agent's requests.
 type hider struct {
 	deliverytest.Recorder
 	post, close error
@@ -161,7 +161,7 @@ func (h *hider) Close(ctx context.Context, id string, c chat.Card) error {
 	return h.Recorder.Close(ctx, id, c)
 }
 
-// What cannot be shown cannot be decided: the agent is told at once, and no card has buttons that would allow it.
+// A request that cannot be shown cannot be decided: it is refused at once, and no card has buttons to allow it.
 func TestTheAgentDoesNotWaitForACardThatCannotBeShown(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ post, close error }{
@@ -175,13 +175,13 @@ func TestTheAgentDoesNotWaitForACardThatCannotBeShown(t *testing.T) {
 			a := askingOn(t, time.Hour, out)
 			stop := make(chan struct{})
 			close(stop)
-			a.outbox.Run(t.Context(), stop) // the question, and what became of it
+			a.outbox.Run(t.Context(), stop) // the request, and its outcome
 			if v := a.verdict(); v.Allow || v.Why != notAsked {
 				t.Errorf("verdict %+v", v)
 			}
 			_, err := a.store.Outbox().Next(t.Context(), a.approval.Key)
 			if !errors.Is(err, db.ErrNotFound) || a.state() != db.Withdrawn {
-				t.Errorf("it is %s, and more is to be shown: %v", a.state(), err)
+				t.Errorf("it is %s, and not everything was delivered: %v", a.state(), err)
 			}
 			if list := out.Closed; len(list) != 1 || list[0].Body != i18n.Withheld.EN || len(list[0].Buttons) != 0 {
 				t.Errorf("shown %+v", list)
@@ -193,8 +193,8 @@ func TestTheAgentDoesNotWaitForACardThatCannotBeShown(t *testing.T) {
 	}
 }
 
-// Whoever presses is answered within a second, to which a busy machine may add its own, however long it takes to store
-// what he decided; and the agent goes on only when it is stored.
+// A press is answered within a second (longer on a busy machine), however long it takes to store the decision. The
+// agent continues only once it is stored.
 func TestAPressIsAnsweredBeforeItIsStored(t *testing.T) {
 	t.Parallel()
 	a := newAsking(t, time.Hour)
@@ -206,9 +206,9 @@ func TestAPressIsAnsweredBeforeItIsStored(t *testing.T) {
 		t.Errorf("answered after %v", took)
 	}
 	if len(a.verdicts) != 0 || a.state() != db.Waiting {
-		t.Fatal("the agent goes on before anything is stored")
+		t.Fatal("the agent continues before the decision is stored")
 	}
-	a.press("ev_1", DoAllow) // told again by the platform
+	a.press("ev_1", DoAllow) // delivered again
 	a.work()
 	if v := a.verdict(); !v.Allow || string(v.Input) != `{"command": "make",  "description": "x"}` {
 		t.Errorf("verdict %+v", v)
@@ -221,19 +221,19 @@ func TestAPressIsAnsweredBeforeItIsStored(t *testing.T) {
 	}
 }
 
-// What was allowed at the very moment when its turn ended was not run, and its card says so.
+// A tool that was allowed just when its turn ended did not run, and its card says so.
 func TestAnApprovalThatCameTooLate(t *testing.T) {
 	t.Parallel()
 	a := newAsking(t, time.Hour)
 	a.work()
 	a.gone = true
 	a.press("ev_1", DoAlways)
-	a.becomes(db.Withdrawn) // who pressed does not wait for that for long
+	a.becomes(db.Withdrawn) // the press does not wait long for it
 	if a.approval.Always == nil {
-		t.Fatal("it has no always")
+		t.Fatal("the request offers no rule for always")
 	}
 	if rules, err := a.store.Rules().List(t.Context(), a.approval.Key); err != nil || len(rules) != 0 {
-		t.Errorf("from now on allowed: %+v, %v", rules, err)
+		t.Errorf("rules: %+v, %v", rules, err)
 	}
 	var last db.Post
 	for {
@@ -265,7 +265,7 @@ func TestAnApprovalExpires(t *testing.T) {
 	}
 }
 
-// A turn that ends leaves nothing open, unless it was interrupted, and its agent gets no answer.
+// A turn that ends leaves no open approvals unless it was interrupted, and its agent gets no answer.
 func TestATurnLeavesNothingOpen(t *testing.T) {
 	t.Parallel()
 	for end, want := range map[db.TurnState]db.ApprovalState{
@@ -274,7 +274,7 @@ func TestATurnLeavesNothingOpen(t *testing.T) {
 		a := newAsking(t, time.Hour)
 		a.as.EndTurn(t.Context(), db.Turn{ID: a.approval.Turn + 1}, end)
 		if a.state() != db.Waiting {
-			t.Error("another turn's end has settled it")
+			t.Error("the end of another turn settled it")
 		}
 		a.as.EndTurn(t.Context(), db.Turn{ID: a.approval.Turn}, end)
 		_, open := a.as.open.get(a.approval.ID)
@@ -285,7 +285,7 @@ func TestATurnLeavesNothingOpen(t *testing.T) {
 	}
 }
 
-// When the question cannot be stored, nobody can answer it: the tool is refused.
+// If the request cannot be stored, nobody can decide: the tool is refused.
 func TestAQuestionThatCannotBeStored(t *testing.T) {
 	t.Parallel()
 	a := newAsking(t, time.Hour)
@@ -304,7 +304,7 @@ func TestAQuestionThatCannotBeStored(t *testing.T) {
 	}
 }
 
-// In a project that is for looking only nobody can allow anything, also not by approving a plan. Questions are asked.
+// In a read-only project nobody can allow a tool, not even by approving a plan. Questions are asked.
 func TestAProjectForLookingOnly(t *testing.T) {
 	t.Parallel()
 	a := newAsking(t, time.Hour)
@@ -329,7 +329,7 @@ func TestAProjectForLookingOnly(t *testing.T) {
 	}
 }
 
-// Where nothing is configured, people have half an hour to decide; the card says so.
+// By default people have half an hour to decide, and the card says so.
 func TestPeopleHaveHalfAnHour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsking(t, 0)
@@ -341,11 +341,11 @@ func TestPeopleHaveHalfAnHour(t *testing.T) {
 		time.Sleep(30*time.Minute - time.Millisecond)
 		synctest.Wait()
 		if got := a.state(); got != db.Waiting {
-			t.Errorf("before its time it is %s", got)
+			t.Errorf("before the timeout it is %s", got)
 		}
 		time.Sleep(time.Millisecond)
 		if v := a.verdict(); v.Allow || v.Why != notDecided || a.state() != db.Expired {
-			t.Errorf("told %+v, it is %s", v, a.state())
+			t.Errorf("the answer is %+v, the state %s", v, a.state())
 		}
 	})
 }

@@ -12,7 +12,7 @@ import (
 	"magpie/internal/claude"
 )
 
-// What names the program's own files, or those of another chat, is told from all else.
+// Inputs that name the program's own files, or those of another chat, are recognized.
 func TestWhatIsForAdminsOnly(t *testing.T) {
 	t.Parallel()
 	store := dbtest.New(t)
@@ -111,7 +111,7 @@ func TestWhatIsForAdminsOnly(t *testing.T) {
 		}
 	}
 	if got := (ReservedPaths{}).PathsOf(t.Context(), own, run("ls /"), project); got.Any() {
-		t.Errorf("where nothing is kept: %+v", got)
+		t.Errorf("without such files: %+v", got)
 	}
 }
 

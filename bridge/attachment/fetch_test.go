@@ -42,7 +42,7 @@ func (c *cabinet) must(err error) {
 	}
 }
 
-// sql changes the database behind the store's back.
+// sql changes the database without the store.
 func (c *cabinet) sql(statement string) {
 	c.Helper()
 	side, err := sql.Open("sqlite3", "file:"+c.path+"?_busy_timeout=5000")
@@ -60,7 +60,7 @@ func (c *cabinet) count(query string) (n int) {
 	return n
 }
 
-// send takes in a message with files.
+// send stores a message with files.
 func (c *cabinet) send(id, text string, files ...chat.File) {
 	c.Helper()
 	m := chat.Incoming{
@@ -71,7 +71,7 @@ func (c *cabinet) send(id, text string, files ...chat.File) {
 	c.must(err)
 }
 
-// fetchAll fetches what belongs to the questions so far.
+// fetchAll fetches the files of the questions so far.
 func (c *cabinet) fetchAll() {
 	claim, err := c.db.Queue().Claim(c.Context(), room, db.TurnIDs{Session: "s", Prompt: "p"}, true)
 	if err != nil {
@@ -85,7 +85,7 @@ func document(of, key, name string) chat.File {
 	return chat.File{Kind: chat.Document, Of: of, Key: key, Name: name}
 }
 
-// The files of a chat and its topics take no more room than they may.
+// The files of a chat and its topics stay within their limit.
 func TestAChatHasRoomForSoMuch(t *testing.T) {
 	d := newCabinet(t)
 	d.source.Files["k1"], d.source.Files["k2"] = strings.Repeat("x", 600), strings.Repeat("x", 400)
@@ -104,17 +104,17 @@ func TestAChatHasRoomForSoMuch(t *testing.T) {
 	}
 	d.release(topic, most)
 	if err := fetch(topic, "k1"); !errors.Is(err, errNoRoom) {
-		t.Errorf("more than there is room for: %v", err)
+		t.Errorf("more than the limit: %v", err)
 	}
 	d.must(fetch(chat.FeishuChat("oc_9"), "k1"))
 	d.sql(`UPDATE files SET size = 50000 WHERE file_key = 'k1'`)
 	asked := len(d.source.Asked())
 	if err := fetch(room, "k2"); !errors.Is(err, errNoRoom) || len(d.source.Asked()) != asked {
-		t.Errorf("with no room left: %v", err)
+		t.Errorf("at the limit: %v", err)
 	}
 }
 
-// An agent may have put a link in the place of a recording: nobody listens to where that leads.
+// An agent may have replaced a recording with a link: it must not be followed.
 func TestNoLinkIsListenedTo(t *testing.T) {
 	d := newCabinet(t)
 	d.source.Speech = "a secret"
@@ -127,7 +127,7 @@ func TestNoLinkIsListenedTo(t *testing.T) {
 	}
 }
 
-// Files that are fetched at the same time do not take more room than is left, and none that has room is refused.
+// Concurrent downloads stay within the limit together, and none that fits is refused.
 func TestDownloadsAtOnceKeepToTheRoom(t *testing.T) {
 	d := newCabinet(t)
 	d.source.Hold = make(chan struct{})
@@ -159,7 +159,7 @@ func TestDownloadsAtOnceKeepToTheRoom(t *testing.T) {
 		t.Errorf("%d bytes are held, %v", held, err)
 	}
 	if n := d.count(`SELECT COUNT(*) FROM files WHERE state = 'here' AND size = 80`); n != 1 {
-		t.Errorf("the file that has room is there %d times", n)
+		t.Errorf("the file that fits exists %d times", n)
 	}
 	if len(d.coming) != 0 {
 		t.Errorf("still reserved: %v", d.coming)

@@ -12,7 +12,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// An agent works as the same user and may put anything in the place of a stored file.
+// An agent runs as the same user and may replace a stored file with anything.
 func TestWhatTookThePlaceOfAPictureIsNotRead(t *testing.T) {
 	folder, elsewhere := t.TempDir(), t.TempDir()
 	fs := Store{Config: Config{Folder: folder}}

@@ -11,8 +11,8 @@ import (
 	"magpie/bridge/delivery/deliverytest"
 )
 
-// TestAttackSendFileSwaps has an agent swap what is sent for a link to something else, again and again, while it is
-// sent: only what really lies in the project is ever taken.
+// TestAttackSendFileSwaps has an agent replace the file with a link again and again while it is being sent: only real
+// files of the project may be read.
 func TestAttackSendFileSwaps(t *testing.T) {
 	for name, tc := range map[string]struct{ swapped, to string }{
 		"a folder for a private one":          {"sub", "project/data/outgoing"},
@@ -30,7 +30,7 @@ func TestAttackSendFileSwaps(t *testing.T) {
 			o := Spool{Dir: filepath.Join(base, "out"), Private: private}
 			defer swap(filepath.Join(project, tc.swapped), filepath.Join(base, tc.to))()
 			taken, end := 0, time.Now().Add(time.Minute)
-			// Whoever swaps may stop for a while when it is a link.
+			// the swapping goroutine may pause while it is a link
 			for i := 0; i < 1000 || taken == 0 && time.Now().Before(end); i++ {
 				c, err := o.copyIn(project, "sub/f")
 				if err != nil {
@@ -43,13 +43,13 @@ func TestAttackSendFileSwaps(t *testing.T) {
 				o.remove(c.name)
 			}
 			if taken == 0 {
-				t.Error("nothing was ever taken")
+				t.Error("no file was ever read")
 			}
 		})
 	}
 }
 
-// swap puts a link in the place of something and takes it away, until stop.
+// swap replaces something with a link and back, until stop.
 func swap(path, to string) (stop func()) {
 	done := make(chan struct{})
 	var swapping sync.WaitGroup

@@ -17,7 +17,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// rig is an outbox with a real store, between a test and a messenger. Its chats are spoken to in English.
+// rig is an outbox with a real store, between a test and a messenger. Its chats are in English.
 type rig struct {
 	*testing.T
 	outbox  *Outbox
@@ -39,7 +39,7 @@ func newRig(t *testing.T, out Messenger) *rig {
 	return r
 }
 
-// remake makes the outbox again, as another process does.
+// remake makes the outbox again, as after a restart.
 func (r *rig) remake(out Messenger) {
 	lang := func(context.Context, chat.Key) i18n.Lang { return i18n.English }
 	r.outbox = NewOutbox(r.store.DB, out, Spool{Dir: r.dir}, lang, zerolog.Nop())
@@ -60,14 +60,14 @@ func (r *rig) start() {
 	r.Cleanup(func() { close(stop); cancel(); <-done })
 }
 
-// flush delivers what can be delivered at once.
+// flush delivers what can be delivered now.
 func (r *rig) flush() {
 	stop := make(chan struct{})
 	close(stop)
 	r.outbox.Run(r.Context(), stop)
 }
 
-// startTurn lets a turn run that answers a message.
+// startTurn starts a turn that answers a message.
 func (r *rig) startTurn(key chat.Key, id string) db.Turn {
 	r.Helper()
 	in := chat.Incoming{
@@ -81,7 +81,7 @@ func (r *rig) startTurn(key chat.Key, id string) db.Turn {
 	return c.Turn
 }
 
-// cutOff leaves the card of a turn that was interrupted.
+// cutOff leaves the card of an interrupted turn.
 func (r *rig) cutOff(id string) (turn int64) {
 	r.Helper()
 	t := r.startTurn(room, id)
@@ -90,7 +90,7 @@ func (r *rig) cutOff(id string) (turn int64) {
 	return t.ID
 }
 
-// next is what the chat is shown next.
+// next is the next post of the chat.
 func (r *rig) next() db.Post {
 	r.Helper()
 	p, err := r.store.Outbox().Next(r.Context(), room)
@@ -98,10 +98,10 @@ func (r *rig) next() db.Post {
 	return p
 }
 
-// unsent is how much waits to be shown.
+// unsent is the number of posts that wait.
 func (r *rig) unsent() int { return r.store.Count(`SELECT COUNT(*) FROM outbox`) }
 
-// copies is how many files are in the folder of copies.
+// copies is the number of files in the folder of copies.
 func (r *rig) copies() int {
 	r.Helper()
 	list, err := os.ReadDir(r.dir)
@@ -111,7 +111,7 @@ func (r *rig) copies() int {
 	return len(list)
 }
 
-// A chat to which nothing is delivered any more, and a card that its painter has left, are not remembered.
+// Chats without deliveries, and cards without a painter, use no memory.
 func TestIdleChatsAreForgotten(t *testing.T) {
 	r := newRig(t, &deliverytest.Recorder{})
 	release := r.outbox.HoldCard(r.cutOff("om_0"))

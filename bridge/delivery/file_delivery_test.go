@@ -12,8 +12,8 @@ import (
 	"magpie/internal/chat"
 )
 
-// A file waits for a platform that is away, over restarts, and is shown once; its turn's card does not wait for it for
-// ever.
+// A file waits for a platform that is down, also across restarts, and is shown once. Its turn's card does not wait for
+// it forever.
 func TestAFileIsDeliveredOverRestarts(t *testing.T) {
 	out := &deliverytest.FileRecorder{FailAttach: errors.New("the platform is away")}
 	r := newRig(t, out)
@@ -33,7 +33,7 @@ func TestAFileIsDeliveredOverRestarts(t *testing.T) {
 		r.outbox.deliver(t.Context(), post)
 	}
 	deliverytest.WriteFile(t, filepath.Join(r.dir, "left over"), []byte("from a crash"))
-	r.remake(out) // another process
+	r.remake(out) // a restart
 	r.outbox.RemoveUnneeded(t.Context())
 	r.start()
 	deliverytest.Until(t, "the card", func() bool { return slices.Equal(out.Order(), []string{"card"}) })
@@ -46,7 +46,7 @@ func TestAFileIsDeliveredOverRestarts(t *testing.T) {
 	}
 }
 
-// A file that may have been shown long ago is looked for by the platform's name of it.
+// A file that may have been shown long ago is looked up by the platform's file key.
 func TestAFileThatMayHaveBeenShownLongAgoIsLookedFor(t *testing.T) {
 	out := &deliverytest.FileRecorder{}
 	r := newRig(t, out)
@@ -64,7 +64,7 @@ func TestAFileThatMayHaveBeenShownLongAgoIsLookedFor(t *testing.T) {
 	}
 }
 
-// In a topic it is not known what was sent in answer to what: what belongs to something else is not taken for this.
+// In a topic it is unknown which message answers which: a message of something else must not count as this one.
 func TestInATopicWhatBelongsToOthersIsNotTaken(t *testing.T) {
 	out := &deliverytest.FileRecorder{}
 	r := newRig(t, out)
@@ -81,7 +81,7 @@ func TestInATopicWhatBelongsToOthersIsNotTaken(t *testing.T) {
 		{ID: "om_new"}}
 	said := db.Post{Key: topic, ReplyTo: "om_0", Idem: "x", Text: "earlier reply"}
 	r.must(r.store.Outbox().Enqueue(t.Context(), said))
-	for { // the reply that is there belongs to another command
+	for { // the existing reply belongs to another command
 		p, err := r.store.Outbox().Next(t.Context(), topic)
 		r.must(err)
 		r.must(r.store.Outbox().MarkDelivered(t.Context(), p, "om_said"))

@@ -13,7 +13,7 @@ import (
 	"magpie/internal/agenttools"
 )
 
-// Only what really lies in the project is sent.
+// Only files whose real path is in the project are sent.
 func TestOnlyFilesOfTheProjectAreTaken(t *testing.T) {
 	base := t.TempDir()
 	project, data := filepath.Join(base, "project"), filepath.Join(base, "project", "data")
@@ -86,7 +86,7 @@ func TestOnlyFilesOfTheProjectAreTaken(t *testing.T) {
 	} {
 		c, err := o.copyIn(project, path)
 		var refused *agenttools.RefusedError
-		if why == "" { // a way around that ends in the project
+		if why == "" { // a detour that ends in the project
 			if err != nil {
 				t.Errorf("%q: %v", path, err)
 			}
@@ -103,7 +103,7 @@ func TestOnlyFilesOfTheProjectAreTaken(t *testing.T) {
 	}
 }
 
-// A project may lie in the program's own folder. A file with two names, both in the project, is its own nevertheless.
+// A project may lie in the program's own folder. A file with two names inside the project may be sent.
 func TestAFileWithTwoNamesInAProjectWithinTheData(t *testing.T) {
 	data := t.TempDir()
 	project := filepath.Join(data, "projects", "a")
@@ -163,6 +163,6 @@ func TestPicturesAreKnownByTheirContent(t *testing.T) {
 		t.Errorf("left %v, %v", left, err)
 	}
 	if err := (Spool{Dir: filepath.Join(project, "none")}).sweep(nil); err != nil {
-		t.Errorf("a folder that is not there: %v", err)
+		t.Errorf("a missing folder: %v", err)
 	}
 }

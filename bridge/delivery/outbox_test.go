@@ -14,7 +14,8 @@ import (
 	"magpie/internal/chat"
 )
 
-// A text that was sent just before a crash has no failed attempt behind it. The platform forgets its key after an hour.
+// A text that was sent just before a crash has no failed attempt. The platform forgets its idempotency key after an
+// hour.
 func TestATextThatMayHaveBeenSentLongAgoIsLookedFor(t *testing.T) {
 	rec := &deliverytest.Recorder{Found: []chat.Sent{{ID: "om_there"}}}
 	o := newRig(t, rec).outbox
@@ -25,7 +26,7 @@ func TestATextThatMayHaveBeenSentLongAgoIsLookedFor(t *testing.T) {
 	}
 }
 
-// The end of the program is no reason to give anything up, however old it is.
+// At the end of the program no post is dropped, however old it is.
 func TestNothingIsGivenUpAtTheEndOfTheProgram(t *testing.T) {
 	r := newRig(t, &deliverytest.Recorder{Fail: context.Canceled})
 	turn := r.cutOff("om_1")
@@ -39,7 +40,7 @@ func TestNothingIsGivenUpAtTheEndOfTheProgram(t *testing.T) {
 	}
 }
 
-// A program that was off for days tries for a while like any other.
+// After days without the program, old posts are retried for a while like others.
 func TestWhatIsOldIsTriedForAWhile(t *testing.T) {
 	r := newRig(t, &deliverytest.Recorder{Fail: errors.New("the platform is away")})
 	r.cutOff("om_1")
@@ -48,12 +49,12 @@ func TestWhatIsOldIsTriedForAWhile(t *testing.T) {
 		p.Created, p.Attempts = time.Now().Add(-2*giveUp), tc.tries
 		r.outbox.deliver(t.Context(), p)
 		if n := r.unsent(); n != tc.left {
-			t.Errorf("after %d tries %d are left", tc.tries, n)
+			t.Errorf("after %d attempts %d remain", tc.tries, n)
 		}
 	}
 }
 
-// censor takes no card but one of its own words.
+// censor only accepts cards with the bridge's own text.
 type censor struct{ deliverytest.Recorder }
 
 func (c *censor) Close(ctx context.Context, id string, card chat.Card) error {
@@ -70,7 +71,7 @@ func (c *censor) Post(ctx context.Context, to chat.Ref, card chat.Card, idem str
 	return c.Recorder.Post(ctx, to, card, idem)
 }
 
-// What the platform does not allow to be said does not hold up what comes after it.
+// A post that the platform forbids does not block the next ones.
 func TestARefusedAnswerMakesWay(t *testing.T) {
 	out := &censor{}
 	r := newRig(t, out)
@@ -93,7 +94,7 @@ func TestARefusedAnswerMakesWay(t *testing.T) {
 	}
 }
 
-// Where the bot may not look for what it has sent, that is no reason never to send anything.
+// If the bot has no permission to list its messages, a post is sent eventually.
 func TestWhatCannotBeLookedForIsSentInTheEnd(t *testing.T) {
 	out := &blind{}
 	r := newRig(t, out)
@@ -108,11 +109,11 @@ func TestWhatCannotBeLookedForIsSentInTheEnd(t *testing.T) {
 	}
 	out.gone = true
 	if _, err := o.send(t.Context(), chat.Ref{Key: room, ID: "om_1"}, p); !errors.Is(err, chat.ErrGone) {
-		t.Errorf("after the question was taken back: %v", err)
+		t.Errorf("after the question was recalled: %v", err)
 	}
 }
 
-// blind is a platform that does not tell what was sent.
+// blind is a platform on which sent messages cannot be listed.
 type blind struct {
 	deliverytest.Recorder
 	gone bool
@@ -125,7 +126,7 @@ func (b *blind) Find(context.Context, chat.Ref) ([]chat.Sent, error) {
 	return nil, errors.New("no permission to list messages")
 }
 
-// What is said without a turn may be a card. It is posted once and joins the History under the name of its message.
+// A reply without a turn may be a card. It is posted once and is in the History under its message ID.
 func TestACardWithoutATurnIsPosted(t *testing.T) {
 	rec := &deliverytest.Recorder{}
 	r := newRig(t, rec)
@@ -142,7 +143,7 @@ func TestACardWithoutATurnIsPosted(t *testing.T) {
 	}
 }
 
-// What became of an approval may say what is not allowed, too: its card loses its buttons anyway.
+// Even the outcome of an approval may be forbidden text: its card loses its buttons anyway.
 func TestASettledApprovalThatCannotBeShownHasNoButtons(t *testing.T) {
 	out := &censor{}
 	r := newRig(t, out)
@@ -156,8 +157,8 @@ func TestASettledApprovalThatCannotBeShownHasNoButtons(t *testing.T) {
 	}
 }
 
-// The card of an approval that was posted just before the end of the program is taken up, however late. Those of its
-// turn and of the turn's other approvals are not it, nor is what its turn has shown before.
+// The card of an approval that was posted just before the end of the program is found again, however late. It is not
+// confused with cards of its turn or of other approvals, nor with earlier messages of the turn.
 func TestTheCardOfAnApprovalIsTakenUp(t *testing.T) {
 	out := &deliverytest.Recorder{}
 	r := newRig(t, out)
@@ -181,18 +182,17 @@ func TestTheCardOfAnApprovalIsTakenUp(t *testing.T) {
 	}
 	if id, err := r.outbox.findOrPostCard(t.Context(), chat.Ref{Key: room, ID: "om_1"}, first); err != nil ||
 		id != "om_ask/card" || out.Posts != 0 {
-		t.Errorf("drawn on %s, %d posts, %v", id, out.Posts, err)
+		t.Errorf("updated %s, %d posts, %v", id, out.Posts, err)
 	}
 	r.must(r.store.Outbox().MarkDelivered(t.Context(), first, ""))
 	second := ask("a2")
 	id, err := r.outbox.findOrPostCard(t.Context(), chat.Ref{Key: room, ID: "om_1"}, second)
 	if err != nil || id != "card" || out.Posts != 1 {
-		t.Errorf("another one is drawn on %s, %d posts, %v", id, out.Posts, err)
+		t.Errorf("another one updated %s, %d posts, %v", id, out.Posts, err)
 	}
 }
 
-// What the app may not do is tried from time to time, since an operator can repair that, and not as often as what a
-// network has lost.
+// Posts without permission are retried, since an operator can grant it, but less often than after network errors.
 func TestWhatTheAppMayNotDoIsTriedSlowly(t *testing.T) {
 	for _, tc := range []struct {
 		fail     error
@@ -206,7 +206,7 @@ func TestWhatTheAppMayNotDoIsTriedSlowly(t *testing.T) {
 		p, began := r.next(), time.Now()
 		r.outbox.deliver(t.Context(), p)
 		if wait := r.next().Due.Sub(began); wait < tc.from || wait > tc.to+time.Since(began) {
-			t.Errorf("%v: tried again after %v", tc.fail, wait)
+			t.Errorf("%v: retried after %v", tc.fail, wait)
 		}
 		p = r.next()
 		p.Created, p.Attempts = time.Now().Add(-giveUp-time.Hour), minTries

@@ -14,7 +14,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// hanging is a messenger that signals nothing until it must end.
+// hanging is a messenger whose reactions block until the context ends.
 type hanging struct{ deliverytest.Recorder }
 
 func (h *hanging) SetReaction(ctx context.Context, _ chat.Ref, _ chat.Reaction) error {
@@ -22,7 +22,7 @@ func (h *hanging) SetReaction(ctx context.Context, _ chat.Ref, _ chat.Reaction) 
 	return ctx.Err()
 }
 
-// A signal is not worth waiting for at the end of the program.
+// The end of the program does not wait for reactions.
 func TestReactionsEndSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ss, end := signalling(t, &hanging{})
@@ -36,7 +36,7 @@ func TestReactionsEndSoon(t *testing.T) {
 	})
 }
 
-// slowHand is a messenger that takes its time to signal.
+// slowHand is a messenger with slow reactions.
 type slowHand struct{ deliverytest.Recorder }
 
 func (s *slowHand) SetReaction(ctx context.Context, to chat.Ref, sign chat.Reaction) error {
@@ -61,20 +61,20 @@ func TestAQuestionShowsTheLatestSignal(t *testing.T) {
 		time.Sleep(100 * time.Millisecond)
 		ss.Set(one, chat.Working)
 		ss.Set(one, chat.NoReaction)
-		ss.Set(one, chat.Finished) // before the first could be shown
+		ss.Set(one, chat.Finished) // before the first one was set
 		time.Sleep(10 * time.Second)
 		end()
 		if want := []string{"1 working", "1 finished"}; !slices.Equal(out.Reactions, want) {
 			t.Errorf("signals %q, want %q", out.Reactions, want)
 		}
 		ss, end = signalling(t, out)
-		ss.Set(two, chat.NoReaction) // an earlier process may have shown one
+		ss.Set(two, chat.NoReaction) // an earlier process may have set one
 		end()
 		if got := out.Reactions[len(out.Reactions)-1]; got != "2 " {
 			t.Errorf("last signal %q", got)
 		}
 		if len(ss.questions) != 0 {
-			t.Errorf("%d questions are not forgotten", len(ss.questions))
+			t.Errorf("%d questions are still in memory", len(ss.questions))
 		}
 	})
 }

@@ -12,7 +12,7 @@ import (
 
 const canary = "canary-0123456789abcdef"
 
-// fillIn puts text into every text that a value of a card holds.
+// fillIn sets every text in a value of a card.
 func fillIn(v reflect.Value, text string) {
 	switch v.Kind() {
 	case reflect.String:
@@ -32,8 +32,8 @@ func fillIn(v reflect.Value, text string) {
 	}
 }
 
-// Whatever part of a card it is in. What comes back with a press is ours, and must stay what it was; labels of buttons
-// are ours as well.
+// A secret is redacted in every part of a card. Values that come back with a press are ours and must not change;
+// neither must labels of buttons.
 func TestNoPartOfACardShowsASecret(t *testing.T) {
 	t.Parallel()
 	known := redact.NewKnown([]string{canary})
@@ -47,7 +47,7 @@ func TestNoPartOfACardShowsASecret(t *testing.T) {
 			t.Error("the card itself was changed")
 		}
 		if !got.Form.Last {
-			t.Error("the form has lost its place")
+			t.Error("the form was moved")
 		}
 		got.State, got.Buttons, got.Form.Buttons, got.Others = "", nil, nil, nil
 		for i := range got.Form.Fields {
@@ -64,7 +64,7 @@ func TestNoPartOfACardShowsASecret(t *testing.T) {
 	}
 }
 
-// However the agent's words are cut into pieces, none that is shown or stored ends within a secret.
+// However the agent's text is split, no part that is shown or stored ends within a secret.
 func TestASecretInPiecesIsNotShown(t *testing.T) {
 	t.Parallel()
 	known := redact.NewKnown([]string{canary})

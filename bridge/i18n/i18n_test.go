@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A word after a number is in the singular after one.
+// After 1 a noun is in the singular.
 func TestANumberChoosesTheFormOfItsWord(t *testing.T) {
 	for _, tc := range []struct {
 		text string
@@ -26,7 +26,7 @@ func TestANumberChoosesTheFormOfItsWord(t *testing.T) {
 	}
 }
 
-// An error in a text is in the language of the text.
+// An error inside a text is in the language of the text.
 func TestAnErrorIsSaidInTheLanguageOfTheText(t *testing.T) {
 	p := Phrase{"读不了 %s：%v", "cannot read %s: %v"}
 	err := &fs.PathError{Op: "open", Path: "/x", Err: syscall.EACCES}

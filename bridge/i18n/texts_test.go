@@ -9,7 +9,7 @@ import (
 	"magpie/bridge/i18n/i18ntest"
 )
 
-// internals is what no user should have to read.
+// internals are words that no user should have to read.
 var internals = regexp.MustCompile(`(?i)sqlite|database|数据库|stack|panic|goroutine|/home|/root|/tmp|\.go\b|stdin|` +
 	`stderr|json|uuid|nil\b|context deadline|exit status|%!`)
 
@@ -29,7 +29,7 @@ func TestEveryTextIsThereInBothLanguages(t *testing.T) {
 		}
 	}
 	if len(all) < 400 || all["Stopped"] != i18n.Stopped {
-		t.Errorf("%d phrases were read, there are more", len(all))
+		t.Errorf("only %d phrases were read", len(all))
 	}
 }
 

@@ -16,11 +16,11 @@ import (
 	"magpie/internal/claude"
 )
 
-// drawing is a painter at work.
+// drawing is a running painter.
 type drawing struct {
 	*Painter
 	posted []string
-	shown  []string // answers, each noted before it could be seen
+	shown  []string // answers, each recorded before it was drawn
 	over   func()
 	done   chan struct{}
 }
@@ -59,14 +59,14 @@ func TestThePainterDrawsTheLatest(t *testing.T) {
 			t.Errorf("%d edits in 10 s at one a second", n)
 		}
 		if last := rec.edits[len(rec.edits)-1]; len(last.Body) < 80 {
-			t.Errorf("the picture drawn last was %d views old", 100-len(last.Body))
+			t.Errorf("the last edit was %d views behind", 100-len(last.Body))
 		}
 		if !slices.Equal(d.posted, []string{"card"}) {
 			t.Errorf("posted %v", d.posted)
 		}
 		for i, c := range rec.edits {
-			if d.shown[i+1] != c.Body { // the first is that of the post
-				t.Errorf("picture %d shows %q, noted was %q", i, c.Body, d.shown[i+1])
+			if d.shown[i+1] != c.Body { // the first one belongs to the post
+				t.Errorf("edit %d shows %q, recorded was %q", i, c.Body, d.shown[i+1])
 			}
 		}
 	})
@@ -88,7 +88,7 @@ func TestThePainterDrawsNothingTwice(t *testing.T) {
 	})
 }
 
-// A painter that waits for the platform's leave to draw has nothing to wait for when the turn is over.
+// A painter that waits for the rate limit ends at once when the turn is over.
 func TestThePainterEndsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &recorder{pace: time.Hour}
@@ -146,7 +146,7 @@ func TestNobodyIsToldOfAQuestionThatWasTakenBack(t *testing.T) {
 	})
 }
 
-// recorder is a messenger that remembers what it was told to show.
+// recorder is a messenger that records its calls.
 type recorder struct {
 	mu    sync.Mutex
 	pace  time.Duration // between two edits

@@ -48,7 +48,7 @@ func TestTheViewFollowsTheEvents(t *testing.T) {
 	}
 	if failed := New(1, i18n.English, time.Now()).Finish(Outcome{State: db.Failed,
 		Notice: i18n.FailAuth}).Card(now); failed.Body != i18n.FailAuth.EN || failed.Status != "" {
-		t.Errorf("failed without a word: %+v", failed)
+		t.Errorf("failed without text: %+v", failed)
 	}
 	if mute := New(1, i18n.Chinese, time.Now()).Finish(Outcome{State: db.Done}).Card(now); mute.Body == "" {
 		t.Error("an empty card")
@@ -77,15 +77,15 @@ func TestLaterStepsDoNotChangeAnEarlierView(t *testing.T) {
 		t.Errorf("first %+v, second %+v", first.steps, second.steps)
 	}
 	if again := third.Apply(claude.ToolUse{ID: "2", Name: "Read"}, now); len(again.steps) != 2 {
-		t.Error("a tool that is told of twice was used twice")
+		t.Error("a tool that is announced twice was counted twice")
 	}
 	if other := third.Apply(claude.ToolResult{ID: "unknown"}, now); other.steps.oldestRunning() == nil ||
 		other.steps.oldestRunning().id != "2" {
-		t.Error("the result of another tool has ended this one")
+		t.Error("the result of another tool ended this one")
 	}
 }
 
-// A card that runs for long costs few calls: the time in its state line is coarse.
+// A card that runs for long costs few calls: the time in its status line is coarse.
 func TestTheTimeIsDrawnNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &recorder{}
@@ -105,7 +105,7 @@ func TestTheTimeIsDrawnNowAndThen(t *testing.T) {
 			t.Errorf("after an hour: %q", got)
 		}
 		before := len(rec.drawn())
-		d.Update(v.Finish(Outcome{State: db.Done})) // from here on nothing changes by itself
+		d.Update(v.Finish(Outcome{State: db.Done})) // from here on nothing changes on its own
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if n := len(rec.drawn()); n != before+1 {
@@ -116,7 +116,7 @@ func TestTheTimeIsDrawnNowAndThen(t *testing.T) {
 }
 
 func TestTheViewWaitsForPeople(t *testing.T) {
-	v, now := New(7, i18n.English, time.Now()), time.Now() // that something takes long is shown as well
+	v, now := New(7, i18n.English, time.Now()), time.Now() // a long wait changes the card as well
 	status := func(want string, events ...claude.Event) {
 		t.Helper()
 		for _, ev := range events {
@@ -138,8 +138,7 @@ func TestTheViewWaitsForPeople(t *testing.T) {
 	}
 }
 
-// What is said once people have decided stands on a message below their decision; several decisions with nothing said
-// between them take only one.
+// Text after a decision is on a message below the decision. Several decisions without text in between need only one.
 func TestWhatIsSaidAfterADecisionStandsBelowIt(t *testing.T) {
 	now := time.Now()
 	ask := func(v State) State { return v.WithQuestionAsked().Apply(claude.ToolAsk{}, now) }
@@ -167,7 +166,7 @@ func TestWhatIsSaidAfterADecisionStandsBelowIt(t *testing.T) {
 		t.Errorf("at the end: %+v", c)
 	}
 	if c := before.Finish(Outcome{State: db.Done}).Card(now); c.Body != i18n.NoAnswer.EN || len(c.Earlier) != 1 {
-		t.Errorf("ended without a word: %+v", c)
+		t.Errorf("ended without text: %+v", c)
 	}
 	if c := ask(v).Finish(Outcome{State: db.Interrupted, Notice: i18n.Interrupted}).Card(now); c.Body != "It did." {
 		t.Errorf("interrupted while people are asked: %+v", c)

@@ -8,21 +8,21 @@ import (
 	"magpie/internal/chat"
 )
 
-// A message that arrives between a lane's last look and its end must not sleep for ever.
+// A message that arrives while a lane is about to end must not be lost.
 func TestALaneLooksAgain(t *testing.T) {
 	ls := Lanes{byChat: map[chat.Key]*lane{}}
 	key := chat.FeishuChat("oc_1")
 	if !ls.Enter(key) {
-		t.Fatal("nobody works, and I may not")
+		t.Fatal("the lane is free, but could not be entered")
 	}
 	if ls.Enter(key) {
-		t.Fatal("two work for one chat")
+		t.Fatal("two workers are in the lane")
 	}
 	if ls.Leave(key) {
-		t.Fatal("left although work had arrived")
+		t.Fatal("the worker left although work had arrived")
 	}
 	if !ls.Leave(key) || !ls.Enter(key) {
-		t.Fatal("cannot leave and come back")
+		t.Fatal("the lane cannot be left and entered again")
 	}
 }
 
@@ -46,6 +46,6 @@ func TestStopMeansTheTurnThatRuns(t *testing.T) {
 	}
 	ls.EndTurn(key)
 	if ls.RunningTurn(key) != 0 || ls.StopTurn(key, 7) {
-		t.Error("the turn goes on after its end")
+		t.Error("the turn continues after its end")
 	}
 }

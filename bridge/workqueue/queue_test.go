@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// However many chats have work, only a limited number are served at the same time, and none twice before the others had
-// their turn.
+// However many chats have work, only a limited number is served at a time, and none twice before the others had their
+// turn.
 func TestChatsWaitForEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most, chats, rounds = 3, 9, 4
@@ -49,7 +49,7 @@ func TestChatsWaitForEachOther(t *testing.T) {
 		close(stop)
 		<-stopped
 		if waiting, _ := j.Count(); waiting > 0 || peak != most || len(served) != chats*rounds {
-			t.Errorf("at most %d at the same time, %d served", peak, len(served))
+			t.Errorf("%d at a time, %d served", peak, len(served))
 		}
 		for round := range rounds {
 			seen := slices.Sorted(slices.Values(served[round*chats : (round+1)*chats]))
@@ -60,7 +60,7 @@ func TestChatsWaitForEachOther(t *testing.T) {
 	})
 }
 
-// A place that is reserved counts, and is not given to anybody else.
+// A reserved slot counts, and is not given to another chat.
 func TestAPlaceCanBeReserved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j, stop := New(2), make(chan struct{})

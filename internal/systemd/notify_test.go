@@ -13,12 +13,12 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// A sign of life means that the probe has succeeded since the last one. While the program stops they go on.
+// Each keep-alive means that the probe has succeeded since the previous one. They continue while the program stops.
 func TestSignsOfLifeComeFromTheProbe(t *testing.T) {
 	const every = 10 * time.Second
 	for name, tc := range map[string]struct {
 		probe func(context.Context) error
-		want  int // signs of life within a minute after the probe went bad
+		want  int // keep-alives within a minute after the probe started to fail
 	}{
 		"healthy":             {func(context.Context) error { return nil }, 6},
 		"failing":             {func(context.Context) error { return errors.New("disk I/O error") }, 0},
@@ -51,7 +51,7 @@ func TestSignsOfLifeComeFromTheProbe(t *testing.T) {
 				go func() { defer close(done); m.Run(ctx, stopping) }()
 				time.Sleep(5*every - time.Second)
 				if n := signs(); n != 5 {
-					t.Errorf("%d signs of life, want 5", n)
+					t.Errorf("%d keep-alives, want 5", n)
 				}
 				mu.Lock()
 				probe = tc.probe
@@ -59,13 +59,13 @@ func TestSignsOfLifeComeFromTheProbe(t *testing.T) {
 				close(stopping)
 				time.Sleep(6 * every)
 				if n := signs() - 5; n != tc.want {
-					t.Errorf("%d signs of life after the change, want %d", n, tc.want)
+					t.Errorf("%d keep-alives after the change, want %d", n, tc.want)
 				}
 				cancel()
 				<-done
 				stops := func(s string) bool { return strings.HasPrefix(s, "STOPPING=1") }
 				if told[0] != "READY=1" || !slices.ContainsFunc(told, stops) {
-					t.Errorf("systemd was told %q", told)
+					t.Errorf("systemd got %q", told)
 				}
 			})
 		})

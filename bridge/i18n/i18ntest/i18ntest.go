@@ -48,12 +48,12 @@ func readText(t testing.TB, all map[string]i18n.Phrase, spec *ast.ValueSpec) {
 	name := spec.Names[0].Name
 	all[name] = i18n.Phrase{}
 	if len(spec.Names) != 1 || len(spec.Values) != 1 {
-		t.Errorf("%s is not one text", name)
+		t.Errorf("%s is not a single text", name)
 		return
 	}
 	p, ok := spec.Values[0].(*ast.CompositeLit)
 	if !ok {
-		t.Errorf("%s is not written out", name)
+		t.Errorf("%s is not a literal", name)
 		return
 	}
 	if !isPhrase(p.Type) {
@@ -79,7 +79,7 @@ func element(t testing.TB, e ast.Expr, field string) string {
 	t.Helper()
 	if kv, ok := e.(*ast.KeyValueExpr); ok {
 		if key, ok := kv.Key.(*ast.Ident); !ok || key.Name != field {
-			t.Errorf("%v stands where %s is wanted", kv.Key, field)
+			t.Errorf("%v instead of %s", kv.Key, field)
 		}
 		e = kv.Value
 	}
