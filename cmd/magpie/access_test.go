@@ -74,10 +74,10 @@ func TestTheOwnerLetsAStrangerIn(t *testing.T) {
 	if got := visibleText(request); !strings.Contains(got, red.OpenID) || !strings.Contains(got, "我是小红") {
 		t.Errorf("the request says %q", got)
 	}
-	r.awaitReceived(r.sim.Say(other, red, "在吗")) // before he is let in
+	r.awaitReceived(r.sim.Say(other, red, "在吗")) // before access is granted
 	got, err := r.sim.Press(t.Context(), request.ID, red, buttonNamed(t, request, "允许"))
 	if err == nil && strings.Contains(string(got), "允许") {
-		t.Errorf("the stranger let himself in: %s", got)
+		t.Errorf("the stranger could decide: %s", got)
 	}
 	got, err = r.sim.Press(t.Context(), request.ID, r.user, buttonNamed(t, request, "允许"))
 	if err != nil || !strings.Contains(string(got), "已允许") {
@@ -92,7 +92,7 @@ func TestTheOwnerLetsAStrangerIn(t *testing.T) {
 	})
 	for _, m := range r.sim.Messages(other) {
 		if welcome := strings.Contains(m.Text(), "可以和我对话了"); m.FromBot && !welcome && m.ParentID != first {
-			t.Errorf("%q answers another message", m.Text())
+			t.Errorf("the answer to another message is %q", m.Text())
 		}
 	}
 	got, err = r.sim.Press(t.Context(), request.ID, r.user, buttonNamed(t, request, "忽略"))
@@ -107,7 +107,7 @@ func TestTheOwnerLetsAStrangerIn(t *testing.T) {
 	}
 }
 
-// A department's people may talk, those of departments below it too, and nobody else.
+// Members of a department and of departments below it may use the bot, and nobody else.
 func TestADepartmentMayTalk(t *testing.T) {
 	r := newRig(t)
 	r.stop()

@@ -17,11 +17,11 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// serviceID is the user as whom the service runs in tests, where that is not root.
+// serviceID is the user of the service in tests, where that is not root.
 const serviceID = 1
 
-// asTheService is a command that runs as the unit lets the service run: as a user of its own, with the capabilities to
-// run agents as another.
+// asTheService is a command that runs as the unit runs the service: as a separate user, with the capabilities to run
+// agents as another user.
 func asTheService(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	caps := ""
@@ -35,8 +35,8 @@ func asTheService(t *testing.T, args ...string) *exec.Cmd {
 	}, args...)...)
 }
 
-// attack tries what an agent should not be able to do, and leaves something behind. Its arguments are the files of the
-// service and the service's process.
+// attack tries what an agent must not be able to do, and leaves a process behind. Its arguments are the service's files
+// and its process ID.
 const attack = `id -u; grep -E 'Cap(Inh|Prm|Eff|Amb)' /proc/self/status
 for file in "$1"/magpie.toml "$1"/app_secret "$1"/data/magpie.db /proc/"$2"/environ /proc/"$2"/mem /proc/"$2"/maps; do
 	head -c 1 "$file" >/dev/null 2>&1 && echo "CAN READ $file"
@@ -49,8 +49,8 @@ setsid -f sleep 987
 echo over
 `
 
-// An agent that runs as another user than the service reads nothing of it, whatever was approved. The service answers,
-// gives it the files that people have sent, resumes its sessions, and ends what it leaves behind: as root, and as an
+// An agent that runs as another user than the service can read nothing of the service, whatever was approved. The
+// service answers, hands it attachments, resumes its sessions, and ends its leftover processes: as root, and as an
 // ordinary user with the unit's capabilities.
 func TestAttackTheService(t *testing.T) {
 	t.Parallel()
@@ -138,7 +138,7 @@ url = %q
 	}
 	mark := regexp.MustCompile(`MAGPIE_PROCESS=(\S+)/`).FindSubmatch(out)
 	if mark == nil {
-		t.Fatalf("the agent's processes cannot be known:\n%s", out)
+		t.Fatalf("the agent's process IDs are missing:\n%s", out)
 	}
 	left := func() (list []string) {
 		for _, env := range globbed("/proc/[0-9]*/environ") {
@@ -154,14 +154,14 @@ url = %q
 		return slices.ContainsFunc(list, func(args string) bool { return strings.HasPrefix(args, "sleep 987") })
 	}
 	if !sleeps(left()) {
-		t.Error("the agent has left nothing behind")
+		t.Error("the agent left no process behind")
 	}
 	if got := r.ask("我叫小明"); got != "好的，小明，我记住了。" {
 		t.Errorf("answer %q", got)
 	}
 	report := r.sim.Upload("a.txt", "text/plain", []byte("heron"))
 	sent := r.sim.Send(r.chat, r.user, "file", mustJSON(map[string]string{"file_key": report, "file_name": "a.txt"}))
-	r.await("the file to be taken", func(v *feishusim.View) bool { return unacked(v, []string{sent}) == 0 })
+	r.await("the file to be downloaded", func(v *feishusim.View) bool { return unacked(v, []string{sent}) == 0 })
 	r.ask("数到 2")
 	files := globbed(filepath.Join(dir, "data/files/*/*"))
 	if len(files) != 1 {
@@ -170,7 +170,7 @@ url = %q
 	read := exec.CommandContext(t.Context(), "cat", files[0])
 	read.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: strangerID, Gid: strangerID}}
 	if got, err := read.CombinedOutput(); err != nil || string(got) != "heron" {
-		t.Errorf("the agent cannot read what was sent: %v: %s", err, got)
+		t.Errorf("the agent cannot read the attachment: %v: %s", err, got)
 	}
 	_ = p.cmd.Process.Kill()
 	<-p.done
@@ -182,9 +182,9 @@ url = %q
 	must(t, orphan.Start())
 	p = run()
 	if err := orphan.Wait(); err == nil {
-		t.Error("what an earlier run has left ended by itself")
+		t.Error("the process of an earlier run ended by itself")
 	}
-	r.until("what the agent has left to be ended", func() bool { return !sleeps(left()) })
+	r.until("the leftover processes to end", func() bool { return !sleeps(left()) })
 	before := len(r.model.Requests())
 	if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
 		t.Errorf("answer %q", got)

@@ -15,22 +15,21 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// hasProcess waits until a process waits for its chat's next message, after that many starts.
+// hasProcess waits until an idle process waits for its chat's next message, after that many starts.
 func (r *rig) hasProcess(starts int) {
 	r.Helper()
 	var s claude.PoolStats
 	waiting := func() bool { return s.Idle != 1 || s.Started != starts || s.Running != 0 }
 	for end := time.Now().Add(patience); waiting(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			r.Fatalf("no process is there: %+v, want %d starts", s, starts)
+			r.Fatalf("there is no idle process: %+v, want %d starts", s, starts)
 		}
 		s = r.prog.pool.Stats()
 	}
 }
 
-// Whoever opens the chat, writes to others in the group, or presses a button, is likely to ask something: the process
-// that would have to be started is there when the question comes. It holds the session, writes nothing to it, and
-// costs no request.
+// Somebody who opens the chat, writes to others in the group, or presses a button is likely to ask something soon: the
+// process is started ahead of the question. It has resumed the session, writes nothing to it, and makes no request.
 func TestTheProcessIsThereBeforeTheQuestion(t *testing.T) {
 	t.Parallel()
 	signs := map[string]func(r *rig, group string){
@@ -97,8 +96,8 @@ func (r *rig) lastAnswer(room string) (id string) {
 	return id
 }
 
-// Each message that is read is told of. That starts nothing while a process is there, once in a while when none is, and
-// never for somebody who may not talk to the bot any more.
+// Each read receipt is reported. It starts nothing while there is a process, one process now and then if there is none,
+// and never one for somebody who may no longer use the bot.
 func TestReadingStartsLittle(t *testing.T) {
 	t.Parallel()
 	for name, admitted := range map[string]bool{"admitted": true, "not admitted any more": false} {
@@ -109,9 +108,9 @@ func TestReadingStartsLittle(t *testing.T) {
 			for range 20 {
 				r.sim.Read(answer, r.user)
 			}
-			r.ask("你好") // by when the others have been handled
+			r.ask("你好") // by then the other events were handled
 			if n := r.prog.pool.Stats().Started; n != 1 {
-				t.Fatalf("%d processes were started while one was there", n)
+				t.Fatalf("%d processes were started although there was one", n)
 			}
 			boss := r.sim.AddUser("老板")
 			if allow := []string{r.user.OpenID}; admitted {
@@ -137,8 +136,8 @@ func TestReadingStartsLittle(t *testing.T) {
 	}
 }
 
-// After /new and /reset a process with a new session is there, in the folder that the chat's agents have: the session
-// before it can still be resumed. The first question, also one that comes with the command, meets it.
+// After /new and /reset a process with a new session is started in the chat's folder; the earlier session can still be
+// resumed. The first question, even one that comes with the command, uses it.
 func TestAProcessIsThereAfterNew(t *testing.T) {
 	t.Parallel()
 	for name, begin := range map[string]func(r *rig, starts int){
@@ -150,7 +149,7 @@ func TestAProcessIsThereAfterNew(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, func(c *config.Config) { c.Claude.Ahead = time.Millisecond }) // that of mere signs has ended soon
+			r := newRig(t, func(c *config.Config) { c.Claude.Ahead = time.Millisecond }) // a process that was started on a hint ends soon
 			r.ask("我叫小明")
 			first := r.lastSession()
 			begin(r, 2)
@@ -171,8 +170,8 @@ func TestAProcessIsThereAfterNew(t *testing.T) {
 	}
 }
 
-// What changes while a turn runs makes its process unfit for the next question, also for one that waits already. The
-// process of that one starts as soon as the turn has ended.
+// A setting that changes during a turn makes the turn's process unfit for the next question, even one that waits
+// already. The process for that one is started as soon as the turn has ended.
 func TestTheNextProcessIsThereAfterAChange(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ command, answer string }{
@@ -201,7 +200,7 @@ func TestTheNextProcessIsThereAfterAChange(t *testing.T) {
 					t.Errorf("answer %q", got)
 				}
 				if b := r.lastBuilt(); b.Live {
-					t.Error("the process of the other settings was asked")
+					t.Error("the process with the old settings was asked")
 				}
 				if n := r.prog.pool.Stats().Started; n != 2 {
 					t.Errorf("%d processes were started", n)
@@ -211,8 +210,7 @@ func TestTheNextProcessIsThereAfterAChange(t *testing.T) {
 	}
 }
 
-// A chat in which the bot was never asked anything is not one in which every sign counts, and a sign counts once in a
-// while only.
+// In a chat in which the bot was never asked anything, hints do not start a process. Elsewhere they do now and then.
 func TestMostSignsStartNothing(t *testing.T) {
 	r := newRig(t, func(c *config.Config) { c.Claude.Ahead = time.Hour })
 	group := r.sim.Group("队", r.user, r.sim.AddUser("小红"))
@@ -223,7 +221,7 @@ func TestMostSignsStartNothing(t *testing.T) {
 		t.Errorf("%d processes", n)
 	}
 	r.prog.pool.Drop(key.String())
-	r.sim.Say(group, r.user, "还在吗") // the second sign within ten minutes
+	r.sim.Say(group, r.user, "还在吗") // the second hint within ten minutes
 	r.awaitReceived(r.sim.Say(group, r.user, "嗯"))
 	r.ask("私聊")
 	if n := r.prog.pool.Stats().Started; n != 2 {
@@ -231,8 +229,8 @@ func TestMostSignsStartNothing(t *testing.T) {
 	}
 }
 
-// A message to others starts something in a chat that was silent for less than a day. A pressed button always does,
-// even right after such a message.
+// A message to others starts a process in a chat that was active within a day. A pressed button always does, even right
+// after such a message.
 func TestSignsInASilentChat(t *testing.T) {
 	t.Parallel()
 	for hours, counts := range map[int]bool{20: true, 30: false} {
@@ -253,7 +251,7 @@ func TestSignsInASilentChat(t *testing.T) {
 				started(2)
 				return
 			}
-			r.ask("私聊") // by when the message to others has been handled
+			r.ask("私聊") // by then the message to others was handled
 			started(2)
 			_, err := r.sim.Press(r.Context(), help.ID, r.user, chat.Action{Do: turncard.DoCommand, ID: "/status"})
 			must(t, err)

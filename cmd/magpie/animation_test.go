@@ -13,18 +13,18 @@ import (
 	"magpie/internal/console/consoletest"
 )
 
-// animations are the moving pictures at the top of the READMEs, by the language of the page.
+// animations are the animated pictures at the top of the READMEs, by the language of the page.
 var animations = map[string]struct{ readme, file string }{
 	"en-US": {"README.md", "playground-en.png"},
 	"zh-CN": {"README.zh.md", "playground-zh.png"},
 }
 
-// mostAnimation is how large an animation may be, in bytes.
+// mostAnimation is the largest size of an animation, in bytes.
 const mostAnimation = 1536 << 10
 
-// The animations exist, move, are small, and stand in the READMEs. With -pictures they are taken again, from the
-// playground's page in a real browser: a question, a command that is allowed, a session that is lost, and a bridge that
-// is killed in mid-answer.
+// The animations exist, move, are small, and are shown in the READMEs. With -pictures they are taken again, from the
+// playground's page in a real browser: a question, an approved command, a lost session, and a bridge that is killed in
+// mid-answer.
 func TestAnimations(t *testing.T) {
 	for language, a := range animations {
 		path := filepath.Join("..", "..", "docs", a.file)
@@ -61,14 +61,14 @@ type camera struct {
 	frames []consoletest.Frame
 }
 
-// The times of a film: how often the page is looked at, and how long one look is shown at most, so that nobody waits
-// for a slow machine.
+// The timing of a film: how often the page is captured, and how long a frame lasts at most, so that a slow machine
+// makes no long pauses.
 const (
 	lookEvery  = 250 * time.Millisecond
 	showAtMost = 300 * time.Millisecond
 )
 
-// shoot adds a frame that is shown for a while; one that shows the same as the last makes that longer.
+// shoot adds a frame that is shown for a while; if nothing changed, the previous frame lasts longer.
 func (c *camera) shoot(shown time.Duration) {
 	m, err := png.Decode(bytes.NewReader(c.Picture("body")))
 	if err != nil {
@@ -127,7 +127,7 @@ func film(t *testing.T, language string) []byte {
 	act(c.Browser) // the bridge is killed
 	c.until(`document.querySelector('#tour[data-step="4"][data-act="3"], #tour[data-step="5"]')`)
 	c.shoot(2 * time.Second)
-	if c.Eval(`document.querySelector('#tour').dataset.step`) == "4" { // else the agent has finished without its bridge
+	if c.Eval(`document.querySelector('#tour').dataset.step`) == "4" {
 		act(c.Browser)
 	}
 	c.step(5, 1)
@@ -140,7 +140,7 @@ func film(t *testing.T, language string) []byte {
 	return data
 }
 
-// merged joins frames that show the same.
+// merged joins consecutive frames that are equal.
 func (c *camera) merged() (out []consoletest.Frame) {
 	var last []byte
 	for _, f := range c.frames {

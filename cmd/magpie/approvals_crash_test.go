@@ -14,7 +14,7 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// asking has the agent ask for something that leaves a line in out.txt, and do so again whenever somebody has it go on.
+// asking makes the agent ask for a command that adds a line to out.txt, and again whenever the turn is continued.
 func (s *service) asking() (id string) {
 	s.Helper()
 	s.model.Script(
@@ -24,7 +24,7 @@ func (s *service) asking() (id string) {
 	return s.sim.Say(s.chat, s.user, "动手吧")
 }
 
-// killedAsking kills the program while people are asked, and returns the card and what its button carries.
+// killedAsking kills the program while people are asked, and returns the card and its button's value.
 func (s *service) killedAsking() (id string, card feishusim.Message, allow any) {
 	s.Helper()
 	s.run()
@@ -36,7 +36,7 @@ func (s *service) killedAsking() (id string, card feishusim.Message, allow any) 
 	return id, card, allow
 }
 
-// refusesPress checks that nobody can decide any more about what a card has asked.
+// refusesPress checks that a card's request can no longer be decided.
 func (s *service) refusesPress(card feishusim.Message, value any) {
 	s.Helper()
 	got, err := s.sim.Press(s.Context(), card.ID, s.user, value)
@@ -45,10 +45,10 @@ func (s *service) refusesPress(card feishusim.Message, value any) {
 	}
 }
 
-// ended checks how often the command has run, that nothing is left to be done, and ends the program.
+// ended checks how often the command has run, that nothing is left to do, and ends the program.
 func (s *service) ended(runs int) {
 	s.Helper()
-	s.until("nothing to be left", func() bool {
+	s.until("an empty outbox", func() bool {
 		return s.count(`SELECT COUNT(*) FROM outbox`)+s.count(`SELECT COUNT(*) FROM approvals WHERE state = 'waiting'`)+
 			s.count(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`) == 0
 	})
@@ -57,7 +57,7 @@ func (s *service) ended(runs int) {
 	s.clean()
 }
 
-// goesOn presses "Continue" on the card of a turn that was cut off, and allows what its agent asks for then.
+// goesOn presses "Continue" on the card of an interrupted turn, and allows what its agent asks for then.
 func (s *service) goesOn(id string, asked int) {
 	s.Helper()
 	s.press(s.turnDone(s.chat, id), doContinue)
@@ -66,12 +66,12 @@ func (s *service) goesOn(id string, asked int) {
 	s.ended(1)
 }
 
-// askingSteps are the steps around asking people, with what is done afterwards.
+// askingSteps are the steps around an approval, each with what is checked afterwards.
 var askingSteps = map[string]func(s *service, id string){
 	"approval: asking": func(s *service, id string) { s.goesOn(id, 0) },
 	"approval: stored": decidedAfterwards,
 	"approval: posted": decidedAfterwards,
-	// Nobody has decided in time. The turn says so, and may go on.
+	// Nobody decided in time. The turn says so, and can be continued.
 	"approval: expiring": expiredAfterwards,
 	"approval: expired":  expiredAfterwards,
 	// The turn is being stopped.
@@ -94,7 +94,7 @@ func decidedAfterwards(s *service, id string) {
 func expiredAfterwards(s *service, id string) {
 	s.Helper()
 	var card feishusim.Message
-	s.await("the card to say that nobody has decided", func(v *feishusim.View) bool {
+	s.await("the card to say that nobody decided", func(v *feishusim.View) bool {
 		for _, card = range replies(v, s.chat, id) {
 			if strings.Contains(card.Text(), "超时无人处理") {
 				return !hasButtons(card)
@@ -124,10 +124,10 @@ func stoppedAfterwards(s *service, id string) {
 	s.ended(0)
 }
 
-// anyApproval is the card that has asked for something in answer to a message.
+// anyApproval is the card of an approval in answer to a message.
 func (s *service) anyApproval(id string) (card feishusim.Message) {
 	s.Helper()
-	s.await("the card that has asked", func(v *feishusim.View) bool {
+	s.await("the card of the approval", func(v *feishusim.View) bool {
 		for _, card = range replies(v, s.chat, id) {
 			if asks(card) {
 				return true
@@ -138,9 +138,9 @@ func (s *service) anyApproval(id string) (card feishusim.Message) {
 	return card
 }
 
-// The program is killed at each step around asking people. Nothing runs that nobody has allowed, and nothing twice; the
-// card keeps its buttons as long as somebody can decide, and says else what has become of it. What the CLI does that
-// nobody answers is tested where its request has got to people.
+// The program is killed at each step around an approval. Nothing runs that nobody has allowed, and nothing twice. The
+// card keeps its buttons as long as the request can be decided, and otherwise shows its outcome. Steps after the CLI's
+// request was shown are tested with the real CLI.
 func TestACrashWhilePeopleAreAsked(t *testing.T) {
 	t.Parallel()
 	for step, afterwards := range askingSteps {
@@ -163,9 +163,9 @@ func TestACrashWhilePeopleAreAsked(t *testing.T) {
 				s.sim.Say(s.chat, s.user, "/stop")
 			}
 			if !s.died(patience) {
-				t.Fatalf("the program did not come to this step: %s", s.logs)
+				t.Fatalf("the program did not reach this step: %s", s.logs)
 			}
-			s.alone(patience) // the agent ends by itself, and says that it could not ask
+			s.alone(patience) // the agent ends, and reports that it could not ask
 			s.ran("out.txt", 0)
 			s.run()
 			s.connected()
@@ -174,7 +174,7 @@ func TestACrashWhilePeopleAreAsked(t *testing.T) {
 	}
 }
 
-// The program is killed while people are asked, and something else happens before anybody decides.
+// The program is killed while people are asked, and something else happens before the decision.
 func TestBetweenAKillAndADecision(t *testing.T) {
 	t.Parallel()
 	for name, then := range map[string]func(s *service, id string, card feishusim.Message, allow any){
@@ -216,7 +216,7 @@ func TestBetweenAKillAndADecision(t *testing.T) {
 			s.press(card, doAllow)
 			s.goneOn(id, 2)
 			if !s.agentRead(`"decision":"allowed"`) || !s.agentRead("动手吧") {
-				s.Error("the agent does not know what was asked and decided")
+				s.Error("the agent does not know the request and the decision")
 			}
 			s.closed(card, "小明 已允许")
 			s.asksOnly(id, 1)
@@ -234,7 +234,7 @@ func TestBetweenAKillAndADecision(t *testing.T) {
 	}
 }
 
-// twoDecide has somebody allow and refuse at the same moment: one of both counts.
+// twoDecide has two people allow and refuse concurrently: one of the two decisions counts.
 func twoDecide(s *service, id string, card feishusim.Message, allow any) {
 	s.Helper()
 	s.run()
@@ -257,7 +257,7 @@ func twoDecide(s *service, id string, card feishusim.Message, allow any) {
 	for i, says := range []string{"已允许", "已拒绝"} {
 		counts := (i == 0) == (runs == 1)
 		if counts && !confirmed(toasts[i], says) || !counts && strings.Contains(toasts[i], says) {
-			s.Errorf("the toasts are %q, and %d was allowed", toasts, runs)
+			s.Errorf("the toasts are %q, and the command ran %d times", toasts, runs)
 		}
 	}
 	if n := s.count(`SELECT COUNT(*) FROM turns`); n != 2 {
@@ -267,8 +267,8 @@ func twoDecide(s *service, id string, card feishusim.Message, allow any) {
 	s.ended(runs)
 }
 
-// pressedDuringRecovery has somebody press while it is not known yet what the last run has left: who presses is told to
-// try again, and then that counts.
+// pressedDuringRecovery is a press before the turns of the last run were recovered: the toast asks to try again, and
+// then the press counts.
 func pressedDuringRecovery(s *service, id string, card feishusim.Message, allow any) {
 	s.Helper()
 	known := s.holdRecovery()
@@ -279,7 +279,7 @@ func pressedDuringRecovery(s *service, id string, card feishusim.Message, allow 
 		s.Errorf("got %s, %v", got, err)
 	}
 	if n := s.count(`SELECT COUNT(*) FROM approvals WHERE state = 'waiting'`); n != 1 {
-		s.Error("the press has decided")
+		s.Error("the press decided")
 	}
 	known()
 	s.stillAsks(id)
@@ -290,7 +290,7 @@ func pressedDuringRecovery(s *service, id string, card feishusim.Message, allow 
 	s.ended(1)
 }
 
-// onlyTranscript is the transcript of the only session that there is.
+// onlyTranscript is the transcript of the only session.
 func (s *service) onlyTranscript() string {
 	s.Helper()
 	var list []string
@@ -307,7 +307,7 @@ func (s *service) onlyTranscript() string {
 	return list[0]
 }
 
-// holdRecovery has the next start wait for the transcript of the first turn, until known is called.
+// holdRecovery makes the next start wait for the transcript of the first turn, until known is called.
 func (s *service) holdRecovery() (known func()) {
 	s.Helper()
 	path := s.onlyTranscript()
@@ -317,7 +317,7 @@ func (s *service) holdRecovery() (known func()) {
 	return func() {
 		data, err := os.ReadFile(whole)
 		must(s, err)
-		pipe, err := os.OpenFile(path, os.O_WRONLY, 0) // somebody reads it
+		pipe, err := os.OpenFile(path, os.O_WRONLY, 0) // returns once the program reads it
 		must(s, err)
 		must(s, os.Rename(whole, path))
 		_, err = pipe.Write(data)

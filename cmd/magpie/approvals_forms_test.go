@@ -53,7 +53,7 @@ func TestTheAgentAsksQuestions(t *testing.T) {
 	}
 }
 
-// Several tools may ask at the same time. Each has its own card, and they are answered in any order.
+// Several tools may ask at the same time. Each has its own card, and they can be answered in any order.
 func TestTwoThingsAreAskedAtOnce(t *testing.T) {
 	r := newRig(t, realCLI(t))
 	fetch := func(site string) modelsim.Step {
@@ -63,7 +63,7 @@ func TestTwoThingsAreAskedAtOnce(t *testing.T) {
 		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("那就算了")}})
 	id := r.sim.Say(r.chat, r.user, "看看这两个网页")
 	first, second := r.approval(r.chat, id, 1), r.approval(r.chat, id, 2)
-	if strings.Contains(second.Text(), "one.example") { // they may be asked in any order
+	if strings.Contains(second.Text(), "one.example") { // the order of the cards varies
 		first, second = second, first
 	}
 	if !strings.Contains(first.Text(), "https://one.example/page") ||
@@ -72,7 +72,7 @@ func TestTwoThingsAreAskedAtOnce(t *testing.T) {
 	}
 	r.fill(second, doRefuse, map[string]any{"why": "不要第二个"})
 	r.closed(second, "已拒绝")
-	r.await("a turn that waits for one open question", func(v *feishusim.View) bool {
+	r.await("a turn that waits for the remaining request", func(v *feishusim.View) bool {
 		list := ofTurns(v, r.chat, id)
 		return len(list) == 1 && running(list[0]) && strings.Contains(list[0].Text(), "等你确认")
 	})
@@ -84,7 +84,7 @@ func TestTwoThingsAreAskedAtOnce(t *testing.T) {
 	}
 }
 
-// A turn that waits for an approval does not take up a process slot that other chats need.
+// A turn that waits for an approval does not occupy a slot that other chats need.
 func TestAWaitingChatDoesNotBlockOthers(t *testing.T) {
 	r := newRig(t, func(c *config.Config) { c.Claude.MaxProcesses = 1 })
 	r.calls(bash(appendLine("out.txt")))
@@ -93,7 +93,7 @@ func TestAWaitingChatDoesNotBlockOthers(t *testing.T) {
 	red := r.sim.AddUser("小红")
 	other := r.sim.PrivateChat(red)
 	if got := visibleText(r.answer(other, r.sim.Say(other, red, "数到 3"))); got != "1 2 3" {
-		t.Errorf("the other chat was answered %q", got)
+		t.Errorf("the other chat got %q", got)
 	}
 	r.press(card, doAllow)
 	r.turnDone(r.chat, id)
@@ -125,7 +125,7 @@ func TestAPlanIsApproved(t *testing.T) {
 		t.Error("the agent did not get the change request")
 	}
 	r.press(second, doAllow)
-	command := r.approval(r.chat, id, 3) // an approved plan is no permission for its steps
+	command := r.approval(r.chat, id, 3) // approving a plan does not approve its steps
 	r.press(command, doAllow)
 	r.turnDone(r.chat, id)
 	r.closed(second, "小明 已批准计划")

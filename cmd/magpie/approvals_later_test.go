@@ -13,8 +13,8 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// leftOpen asks for something that needs an approval, ends the program while people are asked, and starts it again. It
-// gives the message, and the card that asks.
+// leftOpen asks for something that needs an approval, and stops and restarts the program while people are asked. It
+// returns the message, and the card of the approval.
 func (r *rig) leftOpen(step modelsim.Step) (id string, card feishusim.Message) {
 	r.Helper()
 	r.calls(step)
@@ -25,11 +25,11 @@ func (r *rig) leftOpen(step modelsim.Step) (id string, card feishusim.Message) {
 	return id, r.stillAsks(id)
 }
 
-// leftOpen asks for something that needs an approval, and gives the message and the card that asks, once the program
-// has ended and runs again.
+// leftOpen asks for something that needs an approval, and returns the message and the card, after the program was
+// restarted.
 type leftOpen func(step modelsim.Step) (id string, card feishusim.Message)
 
-// outlivesTheBridge tests what becomes of a request when the program is stopped, and when it is killed.
+// outlivesTheBridge runs a test with a program that is stopped, and with one that is killed.
 func outlivesTheBridge(t *testing.T, test func(r *rig, leftOpen leftOpen)) {
 	t.Parallel()
 	t.Run("stopped", func(t *testing.T) {
@@ -56,7 +56,7 @@ func outlivesTheBridge(t *testing.T, test func(r *rig, leftOpen leftOpen)) {
 	})
 }
 
-// stillAsks checks that a turn that was cut off waits for people, and gives the card that asks.
+// stillAsks checks that an interrupted turn still waits for a decision, and returns the approval's card.
 func (r *rig) stillAsks(id string) feishusim.Message {
 	r.Helper()
 	r.await("the turn to say what it waits for", func(v *feishusim.View) bool {
@@ -70,7 +70,7 @@ func (r *rig) stillAsks(id string) feishusim.Message {
 	return card
 }
 
-// goneOn waits until the n-th turn that answers a message has ended, and checks that those before say so.
+// goneOn waits until the n-th turn that answers a message has ended, and checks that earlier turns say so.
 func (r *rig) goneOn(id string, n int) feishusim.Message {
 	r.Helper()
 	var list []feishusim.Message
@@ -85,7 +85,7 @@ func (r *rig) goneOn(id string, n int) feishusim.Message {
 	return list[n-1]
 }
 
-// asksOnce checks that people were asked that many times in answer to a message.
+// asksOnly checks that people were asked that many times in answer to a message.
 func (r *rig) asksOnly(id string, want int) {
 	r.Helper()
 	n := 0
@@ -107,8 +107,8 @@ func (r *rig) ran(file string, want int) {
 	}
 }
 
-// The bridge is killed, or terminated, while people are asked. The card keeps its buttons: who presses makes the turn
-// go on, and what was allowed runs once, without being asked for again.
+// The bridge is killed or stopped while people are asked. The card keeps its buttons: a press continues the turn, and
+// an allowed tool runs once, without another question.
 func TestADecisionOutlivesTheBridge(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*service){
@@ -154,8 +154,8 @@ func TestADecisionOutlivesTheBridge(t *testing.T) {
 
 var decisionSteps = []string{"decision: stored", "decision: used"}
 
-// The program is killed around a decision about what its last run has asked. What was allowed runs once at most, and
-// never without having been allowed. When the decision was used, the CLI alone knows what it did with it.
+// The program is killed around the decision about a request of its previous run. An allowed tool runs at most once, and
+// never without permission. Once the decision was used, only the CLI knows whether the tool ran.
 func TestACrashAroundADecision(t *testing.T) {
 	t.Parallel()
 	for _, step := range decisionSteps {
@@ -180,7 +180,7 @@ func TestACrashAroundADecision(t *testing.T) {
 				modelsim.Rule{Match: asksFor("允许"), Steps: []modelsim.Step{bash(appendLine("out.txt"))}},
 				modelsim.Rule{Match: asksFor("继续"), Steps: []modelsim.Step{bash(appendLine("out.txt"))}})
 			value := s.button(card, doAllow)
-			_, _ = s.sim.Press(t.Context(), card.ID, s.user, value) // the answer may be lost with the program
+			_, _ = s.sim.Press(t.Context(), card.ID, s.user, value) // the response may be lost with the program
 			if !s.died(patience) {
 				t.Fatalf("the program did not come to this step: %s", s.logs)
 			}
@@ -188,13 +188,13 @@ func TestACrashAroundADecision(t *testing.T) {
 			s.run()
 			s.connected()
 			s.closed(card, "小明 已允许")
-			if step == "decision: stored" { // the turn has not begun, so it does now
+			if step == "decision: stored" { // the turn had not started, so it does now
 				if got := visibleText(s.goneOn(id, 2)); got != "接着做完了" {
 					t.Errorf("answer %q", got)
 				}
 				s.asksOnly(id, 1)
-			} else { // nobody knows whether it has run, so it is asked for again
-				s.await("the end of the turn that was cut off", func(v *feishusim.View) bool {
+			} else { // whether it ran is unknown, so there is another approval
+				s.await("the end of the interrupted turn", func(v *feishusim.View) bool {
 					list := ofTurns(v, s.chat, id)
 					return len(list) == 2 && !running(list[1]) && !list[1].Last().Streaming
 				})
@@ -213,11 +213,10 @@ func TestACrashAroundADecision(t *testing.T) {
 	}
 }
 
-// The program is killed while the agent speaks after a decision: what people have seen stays where it is, and is there
-// once.
+// The program is killed while the agent answers after a decision: visible text stays where it is, and is shown once.
 func TestACrashBelowADecision(t *testing.T) {
 	t.Parallel()
-	for _, step := range []string{"", "draft: stored"} { // before and after the message below can be seen
+	for _, step := range []string{"", "draft: stored"} { // before and after the next message is visible
 		t.Run("killed at "+step, func(t *testing.T) {
 			t.Parallel()
 			s := newService(t, feishusim.Config{})
@@ -236,7 +235,7 @@ func TestACrashBelowADecision(t *testing.T) {
 			id := s.sim.Say(s.chat, s.user, "动手吧")
 			s.press(s.approval(s.chat, id, 1), doAllow)
 			if step == "" {
-				s.await("the message below", func(v *feishusim.View) bool {
+				s.await("the next message", func(v *feishusim.View) bool {
 					list := ofTurns(v, s.chat, id)
 					return len(list) == 2 && strings.Contains(list[1].Text(), "正在收拾")
 				})
@@ -268,8 +267,8 @@ func TestACrashBelowADecision(t *testing.T) {
 	}
 }
 
-// The program is killed right after a decision about what an agent waits for. Nobody knows whether it has run, so it is
-// asked for again.
+// The program is killed right after a decision that an agent waits for. Whether the tool ran is unknown, so there is
+// another approval.
 func TestACrashRightAfterADecision(t *testing.T) {
 	t.Parallel()
 	s := newService(t, feishusim.Config{})
@@ -282,7 +281,7 @@ func TestACrashRightAfterADecision(t *testing.T) {
 	if !s.died(patience) {
 		t.Fatalf("the program did not come to this step: %s", s.logs)
 	}
-	s.alone(patience) // the agent ends by itself, and says that it could not ask
+	s.alone(patience) // the agent ends, and reports that it could not ask
 	s.run()
 	s.connected()
 	s.closed(card, "小明 已允许")
@@ -319,7 +318,7 @@ func TestARefusalOutlivesTheBridge(t *testing.T) {
 	})
 }
 
-// What is not exactly what was allowed is asked for.
+// Another approval is needed for what is not exactly what was allowed.
 func TestOnlyWhatWasAllowedRunsLater(t *testing.T) {
 	r := newRig(t)
 	id, card := r.leftOpen(bash(appendLine("out.txt")))
@@ -327,7 +326,7 @@ func TestOnlyWhatWasAllowedRunsLater(t *testing.T) {
 		modelsim.Text("完了"))
 	r.press(card, doAllow)
 	r.press(r.approval(r.chat, id, 2), doRefuse)
-	third := r.approval(r.chat, id, 3) // the second time is asked for again
+	third := r.approval(r.chat, id, 3) // the second call needs another approval
 	r.ran("out.txt", 1)
 	r.press(third, doRefuse)
 	r.goneOn(id, 2)
@@ -384,8 +383,8 @@ func TestAPlanOutlivesTheBridge(t *testing.T) {
 	r.asksOnly(id, 1)
 }
 
-// Two tools wait when the bridge ends. The first decision makes the turn go on; when its agent asks for the other tool,
-// it waits for the card that is there.
+// Two tools wait when the bridge ends. The first decision continues the turn; when its agent asks for the other tool,
+// it waits for the existing card.
 func TestADecisionWhileTheTurnGoesOn(t *testing.T) {
 	r := newRig(t, realCLI(t))
 	fetch := func(site string) modelsim.Step {
@@ -415,8 +414,8 @@ func TestADecisionWhileTheTurnGoesOn(t *testing.T) {
 	r.asksOnly(id, 2)
 }
 
-// "Continue" makes a turn go on before anybody has decided: its agent waits for the card that is there. Who made it go
-// on and who asked first may both decide.
+// "Continue" continues a turn before the decision: its agent waits for the existing card. Both the person who pressed
+// it and the original asker may decide.
 func TestATurnGoesOnWithoutADecision(t *testing.T) {
 	r := newRig(t)
 	boss := r.sim.AddUser("老板")
@@ -440,7 +439,7 @@ func TestATurnGoesOnWithoutADecision(t *testing.T) {
 	})
 	r.asksOnly(id, 1)
 	r.press(card, doAllow)
-	r.press(r.approval(r.chat, id, 2), doAllow) // asked for by the turn that the boss has made go on
+	r.press(r.approval(r.chat, id, 2), doAllow) // requested in the turn that the boss continued
 	r.await("the answer below the second decision", func(v *feishusim.View) bool {
 		list := ofTurns(v, r.chat, id)
 		return len(list) == 3 && goesOnBelow(list[1]) && visibleText(list[2]) == "完了" && !running(list[2])
@@ -450,7 +449,7 @@ func TestATurnGoesOnWithoutADecision(t *testing.T) {
 	r.ran("more.txt", 1)
 }
 
-// What was allowed while the turn went on, and was not asked for again, was not done, and its card says so.
+// A tool that was allowed during the continued turn, but not requested again, did not run, and its card says so.
 func TestWhatIsAllowedButNotAskedForAgain(t *testing.T) {
 	r := newRig(t)
 	id, card := r.leftOpen(bash(appendLine("out.txt")))
@@ -461,7 +460,7 @@ func TestWhatIsAllowedButNotAskedForAgain(t *testing.T) {
 	r.ran("out.txt", 0)
 }
 
-// The question of an interrupted turn is recalled: nobody can make it go on any more.
+// The question of an interrupted turn is recalled: the turn can no longer be continued.
 func TestARecalledQuestionAsksNothing(t *testing.T) {
 	r := newRig(t)
 	id, card := r.leftOpen(bash(appendLine("out.txt")))
@@ -478,7 +477,7 @@ func TestARecalledQuestionAsksNothing(t *testing.T) {
 	r.ran("out.txt", 0)
 }
 
-// The session is lost while people are asked: what was allowed still runs.
+// The session is lost while people are asked: an allowed tool still runs.
 func TestADecisionOutlivesTheSession(t *testing.T) {
 	r := newRig(t)
 	r.ask("你好")
@@ -487,14 +486,14 @@ func TestADecisionOutlivesTheSession(t *testing.T) {
 	r.approval(r.chat, id, 1)
 	dir := r.configDir()
 	r.stop()
-	r.until("the CLI's folder to be gone", func() bool { return os.RemoveAll(dir) == nil })
+	r.until("the CLI's folder to be removed", func() bool { return os.RemoveAll(dir) == nil })
 	r.start()
 	card := r.stillAsks(id)
 	r.calls(bash(appendLine("out.txt")), modelsim.Text("完了"))
 	r.press(card, doAllow)
 	r.goneOn(id, 2)
 	if !r.agentRead(`"decision":"allowed"`) || !r.agentRead("动手吧") {
-		t.Error("the agent does not know what was asked and decided")
+		t.Error("the agent does not know the request and the decision")
 	}
 	r.asksOnly(id, 1)
 	r.ran("out.txt", 1)
@@ -521,7 +520,7 @@ func TestAnApprovalExpiresWhileTheBridgeIsDown(t *testing.T) {
 	r.ran("out.txt", 1)
 }
 
-// Nobody can decide any more about what a turn wanted that was stopped or dropped since, or whose conversation is over.
+// An approval can no longer be decided if its turn was stopped or dropped since, or if its conversation ended.
 func TestADecisionThatNoTurnNeeds(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*rig, string){
@@ -545,13 +544,13 @@ func TestADecisionThatNoTurnNeeds(t *testing.T) {
 			}
 			r.ran("out.txt", 0)
 			if n := r.count(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`); n != 0 {
-				t.Errorf("%d turns go on", n)
+				t.Errorf("%d turns were continued", n)
 			}
 		})
 	}
 }
 
-// Others cannot decide after the end of the bridge either, and what only admins may allow stays so.
+// The rules about who decides also apply after a restart, including requests for admins only.
 func TestWhoDecidesAfterTheEndOfTheBridge(t *testing.T) {
 	r := newRig(t)
 	boss, other := r.sim.AddUser("老板"), r.sim.AddUser("小红")
@@ -581,6 +580,6 @@ func TestWhoDecidesAfterTheEndOfTheBridge(t *testing.T) {
 	r.goneOn(id, 2)
 	r.asksOnly(id, 1)
 	if r.project("copy.db") == "" {
-		t.Error("what an admin has allowed did not run")
+		t.Error("a command that an admin allowed did not run")
 	}
 }

@@ -21,14 +21,14 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// What the buttons of an approval do.
+// The actions of an approval's buttons.
 const (
 	doAllow  = "allow"
 	doAlways = "always"
 	doRefuse = "refuse"
 )
 
-// calls makes the agent do these steps, sequentially.
+// calls makes the agent take these steps one after another.
 func (r *rig) calls(steps ...modelsim.Step) {
 	rules := make([]modelsim.Rule, 0, len(steps))
 	for _, s := range steps {
@@ -41,18 +41,17 @@ func bash(command string) modelsim.Step {
 	return modelsim.Tool("Bash", map[string]string{"command": command, "description": "试一试"})
 }
 
-// appendLine is a command that leaves a line in a file of the project each time it runs.
+// appendLine is a command that adds a line to a file of the project each time it runs.
 func appendLine(file string) string { return "echo 'ran <b> & `x`' >> " + file }
 
-// script is a command that leaves a line in a file of the project each time it runs, and in which no other one can
-// begin.
+// script is a command that adds a line to a file of the project each time it runs, and that has a unique beginning.
 func (r *rig) script(file string) string {
 	r.Helper()
 	must(r, os.WriteFile(filepath.Join(r.cfg.Claude.Project, "ran.sh"), []byte("echo ran >> \"$1\"\n"), 0o600))
 	return "sh ran.sh " + file
 }
 
-// project reads a file of the project; it may not be there.
+// project reads a file of the project; a missing file is empty.
 func (r *rig) project(name string) string {
 	r.Helper()
 	data, err := os.ReadFile(filepath.Join(r.cfg.Claude.Project, name))
@@ -62,11 +61,11 @@ func (r *rig) project(name string) string {
 	return string(data)
 }
 
-// approval waits for the n-th card, from 1, that asks for something in answer to a message.
+// approval waits for the n-th card, from 1, that asks for approval in answer to a message.
 func (r *rig) approval(chatID, messageID string, n int) feishusim.Message {
 	r.Helper()
 	var got feishusim.Message
-	r.await("the card that asks", func(v *feishusim.View) bool {
+	r.await("the approval's card", func(v *feishusim.View) bool {
 		list := slices.DeleteFunc(replies(v, chatID, messageID), func(m feishusim.Message) bool { return !asks(m) })
 		if len(list) < n || list[n-1].Last().Streaming {
 			return false
@@ -77,19 +76,19 @@ func (r *rig) approval(chatID, messageID string, n int) feishusim.Message {
 	return got
 }
 
-// asks reports whether a card asks for something, or has. It may be seen before the card of its turn.
+// asks reports whether a card is that of an approval, open or settled. It may be posted before the card of its turn.
 func asks(m feishusim.Message) bool {
 	return slices.ContainsFunc(m.States, func(s feishusim.State) bool {
 		return strings.Contains(string(s.Card), `"do":"`+doRefuse)
 	})
 }
 
-// ofTurns are the cards that show turns which answer a message.
+// ofTurns are the cards of turns that answer a message.
 func ofTurns(v *feishusim.View, chatID, messageID string) []feishusim.Message {
 	return slices.DeleteFunc(replies(v, chatID, messageID), asks)
 }
 
-// closed waits until an approval card shows its outcome.
+// closed waits until an approval's card shows its outcome.
 func (r *rig) closed(m feishusim.Message, want string) feishusim.Message {
 	r.Helper()
 	var got feishusim.Message
@@ -115,14 +114,14 @@ func (r *rig) fill(m feishusim.Message, do string, values map[string]any) string
 	return string(got)
 }
 
-// confirmed reports whether the toast for a press confirms the decision, or says that it is being processed: storing it
-// may take longer than the platform waits.
+// confirmed reports whether the toast confirms the decision, or says that it is being processed: storing it may take
+// longer than the platform waits.
 func confirmed(got, want string) bool {
 	return strings.Contains(got, want) || strings.Contains(got, "收到，正在处理")
 }
 
-// turnDone waits until the card of the first turn that answers a message is complete, and returns the last of its
-// messages: what was said after a decision stands on one of its own.
+// turnDone waits until the card of the first turn that answers a message is complete, and returns its last message:
+// text after a decision has a message of its own.
 func (r *rig) turnDone(chatID, messageID string) feishusim.Message {
 	r.Helper()
 	var got feishusim.Message
@@ -140,10 +139,10 @@ func (r *rig) turnDone(chatID, messageID string) feishusim.Message {
 	return got
 }
 
-// goesOnBelow reports whether the next message of a turn goes on with what this one says.
+// goesOnBelow reports whether a turn continues in another message.
 func goesOnBelow(m feishusim.Message) bool { return strings.Contains(m.Text(), "下面继续") }
 
-// agentRead reports whether a text is among what the agent was asked last.
+// agentRead reports whether a text is in the agent's last request.
 func (r *rig) agentRead(text string) bool {
 	req := r.lastRequest()
 	return strings.Contains(req.AllText(), text)
@@ -159,7 +158,7 @@ func TestAnAllowedCommandRunsOnceAsItWasShown(t *testing.T) {
 		!strings.Contains(got, "助手想运行命令") {
 		t.Errorf("the card asks %q", got)
 	}
-	var tags []string // from top to bottom
+	var tags []string // top to bottom
 	for _, el := range gjson.GetBytes(card.Last().Card, "body.elements.#.tag").Array() {
 		tags = append(tags, el.String())
 	}
@@ -173,7 +172,7 @@ func TestAnAllowedCommandRunsOnceAsItWasShown(t *testing.T) {
 		return len(list) == 1 && strings.Contains(list[0].Text(), "等你确认")
 	})
 	if r.project("out.txt") != "" {
-		t.Fatal("the command ran before anybody allowed it")
+		t.Fatal("the command ran before it was allowed")
 	}
 	value := r.button(card, doAllow)
 	if got := r.press(card, doAllow); !confirmed(got, "已允许") {
@@ -196,8 +195,8 @@ func TestAnAllowedCommandRunsOnceAsItWasShown(t *testing.T) {
 	}
 }
 
-// What the agent says after people have decided is the newest message of the chat. Nothing is said twice, and decisions
-// between which nothing is said take no messages but their own.
+// The agent's text after a decision is the newest message of the chat. No text is repeated, and decisions without text
+// in between take no further messages.
 func TestTheAnswerStandsBelowTheDecision(t *testing.T) {
 	r := newRig(t)
 	r.model.Script(
@@ -217,11 +216,11 @@ func TestTheAnswerStandsBelowTheDecision(t *testing.T) {
 		t.Fatalf("%d messages, the last one says %q", len(list), list[len(list)-1].Text())
 	}
 	if got := list[0].Text(); !goesOnBelow(list[0]) || !strings.Contains(got, "先看一下") || hasButtons(list[0]) {
-		t.Errorf("above the decisions: %q", got)
+		t.Errorf("before the decisions: %q", got)
 	}
 	for _, m := range list[:3] {
 		if strings.Contains(m.Text(), "做完了") {
-			t.Errorf("the answer stands above, too: %q", m.Text())
+			t.Errorf("the answer is repeated before the decisions: %q", m.Text())
 		}
 	}
 }
@@ -245,7 +244,7 @@ func TestAnAdminDecidesToo(t *testing.T) {
 	}
 }
 
-// "Always" counts for this very command in this chat, also after a restart, until it is revoked.
+// "Always" covers exactly this command in this chat, also after a restart, until it is revoked.
 func TestAlwaysInThisChat(t *testing.T) {
 	r := newRig(t)
 	command := r.script("out.txt")
@@ -349,7 +348,7 @@ func TestARefusalGivesItsReason(t *testing.T) {
 	}
 }
 
-// A login code that somebody enters as the reason of a refusal is masked on the card and for the agent.
+// A login code that somebody enters as the reason of a refusal is masked, on the card and for the agent.
 func TestALoginCodeIsNotPassedOnAsAReason(t *testing.T) {
 	const code = "Wr0ngCanaryOfAnybody-01#Wr0ngCanaryOfAnybody_02"
 	r := newRig(t)
@@ -372,7 +371,7 @@ func TestALoginCodeIsNotPassedOnAsAReason(t *testing.T) {
 	}
 }
 
-// A plan with more tables than a card takes is shown on several, and the last of them asks.
+// A plan with more tables than fit a card is shown on several cards. The last one has the buttons.
 func TestAPlanOfSeveralCards(t *testing.T) {
 	t.Parallel()
 	sim := startSim(t)
@@ -412,7 +411,7 @@ func TestAnApprovalTimesOut(t *testing.T) {
 	r.calls(bash(appendLine("out.txt")), modelsim.Text("那就算了"))
 	id := r.sim.Say(r.chat, r.user, "动手吧")
 	var card feishusim.Message
-	r.await("the card that nobody has decided about", func(v *feishusim.View) bool {
+	r.await("the expired approval's card", func(v *feishusim.View) bool {
 		list := replies(v, r.chat, id)
 		i := slices.IndexFunc(list, func(m feishusim.Message) bool {
 			return strings.Contains(m.Text(), "超时无人处理")
@@ -427,7 +426,7 @@ func TestAnApprovalTimesOut(t *testing.T) {
 		t.Errorf("answer %q", got)
 	}
 	if r.project("out.txt") != "" || !r.agentRead("nobody has given it in time") {
-		t.Error("it ran, or the agent did not learn of it")
+		t.Error("the command ran, or the agent was not told")
 	}
 }
 
@@ -449,7 +448,7 @@ func TestAStoppedTurnAsksNothingAnyMore(t *testing.T) {
 	}
 }
 
-// With ask = "everything" a command that only reads is asked for, but not what the program's own tools do.
+// With ask = "everything" a read-only command needs an approval, but not the program's own tools.
 func TestEverythingIsAskedInTheChat(t *testing.T) {
 	r := newRig(t, realCLI(t), func(c *config.Config) { c.Claude.Ask = "everything" })
 	search := modelsim.Tool("mcp__"+agenttools.ServerName+"__search_memory", map[string]string{"query": "x"})
@@ -464,11 +463,11 @@ func TestEverythingIsAskedInTheChat(t *testing.T) {
 		t.Errorf("answer %q", got)
 	}
 	if list := replies(r.sim.View(), r.chat, id); len(list) != 3 {
-		t.Errorf("%d cards, want one that asks, between the two of the answer", len(list))
+		t.Errorf("%d cards, want an approval between two of the answer", len(list))
 	}
 }
 
-// What policy or mode allow is not asked.
+// What the policy or the mode allows needs no approval.
 func TestCallsThatPolicyAllowsNeedNoApproval(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -497,12 +496,12 @@ func TestCallsThatPolicyAllowsNeedNoApproval(t *testing.T) {
 	}
 }
 
-// A change of nearly 60 KB is shown whole, on as many cards as it takes; the last of them has the buttons, and none has
-// any afterwards.
+// A change of nearly 60 KB is shown completely, on as many cards as it takes. The last one has the buttons; afterwards
+// none has any.
 func TestALongChangeIsShownWhole(t *testing.T) {
 	r := newRig(t)
 	var content strings.Builder
-	for n := 1; content.Len() < 55_000; n++ { // each line is shown with a mark
+	for n := 1; content.Len() < 55_000; n++ { // each line is shown with a prefix
 		fmt.Fprintf(&content, "%04d %s\n", n, strings.Repeat("x", 40))
 	}
 	r.calls(
@@ -513,8 +512,8 @@ func TestALongChangeIsShownWhole(t *testing.T) {
 	)
 	id := r.sim.Say(r.chat, r.user, "写一个长文件")
 	var cards []feishusim.Message
-	r.await("the cards that ask", func(v *feishusim.View) bool {
-		cards = slices.DeleteFunc(replies(v, r.chat, id), running) // but for the turn's
+	r.await("the approval's cards", func(v *feishusim.View) bool {
+		cards = slices.DeleteFunc(replies(v, r.chat, id), running) // except for the turn's card
 		return len(cards) > 0 && offers(cards[len(cards)-1], doAllow)
 	})
 	if len(cards) < 3 {
@@ -536,7 +535,7 @@ func TestALongChangeIsShownWhole(t *testing.T) {
 		rest = after
 	}
 	if r.project("long.txt") != "" {
-		t.Fatal("it was written before anybody allowed it")
+		t.Fatal("the file was written before it was allowed")
 	}
 	last := cards[len(cards)-1]
 	if got := r.press(last, doAllow); !confirmed(got, "已允许") {
@@ -545,7 +544,7 @@ func TestALongChangeIsShownWhole(t *testing.T) {
 	r.turnDone(r.chat, id)
 	r.closed(last, "小明 已允许")
 	if r.project("long.txt") != content.String() {
-		t.Error("what was written is not what was shown")
+		t.Error("the written content is not what was shown")
 	}
 	for _, c := range cards {
 		if now, ok := r.sim.Message(c.ID); !ok || hasButtons(now) || now.Last().Streaming {
@@ -554,7 +553,7 @@ func TestALongChangeIsShownWhole(t *testing.T) {
 	}
 }
 
-// An edit makes exactly the change that its card shows, once.
+// An edit makes exactly the change on its card, once.
 func TestAnAllowedEditMakesTheChangeThatWasShown(t *testing.T) {
 	r := newRig(t)
 	path := filepath.Join(r.cfg.Claude.Project, "plan.txt")
@@ -575,7 +574,7 @@ func TestAnAllowedEditMakesTheChangeThatWasShown(t *testing.T) {
 		}
 	}
 	if r.project("plan.txt") != before {
-		t.Fatal("it was changed before anybody allowed it")
+		t.Fatal("the file was changed before it was allowed")
 	}
 	value := r.button(card, doAllow)
 	r.press(card, doAllow)
@@ -592,8 +591,8 @@ func TestAnAllowedEditMakesTheChangeThatWasShown(t *testing.T) {
 	}
 }
 
-// A tool call that contains one of the program's own secrets cannot be shown as it is, so it is refused: without an
-// approval card, whatever the rules allow, and it is stored nowhere.
+// A tool call that contains one of the program's own secrets cannot be shown unchanged, so it is refused: without an
+// approval, whatever the rules allow, and without storing it.
 func TestAToolCallWithASecretIsRefused(t *testing.T) {
 	const known = "canary-known-0123456789"
 	r := newRig(t, func(c *config.Config) {
@@ -610,7 +609,7 @@ func TestAToolCallWithASecretIsRefused(t *testing.T) {
 	r.press(r.approval(r.chat, id, 1), doAlways)
 	r.turnDone(r.chat, id)
 	if list := replies(r.sim.View(), r.chat, id); len(list) != 3 {
-		t.Errorf("%d cards, want one that asks, between the two of the answer", len(list))
+		t.Errorf("%d cards, want an approval between two of the answer", len(list))
 	}
 	if r.project("a.txt") != "一" || r.project("b.txt")+r.project("c.txt") != "" {
 		t.Errorf("files %q, %q, %q", r.project("a.txt"), r.project("b.txt"), r.project("c.txt"))
@@ -629,7 +628,7 @@ func TestAToolCallWithASecretIsRefused(t *testing.T) {
 	for _, m := range r.sim.Messages(r.chat) {
 		for i, state := range m.States {
 			if strings.Contains(string(state.Card), known) {
-				t.Errorf("state %d of a card shows the secret", i)
+				t.Errorf("state %d of a card contains the secret", i)
 			}
 		}
 	}

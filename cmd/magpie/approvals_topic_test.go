@@ -9,14 +9,14 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// topicRig is a topic of a group in which a colleague reads along.
+// topicRig is a topic of a group with another member.
 type topicRig struct {
 	*rig
 	room, id string
 	red      feishusim.User
 }
 
-// newTopic begins a topic in which nobody has mentioned the bot yet.
+// newTopic starts a topic in which nobody has mentioned the bot yet.
 func (r *rig) newTopic() *topicRig {
 	r.Helper()
 	red := r.sim.AddUser("小红")
@@ -26,13 +26,13 @@ func (r *rig) newTopic() *topicRig {
 	return &topicRig{rig: r, room: room, id: root.ThreadID, red: red}
 }
 
-// mentionBot sends a message of the user to the bot in the topic.
+// mentionBot sends a message to the bot in the topic.
 func (th *topicRig) mentionBot(text string) {
 	th.Helper()
 	th.sim.Say(th.room, th.user, text, feishusim.Mention(), feishusim.Thread(th.id))
 }
 
-// card waits for a card of the bot, which must stand in the topic: the one that was posted last, once it is as wanted.
+// card waits until the newest card of the bot is as wanted. It must be in the topic.
 func (th *topicRig) card(what string, wanted func(feishusim.Message) bool) (got feishusim.Message) {
 	th.Helper()
 	th.await(what, func(v *feishusim.View) bool {
@@ -41,7 +41,7 @@ func (th *topicRig) card(what string, wanted func(feishusim.Message) bool) (got 
 				continue
 			}
 			if m.ThreadID != th.id {
-				th.Errorf("%s stands outside the topic: %s", what, m.Text())
+				th.Errorf("%s is outside the topic: %s", what, m.Text())
 			}
 			got = m
 		}
@@ -58,7 +58,7 @@ func (th *topicRig) awaitApproval() feishusim.Message {
 	})
 }
 
-// awaitEnd waits for the card of a turn that has ended with these words.
+// awaitEnd waits for the card of a turn that has ended, with these words.
 func (th *topicRig) awaitEnd(words string) feishusim.Message {
 	th.Helper()
 	return th.card("the turn to end with "+words, func(m feishusim.Message) bool {
@@ -93,7 +93,7 @@ func (th *topicRig) checkInTopic(cards int) {
 
 func withTopics(c *config.Config) { c.Feishu.Topics = true }
 
-// What is asked in a topic is asked, decided and gone on with there.
+// An approval in a topic is asked for, decided and continued there.
 func TestAnApprovalInATopic(t *testing.T) {
 	r := newRig(t, withTopics)
 	th := r.newTopic()
@@ -126,7 +126,7 @@ func TestAnApprovalInATopic(t *testing.T) {
 	th.checkInTopic(3)
 }
 
-// A rule that was made in a topic counts there, and neither in its group nor in another topic.
+// A rule that was created in a topic counts there, and neither in its group nor in another topic.
 func TestAlwaysInThisTopic(t *testing.T) {
 	r := newRig(t, withTopics)
 	th := r.newTopic()
@@ -155,8 +155,8 @@ func TestAlwaysInThisTopic(t *testing.T) {
 	}
 }
 
-// The bridge is killed while an approval is open in a topic. The next process finds the topic from the database and the
-// platform: people decide there, and the turn goes on there.
+// The bridge is killed while an approval is open in a topic. The next process knows the topic from the database and the
+// platform: the decision and the rest of the turn stay there.
 func TestTheBridgeEndsWhilePeopleOfATopicAreAsked(t *testing.T) {
 	t.Parallel()
 	s := newService(t, feishusim.Config{})

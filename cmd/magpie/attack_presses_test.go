@@ -11,8 +11,8 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// attackRig is a program in which people were asked for approval: twice they still are, one request was refused, one
-// has expired, and one was dropped with its turn.
+// attackRig is a program with approvals: two are open, one was refused, one has expired, and one was dropped with its
+// turn.
 type attackRig struct {
 	*rig
 	red, green, outsider, blocked feishusim.User
@@ -55,11 +55,11 @@ func newAttackRig(t *testing.T) *attackRig {
 	return b
 }
 
-// turnOfApproval has a turn ask and waits until it is over; the card is as it was when it asked.
+// turnOfApproval runs a turn with an approval to its end, and returns the approval's card from before.
 func (b *attackRig) turnOfApproval(room, id, end string, settle func(feishusim.Message)) feishusim.Message {
 	b.Helper()
 	var card feishusim.Message
-	b.await("the card that asks", func(v *feishusim.View) bool {
+	b.await("the approval's card", func(v *feishusim.View) bool {
 		for _, m := range replies(v, room, id) {
 			if asks(m) {
 				card = m
@@ -73,10 +73,10 @@ func (b *attackRig) turnOfApproval(room, id, end string, settle func(feishusim.M
 	return card
 }
 
-// asked is what the button of a card carries, as it was shown, with some of it changed.
+// asked is the value of a card's button, as it was shown, with some members changed.
 func (b *attackRig) asked(m feishusim.Message, do string, changes ...any) map[string]any {
 	b.Helper()
-	for _, state := range m.States { // the last one may have no buttons any more
+	for _, state := range m.States { // the last state may have no buttons
 		m.States = []feishusim.State{state}
 		if offers(m, do) {
 			value := maps.Clone(b.button(m, do).(map[string]any))
@@ -93,14 +93,14 @@ func (b *attackRig) asked(m feishusim.Message, do string, changes ...any) map[st
 // The toasts that a press can get, in Chinese.
 const (
 	over     = "已失效"        // this request is settled, or no longer valid
-	notYours = "只有提问的人或管理员" // who asked, or an admin, decides
-	notYou   = "你不能使用这个按钮"  // he may not talk here at all
-	turnOver = "回答已经结束"     // there is nothing to stop
-	refused  = ""           // the platform is told that it was not taken, and tells so
+	notYours = "只有提问的人或管理员" // only the asker or an admin decides
+	notYou   = "你不能使用这个按钮"  // no access at all
+	turnOver = "回答已经结束"     // nothing to stop
+	refused  = ""           // the callback fails, and the platform shows that
 )
 
-// TestAttackPresses sends presses that are not permitted, and forged ones of buttons that were never shown. None of
-// them decides, runs or stores anything or reveals another chat, and the open approvals can still be decided.
+// TestAttackPresses sends presses without permission, and forged ones of buttons that never existed. None of them
+// decides, runs or stores anything or reveals another chat, and the open approvals can still be decided.
 func TestAttackPresses(t *testing.T) {
 	const rows = 27
 	b := newAttackRig(t)
@@ -163,7 +163,7 @@ func TestAttackPresses(t *testing.T) {
 	}
 	for _, file := range []string{"ours", "mine", "refused", "expired", "dropped"} {
 		if b.project(file+".txt") != "" {
-			t.Errorf("what is %s was run", file)
+			t.Errorf("the command that is %s ran", file)
 		}
 	}
 	if n := b.count(`SELECT COUNT(*) FROM approvals WHERE state = 'waiting'`); n != 2 {
@@ -171,13 +171,13 @@ func TestAttackPresses(t *testing.T) {
 	}
 	n := b.count(`SELECT COUNT(*) FROM rules`) + b.count(`SELECT COUNT(*) FROM grants WHERE state = 'allowed'`)
 	if n != 0 {
-		t.Errorf("%d things are allowed for ever", n)
+		t.Errorf("%d rules were created", n)
 	}
 	b.press(b.mine, doRefuse)
 	b.press(b.ours, doAllow)
 	b.closed(b.ours, "小明 已允许")
 	b.until("the command", func() bool { return b.project("ours.txt") == "ran <b> & `x`\n" })
 	if b.project("mine.txt") != "" {
-		t.Error("what was refused was run")
+		t.Error("the refused command ran")
 	}
 }

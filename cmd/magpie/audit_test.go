@@ -15,7 +15,7 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// output runs a command that looks into the rig's database.
+// output runs a command on the rig's database.
 func (r *rig) output(args ...string) string {
 	r.Helper()
 	cmd := magpie(r, r.TempDir(), args...)
@@ -25,11 +25,10 @@ func (r *rig) output(args ...string) string {
 	return string(out)
 }
 
-// What agents did and what people have decided stands in the History: it can be exported and listed, and no prompt
-// holds it.
+// Actions of agents and decisions of people are in the History: they can be exported and listed, and are in no prompt.
 func TestTheRecordOfWhatAgentsDid(t *testing.T) {
 	r := newRig(t, func(c *config.Config) {
-		c.Claude.KeepAlive.Duration = 0 // each prompt has the History
+		c.Claude.KeepAlive.Duration = 0 // each prompt contains the History
 		c.Context.MinChars, c.Context.MinUserMessages = 1, 1
 	})
 	var said []db.Record
@@ -74,7 +73,7 @@ func TestTheRecordOfWhatAgentsDid(t *testing.T) {
 		t.Errorf("exported %v", roles)
 	}
 	if !strings.Contains(export, "canary-one") || strings.Contains(export, long) {
-		t.Error("an input is missing, or not cut")
+		t.Error("an input is missing, or not truncated")
 	}
 
 	got := r.ask("/approvals")
@@ -110,7 +109,7 @@ func TestTheRecordOfWhatAgentsDid(t *testing.T) {
 	cmd.Env = append(cmd.Env, "MAGPIE_DB_URL="+r.cfg.DB.URL, "MAGPIE_CLAUDE_PROJECT="+r.cfg.Claude.Project)
 	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "feishu:chat:oc_other") ||
 		strings.Contains(string(out), "No decisions") {
-		t.Errorf("a chat that there is not: %s, %v", out, err)
+		t.Errorf("an unknown chat: %s, %v", out, err)
 	}
 
 	r.ask("canary-one 是一只什么鸟的名字？canary-two 呢？")
@@ -119,18 +118,18 @@ func TestTheRecordOfWhatAgentsDid(t *testing.T) {
 	if !ok || !strings.Contains(question, "canary-one") {
 		t.Fatal("the prompt has no History")
 	}
-	// What was said of it is recalled; what agents did with it is not.
+	// Messages about it are retrieved; the actions of agents are not.
 	if !strings.Contains(prefix, "canary-one 是一只鸟") {
-		t.Errorf("nothing was recalled: %s", prefix)
+		t.Errorf("nothing was retrieved: %s", prefix)
 	}
 	for _, word := range []string{"echo", "canary-two", "rm -f", `"tool"`, "先别删", "ran.sh"} {
 		if strings.Contains(prefix, word) {
-			t.Errorf("the prompt holds %q of the record: %.300s", word, prefix)
+			t.Errorf("the prompt contains %q of the record: %.300s", word, prefix)
 		}
 	}
 }
 
-// longestContent is how much of a tool's input or output the History holds, in characters.
+// longestContent is how much of a tool's input or output is stored in the History, in characters.
 const longestContent = 2000
 
 func TestSinceWhen(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// overheard returns the prompt's entries of messages that were not for the bot, with their authors' names.
+// overheard returns the prompt's entries of messages that were not addressed to the bot, with their authors' names.
 func (r *rig) overheard(prompt string) (texts []string) {
 	r.Helper()
 	entries, _, _ := contextmgr.ParsePrefix(prompt)
@@ -26,7 +26,7 @@ func (r *rig) overheard(prompt string) (texts []string) {
 	return texts
 }
 
-// mention says something to the bot in a group, waits for the answer, and returns what the model was asked.
+// mention sends a message to the bot in a group, waits for the answer, and returns the model's request.
 func (r *rig) mention(group string, from feishusim.User, text string, opt ...feishusim.SendOption) (prompt string) {
 	r.Helper()
 	r.answer(group, r.sim.Say(group, from, text, append(opt, feishusim.Mention())...))
@@ -53,7 +53,7 @@ func (r *rig) settle(messages ...string) {
 	})
 }
 
-// listed is how often the messages of a chat were asked for.
+// listed is how often a chat's messages were listed.
 func (r *rig) listed(chatID string) (calls int) {
 	for _, c := range r.sim.Calls() {
 		if c.Route == "GET /open-apis/im/v1/messages" && strings.Contains(c.Query, chatID) {
@@ -89,12 +89,12 @@ func TestGroupMessagesReachTheAgentAsBackground(t *testing.T) {
 	}
 }
 
-// Messages from before the start of the bot come without an event; they are read from the platform's list.
+// There are no events for messages from before the bot's start; they are read from the platform's list.
 func TestEarlierGroupMessagesAreBackfilled(t *testing.T) {
 	t.Parallel()
 	r := makeRig(t, feishusim.Config{Redeliver: []time.Duration{}})
 	red := r.sim.AddUser("小红")
-	r.cfg.Context.RecallChars = 0 // else what is older comes because the question is about it
+	r.cfg.Context.RecallChars = 0 // otherwise older messages are retrieved
 	group, other := r.sim.Group("甲", r.user, red), r.sim.Group("乙", r.user, red)
 	at := time.Now().Add(-time.Hour)
 	for i := range 40 {
@@ -111,7 +111,7 @@ func TestEarlierGroupMessagesAreBackfilled(t *testing.T) {
 		for i := 16; i < 40; i++ {
 			want = append(want, fmt.Sprintf("小红: %s-%d", g.mark, i))
 		}
-		want = append(want, "小红: "+g.mark+"-新") // one message with an event does not mean that all had one
+		want = append(want, "小红: "+g.mark+"-新") // one message with an event does not imply that all had one
 		r.settle(r.sim.Say(g.id, red, g.mark+"-新"))
 		prompt := r.mention(g.id, r.user, "大家说了什么？")
 		if diff := cmp.Diff(want, r.overheard(prompt)); diff != "" {
@@ -120,7 +120,7 @@ func TestEarlierGroupMessagesAreBackfilled(t *testing.T) {
 		req := r.lastRequest()
 		for _, word := range []string{g.foreign, "没有收到", "撤回", "私聊"} {
 			if strings.Contains(req.AllText(), word) {
-				t.Errorf("%q reached the prompt of group %s", word, g.mark)
+				t.Errorf("the prompt of group %[2]s contains %[1]q", word, g.mark)
 			}
 		}
 	}
@@ -133,7 +133,7 @@ func TestEarlierGroupMessagesAreBackfilled(t *testing.T) {
 		t.Errorf("overheard %q", got)
 	}
 	if n := r.listed(group); n != asked {
-		t.Error("the platform was asked for a message that came with an event")
+		t.Error("the list was read for a message that had an event")
 	}
 }
 
@@ -145,14 +145,14 @@ func TestAPrivateChatHasNoBackground(t *testing.T) {
 		VALUES (?1, 1000, 0, 'om_x', 'user', 'overheard', '旁听的话', 1)`, chat.FeishuChat(r.chat).String())
 	r.ask("数到 4")
 	if req := r.lastRequest(); strings.Contains(req.AllText(), "旁听的话") {
-		t.Error("there is background in a private chat")
+		t.Error("a private chat has overheard messages")
 	}
 	if n := r.listed(r.chat); n != before {
-		t.Errorf("the platform was asked %d times for what was said in a private chat", n-before)
+		t.Errorf("the messages of a private chat were listed %d times", n-before)
 	}
 }
 
-// Neither a missing permission nor a slow platform keeps anybody waiting, and the log says so once.
+// Neither a missing permission nor a slow platform delays an answer, and the log says so once.
 func TestAnAnswerDoesNotNeedTheBackground(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -167,7 +167,7 @@ func TestAnAnswerDoesNotNeedTheBackground(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := makeRig(t, tc.platform)
-			r.cfg.Waits.Background = 0 // as long as people wait
+			r.cfg.Waits.Background = 0 // no time limit for the answer
 			red := r.sim.AddUser("小红")
 			group := r.sim.Group("测试群", r.user, red)
 			r.start()
@@ -179,7 +179,7 @@ func TestAnAnswerDoesNotNeedTheBackground(t *testing.T) {
 				r.mention(group, r.user, "数到 3")
 			}
 			if n := r.listed(group); n > 1 {
-				t.Errorf("the platform was asked %d times", n)
+				t.Errorf("the platform was called %d times", n)
 			}
 			if n := strings.Count(r.logs.String(), "only those with events are known"); n != 1 {
 				t.Errorf("logged %d times", n)
@@ -188,7 +188,7 @@ func TestAnAnswerDoesNotNeedTheBackground(t *testing.T) {
 	}
 }
 
-// What a stranger says in a group does not reach the agent.
+// A stranger's messages in a group do not reach the agent.
 func TestMessagesOfStrangersAreNoBackground(t *testing.T) {
 	t.Parallel()
 	r := makeRig(t, feishusim.Config{Redeliver: []time.Duration{}})
@@ -206,7 +206,7 @@ func TestMessagesOfStrangersAreNoBackground(t *testing.T) {
 	}
 }
 
-// Nothing from before /new comes back by way of the platform.
+// Nothing from before /new comes back from the platform's list.
 func TestNewForgetsTheBackgroundToo(t *testing.T) {
 	t.Parallel()
 	r := makeRig(t, feishusim.Config{Redeliver: []time.Duration{}})

@@ -12,7 +12,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// A backup that is made while the bridge runs contains all messages so far.
+// A backup during operation contains all messages so far.
 func TestBackup(t *testing.T) {
 	t.Parallel()
 	sim, dir := startSim(t), t.TempDir()
@@ -52,13 +52,13 @@ func TestBackup(t *testing.T) {
 	}
 	service.stop()
 	if printed.Len() > 0 {
-		t.Errorf("what is no log of ours stands among it:\n%s", &printed)
+		t.Errorf("the output contains more than the log:\n%s", &printed)
 	}
 	store, err := db.OpenReadOnly(t.Context(), db.Config{URL: "sqlite://" + filepath.Join(dir, "copy.db")})
 	must(t, err)
 	defer store.Close() //nolint:errcheck // only read
 	must(t, store.Check(t.Context()))
 	if _, err := store.Chats().Get(t.Context(), chat.FeishuChat(private)); err != nil {
-		t.Errorf("the copy does not know the chat: %v", err)
+		t.Errorf("the copy lacks the chat: %v", err)
 	}
 }

@@ -30,7 +30,7 @@ func median(d []time.Duration) time.Duration {
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// rounds is how often a benchmark measures in each loop: a short run only tries whether it can.
+// rounds is how often a benchmark measures in each loop: a short run only checks that it works.
 func rounds(n int) int {
 	if testing.Short() {
 		return max(1, n/8)
@@ -38,11 +38,11 @@ func rounds(n int) int {
 	return n
 }
 
-// bareCLI is the CLI alone: the same arguments and environment, nobody between it and the model.
+// bareCLI is the CLI alone: the same arguments and environment, with nothing between it and the model.
 type bareCLI struct {
 	stdin   io.WriteCloser
 	cmd     *exec.Cmd
-	results chan struct{} // one for every turn that it has ended
+	results chan struct{} // one per completed turn
 }
 
 func startBareCLI(b *testing.B, r *rig, session string, resume bool) *bareCLI {
@@ -95,8 +95,8 @@ func (p *bareCLI) say(b *testing.B, text string) {
 	}
 }
 
-// asked says text and returns the time until the model request. It waits for the end of the turn, so that what is
-// measured next does not meet a CLI that is still busy.
+// asked sends text and returns the time until the model request. It waits for the end of the turn, so that the next
+// measurement does not find a busy CLI.
 func (p *bareCLI) asked(b *testing.B, r *rig, text string) time.Duration {
 	b.Helper()
 	n := len(r.model.Requests()) + 1
@@ -133,7 +133,7 @@ func (r *rig) untilRequest(text string) time.Duration {
 	return r.untilRequestOf(r.chat, r.user, text)
 }
 
-// untilRequestOf is untilRequest where a user asks in a chat.
+// untilRequestOf is untilRequest for another chat and user.
 func (r *rig) untilRequestOf(chatID string, user feishusim.User, text string) time.Duration {
 	r.Helper()
 	n := len(r.model.Requests()) + 1
@@ -149,12 +149,12 @@ func (r *rig) untilRequestOf(chatID string, user feishusim.User, text string) ti
 	return 0
 }
 
-// ownShare is what the bridge may add to the answer of a living process, beside what the CLI itself takes. Benchmarks
+// ownShare is what the bridge may add to the answer of a running process, in addition to the CLI's own time. Benchmarks
 // fail at a third more.
 const ownShare = 3 * time.Millisecond
 
 // BenchmarkLivingProcess compares the time from a message to the model request: with the bridge, event to request;
-// alone, the line on the CLI's stdin to the request. Both processes have served a turn before.
+// alone, the line on the CLI's stdin to the request. Both processes have completed a turn before.
 func BenchmarkLivingProcess(b *testing.B) {
 	r := newRig(b, realCLI(b))
 	alone := startBareCLI(b, r, uuid.NewString(), false)
@@ -163,12 +163,12 @@ func BenchmarkLivingProcess(b *testing.B) {
 	alone.asked(b, r, "warm up")
 	var bridged, cli []time.Duration
 	for b.Loop() {
-		for range rounds(10) { // taken in turns, so that both meet the same machine
+		for range rounds(10) { // alternating, so that both see the same load
 			bridged = append(bridged, r.untilRequest("hello"))
 			cli = append(cli, alone.asked(b, r, "hello"))
 		}
 	}
-	report(b, bridged, cli, 2.5) // on a busy machine, where each step of the way waits for its turn
+	report(b, bridged, cli, 2.5) // generous, for a busy machine
 	if added := median(bridged) - median(cli); !testing.Short() && added > ownShare*13/10 {
 		b.Errorf("%v are added", added)
 	}
@@ -190,12 +190,12 @@ func BenchmarkNewProcess(b *testing.B) {
 	report(b, bridged, cli, 1.5)
 }
 
-// BenchmarkFirstMessage is the same for the first message of a chat, beside a CLI that is started for one question:
-// with a process that was started ahead, and without.
+// BenchmarkFirstMessage is the same for the first message of a chat, compared with a CLI that is started for one
+// question: with a spare process, and without.
 func BenchmarkFirstMessage(b *testing.B) {
 	for name, tc := range map[string]struct {
 		spares int
-		times  float64 // what the bridge may take of the CLI's time, a third above the aim
+		times  float64 // allowed multiple of the CLI's time, a third above the target
 	}{"spare": {1, 0.25 * 1.3}, "without": {0, 1.05 * 1.3}} {
 		b.Run(name, func(b *testing.B) {
 			r := newRig(b, realCLI(b), func(c *config.Config) { c.Claude.Spare = tc.spares })
@@ -214,8 +214,8 @@ func BenchmarkFirstMessage(b *testing.B) {
 	}
 }
 
-// BenchmarkOpenedChat is the same for a chat whose session has to be resumed, and that its person has opened before the
-// question: the process that this starts is there, and has read the session.
+// BenchmarkOpenedChat is the same for a chat whose session has to be resumed, and which its user opened before the
+// question: the process started then has already read the session.
 func BenchmarkOpenedChat(b *testing.B) {
 	r := newRig(b, realCLI(b))
 	r.untilRequest("warm up")
@@ -237,10 +237,10 @@ func BenchmarkOpenedChat(b *testing.B) {
 	report(b, bridged, cli, 0.25*1.3)
 }
 
-// startTime is how long the CLI is busy with its start, at most.
+// startTime is how long the CLI's start keeps a core busy, at most.
 const startTime = 3 * time.Second
 
-// awaitSpares waits until the spare processes have started, so that their starts take nothing of what is measured next.
+// awaitSpares waits until the spare processes have started, so that their starts do not affect the next measurement.
 func (r *rig) awaitSpares(n int) {
 	r.Helper()
 	if n == 0 {
@@ -250,7 +250,7 @@ func (r *rig) awaitSpares(n int) {
 	awaitStart()
 }
 
-// awaitStart waits until a CLI has started: one that was asked nothing says nothing.
+// awaitStart waits until a CLI has started: without a question it prints nothing.
 func awaitStart() {
 	if !testing.Short() {
 		time.Sleep(startTime)
@@ -267,8 +267,8 @@ func once(b *testing.B, r *rig, session string, resume bool) time.Duration {
 	return started + p.asked(b, r, "hello")
 }
 
-// report reports both times, and fails if the bridge takes more than times as long as the CLI alone. A short run
-// has too few of them to tell.
+// report reports both times, and fails if the bridge takes more than times as long as the CLI alone. A short run has
+// too few samples for that.
 func report(b *testing.B, bridged, cli []time.Duration, times float64) {
 	b.Helper()
 	if with, alone := median(bridged), median(cli); !testing.Short() && float64(with) > times*float64(alone) {
@@ -280,8 +280,8 @@ func report(b *testing.B, bridged, cli []time.Duration, times float64) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// BenchmarkStream is what a user sees of a long answer that the model writes in two seconds: how long after the model's
-// first and last words they are visible, and how often the card grows in between.
+// BenchmarkStream measures what a user sees of a long answer that the model writes in two seconds: how long after the
+// model's first and last words they are visible, and how often the card is updated in between.
 func BenchmarkStream(b *testing.B) {
 	r := newRig(b, realCLI(b))
 	r.untilRequest("warm up")
@@ -321,7 +321,7 @@ func seen(m feishusim.Message, text string) feishusim.State {
 	return feishusim.State{}
 }
 
-// BenchmarkHundredAnswers gives 100 answers in 4 chats; the rig fails when one rule of the platform was broken.
+// BenchmarkHundredAnswers gives 100 answers in 4 chats. The rig fails if a rule of the platform was broken.
 func BenchmarkHundredAnswers(b *testing.B) {
 	r := newRig(b, realCLI(b))
 	chats := map[string]feishusim.User{r.chat: r.user}

@@ -16,9 +16,9 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// BenchmarkEightChats has eight people write in turn, a message every 250 ms: for 10 s in each loop, so that -benchtime
-// 4x is 40 s. It reports the time from a message to the model request, that of a living CLI alone, which is asked
-// between them, what the first message after a start takes the CLI alone, and how many processes were started.
+// BenchmarkEightChats has eight people write in turn, a message every 250 ms: for 10 s in each loop, so -benchtime 4x
+// is 40 s. It reports the time from a message to the model request, that of a running CLI alone, which is asked in
+// between, how long the CLI alone takes for the first message after a start, and how many processes were started.
 func BenchmarkEightChats(b *testing.B) {
 	const people, pause = 8, 250 * time.Millisecond
 	loop := 10 * time.Second
@@ -31,7 +31,7 @@ func BenchmarkEightChats(b *testing.B) {
 	defer alone.close()
 	start := time.Since(began) + alone.asked(b, r, "bare start")
 	go func() {
-		for range alone.results { // nobody waits for them
+		for range alone.results { // drain: nothing waits for them
 		}
 	}()
 	type seat struct {
@@ -61,7 +61,7 @@ func BenchmarkEightChats(b *testing.B) {
 			}
 		}
 		tick.Stop()
-		ctx, cancel := context.WithTimeout(b.Context(), 5*time.Minute) // eight starts on a machine with much else to do
+		ctx, cancel := context.WithTimeout(b.Context(), 5*time.Minute) // eight starts on a busy machine
 		err := r.model.Await(ctx, func(list []modelsim.Request) bool { return len(requestTimes(list)) >= expected() })
 		if err != nil {
 			b.Fatalf("%v; asked about %d of %d; %+v",
@@ -74,7 +74,7 @@ func BenchmarkEightChats(b *testing.B) {
 	for _, d := range r.sim.Deliveries() {
 		if mark := marks[d.MessageID]; mark != "" {
 			bridged = append(bridged, times[mark].Sub(d.SentAt))
-			delete(marks, d.MessageID) // it may have been delivered again
+			delete(marks, d.MessageID) // it may be delivered twice
 		}
 	}
 	for mark, at := range asked {
@@ -82,11 +82,11 @@ func BenchmarkEightChats(b *testing.B) {
 	}
 	slices.Sort(bridged)
 	usual, slow := median(bridged), bridged[len(bridged)*95/100]
-	whole := len(bridged) >= 20*people // else the eight starts are most of it
+	whole := len(bridged) >= 20*people // otherwise the eight starts dominate
 	if whole && usual > 2*median(cli)+10*time.Millisecond {
 		b.Errorf("half of the messages reach the model within %v, with the CLI alone within %v", usual, median(cli))
 	}
-	// A start keeps a core busy for about as long as it takes, so the last of eight waits for those before it.
+	// A start keeps a core busy for about its whole duration, so the last of eight waits for the others.
 	if most := start * 3 / 2 * time.Duration(max(1, people/runtime.NumCPU())); whole && slow > most {
 		b.Errorf("95 of 100 messages reach the model within %v, want %v; a start takes %v", slow, most, start)
 	}
@@ -103,12 +103,12 @@ func BenchmarkEightChats(b *testing.B) {
 
 var markOf = regexp.MustCompile(`(?:mark|own)-\d+\.`)
 
-// requestTimes is when the model was first asked about each mark. Messages that arrive during a turn
-// share the next one.
+// requestTimes is when the model was first asked about each mark. Messages that arrive during a turn share the next
+// one.
 func requestTimes(list []modelsim.Request) map[string]time.Time {
 	times := map[string]time.Time{}
 	for _, q := range list {
-		if len(q.Tools) == 0 { // a title
+		if len(q.Tools) == 0 { // a request for a title
 			continue
 		}
 		for _, mark := range markOf.FindAllString(q.LastUser(), -1) {

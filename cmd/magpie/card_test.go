@@ -12,7 +12,7 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// The question shows at once that somebody works on it, and at the end how that went.
+// A reaction on the question shows at once that it is being answered, and at the end how that went.
 func TestReactionsShowTheStateOfAQuestion(t *testing.T) {
 	r := newRig(t)
 	goOn := make(chan struct{})
@@ -33,7 +33,7 @@ func TestReactionsShowTheStateOfAQuestion(t *testing.T) {
 	shows("DONE")
 }
 
-// The card shows the tools with their results, and what the turn used.
+// The card shows the tools with their results, and the turn's usage.
 func TestTheCardShowsToolsAndUsage(t *testing.T) {
 	r := newRig(t, realCLI(t), func(c *config.Config) { c.Claude.AllowedTools = []string{"Bash"} })
 	r.ask("你好")
@@ -53,7 +53,7 @@ func TestTheCardShowsToolsAndUsage(t *testing.T) {
 			t.Errorf("the card does not show %q: %s", want, text)
 		}
 	}
-	var headers []string // in the order in which they were seen
+	var headers []string // in the order of appearance
 	for _, s := range m.States {
 		head := gjson.GetBytes(s.Card, "header.template").String() + " " +
 			gjson.GetBytes(s.Card, "header.title.content").String()
@@ -69,7 +69,7 @@ func TestTheCardShowsToolsAndUsage(t *testing.T) {
 	}
 }
 
-// A button continues a stopped answer, in the name of the person who presses it.
+// A button continues a stopped answer, on behalf of the person who presses it.
 func TestAStoppedAnswerGoesOnByAButton(t *testing.T) {
 	r := newRig(t)
 	hold := make(chan struct{})

@@ -40,7 +40,7 @@ func (r *rig) awaitMessage(words ...string) feishusim.Message {
 	return found
 }
 
-// click presses a button that gives a command.
+// click presses a button that sends a command.
 func (r *rig) click(on feishusim.Message, line string) {
 	r.Helper()
 	_, err := r.sim.Press(r.Context(), on.ID, r.user, json.RawMessage(`{"do":"order","id":"`+line+`"}`))
@@ -80,7 +80,7 @@ func TestTheListOfCommandsCanBePressed(t *testing.T) {
 	}
 }
 
-// buttonsOf are the lines that the buttons of a card give as commands.
+// buttonsOf are the commands that the buttons of a card send.
 func buttonsOf(m feishusim.Message) (lines []string) {
 	for _, part := range strings.Split(string(m.Last().Card), `"value":`)[1:] {
 		var v struct{ Do, ID string }
@@ -91,7 +91,7 @@ func buttonsOf(m feishusim.Message) (lines []string) {
 	return lines
 }
 
-// Every button in the list of commands is answered below the list, and so is the next message.
+// Each button in the list of commands is answered in a message after the list, and so is the next question.
 func TestEveryButtonInTheListOfCommandsIsAnswered(t *testing.T) {
 	want := map[string]string{
 		"/new": "已开始新对话", "/stop": "没有正在进行", "/retry": "另一个回答",
@@ -105,11 +105,11 @@ func TestEveryButtonInTheListOfCommandsIsAnswered(t *testing.T) {
 	if len(lines) < 6 {
 		t.Errorf("buttons: %q", lines)
 	}
-	slices.Reverse(lines) // /new comes last: after it there is nothing to be answered again
+	slices.Reverse(lines) // /new comes last: after it nothing can be answered again
 	for _, line := range lines {
 		words := want[line]
 		if words == "" {
-			t.Errorf("nothing is known of what %s is to say", line)
+			t.Errorf("the test has no expectation for %s", line)
 			continue
 		}
 		if line == "/retry" {
@@ -127,23 +127,23 @@ func TestEveryButtonInTheListOfCommandsIsAnswered(t *testing.T) {
 	}
 }
 
-// A summary that was ordered by a button is announced and reported below the card with the button, also after a restart
-// in between.
+// A summary that was ordered with a button is announced and reported in answer to the button's card, also after a
+// restart in between.
 func TestASummaryIsOrderedByAButton(t *testing.T) {
 	r := newRig(t, func(c *config.Config) { c.Context.KeepRecent = 1 })
 	for _, text := range []string{"我叫小明", "数到 3", "数到 4"} {
 		r.ask(text)
 	}
-	help := r.answer(r.chat, r.sim.Say(r.chat, r.user, "/compcat")) // it offers what was meant
+	help := r.answer(r.chat, r.sim.Say(r.chat, r.user, "/compcat")) // the reply suggests the right command
 	r.model.Script(modelsim.Rule{Match: isSummary, Times: 1, Steps: []modelsim.Step{modelsim.Hang()}})
 	r.click(help, "/compact")
-	r.await("that it has begun", func(v *feishusim.View) bool {
+	r.await("the announcement", func(v *feishusim.View) bool {
 		list := replies(v, r.chat, help.ID)
 		return len(list) == 1 && strings.Contains(visibleText(list[0]), "正在整理")
 	})
 	r.stop()
 	r.start()
-	r.await("what came of it", func(v *feishusim.View) bool {
+	r.await("the result", func(v *feishusim.View) bool {
 		list := replies(v, r.chat, help.ID)
 		return len(list) > 1 && strings.Contains(visibleText(list[len(list)-1]), "条消息")
 	})
@@ -152,7 +152,7 @@ func TestASummaryIsOrderedByAButton(t *testing.T) {
 	}
 }
 
-// What is chosen for a chat reaches the CLI, and a command of the CLI's own is carried out by it.
+// The chat's model and effort reach the CLI, and the CLI's own slash commands are run by it.
 func TestChoicesAndTheCLIsOwnCommands(t *testing.T) {
 	r := newRig(t, realCLI(t))
 	if got := r.ask("/model claude-sonnet-5"); !strings.Contains(got, "claude-sonnet-5") {
@@ -170,7 +170,7 @@ func TestChoicesAndTheCLIsOwnCommands(t *testing.T) {
 		t.Errorf("//config: %q", got)
 	}
 	if got := r.ask("数到 3"); got != "1 2 3" {
-		t.Errorf("after a command of the CLI's own: %q", got)
+		t.Errorf("after a slash command of the CLI: %q", got)
 	}
 	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("另一个回答")}})
 	if got := r.ask("/retry"); got != "另一个回答" {
@@ -181,7 +181,7 @@ func TestChoicesAndTheCLIsOwnCommands(t *testing.T) {
 	}
 }
 
-// Login with the scripted CLI: the user gets the link and pastes the code, which is stored nowhere.
+// Login with the scripted CLI: the user gets the link and pastes the code, which is not stored.
 func TestLoginThroughTheChat(t *testing.T) {
 	r := makeRig(t, feishusim.Config{}, func(c *config.Config) {
 		c.Claude = claudetest.ScriptedConfig(t)
@@ -200,11 +200,11 @@ func TestLoginThroughTheChat(t *testing.T) {
 	r.awaitMessage("与飞书（Lark）的连接", "✅ 数据存储")
 	r.stop()
 	if strings.Contains(r.everything(), "good#scripted") {
-		t.Error("the code was kept")
+		t.Error("the code was stored")
 	}
 }
 
-// everything is what the program keeps in its folder and has logged.
+// everything is all that the program has in its folder and has logged.
 func (r *rig) everything() string {
 	r.Helper()
 	files, err := filepath.Glob(filepath.Join(filepath.Dir(r.cfg.DatabasePath()), "*"))
@@ -225,8 +225,8 @@ func (r *rig) everything() string {
 	return all
 }
 
-// A login code that does not go to a waiting login is neither stored nor sent to the model, whichever way it arrives:
-// in the group before the bot ran, in a quote, in forwarded messages, or in a message that is backfilled.
+// A login code that is not meant for a waiting login is neither stored nor sent to the model, whichever way it arrives:
+// in the group before the bot ran, in a quote, in forwarded messages, or by the backfill.
 func TestALoginCodeIsStoredNowhere(t *testing.T) {
 	const code = "Wr0ngCanaryOfAnybody-01#Wr0ngCanaryOfAnybody_02"
 	t.Parallel()
@@ -239,12 +239,12 @@ func TestALoginCodeIsStoredNowhere(t *testing.T) {
 	r.start()
 	t.Cleanup(func() { r.stop(); r.clean() })
 	prompt := r.mention(group, r.user, "引用的是什么？", feishusim.ReplyTo(message))
-	if n := strings.Count(prompt, "[login code]"); n != 3 { // the background and the quote
+	if n := strings.Count(prompt, "[login code]"); n != 3 { // overheard messages and the quote
 		t.Errorf("the prompt masks %d codes: %s", n, prompt)
 	}
 	r.answer(r.chat, r.sim.Forward(r.chat, r.user, []string{message, message}))
 	if req := r.lastRequest(); !strings.Contains(req.LastUser(), "[login code]") {
-		t.Errorf("what was passed on: %s", req.LastUser())
+		t.Errorf("the forwarded messages: %s", req.LastUser())
 	}
 	r.stop()
 	missed := r.sim.Say(r.chat, r.user, code)
@@ -266,7 +266,7 @@ func TestALoginCodeIsStoredNowhere(t *testing.T) {
 	}
 }
 
-// What /doctor looks at is found wrong when it is wrong.
+// /doctor in a chat detects each kind of problem.
 func TestChecksOfTheRunningProgram(t *testing.T) {
 	r := newRig(t)
 	verdicts := func() map[string]bridge.CheckState {
@@ -288,7 +288,7 @@ func TestChecksOfTheRunningProgram(t *testing.T) {
 	}
 }
 
-// The History of a chat arrives as files that people can read, and that another Magpie can import.
+// The History of a chat is exported to files that people can read, and that another Magpie can import.
 func TestTheHistoryIsExportedToTheChat(t *testing.T) {
 	r := newRig(t)
 	r.ask("我叫小明")

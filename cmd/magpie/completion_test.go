@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A shell that has read the completion knows the commands, those below them, and their flags.
+// A shell that has loaded the completion knows the commands, subcommands, and their flags.
 func TestShellsCompleteCommands(t *testing.T) {
 	t.Parallel()
 	script, err := magpie(t, t.TempDir(), "completion", "bash").Output()
@@ -44,7 +44,7 @@ func TestShellsCompleteCommands(t *testing.T) {
 		"complete -c magpie -n '__fish_seen_subcommand_from history; and not __fish_seen_subcommand_from import export' -f -a import",
 	} {
 		if !strings.Contains(string(fish), want) {
-			t.Errorf("fish is not told %q:\n%s", want, fish)
+			t.Errorf("the script for fish lacks %q:\n%s", want, fish)
 		}
 	}
 	for shell, script := range map[string][]byte{"bash": script, "zsh": zsh, "fish": fish} {
@@ -52,7 +52,7 @@ func TestShellsCompleteCommands(t *testing.T) {
 	}
 }
 
-// refuteSyntaxErrors has a shell read a script without running it, where that shell is installed.
+// refuteSyntaxErrors has a shell parse a script without running it, if that shell is installed.
 func refuteSyntaxErrors(t *testing.T, shell string, script []byte) {
 	t.Helper()
 	path, err := exec.LookPath(shell)
@@ -63,6 +63,6 @@ func refuteSyntaxErrors(t *testing.T, shell string, script []byte) {
 	file := filepath.Join(t.TempDir(), "magpie."+shell)
 	must(t, os.WriteFile(file, script, 0o600))
 	if out, err := exec.Command(path, "-n", file).CombinedOutput(); err != nil || len(out) > 0 {
-		t.Errorf("%s cannot read its script: %v\n%s", shell, err, out)
+		t.Errorf("%s cannot parse its script: %v\n%s", shell, err, out)
 	}
 }

@@ -23,11 +23,11 @@ func TestAFollowUpNeedsTheFirstMessage(t *testing.T) {
 		t.Errorf("first context: %+v", b)
 	}
 	if b := <-r.built; !b.Live || b.Prompt.Stats.Messages != 0 {
-		t.Errorf("second context: %+v, want a living process and no prefix", b)
+		t.Errorf("second context: %+v, want a running process and no prefix", b)
 	}
 }
 
-// With --resume the request holds the session's messages and the prefix, both.
+// With --resume the request contains both the session's messages and the prefix.
 func TestANewProcessGetsBothContexts(t *testing.T) {
 	r := newRig(t, realCLI(t), func(c *config.Config) { c.Claude.KeepAlive.Duration = 0 })
 	r.ask("我叫小明")
@@ -72,7 +72,7 @@ func TestNewAndResetForgetButKeepTheHistory(t *testing.T) {
 			}
 			req := r.lastRequest()
 			if strings.Contains(req.AllText(), "小明") {
-				t.Errorf("something from before reached the model: %s", req.AllText())
+				t.Errorf("an earlier message reached the model: %s", req.AllText())
 			}
 			kept := 0
 			for m, err := range r.prog.store.History().Range(t.Context(), chat.FeishuChat(r.chat), 0, 0, 1<<62) {
@@ -88,7 +88,7 @@ func TestNewAndResetForgetButKeepTheHistory(t *testing.T) {
 	}
 }
 
-// dropProcess ends the chat's process in good order.
+// dropProcess ends the chat's process properly.
 func (r *rig) dropProcess() { r.prog.pool.Drop(chat.FeishuChat(r.chat).String()) }
 
 func TestARestartGoesOnWithTheConversation(t *testing.T) {
@@ -105,7 +105,7 @@ func TestARestartGoesOnWithTheConversation(t *testing.T) {
 	}
 }
 
-// What never reached the session, since it was stopped while it waited, comes with the next question.
+// A message that never reached the session, because it was stopped while it waited, comes with the next question.
 func TestTheAgentGetsWhatItsSessionHasNotSeen(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []contextmgr.Mode{contextmgr.Hybrid, contextmgr.Economy} {

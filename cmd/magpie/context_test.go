@@ -47,7 +47,7 @@ func (r *rig) preview(chatID, message string, args ...string) (p sentPrompt) {
 	return p
 }
 
-// What the command shows is what the next turn then sends.
+// The command shows what the next turn then sends.
 func TestTheContextCommandShowsWhatWillBeSent(t *testing.T) {
 	r := newRig(t, func(c *config.Config) { c.Claude.KeepAlive.Duration = 0 })
 	r.ask("我叫小明")
@@ -63,7 +63,7 @@ func TestTheContextCommandShowsWhatWillBeSent(t *testing.T) {
 		t.Errorf("after a silence of three days it shows %+v", later)
 	}
 	if n := r.count(`SELECT COUNT(*) FROM messages`); n != before || r.count(`SELECT COUNT(*) FROM turns`) != 2 {
-		t.Error("something was changed")
+		t.Error("the command changed something")
 	}
 	if !want.UseResume || want.ResumeID == "" || len(want.History) != 4 || want.History[0].Content != "我叫小明" ||
 		want.History[1].Role != chat.Assistant || want.History[0].UserName != "小明" || want.Stats.Messages != 4 ||
@@ -76,12 +76,12 @@ func TestTheContextCommandShowsWhatWillBeSent(t *testing.T) {
 	}
 	for _, b := range []int{1, 2, 3} {
 		if built := <-r.built; b == 3 && built.Prompt.ResumeID != want.ResumeID {
-			t.Errorf("resumed was %s, shown %s", built.Prompt.ResumeID, want.ResumeID)
+			t.Errorf("the turn resumed %s, the preview said %s", built.Prompt.ResumeID, want.ResumeID)
 		}
 	}
 }
 
-// It also knows when the session cannot be resumed.
+// The preview also detects that the session cannot be resumed.
 func TestTheContextOfALostSession(t *testing.T) {
 	r := newRig(t, func(c *config.Config) { c.Claude.KeepAlive.Duration = 0 })
 	r.ask("我叫小明")
@@ -137,7 +137,7 @@ func TestTheContextOfAGroup(t *testing.T) {
 	}
 }
 
-// Every line is answered before the next one is read.
+// Each line is answered before the next one is read.
 func TestABatchOfContexts(t *testing.T) {
 	t.Parallel()
 	p := newWorkFolder(t)
@@ -216,7 +216,7 @@ func TestContextAndHistoryCommands(t *testing.T) {
 	}
 	r.ask("我叫小明")
 	if got := r.ask("/context"); !strings.Contains(got, "会话进行中") || strings.Contains(got, "我叫小明") {
-		t.Errorf("/context with a living process: %q", got)
+		t.Errorf("/context with a running process: %q", got)
 	}
 	r.dropProcess()
 	got := r.ask("/context")

@@ -18,7 +18,7 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// crashSteps finds the steps in the source: a step that is added is tested.
+// crashSteps finds the steps in the source, so a new step is tested.
 func crashSteps(t *testing.T) []string {
 	t.Helper()
 	call := regexp.MustCompile(`failpoint\.At\("([^"]+)"\)`)
@@ -49,15 +49,15 @@ func crashSteps(t *testing.T) []string {
 	return steps
 }
 
-// beforehand are steps before the agent has its question: it cannot go on alone and finish after a crash there.
+// beforehand matches steps before the agent has its question: after a crash there it cannot finish alone.
 var beforehand = regexp.MustCompile(`^(message: .*|turn: .*|process: .*|prompt: sending)$`)
 
-// afterwards are steps that come when the agent has finished, so there is no crash before.
+// afterwards matches steps after the agent has finished, so it cannot be cut off there.
 var afterwards = regexp.MustCompile(`^(agent: finished|end: .*|delivery: .*)$`)
 
-// ofTheCLI are steps at which it is the CLI that has the question or says something: how far it has come by itself is
-// what its transcript tells afterwards. If it hangs behind its tool, it has done the same at each of them. At the two
-// that are left out it has come no further than at the one before.
+// ofTheCLI reports whether a step is tested with the real CLI: those at which it has the question or writes. How far it
+// got on its own is in its transcript. If it hangs in its tool, it has done the same at each of these steps. At the two
+// steps left out it has got no further than at the one before.
 func ofTheCLI(step string, finished bool) bool {
 	if !finished {
 		return step == "prompt: sent" || step == "agent: tool done"
@@ -65,7 +65,7 @@ func ofTheCLI(step string, finished bool) bool {
 	return strings.HasPrefix(step, "agent: ") && step != "agent: text" && step != "agent: tool noted"
 }
 
-// ofOthers are the steps to which an ordinary turn does not come, by the tests that kill the program at each of them.
+// ofOthers are the steps that an ordinary turn does not reach, by the tests that kill the program at each of them.
 func ofOthers(all []string) map[string][]string {
 	those := func(kind *regexp.Regexp) []string {
 		return slices.DeleteFunc(slices.Clone(all), func(step string) bool { return !kind.MatchString(step) })
@@ -75,14 +75,14 @@ func ofOthers(all []string) map[string][]string {
 		"TestACrashAroundAnAddition":      steerSteps,
 		"TestACrashAroundAFollowUp":       slices.Collect(maps.Keys(followUpSteps)),
 		"TestACrashWhilePeopleAreAsked":   slices.Collect(maps.Keys(askingSteps)),
-		"TestACrashInASummary":            those(summarySteps), // they find their steps in the source, too
+		"TestACrashInASummary":            those(summarySteps), // these tests find their steps in the source, too
 		"TestACrashWhileAFileIsDelivered": those(fileSteps),
 	}
 }
 
 // TestACrashAtEveryStep kills the program at each step of a turn. Whatever the agent had done by then, the message is
-// stored, either the answer becomes visible once or the card reports the interruption and its buttons work, no tool
-// runs twice, no card streams for ever, and no process is left.
+// stored, either the answer becomes visible once or the card reports the interruption with working buttons, no tool
+// runs twice, no card streams forever, and no process is left.
 func TestACrashAtEveryStep(t *testing.T) {
 	t.Parallel()
 	steps := crashSteps(t)
@@ -90,7 +90,7 @@ func TestACrashAtEveryStep(t *testing.T) {
 		for _, step := range theirs {
 			i := slices.Index(steps, step)
 			if i < 0 {
-				t.Fatalf("%s: there is no step %q, or another test has it, too", test, step)
+				t.Fatalf("%s: there is no step %q, or another test covers it, too", test, step)
 			}
 			steps = slices.Delete(steps, i, i+1)
 		}
@@ -113,13 +113,13 @@ const (
 	crashAnswer   = "先看一下。\n\n已经运行过了。"
 )
 
-// crashRedeliver is after how long an event is pushed again that the program did not acknowledge.
+// crashRedeliver is the redelivery schedule of an event that the program did not acknowledge.
 var crashRedeliver = []time.Duration{
 	500 * time.Millisecond, time.Second, 5 * time.Second, 10 * time.Second, 20 * time.Second, 40 * time.Second,
 }
 
-// crashAt asks for something that takes a tool. If finished, the agent goes on alone after the crash and ends; else it
-// hangs behind its tool until the program is there again.
+// crashAt asks for something that needs a tool. If finished, the agent completes its turn after the crash; otherwise it
+// hangs in its tool until the program runs again.
 func crashAt(t *testing.T, step string, finished bool) {
 	s := newService(t, feishusim.Config{Redeliver: crashRedeliver}, func(c *config.Config) {
 		c.Claude.AllowedTools = []string{"Bash"}
@@ -157,7 +157,7 @@ func crashAt(t *testing.T, step string, finished bool) {
 	s.run("MAGPIE_CRASH_AT=" + step)
 	s.connected()
 	var id string
-	if step == "turn: claiming" { // a question that finds its chat idle is claimed as it is stored
+	if step == "turn: claiming" { // a question to an idle chat is claimed when it is stored
 		id = s.behindAnother()
 	} else {
 		id = s.sim.Say(s.chat, s.user, crashQuestion)
@@ -167,7 +167,7 @@ func crashAt(t *testing.T, step string, finished bool) {
 	}
 	shown := visible(s.sim.View(), s.chat, id)
 	if finished {
-		s.alone(patience) // the agent ends by itself: its input has ended
+		s.alone(patience) // the agent ends because its input has ended
 	}
 	s.run()
 	s.connected()
@@ -193,7 +193,7 @@ func crashAt(t *testing.T, step string, finished bool) {
 		t.Errorf("the tool ran %d times", n)
 	}
 	if n := asked(s.model.Requests()); n > 1 && shown != "" {
-		t.Errorf("the model was asked %d times, though %q had been seen", n, shown)
+		t.Errorf("the model was asked %d times, although %q was visible", n, shown)
 	} else if n > 2 {
 		t.Errorf("the model was asked %d times", n)
 	}
@@ -204,7 +204,7 @@ func crashAt(t *testing.T, step string, finished bool) {
 	s.clean()
 }
 
-// behindAnother asks the question while another one is being answered, so that it has to queue.
+// behindAnother asks the question while another one is being answered, so that it is queued.
 func (s *service) behindAnother() (id string) {
 	s.Helper()
 	answer := make(chan struct{})
@@ -215,7 +215,7 @@ func (s *service) behindAnother() (id string) {
 		},
 		Steps: []modelsim.Step{modelsim.Hold(answer), modelsim.Text("好的。")},
 	})
-	// It answers once what an earlier process has left is recovered: until then, every question queues.
+	// It is answered once the turns of the earlier process were recovered; until then every question is queued.
 	s.answer(s.chat, s.sim.Say(s.chat, s.user, "/stop"))
 	s.sim.Say(s.chat, s.user, "先等一下")
 	s.until("the other question", func() bool { return len(s.model.Requests()) == 1 })
@@ -227,7 +227,7 @@ func (s *service) behindAnother() (id string) {
 	return id
 }
 
-// release lets an agent that was begun again after the crash go on, once it is behind its tool.
+// release lets an agent that was restarted after the crash continue, once it is in its tool.
 func (s *service) release(rest chan struct{}) {
 	for _, r := range s.model.Requests() {
 		if r.End.IsZero() && afterTool(&r) {
@@ -251,7 +251,7 @@ func visible(v *feishusim.View, chatID, id string) string {
 	return b.String()
 }
 
-// afterTool reports whether the agent asks with a tool's result.
+// afterTool reports whether a request contains a tool's result.
 func afterTool(r *modelsim.Request) bool {
 	return len(r.Messages) > 0 && strings.HasPrefix(r.Messages[len(r.Messages)-1].Text, "[tool_result")
 }
@@ -260,7 +260,7 @@ func asksTheQuestion(r *modelsim.Request) bool {
 	return !afterTool(r) && strings.HasSuffix(strings.TrimSpace(r.LastUser()), crashQuestion)
 }
 
-// asked counts how often the model got the question itself.
+// asked counts the requests with the question itself.
 func asked(list []modelsim.Request) int {
 	n := 0
 	for _, r := range list {
@@ -286,7 +286,7 @@ func (s *service) checkContinues(id string, card feishusim.Message, shown string
 	})
 }
 
-// checkStored looks into the database: the question once, every turn ended, nothing left to be delivered.
+// checkStored checks the database: the question is stored once, every turn has ended, nothing is left to deliver.
 func (s *service) checkStored(id string) {
 	s.Helper()
 	for query, want := range map[string]int{
@@ -301,7 +301,7 @@ func (s *service) checkStored(id string) {
 	s.until("an empty outbox", func() bool { return s.count(`SELECT COUNT(*) FROM outbox`) == 0 })
 }
 
-// want is how many complete answers the History must hold: as many as are visible.
+// want is how many complete answers the History must contain: as many as are visible.
 func (s *service) want(id string) int {
 	n := 0
 	for _, m := range replies(s.sim.View(), s.chat, id) {

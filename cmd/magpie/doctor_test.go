@@ -21,18 +21,18 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// Without a configuration the CLI is looked at nevertheless: it is what people have to install first.
+// Without a configuration the CLI is still checked: it is what people have to install first.
 func TestDoctorLooksAtTheCLIWithoutAConfiguration(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	look := func() string {
 		cmd := magpie(t, dir, "doctor")
 		cmd.Env = []string{"HOME=" + dir, "PATH=" + dir}
-		out, _ := cmd.CombinedOutput() // there is no configuration, so it fails
+		out, _ := cmd.CombinedOutput() // fails without a configuration
 		return string(out)
 	}
 	install := func(name, script string) {
-		syscall.ForkLock.RLock() // a program that a child of ours still has open for writing cannot be run
+		syscall.ForkLock.RLock() // a program cannot be run while a child still has it open for writing
 		err := os.WriteFile(filepath.Join(dir, name), []byte(script), 0o700)
 		syscall.ForkLock.RUnlock()
 		must(t, err)
@@ -52,7 +52,7 @@ func TestDoctorLooksAtTheCLIWithoutAConfiguration(t *testing.T) {
 	}
 }
 
-// doctorRig is a configuration for "magpie doctor", with the platform's double behind it.
+// doctorRig is a configuration for "magpie doctor", with a simulated platform.
 type doctorRig struct {
 	testing.TB
 	sim *feishusim.Server
@@ -81,7 +81,7 @@ func (p *doctorRig) change(old, new string) {
 	must(p, os.WriteFile(path, []byte(strings.Replace(string(data), old, new, 1)), 0o600))
 }
 
-// group lets a group have its own rule, in an app that hears only what mentions it.
+// group gives a group a rule of its own, in an app that only gets messages that mention it.
 func (p *doctorRig) group(id string, rule chat.MentionRule, left bool) {
 	p.Helper()
 	p.sim.TakeScopes("im:message.group_msg")
@@ -123,8 +123,8 @@ func (p *doctorRig) runDoctor(args ...string) (int, string) {
 	return cmd.ProcessState.ExitCode(), string(out)
 }
 
-// The doctor asks the real CLI here, and the scripted agent in all other tests: package doctor's own tests compare
-// them.
+// The doctor checks the real CLI here, and the scripted agent in all other tests: package doctor's own tests compare
+// the two.
 func TestDoctorFindsAHealthyBridge(t *testing.T) {
 	t.Parallel()
 	p := newDoctorRig(t)
@@ -161,13 +161,13 @@ func TestDoctorFindsAHealthyBridge(t *testing.T) {
 	}
 	service.stop()
 	lock := filepath.Join(p.dir, "data", "magpie.db.lock")
-	must(t, os.WriteFile(lock, fmt.Append(nil, os.Getpid()), 0o600)) // the id is another process's by now
+	must(t, os.WriteFile(lock, fmt.Append(nil, os.Getpid()), 0o600)) // the id now belongs to another process
 	if _, out = p.runDoctor(); !strings.Contains(out, " is intact; no process is using it") {
-		t.Errorf("the lock of a process that has ended counts:\n%s", out)
+		t.Errorf("the lock of a process that has ended is reported:\n%s", out)
 	}
 }
 
-// Each problem has its line, which says what to do.
+// Each problem has a line that says what to do.
 func TestDoctorFindsWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -375,7 +375,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 			}
 			for line := range strings.Lines(out) {
 				if !strings.HasPrefix(line, "ok  ") && !strings.Contains(line, " - ") {
-					t.Errorf("it is not said what to do: %s", line)
+					t.Errorf("there is no advice: %s", line)
 				}
 			}
 			if t.Failed() {

@@ -14,7 +14,7 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// button finds the value of the button that does something on a card.
+// button finds the value of a card's button by its action.
 func (r *rig) button(m feishusim.Message, do string) any {
 	r.Helper()
 	for _, part := range strings.Split(string(m.Last().Card), `"value":`)[1:] {
@@ -42,8 +42,7 @@ func (r *rig) press(m feishusim.Message, do string) string {
 	return string(got)
 }
 
-// interruptAnswer asks something, and stops the program when half of the answer is visible. The program runs again
-// afterwards.
+// interruptAnswer asks something, and restarts the program when half of the answer is visible.
 func (r *rig) interruptAnswer() (id string, card feishusim.Message) {
 	r.Helper()
 	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("说到一半"), modelsim.Hang()}},
@@ -53,7 +52,7 @@ func (r *rig) interruptAnswer() (id string, card feishusim.Message) {
 	began := time.Now()
 	r.stop()
 	if took := time.Since(began); took > r.cfg.Shutdown.Duration+busy {
-		r.Errorf("the stop took %v, allowed are %v", took, r.cfg.Shutdown.Duration)
+		r.Errorf("the stop took %v, the limit is %v", took, r.cfg.Shutdown.Duration)
 	}
 	r.start()
 	return id, r.answer(r.chat, id)
@@ -88,7 +87,7 @@ func TestAnInterruptedAnswerGoesOn(t *testing.T) {
 				t.Errorf("the agent was asked %q", req.LastUser())
 			}
 			if !strings.Contains(req.AllText(), "说到一半") || !strings.Contains(req.AllText(), "说点什么") {
-				t.Errorf("the agent does not know what was said: %s", req.AllText())
+				t.Errorf("the agent does not know the interrupted answer: %s", req.AllText())
 			}
 			r.await("the old card without buttons", func(v *feishusim.View) bool {
 				m := replies(v, r.chat, id)[0]
@@ -124,7 +123,7 @@ func TestAnInterruptedAnswerIsDropped(t *testing.T) {
 	}
 }
 
-// A stop waits for answers that come soon.
+// A stop waits for answers that end soon.
 func TestAStopLetsAnAnswerFinish(t *testing.T) {
 	r := newRig(t, func(c *config.Config) { c.Shutdown.Duration = 20 * time.Second })
 	hold := make(chan struct{})
@@ -141,7 +140,7 @@ func TestAStopLetsAnAnswerFinish(t *testing.T) {
 	}
 }
 
-// The platform is away when the answer is there: it comes when the platform is back, also after a restart.
+// The platform is down when the answer is complete: it is delivered when the platform is back, also after a restart.
 func TestAnAnswerWaitsForThePlatform(t *testing.T) {
 	t.Parallel()
 	for _, restart := range []bool{false, true} {
@@ -162,7 +161,7 @@ func TestAnAnswerWaitsForThePlatform(t *testing.T) {
 				r.stop()
 			}
 			if m := replies(r.sim.View(), r.chat, id)[0]; strings.Contains(m.Text(), "二") {
-				t.Fatalf("the platform was not away: %q", m.Text())
+				t.Fatalf("the platform was not down: %q", m.Text())
 			}
 			back()
 			if restart {
@@ -232,7 +231,7 @@ func TestALateMessageIsAnsweredOnRequest(t *testing.T) {
 	})
 }
 
-// Fifty messages come while an answer runs: one further turn, all in order, each shown to the agent once.
+// Fifty messages arrive while an answer runs: they take one further turn, all in order, each in the prompt once.
 func TestABurstOfFifty(t *testing.T) {
 	r := newRig(t)
 	hold := make(chan struct{})
@@ -271,7 +270,7 @@ func TestABurstOfFifty(t *testing.T) {
 	}
 }
 
-// A question that waits for a free process is not begun when one becomes free during a stop.
+// A question that waits for a process is not started when one becomes free during a stop.
 func TestAStopBeginsNothing(t *testing.T) {
 	r := newRig(t, func(c *config.Config) { c.Claude.MaxProcesses, c.Shutdown.Duration = 1, 20*time.Second })
 	red := r.sim.AddUser("小红")
@@ -290,7 +289,7 @@ func TestAStopBeginsNothing(t *testing.T) {
 	r.until("the question to wait for the next start", func() bool {
 		return r.count(`SELECT COUNT(*) FROM turns WHERE state = 'queued'`) == 1
 	})
-	r.until("the notice of the stop", func() bool { // for which a platform that is slow is not waited
+	r.until("the notice of the stop", func() bool { // the stop does not wait for a slow platform
 		return strings.Contains(replies(r.sim.View(), other, waits)[0].Text(), "重启") ||
 			strings.Contains(r.logs.String(), "card not drawn")
 	})

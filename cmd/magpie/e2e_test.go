@@ -61,7 +61,7 @@ func TestGroupsAnswerMentionsOnly(t *testing.T) {
 	}
 	for _, m := range r.sim.Messages(group) {
 		if m.FromBot && m.ParentID != id {
-			t.Errorf("the bot said %q unasked", m.Text())
+			t.Errorf("the bot sent %q without a question", m.Text())
 		}
 	}
 }
@@ -169,7 +169,7 @@ func TestTwoChatsAtOnce(t *testing.T) {
 	}
 }
 
-// What comes while a turn runs is answered together by the next, in order, each shown to the agent once, none refused.
+// Messages that arrive during a turn are answered together by the next turn, in order, each in the prompt once.
 func TestABurstIsAnsweredTogether(t *testing.T) {
 	r := newRig(t)
 	hold := make(chan struct{})
@@ -190,7 +190,7 @@ func TestABurstIsAnsweredTogether(t *testing.T) {
 	}
 	close(hold)
 	r.answer(r.chat, first)
-	r.turns(2) // the second answers whichever arrived last
+	r.turns(2) // the second turn answers the message that arrived last
 	reqs := r.model.Requests()
 	if len(reqs) != 2 {
 		t.Fatalf("%d model calls", len(reqs))
@@ -220,12 +220,12 @@ func TestALongAnswerGoesOnInFurtherCards(t *testing.T) {
 	}
 	for i := range 600 {
 		if want := fmt.Sprintf("第 %d 段：", i); strings.Count(all.String(), want) != 1 {
-			t.Fatalf("%q is there %d times on %d cards", want, strings.Count(all.String(), want), len(got))
+			t.Fatalf("%q is visible %d times on %d cards", want, strings.Count(all.String(), want), len(got))
 		}
 	}
 }
 
-// When the platform takes no cards, the answer comes anyway.
+// When the platform accepts no cards, the answer is sent as text.
 func TestWithoutCardsTheAnswerComesAsText(t *testing.T) {
 	r := newRig(t)
 	r.sim.Inject(feishusim.Fault{
@@ -236,13 +236,13 @@ func TestWithoutCardsTheAnswerComesAsText(t *testing.T) {
 	}
 }
 
-// Every turn logs what its context consisted of, and no line contains a message text or a secret.
+// Each turn logs what its context consisted of, and no line contains a message or a secret.
 func TestLogsHoldFiguresAndNoTexts(t *testing.T) {
 	r := newRig(t)
 	r.ask("我叫小明明明")
 	r.dropProcess()
 	r.ask("我叫什么名字？")
-	r.dropProcess() // a process that is ending would write its transcript again
+	r.dropProcess() // a process would still write its transcript when it ends
 	must(r, os.RemoveAll(r.configDir()))
 	r.ask("我是谁？")
 	r.ask("/status")
@@ -270,11 +270,11 @@ func TestLogsHoldFiguresAndNoTexts(t *testing.T) {
 		t.Errorf("statistics %q, want %q", strings.Join(counts, ","), want)
 	}
 	if !strings.Contains(logs, `"cause":"transcript missing"`) {
-		t.Error("the lost session is not logged with its cause")
+		t.Error("the cause of the lost session is not logged")
 	}
 	for _, secret := range []string{"小明明明", "什么名字", r.cfg.Feishu.AppSecret, "sk-test-dummy"} {
 		if strings.Contains(logs, secret) {
-			t.Errorf("the log holds %q", secret)
+			t.Errorf("the log contains %q", secret)
 		}
 	}
 }

@@ -59,7 +59,7 @@ func TestRelatedMessagesInOtherWordsReachThePrompt(t *testing.T) {
 	}
 	for _, text := range append(everythingStored(r), r.logs.String(), req.AllText()) {
 		if strings.Contains(text, embedtest.Key) {
-			t.Errorf("the key is where it should not be: %.300s", text)
+			t.Errorf("the key is in a wrong place: %.300s", text)
 		}
 	}
 }

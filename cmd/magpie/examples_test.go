@@ -28,10 +28,10 @@ import (
 	"magpie/internal/systemd"
 )
 
-// labelled is a metric of which one value of a label is asked for.
+// labelled matches a metric with a condition on one label.
 var labelled = regexp.MustCompile(`(magpie_\w+)\{(\w+="[^"]*")\}`)
 
-// The dashboard and the alerts ask for metrics that there are, and for labels that these have.
+// The dashboard and the alerts only query existing metrics, and labels that these have.
 func TestExamplesAskForMetricsThatThereAre(t *testing.T) {
 	m := newMetrics(func(context.Context) snapshot { return snapshot{Store: &db.Backlog{}} })
 	w := httptest.NewRecorder()
@@ -44,27 +44,27 @@ func TestExamplesAskForMetricsThatThereAre(t *testing.T) {
 		data, err := os.ReadFile(filepath.Join("..", "..", "examples", name))
 		must(t, err)
 		if filepath.Ext(name) == ".json" && !json.Valid(data) {
-			t.Errorf("%s is no JSON", name)
+			t.Errorf("%s is not JSON", name)
 		}
 		asked := regexp.MustCompile(`\bmagpie_\w+`).FindAllString(string(data), -1)
 		if len(asked) < 5 {
-			t.Errorf("%s asks for %d metrics only", name, len(asked))
+			t.Errorf("%s only queries %d metrics", name, len(asked))
 		}
 		for _, metric := range asked {
 			if !there[metric] {
-				t.Errorf("%s asks for %s, which there is not", name, metric)
+				t.Errorf("%s queries %s, which does not exist", name, metric)
 			}
 		}
 		for _, series := range labelled.FindAllStringSubmatch(strings.ReplaceAll(string(data), `\"`, `"`), -1) {
 			pattern := `(?m)^` + series[1] + `\{.*\b` + regexp.QuoteMeta(series[2]) + `[,}]`
 			if !regexp.MustCompile(pattern).MatchString(w.Body.String()) {
-				t.Errorf("%s asks for %s, which there is not", name, series[0])
+				t.Errorf("%s queries %s, which does not exist", name, series[0])
 			}
 		}
 	}
 }
 
-// The sample configuration has no mistake but for the folders and the secret, which a machine must have.
+// The sample configuration has no errors, except for folders and the secret, which a machine must have.
 func TestTheSampleConfigurationIsRead(t *testing.T) {
 	c, err := config.Read(filepath.Join("..", "..", "examples", "magpie.toml"), nil)
 	must(t, err)
@@ -77,7 +77,7 @@ func TestTheSampleConfigurationIsRead(t *testing.T) {
 	must(t, c.Claude.Validate())
 }
 
-// The image is made with the Go, the tags and the CLI with which everything is tested.
+// The image is built with the Go version, the tags and the CLI with which everything is tested.
 func TestTheDockerfileIsUpToDate(t *testing.T) {
 	read := func(name string) string {
 		data, err := os.ReadFile(filepath.Join("..", "..", name))
@@ -104,11 +104,11 @@ func TestTheDockerfileIsUpToDate(t *testing.T) {
 	}
 }
 
-// tomlBlock is a piece of configuration on a page.
+// tomlBlock matches a piece of configuration on a page.
 var tomlBlock = regexp.MustCompile("(?ms)^```toml\n(.*?)^```$")
 
-// Every piece of configuration on the pages is one that the program takes, whatever folders the machine has; and both
-// languages show the same.
+// Each piece of configuration on the pages is valid, whatever folders the machine has, and both languages show the
+// same.
 func TestTheConfigurationsOnThePagesAreTaken(t *testing.T) {
 	pages, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
 	must(t, err)
@@ -141,7 +141,7 @@ func TestTheConfigurationsOnThePagesAreTaken(t *testing.T) {
 	}
 }
 
-// onThisMachine puts what a machine must have in place of what a page names.
+// onThisMachine replaces what only another machine has.
 func onThisMachine(t *testing.T, c config.Config) config.Config {
 	t.Helper()
 	c.Feishu.AppSecret, c.Claude.Command, c.Claude.Project = "secret", "sh", t.TempDir()
@@ -155,7 +155,7 @@ func onThisMachine(t *testing.T, c config.Config) config.Config {
 	return c
 }
 
-// readYAML reads a YAML file of the examples. Keys that into does not have are mistakes.
+// readYAML reads a YAML file of the examples. Keys that into does not have are errors.
 func readYAML(t *testing.T, name string, into any) {
 	t.Helper()
 	f, err := os.Open(filepath.Join("..", "..", "examples", name))
@@ -168,7 +168,7 @@ func readYAML(t *testing.T, name string, into any) {
 	}
 }
 
-// composeFile is what the example uses of a file for Docker Compose.
+// composeFile is the part of a Docker Compose file that the example uses.
 type composeFile struct {
 	Services map[string]composeService
 	Secrets  map[string]struct{ File string }
@@ -194,7 +194,7 @@ type composeService struct {
 	} `yaml:"healthcheck"`
 }
 
-// The container is given variables, volumes and secrets that there are, and more time for its stop than that may take.
+// The container's variables, volumes and secrets exist, and its stop timeout is longer than the program's.
 func TestTheContainer(t *testing.T) {
 	var file composeFile
 	readYAML(t, "compose.yaml", &file)
@@ -218,7 +218,7 @@ func TestTheContainer(t *testing.T) {
 		t.Errorf("with %v the configuration is %+v", environ, c.DB)
 	}
 	if box.StopGrace < systemd.StopTimeout {
-		t.Errorf("a stop may take %v", box.StopGrace)
+		t.Errorf("the stop timeout is %v", box.StopGrace)
 	}
 	if len(box.Command) < 2 || box.Command[0] != "magpie" {
 		t.Fatalf("the command is %q", box.Command)
@@ -242,7 +242,7 @@ func TestTheContainer(t *testing.T) {
 	}
 }
 
-// Prometheus finds its rules beside its configuration, and the pages where the examples say that they are.
+// Prometheus finds its rules beside its configuration, and the metrics at the address of the examples.
 func TestPrometheusFindsRulesAndPages(t *testing.T) {
 	var prometheus struct {
 		RuleFiles []string `yaml:"rule_files"`
@@ -272,12 +272,12 @@ func TestPrometheusFindsRulesAndPages(t *testing.T) {
 		for _, rule := range group.Rules {
 			watched = watched || strings.Contains(rule.Expr, `up{job="`+job.Job+`"}`)
 			if rule.Alert == "" || rule.Expr == "" || rule.Annotations["summary"] == "" || rule.Annotations["action"] == "" {
-				t.Errorf("a rule lacks something: %+v", rule)
+				t.Errorf("a rule is incomplete: %+v", rule)
 			}
 		}
 	}
 	if !watched {
-		t.Errorf("the alerts do not ask for the job %q", job.Job)
+		t.Errorf("the alerts do not query the job %q", job.Job)
 	}
 	text, err := os.ReadFile(filepath.Join("..", "..", "examples", "prometheus.yml"))
 	must(t, err)
@@ -290,12 +290,12 @@ func TestPrometheusFindsRulesAndPages(t *testing.T) {
 			t.Errorf("it scrapes %s, and the pages are at %q", target, pages)
 		}
 		if asked := strings.Join(box.Services["magpie"].Health.Test, " "); !strings.Contains(asked, ":"+port+"/healthz") {
-			t.Errorf("the container asks %s", asked)
+			t.Errorf("the container queries %s", asked)
 		}
 	}
 }
 
-// Both files for pm2 tell it the same, but where the program and its configuration lie.
+// Both files for pm2 contain the same, except for the location of the program and its configuration.
 func TestTheFilesForPM2AreAlike(t *testing.T) {
 	read := func(name string) map[string]any {
 		path, err := filepath.Abs(filepath.Join("..", "..", name))

@@ -41,7 +41,7 @@ func TestASessionIsMovedAtTheFirstStart(t *testing.T) {
 		t.Error("the transcript is still among those of the machine's user")
 	}
 	if n := r.count(`SELECT COUNT(*) FROM agent_folders WHERE moved = 0`); n != 0 {
-		t.Errorf("%d folders are without their sessions", n)
+		t.Errorf("%d folders lack their sessions", n)
 	}
 	const slash = string(filepath.Separator)
 	id := strings.Split(strings.TrimPrefix(r.transcriptPath(), agents+slash), slash)[0]
@@ -50,8 +50,8 @@ func TestASessionIsMovedAtTheFirstStart(t *testing.T) {
 	}
 }
 
-// A rule that allows to read everything does not reach what is the program's own: its configuration, its secrets,
-// and its data but for the files of the chat.
+// A rule that allows reading everything does not cover the program's own files: its configuration, its secrets, and its
+// data, except for the chat's own files.
 func TestABareReadDoesNotReachTheProgram(t *testing.T) {
 	const secret = "canary-of-the-program"
 	dir := t.TempDir()
@@ -79,6 +79,6 @@ func TestABareReadDoesNotReachTheProgram(t *testing.T) {
 	last := string(list[len(list)-1].Body)
 	if strings.Contains(last, secret) || !strings.Contains(last, "free to read") ||
 		strings.Count(last, `"is_error":true`) != len(own) {
-		t.Errorf("the agent has read %s", last[strings.Index(last, "tool_use"):])
+		t.Errorf("the agent could read %s", last[strings.Index(last, "tool_use"):])
 	}
 }

@@ -21,15 +21,15 @@ const (
 	followUp = "后台的结果出来了。"
 )
 
-// tellsOfTheEnd matches the requests in which the agent is told that something has ended in the background. Of what was
-// stopped, the CLI tells it with the next question.
+// tellsOfTheEnd matches the requests that tell the agent that a background command has ended. If it was stopped, the
+// CLI tells it with the next question.
 func tellsOfTheEnd(q *modelsim.Request) bool {
 	last := q.Messages[len(q.Messages)-1].Text
 	return strings.Contains(last, "<task-notification>") && strings.Contains(last, "<status>completed</status>")
 }
 
-// inBackground asks for something that goes on in the background when its answer is there, and returns the question's
-// id and what lets that end. Then the agent does the steps.
+// inBackground asks for a command that is still running in the background after the answer. It returns the question's
+// id, and a function that ends the command, after which the agent takes the steps.
 func (r *rig) inBackground(steps ...modelsim.Step) (id string, end func()) {
 	r.Helper()
 	gate := filepath.Join(r.TempDir(), "gate")
@@ -50,7 +50,7 @@ func (r *rig) inBackground(steps ...modelsim.Step) (id string, end func()) {
 	return id, func() { must(r, os.WriteFile(gate, nil, 0o600)) }
 }
 
-// follows waits for the second message that answers a question, until it has the words.
+// follows waits for the second message that answers a question, until it contains the words.
 func (r *rig) follows(id, words string) (m feishusim.Message) {
 	r.Helper()
 	r.await("a second card with "+words, func(v *feishusim.View) bool {
@@ -68,8 +68,8 @@ func (r *rig) follows(id, words string) (m feishusim.Message) {
 // allowBash lets commands run.
 func allowBash(c *config.Config) { c.Claude.AllowedTools = []string{"Bash"} }
 
-// What the agent says when something has ended in the background is a card of its own, with the rights of who has
-// asked: it may ask them, costs, and is part of the History. A question that comes meanwhile is answered at once.
+// What the agent writes after a background command has ended is a card of its own, with the permissions of the asker:
+// it may need approvals, costs, and is part of the History. A question in the meantime is answered at once.
 func TestWhatTheAgentSaysLater(t *testing.T) {
 	r := newRig(t, allowBash)
 	file := filepath.Join(r.cfg.Claude.Project, "result.txt")
@@ -81,18 +81,18 @@ func TestWhatTheAgentSaysLater(t *testing.T) {
 		t.Errorf("meanwhile: %q", got)
 	}
 	end()
-	r.await("the question about the file", func(v *feishusim.View) bool { return len(replies(v, r.chat, id)) == 3 })
+	r.await("the approval for the file", func(v *feishusim.View) bool { return len(replies(v, r.chat, id)) == 3 })
 	list := replies(r.sim.View(), r.chat, id)
 	for _, m := range list {
 		if offers(m, "allow") {
 			r.press(m, "allow")
 		}
 	}
-	if got := visibleText(r.follows(id, "写好了")); got != "写好了。" { // below the decision
+	if got := visibleText(r.follows(id, "写好了")); got != "写好了。" { // after the decision
 		t.Errorf("later: %q", got)
 	}
 	if got := r.follows(id, followUp).Text(); !strings.Contains(got, "下面继续") {
-		t.Errorf("above the decision: %q", got)
+		t.Errorf("before the decision: %q", got)
 	}
 	if _, err := os.Stat(file); err != nil {
 		t.Error(err)
@@ -115,7 +115,7 @@ func TestWhatTheAgentSaysLater(t *testing.T) {
 	}
 }
 
-// The same with the CLI itself and a subagent, which may ask people, too. Their session goes on afterwards, also in
+// The same with the real CLI and a subagent, which may need approvals, too. The session continues afterwards, also in
 // another process.
 func TestASubagentOfTheCLIGoesOnInTheBackground(t *testing.T) {
 	r := newRig(t, realCLI(t))
@@ -134,7 +134,7 @@ func TestASubagentOfTheCLIGoesOnInTheBackground(t *testing.T) {
 	)
 	id := r.sim.Say(r.chat, r.user, begins)
 	var asked feishusim.Message
-	r.await("the subagent's question", func(v *feishusim.View) bool {
+	r.await("the subagent's approval", func(v *feishusim.View) bool {
 		list := replies(v, r.chat, id)
 		i := slices.IndexFunc(list, func(m feishusim.Message) bool { return offers(m, "allow") })
 		if i >= 0 {
@@ -163,7 +163,7 @@ func TestASubagentOfTheCLIGoesOnInTheBackground(t *testing.T) {
 	}
 }
 
-// waiting are the processes that wait for what lets the command of inBackground end.
+// waiting are the processes that wait for the end of inBackground's command.
 func (r *rig) waiting() (list []string) {
 	own := []byte(filepath.Dir(r.TempDir()) + "/")
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -176,12 +176,12 @@ func (r *rig) waiting() (list []string) {
 	return list
 }
 
-// /stop ends what goes on in the background, the command itself included; nothing more is said of it.
+// /stop ends the background command and its process; nothing more is reported about it.
 func TestAStopEndsWhatGoesOnInTheBackground(t *testing.T) {
 	r := newRig(t, realCLI(t), allowBash)
 	id, _ := r.inBackground(modelsim.Text(followUp))
 	if len(r.waiting()) == 0 {
-		t.Fatal("the command does not run")
+		t.Fatal("the background command to run")
 	}
 	stop := r.sim.Say(r.chat, r.user, "/stop")
 	r.await("the reply", func(v *feishusim.View) bool { return len(replies(v, r.chat, stop)) == 1 })
@@ -194,16 +194,16 @@ func TestAStopEndsWhatGoesOnInTheBackground(t *testing.T) {
 		t.Errorf("%d messages answer", n)
 	}
 	if n := r.count(`SELECT COUNT(*) FROM turns WHERE follows = 1 AND state = 'cancelled'`); n != 1 {
-		t.Error("the turn that was to come is still expected")
+		t.Error("the follow-up is still expected")
 	}
 }
 
-// What the agent says later can be stopped like any answer, also by who has waited for it meanwhile.
+// A follow-up can be stopped like any answer, also by somebody who waits behind it.
 func TestWhatTheAgentSaysLaterIsStopped(t *testing.T) {
 	r := newRig(t, allowBash)
 	id, end := r.inBackground(modelsim.Text("后台的结果"), modelsim.Hang())
 	end()
-	r.await("what it says later", func(v *feishusim.View) bool {
+	r.await("the follow-up", func(v *feishusim.View) bool {
 		list := replies(v, r.chat, id)
 		return len(list) == 2 && strings.Contains(visibleText(list[1]), "后台的结果")
 	})
@@ -216,7 +216,7 @@ func TestWhatTheAgentSaysLaterIsStopped(t *testing.T) {
 	}
 }
 
-// What may not cost anything more is not read either.
+// When the budget is used up, the follow-up is not read.
 func TestNothingIsLeftForWhatTheAgentSaysLater(t *testing.T) {
 	r := newRig(t, allowBash, func(c *config.Config) { c.Budget.ChatDayTokens = 1 << 40 })
 	id, end := r.inBackground(modelsim.Text(followUp))
@@ -230,8 +230,8 @@ func TestNothingIsLeftForWhatTheAgentSaysLater(t *testing.T) {
 	r.until("the end of its process", func() bool { return r.prog.pool.Stats().Idle+r.prog.pool.Stats().Running == 0 })
 }
 
-// What goes on in the background ends when its time is over, and with its process. People are told, and may go on where
-// they can.
+// A background command ends when its time limit is over, and with its process. People are told, and can continue where
+// that is possible.
 func TestWhatGoesOnInTheBackgroundIsCutOff(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -263,14 +263,14 @@ func TestWhatGoesOnInTheBackgroundIsCutOff(t *testing.T) {
 	}
 }
 
-// followUpSteps are the steps of a turn that the agent begins by itself, with what is asked of the CLI itself.
+// followUpSteps are the steps of a follow-up; true = tested with the real CLI.
 var followUpSteps = map[string]bool{
 	"follow-up: queueing": false, "follow-up: queued": false, "follow-up: reading": true, "follow-up: read": false,
 	"follow-up: stored": false,
 }
 
-// The program is killed while the agent goes on by itself, or when it has. Its answer comes once, and nothing is run
-// again: what the agent has finished alone is in its transcript.
+// The program is killed during a follow-up, or after it. Its answer is shown once, and nothing runs again: what the
+// agent finished alone is in its transcript.
 func TestACrashAroundAFollowUp(t *testing.T) {
 	t.Parallel()
 	for step, ofTheCLI := range followUpSteps {
@@ -307,8 +307,7 @@ func TestACrashAroundAFollowUp(t *testing.T) {
 	}
 }
 
-// followed checks that a turn that the agent has begun by itself has ended, and that that many messages answer. It ends
-// the program.
+// followed checks that a follow-up has ended, and that the question has that many answers. It ends the program.
 func (s *service) followed(id string, messages int) {
 	s.Helper()
 	s.until("an empty outbox", func() bool { return s.count(`SELECT COUNT(*) FROM outbox`) == 0 })
@@ -319,14 +318,15 @@ func (s *service) followed(id string, messages int) {
 		s.Errorf("%d turns, want %d", n, messages-1)
 	}
 	if n := count(s.model.Requests(), tellsOfTheEnd); n > messages-1 {
-		s.Errorf("the agent was told %d times of the end", n)
+		s.Errorf("the agent was notified %d times of the end", n)
 	}
 	s.terminate()
 	s.alone(2 * busy)
 	s.clean()
 }
 
-// The program is killed while the command still runs, which ends with its agent: people are told, and may go on.
+// The program is killed while the background command runs, which ends with its agent: people are told, and can
+// continue.
 func TestACrashWhileACommandRunsInTheBackground(t *testing.T) {
 	t.Parallel()
 	s := newService(t, feishusim.Config{}, allowBash)
@@ -342,14 +342,15 @@ func TestACrashWhileACommandRunsInTheBackground(t *testing.T) {
 	s.follows(id, "接着做完了")
 	s.until("an empty outbox", func() bool { return s.count(`SELECT COUNT(*) FROM outbox`) == 0 })
 	if n := count(s.model.Requests(), tellsOfTheEnd); n != 0 {
-		t.Errorf("the agent was told %d times of the end", n)
+		t.Errorf("the agent was notified %d times of the end", n)
 	}
 	s.terminate()
 	s.alone(2 * busy)
 	s.clean()
 }
 
-// The program is killed just when a new conversation has begun: what goes on behind the old one says no more.
+// The program is killed just when a new conversation has started: nothing more is shown of the old one's background
+// command.
 func TestACrashAfterANewConversation(t *testing.T) {
 	t.Parallel()
 	s := newService(t, feishusim.Config{}, allowBash)
@@ -370,15 +371,15 @@ func TestACrashAfterANewConversation(t *testing.T) {
 	s.followed(id, 2)
 }
 
-// The program is killed while the agent goes on by itself for the second time. What it has said the first time does not
-// come again; of the second time people see what it had said, or all of it if the agent has finished alone.
+// The program is killed during the agent's second follow-up. The first one is not repeated; of the second, people see
+// what was visible, or all of it if the agent finished alone.
 func TestACrashInTheSecondFollowUp(t *testing.T) {
 	t.Parallel()
 	for _, finishes := range []bool{true, false} {
 		t.Run(fmt.Sprintf("finishes=%v", finishes), func(t *testing.T) {
 			t.Parallel()
 			s := newService(t, feishusim.Config{}, allowBash, func(c *config.Config) {
-				if finishes { // what it has finished alone is read from its transcript
+				if finishes { // a finished turn is read from the transcript
 					realCLI(t)(c)
 				}
 			})
@@ -397,7 +398,7 @@ func TestACrashInTheSecondFollowUp(t *testing.T) {
 				modelsim.Text("第二次，"), modelsim.Hold(hold), modelsim.Text("也好了。"),
 			}})
 			must(t, os.WriteFile(gate, nil, 0o600))
-			s.await("the beginning of the second one", func(v *feishusim.View) bool {
+			s.await("the beginning of the second follow-up", func(v *feishusim.View) bool {
 				list := replies(v, s.chat, id)
 				return len(list) == 3 && strings.Contains(visibleText(list[2]), "第二次")
 			})

@@ -44,7 +44,7 @@ func TestTenTimesTheMessagesTakeTheSameMemory(t *testing.T) {
 	}
 	talk.until(10 * few)
 	after := l.size()
-	for range looks { // a collection on a busy machine may take for live what is not, but not each time
+	for range looks { // one garbage collection may keep dead objects, but not each one
 		if len(before.grown(after)) == 0 {
 			break
 		}
@@ -58,13 +58,13 @@ func TestTenTimesTheMessagesTakeTheSameMemory(t *testing.T) {
 	l.clean()
 }
 
-// looks is how often it is looked again whether what the service takes has grown.
+// looks is how often the memory is measured again before it counts as grown.
 const looks = 5
 
-// pages is what SQLite may keep of the database beside what else it takes, in bytes: 2 MB for each of its connections.
+// pages is what SQLite may use for its page caches, in bytes: 2 MB per connection.
 const pages = 5 * 2 << 20
 
-// caches is what is remembered of the last messages until it is full, in bytes. With [full] it is full from the
+// caches is the size of the caches of recent messages when they are full, in bytes. With [full] they are full from the
 // beginning.
 func caches() int {
 	if *full {
@@ -73,7 +73,7 @@ func caches() int {
 	return 640 << 10
 }
 
-// grown lists what is more than a fifth larger than it was.
+// grown lists what has grown by more than a fifth.
 func (s size) grown(now size) (list []string) {
 	for _, q := range []struct {
 		what             string
@@ -91,7 +91,7 @@ func (s size) grown(now size) (list []string) {
 	return list
 }
 
-// conversations are those of people who each wait for the answer before they send the next message.
+// conversations are people who each wait for the answer before they send the next message.
 type conversations struct {
 	*load
 	store *sql.DB
@@ -120,7 +120,7 @@ func (k *conversations) until(messages int) {
 	}
 }
 
-// text is some 300 bytes that share few words with other texts.
+// text is about 300 bytes that share few words with other texts.
 func (k *conversations) text() string {
 	var words []string
 	for range 20 {
@@ -133,9 +133,9 @@ func (k *conversations) text() string {
 	return strings.Join(words, " ")
 }
 
-// size is what the service takes while it has nothing to do.
+// size is what the service uses while it is idle.
 type size struct {
-	heap, resident    int // bytes; of the heap what is left after a collection
+	heap, resident    int // bytes; the heap after a collection
 	goroutines, files int
 }
 
@@ -144,16 +144,16 @@ func (s size) String() string {
 		float64(s.heap)/(1<<20), float64(s.resident)/(1<<20), s.goroutines, s.files)
 }
 
-// size measures the service over some collections, which the measuring itself brings about, once it makes no calls any
-// more.
+// size measures the service over several garbage collections, which the measuring itself triggers, once it makes no
+// more calls.
 func (l *load) size() size {
 	l.Helper()
-	const collections = 4 // pools give back what they hold after the second
+	const collections = 4 // sync.Pool releases its content at the second one
 	s := size{heap: math.MaxInt, goroutines: math.MaxInt}
 	var collected, calls float64
 	for n := -1; n < collections; {
 		page := l.metrics()
-		if page["calls"] != calls { // it still shows how turns have ended
+		if page["calls"] != calls { // the cards of turns are still being updated
 			n, calls = -1, page["calls"]
 		}
 		if page["go_memstats_last_gc_time_seconds"] != collected {
@@ -170,10 +170,10 @@ func (l *load) size() size {
 	return s
 }
 
-// metrics reads the metrics that have no labels, and as "calls" the number of calls to the platform.
+// metrics reads the metrics without labels, and as "calls" the number of calls to the platform.
 func (l *load) metrics() map[string]float64 {
 	l.Helper()
-	// compressing takes a megabyte now and then
+	// compression now and then takes a megabyte
 	plain := http.Client{Transport: &http.Transport{DisableCompression: true, DisableKeepAlives: true}}
 	resp, err := plain.Get("http://" + l.page + "/metrics")
 	must(l, err)

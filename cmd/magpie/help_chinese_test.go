@@ -10,7 +10,7 @@ import (
 	"magpie/bridge/i18n"
 )
 
-// Every command and every flag that people see is explained in Chinese, and nothing is explained that there is not.
+// Every command and every visible flag is explained in Chinese, and no explanation is obsolete.
 func TestTheHelpIsThereInChinese(t *testing.T) {
 	unused := map[string]bool{}
 	for english := range helpInChinese {
@@ -44,7 +44,7 @@ func TestTheHelpIsThereInChinese(t *testing.T) {
 	}
 	look(newParser(t.Context(), &cli{}, i18n.English).Model.Node)
 	for english := range unused {
-		t.Errorf("nothing is explained by %q", english)
+		t.Errorf("the explanation of %q is obsolete", english)
 	}
 	look = func(n *kong.Node) {
 		if !n.Hidden && !strings.ContainsFunc(n.Help, isHan) {

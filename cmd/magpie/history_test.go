@@ -19,7 +19,7 @@ import (
 	"magpie/internal/racetest"
 )
 
-// workFolder is a folder with a configuration and its database, in which the command line is run.
+// workFolder is a folder with a configuration and its database, in which commands are run.
 type workFolder struct {
 	testing.TB
 	dir string
@@ -59,7 +59,7 @@ func (p *workFolder) run(stdin string, args ...string) (stdout, stderr string, c
 	return out.String(), complaints.String(), code
 }
 
-// ok runs the program, which must have nothing to complain about.
+// ok runs the program, which must not report an error.
 func (p *workFolder) ok(stdin string, args ...string) string {
 	p.Helper()
 	out, complaints, code := p.run(stdin, args...)
@@ -69,7 +69,7 @@ func (p *workFolder) ok(stdin string, args ...string) string {
 	return out
 }
 
-// sample is a History with everything in it that a record can have.
+// sample is a History with every kind of record.
 const sample = `{"channel":"feishu","chat_id":"oc_1","chat_kind":"p2p","user_id":"ou_1","user_name":"小明",` +
 	`"message_id":"om_1","ts":"2026-05-04T12:00:00.001Z","role":"user","epoch":0,` +
 	`"content":"我叫小明\n<b>&\u2028\u0000😀"}` + "\n" +
@@ -125,7 +125,7 @@ func TestAnExportComesBackByteForByte(t *testing.T) {
 		t.Errorf("left behind: %v", files)
 	}
 	if info, err := os.Stat(filepath.Join(a.dir, "out.jsonl")); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("an export can be read by others: %v, %v", info.Mode(), err)
+		t.Errorf("an export is readable for other users: %v, %v", info.Mode(), err)
 	}
 }
 
@@ -185,10 +185,10 @@ func TestBadLinesAreNamedAndTheOthersGoOn(t *testing.T) {
 		}
 	}
 	p := newWorkFolder(t)
-	p.write("in.jsonl", strings.Join(all, "\n")) // the last line has no end
+	p.write("in.jsonl", strings.Join(all, "\n")) // the last line has no newline
 	out, complaints, code := p.run("", "history", "import", "in.jsonl")
 	if code != 1 || !strings.HasPrefix(out, "22 read: 3 new, 0 known, 19 bad, in ") {
-		t.Errorf("exit code %d, said %q", code, out)
+		t.Errorf("exit code %d, output %q", code, out)
 	}
 	got := strings.Split(strings.TrimSpace(complaints), "\n")
 	if len(got) != len(want)+1 || !strings.Contains(got[len(got)-1], "19") {
@@ -250,7 +250,7 @@ func TestImportAndExportBesideARunningBridge(t *testing.T) {
 	p.ok(sample, "history", "import", "-")
 }
 
-// Many messages, in a memory that does not grow with their number: a hundred thousand at full size.
+// Many messages (a hundred thousand at full size) with a memory that does not grow with their number.
 func TestALargeImportIsFast(t *testing.T) { // not parallel: Linux counts the parent's memory at the start for the child
 	if testing.Short() {
 		t.Skip("takes some seconds")
@@ -284,13 +284,13 @@ func TestALargeImportIsFast(t *testing.T) { // not parallel: Linux counts the pa
 		fmt.Sprintf("%[1]d read: %[1]d new, 0 known, 0 bad, in ", messages)) {
 		t.Fatalf("%v: %s", err, report)
 	}
-	// what else the machine does meanwhile does not count
+	// other load on the machine does not count
 	took := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	memory := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss >> 10 // MB
 	t.Logf("%v, %d MB", took, memory)
 	most := int64(200) // some batches of 8 MB, and not the 80 MB of all messages beside them
 	if racetest.Enabled {
-		most *= 3 // it keeps notes of its own
+		most *= 3 // its own bookkeeping takes memory
 	}
 	if took > time.Duration(messages)*700*time.Microsecond || memory > most {
 		t.Errorf("took %v and %d MB", took, memory)

@@ -13,7 +13,7 @@ import (
 	"magpie/internal/config"
 )
 
-// getAs reads a page under a name.
+// getAs requests a page under a host name.
 func (r *rig) getAs(host, path string) (status int, body string) {
 	r.Helper()
 	req, err := http.NewRequestWithContext(r.Context(), http.MethodGet, "http://"+r.prog.http.Addr().String()+path, nil)
@@ -27,7 +27,7 @@ func (r *rig) getAs(host, path string) (status int, body string) {
 	return resp.StatusCode, string(data)
 }
 
-// A page of the web whose name resolves to this machine learns nothing from the program.
+// A web page whose host name resolves to this machine gets nothing from the program.
 func TestPagesAreServedUnderTheirOwnNamesOnly(t *testing.T) {
 	r := newRig(t, func(c *config.Config) { c.HTTP.Listen, c.HTTP.Hosts = ":0", []string{"magpie.example.com"} })
 	for _, path := range []string{"/metrics", "/healthz", "/readyz"} {
@@ -49,8 +49,7 @@ func TestPagesAreServedUnderTheirOwnNamesOnly(t *testing.T) {
 	}
 }
 
-// Where other machines may read the pages, they do so by an address, by the machine's name, or by one that is
-// configured.
+// Other machines may read the pages by address, by the machine's name, or by a configured name.
 func TestPagesForOtherMachines(t *testing.T) {
 	machine, err := os.Hostname()
 	must(t, err)

@@ -26,7 +26,7 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// get reads a page of the program.
+// get requests a page of the program.
 func (r *rig) get(path string) (status int, body string) {
 	r.Helper()
 	resp, err := http.Get("http://" + r.prog.http.Addr().String() + path)
@@ -64,13 +64,13 @@ func TestMetrics(t *testing.T) {
 	if !regexp.MustCompile(`\nmagpie_tokens_total{kind="output"} [1-9]`).MatchString(page) {
 		t.Error("the turn's tokens are not counted")
 	}
-	// No id of a person or a chat, and no text, is in the metrics.
+	// The metrics contain neither IDs of people or chats nor texts.
 	if id := regexp.MustCompile(`\bo[cum]_\w+|小明|数到`).FindString(page); id != "" {
-		t.Errorf("the page names %s", id)
+		t.Errorf("the page contains %s", id)
 	}
 }
 
-// A value that cannot be read is absent; the others have the unit that their name says.
+// A value that cannot be read is absent. The others have the unit in their name.
 func TestMetricsOfTheParts(t *testing.T) {
 	var s snapshot
 	m := newMetrics(func(context.Context) snapshot { return s })
@@ -121,7 +121,7 @@ func TestMetricsOfTheParts(t *testing.T) {
 	}
 }
 
-// readiness is what /readyz says.
+// readiness is the response of /readyz.
 type readiness struct {
 	Ready    bool
 	Store    storeHealth
@@ -138,7 +138,7 @@ func (r *rig) readiness() (int, readiness) {
 	return status, got
 }
 
-// TestReadinessNamesTheCircuit: monitoring reads the field by its name.
+// TestReadinessNamesTheCircuit: monitoring uses the field's name.
 func TestReadinessNamesTheCircuit(t *testing.T) {
 	h := health{
 		probe:  func(context.Context) error { return nil },
@@ -173,8 +173,8 @@ func TestHealthAndReadiness(t *testing.T) {
 	if got.Ready || got.Platform.Connected || got.Platform.Since == nil || !got.Store.OK {
 		t.Errorf("without the platform: %+v", got)
 	}
-	// a disk that is slow just now is another matter
-	r.until("the program to be called alive without the platform", func() bool {
+	// a slow disk makes this fail for a while
+	r.until("/livez without the platform", func() bool {
 		status, _ := r.get("/healthz")
 		return status == http.StatusOK
 	})
@@ -196,7 +196,7 @@ func TestHealthAndReadiness(t *testing.T) {
 	ready(http.StatusOK, func(got readiness) bool { return got.Ready })
 }
 
-// A store that does not answer makes the check fail after a timeout.
+// If the store does not respond, the check fails after a timeout.
 func TestHealthOfAStoreThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := health{

@@ -23,7 +23,7 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// withFiles takes in files as a program does that configures nothing.
+// withFiles accepts files as by default.
 func withFiles(c *config.Config) { c.Feishu.MaxFile = config.Defaults().Feishu.MaxFile }
 
 func aPicture(t testing.TB) []byte {
@@ -38,7 +38,7 @@ func aPicture(t testing.TB) []byte {
 // awaitReceived waits until the program has acknowledged the event of a message.
 func (r *rig) awaitReceived(id string) {
 	r.Helper()
-	r.await("the message to be taken in", func(v *feishusim.View) bool {
+	r.await("the message to be acknowledged", func(v *feishusim.View) bool {
 		for _, d := range v.Deliveries() {
 			if d.MessageID == id && d.AckCode == 200 {
 				return true
@@ -83,7 +83,7 @@ func TestPicturesAndFilesReachTheModel(t *testing.T) {
 		t.Errorf("in a group the model was asked %q with %d pictures", req.LastUser(), shownPictures(req))
 	}
 
-	// A file cannot mention the bot: it is quoted, here in a topic that begins with it.
+	// A file cannot mention the bot. It is quoted here, in a topic that starts with it.
 	file := r.sim.Send(group, red, "file", mustJSON(map[string]string{"file_key": report, "file_name": "../a.txt"}))
 	r.awaitReceived(file)
 	topic := []feishusim.SendOption{feishusim.Mention(), feishusim.ReplyTo(file), feishusim.Thread(feishusim.NewThread)}
@@ -104,7 +104,7 @@ func TestPicturesAndFilesReachTheModel(t *testing.T) {
 func TestTheAgentReadsWhatWasSent(t *testing.T) {
 	r := newRig(t, withFiles)
 	report := r.sim.Upload("a.txt", "text/plain", []byte("the secret word is heron"))
-	// where the files of chats lay before their agents had folders: it is found and used
+	// the folder of a chat's files before its agents had folders: the file is found and used
 	dir := filepath.Join(filepath.Dir(r.cfg.DatabasePath()), "files", chat.FeishuChat(r.chat).StableID(""))
 	must(t, os.MkdirAll(dir, 0o700))
 	path := filepath.Join(dir, "1-1-a.txt")
@@ -164,13 +164,13 @@ func TestAnEditedQuestionIsAnsweredOnRequest(t *testing.T) {
 	})
 }
 
-// form is a message of one type, and how it appears in the agent's prompt.
+// form is a message of one type, and its form in the agent's prompt.
 type form struct {
 	name, content, prompt string
-	files                 bool // it brings files: in groups they belong to the question that follows
+	files                 bool // with files, which in groups belong to the next question
 }
 
-// everyForm is a message of every form that can be read.
+// everyForm is a message of every type that can be read.
 func everyForm(picture, file string) []form {
 	return []form{
 		{"text", `{"text":"你好"}`, "你好", false},
@@ -216,7 +216,7 @@ func everyForm(picture, file string) []form {
 	}
 }
 
-// venue is where people talk.
+// venue is a place to talk: a private chat, a group or a topic.
 type venue struct {
 	name    string
 	mention chat.MentionRule // of groups
@@ -224,7 +224,7 @@ type venue struct {
 
 var venues = []venue{{"private", ""}, {"group", chat.MentionOnly}, {"topic", chat.MentionOnly}}
 
-// in makes a room at a venue, and says how a message gets there.
+// in creates a room at a venue, and returns the options of its messages.
 func (r *rig) in(where venue) (room string, opts []feishusim.SendOption) {
 	r.Helper()
 	if where.name == "private" {
@@ -249,7 +249,7 @@ func (r *rig) turns(n int) {
 	r.until("the ends of the turns", func() bool { return strings.Count(r.logs.String(), "turn ended") == n })
 }
 
-// with are the options of one message beside those of its venue.
+// with are the options of one message in addition to those of its venue.
 func with(opts []feishusim.SendOption, more ...feishusim.SendOption) []feishusim.SendOption {
 	return append(slices.Clone(opts), more...)
 }
@@ -270,7 +270,7 @@ func (r *rig) prompts(text string) string {
 	return all.String()
 }
 
-// inOrder fails when a text does not hold all of these parts, one behind the other.
+// inOrder fails unless a text contains all of these parts in this order.
 func (r *rig) inOrder(text string, parts ...string) {
 	r.Helper()
 	rest := text
@@ -283,8 +283,8 @@ func (r *rig) inOrder(text string, parts ...string) {
 	}
 }
 
-// Messages of every type, alone and mixed, reach the agent in the order in which they were sent: at once in private, in
-// groups and topics with the next mention of the bot. There files belong to the question, and texts precede it.
+// Messages of each type, alone and mixed, reach the agent in the order in which they were sent: at once in private,
+// with the next mention of the bot in groups and topics. There files belong to the question, and texts precede it.
 func TestEveryMessageTypeReachesTheAgent(t *testing.T) {
 	t.Parallel()
 	for _, where := range venues {
@@ -330,7 +330,7 @@ func TestEveryMessageTypeReachesTheAgent(t *testing.T) {
 }
 
 // A message type that cannot be read is not dropped silently: in private its author gets a reply at once, in groups and
-// topics the agent sees a placeholder. Messages of the platform itself are ignored.
+// topics the agent sees a placeholder. System messages of the platform are ignored.
 func TestMessageTypesThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	const polite = "暂时看不懂这种消息"
@@ -362,7 +362,7 @@ func TestMessageTypesThatCannotBeRead(t *testing.T) {
 				r.inOrder(prompt, "[红包]", "[hologram]", "\n# 当前问题\n", "看到了吗？")
 			}
 			if strings.Contains(prompt, "群名") || strings.Contains(prompt, "[system]") {
-				t.Errorf("the agent was prompt what the platform says: %s", prompt)
+				t.Errorf("a system message is in the prompt: %s", prompt)
 			}
 			for _, m := range r.sim.Messages(room) {
 				if m.FromBot &&
@@ -374,7 +374,7 @@ func TestMessageTypesThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// While the bot is busy people send several things in quick succession. In whatever order they arrive, the agent gets
+// While the bot is busy people send several messages in quick succession. In whatever order they arrive, the agent gets
 // all of them in one prompt, in the order in which they were sent.
 func TestABurstReachesTheAgentInOrder(t *testing.T) {
 	t.Parallel()
@@ -384,7 +384,7 @@ func TestABurstReachesTheAgentInOrder(t *testing.T) {
 				c.Feishu.Topics, c.Feishu.GroupMention = true, where.mention
 			})
 			room, opts := r.in(where)
-			mute := where.mention == chat.MentionOnly // what cannot mention the bot is not for it
+			mute := where.mention == chat.MentionOnly // a message without a mention is not for the bot
 			picture := r.sim.Upload("x.png", "image/png", aPicture(t))
 			file := r.sim.Upload("a.txt", "text/plain", []byte("words"))
 			free := make(chan struct{})
@@ -411,7 +411,7 @@ func TestABurstReachesTheAgentInOrder(t *testing.T) {
 			want = append(want, "第二句[图片 1]")
 			id := send("file", fmt.Sprintf(`{"file_key":%q,"file_name":"三.txt"}`, file))
 			want = append(want, "[文件 三.txt]")
-			if mute { // it belongs to the question that follows
+			if mute { // it belongs to the next question
 				r.awaitReceived(id)
 			}
 			send("text", `{"text":"第四句"}`)
@@ -443,13 +443,13 @@ func TestABurstReachesTheAgentInOrder(t *testing.T) {
 			if len(all) != 1 || shownPictures(all[0]) != 1 {
 				t.Errorf("the model was asked %d times, with %d pictures", len(all), shownPictures(all[0]))
 			}
-			r.turns(before + 1) // each asks the model once
+			r.turns(before + 1) // each turn makes one model request
 		})
 	}
 }
 
-// A huge or slow download blocks only its own chat: a file of a gigabyte is refused, and the user and the agent learn
-// it; during a slow one the card says so, other chats are answered, and /stop ends the wait.
+// A huge or slow download only blocks its own chat: a file of a gigabyte is refused, which the user and the agent are
+// told. During a slow one the card says so, other chats are answered, and /stop ends the wait.
 func TestEndlessFilesDoNotBlockOthers(t *testing.T) {
 	r := newRig(t, withFiles)
 	huge := r.sim.UploadStream("huge.bin", "application/octet-stream", feishusim.Stream{Size: 1 << 30})
@@ -463,9 +463,9 @@ func TestEndlessFilesDoNotBlockOthers(t *testing.T) {
 	}
 	send(huge, "huge.bin")
 	id := r.sim.Say(r.chat, r.user, "数到 3")
-	r.await("the answer, and what was not taken in", func(v *feishusim.View) bool {
+	r.await("the answer, and the refused file", func(v *feishusim.View) bool {
 		var answered, refused bool
-		for _, m := range v.Messages(r.chat) { // the file's turn is over before the question comes, or answers both
+		for _, m := range v.Messages(r.chat) { // the file's turn has ended before the question, or answers both
 			answered = answered ||
 				m.ParentID == id && strings.Contains(m.Text(), "1 2 3") && !m.Last().Streaming && !running(m)
 			refused = refused || m.Text() == "超过 30 MB，没有读取：[文件 huge.bin]"
@@ -482,7 +482,7 @@ func TestEndlessFilesDoNotBlockOthers(t *testing.T) {
 	red := r.sim.AddUser("小红")
 	other := r.sim.PrivateChat(red)
 	if got := visibleText(r.answer(other, r.sim.Say(other, red, "数到 5"))); got != "1 2 3 4 5" {
-		t.Errorf("meanwhile another chat is answered %q", got)
+		t.Errorf("meanwhile another chat gets %q", got)
 	}
 	if waiting := replies(r.sim.View(), r.chat, id)[0]; !running(waiting) {
 		t.Errorf("the turn has not waited for its file: %q", waiting.Text())

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// privateEtc gives a command an /etc and a /var/lib of its own, in which users can be created.
+// privateEtc gives a command its own /etc and /var/lib, in which users can be created.
 const privateEtc = `set -e
 mount --make-rprivate /
 cp -a /etc "$0/etc" && mount --bind "$0/etc" /etc
@@ -19,8 +19,8 @@ mkdir -p /var/lib/others && touch /var/lib/others/file
 chown magpie magpie.toml
 exec "$@"`
 
-// Root installs a service: a user is created for its agents and gets the project; folders of other users are left
-// alone.
+// Root installs a service: a user is created for its agents and gets the project. Folders of other users are not
+// changed.
 func TestServiceInstallCreatesTheAgentsUser(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "unshare", "--mount", "mount", "--make-rprivate", "/").CombinedOutput()
 	if err != nil {

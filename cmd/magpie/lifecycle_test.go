@@ -18,7 +18,7 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// What the agent is asked apart from the chats, as the model sees it.
+// Requests outside of turns, as the model sees them.
 func isSummary(q *modelsim.Request) bool { return strings.Contains(q.System, "写摘要") }
 func isPoints(q *modelsim.Request) bool  { return strings.Contains(q.System, "要点") }
 func isTitle(q *modelsim.Request) bool {
@@ -34,7 +34,7 @@ func count(list []modelsim.Request, which func(*modelsim.Request) bool) (n int) 
 	return n
 }
 
-// chatNow is the private chat as the store knows it.
+// chatNow is the private chat in the store.
 func (r *rig) chatNow() db.Chat {
 	r.Helper()
 	c, err := r.prog.store.Chats().Get(context.WithoutCancel(r.Context()), chat.FeishuChat(r.chat))
@@ -63,7 +63,7 @@ func (r *rig) compact() string {
 // outcome is the reply with the result of an ordered summary.
 func (r *rig) outcome(id string) (text string) {
 	r.Helper()
-	r.await("what comes of the summary", func(v *feishusim.View) bool {
+	r.await("the result of the summary", func(v *feishusim.View) bool {
 		list := slices.DeleteFunc(replies(v, r.chat, id), func(m feishusim.Message) bool {
 			return strings.Contains(visibleText(m), "正在整理")
 		})
@@ -75,7 +75,7 @@ func (r *rig) outcome(id string) (text string) {
 	return text
 }
 
-// After /compact the agent knows old messages only from the summary: the session is a new one.
+// After /compact the agent knows older messages only from the summary, in a new session.
 func TestCompactKeepsTheHistory(t *testing.T) {
 	r := newRig(t)
 	if got := r.compact(); got != "对话还很短，不需要整理。" {
@@ -110,11 +110,11 @@ func TestCompactKeepsTheHistory(t *testing.T) {
 	if got := r.chatNow(); got.Session.ID == before.Session.ID || got.Session.ID == "" {
 		t.Errorf("session %q, before %q", got.Session.ID, before.Session.ID)
 	}
-	if got := r.compact(); !strings.Contains(got, "较早的 2 条消息") { // five of the seven since then stay
+	if got := r.compact(); !strings.Contains(got, "较早的 2 条消息") { // five of the seven messages since then are kept
 		t.Errorf("a second time: %q", got)
 	}
 	if list := r.model.Requests(); !strings.Contains(list[len(list)-1].LastUser(), "芝麻开门") {
-		t.Errorf("the second summary was made without the first: %s", list[len(list)-1].LastUser())
+		t.Errorf("the second summary does not build on the first: %s", list[len(list)-1].LastUser())
 	}
 	r.ask("/new")
 	if got := r.chatNow(); got.Summary.Text != "" || got.ContextAfter() != 0 {
@@ -125,7 +125,7 @@ func TestCompactKeepsTheHistory(t *testing.T) {
 	}
 }
 
-// /compact in the middle of an answer waits for its end, and does not touch it.
+// /compact during an answer waits for its end.
 func TestCompactWaitsForTheTurnThatRuns(t *testing.T) {
 	r := newRig(t, func(c *config.Config) { c.Context.KeepRecent = 1 })
 	hold := make(chan struct{})
@@ -176,7 +176,7 @@ func TestCompactReportsItsFailure(t *testing.T) {
 	}
 }
 
-// The session has 103,000 of 128,000 tokens: a summary takes its place before the next question, not before the answer.
+// The session has 103,000 of 128,000 tokens: a summary replaces it before the next question, not before the answer.
 func TestAFullSessionIsCompactedByItself(t *testing.T) {
 	r := newRig(t, realCLI(t))
 	r.ask("记住：暗号是芝麻开门")
@@ -215,7 +215,7 @@ func TestAFullSessionIsCompactedByItself(t *testing.T) {
 	}
 }
 
-// A failing summary does not delay turns, and is not retried with every question.
+// A summary that fails does not delay turns, and is not retried with every question.
 func TestAFailingSummaryDoesNotBlockTurns(t *testing.T) {
 	r := newRig(t, func(c *config.Config) { c.Context.KeepRecent = 1 })
 	r.model.Script(
@@ -237,7 +237,7 @@ func TestAFailingSummaryDoesNotBlockTurns(t *testing.T) {
 	}
 }
 
-// Where every session is full after one turn, a summary after each does not help.
+// If every session is full after one turn, summaries do not help and become rarer.
 func TestUselessSummariesAreMadeLessOften(t *testing.T) {
 	r := newRig(t, func(c *config.Config) { c.Context.KeepRecent = 1 })
 	r.model.Script(
@@ -252,7 +252,7 @@ func TestUselessSummariesAreMadeLessOften(t *testing.T) {
 	}
 }
 
-// A session that is full of tool output, in a chat that is too short for a summary, is abandoned.
+// A session full of tool output, in a chat too short for a summary, is dropped.
 func TestAFullSessionOfAShortChatIsAbandoned(t *testing.T) {
 	r := newRig(t)
 	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Usage(103_000), modelsim.Text("好的")}})
@@ -271,8 +271,8 @@ func TestAFullSessionOfAShortChatIsAbandoned(t *testing.T) {
 // summarySteps are the steps of making a summary.
 var summarySteps = regexp.MustCompile(`^summary: `)
 
-// The program is killed while a summary is being made that somebody has asked for. Then the chat has the old session or
-// the new summary, and the person who asked gets one reply.
+// The program is killed while it makes a summary that somebody ordered. Afterwards the chat has the old session or the
+// new summary, and the person who asked gets one reply.
 func TestACrashInASummary(t *testing.T) {
 	t.Parallel()
 	for _, step := range append([]string{"while the agent thinks"}, crashSteps(t)...) {
@@ -319,7 +319,7 @@ func TestACrashInASummary(t *testing.T) {
 	}
 }
 
-// After more than two days a new conversation begins, and the points of the last one become a memory.
+// After more than two days a new conversation starts, and the points of the last one become a memory.
 func TestAStaleChatStartsANewConversation(t *testing.T) {
 	r := newRig(t)
 	hold := make(chan struct{})
@@ -337,7 +337,7 @@ func TestAStaleChatStartsANewConversation(t *testing.T) {
 	}
 	r.sql(`UPDATE chats SET turned_at = turned_at - ?1`, (49 * time.Hour).Milliseconds())
 	before := r.chatNow()
-	if got := r.ask("数到 4"); got != "1 2 3 4" { // though the points are not noted yet
+	if got := r.ask("数到 4"); got != "1 2 3 4" { // although the points are not stored yet
 		t.Errorf("answer %q", got)
 	}
 	if b := r.lastBuilt(); b.Live || b.Prompt.UseResume || b.Prompt.Stats.Messages != 0 {
@@ -362,7 +362,7 @@ func TestAStaleChatStartsANewConversation(t *testing.T) {
 		if isPoints(&q) &&
 			(strings.Count(q.LastUser(), "] 用户:") != 5 || !strings.Contains(q.LastUser(), "小明") ||
 				strings.Contains(q.LastUser(), "数到 4")) {
-			t.Errorf("the points were made of %q", q.LastUser())
+			t.Errorf("the points were made from %q", q.LastUser())
 		}
 	}
 	if got := r.ask("/status"); strings.Contains(got, "尚未开始") {
@@ -374,11 +374,11 @@ func TestAStaleChatStartsANewConversation(t *testing.T) {
 	r.dropProcess()
 	r.ask("我叫小红")
 	if b := r.lastBuilt(); !b.Prompt.UseResume || b.Prompt.Stats.Messages != 2 {
-		t.Errorf("the next context reaches back across the beginning: %+v", b)
+		t.Errorf("the next context contains messages of the old conversation: %+v", b)
 	}
 }
 
-// A conversation gets its title once, from the agent, and keeps it over restarts. The next one gets another.
+// A conversation gets a title once, from the agent, and keeps it across restarts. The next one gets another.
 func TestAConversationGetsATitleOnce(t *testing.T) {
 	r := newRig(t, func(c *config.Config) { c.Context.Titles = true })
 	r.model.Script(modelsim.Rule{Match: isTitle, Steps: []modelsim.Step{
@@ -394,7 +394,7 @@ func TestAConversationGetsATitleOnce(t *testing.T) {
 	r.start()
 	r.ask("数到 4")
 	if n := count(r.model.Requests(), isTitle); n != 1 {
-		t.Errorf("%d titles were asked for", n)
+		t.Errorf("%d titles were requested", n)
 	}
 	for i, order := range []string{"/new", "/reset"} {
 		r.ask(order)
@@ -405,7 +405,7 @@ func TestAConversationGetsATitleOnce(t *testing.T) {
 		r.until("a title", func() bool { return r.chatNow().Topic != "" })
 		r.ask("数到 6")
 		if n := count(r.model.Requests(), isTitle); n != i+2 {
-			t.Errorf("%d titles were asked for", n)
+			t.Errorf("%d titles were requested", n)
 		}
 	}
 	r.ask("/title 我们的事")
@@ -413,10 +413,10 @@ func TestAConversationGetsATitleOnce(t *testing.T) {
 	if got := r.chatNow().Topic; got != "我们的事" {
 		t.Errorf("title %q", got)
 	}
-	r.sim.Say(r.chat, r.user, "/new 数到 8") // which has two answers: to the command, and to the question
+	r.sim.Say(r.chat, r.user, "/new 数到 8") // two answers: to the command, and to the question
 	r.until("a title", func() bool { return r.chatNow().Topic == "认识小明 [REDACTED_PHONE]" })
 	if n := count(r.model.Requests(), isTitle); n != 4 {
-		t.Errorf("%d titles were asked for", n)
+		t.Errorf("%d titles were requested", n)
 	}
 }
 
@@ -430,6 +430,6 @@ func TestATitleFromTheQuestion(t *testing.T) {
 	}
 	r.ask("count to 4")
 	if n := count(r.model.Requests(), isTitle); n != 1 {
-		t.Errorf("%d titles were asked for", n)
+		t.Errorf("%d titles were requested", n)
 	}
 }

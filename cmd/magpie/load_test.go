@@ -26,11 +26,11 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// What the program promises of many chats at once.
+// What the program must achieve with many chats at a time.
 const (
 	loadGoroutines = 500       // at any time
 	loadMemory     = 300 << 20 // bytes, at any time
-	loadPace       = 0.5       // messages answered while bare agents, run sequentially, answer one
+	loadPace       = 0.5       // messages answered per answer of agents without the service
 )
 
 // load is many people who write to the bot at the same time.
@@ -38,19 +38,20 @@ type load struct {
 	*service
 	chats  []string
 	people []feishusim.User
-	said   map[string][]string // ids of messages, by chat, in the order in which they were written
+	said   map[string][]string // message ids by chat, in order
 	page   string              // address of the service's metrics, once it listens
 }
 
-// newLoad makes a service for this many chats. Its agent answers at once, and its platform has no limits for the app.
+// newLoad makes a service for this many chats. Its agent answers at once, and its platform has no rate limits for the
+// app.
 func newLoad(t testing.TB, chats int) *load {
 	t.Helper()
-	unlimited := feishusim.Limits{AppPerSecond: -1, AppPerMinute: -1} // those of a chat and of a card stay
+	unlimited := feishusim.Limits{AppPerSecond: -1, AppPerMinute: -1} // those of a chat and of a card remain
 	l := &load{said: make(map[string][]string)}
-	patient := 10 * patience // so that on a busy machine, too, nothing comes twice
+	patient := 10 * patience // no redelivery, even on a busy machine
 	l.service = newService(t, feishusim.Config{Limits: unlimited, AckTimeout: patient}, func(c *config.Config) {
 		c.Claude = claudetest.ScriptedConfig(t)
-		c.Claude.Env["GOMAXPROCS"], c.Claude.Env["GOGC"] = "1", "off" // its start is most of the agent's work
+		c.Claude.Env["GOMAXPROCS"], c.Claude.Env["GOGC"] = "1", "off" // for a quick start, which is most of the agent's work
 		c.Feishu.Pace = 1000
 		c.HTTP.Listen = ":0"
 	})
@@ -95,7 +96,7 @@ func (l *load) metric(name string) float64 {
 	return 0
 }
 
-// memory reads a line of the service's /proc/<pid>/status, in bytes: VmRSS is now, VmHWM the most there ever was.
+// memory reads a line of the service's /proc/<pid>/status, in bytes: VmRSS is now, VmHWM the peak.
 func (l *load) memory(line string) int {
 	l.Helper()
 	return l.memoryOf(l.cmd.Process.Pid, line)
@@ -123,7 +124,7 @@ func (l *load) write(rounds, perSecond int) {
 	for round := range rounds {
 		for i, id := range l.chats {
 			due := began.Add(time.Duration(n) * time.Second / time.Duration(perSecond))
-			time.Sleep(time.Until(due)) // the people's own pace
+			time.Sleep(time.Until(due)) // the rate of the load
 			l.said[id] = append(l.said[id], l.sim.Say(id, l.people[i], loadText(i, round)))
 			n++
 		}
@@ -132,7 +133,7 @@ func (l *load) write(rounds, perSecond int) {
 
 func loadText(person, round int) string { return fmt.Sprintf("message %d of person %d", round, person) }
 
-// answered counts the messages whose turn is complete, of their own or shared with a later message.
+// answered counts the messages whose turn is complete, alone or with later messages.
 func (l *load) answered() int {
 	n := 0
 	for _, id := range l.chats {
@@ -147,12 +148,13 @@ func (l *load) answered() int {
 	return n
 }
 
-// A hundred and fifty people write three messages each, and five thousand with [full]. All are answered once and in
-// order, with little, and not much slower than the machine can run the agent at that time.
+// A hundred and fifty people write three messages each, five thousand with [full]. All are answered once and in order,
+// with bounded resources, and not much slower than the machine can run the agent at that time.
 func TestManyChatsAtOnce(t *testing.T) {
 	const rounds = 3
-	// They write faster than the agent alone could answer, or else the pace would be theirs. Each chat has its process,
-	// with four goroutines, and on a busy machine a turn, a delivery and a call to the platform at the same time.
+	// They write faster than the agent alone could answer, so the result does not depend on their rate. Each chat has
+	// its process, with four goroutines, and on a busy machine a turn, a delivery and a call to the platform at the
+	// same time.
 	chats, perSecond, limit := 150, 150, 10*150
 	if *full {
 		chats, perSecond, limit = 5000, 250, loadGoroutines
@@ -199,7 +201,7 @@ func TestManyChatsAtOnce(t *testing.T) {
 	l.clean()
 }
 
-// awaitAnswers waits until this many messages are answered. It fails when there is no progress for a while.
+// awaitAnswers waits until this many messages are answered. It fails if there is no progress for a while.
 func (l *load) awaitAnswers(messages int) {
 	l.Helper()
 	answered, since := 0, time.Now()
@@ -209,12 +211,12 @@ func (l *load) awaitAnswers(messages int) {
 		case n > answered:
 			answered, since = n, time.Now()
 		case time.Since(since) > patience:
-			l.Fatalf("%d of %d messages are answered, and no more for %v", n, messages, patience)
+			l.Fatalf("%d of %d messages are answered, without progress for %v", n, messages, patience)
 		}
 	}
 }
 
-// waits are the times from a message's push to the end of its answer, of those that are answered by themselves.
+// waits are the times from a message's push to the end of its answer, for messages with a turn of their own.
 func (l *load) waits() (list []time.Duration) {
 	pushed := map[string]time.Time{}
 	for _, d := range l.sim.Deliveries() {
@@ -232,12 +234,11 @@ func (l *load) waits() (list []time.Duration) {
 	return list
 }
 
-// rests is how many times as long as it works the agent that is measured alone rests: what it takes of the processor is
-// missing for other tests.
+// rests is the ratio of pauses to work when the agent alone is measured: its processor time slows down other tests.
 const rests = 3
 
-// alone has the agent answer without the service, each time in a new process, sequentially, and with rests in between,
-// until it is asked how often it could have without them. That is what the machine can do beside whatever else it does.
+// alone runs the agent without the service, each time in a new process, sequentially and with pauses, until it is asked
+// how many turns it would have done without pauses. That is what the machine can do under its present load.
 func (l *load) alone() (turns func() int) {
 	var (
 		n       int
@@ -274,7 +275,7 @@ func (l *load) alone() (turns func() int) {
 	return sync.OnceValue(func() int { close(stop); stopped.Wait(); return n })
 }
 
-// watch looks at the number of goroutines again and again, until it is asked for the most that there were.
+// watch samples the number of goroutines until it is asked for the maximum.
 func (l *load) watch() (most func() int) {
 	var (
 		n       int
@@ -310,12 +311,12 @@ func (l *load) cpu() (user, system time.Duration) {
 	return ticks(11), ticks(12)
 }
 
-// acks are the times from an event's push to its acknowledgement, the shortest first. Each event must be pushed once.
+// acks are the times from an event's push to its acknowledgement, shortest first. Each event must be pushed once.
 func (l *load) acks(events int) []time.Duration {
 	l.Helper()
 	var list []time.Duration
 	for _, d := range l.sim.Deliveries() {
-		if d.EventType != "im.message.receive_v1" { // such as a reaction of the bot's own
+		if d.EventType != "im.message.receive_v1" { // such as the bot's own reactions
 			continue
 		}
 		if d.Attempt != 1 || d.Failure != "" || d.AckedAt.IsZero() {
@@ -331,8 +332,8 @@ func (l *load) acks(events int) []time.Duration {
 	return list
 }
 
-// inOrder checks that each chat's History holds all messages in order, with the answer of each turn, and that exactly
-// these answers are visible.
+// inOrder checks that each chat's History contains all messages in order, with the answer of each turn, and that
+// exactly these answers are visible.
 func (l *load) inOrder(rounds int) {
 	l.Helper()
 	store, err := db.OpenReadOnly(l.Context(), l.cfg.DB)
@@ -340,7 +341,7 @@ func (l *load) inOrder(rounds int) {
 	defer store.Close() //nolint:errcheck // only read
 	for i, id := range l.chats {
 		var asked, answers []string
-		var turns []int64 // of asked
+		var turns []int64 // the turns of asked
 		for m, err := range store.History().Range(l.Context(), chat.FeishuChat(id), 0, 0, 1<<62) {
 			must(l, err)
 			if m.Role == chat.User {
@@ -350,7 +351,7 @@ func (l *load) inOrder(rounds int) {
 			}
 		}
 		for _, list := range []*[]string{&asked, &answers} {
-			slices.Reverse(*list) // History walks backwards
+			slices.Reverse(*list) // History yields the newest first
 		}
 		slices.Reverse(turns)
 		var want, echoes []string
@@ -359,7 +360,7 @@ func (l *load) inOrder(rounds int) {
 		}
 		for j, text := range asked {
 			if j == len(asked)-1 || turns[j] != turns[j+1] {
-				echoes = append(echoes, "echo: "+text) // of the last message of each turn
+				echoes = append(echoes, "echo: "+text) // the last message of each turn
 			}
 		}
 		var seen []string
@@ -370,22 +371,22 @@ func (l *load) inOrder(rounds int) {
 		}
 		if !slices.Equal(asked, want) || !slices.IsSorted(turns) || !slices.Equal(answers, echoes) ||
 			!slices.Equal(seen, echoes) {
-			l.Fatalf("chat %d: said %q in turns %v, answered %q, seen %q", i, asked, turns, answers, seen)
+			l.Fatalf("chat %d: messages %q in turns %v, answers %q, visible %q", i, asked, turns, answers, seen)
 		}
 	}
 }
 
-// idleMemory is what the service may take when it knows 10,000 chats and nobody says anything, in bytes. The pages of
-// its executable do not count: how many of them are mapped depends on what the system has in its cache.
+// idleMemory is what the service may use with 10,000 known chats and no messages, in bytes. The pages of its executable
+// do not count: how many are mapped depends on the system's cache.
 const idleMemory = 40 << 20
 
 func TestManyKnownChatsTakeLittle(t *testing.T) {
 	t.Parallel()
-	const chats, asked = 10_000, 50 // asked: chats that are asked for what was missed
+	const chats, asked = 10_000, 50 // asked: chats with a backfill
 	l := newLoad(t, chats)
 	l.fillHistory()
 	l.begin()
-	l.await("what was missed to be asked for", func(v *feishusim.View) bool {
+	l.await("the backfill", func(v *feishusim.View) bool {
 		n := 0
 		for _, c := range v.Calls() {
 			if c.Route == "GET /open-apis/im/v1/messages" {
@@ -394,33 +395,32 @@ func TestManyKnownChatsTakeLittle(t *testing.T) {
 		}
 		return n >= asked
 	})
-	for i, id := range l.chats[:asked] { // it works
+	for i, id := range l.chats[:asked] { // it still answers
 		l.said[id] = append(l.said[id], l.sim.Say(id, l.people[i], loadText(i, 0)))
 	}
 	l.until("the answers", func() bool { return l.answered() == asked })
 	t.Logf("%d MB, of which %d MB are its own; %d MB at most", l.memory("VmRSS")>>20, l.memory("RssAnon")>>20,
 		l.memory("VmHWM")>>20)
-	// Beside other tests its garbage is collected late, after two minutes without work, and given back to the system later
-	// still.
+	// Beside other tests its garbage is collected late, after two minutes without work, and returned to the system even
+	// later.
 	l.within(3*patience, "little memory", func() bool { return l.memory("RssAnon") < idleMemory })
 	l.terminate()
 	l.clean()
 }
 
-// restMemory is what the service may take where nobody has ever said anything, in bytes: a third more than what is
-// aimed at. The process that it starts ahead comes on top.
+// restMemory is what the service may use before the first message, in bytes: a third more than the target. The spare
+// process comes on top.
 const restMemory = 60 << 20 * 13 / 10
 
-// BenchmarkAtRest is what the service takes before anybody has said anything: its own memory, and the one of the CLI
-// that it has started ahead.
+// BenchmarkAtRest measures what the service uses before the first message: its own memory, and that of its spare CLI.
 func BenchmarkAtRest(b *testing.B) {
 	for b.Loop() {
 		l := &load{service: newService(b, feishusim.Config{}, realCLI(b), func(c *config.Config) { c.Claude.Spare = 1 })}
 		l.run()
 		l.connected()
-		time.Sleep(startTime) // what is asked of the CLI first, such as its version, ends meanwhile
+		time.Sleep(startTime) // no event: the first calls of the CLI, such as --version, must end
 		var spare []int
-		l.until("a process without a chat", func() bool { spare = l.children(); return len(spare) == 1 })
+		l.until("a spare process", func() bool { spare = l.children(); return len(spare) == 1 })
 		time.Sleep(startTime)
 		own := l.memory("VmRSS")
 		if own > restMemory {
@@ -439,7 +439,7 @@ func (l *load) children() (list []int) {
 	tasks, err := filepath.Glob(filepath.Join("/proc", strconv.Itoa(l.cmd.Process.Pid), "task", "*", "children"))
 	must(l, err)
 	for _, path := range tasks {
-		data, _ := os.ReadFile(path) //nolint:errcheck // a thread that has ended has none
+		data, _ := os.ReadFile(path) //nolint:errcheck // empty for a thread that has ended
 		for _, text := range strings.Fields(string(data)) {
 			pid, err := strconv.Atoi(text)
 			must(l, err)
@@ -458,7 +458,7 @@ func (l *load) fillHistory() {
 	path, _ := strings.CutPrefix(l.cfg.DB.URL, "sqlite://")
 	conn, err := sql.Open("sqlite3", path)
 	must(l, err)
-	const turns = 5 // of each chat, as many as there are VALUES
+	const turns = 5 // per chat, as many as VALUES
 	ids, ago := mustJSON(l.chats), time.Now().Add(-time.Hour).UnixMilli()
 	for _, statement := range []string{
 		`INSERT INTO chats (no, key, kind, lang, next_seq, session_id, session_node, session_cwd, session_turn)
@@ -481,7 +481,7 @@ func (l *load) fillHistory() {
 		}
 	}
 	must(l, conn.Close())
-	store, err = db.Open(l.Context(), l.cfg.DB) // which indexes what was filled in
+	store, err = db.Open(l.Context(), l.cfg.DB) // indexes the messages
 	must(l, err)
 	must(l, store.Close())
 }

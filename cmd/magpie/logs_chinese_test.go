@@ -17,7 +17,7 @@ import (
 	"magpie/internal/config"
 )
 
-// What is said in Chinese is what the program logs.
+// Each line that has a Chinese translation is one that the program logs.
 func TestTheLinesInChineseAreThere(t *testing.T) {
 	logged := map[string]bool{}
 	root := os.DirFS(filepath.Join("..", ".."))
@@ -50,7 +50,7 @@ func TestTheLinesInChineseAreThere(t *testing.T) {
 	}
 }
 
-// folded is a text that is written in several pieces.
+// folded is a string literal that is written in several pieces.
 func folded(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.BinaryExpr:
@@ -61,7 +61,7 @@ func folded(e ast.Expr) string {
 	return ""
 }
 
-// Only the log that is for people is in Chinese, and only where Chinese was chosen.
+// Only the console log is in Chinese, and only if Chinese was chosen.
 func TestTheLogInChinese(t *testing.T) {
 	t.Setenv("LC_ALL", "zh_CN.UTF-8")
 	for format, want := range map[string]string{config.LogConsole: "鹊桥正在启动", config.LogJSON: `"magpie is running"`} {

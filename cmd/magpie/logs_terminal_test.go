@@ -13,7 +13,7 @@ import (
 	"magpie/internal/config"
 )
 
-// On a terminal the log is for people, with colours, and the one-time code in a box; elsewhere it has neither.
+// On a terminal the log is readable, with colours, and the one-time code in a box. Elsewhere it has neither.
 func TestTheLogOfATerminal(t *testing.T) {
 	const code = "MAGPIE-ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	log := func(l zerolog.Logger) { l.Warn().Str("code", code).Msg("nobody owns the bot") }
@@ -34,7 +34,7 @@ func TestTheLogOfATerminal(t *testing.T) {
 		"192.168.1.1:53, [REDACTED_IP]:53", "connected to Feishu as Mag: write to it there\n",
 	} {
 		if !strings.Contains(file.String(), want) {
-			t.Errorf("for people: %q is missing in\n%s", want, &file)
+			t.Errorf("on a terminal: %q is missing in\n%s", want, &file)
 		}
 	}
 	file.Reset()
@@ -46,7 +46,7 @@ func TestTheLogOfATerminal(t *testing.T) {
 	file.Reset()
 	log(newLog(&file, config.Log{Format: config.LogConsole}))
 	if got := file.String(); strings.Contains(got, "\x1b[") || !strings.Contains(got, "│  "+code+"  │") {
-		t.Errorf("for people, into a file: %q", got)
+		t.Errorf("console format, into a file: %q", got)
 	}
 	read, write, err := pty.Open()
 	if err != nil {
@@ -57,7 +57,7 @@ func TestTheLogOfATerminal(t *testing.T) {
 	if err := write.Close(); err != nil {
 		t.Fatal(err)
 	}
-	shown, _ := io.ReadAll(read) // ends with an error when the other side is closed
+	shown, _ := io.ReadAll(read) // fails when the other side is closed
 	if got := string(shown); !strings.Contains(got, "\x1b[") || !strings.Contains(got, "│  "+code+"  │") {
 		t.Errorf("on a terminal: %q", got)
 	}

@@ -67,16 +67,16 @@ func TestLogsOfEveryKindOfTurn(t *testing.T) {
 			}
 		}
 		if strings.Contains(line, "canary") {
-			t.Errorf("the log holds a message text: %s", line)
+			t.Errorf("the log contains a message: %s", line)
 		}
 		for _, secret := range []string{r.cfg.Feishu.AppSecret, "sk-test-dummy"} {
 			if strings.Contains(line, secret) {
-				t.Errorf("the log holds a secret: %s", line)
+				t.Errorf("the log contains a secret: %s", line)
 			}
 		}
 		state, _ := entry["state"].(string)
 		kinds[state]++
-		if entry["turn"] == nil || entry["answers"] != nil { // a delivery is no part of its turn
+		if entry["turn"] == nil || entry["answers"] != nil { // a delivery does not belong to its turn
 			continue
 		}
 		if chat, _ := entry["chat"].(string); chat == "" {
@@ -88,12 +88,12 @@ func TestLogsOfEveryKindOfTurn(t *testing.T) {
 	}
 	for _, state := range []string{"done", "failed", "cancelled", "interrupted"} {
 		if kinds[state] == 0 {
-			t.Errorf("no turn ended as %s: the test tests too little (%v)", state, kinds)
+			t.Errorf("no turn ended as %s: the test is incomplete (%v)", state, kinds)
 		}
 	}
 }
 
-// What the program itself logs is never touched: operators look things up by it.
+// ordinary are lines of the program itself. They are not redacted: operators search for them.
 var ordinary = []string{
 	`{"level":"info","chat":"feishu:chat:oc_ba57edb640534871b2bbd2d45c172d69","turn":3,` +
 		`"context":{"messages":12,"user_messages":6,"chars":5123,"tokens":13812345678,"recalled":0,` +
@@ -155,7 +155,7 @@ func TestLogsHoldNothingPrivate(t *testing.T) {
 	}
 }
 
-// Whatever is logged, a line stays the same object of JSON with its strings redacted.
+// Whatever is logged, a line remains the same JSON object with its strings redacted.
 func TestRedactedLinesAreTheSameJSON(t *testing.T) {
 	value := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{
 		"bob@example.com", `say "13812345678"`, "a\\", "\\\"", "密码：abc123", "\x00\x1f 8.8.4.4 \u2028",
@@ -197,7 +197,7 @@ func TestRedactedLinesAreTheSameJSON(t *testing.T) {
 	})
 }
 
-// What the CLI says about a failure is logged, and may repeat what somebody wrote.
+// What the CLI reports about a failure is logged, and may contain people's words.
 func TestTheLogOfAFailureIsRedacted(t *testing.T) {
 	r := newRig(t)
 	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{

@@ -15,8 +15,8 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// The database is deleted while the program runs. What was acknowledged is in the copy beside it; what comes later is
-// not acknowledged, and answered once when the copy has been put in its place.
+// The database is deleted while the program runs. Acknowledged messages are in the copy beside it. Later ones are not
+// acknowledged, and are answered once after the copy was put back.
 func TestADeletedDatabaseLosesNothing(t *testing.T) {
 	t.Parallel()
 	redeliver := slices.Repeat([]time.Duration{200 * time.Millisecond}, 2000)
@@ -83,6 +83,6 @@ func (r *rig) checkStored(path, question string) {
 		found = append(found, m.Role)
 	}
 	if !slices.Equal(found, []chat.Role{chat.Assistant, chat.User}) {
-		r.Errorf("it holds messages of %v", found)
+		r.Errorf("it contains messages of %v", found)
 	}
 }

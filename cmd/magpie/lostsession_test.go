@@ -16,9 +16,9 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// Every way of losing a session, in one chat: the name is known anyway, with one card, no error text, one model
-// answer, and the chat has a session again. The real CLI meets those that it has a part in; what it then needs is for
-// all of them the same.
+// Each way to lose a session, in one chat: the agent still knows the name, with one card, no error message and one
+// model answer, and the chat has a session again. The real CLI is used where it takes part; what it needs then is the
+// same each time.
 func TestTheUserDoesNotNoticeALostSession(t *testing.T) {
 	t.Parallel()
 	other := func(c *config.Config) {
@@ -30,19 +30,19 @@ func TestTheUserDoesNotNoticeALostSession(t *testing.T) {
 	})
 	t.Run("scripted", func(t *testing.T) {
 		r := newRig(t, other)
-		r.losesSessions(func(l lostSession) bool { return l.name != "transcript torn" }) // a third of its own is no line
+		r.losesSessions(func(l lostSession) bool { return l.name != "transcript torn" })
 	})
 }
 
-// lostSession is a way of losing a session.
+// lostSession is a way to lose a session.
 type lostSession struct {
 	name     string
 	lose     func()
-	goes     bool // the session goes on
-	ofTheCLI bool // it is the CLI that notices, or that has to begin a session
+	goes     bool // the session continues
+	ofTheCLI bool // the CLI notices it, or has to start a session
 }
 
-// losesSessions loses the chat's session in each of some ways, one after another.
+// losesSessions loses the chat's session in several ways, one after another.
 func (r *rig) losesSessions(chosen func(lostSession) bool) {
 	r.Helper()
 	r.ask("我叫小明")
@@ -52,7 +52,7 @@ func (r *rig) losesSessions(chosen func(lostSession) bool) {
 			info, err := os.Stat(r.transcriptPath())
 			must(r, err)
 			must(r, os.Truncate(r.transcriptPath(), info.Size()/3))
-		}, true, true}, // what is left of it is used
+		}, true, true}, // the rest of it is used
 		{"transcript deleted", func() { r.dropProcess(); must(r, os.Remove(r.transcriptPath())) }, false, true},
 		{"transcript emptied", func() { r.dropProcess(); must(r, os.Truncate(r.transcriptPath(), 0)) }, false, false},
 		{"other project path", func() {
@@ -81,7 +81,7 @@ func (r *rig) losesSessions(chosen func(lostSession) bool) {
 			r.Errorf("%s: the model was asked %d times", tc.name, n)
 		}
 		if goes := r.lastSession() == before; goes != tc.goes {
-			r.Errorf("%s: the session goes on: %v", tc.name, goes)
+			r.Errorf("%s: the session continues: %v", tc.name, goes)
 		}
 		if got := r.ask("我叫什么名字？"); got != "你叫小明。" {
 			r.Errorf("%s: next answer %q", tc.name, got)
@@ -93,26 +93,26 @@ func (r *rig) configDir() string {
 	return filepath.Dir(filepath.Dir(filepath.Dir(r.transcriptPath())))
 }
 
-// removeConfig removes the CLI's folder, in which a living process may write just now.
+// removeConfig removes the CLI's folder, in which a running process may be writing.
 func (r *rig) removeConfig() {
 	r.Helper()
 	dir := r.configDir()
-	r.until("the CLI's folder to be gone", func() bool { return os.RemoveAll(dir) == nil })
+	r.until("the CLI's folder to be removed", func() bool { return os.RemoveAll(dir) == nil })
 }
 
-// replaceSession makes the chat's session an id that no CLI knows.
+// replaceSession sets the chat's session to an unknown id.
 func (r *rig) replaceSession(c db.Chat) {
 	r.Helper()
 	r.sql(`UPDATE chats SET session_id = ?2, session_node = ?3 WHERE key = ?1`,
 		c.Key.String(), uuid.NewString(), c.Session.Node)
 }
 
-// The session has grown too long for the model: the same turn is answered from the History, in a new session.
+// The session has become too long for the model: the same turn is answered from the History, in a new session.
 func TestASessionThatIsTooLongIsReplaced(t *testing.T) {
 	r := newRig(t, realCLI(t))
 	r.ask("我叫小明")
 	r.model.Script(modelsim.Rule{
-		Match: func(q *modelsim.Request) bool { // whatever still holds the old session's messages
+		Match: func(q *modelsim.Request) bool { // requests that still contain the old session's messages
 			return slices.ContainsFunc(q.Messages, func(m modelsim.Message) bool { return m.Role == "assistant" })
 		},
 		Steps: []modelsim.Step{
@@ -128,7 +128,7 @@ func TestASessionThatIsTooLongIsReplaced(t *testing.T) {
 	}
 }
 
-// The chat's session was begun by a bridge on another machine.
+// The chat's session was started by a bridge on another machine.
 func TestASessionOfAnotherMachineIsReplaced(t *testing.T) {
 	r := newRig(t)
 	r.ask("我叫小明")

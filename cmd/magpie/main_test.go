@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The first things that people try, such as help or a start without a configuration, are answered by what to do.
+// The first commands that people try, such as help or a start without a configuration, say what to do.
 func TestFirstSteps(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -54,18 +54,18 @@ func TestFirstSteps(t *testing.T) {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()
 			cmd := magpie(t, dir, strings.Fields(line)...)
-			out, _ := cmd.CombinedOutput() // its exit code is looked at below
+			out, _ := cmd.CombinedOutput() // its exit code is checked below
 			if got := cmd.ProcessState.ExitCode(); got != tc.code || !strings.Contains(string(out), tc.want) {
 				t.Errorf("exit code %d, want %d and %q:\n%s", got, tc.code, tc.want, out)
 			}
 			if strings.Contains(string(out), "app_id is empty") {
-				t.Errorf("it reports mistakes in a configuration that does not exist:\n%s", out)
+				t.Errorf("it reports errors of a configuration that does not exist:\n%s", out)
 			}
 		})
 	}
 }
 
-// Who has chosen Chinese for the terminal is answered in Chinese.
+// With a Chinese locale the answers are in Chinese.
 func TestFirstStepsInChinese(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -114,7 +114,7 @@ func TestFirstStepsInChinese(t *testing.T) {
 			t.Parallel()
 			cmd := magpie(t, dir, strings.Fields(line)...)
 			cmd.Env = append(cmd.Env, "LANG=zh_CN.UTF-8")
-			out, _ := cmd.CombinedOutput() // its exit code is that of the same in English
+			out, _ := cmd.CombinedOutput() // the exit code is tested in English
 			for _, want := range wants {
 				if !strings.Contains(string(out), want) {
 					t.Errorf("%q is missing:\n%s", want, out)

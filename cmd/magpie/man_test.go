@@ -8,7 +8,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// The manual page names every command, with what --help says of it, and every flag that is no secret.
+// The manual page contains every command, with the words of --help, and every flag that is not hidden.
 func TestTheManualPageIsComplete(t *testing.T) {
 	t.Parallel()
 	out, err := magpie(t, t.TempDir(), "man").Output()
@@ -17,7 +17,7 @@ func TestTheManualPageIsComplete(t *testing.T) {
 	root := kong.Must(&cli{}, kong.Name("magpie"), kong.Vars{"version": version()}).Model.Node
 	commands := root.Leaves(true)
 	if len(commands) < 15 {
-		t.Fatalf("there are only %d commands", len(commands))
+		t.Fatalf("only %d commands were found", len(commands))
 	}
 	for _, n := range commands {
 		_, about, found := strings.Cut(page, "\n.SS "+n.FullPath())
@@ -35,7 +35,7 @@ func TestTheManualPageIsComplete(t *testing.T) {
 		t.Errorf("%q", escapeRoff(`.a\b`))
 	}
 	if _, err := exec.LookPath("groff"); err != nil {
-		return // a minimal system; what follows is only a look by another pair of eyes
+		return // a minimal system without mandoc, which is only a second opinion
 	}
 	check := exec.Command("groff", "-man", "-ww", "-z", "-Kutf8", "-Tutf8")
 	check.Stdin = strings.NewReader(string(out))

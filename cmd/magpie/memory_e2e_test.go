@@ -28,7 +28,7 @@ func (r *rig) promptMemories() string {
 	return strings.Join(texts, "|")
 }
 
-// uses makes the model use a tool of the bridge when it is asked something that contains the words.
+// uses makes the model call a tool of the bridge for a question that contains the words.
 func (r *rig) uses(words, tool string, input map[string]any) {
 	r.model.Script(modelsim.Rule{
 		Times: 1, Match: asksFor(words),
@@ -36,7 +36,7 @@ func (r *rig) uses(words, tool string, input map[string]any) {
 	})
 }
 
-// oneProcessPerTurn makes every prompt carry the whole context.
+// oneProcessPerTurn makes every prompt contain the whole context.
 func oneProcessPerTurn(c *config.Config) { c.Claude.KeepAlive.Duration = 0 }
 
 func TestWhatAUserSaysIsRemembered(t *testing.T) {
@@ -47,7 +47,7 @@ func TestWhatAUserSaysIsRemembered(t *testing.T) {
 		t.Errorf("reply %q", got)
 	}
 	r.ask("说点别的")
-	if got := r.promptMemories(); got != "发布总是在星期二\n发布总是在星期二" { // the title is the first line
+	if got := r.promptMemories(); got != "发布总是在星期二\n发布总是在星期二" { // the title defaults to the first line
 		t.Errorf("the running process got %q", got)
 	}
 	r.ask("再说点别的")
@@ -65,7 +65,7 @@ func TestWhatAUserSaysIsRemembered(t *testing.T) {
 	r.ask("/new")
 	r.ask("什么时候发布？")
 	if req := r.lastRequest(); strings.Contains(req.AllText(), "星期二") {
-		t.Errorf("what was forgotten is still known: %s", req.AllText())
+		t.Errorf("the forgotten memory is still known: %s", req.AllText())
 	}
 }
 
@@ -76,20 +76,20 @@ func TestTheAgentRemembersAndSearches(t *testing.T) {
 		"title": "颜色", "text": "小明最喜欢的颜色是靛蓝。", "keywords": []string{"color", "颜色", "indigo"},
 	})
 	if got := r.ask("请记住我最喜欢靛蓝"); !strings.Contains(got, "Remembered as number 1.") {
-		t.Errorf("the tool said %q", got)
+		t.Errorf("the tool returned %q", got)
 	}
 	r.uses("钥匙在哪", "search_history", map[string]any{"query": "备用 钥匙", "limit": 2})
 	got := r.ask("钥匙在哪？")
 	if !strings.Contains(got, "小明:") || !strings.Contains(got, "蓝色抽屉") ||
 		!regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d`).MatchString(got) {
-		t.Errorf("the history said %q", got)
+		t.Errorf("the search in the History returned %q", got)
 	}
 	if got := r.promptMemories(); got != "颜色\n小明最喜欢的颜色是靛蓝。" {
 		t.Errorf("the next prompt has %q", got)
 	}
 	r.uses("which color", "search_memory", map[string]any{"query": "favourite color"})
 	if got := r.ask("which color?"); !strings.Contains(got, "[1] 颜色") || !strings.Contains(got, "靛蓝") {
-		t.Errorf("the memory said %q", got)
+		t.Errorf("the search in the Memory returned %q", got)
 	}
 	list, err := r.prog.store.Memories().List(t.Context(), chat.FeishuChat(r.chat))
 	if err != nil || len(list) != 1 || list[0].Scope != db.UserScope || list[0].Of != r.user.OpenID ||
@@ -105,7 +105,7 @@ func TestTheAgentRemembersAndSearches(t *testing.T) {
 	}
 }
 
-// Two chats search for the same words: each finds its own messages, and none of the other's.
+// Two chats search for the same words: each only finds its own messages.
 func TestTheToolsOfOneChatKnowNothingOfAnother(t *testing.T) {
 	r := newRig(t, oneProcessPerTurn)
 	red := r.sim.AddUser("小红")
@@ -132,7 +132,7 @@ func TestTheToolsOfOneChatKnowNothingOfAnother(t *testing.T) {
 	}
 }
 
-// With approval, memories that the agent and members propose reach no prompt until an admin has approved them.
+// With approval, memories that the agent or members propose are in no prompt until an admin approves them.
 func TestProposedMemoriesWait(t *testing.T) {
 	t.Parallel()
 	var boss feishusim.User
@@ -153,7 +153,7 @@ func TestProposedMemoriesWait(t *testing.T) {
 		"title": "咖啡", "text": "咖啡机坏了 heron", "keywords": []string{"coffee"},
 	})
 	if got := ask(r.user, "记一下"); !strings.Contains(got, "/memory approve 2") {
-		t.Errorf("the tool said %q", got)
+		t.Errorf("the tool returned %q", got)
 	}
 	if ask(boss, "周会在哪里"); strings.Contains(r.promptMemories(), "kestrel") ||
 		strings.Contains(r.promptMemories(), "heron") {
@@ -181,7 +181,7 @@ func TestProposedMemoriesWait(t *testing.T) {
 		t.Errorf("approved again: %q", got)
 	}
 	if got := ask(boss, "/memory show 2"); !strings.Contains(got, "没有这条记忆") {
-		t.Errorf("what was rejected: %q", got)
+		t.Errorf("the rejected memory: %q", got)
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"magpie/internal/chat"
 )
 
-// What a user has let the bot remember becomes a document while the bridge runs, and an edited document a new version
-// when it does not.
+// A memory is exported to a document while the bridge runs. An edited document is imported as a new version when it
+// does not.
 func TestMemoriesAreExportedAndImported(t *testing.T) {
 	t.Parallel()
 	sim, dir := startSim(t), t.TempDir()

@@ -16,7 +16,7 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// mover is a home folder in which cc-connect has worked.
+// mover is a home folder with the data of cc-connect.
 type mover struct {
 	*workFolder
 }
@@ -55,8 +55,8 @@ allow_from = %q
 	return m
 }
 
-// What was said to cc-connect is known to the agent with the first question after the move: that of the conversation
-// that was going on, and not that of one which had been ended.
+// With the first question after the move the agent knows the current conversation of cc-connect, but not one that had
+// ended.
 func TestAConversationMovesFromCCConnect(t *testing.T) {
 	t.Parallel()
 	r := makeRig(t, feishusim.Config{})
@@ -79,14 +79,13 @@ func TestAConversationMovesFromCCConnect(t *testing.T) {
 	last := r.lastRequest()
 	asked := last.LastUser()
 	if !strings.Contains(asked, "用户:\n我叫小明") || strings.Contains(asked, "海棠") {
-		t.Errorf("the agent was told:\n%s", asked)
+		t.Errorf("the prompt:\n%s", asked)
 	}
 	r.stop()
 	r.clean()
 }
 
-// Nothing is written before it is wanted, nothing is overwritten, the other program's files stay, and no secret is
-// shown.
+// Nothing is written without --write, nothing is overwritten, the other program's files stay, and no secret is shown.
 func TestMigrateWritesOnlyWhatIsNew(t *testing.T) {
 	t.Parallel()
 	r := makeRig(t, feishusim.Config{})
@@ -131,7 +130,7 @@ func TestMigrateWritesOnlyWhatIsNew(t *testing.T) {
 		must(t, err)
 		n++
 		if rec.Past != (n <= 2) {
-			t.Errorf("message %d is of the past: %v", n, rec.Past)
+			t.Errorf("message %d belongs to an earlier conversation: %v", n, rec.Past)
 		}
 	}
 	must(t, store.Close())
@@ -140,7 +139,7 @@ func TestMigrateWritesOnlyWhatIsNew(t *testing.T) {
 	}
 }
 
-// A secret that cannot be read is given, and a bridge that is not there is asked for.
+// A secret that cannot be read has to be given, and so has the location of a bridge that is not found.
 func TestMigrateSaysWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	r := makeRig(t, feishusim.Config{})
@@ -178,7 +177,7 @@ func bytesOf(t testing.TB, dir string) map[string]string {
 	return files
 }
 
-// The chats of lark-channel-bridge keep their project and their rule about mentions, and its files are only read.
+// The chats of lark-channel-bridge keep their project and their rule about mentions. Its files are only read.
 func TestChatsMoveFromLarkChannelBridge(t *testing.T) {
 	t.Parallel()
 	m := &workFolder{t, t.TempDir()}

@@ -24,9 +24,9 @@ import (
 func TestTokensOfTheModes(t *testing.T) {
 	t.Parallel()
 	const resumed = 5
-	turns, slack := 15, 500 // tokens, for the headings between the messages
+	turns, slack := 15, 500 // tokens, for the headings between messages
 	if *full {
-		turns, slack = 50, 0 // of a longer talk the oldest part is left out
+		turns, slack = 50, 0 // a longer conversation is truncated
 	}
 	type figures struct{ talk, last, whole int }
 	var mu sync.Mutex
@@ -34,7 +34,7 @@ func TestTokensOfTheModes(t *testing.T) {
 	t.Run("measure", func(t *testing.T) {
 		for _, tc := range []struct {
 			mode  contextmgr.Mode
-			every int // a new process before every n-th turn; 0 = it stays
+			every int // a new process before every n-th turn; 0 = never
 		}{
 			{contextmgr.Database, 1}, {contextmgr.Hybrid, resumed}, {contextmgr.Resume, resumed},
 			{contextmgr.Economy, resumed}, {contextmgr.Hybrid, 0},
@@ -46,7 +46,7 @@ func TestTokensOfTheModes(t *testing.T) {
 						realCLI(t)(c)
 					}
 					c.Context.Mode, c.Claude.KeepAlive.Duration = tc.mode, time.Hour
-					c.Context.CompactThreshold = 0 // a summary in between would make them hard to compare
+					c.Context.CompactThreshold = 0 // a summary would make the modes hard to compare
 				})
 				converse(r, turns, tc.every)
 				var f figures
@@ -71,16 +71,16 @@ func TestTokensOfTheModes(t *testing.T) {
 	switch {
 	case t.Failed():
 	case !near(economy.talk, resume.talk) || !near(resume.talk, stays.talk):
-		t.Errorf("economy %d, resume %d, one process %d: a checked session needs nothing more",
+		t.Errorf("economy %d, resume %d, one process %d: a verified session needs no prefix",
 			economy.talk, resume.talk, stays.talk)
 	case hybrid.talk < 2*economy.talk:
-		t.Errorf("hybrid %d, economy %d: where is the prefix?", hybrid.talk, economy.talk)
+		t.Errorf("hybrid %d, economy %d: the prefix is missing", hybrid.talk, economy.talk)
 	case database.last > economy.last+slack:
-		t.Errorf("database %d in the last turn, economy %d: more than was said", database.last, economy.last)
+		t.Errorf("database %d in the last turn, economy %d: more than the conversation", database.last, economy.last)
 	}
 }
 
-// near reports whether two figures differ only by the names of the tests' folders, which the CLI puts into its prompt.
+// near reports whether two figures only differ by the names of the tests' folders, which the CLI puts into its prompt.
 func near(a, b int) bool { return max(a, b)-min(a, b) <= max(a, b)/1000 }
 
 // converse runs this many turns, with questions of 46 characters and answers of 406. It does not wait for the cards.
@@ -106,7 +106,7 @@ func converse(r *rig, turns, every int) {
 	}
 }
 
-// Estimates of tokens are corrected by what the model reports in the turns of a process that goes on.
+// Estimates of tokens are corrected by what the model reports in the turns of a running process.
 func TestEstimatesFollowTheModelsReports(t *testing.T) {
 	r := newRig(t)
 	for range 4 {

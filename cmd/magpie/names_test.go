@@ -10,22 +10,22 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// countWithoutName is how many messages of people are stored without a name.
+// countWithoutName is the number of stored messages of people without a name.
 func (r *rig) countWithoutName() int {
 	r.Helper()
 	return r.count(`SELECT COUNT(*) FROM messages WHERE role = 'user' AND actor_name = ''`)
 }
 
-// Somebody joins a group after its member list was read, and writes: the prompt and the History have the name.
+// Somebody joins a group after its members were listed, and writes: the prompt and the History have the name.
 func TestWhoJoinsAGroupLaterHasAName(t *testing.T) {
-	r := newRig(t, func(c *config.Config) { c.Claude.KeepAlive.Duration = 0 }) // each prompt has the History
+	r := newRig(t, func(c *config.Config) { c.Claude.KeepAlive.Duration = 0 }) // each prompt contains the History
 	red := r.sim.AddUser("小红")
 	group := r.sim.Group("测试群", r.user)
 	r.mention(group, r.user, "我叫小明")
 	r.sim.Join(group, red)
 	r.mention(group, red, "我刚刚进群")
 	if got := r.nameInGroup(group, red); got != "小红" {
-		t.Errorf("who has joined is stored as %q", got)
+		t.Errorf("the new member is stored as %q", got)
 	}
 	if text := r.mention(group, r.user, "谁刚刚进群？"); !strings.Contains(text, "用户(小红):\n我刚刚进群") {
 		t.Errorf("the agent was asked %q", text)
@@ -46,7 +46,7 @@ func TestANameThatComesLateIsFilledIn(t *testing.T) {
 	}
 }
 
-// nameInGroup is the name of somebody in the History of a group, by his last message there.
+// nameInGroup is the name of a member in the History of a group, in the member's last message.
 func (r *rig) nameInGroup(group string, u feishusim.User) (name string) {
 	r.Helper()
 	for m, err := range r.prog.store.History().Range(r.Context(), chat.FeishuChat(group), 0, 0, 1<<62) {

@@ -12,10 +12,10 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// isNotes says whether the agent is asked apart what of a turn is worth remembering.
+// isNotes reports whether a request asks what of a turn is worth remembering.
 func isNotes(q *modelsim.Request) bool { return strings.Contains(q.System, "从一轮问答里") }
 
-// notes makes the agent find something worth remembering in the next turn that is looked through.
+// notes makes the agent find something worth remembering in the next turn that is examined.
 func (r *rig) notes(steps ...modelsim.Step) {
 	r.model.Script(modelsim.Rule{Match: isNotes, Times: 1, Steps: steps})
 }
@@ -27,7 +27,7 @@ func (r *rig) memories(chatID string) []db.Memory {
 	return list
 }
 
-// A fact from one conversation is known in the next one, without an order to remember it.
+// A fact from one conversation is known in the next one, without a request to remember it.
 func TestFactsOfATurnBecomeMemories(t *testing.T) {
 	r := newRig(t, func(c *config.Config) { c.Memory.Capture = true })
 	r.notes(modelsim.Fail(403, "permission_error", "no"))
@@ -38,7 +38,7 @@ func TestFactsOfATurnBecomeMemories(t *testing.T) {
 	const note = "发布日 | 用户的团队总是在星期二发布。 | release, Tuesday, 发布, 星期二"
 	r.notes(modelsim.Hold(hold), modelsim.Text(note))
 	r.ask("我们总是在星期二发布")
-	if got := r.ask("谢谢"); got == "" { // the look at the last turn is still going on
+	if got := r.ask("谢谢"); got == "" { // the last turn is still being examined
 		t.Error("no answer")
 	}
 	close(hold)
@@ -65,15 +65,15 @@ func TestFactsOfATurnBecomeMemories(t *testing.T) {
 	}
 	list := r.model.Requests()
 	if n := count(list, isNotes); n != 3 { // none for the thanks
-		t.Errorf("%d turns were looked through", n)
+		t.Errorf("%d turns were examined", n)
 	}
 	for _, q := range list {
 		if isNotes(&q) && len(q.Tools) > 0 {
-			t.Errorf("whoever looks has tools: %v", q.Tools)
+			t.Errorf("the request has tools: %v", q.Tools)
 		}
 	}
 	if q := list[len(list)-1]; !isNotes(&q) || !strings.Contains(q.LastUser(), "发布日\n用户的团队总是在星期二发布。") {
-		t.Errorf("what is known was not shown: %s", q.LastUser())
+		t.Errorf("the known memories are missing: %s", q.LastUser())
 	}
 }
 
@@ -90,7 +90,7 @@ func (r *rig) lastPrompt() string {
 	return ""
 }
 
-// By default the model is asked nothing but the question.
+// By default the model gets no requests but the questions.
 func TestByDefaultNoTurnBecomesAMemory(t *testing.T) {
 	r := newRig(t)
 	r.ask("我们总是在星期二发布")
@@ -101,7 +101,8 @@ func TestByDefaultNoTurnBecomesAMemory(t *testing.T) {
 	}
 }
 
-// Groups are looked through where that is wanted. With approval, what was found waits, and it is for everybody there.
+// Turns of groups are examined if configured. With approval, the memories that were found wait, and they are for
+// everybody in the group.
 func TestNotesOfAGroupWaitForApproval(t *testing.T) {
 	t.Parallel()
 	r := makeRig(t, feishusim.Config{}, oneProcessPerTurn, func(c *config.Config) {

@@ -9,7 +9,7 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// The program is killed around the end of a turn that took long: who has asked is called once, behind the answer.
+// The program is killed around the end of a long turn: the asker is mentioned once, after the answer.
 func TestACrashAroundACall(t *testing.T) {
 	t.Parallel()
 	for _, step := range []string{"end: storing", "end: stored", "delivery: begun", "delivery: noted"} {

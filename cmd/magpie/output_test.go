@@ -20,7 +20,7 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// output turns on what agents and groups can do beside answering.
+// output enables the optional features of agents and groups.
 func output(c *config.Config) {
 	on := feishu.Defaults()
 	c.Feishu.Topics, c.Feishu.SendFiles = on.Topics, on.SendFiles
@@ -39,7 +39,7 @@ func (r *rig) written(name string, data []byte) {
 // fileKey finds the platform's key in the content of a message.
 var fileKey = regexp.MustCompile(`"(?:image_key|file_key)":"([^"]+)"`)
 
-// files are the files that answer in a chat or topic, by their message's type, with their content.
+// files are the file messages that answer in a chat or topic, by message type, with their content.
 func (r *rig) files(v *feishusim.View, chatID string) (list []feishusim.Message, data [][]byte) {
 	for _, m := range v.Messages(chatID) {
 		key := fileKey.FindStringSubmatch(m.Content)
@@ -62,7 +62,7 @@ func ended(v *feishusim.View, chatID, topic string) (n int) {
 	return n
 }
 
-// ends waits for the card that answers a message in a chat, and returns what it says.
+// ends waits for the card that answers a message in a chat, and returns its text.
 func (r *rig) ends(chatID, id string) string {
 	r.Helper()
 	var text string
@@ -101,17 +101,17 @@ func TestTheAgentSendsFilesOfItsProjectOnly(t *testing.T) {
 		return r.ends(r.chat, r.sim.Say(r.chat, r.user, question))
 	}
 	if got := send("out/plot.png", "这是图"); !strings.Contains(got, "see the picture") {
-		t.Errorf("the agent says %q", got)
+		t.Errorf("the answer is %q", got)
 	}
 	if got := send("报告.pdf", ""); !strings.Contains(got, "can open") {
-		t.Errorf("the agent says %q", got)
+		t.Errorf("the answer is %q", got)
 	}
 	for _, path := range []string{
 		"../secret", secret, "link", "/etc/passwd", "data/magpie.db", filepath.Join(data, "magpie.db"),
 		"/proc/self/environ",
 	} {
 		if got := send(path, ""); !strings.Contains(got, "Not sent") {
-			t.Errorf("%s: the agent says %q", path, got)
+			t.Errorf("%s: the answer is %q", path, got)
 		}
 	}
 	shown, contents := r.files(r.sim.View(), r.chat)
@@ -120,11 +120,11 @@ func TestTheAgentSendsFilesOfItsProjectOnly(t *testing.T) {
 		t.Errorf("shown %+v", shown)
 	}
 	if left, err := os.ReadDir(filepath.Join(data, "outgoing")); err != nil || len(left) != 0 {
-		t.Errorf("copies are left: %v, %v", left, err)
+		t.Errorf("copies remain: %v, %v", left, err)
 	}
 }
 
-// A topic knows nothing of its group and of other topics. Answers, files and commands stay in it.
+// A topic knows nothing of its group or of other topics. Answers, files and commands stay in it.
 func TestTopicsAreChatsOfTheirOwn(t *testing.T) {
 	r := newRig(t, output, oneProcessPerTurn)
 	room := r.sim.Group("team", r.user)
@@ -137,7 +137,7 @@ func TestTopicsAreChatsOfTheirOwn(t *testing.T) {
 	topic, _ := r.sim.Message(first)
 	r.await("the answer in the topic", func(v *feishusim.View) bool { return ended(v, room, topic.ThreadID) == 1 })
 	if q := r.lastRequest(); strings.Contains(q.AllText(), "我叫小明") || !strings.Contains(q.AllText(), "发布清单") {
-		t.Errorf("of its group the topic knows: %s", q.AllText())
+		t.Errorf("the topic knows messages of its group: %s", q.AllText())
 	}
 	r.uses("发送", "send_file", map[string]any{"path": "a.txt"})
 	r.sim.Say(room, r.user, "发送它，我住在哪？", feishusim.Mention(), feishusim.Thread(topic.ThreadID))
@@ -146,7 +146,7 @@ func TestTopicsAreChatsOfTheirOwn(t *testing.T) {
 		return len(shown) == 1 && shown[0].ThreadID == topic.ThreadID && ended(v, room, topic.ThreadID) == 2
 	})
 	if q := r.lastRequest(); !strings.Contains(q.AllText(), "杭州") {
-		t.Errorf("the topic does not know itself: %s", q.AllText())
+		t.Errorf("the topic does not know its own messages: %s", q.AllText())
 	}
 	r.ends(room, r.sim.Say(room, r.user, "群里继续", feishusim.Mention()))
 	if q := r.lastRequest(); strings.Contains(q.AllText(), "杭州") || !strings.Contains(q.AllText(), "小明") {
@@ -159,7 +159,7 @@ func TestTopicsAreChatsOfTheirOwn(t *testing.T) {
 			t.Errorf("%v: %+v, %v", key, c.Session, err)
 		}
 	}
-	// The event of a press has no topic; it is found from the card's turn.
+	// The event of a press does not name the topic; it is that of the card's turn.
 	rest := make(chan struct{})
 	defer close(rest)
 	r.model.Script(modelsim.Rule{Match: asksFor("等一下"), Times: 1, Steps: []modelsim.Step{
@@ -190,8 +190,8 @@ func TestTopicsAreChatsOfTheirOwn(t *testing.T) {
 	})
 }
 
-// Every message of a group is answered where the rule says so. Where the bot is removed it stops; where it comes back
-// it answers.
+// Each message of a group is answered where the rule says so. The bot stops where it is removed, and answers where it
+// is added again.
 func TestAGroupFromTheFirstToTheLastDay(t *testing.T) {
 	r := newRig(t, output)
 	bob := r.sim.AddUser("Bob")
@@ -242,19 +242,19 @@ func TestAGroupFromTheFirstToTheLastDay(t *testing.T) {
 	close(rest)
 	before := len(r.model.Requests())
 	r.sim.AddBot(room, r.user)
-	r.await("a greeting for a group with another rule", texts("直接提问就可以"))
+	r.await("the greeting for a group with another rule", texts("直接提问就可以"))
 	if got := r.ends(room, r.sim.Say(room, r.user, "我叫什么名字？")); got != "你叫小明。" {
-		t.Errorf("after it came back: %q", got)
+		t.Errorf("after it was added again: %q", got)
 	}
 	if n := len(r.model.Requests()); n != before+1 {
-		t.Errorf("the model was asked %d times more", n-before)
+		t.Errorf("the model was asked %d more times", n-before)
 	}
 }
 
 // fileSteps are the steps of delivering a file.
 var fileSteps = regexp.MustCompile(`^file: `)
 
-// A long answer comes as a card and as a file, each once, wherever the program is killed.
+// A long answer is delivered as a card and as a file, each once, wherever the program is killed.
 func TestACrashWhileAFileIsDelivered(t *testing.T) {
 	t.Parallel()
 	answer := strings.Repeat("很长的回答。", 30)
@@ -293,7 +293,7 @@ func TestACrashWhileAFileIsDelivered(t *testing.T) {
 			must(t, json.Unmarshal([]byte(shown[0].Content), &content))
 			if name, _, _ := s.sim.File(content.Key); !strings.HasPrefix(name, "回答-") ||
 				!strings.HasSuffix(name, ".md") {
-				t.Errorf("it is called %q", name)
+				t.Errorf("its name is %q", name)
 			}
 			s.terminate()
 			s.alone(2 * busy)
@@ -302,7 +302,7 @@ func TestACrashWhileAFileIsDelivered(t *testing.T) {
 	}
 }
 
-// Two bots that answer each other stop after ten turns, until a person speaks.
+// Two bots that answer each other stop after ten turns, until a person writes.
 func TestABotLoopEnds(t *testing.T) {
 	r := newRig(t, func(c *config.Config) { c.Feishu.AnswerBots = true })
 	other := r.sim.AddApp("别的机器人")
@@ -321,17 +321,17 @@ func TestABotLoopEnds(t *testing.T) {
 			id := r.sim.Say(group, other, "数到 3", feishusim.Mention())
 			r.awaitReceived(id)
 			if list := replies(r.sim.View(), group, id); len(list) != 0 {
-				t.Errorf("after %d turns of bots it is answered %q", answered, list[0].Text())
+				t.Errorf("after %d turns of bots the answer is %q", answered, list[0].Text())
 			}
 		}
-		r.ask("/status") // the line goes on
+		r.ask("/status") // the chat still works
 		if n := asked() - before; n != 0 {
-			t.Errorf("the model was asked %d times more", n)
+			t.Errorf("the model was asked %d more times", n)
 		}
 	}
 	talk(10)
 	if got := visibleText(r.answer(group, r.sim.Say(group, r.user, "数到 4", feishusim.Mention()))); got != "1 2 3 4" {
-		t.Errorf("a person is answered %q", got)
+		t.Errorf("a person gets %q", got)
 	}
 	talk(10)
 	if got := asked(); got != 21 {

@@ -14,7 +14,7 @@ import (
 
 func emptyAccess(c *config.Config) { c.Access = access.Config{} }
 
-// awaitWelcome waits until the bot has written to somebody unasked.
+// awaitWelcome waits until the bot has sent somebody a private message without a question.
 func (r *rig) awaitWelcome(u feishusim.User) {
 	r.Helper()
 	r.await("the welcome", func(v *feishusim.View) bool {
@@ -27,7 +27,7 @@ func (r *rig) awaitWelcome(u feishusim.User) {
 	})
 }
 
-// The app's owner, as the platform names it, may use the bot without any configuration; nobody else may.
+// The app's owner, according to the platform, may use the bot without configuration. Nobody else may.
 func TestTheAppsOwnerIsLetIn(t *testing.T) {
 	t.Parallel()
 	r := makeRig(t, feishusim.Config{}, emptyAccess)
@@ -36,22 +36,22 @@ func TestTheAppsOwnerIsLetIn(t *testing.T) {
 	r.start()
 	r.awaitWelcome(r.user)
 	if got := r.ask("/whoami"); got == "" {
-		t.Error("the owner is not answered")
+		t.Error("the owner gets no answer")
 	}
 	r.sim.Say(r.sim.PrivateChat(other), other, "/status")
 	r.awaitLog("message of a stranger ignored")
 	r.stop()
-	r.start() // the owner is stored now, and needs no answer of the platform
+	r.start() // the owner is stored now: no look-up is needed
 	r.sim.TakeScopes("application:application:self_manage")
 	r.ask("/status")
 	r.stop()
 	if n := strings.Count(r.logs.String(), "the bot has an owner"); n != 1 {
-		t.Errorf("the owner was found %d times", n)
+		t.Errorf("the owner was logged %d times", n)
 	}
 	r.clean()
 }
 
-// When the platform does not name the owner, whoever sends the code from the log becomes the owner. The code is not
+// If the platform does not name the owner, whoever sends the code from the log becomes the owner. The code is not
 // stored.
 func TestTheCodeOfTheLogMakesTheOwner(t *testing.T) {
 	t.Parallel()
@@ -66,13 +66,13 @@ func TestTheCodeOfTheLogMakesTheOwner(t *testing.T) {
 	}
 	thief := r.sim.AddUser("小红")
 	room := r.sim.Group("大家", r.user, thief)
-	r.sim.Say(room, thief, code[1], feishusim.Mention()) // a code that was sent to a group is no secret any more
+	r.sim.Say(room, thief, code[1], feishusim.Mention()) // a code in a group is no longer secret
 	r.sim.Say(r.sim.PrivateChat(thief), thief, "MAGPIE-"+strings.Repeat("A", 26))
 	r.awaitLog("a wrong code was sent")
 	r.sim.Say(r.chat, r.user, code[1])
 	r.awaitWelcome(r.user)
 	if got := r.ask("/status"); got == "" {
-		t.Error("the owner is not answered")
+		t.Error("the owner gets no answer")
 	}
 	owner, err := r.prog.store.Owners().Get(t.Context(), r.cfg.Feishu.AppID)
 	if err != nil || owner.User != r.user.OpenID || owner.Source != db.CodeBearer {

@@ -17,15 +17,15 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// pictureSums says what was drawn on the pictures beside it: a line for each card, with a sum of all that its pictures
-// show.
+// pictureSums is the file that records what the pictures show: a line for each card, with a checksum of everything that
+// its pictures depend on.
 var pictureSums = filepath.Join("..", "..", "docs", "cards", "sums.txt")
 
-// imported finds what a script of the page takes from another one.
+// imported finds the imports of the page's scripts.
 var imported = regexp.MustCompile(`from ['"]\./([\w.-]+)['"]`)
 
-// rendererSources are the parts of the playground's page that draw a card, with what they hold: the styles, and the
-// script for cards with all that it imports.
+// rendererSources are the parts of the playground's page that render a card, with their content: the styles, and the
+// script for cards with its imports.
 func rendererSources(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -47,7 +47,7 @@ func rendererSources(t *testing.T) map[string]string {
 	return found
 }
 
-// currentSums are the sums of what pictures would show if they were taken now, by card.
+// currentSums are the checksums that pictures taken now would have, by card.
 func currentSums(t *testing.T) map[string]string {
 	t.Helper()
 	var page strings.Builder
@@ -80,12 +80,12 @@ func currentSums(t *testing.T) map[string]string {
 		}
 		shown := page.String() + p.question + "\n" + p.unfold + "\n" + string(card.Last().Card)
 		sums[p.card] = fmt.Sprintf("%x", sha256.Sum256([]byte(shown)))
-		_ = client.Close(t.Context(), id, chat.Card{Body: "."}) // so that nothing is left streaming
+		_ = client.Close(t.Context(), id, chat.Card{Body: "."}) // no card may stay in streaming mode
 	}
 	return sums
 }
 
-// recordedSums are the sums of what pictures show, in the file beside them.
+// recordedSums are the checksums of the existing pictures, from the file beside them.
 func recordedSums(t *testing.T, file string) map[string]string {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -100,7 +100,7 @@ func recordedSums(t *testing.T, file string) map[string]string {
 	return sums
 }
 
-// recordSums notes in a file what the pictures beside it show, by their names.
+// recordSums writes the checksums of the pictures to the file beside them, by name.
 func recordSums(t *testing.T, file string, sums map[string]string) {
 	t.Helper()
 	var lines strings.Builder
@@ -112,18 +112,18 @@ func recordSums(t *testing.T, file string, sums map[string]string) {
 	}
 }
 
-// The pictures show the cards as they are drawn today.
+// The pictures show the cards as they are rendered today.
 func TestPicturesAreNotStale(t *testing.T) {
 	t.Parallel()
 	noted := recordedSums(t, pictureSums)
 	for card, sum := range currentSums(t) {
 		if noted[card] != sum && !*makePictures {
-			t.Errorf("the pictures docs/cards/%s-*.png show what is not drawn like that any more: "+
+			t.Errorf("the pictures docs/cards/%s-*.png are outdated: "+
 				"run scripts/pictures, and look at them", card)
 		}
 		delete(noted, card)
 	}
 	for card := range noted {
-		t.Errorf("docs/cards/sums.txt names %s, of which there are no pictures: run scripts/pictures", card)
+		t.Errorf("docs/cards/sums.txt names %s, which has no pictures: run scripts/pictures", card)
 	}
 }

@@ -22,7 +22,7 @@ import (
 
 var makePictures = flag.Bool("pictures", false, "take the stale pictures of docs/cards again")
 
-// pictures are the golden cards of the bridge that docs/cards shows, with what was asked.
+// pictures are the golden cards of the bridge that docs/cards shows, with their questions.
 var pictures = []struct{ card, question, unfold string }{
 	{"07-writing", "帮我看看测试为什么不通过", ""},
 	{"12-bash-12s", "帮我看看测试为什么不通过", "details"},
@@ -38,13 +38,13 @@ var pictures = []struct{ card, question, unfold string }{
 	{"62-cost-week-en", "/cost week", ""},
 }
 
-// widths are those of the screens on which the pictures are taken.
+// widths are the screen widths of the pictures.
 var widths = map[string]struct {
 	pixels int64
 	scale  float64
 }{"phone": {390, 2}, "desktop": {860, 1}}
 
-// mostBytes is how large a picture may be.
+// mostBytes is the largest size of a picture.
 const mostBytes = 200 << 10
 
 func pictureFile(card, width string) string {
@@ -86,7 +86,7 @@ func TestPicturesOfCards(t *testing.T) {
 			}
 			shown++
 			if _, err := os.Stat(filepath.Join("..", "..", "docs", "cards", file+".png")); err != nil {
-				t.Errorf("%s shows what is not there: %v", name, err)
+				t.Errorf("%s shows a missing picture: %v", name, err)
 			}
 		}
 		if shown < 3 {
@@ -95,7 +95,7 @@ func TestPicturesOfCards(t *testing.T) {
 	}
 }
 
-// takePictures takes the pictures of cards that are wanted.
+// takePictures takes the pictures of the wanted cards.
 func takePictures(t *testing.T, wanted func(card string) bool) {
 	sim, err := feishusim.Start(feishusim.Config{})
 	if err != nil {
@@ -148,12 +148,12 @@ func takePictures(t *testing.T, wanted func(card string) bool) {
 				t.Fatal(err)
 			}
 		}
-		_ = client.Close(t.Context(), id, chat.Card{Body: "."}) // so that nothing is left streaming
+		_ = client.Close(t.Context(), id, chat.Card{Body: "."}) // no card may stay in streaming mode
 	}
 	b.RefuteComplaints()
 }
 
-// golden reads a card that the bridge's tests have written: text of several lines is a list of lines there.
+// golden reads a card of the bridge's golden files. There a text of several lines is a list of lines.
 func golden(t *testing.T, name string) chat.Card {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "..", "bridge", "testdata", "cards", name+".json"))
@@ -164,7 +164,7 @@ func golden(t *testing.T, name string) chat.Card {
 	if err := json.Unmarshal(data, &tree); err != nil {
 		t.Fatal(err)
 	}
-	// A reply to a command stands there with the chat that it is for.
+	// the reply to a command is stored with its chat
 	if reply, ok := tree["Card"].(map[string]any); ok {
 		tree = reply
 	}

@@ -20,8 +20,8 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// startPlayground starts a playground that keeps its data in a folder, with the real CLI unless args name another
-// command. It returns the page's address.
+// startPlayground starts a playground with its data in a folder, with the real CLI unless args name another command. It
+// returns the page's address.
 func startPlayground(t *testing.T, bin, folder string, args ...string) string {
 	t.Helper()
 	args = append([]string{
@@ -46,17 +46,17 @@ func startPlayground(t *testing.T, bin, folder string, args ...string) string {
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		if _, url, ok := strings.Cut(lines.Text(), "playground: "); ok {
 			go func() {
-				for lines.Scan() { // drain the pipe, so that the program does not block
+				for lines.Scan() { // drain the pipe, or the program would block
 				}
 			}()
 			return url
 		}
 	}
-	t.Fatal("the playground did not say where it is")
+	t.Fatal("the playground did not print its address")
 	return ""
 }
 
-// screen is one on which the page is looked at.
+// screen is a screen on which the page is tested.
 type screen struct {
 	name, theme string
 	width       int64
@@ -69,7 +69,7 @@ var (
 	darkPhone    = screen{"phone", "dark", 390}
 )
 
-// visitor takes the tour on the first of some screens, and looks at each step on all of them.
+// visitor takes the tour on the first of its screens, and checks each step on all of them.
 type visitor struct {
 	t *testing.T
 	*consoletest.Browser
@@ -77,7 +77,7 @@ type visitor struct {
 	screens  []screen
 }
 
-// screens are all on which a step of the tour is looked at: on each by one of the visitors.
+// screens are the screens on which each step of the tour is checked, each by one of the visitors.
 var screens = []screen{lightDesktop, darkPhone, lightPhone, darkDesktop}
 
 // visitors are those who take the tour.
@@ -85,7 +85,7 @@ var visitors = []visitor{{language: "zh-CN", screens: screens[:2]}, {language: "
 
 func (v visitor) screen(s screen) { v.Screen(s.width, 900, s.theme) }
 
-// The program as ./scripts/run starts it, with the real CLI. Its tour is taken in each language.
+// The program as ./scripts/run starts it, with the real CLI. The tour is taken in each language.
 func TestThePlayground(t *testing.T) {
 	t.Parallel()
 	bin := binary(t)
@@ -113,7 +113,7 @@ func TestThePlayground(t *testing.T) {
 	})
 }
 
-// look looks at a step of the tour on each screen: for barriers, for foreign words, and to take its picture.
+// look checks a step of the tour on each screen: accessibility, Chinese text in English, and its picture.
 func (v visitor) look(step string) {
 	v.t.Helper()
 	for _, s := range v.screens {
@@ -127,9 +127,8 @@ func (v visitor) look(step string) {
 	v.screen(v.screens[0])
 }
 
-// refuteHan fails the test when a page in English shows Chinese: texts, labels, and what the bot says. The history in
-// front of a question has one form for all languages, and is shown as it was sent, below a line that explains its
-// words.
+// refuteHan fails if an English page contains Chinese: texts, labels, and the bot's messages. The history before a
+// question has one form for all languages and is shown as it was sent, below a line that explains its terms.
 func (v visitor) refuteHan(where string) {
 	v.t.Helper()
 	if strings.HasPrefix(v.language, "zh") {
@@ -147,11 +146,11 @@ func (v visitor) refuteHan(where string) {
 	}
 }
 
-// prefixForm is what a page in English says above the history that it shows.
+// prefixForm is what an English page says above the history.
 const prefixForm = "Sent as it is, in one form for all languages: 对话历史上下文 = the conversation so far, 用户 = user, " +
 	"助手 = assistant, 当前问题 = current question."
 
-// refuteUnexplainedHistory fails the test unless the form of the history is explained in English, and only there.
+// refuteUnexplainedHistory fails unless the form of the history is explained in English, and only there.
 func (v visitor) refuteUnexplainedHistory() {
 	v.t.Helper()
 	want := prefixForm
@@ -159,11 +158,11 @@ func (v visitor) refuteUnexplainedHistory() {
 		want = ""
 	}
 	if got := v.Eval(`document.querySelector('.turn[data-lost] .prefix-form')?.innerText ?? ''`); got != want {
-		v.t.Errorf("%s: above the history stands %q, want %q", v.language, got, want)
+		v.t.Errorf("%s: the text above the history is %q, want %q", v.language, got, want)
 	}
 }
 
-// A playground neither overwrites nor removes what somebody else has in its folder.
+// A playground neither overwrites nor removes other files in its folder.
 func TestAPlaygroundLeavesForeignFilesAlone(t *testing.T) {
 	for _, part := range playgroundParts {
 		dir := t.TempDir()
@@ -181,7 +180,7 @@ func TestAPlaygroundLeavesForeignFilesAlone(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	for range 2 { // its own folder is taken again
+	for range 2 { // its own folder can be reused
 		got, release, err := playgroundCmd{Data: dir, Fresh: true}.prepareFolder()
 		must(t, err)
 		release()
@@ -207,19 +206,19 @@ func TestAPlaygroundIgnoresTheConfigurationOfBridges(t *testing.T) {
 	}
 }
 
-// act does what the tour's button offers, and arrived waits until the tour is at an act of a step.
+// act presses the tour's button. arrived waits until the tour is at an act of a step.
 func act(b *consoletest.Browser) { b.Press("#tour-do") }
 
 func arrived(b *consoletest.Browser, step string, number int) {
 	b.Until(fmt.Sprintf(`document.querySelector('#tour[data-step=%q][data-act="%d"]')`, step, number))
 }
 
-// allow allows what the newest request that shows these words is about.
+// allow allows the newest request that shows these words.
 func allow(b *consoletest.Browser, words string) {
 	b.PressIn(`.message[data-bot]:has(`+allowButton+`)`, words, allowButton)
 }
 
-// bridgeOf is the id of the bridge's process.
+// bridgeOf is the process id of the bridge.
 func bridgeOf(b *consoletest.Browser) string {
 	return b.Eval(`fetch('api/state').then(r => r.json()).then(s => s.bridge.pid)`)
 }
@@ -230,11 +229,11 @@ const (
 	lastCard    = `[...document.querySelectorAll('.message[data-bot] .show')].at(-1)`
 )
 
-// storyTold is all that the cards with the story show of it, without spaces.
+// storyTold is the text of all cards with the story, without spaces.
 const storyTold = `[...document.querySelectorAll('.message[data-bot] .card')].slice(-2).map(c =>
 	[...c.querySelectorAll('.body > .md:not(.small)')].map(m => m.innerText).join('')).join('').replace(/\s/g, '')`
 
-// wholeStory fails the test unless the newest two cards tell each paragraph of the story once.
+// wholeStory fails unless the newest two cards contain each paragraph of the story once.
 func wholeStory(t *testing.T, b *consoletest.Browser) {
 	t.Helper()
 	told := b.Eval(storyTold)
@@ -251,7 +250,7 @@ func wholeStory(t *testing.T, b *consoletest.Browser) {
 func (v visitor) takeTour() {
 	t, b := v.t, v.Browser
 	t.Helper()
-	// 1: a question about the sample project. 2: an edit and a command, each of which is asked about.
+	// 1: a question about the sample project. 2: an edit and a command, each with an approval.
 	arrived(b, "1", 1)
 	v.look("1")
 	act(b)
@@ -263,7 +262,7 @@ func (v visitor) takeTour() {
 	arrived(b, "3", 1)
 	b.Until(`document.querySelectorAll('.card .md table').length === 1`)
 
-	// 3: the session is lost, which only the side with the context shows.
+	// 3: the session is lost, which only the context panel shows.
 	act(b)
 	arrived(b, "3", 2)
 	act(b)
@@ -279,7 +278,7 @@ func (v visitor) takeTour() {
 	v.refuteUnexplainedHistory()
 	v.openDrawer()
 
-	// 4: the bridge is killed in mid-answer; what was written stays, and the answer goes on.
+	// 4: the bridge is killed in mid-answer. The text so far stays, and the answer continues.
 	act(b)
 	arrived(b, "4", 2)
 	b.Until(storyTold + `.length > 60`)
@@ -296,7 +295,7 @@ func (v visitor) takeTour() {
 	arrived(b, "5", 1)
 	wholeStory(t, b)
 	if now := bridgeOf(b); now == before || now == "" {
-		t.Errorf("the bridge is process %q, and was %q", now, before)
+		t.Errorf("the bridge is process %q, before it was %q", now, before)
 	}
 
 	// 5: a form and a plan.
@@ -323,7 +322,7 @@ func (v visitor) takeTour() {
 	v.openCommands()
 }
 
-// openDrawer looks at the side with the context on a phone, where it lies over the chat.
+// openDrawer checks the context panel on a phone, where it covers the chat.
 func (v visitor) openDrawer() {
 	v.screen(darkPhone)
 	v.Press("#toggle-context")
@@ -334,7 +333,7 @@ func (v visitor) openDrawer() {
 	v.screen(v.screens[0])
 }
 
-// openCommands looks at the list of commands.
+// openCommands checks the list of commands.
 func (v visitor) openCommands() {
 	v.Do(chromedp.SendKeys(chromedp.CSS("#composer"), "/"))
 	v.Until(`!document.querySelector('#commands').hidden`)

@@ -18,13 +18,13 @@ import (
 	"magpie/internal/console/consoletest"
 )
 
-// visit is somebody at a playground without a browser.
+// visit is a client of a playground without a browser.
 type visit struct {
 	t   *testing.T
 	url string
 }
 
-// pageState is what a test reads of the state that the page gets.
+// pageState is the part of the page's state that a test reads.
 type pageState struct {
 	Connections int
 	Bridge      struct {
@@ -73,7 +73,7 @@ func (v visit) say(text string) {
 	v.post("api/say", map[string]any{"chat": st.Chats[0].ID, "user": st.Users[0].ID, "text": text})
 }
 
-// answers are the texts of the bot in the first chat that contain words.
+// answers counts the bot's texts in the first chat that contain words.
 func (st pageState) answers(words string) (n int) {
 	for _, m := range st.Chats[0].Messages {
 		if m.Origin.Bot && strings.Contains(m.Look.Text, words) {
@@ -92,15 +92,15 @@ func (v visit) await(what string, cond func(pageState) bool) {
 		case time.Since(began) > patience:
 			v.t.Fatalf("await %s: %+v", what, st)
 		}
-		time.Sleep(20 * time.Millisecond) // between two looks
+		time.Sleep(20 * time.Millisecond) // between two polls of the page's state
 	}
 }
 
 func connected(st pageState) bool { return st.Connections == 1 && st.Bridge.State == "running" }
 
-// visitorsBreakThings presses the buttons that break things, on the page and with the scripted agent. What is said
-// while the platform is away, the disk is full or the bridge is dead is answered afterwards, once; and all that was
-// said is there after a restart, unless somebody starts over.
+// visitorsBreakThings presses the buttons that break things, on the page and with the scripted agent. Messages that are
+// sent while the platform is down, the disk is full or the bridge is dead are answered afterwards, once. All messages
+// are there after a restart, unless the visitor starts over.
 func visitorsBreakThings(t *testing.T, bin string) {
 	folder := t.TempDir()
 	args := []string{"--command", loggedIn(t), "--pace", "10ms", "--story", "100ms"}
@@ -138,31 +138,31 @@ func visitorsBreakThings(t *testing.T, bin string) {
 			t.Errorf("anew: %+v", st)
 		}
 		if _, err := os.Stat(filepath.Join(folder, "mine.txt")); err != nil {
-			t.Errorf("--fresh removes what is not its own: %v", err)
+			t.Errorf("--fresh removes other files: %v", err)
 		}
 	})
 	t.Run("the real model", func(t *testing.T) {
 		b := consoletest.BrowseIn(t, startPlayground(t, bin, t.TempDir(), append(args, "--agent", "claude")...), "en-US")
 		b.Until(`document.querySelector('#agent').textContent === 'Agent: real Claude Code with your own login, which may cost money'`)
 		b.Until(`document.querySelector('#tour').hidden && document.querySelector('#tour-open').hidden`)
-		b.Press("#chat-2") // in the first one the owner is welcomed
+		b.Press("#chat-2") // the first one has the owner's welcome
 		b.Until(`document.querySelector('#chat-2[aria-current=true]') &&
 			document.querySelector('#messages .empty').textContent.includes('may cost money')`)
 	})
 }
 
-// loggedIn is the scripted agent with a login of its own, which a playground must not use unasked.
+// loggedIn is the scripted agent with a login, which a playground must not use without being asked.
 func loggedIn(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "claude")
 	script := fmt.Sprintf("#!/bin/sh\n[ \"$1 $2\" = \"auth status\" ] && exit 0\nexec %q \"$@\"\n", claudetest.Scripted(t))
-	if err := os.WriteFile(path, []byte(script), 0o700); err != nil { //nolint:gosec // it is a program
+	if err := os.WriteFile(path, []byte(script), 0o700); err != nil { //nolint:gosec // it is executed
 		t.Fatal(err)
 	}
 	return path
 }
 
-// pressed waits until a button says that it is pressed, or that it is not.
+// pressed waits until a button has the pressed state, or has not.
 func pressed(b *consoletest.Browser, button string, is bool) {
 	b.Until(fmt.Sprintf(`document.querySelector('%s[aria-pressed=%t]:not(:disabled)')`, button, is))
 }
@@ -172,7 +172,7 @@ const (
 	troubleSays = `document.querySelector('#trouble-line:not([hidden])').textContent`
 )
 
-// breakAStory has a story told, and takes first the platform away from it and then the bridge.
+// breakAStory asks for a story, and disconnects the platform and then kills the bridge meanwhile.
 func breakAStory(t *testing.T, b *consoletest.Browser) {
 	t.Helper()
 	b.Press(`.chip[data-text="讲个故事"]`)
@@ -185,9 +185,9 @@ func breakAStory(t *testing.T, b *consoletest.Browser) {
 	b.Press("#unplug")
 	pressed(b, "#unplug", false)
 	b.Until(`document.querySelector('#bridge[data-state=up]') && document.querySelector('#trouble-line').hidden`)
-	b.Until(fmt.Sprintf(`%s.length > %d`, storyTold, len([]rune(told)))) // it goes on
+	b.Until(fmt.Sprintf(`%s.length > %d`, storyTold, len([]rune(told)))) // the story continues
 	if n := b.Eval(storyEnds); n != "0" {
-		t.Errorf("the story has ended %s times before the bridge is killed", n)
+		t.Errorf("the story ended %s times before the bridge was killed", n)
 	}
 
 	before, told := bridgeOf(b), b.Eval(storyTold)
@@ -198,12 +198,12 @@ func breakAStory(t *testing.T, b *consoletest.Browser) {
 	b.Press(`.card button[data-do="continue"]:not(:disabled)`)
 	b.Until(storyEnds + ` === 1 && !document.querySelector('.card.live')`)
 	if now := b.Eval(storyTold); !strings.HasPrefix(now, told) {
-		t.Errorf("told is %q, and was %q before the kill", now, told)
+		t.Errorf("the story is %q, before the kill it was %q", now, told)
 	}
 	wholeStory(t, b)
 }
 
-// fillTheDisk asks while the disk takes no more: the bridge refuses the message, and answers when there is room.
+// fillTheDisk asks while the disk is full: the bridge refuses the message, and answers when there is space again.
 func fillTheDisk(t *testing.T, b *consoletest.Browser, v visit) {
 	t.Helper()
 	b.Press("#fill-disk")
@@ -219,7 +219,7 @@ func fillTheDisk(t *testing.T, b *consoletest.Browser, v visit) {
 	b.Until(`!document.querySelector('#trouble-line').textContent.includes('没能存下来')`)
 }
 
-// askFreely asks what the simulated model does not know, chooses a scene from its form, and sends a file.
+// askFreely asks something that the simulated model does not know, chooses a scene from its form, and sends a file.
 func askFreely(t *testing.T, b *consoletest.Browser) {
 	t.Helper()
 	b.Do(chromedp.SendKeys(chromedp.CSS("#composer"), "怎么做红烧肉？\r"))
@@ -240,7 +240,7 @@ func askFreely(t *testing.T, b *consoletest.Browser) {
 		c.textContent.includes('notes.txt 的开头') && c.textContent.includes('票务系统的笔记')) && !document.querySelector('.card.live')`)
 }
 
-// administer tries a command for admins as the owner, and as somebody else.
+// administer sends a command for admins as the owner, and as somebody else.
 func administer(b *consoletest.Browser) {
 	b.Do(chromedp.SendKeys(chromedp.CSS("#composer"), "/admin users\r"))
 	b.Until(lastCard + `.textContent.includes('所有者')`)

@@ -16,10 +16,10 @@ import (
 	"magpie/internal/systemd"
 )
 
-// pm2 is a pm2 of its own, that knows nothing of another one on the machine.
+// pm2 is a pm2 of its own, independent of any other on the machine.
 type pm2 struct {
 	testing.TB
-	root string // stands for the repository
+	root string // in place of the repository
 }
 
 // newPM2 makes a pm2 and a folder like the repository, whose bin/magpie is the program.
@@ -35,13 +35,13 @@ func newPM2(t testing.TB) *pm2 {
 	return p
 }
 
-// end ends pm2 with all that it runs, and waits until it is gone. It says earlier that it is, and writes to its folder
-// until then.
+// end stops pm2 with all its processes, and waits until it is gone: it reports that too early, and still writes to its
+// folder.
 func (p *pm2) end() {
 	p.Helper()
 	pid, err := os.ReadFile(filepath.Join(p.root, "pm2", "pm2.pid"))
 	if err != nil {
-		return // it was never begun
+		return // it was never started
 	}
 	p.run("kill")
 	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
@@ -82,14 +82,14 @@ func (p *pm2) run(args ...string) string {
 	}
 	var out strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &out
-	cmd.WaitDelay = time.Second // its daemon keeps the pipes
+	cmd.WaitDelay = time.Second // its daemon keeps the pipes open
 	if err := cmd.Run(); err != nil && ctx.Err() != nil {
 		p.Fatalf("pm2 %v: %v: %s", args, err, &out)
 	}
 	return out.String()
 }
 
-// app is how pm2 sees the program.
+// app is how pm2 lists the program.
 type app struct {
 	Name string
 	PID  int
@@ -109,7 +109,7 @@ func (p *pm2) app() app {
 	return list[0]
 }
 
-// A restart by pm2 lets the old program end its turn before the new one begins.
+// On a restart by pm2, the old program ends its turn before the new one starts.
 func TestAServiceOfPM2(t *testing.T) {
 	t.Parallel()
 	sim := startSim(t)
@@ -120,7 +120,7 @@ func TestAServiceOfPM2(t *testing.T) {
 	pm := newPM2(t)
 	want := fmt.Sprintf("kill_timeout: %d,", systemd.StopTimeout.Milliseconds())
 	if !strings.Contains(string(pm.ecosystem()), want) {
-		t.Errorf("the time to stop is not that of the unit of systemd: %s", want)
+		t.Errorf("the stop timeout is not that of the systemd unit: %s", want)
 	}
 	writeService(t, pm.root, sim, withModel(user, model))
 	r := &rig{TB: t, sim: sim, model: model, user: user, chat: sim.PrivateChat(user)}
@@ -151,7 +151,7 @@ func TestAServiceOfPM2(t *testing.T) {
 		t.Errorf("after the stop pm2 says %+v", got)
 	}
 	var logs string
-	r.until("two programs that ended by themselves", func() bool { // pm2 writes their last lines when they are gone
+	r.until("two programs that ended by themselves", func() bool { // pm2 writes the last lines of ended programs
 		data, err := os.ReadFile(filepath.Join(pm.root, "pm2", "logs", "feishu-error.log"))
 		must(t, err)
 		logs = string(data)
@@ -165,8 +165,8 @@ func TestAServiceOfPM2(t *testing.T) {
 	r.clean()
 }
 
-// A mistake in the configuration is not retried: pm2 has dropped the process id, which it keeps for a process that it
-// will restart.
+// A configuration error is not retried: pm2 has dropped the process id, which it keeps for a process that it will
+// restart.
 func TestPM2DoesNotRetryAMistake(t *testing.T) {
 	t.Parallel()
 	pm := newPM2(t)

@@ -16,7 +16,7 @@ func TestStrangersAreIgnoredAndTheOwnerIsNot(t *testing.T) {
 	r := newRig(t, func(c *config.Config) { c.Access = access.Config{} })
 	id := r.sim.Say(r.chat, r.user, "你好")
 	if got := visibleText(r.answer(r.chat, id)); !strings.Contains(got, r.user.OpenID) {
-		t.Errorf("while nobody owns the bot it says %q, want the user's id in it", got)
+		t.Errorf("without an owner the reply is %q, want the user's id in it", got)
 	}
 	r.stop()
 	r.cfg.Access.Owner = r.user.OpenID
@@ -60,7 +60,7 @@ func TestCommandsSpeakTheChatsLanguage(t *testing.T) {
 	}
 }
 
-// The modes, as a chat's second turn sees them when its process is gone.
+// The modes, as a chat's second turn sees them after its process has ended.
 func TestModes(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -96,7 +96,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// A chat has a project path and a permission mode of its own.
+// A chat has its own project folder and permission mode.
 func TestAChatsOwnProjectAndPermissions(t *testing.T) {
 	own := t.TempDir()
 	r := newRig(t, realCLI(t), func(c *config.Config) {

@@ -14,12 +14,12 @@ import (
 	"magpie/internal/configtype"
 )
 
-// An address that is in use: who has it is said, and what names another one.
+// For an address in use, the error names the process that has it and how to choose another.
 func TestAnAddressInUse(t *testing.T) {
 	t.Parallel()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	defer ln.Close() //nolint:errcheck // nothing was said
+	defer ln.Close() //nolint:errcheck // nothing was sent
 	address := ln.Addr().String()
 	_, err = listen(config.HTTP{Listen: address}, zerolog.Nop())
 	want := fmt.Sprintf("[http] listen: %s is in use by ", address)
@@ -31,7 +31,7 @@ func TestAnAddressInUse(t *testing.T) {
 	if zh := configtype.Chinese(err); !strings.Contains(zh, address+" 已被占用") {
 		t.Errorf("in Chinese: %s", zh)
 	}
-	out, _ := magpie(t, t.TempDir(), "playground", "--listen", address).CombinedOutput() // fails at once
+	out, _ := magpie(t, t.TempDir(), "playground", "--listen", address).CombinedOutput() // fails immediately
 	if !strings.Contains(string(out), "--listen: "+address+" is in use by ") ||
 		!strings.Contains(string(out), "choose another address with --listen") {
 		t.Errorf("the playground says: %s", out)

@@ -8,14 +8,13 @@ import (
 	"syscall"
 )
 
-// killProcess kills the chat's waiting CLI behind the bridge's back: the one that has the session's id in its
-// arguments.
+// killProcess kills the chat's idle CLI without the bridge: the one with the session's id in its arguments.
 func (r *rig) killProcess() {
 	r.Helper()
 	must(r, syscall.Kill(r.agent(), syscall.SIGKILL))
 }
 
-// agent is the process that holds the session of the turn that runs, or of the private chat.
+// agent is the process with the session of the running turn, or of the private chat.
 func (r *rig) agent() (pid int) {
 	r.Helper()
 	session := r.chatNow().Session.ID

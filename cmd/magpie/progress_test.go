@@ -14,7 +14,7 @@ import (
 	"magpie/db/sqlite"
 )
 
-// What is shown of some work, by a clock of the test's own.
+// The progress of some work, on a clock of the test's own.
 func TestProgressShowsRateAndTimeLeft(t *testing.T) {
 	for _, tc := range []struct {
 		after       time.Duration
@@ -29,9 +29,9 @@ func TestProgressShowsRateAndTimeLeft(t *testing.T) {
 		{10 * time.Second, 50, 200, 500, "zh", "导入 [#####...............]  25 %  500 条，每秒 50，还需 30 秒"},
 		{time.Minute, 1, 100, 600, "en", "importing [....................]   1 %  600 messages, 10/s, 99 min 00 s left"},
 		{time.Minute, 200, 200, 600, "en", "importing [####################] 100 %  600 messages, 10/s"},
-		{time.Minute, 300, 200, 600, "en", "importing [####################] 100 %  600 messages, 10/s"}, // the file has grown
+		{time.Minute, 300, 200, 600, "en", "importing [####################] 100 %  600 messages, 10/s"}, // it grew
 		{time.Minute, 300, 0, 600, "en", "importing 600 messages, 10/s"},                                 // from a pipe
-		{time.Minute, 0, 200, 0, "en", "importing [....................]   0 %  0 messages, 0/s"},        // nothing moves
+		{time.Minute, 0, 200, 0, "en", "importing [....................]   0 %  0 messages, 0/s"},        // no progress
 	} {
 		p := &progress{lang: tc.lang, what: textImporting, unit: textInMessages, total: tc.total}
 		if got := p.line(tc.after, tc.done, tc.count); got != tc.want {
@@ -40,8 +40,8 @@ func TestProgressShowsRateAndTimeLeft(t *testing.T) {
 	}
 }
 
-// One line is overwritten, not too often, and removed at the end; work that was done before the beginning does not
-// count as fast.
+// One line is overwritten, not too often, and removed at the end. Work that was done before does not count for the
+// rate.
 func TestProgressOverwritesOneLine(t *testing.T) {
 	var out bytes.Buffer
 	now := time.Unix(1000, 0)
@@ -51,7 +51,7 @@ func TestProgressOverwritesOneLine(t *testing.T) {
 	p.clear() // nothing was drawn
 	p.draw(500, 500)
 	now = now.Add(redraw / 2)
-	p.draw(501, 501) // too soon
+	p.draw(501, 501) // too soon after the last one
 	now = now.Add(2 * time.Second)
 	p.draw(710, 710)
 	p.clear()
@@ -63,7 +63,7 @@ func TestProgressOverwritesOneLine(t *testing.T) {
 	}
 }
 
-// A file or a pipe gets nothing, a terminal does.
+// Progress is written to a terminal, not to a file or a pipe.
 func TestProgressIsForTerminals(t *testing.T) {
 	read, write, err := os.Pipe()
 	must(t, err)
@@ -94,7 +94,7 @@ func TestProgressIsForTerminals(t *testing.T) {
 	must(t, screen.Close())
 }
 
-// shownOnTerminal runs a command whose errors and progress go to a terminal, and returns what that shows.
+// shownOnTerminal runs a command with its errors and progress on a terminal, and returns what that shows.
 func shownOnTerminal(t *testing.T, cmd *exec.Cmd) string {
 	t.Helper()
 	screen, tty, err := pty.Open()
@@ -108,7 +108,7 @@ func shownOnTerminal(t *testing.T, cmd *exec.Cmd) string {
 	return string(shown[:n])
 }
 
-// The commands that take long show it on a terminal.
+// Long-running commands show their progress on a terminal.
 func TestCommandsShowTheirProgress(t *testing.T) {
 	t.Parallel()
 	p := newWorkFolder(t)
@@ -125,11 +125,11 @@ func TestCommandsShowTheirProgress(t *testing.T) {
 	}
 }
 
-// Each kind of work has its words.
+// Each kind of work has a text.
 func TestWorkHasWords(t *testing.T) {
 	for _, w := range []sqlite.Work{sqlite.Copying, sqlite.Upgrading, sqlite.Indexing} {
 		if textsOfWork[w].ZH == "" || unitsOfWork[w].ZH == "" {
-			t.Errorf("%s has no words", w)
+			t.Errorf("%s has no text", w)
 		}
 	}
 }

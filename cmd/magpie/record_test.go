@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What is a time where it was written need not be one in UTC, as which it is exported.
+// A valid local time may have no valid equivalent in UTC, in which it is exported.
 func TestATimeThatIsNoneInUTCIsRefused(t *testing.T) {
 	for ts, good := range map[string]bool{
 		"9999-12-31T23:59:59.999Z":  true,
@@ -26,7 +26,8 @@ func TestATimeThatIsNoneInUTCIsRefused(t *testing.T) {
 	}
 }
 
-// Whatever a line says: what is read from it is written so that it is read again as the same, and in the same bytes.
+// Whatever a line contains: the record that is read from it is written in a form that reads back as the same record and
+// the same bytes.
 func FuzzRecord(f *testing.F) {
 	for line := range bytes.Lines([]byte(sample)) {
 		f.Add(line)

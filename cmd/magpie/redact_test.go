@@ -19,11 +19,10 @@ const (
 	privateRedacted = "我的邮箱是 [REDACTED_EMAIL]，手机 [REDACTED_PHONE]，密码：[REDACTED_SECRET]，卡号 [REDACTED_CC]"
 )
 
-// privateParts are what must not be stored.
+// privateParts must not be stored.
 var privateParts = []string{"bob@", "1234 5678", "hunter2", "1111-1111", "alice@", "13912345678", "carol@", "dave@"}
 
-// With [redact] history no private data is stored in any table or sent to the agent; people see the answer as it was
-// given.
+// With [redact] history no private data is stored in any table or sent to the agent. People see the answer unchanged.
 func TestTheHistoryIsStoredRedacted(t *testing.T) {
 	r := newRig(t, func(c *config.Config) { c.Redact.History = true; c.Claude.KeepAlive.Duration = 0 })
 	const answer = "记下了，抄送 alice@example.com，或打 13912345678。"
@@ -54,7 +53,7 @@ func TestTheHistoryIsStoredRedacted(t *testing.T) {
 		}
 	}
 	if n := r.count(`SELECT COUNT(*) FROM messages WHERE content LIKE '%[REDACTED_EMAIL]%'`); n != 4 {
-		t.Errorf("%d messages have a mark, want the question, its answer, what was overheard, and the command", n)
+		t.Errorf("%d messages are redacted, want the question, its answer, the overheard message and the command", n)
 	}
 }
 
@@ -92,7 +91,7 @@ func everythingStored(r *rig) []string {
 	return rows
 }
 
-// column is what a query returns, a string a row.
+// column is the result of a query with one column.
 func column(r *rig, side *sql.DB, query string) (list []string) {
 	r.Helper()
 	rows, err := side.QueryContext(r.Context(), query)
@@ -115,8 +114,8 @@ func column(r *rig, side *sql.DB, query string) (list []string) {
 	return list
 }
 
-// With [redact] history what agents did with tools, and what was decided about that, has no private data in it either:
-// neither the input of a tool, nor its result, nor what people have said.
+// With [redact] history the actions of agents and the decisions about them are redacted, too: inputs of tools, results,
+// and people's words.
 func TestWhatAgentsDidIsStoredRedacted(t *testing.T) {
 	r := newRig(t, func(c *config.Config) { c.Redact.History = true })
 	r.calls(bash("echo write to $(echo alice)@example.com, carol@example.com, 13912345678"),
@@ -127,7 +126,7 @@ func TestWhatAgentsDidIsStoredRedacted(t *testing.T) {
 	r.fill(r.approval(r.chat, id, 2), doRefuse, map[string]any{"why": "先问 bob@example.com"})
 	r.turnDone(r.chat, id)
 	if !r.agentRead("alice@example.com") {
-		t.Error("the agent did not read what its tool has said")
+		t.Error("the agent did not get its tool's result")
 	}
 	const rows = `SELECT COUNT(*) FROM messages WHERE role IN ('tool', 'system')`
 	if n := r.count(rows); n != 6 {
@@ -140,7 +139,7 @@ func TestWhatAgentsDidIsStoredRedacted(t *testing.T) {
 	}
 	for part, want := range map[string]int{"[REDACTED_EMAIL]": 5, "[REDACTED_PHONE]": 3, "先问": 1} {
 		if n := r.count(rows+` AND content LIKE ?1`, "%"+part+"%"); n < want {
-			t.Errorf("%d rows hold %s, want %d", n, part, want)
+			t.Errorf("%d rows contain %s, want %d", n, part, want)
 		}
 	}
 	if out := r.output("audit", "--chat", r.chat); strings.Contains(out, "bob@") || strings.Contains(out, "carol@") ||

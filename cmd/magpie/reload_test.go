@@ -10,7 +10,7 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// SIGHUP applies the access lists and the log level; other changed keys are named, without values. A mistake changes
+// SIGHUP applies the access lists and the log level. Other changed keys are named, without values. An error changes
 // nothing.
 func TestReload(t *testing.T) {
 	t.Parallel()
@@ -54,7 +54,7 @@ func TestReload(t *testing.T) {
 	answered(blue)
 	ignored := strings.Count(p.logs.String(), "message of a stranger ignored")
 	sim.Say(sim.PrivateChat(red), red, "/help")
-	p.awaitCount("message of a stranger ignored", ignored+1) // who is no longer on the list may not talk any more
+	p.awaitCount("message of a stranger ignored", ignored+1) // a removed user loses access
 
 	reload(strings.Replace(string(first), "[access]", "[log]\nlevel = \"warn\"\n[access]", 1))
 	p.await(`"applied":["[access] admins","[log] level"]`)
@@ -62,14 +62,14 @@ func TestReload(t *testing.T) {
 	p.stop()
 	logs := p.logs.String()
 	if strings.Contains(logs, "canary") || strings.Contains(logs, sim.AppSecret()) {
-		t.Error("the log holds a secret")
+		t.Error("the log contains a secret")
 	}
 	if strings.Contains(logs, "magpie has stopped") {
 		t.Error("at level warn there are lines of level info")
 	}
 }
 
-// serve starts the program that is set up in dir, and returns when it is connected.
+// serve starts the program that is set up in dir, and returns once it is connected.
 func (n *notifySocket) serve(dir string) *process {
 	n.Helper()
 	cmd := magpie(n, dir, "serve")
@@ -80,7 +80,7 @@ func (n *notifySocket) serve(dir string) *process {
 	return p
 }
 
-// A denied user or chat gets no answer although everybody else has access; a reload changes the list.
+// A denied user or chat gets no answer although everybody else has access. A reload changes the list.
 func TestTheDeniedAreNotAnswered(t *testing.T) {
 	t.Parallel()
 	sim, socket, dir := startSim(t), listenNotify(t), t.TempDir()
@@ -100,7 +100,7 @@ func TestTheDeniedAreNotAnswered(t *testing.T) {
 			r.answer(chatID, id)
 			return
 		}
-		r.awaitReceived(id) // replies that it causes are in the outbox by then
+		r.awaitReceived(id) // its replies would be in the outbox by then
 		silent = append(silent, id)
 	}
 	ask(sim.PrivateChat(red), red, false)
@@ -120,7 +120,7 @@ func TestTheDeniedAreNotAnswered(t *testing.T) {
 	for _, id := range silent {
 		m, _ := sim.Message(id)
 		if list := replies(sim.View(), m.ChatID, id); len(list) != 0 {
-			t.Errorf("somebody who is denied is answered %q", list[0].Text())
+			t.Errorf("a denied user gets %q", list[0].Text())
 		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"magpie/internal/config"
 )
 
-// Messages from months ago come with a question that is about them: to a new process, and once to a running one, but
-// not after /new.
+// Messages from months ago are added to a question about them: to a new process, and once to a running one, but not
+// after /new.
 func TestRelatedOldMessagesReachThePrompt(t *testing.T) {
 	r := newRig(t, func(c *config.Config) { c.Context.TimeZone = "Asia/Shanghai" })
 	began := time.Date(2026, 5, 4, 9, 0, 0, 0, time.FixedZone("", 8*3600))
@@ -48,7 +48,7 @@ func TestRelatedOldMessagesReachThePrompt(t *testing.T) {
 		t.Errorf("asked %.600q", asked)
 	}
 	if asked = asks("投影仪坏了应该找谁？"); !strings.Contains(asked, "何佳") || len([]rune(asked)) > 6000 {
-		t.Errorf("the living process is asked %.600q", asked)
+		t.Errorf("the running process gets %.600q", asked)
 	}
 	if asked = asks("投影仪坏了应该找谁？"); strings.Contains(asked, "何佳") {
 		t.Errorf("the running process gets it again: %.600q", asked)

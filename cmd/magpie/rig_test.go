@@ -27,12 +27,11 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// full is for the figures of docs/figures.md: the load of a large company, or long talks with the real CLI. It takes
-// minutes.
+// full runs the tests at the size of the figures in docs/figures.md: the load of a large company, or long conversations
+// with the real CLI. It takes minutes.
 var full = flag.Bool("full", false, "the tests that measure are as large as the figures in docs/figures.md say")
 
-// rig is the whole program with a double of the platform, and the scripted agent or the real CLI with a double of the
-// model.
+// rig is the whole program with a simulated platform, and the scripted agent or the real CLI with a simulated model.
 type rig struct {
 	testing.TB
 	sim   *feishusim.Server
@@ -42,23 +41,23 @@ type rig struct {
 	built chan bridge.BuiltContext
 	logs  *logbook
 	stop  func()
-	// when the program was stopped last; zero = never
+	// when the program was last stopped; zero = never
 	stopped time.Time
-	load    func() (config.Config, error) // how the program reloads its configuration; nil = it cannot
+	load    func() (config.Config, error) // how the program reloads its configuration; nil = not possible
 
 	user feishusim.User
 	chat string // the user's private chat
 }
 
-// patience bounds every wait of a test. A CLI start takes 0.7 s on a quiet machine, and several at once take their
-// time.
+// patience bounds every wait of a test. The CLI takes 0.7 s to start on an idle machine, and longer if several start at
+// once.
 const patience = 90 * time.Second
 
-// busy is what a machine with much else to do may add to a time that the program promises.
+// busy is what a busy machine may add to a time that the program guarantees.
 const busy = 10 * time.Second
 
-// ackWait is how long the platform's double waits for the acknowledgment of an event. The public platform waits for 3
-// s, which a busy machine may miss; packages feishu and bridge test that limit without real time.
+// ackWait is how long the simulated platform waits for the acknowledgement of an event. The public platform waits 3 s,
+// which a busy machine may miss; packages feishu and bridge test that limit without real time.
 const ackWait = 30 * time.Second
 
 func newRig(t testing.TB, change ...func(*config.Config)) *rig {
@@ -72,7 +71,7 @@ func newRig(t testing.TB, change ...func(*config.Config)) *rig {
 	return r
 }
 
-// realCLI has the rig run the real CLI, and not the scripted agent that is a hundred times as fast to start: for whole
+// realCLI makes the rig run the real CLI, and not the scripted agent, which starts a hundred times as fast: for whole
 // journeys, and for what only the CLI itself does.
 func realCLI(t testing.TB) func(*config.Config) {
 	t.Helper()
@@ -103,16 +102,16 @@ func makeRig(t testing.TB, platform feishusim.Config, change ...func(*config.Con
 	r.cfg.Waits, r.cfg.Memory.EmbeddingsWait = bridge.Waits{Words: busy, Background: busy}, busy
 	r.cfg.Claude = claudetest.ModelConfig(t, model.URL())
 	r.cfg.DB.URL = dbtest.URL(dbtest.Create(t))
-	r.cfg.Context.Titles = false // they are questions to the model, which most tests count
+	r.cfg.Context.Titles = false // titles are model requests, which most tests count
 	r.cfg.Access = access.Config{Allow: []string{"*"}}
-	r.cfg.Shutdown.Duration = 4 * time.Second // a quarter of it is for the last words
+	r.cfg.Shutdown.Duration = 4 * time.Second // a quarter of it is for final notices
 	for _, f := range change {
 		f(&r.cfg)
 	}
 	return r
 }
 
-// logbook keeps what the program logs, and shows what is a warning or worse with the test's own output.
+// logbook keeps the program's log, and prints warnings and errors with the test's output.
 type logbook struct {
 	tb testing.TB
 	mu sync.Mutex
@@ -139,10 +138,10 @@ func (l *logbook) String() string {
 // start starts the program; after stop it may be started again.
 func (r *rig) start() {
 	r.Helper()
-	if !r.stopped.IsZero() { // the platform counts the messages of a second over a restart, but the program does not
+	if !r.stopped.IsZero() { // the platform's rate limit spans a restart, the program's does not
 		time.Sleep(time.Until(r.stopped.Add(time.Second)))
 	}
-	before := r.sim.Connected() // the platform may not have noticed yet that an earlier one is gone
+	before := r.sim.Connected() // an earlier connection may still count as open
 	log := newLog(r.logs, r.cfg.Log).Level(zerolog.InfoLevel)
 	prog, err := newProgram(context.Background(), r.cfg, log, func(c *bridge.Config) {
 		c.Observe = func(b bridge.BuiltContext) { r.built <- b }
@@ -165,7 +164,7 @@ func (r *rig) start() {
 	r.await("a connection", func(v *feishusim.View) bool { return v.Connected() > before })
 }
 
-// clean fails the test when the platform's rules were broken.
+// clean fails the test if the platform's rules were broken.
 func (r *rig) clean() {
 	r.Helper()
 	for _, v := range r.sim.Violations() {
@@ -216,13 +215,13 @@ func (r *rig) within(limit time.Duration, what string, cond func() bool) {
 	}
 }
 
-// pause is how long a wait pauses before it looks again: a tenth of what it has waited. Looks often read the database,
-// and many tests wait at the same time.
+// pause is the time until the next poll: a tenth of the time waited so far. Polls often read the database, and many
+// tests wait at the same time.
 func pause(waited time.Duration) time.Duration {
 	return min(max(waited/10, 10*time.Millisecond), 200*time.Millisecond)
 }
 
-// transcript is what is visible, for failures.
+// transcript is everything visible, for failure messages.
 func (r *rig) transcript() string {
 	var b strings.Builder
 	for _, c := range r.sim.Chats() {
@@ -244,7 +243,7 @@ func replies(v *feishusim.View, chatID, messageID string) []feishusim.Message {
 	return list
 }
 
-// shows waits until one message answers a message, with these words in it.
+// shows waits until exactly one message answers a message, with these words in it.
 func (r *rig) shows(chatID, messageID, words string) {
 	r.Helper()
 	r.await("an answer with "+words, func(v *feishusim.View) bool {
@@ -270,7 +269,7 @@ func (r *rig) answer(chatID, messageID string) feishusim.Message {
 // running reports whether a card still has its stop button.
 func running(m feishusim.Message) bool { return strings.Contains(string(m.Last().Card), `"do":"stop"`) }
 
-// ask says something in the private chat and returns the text of the answer.
+// ask sends a message to the private chat and returns the text of the answer.
 func (r *rig) ask(text string) string {
 	r.Helper()
 	return visibleText(r.answer(r.chat, r.sim.Say(r.chat, r.user, text)))
@@ -296,7 +295,7 @@ func (r *rig) lastRequest() modelsim.Request {
 	return reqs[len(reqs)-1]
 }
 
-// transcriptPath is where the CLI keeps the private chat's session, which must be known.
+// transcriptPath is the transcript of the private chat's session, which must exist.
 func (r *rig) transcriptPath() string {
 	r.Helper()
 	c, err := r.prog.store.Chats().Get(r.Context(), chat.FeishuChat(r.chat))
@@ -315,7 +314,7 @@ func asksFor(words string) func(*modelsim.Request) bool {
 	return func(q *modelsim.Request) bool { return strings.Contains(q.LastUser(), words) }
 }
 
-// clientOf is a client of the platform's double.
+// clientOf is a client of the simulated platform.
 func clientOf(sim *feishusim.Server) *feishu.Client {
 	return feishu.New(feishu.Config{AppID: sim.AppID(), AppSecret: sim.AppSecret(), BaseURL: sim.URL()}, zerolog.Nop())
 }
@@ -335,7 +334,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// sql changes the database behind the program's back.
+// sql changes the database without the program.
 func (r *rig) sql(query string, args ...any) {
 	r.Helper()
 	raw, err := sql.Open("sqlite3", strings.TrimPrefix(r.cfg.DB.URL, "sqlite://")+"?_busy_timeout=5000")
@@ -344,7 +343,7 @@ func (r *rig) sql(query string, args ...any) {
 	must(r, errors.Join(err, raw.Close()))
 }
 
-// count reads a number from the database.
+// count queries a number from the database.
 func (r *rig) count(query string, args ...any) (n int) {
 	r.Helper()
 	raw, err := sql.Open("sqlite3", strings.TrimPrefix(r.cfg.DB.URL, "sqlite://")+"?_busy_timeout=5000")

@@ -13,8 +13,8 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// sandbox does with namespaces what the unit asks of systemd: nothing but its arguments up to -- can be written, /tmp
-// is private, and there are no capabilities.
+// sandbox uses namespaces to do what the unit asks of systemd: only its arguments up to -- are writable, /tmp is
+// private, and there are no capabilities.
 const sandbox = `set -e
 mount --make-rprivate /
 while [ "$1" != -- ]; do mount --bind "$1" "$1"; shift; done
@@ -24,7 +24,7 @@ mount -t tmpfs tmpfs /tmp
 ! touch "$HOME/forbidden" 2>/dev/null
 exec setpriv --no-new-privs --inh-caps=-all --bounding-set=-all "$@"`
 
-// The real CLI answers from inside the sandbox, where only its own files, the project and the database can be written.
+// The real CLI answers inside the sandbox, where only its own files, the project and the database are writable.
 func TestATurnInTheSandbox(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "unshare", "--mount", "mount", "--make-rprivate", "/").CombinedOutput()
 	if err != nil {
@@ -40,7 +40,7 @@ func TestATurnInTheSandbox(t *testing.T) {
 	writeService(t, dir, sim, withModel(user, model))
 	copyProgram(t, binary(t), filepath.Join(dir, "magpie"))
 	cli := claudetest.Command(t)
-	if strings.HasPrefix(cli, "/tmp/") { // which the sandbox hides
+	if strings.HasPrefix(cli, "/tmp/") { // hidden in the sandbox
 		copyProgram(t, cli, filepath.Join(dir, "claude"))
 		cli = filepath.Join(dir, "claude")
 	}
@@ -78,7 +78,7 @@ func outsideTmp(t *testing.T) string {
 	dir, err := os.MkdirTemp("/var/tmp", "magpie-test-")
 	must(t, err)
 	t.Cleanup(func() {
-		// what was killed may write its last file just now
+		// a killed process may still be writing its last file
 		for end := time.Now().Add(patience); os.RemoveAll(dir) != nil && time.Now().Before(end); {
 			time.Sleep(50 * time.Millisecond)
 		}
@@ -87,8 +87,8 @@ func outsideTmp(t *testing.T) string {
 	return dir
 }
 
-// copyProgram copies a program. It is not written here: one that a child of ours still has open for writing cannot be
-// run.
+// copyProgram copies a program with cp: a file that this process has open for writing may be inherited by a child, and
+// could not be executed.
 func copyProgram(t *testing.T, source, path string) {
 	t.Helper()
 	if out, err := exec.CommandContext(t.Context(), "cp", source, path).CombinedOutput(); err != nil {

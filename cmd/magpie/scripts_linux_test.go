@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// installs is a copy of scripts/common.sh beside a fake npm, which puts 3 MB into node_modules, waits for the file
-// seen, and then installs a fake CLI. A pause of the script is short.
+// installs is a copy of scripts/common.sh beside a fake npm, which writes 3 MB into node_modules, waits for the file
+// seen, and then installs a fake CLI. The script's polling interval is short.
 type installs struct {
 	testing.TB
 	root string
@@ -44,7 +44,7 @@ done
 	return s
 }
 
-// command runs the script as others source it, and prints what it installed.
+// command runs the script as other scripts source it, and prints what it installed.
 func (s installs) command(env ...string) *exec.Cmd {
 	s.Helper()
 	cmd := exec.CommandContext(context.Background(), "bash", "-euo", "pipefail", "-c",
@@ -57,7 +57,7 @@ func (s installs) command(env ...string) *exec.Cmd {
 
 func (s installs) see() { must(s, os.WriteFile(filepath.Join(s.root, "seen"), nil, 0o600)) }
 
-// Who waits for the CLI on a terminal sees it grow; a log holds one line about it.
+// On a terminal the installation of the CLI shows its progress; a log has one line about it.
 func TestTheInstallationOfTheCLIShowsItsProgress(t *testing.T) {
 	t.Parallel()
 	s := newInstalls(t)
@@ -76,7 +76,7 @@ func TestTheInstallationOfTheCLIShowsItsProgress(t *testing.T) {
 	failing.see()
 	term.await("npm ci in scripts/cli failed")
 	if code := term.exit(); code == 0 {
-		t.Error("npm has failed, and the script has not")
+		t.Error("npm failed, but the script did not")
 	}
 
 	quiet := newInstalls(t)

@@ -19,8 +19,8 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// spyOn is the variable with the id of a process; the test's program, started with it, tries to read that process, and
-// prints what it could do as JSON.
+// spyOn is the variable with a process id: the test binary, started with it, tries to read that process, and prints the
+// result as JSON.
 const spyOn = "MAGPIE_TEST_SPY_ON"
 
 func init() {
@@ -30,7 +30,7 @@ func init() {
 	}
 }
 
-// procAccess is what a process could read of another.
+// procAccess is what a process can read of another.
 type procAccess struct {
 	Environ, Mem, Maps, Files, Read, Traced bool
 	Secret                                  bool // the environment shows it
@@ -60,14 +60,14 @@ func probe(pid int) (got procAccess) {
 	}
 	_, err = os.ReadDir(proc("fd"))
 	got.Files = err == nil
-	got.Traced = unix.PtraceSeize(pid) == nil // ends with the spy
+	got.Traced = unix.PtraceSeize(pid) == nil // detached when the spy ends
 	return got
 }
 
-// strangerID is a user of this machine that is not the test's own.
+// strangerID is a user of this machine other than the test's own.
 const strangerID = 65534
 
-// probeAsStranger starts the test's program as a spy of that user.
+// probeAsStranger starts the test binary as a spy of that user.
 func probeAsStranger(t *testing.T, dir string, pid int) (got procAccess) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "spy"))
@@ -94,8 +94,8 @@ func common(t *testing.T, programs map[string]string) string {
 	return dir
 }
 
-// Another process of the same user reads neither the memory nor the environment of the program, nor traces it. It works
-// as always: it answers, ends processes that its agent leaves behind, reloads its configuration, and serves its
+// Another process of the same user can read neither the memory nor the environment of the program, nor trace it. The
+// program works normally: it answers, ends leftover processes of its agent, reloads its configuration, and serves its
 // metrics.
 func TestAttackTheProgram(t *testing.T) {
 	t.Parallel()
@@ -112,11 +112,11 @@ func TestAttackTheProgram(t *testing.T) {
 	open.Env, open.SysProcAttr = []string{"MAGPIE_FEISHU_APP_SECRET=canary"}, as
 	must(t, open.Start())
 	t.Cleanup(func() { _, _ = open.Process.Kill(), open.Wait() })
-	s.until("a process that is open to its user", func() bool {
+	s.until("a process that its user can read", func() bool {
 		return probeAsStranger(t, dir, open.Process.Pid).Secret
 	})
 	if got := probeAsStranger(t, dir, open.Process.Pid); got != (procAccess{true, true, true, true, true, true, true}) {
-		t.Errorf("the spy is no good: %+v", got)
+		t.Errorf("the spy does not work: %+v", got)
 	}
 
 	must(t, errors.Join(os.Chown(home, strangerID, strangerID), os.Chown(work, strangerID, strangerID)))
@@ -129,20 +129,20 @@ func TestAttackTheProgram(t *testing.T) {
 		"MAGPIE_CLAUDE_COMMAND=" + s.cfg.Claude.Command, "MAGPIE_CLAUDE_PROJECT=" + work,
 		"MAGPIE_DB_URL=sqlite://" + filepath.Join(home, "data/magpie.db"),
 		"MAGPIE_ACCESS_ALLOW=*", "MAGPIE_HTTP_LISTEN=:0", "MAGPIE_CONTEXT_TITLES=false", "MAGPIE_CLAUDE_KEEP_ALIVE=0s",
-		"MAGPIE_CLAUDE_SPARE=0", // it is killed, and what ends with it may still write to its folder
+		"MAGPIE_CLAUDE_SPARE=0", // it is killed, and its children may still write to its folder
 		"MAGPIE_CLAUDE_ENV=ANTHROPIC_BASE_URL=" + s.model.URL() + ",ANTHROPIC_API_KEY=sk-test-dummy",
 	}
 	p := startProcess(t, cmd)
 	p.await("magpie is running")
 	s.await("a connection", func(v *feishusim.View) bool { return v.Connections() > 0 })
 	if got := probeAsStranger(t, dir, cmd.Process.Pid); got != (procAccess{}) {
-		t.Errorf("the spy could do %+v", got)
+		t.Errorf("the spy had access: %+v", got)
 	}
-	shown, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", cmd.Process.Pid)) // root may
+	shown, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", cmd.Process.Pid)) // root may read it
 	must(t, err)
 	if strings.Contains(string(shown), s.sim.AppSecret()) || strings.Contains(string(shown), "sk-") ||
 		!strings.Contains(string(shown), "HOME="+home) {
-		t.Errorf("the environment is shown as %q", shown)
+		t.Errorf("the environment is visible: %q", shown)
 	}
 	if got := s.ask("我叫小明"); got != "好的，小明，我记住了。" {
 		t.Errorf("answer %q", got)
@@ -162,7 +162,7 @@ func TestAttackTheProgram(t *testing.T) {
 	if out, err := raise.CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
-	p.signal(syscall.SIGQUIT) // of which Go makes a crash that dumps core
+	p.signal(syscall.SIGQUIT) // on which Go crashes and dumps core
 	err = <-p.done
 	p.done = nil
 	exit, ok := errors.AsType[*exec.ExitError](err)

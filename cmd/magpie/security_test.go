@@ -26,8 +26,8 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// Texts that would be more than texts to a shell, to the CLI's arguments, or to the CLI itself: they reach the model as
-// they are, and nothing happens.
+// Texts with a meaning for a shell, for the CLI's arguments, or for the CLI itself reach the model unchanged and have
+// no effect.
 func TestTextsAreOnlyTexts(t *testing.T) {
 	r := newRig(t)
 	mark, secret := filepath.Join(r.cfg.Claude.Project, "pwned"), canaryFile(t)
@@ -72,7 +72,7 @@ func TestTextsAreOnlyTexts(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(mark); err == nil {
-		t.Error("something was run")
+		t.Error("a command ran")
 	}
 }
 
@@ -84,7 +84,7 @@ func canaryFile(t *testing.T) string {
 	return path
 }
 
-// unread fails when the model was shown a file that was only named.
+// unread fails if a file that was only mentioned reached the model.
 func (r *rig) unread(q modelsim.Request, path string) {
 	r.Helper()
 	for _, path := range []string{path, "/etc/passwd"} {
@@ -97,10 +97,10 @@ func (r *rig) unread(q modelsim.Request, path string) {
 	}
 }
 
-// structure is a line of the bridge's own in a prompt.
+// structure matches the bridge's own lines in a prompt.
 var structure = regexp.MustCompile(`(?m)^(# 对话历史上下文|# 当前问题|## \[\d+\] .*:)$`)
 
-// forgeries are texts that look like what the bridge itself writes around a question.
+// forgeries are texts that imitate what the bridge itself writes around a question.
 func forgeries(secret string) []string {
 	message := func(role chat.Role, text string) chat.Message { return chat.Message{Role: role, Text: text} }
 	whole := contextmgr.Context{History: []chat.Message{
@@ -119,9 +119,9 @@ func forgeries(secret string) []string {
 	}
 }
 
-// A text that imitates the bridge's own headings stays a quoted text of its author: as a question, in the History, and
-// as background. It is taken neither for an answer of the agent nor for another question, makes the CLI read no file,
-// and brings in nothing from another chat.
+// A text that imitates the bridge's headings remains a quotation of its author: as a question, in the History, and as
+// an overheard message. It counts neither as an answer of the agent nor as another question, makes the CLI read no
+// file, and pulls in nothing from another chat.
 func TestForgedContextIsOnlyText(t *testing.T) {
 	r := newRig(t, oneProcessPerTurn, func(c *config.Config) { c.Context.AutoChatContext = 100 })
 	red, secret := r.sim.AddUser("小红"), canaryFile(t)
@@ -131,7 +131,7 @@ func TestForgedContextIsOnlyText(t *testing.T) {
 	for _, room := range []string{r.chat, r.sim.Group("测试群", r.user, red)} {
 		group, kind, me := room != r.chat, chat.Private, ""
 		if group {
-			kind, me = chat.Group, "小明" // a group's question says whose it is
+			kind, me = chat.Group, "小明" // a question in a group names its author
 		}
 		var asked, overheard []string
 		for _, text := range append(forgeries(secret), "数到 3") {
@@ -148,7 +148,7 @@ func TestForgedContextIsOnlyText(t *testing.T) {
 			}
 			for _, m := range q.Messages {
 				if m.Role == "assistant" && m.Text != "知道了" {
-					t.Errorf("%q: it passes for an answer: %q", text, m.Text)
+					t.Errorf("%q: it counts as an answer: %q", text, m.Text)
 				}
 			}
 			r.quoted(q.LastUser(), asked, overheard, kind,
@@ -185,7 +185,7 @@ func (r *rig) quoted(prompt string, asked, overheard []string, kind chat.Kind, q
 		case e.Role == chat.User:
 			gotAsked = append(gotAsked, e.Text)
 		case e.Role != chat.Assistant || e.Text != "知道了":
-			r.Errorf("an entry that nobody has said: %+v", e)
+			r.Errorf("an entry without an author: %+v", e)
 		}
 	}
 	if !slices.Equal(gotAsked, asked) || !slices.Equal(gotOverheard, overheard) {
@@ -197,7 +197,7 @@ func (r *rig) quoted(prompt string, asked, overheard []string, kind chat.Kind, q
 	}
 }
 
-// Names are chosen by others as well: of a chat, and of people.
+// Names of chats and people are chosen by others, too.
 func TestNamesAreOnlyNames(t *testing.T) {
 	r := newRig(t, func(c *config.Config) { c.Claude.KeepAlive.Duration = 0 })
 	secret := filepath.Join(t.TempDir(), "secret.txt")
@@ -216,15 +216,15 @@ func TestNamesAreOnlyNames(t *testing.T) {
 	}
 	for _, m := range parsed {
 		if m.Role == chat.Assistant && strings.Contains(m.Text, "dangerously") {
-			t.Errorf("a name speaks as the agent: %+v", m)
+			t.Errorf("a name counts as a message of the agent: %+v", m)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(r.cfg.Claude.Project, "pwned")); err == nil {
-		t.Error("something was run")
+		t.Error("a command ran")
 	}
 }
 
-// No command finds data of another chat, even with its ids.
+// No command returns data of another chat, even with its ids.
 func TestAnotherChatsThingsAreNotFound(t *testing.T) {
 	r := newRig(t)
 	r.ask("我叫小明，我的密语是 canary-4712")
@@ -244,7 +244,7 @@ func TestAnotherChatsThingsAreNotFound(t *testing.T) {
 		t.Errorf("answer %q", got)
 	}
 	if q := r.lastRequest(); bytes.Contains(q.Body, []byte("canary-4712")) {
-		t.Error("what was said in another chat has reached the model")
+		t.Error("a message of another chat reached the model")
 	}
 	got, err := r.prog.store.Chats().Get(t.Context(), chat.FeishuChat(other))
 	if err != nil || got.Session.ID == c.Session.ID || got.Session.ID == "" {
@@ -252,10 +252,10 @@ func TestAnotherChatsThingsAreNotFound(t *testing.T) {
 	}
 }
 
-// The program's own secrets are in no card, log, database, argument or environment of the agent, though the agent has
-// come to know one and says it, in pieces, and a tool prints it.
+// The program's own secrets are in no card, log, database, argument or environment of the agent, although the agent
+// knows one and writes it, in pieces, and a tool prints it.
 func TestSecretsStayInside(t *testing.T) {
-	// The app's is no number: the first characters of one, or all in hexadecimal, may be those of any id.
+	// The app's secret is no number: parts of a decimal or hexadecimal one might occur in any id.
 	const known, appSecret = "canary-known-0123456789", "Xw7qPzKnVtRjLmGyHsTbQxWcZkNrJpVd"
 	t.Parallel()
 	r := makeRig(t, feishusim.Config{AppSecret: appSecret}, realCLI(t), func(c *config.Config) {
@@ -305,7 +305,7 @@ func TestSecretsStayInside(t *testing.T) {
 		}
 	}
 	env := 0
-	for _, q := range r.model.Requests() { // what the tool has printed is what the agent's processes have
+	for _, q := range r.model.Requests() { // the tool printed the environment of the agent's processes
 		for _, secret := range []string{appSecret, "canary-embed", "canary-dsn", "canary-aws"} {
 			i := bytes.Index(q.Body, []byte(secret))
 			if i >= 0 && !bytes.Contains(q.Body[max(0, i-200):i], []byte("show ")) &&
@@ -329,12 +329,12 @@ func TestSecretsStayInside(t *testing.T) {
 	r.inDataFolder(canaries)
 }
 
-// agentsFolder is where the CLI keeps what it knows of the chats, each in a folder of its own.
+// agentsFolder is where the CLI keeps its files, in a folder per chat.
 func (r *rig) agentsFolder() string {
 	return filepath.Join(filepath.Dir(r.cfg.DatabasePath()), "agents")
 }
 
-// inDataFolder looks for secrets in all files of the program. What the CLI keeps is its own.
+// inDataFolder searches for secrets in all files of the program, except for the CLI's own.
 func (r *rig) inDataFolder(secrets []string) {
 	r.Helper()
 	dir := filepath.Dir(r.cfg.DatabasePath())
@@ -355,14 +355,14 @@ func (r *rig) inDataFolder(secrets []string) {
 	}))
 }
 
-// atNoon makes it noon, so that the day does not end while a test counts what was spent on it.
+// atNoon sets a time zone in which it is noon, so that the day does not end while a test counts the day's cost.
 func atNoon(c *config.Config) {
-	// its sign says how far Greenwich is ahead
+	// the sign of Etc/GMT is inverted
 	c.Context.TimeZone = fmt.Sprintf("Etc/GMT%+d", time.Now().UTC().Hour()-12)
 }
 
-// The limit of an answer ends it with a number, and the limit of a day refuses the next; both are seen in /cost and by
-// admins.
+// The limit of an answer ends it with its cost, and the limit of a day refuses the next question. Both are visible in
+// /cost and for admins.
 func TestBudgetsEndToEnd(t *testing.T) {
 	r := newRig(t, realCLI(t), func(c *config.Config) {
 		c.Claude.AllowedTools = []string{"Bash"}
@@ -383,7 +383,7 @@ func TestBudgetsEndToEnd(t *testing.T) {
 		t.Errorf("over the limit: %q", got)
 	}
 	if n := len(r.model.Requests()) - asked; n != 1 {
-		t.Errorf("the model was asked %d times more", n)
+		t.Errorf("the model was asked %d more times", n)
 	}
 	costs := r.answer(r.chat, r.sim.Say(r.chat, r.user, "/费用 周"))
 	if got := visibleText(costs); !strings.Contains(string(costs.Last().Card), `"tag":"chart"`) ||
@@ -402,7 +402,7 @@ func TestBudgetsEndToEnd(t *testing.T) {
 	}
 }
 
-// An admin gives a group and a user access and takes it away; replies in the group reveal nothing of other chats.
+// An admin grants and revokes the access of a group and a user. Replies in the group reveal nothing of other chats.
 func TestAdminsLetGroupsIn(t *testing.T) {
 	r := newRig(t)
 	r.prog.bridge.SetAccess(access.Config{Owner: r.user.OpenID})
@@ -452,7 +452,7 @@ func TestAdminsLetGroupsIn(t *testing.T) {
 	}
 }
 
-// What the real CLI has in its environment is what it needs, and what the operator names; nothing of the program's.
+// The real CLI's environment contains what it needs and what the operator configured, and nothing of the program's.
 func TestTheAgentsEnvironment(t *testing.T) {
 	r := newRig(t, realCLI(t), func(c *config.Config) {
 		for _, name := range []string{
@@ -484,8 +484,7 @@ func TestTheAgentsEnvironment(t *testing.T) {
 	}
 }
 
-// An admin reloads the configuration; the reply names the keys that are in force, those that need a restart, and a
-// mistake.
+// An admin reloads the configuration. The reply names the keys in effect, those that need a restart, and an error.
 func TestAnAdminReloadsTheConfiguration(t *testing.T) {
 	t.Parallel()
 	r := makeRig(t, feishusim.Config{}, func(c *config.Config) { c.Budget.TurnUSD = 5 })
@@ -518,13 +517,13 @@ func TestAnAdminReloadsTheConfiguration(t *testing.T) {
 	}
 }
 
-// Limits of a day in tokens, of users and of chats, count in the running program, and say their numbers. Other chats
-// and users go on.
+// Daily limits in tokens, of users and of chats, apply in the running program, and the reply contains them. Other chats
+// and users are not affected.
 func TestLimitsOfADayEndToEnd(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		limits bridge.Budget
-		group  bool // what is used up is the group's, and its other members are refused too
+		group  bool // the limit is the group's, so its other members are refused too
 		want   string
 	}{
 		"tokens of a user": {
@@ -558,7 +557,7 @@ func TestLimitsOfADayEndToEnd(t *testing.T) {
 				t.Errorf("%q is not said twice in %q", tc.want, refused)
 			}
 			if free != "1 2 3" || len(r.model.Requests()) != 2 {
-				t.Errorf("who has not used up anything gets %q; the model was asked %d times",
+				t.Errorf("another user gets %q; the model was asked %d times",
 					free, len(r.model.Requests()))
 			}
 		})

@@ -16,7 +16,7 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// built is the program's binary, with the steps at which the crash test kills it.
+// built is the program's binary, with the steps at which crash tests kill it.
 var built struct {
 	sync.Once
 	path string
@@ -32,7 +32,7 @@ func binary(t testing.TB) string {
 			return
 		}
 		built.path = filepath.Join(dir, "magpie")
-		// Unlike "go build", "go run" keeps what it links: unless the program has changed, cp gets the last one.
+		// Unlike "go build", "go run" caches the linked program: unless it has changed, cp copies the cached one.
 		build := exec.Command("go", "run", "-tags", "crashtest,sqlite_fts5", "-exec", "cp", ".", built.path)
 		out, err := build.CombinedOutput()
 		if err != nil {
@@ -48,17 +48,17 @@ func binary(t testing.TB) string {
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if built.path != "" {
-		_ = os.RemoveAll(filepath.Dir(built.path)) // what is left in the folder for temporary files does no harm
+		_ = os.RemoveAll(filepath.Dir(built.path)) // a leftover temporary folder does no harm
 	}
 	os.Exit(code)
 }
 
-// service is the program as a process of its own, in a rig.
+// service is the program as a separate process, in a rig.
 type service struct {
 	*rig
 	cmd  *exec.Cmd
 	done chan struct{} // closed when the process has ended
-	past int           // long connections of earlier processes
+	past int           // websocket connections of earlier processes
 }
 
 func newService(t testing.TB, platform feishusim.Config, change ...func(*config.Config)) *service {
@@ -76,7 +76,7 @@ func newService(t testing.TB, platform feishusim.Config, change ...func(*config.
 func (s *service) run(vars ...string) {
 	s.Helper()
 	c := s.cfg
-	s.past = s.sim.Connected() // the platform may not have noticed yet that they are gone
+	s.past = s.sim.Connected() // earlier connections may still count as open
 	s.cmd = exec.Command(binary(s), "serve")
 	s.cmd.Dir = s.TempDir()
 	s.cmd.Env = append(vars, c.Claude.Environ...)
@@ -107,19 +107,19 @@ func (s *service) run(vars ...string) {
 	go func(c *exec.Cmd) { _ = c.Wait(); close(done) }(s.cmd)
 }
 
-// connected waits until the process has its long connection.
+// connected waits until the process is connected to the platform.
 func (s *service) connected() {
 	s.Helper()
 	s.await("a connection", func(v *feishusim.View) bool { return v.Connected() > s.past })
 }
 
-// kill ends the process as a power cut would.
+// kill ends the process like a power failure.
 func (s *service) kill() {
 	_ = s.cmd.Process.Kill()
 	<-s.done
 }
 
-// terminate asks the process to end, and returns how long it took.
+// terminate asks the process to end, and returns how long that took.
 func (s *service) terminate() time.Duration {
 	s.Helper()
 	began := time.Now()
@@ -146,7 +146,7 @@ func (s *service) died(within time.Duration) bool {
 	}
 }
 
-// agents lists the processes that work in the rig's project, and what they have started.
+// agents lists the processes that work in the rig's project, and their descendants.
 func (s *service) agents() []string {
 	var list []string
 	files, _ := filepath.Glob("/proc/[0-9]*/environ")
@@ -178,12 +178,12 @@ func (r *rig) home() string {
 	return ""
 }
 
-// alone waits until no agent is left.
+// alone waits until no agent runs.
 func (s *service) alone(within time.Duration) {
 	s.Helper()
 	for deadline := time.Now().Add(within); len(s.agents()) > 0; time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			s.Fatalf("processes are left: %q", s.agents())
+			s.Fatalf("remaining processes: %q", s.agents())
 		}
 	}
 }

@@ -68,7 +68,7 @@ func TestAVerifiedSessionNeedsNoPrefix(t *testing.T) {
 	}
 }
 
-// machine makes the program run on another machine from its next start on, with transcripts of its own.
+// machine makes the program run on another machine from its next start on, with its own transcripts.
 func (r *rig) machine(name string, environ []string) {
 	r.Helper()
 	r.stop()
@@ -76,8 +76,8 @@ func (r *rig) machine(name string, environ []string) {
 	r.start()
 }
 
-// A session that lacks what another machine has answered gets exactly that, in economy mode. In hybrid mode it gets the
-// newest part as always. Each machine goes on with its own session.
+// A session that lacks the other machine's answers gets exactly those, in economy mode. In hybrid mode it gets the
+// recent part as always. Each machine continues with its own session.
 func TestTwoMachinesTakeTurns(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []contextmgr.Mode{contextmgr.Economy, contextmgr.Hybrid} {
@@ -117,7 +117,7 @@ func TestTwoMachinesTakeTurns(t *testing.T) {
 			got := r.prefixTexts()
 			if b := r.nextBuilt(); b.Prompt.ResumeID != first || b.Lost != "" || len(got) != len(want)+1 ||
 				!slices.Equal(got[:len(want)], want) {
-				t.Errorf("context on the desktop: session %q, want %q; lost %q; carried %q",
+				t.Errorf("context on the desktop: session %q, want %q; lost %q; prefix %q",
 					b.Prompt.ResumeID, first, b.Lost, got)
 			}
 
@@ -132,7 +132,7 @@ func TestTwoMachinesTakeTurns(t *testing.T) {
 	}
 }
 
-// A session whose transcript was swapped for another chat's is refused: nothing of the other chat leaks, and the user
+// A session whose transcript was replaced by another chat's is refused: nothing of the other chat leaks, and the user
 // sees one normal answer.
 func TestASwappedTranscriptIsRefused(t *testing.T) {
 	t.Parallel()
@@ -174,7 +174,7 @@ func TestASwappedTranscriptIsRefused(t *testing.T) {
 	}
 }
 
-// A transcript from a backup: the session goes on, and what it has lost comes from the database.
+// With a transcript from a backup the session continues, and its missing messages come from the database.
 func TestASessionThatFellBehindGetsWhatItLacks(t *testing.T) {
 	t.Parallel()
 	for mode, want := range map[contextmgr.Mode]int{contextmgr.Economy: 2, contextmgr.Resume: 2, contextmgr.Hybrid: 4} {
@@ -193,7 +193,7 @@ func TestASessionThatFellBehindGetsWhatItLacks(t *testing.T) {
 			}
 			if got := r.prefixTexts(); len(got) != want || got[want-2] != "我叫小明" ||
 				r.lastRequest().SessionID != session {
-				t.Errorf("carried %q in session %s, want %d messages in %s",
+				t.Errorf("prefix %q in session %s, want %d messages in %s",
 					got, r.lastRequest().SessionID, want, session)
 			}
 			if got := r.ask("/status"); !strings.Contains(got, "补上了缺少的消息") {
@@ -203,7 +203,7 @@ func TestASessionThatFellBehindGetsWhatItLacks(t *testing.T) {
 	}
 }
 
-// A turn that was stopped, and one that failed, leave their questions in the session. It is good anyway.
+// A turn that was stopped, and one that failed, leave their questions in the session. It is still valid.
 func TestASessionSurvivesTurnsThatCameToNothing(t *testing.T) {
 	r := newRig(t, economy)
 	r.ask("我叫小明")
@@ -219,14 +219,15 @@ func TestASessionSurvivesTurnsThatCameToNothing(t *testing.T) {
 		t.Errorf("answer %q", got)
 	}
 	if got := r.lastRequest(); got.SessionID != session || len(r.prefixTexts()) != 0 {
-		t.Errorf("session %s, want %s; carried %q", got.SessionID, session, r.prefixTexts())
+		t.Errorf("session %s, want %s; prefix %q", got.SessionID, session, r.prefixTexts())
 	}
 	if logs := r.logs.String(); strings.Contains(logs, `"cause"`) || strings.Contains(logs, "session is behind") {
 		t.Error("the session was not trusted")
 	}
 }
 
-// From both contexts to the History alone: the user gets an answer, and /status gives the reason, also after a restart.
+// Without the session only the History is left: the user gets an answer, and /status gives the reason, also after a
+// restart.
 func TestTheContextDegrades(t *testing.T) {
 	t.Parallel()
 	for lang, tc := range map[string]struct {
@@ -246,7 +247,7 @@ func TestTheContextDegrades(t *testing.T) {
 					t.Errorf("/status: %q, want %q in it", got, want)
 				}
 			}
-			lose := func() { // after the last process, which would write the file again, has ended
+			lose := func() { // after the end of the process, which would write the file again
 				t.Helper()
 				r.until("the end of the process", func() bool {
 					s := r.prog.pool.Stats()
@@ -280,7 +281,7 @@ func TestTheContextDegrades(t *testing.T) {
 	}
 }
 
-// Each message in a new session, with the history in front of it, whatever the mode.
+// With fresh sessions each message has a new session, with the history before it, whatever the mode.
 func TestFreshSessions(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []contextmgr.Mode{contextmgr.Hybrid, contextmgr.Resume} {
@@ -300,14 +301,14 @@ func TestFreshSessions(t *testing.T) {
 				sessions[req.SessionID] = true
 				for _, m := range req.Messages {
 					if m.Role == "assistant" {
-						t.Errorf("an earlier session went on: %q", m.Text)
+						t.Errorf("an earlier session was resumed: %q", m.Text)
 					}
 				}
 			}
 			if len(sessions) != 3 {
 				t.Errorf("%d sessions", len(sessions))
 			}
-			r.until("three transcripts", func() bool { // the CLI writes them beside its answers
+			r.until("three transcripts", func() bool { // the CLI writes them concurrently
 				files, err := filepath.Glob(filepath.Join(r.prog.pool.Config().State, "*", "projects", "*", "*.jsonl"))
 				must(t, err)
 				return len(files) == 3

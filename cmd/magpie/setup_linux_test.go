@@ -27,15 +27,15 @@ type terminal struct {
 	testing.TB
 	cmd  *exec.Cmd
 	tty  *os.File
-	done chan struct{} // the program has ended and all it wrote was read
+	done chan struct{} // the program has ended and its output was read
 	err  error
 
 	mu    sync.Mutex
 	wrote bytes.Buffer
-	seen  int // of what it wrote, this was waited for
+	seen  int // how much of the output earlier waits consumed
 }
 
-// columnsOfTest is the width of the terminals of these tests, the usual one.
+// columnsOfTest is the width of the terminals in these tests, the usual one.
 const columnsOfTest = 80
 
 func openTerminal(t testing.TB, cmd *exec.Cmd) *terminal {
@@ -52,7 +52,7 @@ func openTerminalOf(t testing.TB, rows uint16, cmd *exec.Cmd) *terminal {
 		defer close(term.done)
 		buf := make([]byte, 4096)
 		for {
-			n, err := tty.Read(buf) // ends with EIO when the program has
+			n, err := tty.Read(buf) // fails with EIO when the program ends
 			term.mu.Lock()
 			term.wrote.Write(buf[:n])
 			term.mu.Unlock()
@@ -63,7 +63,7 @@ func openTerminalOf(t testing.TB, rows uint16, cmd *exec.Cmd) *terminal {
 		term.err = cmd.Wait()
 	}()
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // unless it has ended
+		_ = cmd.Process.Kill() // no effect if it has ended
 		<-term.done
 		_ = tty.Close()
 	})
@@ -76,8 +76,7 @@ func (t *terminal) String() string {
 	return t.wrote.String()
 }
 
-// await waits until the program writes something that it had not written when it was last waited for, and gives all
-// until then.
+// await waits until new output contains the text, and returns all output until then.
 func (t *terminal) await(text string) string {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
@@ -90,7 +89,7 @@ func (t *terminal) await(text string) string {
 		select {
 		case <-t.done:
 			if !strings.Contains(t.String()[t.seen:], text) {
-				t.Fatalf("the program has ended (%v) and not written %q:\n%s", t.err, text, t)
+				t.Fatalf("the program ended (%v) without writing %q:\n%s", t.err, text, t)
 			}
 		default:
 		}
@@ -113,8 +112,8 @@ func (t *terminal) answer(question, line string) {
 	t.enter(line)
 }
 
-// secret waits for a question whose answer is not shown, and answers it. The question is there before the terminal is
-// silent.
+// secret waits for a question whose answer is not echoed, and answers it. The question is printed before the echo is
+// off.
 func (t *terminal) secret(question, line string) {
 	t.Helper()
 	t.await(question)
@@ -122,7 +121,7 @@ func (t *terminal) secret(question, line string) {
 	t.enter(line)
 }
 
-// exit waits for the program's end and gives its exit code.
+// exit waits for the program's end and returns its exit code.
 func (t *terminal) exit() int {
 	t.Helper()
 	select {
@@ -154,7 +153,7 @@ func newSetupRig(t testing.TB, env ...string) *setupRig {
 	return n
 }
 
-// command is a setup that sees no systemd but what is in the folder root.
+// command is a setup whose only systemd is in the folder root.
 func (n *setupRig) command(args ...string) *exec.Cmd {
 	args = append([]string{"setup", "--root", filepath.Join(n.home, "root")}, args...)
 	cmd := magpie(n, filepath.Join(n.home, "work"), args...)
@@ -164,7 +163,7 @@ func (n *setupRig) command(args ...string) *exec.Cmd {
 
 func (n *setupRig) config() string { return filepath.Join(n.home, ".config", "magpie", "magpie.toml") }
 
-// left lists all files that are there, but for what the CLI keeps.
+// left lists all existing files, except for the CLI's own.
 func (n *setupRig) left() []string {
 	n.Helper()
 	var list []string
@@ -185,12 +184,12 @@ func (n *setupRig) left() []string {
 
 var scanned = regexp.MustCompile(`http://127\.0\.0\.1:\d+/page/cli\?\S+`)
 
-// A new user gets from nothing to the first answer by scanning and pressing Enter, with the real CLI.
+// A new user gets the first answer by scanning a code and pressing Enter, with the real CLI.
 func TestSetupFromScanToFirstAnswer(t *testing.T) {
 	t.Parallel()
 	model, err := modelsim.Start(modelsim.Config{})
 	must(t, err)
-	defer model.Close() //nolint:errcheck // its end is nothing that this test looks at
+	defer model.Close() //nolint:errcheck // closing is not part of this test
 	n := newSetupRig(t, "ANTHROPIC_BASE_URL="+model.URL())
 	n.env = append(n.env, "MAGPIE_CLAUDE_COMMAND="+claudetest.Command(t))
 	owner := n.sim.AddUser("小明")
@@ -237,12 +236,12 @@ func TestSetupFromScanToFirstAnswer(t *testing.T) {
 		t.Errorf("the configuration: %v, %v", info, err)
 	}
 	if out := term.String(); strings.Contains(out, n.sim.AppSecret()) || strings.Contains(out, "tenant brand") {
-		t.Errorf("what nobody should see is on the terminal:\n%s", out)
+		t.Errorf("the terminal shows a secret:\n%s", out)
 	}
 	r.clean()
 }
 
-// Who is not logged in logs in without leaving the setup, as often as it takes.
+// A user who is not logged in can log in during the setup, with several attempts.
 func TestSetupLogsIn(t *testing.T) {
 	t.Parallel()
 	n := newSetupRig(t)
@@ -271,12 +270,12 @@ esac
 	}
 }
 
-// Whatever is asked, Ctrl-C leaves nothing behind, and the terminal as it was.
+// At every question Ctrl-C leaves no file behind and restores the terminal.
 func TestSetupIsGivenUp(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		args []string
-		at   []string // questions; the last one gets Ctrl-C
+		at   []string // questions; Ctrl-C at the last one
 	}{
 		"at the project":    {nil, []string{"Project folder ["}},
 		"at the app":        {nil, []string{"Project folder [", "Choose [1]: "}},
@@ -313,14 +312,14 @@ func TestSetupIsGivenUp(t *testing.T) {
 	}
 }
 
-// Where the code has no room, a browser of this computer is offered, if it would be seen. The link has a line of its
-// own.
+// If the QR code does not fit, setup offers a browser on this computer, if there is a display. The link has a line of
+// its own.
 func TestSetupOffersTheBrowser(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		rows   uint16
 		env    string
-		answer string // n = the link is opened elsewhere
+		answer string // n = the user opens the link elsewhere
 		offers bool
 	}{
 		"Enter":      {24, "DISPLAY=:0", "", true},
@@ -345,7 +344,7 @@ echo "$1" >%[1]s.new && mv %[1]s.new %[1]s
 			screen += term.await("Waiting for you")
 			address := scanned.FindString(screen)
 			if !strings.Contains(screen, "\r\n"+address+"\r\n") {
-				t.Errorf("the link does not stand on a line of its own:\n%s", screen)
+				t.Errorf("the link is not on a line of its own:\n%s", screen)
 			}
 			if tc.offers && tc.answer == "" {
 				term.until("the browser to open", func() bool {
@@ -372,7 +371,7 @@ echo "$1" >%[1]s.new && mv %[1]s.new %[1]s
 	}
 }
 
-// After an interruption behind the scan, the output says where the new app's secret can be found; no file is left.
+// After an interruption following the scan, the output says where to find the new app's secret. No file is left.
 func TestSetupIsGivenUpAfterTheScan(t *testing.T) {
 	t.Parallel()
 	n := newSetupRig(t)
@@ -403,14 +402,14 @@ func TestSetupIsGivenUpAfterTheScan(t *testing.T) {
 	}
 }
 
-// When the answer with the credentials is lost, the app exists nevertheless, and setup says where its secret is.
+// If the response with the credentials is lost, the app may still exist, and setup says where its secret is.
 func TestSetupSaysWhereLostCredentialsAre(t *testing.T) {
 	t.Parallel()
 	n := newSetupRig(t)
 	term := openTerminal(t, n.command("--scan"))
 	term.answer("Project folder [", "")
 	screen := term.await("Waiting for you")
-	// twice, since it may be asked just before the code is scanned
+	// twice, since a poll may come just before the code is scanned
 	n.sim.Inject(feishusim.Fault{Path: "/oauth/v1/app/registration", Apply: true, Reset: true, Times: 2})
 	must(t, n.sim.Scan(n.sim.AddUser("小明"), scanned.FindString(screen)))
 	term.await("the app may exist anyway. Look for Magpie in your list of apps: " + n.sim.URL() + "/app .")
@@ -439,7 +438,7 @@ func (t *terminal) until(what string, cond func() bool) {
 	}
 }
 
-// An existing app is used by its id and secret, which are checked; its missing settings are reported with links.
+// An existing app is used by its id and secret, which are checked. Its missing settings are reported with links.
 func TestSetupWithAnAppThatIsThere(t *testing.T) {
 	t.Parallel()
 	n := newSetupRig(t, "LANG=zh_CN.UTF-8")
@@ -481,7 +480,7 @@ func TestSetupWithAnAppThatIsThere(t *testing.T) {
 	}
 }
 
-// Flags answer everything, and nothing is replaced that they do not name.
+// Flags answer all questions, and only replace what they name.
 func TestSetupByFlags(t *testing.T) {
 	t.Parallel()
 	n := newSetupRig(t)

@@ -14,7 +14,7 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// serviceSetupRig runs it beside a fake systemd, with flags that answer every question but how to start.
+// serviceSetupRig is a setupRig with a fake systemd, and flags that answer every question except how to start.
 type serviceSetupRig struct {
 	*setupRig
 	systemd *fakeSystemd
@@ -35,7 +35,7 @@ func newServiceSetupRig(t testing.TB, env ...string) *serviceSetupRig {
 	return s
 }
 
-// run sets up without a question, and gives the exit code.
+// run runs setup without questions, and returns the exit code.
 func (s *serviceSetupRig) run(more ...string) (out string, code int) {
 	s.Helper()
 	cmd := s.command(append(append(s.args, "--yes"), more...)...)
@@ -47,7 +47,7 @@ func (s *serviceSetupRig) run(more ...string) (out string, code int) {
 	return string(data), cmd.ProcessState.ExitCode()
 }
 
-// answerAsService runs what the unit file says, which the fake systemd does not, and has it answer the owner.
+// answerAsService runs the command of the unit file, which the fake systemd does not, and lets it answer the owner.
 func (s *serviceSetupRig) answerAsService() {
 	s.Helper()
 	path, _ := s.unit()
@@ -110,7 +110,7 @@ func TestSetupInstallsTheService(t *testing.T) {
 	if out, code := s.run("--start=service", "--replace"); code != 0 {
 		t.Errorf("the second time, exit code %d:\n%s", code, out)
 	}
-	s.ordered("daemon-reload", "enable magpie", "restart magpie") // it runs, and must read what was written
+	s.ordered("daemon-reload", "enable magpie", "restart magpie") // it runs, and must read the new configuration
 
 	must(t, os.WriteFile(path, append(unit, "# mine\n"...), 0o644))
 	out, code = s.run("--start=service", "--replace")
@@ -120,7 +120,7 @@ func TestSetupInstallsTheService(t *testing.T) {
 	s.ordered()
 }
 
-// Where there is systemd, the service is what is proposed; other choices leave it alone.
+// With systemd, setup proposes the service. Other choices do not touch systemd.
 func TestSetupAsksHowToStart(t *testing.T) {
 	t.Parallel()
 	for choice, tc := range map[string]struct {
@@ -141,7 +141,7 @@ func TestSetupAsksHowToStart(t *testing.T) {
 			term.await("3. not yet")
 			term.answer("Choose [1]: ", choice)
 			term.await(tc.says)
-			switch choice { // a service is awaited until its first answer, for as long as one likes
+			switch choice { // setup waits for the service's first answer until it is interrupted
 			case "":
 				term.await("Now open Feishu and send the bot a message")
 				s.answerAsService()
@@ -160,7 +160,7 @@ func TestSetupAsksHowToStart(t *testing.T) {
 	}
 }
 
-// When systemd refuses, the configuration stays, and the output says what failed and how to continue.
+// If systemd refuses, the configuration is kept, and the output says what failed and how to continue.
 func TestSetupWithoutAService(t *testing.T) {
 	t.Parallel()
 	for order, want := range map[string]string{
@@ -176,7 +176,7 @@ func TestSetupWithoutAService(t *testing.T) {
 			t.Errorf("%s fails, exit code %d:\n%s", order, code, out)
 		}
 		if !strings.Contains(out, "启动：magpie serve --config "+s.config()) {
-			t.Errorf("%s fails, and nobody says how to start:\n%s", order, out)
+			t.Errorf("%s fails, without advice how to start:\n%s", order, out)
 		}
 		if _, err := config.Load(s.config(), nil); err != nil {
 			t.Errorf("%s fails: %v", order, err)
@@ -192,9 +192,9 @@ func TestSetupWithoutAService(t *testing.T) {
 	none.ordered()
 	out, code = none.run("--replace", "--start=ask")
 	if code != 0 || !strings.Contains(out, "Start it with: magpie serve --config") {
-		t.Errorf("asked for nothing, exit code %d:\n%s", code, out)
+		t.Errorf("with --start no, exit code %d:\n%s", code, out)
 	}
 	if out, code := none.run("--replace", "--start=soon"); code == 0 || !strings.Contains(out, "soon") {
-		t.Errorf("no such way, exit code %d:\n%s", code, out)
+		t.Errorf("an unknown way to start, exit code %d:\n%s", code, out)
 	}
 }

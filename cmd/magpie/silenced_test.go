@@ -10,10 +10,10 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// In a chat where the platform lets the bot say nothing nothing is tried for days; admins see it in /status and in
-// doctor. When somebody speaks to the bot there, it tries again.
+// In a chat where the platform refuses the bot's messages, nothing is sent for days. Admins see it in /status and
+// doctor. A message to the bot there triggers a retry.
 func TestASilencedChatIsLeftAlone(t *testing.T) {
-	for why, code := range map[string]int{ // what /status says
+	for why, code := range map[string]int{ // the reason in /status
 		"项目（群被禁言，或群设置": 230035, "项目（群被禁言，或群设置不让机器人发言": 230018, "小红（对方不接收机器人的消息": 230053,
 	} {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
@@ -35,8 +35,8 @@ func TestASilencedChatIsLeftAlone(t *testing.T) {
 			r.answer(room, r.sim.Say(room, hong, "我叫小明", mention))
 			r.sim.Silence(room, code)
 			r.sim.Say(room, hong, "我叫什么名字？", mention)
-			r.until("the silence to be noted", func() bool { return r.count(`SELECT COUNT(*) FROM silenced`) == 1 })
-			r.until("nothing to be delivered", func() bool { return r.count(`SELECT COUNT(*) FROM outbox`) == 0 })
+			r.until("the silence to be stored", func() bool { return r.count(`SELECT COUNT(*) FROM silenced`) == 1 })
+			r.until("an empty outbox", func() bool { return r.count(`SELECT COUNT(*) FROM outbox`) == 0 })
 			calls := func() (n int) {
 				for _, c := range r.sim.Calls() {
 					if strings.HasPrefix(c.Route, "POST /open-apis/im/v1/messages") && strings.Contains(c.Body, "unasked") {
@@ -50,9 +50,9 @@ func TestASilencedChatIsLeftAlone(t *testing.T) {
 			}
 			must(t, r.prog.store.Outbox().Enqueue(t.Context(),
 				db.Post{Key: chat.FeishuChat(room), Idem: "unasked", Text: "unasked"}))
-			r.until("the message to be given up", func() bool { return r.count(`SELECT COUNT(*) FROM outbox`) == 0 })
+			r.until("the message to be dropped", func() bool { return r.count(`SELECT COUNT(*) FROM outbox`) == 0 })
 			if n := calls(); n != 0 {
-				t.Errorf("%d messages were tried", n)
+				t.Errorf("%d messages were sent", n)
 			}
 			r.sim.Silence(room, 0)
 			if got := visibleText(r.answer(room, r.sim.Say(room, hong, "数到 3", mention))); got != "1 2 3" {

@@ -30,8 +30,8 @@ func TestOneProgramServesAnApp(t *testing.T) {
 	must(t, again.Close())
 }
 
-// A program that starts the next one at once, as a restart does, finds the app free, whatever processes it starts
-// meanwhile.
+// A program that starts its successor at once, as a restart does, leaves the app's lock free, whatever processes it
+// starts meanwhile.
 func TestAnAppIsFreeWhenItsHoldIsClosed(t *testing.T) {
 	app := "cli_" + uuid.NewString()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -41,7 +41,7 @@ func TestAnAppIsFreeWhenItsHoldIsClosed(t *testing.T) {
 	for range 4 {
 		starters.Go(func() {
 			for ctx.Err() == nil {
-				_ = exec.Command("true").Run() // up to its exec a child holds all that its parent has open
+				_ = exec.Command("true").Run() // between fork and exec a child holds all open files
 			}
 		})
 	}

@@ -14,17 +14,17 @@ import (
 
 func oneSpare(c *config.Config) { c.Claude.Spare = 1 }
 
-// hasSpare waits until a process has been started ahead of any chat.
+// hasSpare waits until there is a spare process.
 func (r *rig) hasSpare() {
 	r.Helper()
 	for end := time.Now().Add(patience); r.prog.pool.Stats().Spare != 1; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			r.Fatal("no process without a chat")
+			r.Fatal("no spare process")
 		}
 	}
 }
 
-// folder is the folder in which the agents of a chat keep their state.
+// folder is the folder in which a chat's agents keep their state.
 func (r *rig) folder(key chat.Key) string {
 	r.Helper()
 	id, err := r.prog.store.Folders().Get(r.Context(), key)
@@ -32,8 +32,8 @@ func (r *rig) folder(key chat.Key) string {
 	return id
 }
 
-// The first message of each chat is answered by a process that was started before anybody has said anything. It is that
-// of its chat from then on, with the chat's tools, and its session is resumed after a restart.
+// The first message of each chat is answered by a process that was started before the message. It then belongs to this
+// chat, with the chat's tools, and its session is resumed after a restart.
 func TestTheFirstMessageMeetsAProcess(t *testing.T) {
 	r := newRig(t, realCLI(t), oneSpare, func(c *config.Config) { c.Memory.Tools = true })
 	r.hasSpare()
@@ -46,22 +46,22 @@ func TestTheFirstMessageMeetsAProcess(t *testing.T) {
 	})
 	r.ask("我叫小明，请记住发布日")
 	if n := r.count(`SELECT COUNT(*) FROM memories WHERE chat_key = ?1`, chat.FeishuChat(r.chat).String()); n != 1 {
-		t.Errorf("%d memories of the chat, whose agent has remembered one", n)
+		t.Errorf("%d memories of the chat, want the one of its agent", n)
 	}
 	session := r.lastSession()
 	if !strings.Contains(r.transcriptPath(), r.folder(chat.FeishuChat(r.chat))) {
 		t.Errorf("the transcript is %s", r.transcriptPath())
 	}
-	r.hasSpare() // the next one
+	r.hasSpare() // the next spare process
 	other := r.sim.AddUser("小红")
 	room := r.sim.PrivateChat(other)
 	r.answer(room, r.sim.Say(room, other, "我叫小红"))
 	r.hasSpare()
 	if n := r.prog.pool.Stats().Started - started; n != 2 {
-		t.Errorf("%d processes were started for two chats, of which both met one", n)
+		t.Errorf("%d processes were started for two chats with spare processes", n)
 	}
 	if r.folder(chat.FeishuChat(room)) == r.folder(chat.FeishuChat(r.chat)) {
-		t.Error("two chats have one folder")
+		t.Error("two chats share a folder")
 	}
 	for range 2 {
 		if got := r.ask("我叫什么名字？"); got != "你叫小明。" || r.lastSession() != session {
@@ -69,13 +69,13 @@ func TestTheFirstMessageMeetsAProcess(t *testing.T) {
 		}
 		r.stop()
 		if left, err := filepath.Glob(filepath.Join(r.prog.pool.Config().State, "spares", "*")); len(left) > 0 || err != nil {
-			t.Errorf("left of processes that had no chat: %v %v", left, err)
+			t.Errorf("leftover folders of spare processes: %v %v", left, err)
 		}
 		r.start()
 	}
 }
 
-// What comes with the first message is where the agent may read it.
+// A file with the first message is in a place that the agent may read.
 func TestTheFirstMessageIsAFile(t *testing.T) {
 	r := newRig(t, oneSpare, withFiles)
 	r.hasSpare()
@@ -93,7 +93,7 @@ func TestTheFirstMessageIsAFile(t *testing.T) {
 	}
 	r.hasSpare()
 	if n := r.prog.pool.Stats().Started - started; n != 1 {
-		t.Errorf("%d processes were started, and not only the next one", n)
+		t.Errorf("%d processes were started, want only the next spare one", n)
 	}
 	r.calls(modelsim.Tool("Read", map[string]any{"file_path": path}))
 	r.ask("读一下")

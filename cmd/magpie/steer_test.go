@@ -19,7 +19,7 @@ func tells(words string) func(*modelsim.Request) bool {
 	return func(q *modelsim.Request) bool { return strings.Contains(q.AllText(), words) }
 }
 
-// writing begins an answer that is held in the middle, and returns the question's id and what lets it go on.
+// writing starts an answer that pauses in the middle, and returns the question's id and a function that continues it.
 func (r *rig) writing(chatID string, opt ...feishusim.SendOption) (id string, goOn func()) {
 	r.Helper()
 	hold := make(chan struct{})
@@ -31,7 +31,7 @@ func (r *rig) writing(chatID string, opt ...feishusim.SendOption) (id string, go
 	return id, func() { close(hold) }
 }
 
-// unanswered checks that nothing of its own answers a message.
+// unanswered checks that a message has no answer of its own.
 func (r *rig) unanswered(chatID, id string) {
 	r.Helper()
 	if list := replies(r.sim.View(), chatID, id); len(list) != 0 {
@@ -39,7 +39,7 @@ func (r *rig) unanswered(chatID, id string) {
 	}
 }
 
-// What is added while a tool runs reaches the agent behind it, and is part of the one answer.
+// A message that arrives while a tool runs reaches the agent after it, and is part of the one answer.
 func TestAnAdditionReachesTheRunningTurn(t *testing.T) {
 	r := newRig(t, realCLI(t), func(c *config.Config) { c.Claude.AllowedTools = []string{"Bash"} })
 	gate := filepath.Join(t.TempDir(), "gate")
@@ -66,11 +66,12 @@ func TestAnAdditionReachesTheRunningTurn(t *testing.T) {
 		t.Errorf("next answer %q", got)
 	}
 	if n := r.count(`SELECT COUNT(*) FROM steers`); n != 0 {
-		t.Errorf("%d messages are still to be read", n)
+		t.Errorf("%d messages are still unread", n)
 	}
 }
 
-// What is added while the agent writes makes its answer go on: by its first word, by quoting the card, or always.
+// A message that arrives while the agent writes continues its answer: if it begins with a certain word, if it quotes
+// the card, or always.
 func TestAnAdditionMakesTheAnswerGoOn(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -99,7 +100,7 @@ func TestAnAdditionMakesTheAnswerGoOn(t *testing.T) {
 				t.Errorf("answer %q", got)
 			}
 			r.unanswered(r.chat, added)
-			r.await("both messages to be done", func(v *feishusim.View) bool {
+			r.await("both messages to be marked as done", func(v *feishusim.View) bool {
 				return sameReaction(v, id, added)
 			})
 			if n := r.count(`SELECT COUNT(*) FROM messages WHERE turn_id = 1 AND role = 'user'`); n != 2 {
@@ -109,7 +110,7 @@ func TestAnAdditionMakesTheAnswerGoOn(t *testing.T) {
 	}
 }
 
-// The running card is each message that shows the answer: the one below a decision, and the later pages of a long one.
+// Each message of the answer counts as the running card: the one after a decision, and the later pages of a long one.
 func TestEachMessageOfTheAnswerIsTheRunningCard(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -125,7 +126,7 @@ func TestEachMessageOfTheAnswerIsTheRunningCard(t *testing.T) {
 			r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{
 				modelsim.Text(tc.said), modelsim.Hold(drawn), modelsim.Text("收拾。"), modelsim.Hold(goOn),
 			}}, modelsim.Rule{Match: tells("还有三"), Steps: []modelsim.Step{modelsim.Text("三")}})
-			if tc.decided { // the latest script goes first
+			if tc.decided { // the latest script takes precedence
 				r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("我来。"), bash(appendLine("out.txt"))}})
 			}
 			id := r.sim.Say(r.chat, r.user, "动手吧")
@@ -143,7 +144,7 @@ func TestEachMessageOfTheAnswerIsTheRunningCard(t *testing.T) {
 				return m
 			}
 			second("正在")
-			close(drawn) // what is drawn on a message has been sent
+			close(drawn) // the edit of the message was sent
 			added := r.sim.Say(r.chat, r.user, "还有三", feishusim.ReplyTo(second("正在收拾。").ID))
 			r.until("the message to be handed over", func() bool { return r.count(`SELECT COUNT(*) FROM steers`) == 1 })
 			close(goOn)
@@ -153,7 +154,7 @@ func TestEachMessageOfTheAnswerIsTheRunningCard(t *testing.T) {
 	}
 }
 
-// What is added while the turn waits for a process is part of its question.
+// A message that arrives while the turn waits for a process becomes part of its question.
 func TestAnAdditionToAQuestionThatWaits(t *testing.T) {
 	r := newRig(t, func(c *config.Config) { c.Claude.MaxTurns = 1 })
 	red := r.sim.AddUser("小红")
@@ -171,12 +172,11 @@ func TestAnAdditionToAQuestionThatWaits(t *testing.T) {
 	}
 	r.unanswered(other, added)
 	if n := r.count(`SELECT COUNT(*) FROM steers`); n != 0 {
-		t.Errorf("%d messages are still to be read", n)
+		t.Errorf("%d messages are still unread", n)
 	}
 }
 
-// What is not an addition waits as always: another question, what somebody else of the group adds, a message with a
-// file.
+// Other messages wait as usual: another question, an addition by another member of the group, a message with a file.
 func TestOtherMessagesWaitForTheTurn(t *testing.T) {
 	t.Parallel()
 	t.Run("a question", func(t *testing.T) {
@@ -214,7 +214,7 @@ func TestOtherMessagesWaitForTheTurn(t *testing.T) {
 	})
 }
 
-// A turn that is stopped takes with it what was added to it.
+// A turn that is stopped drops the messages that were added to it.
 func TestAStopEndsAnAdditionToo(t *testing.T) {
 	r := newRig(t)
 	id, goOn := r.writing(r.chat)
@@ -233,12 +233,12 @@ func TestAStopEndsAnAdditionToo(t *testing.T) {
 		t.Errorf("%d requests", n)
 	}
 	if n := r.count(`SELECT COUNT(*) FROM steers`); n != 0 {
-		t.Errorf("%d messages are still to be read", n)
+		t.Errorf("%d messages are still unread", n)
 	}
 }
 
-// An addition that the agent could not read any more, because its process died, is answered: with the question if
-// nothing was done yet, else on its own.
+// A message that the agent could not read because its process died is answered: with the question if nothing was done
+// yet, otherwise on its own.
 func TestAnAdditionOutlivesTheProcess(t *testing.T) {
 	t.Parallel()
 	t.Run("before a tool", func(t *testing.T) {
@@ -275,12 +275,12 @@ func TestAnAdditionOutlivesTheProcess(t *testing.T) {
 
 var steerSteps = []string{"steer: stored", "steer: handed", "steer: read", "steer: noted"}
 
-// steersTheCLI are those after which it matters what the CLI does alone, which may have the message. (The scripted
-// agent ends when nobody hears it.)
+// steersTheCLI are the steps that are tested with the real CLI, as it matters what the CLI does alone. (The scripted
+// agent ends when nobody reads its output.)
 var steersTheCLI = []string{"steer: stored", "steer: handed", "steer: read"}
 
-// The program is killed around a message that was handed to a turn. The agent goes on alone, and may read it. After the
-// restart the message is answered once: with its turn if the agent has read it, else on its own.
+// The program is killed around a message that was handed to a turn. The agent continues alone, and may read it. After
+// the restart the message is answered once: with its turn if the agent has read it, otherwise on its own.
 func TestACrashAroundAnAddition(t *testing.T) {
 	t.Parallel()
 	for _, step := range steerSteps {
@@ -299,7 +299,7 @@ func TestACrashAroundAnAddition(t *testing.T) {
 			atRead := step == "steer: read" || step == "steer: noted"
 			if atRead {
 				s.until("the message to be handed over", func() bool { return s.count(`SELECT COUNT(*) FROM steers`) == 1 })
-				time.AfterFunc(500*time.Millisecond, goOn) // the agent has it in its input
+				time.AfterFunc(500*time.Millisecond, goOn) // no event: the agent must have it in its input
 			}
 			if !s.died(patience) {
 				t.Fatalf("the program did not come to this step: %s", s.logs)
@@ -313,9 +313,9 @@ func TestACrashAroundAnAddition(t *testing.T) {
 			switch got := visibleText(s.answer(s.chat, id)); {
 			case got == "一二\n\n三" && step != "steer: stored":
 				s.unanswered(s.chat, added)
-			case got == "一二" && !atRead: // it was not in the agent's input yet
+			case got == "一二" && !atRead: // it had not reached the agent's input
 				if got := visibleText(s.answer(s.chat, added)); got != "三" {
-					t.Errorf("the addition is answered with %q", got)
+					t.Errorf("the answer to the added message is %q", got)
 				}
 			default:
 				t.Errorf("answer %q", got)

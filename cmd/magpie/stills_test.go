@@ -12,7 +12,7 @@ import (
 	"magpie/internal/console/consoletest"
 )
 
-// mostStill is how large a picture of the tour may be, in bytes.
+// mostStill is the largest size of a picture of the tour, in bytes.
 const mostStill = 120 << 10
 
 func stillFile(name string) string {
@@ -25,7 +25,7 @@ func (v visitor) still(name string) {
 	if !*makePictures || !strings.HasPrefix(v.language, "en") {
 		return
 	}
-	// Where the test has its files is of no interest.
+	// The path of the test's folder must not appear in a picture.
 	v.Eval(`(texts => { while (texts.nextNode()) texts.currentNode.data = texts.currentNode.data.replace(/\/tmp\/\S+/g, '/home/ming/tickets') })(
 		document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT))`)
 	m, err := png.Decode(bytes.NewReader(v.Picture("body")))

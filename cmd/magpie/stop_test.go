@@ -12,8 +12,8 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// A stop takes no time for what only people could move: a command or a question that waits for a decision, also one
-// that is asked for after the stop has begun. A turn that runs goes on.
+// A stop does not wait for decisions of people: for commands or questions, even if they are asked after the stop has
+// started. A running turn still gets its time.
 func TestAStopWaitsForNoDecision(t *testing.T) {
 	r := newRig(t, func(c *config.Config) { c.Shutdown.Duration = time.Hour })
 	type asked struct {
@@ -61,7 +61,7 @@ func TestAStopWaitsForNoDecision(t *testing.T) {
 	}
 	for _, a := range open {
 		ended(a.chat, a.id)
-		r.await("the card that asks with its buttons", func(v *feishusim.View) bool {
+		r.await("the approval's card with its buttons", func(v *feishusim.View) bool {
 			list := v.Messages(a.chat)
 			i := slices.IndexFunc(list, func(m feishusim.Message) bool { return m.ID == a.card.ID })
 			return offers(list[i], doRefuse)
@@ -71,7 +71,7 @@ func TestAStopWaitsForNoDecision(t *testing.T) {
 	ended(lateChat, asks)
 	select {
 	case <-stopped:
-		t.Error("the program has ended before the turn that runs")
+		t.Error("the program ended before the running turn")
 	default:
 	}
 	close(going)
@@ -81,14 +81,14 @@ func TestAStopWaitsForNoDecision(t *testing.T) {
 		t.Fatal("the program waits for people")
 	}
 	if got := visibleText(r.answer(r.chat, answers)); got != "一二" {
-		t.Errorf("the answer that ran says %q", got)
+		t.Errorf("the running answer is %q", got)
 	}
 	if r.project("ran.txt")+r.project("late.txt") != "" {
-		t.Error("something ran that nobody has allowed")
+		t.Error("a command ran without permission")
 	}
 }
 
-// While an answer is being written, a bare "stop" in either language stops it; at any other time it is a question.
+// While an answer is being written, a bare "stop" in either language stops it. At any other time it is a question.
 func TestStopInPlainWords(t *testing.T) {
 	t.Parallel()
 	for _, words := range []string{"停", "停止。", "Stop!", " cancel "} {
@@ -98,7 +98,7 @@ func TestStopInPlainWords(t *testing.T) {
 			id := r.sim.Say(r.chat, r.user, "说点什么")
 			r.shows(r.chat, id, "说到一半")
 			opts := []feishusim.SendOption(nil)
-			if words == "停" { // a reply to what is being written
+			if words == "停" { // a reply to the running card
 				opts = append(opts, feishusim.ReplyTo(replies(r.sim.View(), r.chat, id)[0].ID))
 			}
 			stop := r.sim.Say(r.chat, r.user, words, opts...)
@@ -112,7 +112,7 @@ func TestStopInPlainWords(t *testing.T) {
 			r.answer(r.chat, r.sim.Say(r.chat, r.user, words))
 			last := r.lastRequest()
 			if n := len(r.model.Requests()); n != asked+1 || !strings.Contains(last.LastUser(), strings.TrimSpace(words)) {
-				t.Errorf("%d requests; while nothing runs it is a question", n-asked)
+				t.Errorf("%d requests; without a running turn it is a question", n-asked)
 			}
 		})
 	}

@@ -9,10 +9,10 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// suggests lets the agent suggest questions.
+// suggests enables suggested questions.
 func suggests(c *config.Config) { c.Claude.Suggestions = true }
 
-// suggesting has the model suggest a question, once.
+// suggesting makes the model suggest a question, once.
 func (r *rig) suggesting(question string) {
 	r.model.Script(modelsim.Rule{Match: isSuggestion, Times: 1, Steps: []modelsim.Step{modelsim.Text(question)}})
 }
@@ -21,7 +21,7 @@ func isSuggestion(q *modelsim.Request) bool {
 	return strings.Contains(q.Messages[len(q.Messages)-1].Text, "SUGGESTION MODE")
 }
 
-// suggested waits for the card of an answer to have the suggested question as a button.
+// suggested waits until the card of an answer has the suggested question as a button.
 func (r *rig) suggested(id string) feishusim.Message {
 	r.Helper()
 	r.await("the suggestion", func(v *feishusim.View) bool {
@@ -31,7 +31,7 @@ func (r *rig) suggested(id string) feishusim.Message {
 	return replies(r.sim.View(), r.chat, id)[0]
 }
 
-// A suggested question is a button below the answer. Whoever presses it asks it, once; what it has cost is booked.
+// A suggested question is a button on the answer. Pressing it asks the question, once; its cost is booked.
 func TestASuggestedQuestionIsAskedOnce(t *testing.T) {
 	r := newRig(t, suggests)
 	r.ask("数到 2")
@@ -57,7 +57,7 @@ func TestASuggestedQuestionIsAskedOnce(t *testing.T) {
 	}
 }
 
-// A chat whose first message met a process that was started ahead is suggested questions as any other.
+// A chat whose first message was answered by a spare process gets suggestions like any other.
 func TestASpareProcessSuggests(t *testing.T) {
 	r := newRig(t, suggests, oneSpare)
 	r.hasSpare()
@@ -66,11 +66,11 @@ func TestASpareProcessSuggests(t *testing.T) {
 	r.suggested(r.sim.Say(r.chat, r.user, "数到 3"))
 	r.hasSpare()
 	if n := r.prog.pool.Stats().Started; n != 2 {
-		t.Errorf("%d processes were started, and not only the next one", n)
+		t.Errorf("%d processes were started, want only the next spare one", n)
 	}
 }
 
-// A suggestion is void once something else was asked.
+// A suggestion becomes void with the next question.
 func TestASuggestionAfterANewerQuestion(t *testing.T) {
 	r := newRig(t, suggests)
 	r.ask("数到 2")
@@ -85,7 +85,7 @@ func TestASuggestionAfterANewerQuestion(t *testing.T) {
 	}
 }
 
-// What is suggested is a model's text: commands are no suggestions, nor is what people could not read whole.
+// A suggestion is a model's text: commands are not offered, nor texts that do not fit the button.
 func TestWhatIsNoSuggestion(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
@@ -107,7 +107,7 @@ func TestWhatIsNoSuggestion(t *testing.T) {
 	}
 }
 
-// In a group nothing is suggested, nor where that is switched off, and the model is not asked.
+// In groups nothing is suggested, nor where suggestions are off, and the model gets no request.
 func TestWhereNothingIsSuggested(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -27,8 +27,8 @@ import (
 	"magpie/internal/smalldisk"
 )
 
-// The bridge is killed while the agent runs a long command that has put a child into a session of its own. After the
-// restart, all of them have ended before the interruption is reported.
+// The bridge is killed while the agent runs a long command with a child in a session of its own. After the restart, all
+// of them have ended before the interruption is reported.
 func TestAKilledBridgeLeavesNoTool(t *testing.T) {
 	t.Parallel()
 	s := newService(t, feishusim.Config{}, realCLI(t), func(c *config.Config) {
@@ -49,7 +49,7 @@ func TestAKilledBridgeLeavesNoTool(t *testing.T) {
 	id := s.sim.Say(s.chat, s.user, "等一下")
 	s.until("the tool", func() bool {
 		pids, _ := os.ReadFile(mark)
-		// What is on its way to another program has no environment for a moment.
+		// between fork and exec a process has no environment for a moment
 		return bytes.Count(pids, []byte("\n")) == 2 && strings.Contains(s.transcript(), "开始") && len(s.agents()) >= 3
 	})
 	s.kill()
@@ -58,8 +58,8 @@ func TestAKilledBridgeLeavesNoTool(t *testing.T) {
 	if got := visibleText(s.answer(s.chat, id)); !strings.Contains(got, "开始") || !strings.Contains(got, "中断") {
 		t.Errorf("card %q", got)
 	}
-	// The interruption is reported when none of them is left; on their own the tools would run for five minutes. A
-	// start waits five seconds for them, counted in polls, and logs if that was not enough.
+	// The interruption is reported when none of them is left; alone the tools would run for five minutes. A start waits
+	// five seconds for them, counted in polls, and logs if that was not enough.
 	if left := s.agents(); len(left) > 0 || strings.Contains(s.logs.String(), "do not end") {
 		t.Errorf("still there: %v", left)
 	}
@@ -67,7 +67,7 @@ func TestAKilledBridgeLeavesNoTool(t *testing.T) {
 	s.clean()
 }
 
-// The service is asked to end in the middle of an answer, as systemd and pm2 ask.
+// The service is asked to end in mid-answer, as by systemd and pm2.
 func TestATerminatedServiceAnnouncesItAndContinues(t *testing.T) {
 	t.Parallel()
 	s := newService(t, feishusim.Config{}, longShutdown)
@@ -98,7 +98,7 @@ func TestATerminatedServiceAnnouncesItAndContinues(t *testing.T) {
 	s.clean()
 }
 
-// Somebody stops an answer, and the program dies at once: the answer stays stopped.
+// Somebody stops an answer, and the program is killed at once: the answer stays stopped.
 func TestAStopOutlivesTheProgram(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"button", "word"} {
@@ -116,7 +116,7 @@ func TestAStopOutlivesTheProgram(t *testing.T) {
 				return len(list) == 1 && running(list[0])
 			})
 			if how == "button" {
-				// it takes long to store it
+				// storing it takes long
 				if got := s.press(replies(s.sim.View(), s.chat, id)[0], "stop"); !strings.Contains(got, "正在停止") {
 					s.until("the stop to be stored", func() bool {
 						return s.count(`SELECT COUNT(*) FROM turns WHERE stopped OR state = 'cancelled'`) == 1
@@ -140,17 +140,17 @@ func TestAStopOutlivesTheProgram(t *testing.T) {
 	}
 }
 
-// 200 messages to 20 chats, each delivered five times over two connections, some under new event ids, with three
+// 200 messages to 20 chats, each delivered five times over two connections, some with new event ids, with three
 // restarts in between.
 func TestRedeliveredMessagesAreAnsweredOnce(t *testing.T) {
 	t.Parallel()
-	// Programs that know nothing of each other cannot keep to the rates of the app together, and 200 messages at once
-	// may take a busy machine longer than the platform waits.
+	// Two programs cannot keep to the app's rate limits together, and 200 messages at once may take a busy machine
+	// longer than the platform waits.
 	platform := feishusim.Config{AckTimeout: patience, Limits: feishusim.Limits{AppPerSecond: 200}}
 	r := makeRig(t, platform, func(c *config.Config) {
 		c.Claude = claudetest.ScriptedConfig(t)
-		// A busy machine needs long for the last words. Calls that are given up may still be under way when the next
-		// program draws the same card.
+		// A busy machine needs long for the final notices. Cancelled calls may still be running when the next program
+		// draws the same card.
 		c.Shutdown.Duration = patience
 	})
 	r.start()
@@ -172,13 +172,13 @@ func TestRedeliveredMessagesAreAnsweredOnce(t *testing.T) {
 			ids = append(ids, r.sim.Say(
 				c, r.memberOf(c), text, feishusim.Time(now.Add(time.Duration(n)*time.Millisecond)),
 			))
-			// people wait until their first message has left before they send the next one; the two connections are not
-			// in step
+			// people wait until their first message has been delivered before they send the next one; the two
+			// connections are not synchronized
 			if n%20 == 19 {
-				r.await("the messages to be taken", func(v *feishusim.View) bool { return unacked(v, ids) == 0 })
+				r.await("the messages to be acknowledged", func(v *feishusim.View) bool { return unacked(v, ids) == 0 })
 			}
 		}
-		r.await("the messages to be taken", func(v *feishusim.View) bool { return unacked(v, ids) == 0 })
+		r.await("the messages to be acknowledged", func(v *feishusim.View) bool { return unacked(v, ids) == 0 })
 		for k := range 4 {
 			for i, id := range ids {
 				r.sim.Redeliver(id, (i+k)%3 == 0)
@@ -219,7 +219,7 @@ func (r *rig) second() (stop func()) {
 	return func() { cancel(); <-done }
 }
 
-// confirmed reads from the agent's transcripts which of the texts it was asked, by chat and in order.
+// promptedTexts reads from the agent's transcripts which of the texts were asked, by chat and in order.
 func (r *rig) promptedTexts(texts map[string][]string) map[string][]string {
 	r.Helper()
 	files, err := filepath.Glob(filepath.Join(r.agentsFolder(), "*", "projects", "*", "*.jsonl"))
@@ -252,7 +252,7 @@ func (r *rig) promptedTexts(texts map[string][]string) map[string][]string {
 	return got
 }
 
-// unacked counts the messages of which no delivery has been acknowledged.
+// unacked counts the messages without an acknowledged delivery.
 func unacked(v *feishusim.View, ids []string) int {
 	taken := map[string]bool{}
 	for _, d := range v.Deliveries() {
@@ -267,8 +267,8 @@ func unacked(v *feishusim.View, ids []string) int {
 	return n
 }
 
-// Faults of every kind, a thousand over sixty turns with [full]: each answer is visible once and complete, no rate or
-// sequence is broken.
+// Faults of every kind, a thousand over sixty turns with [full]: each answer is visible once and complete, and no rate
+// limit or sequence is violated.
 func TestAStormOfFaults(t *testing.T) {
 	const people = 8
 	turns, faults := 24, 200
@@ -288,7 +288,7 @@ func TestAStormOfFaults(t *testing.T) {
 		r.stop()
 		for _, v := range r.sim.Violations() {
 			switch {
-			case v.Rule == feishusim.RuleParallel: // a call that was given up may still be under way there
+			case v.Rule == feishusim.RuleParallel: // a cancelled call may still be running there
 			case v.Rule == feishusim.RuleAck && strings.Contains(v.Detail, "not acknowledged within"):
 				// the connection was frozen; the event is delivered again
 			default:
@@ -325,7 +325,7 @@ func TestAStormOfFaults(t *testing.T) {
 		if i%people == people-1 {
 			t.Logf("%v: %d turns, %d faults", time.Since(began), i+1, r.sim.Dealt())
 			r.until("the turns", func() bool {
-				// what is lost on the way comes later
+				// lost messages are delivered later
 				return r.count(`SELECT COUNT(*) FROM messages WHERE role = 'user'`) > i-people &&
 					r.count(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`) == 0
 			})
@@ -333,7 +333,7 @@ func TestAStormOfFaults(t *testing.T) {
 	}
 	t.Logf("%d turns, %d faults, %d lost connections", len(asked), stop(), dropped)
 	r.sim.Freeze(false)
-	// What could not be delivered several times is tried again after up to five minutes.
+	// A delivery that failed several times is retried after up to five minutes.
 	r.within(10*time.Minute, "all answers", func() bool { return r.allDelivered(asked) })
 	ended := r.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`)
 	whole := 0
@@ -342,7 +342,7 @@ func TestAStormOfFaults(t *testing.T) {
 			if m.FromBot {
 				if m.Last().Streaming || strings.Count(m.Text(), "一二三四五六七八九十") != 10 ||
 					!strings.HasSuffix(visibleText(m), "。完。") {
-					t.Errorf("an answer that is not whole: %q", m.Text())
+					t.Errorf("an incomplete answer: %q", m.Text())
 				}
 				whole++
 			}
@@ -355,7 +355,7 @@ func TestAStormOfFaults(t *testing.T) {
 
 type question struct{ chat, id string }
 
-// allDelivered reports whether all is answered and delivered.
+// allDelivered reports whether everything is answered and delivered.
 func (r *rig) allDelivered(asked []question) bool {
 	return r.count(`SELECT COUNT(*) FROM messages WHERE role = 'user'`) >= len(asked) &&
 		r.count(`SELECT (SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')) +
@@ -374,7 +374,7 @@ func (r *rig) memberOf(chatID string) feishusim.User {
 	return feishusim.User{}
 }
 
-// A platform that keeps its calls waiting does not keep the program. What it was to show is shown after the next start.
+// A platform that does not respond does not delay the program's end. Undelivered cards are shown after the next start.
 func TestAStopEndsInTimeWhenThePlatformHangs(t *testing.T) {
 	s := newService(t, feishusim.Config{})
 	s.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("说到一半"), modelsim.Hang()}})
@@ -391,13 +391,14 @@ func TestAStopEndsInTimeWhenThePlatformHangs(t *testing.T) {
 	}
 }
 
-// retold are the redelivery intervals of a platform that repeats unacknowledged events soon, and long enough for a slow
-// machine.
+// retold are the redelivery intervals of a platform that redelivers unacknowledged events soon, and for long enough for
+// a slow machine.
 var retold = []time.Duration{
 	time.Second, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 32 * time.Second,
 }
 
-// The disk is full for a while: what cannot be stored is not acknowledged, so it comes again and is answered then.
+// The disk is full for a while: a message that cannot be stored is not acknowledged, so it is redelivered and answered
+// later.
 func TestAFullDisk(t *testing.T) {
 	t.Parallel()
 	smalldisk.Run(t, "8m", fullDisk)
@@ -429,7 +430,7 @@ func fullDisk(t *testing.T, dir string) {
 		return false
 	})
 	if err := r.prog.store.CheckHealth(t.Context()); !errors.Is(err, sqlite.ErrFull) {
-		t.Errorf("the store says %v", err)
+		t.Errorf("the error of the store: %v", err)
 	}
 	must(t, os.Remove(filler))
 	if got := visibleText(r.answer(r.chat, id)); got != "你叫小明。" {
@@ -437,7 +438,7 @@ func fullDisk(t *testing.T, dir string) {
 	}
 }
 
-// Another process keeps the database locked for a while: nothing is lost, nothing comes twice.
+// Another process keeps the database locked for a while: nothing is lost, nothing is answered twice.
 func TestALockedDatabase(t *testing.T) {
 	t.Parallel()
 	r := makeRig(t, feishusim.Config{Redeliver: retold})
@@ -455,7 +456,7 @@ func TestALockedDatabase(t *testing.T) {
 	}
 }
 
-// lockDatabase holds the database's lock for so long; free is closed then.
+// lockDatabase holds the database's lock for the duration d, and then closes free.
 func lockDatabase(t *testing.T, path string, d time.Duration) (free <-chan struct{}) {
 	t.Helper()
 	raw, err := sql.Open("sqlite3", path+"?_busy_timeout=60000")

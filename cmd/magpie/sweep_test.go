@@ -13,7 +13,7 @@ import (
 	"magpie/db"
 )
 
-// Sweeping begins with the program, goes on day by day whatever fails, and ends with the program.
+// The sweep runs at the start and every day, whatever fails, and ends with the program.
 func TestOldDataIsSweptEveryDay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

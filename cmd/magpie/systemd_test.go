@@ -20,7 +20,7 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// magpie is the command line of the program, to be started in dir.
+// magpie is a command line of the program, run in dir.
 func magpie(t testing.TB, dir string, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), binary(t), args...)
@@ -29,7 +29,7 @@ func magpie(t testing.TB, dir string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// writeService writes the configuration of a service at the platform's double, with the scripted agent, into dir.
+// writeService writes into dir the configuration of a service with the simulated platform and the scripted agent.
 func writeService(t testing.TB, dir string, sim *feishusim.Server, more string) {
 	t.Helper()
 	project := filepath.Join(dir, "work")
@@ -51,7 +51,7 @@ owner = %q
 	must(t, os.WriteFile(filepath.Join(dir, "magpie.toml"), []byte(text), 0o600))
 }
 
-// withModel is the end of such a configuration: the model is a double too, and the user is an admin.
+// withModel is the end of such a configuration: a simulated model, and the user as an admin.
 func withModel(user feishusim.User, model *modelsim.Server) string {
 	return fmt.Sprintf(`admins = [%q]
 [claude.env]
@@ -126,7 +126,7 @@ func startSim(t testing.TB) *feishusim.Server {
 	return sim
 }
 
-// notifySocket stands for systemd.
+// notifySocket takes the place of systemd.
 type notifySocket struct {
 	testing.TB
 	path     string
@@ -135,14 +135,14 @@ type notifySocket struct {
 
 func listenNotify(t testing.TB) *notifySocket {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "notify") // the path of a socket may have 107 bytes only
+	dir, err := os.MkdirTemp("", "notify") // the path of a socket is limited to 107 bytes
 	must(t, err)
 	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
 	path := filepath.Join(dir, "s")
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
 	must(t, err)
 	received, read := make(chan string, 10_000), make(chan struct{})
-	go func() { // all the time: who writes waits when some ten messages have not been read
+	go func() { // always: a writer blocks when about ten messages are unread
 		defer close(read)
 		for buf := make([]byte, 4096); ; {
 			n, err := conn.Read(buf)
@@ -156,7 +156,7 @@ func listenNotify(t testing.TB) *notifySocket {
 	return &notifySocket{t, path, received}
 }
 
-// await takes messages until one holds want, and returns it.
+// await reads messages until one contains want, and returns it.
 func (n *notifySocket) await(want string) string {
 	n.Helper()
 	var received []string
@@ -172,8 +172,8 @@ func (n *notifySocket) await(want string) string {
 	}
 }
 
-// systemd hears that the service is ready while the platform is away, how the connection is, that it lives, and that it
-// stops.
+// systemd is notified that the service is ready while the platform is down, of the state of the connection, that it is
+// alive, and that it stops.
 func TestAServiceOfSystemd(t *testing.T) {
 	t.Parallel()
 	sim, socket := startSim(t), listenNotify(t)
@@ -199,10 +199,10 @@ func TestAServiceOfSystemd(t *testing.T) {
 	p.done = nil
 }
 
-// fakeSystemd is a folder that stands for /, with a systemctl that records its calls.
+// fakeSystemd is a folder in place of /, with a systemctl that records its calls.
 type fakeSystemd struct {
 	testing.TB
-	dir string // working folder; root and bin lie in it
+	dir string // working folder, with root and bin
 }
 
 // newFakeSystemd is one beside a magpie.toml.
@@ -229,11 +229,11 @@ func fakeSystemdIn(t testing.TB, dir string) *fakeSystemd {
 	return f
 }
 
-// systemctl makes the fake one do as script says; it is of version 257.
+// systemctl sets the script of the fake one, whose version is 257.
 func (f *fakeSystemd) systemctl(script string) {
 	f.Helper()
 	text := "#!/bin/sh\nif [ \"$1\" = --version ]; then echo 'systemd 257 (257.9-1)'; exit; fi\n" + script + "\n"
-	syscall.ForkLock.RLock() // a program that a child of ours still has open for writing cannot be run
+	syscall.ForkLock.RLock() // a program cannot be run while a child still has it open for writing
 	defer syscall.ForkLock.RUnlock()
 	must(f, os.WriteFile(filepath.Join(f.dir, "bin/systemctl"), []byte(text), 0o755))
 }
@@ -247,7 +247,7 @@ func (f *fakeSystemd) run(args ...string) (string, error) {
 	return string(out), err
 }
 
-// orders are the calls of systemctl since the last time.
+// orders are the calls of systemctl since the last call.
 func (f *fakeSystemd) orders() string {
 	f.Helper()
 	path := filepath.Join(f.dir, "orders")
@@ -289,7 +289,7 @@ func TestServiceIsInstalledAndRemoved(t *testing.T) {
 				install = append(install, "--user", "root")
 			}
 			printed := ok("", append(install, "--dry-run")...)
-			printed = printed[strings.Index(printed, "# Written by"):] // before it stands who runs the agents
+			printed = printed[strings.Index(printed, "# Written by"):] // after the line about the agents' user
 			if _, err := os.Stat(path); err == nil {
 				t.Error("--dry-run writes the unit")
 			}
@@ -353,7 +353,7 @@ func TestServiceUserMustReadTheConfiguration(t *testing.T) {
 		change func() error
 		warns  bool
 	}{
-		{func() error { return nil }, true}, // root's, mode 600
+		{func() error { return nil }, true}, // owned by root, mode 600
 		{func() error { return os.Chown(config, uid, 0) }, false},
 		{func() error { return os.Chmod(config, 0o060) }, true},
 		{func() error { return os.Chmod(config, 0o604) }, false},
@@ -366,7 +366,7 @@ func TestServiceUserMustReadTheConfiguration(t *testing.T) {
 	}
 }
 
-// The unit can be looked at before there is a user for it.
+// The unit can be printed before its user exists.
 func TestADryRunNeedsNoUser(t *testing.T) {
 	t.Parallel()
 	f := newFakeSystemd(t)

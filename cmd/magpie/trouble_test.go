@@ -12,7 +12,7 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// longShutdown gives the end of the program time for its last words.
+// longShutdown gives the program time for final notices.
 func longShutdown(c *config.Config) { c.Shutdown.Duration = 16 * time.Second }
 
 // leftUndelivered reports whether notices stay in the outbox for the next start. That is an error unless the shutdown,
@@ -21,12 +21,12 @@ func (r *rig) leftUndelivered(took time.Duration) bool {
 	r.Helper()
 	left := r.count(`SELECT COUNT(*) FROM outbox`)
 	if total := r.cfg.Shutdown.Duration; left > 0 && took < total-total/10 {
-		r.Errorf("%d last words are left, and the end took %v of %v", left, took, total)
+		r.Errorf("%d notices are undelivered, and the shutdown took %v of %v", left, took, total)
 	}
 	return left > 0
 }
 
-// When the program stops in the middle of an answer, the card says so.
+// When the program stops in mid-answer, the card says so.
 func TestAShutdownIsAnnounced(t *testing.T) {
 	r := newRig(t, longShutdown)
 	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("说到一半"), modelsim.Hang()}})
@@ -64,8 +64,7 @@ func TestADeniedToolIsNamedOnTheCard(t *testing.T) {
 	}
 }
 
-// A process that dies before it has used a tool is replaced within the turn; after that, what it did may not happen
-// twice.
+// A process that dies before it has used a tool is replaced within the turn. After that, nothing may be done twice.
 func TestTheProcessDiesInTheMiddleOfATurn(t *testing.T) {
 	t.Parallel()
 	t.Run("before a tool", func(t *testing.T) {
@@ -104,7 +103,7 @@ func TestTheProcessDiesInTheMiddleOfATurn(t *testing.T) {
 	})
 }
 
-// A question that waits for a free process when the program ends has not been run: it is answered after the restart.
+// A question that waits for a process when the program ends has not run: it is answered after the restart.
 func TestAWaitingQuestionSurvivesARestart(t *testing.T) {
 	r := newRig(t, longShutdown, func(c *config.Config) { c.Claude.MaxProcesses = 1 })
 	red := r.sim.AddUser("小红")
@@ -117,7 +116,7 @@ func TestAWaitingQuestionSurvivesARestart(t *testing.T) {
 	r.stop()
 	if got := replies(r.sim.View(), other, id); len(got) != 1 || !strings.Contains(got[0].Text(), "重启") ||
 		got[0].Last().Streaming {
-		t.Errorf("while the program is away the card says %q", got[0].Text())
+		t.Errorf("while the program is stopped the card says %q", got[0].Text())
 	}
 	r.start()
 	r.await("the answer", func(v *feishusim.View) bool {

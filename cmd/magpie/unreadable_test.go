@@ -12,7 +12,7 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// badRows are rows that no program can have stored there, one of each kind, by the table and rowid that the log names.
+// badRows are invalid rows, one of each kind, by the table and rowid that the log names.
 var badRows = []struct{ name, plant string }{
 	{"chats 991", `INSERT INTO chats (rowid, no, key, kind) VALUES (991, 991, 'feishu:chat:oc:1', 'p2p')`},
 	{"messages 991", `INSERT INTO chats (rowid, no, key, kind) VALUES (991, 991, 'feishu:chat:oc:1', 'p2p');
@@ -35,7 +35,7 @@ var badRows = []struct{ name, plant string }{
 	{"approvals 991", approvalRow(`'feishu:chat:a:b:c'`, `'[]'`, `1`)},
 	{"approvals 991", approvalRow(`KEY`, `'{'`, `1`)},
 	{"approvals 991", approvalRow(`KEY`, `'[]'`, `'now'`)},
-	{"approvals 991", approvalRow(`KEY`, `'[]'`, `1`)}, // its hash is another one
+	{"approvals 991", approvalRow(`KEY`, `'[]'`, `1`)}, // with a wrong hash
 	{"outbox 991", `INSERT INTO outbox (id, chat_key, idem, reply_to, content, card, next_at, created_at)
 		VALUES (991, KEY, 'bad', 'om_x', '{', 1, 1, 1)`},
 	{"outbox 991", `INSERT INTO outbox (id, chat_key, idem, reply_to, content, next_at, created_at)
@@ -62,7 +62,7 @@ var badRows = []struct{ name, plant string }{
 		VALUES (991, 'now', KEY, 'turn', '', 'many', 1)`},
 	{"usage 991", `INSERT INTO usage VALUES (991, KEY, '', '', 'many', 0, 0, 0, 0, 0, 0, 1)`},
 	{"events 991", `INSERT INTO events (rowid, id, seen_at) VALUES (991, 'bad', 'now')`},
-	// The table has no rowid to name.
+	// the table has no rowid to name
 	{"", `INSERT INTO owners (app_id, user_id, source, since) VALUES (APP, 'ou_bad', 'code', 'now')`},
 }
 
@@ -72,7 +72,7 @@ func approvalRow(key, askers, created string) string {
 		'waiting', ` + created + `, 1)`
 }
 
-// Whatever a row holds, the program starts, does its work, and names the row.
+// Whatever a row contains, the program starts, works, and logs the row.
 func TestABadRowBlocksNothingElse(t *testing.T) {
 	t.Parallel()
 	r := makeRig(t, feishusim.Config{})
@@ -85,7 +85,7 @@ func TestABadRowBlocksNothingElse(t *testing.T) {
 	key := chat.FeishuChat(r.chat)
 	var all []string
 	for _, bad := range badRows {
-		// some are the same row
+		// some plant the same row
 		all = append(all, strings.ReplaceAll(bad.plant, "INSERT INTO", "INSERT OR IGNORE INTO"))
 		t.Run(bad.name, func(t *testing.T) {
 			r := makeRig(t, feishusim.Config{})

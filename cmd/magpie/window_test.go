@@ -8,13 +8,12 @@ import (
 	"magpie/internal/modelsim"
 )
 
-// The card's gauge and the threshold of a summary measure with the same window, also when the model could hold far
-// more.
+// The card's gauge and the threshold of a summary use the same window, even if the model's is far larger.
 func TestTheGaugeShowsHowNearTheNextSummaryIs(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		model string
-		own   int64 // window of the model, as the CLI tells
+		own   int64 // window of the model, according to the CLI
 		most  int   // [context] window
 		held  int
 		gauge string
