@@ -58,8 +58,8 @@ func (e *LockedError) Error() string {
 	if e.PID != 0 {
 		who = fmt.Sprintf("process %d", e.PID)
 	}
-	return fmt.Sprintf("database %s is in use by %s: stop that one first, or give this one a database of its own "+
-		"in [db] url", e.Path, who)
+	return fmt.Sprintf(
+		"database %s is in use by %s: stop that one first, or give this one a database of its own in [db] url", e.Path, who)
 }
 
 // Chinese is the error message in Chinese.
