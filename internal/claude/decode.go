@@ -28,7 +28,7 @@ type decoder struct {
 
 // decode parses one line. A line that is not a JSON object, or of an unknown type, yields nothing.
 func (d *decoder) decode(line []byte) []Event {
-	if !gjson.ValidBytes(line) {
+	if !validJSON(line) {
 		return nil
 	}
 	v := gjson.ParseBytes(line)

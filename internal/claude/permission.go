@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"sync"
@@ -32,13 +33,14 @@ type Decision struct {
 // toolAsk parses a permission request, if the line is one.
 func toolAsk(line []byte) (ToolAsk, bool) {
 	v := gjson.ParseBytes(line)
-	if v.Get("type").String() != "control_request" || v.Get("request.subtype").String() != "can_use_tool" {
+	if v.Get("type").String() != "control_request" || v.Get("request.subtype").String() != "can_use_tool" ||
+		!validJSON(line) { // the input becomes part of the answer
 		return ToolAsk{}, false
 	}
 	q := v.Get("request")
 	ask := ToolAsk{
 		ID: v.Get("request_id").String(), Use: q.Get("tool_use_id").String(), Name: q.Get("tool_name").String(),
-		Input: json.RawMessage(q.Get("input").Raw),
+		Input: json.RawMessage(cmp.Or(q.Get("input").Raw, "{}")),
 	}
 	for _, s := range q.Get("permission_suggestions").Array() {
 		if s.Get("type").String() != "addRules" || s.Get("behavior").String() != "allow" {

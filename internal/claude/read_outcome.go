@@ -119,7 +119,7 @@ func newOutcomeReader(id string, steered ...string) *outcomeReader {
 // line parses one record of the transcript. Records of subagents are side chains and belong to no answer; a record that
 // was written twice counts once.
 func (r *outcomeReader) line(line []byte) {
-	if !gjson.ValidBytes(line) {
+	if !validJSON(line) {
 		r.truncatedLine(line)
 		return
 	}

@@ -40,7 +40,7 @@ type unaskedReader struct {
 }
 
 func (r *unaskedReader) line(line []byte) {
-	if !gjson.ValidBytes(line) {
+	if !validJSON(line) {
 		if r.turn != nil {
 			r.turn.line(line)
 		}

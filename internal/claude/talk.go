@@ -50,7 +50,7 @@ func readTalk(f io.Reader) ([]TranscriptMessage, error) {
 	r := talkReader{seen: map[string]bool{}}
 	for r.size <= mostTalk {
 		line, err := readLine(br)
-		if line = bytes.TrimSpace(line); gjson.ValidBytes(line) {
+		if line = bytes.TrimSpace(line); validJSON(line) {
 			r.line(gjson.ParseBytes(line))
 		}
 		if errors.Is(err, io.EOF) {

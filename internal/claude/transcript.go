@@ -124,7 +124,7 @@ func checkLines(f io.Reader, session string) error {
 	for range 1000 { // a transcript begins with only a few other lines
 		line, err := readLine(br)
 		empty = empty && len(line) == 0
-		if kind := gjson.GetBytes(line, "type").String(); gjson.ValidBytes(line) &&
+		if kind := gjson.GetBytes(line, "type").String(); validJSON(line) &&
 			(kind == "user" || kind == "assistant") {
 			return nil
 		}

@@ -86,7 +86,7 @@ func verify(f io.ReaderAt, size int64, prompts []string) (SyncState, error) {
 
 // promptOf parses a line that may be a prompt. Lines certainly written by the CLI itself are not prompts.
 func promptOf(line []byte) (gjson.Result, bool) {
-	if !bytes.Contains(line, []byte(`"user"`)) || !gjson.ValidBytes(line) {
+	if !bytes.Contains(line, []byte(`"user"`)) || !validJSON(line) {
 		return gjson.Result{}, false
 	}
 	v := gjson.ParseBytes(line)

@@ -1,0 +1,72 @@
+package claude
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// A line of brackets must not overflow the stack: no caller could recover from that.
+func TestDeepLinesAreNotJSON(t *testing.T) {
+	for name, line := range map[string][]byte{
+		"lists":   bytes.Repeat([]byte("["), maxLine-1),
+		"objects": bytes.Repeat([]byte(`{"user":`), maxLine/8-1),
+		"a deep list": joined(`{"type":"user","uuid":"x","message":`, strings.Repeat("[", deepest),
+			strings.Repeat("]", deepest), "}"),
+	} {
+		if validJSON(line) {
+			t.Errorf("%s: valid", name)
+		}
+		if got, err := readOutcome(bytes.NewReader(line), "x"); got.Known || err != nil {
+			t.Errorf("%s in a transcript: %+v, %v", name, got, err)
+		}
+		if _, err := verify(bytes.NewReader(line), int64(len(line)), []string{"x"}); err != nil {
+			t.Errorf("%s at the end of a transcript: %v", name, err)
+		}
+		if err := checkLines(bytes.NewReader(line), "x"); err == nil {
+			t.Errorf("%s make a session that can be resumed", name)
+		}
+		if got, err := readUnasked(bytes.NewReader(line), nil); got.Known || err != nil {
+			t.Errorf("%s in unasked turns: %+v, %v", name, got, err)
+		}
+		if got, err := readTalk(bytes.NewReader(line)); len(got) > 0 || err != nil {
+			t.Errorf("%s in a conversation: %+v, %v", name, got, err)
+		}
+		if got := new(decoder).decode(line); len(got) > 0 {
+			t.Errorf("%s in the output: %+v", name, got)
+		}
+	}
+	long := joined(`{"a":[`, strings.Repeat("[],", 2*deepest), `{}]}`)
+	if !validJSON(long) {
+		t.Error("a long line that is not deep: not valid")
+	}
+}
+
+func joined(parts ...string) []byte { return []byte(strings.Join(parts, "")) }
+
+// Whatever a request looks like, the answer to it is a line that the CLI can read.
+func TestOddPermissionRequests(t *testing.T) {
+	const begin = `{"type":"control_request","request_id":"1","request":{"subtype":"can_use_tool","tool_name":"Bash"`
+	for rest, want := range map[string]string{
+		`,"input":{"a":1}}}`: `{"a":1}`, `}}`: `{}`, `,"input":null}}`: `null`, `,"input":"x"}}`: `"x"`,
+		`,"input":{"a":tru}}}`: "", `,"input":`: "", "": "", ",\"input\":{\"a\":\"\x00\"}}}": "",
+		`,"input":` + strings.Repeat("[", deepest) + strings.Repeat("]", deepest) + "}}": "",
+	} {
+		q, ok := toolAsk([]byte(begin + rest))
+		if ok != (want != "") || ok && string(q.Input) != want {
+			t.Errorf("%.60q: %v, input %.60q", rest, ok, q.Input)
+		}
+		if !ok {
+			continue
+		}
+		out := &stdinRecorder{}
+		in := newInput(out)
+		in.sendDecision(q.ID, Decision{Allow: true, Input: q.Input})
+		in.close()
+		<-in.done
+		if !json.Valid([]byte(out.String())) {
+			t.Errorf("%.60q: answered with %q", rest, out)
+		}
+	}
+}
