@@ -213,7 +213,7 @@ func TestTwoWhoDrawOneCardCountOn(t *testing.T) {
 		time.Sleep(2 * time.Millisecond) // sequences count milliseconds: the clock must advance
 		p.must(c.Edit(p.ctx(), id, chat.Card{Live: true, Body: fmt.Sprint("begun ", i)}))
 	}
-	time.Sleep(2 * time.Millisecond)
+	time.Sleep(2 * time.Millisecond) // as above
 	p.must(p.Client.Close(p.ctx(), id, chat.Card{Body: "done"}))
 	p.says(ask, "done")
 	p.clean()

@@ -132,11 +132,7 @@ func (a *asking) state() db.ApprovalState {
 // becomes waits until the approval has a state.
 func (a *asking) becomes(want db.ApprovalState) {
 	a.Helper()
-	for deadline := time.Now().Add(time.Minute); a.state() != want; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			a.Fatalf("state %s, want %s", a.state(), want)
-		}
-	}
+	deliverytest.Until(a, "the state "+string(want), func() bool { return a.state() == want })
 }
 
 // hider is a platform that refuses the agent's requests.

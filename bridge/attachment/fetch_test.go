@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"magpie/bridge/attachment/attachmenttest"
+	"magpie/bridge/delivery/deliverytest"
 	"magpie/db"
 	"magpie/db/dbtest"
 	"magpie/internal/chat"
@@ -144,14 +145,11 @@ func TestDownloadsAtOnceKeepToTheRoom(t *testing.T) {
 	d.send("om_2", "these", list...)
 	fetched := make(chan struct{})
 	go func() { defer close(fetched); d.fetchAll() }()
-	begun := func() bool {
+	deliverytest.Until(t, "the downloads", func() bool {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		return len(d.source.Asked()) == len(list) || d.freed != nil
-	}
-	for !begun() {
-		time.Sleep(time.Millisecond)
-	}
+	})
 	close(d.source.Hold)
 	<-fetched
 	held, err := d.db.Files().Size(t.Context(), room)

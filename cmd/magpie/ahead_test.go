@@ -9,7 +9,6 @@ import (
 	"magpie/bridge/access"
 	"magpie/bridge/turncard"
 	"magpie/internal/chat"
-	"magpie/internal/claude"
 	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
@@ -18,14 +17,10 @@ import (
 // hasProcess waits until an idle process waits for its chat's next message, after that many starts.
 func (r *rig) hasProcess(starts int) {
 	r.Helper()
-	var s claude.PoolStats
-	waiting := func() bool { return s.Idle != 1 || s.Started != starts || s.Running != 0 }
-	for end := time.Now().Add(patience); waiting(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			r.Fatalf("there is no idle process: %+v, want %d starts", s, starts)
-		}
-		s = r.prog.pool.Stats()
-	}
+	r.until(fmt.Sprintf("an idle process after %d starts", starts), func() bool {
+		s := r.prog.pool.Stats()
+		return s.Idle == 1 && s.Started == starts && s.Running == 0
+	})
 }
 
 // Somebody who opens the chat, writes to others in the group, or presses a button is likely to ask something soon: the
@@ -149,7 +144,7 @@ func TestAProcessIsThereAfterNew(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, func(c *config.Config) { c.Claude.Ahead = time.Millisecond }) // a process that was started on a hint ends soon
+			r := newRig(t, func(c *config.Config) { c.Claude.Ahead = time.Millisecond }) // for hints
 			r.ask("我叫小明")
 			first := r.lastSession()
 			begin(r, 2)

@@ -83,7 +83,7 @@ func (c *camera) until(expression string) {
 		look := time.Now()
 		c.shoot(0)
 		here := c.Eval(`(() => { try { return Boolean(` + expression + `) } catch { return false } })()`)
-		time.Sleep(max(0, lookEvery-time.Since(look)))
+		time.Sleep(max(0, lookEvery-time.Since(look))) // the frame rate
 		c.frames[len(c.frames)-1].Shown = min(time.Since(look), showAtMost)
 		if here == "true" {
 			return

@@ -250,7 +250,7 @@ func (r *rig) awaitSpares(n int) {
 	awaitStart()
 }
 
-// awaitStart waits until a CLI has started: without a question it prints nothing.
+// awaitStart waits long enough for a CLI to start. There is no event: without a question it prints nothing.
 func awaitStart() {
 	if !testing.Short() {
 		time.Sleep(startTime)

@@ -54,7 +54,7 @@ func BenchmarkEightChats(b *testing.B) {
 			s, mark := seats[n%people], fmt.Sprintf("mark-%d.", n)
 			marks[r.sim.Say(s.chat, s.user, "what about "+mark)] = mark
 			if n%people == people/2 {
-				time.Sleep(pause / 2)
+				time.Sleep(pause / 2) // the rate of the load
 				own := fmt.Sprintf("own-%d.", n)
 				asked[own] = time.Now()
 				alone.say(b, own)

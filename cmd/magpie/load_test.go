@@ -201,7 +201,8 @@ func TestManyChatsAtOnce(t *testing.T) {
 	l.clean()
 }
 
-// awaitAnswers waits until this many messages are answered. It fails if there is no progress for a while.
+// awaitAnswers waits until this many messages are answered. It fails if there is no progress for a while. It polls: at
+// each event of the platform the counting would take the processor from the service.
 func (l *load) awaitAnswers(messages int) {
 	l.Helper()
 	answered, since := 0, time.Now()
@@ -421,7 +422,7 @@ func BenchmarkAtRest(b *testing.B) {
 		time.Sleep(startTime) // no event: the first calls of the CLI, such as --version, must end
 		var spare []int
 		l.until("a spare process", func() bool { spare = l.children(); return len(spare) == 1 })
-		time.Sleep(startTime)
+		time.Sleep(startTime) // no event either: the spare CLI must have started
 		own := l.memory("VmRSS")
 		if own > restMemory {
 			b.Errorf("%d MB, want %d at most", own>>20, restMemory>>20)

@@ -36,7 +36,7 @@ func newPM2(t testing.TB) *pm2 {
 }
 
 // end stops pm2 with all its processes, and waits until it is gone: it reports that too early, and still writes to its
-// folder.
+// folder. That it is gone can only be polled: it is no child of this process.
 func (p *pm2) end() {
 	p.Helper()
 	pid, err := os.ReadFile(filepath.Join(p.root, "pm2", "pm2.pid"))

@@ -113,9 +113,10 @@ func makeRig(t testing.TB, platform feishusim.Config, change ...func(*config.Con
 
 // logbook keeps the program's log, and prints warnings and errors with the test's output.
 type logbook struct {
-	tb testing.TB
-	mu sync.Mutex
-	b  bytes.Buffer
+	tb   testing.TB
+	mu   sync.Mutex
+	b    bytes.Buffer
+	more chan struct{} // closed by the next write; nil = nobody waits
 }
 
 func (l *logbook) Write(p []byte) (int, error) { return l.WriteLevel(zerolog.NoLevel, p) }
@@ -126,7 +127,32 @@ func (l *logbook) WriteLevel(level zerolog.Level, p []byte) (int, error) {
 	if level >= zerolog.WarnLevel && level < zerolog.NoLevel {
 		l.tb.Logf("%s", bytes.TrimSpace(p))
 	}
+	if l.more != nil {
+		close(l.more)
+		l.more = nil
+	}
 	return l.b.Write(p)
+}
+
+// await waits until the log contains text n times, and reports whether it does.
+func (l *logbook) await(text string, n int) bool {
+	for deadline := time.After(patience); ; {
+		l.mu.Lock()
+		there := bytes.Count(l.b.Bytes(), []byte(text)) >= n
+		if l.more == nil {
+			l.more = make(chan struct{})
+		}
+		more := l.more
+		l.mu.Unlock()
+		if there {
+			return true
+		}
+		select {
+		case <-more:
+		case <-deadline:
+			return false
+		}
+	}
 }
 
 func (l *logbook) String() string {
@@ -196,7 +222,9 @@ func (r *rig) awaitModel(what string, cond func([]modelsim.Request) bool) {
 // awaitLog waits until the program has logged something.
 func (r *rig) awaitLog(text string) {
 	r.Helper()
-	r.until("the log to say "+text, func() bool { return strings.Contains(r.logs.String(), text) })
+	if !r.logs.await(text, 1) {
+		r.Fatalf("waiting for the log to say %s; visible:\n%s\nlog:\n%s", text, r.transcript(), r.logs)
+	}
 }
 
 // until waits until cond holds.
@@ -205,7 +233,7 @@ func (r *rig) until(what string, cond func() bool) {
 	r.within(patience, what, cond)
 }
 
-// within waits until cond holds, no longer than limit.
+// within polls cond until it holds, no longer than limit. It is for state that cannot be awaited, such as the database.
 func (r *rig) within(limit time.Duration, what string, cond func() bool) {
 	r.Helper()
 	for began := time.Now(); !cond(); time.Sleep(pause(time.Since(began))) {

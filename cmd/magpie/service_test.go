@@ -181,9 +181,5 @@ func (r *rig) home() string {
 // alone waits until no agent runs.
 func (s *service) alone(within time.Duration) {
 	s.Helper()
-	for deadline := time.Now().Add(within); len(s.agents()) > 0; time.Sleep(100 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			s.Fatalf("remaining processes: %q", s.agents())
-		}
-	}
+	s.within(within, "the end of all agents", func() bool { return len(s.agents()) == 0 })
 }

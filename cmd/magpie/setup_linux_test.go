@@ -27,6 +27,7 @@ type terminal struct {
 	testing.TB
 	cmd  *exec.Cmd
 	tty  *os.File
+	more chan struct{} // there is new output
 	done chan struct{} // the program has ended and its output was read
 	err  error
 
@@ -47,7 +48,7 @@ func openTerminalOf(t testing.TB, rows uint16, cmd *exec.Cmd) *terminal {
 	t.Helper()
 	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: rows, Cols: columnsOfTest})
 	must(t, err)
-	term := &terminal{TB: t, cmd: cmd, tty: tty, done: make(chan struct{})}
+	term := &terminal{TB: t, cmd: cmd, tty: tty, more: make(chan struct{}, 1), done: make(chan struct{})}
 	go func() {
 		defer close(term.done)
 		buf := make([]byte, 4096)
@@ -56,6 +57,10 @@ func openTerminalOf(t testing.TB, rows uint16, cmd *exec.Cmd) *terminal {
 			term.mu.Lock()
 			term.wrote.Write(buf[:n])
 			term.mu.Unlock()
+			select {
+			case term.more <- struct{}{}:
+			default: // the waiting test has not looked at the last output yet
+			}
 			if err != nil {
 				break
 			}
@@ -79,21 +84,22 @@ func (t *terminal) String() string {
 // await waits until new output contains the text, and returns all output until then.
 func (t *terminal) await(text string) string {
 	t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+	deadline, done := time.After(patience), t.done
+	for {
 		all := t.String()
 		if i := strings.Index(all[t.seen:], text); i >= 0 {
 			from := t.seen
 			t.seen += i + len(text)
 			return all[from:t.seen]
 		}
-		select {
-		case <-t.done:
-			if !strings.Contains(t.String()[t.seen:], text) {
-				t.Fatalf("the program ended (%v) without writing %q:\n%s", t.err, text, t)
-			}
-		default:
+		if done == nil {
+			t.Fatalf("the program ended (%v) without writing %q:\n%s", t.err, text, t)
 		}
-		if time.Now().After(deadline) {
+		select {
+		case <-t.more:
+		case <-done:
+			done = nil // all output was read: look once more
+		case <-deadline:
 			t.Fatalf("waiting for %q:\n%s", text, t)
 		}
 	}
@@ -429,6 +435,7 @@ func (t *terminal) echoes() bool {
 	return state.Lflag&unix.ECHO != 0
 }
 
+// until polls a condition, for changes of the terminal's state, which cannot be awaited.
 func (t *terminal) until(what string, cond func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !cond(); time.Sleep(5 * time.Millisecond) {

@@ -4,7 +4,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"magpie/internal/chat"
 	"magpie/internal/config"
@@ -17,11 +16,7 @@ func oneSpare(c *config.Config) { c.Claude.Spare = 1 }
 // hasSpare waits until there is a spare process.
 func (r *rig) hasSpare() {
 	r.Helper()
-	for end := time.Now().Add(patience); r.prog.pool.Stats().Spare != 1; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			r.Fatal("no spare process")
-		}
-	}
+	r.until("a spare process", func() bool { return r.prog.pool.Stats().Spare == 1 })
 }
 
 // folder is the folder in which a chat's agents keep their state.

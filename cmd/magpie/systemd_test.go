@@ -95,10 +95,8 @@ func (p *process) await(text string) {
 // awaitCount waits until the program has logged text n times.
 func (p *process) awaitCount(text string, n int) {
 	p.Helper()
-	for began := time.Now(); strings.Count(p.logs.String(), text) < n; time.Sleep(pause(time.Since(began))) {
-		if time.Since(began) > patience {
-			p.Fatalf("the program did not log %q %d times", text, n)
-		}
+	if !p.logs.await(text, n) {
+		p.Fatalf("the program did not log %q %d times", text, n)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"magpie/internal/chat"
 )
 
-// until waits for a condition.
+// until polls a condition: what the writer does is not visible as an event.
 func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {

@@ -168,14 +168,11 @@ func TestWhatWasStoppedWakesNobody(t *testing.T) {
 	must(t, r.pool.Ahead().Start(t.Context(), "a", ahead))
 	path, err := r.cfg.Transcripts("a").Path(ahead.Dir, spec.Session)
 	must(t, err)
-	for {
+	must(t, poll(t.Context(), "the CLI's note", func() bool {
 		data, err := os.ReadFile(path)
 		must(t, err)
-		if strings.Contains(string(data), "before the previous session ended") {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+		return strings.Contains(string(data), "before the previous session ended")
+	}))
 	if got := r.pool.UnaskedState("a"); got != claude.Resting {
 		t.Errorf("it is %q", got)
 	}
