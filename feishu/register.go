@@ -2,7 +2,9 @@ package feishu
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"net/url"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"github.com/larksuite/oapi-sdk-go/v3/scene/registration"
 
 	"magpie/feishu/openapi"
+	"magpie/internal/configtype"
 )
 
 // The hosts on which apps are created.
@@ -20,10 +23,11 @@ const (
 
 // Ways in which a registration fails.
 var (
-	ErrDeclined = errors.New("the app was not wanted on the phone")
-	ErrExpired  = errors.New("the code was not scanned in time")
+	ErrDeclined = configtype.Mistakef("已在手机上取消", "it was canceled on the phone")
+	ErrExpired  = configtype.Mistakef("二维码已过期", "the QR code has expired")
 	// ErrUncertain accompanies another error: the reply with the credentials may have been lost.
-	ErrUncertain = errors.New("the connection was lost meanwhile, so the app may exist anyway")
+	ErrUncertain = configtype.Mistakef("等待期间网络中断过，应用可能已经创建",
+		"the connection was lost while waiting, so the app may exist anyway")
 )
 
 // RegisteredApp is a newly created app.
@@ -76,10 +80,26 @@ func registerError(err error, interrupted bool) error {
 	case errors.As(err, &expired), errors.Is(err, context.DeadlineExceeded):
 		err = ErrExpired
 	default:
-		err = openapi.WithoutURL(err)
+		err = explainRegister(err)
 	}
 	if interrupted {
 		return errors.Join(err, ErrUncertain)
+	}
+	return err
+}
+
+// explainRegister adds to an error of the network what to check: nobody has got as far as a configuration yet.
+func explainRegister(err error) error {
+	var failed *registration.RegisterAppError
+	switch {
+	case errors.As(err, new(*url.Error)):
+		return configtype.Mistakef("%v；请检查网络，需要代理时设置环境变量 HTTPS_PROXY",
+			"%v; check the network, and set the variable HTTPS_PROXY if it needs a proxy", openapi.WithoutURL(err))
+	case errors.As(err, new(*json.SyntaxError)), errors.As(err, &failed) && failed.Code == "invalid_response":
+		return configtype.Mistakef("得到的不是飞书的回答：网络里可能有代理，或要先在网页上登录",
+			"the answer is not Feishu's: there may be a proxy in the network, or a page to log in to first")
+	case failed != nil:
+		return configtype.Mistakef("飞书拒绝了请求：%s（%s）", "Feishu refuses it: %s (%s)", failed.Description, failed.Code)
 	}
 	return err
 }

@@ -3,7 +3,6 @@ package feishu
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -15,6 +14,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"magpie/feishu/openapi"
+	"magpie/internal/configtype"
 )
 
 // The SDK polls with http.DefaultClient and ends a registration at the first error, although the app may exist by then
@@ -69,7 +69,7 @@ func (p pollRetrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-var errGateway = errors.New("the platform does not answer")
+var errGateway = configtype.Mistakef("飞书没有响应", "Feishu does not answer")
 
 // tryOnce makes a call and reads the reply. A gateway's error counts as no reply.
 func (p pollRetrier) tryOnce(r *http.Request, body []byte) (*http.Response, error) {

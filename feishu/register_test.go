@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"testing"
 	"time"
 
+	"magpie/internal/configtype"
 	"magpie/internal/feishusim"
 )
 
@@ -76,6 +78,24 @@ func TestRegisterEnds(t *testing.T) {
 	if err == nil || errors.Is(err, ErrExpired) {
 		t.Errorf("no platform: %v", err)
 	}
+}
+
+// Why no app could be created is said in words, with what to check.
+func TestWhyNoAppIsCreated(t *testing.T) {
+	noise := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("<html>please log in</html>"))
+	}))
+	defer noise.Close()
+	for address, want := range map[string]string{
+		"http://127.0.0.1:1": "127.0.0.1:1：连接被拒绝；请检查网络，需要代理时设置环境变量 HTTPS_PROXY",
+		noise.URL:            "得到的不是飞书的回答：网络里可能有代理，或要先在网页上登录",
+	} {
+		_, err := Register(t.Context(), Config{BaseURL: address}, nil)
+		if got := configtype.Chinese(err); got != want {
+			t.Errorf("%v is %q", err, got)
+		}
+	}
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 }
 
 // Errors while polling do not end a registration. Only the loss of the response with the credentials cannot be

@@ -20,6 +20,8 @@ import (
 	larkcore "github.com/larksuite/oapi-sdk-go/v3/core"
 	"github.com/rs/zerolog"
 	"github.com/tidwall/gjson"
+
+	"magpie/internal/configtype"
 )
 
 // CallTimeout limits one attempt of a call; the SDK has no limit of its own (client.go, WithReqTimeout).
@@ -195,13 +197,25 @@ func (k causeKeeper) Do(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// WithoutURL returns an error of the HTTP client without the URL, which contains ids.
+// WithoutURL returns an error of the HTTP client without the URL, which contains ids. What is wrong with a proxy, it says
+// in words.
 func WithoutURL(err error) error {
 	var u *url.Error
-	if errors.As(err, &u) {
-		return u.Err
+	if !errors.As(err, &u) {
+		return err
 	}
-	return err
+	text := u.Err.Error()
+	if strings.HasPrefix(text, "invalid proxy address") { // it may hold a password
+		return configtype.Mistakef("环境变量 HTTPS_PROXY 里的代理地址无效",
+			"the address of the proxy in the variable HTTPS_PROXY is not valid")
+	}
+	// net/http reports the status of a proxy that does not connect, and only that, as an error.
+	for status := http.StatusBadRequest; status <= http.StatusNetworkAuthenticationRequired; status++ {
+		if text == http.StatusText(status) {
+			return configtype.Mistakef("代理拒绝了连接（HTTP 状态 %d）", "the proxy refuses the connection (HTTP status %d)", status)
+		}
+	}
+	return u.Err
 }
 
 // parseAnswer turns every answer that is not a success into an [Error].

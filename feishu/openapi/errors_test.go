@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"errors"
+	"net/url"
 	"strings"
 	"syscall"
 	"testing"
@@ -34,6 +35,20 @@ func TestReason(t *testing.T) {
 		reason := tc.err.Reason()
 		if en, zh := configtype.English(reason), configtype.Chinese(reason); en != tc.en || zh != tc.zh {
 			t.Errorf("%v: %q, %q", &tc.err, en, zh)
+		}
+	}
+}
+
+// What is wrong with a proxy is said in words, without its password.
+func TestErrorsOfProxies(t *testing.T) {
+	for text, want := range map[string]string{
+		"Proxy Authentication Required": "代理拒绝了连接（HTTP 状态 407）", "Forbidden": "代理拒绝了连接（HTTP 状态 403）",
+		`invalid proxy address "http://me:hush@ x": parse`: "环境变量 HTTPS_PROXY 里的代理地址无效",
+		"other": "other",
+	} {
+		err := WithoutURL(&url.Error{Op: "Get", URL: "https://open.feishu.cn/id", Err: errors.New(text)})
+		if got := configtype.Chinese(err); got != want || strings.Contains(err.Error(), "hush") {
+			t.Errorf("%s is %q, %v", text, got, err)
 		}
 	}
 }

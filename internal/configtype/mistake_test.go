@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -42,6 +43,25 @@ func TestMistakesInBothLanguages(t *testing.T) {
 	}
 	if !errors.Is(fmt.Errorf("x: %w", file), fs.ErrNotExist) || errors.Is(port, fs.ErrNotExist) {
 		t.Error("errors.Is does not find the wrapped error")
+	}
+}
+
+// Without a home folder, what package os says is put in words, whichever folder was looked for.
+func TestNoHomeInBothLanguages(t *testing.T) {
+	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"} {
+		t.Setenv(name, "")
+	}
+	for _, find := range []func() (string, error){os.UserHomeDir, os.UserConfigDir, os.UserCacheDir} {
+		_, err := find()
+		en, zh := configtype.English(err), configtype.Chinese(err)
+		if !strings.Contains(en, "HOME is not set") || !strings.Contains(zh, "没有设置环境变量 HOME") {
+			t.Errorf("%v: %q, %q", err, en, zh)
+		}
+	}
+	t.Setenv("XDG_CONFIG_HOME", "x")
+	_, err := os.UserConfigDir()
+	if zh := configtype.Chinese(err); zh != "环境变量 XDG_CONFIG_HOME 应为绝对路径" {
+		t.Errorf("%v: %q", err, zh)
 	}
 }
 
@@ -99,6 +119,41 @@ func TestErrorsOfTheSystemInBothLanguages(t *testing.T) {
 		{
 			&tls.CertificateVerificationError{Err: x509.HostnameError{Certificate: &x509.Certificate{}}},
 			"the server's certificate is for another host", "服务器的证书属于另一个主机",
+		},
+		{
+			&net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "open.feishu.cn", IsNotFound: true}},
+			"open.feishu.cn: there is no such host", "open.feishu.cn：找不到这个主机",
+		},
+		{
+			&net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{
+				Err: "read udp 10.0.0.2:4711->1.1.1.1:53: connection refused", Name: "open.feishu.cn", Server: "1.1.1.1:53",
+			}},
+			"open.feishu.cn: the DNS lookup failed", "open.feishu.cn：查询 DNS 失败",
+		},
+		{
+			&net.DNSError{Err: "i/o timeout", Name: "open.feishu.cn", IsTimeout: true},
+			"open.feishu.cn: the DNS lookup took too long", "open.feishu.cn：查询 DNS 超时",
+		},
+		{
+			&net.OpError{Op: "proxyconnect", Net: "tcp", Err: &net.OpError{
+				Op: "dial", Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 7}, Err: syscall.ECONNREFUSED,
+			}},
+			"the proxy cannot be reached: 127.0.0.1:7: the connection was refused",
+			"连接不上代理：127.0.0.1:7：连接被拒绝",
+		},
+		{
+			tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"},
+			"the other side does not use encryption (TLS): the address is wrong, or there is a proxy in between",
+			"对方没有使用加密连接（TLS）：地址不对，或中间有代理",
+		},
+		{
+			&net.OpError{Op: "remote error", Err: tls.AlertError(40)},
+			"no encrypted connection (TLS) could be made", "没有建立加密连接（TLS）",
+		},
+		{
+			errors.New("neither $XDG_CONFIG_HOME nor $HOME are defined"),
+			"the variable HOME is not set, so the home folder is not known: set it first, as in export HOME=/home/me",
+			"没有设置环境变量 HOME，不知道主文件夹在哪里：请先设置，例如 export HOME=/home/me",
 		},
 		{fmt.Errorf("ask: %w", slow{}), "ask: timeout", "ask: 超时"},
 		{badAddress, `"x" must be like host:port`, `"x" 应写成 主机:端口 的形式`},

@@ -2,16 +2,16 @@ package configtype
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"os/user"
+	"regexp"
 	"strings"
 	"syscall"
 )
@@ -36,20 +36,6 @@ func systemErrorText(err error, l language) string {
 		return ofExit(e, l)
 	case user.UnknownUserError:
 		return fmt.Sprintf([...]string{"没有用户 %s", "there is no user %s"}[l], string(e))
-	case *net.OpError:
-		if e.Addr == nil {
-			return errorText(e.Err, l)
-		}
-		return e.Addr.String() + colon + errorText(e.Err, l)
-	case *net.AddrError:
-		return fmt.Sprintf([...]string{"%q 应写成 主机:端口 的形式", "%q must be like host:port"}[l], e.Addr)
-	case *net.DNSError:
-		if e.IsNotFound {
-			return e.Name + colon + [...]string{"找不到这个主机", "there is no such host"}[l]
-		}
-		return ""
-	case *tls.CertificateVerificationError:
-		return ofCertificate(e.Err, l)
 	case syscall.Errno:
 		for _, c := range causes {
 			if errors.Is(e, c.err) {
@@ -58,8 +44,14 @@ func systemErrorText(err error, l language) string {
 		}
 		return ""
 	}
+	if text := networkErrorText(err, l); text != "" {
+		return text
+	}
 	if err != nil && err.Error() == escapes {
 		return [...]string{"路径指向这个文件夹之外", "it leads out of the folder"}[l]
+	}
+	if text := variableErrorText(err, l); text != "" {
+		return text
 	}
 	if bad, ok := err.(net.Error); ok && bad.Timeout() { //nolint:errorlint // as above
 		return [...]string{"超时", "timeout"}[l]
@@ -81,20 +73,28 @@ func ofExit(e *exec.ExitError, l language) string {
 	return fmt.Sprintf([...]string{"被信号 %s 终止", "ended by signal %s"}[l], signal)
 }
 
-// ofCertificate says why the certificate of a server is not accepted.
-func ofCertificate(err error, l language) string {
-	var invalid x509.CertificateInvalidError
-	switch {
-	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return [...]string{"服务器的证书已过期，或这台机器的时间不对",
-			"the server's certificate has expired, or the clock of this machine is wrong"}[l]
-	case errors.As(err, new(x509.HostnameError)):
-		return [...]string{"服务器的证书属于另一个主机", "the server's certificate is for another host"}[l]
-	case errors.As(err, new(x509.UnknownAuthorityError)):
-		return [...]string{"服务器的证书由这台机器不信任的机构签发，中间可能有代理",
-			"this machine does not trust who signed the server's certificate; there may be a proxy in between"}[l]
+// What package os says if it does not find a folder of the user, with the variable that it looks at last. These errors
+// are not exported.
+var (
+	unsetVariable    = regexp.MustCompile(`^(?:neither \$\w+ nor )?[$%](\w+)%? (?:is not|are) defined$`)
+	relativeVariable = regexp.MustCompile(`^path in \$(\w+) is relative$`)
+)
+
+// variableErrorText is [systemErrorText] for a variable that must be set.
+func variableErrorText(err error, l language) string {
+	if err == nil {
+		return ""
 	}
-	return [...]string{"服务器的证书不受信任", "the server's certificate is not trusted"}[l]
+	if m := unsetVariable.FindStringSubmatch(err.Error()); m != nil && m[1] == "HOME" {
+		return [...]string{"没有设置环境变量 HOME，不知道主文件夹在哪里：请先设置，例如 export HOME=/home/me",
+			"the variable HOME is not set, so the home folder is not known: set it first, as in export HOME=/home/me"}[l]
+	} else if m != nil {
+		return fmt.Sprintf([...]string{"没有设置环境变量 %s", "the variable %s is not set"}[l], m[1])
+	}
+	if m := relativeVariable.FindStringSubmatch(err.Error()); m != nil {
+		return fmt.Sprintf([...]string{"环境变量 %s 应为绝对路径", "the variable %s must be an absolute path"}[l], m[1])
+	}
+	return ""
 }
 
 // escapes is what an [os.Root] says of a link or a path that leads out of its folder. The error itself is not exported.
@@ -131,5 +131,7 @@ var causes = []struct {
 	{os.ErrDeadlineExceeded, "超时", "timeout"},
 	{context.DeadlineExceeded, "超时", "timeout"},
 	{context.Canceled, "已取消", "canceled"},
+	{http.ErrSchemeMismatch, "对方没有使用加密连接（TLS）：地址不对，或中间有代理",
+		"the other side does not use encryption (TLS): the address is wrong, or there is a proxy in between"},
 	{exec.ErrNotFound, "PATH 里没有这个程序", "there is no such program in PATH"},
 }
