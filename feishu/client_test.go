@@ -47,6 +47,27 @@ func TestConfig(t *testing.T) {
 	}
 }
 
+// What is no App ID is found before anybody asks the platform.
+func TestFormsOfTheApp(t *testing.T) {
+	for id, want := range map[string]bool{
+		"cli_a1b2c3d4e5f60718": true, "cli_1": true, "": false, "cli_": false, "cli_...": false, "cli_xxx": false,
+		"xiaoming": false, "cli_a b": false, "cli_名": false, "my cli_1": false, "ou_1": false,
+	} {
+		c := Config{AppID: id, AppSecret: "s"}
+		if IsAppID(id) != want || (c.Validate() == nil) != want {
+			t.Errorf("%q: %v, %v", id, IsAppID(id), c.Validate())
+		}
+	}
+	for address, want := range map[string]bool{
+		"": true, "feishu": true, "Lark": true, "https://open.feishu.cn/": true, "wechat": false, "open.feishu.cn": false,
+		"ftp://x": false,
+	} {
+		if IsBaseURL(address) != want {
+			t.Errorf("%q: %v", address, !want)
+		}
+	}
+}
+
 // The language of the bot, and of chats in which nobody has written yet.
 func TestLanguageOfTheBot(t *testing.T) {
 	for _, tc := range []struct{ lang, base, spoken, first, toast string }{

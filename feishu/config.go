@@ -3,6 +3,7 @@ package feishu
 import (
 	"errors"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -76,9 +77,9 @@ func (c Config) Validate() error {
 			"[feishu] app_id %q 只是示例：从应用的“凭证与基础信息”页复制 App ID，或运行 magpie setup",
 			"[feishu] app_id %q is an example: copy the App ID from the app's page \"Credentials & Basic Info\", or run magpie setup",
 			c.AppID))
-	case !strings.HasPrefix(c.AppID, "cli_"):
-		errs = append(errs, configtype.Mistakef("[feishu] app_id %q 不是 App ID：App ID 以 cli_ 开头",
-			"[feishu] app_id %q is not an App ID: it begins with cli_", c.AppID))
+	case !IsAppID(c.AppID):
+		errs = append(errs, configtype.Mistakef("[feishu] app_id %q 不是 App ID：应为 cli_ 加字母和数字",
+			"[feishu] app_id %q is not an App ID: it must be cli_ and then letters and digits", c.AppID))
 	}
 	switch {
 	case configtype.IsPlaceholder(c.AppSecret):
@@ -90,7 +91,7 @@ func (c Config) Validate() error {
 			"[feishu] app_secret 是空的：从应用的“凭证与基础信息”页复制 App Secret",
 			"[feishu] app_secret is empty: copy the App Secret from the app's page \"Credentials & Basic Info\""))
 	}
-	if u, err := url.Parse(c.baseURL()); err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
+	if !IsBaseURL(c.BaseURL) {
 		errs = append(errs, configtype.Mistakef(
 			"[feishu] base_url 不是地址：飞书留空，Lark 写 \"lark\"，或者写 %s 这样的地址",
 			"[feishu] base_url is not an address: leave it empty for Feishu, write \"lark\" for Lark, or a URL such as %s", hostFeishu))
@@ -119,6 +120,18 @@ func (c Config) Validate() error {
 		errs = append(errs, configtype.Mistakef("[feishu] pace %v：不能是负数", "[feishu] pace %v: must be 0 or more", c.Pace))
 	}
 	return errors.Join(errs...)
+}
+
+// appIDForm matches App IDs.
+var appIDForm = regexp.MustCompile(`^cli_[\w-]+$`)
+
+// IsAppID reports whether a text has the form of an App ID, and is none of an example.
+func IsAppID(id string) bool { return appIDForm.MatchString(id) && !configtype.IsPlaceholder(id) }
+
+// IsBaseURL reports whether a text can be a [Config.BaseURL].
+func IsBaseURL(text string) bool {
+	u, err := url.Parse(Config{BaseURL: text}.baseURL())
+	return err == nil && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http")
 }
 
 // langAuto is the [Config.Lang] with which the bot uses the language of each chat.

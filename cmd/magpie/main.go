@@ -74,8 +74,7 @@ func main() {
 		os.Exit(130) // as a shell does after Ctrl-C
 	} else if err != nil {
 		fmt.Fprintf(os.Stderr, "magpie: %s\n", errorText(err))
-		var bad *config.Error
-		if errors.As(err, &bad) {
+		if errors.As(err, new(*config.Error)) || errors.As(err, new(*setup.UsageError)) {
 			os.Exit(2)
 		}
 		os.Exit(1)

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -457,11 +458,21 @@ func TestSetupWithAnAppThatIsThere(t *testing.T) {
 	term.await("不能用根目录")
 	term.answer("项目文件夹 [", "~/new/project")
 	term.await("将会创建")
-	term.answer("请选择 [1]: ", "2")
+	term.answer("请选择 [1]: ", "3")
+	term.await("请输入 1 到 2 的数字。")
+	term.answer("请选择 [1]: ", "２")
+	term.answer("App ID: ", "xiaoming")
+	term.await(`"xiaoming" 不是 App ID：App ID 是 cli_ 加字母和数字。`)
+	term.answer("App ID: ", "") // back
+	term.await("1. 用手机扫码")
+	term.answer("请选择 [1]: ", "2.")
+	term.answer("App ID: ", n.sim.AppID())
+	term.secret("App Secret（不显示）: ", "")
+	term.await("App Secret 不能为空。")
 	term.answer("App ID: ", n.sim.AppID())
 	term.secret("App Secret（不显示）: ", "wrong-canary")
 	term.await("fail  飞书（Lark）：应用被拒绝")
-	term.answer("仍然写入配置吗？", "")
+	term.answer("仍然写入配置吗？", "ｎ")
 	term.answer("App ID: ", n.sim.AppID())
 	term.secret("App Secret（不显示）: ", n.sim.AppSecret())
 	app := n.sim.URL() + "/app/" + n.sim.AppID()
@@ -530,22 +541,26 @@ func TestSetupByFlags(t *testing.T) {
 	if list, err := os.ReadDir(filepath.Dir(n.config())); err != nil || len(list) != 2 {
 		t.Errorf("%v lie there, %v", list, err)
 	}
+	app := []string{"--yes", "--replace", "--app-id=cli_1", "--app-secret-file=" + secret}
+	with := func(flags ...string) []string { return append(slices.Clone(app), flags...) }
 	for name, tc := range map[string]struct {
 		args []string
 		want string
 	}{
 		"no app":       {[]string{"--yes", "--replace"}, "--scan"},
+		"no secret":    {[]string{"--yes", "--replace", "--app-id=cli_1"}, "or both --app-id and --app-secret-file"},
 		"no terminal":  {nil, "--yes"},
+		"no platform":  {with("--platform=wechat"), `--platform "wechat": must be feishu, lark, or an address such as`},
+		"no App ID":    {with("--app-id=1"), `--app-id "1": must be cli_ followed by letters and digits`},
+		"no owner":     {with("--owner=xiaoming"), `--owner "xiaoming": must be the ID of a user (ou_…)`},
 		"empty secret": {[]string{"--yes", "--replace", "--app-id=cli_1", "--app-secret-file=/dev/null"}, "empty"},
 		"wrong secret": {
 			[]string{"--yes", "--replace", "--app-id=" + n.sim.AppID(), "--app-secret-file=" + n.config()},
 			"was not accepted",
 		},
-		"the home": {[]string{"--yes", "--replace", "--project=" + n.home}, "home folders"},
-		"in the data": {
-			[]string{"--yes", "--replace", "--project=" + filepath.Join(n.home, ".local/share/magpie/x")}, "the data",
-		},
-		"a file": {[]string{"--yes", "--replace", "--project=" + secret}, "not a folder"},
+		"the home":    {with("--project=" + n.home), "home folders"},
+		"in the data": {with("--project=" + filepath.Join(n.home, ".local/share/magpie/x")), "the data"},
+		"a file":      {with("--project=" + secret), "not a folder"},
 		"nobody's scan": {
 			[]string{"--yes", "--replace", "--scan", "--platform=http://127.0.0.1:1"}, "The app could not be created",
 		},
@@ -554,12 +569,75 @@ func TestSetupByFlags(t *testing.T) {
 		},
 	} {
 		out, err := n.command(tc.args...).CombinedOutput()
+		wrongFlags := 2
+		if name == "wrong secret" || name == "nobody's scan" {
+			wrongFlags = 1
+		}
 		var exit *exec.ExitError
-		if !errors.As(err, &exit) || exit.ExitCode() == 0 || strings.Count(string(out), tc.want) != 1 {
+		if !errors.As(err, &exit) || exit.ExitCode() != wrongFlags || strings.Count(string(out), tc.want) != 1 {
 			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+		if strings.Contains(string(out), "configuration: ") || strings.Contains(string(out), "Press Enter") {
+			t.Errorf("%s: it speaks of what nobody has done:\n%s", name, out)
 		}
 	}
 	if c, err := config.Load(n.config(), nil); err != nil || c.Access.Owner != "ou_other" {
 		t.Errorf("after all that: %v, owner %s", err, c.Access.Owner)
+	}
+}
+
+// With --yes nothing is asked, not even on a terminal: setup says what is missing.
+func TestSetupAsksNothingWithYes(t *testing.T) {
+	t.Parallel()
+	n := newSetupRig(t, "LANG=zh_CN.UTF-8")
+	for flags, want := range map[string]string{
+		"":                                   "需要 --scan，或同时给出 --app-id 和 --app-secret-file",
+		"--app-id=cli_1 --app-secret-file=-": "--app-secret-file -：标准输入是终端，请改用文件，或从管道传入密钥",
+	} {
+		term := openTerminal(t, n.command(append([]string{"--yes"}, strings.Fields(flags)...)...))
+		term.await(want)
+		if code := term.exit(); code != 2 {
+			t.Errorf("%s: exit code %d:\n%s", flags, code, term)
+		}
+	}
+}
+
+// Who does not want to scan after all enters an existing app.
+func TestSetupGoesBackFromTheScan(t *testing.T) {
+	t.Parallel()
+	n := newSetupRig(t)
+	term := openTerminal(t, n.command())
+	term.answer("Project folder [", "")
+	term.answer("Choose [1]: ", "1")
+	screen := term.await("Waiting for you")
+	must(t, n.sim.Decline(scanned.FindString(screen)))
+	term.await("Canceled on the phone.")
+	term.answer("Try again?", "n")
+	term.await("an existing one")
+	term.answer("Choose [1]: ", "2")
+	term.answer("App ID: ", n.sim.AppID())
+	term.secret("App Secret (not shown): ", n.sim.AppSecret())
+	term.await("Saved ")
+	// After that, Ctrl-C leaves what was written, and is not taken for success.
+	term.await("4. How should it run?")
+	_, err := term.tty.WriteString("\x03")
+	must(t, err)
+	term.await("Start it with: magpie serve --config " + n.config())
+	if code := term.exit(); code != 130 {
+		t.Errorf("exit code %d:\n%s", code, term)
+	}
+	if _, err := config.Load(n.config(), nil); err != nil {
+		t.Errorf("the configuration: %v", err)
+	}
+}
+
+// Without a home folder, setup says what to do.
+func TestSetupWithoutAHome(t *testing.T) {
+	t.Parallel()
+	n := newSetupRig(t, "HOME=", "LANG=zh_CN.UTF-8")
+	term := openTerminal(t, n.command())
+	term.await("magpie: 没有设置环境变量 HOME，不知道主文件夹在哪里：请先设置")
+	if code := term.exit(); code == 0 {
+		t.Errorf("exit code %d:\n%s", code, term)
 	}
 }

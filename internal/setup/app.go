@@ -1,11 +1,13 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
 	"time"
 
+	"magpie/bridge/i18n"
 	"magpie/feishu"
 	"magpie/internal/config"
 	"magpie/internal/doctor"
@@ -15,56 +17,81 @@ import (
 func (u *setup) chooseApp(ctx context.Context) error {
 	u.say(textAppHead)
 	u.feishu.BaseURL = u.Platform
-	scan := u.Scan
-	if !scan && u.AppID == "" {
-		if u.Yes {
-			return &config.Error{Err: errors.New(textNeedsApp.Sprintf(u.lang))}
+	for {
+		if chosen, err := u.tryApp(ctx); err != nil || chosen {
+			return err
 		}
+	}
+}
+
+// tryApp gets an app in the way that the operator chooses, and checks it. It returns false if the operator wants to
+// choose again.
+func (u *setup) tryApp(ctx context.Context) (chosen bool, err error) {
+	asks, scan := !u.Scan && u.AppID == "", u.Scan
+	if asks {
 		n, err := u.pick(ctx, textAppHow, textAppScan, textAppEnter)
 		if err != nil {
-			return err
+			return false, err
 		}
 		scan = n == 0
 	}
-	who := ""
-	if scan {
-		made, err := u.registerApp(ctx)
-		if err != nil {
-			return err
-		}
-		who = made.User
+	if !scan {
+		return u.enterApp(ctx)
 	}
+	made, err := u.registerApp(ctx)
+	switch {
+	case errors.Is(err, errNoApp) && asks:
+		return false, nil
+	case errors.Is(err, errNoApp):
+		return false, errors.New(textNoApp.Sprintf(u.lang))
+	case err != nil:
+		return false, err
+	}
+	// Registered credentials are valid, even if the platform cannot be asked.
+	_, err = u.acceptApp(ctx, made.User)
+	return true, err
+}
+
+// enterApp uses an existing app. It returns false if the operator wants to choose again.
+func (u *setup) enterApp(ctx context.Context) (chosen bool, err error) {
 	for {
-		if !scan {
-			if err := u.enterCredentials(ctx); err != nil {
-				return err
-			}
+		if entered, err := u.enterCredentials(ctx); err != nil || !entered {
+			return false, err
 		}
-		u.say(textAsking)
-		var owner string
-		var taken bool
-		u.feishu, owner, taken = u.checkApp(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case u.Owner == "" && owner != "":
-			u.Owner = owner // the owner of this app, as the platform names it
-		case u.Owner == "":
-			u.Owner = who
-		}
-		if taken || scan { // registered credentials are valid, even if the platform cannot be asked
-			return nil
+		taken, err := u.acceptApp(ctx, "")
+		if err != nil || taken {
+			return taken, err
 		}
 		if u.unattended {
-			return errors.New(textNotTaken.Sprintf(u.lang))
+			return false, errors.New(textNotTaken.Sprintf(u.lang))
 		}
-		if yes, err := u.confirm(ctx, textGoOn, false); err != nil || yes {
-			return err
+		// What is no secret at all would be refused by the check of the configuration.
+		if u.feishu.Validate() == nil {
+			if yes, err := u.confirm(ctx, textGoOn, false); err != nil || yes {
+				return yes, err
+			}
 		}
 		u.say(textTryAgain)
 		u.AppID, u.SecretFile = "", ""
 	}
 }
+
+// acceptApp reports whether the platform accepts the app, and finds its owner; creator is who made it just now.
+func (u *setup) acceptApp(ctx context.Context, creator string) (taken bool, err error) {
+	u.say(textAsking)
+	var owner string
+	u.feishu, owner, taken = u.checkApp(ctx)
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	if u.Owner == "" {
+		u.Owner = cmp.Or(owner, creator) // this app's owner, as the platform names it
+	}
+	return taken, nil
+}
+
+// errNoApp means that no app was created, and that the operator does not want to try again.
+var errNoApp = errors.New("no app was created")
 
 // registerApp creates an app by the scan of a QR code, with as many attempts as the operator wants.
 func (u *setup) registerApp(ctx context.Context) (feishu.RegisteredApp, error) {
@@ -85,17 +112,17 @@ func (u *setup) registerApp(ctx context.Context) (feishu.RegisteredApp, error) {
 			u.say(textDeclined)
 		case errors.Is(err, feishu.ErrExpired):
 			u.say(textExpired)
-		case u.unattended:
-			return made, errors.New(textUnregistered.Sprintf(u.lang, err))
 		default:
 			u.say(textUnregistered, err)
 		}
 		// Nobody would scan another code.
 		if u.unattended {
-			return made, err
+			return made, errNoApp
 		}
-		if again, askErr := u.confirm(ctx, textAgain, true); askErr != nil || !again {
-			return made, errors.Join(err, askErr)
+		if again, err := u.confirm(ctx, textAgain, true); err != nil {
+			return made, err
+		} else if !again {
+			return made, errNoApp
 		}
 	}
 }
@@ -117,24 +144,47 @@ func (u *setup) showQRCode(ctx context.Context, address string, good time.Durati
 	u.say(textWaiting, int(good.Minutes()))
 }
 
-// enterCredentials asks for values without flags.
-func (u *setup) enterCredentials(ctx context.Context) (err error) {
-	u.feishu.AppID = u.AppID
-	if u.AppID == "" {
+// enterCredentials asks for values without flags. It returns false if the operator wants to go back.
+func (u *setup) enterCredentials(ctx context.Context) (entered bool, err error) {
+	byFlag := u.AppID != ""
+	if !byFlag {
 		u.say(textEnterFrom, "https://open.feishu.cn/app", "https://open.larksuite.com/app")
-		if u.feishu.AppID, err = u.prompt(ctx, textAppID, ""); err != nil {
-			return err
+	}
+	for {
+		if u.feishu.AppID = u.AppID; !byFlag {
+			if u.feishu.AppID, err = u.promptAppID(ctx); err != nil || u.feishu.AppID == "" {
+				return false, err
+			}
+		}
+		if u.SecretFile != "" {
+			u.feishu.AppSecret, err = u.readSecret()
+			return err == nil, err
+		}
+		if u.feishu.AppSecret, err = u.secret(ctx, textAppSecret); err != nil {
+			return false, err
+		}
+		bad := u.feishu.Validate()
+		switch {
+		case bad == nil:
+			return true, nil
+		case u.feishu.AppSecret == "":
+			u.say(textNoSecret)
+		default:
+			u.print(i18n.ErrorText(u.lang, bad) + "\n")
 		}
 	}
-	switch {
-	case u.SecretFile != "":
-		u.feishu.AppSecret, err = u.readSecret()
-	case u.unattended:
-		err = &config.Error{Err: errors.New(textNeedsApp.Sprintf(u.lang))}
-	default:
-		u.feishu.AppSecret, err = u.secret(ctx, textAppSecret)
+}
+
+// promptAppID asks until it gets an App ID: the configuration would be refused with another one. It is empty if the
+// operator wants to go back.
+func (u *setup) promptAppID(ctx context.Context) (string, error) {
+	for {
+		id, err := u.prompt(ctx, textAppID, "")
+		if id = foldWidth(id); err != nil || id == "" || feishu.IsAppID(id) {
+			return id, err
+		}
+		u.say(textNotAppID, id)
 	}
-	return err
 }
 
 // checkApp checks the credentials with the platform, or with both Feishu and Lark if it is unknown which. It returns

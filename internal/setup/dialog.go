@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	"golang.org/x/term"
+	"golang.org/x/text/width"
 
 	"magpie/bridge/i18n"
 )
@@ -69,7 +71,7 @@ func (d *dialog) confirm(ctx context.Context, p i18n.Phrase, proposed bool) (boo
 		if err != nil {
 			return false, err
 		}
-		switch strings.ToLower(strings.TrimSpace(answer)) {
+		switch strings.ToLower(foldWidth(answer)) {
 		case "":
 			return proposed, nil
 		case "y", "yes", "是", "好":
@@ -146,18 +148,22 @@ func (d *dialog) pick(ctx context.Context, p i18n.Phrase, choices ...i18n.Phrase
 	if d.unattended {
 		return 0, nil
 	}
+	d.say(p)
+	for i, c := range choices {
+		d.print(fmt.Sprintf("  %d. %s\n", i+1, c.Sprintf(d.lang)))
+	}
 	for {
-		d.say(p)
-		for i, c := range choices {
-			d.print(fmt.Sprintf("  %d. %s\n", i+1, c.Sprintf(d.lang)))
-		}
 		answer, err := d.prompt(ctx, textNumber, "1")
 		if err != nil {
 			return 0, err
 		}
-		var n int
-		if _, err := fmt.Sscan(answer, &n); err == nil && n >= 1 && n <= len(choices) {
+		n, err := strconv.Atoi(strings.TrimSuffix(foldWidth(answer), "."))
+		if err == nil && n >= 1 && n <= len(choices) {
 			return n - 1, nil
 		}
+		d.say(textNoSuchChoice, len(choices))
 	}
 }
+
+// foldWidth returns an answer with the plain characters for the full-width ones that Chinese input methods type.
+func foldWidth(answer string) string { return strings.TrimSpace(width.Fold.String(answer)) }

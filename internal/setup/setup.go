@@ -43,14 +43,17 @@ type Options struct {
 
 // Run asks for what a bridge needs, writes its configuration and starts it; serve runs the bridge with a configuration
 // in this terminal. Nothing is written before everything is known. The error is [ErrGivenUp] if the operator has ended
-// the dialog.
+// the dialog, and a [UsageError] if the flags are wrong.
 func Run(ctx context.Context, o Options, serve func(ctx context.Context, config string) error) error {
 	l := i18n.Lang(o.Lang)
 	if o.Lang == "auto" {
 		l = i18n.OfLocale(os.Environ())
 	}
-	if !o.Yes && !term.IsTerminal(int(os.Stdin.Fd())) {
-		return &config.Error{Err: errors.New(textNeedsTerminal.Sprintf(l))}
+	if err := o.checkFlags(l, term.IsTerminal(int(os.Stdin.Fd()))); err != nil {
+		return err
+	}
+	if !o.Yes && o.SecretFile == "-" {
+		o.SecretFile = "" // the terminal, on which it is asked for without echo
 	}
 	out := os.Stdout
 	// The SDK prints its own messages to the standard output (scene/registration/registration.go).
@@ -88,7 +91,9 @@ type setup struct {
 
 // prepare does everything except starting the bridge.
 func (u *setup) prepare(ctx context.Context) error {
-	u.say(textWelcome)
+	if !u.unattended {
+		u.say(textWelcome)
+	}
 	for _, step := range []func(context.Context) error{u.chooseConfigFile, u.checkCLI, u.chooseProject, u.chooseApp} {
 		if err := step(ctx); err != nil {
 			return err
@@ -131,7 +136,7 @@ func (u *setup) chooseConfigFile(ctx context.Context) (err error) {
 	}
 	// Nothing is replaced without a question or an explicit flag.
 	if u.Yes {
-		return &config.Error{Err: errors.New(textNeedsReplace.Sprintf(u.lang, u.Config, u.oldConfig))}
+		return usageError(u.lang, textNeedsReplace, u.Config, u.oldConfig)
 	}
 	u.say(textExists, u.Config)
 	if yes, err := u.confirm(ctx, textKeepOld, false); err != nil || yes {
@@ -233,7 +238,7 @@ func (u *setup) chooseProject(ctx context.Context) error {
 			return nil
 		}
 		if u.unattended || u.Project != "" {
-			return &config.Error{Err: errors.New(why)}
+			return &UsageError{errors.New(why)}
 		}
 		u.print(why + "\n")
 	}
@@ -271,11 +276,11 @@ func (u *setup) readSecret() (string, error) {
 	}
 	data, err := read()
 	if err != nil {
-		return "", &config.Error{Err: err}
+		return "", usageError(u.lang, textNoSecretFile, err)
 	}
 	secret := strings.TrimSpace(string(data))
 	if secret == "" {
-		return "", &config.Error{Err: errors.New(textNeedsSecret.Sprintf(u.lang, u.SecretFile))}
+		return "", usageError(u.lang, textNeedsSecret, u.SecretFile)
 	}
 	return secret, nil
 }

@@ -10,6 +10,7 @@ var (
 	}
 	textYesOrNo       = i18n.Phrase{ZH: "请回答 y 或 n。", EN: "Please answer y or n."}
 	textNumber        = i18n.Phrase{ZH: "请选择", EN: "Choose"}
+	textNoSuchChoice  = i18n.Phrase{ZH: "请输入 1 到 %d 的数字。", EN: "Please enter a number from 1 to %d."}
 	textNeedsTerminal = i18n.Phrase{
 		ZH: "没有可以提问的终端：请加上 --yes，并用参数给出需要的内容（见 magpie setup --help）",
 		EN: "there is no terminal to ask questions on: add --yes and give the answers as flags (see magpie setup --help)",
@@ -21,6 +22,30 @@ var (
 	textNeedsSecret = i18n.Phrase{
 		ZH: "--app-secret-file %s：文件是空的",
 		EN: "--app-secret-file %s: the file is empty",
+	}
+	textNoSecretFile = i18n.Phrase{
+		ZH: "--app-secret-file：文件读不出来：%v",
+		EN: "--app-secret-file: the file cannot be read: %v",
+	}
+	textNeedsPipe = i18n.Phrase{
+		ZH: "--app-secret-file -：标准输入是终端，请改用文件，或从管道传入密钥",
+		EN: "--app-secret-file -: the standard input is a terminal; name a file, or pass the secret through a pipe",
+	}
+	textWrongPlatform = i18n.Phrase{
+		ZH: "%s %q：应为 feishu、lark，或 https://open.feishu.cn 这样的地址",
+		EN: "%s %q: must be feishu, lark, or an address such as https://open.feishu.cn",
+	}
+	textWrongOwner = i18n.Phrase{
+		ZH: "--owner %q：应为用户的 ID（ou_…）",
+		EN: "--owner %q: must be the ID of a user (ou_…)",
+	}
+	textWrongAppID = i18n.Phrase{
+		ZH: "--app-id %q：应为 cli_ 加字母和数字",
+		EN: "--app-id %q: must be cli_ followed by letters and digits",
+	}
+	textNotAppID = i18n.Phrase{
+		ZH: "%q 不是 App ID：App ID 是 cli_ 加字母和数字。",
+		EN: "%q is not an App ID: an App ID is cli_ followed by letters and digits.",
 	}
 	textNeedsReplace = i18n.Phrase{
 		ZH: "%s 已经存在：要替换它，请加上 --replace（旧文件会保留为 %s）",
@@ -106,17 +131,22 @@ var (
 		EN: `The connection was lost while waiting, so the app may exist anyway. Look for Magpie in your list of apps: %s . Its page "Credentials & Basic Info" shows the App ID and App Secret; if it is there, run magpie setup again with the existing app.`,
 	}
 	textEnterFrom = i18n.Phrase{
-		ZH: "在 %s 或 %s 的“凭证与基础信息”页复制：",
-		EN: `Copy them from the app's page "Credentials & Basic Info" at %s or %s :`,
+		ZH: "在 %s 或 %s 的“凭证与基础信息”页复制（直接按 Enter 返回上一步）：",
+		EN: `Copy them from the app's page "Credentials & Basic Info" at %s or %s (press Enter alone to go back):`,
 	}
 	textAppID     = i18n.Phrase{ZH: "App ID", EN: "App ID"}
 	textAppSecret = i18n.Phrase{ZH: "App Secret（不显示）", EN: "App Secret (not shown)"}
+	textNoSecret  = i18n.Phrase{ZH: "App Secret 不能为空。", EN: "The App Secret cannot be empty."}
 	textAsking    = i18n.Phrase{ZH: "正在核对…", EN: "Checking…"}
 	textTryAgain  = i18n.Phrase{ZH: "请重新输入。", EN: "Please enter them again."}
 	textGoOn      = i18n.Phrase{ZH: "仍然写入配置吗？", EN: "Save the configuration anyway?"}
 	textNotTaken  = i18n.Phrase{
 		ZH: "应用没有通过核对，没有写入任何内容",
 		EN: "the app was not accepted; nothing was saved",
+	}
+	textNoApp = i18n.Phrase{
+		ZH: "没有创建应用，没有写入任何内容",
+		EN: "no app was created; nothing was saved",
 	}
 
 	textOwnerIs = i18n.Phrase{

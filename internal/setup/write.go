@@ -135,7 +135,8 @@ func (u *setup) start(ctx context.Context) error {
 		n, err := u.pick(ctx, textStartHow, texts...)
 		if err != nil { // the configuration stays
 			u.print("\n")
-			n = len(ways) - 1
+			u.say(textStartYourself, u.Config)
+			return givenUp(ctx, err)
 		}
 		how = ways[n]
 	}
@@ -145,7 +146,7 @@ func (u *setup) start(ctx context.Context) error {
 		err := services.Install(ctx, services.Installation{Service: bridge, Config: u.Config, Restart: true})
 		if err != nil {
 			u.say(textStartYourself, u.Config)
-			return fmt.Errorf("%s", textServiceFailed.Sprintf(u.lang, err))
+			return givenUp(ctx, errors.New(textServiceFailed.Sprintf(u.lang, err)))
 		}
 		if !u.unattended {
 			u.say(textFirstMessage)
@@ -166,6 +167,14 @@ func (u *setup) start(ctx context.Context) error {
 		u.say(textStartYourself, u.Config)
 	}
 	return nil
+}
+
+// givenUp is [ErrGivenUp] if the operator has pressed Ctrl-C, otherwise err.
+func givenUp(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ErrGivenUp
+	}
+	return err
 }
 
 // lookPeriod is the interval at which setup checks whether the bot has answered.
