@@ -182,12 +182,16 @@ type Guard struct {
 	Data  string   // the program's data; nor in a folder that contains it, or below it
 	State string   // the agents' state, which may be elsewhere
 	Files []string // the configuration, secrets and the agents' settings; not in a folder that contains one
+	Later string   // a folder that may be missing, because it is created before it is used
 }
 
 // ResolveDir returns the folder with symbolic links resolved, or says why agents must not work there.
 func (g Guard) ResolveDir(dir string) (string, error) {
 	real, err := safepath.Dir(dir)
 	switch {
+	case errors.Is(err, fs.ErrNotExist) && dir == g.Later && dir != "":
+		real, err = filepath.Abs(dir)
+		err = errors.Join(err, g.CheckDir(real))
 	case errors.Is(err, fs.ErrNotExist):
 		return "", configtype.Mistakef("没有文件夹 %s：创建它，或换一个", "there is no folder %s: create it, or name another one", dir)
 	case err == nil:

@@ -2,10 +2,16 @@ package main
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"magpie/internal/claude/claudetest"
 )
 
 // The first commands that people try, such as help or a start without a configuration, say what to do.
@@ -62,6 +68,31 @@ func TestFirstSteps(t *testing.T) {
 				t.Errorf("it reports errors of a configuration that does not exist:\n%s", out)
 			}
 		})
+	}
+}
+
+// Only a bridge that runs creates the default project.
+func TestAFailingServeLeavesNoProject(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer taken.Close() //nolint:errcheck // only held
+	must(t, os.WriteFile(filepath.Join(dir, "magpie.toml"), fmt.Appendf(nil, "[feishu]\napp_id = \"cli_%d\"\napp_secret = \"s\"\n"+
+		"base_url = \"http://127.0.0.1:1\"\n[claude]\ncommand = %q\n[http]\nlisten = %q\n",
+		os.Getpid(), claudetest.Scripted(t), taken.Addr()), 0o600))
+	for _, command := range []string{"serve", "doctor"} {
+		cmd := magpie(t, dir, command)
+		home := filepath.Join(dir, command)
+		must(t, os.Mkdir(home, 0o700))
+		cmd.Env = append(cmd.Env, "HOME="+home)
+		out, err := cmd.CombinedOutput()
+		if err == nil || command == "serve" && !strings.Contains(string(out), "[http] listen") {
+			t.Errorf("%s: %v\n%s", command, err, out)
+		}
+		if _, err := os.Stat(filepath.Join(home, "magpie")); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s leaves a project: %v", command, err)
+		}
 	}
 }
 

@@ -139,7 +139,7 @@ func newProgram(
 			return nil, err
 		}
 	}
-	return p, nil
+	return p, c.MakeDefaultProject() // last: a program that cannot run leaves no folder behind
 }
 
 // openStore takes the lock on the app, and then opens the database. Two programs with the same app would take each

@@ -110,7 +110,7 @@ func Defaults() Config {
 func (c Config) Validate() error {
 	// All sections are checked even after a mistake, so that an operator can correct everything at once.
 	errs := []error{
-		c.Feishu.Validate(), c.Claude.Validate(), c.BridgeConfig().CheckProjects(),
+		c.Feishu.Validate(), c.Claude.Validate(), c.checkFolders(),
 		c.Context.Validate(), c.Memory.Validate(),
 		c.Access.Validate(), c.Budget.Validate(), c.DB.Validate(), c.HTTP.Validate(),
 	}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -324,8 +325,18 @@ func TestHomeFoldersAreExpanded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := filepath.Join(home, "magpie"); c.Claude.Project != want {
+	want := filepath.Join(home, "magpie")
+	if c.Claude.Project != want {
 		t.Errorf("the default project is %s, want %s", c.Claude.Project, want)
+	}
+	if _, err := os.Stat(want); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the default project was created by reading the configuration: %v", err)
+	}
+	if err := c.MakeDefaultProject(); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(want); err != nil || !info.IsDir() {
+		t.Errorf("the default project was not created: %v", err)
 	}
 	for _, short := range []string{"~", "$HOME", "${HOME}"} {
 		c, err := Read(writeConfig(t, text+"project = \""+short+"/work\"\n[projects]\nweb = \""+short+"/web\"\n"+
@@ -341,6 +352,27 @@ func TestHomeFoldersAreExpanded(t *testing.T) {
 	}
 	if got := expandHome("~ann/work"); got != "~ann/work" {
 		t.Errorf("another user's home became %s", got)
+	}
+}
+
+// Without a home folder, the keys that need one are named, and nothing is created in the working folder.
+func TestWithoutAHomeFolder(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("HOME", "")
+	text := "[feishu]\napp_id = \"cli_1\"\napp_secret = \"s\"\n[claude]\ncommand = \"sh\"\n"
+	_, err := Load(writeConfig(t, text), nil)
+	if got := configtype.Chinese(err); !strings.Contains(got, "[claude] project：没有设置环境变量 HOME") {
+		t.Errorf("%v, %s", err, got)
+	}
+	text += "project = \"" + t.TempDir() + "\"\n"
+	if _, err := Load(writeConfig(t, text), nil); err != nil {
+		t.Errorf("a project that needs no home folder: %v", err)
+	}
+	_, err = Load(writeConfig(t, text+"[projects]\nweb = \"~/web\"\n[db]\nurl = \"sqlite://~/x.db\"\n"), nil)
+	for _, want := range []string{"line 8: [projects] web: ", "line 10: [db] url: "} {
+		if err == nil || !strings.Contains(configtype.English(err), want+"the variable HOME is not set") {
+			t.Errorf("%v does not say %q", err, want)
+		}
 	}
 }
 

@@ -53,7 +53,7 @@ func Load(path string, environ []string) (Config, error) {
 	if c.Feishu.File == "" && c.Feishu.AppID == "" && c.Feishu.AppSecret == "" {
 		return c, &Error{Err: ErrNotFound}
 	}
-	if err := errors.Join(c.makeDefaultProject(), c.Validate()); err != nil {
+	if err := c.Validate(); err != nil {
 		return c, locate(err, c.Feishu.File, data, environ)
 	}
 	if c.Claude, err = c.Claude.Resolve(); err != nil {

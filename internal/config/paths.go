@@ -1,8 +1,11 @@
 package config
 
 import (
+	"errors"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"magpie/internal/claude"
@@ -23,27 +26,64 @@ func (c *Config) expandPaths() {
 	}
 }
 
-// makeDefaultProject creates the working folder of agents if the operator has named none.
-func (c *Config) makeDefaultProject() error {
+// MakeDefaultProject creates the working folder of agents if the operator has named none. A program that is not going to
+// run agents leaves no folder behind.
+func (c Config) MakeDefaultProject() error {
 	if c.Claude.Project != expandHome(claude.DefaultProject) {
 		return nil
 	}
 	if err := os.MkdirAll(c.Claude.Project, 0o755); err != nil {
-		return configtype.Mistakef("[claude] project：%v", "[claude] project: %v", err)
+		return &Error{Err: configtype.Mistakef("[claude] project：%v", "[claude] project: %v", err)}
 	}
 	return nil
 }
 
-// expandHome replaces ~, $HOME or ${HOME} at the beginning of a path. Without a home folder the path stays as it is.
-func expandHome(path string) string {
-	for _, short := range []string{"~", "$HOME", "${HOME}"} {
-		rest, ok := strings.CutPrefix(path, short)
-		if !ok || rest != "" && !strings.HasPrefix(rest, "/") {
-			continue
+// checkFolders reports all problems with the folders that agents work in, or that these folders are not known.
+func (c Config) checkFolders() error {
+	b := c.BridgeConfig()
+	b.Guard.Later = expandHome(claude.DefaultProject)
+	_, err := os.UserHomeDir()
+	if err == nil {
+		return b.CheckProjects()
+	}
+	var errs []error
+	if _, short := cutHome(c.Claude.Project); short {
+		errs = append(errs, configtype.Mistakef("[claude] project：%v", "[claude] project: %v", err))
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Projects)) {
+		if _, short := cutHome(c.Projects[name].Path); short {
+			errs = append(errs, configtype.Mistakef("[projects] %s：%v", "[projects] %s: %v", name, err))
 		}
+	}
+	if path, _ := strings.CutPrefix(c.DB.URL, "sqlite://"); path != c.DB.URL {
+		if _, short := cutHome(path); short {
+			errs = append(errs, configtype.Mistakef("[db] url：%v", "[db] url: %v", err))
+		}
+	}
+	if errs == nil {
+		return b.CheckProjects()
+	}
+	return errors.Join(errs...)
+}
+
+// expandHome replaces a short form of the home folder at the beginning of a path. Without a home folder the path stays
+// as it is.
+func expandHome(path string) string {
+	if rest, short := cutHome(path); short {
 		if home, err := os.UserHomeDir(); err == nil {
 			return filepath.Join(home, rest)
 		}
 	}
 	return path
+}
+
+// cutHome returns what follows ~, $HOME or ${HOME} in a path, and whether it begins with one of them.
+func cutHome(path string) (rest string, short bool) {
+	for _, home := range []string{"~", "$HOME", "${HOME}"} {
+		rest, ok := strings.CutPrefix(path, home)
+		if ok && (rest == "" || strings.HasPrefix(rest, "/")) {
+			return rest, true
+		}
+	}
+	return path, false
 }
