@@ -117,7 +117,8 @@ func TestFirstStepsInChinese(t *testing.T) {
 		"backup": {`缺少参数 <file>`, "用法见 magpie backup --help"},
 		"doctor": {"配置：没有 magpie.toml", "有检查没有通过"},
 		"serve --config " + wrong: {
-			wrong + "：第 2 行：没有 feishu.app_idd 这个键，是不是 feishu.app_id？", "   2| app_idd = …",
+			"配置：" + wrong + "：", "\n第 2 行：没有 feishu.app_idd 这个键，是不是 feishu.app_id？\n   2| app_idd = …",
+			"[feishu] app_secret 是空的",
 		},
 		"serve --config " + empty: {
 			`app_id "cli_..." 只是示例`, "app_secret 是空的", "没有文件夹 " + dir + "/none：创建它，或换一个",

@@ -193,8 +193,8 @@ func TestConfigMistakesAreShown(t *testing.T) {
 		"unknown variable": {
 			"", []string{"MAGPIE_FEISHU_APPID=cli_1", "MAGPIE_NONSENSE=1", "MAGPIE_TEST_CLAUDE=x", "MAGPIE_PROCESS=x"},
 			[]string{
-				"no key for MAGPIE_FEISHU_APPID; did you mean MAGPIE_FEISHU_APP_ID?",
-				"no key for MAGPIE_NONSENSE; the variable of a key is MAGPIE_<SECTION>_<KEY>",
+				"MAGPIE_FEISHU_APPID: there is no such key; did you mean MAGPIE_FEISHU_APP_ID?",
+				"MAGPIE_NONSENSE: there is no such key; the variable of a key is MAGPIE_<SECTION>_<KEY>",
 			},
 		},
 		"mistyped key":      {"[feishu]\napp_idd = \"x\"\n", nil, []string{"did you mean feishu.app_id?"}},
@@ -372,6 +372,79 @@ func TestWithoutAHomeFolder(t *testing.T) {
 	for _, want := range []string{"line 8: [projects] web: ", "line 10: [db] url: "} {
 		if err == nil || !strings.Contains(configtype.English(err), want+"the variable HOME is not set") {
 			t.Errorf("%v does not say %q", err, want)
+		}
+	}
+}
+
+// All mistakes that do not follow from others are reported at once, whatever their kind.
+func TestAllMistakesAtOnce(t *testing.T) {
+	text := `shutdown_timeout = "soon"
+node = 5
+[feishu]
+app_idd = "cli_1"
+app_secret = "..."
+base_url = wechat
+topics = "yes"
+topics = true
+[claude]
+command = "sh"
+project = "/does/not/exist"
+models = [
+  1,
+]
+max_turns = 0
+env = {A = 1}
+[log
+level = "loud"
+[access]
+owner = "xiaoming"
+`
+	environ := []string{"MAGPIE_FEISHUU_APP_ID=cli_1", "MAGPIE_MEMORY_TOOLS=perhaps", "MAGPIE_MEMORY_MAX_CHARS=-1"}
+	want := []string{
+		"line 1: shutdown_timeout: must be a number and a unit", "line 2: node: must be text in quotes",
+		"line 4: unknown key feishu.app_idd; did you mean feishu.app_id?", "line 5: [feishu] app_secret is an example",
+		"line 6: this value is not valid", "line 7: [feishu] topics: must be true or false",
+		"line 11: [claude] project: there is no folder",
+		"line 13: [claude] models: must be text in quotes", "line 15: [claude] max_turns",
+		"line 16: [claude] env", "line 17: the name of a section must be in brackets",
+		"MAGPIE_FEISHUU_APP_ID: there is no such key", "MAGPIE_MEMORY_TOOLS: must be true or false",
+		"MAGPIE_MEMORY_MAX_CHARS: [memory] max_chars",
+	}
+	_, err := Load(writeConfig(t, text), environ)
+	checkMistakes(t, err, want, []string{"line 8", "app_id is empty", "line 20"})
+
+	// Once the section's name can be read, so can what is behind it.
+	_, err = Load(writeConfig(t, strings.Replace(text, "[log\n", "[log]\n", 1)), environ)
+	want = append(slices.DeleteFunc(want, func(s string) bool { return strings.Contains(s, "line 17") }),
+		`line 18: [log] level "loud"`,
+		`line 20: [access] owner "xiaoming"`)
+	checkMistakes(t, err, want, []string{"app_id is empty", "base_url is not"})
+
+	for name, text := range map[string]string{
+		"a list that is not closed": "[claude]\nmodels = [\"a\"\nspare = \"x\"\nmax_turns = 2\n",
+		"text of several lines":     "[claude]\nmodel = \"\"\"a\nspare = \"x\"\n",
+	} {
+		_, err := Load(writeConfig(t, text), nil)
+		if err == nil || strings.Count(err.Error(), "line ") != 1 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// checkMistakes checks that an error has these parts once, and others not at all.
+func checkMistakes(t *testing.T, err error, want, not []string) {
+	t.Helper()
+	if err == nil {
+		t.Fatal("there is no mistake")
+	}
+	for _, w := range want {
+		if strings.Count(err.Error(), w) != 1 {
+			t.Errorf("%q is not said once:\n%v", w, err)
+		}
+	}
+	for _, n := range not {
+		if strings.Contains(err.Error(), n) {
+			t.Errorf("%q follows from another mistake:\n%v", n, err)
 		}
 	}
 }

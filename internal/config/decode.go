@@ -6,6 +6,7 @@ import (
 	"errors"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -20,55 +21,220 @@ import (
 // byteOrderMark is what Windows editors put before the text of a file.
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// Decode parses a file's text into c. It rejects unknown keys, and shows the line. Messages contain no values, which
-// may be secrets.
+// Decode parses a file's text into c. It rejects unknown keys, and shows the line. It reports all mistakes that do not
+// follow from others. Messages contain no values, which may be secrets.
 func Decode(data []byte, c *Config) error {
-	data = bytes.TrimPrefix(data, byteOrderMark)
-	if err := checkValues(data); err != nil {
-		return err
+	found := decode(data, c)
+	var errs []error
+	for _, m := range found.mistakes {
+		errs = append(errs, m.error)
 	}
-	err := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields().Decode(c)
-	var strict *toml.StrictMissingError
-	var bad *toml.DecodeError
-	switch {
-	case errors.As(err, &strict):
-		var errs []error
-		for _, e := range strict.Errors {
-			row, _ := e.Position()
-			errs = append(errs, lineError(data, row,
-				configtype.Mistakef("没有 %s 这个键%v", "unknown key %s%v", strings.Join(e.Key(), "."), suggest(e.Key()))))
-		}
-		return errors.Join(errs...)
-	case errors.As(err, &bad):
-		row, column := bad.Position()
-		return lineError(data, row, explainDecode(bad, runeAt(data, row, column)))
-	case err != nil:
-		return errNotTOML
-	}
-	return nil
+	return errors.Join(errs...)
 }
 
-// checkValues reports every value that is not valid for its key's type. The decoder would stop at the first, would
-// report a bare number without its line, and would report the others in English only. What checkValues cannot parse is
-// left to the decoder.
-func checkValues(data []byte) error {
+// decoding is what is wrong with the text of a file.
+type decoding struct {
+	text     []byte // without what cannot be used; each line is where it was
+	mistakes []mistake
+	// the keys, as section.key, and sections of the mistakes: their values are not those that the operator wants
+	wrong   map[string]bool
+	stopped bool // behind the last mistake nothing could be read
+}
+
+// mistake is an error in a line of the file; 0 = the line is not known: the key may be missing.
+type mistake struct {
+	line int
+	error
+}
+
+// add records a mistake in the value of a key.
+func (d *decoding) add(line int, key []string, err error) {
+	d.mistakes = append(d.mistakes, mistake{line, err})
+	if full := strings.Join(key, "."); full != "" {
+		d.wrong[full] = true
+	}
+}
+
+// mostMistakes limits the mistakes of a file that are reported at once.
+const mostMistakes = 50
+
+// decode is [Decode]. After a mistake it continues without the expression in which it was found.
+func decode(data []byte, c *Config) (found decoding) {
+	data = bytes.TrimPrefix(data, byteOrderMark)
+	found.wrong = map[string]bool{}
+	rest := bytes.Clone(data)
+	found.text = rest
+	for len(found.mistakes) < mostMistakes {
+		checkValues(data, rest, &found)
+		read := *c
+		err := toml.NewDecoder(bytes.NewReader(rest)).DisallowUnknownFields().Decode(&read)
+		var strict *toml.StrictMissingError
+		var bad *toml.DecodeError
+		switch {
+		case err == nil:
+			*c = read
+			return found
+		case errors.As(err, &strict):
+			*c = read
+			for _, e := range strict.Errors {
+				row, _ := e.Position()
+				found.add(row, e.Key(), lineError(data, row,
+					configtype.Mistakef("没有 %s 这个键%v", "unknown key %s%v", strings.Join(e.Key(), "."), suggest(e.Key()))))
+				if near, ok := nearestKey(e.Key()); ok {
+					found.wrong[near] = true
+				}
+			}
+			return found
+		case !errors.As(err, &bad):
+			found.add(0, nil, errNotTOML)
+			*c, found.stopped = read, true
+			return found
+		}
+		row, column := bad.Position()
+		if slices.ContainsFunc(found.mistakes, func(m mistake) bool { return m.line == row }) {
+			found.stopped = true // something above is not closed
+			blankFrom(rest, row)
+			continue
+		}
+		found.add(row, keyAt(bad.Key(), rest, row), lineError(data, row, explainDecode(bad, runeAt(data, row, column))))
+		// It is not known where a list or a table that is not closed should end.
+		open := strings.Contains(bad.Error(), "array") || strings.Contains(bad.Error(), "inline table")
+		if !blank(rest, row) && (open || !blankLine(rest, row)) {
+			found.stopped = true
+			blankFrom(rest, row)
+		}
+		if len(found.mistakes) >= mostMistakes {
+			*c, found.stopped = read, true
+		}
+	}
+	return found
+}
+
+// keyAt is the key of a mistake, or else the one that its row seems to set.
+func keyAt(key []string, data []byte, row int) []string {
+	if len(key) > 0 {
+		return key
+	}
+	lines := bytes.Split(data, []byte("\n"))
+	name, _, _ := strings.Cut(string(lines[min(row, len(lines))-1]), "=")
+	key = []string{strings.TrimSpace(name)}
+	for _, line := range slices.Backward(lines[:min(row, len(lines))-1]) {
+		if section, ok := strings.CutPrefix(strings.TrimSpace(string(line)), "["); ok {
+			section, _, _ = strings.Cut(section, "]")
+			return append(strings.Split(section, "."), key...)
+		}
+	}
+	return key
+}
+
+// blank overwrites the key and the value at a row with spaces, so that what follows can be read without them. It returns
+// false if they cannot be parsed.
+func blank(data []byte, row int) bool {
+	first, next := 0, bytes.Count(data, []byte("\n"))+2
 	var p unstable.Parser
-	p.Reset(data)
+	p.Reset(bytes.Clone(data))
+	for p.NextExpression() {
+		e := p.Expression()
+		it := e.Key()
+		if !it.Next() {
+			continue
+		}
+		line := p.Shape(it.Node().Raw).Start.Line
+		switch {
+		case line > row:
+			next = min(next, line)
+		case e.Kind == unstable.KeyValue:
+			first = line
+		default:
+			first = 0 // a section
+		}
+	}
+	var bad *unstable.ParserError
+	switch errors.As(p.Error(), &bad); {
+	case p.Error() == nil:
+	case bad != nil && cap(bad.Highlight) > 0:
+		next = min(next, p.Shape(p.Range(bad.Highlight)).Start.Line)
+	default: // at the end of the text
+		next = min(next, bytes.Count(data, []byte("\n"))+1)
+	}
+	if first == 0 || row >= next {
+		return false
+	}
+	lines := bytes.SplitAfter(data, []byte("\n"))
+	for _, line := range lines[first-1 : min(next-1, len(lines))] {
+		overwrite(line)
+	}
+	return true
+}
+
+// blankLine is [blank] for a line that cannot be parsed. It returns false if too little is known of what follows: to
+// which section it belongs, or where a value of several lines ends.
+func blankLine(data []byte, row int) bool {
+	lines := bytes.SplitAfter(data, []byte("\n"))
+	if row < 1 || row > len(lines) {
+		return false
+	}
+	line := bytes.TrimSpace(lines[row-1])
+	for _, begin := range []string{"[", "【", "［"} {
+		if bytes.HasPrefix(line, []byte(begin)) {
+			return false
+		}
+	}
+	if len(line) == 0 || bytes.Contains(line, []byte(`"""`)) || bytes.Contains(line, []byte("'''")) {
+		return false
+	}
+	overwrite(lines[row-1])
+	return true
+}
+
+// blankFrom is [blank] for all lines from a row on, and for those before it without which the rest cannot be parsed.
+func blankFrom(data []byte, row int) {
+	lines := bytes.SplitAfter(data, []byte("\n"))
+	for _, line := range lines[min(row, len(lines))-1:] {
+		overwrite(line)
+	}
+	for _, line := range slices.Backward(lines[:min(row, len(lines))-1]) {
+		var p unstable.Parser
+		p.Reset(data)
+		for p.NextExpression() {
+			continue
+		}
+		if p.Error() == nil {
+			return
+		}
+		overwrite(line)
+	}
+}
+
+// overwrite replaces a line by spaces.
+func overwrite(line []byte) {
+	for i, b := range line {
+		if b != '\n' {
+			line[i] = ' '
+		}
+	}
+}
+
+// checkValues reports every value that is not valid for its key's type, and removes it from rest. The decoder would stop
+// at the first, would report a bare number without its line, and would report the others in English only. What
+// checkValues cannot parse is left to the decoder.
+func checkValues(data, rest []byte, found *decoding) {
+	var p unstable.Parser
+	p.Reset(bytes.Clone(rest))
 	var section []string
-	var errs []error
 	for p.NextExpression() {
 		switch e := p.Expression(); e.Kind {
 		case unstable.Table, unstable.ArrayTable:
 			section = keyOf(nil, e)
 		case unstable.KeyValue:
-			errs = append(errs, checkValue(&p, section, e))
+			before := len(found.mistakes)
+			checkValue(&p, data, section, e, found)
+			if len(found.mistakes) > before {
+				blank(rest, found.mistakes[before].line)
+			}
 		default:
 		}
 	}
-	if p.Error() != nil {
-		return nil
-	}
-	return errors.Join(errs...)
 }
 
 // keyOf is the full key of an expression in a section.
@@ -81,18 +247,17 @@ func keyOf(section []string, e *unstable.Node) []string {
 }
 
 // checkValue is [checkValues] for one key, or for those of an inline table.
-func checkValue(p *unstable.Parser, section []string, e *unstable.Node) error {
+func checkValue(p *unstable.Parser, data []byte, section []string, e *unstable.Node, found *decoding) {
 	key, value := keyOf(section, e), e.Value()
 	given := string(value.Data)
 	switch value.Kind {
 	case unstable.InlineTable:
-		var errs []error
 		for it := value.Children(); it.Next(); {
-			errs = append(errs, checkValue(p, key, it.Node()))
+			checkValue(p, data, key, it.Node(), found)
 		}
-		return errors.Join(errs...)
+		return
 	case unstable.Array:
-		return nil
+		return
 	case unstable.Integer: // may be written as 1_000 or 0x10
 		if n, err := strconv.ParseInt(given, 0, 64); err == nil {
 			given = strconv.FormatInt(n, 10)
@@ -101,16 +266,16 @@ func checkValue(p *unstable.Parser, section []string, e *unstable.Node) error {
 	}
 	t, ok := typeOf(key)
 	if !ok {
-		return nil
+		return
 	}
 	typed, ok := reflect.New(t).Interface().(encoding.TextUnmarshaler)
 	if !ok {
-		return nil
+		return
 	}
 	if err := typed.UnmarshalText([]byte(given)); err != nil {
-		return lineError(p.Data(), p.Shape(value.Raw).Start.Line, keyError(key, err))
+		row := p.Shape(value.Raw).Start.Line
+		found.add(row, key, lineError(data, row, keyError(key, err)))
 	}
-	return nil
 }
 
 // typeOf is the type of a key of the file.
@@ -243,13 +408,7 @@ func runeAt(data []byte, row, column int) rune {
 
 // suggest names the key that an unknown one may stand for; nil if none is similar.
 func suggest(key []string) error {
-	known := keys()
-	if len(key) == 1 { // a section, or a key outside of sections
-		for i, k := range known {
-			known[i], _, _ = strings.Cut(k, ".")
-		}
-	}
-	if near, ok := text.Nearest(strings.Join(key, "."), known); ok {
+	if near, ok := nearestKey(key); ok {
 		return configtype.Mistakef("，是不是 %s？", "; did you mean %s?", near)
 	}
 	// A key in the wrong section, or in none.
@@ -259,6 +418,17 @@ func suggest(key []string) error {
 		}
 	}
 	return configtype.Mistakef("", "")
+}
+
+// nearestKey is the key or the section that an unknown one may stand for.
+func nearestKey(key []string) (string, bool) {
+	known := keys()
+	if len(key) == 1 { // a section, or a key outside of sections
+		for i, k := range known {
+			known[i], _, _ = strings.Cut(k, ".")
+		}
+	}
+	return text.Nearest(strings.Join(key, "."), known)
 }
 
 // keys are those of the file, as section.key.

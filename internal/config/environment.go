@@ -25,27 +25,27 @@ var secretVariables = []string{EnvPrefix + "FEISHU_APP_SECRET", EnvPrefix + "MEM
 // provide them.
 func applyEnvironment(c *Config, environ []string) error {
 	vars := env.ToMap(environ)
+	var errs []error
 	// As with Docker secrets and systemd credentials, MAGPIE_..._FILE names a file that contains the value.
 	for _, secret := range secretVariables {
 		if file := vars[secret+"_FILE"]; file != "" {
 			data, err := os.ReadFile(file)
 			if err != nil {
-				return configtype.Mistakef("环境变量 %s_FILE：%v", "environment: %s_FILE: %v", secret, err)
+				errs = append(errs, &VariableError{secret + "_FILE", err})
+				continue
 			}
 			vars[secret] = strings.TrimSpace(string(data))
 		}
 	}
-	if err := checkVariables(vars); err != nil {
-		return err
-	}
+	errs = append(errs, checkVariables(vars))
 	err := env.ParseWithOptions(c, env.Options{Prefix: EnvPrefix, Environment: vars})
 	var all env.AggregateError
 	if errors.As(err, &all) {
-		var errs []error
 		for _, e := range all.Errors {
 			errs = append(errs, variableError(e))
 		}
-		return errors.Join(errs...)
+	} else {
+		errs = append(errs, err)
 	}
 	// Lists are separated by commas, often followed by spaces.
 	for _, list := range [][]string{
@@ -55,7 +55,7 @@ func applyEnvironment(c *Config, environ []string) error {
 			list[i] = strings.TrimSpace(list[i])
 		}
 	}
-	return err
+	return errors.Join(errs...)
 }
 
 // foreign are prefixes of variables that are not keys: those that the program gives to its own processes, and those of
@@ -76,7 +76,7 @@ func checkVariables(vars map[string]string) error {
 		if near, ok := text.Nearest(name, known); ok {
 			hint = configtype.Mistakef("，是不是 %s？", "; did you mean %s?", near)
 		}
-		errs = append(errs, configtype.Mistakef("环境变量：没有与 %s 对应的键%v", "environment: there is no key for %s%v", name, hint))
+		errs = append(errs, &VariableError{name, configtype.Mistakef("没有对应的键%v", "there is no such key%v", hint)})
 	}
 	return errors.Join(errs...)
 }
@@ -130,5 +130,5 @@ func variableError(err error) error {
 	case ok:
 		why = configtype.Mistakef("应为%v", "must be %v", words)
 	}
-	return configtype.Mistakef("环境变量 %s：%v", "environment: %s: %v", strings.Join(names, " / "), why)
+	return &VariableError{strings.Join(names, " / "), why}
 }

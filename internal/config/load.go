@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"magpie/contextmgr/redact"
 	"magpie/internal/configtype"
@@ -44,17 +45,20 @@ var ErrNotFound = configtype.Mistakef(
 // made absolute. The default project is created if missing. A problem is an [Error] that names every invalid key, and
 // the file and the line that set it.
 func Load(path string, environ []string) (Config, error) {
-	c, data, err := read(path, environ)
+	c, found, err := read(path, environ)
 	if err != nil {
 		return c, err
 	}
 	// Neither a file nor credentials: probably the program was started in the wrong place, and setup helps more than a
 	// list of missing keys.
-	if c.Feishu.File == "" && c.Feishu.AppID == "" && c.Feishu.AppSecret == "" {
+	if c.Feishu.File == "" && c.Feishu.AppID == "" && c.Feishu.AppSecret == "" && len(found.variables) == 0 {
 		return c, &Error{Err: ErrNotFound}
 	}
-	if err := c.Validate(); err != nil {
-		return c, locate(err, c.Feishu.File, data, environ)
+	inFile, inEnviron := locate(c.Validate(), environ, found)
+	if err := joinMistakes(
+		c.Feishu.File, append(found.mistakes, inFile...), append(found.variables, inEnviron...),
+	); err != nil {
+		return c, err
 	}
 	if c.Claude, err = c.Claude.Resolve(); err != nil {
 		return c, &Error{Err: err}
@@ -71,36 +75,48 @@ func Load(path string, environ []string) (Config, error) {
 // Read reads the file at path, or the result of [Find] if path is empty, and then the environment. It checks no values:
 // commands that need only the database must run even without a CLI, for example.
 func Read(path string, environ []string) (Config, error) {
-	c, _, err := read(path, environ)
+	c, found, err := read(path, environ)
+	if err == nil {
+		err = joinMistakes(c.Feishu.File, found.mistakes, found.variables)
+	}
 	return c, err
 }
 
-// read is [Read]; it also returns the text of the file.
-func read(path string, environ []string) (c Config, data []byte, err error) {
+// reading is what is wrong with a configuration before its values are checked.
+type reading struct {
+	decoding  // of the file
+	variables []error
+}
+
+// isWrongVariable reports whether a variable has a mistake already.
+func (r reading) isWrongVariable(name string) bool {
+	return slices.ContainsFunc(r.variables, func(err error) bool {
+		var bad *VariableError
+		return errors.As(err, &bad) && bad.Name == name
+	})
+}
+
+// read is [Read]; it also returns the mistakes, without which the rest has been read. The error is about a file that
+// cannot be read at all.
+func read(path string, environ []string) (c Config, found reading, err error) {
 	c = Defaults()
 	if path == "" {
 		path = Find()
 	}
 	if path != "" {
-		if data, err = os.ReadFile(path); err != nil {
-			return c, nil, &Error{Err: err}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return c, found, &Error{Err: err}
 		}
-		if err := Decode(data, &c); err != nil {
-			return c, nil, &Error{File: path, Err: err}
-		}
+		found.decoding = decode(data, &c)
 		c.Feishu.File = path
 	}
 	// The environment comes last, so that it overrides the file.
-	if err := applyEnvironment(&c, environ); err != nil {
-		return c, nil, &Error{Err: err}
-	}
-	if err := applyTestSettings(&c, environ); err != nil {
-		return c, nil, &Error{Err: err}
-	}
+	found.variables = leaves(errors.Join(applyEnvironment(&c, environ), applyTestSettings(&c, environ)))
 	c.expandPaths()
 	c.Claude.Environ = environ
 	c.Log.Secrets = redact.NewKnown(c.Secrets())
-	return c, data, nil
+	return c, found, nil
 }
 
 // ReadForDatabase is [Read] for commands that need only the database. Without a configuration it requires that the

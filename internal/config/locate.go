@@ -29,43 +29,56 @@ func (e *VariableError) Chinese() string {
 func (e *VariableError) Unwrap() error { return e.Err }
 
 // locate adds to each mistake in a value where the value was set: the line of the file, or the variable that overrides
-// it.
-func locate(err error, file string, data []byte, environ []string) error {
-	lines, vars := keyLines(data), env.ToMap(environ)
-	type mistake struct {
-		line int // 0 = not known: the key may be missing
-		error
-	}
-	var inFile []mistake
-	var inEnviron, all []error
+// it. What follows from a mistake that was found before is left out.
+func locate(err error, environ []string, found reading) (inFile []mistake, inEnviron []error) {
+	lines, vars := keyLines(found.text), env.ToMap(environ)
 	for _, e := range leaves(err) {
 		section, key := keyOfMistake(e)
 		name := variableOf(section, key)
 		if vars[name] == "" && vars[name+"_FILE"] != "" {
 			name += "_FILE"
 		}
+		if found.isWrongVariable(name) {
+			continue
+		}
 		if vars[name] != "" {
 			inEnviron = append(inEnviron, &VariableError{name, e})
 			continue
 		}
-		line := lines[strings.TrimPrefix(section+"."+key, ".")]
+		full := strings.TrimPrefix(section+"."+key, ".")
+		line := lines[full]
+		if found.wrong[full] || found.wrong[section] || line == 0 && found.stopped {
+			continue
+		}
 		if line != 0 {
 			e = configtype.Mistakef("第 %d 行：%v", "line %d: %v", line, e)
 		}
 		inFile = append(inFile, mistake{line, e})
 	}
+	return inFile, inEnviron
+}
+
+// joinMistakes returns all mistakes as an [Error], in the order of the lines; nil if there are none.
+func joinMistakes(file string, inFile []mistake, inEnviron []error) error {
 	if len(inFile) == 0 {
 		file = ""
 	}
 	slices.SortStableFunc(inFile, func(a, b mistake) int { return a.line - b.line })
+	var all []error
 	for _, m := range inFile {
 		all = append(all, m.error)
 	}
-	return &Error{File: file, Err: errors.Join(append(all, inEnviron...)...)}
+	if all = append(all, inEnviron...); len(all) == 0 {
+		return nil
+	}
+	return &Error{File: file, Err: errors.Join(all...)}
 }
 
 // leaves are the errors that were joined to one.
 func leaves(err error) (list []error) {
+	if err == nil {
+		return nil
+	}
 	many, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // only what was joined is taken apart
 	if !ok {
 		return []error{err}
