@@ -37,7 +37,7 @@ func TestDoctorLooksAtTheCLIWithoutAConfiguration(t *testing.T) {
 		syscall.ForkLock.RUnlock()
 		must(t, err)
 	}
-	if got := look(); !strings.Contains(got, "there is no magpie.toml") ||
+	if got := look(); !strings.Contains(got, "there is no magpie.toml") || strings.Contains(got, "database") ||
 		!strings.Contains(got, "claude: claude not found - install Node.js 22 or later, with npm (https://nodejs.org), then: npm install") {
 		t.Errorf("without a CLI, and without Node.js:\n%s", got)
 	}
@@ -49,6 +49,42 @@ func TestDoctorLooksAtTheCLIWithoutAConfiguration(t *testing.T) {
 	install("claude", "#!/bin/sh\necho 2.1.330\n")
 	if got := look(); !strings.Contains(got, "2.1.330") || strings.Contains(got, "not found") {
 		t.Errorf("with one:\n%s", got)
+	}
+}
+
+// What another user may not read is named, with whose it is and what to do; nothing is said of what it may hold.
+func TestDoctorAsAnotherUser(t *testing.T) {
+	t.Parallel()
+	dir := common(t, map[string]string{"magpie": binary(t)})
+	file, database := filepath.Join(dir, "magpie.toml"), filepath.Join(dir, "magpie.db")
+	cli := filepath.Join(dir, "claude")
+	must(t, os.WriteFile(cli, []byte("#!/bin/sh\n"), 0o644))
+	must(t, os.WriteFile(database, []byte("x"), 0o600))
+	must(t, os.WriteFile(file, fmt.Appendf(nil, "[claude]\ncommand = %q\n[db]\nurl = %q\n", cli, "sqlite://"+database), 0o600))
+	look := func(lang string) string {
+		cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "magpie"), "doctor", "--config", file)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: strangerID, Gid: strangerID}}
+		cmd.Dir, cmd.Env = dir, []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "LANG=" + lang}
+		out, _ := cmd.CombinedOutput() // some checks fail
+		return string(out)
+	}
+	for lang, want := range map[string]string{
+		"C":     "fail  configuration: " + file + ": permission denied - it belongs to the user root: run this with sudo -u root",
+		"zh_CN": "fail  配置：" + file + "：没有权限 - 它属于用户 root：用 sudo -u root 运行",
+	} {
+		if got := look(lang); !strings.Contains(got, want) || strings.Contains(got, "claude") || strings.Contains(got, ".db") {
+			t.Errorf("%q is not all that is said:\n%s", want, got)
+		}
+	}
+	must(t, os.Chmod(file, 0o644))
+	got := look("C")
+	for _, want := range []string{
+		"[claude] command: " + cli + " is not executable: run chmod +x " + cli,
+		"fail  database: " + database + ": permission denied - it belongs to the user root: run this with sudo -u root",
+	} {
+		if strings.Count(got, want) != 1 {
+			t.Errorf("%q is not said once:\n%s", want, got)
+		}
 	}
 }
 
@@ -249,6 +285,10 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 		}, 1, []string{
 			"fail  configuration: line 11: [log] level", "fail  configuration: line 12: [log] format", "magpie.toml", "ok    Feishu",
 		}},
+		"a folder for a configuration": {func(p *doctorRig) {
+			must(p, os.Remove(filepath.Join(p.dir, "magpie.toml")))
+			must(p, os.Mkdir(filepath.Join(p.dir, "magpie.toml"), 0o700))
+		}, 1, []string{"fail  configuration: ", "it is a folder, not a file - name the file magpie.toml with --config"}},
 		"no TOML": {func(p *doctorRig) { p.change("[access]", "[access") }, 1, []string{
 			"fail  configuration: ", "line ",
 		}},

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"magpie/internal/configtype"
@@ -143,22 +144,24 @@ func HasNPM() bool {
 // MissingCLI is the mistake that the configured CLI was not found, and how to install it; err is that of
 // [exec.LookPath].
 func MissingCLI(err error) error {
+	return configtype.Mistakef("[claude] command：%v（%v）", "[claude] command: %v (%v)", err, InstallCLI())
+}
+
+// InstallCLI says how to install the CLI on this machine.
+func InstallCLI() error {
 	if !HasNPM() {
-		return configtype.Mistakef(
-			"[claude] command：%v（先安装带 npm 的 Node.js %d 或更新的版本，再执行 npm install -g @anthropic-ai/claude-code）",
-			"[claude] command: %v (install Node.js %d or later, with npm, then: npm install -g @anthropic-ai/claude-code)",
-			err, NodeForCLI)
+		return configtype.Mistakef("先安装带 npm 的 Node.js %d 或更新的版本，再执行 npm install -g @anthropic-ai/claude-code",
+			"install Node.js %d or later, with npm, then: npm install -g @anthropic-ai/claude-code", NodeForCLI)
 	}
-	return configtype.Mistakef(
-		"[claude] command：%v（安装：npm install -g @anthropic-ai/claude-code）",
-		"[claude] command: %v (install it with: npm install -g @anthropic-ai/claude-code)", err)
+	return configtype.Mistakef("安装：npm install -g @anthropic-ai/claude-code",
+		"install it with: npm install -g @anthropic-ai/claude-code")
 }
 
 // Validate reports all problems with c.
 func (c Config) Validate() error {
 	var errs []error
 	if path, err := exec.LookPath(c.Command); err != nil {
-		errs = append(errs, MissingCLI(err))
+		errs = append(errs, explainMissing(c.Command, err))
 	} else if err := refuseBatchFile(runtime.GOOS, path); err != nil {
 		errs = append(errs, err)
 	}
@@ -203,6 +206,19 @@ func (c Config) Validate() error {
 		}
 	}
 	return errors.Join(append(errs, c.checkPolicy())...)
+}
+
+// explainMissing says what to do about a CLI that cannot be run.
+func explainMissing(command string, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return configtype.Mistakef("[claude] command：%s 没有执行权限：运行 chmod +x %[1]s，或者写另一个程序",
+			"[claude] command: %s is not executable: run chmod +x %[1]s, or name another program", command)
+	case errors.Is(err, syscall.EISDIR):
+		return configtype.Mistakef("[claude] command：%s 是文件夹：要写里面的程序",
+			"[claude] command: %s is a folder: name the program in it", command)
+	}
+	return MissingCLI(err)
 }
 
 // refuseBatchFile rejects a batch file as the CLI: Windows runs it with a command interpreter, which would execute text

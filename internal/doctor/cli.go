@@ -2,8 +2,10 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os/exec"
 	"slices"
 	"strings"
@@ -64,9 +66,13 @@ func (c CLI) checkServers(r *Report) {
 	}
 }
 
-// AddMissing adds that the CLI is missing, and how to install it. If there is a configuration, its check has already
-// found that.
+// AddMissing adds why the CLI cannot be run, and what to do. If there is a configuration, its check has already found
+// that.
 func (c CLI) AddMissing(r *Report) {
+	if _, err := exec.LookPath(c.Config.Command); errors.Is(err, fs.ErrPermission) {
+		r.AddFinding(Fail, "chmod +x "+c.Config.Command, textCLINotExecutable, c.Config.Command)
+		return
+	}
 	do := r.text(textCLIInstall)
 	if !claude.HasNPM() {
 		do = r.text(textNodeInstall, claude.NodeForCLI)
@@ -92,13 +98,12 @@ func (c CLI) CheckVersion(ctx context.Context, r *Report) (path string, ok bool)
 	if err != nil {
 		return "", false // reported by the check of the configuration
 	}
-	out, err := c.run(ctx, "--version")
-	version, _, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
+	version, err := c.Version(ctx)
 	switch {
 	case err != nil:
 		r.AddFinding(Fail, r.text(textCLIReinstall), textCLIFails, path, err)
 		return path, false
-	case compareVersions(version, OldestCLI) < 0:
+	case IsTooOld(version):
 		r.AddFinding(Warn, "npm install -g @anthropic-ai/claude-code@"+TestedCLI,
 			textCLIOld, path, version, OldestCLI, TestedCLI)
 	case compareVersions(version, TestedCLI) < 0:
@@ -111,14 +116,30 @@ func (c CLI) CheckVersion(ctx context.Context, r *Report) (path string, ok bool)
 	return path, true
 }
 
+// Version is the version that the CLI prints.
+func (c CLI) Version(ctx context.Context) (string, error) {
+	out, err := c.run(ctx, "--version")
+	version, _, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
+	return version, err
+}
+
+// IsTooOld reports whether a version is older than all that are supported, or is no version.
+func IsTooOld(version string) bool { return compareVersions(version, OldestCLI) < 0 }
+
 // CheckLogin checks whether the CLI is logged in, and reports it.
 func (c CLI) CheckLogin(ctx context.Context, r *Report) bool {
-	if _, err := c.run(ctx, "auth", "status"); err != nil {
+	if !c.IsLoggedIn(ctx) {
 		r.AddFinding(Fail, r.text(textCLILogin), textCLINoLogin)
 		return false
 	}
 	r.AddFinding(OK, "", textCLILoggedIn)
 	return true
+}
+
+// IsLoggedIn asks the CLI whether it is logged in.
+func (c CLI) IsLoggedIn(ctx context.Context) bool {
+	_, err := c.run(ctx, "auth", "status")
+	return err == nil
 }
 
 // LogIn runs the CLI's own login, with questions on the terminal in and output to out.

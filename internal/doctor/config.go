@@ -2,19 +2,25 @@ package doctor
 
 import (
 	"errors"
+	"io/fs"
 	"os"
+	"syscall"
 
 	"magpie/internal/config"
 	"magpie/internal/configtype"
 )
 
 // checkConfig reads the configuration, reports its mistakes, and returns as much of it as can be read, and whether
-// there is one.
-func checkConfig(r *Report, path string, environ []string) (_ config.Config, found bool) {
+// there is one that this user may read.
+func checkConfig(r *Report, path string, environ []string) (_ config.Config, found, readable bool) {
 	if path == "" {
 		path = config.Find()
 	}
 	c, err := config.Load(path, environ)
+	if unread := (*fs.PathError)(nil); errors.As(err, &unread) && unread.Path == path {
+		r.AddFinding(Fail, explainUnread(r, unread), textConfigWrong, unread)
+		return c, true, false
+	}
 	switch {
 	case path == "" && err != nil:
 		r.AddFinding(Fail, r.text(textWriteConfig), textNoConfig)
@@ -34,7 +40,21 @@ func checkConfig(r *Report, path string, environ []string) (_ config.Config, fou
 		}
 	}
 	checkPermissions(r, path)
-	return c, found
+	return c, found, true
+}
+
+// explainUnread says what to do about a file that cannot be read.
+func explainUnread(r *Report, err *fs.PathError) string {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		if owner := ownerOf(existingParent(err.Path)); owner != "" {
+			return r.text(textRunAsOwner, owner)
+		}
+		return r.text(textRunAsAnother)
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.EISDIR):
+		return r.text(textNameFile)
+	}
+	return r.text(textCorrectIn, err.Path)
 }
 
 // checkPermissions checks whether other users can read secrets in the file.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -25,8 +26,15 @@ func checkDatabase(ctx context.Context, r *Report, c config.Config) {
 		return
 	}
 	path := c.DatabasePath()
+	if absolute, err := filepath.Abs(path); err == nil {
+		path = absolute
+	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		checkMissingDatabase(r, c.DB, path)
+		return
+	}
+	if unread := unreadable(path); unread != nil && errors.Is(unread, fs.ErrPermission) {
+		r.AddFinding(Fail, explainUnread(r, unread), textDBBroken, unread)
 		return
 	}
 	// A check of a large database may take long; doctor must come to an end.
@@ -50,6 +58,20 @@ func checkDatabase(ctx context.Context, r *Report, c config.Config) {
 		r.AddFinding(OK, "", textDBWhole, path)
 	}
 	checkRows(reads, r, c.DB, path)
+}
+
+// unreadable is why a file cannot be opened for reading; nil = it can.
+func unreadable(path string) *fs.PathError {
+	f, err := os.Open(path)
+	if err == nil {
+		_ = f.Close() // it was only opened
+		return nil
+	}
+	var unread *fs.PathError
+	if !errors.As(err, &unread) {
+		return &fs.PathError{Path: path, Err: err}
+	}
+	return unread
 }
 
 // maxNamedRows is how many unreadable rows are listed.

@@ -23,6 +23,9 @@ func CheckDisk(r *Report, c config.Config) {
 
 func checkSpace(r *Report, of i18n.Phrase, path string) {
 	what := r.text(of)
+	if absolute, err := filepath.Abs(path); err == nil {
+		path = absolute
+	}
 	free, err := diskspace.Free(path)
 	switch {
 	case err != nil:

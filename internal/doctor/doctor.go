@@ -11,7 +11,11 @@ import (
 // Examine runs all checks with this environment and the configuration at path; an empty path means the one that the
 // bridge would find. Checks that need a value missing from a broken configuration are skipped.
 func Examine(ctx context.Context, r *Report, path string, environ []string) {
-	c, found := checkConfig(r, path, environ)
+	c, found, readable := checkConfig(r, path, environ)
+	if !readable {
+		checkManagers(r)
+		return
+	}
 	checkRules(r, c)
 	cli := CLI{Config: c.Claude, Environ: environ}
 	if _, err := exec.LookPath(c.Claude.Command); err != nil && !found {
@@ -22,6 +26,10 @@ func Examine(ctx context.Context, r *Report, path string, environ []string) {
 	checkOwner(ctx, r, c, platform.App)
 	if c.Feishu.Validate() == nil && platform.Credentials == nil {
 		checkIDs(ctx, r, c)
+	}
+	if !found { // setup decides where the data will be
+		checkManagers(r)
+		return
 	}
 	CheckDisk(r, c)
 	checkManagers(r)

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"magpie/bridge/i18n"
 	"magpie/internal/claude"
+	"magpie/internal/config"
 )
 
 // The pages name the Node.js version that the package of the CLI requires.
@@ -54,6 +56,22 @@ func TestTestedCLI(t *testing.T) {
 	}{{"2.1.9", "2.1.10", -1}, {"2.2.0", "2.1.197", 1}, {"2.1.197", "2.1.197", 0}, {"nightly", "2.1.197", -1}} {
 		if got := compareVersions(tc.a, tc.b); got != tc.want {
 			t.Errorf("%s against %s: %d, want %d", tc.a, tc.b, got, tc.want)
+		}
+	}
+}
+
+// A folder that is relative to the working one is named as a whole.
+func TestTheFolderOfARelativeDatabaseIsNamed(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	c := config.Defaults()
+	c.DB.URL = "sqlite://data/magpie.db"
+	r := &Report{Lang: i18n.English}
+	CheckDisk(r, c)
+	checkDatabase(t.Context(), r, c)
+	for i, want := range map[int]string{0: " at " + dir, 2: "database: " + dir + "/data/magpie.db will be created"} {
+		if len(r.Findings) != 3 || !strings.Contains(r.Findings[i].What, want) {
+			t.Errorf("%v does not name %q", r.Findings, want)
 		}
 	}
 }

@@ -11,8 +11,20 @@ var (
 	textConfigWrong     = i18n.Phrase{ZH: "配置：%v", EN: "configuration: %v"}
 	textCorrectIn       = i18n.Phrase{ZH: "在 %s 中改正", EN: "correct it in %s"}
 	textTheEnvironment  = i18n.Phrase{ZH: "环境变量", EN: "the environment"}
-	textNobody          = i18n.Phrase{ZH: "访问：机器人还没有所有者", EN: "access: the bot has no owner yet"}
-	textMakeOwner       = i18n.Phrase{
+	textRunAsOwner      = i18n.Phrase{
+		ZH: "它属于用户 %[1]s：用 sudo -u %[1]s 运行，或者让当前用户可以读取它",
+		EN: "it belongs to the user %[1]s: run this with sudo -u %[1]s, or let your user read it",
+	}
+	textRunAsAnother = i18n.Phrase{
+		ZH: "以可以读取它的用户运行",
+		EN: "run this as a user who may read it",
+	}
+	textNameFile = i18n.Phrase{
+		ZH: "用 --config 指定 magpie.toml 文件",
+		EN: "name the file magpie.toml with --config",
+	}
+	textNobody    = i18n.Phrase{ZH: "访问：机器人还没有所有者", EN: "access: the bot has no owner yet"}
+	textMakeOwner = i18n.Phrase{
 		ZH: "启动后会向飞书查询应用的所有者；查不到时，把日志里的一次性口令（MAGPIE-…）私聊发给机器人",
 		EN: "when it starts, Magpie asks Feishu for the app's owner; if that fails, send the bot the one-time code (MAGPIE-…) from the log in a private chat",
 	}
@@ -142,9 +154,10 @@ var (
 		ZH: "以运行鹊桥的用户执行 claude auth login，或在 [claude.env] 里设置 ANTHROPIC_API_KEY",
 		EN: "as the user running Magpie, run claude auth login, or set ANTHROPIC_API_KEY in [claude.env]",
 	}
-	textCLILoggedIn = i18n.Phrase{ZH: "claude：已登录", EN: "claude: logged in"}
-	textCLINone     = i18n.Phrase{ZH: "claude：找不到 %s", EN: "claude: %s not found"}
-	textCLIInstall  = i18n.Phrase{
+	textCLILoggedIn      = i18n.Phrase{ZH: "claude：已登录", EN: "claude: logged in"}
+	textCLINone          = i18n.Phrase{ZH: "claude：找不到 %s", EN: "claude: %s not found"}
+	textCLINotExecutable = i18n.Phrase{ZH: "claude：%s 没有执行权限", EN: "claude: %s is not executable"}
+	textCLIInstall       = i18n.Phrase{
 		ZH: "安装：npm install -g @anthropic-ai/claude-code",
 		EN: "install it: npm install -g @anthropic-ai/claude-code",
 	}

@@ -1,0 +1,27 @@
+//go:build unix
+
+package doctor
+
+import (
+	"os"
+	"os/user"
+	"strconv"
+	"syscall"
+)
+
+// ownerOf is the name of the user to whom a file belongs, or the user's number if it has no name; empty = not known.
+func ownerOf(path string) string {
+	info, err := os.Stat(path)
+	if err != nil {
+		return ""
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return ""
+	}
+	id := strconv.Itoa(int(st.Uid))
+	if u, err := user.LookupId(id); err == nil {
+		return u.Username
+	}
+	return "#" + id // as sudo writes it
+}
