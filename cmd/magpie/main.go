@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"regexp"
 	"slices"
 	"syscall"
 
@@ -67,7 +66,7 @@ func main() {
 	}
 	k, err := newParser(ctx, &c, l).Parse(args)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "magpie: "+usageText(err))
+		fmt.Fprintln(os.Stderr, "magpie: "+usageText(err, args, l))
 		os.Exit(2)
 	}
 	if err := k.Run(); errors.Is(err, setup.ErrGivenUp) {
@@ -88,7 +87,7 @@ func newParser(ctx context.Context, c *cli, l i18n.Lang) *kong.Kong {
 		kong.Vars{"version": version()},
 	}
 	if l == i18n.Chinese {
-		options = append(options, kong.Help(printChineseHelp))
+		options = append(options, kong.Help(printChineseHelp), kong.ValueFormatter(chineseValue))
 	}
 	parser := kong.Must(c, options...)
 	if l == i18n.Chinese {
@@ -103,35 +102,6 @@ func userLang() i18n.Lang { return i18n.OfLocale(os.Environ()) }
 // errorText is an error in the language of the user who runs the program, if it is translated.
 func errorText(err error) string {
 	return i18n.ErrorText(userLang(), err)
-}
-
-// What kong says of a flag at the end of the line that needs a value, and of one that needs a number.
-var (
-	noValue  = regexp.MustCompile(`^(\S+): expected .+ value but got "EOL" \(<EOL>\)$`)
-	noNumber = regexp.MustCompile(`^(\S+): expected a valid \d+ bit u?int but got "(.*)"$`)
-)
-
-// usageText describes an error in the command line, and where to read about its syntax.
-func usageText(err error) string {
-	var missing *config.Error
-	if errors.As(err, &missing) { // nothing is wrong with the syntax
-		return errorText(missing)
-	}
-	command := "magpie"
-	var bad *kong.ParseError
-	if errors.As(err, &bad) && bad.Context != nil {
-		for _, step := range bad.Context.Path {
-			if step.Command != nil {
-				command += " " + step.Command.Name
-			}
-		}
-	}
-	wrong := noNumber.ReplaceAllString(noValue.ReplaceAllString(errorText(err), "$1: a value is missing"),
-		`$1: must be a whole number, not "$2"`)
-	if userLang() == i18n.Chinese {
-		wrong = chineseUsage(wrong)
-	}
-	return wrong + "\n" + textSeeHelp.Sprintf(userLang(), command)
 }
 
 // normalizeArgs converts what people try first to flags: "magpie", "magpie help", "magpie help serve".

@@ -20,7 +20,7 @@ type memoryCmd struct {
 
 // memoryExportCmd writes documents for people: to read, to edit, or to keep under version control.
 type memoryExportCmd struct {
-	Dir  string `arg:"" help:"The folder to write into: one folder for each chat, one document for each memory." type:"path"`
+	Dir  string `arg:"" name:"folder" help:"The folder to write into: one folder for each chat, one document for each memory." type:"path"`
 	Chat string `help:"Only the memories of this chat, as in feishu:chat:oc_xxx or oc_xxx." placeholder:"KEY"`
 	configFlag
 }
@@ -57,7 +57,7 @@ func (e memoryExportCmd) Run(ctx context.Context) error {
 
 // memoryImportCmd opens the database for writing, which only one process can do at a time.
 type memoryImportCmd struct {
-	Dir string `arg:"" help:"The folder with the documents." type:"existingdir"`
+	Dir string `arg:"" name:"folder" help:"The folder with the documents." type:"existingdir"`
 	configFlag
 }
 

@@ -11,8 +11,17 @@ var (
 		ZH: "鹊桥：在飞书里和自己机器上的 Claude Code 助手对话。",
 		EN: "Magpie: chat in Feishu with Claude Code on your own machine.",
 	}
-	textSeeHelp   = i18n.Phrase{ZH: "用法见 %s --help。", EN: "See %s --help."}
-	textUnhealthy = i18n.Phrase{
+	textSeeHelp        = i18n.Phrase{ZH: "用法见 %s --help。", EN: "See %s --help."}
+	textUnknownCommand = i18n.Phrase{ZH: "不认识的命令 %s%s", EN: "unknown command %s%s"}
+	textUnknownFlag    = i18n.Phrase{ZH: "没有参数 %s%s", EN: "unknown flag %s%s"}
+	textTooMany        = i18n.Phrase{ZH: "多余的参数 %s%s", EN: "unexpected argument %s%s"}
+	textDidYouMean     = i18n.Phrase{ZH: "，是不是 %s？", EN: "; did you mean %s?"}
+	textNoValue        = i18n.Phrase{ZH: "%s：缺少值", EN: "%s: a value is missing"}
+	textNoNumber       = i18n.Phrase{ZH: "%s：应为整数，而不是 %s", EN: "%s: must be a whole number, not %s"}
+	textMissing        = i18n.Phrase{ZH: "缺少参数 %s", EN: "missing: %s"}
+	textNoCommand      = i18n.Phrase{ZH: "缺少子命令：%s", EN: "a command is missing: %s"}
+	textNotOneOf       = i18n.Phrase{ZH: "%s 应为 %s 之一，而不是 %s", EN: "%s must be one of %s, not %s"}
+	textUnhealthy      = i18n.Phrase{
 		ZH: "有检查没有通过，见 fail 开头的几行",
 		EN: "some checks failed: see the lines marked \"fail\"",
 	}

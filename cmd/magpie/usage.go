@@ -1,0 +1,155 @@
+package main
+
+import (
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/alecthomas/kong"
+
+	"magpie/bridge/i18n"
+	"magpie/internal/config"
+	"magpie/internal/configtype"
+	"magpie/internal/text"
+)
+
+// unknownWord matches what kong says of a word that it does not know. Its suggestions are for words without a typing
+// error of two letters; see [suggestWord].
+var unknownWord = regexp.MustCompile(`^(unexpected argument|unknown flag) (.+?)(?:, did you mean .+\?)?$`)
+
+// usageErrors are kong's other errors about the command line, and how they are said here.
+var usageErrors = []struct {
+	kong *regexp.Regexp
+	say  i18n.Phrase
+}{
+	// A flag at the end of the line.
+	{regexp.MustCompile(`^(\S+): expected .+ value but got "EOL" \(<EOL>\)$`), textNoValue},
+	{regexp.MustCompile(`^(\S+): expected a valid \d+ bit u?int but got (".*")$`), textNoNumber},
+	{regexp.MustCompile(`^missing flags: (.+)$`), textMissing},
+	{regexp.MustCompile(`^(?:missing positional arguments|expected) "?(<.+?)"?$`), textMissing},
+	{regexp.MustCompile(`^expected one of (.+)$`), textNoCommand},
+	{regexp.MustCompile(`^(\S+) must be one of (.+) but got (".*")$`), textNotOneOf},
+}
+
+// usageText describes an error in the command line, and where to read about its syntax.
+func usageText(err error, args []string, l i18n.Lang) string {
+	var missing *config.Error
+	if errors.As(err, &missing) { // nothing is wrong with the syntax
+		return i18n.ErrorText(l, missing)
+	}
+	command := "magpie"
+	var at *kong.Node
+	var bad *kong.ParseError
+	if errors.As(err, &bad) && bad.Context != nil {
+		at = bad.Context.Model.Node
+		for _, step := range bad.Context.Path {
+			if step.Command != nil {
+				at = step.Command
+				command += " " + step.Command.Name
+			}
+		}
+	}
+	wrong := i18n.ErrorText(l, err)
+	if m := unknownWord.FindStringSubmatch(wrong); m != nil && at != nil {
+		wrong = unknownText(m[1] == "unknown flag", m[2], at, args, l)
+	} else {
+		wrong = explainUsage(wrong, l)
+	}
+	return wrong + "\n" + textSeeHelp.Sprintf(l, command)
+}
+
+// explainUsage says an error of kong, as far as it is known. Lists get the commas of the language.
+func explainUsage(wrong string, l i18n.Lang) string {
+	for _, u := range usageErrors {
+		m := u.kong.FindStringSubmatch(wrong)
+		if m == nil {
+			continue
+		}
+		var args []any
+		for i, part := range m[1:] {
+			if i < 2 { // the third is what was typed
+				part = listed(part, l)
+			}
+			args = append(args, part)
+		}
+		return u.say.Sprintf(l, args...)
+	}
+	return wrong
+}
+
+// quotedWords matches a list as kong writes it.
+var quotedWords = regexp.MustCompile(`^".*"(?:, ?(?:".*"|\.\.\.))+$`)
+
+// listed is a list of kong with the commas of a language and without quotes; other text stays as it is.
+func listed(part string, l i18n.Lang) string {
+	if quotedWords.MatchString(part) {
+		part = strings.ReplaceAll(strings.ReplaceAll(part, `"`, ""), ",...", "")
+		part = strings.ReplaceAll(strings.ReplaceAll(part, ", ", ","), ",", ", ")
+	}
+	return i18n.ErrorText(l, configtype.Listing(strings.Split(part, ", ")))
+}
+
+// unknownText says that a word of the command line is not known, and which one it may stand for.
+func unknownText(flag bool, word string, at *kong.Node, args []string, l i18n.Lang) string {
+	say, known := textUnknownCommand, []string(nil)
+	for _, child := range at.Children {
+		if !child.Hidden {
+			known = append(known, child.Name)
+		}
+	}
+	switch {
+	case flag:
+		say, word, known = textUnknownFlag, wholeFlag(word, args), flagsOf(at)
+	case len(known) == 0:
+		say = textTooMany
+	}
+	hint := ""
+	if near, ok := suggestWord(word, known); ok {
+		hint = textDidYouMean.Sprintf(l, near)
+	}
+	return say.Sprintf(l, word, hint)
+}
+
+// flagsOf are the flags of a command and of those above it.
+func flagsOf(n *kong.Node) (list []string) {
+	for _, flags := range n.AllFlags(true) {
+		for _, f := range flags {
+			list = append(list, "--"+f.Name)
+		}
+	}
+	return list
+}
+
+// wholeFlag is the word as it was typed: of "-config", kong names only the first letter.
+func wholeFlag(word string, args []string) string {
+	if strings.HasPrefix(word, "--") {
+		return word
+	}
+	for _, arg := range args {
+		if name, _, _ := strings.Cut(arg, "="); strings.HasPrefix(name, word) {
+			return name
+		}
+	}
+	return word
+}
+
+// suggestWord is the known word that another one may stand for. A flag with a single dash stands for the one with two;
+// a single letter only for the one that begins with it.
+func suggestWord(word string, known []string) (string, bool) {
+	name := strings.TrimLeft(word, "-")
+	if strings.HasPrefix(word, "-") && utf8.RuneCountInString(name) == 1 {
+		known = slices.DeleteFunc(slices.Clone(known), func(k string) bool {
+			return !strings.HasPrefix(k, "--"+strings.ToLower(name))
+		})
+		if len(known) != 1 {
+			return "", false
+		}
+		return known[0], true
+	}
+	if strings.HasPrefix(word, "-") {
+		word = "--" + name
+	}
+	return text.Nearest(word, known)
+}
