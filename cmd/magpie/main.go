@@ -61,9 +61,6 @@ func main() {
 	defer stop()
 	var c cli
 	l, args := userLang(), normalizeArgs(os.Args[1:])
-	if args[0] == "man" { // one page for all users of the machine
-		l = i18n.English
-	}
 	k, err := newParser(ctx, &c, l).Parse(args)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "magpie: "+usageText(err, args, l))

@@ -133,7 +133,7 @@ func TestFirstStepsInChinese(t *testing.T) {
 			`app_id "cli_..." 只是示例`, "app_secret 是空的", "没有文件夹 " + dir + "/none：创建它，或换一个",
 		},
 		"help":                                   {"用法：magpie <命令> [参数]\n", "运行鹊桥", "命令：", `运行 "magpie <命令> --help" 查看`},
-		"man":                                    {"\nRun the bridge.\n"},
+		"man":                                    {"\n运行鹊桥。\n", "\n.SH 退出码\n"},
 		"help serve":                             {"用法：magpie serve [参数]\n", "参数：", "配置文件"},
 		"help backup":                            {"用法：magpie backup <文件> [参数]\n", "\n  <文件>    备份文件的位置"},
 		"help memory import":                     {"<文件夹>    文档所在的文件夹。\n"},

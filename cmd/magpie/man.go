@@ -7,45 +7,40 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"magpie/bridge/i18n"
 )
 
 type manCmd struct{}
 
-// Run prints the manual page of this program (man(7)), made of its commands and flags as --help shows them.
-func (manCmd) Run(k *kong.Context) error { return writeMan(os.Stdout, k.Model.Node) }
-
-// The parts of the page that do not come from the commands.
-const manTail = `.SH FILES
-.TP
-.I magpie.toml
-The configuration. Looked for in the working folder, then in the user's configuration folder, then in /etc/magpie.
-.SH EXIT STATUS
-.TP
-.B 0
-Everything went well.
-.TP
-.B 1
-Something failed; the last line of the output says what.
-.TP
-.B 2
-The command line or the configuration has a mistake.
-.TP
-.B 130
-The person at the terminal gave up.
-`
+// Run prints the manual page of this program (man(7)), made of its commands and flags as --help shows them, in the
+// language of the user. Pages in the system's folders are English, for all users of the machine: scripts/release.
+func (manCmd) Run(k *kong.Context) error { return writeMan(os.Stdout, k.Model.Node, userLang()) }
 
 // writeMan writes the manual page.
-func writeMan(w io.Writer, root *kong.Node) error {
+func writeMan(w io.Writer, root *kong.Node, l i18n.Lang) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, ".TH MAGPIE 1 \"\" \"magpie %s\"\n.SH NAME\nmagpie \\- %s\n",
-		escapeRoff(version()), escapeRoff(root.Help))
-	b.WriteString(".SH SYNOPSIS\n.B magpie\n.I command\n[\\fIflags\\fR]\n.SH OPTIONS\n")
+	head := func(p i18n.Phrase) { b.WriteString(".SH " + p.In(l) + "\n") }
+	fmt.Fprintf(&b, ".TH MAGPIE 1 \"\" \"magpie %s\"\n", escapeRoff(version()))
+	head(textManName)
+	fmt.Fprintf(&b, "magpie \\- %s\n", escapeRoff(root.Help))
+	head(textManSynopsis)
+	fmt.Fprintf(&b, ".B magpie\n.I %s\n[\\fI%s\\fR]\n", textManCommand.In(l), textManFlags.In(l))
+	head(textManOptions)
 	writeManFlags(&b, root.Flags)
-	b.WriteString(".SH COMMANDS\n")
+	head(textManCommands)
 	for _, n := range root.Leaves(true) {
 		writeManCommand(&b, n)
 	}
-	b.WriteString(manTail)
+	head(textManFiles)
+	fmt.Fprintf(&b, ".TP\n.I magpie.toml\n%s\n", textManConfig.In(l))
+	head(textManExit)
+	for _, code := range []struct {
+		number int
+		means  i18n.Phrase
+	}{{0, textManWell}, {1, textManFailed}, {2, textManMistake}, {130, textManGivenUp}} {
+		fmt.Fprintf(&b, ".TP\n.B %d\n%s\n", code.number, escapeRoff(code.means.In(l)))
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }

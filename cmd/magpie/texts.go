@@ -64,6 +64,31 @@ var (
 		ZH: "已连上飞书，机器人是“%s”：去飞书里给它发消息吧",
 		EN: "connected to Feishu as %s: write to it there",
 	}
+	textManName     = i18n.Phrase{ZH: "名称", EN: "NAME"}
+	textManSynopsis = i18n.Phrase{ZH: "概要", EN: "SYNOPSIS"}
+	textManCommand  = i18n.Phrase{ZH: "命令", EN: "command"}
+	textManFlags    = i18n.Phrase{ZH: "参数", EN: "flags"}
+	textManOptions  = i18n.Phrase{ZH: "选项", EN: "OPTIONS"}
+	textManCommands = i18n.Phrase{ZH: "命令", EN: "COMMANDS"}
+	textManFiles    = i18n.Phrase{ZH: "文件", EN: "FILES"}
+	textManConfig   = i18n.Phrase{
+		ZH: "配置。依次在当前文件夹、用户的配置文件夹和 /etc/magpie 里找。",
+		EN: "The configuration. Looked for in the working folder, then in the user's configuration folder, then in /etc/magpie.",
+	}
+	textManExit   = i18n.Phrase{ZH: "退出码", EN: "EXIT STATUS"}
+	textManWell   = i18n.Phrase{ZH: "正常。", EN: "Everything went well."}
+	textManFailed = i18n.Phrase{
+		ZH: "失败，最后一行说明原因。",
+		EN: "Something failed; the last line of the output says what.",
+	}
+	textManMistake = i18n.Phrase{
+		ZH: "命令行或配置有错。",
+		EN: "The command line or the configuration has a mistake.",
+	}
+	textManGivenUp = i18n.Phrase{
+		ZH: "用 Ctrl-C 或 Ctrl-D 中断了 magpie setup。",
+		EN: "magpie setup was interrupted with Ctrl-C or Ctrl-D.",
+	}
 	textPlayground = i18n.Phrase{ZH: "鹊桥演练场：http://%s/", EN: "Magpie playground: http://%s/"}
 	textByProcess  = i18n.Phrase{ZH: "（进程 %d）", EN: " (process %d)"}
 
