@@ -38,25 +38,19 @@ type playgroundCmd struct {
 	Story time.Duration `hidden:""`
 }
 
+// simulatedAgent is the value of [playgroundCmd.Agent] for the simulated model.
+const simulatedAgent = "simulated"
+
 // saves is the minimum interval at which the chats are saved.
 const saves = 2 * time.Second
 
 // Run serves the playground until ctx is done. The doubles of the platform and the model and the page are in this
 // process; the bridge is a separate process, which visitors can kill.
 func (p playgroundCmd) Run(ctx context.Context) (err error) {
-	if !canPlay {
-		return configtype.Mistakef("演练场需要 Linux 或 macOS；在 Windows 上请在 WSL 里运行",
-			"the playground needs Linux or macOS; on Windows, run it in WSL")
-	}
-	if addr, err := net.ResolveTCPAddr("tcp", p.Listen); err == nil && !addr.IP.IsLoopback() {
-		return configtype.Mistakef(
-			"--listen：谁打开演练场，谁就能在这台电脑上执行命令，所以只能用本机地址：--listen 127.0.0.1:%d",
-			"--listen: whoever opens the playground can run commands on this machine, so it takes local addresses only: "+
-				"--listen 127.0.0.1:%d", addr.Port)
-	}
-	ln, err := net.Listen("tcp", p.Listen)
+	environ := environWithoutConfig(os.Environ())
+	ln, command, err := p.begin(ctx, environ)
 	if err != nil {
-		return configtype.Mistakef("--listen：%v", "--listen: %v", explainListen(err, p.Listen, "--listen"))
+		return err
 	}
 	defer ln.Close() //nolint:errcheck // the server has closed it unless it never began
 	dir, release, err := p.prepareFolder()
@@ -71,8 +65,7 @@ func (p playgroundCmd) Run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, sim.Close(), sim.Save(chats)) }()
 	var page *console.Playground
-	environ := environWithoutConfig(os.Environ())
-	simulated := p.Agent == "simulated"
+	simulated := p.Agent == simulatedAgent
 	if simulated {
 		model, err := modelsim.Start(modelsim.Config{
 			Pace: p.Pace, Story: p.Story, Demo: true,
@@ -89,7 +82,7 @@ func (p playgroundCmd) Run(ctx context.Context) (err error) {
 	bp := &bridgeProcess{
 		config: filepath.Join(dir, "magpie.toml"), environ: environ, simulated: simulated,
 	}
-	if err := bp.writeConfig(p.Command, dir, sim); err != nil {
+	if err := bp.writeConfig(command, dir, sim); err != nil {
 		return err
 	}
 	page = console.NewPlayground(console.PlaygroundConfig{
@@ -103,6 +96,27 @@ func (p playgroundCmd) Run(ctx context.Context) (err error) {
 	g.Go(func() error { return bp.run(ctx) })
 	g.Go(func() error { return saveChats(ctx, sim, chats) })
 	return g.Wait()
+}
+
+// begin looks whether there is all that a playground needs: it listens, and returns the path of the CLI.
+func (p playgroundCmd) begin(ctx context.Context, environ []string) (ln net.Listener, command string, err error) {
+	if !canPlay {
+		return nil, "", configtype.Mistakef("演练场需要 Linux 或 macOS；在 Windows 上请在 WSL 里运行",
+			"the playground needs Linux or macOS; on Windows, run it in WSL")
+	}
+	if addr, err := net.ResolveTCPAddr("tcp", p.Listen); err == nil && !addr.IP.IsLoopback() {
+		return nil, "", configtype.Mistakef(
+			"--listen：谁打开演练场，谁就能在这台电脑上执行命令，所以只能用本机地址：--listen 127.0.0.1:%d",
+			"--listen: whoever opens the playground can run commands on this machine, so it takes local addresses only: "+
+				"--listen 127.0.0.1:%d", addr.Port)
+	}
+	if command, err = p.findCLI(ctx, environ); err != nil {
+		return nil, "", err
+	}
+	if ln, err = net.Listen("tcp", p.Listen); err != nil {
+		return nil, "", configtype.Mistakef("--listen：%v", "--listen: %v", explainListen(err, p.Listen, "--listen"))
+	}
+	return ln, command, nil
 }
 
 // redeliver has shorter intervals than the platform: nobody watches a page for minutes to see a message come back.

@@ -17,7 +17,6 @@ import (
 	"magpie/bridge"
 	"magpie/db"
 	"magpie/internal/chat"
-	"magpie/internal/claude"
 	"magpie/internal/claude/proctree"
 	"magpie/internal/config"
 	"magpie/internal/console"
@@ -161,13 +160,6 @@ const mourning = 1500 * time.Millisecond
 
 // writeConfig writes the configuration of a bridge that uses the double and keeps everything in dir.
 func (b *bridgeProcess) writeConfig(command, dir string, sim *feishusim.Server) error {
-	path, err := exec.LookPath(command)
-	if err != nil {
-		return &config.Error{Err: claude.MissingCLI(err)}
-	}
-	if path, err = filepath.Abs(path); err != nil {
-		return err
-	}
 	var s strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&s, format+"\n", args...) }
 	line("shutdown_timeout = \"4s\"")
@@ -177,7 +169,7 @@ func (b *bridgeProcess) writeConfig(command, dir string, sim *feishusim.Server) 
 	line("[access]\nallow = [\"*\"]")
 	line("[db]\nurl = %s", tomlString("sqlite://"+filepath.Join(dir, "data", "magpie.db")))
 	line("[log]\nlevel = \"warn\"\nformat = \"console\"")
-	line("[claude]\ncommand = %s\nproject = %s", tomlString(path), tomlString(filepath.Join(dir, "project")))
+	line("[claude]\ncommand = %s\nproject = %s", tomlString(command), tomlString(filepath.Join(dir, "project")))
 	b.lost = make(chan loseReply, 1)
 	return os.WriteFile(b.config, []byte(s.String()), 0o600)
 }
