@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/tidwall/gjson"
+
+	"magpie/internal/safepath"
 )
 
 // agent is how the CLI runs for one owner: its user, environment and files.
@@ -82,7 +84,7 @@ func (a agent) settingsArgument() string {
 func (a agent) writeSettings(files string) error {
 	s := settings{}.withImposed(a.cfg.Command, a.cfg.AsksEverything())
 	if strings.TrimSpace(a.cfg.Settings) != "" {
-		data, err := os.ReadFile(a.state.settings())
+		data, err := safepath.ReadFile(a.state.settings(), mostConfigured)
 		if err != nil {
 			return err
 		}

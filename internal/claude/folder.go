@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"magpie/internal/safepath"
 )
 
 // The variables for the folders of the CLI's state and of its login. The CLI updates the login in place with lock files
@@ -100,8 +102,8 @@ func link(target, path string) error {
 // copyDecisions copies the decisions of the machine's user, but nothing that comes from sessions. A missing file, or
 // one that the CLI could not read either, changes nothing.
 func copyDecisions(from, to string) error {
-	data, err := os.ReadFile(from)
-	if errors.Is(err, fs.ErrNotExist) {
+	data, err := safepath.ReadFile(from, mostConfigured)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, safepath.ErrNotRegular) {
 		return nil
 	} else if err != nil {
 		return err
@@ -131,11 +133,20 @@ func copyDecisions(from, to string) error {
 // replaceFile writes a file that only its owner may read, unless it already has this content. The rename makes the
 // change atomic, since running agents read the file.
 func replaceFile(path string, data []byte) error {
-	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, data) {
+	if old, err := safepath.ReadFile(path, int64(len(data))); err == nil && bytes.Equal(old, data) {
 		return nil
 	}
 	next := path + ".new"
-	if err := os.WriteFile(next, data, 0o600); err != nil {
+	// A link or a pipe that an agent has put there must not be written to.
+	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := os.OpenFile(next, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err := errors.Join(err, f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(next, path)

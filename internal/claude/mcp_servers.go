@@ -14,6 +14,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"magpie/internal/configtype"
+	"magpie/internal/safepath"
 )
 
 // MCPServers selects which MCP servers agents get besides the program's own: those that the machine's user or the
@@ -77,10 +78,14 @@ type serverSource struct {
 	Off      []string                   `json:"disabledMcpServers"`
 }
 
-// readSource reads a file of the machine's user or of a project. A missing file configures nothing, and neither does
-// one that the CLI could not read either.
+// mostConfigured limits the size of the CLI's own files, in bytes. Its file with everything about projects is the
+// largest one.
+const mostConfigured = 256 << 20
+
+// readSource reads a file of the machine's user or of a project, which may be a checkout of somebody else's. A missing
+// file configures nothing, and neither does one that the CLI could not read either.
 func readSource(path string, to any) error {
-	data, err := os.ReadFile(path)
+	data, err := safepath.ReadFile(path, mostConfigured)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	} else if err != nil {

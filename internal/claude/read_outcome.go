@@ -8,12 +8,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/google/uuid"
 	"github.com/tidwall/gjson"
+
+	"magpie/internal/safepath"
 )
 
 // Outcome is the content of a transcript about one prompt.
@@ -51,14 +52,14 @@ func (t Transcripts) read(dir, session string, outcome func(io.Reader) (Outcome,
 	if err != nil || path == "" {
 		return Outcome{}, err
 	}
-	f, err := os.Open(path)
+	f, err := safepath.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Outcome{}, nil
 	} else if err != nil {
 		return Outcome{}, fmt.Errorf("recall a prompt: %w", err)
 	}
 	defer f.Close() //nolint:errcheck // only read
-	o, err := outcome(f)
+	o, err := outcome(io.LimitReader(f, mostTranscript))
 	if err != nil {
 		return Outcome{}, fmt.Errorf("recall a prompt: %w", err)
 	}

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"io/fs"
 	"strings"
 	"time"
 
 	"github.com/tidwall/gjson"
+
+	"magpie/internal/safepath"
 )
 
 // TranscriptMessage is a message of a session: a prompt, or the agent's answer.
@@ -34,15 +36,17 @@ func (t Transcripts) Talk(session string) ([]TranscriptMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	if info, err := os.Stat(path); path == "" || err != nil || !info.Mode().IsRegular() {
+	if path == "" {
 		return nil, ErrNoTranscript
 	}
-	f, err := os.Open(path)
-	if err != nil {
+	f, err := safepath.Open(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, safepath.ErrNotRegular) {
+		return nil, ErrNoTranscript
+	} else if err != nil {
 		return nil, fmt.Errorf("read a transcript: %w", err)
 	}
 	defer f.Close() //nolint:errcheck // only read
-	return readTalk(f)
+	return readTalk(io.LimitReader(f, mostTranscript))
 }
 
 func readTalk(f io.Reader) ([]TranscriptMessage, error) {

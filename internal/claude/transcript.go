@@ -61,6 +61,9 @@ func (t Transcripts) find(dir, session string) (string, error) {
 	return files[0], nil
 }
 
+// mostTranscript limits how much of a transcript is read, in bytes: whatever runs as the agents' user can write to it.
+const mostTranscript = 1 << 30
+
 // realDir is the folder as the CLI sees it: absolute and without symbolic links.
 func realDir(dir string) (string, error) {
 	real, err := safepath.Real(dir)
@@ -100,7 +103,7 @@ func (t Transcripts) check(dir, session string) error {
 	if len(filepath.Base(filepath.Dir(path))) > maxProjectName {
 		return nil
 	}
-	f, err := os.Open(path)
+	f, err := safepath.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		elsewhere, _ := filepath.Glob(filepath.Join(t.root, "*", session+".jsonl"))
 		if len(elsewhere) > 0 {
@@ -111,7 +114,7 @@ func (t Transcripts) check(dir, session string) error {
 		return &LostError{session, LostCorrupt}
 	}
 	defer f.Close() //nolint:errcheck // only read
-	return checkLines(f, session)
+	return checkLines(io.LimitReader(f, mostTranscript), session)
 }
 
 // maxLine is the longest line that is read completely, in bytes; the rest of a longer one is skipped.

@@ -5,9 +5,10 @@ import (
 	"errors"
 	"io"
 	"iter"
-	"os"
 
 	"github.com/tidwall/gjson"
+
+	"magpie/internal/safepath"
 )
 
 // SyncState is how far a session goes, according to the end of its transcript. The zero SyncState means that nothing
@@ -30,7 +31,7 @@ func (t Transcripts) Verify(dir, session string, prompts []string) (SyncState, e
 	if err != nil || path == "" {
 		return SyncState{}, err // check has accepted it: the CLI decides
 	}
-	f, err := os.Open(path)
+	f, err := safepath.Open(path)
 	if err != nil {
 		return SyncState{}, &LostError{session, LostCorrupt}
 	}

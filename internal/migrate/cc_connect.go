@@ -17,6 +17,7 @@ import (
 	"magpie/internal/chat"
 	"magpie/internal/claude"
 	"magpie/internal/configtype"
+	"magpie/internal/safepath"
 )
 
 // ccConfig are the parts of cc-connect's config.toml that are read (config.example.toml of
@@ -93,7 +94,7 @@ func (r *ccReader) open() error {
 	if info, err := os.Stat(r.Path); err == nil && info.IsDir() {
 		r.Path = filepath.Join(r.Path, "config.toml")
 	}
-	data, err := readFile(r.Path, largestConfig)
+	data, err := safepath.ReadFile(r.Path, largestConfig)
 	if errors.Is(err, os.ErrNotExist) {
 		return r.fail(textNothingThere, r.Path)
 	} else if err != nil {

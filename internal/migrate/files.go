@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
-	"os"
-	"syscall"
 
 	"magpie/internal/configtype"
+	"magpie/internal/safepath"
 )
 
 // The largest files that are read, in bytes.
@@ -18,33 +16,9 @@ const (
 	largestSecret = 64 << 10
 )
 
-var (
-	errNotRegular = errors.New("not a file")
-	errTooLarge   = errors.New("too large")
-)
-
-// readFile reads a file up to a maximum size. It does not block on anything other than a file, such as a pipe.
-func readFile(path string, largest int64) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close() //nolint:errcheck // only read
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, errNotRegular
-	case info.Size() > largest:
-		return nil, errTooLarge
-	}
-	return io.ReadAll(io.LimitReader(f, largest))
-}
-
 // readJSON reads a JSON file. Errors contain the position, but nothing of the file's content, which may be secret.
 func readJSON(path string, largest int64, v any) error {
-	data, err := readFile(path, largest)
+	data, err := safepath.ReadFile(path, largest)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"magpie/internal/safepath"
 )
 
 // lcbSecrets says where secrets are that are not in the configuration itself.
@@ -63,7 +65,7 @@ func (r *lcbReader) secret(app lcbApp) (string, error) {
 		}
 		return r.lookupVariable(ref.ID)
 	case "file":
-		data, err := readFile(filepath.Join(p.Path, ref.ID), largestSecret)
+		data, err := safepath.ReadFile(filepath.Join(p.Path, ref.ID), largestSecret)
 		return strings.TrimSpace(string(data)), err
 	case "exec":
 		return r.readStored(ref.ID, "app-"+app.ID)
@@ -112,7 +114,7 @@ const rounds = 100_000
 
 // open decrypts a secret with the keys beside it.
 func (e envelope) open(dir string) (string, error) {
-	salt, err := readFile(filepath.Join(dir, ".keystore.salt"), largestSecret)
+	salt, err := safepath.ReadFile(filepath.Join(dir, ".keystore.salt"), largestSecret)
 	if err != nil {
 		return "", err
 	}
@@ -142,7 +144,7 @@ func (e envelope) open(dir string) (string, error) {
 // keySeed is the input of the key derivation.
 func (e envelope) keySeed(dir string) (string, error) {
 	if e.Key == "keyfile" {
-		key, err := readFile(filepath.Join(dir, ".keystore.key"), largestSecret)
+		key, err := safepath.ReadFile(filepath.Join(dir, ".keystore.key"), largestSecret)
 		return string(key), err
 	}
 	host, err := os.Hostname()

@@ -114,9 +114,9 @@ func (r reader) fail(p i18n.Phrase, args ...any) error {
 // explain describes why a file cannot be used.
 func (r reader) explain(err error) string {
 	switch {
-	case errors.Is(err, errNotRegular):
+	case errors.Is(err, safepath.ErrNotRegular):
 		return textNotRegular.In(r.opt.Lang)
-	case errors.Is(err, errTooLarge):
+	case errors.Is(err, safepath.ErrTooLarge):
 		return textTooLarge.In(r.opt.Lang)
 	}
 	var path *os.PathError
