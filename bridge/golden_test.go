@@ -223,21 +223,27 @@ func stories() map[string]*turnRig {
 
 // askings are the cards by which people are asked what the agent may do.
 func askings() map[string]any {
-	asked := func(l i18n.Lang, tool, input string, always *db.Permit, become db.Settlement) chat.Card {
+	of := func(tool, input string, always *db.Permit, become db.Settlement) db.Approval {
 		at := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
-		return approval.Card(db.Approval{
+		return db.Approval{
 			ID: "a1", Turn: 7, Tool: tool, Input: json.RawMessage(input), Project: "/srv/work/magpie", Always: always,
 			Created: at, Expires: at.Add(30 * time.Minute), Settlement: become,
-		}, l)
+		}
+	}
+	asked := func(l i18n.Lang, tool, input string, always *db.Permit, become db.Settlement) chat.Card {
+		return approval.Card(of(tool, input, always, become), l)
 	}
 	waits, by := db.Settlement{State: db.Waiting}, chat.Actor{ID: "ou_1", Name: "小明"}
 	const (
 		remove   = `{"command":"rm -rf build","description":"Remove what was built"}`
 		edit     = `{"file_path":"/srv/work/magpie/feishu/split.go","old_string":"\treturn len(text) - 1","new_string":"\treturn len(text)"}`
 		question = `{"questions":[{"question":"删除哪些文件？","header":"范围","multiSelect":true,"options":[{"label":"build/","description":"构建产物"},{"label":"dist/","description":"发布包"}]}]}`
+		single   = `{"questions":[{"question":"用哪种格式？","header":"格式","options":[{"label":"TOML","description":"和现在一样"},{"label":"JSON","description":"更严格"},{"label":"YAML"}]}]}`
 		plan     = `{"plan":"1. 读 split.go\n2. 改边界判断\n3. 跑测试"}`
 	)
 	always := &db.Permit{Tool: "Bash", Kind: db.ExactRule, Content: "rm -rf build"}
+	answered := db.Settlement{State: db.Approved, By: by, Words: "JSON"}
+	edited := of("Edit", edit, nil, waits)
 	steps := ""
 	for n := range 7 { // of tables one card takes three
 		steps += fmt.Sprintf("## 第 %d 步\n\n| 文件 | 改动 |\n|---|---|\n| `step%d.go` | 拆开 |\n\n", n+1, n+1)
@@ -250,6 +256,9 @@ func askings() map[string]any {
 		"69-asked-plan-of-several-pages": asked(i18n.Chinese, claude.PlanTool, string(long), nil, waits),
 		"28-waiting-with-form":           asked(i18n.Chinese, claude.QuestionTool, question, nil, waits),
 		"29-waiting-with-choice":         asked(i18n.Chinese, "Bash", remove, always, waits),
+		"76-waiting-with-options":        asked(i18n.Chinese, claude.QuestionTool, single, nil, waits),
+		"77-answered-by-option":          asked(i18n.Chinese, claude.QuestionTool, single, nil, answered),
+		"78-asked-for-a-reason-en":       approval.ExplainCard(edited, i18n.English),
 		"54-asked-edit-en":               asked(i18n.English, "Edit", edit, nil, waits),
 		"55-asked-plan":                  asked(i18n.Chinese, claude.PlanTool, plan, nil, waits),
 		"56-allowed": asked(i18n.Chinese, "Bash", remove, always,

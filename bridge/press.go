@@ -3,7 +3,6 @@ package bridge
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/rs/zerolog"
 
@@ -75,7 +74,7 @@ func (ph *pressHandler) press(ctx context.Context, p chat.Press) (toast string, 
 		return "", ph.commands.press(ctx, p)
 	case p.Action.Do == turncard.DoAsk:
 		return ph.commands.askSuggested(ctx, p, l)
-	case slices.Contains([]string{approval.DoAllow, approval.DoAlways, approval.DoRefuse}, p.Action.Do):
+	case approval.HasAction(p.Action.Do):
 		return ph.approvals.Press(ctx, p, l)
 	}
 	return i18n.StopOver.In(l), nil

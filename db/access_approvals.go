@@ -91,6 +91,27 @@ func (as Approvals) Create(ctx context.Context, a Approval, card chat.Card, repl
 	return nil
 }
 
+const openApproval = `SELECT COALESCE((SELECT reply_to FROM turns WHERE id = turn_id), '') FROM approvals WHERE id = ?1 AND state = 'waiting'`
+
+// Redraw enqueues another card for an approval that is still waiting. It returns [ErrNotFound] if it is not: then its
+// card is, or will be, the last one.
+func (as Approvals) Redraw(ctx context.Context, a Approval, card chat.Card) error {
+	err := as.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		var replyTo string
+		err := tx.QueryRowContext(ctx, openApproval, a.ID).Scan(&replyTo)
+		if errors.Is(err, sql.ErrNoRows) {
+			return ErrNotFound
+		} else if err != nil {
+			return err
+		}
+		return as.enqueueCard(ctx, tx, a, "redrawn", card, replyTo)
+	})
+	if err != nil {
+		return fmt.Errorf("redraw approval %s: %w", a.ID, err)
+	}
+	return nil
+}
+
 // enqueueCard enqueues the card of an approval.
 func (as Approvals) enqueueCard(
 	ctx context.Context, tx *sql.Tx, a Approval, state ApprovalState, card chat.Card, replyTo string,

@@ -288,3 +288,30 @@ func TestCardsOfApprovalsAreTold(t *testing.T) {
 		t.Errorf("of another turn: %q, %v", cards, err)
 	}
 }
+
+// The card of an approval is drawn again while it waits, and not over the one that shows its outcome.
+func TestTheCardOfAnApprovalIsRedrawn(t *testing.T) {
+	d := fresh(t)
+	a := asking(t, d, accept(t, d, say("om_1", "go")).Turn)
+	for range 2 { // while one is on its way there is no other
+		if err := d.Approvals().Redraw(t.Context(), a, chat.Card{Body: "why?"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := deliver(t, d)
+	if len(p) != 2 || p[1].Approval != a.ID || p[1].ReplyTo != p[0].ReplyTo || p[1].Card.Body != "why?" {
+		t.Errorf("delivery %+v", p)
+	}
+	done := a
+	done.State = db.Refused
+	err := d.Approvals().Settle(t.Context(), done, db.Settling{From: db.Waiting, Card: chat.Card{Body: "no"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Approvals().Redraw(t.Context(), a, chat.Card{Body: "why?"}); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("after the decision: %v", err)
+	}
+	if p := deliver(t, d); len(p) != 1 || p[0].Card.Body != "no" {
+		t.Errorf("delivery %+v", p)
+	}
+}

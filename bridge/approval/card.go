@@ -44,10 +44,9 @@ func Card(a db.Approval, l i18n.Lang) chat.Card {
 	}
 	button := func(label i18n.Phrase, do string) chat.Button {
 		act := chat.Action{Do: do, Turn: a.Turn, ID: ActionID(a)}
-		return chat.Button{Label: label.In(l), Primary: do == DoAllow, Danger: do == DoRefuse, Action: act}
-	}
-	why := func(label, hint i18n.Phrase) chat.Field {
-		return chat.Field{Name: whyField, Label: label.In(l), Hint: hint.In(l), Kind: chat.Words}
+		return chat.Button{
+			Label: label.In(l), Primary: do == DoAllow, Danger: do == DoRefuse, Quiet: do == DoExplain, Action: act,
+		}
 	}
 	switch a.Tool {
 	case claude.QuestionTool:
@@ -55,27 +54,45 @@ func Card(a db.Approval, l i18n.Lang) chat.Card {
 			Fields:  questionFields(a.Input, l),
 			Buttons: []chat.Button{button(i18n.ApprovalSubmitButton, DoAllow)},
 		}
-		c.Buttons = []chat.Button{button(i18n.ApprovalSkipButton, DoRefuse)}
-	case claude.PlanTool:
-		c.Form = &chat.Form{
-			Fields:  []chat.Field{why(i18n.ApprovalBetter, i18n.ApprovalBetterHint)},
-			Buttons: []chat.Button{button(i18n.ApprovalKeepPlanningButton, DoRefuse)},
-			Last:    true,
+		if options := optionButtons(a, l); len(options) > 0 {
+			c.Buttons, c.Form.Last, c.Form.Buttons[0].Primary = options, true, false
 		}
+		skip := button(i18n.ApprovalSkipButton, DoRefuse)
+		skip.Danger, skip.Quiet = false, true
+		c.Buttons = append(c.Buttons, skip)
+	case claude.PlanTool:
+		c.Form = reasonForm(i18n.ApprovalBetter, i18n.ApprovalBetterHint, button(i18n.ApprovalKeepPlanningButton, DoRefuse), l)
 		c.Buttons = []chat.Button{button(i18n.ApprovalApproveButton, DoAllow)}
 	default:
-		c.Form = &chat.Form{
-			Fields:  []chat.Field{why(i18n.ApprovalWhy, i18n.ApprovalWhyHint)},
-			Buttons: []chat.Button{button(i18n.ApprovalRefuseSayingButton, DoRefuse)},
-			Last:    true,
-		}
 		c.Buttons = []chat.Button{button(i18n.ApprovalAllowButton, DoAllow)}
 		if a.Always != nil {
 			c.Buttons = append(c.Buttons, button(i18n.ApprovalAlwaysButton, DoAlways))
 		}
-		c.Buttons = append(c.Buttons, button(i18n.ApprovalRefuseButton, DoRefuse))
+		c.Buttons = append(c.Buttons, button(i18n.ApprovalRefuseButton, DoRefuse), button(i18n.ApprovalExplainButton, DoExplain))
 	}
 	return c
+}
+
+// ExplainCard is the [Card] of an open approval with a field for the reason of a refusal in place of the button that
+// asks for it: a form takes much room, and most people need none.
+func ExplainCard(a db.Approval, l i18n.Lang) chat.Card {
+	c := Card(a, l)
+	i := slices.IndexFunc(c.Buttons, func(b chat.Button) bool { return b.Action.Do == DoExplain })
+	if i < 0 {
+		return c
+	}
+	refuse := c.Buttons[i]
+	c.Buttons = slices.Delete(c.Buttons, i, i+1)
+	refuse.Label, refuse.Quiet, refuse.Danger = i18n.ApprovalRefuseSayingButton.In(l), false, true
+	refuse.Action.Do = DoRefuse
+	c.Form = reasonForm(i18n.ApprovalWhy, i18n.ApprovalWhyHint, refuse, l)
+	return c
+}
+
+// reasonForm is a form at the end of a card that asks why somebody refuses.
+func reasonForm(label, hint i18n.Phrase, refuse chat.Button, l i18n.Lang) *chat.Form {
+	why := chat.Field{Name: whyField, Label: label.In(l), Hint: hint.In(l), Kind: chat.Words}
+	return &chat.Form{Fields: []chat.Field{why}, Buttons: []chat.Button{refuse}, Last: true}
 }
 
 // OutcomeLine describes the outcome of an approval in one line.
@@ -147,7 +164,7 @@ func requestText(a db.Approval, l i18n.Lang) (title, body string) {
 	}
 	switch a.Tool {
 	case claude.QuestionTool:
-		return i18n.ApprovalAsksQuestion.In(l), questionBody(a.Input, l)
+		return i18n.ApprovalAsksQuestion.In(l), questionBody(a, l)
 	case claude.PlanTool:
 		return i18n.ApprovalAsksPlan.In(l), prefixLines("> ", in.Plan) + otherInput(a)
 	}
@@ -285,12 +302,19 @@ func withoutFence(text string) string {
 }
 
 // The actions of an approval's buttons. The Action's ID is the approval's ID, a dot, and the beginning of the hash of
-// the request.
+// the request. That of an option has another dot and the option's number.
 const (
-	DoAllow  = "allow"  // allow once; or submit the answers, or accept the plan
-	DoAlways = "always" // and from now on in this chat
-	DoRefuse = "refuse" // with an optional reason
+	DoAllow   = "allow"   // allow once; or submit the answers, or accept the plan
+	DoChoose  = "choose"  // answer the only question with one of its options
+	DoAlways  = "always"  // and from now on in this chat
+	DoRefuse  = "refuse"  // with an optional reason
+	DoExplain = "explain" // show the field for the reason
 )
+
+// HasAction reports whether a button's action is that of an approval.
+func HasAction(do string) bool {
+	return slices.Contains([]string{DoAllow, DoChoose, DoAlways, DoRefuse, DoExplain}, do)
+}
 
 // hashLength is the length of the hash in a button.
 const hashLength = 16

@@ -39,18 +39,25 @@ func TestACardShowsExactlyWhatIsAsked(t *testing.T) {
 		t.Errorf("title %q, body %q", c.Title, c.Body)
 	}
 	said := []chat.Panel{{Title: "助手的说明", Body: "两 行", Last: true}}
-	if !reflect.DeepEqual(c.Panels, said) || !c.Form.Last {
+	if !reflect.DeepEqual(c.Panels, said) || c.Form != nil {
 		t.Errorf("panels %+v, form %+v", c.Panels, c.Form)
 	}
 	if c.Footer != "30 分钟内有效。“总是允许”仅限本聊天、本项目里的单条命令（以 `git 'push'` 开头，只带常用选项）。" {
 		t.Errorf("footer %q", c.Footer)
 	}
-	if got := dos(c.Buttons); !reflect.DeepEqual(got, []string{DoAllow, DoAlways, DoRefuse}) ||
-		!reflect.DeepEqual(dos(c.Form.Buttons), []string{DoRefuse}) {
-		t.Errorf("buttons %v, %v", got, dos(c.Form.Buttons))
+	if got := dos(c.Buttons); !reflect.DeepEqual(got, []string{DoAllow, DoAlways, DoRefuse, DoExplain}) {
+		t.Errorf("buttons %v", got)
 	}
-	for _, b := range append(c.Buttons, c.Form.Buttons...) {
-		if b.Primary != (b.Action.Do == DoAllow) {
+	explains := ExplainCard(a, i18n.Chinese)
+	if got := dos(explains.Buttons); !reflect.DeepEqual(got, []string{DoAllow, DoAlways, DoRefuse}) ||
+		!reflect.DeepEqual(dos(explains.Form.Buttons), []string{DoRefuse}) || explains.Form.Fields[0].Name != whyField {
+		t.Errorf("with a field for the reason: buttons %v, form %+v", got, explains.Form)
+	}
+	if explains.Buttons, explains.Form = c.Buttons, nil; !reflect.DeepEqual(explains, c) {
+		t.Errorf("with a field for the reason it says %+v", explains)
+	}
+	for _, b := range append(c.Buttons, ExplainCard(a, i18n.Chinese).Form.Buttons...) {
+		if b.Primary != (b.Action.Do == DoAllow) || b.Quiet != (b.Action.Do == DoExplain) {
 			t.Errorf("button %+v", b)
 		}
 		if b.Action.Turn != 7 || b.Action.ID != a.ID+"."+a.Hash()[:16] {
@@ -61,7 +68,7 @@ func TestACardShowsExactlyWhatIsAsked(t *testing.T) {
 		t.Errorf("summary %q", c.Summary)
 	}
 	a.Always = nil
-	if got := dos(Card(a, i18n.English).Buttons); !reflect.DeepEqual(got, []string{DoAllow, DoRefuse}) {
+	if got := dos(Card(a, i18n.English).Buttons); !reflect.DeepEqual(got, []string{DoAllow, DoRefuse, DoExplain}) {
 		t.Errorf("without always: %v", got)
 	}
 }
@@ -250,6 +257,80 @@ func TestAnswersToQuestions(t *testing.T) {
 		if err := json.Unmarshal(a.input, &got); err != nil || !reflect.DeepEqual(got.Answers, tc.want) ||
 			string(got.Metadata) != `{"n":1e3}` || len(got.Questions) == 0 {
 			t.Errorf("%s: %s, %v", name, a.input, err)
+		}
+	}
+}
+
+// optionsOf are the buttons of a question's card that choose an option.
+func optionsOf(input string) (labels []string, c chat.Card) {
+	c = Card(askingFor(claude.QuestionTool, input), i18n.English)
+	for _, b := range c.Buttons {
+		if b.Action.Do == DoChoose {
+			labels = append(labels, b.Label)
+		}
+	}
+	return labels, c
+}
+
+// One question with a few short options is answered by a button, or in other words below it; others have a form.
+func TestAnOptionIsAButton(t *testing.T) {
+	for name, tc := range map[string]struct {
+		questions string
+		want      []string
+	}{
+		"one of two": {`{"question":"Which?","options":[{"label":"Red","description":"warm"},{"label":"Blue"}]}`,
+			[]string{"Red", "Blue"}},
+		"in Chinese":  {`{"question":"哪个？","options":[{"label":"先修好测试，再发布新的版本号"}]}`, []string{"先修好测试，再发布新的版本号"}},
+		"several":     {`{"question":"Which?","multiSelect":true,"options":[{"label":"Red"},{"label":"Blue"}]}`, nil},
+		"no options":  {`{"question":"Which?","options":[]}`, nil},
+		"a long one":  {`{"question":"Which?","options":[{"label":"Red"},{"label":"The one that we have always taken so far"}]}`, nil},
+		"without any": {`{"question":"Which?","options":[{"label":"Red"},{"label":" "}]}`, nil},
+		"markup":      {`{"question":"Which?","options":[{"label":"**Red**"}]}`, nil},
+		"hidden":      {`{"question":"Which?","options":[{"label":"Red\u200b"}]}`, nil},
+		"two questions": {`{"question":"Which?","options":[{"label":"Red"}]},{"question":"And?","options":[{"label":"Blue"}]}`,
+			nil},
+	} {
+		got, c := optionsOf(`{"questions":[` + tc.questions + `]}`)
+		if !reflect.DeepEqual(got, tc.want) {
+			t.Errorf("%s: buttons %q", name, got)
+		}
+		if dos(c.Buttons)[len(got)] != DoRefuse || c.Form == nil || c.Form.Last != (tc.want != nil) {
+			t.Errorf("%s: buttons %v, form %+v", name, dos(c.Buttons), c.Form)
+		}
+		if fields := c.Form.Fields; tc.want != nil && (len(fields) != 1 || fields[0].Name != freeTextField(0)) {
+			t.Errorf("%s: fields %+v", name, fields)
+		}
+	}
+	_, c := optionsOf(`{"questions":[{"question":"Which?","options":[{"label":"Red","description":"warm"},{"label":"Blue"}]}]}`)
+	if c.Body != "Which?\n- Red — warm" {
+		t.Errorf("it says %q", c.Body)
+	}
+}
+
+// A press of an option's button decides as the form would, and only about a question.
+func TestAnOptionAnswersAsTheFormDoes(t *testing.T) {
+	a := askingFor(claude.QuestionTool, `{"questions":[{"question":"Which?","options":[{"label":"Red"},{"label":"Blue"}]}]}`)
+	chosen := Card(a, i18n.English).Buttons[1].Action
+	byButton := withOption(chat.Press{Actor: asker, Action: chosen})
+	if byButton.Action.ID != ActionID(a) {
+		t.Errorf("it is about %q", byButton.Action.ID)
+	}
+	submitted := chat.Press{Actor: asker, Action: chat.Action{Do: DoAllow}, Values: map[string][]string{"choice_0": {"1"}}}
+	want := Decide(a, submitted, i18n.English)
+	if got := Decide(a, byButton, i18n.English); !reflect.DeepEqual(got, want) || got.Settlement.Words != "Blue" {
+		t.Errorf("decided %+v, want %+v", got, want)
+	}
+	for _, forged := range []string{".2", ".-1", ".x", ".", ""} {
+		p := withOption(chat.Press{Actor: asker, Action: chat.Action{Do: DoChoose, ID: ActionID(a) + forged}})
+		if got := Decide(a, p, i18n.English); got.Objection != i18n.ApprovalOver.EN {
+			t.Errorf("%q decides %+v", forged, got)
+		}
+	}
+	command := askingFor("Bash", `{"command":"make"}`)
+	for _, do := range []string{DoChoose, DoExplain} {
+		p := withOption(chat.Press{Actor: asker, Action: chat.Action{Do: do, ID: ActionID(command) + ".0"}})
+		if got := Decide(command, p, i18n.English); got.Objection != i18n.ApprovalOver.EN {
+			t.Errorf("%s decides about a command: %+v", do, got)
 		}
 	}
 }

@@ -27,7 +27,8 @@ func Decide(a db.Approval, p chat.Press, l i18n.Lang) Decision {
 			Settlement: db.Settlement{State: db.Refused, By: p.Actor, Words: words},
 			Agent:      claude.Decision{Why: RefusalText(a.Tool, words)}, Toast: refusalReply(a.Tool).In(l),
 		}
-	case p.Action.Do == DoAlways && a.Always == nil, p.Action.Do != DoAlways && p.Action.Do != DoAllow:
+	case p.Action.Do == DoAlways && a.Always == nil, p.Action.Do == DoChoose && a.Tool != claude.QuestionTool,
+		p.Action.Do == DoExplain:
 		return Decision{Objection: i18n.ApprovalOver.In(l)}
 	case a.Tool != claude.QuestionTool:
 		d := Decision{

@@ -34,17 +34,17 @@ func TestTheAgentsWordsCannotPassAsTheBridges(t *testing.T) {
 			{"WebFetch", `{"url":"https://a.example/","prompt":` + quoted + `}`, "```\n\nThe agent wants to know: " + code},
 			{claude.QuestionTool, `{"questions":[{"question":` + quoted + `,"header":` + quoted + `,"options":[{"label":` +
 				quoted + `,"description":` + quoted + `}]}]}`,
-				"**1.** " + code + "\n- " + code + " — " + code},
+				"\n\n" + code + "\n- " + code + " — " + code},
 		} {
 			card := Card(askingFor(tc.tool, tc.input), i18n.English)
-			said := card.Body
+			said := "\n\n" + card.Body
 			if tc.tool == "Bash" {
 				said = card.Panels[0].Body
 			}
 			if !strings.HasSuffix(said, tc.want) || strings.Contains(card.Title+card.Footer, text) {
 				t.Errorf("%s %q: %q", tc.tool, text, said)
 			}
-			if tc.tool == claude.QuestionTool && card.Form.Fields[0].Label != "1. "+code {
+			if tc.tool == claude.QuestionTool && card.Form.Fields[0].Label != code {
 				t.Errorf("%q: the field is called %q", text, card.Form.Fields[0].Label)
 			}
 		}

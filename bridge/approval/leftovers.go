@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -98,6 +99,34 @@ func (ls *leftovers) keepOpen(ctx context.Context, a db.Approval) {
 	}
 	ls.log.Info().Stringer("chat", a.Key).Int64("turn", a.Turn).Str("approval", a.ID).
 		Msg("people may still decide what an earlier run has asked")
+}
+
+// openCard is the card of an open approval.
+func (ls *leftovers) openCard(ctx context.Context, p pending, about TouchedPaths) chat.Card {
+	l := ls.language(ctx, p.approval.Key)
+	card := Card(p.approval, l)
+	if p.explains {
+		card = ExplainCard(p.approval, l)
+	}
+	if p.admins {
+		card.Footer = strings.TrimSpace(about.AdminsOnlyText(l) + " " + card.Footer)
+	}
+	return card
+}
+
+// redraw draws the card of an open approval again. It returns [db.ErrNotFound] if the approval is not open any more.
+func (ls *leftovers) redraw(ctx context.Context, id string) error {
+	p, ok := ls.open.get(id)
+	if !ok {
+		return db.ErrNotFound
+	}
+	a := p.approval
+	about := ls.reserved.PathsOf(ctx, a.Key, claude.ToolAsk{Name: a.Tool, Input: a.Input}, a.Project)
+	if err := ls.store.Approvals().Redraw(ctx, a, ls.openCard(ctx, p, about)); err != nil {
+		return err
+	}
+	ls.outbox.Wake(a.Key)
+	return nil
 }
 
 // detachAgent leaves the approvals of a turn open although its agent is gone.

@@ -13,6 +13,7 @@ import (
 type pending struct {
 	approval db.Approval
 	admins   bool                       // only admins may allow it
+	explains bool                       // its card has the field for the reason of a refusal
 	askID    string                     // the agent's ID of the request
 	answer   func(claude.Decision) bool // passes the decision to the agent; nil = the agent is gone
 	timers   []*time.Timer

@@ -20,6 +20,7 @@ func (rs *Requests) Press(ctx context.Context, p chat.Press, l i18n.Lang) (toast
 	id, _, _ := strings.Cut(p.Action.ID, ".")
 	log := rs.log.With().Stringer("chat", p.Key).Str("user", p.Actor.ID).Str("approval", id).
 		Str("do", p.Action.Do).Logger()
+	p = withOption(p)
 	if err := rs.awaitRecovery(ctx); err != nil {
 		return "", err
 	}
@@ -32,6 +33,9 @@ func (rs *Requests) Press(ctx context.Context, p chat.Press, l i18n.Lang) (toast
 	}
 	if why := rs.objection(a, p, l, log); why != "" {
 		return why, nil
+	}
+	if p.Action.Do == DoExplain {
+		return rs.askReason(ctx, a, l)
 	}
 	if p.Actor.Name == "" { // asking the platform would take too long
 		if p.Actor.Name, err = rs.store.Approvals().AskerName(ctx, a, p.Actor.ID); err != nil {
@@ -62,6 +66,40 @@ func (rs *Requests) Press(ctx context.Context, p chat.Press, l i18n.Lang) (toast
 	return d.Toast, nil
 }
 
+// askReason shows the field for the reason of a refusal on the card of an approval. A second press does not draw it
+// again, which would clear what somebody is writing.
+func (rs *Requests) askReason(ctx context.Context, a db.Approval, l i18n.Lang) (toast string, err error) {
+	if a.Tool == claude.QuestionTool || a.Tool == claude.PlanTool {
+		return i18n.ApprovalOver.In(l), nil
+	}
+	set := func(explains bool) bool {
+		return rs.open.change(func(p *pending) bool {
+			changes := p.approval.ID == a.ID && p.explains != explains
+			p.explains = p.explains != changes
+			return changes
+		})
+	}
+	if !set(true) {
+		return i18n.ApprovalWhyBelow.In(l), nil
+	}
+	stored, err := rs.storeSoon(ctx, func(ctx context.Context) error {
+		err := rs.redraw(ctx, a.ID)
+		if err != nil {
+			set(false)
+		}
+		return err
+	})
+	switch {
+	case !stored:
+		return i18n.ApprovalNoted.In(l), nil
+	case errors.Is(err, db.ErrNotFound): // somebody decided just now
+		return i18n.ApprovalOver.In(l), nil
+	case err != nil:
+		return "", err
+	}
+	return i18n.ApprovalWhyBelow.In(l), nil
+}
+
 // objection is why a press has no effect on an approval, whatever its form contains; empty = it has.
 func (rs *Requests) objection(a db.Approval, p chat.Press, l i18n.Lang, log zerolog.Logger) string {
 	sameChat := a.Key.Channel == p.Key.Channel && a.Key.ID == p.Key.ID
@@ -76,7 +114,7 @@ func (rs *Requests) objection(a db.Approval, p chat.Press, l i18n.Lang, log zero
 	case !mayDecide(rules, a, p.Actor):
 		log.Warn().Msg("press by a user who may not decide")
 		return i18n.ApprovalNotYours.In(l)
-	case p.Action.Do != DoRefuse && waiting.admins && !rules.IsAdmin(p.Actor):
+	case p.Action.Do != DoRefuse && p.Action.Do != DoExplain && waiting.admins && !rules.IsAdmin(p.Actor):
 		log.Warn().Msg("a user who is not an admin tried to allow what only admins may")
 		return i18n.AdminsAllow.In(l)
 	}
@@ -98,8 +136,13 @@ func (rs *Requests) awaitRecovery(ctx context.Context) error {
 func (rs *Requests) resolveSoon(
 	ctx context.Context, a db.Approval, s db.Settling, v claude.Decision,
 ) (stored bool, err error) {
+	return rs.storeSoon(ctx, func(ctx context.Context) error { return rs.resolve(ctx, a, s, v) })
+}
+
+// storeSoon stores something for a press. It returns false if that takes longer than a press may take.
+func (rs *Requests) storeSoon(ctx context.Context, store func(context.Context) error) (stored bool, err error) {
 	done := make(chan error, 1)
-	rs.jobs.Enqueue(func(ctx context.Context) { done <- rs.resolve(ctx, a, s, v) })
+	rs.jobs.Enqueue(func(ctx context.Context) { done <- store(ctx) })
 	t := time.NewTimer(soon)
 	defer t.Stop()
 	select {

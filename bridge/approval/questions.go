@@ -8,7 +8,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rivo/uniseg"
+
 	"magpie/bridge/i18n"
+	"magpie/db"
 	"magpie/internal/chat"
 )
 
@@ -56,20 +59,67 @@ func questionsOf(input json.RawMessage) ([]question, error) {
 	return in.Questions, nil
 }
 
-// questionBody shows the questions with the descriptions of their options; the form fields only have room for labels.
-func questionBody(input json.RawMessage, l i18n.Lang) string {
-	list, err := questionsOf(input)
-	if err != nil { // only readable questions are shown
-		return i18n.CodeBlock("json", string(input))
+// widestButton is the maximum width of an option on a button, in columns: about five English words.
+const widestButton = 36
+
+// hasButtons reports whether people answer by pressing a button: one question, of which one short option is chosen, in
+// words that cannot pass as anything else. Otherwise there is a form.
+func hasButtons(list []question) bool {
+	if len(list) != 1 || list[0].Several {
+		return false
 	}
+	for _, o := range list[0].Options {
+		plain := strings.TrimSpace(o.Label) != "" && i18n.PlainText(o.Label) == o.Label
+		if !plain || uniseg.StringWidth(o.Label) > widestButton {
+			return false
+		}
+	}
+	return len(list[0].Options) > 0
+}
+
+// optionButtons are the options of the only question as buttons; nil if there is a form.
+func optionButtons(a db.Approval, l i18n.Lang) (buttons []chat.Button) {
+	list, err := questionsOf(a.Input)
+	if err != nil || !hasButtons(list) {
+		return nil
+	}
+	for i, o := range list[0].Options {
+		act := chat.Action{Do: DoChoose, Turn: a.Turn, ID: ActionID(a) + "." + strconv.Itoa(i)}
+		buttons = append(buttons, chat.Button{Label: o.Label, Action: act})
+	}
+	return buttons
+}
+
+// withOption turns a press of an option's button into what the form would submit.
+func withOption(p chat.Press) chat.Press {
+	if i := strings.LastIndexByte(p.Action.ID, '.'); p.Action.Do == DoChoose && i >= 0 {
+		p.Values = map[string][]string{choiceField(0): {p.Action.ID[i+1:]}}
+		p.Action.ID = p.Action.ID[:i]
+	}
+	return p
+}
+
+// questionBody shows the questions with the descriptions of their options; fields and buttons only have room for labels.
+func questionBody(a db.Approval, l i18n.Lang) string {
+	list, err := questionsOf(a.Input)
+	if err != nil { // only readable questions are shown
+		return i18n.CodeBlock("json", string(a.Input))
+	}
+	onButtons := a.State == db.Waiting && hasButtons(list)
 	var b strings.Builder
 	for i, q := range list {
-		fmt.Fprintf(&b, "**%d.** %s", i+1, i18n.PlainText(q.Question))
+		if len(list) > 1 {
+			fmt.Fprintf(&b, "**%d.** ", i+1)
+		}
+		b.WriteString(i18n.PlainText(q.Question))
 		if q.Several {
 			b.WriteString(i18n.ApprovalSeveral.In(l))
 		}
 		b.WriteString("\n")
 		for _, o := range q.Options {
+			if onButtons && o.Description == "" {
+				continue
+			}
 			b.WriteString("- " + i18n.PlainText(o.Label))
 			if o.Description != "" {
 				b.WriteString(" — " + i18n.PlainText(o.Description))
@@ -94,9 +144,15 @@ func questionFields(input json.RawMessage, l i18n.Lang) []chat.Field {
 	}
 	var fields []chat.Field
 	for i, q := range list {
-		label := strings.TrimSpace(strconv.Itoa(i+1) + ". " + i18n.PlainText(q.Header))
+		label := i18n.PlainText(q.Header)
+		if len(list) > 1 {
+			label = strings.TrimSpace(strconv.Itoa(i+1) + ". " + label)
+		}
 		words := chat.Field{Name: freeTextField(i), Label: label, Hint: i18n.ApprovalOtherHint.In(l), Kind: chat.Words}
-		if len(q.Options) > 0 {
+		switch {
+		case hasButtons(list):
+			words.Label = i18n.ApprovalOwnAnswer.In(l)
+		case len(q.Options) > 0:
 			choice := chat.Field{Name: choiceField(i), Label: label, Kind: chat.One}
 			if q.Several {
 				choice.Kind = chat.Many
@@ -106,6 +162,9 @@ func questionFields(input json.RawMessage, l i18n.Lang) []chat.Field {
 			}
 			fields = append(fields, choice)
 			words.Label = fmt.Sprintf(i18n.ApprovalOther.In(l), label)
+			if label == "" {
+				words.Label = i18n.ApprovalOwnAnswer.In(l)
+			}
 		}
 		fields = append(fields, words)
 	}

@@ -7,7 +7,6 @@ package approval
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -108,11 +107,7 @@ func (rs *Requests) RequestDecision(
 	}
 	a.Askers = rs.askers(ctx, c)
 	p := pending{approval: a, admins: adminsOnly(rs.access.Load(), a, about), askID: q.ID, answer: answer}
-	l := rs.language(ctx, a.Key)
-	card := Card(a, l)
-	if p.admins {
-		card.Footer = strings.TrimSpace(about.AdminsOnlyText(l) + " " + card.Footer)
-	}
+	card := rs.openCard(ctx, p, about)
 	if p.admins && nobodyDecides(rs.access.Load(), c) {
 		rs.showClosedRequest(ctx, a, about, c.Turn.ReplyTo)
 		answer(claude.Decision{Why: nobodyMayAllow})

@@ -345,3 +345,111 @@ func TestPeopleHaveHalfAnHour(t *testing.T) {
 		}
 	})
 }
+
+// cards takes the cards that are to be shown out of the outbox.
+func (a *asking) cards() (list []chat.Card) {
+	a.Helper()
+	for {
+		p, err := a.store.Outbox().Next(a.Context(), a.approval.Key)
+		if errors.Is(err, db.ErrNotFound) {
+			return list
+		} else if err != nil {
+			a.Fatal(err)
+		}
+		list = append(list, *p.Card)
+		if err := a.store.Outbox().MarkDelivered(a.Context(), p, ""); err != nil {
+			a.Fatal(err)
+		}
+	}
+}
+
+// The field for a reason comes on request, once, and the approval stays open: it can be decided in any way meanwhile.
+func TestTheFieldForAReasonComesOnRequest(t *testing.T) {
+	t.Parallel()
+	for name, decide := range map[string]struct {
+		do     string
+		values map[string][]string
+		want   db.ApprovalState
+	}{
+		"a reason": {DoRefuse, map[string][]string{whyField: {"test first"}}, db.Refused},
+		"none":     {DoRefuse, nil, db.Refused}, "allowed meanwhile": {DoAllow, nil, db.Approved},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAsking(t, time.Hour)
+			a.work()
+			if list := a.cards(); len(list) != 1 || list[0].Form != nil {
+				t.Fatalf("at first shown %+v", list)
+			}
+			for _, event := range []string{"ev_1", "ev_1", "ev_2"} { // a second one would clear what is being written
+				if got := a.press(event, DoExplain); got != i18n.ApprovalWhyBelow.EN {
+					t.Errorf("told %q", got)
+				}
+			}
+			list := a.cards()
+			if len(list) != 1 || list[0].Form == nil || list[0].Form.Fields[0].Name != whyField || len(list[0].Buttons) != 3 {
+				t.Fatalf("shown %+v", list)
+			}
+			if len(a.verdicts) != 0 || a.state() != db.Waiting {
+				t.Fatalf("it is %s", a.state())
+			}
+			_, err := a.as.Press(t.Context(), chat.Press{
+				ID: "ev_3", Key: a.approval.Key, Actor: asker, Values: decide.values,
+				Action: chat.Action{Do: decide.do, Turn: a.approval.Turn, ID: ActionID(a.approval)},
+			}, i18n.English)
+			v := a.verdict()
+			if err != nil || v.Allow != (decide.want == db.Approved) || a.state() != decide.want ||
+				strings.Contains(v.Why, "test first") != (decide.values != nil) {
+				t.Errorf("verdict %+v, it is %s, %v", v, a.state(), err)
+			}
+			if got := a.press("ev_4", DoExplain); got != i18n.ApprovalOver.EN {
+				t.Errorf("afterwards told %q", got)
+			}
+			if list := a.cards(); len(list) != 1 || list[0].Form != nil || len(list[0].Buttons) != 0 {
+				t.Errorf("in the end shown %+v", list)
+			}
+		})
+	}
+}
+
+// Whoever may refuse may also say why; and nobody else changes the card.
+func TestWhoGetsTheFieldForAReason(t *testing.T) {
+	t.Parallel()
+	a := newAsking(t, time.Hour)
+	a.work()
+	a.cards()
+	press := func(who chat.Actor) string {
+		toast, err := a.as.Press(t.Context(), chat.Press{
+			ID: "ev_" + who.ID, Key: a.approval.Key, Actor: who,
+			Action: chat.Action{Do: DoExplain, Turn: a.approval.Turn, ID: ActionID(a.approval)},
+		}, i18n.English)
+		if err != nil {
+			t.Error(err)
+		}
+		return toast
+	}
+	if got := press(chat.Actor{ID: "ou_other"}); got != i18n.ApprovalNotYours.EN || len(a.cards()) != 0 {
+		t.Errorf("somebody else is told %q", got)
+	}
+	a.as.open.change(func(p *pending) bool { p.admins = true; return true })
+	if got := press(asker); got != i18n.ApprovalWhyBelow.EN {
+		t.Errorf("who asked is told %q", got)
+	}
+	if list := a.cards(); len(list) != 1 || !strings.Contains(list[0].Footer, i18n.AdminsAllow.EN) {
+		t.Errorf("shown %+v", list)
+	}
+}
+
+// What could not be stored is tried again with the next press.
+func TestTheFieldForAReasonIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	a := newAsking(t, time.Hour)
+	a.work()
+	if err := a.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := a.as.askReason(t.Context(), a.approval, i18n.English); err == nil {
+			t.Error("nothing was stored, and no error is told")
+		}
+	}
+}

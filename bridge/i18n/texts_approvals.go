@@ -10,6 +10,7 @@ var (
 	ApprovalRefused       = Phrase{"已拒绝", "Denied"}
 	ApprovalKeepsPlanning = Phrase{"好的，继续规划", "Back to planning"}
 	ApprovalNotAnswered   = Phrase{"已跳过", "Skipped"}
+	ApprovalWhyBelow      = Phrase{"请在卡片最下面填写原因", "Enter the reason at the bottom of the card"}
 	ApprovalUnanswered    = Phrase{"请先回答：%s", "Please answer this first: %s"}
 
 	ApprovalAsks         = Phrase{"助手想%s", "The agent wants to %s"}
@@ -21,8 +22,9 @@ var (
 	ApprovalAllowButton        = Phrase{"允许一次", "Allow once"}
 	ApprovalAlwaysButton       = Phrase{"本聊天总是允许", "Always in this chat"}
 	ApprovalRefuseButton       = Phrase{"拒绝", "Deny"}
-	ApprovalRefuseSayingButton = Phrase{"拒绝并说明", "Deny and explain"}
-	ApprovalWhy                = Phrase{"拒绝的原因（选填）", "Reason for denying (optional)"}
+	ApprovalExplainButton      = Phrase{"拒绝并说明…", "Deny with a reason…"}
+	ApprovalRefuseSayingButton = Phrase{"拒绝并附上原因", "Deny with this reason"}
+	ApprovalWhy                = Phrase{"拒绝的原因", "Reason for denying"}
 	ApprovalWhyHint            = Phrase{"例如：先跑测试", "For example: run the tests first"}
 	ApprovalApproveButton      = Phrase{"批准计划", "Approve plan"}
 	ApprovalKeepPlanningButton = Phrase{"继续规划", "Keep planning"}
@@ -31,6 +33,7 @@ var (
 	ApprovalSubmitButton       = Phrase{"提交", "Submit"}
 	ApprovalSkipButton         = Phrase{"跳过", "Skip"}
 	ApprovalOther              = Phrase{"其他（%s）", "Other (%s)"}
+	ApprovalOwnAnswer          = Phrase{"其他回答", "Another answer"}
 	ApprovalOtherHint          = Phrase{"用自己的话回答", "Answer in your own words"}
 
 	ApprovalWasAllowed     = Phrase{"✅ %s 已允许", "✅ Allowed by %s"}

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"encoding/json"
+	"maps"
 	"strings"
 	"testing"
+
+	"github.com/tidwall/gjson"
 
 	"magpie/internal/claude"
 	"magpie/internal/config"
@@ -53,6 +57,70 @@ func TestTheAgentAsksQuestions(t *testing.T) {
 	}
 }
 
+// pressOption answers a question with the button of an option.
+func (r *rig) pressOption(m feishusim.Message, label string) {
+	r.Helper()
+	got, err := r.sim.Press(r.Context(), m.ID, r.user, r.optionOf(m, label))
+	must(r, err)
+	if !confirmed(string(got), "已提交") {
+		r.Errorf("got %s", got)
+	}
+}
+
+// optionOf is the value of the button with a label.
+func (r *rig) optionOf(m feishusim.Message, label string) (value any) {
+	r.Helper()
+	for _, c := range gjson.GetBytes(m.Last().Card, `body.elements.#(element_id=="buttons").columns`).Array() {
+		if b := c.Get("elements.0"); b.Get("text.content").String() == label {
+			must(r, json.Unmarshal([]byte(b.Get("behaviors.0.value").Raw), &value))
+			return value
+		}
+	}
+	r.Fatalf("there is no button %s: %s", label, m.Last().Card)
+	return nil
+}
+
+// One question with a few options is answered by one press, or in other words.
+func TestAQuestionIsAnsweredByAButton(t *testing.T) {
+	r := newRig(t)
+	question := modelsim.Tool(claude.QuestionTool, map[string]any{"questions": []any{
+		map[string]any{"question": "用哪种颜色？", "header": "颜色", "multiSelect": false, "options": []any{
+			map[string]string{"label": "红", "description": "热"}, map[string]string{"label": "蓝", "description": "冷"},
+		}},
+	}})
+	r.calls(question, modelsim.Text("知道了"))
+	id := r.sim.Say(r.chat, r.user, "帮我定一件衣服")
+	card := r.approval(r.chat, id, 1)
+	forged, _ := r.optionOf(card, "蓝").(map[string]any)
+	for _, n := range []string{"2", "-1"} {
+		value := maps.Clone(forged)
+		value["id"] = strings.TrimSuffix(value["id"].(string), "1") + n
+		got, err := r.sim.Act(t.Context(), card.ID, r.user, feishusim.Action{Value: value, Forged: true})
+		if must(t, err); !strings.Contains(string(got), "已失效") {
+			t.Errorf("option %s: %s", n, got)
+		}
+	}
+	r.pressOption(card, "蓝")
+	r.turnDone(r.chat, id)
+	r.closed(card, "小明 已回答 · 蓝")
+	if !r.agentRead(`"用哪种颜色？"="蓝"`) {
+		t.Error("the agent did not get the answer")
+	}
+
+	r.calls(question, modelsim.Text("也行"))
+	id = r.sim.Say(r.chat, r.user, "再定一件")
+	card = r.approval(r.chat, id, 1)
+	if got := r.fill(card, doAllow, nil); !strings.Contains(got, "请先回答：用哪种颜色？") {
+		t.Errorf("got %q", got)
+	}
+	r.fill(card, doAllow, map[string]any{"words_0": "绿"})
+	r.turnDone(r.chat, id)
+	r.closed(card, "小明 已回答 · 绿")
+	if !r.agentRead(`"用哪种颜色？"="绿"`) {
+		t.Error("the agent did not get the answer in other words")
+	}
+}
+
 // Several tools may ask at the same time. Each has its own card, and they can be answered in any order.
 func TestTwoThingsAreAskedAtOnce(t *testing.T) {
 	r := newRig(t, realCLI(t))
@@ -70,13 +138,13 @@ func TestTwoThingsAreAskedAtOnce(t *testing.T) {
 		!strings.Contains(second.Text(), "网页访问（`two.example`）") {
 		t.Errorf("asked %q and %q", first.Text(), second.Text())
 	}
-	r.fill(second, doRefuse, map[string]any{"why": "不要第二个"})
+	r.refuse(second, "不要第二个")
 	r.closed(second, "已拒绝")
 	r.await("a turn that waits for the remaining request", func(v *feishusim.View) bool {
 		list := ofTurns(v, r.chat, id)
 		return len(list) == 1 && running(list[0]) && strings.Contains(list[0].Text(), "等你确认")
 	})
-	r.fill(first, doRefuse, map[string]any{"why": "也不要第一个"})
+	r.refuse(first, "也不要第一个")
 	r.turnDone(r.chat, id)
 	r.closed(first, "已拒绝")
 	if !r.agentRead("They say: 不要第二个") || !r.agentRead("They say: 也不要第一个") {

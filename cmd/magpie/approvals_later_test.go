@@ -301,7 +301,7 @@ func TestARefusalOutlivesTheBridge(t *testing.T) {
 	outlivesTheBridge(t, func(r *rig, leftOpen leftOpen) {
 		id, card := leftOpen(bash(appendLine("out.txt")))
 		r.calls(bash(appendLine("out.txt")), modelsim.Text("那就算了"))
-		if got := r.fill(card, doRefuse, map[string]any{"why": "先跑测试"}); !confirmed(got, "已拒绝") {
+		if got := r.refuse(card, "先跑测试"); !confirmed(got, "已拒绝") {
 			r.Errorf("got %q", got)
 		}
 		if got := visibleText(r.goneOn(id, 2)); got != "那就算了" {
@@ -355,7 +355,7 @@ func TestAnswersOutliveTheBridge(t *testing.T) {
 		}})
 		id, card := leftOpen(question)
 		r.calls(question, modelsim.Text("知道了"))
-		r.fill(card, doAllow, map[string]any{"choice_0": "1"})
+		r.pressOption(card, "蓝")
 		if got := visibleText(r.goneOn(id, 2)); got != "知道了" {
 			r.Errorf("answer %q", got)
 		}

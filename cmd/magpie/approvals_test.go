@@ -23,9 +23,10 @@ import (
 
 // The actions of an approval's buttons.
 const (
-	doAllow  = "allow"
-	doAlways = "always"
-	doRefuse = "refuse"
+	doAllow   = "allow"
+	doAlways  = "always"
+	doRefuse  = "refuse"
+	doExplain = "explain"
 )
 
 // calls makes the agent take these steps one after another.
@@ -114,6 +115,21 @@ func (r *rig) fill(m feishusim.Message, do string, values map[string]any) string
 	return string(got)
 }
 
+// refuse denies a request with a reason. A press of the button for it shows the field first.
+func (r *rig) refuse(m feishusim.Message, why string) string {
+	r.Helper()
+	r.press(m, doExplain)
+	r.await("the field for the reason", func(v *feishusim.View) bool {
+		i := slices.IndexFunc(v.Messages(m.ChatID), func(now feishusim.Message) bool { return now.ID == m.ID })
+		m = v.Messages(m.ChatID)[i]
+		return gjson.GetBytes(m.Last().Card, `body.elements.#(tag=="form").elements.#(name=="why")`).Exists()
+	})
+	if offers(m, doExplain) || !offers(m, doAllow) {
+		r.Errorf("a card with the field for the reason offers %s", m.Last().Card)
+	}
+	return r.fill(m, doRefuse, map[string]any{"why": why})
+}
+
 // confirmed reports whether the toast confirms the decision, or says that it is being processed: storing it may take
 // longer than the platform waits.
 func confirmed(got, want string) bool {
@@ -162,7 +178,7 @@ func TestAnAllowedCommandRunsOnceAsItWasShown(t *testing.T) {
 	for _, el := range gjson.GetBytes(card.Last().Card, "body.elements.#.tag").Array() {
 		tags = append(tags, el.String())
 	}
-	want := []string{"markdown", "markdown", "column_set", "collapsible_panel", "form"}
+	want := []string{"markdown", "markdown", "column_set", "collapsible_panel"}
 	head := gjson.GetBytes(card.Last().Card, "header.template").String()
 	if head != "orange" || !slices.Equal(tags, want) || !strings.Contains(string(card.Last().Card), "primary_filled") {
 		t.Errorf("%s header, %q", head, tags)
@@ -336,7 +352,7 @@ func TestARefusalGivesItsReason(t *testing.T) {
 	r.calls(bash(appendLine("out.txt")), modelsim.Text("好的"))
 	id := r.sim.Say(r.chat, r.user, "动手吧")
 	card := r.approval(r.chat, id, 1)
-	if got := r.fill(card, doRefuse, map[string]any{"why": "先跑测试"}); !confirmed(got, "已拒绝") {
+	if got := r.refuse(card, "先跑测试"); !confirmed(got, "已拒绝") {
 		t.Errorf("got %q", got)
 	}
 	if got := r.turnDone(r.chat, id).Text(); !strings.Contains(got, "好的") {
@@ -355,7 +371,7 @@ func TestALoginCodeIsNotPassedOnAsAReason(t *testing.T) {
 	r.calls(bash(appendLine("out.txt")), modelsim.Text("好的"))
 	id := r.sim.Say(r.chat, r.user, "动手吧")
 	card := r.approval(r.chat, id, 1)
-	r.fill(card, doRefuse, map[string]any{"why": code})
+	r.refuse(card, code)
 	r.turnDone(r.chat, id)
 	got := r.closed(card, "小明 已拒绝").Text()
 	if !strings.Contains(got, "[login code]") || !r.agentRead("They say: [login code]") {
@@ -621,7 +637,7 @@ func TestAToolCallWithASecretIsRefused(t *testing.T) {
 	r.calls(bash(appendLine("d.txt")), modelsim.Text("好的"))
 	id = r.sim.Say(r.chat, r.user, "再来")
 	card := r.approval(r.chat, id, 1)
-	r.fill(card, doRefuse, map[string]any{"why": "不要用 " + known})
+	r.refuse(card, "不要用 "+known)
 	r.turnDone(r.chat, id)
 	r.closed(card, "说明：不要用 [REDACTED_SECRET]")
 	r.stop()

@@ -49,7 +49,7 @@ func TestTheRecordOfWhatAgentsDid(t *testing.T) {
 	r.calls(bash("echo canary-one; echo "+long+" > big.txt"), bash("rm -f canary-two"), modelsim.Text("完了"))
 	id := r.sim.Say(r.chat, r.user, "动手吧")
 	r.press(r.approval(r.chat, id, 1), doAllow)
-	r.fill(r.approval(r.chat, id, 2), doRefuse, map[string]any{"why": "先别删"})
+	r.refuse(r.approval(r.chat, id, 2), "先别删")
 	r.turnDone(r.chat, id)
 	command := r.script("out.txt")
 	r.calls(bash(command), bash(command), modelsim.Text("又完了"))

@@ -223,9 +223,7 @@ func fillTheDisk(t *testing.T, b *consoletest.Browser, v visit) {
 func askFreely(t *testing.T, b *consoletest.Browser) {
 	t.Helper()
 	b.Do(chromedp.SendKeys(chromedp.CSS("#composer"), "怎么做红烧肉？\r"))
-	b.Until(`document.querySelector('.form select option[value="1"]').textContent === '看价格图'`)
-	b.Do(chromedp.SetValue(chromedp.CSS(`.form select`), "1"))
-	b.Press(`.form button[data-do="allow"]`)
+	b.PressIn(`.card .column`, "看价格图", `button[data-do="choose"]`)
 	b.Until(`[...document.querySelectorAll('.message[data-bot] img.shot')].some(i => i.complete && i.naturalWidth > 0)`)
 	b.Until(`[...document.querySelectorAll('.card')].some(c => c.textContent.includes('图发好了')) && !document.querySelector('.card.live')`)
 

@@ -123,7 +123,7 @@ func TestWhatAgentsDidIsStoredRedacted(t *testing.T) {
 		modelsim.Text("完了"))
 	id := r.sim.Say(r.chat, r.user, "动手吧")
 	r.press(r.approval(r.chat, id, 1), doAllow)
-	r.fill(r.approval(r.chat, id, 2), doRefuse, map[string]any{"why": "先问 bob@example.com"})
+	r.refuse(r.approval(r.chat, id, 2), "先问 bob@example.com")
 	r.turnDone(r.chat, id)
 	if !r.agentRead("alice@example.com") {
 		t.Error("the agent did not get its tool's result")

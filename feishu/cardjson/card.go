@@ -232,6 +232,8 @@ func buttonColumns(name string, buttons []chat.Button) []element {
 			kind = "primary_filled"
 		case b.Danger:
 			kind = "danger"
+		case b.Quiet:
+			kind = "text"
 		}
 		columns = append(columns, element{Tag: "column", Width: "auto", Elements: []element{{
 			Tag: "button", ID: fmt.Sprintf("%s_%d", name, i), Type: kind, Text: plainLabel(b.Label, maxLabel),

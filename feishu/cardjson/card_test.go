@@ -18,7 +18,9 @@ import (
 func TestDrawCard(t *testing.T) {
 	c := chat.Card{
 		Status: "reading <file>\nnow", Body: "a <b> \"c\"", Footer: "3 s", Summary: "at work", Live: true,
-		Buttons: []chat.Button{{Label: "Stop", Danger: true, Action: chat.Action{Do: "stop", Turn: 7}}},
+		Buttons: []chat.Button{
+			{Label: "Stop", Danger: true, Action: chat.Action{Do: "stop", Turn: 7}}, {Label: "Why?", Quiet: true},
+		},
 	}
 	want := `{"schema":"2.0","config":{"streaming_mode":true,"update_multi":true,"summary":{"content":"at work"},` +
 		`"streaming_config":{"print_frequency_ms":{"default":50},"print_step":{"default":8},"print_strategy":"fast"}},"body":{"elements":[` +
@@ -27,7 +29,9 @@ func TestDrawCard(t *testing.T) {
 		`{"tag":"markdown","element_id":"footer","content":"<font color='grey'>3 s</font>","text_size":"notation"},` +
 		`{"tag":"column_set","element_id":"buttons","flex_mode":"flow","columns":[{"tag":"column","width":"auto","elements":[` +
 		`{"tag":"button","element_id":"button_0","text":{"tag":"plain_text","content":"Stop"},"type":"danger",` +
-		`"behaviors":[{"type":"callback","value":{"do":"stop","turn":7}}]}]}]}]}}`
+		`"behaviors":[{"type":"callback","value":{"do":"stop","turn":7}}]}]},{"tag":"column","width":"auto","elements":[` +
+		`{"tag":"button","element_id":"button_1","text":{"tag":"plain_text","content":"Why?"},"type":"text",` +
+		`"behaviors":[{"type":"callback","value":{"do":""}}]}]}]}]}}`
 	if diff := cmp.Diff(want, Card(c, true)); diff != "" {
 		t.Error(diff)
 	}

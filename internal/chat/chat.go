@@ -310,6 +310,7 @@ type Button struct {
 	Label   string
 	Primary bool // the usual choice; at most one per card
 	Danger  bool
+	Quiet   bool // without a frame: for what is seldom wanted
 	Action  Action
 }
 

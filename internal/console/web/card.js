@@ -116,7 +116,7 @@ function button(el, message) {
   const value = callback ? callback.value : el.value;
   const label = plain(el.text) || '…';
   const kind = String(el.type || ''); // such as danger or primary_filled
-  const node = h('button', { type: 'button', class: 'act ' + (kind.includes('danger') ? 'danger' : kind.includes('primary') ? 'primary' : '') + (kind.endsWith('_filled') ? ' filled' : ''),
+  const node = h('button', { type: 'button', class: 'act ' + (kind.includes('danger') ? 'danger' : kind.includes('primary') ? 'primary' : kind === 'text' ? 'text' : '') + (kind.endsWith('_filled') ? ' filled' : ''),
     'data-do': value && typeof value === 'object' ? String(value.do ?? '') : String(value ?? ''), disabled: el.disabled === true || value === undefined,
     onclick: () => el.form_action_type === 'submit' ? submitForm(node, message, value) : press(node, message, value) }, label);
   return node;
