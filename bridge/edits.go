@@ -16,8 +16,8 @@ func (b *Bridge) HandleNames(ctx context.Context, names map[string]string) error
 	return b.db.Messages().Name(ctx, names)
 }
 
-// HandleRecall handles a recalled message of a chat or one of its topics: it stops the turn that answers it, and keeps
-// the message out of later prompts.
+// HandleRecall handles a recalled message of a chat or one of its topics: it stops the turn that answers it and what
+// its agent does in the background, and keeps the message out of later prompts.
 func (b *Bridge) HandleRecall(ctx context.Context, room chat.Key, id string) error {
 	l := b.receiver.languages.OfChat(ctx, room)
 	text := i18n.Recalled.In(l)
@@ -32,6 +32,12 @@ func (b *Bridge) HandleRecall(ctx context.Context, room chat.Key, id string) err
 	if r.Running != 0 {
 		b.queues.turns.lanes.HaltTurns(r.Key, r.Running)
 		b.queues.turns.wake(r.Key) // for what else it asks
+	}
+	if r.FollowUp.ID != 0 { // it takes seconds
+		b.queues.turns.jobs.Enqueue(func(ctx context.Context) {
+			b.presses.approvals.EndTurn(ctx, r.FollowUp, db.Cancelled)
+			b.runner.agents.attempts.pool.Stop(r.Key.String())
+		})
 	}
 	b.queues.reactions.Forget(func(to chat.Ref) bool { return to.ID == id && to.Key.Parent() == room.Parent() })
 	b.receiver.files.Remove(r.Files...)

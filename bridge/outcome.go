@@ -45,7 +45,7 @@ func failedOutcome(log *zerolog.Logger, err error) turncard.Outcome {
 
 // stoppedOutcome is the outcome of a turn that a user has stopped, or whose question was recalled.
 func stoppedOutcome(ctx context.Context, turns db.Turns, t db.Turn) turncard.Outcome {
-	gone, err := turns.AllRecalled(context.WithoutCancel(ctx), t.Key, t.ID)
+	gone, err := turns.AllRecalled(context.WithoutCancel(ctx), t)
 	if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("cause of the stop not available")
 	}

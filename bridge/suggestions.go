@@ -102,9 +102,14 @@ func (sg suggestions) offer(ctx context.Context, c db.Claim, v turncard.State, s
 		log.Warn().Err(err).Msg("cost of a suggestion not known")
 		return
 	}
-	if cost.Usage != (claude.Usage{}) {
-		sg.budget.book(ctx, db.Expense{Key: c.Turn.Key, User: c.Asked[0].Actor.ID, Purpose: "suggestion"}, cost)
+	if cost.Usage == (claude.Usage{}) {
+		return
 	}
+	e := db.Expense{Key: c.Turn.Key, Purpose: "suggestion"}
+	if len(c.Asked) > 0 { // the questions of a follow-up may have been deleted meanwhile
+		e.User = c.Asked[0].Actor.ID
+	}
+	sg.budget.book(ctx, e, cost)
 }
 
 // askSuggested asks a suggested question on behalf of whoever pressed its button: once, and only as long as nothing

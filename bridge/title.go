@@ -41,7 +41,7 @@ func (mt maintenance) makeTitle(ctx context.Context, t endedTurn) {
 // that fails gives no title.
 func (mt maintenance) firstQuestion(ctx context.Context, t endedTurn) string {
 	first, err := mt.db.History().FirstQuestion(ctx, t.Key, t.Epoch)
-	if err != nil {
+	if err != nil && len(t.asked) > 0 { // the questions of a follow-up may have been deleted meanwhile
 		mt.log.Error().Err(err).Stringer("chat", t.Key).Msg("first question not read; using the last one")
 		return t.asked[0].Text
 	}

@@ -14,6 +14,8 @@ type Recalled struct {
 	Key     chat.Key
 	Running int64    // the running turn with this question; 0 = none
 	Files   []string // paths of its files, relative to the files folder
+	// the follow-up of this question that was cancelled before anybody read it; no ID = none. Its agent still works
+	FollowUp Turn
 }
 
 // Includes the messages of topics: a recall only names the chat.
@@ -88,9 +90,9 @@ func (v version) withdraw(ctx context.Context, d *DB, tx *sql.Tx, state string) 
 	return d.Index().forget(ctx, tx, v.storedRow)
 }
 
-// Recall marks a message as recalled, with its files, and with the answer if it was the only question. The other
-// questions of a running turn are asked again, unless a tool may have been used for it. A turn that waited to answer it
-// ends, and its card shows over. The session that may contain it is dropped, as are the summary that covers it and
+// Recall marks a message as recalled, with its files, and with the answer and its follow-ups if it was the only
+// question. The other questions of a running turn are asked again, unless a tool may have been used for it. A turn that
+// waited to answer it ends, and its card shows over. The session that may contain it is dropped, as are the summary that covers it and
 // memories derived from it. An unknown message is recorded as recalled in case it still arrives, and Recall returns
 // [ErrNotFound].
 func (ms Messages) Recall(ctx context.Context, room chat.Key, id string, over chat.Card) (r Recalled, err error) {
@@ -125,6 +127,9 @@ func (ms Messages) Recall(ctx context.Context, room chat.Key, id string, over ch
 				return err
 			}
 			r.Running = max(r.Running, running)
+			if err := r.withdrawFollowUps(ctx, ms.db, tx, v.Message); err != nil {
+				return err
+			}
 			paths, err := ms.db.Files().deleteRecalled(ctx, tx, v.Key, []string{v.ID})
 			if err != nil {
 				return err
@@ -255,9 +260,14 @@ func countQuestions(ctx context.Context, q querier, key chat.Key, turn int64) (l
 	return left, gone, nil
 }
 
-// AllRecalled reports whether all questions of a turn were recalled, or moved to another turn after some of them were.
-func (ts Turns) AllRecalled(ctx context.Context, key chat.Key, turn int64) (bool, error) {
-	left, gone, err := countQuestions(ctx, ts.db.read, key, turn)
+// AllRecalled reports whether all questions that a turn answers were recalled, or moved to another turn after some of
+// them were.
+func (ts Turns) AllRecalled(ctx context.Context, t Turn) (bool, error) {
+	return allRecalled(ctx, ts.db.read, t.Key, t.questionTurn())
+}
+
+func allRecalled(ctx context.Context, q querier, key chat.Key, turn int64) (bool, error) {
+	left, gone, err := countQuestions(ctx, q, key, turn)
 	return gone > 0 && left == 0, err
 }
 

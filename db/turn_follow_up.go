@@ -34,11 +34,18 @@ const insertFollowUp = `INSERT INTO turns (chat_key, epoch, state, session_id, r
 	SELECT ?1, epoch, 'running', session_id, reply_to, ?3, CASE follows WHEN 0 THEN id ELSE follows END FROM turns
 	WHERE id = ?2`
 
-// insert creates the follow-up of a turn that ends, unless one is already waiting.
+// insert creates the follow-up of a turn that ends, unless one is already waiting. If all questions of the turn were
+// recalled it returns [ErrNotFound].
 func (fs FollowUps) insert(ctx context.Context, tx *sql.Tx, t Turn) error {
 	_, err := queryOne(ctx, tx, scanTurn, openFollowUp, t.Key.String())
 	if errors.Is(err, ErrNotFound) {
-		_, err = tx.ExecContext(ctx, insertFollowUp, t.Key.String(), t.ID, millis(fs.db.now()))
+		var recalled bool
+		if recalled, err = allRecalled(ctx, tx, t.Key, t.questionTurn()); err == nil && recalled {
+			return ErrNotFound
+		}
+		if err == nil {
+			_, err = tx.ExecContext(ctx, insertFollowUp, t.Key.String(), t.ID, millis(fs.db.now()))
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("follow-up of turn %d: %w", t.ID, err)
@@ -47,7 +54,7 @@ func (fs FollowUps) insert(ctx context.Context, tx *sql.Tx, t Turn) error {
 }
 
 // FindOrCreate makes the follow-up of a turn, unless one waits already, and returns it with the questions with which it
-// goes on. The turn may still run.
+// goes on. The turn may still run. If its questions were recalled nothing follows it: the result is [ErrNotFound].
 func (fs FollowUps) FindOrCreate(ctx context.Context, last Turn) (c Claim, err error) {
 	err = fs.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) (err error) {
 		if err := fs.insert(ctx, tx, last); err != nil {
@@ -97,6 +104,8 @@ const (
 	waitFollowUp = `UPDATE turns SET state = 'running', started_at = 0 WHERE id = ?1 AND follows > 0
 		AND state = 'running'`
 	dropFollowUp = `UPDATE turns SET state = ?2, ended_at = ?3 WHERE id = ?1 AND follows > 0` + isOpen
+
+	dropUnread = dropFollowUp + ` AND (state = 'queued' OR started_at = 0)`
 )
 
 // Enqueue queues a waiting follow-up because its agent has started it.
@@ -119,6 +128,52 @@ func (fs FollowUps) change(ctx context.Context, what, statement string, turn int
 		return fmt.Errorf("%s follow-up %d: %w", what, turn, err)
 	}
 	return nil
+}
+
+// A follow-up is created after the turn that it follows.
+const followUpsOf = `SELECT ` + turnColumns + ` FROM turns WHERE chat_key = ?1 AND id > ?2 AND follows = ?2`
+
+// withdrawFollowUps removes what an agent has said, or will say, by itself about a recalled question, if there is no
+// other question left.
+func (r *Recalled) withdrawFollowUps(ctx context.Context, d *DB, tx *sql.Tx, m chat.Message) error {
+	if m.Turn == 0 || m.Role != chat.User {
+		return nil
+	}
+	if recalled, err := allRecalled(ctx, tx, m.Key, m.Turn); err != nil || !recalled {
+		return err
+	}
+	list, err := queryAll(ctx, tx, scanTurn, followUpsOf, m.Key.String(), m.Turn)
+	if err != nil {
+		return fmt.Errorf("follow-ups of turn %d: %w", m.Turn, err)
+	}
+	for _, t := range list {
+		if err := r.withdrawFollowUp(ctx, d, tx, t); err != nil {
+			return fmt.Errorf("take back follow-up %d: %w", t.ID, err)
+		}
+	}
+	return nil
+}
+
+func (r *Recalled) withdrawFollowUp(ctx context.Context, d *DB, tx *sql.Tx, t Turn) error {
+	if t.State == Running || t.State == Queued {
+		res, err := tx.ExecContext(ctx, dropUnread, t.ID, Cancelled, millis(d.now()))
+		if err != nil {
+			return err
+		}
+		if n, err := res.RowsAffected(); err != nil || n > 0 {
+			r.FollowUp = t
+			return err
+		}
+		r.Running = t.ID // its end hides its answer
+		_, err = tx.ExecContext(ctx, stopTurn, t.ID, t.Key.String())
+		return err
+	}
+	if t.State == Interrupted { // nobody can continue it
+		if _, err := decideInterrupted(ctx, tx, t.Key, t.ID, dropped); err != nil {
+			return err
+		}
+	}
+	return hideAnswer(ctx, d, tx, t)
 }
 
 // DropFollowUp ends the chat's waiting follow-up, because somebody has stopped what it waits for.

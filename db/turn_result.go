@@ -116,7 +116,8 @@ func (e turnEnd) store(ctx context.Context) error {
 		return err
 	}
 	if e.Unasked {
-		if err := e.db.Turns().FollowUps().insert(ctx, e.tx, e.Turn); err != nil {
+		err := e.db.Turns().FollowUps().insert(ctx, e.tx, e.Turn)
+		if err != nil && !errors.Is(err, ErrNotFound) { // its questions were recalled
 			return err
 		}
 	}
@@ -166,7 +167,7 @@ const ownSession = `SELECT session_id FROM turns WHERE id = ?1`
 // session may contain it, and an answer to nothing else is excluded from later contexts. If an earlier message in the
 // turn's context was recalled, its session has already been dropped.
 func (e turnEnd) keepSession(ctx context.Context) error {
-	left, gone, err := countQuestions(ctx, e.tx, e.Turn.Key, e.Turn.ID)
+	left, gone, err := countQuestions(ctx, e.tx, e.Turn.Key, e.Turn.questionTurn())
 	switch {
 	case err != nil:
 		return err

@@ -420,3 +420,40 @@ func TestACrashInTheSecondFollowUp(t *testing.T) {
 		})
 	}
 }
+
+// Whoever takes the question back ends what goes on in the background for it: the agent says nothing about it later.
+func TestAQuestionIsTakenBackWhileItsAgentWorks(t *testing.T) {
+	r := newRig(t, allowBash, suggests)
+	id, end := r.inBackground(modelsim.Text(followUp))
+	r.suggesting("数到 4")
+	r.sim.Recall(id)
+	r.until("the end of the follow-up", func() bool {
+		return r.count(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`) == 0
+	})
+	end()
+	if got := r.ask("数到 3"); got != "1 2 3" {
+		t.Errorf("the next answer: %q", got)
+	}
+	for query, want := range map[string]int{
+		`SELECT COUNT(*) FROM turns WHERE follows = 1 AND state = 'cancelled'`:                  1,
+		`SELECT COUNT(*) FROM messages WHERE role = 'assistant' AND content LIKE '后台的%'`:        0,
+		`SELECT COUNT(*) FROM messages WHERE role = 'assistant' AND state = '' AND turn_id = 1`: 0,
+	} {
+		if got := r.count(query); got != want {
+			t.Errorf("%s: %d, want %d", query, got, want)
+		}
+	}
+}
+
+// A follow-up whose questions were deleted meanwhile, with [db] history_ttl, ends like any other.
+func TestAFollowUpWhoseQuestionIsDeleted(t *testing.T) {
+	r := newRig(t, allowBash, suggests)
+	id, end := r.inBackground(modelsim.Text(followUp))
+	r.sql(`DELETE FROM messages WHERE role = 'user'`)
+	r.suggesting("数到 4")
+	end()
+	r.follows(id, followUp)
+	r.until("the cost of the suggestion", func() bool {
+		return r.count(`SELECT COUNT(*) FROM ledger WHERE purpose = 'suggestion' AND cost_usd > 0`) == 1
+	})
+}

@@ -1,0 +1,112 @@
+package db_test
+
+import (
+	"errors"
+	"testing"
+
+	"magpie/db"
+)
+
+// watching asks a question whose agent continues in the background after its answer.
+func watching(t testing.TB, d *db.DB) (asked, followUp db.Turn) {
+	t.Helper()
+	accept(t, d, say("om_1", "watch the build"))
+	c := claim(t, d, "s-1")
+	finish(t, d, db.TurnResult{Turn: c.Turn, State: db.Done, Answer: "I watch it", Unasked: true,
+		Session: db.Session{ID: "s-1", Node: "here"}})
+	f, err := d.Turns().FollowUps().Open(t.Context(), oc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Turn, f
+}
+
+// What an agent says later, in a turn that it has started by itself, is an answer to the same question, and goes with
+// it.
+func TestAFollowUpIsTakenBackWithItsQuestion(t *testing.T) {
+	fs := func(d *db.DB) db.FollowUps { return d.Turns().FollowUps() }
+	enqueue := func(t *testing.T, d *db.DB, f db.Turn) {
+		if err := fs(d).Enqueue(t.Context(), f.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gone := func(t *testing.T, d *db.DB, r db.Recalled, f db.Turn) {
+		if r.Running != 0 || r.FollowUp.ID != f.ID {
+			t.Errorf("recalled: %+v", r)
+		}
+		if _, err := fs(d).Open(t.Context(), oc); !errors.Is(err, db.ErrNotFound) {
+			t.Errorf("it still waits: %v", err)
+		}
+		if _, err := d.Queue().Claim(t.Context(), oc, turnIDs("s-2"), true); !errors.Is(err, db.ErrNotFound) {
+			t.Errorf("it still runs: %v", err)
+		}
+	}
+	t.Run("while the agent works", func(t *testing.T) {
+		d := fresh(t)
+		_, f := watching(t, d)
+		gone(t, d, recall(t, d, "om_1"), f)
+	})
+	t.Run("in the queue", func(t *testing.T) {
+		d := fresh(t)
+		_, f := watching(t, d)
+		enqueue(t, d, f)
+		gone(t, d, recall(t, d, "om_1"), f)
+	})
+	t.Run("while it runs", func(t *testing.T) {
+		d := fresh(t)
+		_, f := watching(t, d)
+		enqueue(t, d, f)
+		c := claim(t, d, "s-2")
+		if r := recall(t, d, "om_1"); r.Running != f.ID || r.FollowUp.ID != 0 {
+			t.Errorf("recalled: %+v", r)
+		}
+		if all, err := d.Turns().AllRecalled(t.Context(), c.Turn); err != nil || !all {
+			t.Errorf("the stop has another cause: %v, %v", all, err)
+		}
+		finish(t, d, db.TurnResult{Turn: c.Turn, State: db.Cancelled, Answer: "the build is",
+			Session: db.Session{ID: "s-1", Node: "here"}})
+		if got := history(t, d, 0, 99); got != "" {
+			t.Errorf("history %q", got)
+		}
+	})
+	t.Run("when it has ended", func(t *testing.T) {
+		d := fresh(t)
+		_, f := watching(t, d)
+		enqueue(t, d, f)
+		c := claim(t, d, "s-2")
+		finish(t, d, db.TurnResult{Turn: c.Turn, State: db.Done, Answer: "the build is green"})
+		if r := recall(t, d, "om_1"); r.Running != 0 || r.FollowUp.ID != 0 {
+			t.Errorf("recalled: %+v", r)
+		}
+		if got := history(t, d, 0, 99); got != "" {
+			t.Errorf("history %q", got)
+		}
+	})
+	t.Run("one of two questions", func(t *testing.T) {
+		d := fresh(t)
+		accept(t, d, say("om_0", "and tell me"))
+		_, f := watching(t, d)
+		if r := recall(t, d, "om_1"); r.Running != 0 || r.FollowUp.ID != 0 {
+			t.Errorf("recalled: %+v", r)
+		}
+		if still, err := fs(d).Open(t.Context(), oc); err != nil || still.ID != f.ID {
+			t.Errorf("it does not wait any more: %v", err)
+		}
+	})
+}
+
+// A question may be taken back just before its turn ends, or before the agent begins to speak again: nothing is to be
+// said about it then.
+func TestNothingFollowsAQuestionThatWasTakenBack(t *testing.T) {
+	d := fresh(t)
+	accept(t, d, say("om_1", "watch the build"))
+	c := claim(t, d, "s-1")
+	recall(t, d, "om_1")
+	finish(t, d, db.TurnResult{Turn: c.Turn, State: db.Done, Answer: "I watch it", Unasked: true})
+	if f, err := d.Turns().FollowUps().Open(t.Context(), oc); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("there is a follow-up: %+v, %v", f, err)
+	}
+	if f, err := d.Turns().FollowUps().FindOrCreate(t.Context(), c.Turn); !errors.Is(err, db.ErrNotFound) {
+		t.Errorf("there is a follow-up: %+v, %v", f.Turn, err)
+	}
+}
