@@ -24,6 +24,10 @@ var playgroundPictures = map[string]string{
 	"films":  "scripts/pictures animations",
 }
 
+// putOff is the name in the line, with a date for a sum, that says that the pictures are taken later, once, after several
+// changes. Taking them removes it.
+const putOff = "put off"
+
 // comment is a comment of the page's styles and scripts, which nobody sees.
 var comment = regexp.MustCompile(`(?m)^\s*//.*\n|/\*[^*]*\*/`)
 
@@ -81,15 +85,23 @@ func recordPlaygroundSum(t *testing.T, name string) {
 	t.Helper()
 	sums := recordedSums(t, playgroundSums)
 	sums[name] = playgroundSum(t)
+	if sums["stills"] == sums["films"] {
+		delete(sums, putOff)
+	}
 	recordSums(t, playgroundSums, sums)
 }
 
-// The tour's pictures and the films show the playground of today.
+// The tour's pictures and the films show the playground of today, unless docs/playground/sums.txt says that this was put
+// off.
 func TestThePlaygroundsPicturesAreNotStale(t *testing.T) {
 	t.Parallel()
 	noted, now := recordedSums(t, playgroundSums), playgroundSum(t)
 	for name, command := range playgroundPictures {
-		if noted[name] != now && !*makePictures {
+		switch {
+		case noted[name] == now || *makePictures:
+		case noted[putOff] != "":
+			t.Logf("the %s are stale, and to be taken later: run %s", name, command)
+		default:
 			t.Errorf("the %s show another playground than today's: run %s, and look at them", name, command)
 		}
 	}
