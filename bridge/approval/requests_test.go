@@ -380,12 +380,15 @@ func TestTheFieldForAReasonComesOnRequest(t *testing.T) {
 			if list := a.cards(); len(list) != 1 || list[0].Form != nil {
 				t.Fatalf("at first shown %+v", list)
 			}
-			for _, event := range []string{"ev_1", "ev_1", "ev_2"} { // a second one would clear what is being written
-				if got := a.press(event, DoExplain); got != i18n.ApprovalWhyBelow.EN {
+			if got := a.press("ev_1", DoExplain); got != i18n.ApprovalWhyBelow.EN {
+				t.Errorf("told %q", got)
+			}
+			list := a.cards()
+			for _, event := range []string{"ev_1", "ev_2"} { // another card would clear what is being written
+				if got := a.press(event, DoExplain); got != i18n.ApprovalWhyBelow.EN || len(a.cards()) != 0 {
 					t.Errorf("told %q", got)
 				}
 			}
-			list := a.cards()
 			if len(list) != 1 || list[0].Form == nil || list[0].Form.Fields[0].Name != whyField || len(list[0].Buttons) != 3 {
 				t.Fatalf("shown %+v", list)
 			}
