@@ -641,3 +641,22 @@ func TestSetupWithoutAHome(t *testing.T) {
 		t.Errorf("exit code %d:\n%s", code, term)
 	}
 }
+
+// Whoever has no CLI yet can set up the bridge nevertheless, and is told to install it before the start.
+func TestSetupWithoutTheCLI(t *testing.T) {
+	t.Parallel()
+	n := newSetupRig(t, "MAGPIE_CLAUDE_COMMAND=no-such-claude")
+	n.sim.SetOwner(n.sim.AddUser("小明"))
+	term := openTerminal(t, n.command("--app-id="+n.sim.AppID()))
+	term.await("fail  claude: no-such-claude not found - install")
+	term.answer("Project folder [", "")
+	term.secret("App Secret (not shown): ", n.sim.AppSecret())
+	term.await("Saved " + n.config())
+	term.await("Install Claude Code first (see step 1), then start Magpie with: magpie serve --config " + n.config())
+	if code := term.exit(); code != 0 {
+		t.Errorf("exit code %d:\n%s", code, term)
+	}
+	if c, err := config.Read(n.config(), nil); err != nil || c.Claude.Command != "no-such-claude" {
+		t.Errorf("the configuration: %q, %v", c.Claude.Command, err)
+	}
+}

@@ -83,6 +83,7 @@ type setup struct {
 	*dialog
 	serve      func(ctx context.Context, config string) error
 	oldConfig  string // new name for the existing configuration; empty = there is none
+	lacksCLI   bool
 	project    string
 	feishu     feishu.Config
 	createdApp string // ID of a created app that is not written anywhere yet
@@ -181,6 +182,7 @@ func (u *setup) checkCLI(ctx context.Context) error {
 	cli := doctor.CLI{Config: c, Environ: os.Environ()}
 	if _, err := exec.LookPath(u.Claude); err != nil {
 		cli.AddMissing(r)
+		u.lacksCLI = true
 		return nil
 	}
 	if path, ok := cli.Check(ctx, r); ok || path == "" || u.unattended {

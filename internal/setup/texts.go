@@ -175,6 +175,10 @@ var (
 	textStartHere     = i18n.Phrase{ZH: "现在就在这个终端里启动", EN: "now, in this terminal"}
 	textStartNot      = i18n.Phrase{ZH: "先不启动", EN: "not yet"}
 	textStartYourself = i18n.Phrase{ZH: "启动：magpie serve --config %s", EN: "Start it with: magpie serve --config %s"}
+	textInstallFirst  = i18n.Phrase{
+		ZH: "先安装 Claude Code（见第 1 步），再启动：magpie serve --config %s",
+		EN: "Install Claude Code first (see step 1), then start Magpie with: magpie serve --config %s",
+	}
 	textServiceFailed = i18n.Phrase{ZH: "服务安装失败：%v", EN: "the service could not be installed: %v"}
 	textFirstMessage  = i18n.Phrase{
 		ZH: "鹊桥在后台运行了。现在打开飞书，给机器人发一条消息；等它回答（按 Ctrl-C 不再等待）…",

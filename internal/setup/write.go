@@ -59,6 +59,11 @@ func (u *setup) marshal() ([]byte, error) {
 	if err := config.Decode(data, &check); err != nil {
 		return nil, err
 	}
+	if u.lacksCLI { // this was reported, and it can be installed later: here any program will do
+		if check.Claude.Command, err = os.Executable(); err != nil {
+			return nil, err
+		}
+	}
 	return data, check.Validate()
 }
 
@@ -123,7 +128,7 @@ func CreateFile(path, old string, data []byte) (err error) {
 func (u *setup) start(ctx context.Context) error {
 	bridge := services.Service{Name: "magpie", System: os.Geteuid() == 0, Root: u.Root, Lang: u.lang}
 	how := u.Start
-	if how == "ask" && u.unattended {
+	if how == "ask" && (u.unattended || u.lacksCLI) {
 		how = "no"
 	}
 	if how == "ask" {
@@ -163,7 +168,11 @@ func (u *setup) start(ctx context.Context) error {
 		stop()
 		waiting.Wait()
 		return err
-	default:
+	case "no":
+		if u.lacksCLI {
+			u.say(textInstallFirst, u.Config)
+			break
+		}
 		u.say(textStartYourself, u.Config)
 	}
 	return nil
