@@ -290,7 +290,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 			must(p, os.Mkdir(filepath.Join(p.dir, "magpie.toml"), 0o700))
 		}, 1, []string{"fail  configuration: ", "it is a folder, not a file - name the file magpie.toml with --config"}},
 		"no TOML": {func(p *doctorRig) { p.change("[access]", "[access") }, 1, []string{
-			"fail  configuration: ", "line ",
+			"fail  configuration: ", "the name of a section must be in brackets, as in [claude] - correct it in ",
 		}},
 		"departments and whole groups": {func(p *doctorRig) {
 			p.sim.TakeScopes("im:message.group_msg")

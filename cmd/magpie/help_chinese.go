@@ -20,7 +20,7 @@ var helpInChinese = map[string]string{
 	"Create an app by scanning a code, without asking how.":                                            "直接扫码创建应用，不再询问。",
 	"App ID of an existing app.":                                                                       "已有应用的 App ID。",
 	"File with the app's secret; - reads it from the standard input.":                                  "存放应用密钥的文件；- 表示从标准输入读取。",
-	"feishu, lark, or an address. Default: detected.":                                                  "feishu、lark 或一个地址。默认：自动判断。",
+	"feishu, lark, or an address. Default: detected.":                                                  "feishu、lark，或平台的地址。默认：自动判断。",
 	"Folder in which the agent works.":                                                                 "助手工作的文件夹。",
 	"The Claude Code CLI.":                                                                             "Claude Code 命令行。",
 	"Owner of the bot. Default: whoever scans the code, or the app's owner.":                           "机器人的所有者。默认：扫码的人；没有扫码时，是应用的所有者。",
@@ -66,7 +66,7 @@ var helpInChinese = map[string]string{
 	"Stop at the first line that cannot be imported.":                        "遇到不能导入的行就停止。",
 	"The file, one message per line; - is the standard input.":               "文件，每行一条消息；- 表示标准输入。",
 	"Write the history as JSONL, even while Magpie runs.":                    "把历史写成 JSONL，鹊桥运行时也可以。",
-	"Only this chat, as in feishu:chat:oc_xxx or oc_xxx.":                    "只导出这个聊天，例如 feishu:chat:oc_xxx 或 oc_xxx。",
+	"Only this chat, as in feishu:chat:oc_xxx or oc_xxx.":                    "只限这个聊天，例如 feishu:chat:oc_xxx 或 oc_xxx。",
 	"Where to write; it must not exist. - is the standard output.":           "输出文件，不能是已有的文件；- 表示标准输出。",
 
 	"List who allowed or denied what, when, and by which rule.":                          "列出谁在什么时候、按哪条规则允许或拒绝了什么。",

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"magpie/internal/claude"
 	"magpie/internal/configtype"
@@ -31,7 +32,7 @@ func (p playgroundCmd) findCLI(ctx context.Context, environ []string) (string, e
 	switch {
 	case ctx.Err() != nil:
 		return "", ctx.Err()
-	case err != nil || version == "":
+	case err != nil || !strings.ContainsAny(version[:min(1, len(version))], "0123456789"):
 		return "", configtype.Mistakef("运行不了 %s --version%v：重新安装：npm install -g @anthropic-ai/claude-code，"+
 			"或用 --command 指定另一个", "%s --version does not work%v: reinstall it with "+
 			"npm install -g @anthropic-ai/claude-code, or name another one with --command", path, inBrackets(err))

@@ -37,7 +37,7 @@ func TestThePlaygroundLooksAtTheCLI(t *testing.T) {
 			"/broken --version does not work (exit code 3): reinstall it with npm", "/broken --version（退出码 3）：重新安装：npm",
 		},
 		"it says nothing": {
-			playgroundCmd{Command: script("silent", "", 0o700)}, "/silent --version does not work: reinstall", "/silent --version：重新安装",
+			playgroundCmd{Command: script("silent", "echo hello\n", 0o700)}, "/silent --version does not work: reinstall", "/silent --version：重新安装",
 		},
 		"old": {
 			playgroundCmd{Command: script("old", "echo '1.0.9 (Claude Code)'\n", 0o700)},

@@ -3,6 +3,7 @@ package doctor
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -27,10 +28,14 @@ type Finding struct {
 	Do    string `json:"do,omitempty"` // what to do about it
 }
 
+// quotedLine matches a line of the configuration in an error.
+var quotedLine = regexp.MustCompile(`\n *\d+\| .*`)
+
 // String formats the finding as one line.
 func (f Finding) String() string {
-	// Error texts may have several lines; here each finding has one.
-	line := fmt.Sprintf("%-4s  %s", f.State, strings.Join(strings.Fields(f.What), " "))
+	// Error texts may have several lines; here each finding has one, without a quoted line of the configuration.
+	what := quotedLine.ReplaceAllString(f.What, "")
+	line := fmt.Sprintf("%-4s  %s", f.State, strings.Join(strings.Fields(what), " "))
 	if f.Do != "" {
 		line += " - " + f.Do
 	}
