@@ -51,6 +51,15 @@ func TestThePlaygroundLooksAtTheCLI(t *testing.T) {
 		"a good one": {playgroundCmd{Command: claudetest.Scripted(t), Agent: simulatedAgent}, "", ""},
 	} {
 		path, err := tc.findCLI(t.Context(), os.Environ())
+		if tc.Listen = "127.0.0.1:0"; tc.en != "" {
+			tc.Data = filepath.Join(dir, "data")
+			if err := tc.Run(t.Context()); err == nil || !strings.Contains(configtype.English(err), tc.en) {
+				t.Errorf("%s: the playground starts: %v", name, err)
+			}
+			if _, err := os.Stat(tc.Data); err == nil {
+				t.Errorf("%s: it leaves its folder", name)
+			}
+		}
 		if tc.en == "" {
 			if err != nil || !filepath.IsAbs(path) {
 				t.Errorf("%s: %s, %v", name, path, err)

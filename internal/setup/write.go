@@ -3,7 +3,6 @@ package setup
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
@@ -113,7 +112,7 @@ func CreateFile(path, old string, data []byte) (err error) {
 	}
 	if old != "" {
 		if err := os.Link(path, old); err != nil {
-			return fmt.Errorf("keep the old configuration: %w", err)
+			return err
 		}
 		copied := f.Name() + "+"
 		if err := os.Link(f.Name(), copied); err != nil {
