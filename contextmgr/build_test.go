@@ -90,7 +90,7 @@ func TestBuildGoesOnWithoutTheHistory(t *testing.T) {
 }
 
 // No message is missing between what the session holds and the recent part.
-func TestThePrefixReachesDownToWhatTheSessionHolds(t *testing.T) {
+func TestThePrefixReachesBackToTheSession(t *testing.T) {
 	d, key := store(t, 100) // 50 turns of 400 characters
 	m := contextmgr.New(d, contextmgr.Defaults(), zerolog.Nop())
 	r := contextmgr.Request{
@@ -118,7 +118,7 @@ func TestThePrefixReachesDownToWhatTheSessionHolds(t *testing.T) {
 }
 
 // Messages that a session has missed leave room for the other parts of the prefix.
-func TestWhatASessionHasMissedSharesTheBudget(t *testing.T) {
+func TestMissedMessagesShareTheBudget(t *testing.T) {
 	d, key := store(t, 400)
 	cfg := contextmgr.Defaults()
 	cfg.Mode = contextmgr.Economy

@@ -200,7 +200,7 @@ func TestOnlyTheConversationIsCompared(t *testing.T) {
 }
 
 // The question itself may already have a vector. Its similarity to itself must not count.
-func TestTheQuestionIsNotItsOwnMeasure(t *testing.T) {
+func TestTheQuestionIsNotComparedWithItself(t *testing.T) {
 	s := newEmbeddingsRig(t)
 	far := strings.Join(small(14), " ") + " vessels"
 	s.said(here, append(small(40), far)...)
@@ -224,7 +224,7 @@ func TestTheQuestionIsNotItsOwnMeasure(t *testing.T) {
 	}
 }
 
-func TestWithoutTheEndpointWordsHaveToDo(t *testing.T) {
+func TestSearchByWordsWithoutTheEndpoint(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]http.HandlerFunc{
 		"slow":   func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
@@ -262,7 +262,7 @@ func TestWithoutTheEndpointWordsHaveToDo(t *testing.T) {
 }
 
 // What is sent to the endpoint is redacted and limited.
-func TestTheEndpointIsToldNothingPrivate(t *testing.T) {
+func TestTheEndpointGetsNothingPrivate(t *testing.T) {
 	s := newEmbeddingsRig(t)
 	long := "mail long@example.com " + strings.Repeat("字", 5000)
 	s.said(here, "I am bob@example.com, password: hunter2", long, " \n ", strings.Repeat(" ", 3000)+"x")
@@ -349,7 +349,7 @@ func TestOneBadMessageIsLeftOut(t *testing.T) {
 }
 
 // The background work resumes after an outage, includes later messages, and sends smaller batches to a slow endpoint.
-func TestVectorsAreMadeAsTimeGoesBy(t *testing.T) {
+func TestVectorsAreMadeInTheBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := embedtest.New(t, synonyms)
 		s := senseOf(t, e, e.Config().URL)

@@ -66,7 +66,7 @@ func titles(list []contextmgr.Memory) string {
 
 func live(r *contextmgr.Request) { r.Live = true }
 
-func TestAFewMemoriesAreAlwaysTold(t *testing.T) {
+func TestFewMemoriesAreAllInThePrompt(t *testing.T) {
 	m := newMemoryRig(t)
 	m.save(db.Memory{Title: "one", Text: "deploys are on Tuesday"})
 	m.save(db.Memory{Title: "two", Text: "小明喜欢喝茶"})
@@ -75,7 +75,7 @@ func TestAFewMemoriesAreAlwaysTold(t *testing.T) {
 	}
 }
 
-func TestOnlyWhatCountsHereIsTold(t *testing.T) {
+func TestOnlyMemoriesOfTheScopeAreInThePrompt(t *testing.T) {
 	m := newMemoryRig(t)
 	m.save(db.Memory{Title: "all", Text: "x"})
 	m.save(db.Memory{Title: "mine", Text: "x", Scope: db.UserScope, Of: "ou_1"})
@@ -101,7 +101,7 @@ func TestOnlyWhatCountsHereIsTold(t *testing.T) {
 }
 
 // With more memories than fit, those that are relevant to the question are chosen, in whatever language they are.
-func TestOfManyMemoriesTheRelevantAreTold(t *testing.T) {
+func TestRelevantMemoriesAreInThePrompt(t *testing.T) {
 	m := newMemoryRig(t)
 	tea := m.save(db.Memory{Title: "Tea", Text: "小明早上喝龙井茶，不加糖。", Keywords: []string{"tea", "drink", "茶", "饮料"}})
 	m.save(db.Memory{
@@ -134,7 +134,7 @@ func TestOfManyMemoriesTheRelevantAreTold(t *testing.T) {
 }
 
 // Five similar memories do not displace one that is unique.
-func TestWhatRepeatsComesLast(t *testing.T) {
+func TestSimilarMemoriesComeLast(t *testing.T) {
 	m := newMemoryRig(t, func(c *contextmgr.Config) { c.Memory.MaxChars = 120 })
 	m.save(db.Memory{Title: "other", Text: "the server room password lies in the safe of the office"})
 	for i := range 5 {
@@ -162,7 +162,7 @@ func TestALongMemoryIsCut(t *testing.T) {
 }
 
 // A running process gets each memory once; a new process gets all of them.
-func TestALivingProcessIsToldOnce(t *testing.T) {
+func TestARunningProcessGetsAMemoryOnce(t *testing.T) {
 	m := newMemoryRig(t)
 	a := m.save(db.Memory{Title: "a", Text: "x"})
 	if got := titles(m.asked("?")); got != "a" {
@@ -212,7 +212,7 @@ func TestWithoutMemoriesThereIsAnAnswer(t *testing.T) {
 	}
 }
 
-func TestATooSmallRoomForMemories(t *testing.T) {
+func TestATooSmallLimitForMemories(t *testing.T) {
 	if err := (contextmgr.MemoryConfig{MaxChars: -1}).Validate(); err == nil {
 		t.Error("a negative budget")
 	}

@@ -18,7 +18,7 @@ func noted(list []db.Memory) string {
 	return strings.Join(lines, "\n")
 }
 
-func TestNotesAreReadHoweverTheyAreWritten(t *testing.T) {
+func TestNotesAreParsedInAnyForm(t *testing.T) {
 	for reply, want := range map[string]string{
 		"无":                        "",
 		"none.":                    "",
@@ -59,7 +59,7 @@ func FuzzNotesAreBounded(f *testing.F) {
 }
 
 // The agent sees the related memories, and the question with its answer after them. Neither can imitate the other.
-func TestNotesAreAskedForWithWhatIsKnown(t *testing.T) {
+func TestNotesAreRequestedWithKnownMemories(t *testing.T) {
 	c := Defaults()
 	c.TimeZone = "Asia/Shanghai"
 	at := time.Date(2026, 5, 4, 23, 0, 0, 0, time.UTC)

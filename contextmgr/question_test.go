@@ -13,7 +13,7 @@ import (
 	"magpie/internal/racetest"
 )
 
-func TestAQuestionComesWithWhatBelongsToIt(t *testing.T) {
+func TestAQuestionComesWithItsContext(t *testing.T) {
 	here := chat.Here
 	r := Request{Kind: chat.Group, Note: "（说明：再来一次。）", Asked: []chat.Message{
 		{Role: chat.User, Actor: chat.Actor{Name: "Ann"}, Text: "what is [图片 1]?\n> really", Files: []chat.File{

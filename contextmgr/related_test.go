@@ -93,7 +93,7 @@ func TestBothHalvesOfAQuestionAreRetrieved(t *testing.T) {
 }
 
 // If a question asks for a number, messages with one come first. Questions come after answers.
-func TestAnAnswerIsRetrievedBeforeWhatIsNone(t *testing.T) {
+func TestAnswersAreRetrievedBeforeQuestions(t *testing.T) {
 	t.Parallel()
 	for question, said := range map[string][2]string{
 		"How many tiles do we need?":   {"we need 64 tiles", "we need tiles, again"},

@@ -101,7 +101,7 @@ func TestNothingComesTwice(t *testing.T) {
 }
 
 // A running process gets an older message once.
-func TestALivingProcessIsRemindedOnce(t *testing.T) {
+func TestARunningProcessGetsAnOlderMessageOnce(t *testing.T) {
 	d, key := remembered(t, chat.Private, 300, "钥匙在罗成那儿。")
 	m := New(d, utcDefaults(), zerolog.Nop())
 	r := about(key, "钥匙在谁那儿？")
@@ -129,7 +129,7 @@ func TestALivingProcessIsRemindedOnce(t *testing.T) {
 }
 
 // A session knows the messages of its own turns, but not those before its first. Nothing is sent twice.
-func TestASessionIsNotRemindedOfItsOwnTurns(t *testing.T) {
+func TestASessionDoesNotGetItsOwnTurns(t *testing.T) {
 	d, key := remembered(t, chat.Private, 300, "旧的钥匙在何佳那儿。")
 	turn := func(session, said string) int64 {
 		e := db.Inbound{

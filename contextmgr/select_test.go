@@ -85,7 +85,7 @@ func TestTheMinimumsGrow(t *testing.T) {
 }
 
 // Messages that are not in the session are selected even when the minimums are met without them.
-func TestSelectTakesAllThatTheSessionDoesNotHold(t *testing.T) {
+func TestSelectTakesAllMessagesOutsideTheSession(t *testing.T) {
 	msgs := talk(50, 100, 100)
 	for i := range msgs {
 		msgs[i].Turn = int64(i/2 + 1)

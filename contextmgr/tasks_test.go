@@ -83,7 +83,7 @@ func TestATaskShowsTheConversation(t *testing.T) {
 }
 
 // However long the conversation is, a summary is made from a limited number of tokens, the newest.
-func TestWhatASummaryIsMadeOfIsBounded(t *testing.T) {
+func TestTheInputOfASummaryIsBounded(t *testing.T) {
 	c := Defaults()
 	msgs := dialog(500)
 	for i := range msgs {
@@ -175,7 +175,7 @@ func TestBadLifecycleSettings(t *testing.T) {
 }
 
 // With sessions only, a new session after a summary gets the messages.
-func TestANewSessionAfterASummaryIsToldWhatWasSaid(t *testing.T) {
+func TestANewSessionAfterASummaryGetsTheMessages(t *testing.T) {
 	c := Defaults()
 	c.Mode = Resume
 	for _, tc := range []struct {

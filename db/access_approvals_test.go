@@ -181,7 +181,7 @@ func TestRulesOfAChat(t *testing.T) {
 }
 
 // A decision that came too late withdraws the rule that it created, and no other.
-func TestAnApprovalThatCameToNothingLeavesNoRule(t *testing.T) {
+func TestALateApprovalLeavesNoRule(t *testing.T) {
 	d := fresh(t)
 	turn := accept(t, d, say("om_1", "go")).Turn
 	always := func() db.Approval {
@@ -273,7 +273,7 @@ func TestOldApprovalsAreSwept(t *testing.T) {
 }
 
 // The card of an approval answers the same message as its turn's card, and must not be confused with it.
-func TestCardsOfApprovalsAreTold(t *testing.T) {
+func TestCardsOfApprovalsAreDistinct(t *testing.T) {
 	d := fresh(t)
 	turn := accept(t, d, say("om_1", "go")).Turn
 	a := asking(t, d, turn)

@@ -169,7 +169,7 @@ func TestGrantsComeAndGo(t *testing.T) {
 
 // A request that waits to be delivered is not repeated. With the request and its decision, everything that was to be
 // delivered about it is dropped.
-func TestWhatIsSaidOfARequestIsDelivered(t *testing.T) {
+func TestPostsOfARequestAreDropped(t *testing.T) {
 	t.Parallel()
 	d, now := fresh(t), time.UnixMilli(1_000_000_000)
 	d.At(t, now)

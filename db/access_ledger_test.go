@@ -67,7 +67,7 @@ func TestTheLedgerSumsUp(t *testing.T) {
 }
 
 // A quarter of an hour, or a day, that ends while an expense is booked contains all of it or nothing.
-func TestAnExpenseIsOfOneMoment(t *testing.T) {
+func TestAnExpenseIsBookedAtOneTime(t *testing.T) {
 	t.Parallel()
 	d := fresh(t)
 	first, second := say("om_1", "hi"), say("om_2", "and more")

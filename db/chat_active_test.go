@@ -54,7 +54,7 @@ func TestAPressDoesNotHideWhatWasMissed(t *testing.T) {
 
 // Imported messages of another program do not count as activity: that program may have answered later messages, which
 // must not be backfilled.
-func TestWhatWasSaidToAnotherProgramIsNoActivity(t *testing.T) {
+func TestImportedMessagesAreNoActivity(t *testing.T) {
 	d := fresh(t)
 	said := db.Record{Message: chat.Message{
 		Key: oc, ID: db.ForeignID("other", "1"), Role: chat.User, Class: chat.Talk, Text: "你好", Time: time.UnixMilli(1000),

@@ -35,7 +35,7 @@ func setProject(path string) job {
 	}
 }
 
-func TestAHotChatIsNotReadAgainUntilItChanges(t *testing.T) {
+func TestACachedChatIsReadAgainWhenItChanges(t *testing.T) {
 	path := dbtest.Create(t)
 	d := open(t, path)
 	accept(t, d, say("om_1", "hi"))
@@ -80,7 +80,7 @@ func TestAHotChatIsNotReadAgainUntilItChanges(t *testing.T) {
 }
 
 // A read after a write has returned sees that write or a later one.
-func TestHotChatsAreNeverStale(t *testing.T) {
+func TestCachedChatsAreNeverStale(t *testing.T) {
 	d := fresh(t)
 	const chats, writes = 6, 150
 	d.HotChats(chats - 2) // some are evicted all the time
@@ -136,7 +136,7 @@ func TestHotChatsAreNeverStale(t *testing.T) {
 	}
 }
 
-func TestOnlySoManyChatsAreHot(t *testing.T) {
+func TestCachedChatsAreLimited(t *testing.T) {
 	d := fresh(t)
 	d.HotChats(10)
 	for i := range 50 {

@@ -161,7 +161,7 @@ func TestASummaryOfWhatWasImported(t *testing.T) {
 }
 
 // However long a chat is, no more than requested is loaded, and nothing is deleted.
-func TestWhatIsLoadedIsBounded(t *testing.T) {
+func TestLoadingIsBounded(t *testing.T) {
 	racetest.Skip(t)
 	d := fresh(t)
 	const all = 600
@@ -264,7 +264,7 @@ func TestATitleIsGivenOnce(t *testing.T) {
 }
 
 // Sessions on other machines are dropped when a summary replaces their content or a new conversation begins.
-func TestSessionsOfOtherMachinesGoToo(t *testing.T) {
+func TestSessionsOfOtherMachinesAreDropped(t *testing.T) {
 	for name, change := range map[string]func(*db.DB) error{
 		"summary":   func(d *db.DB) error { return compact(t, d, 0, db.Summary{Text: "x", Seq: 2}, "") },
 		"beginning": func(d *db.DB) error { return d.Chats().RestartContext(t.Context(), oc, 0, 2) },

@@ -17,7 +17,7 @@ func change(did chat.ChangeKind, at int64) chat.Change {
 }
 
 // Changes of the bot's membership count once and in the order of their timestamps, whenever they are reported.
-func TestTheBotsPlace(t *testing.T) {
+func TestMembershipOfTheBot(t *testing.T) {
 	d := fresh(t)
 	topic := oc
 	topic.Thread = "omt_1"

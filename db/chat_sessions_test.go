@@ -125,7 +125,7 @@ func TestAllNamesOfAQuestionAreKnown(t *testing.T) {
 	}
 }
 
-func TestSoManyPromptsAreComparedAtMost(t *testing.T) {
+func TestComparedPromptsAreLimited(t *testing.T) {
 	d := fresh(t)
 	var last int64
 	for i := range 205 {
@@ -139,7 +139,7 @@ func TestSoManyPromptsAreComparedAtMost(t *testing.T) {
 	}
 }
 
-func TestWhatWasToldLastIsKept(t *testing.T) {
+func TestTheLastContextReportIsKept(t *testing.T) {
 	d := fresh(t)
 	if _, err := d.Turns().LastReport(t.Context(), oc, 0); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("before the first turn: %v", err)

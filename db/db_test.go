@@ -213,7 +213,7 @@ func TestAQuestionCanBeginANewEpoch(t *testing.T) {
 }
 
 // A message that was recalled before it arrived neither starts a conversation nor a turn.
-func TestATakenBackQuestionBeginsNothing(t *testing.T) {
+func TestARecalledQuestionStartsNothing(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_0", "zero"))
 	if _, err := d.Messages().Recall(t.Context(), oc, "om_new", over); !errors.Is(err, db.ErrNotFound) {
@@ -274,7 +274,7 @@ func TestUnseen(t *testing.T) {
 	}
 }
 
-func TestATurnCanBePutBack(t *testing.T) {
+func TestATurnCanBeRequeued(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "q1"))
 	c := claim(t, d, "s")

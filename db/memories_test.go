@@ -95,7 +95,7 @@ func TestAMemoryIsKeptWithAllItsVersions(t *testing.T) {
 	}
 }
 
-func TestWhatWasForgottenCannotBeRead(t *testing.T) {
+func TestAForgottenMemoryCannotBeRead(t *testing.T) {
 	const canary = "kestrel-4711"
 	path := dbtest.Create(t)
 	d := open(t, path)
@@ -149,7 +149,7 @@ func TestWhatWasForgottenCannotBeRead(t *testing.T) {
 }
 
 // The text of a memory in a reply is in the outbox until it is delivered, and then only in the History.
-func TestWhatWasShownAndForgottenIsInTheHistoryOnly(t *testing.T) {
+func TestAForgottenMemoryIsInTheHistoryOnly(t *testing.T) {
 	const canary = "kestrel-4711"
 	path := dbtest.Create(t)
 	d := open(t, path)
@@ -223,7 +223,7 @@ func TestAMemoryBelongsToOneChat(t *testing.T) {
 	}
 }
 
-func TestAMemoryIsMadeTidy(t *testing.T) {
+func TestAMemoryIsNormalized(t *testing.T) {
 	d := remembering(t)
 	m := save(t, d, db.Memory{Text: " \nFirst\tline " + strings.Repeat("长", 50) + "\nsecond\x00\xff ",
 		Keywords: []string{" a\nb ", "a b", "", "c"}, Of: "ou_1"})
@@ -257,7 +257,7 @@ func TestAMemoryIsMadeTidy(t *testing.T) {
 }
 
 // A memory from another database keeps its ID, so that it can be edited there and imported again.
-func TestAMemoryFromElsewhereKeepsItsName(t *testing.T) {
+func TestAnImportedMemoryKeepsItsID(t *testing.T) {
 	d := remembering(t)
 	from := db.Memory{ID: uuid.NewString(), Text: "x", Version: 7, Created: time.UnixMilli(7)}
 	m := save(t, d, from)
@@ -321,7 +321,7 @@ func TestAnOrderedChangeHappensOnce(t *testing.T) {
 	}
 }
 
-func TestAChatHasSoManyMemories(t *testing.T) {
+func TestMemoriesOfAChatAreLimited(t *testing.T) {
 	d := remembering(t)
 	err := d.Tx(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 1000)

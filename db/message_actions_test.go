@@ -59,7 +59,7 @@ func TestActionsAreNoMessages(t *testing.T) {
 }
 
 // However many actions there are, messages get into the index.
-func TestActionsDoNotHoldUpTheIndex(t *testing.T) {
+func TestActionsDoNotBlockTheIndex(t *testing.T) {
 	d := fresh(t)
 	turn := accept(t, d, say("om_1", "one")).Turn
 	for i := range 30 {

@@ -29,7 +29,7 @@ func overheard(t *testing.T, d *db.DB, seen int64) string {
 	return strings.Join(s, " ")
 }
 
-func TestLaterGroupTalkIsInItsPlace(t *testing.T) {
+func TestLaterOverheardMessagesAreInOrder(t *testing.T) {
 	d := fresh(t)
 	for _, e := range []db.Inbound{
 		{Incoming: aside("a1", 10), Class: chat.Overheard}, {Incoming: aside("q1", 20), Class: chat.Talk},
@@ -68,7 +68,7 @@ func TestLaterGroupTalkIsInItsPlace(t *testing.T) {
 	}
 }
 
-func TestARecalledMessageIsNoGroupTalkLater(t *testing.T) {
+func TestARecalledMessageIsNotOverheard(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, db.Inbound{Incoming: aside("a1", 10), Class: chat.Overheard})
 	if _, err := d.Messages().Recall(t.Context(), oc, "a2", over); !errors.Is(err, db.ErrNotFound) {

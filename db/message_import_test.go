@@ -131,7 +131,7 @@ func TestAnImportOfAnExportIsTheSameHistory(t *testing.T) {
 }
 
 // Imported messages are history: they are not answered.
-func TestNothingIsDoneAboutAnImport(t *testing.T) {
+func TestImportedMessagesAreNotAnswered(t *testing.T) {
 	d := fresh(t)
 	imported(t, d, record("om_1", chat.User, 1))
 	if keys, err := d.Queue().Chats(t.Context()); err != nil || len(keys) != 0 {
@@ -264,7 +264,7 @@ func TestALaterImportEndsAConversation(t *testing.T) {
 }
 
 // The IDs of answers are numbers of turns, which each database counts for itself.
-func TestAnswersOfTwoDatabasesAreToldApart(t *testing.T) {
+func TestAnswersOfTwoDatabasesAreDistinct(t *testing.T) {
 	from, to := lived(t), fresh(t)
 	old := exported(t, from.Records().Range(t.Context(), oc))
 	accept(t, to, say("om_9", "first here"))
@@ -335,7 +335,7 @@ func TestAnImportIsAllOrNothing(t *testing.T) {
 }
 
 // An export reads the History as of its start, in order and without sorting.
-func TestAnExportIsOfOneMoment(t *testing.T) {
+func TestAnExportIsASnapshot(t *testing.T) {
 	d := fresh(t)
 	for i := range 300 {
 		imported(t, d, record(fmt.Sprint(i), chat.User, int64(i)))

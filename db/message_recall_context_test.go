@@ -11,7 +11,7 @@ import (
 	"magpie/internal/chat"
 )
 
-func TestAChatCannotGoBackToWhatWasTakenBack(t *testing.T) {
+func TestASessionWithARecalledMessageIsNotResumed(t *testing.T) {
 	for _, anew := range []bool{false, true} {
 		d := fresh(t)
 		turn(t, d, "om_0", "zero", "s-0")
@@ -49,7 +49,7 @@ func TestAChatCannotGoBackToWhatWasTakenBack(t *testing.T) {
 	}
 }
 
-func TestATurnThatRunsDoesNotBringBackWhatItWasTold(t *testing.T) {
+func TestARunningTurnDropsItsSessionAfterARecall(t *testing.T) {
 	for _, renamed := range []bool{false, true} {
 		d := fresh(t)
 		answered(t, d, "om_1", "one", "a1")
@@ -79,7 +79,7 @@ func TestATurnThatRunsDoesNotBringBackWhatItWasTold(t *testing.T) {
 }
 
 // A summary or memory takes minutes to make. It must not be stored if one of its messages was recalled meanwhile.
-func TestNothingIsMadeOfWhatWasTakenBackMeanwhile(t *testing.T) {
+func TestNoSummaryOfARecalledMessage(t *testing.T) {
 	d := fresh(t)
 	first := answered(t, d, "om_1", "one", "a1")
 	second := answered(t, d, "om_2", "two", "a2")
@@ -111,7 +111,7 @@ func TestNothingIsMadeOfWhatWasTakenBackMeanwhile(t *testing.T) {
 }
 
 // A quoting message holds a copy of the quoted text and of its files.
-func TestAQuoteGoesWithWhatItQuotes(t *testing.T) {
+func TestAQuoteIsRecalledWithItsMessage(t *testing.T) {
 	d := fresh(t)
 	topic := oc
 	topic.Thread = "omt_1"
@@ -168,7 +168,7 @@ func TestAQuoteGoesWithWhatItQuotes(t *testing.T) {
 	}
 }
 
-func TestWhatWasLearnedOfAMessageGoesWithIt(t *testing.T) {
+func TestAMemoryIsRecalledWithItsMessage(t *testing.T) {
 	d := fresh(t)
 	first := answered(t, d, "om_1", "one", "a1")
 	answered(t, d, "om_2", "two", "a2")
@@ -196,7 +196,7 @@ func TestWhatWasLearnedOfAMessageGoesWithIt(t *testing.T) {
 	}
 }
 
-func TestWhatElseIsAskedKeepsItsPlace(t *testing.T) {
+func TestOtherQuestionsOfATurnStayInOrder(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "one"))
 	accept(t, d, say("om_2", "two"))

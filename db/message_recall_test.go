@@ -46,7 +46,7 @@ func answered(t testing.TB, d *db.DB, id, question, answer string) db.Turn {
 	return c.Turn
 }
 
-func TestAQuestionThatWaitsIsTakenBack(t *testing.T) {
+func TestAQueuedQuestionIsRecalled(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "one"))
 	if r := recall(t, d, "om_1"); r.Key != oc || r.Running != 0 {
@@ -64,7 +64,7 @@ func TestAQuestionThatWaitsIsTakenBack(t *testing.T) {
 	}
 }
 
-func TestATurnThatRunsLosesItsQuestion(t *testing.T) {
+func TestARunningTurnLosesItsQuestion(t *testing.T) {
 	d := fresh(t)
 	answered(t, d, "om_0", "zero", "nothing")
 	accept(t, d, say("om_1", "one"))
@@ -89,7 +89,7 @@ func pressedAt(card, text string) db.Inbound {
 	return e
 }
 
-func TestWhatElseIsAskedIsAskedAgain(t *testing.T) {
+func TestOtherQuestionsAreAskedAgain(t *testing.T) {
 	for _, acted := range []bool{false, true} {
 		d := fresh(t)
 		accept(t, d, say("om_1", "one"))
@@ -122,7 +122,7 @@ func TestWhatElseIsAskedIsAskedAgain(t *testing.T) {
 	}
 }
 
-func TestWhatWasAnsweredIsTakenBack(t *testing.T) {
+func TestAnAnsweredQuestionIsRecalled(t *testing.T) {
 	d := fresh(t)
 	answered(t, d, "om_1", "one", "a1")
 	answered(t, d, "om_2", "two", "a2")
@@ -140,7 +140,7 @@ func TestWhatWasAnsweredIsTakenBack(t *testing.T) {
 	}
 }
 
-func TestAMessageIsTakenBackBeforeItComes(t *testing.T) {
+func TestAMessageIsRecalledBeforeItArrives(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_0", "zero"))
 	for range 2 {
@@ -156,7 +156,7 @@ func TestAMessageIsTakenBackBeforeItComes(t *testing.T) {
 	}
 }
 
-func TestATopicsMessageIsTakenBack(t *testing.T) {
+func TestAMessageOfATopicIsRecalled(t *testing.T) {
 	d := fresh(t)
 	topic := oc
 	topic.Thread = "omt_1"
@@ -172,7 +172,7 @@ func TestATopicsMessageIsTakenBack(t *testing.T) {
 	}
 }
 
-func TestAQuestionThatWaitsIsChanged(t *testing.T) {
+func TestAQueuedQuestionIsEdited(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "one"))
 	first := edit(t, d, "om_1", "two")
@@ -190,7 +190,7 @@ func TestAQuestionThatWaitsIsChanged(t *testing.T) {
 	empty(t, d)
 }
 
-func TestWhatWasAnsweredIsChangedOnRequest(t *testing.T) {
+func TestAnAnsweredQuestionIsEdited(t *testing.T) {
 	d := fresh(t)
 	answered(t, d, "om_1", "one", "a1")
 	delivered(t, d, next(t, d), "")
@@ -410,7 +410,7 @@ func seen(t testing.TB, d *db.DB, ids []string) string {
 }
 
 // After any sequence of events, nothing that is read for a later context contains a recalled message.
-func TestNothingReadsWhatWasTakenBack(t *testing.T) {
+func TestNothingReadsRecalledMessages(t *testing.T) {
 	d := fresh(t)
 	r := rand.New(rand.NewPCG(7, 7))
 	words := map[string]bool{} // the word of each message; true = recalled
@@ -474,7 +474,7 @@ func TestNothingReadsWhatWasTakenBack(t *testing.T) {
 	}
 }
 
-func TestRecallingMeetsTheEndOfTheTurn(t *testing.T) {
+func TestRecallDuringTheEndOfTheTurn(t *testing.T) {
 	d := fresh(t)
 	for n := range 20 {
 		id := fmt.Sprintf("om_%d", n)

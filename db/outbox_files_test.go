@@ -30,7 +30,7 @@ func leave(t testing.TB, d *db.DB, c db.Claim, p db.FileDelivery, idem string) (
 	return p, fresh
 }
 
-func TestAFileIsLeftOnceAndGoesBeforeTheCard(t *testing.T) {
+func TestAFileIsQueuedOnceBeforeTheCard(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "plot it"))
 	c := claim(t, d, "s-1")

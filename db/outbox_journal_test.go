@@ -44,7 +44,7 @@ func cut(t testing.TB, d *db.DB) db.Turn {
 	return turn
 }
 
-func TestTheEndOfATurnIsToBeShown(t *testing.T) {
+func TestTheEndOfATurnIsQueuedForDelivery(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "q1"))
 	turn := claim(t, d, "s").Turn
@@ -144,7 +144,7 @@ func TestAnInterruptedTurnGoesOnByWord(t *testing.T) {
 	}
 }
 
-func TestADecisionThatIsNoMoreOrNotOurs(t *testing.T) {
+func TestADecisionThatIsVoid(t *testing.T) {
 	d := fresh(t)
 	turn := cut(t, d)
 	for name, w := range map[string]db.Decision{
@@ -187,7 +187,7 @@ func late(id, text string) db.Inbound {
 	return e
 }
 
-func TestLateQuestionsWaitToBeAskedFor(t *testing.T) {
+func TestLateQuestionsWaitForARequest(t *testing.T) {
 	for _, how := range []string{"button", "word"} {
 		t.Run(how, func(t *testing.T) {
 			d := fresh(t)
@@ -221,7 +221,7 @@ func TestLateQuestionsWaitToBeAskedFor(t *testing.T) {
 }
 
 // A turn that is requeued answers the same message as before: its card may exist already.
-func TestATurnThatIsPutBackAnswersTheSameMessage(t *testing.T) {
+func TestARequeuedTurnAnswersTheSameMessage(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "one"))
 	turn := claim(t, d, "s").Turn
@@ -274,7 +274,7 @@ func TestAnEventCountsOnce(t *testing.T) {
 }
 
 // A chat whose oldest delivery was postponed has nothing due, whatever waits behind it.
-func TestChatsThatMustWaitAreNotDue(t *testing.T) {
+func TestPostponedChatsAreNotDue(t *testing.T) {
 	d := fresh(t)
 	other := chat.FeishuChat("oc_2")
 	for _, key := range []chat.Key{oc, other} {

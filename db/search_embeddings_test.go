@@ -140,7 +140,7 @@ func TestDeletedMessagesHaveNoVectors(t *testing.T) {
 }
 
 // Row IDs are reused. A vector that arrives late must not be stored for another message.
-func TestALateVectorIsNobodyElses(t *testing.T) {
+func TestALateVectorIsNotStoredForAnotherMessage(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, old("om_1", "old", 100*day))
 	finish(t, d, db.TurnResult{Turn: claim(t, d, "s").Turn})

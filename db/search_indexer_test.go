@@ -41,7 +41,7 @@ func found(t testing.TB, d *db.DB, term string) []int64 {
 }
 
 // However long background indexing takes, no message is left out, and few wait.
-func TestNothingIsMissedWhileTheIndexLags(t *testing.T) {
+func TestALaggingIndexMissesNothing(t *testing.T) {
 	d := fresh(t)
 	release := d.HoldIndex(t)
 	const stored = 5 * db.IndexBatch
@@ -72,7 +72,7 @@ func TestNothingIsMissedWhileTheIndexLags(t *testing.T) {
 }
 
 // A message that changes between the reading and the indexing of its batch is indexed as changed.
-func TestABatchThatIsOvertakenIsReadAgain(t *testing.T) {
+func TestAnOutdatedBatchIsReadAgain(t *testing.T) {
 	for name, change := range map[string]func(d *db.DB) error{
 		"recalled": func(d *db.DB) error {
 			_, err := d.Messages().Recall(t.Context(), oc, "om_7", chat.Card{})

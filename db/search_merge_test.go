@@ -9,7 +9,7 @@ import (
 	"magpie/internal/racetest"
 )
 
-func TestMergingMakesOnePartOfTheIndex(t *testing.T) {
+func TestMergingLeavesOneSegment(t *testing.T) {
 	racetest.Skip(t)
 	d := fresh(t)
 	key := chat.FeishuChat("oc_1")

@@ -124,7 +124,7 @@ func TestFindTakesTheNewest(t *testing.T) {
 }
 
 // A word that yields no term is in no message, and does not prevent other words from being found.
-func TestFindOfWhatIsNoTermFindsNothing(t *testing.T) {
+func TestFindWithoutTerms(t *testing.T) {
 	d := fresh(t)
 	for i := range db.IndexBatch {
 		accept(t, d, say(fmt.Sprintf("om_%d", i), "build again"))

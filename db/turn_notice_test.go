@@ -48,7 +48,7 @@ func by(user, id, text string) db.Inbound {
 }
 
 // A long turn mentions its askers in a message after its card, unless they already know the outcome.
-func TestALongTurnCallsItsAskers(t *testing.T) {
+func TestALongTurnMentionsItsAskers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		during func(t *testing.T, d *db.DB, c db.Claim)
 		state  db.TurnState
@@ -133,7 +133,7 @@ func decide(t *testing.T, d *db.DB, turn int64, who string, at time.Time) {
 }
 
 // The notice is stored with the end of the turn or not at all: a crash in between neither loses nor repeats it.
-func TestTheCallIsStoredWithTheEndOfTheTurn(t *testing.T) {
+func TestTheNoticeIsStoredWithTheEndOfTheTurn(t *testing.T) {
 	d := fresh(t)
 	d.At(t, began)
 	accept(t, d, say("om_1", "q"))

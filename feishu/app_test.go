@@ -8,7 +8,7 @@ import (
 )
 
 // The platform names an app's owner in several ways. An empty list of events does not prove that none is subscribed.
-func TestWhatThePlatformTellsAboutTheApp(t *testing.T) {
+func TestAppFromThePlatform(t *testing.T) {
 	const members = `"creator_id":"ou_creator","callback":{"subscribed_callbacks":["card.action.trigger"]}`
 	for name, tc := range map[string]struct {
 		app   string

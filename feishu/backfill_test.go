@@ -127,7 +127,7 @@ var outages = map[string]func(p *platform) (end func()){
 	},
 }
 
-func TestWhatWasSaidDuringAnOutageArrivesAtOnce(t *testing.T) {
+func TestBackfillAfterAnOutage(t *testing.T) {
 	for name, begin := range outages {
 		t.Run(name, func(t *testing.T) {
 			// a redelivery must not come before the backfill
@@ -182,7 +182,7 @@ func awaitStatus(p *platform, cond func(Status) bool) error {
 	return nil
 }
 
-func TestWhatWasSaidBetweenTwoRunsArrivesAtOnce(t *testing.T) {
+func TestBackfillBetweenTwoRuns(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
 	ann, h := p.AddUser("Ann"), newStoringHandler()
 	room := p.PrivateChat(ann)
@@ -206,7 +206,7 @@ func TestWhatWasSaidBetweenTwoRunsArrivesAtOnce(t *testing.T) {
 }
 
 // The backfill delivers missed messages before new ones, even if the platform's list is slow.
-func TestWhatWasMissedGoesFirst(t *testing.T) {
+func TestBackfilledMessagesComeFirst(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
 	ann, h := p.AddUser("Ann"), newStoringHandler()
 	room := p.PrivateChat(ann)
@@ -290,7 +290,7 @@ func TestChatsThatCannotBeListedAreSkipped(t *testing.T) {
 	p.clean()
 }
 
-func TestGapStaysOpenUntilItIsClosed(t *testing.T) {
+func TestBackfillStaysPendingUntilItIsDone(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{Redeliver: []time.Duration{}})
 	ann, h := p.AddUser("Ann"), newStoringHandler()
 	room := p.PrivateChat(ann)
@@ -313,7 +313,7 @@ func TestGapStaysOpenUntilItIsClosed(t *testing.T) {
 	}
 }
 
-func TestMissedMessageThatCannotBeStoredIsHandedOverAgain(t *testing.T) {
+func TestBackfillRepeatsMessagesThatWereNotStored(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{Redeliver: []time.Duration{}})
 	ann, h := p.AddUser("Ann"), newStoringHandler()
 	room := p.PrivateChat(ann)
@@ -338,7 +338,7 @@ func TestMissedMessageThatCannotBeStoredIsHandedOverAgain(t *testing.T) {
 	}
 }
 
-func TestGapsAreBounded(t *testing.T) {
+func TestBackfillIsBounded(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{Limits: feishusim.Limits{AppPerSecond: -1, AppPerMinute: -1}})
 	ann, h := p.AddUser("Ann"), newStoringHandler()
 	room := p.PrivateChat(ann)
@@ -369,7 +369,7 @@ func TestGapsAreBounded(t *testing.T) {
 	}
 }
 
-func TestRecentForgetsTheOldest(t *testing.T) {
+func TestSeenCacheDropsTheOldest(t *testing.T) {
 	var r seenCache
 	for i := range remembered + 10 {
 		r.markSeen(fmt.Sprint(i))
@@ -382,7 +382,7 @@ func TestRecentForgetsTheOldest(t *testing.T) {
 
 // Events, quotes and the backfill parse content in the same way: Markdown with mentions and a picture, and a text that
 // was edited.
-func TestEventsQuotesAndGapsAreReadAlike(t *testing.T) {
+func TestEventsQuotesAndBackfillParseAlike(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
 	ann, h := p.AddUser("Ann"), newStoringHandler()
 	room := p.Group("team", ann)

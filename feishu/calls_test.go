@@ -11,7 +11,7 @@ import (
 )
 
 // feishusim finds nobody who would be notified.
-func TestThePlatformCallsNobody(t *testing.T) {
+func TestTextMentionsNobody(t *testing.T) {
 	p, ask := asked(t, feishusim.Config{})
 	var body string
 	for i, text := range feishutest.Mentions {
@@ -31,7 +31,7 @@ func TestThePlatformCallsNobody(t *testing.T) {
 }
 
 // Agents link to files in many ways. feishusim refuses a post that contains such a link.
-func TestLinksToFilesAreWords(t *testing.T) {
+func TestLinksToFilesBecomeText(t *testing.T) {
 	p, ask := asked(t, feishusim.Config{})
 	body := "[a](src/a.go:12) [b](<my file.go>) [c](c(d).go 'e') [f [g]](h.go)\n![](i.png) [j][1] [k]\n\n[1]: <l m.go>\n\n" +
 		"> [k]:\n> n.go\n\n[o\np](q.go) `r\n` [s](t.go) `\n\n[u](" + strings.Repeat("v/", 900) + ") [w](https://x)"

@@ -172,7 +172,7 @@ const (
 	replyAPI = "/open-apis/im/v1/messages/*/reply"
 )
 
-func TestAnotherProcessGoesOn(t *testing.T) {
+func TestAnotherProcessContinuesACard(t *testing.T) {
 	p, ask := asked(t, feishusim.Config{})
 	id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Status: "on it"}, "seed")
 	p.must(err)
@@ -204,7 +204,7 @@ func TestAnotherProcessGoesOn(t *testing.T) {
 
 // The process that opened a card and one that knows only its durable id may draw in turns, for example when somebody
 // presses a button of a card that is still being posted. Their sequence numbers must keep growing.
-func TestTwoWhoDrawOneCardCountOn(t *testing.T) {
+func TestTwoProcessesShareTheSequenceOfACard(t *testing.T) {
 	p, ask := asked(t, feishusim.Config{})
 	id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Body: "begun"}, "seed")
 	p.must(err)
@@ -221,7 +221,7 @@ func TestTwoWhoDrawOneCardCountOn(t *testing.T) {
 
 // A closed card may be drawn again through another value, perhaps within the same millisecond. The sequence number
 // keeps growing, even if the clock is behind the card's time.
-func TestACardCountsOnAfterItsClose(t *testing.T) {
+func TestTheSequenceOfACardGrowsAfterItsClose(t *testing.T) {
 	p, ask := asked(t, feishusim.Config{})
 	id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Body: "begun"}, "seed")
 	p.must(err)
@@ -344,7 +344,7 @@ func TestUnknownCardIDs(t *testing.T) {
 }
 
 // Each part of a card keeps its own message, whichever process draws it.
-func TestThePartsOfACardStayWhereTheyAre(t *testing.T) {
+func TestThePartsOfACardKeepTheirMessages(t *testing.T) {
 	p, ask := asked(t, feishusim.Config{})
 	id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Body: "I will"}, "seed")
 	p.must(err)

@@ -101,7 +101,7 @@ func (p *platform) grow(ask chat.Ref, text string, pieces int, every time.Durati
 	p.must(p.Client.Close(ctx, id, card))
 }
 
-func TestABookIsStreamedForTwentyMinutes(t *testing.T) {
+func TestALongTextIsStreamedForTwentyMinutes(t *testing.T) {
 	racetest.Skip(t)
 	text := feishutest.Book(30)
 	if n := utf8.RuneCountInString(text); n < 120_000 || strings.Count(text, "|:---|") < 30 {
@@ -116,7 +116,7 @@ func TestABookIsStreamedForTwentyMinutes(t *testing.T) {
 	})
 }
 
-func TestASlowAnswerGoesOnBeforeItsCardIsOld(t *testing.T) {
+func TestASlowAnswerStartsANewCardInTime(t *testing.T) {
 	var b strings.Builder
 	for i := range 240 {
 		fmt.Fprintf(&b, "Line (%05d) of a slow answer.\n", i)

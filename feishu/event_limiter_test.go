@@ -53,7 +53,7 @@ func (c *blockingHandler) seen() (n, most int) {
 }
 
 // However many messages arrive at once, only a limited number is handled at a time. The others wait.
-func TestACrowdWaitsOutside(t *testing.T) {
+func TestFewMessagesAreHandledAtATime(t *testing.T) {
 	const people = 500
 	p := newPlatform(t, feishusim.Config{AckTimeout: time.Minute})
 	p.Inject(feishusim.Fault{Path: "/open-apis/im/v1/chats/", Code: 99991672}) // no names, so no calls for them

@@ -291,7 +291,7 @@ func TestOtherEventsAreAcknowledged(t *testing.T) {
 }
 
 // An event of a type that the SDK does not know is refused and logged once.
-func TestAnUnknownEventIsNamedOnce(t *testing.T) {
+func TestAnUnknownEventIsLoggedOnce(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{Redeliver: many(10 * time.Millisecond)})
 	p.run(newRecorder())
 	p.Emit("im.hologram.shown_v9", map[string]any{})
@@ -304,7 +304,7 @@ func TestAnUnknownEventIsNamedOnce(t *testing.T) {
 	}
 }
 
-func TestHalfEventsAreNoMessages(t *testing.T) {
+func TestIncompleteEventsAreNoMessages(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{Redeliver: []time.Duration{}})
 	rec := newRecorder()
 	p.run(rec)

@@ -50,7 +50,7 @@ func TestEntityThatCannotBeSentBecomesAPlainCard(t *testing.T) {
 	p.says(ask, "the whole answer")
 }
 
-func TestLastValueIsDeliveredSomehow(t *testing.T) {
+func TestCloseFallsBack(t *testing.T) {
 	tests := []struct {
 		name   string
 		faults []feishusim.Fault
@@ -132,7 +132,7 @@ func TestStreamingModeIsOpenedBeforeItEnds(t *testing.T) {
 	p.clean()
 }
 
-func TestUnknownLastValueIsNotSaidInOtherWords(t *testing.T) {
+func TestAnUnknownCloseIsNotRepeatedAsText(t *testing.T) {
 	for _, method := range []string{"PUT", "PATCH"} {
 		t.Run(method, func(t *testing.T) {
 			p, ask := asked(t, feishusim.Config{})
@@ -226,7 +226,7 @@ func TestLostEntityIsReplaced(t *testing.T) {
 	}
 }
 
-func TestQuestionThatIsGone(t *testing.T) {
+func TestReplyToADeletedQuestion(t *testing.T) {
 	p, ask := asked(t, feishusim.Config{})
 	p.Recall(ask.ID)
 	if _, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true}, "seed"); !errors.Is(err, chat.ErrGone) {

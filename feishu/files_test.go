@@ -94,7 +94,7 @@ func TestDownloadsAreBounded(t *testing.T) {
 	}
 }
 
-func TestDownloadsThatCannotBe(t *testing.T) {
+func TestDownloadsThatFail(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
 	ann, rec := p.AddUser("Ann"), newRecorder()
 	room := p.PrivateChat(ann)
@@ -366,7 +366,7 @@ func TestForwardsAreATree(t *testing.T) {
 	p.clean()
 }
 
-func TestEditsAndRecallsAreTold(t *testing.T) {
+func TestEditsAndRecallsAreReported(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
 	ann, rec := p.AddUser("Ann"), newRecorder()
 	room := p.Group("team", ann)
@@ -414,7 +414,7 @@ func TestEditsAndRecallsAreTold(t *testing.T) {
 	}
 }
 
-func TestWhatWasTakenBackDuringAnOutageIsTold(t *testing.T) {
+func TestRecallsDuringAnOutageAreReported(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
 	ann, rec := p.AddUser("Ann"), newRecorder()
 	room := p.PrivateChat(ann)

@@ -10,7 +10,7 @@ import (
 	"magpie/internal/feishusim"
 )
 
-func TestFindTellsWhatWasSent(t *testing.T) {
+func TestFindListsSentMessages(t *testing.T) {
 	p, ask := asked(t, feishusim.Config{})
 	ann := p.Users()[0]
 	other := chat.Ref{Key: ask.Key, ID: p.Say(ask.Key.ID, ann, "and this?")}
@@ -73,7 +73,7 @@ func TestFindInATopic(t *testing.T) {
 	p.clean()
 }
 
-func TestFindFailsRatherThanToTellNothing(t *testing.T) {
+func TestFindFailsOnAnIncompleteList(t *testing.T) {
 	p, ask := asked(t, feishusim.Config{})
 	if _, err := p.Find(p.ctx(), chat.Ref{Key: ask.Key}); !errors.Is(err, errNoQuestion) {
 		t.Errorf("without a question: %v", err)

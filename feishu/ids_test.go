@@ -19,7 +19,7 @@ var oddIDs = map[string]string{
 }
 
 // An event with an invalid ID is acknowledged, not stored, and logged once per kind.
-func TestOddIDsAreLeftOut(t *testing.T) {
+func TestInvalidIDsAreDropped(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
 	ann, rec := p.AddUser("Ann"), newRecorder()
 	room := p.PrivateChat(ann)
@@ -78,7 +78,7 @@ func TestOddIDsAreLeftOut(t *testing.T) {
 	p.clean()
 }
 
-func TestOddIDsOnCards(t *testing.T) {
+func TestInvalidIDsOnCards(t *testing.T) {
 	c := New(Config{AppID: "cli_x", AppSecret: "x"}, nopLogger)
 	never := pressFunc(func(context.Context, chat.Press) (string, error) {
 		t.Error("a press was handed over")

@@ -12,7 +12,7 @@ import (
 	"magpie/internal/feishusim"
 )
 
-func TestPatience(t *testing.T) {
+func TestReadDeadlines(t *testing.T) {
 	for interval, want := range map[time.Duration]time.Duration{
 		2 * time.Minute:  130 * time.Second, // the platform's: the SDK would wait for 245 s
 		20 * time.Second: 25 * time.Second,
@@ -65,7 +65,7 @@ func (*expiredConn) Read([]byte) (int, error) {
 
 // After two connections in a row that ended at the early deadline, the SDK's own timeout applies, unless a network
 // error was involved. Both deadlines are counted.
-func TestTheWatchdogGivesWay(t *testing.T) {
+func TestTheEarlyDeadlineIsUsedTwiceInARow(t *testing.T) {
 	const early, closed, unreached = "early", "closed", "unreached"
 	for name, tc := range map[string]struct {
 		ends []string
@@ -102,7 +102,7 @@ func TestTheWatchdogGivesWay(t *testing.T) {
 }
 
 // If a platform does not answer every ping, Magpie reconnects twice and then keeps the connection.
-func TestAConnectionWithFewPongsStands(t *testing.T) {
+func TestAConnectionWithFewPongsIsKept(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{PingInterval: time.Second, Reconnect: never})
 	p.AnswerPings(4) // every 3 s; the SDK's timeout is 7 s, the early deadline 2 s
 	p.run(newRecorder())
@@ -141,7 +141,7 @@ func TestHalfOpenConnectionIsNoticed(t *testing.T) {
 	}
 }
 
-func TestQuietConnectionStands(t *testing.T) {
+func TestAQuietConnectionIsKept(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{PingInterval: time.Second})
 	p.run(newRecorder())
 	p.must(awaitStatus(p, func(s Status) bool { return s.Connected && time.Since(s.Since) > 4*time.Second }))
@@ -149,7 +149,7 @@ func TestQuietConnectionStands(t *testing.T) {
 }
 
 // Not parallel: it counts goroutines.
-func TestConnectingAgainLeavesNothingBehind(t *testing.T) {
+func TestReconnectingLeaksNoGoroutines(t *testing.T) {
 	c := New(Config{AppID: "cli_x", AppSecret: "x"}, nopLogger)
 	g := &backfill{eventHandler: eventHandler{c, newRecorder()}}
 	l := newConnection(c, g, g.dispatcher(t.Context(), g, &eventLimiter{}), &eventLimiter{})

@@ -13,7 +13,7 @@ import (
 	"magpie/internal/feishusim"
 )
 
-func TestSlowNamesDoNotHoldMessagesUp(t *testing.T) {
+func TestSlowNamesDoNotDelayMessages(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{AckTimeout: nameTimeout * 8 / 10})
 	p.Client = p.configured(Config{NameWait: nameWait})
 	ann, rec := p.AddUser("Ann"), newRecorder()
@@ -168,7 +168,7 @@ func TestNamesComeLater(t *testing.T) {
 }
 
 // A name that could not be stored is reported again with the next ones.
-func TestNamesThatWereNotStoredAreToldAgain(t *testing.T) {
+func TestNamesThatWereNotStoredAreReportedAgain(t *testing.T) {
 	n := newNames(nil, 0)
 	var told []map[string]string
 	n.setListener(func(_ context.Context, names map[string]string) error {

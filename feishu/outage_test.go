@@ -26,7 +26,7 @@ func (p *platform) fail(c *Client) {
 	}
 }
 
-func TestNobodyHammersAPlatformThatIsAway(t *testing.T) {
+func TestFewCallsDuringAnOutage(t *testing.T) {
 	p, ask := asked(t, feishusim.Config{})
 	const (
 		cards    = 6

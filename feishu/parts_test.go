@@ -11,7 +11,7 @@ import (
 	"magpie/internal/feishusim"
 )
 
-func TestFormTellsWhatWasFilledIn(t *testing.T) {
+func TestFormReportsItsValues(t *testing.T) {
 	p, ask := asked(t, feishusim.Config{})
 	r := newRecorder()
 	p.run(r)

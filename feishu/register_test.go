@@ -24,7 +24,7 @@ func newSim(t *testing.T) *feishusim.Server {
 	return sim
 }
 
-func TestRegisterGivesAnAppWithAllThatItNeeds(t *testing.T) {
+func TestRegisterMakesACompleteApp(t *testing.T) {
 	for _, brand := range []string{"feishu", "lark"} {
 		sim := newSim(t)
 		sim.SetBrand(brand)
@@ -134,7 +134,7 @@ func TestRegisterGoesOnAfterNetworkErrors(t *testing.T) {
 }
 
 // Without a QR code there is no app, and no silent retry.
-func TestACodeIsMadeOnce(t *testing.T) {
+func TestNoAppWithoutAQRCode(t *testing.T) {
 	sim := newSim(t)
 	sim.Inject(feishusim.Fault{Path: "/oauth/v1/app/registration", Reset: true, Times: 1})
 	_, err := Register(t.Context(), Config{BaseURL: sim.URL()}, func(string, time.Duration) { t.Error("a code is shown") })

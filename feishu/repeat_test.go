@@ -86,7 +86,7 @@ func TestPagesOfAnHourAgoAreFound(t *testing.T) {
 	p.clean()
 }
 
-func TestPagesThatCannotBeLookedForAreSent(t *testing.T) {
+func TestPagesThatCannotBeFoundAreSent(t *testing.T) {
 	p, ask := asked(t, feishusim.Config{})
 	id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Body: "a"}, "seed")
 	p.must(err)

@@ -43,7 +43,7 @@ terminal bool
 `
 
 // Fails when an update of the SDK changes its client: then shallowCopy must be reviewed.
-func TestTheCopyFitsTheSDK(t *testing.T) {
+func TestTheCopyOfTheSDKsClient(t *testing.T) {
 	var got strings.Builder
 	for f := range reflect.TypeFor[larkws.Client]().Fields() {
 		fmt.Fprintf(&got, "\n%s %s", f.Name, f.Type)

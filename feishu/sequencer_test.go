@@ -54,7 +54,7 @@ func TestChatsDoNotWaitForEachOther(t *testing.T) {
 	other()
 }
 
-func TestWhoGivesUpDoesNotHoldTheLine(t *testing.T) {
+func TestACancelledMessageDoesNotBlockItsChat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s sequencer
 		leave, _ := s.enter(t.Context(), "a", time.UnixMilli(0))

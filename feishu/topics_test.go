@@ -125,7 +125,7 @@ func TestFindInsideATopic(t *testing.T) {
 
 // The backfill asks for missed messages of a topic there. A topic's first message belongs to the chat and is handed
 // over once.
-func TestWhatWasMissedInTopics(t *testing.T) {
+func TestBackfillInTopics(t *testing.T) {
 	p, ann, rec := newTopics(t)
 	room, forum := p.Group("team", ann), p.TopicGroup("forum", ann)
 	now := time.Now()
@@ -160,7 +160,7 @@ func TestWhatWasMissedInTopics(t *testing.T) {
 }
 
 // While the platform cannot say of which kind a group is, no kind is assumed.
-func TestATopicIsNotGuessed(t *testing.T) {
+func TestAnUnknownKindOfGroupIsNotGuessed(t *testing.T) {
 	p, ann, _ := newTopics(t)
 	room := p.TopicGroup("forum", ann)
 	s := rawMessage{chat: room, thread: p.topic(p.Say(room, ann, "topic")), startsTopic: true, fromList: true}
@@ -179,7 +179,7 @@ func TestATopicIsNotGuessed(t *testing.T) {
 }
 
 // An app may not be allowed to read the kind of a group. Then the events decide.
-func TestAGroupThatMayNotBeAskedAbout(t *testing.T) {
+func TestAGroupWhoseKindMayNotBeRead(t *testing.T) {
 	p, ann, _ := newTopics(t)
 	room := p.TopicGroup("forum", ann)
 	p.Inject(feishusim.Fault{Path: "/open-apis/im/v1/chats/", Code: 99991672})
@@ -367,7 +367,7 @@ func TestOtherBots(t *testing.T) {
 	p.clean()
 }
 
-func TestWhoElseIsMeant(t *testing.T) {
+func TestMentionsOfOthers(t *testing.T) {
 	p, ann, rec := newTopics(t)
 	bob := p.AddUser("Bob")
 	room := p.Group("team", ann, bob)
@@ -396,7 +396,7 @@ func TestWhoElseIsMeant(t *testing.T) {
 }
 
 // Changes of the bot's membership are handed over, and again until one was handled.
-func TestChanges(t *testing.T) {
+func TestMembershipChanges(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{Redeliver: many(10 * time.Millisecond)})
 	ann, rec := p.AddUser("Ann"), newRecorder()
 	room := p.Group("team", ann)

@@ -67,7 +67,7 @@ func TestRecordingsAreUnderstood(t *testing.T) {
 }
 
 // Most tenants have no access to speech recognition. Then it is not called for every recording.
-func TestWhoIsNotListenedToStopsSpeaking(t *testing.T) {
+func TestSpeechIsNotRecognizedWithoutAccess(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
 	p.transcriber.decoder = decoder(t, "3200")
 	for range 3 {

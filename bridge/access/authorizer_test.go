@@ -32,7 +32,7 @@ func (s *departments) Departments(ctx context.Context, user string) ([]string, e
 	return s.of[user], s.err
 }
 
-func gateOf(t *testing.T, a Config, s DepartmentLookup) *Authorizer {
+func authorizerOf(t *testing.T, a Config, s DepartmentLookup) *Authorizer {
 	t.Helper()
 	store := dbtest.New(t)
 	// on a busy machine a call must not time out
@@ -55,7 +55,7 @@ func TestAuthorize(t *testing.T) {
 	all := map[string][]string{"ou_1": {"od_dev", "od_all"}, "ou_2": {"od_all"}}
 	const unknown Decision = -1
 	down := &departments{err: errors.New("down")}
-	g := gateOf(t, Config{}, nil)
+	g := authorizerOf(t, Config{}, nil)
 	for name, tc := range map[string]struct {
 		a    Config
 		s    DepartmentLookup
@@ -102,9 +102,9 @@ func TestAuthorize(t *testing.T) {
 	}
 }
 
-func TestWhoWasLetInInTheChat(t *testing.T) {
+func TestAccessGrantedInAChat(t *testing.T) {
 	t.Parallel()
-	g := gateOf(t, Config{Owner: "ou_boss"}, nil)
+	g := authorizerOf(t, Config{Owner: "ou_boss"}, nil)
 	who := chat.Actor{ID: "ou_1"}
 	if _, err := g.grants.RequestAccess(t.Context(), db.Grant{Subject: who.ID, Key: chat.FeishuChat("oc_1")}); err != nil {
 		t.Fatal(err)
@@ -125,9 +125,9 @@ func TestWhoWasLetInInTheChat(t *testing.T) {
 }
 
 // A grant from a chat is valid even while the platform cannot look up departments.
-func TestWhoWasLetInNeedsNoDepartment(t *testing.T) {
+func TestAccessGrantedInAChatNeedsNoDepartment(t *testing.T) {
 	t.Parallel()
-	g := gateOf(t, Config{Owner: "ou_boss", Allow: []string{"od_dev"}}, &departments{err: errors.New("down")})
+	g := authorizerOf(t, Config{Owner: "ou_boss", Allow: []string{"od_dev"}}, &departments{err: errors.New("down")})
 	if _, err := g.grants.RequestAccess(t.Context(), db.Grant{Subject: "ou_1", Key: chat.FeishuChat("oc_1")}); err != nil {
 		t.Fatal(err)
 	}

@@ -82,7 +82,7 @@ func (e *ownershipRig) write(kind chat.Kind, id, user, text string) bool {
 	return taken
 }
 
-func TestThePlatformTellsTheOwner(t *testing.T) {
+func TestThePlatformNamesTheOwner(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "magpie.db")
 	f := &founder{user: "ou_creator"}
@@ -142,7 +142,7 @@ func TestTheOwnerIsWelcomedInHisLanguage(t *testing.T) {
 	}
 }
 
-func TestTheBearerOfTheCodeOwnsTheBot(t *testing.T) {
+func TestWhoeverSendsTheCodeOwnsTheBot(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "magpie.db")
 	e := newOwnershipRig(t, path, &founder{err: errors.New("access denied")}, Config{})

@@ -195,7 +195,7 @@ func TestWhatIsTooLongToShow(t *testing.T) {
 	}
 }
 
-func TestWhatBecameOfAnApproval(t *testing.T) {
+func TestOutcomesOfAnApproval(t *testing.T) {
 	by := chat.Actor{ID: "ou_1", Name: "小明"}
 	for _, tc := range []struct {
 		tool string

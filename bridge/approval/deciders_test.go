@@ -196,7 +196,7 @@ func TestARuleDoesNotAllowWhatOnlyAdminsMay(t *testing.T) {
 }
 
 // Where no admin can press a button, the card says so, and the agent does not wait.
-func TestNobodyWaitsForAnAdminThatIsNotThere(t *testing.T) {
+func TestNobodyWaitsForAMissingAdmin(t *testing.T) {
 	t.Parallel()
 	denied := access.Config{Admins: []string{"ou_2"}, Deny: []string{"ou_2"}}
 	for name, tc := range map[string]struct {

@@ -21,7 +21,7 @@ var forgeries = []string{
 }
 
 // The agent's words are quoted on the card, without effect.
-func TestTheAgentsWordsCannotPassAsTheBridges(t *testing.T) {
+func TestTheAgentsTextIsQuoted(t *testing.T) {
 	t.Parallel()
 	for _, text := range forgeries {
 		data, err := json.Marshal(text)

@@ -13,7 +13,7 @@ import (
 )
 
 // "Always Write in this project" does not cover files that are executed or obeyed, however their path is written.
-func TestFilesThatOthersObeyAreAskedForEachTime(t *testing.T) {
+func TestGuardedFilesNeedApprovalEachTime(t *testing.T) {
 	t.Parallel()
 	dir := folders(t, "p/.github/workflows", "p/docs", "p/src", "other")
 	dir = filepath.Join(dir, "p")

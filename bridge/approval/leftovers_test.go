@@ -40,7 +40,7 @@ func TestWhatIsTheSameCall(t *testing.T) {
 	}
 }
 
-func TestWhatAnAgentIsToldOfDecisions(t *testing.T) {
+func TestDecisionsInTheAgentsPrompt(t *testing.T) {
 	t.Parallel()
 	long := json.RawMessage(`{"content":"` + string(make8000()) + `"}`)
 	got := DecisionsForAgent([]db.Approval{

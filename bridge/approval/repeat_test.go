@@ -54,7 +54,7 @@ func (a *asking) restart() {
 }
 
 // People who have not decided after half the time are notified once, in answer to the card, also after a restart.
-func TestPeopleAreCalledAgainAfterHalfTheTime(t *testing.T) {
+func TestPeopleAreNotifiedAfterHalfTheTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsking(t, 0)
 		a.work()
@@ -81,7 +81,7 @@ func TestPeopleAreCalledAgainAfterHalfTheTime(t *testing.T) {
 }
 
 // If half of the time passes while the program is off, the people who may decide now are notified at the start.
-func TestPeopleAreCalledAgainAfterARestart(t *testing.T) {
+func TestPeopleAreNotifiedAfterARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsking(t, time.Hour)
 		a.seen()
@@ -99,7 +99,7 @@ func TestPeopleAreCalledAgainAfterARestart(t *testing.T) {
 }
 
 // There is no notification about approvals that were decided in the first half, nor if the time is very short.
-func TestNobodyIsCalledAgainInVain(t *testing.T) {
+func TestNoNeedlessNotification(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, patience := range []time.Duration{time.Hour, time.Minute} {
 			a := newAsking(t, patience)

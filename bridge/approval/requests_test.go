@@ -301,7 +301,7 @@ func TestAQuestionThatCannotBeStored(t *testing.T) {
 }
 
 // In a read-only project nobody can allow a tool, not even by approving a plan. Questions are asked.
-func TestAProjectForLookingOnly(t *testing.T) {
+func TestAReadOnlyProject(t *testing.T) {
 	t.Parallel()
 	a := newAsking(t, time.Hour)
 	claim := db.Claim{Turn: db.Turn{ID: a.approval.Turn, Key: a.approval.Key}}

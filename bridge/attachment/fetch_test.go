@@ -87,7 +87,7 @@ func document(of, key, name string) chat.File {
 }
 
 // The files of a chat and its topics stay within their limit.
-func TestAChatHasRoomForSoMuch(t *testing.T) {
+func TestFilesOfAChatAreLimited(t *testing.T) {
 	d := newCabinet(t)
 	d.source.Files["k1"], d.source.Files["k2"] = strings.Repeat("x", 600), strings.Repeat("x", 400)
 	d.send("om_1", "[文件 a] [文件 b]", document("om_1", "k1", "a"), document("om_1", "k2", "b"))
@@ -116,7 +116,7 @@ func TestAChatHasRoomForSoMuch(t *testing.T) {
 }
 
 // An agent may have replaced a recording with a link: it must not be followed.
-func TestNoLinkIsListenedTo(t *testing.T) {
+func TestALinkInPlaceOfARecordingIsNotRead(t *testing.T) {
 	d := newCabinet(t)
 	d.source.Speech = "a secret"
 	elsewhere, path := filepath.Join(t.TempDir(), "opus"), filepath.Join(d.Folder, "1-1-sound.opus")
@@ -129,7 +129,7 @@ func TestNoLinkIsListenedTo(t *testing.T) {
 }
 
 // Concurrent downloads stay within the limit together, and none that fits is refused.
-func TestDownloadsAtOnceKeepToTheRoom(t *testing.T) {
+func TestConcurrentDownloadsKeepTheLimit(t *testing.T) {
 	d := newCabinet(t)
 	d.source.Hold = make(chan struct{})
 	var list []chat.File

@@ -13,7 +13,7 @@ import (
 )
 
 // An agent runs as the same user and may replace a stored file with anything.
-func TestWhatTookThePlaceOfAPictureIsNotRead(t *testing.T) {
+func TestALinkInPlaceOfAPictureIsNotRead(t *testing.T) {
 	folder, elsewhere := t.TempDir(), t.TempDir()
 	fs := Store{Config: Config{Folder: folder}}
 	var b bytes.Buffer

@@ -65,7 +65,7 @@ func TestAFileThatMayHaveBeenShownLongAgoIsLookedFor(t *testing.T) {
 }
 
 // In a topic it is unknown which message answers which: a message of something else must not count as this one.
-func TestInATopicWhatBelongsToOthersIsNotTaken(t *testing.T) {
+func TestMessagesOfOthersInATopicDoNotCount(t *testing.T) {
 	out := &deliverytest.FileRecorder{}
 	r := newRig(t, out)
 	topic := room

@@ -27,7 +27,7 @@ func TestATextThatMayHaveBeenSentLongAgoIsLookedFor(t *testing.T) {
 }
 
 // At the end of the program no post is dropped, however old it is.
-func TestNothingIsGivenUpAtTheEndOfTheProgram(t *testing.T) {
+func TestNoPostIsDroppedAtShutdown(t *testing.T) {
 	r := newRig(t, &deliverytest.Recorder{Fail: context.Canceled})
 	turn := r.cutOff("om_1")
 	p := r.next()
@@ -41,7 +41,7 @@ func TestNothingIsGivenUpAtTheEndOfTheProgram(t *testing.T) {
 }
 
 // After days without the program, old posts are retried for a while like others.
-func TestWhatIsOldIsTriedForAWhile(t *testing.T) {
+func TestOldPostsAreRetriedForAWhile(t *testing.T) {
 	r := newRig(t, &deliverytest.Recorder{Fail: errors.New("the platform is away")})
 	r.cutOff("om_1")
 	for _, tc := range []struct{ tries, left int }{{0, 1}, {minTries, 0}} {
@@ -72,7 +72,7 @@ func (c *censor) Post(ctx context.Context, to chat.Ref, card chat.Card, idem str
 }
 
 // A post that the platform forbids does not block the next ones.
-func TestARefusedAnswerMakesWay(t *testing.T) {
+func TestARefusedPostDoesNotBlockOthers(t *testing.T) {
 	out := &censor{}
 	r := newRig(t, out)
 	for _, known := range []bool{true, false} {
@@ -95,7 +95,7 @@ func TestARefusedAnswerMakesWay(t *testing.T) {
 }
 
 // If the bot has no permission to list its messages, a post is sent eventually.
-func TestWhatCannotBeLookedForIsSentInTheEnd(t *testing.T) {
+func TestAPostThatCannotBeFoundIsSentInTheEnd(t *testing.T) {
 	out := &blind{}
 	r := newRig(t, out)
 	o := r.outbox
@@ -159,7 +159,7 @@ func TestASettledApprovalThatCannotBeShownHasNoButtons(t *testing.T) {
 
 // The card of an approval that was posted just before the end of the program is found again, however late. It is not
 // confused with cards of its turn or of other approvals, nor with earlier messages of the turn.
-func TestTheCardOfAnApprovalIsTakenUp(t *testing.T) {
+func TestTheCardOfAnApprovalIsFoundAgain(t *testing.T) {
 	out := &deliverytest.Recorder{}
 	r := newRig(t, out)
 	r.startTurn(room, "om_1")
@@ -193,7 +193,7 @@ func TestTheCardOfAnApprovalIsTakenUp(t *testing.T) {
 }
 
 // Posts without permission are retried, since an operator can grant it, but less often than after network errors.
-func TestWhatTheAppMayNotDoIsTriedSlowly(t *testing.T) {
+func TestPostsWithoutPermissionAreRetriedSlowly(t *testing.T) {
 	for _, tc := range []struct {
 		fail     error
 		from, to time.Duration

@@ -52,7 +52,7 @@ func signalling(t *testing.T, out Messenger) (ss *Reactions, end func()) {
 	return ss, func() { close(stop); <-done }
 }
 
-func TestAQuestionShowsTheLatestSignal(t *testing.T) {
+func TestAQuestionShowsTheLatestReaction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &slowHand{}
 		ss, end := signalling(t, out)
@@ -79,7 +79,7 @@ func TestAQuestionShowsTheLatestSignal(t *testing.T) {
 	})
 }
 
-func TestASignalThatFailsIsLetGo(t *testing.T) {
+func TestAReactionThatFailsIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &deliverytest.Recorder{Fail: errors.New("no permission")}
 		ss, end := signalling(t, out)

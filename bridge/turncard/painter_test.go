@@ -104,7 +104,7 @@ func TestThePainterEndsAtOnce(t *testing.T) {
 	})
 }
 
-func TestACardFromBeforeARestartIsDrawnOn(t *testing.T) {
+func TestACardFromBeforeARestartIsContinued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &recorder{fail: errors.New("a second card")}
 		v := New(1, i18n.Chinese, time.Now())
@@ -135,7 +135,7 @@ func TestACardThatCannotBePostedIsTriedAgain(t *testing.T) {
 	})
 }
 
-func TestNobodyIsToldOfAQuestionThatWasTakenBack(t *testing.T) {
+func TestARecalledQuestionIsNotAnnounced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &recorder{fail: chat.ErrGone}
 		d := draw(t, rec, New(1, i18n.Chinese, time.Now()), "")

@@ -86,7 +86,7 @@ func TestLaterStepsDoNotChangeAnEarlierView(t *testing.T) {
 }
 
 // A card that runs for long costs few calls: the time in its status line is coarse.
-func TestTheTimeIsDrawnNowAndThen(t *testing.T) {
+func TestTheTimeIsDrawnRarely(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rec := &recorder{}
 		v := New(1, i18n.Chinese, time.Now()).Apply(claude.ToolUse{ID: "1", Name: "Bash"}, time.Now())
@@ -139,7 +139,7 @@ func TestTheViewWaitsForPeople(t *testing.T) {
 }
 
 // Text after a decision is on a message below the decision. Several decisions without text in between need only one.
-func TestWhatIsSaidAfterADecisionStandsBelowIt(t *testing.T) {
+func TestTextAfterADecisionIsBelowIt(t *testing.T) {
 	now := time.Now()
 	ask := func(v State) State { return v.WithQuestionAsked().Apply(claude.ToolAsk{}, now) }
 	v := New(7, i18n.English, now).Apply(claude.Text{Text: "I will run it."}, now)

@@ -61,7 +61,7 @@ func TestChatsWaitForEachOther(t *testing.T) {
 }
 
 // A reserved slot counts, and is not given to another chat.
-func TestAPlaceCanBeReserved(t *testing.T) {
+func TestASlotCanBeReserved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j, stop := New(2), make(chan struct{})
 		go j.Run(t.Context(), stop)

@@ -53,7 +53,7 @@ func buttonNamed(t *testing.T, m feishusim.Message, label string) any {
 
 // A stranger's first message asks the owner once. The owner gives access with a button, which works for nobody else,
 // and the stranger is notified.
-func TestTheOwnerLetsAStrangerIn(t *testing.T) {
+func TestTheOwnerGrantsAccessToAStranger(t *testing.T) {
 	t.Parallel()
 	r := makeRig(t, feishusim.Config{})
 	r.cfg.Access = access.Config{Owner: r.user.OpenID, UnauthorizedReply: "我只为主人工作。"}

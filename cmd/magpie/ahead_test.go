@@ -25,7 +25,7 @@ func (r *rig) hasProcess(starts int) {
 
 // Somebody who opens the chat, writes to others in the group, or presses a button is likely to ask something soon: the
 // process is started ahead of the question. It has resumed the session, writes nothing to it, and makes no request.
-func TestTheProcessIsThereBeforeTheQuestion(t *testing.T) {
+func TestTheProcessStartsBeforeTheQuestion(t *testing.T) {
 	t.Parallel()
 	signs := map[string]func(r *rig, group string){
 		"the chat is opened": func(r *rig, _ string) { r.sim.EnterChat(r.user) },
@@ -93,7 +93,7 @@ func (r *rig) lastAnswer(room string) (id string) {
 
 // Each read receipt is reported. It starts nothing while there is a process, one process now and then if there is none,
 // and never one for somebody who may no longer use the bot.
-func TestReadingStartsLittle(t *testing.T) {
+func TestReadReceiptsStartFewProcesses(t *testing.T) {
 	t.Parallel()
 	for name, admitted := range map[string]bool{"admitted": true, "not admitted any more": false} {
 		t.Run(name, func(t *testing.T) {
@@ -133,7 +133,7 @@ func TestReadingStartsLittle(t *testing.T) {
 
 // After /new and /reset a process with a new session is started in the chat's folder; the earlier session can still be
 // resumed. The first question, even one that comes with the command, uses it.
-func TestAProcessIsThereAfterNew(t *testing.T) {
+func TestAProcessStartsAfterNew(t *testing.T) {
 	t.Parallel()
 	for name, begin := range map[string]func(r *rig, starts int){
 		"new":   func(r *rig, starts int) { r.ask("/new"); r.hasProcess(starts); r.ask("你好") },
@@ -167,7 +167,7 @@ func TestAProcessIsThereAfterNew(t *testing.T) {
 
 // A setting that changes during a turn makes the turn's process unfit for the next question, even one that waits
 // already. The process for that one is started as soon as the turn has ended.
-func TestTheNextProcessIsThereAfterAChange(t *testing.T) {
+func TestTheNextProcessStartsAfterAChange(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ command, answer string }{
 		"another model": {"/model opus", "你叫小明。"}, "a new conversation": {"/new", ""},
@@ -206,7 +206,7 @@ func TestTheNextProcessIsThereAfterAChange(t *testing.T) {
 }
 
 // In a chat in which the bot was never asked anything, hints do not start a process. Elsewhere they do now and then.
-func TestMostSignsStartNothing(t *testing.T) {
+func TestMostHintsStartNoProcess(t *testing.T) {
 	r := newRig(t, func(c *config.Config) { c.Claude.Ahead = time.Hour })
 	group := r.sim.Group("队", r.user, r.sim.AddUser("小红"))
 	key := chat.FeishuChat(group)
@@ -226,7 +226,7 @@ func TestMostSignsStartNothing(t *testing.T) {
 
 // A message to others starts a process in a chat that was active within a day. A pressed button always does, even right
 // after such a message.
-func TestSignsInASilentChat(t *testing.T) {
+func TestHintsInASilentChat(t *testing.T) {
 	t.Parallel()
 	for hours, counts := range map[int]bool{20: true, 30: false} {
 		t.Run(fmt.Sprint(hours, " hours"), func(t *testing.T) {

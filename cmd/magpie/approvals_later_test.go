@@ -214,7 +214,7 @@ func TestACrashAroundADecision(t *testing.T) {
 }
 
 // The program is killed while the agent answers after a decision: visible text stays where it is, and is shown once.
-func TestACrashBelowADecision(t *testing.T) {
+func TestACrashAfterTextBelowADecision(t *testing.T) {
 	t.Parallel()
 	for _, step := range []string{"", "draft: stored"} { // before and after the next message is visible
 		t.Run("killed at "+step, func(t *testing.T) {

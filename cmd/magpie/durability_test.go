@@ -271,7 +271,7 @@ func TestABurstOfFifty(t *testing.T) {
 }
 
 // A question that waits for a process is not started when one becomes free during a stop.
-func TestAStopBeginsNothing(t *testing.T) {
+func TestAStopStartsNoTurn(t *testing.T) {
 	r := newRig(t, func(c *config.Config) { c.Claude.MaxProcesses, c.Shutdown.Duration = 1, 20*time.Second })
 	red := r.sim.AddUser("小红")
 	other := r.sim.PrivateChat(red)

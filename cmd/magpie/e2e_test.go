@@ -237,7 +237,7 @@ func TestWithoutCardsTheAnswerComesAsText(t *testing.T) {
 }
 
 // Each turn logs what its context consisted of, and no line contains a message or a secret.
-func TestLogsHoldFiguresAndNoTexts(t *testing.T) {
+func TestLogsContainFiguresAndNoTexts(t *testing.T) {
 	r := newRig(t)
 	r.ask("我叫小明明明")
 	r.dropProcess()

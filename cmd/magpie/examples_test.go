@@ -32,7 +32,7 @@ import (
 var labelled = regexp.MustCompile(`(magpie_\w+)\{(\w+="[^"]*")\}`)
 
 // The dashboard and the alerts only query existing metrics, and labels that these have.
-func TestExamplesAskForMetricsThatThereAre(t *testing.T) {
+func TestExamplesUseExistingMetrics(t *testing.T) {
 	m := newMetrics(func(context.Context) snapshot { return snapshot{Store: &db.Backlog{}} })
 	w := httptest.NewRecorder()
 	m.handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
@@ -109,7 +109,7 @@ var tomlBlock = regexp.MustCompile("(?ms)^```toml\n(.*?)^```$")
 
 // Each piece of configuration on the pages is valid, whatever folders the machine has, and both languages show the
 // same.
-func TestTheConfigurationsOnThePagesAreTaken(t *testing.T) {
+func TestTheConfigurationsOnThePagesAreValid(t *testing.T) {
 	pages, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
 	must(t, err)
 	shown := map[string][]config.Config{}
@@ -296,7 +296,7 @@ func TestPrometheusFindsRulesAndPages(t *testing.T) {
 }
 
 // Both files for pm2 contain the same, except for the location of the program and its configuration.
-func TestTheFilesForPM2AreAlike(t *testing.T) {
+func TestTheFilesForPM2AreTheSame(t *testing.T) {
 	read := func(name string) map[string]any {
 		path, err := filepath.Abs(filepath.Join("..", "..", name))
 		must(t, err)

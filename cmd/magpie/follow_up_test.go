@@ -70,7 +70,7 @@ func allowBash(c *config.Config) { c.Claude.AllowedTools = []string{"Bash"} }
 
 // What the agent writes after a background command has ended is a card of its own, with the permissions of the asker:
 // it may need approvals, costs, and is part of the History. A question in the meantime is answered at once.
-func TestWhatTheAgentSaysLater(t *testing.T) {
+func TestAFollowUp(t *testing.T) {
 	r := newRig(t, allowBash)
 	file := filepath.Join(r.cfg.Claude.Project, "result.txt")
 	r.model.Script(modelsim.Rule{Match: tells("File created"), Times: 1,
@@ -177,7 +177,7 @@ func (r *rig) waiting() (list []string) {
 }
 
 // /stop ends the background command and its process; nothing more is reported about it.
-func TestAStopEndsWhatGoesOnInTheBackground(t *testing.T) {
+func TestAStopEndsABackgroundCommand(t *testing.T) {
 	r := newRig(t, realCLI(t), allowBash)
 	id, _ := r.inBackground(modelsim.Text(followUp))
 	if len(r.waiting()) == 0 {
@@ -199,7 +199,7 @@ func TestAStopEndsWhatGoesOnInTheBackground(t *testing.T) {
 }
 
 // A follow-up can be stopped like any answer, also by somebody who waits behind it.
-func TestWhatTheAgentSaysLaterIsStopped(t *testing.T) {
+func TestAFollowUpIsStopped(t *testing.T) {
 	r := newRig(t, allowBash)
 	id, end := r.inBackground(modelsim.Text("后台的结果"), modelsim.Hang())
 	end()
@@ -217,7 +217,7 @@ func TestWhatTheAgentSaysLaterIsStopped(t *testing.T) {
 }
 
 // When the budget is used up, the follow-up is not read.
-func TestNothingIsLeftForWhatTheAgentSaysLater(t *testing.T) {
+func TestAFollowUpWithoutABudget(t *testing.T) {
 	r := newRig(t, allowBash, func(c *config.Config) { c.Budget.ChatDayTokens = 1 << 40 })
 	id, end := r.inBackground(modelsim.Text(followUp))
 	limits := r.cfg.Budget
@@ -232,7 +232,7 @@ func TestNothingIsLeftForWhatTheAgentSaysLater(t *testing.T) {
 
 // A background command ends when its time limit is over, and with its process. People are told, and can continue where
 // that is possible.
-func TestWhatGoesOnInTheBackgroundIsCutOff(t *testing.T) {
+func TestABackgroundCommandEndsEarly(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		limit  time.Duration

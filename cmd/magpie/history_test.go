@@ -134,7 +134,7 @@ func goodLine(id, more string) string {
 		`"ts":"2026-05-04T20:00:00+08:00","role":"user","content":"x"%s}`, id, more)
 }
 
-func TestBadLinesAreNamedAndTheOthersGoOn(t *testing.T) {
+func TestBadLinesAreReportedAndOthersImported(t *testing.T) {
 	t.Parallel()
 	without := func(field string) string {
 		return strings.Replace(goodLine("om_bad", ""), `"`+field+`":`, `"other":`, 1)

@@ -177,7 +177,7 @@ func TestCompactReportsItsFailure(t *testing.T) {
 }
 
 // The session has 103,000 of 128,000 tokens: a summary replaces it before the next question, not before the answer.
-func TestAFullSessionIsCompactedByItself(t *testing.T) {
+func TestAFullSessionIsCompactedAutomatically(t *testing.T) {
 	r := newRig(t, realCLI(t))
 	r.ask("记住：暗号是芝麻开门")
 	r.ask("数到 2")

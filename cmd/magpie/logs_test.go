@@ -128,7 +128,7 @@ func TestOrdinaryLogLinesStayAsTheyAre(t *testing.T) {
 	}
 }
 
-func TestLogsHoldNothingPrivate(t *testing.T) {
+func TestLogsContainNothingPrivate(t *testing.T) {
 	const chatKey, session = "feishu:chat:oc_ba57edb640534871b2bbd2d45c172d69", "bfee4282-9d05-49d3-9798-a767447555ea"
 	for _, format := range []string{"json", "console"} {
 		var b bytes.Buffer

@@ -17,7 +17,7 @@ func (r *rig) countWithoutName() int {
 }
 
 // Somebody joins a group after its members were listed, and writes: the prompt and the History have the name.
-func TestWhoJoinsAGroupLaterHasAName(t *testing.T) {
+func TestANewMemberOfAGroupHasAName(t *testing.T) {
 	r := newRig(t, func(c *config.Config) { c.Claude.KeepAlive.Duration = 0 }) // each prompt contains the History
 	red := r.sim.AddUser("小红")
 	group := r.sim.Group("测试群", r.user)

@@ -10,7 +10,7 @@ import (
 )
 
 // The program is killed around the end of a long turn: the asker is mentioned once, after the answer.
-func TestACrashAroundACall(t *testing.T) {
+func TestACrashAroundANotice(t *testing.T) {
 	t.Parallel()
 	for _, step := range []string{"end: storing", "end: stored", "delivery: begun", "delivery: noted"} {
 		t.Run(step, func(t *testing.T) {

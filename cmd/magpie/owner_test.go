@@ -28,7 +28,7 @@ func (r *rig) awaitWelcome(u feishusim.User) {
 }
 
 // The app's owner, according to the platform, may use the bot without configuration. Nobody else may.
-func TestTheAppsOwnerIsLetIn(t *testing.T) {
+func TestTheAppsOwnerHasAccess(t *testing.T) {
 	t.Parallel()
 	r := makeRig(t, feishusim.Config{}, emptyAccess)
 	r.sim.SetOwner(r.user)

@@ -126,7 +126,7 @@ func TestCommandsShowTheirProgress(t *testing.T) {
 }
 
 // Each kind of work has a text.
-func TestWorkHasWords(t *testing.T) {
+func TestEachKindOfWorkHasAText(t *testing.T) {
 	for _, w := range []sqlite.Work{sqlite.Copying, sqlite.Upgrading, sqlite.Indexing} {
 		if textsOfWork[w].ZH == "" || unitsOfWork[w].ZH == "" {
 			t.Errorf("%s has no text", w)

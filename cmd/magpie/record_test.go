@@ -10,7 +10,7 @@ import (
 )
 
 // A valid local time may have no valid equivalent in UTC, in which it is exported.
-func TestATimeThatIsNoneInUTCIsRefused(t *testing.T) {
+func TestATimeThatIsInvalidInUTCIsRefused(t *testing.T) {
 	for ts, good := range map[string]bool{
 		"9999-12-31T23:59:59.999Z":  true,
 		"9999-12-31T23:59:59+08:00": true,

@@ -225,7 +225,7 @@ func TestNamesAreOnlyNames(t *testing.T) {
 }
 
 // No command returns data of another chat, even with its ids.
-func TestAnotherChatsThingsAreNotFound(t *testing.T) {
+func TestDataOfAnotherChatIsNotFound(t *testing.T) {
 	r := newRig(t)
 	r.ask("我叫小明，我的密语是 canary-4712")
 	c := r.chatNow()
@@ -403,7 +403,7 @@ func TestBudgetsEndToEnd(t *testing.T) {
 }
 
 // An admin grants and revokes the access of a group and a user. Replies in the group reveal nothing of other chats.
-func TestAdminsLetGroupsIn(t *testing.T) {
+func TestAdminsGrantAccess(t *testing.T) {
 	r := newRig(t)
 	r.prog.bridge.SetAccess(access.Config{Owner: r.user.OpenID})
 	red := r.sim.AddUser("小红")

@@ -175,7 +175,7 @@ func TestASwappedTranscriptIsRefused(t *testing.T) {
 }
 
 // With a transcript from a backup the session continues, and its missing messages come from the database.
-func TestASessionThatFellBehindGetsWhatItLacks(t *testing.T) {
+func TestAnOldSessionGetsItsMissingMessages(t *testing.T) {
 	t.Parallel()
 	for mode, want := range map[contextmgr.Mode]int{contextmgr.Economy: 2, contextmgr.Resume: 2, contextmgr.Hybrid: 4} {
 		t.Run(string(mode), func(t *testing.T) {
@@ -204,7 +204,7 @@ func TestASessionThatFellBehindGetsWhatItLacks(t *testing.T) {
 }
 
 // A turn that was stopped, and one that failed, leave their questions in the session. It is still valid.
-func TestASessionSurvivesTurnsThatCameToNothing(t *testing.T) {
+func TestASessionSurvivesFailedTurns(t *testing.T) {
 	r := newRig(t, economy)
 	r.ask("我叫小明")
 	session := r.lastSession()

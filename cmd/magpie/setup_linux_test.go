@@ -278,7 +278,7 @@ esac
 }
 
 // At every question Ctrl-C leaves no file behind and restores the terminal.
-func TestSetupIsGivenUp(t *testing.T) {
+func TestSetupIsInterrupted(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		args []string
@@ -379,7 +379,7 @@ echo "$1" >%[1]s.new && mv %[1]s.new %[1]s
 }
 
 // After an interruption following the scan, the output says where to find the new app's secret. No file is left.
-func TestSetupIsGivenUpAfterTheScan(t *testing.T) {
+func TestSetupIsInterruptedAfterTheScan(t *testing.T) {
 	t.Parallel()
 	n := newSetupRig(t)
 	n.sim.Inject(feishusim.Fault{Path: "/open-apis/bot/v3/info", Delay: patience})
@@ -447,7 +447,7 @@ func (t *terminal) until(what string, cond func() bool) {
 }
 
 // An existing app is used by its id and secret, which are checked. Its missing settings are reported with links.
-func TestSetupWithAnAppThatIsThere(t *testing.T) {
+func TestSetupWithAnExistingApp(t *testing.T) {
 	t.Parallel()
 	n := newSetupRig(t, "LANG=zh_CN.UTF-8")
 	n.sim.TakeScopes("im:resource", "cardkit:card:write")

@@ -32,7 +32,7 @@ func TestOneProgramServesAnApp(t *testing.T) {
 
 // A program that starts its successor at once, as a restart does, leaves the app's lock free, whatever processes it
 // starts meanwhile.
-func TestAnAppIsFreeWhenItsHoldIsClosed(t *testing.T) {
+func TestTheLockOfAnAppIsReleased(t *testing.T) {
 	app := "cli_" + uuid.NewString()
 	ctx, cancel := context.WithCancel(t.Context())
 	var starters sync.WaitGroup

@@ -29,7 +29,7 @@ func (r *rig) folder(key chat.Key) string {
 
 // The first message of each chat is answered by a process that was started before the message. It then belongs to this
 // chat, with the chat's tools, and its session is resumed after a restart.
-func TestTheFirstMessageMeetsAProcess(t *testing.T) {
+func TestTheFirstMessageFindsASpareProcess(t *testing.T) {
 	r := newRig(t, realCLI(t), oneSpare, func(c *config.Config) { c.Memory.Tools = true })
 	r.hasSpare()
 	if n := len(r.model.Requests()); n != 0 {

@@ -108,7 +108,7 @@ func TestWhatIsNoSuggestion(t *testing.T) {
 }
 
 // In groups nothing is suggested, nor where suggestions are off, and the model gets no request.
-func TestWhereNothingIsSuggested(t *testing.T) {
+func TestNoSuggestionsInGroups(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		group  bool

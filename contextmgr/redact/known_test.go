@@ -31,7 +31,7 @@ func TestKnownSecretsAreTakenOut(t *testing.T) {
 }
 
 // Short passwords begin like words, and addresses begin alike: such a beginning alone is not redacted.
-func TestTheBeginningsOfSomeSecretsAreNoSign(t *testing.T) {
+func TestTheBeginningsOfSomeSecretsAreNotRedacted(t *testing.T) {
 	k := NewKnown([]string{"password123", "https://github.com/hooks/0123456789abcdef"})
 	for in, want := range map[string]string{
 		"the password is asked for":                  "the password is asked for",

@@ -213,7 +213,7 @@ func TestHashesAndUUIDsSurvive(t *testing.T) {
 }
 
 // Text without digits, addresses and keywords for secrets is not changed.
-func TestMereWordsStay(t *testing.T) {
+func TestPlainWordsAreNotRedacted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOf(rapid.RuneFrom([]rune("abc xyz，。你好吗_-.()/\n"), unicode.Han,
 			unicode.Latin)).Filter(func(s string) bool { return !announces(s) }).Draw(t, "text")

@@ -160,7 +160,7 @@ func grouped(d string, sep byte) string {
 	return b.String()
 }
 
-func TestWhatMustGo(t *testing.T) {
+func TestTextsThatAreRedacted(t *testing.T) {
 	for kind, texts := range goes {
 		for _, marked := range texts {
 			text := strings.NewReplacer("〈", "", "〉", "").Replace(marked)
@@ -262,7 +262,7 @@ var stays = []string{
 	"a\xff\xfe\x80 b", "\x1a\x1a", "e\u0301", "👩‍👩‍👧 1", "０ １ ２",
 }
 
-func TestWhatMustStay(t *testing.T) {
+func TestTextsThatAreNotRedacted(t *testing.T) {
 	for _, text := range stays {
 		if got := Text(text, All()); got != text {
 			t.Errorf("%q became %q", text, got)

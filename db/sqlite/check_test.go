@@ -131,7 +131,7 @@ func TestALargeDatabaseIsCheckedWhenItWasNotClosed(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoDatabaseIsRefused(t *testing.T) {
+func TestOtherFilesAreRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "magpie.db")
 	if err := os.WriteFile(path, []byte(strings.Repeat("This is a letter to my aunt. ", 1000)), 0o600); err != nil {
 		t.Fatal(err)

@@ -30,7 +30,7 @@ func refused(t *testing.T, path string, pid int) {
 	}
 }
 
-func TestOneServesTheDatabase(t *testing.T) {
+func TestOneProcessServesTheDatabase(t *testing.T) {
 	path := dbtest.Create(t)
 	other := startHelper(t, "serve", path)
 	refused(t, path, other.Process.Pid)
@@ -71,7 +71,7 @@ func TestTheLockGoesWithCloseWhileAnotherProgramIsStarted(t *testing.T) {
 }
 
 // Files beside the database are in the folder of its real path, also when it is opened through a link.
-func TestTheDatabaseLiesWhereItsLinkLeads(t *testing.T) {
+func TestTheDatabaseBehindALink(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

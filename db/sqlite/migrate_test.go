@@ -109,7 +109,7 @@ func TestAFailedUpgradeChangesNothing(t *testing.T) {
 }
 
 // A read-only connection cannot upgrade the schema, but can report that it is outdated.
-func TestAnOlderSchemaIsToldFromTheCurrentOne(t *testing.T) {
+func TestAnOlderSchemaIsDetected(t *testing.T) {
 	path := dbtest.Create(t)
 	if err := open(t, path).Close(); err != nil {
 		t.Fatal(err)

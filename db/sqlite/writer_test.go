@@ -80,7 +80,7 @@ func has(t testing.TB, d *db.DB, id string) bool {
 	return err == nil
 }
 
-func TestWhoWaitsIsCommittedTogetherAndFailsAlone(t *testing.T) {
+func TestWaitingWritesCommitTogetherAndFailAlone(t *testing.T) {
 	d := fresh(t)
 	sentinel := errors.New("sentinel")
 	release := hold(t, d)
@@ -234,7 +234,7 @@ func TestManyWritersAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-func TestWhoComesAfterCloseGetsAnError(t *testing.T) {
+func TestWritesAfterCloseFail(t *testing.T) {
 	d := fresh(t)
 	if err := d.Close(); err != nil {
 		t.Fatal(err)

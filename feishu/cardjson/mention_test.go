@@ -11,7 +11,7 @@ import (
 var calling = regexp.MustCompile(`(?i)<\s*/?\s*at\b`)
 
 // No part of a card mentions anybody, whatever its text is.
-func TestNothingCallsPeople(t *testing.T) {
+func TestNoCardMentionsPeople(t *testing.T) {
 	for _, text := range feishutest.Mentions {
 		button := chat.Button{Label: text, Action: chat.Action{Do: "x"}}
 		for name, c := range map[string]chat.Card{

@@ -50,7 +50,7 @@ func TestCodeGoesOnWithItsLanguage(t *testing.T) {
 	}
 }
 
-func TestTableGoesOnWithItsHead(t *testing.T) {
+func TestATableContinuesWithItsHeader(t *testing.T) {
 	head := "| a | b |\n|---|---|\n"
 	pages := bodies(splitAfter("", "words\n\n"+head+strings.Repeat("| 1 | 2 |\n", 30), 150))
 	if len(pages) < 3 {
@@ -63,7 +63,7 @@ func TestTableGoesOnWithItsHead(t *testing.T) {
 	}
 }
 
-func TestHeadIsNotPartedFromItsLine(t *testing.T) {
+func TestAHeadingStaysWithItsText(t *testing.T) {
 	for size := 60; size < 120; size++ {
 		for _, p := range bodies(splitAfter("",
 			"some words\n\nmore words\nand more\n| a | b |\n|---|---|\n| 1 | 2 |\n| 1 | 2 |\n| 1 | 2 |\n", size)) {
@@ -86,7 +86,7 @@ func TestFourthTableIsOnTheNextPage(t *testing.T) {
 	}
 }
 
-func TestLettersStayWhole(t *testing.T) {
+func TestCharactersStayWhole(t *testing.T) {
 	family := "👩‍👩‍👧‍👦"
 	for size := 40; size < 90; size++ {
 		for _, p := range bodies(splitAfter("", strings.Repeat(family, 20), size)) {
@@ -176,7 +176,7 @@ func TestATurnKeepsCodeAndTablesWhole(t *testing.T) {
 	}
 }
 
-func TestBordersStayWhileTheTextGrows(t *testing.T) {
+func TestPageBreaksStayWhileTheTextGrows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := markdownText().Draw(t, "text")
 		size := rapid.IntRange(60, 600).Draw(t, "size")

@@ -176,7 +176,7 @@ func TestWaitingEndsWithTheContext(t *testing.T) {
 	})
 }
 
-func TestAnswersDoNotWaitBehindWhatMayWait(t *testing.T) {
+func TestUrgentCallsDoNotWaitForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newAPILimits(1)
 		ctx, cancel := context.WithCancel(t.Context())

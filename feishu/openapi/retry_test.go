@@ -46,7 +46,7 @@ func TestRequestsAreRepeatedUntilTheirOutcomeIsKnown(t *testing.T) {
 	}
 }
 
-func TestATokenThatIsNotTakenIsReplaced(t *testing.T) {
+func TestARefusedTokenIsReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tokens []string
 		before := 0

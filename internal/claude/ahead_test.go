@@ -56,7 +56,7 @@ func startedAhead(t *testing.T, command string) {
 
 // No process is started ahead for a session that its turn would find lost. An unused one ends after a while, and makes
 // room for any other process.
-func TestAProcessAheadIsNotInTheWay(t *testing.T) {
+func TestAProcessAheadMakesRoom(t *testing.T) {
 	r := newRig(t, scripted(t), func(c *claude.Config) { c.MaxProcesses, c.Ahead = 3, time.Hour })
 	lost := withDir(resumed(fresh()), r.cfg.Project)
 	var gone *claude.LostError
@@ -176,7 +176,7 @@ func TestAnUnfitProcessIsReplaced(t *testing.T) {
 }
 
 // A turn that arrives while its process is being started ahead waits for that process: a session has only one.
-func TestATurnMeetsItsProcessWhileThatStarts(t *testing.T) {
+func TestATurnWaitsForItsStartingProcess(t *testing.T) {
 	r := newRig(t, scripted(t))
 	for range 20 {
 		spec := withDir(fresh(), r.cfg.Project)

@@ -76,7 +76,7 @@ func works(t *testing.T, c *claude.Config, command string) {
 	}
 }
 
-func TestWhatTheCLIRunsUnasked(t *testing.T) {
+func TestCommandsThatNeedNoPermission(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		r := newRig(t, func(c *claude.Config) { works(t, c, command) })
 		spec := fresh()

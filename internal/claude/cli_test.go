@@ -133,7 +133,7 @@ func resumed(s claude.Spec) claude.Spec {
 	return s
 }
 
-func TestAnAnswerStreamsAndTheProcessLivesOn(t *testing.T) {
+func TestAnAnswerStreamsAndTheProcessIsKept(t *testing.T) {
 	r := newRig(t)
 	spec := fresh()
 	a := r.turn(t.Context(), "a", spec, "我叫小明")
@@ -267,7 +267,7 @@ func aBrokenStreamIsRepeatedNotAppended(t *testing.T, command string) {
 	}
 }
 
-func TestABadKeyIsToldAtOnce(t *testing.T) {
+func TestABadKeyIsReportedAtOnce(t *testing.T) {
 	r := newRig(t)
 	r.model.Script(modelsim.Rule{
 		Steps: []modelsim.Step{modelsim.Fail(401, "authentication_error", "invalid x-api-key")},
@@ -282,7 +282,7 @@ func TestABadKeyIsToldAtOnce(t *testing.T) {
 	}
 }
 
-func TestASilentModelIsGivenUp(t *testing.T) {
+func TestASilentModelTimesOut(t *testing.T) {
 	r := newRig(t, scripted(t), func(c *claude.Config) { c.Silence.Duration = 2 * time.Second })
 	r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("well "), modelsim.Hang()}})
 	a := r.turn(t.Context(), "a", fresh(), "go")

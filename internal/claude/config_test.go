@@ -30,7 +30,7 @@ func TestAMissingCLIIsToldWithTheNodeItNeeds(t *testing.T) {
 }
 
 // On Windows a command interpreter would execute the title of a chat.
-func TestABatchFileIsNoCLI(t *testing.T) {
+func TestABatchFileIsRefused(t *testing.T) {
 	for _, c := range []struct {
 		system, path string
 		refused      bool

@@ -16,7 +16,7 @@ import (
 
 // Since 2.1.330 a session keeps the system prompt of its first request, whatever a later process is started with. What
 // may change between two turns must reach the model anyway. The session has the name that it was started with.
-func TestAResumedSessionIsToldWhatHasChanged(t *testing.T) {
+func TestAResumedSessionLearnsOfChanges(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		r := newRig(t, by(command), func(c *claude.Config) { c.KeepAlive.Duration = 0 })
 		rules := filepath.Join(r.cfg.Project, "CLAUDE.md")
@@ -66,7 +66,7 @@ func TestNothingOfAChatIsInTheSystemPrompt(t *testing.T) {
 }
 
 // The variable that keeps the CLI from reading mentioned files withholds nothing else from the model.
-func TestTheModelIsToldWhereItWorks(t *testing.T) {
+func TestTheModelKnowsItsWorkingFolder(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		r := newRig(t, by(command))
 		spec := fresh()
@@ -88,7 +88,7 @@ func TestTheModelIsToldWhereItWorks(t *testing.T) {
 }
 
 // Whether a script knows the newer variable depends on the CLI that it starts, so the older variable is used.
-func TestAScriptIsNotTrustedWithMentions(t *testing.T) {
+func TestMentionsWithAScriptAsTheCLI(t *testing.T) {
 	given := filepath.Join(t.TempDir(), "environment")
 	r := newRig(t, script(t, "# CLAUDE_CODE_DISABLE_FILE_MENTIONS\nenv > '"+given+"'"))
 	r.turn(t.Context(), "a", fresh(), "go")
@@ -129,7 +129,7 @@ func TestASubagentAnswersWithinTheTurn(t *testing.T) {
 
 // Nothing that the agent starts outlives its turn, as nobody would read its later output. Nor can it reach other
 // sessions; TestAttackOtherSessions shows what the newest version would do.
-func TestNoToolWakesTheAgentLater(t *testing.T) {
+func TestNoToolOutlivesTheTurn(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		r := newRig(t, by(command))
 		calls := map[string]any{
@@ -166,7 +166,7 @@ func TestNoToolWakesTheAgentLater(t *testing.T) {
 }
 
 // How a turn fails when the model's API refuses it. The CLI retries after some of these errors.
-func TestWhatTheModelsAPIRefuses(t *testing.T) {
+func TestErrorsOfTheModelsAPI(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		r := newRig(t, by(command))
 		spec := fresh()

@@ -104,7 +104,7 @@ func TestIsolatedAgentsHaveNothingOfTheMachinesUser(t *testing.T) {
 }
 
 // A chat's agent can read the files of its own chat.
-func TestAnAgentReadsWhatIsItsChats(t *testing.T) {
+func TestAnAgentReadsItsChatsFiles(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
 		n := newTwoChats(t, command, func(c *claude.Config) { c.KeepAlive.Duration = 0 })
 		own := filepath.Join(n.data, "files", "0a1b2c3d4e6f")
@@ -166,7 +166,7 @@ func TestTheCLIKeepsNoMemory(t *testing.T) {
 }
 
 // The ID of another chat's session, as seen in a list of processes, is useless.
-func TestASessionOfAnotherChatIsWorthNothing(t *testing.T) {
+func TestASessionOfAnotherChatCannotBeUsed(t *testing.T) {
 	n := newTwoChats(t, claudetest.Command(t))
 	secret := fresh()
 	if a := n.turn(t.Context(), "a", secret, canary); a.err != nil {

@@ -126,7 +126,7 @@ func picturesReachTheModel(t *testing.T, command string) {
 	}
 }
 
-func TestPicturesAreMadeSmall(t *testing.T) {
+func TestPicturesAreScaledDown(t *testing.T) {
 	racetest.Skip(t)
 	var anim bytes.Buffer
 	frame := image.NewPaletted(image.Rect(0, 0, 10, 10), color.Palette{color.Black, color.White})
@@ -169,7 +169,7 @@ func TestPicturesAreMadeSmall(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoPicture(t *testing.T) {
+func TestFilesThatAreNoPictures(t *testing.T) {
 	whole := jpegOf(t, noise(300, 300))
 	for name, file := range map[string][]byte{
 		"empty": nil, "text": []byte("hello"), "cut off": whole[:len(whole)/2], "only a head": whole[:30],

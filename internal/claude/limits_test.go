@@ -163,7 +163,7 @@ func TestWhoseProcessMakesRoom(t *testing.T) {
 }
 
 // A task that never gets a slot gives up and starts nothing.
-func TestAQuestionDoesNotWaitForEver(t *testing.T) {
+func TestATaskDoesNotWaitForever(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pl := NewPool(Config{MaxProcesses: 1, TaskLimit: Duration{Duration: time.Minute}})
 		if !pl.slots.processes.TryAcquire(1) {
@@ -178,7 +178,7 @@ func TestAQuestionDoesNotWaitForEver(t *testing.T) {
 }
 
 // A task starts after the chats have been quiet for a while, not in the first pause.
-func TestAQuestionWaitsForAQuietMoment(t *testing.T) {
+func TestATaskWaitsForAQuietPeriod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pl := NewPool(Config{MaxProcesses: 1})
 		began := time.Now()

@@ -59,7 +59,7 @@ func TestModelsThatAChatMayChoose(t *testing.T) {
 	}
 }
 
-func TestModelsAreCalledAsPeopleCallThem(t *testing.T) {
+func TestNamesOfModels(t *testing.T) {
 	t.Parallel()
 	for id, want := range map[string]string{
 		"claude-opus-4-8": "Opus 4.8", "claude-opus-4-8[1m]": "Opus 4.8", "claude-sonnet-5": "Sonnet 5",

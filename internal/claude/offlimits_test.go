@@ -39,7 +39,7 @@ func matcher(pattern string) *regexp.Regexp {
 	return re
 }
 
-func TestAllButWhatIsKeptIsOffLimits(t *testing.T) {
+func TestFoldersThatAreOffLimits(t *testing.T) {
 	own, other := "0a1b2c3d-1111-4111-8111-00000000000f", "0a1b2c3d-1111-4111-8111-00000000000e"
 	patterns := allExcept("/d", []string{"/d/agents/" + own, "/d/files/99ffaa", "/elsewhere/x"})
 	for path, want := range map[string]bool{
@@ -66,7 +66,7 @@ func TestAllButWhatIsKeptIsOffLimits(t *testing.T) {
 
 // The CLI reads the rules at each start, so they must be few. Whatever prefix two IDs share, one chat's folder is off
 // limits for another chat's agents.
-func TestFewRulesKeepChatsApart(t *testing.T) {
+func TestFewRulesSeparateChats(t *testing.T) {
 	for range 4 {
 		own := uuid.NewString()
 		patterns := allExcept("/d", []string{"/d/agents/" + own, "/d/files/" + own})

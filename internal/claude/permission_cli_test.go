@@ -307,7 +307,7 @@ func TestWhatTheModesAsk(t *testing.T) {
 }
 
 // A turn that waits for a decision does not keep other turns waiting.
-func TestATurnThatAsksGivesItsPlaceAway(t *testing.T) {
+func TestATurnThatAsksReleasesItsSlot(t *testing.T) {
 	r := newRig(t, scripted(t), func(c *claude.Config) { c.MaxProcesses = 1 })
 	r.calls(bash("touch a"), modelsim.Text("one"), modelsim.Text("two"))
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)

@@ -40,7 +40,7 @@ const askLine = `{"type":"control_request","request_id":"r1","request":{"subtype
 
 // However long people take to decide, that time counts neither as silence of the agent nor towards the limit of the
 // turn. Afterwards both clocks run again.
-func TestNoTimeCountsWhilePeopleAreAsked(t *testing.T) {
+func TestClocksStopWhilePeopleAreAsked(t *testing.T) {
 	for name, tc := range map[string]struct {
 		limits Config
 		want   error

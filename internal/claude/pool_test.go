@@ -61,7 +61,7 @@ func waiting(test string) int {
 	return n
 }
 
-func TestOthersWaitInTheOrderInWhichTheyCame(t *testing.T) {
+func TestTurnsWaitInOrder(t *testing.T) {
 	r := newRig(t, scripted(t), func(c *claude.Config) { c.MaxProcesses = 1 })
 	first := r.acquire("first", fresh())
 	served := make(chan string)
@@ -98,14 +98,14 @@ func TestOthersWaitInTheOrderInWhichTheyCame(t *testing.T) {
 	}
 }
 
-func TestWaitingForAPlaceEndsWithTheContext(t *testing.T) {
+func TestWaitingForASlotEndsWithTheContext(t *testing.T) {
 	r := newRig(t, scripted(t), func(c *claude.Config) { c.MaxProcesses = 1 })
 	p := r.acquire("a", fresh())
 	defer r.pool.Release("a", p)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stopped := errors.New("stopped")
 	go func() {
-		_ = poll(t.Context(), "waiting", func() bool { return waiting("TestWaitingForAPlaceEndsWithTheContext") == 1 })
+		_ = poll(t.Context(), "waiting", func() bool { return waiting("TestWaitingForASlotEndsWithTheContext") == 1 })
 		cancel(stopped)
 	}()
 	if _, err := r.pool.Acquire(ctx, "b", withDir(fresh(), r.cfg.Project)); !errors.Is(err, stopped) {
@@ -113,7 +113,7 @@ func TestWaitingForAPlaceEndsWithTheContext(t *testing.T) {
 	}
 }
 
-func TestAFailedStartLeavesThePlaceFree(t *testing.T) {
+func TestAFailedStartReleasesItsSlot(t *testing.T) {
 	r := newRig(t, scripted(t), func(c *claude.Config) { c.MaxProcesses = 1 })
 	for range 3 {
 		if _, err := r.pool.Acquire(t.Context(), "a", withDir(resumed(fresh()), r.cfg.Project)); err == nil {
@@ -126,7 +126,7 @@ func TestAFailedStartLeavesThePlaceFree(t *testing.T) {
 	r.pool.Release("a", r.acquire("a", fresh()))
 }
 
-func TestAProcessLeavesWhenItsTimeIsOver(t *testing.T) {
+func TestAnIdleProcessExpires(t *testing.T) {
 	r := newRig(t, scripted(t), func(c *claude.Config) { c.KeepAlive.Duration = 300 * time.Millisecond })
 	p := r.acquire("a", fresh())
 	r.pool.Release("a", p)

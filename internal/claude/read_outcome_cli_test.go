@@ -146,7 +146,7 @@ func readOutcomeOfAKilledTurn(t *testing.T, command string) {
 }
 
 // The CLI ignores a prompt whose id is already in its session, so an id is used only once.
-func TestAPromptIsTakenOnce(t *testing.T) {
+func TestAPromptIsAcceptedOnce(t *testing.T) {
 	r := newRig(t, func(c *claude.Config) { c.Grace = time.Second })
 	spec := fresh()
 	p := r.acquire("a", spec)

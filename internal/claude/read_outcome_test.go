@@ -113,7 +113,7 @@ func TestReadOutcome(t *testing.T) {
 
 // Wherever the file is cut, a turn has ended only if its last message is complete, and it never looks untouched after a
 // tool call.
-func TestReadOutcomeOfATornTranscript(t *testing.T) {
+func TestReadOutcomeOfATruncatedTranscript(t *testing.T) {
 	data := readTranscript(t, "two-tools")
 	id := asked(data, "go on")
 	first, last := bytes.Index(data, []byte(`"id":"toolu_`)), bytes.Index(data, []byte(`"second"`))

@@ -111,7 +111,7 @@ func TestSettingsRule(t *testing.T) {
 }
 
 // A task outside the chats gets the login of the settings and nothing else of them.
-func TestAQuestionKnowsTheLoginOfTheSettings(t *testing.T) {
+func TestATaskUsesTheLoginOfTheSettings(t *testing.T) {
 	r := newRig(t, func(c *claude.Config) {
 		c.State = t.TempDir()
 		c.Environ = without(c.Environ, "ANTHROPIC_API_KEY")

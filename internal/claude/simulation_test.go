@@ -32,7 +32,7 @@ func (m *fullMachine) ReadFile(name string) ([]byte, error) {
 
 // Thirty chats take turns. With 16 GB nearly all of them find their process idle. With 4 GB not all processes fit, and
 // the reserve stays free.
-func TestThirtyChatsMeetTheirProcesses(t *testing.T) {
+func TestThirtyChatsFindTheirProcesses(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		total    int64

@@ -66,7 +66,7 @@ func theCLIsOwnCommands(t *testing.T, command string) {
 	}
 }
 
-func TestCommandsThatNoChatMayBeGiven(t *testing.T) {
+func TestCommandsThatAreNotForChats(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{
 		"config", "Config", "permissions", "login", "logout", "/greet", "", "two words", "a\nb",

@@ -31,7 +31,7 @@ func blocked(in string) int {
 }
 
 // A task outside the chats does not end an idle process, however long it has to wait. It starts once a slot is free.
-func TestAQuestionEndsNoProcess(t *testing.T) {
+func TestATaskEndsNoProcess(t *testing.T) {
 	r := scriptedRig(t, func(c *claude.Config) { c.MaxProcesses, c.Quiet = 2, time.Millisecond })
 	a, b := fresh(), fresh()
 	replied := make(chan error, 1)
@@ -55,7 +55,7 @@ func TestAQuestionEndsNoProcess(t *testing.T) {
 }
 
 // A turn that needs a slot takes that of such a task, not that of an idle process that waits for its chat.
-func TestAQuestionGoesBeforeAProcess(t *testing.T) {
+func TestATaskMakesRoomBeforeAProcess(t *testing.T) {
 	r := scriptedRig(t, func(c *claude.Config) {
 		c.MaxProcesses, c.Quiet = 2, time.Millisecond
 		c.Env["MAGPIE_SCRIPTED_FAULTS"] = "1"
@@ -83,7 +83,7 @@ func TestAQuestionGoesBeforeAProcess(t *testing.T) {
 }
 
 // A task that somebody waits for does not wait for idle processes: it takes the slot of its own chat's process.
-func TestAQuestionThatIsWanted(t *testing.T) {
+func TestATaskThatSomebodyWaitsFor(t *testing.T) {
 	r := scriptedRig(t, func(c *claude.Config) { c.MaxProcesses, c.Quiet = 2, time.Hour })
 	a, b := fresh(), fresh()
 	r.turn(t.Context(), "a", a, "hello")
@@ -103,7 +103,7 @@ func TestAQuestionThatIsWanted(t *testing.T) {
 }
 
 // No more processes start at the same time than there are cores.
-func TestStartsTakeTurns(t *testing.T) {
+func TestConcurrentStartsAreLimited(t *testing.T) {
 	r := scriptedRig(t, func(c *claude.Config) { c.MaxTurns, c.MaxProcesses = 100, 100 })
 	var list []*claude.Process
 	for i := range runtime.GOMAXPROCS(0) {
@@ -155,7 +155,7 @@ func TestTheLeastUsedProcessGoes(t *testing.T) {
 }
 
 // With more chats than processes, chats are served in the order in which they came, whichever process has to end.
-func TestNobodyIsOvertaken(t *testing.T) {
+func TestChatsAreServedInOrder(t *testing.T) {
 	const people = 32
 	r := scriptedRig(t, func(c *claude.Config) { c.MaxTurns, c.MaxProcesses = 1, 4 })
 	first := r.acquire("first", fresh())

@@ -11,7 +11,7 @@ import (
 
 // A process that a turn waits for starts at once, although others are starting that nobody waits for. The latter only
 // start while a core is free.
-func TestNoStartWaitsForOneThatIsUnasked(t *testing.T) {
+func TestNoStartWaitsForASpareOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStartSlots(2)
 		one, two := s.tryAcquireUnasked(), s.tryAcquireUnasked()

@@ -54,7 +54,7 @@ func TestTalkOfRecordedSessions(t *testing.T) {
 	}
 }
 
-func TestTalkOfSessionsThatAreNone(t *testing.T) {
+func TestTalkOfInvalidSessions(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	dir := filepath.Join(home, ".claude", "projects", "-work")

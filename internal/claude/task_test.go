@@ -30,9 +30,9 @@ func (r *rig) awaitModel(what string, cond func([]modelsim.Request) bool) {
 }
 
 // A task reaches the model unchanged, without tools, and leaves nothing in the CLI's folders.
-func TestATaskOutsideTheChats(t *testing.T) { claudetest.Versions(t, aQuestionApartFromTheChats) }
+func TestATaskOutsideTheChats(t *testing.T) { claudetest.Versions(t, aTaskOutsideTheChats) }
 
-func aQuestionApartFromTheChats(t *testing.T, command string) {
+func aTaskOutsideTheChats(t *testing.T, command string) {
 	r := newRig(t, by(command))
 	must(t, os.WriteFile(filepath.Join(r.cfg.Project, "CLAUDE.md"), []byte("Speak of penguins."), 0o600))
 	r.model.Script(modelsim.Rule{
@@ -63,7 +63,7 @@ func aQuestionApartFromTheChats(t *testing.T, command string) {
 }
 
 // The working folder of a task is removed afterwards.
-func TestAQuestionLeavesNoFolder(t *testing.T) {
+func TestATaskLeavesNoFolder(t *testing.T) {
 	cfg := claudetest.ScriptedConfig(t)
 	t.Setenv("TMPDIR", t.TempDir())
 	pool := claude.NewPool(cfg)
@@ -100,7 +100,7 @@ func transcripts(t *testing.T, cfg claude.Config) (files []string) {
 	return files
 }
 
-func TestAQuestionThatIsNotAnswered(t *testing.T) {
+func TestATaskThatFails(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		steps []modelsim.Step
@@ -129,7 +129,7 @@ func TestAQuestionThatIsNotAnswered(t *testing.T) {
 }
 
 // With a single slot, a turn gets it at once, and the task is asked again afterwards.
-func TestAQuestionGivesItsPlaceToATurn(t *testing.T) {
+func TestATaskMakesRoomForATurn(t *testing.T) {
 	r := newRig(t, scripted(t), func(c *claude.Config) {
 		c.MaxProcesses = 1
 		c.KeepAlive.Duration = 300 * time.Millisecond // a task ends no idle process
@@ -160,7 +160,7 @@ func TestAQuestionGivesItsPlaceToATurn(t *testing.T) {
 }
 
 // The size of the session is that of the last model call, not the sum over a turn's calls.
-func TestHowMuchTheSessionHolds(t *testing.T) {
+func TestTheSizeOfTheSession(t *testing.T) {
 	r := newRig(t, func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
 	r.model.Script(
 		modelsim.Rule{

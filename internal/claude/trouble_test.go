@@ -49,7 +49,7 @@ func (r *rig) wakeUp(spec claude.Spec, steps ...modelsim.Step) {
 }
 
 // Whatever the agent does between two turns, the next turn gets its own answer and nothing else.
-func TestAnAgentThatWakesUpUnaskedDoesNotSpoilTheNextTurn(t *testing.T) {
+func TestAnAgentThatWakesUpDoesNotAffectTheNextTurn(t *testing.T) {
 	t.Parallel()
 	hold := make(chan struct{})
 	for name, steps := range map[string][]modelsim.Step{
@@ -100,7 +100,7 @@ func script(t *testing.T, body string) func(*claude.Config) {
 }
 
 // A CLI that misbehaves in any way is ended; no turn waits forever.
-func TestATurnEndsWhateverTheCLIDoes(t *testing.T) {
+func TestATurnEndsWithAnyCLI(t *testing.T) {
 	t.Parallel()
 	for name, body := range map[string]string{
 		"hangs at its start": "exec sleep 300",
@@ -127,7 +127,7 @@ func TestATurnEndsWhateverTheCLIDoes(t *testing.T) {
 	}
 }
 
-func TestTheLastWordsOfADeadCLIAreKept(t *testing.T) {
+func TestTheErrorOutputOfADeadCLIIsKept(t *testing.T) {
 	r := newRig(t, script(t, "echo 'no license today' >&2; exit 3"), func(c *claude.Config) {
 		c.Silence.Duration, c.TurnLimit.Duration = time.Minute, time.Minute
 	})
@@ -176,7 +176,7 @@ func TestAKilledCLILeavesNoTool(t *testing.T) {
 	}
 }
 
-func TestWhatStartsAfterTheStopDiesToo(t *testing.T) {
+func TestProcessesStartedAfterTheStopEnd(t *testing.T) {
 	dir := t.TempDir()
 	r := newRig(t, script(t, `trap '' INT TERM
 while read -r line; do case $line in *'"interrupt"'*) break ;; esac; done
@@ -234,7 +234,7 @@ func TestARelativeCommandStartsInTheProject(t *testing.T) {
 }
 
 // An agent that ignores signals does not delay the end of the program: its grace period is short.
-func TestADeafAgentDoesNotHoldTheEndOfTheProgramUp(t *testing.T) {
+func TestAnAgentThatIgnoresSignalsDoesNotDelayTheEnd(t *testing.T) {
 	c := claude.Defaults()
 	c.Command, c.Environ, c.Grace = filepath.Join(t.TempDir(), "deaf"), claudetest.Environ(t, ""), time.Hour
 	if err := os.WriteFile(c.Command, []byte("#!/bin/sh\ntrap '' INT TERM\nwhile :; do sleep 1; done\n"),

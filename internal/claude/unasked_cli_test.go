@@ -114,7 +114,7 @@ func TestACommandInTheBackground(t *testing.T) {
 }
 
 // A question that arrives just when the agent has started a turn by itself is asked after it, and nothing is lost.
-func TestAQuestionAfterWhatTheAgentHasBegun(t *testing.T) {
+func TestAQuestionDuringTheAgentsOwnTurn(t *testing.T) {
 	r := unaskedRig(t)
 	spec := fresh()
 	w := r.inBackground(spec, "sleep 1",
@@ -126,7 +126,7 @@ func TestAQuestionAfterWhatTheAgentHasBegun(t *testing.T) {
 }
 
 // A background command ends with its process, and the watcher gets the reason.
-func TestWhatRunsInTheBackgroundEndsWithItsProcess(t *testing.T) {
+func TestABackgroundCommandEndsWithItsProcess(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		end  func(r *rig)
@@ -157,7 +157,7 @@ func TestWhatRunsInTheBackgroundEndsWithItsProcess(t *testing.T) {
 
 // A process that is started ahead after a turn was stopped with a background command must not count as busy because of
 // what its CLI reports about that at its start. The question is answered at once.
-func TestWhatWasStoppedWakesNobody(t *testing.T) {
+func TestAStoppedCommandDoesNotWakeTheAgent(t *testing.T) {
 	r := unaskedRig(t)
 	spec := fresh()
 	w := r.inBackground(spec, "sleep 333")

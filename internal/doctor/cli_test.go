@@ -17,7 +17,7 @@ import (
 )
 
 // The doctor reports the limits of turns and processes, how long processes are kept, and why.
-func TestTheDoctorTellsTheLimits(t *testing.T) {
+func TestTheDoctorReportsTheLimits(t *testing.T) {
 	machine := func(group string) fstest.MapFS {
 		return fstest.MapFS{
 			"proc/meminfo":                 {Data: []byte("MemTotal: 67108864 kB\nMemAvailable: 62914560 kB\n")},

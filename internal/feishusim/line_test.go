@@ -10,8 +10,8 @@ import (
 	larkim "github.com/larksuite/oapi-sdk-go/v3/service/im/v1"
 )
 
-// TestTheWholeLineWithTheOfficialSDK goes from a user's question to a streamed card, with the SDK's typed calls.
-func TestTheWholeLineWithTheOfficialSDK(t *testing.T) {
+// TestAConversationWithTheOfficialSDK goes from a user's question to a streamed card, with the SDK's typed calls.
+func TestAConversationWithTheOfficialSDK(t *testing.T) {
 	s := start(t, Config{})
 	c := newRest(t, s)
 	d, in := receiver(nil)

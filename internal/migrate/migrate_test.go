@@ -386,7 +386,7 @@ func TestNothingIsThere(t *testing.T) {
 }
 
 // A pipe would block, and a huge file would exhaust the memory.
-func TestWhatIsNoUsualFileIsNotRead(t *testing.T) {
+func TestOnlyRegularFilesAreRead(t *testing.T) {
 	t.Parallel()
 	home := homeOf(t, "cc-connect", ".cc-connect")
 	sessions := filepath.Join(home, ".cc-connect/sessions")

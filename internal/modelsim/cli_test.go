@@ -150,7 +150,7 @@ func TestTheCLIStreamsTheAnswer(t *testing.T) {
 	}
 }
 
-func TestANewSessionDoesNotKnowTheNameUnlessItIsToldTheHistory(t *testing.T) {
+func TestANewSessionOnlyKnowsTheNameFromTheHistory(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	c := newCLI(t, s)

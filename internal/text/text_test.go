@@ -63,7 +63,7 @@ func TestNoCharacterIsDivided(t *testing.T) {
 	}
 }
 
-func TestABorderIsNotLookedForForEver(t *testing.T) {
+func TestTheSearchForABoundaryIsBounded(t *testing.T) {
 	runes := []rune("a" + strings.Repeat("\u0301", 1000))
 	if at := Border(runes, 500, -1); at != 500 {
 		t.Errorf("500 became %d", at)

@@ -3,7 +3,7 @@ package text
 import "testing"
 
 // Characters that cannot be seen, including those that only some checks used to know, such as the Braille blank.
-func TestWhatCannotBeSeen(t *testing.T) {
+func TestInvisibleCharacters(t *testing.T) {
 	const invisible = "\x00\x1b\x7f\u0085\u00ad\u034f\u115f\u1160\u180e\u200b\u200d\u200e\u202e\u2028\u2060\u2066" +
 		"\u2800\u3164\ufeff\uffa0\ufff9\U000e0041\U0001d173\ue000"
 	for _, r := range invisible {
