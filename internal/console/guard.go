@@ -12,7 +12,7 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; " +
 	"trusted-types 'none'"
 
-// withGuard only admits this machine's own pages. A foreign name that resolves to the loopback address (DNS rebinding)
+// withGuard only admits this user's own pages. A foreign name that resolves to the loopback address (DNS rebinding)
 // shows in the Host header, a foreign page in Origin and Sec-Fetch-Site.
 func withGuard(next http.Handler) http.Handler {
 	next = http.NewCrossOriginProtection().Handler(next)
@@ -26,6 +26,10 @@ func withGuard(next http.Handler) http.Handler {
 		h.Set("Cache-Control", "no-store")
 		if !loopbackName(r.Host) {
 			http.Error(w, "the playground answers only to localhost", http.StatusForbidden)
+			return
+		}
+		if !fromOwnUser(r) {
+			http.Error(w, "the playground answers only to the user who has started it", http.StatusForbidden)
 			return
 		}
 		next.ServeHTTP(w, r)
