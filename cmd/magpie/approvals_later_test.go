@@ -39,10 +39,10 @@ func outlivesTheBridge(t *testing.T, test func(r *rig, leftOpen leftOpen)) {
 	t.Run("killed", func(t *testing.T) {
 		t.Parallel()
 		s := newService(t, feishusim.Config{})
+		s.run()
+		s.connected()
 		test(s.rig, func(step modelsim.Step) (string, feishusim.Message) {
 			s.Helper()
-			s.run()
-			s.connected()
 			s.calls(step)
 			id := s.sim.Say(s.chat, s.user, "动手吧")
 			s.approval(s.chat, id, 1)
@@ -335,15 +335,16 @@ func TestOnlyWhatWasAllowedRunsLater(t *testing.T) {
 }
 
 func TestAlwaysOutlivesTheBridge(t *testing.T) {
-	r := newRig(t)
-	command := r.script("out.txt")
-	id, card := r.leftOpen(bash(command))
-	r.calls(bash(command), bash(command), modelsim.Text("完了"))
-	r.press(card, doAlways)
-	r.goneOn(id, 2)
-	r.closed(card, "以后在本聊天总是允许")
-	r.asksOnly(id, 1)
-	r.ran("out.txt", 2)
+	outlivesTheBridge(t, func(r *rig, leftOpen leftOpen) {
+		command := r.script("out.txt")
+		id, card := leftOpen(bash(command))
+		r.calls(bash(command), bash(command), modelsim.Text("完了"))
+		r.press(card, doAlways)
+		r.goneOn(id, 2)
+		r.closed(card, "以后在本聊天总是允许")
+		r.asksOnly(id, 1)
+		r.ran("out.txt", 2)
+	})
 }
 
 func TestAnswersOutliveTheBridge(t *testing.T) {
@@ -370,17 +371,18 @@ func TestAnswersOutliveTheBridge(t *testing.T) {
 }
 
 func TestAPlanOutlivesTheBridge(t *testing.T) {
-	r := newRig(t)
-	r.ask("/mode plan")
-	plan := modelsim.Tool(claude.PlanTool, map[string]string{"plan": "1. 先这样"})
-	id, card := r.leftOpen(plan)
-	r.calls(plan, modelsim.Text("按计划做了"))
-	r.press(card, doAllow)
-	if got := visibleText(r.goneOn(id, 2)); got != "按计划做了" {
-		t.Errorf("answer %q", got)
-	}
-	r.closed(card, "小明 已批准计划")
-	r.asksOnly(id, 1)
+	outlivesTheBridge(t, func(r *rig, leftOpen leftOpen) {
+		r.ask("/mode plan")
+		plan := modelsim.Tool(claude.PlanTool, map[string]string{"plan": "1. 先这样"})
+		id, card := leftOpen(plan)
+		r.calls(plan, modelsim.Text("按计划做了"))
+		r.press(card, doAllow)
+		if got := visibleText(r.goneOn(id, 2)); got != "按计划做了" {
+			r.Errorf("answer %q", got)
+		}
+		r.closed(card, "小明 已批准计划")
+		r.asksOnly(id, 1)
+	})
 }
 
 // Two tools wait when the bridge ends. The first decision continues the turn; when its agent asks for the other tool,
