@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"magpie/bridge/access"
 	"magpie/bridge/delivery/deliverytest"
@@ -368,6 +369,34 @@ func TestStatusSaysTheContextModeInWords(t *testing.T) {
 		w.order(boss, "/lang en")
 		w.expect(w.order(boss, "/status"), "**Context mode**: "+words.EN+"\n", "!**Context mode**: "+string(mode))
 	}
+}
+
+// Admins are told how many messages wait, and why, without what the platform says in its own words.
+func TestStatusTellsAdminsWhatWaitsToBeSent(t *testing.T) {
+	t.Parallel()
+	w := testWorld(t, func(c *Config) { c.Version = "v9.9.9" })
+	boss, told := alice.by("ou_boss"), map[string]bool{}
+	w.expect(w.order(boss, "/status"), "!等待发出的消息")
+	w.order(team, "/status")
+	w.must(w.store.Outbox().Enqueue(w.ctx, db.Post{Key: team.key, Idem: "unsent", Text: "unsent"}))
+	for _, o := range []chat.Obstacle{
+		chat.UnknownObstacle, chat.NotAvailable, chat.NoPermission, chat.NotShared, chat.OutOfRange, chat.BotOff,
+		chat.WrongCredentials, chat.AppDisabled, chat.AppNotInstalled,
+	} {
+		p, err := w.store.Outbox().Next(w.ctx, team.key)
+		w.must(err)
+		w.must(w.store.Outbox().Delay(w.ctx, p, time.Now(), db.Failure{Obstacle: o, Why: "code 4711"}))
+		words := obstaclePhrase(o)
+		told[words.EN] = true
+		w.order(boss, "/lang zh")
+		w.expect(w.order(boss, "/status"), "\n**等待发出的消息**：1 条（"+words.ZH+"）\n", "!4711")
+		w.order(boss, "/lang en")
+		w.expect(w.order(boss, "/status"), "\n**Messages waiting to be sent**: 1 ("+words.EN+")\n", "!4711")
+	}
+	if len(told) != 9 {
+		t.Errorf("%d reasons are told apart", len(told))
+	}
+	w.expect(w.order(alice, "/status"), "!waiting to be sent", "!等待发出的消息")
 }
 
 func TestACheckUp(t *testing.T) {

@@ -65,19 +65,33 @@ func (cs reportCommands) status(ctx context.Context, o invocation) (commandResul
 		add(i18n.StatusNotifyOff)
 	}
 	text := strings.Join(lines, "\n") + cs.lastReport(ctx, c)
-	// Version and load are for the operator, and are not shown in groups.
-	if v := cs.cfg.Version; v != "" && o.m.Kind == chat.Private && cs.access.Load().IsAdmin(o.m.Actor) {
-		silenced, err := cs.db.Chats().Silences().List(ctx)
-		if err != nil {
-			return commandResult{}, err
-		}
-		if len(silenced) > 0 {
-			text += "\n" + i18n.StatusSilenced.Sprintf(l, silencedIn(silenced, l))
-		}
-		text += "\n" + i18n.StatusMode.Sprintf(l, contextModeIn(cs.cfg.Context.Mode, l)) + "\n" + loadOf(cs.pool, l) + "\n" +
-			fmt.Sprintf(i18n.StatusVersion.In(l), v)
+	// These are for the operator, and are not shown in groups.
+	if cs.cfg.Version == "" || o.m.Kind != chat.Private || !cs.access.Load().IsAdmin(o.m.Actor) {
+		return commandResult{reply: text}, nil
 	}
-	return commandResult{reply: text}, nil
+	more, err := cs.adminLines(ctx, l)
+	return commandResult{reply: strings.Join(append([]string{text}, more...), "\n")}, err
+}
+
+// adminLines are what /status tells admins alone: chats and messages that cannot be reached or sent, and the state of
+// the program.
+func (cs reportCommands) adminLines(ctx context.Context, l i18n.Lang) (lines []string, err error) {
+	silenced, err := cs.db.Chats().Silences().List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(silenced) > 0 {
+		lines = append(lines, i18n.StatusSilenced.Sprintf(l, silencedIn(silenced, l)))
+	}
+	waiting, err := cs.undelivered(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	if waiting != "" {
+		lines = append(lines, waiting)
+	}
+	return append(lines, i18n.StatusMode.Sprintf(l, contextModeIn(cs.cfg.Context.Mode, l)), loadOf(cs.pool, l),
+		fmt.Sprintf(i18n.StatusVersion.In(l), cs.cfg.Version)), nil
 }
 
 // contextModeIn says what the agent is given in a mode.

@@ -166,7 +166,7 @@ func TestAForgottenMemoryIsInTheHistoryOnly(t *testing.T) {
 	after.Class, after.Reply = chat.Command, "help"
 	accept(t, d, after)
 	for range 3 { // each attempt grows the row, so it moves to another place
-		if err := d.Outbox().Delay(t.Context(), p, time.Now()); err != nil {
+		if err := d.Outbox().Delay(t.Context(), p, time.Now(), db.Failure{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -209,12 +209,12 @@ func (o Outbox) Readdress(ctx context.Context, p Post) error {
 	return nil
 }
 
-const delayPost = `UPDATE outbox SET attempts = attempts + 1, next_at = ?2 WHERE id = ?1`
+const delayPost = `UPDATE outbox SET attempts = attempts + 1, next_at = ?2, obstacle = ?3, why = ?4 WHERE id = ?1`
 
 // Delay postpones a post that could not be delivered.
-func (o Outbox) Delay(ctx context.Context, p Post, until time.Time) error {
+func (o Outbox) Delay(ctx context.Context, p Post, until time.Time, f Failure) error {
 	err := o.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		return overwritePost(ctx, tx, delayPost, p.ID, millis(until))
+		return overwritePost(ctx, tx, delayPost, p.ID, millis(until), f.Obstacle, f.Why)
 	})
 	if err != nil {
 		return fmt.Errorf("put delivery %d off: %w", p.ID, err)

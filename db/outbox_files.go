@@ -167,13 +167,13 @@ func (ps FileDeliveries) Copies(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-const postponePost = `UPDATE outbox SET id = (SELECT MAX(id) + 1 FROM outbox), attempts = attempts + 1, next_at = ?2
-	WHERE id = ?1`
+const postponePost = `UPDATE outbox SET id = (SELECT MAX(id) + 1 FROM outbox), attempts = attempts + 1, next_at = ?2,
+	obstacle = ?3, why = ?4 WHERE id = ?1`
 
 // Postpone postpones the post of a file and lets later posts go first: a file must not hold up an answer.
-func (ps FileDeliveries) Postpone(ctx context.Context, p Post, until time.Time) error {
+func (ps FileDeliveries) Postpone(ctx context.Context, p Post, until time.Time, f Failure) error {
 	err := ps.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		return overwritePost(ctx, tx, postponePost, p.ID, millis(until))
+		return overwritePost(ctx, tx, postponePost, p.ID, millis(until), f.Obstacle, f.Why)
 	})
 	if err != nil {
 		return fmt.Errorf("put file %d off: %w", p.File.ID, err)

@@ -84,7 +84,7 @@ func TestAFileThatWaitsLetsOthersGoFirst(t *testing.T) {
 	leave(t, d, c, db.FileDelivery{Name: "a", Copy: "c-1"}, "file:1")
 	finish(t, d, db.TurnResult{Turn: c.Turn, Answer: "done"})
 	due := time.Now().Add(time.Minute)
-	if err := d.Outbox().FileDeliveries().Postpone(t.Context(), nextPost(t, d), due); err != nil {
+	if err := d.Outbox().FileDeliveries().Postpone(t.Context(), nextPost(t, d), due, db.Failure{Obstacle: chat.NoPermission}); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.Outbox().Enqueue(t.Context(), db.Post{Key: oc, Idem: "later", ReplyTo: "om_1",

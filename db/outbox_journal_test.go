@@ -65,7 +65,7 @@ func TestTheEndOfATurnIsQueuedForDelivery(t *testing.T) {
 	if err != nil || len(keys) != 1 || keys[0] != oc {
 		t.Errorf("due %v, %v", keys, err)
 	}
-	if err := d.Outbox().Delay(t.Context(), p, time.Now().Add(time.Hour)); err != nil {
+	if err := d.Outbox().Delay(t.Context(), p, time.Now().Add(time.Hour), db.Failure{}); err != nil {
 		t.Fatal(err)
 	}
 	if p = next(t, d); p.Attempts != 1 || time.Until(p.Due) < 59*time.Minute {
@@ -284,7 +284,7 @@ func TestPostponedChatsAreNotDue(t *testing.T) {
 			accept(t, d, e)
 		}
 	}
-	if err := d.Outbox().Delay(t.Context(), next(t, d), time.Now().Add(time.Hour)); err != nil {
+	if err := d.Outbox().Delay(t.Context(), next(t, d), time.Now().Add(time.Hour), db.Failure{}); err != nil {
 		t.Fatal(err)
 	}
 	if keys, err := d.Outbox().Due(t.Context(), 1); err != nil || len(keys) != 1 || keys[0] != other {

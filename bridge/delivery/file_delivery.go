@@ -140,12 +140,13 @@ func fileName(path string) string { return cmp.Or(safepath.FileName(path), "file
 // triesInOrder is how often a file is tried before later deliveries go first.
 const triesInOrder = 2
 
-// delay postpones a post.
-func (o *Outbox) delay(ctx context.Context, p db.Post, until time.Time) error {
+// delay postpones a post because of an error.
+func (o *Outbox) delay(ctx context.Context, p db.Post, until time.Time, why error) error {
+	f := failureOf(why)
 	if p.File != nil && p.Attempts+1 >= triesInOrder {
-		return o.posts.FileDeliveries().Postpone(ctx, p, until)
+		return o.posts.FileDeliveries().Postpone(ctx, p, until, f)
 	}
-	return o.posts.Delay(ctx, p, until)
+	return o.posts.Delay(ctx, p, until, f)
 }
 
 // finish reports the outcome of a file to whoever waits for it, and removes the copy.

@@ -187,7 +187,9 @@ func (o *Outbox) deliver(ctx context.Context, p db.Post) {
 			wait = backoff(maxAttempts)
 		}
 		log.Warn().Err(err).Dur("retry_in", wait).Int("attempts", p.Attempts+1).Msg("not delivered yet")
-		o.recordOutcome(ctx, log, func(ctx context.Context) error { return o.delay(ctx, p, time.Now().Add(wait)) })
+		o.recordOutcome(ctx, log, func(ctx context.Context) error {
+			return o.delay(ctx, p, time.Now().Add(wait), err)
+		})
 		return
 	}
 	if err != nil && p.Approval != "" {
@@ -239,6 +241,19 @@ func (o *Outbox) recordOutcome(ctx context.Context, log zerolog.Logger, f func(c
 		log.Error().Err(err).Msg("delivery not recorded; it will be repeated")
 		workqueue.Sleep(ctx, workqueue.StoreRetry)
 	}
+}
+
+// failureOf is what people are told of an error. An error of the platform names the obstacle, and gives its reason
+// without the call that was made.
+func failureOf(err error) db.Failure {
+	var platform interface {
+		Obstacle() chat.Obstacle
+		Reason() error
+	}
+	if errors.As(err, &platform) {
+		return db.Failure{Obstacle: platform.Obstacle(), Why: platform.Reason().Error()}
+	}
+	return db.Failure{Why: err.Error()}
 }
 
 // backoff is the wait after that many failed attempts. It does not use package backoff: the number of attempts is

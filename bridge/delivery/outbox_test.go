@@ -192,19 +192,32 @@ func TestTheCardOfAnApprovalIsFoundAgain(t *testing.T) {
 	}
 }
 
+// refusal is how the platform says that the app may not do something.
+type refusal struct{}
+
+func (refusal) Error() string           { return "send: code 7: no permission (add it) [log id 1]" }
+func (refusal) Is(target error) bool    { return target == chat.ErrForbidden }
+func (refusal) Obstacle() chat.Obstacle { return chat.NoPermission }
+func (refusal) Reason() error           { return errors.New("no permission (code 7)") }
+
 // Posts without permission are retried, since an operator can grant it, but less often than after network errors.
 func TestPostsWithoutPermissionAreRetriedSlowly(t *testing.T) {
 	for _, tc := range []struct {
 		fail     error
 		from, to time.Duration
+		stored   db.Failure
 	}{
-		{errors.New("the platform is away"), 0, 2 * minRetryWait},
-		{fmt.Errorf("send: %w", chat.ErrForbidden), maxRetryWait * 8 / 10, maxRetryWait * 12 / 10},
+		{errors.New("the platform is away"), 0, 2 * minRetryWait, db.Failure{Why: "the platform is away"}},
+		{fmt.Errorf("send: %w", refusal{}), maxRetryWait * 8 / 10, maxRetryWait * 12 / 10,
+			db.Failure{Obstacle: chat.NoPermission, Why: "no permission (code 7)"}},
 	} {
 		r := newRig(t, &deliverytest.Recorder{Fail: tc.fail})
 		r.cutOff("om_1")
 		p, began := r.next(), time.Now()
 		r.outbox.deliver(t.Context(), p)
+		if got, err := r.store.Outbox().Undelivered(t.Context()); err != nil || len(got) != 1 || got[0].Failure != tc.stored {
+			t.Errorf("%v: stored as %+v, %v", tc.fail, got, err)
+		}
 		if wait := r.next().Due.Sub(began); wait < tc.from || wait > tc.to+time.Since(began) {
 			t.Errorf("%v: retried after %v", tc.fail, wait)
 		}

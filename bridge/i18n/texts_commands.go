@@ -91,7 +91,9 @@ var (
 		"%s (muted, or its settings keep bots from writing; the group's owner can change that)"}
 	StatusDeclined = Phrase{"%s（对方不接收机器人的消息，需要对方重新允许）",
 		"%s (this person has turned off messages from the bot and has to allow them again)"}
-	StatusVersion = Phrase{"**版本**：%s", "**Version**: %s"}
+	StatusUndelivered = Phrase{"**等待发出的消息**：%s", "**Messages waiting to be sent**: %s"}
+	UndeliveredFor    = Phrase{"%d 条（%s）", "%d (%s)"}
+	StatusVersion     = Phrase{"**版本**：%s", "**Version**: %s"}
 
 	TitleNone  = Phrase{"还没有标题。发送 /title 新标题 起一个。", "No title yet. Send /title TITLE to set one."}
 	TitleIs    = Phrase{"标题：%s", "Title: %s"}

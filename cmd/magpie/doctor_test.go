@@ -236,6 +236,20 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 			err = store.Chats().Silences().Record(p.Context(), chat.FeishuChat("oc_muted"), "code 230035")
 			must(p, errors.Join(err, store.Close()))
 		}, 0, []string{`warn  chat "feishu:chat:oc_muted": since `, "code 230035 - unmute the group"}},
+		"a permission to send is missing": {func(p *doctorRig) {
+			p.group("oc_1", chat.MentionOnly, false)
+			store, err := db.Open(p.Context(), db.Config{URL: "sqlite://" + filepath.Join(p.dir, "data", "magpie.db")})
+			must(p, err)
+			box := store.Outbox()
+			must(p, box.Enqueue(p.Context(), db.Post{Key: chat.FeishuChat("oc_1"), Idem: "unsent", Text: "a"}))
+			post, err := box.Next(p.Context(), chat.FeishuChat("oc_1"))
+			must(p, err)
+			why := db.Failure{Obstacle: chat.NotShared, Why: "lack of authority (code 230027)"}
+			must(p, errors.Join(box.Delay(p.Context(), post, time.Now(), why), store.Close()))
+		}, 0, []string{
+			"warn  sending: 1 message waiting for Feishu since 2", ": lack of authority (code 230027) - the app lacks a permission; add it",
+			"also share the app with the other company",
+		}},
 		"no bot": {func(p *doctorRig) {
 			p.sim.Inject(feishusim.Fault{
 				Path: "/open-apis/bot/v3/info", Code: 230006, Msg: "bot ability is not activated",

@@ -10,6 +10,37 @@ import (
 	"magpie/internal/feishusim"
 )
 
+// What the app has no permission for waits. Admins are told how much, and why, also after a restart, until it is sent.
+func TestStatusTellsWhatWaitsForAPermission(t *testing.T) {
+	r := makeRig(t, feishusim.Config{})
+	r.cfg.Access.Admins = []string{r.user.OpenID}
+	r.start()
+	t.Cleanup(func() { r.stop(); r.clean() })
+	room := r.sim.Group("项目", r.user)
+	id := r.sim.Say(room, r.user, "我叫小明", feishusim.Mention())
+	r.answer(room, id)
+	heal := r.sim.Inject(feishusim.Fault{Path: "/open-apis/im/v1/messages/" + id, Code: 99991672, Msg: "scopes is required"})
+	must(t, r.prog.store.Outbox().Enqueue(t.Context(), db.Post{
+		Key: chat.FeishuChat(room), Idem: "unsent", ReplyTo: id, Text: "unsent",
+	}))
+	const want = "**等待发出的消息**：1 条（应用缺少权限"
+	tried := func() bool { return r.count(`SELECT COUNT(*) FROM outbox WHERE attempts > 0`) == 1 }
+	r.until("an attempt", tried)
+	for range 2 {
+		if got := r.ask("/status"); !strings.Contains(got, want) || strings.Contains(got, "scopes") {
+			t.Errorf("/status: %q", got)
+		}
+		r.stop()
+		r.start()
+	}
+	heal()
+	r.sql(`UPDATE outbox SET next_at = 0`)
+	r.until("the message to be sent", func() bool { return r.count(`SELECT COUNT(*) FROM outbox`) == 0 })
+	if got := r.ask("/status"); strings.Contains(got, "等待发出的消息") {
+		t.Errorf("/status: %q", got)
+	}
+}
+
 // In a chat where the platform refuses the bot's messages, nothing is sent for days. Admins see it in /status and
 // doctor. A message to the bot there triggers a retry.
 func TestASilencedChatIsLeftAlone(t *testing.T) {

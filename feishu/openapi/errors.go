@@ -60,7 +60,7 @@ func (e *Error) Is(target error) bool {
 	case chat.ErrSilenced:
 		return slices.Contains(silenced, e.Code)
 	case chat.ErrForbidden:
-		return slices.Contains(forbidden, e.Code)
+		return forbidden[e.Code] != ""
 	case chat.ErrRefused:
 		return slices.Contains(censored, e.Code)
 	case chat.ErrTooBig:
@@ -83,7 +83,20 @@ var silenced = []int{230018, 230035, 230053}
 // forbidden are the codes for problems that an operator has to fix in the console: a missing permission, in external
 // groups also the app's sharing, its availability, its bot, its credentials, or an app that is disabled or not
 // installed.
-var forbidden = []int{230027, 99991672, 230006, 230013, 232025, 232034, 10003, 10012, 10014, 99991662}
+var forbidden = map[int]chat.Obstacle{
+	99991672: chat.NoPermission, 230027: chat.NotShared, 230013: chat.OutOfRange,
+	230006: chat.BotOff, 232025: chat.BotOff, 99991662: chat.AppDisabled, 232034: chat.AppNotInstalled,
+	10003: chat.WrongCredentials, 10012: chat.WrongCredentials, 10014: chat.WrongCredentials,
+}
+
+// Obstacle is what a later attempt of the same call waits for.
+func (e *Error) Obstacle() chat.Obstacle {
+	switch ClassOf(e) {
+	case Unknown, RateLimited, Busy, CircuitOpen:
+		return chat.NotAvailable
+	}
+	return forbidden[e.Code]
+}
 
 // censored are the codes for texts with forbidden words (page im-v1/message/create).
 var censored = []int{230022, 230028}

@@ -93,6 +93,16 @@ func TestClassesOfCodes(t *testing.T) {
 			t.Errorf("%d: silenced, forbidden: %v, want %v", code, got, want)
 		}
 	}
+	for code, want := range map[int]chat.Obstacle{
+		99991672: chat.NoPermission, 230027: chat.NotShared, 230013: chat.OutOfRange, 230006: chat.BotOff,
+		232025: chat.BotOff, 10003: chat.WrongCredentials, 10012: chat.WrongCredentials, 10014: chat.WrongCredentials,
+		99991662: chat.AppDisabled, 232034: chat.AppNotInstalled, 99991400: chat.NotAvailable, 200810: chat.NotAvailable,
+		0: chat.NotAvailable, 230099: chat.UnknownObstacle, 230022: chat.UnknownObstacle,
+	} {
+		if got := (&Error{Code: code}).Obstacle(); got != want {
+			t.Errorf("%d: obstacle %q, want %q", code, got, want)
+		}
+	}
 	for _, code := range []int{
 		230018, 230035, 230053, 230027, 99991662, 10012, 232025, 232034, 99991672, 230006, 230013, 230002, 232011, 10003,
 	} {

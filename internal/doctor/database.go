@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"magpie/bridge"
 	"magpie/db"
 	"magpie/db/sqlite"
 	"magpie/internal/config"
@@ -89,6 +90,7 @@ func checkRows(ctx context.Context, r *Report, c db.Config, path string) {
 		return // an older schema; its rows can be read once the bridge has started
 	}
 	checkSilenced(ctx, r, store)
+	checkUndelivered(ctx, r, store)
 	rows, err := store.History().Unreadable(ctx)
 	if err != nil {
 		r.AddFinding(Warn, r.text(textMayRead), textDBUnread, path, err)
@@ -117,6 +119,19 @@ func checkSilenced(ctx context.Context, r *Report, store *db.DB) {
 	for _, s := range list[:min(len(list), maxNamedRows)] {
 		r.AddFinding(Warn, r.text(textLetSpeak), textSilenced,
 			cmp.Or(s.Title, s.Key.String()), s.Since.Format(time.DateTime), s.Why)
+	}
+}
+
+// checkUndelivered reports messages that the platform does not take for now.
+func checkUndelivered(ctx context.Context, r *Report, store *db.DB) {
+	list, err := store.Outbox().Undelivered(ctx)
+	if err != nil {
+		r.AddFinding(Warn, "", textUndeliveredUnread, err)
+		return
+	}
+	for _, u := range list {
+		r.AddFinding(Warn, bridge.ObstacleIn(u.Obstacle, r.Lang), textUndelivered, u.Posts,
+			u.Since.Format(time.DateTime), u.Why)
 	}
 }
 

@@ -89,6 +89,14 @@ var (
 		ZH: "数据库：读不到被禁言的聊天：%v",
 		EN: "database: muted chats could not be read: %v",
 	}
+	textUndelivered = i18n.Phrase{
+		ZH: "发送：有 %d 条消息从 %s 起等待飞书接收：%s",
+		EN: "sending: %d message(s) waiting for Feishu since %s: %s",
+	}
+	textUndeliveredUnread = i18n.Phrase{
+		ZH: "数据库：读不到等待发出的消息：%v",
+		EN: "database: waiting messages could not be read: %v",
+	}
 	textRowsUnread = i18n.Phrase{
 		ZH: "数据库：%d 行数据无法读取，已跳过：%s",
 		EN: "database: rows that cannot be read and were skipped: %d: %s",
