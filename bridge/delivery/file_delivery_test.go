@@ -46,6 +46,25 @@ func TestAFileIsDeliveredOverRestarts(t *testing.T) {
 	}
 }
 
+// A file that the app may not send does not hold up the answer for the minutes until it is tried again.
+func TestAFileThatMayNotBeSentHoldsUpNothing(t *testing.T) {
+	out := &deliverytest.FileRecorder{FailAttach: refusal{}}
+	r := newRig(t, out)
+	turn := r.startTurn(room, "om_1")
+	to := chat.Ref{Key: room, ID: "om_1"}
+	r.must(r.store.Outbox().FileDeliveries().Write(t.Context(), to, db.FileDelivery{Name: "a.md"}, "file:1", "words"))
+	r.must(r.store.Turns().Finish(t.Context(), db.TurnResult{Turn: turn, State: db.Done, Answer: "here it is"}))
+	r.outbox.deliver(t.Context(), r.next())
+	if p := r.next(); p.File != nil {
+		t.Errorf("the file goes before the answer: %+v", p)
+	}
+	r.outbox.Wake(room)
+	r.flush()
+	if order := out.Order(); !slices.Equal(order, []string{"card"}) || r.unsent() != 1 {
+		t.Errorf("shown %q, %d wait", order, r.unsent())
+	}
+}
+
 // A file that may have been shown long ago is looked up by the platform's file key.
 func TestAFileThatMayHaveBeenShownLongAgoIsLookedFor(t *testing.T) {
 	out := &deliverytest.FileRecorder{}
