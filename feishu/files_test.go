@@ -366,6 +366,23 @@ func TestForwardsAreATree(t *testing.T) {
 	p.clean()
 }
 
+// Cards in a merged forward are read as they were sent, if the platform gives them so.
+func TestCardsInForwards(t *testing.T) {
+	for given, want := range map[bool]string{true: "[卡片 告警]\n  > 磁盘满了", false: "[卡片]"} {
+		t.Run(fmt.Sprintf("given: %t", given), func(t *testing.T) {
+			p := newPlatform(t, feishusim.Config{ForwardedCards: given})
+			ann := p.AddUser("Ann")
+			room := p.PrivateChat(ann)
+			alarm := p.Send(room, p.AddApp("Monitor"), "interactive", json.RawMessage(`{"schema":"2.0","header":{"title":`+
+				`{"tag":"plain_text","content":"告警"}},"body":{"elements":[{"tag":"markdown","content":"磁盘满了"}]}}`))
+			text, err := p.FetchForwarded(p.ctx(), chat.FeishuChat(room), p.Forward(room, ann, []string{alarm}))
+			if _, said, _ := strings.Cut(text, "\n  > "); err != nil || said != want {
+				t.Errorf("%q, %v, want %q", text, err, want)
+			}
+		})
+	}
+}
+
 func TestEditsAndRecallsAreReported(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
 	ann, rec := p.AddUser("Ann"), newRecorder()

@@ -18,9 +18,9 @@ import (
 	"magpie/internal/text"
 )
 
-// fetchMessage fetches a message with the names of its authors (page "Query message content", im-v1/message/get). It
-// requests cards as they were sent: by default those of version 2.0 only say that the client is too old. For a merged
-// forward that option makes the platform fail.
+// fetchMessage fetches a message, followed by those inside it, with the names of their authors (page "Query message
+// content", im-v1/message/get). It requests cards as they were sent: by default those of version 2.0 only say that the
+// client is too old. For a merged forward that option works for some and makes the platform fail for others.
 func (c *Client) fetchMessage(ctx context.Context, id string) (items []gjson.Result, err error) {
 	items, err = fetchItems(ctx, c.api, id, larkcore.QueryParams{
 		"with_sender_name": {"true"}, "card_msg_content_type": {"user_card_content"},
@@ -28,7 +28,7 @@ func (c *Client) fetchMessage(ctx context.Context, id string) (items []gjson.Res
 	var refused *openapi.Error
 	if errors.As(err, &refused) &&
 		(refused.Code == codeNoCardContent || refused.Status >= http.StatusInternalServerError) {
-		return c.fetchForward(ctx, id)
+		return fetchItems(ctx, c.api, id, larkcore.QueryParams{"with_sender_name": {"true"}})
 	}
 	return items, err
 }
@@ -36,11 +36,6 @@ func (c *Client) fetchMessage(ctx context.Context, id string) (items []gjson.Res
 // codeNoCardContent is the code with which the platform refuses the content of cards for a merged forward. It is an
 // internal error, with the matching HTTP status.
 const codeNoCardContent = 2200
-
-// fetchForward fetches a merged forward, followed by the messages in it.
-func (c *Client) fetchForward(ctx context.Context, id string) (items []gjson.Result, err error) {
-	return fetchItems(ctx, c.api, id, larkcore.QueryParams{"with_sender_name": {"true"}})
-}
 
 // fetchItems fetches a message and those inside it. The query may be refused with one of these codes.
 func fetchItems(ctx context.Context, api *openapi.Client, id string, query larkcore.QueryParams,
@@ -101,7 +96,7 @@ const (
 // FetchForwarded returns the messages of a merged forward as a list of who said what and when. Every line that a person
 // wrote follows a mark, so that it cannot imitate an entry of the list.
 func (c *Client) FetchForwarded(ctx context.Context, key chat.Key, id string) (string, error) {
-	items, err := c.fetchForward(ctx, id)
+	items, err := c.fetchMessage(ctx, id)
 	if err != nil {
 		return "", err
 	}

@@ -27,6 +27,8 @@ type Config struct {
 	MentionsOnly bool          // the app lacks im:message.group_msg: in groups it only gets mentions of the bot
 	Limits       Limits
 	CardUpdates  CardUpdates
+
+	ForwardedCards bool // the cards in a merged forward can be read as they were sent; else such a read fails, as some observe
 }
 
 // CardUpdates is how the app is notified that one of its own cards has changed. On the platform that is

@@ -21,7 +21,8 @@ type world struct {
 	cards    map[string]*entity
 	presses  map[string]*press // by their token
 
-	cardUpdates CardUpdates
+	cardUpdates    CardUpdates
+	forwardedCards bool
 }
 
 func newWorld(cfg Config, n *notifier, rec *records) *world {
@@ -40,7 +41,7 @@ func newWorld(cfg Config, n *notifier, rec *records) *world {
 			departmentsByUser: make(map[string][]string),
 		},
 		files: newFiles(), cards: make(map[string]*entity), presses: make(map[string]*press),
-		cardUpdates: cfg.CardUpdates,
+		cardUpdates: cfg.CardUpdates, forwardedCards: cfg.ForwardedCards,
 	}
 }
 
