@@ -32,7 +32,7 @@ const roleVariable = "MAGPIE_TEST_BRIDGE"
 
 func TestMain(m *testing.M) {
 	if started := os.Getenv(serverVariable); started != "" {
-		if err := serveMCP(started); err != nil {
+		if err := errors.Join(failMCP(started), serveMCP(started)); err != nil {
 			os.Exit(1)
 		}
 		return

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -65,6 +64,8 @@ const mcpFile = "mcp.json"
 // process waits that long for all servers (measured with 2.1.330), 30 seconds by default, which is too long for a
 // server that does not respond.
 const serverTimeout = "MCP_TIMEOUT"
+
+const defaultServerTimeout = "10000"
 
 // projectServers is the file in which a project configures servers.
 const projectServers = ".mcp.json"
@@ -165,7 +166,7 @@ func (a agent) prepareServers(spec Spec) (arguments []string, err error) {
 			return err
 		}
 		if a.env[serverTimeout] == "" {
-			a.env[serverTimeout] = "10000"
+			a.env[serverTimeout] = defaultServerTimeout
 		}
 		arguments = []string{"--mcp-config=" + path}
 		return replaceFile(path, data)
@@ -194,8 +195,11 @@ func (c Config) ServerNames(dir string) (list ServerNames, err error) {
 		found, unapproved, err := a.servers(dir)
 		list.Loaded, list.Unapproved = slices.Sorted(maps.Keys(found)), unapproved
 		for _, name := range list.Loaded {
-			program := gjson.GetBytes(found[name], "command").String()
-			if _, err := exec.LookPath(program); program != "" && !strings.Contains(program, "$") && err != nil {
+			program := a.env.expand(gjson.GetBytes(found[name], "command").String())
+			if program == "" {
+				continue
+			}
+			if _, err := a.env.lookPath(program, dir); err != nil {
 				list.Missing = append(list.Missing, name)
 			}
 		}

@@ -2,6 +2,7 @@ package claude_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,7 +23,8 @@ const serverVariable = "MAGPIE_TEST_MCP_SERVER"
 
 // serveMCP is an MCP server with one tool, on stdin and stdout.
 func serveMCP(started string) error {
-	if err := os.WriteFile(started, []byte("started"), 0o600); err != nil {
+	fmt.Println("The test server is starting.") // the CLI passes over that
+	if err := os.WriteFile(started, fmt.Append(nil, os.Getpid()), 0o600); err != nil {
 		return err
 	}
 	s := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
@@ -60,7 +62,7 @@ func serverChats(t *testing.T, command string, mcp claude.MCPServers) (n twoChat
 	must(t, err)
 	server := func(name string) string {
 		return string(encode(t, map[string]any{"command": program, "env": map[string]string{
-			serverVariable: filepath.Join(n.base, "started-"+name),
+			serverVariable: "${MAGPIE_TEST_UNSET:-" + n.base + "}/started-" + name,
 		}}))
 	}
 	write(t, filepath.Join(n.home, ".claude.json"), `{"mcpServers":{"everywhere":`+server("everywhere")+`},"projects":{"`+

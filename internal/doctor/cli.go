@@ -42,13 +42,12 @@ func (c CLI) Check(ctx context.Context, r *Report) (path string, loggedIn bool) 
 		path = ""
 	}
 	checkLimits(r, c.Config.Limits())
-	c.checkServers(r)
 	return path, loggedIn
 }
 
-// checkServers lists the agents' MCP servers, those whose program is missing, and those of the project that nobody has
-// approved.
-func (c CLI) checkServers(r *Report) {
+// checkServers lists the agents' MCP servers that work, those that do not, and those of the project that nobody has
+// approved. It starts them, as the CLI does.
+func (c CLI) checkServers(ctx context.Context, r *Report) {
 	list, err := c.Config.ServerNames(c.Config.Project)
 	if err != nil {
 		r.AddFinding(Warn, "", textServersUnread, err)
@@ -60,7 +59,21 @@ func (c CLI) checkServers(r *Report) {
 		r.AddFinding(Warn, fmt.Sprintf(r.text(textServersApprove), c.Config.Project), textServersUnapproved,
 			configtype.Listing(list.Unapproved))
 	}
-	available := slices.DeleteFunc(list.Loaded, func(name string) bool { return slices.Contains(list.Missing, name) })
+	failures, _ := c.Config.CheckServers(ctx, c.Config.Project) // what could not be read was reported
+	available := slices.DeleteFunc(list.Loaded, func(name string) bool {
+		if slices.Contains(list.Missing, name) {
+			return true
+		}
+		switch err := failures[name]; {
+		case err == nil:
+			return false
+		case errors.Is(err, claude.ErrServerLogin):
+			r.AddFinding(OK, "", textServerLogin, name)
+		default:
+			r.AddFinding(Warn, r.text(textServerRepair), textServerFails, name, err)
+		}
+		return true
+	})
 	if len(available) > 0 {
 		r.AddFinding(OK, "", textServers, configtype.Listing(available))
 	}

@@ -2,6 +2,8 @@ package doctor
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -10,6 +12,8 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"magpie/bridge/i18n"
 	"magpie/internal/claude"
@@ -66,30 +70,49 @@ func TestTheDoctorReportsTheLimits(t *testing.T) {
 	}
 }
 
-// The doctor names the agents' MCP servers, and what to do about one whose program is missing or that is not approved.
-func TestTheDoctorNamesServersWithoutAProgram(t *testing.T) {
+// The doctor names the MCP servers of the agents that work, and says what to do about one that does not, or that nobody
+// has approved.
+func TestTheDoctorNamesServersThatDoNotWork(t *testing.T) {
+	serves := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server {
+		return mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	}, nil)
+	network := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/login" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		serves.ServeHTTP(w, r)
+	}))
+	t.Cleanup(network.Close)
 	c := claudetest.ScriptedConfig(t)
 	if err := os.WriteFile(filepath.Join(c.Project, ".mcp.json"), []byte(`{"mcpServers":{
-		"here":{"command":"sh"},"gone":{"command":"/nonexistent/server"},
-		"remote":{"type":"http","url":"https://mcp.example"}}}`), 0o600); err != nil {
+		"here":{"type":"http","url":"`+network.URL+`"},"gone":{"command":"/nonexistent/server"},
+		"ends":{"command":"sh","args":["-c","echo no token >&2; exit 3"]},
+		"remote":{"type":"http","url":"`+network.URL+`/login"}}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c.MCP = claude.MCPServers{"here", "gone", "remote"}
+	c.MCP = claude.MCPServers{"here", "gone", "ends", "remote"}
 	told := func(lang i18n.Lang) []Finding {
 		r := &Report{Lang: lang}
-		CLI{Config: c}.checkServers(r)
+		CLI{Config: c}.checkServers(t.Context(), r)
 		return r.Findings
 	}
 	for lang, want := range map[i18n.Lang][]Finding{
 		i18n.Chinese: {
 			{State: Warn, What: "claude：找不到 MCP 服务器 gone 的程序，助手用不了它",
 				Do: "安装它，或用 claude mcp remove 去掉，或在 [claude] mcp 里列出要用的"},
-			{State: OK, What: "claude：助手可用的 MCP 服务器：here、remote"},
+			{State: Warn, What: "claude：MCP 服务器 ends 用不了：退出码 3（no token）",
+				Do: "修好它，或用 claude mcp remove 去掉，或在 [claude] mcp 里列出要用的"},
+			{State: OK, What: "claude：MCP 服务器 remote 需要登录；还没登录的话，运行 claude，用 /mcp 登录"},
+			{State: OK, What: "claude：助手可用的 MCP 服务器：here"},
 		},
 		i18n.English: {
 			{State: Warn, What: "claude: the program of the MCP server gone was not found, so the agent can't use it",
 				Do: "install it, remove it with claude mcp remove, or list only the others in [claude] mcp"},
-			{State: OK, What: "claude: MCP servers available to the agent: here, remote"},
+			{State: Warn, What: "claude: the MCP server ends does not work: exit code 3 (no token)",
+				Do: "repair it, remove it with claude mcp remove, or list only the others in [claude] mcp"},
+			{State: OK, What: "claude: the MCP server remote asks for a login; if that is still to be done, run claude and use /mcp"},
+			{State: OK, What: "claude: MCP servers available to the agent: here"},
 		},
 	} {
 		if got := told(lang); !slices.Equal(got, want) {
@@ -99,11 +122,11 @@ func TestTheDoctorNamesServersWithoutAProgram(t *testing.T) {
 	c.MCP = claude.MCPServers{"all"} // none is approved
 	for lang, want := range map[i18n.Lang]Finding{
 		i18n.Chinese: {
-			State: Warn, What: "claude：项目 .mcp.json 里的 MCP 服务器还没有批准，助手用不了：gone、here、remote",
+			State: Warn, What: "claude：项目 .mcp.json 里的 MCP 服务器还没有批准，助手用不了：ends、gone、here、remote",
 			Do: "在 " + c.Project + " 里运行 claude，同意或拒绝使用它们，或写进 [claude] mcp",
 		},
 		i18n.English: {
-			State: Warn, What: "claude: MCP servers in the project's .mcp.json are not approved yet, so the agent can't use them: gone, here, remote",
+			State: Warn, What: "claude: MCP servers in the project's .mcp.json are not approved yet, so the agent can't use them: ends, gone, here, remote",
 			Do: "run claude in " + c.Project + " and approve or reject them, or name them in [claude] mcp",
 		},
 	} {

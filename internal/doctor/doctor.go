@@ -22,6 +22,7 @@ func Examine(ctx context.Context, r *Report, path string, environ []string) {
 		cli.AddMissing(r)
 	}
 	cli.Check(ctx, r)
+	cli.checkServers(ctx, r)
 	platform := CheckPlatform(ctx, r, c)
 	checkOwner(ctx, r, c, platform.App)
 	if c.Feishu.Validate() == nil && platform.Credentials == nil {

@@ -186,6 +186,18 @@ var (
 		ZH: "安装它，或用 claude mcp remove 去掉，或在 [claude] mcp 里列出要用的",
 		EN: "install it, remove it with claude mcp remove, or list only the others in [claude] mcp",
 	}
+	textServerFails = i18n.Phrase{
+		ZH: "claude：MCP 服务器 %s 用不了：%v",
+		EN: "claude: the MCP server %s does not work: %v",
+	}
+	textServerRepair = i18n.Phrase{
+		ZH: "修好它，或用 claude mcp remove 去掉，或在 [claude] mcp 里列出要用的",
+		EN: "repair it, remove it with claude mcp remove, or list only the others in [claude] mcp",
+	}
+	textServerLogin = i18n.Phrase{
+		ZH: "claude：MCP 服务器 %s 需要登录；还没登录的话，运行 claude，用 /mcp 登录",
+		EN: "claude: the MCP server %s asks for a login; if that is still to be done, run claude and use /mcp",
+	}
 	textServersUnapproved = i18n.Phrase{
 		ZH: "claude：项目 .mcp.json 里的 MCP 服务器还没有批准，助手用不了：%s",
 		EN: "claude: MCP servers in the project's .mcp.json are not approved yet, so the agent can't use them: %s",
