@@ -2,6 +2,7 @@ package claude
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -79,6 +80,8 @@ func (a agent) settingsArgument() string {
 	return "--settings=" + a.state.settings()
 }
 
+var errNoSettings = errors.New("no JSON object")
+
 // writeSettings writes the settings of a chat's agent, which may read the folder files: those of all agents, and the
 // deny rules.
 func (a agent) writeSettings(files string) error {
@@ -90,6 +93,9 @@ func (a agent) writeSettings(files string) error {
 		}
 		if err := json.Unmarshal(data, &s); err != nil {
 			return err
+		}
+		if s == nil { // the file says null; the agents' user can write to it
+			return errNoSettings
 		}
 		if v := gjson.ParseBytes(s["permissions"]); v.Exists() && checkPermissions(v) != nil {
 			return checkPermissions(v)
