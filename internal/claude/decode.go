@@ -119,12 +119,12 @@ func (d *decoder) decodeStream(ev gjson.Result) []Event {
 // recordTokens records the token counts of a call of the model. The input is reported at the beginning and the output
 // at the end, where the input may be missing.
 func (d *decoder) recordTokens(usage gjson.Result) {
-	read := usage.Get("input_tokens").Int() + usage.Get("cache_read_input_tokens").Int() +
-		usage.Get("cache_creation_input_tokens").Int()
+	read := tokens(usage.Get("input_tokens")) + tokens(usage.Get("cache_read_input_tokens")) +
+		tokens(usage.Get("cache_creation_input_tokens"))
 	if read > 0 {
 		d.inputTokens = read
 	}
-	d.outputTokens = usage.Get("output_tokens").Int()
+	d.outputTokens = tokens(usage.Get("output_tokens"))
 }
 
 // startMessage starts the model message id. If the previous stream did not finish, its blocks are void: the new message
@@ -258,12 +258,12 @@ func (d *decoder) decodeResult(v gjson.Result) []Event {
 	r := Result{
 		Session: v.Get("session_id").String(),
 		Text:    v.Get("result").String(),
-		CostUSD: v.Get("total_cost_usd").Float(),
+		CostUSD: dollars(v.Get("total_cost_usd")),
 		Held:    d.inputTokens + d.outputTokens,
 		Message: d.message,
 		Usage: Usage{
-			Input: u.Get("input_tokens").Int(), Output: u.Get("output_tokens").Int(),
-			CacheRead: u.Get("cache_read_input_tokens").Int(), CacheNew: u.Get("cache_creation_input_tokens").Int(),
+			Input: tokens(u.Get("input_tokens")), Output: tokens(u.Get("output_tokens")),
+			CacheRead: tokens(u.Get("cache_read_input_tokens")), CacheNew: tokens(u.Get("cache_creation_input_tokens")),
 		},
 	}
 	for _, e := range v.Get("errors").Array() {
@@ -273,7 +273,7 @@ func (d *decoder) decodeResult(v gjson.Result) []Event {
 	if own := v.Get("model_usage_since_last_result"); own.IsObject() {
 		var cost float64
 		own.ForEach(func(_, usage gjson.Result) bool {
-			cost += usage.Get("costUSD").Float()
+			cost += dollars(usage.Get("costUSD"))
 			return true
 		})
 		r.ofTurn = &cost
@@ -290,13 +290,13 @@ func (d *decoder) decodeResult(v gjson.Result) []Event {
 func modelUsage(v gjson.Result) (name string, window int64, total Usage) {
 	var most float64 = -1
 	v.ForEach(func(model, usage gjson.Result) bool {
-		if cost := usage.Get("costUSD").Float(); cost > most {
-			most, name, window = cost, model.String(), usage.Get("contextWindow").Int()
+		if cost := dollars(usage.Get("costUSD")); cost > most {
+			most, name, window = cost, model.String(), tokens(usage.Get("contextWindow"))
 		}
-		total.Input += usage.Get("inputTokens").Int()
-		total.Output += usage.Get("outputTokens").Int()
-		total.CacheRead += usage.Get("cacheReadInputTokens").Int()
-		total.CacheNew += usage.Get("cacheCreationInputTokens").Int()
+		total.Input += tokens(usage.Get("inputTokens"))
+		total.Output += tokens(usage.Get("outputTokens"))
+		total.CacheRead += tokens(usage.Get("cacheReadInputTokens"))
+		total.CacheNew += tokens(usage.Get("cacheCreationInputTokens"))
 		return true
 	})
 	return name, window, total

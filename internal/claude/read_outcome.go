@@ -197,10 +197,10 @@ func (r *outcomeReader) assistant(v gjson.Result) {
 }
 
 func (r *outcomeReader) addUsage(u gjson.Result) {
-	r.out.Usage.Input += u.Get("input_tokens").Int()
-	r.out.Usage.Output += u.Get("output_tokens").Int()
-	r.out.Usage.CacheRead += u.Get("cache_read_input_tokens").Int()
-	r.out.Usage.CacheNew += u.Get("cache_creation_input_tokens").Int()
+	r.out.Usage.Input += tokens(u.Get("input_tokens"))
+	r.out.Usage.Output += tokens(u.Get("output_tokens"))
+	r.out.Usage.CacheRead += tokens(u.Get("cache_read_input_tokens"))
+	r.out.Usage.CacheNew += tokens(u.Get("cache_creation_input_tokens"))
 }
 
 // recordedFailure classifies an error that the CLI wrote instead of an answer.

@@ -49,7 +49,7 @@ func unreportedCost(ctx context.Context, p *Process, turns int) (r Reply, err er
 		return r, fmt.Errorf("cost outside of a turn: %w", err)
 	}
 	model, _, total := modelUsage(used.Get("session.model_usage"))
-	if cost, usage, ok := p.meter.readBetween(turns, used.Get("session.total_cost_usd").Float(), total); ok {
+	if cost, usage, ok := p.meter.readBetween(turns, dollars(used.Get("session.total_cost_usd")), total); ok {
 		r.Model, r.CostUSD, r.Usage = model, cost, usage
 	}
 	return r, nil
