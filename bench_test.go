@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// fakeGo measures what it is asked for, and fails at the first messages of chats and at the load.
+// fakeGo stands in for go: it prints measurements, and fails at two of the benchmarks.
 const fakeGo = `#!/bin/sh
 case "$*" in
 *OpenedChat*)
@@ -21,7 +21,7 @@ case "$*" in
 esac
 `
 
-// A benchmark that fails keeps no other from being measured, nor its figures from being shown; the script fails then.
+// A benchmark that fails does not prevent the others from being measured and shown. The script fails in the end.
 func TestTheBenchScriptGoesOn(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {

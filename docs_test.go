@@ -25,8 +25,8 @@ var (
 	totals = regexp.MustCompile(`(?s)\*\*(\d+)\D+(\d+)\D+\*\*\D+(\d+)\D+(\d+)\D+(\d+)`)
 )
 
-// TestTheArchitecturePageIsTrue fails when docs/architecture.md or its Chinese twin names a file, a function or an
-// arrow that is not there, counts the hops of a message wrongly, or leaves a package out.
+// TestTheArchitecturePageIsTrue fails if docs/architecture.md or its Chinese twin names a file, a function or an arrow
+// that does not exist, counts the hops of a message wrongly, or omits a package.
 func TestTheArchitecturePageIsTrue(t *testing.T) {
 	imports := packages(t)
 	for _, page := range []string{"docs/architecture.md", "docs/architecture.zh.md"} {
@@ -48,8 +48,7 @@ func TestTheArchitecturePageIsTrue(t *testing.T) {
 	}
 }
 
-// TestTheOtherPagesNameWhatIsThere fails when a page for those who change the code names a file or a function that is
-// not there.
+// TestTheOtherPagesNameWhatIsThere fails if a page for contributors names a file or a function that does not exist.
 func TestTheOtherPagesNameWhatIsThere(t *testing.T) {
 	for _, page := range []string{"CONTRIBUTING.md", "CONTRIBUTING.zh.md", "docs/claude-cli.md"} {
 		data, err := os.ReadFile(page)
@@ -60,7 +59,7 @@ func TestTheOtherPagesNameWhatIsThere(t *testing.T) {
 	}
 }
 
-// namesWhatIsThere looks for the files, functions and links of a page.
+// namesWhatIsThere checks the files, functions and links of a page.
 func namesWhatIsThere(t *testing.T, page, text string) {
 	t.Helper()
 	for _, m := range inCode.FindAllStringSubmatch(text, -1) {
@@ -78,7 +77,7 @@ func namesWhatIsThere(t *testing.T, page, text string) {
 	}
 }
 
-// packages lists the folders with Go code, and what each imports of the others, tests apart.
+// packages lists the folders with Go code, and their imports of each other, without tests.
 func packages(t *testing.T) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}
@@ -110,7 +109,7 @@ func packages(t *testing.T) map[string][]string {
 	return found
 }
 
-// program lists the arrows between all packages that the program consists of.
+// program lists the imports between all packages of the program.
 func program(imports map[string][]string) (arrows []string) {
 	todo := []string{"cmd/magpie"}
 	for i := 0; i < len(todo); i++ {
@@ -125,7 +124,7 @@ func program(imports map[string][]string) (arrows []string) {
 	return arrows
 }
 
-// drawn lists the arrows of the page's picture.
+// drawn lists the arrows of the page's diagram.
 func drawn(text string) (arrows []string) {
 	names := map[string]string{}
 	for _, m := range box.FindAllStringSubmatch(text, -1) {
@@ -140,14 +139,13 @@ func drawn(text string) (arrows []string) {
 	return arrows
 }
 
-// The limits of the way of a message. Who needs more looks first what can be left out.
+// The limits for the path of a message. To stay below them, first look for hops that can be removed.
 const (
 	mostHops     = 50
 	mostHopFiles = 35
 )
 
-// countHops compares what the third part says of itself with its list of hops and the table of what is asked on the
-// way.
+// countHops compares the numbers in the third part with its list of hops and the table of look-ups on the way.
 func countHops(t *testing.T, page, text string) {
 	t.Helper()
 	_, text, _ = strings.Cut(text, "\n## 3.")
@@ -186,7 +184,8 @@ func calls(text string) (n int, files map[string]bool) {
 	return n, files
 }
 
-// TestSamplesOfRulesNameAPath fails when a page gives a rule without a path as a sample: it reaches the whole machine.
+// TestSamplesOfRulesNameAPath fails if a page shows a rule without a path as a sample: it would allow the whole
+// machine.
 func TestSamplesOfRulesNameAPath(t *testing.T) {
 	pages, err := filepath.Glob("docs/*.md")
 	if err != nil {
@@ -210,6 +209,6 @@ func TestSamplesOfRulesNameAPath(t *testing.T) {
 		}
 	}
 	if found < 4 {
-		t.Errorf("%d samples are found", found)
+		t.Errorf("only %d samples were found", found)
 	}
 }

@@ -12,10 +12,10 @@ import (
 	"testing"
 )
 
-// moduleList names the modules that are part of the program on some system, with the license of each.
+// moduleList names the modules that are part of the program on some system, with their licenses.
 const moduleList = "scripts/packaging/modules.txt"
 
-// licenseWords are words that each license has, and no other of them.
+// licenseWords identify each license: no other one contains them.
 var licenseWords = map[string]string{
 	"MIT":          "Permission is hereby granted, free of charge",
 	"MIT-0":        "MIT No Attribution",
@@ -26,11 +26,11 @@ var licenseWords = map[string]string{
 	"MPL-2.0":      "Mozilla Public License",
 }
 
-// foreignWords are words of licenses that do not let their software be part of a program under another one.
+// foreignWords occur in licenses that do not allow distribution with a program under another one.
 var foreignWords = regexp.MustCompile(`(?i)GNU (Lesser |Affero )?General Public|Commons Clause|Business Source|Elastic License`)
 
-// TestEveryModuleHasALicenseThatFits fails when the program has a new dependency whose license nobody has looked at, or
-// when the license of one has changed.
+// TestEveryModuleHasALicenseThatFits fails if the program has a new dependency whose license was not reviewed, or if a
+// license has changed.
 func TestEveryModuleHasALicenseThatFits(t *testing.T) {
 	noted := notedLicenses(t)
 	linked := linkedModules(t)
@@ -45,7 +45,7 @@ func TestEveryModuleHasALicenseThatFits(t *testing.T) {
 			t.Errorf("%s: %s is not among those that scripts/packaging/plain-sbom takes: %q", module, license, fitting)
 		}
 		text := licenseText(t, linked[module])
-		foreign := license != "MPL-2.0" && foreignWords.MatchString(text) // which names others, and is not under them
+		foreign := license != "MPL-2.0" && foreignWords.MatchString(text) // the MPL mentions other licenses
 		if words := licenseWords[license]; words == "" || !strings.Contains(text, words) || foreign {
 			t.Errorf("the license of %s in %s is not %s", module, linked[module], license)
 		}
@@ -80,7 +80,7 @@ func notedLicenses(t *testing.T) map[string]string {
 	return found
 }
 
-// linkedModules are the folders of the modules that are part of the program for each system that releases are for.
+// linkedModules are the folders of the modules that are linked into the program on the systems of releases.
 func linkedModules(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -107,7 +107,7 @@ func linkedModules(t *testing.T) map[string]string {
 	return found
 }
 
-// fittingLicenses are those that a release lets into the program.
+// fittingLicenses are the licenses that a release accepts.
 func fittingLicenses(t *testing.T) []string {
 	t.Helper()
 	data, err := os.ReadFile("scripts/packaging/plain-sbom")
@@ -121,7 +121,7 @@ func fittingLicenses(t *testing.T) []string {
 	return strings.Split(strings.ReplaceAll(m[1], "'", ""), ", ")
 }
 
-// licenseText is all that a module's folder says about its license, on one line.
+// licenseText is everything that a module's folder says about its license, on one line.
 func licenseText(t *testing.T, dir string) string {
 	t.Helper()
 	var text strings.Builder

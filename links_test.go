@@ -16,7 +16,7 @@ var (
 	fenced  = regexp.MustCompile("(?ms)^```.*?^```$")
 )
 
-// anchor is the name under which a heading can be linked, as GitHub makes it.
+// anchor is the anchor of a heading, as GitHub makes it.
 func anchor(heading string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -29,7 +29,7 @@ func anchor(heading string) string {
 	}, heading)
 }
 
-// pages are those for people, by their names.
+// pages are the pages for people, by name.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -49,7 +49,7 @@ func pages(t *testing.T) map[string]string {
 	return found
 }
 
-// Every link leads to a file that is there, and to a heading in it; a Chinese page leads to Chinese pages.
+// Every link leads to an existing file, and to an existing heading in it. Chinese pages link to Chinese pages.
 func TestEveryLinkLeadsSomewhere(t *testing.T) {
 	all := pages(t)
 	for name, text := range all {
@@ -84,7 +84,7 @@ func TestEveryLinkLeadsSomewhere(t *testing.T) {
 	}
 }
 
-// What users read is there in both languages, one a file, and each names the other.
+// Every page for users exists in both languages, one file each, which link to each other.
 func TestPagesAreThereInBothLanguages(t *testing.T) {
 	forContributors := map[string]bool{"CHANGELOG.md": true, "docs/claude-cli.md": true, "docs/texts-all.md": true}
 	all := pages(t)
@@ -105,7 +105,7 @@ func TestPagesAreThereInBothLanguages(t *testing.T) {
 	}
 }
 
-// A README is read in one go; everything else has a page of its own.
+// The READMEs are short: everything else has its own page.
 func TestTheREADMEsAreShort(t *testing.T) {
 	for _, name := range []string{"README.md", "README.zh.md"} {
 		if n := strings.Count(pages(t)[name], "\n"); n > 130 {

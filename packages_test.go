@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestTheNPMPackageSaysWhatIsMissing: npm leaves out the package with the program if it cannot get it, or was told to.
+// TestTheNPMPackageSaysWhatIsMissing: npm omits the package with the program if it cannot be downloaded, or if it was
+// told to.
 func TestTheNPMPackageSaysWhatIsMissing(t *testing.T) {
 	wrapper, err := os.ReadFile("scripts/packaging/npm/magpie.js")
 	if err != nil {

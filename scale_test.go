@@ -12,8 +12,8 @@ var (
 	number      = regexp.MustCompile(`\d[\d,.]*\d|\d`)
 )
 
-// The page about the scale claims nothing that was not measured: all numbers of its first table are on the page with the
-// figures. Both READMEs lead to it.
+// The page about the scale only claims what was measured: all numbers of its first table are on the page with the
+// figures. Both READMEs link to it.
 func TestTheScalePageSaysWhatWasMeasured(t *testing.T) {
 	for _, zh := range []string{"", ".zh"} {
 		read := func(name string) string {

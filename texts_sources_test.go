@@ -144,7 +144,8 @@ func pairs(t *testing.T, folder string) (list []phrase) {
 	return list
 }
 
-// errorTexts are those of errors that are no Mistake: words for the system's, and types with a method Chinese.
+// errorTexts are the texts of errors that are no Mistake: translations of system errors, and types with a method
+// Chinese.
 func errorTexts(t *testing.T) []phrase {
 	t.Helper()
 	list := pairs(t, "internal/configtype")
@@ -193,7 +194,7 @@ func errorTexts(t *testing.T) []phrase {
 	return slices.Compact(list)
 }
 
-// table reads a variable whose keys are English texts and whose values are Chinese ones.
+// table reads a variable that maps English texts to Chinese ones.
 func table(t *testing.T, files []*ast.File, name string) map[string]string {
 	t.Helper()
 	all, named := map[string]string{}, constants(files)
@@ -211,7 +212,7 @@ func table(t *testing.T, files []*ast.File, name string) map[string]string {
 				}
 				zh, too := plainText(kv.Value)
 				if !ok || !too {
-					t.Errorf("a text of %s is not written out", name)
+					t.Errorf("a text of %s is no literal", name)
 				}
 				all[en] = zh
 			}
@@ -235,8 +236,8 @@ var (
 	nameTag = regexp.MustCompile(`(?:^| )name:"([^"]*)"`)
 )
 
-// helpTexts are the English texts in the tags of the commands and flags, with what stands for them in Chinese. Hidden
-// ones are for the program itself.
+// helpTexts are the English texts in the tags of the commands and flags, with their Chinese translations. Hidden ones
+// are for the program itself.
 func helpTexts(t *testing.T, files []*ast.File) (list []phrase) {
 	t.Helper()
 	chinese := table(t, files, "helpInChinese")
@@ -278,14 +279,14 @@ func helpTexts(t *testing.T, files []*ast.File) (list []phrase) {
 	return list
 }
 
-// usageTexts are kong's words around the help, and its errors about wrong arguments.
+// usageTexts are kong's own texts of the help, and its errors about arguments.
 func usageTexts(t *testing.T, files []*ast.File) (list []phrase) {
 	t.Helper()
 	add := func(name string, en, zh ast.Expr) {
 		e, ok := plainText(en)
 		z, too := plainText(zh)
 		if !ok || !too {
-			t.Errorf("a text of %s is not written out", name)
+			t.Errorf("a text of %s is no literal", name)
 		}
 		list = append(list, phrase{"`" + name + "`", strings.TrimSpace(z), strings.TrimSpace(e)})
 	}
@@ -313,7 +314,7 @@ func usageTexts(t *testing.T, files []*ast.File) (list []phrase) {
 	return list
 }
 
-// modelTexts are what the simulated model says: it picks one of two texts, which may have names that end in Zh and En.
+// modelTexts are the texts of the simulated model: it picks one of two, which may have names that end in Zh and En.
 func modelTexts(t *testing.T) []phrase {
 	t.Helper()
 	list := pairs(t, "internal/modelsim")
@@ -329,7 +330,7 @@ func modelTexts(t *testing.T) []phrase {
 	return list
 }
 
-// pageTexts are the texts of the playground's page. What is filled in stands in braces.
+// pageTexts are the texts of the playground's page. Placeholders are in braces.
 func pageTexts(t *testing.T) (list []phrase) {
 	t.Helper()
 	data, err := os.ReadFile("internal/console/web/texts.js")
@@ -421,7 +422,7 @@ func (r *scriptReader) comma() {
 	r.rest = strings.TrimPrefix(r.rest, ",")
 }
 
-// expression reads what is no object and no list, and returns its text; empty = it has none.
+// expression reads a value that is neither an object nor a list, and returns its text; empty = it has none.
 func (r *scriptReader) expression() string {
 	r.rest = r.rest[len(arguments.FindString(r.rest)):]
 	var b, code strings.Builder
@@ -466,8 +467,8 @@ func (r *scriptReader) expression() string {
 	return b.String()
 }
 
-// readOrTyped are the files with Chinese words that the program reads or that people type, and those that are for the
-// agent alone, in one form for all languages.
+// readOrTyped are the files with Chinese words that the program parses or that people type, and with texts for the
+// agent, which are the same for all languages.
 var readOrTyped = map[string]string{
 	"bridge/choice.go": "values", "bridge/commands.go": "commands", "bridge/cost.go": "values",
 	"bridge/projects.go": "values", "bridge/receive.go": "what stops and continues", "bridge/steering.go": "a mark",
@@ -478,7 +479,7 @@ var readOrTyped = map[string]string{
 	"feishu/cardjson/markdown.go": "a mark",
 }
 
-// Every Chinese text of the program is on the page, and with it what is said in English.
+// Every Chinese text of the program is on the page, with its English counterpart.
 func TestTheListOfTextsIsComplete(t *testing.T) {
 	var listed strings.Builder
 	for _, s := range textSections(t) {
@@ -525,6 +526,6 @@ func TestTheListOfTextsIsComplete(t *testing.T) {
 		}
 	}
 	for name := range unused {
-		t.Errorf("%s has no such words", name)
+		t.Errorf("%s contains no such words", name)
 	}
 }

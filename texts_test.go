@@ -60,7 +60,7 @@ func phrases(t *testing.T, folder string) (list []phrase) {
 	return list
 }
 
-// mistakes reads what is said of mistakes in the configuration, in all packages; each is named by its package.
+// mistakes reads the texts of all configuration errors, named by package.
 func mistakes(t *testing.T) (list []phrase) {
 	t.Helper()
 	for folder := range packages(t) {
@@ -128,7 +128,7 @@ func phraseOf(t *testing.T, name string, lit *ast.CompositeLit) phrase {
 	return p
 }
 
-// textOf is a text that may be put together of several.
+// textOf is a text that may be a concatenation.
 func textOf(t *testing.T, name string, e ast.Expr) string {
 	t.Helper()
 	switch e := e.(type) {
@@ -175,11 +175,11 @@ var (
 	keyName   = regexp.MustCompile(`\[[a-z]+\]( [a-z_]+)?|--[a-z]+`)
 	// A number with a word in the plural, as if it could not be one.
 	countedMany = regexp.MustCompile(`%(\[\d\])?[-+# 0]*d (?:[a-z]+ ){0,2}?[a-z]+[a-z]s(?:[^a-z(]|$)`)
-	// Words that have another one in these texts.
+	// Words that must not be used in these texts.
 	otherWords = regexp.MustCompile(`智能体|纪元|杀|(?i)\b(?:so many|in vain|anew|all the same)\b`)
 )
 
-// Both languages say everything, in people's words; docs/texts-all.md lists it. -update rewrites it.
+// Every text exists in both languages, in plain words. docs/texts-all.md lists them; -update rewrites it.
 func TestAllTexts(t *testing.T) {
 	n := 0
 	for _, s := range textSections(t) {
@@ -203,11 +203,11 @@ func TestAllTexts(t *testing.T) {
 		}
 	}
 	if got, err := os.ReadFile("docs/texts-all.md"); err != nil || string(got) != want {
-		t.Errorf("docs/texts-all.md is not what the texts are (%v): update it with go test . -update", err)
+		t.Errorf("docs/texts-all.md is outdated (%v): update it with go test . -update", err)
 	}
 }
 
-// wrongText is what is wrong with a text; empty = nothing.
+// wrongText describes what is wrong with a text; empty = nothing.
 func wrongText(p phrase, where textPlace) string {
 	p.zh, p.en = fenced.ReplaceAllString(p.zh, ""), fenced.ReplaceAllString(p.en, "")
 	for _, s := range []string{p.zh, p.en} {
@@ -242,8 +242,9 @@ var (
 	curlyOrEmpty = regexp.MustCompile(`^[^“”]*(?:“[^“”]+”[^“”]*)*$`)
 )
 
-// wrongQuotes is what is wrong with the quotation marks of a text; empty = nothing. Chinese has “ ”, and " only around
-// what is typed like that. English has “ ” in chats and " in terminals, where a terminal's font may lack the others.
+// wrongQuotes describes what is wrong with the quotation marks of a text; empty = nothing. Chinese has “ ”, and " only
+// around what is typed like that. English has “ ” in chats and " in terminals, where a terminal's font may lack the
+// others.
 func wrongQuotes(p phrase, inChat bool) string {
 	p.zh, p.en = fenced.ReplaceAllString(p.zh, ""), fenced.ReplaceAllString(p.en, "")
 	switch {
@@ -289,7 +290,7 @@ func TestQuotationMarks(t *testing.T) {
 	}
 }
 
-// The playground's page speaks as the rest does.
+// The playground's page uses the same words as the other texts.
 func TestThePlaygroundUsesTheSameWords(t *testing.T) {
 	files, err := filepath.Glob("internal/console/web/*")
 	if err != nil || len(files) == 0 {
@@ -313,20 +314,20 @@ var commandsOnly = map[string]bool{"textCLIFails": true}
 // other language, and the explanation of the Chinese words in a prompt.
 var oneLanguage = map[string]bool{"name": true, "other": true, "otherLabel": true, "prefixForm": true}
 
-// spoken is how the text of an error begins, or what it has in it, that operators read: a mistake in the configuration.
+// spoken matches an error text for operators by its beginning or a part of it: a configuration error.
 var spoken = regexp.MustCompile(`\[[a-z]+\] |^environment: |\bwant `)
 
-// talkative are the packages that talk to whoever runs the program.
+// talkative are the packages that print texts for the operator.
 var talkative = []string{"cmd/magpie", "internal/services", "internal/systemd"}
 
-// reasons are the packages whose errors are shown to operators as they are, with the functions that make them; without
-// any, all do.
+// reasons are the packages whose errors are shown to operators, with the functions that create them; without any, all
+// do.
 var reasons = map[string][]string{
 	"contextmgr/memdoc": nil, "internal/chat": {"ParseKey", "Validate", "ValidID"}, "db": {"Tidy"},
 }
 
-// What operators read is there in both languages: a mistake in the configuration is a configtype.Mistakef, and what is
-// printed is a Phrase.
+// Texts for operators exist in both languages: a configuration error is a configtype.Mistakef, and printed text is a
+// Phrase.
 func TestWhatOperatorsReadIsTranslated(t *testing.T) {
 	for folder := range packages(t) {
 		if strings.HasSuffix(folder, "test") || strings.HasSuffix(folder, "sim") {
@@ -351,10 +352,10 @@ func TestWhatOperatorsReadIsTranslated(t *testing.T) {
 					return true
 				}
 				if text := plainReason(call); text != "" && isReason(file, folder, call.Pos()) {
-					t.Errorf("%s is said in English only: %s", set.Position(call.Pos()), text)
+					t.Errorf("%s is in English only: %s", set.Position(call.Pos()), text)
 				}
 				if text := untranslated(call, slices.Contains(talkative, folder)); text != "" {
-					t.Errorf("%s is said in English only: %s", set.Position(call.Pos()), text)
+					t.Errorf("%s is in English only: %s", set.Position(call.Pos()), text)
 				}
 				return true
 			})
@@ -362,7 +363,7 @@ func TestWhatOperatorsReadIsTranslated(t *testing.T) {
 	}
 }
 
-// isReason reports whether what stands at a place of a file makes errors that are shown to operators.
+// isReason reports whether code at this position creates errors that are shown to operators.
 func isReason(file *ast.File, folder string, at token.Pos) bool {
 	functions, ok := reasons[folder]
 	if !ok || functions == nil {
@@ -376,7 +377,7 @@ func isReason(file *ast.File, folder string, at token.Pos) bool {
 	return false
 }
 
-// plainReason is what an error says that is no Mistake; empty if it only adds to another one.
+// plainReason is the text of an error that is no Mistake; empty if it only wraps another one.
 func plainReason(call *ast.CallExpr) string {
 	fun, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok || len(call.Args) == 0 || fun.Sel.Name != "Errorf" && (fun.Sel.Name != "New" || fmt.Sprint(fun.X) != "errors") {
@@ -389,7 +390,7 @@ func plainReason(call *ast.CallExpr) string {
 	return text
 }
 
-// untranslated is the text in a call that people would read in one language only; empty = there is none.
+// untranslated is a text in a call that people would read in one language only; empty = none.
 func untranslated(call *ast.CallExpr, talks bool) string {
 	fun, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok {
@@ -426,7 +427,7 @@ func untranslated(call *ast.CallExpr, talks bool) string {
 	return ""
 }
 
-// ours is how a line on the standard error begins.
+// ours matches the beginning of a line on standard error.
 var ours = regexp.MustCompile(`^magpie: `)
 
 // literals are the texts in some expressions, in order.

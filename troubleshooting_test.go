@@ -10,15 +10,15 @@ import (
 )
 
 var (
-	// quotedMessage is a message of the program that begins an entry of a page.
+	// quotedMessage is a message of the program that starts an entry of a page.
 	quotedMessage = regexp.MustCompile(`\*\*["“]([^"”]+)["”]\*\*`)
-	// quotedLine is the first cell of a table that is all one line of the program.
+	// quotedLine is the first cell of a table that consists of one line of output.
 	quotedLine = regexp.MustCompile("(?m)^\\| (?:[^`|]+[:：])?`([^`]+)` \\|")
-	// joined is where a text in the code goes on in the next line.
+	// joined is the end of a string literal that is continued on the next line.
 	joined = regexp.MustCompile(`" \+\s*"`)
 )
 
-// The messages that the pages about troubles quote are those of the program: who looks for one finds it.
+// The messages that the troubleshooting pages quote are those of the program, so that a search finds them.
 func TestQuotedMessagesAreThere(t *testing.T) {
 	var code strings.Builder
 	for _, dir := range []string{"bridge", "cmd", "contextmgr", "db", "feishu", "internal"} {
@@ -44,7 +44,7 @@ func TestQuotedMessagesAreThere(t *testing.T) {
 		for _, m := range append(quotedMessage.FindAllStringSubmatch(string(data), -1),
 			quotedLine.FindAllStringSubmatch(string(data), -1)...) {
 			if strings.HasPrefix(m[1], "/") || strings.HasPrefix(m[1], "magpie ") || strings.HasPrefix(m[1], "journalctl") {
-				continue // what somebody types
+				continue // typed by the reader
 			}
 			n++
 			for _, part := range regexp.MustCompile(`…|: |：|5m0s`).Split(m[1], -1) {

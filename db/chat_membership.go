@@ -17,7 +17,7 @@ const cancelledChat = "chat"
 const inChat = `(chat_key = ?1 OR chat_key > ?1 || ':thread:' AND chat_key < ?1 || ':thread;')`
 
 const (
-	touchPlace = `INSERT INTO chats (no, key, kind, title)
+	upsertMembership = `INSERT INTO chats (no, key, kind, title)
 		VALUES ((SELECT COALESCE(MAX(no), 0) + 1 FROM chats), ?1, ?2, ?3)
 		ON CONFLICT (key) DO UPDATE SET title = CASE WHEN excluded.title = '' THEN chats.title ELSE excluded.title END`
 	setJoined = `UPDATE chats SET joined_at = ?2 WHERE key = ?1 AND joined_at < ?2 AND left_at < ?2`
@@ -122,7 +122,7 @@ func recordChange(ctx context.Context, tx *sql.Tx, c chat.Change, note string, a
 	if err := c.Key.Validate(); err != nil {
 		return false, err
 	}
-	if _, err := tx.ExecContext(ctx, touchPlace, c.Key.String(), c.Kind, c.Title); err != nil {
+	if _, err := tx.ExecContext(ctx, upsertMembership, c.Key.String(), c.Kind, c.Title); err != nil {
 		return false, err
 	}
 	res, err := tx.ExecContext(ctx, note, c.Key.String(), millis(at))

@@ -296,7 +296,7 @@ func TestATurnCanBeRequeued(t *testing.T) {
 	}
 }
 
-// The end of a turn that nobody is known to have stopped is not stored if somebody has.
+// If a turn was stopped, an end that does not know this is not stored.
 func TestAStopBeforeTheEndCounts(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "q1"))

@@ -95,8 +95,8 @@ func TestAFollowUpIsTakenBackWithItsQuestion(t *testing.T) {
 	})
 }
 
-// A question may be taken back just before its turn ends, or before the agent begins to speak again: nothing is to be
-// said about it then.
+// A question may be recalled just before its turn ends, or before the agent starts its follow-up: then nothing is shown
+// about it.
 func TestNothingFollowsAQuestionThatWasTakenBack(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "watch the build"))

@@ -176,11 +176,11 @@ func (ts Turns) SetActed(ctx context.Context, turn int64) error {
 	return nil
 }
 
-const turnPlace = `SELECT chat_key FROM turns WHERE id = ?1`
+const chatOfTurn = `SELECT chat_key FROM turns WHERE id = ?1`
 
 // ChatOf is the chat of a turn, or [ErrNotFound].
 func (ts Turns) ChatOf(ctx context.Context, turn int64) (chat.Key, error) {
-	keys, err := chatKeys(ctx, ts.db.read, turnPlace, turn)
+	keys, err := chatKeys(ctx, ts.db.read, chatOfTurn, turn)
 	if err == nil && len(keys) == 0 {
 		err = ErrNotFound
 	}

@@ -80,7 +80,7 @@ func TestRegisterEnds(t *testing.T) {
 	}
 }
 
-// Why no app could be created is said in words, with what to check.
+// If the app could not be created, the error says why, and what to check.
 func TestWhyNoAppIsCreated(t *testing.T) {
 	noise := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte("<html>please log in</html>"))

@@ -52,7 +52,7 @@ func TestDoctorLooksAtTheCLIWithoutAConfiguration(t *testing.T) {
 	}
 }
 
-// What another user may not read is named, with whose it is and what to do; nothing is said of what it may hold.
+// Files that another user cannot read are named, with their owner and what to do; nothing is said about their content.
 func TestDoctorAsAnotherUser(t *testing.T) {
 	t.Parallel()
 	dir := common(t, map[string]string{"magpie": binary(t)})

@@ -421,7 +421,7 @@ func TestACrashInTheSecondFollowUp(t *testing.T) {
 	}
 }
 
-// Whoever takes the question back ends what goes on in the background for it: the agent says nothing about it later.
+// Recalling a question ends its background command: the agent writes nothing about it later.
 func TestAQuestionIsTakenBackWhileItsAgentWorks(t *testing.T) {
 	r := newRig(t, allowBash, suggests)
 	id, end := r.inBackground(modelsim.Text(followUp))

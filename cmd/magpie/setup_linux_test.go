@@ -578,7 +578,7 @@ func TestSetupByFlags(t *testing.T) {
 			t.Errorf("%s: %v\n%s", name, err, out)
 		}
 		if strings.Contains(string(out), "configuration: ") || strings.Contains(string(out), "Press Enter") {
-			t.Errorf("%s: it speaks of what nobody has done:\n%s", name, out)
+			t.Errorf("%s: it mentions steps that were not taken:\n%s", name, out)
 		}
 	}
 	if c, err := config.Load(n.config(), nil); err != nil || c.Access.Owner != "ou_other" {
@@ -642,7 +642,7 @@ func TestSetupWithoutAHome(t *testing.T) {
 	}
 }
 
-// Whoever has no CLI yet can set up the bridge nevertheless, and is told to install it before the start.
+// Without the CLI the bridge can still be set up; setup asks to install the CLI before the start.
 func TestSetupWithoutTheCLI(t *testing.T) {
 	t.Parallel()
 	n := newSetupRig(t, "MAGPIE_CLAUDE_COMMAND=no-such-claude")

@@ -39,7 +39,7 @@ func TestReason(t *testing.T) {
 	}
 }
 
-// What is wrong with a proxy is said in words, without its password.
+// An error of a proxy is described in words, without the proxy's password.
 func TestErrorsOfProxies(t *testing.T) {
 	for text, want := range map[string]string{
 		"Proxy Authentication Required": "代理拒绝了连接（HTTP 状态 407）", "Forbidden": "代理拒绝了连接（HTTP 状态 403）",
