@@ -43,7 +43,8 @@ func TestQuotedMessagesAreThere(t *testing.T) {
 		n := 0
 		for _, m := range append(quotedMessage.FindAllStringSubmatch(string(data), -1),
 			quotedLine.FindAllStringSubmatch(string(data), -1)...) {
-			if strings.HasPrefix(m[1], "/") || strings.HasPrefix(m[1], "magpie ") || strings.HasPrefix(m[1], "journalctl") {
+			if strings.HasPrefix(m[1], "/") || strings.HasPrefix(m[1], "magpie ") ||
+				strings.HasPrefix(m[1], "journalctl") {
 				continue // typed by the reader
 			}
 			n++

@@ -71,7 +71,9 @@ func TestEightChatsKeepTheirProcesses(t *testing.T) {
 				}
 				c.answered()
 			}
-			c.until("all titles", func() bool { return c.count(`SELECT COUNT(*) FROM chats WHERE topic <> ''`) == people })
+			c.until("all titles", func() bool {
+				return c.count(`SELECT COUNT(*) FROM chats WHERE topic <> ''`) == people
+			})
 			if s := c.pool.Stats(); s.Started > tc.starts || s.Idle != people {
 				t.Errorf("%+v", s)
 			}

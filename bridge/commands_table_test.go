@@ -498,7 +498,8 @@ func TestEveryCommandIsDescribed(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, c := range commands() {
-			if text := string(data); !strings.Contains(text, "`/"+c.name+"`") && !strings.Contains(text, "`/"+c.name+" ") {
+			if text := string(data); !strings.Contains(text, "`/"+c.name+"`") &&
+				!strings.Contains(text, "`/"+c.name+" ") {
 				t.Errorf("/%s is missing from %s", c.name, page)
 			}
 		}

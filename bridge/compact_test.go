@@ -70,8 +70,8 @@ func TestASummaryThatIsNotTrueAnyMore(t *testing.T) {
 			l := newBridgeRig(t, rec)
 			compact := l.long(rec)
 			l.sql(`CREATE TRIGGER meanwhile AFTER INSERT ON ledger WHEN NEW.purpose = 'summary' AND ` + tc.when + `
-				BEGIN UPDATE messages SET state = 'recalled' WHERE id = (SELECT MIN(id) FROM messages WHERE class = 'talk'
-				AND state = ''); END`)
+				BEGIN UPDATE messages SET state = 'recalled' WHERE id = (SELECT MIN(id) FROM messages
+				WHERE class = 'talk' AND state = ''); END`)
 			if got := compact("om_c"); !strings.Contains(got, tc.want) {
 				t.Errorf("told %q", got)
 			}

@@ -53,7 +53,8 @@ func TestASummaryAndATurnDoNotMeet(t *testing.T) {
 		told := 0
 		began := time.Now()
 		u.beforeTurn(t.Context(), room, true, func() { told++ })
-		if took := time.Since(began); u.made.Load() != 1 || u.working.Load() != 0 || took != 20*time.Second || told != 1 {
+		if took := time.Since(began); u.made.Load() != 1 || u.working.Load() != 0 || took != 20*time.Second ||
+			told != 1 {
 			t.Errorf("the turn waited %v, told %d times, for %d summaries", took, told, u.made.Load())
 		}
 		u.make(room)

@@ -318,7 +318,8 @@ var underHead = regexp.MustCompile(`^[ >]*\|? *:?-+:? *(\| *:?-+:? *)*\|? *$`)
 func tables(page string) (heads []string) {
 	lines, _ := inFences(page)
 	for i, l := range lines[1:] {
-		if head := lines[i]; !l.code && !head.code && strings.Contains(head.text, "|") && strings.Contains(l.text, "|") &&
+		if head := lines[i]; !l.code && !head.code && strings.Contains(head.text, "|") &&
+			strings.Contains(l.text, "|") &&
 			underHead.MatchString(l.text) {
 			heads = append(heads, head.text)
 		}
@@ -343,7 +344,8 @@ func (s *streamRig) checkTables(pages []string, text string) {
 				continue
 			}
 			rows++
-			if above := lines[max(0, j-1)].text; l.code || !tableLine.MatchString(above) && !underHead.MatchString(above) {
+			if above := lines[max(0, j-1)].text; l.code || !tableLine.MatchString(above) &&
+				!underHead.MatchString(above) {
 				s.Errorf("page %d: a row outside its table: %q below %q", i, l.text, above)
 			}
 		}

@@ -185,7 +185,8 @@ func TestACodeThatIsQuotedOrEdited(t *testing.T) {
 	l.settled(2)
 	talk := heard("om_4", wrongCode)
 	l.must(l.bridge.HandleEdit(t.Context(), talk))
-	if n := l.count(`SELECT COUNT(*) FROM files`) + l.count(`SELECT COUNT(*) FROM turns WHERE state <> 'done'`); n != 0 {
+	if n := l.count(`SELECT (SELECT COUNT(*) FROM files) +
+		(SELECT COUNT(*) FROM turns WHERE state <> 'done')`); n != 0 {
 		t.Errorf("%d files and turns", n)
 	}
 	l.stop()

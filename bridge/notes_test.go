@@ -66,7 +66,9 @@ func TestALookThatFailsIsLogged(t *testing.T) {
 	l.sql(`ALTER TABLE memories RENAME TO gone`)
 	l.start()
 	l.say("om_1", "we release on Tuesdays")
-	l.until("the end of the look", func() bool { return strings.Contains(l.logs.String(), "memories of the turn lost") })
+	l.until("the end of the look", func() bool {
+		return strings.Contains(l.logs.String(), "memories of the turn lost")
+	})
 	if n := l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`); n != 1 {
 		t.Error("the turn has no answer")
 	}

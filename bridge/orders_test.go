@@ -127,7 +127,8 @@ func TestLanguages(t *testing.T) {
 func (l *bridgeRig) settled(n int) {
 	l.Helper()
 	l.until("answers", func() bool {
-		return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == n && l.count(`SELECT COUNT(*) FROM outbox`) == 0
+		return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == n &&
+			l.count(`SELECT COUNT(*) FROM outbox`) == 0
 	})
 }
 

@@ -152,7 +152,8 @@ func TestACardThatMayHaveBeenPostedLongAgoIsLookedFor(t *testing.T) {
 	l.start()
 	l.until("the answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 })
 	l.until("an empty outbox", func() bool { return l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
-	if _, _, posts := out.SoFar(); posts != 0 || l.count(`SELECT COUNT(*) FROM turns WHERE card_id = 'om_card/1'`) != 1 {
+	if _, _, posts := out.SoFar(); posts != 0 ||
+		l.count(`SELECT COUNT(*) FROM turns WHERE card_id = 'om_card/1'`) != 1 {
 		t.Errorf("%d cards were posted", posts)
 	}
 }
@@ -235,7 +236,9 @@ func TestAStopDuringTheRecovery(t *testing.T) {
 			}
 			l.sql(`CREATE TRIGGER broken BEFORE UPDATE OF state ON turns BEGIN SELECT RAISE(FAIL, 'broken'); END`)
 			l.start()
-			l.until("a try", func() bool { return strings.Contains(l.logs.String(), "turn not recovered; trying again") })
+			l.until("a try", func() bool {
+				return strings.Contains(l.logs.String(), "turn not recovered; trying again")
+			})
 			l.stopBy(tc.how)
 			l.sql(`DROP TRIGGER broken`)
 			l.isStopped(out, tc.how)

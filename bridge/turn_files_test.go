@@ -180,7 +180,8 @@ func TestWhatCannotBeFetchedIsTold(t *testing.T) {
 	}
 	d.until("the user is told", func() bool { d.rec.Mu.Lock(); defer d.rec.Mu.Unlock(); return len(d.rec.Said) == 1 })
 	said, _, _ := d.rec.SoFar()
-	if got := said[0]; !strings.Contains(got, "a.pdf") || !strings.Contains(got, "b.pdf") || strings.Count(got, "\n") > 1 {
+	if got := said[0]; !strings.Contains(got, "a.pdf") || !strings.Contains(got, "b.pdf") ||
+		strings.Count(got, "\n") > 1 {
 		t.Errorf("told %q", got)
 	}
 }

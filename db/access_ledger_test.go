@@ -52,7 +52,8 @@ func TestTheLedgerSumsUp(t *testing.T) {
 	if list[0].Answers != 0 || list[0].Background != list[0].Spending {
 		t.Errorf("requests outside of turns count as %d answers, and cost %+v", list[0].Answers, list[0].Background)
 	}
-	if list, err := d.Ledger().Moments(t.Context(), chat.Key{}, noon.Add(-48*time.Hour)); err != nil || len(list) != 3 ||
+	if list, err := d.Ledger().Moments(t.Context(), chat.Key{}, noon.Add(-48*time.Hour)); err != nil ||
+		len(list) != 3 ||
 		list[2].USD != 4.125 {
 		t.Errorf("%+v, %v", list, err)
 	}
@@ -107,14 +108,16 @@ func TestTurnsAreBooked(t *testing.T) {
 		users[1] != (db.Spender{ID: "ou_2", Name: "小红", Spending: db.Spending{Tokens: 60, USD: 0.25}}) {
 		t.Errorf("%+v, %v", users, err)
 	}
-	if s, err := d.Ledger().OfChat(t.Context(), oc, time.Time{}); err != nil || s != (db.Spending{Tokens: 121, USD: 0.5}) {
+	if s, err := d.Ledger().OfChat(t.Context(), oc, time.Time{}); err != nil ||
+		s != (db.Spending{Tokens: 121, USD: 0.5}) {
 		t.Errorf("the chat: %+v, %v", s, err)
 	}
 	if list, err := d.Ledger().Moments(t.Context(), oc, time.Time{}); err != nil || len(list) != 1 ||
 		list[0].Answers != 1 || list[0].Background.Tokens != 0 {
 		t.Errorf("%+v, %v", list, err)
 	}
-	if list, err := d.Ledger().Chats(t.Context(), time.Time{}, 10); err != nil || len(list) != 1 || list[0].Tokens != 121 {
+	if list, err := d.Ledger().Chats(t.Context(), time.Time{}, 10); err != nil || len(list) != 1 ||
+		list[0].Tokens != 121 {
 		t.Errorf("%+v, %v", list, err)
 	}
 	if user, err := d.Ledger().Asker(t.Context(), oc); err != nil || user != "ou_1" {

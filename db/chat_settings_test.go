@@ -102,7 +102,8 @@ func TestAMessageChangesSettingsOnce(t *testing.T) {
 	broken.Effects = []db.Effect{db.SetModel{Model: "haiku"}}
 	broken.Reply = "haiku it is"
 	if err := d.Tx(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `CREATE TRIGGER shut BEFORE INSERT ON outbox BEGIN SELECT RAISE(ABORT, 'shut'); END`)
+		_, err := tx.ExecContext(ctx, `CREATE TRIGGER shut BEFORE INSERT ON outbox BEGIN
+			SELECT RAISE(ABORT, 'shut'); END`)
 		return err
 	}); err != nil {
 		t.Fatal(err)

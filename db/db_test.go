@@ -355,7 +355,8 @@ func TestARestartFindsWhatWasOpen(t *testing.T) {
 
 func TestOpenSaysWhatIsWrongWithTheURL(t *testing.T) {
 	for _, url := range []string{"", "magpie.db", "mysql://x", "sqlite://"} {
-		if _, err := db.Open(t.Context(), db.Config{URL: url}); err == nil || !strings.Contains(err.Error(), "[db] url") {
+		if _, err := db.Open(t.Context(), db.Config{URL: url}); err == nil ||
+			!strings.Contains(err.Error(), "[db] url") {
 			t.Errorf("Open(%q) = %v", url, err)
 		}
 	}

@@ -126,7 +126,8 @@ func TestALongAnswerFollowsItsCardOnce(t *testing.T) {
 	}
 	delivered(t, d, nextPost(t, d), "")
 	p := nextPost(t, d)
-	if p.File == nil || p.File.Copy != "" || p.Text != "all of it" || p.File.Name != "answer.md" || p.ReplyTo != "om_1" {
+	if p.File == nil || p.File.Copy != "" || p.Text != "all of it" || p.File.Name != "answer.md" ||
+		p.ReplyTo != "om_1" {
 		t.Fatalf("post %+v", p)
 	}
 	delivered(t, d, p, "om_file")

@@ -195,7 +195,8 @@ func TestLateQuestionsWaitForARequest(t *testing.T) {
 			if second := accept(t, d, late("om_2", "two")); second.Turn != first.Turn {
 				t.Errorf("two turns: %d and %d", first.Turn, second.Turn)
 			}
-			if p := next(t, d); p.Card.Body != "late" || p.Card.Buttons[0].Action.Turn != first.Turn || p.ReplyTo != "om_1" {
+			if p := next(t, d); p.Card.Body != "late" || p.Card.Buttons[0].Action.Turn != first.Turn ||
+				p.ReplyTo != "om_1" {
 				t.Errorf("post %+v", p)
 			}
 			if _, err := d.Queue().Claim(t.Context(), oc, turnIDs("x"), true); !errors.Is(err, db.ErrNotFound) {

@@ -91,7 +91,8 @@ func TestFrequentStatementsReadNoWholeChat(t *testing.T) {
 					continue
 				}
 				few := m[1] == "turns_open" || m[1] == "turns_interrupted"
-				if whole := m[2] == "chat_key=?" || m[2] == "chat_key=? AND turn_id>?"; whole && !few && ofChat[name] == "" {
+				if whole := m[2] == "chat_key=?" || m[2] == "chat_key=? AND turn_id>?"; whole && !few &&
+					ofChat[name] == "" {
 					t.Errorf("with %d messages, %s: %s", stored, name, step)
 				}
 			}

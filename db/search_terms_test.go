@@ -70,7 +70,8 @@ func TestFindIsExact(t *testing.T) {
 			for i, term := range terms {
 				var want []int64
 				for _, m := range slices.Backward(msgs) {
-					if talks && m.Class != chat.Command && slices.Contains(db.IndexTerms(m), term) && m.Seq >= firstTalk(msgs) {
+					if talks && m.Class != chat.Command && slices.Contains(db.IndexTerms(m), term) &&
+						m.Seq >= firstTalk(msgs) {
 						want = append(want, m.Seq)
 					}
 				}

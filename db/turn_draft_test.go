@@ -23,7 +23,8 @@ func TestTheAnswerOfATurnKeepsItsParts(t *testing.T) {
 		{[]string{"one", "two"}, "", []string{"", ""}},
 	} {
 		must(t, d.Turns().Drafts().Set(t.Context(), turn, tt.parts...))
-		if got, err := d.Turns().Drafts().Parts(t.Context(), turn, tt.answer); err != nil || !slices.Equal(got, tt.want) {
+		if got, err := d.Turns().Drafts().Parts(t.Context(), turn, tt.answer); err != nil ||
+			!slices.Equal(got, tt.want) {
 			t.Errorf("%q divided as %q: %q, %v", tt.answer, tt.parts, got, err)
 		}
 	}

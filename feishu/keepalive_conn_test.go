@@ -18,7 +18,8 @@ func TestReadDeadlines(t *testing.T) {
 		20 * time.Second: 25 * time.Second,
 		time.Second:      2 * time.Second,
 	} {
-		if got, deadline := (&watchdog{}).readTimeout(2*interval + pongGrace); got != want || deadline != earlyDeadline {
+		if got, deadline := (&watchdog{}).readTimeout(2*interval + pongGrace); got != want ||
+			deadline != earlyDeadline {
 			t.Errorf("pings every %v: %v, want %v", interval, got, want)
 		}
 	}

@@ -313,7 +313,8 @@ func TestTheSDKIsRead(t *testing.T) {
 	if got := members(larkim.ReplyMessageReqBody{}); !slices.Contains(got, "reply_in_thread") {
 		t.Errorf("members %v", got)
 	}
-	if r := sdkRoutes(); !r["POST /open-apis/im/v1/messages/:id/reply"] || r["PUT /open-apis/im/v1/messages/:id/reply"] {
+	if r := sdkRoutes(); !r["POST /open-apis/im/v1/messages/:id/reply"] ||
+		r["PUT /open-apis/im/v1/messages/:id/reply"] {
 		t.Errorf("%d routes: %v", len(r), r)
 	}
 	for route, want := range map[string]string{

@@ -389,7 +389,8 @@ func TestTheFieldForAReasonComesOnRequest(t *testing.T) {
 					t.Errorf("told %q", got)
 				}
 			}
-			if len(list) != 1 || list[0].Form == nil || list[0].Form.Fields[0].Name != whyField || len(list[0].Buttons) != 3 {
+			if len(list) != 1 || list[0].Form == nil || list[0].Form.Fields[0].Name != whyField ||
+				len(list[0].Buttons) != 3 {
 				t.Fatalf("shown %+v", list)
 			}
 			if len(a.verdicts) != 0 || a.state() != db.Waiting {

@@ -38,7 +38,9 @@ func TestAFileIsDeliveredOverRestarts(t *testing.T) {
 	r.start()
 	deliverytest.Until(t, "the card", func() bool { return slices.Equal(out.Order(), []string{"card"}) })
 	out.Set(func() { out.FailAttach = nil })
-	deliverytest.Until(t, "the file", func() bool { return slices.Equal(out.Order(), []string{"card", "file for om_1"}) })
+	deliverytest.Until(t, "the file", func() bool {
+		return slices.Equal(out.Order(), []string{"card", "file for om_1"})
+	})
 	deliverytest.Until(t, "an empty outbox", func() bool { return r.unsent() == 0 })
 	deliverytest.Until(t, "no copy", func() bool { return r.copies() == 0 })
 	if got, err := files.Get(t.Context(), p.ID); err != nil || got.State != db.Shown || len(out.Uploads()) != 1 {

@@ -120,7 +120,8 @@ func TestAFileWithTwoNamesInAProjectWithinTheData(t *testing.T) {
 		}
 	}
 	var refused *agenttools.RefusedError
-	if _, err := o.copyIn(project, "c.txt"); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "never sent") {
+	if _, err := o.copyIn(project, "c.txt"); !errors.As(err, &refused) ||
+		!strings.Contains(refused.Reason, "never sent") {
 		t.Errorf("a file of another chat: %v", err)
 	}
 }

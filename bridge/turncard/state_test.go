@@ -61,7 +61,8 @@ func TestTheViewFollowsTheEvents(t *testing.T) {
 func TestALongFirstLineIsCutInTheChatList(t *testing.T) {
 	v := New(1, i18n.Chinese, time.Now()).Apply(claude.Text{Text: strings.Repeat("字", 100) + "\nmore"},
 		time.Now()).Finish(Outcome{State: db.Done})
-	if got := []rune(v.Card(time.Now()).Summary); len(got) != i18n.FirstLineLength+1 || got[i18n.FirstLineLength] != '…' {
+	if got := []rune(v.Card(time.Now()).Summary); len(got) != i18n.FirstLineLength+1 ||
+		got[i18n.FirstLineLength] != '…' {
 		t.Errorf("summary %q", string(got))
 	}
 }

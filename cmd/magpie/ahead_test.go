@@ -140,7 +140,9 @@ func TestAProcessStartsAfterNew(t *testing.T) {
 		"reset": func(r *rig, starts int) { r.ask("/reset"); r.hasProcess(starts); r.ask("你好") },
 		"with the question": func(r *rig, _ int) {
 			r.sim.Say(r.chat, r.user, "/new 你好")
-			r.until("the answer", func() bool { return r.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 2 })
+			r.until("the answer", func() bool {
+				return r.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 2
+			})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

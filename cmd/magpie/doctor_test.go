@@ -72,7 +72,8 @@ func TestDoctorAsAnotherUser(t *testing.T) {
 		"C":     "fail  configuration: " + file + ": permission denied - it belongs to the user root: run this with sudo -u root",
 		"zh_CN": "fail  配置：" + file + "：没有权限 - 它属于用户 root：用 sudo -u root 运行",
 	} {
-		if got := look(lang); !strings.Contains(got, want) || strings.Contains(got, "claude") || strings.Contains(got, ".db") {
+		if got := look(lang); !strings.Contains(got, want) || strings.Contains(got, "claude") ||
+			strings.Contains(got, ".db") {
 			t.Errorf("%q is not all that is said:\n%s", want, got)
 		}
 	}

@@ -271,7 +271,8 @@ func TestPrometheusFindsRulesAndPages(t *testing.T) {
 	for _, group := range alerts.Groups {
 		for _, rule := range group.Rules {
 			watched = watched || strings.Contains(rule.Expr, `up{job="`+job.Job+`"}`)
-			if rule.Alert == "" || rule.Expr == "" || rule.Annotations["summary"] == "" || rule.Annotations["action"] == "" {
+			if rule.Alert == "" || rule.Expr == "" || rule.Annotations["summary"] == "" ||
+				rule.Annotations["action"] == "" {
 				t.Errorf("a rule is incomplete: %+v", rule)
 			}
 		}

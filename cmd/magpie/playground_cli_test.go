@@ -66,7 +66,8 @@ func TestThePlaygroundLooksAtTheCLI(t *testing.T) {
 			}
 			continue
 		}
-		if en, zh := configtype.English(err), configtype.Chinese(err); !strings.Contains(en, tc.en) || !strings.Contains(zh, tc.zh) {
+		if en, zh := configtype.English(err), configtype.Chinese(err); !strings.Contains(en, tc.en) ||
+			!strings.Contains(zh, tc.zh) {
 			t.Errorf("%s: %q, %q", name, en, zh)
 		}
 	}

@@ -70,7 +70,8 @@ func TestASilencedChatIsLeftAlone(t *testing.T) {
 			r.until("an empty outbox", func() bool { return r.count(`SELECT COUNT(*) FROM outbox`) == 0 })
 			calls := func() (n int) {
 				for _, c := range r.sim.Calls() {
-					if strings.HasPrefix(c.Route, "POST /open-apis/im/v1/messages") && strings.Contains(c.Body, "unasked") {
+					if strings.HasPrefix(c.Route, "POST /open-apis/im/v1/messages") &&
+						strings.Contains(c.Body, "unasked") {
 						n++
 					}
 				}

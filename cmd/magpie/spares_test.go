@@ -63,7 +63,8 @@ func TestTheFirstMessageFindsASpareProcess(t *testing.T) {
 			t.Errorf("answer %q in session %s, want %s", got, r.lastSession(), session)
 		}
 		r.stop()
-		if left, err := filepath.Glob(filepath.Join(r.prog.pool.Config().State, "spares", "*")); len(left) > 0 || err != nil {
+		if left, err := filepath.Glob(filepath.Join(r.prog.pool.Config().State, "spares", "*")); len(left) > 0 ||
+			err != nil {
 			t.Errorf("leftover folders of spare processes: %v %v", left, err)
 		}
 		r.start()

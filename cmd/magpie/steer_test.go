@@ -298,7 +298,9 @@ func TestACrashAroundAnAddition(t *testing.T) {
 			added := s.sim.Say(s.chat, s.user, "补充：三")
 			atRead := step == "steer: read" || step == "steer: noted"
 			if atRead {
-				s.until("the message to be handed over", func() bool { return s.count(`SELECT COUNT(*) FROM steers`) == 1 })
+				s.until("the message to be handed over", func() bool {
+					return s.count(`SELECT COUNT(*) FROM steers`) == 1
+				})
 				time.AfterFunc(500*time.Millisecond, goOn) // no event: the agent must have it in its input
 			}
 			if !s.died(patience) {

@@ -42,7 +42,8 @@ func TestASuggestedQuestionIsAskedOnce(t *testing.T) {
 		t.Errorf("the card is %s", card.Last().Card)
 	}
 	r.until("its cost", func() bool {
-		return r.count(`SELECT COUNT(*) FROM ledger WHERE purpose = 'suggestion' AND user_id <> '' AND cost_usd > 0`) == 1
+		return r.count(`SELECT COUNT(*) FROM ledger WHERE purpose = 'suggestion' AND user_id <> ''
+			AND cost_usd > 0`) == 1
 	})
 	for range 2 {
 		r.press(card, "ask")

@@ -90,7 +90,8 @@ func TestADamagedDatabaseIsRefused(t *testing.T) {
 			if !errors.As(err, &corrupt) {
 				t.Fatalf("it opens: %v, %v", d, err)
 			}
-			if corrupt.Path != path || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "magpie backup") {
+			if corrupt.Path != path || !strings.Contains(err.Error(), path) ||
+				!strings.Contains(err.Error(), "magpie backup") {
 				t.Errorf("the error does not say what to do: %v", err)
 			}
 			ro, err := db.OpenReadOnly(t.Context(), db.Config{URL: "sqlite://" + path})

@@ -133,7 +133,8 @@ func TestWaitingWritesCommitTogetherAndFailAlone(t *testing.T) {
 func TestAFailedCommitIsTheErrorOfTheWholeGroup(t *testing.T) {
 	for name, bad := range map[string]job{
 		"commit refused": func(ctx context.Context, tx *sql.Tx) error { // a dangling reference, detected at the commit
-			_, err := tx.ExecContext(ctx, `PRAGMA defer_foreign_keys = 1; INSERT INTO turns (chat_key, epoch, state, created_at)
+			_, err := tx.ExecContext(ctx, `PRAGMA defer_foreign_keys = 1;
+				INSERT INTO turns (chat_key, epoch, state, created_at)
 				VALUES ('nobody', 0, 'done', 0)`)
 			return err
 		},

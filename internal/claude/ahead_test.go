@@ -36,7 +36,8 @@ func startedAhead(t *testing.T, command string) {
 		t.Error("it counts as having served a turn")
 	}
 	must(t, poll(t.Context(), "a process that has read its session", r.pool.Ready))
-	if after, err := os.ReadFile(path); err != nil || string(after) != string(before) || len(r.model.Requests()) != asked {
+	if after, err := os.ReadFile(path); err != nil || string(after) != string(before) ||
+		len(r.model.Requests()) != asked {
 		t.Errorf("the transcript has become %d bytes longer, %v; %d requests", len(after)-len(before), err,
 			len(r.model.Requests())-asked)
 	}

@@ -96,7 +96,8 @@ func TestIsolatedAgentsHaveNothingOfTheMachinesUser(t *testing.T) {
 			t.Errorf("by a rule of the user: %v", u)
 		}
 		for _, r := range n.model.Requests() {
-			if body := string(r.Body); strings.Contains(body, "instruction-of-the-user") || strings.Contains(body, canary) {
+			if body := string(r.Body); strings.Contains(body, "instruction-of-the-user") ||
+				strings.Contains(body, canary) {
 				t.Error("the model is told what the user has configured")
 			}
 		}

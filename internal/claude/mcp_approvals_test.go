@@ -135,7 +135,8 @@ func TestAutoModeApprovesNoServers(t *testing.T) {
 			writes = append(writes, map[string]string{"file_path": filepath.Join(n.cfg.Project, name), "content": "{}"})
 		}
 		for i, u := range n.tries("a", spec, map[string][]any{"Write": writes}) {
-			if free := i == len(writes)-1; u.failed == free || !free && !strings.Contains(u.result, "permission settings") {
+			if free := i == len(writes)-1; u.failed == free || !free &&
+				!strings.Contains(u.result, "permission settings") {
 				t.Errorf("asked %v, failed %v: %v", u.asked, u.failed, u)
 			}
 		}

@@ -123,7 +123,8 @@ func TestTheUsersOwnMCPServers(t *testing.T) {
 				}
 				for _, u := range tries {
 					own := strings.HasPrefix(u.tool, agenttools.Prefix)
-					if own && (u.asked || u.result == "") || !own && (!u.asked || strings.Contains(u.result, "echo of")) {
+					if own && (u.asked || u.result == "") || !own && (!u.asked ||
+						strings.Contains(u.result, "echo of")) {
 						t.Errorf("asked %v: %v", u.asked, u)
 					}
 				}
@@ -143,7 +144,8 @@ func TestABrokenMCPServerBlocksNothing(t *testing.T) {
 		must(t, os.Chmod(silent, 0o700))
 		write(t, filepath.Join(n.home, ".claude.json"),
 			`{"mcpServers":{"missing":{"command":"/nonexistent"},"silent":{"command":"`+silent+`"}}}`)
-		if list, err := n.cfg.ServerNames(n.cfg.Project); err != nil || !slices.Equal(list.Missing, []string{"missing"}) {
+		if list, err := n.cfg.ServerNames(n.cfg.Project); err != nil ||
+			!slices.Equal(list.Missing, []string{"missing"}) {
 			t.Errorf("reported as missing: %+v, %v", list, err)
 		}
 		spec := fresh()

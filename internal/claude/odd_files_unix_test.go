@@ -43,7 +43,8 @@ func TestTranscriptsThatAreNoFiles(t *testing.T) {
 		must(t, err)
 		odd(path)
 		var lost *claude.LostError
-		if _, err := of.Verify(dir, session, []string{prompt}); !errors.As(err, &lost) || lost.Cause != claude.LostCorrupt {
+		if _, err := of.Verify(dir, session, []string{prompt}); !errors.As(err, &lost) ||
+			lost.Cause != claude.LostCorrupt {
 			t.Errorf("verified: %v", err)
 		}
 		if got, err := of.ReadOutcome(dir, session, prompt); err == nil {

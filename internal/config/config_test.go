@@ -245,7 +245,8 @@ func TestConfigMistakesAreShown(t *testing.T) {
 				}
 			}
 			for line := range strings.Lines(configtype.Chinese(err)) {
-				if !strings.ContainsFunc(line, isHan) && !strings.Contains(line, "| ") || strings.Contains(line, "must ") {
+				if !strings.ContainsFunc(line, isHan) && !strings.Contains(line, "| ") ||
+					strings.Contains(line, "must ") {
 					t.Errorf("in Chinese it says %q", line)
 				}
 			}

@@ -142,7 +142,8 @@ url = 'sqlite://~/data/magpie.db'
 		}
 		return list
 	}
-	if diff := cmp.Diff(ids(f), ids(again)); diff != "" || len(slices.Compact(slices.Sorted(slices.Values(ids(f))))) != 8 {
+	if diff := cmp.Diff(ids(f), ids(again)); diff != "" ||
+		len(slices.Compact(slices.Sorted(slices.Values(ids(f))))) != 8 {
 		t.Errorf("the ids are not the same, or not unique: %v %s", ids(f), diff)
 	}
 	showsNoSecret(t, f)
@@ -379,7 +380,8 @@ func TestNothingIsThere(t *testing.T) {
 	t.Parallel()
 	readers := map[string]func(Options) (*Found, error){"cc-connect": CCConnect, "lark-channel": LarkChannelBridge}
 	for name, read := range readers {
-		if _, err := read(options(t.TempDir())); err == nil || !strings.Contains(err.Error(), "configuration with --from") {
+		if _, err := read(options(t.TempDir())); err == nil ||
+			!strings.Contains(err.Error(), "configuration with --from") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -423,7 +425,8 @@ func TestSeveralAppsOfCCConnect(t *testing.T) {
 	f, err := CCConnect(o)
 	must(t, err)
 	noted(t, f, `"my-app" uses a different app`)
-	if text := written(t, f, home); !strings.Contains(text, "cli_cc2") || !strings.Contains(text, "project = '~/docs'") {
+	if text := written(t, f, home); !strings.Contains(text, "cli_cc2") ||
+		!strings.Contains(text, "project = '~/docs'") {
 		t.Errorf("with a name:\n%s", text)
 	}
 	o.Name = "none"
