@@ -11,8 +11,8 @@ import (
 	"magpie/internal/chat"
 )
 
-// What waits is counted by what is in its way, with what waits behind it, and a restart does not change that. What has
-// not been tried yet, and what was delivered since, does not count.
+// Waiting posts are counted by the reason that blocks them, including the posts behind them, also after a restart.
+// Posts that were not tried yet or were delivered since do not count.
 func TestUndelivered(t *testing.T) {
 	path := dbtest.Create(t)
 	d := open(t, path)

@@ -21,9 +21,8 @@ func watching(t testing.TB, d *db.DB) (asked, followUp db.Turn) {
 	return c.Turn, f
 }
 
-// What an agent says later, in a turn that it has started by itself, is an answer to the same question, and goes with
-// it.
-func TestAFollowUpIsTakenBackWithItsQuestion(t *testing.T) {
+// A follow-up, which the agent starts by itself, answers the same question and is recalled with it.
+func TestAFollowUpIsRecalledWithItsQuestion(t *testing.T) {
 	fs := func(d *db.DB) db.FollowUps { return d.Turns().FollowUps() }
 	enqueue := func(t *testing.T, d *db.DB, f db.Turn) {
 		if err := fs(d).Enqueue(t.Context(), f.ID); err != nil {
@@ -97,7 +96,7 @@ func TestAFollowUpIsTakenBackWithItsQuestion(t *testing.T) {
 
 // A question may be recalled just before its turn ends, or before the agent starts its follow-up: then nothing is shown
 // about it.
-func TestNothingFollowsAQuestionThatWasTakenBack(t *testing.T) {
+func TestNoFollowUpOfARecalledQuestion(t *testing.T) {
 	d := fresh(t)
 	accept(t, d, say("om_1", "watch the build"))
 	c := claim(t, d, "s-1")

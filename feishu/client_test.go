@@ -47,7 +47,7 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// What is no App ID is found before anybody asks the platform.
+// An invalid App ID is detected without asking the platform.
 func TestFormsOfTheApp(t *testing.T) {
 	for id, want := range map[string]bool{
 		"cli_a1b2c3d4e5f60718": true, "cli_1": true, "": false, "cli_": false, "cli_...": false, "cli_xxx": false,

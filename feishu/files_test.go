@@ -366,7 +366,7 @@ func TestForwardsAreATree(t *testing.T) {
 	p.clean()
 }
 
-// Cards in a merged forward are read as they were sent, if the platform gives them so.
+// Cards in a merged forward are read from their original JSON, if the platform returns it.
 func TestCardsInForwards(t *testing.T) {
 	for given, want := range map[bool]string{true: "[卡片 告警]\n  > 磁盘满了", false: "[卡片]"} {
 		t.Run(fmt.Sprintf("given: %t", given), func(t *testing.T) {

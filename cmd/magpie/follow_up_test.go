@@ -422,7 +422,7 @@ func TestACrashInTheSecondFollowUp(t *testing.T) {
 }
 
 // Recalling a question ends its background command: the agent writes nothing about it later.
-func TestAQuestionIsTakenBackWhileItsAgentWorks(t *testing.T) {
+func TestAQuestionIsRecalledWhileItsAgentWorks(t *testing.T) {
 	r := newRig(t, allowBash, suggests)
 	id, end := r.inBackground(modelsim.Text(followUp))
 	r.suggesting("数到 4")

@@ -10,8 +10,8 @@ import (
 	"magpie/internal/configtype"
 )
 
-// A CLI that could answer nothing is found at the start, and not at the first question.
-func TestThePlaygroundLooksAtTheCLI(t *testing.T) {
+// A CLI that could not answer is detected at the start, not at the first question.
+func TestThePlaygroundChecksTheCLI(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	script := func(name, text string, mode os.FileMode) string {

@@ -24,8 +24,8 @@ var playgroundPictures = map[string]string{
 	"films":  "scripts/pictures animations",
 }
 
-// putOff is the name in the line, with a date for a sum, that says that the pictures are taken later, once, after several
-// changes. Taking them removes it.
+// putOff is an entry with a date instead of a checksum: the pictures will be taken later, once, after several changes.
+// Taking them removes it.
 const putOff = "put off"
 
 // comment is a comment of the page's styles and scripts, which nobody sees.
@@ -91,8 +91,7 @@ func recordPlaygroundSum(t *testing.T, name string) {
 	recordSums(t, playgroundSums, sums)
 }
 
-// The tour's pictures and the films show the playground of today, unless docs/playground/sums.txt says that this was put
-// off.
+// The tour's pictures and the films show the playground of today, unless docs/playground/sums.txt puts that off.
 func TestThePlaygroundsPicturesAreNotStale(t *testing.T) {
 	t.Parallel()
 	noted, now := recordedSums(t, playgroundSums), playgroundSum(t)

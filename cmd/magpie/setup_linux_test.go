@@ -602,7 +602,7 @@ func TestSetupAsksNothingWithYes(t *testing.T) {
 	}
 }
 
-// Who does not want to scan after all enters an existing app.
+// Instead of scanning, an existing app can be entered.
 func TestSetupGoesBackFromTheScan(t *testing.T) {
 	t.Parallel()
 	n := newSetupRig(t)
@@ -618,7 +618,7 @@ func TestSetupGoesBackFromTheScan(t *testing.T) {
 	term.answer("App ID: ", n.sim.AppID())
 	term.secret("App Secret (not shown): ", n.sim.AppSecret())
 	term.await("Saved ")
-	// After that, Ctrl-C leaves what was written, and is not taken for success.
+	// Then Ctrl-C keeps the written files, and does not count as success.
 	term.await("4. How should it run?")
 	_, err := term.tty.WriteString("\x03")
 	must(t, err)

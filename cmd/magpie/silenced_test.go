@@ -10,8 +10,9 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// What the app has no permission for waits. Admins are told how much, and why, also after a restart, until it is sent.
-func TestStatusTellsWhatWaitsForAPermission(t *testing.T) {
+// Posts that the app has no permission for wait. Admins see how many, and why, also after a restart, until they are
+// sent.
+func TestStatusShowsPostsWithoutPermission(t *testing.T) {
 	r := makeRig(t, feishusim.Config{})
 	r.cfg.Access.Admins = []string{r.user.OpenID}
 	r.start()

@@ -21,7 +21,8 @@ import (
 	"magpie/internal/text"
 )
 
-// servers configures servers of a project, which the configuration names, except for those that begin with "planted".
+// servers configures MCP servers of a project. The configuration names all of them, except for those whose name begins
+// with "planted".
 func servers(t *testing.T, definitions map[string]any) claude.Config {
 	t.Helper()
 	c := claude.Config{Project: t.TempDir(), Command: "claude", Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}}
@@ -34,10 +35,10 @@ func servers(t *testing.T, definitions map[string]any) claude.Config {
 	return c
 }
 
-// brokenVariable makes such a server "exit" or "hang" before it answers.
+// brokenVariable makes such a server "exit" or "hang" before it responds.
 const brokenVariable = "MAGPIE_TEST_MCP_BROKEN"
 
-// failMCP is what a broken server does.
+// failMCP is the behaviour of a broken server.
 func failMCP(started string) error {
 	switch os.Getenv(brokenVariable) {
 	case "exit":
@@ -50,7 +51,7 @@ func failMCP(started string) error {
 	return nil
 }
 
-// process is a server that is the test program itself. It writes into a file once it runs.
+// process is a server that the test binary itself plays. It writes into a file once it runs.
 func process(t *testing.T, started, broken string) map[string]any {
 	t.Helper()
 	program, err := os.Executable()
@@ -58,7 +59,7 @@ func process(t *testing.T, started, broken string) map[string]any {
 	return map[string]any{"command": program, "env": map[string]string{serverVariable: started, brokenVariable: broken}}
 }
 
-// Servers are started, or asked, as the CLI does it. What is wrong with one is said without what it may keep secret.
+// Servers are started, or requested, as the CLI does. The error of a server does not reveal secrets.
 func TestCheckServers(t *testing.T) {
 	t.Parallel()
 	serves := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server {
@@ -141,7 +142,7 @@ func TestCheckServers(t *testing.T) {
 	}
 }
 
-// A server that does not answer is ended, with what it has started.
+// A server that does not respond is ended, together with its descendants.
 func TestAHangingServerLeavesNothing(t *testing.T) {
 	t.Parallel()
 	started := filepath.Join(t.TempDir(), "pids")

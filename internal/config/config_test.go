@@ -377,7 +377,7 @@ func TestWithoutAHomeFolder(t *testing.T) {
 	}
 }
 
-// All mistakes that do not follow from others are reported at once, whatever their kind.
+// All independent mistakes are reported at once, whatever their kind.
 func TestAllMistakesAtOnce(t *testing.T) {
 	text := `shutdown_timeout = "soon"
 node = 5
@@ -414,7 +414,7 @@ owner = "xiaoming"
 	_, err := Load(writeConfig(t, text), environ)
 	checkMistakes(t, err, want, []string{"line 8", "app_id is empty", "line 20"})
 
-	// Once the section's name can be read, so can what is behind it.
+	// With the section's name corrected, its keys can be parsed.
 	_, err = Load(writeConfig(t, strings.Replace(text, "[log\n", "[log]\n", 1)), environ)
 	want = append(slices.DeleteFunc(want, func(s string) bool { return strings.Contains(s, "line 17") }),
 		`line 18: [log] level "loud"`,
@@ -432,7 +432,7 @@ owner = "xiaoming"
 	}
 }
 
-// checkMistakes checks that an error has these parts once, and others not at all.
+// checkMistakes checks that an error contains these parts once, and others not at all.
 func checkMistakes(t *testing.T, err error, want, not []string) {
 	t.Helper()
 	if err == nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A text names the pages where the package, the archive or npm has put them; elsewhere by their names.
+// A text names the pages where the package, the archive or npm has installed them, and otherwise by their names.
 func TestPagesAreNamedWhereTheyAre(t *testing.T) {
 	const text = "See docs/configuration.md, docs/nothing.md, /srv/docs/configuration.md; 见 docs/configuration.md。"
 	for name, tc := range map[string]struct{ program, pages string }{

@@ -46,7 +46,7 @@ func TestMistakesInBothLanguages(t *testing.T) {
 	}
 }
 
-// Without a home folder, what package os says is put in words, whichever folder was looked for.
+// Without a home folder, the error of package os is put in plain words, whichever folder was looked up.
 func TestNoHomeInBothLanguages(t *testing.T) {
 	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"} {
 		t.Setenv(name, "")

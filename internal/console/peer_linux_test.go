@@ -29,7 +29,7 @@ func asNobody(cmd *exec.Cmd) *exec.Cmd {
 	return cmd
 }
 
-// Whoever opens the page can run commands, and other users of the machine can reach its address.
+// Anybody who can open the page can run commands, and other users of the machine can reach its address.
 func TestOtherUsersOfTheMachineAreRefused(t *testing.T) {
 	t.Parallel()
 	s := serve(t, PlaygroundConfig{})

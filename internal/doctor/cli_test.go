@@ -70,8 +70,7 @@ func TestTheDoctorReportsTheLimits(t *testing.T) {
 	}
 }
 
-// The doctor names the MCP servers of the agents that work, and says what to do about one that does not, or that nobody
-// has approved.
+// The doctor names the agents' working MCP servers, and what to do about one that does not work or is not approved.
 func TestTheDoctorNamesServersThatDoNotWork(t *testing.T) {
 	serves := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server {
 		return mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)

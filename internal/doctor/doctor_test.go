@@ -60,7 +60,7 @@ func TestTestedCLI(t *testing.T) {
 	}
 }
 
-// A folder that is relative to the working one is named as a whole.
+// A folder that is relative to the working folder is shown with its full path.
 func TestTheFolderOfARelativeDatabaseIsNamed(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)

@@ -17,8 +17,8 @@ func TestTextsAreComplete(t *testing.T) {
 	}
 }
 
-// The pages of the platform's console are named as the console names them, in texts and in the guide.
-func TestTheConsoleIsCalledByItsWords(t *testing.T) {
+// Texts and the guide use the console's own names for its pages.
+func TestTextsUseTheConsolesNames(t *testing.T) {
 	guide, err := os.ReadFile("../../docs/feishu-app.md")
 	if err != nil {
 		t.Fatal(err)
