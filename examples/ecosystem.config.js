@@ -4,13 +4,17 @@
 //   pm2 restart feishu        pm2 logs feishu        pm2 stop feishu
 //
 // In the folder of the repository: scripts/ecosystem.config.js.
+const fs = require('fs');
 const path = require('path');
 const os = require('os');
+
+// The program beside this folder, as npm and the archives have it, or else where packages and people put it.
+const programs = ['../bin/magpie', '../magpie', '/usr/bin/magpie'].map((file) => path.resolve(__dirname, file));
 
 module.exports = {
   apps: [{
     name: 'feishu',
-    script: '/usr/local/bin/magpie',
+    script: programs.find(fs.existsSync) || '/usr/local/bin/magpie',
     args: ['serve', '--config', path.join(os.homedir(), '.config', 'magpie', 'magpie.toml')],
     cwd: os.homedir(),
     interpreter: 'none',

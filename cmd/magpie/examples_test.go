@@ -296,17 +296,39 @@ func TestPrometheusFindsRulesAndPages(t *testing.T) {
 	}
 }
 
+// readForPM2 is what a file tells pm2 about the program.
+func readForPM2(t *testing.T, path string) map[string]any {
+	t.Helper()
+	path, err := filepath.Abs(path)
+	must(t, err)
+	out, err := exec.Command("node", "-p", "JSON.stringify(require("+strconv.Quote(path)+").apps[0])").Output()
+	must(t, err)
+	var app map[string]any
+	must(t, json.Unmarshal(out, &app))
+	return app
+}
+
+// The example for pm2 starts the program that came with it, in an archive and in npm's package.
+func TestTheFileForPM2StartsTheProgramBesideIt(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "examples", "ecosystem.config.js"))
+	must(t, err)
+	for _, program := range []string{"magpie", "bin/magpie"} {
+		dir, err := filepath.EvalSymlinks(t.TempDir())
+		must(t, err)
+		example, path := filepath.Join(dir, "examples", "ecosystem.config.js"), filepath.Join(dir, program)
+		for _, file := range []string{example, path} {
+			must(t, os.MkdirAll(filepath.Dir(file), 0o700))
+			must(t, os.WriteFile(file, text, 0o600))
+		}
+		if got := readForPM2(t, example)["script"]; got != path {
+			t.Errorf("it starts %v, not %s", got, path)
+		}
+	}
+}
+
 // Both files for pm2 contain the same, except for the location of the program and its configuration.
 func TestTheFilesForPM2AreTheSame(t *testing.T) {
-	read := func(name string) map[string]any {
-		path, err := filepath.Abs(filepath.Join("..", "..", name))
-		must(t, err)
-		out, err := exec.Command("node", "-p", "JSON.stringify(require("+strconv.Quote(path)+").apps[0])").Output()
-		must(t, err)
-		var app map[string]any
-		must(t, json.Unmarshal(out, &app))
-		return app
-	}
+	read := func(name string) map[string]any { return readForPM2(t, filepath.Join("..", "..", name)) }
 	installed, inRepository := read("examples/ecosystem.config.js"), read(ecosystem)
 	if args, ok := installed["args"].([]any); !ok || len(args) != 3 || args[0] != "serve" {
 		t.Errorf("the arguments are %v", installed["args"])
