@@ -237,6 +237,11 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 			err = store.Chats().Silences().Record(p.Context(), chat.FeishuChat("oc_muted"), "code 230035")
 			must(p, errors.Join(err, store.Close()))
 		}, 0, []string{`warn  chat "feishu:chat:oc_muted": since `, "code 230035 - unmute the group"}},
+		"a server of another project is not approved": {func(p *doctorRig) {
+			dir := p.TempDir()
+			must(p, os.WriteFile(filepath.Join(dir, ".mcp.json"), []byte(`{"mcpServers":{"planted":{"command":"sh"}}}`), 0o600))
+			p.change("[access]", "[projects]\nother = \""+dir+"\"\n[access]")
+		}, 0, []string{"warn  claude: MCP servers in the project's .mcp.json are not approved yet", ": planted - run claude in "}},
 		"a permission to send is missing": {func(p *doctorRig) {
 			p.group("oc_1", chat.MentionOnly, false)
 			store, err := db.Open(p.Context(), db.Config{URL: "sqlite://" + filepath.Join(p.dir, "data", "magpie.db")})

@@ -93,29 +93,40 @@ func (e environment) lookPath(program, dir string) (string, error) {
 	return "", &exec.Error{Name: program, Err: exec.ErrNotFound}
 }
 
-// CheckServers connects to the MCP servers of agents that work in dir, with the environment that the CLI gives them and
-// for as long as it waits for them. It returns what is wrong, by name. Processes that it starts end with it.
-func (c Config) CheckServers(ctx context.Context, dir string) (failures map[string]error, err error) {
+// configuredServer is a server by its name and its definition.
+type configuredServer struct{ name, definition string }
+
+// CheckServers connects to the MCP servers of agents that work in these folders, with the environment that the CLI gives
+// them and for as long as it waits for them; to one that several have, once. It returns what is wrong, by name.
+// Processes that it starts end with it.
+func (c Config) CheckServers(ctx context.Context, dirs ...string) (failures map[string]error, err error) {
 	a, err := newAgent(c, "")
 	if err != nil {
 		return nil, err
 	}
 	a.folder = newFolder("", a.env)
-	var found map[string]json.RawMessage
+	dirOf := map[configuredServer]string{}
 	err = a.account.runAs(func() (err error) {
-		found, _, err = a.servers(dir)
+		for _, dir := range dirs {
+			found, _, unread := a.servers(dir)
+			err = errors.Join(err, unread)
+			for name, definition := range found {
+				s := configuredServer{name, string(definition)}
+				dirOf[s] = cmp.Or(dirOf[s], dir)
+			}
+		}
 		return err
 	})
 	failures = map[string]error{}
 	var mu sync.Mutex
 	var checks errgroup.Group
 	checks.SetLimit(serverChecks)
-	for name, definition := range found {
+	for s, dir := range dirOf {
 		checks.Go(func() error {
-			if err := a.checkServer(ctx, dir, definition); err != nil {
+			if err := a.checkServer(ctx, dir, []byte(s.definition)); err != nil {
 				mu.Lock()
 				defer mu.Unlock()
-				failures[name] = err
+				failures[s.name] = err
 			}
 			return nil
 		})

@@ -45,35 +45,36 @@ func (c CLI) Check(ctx context.Context, r *Report) (path string, loggedIn bool) 
 	return path, loggedIn
 }
 
-// checkServers lists the agents' MCP servers that work, those that do not, and those of the project that nobody has
-// approved. It starts them, as the CLI does.
-func (c CLI) checkServers(ctx context.Context, r *Report) {
-	list, err := c.Config.ServerNames(c.Config.Project)
-	if err != nil {
-		r.AddFinding(Warn, "", textServersUnread, err)
-	}
-	for _, name := range list.Missing {
-		r.AddFinding(Warn, r.text(textServerInstall), textServerMissing, name)
-	}
-	if len(list.Unapproved) > 0 {
-		r.AddFinding(Warn, fmt.Sprintf(r.text(textServersApprove), c.Config.Project), textServersUnapproved,
-			configtype.Listing(list.Unapproved))
-	}
-	failures, _ := c.Config.CheckServers(ctx, c.Config.Project) // what could not be read was reported
-	available := slices.DeleteFunc(list.Loaded, func(name string) bool {
-		if slices.Contains(list.Missing, name) {
-			return true
+// checkServers lists the MCP servers of agents in these projects that work, those that do not, and those of a project
+// that nobody has approved. It starts them, as the CLI does.
+func (c CLI) checkServers(ctx context.Context, r *Report, projects ...string) {
+	var loaded, missing []string
+	for _, project := range projects {
+		list, err := c.Config.ServerNames(project)
+		if err != nil {
+			r.AddFinding(Warn, "", textServersUnread, err)
 		}
+		if len(list.Unapproved) > 0 {
+			r.AddFinding(Warn, fmt.Sprintf(r.text(textServersApprove), project), textServersUnapproved,
+				configtype.Listing(list.Unapproved))
+		}
+		loaded, missing = append(loaded, list.Loaded...), append(missing, list.Missing...)
+	}
+	failures, _ := c.Config.CheckServers(ctx, projects...) // what could not be read was reported
+	var available []string
+	slices.Sort(loaded)
+	for _, name := range slices.Compact(loaded) {
 		switch err := failures[name]; {
-		case err == nil:
-			return false
+		case slices.Contains(missing, name):
+			r.AddFinding(Warn, r.text(textServerInstall), textServerMissing, name)
 		case errors.Is(err, claude.ErrServerLogin):
 			r.AddFinding(OK, "", textServerLogin, name)
-		default:
+		case err != nil:
 			r.AddFinding(Warn, r.text(textServerRepair), textServerFails, name, err)
+		default:
+			available = append(available, name)
 		}
-		return true
-	})
+	}
 	if len(available) > 0 {
 		r.AddFinding(OK, "", textServers, configtype.Listing(available))
 	}

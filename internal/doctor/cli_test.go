@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -75,48 +76,62 @@ func TestTheDoctorNamesServersThatDoNotWork(t *testing.T) {
 	serves := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server {
 		return mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 	}, nil)
+	var sessions atomic.Int32
 	network := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/login" {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
+		if r.URL.Path == "/" && r.Header.Get("Mcp-Session-Id") == "" {
+			sessions.Add(1)
+		}
 		serves.ServeHTTP(w, r)
 	}))
 	t.Cleanup(network.Close)
 	c := claudetest.ScriptedConfig(t)
-	if err := os.WriteFile(filepath.Join(c.Project, ".mcp.json"), []byte(`{"mcpServers":{
-		"here":{"type":"http","url":"`+network.URL+`"},"gone":{"command":"/nonexistent/server"},
-		"ends":{"command":"sh","args":["-c","echo no token >&2; exit 3"]},
-		"remote":{"type":"http","url":"`+network.URL+`/login"}}}`), 0o600); err != nil {
-		t.Fatal(err)
+	other := t.TempDir()
+	here := `"here":{"type":"http","url":"` + network.URL + `/"}`
+	for dir, servers := range map[string]string{
+		c.Project: here + `,"gone":{"command":"/nonexistent/server"},
+			"ends":{"command":"sh","args":["-c","echo no token >&2; exit 3"]},
+			"remote":{"type":"http","url":"` + network.URL + `/login"}`,
+		other: here + `,"there":{"type":"http","url":"` + network.URL + `/there"}`,
+	} {
+		err := os.WriteFile(filepath.Join(dir, ".mcp.json"), []byte(`{"mcpServers":{`+servers+`}}`), 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
-	c.MCP = claude.MCPServers{"here", "gone", "ends", "remote"}
+	c.MCP = claude.MCPServers{"here", "gone", "ends", "remote", "there"}
 	told := func(lang i18n.Lang) []Finding {
 		r := &Report{Lang: lang}
-		CLI{Config: c}.checkServers(t.Context(), r)
+		CLI{Config: c}.checkServers(t.Context(), r, c.Project, other)
 		return r.Findings
 	}
 	for lang, want := range map[i18n.Lang][]Finding{
 		i18n.Chinese: {
-			{State: Warn, What: "claude：找不到 MCP 服务器 gone 的程序，助手用不了它",
-				Do: "安装它，或用 claude mcp remove 去掉，或在 [claude] mcp 里列出要用的"},
 			{State: Warn, What: "claude：MCP 服务器 ends 用不了：退出码 3（no token）",
 				Do: "修好它，或用 claude mcp remove 去掉，或在 [claude] mcp 里列出要用的"},
+			{State: Warn, What: "claude：找不到 MCP 服务器 gone 的程序，助手用不了它",
+				Do: "安装它，或用 claude mcp remove 去掉，或在 [claude] mcp 里列出要用的"},
 			{State: OK, What: "claude：MCP 服务器 remote 需要登录；还没登录的话，运行 claude，用 /mcp 登录"},
-			{State: OK, What: "claude：助手可用的 MCP 服务器：here"},
+			{State: OK, What: "claude：助手可用的 MCP 服务器：here、there"},
 		},
 		i18n.English: {
-			{State: Warn, What: "claude: the program of the MCP server gone was not found, so the agent can't use it",
-				Do: "install it, remove it with claude mcp remove, or list only the others in [claude] mcp"},
 			{State: Warn, What: "claude: the MCP server ends does not work: exit code 3 (no token)",
 				Do: "repair it, remove it with claude mcp remove, or list only the others in [claude] mcp"},
+			{State: Warn, What: "claude: the program of the MCP server gone was not found, so the agent can't use it",
+				Do: "install it, remove it with claude mcp remove, or list only the others in [claude] mcp"},
 			{State: OK, What: "claude: the MCP server remote asks for a login; if that is still to be done, run claude and use /mcp"},
-			{State: OK, What: "claude: MCP servers available to the agent: here"},
+			{State: OK, What: "claude: MCP servers available to the agent: here, there"},
 		},
 	} {
 		if got := told(lang); !slices.Equal(got, want) {
 			t.Errorf("told %+v\nwant %+v", got, want)
 		}
+	}
+	if n := sessions.Load(); n != 2 {
+		t.Errorf("a server of two projects was tried %d times in 2 checks", n)
 	}
 	c.MCP = claude.MCPServers{"all"} // none is approved
 	for lang, want := range map[i18n.Lang]Finding{
@@ -129,8 +144,8 @@ func TestTheDoctorNamesServersThatDoNotWork(t *testing.T) {
 			Do: "run claude in " + c.Project + " and approve or reject them, or name them in [claude] mcp",
 		},
 	} {
-		if got := told(lang); !slices.Equal(got, []Finding{want}) {
-			t.Errorf("told %+v\nwant %+v", got, want)
+		if got := told(lang); len(got) != 2 || got[0] != want || !strings.Contains(got[1].Do, other) {
+			t.Errorf("told %+v\nwant %+v, and of the other project", got, want)
 		}
 	}
 }

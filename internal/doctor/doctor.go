@@ -5,7 +5,11 @@ package doctor
 
 import (
 	"context"
+	"maps"
 	"os/exec"
+	"slices"
+
+	"magpie/internal/config"
 )
 
 // Examine runs all checks with this environment and the configuration at path; an empty path means the one that the
@@ -22,7 +26,7 @@ func Examine(ctx context.Context, r *Report, path string, environ []string) {
 		cli.AddMissing(r)
 	}
 	cli.Check(ctx, r)
-	cli.checkServers(ctx, r)
+	cli.checkServers(ctx, r, projectsOf(c)...)
 	platform := CheckPlatform(ctx, r, c)
 	checkOwner(ctx, r, c, platform.App)
 	if c.Feishu.Validate() == nil && platform.Credentials == nil {
@@ -35,4 +39,15 @@ func Examine(ctx context.Context, r *Report, path string, environ []string) {
 	CheckDisk(r, c)
 	checkManagers(r)
 	checkDatabase(ctx, r, c) // last: a large one takes a while
+}
+
+// projectsOf are the folders of all projects, the default one first.
+func projectsOf(c config.Config) []string {
+	list := []string{c.Claude.Project}
+	for _, name := range slices.Sorted(maps.Keys(c.Projects)) {
+		if path := c.Projects[name].Path; !slices.Contains(list, path) {
+			list = append(list, path)
+		}
+	}
+	return list
 }
