@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
@@ -219,9 +220,11 @@ func (p *program) run(ctx context.Context) error {
 					Msg("messages are not found by their words; the index is rebuilt when magpie starts")
 			}
 			s, err := db.Sweep(ctx, p.store, p.cfg.DB)
-			files, filesErr := p.files.Sweep(ctx, p.store, p.cfg.DB.CacheTTL.Duration)
-			s.Files = files
-			return s, errors.Join(err, filesErr)
+			ttl := p.cfg.DB.CacheTTL.Duration
+			files, filesErr := p.files.Sweep(ctx, p.store, ttl)
+			temporary, temporaryErr := p.cfg.Claude.SweepTemporary(ctx, time.Now().Add(-ttl))
+			s.Files = files + temporary
+			return s, errors.Join(err, filesErr, temporaryErr)
 		})
 		return nil
 	})

@@ -3,14 +3,18 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
 	"magpie/db"
+	"magpie/internal/feishusim"
 )
 
 // The sweep runs at the start and every day, whatever fails, and ends with the program.
@@ -37,4 +41,30 @@ func TestOldDataIsSweptEveryDay(t *testing.T) {
 		cancel()
 		<-done
 	})
+}
+
+// Old files of chats are deleted when the program starts: those that were received, and the CLI's temporary ones.
+func TestOldFilesOfChatsAreSwept(t *testing.T) {
+	t.Parallel()
+	r := makeRig(t, feishusim.Config{})
+	data, _, err := r.cfg.DB.Paths()
+	must(t, err)
+	var old []string
+	for _, name := range []string{"files/chat/old.png", "agents/" + uuid.NewString() + "/tmp/claude/images/old.png"} {
+		path := filepath.Join(data, filepath.FromSlash(name))
+		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must(t, os.WriteFile(path, []byte("x"), 0o600))
+		must(t, os.Chtimes(path, time.Time{}, time.Now().Add(-r.cfg.DB.CacheTTL.Duration-time.Hour)))
+		old = append(old, path)
+	}
+	r.start()
+	t.Cleanup(func() { r.stop(); r.clean() })
+	if !r.logs.await(`"files":2,"time"`, 1) {
+		t.Errorf("not deleted: %s", r.logs)
+	}
+	for _, path := range old {
+		if _, err := os.Lstat(path); err == nil {
+			t.Errorf("%s is still there", path)
+		}
+	}
 }

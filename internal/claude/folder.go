@@ -64,12 +64,12 @@ func (f folder) setVariables(env environment, isolated bool) {
 		login = cmp.Or(env[loginVariable], env[stateVariable]) // empty = the CLI's default
 	}
 	env[stateVariable], env[loginVariable] = f.path, login
-	env[temporaryVariable] = filepath.Join(f.path, "tmp")
+	env[temporaryVariable] = filepath.Join(f.path, temporaryName)
 }
 
 // prepare creates the folder. Unless it is isolated, it gets the configuration of the machine's user.
 func (f folder) prepare(isolated bool) error {
-	if err := os.MkdirAll(filepath.Join(f.path, "tmp"), 0o700); err != nil || isolated {
+	if err := os.MkdirAll(filepath.Join(f.path, temporaryName), 0o700); err != nil || isolated {
 		return err
 	}
 	for _, name := range configured {
