@@ -87,8 +87,9 @@ func TestAFailingServeLeavesNoProject(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	defer taken.Close() //nolint:errcheck // only held
-	must(t, os.WriteFile(filepath.Join(dir, "magpie.toml"), fmt.Appendf(nil, "[feishu]\napp_id = \"cli_%d\"\napp_secret = \"s\"\n"+
-		"base_url = \"http://127.0.0.1:1\"\n[claude]\ncommand = %q\n[http]\nlisten = %q\n",
+	must(t, os.WriteFile(filepath.Join(dir, "magpie.toml"), fmt.Appendf(nil,
+		"[feishu]\napp_id = \"cli_%d\"\napp_secret = \"s\"\n"+
+			"base_url = \"http://127.0.0.1:1\"\n[claude]\ncommand = %q\n[http]\nlisten = %q\n",
 		os.Getpid(), claudetest.Scripted(t), taken.Addr()), 0o600))
 	for _, command := range []string{"serve", "doctor"} {
 		cmd := magpie(t, dir, command)

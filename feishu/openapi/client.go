@@ -197,8 +197,8 @@ func (k causeKeeper) Do(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// WithoutURL returns an error of the HTTP client without the URL, which contains ids. What is wrong with a proxy, it says
-// in words.
+// WithoutURL returns an error of the HTTP client without the URL, which contains ids. It says in words what is wrong
+// with a proxy.
 func WithoutURL(err error) error {
 	var u *url.Error
 	if !errors.As(err, &u) {
@@ -212,7 +212,8 @@ func WithoutURL(err error) error {
 	// net/http reports the status of a proxy that does not connect, and only that, as an error.
 	for status := http.StatusBadRequest; status <= http.StatusNetworkAuthenticationRequired; status++ {
 		if text == http.StatusText(status) {
-			return configtype.Mistakef("代理拒绝了连接（HTTP 状态 %d）", "the proxy refuses the connection (HTTP status %d)", status)
+			return configtype.Mistakef(
+				"代理拒绝了连接（HTTP 状态 %d）", "the proxy refuses the connection (HTTP status %d)", status)
 		}
 	}
 	return u.Err

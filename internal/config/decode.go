@@ -127,8 +127,8 @@ func keyAt(key []string, data []byte, row int) []string {
 	return key
 }
 
-// blank overwrites the key and the value at a row with spaces, so that what follows can be read without them. It returns
-// false if they cannot be parsed.
+// blank overwrites the key and the value at a row with spaces, so that what follows can be read without them. It
+// returns false if they cannot be parsed.
 func blank(data []byte, row int) bool {
 	first, next := 0, bytes.Count(data, []byte("\n"))+2
 	var p unstable.Parser

@@ -26,8 +26,8 @@ func (c *Config) expandPaths() {
 	}
 }
 
-// MakeDefaultProject creates the working folder of agents if the operator has named none. A program that is not going to
-// run agents leaves no folder behind.
+// MakeDefaultProject creates the working folder of agents if the operator has named none. Only a program that is about
+// to run agents calls it, so that others leave no folder behind.
 func (c Config) MakeDefaultProject() error {
 	if c.Claude.Project != expandHome(claude.DefaultProject) {
 		return nil
