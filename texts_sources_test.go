@@ -296,16 +296,10 @@ func usageTexts(t *testing.T, files []*ast.File) (list []phrase) {
 			if !ok || len(spec.Values) != 1 {
 				return true
 			}
-			switch spec.Names[0].Name {
-			case "headings":
+			if name := spec.Names[0].Name; name == "headings" || name == "argumentWords" {
 				args := spec.Values[0].(*ast.CallExpr).Args
 				for i := 0; i+1 < len(args); i += 2 {
-					add("headings", args[i], args[i+1])
-				}
-			case "usageInChinese":
-				for _, e := range spec.Values[0].(*ast.CompositeLit).Elts {
-					row := e.(*ast.CompositeLit)
-					add("usageInChinese", row.Elts[0].(*ast.CallExpr).Args[0], row.Elts[1])
+					add(name, args[i], args[i+1])
 				}
 			}
 			return true

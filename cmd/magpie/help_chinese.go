@@ -115,14 +115,18 @@ func translate(n *kong.Node) {
 	}
 }
 
-// headings translates kong's own words around the commands' help, and the words that stand for arguments. What has the
-// same width on a terminal keeps the columns.
+// headings translates kong's own words around the commands' help. What has the same width on a terminal keeps the
+// columns.
 var headings = strings.NewReplacer(
 	"\nFlags:\n", "\n参数：\n", "\nArguments:\n", "\n位置参数：\n", "\nCommands:\n", "\n命令：\n",
 	`" for more information on a command.`, `" 查看某个命令的用法。`, "\nRun \"", "\n运行 \"",
-	"<command>", "<命令>", "[flags]", "[参数]", "<file>", "<文件>", "<folder>", "<文件夹>",
-	"=FOLDER", "=文件夹", "=FILE", "=文件", "=NAME", "=名称", "=TEXT", "=文字", "=TIME", "=时间", "=WHEN", "=时间",
-	"=PATH", "=路径", "=PLATFORM", "=平台    ",
+	"<command>", "<命令>", "[flags]", "[参数]", "=PLATFORM", "=平台    ",
+)
+
+// argumentWords translates the words that stand for arguments.
+var argumentWords = strings.NewReplacer(
+	"<file>", "<文件>", "<folder>", "<文件夹>", "=FOLDER", "=文件夹", "=FILE", "=文件", "=NAME", "=名称",
+	"=TEXT", "=文字", "=TIME", "=时间", "=WHEN", "=时间", "=PATH", "=路径", " or --", " 或 --",
 )
 
 // chineseValue is the help of a flag or an argument with the variable that may be set instead.
@@ -141,6 +145,6 @@ func printChineseHelp(o kong.HelpOptions, ctx *kong.Context) error {
 	err := kong.DefaultHelpPrinter(o, ctx)
 	ctx.Stdout = out
 	text := strings.Replace(page.String(), "Usage: ", "用法：", 1)
-	_, writeErr := io.WriteString(out, headings.Replace(text))
+	_, writeErr := io.WriteString(out, argumentWords.Replace(headings.Replace(text)))
 	return errors.Join(err, writeErr)
 }

@@ -20,6 +20,8 @@ var (
 	textNoNumber       = i18n.Phrase{ZH: "%s：应为整数，而不是 %s", EN: "%s: must be a whole number, not %s"}
 	textMissing        = i18n.Phrase{ZH: "缺少参数 %s", EN: "missing: %s"}
 	textNoCommand      = i18n.Phrase{ZH: "缺少子命令：%s", EN: "a command is missing: %s"}
+	textNotTogether    = i18n.Phrase{ZH: "%s 和 %s 不能同时使用", EN: "%s and %s cannot be used together"}
+	textNoSwitch       = i18n.Phrase{ZH: "%s：应为 true 或 false，而不是 %s", EN: "%s: must be true or false, not %s"}
 	textNotOneOf       = i18n.Phrase{ZH: "%s 应为 %s 之一，而不是 %s", EN: "%s must be one of %s, not %s"}
 	textUnhealthy      = i18n.Phrase{
 		ZH: "有检查没有通过，见 fail 开头的几行",

@@ -30,6 +30,8 @@ var usageErrors = []struct {
 	{regexp.MustCompile(`^missing flags: (.+)$`), textMissing},
 	{regexp.MustCompile(`^(?:missing positional arguments|expected) "?(<.+?)"?$`), textMissing},
 	{regexp.MustCompile(`^expected one of (.+)$`), textNoCommand},
+	{regexp.MustCompile(`^(\S+) and (\S+) can't be used together$`), textNotTogether},
+	{regexp.MustCompile(`^(\S+): bool value must be .+ but got (".*")$`), textNoSwitch},
 	{regexp.MustCompile(`^(\S+) must be one of (.+) but got (".*")$`), textNotOneOf},
 }
 
@@ -57,8 +59,14 @@ func usageText(err error, args []string, l i18n.Lang) string {
 	} else {
 		wrong = explainUsage(wrong, l)
 	}
+	if l == i18n.Chinese {
+		wrong = argumentWords.Replace(namedArgument.ReplaceAllString(wrong, "$1："))
+	}
 	return wrong + "\n" + textSeeHelp.Sprintf(l, command)
 }
+
+// namedArgument matches the argument or flag with which an error begins.
+var namedArgument = regexp.MustCompile(`^(<\S+>|--\S+): `)
 
 // explainUsage says an error of kong, as far as it is known. Lists get the commas of the language.
 func explainUsage(wrong string, l i18n.Lang) string {
