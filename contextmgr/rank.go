@@ -14,14 +14,6 @@ import (
 	"magpie/internal/tokenize"
 )
 
-// Weights of neighboring messages: the question before an answer matters, and the messages around one show its subject.
-const (
-	beforeWeight = 0.4
-	afterWeight  = 0.2
-	decay        = 0.6 // per step of distance
-	neighborhood = 5   // in steps
-)
-
 // The parameters of BM25. Messages of a chat are short, so their length matters less than usual.
 const (
 	saturation = 1.2
@@ -208,28 +200,6 @@ func (w *weights) clear() {
 	w.words = kindSet{}
 }
 
-// addNeighbors adds the words of the messages around one.
-func (f *queryIndex) addNeighbors(seq int64, w *weights) {
-	i, _ := f.find(seq)
-	for j := i - 1; j >= 0 && f.entries[j].seq >= seq-neighborhood; j-- {
-		w.add(f.entries[j].words, beforeWeight*distanceWeight[seq-f.entries[j].seq])
-	}
-	for j := i; j < len(f.entries) && f.entries[j].seq <= seq+neighborhood; j++ {
-		if d := f.entries[j].seq - seq; d > 0 {
-			w.add(f.entries[j].words, afterWeight*distanceWeight[d])
-		}
-	}
-}
-
-// distanceWeight is the weight of a neighbor by its distance.
-var distanceWeight = func() (s [neighborhood + 1]float64) {
-	s[1] = 1
-	for i := 2; i < len(s); i++ {
-		s[i] = s[i-1] * decay
-	}
-	return s
-}()
-
 // candidates are the messages with the best scores by the index alone, including neighbors of matches.
 func (f *queryIndex) candidates() []int64 {
 	var near []int64
@@ -247,7 +217,7 @@ func (f *queryIndex) candidates() []int64 {
 		c := f.entryOf(seq)
 		w.clear()
 		w.add(c.words, 1)
-		f.addNeighbors(seq, &w)
+		f.addNeighbors(seq, nil, &w)
 		c.score = f.score(c, &w, 1)
 		list[i] = c
 	}
@@ -354,6 +324,11 @@ type hit struct {
 	chars int
 }
 
+// compareHits sorts by score, the highest first; newer messages win ties.
+func compareHits(a, b hit) int {
+	return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.Seq, a.Seq))
+}
+
 // signature is a set of terms as a bit set of hashes. It is small, so that many messages can be compared.
 type signature [8]uint64
 
@@ -429,6 +404,7 @@ func (f *queryIndex) rank(msgs []chat.Message, near map[int64]float64) []hit {
 	asksNumber := asksNumber.MatchString(f.text)
 	hits := make([]hit, len(msgs))
 	var top float64
+	turns := turnsOf(msgs)
 	var w weights
 	for i, m := range msgs {
 		h := hit{Message: m, chars: utf8.RuneCountInString(m.Text)}
@@ -439,7 +415,7 @@ func (f *queryIndex) rank(msgs []chat.Message, near map[int64]float64) []hit {
 				w.addKind(kind)
 			}
 		}
-		f.addNeighbors(m.Seq, &w)
+		f.addNeighbors(m.Seq, turns.with(i), &w)
 		s := f.entryOf(m.Seq)
 		s.named = who[m.Actor.Name] != 0
 		s.dated = slices.ContainsFunc(f.spans, func(day span) bool { return day.holds(m.Time.In(f.now.Location())) })
@@ -465,8 +441,6 @@ func (f *queryIndex) rank(msgs []chat.Message, near map[int64]float64) []hit {
 	if len(near) > 0 {
 		top = blend(hits, near)
 	}
-	slices.SortFunc(hits, func(a, b hit) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.Seq, a.Seq))
-	})
+	slices.SortFunc(hits, compareHits)
 	return slices.DeleteFunc(hits, func(h hit) bool { return h.score < leastScore*top || h.score <= 0 })
 }

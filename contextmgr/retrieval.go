@@ -3,7 +3,6 @@ package contextmgr
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -15,8 +14,8 @@ import (
 )
 
 // Retrieval searches the whole History for messages related to a question. The index finds the messages that contain
-// its words. Those with the rarest words, and their neighbors, are read and ranked. Of the best, those that add
-// something new are selected until the budget is used up.
+// its words. Those with the rarest words, and their neighbors, are read and ranked. A question brings its answer, and an
+// answer its question. Of the best, those that add something new are selected until the budget is used up.
 
 // Limits of one search. They keep its cost constant however long the History grows.
 const (
@@ -189,12 +188,12 @@ func (m *Manager) search(ctx context.Context, r Request, q query) (queryIndex, [
 	if err != nil {
 		return f, hits, err
 	}
-	return g, fuse(hits, second), nil
+	return g, bringTurns(fuse(hits, second)), nil
 }
 
 // rankCandidates reads the messages that may match a query, and those that are near to it in meaning, and ranks them.
 func (m *Manager) rankCandidates(ctx context.Context, r Request, f *queryIndex, near map[int64]float64) ([]hit, error) {
-	msgs, err := m.db.History().BySeq(ctx, r.Key, slices.AppendSeq(f.candidates(), maps.Keys(near)))
+	msgs, err := m.readCandidates(ctx, r, f, near)
 	if err != nil {
 		return nil, err
 	}

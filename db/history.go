@@ -122,6 +122,31 @@ func (h History) BySeq(ctx context.Context, key chat.Key, seqs []int64) ([]chat.
 	return msgs, nil
 }
 
+// turnReach is how far apart the messages of a turn are looked for, in seqs: in a group, others write in between.
+const turnReach = 64
+
+// Not by the index of turns: a turn may have very many rows of tools.
+const selectSameTurn = `SELECT ` + messageColumns + ` FROM json_each(?2) j CROSS JOIN messages
+	WHERE chat_key = ?1 AND seq BETWEEN (j.value ->> 0) - ?3 AND (j.value ->> 0) + ?3 AND +turn_id = j.value ->> 1
+	AND class = 'talk' AND role IN ('user', 'assistant')` + notRecalled + ` ORDER BY +seq`
+
+// SameTurn returns what else was asked and answered in the turns of messages, oldest first.
+func (h History) SameTurn(ctx context.Context, key chat.Key, of []chat.Message) ([]chat.Message, error) {
+	list := make([][2]int64, len(of))
+	for i, m := range of {
+		list[i] = [2]int64{m.Seq, m.Turn}
+	}
+	data, err := json.Marshal(list)
+	if err != nil {
+		return nil, err
+	}
+	msgs, err := queryMessages(ctx, h.db.read, key, selectSameTurn, key.String(), string(data), turnReach)
+	if err != nil {
+		return nil, fmt.Errorf("read turns of %v: %w", key, err)
+	}
+	return msgs, nil
+}
+
 const selectMessagesByID = `SELECT ` + messageColumns + ` FROM messages
 	WHERE chat_key = ?1 AND message_id IN (SELECT value FROM json_each(?2))` + notRecalled + ` ORDER BY +seq`
 

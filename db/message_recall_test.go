@@ -396,6 +396,11 @@ func seen(t testing.TB, d *db.DB, ids []string) string {
 		seqs = append(seqs, i)
 	}
 	put(d.History().BySeq(ctx, oc, seqs))
+	var all []chat.Message
+	for i := range int64(100) {
+		all = append(all, chat.Message{Seq: 64 * i, Turn: i%20 + 1})
+	}
+	put(d.History().SameTurn(ctx, oc, all))
 	for r, err := range d.Records().Range(ctx, oc) {
 		put([]chat.Message{r.Message}, err)
 	}
