@@ -12,8 +12,8 @@ import (
 )
 
 // An answer is often two steps away: a message that matches the question names a person or a thing, and messages of
-// other days tell about that without any word of the question. So the words of the best hits are searched for, too. The
-// best hits themselves stay in front, ranked by the question's own words.
+// other days tell about that without any word of the question. So the words of the best hits are searched for, too, and
+// the days to which they lead, see [chainedDay]. The best hits themselves stay in front, ranked by the question's words.
 const (
 	expandedFrom  = 10   // hits whose words are searched for
 	keptInFront   = 7    // of them, regardless of the new ranking
@@ -40,10 +40,15 @@ func (m *Manager) expandQuery(
 	weights := f.hitWords(matches[:min(len(matches), expandedFrom)])
 	words := slices.Sorted(maps.Keys(weights))
 	slices.SortStableFunc(words, func(a, b string) int { return cmp.Compare(weights[b], weights[a]) })
-	more, err := m.db.Index().Find(ctx, r.Key, r.Epoch, words[:min(len(words), triedExpanded)], mostPostings)
+	words = words[:min(len(words), triedExpanded)]
+	q := f.query
+	q.chained = f.chain(matches[:min(len(matches), expandedFrom)])
+	more, err := m.db.Index().Find(ctx, r.Key, r.Epoch, slices.Concat(words, q.chainedTerms()), mostPostings)
 	if err != nil || len(more.Terms) == 0 {
 		return f, err
 	}
+	days := more.Terms[len(words):]
+	more.Terms = more.Terms[:len(words):len(words)]
 	for _, p := range more.Terms {
 		weights[p.Term] *= idf(p, float64(found.Messages))
 	}
@@ -51,12 +56,11 @@ func (m *Manager) expandQuery(
 		return cmp.Compare(weights[b.Term], weights[a.Term])
 	})
 	more.Terms = more.Terms[:min(len(more.Terms), mostExpanded)]
-	q := f.query
 	for _, p := range more.Terms {
 		q.expanded = append(q.expanded, expandedTerm{p.Term, weights[p.Term] / weights[more.Terms[0].Term]})
 	}
 	at := len(q.terms) + len(q.related)
-	found.Terms = slices.Concat(found.Terms[:at], more.Terms, found.Terms[at:])
+	found.Terms = slices.Concat(found.Terms[:at], more.Terms, days, found.Terms[at:])
 	return newQueryIndex(q, found), nil
 }
 

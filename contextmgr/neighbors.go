@@ -31,16 +31,16 @@ func (f *queryIndex) addNeighbors(seq int64, turn []int64, w *weights) {
 		if s == seq {
 			continue
 		}
-		w.add(f.entryOf(s).words, turnWeight)
+		w.add(f.entryOf(s).words.withoutDays(), turnWeight)
 	}
 	i, _ := f.find(seq - neighborhood)
 	for ; i < len(f.entries) && f.entries[i].seq <= seq+neighborhood; i++ {
 		switch e := f.entries[i]; {
 		case e.seq == seq, slices.Contains(turn, e.seq): // counted already
 		case e.seq < seq:
-			w.add(e.words, beforeWeight*distanceWeight[seq-e.seq])
+			w.add(e.words.withoutDays(), beforeWeight*distanceWeight[seq-e.seq])
 		default:
-			w.add(e.words, afterWeight*distanceWeight[e.seq-seq])
+			w.add(e.words.withoutDays(), afterWeight*distanceWeight[e.seq-seq])
 		}
 	}
 }

@@ -45,7 +45,7 @@ func TestAQuestionAndItsAnswerAreRetrievedTogether(t *testing.T) {
 		"renew.sh 是干什么的？":                       {"网关证书快到期了，怎么续签", "跑一下 renew.sh 就行"},
 	} {
 		c := asked(want, [2]string{"the other cluster is fine", "网关没有问题"}, [2]string{"which command, what cluster", "是的，证书和网关"})
-		texts := recalledTexts(t, c, question, utf8.RuneCountInString(want[0]+want[1])+20)
+		texts := recalledTexts(t, c, question, utf8.RuneCountInString(want[0]+want[1])+50)
 		if !slices.Contains(texts, want[0]) || !slices.Contains(texts, want[1]) {
 			t.Errorf("%q recalls %q", question, texts)
 		}

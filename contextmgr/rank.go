@@ -59,6 +59,7 @@ func newQueryIndex(q query, found db.Found) queryIndex {
 	// A mark is a seq and a kind in one integer, so that sorting all marks brings those of a message together.
 	var marks []int64
 	written := 0.0
+	var chained [mostChained]int // messages of each day
 	for i, p := range found.Terms {
 		kind := f.kindOf(i)
 		switch {
@@ -67,6 +68,8 @@ func newQueryIndex(q query, found db.Found) queryIndex {
 			if f.total += f.idf[kind]; len(p.Seqs) == 0 {
 				f.total -= (1 - unknownWord) * f.idf[kind]
 			}
+		case kind >= firstChained:
+			chained[kind-firstChained] += len(p.Seqs)
 		case kind >= firstExpanded:
 			f.idf[kind] = expandedWord * f.expanded[kind-firstExpanded].strength * idf(p, n)
 		case kind >= firstRelated:
@@ -80,17 +83,21 @@ func newQueryIndex(q query, found db.Found) queryIndex {
 			marks = append(marks, s*kinds+int64(kind))
 		}
 	}
+	for i, c := range q.chained {
+		f.idf[firstChained+i] = chainedWeight * c.strength * math.Log(1+n/float64(chained[i]+1))
+	}
 	f.daily = math.Log(1 + n/(written+1))
 	f.addMarks(marks)
 	return f
 }
 
-// The kinds of marks: numbers of words; a day; and from firstRelated and firstExpanded on, numbers of related words and
-// of words of the best hits.
+// The kinds of marks: numbers of words; a day; and from firstRelated, firstExpanded and firstChained on, numbers of
+// related words, of words of the best hits, and of days to which these lead.
 const (
 	dated         = mostTerms
 	firstRelated  = 64
-	firstExpanded = firstRelated + mostRelated // and mostExpanded fit below kinds
+	firstExpanded = firstRelated + mostRelated
+	firstChained  = firstExpanded + mostExpanded // and mostChained fit below kinds
 	kindBits      = 7
 	kinds         = 1 << kindBits
 )
@@ -105,6 +112,9 @@ func (q query) kindOf(lookup int) int {
 	case related < len(q.related)+len(q.expanded):
 		return firstExpanded + related - len(q.related)
 	}
+	if day, ok := q.chainedOf(lookup - len(q.terms) - len(q.related) - len(q.expanded)); ok {
+		return firstChained + day
+	}
 	return dated
 }
 
@@ -112,6 +122,12 @@ func (q query) kindOf(lookup int) int {
 type kindSet [kinds / 64]uint64
 
 func (s *kindSet) add(kind int) { s[kind/64] |= 1 << (kind % 64) }
+
+// withoutDays are the words alone: the day of a message says nothing of its neighbors.
+func (s kindSet) withoutDays() kindSet {
+	s[firstChained/64] &= 1<<(firstChained%64) - 1
+	return s
+}
 
 // addMarks merges all marks of a message into one entry.
 func (f *queryIndex) addMarks(marks []int64) {
@@ -413,6 +429,11 @@ func (f *queryIndex) rank(msgs []chat.Message, near map[int64]float64) []hit {
 			h.about.add(t)
 			for _, kind := range kindsOf[t] {
 				w.addKind(kind)
+			}
+		}
+		for k, c := range f.chained {
+			if c.holds(m.Time) {
+				w.addKind(firstChained + k)
 			}
 		}
 		f.addNeighbors(m.Seq, turns.with(i), &w)

@@ -33,6 +33,7 @@ type query struct {
 	terms    []string
 	related  []relatedTerm
 	expanded []expandedTerm // of its best hits
+	chained  []chainedDay   // to which its best hits lead
 	spans    []span
 	now      time.Time
 }
