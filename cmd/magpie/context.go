@@ -22,6 +22,7 @@ import (
 	"magpie/internal/chat"
 	"magpie/internal/config"
 	"magpie/internal/configtype"
+	"magpie/internal/text"
 )
 
 // contextCmd answers questions about retrieval without a running bridge, for example to compare settings.
@@ -89,7 +90,8 @@ func (c contextCmd) Run(ctx context.Context) (err error) {
 	case c.JSON:
 		return writeLine(os.Stdout, toSentPrompt(built.Prompt))
 	}
-	_, err = fmt.Printf("%s\n\n%s\n", built.Outline(i18n.OfLocale(os.Environ()) == i18n.English), built.Prompt.Text())
+	outline := built.Outline(i18n.OfLocale(os.Environ()) == i18n.English)
+	_, err = fmt.Println(text.ForTerminal(outline + "\n\n" + built.Prompt.Text())) // --json shows it as it is
 	return err
 }
 

@@ -195,6 +195,10 @@ func TestTheContextInWords(t *testing.T) {
 			}
 		}
 	}
+	if out, _, code := p.run("", "context", "--chat", "oc_1", "--message", "a\x1b]0;b\a"); code != 0 ||
+		!strings.Contains(out, "a⟨U+001B⟩]0;b⟨U+0007⟩\n") {
+		t.Errorf("what controls a terminal: %q", out)
+	}
 	for _, args := range [][]string{
 		{"--chat", "oc_9", "--message", "x"}, {"--chat", "nonsense", "--message", "x"}, {"--chat", "oc_1"},
 		{"--message", "x"}, {"--chat", "oc_1", "--batch", "--message", "x"},

@@ -9,6 +9,7 @@ import (
 
 	"magpie/bridge/i18n"
 	"magpie/internal/config"
+	"magpie/internal/text"
 )
 
 // State is the severity of a finding.
@@ -39,7 +40,7 @@ func (f Finding) String() string {
 	if f.Do != "" {
 		line += " - " + f.Do
 	}
-	return line
+	return text.ForTerminal(line) // names of chats, and of servers of a project, are chosen by others
 }
 
 // Report is the list of findings so far.

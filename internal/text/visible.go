@@ -1,6 +1,7 @@
 package text
 
 import (
+	"fmt"
 	"path"
 	"strings"
 	"unicode"
@@ -55,6 +56,27 @@ func Visible(s string) string {
 		return r
 	}, s)
 	return strings.Join(strings.Fields(seen), " ")
+}
+
+// ForTerminal returns an untrusted text that a terminal only shows: a control character could set the window's title,
+// write to the clipboard, or hide what was shown before. Such characters are replaced by their code points, and so are
+// those that change the direction of what follows.
+func ForTerminal(s string) string {
+	risky := func(r rune) bool {
+		return r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r))
+	}
+	if !strings.ContainsFunc(s, risky) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if risky(r) {
+			fmt.Fprintf(&b, "⟨U+%04X⟩", r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
 }
 
 // lineLength is the length in bytes of the longest name that stays whole. File systems allow 255 for a file name; the

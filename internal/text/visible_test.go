@@ -38,3 +38,14 @@ func TestVisible(t *testing.T) {
 		}
 	}
 }
+
+func TestTerminalsOnlyShowTexts(t *testing.T) {
+	for s, want := range map[string]string{
+		"": "", "a\n\tb 字 👩‍💻": "a\n\tb 字 👩‍💻", "\x1b]52;c;eA==\a": "⟨U+001B⟩]52;c;eA==⟨U+0007⟩", "a\rb": "a⟨U+000D⟩b",
+		"\u009b2J": "⟨U+009B⟩2J", "\u202ex": "⟨U+202E⟩x", "bad\xff": "bad\xff",
+	} {
+		if got := ForTerminal(s); got != want {
+			t.Errorf("ForTerminal(%q) = %q, want %q", s, got, want)
+		}
+	}
+}
