@@ -423,6 +423,7 @@ owner = "xiaoming"
 
 	for name, text := range map[string]string{
 		"a list that is not closed": "[claude]\nmodels = [\"a\"\nspare = \"x\"\nmax_turns = 2\n",
+		"a list without a sign":     "[claude]\nmodels [\n\"a\",\n]\nspare = 1\n",
 		"text of several lines":     "[claude]\nmodel = \"\"\"a\nspare = \"x\"\n",
 	} {
 		_, err := Load(writeConfig(t, text), nil)

@@ -180,7 +180,8 @@ func blankLine(data []byte, row int) bool {
 			return false
 		}
 	}
-	if len(line) == 0 || bytes.Contains(line, []byte(`"""`)) || bytes.Contains(line, []byte("'''")) {
+	if len(line) == 0 || bytes.ContainsAny(line[len(line)-1:], "[{") ||
+		bytes.Contains(line, []byte(`"""`)) || bytes.Contains(line, []byte("'''")) {
 		return false
 	}
 	overwrite(lines[row-1])
