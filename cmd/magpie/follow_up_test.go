@@ -424,8 +424,8 @@ func TestACrashInTheSecondFollowUp(t *testing.T) {
 // Recalling a question ends its background command: the agent writes nothing about it later.
 func TestAQuestionIsRecalledWhileItsAgentWorks(t *testing.T) {
 	r := newRig(t, allowBash, suggests)
+	r.model.Script(modelsim.Rule{Match: isSuggestion, Steps: []modelsim.Step{modelsim.Text("数到 4")}})
 	id, end := r.inBackground(modelsim.Text(followUp))
-	r.suggesting("数到 4")
 	r.sim.Recall(id)
 	r.until("the end of the follow-up", func() bool {
 		return r.count(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`) == 0
@@ -448,12 +448,17 @@ func TestAQuestionIsRecalledWhileItsAgentWorks(t *testing.T) {
 // A follow-up whose questions were deleted meanwhile, with [db] history_ttl, ends like any other.
 func TestAFollowUpWhoseQuestionIsDeleted(t *testing.T) {
 	r := newRig(t, allowBash, suggests)
-	id, end := r.inBackground(modelsim.Text(followUp))
+	r.model.Script(modelsim.Rule{Match: isSuggestion, Steps: []modelsim.Step{modelsim.Text("数到 4")}})
+	hold := make(chan struct{})
+	id, end := r.inBackground(modelsim.Text(followUp), modelsim.Hold(hold))
 	r.sql(`DELETE FROM messages WHERE role = 'user'`)
-	r.suggesting("数到 4")
 	end()
-	r.follows(id, followUp)
+	r.await("the follow-up", func(v *feishusim.View) bool {
+		list := replies(v, r.chat, id)
+		return len(list) == 2 && strings.Contains(list[1].Text(), followUp)
+	})
+	close(hold) // what is suggested before somebody reads the follow-up is lost
 	r.until("the cost of the suggestion", func() bool {
-		return r.count(`SELECT COUNT(*) FROM ledger WHERE purpose = 'suggestion' AND cost_usd > 0`) == 1
+		return r.count(`SELECT COUNT(*) FROM ledger WHERE purpose = 'suggestion' AND user_id = '' AND cost_usd > 0`) == 1
 	})
 }
