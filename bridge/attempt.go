@@ -62,8 +62,12 @@ func (r attemptRunner) run(ctx context.Context, t *turn) (claude.Result, error) 
 		}
 		r.specs.tools.addAskers(t.claim)
 	}
+	reported := t.progress.usage
 	result, err := r.readAnswer(ctx, t, p, r.runPrompt(ctx, t, p))
 	if err != nil {
+		if t.progress.usage == reported {
+			t.progress.addUsage(r.unreportedUsage(ctx, t.claim.Turn, p.Dir()))
+		}
 		return result, err
 	}
 	if r.ownCommand(t) != "" {
@@ -86,11 +90,31 @@ func (r attemptRunner) readFollowUp(ctx context.Context, t *turn) (claude.Result
 	p.OnSuggestion(t.suggestion.arrive)
 	failpoint.At("follow-up: reading")
 	result, err := r.readAnswer(ctx, t, p, p.Follow(ctx))
+	if err != nil && t.progress.usage == nil {
+		cut := r.followUps.cutOff
+		did := cut.readUnasked(context.WithoutCancel(ctx), t.claim.Chat, t.claim.Turn)
+		t.progress.addUsage(cut.usage(context.WithoutCancel(ctx), t.claim.Turn, did))
+	}
 	if result.Message != "" {
 		t.claim.Turn.Prompt = result.Message // from this message on, the transcript is unread
 	}
 	failpoint.At("follow-up: read")
 	return result, err
+}
+
+// unreportedUsage is what a turn has used whose process was ended or has died before it reported that, from its
+// transcript; nil = unknown. Otherwise such turns would be free, and no daily limit could be reached with them.
+func (r attemptRunner) unreportedUsage(ctx context.Context, t db.Turn, dir string) *db.Usage {
+	ctx = context.WithoutCancel(ctx)
+	steers, err := r.steering.store.Prompts(ctx, t.ID)
+	var did claude.Outcome
+	if err == nil {
+		did, err = r.pool.Config().Transcripts(t.Key.String()).ReadOutcome(dir, t.Session, t.Prompt, steers...)
+	}
+	if err != nil {
+		zerolog.Ctx(ctx).Error().Err(err).Msg("cost of a turn that was cut off is not known")
+	}
+	return r.followUps.cutOff.usage(ctx, t, did)
 }
 
 // readAnswer handles the agent's events until the turn has ended.
@@ -330,15 +354,26 @@ func (c *turnProgress) markTextSeen() {
 	}
 }
 
-// addCost adds the cost of an attempt. A turn may need several attempts, and all of them cost money.
+// addCost adds the cost of an attempt.
 func (c *turnProgress) addCost(e claude.Result) {
+	c.addUsage(&db.Usage{
+		Model: e.Model, Input: e.Usage.Input, Output: e.Usage.Output,
+		CacheRead: e.Usage.CacheRead, CacheNew: e.Usage.CacheNew, CostUSD: e.CostUSD,
+	})
+}
+
+// addUsage adds what an attempt has used; nil = unknown. A turn may need several attempts, and all of them cost money.
+func (c *turnProgress) addUsage(e *db.Usage) {
+	if e == nil {
+		return
+	}
 	var u db.Usage
 	if c.usage != nil {
 		u = *c.usage
 	}
 	c.usage = &db.Usage{
-		Model: e.Model, Input: u.Input + e.Usage.Input, Output: u.Output + e.Usage.Output,
-		CacheRead: u.CacheRead + e.Usage.CacheRead, CacheNew: u.CacheNew + e.Usage.CacheNew,
+		Model: e.Model, Input: u.Input + e.Input, Output: u.Output + e.Output,
+		CacheRead: u.CacheRead + e.CacheRead, CacheNew: u.CacheNew + e.CacheNew,
 		CostUSD: u.CostUSD + e.CostUSD, FirstText: c.firstText, Duration: time.Since(c.began),
 	}
 }

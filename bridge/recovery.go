@@ -204,7 +204,7 @@ func cutOffText(t db.Turn, did claude.Outcome, unanswered bool) string {
 
 // usage is what a transcript tells of the cost of a turn; nil = nothing.
 func (r cutOffTurns) usage(ctx context.Context, t db.Turn, did claude.Outcome) *db.Usage {
-	if !did.Known {
+	if !did.Known || did.Usage == (claude.Usage{}) && did.Model == "" { // the model has said nothing
 		return nil
 	}
 	u := db.Usage{

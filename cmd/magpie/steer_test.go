@@ -337,3 +337,34 @@ func sameReaction(v *feishusim.View, a, b string) bool {
 	y, _ := v.Message(b)
 	return len(x.Reactions) == 1 && slices.Equal(x.Reactions, y.Reactions)
 }
+
+// A turn costs money however it ends. A process that is ended, or dies, reports nothing: its transcript tells what was
+// used.
+func TestATurnThatIsCutOffIsPaidFor(t *testing.T) {
+	t.Parallel()
+	ends := map[string]func(r *rig, id string){
+		"stopped with an addition": func(r *rig, id string) {
+			r.sim.Say(r.chat, r.user, "补充：三")
+			r.until("the message to be handed over", func() bool { return r.count(`SELECT COUNT(*) FROM steers`) == 1 })
+			r.sim.Say(r.chat, r.user, "停")
+		},
+		"its process dies": func(r *rig, _ string) { r.killProcess() },
+	}
+	for name, end := range ends {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, allowBash)
+			r.ask("数到 2") // from which the price of the model is known
+			r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{
+				modelsim.Tool("Bash", map[string]string{"command": "sleep 300", "description": "wait"}),
+			}})
+			id := r.sim.Say(r.chat, r.user, "等一下")
+			r.shows(r.chat, id, "sleep 300")
+			end(r, id)
+			r.answer(r.chat, id)
+			if n := r.count(`SELECT COUNT(*) FROM ledger WHERE turn_id = 2 AND user_id <> '' AND cost_usd > 0
+				AND tokens > 0`); n != 1 {
+				t.Errorf("the turn is booked %d times", n)
+			}
+		})
+	}
+}
