@@ -166,7 +166,7 @@ func TestWhatIsOlderThanAChatComesBeforeIt(t *testing.T) {
 	}
 }
 
-// each is older than everything in the chat
+// Each is older than everything in the chat.
 func TestOldHistoriesCanBeAddedOneByOne(t *testing.T) {
 	racetest.Skip(t)
 	d := fresh(t)

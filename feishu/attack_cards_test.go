@@ -78,7 +78,7 @@ func TestAttackCardFaults(t *testing.T) {
 }
 
 func cardFault(t *testing.T, f feishusim.Fault) {
-	p, ask := asked(t, feishusim.Config{})
+	p, ask := newQuestion(t, feishusim.Config{})
 	if f.Delay > 0 {
 		p.api.HTTP.Timeout = time.Second
 	}

@@ -10,9 +10,9 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// feishusim finds nobody who would be notified.
+// Text of an agent notifies nobody, according to feishusim.
 func TestTextMentionsNobody(t *testing.T) {
-	p, ask := asked(t, feishusim.Config{})
+	p, ask := newQuestion(t, feishusim.Config{})
 	var body string
 	for i, text := range feishutest.Mentions {
 		body += fmt.Sprintf("%d:\n\n%s\n\n", i, text)
@@ -32,7 +32,7 @@ func TestTextMentionsNobody(t *testing.T) {
 
 // Agents link to files in many ways. feishusim refuses a post that contains such a link.
 func TestLinksToFilesBecomeText(t *testing.T) {
-	p, ask := asked(t, feishusim.Config{})
+	p, ask := newQuestion(t, feishusim.Config{})
 	body := "[a](src/a.go:12) [b](<my file.go>) [c](c(d).go 'e') [f [g]](h.go)\n![](i.png) [j][1] [k]\n\n[1]: <l m.go>\n\n" +
 		"> [k]:\n> n.go\n\n[o\np](q.go) `r\n` [s](t.go) `\n\n[u](" + strings.Repeat("v/", 900) + ") [w](https://x)"
 	_, err := p.Reply(p.ctx(), ask, body, "words")

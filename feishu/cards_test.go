@@ -17,8 +17,8 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// asked returns a platform on which somebody has asked a question.
-func asked(t *testing.T, cfg feishusim.Config) (*platform, chat.Ref) {
+// newQuestion returns a platform on which somebody has asked a question.
+func newQuestion(t *testing.T, cfg feishusim.Config) (*platform, chat.Ref) {
 	p := newPlatform(t, cfg)
 	room := p.PrivateChat(p.AddUser("Ann"))
 	id := p.Say(room, p.Users()[0], "hello")
@@ -45,7 +45,7 @@ func (p *platform) must(err error) {
 
 // While a card changes only its last page has the header. At the end each page has it.
 func TestTheHeaderOfACardWithPages(t *testing.T) {
-	p, ask := asked(t, feishusim.Config{})
+	p, ask := newQuestion(t, feishusim.Config{})
 	card := chat.Card{Title: "Working", State: chat.CardRunning, Live: true, Body: strings.Repeat("Some words.\n\n", 2000)}
 	id, err := p.Client.Post(p.ctx(), ask, card, "seed")
 	p.must(err)
@@ -69,7 +69,7 @@ func TestTheHeaderOfACardWithPages(t *testing.T) {
 }
 
 func TestCardGrowsAndCloses(t *testing.T) {
-	p, ask := asked(t, feishusim.Config{})
+	p, ask := newQuestion(t, feishusim.Config{})
 	stop := chat.Button{Label: "Stop", Action: chat.Action{Do: "stop", Turn: 7}}
 	card := chat.Card{Status: "thinking", Live: true, Buttons: []chat.Button{stop}}
 	id, err := p.Client.Post(p.ctx(), ask, card, "turn-7")
@@ -110,7 +110,7 @@ func TestCardGrowsAndCloses(t *testing.T) {
 }
 
 func TestLongStreamBreaksNoRule(t *testing.T) {
-	p, ask := asked(t, feishusim.Config{})
+	p, ask := newQuestion(t, feishusim.Config{})
 	card := chat.Card{Live: true, Status: "writing"}
 	id, err := p.Client.Post(p.ctx(), ask, card, "seed")
 	p.must(err)
@@ -134,12 +134,12 @@ func TestLongStreamBreaksNoRule(t *testing.T) {
 			t.Errorf("card %d is in streaming mode", i)
 		}
 	}
-	p.says(ask, card.Body)
+	p.checkText(ask, card.Body)
 	p.clean()
 }
 
-// says fails unless the bot's messages together show the text.
-func (p *platform) says(ask chat.Ref, text string) {
+// checkText fails unless the bot's messages together show the text.
+func (p *platform) checkText(ask chat.Ref, text string) {
 	p.t.Helper()
 	var all strings.Builder
 	for _, m := range p.answers(ask.Key.ID) {
@@ -173,7 +173,7 @@ const (
 )
 
 func TestAnotherProcessContinuesACard(t *testing.T) {
-	p, ask := asked(t, feishusim.Config{})
+	p, ask := newQuestion(t, feishusim.Config{})
 	id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Status: "on it"}, "seed")
 	p.must(err)
 	text := strings.Repeat("Some words in a row.\n\n", 1500)
@@ -193,7 +193,7 @@ func TestAnotherProcessContinuesACard(t *testing.T) {
 	if after := len(p.answers(ask.Key.ID)); after != before {
 		t.Errorf("%d cards became %d", before, after)
 	}
-	p.says(ask, text)
+	p.checkText(ask, text)
 	for i, m := range p.answers(ask.Key.ID) {
 		if m.Last().Streaming {
 			t.Errorf("card %d is still live", i)
@@ -205,7 +205,7 @@ func TestAnotherProcessContinuesACard(t *testing.T) {
 // The process that opened a card and one that knows only its durable id may draw in turns, for example when somebody
 // presses a button of a card that is still being posted. Their sequence numbers must keep growing.
 func TestTwoProcessesShareTheSequenceOfACard(t *testing.T) {
-	p, ask := asked(t, feishusim.Config{})
+	p, ask := newQuestion(t, feishusim.Config{})
 	id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Body: "begun"}, "seed")
 	p.must(err)
 	other := p.another()
@@ -215,14 +215,14 @@ func TestTwoProcessesShareTheSequenceOfACard(t *testing.T) {
 	}
 	time.Sleep(2 * time.Millisecond) // as above
 	p.must(p.Client.Close(p.ctx(), id, chat.Card{Body: "done"}))
-	p.says(ask, "done")
+	p.checkText(ask, "done")
 	p.clean()
 }
 
 // A closed card may be drawn again through another value, perhaps within the same millisecond. The sequence number
 // keeps growing, even if the clock is behind the card's time.
 func TestTheSequenceOfACardGrowsAfterItsClose(t *testing.T) {
-	p, ask := asked(t, feishusim.Config{})
+	p, ask := newQuestion(t, feishusim.Config{})
 	id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Body: "begun"}, "seed")
 	p.must(err)
 	parts := strings.Split(id, "/")
@@ -231,7 +231,7 @@ func TestTheSequenceOfACardGrowsAfterItsClose(t *testing.T) {
 	for i := range 3 {
 		p.must(p.Client.Close(p.ctx(), id, chat.Card{Body: fmt.Sprint("done ", i)}))
 	}
-	p.says(ask, "done 2")
+	p.checkText(ask, "done 2")
 	p.clean()
 }
 
@@ -267,7 +267,7 @@ func TestTwoValuesOfACardShareASequence(t *testing.T) {
 }
 
 func TestPostIsDoneOnce(t *testing.T) {
-	p, ask := asked(t, feishusim.Config{})
+	p, ask := newQuestion(t, feishusim.Config{})
 	_, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Status: "on it"}, "seed")
 	p.must(err)
 	p.Client = p.another()
@@ -278,21 +278,21 @@ func TestPostIsDoneOnce(t *testing.T) {
 	if n := len(p.answers(ask.Key.ID)); n != 1 {
 		t.Errorf("%d messages", n)
 	}
-	p.says(ask, "a b")
+	p.checkText(ask, "a b")
 }
 
 func TestTextThatBecomesShorter(t *testing.T) {
-	p, ask := asked(t, feishusim.Config{})
+	p, ask := newQuestion(t, feishusim.Config{})
 	id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Body: strings.Repeat("Some words in a row.\n\n", 700)},
 		"seed")
 	p.must(err)
 	p.must(p.Client.Close(p.ctx(), id, chat.Card{Body: "no, this"}))
-	p.says(ask, "no, this …")
+	p.checkText(ask, "no, this …")
 	p.clean()
 }
 
 func TestEmptyCards(t *testing.T) {
-	p, ask := asked(t, feishusim.Config{})
+	p, ask := newQuestion(t, feishusim.Config{})
 	for i, c := range []chat.Card{
 		{}, {Live: true}, {Live: true, Status: "x"}, {Live: true, Body: " \n"}, {Buttons: []chat.Button{{}}},
 	} {
@@ -345,7 +345,7 @@ func TestUnknownCardIDs(t *testing.T) {
 
 // Each part of a card keeps its own message, whichever process draws it.
 func TestThePartsOfACardKeepTheirMessages(t *testing.T) {
-	p, ask := asked(t, feishusim.Config{})
+	p, ask := newQuestion(t, feishusim.Config{})
 	id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Body: "I will"}, "seed")
 	p.must(err)
 	p.must(p.Edit(p.ctx(), id, chat.Card{Live: true, Body: "I will run it."}))

@@ -180,7 +180,7 @@ func TestRefusedCredentialsAreTriedSlowly(t *testing.T) {
 }
 
 func TestRevokedTokenIsReplaced(t *testing.T) {
-	p, ask := asked(t, feishusim.Config{})
+	p, ask := newQuestion(t, feishusim.Config{})
 	_, err := p.Reply(p.ctx(), ask, "one", "a")
 	p.must(err)
 	p.ExpireTokens()

@@ -145,6 +145,6 @@ func TestACardWithoutTextStaysForHours(t *testing.T) {
 		if n := len(p.answers(ask.Key.ID)); n != 1 {
 			p.t.Errorf("%d cards", n)
 		}
-		p.says(ask, "done")
+		p.checkText(ask, "done")
 	})
 }

@@ -342,7 +342,7 @@ func TestIncompleteEventsAreNoMessages(t *testing.T) {
 }
 
 func TestPress(t *testing.T) {
-	p, ask := asked(t, feishusim.Config{Redeliver: many(20 * time.Millisecond)})
+	p, ask := newQuestion(t, feishusim.Config{Redeliver: many(20 * time.Millisecond)})
 	ann, rec := p.Users()[0], newRecorder()
 	p.run(rec)
 	next(t, rec.messages)
@@ -388,7 +388,7 @@ func TestPress(t *testing.T) {
 }
 
 func TestForgedPressIsAnswered(t *testing.T) {
-	p, ask := asked(t, feishusim.Config{})
+	p, ask := newQuestion(t, feishusim.Config{})
 	p.run(newRecorder())
 	_, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true}, "x")
 	p.must(err)

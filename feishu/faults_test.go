@@ -12,14 +12,14 @@ import (
 )
 
 func TestWithoutCardKitThereIsAPlainCard(t *testing.T) {
-	p, ask := asked(t, feishusim.Config{})
+	p, ask := newQuestion(t, feishusim.Config{})
 	p.Inject(feishusim.Fault{Path: cardAPI, Code: 99991672, Msg: "cardkit:card:write is missing"})
 	p.show(ask, "the whole answer")
 	m := p.answers(ask.Key.ID)[0]
 	if m.Type != "interactive" || m.CardID != "" || m.Last().Op != "patch" {
 		t.Errorf("message %+v", m)
 	}
-	p.says(ask, "the whole answer")
+	p.checkText(ask, "the whole answer")
 	p.clean()
 }
 
@@ -30,24 +30,24 @@ func TestWithoutCardsThereIsText(t *testing.T) {
 	}{{2, "post"}, {3, "text"}}
 	for _, tt := range tests {
 		t.Run(tt.kind, func(t *testing.T) {
-			p, ask := asked(t, feishusim.Config{})
+			p, ask := newQuestion(t, feishusim.Config{})
 			p.Inject(feishusim.Fault{Path: cardAPI, Code: 99991672})
 			p.Inject(feishusim.Fault{Path: replyAPI, Times: tt.refuse, Code: 230099, Msg: "refused"})
 			p.show(ask, "the **whole** answer")
 			if m := p.answers(ask.Key.ID)[0]; m.Type != tt.kind {
 				t.Errorf("first message is a %s, want %s", m.Type, tt.kind)
 			}
-			p.says(ask, "on it the **whole** answer")
+			p.checkText(ask, "on it the **whole** answer")
 			p.clean()
 		})
 	}
 }
 
 func TestEntityThatCannotBeSentBecomesAPlainCard(t *testing.T) {
-	p, ask := asked(t, feishusim.Config{})
+	p, ask := newQuestion(t, feishusim.Config{})
 	p.Inject(feishusim.Fault{Path: replyAPI, Times: 1, Code: 230099})
 	p.show(ask, "the whole answer")
-	p.says(ask, "the whole answer")
+	p.checkText(ask, "the whole answer")
 }
 
 func TestCloseFallsBack(t *testing.T) {
@@ -62,7 +62,7 @@ func TestCloseFallsBack(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p, ask := asked(t, feishusim.Config{})
+			p, ask := newQuestion(t, feishusim.Config{})
 			id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Body: "a"}, "seed")
 			p.must(err)
 			for _, f := range tt.faults {
@@ -81,7 +81,7 @@ func TestCloseFallsBack(t *testing.T) {
 }
 
 func TestCloseGoesOnAfterAnError(t *testing.T) {
-	p, ask := asked(t, feishusim.Config{})
+	p, ask := newQuestion(t, feishusim.Config{})
 	id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true}, "seed")
 	p.must(err)
 	text := strings.Repeat("Some words in a row.\n\n", 2000)
@@ -93,7 +93,7 @@ func TestCloseGoesOnAfterAnError(t *testing.T) {
 		t.Error("no error")
 	}
 	p.must(p.Client.Close(p.ctx(), id, chat.Card{Body: text}))
-	p.says(ask, text)
+	p.checkText(ask, text)
 	p.clean()
 }
 
@@ -113,12 +113,12 @@ func TestStreamingModeIsOpenedAgain(t *testing.T) {
 			}
 		}
 		p.must(p.Client.Close(ctx, id, chat.Card{Body: "a b c d"}))
-		p.says(ask, "a b c d")
+		p.checkText(ask, "a b c d")
 	})
 }
 
 func TestStreamingModeIsOpenedBeforeItEnds(t *testing.T) {
-	p, ask := asked(t, feishusim.Config{})
+	p, ask := newQuestion(t, feishusim.Config{})
 	id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Body: "a"}, "seed")
 	p.must(err)
 	k, err := p.cards.find(id)
@@ -135,7 +135,7 @@ func TestStreamingModeIsOpenedBeforeItEnds(t *testing.T) {
 func TestAnUnknownCloseIsNotRepeatedAsText(t *testing.T) {
 	for _, method := range []string{"PUT", "PATCH"} {
 		t.Run(method, func(t *testing.T) {
-			p, ask := asked(t, feishusim.Config{})
+			p, ask := newQuestion(t, feishusim.Config{})
 			id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Body: "a"}, "seed")
 			p.must(err)
 			if method == "PATCH" { // the card is refused, and the outcome of the patch stays unknown
@@ -151,7 +151,7 @@ func TestAnUnknownCloseIsNotRepeatedAsText(t *testing.T) {
 			p.must(deliver(p.ctx(), func() error {
 				return p.Client.Close(p.ctx(), id, chat.Card{Body: "a whole answer"})
 			}))
-			p.says(ask, "a whole answer")
+			p.checkText(ask, "a whole answer")
 			if m := p.answers(ask.Key.ID)[0]; m.Last().Streaming {
 				t.Error("the card is still live")
 			}
@@ -181,7 +181,7 @@ func TestUnknownOutcomeIsResolved(t *testing.T) {
 	}
 	for name, f := range faults {
 		t.Run(name, func(t *testing.T) {
-			p, ask := asked(t, feishusim.Config{})
+			p, ask := newQuestion(t, feishusim.Config{})
 			id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Body: "a"}, "seed")
 			p.must(err)
 			f.Path, f.Times = cardAPI+"/", 1
@@ -192,7 +192,7 @@ func TestUnknownOutcomeIsResolved(t *testing.T) {
 			if got := p.operations(ask); got != "create content update" {
 				t.Errorf("operations: %s", got)
 			}
-			p.says(ask, "a b c")
+			p.checkText(ask, "a b c")
 			p.clean()
 		})
 	}
@@ -201,21 +201,21 @@ func TestUnknownOutcomeIsResolved(t *testing.T) {
 func TestSendIsRepeatedOnce(t *testing.T) {
 	for name, f := range map[string]feishusim.Fault{"not done": {Status: 503}, "done": {Reset: true, Apply: true}} {
 		t.Run(name, func(t *testing.T) {
-			p, ask := asked(t, feishusim.Config{})
+			p, ask := newQuestion(t, feishusim.Config{})
 			f.Path, f.Times = replyAPI, 1
 			p.Inject(f)
 			p.show(ask, "one answer")
 			if n := len(p.answers(ask.Key.ID)); n != 1 {
 				t.Errorf("%d messages", n)
 			}
-			p.says(ask, "one answer")
+			p.checkText(ask, "one answer")
 			p.clean()
 		})
 	}
 }
 
 func TestLostEntityIsReplaced(t *testing.T) {
-	p, ask := asked(t, feishusim.Config{})
+	p, ask := newQuestion(t, feishusim.Config{})
 	id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Body: "a"}, "seed")
 	p.must(err)
 	p.Inject(feishusim.Fault{Method: "PUT", Path: cardAPI + "/", Times: 1, Code: 200750})
@@ -227,7 +227,7 @@ func TestLostEntityIsReplaced(t *testing.T) {
 }
 
 func TestReplyToADeletedQuestion(t *testing.T) {
-	p, ask := asked(t, feishusim.Config{})
+	p, ask := newQuestion(t, feishusim.Config{})
 	p.Recall(ask.ID)
 	if _, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true}, "seed"); !errors.Is(err, chat.ErrGone) {
 		t.Errorf("Post: %v", err)
@@ -242,7 +242,7 @@ func TestReplyToADeletedQuestion(t *testing.T) {
 
 // Text that the platform forbids has an error of its own, and a neutral text is sent in its place.
 func TestForbiddenWords(t *testing.T) {
-	p, ask := asked(t, feishusim.Config{})
+	p, ask := newQuestion(t, feishusim.Config{})
 	id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Status: "on it"}, "seed")
 	p.must(err)
 	var allow []func()
@@ -262,5 +262,5 @@ func TestForbiddenWords(t *testing.T) {
 		f()
 	}
 	p.must(p.Client.Close(p.ctx(), id, chat.Card{Body: "something else"}))
-	p.says(ask, "something else")
+	p.checkText(ask, "something else")
 }

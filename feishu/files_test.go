@@ -268,7 +268,7 @@ func TestOwnCardsAreNoEdits(t *testing.T) {
 		"of the bot": feishusim.CardUpdatesOfBot, "without sender and text": feishusim.CardUpdatesBare,
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, ask := asked(t, feishusim.Config{CardUpdates: told})
+			p, ask := newQuestion(t, feishusim.Config{CardUpdates: told})
 			id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Body: "a"}, "seed")
 			p.must(err)
 			p.Client = p.another() // another process takes over the card

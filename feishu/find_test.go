@@ -11,7 +11,7 @@ import (
 )
 
 func TestFindListsSentMessages(t *testing.T) {
-	p, ask := asked(t, feishusim.Config{})
+	p, ask := newQuestion(t, feishusim.Config{})
 	ann := p.Users()[0]
 	other := chat.Ref{Key: ask.Key, ID: p.Say(ask.Key.ID, ann, "and this?")}
 	_, err := p.Reply(p.ctx(), other, "not to the first", "other")
@@ -74,7 +74,7 @@ func TestFindInATopic(t *testing.T) {
 }
 
 func TestFindFailsOnAnIncompleteList(t *testing.T) {
-	p, ask := asked(t, feishusim.Config{})
+	p, ask := newQuestion(t, feishusim.Config{})
 	if _, err := p.Find(p.ctx(), chat.Ref{Key: ask.Key}); !errors.Is(err, errNoQuestion) {
 		t.Errorf("without a question: %v", err)
 	}

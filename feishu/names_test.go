@@ -87,8 +87,8 @@ func TestManyCallsShareOneToken(t *testing.T) {
 	}
 }
 
-// asked counts the calls that list the members of a chat.
-func (p *platform) asked() (n int) {
+// memberListCalls counts the calls that list the members of a chat.
+func (p *platform) memberListCalls() (n int) {
 	for _, c := range p.Calls() {
 		if strings.HasSuffix(c.Path, "/members") {
 			n++
@@ -114,7 +114,7 @@ func TestWhoJoinsLaterHasAName(t *testing.T) {
 			t.Errorf("name %q", m.Actor.Name)
 		}
 	}
-	if n := p.asked(); n != 2 {
+	if n := p.memberListCalls(); n != 2 {
 		t.Errorf("the members were asked for %d times", n)
 	}
 }
@@ -130,7 +130,7 @@ func TestMembersAreNotAskedForAgainAndAgain(t *testing.T) {
 		p.Say(room, ann, "hello")
 		next(t, rec.messages)
 	}
-	if n := p.asked(); n != 1 {
+	if n := p.memberListCalls(); n != 1 {
 		t.Errorf("for one person the members were asked for %d times", n)
 	}
 	for i := range 20 {
@@ -139,7 +139,7 @@ func TestMembersAreNotAskedForAgainAndAgain(t *testing.T) {
 		p.Say(room, stranger, "hello")
 		next(t, rec.messages)
 	}
-	if n := p.asked(); n != 1+nameBurst {
+	if n := p.memberListCalls(); n != 1+nameBurst {
 		t.Errorf("the members were asked for %d times", n)
 	}
 }
@@ -162,8 +162,8 @@ func TestNamesComeLater(t *testing.T) {
 		t.Errorf("names %q", names)
 	}
 	p.Say(room, bob, "hello")
-	if m := next(t, rec.messages); m.Actor.Name != "Bob" || p.asked() != 1 {
-		t.Errorf("name %q, the members were asked for %d times", m.Actor.Name, p.asked())
+	if m := next(t, rec.messages); m.Actor.Name != "Bob" || p.memberListCalls() != 1 {
+		t.Errorf("name %q, the members were asked for %d times", m.Actor.Name, p.memberListCalls())
 	}
 }
 

@@ -27,7 +27,7 @@ func (p *platform) fail(c *Client) {
 }
 
 func TestFewCallsDuringAnOutage(t *testing.T) {
-	p, ask := asked(t, feishusim.Config{})
+	p, ask := newQuestion(t, feishusim.Config{})
 	const (
 		cards    = 6
 		failures = 5 // that open the circuit
@@ -86,7 +86,7 @@ func TestFewCallsDuringAnOutage(t *testing.T) {
 	if p.CircuitOpen() {
 		t.Error("still open although the platform answers")
 	}
-	p.says(ask, strings.Repeat("done ", cards))
+	p.checkText(ask, strings.Repeat("done ", cards))
 	p.clean()
 }
 

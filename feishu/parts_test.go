@@ -12,7 +12,7 @@ import (
 )
 
 func TestFormReportsItsValues(t *testing.T) {
-	p, ask := asked(t, feishusim.Config{})
+	p, ask := newQuestion(t, feishusim.Config{})
 	r := newRecorder()
 	p.run(r)
 	_, err := p.Client.Post(p.ctx(), ask, feishutest.AskingCard(), "seed")
@@ -38,7 +38,7 @@ func TestFormReportsItsValues(t *testing.T) {
 }
 
 func TestPanelsChangeWithoutANewCard(t *testing.T) {
-	p, ask := asked(t, feishusim.Config{})
+	p, ask := newQuestion(t, feishusim.Config{})
 	card := feishutest.AskingCard()
 	id, err := p.Client.Post(p.ctx(), ask, card, "seed")
 	p.must(err)

@@ -15,7 +15,7 @@ func TestTooManyTablesBecomeCode(t *testing.T) {
 	last := chat.Card{Body: "**so**\n\n| a | b |\n|---|---|\n| 1 | 2 |"}
 	for name, made := range map[string]bool{"when it is made": true, "when it ends": false} {
 		t.Run(name, func(t *testing.T) {
-			p, ask := asked(t, feishusim.Config{})
+			p, ask := newQuestion(t, feishusim.Config{})
 			first, tables := chat.Card{Live: true, Status: "on it"}, feishusim.Fault{
 				Code: 230099, Msg: "Failed to create card content, ext=ErrCode: 11310; ErrMsg: card table number over limit;",
 				Times: 1,
@@ -51,7 +51,7 @@ func TestTooManyTablesBecomeCode(t *testing.T) {
 func TestAMissingPermissionIsNotTriedAgain(t *testing.T) {
 	for _, code := range []int{99991672, 230027} {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
-			p, ask := asked(t, feishusim.Config{})
+			p, ask := newQuestion(t, feishusim.Config{})
 			p.Inject(feishusim.Fault{Path: replyAPI, Code: code, Msg: "permission"})
 			if _, err := p.Client.Post(p.ctx(), ask, chat.Card{Body: "a"}, "seed"); err == nil {
 				t.Error("a card is shown")
@@ -85,7 +85,7 @@ func TestACardWithoutMarkupComesBeforeText(t *testing.T) {
 		"when it ends": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, ask := asked(t, feishusim.Config{})
+			p, ask := newQuestion(t, feishusim.Config{})
 			if refuse != nil {
 				refuse(p)
 			}

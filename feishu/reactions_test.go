@@ -9,7 +9,7 @@ import (
 )
 
 func TestStatesAreShownAsReactions(t *testing.T) {
-	p, ask := asked(t, feishusim.Config{})
+	p, ask := newQuestion(t, feishusim.Config{})
 	shows := func(want ...string) {
 		t.Helper()
 		m, _ := p.Message(ask.ID)
@@ -40,7 +40,7 @@ func TestStatesAreShownAsReactions(t *testing.T) {
 }
 
 func TestReactionsToWhatIsNoMessage(t *testing.T) {
-	p, ask := asked(t, feishusim.Config{})
+	p, ask := newQuestion(t, feishusim.Config{})
 	calls := len(p.Calls())
 	p.must(p.SetReaction(p.ctx(), chat.Ref{Key: ask.Key, ID: "continue:7"}, chat.Working))
 	if len(p.Calls()) != calls {

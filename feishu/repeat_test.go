@@ -26,7 +26,7 @@ func TestKilledBetweenPages(t *testing.T) {
 			name = "page sent, answer lost"
 		}
 		t.Run(name, func(t *testing.T) {
-			p, ask := asked(t, feishusim.Config{})
+			p, ask := newQuestion(t, feishusim.Config{})
 			id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Status: "on it"}, "seed")
 			p.must(err)
 			for page := 1; page < pages; page++ {
@@ -66,7 +66,7 @@ func TestKilledBetweenPages(t *testing.T) {
 
 // A turn of more than an hour whose process was killed after it had shown some pages.
 func TestPagesOfAnHourAgoAreFound(t *testing.T) {
-	p, ask := asked(t, feishusim.Config{})
+	p, ask := newQuestion(t, feishusim.Config{})
 	text := strings.Repeat("Some words in a row, and some more.\n\n", 1000)
 	pages := len(cardjson.Split(text))
 	id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Body: text[:len(text)/pages*(pages-1)]}, "seed")
@@ -87,7 +87,7 @@ func TestPagesOfAnHourAgoAreFound(t *testing.T) {
 }
 
 func TestPagesThatCannotBeFoundAreSent(t *testing.T) {
-	p, ask := asked(t, feishusim.Config{})
+	p, ask := newQuestion(t, feishusim.Config{})
 	id, err := p.Client.Post(p.ctx(), ask, chat.Card{Live: true, Body: "a"}, "seed")
 	p.must(err)
 	parts := strings.Split(id, "/")

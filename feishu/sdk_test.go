@@ -201,7 +201,7 @@ func TestRequestsOfTheSDK(t *testing.T) {
 
 // Each request in sdkRequests is made, so the list has no obsolete entries.
 func TestEachRequestIsMade(t *testing.T) {
-	p, ask := asked(t, feishusim.Config{})
+	p, ask := newQuestion(t, feishusim.Config{})
 	p.run(newRecorder())
 	p.GiveScopes(ForDepartments...)
 	p.SetRecognizer(func([]byte) string { return "hm" })
@@ -296,7 +296,7 @@ func TestTheSDKIsRead(t *testing.T) {
 	if got := parameters(&larkim.CreateMessageReqBuilder{}); !slices.Contains(got, "receive_id_type") {
 		t.Errorf("parameters %v", got)
 	}
-	p, ask := asked(t, feishusim.Config{})
+	p, ask := newQuestion(t, feishusim.Config{})
 	_, err := p.Client.Upload(p.ctx(), chat.Upload{Name: "a.txt", Data: []byte("a")})
 	p.must(err)
 	_, err = p.Reply(p.ctx(), ask, strings.Repeat("long ", 2000), "seed")

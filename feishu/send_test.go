@@ -11,7 +11,7 @@ import (
 )
 
 func TestReply(t *testing.T) {
-	p, ask := asked(t, feishusim.Config{})
+	p, ask := newQuestion(t, feishusim.Config{})
 	id, err := p.Reply(p.ctx(), ask, "**done** <at id=all></at>", "seed")
 	p.must(err)
 	again, err := p.Reply(p.ctx(), ask, "**done** <at id=all></at>", "seed")
@@ -28,7 +28,7 @@ func TestReply(t *testing.T) {
 
 // A mention notifies the users that it names, once, and nobody that only the text names.
 func TestAMentionCallsPeople(t *testing.T) {
-	p, ask := asked(t, feishusim.Config{})
+	p, ask := newQuestion(t, feishusim.Config{})
 	ann := p.Users()[0].OpenID
 	id, err := p.Mention(p.ctx(), ask, []string{ann}, "done <at user_id=\"all\"></at>\n**x**", "seed")
 	p.must(err)
@@ -46,7 +46,7 @@ func TestAMentionCallsPeople(t *testing.T) {
 
 // When the platform refuses a mention, the text is sent without it.
 func TestAMentionFallsBackToText(t *testing.T) {
-	p, ask := asked(t, feishusim.Config{})
+	p, ask := newQuestion(t, feishusim.Config{})
 	p.Inject(feishusim.Fault{Path: replyAPI, Times: 1, Code: 230001})
 	_, err := p.Mention(p.ctx(), ask, []string{"ou_gone"}, "done", "seed")
 	p.must(err)
@@ -57,7 +57,7 @@ func TestAMentionFallsBackToText(t *testing.T) {
 }
 
 func TestReplyWithoutAQuestionGoesIntoTheChat(t *testing.T) {
-	p, ask := asked(t, feishusim.Config{})
+	p, ask := newQuestion(t, feishusim.Config{})
 	_, err := p.Reply(p.ctx(), chat.Ref{Key: ask.Key}, "good morning", "seed")
 	p.must(err)
 	if m := p.answers(ask.Key.ID)[0]; m.ParentID != "" || m.Text() != "good morning" {
@@ -67,7 +67,7 @@ func TestReplyWithoutAQuestionGoesIntoTheChat(t *testing.T) {
 }
 
 func TestLongReplyIsSplit(t *testing.T) {
-	p, ask := asked(t, feishusim.Config{})
+	p, ask := newQuestion(t, feishusim.Config{})
 	text := strings.Repeat("一些字。\n\n", 3000)
 	id, err := p.Reply(p.ctx(), ask, text, "seed")
 	p.must(err)
@@ -75,12 +75,12 @@ func TestLongReplyIsSplit(t *testing.T) {
 	if len(all) < 3 || all[0].ID != id {
 		t.Fatalf("%d messages, the first %s, want %s", len(all), all[0].ID, id)
 	}
-	p.says(ask, text)
+	p.checkText(ask, text)
 	p.clean()
 }
 
 func TestReplyFallsBackToPlainText(t *testing.T) {
-	p, ask := asked(t, feishusim.Config{})
+	p, ask := newQuestion(t, feishusim.Config{})
 	p.Inject(feishusim.Fault{Path: replyAPI, Times: 1, Code: 230001})
 	_, err := p.Reply(p.ctx(), ask, `1 < 2 <at user_id="all">x</at>`, "seed")
 	p.must(err)
@@ -93,7 +93,7 @@ func TestReplyFallsBackToPlainText(t *testing.T) {
 }
 
 func TestErrorsSayWhatHappened(t *testing.T) {
-	p, ask := asked(t, feishusim.Config{})
+	p, ask := newQuestion(t, feishusim.Config{})
 	p.Inject(feishusim.Fault{Path: replyAPI, Code: 230002, Msg: "Bot can NOT be out of the chat."})
 	_, err := p.Reply(p.ctx(), ask, "secret words", "seed")
 	e, ok := err.(*openapi.Error)

@@ -58,7 +58,7 @@ func TestTroubleIsLoggedOncePerChange(t *testing.T) {
 }
 
 func TestStatusCounts(t *testing.T) {
-	p, ask := asked(t, feishusim.Config{})
+	p, ask := newQuestion(t, feishusim.Config{})
 	rec := newRecorder()
 	p.run(rec)
 	if s := p.Status(); s.Calls.OK == 0 || s.Calls.Refused+s.Calls.Limited+s.Calls.Unknown != 0 || s.Events != 0 ||

@@ -34,7 +34,7 @@ func (p *platform) shownFile(m feishusim.Message) (name string, data []byte) {
 }
 
 func TestFilesAreShownAsWhatTheyAre(t *testing.T) {
-	p, ask := asked(t, feishusim.Config{})
+	p, ask := newQuestion(t, feishusim.Config{})
 	dots, other := pixels(t), p.another()
 	for _, tt := range []struct {
 		name    string
@@ -99,7 +99,7 @@ func TestFilesAreShownAsWhatTheyAre(t *testing.T) {
 
 // An upload with unknown outcome is repeated. While the platform is down nothing is uploaded.
 func TestUploadsGoThroughTheSameBreaker(t *testing.T) {
-	p, _ := asked(t, feishusim.Config{})
+	p, _ := newQuestion(t, feishusim.Config{})
 	p.Inject(feishusim.Fault{Path: "/open-apis/im/v1/files", Times: 1, Apply: true, Reset: true})
 	u := chat.Upload{Name: "a.txt", Data: []byte("words")}
 	if name, err := p.Client.Upload(p.ctx(), u); err != nil || !strings.HasPrefix(name, "file/file_") {
@@ -118,7 +118,7 @@ func TestUploadsGoThroughTheSameBreaker(t *testing.T) {
 }
 
 func TestOnlyUploadsAreAttached(t *testing.T) {
-	p, ask := asked(t, feishusim.Config{})
+	p, ask := newQuestion(t, feishusim.Config{})
 	for _, name := range []string{"", "image", "image/", "text/x", "/etc/passwd"} {
 		if id, err := p.Attach(p.ctx(), ask, name, "", "idem"); err == nil {
 			t.Errorf("%q is shown as %s", name, id)

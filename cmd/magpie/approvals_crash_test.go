@@ -45,30 +45,30 @@ func (s *service) refusesPress(card feishusim.Message, value any) {
 	}
 }
 
-// ended checks how often the command has run, that nothing is left to do, and ends the program.
-func (s *service) ended(runs int) {
+// checkEnded checks how often the command has run, that nothing is left to do, and ends the program.
+func (s *service) checkEnded(runs int) {
 	s.Helper()
 	s.until("an empty outbox", func() bool {
 		return s.count(`SELECT COUNT(*) FROM outbox`)+s.count(`SELECT COUNT(*) FROM approvals WHERE state = 'waiting'`)+
 			s.count(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`) == 0
 	})
-	s.ran("out.txt", runs)
+	s.checkRuns("out.txt", runs)
 	s.terminate()
 	s.clean()
 }
 
-// goesOn presses "Continue" on the card of an interrupted turn, and allows what its agent asks for then.
-func (s *service) goesOn(id string, asked int) {
+// pressContinue presses "Continue" on the card of an interrupted turn, and allows what its agent asks for then.
+func (s *service) pressContinue(id string, asked int) {
 	s.Helper()
 	s.press(s.turnDone(s.chat, id), doContinue)
 	s.press(s.approval(s.chat, id, asked+1), doAllow)
-	s.goneOn(id, 2)
-	s.ended(1)
+	s.awaitContinued(id, 2)
+	s.checkEnded(1)
 }
 
 // askingSteps are the steps around an approval, each with what is checked afterwards.
 var askingSteps = map[string]func(s *service, id string){
-	"approval: asking": func(s *service, id string) { s.goesOn(id, 0) },
+	"approval: asking": func(s *service, id string) { s.pressContinue(id, 0) },
 	"approval: stored": decidedAfterwards,
 	"approval: posted": decidedAfterwards,
 	// Nobody decided in time. The turn says so, and can be continued.
@@ -81,14 +81,14 @@ var askingSteps = map[string]func(s *service, id string){
 
 func decidedAfterwards(s *service, id string) {
 	s.Helper()
-	card := s.stillAsks(id)
+	card := s.awaitOpenApproval(id)
 	s.press(card, doAllow)
-	if got := visibleText(s.goneOn(id, 2)); got != "接着做完了" {
+	if got := visibleText(s.awaitContinued(id, 2)); got != "接着做完了" {
 		s.Errorf("answer %q", got)
 	}
 	s.closed(card, "小明 已允许")
-	s.asksOnly(id, 1)
-	s.ended(1)
+	s.checkApprovals(id, 1)
+	s.checkEnded(1)
 }
 
 func expiredAfterwards(s *service, id string) {
@@ -105,12 +105,12 @@ func expiredAfterwards(s *service, id string) {
 	if asks(card) {
 		s.refusesPress(card, (&attackRig{rig: s.rig}).asked(card, doAllow))
 	}
-	s.ran("out.txt", 0)
+	s.checkRuns("out.txt", 0)
 	asked := 0
 	if asks(card) {
 		asked = 1
 	}
-	s.goesOn(id, asked)
+	s.pressContinue(id, asked)
 }
 
 func stoppedAfterwards(s *service, id string) {
@@ -120,8 +120,8 @@ func stoppedAfterwards(s *service, id string) {
 		s.Errorf("the turn says %q", got.Text())
 	}
 	s.refusesPress(card, (&attackRig{rig: s.rig}).asked(card, doAllow))
-	s.asksOnly(id, 1)
-	s.ended(0)
+	s.checkApprovals(id, 1)
+	s.checkEnded(0)
 }
 
 // anyApproval is the card of an approval in answer to a message.
@@ -165,8 +165,8 @@ func TestACrashWhilePeopleAreAsked(t *testing.T) {
 			if !s.died(patience) {
 				t.Fatalf("the program did not reach this step: %s", s.logs)
 			}
-			s.alone(patience) // the agent ends, and reports that it could not ask
-			s.ran("out.txt", 0)
+			s.awaitNoAgents(patience) // the agent ends, and reports that it could not ask
+			s.checkRuns("out.txt", 0)
 			s.run()
 			s.connected()
 			afterwards(s, id)
@@ -181,13 +181,13 @@ func TestBetweenAKillAndADecision(t *testing.T) {
 		"the turn is stopped": func(s *service, id string, card feishusim.Message, allow any) {
 			s.run()
 			s.connected()
-			s.stillAsks(id)
+			s.awaitOpenApproval(id)
 			if got := s.ask("/stop"); !strings.Contains(got, "已停止") {
 				s.Errorf("got %q", got)
 			}
 			s.closed(card, "回答已结束，没有执行")
 			s.refusesPress(card, allow)
-			s.ended(0)
+			s.checkEnded(0)
 		},
 		"the turn is stopped while the program is down": func(s *service, id string, card feishusim.Message, allow any) {
 			stop := s.sim.Say(s.chat, s.user, "/stop")
@@ -198,7 +198,7 @@ func TestBetweenAKillAndADecision(t *testing.T) {
 				s.Errorf("got %q", got)
 			}
 			s.refusesPress(card, allow)
-			s.ended(0)
+			s.checkEnded(0)
 		},
 		"nobody decides in time": func(s *service, id string, card feishusim.Message, allow any) {
 			s.sql(`UPDATE approvals SET expires_at = created_at + 1`)
@@ -206,21 +206,21 @@ func TestBetweenAKillAndADecision(t *testing.T) {
 			s.connected()
 			s.closed(card, "超时无人处理")
 			s.refusesPress(card, allow)
-			s.goesOn(id, 1)
+			s.pressContinue(id, 1)
 		},
 		"the session is lost": func(s *service, id string, card feishusim.Message, allow any) {
 			must(s, os.RemoveAll(filepath.Dir(s.onlyTranscript())))
 			s.run()
 			s.connected()
-			s.stillAsks(id)
+			s.awaitOpenApproval(id)
 			s.press(card, doAllow)
-			s.goneOn(id, 2)
+			s.awaitContinued(id, 2)
 			if !s.agentRead(`"decision":"allowed"`) || !s.agentRead("动手吧") {
 				s.Error("the agent does not know the request and the decision")
 			}
 			s.closed(card, "小明 已允许")
-			s.asksOnly(id, 1)
-			s.ended(1)
+			s.checkApprovals(id, 1)
+			s.checkEnded(1)
 		},
 		"two decide at the same moment":  twoDecide,
 		"what was left is not known yet": pressedDuringRecovery,
@@ -239,7 +239,7 @@ func twoDecide(s *service, id string, card feishusim.Message, allow any) {
 	s.Helper()
 	s.run()
 	s.connected()
-	s.stillAsks(id)
+	s.awaitOpenApproval(id)
 	toasts := make([]string, 2)
 	var both sync.WaitGroup
 	for i, value := range []any{allow, s.button(card, doRefuse)} {
@@ -252,7 +252,7 @@ func twoDecide(s *service, id string, card feishusim.Message, allow any) {
 		})
 	}
 	both.Wait()
-	s.goneOn(id, 2)
+	s.awaitContinued(id, 2)
 	runs := s.count(`SELECT COUNT(*) FROM approvals WHERE state = 'approved'`)
 	for i, says := range []string{"已允许", "已拒绝"} {
 		counts := (i == 0) == (runs == 1)
@@ -263,8 +263,8 @@ func twoDecide(s *service, id string, card feishusim.Message, allow any) {
 	if n := s.count(`SELECT COUNT(*) FROM turns`); n != 2 {
 		s.Errorf("%d turns", n)
 	}
-	s.asksOnly(id, 1)
-	s.ended(runs)
+	s.checkApprovals(id, 1)
+	s.checkEnded(runs)
 }
 
 // pressedDuringRecovery is a press before the turns of the last run were recovered: the toast asks to try again, and
@@ -282,12 +282,12 @@ func pressedDuringRecovery(s *service, id string, card feishusim.Message, allow 
 		s.Error("the press decided")
 	}
 	known()
-	s.stillAsks(id)
+	s.awaitOpenApproval(id)
 	s.press(card, doAllow)
-	s.goneOn(id, 2)
+	s.awaitContinued(id, 2)
 	s.closed(card, "小明 已允许")
-	s.asksOnly(id, 1)
-	s.ended(1)
+	s.checkApprovals(id, 1)
+	s.checkEnded(1)
 }
 
 // onlyTranscript is the transcript of the only session.

@@ -34,15 +34,15 @@ func TestTheAgentAsksQuestions(t *testing.T) {
 			t.Errorf("%s is missing in %q", want, card.Text())
 		}
 	}
-	got := r.fill(card, doAllow, map[string]any{"choice_0": "1"})
+	got := r.submitForm(card, doAllow, map[string]any{"choice_0": "1"})
 	if !strings.Contains(got, "请先回答：要哪些尺寸？") {
 		t.Errorf("got %q", got)
 	}
-	got = r.fill(card, doAllow, map[string]any{"choice_0": "9", "choice_1": []any{"0"}, "words_2": "x"})
+	got = r.submitForm(card, doAllow, map[string]any{"choice_0": "9", "choice_1": []any{"0"}, "words_2": "x"})
 	if !strings.Contains(got, "已失效") {
 		t.Errorf("got %q", got)
 	}
-	got = r.fill(card, doAllow, map[string]any{"choice_0": "1", "choice_1": []any{"0", "1"}, "words_2": "小白"})
+	got = r.submitForm(card, doAllow, map[string]any{"choice_0": "1", "choice_1": []any{"0", "1"}, "words_2": "小白"})
 	if !confirmed(got, "已提交") {
 		t.Errorf("got %q", got)
 	}
@@ -110,10 +110,10 @@ func TestAQuestionIsAnsweredByAButton(t *testing.T) {
 	r.calls(question, modelsim.Text("也行"))
 	id = r.sim.Say(r.chat, r.user, "再定一件")
 	card = r.approval(r.chat, id, 1)
-	if got := r.fill(card, doAllow, nil); !strings.Contains(got, "请先回答：用哪种颜色？") {
+	if got := r.submitForm(card, doAllow, nil); !strings.Contains(got, "请先回答：用哪种颜色？") {
 		t.Errorf("got %q", got)
 	}
-	r.fill(card, doAllow, map[string]any{"words_0": "绿"})
+	r.submitForm(card, doAllow, map[string]any{"words_0": "绿"})
 	r.turnDone(r.chat, id)
 	r.closed(card, "小明 已回答 · 绿")
 	if !r.agentRead(`"用哪种颜色？"="绿"`) {
@@ -184,7 +184,7 @@ func TestAPlanIsApproved(t *testing.T) {
 	if got := first.Text(); !strings.Contains(got, "先这样") || !strings.Contains(got, "批准后才会动手") {
 		t.Errorf("the card asks %q", got)
 	}
-	if got := r.fill(first, doRefuse, map[string]any{"why": "不要动数据库"}); !confirmed(got, "继续规划") {
+	if got := r.submitForm(first, doRefuse, map[string]any{"why": "不要动数据库"}); !confirmed(got, "继续规划") {
 		t.Errorf("got %q", got)
 	}
 	second := r.approval(r.chat, id, 2)

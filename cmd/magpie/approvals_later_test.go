@@ -22,7 +22,7 @@ func (r *rig) leftOpen(step modelsim.Step) (id string, card feishusim.Message) {
 	r.approval(r.chat, id, 1)
 	r.stop()
 	r.start()
-	return id, r.stillAsks(id)
+	return id, r.awaitOpenApproval(id)
 }
 
 // leftOpen asks for something that needs an approval, and returns the message and the card, after the program was
@@ -49,15 +49,15 @@ func outlivesTheBridge(t *testing.T, test func(r *rig, leftOpen leftOpen)) {
 			s.kill()
 			s.run()
 			s.connected()
-			return id, s.stillAsks(id)
+			return id, s.awaitOpenApproval(id)
 		})
 		s.terminate()
 		s.clean()
 	})
 }
 
-// stillAsks checks that an interrupted turn still waits for a decision, and returns the approval's card.
-func (r *rig) stillAsks(id string) feishusim.Message {
+// awaitOpenApproval waits until an interrupted turn shows that it waits for a decision, and returns the approval's card.
+func (r *rig) awaitOpenApproval(id string) feishusim.Message {
 	r.Helper()
 	r.await("the turn to say what it waits for", func(v *feishusim.View) bool {
 		list := ofTurns(v, r.chat, id)
@@ -70,8 +70,8 @@ func (r *rig) stillAsks(id string) feishusim.Message {
 	return card
 }
 
-// goneOn waits until the n-th turn that answers a message has ended, and checks that earlier turns say so.
-func (r *rig) goneOn(id string, n int) feishusim.Message {
+// awaitContinued waits until the n-th turn that answers a message has ended, and checks that earlier turns say so.
+func (r *rig) awaitContinued(id string, n int) feishusim.Message {
 	r.Helper()
 	var list []feishusim.Message
 	r.await(fmt.Sprintf("the end of turn %d", n), func(v *feishusim.View) bool {
@@ -85,8 +85,8 @@ func (r *rig) goneOn(id string, n int) feishusim.Message {
 	return list[n-1]
 }
 
-// asksOnly checks that people were asked that many times in answer to a message.
-func (r *rig) asksOnly(id string, want int) {
+// checkApprovals checks that people were asked that many times in answer to a message.
+func (r *rig) checkApprovals(id string, want int) {
 	r.Helper()
 	n := 0
 	for _, m := range replies(r.sim.View(), r.chat, id) {
@@ -99,8 +99,8 @@ func (r *rig) asksOnly(id string, want int) {
 	}
 }
 
-// ran checks how often the command of appendLine has run.
-func (r *rig) ran(file string, want int) {
+// checkRuns checks how often the command of appendLine has run.
+func (r *rig) checkRuns(file string, want int) {
 	r.Helper()
 	if got := strings.Count(r.project(file), "\n"); got != want {
 		r.Errorf("the command ran %d times, want %d", got, want)
@@ -130,18 +130,18 @@ func TestADecisionOutlivesTheBridge(t *testing.T) {
 			end(s)
 			s.run()
 			s.connected()
-			card := s.stillAsks(id)
-			s.ran("out.txt", 0)
+			card := s.awaitOpenApproval(id)
+			s.checkRuns("out.txt", 0)
 			s.calls(bash(appendLine("out.txt")), modelsim.Text("接着做完了"))
 			if got := s.press(card, doAllow); !confirmed(got, "已允许") {
 				t.Errorf("got %q", got)
 			}
-			if got := visibleText(s.goneOn(id, 2)); got != "接着做完了" {
+			if got := visibleText(s.awaitContinued(id, 2)); got != "接着做完了" {
 				t.Errorf("answer %q", got)
 			}
 			s.closed(card, "小明 已允许")
-			s.asksOnly(id, 1)
-			s.ran("out.txt", 1)
+			s.checkApprovals(id, 1)
+			s.checkRuns("out.txt", 1)
 			got, err := s.sim.Press(t.Context(), card.ID, s.user, value)
 			if err != nil || !strings.Contains(string(got), "已经处理过") {
 				t.Errorf("pressed again: %s, %v", got, err)
@@ -174,7 +174,7 @@ func TestACrashAroundADecision(t *testing.T) {
 			s.kill()
 			s.run("MAGPIE_CRASH_AT=" + step)
 			s.connected()
-			card := s.stillAsks(id)
+			card := s.awaitOpenApproval(id)
 			s.model.Script(
 				modelsim.Rule{Match: afterTool, Steps: []modelsim.Step{modelsim.Text("接着做完了")}},
 				modelsim.Rule{Match: asksFor("允许"), Steps: []modelsim.Step{bash(appendLine("out.txt"))}},
@@ -184,15 +184,15 @@ func TestACrashAroundADecision(t *testing.T) {
 			if !s.died(patience) {
 				t.Fatalf("the program did not come to this step: %s", s.logs)
 			}
-			s.ran("out.txt", 0)
+			s.checkRuns("out.txt", 0)
 			s.run()
 			s.connected()
 			s.closed(card, "小明 已允许")
 			if step == "decision: stored" { // the turn had not started, so it does now
-				if got := visibleText(s.goneOn(id, 2)); got != "接着做完了" {
+				if got := visibleText(s.awaitContinued(id, 2)); got != "接着做完了" {
 					t.Errorf("answer %q", got)
 				}
-				s.asksOnly(id, 1)
+				s.checkApprovals(id, 1)
 			} else { // whether it ran is unknown, so there is another approval
 				s.await("the end of the interrupted turn", func(v *feishusim.View) bool {
 					list := ofTurns(v, s.chat, id)
@@ -200,13 +200,13 @@ func TestACrashAroundADecision(t *testing.T) {
 				})
 				again := s.sim.Say(s.chat, s.user, "继续")
 				asked := s.approval(s.chat, again, 1)
-				s.ran("out.txt", 0)
+				s.checkRuns("out.txt", 0)
 				s.press(asked, doAllow)
 				if got := visibleText(s.turnDone(s.chat, again)); got != "接着做完了" {
 					t.Errorf("answer %q", got)
 				}
 			}
-			s.ran("out.txt", 1)
+			s.checkRuns("out.txt", 1)
 			s.terminate()
 			s.clean()
 		})
@@ -281,7 +281,7 @@ func TestACrashRightAfterADecision(t *testing.T) {
 	if !s.died(patience) {
 		t.Fatalf("the program did not come to this step: %s", s.logs)
 	}
-	s.alone(patience) // the agent ends, and reports that it could not ask
+	s.awaitNoAgents(patience) // the agent ends, and reports that it could not ask
 	s.run()
 	s.connected()
 	s.closed(card, "小明 已允许")
@@ -289,10 +289,10 @@ func TestACrashRightAfterADecision(t *testing.T) {
 	s.calls(bash(appendLine("out.txt")), modelsim.Text("接着做完了"))
 	s.press(cut, doContinue)
 	again := s.approval(s.chat, id, 2)
-	s.ran("out.txt", 0)
+	s.checkRuns("out.txt", 0)
 	s.press(again, doAllow)
-	s.goneOn(id, 2)
-	s.ran("out.txt", 1)
+	s.awaitContinued(id, 2)
+	s.checkRuns("out.txt", 1)
 	s.terminate()
 	s.clean()
 }
@@ -304,7 +304,7 @@ func TestARefusalOutlivesTheBridge(t *testing.T) {
 		if got := r.refuse(card, "先跑测试"); !confirmed(got, "已拒绝") {
 			r.Errorf("got %q", got)
 		}
-		if got := visibleText(r.goneOn(id, 2)); got != "那就算了" {
+		if got := visibleText(r.awaitContinued(id, 2)); got != "那就算了" {
 			r.Errorf("answer %q", got)
 		}
 		r.closed(card, "小明 已拒绝，没有执行 · 说明：先跑测试")
@@ -313,8 +313,8 @@ func TestARefusalOutlivesTheBridge(t *testing.T) {
 				r.Errorf("the agent did not read %s", want)
 			}
 		}
-		r.asksOnly(id, 1)
-		r.ran("out.txt", 0)
+		r.checkApprovals(id, 1)
+		r.checkRuns("out.txt", 0)
 	})
 }
 
@@ -327,11 +327,11 @@ func TestOnlyWhatWasAllowedRunsLater(t *testing.T) {
 	r.press(card, doAllow)
 	r.press(r.approval(r.chat, id, 2), doRefuse)
 	third := r.approval(r.chat, id, 3) // the second call needs another approval
-	r.ran("out.txt", 1)
+	r.checkRuns("out.txt", 1)
 	r.press(third, doRefuse)
-	r.goneOn(id, 2)
-	r.ran("other.txt", 0)
-	r.ran("out.txt", 1)
+	r.awaitContinued(id, 2)
+	r.checkRuns("other.txt", 0)
+	r.checkRuns("out.txt", 1)
 }
 
 func TestAlwaysOutlivesTheBridge(t *testing.T) {
@@ -340,10 +340,10 @@ func TestAlwaysOutlivesTheBridge(t *testing.T) {
 		id, card := leftOpen(bash(command))
 		r.calls(bash(command), bash(command), modelsim.Text("完了"))
 		r.press(card, doAlways)
-		r.goneOn(id, 2)
+		r.awaitContinued(id, 2)
 		r.closed(card, "以后在本聊天总是允许")
-		r.asksOnly(id, 1)
-		r.ran("out.txt", 2)
+		r.checkApprovals(id, 1)
+		r.checkRuns("out.txt", 2)
 	})
 }
 
@@ -357,7 +357,7 @@ func TestAnswersOutliveTheBridge(t *testing.T) {
 		id, card := leftOpen(question)
 		r.calls(question, modelsim.Text("知道了"))
 		r.pressOption(card, "蓝")
-		if got := visibleText(r.goneOn(id, 2)); got != "知道了" {
+		if got := visibleText(r.awaitContinued(id, 2)); got != "知道了" {
 			r.Errorf("answer %q", got)
 		}
 		r.closed(card, "小明 已回答 · 蓝")
@@ -366,7 +366,7 @@ func TestAnswersOutliveTheBridge(t *testing.T) {
 				r.Errorf("the agent did not read %s", want)
 			}
 		}
-		r.asksOnly(id, 1)
+		r.checkApprovals(id, 1)
 	})
 }
 
@@ -377,11 +377,11 @@ func TestAPlanOutlivesTheBridge(t *testing.T) {
 		id, card := leftOpen(plan)
 		r.calls(plan, modelsim.Text("按计划做了"))
 		r.press(card, doAllow)
-		if got := visibleText(r.goneOn(id, 2)); got != "按计划做了" {
+		if got := visibleText(r.awaitContinued(id, 2)); got != "按计划做了" {
 			r.Errorf("answer %q", got)
 		}
 		r.closed(card, "小明 已批准计划")
-		r.asksOnly(id, 1)
+		r.checkApprovals(id, 1)
 	})
 }
 
@@ -401,7 +401,7 @@ func TestADecisionWhileTheTurnGoesOn(t *testing.T) {
 	r.model.Script(modelsim.Rule{Times: 1, Steps: both}, modelsim.Rule{Times: 1, Steps: []modelsim.Step{
 		modelsim.Text("那就算了"),
 	}})
-	r.stillAsks(id)
+	r.awaitOpenApproval(id)
 	r.press(first, doRefuse)
 	r.await("the turn to wait for the other decision", func(v *feishusim.View) bool {
 		list := ofTurns(v, r.chat, id)
@@ -410,10 +410,10 @@ func TestADecisionWhileTheTurnGoesOn(t *testing.T) {
 	if got := r.press(second, doRefuse); !confirmed(got, "已拒绝") {
 		t.Errorf("got %q", got)
 	}
-	r.goneOn(id, 2)
+	r.awaitContinued(id, 2)
 	r.closed(first, "已拒绝")
 	r.closed(second, "已拒绝")
-	r.asksOnly(id, 2)
+	r.checkApprovals(id, 2)
 }
 
 // "Continue" continues a turn before the decision: its agent waits for the existing card. Both the person who pressed
@@ -430,7 +430,7 @@ func TestATurnGoesOnWithoutADecision(t *testing.T) {
 	r.approval(r.chat, id, 1)
 	r.stop()
 	r.start()
-	card := r.stillAsks(id)
+	card := r.awaitOpenApproval(id)
 	r.calls(bash(appendLine("out.txt")), bash(appendLine("more.txt")), modelsim.Text("完了"))
 	cut := r.turnDone(r.chat, id)
 	_, err := r.sim.Press(t.Context(), cut.ID, boss, r.button(cut, doContinue))
@@ -439,7 +439,7 @@ func TestATurnGoesOnWithoutADecision(t *testing.T) {
 		list := ofTurns(v, r.chat, id)
 		return len(list) == 2 && running(list[1]) && strings.Contains(list[1].Text(), "等你确认")
 	})
-	r.asksOnly(id, 1)
+	r.checkApprovals(id, 1)
 	r.press(card, doAllow)
 	r.press(r.approval(r.chat, id, 2), doAllow) // requested in the turn that the boss continued
 	r.await("the answer below the second decision", func(v *feishusim.View) bool {
@@ -447,8 +447,8 @@ func TestATurnGoesOnWithoutADecision(t *testing.T) {
 		return len(list) == 3 && goesOnBelow(list[1]) && visibleText(list[2]) == "完了" && !running(list[2])
 	})
 	r.closed(card, "小明 已允许")
-	r.ran("out.txt", 1)
-	r.ran("more.txt", 1)
+	r.checkRuns("out.txt", 1)
+	r.checkRuns("more.txt", 1)
 }
 
 // A tool that was allowed during the continued turn, but not requested again, did not run, and its card says so.
@@ -457,9 +457,9 @@ func TestWhatIsAllowedButNotAskedForAgain(t *testing.T) {
 	id, card := r.leftOpen(bash(appendLine("out.txt")))
 	r.calls(modelsim.Text("不用了"))
 	r.press(card, doAllow)
-	r.goneOn(id, 2)
+	r.awaitContinued(id, 2)
 	r.closed(card, "回答已结束，没有执行")
-	r.ran("out.txt", 0)
+	r.checkRuns("out.txt", 0)
 }
 
 // The question of an interrupted turn is recalled: the turn can no longer be continued.
@@ -476,7 +476,7 @@ func TestARecalledQuestionAsksNothing(t *testing.T) {
 		t.Errorf("%s, %v", got, err)
 	}
 	r.closed(card, "回答已结束，没有执行")
-	r.ran("out.txt", 0)
+	r.checkRuns("out.txt", 0)
 }
 
 // The session is lost while people are asked: an allowed tool still runs.
@@ -490,15 +490,15 @@ func TestADecisionOutlivesTheSession(t *testing.T) {
 	r.stop()
 	r.until("the CLI's folder to be removed", func() bool { return os.RemoveAll(dir) == nil })
 	r.start()
-	card := r.stillAsks(id)
+	card := r.awaitOpenApproval(id)
 	r.calls(bash(appendLine("out.txt")), modelsim.Text("完了"))
 	r.press(card, doAllow)
-	r.goneOn(id, 2)
+	r.awaitContinued(id, 2)
 	if !r.agentRead(`"decision":"allowed"`) || !r.agentRead("动手吧") {
 		t.Error("the agent does not know the request and the decision")
 	}
-	r.asksOnly(id, 1)
-	r.ran("out.txt", 1)
+	r.checkApprovals(id, 1)
+	r.checkRuns("out.txt", 1)
 }
 
 func TestAnApprovalExpiresWhileTheBridgeIsDown(t *testing.T) {
@@ -518,8 +518,8 @@ func TestAnApprovalExpiresWhileTheBridgeIsDown(t *testing.T) {
 	r.calls(bash(appendLine("out.txt")), modelsim.Text("完了"))
 	r.press(r.turnDone(r.chat, id), doContinue)
 	r.press(r.approval(r.chat, id, 2), doAllow)
-	r.goneOn(id, 2)
-	r.ran("out.txt", 1)
+	r.awaitContinued(id, 2)
+	r.checkRuns("out.txt", 1)
 }
 
 // An approval can no longer be decided if its turn was stopped or dropped since, or if its conversation ended.
@@ -544,7 +544,7 @@ func TestADecisionThatNoTurnNeeds(t *testing.T) {
 			if err != nil || !strings.Contains(string(got), "已失效") {
 				t.Errorf("%s, %v", got, err)
 			}
-			r.ran("out.txt", 0)
+			r.checkRuns("out.txt", 0)
 			if n := r.count(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`); n != 0 {
 				t.Errorf("%d turns were continued", n)
 			}
@@ -566,7 +566,7 @@ func TestWhoDecidesAfterTheEndOfTheBridge(t *testing.T) {
 	r.approval(r.chat, id, 1)
 	r.stop()
 	r.start()
-	card := r.stillAsks(id)
+	card := r.awaitOpenApproval(id)
 	value := r.button(card, doAllow)
 	press := func(who feishusim.User, want string) {
 		t.Helper()
@@ -579,8 +579,8 @@ func TestWhoDecidesAfterTheEndOfTheBridge(t *testing.T) {
 	press(r.user, "只有管理员可以允许")
 	r.calls(bash("cp "+database+" copy.db"), modelsim.Text("完了"))
 	press(boss, "已允许")
-	r.goneOn(id, 2)
-	r.asksOnly(id, 1)
+	r.awaitContinued(id, 2)
+	r.checkApprovals(id, 1)
 	if r.project("copy.db") == "" {
 		t.Error("a command that an admin allowed did not run")
 	}

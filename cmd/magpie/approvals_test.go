@@ -107,8 +107,8 @@ func (r *rig) closed(m feishusim.Message, want string) feishusim.Message {
 	return got
 }
 
-// fill presses a button of a card's form.
-func (r *rig) fill(m feishusim.Message, do string, values map[string]any) string {
+// submitForm presses a button of a card's form.
+func (r *rig) submitForm(m feishusim.Message, do string, values map[string]any) string {
 	r.Helper()
 	got, err := r.sim.Act(r.Context(), m.ID, r.user, feishusim.Action{Value: r.button(m, do), FormValue: values})
 	must(r, err)
@@ -127,7 +127,7 @@ func (r *rig) refuse(m feishusim.Message, why string) string {
 	if offers(m, doExplain) || !offers(m, doAllow) {
 		r.Errorf("a card with the field for the reason offers %s", m.Last().Card)
 	}
-	return r.fill(m, doRefuse, map[string]any{"why": why})
+	return r.submitForm(m, doRefuse, map[string]any{"why": why})
 }
 
 // confirmed reports whether the toast confirms the decision, or says that it is being processed: storing it may take

@@ -174,12 +174,12 @@ func TestTheBridgeEndsWhilePeopleOfATopicAreAsked(t *testing.T) {
 	if got := th.pressAs(th.red, card, value); !strings.Contains(got, "只有提问的人或管理员") {
 		t.Errorf("a stranger gets %q", got)
 	}
-	s.ran("out.txt", 0)
+	s.checkRuns("out.txt", 0)
 	s.calls(bash(appendLine("out.txt")), modelsim.Text("接着做完了"))
 	s.press(card, doAllow)
 	th.awaitEnd("接着做完了")
 	s.closed(card, "小明 已允许")
-	s.ran("out.txt", 1)
+	s.checkRuns("out.txt", 1)
 	th.checkInTopic(3)
 	s.terminate()
 	s.clean()

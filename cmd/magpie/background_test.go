@@ -34,8 +34,8 @@ func (r *rig) mention(group string, from feishusim.User, text string, opt ...fei
 	return req.LastUser()
 }
 
-// settle waits until the events of these messages are acknowledged.
-func (r *rig) settle(messages ...string) {
+// awaitAcks waits until the events of these messages are acknowledged.
+func (r *rig) awaitAcks(messages ...string) {
 	r.Helper()
 	r.await("the acknowledgements", func(v *feishusim.View) bool {
 		acked := map[string]bool{}
@@ -53,8 +53,8 @@ func (r *rig) settle(messages ...string) {
 	})
 }
 
-// listed is how often a chat's messages were listed.
-func (r *rig) listed(chatID string) (calls int) {
+// countLists returns how often a chat's messages were listed.
+func (r *rig) countLists(chatID string) (calls int) {
 	for _, c := range r.sim.Calls() {
 		if c.Route == "GET /open-apis/im/v1/messages" && strings.Contains(c.Query, chatID) {
 			calls++
@@ -71,8 +71,8 @@ func TestGroupMessagesReachTheAgentAsBackground(t *testing.T) {
 			red := r.sim.AddUser("小红")
 			group := r.sim.Group("测试群", r.user, red)
 			at := time.Now().Add(-time.Minute)
-			r.settle(r.sim.Say(group, red, "午饭吃面", feishusim.Time(at)))
-			r.settle(r.sim.Say(group, r.user, "我吃饭", feishusim.Time(at.Add(time.Second))))
+			r.awaitAcks(r.sim.Say(group, red, "午饭吃面", feishusim.Time(at)))
+			r.awaitAcks(r.sim.Say(group, r.user, "我吃饭", feishusim.Time(at.Add(time.Second))))
 			got := r.overheard(r.mention(group, red, "我们吃什么？"))
 			if diff := cmp.Diff([]string{"小红: 午饭吃面", "小明: 我吃饭"}, got); diff != "" {
 				t.Error(diff)
@@ -80,7 +80,7 @@ func TestGroupMessagesReachTheAgentAsBackground(t *testing.T) {
 			if got := r.overheard(r.mention(group, red, "还有呢？")); len(got) != 0 {
 				t.Errorf("repeated: %q", got)
 			}
-			r.settle(r.sim.Say(group, red, "改吃饺子"))
+			r.awaitAcks(r.sim.Say(group, red, "改吃饺子"))
 			diff := cmp.Diff([]string{"小红: 改吃饺子"}, r.overheard(r.mention(group, r.user, "现在呢？")))
 			if diff != "" {
 				t.Error(diff)
@@ -112,7 +112,7 @@ func TestEarlierGroupMessagesAreBackfilled(t *testing.T) {
 			want = append(want, fmt.Sprintf("小红: %s-%d", g.mark, i))
 		}
 		want = append(want, "小红: "+g.mark+"-新") // one message with an event does not imply that all had one
-		r.settle(r.sim.Say(g.id, red, g.mark+"-新"))
+		r.awaitAcks(r.sim.Say(g.id, red, g.mark+"-新"))
 		prompt := r.mention(g.id, r.user, "大家说了什么？")
 		if diff := cmp.Diff(want, r.overheard(prompt)); diff != "" {
 			t.Error(diff)
@@ -127,12 +127,12 @@ func TestEarlierGroupMessagesAreBackfilled(t *testing.T) {
 	if got := r.overheard(r.mention(group, r.user, "还有呢？")); len(got) != 0 {
 		t.Errorf("repeated: %q", got)
 	}
-	r.settle(r.sim.Say(group, red, "新话"))
-	asked := r.listed(group)
+	r.awaitAcks(r.sim.Say(group, red, "新话"))
+	asked := r.countLists(group)
 	if got := r.overheard(r.mention(group, r.user, "还有呢？")); len(got) != 1 {
 		t.Errorf("overheard %q", got)
 	}
-	if n := r.listed(group); n != asked {
+	if n := r.countLists(group); n != asked {
 		t.Error("the list was read for a message that had an event")
 	}
 }
@@ -140,14 +140,14 @@ func TestEarlierGroupMessagesAreBackfilled(t *testing.T) {
 func TestAPrivateChatHasNoBackground(t *testing.T) {
 	r := newRig(t, func(c *config.Config) { c.Claude.KeepAlive.Duration = 0 })
 	r.ask("数到 3")
-	before := r.listed(r.chat)
+	before := r.countLists(r.chat)
 	r.sql(`INSERT INTO messages (chat_key, seq, epoch, message_id, role, class, content, sent_at)
 		VALUES (?1, 1000, 0, 'om_x', 'user', 'overheard', '旁听的话', 1)`, chat.FeishuChat(r.chat).String())
 	r.ask("数到 4")
 	if req := r.lastRequest(); strings.Contains(req.AllText(), "旁听的话") {
 		t.Error("a private chat has overheard messages")
 	}
-	if n := r.listed(r.chat); n != before {
+	if n := r.countLists(r.chat); n != before {
 		t.Errorf("the messages of a private chat were listed %d times", n-before)
 	}
 }
@@ -178,7 +178,7 @@ func TestAnAnswerDoesNotNeedTheBackground(t *testing.T) {
 			for range 3 {
 				r.mention(group, r.user, "数到 3")
 			}
-			if n := r.listed(group); n > 1 {
+			if n := r.countLists(group); n > 1 {
 				t.Errorf("the platform was called %d times", n)
 			}
 			if n := strings.Count(r.logs.String(), "only those with events are known"); n != 1 {

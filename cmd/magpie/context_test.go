@@ -116,7 +116,7 @@ func TestTheContextOfAGroup(t *testing.T) {
 	red := r.sim.AddUser("小红")
 	group := r.sim.Group("测试群", r.user, red)
 	r.mention(group, r.user, "我叫小明")
-	r.settle(r.sim.Say(group, red, "午饭吃面"))
+	r.awaitAcks(r.sim.Say(group, red, "午饭吃面"))
 	r.awaitIdle()
 	cmd := r.context(group, "--batch")
 	cmd.Stdin = strings.NewReader(`{"message":"我是谁？","user_name":"小红","user_id":"ou_red"}`)

@@ -167,7 +167,7 @@ func crashAt(t *testing.T, step string, finished bool) {
 	}
 	shown := visible(s.sim.View(), s.chat, id)
 	if finished {
-		s.alone(patience) // the agent ends because its input has ended
+		s.awaitNoAgents(patience) // the agent ends because its input has ended
 	}
 	s.run()
 	s.connected()
@@ -200,7 +200,7 @@ func crashAt(t *testing.T, step string, finished bool) {
 	if took := s.terminate(); took > s.cfg.Shutdown.Duration+busy {
 		t.Errorf("the stop took %v", took)
 	}
-	s.alone(2 * busy)
+	s.awaitNoAgents(2 * busy)
 	s.clean()
 }
 

@@ -248,7 +248,7 @@ func TestABurstOfFifty(t *testing.T) {
 			r.chat, r.user, want[i-1], feishusim.Time(now.Add(time.Duration(i)*time.Millisecond)),
 		))
 	}
-	r.settle(sent...)
+	r.awaitAcks(sent...)
 	close(hold)
 	var got []string
 	r.awaitModel("all of them", func(list []modelsim.Request) bool {

@@ -50,8 +50,8 @@ func (r *rig) inBackground(steps ...modelsim.Step) (id string, end func()) {
 	return id, func() { must(r, os.WriteFile(gate, nil, 0o600)) }
 }
 
-// follows waits for the second message that answers a question, until it contains the words.
-func (r *rig) follows(id, words string) (m feishusim.Message) {
+// awaitFollowUp waits for the second message that answers a question, until it contains the words.
+func (r *rig) awaitFollowUp(id, words string) (m feishusim.Message) {
 	r.Helper()
 	r.await("a second card with "+words, func(v *feishusim.View) bool {
 		list := replies(v, r.chat, id)
@@ -88,10 +88,10 @@ func TestAFollowUp(t *testing.T) {
 			r.press(m, "allow")
 		}
 	}
-	if got := visibleText(r.follows(id, "写好了")); got != "写好了。" { // after the decision
+	if got := visibleText(r.awaitFollowUp(id, "写好了")); got != "写好了。" { // after the decision
 		t.Errorf("later: %q", got)
 	}
-	if got := r.follows(id, followUp).Text(); !strings.Contains(got, "下面继续") {
+	if got := r.awaitFollowUp(id, followUp).Text(); !strings.Contains(got, "下面继续") {
 		t.Errorf("before the decision: %q", got)
 	}
 	if _, err := os.Stat(file); err != nil {
@@ -146,7 +146,7 @@ func TestASubagentOfTheCLIGoesOnInTheBackground(t *testing.T) {
 		t.Errorf("meanwhile: %q", got)
 	}
 	r.press(asked, "allow")
-	r.follows(id, followUp)
+	r.awaitFollowUp(id, followUp)
 	if _, err := os.Stat(file); err != nil {
 		t.Error(err)
 	}
@@ -208,7 +208,7 @@ func TestAFollowUpIsStopped(t *testing.T) {
 		return len(list) == 2 && strings.Contains(visibleText(list[1]), "后台的结果")
 	})
 	r.sim.Say(r.chat, r.user, "停")
-	if got := visibleText(r.follows(id, "已停止")); !strings.Contains(got, "后台的结果") {
+	if got := visibleText(r.awaitFollowUp(id, "已停止")); !strings.Contains(got, "后台的结果") {
 		t.Errorf("stopped: %q", got)
 	}
 	if got := r.ask("数到 3"); got != "1 2 3" {
@@ -224,7 +224,7 @@ func TestAFollowUpWithoutABudget(t *testing.T) {
 	limits.ChatDayTokens = 1
 	r.prog.bridge.SetBudget(limits)
 	end()
-	if got := visibleText(r.follows(id, "额度")); strings.Contains(got, followUp) {
+	if got := visibleText(r.awaitFollowUp(id, "额度")); strings.Contains(got, followUp) {
 		t.Errorf("it says %q", got)
 	}
 	r.until("the end of its process", func() bool { return r.prog.pool.Stats().Idle+r.prog.pool.Stats().Running == 0 })
@@ -251,13 +251,13 @@ func TestABackgroundCommandEndsEarly(t *testing.T) {
 				Steps: []modelsim.Step{modelsim.Text("接着做完了。")}})
 			id, _ := r.inBackground(modelsim.Text(followUp))
 			tc.cut(r)
-			card := r.follows(id, tc.says)
+			card := r.awaitFollowUp(id, tc.says)
 			if offers(card, doContinue) != tc.goesOn {
 				t.Errorf("it says %s", card.Text())
 			}
 			if tc.goesOn {
 				r.press(card, doContinue)
-				r.follows(id, "接着做完了")
+				r.awaitFollowUp(id, "接着做完了")
 			}
 		})
 	}
@@ -296,10 +296,10 @@ func TestACrashAroundAFollowUp(t *testing.T) {
 			if alone {
 				close(rest)
 			}
-			s.alone(patience)
+			s.awaitNoAgents(patience)
 			s.run()
 			s.connected()
-			if got := visibleText(s.follows(id, followUp)); got != followUp {
+			if got := visibleText(s.awaitFollowUp(id, followUp)); got != followUp {
 				t.Errorf("it says %q", got)
 			}
 			s.followed(id, 2)
@@ -321,7 +321,7 @@ func (s *service) followed(id string, messages int) {
 		s.Errorf("the agent was notified %d times of the end", n)
 	}
 	s.terminate()
-	s.alone(2 * busy)
+	s.awaitNoAgents(2 * busy)
 	s.clean()
 }
 
@@ -337,15 +337,15 @@ func TestACrashWhileACommandRunsInTheBackground(t *testing.T) {
 	s.kill()
 	s.run()
 	s.connected()
-	card := s.follows(id, "中断")
+	card := s.awaitFollowUp(id, "中断")
 	s.press(card, doContinue)
-	s.follows(id, "接着做完了")
+	s.awaitFollowUp(id, "接着做完了")
 	s.until("an empty outbox", func() bool { return s.count(`SELECT COUNT(*) FROM outbox`) == 0 })
 	if n := count(s.model.Requests(), tellsOfTheEnd); n != 0 {
 		t.Errorf("the agent was notified %d times of the end", n)
 	}
 	s.terminate()
-	s.alone(2 * busy)
+	s.awaitNoAgents(2 * busy)
 	s.clean()
 }
 
@@ -361,11 +361,11 @@ func TestACrashAfterANewConversation(t *testing.T) {
 	if !s.died(patience) {
 		t.Fatalf("the program did not come to this step: %s", s.logs)
 	}
-	s.alone(patience)
+	s.awaitNoAgents(patience)
 	s.sql(`UPDATE chats SET epoch = epoch + 1`)
 	s.run()
 	s.connected()
-	if card := s.follows(id, "重新开始"); offers(card, doContinue) || strings.Contains(card.Text(), followUp) {
+	if card := s.awaitFollowUp(id, "重新开始"); offers(card, doContinue) || strings.Contains(card.Text(), followUp) {
 		t.Errorf("it says %s", card.Text())
 	}
 	s.followed(id, 2)
@@ -393,7 +393,7 @@ func TestACrashInTheSecondFollowUp(t *testing.T) {
 			id, end := s.inBackground(again)
 			s.model.Script(modelsim.Rule{Match: afterTool, Times: 1, Steps: []modelsim.Step{modelsim.Text(followUp)}})
 			end()
-			s.follows(id, followUp)
+			s.awaitFollowUp(id, followUp)
 			s.model.Script(modelsim.Rule{Match: tellsOfTheEnd, Times: 1, Steps: []modelsim.Step{
 				modelsim.Text("第二次，"), modelsim.Hold(hold), modelsim.Text("也好了。"),
 			}})
@@ -406,12 +406,12 @@ func TestACrashInTheSecondFollowUp(t *testing.T) {
 			want := "第二次，"
 			if finishes {
 				close(hold)
-				s.alone(patience)
+				s.awaitNoAgents(patience)
 				want = "第二次，也好了。"
 			}
 			s.run()
 			s.connected()
-			card := s.follows(id, want)
+			card := s.awaitFollowUp(id, want)
 			if got := visibleText(card); finishes && got != want || offers(card, doContinue) == finishes ||
 				strings.Contains(got, followUp) {
 				t.Errorf("it says %q", got)

@@ -313,7 +313,7 @@ func TestACrashInASummary(t *testing.T) {
 				t.Error("the summary or the session is missing")
 			}
 			s.terminate()
-			s.alone(2 * busy)
+			s.awaitNoAgents(2 * busy)
 			s.clean()
 		})
 	}

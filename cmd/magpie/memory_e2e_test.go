@@ -28,8 +28,8 @@ func (r *rig) promptMemories() string {
 	return strings.Join(texts, "|")
 }
 
-// uses makes the model call a tool of the bridge for a question that contains the words.
-func (r *rig) uses(words, tool string, input map[string]any) {
+// scriptTool makes the model call a tool of the bridge for a question that contains the words.
+func (r *rig) scriptTool(words, tool string, input map[string]any) {
 	r.model.Script(modelsim.Rule{
 		Times: 1, Match: asksFor(words),
 		Steps: []modelsim.Step{modelsim.Tool("mcp__magpie__"+tool, input)},
@@ -72,13 +72,13 @@ func TestWhatAUserSaysIsRemembered(t *testing.T) {
 func TestTheAgentRemembersAndSearches(t *testing.T) {
 	r := newRig(t, oneProcessPerTurn)
 	r.ask("我把备用钥匙放在蓝色抽屉里了")
-	r.uses("请记住", "remember", map[string]any{
+	r.scriptTool("请记住", "remember", map[string]any{
 		"title": "颜色", "text": "小明最喜欢的颜色是靛蓝。", "keywords": []string{"color", "颜色", "indigo"},
 	})
 	if got := r.ask("请记住我最喜欢靛蓝"); !strings.Contains(got, "Remembered as number 1.") {
 		t.Errorf("the tool returned %q", got)
 	}
-	r.uses("钥匙在哪", "search_history", map[string]any{"query": "备用 钥匙", "limit": 2})
+	r.scriptTool("钥匙在哪", "search_history", map[string]any{"query": "备用 钥匙", "limit": 2})
 	got := r.ask("钥匙在哪？")
 	if !strings.Contains(got, "小明:") || !strings.Contains(got, "蓝色抽屉") ||
 		!regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d`).MatchString(got) {
@@ -87,7 +87,7 @@ func TestTheAgentRemembersAndSearches(t *testing.T) {
 	if got := r.promptMemories(); got != "颜色\n小明最喜欢的颜色是靛蓝。" {
 		t.Errorf("the next prompt has %q", got)
 	}
-	r.uses("which color", "search_memory", map[string]any{"query": "favourite color"})
+	r.scriptTool("which color", "search_memory", map[string]any{"query": "favourite color"})
 	if got := r.ask("which color?"); !strings.Contains(got, "[1] 颜色") || !strings.Contains(got, "靛蓝") {
 		t.Errorf("the search in the Memory returned %q", got)
 	}
@@ -116,11 +116,11 @@ func TestTheToolsOfOneChatKnowNothingOfAnother(t *testing.T) {
 	askOther("密码本在 heron 的柜子里")
 	askOther("/remember 密码本的编号是 heron-42")
 	for _, tool := range []string{"search_history", "search_memory"} {
-		r.uses("密码本？"+tool, tool, map[string]any{"query": "密码本 kestrel heron 柜子 编号"})
+		r.scriptTool("密码本？"+tool, tool, map[string]any{"query": "密码本 kestrel heron 柜子 编号"})
 		if got := r.ask("密码本？" + tool); !strings.Contains(got, "kestrel") || strings.Contains(got, "heron") {
 			t.Errorf("%s: %q", tool, got)
 		}
-		r.uses("密码本？"+tool, tool, map[string]any{"query": "密码本 kestrel heron 柜子 编号"})
+		r.scriptTool("密码本？"+tool, tool, map[string]any{"query": "密码本 kestrel heron 柜子 编号"})
 		if got := askOther("密码本？" + tool); !strings.Contains(got, "heron") || strings.Contains(got, "kestrel") {
 			t.Errorf("%s in the other chat: %q", tool, got)
 		}
@@ -149,7 +149,7 @@ func TestProposedMemoriesWait(t *testing.T) {
 	if got := ask(r.user, "/remember 周会在 kestrel 会议室"); !strings.Contains(got, "approve") {
 		t.Errorf("reply to a member: %q", got)
 	}
-	r.uses("记一下", "remember", map[string]any{
+	r.scriptTool("记一下", "remember", map[string]any{
 		"title": "咖啡", "text": "咖啡机坏了 heron", "keywords": []string{"coffee"},
 	})
 	if got := ask(r.user, "记一下"); !strings.Contains(got, "/memory approve 2") {
@@ -159,7 +159,7 @@ func TestProposedMemoriesWait(t *testing.T) {
 		strings.Contains(r.promptMemories(), "heron") {
 		t.Errorf("in the prompt too early: %q", r.promptMemories())
 	}
-	r.uses("找找", "search_memory", map[string]any{"query": "周会 咖啡 kestrel heron"})
+	r.scriptTool("找找", "search_memory", map[string]any{"query": "周会 咖啡 kestrel heron"})
 	if got := ask(boss, "找找"); !strings.Contains(got, "Nothing like that") {
 		t.Errorf("found too early: %q", got)
 	}

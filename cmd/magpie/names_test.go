@@ -38,7 +38,7 @@ func TestANameThatComesLateIsFilledIn(t *testing.T) {
 	red := r.sim.AddUser("小红")
 	group := r.sim.Group("测试群", r.user, red)
 	r.sim.Inject(feishusim.Fault{Path: "/open-apis/im/v1/chats/" + group + "/members", Times: 1, Delay: time.Second})
-	r.settle(r.sim.Say(group, red, "午饭吃面"))
+	r.awaitAcks(r.sim.Say(group, red, "午饭吃面"))
 	r.mention(group, red, "记住了吗？")
 	r.until("the name", func() bool { return r.countWithoutName() == 0 })
 	if text := r.mention(group, r.user, "谁吃面？"); !strings.Contains(text, "用户(小红):\n记住了吗？") {

@@ -15,8 +15,8 @@ import (
 // isNotes reports whether a request asks what of a turn is worth remembering.
 func isNotes(q *modelsim.Request) bool { return strings.Contains(q.System, "从一轮问答里") }
 
-// notes makes the agent find something worth remembering in the next turn that is examined.
-func (r *rig) notes(steps ...modelsim.Step) {
+// scriptNotes makes the agent find something worth remembering in the next turn that is examined.
+func (r *rig) scriptNotes(steps ...modelsim.Step) {
 	r.model.Script(modelsim.Rule{Match: isNotes, Times: 1, Steps: steps})
 }
 
@@ -30,13 +30,13 @@ func (r *rig) memories(chatID string) []db.Memory {
 // A fact from one conversation is known in the next one, without a request to remember it.
 func TestFactsOfATurnBecomeMemories(t *testing.T) {
 	r := newRig(t, func(c *config.Config) { c.Memory.Capture = true })
-	r.notes(modelsim.Fail(403, "permission_error", "no"))
+	r.scriptNotes(modelsim.Fail(403, "permission_error", "no"))
 	r.ask("数到 3，再从 3 数到 1")
 	r.awaitLog("memories of the turn lost")
 
 	hold := make(chan struct{})
 	const note = "发布日 | 用户的团队总是在星期二发布。 | release, Tuesday, 发布, 星期二"
-	r.notes(modelsim.Hold(hold), modelsim.Text(note))
+	r.scriptNotes(modelsim.Hold(hold), modelsim.Text(note))
 	r.ask("我们总是在星期二发布")
 	if got := r.ask("谢谢"); got == "" { // the last turn is still being examined
 		t.Error("no answer")
@@ -54,7 +54,7 @@ func TestFactsOfATurnBecomeMemories(t *testing.T) {
 	}
 
 	r.ask("/new")
-	r.notes(modelsim.Text("- 发布日 | 用户的团队总是在星期二发布 | release\n- 书 | 用户喜欢《三体》。 | book"))
+	r.scriptNotes(modelsim.Text("- 发布日 | 用户的团队总是在星期二发布 | release\n- 书 | 用户喜欢《三体》。 | book"))
 	r.ask("你知道我们什么时候发布吗？")
 	if got := r.lastPrompt(); !strings.Contains(got, "发布日\n用户的团队总是在星期二发布。") {
 		t.Errorf("a new conversation got %q", got)
@@ -116,7 +116,7 @@ func TestNotesOfAGroupWaitForApproval(t *testing.T) {
 	ask := func(who feishusim.User, text string) string {
 		return visibleText(r.answer(group, r.sim.Say(group, who, text, feishusim.Mention())))
 	}
-	r.notes(modelsim.Text("周会 | 周会在 kestrel 会议室开。 | meeting, 周会"))
+	r.scriptNotes(modelsim.Text("周会 | 周会在 kestrel 会议室开。 | meeting, 周会"))
 	ask(r.user, "周会总是在 kestrel 会议室开")
 	r.until("a memory", func() bool { return len(r.memories(group)) == 1 })
 	if m := r.memories(group)[0]; m.State != db.ProposedMemory || m.Scope != db.ChatScope || m.Of != "" {

@@ -27,8 +27,8 @@ func output(c *config.Config) {
 	c.Feishu.LongAnswer, c.Feishu.GroupMention = on.LongAnswer, on.GroupMention
 }
 
-// written writes a file of the project.
-func (r *rig) written(name string, data []byte) {
+// writeFile writes a file of the project.
+func (r *rig) writeFile(name string, data []byte) {
 	r.Helper()
 	path := filepath.Join(r.cfg.Claude.Project, name)
 	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, data, 0o600)); err != nil {
@@ -62,8 +62,8 @@ func ended(v *feishusim.View, chatID, topic string) (n int) {
 	return n
 }
 
-// ends waits for the card that answers a message in a chat, and returns its text.
-func (r *rig) ends(chatID, id string) string {
+// awaitText waits for the card that answers a message in a chat, and returns its text.
+func (r *rig) awaitText(chatID, id string) string {
 	r.Helper()
 	var text string
 	r.await("the answer", func(v *feishusim.View) bool {
@@ -84,8 +84,8 @@ func TestTheAgentSendsFilesOfItsProjectOnly(t *testing.T) {
 	if err := png.Encode(&plot, image.NewGray(image.Rect(0, 0, 8, 8))); err != nil {
 		t.Fatal(err)
 	}
-	r.written("out/plot.png", plot.Bytes())
-	r.written("报告.pdf", []byte("%PDF-1.7 words"))
+	r.writeFile("out/plot.png", plot.Bytes())
+	r.writeFile("报告.pdf", []byte("%PDF-1.7 words"))
 	project, data := r.cfg.Claude.Project, filepath.Dir(strings.TrimPrefix(r.cfg.DB.URL, "sqlite://"))
 	secret := filepath.Join(filepath.Dir(project), "secret")
 	must(t, errors.Join(
@@ -97,8 +97,8 @@ func TestTheAgentSendsFilesOfItsProjectOnly(t *testing.T) {
 	send := func(path, caption string) string {
 		t.Helper()
 		question := "发送 " + path
-		r.uses(question, "send_file", map[string]any{"path": path, "caption": caption})
-		return r.ends(r.chat, r.sim.Say(r.chat, r.user, question))
+		r.scriptTool(question, "send_file", map[string]any{"path": path, "caption": caption})
+		return r.awaitText(r.chat, r.sim.Say(r.chat, r.user, question))
 	}
 	if got := send("out/plot.png", "这是图"); !strings.Contains(got, "see the picture") {
 		t.Errorf("the answer is %q", got)
@@ -128,10 +128,10 @@ func TestTheAgentSendsFilesOfItsProjectOnly(t *testing.T) {
 func TestTopicsAreChatsOfTheirOwn(t *testing.T) {
 	r := newRig(t, output, oneProcessPerTurn)
 	room := r.sim.Group("team", r.user)
-	r.written("a.txt", []byte("words"))
-	r.ends(room, r.sim.Say(room, r.user, "我叫小明", feishusim.Mention()))
+	r.writeFile("a.txt", []byte("words"))
+	r.awaitText(room, r.sim.Say(room, r.user, "我叫小明", feishusim.Mention()))
 	root := r.sim.Say(room, r.user, "发布清单在这里", feishusim.Mention())
-	r.ends(room, root)
+	r.awaitText(room, root)
 	first := r.sim.Say(room, r.user, "话题里：我住在杭州",
 		feishusim.Mention(), feishusim.ReplyTo(root), feishusim.Thread(feishusim.NewThread))
 	topic, _ := r.sim.Message(first)
@@ -139,7 +139,7 @@ func TestTopicsAreChatsOfTheirOwn(t *testing.T) {
 	if q := r.lastRequest(); strings.Contains(q.AllText(), "我叫小明") || !strings.Contains(q.AllText(), "发布清单") {
 		t.Errorf("the topic knows messages of its group: %s", q.AllText())
 	}
-	r.uses("发送", "send_file", map[string]any{"path": "a.txt"})
+	r.scriptTool("发送", "send_file", map[string]any{"path": "a.txt"})
 	r.sim.Say(room, r.user, "发送它，我住在哪？", feishusim.Mention(), feishusim.Thread(topic.ThreadID))
 	r.await("the file and the answer", func(v *feishusim.View) bool {
 		shown, _ := r.files(v, room)
@@ -148,7 +148,7 @@ func TestTopicsAreChatsOfTheirOwn(t *testing.T) {
 	if q := r.lastRequest(); !strings.Contains(q.AllText(), "杭州") {
 		t.Errorf("the topic does not know its own messages: %s", q.AllText())
 	}
-	r.ends(room, r.sim.Say(room, r.user, "群里继续", feishusim.Mention()))
+	r.awaitText(room, r.sim.Say(room, r.user, "群里继续", feishusim.Mention()))
 	if q := r.lastRequest(); strings.Contains(q.AllText(), "杭州") || !strings.Contains(q.AllText(), "小明") {
 		t.Errorf("the group: %s", q.AllText())
 	}
@@ -208,12 +208,12 @@ func TestAGroupFromTheFirstToTheLastDay(t *testing.T) {
 	r.sim.Say(room, r.user, "/mention all", feishusim.Mention())
 	r.await("the rule", texts("回答所有消息"))
 	asked := r.sim.Say(room, r.user, "我叫小明")
-	r.ends(room, asked)
+	r.awaitText(room, asked)
 	r.sim.Redeliver(asked, true)
 	r.sim.Say(room, r.user, "你说呢", feishusim.MentionUsers(bob))
 	r.sim.Say(room, r.user, "大家好", feishusim.MentionAll())
 	last := r.sim.Say(room, r.user, "我叫什么？")
-	if got := r.ends(room, last); got != "你叫小明。" {
+	if got := r.awaitText(room, last); got != "你叫小明。" {
 		t.Errorf("answer %q", got)
 	}
 	if n := len(r.model.Requests()); n != 2 {
@@ -243,7 +243,7 @@ func TestAGroupFromTheFirstToTheLastDay(t *testing.T) {
 	before := len(r.model.Requests())
 	r.sim.AddBot(room, r.user)
 	r.await("the greeting for a group with another rule", texts("直接提问就可以"))
-	if got := r.ends(room, r.sim.Say(room, r.user, "我叫什么名字？")); got != "你叫小明。" {
+	if got := r.awaitText(room, r.sim.Say(room, r.user, "我叫什么名字？")); got != "你叫小明。" {
 		t.Errorf("after it was added again: %q", got)
 	}
 	if n := len(r.model.Requests()); n != before+1 {
@@ -296,7 +296,7 @@ func TestACrashWhileAFileIsDelivered(t *testing.T) {
 				t.Errorf("its name is %q", name)
 			}
 			s.terminate()
-			s.alone(2 * busy)
+			s.awaitNoAgents(2 * busy)
 			s.clean()
 		})
 	}

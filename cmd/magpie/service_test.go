@@ -178,8 +178,8 @@ func (r *rig) home() string {
 	return ""
 }
 
-// alone waits until no agent runs.
-func (s *service) alone(within time.Duration) {
+// awaitNoAgents waits until no agent runs.
+func (s *service) awaitNoAgents(within time.Duration) {
 	s.Helper()
 	s.within(within, "the end of all agents", func() bool { return len(s.agents()) == 0 })
 }

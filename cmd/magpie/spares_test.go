@@ -36,7 +36,7 @@ func TestTheFirstMessageFindsASpareProcess(t *testing.T) {
 		t.Errorf("the model was asked %d times", n)
 	}
 	started := r.prog.pool.Stats().Started
-	r.uses("请记住", "remember", map[string]any{
+	r.scriptTool("请记住", "remember", map[string]any{
 		"title": "发布日", "text": "发布总是在星期二", "keywords": []string{"发布"},
 	})
 	r.ask("我叫小明，请记住发布日")

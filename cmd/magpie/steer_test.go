@@ -19,8 +19,8 @@ func tells(words string) func(*modelsim.Request) bool {
 	return func(q *modelsim.Request) bool { return strings.Contains(q.AllText(), words) }
 }
 
-// writing starts an answer that pauses in the middle, and returns the question's id and a function that continues it.
-func (r *rig) writing(chatID string, opt ...feishusim.SendOption) (id string, goOn func()) {
+// startAnswer starts an answer that pauses in the middle, and returns the question's id and a function that continues it.
+func (r *rig) startAnswer(chatID string, opt ...feishusim.SendOption) (id string, goOn func()) {
 	r.Helper()
 	hold := make(chan struct{})
 	r.model.Script(modelsim.Rule{Match: asksFor("数一数"), Times: 1, Steps: []modelsim.Step{
@@ -31,8 +31,8 @@ func (r *rig) writing(chatID string, opt ...feishusim.SendOption) (id string, go
 	return id, func() { close(hold) }
 }
 
-// unanswered checks that a message has no answer of its own.
-func (r *rig) unanswered(chatID, id string) {
+// checkUnanswered checks that a message has no answer of its own.
+func (r *rig) checkUnanswered(chatID, id string) {
 	r.Helper()
 	if list := replies(r.sim.View(), chatID, id); len(list) != 0 {
 		r.Errorf("it is answered on its own: %q", list[0].Text())
@@ -61,7 +61,7 @@ func TestAnAdditionReachesTheRunningTurn(t *testing.T) {
 	if n := len(r.model.Requests()); n != 2 {
 		t.Errorf("%d requests", n)
 	}
-	r.unanswered(r.chat, added)
+	r.checkUnanswered(r.chat, added)
 	if got := r.ask("我刚才问了什么？"); strings.Contains(got, "丢失") {
 		t.Errorf("next answer %q", got)
 	}
@@ -87,7 +87,7 @@ func TestAnAdditionMakesTheAnswerGoOn(t *testing.T) {
 					c.Claude.WhileBusy = claude.Steers
 				}
 			})
-			id, goOn := r.writing(r.chat)
+			id, goOn := r.startAnswer(r.chat)
 			r.model.Script(modelsim.Rule{Match: asksFor("三"), Steps: []modelsim.Step{modelsim.Text("三")}})
 			var opt []feishusim.SendOption
 			if tc.quotes {
@@ -99,7 +99,7 @@ func TestAnAdditionMakesTheAnswerGoOn(t *testing.T) {
 			if got := visibleText(r.answer(r.chat, id)); got != "一二\n\n三" {
 				t.Errorf("answer %q", got)
 			}
-			r.unanswered(r.chat, added)
+			r.checkUnanswered(r.chat, added)
 			r.await("both messages to be marked as done", func(v *feishusim.View) bool {
 				return sameReaction(v, id, added)
 			})
@@ -149,7 +149,7 @@ func TestEachMessageOfTheAnswerIsTheRunningCard(t *testing.T) {
 			r.until("the message to be handed over", func() bool { return r.count(`SELECT COUNT(*) FROM steers`) == 1 })
 			close(goOn)
 			second("正在收拾。\n\n三")
-			r.unanswered(r.chat, added)
+			r.checkUnanswered(r.chat, added)
 		})
 	}
 }
@@ -159,7 +159,7 @@ func TestAnAdditionToAQuestionThatWaits(t *testing.T) {
 	r := newRig(t, func(c *config.Config) { c.Claude.MaxTurns = 1 })
 	red := r.sim.AddUser("小红")
 	other := r.sim.PrivateChat(red)
-	_, goOn := r.writing(r.chat)
+	_, goOn := r.startAnswer(r.chat)
 	id := r.sim.Say(other, red, "我叫小红")
 	r.shows(other, id, "排队")
 	added := r.sim.Say(other, red, "补充：我还有一只猫")
@@ -170,7 +170,7 @@ func TestAnAdditionToAQuestionThatWaits(t *testing.T) {
 		!strings.Contains(q.LastUser(), "补充：我还有一只猫") {
 		t.Errorf("%d requests, the last: %s", len(r.model.Requests()), q.LastUser())
 	}
-	r.unanswered(other, added)
+	r.checkUnanswered(other, added)
 	if n := r.count(`SELECT COUNT(*) FROM steers`); n != 0 {
 		t.Errorf("%d messages are still unread", n)
 	}
@@ -181,7 +181,7 @@ func TestOtherMessagesWaitForTheTurn(t *testing.T) {
 	t.Parallel()
 	t.Run("a question", func(t *testing.T) {
 		r := newRig(t)
-		id, goOn := r.writing(r.chat)
+		id, goOn := r.startAnswer(r.chat)
 		next := r.sim.Say(r.chat, r.user, "数到 3")
 		r.until("the question to wait", func() bool {
 			return r.count(`SELECT COUNT(*) FROM turns WHERE state = 'queued'`) == 1
@@ -198,7 +198,7 @@ func TestOtherMessagesWaitForTheTurn(t *testing.T) {
 		r := newRig(t)
 		other := r.sim.AddUser("小红")
 		group := r.sim.Group("项目", r.user, other)
-		id, goOn := r.writing(group, feishusim.Mention())
+		id, goOn := r.startAnswer(group, feishusim.Mention())
 		r.model.Script(modelsim.Rule{Match: asksFor("再数"), Steps: []modelsim.Step{modelsim.Text("好")}})
 		next := r.sim.Say(group, other, "补充：再数", feishusim.Mention())
 		r.until("the question to wait", func() bool {
@@ -217,7 +217,7 @@ func TestOtherMessagesWaitForTheTurn(t *testing.T) {
 // A turn that is stopped drops the messages that were added to it.
 func TestAStopEndsAnAdditionToo(t *testing.T) {
 	r := newRig(t)
-	id, goOn := r.writing(r.chat)
+	id, goOn := r.startAnswer(r.chat)
 	defer goOn()
 	added := r.sim.Say(r.chat, r.user, "补充：三")
 	r.until("the message to be handed over", func() bool { return r.count(`SELECT COUNT(*) FROM steers`) == 1 })
@@ -228,7 +228,7 @@ func TestAStopEndsAnAdditionToo(t *testing.T) {
 	if got := r.ask("数到 3"); got != "1 2 3" {
 		t.Errorf("next answer %q", got)
 	}
-	r.unanswered(r.chat, added)
+	r.checkUnanswered(r.chat, added)
 	if n := len(r.model.Requests()); n != 2 {
 		t.Errorf("%d requests", n)
 	}
@@ -243,7 +243,7 @@ func TestAnAdditionOutlivesTheProcess(t *testing.T) {
 	t.Parallel()
 	t.Run("before a tool", func(t *testing.T) {
 		r := newRig(t)
-		id, goOn := r.writing(r.chat)
+		id, goOn := r.startAnswer(r.chat)
 		defer goOn()
 		added := r.sim.Say(r.chat, r.user, "补充：三")
 		r.until("the message to be handed over", func() bool { return r.count(`SELECT COUNT(*) FROM steers`) == 1 })
@@ -252,7 +252,7 @@ func TestAnAdditionOutlivesTheProcess(t *testing.T) {
 		if got := visibleText(r.answer(r.chat, id)); got != "一二三" {
 			t.Errorf("answer %q", got)
 		}
-		r.unanswered(r.chat, added)
+		r.checkUnanswered(r.chat, added)
 	})
 	t.Run("behind a tool", func(t *testing.T) {
 		r := newRig(t, func(c *config.Config) { c.Claude.AllowedTools = []string{"Bash"} })
@@ -293,7 +293,7 @@ func TestACrashAroundAnAddition(t *testing.T) {
 			})
 			s.run("MAGPIE_CRASH_AT=" + step)
 			s.connected()
-			id, goOn := s.writing(s.chat)
+			id, goOn := s.startAnswer(s.chat)
 			s.model.Script(modelsim.Rule{Match: asksFor("三"), Steps: []modelsim.Step{modelsim.Text("三")}})
 			added := s.sim.Say(s.chat, s.user, "补充：三")
 			atRead := step == "steer: read" || step == "steer: noted"
@@ -309,12 +309,12 @@ func TestACrashAroundAnAddition(t *testing.T) {
 			if !atRead {
 				goOn()
 			}
-			s.alone(patience)
+			s.awaitNoAgents(patience)
 			s.run()
 			s.connected()
 			switch got := visibleText(s.answer(s.chat, id)); {
 			case got == "一二\n\n三" && step != "steer: stored":
-				s.unanswered(s.chat, added)
+				s.checkUnanswered(s.chat, added)
 			case got == "一二" && !atRead: // it had not reached the agent's input
 				if got := visibleText(s.answer(s.chat, added)); got != "三" {
 					t.Errorf("the answer to the added message is %q", got)

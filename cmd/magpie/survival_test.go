@@ -81,7 +81,7 @@ func TestATerminatedServiceAnnouncesItAndContinues(t *testing.T) {
 	if took > s.cfg.Shutdown.Duration+busy {
 		t.Errorf("the stop took %v", took)
 	}
-	s.alone(patience)
+	s.awaitNoAgents(patience)
 	card := replies(s.sim.View(), s.chat, id)[0]
 	if !s.leftUndelivered(took) && (!strings.Contains(card.Text(), "中断") || card.Last().Streaming) {
 		t.Errorf("after the stop the card says %q", card.Text())

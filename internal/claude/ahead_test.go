@@ -16,7 +16,7 @@ import (
 func TestAProcessIsStartedAheadOfItsTurn(t *testing.T) { claudetest.Versions(t, startedAhead) }
 
 func startedAhead(t *testing.T, command string) {
-	r := newRig(t, by(command))
+	r := newRig(t, withCLI(command))
 	spec := withDir(fresh(), r.cfg.Project)
 	r.turn(t.Context(), "a", spec, "我叫小明")
 	r.pool.Drop("a")

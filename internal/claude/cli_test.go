@@ -44,13 +44,15 @@ func newRig(t *testing.T, change ...func(*claude.Config)) *rig {
 	return &rig{T: t, model: model, cfg: cfg, pool: pool}
 }
 
-// by selects the version of the CLI that runs the agents; see [claudetest.Versions].
-func by(command string) func(*claude.Config) { return func(c *claude.Config) { c.Command = command } }
+// withCLI selects the version of the CLI that runs the agents; see [claudetest.Versions].
+func withCLI(command string) func(*claude.Config) {
+	return func(c *claude.Config) { c.Command = command }
+}
 
 // scripted selects the scripted agent, for tests of the pool to which the CLI adds nothing.
 func scripted(t *testing.T) func(*claude.Config) {
 	t.Helper()
-	return by(claudetest.Scripted(t))
+	return withCLI(claudetest.Scripted(t))
 }
 
 // answer is the outcome of one turn.
@@ -256,7 +258,7 @@ func TestABrokenStreamIsRepeatedNotAppended(t *testing.T) {
 }
 
 func aBrokenStreamIsRepeatedNotAppended(t *testing.T, command string) {
-	r := newRig(t, by(command))
+	r := newRig(t, withCLI(command))
 	r.model.Script(
 		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("half an ans"), modelsim.Cut()}},
 		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("a whole answer")}},
@@ -342,7 +344,7 @@ func TestLostSessions(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			agent := scripted(t)
 			if tc.want == "" { // else no process is started
-				agent = by(claudetest.Command(t))
+				agent = withCLI(claudetest.Command(t))
 			}
 			r := newRig(t, agent)
 			spec := fresh()
@@ -375,7 +377,7 @@ func TestLostSessions(t *testing.T) {
 func TestTheCLIRefusesASession(t *testing.T) { claudetest.Versions(t, theCLIRefusesASession) }
 
 func theCLIRefusesASession(t *testing.T, command string) {
-	r := newRig(t, by(command))
+	r := newRig(t, withCLI(command))
 	spec := resumed(fresh())
 	path, err := r.cfg.Transcripts("").Path(r.cfg.Project, spec.Session)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 // may change between two turns must reach the model anyway. The session has the name that it was started with.
 func TestAResumedSessionLearnsOfChanges(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
-		r := newRig(t, by(command), func(c *claude.Config) { c.KeepAlive.Duration = 0 })
+		r := newRig(t, withCLI(command), func(c *claude.Config) { c.KeepAlive.Duration = 0 })
 		rules := filepath.Join(r.cfg.Project, "CLAUDE.md")
 		write(t, rules, "rule-before")
 		spec := fresh()
@@ -68,7 +68,7 @@ func TestNothingOfAChatIsInTheSystemPrompt(t *testing.T) {
 // The variable that keeps the CLI from reading mentioned files withholds nothing else from the model.
 func TestTheModelKnowsItsWorkingFolder(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
-		r := newRig(t, by(command))
+		r := newRig(t, withCLI(command))
 		spec := fresh()
 		spec.Mode, spec.Files = claude.PlanMode, t.TempDir()
 		if a := r.turn(t.Context(), "a", spec, "go"); a.err != nil {
@@ -103,7 +103,7 @@ func TestMentionsWithAScriptAsTheCLI(t *testing.T) {
 // Since 2.1.330 subagents may run in the background. Where that is off, they answer within the turn that called them.
 func TestASubagentAnswersWithinTheTurn(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
-		r := newRig(t, by(command), func(c *claude.Config) { c.BackgroundLimit.Duration = 0 })
+		r := newRig(t, withCLI(command), func(c *claude.Config) { c.BackgroundLimit.Duration = 0 })
 		toSubagent := func(q *modelsim.Request) bool { return strings.Contains(q.LastUser(), "canary-task") }
 		task := modelsim.Tool("Agent", map[string]any{
 			"description": "look", "prompt": "canary-task", "subagent_type": "general-purpose",
@@ -131,7 +131,7 @@ func TestASubagentAnswersWithinTheTurn(t *testing.T) {
 // sessions; TestAttackOtherSessions shows what the newest version would do.
 func TestNoToolOutlivesTheTurn(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
-		r := newRig(t, by(command))
+		r := newRig(t, withCLI(command))
 		calls := map[string]any{
 			"CronCreate": map[string]any{"cron": "* * * * *", "prompt": "wake", "recurring": true},
 			"Monitor": map[string]any{
@@ -168,7 +168,7 @@ func TestNoToolOutlivesTheTurn(t *testing.T) {
 // How a turn fails when the model's API refuses it. The CLI retries after some of these errors.
 func TestErrorsOfTheModelsAPI(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
-		r := newRig(t, by(command))
+		r := newRig(t, withCLI(command))
 		spec := fresh()
 		for _, tc := range []struct {
 			step modelsim.Step

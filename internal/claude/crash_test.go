@@ -269,7 +269,7 @@ func TestASweepLetsTheTranscriptBeWritten(t *testing.T) {
 // An agent finishes its turn although its bridge was killed and nobody reads its output.
 func TestAnAgentFinishesAlone(t *testing.T) {
 	agents(t, func(t *testing.T, command string) {
-		r, rest := newRig(t, by(command), func(c *claude.Config) { c.Instance = uuid.NewString() }), make(chan struct{})
+		r, rest := newRig(t, withCLI(command), func(c *claude.Config) { c.Instance = uuid.NewString() }), make(chan struct{})
 		r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{
 			modelsim.Text("first "), modelsim.Hold(rest), modelsim.Text("and last"),
 		}})
@@ -286,7 +286,7 @@ func TestAnAgentFinishesAlone(t *testing.T) {
 // continues without, which does not count as its answer.
 func TestAnAgentAsksAlone(t *testing.T) {
 	agents(t, func(t *testing.T, command string) {
-		r := newRig(t, by(command), func(c *claude.Config) { c.Instance = uuid.NewString() })
+		r := newRig(t, withCLI(command), func(c *claude.Config) { c.Instance = uuid.NewString() })
 		touch := func(file string) modelsim.Step {
 			return modelsim.Tool("Bash", map[string]any{"command": "touch " + file, "description": "touch"})
 		}

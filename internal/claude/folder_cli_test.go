@@ -65,8 +65,8 @@ type toolUse struct {
 
 func (u toolUse) String() string { return fmt.Sprintf("%s %s: %.300s", u.tool, u.input, u.result) }
 
-// tries makes the agent of owner call tools, all in one message, and returns the outcome of each.
-func (n twoChats) tries(owner string, spec claude.Spec, steps map[string][]any) (list []toolUse) {
+// tryTools makes the agent of owner call tools, all in one message, and returns the outcome of each.
+func (n twoChats) tryTools(owner string, spec claude.Spec, steps map[string][]any) (list []toolUse) {
 	n.Helper()
 	var calls []modelsim.Step
 	for _, tool := range slices.Sorted(mapKeys(steps)) {
@@ -174,7 +174,7 @@ func TestAttackOtherChats(t *testing.T) {
 		own := spec.Files
 		agents, db := filepath.Dir(n.folder("a")), filepath.Join(n.data, "magpie.txt")
 		q := func(path string) string { return "'" + path + "'" }
-		tries := n.tries("b", spec, map[string][]any{
+		tries := n.tryTools("b", spec, map[string][]any{
 			"Read": reads(theirs, db, filepath.Join(files, "secret.txt"),
 				filepath.Join(own, "..", "0a1b2c3d4e5f", "secret.txt"),
 				filepath.Join(n.data, ".hidden"), filepath.Join(n.data, "Agents.txt"),
@@ -254,7 +254,7 @@ func TestNoRuleOpensWhatIsOffLimits(t *testing.T) {
 			writes = append(writes, map[string]string{"file_path": path, "content": "{}"})
 		}
 		made = append(made, approvals...)
-		tries := n.tries("b", fresh(), map[string][]any{"Read": reads(append(read, free)...), "Write": writes})
+		tries := n.tryTools("b", fresh(), map[string][]any{"Read": reads(append(read, free)...), "Write": writes})
 		for i, u := range tries {
 			last := len(tries) - 1 - len(approvals)
 			if allowed := i == len(read) || i == last; u.asked != (i > last) || u.failed == allowed ||

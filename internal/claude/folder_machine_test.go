@@ -34,7 +34,7 @@ func TestAgentsHaveTheSettingsOfTheMachinesUser(t *testing.T) {
 		write(t, filepath.Join(n.home, ".claude.json"),
 			`{"oauthAccount":{"accountUuid":"u-1"},"mcpServers":{"own":{"command":"`+server+`","args":["`+started+`"]}},
 			"projects":{"`+n.cfg.Project+`":{"hasTrustDialogAccepted":true,"lastSessionId":"`+canary+`"}}}`)
-		tries := n.tries("a", fresh(), map[string][]any{
+		tries := n.tryTools("a", fresh(), map[string][]any{
 			"Bash":  commands("touch made.txt"),
 			"Skill": {map[string]string{"skill": "own-skill"}, map[string]string{"skill": "no-such-skill"}},
 		})
@@ -91,7 +91,7 @@ func TestIsolatedAgentsHaveNothingOfTheMachinesUser(t *testing.T) {
 		own := n.folder("a")
 		write(t, filepath.Join(own, "settings.json"), `{"env":{"ANTHROPIC_API_KEY":"sk-of-the-chat"}}`)
 		n.model.Reset()
-		u := n.tries("a", fresh(), map[string][]any{"Bash": commands("touch made.txt")})[0]
+		u := n.tryTools("a", fresh(), map[string][]any{"Bash": commands("touch made.txt")})[0]
 		if !u.asked {
 			t.Errorf("by a rule of the user: %v", u)
 		}
@@ -115,7 +115,7 @@ func TestAnAgentReadsItsChatsFiles(t *testing.T) {
 		must(t, err)
 		stored := strings.TrimSuffix(transcript, ".jsonl") + "/tool-results/long.txt" // where the CLI stores long results
 		write(t, stored, "of its own\n")
-		for _, u := range n.tries("b", claude.Spec{Session: fresh().Session, Files: own}, map[string][]any{
+		for _, u := range n.tryTools("b", claude.Spec{Session: fresh().Session, Files: own}, map[string][]any{
 			"Read": reads(filepath.Join(own, "own.txt"), filepath.Join(n.cfg.Project, "in.txt"), stored),
 			"Bash": commands("cat in.txt", "grep -rn project .", "cat '"+filepath.Join(own, "own.txt")+"'",
 				"wc -l in.txt"),
@@ -147,7 +147,7 @@ func TestTheCLIKeepsNoMemory(t *testing.T) {
 			write(t, filepath.Join(dir, "memory", "MEMORY.md"), canary)
 		}
 		note := filepath.Join(filepath.Dir(transcript), "memory", "new.md")
-		u := n.tries("a", fresh(),
+		u := n.tryTools("a", fresh(),
 			map[string][]any{"Write": {map[string]string{"file_path": note, "content": "obey"}}})[0]
 		if _, err := os.Stat(note); err == nil || !u.asked && !u.failed {
 			t.Errorf("written unasked: %v", u)

@@ -101,7 +101,7 @@ func shownIn(r *rig, file []byte) []gjson.Result {
 func TestPicturesReachTheModel(t *testing.T) { claudetest.Versions(t, picturesReachTheModel) }
 
 func picturesReachTheModel(t *testing.T, command string) {
-	r := newRig(t, by(command))
+	r := newRig(t, withCLI(command))
 	small := pngOf(t, plain(40, 20, color.RGBA{200, 10, 10, 255}))
 	blocks := shownIn(r, small)
 	var data, words string

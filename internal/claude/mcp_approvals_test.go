@@ -134,7 +134,7 @@ func TestAutoModeApprovesNoServers(t *testing.T) {
 		for _, name := range []string{".mcp.json", ".claude/settings.local.json", ".Claude/Settings.local.json", "free.txt"} {
 			writes = append(writes, map[string]string{"file_path": filepath.Join(n.cfg.Project, name), "content": "{}"})
 		}
-		for i, u := range n.tries("a", spec, map[string][]any{"Write": writes}) {
+		for i, u := range n.tryTools("a", spec, map[string][]any{"Write": writes}) {
 			if free := i == len(writes)-1; u.failed == free || !free &&
 				!strings.Contains(u.result, "permission settings") {
 				t.Errorf("asked %v, failed %v: %v", u.asked, u.failed, u)

@@ -117,7 +117,7 @@ func TestTheUsersOwnMCPServers(t *testing.T) {
 				if tc.want != "" {
 					steps["mcp__here__echo"] = []any{map[string]string{}}
 				}
-				tries := n.tries("a", spec, steps)
+				tries := n.tryTools("a", spec, steps)
 				if got := started(); got != tc.want {
 					t.Errorf("started: %q, want %q", got, tc.want)
 				}

@@ -110,7 +110,7 @@ func TestARefusedToolDoesNotRunAndTheAgentReadsWhy(t *testing.T) {
 // People are asked in turns of one session.
 func TestPeopleAreAsked(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
-		r, spec := newRig(t, by(command)), fresh()
+		r, spec := newRig(t, withCLI(command)), fresh()
 		for _, part := range []struct {
 			name string
 			test func(*rig, claude.Spec)
@@ -184,7 +184,7 @@ func TestAPlanIsApprovedForItsTurnOnly(t *testing.T) {
 }
 
 func aPlanIsApprovedForItsTurnOnly(t *testing.T, command string) {
-	r := newRig(t, by(command))
+	r := newRig(t, withCLI(command))
 	r.decide = func(q claude.ToolAsk) claude.Decision {
 		return claude.Decision{Allow: q.Name == claude.PlanTool, Input: q.Input, Why: "no"}
 	}

@@ -118,7 +118,7 @@ func TestReadOutcomeMatchesTheEvents(t *testing.T) {
 func TestReadOutcomeOfAKilledTurn(t *testing.T) { claudetest.Versions(t, readOutcomeOfAKilledTurn) }
 
 func readOutcomeOfAKilledTurn(t *testing.T, command string) {
-	r := newRig(t, by(command), func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
+	r := newRig(t, withCLI(command), func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
 	mark := filepath.Join(t.TempDir(), "pid")
 	r.model.Script(
 		modelsim.Rule{Times: 1, Steps: []modelsim.Step{

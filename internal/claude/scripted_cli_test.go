@@ -50,7 +50,7 @@ type scenario struct {
 
 // runScenario runs it with an agent and returns the log.
 func runScenario(t *testing.T, command string) []string {
-	d := &scenario{rig: newRig(t, by(command)), spec: fresh()}
+	d := &scenario{rig: newRig(t, withCLI(command)), spec: fresh()}
 	write(t, filepath.Join(d.cfg.Project, "read.txt"), "one\ntwo\n")
 	d.spec.Mode = "default"
 	allow := func(q claude.ToolAsk) claude.Decision { return claude.Decision{Allow: true, Input: q.Input} }

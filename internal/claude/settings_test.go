@@ -130,7 +130,7 @@ func TestATaskUsesTheLoginOfTheSettings(t *testing.T) {
 func TestATurnHasABudget(t *testing.T) { claudetest.Versions(t, aTurnHasABudget) }
 
 func aTurnHasABudget(t *testing.T, command string) {
-	r := newRig(t, by(command), func(c *claude.Config) {
+	r := newRig(t, withCLI(command), func(c *claude.Config) {
 		c.Model, c.AllowedTools = "claude-opus-4-8", []string{"Bash"}
 	})
 	spec := fresh()

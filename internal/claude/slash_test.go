@@ -29,7 +29,7 @@ func (r *rig) command(owner string, spec claude.Spec, line string) (a answer) {
 func TestTheCLIsOwnCommands(t *testing.T) { claudetest.Versions(t, theCLIsOwnCommands) }
 
 func theCLIsOwnCommands(t *testing.T, command string) {
-	r := newRig(t, by(command), func(c *claude.Config) { c.Commands = []string{"greet"} })
+	r := newRig(t, withCLI(command), func(c *claude.Config) { c.Commands = []string{"greet"} })
 	for _, name := range []string{"greet", "secret"} {
 		path := filepath.Join(r.cfg.Project, ".claude", "commands", name+".md")
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

@@ -251,7 +251,7 @@ func TestASpareProcessMakesRoom(t *testing.T) {
 	}
 	n.pool.Release("a", pa)
 	n.hasSpares(1)
-	if left := n.left(); left != "1 folders 1 marks" {
+	if left := n.leftovers(); left != "1 folders 1 marks" {
 		t.Errorf("of a spare process: %s", left)
 	}
 	b, c := spec, spec
@@ -261,13 +261,13 @@ func TestASpareProcessMakesRoom(t *testing.T) {
 	if s := n.pool.Stats(); s.Spare != 0 || s.Idle != 1 || s.Running != 2 || !running(pa) {
 		t.Errorf("%+v", s)
 	}
-	must(t, poll(t.Context(), "an empty folder", func() bool { return n.left() == "0 folders 0 marks" }))
+	must(t, poll(t.Context(), "an empty folder", func() bool { return n.leftovers() == "0 folders 0 marks" }))
 	n.pool.Release("b", pb)
 	n.pool.Release("c", pc)
 }
 
-// left counts what spare processes have on disk.
-func (n twoChats) left() string {
+// leftovers counts what spare processes have on disk.
+func (n twoChats) leftovers() string {
 	n.Helper()
 	marks, _ := filepath.Glob(filepath.Join(strings.ReplaceAll(n.cfg.State, "[", `\[`), "spares", "*"))
 	folders := 0
@@ -298,7 +298,7 @@ func TestSparesOfAKilledBridgeAreRemoved(t *testing.T) {
 		func(string) (bool, error) { return false, unknown }); !errors.Is(err, unknown) {
 		t.Error(err)
 	}
-	if left := n.left(); left != "2 folders 3 marks" {
+	if left := n.leftovers(); left != "2 folders 3 marks" {
 		t.Errorf("a folder that may belong to a chat must be kept: %s", left)
 	}
 	must(t, n.cfg.RemoveSpares(filepath.Join(n.data, "files"), func(id string) (bool, error) { return id == kept, nil }))

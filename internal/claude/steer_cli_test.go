@@ -63,7 +63,7 @@ func isText(ev claude.Event) bool {
 // The agent reads a message once the running tool has ended.
 func TestAMessageReachesTheAgentAfterATool(t *testing.T) {
 	agents(t, func(t *testing.T, command string) {
-		r := newRig(t, by(command), func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
+		r := newRig(t, withCLI(command), func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
 		r.model.Script(
 			modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("first"), bash("sleep 0.3; echo done >> out.txt")}},
 			modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Text("second")}})
@@ -114,7 +114,7 @@ func (r *rig) readAs(spec claude.Spec, id string, steered []string, want claude.
 // Messages that arrive while the agent writes are read together when it has finished; it then continues.
 func TestAMessageMakesTheAnswerGoOn(t *testing.T) {
 	agents(t, func(t *testing.T, command string) {
-		r := newRig(t, by(command))
+		r := newRig(t, withCLI(command))
 		hold := make(chan struct{})
 		r.model.Script(
 			modelsim.Rule{Times: 1, Steps: []modelsim.Step{
@@ -155,7 +155,7 @@ func TestAMessageMakesTheAnswerGoOn(t *testing.T) {
 // A message that is still unread when its turn is stopped stays unread: the CLI must not start a turn with it.
 func TestAnUnreadMessageEndsWithItsTurn(t *testing.T) {
 	agents(t, func(t *testing.T, command string) {
-		r := newRig(t, by(command))
+		r := newRig(t, withCLI(command))
 		r.model.Script(modelsim.Rule{Steps: []modelsim.Step{modelsim.Text("on"), modelsim.Hang()}})
 		spec, id := fresh(), uuid.NewString()
 		p := r.acquire("a", spec)
@@ -192,7 +192,7 @@ func TestAnUnreadMessageEndsWithItsTurn(t *testing.T) {
 // A message also continues a turn whose answer failed.
 func TestAMessageIsReadAfterAFailure(t *testing.T) {
 	agents(t, func(t *testing.T, command string) {
-		r := newRig(t, by(command))
+		r := newRig(t, withCLI(command))
 		hold := make(chan struct{})
 		r.model.Script(
 			modelsim.Rule{Match: func(q *modelsim.Request) bool { return strings.Contains(q.AllText(), "also: more") },
@@ -215,7 +215,7 @@ func TestAMessageIsReadAfterAFailure(t *testing.T) {
 // of an answer.
 func TestAttackAtPathsWhileATurnRuns(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
-		r := newRig(t, by(command), func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
+		r := newRig(t, withCLI(command), func(c *claude.Config) { c.AllowedTools = []string{"Bash"} })
 		path := filepath.Join(t.TempDir(), "secret.txt")
 		write(t, path, "CANARY")
 		write(t, filepath.Join(r.cfg.Project, "near.txt"), "CANARY")
@@ -249,7 +249,7 @@ func TestAttackAtPathsWhileATurnRuns(t *testing.T) {
 // A hook of the user may refuse a message, which the CLI does not report. The turn ends with the existing answer.
 func TestAMessageThatAHookRefuses(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
-		r := newRig(t, by(command), func(c *claude.Config) { c.Silence.Duration = 15 * time.Second })
+		r := newRig(t, withCLI(command), func(c *claude.Config) { c.Silence.Duration = 15 * time.Second })
 		write(t, filepath.Join(r.cfg.Project, ".claude", "settings.json"),
 			`{"hooks":{"UserPromptSubmit":[{"hooks":[{"type":"command","command":"! grep -q also: || exit 2"}]}]}}`)
 		hold := make(chan struct{})

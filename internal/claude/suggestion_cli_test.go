@@ -28,7 +28,7 @@ func await[T any](t *testing.T, what string, from <-chan T) (v T) {
 // question does not wait for it.
 func TestASuggestion(t *testing.T) {
 	claudetest.Versions(t, func(t *testing.T, command string) {
-		r := newRig(t, by(command), func(c *claude.Config) { c.Suggestions = true })
+		r := newRig(t, withCLI(command), func(c *claude.Config) { c.Suggestions = true })
 		hold, suggests := make(chan struct{}), func(q *modelsim.Request) bool {
 			return strings.Contains(q.Messages[len(q.Messages)-1].Text, "SUGGESTION MODE")
 		}

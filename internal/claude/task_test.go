@@ -33,7 +33,7 @@ func (r *rig) awaitModel(what string, cond func([]modelsim.Request) bool) {
 func TestATaskOutsideTheChats(t *testing.T) { claudetest.Versions(t, aTaskOutsideTheChats) }
 
 func aTaskOutsideTheChats(t *testing.T, command string) {
-	r := newRig(t, by(command))
+	r := newRig(t, withCLI(command))
 	must(t, os.WriteFile(filepath.Join(r.cfg.Project, "CLAUDE.md"), []byte("Speak of penguins."), 0o600))
 	r.model.Script(modelsim.Rule{
 		Match: isAsked, Steps: []modelsim.Step{modelsim.Usage(5000), modelsim.Text("\n小明 wrote a command. \n")},

@@ -27,7 +27,7 @@ func TestTheCopyOfAPictureIsOfItsChatOnly(t *testing.T) {
 			}
 		}
 		n.pool.Release("a", p)
-		for _, u := range n.tries("a", fresh(), map[string][]any{"Bash": commands("echo laid aside")}) {
+		for _, u := range n.tryTools("a", fresh(), map[string][]any{"Bash": commands("echo laid aside")}) {
 			if asked := asksForAll(t, command); u.failed != asked || u.asked != asked {
 				t.Errorf("%v", u)
 			}

@@ -188,7 +188,7 @@ func TestAStoppedCommandDoesNotWakeTheAgent(t *testing.T) {
 // The oldest version presents the end of a background command to the model as a message of the user. There commands end
 // within their turn.
 func TestTheOldestCLIHasNoBackground(t *testing.T) {
-	r := unaskedRig(t, by(claudetest.Oldest(t)))
+	r := unaskedRig(t, withCLI(claudetest.Oldest(t)))
 	r.model.Script(
 		modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Tool("Bash",
 			map[string]any{"command": "sleep 1", "description": "wait", "run_in_background": true})}},

@@ -108,7 +108,7 @@ func (r *rig) askAndEnd(p *claude.Process, session string, end func(*claude.Proc
 func TestVerifyOfACompactedSession(t *testing.T) { claudetest.Versions(t, verifyOfACompactedSession) }
 
 func verifyOfACompactedSession(t *testing.T, command string) {
-	r := newRig(t, by(command))
+	r := newRig(t, withCLI(command))
 	spec := fresh()
 	p := r.acquire("a", spec)
 	var sent []string

@@ -84,17 +84,17 @@ func (p *people) Forward(chatID string, from User, messageIDs []string, opt ...S
 	content := json.RawMessage(`{"content":"Merged and Forwarded Message"}`)
 	return p.send(chatID, from, "merge_forward", content, opt, func(w *world, m *message) {
 		for _, id := range messageIDs {
-			m.parts = append(m.parts, w.messages.must(id).passedOn(m.ID))
+			m.parts = append(m.parts, w.messages.must(id).forwarded(m.ID))
 		}
 	})
 }
 
 // forwarded is the message as a part of the merged forward with the ID upper.
-func (m *message) passedOn(upper string) *message {
+func (m *message) forwarded(upper string) *message {
 	part := *m
 	part.ID, part.upper, part.parts = newID("om_"), upper, nil
 	for _, p := range m.parts {
-		part.parts = append(part.parts, p.passedOn(part.ID))
+		part.parts = append(part.parts, p.forwarded(part.ID))
 	}
 	return &part
 }

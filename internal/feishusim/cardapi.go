@@ -130,7 +130,7 @@ func (a *cardAPI) op(pattern, name string, f func(*draft) *refusal) route {
 func (a *cardAPI) apply(q *request, name string, op operation, f func(*draft) *refusal) *refusal {
 	w := a.world
 	var changed *message
-	defer func() { w.tellOfCard(changed, a.push) }() // without the lock
+	defer func() { w.pushCardUpdate(changed, a.push) }() // without the lock
 	defer w.notify.bump()
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -175,7 +175,7 @@ func (a *imAPI) patch(q *request) (any, *refusal) {
 		changed = m
 		return nil
 	})
-	a.world.tellOfCard(changed, a.push)
+	a.world.pushCardUpdate(changed, a.push)
 	return data, bad
 }
 
