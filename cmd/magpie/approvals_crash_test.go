@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
 	"magpie/internal/config"
@@ -307,21 +306,14 @@ func (s *service) onlyTranscript() string {
 	return list[0]
 }
 
-// holdRecovery makes the next start wait for the transcript of the first turn, until known is called.
+// holdRecovery keeps the next start from storing what it has decided about the turns of the last run, until known is
+// called. It tries again and again meanwhile.
 func (s *service) holdRecovery() (known func()) {
 	s.Helper()
-	path := s.onlyTranscript()
-	whole := path + ".whole"
-	must(s, os.Rename(path, whole))
-	must(s, syscall.Mkfifo(path, 0o600))
+	s.sql(`CREATE TRIGGER held BEFORE UPDATE OF state ON turns WHEN NEW.state = 'interrupted'
+		BEGIN SELECT RAISE(FAIL, 'held'); END`)
 	return func() {
-		data, err := os.ReadFile(whole)
-		must(s, err)
-		pipe, err := os.OpenFile(path, os.O_WRONLY, 0) // returns once the program reads it
-		must(s, err)
-		must(s, os.Rename(whole, path))
-		_, err = pipe.Write(data)
-		must(s, err)
-		must(s, pipe.Close())
+		s.Helper()
+		s.sql(`DROP TRIGGER held`)
 	}
 }
