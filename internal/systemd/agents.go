@@ -155,8 +155,12 @@ func giveFolder(ctx context.Context, l i18n.Lang, dir string, owner, who *user.U
 			return err
 		}
 	}
-	if err := chownFolder(dir, owner, agent); err != nil {
+	left, err := chownFolder(dir, owner, agent)
+	if err != nil {
 		return configtype.Mistakef("不能把 %s 交给 %s：%v", "give %s to %s: %v", dir, who.Username, err)
+	}
+	if left > 0 {
+		fmt.Fprint(os.Stderr, say(l, textHardLinks, who.Username, dir, left))
 	}
 	// A parent folder may be closed; this program must not change the modes of other people's folders.
 	if !canWrite(ctx, dir, agent) {
@@ -187,11 +191,16 @@ func mayGive(dir string, owner *user.User) bool {
 }
 
 // chownFolder gives a folder to the agents' user, with everything in it that the service owns. It walks an [os.Root],
-// so that a symbolic link created meanwhile cannot lead it to files elsewhere.
-func chownFolder(dir string, owner *user.User, agent *syscall.Credential) error {
-	root, err := os.OpenRoot(dir)
+// so that a symbolic link created meanwhile cannot lead it to files elsewhere. Files with other names are left alone, and
+// counted: while agents ran as the service's user, one of them could have linked the secret or the database.
+func chownFolder(dir string, owner *user.User, agent *syscall.Credential) (left int, err error) {
+	parent, err := os.OpenRoot(filepath.Dir(dir))
 	if err != nil {
-		return err
+		return 0, err
+	}
+	root, err := safepath.OpenDir(parent, filepath.Base(dir), nil)
+	if err = errors.Join(err, parent.Close()); err != nil {
+		return 0, err
 	}
 	err = fs.WalkDir(root.FS(), ".", func(path string, _ fs.DirEntry, err error) error {
 		if err != nil {
@@ -202,10 +211,15 @@ func chownFolder(dir string, owner *user.User, agent *syscall.Credential) error 
 			return err
 		}
 		// Files of anyone else are left alone.
-		if st, ok := info.Sys().(*syscall.Stat_t); path != "." && (!ok || fmt.Sprint(st.Uid) != owner.Uid) {
+		st, ok := info.Sys().(*syscall.Stat_t)
+		if path != "." && (!ok || fmt.Sprint(st.Uid) != owner.Uid) {
+			return nil
+		}
+		if !info.IsDir() && st.Nlink > 1 {
+			left++
 			return nil
 		}
 		return root.Lchown(path, int(agent.Uid), int(agent.Gid))
 	})
-	return errors.Join(err, root.Close())
+	return left, errors.Join(err, root.Close())
 }

@@ -33,6 +33,10 @@ var (
 		ZH: "注意：%[1]s 不能写入 %[2]s：chown -R %[1]s %[2]s",
 		EN: "warning: %[1]s cannot write to %[2]s: chown -R %[1]s %[2]s",
 	}
+	textHardLinks = i18n.Phrase{
+		ZH: "注意：没有交给 %[1]s：%[2]s 里的 %[3]d 个文件有别的硬链接，可能是服务自己的文件",
+		EN: "warning: files in %[2]s with other hard links were not given to %[1]s, since they may be the service's own: %[3]d",
+	}
 	textCannotEnter = i18n.Phrase{
 		ZH: "注意：%s 进不去 %s：它上面的某个文件夹不对这个用户开放",
 		EN: "warning: %s cannot get into %s: a folder above it is closed to that user",
