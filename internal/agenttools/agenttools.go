@@ -128,6 +128,8 @@ func (s *Server) Serve(ctx context.Context) error {
 	server := &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if s.serverFor(r) == nil { // a wrong, revoked or missing token: the same answer
+				// Any program of the machine can connect; without a token it must not keep a connection open.
+				w.Header().Set("Connection", "close")
 				http.NotFound(w, r)
 				return
 			}

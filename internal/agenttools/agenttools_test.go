@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -290,5 +291,27 @@ func TestTheCLIUsesTheTools(t *testing.T) {
 	pool.Close()
 	if _, err := connect(t, grants[0].URL, grants[0].Token); err == nil {
 		t.Error("the token outlived its process")
+	}
+}
+
+// Without a token nobody holds a connection: each takes a file descriptor of the program.
+func TestConnectionsWithoutATokenAreClosed(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	g := s.Grant(here, where())
+	c, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(g.URL, "http://"), "/"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close() //nolint:errcheck // it is closed by the server
+	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer wrong\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	got, err := io.ReadAll(c)
+	if err != nil || !strings.HasPrefix(string(got), "HTTP/1.1 404 ") {
+		t.Errorf("%q, %v", got, err)
 	}
 }
