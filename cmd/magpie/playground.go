@@ -166,8 +166,8 @@ func (p playgroundCmd) prepareFolder() (dir string, release func(), err error) {
 	release = func() { _ = lock.Close() } // this releases the lock
 	if err := lockFile(lock); err != nil {
 		release()
-		return "", nil, configtype.Mistakef("另一个演练场正在使用 %s：换一个文件夹",
-			"another playground uses %s: choose another folder", dir)
+		return "", nil, configtype.Mistakef("另一个演练场正在使用 %s：停掉它，或换一个文件夹",
+			"another playground is using %s: stop it, or choose another folder", dir)
 	}
 	if p.Fresh {
 		for _, part := range playgroundParts {

@@ -183,6 +183,9 @@ func TestAPlaygroundLeavesForeignFilesAlone(t *testing.T) {
 	for range 2 { // its own folder can be reused
 		got, release, err := playgroundCmd{Data: dir, Fresh: true}.prepareFolder()
 		must(t, err)
+		if _, _, err := (playgroundCmd{Data: dir}).prepareFolder(); err == nil || !strings.Contains(err.Error(), "stop it, or") {
+			t.Errorf("while another one uses it: %v", err)
+		}
 		release()
 		if _, err := os.Stat(filepath.Join(got, "project")); err != nil {
 			t.Error(err)

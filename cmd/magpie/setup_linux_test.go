@@ -556,8 +556,9 @@ func TestSetupByFlags(t *testing.T) {
 		"empty secret": {[]string{"--yes", "--replace", "--app-id=cli_1", "--app-secret-file=/dev/null"}, "empty"},
 		"wrong secret": {
 			[]string{"--yes", "--replace", "--app-id=" + n.sim.AppID(), "--app-secret-file=" + n.config()},
-			"was not accepted",
+			"did not pass the check",
 		},
+		"no network":  {with("--platform=http://127.0.0.1:1"), "the app did not pass the check above; nothing was saved"},
 		"the home":    {with("--project=" + n.home), "home folders"},
 		"in the data": {with("--project=" + filepath.Join(n.home, ".local/share/magpie/x")), "the data"},
 		"a file":      {with("--project=" + secret), "not a folder"},
@@ -570,7 +571,7 @@ func TestSetupByFlags(t *testing.T) {
 	} {
 		out, err := n.command(tc.args...).CombinedOutput()
 		wrongFlags := 2
-		if name == "wrong secret" || name == "nobody's scan" {
+		if name == "wrong secret" || name == "no network" || name == "nobody's scan" {
 			wrongFlags = 1
 		}
 		var exit *exec.ExitError

@@ -7,6 +7,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"magpie/internal/configtype"
 )
 
 // lock makes this process the only one that serves the database at path, until the returned file is closed or the
@@ -16,7 +18,7 @@ import (
 func lock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("lock of the database: %w", err)
+		return nil, configtype.Mistakef("数据库无法写入：%v", "the database cannot be written: %v", err)
 	}
 	free, err := tryLock(f)
 	if err == nil && !free {

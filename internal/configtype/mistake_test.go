@@ -81,6 +81,7 @@ func TestErrorsOfTheSystemInBothLanguages(t *testing.T) {
 	_, notFolder := os.ReadDir("/dev/null/x")
 	_, noProgram := exec.LookPath("no-such-program")
 	_, badAddress := net.Listen("tcp", "x")
+	_, badPort := net.Listen("tcp", "127.0.0.1:80000")
 	_, noFile := exec.LookPath("/no/such/program")
 	failed, killed := exec.Command("sh", "-c", "exit 4").Run(), exec.Command("sh", "-c", "kill -9 $$").Run()
 	root, err := os.OpenRoot(dir)
@@ -157,6 +158,11 @@ func TestErrorsOfTheSystemInBothLanguages(t *testing.T) {
 		},
 		{fmt.Errorf("ask: %w", slow{}), "ask: timeout", "ask: 超时"},
 		{badAddress, `"x" must be like host:port`, `"x" 应写成 主机:端口 的形式`},
+		{badPort, `"80000" is no port: must be a number from 1 to 65535`, `"80000" 不是端口：应为 1 到 65535 的数字`},
+		{
+			&fs.PathError{Op: "CopyFS", Path: "/d", Err: &fs.PathError{Op: "write", Path: "/d", Err: syscall.ENOSPC}},
+			"/d: the disk is full", "/d：磁盘空间不足",
+		},
 		{noFile, "/no/such/program: there is no such file or folder", "/no/such/program：文件或文件夹不存在"},
 		{fmt.Errorf("x: %w", failed), "x: exit code 4", "x: 退出码 4"},
 		{killed, "ended by signal killed", "被信号 killed 终止"},

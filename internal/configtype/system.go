@@ -22,6 +22,9 @@ func systemErrorText(err error, l language) string {
 	colon := [...]string{"：", ": "}[l]
 	switch e := err.(type) { //nolint:errorlint // errors around it are kept
 	case *fs.PathError:
+		if inner, ok := e.Err.(*fs.PathError); ok && inner.Path == e.Path { //nolint:errorlint // as above
+			return errorText(inner, l) // os.CopyFS names the file that the write has named
+		}
 		return e.Path + colon + errorText(e.Err, l)
 	case *os.LinkError:
 		return e.New + colon + errorText(e.Err, l)

@@ -147,6 +147,10 @@ func checkMissingDatabase(r *Report, c db.Config, path string) {
 	case pid != 0:
 		r.AddFinding(Fail, r.text(textSeeLog), textDBLost, path, pid)
 	default:
+		if err := unwritable(existingParent(filepath.Dir(path))); err != nil {
+			r.AddFinding(Fail, r.text(textMayWrite), textDBUncreated, path, err)
+			return
+		}
 		r.AddFinding(OK, "", textDBLater, path)
 	}
 }

@@ -109,6 +109,11 @@ var (
 		ZH: "数据库：%s 会在第一次启动时创建",
 		EN: "database: %s will be created at the first start",
 	}
+	textDBUncreated = i18n.Phrase{ZH: "数据库：%s 无法创建：%v", EN: "database: %s cannot be created: %v"}
+	textMayWrite    = i18n.Phrase{
+		ZH: "让运行鹊桥的用户可以写入这个文件夹，或在 [db] url 里换一个",
+		EN: "let the user running Magpie write to that folder, or name another one in [db] url",
+	}
 	textDBBroken = i18n.Phrase{ZH: "数据库：%v", EN: "database: %v"}
 	textRestore  = i18n.Phrase{
 		ZH: "恢复 magpie backup 生成的最新备份（见 docs/operation.zh.md）",

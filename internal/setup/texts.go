@@ -141,8 +141,8 @@ var (
 	textTryAgain  = i18n.Phrase{ZH: "请重新输入。", EN: "Please enter them again."}
 	textGoOn      = i18n.Phrase{ZH: "仍然写入配置吗？", EN: "Save the configuration anyway?"}
 	textNotTaken  = i18n.Phrase{
-		ZH: "应用没有通过核对，没有写入任何内容",
-		EN: "the app was not accepted; nothing was saved",
+		ZH: "应用没有通过上面的核对，没有写入任何内容",
+		EN: "the app did not pass the check above; nothing was saved",
 	}
 	textNoApp = i18n.Phrase{
 		ZH: "没有创建应用，没有写入任何内容",
