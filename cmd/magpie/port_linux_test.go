@@ -10,6 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"magpie/internal/claude/claudetest"
 	"magpie/internal/config"
 	"magpie/internal/configtype"
 )
@@ -31,7 +32,8 @@ func TestAnAddressInUse(t *testing.T) {
 	if zh := configtype.Chinese(err); !strings.Contains(zh, address+" 已被占用") {
 		t.Errorf("in Chinese: %s", zh)
 	}
-	out, _ := magpie(t, t.TempDir(), "playground", "--listen", address).CombinedOutput() // fails immediately
+	out, _ := magpie(t, t.TempDir(), "playground", "--listen", address,
+		"--command", claudetest.Command(t)).CombinedOutput() // fails immediately
 	if !strings.Contains(string(out), "--listen: "+address+" is in use by ") ||
 		!strings.Contains(string(out), "choose another address with --listen") {
 		t.Errorf("the playground says: %s", out)
