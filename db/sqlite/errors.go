@@ -20,6 +20,16 @@ var (
 		"the database was written by an older magpie: start this one's bridge, which brings it up to date")
 )
 
+// fullError is [ErrFull] with its cause, which tells people nothing more: what was being written, in SQLite's words.
+type fullError struct{ cause error }
+
+func (e *fullError) Error() string { return ErrFull.Error() }
+
+// Chinese is the error message in Chinese.
+func (e *fullError) Chinese() string { return configtype.Chinese(ErrFull) }
+
+func (e *fullError) Unwrap() []error { return []error{ErrFull, e.cause} }
+
 // CorruptError means that the database is damaged. No program can repair it; the operator has to act.
 type CorruptError struct {
 	Path string
@@ -89,7 +99,7 @@ func (e *missingError) Unwrap() error { return fs.ErrNotExist }
 func explain(path string, err error) error {
 	switch {
 	case isFull(err):
-		return fmt.Errorf("%w: %w", ErrFull, err)
+		return &fullError{err}
 	case isDamage(err):
 		return &CorruptError{Path: path, Err: err}
 	}
