@@ -129,19 +129,19 @@ func (u *setup) registerApp(ctx context.Context) (feishu.RegisteredApp, error) {
 
 // showQRCode shows the address to scan. The link comes first: what follows the code would push its upper edge off the
 // screen. Where the code has no room, setup offers to open the link in a browser.
-func (u *setup) showQRCode(ctx context.Context, address string, good time.Duration) {
-	u.say(textScan)
-	u.print("\n" + address + "\n\n")
-	columns, rows := u.size()
+func (d *dialog) showQRCode(ctx context.Context, address string, good time.Duration) {
+	d.say(textScan)
+	d.print("\n" + address + "\n\n")
+	columns, rows := d.size()
 	// Two rows below the code are needed: for the text, and for the cursor.
 	const below = 2
 	code, wide, high := qrCode(address, columns, rows-below)
-	u.print(code)
+	d.print(code)
 	if code == "" && columns > 0 {
-		u.say(textScanSmall, wide, high+below, columns, rows)
-		u.offerBrowser(ctx, address)
+		d.say(textScanSmall, wide, high+below, columns, rows)
+		d.offerBrowser(ctx, address)
 	}
-	u.say(textWaiting, int(good.Minutes()))
+	d.say(textWaiting, int(good.Minutes()))
 }
 
 // enterCredentials asks for values without flags. It returns false if the operator wants to go back.
@@ -177,13 +177,13 @@ func (u *setup) enterCredentials(ctx context.Context) (entered bool, err error) 
 
 // promptAppID asks until it gets an App ID: the configuration would be refused with another one. It is empty if the
 // operator wants to go back.
-func (u *setup) promptAppID(ctx context.Context) (string, error) {
+func (d *dialog) promptAppID(ctx context.Context) (string, error) {
 	for {
-		id, err := u.prompt(ctx, textAppID, "")
+		id, err := d.prompt(ctx, textAppID, "")
 		if id = foldWidth(id); err != nil || id == "" || feishu.IsAppID(id) {
 			return id, err
 		}
-		u.say(textNotAppID, id)
+		d.say(textNotAppID, id)
 	}
 }
 

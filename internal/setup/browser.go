@@ -11,24 +11,24 @@ import (
 
 // offerBrowser opens an address in a browser on this computer if the operator agrees. Nothing is asked where no browser
 // would be seen.
-func (u *setup) offerBrowser(ctx context.Context, address string) {
+func (d *dialog) offerBrowser(ctx context.Context, address string) {
 	args := browser(runtime.GOOS, os.Getenv, address)
-	if args == nil || u.unattended {
+	if args == nil || d.unattended {
 		return
 	}
 	if _, err := exec.LookPath(args[0]); err != nil {
 		return
 	}
-	if yes, err := u.confirm(ctx, textOpenLink, true); err != nil || !yes {
+	if yes, err := d.confirm(ctx, textOpenLink, true); err != nil || !yes {
 		return // with ctx, the registration ends as well
 	}
 	open := opener(args)
 	open.SysProcAttr = proctree.OwnGroup() // so that Ctrl-C does not close the browser
 	if err := open.Run(); err != nil {
-		u.say(textNotOpened, err)
+		d.say(textNotOpened, err)
 		return
 	}
-	u.say(textOpening)
+	d.say(textOpening)
 }
 
 // browser is the command that opens an address in a browser; nil = nobody would see it. Over SSH a graphical session

@@ -66,7 +66,7 @@ func (u *setup) marshal() ([]byte, error) {
 	return data, check.Validate()
 }
 
-func (u *setup) databaseURL() string { return "sqlite://" + filepath.Join(u.Data, "magpie.db") }
+func (o Options) databaseURL() string { return "sqlite://" + filepath.Join(o.Data, "magpie.db") }
 
 // write creates the project's folder and the configuration. The file is written atomically.
 func (u *setup) write() error {
@@ -203,8 +203,8 @@ func (u *setup) awaitAnswer(ctx context.Context, before int64) bool {
 }
 
 // lastAnswered is the last answered turn; 0 = none, or there is no database yet.
-func (u *setup) lastAnswered(ctx context.Context) int64 {
-	store, err := db.OpenReadOnly(ctx, db.Config{URL: u.databaseURL()})
+func (o Options) lastAnswered(ctx context.Context) int64 {
+	store, err := db.OpenReadOnly(ctx, db.Config{URL: o.databaseURL()})
 	if err != nil {
 		return 0
 	}
