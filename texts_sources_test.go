@@ -490,19 +490,8 @@ func TestTheListOfTextsIsComplete(t *testing.T) {
 			folder == "internal/feishusim" || folder == "internal/tokenize" {
 			continue // the prompt, and the platform
 		}
-		names, err := filepath.Glob(folder + "/*.go")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range names {
-			if strings.HasSuffix(name, "_test.go") {
-				continue
-			}
-			set := token.NewFileSet()
-			file, err := parser.ParseFile(set, name, nil, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+		set, files := productFiles(t, folder)
+		for _, file := range files {
 			ast.Inspect(file, func(n ast.Node) bool {
 				lit, ok := n.(*ast.BasicLit)
 				if !ok {
@@ -512,6 +501,7 @@ func TestTheListOfTextsIsComplete(t *testing.T) {
 				if !ok || !hasHan(s) || strings.Contains(all, strings.TrimSpace(s)) {
 					return true
 				}
+				name := set.Position(lit.Pos()).Filename
 				if delete(unused, name); readOrTyped[name] == "" {
 					t.Errorf("%s: not in docs/texts-all.md: %s", set.Position(lit.Pos()), s)
 				}

@@ -326,6 +326,28 @@ var reasons = map[string][]string{
 	"contextmgr/memdoc": nil, "internal/chat": {"ParseKey", "Validate", "ValidID"}, "db": {"Tidy"},
 }
 
+// productFiles are the parsed Go files of a folder, tests apart.
+func productFiles(t *testing.T, folder string) (*token.FileSet, []*ast.File) {
+	t.Helper()
+	names, err := filepath.Glob(folder + "/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := token.NewFileSet()
+	var files []*ast.File
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(set, name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	return set, files
+}
+
 // Texts for operators exist in both languages: a configuration error is a configtype.Mistakef, and printed text is a
 // Phrase.
 func TestWhatOperatorsReadIsTranslated(t *testing.T) {
@@ -333,19 +355,8 @@ func TestWhatOperatorsReadIsTranslated(t *testing.T) {
 		if strings.HasSuffix(folder, "test") || strings.HasSuffix(folder, "sim") {
 			continue
 		}
-		files, err := filepath.Glob(folder + "/*.go")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range files {
-			if strings.HasSuffix(name, "_test.go") {
-				continue
-			}
-			set := token.NewFileSet()
-			file, err := parser.ParseFile(set, name, nil, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+		set, files := productFiles(t, folder)
+		for _, file := range files {
 			ast.Inspect(file, func(n ast.Node) bool {
 				call, ok := n.(*ast.CallExpr)
 				if !ok {

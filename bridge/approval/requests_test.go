@@ -432,11 +432,11 @@ func TestWhoGetsTheFieldForAReason(t *testing.T) {
 		return toast
 	}
 	if got := press(chat.Actor{ID: "ou_other"}); got != i18n.ApprovalNotYours.EN || len(a.cards()) != 0 {
-		t.Errorf("somebody else is told %q", got)
+		t.Errorf("somebody else got %q", got)
 	}
 	a.as.open.change(func(p *pending) bool { p.admins = true; return true })
 	if got := press(asker); got != i18n.ApprovalWhyBelow.EN {
-		t.Errorf("who asked is told %q", got)
+		t.Errorf("the asker got %q", got)
 	}
 	if list := a.cards(); len(list) != 1 || !strings.Contains(list[0].Footer, i18n.AdminsAllow.EN) {
 		t.Errorf("shown %+v", list)
@@ -453,7 +453,7 @@ func TestTheFieldForAReasonIsTriedAgain(t *testing.T) {
 	}
 	for range 2 {
 		if _, err := a.as.askReason(t.Context(), a.approval, i18n.English); err == nil {
-			t.Error("nothing was stored, and no error is told")
+			t.Error("nothing was stored, and no error was shown")
 		}
 	}
 }
