@@ -196,8 +196,8 @@ const selectIndexed = `SELECT upto FROM indexed`
 
 const setIndexed = `UPDATE indexed SET upto = ?1`
 
-const selectToIndex = `SELECT id, (SELECT no FROM chats WHERE key = chat_key), ` + messageColumns + ` FROM messages
-	WHERE id > ?1` + notRecalled + ` ORDER BY id LIMIT ?2`
+const selectToIndex = `SELECT id, (SELECT no FROM chats WHERE key = chat_key), seq, role, class, content, sent_at
+	FROM messages WHERE id > ?1` + notRecalled + ` ORDER BY id LIMIT ?2`
 
 const insertTerms = `INSERT INTO terms (rowid, list) VALUES (?1, ?2)`
 
@@ -248,8 +248,10 @@ func toIndex(ctx context.Context, q querier, upto int64, most int) (list []index
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	last = upto
 	for rows.Next() {
-		var no int64
-		m, err := scanMessage(rows, chat.Key{}, &last, &no)
+		var no, sent int64
+		var m chat.Message
+		err := rows.Scan(&last, &no, &m.Seq, &m.Role, &m.Class, &m.Text, &sent)
+		m.Time = fromMillis(sent)
 		if err == nil && findable(m) { // a damaged row cannot be found by its words, but must not block others
 			list = append(list, indexEntry{m, indexRow(no) + m.Seq})
 		}
