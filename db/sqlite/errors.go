@@ -12,6 +12,12 @@ var (
 	// as there is space.
 	ErrFull = configtype.Mistakef("数据库的磁盘已满：清理一些空间", "no space left for the database: free some on its disk")
 
+	// ErrEmpty means that there is a file, but no start has set it up as a database yet.
+	ErrEmpty = configtype.Mistakef("数据库是空的", "the database is empty")
+
+	// ErrForeign means that another program keeps its data in the file.
+	ErrForeign = configtype.Mistakef("这不是鹊桥的数据库，而是别的程序的", "this is not Magpie's database, but that of another program")
+
 	// ErrNewerSchema means that a newer program has written the database.
 	ErrNewerSchema = configtype.Mistakef("数据库由更新版本的鹊桥写成", "the database was written by a newer magpie")
 

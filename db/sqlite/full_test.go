@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -154,6 +155,28 @@ func realDiskIsFull(t *testing.T, dir string) {
 	if err := d.Check(t.Context()); err != nil {
 		t.Error(err)
 	}
+}
+
+// A first start on a full disk leaves nothing that looks like a database, and the next one begins anew.
+func TestAFirstStartOnAFullDiskLeavesNoDatabase(t *testing.T) {
+	smalldisk.Run(t, "4m", func(t *testing.T, dir string) {
+		path, ballast := filepath.Join(dir, "magpie.db"), filepath.Join(dir, "ballast")
+		fillUp(t, ballast)
+		if d, err := db.Open(t.Context(), db.Config{URL: "sqlite://" + path}); !errors.Is(err, sqlite.ErrFull) {
+			t.Errorf("start on a full disk: %v, %v", d, err)
+		}
+		left, err := filepath.Glob(path + "*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := []string{path + ".lock"}; !slices.Equal(left, want) {
+			t.Errorf("it leaves %v, want %v", left, want)
+		}
+		if err := os.Remove(ballast); err != nil {
+			t.Fatal(err)
+		}
+		accept(t, open(t, path), say("om_0", "x"))
+	})
 }
 
 // fillUp appends to a file until its disk is full.

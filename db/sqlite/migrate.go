@@ -46,16 +46,19 @@ func (f *File) CheckSchema(ctx context.Context) error {
 	return err
 }
 
-const hasVersion = `SELECT COUNT(*) FROM sqlite_master WHERE name = 'goose_db_version'`
+const hasVersion = `SELECT COUNT(CASE WHEN name = 'goose_db_version' THEN 1 END), COUNT(*) FROM sqlite_master`
 
 const selectVersion = `SELECT COALESCE(MAX(version_id), 0) FROM goose_db_version`
 
-// schemaVersion is 0 for a new file, which has no version table yet.
+// schemaVersion is 0 for a new file, which has no version table yet, nor any other.
 func schemaVersion(ctx context.Context, f *File) (v int64, err error) {
-	var known int
-	err = f.read.QueryRowContext(ctx, hasVersion).Scan(&known)
-	if err == nil && known > 0 {
+	var known, tables int
+	err = f.read.QueryRowContext(ctx, hasVersion).Scan(&known, &tables)
+	switch {
+	case err == nil && known > 0:
 		err = f.read.QueryRowContext(ctx, selectVersion).Scan(&v)
+	case err == nil && tables > 0:
+		return 0, configtype.Mistakef("%v：%s", "%v: %s", ErrForeign, f.path)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("version of the database schema: %w", err)

@@ -86,8 +86,14 @@ func RealPath(path string) string {
 // Files lists the possible files of the database at path.
 func Files(path string) []string { return []string{path, path + "-wal", path + "-shm", path + ".lock"} }
 
+// isMissing reports whether there is no file at a path.
+func isMissing(path string) bool {
+	_, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
 // Open opens the database for serving: it creates the file and its folder if necessary, checks it, and upgrades its
-// schema. No other process can open it this way meanwhile; see [LockedError], [CorruptError] and [ErrNewerSchema].
+// schema. A file that it has created does not stay if it fails. No other process can open it this way meanwhile; see [LockedError], [CorruptError] and [ErrNewerSchema].
 func Open(ctx context.Context, path string, o Options) (_ *DB, err error) {
 	// After a loss the rescued copy must be put in place first; a new empty file would hide it.
 	if err := refuseAfterLoss(RealPath(path)); err != nil {
@@ -103,10 +109,16 @@ func Open(ctx context.Context, path string, o Options) (_ *DB, err error) {
 	if d.lock, err = lock(path); err != nil {
 		return nil, err
 	}
+	isNew := isMissing(path)
 	defer func() {
-		if err != nil {
-			err = errors.Join(explain(path, err), d.Close())
+		if err == nil {
+			return
 		}
+		err = explain(path, err)
+		if isNew && d.files != nil { // nothing was stored, and an empty file would look like a database that lost everything
+			err = errors.Join(err, d.removeNew())
+		}
+		err = errors.Join(err, d.Close())
 	}()
 	if d.files, err = openPrivate(path); err != nil {
 		return nil, err
@@ -164,7 +176,7 @@ func (d *DB) prepareWriter(c conn) error {
 }
 
 // OpenReadOnly opens a database that another process may be serving, for backups and checks. It takes no lock, changes
-// nothing, and every write through it fails. It accepts an older schema than that of [Open].
+// nothing, and every write through it fails. It accepts an older schema than that of [Open], but see [ErrEmpty].
 func OpenReadOnly(ctx context.Context, path string, o Options) (_ *DB, err error) {
 	d := &DB{&File{path: path, options: o}}
 	defer func() {
@@ -172,9 +184,9 @@ func OpenReadOnly(ctx context.Context, path string, o Options) (_ *DB, err error
 			err = errors.Join(explain(path, err), d.Close())
 		}
 	}()
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	if isMissing(path) {
 		return nil, &missingError{path}
-	} else if err != nil {
+	} else if _, err := os.Stat(path); err != nil {
 		return nil, configtype.Mistakef("数据库：%v", "database: %v", err)
 	}
 	d.read, err = connect(
@@ -185,8 +197,10 @@ func OpenReadOnly(ctx context.Context, path string, o Options) (_ *DB, err error
 	}
 	d.write = d.read
 	d.writer = newWriter(d.write, path, nil, func() {})
-	if _, err := pendingUpgrade(ctx, d.File, o.Schema); err != nil {
+	if s, err := pendingUpgrade(ctx, d.File, o.Schema); err != nil {
 		return nil, err
+	} else if s.from == 0 {
+		return nil, configtype.Mistakef("%v：%s", "%v: %s", ErrEmpty, path)
 	}
 	return d, nil
 }
@@ -225,12 +239,7 @@ func (f *File) Close() error {
 		_, _ = f.write.ExecContext(ctx, "PRAGMA optimize")
 		cancel()
 	}
-	if f.read != nil {
-		errs = append(errs, f.read.Close())
-	}
-	if f.writer != nil {
-		errs = append(errs, f.writer.close()) // the last connection copies the log into the database
-	}
+	errs = append(errs, f.closePools())
 	if f.files != nil {
 		if f.files.hasOrphanedLog() {
 			errs = append(errs, setLogAside(f.path))
@@ -239,6 +248,29 @@ func (f *File) Close() error {
 	}
 	if f.lock != nil {
 		errs = append(errs, unlock(f.lock))
+	}
+	return errors.Join(errs...)
+}
+
+// removeNew removes the files of a database that could not be set up.
+func (f *File) removeNew() error {
+	errs := []error{f.closePools(), f.files.close()}
+	for _, suffix := range suffixes {
+		if err := os.Remove(f.path + suffix); !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// closePools closes the connections; it may be called again.
+func (f *File) closePools() error {
+	var errs []error
+	if f.read != nil {
+		errs = append(errs, f.read.Close())
+	}
+	if f.writer != nil {
+		errs = append(errs, f.writer.close()) // the last connection copies the log into the database
 	}
 	return errors.Join(errs...)
 }

@@ -43,6 +43,12 @@ func checkDatabase(ctx context.Context, r *Report, c config.Config) {
 	defer cancel()
 	var corrupt *sqlite.CorruptError
 	switch err := readDatabase(reads, c.DB); {
+	case errors.Is(err, sqlite.ErrEmpty):
+		checkEmptyDatabase(r, c.DB, path)
+		return
+	case errors.Is(err, sqlite.ErrForeign):
+		r.AddFinding(Fail, r.text(textOtherDB), textDBBroken, err)
+		return
 	case errors.As(err, &corrupt):
 		r.AddFinding(Fail, r.text(textRestore), textDBBroken, err)
 		return
@@ -133,6 +139,15 @@ func checkUndelivered(ctx context.Context, r *Report, store *db.DB) {
 		r.AddFinding(Warn, bridge.ObstacleIn(u.Obstacle, r.Lang), textUndelivered, u.Posts,
 			u.Since.Format(time.DateTime), u.Why)
 	}
+}
+
+// checkEmptyDatabase reports why nothing is in the database: Magpie has not set it up yet, or its content was lost.
+func checkEmptyDatabase(r *Report, c db.Config, path string) {
+	if copies, err := c.RescuedCopies(); err != nil || len(copies) > 0 {
+		checkMissingDatabase(r, c, path)
+		return
+	}
+	r.AddFinding(Warn, r.text(textFillEmpty), textDBEmpty, path)
 }
 
 // checkMissingDatabase reports why there is no database: none was created yet, or one was lost.

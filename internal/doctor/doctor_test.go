@@ -1,6 +1,8 @@
 package doctor
 
 import (
+	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -73,5 +75,52 @@ func TestTheFolderOfARelativeDatabaseIsNamed(t *testing.T) {
 		if len(r.Findings) != 3 || !strings.Contains(r.Findings[i].What, want) {
 			t.Errorf("%v does not name %q", r.Findings, want)
 		}
+	}
+}
+
+// A file in which Magpie has stored nothing is not called intact: it may be all that is left of a database.
+func TestADatabaseThatIsEmptyOrAnothersIsNotIntact(t *testing.T) {
+	for _, tc := range []struct {
+		name, sql string // of another program; empty = an empty file
+		state     State
+		en, zh    string
+	}{
+		{"empty", "", Warn, "database: %s is empty", "数据库：%s 是空的"},
+		{"set up in part", "PRAGMA journal_mode = WAL", Warn, "database: %s is empty", "数据库：%s 是空的"},
+		{
+			"another program's", "CREATE TABLE t (a)", Fail,
+			"database: this is not Magpie's database, but that of another program: %s", "数据库：这不是鹊桥的数据库，而是别的程序的：%s",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "magpie.db")
+			if err := os.WriteFile(path, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			runSQL(t, path, tc.sql)
+			c := config.Defaults()
+			c.DB.URL = "sqlite://" + path
+			for l, want := range map[i18n.Lang]string{i18n.English: tc.en, i18n.Chinese: tc.zh} {
+				r := &Report{Lang: l}
+				checkDatabase(t.Context(), r, c)
+				if len(r.Findings) != 1 || r.Findings[0].State != tc.state || r.Findings[0].Do == "" ||
+					r.Findings[0].What != fmt.Sprintf(want, path) {
+					t.Errorf("%v is not %q", r.Findings, want)
+				}
+			}
+		})
+	}
+}
+
+// runSQL runs a statement on a file, as another program does.
+func runSQL(t *testing.T, path, statement string) {
+	t.Helper()
+	raw, err := sql.Open("sqlite3", path)
+	if err == nil {
+		_, err = raw.ExecContext(t.Context(), statement)
+		err = errors.Join(err, raw.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -119,6 +119,12 @@ var (
 		ZH: "恢复 magpie backup 生成的最新备份（见 docs/operation.zh.md）",
 		EN: "restore the latest backup made by magpie backup (see docs/operation.md)",
 	}
+	textDBEmpty   = i18n.Phrase{ZH: "数据库：%s 是空的", EN: "database: %s is empty"}
+	textFillEmpty = i18n.Phrase{
+		ZH: "如果里面有过对话，恢复 magpie backup 生成的最新备份（见 docs/operation.zh.md）；新的鹊桥下次启动时会建好它",
+		EN: "if there were conversations in it, restore the latest backup made by magpie backup (see docs/operation.md); for a new Magpie, its next start sets it up",
+	}
+	textOtherDB   = i18n.Phrase{ZH: "在 [db] url 里换一个文件", EN: "name another file in [db] url"}
 	textDBSlow    = i18n.Phrase{ZH: "数据库：%s 在 %v 内没有读完", EN: "database: %s could not be read within %v"}
 	textCheckCopy = i18n.Phrase{
 		ZH: "用 magpie backup 生成一份副本，再运行 sqlite3 副本 'PRAGMA integrity_check'",
