@@ -16,6 +16,7 @@ import (
 	"magpie/feishu"
 	"magpie/internal/config"
 	"magpie/internal/configtype"
+	"magpie/internal/doctor"
 )
 
 // listen opens the address of the pages. It warns if other machines can reach them.
@@ -23,7 +24,7 @@ func listen(c config.HTTP, log zerolog.Logger) (net.Listener, error) {
 	ln, err := net.Listen("tcp", c.Address())
 	if err != nil {
 		return nil, configtype.Mistakef("[http] listen：%v", "[http] listen: %v",
-			explainListen(err, c.Address(), "[http] listen (MAGPIE_HTTP_LISTEN)"))
+			doctor.ExplainListen(err, c.Address(), "[http] listen (MAGPIE_HTTP_LISTEN)"))
 	}
 	log.Info().Stringer("address", ln.Addr()).Msg("http: listening")
 	if at, err := netip.ParseAddrPort(ln.Addr().String()); err != nil || !at.Addr().Unmap().IsLoopback() {

@@ -21,6 +21,7 @@ import (
 	"magpie/internal/config"
 	"magpie/internal/configtype"
 	"magpie/internal/console"
+	"magpie/internal/doctor"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
 )
@@ -114,7 +115,7 @@ func (p playgroundCmd) begin(ctx context.Context, environ []string) (ln net.List
 		return nil, "", err
 	}
 	if ln, err = net.Listen("tcp", p.Listen); err != nil {
-		return nil, "", configtype.Mistakef("--listen：%v", "--listen: %v", explainListen(err, p.Listen, "--listen"))
+		return nil, "", configtype.Mistakef("--listen：%v", "--listen: %v", doctor.ExplainListen(err, p.Listen, "--listen"))
 	}
 	return ln, command, nil
 }

@@ -13,6 +13,7 @@ import (
 	"magpie/internal/claude/claudetest"
 	"magpie/internal/config"
 	"magpie/internal/configtype"
+	"magpie/internal/doctor"
 )
 
 // For an address in use, the error names the process that has it and how to choose another.
@@ -39,7 +40,7 @@ func TestAnAddressInUse(t *testing.T) {
 		t.Errorf("the playground says: %s", out)
 	}
 	other := errors.New("other")
-	if got := explainListen(other, address, "--listen"); got != other {
+	if got := doctor.ExplainListen(other, address, "--listen"); got != other {
 		t.Errorf("another error becomes %v", got)
 	}
 }

@@ -62,3 +62,6 @@ func holderOf(name string) error {
 	}
 	return configtype.Mistakef("（进程 %d）", " (process %d)", cred.Pid)
 }
+
+// unknownHolder is an unknown process.
+var unknownHolder = configtype.Mistakef("", "")

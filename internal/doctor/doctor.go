@@ -37,6 +37,7 @@ func Examine(ctx context.Context, r *Report, path string, environ []string) {
 		return
 	}
 	CheckDisk(r, c)
+	checkListen(r, c)
 	checkManagers(r)
 	checkDatabase(ctx, r, c) // last: a large one takes a while
 }

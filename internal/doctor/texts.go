@@ -291,6 +291,18 @@ var (
 	textDatabase   = i18n.Phrase{ZH: "数据库", EN: "database"}
 	textProject    = i18n.Phrase{ZH: "项目", EN: "project"}
 
+	textListenFree   = i18n.Phrase{ZH: "[http] listen：%s 可用", EN: "[http] listen: %s is free"}
+	textListenServed = i18n.Phrase{
+		ZH: "[http] listen：%s 由进程 %d 提供",
+		EN: "[http] listen: %s is served by process %d",
+	}
+	textListenBusy      = i18n.Phrase{ZH: "[http] listen：%s 已被占用%v", EN: "[http] listen: %s is in use%v"}
+	textListenFails     = i18n.Phrase{ZH: "[http] listen：%v", EN: "[http] listen: %v"}
+	textListenElsewhere = i18n.Phrase{
+		ZH: "停掉占用它的程序，或在 [http] listen 里换一个地址",
+		EN: "stop the program that has it, or choose another address in [http] listen",
+	}
+
 	textNoManager = i18n.Phrase{
 		ZH: "服务管理：没有 systemd，也没有 pm2",
 		EN: "service manager: neither systemd nor pm2 found",

@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"fmt"
@@ -8,11 +8,12 @@ import (
 	"strings"
 )
 
-// portHolder finds the process of this user that listens on a TCP port (proc_net(5), proc_pid_fd(5)).
-func portHolder(port string) error {
+// portHolder finds the process of this user that listens on a TCP port (proc_net(5), proc_pid_fd(5)); 0 = it
+// is not known.
+func portHolder(port string) (name string, pid int) {
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
-		return unknownHolder
+		return "", 0
 	}
 	sockets := map[string]bool{}
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
@@ -33,8 +34,8 @@ func portHolder(port string) error {
 		process := filepath.Dir(filepath.Dir(file))
 		if pid, err := strconv.Atoi(filepath.Base(process)); err == nil {
 			name, _ := os.ReadFile(filepath.Join(process, "comm"))
-			return holderError(strings.TrimSpace(string(name)), pid)
+			return strings.TrimSpace(string(name)), pid
 		}
 	}
-	return unknownHolder
+	return "", 0
 }
