@@ -63,7 +63,7 @@ func TestWhatIsSaidOfStrangersIsNotLost(t *testing.T) {
 	out := &flakyMessenger{down: true}
 	l := newBridgeRig(t, out)
 	l.bridge.SetAccess(access.Config{Owner: "ou_boss", UnauthorizedReply: "not yet"})
-	boss := heard("om_0", "/lang en")
+	boss := incoming("om_0", "/lang en")
 	boss.Key, boss.Actor.ID = chat.FeishuChat("oc_boss"), "ou_boss"
 	l.must(l.bridge.HandleMessage(t.Context(), boss))
 	l.say("om_1", "你好")

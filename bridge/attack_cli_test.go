@@ -136,7 +136,7 @@ func cliFaults(t *testing.T, attacks []cliAttack, silence time.Duration) {
 // askIn asks a question in the chat named after a fault.
 func (l *bridgeRig) askIn(name string, n int, text string) {
 	l.Helper()
-	m := heard(fmt.Sprint("om_", idOf(name), n), text)
+	m := incoming(fmt.Sprint("om_", idOf(name), n), text)
 	m.Key = chat.FeishuChat(idOf(name))
 	l.must(l.bridge.HandleMessage(l.Context(), m))
 }

@@ -38,7 +38,7 @@ func roomOf(i int) chat.Key { return chat.FeishuChat(fmt.Sprint("oc_", i)) }
 func (c *busyRig) says(i int) {
 	c.Helper()
 	c.said++
-	m := heard(fmt.Sprint("om_", c.said), "which way do the magpies fly today?")
+	m := incoming(fmt.Sprint("om_", c.said), "which way do the magpies fly today?")
 	m.Key = roomOf(i)
 	c.must(c.bridge.HandleMessage(c.Context(), m))
 }

@@ -55,7 +55,7 @@ func TestWhatFollowsNewInAGroupHasItsFiles(t *testing.T) {
 	d := newFilesRig(t)
 	d.source.Files["k1"] = "x"
 	d.start()
-	m := heard("om_1", "/new [文件 a.pdf] sum it up")
+	m := incoming("om_1", "/new [文件 a.pdf] sum it up")
 	m.Kind, m.Files = chat.Group, []chat.File{document("om_1", "k1", "a.pdf")}
 	overheard := m
 	overheard.ID, overheard.ToBot, overheard.Files = "om_0", false, nil
@@ -67,7 +67,7 @@ func TestWhatFollowsNewInAGroupHasItsFiles(t *testing.T) {
 		t.Errorf("asked %q, want %q", got, want)
 	}
 	if d.chat().Epoch != 1 {
-		t.Errorf("begun anew %d times", d.chat().Epoch)
+		t.Errorf("%d new conversations", d.chat().Epoch)
 	}
 }
 
@@ -76,7 +76,7 @@ func TestALateNewAsksNothing(t *testing.T) {
 	t.Parallel()
 	d := newFilesRig(t)
 	d.start()
-	m := heard("om_1", "/new what was that?")
+	m := incoming("om_1", "/new what was that?")
 	m.Time = time.Now().Add(-2 * time.Hour)
 	d.must(d.bridge.HandleMessage(t.Context(), m))
 	d.until("a reply", func() bool { return d.unsent() == 0 })
@@ -84,7 +84,7 @@ func TestALateNewAsksNothing(t *testing.T) {
 		t.Errorf("said %q", got)
 	}
 	if n := d.count(`SELECT COUNT(*) FROM turns`); n != 0 || d.chat().Epoch != 0 {
-		t.Errorf("%d turns, begun anew %d times", n, d.chat().Epoch)
+		t.Errorf("%d turns, %d new conversations", n, d.chat().Epoch)
 	}
 }
 
@@ -94,14 +94,14 @@ func TestAChangedNewIsAskedOnce(t *testing.T) {
 	d := newFilesRig(t) // which does not run yet
 	d.say("om_1", "/new one")
 	for _, text := range []string{"/new one", "/new two", "/new"} {
-		d.must(d.bridge.HandleEdit(t.Context(), heard("om_1", text)))
+		d.must(d.bridge.HandleEdit(t.Context(), incoming("om_1", text)))
 	}
 	d.start()
 	if got := d.prompt(1); got != "two" {
 		t.Errorf("asked %q", got)
 	}
 	if n := d.count(`SELECT COUNT(*) FROM turns`); n != 1 || d.chat().Epoch != 1 {
-		t.Errorf("%d turns, begun anew %d times", n, d.chat().Epoch)
+		t.Errorf("%d turns, %d new conversations", n, d.chat().Epoch)
 	}
 }
 

@@ -33,7 +33,7 @@ func setting(is func(db.Settings) bool) func(*memoryRig, db.Chat) bool {
 	return func(_ *memoryRig, c db.Chat) bool { return is(c.Settings) }
 }
 
-func begunAnew(_ *memoryRig, c db.Chat) bool { return c.Epoch == 1 }
+func newConversation(_ *memoryRig, c db.Chat) bool { return c.Epoch == 1 }
 
 // granted is what a command does that lets somebody talk.
 func granted(subject func(db.Chat) string) func(*memoryRig, db.Chat) bool {
@@ -50,8 +50,8 @@ var commandCases = map[string][]commandCase{
 		{reply: i18n.HelpHead, tells: func(i18n.Lang, place) []string { return []string{"/resume", "//compact"} }},
 		{args: "cd", reply: i18n.Phrase{ZH: "`/cd", EN: "`/cd"}},
 	},
-	"new":   {{reply: i18n.NewBegun, does: begunAnew}},
-	"reset": {{reply: i18n.ResetDone, does: begunAnew}},
+	"new":   {{reply: i18n.NewBegun, does: newConversation}},
+	"reset": {{reply: i18n.ResetDone, does: newConversation}},
 	// it is answered when it is done
 	"compact": {{does: func(_ *memoryRig, c db.Chat) bool { return c.Compacting != "" }}},
 	"stop":    {{reply: i18n.NothingToStop}},
@@ -235,7 +235,7 @@ func (c command) try(w *memoryRig, p place, line string, l i18n.Lang, row comman
 		w.Errorf("/lang %s sets %+v", l, before.Settings)
 	}
 	if p.kind == chat.Group { // whoever does not speak to the bot gives it no command
-		w.hear(p, line, false)
+		w.receive(p, line, false)
 		if got := chatNow(); got != before || w.answered(p) {
 			w.Errorf("%s that is said to others: %+v", line, got)
 		}
@@ -250,7 +250,7 @@ func (c command) try(w *memoryRig, p place, line string, l i18n.Lang, row comman
 	case p.kind == chat.Group && row.inGroup != (i18n.Phrase{}):
 		want = row.inGroup
 	}
-	w.hear(p, line, true)
+	w.receive(p, line, true)
 	if may && row.does != nil && (row.only == "" || row.only == p.kind) {
 		if got := chatNow(); !row.does(w, got) {
 			w.Errorf("%s by %s in %v does not do it: %+v", line, p.who, p.key, got)
@@ -288,8 +288,8 @@ func (c command) try(w *memoryRig, p place, line string, l i18n.Lang, row comman
 // bot.
 func (c command) ignored(w *memoryRig, p place, line string, l i18n.Lang) {
 	w.Helper()
-	w.hear(p, "/lang "+string(l), true)
-	w.hear(p, line, true)
+	w.receive(p, "/lang "+string(l), true)
+	w.receive(p, line, true)
 	if _, err := w.store.Chats().Get(w.ctx, p.key); !errors.Is(err, db.ErrNotFound) {
 		w.Errorf("%s of a stranger left something: %v", line, err)
 	}
@@ -299,7 +299,7 @@ func (c command) ignored(w *memoryRig, p place, line string, l i18n.Lang) {
 	w.order(p.by("ou_user"), "/lang "+string(l))
 	before, err := w.store.Chats().Get(w.ctx, p.key)
 	w.must(err)
-	w.hear(p, line, true)
+	w.receive(p, line, true)
 	if after, err := w.store.Chats().Get(w.ctx, p.key); err != nil || after != before || w.answered(p) {
 		w.Errorf("%s of a stranger in %v makes it %+v, %v", line, p.key, after, err)
 	}
@@ -399,7 +399,7 @@ func TestHelpIsForWhoAsks(t *testing.T) {
 	w.order(user, "/lang en")
 	w.expect(w.order(user, "/help"), "!`/停止`", "Just send", "/resume")
 
-	w.hear(user, "/help", true)
+	w.receive(user, "/help", true)
 	p, err := w.store.Outbox().Next(w.ctx, user.key)
 	w.must(err)
 	if n := len(p.Card.Buttons); n != mostLines+1 || p.Card.Buttons[0] != turncard.CommandButton("New", "/new") {
@@ -430,7 +430,7 @@ func TestNearestCommand(t *testing.T) {
 func TestUnknownCommands(t *testing.T) {
 	t.Parallel()
 	w := testWorld(t)
-	w.hear(alice, "/histroy 20", true)
+	w.receive(alice, "/histroy 20", true)
 	p, err := w.store.Outbox().Next(w.ctx, alice.key)
 	w.must(err)
 	if p.Card == nil || len(p.Card.Buttons) != 1 ||

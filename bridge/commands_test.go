@@ -19,7 +19,7 @@ func TestStopDoesNotStopTheNextTurn(t *testing.T) {
 	_, first := context.WithCancelCause(t.Context())
 	l.bridge.queues.turns.lanes.Enter(room)
 	l.bridge.queues.turns.lanes.BeginTurn(room, 7, first)
-	o, err := l.bridge.receiver.commands.set.stop(t.Context(), invocation{m: heard("om_1", "/stop")})
+	o, err := l.bridge.receiver.commands.set.stop(t.Context(), invocation{m: incoming("om_1", "/stop")})
 	l.must(err)
 	ctx, end := context.WithCancelCause(t.Context())
 	l.bridge.queues.turns.lanes.BeginTurn(room, 8, end)
@@ -107,7 +107,7 @@ func TestACommandChangesTheSettings(t *testing.T) {
 	own := t.TempDir()
 	l.bridge.cfg.Projects = map[string]Project{"own": {Path: own}}
 	l.start()
-	l.must(l.bridge.receiver.commands.execute(t.Context(), invocation{m: heard("om_1", "/lang en"), args: "en"},
+	l.must(l.bridge.receiver.commands.execute(t.Context(), invocation{m: incoming("om_1", "/lang en"), args: "en"},
 		func(_ context.Context, o invocation) (commandResult, error) {
 			if o.args != "en" || o.lang != i18n.Chinese || o.chat.Kind != "" {
 				t.Errorf("ordered %+v", o)

@@ -10,8 +10,8 @@ import (
 	"magpie/db"
 )
 
-// over waits until this many turns have ended and nothing is left of them to be done.
-func (l *bridgeRig) over(turns int) {
+// awaitTurns waits until this many turns have ended and nothing is left of them to be done.
+func (l *bridgeRig) awaitTurns(turns int) {
 	l.Helper()
 	l.until("the end of the turn", func() bool {
 		return strings.Count(l.logs.String(),
@@ -19,14 +19,14 @@ func (l *bridgeRig) over(turns int) {
 	})
 }
 
-// long is a chat with something to sum up.
-func (l *bridgeRig) long(rec *deliverytest.Recorder) (compact func(id string) string) {
+// longChat is a chat with something to sum up.
+func (l *bridgeRig) longChat(rec *deliverytest.Recorder) (compact func(id string) string) {
 	l.Helper()
 	l.bridge.cfg.Context.Titles, l.bridge.cfg.Context.KeepRecent = false, 1
 	l.start()
 	for i := range 4 {
 		l.say(fmt.Sprintf("om_%d", i), "hello there")
-		l.over(i + 1) // else the end of the turn may have a summary made as well
+		l.awaitTurns(i + 1) // else the end of the turn may have a summary made as well
 	}
 	return func(id string) string {
 		l.Helper()
@@ -46,7 +46,7 @@ func TestCompactSaysThatTheBudgetIsUsedUp(t *testing.T) {
 	t.Parallel()
 	rec := &deliverytest.Recorder{}
 	l := newBridgeRig(t, rec)
-	compact := l.long(rec)
+	compact := l.longChat(rec)
 	l.bridge.SetBudget(Budget{ChatDayUSD: 1})
 	spend(t, l.bridge.db.Ledger(), room, "ou_1", 2)
 	l.lasting()
@@ -68,7 +68,7 @@ func TestASummaryThatIsNotTrueAnyMore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rec := &deliverytest.Recorder{}
 			l := newBridgeRig(t, rec)
-			compact := l.long(rec)
+			compact := l.longChat(rec)
 			l.sql(`CREATE TRIGGER meanwhile AFTER INSERT ON ledger WHEN NEW.purpose = 'summary' AND ` + tc.when + `
 				BEGIN UPDATE messages SET state = 'recalled' WHERE id = (SELECT MIN(id) FROM messages
 				WHERE class = 'talk' AND state = ''); END`)

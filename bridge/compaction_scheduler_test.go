@@ -214,7 +214,7 @@ func TestIdleChatsLeaveMemory(t *testing.T) {
 	l := newBridgeRig(t, &deliverytest.Recorder{})
 	l.start()
 	for i := range chats {
-		m := heard(fmt.Sprint("om_", i), "hello there")
+		m := incoming(fmt.Sprint("om_", i), "hello there")
 		m.Key = chat.FeishuChat(fmt.Sprint("oc_", i))
 		l.must(l.bridge.HandleMessage(t.Context(), m))
 	}

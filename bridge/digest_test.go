@@ -25,7 +25,7 @@ func TestTheOwnerGetsADailyDigest(t *testing.T) {
 		defer func() { w.must(w.store.Close()) }()
 		boss := place{alice.key, chat.Private, "ou_boss"}
 		w.order(boss, "/lang en")
-		sent := func() string {
+		nextDigest := func() string {
 			t.Helper()
 			w.must(w.bridge.digests.send(w.ctx, time.Now()))
 			post, err := w.store.Outbox().Next(w.ctx, boss.key)
@@ -37,7 +37,7 @@ func TestTheOwnerGetsADailyDigest(t *testing.T) {
 			return post.Text
 		}
 		for _, wrong := range []place{{boss.key, chat.Private, "ou_user"}, {team.key, chat.Group, "ou_boss"}} {
-			if got := w.order(wrong, "/digest on 09:30"); got == "" || sent() != "" {
+			if got := w.order(wrong, "/digest on 09:30"); got == "" || nextDigest() != "" {
 				t.Errorf("%v: %q", wrong, got)
 			}
 		}
@@ -51,31 +51,31 @@ func TestTheOwnerGetsADailyDigest(t *testing.T) {
 		w.spendOverDays(boss.key, "ou_user") // 51 hours
 		day := time.Date(2000, 1, 3, 9, 29, 0, 0, time.UTC)
 		time.Sleep(time.Until(day))
-		if got := sent(); got != "" {
+		if got := nextDigest(); got != "" {
 			t.Errorf("too early: %q", got)
 		}
 		time.Sleep(time.Minute)
-		if got := sent(); got != i18n.DigestReport.Sprintf(i18n.English, 0, 0, "$3.25", 0) {
+		if got := nextDigest(); got != i18n.DigestReport.Sprintf(i18n.English, 0, 0, "$3.25", 0) {
 			t.Errorf("digest %q", got)
 		}
 		w.expect(w.order(boss, "/digest 23:00"), "23:00")
 		time.Sleep(14 * time.Hour)
-		if got := sent(); got != "" {
+		if got := nextDigest(); got != "" {
 			t.Errorf("a second one of the day: %q", got)
 		}
 		time.Sleep(48 * time.Hour)
-		if got := sent(); got != "" {
+		if got := nextDigest(); got != "" {
 			t.Errorf("of a day on which nothing happened: %q", got)
 		}
 		w.must(w.bridge.runner.agents.budget.ledger.Book(w.ctx, db.Expense{Key: boss.key, Purpose: "test",
 			Usage: db.Usage{CostUSD: 1}}))
 		w.bridge.SetAccess(access.Config{Owner: "ou_other"})
 		time.Sleep(23*time.Hour + 45*time.Minute)
-		if got := sent(); got != "" {
+		if got := nextDigest(); got != "" {
 			t.Errorf("to somebody who is not the owner any more: %q", got)
 		}
 		w.bridge.SetAccess(access.Config{Owner: "ou_boss"})
-		if got := sent(); got == "" {
+		if got := nextDigest(); got == "" {
 			t.Error("the owner is not told")
 		}
 		w.expect(w.order(boss, "/日报 关"), i18n.DigestOff.EN)

@@ -73,7 +73,7 @@ func (s *shipper) Upload(_ context.Context, u chat.Upload) (string, error) {
 	return "file/" + u.Name, nil
 }
 
-func (s *shipper) sent() []chat.Upload {
+func (s *shipper) uploaded() []chat.Upload {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	return s.files
@@ -93,8 +93,8 @@ func TestExport(t *testing.T) {
 	l.settled(1)
 	l.say("om_3", "/导出")
 	l.say("om_3", "/导出") // told again
-	l.until("the files", func() bool { return len(out.sent()) == 2 && l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
-	files := out.sent()
+	l.until("the files", func() bool { return len(out.uploaded()) == 2 && l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
+	files := out.uploaded()
 	if !strings.HasSuffix(files[0].Name, ".md") || !strings.Contains(string(files[0].Data), "echo: 你好") ||
 		files[0].Picture {
 		t.Errorf("%s: %s", files[0].Name, files[0].Data)
@@ -103,11 +103,11 @@ func TestExport(t *testing.T) {
 		t.Errorf("%s: %s", files[1].Name, files[1].Data)
 	}
 	out.TakeSaid()
-	group := heard("om_4", "/export")
+	group := incoming("om_4", "/export")
 	group.Kind, group.Key = chat.Group, chat.FeishuChat("oc_group")
 	l.must(l.bridge.HandleMessage(t.Context(), group))
 	l.until("a reply", func() bool { return slices.Contains(out.TakeSaid(), i18n.ForAdminsInGroups.ZH) })
-	if n := len(out.sent()); n != 2 {
+	if n := len(out.uploaded()); n != 2 {
 		t.Errorf("%d files", n)
 	}
 }
@@ -139,7 +139,7 @@ func TestOneExportAtATime(t *testing.T) {
 		return active == 1 && waiting == 0
 	})
 	close(goOn)
-	l.until("the files", func() bool { return len(out.sent()) == 2 && l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
+	l.until("the files", func() bool { return len(out.uploaded()) == 2 && l.count(`SELECT COUNT(*) FROM outbox`) == 0 })
 	if n := l.count(`SELECT COUNT(*) FROM file_deliveries`); n != 2 {
 		t.Errorf("%d files", n)
 	}

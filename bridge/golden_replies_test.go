@@ -23,7 +23,7 @@ type posted struct {
 // post gives a command and returns what is to be delivered.
 func (w *memoryRig) post(p place, text string) posted {
 	w.Helper()
-	w.hear(p, text, true)
+	w.receive(p, text, true)
 	post, err := w.store.Outbox().Next(w.ctx, p.key)
 	w.must(err)
 	w.must(w.store.Outbox().MarkDelivered(w.ctx, post, "om_reply"))

@@ -23,7 +23,7 @@ import (
 	"magpie/internal/claude"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // turnRig is a turn so far: what has happened, and how long each took.
 type turnRig struct {

@@ -20,7 +20,7 @@ func pressed(id, do string, turn int64) chat.Press {
 // cutOff leaves a turn that was interrupted.
 func (l *bridgeRig) cutOff(id string) (turn int64) {
 	l.Helper()
-	l.left(id, "hello")
+	l.abandonedTurn(id, "hello")
 	left, err := l.bridge.db.Turns().Running(l.Context())
 	l.must(err)
 	l.must(l.bridge.db.Turns().Finish(l.Context(),

@@ -54,7 +54,7 @@ func TestWhatIsForTheBot(t *testing.T) {
 				ls := l.bridge.receiver.listening
 				if ls.rule = rule; own { // of the group itself, over the configured one
 					ls.rule = chat.MentionCommands
-					before := heard("om_0", "hi")
+					before := incoming("om_0", "hi")
 					before.Key = in.Key
 					_, err := l.bridge.db.Messages().Accept(t.Context(), db.Inbound{Incoming: before, Class: chat.Command})
 					l.must(err)
@@ -91,16 +91,16 @@ func TestMentionSetsTheRuleOfAGroup(t *testing.T) {
 	}; !slices.Equal(got, want) {
 		t.Errorf("the buttons of /mention are %q, want %q", got, want)
 	}
-	w.hear(group, "/mention all", true)
+	w.receive(group, "/mention all", true)
 	w.delivered(group)
-	w.hear(group, "a question that mentions nobody", false)
+	w.receive(group, "a question that mentions nobody", false)
 	if list, err := w.store.Queue().Turns(w.ctx, group.key); err != nil || len(list) == 0 {
 		t.Errorf("not asked: %v", err)
 	}
 	topic := group // begins with the rule of its group
 	topic.key.Thread = "omt_1"
-	w.hear(topic, "overheard, since nothing was known of the topic", false)
-	w.hear(topic, "asked", false)
+	w.receive(topic, "overheard, since nothing was known of the topic", false)
+	w.receive(topic, "asked", false)
 	if list, err := w.store.Queue().Turns(w.ctx, topic.key); err != nil || len(list) == 0 {
 		t.Errorf("not asked in the topic: %v", err)
 	}
@@ -111,7 +111,7 @@ func TestBotsDoNotTalkForEver(t *testing.T) {
 	t.Parallel()
 	w := testWorld(t)
 	key := chat.FeishuChat("oc_g")
-	hear := func(id string, bot, mentions bool) {
+	receive := func(id string, bot, mentions bool) {
 		t.Helper()
 		w.must(w.bridge.HandleMessage(w.ctx, chat.Incoming{
 			Key: key, Kind: chat.Group, ID: id, Text: "and you?", ToBot: mentions, Time: time.Now(),
@@ -129,14 +129,14 @@ func TestBotsDoNotTalkForEver(t *testing.T) {
 		return n
 	}
 	for i := range 2 * mostBotTurns {
-		hear(fmt.Sprint("bot ", i), true, true)
-		hear(fmt.Sprint("bot ", i), true, true) // told again
+		receive(fmt.Sprint("bot ", i), true, true)
+		receive(fmt.Sprint("bot ", i), true, true) // told again
 	}
 	if n := asked(); n != mostBotTurns {
 		t.Errorf("%d questions of the other bot", n)
 	}
-	hear("chatter", false, false)
-	hear("one more", true, true)
+	receive("chatter", false, false)
+	receive("one more", true, true)
 	if n := asked(); n != mostBotTurns+1 {
 		t.Errorf("%d questions after a person spoke", n)
 	}

@@ -134,10 +134,10 @@ func TestWhoseCodeItIs(t *testing.T) {
 	l, rec := newLogin(t, "")
 	l.say("om_1", "/login")
 	l.hears(rec, i18n.LoginLink)
-	other := heard("om_2", "what do you think?")
+	other := incoming("om_2", "what do you think?")
 	other.Actor.ID = "ou_2"
 	l.must(l.bridge.HandleMessage(t.Context(), other))
-	elsewhere := heard("om_3", "and here?")
+	elsewhere := incoming("om_3", "and here?")
 	elsewhere.Key = chat.FeishuChat("oc_2")
 	l.must(l.bridge.HandleMessage(t.Context(), elsewhere))
 	l.settled(2)
@@ -151,10 +151,10 @@ func TestWhoseCodeItIs(t *testing.T) {
 	if !l.bridge.receiver.logins.isRunning() {
 		t.Error("somebody else's code ended the login")
 	}
-	stranger := heard("om_6", wrongCode)
+	stranger := incoming("om_6", wrongCode)
 	stranger.Actor.ID, stranger.Key = "ou_stranger", chat.FeishuChat("oc_3")
 	l.must(l.bridge.HandleMessage(t.Context(), stranger))
-	group := heard("om_7", "/login")
+	group := incoming("om_7", "/login")
 	group.Kind, group.Key = chat.Group, chat.FeishuChat("oc_4")
 	l.must(l.bridge.HandleMessage(t.Context(), group))
 	l.hears(rec, i18n.LoginPrivate)
@@ -170,8 +170,8 @@ func TestACodeThatIsQuotedOrEdited(t *testing.T) {
 	l.settled(1)
 	l.say("om_1", "/login")
 	l.hears(rec, i18n.LoginLink)
-	l.must(l.bridge.HandleEdit(t.Context(), heard("om_0", "canary-in-a-question")))
-	half := heard("om_2", "canary-half-a-code")
+	l.must(l.bridge.HandleEdit(t.Context(), incoming("om_0", "canary-in-a-question")))
+	half := incoming("om_2", "canary-half-a-code")
 	half.Files = []chat.File{{Number: 1, Kind: chat.Quote, Of: "om_link", State: chat.Wanted}}
 	l.must(l.bridge.HandleMessage(t.Context(), half))
 	l.hears(rec, i18n.LoginAgain)
@@ -183,7 +183,7 @@ func TestACodeThatIsQuotedOrEdited(t *testing.T) {
 	l.hears(rec, i18n.LoginCancelled)
 	l.say("om_4", "你好")
 	l.settled(2)
-	talk := heard("om_4", wrongCode)
+	talk := incoming("om_4", wrongCode)
 	l.must(l.bridge.HandleEdit(t.Context(), talk))
 	if n := l.count(`SELECT (SELECT COUNT(*) FROM files) +
 		(SELECT COUNT(*) FROM turns WHERE state <> 'done')`); n != 0 {

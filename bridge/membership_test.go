@@ -86,7 +86,7 @@ func TestUnaskedWordsAreInTheConfiguredLanguage(t *testing.T) {
 		if got := waiting(w, chat.FeishuUser("ou_boss")); !strings.Contains(got, "added me") {
 			t.Errorf("the owner is told %q", got)
 		}
-		w.must(w.bridge.HandleMessage(w.ctx, heard("om_1", "你好")))
+		w.must(w.bridge.HandleMessage(w.ctx, incoming("om_1", "你好")))
 		post, err := w.store.Outbox().Next(w.ctx, chat.FeishuUser("ou_boss"))
 		if w.must(err); post.Card == nil || post.Card.Summary != i18n.AccessRequestSummary.EN {
 			t.Errorf("a stranger's request: %+v", post.Card)
@@ -135,7 +135,7 @@ func TestAGroupOfStrangers(t *testing.T) {
 	}
 	_, rest, _ := strings.Cut(out.Said[0], "`")
 	order, _, _ := strings.Cut(rest, "`")
-	in := heard("om_1", order)
+	in := incoming("om_1", order)
 	in.Key, in.Actor.ID = chat.FeishuChat("oc_boss"), "ou_boss"
 	l.must(l.bridge.HandleMessage(t.Context(), in))
 	if who, err := l.bridge.access.Authorizer.Authorize(t.Context(), room, chat.Actor{ID: "ou_1"}); err != nil ||
@@ -174,7 +174,7 @@ func TestRemovedWhileATurnRuns(t *testing.T) {
 	topic.Thread = "omt_1"
 	stopped, begin := map[chat.Key]error{}, map[chat.Key]func(){}
 	for _, key := range []chat.Key{room, topic} {
-		in := heard("om_"+key.Thread, "hello")
+		in := incoming("om_"+key.Thread, "hello")
 		in.Key = key
 		_, err := l.bridge.db.Messages().Accept(t.Context(), db.Inbound{Incoming: in, Class: chat.Talk})
 		l.must(err)
@@ -199,7 +199,7 @@ func TestAPressBelongsToTheTurnsTopic(t *testing.T) {
 	l := newBridgeRig(t, &deliverytest.Recorder{})
 	topic := room
 	topic.Thread = "omt_1"
-	in := heard("om_1", "hello")
+	in := incoming("om_1", "hello")
 	in.Key = topic
 	got, err := l.bridge.db.Messages().Accept(t.Context(), db.Inbound{Incoming: in, Class: chat.Talk})
 	l.must(err)

@@ -87,8 +87,8 @@ func (w *memoryRig) must(err error) {
 	}
 }
 
-// hear takes a message in.
-func (w *memoryRig) hear(p place, text string, toBot bool) {
+// receive passes a message to the bridge.
+func (w *memoryRig) receive(p place, text string, toBot bool) {
 	w.Helper()
 	w.said++
 	w.must(w.bridge.HandleMessage(w.ctx, chat.Incoming{
@@ -100,14 +100,14 @@ func (w *memoryRig) hear(p place, text string, toBot bool) {
 // order gives a command and returns the reply.
 func (w *memoryRig) order(p place, text string) string {
 	w.Helper()
-	w.hear(p, text, true)
+	w.receive(p, text, true)
 	return w.delivered(p)
 }
 
 // offered are the buttons of the reply to a command, each as its label and the command that it gives.
 func (w *memoryRig) offered(p place, text string) (list []string) {
 	w.Helper()
-	w.hear(p, text, true)
+	w.receive(p, text, true)
 	post := w.deliver(p)
 	if post.Card == nil {
 		w.Fatal("no card, but: " + post.Text)
@@ -139,7 +139,7 @@ func (w *memoryRig) delivered(p place) string {
 // ask asks a question, lets the agent do something, and answers. It returns the prompt.
 func (w *memoryRig) ask(p place, text, answer string, during func()) contextmgr.Prompt {
 	w.Helper()
-	w.hear(p, text, true)
+	w.receive(p, text, true)
 	c, err := w.store.Queue().Claim(w.ctx, p.key, db.TurnIDs{Session: uuid.NewString(), Prompt: uuid.NewString()}, true)
 	w.must(err)
 	prompt := w.bridge.context.Build(w.ctx, contextmgr.Request{
@@ -359,9 +359,9 @@ func searchesTheHistory(t *testing.T) {
 func TestWhatOneAsksToRememberIsNotTheOthers(t *testing.T) {
 	t.Parallel()
 	w := testWorld(t)
-	w.hear(team, "remember, for me only: I am allergic to nuts", true)
-	w.hear(team, "and to fish", true)
-	w.hear(team.by("ou_bob"), "what time is it?", true)
+	w.receive(team, "remember, for me only: I am allergic to nuts", true)
+	w.receive(team, "and to fish", true)
+	w.receive(team.by("ou_bob"), "what time is it?", true)
 	c, err := w.store.Queue().Claim(w.ctx, team.key, db.TurnIDs{Session: uuid.NewString(), Prompt: uuid.NewString()}, true)
 	w.must(err)
 	if len(c.Asked) != 3 {
@@ -539,7 +539,7 @@ func TestNothingOfAChatIsFoundInAnother(t *testing.T) {
 				check(p, "edit", w.order(p, "/memory edit "+name+" "+text))
 			case 5:
 				if p.kind == chat.Group {
-					w.hear(p, text, false)
+					w.receive(p, text, false)
 				}
 			case 6:
 				w.order(p, "/new")

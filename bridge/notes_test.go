@@ -43,10 +43,10 @@ func TestWhichTurnsAreLookedThrough(t *testing.T) {
 			cfg := &l.bridge.cfg.Context
 			cfg.Titles, cfg.Memory.Capture, cfg.Memory.CaptureGroup = false, tc.capture, tc.group
 			l.start()
-			m := heard("om_1", tc.text)
+			m := incoming("om_1", tc.text)
 			m.Kind = tc.kind
 			l.must(l.bridge.HandleMessage(t.Context(), m))
-			l.over(1)
+			l.awaitTurns(1)
 			l.idle()
 			if got := strings.Contains(l.logs.String(), `"task":"notes"`); got != tc.looked {
 				t.Errorf("looked through: %v", got)
@@ -78,8 +78,8 @@ func TestALookThatFailsIsLogged(t *testing.T) {
 	}
 }
 
-// keep stores what the agent wrote down of the turn that was the place's last.
-func (w *memoryRig) keep(p place, reply string) {
+// storeNotes stores what the agent wrote down of the turn that was the place's last.
+func (w *memoryRig) storeNotes(p place, reply string) {
 	w.Helper()
 	scope, of := usualScope(p.kind), ""
 	if scope == db.UserScope {
@@ -108,7 +108,7 @@ func TestNotesBecomeMemories(t *testing.T) {
 	w := newMemoryRig(t, t.TempDir())
 	home := place{room, chat.Private, "ou_1"}
 	w.ask(home, "we release on Tuesdays", "noted", nil)
-	w.keep(home, "发布 | 发布总是在星期二，问 13812345678。 | release, 发布\n书 | 用户喜欢《三体》 | book")
+	w.storeNotes(home, "发布 | 发布总是在星期二，问 13812345678。 | release, 发布\n书 | 用户喜欢《三体》 | book")
 	list := w.memories(home)
 	if len(list) != 2 {
 		t.Fatalf("%d memories", len(list))
@@ -135,10 +135,10 @@ func TestWhatIsKnownIsNotRememberedAgain(t *testing.T) {
 	w.order(group, "/remember The release is on Tuesdays")
 	w.ask(group, "my cat is called Momo", "noted",
 		func() { w.remember(group, rememberInput{Text: "The cat is called Momo", Scope: "user"}) })
-	w.keep(group, "a | the  release is on Tuesdays. | x\nb | Use C | x\nc | Use C++ | x")
-	w.keep(group, "d | use c++ | x")
-	w.keep(group, "e | The cat is called Momo | x") // which only one of them knows so far
-	w.keep(other, "a | The release is on Tuesdays | x")
+	w.storeNotes(group, "a | the  release is on Tuesdays. | x\nb | Use C | x\nc | Use C++ | x")
+	w.storeNotes(group, "d | use c++ | x")
+	w.storeNotes(group, "e | The cat is called Momo | x") // which only one of them knows so far
+	w.storeNotes(other, "a | The release is on Tuesdays | x")
 	var texts []string
 	for _, m := range w.memories(group) {
 		texts = append(texts, string(m.Scope)+" "+m.Text)

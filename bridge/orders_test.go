@@ -109,9 +109,9 @@ func TestLanguages(t *testing.T) {
 	} {
 		w := testWorld(t, func(c *Config) { c.Lang, c.NewLang = tc.lang, tc.first })
 		for _, text := range tc.said {
-			w.hear(alice, text, true)
+			w.receive(alice, text, true)
 		}
-		w.hear(alice, "/title", true)
+		w.receive(alice, "/title", true)
 		got := ""
 		for p, err := w.store.Outbox().Next(w.ctx, alice.key); err == nil; p, err = w.store.Outbox().Next(w.ctx, alice.key) {
 			got = p.Text
@@ -245,7 +245,7 @@ func TestResume(t *testing.T) {
 		}
 		return got[0]
 	}
-	elsewhere := heard("om_4", "elsewhere")
+	elsewhere := incoming("om_4", "elsewhere")
 	elsewhere.Key = chat.FeishuChat("oc_other")
 	l.must(l.bridge.HandleMessage(t.Context(), elsewhere))
 	l.settled(3)
@@ -308,7 +308,7 @@ func TestTheListOfSessions(t *testing.T) {
 	l.say("om_3", "a second one")
 	l.settled(2)
 	set := l.bridge.receiver.commands.set
-	o, err := set.resume(t.Context(), invocation{m: heard("om_4", "/resume"), chat: l.chat(), lang: i18n.English})
+	o, err := set.resume(t.Context(), invocation{m: incoming("om_4", "/resume"), chat: l.chat(), lang: i18n.English})
 	l.must(err)
 	if o.card == nil || len(o.card.Buttons) != 1 || o.card.Buttons[0] != turncard.CommandButton("2", "/resume "+first) {
 		t.Fatalf("%+v", o)
@@ -323,7 +323,7 @@ func TestTheListOfSessions(t *testing.T) {
 	_, stop := context.WithCancelCause(t.Context())
 	l.bridge.queues.turns.lanes.BeginTurn(room, 99, stop)
 	for _, p := range []plan{set.resume, set.retry, set.forwardCommand} {
-		given := invocation{m: heard("om_5", "//compact"), args: first, chat: l.chat(), lang: i18n.English}
+		given := invocation{m: incoming("om_5", "//compact"), args: first, chat: l.chat(), lang: i18n.English}
 		o, err := p(t.Context(), given)
 		if err != nil || o.reply != i18n.Busy.EN || len(o.effects) > 0 || o.ask != "" {
 			t.Errorf("while a turn runs: %+v %v", o, err)
@@ -341,8 +341,8 @@ func TestStatusTellsTheVersionToAdmins(t *testing.T) {
 	w.expect(w.order(alice, "/status"), "!v9.9.9")
 	w.expect(w.order(team.by("ou_boss"), "/status"), "!v9.9.9")
 	w.expect(w.order(alice, "/status"), "!排队")
-	w.hear(alice, "一个问题", true)
-	w.hear(alice, "还有一个", true)
+	w.receive(alice, "一个问题", true)
+	w.receive(alice, "还有一个", true)
 	w.expect(w.order(alice, "/status"), "**排队**：2 条消息")
 	w.expect(w.order(bob, "/status"), "!排队")
 }

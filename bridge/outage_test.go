@@ -27,9 +27,9 @@ func (l *bridgeRig) departed() *departments {
 func TestAnEditWaitsUntilItsAuthorIsKnown(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
-	l.left("om_1", "hello")
+	l.abandonedTurn("om_1", "hello")
 	s := l.departed()
-	edited := heard("om_1", "goodbye")
+	edited := incoming("om_1", "goodbye")
 	if err := l.bridge.HandleEdit(t.Context(), edited); !errors.Is(err, s.err) {
 		t.Fatalf("taken in as %v", err)
 	}
@@ -80,10 +80,10 @@ func TestWhatWasSaidWaitsUntilItsAuthorIsKnown(t *testing.T) {
 		l.sql(`UPDATE turns SET state = 'done'`)
 		return db.Claim{Turn: db.Turn{ID: got.Turn, Key: room}, Chat: db.Chat{Kind: chat.Group}}
 	}
-	heard := func() int { return l.count(`SELECT COUNT(*) FROM messages WHERE class = 'overheard'`) }
+	recorded := func() int { return l.count(`SELECT COUNT(*) FROM messages WHERE class = 'overheard'`) }
 	spoken("om_q1", began)
 	b.fetchMissed(t.Context(), spoken("om_q2", time.Now()))()
-	if n := heard(); n != 1 {
+	if n := recorded(); n != 1 {
 		t.Fatalf("%d messages are known, want that of the owner", n)
 	}
 	if !b.retryAt.IsZero() {
@@ -91,7 +91,7 @@ func TestWhatWasSaidWaitsUntilItsAuthorIsKnown(t *testing.T) {
 	}
 	s.err = nil
 	b.fetchMissed(t.Context(), spoken("om_q3", time.Now()))()
-	if n := heard(); n != 2 {
+	if n := recorded(); n != 2 {
 		t.Errorf("%d messages are known; asked for those since %v, want %v", n, g.since, began)
 	}
 	b.fetchMissed(t.Context(), spoken("om_q4", time.Now()))()

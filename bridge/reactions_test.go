@@ -17,7 +17,7 @@ func TestQuestionsThatNobodyAnswersAreForgotten(t *testing.T) {
 		return list
 	}
 	asked := func(p place, text string) string {
-		w.hear(p, text, true)
+		w.receive(p, text, true)
 		return fmt.Sprintf("om_%d", w.said)
 	}
 	first, second := asked(team, "one"), asked(team, "two")

@@ -23,8 +23,8 @@ import (
 	"magpie/internal/claude"
 )
 
-// left is a turn claimed by a process that is dead.
-func (l *bridgeRig) left(id, text string) (transcript string) {
+// abandonedTurn is a turn claimed by a process that is dead.
+func (l *bridgeRig) abandonedTurn(id, text string) (transcript string) {
 	l.Helper()
 	l.say(id, text)
 	names := db.TurnIDs{Session: uuid.NewString(), Prompt: uuid.NewString()}
@@ -40,7 +40,7 @@ func TestATurnWhoseTranscriptCannotBeReadIsNotBegunAgain(t *testing.T) {
 	t.Parallel()
 	out := &deliverytest.Recorder{}
 	l := newBridgeRig(t, out)
-	l.must(os.MkdirAll(l.left("om_1", "hello"), 0o700)) // a folder cannot be read
+	l.must(os.MkdirAll(l.abandonedTurn("om_1", "hello"), 0o700)) // a folder cannot be read
 	l.start()
 	l.until("the end of the turn", func() bool {
 		return l.count(`SELECT COUNT(*) FROM turns WHERE state NOT IN ('queued', 'running')`) == 1
@@ -55,7 +55,7 @@ func TestTheMessagesOfAnAnswerStayWhereTheyAre(t *testing.T) {
 	t.Parallel()
 	out := &deliverytest.Recorder{}
 	l := newBridgeRig(t, out)
-	l.left("om_1", "hello")
+	l.abandonedTurn("om_1", "hello")
 	left, err := l.bridge.db.Turns().Running(t.Context())
 	l.must(err)
 	l.must(l.bridge.db.Turns().Drafts().Set(t.Context(), left[0].ID, "I will run it.", "It has run."))
@@ -85,7 +85,7 @@ func TestTheMessagesOfAnAnswerStayWhereTheyAre(t *testing.T) {
 func TestTheUseOfAToolIsRecordedAtTheEnd(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
-	l.left("om_1", "hello")
+	l.abandonedTurn("om_1", "hello")
 	left, err := l.bridge.db.Turns().Running(t.Context())
 	l.must(err)
 	turn := newTurn(l.bridge.cfg, l.bridge.db, db.Claim{Turn: left[0]})
@@ -104,7 +104,7 @@ func TestTheUseOfAToolIsRecordedAtTheEnd(t *testing.T) {
 func TestRecoveryWaitsForTheStore(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
-	l.left("om_1", "hello")
+	l.abandonedTurn("om_1", "hello")
 	l.sql(`CREATE TRIGGER broken BEFORE UPDATE OF state ON turns BEGIN SELECT RAISE(FAIL, 'broken'); END`)
 	l.start()
 	l.until("a try", func() bool { return strings.Contains(l.logs.String(), "turn was cut off") })
@@ -116,7 +116,7 @@ func TestRecoveryWaitsForTheStore(t *testing.T) {
 func TestWhatACutOffTurnUsedIsBooked(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
-	path := l.left("om_1", "hello")
+	path := l.abandonedTurn("om_1", "hello")
 	l.must(l.bridge.runner.agents.budget.ledger.Book(t.Context(),
 		db.Expense{Key: room, Purpose: "test", Usage: db.Usage{Model: "m", Input: 100, CostUSD: 1}}))
 	left, err := l.bridge.db.Turns().Running(t.Context())
@@ -147,7 +147,7 @@ func TestACardThatMayHaveBeenPostedLongAgoIsLookedFor(t *testing.T) {
 	t.Parallel()
 	out := &deliverytest.Recorder{Found: []chat.Sent{{ID: "om_card", Card: "om_card/1"}}}
 	l := newBridgeRig(t, out)
-	l.left("om_1", "hello")
+	l.abandonedTurn("om_1", "hello")
 	l.sql(`UPDATE turns SET created_at = created_at - 7200000`)
 	l.start()
 	l.until("the answer", func() bool { return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'done'`) == 1 })
@@ -162,11 +162,11 @@ func TestACardThatMayHaveBeenPostedLongAgoIsLookedFor(t *testing.T) {
 func TestContinueWaitsForRecovery(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
-	l.left("om_1", "hello")
+	l.abandonedTurn("om_1", "hello")
 	l.sql(`UPDATE turns SET draft = 'half'`)
 	var said sync.WaitGroup
 	said.Go(func() {
-		if err := l.bridge.HandleMessage(t.Context(), heard("om_2", "continue")); err != nil {
+		if err := l.bridge.HandleMessage(t.Context(), incoming("om_2", "continue")); err != nil {
 			t.Error(err)
 		}
 	})
@@ -178,7 +178,7 @@ func TestContinueWaitsForRecovery(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	err := newBridgeRig(t, &deliverytest.Recorder{}).bridge.HandleMessage(ctx, heard("om_3", "continue"))
+	err := newBridgeRig(t, &deliverytest.Recorder{}).bridge.HandleMessage(ctx, incoming("om_3", "continue"))
 	if !errors.Is(err,
 		context.Canceled) {
 		t.Errorf("before the bridge runs: %v", err)
@@ -230,7 +230,7 @@ func TestAStopDuringTheRecovery(t *testing.T) {
 			t.Parallel()
 			out := &deliverytest.Recorder{}
 			l := newBridgeRig(t, out)
-			l.left("om_1", "hello")
+			l.abandonedTurn("om_1", "hello")
 			if tc.left != "" {
 				l.sql(`UPDATE turns SET ` + tc.left)
 			}
@@ -286,7 +286,7 @@ func (l *bridgeRig) endsStopped(out *deliverytest.Recorder, how string) {
 func TestAStopRightAfterTheRecovery(t *testing.T) {
 	t.Parallel()
 	stopEachWay(t, func(l *bridgeRig) {
-		l.left("om_1", "hello")
+		l.abandonedTurn("om_1", "hello")
 		l.must(l.bridge.recovery.run(l.Context()))
 	})
 }
@@ -310,7 +310,7 @@ func TestWhatAnAgentDidInAnotherProjectIsRecovered(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
 	l.bridge.cfg.Projects = map[string]Project{"other": {Path: t.TempDir()}}
-	path := l.left("om_1", "hello")
+	path := l.abandonedTurn("om_1", "hello")
 	left, err := l.bridge.db.Turns().Running(t.Context())
 	l.must(err)
 	l.must(os.MkdirAll(filepath.Dir(path), 0o700))
@@ -350,7 +350,7 @@ func TestAStoppedTurnIsNotBegunAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			out := &deliverytest.Recorder{}
 			l := newBridgeRig(t, out)
-			l.left("om_1", "hello")
+			l.abandonedTurn("om_1", "hello")
 			l.sql(`UPDATE turns SET card_id = 'card', draft = '` + tc.draft + `'`)
 			l.bridge.queues.turns.lanes.Enter(room) // as the process that died
 			l.bridge.queues.turns.lanes.BeginTurn(room, 1, func(error) {})
@@ -387,7 +387,7 @@ func TestATurnWhoseQuestionWasTakenBackIsNotOffered(t *testing.T) {
 			if name == "one of two" {
 				l.say("om_0", "hello there")
 			}
-			l.left("om_1", "hello")
+			l.abandonedTurn("om_1", "hello")
 			l.sql(`UPDATE turns SET card_id = 'card', draft = 'half', acted = 1`)
 			l.must(l.bridge.HandleRecall(t.Context(), room, "om_1"))
 			l.forget()
@@ -453,7 +453,7 @@ func TestARecoveredAnswerIsStoredRedacted(t *testing.T) {
 	out := &deliverytest.Recorder{}
 	l := newBridgeRig(t, out)
 	l.bridge.cfg.Redact = redact.All()
-	l.left("om_1", "hello, I am bob@example.com")
+	l.abandonedTurn("om_1", "hello, I am bob@example.com")
 	l.sql(`UPDATE turns SET draft = 'Mail to bob@example.com', card_id = 'card'`)
 	l.start()
 	l.until("an empty outbox", func() bool {

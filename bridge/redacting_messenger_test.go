@@ -28,7 +28,7 @@ func TestNothingMadeOfAChatHasASecret(t *testing.T) {
 	t.Parallel()
 	w := testWorld(t, func(c *Config) { c.Secrets = redact.NewKnown([]string{canary}) })
 	w.ask(alice, "what do you know?", "nothing", nil)
-	w.keep(alice, "key | it is "+canary+" | "+canary)
+	w.storeNotes(alice, "key | it is "+canary+" | "+canary)
 	for _, m := range w.memories(alice) {
 		if all := m.Title + m.Text + strings.Join(m.Keywords, " "); strings.Contains(all, "canary") ||
 			!strings.Contains(all, "REDACTED") {

@@ -63,7 +63,7 @@ func TestASecretToRememberIsNowhereKept(t *testing.T) {
 	for _, text := range []string{"/rember password: " + secret, "/cost password: " + secret} {
 		w.order(alice, text)
 	}
-	w.hear(team, "/remember 密码："+secret, false) // said to nobody
+	w.receive(team, "/remember 密码："+secret, false) // said to nobody
 	for _, way := range []string{"/memory why 1", "/memory show 1", "/memory", "/history 50", "/context"} {
 		w.expect(w.order(alice, way), "!"+secret)
 	}
@@ -84,7 +84,7 @@ func TestACommandIsCleanHoweverItComes(t *testing.T) {
 	dir := t.TempDir()
 	w := newMemoryRig(t, dir)
 	t.Cleanup(func() { _ = w.store.Close() })
-	w.hear(alice, "hello", true)
+	w.receive(alice, "hello", true)
 	m := chat.Incoming{Key: alice.key, Kind: alice.kind, ID: "om_1", Text: "/remember password: " + secret,
 		Actor: chat.Actor{ID: alice.who}, Time: time.Now(), ToBot: true}
 	w.must(w.bridge.HandleEdit(w.ctx, m))
@@ -105,7 +105,7 @@ func TestCommandsOfEarlierVersionsAreCleaned(t *testing.T) {
 	w := newMemoryRig(t, dir)
 	w.order(alice, "/remember one")
 	w.order(alice, "/remember two")
-	w.hear(alice, "password: "+secret, true) // a question, which is kept as it is
+	w.receive(alice, "password: "+secret, true) // a question, which is kept as it is
 	side, err := sql.Open("sqlite3", filepath.Join(dir, "magpie.db")+"?_busy_timeout=5000")
 	w.must(err)
 	defer side.Close() //nolint:errcheck // only for the set-up

@@ -110,13 +110,13 @@ func answerWith(b *Bridge, answer func(context.Context, *turn) turncard.Outcome)
 	}
 }
 
-// say takes in a message, as the platform hands it over.
+// say passes a message to the bridge, as the platform does.
 func (l *bridgeRig) say(id, text string) {
 	l.Helper()
-	l.must(l.bridge.HandleMessage(l.Context(), heard(id, text)))
+	l.must(l.bridge.HandleMessage(l.Context(), incoming(id, text)))
 }
 
-func heard(id, text string) chat.Incoming {
+func incoming(id, text string) chat.Incoming {
 	return chat.Incoming{Key: room, Kind: chat.Private, ID: id, Text: text, Actor: chat.Actor{ID: "ou_1"},
 		Time: time.Now(), ToBot: true}
 }

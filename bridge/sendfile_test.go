@@ -55,7 +55,7 @@ func (s *sendRig) deliver() {
 // startTurn lets a turn run.
 func (s *sendRig) startTurn(id string) {
 	s.Helper()
-	_, err := s.bridge.db.Messages().Accept(s.Context(), db.Inbound{Incoming: heard(id, "plot it"), Class: chat.Talk})
+	_, err := s.bridge.db.Messages().Accept(s.Context(), db.Inbound{Incoming: incoming(id, "plot it"), Class: chat.Talk})
 	s.must(err)
 	s.claim, err = s.bridge.db.Queue().Claim(s.Context(), room, db.TurnIDs{Session: "s", Prompt: "p-" + id}, true)
 	s.must(err)

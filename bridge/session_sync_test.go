@@ -18,7 +18,7 @@ import (
 // answered is a turn of an earlier process, in a session that was kept.
 func (l *bridgeRig) answered(id, text string) db.Session {
 	l.Helper()
-	transcript := l.left(id, text)
+	transcript := l.abandonedTurn(id, text)
 	running, err := l.bridge.db.Turns().Running(l.Context())
 	l.must(err)
 	turn := running[0]

@@ -13,13 +13,13 @@ import (
 // A stale group starts over like any chat, but nobody has agreed to its key points being stored.
 func TestNothingOfAStaleGroupIsRemembered(t *testing.T) {
 	t.Parallel()
-	for kind, noted := range map[chat.Kind]bool{chat.Private: true, chat.Group: false} {
+	for kind, wantPoints := range map[chat.Kind]bool{chat.Private: true, chat.Group: false} {
 		t.Run(string(kind), func(t *testing.T) {
 			l := newBridgeRig(t, &deliverytest.Recorder{})
 			l.bridge.cfg.Context.Titles = false
 			l.start()
 			for _, id := range []string{"om_1", "om_2"} {
-				m := heard(id, "hello there")
+				m := incoming(id, "hello there")
 				m.Kind = kind
 				l.must(l.bridge.HandleMessage(t.Context(), m))
 				l.until("an answer", func() bool {
@@ -31,7 +31,7 @@ func TestNothingOfAStaleGroupIsRemembered(t *testing.T) {
 				waiting, active := l.bridge.queues.scheduler.jobs.Count()
 				return waiting+active == 0
 			})
-			if got := strings.Contains(l.logs.String(), `"task":"points"`); got != noted {
+			if got := strings.Contains(l.logs.String(), `"task":"points"`); got != wantPoints {
 				t.Errorf("noted: %v", got)
 			}
 			if n := l.count(`SELECT anew_seq FROM chats`); n != 2 {

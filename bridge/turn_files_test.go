@@ -67,7 +67,7 @@ func (d *filesRig) prompt(n int) string {
 // send takes in a message with files.
 func (d *filesRig) send(id, text string, files ...chat.File) {
 	d.Helper()
-	m := heard(id, text)
+	m := incoming(id, text)
 	m.Files = files
 	d.must(d.bridge.HandleMessage(d.Context(), m))
 }
@@ -309,7 +309,7 @@ func TestATopicIsToldOnceHowItBegan(t *testing.T) {
 	topic := room
 	topic.Thread = "omt_1"
 	for _, id := range []string{"om_1", "om_2"} {
-		m := heard(id, "why?")
+		m := incoming(id, "why?")
 		m.Key, m.Kind, m.Files = topic, chat.Group, []chat.File{{Kind: chat.Quote, Of: "om_root"}}
 		d.must(d.bridge.HandleMessage(t.Context(), m))
 		d.prompt(int(id[3] - '0'))
@@ -371,19 +371,19 @@ func TestAnEditedQuestionIsAnsweredAgainOnRequest(t *testing.T) {
 	d.start()
 	d.say("om_1", "one")
 	d.prompt(1)
-	d.must(d.bridge.HandleEdit(t.Context(), heard("om_1", "two")))
+	d.must(d.bridge.HandleEdit(t.Context(), incoming("om_1", "two")))
 	d.until("the offer", func() bool {
 		return d.count("SELECT COUNT(*) FROM turns WHERE state = 'interrupted' AND failure = 'late'") == 1
 	})
 	turn := int64(d.count("SELECT MAX(id) FROM turns"))
-	d.must(d.bridge.HandleEdit(t.Context(), heard("om_1", "two"))) // told again
+	d.must(d.bridge.HandleEdit(t.Context(), incoming("om_1", "two"))) // told again
 	toast, err := d.bridge.HandlePress(t.Context(), chat.Press{ID: "e1", Key: room, Actor: chat.Actor{ID: "ou_1"},
 		Action: chat.Action{Do: turncard.DoContinue, Turn: turn}})
 	d.must(err)
 	if got := d.prompt(2); got != "two" || toast == "" {
 		t.Errorf("asked %q, toast %q", got, toast)
 	}
-	d.must(d.bridge.HandleEdit(t.Context(), heard("om_2", "/stop")))
+	d.must(d.bridge.HandleEdit(t.Context(), incoming("om_2", "/stop")))
 	if n := d.count("SELECT COUNT(*) FROM turns"); n != 2 {
 		t.Errorf("%d turns", n)
 	}

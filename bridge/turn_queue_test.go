@@ -124,10 +124,10 @@ func TestALateQuestionIsNotClaimed(t *testing.T) {
 	t.Parallel()
 	l := newBridgeRig(t, &deliverytest.Recorder{})
 	close(l.bridge.queues.turns.recovered) // nobody runs the turns yet
-	m := heard("om_1", "are you there?")
+	m := incoming("om_1", "are you there?")
 	m.Time = m.Time.Add(-2 * l.bridge.cfg.MaxAge)
 	l.must(l.bridge.HandleMessage(t.Context(), m))
-	file := heard("om_2", "")
+	file := incoming("om_2", "")
 	file.Files = []chat.File{{Kind: chat.Picture, Of: "om_2", Key: "img_1"}}
 	l.must(l.bridge.HandleMessage(t.Context(), file))
 	if got := l.statesOf(); len(got) != 2 || got[0] != db.Interrupted || got[1] != db.Queued {

@@ -16,7 +16,7 @@ import (
 
 // privateMessage is a private message of somebody in a chat of his own.
 func privateMessage(user, id string) chat.Incoming {
-	m := heard(id, "你好")
+	m := incoming(id, "你好")
 	m.Key, m.Actor = chat.FeishuChat("oc_of_"+user), chat.Actor{ID: user, Name: "小红"}
 	return m
 }
@@ -77,7 +77,7 @@ func TestAnOwnerHearsOfWhoWroteBeforeHim(t *testing.T) {
 	if n := l.unsent(); n != 1 {
 		t.Errorf("%d messages wait: who asked is answered twice a day", n)
 	}
-	users := heard("om_3", "/admin users")
+	users := incoming("om_3", "/admin users")
 	users.Key, users.Actor.ID = chat.FeishuChat("oc_boss"), "ou_boss"
 	got, err := l.bridge.receiver.commands.set.adminUsers(t.Context(),
 		invocation{m: users, lang: i18n.English, chat: db.Chat{Key: users.Key}})
@@ -96,8 +96,8 @@ func TestTheCodeInAnEditedMessage(t *testing.T) {
 	if len(code) < 30 {
 		t.Fatalf("code %q", code)
 	}
-	l.must(l.bridge.HandleMessage(t.Context(), heard("om_1", code[:20])))
-	l.must(l.bridge.HandleEdit(t.Context(), heard("om_1", code)))
+	l.must(l.bridge.HandleMessage(t.Context(), incoming("om_1", code[:20])))
+	l.must(l.bridge.HandleEdit(t.Context(), incoming("om_1", code)))
 	if got := l.bridge.access.Authorizer.Load().Owner; got != "ou_1" {
 		t.Errorf("the bot belongs to %q", got)
 	}

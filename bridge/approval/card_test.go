@@ -23,7 +23,7 @@ func askingFor(tool, input string) db.Approval {
 	}
 }
 
-func dos(buttons []chat.Button) (list []string) {
+func actionNames(buttons []chat.Button) (list []string) {
 	for _, b := range buttons {
 		list = append(list, b.Action.Do)
 	}
@@ -45,12 +45,12 @@ func TestACardShowsExactlyWhatIsAsked(t *testing.T) {
 	if c.Footer != "30 分钟内有效。“总是允许”仅限本聊天、本项目里的单条命令（以 `git 'push'` 开头，只带常用选项）。" {
 		t.Errorf("footer %q", c.Footer)
 	}
-	if got := dos(c.Buttons); !reflect.DeepEqual(got, []string{DoAllow, DoAlways, DoRefuse, DoExplain}) {
+	if got := actionNames(c.Buttons); !reflect.DeepEqual(got, []string{DoAllow, DoAlways, DoRefuse, DoExplain}) {
 		t.Errorf("buttons %v", got)
 	}
 	explains := ExplainCard(a, i18n.Chinese)
-	if got := dos(explains.Buttons); !reflect.DeepEqual(got, []string{DoAllow, DoAlways, DoRefuse}) ||
-		!reflect.DeepEqual(dos(explains.Form.Buttons), []string{DoRefuse}) || explains.Form.Fields[0].Name != whyField {
+	if got := actionNames(explains.Buttons); !reflect.DeepEqual(got, []string{DoAllow, DoAlways, DoRefuse}) ||
+		!reflect.DeepEqual(actionNames(explains.Form.Buttons), []string{DoRefuse}) || explains.Form.Fields[0].Name != whyField {
 		t.Errorf("with a field for the reason: buttons %v, form %+v", got, explains.Form)
 	}
 	if explains.Buttons, explains.Form = c.Buttons, nil; !reflect.DeepEqual(explains, c) {
@@ -68,7 +68,7 @@ func TestACardShowsExactlyWhatIsAsked(t *testing.T) {
 		t.Errorf("summary %q", c.Summary)
 	}
 	a.Always = nil
-	if got := dos(Card(a, i18n.English).Buttons); !reflect.DeepEqual(got, []string{DoAllow, DoRefuse, DoExplain}) {
+	if got := actionNames(Card(a, i18n.English).Buttons); !reflect.DeepEqual(got, []string{DoAllow, DoRefuse, DoExplain}) {
 		t.Errorf("without always: %v", got)
 	}
 }
@@ -294,8 +294,8 @@ func TestAnOptionIsAButton(t *testing.T) {
 		if !reflect.DeepEqual(got, tc.want) {
 			t.Errorf("%s: buttons %q", name, got)
 		}
-		if dos(c.Buttons)[len(got)] != DoRefuse || c.Form == nil || c.Form.Last != (tc.want != nil) {
-			t.Errorf("%s: buttons %v, form %+v", name, dos(c.Buttons), c.Form)
+		if actionNames(c.Buttons)[len(got)] != DoRefuse || c.Form == nil || c.Form.Last != (tc.want != nil) {
+			t.Errorf("%s: buttons %v, form %+v", name, actionNames(c.Buttons), c.Form)
 		}
 		if fields := c.Form.Fields; tc.want != nil && (len(fields) != 1 || fields[0].Name != freeTextField(0)) {
 			t.Errorf("%s: fields %+v", name, fields)

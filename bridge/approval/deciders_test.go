@@ -63,19 +63,19 @@ func newDeciding(t *testing.T, kind chat.Kind, rules access.Config) *deciding {
 }
 
 // wants makes the agent ask for a tool. It returns the immediate answer, if any, and the waiting approval.
-func (d *deciding) wants(q claude.ToolAsk) (verdicts chan claude.Decision, waiting *db.Approval) {
+func (d *deciding) wants(q claude.ToolAsk) (decisions chan claude.Decision, waiting *db.Approval) {
 	d.Helper()
-	verdicts = make(chan claude.Decision, 4)
-	answer := func(v claude.Decision) bool { verdicts <- v; return true }
+	decisions = make(chan claude.Decision, 4)
+	answer := func(v claude.Decision) bool { decisions <- v; return true }
 	waits := d.as.RequestDecision(d.Context(), d.claim, Workspace{Dir: d.dir}, q, answer)
 	list, err := d.store.Approvals().Waiting(d.Context())
 	if err != nil || waits != (len(list) == 1) {
 		d.Fatalf("waits %v, %+v, %v", waits, list, err)
 	}
 	if waits {
-		return verdicts, &list[0]
+		return decisions, &list[0]
 	}
-	return verdicts, nil
+	return decisions, nil
 }
 
 func (d *deciding) press(a *db.Approval, who chat.Actor, do string) string {
@@ -132,7 +132,7 @@ func TestWhoDecides(t *testing.T) {
 			if tc.tool != "Bash" {
 				ask.Input = json.RawMessage(`{"plan":"` + command + `","questions":[{"question":"` + command + `"}]}`)
 			}
-			verdicts, a := d.wants(ask)
+			decisions, a := d.wants(ask)
 			if a == nil {
 				t.Fatal("nobody is asked")
 			}
@@ -154,14 +154,14 @@ func TestWhoDecides(t *testing.T) {
 				if got := d.press(a, asker, DoAllow); got != i18n.AdminsAllow.In(i18n.English) {
 					t.Errorf("the asker gets %q", got)
 				}
-				if len(verdicts) != 0 {
+				if len(decisions) != 0 {
 					t.Fatal("the asker has allowed it")
 				}
 				d.press(a, boss, DoAllow)
 			} else {
 				d.press(a, asker, DoAllow)
 			}
-			if v := <-verdicts; !v.Allow {
+			if v := <-decisions; !v.Allow {
 				t.Errorf("%+v", v)
 			}
 		})
@@ -171,9 +171,9 @@ func TestWhoDecides(t *testing.T) {
 func TestWhoAskedMayRefuseWhatOnlyAdminsAllow(t *testing.T) {
 	t.Parallel()
 	d := newDeciding(t, chat.Group, access.Config{Owner: boss.ID, Deciders: access.AdminsDecide})
-	verdicts, a := d.wants(askFor(t, "Bash", map[string]any{"command": "make test"}))
+	decisions, a := d.wants(askFor(t, "Bash", map[string]any{"command": "make test"}))
 	d.press(a, asker, DoRefuse)
-	if v := <-verdicts; v.Allow {
+	if v := <-decisions; v.Allow {
 		t.Error("it was allowed")
 	}
 }
@@ -185,7 +185,7 @@ func TestARuleDoesNotAllowWhatOnlyAdminsMay(t *testing.T) {
 	ask := askFor(t, "Bash", map[string]any{"command": "ls -l"})
 	_, a := d.wants(ask)
 	d.press(a, asker, DoAlways)
-	if verdicts, a := d.wants(ask); a != nil || !(<-verdicts).Allow {
+	if decisions, a := d.wants(ask); a != nil || !(<-decisions).Allow {
 		t.Fatal("there is no rule")
 	}
 	file := filepath.Join(d.data, "-l") // a file with the name of an option
@@ -212,11 +212,11 @@ func TestNobodyWaitsForAMissingAdmin(t *testing.T) {
 			t.Parallel()
 			tc.access.Deciders = access.AdminsDecide
 			d := newDeciding(t, tc.kind, tc.access)
-			verdicts, a := d.wants(askFor(t, "Bash", map[string]any{"command": "make test"}))
+			decisions, a := d.wants(askFor(t, "Bash", map[string]any{"command": "make test"}))
 			if a != nil {
 				t.Fatal("it waits")
 			}
-			if v := <-verdicts; v.Allow || v.Why != nobodyMayAllow {
+			if v := <-decisions; v.Allow || v.Why != nobodyMayAllow {
 				t.Errorf("%+v", v)
 			}
 			c := d.card()
@@ -265,8 +265,8 @@ func TestWhatIsAskedWhereEverythingIs(t *testing.T) {
 			} else if tc.tool == "Grep" {
 				input = map[string]any{"pattern": "x"}
 			}
-			verdicts := make(chan claude.Decision, 1)
-			answer := func(v claude.Decision) bool { verdicts <- v; return true }
+			decisions := make(chan claude.Decision, 1)
+			answer := func(v claude.Decision) bool { decisions <- v; return true }
 			waits := d.as.RequestDecision(t.Context(), d.claim, tc.w, askFor(t, tc.tool, input), answer)
 			if waits != tc.waits {
 				t.Fatalf("waits: %v", waits)
@@ -274,7 +274,7 @@ func TestWhatIsAskedWhereEverythingIs(t *testing.T) {
 			if waits {
 				return
 			}
-			if v := <-verdicts; v.Allow != tc.allow {
+			if v := <-decisions; v.Allow != tc.allow {
 				t.Errorf("%+v", v)
 			}
 		})

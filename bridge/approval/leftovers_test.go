@@ -91,7 +91,7 @@ func (a *asking) interrupt() db.Claim {
 func (a *asking) askAgain(c db.Claim) (waits bool) {
 	ask := claude.ToolAsk{ID: "r2", Use: "t2", Name: "Bash", Input: json.RawMessage(`{"command":"make"}`)}
 	return a.as.RequestDecision(a.Context(), c, Workspace{Dir: "/p"}, ask, func(v claude.Decision) bool {
-		a.verdicts <- v
+		a.decisions <- v
 		return true
 	})
 }
@@ -116,8 +116,8 @@ func TestATurnGoesOnBeforeTheDecision(t *testing.T) {
 		t.Error("one decision would count twice")
 	}
 	a.press("ev_1", DoAllow)
-	if v := a.verdict(); !v.Allow || string(v.Input) != string(a.approval.Input) {
-		t.Errorf("verdict %+v", v)
+	if v := a.decision(); !v.Allow || string(v.Input) != string(a.approval.Input) {
+		t.Errorf("decision %+v", v)
 	}
 	a.as.EndTurn(t.Context(), c.Turn, db.Done)
 	list, err := a.store.Approvals().Waiting(t.Context())
@@ -161,8 +161,8 @@ func TestALaterDecisionCountsOnce(t *testing.T) {
 	if a.askAgain(c) {
 		t.Fatal("people are asked again")
 	}
-	if v := a.verdict(); !v.Allow || string(v.Input) != string(a.approval.Input) {
-		t.Errorf("verdict %+v", v)
+	if v := a.decision(); !v.Allow || string(v.Input) != string(a.approval.Input) {
+		t.Errorf("decision %+v", v)
 	}
 	if !a.askAgain(c) {
 		t.Error("it counts twice")

@@ -24,12 +24,12 @@ import (
 // asking is Requests on a real database, with an agent that has asked for a command.
 type asking struct {
 	*testing.T
-	as       *Requests
-	store    *db.DB
-	approval db.Approval
-	verdicts chan claude.Decision
-	outbox   *delivery.Outbox
-	gone     bool // the agent no longer accepts answers
+	as        *Requests
+	store     *db.DB
+	approval  db.Approval
+	decisions chan claude.Decision
+	outbox    *delivery.Outbox
+	gone      bool // the agent no longer accepts answers
 }
 
 func newAsking(t *testing.T, patience time.Duration) *asking {
@@ -56,7 +56,7 @@ func askingOn(t *testing.T, patience time.Duration, out delivery.Messenger) *ask
 	}
 	rules := access.Config{Allow: []string{"*"}}
 	rules.ApprovalTimeout.Duration = patience
-	a := &asking{T: t, store: store, verdicts: make(chan claude.Decision, 10)}
+	a := &asking{T: t, store: store, decisions: make(chan claude.Decision, 10)}
 	a.outbox = delivery.NewOutbox(store, out, delivery.Spool{}, english, zerolog.Nop())
 	who := access.NewAuthorizer(rules, store.Grants(), nil, 0, zerolog.Nop())
 	a.as = NewRequests(Config{Language: english, Interrupted: nothingInterrupted{}}, store, a.outbox, who, zerolog.Nop())
@@ -64,7 +64,7 @@ func askingOn(t *testing.T, patience time.Duration, out delivery.Messenger) *ask
 	ask := claude.ToolAsk{ID: "r1", Use: "t1", Name: "Bash", Input: input}
 	a.as.RequestDecision(t.Context(), claim, Workspace{Dir: "/p"}, ask, func(v claude.Decision) bool {
 		if !a.gone {
-			a.verdicts <- v
+			a.decisions <- v
 		}
 		return !a.gone
 	})
@@ -109,10 +109,10 @@ func (a *asking) press(event, do string) string {
 	return toast
 }
 
-func (a *asking) verdict() claude.Decision {
+func (a *asking) decision() claude.Decision {
 	a.Helper()
 	select {
-	case v := <-a.verdicts:
+	case v := <-a.decisions:
 		return v
 	case <-time.After(time.Minute):
 		a.Fatal("the agent got no answer")
@@ -172,8 +172,8 @@ func TestTheAgentDoesNotWaitForACardThatCannotBeShown(t *testing.T) {
 			stop := make(chan struct{})
 			close(stop)
 			a.outbox.Run(t.Context(), stop) // the request, and its outcome
-			if v := a.verdict(); v.Allow || v.Why != notAsked {
-				t.Errorf("verdict %+v", v)
+			if v := a.decision(); v.Allow || v.Why != notAsked {
+				t.Errorf("decision %+v", v)
 			}
 			_, err := a.store.Outbox().Next(t.Context(), a.approval.Key)
 			if !errors.Is(err, db.ErrNotFound) || a.state() != db.Withdrawn {
@@ -201,19 +201,19 @@ func TestAPressIsAnsweredBeforeItIsStored(t *testing.T) {
 	if took := time.Since(began); soon >= time.Second || took > soon+time.Minute {
 		t.Errorf("answered after %v", took)
 	}
-	if len(a.verdicts) != 0 || a.state() != db.Waiting {
+	if len(a.decisions) != 0 || a.state() != db.Waiting {
 		t.Fatal("the agent continues before the decision is stored")
 	}
 	a.press("ev_1", DoAllow) // delivered again
 	a.work()
-	if v := a.verdict(); !v.Allow || string(v.Input) != `{"command": "make",  "description": "x"}` {
-		t.Errorf("verdict %+v", v)
+	if v := a.decision(); !v.Allow || string(v.Input) != `{"command": "make",  "description": "x"}` {
+		t.Errorf("decision %+v", v)
 	}
 	if got := a.press("ev_2", DoRefuse); got != i18n.ApprovalOver.EN {
 		t.Errorf("afterwards told %q", got)
 	}
-	if len(a.verdicts) != 0 || a.state() != db.Approved {
-		t.Errorf("%d more verdicts, state %s", len(a.verdicts), a.state())
+	if len(a.decisions) != 0 || a.state() != db.Approved {
+		t.Errorf("%d more decisions, state %s", len(a.decisions), a.state())
 	}
 }
 
@@ -253,10 +253,10 @@ func TestAnApprovalExpires(t *testing.T) {
 	t.Parallel()
 	a := newAsking(t, 50*time.Millisecond)
 	a.work()
-	if v := a.verdict(); v.Allow || v.Why != notDecided || a.state() != db.Expired {
+	if v := a.decision(); v.Allow || v.Why != notDecided || a.state() != db.Expired {
 		t.Errorf("%+v, %s", v, a.state())
 	}
-	if got := a.press("ev_1", DoAllow); got != i18n.ApprovalOver.EN || len(a.verdicts) != 0 {
+	if got := a.press("ev_1", DoAllow); got != i18n.ApprovalOver.EN || len(a.decisions) != 0 {
 		t.Errorf("told %q", got)
 	}
 }
@@ -274,9 +274,9 @@ func TestATurnLeavesNothingOpen(t *testing.T) {
 		}
 		a.as.EndTurn(t.Context(), db.Turn{ID: a.approval.Turn}, end)
 		_, open := a.as.open.get(a.approval.ID)
-		if got := a.state(); got != want || len(a.verdicts) != 0 || open != (want == db.Waiting) ||
+		if got := a.state(); got != want || len(a.decisions) != 0 || open != (want == db.Waiting) ||
 			a.as.open.hasAgent(a.approval.ID) {
-			t.Errorf("%s: state %s, %d verdicts", end, got, len(a.verdicts))
+			t.Errorf("%s: state %s, %d decisions", end, got, len(a.decisions))
 		}
 	}
 }
@@ -296,7 +296,7 @@ func TestAQuestionThatCannotBeStored(t *testing.T) {
 		return true
 	})
 	if got.Allow || got.Why != notAsked {
-		t.Errorf("verdict %+v", got)
+		t.Errorf("decision %+v", got)
 	}
 }
 
@@ -311,15 +311,15 @@ func TestAReadOnlyProject(t *testing.T) {
 		{Dir: "/p"}:                 {claude.PlanTool: true, "Bash": true},
 	} {
 		for tool, asked := range want {
-			var verdicts []claude.Decision
+			var decisions []claude.Decision
 			q := claude.ToolAsk{Name: tool, Input: input}
 			waits := a.as.RequestDecision(t.Context(), claim, w, q, func(v claude.Decision) bool {
-				verdicts = append(verdicts, v)
+				decisions = append(decisions, v)
 				return true
 			})
-			refused := len(verdicts) == 1 && !verdicts[0].Allow && verdicts[0].Why == lookOnly
+			refused := len(decisions) == 1 && !decisions[0].Allow && decisions[0].Why == lookOnly
 			if waits != asked || !asked && !refused {
-				t.Errorf("%s in %+v: waits %v, %+v", tool, w, waits, verdicts)
+				t.Errorf("%s in %+v: waits %v, %+v", tool, w, waits, decisions)
 			}
 		}
 	}
@@ -340,7 +340,7 @@ func TestPeopleHaveHalfAnHour(t *testing.T) {
 			t.Errorf("before the timeout it is %s", got)
 		}
 		time.Sleep(time.Millisecond)
-		if v := a.verdict(); v.Allow || v.Why != notDecided || a.state() != db.Expired {
+		if v := a.decision(); v.Allow || v.Why != notDecided || a.state() != db.Expired {
 			t.Errorf("the answer is %+v, the state %s", v, a.state())
 		}
 	})
@@ -393,17 +393,17 @@ func TestTheFieldForAReasonComesOnRequest(t *testing.T) {
 				len(list[0].Buttons) != 3 {
 				t.Fatalf("shown %+v", list)
 			}
-			if len(a.verdicts) != 0 || a.state() != db.Waiting {
+			if len(a.decisions) != 0 || a.state() != db.Waiting {
 				t.Fatalf("it is %s", a.state())
 			}
 			_, err := a.as.Press(t.Context(), chat.Press{
 				ID: "ev_3", Key: a.approval.Key, Actor: asker, Values: decide.values,
 				Action: chat.Action{Do: decide.do, Turn: a.approval.Turn, ID: ActionID(a.approval)},
 			}, i18n.English)
-			v := a.verdict()
+			v := a.decision()
 			if err != nil || v.Allow != (decide.want == db.Approved) || a.state() != decide.want ||
 				strings.Contains(v.Why, "test first") != (decide.values != nil) {
-				t.Errorf("verdict %+v, it is %s, %v", v, a.state(), err)
+				t.Errorf("decision %+v, it is %s, %v", v, a.state(), err)
 			}
 			if got := a.press("ev_4", DoExplain); got != i18n.ApprovalOver.EN {
 				t.Errorf("afterwards told %q", got)
