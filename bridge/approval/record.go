@@ -80,7 +80,7 @@ type recorder struct {
 func (r recorder) settle(ctx context.Context, a db.Approval, s db.Settling) error {
 	s.Action = db.Action{
 		Use: a.ID, Tool: a.Tool, Input: ShortInput(a.Input, r.redact),
-		Decision: verdicts[a.State], Reason: r.redact(a.Words),
+		Decision: outcomes[a.State], Reason: r.redact(a.Words),
 	}
 	if s.Always {
 		s.Action.Decision, s.Action.Reason = db.AllowedAlways, ""
@@ -88,8 +88,8 @@ func (r recorder) settle(ctx context.Context, a db.Approval, s db.Settling) erro
 	return r.store.Approvals().Settle(ctx, a, s)
 }
 
-// verdicts map approval states to outcomes in the History.
-var verdicts = map[db.ApprovalState]db.Outcome{
+// outcomes map approval states to outcomes in the History.
+var outcomes = map[db.ApprovalState]db.Outcome{
 	db.Approved: db.AllowedOnce, db.Refused: db.Denied, db.Expired: db.Unanswered, db.Withdrawn: db.NotNeeded,
 }
 
