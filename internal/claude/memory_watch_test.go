@@ -38,7 +38,7 @@ func TestIdleProcessesEndWhenTheirMemoryIsNeeded(t *testing.T) {
 	m := &machine{}
 	n := newSparesRig(t, func(c *claude.Config) { c.Machine, c.MemoryPeriod = m, 5*time.Millisecond })
 	spec := n.ahead(n.data)
-	a, b := n.first("a", spec), n.acquire2("b", spec)
+	a, b := n.firstProcess("a", spec), n.acquireFor("b", spec)
 	n.pool.Release("a", a)
 	n.pool.Release("b", b)
 	n.hasSpares(1)

@@ -56,7 +56,7 @@ func TestThirtyChatsFindTheirProcesses(t *testing.T) {
 					spec = n.ahead(n.data)
 					specs[owner] = spec
 				}
-				p := n.acquire2(owner, spec)
+				p := n.acquireFor(owner, spec)
 				n.pool.Release(owner, p)
 				s := n.pool.Stats()
 				m.processes.Store(int64(s.Running + s.Idle + s.Spare))

@@ -101,7 +101,7 @@ func newSparesRig(t *testing.T, change ...func(*claude.Config)) twoChats {
 // A spare process is started after a turn has ended, not while it runs.
 func TestASpareProcessComesAfterTheTurn(t *testing.T) {
 	n := newSparesRig(t)
-	p := n.first("a", n.ahead(n.data))
+	p := n.firstProcess("a", n.ahead(n.data))
 	if s := n.pool.Stats(); s.Started != 1 || s.Spare != 0 {
 		t.Errorf("%+v while the turn runs", s)
 	}
@@ -174,7 +174,7 @@ func TestTheSpareProcessIsOfTheLastTurn(t *testing.T) {
 	two.Mode = "plan"
 	must(t, n.pool.Ahead().Expect(one))
 	n.hasSpares(1)
-	n.pool.Release("a", n.first("a", two))
+	n.pool.Release("a", n.firstProcess("a", two))
 	must(t, poll(t.Context(), "another process", func() bool {
 		taken := false
 		must(t, n.pool.Ahead().TakeSpare("b", two, func(string) (bool, error) { taken = true; return false, nil }))
@@ -228,14 +228,15 @@ func TestSpareProcessesAreOfTheLastCombinations(t *testing.T) {
 	started("default", "acceptEdits", "plan", "default")
 }
 
-// first is a process for the first message of a chat, without a spare one.
-func (n twoChats) first(owner string, spec claude.Spec) *claude.Process {
+// firstProcess is a process for the first message of a chat, without a spare one.
+func (n twoChats) firstProcess(owner string, spec claude.Spec) *claude.Process {
 	n.Helper()
 	must(n.T, n.pool.Ahead().TakeSpare(owner, spec, func(string) (bool, error) { return false, nil }))
-	return n.acquire2(owner, spec)
+	return n.acquireFor(owner, spec)
 }
 
-func (n twoChats) acquire2(owner string, spec claude.Spec) *claude.Process {
+// acquireFor takes a process for the chat.
+func (n twoChats) acquireFor(owner string, spec claude.Spec) *claude.Process {
 	n.Helper()
 	p, err := n.pool.Acquire(n.Context(), owner, spec)
 	must(n.T, err)
@@ -246,7 +247,7 @@ func (n twoChats) acquire2(owner string, spec claude.Spec) *claude.Process {
 func TestASpareProcessMakesRoom(t *testing.T) {
 	n := newSparesRig(t, func(c *claude.Config) { c.MaxProcesses = 3 })
 	spec := n.ahead(n.data)
-	pa := n.first("a", spec)
+	pa := n.firstProcess("a", spec)
 	for range pa.Run(t.Context(), uuid.NewString(), "hello") { //nolint:revive // wait for the answer
 	}
 	n.pool.Release("a", pa)
@@ -256,8 +257,8 @@ func TestASpareProcessMakesRoom(t *testing.T) {
 	}
 	b, c := spec, spec
 	b.Session, c.Session, b.Spare, c.Spare = uuid.NewString(), uuid.NewString(), nil, nil
-	pb := n.acquire2("b", b)
-	pc := n.acquire2("c", c)
+	pb := n.acquireFor("b", b)
+	pc := n.acquireFor("c", c)
 	if s := n.pool.Stats(); s.Spare != 0 || s.Idle != 1 || s.Running != 2 || !running(pa) {
 		t.Errorf("%+v", s)
 	}
