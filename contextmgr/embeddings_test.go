@@ -71,8 +71,8 @@ func senseOf(t *testing.T, e *embedtest.Endpoint, url string) *embeddingsRig {
 
 var here, there = chat.FeishuChat("oc_here"), chat.FeishuChat("oc_there")
 
-// said stores messages.
-func (s *embeddingsRig) said(key chat.Key, texts ...string) {
+// store stores messages.
+func (s *embeddingsRig) store(key chat.Key, texts ...string) {
 	s.Helper()
 	var list []db.Record
 	for _, text := range texts {
@@ -137,7 +137,7 @@ func (s *embeddingsRig) vectors(key chat.Key, model string) (n int) {
 
 func TestOtherWordsForTheSameAreRetrieved(t *testing.T) {
 	s := newEmbeddingsRig(t)
-	s.said(here, append([]string{paraphrased}, small(40)...)...)
+	s.store(here, append([]string{paraphrased}, small(40)...)...)
 	if got := s.recalled(here, howLarge); got != "" {
 		t.Errorf("without vectors: %s", got)
 	}
@@ -158,7 +158,7 @@ func TestOtherWordsForTheSameAreRetrieved(t *testing.T) {
 // Search by meaning adds to the matches by words and replaces none.
 func TestWordsAndEmbeddingsAddUp(t *testing.T) {
 	s := newEmbeddingsRig(t)
-	s.said(here, slices.Concat([]string{paraphrased}, small(40), []string{"舰队 已经出发"})...)
+	s.store(here, slices.Concat([]string{paraphrased}, small(40), []string{"舰队 已经出发"})...)
 	s.learn()
 	got := s.recalled(here, howLarge)
 	if !strings.HasPrefix(got, paraphrased+"|") || !strings.HasSuffix(got, "|舰队 已经出发") {
@@ -177,16 +177,16 @@ func TestWordsAndEmbeddingsAddUp(t *testing.T) {
 // Messages of another chat or of an ended conversation are not compared, however similar they are.
 func TestOnlyTheConversationIsCompared(t *testing.T) {
 	s := newEmbeddingsRig(t)
-	s.said(there, append([]string{paraphrased}, small(40)...)...)
-	s.said(here, append([]string{"the old vessels"}, small(40)...)...)
+	s.store(there, append([]string{paraphrased}, small(40)...)...)
+	s.store(here, append([]string{"the old vessels"}, small(40)...)...)
 	s.learn()
-	anew := chat.Incoming{Key: here, Kind: chat.Private, ID: "om_new", Text: "/new",
+	restart := chat.Incoming{Key: here, Kind: chat.Private, ID: "om_new", Text: "/new",
 		Time: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)}
-	begin := db.Inbound{Incoming: anew, Class: chat.Command, Effects: []db.Effect{db.StartConversation{}}}
+	begin := db.Inbound{Incoming: restart, Class: chat.Command, Effects: []db.Effect{db.StartConversation{}}}
 	if _, err := s.d.Messages().Accept(t.Context(), begin); err != nil {
 		t.Fatal(err)
 	}
-	s.said(here, "x1 y1", "x2 y2", "x3 y3", "x4 y4", "x5 y5", "x6 y6", "x7 y7", "x8 y8", "x9 y9")
+	s.store(here, "x1 y1", "x2 y2", "x3 y3", "x4 y4", "x5 y5", "x6 y6", "x7 y7", "x8 y8", "x9 y9")
 	s.learn()
 	for epoch, want := range []string{"the old vessels", ""} {
 		if got := s.recalled(here, howLarge, func(r *Request) { r.Epoch = int64(epoch) }); got != want {
@@ -203,7 +203,7 @@ func TestOnlyTheConversationIsCompared(t *testing.T) {
 func TestTheQuestionIsNotComparedWithItself(t *testing.T) {
 	s := newEmbeddingsRig(t)
 	far := strings.Join(small(14), " ") + " vessels"
-	s.said(here, append(small(40), far)...)
+	s.store(here, append(small(40), far)...)
 	asked := chat.Incoming{
 		Key: here, Kind: chat.Private, ID: "om_q", Text: howLarge, Time: time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC),
 	}
@@ -233,7 +233,7 @@ func TestSearchByWordsWithoutTheEndpoint(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newEmbeddingsRig(t)
-			s.said(here, append([]string{paraphrased}, small(40)...)...)
+			s.store(here, append([]string{paraphrased}, small(40)...)...)
 			s.learn()
 			s.m.embeddings.timeout = searchTimeout
 			s.e.Fail(fault)
@@ -265,7 +265,7 @@ func TestSearchByWordsWithoutTheEndpoint(t *testing.T) {
 func TestTheEndpointGetsNothingPrivate(t *testing.T) {
 	s := newEmbeddingsRig(t)
 	long := "mail long@example.com " + strings.Repeat("字", 5000)
-	s.said(here, "I am bob@example.com, password: hunter2", long, " \n ", strings.Repeat(" ", 3000)+"x")
+	s.store(here, "I am bob@example.com, password: hunter2", long, " \n ", strings.Repeat(" ", 3000)+"x")
 	s.learn()
 	s.recalled(here, "who is carol@example.com? "+long)
 	sent := s.e.Texts()
@@ -283,7 +283,7 @@ func TestTheEndpointGetsNothingPrivate(t *testing.T) {
 func TestEmbeddingsAreOffByDefault(t *testing.T) {
 	s := newEmbeddingsRig(t)
 	s.m = New(s.d, Defaults(), zerolog.Nop())
-	s.said(here, append([]string{paraphrased}, small(5)...)...)
+	s.store(here, append([]string{paraphrased}, small(5)...)...)
 	s.recalled(here, howLarge)
 	s.m.Run(t.Context()) // returns immediately
 	if n := len(s.e.Calls()); n != 0 || s.vectors(here, embedtest.Model) != 0 {
@@ -293,7 +293,7 @@ func TestEmbeddingsAreOffByDefault(t *testing.T) {
 
 func TestVectorsAreMadeForWhatNeedsThem(t *testing.T) {
 	s := newEmbeddingsRig(t)
-	s.said(here, small(150)...)
+	s.store(here, small(150)...)
 	for i, class := range []chat.Class{chat.Overheard, chat.Command} {
 		m := chat.Incoming{Key: here, Kind: chat.Group, ID: fmt.Sprintf("om_%d", i), Text: "not talk", Time: time.Now()}
 		if _, err := s.d.Messages().Accept(t.Context(), db.Inbound{Incoming: m, Class: class}); err != nil {
@@ -333,7 +333,7 @@ func TestVectorsAreMadeForWhatNeedsThem(t *testing.T) {
 // A message that the endpoint refuses does not affect the others.
 func TestOneBadMessageIsLeftOut(t *testing.T) {
 	s := newEmbeddingsRig(t)
-	s.said(here, append(small(30), append([]string{"POISON"}, small(60)[30:]...)...)...)
+	s.store(here, append(small(30), append([]string{"POISON"}, small(60)[30:]...)...)...)
 	s.e.Fail(func(w http.ResponseWriter, _ *http.Request) {
 		calls := s.e.Calls()
 		if slices.Contains(calls[len(calls)-1], "POISON") {
@@ -355,7 +355,7 @@ func TestVectorsAreMadeInTheBackground(t *testing.T) {
 		s := senseOf(t, e, e.Config().URL)
 		// function calls instead of a network: sockets do not work in a synctest bubble
 		s.m.embeddings = embeddingsOf(s.d, e.Config(), zerolog.New(s.logs))
-		s.said(here, small(100)...)
+		s.store(here, small(100)...)
 		slow := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 		s.e.Fail(slow)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -377,7 +377,7 @@ func TestVectorsAreMadeInTheBackground(t *testing.T) {
 			t.Errorf("%d vectors after the outage", n)
 		}
 		s.e.Fail(nil)
-		s.said(here, "one more")
+		s.store(here, "one more")
 		time.Sleep(idlePause + time.Second)
 		if n := s.vectors(here, embedtest.Model); n != 101 {
 			t.Errorf("%d vectors", n)

@@ -83,16 +83,16 @@ func TestOnlyMemoriesOfTheScopeAreInThePrompt(t *testing.T) {
 	m.save(db.Memory{Title: "here", Text: "x", Scope: db.ProjectScope, Of: "/srv/a"})
 	m.save(db.Memory{Title: "elsewhere", Text: "x", Scope: db.ProjectScope, Of: "/srv/b"})
 	m.save(db.Memory{Title: "waiting", Text: "x", State: db.ProposedMemory})
-	in := func(project string) func(*contextmgr.Request) {
+	inProject := func(project string) func(*contextmgr.Request) {
 		return func(r *contextmgr.Request) { r.Project = project }
 	}
-	if got := titles(m.asked("?", in("/srv/a"))); got != "all mine here" {
+	if got := titles(m.asked("?", inProject("/srv/a"))); got != "all mine here" {
 		t.Errorf("told %q", got)
 	}
 	hers := func(r *contextmgr.Request) {
 		r.Asked = append(r.Asked, chat.Message{Text: "?", Actor: chat.Actor{ID: "ou_2"}})
 	}
-	if got := titles(m.asked("?", in("/srv/b"), hers)); got != "all mine hers elsewhere" {
+	if got := titles(m.asked("?", inProject("/srv/b"), hers)); got != "all mine hers elsewhere" {
 		t.Errorf("told both %q", got)
 	}
 	if got := titles(m.asked("?")); got != "all mine" {

@@ -9,8 +9,8 @@ import (
 	"magpie/internal/chat"
 )
 
-// noted formats notes, one a line, for comparison.
-func noted(list []db.Memory) string {
+// linesOf formats notes, one a line, for comparison.
+func linesOf(list []db.Memory) string {
 	var lines []string
 	for _, m := range list {
 		lines = append(lines, m.Title+" = "+m.Text+" = "+strings.Join(m.Keywords, "+"))
@@ -36,7 +36,7 @@ func TestNotesAreParsedInAnyForm(t *testing.T) {
 			strings.TrimSuffix(strings.Repeat("k+", 12), "+"),
 		"a | x\xff | k": "a = x\uFFFD = k",
 	} {
-		if got := noted(ParseNotes(reply)); got != want {
+		if got := linesOf(ParseNotes(reply)); got != want {
 			t.Errorf("Notes(%q) =\n%s\nwant\n%s", reply, got, want)
 		}
 	}

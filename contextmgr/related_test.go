@@ -37,7 +37,7 @@ func inLongChat(texts ...string) evalChat {
 func recalledTexts(t *testing.T, c evalChat, question string, chars int) (texts []string) {
 	t.Helper()
 	q := evalQuestion{Question: question, AskedAt: c.msgs[len(c.msgs)-1].Time.Add(time.Hour)}
-	for _, m := range ours(t, keep(t, c))(c, q)(chars) {
+	for _, m := range ours(t, storeChats(t, c))(c, q)(chars) {
 		texts = append(texts, m.Text)
 	}
 	return texts

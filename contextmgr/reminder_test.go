@@ -32,7 +32,7 @@ func remembered(t *testing.T, kind chat.Kind, since int, said ...string) (*db.DB
 	for i := range since {
 		add(fmt.Sprintf("闲聊第 %d 句：", i)+strings.Repeat("天气不错，", 20), "小红", began.Add(time.Duration(i+1)*time.Hour))
 	}
-	return keep(t, tr), key
+	return storeChats(t, tr), key
 }
 
 func about(key chat.Key, question string) Request {
@@ -199,7 +199,7 @@ func TestRetrievalKeepsItsBudget(t *testing.T) {
 
 // The question itself is not retrieved, nor are messages that wait to be asked.
 func TestTheQuestionIsNotRetrieved(t *testing.T) {
-	d := keep(t)
+	d := storeChats(t)
 	key := chat.FeishuChat("oc_1")
 	var turns []int64
 	for i, text := range []string{"钥匙在哪里", "办公室的钥匙是谁拿走的？", "备用的钥匙放在仓库还是前台？"} {

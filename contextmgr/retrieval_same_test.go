@@ -61,7 +61,7 @@ func TestARepeatedMessageIsRetrievedOnce(t *testing.T) {
 			add(other)
 			q := evalQuestion{Question: tc.question, AskedAt: began.AddDate(0, 0, 10)}
 			same, found, newest := 0, false, false
-			for _, m := range ours(t, keep(t, c))(c, q)(5000) {
+			for _, m := range ours(t, storeChats(t, c))(c, q)(5000) {
 				if slices.Contains(tc.lines, m.Text) {
 					same++
 					newest = m.Text == tc.lines[len(tc.lines)-1]

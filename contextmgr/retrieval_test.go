@@ -101,8 +101,8 @@ func trials(tb testing.TB) []evalChat {
 	return list
 }
 
-// keep stores conversations.
-func keep(tb testing.TB, list ...evalChat) *db.DB {
+// storeChats stores conversations.
+func storeChats(tb testing.TB, list ...evalChat) *db.DB {
 	tb.Helper()
 	d := dbtest.New(tb)
 	for _, t := range list {
@@ -231,7 +231,7 @@ func evidence(q evalQuestion, list []chat.Message) float64 {
 func TestRetrieval(t *testing.T) {
 	racetest.Skip(t)
 	all := trials(t)
-	d := keep(t, all...)
+	d := storeChats(t, all...)
 	sizes := []int{1000, 2000, 5000}
 	names := []string{"tail", "BM25", "ours"}
 	retrievers := map[string]retriever{"tail": tail, "BM25": plain(), "ours": ours(t, d)}

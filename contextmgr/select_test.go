@@ -11,7 +11,7 @@ import (
 func TestModes(t *testing.T) {
 	first, lost := Request{}, Request{Lost: true}
 	unsure, verified := Request{ResumeID: "s"}, Request{ResumeID: "s", Synced: Synced{Verified: true}}
-	behind, live := Request{ResumeID: "s", Synced: Synced{Verified: true, Incomplete: true}}, Request{
+	incomplete, live := Request{ResumeID: "s", Synced: Synced{Verified: true, Incomplete: true}}, Request{
 		ResumeID: "s", Live: true, Synced: Synced{Verified: true},
 	}
 	for _, tc := range []struct {
@@ -20,12 +20,12 @@ func TestModes(t *testing.T) {
 		want historyPart
 	}{
 		{Hybrid, first, recent}, {Hybrid, lost, recent}, {Hybrid, unsure, recent}, {Hybrid, verified, recent},
-		{Hybrid, behind, recent}, {Hybrid, live, unseen},
+		{Hybrid, incomplete, recent}, {Hybrid, live, unseen},
 		{Resume, first, recent}, {Resume, lost, recent}, {Resume, unsure, none}, {Resume, verified, none},
-		{Resume, behind, unseen}, {Resume, live, none},
+		{Resume, incomplete, unseen}, {Resume, live, none},
 		{Database, first, recent}, {Database, lost, recent},
 		{Economy, first, recent}, {Economy, lost, recent}, {Economy, unsure, recent}, {Economy, verified, unseen},
-		{Economy, behind, unseen}, {Economy, live, unseen},
+		{Economy, incomplete, unseen}, {Economy, live, unseen},
 	} {
 		if got := (Config{Mode: tc.mode, SessionMode: Stable}).historyFor(tc.r); got != tc.want {
 			t.Errorf("%s %+v: prefix %v, want %v", tc.mode, tc.r, got, tc.want)
@@ -38,8 +38,8 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// at is a conversation whose newest message has that time.
-func at(msgs []chat.Message, newest time.Time) []chat.Message {
+// endingAt is a conversation whose newest message has that time.
+func endingAt(msgs []chat.Message, newest time.Time) []chat.Message {
 	for i := range msgs {
 		msgs[i].Time = newest.Add(time.Duration(i-len(msgs)+1) * time.Minute)
 	}
@@ -66,7 +66,7 @@ func TestTheMinimumsGrow(t *testing.T) {
 		{"without a session, after a night", asked.forNewSession(), 8 * time.Hour, 80},
 	} {
 		pulled := 0
-		got, err := selectRecent(backwards(at(talk(100, 100, 100), now.Add(-tc.silent)), &pulled), tc.limits)
+		got, err := selectRecent(backwards(endingAt(talk(100, 100, 100), now.Add(-tc.silent)), &pulled), tc.limits)
 		if err != nil || len(got) != tc.want || pulled != tc.want {
 			t.Errorf("%s: %d messages, %d read, want %d (%v)", tc.name, len(got), pulled, tc.want, err)
 		}
@@ -74,7 +74,7 @@ func TestTheMinimumsGrow(t *testing.T) {
 	tight := asked.forNewSession()
 	tight.MaxTokens = 1500
 	pulled := 0
-	got, err := selectRecent(backwards(at(talk(100, 100, 100), now.Add(-24*time.Hour)), &pulled), tight)
+	got, err := selectRecent(backwards(endingAt(talk(100, 100, 100), now.Add(-24*time.Hour)), &pulled), tight)
 	tokens := 0
 	for _, m := range got {
 		tokens += EstimateTokens(m.Text)

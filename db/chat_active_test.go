@@ -37,7 +37,7 @@ func TestActiveChatsAreThoseInWhichPeopleSpokeLast(t *testing.T) {
 // A pressed button is no message of the platform: its time must not hide missed messages.
 func TestAPressDoesNotHideWhatWasMissed(t *testing.T) {
 	d := fresh(t)
-	turn := cut(t, d)
+	turn := interruptedTurn(t, d)
 	w := db.Decision{Key: oc, Turn: turn.ID, GoOn: true,
 		ContinueMessage: chat.Message{Text: "继续", Time: time.UnixMilli(1_000_000)}}
 	if err := d.Turns().Interruptions().Decide(t.Context(), w); err != nil {

@@ -27,7 +27,7 @@ func startOver(t *testing.T, d *db.DB, message string) {
 	accept(t, d, e)
 }
 
-func back(message, session string) db.Inbound {
+func sayResume(message, session string) db.Inbound {
 	e := say(message, "/resume")
 	e.Class, e.Effects = chat.Command, []db.Effect{db.ResumeSession{Session: db.Session{ID: session, Node: "b",
 		Cwd: "/b"}}}
@@ -73,7 +73,7 @@ func TestGoingBackToAnEarlierConversation(t *testing.T) {
 	two := turn(t, d, "om_2", "two", "unused")
 	startOver(t, d, "om_3")
 	turn(t, d, "om_4", "three", "s-2")
-	accept(t, d, back("om_5", "s-1"))
+	accept(t, d, sayResume("om_5", "s-1"))
 
 	c, err := d.Chats().Get(t.Context(), oc)
 	want := db.Session{ID: "s-1", Node: "b", Cwd: "/b", Turn: two.Turn.ID}
@@ -91,7 +91,7 @@ func TestGoingBackToAnEarlierConversation(t *testing.T) {
 		t.Errorf("the conversation that ended: %q", got)
 	}
 	startOver(t, d, "om_7")
-	accept(t, d, back("om_8", "s-2"))
+	accept(t, d, sayResume("om_8", "s-2"))
 	if c, err = d.Chats().Get(t.Context(), oc); err != nil || c.Epoch != 4 || c.Session.ID != "s-2" {
 		t.Errorf("forth again: %+v %v", c, err)
 	}
@@ -108,7 +108,7 @@ func TestGoingBackWithinAConversation(t *testing.T) {
 		t.Fatal(err)
 	}
 	turn(t, d, "om_2", "two", "s-2")
-	accept(t, d, back("om_3", "s-1"))
+	accept(t, d, sayResume("om_3", "s-1"))
 	c, err := d.Chats().Get(t.Context(), oc)
 	if err != nil || c.Epoch != 0 || c.Session.ID != "s-1" || c.Session.Turn != one.Turn.ID || c.Session.Tokens != 0 {
 		t.Errorf("%+v %v", c, err)
@@ -122,7 +122,7 @@ func TestNobodyGoesBackToTheSessionOfAnotherChat(t *testing.T) {
 	d := fresh(t)
 	turn(t, d, "om_1", "one", "s-1")
 	for _, session := range []string{"s-1", "", "s-unknown"} {
-		e := back("om_2", session)
+		e := sayResume("om_2", session)
 		e.Key = chat.FeishuChat("oc_other")
 		if _, err := d.Messages().Accept(t.Context(), e); !errors.Is(err, db.ErrNotFound) {
 			t.Errorf("%q: %v", session, err)

@@ -79,9 +79,9 @@ func TestASessionThatWasSetAsideCanBeForgotten(t *testing.T) {
 
 func TestNoMachineGoesOnFromBeforeNew(t *testing.T) {
 	d := machines(t)
-	anew := say("om_3", "/new")
-	anew.Class, anew.Effects = chat.Command, []db.Effect{db.StartConversation{}}
-	accept(t, d, anew)
+	restart := say("om_3", "/new")
+	restart.Class, restart.Effects = chat.Command, []db.Effect{db.StartConversation{}}
+	accept(t, d, restart)
 	if got := onNode(t, d, "a", "om_4"); got.Resume || got.Turn.Session != "s-om_4" {
 		t.Errorf("after /new: %+v", got.Turn)
 	}

@@ -37,15 +37,15 @@ func TestEachConversationHasItsOwnTitle(t *testing.T) {
 		t.Errorf("title %q", got)
 	}
 
-	accept(t, d, back("om_4", "s-1"))
+	accept(t, d, sayResume("om_4", "s-1"))
 	if got := topicOf(t, d); got != "the first" {
 		t.Errorf("the title of the resumed conversation is %q", got)
 	}
-	accept(t, d, back("om_5", "s-2"))
+	accept(t, d, sayResume("om_5", "s-2"))
 	if got := topicOf(t, d); got != "the second" {
 		t.Errorf("the title of the other one is %q", got)
 	}
-	accept(t, d, back("om_6", "s-2"))
+	accept(t, d, sayResume("om_6", "s-2"))
 	if got := topicOf(t, d); got != "the second" {
 		t.Errorf("resuming the current conversation changes the title to %q", got)
 	}

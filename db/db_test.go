@@ -161,10 +161,10 @@ func TestANewEpochLeavesEverythingBehind(t *testing.T) {
 	accept(t, d, say("om_1", "old"))
 	running := claim(t, d, "s-old")
 	accept(t, d, say("om_2", "waits"))
-	anew := say("om_new", "/new")
-	anew.Class, anew.Effects = chat.Command, []db.Effect{db.StartConversation{}}
-	accept(t, d, anew)
-	accept(t, d, anew) // delivered again: no effect
+	restart := say("om_new", "/new")
+	restart.Class, restart.Effects = chat.Command, []db.Effect{db.StartConversation{}}
+	accept(t, d, restart)
+	accept(t, d, restart) // delivered again: no effect
 	finish(t, d, db.TurnResult{Turn: running.Turn, Answer: "old answer", Session: db.Session{ID: "s-old"}})
 	if a := accept(t, d, say("om_3", "new")); a.Turn <= running.Turn.ID+1 {
 		t.Errorf("the new question joined turn %d of the old epoch", a.Turn)
@@ -191,10 +191,10 @@ func TestAQuestionCanBeginANewEpoch(t *testing.T) {
 	d := fresh(t)
 	answered(t, d, "om_0", "zero", "nothing")
 	waits := accept(t, d, say("om_1", "waits"))
-	anew := say("om_new", "first")
-	anew.Effects, anew.Reply = []db.Effect{db.StartConversation{}}, "a new conversation"
-	a := accept(t, d, anew)
-	if again := accept(t, d, anew); !a.Fresh || a.Turn <= waits.Turn || again.Fresh {
+	restart := say("om_new", "first")
+	restart.Effects, restart.Reply = []db.Effect{db.StartConversation{}}, "a new conversation"
+	a := accept(t, d, restart)
+	if again := accept(t, d, restart); !a.Fresh || a.Turn <= waits.Turn || again.Fresh {
 		t.Errorf("%+v, delivered again %+v", a, again)
 	}
 	c := claim(t, d, "s-1")
@@ -219,9 +219,9 @@ func TestARecalledQuestionStartsNothing(t *testing.T) {
 	if _, err := d.Messages().Recall(t.Context(), oc, "om_new", over); !errors.Is(err, db.ErrNotFound) {
 		t.Fatal(err)
 	}
-	anew := say("om_new", "first")
-	anew.Effects = []db.Effect{db.StartConversation{}}
-	if a := accept(t, d, anew); a.Turn != 0 {
+	restart := say("om_new", "first")
+	restart.Effects = []db.Effect{db.StartConversation{}}
+	if a := accept(t, d, restart); a.Turn != 0 {
 		t.Errorf("%+v", a)
 	}
 	if c, err := d.Chats().Get(t.Context(), oc); err != nil || c.Epoch != 0 {

@@ -12,7 +12,7 @@ import (
 )
 
 func TestASessionWithARecalledMessageIsNotResumed(t *testing.T) {
-	for _, anew := range []bool{false, true} {
+	for _, newConversation := range []bool{false, true} {
 		d := fresh(t)
 		turn(t, d, "om_0", "zero", "s-0")
 		if err := d.Chats().ForgetSession(t.Context(), oc, "s-0"); err != nil {
@@ -24,7 +24,7 @@ func TestASessionWithARecalledMessageIsNotResumed(t *testing.T) {
 			t.Fatal(err)
 		}
 		turn(t, d, "om_3", "three", "s-3") // its prompt contained the earlier messages
-		if anew {
+		if newConversation {
 			startOver(t, d, "om_4")
 			turn(t, d, "om_5", "five", "s-5")
 		}
@@ -35,14 +35,14 @@ func TestASessionWithARecalledMessageIsNotResumed(t *testing.T) {
 			left = append(left, s.ID)
 		}
 		want := []string{"s-0"}
-		if anew {
+		if newConversation {
 			want = []string{"s-5", "s-0"}
 		}
 		if err != nil || !slices.Equal(left, want) {
 			t.Errorf("sessions that can be resumed: %v %v", left, err)
 		}
 		for _, s := range []string{"s-1", "s-3"} {
-			if _, err := d.Messages().Accept(t.Context(), back("om_back", s)); !errors.Is(err, db.ErrNotFound) {
+			if _, err := d.Messages().Accept(t.Context(), sayResume("om_back", s)); !errors.Is(err, db.ErrNotFound) {
 				t.Errorf("back to %s: %v", s, err)
 			}
 		}

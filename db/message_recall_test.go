@@ -235,7 +235,7 @@ func TestEachEditedQuestionHasAnOfferOfItsOwn(t *testing.T) {
 	for _, id := range []string{"om_1", "om_2"} {
 		turns[edit(t, d, id, "changed").Turn] = true
 	}
-	turns[accept(t, d, late("om_3", "late")).Turn] = true
+	turns[accept(t, d, lateQuestion("om_3", "late")).Turn] = true
 	if len(turns) != 3 {
 		t.Errorf("they wait in %d turns", len(turns))
 	}

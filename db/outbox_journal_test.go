@@ -34,8 +34,8 @@ func empty(t testing.TB, d *db.DB) {
 	}
 }
 
-// cut leaves an interrupted turn with half an answer.
-func cut(t testing.TB, d *db.DB) db.Turn {
+// interruptedTurn leaves an interrupted turn with half an answer.
+func interruptedTurn(t testing.TB, d *db.DB) db.Turn {
 	t.Helper()
 	accept(t, d, say("om_1", "question"))
 	turn := claim(t, d, "s").Turn
@@ -99,7 +99,7 @@ func TestACommandAndItsReplyAreOne(t *testing.T) {
 
 func TestAnInterruptedTurnGoesOnOnce(t *testing.T) {
 	d := fresh(t)
-	turn := cut(t, d)
+	turn := interruptedTurn(t, d)
 	if got, err := d.Turns().Interruptions().Newest(t.Context(), oc); err != nil || got.ID != turn.ID {
 		t.Fatalf("interrupted %+v, %v", got, err)
 	}
@@ -129,7 +129,7 @@ func TestAnInterruptedTurnGoesOnOnce(t *testing.T) {
 
 func TestAnInterruptedTurnGoesOnByWord(t *testing.T) {
 	d := fresh(t)
-	turn := cut(t, d)
+	turn := interruptedTurn(t, d)
 	e := say("om_2", "继续")
 	e.Continues, e.Over = turn.ID, chat.Card{Body: "over"}
 	accept(t, d, e)
@@ -146,7 +146,7 @@ func TestAnInterruptedTurnGoesOnByWord(t *testing.T) {
 
 func TestADecisionThatIsVoid(t *testing.T) {
 	d := fresh(t)
-	turn := cut(t, d)
+	turn := interruptedTurn(t, d)
 	for name, w := range map[string]db.Decision{
 		"another chat's turn": {Key: chat.FeishuChat("oc_2"), Turn: turn.ID, GoOn: true},
 		"no such turn":        {Key: oc, Turn: 99, GoOn: true},
@@ -169,17 +169,17 @@ func TestADecisionThatIsVoid(t *testing.T) {
 	accept(t, second, say("om_2", "q2"))
 	again := claim(t, second, "s2").Turn
 	finish(t, second, db.TurnResult{Turn: again, State: db.Interrupted, Answer: "half"})
-	anew := say("om_3", "/new")
-	anew.Class, anew.Effects = chat.Command, []db.Effect{db.StartConversation{}}
-	accept(t, second, anew)
+	restart := say("om_3", "/new")
+	restart.Class, restart.Effects = chat.Command, []db.Effect{db.StartConversation{}}
+	accept(t, second, restart)
 	if err := d.Turns().Interruptions().Decide(t.Context(),
 		db.Decision{Key: oc, Turn: again.ID, GoOn: true}); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("continued a turn from before /new: %v", err)
 	}
 }
 
-// late is a question that is only answered on request.
-func late(id, text string) db.Inbound {
+// lateQuestion is a question that is only answered on request.
+func lateQuestion(id, text string) db.Inbound {
 	e := say(id, text)
 	e.Held = func(turn int64) chat.Card {
 		return chat.Card{Body: "late", Buttons: []chat.Button{{Action: chat.Action{Turn: turn}}}}
@@ -191,8 +191,8 @@ func TestLateQuestionsWaitForARequest(t *testing.T) {
 	for _, how := range []string{"button", "word"} {
 		t.Run(how, func(t *testing.T) {
 			d := fresh(t)
-			first := accept(t, d, late("om_1", "one"))
-			if second := accept(t, d, late("om_2", "two")); second.Turn != first.Turn {
+			first := accept(t, d, lateQuestion("om_1", "one"))
+			if second := accept(t, d, lateQuestion("om_2", "two")); second.Turn != first.Turn {
 				t.Errorf("two turns: %d and %d", first.Turn, second.Turn)
 			}
 			if p := next(t, d); p.Card.Body != "late" || p.Card.Buttons[0].Action.Turn != first.Turn ||
@@ -246,7 +246,7 @@ func TestARequeuedTurnAnswersTheSameMessage(t *testing.T) {
 func TestAnEventCountsOnce(t *testing.T) {
 	d, now := fresh(t), time.Now()
 	d.At(t, now)
-	w := db.Decision{Key: oc, Turn: cut(t, d).ID, Event: "ev_1"}
+	w := db.Decision{Key: oc, Turn: interruptedTurn(t, d).ID, Event: "ev_1"}
 	for i, want := range []error{nil, db.ErrRepeated, db.ErrRepeated} {
 		if err := d.Turns().Interruptions().Decide(t.Context(), w); !errors.Is(err, want) {
 			t.Errorf("time %d: %v", i, err)
@@ -296,7 +296,7 @@ func TestPostponedChatsAreNotDue(t *testing.T) {
 // A pressed button joins the queued turn and does not change which message that turn answers.
 func TestAPressDoesNotChangeWhatTheNextTurnAnswers(t *testing.T) {
 	d := fresh(t)
-	turn := cut(t, d)
+	turn := interruptedTurn(t, d)
 	accept(t, d, say("om_2", "something else"))
 	w := db.Decision{Key: oc, Turn: turn.ID, GoOn: true,
 		ContinueMessage: chat.Message{Actor: chat.Actor{ID: "ou_1"}, Text: "继续", Time: time.UnixMilli(2000)}}
@@ -312,9 +312,9 @@ func TestAPressDoesNotChangeWhatTheNextTurnAnswers(t *testing.T) {
 // The notice about a late question also covers those that arrive with it. A much later one has its own notice.
 func TestALateQuestionIsNotHiddenBehindAnOldOne(t *testing.T) {
 	d := fresh(t)
-	first := accept(t, d, late("om_1", "one"))
+	first := accept(t, d, lateQuestion("om_1", "one"))
 	d.At(t, time.Now().Add(time.Hour))
-	second := accept(t, d, late("om_2", "two"))
+	second := accept(t, d, lateQuestion("om_2", "two"))
 	if second.Turn == first.Turn {
 		t.Fatal("the second question has no notice")
 	}
@@ -349,7 +349,7 @@ func TestAnAnswerMovesToAnotherQuestion(t *testing.T) {
 
 func TestTheCardsOfWhatATurnGoesOnWith(t *testing.T) {
 	d := fresh(t)
-	turn := cut(t, d)
+	turn := interruptedTurn(t, d)
 	for _, card := range []string{"card_1", "card_2", "card_3"} {
 		if err := errors.Join(d.Turns().SetCard(t.Context(), turn.ID, card),
 			d.Turns().Interruptions().Decide(t.Context(), db.Decision{Key: oc, Turn: turn.ID, GoOn: true})); err != nil {
@@ -367,7 +367,7 @@ func TestTheCardsOfWhatATurnGoesOnWith(t *testing.T) {
 // A late question is answered after later ones. Those are in the session anyway.
 func TestALateTurnDoesNotMakeTheSessionForget(t *testing.T) {
 	d := fresh(t)
-	first := accept(t, d, late("om_1", "one"))
+	first := accept(t, d, lateQuestion("om_1", "one"))
 	accept(t, d, say("om_2", "two"))
 	second := claim(t, d, "s").Turn
 	finish(t, d, db.TurnResult{Turn: second, Answer: "a2", Session: db.Session{ID: "s"}})

@@ -102,9 +102,9 @@ func TestVectors(t *testing.T) {
 		t.Errorf("the old model's vectors are still there: %v", got)
 	}
 
-	anew := say("om_new", "/new")
-	anew.Class, anew.Effects = chat.Command, []db.Effect{db.StartConversation{}}
-	accept(t, d, anew)
+	restart := say("om_new", "/new")
+	restart.Class, restart.Effects = chat.Command, []db.Effect{db.StartConversation{}}
+	accept(t, d, restart)
 	accept(t, d, say("om_5", "a5"))
 	if got := unembedded(t, d, "p", 0); got != "a5 b" {
 		t.Errorf("missing in a new conversation: %s", got)

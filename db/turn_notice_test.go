@@ -40,8 +40,8 @@ func noticed(t *testing.T, d *db.DB, c db.Claim, state db.TurnState) string {
 	return strings.Join(called, " ")
 }
 
-// by is a message of another user.
-func by(user, id, text string) db.Inbound {
+// sayBy is a message of another user.
+func sayBy(user, id, text string) db.Inbound {
 	in := say(id, text)
 	in.Actor = chat.Actor{ID: user}
 	return in
@@ -64,15 +64,15 @@ func TestALongTurnMentionsItsAskers(t *testing.T) {
 		}},
 		"it took less": {during: func(*testing.T, *db.DB, db.Claim) { ends = began.Add(time.Minute) }},
 		"one writes": {want: "ou_1", during: func(t *testing.T, d *db.DB, _ db.Claim) {
-			accept(t, d, by("ou_2", "om_3", "and?"))
+			accept(t, d, sayBy("ou_2", "om_3", "and?"))
 		}},
 		"one gives a command": {want: "ou_2", during: func(t *testing.T, d *db.DB, _ db.Claim) {
-			in := by("ou_1", db.PressID("e1"), "/status")
+			in := sayBy("ou_1", db.PressID("e1"), "/status")
 			in.Class = chat.Command
 			accept(t, d, in)
 		}},
 		"somebody else writes": {want: "ou_1 ou_2", during: func(t *testing.T, d *db.DB, _ db.Claim) {
-			accept(t, d, by("ou_3", "om_3", "and me?"))
+			accept(t, d, sayBy("ou_3", "om_3", "and me?"))
 		}},
 		"something is added": {during: func(t *testing.T, d *db.DB, c db.Claim) {
 			steered(t, d, "om_3", c.Turn.ID)
@@ -98,7 +98,7 @@ func TestALongTurnMentionsItsAskers(t *testing.T) {
 			defer func(was time.Time) { ends = was }(ends)
 			d := fresh(t)
 			d.At(t, began)
-			for _, in := range []db.Inbound{by("ou_1", "om_1", "q"), by("ou_2", "om_2", "me too")} {
+			for _, in := range []db.Inbound{sayBy("ou_1", "om_1", "q"), sayBy("ou_2", "om_2", "me too")} {
 				accept(t, d, in)
 			}
 			c := claim(t, d, "s")

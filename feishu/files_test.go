@@ -16,8 +16,8 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// sent posts a message of Ann and returns its files as the Handler gets them.
-func (p *platform) sent(rec *recorder, room, form, content string) chat.Incoming {
+// postFile posts a message of Ann and returns its files as the Handler gets them.
+func (p *platform) postFile(rec *recorder, room, form, content string) chat.Incoming {
 	p.t.Helper()
 	p.Send(room, p.Users()[0], form, json.RawMessage(content))
 	return next(p.t, rec.messages)
@@ -40,7 +40,7 @@ func TestFilesAreDownloaded(t *testing.T) {
 			"a film"},
 		{"post", post, "a picturea film"},
 	} {
-		m := p.sent(rec, room, tt.form, tt.content)
+		m := p.postFile(rec, room, tt.form, tt.content)
 		var got bytes.Buffer
 		for _, f := range m.Files {
 			p.must(p.Download(p.ctx(), f, 1000, &got))
@@ -78,7 +78,7 @@ func TestDownloadsAreBounded(t *testing.T) {
 			room := p.PrivateChat(ann)
 			p.run(rec)
 			key := p.UploadStream("big.bin", "application/octet-stream", tt.stream)
-			m := p.sent(rec, room, "file", fmt.Sprintf(`{"file_key":%q,"file_name":"big.bin"}`, key))
+			m := p.postFile(rec, room, "file", fmt.Sprintf(`{"file_key":%q,"file_name":"big.bin"}`, key))
 			ctx, cancel := context.WithTimeout(p.ctx(), tt.within)
 			defer cancel()
 			var got bytes.Buffer
@@ -100,7 +100,7 @@ func TestDownloadsThatFail(t *testing.T) {
 	room := p.PrivateChat(ann)
 	p.run(rec)
 	key := p.Server.Upload("a.txt", "text/plain", []byte("words"))
-	m := p.sent(rec, room, "file", fmt.Sprintf(`{"file_key":%q,"file_name":"a.txt"}`, key))
+	m := p.postFile(rec, room, "file", fmt.Sprintf(`{"file_key":%q,"file_name":"a.txt"}`, key))
 	var got bytes.Buffer
 	p.ExpireTokens()
 	p.must(p.Download(p.ctx(), m.Files[0], 100, &got))
@@ -114,7 +114,7 @@ func TestDownloadsThatFail(t *testing.T) {
 		t.Errorf("an unknown key: %v", err)
 	}
 	huge := p.Server.Upload("h.bin", "application/octet-stream", make([]byte, 100<<20+1))
-	h := p.sent(rec, room, "file", fmt.Sprintf(`{"file_key":%q,"file_name":"h.bin"}`, huge))
+	h := p.postFile(rec, room, "file", fmt.Sprintf(`{"file_key":%q,"file_name":"h.bin"}`, huge))
 	if err := p.Download(p.ctx(), h.Files[0], 1<<40, &got); !errors.Is(err, chat.ErrTooBig) {
 		t.Errorf("larger than the platform's limit: %v", err)
 	}

@@ -15,8 +15,8 @@ import (
 	"magpie/internal/feishusim"
 )
 
-// fail calls a platform that is down until calls fail without a request.
-func (p *platform) fail(c *Client) {
+// openCircuit calls a platform that is down until calls fail without a request.
+func (p *platform) openCircuit(c *Client) {
 	p.t.Helper()
 	for !c.CircuitOpen() {
 		if _, err := c.api.Call(p.ctx(),
@@ -68,17 +68,17 @@ func TestFewCallsDuringAnOutage(t *testing.T) {
 		t.Errorf("status %+v", s)
 	}
 	patient := p.configured(Config{CircuitTimeout: time.Hour}) // else a call may become the trial
-	p.fail(patient)
-	shut := time.Now()
+	p.openCircuit(patient)
+	opened := time.Now()
 	if err := patient.Close(p.ctx(), ids[0], chat.Card{Body: "done"}); !errors.Is(err, openapi.ErrCircuitOpen) {
 		t.Errorf("Close: %v", err)
 	}
 	for _, c := range p.Calls() {
-		if c.At.After(shut) {
+		if c.At.After(opened) {
 			t.Errorf("called %s", c.Path)
 		}
 	}
-	p.fail(p.Client)
+	p.openCircuit(p.Client)
 	remove()
 	for _, id := range ids {
 		p.must(deliver(p.ctx(), func() error { return p.Client.Close(p.ctx(), id, chat.Card{Body: "done"}) }))
@@ -93,7 +93,7 @@ func TestFewCallsDuringAnOutage(t *testing.T) {
 func TestAConnectionClosesTheCircuit(t *testing.T) {
 	p := newPlatform(t, feishusim.Config{})
 	remove := p.Inject(feishusim.Fault{Path: "/open-apis/", Status: 502, Body: "<html>"})
-	p.fail(p.Client)
+	p.openCircuit(p.Client)
 	remove()
 	p.state.update(func(now *Status) { now.BotOpenID = p.BotOpenID() })
 	p.run(newRecorder())

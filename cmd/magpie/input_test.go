@@ -224,8 +224,8 @@ type venue struct {
 
 var venues = []venue{{"private", ""}, {"group", chat.MentionOnly}, {"topic", chat.MentionOnly}}
 
-// in creates a room at a venue, and returns the options of its messages.
-func (r *rig) in(where venue) (room string, opts []feishusim.SendOption) {
+// roomAt creates a room at a venue, and returns the options of its messages.
+func (r *rig) roomAt(where venue) (room string, opts []feishusim.SendOption) {
 	r.Helper()
 	if where.name == "private" {
 		return r.chat, nil
@@ -293,7 +293,7 @@ func TestEveryMessageTypeReachesTheAgent(t *testing.T) {
 				c.Claude = claudetest.ScriptedConfig(t)
 				c.Feishu.Topics, c.Context.AutoChatContext = true, 100
 			})
-			room, opts := r.in(where)
+			room, opts := r.roomAt(where)
 			picture := r.sim.Upload("x.png", "image/png", aPicture(t))
 			file := r.sim.Upload("a.txt", "text/plain", []byte("words"))
 			forms := everyForm(picture, file)
@@ -340,7 +340,7 @@ func TestMessageTypesThatCannotBeRead(t *testing.T) {
 				c.Claude = claudetest.ScriptedConfig(t)
 				c.Feishu.Topics, c.Context.AutoChatContext = true, 100
 			})
-			room, opts := r.in(where)
+			room, opts := r.roomAt(where)
 			var sent []string
 			for _, f := range []form{
 				{name: "hongbao", content: `{"text":"[红包]"}`},
@@ -383,7 +383,7 @@ func TestABurstReachesTheAgentInOrder(t *testing.T) {
 			r := newRig(t, withFiles, func(c *config.Config) {
 				c.Feishu.Topics, c.Feishu.GroupMention = true, where.mention
 			})
-			room, opts := r.in(where)
+			room, opts := r.roomAt(where)
 			mute := where.mention == chat.MentionOnly // a message without a mention is not for the bot
 			picture := r.sim.Upload("x.png", "image/png", aPicture(t))
 			file := r.sim.Upload("a.txt", "text/plain", []byte("words"))

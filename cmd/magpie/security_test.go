@@ -408,27 +408,27 @@ func TestAdminsGrantAccess(t *testing.T) {
 	r.prog.bridge.SetAccess(access.Config{Owner: r.user.OpenID})
 	red := r.sim.AddUser("小红")
 	group := r.sim.Group("产品群", r.user, red)
-	in := func(who feishusim.User, text string) string {
+	answerTo := func(who feishusim.User, text string) string {
 		return visibleText(r.answer(group, r.sim.Say(group, who, text, feishusim.Mention())))
 	}
-	if got := in(r.user, "/whoami"); !strings.Contains(got, r.user.OpenID) ||
+	if got := answerTo(r.user, "/whoami"); !strings.Contains(got, r.user.OpenID) ||
 		!strings.Contains(got, "`"+group+"`") || !strings.Contains(got, "所有者") {
 		t.Errorf("/whoami: %q", got)
 	}
 	r.sim.Say(group, red, "数到 3", feishusim.Mention())
 	r.awaitLog("message of a stranger ignored")
 	for _, text := range []string{"/admin users", "/admin cost", "/admin chats", "/admin budgets"} {
-		if got := in(r.user, text); !strings.Contains(got, "私聊") {
+		if got := answerTo(r.user, text); !strings.Contains(got, "私聊") {
 			t.Errorf("%s in a group: %q", text, got)
 		}
 	}
-	if got := in(r.user, "/admin chats allow"); !strings.Contains(got, group) {
+	if got := answerTo(r.user, "/admin chats allow"); !strings.Contains(got, group) {
 		t.Errorf("/admin chats allow: %q", got)
 	}
-	if got := in(red, "数到 3"); got != "1 2 3" {
+	if got := answerTo(red, "数到 3"); got != "1 2 3" {
 		t.Errorf("answer %q", got)
 	}
-	if got := in(red, "/admin chats revoke"); !strings.Contains(got, "管理员") {
+	if got := answerTo(red, "/admin chats revoke"); !strings.Contains(got, "管理员") {
 		t.Errorf("/admin of a user: %q", got)
 	}
 	for _, tc := range []struct{ text, want string }{
@@ -538,20 +538,20 @@ func TestLimitsOfADayEndToEnd(t *testing.T) {
 			r := newRig(t, func(c *config.Config) { c.Budget = tc.limits }, atNoon)
 			red := r.sim.AddUser("小红")
 			group := r.sim.Group("测试群", r.user, red)
-			in := func(chatID string, who feishusim.User, text string) string {
+			answerTo := func(chatID string, who feishusim.User, text string) string {
 				return visibleText(r.answer(chatID, r.sim.Say(chatID, who, text, feishusim.Mention())))
 			}
 			r.model.Script(modelsim.Rule{Times: 1, Steps: []modelsim.Step{modelsim.Usage(60_000), modelsim.Text("好")}})
-			if got := in(group, r.user, "做一件大事"); got != "好" {
+			if got := answerTo(group, r.user, "做一件大事"); got != "好" {
 				t.Fatalf("answer %q", got)
 			}
-			refused, free := in(group, r.user, "再做一件"), ""
+			refused, free := answerTo(group, r.user, "再做一件"), ""
 			if tc.group {
-				refused += in(group, red, "我也要")
-				free = in(r.chat, r.user, "数到 3")
+				refused += answerTo(group, red, "我也要")
+				free = answerTo(r.chat, r.user, "数到 3")
 			} else {
-				refused += in(r.chat, r.user, "再做一件")
-				free = in(group, red, "数到 3")
+				refused += answerTo(r.chat, r.user, "再做一件")
+				free = answerTo(group, red, "数到 3")
 			}
 			if strings.Count(refused, tc.want) != 2 {
 				t.Errorf("%q is not said twice in %q", tc.want, refused)

@@ -170,8 +170,8 @@ func (n *setupRig) command(args ...string) *exec.Cmd {
 
 func (n *setupRig) config() string { return filepath.Join(n.home, ".config", "magpie", "magpie.toml") }
 
-// left lists all existing files, except for the CLI's own.
-func (n *setupRig) left() []string {
+// files lists all existing files, except for the CLI's own.
+func (n *setupRig) files() []string {
 	n.Helper()
 	var list []string
 	must(n, filepath.WalkDir(n.home, func(path string, d os.DirEntry, err error) error {
@@ -309,7 +309,7 @@ func TestSetupIsInterrupted(t *testing.T) {
 			if code := term.exit(); code != 130 {
 				t.Errorf("exit code %d:\n%s", code, term)
 			}
-			if left := n.left(); len(left) != 1 || left[0] != old {
+			if left := n.files(); len(left) != 1 || left[0] != old {
 				t.Errorf("it left %s", left)
 			}
 			if data, err := os.ReadFile(old); err != nil || string(data) != "# mine\n" {
@@ -404,7 +404,7 @@ func TestSetupIsInterruptedAfterTheScan(t *testing.T) {
 	if code := term.exit(); code != 130 {
 		t.Errorf("exit code %d:\n%s", code, term)
 	}
-	if left := n.left(); len(left) != 0 {
+	if left := n.files(); len(left) != 0 {
 		t.Errorf("it left %s", left)
 	}
 }
@@ -424,7 +424,7 @@ func TestSetupSaysWhereLostCredentialsAre(t *testing.T) {
 	if code := term.exit(); code == 0 {
 		t.Errorf("exit code %d:\n%s", code, term)
 	}
-	if left := n.left(); len(left) != 0 {
+	if left := n.files(); len(left) != 0 {
 		t.Errorf("it left %s", left)
 	}
 }

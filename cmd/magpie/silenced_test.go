@@ -25,8 +25,8 @@ func TestStatusShowsPostsWithoutPermission(t *testing.T) {
 		Key: chat.FeishuChat(room), Idem: "unsent", ReplyTo: id, Text: "unsent",
 	}))
 	const want = "**等待发出的消息**：1 条（应用缺少权限"
-	tried := func() bool { return r.count(`SELECT COUNT(*) FROM outbox WHERE attempts > 0`) == 1 }
-	r.until("an attempt", tried)
+	attempted := func() bool { return r.count(`SELECT COUNT(*) FROM outbox WHERE attempts > 0`) == 1 }
+	r.until("an attempt", attempted)
 	for range 2 {
 		if got := r.ask("/status"); !strings.Contains(got, want) || strings.Contains(got, "scopes") {
 			t.Errorf("/status: %q", got)

@@ -28,7 +28,7 @@ func newFolderRig(t *testing.T) *folderRig {
 	t.Helper()
 	store := dbtest.New(t)
 	d := &folderRig{T: t, store: store, dir: filepath.Join(t.TempDir(), "memories")}
-	d.meet(oc)
+	d.storeChat(oc)
 	return d
 }
 
@@ -39,8 +39,8 @@ func (d *folderRig) must(err error) {
 	}
 }
 
-// meet stores a chat.
-func (d *folderRig) meet(key chat.Key) {
+// storeChat stores a chat.
+func (d *folderRig) storeChat(key chat.Key) {
 	_, err := d.store.Messages().Accept(d.Context(), db.Inbound{
 		Incoming: chat.Incoming{Key: key, Kind: chat.Private, ID: "om_1", Text: "hi"}, Class: chat.Talk,
 	})
@@ -246,7 +246,7 @@ func TestBadDocuments(t *testing.T) {
 	d.must(os.MkdirAll(filepath.Join(d.dir, ".git"), 0o700))
 	d.must(os.Symlink(outside, filepath.Join(d.dir, "link.md")))
 	other := d.save(db.Memory{Text: "mine"})
-	d.meet(chat.FeishuChat("oc_2"))
+	d.storeChat(chat.FeishuChat("oc_2"))
 	for name, text := range map[string]string{
 		"a.md":       "---\nchat: feishu:chat:oc_1\nstate: maybe\n---\nx",
 		"b.md":       "---\nchat: feishu:chat:oc_9\n---\nx",

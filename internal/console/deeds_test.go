@@ -198,14 +198,14 @@ func TestWhatIsBrokenIsShown(t *testing.T) {
 func TestRequestsBelongToTheirTurns(t *testing.T) {
 	s := serve(t, PlaygroundConfig{})
 	chat := s.snapshot().Chats[0].ID
-	sent := func(n int) Sent {
-		return Sent{Requests: 1, Tools: n, Messages: []SentMessage{{Role: "user", Prompt: true}}}
+	requestWith := func(tools int) Sent {
+		return Sent{Requests: 1, Tools: tools, Messages: []SentMessage{{Role: "user", Prompt: true}}}
 	}
 	s.Record(Turn{ChatID: chat, Turn: 1, At: time.Now(), Question: "hello"})
-	s.RecordRequest("hello\n", sent(1))
-	s.RecordRequest("hello", sent(2)) // the request after a tool call
-	s.RecordRequest("history\n\nagain", sent(3))
-	s.RecordRequest("a title, please", sent(4))
+	s.RecordRequest("hello\n", requestWith(1))
+	s.RecordRequest("hello", requestWith(2)) // the request after a tool call
+	s.RecordRequest("history\n\nagain", requestWith(3))
+	s.RecordRequest("a title, please", requestWith(4))
 	s.Record(Turn{ChatID: chat, Turn: 2, At: time.Now(), Prefix: "history\n\n", Question: "again"})
 	turns := s.snapshot().Chats[0].Turns
 	if got := turns[1].Sent; got == nil || got.Requests != 2 || got.Tools != 2 {

@@ -20,28 +20,28 @@ func TestFaults(t *testing.T) {
 		s.Inject(f)
 		return c.try("POST", path, body(p, "text", obj{"text": "x"}))
 	}
-	sent := func() int { return len(s.Messages(p)) }
+	messages := func() int { return len(s.Messages(p)) }
 
-	if a, err := try(Fault{Code: 230099, Msg: "no"}); err != nil || a.Code != 230099 || a.Status != 400 || sent() != 0 {
+	if a, err := try(Fault{Code: 230099, Msg: "no"}); err != nil || a.Code != 230099 || a.Status != 400 || messages() != 0 {
 		t.Errorf("code: %+v %v", a, err)
 	}
 	if a, err := try(Fault{Code: codeTooFrequent}); err != nil || a.Status != 429 ||
 		a.Header.Get(headerRateReset) == "" {
 		t.Errorf("429: %+v %v", a, err)
 	}
-	if _, err := try(Fault{Status: 502, Body: "<html>bad gateway</html>"}); err == nil || sent() != 0 {
+	if _, err := try(Fault{Status: 502, Body: "<html>bad gateway</html>"}); err == nil || messages() != 0 {
 		t.Error("an HTML page was read as an answer")
 	}
 	if _, err := try(Fault{Status: 504}); !isA[*larkcore.ServerTimeoutError](err) {
 		t.Errorf("504: %v", err)
 	}
-	if _, err := try(Fault{Reset: true}); err == nil || sent() != 0 {
+	if _, err := try(Fault{Reset: true}); err == nil || messages() != 0 {
 		t.Error("a reset was read as an answer")
 	}
-	if _, err := try(Fault{Reset: true, Apply: true}); err == nil || sent() != 1 {
-		t.Errorf("applied and reset: %v, %d messages", err, sent())
+	if _, err := try(Fault{Reset: true, Apply: true}); err == nil || messages() != 1 {
+		t.Errorf("applied and reset: %v, %d messages", err, messages())
 	}
-	if a, err := try(Fault{Delay: 20 * time.Millisecond}); err != nil || a.Code != 0 || sent() != 2 {
+	if a, err := try(Fault{Delay: 20 * time.Millisecond}); err != nil || a.Code != 0 || messages() != 2 {
 		t.Errorf("delay: %+v %v", a, err)
 	}
 	all := callsOf(s, pathMessages)

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// take downloads a file of a message, and gives up after that many bytes.
-func take(t *testing.T, s *Server, token, message, key string, most int64) (declared, got int64) {
+// downloadStart downloads a file of a message, and gives up after that many bytes.
+func downloadStart(t *testing.T, s *Server, token, message, key string, most int64) (declared, got int64) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL()+pathMessages+"/"+message+"/resources/"+
 		key+"?type=file", nil)
@@ -45,11 +45,11 @@ func TestStreamedFilesCountWhatTheyServe(t *testing.T) {
 	})
 	m1 := s.Send(room, tom, "file", mustJSON(obj{"file_key": told, "file_name": "a.bin"}))
 	m2 := s.Send(room, tom, "file", mustJSON(obj{"file_key": slow, "file_name": "b.bin"}))
-	if declared, got := take(t, s, token, m1, told, 1<<20); declared != 100_000 || got != 100_000 ||
+	if declared, got := downloadStart(t, s, token, m1, told, 1<<20); declared != 100_000 || got != 100_000 ||
 		s.Served(told) != 100_000 {
 		t.Errorf("declared %d, got %d, served %d", declared, got, s.Served(told))
 	}
-	if declared, got := take(t, s, token, m2, slow, 1000); declared != -1 || got != 1000 || s.Served(slow) < 1000 {
+	if declared, got := downloadStart(t, s, token, m2, slow, 1000); declared != -1 || got != 1000 || s.Served(slow) < 1000 {
 		t.Errorf("declared %d, got %d, served %d", declared, got, s.Served(slow))
 	}
 	refuteViolations(t, s)

@@ -11,10 +11,10 @@ func TestWherePathsLead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := func(name string) string { return filepath.Join(dir, name) }
+	pathOf := func(name string) string { return filepath.Join(dir, name) }
 	for _, err := range []error{
-		os.Mkdir(in("folder"), 0o700), os.Symlink(in("folder"), in("link")), os.Symlink(in("none"), in("dangling")),
-		os.Symlink(in("loop"), in("loop")), os.WriteFile(in("file"), nil, 0o600),
+		os.Mkdir(pathOf("folder"), 0o700), os.Symlink(pathOf("folder"), pathOf("link")), os.Symlink(pathOf("none"), pathOf("dangling")),
+		os.Symlink(pathOf("loop"), pathOf("loop")), os.WriteFile(pathOf("file"), nil, 0o600),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -25,16 +25,16 @@ func TestWherePathsLead(t *testing.T) {
 		"dangling/x": "", "loop": "",
 	} {
 		if want != "" {
-			want = in(want)
+			want = pathOf(want)
 		}
-		if got, err := Resolve(in(path)); got != want || (err == nil) != (want != "") {
+		if got, err := Resolve(pathOf(path)); got != want || (err == nil) != (want != "") {
 			t.Errorf("Resolve(%s) = %s, %v", path, got, err)
 		}
 	}
 	for path, want := range map[string]bool{
 		"folder": true, "link": true, "file": false, "new": false, "dangling": false,
 	} {
-		if _, err := Dir(in(path)); (err == nil) != want {
+		if _, err := Dir(pathOf(path)); (err == nil) != want {
 			t.Errorf("Dir(%s): %v", path, err)
 		}
 	}

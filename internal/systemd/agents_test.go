@@ -14,12 +14,12 @@ import (
 // Root gives the agents a folder that they could prepare while they ran as the service's user.
 func TestOnlyTheFolderItselfIsGivenAway(t *testing.T) {
 	base := t.TempDir()
-	in := func(name string) string { return filepath.Join(base, filepath.FromSlash(name)) }
+	pathOf := func(name string) string { return filepath.Join(base, filepath.FromSlash(name)) }
 	for _, err := range []error{
-		os.MkdirAll(in("project/src"), 0o700), os.MkdirAll(in("data"), 0o700),
-		os.WriteFile(in("project/src/own"), nil, 0o600), os.WriteFile(in("data/secret"), nil, 0o600),
-		os.Link(in("data/secret"), in("project/notes.txt")), os.Symlink(in("data"), in("project/link")),
-		os.Symlink(in("data"), in("swapped")),
+		os.MkdirAll(pathOf("project/src"), 0o700), os.MkdirAll(pathOf("data"), 0o700),
+		os.WriteFile(pathOf("project/src/own"), nil, 0o600), os.WriteFile(pathOf("data/secret"), nil, 0o600),
+		os.Link(pathOf("data/secret"), pathOf("project/notes.txt")), os.Symlink(pathOf("data"), pathOf("project/link")),
+		os.Symlink(pathOf("data"), pathOf("swapped")),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -31,17 +31,17 @@ func TestOnlyTheFolderItselfIsGivenAway(t *testing.T) {
 		agent = &syscall.Credential{Uid: 65534, Gid: 65534}
 	}
 	owner := &user.User{Uid: strconv.Itoa(me)}
-	if left, err := chownFolder(in("project"), owner, agent); left != 1 || err != nil {
+	if left, err := chownFolder(pathOf("project"), owner, agent); left != 1 || err != nil {
 		t.Errorf("the project: %d left, %v", left, err)
 	}
-	if _, err := chownFolder(in("swapped"), owner, agent); err == nil {
+	if _, err := chownFolder(pathOf("swapped"), owner, agent); err == nil {
 		t.Error("a link in the place of a folder is followed")
 	}
 	for name, given := range map[string]bool{
 		"project": true, "project/src": true, "project/src/own": true, "project/link": true, "data": false,
 		"data/secret": false,
 	} {
-		info, err := os.Lstat(in(name))
+		info, err := os.Lstat(pathOf(name))
 		if err != nil {
 			t.Fatal(err)
 		}
