@@ -50,10 +50,10 @@ type background struct {
 	pending *simplelru.LRU[chat.Key, time.Time] // the start of a gap that could not be fetched
 }
 
-func newBackground(cfg Config, store *db.DB, door *access.Authorizer) *background {
+func newBackground(cfg Config, store *db.DB, authorizer *access.Authorizer) *background {
 	g := &background{
 		groups: cfg.Groups, db: store, wait: cmp.Or(cfg.Waits.Background, askGroups), most: cfg.Context.AutoChatContext,
-		authorizer: door, redact: cfg.redactForHistory,
+		authorizer: authorizer, redact: cfg.redactForHistory,
 	}
 	g.asked, _ = simplelru.NewLRU[chat.Key, bool](mostGroups, nil) // fails only for sizes below 1
 	g.pending, _ = simplelru.NewLRU[chat.Key, time.Time](mostGroups, nil)

@@ -202,17 +202,18 @@ func (p *budget) checkAllowances(list []allowance, err error, running int, words
 		case a.isExceeded(0):
 			now := time.Now()
 			again := p.midnight(now, 1)
-			in := func(l i18n.Lang) string {
+			text := func(l i18n.Lang) string {
 				used, most := a.texts(l)
-				return fmt.Sprintf(words.In(l), used, most, again.Format("01-02 15:04"), i18n.RoughDuration(again.Sub(now), l))
+				return fmt.Sprintf(words.In(l), used, most, again.Format("01-02 15:04"),
+					i18n.RoughDuration(again.Sub(now), l))
 			}
-			return &spentError{i18n.Phrase{ZH: in(i18n.Chinese), EN: in(i18n.English)}}
+			return &spentError{i18n.Phrase{ZH: text(i18n.Chinese), EN: text(i18n.English)}}
 		case a.isExceeded(float64(running) * each):
-			in := func(l i18n.Lang) string {
+			text := func(l i18n.Lang) string {
 				used, most := a.texts(l)
 				return fmt.Sprintf(i18n.SpentByOthers.In(l), used, most)
 			}
-			return &spentError{i18n.Phrase{ZH: in(i18n.Chinese), EN: in(i18n.English)}}
+			return &spentError{i18n.Phrase{ZH: text(i18n.Chinese), EN: text(i18n.English)}}
 		}
 	}
 	return nil

@@ -144,7 +144,7 @@ func (r *contentReader) inline(e gjson.Result) string {
 	case "a":
 		return link(text, e.Get("href").String())
 	case "at":
-		return at(e.Get("user_id").String(), e.Get("user_name").String())
+		return mentionKey(e.Get("user_id").String(), e.Get("user_name").String())
 	case "img":
 		return r.image(e)
 	case "media":
@@ -262,9 +262,9 @@ func link(text, href string) string {
 	}
 }
 
-// at keeps a key, which [replaceMentions] replaces by the name. An ID that is not a key is replaced here, if there is a
-// name.
-func at(id, name string) string {
+// mentionKey keeps a key, which [replaceMentions] replaces by the name. An ID that is not a key is replaced here, if
+// there is a name.
+func mentionKey(id, name string) string {
 	switch {
 	case isEverybody(id):
 		return "@all"

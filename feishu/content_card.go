@@ -104,7 +104,7 @@ func inlineText(e gjson.Result) (string, bool) {
 	case "a":
 		return link(text, e.Get("href").String()), true
 	case "at":
-		return at(e.Get("user_id").String(), e.Get("user_name").String()), true
+		return mentionKey(e.Get("user_id").String(), e.Get("user_name").String()), true
 	case "img":
 		return chat.AttachmentMark("图片", ""), true
 	case "button":

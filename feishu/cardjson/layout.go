@@ -36,7 +36,7 @@ func (l *Layout) storeFull(text string, ps []page) {
 // page.
 func (l *Layout) EndPage() {
 	p := l.last
-	end := lastBorder(p.carry, strings.TrimSuffix(p.text, "\n"))
+	end := lastPageBreak(p.carry, strings.TrimSuffix(p.text, "\n"))
 	if end == 0 {
 		return
 	}

@@ -56,8 +56,8 @@ func splitAfter(carry, text string, size int) []page {
 	}
 }
 
-// lastBorder is the last place in a text after carry where a page may end; 0 = none.
-func lastBorder(carry, text string) (end int) {
+// lastPageBreak is the last place in a text after carry where a page may end; 0 = none.
+func lastPageBreak(carry, text string) (end int) {
 	var s scan
 	s.lines(carry)
 	at := 0
