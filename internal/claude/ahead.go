@@ -65,7 +65,7 @@ func (a *Ahead) TakeSpare(owner string, spec Spec, bind func(folder string) (boo
 	if !a.idle.adopt(owner, it.p, a.idle.ahead) {
 		a.processes.terminate(context.Background(), it.p)
 	}
-	return a.cfg.unmark(it.folder)
+	return unmarkSpare(a.cfg, it.folder)
 }
 
 // Start starts the process that owner's next turn is likely to need, so that the turn need not wait for it. It does

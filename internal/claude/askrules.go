@@ -16,7 +16,7 @@ func (c Config) AsksEverything() bool { return c.Ask == askEverything }
 
 // checkAsk rejects a combination that would silently deny every tool: dontAsk never sends a permission request (CLI
 // 2.1.197).
-func (c Config) checkAsk() error {
+func checkAsk(c Config) error {
 	switch {
 	case c.Ask != "" && c.Ask != askChanges && c.Ask != askEverything:
 		return configtype.Mistakef("[claude] ask %q：应为 %s 或 %s",

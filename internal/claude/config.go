@@ -169,7 +169,7 @@ func (c Config) Validate() error {
 		errs = append(errs, configtype.Mistakef("[claude] permission_mode %q：应为 %s 之一",
 			"[claude] permission_mode %q: must be one of %s", c.PermissionMode, configtype.Listing(PermissionModes)))
 	}
-	errs = append(errs, c.checkAsk())
+	errs = append(errs, checkAsk(c))
 	if err := c.MCP.check(); err != nil {
 		errs = append(errs, configtype.Mistakef("[claude] mcp：%v", "[claude] mcp: %v", err))
 	}

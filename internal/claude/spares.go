@@ -287,8 +287,8 @@ func (a agent) removeFolder() error {
 	})
 }
 
-// unmark removes the mark of a spare process that has become a chat's.
-func (c Config) unmark(folder string) error {
+// unmarkSpare removes the mark of a spare process that has become a chat's.
+func unmarkSpare(c Config, folder string) error {
 	if c.Folder == nil {
 		return nil
 	}
@@ -315,7 +315,7 @@ func (c Config) RemoveSpares(files string, isChats func(folder string) (bool, er
 		}
 		taken, err := isChats(m.Name())
 		if err == nil && taken {
-			err = c.unmark(m.Name())
+			err = unmarkSpare(c, m.Name())
 		} else if err == nil {
 			var a agent
 			if a, err = newAgent(c, m.Name()); err == nil {
