@@ -52,8 +52,8 @@ const (
 	staleAtStart  = 24 * time.Hour
 )
 
-// watchStale stores the key points of chats as soon as they are stale, so that the question with which a chat begins
-// anew finds them in its memory.
+// watchStale stores the key points of chats as soon as they are stale, so that the next question, which starts a new
+// context, finds them in its memory.
 func (mt maintenance) watchStale(ctx context.Context) {
 	if mt.cfg.Context.StaleAfter.Duration == 0 {
 		return

@@ -84,7 +84,7 @@ func (q query) chainedTerms() (terms []string) {
 	return terms
 }
 
-// chainedOf is the day to which one of the chained terms belongs; false = there are not so many.
+// chainedOf is the day to which one of the chained terms belongs; false = the number is too large.
 func (q query) chainedOf(term int) (day int, ok bool) {
 	for day, d := range q.chained {
 		if term < len(d.terms) {

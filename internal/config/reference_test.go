@@ -14,7 +14,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-var update = flag.Bool("update", false, "write the pages anew")
+var update = flag.Bool("update", false, "rewrite the pages")
 
 // keysOf returns the keys of the file as the pages write them, with their defaults.
 func keysOf(t *testing.T) map[string]string {
