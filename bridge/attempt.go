@@ -129,7 +129,8 @@ func (r attemptRunner) readAnswer(
 		switch e := ev.(type) {
 		case claude.ToolAsk:
 			place := r.cfg.workspace(t.claim.Chat, p.Dir())
-			if r.approvals.RequestDecision(ctx, t.claim, place, e, func(v claude.Decision) bool { return p.Answer(e.ID, v) }) {
+			answer := func(v claude.Decision) bool { return p.Answer(e.ID, v) }
+			if r.approvals.RequestDecision(ctx, t.claim, place, e, answer) {
 				r.pool.Yield(p)
 				t.view = t.view.WithQuestionAsked()
 			}

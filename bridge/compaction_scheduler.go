@@ -158,7 +158,9 @@ func (u *compactionScheduler) recordResult(key chat.Key, err error, now time.Tim
 	case !errors.Is(err, context.Canceled) && !errors.Is(err, claude.ErrTaskBusy):
 		r, ok := u.failed.Get(key)
 		if !ok {
-			r.backoff = &backoff.ExponentialBackOff{InitialInterval: firstBackoff, MaxInterval: maxBackoff, Multiplier: 2}
+			r.backoff = &backoff.ExponentialBackOff{
+				InitialInterval: firstBackoff, MaxInterval: maxBackoff, Multiplier: 2,
+			}
 		}
 		r.until = now.Add(r.backoff.NextBackOff())
 		u.failed.Add(key, r)

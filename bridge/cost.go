@@ -96,7 +96,8 @@ func (p *budget) report(
 			i--
 		}
 		bins[i].Spending = bins[i].Plus(m.Spending)
-		sum.Answers, sum.Background, sum.Spending = sum.Answers+m.Answers, sum.Background.Plus(m.Background), sum.Plus(m.Spending)
+		sum.Answers += m.Answers
+		sum.Background, sum.Spending = sum.Background.Plus(m.Background), sum.Plus(m.Spending)
 	}
 	usd, tokens := i18n.USD(sum.USD), i18n.Tokens(sum.Tokens, l)
 	r.head = fmt.Sprintf(i18n.CostSum.In(l), s.head.In(l), usd, tokens, sum.Answers) + "\n"
@@ -143,7 +144,8 @@ func (r *costReport) addSpenderChart(title i18n.Phrase, list []db.Spender, limit
 	for _, one := range list {
 		if one.USD > 0 {
 			name := i18n.Truncate(i18n.Visible(one.Name), longestListed)
-			c.Bars = append(c.Bars, chat.Bar{Label: cmp.Or(strings.TrimSpace(name), shownID(one.ID), "–"), Value: one.USD})
+			label := cmp.Or(strings.TrimSpace(name), shownID(one.ID), "–")
+			c.Bars = append(c.Bars, chat.Bar{Label: label, Value: one.USD})
 		}
 	}
 	if len(c.Bars) > 1 || len(c.Bars) == 1 && limit > 0 {

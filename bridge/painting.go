@@ -72,7 +72,8 @@ func (d turnDisplay) paint(turn context.Context, t *turn) (stopPainting func()) 
 	// Not cancelled with the turn: the last state must be drawn after it has ended.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(turn))
 	idle, over := context.WithCancel(ctx)
-	to, id, draft, searches := chat.Ref{Key: t.claim.Turn.Key, ID: t.claim.Turn.ReplyTo}, t.claim.Turn.ID, []string{""}, 0
+	to, id := chat.Ref{Key: t.claim.Turn.Key, ID: t.claim.Turn.ReplyTo}, t.claim.Turn.ID
+	draft, searches := []string{""}, 0
 	t.painter = turncard.NewPainter(d.out, turncard.Target{
 		To: to, Idem: delivery.CardKey(id, to), ID: t.claim.Turn.Card,
 		Find: func(ctx context.Context) (string, error) {

@@ -13,7 +13,8 @@ import (
 
 // An answer is often two steps away: a message that matches the question names a person or a thing, and messages of
 // other days tell about that without any word of the question. So the words of the best hits are searched for, too, and
-// the days to which they lead, see [chainedDay]. The best hits themselves stay in front, ranked by the question's words.
+// the days to which they lead, see [chainedDay]. The best hits themselves stay in front, ranked by the question's
+// words.
 const (
 	expandedFrom  = 10   // hits whose words are searched for
 	keptInFront   = 7    // of them, regardless of the new ranking

@@ -14,8 +14,8 @@ import (
 )
 
 // Retrieval searches the whole History for messages related to a question. The index finds the messages that contain
-// its words. Those with the rarest words, and their neighbors, are read and ranked. A question brings its answer, and an
-// answer its question. Of the best, those that add something new are selected until the budget is used up.
+// its words. Those with the rarest words, and their neighbors, are read and ranked. A question brings its answer, and
+// an answer its question. Of the best, those that add something new are selected until the budget is used up.
 
 // Limits of one search. They keep its cost constant however long the History grows.
 const (

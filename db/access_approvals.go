@@ -91,7 +91,8 @@ func (as Approvals) Create(ctx context.Context, a Approval, card chat.Card, repl
 	return nil
 }
 
-const openApproval = `SELECT COALESCE((SELECT reply_to FROM turns WHERE id = turn_id), '') FROM approvals WHERE id = ?1 AND state = 'waiting'`
+const openApproval = `SELECT COALESCE((SELECT reply_to FROM turns WHERE id = turn_id), '') FROM approvals
+	WHERE id = ?1 AND state = 'waiting'`
 
 // Redraw enqueues another card for an approval that is still waiting. It returns [ErrNotFound] if it is not: then its
 // card is, or will be, the last one.
@@ -184,8 +185,8 @@ const untoldApprovals = `SELECT ` + approvalColumns + ` FROM approvals INDEXED B
 	WHERE needed_by = ?1 AND told = 0
 	ORDER BY created_at, id`
 
-// Untold lists the approvals of earlier turns whose decision a turn's agent does not know: those decided after their
-// agent had gone, and the undecided ones.
+// Untold lists the approvals of earlier turns whose decision a turn's agent does not know: those decided after
+// their agent had gone, and the undecided ones.
 func (as Approvals) Untold(ctx context.Context, turn int64) ([]Approval, error) {
 	list, err := queryAll(ctx, as.db.read, scanApproval, untoldApprovals, turn)
 	if err != nil {
@@ -206,10 +207,11 @@ func (as Approvals) Undelivered(ctx context.Context) ([]Approval, error) {
 	return list, nil
 }
 
-const tellApproval = `UPDATE approvals SET told = 1 WHERE id = ?1 AND told = 0 AND state <> 'waiting' RETURNING 1`
+const tellApproval = `UPDATE approvals SET told = 1
+	WHERE id = ?1 AND told = 0 AND state <> 'waiting' RETURNING 1`
 
-// MarkTold records that an agent is about to be told a decision, before that happens: each decision is used once. It
-// returns [ErrNotFound] if an agent was told before, or there is no decision.
+// MarkTold records that an agent is about to be told a decision, before that happens: each decision is used once.
+// It returns [ErrNotFound] if an agent was told before, or there is no decision.
 func (as Approvals) MarkTold(ctx context.Context, id string) error {
 	err := as.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		var one int

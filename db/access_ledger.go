@@ -74,7 +74,8 @@ func (l Ledger) book(ctx context.Context, tx *sql.Tx, e Expense) error {
 			part += all % n
 		}
 		_, err := tx.ExecContext(
-			ctx, bookExpense, at, e.Key.String(), user, e.Purpose, e.Turn, e.Usage.Model, part, e.Usage.CostUSD/float64(n),
+			ctx, bookExpense, at, e.Key.String(), user, e.Purpose, e.Turn, e.Usage.Model, part,
+			e.Usage.CostUSD/float64(n),
 		)
 		if err != nil {
 			return fmt.Errorf("book an expense: %w", err)
@@ -144,16 +145,17 @@ func (l Ledger) sum(ctx context.Context, query string, args ...any) (s Spending,
 	return s, nil
 }
 
-// quarter is the length of a [Moment] in milliseconds. The offset of every time zone is a multiple of it, so moments
-// add up to the days of any zone.
+// quarter is the length of a [Moment] in milliseconds. The offset of every time zone is a multiple of it, so
+// the intervals add up to the days of any zone.
 const quarter = int64(15 * time.Minute / time.Millisecond)
 
 // A turn with several payers counts as one answer.
-const moments = `SELECT at / ?3, COUNT(DISTINCT NULLIF(turn_id, 0)), SUM(CASE turn_id WHEN 0 THEN tokens ELSE 0 END),
-	SUM(CASE turn_id WHEN 0 THEN cost_usd ELSE 0 END), SUM(tokens), SUM(cost_usd) FROM ledger WHERE at >= ?1 AND `
+const moments = `SELECT at / ?3, COUNT(DISTINCT NULLIF(turn_id, 0)),
+	SUM(CASE turn_id WHEN 0 THEN tokens ELSE 0 END), SUM(CASE turn_id WHEN 0 THEN cost_usd ELSE 0 END),
+	SUM(tokens), SUM(cost_usd) FROM ledger WHERE at >= ?1 AND `
 
-// Moments lists the spending since a time in a chat with all its topics; the zero key means all chats. No day of any
-// time zone ends within a moment.
+// Moments lists the spending since a time in a chat with all its topics; the zero key means all chats. No day
+// of any time zone ends within an interval.
 func (l Ledger) Moments(ctx context.Context, key chat.Key, since time.Time) ([]Moment, error) {
 	where, of := ofChat, ""
 	if key == (chat.Key{}) {
@@ -170,7 +172,7 @@ func (l Ledger) Moments(ctx context.Context, key chat.Key, since time.Time) ([]M
 	return list, nil
 }
 
-// scanMoment converts the number of a quarter of an hour, by which the ledger groups its rows, back to a time.
+// scanMoment reads one row of moments, whose first column is the number of a quarter of an hour.
 func scanMoment(scan scanner) (m Moment, err error) {
 	var at int64
 	err = scan(&at, &m.Answers, &m.Background.Tokens, &m.Background.USD, &m.Tokens, &m.USD)

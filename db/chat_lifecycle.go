@@ -18,7 +18,8 @@ type Summary struct {
 }
 
 // noSession resets all columns of a chat's session at once, so that no statement forgets one.
-const noSession = `session_id = '', session_node = '', session_cwd = '', session_turn = 0, session_tokens = 0, session_window = 0`
+const noSession = `session_id = '', session_node = '', session_cwd = '', session_turn = 0,
+	session_tokens = 0, session_window = 0`
 
 // Asking for a summary counts as activity.
 const compactChat = `UPDATE chats SET summary = ?4, summary_seq = ?3, summary_at = ?5, ` + noSession + `,

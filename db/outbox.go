@@ -78,8 +78,9 @@ func (o Outbox) Enqueue(ctx context.Context, p Post) error {
 	return nil
 }
 
-const postColumns = `o.id, o.turn_id, o.approval_id, o.subject, o.idem, o.reply_to, o.content, o.card, o.attempts, o.next_at, o.created_at,
-	COALESCE(t.card_id, a.card_id, g.card_id, ''), COALESCE(t.created_at, a.created_at, 0), o.file_delivery_id, o.mentions
+const postColumns = `o.id, o.turn_id, o.approval_id, o.subject, o.idem, o.reply_to, o.content, o.card, o.attempts,
+	o.next_at, o.created_at, COALESCE(t.card_id, a.card_id, g.card_id, ''), COALESCE(t.created_at, a.created_at, 0),
+	o.file_delivery_id, o.mentions
 	FROM outbox o LEFT JOIN turns t ON t.id = o.turn_id LEFT JOIN approvals a ON a.id = o.approval_id
 	LEFT JOIN grants g ON g.subject = o.subject`
 

@@ -24,7 +24,8 @@ type Undelivered struct {
 // Only the oldest post of a chat is tried. Of why, SQLite takes the value in the row with the minimum.
 const undelivered = `SELECT failed.obstacle, failed.why, COUNT(*), MIN(o.created_at)
 	FROM outbox failed JOIN outbox o ON o.chat_key = failed.chat_key
-	WHERE failed.attempts > 0 AND NOT EXISTS (SELECT 1 FROM outbox older WHERE older.chat_key = failed.chat_key AND older.id < failed.id)
+	WHERE failed.attempts > 0 AND NOT EXISTS (
+		SELECT 1 FROM outbox older WHERE older.chat_key = failed.chat_key AND older.id < failed.id)
 	GROUP BY failed.obstacle ORDER BY MIN(o.created_at)`
 
 // Undelivered lists the posts that wait since an attempt has failed, by what is in their way.

@@ -48,7 +48,8 @@ const setMessageTurn = `UPDATE messages SET turn_id = ?3 WHERE chat_key = ?1 AND
 // A picture or a file cannot mention the bot. What its author has sent shortly before belongs to the question.
 const takeAlong = `UPDATE messages SET turn_id = ?2, class = 'talk' WHERE chat_key = ?1 AND seq < ?3
 	AND seq > ?3 - 30 AND epoch = ?4
-	AND class = 'overheard' AND turn_id = 0 AND actor_id = ?5 AND actor_id <> '' AND sent_at >= ?6 AND sent_at <= ?7` + notRecalled + `
+	AND class = 'overheard' AND turn_id = 0 AND actor_id = ?5 AND actor_id <> ''
+	AND sent_at >= ?6 AND sent_at <= ?7` + notRecalled + `
 	AND EXISTS (SELECT 1 FROM files f WHERE f.chat_key = ?1 AND f.message_id = messages.message_id AND f.kind <> 'quote')`
 
 // shortly is how long before a question its author's files belong to it.
@@ -100,7 +101,8 @@ func (q Queue) enqueue(ctx context.Context, tx *sql.Tx, m chat.Message, e Inboun
 		if err = row.Scan(&id); err == nil && e.Held != nil {
 			card := e.Held(id)
 			err = q.db.Outbox().post(
-				ctx, tx, Post{Key: m.Key, Turn: id, Idem: fmt.Sprintf("late:%d:%s", id, m.ID), ReplyTo: replyTo, Card: &card},
+				ctx, tx,
+				Post{Key: m.Key, Turn: id, Idem: fmt.Sprintf("late:%d:%s", id, m.ID), ReplyTo: replyTo, Card: &card},
 			)
 		}
 	}

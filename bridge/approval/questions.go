@@ -99,7 +99,8 @@ func withOption(p chat.Press) chat.Press {
 	return p
 }
 
-// questionBody shows the questions with the descriptions of their options; fields and buttons only have room for labels.
+// questionBody shows the questions with the descriptions of their options; fields and buttons only have room for
+// labels.
 func questionBody(a db.Approval, l i18n.Lang) string {
 	list, err := questionsOf(a.Input)
 	if err != nil { // only readable questions are shown
@@ -158,7 +159,8 @@ func questionFields(input json.RawMessage, l i18n.Lang) []chat.Field {
 				choice.Kind = chat.Many
 			}
 			for n, o := range q.Options {
-				choice.Options = append(choice.Options, chat.Option{Value: strconv.Itoa(n), Label: i18n.Visible(o.Label)})
+				option := chat.Option{Value: strconv.Itoa(n), Label: i18n.Visible(o.Label)}
+				choice.Options = append(choice.Options, option)
 			}
 			fields = append(fields, choice)
 			words.Label = fmt.Sprintf(i18n.ApprovalOther.In(l), label)

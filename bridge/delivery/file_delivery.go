@@ -137,8 +137,8 @@ func fileIdem(turn int64, p db.FileDelivery, c spoolCopy) string {
 // fileName is a file's name for people: without its folder, and safe to save.
 func fileName(path string) string { return cmp.Or(safepath.FileName(path), "file") }
 
-// triesInOrder is how often a file is tried before later deliveries go first. One that the app may not send waits for an
-// operator, so they go first at once.
+// triesInOrder is how often a file is tried before later deliveries go first. One that the app may not send waits for
+// an operator, so they go first at once.
 const triesInOrder = 2
 
 // delay postpones a post because of an error.

@@ -26,7 +26,8 @@ func (v State) buttons() []chat.Button {
 		return []chat.Button{{Label: v.suggests, Action: ask}, again}
 	case v.outcome.State == db.Interrupted:
 		return []chat.Button{
-			turnButton(v.turn, v.Lang, i18n.ContinueButton, DoContinue), turnButton(v.turn, v.Lang, i18n.DropButton, DoDrop),
+			turnButton(v.turn, v.Lang, i18n.ContinueButton, DoContinue),
+			turnButton(v.turn, v.Lang, i18n.DropButton, DoDrop),
 		}
 	case v.outcome.Failure == FailRecalled:
 		return nil

@@ -110,9 +110,10 @@ var (
 	descOutbox = describe("outbox_pending", "Texts and cards that the platform has not confirmed.")
 	descOldest = describe("outbox_oldest_seconds",
 		"Age of the oldest text or card that the platform has not confirmed.")
-	descConnected   = describe("platform_connected", "1 while the long connection stands.")
-	descReconnects  = describe("platform_reconnects_total", "Long connections after the first.")
-	descSilent      = describe("platform_silent_connections_total", "Connections that ended because nothing came.", "deadline")
+	descConnected  = describe("platform_connected", "1 while the long connection stands.")
+	descReconnects = describe("platform_reconnects_total", "Long connections after the first.")
+	descSilent     = describe("platform_silent_connections_total",
+		"Connections that ended because nothing came.", "deadline")
 	descCircuitOpen = describe("platform_circuit_open", "1 while the platform's HTTP API does not answer.")
 	descEvents      = describe("platform_events_total", "Messages and presses that have arrived.")
 	descBackfilled  = describe("platform_backfilled_messages_total",
@@ -121,8 +122,9 @@ var (
 		"Calls to the platform's HTTP API, by what became of them.", "class")
 	descProcesses         = describe("cli_processes", "Processes of the CLI, by state.", "state")
 	descWaitingForProcess = describe("turns_waiting_for_process", "Turns that wait for a free process slot.")
-	descLimit             = describe("cli_limit", "How many turns may run, and how many processes of the CLI may exist.", "of")
-	descKeepAlive         = describe("cli_keep_alive_seconds",
+	descLimit             = describe("cli_limit",
+		"How many turns may run, and how many processes of the CLI may exist.", "of")
+	descKeepAlive = describe("cli_keep_alive_seconds",
 		"How long an idle process of the CLI is kept; less if its memory is needed.")
 	descLimitCores = describe("cli_limit_cores",
 		"Cores from which the limit of turns was computed; absent if it was not.")

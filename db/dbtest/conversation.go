@@ -15,8 +15,8 @@ var Chat = chat.FeishuChat("oc_1")
 // Say makes a user's message in [Chat].
 func Say(id, text string) db.Inbound {
 	return db.Inbound{
-		Incoming: chat.Incoming{Key: Chat, Kind: chat.Private, ID: id, Text: text, Actor: chat.Actor{ID: "ou_1", Name: "小明"},
-			Time: time.UnixMilli(1000)},
+		Incoming: chat.Incoming{Key: Chat, Kind: chat.Private, ID: id, Text: text,
+			Actor: chat.Actor{ID: "ou_1", Name: "小明"}, Time: time.UnixMilli(1000)},
 		Class: chat.Talk,
 	}
 }

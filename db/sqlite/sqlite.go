@@ -142,7 +142,8 @@ func (d *DB) openPools(ctx context.Context) (err error) {
 	// synchronous=FULL: an event is acknowledged after its commit, so the commit must survive a power loss.
 	// txlock=immediate: a transaction that reads first and then writes would otherwise meet SQLITE_BUSY.
 	d.write, err = connect(ctx, d.path, 1, url.Values{
-		"_journal_mode": {"WAL"}, "_synchronous": {"FULL"}, "_foreign_keys": {"1"}, "_busy_timeout": {"5000"}, "_txlock": {"immediate"},
+		"_journal_mode": {"WAL"}, "_synchronous": {"FULL"}, "_foreign_keys": {"1"},
+		"_busy_timeout": {"5000"}, "_txlock": {"immediate"},
 		"mode":             {"rw"}, // the file exists: another one must not be created in its place
 		"_stmt_cache_size": {"64"}, // compiling the statements of an accept costs as much as running them
 	}, d.prepareWriter)

@@ -96,8 +96,8 @@ func (e environment) lookPath(program, dir string) (string, error) {
 // configuredServer is a server by its name and its definition.
 type configuredServer struct{ name, definition string }
 
-// CheckServers connects to the MCP servers of agents that work in these folders, with the environment that the CLI gives
-// them and for as long as it waits for them; to one that several have, once. It returns what is wrong, by name.
+// CheckServers connects to the MCP servers of agents that work in these folders, with the environment that the CLI
+// gives them and for as long as it waits for them; to one that several have, once. It returns what is wrong, by name.
 // Processes that it starts end with it.
 func (c Config) CheckServers(ctx context.Context, dirs ...string) (failures map[string]error, err error) {
 	a, err := newAgent(c, "")

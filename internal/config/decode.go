@@ -216,8 +216,8 @@ func overwrite(line []byte) {
 	}
 }
 
-// checkValues reports every value that is not valid for its key's type, and removes it from rest. The decoder would stop
-// at the first, would report a bare number without its line, and would report the others in English only. What
+// checkValues reports every value that is not valid for its key's type, and removes it from rest. The decoder would
+// stop at the first, would report a bare number without its line, and would report the others in English only. What
 // checkValues cannot parse is left to the decoder.
 func checkValues(data, rest []byte, found *decoding) {
 	var p unstable.Parser

@@ -9,8 +9,8 @@ import (
 // pageName matches the name of a page or an example in a text, as it is in the repository.
 var pageName = regexp.MustCompile(`(^|[^\w./\\~-])((?:docs|examples)/[\w.-]*\w)`)
 
-// LocatePages replaces the names of pages and examples in a text, such as docs/operation.md, by their paths, if they have
-// come with the program.
+// LocatePages replaces the names of pages and examples in a text, such as docs/operation.md, by their paths, if they
+// have come with the program.
 func LocatePages(text string) string {
 	program, err := os.Executable()
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// fromOwnUser reports whether a request comes from a program of this user, or of root. A loopback address is open to all
-// users of the machine, and whoever opens the playground can run commands as its user.
+// fromOwnUser reports whether a request comes from a program of this user, or of root. A loopback address is open to
+// all users of the machine, and whoever opens the playground can run commands as its user.
 func fromOwnUser(r *http.Request) bool {
 	here, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
 	if !ok {
@@ -50,8 +50,8 @@ func socketOwner(local, remote netip.AddrPort) (uid int, err error) {
 	return 0, fmt.Errorf("no socket from %v to %v", local, remote)
 }
 
-// tableAddress is an address in the form of the kernel's table for IPv4, or for IPv6 if wide: 32 bits after 32 bits, each
-// as a number of this machine.
+// tableAddress is an address in the form of the kernel's table for IPv4, or for IPv6 if wide: 32 bits after 32 bits,
+// each as a number of this machine.
 func tableAddress(a netip.AddrPort, wide bool) string {
 	ip := a.Addr().Unmap()
 	bytes := ip.AsSlice()

@@ -28,7 +28,8 @@ type Config struct {
 	Limits       Limits
 	CardUpdates  CardUpdates
 
-	ForwardedCards bool // the cards in a merged forward can be read as they were sent; else such a read fails, as some observe
+	// the cards in a merged forward can be read as they were sent; else such a read fails, as some observe
+	ForwardedCards bool
 }
 
 // CardUpdates is how the app is notified that one of its own cards has changed. On the platform that is

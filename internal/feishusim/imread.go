@@ -96,7 +96,8 @@ func (a *imAPI) get(q *request) (any, *refusal) {
 		return nil, bad
 	}
 	raw := rawCards(q)
-	if raw && m.Type == "merge_forward" && !w.forwardedCards { // not the client's mistake, which cannot know the message's type
+	// This is not the client's mistake, which cannot know the message's type.
+	if raw && m.Type == "merge_forward" && !w.forwardedCards {
 		return nil, &refusal{code: codeInternal, msg: "Internal Error"}
 	}
 	items := m.tree(w.tenant, raw)

@@ -191,8 +191,8 @@ func mayGive(dir string, owner *user.User) bool {
 }
 
 // chownFolder gives a folder to the agents' user, with everything in it that the service owns. It walks an [os.Root],
-// so that a symbolic link created meanwhile cannot lead it to files elsewhere. Files with other names are left alone, and
-// counted: while agents ran as the service's user, one of them could have linked the secret or the database.
+// so that a symbolic link created meanwhile cannot lead it to files elsewhere. Files with other names are left alone,
+// and counted: while agents ran as the service's user, one of them could have linked the secret or the database.
 func chownFolder(dir string, owner *user.User, agent *syscall.Credential) (left int, err error) {
 	parent, err := os.OpenRoot(filepath.Dir(dir))
 	if err != nil {
