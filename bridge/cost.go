@@ -85,11 +85,11 @@ func (p *budget) report(
 ) (r costReport, err error) {
 	now := time.Now()
 	bins := p.bins(s, now)
-	list, err := p.ledger.Moments(ctx, key, bins[0].from)
+	list, err := p.ledger.SpendingIntervals(ctx, key, bins[0].from)
 	if err != nil {
 		return r, err
 	}
-	var sum db.Moment
+	var sum db.SpendingInterval
 	for _, m := range list {
 		i := len(bins) - 1
 		for i > 0 && m.At.Before(bins[i].from) {

@@ -40,8 +40,8 @@ type Spender struct {
 	Spending
 }
 
-// Moment is the spending of a quarter of an hour.
-type Moment struct {
+// SpendingInterval is the spending of a quarter of an hour.
+type SpendingInterval struct {
 	At         time.Time // the start
 	Answers    int       // paid turns
 	Background Spending  // the part for background tasks
@@ -145,18 +145,18 @@ func (l Ledger) sum(ctx context.Context, query string, args ...any) (s Spending,
 	return s, nil
 }
 
-// quarter is the length of a [Moment] in milliseconds. The offset of every time zone is a multiple of it, so
+// quarter is the length of a [SpendingInterval] in milliseconds. The offset of every time zone is a multiple of it, so
 // the intervals add up to the days of any zone.
 const quarter = int64(15 * time.Minute / time.Millisecond)
 
 // A turn with several payers counts as one answer.
-const moments = `SELECT at / ?3, COUNT(DISTINCT NULLIF(turn_id, 0)),
+const spendingByInterval = `SELECT at / ?3, COUNT(DISTINCT NULLIF(turn_id, 0)),
 	SUM(CASE turn_id WHEN 0 THEN tokens ELSE 0 END), SUM(CASE turn_id WHEN 0 THEN cost_usd ELSE 0 END),
 	SUM(tokens), SUM(cost_usd) FROM ledger WHERE at >= ?1 AND `
 
-// Moments lists the spending since a time in a chat with all its topics; the zero key means all chats. No day
+// SpendingIntervals lists the spending since a time in a chat with all its topics; the zero key means all chats. No day
 // of any time zone ends within an interval.
-func (l Ledger) Moments(ctx context.Context, key chat.Key, since time.Time) ([]Moment, error) {
+func (l Ledger) SpendingIntervals(ctx context.Context, key chat.Key, since time.Time) ([]SpendingInterval, error) {
 	where, of := ofChat, ""
 	if key == (chat.Key{}) {
 		where = `?2 = ''`
@@ -164,16 +164,16 @@ func (l Ledger) Moments(ctx context.Context, key chat.Key, since time.Time) ([]M
 		key.Thread = ""
 		of = key.String()
 	}
-	query := moments + where + ` GROUP BY 1 ORDER BY 1`
-	list, err := queryAll(ctx, l.db.read, scanMoment, query, millis(since), of, quarter)
+	query := spendingByInterval + where + ` GROUP BY 1 ORDER BY 1`
+	list, err := queryAll(ctx, l.db.read, scanInterval, query, millis(since), of, quarter)
 	if err != nil {
 		return nil, fmt.Errorf("list expenses: %w", err)
 	}
 	return list, nil
 }
 
-// scanMoment reads one row of moments, whose first column is the number of a quarter of an hour.
-func scanMoment(scan scanner) (m Moment, err error) {
+// scanInterval reads one row of spendingByInterval, whose first column is the number of a quarter of an hour.
+func scanInterval(scan scanner) (m SpendingInterval, err error) {
 	var at int64
 	err = scan(&at, &m.Answers, &m.Background.Tokens, &m.Background.USD, &m.Tokens, &m.USD)
 	m.At = fromMillis(at * quarter)

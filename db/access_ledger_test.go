@@ -44,7 +44,7 @@ func TestTheLedgerSumsUp(t *testing.T) {
 	s, err = d.Ledger().OfChat(t.Context(), chat.FeishuChat("oc_3"), since)
 	want("another chat", s, err, 0, 0)
 
-	list, err := d.Ledger().Moments(t.Context(), oc, since)
+	list, err := d.Ledger().SpendingIntervals(t.Context(), oc, since)
 	if err != nil || len(list) != 2 || !list[0].At.Equal(noon) ||
 		list[0].Spending != (db.Spending{Tokens: 20, USD: 0.75}) || !list[1].At.Equal(noon.Add(time.Hour)) {
 		t.Errorf("%+v, %v", list, err)
@@ -52,7 +52,7 @@ func TestTheLedgerSumsUp(t *testing.T) {
 	if list[0].Answers != 0 || list[0].Background != list[0].Spending {
 		t.Errorf("requests outside of turns count as %d answers, and cost %+v", list[0].Answers, list[0].Background)
 	}
-	if list, err := d.Ledger().Moments(t.Context(), chat.Key{}, noon.Add(-48*time.Hour)); err != nil ||
+	if list, err := d.Ledger().SpendingIntervals(t.Context(), chat.Key{}, noon.Add(-48*time.Hour)); err != nil ||
 		len(list) != 3 ||
 		list[2].USD != 4.125 {
 		t.Errorf("%+v, %v", list, err)
@@ -78,7 +78,7 @@ func TestAnExpenseIsBookedAtOneTime(t *testing.T) {
 	c := claim(t, d, "s")
 	d.Hurry(t, time.UnixMilli(1_000_000_000), 15*time.Minute)
 	finish(t, d, db.TurnResult{Turn: c.Turn, Usage: &db.Usage{Model: "m", Input: 100, CostUSD: 0.5}})
-	if list, err := d.Ledger().Moments(t.Context(), oc, time.Time{}); err != nil || len(list) != 1 ||
+	if list, err := d.Ledger().SpendingIntervals(t.Context(), oc, time.Time{}); err != nil || len(list) != 1 ||
 		list[0].Tokens != 100 {
 		t.Errorf("%+v, %v", list, err)
 	}
@@ -112,7 +112,7 @@ func TestTurnsAreBooked(t *testing.T) {
 		s != (db.Spending{Tokens: 121, USD: 0.5}) {
 		t.Errorf("the chat: %+v, %v", s, err)
 	}
-	if list, err := d.Ledger().Moments(t.Context(), oc, time.Time{}); err != nil || len(list) != 1 ||
+	if list, err := d.Ledger().SpendingIntervals(t.Context(), oc, time.Time{}); err != nil || len(list) != 1 ||
 		list[0].Answers != 1 || list[0].Background.Tokens != 0 {
 		t.Errorf("%+v, %v", list, err)
 	}
