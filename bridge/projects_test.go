@@ -281,6 +281,8 @@ func TestAChatChangesItsProject(t *testing.T) {
 	l.until("the end of the turn", func() bool {
 		return l.count(`SELECT COUNT(*) FROM turns WHERE state = 'failed' AND failure = 'project'`) == 1
 	})
+	l.awaitTurns(1) // its card is posted by then
+	l.until("its delivery", func() bool { return l.unsent() == 0 })
 	if got := l.ordered(rec, "om_last", "/切换 默认"); !strings.Contains(got, "已切换到项目") {
 		t.Errorf("/cd default: %q", got)
 	}
