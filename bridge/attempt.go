@@ -66,7 +66,7 @@ func (r attemptRunner) run(ctx context.Context, t *turn) (claude.Result, error) 
 	result, err := r.readAnswer(ctx, t, p, r.runPrompt(ctx, t, p))
 	if err != nil {
 		if t.progress.usage == reported {
-			t.progress.addUsage(r.unreportedUsage(ctx, t.claim.Turn, p.Dir()))
+			t.progress.addUsage(r.unreportedUsage(ctx, t, p.Dir()))
 		}
 		return result, err
 	}
@@ -91,9 +91,7 @@ func (r attemptRunner) readFollowUp(ctx context.Context, t *turn) (claude.Result
 	failpoint.At("follow-up: reading")
 	result, err := r.readAnswer(ctx, t, p, p.Follow(ctx))
 	if err != nil && t.progress.usage == nil {
-		cut := r.followUps.cutOff
-		did := cut.readUnasked(context.WithoutCancel(ctx), t.claim.Chat, t.claim.Turn)
-		t.progress.addUsage(cut.usage(context.WithoutCancel(ctx), t.claim.Turn, did))
+		t.progress.addUsage(r.unreadUsage(ctx, t.claim))
 	}
 	if result.Message != "" {
 		t.claim.Turn.Prompt = result.Message // from this message on, the transcript is unread
@@ -102,19 +100,27 @@ func (r attemptRunner) readFollowUp(ctx context.Context, t *turn) (claude.Result
 	return result, err
 }
 
+// unreadUsage is what the agent of a follow-up has used whose process has ended before the follow-up was read; nil =
+// unknown.
+func (r attemptRunner) unreadUsage(ctx context.Context, c db.Claim) *db.Usage {
+	ctx, cut := context.WithoutCancel(ctx), r.followUps.cutOff
+	did := cut.readUnasked(ctx, c.Chat, c.Turn)
+	return cut.usage(ctx, cut.transcriptDir(c.Chat, c.Turn), c.Turn, did, time.Time{})
+}
+
 // unreportedUsage is what a turn has used whose process was ended or has died before it reported that, from its
 // transcript; nil = unknown. Otherwise such turns would be free, and no daily limit could be reached with them.
-func (r attemptRunner) unreportedUsage(ctx context.Context, t db.Turn, dir string) *db.Usage {
-	ctx = context.WithoutCancel(ctx)
-	steers, err := r.steering.store.Prompts(ctx, t.ID)
+func (r attemptRunner) unreportedUsage(ctx context.Context, t *turn, dir string) *db.Usage {
+	ctx, own := context.WithoutCancel(ctx), t.claim.Turn
+	steers, err := r.steering.store.Prompts(ctx, own.ID)
 	var did claude.Outcome
 	if err == nil {
-		did, err = r.pool.Config().Transcripts(t.Key.String()).ReadOutcome(dir, t.Session, t.Prompt, steers...)
+		did, err = r.pool.Config().Transcripts(own.Key.String()).ReadOutcome(dir, own.Session, own.Prompt, steers...)
 	}
 	if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("cost of a turn that was cut off is not known")
 	}
-	return r.followUps.cutOff.usage(ctx, t, did)
+	return r.followUps.cutOff.usage(ctx, dir, own, did, t.progress.counted)
 }
 
 // readAnswer handles the agent's events until the turn has ended.
@@ -346,6 +352,7 @@ type turnProgress struct {
 	actedStored  bool          // acted is stored
 	promptTokens int           // estimated, when the session grows by the prompt and its answer only; 0 = unknown
 	usage        *db.Usage     // nil = not reported
+	counted      time.Time     // until when usage has what subagents have used
 }
 
 // markTextSeen records the time until the agent's first text.
@@ -368,6 +375,7 @@ func (c *turnProgress) addUsage(e *db.Usage) {
 	if e == nil {
 		return
 	}
+	c.counted = time.Now()
 	var u db.Usage
 	if c.usage != nil {
 		u = *c.usage

@@ -34,7 +34,6 @@ type followUps struct {
 
 // watch observes what a turn's process does after the turn.
 func (f followUps) watch(t db.Turn, p *claude.Process) {
-	key := t.Key
 	p.Unasked().Watch(claude.Watcher{
 		Woken: func() { f.outbox.EnqueueJob(func(ctx context.Context) { f.decideFollowUp(ctx, t) }) },
 		Asked: func(q claude.ToolAsk) {
@@ -45,7 +44,7 @@ func (f followUps) watch(t db.Turn, p *claude.Process) {
 		},
 		Ended: func(why claude.UnaskedEnd) {
 			if why != claude.EndClosed { // after a shutdown the next start reports it
-				f.outbox.EnqueueJob(func(ctx context.Context) { f.announceWorkEnd(ctx, key, why) })
+				f.outbox.EnqueueJob(func(ctx context.Context) { f.announceWorkEnd(ctx, t, why) })
 			}
 		},
 	})
@@ -81,7 +80,7 @@ func (f followUps) decideFollowUp(ctx context.Context, last db.Turn) {
 	case doing == claude.Resting: // the agent knows about the end of every task
 		err = f.store.Drop(ctx, t.ID, db.Done)
 	default:
-		f.announceWorkEnd(ctx, key, claude.EndDied)
+		f.announceWorkEnd(ctx, last, claude.EndDied)
 	}
 	if err != nil {
 		f.log.Error().Err(err).Stringer("chat", key).Msg("follow-up not stored")
@@ -118,22 +117,25 @@ func (f followUps) openFollowUp(ctx context.Context, key chat.Key) (t db.Turn, e
 	return t, err
 }
 
-// announceWorkEnd tells users that the chat's process, which was working in the background, has ended. A running
-// follow-up reports it itself.
-func (f followUps) announceWorkEnd(ctx context.Context, key chat.Key, why claude.UnaskedEnd) {
-	t, err := f.openFollowUp(ctx, key)
-	if err == nil && t.ID != f.turns.lanes.RunningTurn(key) {
+// announceWorkEnd tells users that the process of an ended turn, which was working in the background, has ended. A
+// running follow-up reports it itself.
+func (f followUps) announceWorkEnd(ctx context.Context, last db.Turn, why claude.UnaskedEnd) {
+	t, err := f.openFollowUp(ctx, last.Key)
+	switch {
+	case errors.Is(err, db.ErrNotFound): // it was stopped
+		err = f.cutOff.bookUnread(ctx, last)
+	case err == nil && t.ID != f.turns.lanes.RunningTurn(last.Key):
 		err = f.finish(ctx, t, why)
 	}
 	if err != nil && !errors.Is(err, db.ErrNotFound) {
-		f.log.Error().Err(err).Stringer("chat", key).Msg("end of what went on in the background not stored")
+		f.log.Error().Err(err).Stringer("chat", last.Key).Msg("end of what went on in the background not stored")
 	}
 }
 
 // finish ends a follow-up that will not start any more.
 func (f followUps) finish(ctx context.Context, t db.Turn, why claude.UnaskedEnd) error {
 	if why == claude.EndStopped {
-		return f.store.Drop(ctx, t.ID, db.Cancelled)
+		return errors.Join(f.store.Drop(ctx, t.ID, db.Cancelled), f.cutOff.bookUnread(ctx, t))
 	}
 	f.log.Warn().Stringer("chat", t.Key).Int64("turn", t.ID).Str("cause", string(why)).
 		Msg("work in the background was cut off")

@@ -130,7 +130,7 @@ func (r cutOffTurns) recover(ctx context.Context, t db.Turn) error {
 		return err
 	}
 	transcripts := r.pool.Config().Transcripts(t.Key.String())
-	dir := r.sessionDir(c, transcripts, t.Session)
+	dir := r.transcriptDir(c, t)
 	steers, err := r.db.Turns().Steers().Prompts(ctx, t.ID)
 	if err != nil {
 		return err
@@ -162,7 +162,7 @@ func (r cutOffTurns) recover(ctx context.Context, t db.Turn) error {
 	if did.Known && r.cfg.Context.Resumes() {
 		e.Session = db.Session{ID: t.Session, Node: r.cfg.Node, Cwd: realPath(dir)}
 	}
-	e.Usage = r.usage(ctx, t, did)
+	e.Usage = r.usage(ctx, dir, t, did, time.Time{})
 	if err := r.history.finish(ctx, e); err != nil {
 		return fmt.Errorf("recover: %w", err)
 	}
@@ -202,19 +202,6 @@ func cutOffText(t db.Turn, did claude.Outcome, unanswered bool) string {
 	return did.Text
 }
 
-// usage is what a transcript tells of the cost of a turn; nil = nothing.
-func (r cutOffTurns) usage(ctx context.Context, t db.Turn, did claude.Outcome) *db.Usage {
-	if !did.Known || did.Usage == (claude.Usage{}) && did.Model == "" { // the model has said nothing
-		return nil
-	}
-	u := db.Usage{
-		Model: did.Model, Input: did.Usage.Input, Output: did.Usage.Output,
-		CacheRead: did.Usage.CacheRead, CacheNew: did.Usage.CacheNew, Duration: time.Since(t.Created),
-	}
-	u.CostUSD = r.budget.estimate(ctx, u)
-	return &u
-}
-
 // cutFollowUp ends a turn that its agent has started by itself, or was about to start.
 func (r cutOffTurns) cutFollowUp(ctx context.Context, t db.Turn) error {
 	e, err := r.followUpResult(ctx, t, turncard.Outcome{State: db.Interrupted, Notice: i18n.BackgroundCut})
@@ -244,10 +231,11 @@ func (r cutOffTurns) followUpResult(ctx context.Context, t db.Turn, cut turncard
 	if c.Epoch != t.Epoch { // /new came just before the shutdown
 		cut = replaced
 	}
-	var did claude.Outcome
+	did := r.readUnasked(log.WithContext(ctx), c, t)
+	usage := r.usage(ctx, r.transcriptDir(c, t), t, did, time.Time{})
 	end := cut
-	if cut.State == db.Interrupted { // otherwise the text is out of date
-		did = r.readUnasked(log.WithContext(ctx), c, t)
+	if cut.State != db.Interrupted { // the text is out of date
+		did = claude.Outcome{}
 	}
 	switch {
 	case cut.State != db.Interrupted:
@@ -265,7 +253,7 @@ func (r cutOffTurns) followUpResult(ctx context.Context, t db.Turn, cut turncard
 	}
 	log.Warn().Bool("finished", did.Ended).Str("state", string(end.State)).Msg("work in the background was cut off")
 	return db.TurnResult{
-		Turn: t, State: end.State, Failure: end.Failure, Answer: text, Usage: r.usage(ctx, t, did),
+		Turn: t, State: end.State, Failure: end.Failure, Answer: text, Usage: usage,
 		Card: turncard.New(t.ID, r.cfg.langOf(c), time.Now()).WithAnswer(parts...).Finish(end).Card(time.Now()),
 	}, nil
 }
@@ -276,7 +264,7 @@ func (r cutOffTurns) readUnasked(ctx context.Context, c db.Chat, t db.Turn) clau
 	consumed, err := r.db.Turns().FollowUps().PromptIDs(ctx, t.Session)
 	var did claude.Outcome
 	if err == nil {
-		did, err = transcripts.ReadUnasked(r.sessionDir(c, transcripts, t.Session), t.Session, consumed...)
+		did, err = transcripts.ReadUnasked(r.transcriptDir(c, t), t.Session, consumed...)
 	}
 	if err != nil {
 		zerolog.Ctx(ctx).Error().Err(err).Msg("transcript not read")
@@ -284,12 +272,12 @@ func (r cutOffTurns) readUnasked(ctx context.Context, c db.Chat, t db.Turn) clau
 	return did
 }
 
-// sessionDir is the folder in which a session of a chat was running: the chat may have changed its project since.
-func (r cutOffTurns) sessionDir(c db.Chat, transcripts claude.Transcripts, session string) string {
-	dir := r.cfg.projectDir(c)
+// transcriptDir is the folder in which the session of a turn was running: the chat may have changed its project since.
+func (r cutOffTurns) transcriptDir(c db.Chat, t db.Turn) string {
+	dir, transcripts := r.cfg.projectDir(c), r.pool.Config().Transcripts(t.Key.String())
 	// The CLI files sessions by working folder, so all known folders are tried.
 	for _, s := range append([]namedProject{{path: dir}}, r.cfg.namedProjects()...) {
-		if path, err := transcripts.Path(s.path, session); err != nil || s.path == "" {
+		if path, err := transcripts.Path(s.path, t.Session); err != nil || s.path == "" {
 			continue
 		} else if _, err := os.Stat(path); err == nil {
 			return s.path

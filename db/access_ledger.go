@@ -99,6 +99,29 @@ func (l Ledger) Book(ctx context.Context, e Expense) error {
 	return l.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return l.book(ctx, tx, e) })
 }
 
+// BookTurn records what a turn has cost besides what [Turns.Finish] has booked.
+func (l Ledger) BookTurn(ctx context.Context, t Turn, u Usage) error {
+	return l.Book(ctx, t.expense(u))
+}
+
+// expense is the cost of a turn. A follow-up is paid by those who asked before it.
+func (t Turn) expense(u Usage) Expense {
+	return Expense{Key: t.Key, Purpose: forTurn, Turn: t.ID, asked: t.Follows, Usage: u}
+}
+
+const lastTurnBooked = `SELECT at FROM ledger WHERE chat_key = ?1 AND purpose = 'turn' ORDER BY at DESC LIMIT 1`
+
+// LastTurn is when the cost of a turn of a chat was last booked; zero = never.
+func (l Ledger) LastTurn(ctx context.Context, key chat.Key) (time.Time, error) {
+	at, err := queryOne(ctx, l.db.read, scanNumber, lastTurnBooked, key.String())
+	if errors.Is(err, ErrNotFound) {
+		return time.Time{}, nil
+	} else if err != nil {
+		return time.Time{}, fmt.Errorf("last expense of %v: %w", key, err)
+	}
+	return fromMillis(at), nil
+}
+
 const lastAsker = `SELECT actor_id FROM messages WHERE chat_key = ?1 AND role = 'user' AND +turn_id > 0
 	ORDER BY seq DESC LIMIT 1`
 

@@ -156,9 +156,7 @@ func (e turnEnd) book(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("book usage: %w", err)
 	}
-	return e.db.Ledger().book(ctx, e.tx, Expense{
-		Key: e.Turn.Key, Purpose: forTurn, Turn: e.Turn.ID, asked: e.Turn.Follows, Usage: *u,
-	})
+	return e.db.Ledger().book(ctx, e.tx, e.Turn.expense(*u))
 }
 
 const ownSession = `SELECT session_id FROM turns WHERE id = ?1`

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"magpie/internal/chat"
 	"magpie/internal/config"
 	"magpie/internal/feishusim"
 	"magpie/internal/modelsim"
@@ -161,6 +162,100 @@ func TestASubagentOfTheCLIGoesOnInTheBackground(t *testing.T) {
 	if strings.Contains(r.logs.String(), "session lost") {
 		t.Error("the session is not resumed")
 	}
+}
+
+// addSubagent writes what the CLI writes about a subagent in the background of the chat's session: a message with that
+// many tokens. The scripted agent has no subagents.
+func (r *rig) addSubagent(tokens int) {
+	r.Helper()
+	models, err := r.prog.store.Ledger().Models(r.Context(), chat.Key{}, time.Time{}, 1)
+	if err != nil || len(models) != 1 {
+		r.Fatalf("models: %+v, %v", models, err)
+	}
+	folder := filepath.Join(strings.TrimSuffix(r.transcriptPath(), ".jsonl"), "subagents")
+	must(r, os.MkdirAll(folder, 0o700))
+	line := fmt.Sprintf(`{"type":"assistant","isSidechain":true,"timestamp":%q,"message":{"id":"sub_1","model":%q,`+
+		`"usage":{"input_tokens":%d}}}`, time.Now().UTC().Format(time.RFC3339Nano), models[0].ID, tokens)
+	must(r, os.WriteFile(filepath.Join(folder, "agent-1.jsonl"), []byte(line+"\n"), 0o600))
+}
+
+// What subagents use in the background costs money however that ends. A process that is ended, or dies, reports
+// nothing: the transcripts of its subagents tell what was used.
+func TestSubagentsThatAreCutOffArePaidFor(t *testing.T) {
+	t.Parallel()
+	const used = 54_321
+	for name, end := range map[string]func(r *rig, id string){
+		"stopped":               func(r *rig, _ string) { r.sim.Say(r.chat, r.user, "/stop") },
+		"a new conversation":    func(r *rig, _ string) { r.sim.Say(r.chat, r.user, "/new") },
+		"recalled":              func(r *rig, id string) { r.sim.Recall(id) },
+		"the process dies":      func(r *rig, _ string) { r.killProcess() },
+		"the program ends":      func(r *rig, _ string) { r.stop(); r.start() },
+		"with the next turn":    func(r *rig, _ string) { r.cutNextTurn() },
+		"stopped with the next": func(r *rig, _ string) { r.startNextTurn(); r.sim.Say(r.chat, r.user, "/stop") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, allowBash)
+			id, _ := r.inBackground(modelsim.Text(followUp))
+			r.addSubagent(used)
+			end(r, id)
+			booked := fmt.Sprintf(`SELECT COUNT(*) FROM ledger WHERE user_id <> '' AND turn_id > 0 AND tokens >= %d
+				AND cost_usd > 0`, used)
+			r.until("the subagent to be booked", func() bool { return r.count(booked) == 1 })
+			r.until("the end of the turns", func() bool {
+				return r.count(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`) == 0
+			})
+			if got := r.ask("数到 3"); got != "1 2 3" || r.count(booked) != 1 {
+				t.Errorf("the next answer: %q; booked %d times", got, r.count(booked))
+			}
+		})
+	}
+}
+
+// startNextTurn starts a turn that waits for a command, while the chat's agent still works in the background.
+func (r *rig) startNextTurn() {
+	r.Helper()
+	r.model.Script(modelsim.Rule{Match: asksFor("等一下"), Times: 1, Steps: []modelsim.Step{
+		modelsim.Tool("Bash", map[string]string{"command": "sleep 300", "description": "wait"}),
+	}})
+	r.shows(r.chat, r.sim.Say(r.chat, r.user, "等一下"), "sleep 300")
+}
+
+// cutNextTurn kills the process in such a turn.
+func (r *rig) cutNextTurn() {
+	r.Helper()
+	r.startNextTurn()
+	r.killProcess()
+}
+
+// The same with a subagent of the real CLI.
+func TestASubagentOfTheCLIIsPaidFor(t *testing.T) {
+	r := newRig(t, realCLI(t), allowBash)
+	subtask := func(q *modelsim.Request) bool { return strings.Contains(q.Messages[0].Text, "the subtask") }
+	answered := make(chan struct{})
+	r.model.Script(
+		modelsim.Rule{Match: subtask, Times: 1, Steps: []modelsim.Step{
+			modelsim.Hold(answered), modelsim.Tool("Bash", map[string]string{"command": "sleep 300", "description": "wait"}),
+		}},
+		modelsim.Rule{Match: asksFor(begins), Times: 1, Steps: []modelsim.Step{modelsim.Tool("Agent", map[string]any{
+			"description": "make", "prompt": "the subtask", "subagent_type": "general-purpose", "run_in_background": true,
+		})}},
+		modelsim.Rule{Match: tells("Async agent launched"), Times: 1, Steps: []modelsim.Step{modelsim.Text(begun)}},
+	)
+	id := r.sim.Say(r.chat, r.user, begins)
+	r.shows(r.chat, id, "后台还在继续")
+	close(answered)
+	r.until("the subagent's transcript", func() bool {
+		list, err := filepath.Glob(filepath.Join(strings.TrimSuffix(r.transcriptPath(), ".jsonl"), "subagents", "*.jsonl"))
+		must(r, err)
+		return slices.ContainsFunc(list, func(path string) bool {
+			text, err := os.ReadFile(path)
+			return err == nil && bytes.Contains(text, []byte("sleep 300"))
+		})
+	})
+	r.sim.Say(r.chat, r.user, "/stop")
+	r.until("the subagent to be booked", func() bool {
+		return r.count(`SELECT COUNT(*) FROM ledger WHERE turn_id = 1 AND user_id <> '' AND tokens > 0 AND cost_usd > 0`) == 2
+	})
 }
 
 // waiting are the processes that wait for the end of inBackground's command.

@@ -119,6 +119,9 @@ func (u Usage) plus(v Usage) Usage {
 	return Usage{u.Input + v.Input, u.Output + v.Output, u.CacheRead + v.CacheRead, u.CacheNew + v.CacheNew}
 }
 
+// tokens is the total of all kinds.
+func (u Usage) tokens() int64 { return u.Input + u.Output + u.CacheRead + u.CacheNew }
+
 func (Started) event()     {}
 func (Text) event()        {}
 func (Rewind) event()      {}

@@ -175,7 +175,7 @@ func (r *outcomeReader) assistant(v gjson.Result) {
 		clear(r.open) // the model is called again only after all its tools have ended
 		if !r.messages[id] {
 			r.messages[id] = true
-			r.addUsage(msg.Get("usage"))
+			r.out.Usage = r.out.Usage.plus(recordedUsage(msg.Get("usage")))
 		}
 	}
 	if r.alone {
@@ -194,13 +194,6 @@ func (r *outcomeReader) assistant(v gjson.Result) {
 			r.out.Acted = true
 		}
 	}
-}
-
-func (r *outcomeReader) addUsage(u gjson.Result) {
-	r.out.Usage.Input += tokens(u.Get("input_tokens"))
-	r.out.Usage.Output += tokens(u.Get("output_tokens"))
-	r.out.Usage.CacheRead += tokens(u.Get("cache_read_input_tokens"))
-	r.out.Usage.CacheNew += tokens(u.Get("cache_creation_input_tokens"))
 }
 
 // recordedFailure classifies an error that the CLI wrote instead of an answer.

@@ -1,0 +1,76 @@
+package bridge
+
+import (
+	"context"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"magpie/db"
+	"magpie/internal/claude"
+)
+
+// usage is what transcripts tell of the cost of a turn that ran in the folder dir: what its agent did, and what
+// subagents have used since the chat's last expense, and since counted, until when it is known; nil = nothing.
+func (r cutOffTurns) usage(ctx context.Context, dir string, t db.Turn, did claude.Outcome, counted time.Time) *db.Usage {
+	since := r.lastBooked(ctx, t)
+	if counted.After(since) {
+		since = counted
+	}
+	list, err := r.pool.Config().Transcripts(t.Key.String()).SubagentUsageSince(dir, t.Session, since)
+	if err != nil {
+		zerolog.Ctx(ctx).Error().Err(err).Msg("cost of subagents is not known")
+	}
+	if did.Known && (did.Usage != claude.Usage{} || did.Model != "") { // otherwise the model has said nothing
+		list = append([]claude.ModelUsage{{Model: did.Model, Usage: did.Usage}}, list...)
+	}
+	return r.estimate(ctx, t, list)
+}
+
+// bookUnread books what the agent of an ended turn, and its subagents, have used since the chat's last expense, although
+// no turn has read it: somebody has stopped it. Otherwise it would be free, and no daily limit could be reached with it.
+func (r cutOffTurns) bookUnread(ctx context.Context, t db.Turn) error {
+	c, err := r.db.Chats().Get(ctx, t.Key)
+	if err != nil {
+		return err
+	}
+	transcripts := r.pool.Config().Transcripts(t.Key.String())
+	list, err := transcripts.UsageSince(r.transcriptDir(c, t), t.Session, r.lastBooked(ctx, t))
+	if err != nil {
+		return err
+	}
+	if u := r.estimate(ctx, t, list); u != nil {
+		return r.db.Ledger().BookTurn(ctx, t, *u)
+	}
+	return nil
+}
+
+// lastBooked is when the cost of the chat was last booked, which included everything until then.
+func (r cutOffTurns) lastBooked(ctx context.Context, t db.Turn) time.Time {
+	at, err := r.db.Ledger().LastTurn(ctx, t.Key)
+	if err != nil {
+		zerolog.Ctx(ctx).Error().Err(err).Msg("last expense of a chat not found")
+	}
+	if at.IsZero() { // what its session held before, such as an imported one, was paid elsewhere
+		return t.Created
+	}
+	return at
+}
+
+// estimate adds up what was used of each model, at its recent price; nil = nothing was used.
+func (r cutOffTurns) estimate(ctx context.Context, t db.Turn, list []claude.ModelUsage) *db.Usage {
+	if len(list) == 0 {
+		return nil
+	}
+	sum := db.Usage{Model: list[0].Model, Duration: time.Since(t.Created)}
+	for _, m := range list {
+		u := db.Usage{
+			Model: m.Model, Input: m.Usage.Input, Output: m.Usage.Output,
+			CacheRead: m.Usage.CacheRead, CacheNew: m.Usage.CacheNew,
+		}
+		sum.Input, sum.Output = sum.Input+u.Input, sum.Output+u.Output
+		sum.CacheRead, sum.CacheNew = sum.CacheRead+u.CacheRead, sum.CacheNew+u.CacheNew
+		sum.CostUSD += r.budget.estimate(ctx, u)
+	}
+	return &sum
+}
