@@ -141,13 +141,28 @@ func (p *budget) check(ctx context.Context, c db.Claim) error {
 	}
 	p.mu.Lock() // of two concurrent turns the second must see the first one's reservation
 	defer p.mu.Unlock()
-	if err := p.checkLimits(ctx, own); err != nil {
+	if err := p.checkLimits(ctx, c.Turn.ID, own); err != nil {
 		return err
 	}
 	if p.lives == nil {
 		p.lives = map[int64]reservation{}
 	}
 	p.lives[c.Turn.ID] = own
+	return nil
+}
+
+// checkAddition refuses a message that a running turn is to get if a limit is reached. Otherwise the turn is also
+// charged to its author. What the turn itself may cost is admitted already.
+func (p *budget) checkAddition(ctx context.Context, turn int64, m chat.Incoming) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.checkLimits(ctx, turn, reservation{m.Key.Parent(), []string{m.Actor.ID}}); err != nil {
+		return err
+	}
+	if own, ok := p.lives[turn]; ok && !slices.Contains(own.users, m.Actor.ID) {
+		own.users = append(slices.Clip(own.users), m.Actor.ID)
+		p.lives[turn] = own
+	}
 	return nil
 }
 
@@ -158,18 +173,18 @@ func (p *budget) release(turn int64) {
 	delete(p.lives, turn)
 }
 
-// checkLimits returns an error if a limit of the reservation's chat or users is used up. The caller holds the lock, so
-// that two turns cannot both take the last of a limit.
-func (p *budget) checkLimits(ctx context.Context, of reservation) error {
+// checkLimits returns an error if a limit of the chat or users of a turn's reservation is used up. The caller holds the
+// lock, so that two turns cannot both take the last of a limit.
+func (p *budget) checkLimits(ctx context.Context, turn int64, of reservation) error {
 	list, err := p.ofChat(ctx, of.room)
 	// The other running turns count with their maximum, because their cost is not known yet.
-	running := p.count(func(other reservation) bool { return other.room == of.room })
+	running := p.count(turn, func(other reservation) bool { return other.room == of.room })
 	if err := p.checkAllowances(list, err, running, i18n.ChatSpent); err != nil {
 		return err
 	}
 	for _, user := range of.users {
 		list, err := p.ofUser(ctx, user)
-		running := p.count(func(other reservation) bool { return slices.Contains(other.users, user) })
+		running := p.count(turn, func(other reservation) bool { return slices.Contains(other.users, user) })
 		if err := p.checkAllowances(list, err, running, i18n.UserSpent); err != nil {
 			return err
 		}
@@ -177,9 +192,10 @@ func (p *budget) checkLimits(ctx context.Context, of reservation) error {
 	return nil
 }
 
-func (p *budget) count(running func(reservation) bool) (n int) {
-	for _, other := range p.lives {
-		if running(other) {
+// count counts the running turns besides own.
+func (p *budget) count(own int64, running func(reservation) bool) (n int) {
+	for turn, other := range p.lives {
+		if turn != own && running(other) {
 			n++
 		}
 	}

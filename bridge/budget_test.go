@@ -150,6 +150,33 @@ func TestWhatRunsCounts(t *testing.T) {
 	}
 }
 
+// A message for a running turn needs no money besides what the turn has reserved, from where also its author's other
+// turns are charged.
+func TestAnAdditionCounts(t *testing.T) {
+	t.Parallel()
+	l := newBridgeRig(t, &deliverytest.Recorder{})
+	p := l.bridge.runner.agents.budget
+	begin := func(turn int64, user string) error {
+		return p.check(t.Context(), db.Claim{
+			Turn: db.Turn{ID: turn, Key: room}, Asked: []chat.Message{{Actor: chat.Actor{ID: user}}},
+		})
+	}
+	add := func(turn int64, user string) error {
+		return p.checkAddition(t.Context(), turn, chat.Incoming{Key: room, Actor: chat.Actor{ID: user}})
+	}
+	l.bridge.SetBudget(Budget{TurnUSD: 1, UserDayUSD: 1})
+	l.must(begin(1, "ou_1"))
+	l.must(add(1, "ou_1"))
+	l.must(add(1, "ou_2"))
+	for _, err := range []error{begin(2, "ou_1"), begin(2, "ou_2"), add(3, "ou_2")} {
+		if _, over := errors.AsType[*spentError](err); !over {
+			t.Errorf("beside a turn that may use up the limit: %v", err)
+		}
+	}
+	p.release(1)
+	l.must(begin(2, "ou_2"))
+}
+
 // A background task is charged to the last asker, and does not run above a limit.
 func TestTasksOutsideChatsAreCharged(t *testing.T) {
 	t.Parallel()

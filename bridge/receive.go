@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"errors"
 	"regexp"
 	"slices"
 	"strings"
@@ -117,7 +118,11 @@ func (rc *receiver) acceptQuestion(ctx context.Context, m chat.Incoming) error {
 			return err
 		}
 	default:
-		e.Steer = db.Steer{Turn: rc.steering.turnFor(ctx, m), Prompt: uuid.NewString()}
+		turn, err := rc.steering.turnFor(ctx, m)
+		if spent, ok := errors.AsType[*spentError](err); ok {
+			return rc.commands.execute(ctx, invocation{m: m}, say(spent.notice))
+		}
+		e.Steer = db.Steer{Turn: turn, Prompt: uuid.NewString()}
 	}
 	if e.Steer.Turn == 0 { // otherwise it has no files, and quotes what the agent is saying
 		var err error

@@ -25,6 +25,7 @@ type steering struct {
 	queue  db.Queue
 	lanes  *workqueue.Lanes
 	access *access.Authorizer
+	budget *budget
 	cards  shownCards
 	always bool // not only messages marked as an addition
 	log    zerolog.Logger
@@ -77,23 +78,27 @@ var addition = regexp.MustCompile(`(?i)^\s*(补充(一下|一点|说明)?\s*([:�
 
 // turnFor returns the running turn that a message belongs to; 0 = it is a question of its own. In a group only askers
 // of the turn and admins may add to it: the turn acts on behalf of its askers. A file is always a question of its own,
-// and so is a message that quotes anything but the turn's card.
-func (s *steering) turnFor(ctx context.Context, m chat.Incoming) int64 {
+// and so is a message that quotes anything but the turn's card. A limit that is reached refuses the message, as it
+// would refuse a question.
+func (s *steering) turnFor(ctx context.Context, m chat.Incoming) (int64, error) {
 	turn := s.lanes.RunningTurn(m.Key)
 	if turn == 0 || hasFiles(m) {
-		return 0
+		return 0, nil
 	}
 	own := s.quotesCard(ctx, turn, m)
-	if !own && (len(m.Files) > 0 || !s.always && !addition.MatchString(m.Text)) || s.hasWaiting(ctx, m.Key) {
-		return 0
+	if !own && (len(m.Files) > 0 || !s.always && !addition.MatchString(m.Text)) || s.hasWaiting(ctx, m.Key) ||
+		!s.mayAdd(turn, m) {
+		return 0, nil
 	}
+	return turn, s.budget.checkAddition(ctx, turn, m)
+}
+
+// mayAdd reports whether a turn takes messages, and one by this author.
+func (s *steering) mayAdd(turn int64, m chat.Incoming) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.running[turn]
-	if t == nil || !slices.Contains(t.askers, m.Actor.ID) && !s.access.Load().InCharge(m) {
-		return 0
-	}
-	return turn
+	return t != nil && (slices.Contains(t.askers, m.Actor.ID) || s.access.Load().InCharge(m))
 }
 
 // hasWaiting reports whether the chat has waiting questions, which a new message may belong to, such as the text for a

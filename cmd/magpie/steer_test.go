@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"magpie/bridge"
 	"magpie/internal/claude"
 	"magpie/internal/config"
 	"magpie/internal/feishusim"
@@ -365,6 +366,39 @@ func TestATurnThatIsCutOffIsPaidFor(t *testing.T) {
 				AND tokens > 0`); n != 1 {
 				t.Errorf("the turn is booked %d times", n)
 			}
+		})
+	}
+}
+
+// A message for the running turn is refused when a limit of the day is used up, as a question is: otherwise one could go
+// on asking in a turn as long as it runs. The turn itself may finish.
+func TestAnAdditionNeedsABudget(t *testing.T) {
+	t.Parallel()
+	for name, limit := range map[string]bridge.Budget{
+		"of the user": {UserDayTokens: 1}, "of the chat": {ChatDayUSD: 0.000001},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.ask("数到 2")
+			id, goOn := r.startAnswer(r.chat)
+			r.prog.bridge.SetBudget(limit)
+			refused := r.sim.Say(r.chat, r.user, "补充：三")
+			r.await("the refusal", func(v *feishusim.View) bool {
+				list := replies(v, r.chat, refused)
+				return len(list) == 1 && strings.Contains(list[0].Text(), "今天的额度已用完")
+			})
+			r.prog.bridge.SetBudget(bridge.Budget{UserDayTokens: 1 << 40})
+			added := r.sim.Say(r.chat, r.user, "补充：四")
+			r.until("the message to be handed over", func() bool { return r.count(`SELECT COUNT(*) FROM steers`) == 1 })
+			goOn()
+			r.answer(r.chat, id)
+			r.until("the end of all turns", func() bool {
+				return r.count(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`) == 0
+			})
+			if count(r.model.Requests(), tells("补充：三")) != 0 || count(r.model.Requests(), tells("补充：四")) == 0 {
+				t.Error("the agent was told what was refused, or not what was not")
+			}
+			r.checkUnanswered(r.chat, added)
 		})
 	}
 }
