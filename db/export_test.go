@@ -41,7 +41,7 @@ var Frequent = map[string]string{
 	"chats with work": queuedChats, "running turns": runningTurns, "next delivery": nextPost, "due deliveries": duePosts,
 	"who has asked last": lastAsker, "who pays for a turn": askersOfTurn, "what was booked last": lastTurnBooked,
 	"what waits":          backlog,
-	"a turn that follows": openFollowUp, "turns that follow": followUpsOf,
+	"a turn that follows": openFollowUp, "turns that follow": followUpsOf, "turns that continue": continuationsOf,
 	"known message": knownMessage, "history": selectHistory, "history of a turn": selectAnswered, "unseen": selectUnseen,
 	"questions":             selectAsked,
 	"where an epoch begins": chatRange, "what is in front of a chat": countFront, "terms": findTerms,

@@ -91,10 +91,10 @@ func (v version) withdraw(ctx context.Context, d *DB, tx *sql.Tx, state string) 
 }
 
 // Recall marks a message as recalled, with its files, and with the answer and its follow-ups if it was the only
-// question. The other questions of a running turn are asked again, unless a tool may have been used for it. A turn that
-// waited to answer it ends, and its card shows over. The session that may contain it is dropped, as are the summary that covers it and
-// memories derived from it. An unknown message is recorded as recalled in case it still arrives, and Recall returns
-// [ErrNotFound].
+// question, also if its turn was interrupted and another one continues it. The other questions of a running turn are
+// asked again, unless a tool may have been used for it. A turn that waited to answer it ends, and its card shows over.
+// The session that may contain it is dropped, as are the summary that covers it and memories derived from it. An unknown
+// message is recorded as recalled in case it still arrives, and Recall returns [ErrNotFound].
 func (ms Messages) Recall(ctx context.Context, room chat.Key, id string, over chat.Card) (r Recalled, err error) {
 	err = ms.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		r = Recalled{}
@@ -112,7 +112,8 @@ func (ms Messages) Recall(ctx context.Context, room chat.Key, id string, over ch
 			return ms.recordUnknownRecall(ctx, tx, room, id)
 		}
 		r.Key = list[0].Key
-		for _, v := range list {
+		for i := 0; i < len(list); i++ { // it grows
+			v := list[i]
 			if v.state == recalled {
 				continue
 			}
@@ -135,6 +136,11 @@ func (ms Messages) Recall(ctx context.Context, room chat.Key, id string, over ch
 				return err
 			}
 			r.Files = append(r.Files, paths...)
+			requests, err := r.withdrawContinuations(ctx, ms.db, tx, v.Message)
+			if err != nil {
+				return err
+			}
+			list = append(list, requests...)
 		}
 		return ms.retract(ctx, tx, list)
 	})
@@ -320,7 +326,13 @@ const lastQuestion = `SELECT message_id FROM messages WHERE chat_key = ?1 AND tu
 // requeueRest moves the remaining questions of a turn that is being stopped into the waiting turn, or into a new one:
 // they were not recalled, and are older than what waits.
 func (q Queue) requeueRest(ctx context.Context, tx *sql.Tx, t Turn) error {
-	if err := q.requeueQuestions(ctx, tx, t, moveQuestions, t.Continues); err != nil {
+	continues := t.Continues
+	if recalled, err := allRecalled(ctx, tx, t.Key, continues); err != nil {
+		return err
+	} else if recalled {
+		continues = 0
+	}
+	if err := q.requeueQuestions(ctx, tx, t, moveQuestions, continues); err != nil {
 		return err
 	}
 	_, err := tx.ExecContext(ctx, forgetSteers, t.ID)

@@ -166,6 +166,12 @@ const ownSession = `SELECT session_id FROM turns WHERE id = ?1`
 // turn's context was recalled, its session has already been dropped.
 func (e turnEnd) keepSession(ctx context.Context) error {
 	left, gone, err := countQuestions(ctx, e.tx, e.Turn.Key, e.Turn.questionTurn())
+	if err == nil && e.Turn.Continues != 0 {
+		var recalled bool
+		if recalled, err = allRecalled(ctx, e.tx, e.Turn.Key, e.Turn.Continues); recalled {
+			gone++
+		}
+	}
 	switch {
 	case err != nil:
 		return err

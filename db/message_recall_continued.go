@@ -1,0 +1,96 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"magpie/internal/chat"
+)
+
+// A follow-up that was interrupted is continued as well.
+const continuationsOf = `SELECT ` + turnColumns + ` FROM turns WHERE chat_key = ?1 AND id > ?2 AND (continues = ?2
+	OR continues > 0 AND continues IN (SELECT id FROM turns WHERE chat_key = ?1 AND id > ?2 AND follows = ?2))
+	ORDER BY id`
+
+const continueNothing = `UPDATE turns SET continues = 0 WHERE id = ?1 AND state = 'queued'`
+
+// withdrawContinuations reaches the turns that continue the interrupted turn of a recalled question. It returns the
+// requests to continue of those that answer nothing else: they are recalled together with the question. A running turn
+// that also answers other questions is stopped, and asked these again.
+func (r *Recalled) withdrawContinuations(
+	ctx context.Context, d *DB, tx *sql.Tx, m chat.Message,
+) (requests []version, err error) {
+	if m.Turn == 0 || m.Role != chat.User {
+		return nil, nil
+	}
+	recalled, err := allRecalled(ctx, tx, m.Key, m.Turn)
+	if err != nil {
+		return nil, err
+	}
+	list, err := queryAll(ctx, tx, scanTurn, continuationsOf, m.Key.String(), m.Turn)
+	if err != nil {
+		return nil, fmt.Errorf("turns that continue turn %d: %w", m.Turn, err)
+	}
+	for _, t := range list {
+		var own []version
+		if recalled {
+			if own, err = requestsToContinue(ctx, tx, t); err != nil {
+				return nil, err
+			}
+			if _, err := tx.ExecContext(ctx, continueNothing, t.ID); err != nil {
+				return nil, err
+			}
+		}
+		if len(own) == 0 && t.State == Running {
+			if err := r.stopContinuation(ctx, d, tx, t); err != nil {
+				return nil, fmt.Errorf("stop turn %d: %w", t.ID, err)
+			}
+		}
+		requests = append(requests, own...)
+	}
+	return requests, nil
+}
+
+// requestsToContinue are the messages that asked for a continuation: what a button has written, or the only question.
+func requestsToContinue(ctx context.Context, tx *sql.Tx, t Turn) (list []version, err error) {
+	asked, err := queryMessages(ctx, tx, t.Key, selectAsked, t.Key.String(), t.ID)
+	if err != nil {
+		return nil, fmt.Errorf("questions of turn %d: %w", t.ID, err)
+	}
+	for _, m := range asked {
+		if len(asked) > 1 && m.ID != continueID(t.Continues) {
+			continue
+		}
+		found, err := versions(ctx, tx, t.Key.String(), m.ID)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, found...)
+	}
+	return list, nil
+}
+
+// stopContinuation stops a running turn because a question was recalled that it goes on with, besides others. These, and
+// what is left of the interrupted turn, are asked again unless a tool may have been used for them.
+func (r *Recalled) stopContinuation(ctx context.Context, d *DB, tx *sql.Tx, t Turn) error {
+	r.Running = max(r.Running, t.ID)
+	if _, err := tx.ExecContext(ctx, stopTurn, t.ID, t.Key.String()); err != nil {
+		return err
+	}
+	old, err := loadTurn(ctx, tx, t.Key, t.Continues)
+	if err != nil {
+		return err
+	}
+	if t.Acted || old.Acted {
+		return d.Turns().Steers().requeueUnread(ctx, tx, t)
+	}
+	left, _, err := countQuestions(ctx, tx, t.Key, old.ID)
+	if err == nil && left > 0 {
+		err = d.Queue().requeueRest(ctx, tx, old)
+	}
+	if err != nil {
+		return err
+	}
+	return d.Queue().requeueRest(ctx, tx, t)
+}
