@@ -55,6 +55,7 @@ func (r attemptRunner) run(ctx context.Context, t *turn) (claude.Result, error) 
 	}
 	p.OnSuggestion(t.suggestion.arrive)
 	r.followUps.watch(t.claim.Turn, p)
+	p.Unasked().StartFor(taskOwner(t.claim.Turn))
 	t.setView(t.view.Restarted(time.Now()))
 	if r.ownCommand(t) == "" {
 		if err := r.steering.requeueUnread(ctx, t); err != nil {
@@ -88,6 +89,7 @@ func (r attemptRunner) readFollowUp(ctx context.Context, t *turn) (claude.Result
 	}
 	defer r.pool.Release(t.claim.Turn.Key.String(), p)
 	p.OnSuggestion(t.suggestion.arrive)
+	p.Unasked().StartFor(taskOwner(t.claim.Turn))
 	failpoint.At("follow-up: reading")
 	result, err := r.readAnswer(ctx, t, p, p.Follow(ctx))
 	if err != nil && t.progress.usage == nil {

@@ -36,7 +36,7 @@ func (b *Bridge) HandleRecall(ctx context.Context, room chat.Key, id string) err
 	if r.FollowUp.ID != 0 { // it takes seconds
 		b.queues.turns.jobs.Enqueue(func(ctx context.Context) {
 			b.presses.approvals.EndTurn(ctx, r.FollowUp, db.Cancelled)
-			b.runner.agents.attempts.pool.Stop(r.Key.String())
+			b.runner.agents.attempts.pool.StopFor(r.Key.String(), taskOwner(r.FollowUp))
 		})
 	}
 	b.queues.reactions.Forget(func(to chat.Ref) bool { return to.ID == id && to.Key.Parent() == room.Parent() })

@@ -1,8 +1,10 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -49,6 +51,9 @@ func (f followUps) watch(t db.Turn, p *claude.Process) {
 		},
 	})
 }
+
+// taskOwner names the questions of a turn, for which its agent starts background tasks; see [claude.Pool.StopFor].
+func taskOwner(t db.Turn) string { return strconv.FormatInt(cmp.Or(t.Follows, t.ID), 10) }
 
 // decideFollowUp decides about the follow-up of an ended turn, if there is one: it is queued once the agent has started
 // it.

@@ -540,6 +540,37 @@ func TestAQuestionIsRecalledWhileItsAgentWorks(t *testing.T) {
 	}
 }
 
+// The same while another question is being answered by the same process: its answer is complete, and nothing about the
+// recalled one follows it. What was started for the other question goes on.
+func TestAQuestionIsRecalledWhileAnotherIsAnswered(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*config.Config){"scripted": func(*config.Config) {}, "CLI": realCLI(t)} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, allowBash, change)
+			id, _ := r.inBackground(modelsim.Text(followUp))
+			if len(r.waiting()) == 0 {
+				t.Fatal("the background command does not run")
+			}
+			next, goOn := r.startAnswer(r.chat)
+			started := r.prog.pool.Stats().Started
+			r.sim.Recall(id)
+			r.until("the end of the command", func() bool { return len(r.waiting()) == 0 })
+			goOn()
+			card := r.answer(r.chat, next)
+			if got := visibleText(card); got != "一二" || strings.Contains(card.Text(), "后台") {
+				t.Errorf("the other answer: %q", card.Text())
+			}
+			r.until("the end of the turns", func() bool {
+				return r.count(`SELECT COUNT(*) FROM turns WHERE state IN ('queued', 'running')`) == 0
+			})
+			if n := r.count(`SELECT COUNT(*) FROM turns WHERE follows > 0 AND state <> 'cancelled'`); n != 0 ||
+				r.prog.pool.Stats().Started != started || count(r.model.Requests(), tells("<task-notification>")) != 0 {
+				t.Errorf("%d follow-ups; the agent was told, or its process was ended", n)
+			}
+		})
+	}
+}
+
 // A follow-up whose questions were deleted meanwhile, with [db] history_ttl, ends like any other.
 func TestAFollowUpWhoseQuestionIsDeleted(t *testing.T) {
 	r := newRig(t, allowBash, suggests)

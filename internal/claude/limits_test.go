@@ -140,7 +140,7 @@ func TestWhoseProcessMakesRoom(t *testing.T) {
 	}
 	busy := func(l idleList, i ...int) idleList {
 		for _, i := range i {
-			l[i].p.out.unasked.tasks = map[string]bool{"task": true}
+			l[i].p.out.unasked.tasks.running = map[string]string{"task": ""}
 		}
 		return l
 	}

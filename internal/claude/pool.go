@@ -200,6 +200,13 @@ func (pl *Pool) Drop(owner string) { pl.idle.drop(owner, EndReplaced, anyProcess
 // Stop ends owner's idle process, if any, because a user wants to stop its unasked work.
 func (pl *Pool) Stop(owner string) { pl.idle.drop(owner, EndStopped, anyProcess) }
 
+// StopFor is Stop, because of what owner's process does for someone; see [UnaskedWork.StartFor]. If a turn is running,
+// which goes on, only that is stopped.
+func (pl *Pool) StopFor(owner, someone string) {
+	pl.Stop(owner) // first, so that the watcher is notified of what it cuts off
+	pl.processes.stopFor(someone)
+}
+
 // Close ends all processes with their descendants, and returns when they have ended, after three seconds at most. A
 // running turn is cut off.
 func (pl *Pool) Close() {

@@ -155,7 +155,7 @@ func (a agent) start(spec Spec) (*Process, error) {
 		timeouts: newTimeouts(c), commands: c.SlashCommands(), session: sessionState{fresh: true},
 	}
 	p.out.unasked = UnaskedWork{
-		in: in, allowed: a.worksUnasked(spec), mode: spec.Mode, unreported: map[string]bool{}, asks: map[string]bool{},
+		in: in, allowed: a.worksUnasked(spec), mode: spec.Mode, tasks: newTasks(), asks: map[string]bool{},
 	}
 	cmd.Stdout = &lineWriter{emit: p.out.deliver}
 	cmd.Stderr = p.stderr

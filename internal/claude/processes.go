@@ -129,6 +129,15 @@ func (ps *processes) ofSession(session string) *Process {
 	return nil
 }
 
+// stopFor stops the background tasks that were started for someone.
+func (ps *processes) stopFor(someone string) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	for p := range ps.all {
+		p.out.unasked.stopFor(someone)
+	}
+}
+
 // stats are the numbers of running, yielded and started processes.
 func (ps *processes) stats() PoolStats {
 	ps.mu.Lock()

@@ -17,19 +17,30 @@ type UnaskedWork struct {
 	in      *input
 	allowed bool // otherwise output between turns is discarded, and requests are refused
 
-	mu         sync.Mutex
-	tasks      map[string]bool // background tasks that are running, by the CLI's ID
-	unreported map[string]bool // ended tasks that the agent does not know about yet
-	since      time.Time       // start of the oldest one
-	asks       map[string]bool // permission requests of tasks, by ID
-	mode       string          // permission mode of the process
-	attached   bool            // a turn is reading the output
-	woken      bool            // between turns: the agent has started a turn by itself
-	backlog    backlog         // its output in that turn
-	watcher    Watcher
-	why        UnaskedEnd // why the process is being ended; empty = it is not
-	cut        bool       // it had unasked work when that was decided
-	gone       bool       // it has ended
+	mu       sync.Mutex
+	tasks    tasks
+	asks     map[string]bool // permission requests of tasks, by ID
+	mode     string          // permission mode of the process
+	attached bool            // a turn is reading the output
+	woken    bool            // between turns: the agent has started a turn by itself
+	backlog  backlog         // its output in that turn
+	watcher  Watcher
+	why      UnaskedEnd // why the process is being ended; empty = it is not
+	cut      bool       // it had unasked work when that was decided
+	gone     bool       // it has ended
+}
+
+// tasks are the background tasks of a process, by the CLI's IDs.
+type tasks struct {
+	running    map[string]string // for whom they were started; see [UnaskedWork.StartFor]
+	unreported map[string]bool   // ended tasks that the agent does not know about yet
+	since      time.Time         // start of the oldest one
+	now        string            // for whom tasks are started now
+	stopped    map[string]bool   // they were told to stop, and may still be listed
+}
+
+func newTasks() tasks {
+	return tasks{running: map[string]string{}, unreported: map[string]bool{}, stopped: map[string]bool{}}
 }
 
 // Watcher is notified about a process between turns. Its functions must not block.
@@ -76,6 +87,27 @@ func (u *UnaskedWork) Watch(w Watcher) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.watcher = w
+}
+
+// StartFor sets for whom the process starts background tasks from now on, by a name that no other process uses; see
+// [Pool.StopFor].
+func (u *UnaskedWork) StartFor(someone string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.tasks.now = someone
+}
+
+// stopFor stops the background tasks that were started for someone. The agent is not told that they have ended.
+func (u *UnaskedWork) stopFor(someone string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for id, started := range u.tasks.running {
+		if started == someone {
+			u.in.sendControl(object{"subtype": "stop_task", "task_id": id})
+			u.tasks.stopped[id] = true
+			delete(u.tasks.running, id)
+		}
+	}
 }
 
 // IsBusy reports whether the process has unasked work, or must be told about the end of a task.
@@ -132,7 +164,8 @@ func (u *UnaskedWork) handlePermissionLine(line []byte) bool {
 		return true
 	}
 	q, ok := toolAsk(line)
-	if !ok || !u.tasks[gjson.GetBytes(line, "request.agent_id").String()] || u.watcher.Asked == nil {
+	_, ofTask := u.tasks.running[gjson.GetBytes(line, "request.agent_id").String()]
+	if !ok || !ofTask || u.watcher.Asked == nil {
 		return false
 	}
 	q.Mode, u.asks[q.ID] = u.mode, true
@@ -148,7 +181,9 @@ func (u *UnaskedWork) isGone() bool {
 }
 
 // busy is [UnaskedWork.IsBusy]. The caller holds mu.
-func (u *UnaskedWork) busy() bool { return u.woken || len(u.tasks) > 0 || len(u.unreported) > 0 }
+func (u *UnaskedWork) busy() bool {
+	return u.woken || len(u.tasks.running) > 0 || len(u.tasks.unreported) > 0
+}
 
 // track handles a line about background tasks: which ones are running, that one has ended, or that the agent is told so
 // within its turn. Otherwise the agent is told at the beginning of a separate turn. It is not told about a stopped
@@ -162,29 +197,37 @@ func (u *UnaskedWork) track(line []byte) {
 	defer u.mu.Unlock()
 	switch kind := v.Get("type").String(); {
 	case kind == "user" && strings.HasPrefix(v.Get("message.content").String(), "<task-notification>"):
-		maps.DeleteFunc(u.unreported, func(id string, _ bool) bool {
+		maps.DeleteFunc(u.tasks.unreported, func(id string, _ bool) bool {
 			return strings.Contains(v.Get("message.content").String(), "<task-id>"+id+"</task-id>")
 		})
 	case kind != "system":
 	case v.Get("subtype").String() == tasksChanged:
 		u.setRunning(v.Get("tasks").Array())
 	case v.Get("subtype").String() == "task_notification" && v.Get("status").String() != "stopped":
-		if id := v.Get("task_id").String(); u.tasks[id] {
-			u.unreported[id] = true
+		id := v.Get("task_id").String()
+		if _, ok := u.tasks.running[id]; ok {
+			u.tasks.unreported[id] = true
 		}
 	}
 }
 
 // setRunning records which background tasks are running. The caller holds mu.
-func (u *UnaskedWork) setRunning(tasks []gjson.Result) {
+func (u *UnaskedWork) setRunning(list []gjson.Result) {
 	if !u.busy() {
-		u.since = time.Now()
+		u.tasks.since = time.Now()
 	}
-	u.tasks = map[string]bool{}
-	for _, t := range tasks {
-		if id := t.Get("task_id").String(); id != "" && !t.Get("ambient").Bool() { // else it lives as long as the CLI
-			u.tasks[id] = true
+	before := u.tasks.running
+	u.tasks.running = map[string]string{}
+	for _, t := range list {
+		id := t.Get("task_id").String()
+		if id == "" || u.tasks.stopped[id] || t.Get("ambient").Bool() { // an ambient one lives as long as the CLI
+			continue
 		}
+		someone, known := before[id]
+		if !known {
+			someone = u.tasks.now
+		}
+		u.tasks.running[id] = someone
 	}
 }
 
@@ -237,7 +280,7 @@ func (u *UnaskedWork) attach() (lines [][]byte, woken bool) {
 	u.attached = true
 	lines, u.backlog = u.backlog.lines, backlog{}
 	if woken, u.woken = u.woken, false; woken {
-		clear(u.unreported)
+		clear(u.tasks.unreported)
 	}
 	return lines, woken
 }
@@ -277,7 +320,7 @@ func (u *UnaskedWork) timeLeft(limit time.Duration) time.Duration {
 	if !u.busy() {
 		return 0
 	}
-	return max(limit-time.Since(u.since), time.Millisecond)
+	return max(limit-time.Since(u.tasks.since), time.Millisecond)
 }
 
 // isUnasked reports whether a line is the result of a turn that the agent started by itself.

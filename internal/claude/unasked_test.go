@@ -49,7 +49,7 @@ func TestWhatRunsInTheBackground(t *testing.T) {
 		"nonsense": {[]string{runs, nonsense}, false}, "the agent has begun": {[]string{begun}, true},
 		"nobody watches": {[]string{begun}, false},
 	} {
-		u := UnaskedWork{allowed: true, unreported: map[string]bool{}, asks: map[string]bool{}}
+		u := UnaskedWork{allowed: true, tasks: newTasks(), asks: map[string]bool{}}
 		if name != "nobody watches" {
 			u.Watch(Watcher{Woken: func() {}})
 		}

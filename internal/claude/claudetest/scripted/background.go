@@ -17,6 +17,30 @@ import (
 type background struct {
 	mu    sync.Mutex
 	tasks []object
+	stops map[string]context.CancelFunc // by ID
+}
+
+// add makes a task that can be stopped.
+func (bg *background) add(id string) context.Context {
+	bg.mu.Lock()
+	defer bg.mu.Unlock()
+	if bg.stops == nil {
+		bg.stops = map[string]context.CancelFunc{}
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	bg.stops[id] = stop
+	return ctx
+}
+
+// stop stops a task.
+func (bg *background) stop(id string) error {
+	bg.mu.Lock()
+	defer bg.mu.Unlock()
+	if bg.stops[id] == nil {
+		return fmt.Errorf("No task found with ID: %s", id) //nolint:staticcheck // as the CLI says it
+	}
+	bg.stops[id]()
+	return nil
 }
 
 // change adds or removes a task, and reports the current ones.
@@ -39,15 +63,20 @@ func (a *agent) startTask(input gjson.Result) outcome {
 	if err := a.tasks.change(a.output, func(l []object) []object { return append(l, task) }); err != nil {
 		return failed(err)
 	}
+	ctx := a.tasks.add(id)
 	go func() {
-		bash(context.Background(), input.Get("command").String()) // it ends with this program's descendants
+		bash(ctx, input.Get("command").String()) // it ends with this program's descendants
+		status := "completed"
+		if ctx.Err() != nil {
+			status = "stopped"
+		}
 		told := a.say(object{
-			"type": "system", "subtype": "task_notification", "task_id": id, "status": "completed", "summary": what,
+			"type": "system", "subtype": "task_notification", "task_id": id, "status": status, "summary": what,
 		})
 		gone := a.tasks.change(a.output, func(l []object) []object {
 			return slices.DeleteFunc(l, func(t object) bool { return t["task_id"] == id })
 		})
-		if told == nil && gone == nil {
+		if told == nil && gone == nil && ctx.Err() == nil { // the model is not told of a task that was stopped
 			a.prompts.put(notification(id, what))
 		}
 	}()

@@ -259,4 +259,5 @@ type order struct {
 	Subtype     string `json:"subtype"`
 	Description string `json:"description"`
 	Mode        string `json:"mode"`
+	Task        string `json:"task_id"`
 }

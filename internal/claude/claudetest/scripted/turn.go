@@ -103,6 +103,8 @@ func (a *agent) control(o order) (object, error) {
 		}
 	case "set_permission_mode":
 		return object{}, a.set(o.Mode)
+	case "stop_task":
+		return object{}, a.tasks.stop(o.Task)
 	case "generate_session_title":
 		title, err := a.api.title(context.Background(), o.Description)
 		return object{"title": title}, err
