@@ -38,6 +38,8 @@ type Approval struct {
 	Askers   []string        // the users who asked for the turn
 	Created  time.Time
 	Expires  time.Time
+	// how often a start of the program has continued its turn; see [Decision.Approval]
+	Continued int
 	Settlement
 }
 
@@ -124,7 +126,7 @@ func (as Approvals) enqueueCard(
 
 // approvalColumns has the order of scanApproval.
 const approvalColumns = `id, chat_key, turn_id, needed_by, tool, input, hash, project, rule, askers, state, decided_by, decider, words, answers,
-	created_at, expires_at`
+	created_at, expires_at, continued`
 
 // scanApproval checks the hash of the input: a tool must get exactly what a person has approved.
 func scanApproval(scan scanner) (Approval, error) {
@@ -133,7 +135,7 @@ func scanApproval(scan scanner) (Approval, error) {
 	var created, expires int64
 	err := scan(&a.ID, &key, &a.Turn, &a.NeededBy, &a.Tool, &input, &hash, &a.Project, &rule, &askers,
 		&a.State, &a.By.ID, &a.By.Name,
-		&a.Words, &answers, &created, &expires)
+		&a.Words, &answers, &created, &expires, &a.Continued)
 	if err != nil {
 		return Approval{}, err
 	}
@@ -254,6 +256,9 @@ type Settling struct {
 	AgentWaiting bool          // an agent is waiting for it; otherwise the turn that continues gets it
 	GoOn         *Continuation // continues an interrupted turn; nil = none
 	Action       Action        // the decision for the History; without a Decision it is not recorded
+	// not empty: the decision cannot be passed on to an agent, of which people are told with this text. Its turn must be
+	// interrupted and undecided
+	GiveUp string
 }
 
 // Continuation describes how an interrupted turn continues.
@@ -265,54 +270,64 @@ type Continuation struct {
 // Settle stores the decision about a. An approval that was never used leaves no rule behind. It returns [ErrNotFound]
 // if a is not in the state that s expects, or no turn needs it any more, and [ErrRepeated] if the event is known.
 func (as Approvals) Settle(ctx context.Context, a Approval, s Settling) error {
-	err := as.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		if err := takeEvent(ctx, as.db, tx, s.Event); err != nil {
-			return err
-		}
-		// The approval was given but could not take effect, so its permanent rule is withdrawn with it.
-		if s.From == Approved && a.Always != nil {
-			if err := as.db.Rules().undo(ctx, tx, a); err != nil {
-				return err
-			}
-		}
-		var replyTo string
-		var neededBy, epoch int64
-		now := as.db.now()
-		// The state is part of the WHERE clause, so of two people who press at the same moment only one wins.
-		row := tx.QueryRowContext(
-			ctx, settleApproval, a.ID, a.State, a.By.ID, a.By.Name, a.Words, string(a.Answers), millis(now), s.AgentWaiting, s.From,
-		)
-		if err := row.Scan(&neededBy, &replyTo, &epoch); errors.Is(err, sql.ErrNoRows) {
-			return ErrNotFound
-		} else if err != nil {
-			return err
-		}
-		done := RecordedAction{Action: s.Action, Key: a.Key, Turn: a.Turn, Epoch: epoch, By: a.By, Time: now}
-		if s.Action.Decision != "" {
-			if err := as.db.Messages().Actions().record(ctx, tx, []RecordedAction{done}); err != nil {
-				return err
-			}
-		}
-		if s.GoOn != nil {
-			err := as.db.Turns().Interruptions().continueAfterDecision(ctx, tx, a.Key, neededBy, *s.GoOn)
-			if err != nil {
-				return err
-			}
-		}
-		if _, err := tx.ExecContext(ctx, forgetCall, reminderIdem(a.ID)); err != nil {
-			return err
-		}
-		if s.Always && a.Always != nil {
-			if err := as.db.Rules().insert(ctx, tx, a, now); err != nil {
-				return err
-			}
-		}
-		return as.enqueueCard(ctx, tx, a, a.State, s.Card, replyTo)
-	})
+	err := as.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error { return as.settle(ctx, tx, a, s) })
 	if err != nil {
 		return fmt.Errorf("settle approval %s: %w", a.ID, err)
 	}
 	return nil
+}
+
+func (as Approvals) settle(ctx context.Context, tx *sql.Tx, a Approval, s Settling) error {
+	if err := takeEvent(ctx, as.db, tx, s.Event); err != nil {
+		return err
+	}
+	// The approval was given but could not take effect, so its permanent rule is withdrawn with it.
+	if s.From == Approved && a.Always != nil {
+		if err := as.db.Rules().undo(ctx, tx, a); err != nil {
+			return err
+		}
+	}
+	var replyTo string
+	var neededBy, epoch int64
+	now := as.db.now()
+	// The state is part of the WHERE clause, so of two people who press at the same moment only one wins.
+	row := tx.QueryRowContext(
+		ctx, settleApproval, a.ID, a.State, a.By.ID, a.By.Name, a.Words, string(a.Answers), millis(now), s.AgentWaiting, s.From,
+	)
+	if err := row.Scan(&neededBy, &replyTo, &epoch); errors.Is(err, sql.ErrNoRows) {
+		return ErrNotFound
+	} else if err != nil {
+		return err
+	}
+	done := RecordedAction{Action: s.Action, Key: a.Key, Turn: a.Turn, Epoch: epoch, By: a.By, Time: now}
+	if s.Action.Decision != "" {
+		if err := as.db.Messages().Actions().record(ctx, tx, []RecordedAction{done}); err != nil {
+			return err
+		}
+	}
+	if s.GoOn != nil {
+		if err := as.db.Turns().Interruptions().continueAfterDecision(ctx, tx, a.Key, neededBy, *s.GoOn); err != nil {
+			return err
+		}
+	}
+	if s.GiveUp != "" {
+		if _, err := loadUndecided(ctx, tx, a.Key, neededBy); err != nil {
+			return err
+		}
+		told := Post{Key: a.Key, Idem: "not passed on:" + a.ID, ReplyTo: replyTo, Text: s.GiveUp}
+		if err := as.db.Outbox().post(ctx, tx, told); err != nil {
+			return err
+		}
+	}
+	if _, err := tx.ExecContext(ctx, forgetCall, reminderIdem(a.ID)); err != nil {
+		return err
+	}
+	if s.Always && a.Always != nil {
+		if err := as.db.Rules().insert(ctx, tx, a, now); err != nil {
+			return err
+		}
+	}
+	return as.enqueueCard(ctx, tx, a, a.State, s.Card, replyTo)
 }
 
 const unansweredApproval = `SELECT EXISTS (SELECT 1 FROM approvals INDEXED BY approvals_untold

@@ -90,6 +90,7 @@ func TestSessionsOfOlderChatsAreToBeMoved(t *testing.T) {
 		`ALTER TABLE turns DROP COLUMN follows`, `ALTER TABLE turns DROP COLUMN part_ends`,
 		`DROP INDEX turns_ended`, `DROP TABLE digests`, `ALTER TABLE approvals DROP COLUMN repeated_at`,
 		`ALTER TABLE outbox DROP COLUMN obstacle`, `ALTER TABLE outbox DROP COLUMN why`, `ALTER TABLE outbox DROP COLUMN mentions`, `DROP TABLE silenced`, `DROP TABLE steers`, `DROP INDEX messages_decided`, `DROP INDEX approvals_untold`, `ALTER TABLE approvals DROP COLUMN needed_by`,
+		`ALTER TABLE approvals DROP COLUMN continued`,
 		`ALTER TABLE approvals DROP COLUMN answers`, `ALTER TABLE approvals DROP COLUMN told`,
 		`DELETE FROM goose_db_version WHERE version_id >= 18`,
 		`UPDATE turns SET session_id = 's-1'`, `UPDATE chats SET session_id = 's-2'`,

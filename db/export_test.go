@@ -58,7 +58,7 @@ var Frequent = map[string]string{
 	"an approval": selectApproval, "what waits for approval": waitingApprovals,
 	"the number of an action": nextAction, "decisions": selectDecided,
 	"decisions for a turn": untoldApprovals, "what is told": tellApproval, "what is inherited": inheritApprovals,
-	"what is settled": settleApproval, "who asked": askerName,
+	"what is settled": settleApproval, "what goes on again": countContinued, "who asked": askerName,
 	"approvals of a turn": unansweredApproval, "settled approvals": forgetApprovals, "rules": selectRules,
 	"settings": selectSettings, "waiting messages": waitingMessages, "sessions": pastSessions,
 	"a session of the chat": sessionOfChat, "sessions that hold it": forgetPastSessions, "prompts": selectPrompts,

@@ -100,7 +100,12 @@ type Decision struct {
 	GoOn            bool         // otherwise the turn is dropped
 	ContinueMessage chat.Message // the request to continue, as shown in the History: who, when and in which words
 	Over            chat.Card    // the final card of the turn
+	// the approval whose decision no agent was told, because of which a start of the program continues the turn; this is
+	// counted. Empty = none
+	Approval string
 }
+
+const countContinued = `UPDATE approvals SET continued = continued + 1 WHERE id = ?1`
 
 // Decide carries out a decision. It returns [ErrNotFound] if there is nothing left to decide, and [ErrRepeated] if the
 // press is known.
@@ -118,6 +123,9 @@ func (is Interruptions) Decide(ctx context.Context, w Decision) error {
 		}
 		if t.Failure == Late {
 			_, err := decideInterrupted(ctx, tx, w.Key, t.ID, continued)
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, countContinued, w.Approval); err != nil {
 			return err
 		}
 		return is.continueTurn(ctx, tx, t, Continuation{w.ContinueMessage, w.Over})

@@ -67,6 +67,10 @@ func (ls *leftovers) Recover(ctx context.Context) error {
 	return ls.deliver(ctx)
 }
 
+// mostContinued is how often a start of the program continues a turn for the same decision. The turn may be what ends
+// the program.
+const mostContinued = 3
+
 // deliver continues turns that were interrupted just after their decision was made.
 func (ls *leftovers) deliver(ctx context.Context) error {
 	list, err := ls.store.Approvals().Undelivered(ctx)
@@ -74,20 +78,44 @@ func (ls *leftovers) deliver(ctx context.Context) error {
 		return err
 	}
 	for _, a := range list {
-		how, err := ls.continuation(ctx, a, a.By, ls.language(ctx, a.Key))
-		if err != nil {
-			return err
+		pass := ls.continueTurn
+		if a.Continued >= mostContinued {
+			pass = ls.giveUp
 		}
-		w := db.Decision{Key: a.Key, Turn: a.NeededBy, GoOn: true, ContinueMessage: how.ContinueMessage, Over: how.Over}
-		switch err := ls.store.Turns().Interruptions().Decide(ctx, w); {
-		case errors.Is(err, db.ErrNotFound): // it continues already, or has ended
-		case err != nil && !db.Permanent(err):
+		// If it is not found, the turn continues already, or has ended.
+		if err := pass(ctx, a); err != nil && !db.Permanent(err) {
 			return err
-		case err == nil:
-			ls.interrupted.Wake(a.Key)
 		}
 	}
 	return nil
+}
+
+// continueTurn continues the turn that needs a decision.
+func (ls *leftovers) continueTurn(ctx context.Context, a db.Approval) error {
+	how, err := ls.continuation(ctx, a, a.By, ls.language(ctx, a.Key))
+	if err != nil {
+		return err
+	}
+	err = ls.store.Turns().Interruptions().Decide(ctx, db.Decision{
+		Key: a.Key, Turn: a.NeededBy, GoOn: true, ContinueMessage: how.ContinueMessage, Over: how.Over, Approval: a.ID,
+	})
+	if err == nil {
+		ls.interrupted.Wake(a.Key)
+	}
+	return err
+}
+
+// giveUp withdraws a decision, and tells people that it was not used.
+func (ls *leftovers) giveUp(ctx context.Context, a db.Approval) error {
+	l, from := ls.language(ctx, a.Key), a.State
+	a.Settlement = db.Settlement{State: db.Withdrawn}
+	err := ls.settle(ctx, a, db.Settling{From: from, Card: Card(a, l), GiveUp: i18n.ApprovalNotPassedOn.In(l)})
+	if err == nil {
+		ls.log.Error().Stringer("chat", a.Key).Int64("turn", a.NeededBy).Str("approval", a.ID).
+			Msg("the program has ended each time that a turn went on with its decision; not trying again")
+		ls.outbox.Wake(a.Key)
+	}
+	return err
 }
 
 // keepOpen leaves an approval without an agent open for the rest of its time.

@@ -2,6 +2,7 @@ package approval
 
 import (
 	"encoding/json"
+	"errors"
 	"testing"
 	"time"
 
@@ -166,5 +167,49 @@ func TestALaterDecisionCountsOnce(t *testing.T) {
 	}
 	if !a.askAgain(c) {
 		t.Error("it counts twice")
+	}
+}
+
+// A turn that goes on with its decision may end the program each time. After a few starts that is not tried again:
+// people are told, the decision is void, and the turn waits for somebody to continue it.
+func TestADecisionIsPassedOnAFewTimes(t *testing.T) {
+	t.Parallel()
+	for do, state := range map[string]db.ApprovalState{DoAllow: db.Approved, DoRefuse: db.Refused} {
+		a := newAsking(t, time.Hour)
+		a.work()
+		turn := a.interrupt().Turn
+		a.press("ev_1", do)
+		starts := 0
+		for ; starts < 10; starts++ {
+			// the program ends in the turn, which the next start finds
+			if err := a.store.Turns().Finish(t.Context(), db.TurnResult{Turn: turn, State: db.Interrupted}); err != nil {
+				t.Fatal(err)
+			}
+			a.restart()
+			c, err := a.store.Queue().Claim(t.Context(), a.approval.Key, db.TurnIDs{Session: "s", Prompt: "p"}, true)
+			if errors.Is(err, db.ErrNotFound) {
+				break
+			} else if err != nil || c.Turn.Continues != turn.ID {
+				t.Fatalf("%+v, %v", c.Turn, err)
+			}
+			if left, err := a.store.Approvals().Untold(t.Context(), c.Turn.ID); err != nil || len(left) != 1 ||
+				left[0].State != state {
+				t.Fatalf("to be told: %+v, %v", left, err)
+			}
+			turn = c.Turn
+		}
+		if starts != mostContinued || a.state() != db.Withdrawn {
+			t.Errorf("it went on at %d starts; the decision is %s", starts, a.state())
+		}
+		a.restart()
+		told := 0
+		for _, p := range a.posts() {
+			if p.Text == i18n.ApprovalNotPassedOn.In(i18n.English) && p.ReplyTo == "om_1" {
+				told++
+			}
+		}
+		if told != 1 {
+			t.Errorf("people were told %d times", told)
+		}
 	}
 }

@@ -15,7 +15,13 @@ import (
 )
 
 // calls takes the notifications out of the outbox.
-func (a *asking) calls() (list []db.Post) {
+func (a *asking) calls() []db.Post {
+	a.Helper()
+	return slices.DeleteFunc(a.posts(), func(p db.Post) bool { return len(p.Mentions) == 0 })
+}
+
+// posts delivers what is to be shown, and returns it.
+func (a *asking) posts() (list []db.Post) {
 	a.Helper()
 	for {
 		p, err := a.store.Outbox().Next(a.Context(), a.approval.Key)
@@ -24,9 +30,7 @@ func (a *asking) calls() (list []db.Post) {
 		} else if err != nil {
 			a.Fatal(err)
 		}
-		if len(p.Mentions) > 0 {
-			list = append(list, p)
-		}
+		list = append(list, p)
 		if err := a.store.Outbox().MarkDelivered(a.Context(), p, ""); err != nil {
 			a.Fatal(err)
 		}

@@ -46,9 +46,16 @@ var (
 	ApprovalWasAnswered    = Phrase{"✅ %s 已回答", "✅ Answered by %s"}
 	ApprovalWasSkipped     = Phrase{"🚫 %s 跳过了问题", "🚫 Skipped by %s"}
 	ApprovalGoesOnBelow    = Phrase{"助手的回复会出现在下面。", "The agent's answer will appear below."}
-	WishAllow              = Phrase{"允许", "allow it"}
-	ApprovalSomebody       = Phrase{"有人", "someone"}
-	ApprovalSaid           = Phrase{"说明：%s", "Note: %s"}
+	ApprovalNotPassedOn    = Phrase{
+		"你的决定没能交给助手：每次接着做，服务都中断了。这个决定已作废，什么也没有执行。" +
+			"请让管理员查看日志，之后在卡片上点“继续”；需要时助手会再问一次。",
+		"Your decision couldn't be passed on to the agent: the service stopped each time the answer went on. The decision " +
+			"is void, and nothing was run. Ask an admin to check the log, then press “Continue” on the card; the agent asks " +
+			"again if it needs to.",
+	}
+	WishAllow        = Phrase{"允许", "allow it"}
+	ApprovalSomebody = Phrase{"有人", "someone"}
+	ApprovalSaid     = Phrase{"说明：%s", "Note: %s"}
 
 	ApprovalRuns             = Phrase{"运行命令", "run a command"}
 	ApprovalRunsInBackground = Phrase{"在后台运行命令", "run a command in the background"}
