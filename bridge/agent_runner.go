@@ -35,7 +35,7 @@ func (r agentRunner) withdrawRequests(ctx context.Context, t *turn, state db.Tur
 func (r agentRunner) readFollowUp(ctx context.Context, t *turn) turncard.Outcome {
 	log := zerolog.Ctx(ctx)
 	if err := r.budget.check(ctx, t.claim); err != nil {
-		r.attempts.pool.Stop(t.claim.Turn.Key.String())
+		<-r.attempts.pool.Stop(t.claim.Turn.Key.String())
 		t.progress.addUsage(r.attempts.unreadUsage(ctx, t.claim))
 		return failedOutcome(log, err)
 	}

@@ -41,11 +41,11 @@ func (cs conversationCommands) forget(ctx context.Context, o invocation, answer 
 	if err != nil {
 		return commandResult{}, err
 	}
-	// In the background: ending a process can take seconds.
 	drop := func() {
 		cs.asks.Reconsider(o.m.Key)
-		cs.turns.jobs.Enqueue(func(context.Context) {
-			cs.pool.Drop(o.m.Key.String())
+		gone := cs.pool.Retire(o.m.Key.String())
+		cs.turns.jobs.Enqueue(func(context.Context) { // that can take seconds
+			<-gone
 			cs.ahead.expectNew(o.m.Key)
 		})
 	}
@@ -78,11 +78,9 @@ func (cs conversationCommands) stop(ctx context.Context, o invocation) (commandR
 	// Only after the commit: the stop must be recorded first, or a crash in between would run the turns again.
 	done.then = func() {
 		cs.turns.lanes.HaltTurns(key, turns...)
-		if waits { // it takes seconds
-			cs.turns.jobs.Enqueue(func(ctx context.Context) {
-				cs.asks.EndTurn(ctx, unasked, db.Cancelled)
-				cs.pool.Stop(key.String())
-			})
+		if waits {
+			cs.asks.EndTurnSoon(unasked, db.Cancelled)
+			cs.pool.Stop(key.String())
 		}
 	}
 	return done, err

@@ -33,11 +33,9 @@ func (b *Bridge) HandleRecall(ctx context.Context, room chat.Key, id string) err
 		b.queues.turns.lanes.HaltTurns(r.Key, r.Running)
 		b.queues.turns.wake(r.Key) // for what else it asks
 	}
-	if r.FollowUp.ID != 0 { // it takes seconds
-		b.queues.turns.jobs.Enqueue(func(ctx context.Context) {
-			b.presses.approvals.EndTurn(ctx, r.FollowUp, db.Cancelled)
-			b.runner.agents.attempts.pool.StopFor(r.Key.String(), taskOwner(r.FollowUp))
-		})
+	if r.FollowUp.ID != 0 {
+		b.presses.approvals.EndTurnSoon(r.FollowUp, db.Cancelled)
+		b.runner.agents.attempts.pool.StopFor(r.Key.String(), taskOwner(r.FollowUp))
 	}
 	b.queues.reactions.Forget(func(to chat.Ref) bool { return to.ID == id && to.Key.Parent() == room.Parent() })
 	b.receiver.files.Remove(r.Files...)

@@ -67,8 +67,8 @@ func (f followUps) decideFollowUp(ctx context.Context, last db.Turn) {
 	if errors.Is(err, db.ErrNotFound) && doing == claude.Woken { // one follow-up may cover several tasks
 		var c db.Claim
 		c, err = f.store.FindOrCreate(ctx, last)
-		if t = c.Turn; errors.Is(err, db.ErrNotFound) { // the questions were recalled; it takes seconds
-			f.turns.jobs.Enqueue(func(context.Context) { f.pool.Stop(key.String()) })
+		if t = c.Turn; errors.Is(err, db.ErrNotFound) { // the questions were recalled
+			f.pool.Stop(key.String())
 		}
 	}
 	if errors.Is(err, db.ErrNotFound) {

@@ -57,7 +57,7 @@ func (b *Bridge) leave(ctx context.Context, c chat.Change) error {
 		Msg("not in a group any more")
 	for key, turn := range running {
 		b.queues.turns.lanes.HaltTurns(key, turn)
-		b.queues.turns.jobs.Enqueue(func(context.Context) { b.runner.agents.attempts.pool.Stop(key.String()) })
+		b.runner.agents.attempts.pool.Stop(key.String())
 	}
 	b.queues.reactions.Forget(func(to chat.Ref) bool { return to.Key.Parent() == c.Key })
 	return nil

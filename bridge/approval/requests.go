@@ -165,6 +165,11 @@ func (rs *Requests) EndTurn(ctx context.Context, t db.Turn, end db.TurnState) {
 	}
 }
 
+// EndTurnSoon is [Requests.EndTurn] that does not wait for the store.
+func (rs *Requests) EndTurnSoon(t db.Turn, end db.TurnState) {
+	rs.jobs.Enqueue(func(ctx context.Context) { rs.EndTurn(rs.log.WithContext(ctx), t, end) })
+}
+
 // The replies to the agent when there is no decision.
 const (
 	notAsked = "This needs a permission, and nobody could be asked for it right now. Do not try it again or by " +

@@ -282,17 +282,16 @@ func (ip *idleProcesses) evictUnasked() (gone <-chan struct{}) {
 // anyProcess accepts every process.
 func anyProcess(*Process) bool { return true }
 
-// drop ends owner's idle process if like accepts it, and waits for its end.
-func (ip *idleProcesses) drop(owner string, why UnaskedEnd, like func(*Process) bool) {
+// drop ends owner's idle process in the background, if like accepts it. gone is closed when it has ended.
+func (ip *idleProcesses) drop(owner string, why UnaskedEnd, like func(*Process) bool) (gone <-chan struct{}) {
 	ip.mu.Lock()
-	i := ip.list.indexOf(owner)
-	if i < 0 || !like(ip.list[i].p) {
-		ip.mu.Unlock()
-		return
+	defer ip.mu.Unlock()
+	if i := ip.list.indexOf(owner); i >= 0 && like(ip.list[i].p) {
+		return ip.retireIdle(i, why)
 	}
-	gone := ip.retireIdle(i, why)
-	ip.mu.Unlock()
-	<-gone
+	none := make(chan struct{})
+	close(none)
+	return none
 }
 
 // retireAll ends all idle processes in the background.

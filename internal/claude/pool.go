@@ -190,15 +190,23 @@ func (pl *Pool) DropUnfit(owner string, spec Spec) error {
 		return err
 	}
 	spec.Dir = dir
-	pl.idle.drop(owner, EndReplaced, func(p *Process) bool { return !p.Unasked().IsBusy() && !p.fits(spec) })
+	<-pl.idle.drop(owner, EndReplaced, func(p *Process) bool { return !p.Unasked().IsBusy() && !p.fits(spec) })
 	return nil
 }
 
-// Drop ends owner's idle process, if any: its chat starts a new session.
-func (pl *Pool) Drop(owner string) { pl.idle.drop(owner, EndReplaced, anyProcess) }
+// Drop ends owner's idle process, if any, and waits for its end: its chat starts a new session.
+func (pl *Pool) Drop(owner string) { <-pl.Retire(owner) }
 
-// Stop ends owner's idle process, if any, because a user wants to stop its unasked work.
-func (pl *Pool) Stop(owner string) { pl.idle.drop(owner, EndStopped, anyProcess) }
+// Retire is [Pool.Drop] that does not wait. gone is closed when the process has ended.
+func (pl *Pool) Retire(owner string) (gone <-chan struct{}) {
+	return pl.idle.drop(owner, EndReplaced, anyProcess)
+}
+
+// Stop ends owner's idle process, if any, because a user wants to stop its unasked work. It does not wait; gone is closed
+// when the process has ended.
+func (pl *Pool) Stop(owner string) (gone <-chan struct{}) {
+	return pl.idle.drop(owner, EndStopped, anyProcess)
+}
 
 // StopFor is Stop, because of what owner's process does for someone; see [UnaskedWork.StartFor]. If a turn is running,
 // which goes on, only that is stopped.

@@ -132,7 +132,7 @@ func TestABackgroundCommandEndsWithItsProcess(t *testing.T) {
 		end  func(r *rig)
 		want claude.UnaskedEnd
 	}{
-		"stopped":     {func(r *rig) { r.pool.Stop("a") }, claude.EndStopped},
+		"stopped":     {func(r *rig) { <-r.pool.Stop("a") }, claude.EndStopped},
 		"replaced":    {func(r *rig) { r.pool.Drop("a") }, claude.EndReplaced},
 		"out of time": {func(*rig) {}, claude.EndLimit},
 	} {
@@ -161,7 +161,7 @@ func TestAStoppedCommandDoesNotWakeTheAgent(t *testing.T) {
 	r := unaskedRig(t)
 	spec := fresh()
 	w := r.inBackground(spec, "sleep 333")
-	r.pool.Stop("a")
+	<-r.pool.Stop("a")
 	await(t, "the end", w.ended)
 	ahead, asked := withDir(resumed(spec), r.cfg.Project), len(r.model.Requests())
 	ahead.Mode = "default"
