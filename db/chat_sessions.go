@@ -134,3 +134,16 @@ func (ts Turns) Prompts(ctx context.Context, key chat.Key, upTo int64) (_ []Prom
 	}
 	return list, rows.Err()
 }
+
+const sessionsInUse = `SELECT session_id FROM chats WHERE session_id <> '' UNION SELECT session_id FROM sessions
+	UNION SELECT session_id FROM turns WHERE session_id <> '' AND state IN ('queued', 'running')`
+
+// SessionsInUse lists the sessions that the next turn of a chat goes on in, on any machine, and those of turns that have
+// not ended.
+func (cs Chats) SessionsInUse(ctx context.Context) ([]string, error) {
+	list, err := queryAll(ctx, cs.db.read, scanText, sessionsInUse)
+	if err != nil {
+		return nil, fmt.Errorf("sessions in use: %w", err)
+	}
+	return list, nil
+}

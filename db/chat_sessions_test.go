@@ -3,6 +3,7 @@ package db_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -155,5 +156,29 @@ func TestTheLastContextReportIsKept(t *testing.T) {
 	}
 	if _, err := d.Turns().LastReport(t.Context(), oc, 1); !errors.Is(err, db.ErrNotFound) {
 		t.Errorf("after /new: %v", err)
+	}
+}
+
+// The sessions whose transcripts must be kept: those of chats, of other machines, and of turns that have not ended.
+func TestSessionsInUse(t *testing.T) {
+	d := fresh(t)
+	answered(t, d, "om_1", "one", "a1")
+	accept(t, d, say("om_2", "two"))
+	second := claim(t, d, "s-2")
+	got, err := d.Chats().SessionsInUse(t.Context())
+	if err != nil || !slices.Equal(got, []string{"s-om_1"}) { // the second turn goes on in it
+		t.Errorf("while a turn runs: %q, %v", got, err)
+	}
+	finish(t, d, db.TurnResult{Turn: second.Turn, Session: db.Session{ID: second.Turn.Session}})
+	if err := d.Chats().ForgetSession(t.Context(), oc, "s-om_1"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := d.Chats().SessionsInUse(t.Context()); err != nil || len(got) != 0 {
+		t.Errorf("without a session: %q, %v", got, err)
+	}
+	accept(t, d, say("om_3", "three"))
+	claim(t, d, "s-3")
+	if got, err := d.Chats().SessionsInUse(t.Context()); err != nil || !slices.Equal(got, []string{"s-3"}) {
+		t.Errorf("in a new session: %q, %v", got, err)
 	}
 }

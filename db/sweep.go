@@ -10,7 +10,7 @@ import (
 type Swept struct {
 	Messages int
 	Events   int
-	Files    int // received and temporary files; the caller deletes them
+	Files    int // received and temporary files, and those of ended sessions; the caller deletes them
 }
 
 const forgetEvents = `DELETE FROM events WHERE seen_at < ?1`

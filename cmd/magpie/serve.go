@@ -223,8 +223,9 @@ func (p *program) run(ctx context.Context) error {
 			ttl := p.cfg.DB.CacheTTL.Duration
 			files, filesErr := p.files.Sweep(ctx, p.store, ttl)
 			temporary, temporaryErr := p.cfg.Claude.SweepTemporary(ctx, time.Now().Add(-ttl))
-			s.Files = files + temporary
-			return s, errors.Join(err, filesErr, temporaryErr)
+			sessions, sessionsErr := p.sweepSessions(ctx)
+			s.Files = files + temporary + sessions
+			return s, errors.Join(err, filesErr, temporaryErr, sessionsErr)
 		})
 		return nil
 	})

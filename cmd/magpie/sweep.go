@@ -30,6 +30,26 @@ func runSweeps(ctx context.Context, log zerolog.Logger, sweep func(context.Conte
 	}
 }
 
+// sweepSessions deletes what agents keep of sessions that no chat uses, with the messages of their time. Otherwise their
+// transcripts would hold messages that [db] history_ttl has deleted.
+func (p *program) sweepSessions(ctx context.Context) (deleted int, err error) {
+	ttl := p.cfg.DB.HistoryTTL.Duration
+	if ttl <= 0 {
+		return 0, nil
+	}
+	list, err := p.store.Chats().SessionsInUse(ctx)
+	if err != nil {
+		return 0, err
+	}
+	used := map[string]bool{}
+	for _, session := range list {
+		used[session] = true
+	}
+	return p.cfg.Claude.SweepSessions(ctx, time.Now().Add(-ttl), func(session string) bool {
+		return used[session] || p.pool.HasSession(session)
+	})
+}
+
 // unreadableLog reports rows of the database that cannot be decoded and are skipped.
 type unreadableLog struct {
 	log    zerolog.Logger

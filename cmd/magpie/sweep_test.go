@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -14,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"magpie/db"
+	"magpie/internal/config"
 	"magpie/internal/feishusim"
 )
 
@@ -66,5 +68,30 @@ func TestOldFilesOfChatsAreSwept(t *testing.T) {
 		if _, err := os.Lstat(path); err == nil {
 			t.Errorf("%s is still there", path)
 		}
+	}
+}
+
+// The transcript of an ended session goes when the messages of its time go. That of a chat's current session stays.
+func TestOldTranscriptsAreSwept(t *testing.T) {
+	r := newRig(t, func(c *config.Config) { c.DB.HistoryTTL.Duration = 48 * time.Hour })
+	age := func(path string) { must(t, os.Chtimes(path, time.Time{}, time.Now().Add(-49*time.Hour))) }
+	r.ask("数到 2")
+	ended := r.transcriptPath()
+	r.sim.Say(r.chat, r.user, "/new")
+	r.until("a new conversation", func() bool { return r.chatNow().Session.ID == "" })
+	r.ask("数到 3")
+	used := r.transcriptPath()
+	r.stop()
+	age(ended)
+	age(used)
+	r.start()
+	if !r.logs.await(`"files":1,"time"`, 1) {
+		t.Errorf("not deleted: %s", r.logs)
+	}
+	if _, err := os.Lstat(ended); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the transcript is still there: %v", err)
+	}
+	if _, err := os.Lstat(used); err != nil {
+		t.Error(err)
 	}
 }

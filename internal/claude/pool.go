@@ -81,6 +81,9 @@ func (pl *Pool) Limits() Limits { return pl.limits }
 // HasIdle reports whether owner has an idle process that has served a turn of this session.
 func (pl *Pool) HasIdle(owner, session string) bool { return pl.idle.hasSession(owner, session) }
 
+// HasSession reports whether a process of a session is running, for whatever chat.
+func (pl *Pool) HasSession(session string) bool { return pl.processes.ofSession(session) != nil }
+
 // Holds reports whether owner has a turn, or a process that waits for one or is being started for it.
 func (pl *Pool) Holds(owner string) bool { return pl.idle.holds(owner) }
 

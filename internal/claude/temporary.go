@@ -20,6 +20,24 @@ const temporaryName = "tmp"
 // number. They are copies of the pictures in questions, and the output of tools. The CLI itself never deletes them: it
 // is told to keep transcripts, and knows only one age for both.
 func (c Config) SweepTemporary(ctx context.Context, before time.Time) (deleted int, err error) {
+	s := fileSweep{before: before}
+	return s.run(ctx, c, func(chat *os.Root) {
+		s.within(chat, temporaryName, func(dir *os.Root) { s.sweep(ctx, dir, deepestFolder) })
+	})
+}
+
+// fileSweep deletes old files in folders that agents can write to: it follows no links.
+type fileSweep struct {
+	before  time.Time
+	deleted int
+	failed  error // the first error; the others are likely to be the same
+}
+
+// deepestFolder limits the depth of folders that are looked into; the CLI's own have four levels.
+const deepestFolder = 12
+
+// run sweeps the folders of all chats, as the user of the agents.
+func (s *fileSweep) run(ctx context.Context, c Config, chat func(*os.Root)) (deleted int, err error) {
 	if c.Folder == nil || c.StateDir() == "" {
 		return 0, nil
 	}
@@ -27,23 +45,12 @@ func (c Config) SweepTemporary(ctx context.Context, before time.Time) (deleted i
 	if err != nil {
 		return 0, err
 	}
-	s := temporarySweep{before: before}
-	err = as.runAs(func() error { return s.sweepChats(ctx, c.StateDir()) })
+	err = as.runAs(func() error { return s.sweepChats(ctx, c.StateDir(), chat) })
 	return s.deleted, cmp.Or(err, s.failed)
 }
 
-// temporarySweep deletes old files in folders that agents can write to: it follows no links.
-type temporarySweep struct {
-	before  time.Time
-	deleted int
-	failed  error // the first error; the others are likely to be the same
-}
-
-// deepestTemporary limits the depth of folders that are looked into; the CLI's own have four levels.
-const deepestTemporary = 12
-
 // sweepChats sweeps the folders of all chats below the folder of their state.
-func (s *temporarySweep) sweepChats(ctx context.Context, state string) error {
+func (s *fileSweep) sweepChats(ctx context.Context, state string, chat func(*os.Root)) error {
 	root, err := os.OpenRoot(state)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -55,35 +62,36 @@ func (s *temporarySweep) sweepChats(ctx context.Context, state string) error {
 		if !info.IsDir() || uuid.Validate(info.Name()) != nil {
 			return
 		}
-		s.within(root, info.Name(), func(chat *os.Root) {
-			s.within(chat, temporaryName, func(dir *os.Root) { s.sweep(ctx, dir, deepestTemporary) })
-		})
+		s.within(root, info.Name(), chat)
 	})
 }
 
 // sweep deletes the old files in a folder, and the old folders that are empty then.
-func (s *temporarySweep) sweep(ctx context.Context, dir *os.Root, levels int) {
-	s.note(s.each(ctx, dir, func(info fs.FileInfo) {
-		old := info.ModTime().Before(s.before)
-		switch {
-		case info.IsDir() && levels > 0:
-			s.within(dir, info.Name(), func(inner *os.Root) { s.sweep(ctx, inner, levels-1) })
-			if old {
-				_ = dir.Remove(info.Name()) // fails if something is left in it
-			}
-		case info.IsDir() || !old:
-		default:
-			if err := dir.Remove(info.Name()); err != nil {
-				s.note(err)
-				return
-			}
-			s.deleted++
+func (s *fileSweep) sweep(ctx context.Context, dir *os.Root, levels int) {
+	s.note(s.each(ctx, dir, func(info fs.FileInfo) { s.entry(ctx, dir, info, levels) }))
+}
+
+// entry deletes a file of a folder if it is old, or the old files in a folder of it.
+func (s *fileSweep) entry(ctx context.Context, dir *os.Root, info fs.FileInfo, levels int) {
+	old := info.ModTime().Before(s.before)
+	switch {
+	case info.IsDir() && levels > 0:
+		s.within(dir, info.Name(), func(inner *os.Root) { s.sweep(ctx, inner, levels-1) })
+		if old {
+			_ = dir.Remove(info.Name()) // fails if something is left in it
 		}
-	}))
+	case info.IsDir() || !old:
+	default:
+		if err := dir.Remove(info.Name()); err != nil {
+			s.note(err)
+			return
+		}
+		s.deleted++
+	}
 }
 
 // within calls do with a subfolder, if there is one.
-func (s *temporarySweep) within(dir *os.Root, name string, do func(*os.Root)) {
+func (s *fileSweep) within(dir *os.Root, name string, do func(*os.Root)) {
 	inner, err := safepath.OpenDir(dir, name, nil)
 	if err != nil {
 		s.note(err)
@@ -94,7 +102,7 @@ func (s *temporarySweep) within(dir *os.Root, name string, do func(*os.Root)) {
 }
 
 // each calls do with the content of a folder, which may be large.
-func (s *temporarySweep) each(ctx context.Context, dir *os.Root, do func(fs.FileInfo)) error {
+func (s *fileSweep) each(ctx context.Context, dir *os.Root, do func(fs.FileInfo)) error {
 	f, err := dir.Open(".")
 	if err != nil {
 		return err
@@ -120,7 +128,7 @@ func (s *temporarySweep) each(ctx context.Context, dir *os.Root, do func(fs.File
 }
 
 // note records an error. A file that is gone needs no deletion.
-func (s *temporarySweep) note(err error) {
+func (s *fileSweep) note(err error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		s.failed = cmp.Or(s.failed, err)
 	}

@@ -273,7 +273,8 @@ var described = []struct{ key, en, zh string }{
 	{"[budget] chat_day_tokens", "limit per chat per day, in tokens", "每个聊天每天的 token"},
 
 	{"[db] url", "`sqlite:///path/to/magpie.db`", "`sqlite:///路径/magpie.db`"},
-	{"[db] history_ttl", "how long messages are kept; `0s` = forever", "消息保留多久；`0s` = 永久"},
+	{"[db] history_ttl", "how long messages are kept, and the transcripts of sessions that no chat uses any more; `0s` = forever",
+		"消息保留多久，不再使用的会话的记录也一样；`0s` = 永久"},
 	{"[db] cache_ttl", "how long files and other working data are kept, such as the IDs of handled events", "文件和其他运行数据保留多久，如已处理事件的 ID"},
 
 	{"[recovery] max_message_age", "older messages are answered only on request; `0s` = no limit", "到达时已经比这更旧的消息，有人要求才回答；`0s` = 不限"},
