@@ -89,10 +89,10 @@ func (nothingInterrupted) Wake(chat.Key) {}
 
 // work stores decisions until the test ends.
 func (a *asking) work() {
-	stop, done := make(chan struct{}), make(chan struct{})
+	stop, done, jobs := make(chan struct{}), make(chan struct{}), a.as.jobs // [asking.restart] replaces as
 	go func() {
 		defer close(done)
-		a.as.jobs.Run(context.WithoutCancel(a.Context()), stop)
+		jobs.Run(context.WithoutCancel(a.Context()), stop)
 	}()
 	a.Cleanup(func() { close(stop); <-done })
 }
