@@ -34,7 +34,7 @@ func TestNothingOfAStaleGroupIsRemembered(t *testing.T) {
 			if got := strings.Contains(l.logs.String(), `"task":"points"`); got != wantPoints {
 				t.Errorf("noted: %v", got)
 			}
-			if n := l.count(`SELECT anew_seq FROM chats`); n != 2 {
+			if n := l.count(`SELECT restart_seq FROM chats`); n != 2 {
 				t.Errorf("the context begins after message %d", n)
 			}
 		})

@@ -183,22 +183,22 @@ func (as Approvals) Waiting(ctx context.Context) ([]Approval, error) {
 	return list, nil
 }
 
-const untoldApprovals = `SELECT ` + approvalColumns + ` FROM approvals INDEXED BY approvals_untold
-	WHERE needed_by = ?1 AND told = 0
+const undeliveredTo = `SELECT ` + approvalColumns + ` FROM approvals INDEXED BY approvals_undelivered
+	WHERE needed_by = ?1 AND delivered = 0
 	ORDER BY created_at, id`
 
-// Untold lists the approvals of earlier turns whose decision a turn's agent does not know: those decided after
+// UndeliveredTo lists the approvals of earlier turns whose decision a turn's agent does not know: those decided after
 // their agent had gone, and the undecided ones.
-func (as Approvals) Untold(ctx context.Context, turn int64) ([]Approval, error) {
-	list, err := queryAll(ctx, as.db.read, scanApproval, untoldApprovals, turn)
+func (as Approvals) UndeliveredTo(ctx context.Context, turn int64) ([]Approval, error) {
+	list, err := queryAll(ctx, as.db.read, scanApproval, undeliveredTo, turn)
 	if err != nil {
 		return nil, fmt.Errorf("decisions for turn %d: %w", turn, err)
 	}
 	return list, nil
 }
 
-const undeliveredApprovals = `SELECT ` + approvalColumns + ` FROM approvals INDEXED BY approvals_untold
-	WHERE told = 0 AND state IN ('approved', 'refused') ORDER BY created_at, id`
+const undeliveredApprovals = `SELECT ` + approvalColumns + ` FROM approvals INDEXED BY approvals_undelivered
+	WHERE delivered = 0 AND state IN ('approved', 'refused') ORDER BY created_at, id`
 
 // Undelivered lists the decisions of all turns that no agent was told.
 func (as Approvals) Undelivered(ctx context.Context) ([]Approval, error) {
@@ -209,15 +209,15 @@ func (as Approvals) Undelivered(ctx context.Context) ([]Approval, error) {
 	return list, nil
 }
 
-const tellApproval = `UPDATE approvals SET told = 1
-	WHERE id = ?1 AND told = 0 AND state <> 'waiting' RETURNING 1`
+const markDelivered = `UPDATE approvals SET delivered = 1
+	WHERE id = ?1 AND delivered = 0 AND state <> 'waiting' RETURNING 1`
 
-// MarkTold records that an agent is about to be told a decision, before that happens: each decision is used once.
+// MarkDelivered records that an agent is about to be told a decision, before that happens: each decision is used once.
 // It returns [ErrNotFound] if an agent was told before, or there is no decision.
-func (as Approvals) MarkTold(ctx context.Context, id string) error {
+func (as Approvals) MarkDelivered(ctx context.Context, id string) error {
 	err := as.db.engine.Tx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		var one int
-		err := tx.QueryRowContext(ctx, tellApproval, id).Scan(&one)
+		err := tx.QueryRowContext(ctx, markDelivered, id).Scan(&one)
 		if errors.Is(err, sql.ErrNoRows) {
 			return ErrNotFound
 		}
@@ -230,7 +230,7 @@ func (as Approvals) MarkTold(ctx context.Context, id string) error {
 }
 
 const inheritApprovals = `UPDATE approvals SET needed_by = ?2 WHERE id IN (
-	SELECT id FROM approvals INDEXED BY approvals_untold WHERE needed_by = ?1 AND told = 0)`
+	SELECT id FROM approvals INDEXED BY approvals_undelivered WHERE needed_by = ?1 AND delivered = 0)`
 
 // inherit moves the decisions that an earlier turn needed to the turn that continues it.
 func (as Approvals) inherit(ctx context.Context, tx *sql.Tx, earlier, turn int64) error {
@@ -243,7 +243,7 @@ func (as Approvals) inherit(ctx context.Context, tx *sql.Tx, earlier, turn int64
 // An agent only needs to be told decisions: after an expiry or withdrawal it may ask again.
 const settleApproval = `UPDATE approvals SET state = ?2, decided_by = ?3, decider = ?4, words = ?5,
 	answers = ?6, decided_at = ?7,
-	told = CASE WHEN ?2 IN ('approved', 'refused') THEN ?8 ELSE 1 END
+	delivered = CASE WHEN ?2 IN ('approved', 'refused') THEN ?8 ELSE 1 END
 	WHERE id = ?1 AND state = ?9 RETURNING needed_by, COALESCE((SELECT reply_to FROM turns WHERE id = turn_id), ''),
 		COALESCE((SELECT epoch FROM turns WHERE id = turn_id), 0)`
 
@@ -330,8 +330,8 @@ func (as Approvals) settle(ctx context.Context, tx *sql.Tx, a Approval, s Settli
 	return as.enqueueCard(ctx, tx, a, a.State, s.Card, replyTo)
 }
 
-const unansweredApproval = `SELECT EXISTS (SELECT 1 FROM approvals INDEXED BY approvals_untold
-	WHERE needed_by = ?1 AND told = 0 AND state = 'waiting')`
+const unansweredApproval = `SELECT EXISTS (SELECT 1 FROM approvals INDEXED BY approvals_undelivered
+	WHERE needed_by = ?1 AND delivered = 0 AND state = 'waiting')`
 
 // HasUnanswered reports whether a turn needs an approval that is still undecided.
 func (as Approvals) HasUnanswered(ctx context.Context, turn int64) (yes bool, err error) {

@@ -89,9 +89,11 @@ func TestSessionsOfOlderChatsAreToBeMoved(t *testing.T) {
 		`CREATE INDEX parcels_turn ON parcels (turn_id)`, `ALTER TABLE outbox RENAME COLUMN file_delivery_id TO parcel_id`,
 		`ALTER TABLE turns DROP COLUMN follows`, `ALTER TABLE turns DROP COLUMN part_ends`,
 		`DROP INDEX turns_ended`, `DROP TABLE digests`, `ALTER TABLE approvals DROP COLUMN repeated_at`,
-		`ALTER TABLE outbox DROP COLUMN obstacle`, `ALTER TABLE outbox DROP COLUMN why`, `ALTER TABLE outbox DROP COLUMN mentions`, `DROP TABLE silenced`, `DROP TABLE steers`, `DROP INDEX messages_decided`, `DROP INDEX approvals_untold`, `ALTER TABLE approvals DROP COLUMN needed_by`,
+		`ALTER TABLE outbox DROP COLUMN obstacle`, `ALTER TABLE outbox DROP COLUMN why`, `ALTER TABLE outbox DROP COLUMN mentions`, `DROP TABLE silenced`, `DROP TABLE steers`, `DROP INDEX messages_decided`, `DROP INDEX approvals_undelivered`, `ALTER TABLE approvals DROP COLUMN needed_by`,
 		`ALTER TABLE approvals DROP COLUMN continued`,
-		`ALTER TABLE approvals DROP COLUMN answers`, `ALTER TABLE approvals DROP COLUMN told`,
+		`ALTER TABLE approvals DROP COLUMN answers`, `ALTER TABLE approvals DROP COLUMN delivered`,
+		`ALTER TABLE turns RENAME COLUMN context_report TO told`,
+		`ALTER TABLE chats RENAME COLUMN restart_seq TO anew_seq`, `UPDATE turns SET told = '{"session":"live"}'`,
 		`DELETE FROM goose_db_version WHERE version_id >= 18`,
 		`UPDATE turns SET session_id = 's-1'`, `UPDATE chats SET session_id = 's-2'`,
 		`INSERT INTO sessions (chat_key, node, epoch, session_id, cwd, turn_id) VALUES ('` + oc.String() +
@@ -106,6 +108,9 @@ func TestSessionsOfOlderChatsAreToBeMoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	d = open(t, path)
+	if r, err := d.Turns().LastReport(t.Context(), oc, 0); r.Session != db.Live || err != nil {
+		t.Errorf("context report %+v, %v", r, err)
+	}
 	list, err := d.Folders().Unmoved(t.Context())
 	if err != nil || len(list) != 1 || list[0].Chat != oc.String() ||
 		strings.Join(list[0].Sessions, " ") != "s-1 s-2 s-3" {

@@ -25,7 +25,7 @@ const noSession = `session_id = '', session_node = '', session_cwd = '', session
 const compactChat = `UPDATE chats SET summary = ?4, summary_seq = ?3, summary_at = ?5, ` + noSession + `,
 	turned_at = CASE WHEN compact_for <> '' AND turned_at > 0 THEN ?6 ELSE turned_at END
 	WHERE key = ?1 AND epoch = ?2 AND summary_seq = ?7 AND (summary_seq < ?3 OR summary_seq = 0)
-	AND (anew_seq < ?3 OR anew_seq = 0)`
+	AND (restart_seq < ?3 OR restart_seq = 0)`
 
 // Compaction is a summary of a part of a chat's History.
 type Compaction struct {
@@ -107,7 +107,7 @@ func (cs Chats) AwaitedCompactions(ctx context.Context) ([]chat.Key, error) {
 	return chatKeys(ctx, cs.db.read, awaitedCompactions)
 }
 
-const restartContext = `UPDATE chats SET anew_seq = ?3, summary = '', summary_seq = 0, summary_at = 0, ` + noSession + `
+const restartContext = `UPDATE chats SET restart_seq = ?3, summary = '', summary_seq = 0, summary_at = 0, ` + noSession + `
 	WHERE key = ?1 AND epoch = ?2`
 
 // RestartContext makes the context of a chat begin after the message with that seq, without session and summary. Unlike

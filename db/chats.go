@@ -46,7 +46,7 @@ func (d *DB) Chats() Chats { return Chats{d} }
 // chatColumns has the order of scanChat.
 const chatColumns = `kind, title, topic, lang, settings, epoch,
 	session_id, session_node, session_cwd, session_turn, session_tokens, session_window,
-	summary, summary_seq, summary_at, anew_seq, turned_at, compact_for, compact_reply, bot_turns`
+	summary, summary_seq, summary_at, restart_seq, turned_at, compact_for, compact_reply, bot_turns`
 
 const selectChat = `SELECT ` + chatColumns + ` FROM chats WHERE key = ?1`
 
@@ -129,6 +129,6 @@ const upsertChat = `INSERT INTO chats (no, key, kind, title, lang, settings)
 	lang = CASE WHEN excluded.lang = '' THEN chats.lang ELSE excluded.lang END`
 
 // noContext clears the context of an ended conversation.
-const noContext = `topic = '', summary = '', summary_seq = 0, summary_at = 0, anew_seq = 0, ` + noSession
+const noContext = `topic = '', summary = '', summary_seq = 0, summary_at = 0, restart_seq = 0, ` + noSession
 
 const raiseEpoch = `UPDATE chats SET epoch = epoch + 1, ` + noContext + ` WHERE key = ?1`

@@ -64,15 +64,15 @@ func usesIndex(t *testing.T, d *db.DB, query string) {
 
 // ofChat are the statements that may read all rows of a chat, each with the reason why these do not grow with the chat.
 var ofChat = map[string]string{
-	"what was told":         "in the order of the index, until the first row that has something, which most have",
-	"the answer on a card":  "in the order of the index, 300 at most",
-	"the last messages":     "in the order of the index, as many as are wanted",
-	"the oldest message":    "in the order of the index, one",
-	"sessions":              "asked for by a command",
-	"where an epoch begins": "in the order of the index, one",
-	"who has asked last":    "in the order of the index, until the first question",
-	"an interrupted turn":   "whether there is one after a turn",
-	"memories of a message": "the memories of a chat are few",
+	"the last context report": "in the order of the index, until the first row that has something, which most have",
+	"the answer on a card":    "in the order of the index, 300 at most",
+	"the last messages":       "in the order of the index, as many as are wanted",
+	"the oldest message":      "in the order of the index, one",
+	"sessions":                "asked for by a command",
+	"where an epoch begins":   "in the order of the index, one",
+	"who has asked last":      "in the order of the index, until the first question",
+	"an interrupted turn":     "whether there is one after a turn",
+	"memories of a message":   "the memories of a chat are few",
 }
 
 // leadsTo matches a step of a plan that reads rows of the largest tables by an index.

@@ -40,7 +40,7 @@ func (t *ContextReport) store() (string, error) {
 	return string(data), err
 }
 
-const lastContextReport = `SELECT told FROM turns WHERE chat_key = ?1 AND epoch = ?2 AND told <> ''
+const lastContextReport = `SELECT context_report FROM turns WHERE chat_key = ?1 AND epoch = ?2 AND context_report <> ''
 	ORDER BY id DESC LIMIT 1`
 
 // LastReport is the latest known report of an epoch's turns, or [ErrNotFound].

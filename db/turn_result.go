@@ -44,7 +44,7 @@ type Usage struct {
 // Tokens is the total of all kinds.
 func (u Usage) Tokens() int64 { return u.Input + u.Output + u.CacheRead + u.CacheNew }
 
-const endTurn = `UPDATE turns SET state = ?2, failure = ?3, ended_at = ?4, told = ?5, draft = '',
+const endTurn = `UPDATE turns SET state = ?2, failure = ?3, ended_at = ?4, context_report = ?5, draft = '',
 	prompt_id = CASE WHEN follows > 0 THEN ?6 ELSE prompt_id END WHERE id = ?1 AND state = 'running'`
 
 const isStopped = `SELECT stopped FROM turns WHERE id = ?1`

@@ -174,7 +174,7 @@ func (ls *leftovers) TakeOver(ctx context.Context, t db.Turn) (decided []db.Appr
 	if t.Continues == 0 {
 		return nil
 	}
-	list, err := ls.store.Approvals().Untold(ctx, t.ID)
+	list, err := ls.store.Approvals().UndeliveredTo(ctx, t.ID)
 	if err != nil { // the agent asks again
 		zerolog.Ctx(ctx).Error().Err(err).Msg("decisions about an interrupted turn not read")
 		return nil
@@ -196,7 +196,7 @@ func (ls *leftovers) answerRepeated(ctx context.Context, c db.Claim, w Workspace
 		return false, false
 	}
 	log := zerolog.Ctx(ctx).With().Str("tool", r.ask.Name).Logger()
-	list, err := ls.store.Approvals().Untold(ctx, c.Turn.ID)
+	list, err := ls.store.Approvals().UndeliveredTo(ctx, c.Turn.ID)
 	if err != nil { // people are asked again
 		log.Error().Err(err).Msg("decisions about an interrupted turn not read")
 		return false, false
@@ -219,7 +219,7 @@ func (ls *leftovers) answerRepeated(ctx context.Context, c db.Claim, w Workspace
 		return false, false
 	}
 	if err == nil {
-		err = ls.store.Approvals().MarkTold(context.WithoutCancel(ctx), a.ID)
+		err = ls.store.Approvals().MarkDelivered(context.WithoutCancel(ctx), a.ID)
 	}
 	if err != nil {
 		log.Error().Err(err).Str("approval", a.ID).Msg("decision cannot be used; asking again")

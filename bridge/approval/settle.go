@@ -128,7 +128,7 @@ func (st *settler) tellStoredDecision(ctx context.Context, a db.Approval, p pend
 		return nil
 	}
 	if a.State == db.Approved || a.State == db.Refused {
-		if err := st.store.Approvals().MarkTold(ctx, a.ID); err != nil { // a decision must not be used twice
+		if err := st.store.Approvals().MarkDelivered(ctx, a.ID); err != nil { // a decision must not be used twice
 			p.tellAgent(claude.Decision{Why: notAsked})
 			return err
 		}
@@ -140,7 +140,7 @@ func (st *settler) tellStoredDecision(ctx context.Context, a db.Approval, p pend
 // withdrawUnused withdraws decisions that a turn has not used before it ended: nothing was run.
 func (st *settler) withdrawUnused(ctx context.Context, turn int64) {
 	ctx, log := context.WithoutCancel(ctx), zerolog.Ctx(ctx)
-	list, err := st.store.Approvals().Untold(ctx, turn)
+	list, err := st.store.Approvals().UndeliveredTo(ctx, turn)
 	for _, a := range list {
 		if a.State != db.Approved {
 			continue
