@@ -286,7 +286,7 @@ func (ls *leftovers) continuation(
 
 // continueMessageOf is the decision as a message for the History.
 func continueMessageOf(a db.Approval, l i18n.Lang) string {
-	said := i18n.WishAllow
+	said := i18n.ApprovalAllowIt
 	switch {
 	case a.Tool == claude.QuestionTool && a.State == db.Approved:
 		return a.Words

@@ -53,7 +53,7 @@ var (
 			"is void, and nothing was run. Ask an admin to check the log, then press “Continue” on the card; the agent asks " +
 			"again if it needs to.",
 	}
-	WishAllow        = Phrase{"允许", "allow it"}
+	ApprovalAllowIt  = Phrase{"允许", "allow it"}
 	ApprovalSomebody = Phrase{"有人", "someone"}
 	ApprovalSaid     = Phrase{"说明：%s", "Note: %s"}
 
